@@ -1,0 +1,92 @@
+package clock
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestSubTakesTheClockThatSaysMore(t *testing.T) {
+	start := Instant{mono: 10, wall: 100}
+	for name, tt := range map[string]struct {
+		now  Instant
+		want time.Duration
+	}{
+		"both agree":       {Instant{mono: 15, wall: 105}, 5},
+		"suspended":        {Instant{mono: 15, wall: 165}, 65},
+		"wall set back":    {Instant{mono: 15, wall: 40}, 5},
+		"wall set forward": {Instant{mono: 15, wall: 200}, 100},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tt.now.Sub(start); got != tt.want {
+				t.Errorf("%v.Sub(%v) = %v, want %v", tt.now, start, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestLeftIsWhatSubHasNotUsed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		start := Instant{
+			mono: time.Duration(rapid.Int64Range(0, 1e18).Draw(t, "mono")),
+			wall: time.Duration(rapid.Int64Range(0, 1e18).Draw(t, "wall")),
+		}
+		now := Instant{
+			mono: start.mono + time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "mono passed")),
+			wall: start.wall + time.Duration(rapid.Int64Range(-1e12, 1e12).Draw(t, "wall passed")),
+		}
+		lease := time.Duration(rapid.Int64Range(0, 1e12).Draw(t, "lease"))
+		if got, want := now.Left(start.Add(lease)), lease-now.Sub(start); got != want {
+			t.Errorf("Left = %v, want %v", got, want)
+		}
+	})
+}
+
+func TestNowFollowsABubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := Now()
+		time.Sleep(90 * time.Second)
+		if got := Since(start); got != 90*time.Second {
+			t.Errorf("Since after 90s = %v", got)
+		}
+		if got := Until(start.Add(100 * time.Second)); got != 10*time.Second {
+			t.Errorf("Until a deadline 10s away = %v", got)
+		}
+	})
+}
+
+func TestNowNeverGoesBack(t *testing.T) {
+	last := Now()
+	for range 100_000 {
+		now := Now()
+		if now.Sub(last) < 0 {
+			t.Fatalf("Now went from %v to %v", last, now)
+		}
+		last = now
+	}
+}
+
+func TestDriftAndValidity(t *testing.T) {
+	for _, tt := range []struct{ lease, elapsed, drift, validity time.Duration }{
+		{30 * time.Second, 0, 302 * time.Millisecond, 29698 * time.Millisecond},
+		{30 * time.Second, 100 * time.Millisecond, 302 * time.Millisecond, 29598 * time.Millisecond},
+		{time.Second, 988 * time.Millisecond, 12 * time.Millisecond, 0},
+		{time.Second, 2 * time.Second, 12 * time.Millisecond, -1012 * time.Millisecond},
+		{2 * time.Millisecond, 0, 2020 * time.Microsecond, -20 * time.Microsecond},
+	} {
+		if got := Drift(tt.lease); got != tt.drift {
+			t.Errorf("Drift(%v) = %v, want %v", tt.lease, got, tt.drift)
+		}
+		if got := Validity(tt.lease, tt.elapsed); got != tt.validity {
+			t.Errorf("Validity(%v, %v) = %v, want %v", tt.lease, tt.elapsed, got, tt.validity)
+		}
+	}
+}
+
+func BenchmarkNow(b *testing.B) {
+	for b.Loop() {
+		Now()
+	}
+}

@@ -1,0 +1,132 @@
+package multilock
+
+import (
+	"context"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/node"
+	"example.com/redlock/quorum"
+)
+
+// Request says what to acquire.
+type Request struct {
+	Key      string
+	Owner    string        // never used before, unless Count is above 1
+	Lease    time.Duration // whole milliseconds
+	Count    int           // 1 takes a free lock, more enters a held one again
+	Proposal int64         // fencing token
+}
+
+// Grant is what a majority granted.
+type Grant struct {
+	Until clock.Instant // end of validity
+	Token int64         // the largest fencing counter among the grants
+	At    Set           // the masters that may have the hold
+}
+
+// Attempt is an acquire under way.
+type Attempt struct {
+	poll
+	m     *Masters
+	req   Request
+	start clock.Instant
+}
+
+// Acquire asks all masters at once to grant req, once. Wait must follow: it takes back
+// what a lost vote left behind.
+//
+// Cost: one script call on each master, one round trip to the q-th fastest.
+// Source: docs/algorithm.md, "Acquire".
+func (m *Masters) Acquire(req Request) *Attempt {
+	a := &Attempt{m: m, req: req, start: clock.Now()}
+	a.init(len(m.nodes), a.decided)
+	m.send(node.Acquire(req.Key, req.Owner, req.Lease, req.Count, req.Proposal), m.all(), a)
+	return a
+}
+
+// Wait returns the grant as soon as a majority granted and validity is left.
+//
+// Otherwise it sends a release to every master that may have granted, without waiting
+// for it, and returns a [*MajorityError]: ErrTaken, ErrNoQuorum, or, for Count above 1,
+// ErrLost when a majority no longer has the hold. If ctx ended first, it matches its
+// error as well.
+func (a *Attempt) Wait(ctx context.Context) (Grant, error) {
+	cut := a.wait(ctx)
+	n := len(a.m.nodes)
+	granted, refused, failed := a.tally()
+	if quorum.Vote(n, granted, 0) == quorum.Won {
+		until := deadline(a.start, a.req.Lease)
+		if clock.Until(until) > 0 {
+			return Grant{Until: until, Token: a.token(), At: a.mayHold()}, nil
+		}
+		a.rollBack()
+		return Grant{}, a.m.lost("lock", a.req.Key, &a.poll, ErrNoQuorum, nil, errLate)
+	}
+	a.rollBack()
+	if cut != nil {
+		cut = Ended(ctx)
+	}
+	if a.req.Count > 1 && quorum.Vote(n, 0, refused) == quorum.Lost {
+		return Grant{}, a.m.lost("lock", a.req.Key, &a.poll, ErrLost, cut, nil)
+	}
+	contest := quorum.Judge(n, granted, failed, a.holders())
+	state := ErrTaken
+	if contest == quorum.Unreachable || cut != nil && refused == 0 {
+		state = ErrNoQuorum
+	}
+	err := a.m.lost("lock", a.req.Key, &a.poll, state, cut, nil)
+	err.split = contest == quorum.Split
+	return Grant{}, err
+}
+
+// decided reports whether no further answer can change the outcome. A lost vote waits
+// for more answers while they can tell a lock that is taken from one that nobody got.
+func (a *Attempt) decided() bool {
+	granted, refused, failed := a.tally()
+	switch quorum.Vote(len(a.m.nodes), granted, refused+failed) {
+	case quorum.Won:
+		return true
+	case quorum.Lost:
+		return quorum.Judge(len(a.m.nodes), granted, failed, a.holders()) != quorum.Undecided
+	}
+	return false
+}
+
+func (a *Attempt) holders() []string {
+	holders := make([]string, 0, len(a.answers))
+	for i, answer := range a.answers {
+		if a.in.has(i) && answer.Outcome == node.Refused {
+			holders = append(holders, answer.Holder)
+		}
+	}
+	return holders
+}
+
+func (a *Attempt) token() int64 {
+	var token int64
+	for i, answer := range a.answers {
+		if a.in.has(i) {
+			token = max(token, answer.Token)
+		}
+	}
+	return token
+}
+
+// mayHold returns the masters that granted, may have done so, or still may do so. What
+// is unknown is not a no: a frozen master grants when it thaws.
+func (a *Attempt) mayHold() Set {
+	at := a.m.all()
+	for i, answer := range a.answers {
+		if a.in.has(i) && !answer.Outcome.MayHold() {
+			at &^= 1 << i
+		}
+	}
+	return at
+}
+
+// rollBack takes the attempt back wherever it may have succeeded. It needs no context:
+// sending does not block, and the nodes see to it that each master gets it.
+func (a *Attempt) rollBack() {
+	a.m.send(node.Release(a.req.Key, a.req.Owner, a.req.Count-1), a.mayHold(), nobody{})
+}

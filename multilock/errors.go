@@ -1,0 +1,136 @@
+package multilock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-multierror"
+
+	"example.com/redlock/node"
+	"example.com/redlock/quorum"
+)
+
+// States that a vote can be lost for.
+var (
+	ErrTaken    = errors.New("redlock: taken by another owner")
+	ErrNoQuorum = errors.New("redlock: too few masters answered")
+	ErrLost     = errors.New("redlock: hold lost")
+)
+
+var (
+	errPending = errors.New("no answer yet")
+	errLate    = errors.New("granted, but too late: the lease was used up")
+	errShort   = errors.New("answered for another number of holds")
+)
+
+// MajorityError says that an operation found no majority of the masters, and why not.
+//
+// errors.Is finds the state (ErrTaken, ErrNoQuorum, …), the context error if a wait was
+// cut short, and what each master said.
+type MajorityError struct {
+	Op        string            // "lock", "unlock", "extend", "renew", "inspect" or "force unlock"
+	Name      string            // of the lock
+	Got, Need int               // votes
+	Nodes     *multierror.Error // one entry per master that did not say yes, each naming it; never nil
+
+	states []error
+	free   time.Duration // until a majority is free
+	told   bool          // whether free is known
+	split  bool
+}
+
+func (e *MajorityError) Error() string {
+	var b strings.Builder
+	for i, s := range e.states {
+		if i > 0 {
+			b.WriteString(": ")
+		}
+		b.WriteString(s.Error())
+	}
+	fmt.Fprintf(&b, " (%s %q: %d of %d votes)", e.Op, e.Name, e.Got, e.Need)
+	if len(e.Nodes.Errors) > 0 {
+		b.WriteString(": " + e.Nodes.Error())
+	}
+	return b.String()
+}
+
+// Unwrap returns the states and the error of each master.
+func (e *MajorityError) Unwrap() []error {
+	return append(append([]error(nil), e.states...), e.Nodes)
+}
+
+// With returns e with one more state, before the others.
+func (e *MajorityError) With(state error) *MajorityError {
+	c := *e
+	c.states = append([]error{state}, e.states...)
+	return &c
+}
+
+// FreeAfter returns how long it takes until a majority of the masters is free, by what
+// they said, if enough of them said anything. A holder that renews stays longer.
+func (e *MajorityError) FreeAfter() (time.Duration, bool) { return e.free, e.told }
+
+// Split reports whether the lock was free and several owners, trying at the same time,
+// got some masters each and none a majority.
+func (e *MajorityError) Split() bool { return e.split }
+
+// lost makes the error of a poll. late is what to say of the masters that said yes, nil
+// if they need no entry.
+func (m *Masters) lost(op, name string, p *poll, state, ctxErr, late error) *MajorityError {
+	e := &MajorityError{
+		Op:     op,
+		Name:   name,
+		Need:   m.majority(),
+		Nodes:  &multierror.Error{ErrorFormat: oneLine},
+		states: []error{state},
+	}
+	if ctxErr != nil {
+		e.states = []error{ctxErr, state}
+	}
+	var left []time.Duration
+	for i, n := range m.nodes {
+		a := p.answers[i]
+		var err error
+		switch {
+		case !p.in.has(i):
+			err = &node.Error{Node: n.Name(), Err: errPending}
+		case a.Outcome == node.Done:
+			e.Got++
+			left = append(left, 0)
+			if late != nil {
+				err = &node.Error{Node: n.Name(), Err: late}
+			}
+		default:
+			err = n.Explain(a)
+			if a.Outcome == node.Refused {
+				left = append(left, a.Left)
+			}
+		}
+		if err != nil {
+			e.Nodes.Errors = append(e.Nodes.Errors, err)
+		}
+	}
+	e.free, e.told = quorum.FreeAfter(len(m.nodes), left)
+	return e
+}
+
+func oneLine(errs []error) string {
+	texts := make([]string, len(errs))
+	for i, err := range errs {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Ended returns the error of a context that has ended, so that it matches both ctx.Err
+// and the cause that was given.
+func Ended(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if errors.Is(cause, err) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}

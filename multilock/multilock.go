@@ -1,0 +1,87 @@
+// Package multilock takes, renews and releases a lock on N independent masters at
+// once, and decides by majority: the Redlock algorithm.
+//
+// Each operation sends one command to every master and is decided by the answer that
+// settles the vote, without waiting for the rest. It returns a handle when the commands
+// are on their way, so that a caller can hold its own lock while it sends, and wait
+// without it.
+//
+// # Concurrency
+//
+// All methods may be called from any goroutine. No goroutine is started: answers are
+// counted where they are read. Whatever becomes of the caller, each operation is settled
+// within about the node timeout, since each node answers each command by then.
+//
+// # Errors
+//
+// A lost vote is a [*MajorityError]. It matches [ErrTaken], [ErrNoQuorum] or
+// [ErrLost], the context error of a wait that was cut short, and the reason of each
+// master.
+package multilock
+
+import (
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/node"
+	"example.com/redlock/quorum"
+)
+
+// Masters are the masters of one client.
+type Masters struct {
+	nodes []*node.Node
+}
+
+// Max is the largest number of masters.
+const Max = 64
+
+// New makes the masters from their nodes, at least 1 and at most Max. Close closes them.
+func New(nodes []*node.Node) *Masters { return &Masters{nodes: nodes} }
+
+// Len returns the number of masters, N.
+func (m *Masters) Len() int { return len(m.nodes) }
+
+// Close waits for what is under way, about the node timeout at most, and disconnects.
+func (m *Masters) Close() {
+	done := make(chan struct{}, len(m.nodes))
+	// Goroutines: one per node, each ends when its node has closed, and Close waits for
+	// all of them.
+	for _, n := range m.nodes {
+		go func() {
+			n.Close()
+			done <- struct{}{}
+		}()
+	}
+	for range m.nodes {
+		<-done
+	}
+}
+
+// Set is a set of masters, a bit for each.
+type Set uint64
+
+func (s Set) has(i int) bool { return s&(1<<i) != 0 }
+
+// send sends cmd to the masters in at.
+func (m *Masters) send(cmd *node.Command, at Set, to node.Receiver) {
+	for i, n := range m.nodes {
+		if at.has(i) {
+			n.Send(cmd, to, i)
+		}
+	}
+}
+
+func (m *Masters) all() Set { return 1<<len(m.nodes) - 1 }
+
+func (m *Masters) majority() int { return quorum.Majority(len(m.nodes)) }
+
+// nobody takes the answers that nobody waits for.
+type nobody struct{}
+
+func (nobody) Answer(int, node.Answer) {}
+
+// deadline returns until when a hold is valid that was granted for lease by commands
+// sent at start.
+func deadline(start clock.Instant, lease time.Duration) clock.Instant {
+	return start.Add(clock.Validity(lease, 0))
+}

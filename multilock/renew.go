@@ -1,0 +1,134 @@
+package multilock
+
+import (
+	"sync"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/node"
+	"example.com/redlock/quorum"
+)
+
+// Renewal is told what became of a hold in a round of renewals.
+type Renewal interface {
+	// Hold returns what to renew.
+	Hold() node.Renewal
+	// Renewed is called when a majority confirmed the hold: it is good until then,
+	// provided that its validity had not ended before.
+	Renewed(until clock.Instant)
+	// NotRenewed is called when no majority confirmed it. err matches ErrLost when
+	// so few masters have it that somebody else may have the lock, else ErrNoQuorum.
+	NotRenewed(err *MajorityError)
+}
+
+// round is one call of Renew.
+type round struct {
+	m     *Masters
+	lease time.Duration
+	start clock.Instant
+	holds []Renewal
+
+	mu      sync.Mutex
+	answers []node.Answer
+	in      Set
+	votes   []votes // for each hold
+}
+
+type votes struct {
+	yes, absent, failed int8
+	told                bool
+}
+
+// Renew extends holds to lease on all masters at once. Each hold is told exactly once,
+// from a goroutine that reads answers, so it must not block.
+//
+// Cost: one script call on each master for all holds.
+// Source: docs/algorithm.md, "Renew".
+func (m *Masters) Renew(lease time.Duration, holds []Renewal) {
+	r := &round{
+		m:       m,
+		lease:   lease,
+		start:   clock.Now(),
+		holds:   holds,
+		answers: make([]node.Answer, len(m.nodes)),
+		votes:   make([]votes, len(holds)),
+	}
+	list := make([]node.Renewal, len(holds))
+	for i, h := range holds {
+		list[i] = h.Hold()
+	}
+	const heal = false // until docs/algorithm.md has rules for it
+	m.send(node.Renew(lease, heal, list), m.all(), r)
+}
+
+// Answer implements [node.Receiver].
+func (r *round) Answer(i int, a node.Answer) {
+	if a.Outcome == node.Done && len(a.Renewed) != len(r.holds) {
+		a = node.Answer{Outcome: node.Failed, Err: errShort}
+	}
+	r.mu.Lock()
+	r.answers[i] = a
+	r.in |= 1 << i
+	var settled []int
+	for h := range r.votes {
+		if r.count(h, a) {
+			settled = append(settled, h)
+		}
+	}
+	r.mu.Unlock()
+	for _, h := range settled {
+		r.tell(h)
+	}
+}
+
+// count adds a to the votes of hold h and reports whether that settled them.
+func (r *round) count(h int, a node.Answer) bool {
+	v := &r.votes[h]
+	switch {
+	case a.Outcome != node.Done:
+		v.failed++
+	case a.Renewed[h] == node.Extended || a.Renewed[h] == node.Healed:
+		v.yes++
+	default:
+		v.absent++
+	}
+	n := len(r.m.nodes)
+	open := quorum.Vote(n, int(v.yes), int(v.absent)) == quorum.Pending &&
+		int(v.yes+v.absent+v.failed) < n
+	if v.told || open {
+		return false
+	}
+	v.told = true
+	return true
+}
+
+// tell passes on what became of hold h. A vote that failures alone have lost is told
+// when all answers are in: only then is it clear that the hold is not simply gone.
+func (r *round) tell(h int) {
+	v := r.votes[h]
+	n := len(r.m.nodes)
+	if quorum.Vote(n, int(v.yes), 0) == quorum.Won {
+		r.holds[h].Renewed(deadline(r.start, r.lease))
+		return
+	}
+	state := ErrNoQuorum
+	if quorum.Vote(n, 0, int(v.absent)) == quorum.Lost {
+		state = ErrLost
+	}
+	r.holds[h].NotRenewed(r.lost(h, state))
+}
+
+// lost makes the error of hold h, from its part of the answers.
+func (r *round) lost(h int, state error) *MajorityError {
+	p := poll{answers: make([]node.Answer, len(r.answers))}
+	r.mu.Lock()
+	copy(p.answers, r.answers)
+	p.in = r.in
+	r.mu.Unlock()
+	for i, a := range p.answers {
+		if a.Outcome == node.Done && a.Renewed[h] != node.Extended && a.Renewed[h] != node.Healed {
+			p.answers[i].Outcome = node.Refused
+		}
+	}
+	return r.m.lost("renew", r.holds[h].Hold().Key, &p, state, nil, nil)
+}

@@ -1,0 +1,146 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// Outcome is what became of a command.
+type Outcome uint8
+
+const (
+	// Unsent commands never left: they are certainly not carried out.
+	Unsent Outcome = iota
+	// Unknown commands were sent and not answered. They may have been carried out, and
+	// a frozen master may still do so.
+	Unknown
+	// Failed commands were answered with an error. How much was carried out depends on it.
+	Failed
+	// Refused commands were answered no.
+	Refused
+	// Done commands were answered yes.
+	Done
+)
+
+// MayHold reports whether an acquire with this outcome may have left its owner a hold.
+func (o Outcome) MayHold() bool { return o == Done || o == Unknown || o == Failed }
+
+// Renewed is what became of one hold of a Renew command.
+type Renewed int8
+
+// The values are those that renew.lua returns.
+const (
+	Foreign  Renewed = -1 // another owner has it
+	Absent   Renewed = 0  // nobody has it
+	Extended Renewed = 1
+	Healed   Renewed = 2 // nobody had it: set again
+)
+
+// Answer is a master's answer to a command, or why there is none.
+type Answer struct {
+	Outcome Outcome
+	Err     error // of Unsent, Unknown and Failed
+
+	Token   int64         // fencing counter: Acquire, Inspect
+	Holder  string        // who has the lock: a refused Acquire, Inspect
+	Count   int           // hold count: Inspect
+	Left    time.Duration // how long the holder still has it
+	Renewed []Renewed     // one for each hold: Renew
+}
+
+// Receiver takes the answers to the commands of a fan-out.
+type Receiver interface {
+	// Answer is called exactly once for each Send, about Config.Timeout after it at
+	// the latest. It may be called before Send returns, and must not block.
+	Answer(i int, a Answer)
+}
+
+// Errors that an [Answer] carries.
+var (
+	ErrTimeout    = errors.New("no answer in time")
+	ErrReplica    = errors.New("is a replica, not a master")
+	ErrSameServer = errors.New("is the same server")
+	ErrClosed     = errors.New("closed")
+	errWithdrawn  = errors.New("withdrawn")
+)
+
+// GuardedError says that a master restarted lately and grants no hold yet.
+type GuardedError struct {
+	Left time.Duration // until it does
+	Why  error         // why its age is not known, nil if it is
+}
+
+func (e *GuardedError) Error() string {
+	if e.Why != nil {
+		return fmt.Sprintf("grants no hold, because how long it has been up is not known: %v", e.Why)
+	}
+	return fmt.Sprintf("restarted lately, grants no hold for another %v", e.Left.Round(time.Millisecond))
+}
+
+func (e *GuardedError) Unwrap() error { return e.Why }
+
+// TakenError says who has the lock at a master.
+type TakenError struct {
+	Holder string        // empty: nobody
+	Left   time.Duration // Never: it does not expire
+}
+
+func (e *TakenError) Error() string {
+	if e.Holder == "" {
+		return "not held"
+	}
+	if e.Left == Never {
+		return fmt.Sprintf("taken by %s, without expiry", e.Holder)
+	}
+	return fmt.Sprintf("taken by %s for %v", e.Holder, e.Left)
+}
+
+// Error names the master at which something went wrong.
+type Error struct {
+	Node string
+	Err  error
+}
+
+func (e *Error) Error() string { return e.Node + ": " + e.Err.Error() }
+
+func (e *Error) Unwrap() error { return e.Err }
+
+// Explain returns a as an error that names the master: why it did not say yes.
+func (n *Node) Explain(a Answer) error {
+	err := a.Err
+	if a.Outcome == Refused {
+		err = &TakenError{Holder: a.Holder, Left: a.Left}
+	}
+	return &Error{Node: n.cfg.Name, Err: err}
+}
+
+// plain maps what redigo, the net package and contexts say to one meaning each.
+func plain(err error) error {
+	var timeout net.Error
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+		return ErrTimeout
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+		return errors.New("connection closed by the master")
+	}
+	return err
+}
+
+// unfit reports whether a master that answers err can serve no lock at all just now.
+// Its connection is given up then, and the master is probed until it recovers.
+func unfit(err redis.Error) bool {
+	code, _, _ := strings.Cut(string(err), " ")
+	switch code {
+	case "BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOREPLICAS", "READONLY":
+		return true
+	}
+	return false
+}

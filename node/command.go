@@ -1,0 +1,117 @@
+package node
+
+import (
+	"slices"
+	"time"
+)
+
+// Command is one script with its arguments. It does not change once it is made, so the
+// same Command goes to every master.
+type Command struct {
+	script *script
+	args   []any // script hash, number of keys, keys, arguments
+	key    string
+	owner  string
+
+	holds []Renewal // of a Renew
+
+	// grants: may make a hold where there is none, so not on a guarded master.
+	grants bool
+	// repeat: must be carried out, so it is sent again until it is answered.
+	repeat bool
+}
+
+// Acquire takes the lock at key for owner, or enters it again with a hold count above 1.
+//
+// lease is sent in whole milliseconds, rounded down, and must be at least 1 ms; it
+// never shortens what is left. proposal is the fencing token asked for.
+//
+// The answer is Done with the fencing counter, Refused with holder and time left, or
+// Refused without a holder when a count above 1 met a free lock. After any other
+// outcome owner may have the lock, and must be released.
+//
+// Cost: one script call. Source: docs/algorithm.md, "Acquire".
+func Acquire(key, owner string, lease time.Duration, count int, proposal int64) *Command {
+	return &Command{
+		script: acquireScript,
+		args: []any{
+			acquireScript.sha, 2, key, fenceKey(key),
+			owner, lease.Milliseconds(), count, proposal, fenceTTL(lease).Milliseconds(),
+		},
+		key:    key,
+		owner:  owner,
+		grants: true,
+	}
+}
+
+// Release sets owner's hold count at key to keep, and frees the lock when that is 0.
+//
+// The answer is Done, or Refused when owner does not have the lock. After any other
+// outcome the node goes on by itself until the master has answered.
+//
+// Cost: one script call. Source: docs/algorithm.md, "Release".
+func Release(key, owner string, keep int) *Command {
+	return &Command{
+		script: releaseScript,
+		args:   []any{releaseScript.sha, 1, key, owner, keep, channel(key)},
+		key:    key,
+		owner:  owner,
+		repeat: true,
+	}
+}
+
+// Renewal names one hold of a Renew command.
+type Renewal struct {
+	Key, Owner string
+	Count      int
+	Token      int64
+}
+
+// Renew extends all the holds to lease from now, where that is longer than what is left.
+//
+// With heal, a lock that nobody has is set again for its owner. The answer is Done with
+// one [Renewed] for each hold.
+//
+// Cost: one script call for all of them. Source: docs/algorithm.md, "Renew".
+func Renew(lease time.Duration, heal bool, holds []Renewal) *Command {
+	args := make([]any, 0, 5+5*len(holds))
+	args = append(args, renewScript.sha, 2*len(holds))
+	for _, h := range holds {
+		args = append(args, h.Key, fenceKey(h.Key))
+	}
+	args = append(args, lease.Milliseconds(), heal, fenceTTL(lease).Milliseconds())
+	for _, h := range holds {
+		args = append(args, h.Owner, h.Count, h.Token)
+	}
+	return &Command{script: renewScript, args: args, holds: holds}
+}
+
+// Force frees the lock at key, whoever has it. The answer is Done when somebody had it
+// and Refused when nobody did. It is sent once.
+//
+// Cost: one script call.
+func Force(key string) *Command {
+	return &Command{script: forceScript, args: []any{forceScript.sha, 1, key, channel(key)}, key: key}
+}
+
+// Inspect asks who has the lock at key. The answer is Done, with an empty holder when
+// nobody does.
+//
+// Cost: one script call.
+func Inspect(key string) *Command {
+	return &Command{script: inspectScript, args: []any{inspectScript.sha, 2, key, fenceKey(key)}, key: key}
+}
+
+// undoneBy reports whether later takes back what c may do.
+func (c *Command) undoneBy(later *Command) bool {
+	if !later.repeat {
+		return false
+	}
+	if c.owner != "" {
+		return c.owner == later.owner
+	}
+	return slices.ContainsFunc(c.holds, func(h Renewal) bool { return h.Owner == later.owner })
+}
+
+// ping keeps an eye on a connection that carries nothing else.
+var ping = &Command{}

@@ -1,0 +1,30 @@
+// Package node talks to one Redis master: it carries the lock's scripts there over
+// one pipelined connection and says what became of each command.
+//
+// It knows nothing of the other masters. What it does know:
+//
+//   - Order. All commands to the master travel on one connection, in the order of
+//     their Sends, so a release never overtakes the acquire it takes back.
+//   - Outcomes. A command that was sent and not answered is [Unknown], not refused: a
+//     frozen master carries it out when it thaws. See [Outcome].
+//   - Debts. A release is repeated over new connections until the master answered
+//     it. Before that, the old connection is killed on the master, so that what is
+//     still buffered there can not come after it.
+//   - Health. A master that answers nothing for [Config.Timeout] is down: commands to
+//     it are answered at once, with the reason, and it is probed in the background.
+//   - Identity. Each new connection asks which process it reached, what its role is and
+//     how old it is. A replica is refused. A master younger than [Config.Guard] has
+//     forgotten its votes and grants no hold.
+//
+// # Concurrency
+//
+// All methods may be called from any goroutine. A Node runs one goroutine that
+// connects and writes, and one that reads while a connection is open. [Node.Close]
+// waits for both.
+//
+// # Errors
+//
+// Everything that went wrong at a master reaches the caller as an [*Error], which
+// names the master. A timeout is an [ErrTimeout], never a context error, so it can not
+// be taken for the end of the caller's own context.
+package node

@@ -1,0 +1,211 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/clock"
+)
+
+// identity is what a master says of itself.
+type identity struct {
+	run     string        // drawn anew by each process
+	role    string        // master or slave
+	uptime  time.Duration // in whole seconds, by its wall clock
+	loading bool          // reads its data from disk
+	err     error         // why it does not say
+}
+
+// past is what a node remembers of the connection before.
+type past struct {
+	run    string
+	client int64
+	end    clock.Instant
+}
+
+// connect opens a connection and finds out where it leads.
+func (n *Node) connect() (*link, error) {
+	ctx, cancel := context.WithTimeout(n.ctx, dialTimeout)
+	defer cancel()
+	conn, err := n.cfg.Pool.GetContext(ctx)
+	if err != nil {
+		return nil, plain(err)
+	}
+	l := &link{conn: conn, broken: make(chan struct{}), armed: true}
+	if err := n.greet(l); err != nil {
+		_ = conn.Close()
+		return nil, plain(err)
+	}
+	l.arrive = sync.NewCond(&n.mu)
+	n.mu.Lock()
+	n.link = l
+	l.sweep = time.AfterFunc(n.cfg.Timeout, func() { n.overdue(l) })
+	n.mu.Unlock()
+	return l, nil
+}
+
+// greet asks who the master is, refuses one that must not vote, and makes sure that no
+// command of the connection before is carried out from now on.
+func (n *Node) greet(l *link) error {
+	asked := clock.Now()
+	replies, err := n.ask(l.conn, "INFO", "CLIENT ID")
+	if err != nil {
+		return err
+	}
+	l.id = identify(replies[0])
+	l.client, _ = replies[1].(int64)
+	if l.id.role != "" && l.id.role != "master" {
+		return ErrReplica
+	}
+	if l.id.loading {
+		return errors.New("loads its data from disk")
+	}
+	if err := n.cfg.Roll.enter(n, l.id.run); err != nil {
+		return err
+	}
+	l.fit, l.young = n.fitAt(l.id, asked)
+
+	// The same process: what the old connection wrote may still lie in a socket
+	// buffer there. Once CLIENT KILL is answered, it is carried out or never will be.
+	if n.last.client != 0 && n.last.run == l.id.run {
+		replies, err := n.ask(l.conn, "CLIENT KILL ID "+strconv.FormatInt(n.last.client, 10))
+		if err != nil {
+			return err
+		}
+		if err, refused := replies[0].(redis.Error); refused {
+			n.cfg.Logger.Warn("redlock: CLIENT KILL is refused: a hold that was given up may stay until its lease ends",
+				"master", n.cfg.Name, "error", err)
+		}
+	}
+	n.last = past{}
+	return nil
+}
+
+// ask sends commands in one flush. An error of the master is a reply.
+func (n *Node) ask(conn redis.Conn, commands ...string) ([]any, error) {
+	for _, command := range commands {
+		words := strings.Fields(command)
+		args := make([]any, len(words)-1)
+		for i := range args {
+			args[i] = words[i+1]
+		}
+		if err := conn.Send(words[0], args...); err != nil {
+			return nil, err
+		}
+	}
+	if err := conn.Flush(); err != nil {
+		return nil, err
+	}
+	replies := make([]any, len(commands))
+	for i := range replies {
+		reply, err := redis.ReceiveWithTimeout(conn, n.cfg.Timeout)
+		if refusal, refused := err.(redis.Error); refused {
+			reply = refusal
+		} else if err != nil {
+			return nil, err
+		}
+		replies[i] = reply
+	}
+	return replies, nil
+}
+
+// identify reads the reply to INFO.
+func identify(reply any) identity {
+	text, ok := reply.([]byte)
+	if !ok {
+		return identity{err: fmt.Errorf("INFO: %v", reply)}
+	}
+	var id identity
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch key {
+		case "run_id":
+			id.run = value
+		case "role":
+			id.role = value
+		case "loading":
+			id.loading = value == "1"
+		case "uptime_in_seconds":
+			s, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				id.err = fmt.Errorf("INFO: uptime_in_seconds: %w", err)
+			}
+			id.uptime = time.Duration(s) * time.Second
+		}
+	}
+	if id.run == "" && id.err == nil {
+		id.err = errors.New("INFO: no run_id")
+	}
+	return id
+}
+
+// fitAt returns from when on the master may grant holds, and whether that may lie ahead.
+//
+// The age of its process is what it says, counted on by our clock; it says whole
+// seconds, hence the second more. Where we saw another process before, the age is at
+// most the time since then, however far the master's wall clock has jumped.
+func (n *Node) fitAt(id identity, asked clock.Instant) (fit clock.Instant, young bool) {
+	if n.cfg.Guard <= 0 {
+		return asked, false
+	}
+	guard := n.cfg.Guard + clock.Drift(n.cfg.Guard) + time.Second
+	if id.err != nil {
+		return asked.Add(Never / 2), true
+	}
+	fit = asked.Add(guard - id.uptime)
+	if n.last.run != "" && n.last.run != id.run {
+		if seen := n.last.end.Add(guard); asked.Left(seen) > asked.Left(fit) {
+			fit = seen
+		}
+	}
+	return fit, true
+}
+
+// Roll finds the same server under two names. The zero value is ready to use.
+type Roll struct {
+	mu    sync.Mutex
+	nodes map[string]*Node // by run id
+}
+
+// enter refuses n when another node leads to the same process.
+func (r *Roll) enter(n *Node, run string) error {
+	if r == nil || run == "" {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if other := r.nodes[run]; other != nil && other != n {
+		return fmt.Errorf("%w as %s", ErrSameServer, other.cfg.Name)
+	}
+	r.forget(n)
+	if r.nodes == nil {
+		r.nodes = make(map[string]*Node)
+	}
+	r.nodes[run] = n
+	return nil
+}
+
+// leave takes n off the roll.
+func (r *Roll) leave(n *Node) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.forget(n)
+}
+
+func (r *Roll) forget(n *Node) {
+	for run, other := range r.nodes {
+		if other == n {
+			delete(r.nodes, run)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package node
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/clock"
+)
+
+// link is one connection. redigo allows one goroutine to write to it while another
+// reads; the master answers in the order of the commands.
+type link struct {
+	conn   redis.Conn
+	id     identity
+	client int64         // the master's name for this connection, 0 if it does not say
+	fit    clock.Instant // from when on the master grants holds
+	young  bool          // fit may still lie ahead
+
+	// The rest is guarded by Node.mu.
+	flight fifo          // written and not answered
+	arrive *sync.Cond    // flight has grown, or the reader may end
+	sweep  *time.Timer   // calls overdue
+	armed  bool          // sweep is running
+	done   bool          // the writer has ended
+	dead   bool          // nothing can be read any more
+	err    error         // why the connection is given up
+	broken chan struct{} // closed with err
+}
+
+// write puts what is queued on the wire until the link breaks or the node closes.
+func (n *Node) write(l *link) {
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	idle := false
+	for {
+		batch, due, done := n.take(l)
+		deliver(due)
+		if done {
+			return
+		}
+		if len(batch) > 0 {
+			idle = false
+			l.put(batch)
+			continue
+		}
+		select {
+		case <-n.wake:
+		case <-l.broken:
+		case <-beat.C:
+			if idle {
+				n.mu.Lock()
+				n.queue = append(n.queue, &call{cmd: ping})
+				n.mu.Unlock()
+			}
+			idle = true
+		}
+	}
+}
+
+// take moves into flight what may be written now. What earlier connections owe goes
+// first and alone: only a master that carried it out is up, so debts can not pile up
+// at one that answers handshakes and nothing else.
+func (n *Node) take(l *link) (batch []*call, due []delivery, done bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if l.err == nil && n.state != up {
+		batch, n.owed = n.owed, nil
+		if len(batch) == 0 && l.flight.len() == 0 {
+			n.state, n.reason = up, nil
+			n.cfg.Logger.Info("redlock: master is up",
+				"master", n.cfg.Name, "run_id", l.id.run, "guard", max(0, l.guard()))
+		}
+	}
+	if l.err == nil && n.state == up {
+		batch, n.queue = n.queue, nil
+		batch, due = l.allowed(batch)
+	}
+	if len(batch) == 0 {
+		if l.err != nil || n.closing && l.flight.len() == 0 {
+			l.done = true
+			l.arrive.Signal()
+		}
+		return nil, due, l.done
+	}
+	now := time.Now()
+	for _, c := range batch {
+		c.sent = now
+		l.flight.push(c)
+	}
+	if !l.armed {
+		l.armed = true
+		l.sweep.Reset(n.cfg.Timeout)
+	}
+	l.arrive.Signal()
+	return batch, due, false
+}
+
+// allowed takes out of batch what a guarded master must not carry out.
+//
+// The guard is checked here, as late as can be, and holds when the script runs: that
+// happens in the process that this connection was opened to, which only gets older.
+func (l *link) allowed(batch []*call) (rest []*call, due []delivery) {
+	if !l.young {
+		return batch, nil
+	}
+	left := l.guard()
+	if left <= 0 {
+		l.young = false
+		return batch, nil
+	}
+	for _, c := range batch {
+		if c.cmd.grants {
+			due = c.settle(due, Answer{Outcome: Unsent, Err: &GuardedError{Left: left, Why: l.id.err}})
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	return rest, due
+}
+
+// put writes batch and flushes it. redigo closes a connection that it fails to write
+// to, which the reader notices, so errors are left to it.
+func (l *link) put(batch []*call) {
+	for _, c := range batch {
+		switch {
+		case c.cmd == ping:
+			_ = l.conn.Send("PING")
+		case c.source:
+			args := append([]any{c.cmd.script.source}, c.cmd.args[1:]...)
+			_ = l.conn.Send("EVAL", args...)
+		default:
+			_ = l.conn.Send("EVALSHA", c.cmd.args...)
+		}
+	}
+	_ = l.conn.Flush()
+}
+
+// read passes on the answers until the link breaks, or the writer is done and nothing
+// is in flight.
+func (n *Node) read(l *link) {
+	for n.await(l) {
+		reply, err := redis.ReceiveWithTimeout(l.conn, n.cfg.Timeout)
+		var one [1]delivery
+		n.mu.Lock()
+		due := n.received(l, one[:0], reply, err)
+		n.mu.Unlock()
+		deliver(due)
+	}
+}
+
+// await blocks until there is an answer to read. It is false when there will be none.
+func (n *Node) await(l *link) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for l.flight.len() == 0 && !l.done {
+		l.arrive.Wait()
+	}
+	return l.flight.len() > 0 && !l.dead
+}
+
+// received takes in the answer to the oldest command in flight. n.mu is held.
+func (n *Node) received(l *link, due []delivery, reply any, err error) []delivery {
+	refusal, refused := err.(redis.Error)
+	if err != nil && !refused {
+		l.dead = true
+		l.fail(plain(err))
+		return due
+	}
+	c := l.flight.pop()
+	if l.flight.len() == 0 && (n.state != up || n.closing) {
+		n.nudge() // the writer waits for this
+	}
+	if refused && strings.HasPrefix(string(refusal), "NOSCRIPT") && !c.source {
+		return n.resend(l, due, c)
+	}
+	if refused && unfit(refusal) || refused && c.cmd == ping {
+		if c.cmd.repeat {
+			n.owed = append(n.owed, c)
+		}
+		l.fail(refusal)
+	}
+	if refused {
+		return c.settle(due, Answer{Outcome: Failed, Err: refusal})
+	}
+	if c.to == nil || c.answered {
+		return due // a ping, or an answer that comes too late for anybody
+	}
+	a, err := c.cmd.script.decode(reply)
+	if err != nil {
+		a = Answer{Outcome: Failed, Err: err}
+	}
+	return c.settle(due, a)
+}
+
+// resend queues a command again with the source of its script, which the master did
+// not have, unless a release that undoes it is already on its way: that must not come
+// first. n.mu is held.
+func (n *Node) resend(l *link, due []delivery, c *call) []delivery {
+	undone := func(later *call) bool { return c.cmd.undoneBy(later.cmd) }
+	if l.flight.any(undone) || slices.ContainsFunc(n.queue, undone) {
+		return c.settle(due, Answer{Outcome: Unsent, Err: errWithdrawn})
+	}
+	c.source = true
+	n.queue = append(n.queue, c)
+	n.nudge()
+	return due
+}
+
+// overdue answers, with Unknown, the commands that have waited for Config.Timeout. They
+// stay in flight, so that a late answer finds its command and not the next one.
+func (n *Node) overdue(l *link) {
+	var due []delivery
+	n.mu.Lock()
+	now := time.Now()
+	l.armed = false
+	for _, c := range l.flight.all() {
+		if wait := n.cfg.Timeout - now.Sub(c.sent); wait > 0 {
+			l.armed = true
+			l.sweep.Reset(wait)
+			break
+		}
+		due = c.settle(due, Answer{Outcome: Unknown, Err: ErrTimeout})
+	}
+	n.mu.Unlock()
+	deliver(due)
+}
+
+// fail gives the link up. Node.mu is held.
+func (l *link) fail(err error) {
+	if l.err == nil {
+		l.err = err
+		close(l.broken)
+	}
+}
+
+// guard returns how long the master still grants no holds.
+func (l *link) guard() time.Duration { return clock.Until(l.fit) }

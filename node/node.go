@@ -1,0 +1,268 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/clock"
+)
+
+// Config says how to reach one master.
+type Config struct {
+	Name string      // in errors and logs
+	Pool *redis.Pool // gives the one connection that the node holds
+
+	// Timeout bounds the answer to one command. A connection that answers nothing for
+	// so long is given up.
+	Timeout time.Duration
+
+	// Guard is how long the process of a master must have lived before it grants holds:
+	// the longest lease in use, with drift. Zero: no guard.
+	Guard time.Duration
+
+	// Roll finds the same server under two names. Nodes of one client share it.
+	Roll *Roll
+
+	Logger *slog.Logger
+}
+
+// Intervals of the background work. They bound how long a master that returned goes
+// unnoticed, and how long an idle connection that broke does.
+const (
+	firstRetry = 20 * time.Millisecond
+	lastRetry  = 500 * time.Millisecond
+	heartbeat  = time.Second
+)
+
+// state is where a node stands with its master.
+type state uint8
+
+const (
+	connecting state = iota // commands queue, for Config.Timeout at most
+	up                      // commands are written
+	down                    // commands are answered at once
+)
+
+// Node is one master. Make it with New.
+type Node struct {
+	cfg    Config
+	ctx    context.Context // ends when the node closes: the dialer's
+	cancel context.CancelFunc
+	wake   chan struct{} // tells the writer that there is something to do
+	gone   chan struct{} // closed when the keeper has ended
+
+	mu      sync.Mutex
+	state   state
+	reason  error   // why it is not up
+	closing bool    // no more commands
+	queue   []*call // not written yet
+	owed    []*call // releases to repeat on the next connection, oldest first
+	link    *link   // nil while there is none
+	last    past    // the process and connection before
+}
+
+// call is one command on its way.
+type call struct {
+	cmd *Command
+	to  Receiver // nil: nobody waits
+	i   int
+
+	sent     time.Time
+	source   bool // went out as EVAL, with the script's source
+	answered bool // to.Answer was or is about to be called
+}
+
+// New starts to connect to a master, in the background.
+func New(cfg Config) *Node {
+	ctx, cancel := context.WithCancel(context.Background())
+	n := &Node{
+		cfg:    cfg,
+		ctx:    ctx,
+		cancel: cancel,
+		wake:   make(chan struct{}, 1),
+		gone:   make(chan struct{}),
+		reason: errors.New("not connected yet"),
+	}
+	// Goroutines: the keeper, which Close waits for.
+	go n.keep()
+	return n
+}
+
+// Name returns the name the master goes by.
+func (n *Node) Name() string { return n.cfg.Name }
+
+// Send sends cmd, and passes the answer to to.Answer(i, …) exactly once.
+//
+// Send does not block. While the master is down the answer is Unsent, at once; a
+// release is kept all the same, and sent when the master is back.
+func (n *Node) Send(cmd *Command, to Receiver, i int) {
+	c := &call{cmd: cmd, to: to, i: i}
+	n.mu.Lock()
+	if n.closing || n.state == down {
+		err := n.reason
+		if n.closing {
+			err = ErrClosed
+		} else if cmd.repeat {
+			c.answered = true
+			n.owed = append(n.owed, c)
+		}
+		n.mu.Unlock()
+		to.Answer(i, Answer{Outcome: Unsent, Err: err})
+		return
+	}
+	n.queue = append(n.queue, c)
+	n.mu.Unlock()
+	n.nudge()
+}
+
+// Guard returns how long the master goes on to grant no holds, zero when it does grant
+// them or can not be reached.
+func (n *Node) Guard() time.Duration {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.link == nil {
+		return 0
+	}
+	return max(0, n.link.guard())
+}
+
+// Close writes what is queued, waits for what is under way, up to Config.Timeout, and
+// returns the connection to the pool. Sends are Unsent from now on.
+func (n *Node) Close() {
+	n.mu.Lock()
+	n.closing = true
+	if n.state != up {
+		n.cancel()
+	}
+	n.mu.Unlock()
+	n.nudge()
+	<-n.gone
+	n.cancel()
+	n.cfg.Roll.leave(n)
+}
+
+func (n *Node) nudge() {
+	select {
+	case n.wake <- struct{}{}:
+	default:
+	}
+}
+
+// keep holds a connection to the master for as long as the node is open.
+func (n *Node) keep() {
+	defer close(n.gone)
+	retry := firstRetry
+	for {
+		// Commands may wait for a connection, but not longer than for an answer.
+		patience := time.AfterFunc(n.cfg.Timeout, func() { n.giveUp(ErrTimeout) })
+		l, err := n.connect()
+		since := time.Now()
+		if err == nil {
+			err = n.serve(l)
+		}
+		patience.Stop()
+		if n.ctx.Err() != nil || err == nil {
+			n.giveUp(ErrClosed)
+			return
+		}
+		// A master that was fit for a while gets another chance at once: it may only
+		// have restarted.
+		if l != nil && time.Since(since) > heartbeat {
+			retry = firstRetry
+			continue
+		}
+		n.giveUp(err)
+		select {
+		case <-time.After(retry/2 + rand.N(retry)):
+		case <-n.ctx.Done():
+		}
+		retry = min(2*retry, lastRetry)
+	}
+}
+
+// giveUp answers everything that waits for a connection, unless there is one.
+func (n *Node) giveUp(err error) {
+	n.mu.Lock()
+	if n.state == up {
+		n.mu.Unlock()
+		return
+	}
+	if n.state != down && !n.closing {
+		n.cfg.Logger.Warn("redlock: master is down", "master", n.cfg.Name, "error", err)
+	}
+	n.state, n.reason = down, err
+	queue := n.queue
+	n.queue = nil
+	var due []delivery
+	for _, c := range queue {
+		if c.cmd.repeat {
+			n.owed = append(n.owed, c)
+		}
+		due = c.settle(due, Answer{Outcome: Unsent, Err: err})
+	}
+	n.mu.Unlock()
+	deliver(due)
+}
+
+// serve uses a connection until it breaks or, with a nil error, the node closes.
+func (n *Node) serve(l *link) error {
+	read := make(chan struct{})
+	// Goroutines: the reader. It ends when the connection fails, or when nothing is
+	// under way and the writer is done; serve waits for it.
+	go func() {
+		defer close(read)
+		n.read(l)
+	}()
+	n.write(l)
+	<-read
+	// By now redigo has closed a connection that failed, and nothing is pending on
+	// one that did not, so this does not block.
+	_ = l.conn.Close()
+
+	n.mu.Lock()
+	n.link = nil
+	if n.state == up {
+		n.state, n.reason = connecting, l.err
+	}
+	n.last = past{run: l.id.run, client: l.client, end: clock.Now()}
+	var due []delivery
+	var owed []*call
+	l.sweep.Stop()
+	for _, c := range l.flight.drain() {
+		if c.cmd.repeat {
+			owed = append(owed, c)
+		}
+		due = c.settle(due, Answer{Outcome: Unknown, Err: l.err})
+	}
+	n.owed = append(owed, n.owed...)
+	n.mu.Unlock()
+	deliver(due)
+	return l.err
+}
+
+// delivery is an answer that is passed on once no lock is held.
+type delivery struct {
+	call   *call
+	answer Answer
+}
+
+// settle marks c as answered and appends the answer to due, if it is the first one.
+func (c *call) settle(due []delivery, a Answer) []delivery {
+	if c.answered || c.to == nil {
+		return due
+	}
+	c.answered = true
+	return append(due, delivery{c, a})
+}
+
+func deliver(due []delivery) {
+	for _, d := range due {
+		d.call.to.Answer(d.call.i, d.answer)
+	}
+}

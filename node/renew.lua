@@ -1,0 +1,50 @@
+-- renew.lua: extend the leases of many holds at once.
+--
+-- KEYS[2i-1]  i-th lock key: a hash, owner -> hold count
+-- KEYS[2i]    its fencing counter
+-- ARGV[1]     lease, in ms
+-- ARGV[2]     1 to set a lock again that nobody has, 0 to leave it
+-- ARGV[3]     time to live of a fencing counter, in ms
+-- ARGV[3i+1]  owner of the i-th lock
+-- ARGV[3i+2]  its hold count
+-- ARGV[3i+3]  its fencing token
+-- returns     for each lock: 1 extended, 2 set again, 0 nobody has it,
+--             -1 another owner has it, or the key is no lock
+-- Called by Node.Send with a Renew command. An expiry and a fencing counter never
+-- shrink, so a repeat, or one that comes late, takes nothing away.
+
+local lease, heal, ttl = tonumber(ARGV[1]), ARGV[2] == '1', ARGV[3]
+local answer = {}
+
+for i = 1, #KEYS / 2 do
+  local lock, counter = KEYS[2 * i - 1], KEYS[2 * i]
+  local owner, count, token = ARGV[3 * i + 1], ARGV[3 * i + 2], ARGV[3 * i + 3]
+
+  -- pcall: one key of a wrong type must not fail the whole batch.
+  local mine = redis.pcall('hexists', lock, owner)
+  local left = redis.call('pttl', lock)
+  if mine == 1 then
+    answer[i] = 1
+  elseif left ~= -2 then
+    answer[i] = -1
+  elseif heal then
+    redis.call('hset', lock, owner, count)
+    answer[i] = 2
+  else
+    answer[i] = 0
+  end
+
+  if answer[i] > 0 then
+    if left < lease then
+      redis.call('pexpire', lock, lease)
+    end
+    local last = redis.call('get', counter)
+    if last and tonumber(last) >= tonumber(token) then
+      redis.call('pexpire', counter, ttl)
+    else
+      redis.call('set', counter, token, 'px', ttl)
+    end
+  end
+end
+
+return answer

@@ -1,0 +1,152 @@
+package node
+
+import (
+	"crypto/sha1"
+	_ "embed" // the scripts
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+//go:embed acquire.lua
+var acquireSource string
+
+//go:embed renew.lua
+var renewSource string
+
+//go:embed release.lua
+var releaseSource string
+
+//go:embed force.lua
+var forceSource string
+
+//go:embed inspect.lua
+var inspectSource string
+
+var (
+	acquireScript = newScript(acquireSource, decodeAcquire)
+	renewScript   = newScript(renewSource, decodeRenew)
+	releaseScript = newScript(releaseSource, decodeRelease)
+	forceScript   = newScript(forceSource, decodeForce)
+	inspectScript = newScript(inspectSource, decodeInspect)
+)
+
+// script is a Lua script, the name that EVALSHA knows it by, and the meaning of its
+// replies, which the header of the script states.
+type script struct {
+	source string
+	sha    string
+	decode func(reply any) (Answer, error)
+}
+
+func newScript(source string, decode func(any) (Answer, error)) *script {
+	sum := sha1.Sum([]byte(source))
+	return &script{source: source, sha: hex.EncodeToString(sum[:]), decode: decode}
+}
+
+func decodeAcquire(reply any) (Answer, error) {
+	switch r := reply.(type) {
+	case int64:
+		if r > 0 {
+			return Answer{Outcome: Done, Token: r}, nil
+		}
+		return Answer{Outcome: Refused}, nil
+	case []any:
+		if len(r) == 2 {
+			left, ok1 := r[0].(int64)
+			holder, ok2 := r[1].([]byte)
+			if ok1 && ok2 {
+				return Answer{Outcome: Refused, Left: millis(left), Holder: string(holder)}, nil
+			}
+		}
+	}
+	return Answer{}, unexpected(reply)
+}
+
+func decodeRenew(reply any) (Answer, error) {
+	list, ok := reply.([]any)
+	if !ok {
+		return Answer{}, unexpected(reply)
+	}
+	renewed := make([]Renewed, len(list))
+	for i, r := range list {
+		n, ok := r.(int64)
+		if !ok {
+			return Answer{}, unexpected(reply)
+		}
+		renewed[i] = Renewed(n)
+	}
+	return Answer{Outcome: Done, Renewed: renewed}, nil
+}
+
+func decodeRelease(reply any) (Answer, error) {
+	n, ok := reply.(int64)
+	if !ok {
+		return Answer{}, unexpected(reply)
+	}
+	if n < 0 {
+		return Answer{Outcome: Refused}, nil
+	}
+	return Answer{Outcome: Done}, nil
+}
+
+func decodeForce(reply any) (Answer, error) {
+	n, ok := reply.(int64)
+	if !ok {
+		return Answer{}, unexpected(reply)
+	}
+	if n == 0 {
+		return Answer{Outcome: Refused}, nil
+	}
+	return Answer{Outcome: Done}, nil
+}
+
+func decodeInspect(reply any) (Answer, error) {
+	list, ok := reply.([]any)
+	if !ok || len(list) < 2 {
+		return Answer{}, unexpected(reply)
+	}
+	left, ok := list[0].(int64)
+	if !ok {
+		return Answer{}, unexpected(reply)
+	}
+	token, err := integer(list[1])
+	if err != nil {
+		return Answer{}, unexpected(reply)
+	}
+	a := Answer{Outcome: Done, Token: token}
+	if len(list) < 4 {
+		return a, nil
+	}
+	holder, ok := list[2].([]byte)
+	if !ok {
+		return Answer{}, unexpected(reply)
+	}
+	// A reply that is no number is a field that is none of ours: no hold count.
+	count, _ := integer(list[3])
+	a.Holder, a.Left, a.Count = string(holder), millis(left), int(count)
+	return a, nil
+}
+
+func integer(reply any) (int64, error) {
+	b, ok := reply.([]byte)
+	if !ok {
+		return 0, unexpected(reply)
+	}
+	return strconv.ParseInt(string(b), 10, 64)
+}
+
+// Never is the time left of a lock that does not expire.
+const Never = time.Duration(1<<63 - 1)
+
+func millis(left int64) time.Duration {
+	if left < 0 {
+		return Never
+	}
+	return time.Duration(left) * time.Millisecond
+}
+
+func unexpected(reply any) error {
+	return fmt.Errorf("unexpected reply to a script: %T %.100v", reply, reply)
+}

@@ -1,0 +1,147 @@
+// Package quorum counts votes: how many make a majority, when a vote is decided,
+// what a lost vote means, and when another try is worth while.
+//
+// It is pure arithmetic, without I/O and without time of its own, and each function
+// is checked against a deliberately dumb second version of itself.
+//
+// # Concurrency
+//
+// Functions of values; nothing is shared.
+package quorum
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// Majority returns how many of n masters are a quorum. Any two quorums of the same n
+// masters have a master in common, which is all that Redlock's safety rests on.
+func Majority(n int) int { return n/2 + 1 }
+
+// Result is the state of a vote.
+type Result uint8
+
+// A vote is pending until a majority said yes or can no longer do so.
+const (
+	Pending Result = iota
+	Won
+	Lost
+)
+
+func (r Result) String() string {
+	if r == Won {
+		return "won"
+	}
+	if r == Lost {
+		return "lost"
+	}
+	if r == Pending {
+		return "pending"
+	}
+	return fmt.Sprintf("Result(%d)", uint8(r))
+}
+
+// Vote decides over n masters of which yes agreed and no will not agree any more,
+// because they refused or because their answer is unknown. The others may still answer.
+func Vote(n, yes, no int) Result {
+	if yes >= Majority(n) {
+		return Won
+	}
+	if n-no < Majority(n) {
+		return Lost
+	}
+	return Pending
+}
+
+// Contest is what stands in the way of a lost acquire.
+type Contest uint8
+
+// Undecided lasts while an answer that is still to come could change the verdict.
+const (
+	Undecided   Contest = iota
+	Unreachable         // too few masters answered
+	Taken               // another owner has a majority, or may have
+	Split               // several owners have some masters each, none a majority
+)
+
+func (c Contest) String() string {
+	if c == Unreachable {
+		return "unreachable"
+	}
+	if c == Taken {
+		return "taken"
+	}
+	if c == Split {
+		return "split"
+	}
+	return "undecided"
+}
+
+// Judge says why an acquire on n masters was lost: yes masters granted it, the masters
+// in holders refused and named the owner they have, failed ones gave no usable answer
+// and the rest has not answered yet.
+//
+// A failed master counts for whichever owner is the strongest, so Split is said only
+// when it is sure, and a client may then try again at once: nobody has the lock.
+func Judge(n, yes, failed int, holders []string) Contest {
+	q := Majority(n)
+	most := strongest(holders)
+	pending := n - yes - failed - len(holders)
+	if most >= q {
+		return Taken
+	}
+	if yes+len(holders)+pending < q {
+		return Unreachable
+	}
+	if most+failed+pending < q {
+		return Split
+	}
+	if pending > 0 {
+		return Undecided
+	}
+	return Taken
+}
+
+// strongest returns the number of masters of the owner that has the most.
+func strongest(holders []string) int {
+	most := 0
+	for _, h := range holders {
+		most = max(most, votes(holders, h))
+	}
+	return most
+}
+
+// votes returns how many masters name owner. There are a handful of masters, so
+// counting again for each of them beats a map.
+func votes(holders []string, owner string) int {
+	c := 0
+	for _, h := range holders {
+		if h == owner {
+			c++
+		}
+	}
+	return c
+}
+
+// Holder returns the owner that a majority of n masters name, and whether there is one.
+func Holder(n int, holders []string) (string, bool) {
+	for _, h := range holders {
+		if votes(holders, h) >= Majority(n) {
+			return h, true
+		}
+	}
+	return "", false
+}
+
+// FreeAfter returns how long it takes until a majority of n masters is free, where left
+// has the time that each master which answered said is left there, zero if it is free.
+// It is false if too few masters answered to tell.
+func FreeAfter(n int, left []time.Duration) (time.Duration, bool) {
+	q := Majority(n)
+	if len(left) < q {
+		return 0, false
+	}
+	sorted := slices.Sorted(slices.Values(left))
+	return sorted[q-1], true
+}

@@ -1,0 +1,146 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock"
+	"example.com/redlock/node"
+)
+
+// Config says which masters to use and how. The zero value of each field but the
+// masters is its default.
+type Config struct {
+	// Masters are redis:// or rediss:// URLs, or host:port, one for each master: 3 or 5
+	// in earnest. An even number costs more and survives no more. Errors and logs name a
+	// master by its host and port.
+	Masters []string
+
+	// Pools are used instead of Masters where an URL does not say enough (TLS, unix
+	// sockets, sentinel). The client holds one connection of each, and leaves closing
+	// them to the caller. Errors and logs name a master by its place, "pool 0".
+	Pools []*redis.Pool
+
+	// Lease is how long a hold lives that is not renewed: what a dead client costs the
+	// others. Default 30 s, as in Redisson. Whole milliseconds, rounded down.
+	Lease time.Duration
+
+	// MaxLease is the longest lease that any client of these masters takes. Default
+	// Lease; LockFor can not take more.
+	MaxLease time.Duration
+
+	// RestartGuard is how long a master that restarted must have been up before it
+	// grants a hold again, since it may have forgotten those it granted before. Default
+	// MaxLease; it can not be less. Negative: no guard, for tests, and for masters that
+	// write each change to disk (appendfsync always).
+	RestartGuard time.Duration
+
+	// NodeTimeout bounds the answer of one master. A master that takes longer is down
+	// until it answers again. Default a tenth of Lease, at most 500 ms.
+	NodeTimeout time.Duration
+
+	// Logger is told of masters that go down and come up and of holds that are lost.
+	// Default: silent.
+	Logger *slog.Logger
+}
+
+// Defaults of Config.
+const (
+	defaultLease   = 30 * time.Second
+	maxNodeTimeout = 500 * time.Millisecond
+)
+
+// fill sets the defaults and refuses what does not fit together.
+func (cfg *Config) fill() error {
+	switch n := len(cfg.Masters) + len(cfg.Pools); {
+	case n == 0:
+		return errors.New("redlock: Config has no Masters and no Pools")
+	case len(cfg.Masters) > 0 && len(cfg.Pools) > 0:
+		return errors.New("redlock: Config has both Masters and Pools")
+	case n > multilock.Max:
+		return fmt.Errorf("redlock: Config has %d masters, more than %d", n, multilock.Max)
+	}
+	if cfg.Lease == 0 {
+		cfg.Lease = defaultLease
+	}
+	if cfg.MaxLease == 0 {
+		cfg.MaxLease = max(cfg.Lease, 0)
+	}
+	if cfg.RestartGuard == 0 {
+		cfg.RestartGuard = cfg.MaxLease
+	}
+	if cfg.NodeTimeout == 0 {
+		cfg.NodeTimeout = min(cfg.Lease/10, maxNodeTimeout)
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	cfg.Lease = cfg.Lease.Truncate(time.Millisecond)
+	if err := cfg.checkLease(cfg.Lease); err != nil {
+		return err
+	}
+	if cfg.RestartGuard > 0 && cfg.RestartGuard < cfg.MaxLease {
+		return fmt.Errorf("redlock: RestartGuard %v is under MaxLease %v: a master could forget a hold that is still valid", cfg.RestartGuard, cfg.MaxLease)
+	}
+	if cfg.NodeTimeout < 0 || cfg.NodeTimeout >= cfg.Lease {
+		return fmt.Errorf("redlock: NodeTimeout %v is not between 0 and Lease %v", cfg.NodeTimeout, cfg.Lease)
+	}
+	return nil
+}
+
+// checkLease refuses a lease that no hold can have.
+func (cfg *Config) checkLease(lease time.Duration) error {
+	if lease > cfg.MaxLease {
+		return fmt.Errorf("redlock: lease %v is over Config.MaxLease %v", lease, cfg.MaxLease)
+	}
+	if clock.Validity(lease, 0) <= 0 {
+		return fmt.Errorf("redlock: lease %v is too short: clock drift takes %v of it", lease, clock.Drift(lease))
+	}
+	return nil
+}
+
+// masters makes the nodes, and returns the pools that are the client's own.
+func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
+	var own []*redis.Pool
+	pools, names := cfg.Pools, make([]string, len(cfg.Pools))
+	for i := range pools {
+		if pools[i] == nil {
+			return nil, nil, fmt.Errorf("redlock: Config.Pools[%d] is nil", i)
+		}
+		names[i] = fmt.Sprintf("pool %d", i)
+	}
+	for i, address := range cfg.Masters {
+		pool, name, err := node.Pool(address, cfg.NodeTimeout)
+		if err != nil {
+			return nil, nil, fmt.Errorf("redlock: Config.Masters[%d]: %w", i, err)
+		}
+		own, names = append(own, pool), append(names, name)
+		pools = own
+	}
+	for i := range pools {
+		for j := range i {
+			if pools[i] == pools[j] || names[i] == names[j] {
+				return nil, nil, fmt.Errorf("redlock: Config has the same master twice, as %d and %d: %s", j, i, names[i])
+			}
+		}
+	}
+	guard := max(cfg.RestartGuard, 0)
+	roll := new(node.Roll)
+	nodes := make([]*node.Node, len(pools))
+	for i := range nodes {
+		nodes[i] = node.New(node.Config{
+			Name:    names[i],
+			Pool:    pools[i],
+			Timeout: cfg.NodeTimeout,
+			Guard:   guard,
+			Roll:    roll,
+			Logger:  cfg.Logger,
+		})
+	}
+	return multilock.New(nodes), own, nil
+}

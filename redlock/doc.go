@@ -1,0 +1,53 @@
+// Package redlock locks a name so that at most one holder in a whole fleet acts on it,
+// by a majority of N independent Redis masters (the Redlock algorithm).
+//
+// # Usage
+//
+//	client, err := redlock.New(redlock.Config{Masters: []string{"10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379"}})
+//	…
+//	defer client.Close()
+//
+//	hold, err := client.Lock(ctx, "orders:42")
+//	if err != nil {
+//		return err
+//	}
+//	defer hold.Unlock(ctx)
+//	write(hold.Context(), hold.Token())
+//
+// [Client.Lock] waits until the lock is held or its context ends, and a watchdog renews
+// the hold until Unlock. [Client.LockFor] takes a fixed lease, which nothing renews. The
+// Try forms do not wait. [Client.Do] locks, runs a function and unlocks.
+//
+// A hold survives the loss of any minority of the masters. When a majority can not be
+// reached, it ends with its validity: [Hold.Context] is cancelled then, at the latest,
+// with a cause that matches [ErrLost].
+//
+// # Re-entry
+//
+// Locking a name again under [Hold.Context] enters the same hold once more, instead of
+// waiting for itself. [WithOwner] gives a call tree one owner from its start. Each
+// [Hold] is unlocked once, and the last Unlock frees the lock.
+//
+// # Caveats
+//
+// A lock with a lease is no barrier by itself: a process that was paused for longer
+// than its lease goes on where it was when it wakes. Whatever must be safe against that
+// checks [Hold.Token], which grows with every hold of the name. Until the rules of
+// docs/algorithm.md, "Fencing token", are complete, it is the largest number among the
+// grants, which is no promise while masters fail.
+//
+// Masters must be independent, with no replication between them. A master that
+// restarted grants no holds until [Config.RestartGuard] has passed, so a fresh fleet
+// makes its first client wait once.
+//
+// # Concurrency
+//
+// All methods may be called from any goroutine. A [Client] runs two goroutines per
+// master and one watchdog, whatever the number of holds and waiting callers.
+//
+// # Errors
+//
+// errors.Is finds [ErrTaken], [ErrNoQuorum], [ErrLost], [ErrNotHeld] and [ErrClosed].
+// What the masters said is in a [*MajorityError]. A wait that was cut short matches its
+// context's error as well as what it was waiting for.
+package redlock

@@ -1,0 +1,27 @@
+package redlock
+
+import (
+	"errors"
+
+	"example.com/redlock/multilock"
+)
+
+// States of a lock that errors.Is finds.
+var (
+	// ErrTaken says that another owner has the lock.
+	ErrTaken = multilock.ErrTaken
+	// ErrNoQuorum says that too few masters answered to tell.
+	ErrNoQuorum = multilock.ErrNoQuorum
+	// ErrLost says that the hold ended before its Unlock: its validity ran out, or a
+	// majority of the masters no longer had it.
+	ErrLost = multilock.ErrLost
+	// ErrNotHeld says that the Hold was unlocked before.
+	ErrNotHeld = errors.New("redlock: not held")
+	// ErrClosed says that the Client is closed.
+	ErrClosed = errors.New("redlock: client closed")
+)
+
+// MajorityError says that an operation found no majority, and what each master said.
+type MajorityError = multilock.MajorityError
+
+var errEmptyName = errors.New("redlock: the name of a lock is empty")

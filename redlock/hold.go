@@ -1,0 +1,73 @@
+package redlock
+
+import (
+	"context"
+	"time"
+)
+
+// Hold is a lock that is held, once. Each successful Lock returns one of its own, which
+// is unlocked once, also when it entered a lock that its owner held already.
+type Hold struct {
+	h      *held
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// Name returns the name that is locked.
+func (l *Hold) Name() string { return l.h.name }
+
+// Owner returns the owner as the masters know it, "uuid:number". No two locks have the
+// same one.
+func (l *Hold) Owner() string { return l.h.id }
+
+// Context returns a context for the work that the lock protects. It has the values of
+// the context that was passed to Lock, and an owner: a Lock of the same name under it
+// enters this hold again.
+//
+// It ends with Unlock, and with the end of the hold's validity at the latest, when no
+// other client can have the lock yet. [context.Cause] then matches ErrNotHeld after
+// Unlock, ErrLost, or ErrClosed. It does not end with the context that was passed to
+// Lock, which bounds the wait; where it should, use [Client.Do].
+func (l *Hold) Context() context.Context { return l.ctx }
+
+// Token returns the fencing token: a positive number that is the same as long as the
+// lock is held, and by the wall clocks of clients and masters larger for each later
+// hold of the name. It is the largest number among the grants, which is no promise
+// while masters fail.
+func (l *Hold) Token() int64 { return l.h.token }
+
+// Until returns when the hold's validity ends if nothing renews it any more, by the
+// local wall clock. It is in the past once the hold has ended.
+func (l *Hold) Until() time.Time { return time.Now().Add(l.Remaining()) }
+
+// Remaining returns how much validity is left: the lease, less the time since it was
+// asked for, less the allowance for clock drift. It is zero once the hold has ended.
+func (l *Hold) Remaining() time.Duration { return l.h.remaining() }
+
+// Count returns the hold count: how many Holds share this lock, zero once it has ended.
+func (l *Hold) Count() int { return l.h.count() }
+
+// Extend extends the hold to lease from now on a majority of the masters. It never
+// shortens it. lease is in whole milliseconds, rounded down, and at most
+// Config.MaxLease.
+//
+// ErrLost: the hold has ended, or a majority no longer has it. ErrNoQuorum: too few
+// masters answered; the hold stays as it was. ErrNotHeld: it was unlocked.
+//
+// Cost: one round trip. Source: docs/algorithm.md, "Renew".
+func (l *Hold) Extend(ctx context.Context, lease time.Duration) error {
+	return l.h.extend(ctx, l, lease)
+}
+
+// Unlock gives this hold back. The last one of its owner frees the lock, and Unlock then
+// returns when a majority of the masters has done so.
+//
+// It releases under a ctx that has ended as well, without waiting for the answers.
+//
+// ErrNotHeld: it was unlocked before. ErrLost: the hold had ended, so what it protected
+// may have run beside another owner. ErrNoQuorum: too few masters confirmed; the release
+// goes on in the background, and the lock ends with its lease at the latest. ErrClosed:
+// Client.Close gave it back.
+//
+// Cost: one round trip. Source: docs/algorithm.md, "Release".
+func (l *Hold) Unlock(ctx context.Context) error { return l.h.unlock(ctx, l) }

@@ -1,0 +1,81 @@
+package redlock
+
+import (
+	"context"
+	"time"
+
+	"example.com/redlock/quorum"
+)
+
+// Inspection is what the masters say of a name.
+type Inspection struct {
+	Name    string
+	Held    bool          // a majority of the masters name the same holder
+	Holder  string        // that holder, "uuid:number"
+	Left    time.Duration // until a majority is free, if nothing is renewed; 0 when it is, or when too few answered
+	Masters []MasterState // in the order of Config
+}
+
+// MasterState is what one master says of a name.
+type MasterState struct {
+	Master string        // host and port
+	Holder string        // empty: free there
+	Count  int           // hold count
+	Left   time.Duration // until it is free there; the largest Duration when it never expires
+	Token  int64         // fencing counter, 0 when the master has none
+	Guard  time.Duration // above 0: the master restarted, and grants no hold for so long
+	Err    error         // why it says nothing
+}
+
+// Inspect tells who has name, without taking it.
+//
+// The error is a [*MajorityError] that matches ErrNoQuorum when fewer than a majority of
+// the masters answered; the Inspection then has what the others said. It waits for all
+// of them, up to Config.NodeTimeout.
+//
+// Cost: one round trip to the slowest master.
+func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
+	in := Inspection{Name: name}
+	if name == "" {
+		return in, errEmptyName
+	}
+	if !c.begin() {
+		return in, ErrClosed
+	}
+	defer c.tries.Done()
+	views, err := c.masters.Inspect(ctx, name)
+	holders := make([]string, 0, len(views))
+	left := make([]time.Duration, 0, len(views))
+	for _, v := range views {
+		in.Masters = append(in.Masters, MasterState(v))
+		if v.Err != nil {
+			continue
+		}
+		left = append(left, v.Left)
+		if v.Holder != "" {
+			holders = append(holders, v.Holder)
+		}
+	}
+	in.Holder, in.Held = quorum.Holder(len(views), holders)
+	in.Left, _ = quorum.FreeAfter(len(views), left)
+	return in, err
+}
+
+// ForceUnlock frees name on every master that answers, whoever has it, and reports
+// whether somebody had it. The holder is told when it renews next: until then, it and
+// the next owner both believe that they have the lock. It is a tool for operators.
+//
+// The error is a [*MajorityError] that matches ErrNoQuorum when fewer than a majority of
+// the masters answered.
+//
+// Cost: one round trip to the slowest master.
+func (c *Client) ForceUnlock(ctx context.Context, name string) (freed bool, err error) {
+	if name == "" {
+		return false, errEmptyName
+	}
+	if !c.begin() {
+		return false, ErrClosed
+	}
+	defer c.tries.Done()
+	return c.masters.Force(ctx, name)
+}

@@ -1,0 +1,181 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"example.com/redlock/multilock"
+)
+
+// Lock waits until name is locked or ctx ends. A watchdog renews the hold every third
+// of Config.Lease, until Unlock.
+//
+// It waits through an outage of the masters as well; a bound on the wait is ctx's
+// deadline. Callers of one client are served in the order of their calls. When ctx
+// ends, the error matches its error, and ErrTaken or ErrNoQuorum for what it waited
+// for, and nothing is left on any master that can be reached. ErrClosed: the client was
+// closed.
+//
+// Under the context of a hold of the same name, or of its owner (see [WithOwner]), Lock
+// enters that hold again, and the watchdog renews it even if it had a fixed lease.
+//
+// Cost: one round trip to the slowest of the fastest majority, when the lock is free.
+// Source: docs/algorithm.md, "Acquire".
+func (c *Client) Lock(ctx context.Context, name string) (*Hold, error) {
+	return c.lock(ctx, want{name: name, lease: c.cfg.Lease, watch: true, wait: true})
+}
+
+// TryLock is Lock without waiting: ErrTaken when another owner has name, ErrNoQuorum
+// when too few masters answer within Config.NodeTimeout.
+//
+// Where several clients try at the same time and none gets a majority, the lock is
+// free: TryLock tries again then, a few times, after some random milliseconds.
+func (c *Client) TryLock(ctx context.Context, name string) (*Hold, error) {
+	return c.lock(ctx, want{name: name, lease: c.cfg.Lease, watch: true})
+}
+
+// LockFor is Lock with a fixed lease, which nothing renews: the hold ends when it has
+// passed. lease is in whole milliseconds, rounded down, and at most Config.MaxLease.
+func (c *Client) LockFor(ctx context.Context, name string, lease time.Duration) (*Hold, error) {
+	return c.lock(ctx, want{name: name, lease: lease, wait: true})
+}
+
+// TryLockFor is TryLock with a fixed lease, as LockFor takes it.
+func (c *Client) TryLockFor(ctx context.Context, name string, lease time.Duration) (*Hold, error) {
+	return c.lock(ctx, want{name: name, lease: lease})
+}
+
+// Do runs fn while name is locked, as by Lock, and unlocks it, also when fn panics.
+//
+// The context of fn ends when ctx does and, with a cause that matches ErrLost, when the
+// hold is lost. Do returns fn's error joined with that of Unlock, so it matches ErrLost
+// if fn ended without the lock.
+func (c *Client) Do(ctx context.Context, name string, fn func(context.Context) error) (err error) {
+	hold, err := c.lock(ctx, want{name: name, lease: c.cfg.Lease, watch: true, wait: true, bind: true})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if lost := hold.Unlock(context.WithoutCancel(ctx)); lost != nil {
+			err = errors.Join(err, lost)
+		}
+	}()
+	return fn(hold.Context())
+}
+
+// want is what a caller wants of lock.
+type want struct {
+	name  string
+	lease time.Duration
+	watch bool // the watchdog renews the hold
+	wait  bool // until it is free
+	bind  bool // the hold's context ends with the caller's
+}
+
+// How often TryLock tries a lock that nobody got, and how long it waits in between: a
+// majority needs less than that.
+const (
+	maxSplits  = 4
+	splitDelay = 8 * time.Millisecond
+)
+
+func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
+	if w.name == "" {
+		return nil, errEmptyName
+	}
+	w.lease = w.lease.Truncate(time.Millisecond)
+	if err := c.cfg.checkLease(w.lease); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("redlock: lock %q: %w", w.name, multilock.Ended(ctx))
+	}
+	ctx = WithOwner(ctx)
+	if w.wait {
+		return c.queue(ctx, w)
+	}
+	if hold, err := c.enter(ctx, w); hold != nil || err != nil {
+		return hold, err
+	}
+	for split := 1; ; split++ {
+		hold, err := c.try(ctx, w)
+		var majority *MajorityError
+		if !errors.As(err, &majority) || !majority.Split() || split == maxSplits {
+			return hold, err
+		}
+		select {
+		case <-time.After(time.Millisecond + rand.N(splitDelay)):
+		case <-ctx.Done():
+			return nil, majority.With(multilock.Ended(ctx))
+		case <-c.done:
+			return nil, ErrClosed
+		}
+	}
+}
+
+// queue waits for the caller's turn, and then for the lock.
+func (c *Client) queue(ctx context.Context, w want) (*Hold, error) {
+	t := c.join(w.name, ownerOf(ctx))
+	defer c.leave(t)
+	wait := wait{c: c, t: t}
+	for ok := true; ok; {
+		if hold, err := c.enter(ctx, w); hold != nil || err != nil {
+			return hold, err
+		}
+		if !t.isFirst() {
+			ok = wait.turn(ctx)
+		} else if h := c.holding(w.name); h != nil {
+			ok = wait.local(ctx, h)
+		} else {
+			hold, err := c.try(ctx, w)
+			if err == nil || !wait.note(err) {
+				return hold, err
+			}
+			ok = wait.pause(ctx)
+		}
+	}
+	return nil, wait.err(ctx)
+}
+
+// enter enters the hold that the caller's owner has of the name, if it has one.
+func (c *Client) enter(ctx context.Context, w want) (*Hold, error) {
+	for {
+		h := ownerOf(ctx).held(place{c, w.name})
+		if h == nil {
+			return nil, nil
+		}
+		hold, err := h.enter(ctx, w)
+		if !errors.Is(err, errEnded) {
+			return hold, err
+		}
+		// It ended meanwhile, and the owner has forgotten it or will in a moment.
+		select {
+		case <-h.over:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("redlock: lock %q: %w", w.name, multilock.Ended(ctx))
+		}
+	}
+}
+
+// try asks the masters for the lock, once.
+func (c *Client) try(ctx context.Context, w want) (*Hold, error) {
+	if !c.begin() {
+		return nil, ErrClosed
+	}
+	defer c.tries.Done()
+	id := c.newOwner()
+	grant, err := c.masters.Acquire(multilock.Request{
+		Key:      w.name,
+		Owner:    id,
+		Lease:    w.lease,
+		Count:    1,
+		Proposal: time.Now().UnixMicro(),
+	}).Wait(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.hold(ctx, w, id, grant), nil
+}

@@ -1,0 +1,102 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"example.com/redlock/multilock"
+)
+
+// errEnded tells the caller of enter to lock anew.
+var errEnded = errors.New("redlock: hold has ended")
+
+// enter adds a level to the hold, when a majority of the masters confirms that it still
+// has it.
+//
+// The count is sent with h.mu held, so that the masters get the counts in order.
+func (h *held) enter(ctx context.Context, w want) (*Hold, error) {
+	if !h.c.begin() {
+		return nil, ErrClosed
+	}
+	defer h.c.tries.Done()
+	if h.check() != nil {
+		return nil, errEnded
+	}
+	l := h.level(ctx, w)
+	h.mu.Lock()
+	if h.cause != nil {
+		h.mu.Unlock()
+		return nil, errEnded
+	}
+	h.levels = append(h.levels, l)
+	attempt := h.c.masters.Acquire(multilock.Request{
+		Key:      h.name,
+		Owner:    h.id,
+		Lease:    w.lease,
+		Count:    len(h.levels),
+		Proposal: h.token,
+	})
+	h.mu.Unlock()
+
+	grant, err := attempt.Wait(ctx)
+	if err == nil && h.renewed(grant.Until) != nil || errors.Is(err, ErrLost) {
+		h.lose(err)
+		return nil, errEnded
+	}
+	if err != nil {
+		l.cancel(err)
+		h.mu.Lock()
+		h.drop(l)
+		h.mu.Unlock()
+		return nil, err
+	}
+	if w.watch {
+		h.mu.Lock()
+		if !h.watch && h.cause == nil {
+			h.watch = true
+			h.c.dog.watch(h, renewEvery(h.c.cfg.Lease))
+		}
+		h.mu.Unlock()
+	}
+	return l, nil
+}
+
+// drop takes a level away, and is false if it is not there. h.mu is held.
+func (h *held) drop(l *Hold) bool {
+	i := slices.Index(h.levels, l)
+	if i < 0 {
+		return false
+	}
+	h.levels = slices.Delete(h.levels, i, i+1)
+	return true
+}
+
+// unlock gives a level back, and with the last one the lock.
+func (h *held) unlock(ctx context.Context, l *Hold) error {
+	h.check()
+	h.mu.Lock()
+	if !h.drop(l) {
+		h.mu.Unlock()
+		return ErrNotHeld
+	}
+	if h.cause != nil {
+		h.mu.Unlock()
+		return h.cause
+	}
+	var r *multilock.Return
+	if len(h.levels) == 0 {
+		h.cause = ErrNotHeld
+		h.mu.Unlock()
+		l.cancel(ErrNotHeld)
+		return h.finish().Wait(ctx)
+	}
+	r = h.c.masters.Release(h.name, h.id, len(h.levels), h.at)
+	h.mu.Unlock()
+	l.cancel(ErrNotHeld)
+	err := r.Wait(ctx)
+	if errors.Is(err, ErrLost) {
+		h.lose(err)
+	}
+	return err
+}

@@ -1,0 +1,151 @@
+package redlock
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+
+	"example.com/redlock/multilock"
+)
+
+// watchdog renews the holds of a client that have no fixed lease. One goroutine serves
+// all of them; those that are due at about the same time share a script call.
+type watchdog struct {
+	masters *multilock.Masters
+	lease   time.Duration
+	wake    chan struct{} // told when an earlier renewal is due than the goroutine waits for
+	stop    chan struct{}
+	done    chan struct{} // closed when the goroutine has ended
+
+	mu   sync.Mutex
+	heap schedule
+	at   map[*held]*visit
+}
+
+// maxBatch bounds the holds in one script call, which blocks its master while it runs.
+const maxBatch = 256
+
+// renewEvery is the time between two renewals of a hold.
+func renewEvery(lease time.Duration) time.Duration { return lease / 3 }
+
+// renewAgain is the time until the next renewal after one that failed.
+func renewAgain(lease time.Duration) time.Duration { return lease / 10 }
+
+// together is how much earlier than due a renewal goes along with others.
+func together(lease time.Duration) time.Duration { return lease / 60 }
+
+func newWatchdog(masters *multilock.Masters, lease time.Duration) *watchdog {
+	w := &watchdog{
+		masters: masters,
+		lease:   lease,
+		wake:    make(chan struct{}, 1),
+		stop:    make(chan struct{}),
+		done:    make(chan struct{}),
+		at:      make(map[*held]*visit),
+	}
+	// Goroutines: one, which close ends and waits for.
+	go w.run()
+	return w
+}
+
+func (w *watchdog) close() {
+	close(w.stop)
+	<-w.done
+}
+
+// watch has h renewed after d, once. h then asks for the next renewal.
+func (w *watchdog) watch(h *held, d time.Duration) {
+	w.mu.Lock()
+	v := &visit{held: h, due: time.Now().Add(d)}
+	w.at[h] = v
+	heap.Push(&w.heap, v)
+	first := v.index == 0
+	w.mu.Unlock()
+	if first {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// forget takes h off the schedule.
+func (w *watchdog) forget(h *held) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if v := w.at[h]; v != nil {
+		delete(w.at, h)
+		heap.Remove(&w.heap, v.index)
+	}
+}
+
+func (w *watchdog) run() {
+	defer close(w.done)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		batch, next := w.take()
+		if len(batch) > 0 {
+			w.masters.Renew(w.lease, batch)
+			continue
+		}
+		timer.Reset(next)
+		select {
+		case <-timer.C:
+		case <-w.wake:
+		case <-w.stop:
+			return
+		}
+	}
+}
+
+// take returns the holds to renew now, or how long to wait until one is due.
+func (w *watchdog) take() (batch []multilock.Renewal, next time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.heap) == 0 {
+		return nil, time.Hour
+	}
+	now := time.Now()
+	if next := w.heap[0].due.Sub(now); next > 0 {
+		return nil, next
+	}
+	for len(w.heap) > 0 && len(batch) < maxBatch && w.heap[0].due.Sub(now) <= together(w.lease) {
+		v := heap.Pop(&w.heap).(*visit)
+		delete(w.at, v.held)
+		batch = append(batch, v.held)
+	}
+	return batch, 0
+}
+
+// visit is the next renewal of a hold.
+type visit struct {
+	held  *held
+	due   time.Time
+	index int // in the heap
+}
+
+// schedule is a heap of visits, the earliest first.
+type schedule []*visit
+
+func (s schedule) Len() int           { return len(s) }
+func (s schedule) Less(i, j int) bool { return s[i].due.Before(s[j].due) }
+
+func (s schedule) Swap(i, j int) {
+	s[i], s[j] = s[j], s[i]
+	s[i].index, s[j].index = i, j
+}
+
+func (s *schedule) Push(v any) {
+	visit := v.(*visit)
+	visit.index = len(*s)
+	*s = append(*s, visit)
+}
+
+func (s *schedule) Pop() any {
+	last := len(*s) - 1
+	v := (*s)[last]
+	(*s)[last] = nil
+	*s = (*s)[:last]
+	return v
+}
