@@ -105,7 +105,9 @@ func (r *round) count(h int, a node.Answer) bool {
 // tell passes on what became of hold h. A vote that failures alone have lost is told
 // when all answers are in: only then is it clear that the hold is not simply gone.
 func (r *round) tell(h int) {
+	r.mu.Lock()
 	v := r.votes[h]
+	r.mu.Unlock()
 	n := len(r.m.nodes)
 	if quorum.Vote(n, int(v.yes), 0) == quorum.Won {
 		r.holds[h].Renewed(deadline(r.start, r.lease))

@@ -19,9 +19,10 @@ if left == -2 then
   if ARGV[3] ~= '1' then
     return 0
   end
-  local token, last = ARGV[4], redis.call('get', KEYS[2])
-  if last and tonumber(last) >= tonumber(token) then
-    token = string.format('%.0f', tonumber(last) + 1)
+  local token, last = ARGV[4], tonumber(redis.call('get', KEYS[2]) or 0)
+  assert(last, 'the fencing counter is no number')
+  if last >= tonumber(token) then
+    token = string.format('%.0f', last + 1)
   end
   redis.call('set', KEYS[2], token, 'px', ARGV[5])
   redis.call('hset', KEYS[1], ARGV[1], ARGV[3])
@@ -33,13 +34,12 @@ if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then
   return {left, redis.call('hkeys', KEYS[1])[1]}
 end
 
-local token = redis.call('get', KEYS[2])
-if not token then
-  token = ARGV[4]
-  redis.call('set', KEYS[2], token, 'px', ARGV[5])
-end
+-- Checked before anything is written: a script that fails is not rolled back.
+local token = tonumber(redis.call('get', KEYS[2]) or ARGV[4])
+assert(token and token > 0, 'the fencing counter is no positive number')
+redis.call('set', KEYS[2], ARGV[4], 'px', ARGV[5], 'nx')
 redis.call('hset', KEYS[1], ARGV[1], ARGV[3])
 if left < tonumber(ARGV[2]) then
   redis.call('pexpire', KEYS[1], ARGV[2])
 end
-return tonumber(token)
+return token

@@ -27,6 +27,7 @@ type identity struct {
 type past struct {
 	run    string
 	client int64
+	fit    clock.Instant // from when on its process grants holds
 	end    clock.Instant
 }
 
@@ -54,10 +55,15 @@ func (n *Node) connect() (*link, error) {
 // greet asks who the master is, refuses one that must not vote, and makes sure that no
 // command of the connection before is carried out from now on.
 func (n *Node) greet(l *link) error {
-	asked := clock.Now()
-	replies, err := n.ask(l.conn, "INFO", "CLIENT ID")
+	replies, err := n.ask(l.conn, "INFO", "CLIENT ID", "PING")
 	if err != nil {
 		return err
+	}
+	told := clock.Now()
+	for _, reply := range replies {
+		if refusal, refused := reply.(redis.Error); refused && unfit(refusal) {
+			return refusal
+		}
 	}
 	l.id = identify(replies[0])
 	l.client, _ = replies[1].(int64)
@@ -70,7 +76,7 @@ func (n *Node) greet(l *link) error {
 	if err := n.cfg.Roll.enter(n, l.id.run); err != nil {
 		return err
 	}
-	l.fit, l.young = n.fitAt(l.id, asked)
+	l.fit, l.young = n.fitAt(l.id, told)
 
 	// The same process: what the old connection wrote may still lie in a socket
 	// buffer there. Once CLIENT KILL is answered, it is carried out or never will be.
@@ -133,11 +139,12 @@ func identify(reply any) identity {
 		case "loading":
 			id.loading = value == "1"
 		case "uptime_in_seconds":
-			s, err := strconv.ParseInt(value, 10, 64)
+			s, err := strconv.ParseInt(value, 10, 32)
 			if err != nil {
 				id.err = fmt.Errorf("INFO: uptime_in_seconds: %w", err)
 			}
-			id.uptime = time.Duration(s) * time.Second
+			// Below zero: its wall clock was set back.
+			id.uptime = time.Duration(max(0, s)) * time.Second
 		}
 	}
 	if id.run == "" && id.err == nil {
@@ -148,22 +155,30 @@ func identify(reply any) identity {
 
 // fitAt returns from when on the master may grant holds, and whether that may lie ahead.
 //
-// The age of its process is what it says, counted on by our clock; it says whole
-// seconds, hence the second more. Where we saw another process before, the age is at
-// most the time since then, however far the master's wall clock has jumped.
-func (n *Node) fitAt(id identity, asked clock.Instant) (fit clock.Instant, young bool) {
+// The age of its process is what it says, counted on by our clock from when it told us:
+// between the question and the answer it may have been frozen. It says whole seconds,
+// hence the second more. However far its wall clock has jumped, what we know better
+// counts: where we saw another process before, the age is at most the time since then,
+// and a process that we met before is fit no earlier than we said it was.
+func (n *Node) fitAt(id identity, told clock.Instant) (fit clock.Instant, young bool) {
 	if n.cfg.Guard <= 0 {
-		return asked, false
+		return told, false
 	}
 	guard := n.cfg.Guard + clock.Drift(n.cfg.Guard) + time.Second
 	if id.err != nil {
-		return asked.Add(Never / 2), true
+		return told.Add(Never / 2), true
 	}
-	fit = asked.Add(guard - id.uptime)
-	if n.last.run != "" && n.last.run != id.run {
-		if seen := n.last.end.Add(guard); asked.Left(seen) > asked.Left(fit) {
-			fit = seen
-		}
+	fit = told.Add(guard - id.uptime)
+	known := fit
+	switch n.last.run {
+	case "":
+	case id.run:
+		known = n.last.fit
+	default:
+		known = n.last.end.Add(guard)
+	}
+	if told.Left(known) > told.Left(fit) {
+		fit = known
 	}
 	return fit, true
 }

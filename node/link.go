@@ -167,7 +167,9 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 	refusal, refused := err.(redis.Error)
 	if err != nil && !refused {
 		l.dead = true
-		l.fail(plain(err))
+		// The first error, which may be the writer's, is the reason; err may only say
+		// that redigo has closed the connection since.
+		l.fail(plain(l.conn.Err()))
 		return due
 	}
 	c := l.flight.pop()
@@ -177,7 +179,7 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 	if refused && strings.HasPrefix(string(refusal), "NOSCRIPT") && !c.source {
 		return n.resend(l, due, c)
 	}
-	if refused && unfit(refusal) || refused && c.cmd == ping {
+	if refused && unfit(refusal) {
 		if c.cmd.repeat {
 			n.owed = append(n.owed, c)
 		}
@@ -205,7 +207,11 @@ func (n *Node) resend(l *link, due []delivery, c *call) []delivery {
 		return c.settle(due, Answer{Outcome: Unsent, Err: errWithdrawn})
 	}
 	c.source = true
-	n.queue = append(n.queue, c)
+	if n.state == up {
+		n.queue = append(n.queue, c)
+	} else {
+		n.owed = append(n.owed, c) // it was sent as one that is owed, and still is
+	}
 	n.nudge()
 	return due
 }

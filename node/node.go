@@ -137,7 +137,7 @@ func (n *Node) Guard() time.Duration {
 func (n *Node) Close() {
 	n.mu.Lock()
 	n.closing = true
-	if n.state != up {
+	if n.state == down || n.state == connecting && len(n.queue)+len(n.owed) == 0 {
 		n.cancel()
 	}
 	n.mu.Unlock()
@@ -197,6 +197,9 @@ func (n *Node) giveUp(err error) {
 		n.cfg.Logger.Warn("redlock: master is down", "master", n.cfg.Name, "error", err)
 	}
 	n.state, n.reason = down, err
+	if n.closing {
+		n.cancel()
+	}
 	queue := n.queue
 	n.queue = nil
 	var due []delivery
@@ -230,7 +233,10 @@ func (n *Node) serve(l *link) error {
 	if n.state == up {
 		n.state, n.reason = connecting, l.err
 	}
-	n.last = past{run: l.id.run, client: l.client, end: clock.Now()}
+	if n.closing {
+		n.cancel() // there is no next connection
+	}
+	n.last = past{run: l.id.run, client: l.client, fit: l.fit, end: clock.Now()}
 	var due []delivery
 	var owed []*call
 	l.sweep.Stop()

@@ -38,10 +38,11 @@ for i = 1, #KEYS / 2 do
     if left < lease then
       redis.call('pexpire', lock, lease)
     end
-    local last = redis.call('get', counter)
-    if last and tonumber(last) >= tonumber(token) then
+    -- A counter that is no number is left alone: acquire reports it.
+    local last = tonumber(redis.pcall('get', counter) or 0)
+    if last and last >= tonumber(token) then
       redis.call('pexpire', counter, ttl)
-    else
+    elseif last then
       redis.call('set', counter, token, 'px', ttl)
     end
   end

@@ -72,7 +72,7 @@ func decodeRenew(reply any) (Answer, error) {
 	renewed := make([]Renewed, len(list))
 	for i, r := range list {
 		n, ok := r.(int64)
-		if !ok {
+		if !ok || n < int64(Foreign) || n > int64(Healed) {
 			return Answer{}, unexpected(reply)
 		}
 		renewed[i] = Renewed(n)
@@ -141,7 +141,7 @@ func integer(reply any) (int64, error) {
 const Never = time.Duration(1<<63 - 1)
 
 func millis(left int64) time.Duration {
-	if left < 0 {
+	if left < 0 || left > Never.Milliseconds() {
 		return Never
 	}
 	return time.Duration(left) * time.Millisecond

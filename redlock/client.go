@@ -82,8 +82,9 @@ func (c *Client) Close() error {
 		if r := h.end(ErrClosed); r != nil {
 			returns = append(returns, r)
 		}
+		<-h.over // where somebody else ends it at this moment, its release must be sent
 	}
-	var unconfirmed *multierror.Error
+	unconfirmed := &multierror.Error{ErrorFormat: oneLine}
 	for _, r := range returns {
 		if err := r.Wait(context.Background()); err != nil {
 			unconfirmed = multierror.Append(unconfirmed, err)

@@ -81,7 +81,7 @@ func (cfg *Config) fill() error {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	cfg.Lease = cfg.Lease.Truncate(time.Millisecond)
-	if err := cfg.checkLease(cfg.Lease); err != nil {
+	if err := cfg.checkLease("Config.Lease", cfg.Lease); err != nil {
 		return err
 	}
 	if cfg.RestartGuard > 0 && cfg.RestartGuard < cfg.MaxLease {
@@ -93,13 +93,13 @@ func (cfg *Config) fill() error {
 	return nil
 }
 
-// checkLease refuses a lease that no hold can have.
-func (cfg *Config) checkLease(lease time.Duration) error {
+// checkLease refuses a lease that no hold can have. what names it in the error.
+func (cfg *Config) checkLease(what string, lease time.Duration) error {
 	if lease > cfg.MaxLease {
-		return fmt.Errorf("redlock: lease %v is over Config.MaxLease %v", lease, cfg.MaxLease)
+		return fmt.Errorf("redlock: %s %v is over Config.MaxLease %v", what, lease, cfg.MaxLease)
 	}
 	if clock.Validity(lease, 0) <= 0 {
-		return fmt.Errorf("redlock: lease %v is too short: clock drift takes %v of it", lease, clock.Drift(lease))
+		return fmt.Errorf("redlock: %s %v is too short: clock drift takes %v of it", what, lease, clock.Drift(lease))
 	}
 	return nil
 }

@@ -1,7 +1,10 @@
 package redlock
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"strings"
 
 	"example.com/redlock/multilock"
 )
@@ -24,4 +27,32 @@ var (
 // MajorityError says that an operation found no majority, and what each master said.
 type MajorityError = multilock.MajorityError
 
-var errEmptyName = errors.New("redlock: the name of a lock is empty")
+var (
+	errNilContext = errors.New("redlock: the context is nil")
+	errEmptyName  = errors.New("redlock: the name of a lock is empty")
+)
+
+// maxName is the length of the longest name, in bytes.
+const maxName = 1024
+
+// checkCall refuses what no call can do with.
+func checkCall(ctx context.Context, name string) error {
+	switch {
+	case ctx == nil:
+		return errNilContext
+	case name == "":
+		return errEmptyName
+	case len(name) > maxName:
+		return fmt.Errorf("redlock: the name of a lock has %d bytes, more than %d", len(name), maxName)
+	}
+	return nil
+}
+
+// oneLine is the format of a multierror.
+func oneLine(errs []error) string {
+	texts := make([]string, len(errs))
+	for i, err := range errs {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}

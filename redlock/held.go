@@ -130,8 +130,8 @@ func (h *held) lose(err error) {
 	}
 	h.cause = err
 	h.mu.Unlock()
-	h.c.cfg.Logger.Warn("redlock: hold is lost", "name", h.name, "owner", h.id, "error", err)
 	h.finish()
+	h.c.cfg.Logger.Warn("redlock: hold is lost", "name", h.name, "owner", h.id, "error", err)
 }
 
 // end ends the hold unless it has ended, and returns the release that is then under way.
@@ -147,7 +147,8 @@ func (h *held) end(cause error) *multilock.Return {
 }
 
 // finish is called once, by whoever set cause. The contexts end before the release is
-// sent, so nobody else has the lock while they say that it is held.
+// sent, so nobody else has the lock while they say that it is held. The client forgets
+// the hold after it, so Close finds every hold whose release is still to be sent.
 func (h *held) finish() *multilock.Return {
 	h.mu.Lock()
 	levels := slices.Clone(h.levels)
@@ -157,8 +158,8 @@ func (h *held) finish() *multilock.Return {
 		l.cancel(h.cause)
 	}
 	h.c.dog.forget(h)
-	h.c.forget(h)
 	r := h.c.masters.Release(h.name, h.id, 0, h.at)
+	h.c.forget(h)
 	close(h.over)
 	return r
 }

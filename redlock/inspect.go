@@ -36,8 +36,8 @@ type MasterState struct {
 // Cost: one round trip to the slowest master.
 func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	in := Inspection{Name: name}
-	if name == "" {
-		return in, errEmptyName
+	if err := checkCall(ctx, name); err != nil {
+		return in, err
 	}
 	if !c.begin() {
 		return in, ErrClosed
@@ -70,8 +70,8 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 //
 // Cost: one round trip to the slowest master.
 func (c *Client) ForceUnlock(ctx context.Context, name string) (freed bool, err error) {
-	if name == "" {
-		return false, errEmptyName
+	if err := checkCall(ctx, name); err != nil {
+		return false, err
 	}
 	if !c.begin() {
 		return false, ErrClosed

@@ -6,6 +6,7 @@ import "slices"
 // them, the contender, asks the masters.
 type line struct {
 	turns []*turn
+	last  *MajorityError // why the contender's last try failed, nil if it had none
 }
 
 // turn is a caller's place in a line.
@@ -54,6 +55,23 @@ func (c *Client) leave(t *turn) {
 	} else if i == 0 {
 		close(l.turns[0].first)
 	}
+}
+
+// tell lets the line for name know why its contender's try failed.
+func (c *Client) tell(name string, err *MajorityError) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lines[name].last = err
+}
+
+// told returns what the line for name waits for, nil if it is a hold of the client.
+func (c *Client) told(name string) *MajorityError {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.holds[name] != nil {
+		return nil
+	}
+	return c.lines[name].last
 }
 
 // wakeOwner wakes those in the line that may now enter the hold of o.

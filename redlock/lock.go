@@ -83,11 +83,11 @@ const (
 )
 
 func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
-	if w.name == "" {
-		return nil, errEmptyName
+	if err := checkCall(ctx, w.name); err != nil {
+		return nil, err
 	}
 	w.lease = w.lease.Truncate(time.Millisecond)
-	if err := c.cfg.checkLease(w.lease); err != nil {
+	if err := c.cfg.checkLease("lease", w.lease); err != nil {
 		return nil, err
 	}
 	if ctx.Err() != nil {
@@ -122,20 +122,22 @@ func (c *Client) queue(ctx context.Context, w want) (*Hold, error) {
 	defer c.leave(t)
 	wait := wait{c: c, t: t}
 	for ok := true; ok; {
-		if hold, err := c.enter(ctx, w); hold != nil || err != nil {
+		hold, err := c.enter(ctx, w)
+		if hold == nil && err == nil {
+			if !t.isFirst() {
+				ok = wait.turn(ctx)
+				continue
+			}
+			if h := c.holding(w.name); h != nil {
+				ok = wait.local(ctx, h)
+				continue
+			}
+			hold, err = c.try(ctx, w)
+		}
+		if err == nil || !wait.note(ctx, err) {
 			return hold, err
 		}
-		if !t.isFirst() {
-			ok = wait.turn(ctx)
-		} else if h := c.holding(w.name); h != nil {
-			ok = wait.local(ctx, h)
-		} else {
-			hold, err := c.try(ctx, w)
-			if err == nil || !wait.note(err) {
-				return hold, err
-			}
-			ok = wait.pause(ctx)
-		}
+		ok = wait.pause(ctx)
 	}
 	return nil, wait.err(ctx)
 }

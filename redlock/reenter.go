@@ -23,12 +23,12 @@ func (h *held) enter(ctx context.Context, w want) (*Hold, error) {
 	if h.check() != nil {
 		return nil, errEnded
 	}
-	l := h.level(ctx, w)
 	h.mu.Lock()
 	if h.cause != nil {
 		h.mu.Unlock()
 		return nil, errEnded
 	}
+	l := h.level(ctx, w)
 	h.levels = append(h.levels, l)
 	attempt := h.c.masters.Acquire(multilock.Request{
 		Key:      h.name,
@@ -45,10 +45,7 @@ func (h *held) enter(ctx context.Context, w want) (*Hold, error) {
 		return nil, errEnded
 	}
 	if err != nil {
-		l.cancel(err)
-		h.mu.Lock()
-		h.drop(l)
-		h.mu.Unlock()
+		h.leave(l, err)
 		return nil, err
 	}
 	if w.watch {
@@ -60,6 +57,21 @@ func (h *held) enter(ctx context.Context, w want) (*Hold, error) {
 		h.mu.Unlock()
 	}
 	return l, nil
+}
+
+// leave takes back a level that was not entered. Where all others were unlocked
+// meanwhile, that frees the lock.
+func (h *held) leave(l *Hold, err error) {
+	h.mu.Lock()
+	last := h.drop(l) && len(h.levels) == 0 && h.cause == nil
+	if last {
+		h.cause = ErrNotHeld
+	}
+	h.mu.Unlock()
+	l.cancel(err)
+	if last {
+		h.finish()
+	}
 }
 
 // drop takes a level away, and is false if it is not there. h.mu is held.
@@ -74,6 +86,9 @@ func (h *held) drop(l *Hold) bool {
 
 // unlock gives a level back, and with the last one the lock.
 func (h *held) unlock(ctx context.Context, l *Hold) error {
+	if ctx == nil {
+		return errNilContext
+	}
 	h.check()
 	h.mu.Lock()
 	if !h.drop(l) {
@@ -82,16 +97,16 @@ func (h *held) unlock(ctx context.Context, l *Hold) error {
 	}
 	if h.cause != nil {
 		h.mu.Unlock()
+		l.cancel(h.cause)
 		return h.cause
 	}
-	var r *multilock.Return
 	if len(h.levels) == 0 {
 		h.cause = ErrNotHeld
 		h.mu.Unlock()
 		l.cancel(ErrNotHeld)
 		return h.finish().Wait(ctx)
 	}
-	r = h.c.masters.Release(h.name, h.id, len(h.levels), h.at)
+	r := h.c.masters.Release(h.name, h.id, len(h.levels), h.at)
 	h.mu.Unlock()
 	l.cancel(ErrNotHeld)
 	err := r.Wait(ctx)

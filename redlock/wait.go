@@ -51,17 +51,24 @@ func (w *wait) pause(ctx context.Context) bool {
 	return sleep(ctx, w, timer.C)
 }
 
-// note remembers why a try failed, and is false if waiting does not help.
-func (w *wait) note(err error) bool {
+// note remembers why a try failed, also for the callers behind, and is false if waiting
+// does not help.
+func (w *wait) note(ctx context.Context, err error) bool {
 	majority, ok := errors.AsType[*MajorityError](err)
 	if ok {
 		w.last = majority
+	}
+	if ok && ctx.Err() == nil { // else it speaks of this caller's context
+		w.c.tell(w.t.name, majority)
 	}
 	return ok
 }
 
 // err says why the wait was over.
 func (w *wait) err(ctx context.Context) error {
+	if w.last == nil {
+		w.last = w.c.told(w.t.name)
+	}
 	switch {
 	case ctx.Err() == nil:
 		return ErrClosed

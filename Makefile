@@ -1,0 +1,58 @@
+# make lists the targets; make demo and make test are the two to begin with.
+
+GO    ?= go
+TOOL  := $(GO) tool -modfile=tools/go.mod
+UNITS  = $$($(GO) list ./... | grep -v /integration)
+FUZZ  ?= 30s
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test vet lint fmt unit image chaos cover fuzz
+# Checks print in the order they run, also under make -j.
+.NOTPARALLEL:
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## see the lock work: five masters in memory, two contenders, masters that die
+	@$(GO) run ./cmd/redlock demo
+
+test: vet lint unit chaos ## everything that must pass; installs or builds what it needs
+
+vet: ## go vet, for each system that the library is built for
+	GOOS=linux $(GO) vet ./...
+	GOOS=darwin CGO_ENABLED=0 $(GO) vet ./...
+	GOOS=windows CGO_ENABLED=0 $(GO) vet ./...
+
+lint: ## staticcheck, go fix, dead code, gofumpt
+	$(TOOL) staticcheck ./...
+	$(GO) fix -diff ./...
+	@dead="$$($(TOOL) deadcode -test ./...)" || exit 1; \
+	if [ -n "$$dead" ]; then echo "$$dead"; exit 1; fi
+	@unformatted="$$($(TOOL) gofumpt -l .)" || exit 1; \
+	if [ -n "$$unformatted" ]; then echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; fi
+
+fmt: ## format the code and bring it up to date with the language
+	$(GO) fix ./...
+	$(TOOL) gofumpt -w .
+
+unit: ## unit tests, simulation and style, with the race detector
+	$(GO) test -race -count=1 $(UNITS)
+
+image: ## build the Redis image that the chaos tests run (REDLOCK_REDIS_IMAGE=redis:7 names a stock one)
+	$(GO) test -count=1 -run '^$$' ./integration
+
+chaos: ## real Redis masters in containers, killed, frozen and cut off; with the race detector
+	$(GO) test -race -count=1 -timeout 15m ./integration
+
+cover: ## which lines the unit tests reach: out/cover.html
+	@mkdir -p out
+	$(GO) test -coverpkg=./redlock,./multilock,./node,./quorum,./clock -coverprofile=out/cover.txt $(UNITS)
+	$(GO) tool cover -html=out/cover.txt -o out/cover.html
+	@$(GO) tool cover -func=out/cover.txt | tail -1
+
+fuzz: ## each fuzz target in turn, FUZZ=30s long
+	@for package in $(UNITS); do \
+		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz'); do \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZ) $$package || exit 1; \
+		done; \
+	done

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"example.com/redlock/redlock"
+)
+
+// sayWhyAfter is after how long a wait redlock says what it is waiting for.
+const sayWhyAfter = 2 * time.Second
+
+// acquire waits for the lock as long as the flags allow, or until a signal says to end.
+//
+// Goroutines: two. One waits for the lock, the other says why that takes so long. Both end soon after
+// ctx does, and acquire waits for them.
+func (r *runCmd) acquire(client *redlock.Client, signals <-chan os.Signal, log *slog.Logger) (*redlock.Hold, error) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var hold *redlock.Hold
+	var err error
+	decided := make(chan struct{})
+	wg.Go(func() {
+		defer close(decided)
+		hold, err = r.lock(ctx, client)
+	})
+	wg.Go(func() { r.sayWhy(ctx, client, log) })
+	var by os.Signal
+	for {
+		select {
+		case <-decided:
+			if by != nil {
+				// A hold that came just before the signal is given back when the client closes.
+				return nil, fail(signalCode(by), "ended by signal (%v) while waiting for %q", by, r.Name)
+			}
+			if err != nil {
+				return nil, r.notAcquired(err)
+			}
+			return hold, nil
+		case sig := <-signals:
+			if by == nil && endsWait(sig) {
+				by = sig
+				cancel()
+			}
+		}
+	}
+}
+
+func (r *runCmd) lock(ctx context.Context, client *redlock.Client) (*redlock.Hold, error) {
+	if r.once() {
+		return client.TryLock(ctx, r.Name)
+	}
+	if r.Wait != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, *r.Wait)
+		defer cancel()
+	}
+	return client.Lock(ctx, r.Name)
+}
+
+// sayWhy says after a while what the masters say of the lock. That it is held is what waiting is
+// for; that there are too few masters, or that they restarted lately and grant nothing, is a warning.
+func (r *runCmd) sayWhy(ctx context.Context, client *redlock.Client, log *slog.Logger) {
+	select {
+	case <-time.After(sayWhyAfter):
+	case <-ctx.Done():
+		return
+	}
+	seen, err := client.Inspect(ctx, r.Name)
+	if ctx.Err() != nil {
+		return
+	}
+	level := slog.LevelWarn
+	if err == nil && seen.Held {
+		level = slog.LevelInfo
+	}
+	log.Log(ctx, level, "still waiting: "+verdict(seen, err))
+}
+
+// once reports whether there is one try only.
+func (r *runCmd) once() bool {
+	return r.NoWait || (r.Wait != nil && *r.Wait == 0)
+}
+
+// notAcquired says in which way the lock was not to be had.
+func (r *runCmd) notAcquired(err error) error {
+	how := "tried once"
+	if !r.once() && r.Wait != nil {
+		how = fmt.Sprintf("waited %v", r.Wait.Round(time.Millisecond))
+	}
+	return fail(codeOf(err), "not locked, %s: %w", how, err)
+}

@@ -1,0 +1,50 @@
+//go:build unix && !linux
+
+package main
+
+import (
+	"errors"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// childAttr: these systems have no parent-death signal. A redlock that is killed leaves its
+// command running.
+func childAttr(own bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: own}
+}
+
+// adoptOrphans: these systems cannot, and the group stands for the tree.
+func adoptOrphans() {}
+
+// reap waits for the command, and where it has a group of its own, until that is empty.
+func (c *child) reap() {
+	defer close(c.gone)
+	for {
+		var ws unix.WaitStatus
+		_, err := unix.Wait4(c.pid, &ws, 0, nil)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			c.exited <- exitSoftware
+			return
+		}
+		c.exited <- exitCode(ws)
+		break
+	}
+	for c.own && unix.Kill(-c.pid, 0) == nil {
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// signal sends s to the group, or where there is none, to the command.
+func (c *child) signal(s syscall.Signal) {
+	if c.own {
+		_ = unix.Kill(-c.pid, s)
+		return
+	}
+	_ = unix.Kill(c.pid, s)
+}

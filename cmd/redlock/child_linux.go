@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// childAttr has the kernel kill the command when redlock dies without having ended it, by KILL or
+// a crash. That reaches the command itself, not what it started.
+func childAttr(own bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: own, Pdeathsig: syscall.SIGKILL}
+}
+
+// adoptOrphans makes redlock the parent of every descendant whose own parent has died, so that
+// none slips away: the end of the tree can be waited for, and the tree walked.
+func adoptOrphans() {
+	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
+
+// reap waits for every process of the tree.
+func (c *child) reap() {
+	defer close(c.gone)
+	for {
+		var ws unix.WaitStatus
+		pid, err := unix.Wait4(-1, &ws, 0, nil)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return // ECHILD: nobody is left
+		}
+		if pid == c.pid {
+			c.exited <- exitCode(ws)
+		}
+	}
+}
+
+// signal sends s to every process of the tree, once to each: to the group by one
+// system call, which misses nobody, and to the others one by one.
+func (c *child) signal(s syscall.Signal) {
+	if c.own {
+		_ = unix.Kill(-c.pid, s)
+	}
+	for _, p := range descendants(os.Getpid()) {
+		if !c.own || p.group != c.pid {
+			_ = unix.Kill(p.pid, s)
+		}
+	}
+}
+
+// process is one line of the process table.
+type process struct{ pid, parent, group int }
+
+// descendants lists the processes below root, which is not among them.
+func descendants(root int) []process {
+	children := make(map[int][]process)
+	for _, p := range processes() {
+		children[p.parent] = append(children[p.parent], p)
+	}
+	var found []process
+	for next := children[root]; len(next) > 0; {
+		p := next[0]
+		found = append(found, p)
+		next = append(next[1:], children[p.pid]...)
+	}
+	return found
+}
+
+// processes reads the process table. Those that end meanwhile are left out.
+func processes() []process {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var all []process
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		stat, err := os.ReadFile("/proc/" + entry.Name() + "/stat")
+		if err != nil {
+			continue
+		}
+		if p, ok := parseStat(pid, stat); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// parseStat reads "pid (name) state parent group …", see proc(5). The name may have anything in
+// it, brackets and blanks too; what follows has none.
+func parseStat(pid int, stat []byte) (process, bool) {
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 3 {
+		return process{}, false
+	}
+	parent, err := strconv.Atoi(string(fields[1]))
+	if err != nil {
+		return process{}, false
+	}
+	group, err := strconv.Atoi(string(fields[2]))
+	if err != nil {
+		return process{}, false
+	}
+	return process{pid: pid, parent: parent, group: group}, true
+}

@@ -1,0 +1,174 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// child is the command of redlock run, with every process that it started.
+//
+// # Process group
+//
+// On a terminal, that is when redlock is in the terminal's foreground group, the command
+// stays in redlock's own group. Ctrl-C, Ctrl-\ and Ctrl-Z then reach it from the terminal itself,
+// fg and bg work, and so does a pager behind a pipe; a group of its own would have to take
+// the terminal over, and leave that pager without it. The price: INT and QUIT are not passed on
+// while redlock is in the foreground, since the command has had them already, and a kill -INT
+// to redlock alone looks the same.
+//
+// Everywhere else (cron, CI, services, background jobs) the command has a group of its own.
+// Signals reach redlock only, which passes each on once, and one system call kills the whole group.
+type child struct {
+	pid    int
+	own    bool          // it leads a process group of its own
+	exited chan int      // the command's exit code: one value, room for it
+	gone   chan struct{} // closed when nothing of the tree is left, after exited has its value
+}
+
+// startChild starts cmd, whose streams must be files, in a group of its own if own.
+//
+// Goroutines: one. It starts the command and reaps it, and ends when nothing is left of
+// its tree, or with the process. It keeps its thread to itself, because Linux sends the parent-death
+// signal when the thread ends that started the child, not the process.
+func startChild(cmd *exec.Cmd, own bool) (*child, error) {
+	c := &child{own: own, exited: make(chan int, 1), gone: make(chan struct{})}
+	cmd.SysProcAttr = childAttr(own)
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		adoptOrphans()
+		if err := cmd.Start(); err != nil {
+			started <- err
+			return
+		}
+		c.pid = cmd.Process.Pid
+		_ = cmd.Process.Release() // reap waits for it
+		started <- nil
+		c.reap()
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// exitCode is what the shell would say: the exit status, or 128+n after signal n.
+func exitCode(ws unix.WaitStatus) int {
+	if ws.Signaled() {
+		return exitSignal + int(ws.Signal())
+	}
+	return ws.ExitStatus()
+}
+
+// caught lists the signals that redlock run wants to hear of, for a command in a group of
+// its own or not.
+//
+// PIPE is among them so that a closed stderr is an error and not redlock's death: the command
+// would lose its lock. WINCH and TSTP reach a command in redlock's group from the terminal.
+func caught(own bool) []os.Signal {
+	all := []os.Signal{
+		unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT,
+		unix.SIGUSR1, unix.SIGUSR2, unix.SIGPIPE,
+	}
+	if own {
+		all = append(all, unix.SIGWINCH, unix.SIGTSTP)
+	}
+	return all
+}
+
+// endsWait reports whether sig ends the wait for the lock. The others are meant for the command,
+// which is not there yet.
+func endsWait(sig os.Signal) bool {
+	return sig == unix.SIGINT || sig == unix.SIGTERM || sig == unix.SIGHUP || sig == unix.SIGQUIT
+}
+
+// signalCode returns the exit code for an end by sig.
+func signalCode(sig os.Signal) int {
+	if s, ok := sig.(syscall.Signal); ok {
+		return exitSignal + int(s)
+	}
+	return exitSoftware
+}
+
+// forward passes sig on. valid says whether the hold is still good.
+//
+// What asks for the end goes to every process of the tree, as it does from a terminal and from
+// timeout(1): a shell that dies alone would leave what it started running without the lock.
+// The others go to the command, as they would without redlock: USR1 ends a process that does not expect it.
+func (c *child) forward(sig os.Signal, valid func() bool) {
+	s, ok := sig.(syscall.Signal)
+	if !ok {
+		return
+	}
+	if s == unix.SIGPIPE {
+		return
+	}
+	if s == unix.SIGTSTP {
+		c.pause(valid)
+		return
+	}
+	if s == unix.SIGINT || s == unix.SIGQUIT {
+		if !c.own && foreground() {
+			return // the terminal has sent it to the command as well
+		}
+		c.signal(s)
+		return
+	}
+	if s == unix.SIGTERM || s == unix.SIGHUP {
+		c.signal(s)
+		return
+	}
+	_ = unix.Kill(c.pid, s)
+}
+
+// pause stops the command and redlock, until somebody continues redlock.
+//
+// The command gets STOP and not TSTP, which it may ignore: it must not run on while nobody renews its
+// hold. It is continued only if the hold has outlived the pause.
+func (c *child) pause(valid func() bool) {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, unix.SIGCONT)
+	defer signal.Stop(continued)
+	c.signal(unix.SIGSTOP)
+	_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
+	// The STOP may reach another thread first, and this one runs on for a moment. The first
+	// process of a container is not stopped at all, and goes on after the timeout.
+	select {
+	case <-continued:
+	case <-time.After(time.Second):
+	}
+	if valid() {
+		c.signal(unix.SIGCONT)
+	}
+}
+
+// terminate asks every process of the tree to end. CONT wakes those that were stopped.
+func (c *child) terminate() {
+	c.signal(unix.SIGTERM)
+	c.signal(unix.SIGCONT)
+}
+
+// kill ends every process of the tree that it finds.
+func (c *child) kill() {
+	c.signal(unix.SIGKILL)
+}
+
+// foreground reports whether redlock is in the foreground group of its terminal, if it has one.
+func foreground() bool {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return false
+	}
+	defer tty.Close()
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	return err == nil && group == unix.Getpgrp()
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+// child is the command of redlock run, with every process that it started.
+//
+// They are in one job, which ends them all when its last handle is closed: also when redlock
+// dies. Windows has no TERM, so whoever has to end is ended at once. Ctrl-C reaches the
+// command from the console.
+type child struct {
+	pid    int
+	job    windows.Handle // 0 when there is none
+	proc   *os.Process
+	exited chan int      // the command's exit code: one value, room for it
+	gone   chan struct{} // closed after exited has its value
+}
+
+// startChild starts cmd, whose streams must be files.
+//
+// Goroutines: one. It waits for the command and ends with it.
+func startChild(cmd *exec.Cmd, _ bool) (*child, error) {
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	c := &child{
+		pid: cmd.Process.Pid, proc: cmd.Process,
+		exited: make(chan int, 1), gone: make(chan struct{}),
+	}
+	// Without a job the command is still the one process that we know of.
+	if job, err := jobOf(c.pid); err == nil {
+		c.job = job
+	}
+	go func() {
+		defer close(c.gone)
+		err := cmd.Wait()
+		if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+			c.exited <- exit.ExitCode()
+			return
+		}
+		if err != nil {
+			c.exited <- exitSoftware
+			return
+		}
+		c.exited <- 0
+	}()
+	return c, nil
+}
+
+// jobOf puts the process into a new job that ends with its last handle.
+func jobOf(pid int) (windows.Handle, error) {
+	job, err := windows.CreateJobObject(nil, nil)
+	if err != nil {
+		return 0, err
+	}
+	limits := windows.JOBOBJECT_EXTENDED_LIMIT_INFORMATION{}
+	limits.BasicLimitInformation.LimitFlags = windows.JOB_OBJECT_LIMIT_KILL_ON_JOB_CLOSE
+	_, err = windows.SetInformationJobObject(job, windows.JobObjectExtendedLimitInformation,
+		uintptr(unsafe.Pointer(&limits)), uint32(unsafe.Sizeof(limits)))
+	if err != nil {
+		return 0, errors.Join(err, windows.CloseHandle(job))
+	}
+	proc, err := windows.OpenProcess(windows.PROCESS_SET_QUOTA|windows.PROCESS_TERMINATE, false, uint32(pid))
+	if err != nil {
+		return 0, errors.Join(err, windows.CloseHandle(job))
+	}
+	defer windows.CloseHandle(proc)
+	if err := windows.AssignProcessToJobObject(job, proc); err != nil {
+		return 0, errors.Join(err, windows.CloseHandle(job))
+	}
+	return job, nil
+}
+
+func caught(bool) []os.Signal { return []os.Signal{os.Interrupt, windows.SIGTERM} }
+
+func endsWait(os.Signal) bool { return true }
+
+func signalCode(sig os.Signal) int {
+	if sig == os.Interrupt {
+		return exitSignal + 2
+	}
+	return exitSignal + 15
+}
+
+// forward: the console has told the command what it told redlock.
+func (c *child) forward(os.Signal, func() bool) {}
+
+func (c *child) terminate() { c.kill() }
+
+func (c *child) kill() {
+	if c.job != 0 {
+		_ = windows.TerminateJobObject(c.job, exitSignal+9)
+		return
+	}
+	_ = c.proc.Kill()
+}
+
+func foreground() bool { return true }

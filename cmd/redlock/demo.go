@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+const (
+	demoName    = "orders:42"
+	demoMasters = 5
+	demoClaims  = 8
+
+	// demoLease is short, so that the story is, and long enough for a busy machine: when
+	// the third master comes back, demoRescue is left for noticing it.
+	demoLease  = 5 * time.Second
+	demoRescue = 2300 * time.Millisecond
+
+	// demoLimit ends a story that does not go on.
+	demoLimit = 18 * time.Second
+)
+
+type demoCmd struct{}
+
+// Help is the long help text.
+func (demoCmd) Help() string { return demoHelp }
+
+// Run plays the story and ends with 0 only if everything it claims was seen.
+func (demoCmd) Run(std streams) error {
+	ctx, cancel := context.WithTimeout(context.Background(), demoLimit)
+	defer cancel()
+	d, err := newDemo(std.out, paletteFor(std.out))
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	if !d.play(ctx) {
+		return fail(exitNo, "not every claim held")
+	}
+	return nil
+}
+
+// demo is the stage: five masters in this process, two clients that know nothing of each other.
+type demo struct {
+	out    io.Writer
+	ink    palette
+	fleet  *redlocktest.Fleet
+	a, b   *redlock.Client
+	room   room
+	time   *timeline
+	claims claims
+
+	// revive brings the third master back. Tests put a failure here, to see the claims fail.
+	revive func(*redlocktest.Master)
+}
+
+func newDemo(out io.Writer, ink palette) (*demo, error) {
+	d := &demo{
+		out: out, ink: ink, fleet: redlocktest.New(demoMasters),
+		revive: func(m *redlocktest.Master) { m.RestartWithData() },
+	}
+	for _, client := range []**redlock.Client{&d.a, &d.b} {
+		var err error
+		*client, err = redlock.New(redlock.Config{
+			Pools: d.fleet.Pools(),
+			Lease: demoLease,
+			// The masters come back with their data, so they need not be guarded.
+			RestartGuard: -1,
+			NodeTimeout:  demoLease / 10,
+		})
+		if err != nil {
+			d.close()
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func (d *demo) close() {
+	if d.a != nil {
+		_ = d.a.Close() // gives back what a story that broke off still holds
+	}
+	if d.b != nil {
+		_ = d.b.Close()
+	}
+	d.fleet.Close()
+}
+
+// alive says which masters are up.
+func (d *demo) alive() []bool {
+	up := make([]bool, demoMasters)
+	for i := range up {
+		up[i] = d.fleet.Master(i).Alive()
+	}
+	return up
+}
+
+// play tells the story and reports whether every claim held.
+func (d *demo) play(ctx context.Context) bool {
+	fmt.Fprintf(d.out, "%s\n%s\n\n", d.ink.bold("Five Redis masters in this process, two clients A and B, one lock: "+demoName+"."),
+		fmt.Sprintf("A majority is 3 of 5. The lease is %v, renewed every third of it. %s is up, %s is dead.",
+			demoLease, d.ink.good("●"), d.ink.bad("○")))
+	d.time = newTimeline(d.out, d.ink, d.alive)
+	if err := d.story(ctx); err != nil {
+		d.time.event("the story breaks off: %s", plain(err))
+	}
+	took := time.Since(d.time.start)
+
+	fmt.Fprintf(d.out, "\n%s\n", d.ink.bold("What was shown, as measured:"))
+	d.claims.print(d.out, d.ink)
+	if !d.claims.allHeld(demoClaims) {
+		fmt.Fprintf(d.out, "\n%s of %d claims, not all of them held, in %s\n", d.ink.bad(fmt.Sprint(len(d.claims.list))), demoClaims, seconds(took))
+		return false
+	}
+	fmt.Fprintf(d.out, "\n%s in %s\n", d.ink.good(fmt.Sprintf("all %d claims held", demoClaims)), seconds(took))
+	return true
+}

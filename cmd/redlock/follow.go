@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"example.com/redlock/redlock"
+)
+
+// seen is what follow has seen so far.
+type seen struct {
+	took     time.Duration
+	renewals int
+	left     time.Duration // validity left
+}
+
+const (
+	// rise is by how much the validity of a hold has to jump up to be a renewal, and not
+	// the reading of two clocks.
+	rise = demoLease / 20
+
+	// quietSpell is after how long without a renewal follow says how much is left.
+	quietSpell = demoLease / 10
+
+	// fresh is what a hold that is being renewed always has left.
+	fresh = demoLease * 3 / 5
+)
+
+// follow prints how a hold's validity moves until done says that it has seen enough. It fails
+// when the hold or ctx ends.
+func (d *demo) follow(ctx context.Context, hold *redlock.Hold, done func(seen) bool) (seen, error) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	start := time.Now()
+	s := seen{left: hold.Remaining()}
+	said := start
+	for {
+		select {
+		case <-ctx.Done():
+			return s, ctx.Err()
+		case <-hold.Context().Done():
+			d.room.leave()
+			d.time.event("A's hold has ended, and A leaves")
+			return s, context.Cause(hold.Context())
+		case <-tick.C:
+		}
+		left := hold.Remaining()
+		if left > s.left+rise {
+			s.renewals++
+			d.time.event("renewed: %s were left", seconds(s.left))
+			said = time.Now()
+		} else if left < fresh && time.Since(said) > quietSpell {
+			d.time.event("still not renewed")
+			said = time.Now()
+		}
+		s.left, s.took = left, time.Since(start)
+		if done(s) {
+			return s, nil
+		}
+	}
+}
+
+// within waits for what, up to limit, and reports whether it came about.
+func within(ctx context.Context, limit time.Duration, what func() bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !what() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}

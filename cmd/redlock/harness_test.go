@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// deadline is when a test gives up waiting. It is far above what anything takes, so that
+// only what never happens runs into it.
+const deadline = 30 * time.Second
+
+// invocation is one run of redlock.
+type invocation struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	stdout output
+	stderr output
+	ended  chan struct{}
+}
+
+// output can be read while a process writes it.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// command prepares redlock with args, in a session of its own: the terminal of whoever runs
+// the tests has no part in them.
+func command(t *testing.T, args ...string) *invocation {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &invocation{t: t, cmd: exec.Command(program, args...), ended: make(chan struct{})}
+	i.cmd.Stdout, i.cmd.Stderr = &i.stdout, &i.stderr
+	i.cmd.SysProcAttr = newSession()
+	i.cmd.WaitDelay = deadline // for what the command left running with our pipes
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(entry, "REDLOCK_") {
+			i.cmd.Env = append(i.cmd.Env, entry)
+		}
+	}
+	// The race detector would have each process sleep for a second before it exits.
+	return i.env(asCommand+"=1", "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
+}
+
+func (i *invocation) env(entries ...string) *invocation {
+	i.cmd.Env = append(i.cmd.Env, entries...)
+	return i
+}
+
+// start starts it. The test's end kills it, if it has not ended by then.
+func (i *invocation) start() *invocation {
+	i.t.Helper()
+	if err := i.cmd.Start(); err != nil {
+		i.t.Fatal(err)
+	}
+	go func() {
+		defer close(i.ended)
+		_ = i.cmd.Wait() // its ProcessState says it all
+	}()
+	i.t.Cleanup(func() {
+		_ = i.cmd.Process.Kill()
+		<-i.ended
+		if i.t.Failed() {
+			i.t.Logf("redlock %s\nstdout:\n%s\nstderr:\n%s", strings.Join(i.cmd.Args[1:], " "), &i.stdout, &i.stderr)
+		}
+	})
+	return i
+}
+
+// code waits for the end and returns the exit code.
+func (i *invocation) code() int {
+	i.t.Helper()
+	select {
+	case <-i.ended:
+	case <-time.After(deadline):
+		i.t.Fatalf("redlock %v has not ended after %v", i.cmd.Args[1:], deadline)
+	}
+	return i.cmd.ProcessState.ExitCode()
+}
+
+func (i *invocation) wantCode(want int) {
+	i.t.Helper()
+	if got := i.code(); got != want {
+		i.t.Errorf("redlock %v: exit code %d, want %d", i.cmd.Args[1:], got, want)
+	}
+}
+
+func (i *invocation) wantError(parts ...string) {
+	i.t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(i.stderr.String(), part) {
+			i.t.Errorf("redlock %v: stderr is %q, want %q in it", i.cmd.Args[1:], &i.stderr, part)
+		}
+	}
+}
+
+// countSignals waits for a signal and a moment longer, and returns 40 plus how many came. A
+// shell cannot do that: to its trap two that come soon after each other are one.
+func countSignals() int {
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	fmt.Println("ready")
+	<-signals
+	time.Sleep(200 * time.Millisecond) // a process of its own, with nothing to poll
+	return 40 + 1 + len(signals)
+}
+
+// eventually waits until holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	limit := time.After(deadline)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-limit:
+			t.Fatalf("not after %v: %s", deadline, what)
+		}
+	}
+}
+
+// masters starts a fleet and returns it with the flags that name it.
+func masters(t *testing.T, n int) (*redlocktest.Fleet, []string) {
+	t.Helper()
+	fleet := redlocktest.Start(t, n)
+	return fleet, []string{"--masters", strings.Join(fleet.URLs(), ","), "--no-restart-guard"}
+}
+
+// line puts a command line together.
+func line(subcommand string, flags []string, rest ...string) []string {
+	return append(append([]string{subcommand}, flags...), rest...)
+}
+
+// client returns another client of the fleet.
+func client(t *testing.T, fleet *redlocktest.Fleet) *redlock.Client {
+	t.Helper()
+	c, err := redlock.New(redlock.Config{Pools: fleet.Pools(), RestartGuard: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// take has another client hold name.
+func take(t *testing.T, fleet *redlocktest.Fleet, name string) *redlock.Hold {
+	t.Helper()
+	hold, err := client(t, fleet).Lock(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hold
+}
+
+// holders lists who holds name on each master.
+func holders(fleet *redlocktest.Fleet, name string) []string {
+	var all []string
+	for _, m := range fleet.Masters() {
+		all = append(all, m.Holder(name))
+	}
+	return all
+}
+
+// free reports whether no master has name.
+func free(fleet *redlocktest.Fleet, name string) bool {
+	return strings.Join(holders(fleet, name), "") == ""
+}

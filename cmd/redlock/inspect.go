@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"example.com/redlock/redlock"
+)
+
+// lookLimit bounds inspect and unlock, whatever the masters do.
+const lookLimit = 30 * time.Second
+
+type inspectCmd struct {
+	fleetFlags
+
+	JSON bool   `name:"json" help:"Print JSON; times are in milliseconds."`
+	Name string `arg:"" help:"The lock's name."`
+}
+
+// Run prints what each master says, and what that means.
+func (i *inspectCmd) Run(std streams) error {
+	client, err := i.openToLook(std.err)
+	if err != nil {
+		return err
+	}
+	defer closeWithin(client, unlockLimit)
+	ctx, cancel := lookContext()
+	defer cancel()
+	seen, err := client.Inspect(ctx, i.Name)
+	if err != nil && len(seen.Masters) == 0 {
+		return fail(codeOf(err), "%w", err)
+	}
+	show := printTable
+	if i.JSON {
+		show = printJSON
+	}
+	if showErr := show(std.out, seen, err); showErr != nil {
+		return showErr
+	}
+	if err != nil {
+		return fail(codeOf(err), "%w", err)
+	}
+	if !seen.Held {
+		return quiet(exitNo)
+	}
+	return nil
+}
+
+// lookContext ends after lookLimit, or at the first signal to end.
+func lookContext() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	return ctx, func() { stop(); cancel() }
+}
+
+// printTable prints one line per master and a verdict.
+func printTable(out io.Writer, seen redlock.Inspection, err error) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "MASTER\tHOLDER\tCOUNT\tLEFT\tTOKEN\tNOTE")
+	for _, m := range seen.Masters {
+		fmt.Fprintln(table, row(m))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	_, printErr := fmt.Fprintf(out, "\n%s\n", verdict(seen, err))
+	return printErr
+}
+
+func row(m redlock.MasterState) string {
+	if m.Err != nil {
+		return fmt.Sprintf("%s\t?\t?\t?\t?\t%s", m.Master, why(m))
+	}
+	holder, count, left, token, note := "-", "-", "-", "-", ""
+	if m.Holder != "" {
+		holder, count, left = m.Holder, fmt.Sprint(m.Count), rounded(m.Left)
+	}
+	if m.Token > 0 {
+		token = fmt.Sprint(m.Token)
+	}
+	if m.Guard > 0 {
+		note = "restarted: grants nothing for another " + rounded(m.Guard)
+	}
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", m.Master, holder, count, left, token, note)
+}
+
+// why is m's error without m's name, which is beside it anyway.
+func why(m redlock.MasterState) string {
+	return strings.TrimPrefix(m.Err.Error(), m.Master+": ")
+}
+
+// verdict says in one line what the masters say together.
+func verdict(seen redlock.Inspection, err error) string {
+	naming := 0
+	var guards []time.Duration // of the masters that answered
+	for _, m := range seen.Masters {
+		if m.Err == nil {
+			guards = append(guards, m.Guard)
+		}
+		if seen.Holder != "" && m.Holder == seen.Holder {
+			naming++
+		}
+	}
+	of := len(seen.Masters)
+	need := of/2 + 1
+	if err != nil {
+		return fmt.Sprintf("unknown: %d of %d masters answered, %d are needed", len(guards), of, need)
+	}
+	if seen.Held {
+		return fmt.Sprintf("held by %s: %d of %d masters say so; free in at most %s unless renewed",
+			seen.Holder, naming, of, rounded(seen.Left))
+	}
+	line := fmt.Sprintf("free: no owner is named by %d of %d masters", need, of)
+	if seen.Left > 0 {
+		line += fmt.Sprintf("; what is left on some of them is gone in at most %s", rounded(seen.Left))
+	}
+	if slices.Sort(guards); len(guards) >= need && guards[need-1] > 0 {
+		line += fmt.Sprintf("; not to be had for another %s, since masters restarted lately", rounded(guards[need-1]))
+	}
+	return line
+}
+
+func rounded(d time.Duration) string {
+	if d >= time.Second {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Millisecond).String()
+}
+
+// inspection and master are the JSON form. Its fields stay; new ones may come.
+type inspection struct {
+	Name    string   `json:"name"`
+	Held    *bool    `json:"held"` // null when too few masters answered
+	Holder  string   `json:"holder,omitempty"`
+	LeftMS  int64    `json:"left_ms"`
+	Error   string   `json:"error,omitempty"`
+	Masters []master `json:"masters"`
+}
+
+type master struct {
+	Master  string `json:"master"`
+	Holder  string `json:"holder,omitempty"`
+	Count   int    `json:"count"`
+	LeftMS  int64  `json:"left_ms"`
+	Token   int64  `json:"token"`
+	GuardMS int64  `json:"guard_ms"`
+	Error   string `json:"error,omitempty"`
+}
+
+// printJSON prints one object.
+func printJSON(out io.Writer, seen redlock.Inspection, err error) error {
+	report := inspection{
+		Name: seen.Name, Holder: seen.Holder, LeftMS: seen.Left.Milliseconds(),
+		Masters: make([]master, 0, len(seen.Masters)),
+	}
+	if err != nil {
+		report.Error = err.Error()
+	}
+	if !errors.Is(err, redlock.ErrNoQuorum) {
+		report.Held = &seen.Held
+	}
+	for _, m := range seen.Masters {
+		entry := master{
+			Master: m.Master, Holder: m.Holder, Count: m.Count,
+			LeftMS: m.Left.Milliseconds(), Token: m.Token, GuardMS: m.Guard.Milliseconds(),
+		}
+		if m.Err != nil {
+			entry.Error = why(m)
+		}
+		report.Masters = append(report.Masters, entry)
+	}
+	enc := json.NewEncoder(out)
+	enc.SetIndent("", "  ")
+	return enc.Encode(report)
+}

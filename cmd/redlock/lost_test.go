@@ -1,0 +1,126 @@
+//go:build unix
+
+package main
+
+import (
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// stubborn ignores TERM, and says when it gets it.
+const stubborn = `trap 'echo term' TERM; echo $$; echo ready; while :; do sleep 0.02; done`
+
+func TestRunLostTermThenKill(t *testing.T) {
+	t.Parallel()
+	fleet, flags := masters(t, 3)
+	i := command(t, line("run", flags, "--name", "n", "--lease=3s", "--grace=500ms", "--", "sh", "-c", stubborn)...).start()
+	i.ready()
+	start := time.Now()
+	fleet.Master(0).Kill()
+	fleet.Master(1).Kill()
+	eventually(t, "the command gets TERM", func() bool { return strings.Contains(i.stdout.String(), "term\n") })
+	termed := time.Since(start)
+	eventually(t, "the command is gone", func() bool { return !running(i.pids()[0]) })
+	killed := time.Since(start)
+	i.wantCode(exitLost)
+	i.wantError("TERM", "KILL", "could not be kept")
+	// The last renewal was before the start by a third of the lease at most.
+	if termed < 1400*time.Millisecond {
+		t.Errorf("TERM came after %v, while the hold could still have been renewed", termed)
+	}
+	if busy := 500 * time.Millisecond; killed > 3*time.Second+busy {
+		t.Errorf("KILL came after %v, long after the lease of 3s had ended", killed)
+	}
+	if strings.Count(i.stdout.String(), "term\n") != 1 {
+		t.Errorf("the command got TERM more than once: %q", &i.stdout)
+	}
+}
+
+// A command that obeys is not killed, and redlock tells of the loss although it ended well.
+func TestRunLostCommandObeys(t *testing.T) {
+	t.Parallel()
+	fleet, flags := masters(t, 3)
+	i := command(t, line("run", flags, "--name", "n", "--lease=3s", "--grace=1s", "--",
+		"sh", "-c", `trap 'echo cleaning up; exit 0' TERM; echo ready; while :; do sleep 0.02; done`)...).start()
+	i.ready()
+	fleet.Master(0).Kill()
+	fleet.Master(1).Kill()
+	i.wantCode(exitLost)
+	if !strings.Contains(i.stdout.String(), "cleaning up\n") {
+		t.Errorf("the command did not clean up: %q", &i.stdout)
+	}
+	if strings.Contains(i.stderr.String(), "KILL") {
+		t.Errorf("the command was killed: %s", &i.stderr)
+	}
+}
+
+// A loss that nobody could foresee: the command still gets the grace.
+func TestRunLostByForce(t *testing.T) {
+	t.Parallel()
+	fleet, flags := masters(t, 3)
+	i := command(t, line("run", flags, "--name", "n", "--lease=3s", "--grace=700ms", "--", "sh", "-c", stubborn)...).start()
+	i.ready()
+	if freed, err := client(t, fleet).ForceUnlock(t.Context(), "n"); !freed || err != nil {
+		t.Fatalf("ForceUnlock = %t, %v", freed, err)
+	}
+	eventually(t, "the command gets TERM", func() bool { return strings.Contains(i.stdout.String(), "term\n") })
+	termed := time.Now()
+	i.wantCode(exitLost)
+	if grace := time.Since(termed); grace < 500*time.Millisecond {
+		t.Errorf("KILL came %v after TERM, want the grace of 700ms", grace)
+	}
+	if running(i.pids()[0]) {
+		t.Error("the command is still running")
+	}
+}
+
+// A minority of the masters may die: the hold is renewed, and the command hears nothing of it.
+func TestRunMinorityLossIsNoLoss(t *testing.T) {
+	fleet, flags := masters(t, 3)
+	i, in := withStdin(t, command(t, line("run", flags, "--name", "n", "--lease=2s", "--", "sh", "-c", "echo ready; read x; exit 0")...))
+	i.ready()
+	fleet.Master(0).Kill()
+	left := fleet.Master(1).TTL("n")
+	eventually(t, "the hold is renewed", func() bool {
+		now := fleet.Master(1).TTL("n")
+		renewed := now > left
+		left = now
+		return renewed
+	})
+	in.Close()
+	i.wantCode(0)
+}
+
+// What the command started ends with it, whatever group it has gone into.
+func TestRunLostKillsTheTree(t *testing.T) {
+	t.Parallel()
+	fleet, flags := masters(t, 3)
+	i := command(t, line("run", flags, "--name", "n", "--lease=2s", "--grace=200ms", "--", "sh", "-c",
+		`trap '' TERM; sh -c 'echo $$; exec sleep 100' & sh -c 'sh -c "echo \$\$; exec sleep 100" & wait' &
+		 while :; do sleep 0.02; done`)...).start()
+	eventually(t, "both processes run", func() bool { return len(i.pids()) == 2 })
+	fleet.Master(0).Kill()
+	fleet.Master(1).Kill()
+	i.wantCode(exitLost)
+	for _, pid := range i.pids() {
+		if running(pid) {
+			t.Errorf("process %d is still running", pid)
+		}
+	}
+}
+
+// pids are the numbers that the command printed.
+func (i *invocation) pids() []int {
+	var all []int
+	for field := range strings.FieldsSeq(i.stdout.String()) {
+		if pid, err := strconv.Atoi(field); err == nil {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+func running(pid int) bool { return syscall.Kill(pid, 0) == nil }

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
+)
+
+// streams are the three files of a process. They are files and not readers and writers, so
+// that the command of redlock run inherits them: nothing is copied, and a terminal stays one.
+type streams struct {
+	in, out, err *os.File
+}
+
+// cli is the command line; kong fills it by the tags.
+type cli struct {
+	Run     runCmd     `cmd:"" help:"Run a command while the lock is held."`
+	Inspect inspectCmd `cmd:"" help:"Show who holds a lock, master by master, without taking it."`
+	Unlock  unlockCmd  `cmd:"" help:"Free a lock, whoever holds it."`
+	Demo    demoCmd    `cmd:"" help:"Watch a lock survive the death of its masters; nothing to install."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+
+	VersionFlag kong.VersionFlag `name:"version" help:"Print the version and exit."`
+}
+
+func main() {
+	os.Exit(realMain(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
+}
+
+// realMain is main as a function: arguments in, exit code out.
+func realMain(args []string, std streams) int {
+	helpTo := std.out
+	if len(args) == 0 {
+		args, helpTo = []string{"--help"}, std.err
+	}
+	code, err := dispatch(args, std, helpTo)
+	if err != nil {
+		fmt.Fprintf(std.err, "redlock: %s\n", plain(err))
+	}
+	if helpTo == std.err {
+		return exitUsage // no arguments at all: the help was the complaint
+	}
+	return code
+}
+
+func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
+	answered := false // --help or --version was asked for and has been printed
+	parser, err := kong.New(
+		&cli{},
+		kong.Name("redlock"),
+		kong.Description(description),
+		kong.Help(printHelp),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100, NoAppDescFormat: true}),
+		kong.Writers(helpTo, std.err),
+		kong.Vars{"version": version()},
+		kong.Exit(func(int) { answered = true }),
+	)
+	if err != nil {
+		return exitSoftware, err
+	}
+	parsed, err := parser.Parse(args)
+	// kong parses on after its Exit came back, so what it says then is about a line
+	// that nobody meant to be complete.
+	if answered {
+		return 0, nil
+	}
+	if parseErr, ok := errors.AsType[*kong.ParseError](err); ok {
+		return exitUsage, fmt.Errorf("%w (%s --help says more)", parseErr, where(parseErr.Context))
+	}
+	if err != nil {
+		return exitSoftware, err
+	}
+	err = parsed.Run(std)
+	if exit, ok := errors.AsType[*exitError](err); ok {
+		return exit.code, exit.err
+	}
+	if err != nil {
+		return exitSoftware, err
+	}
+	return 0, nil
+}
+
+// where names the command that the line was for, as the user would type it.
+func where(parsed *kong.Context) string {
+	if parsed == nil || parsed.Selected() == nil {
+		return "redlock"
+	}
+	return parsed.Selected().FullPath()
+}

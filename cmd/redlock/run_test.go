@@ -1,0 +1,144 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestRunPassesTheExitCode(t *testing.T) {
+	_, flags := masters(t, 3)
+	for _, c := range []struct {
+		script string
+		want   int
+	}{
+		{"exit 0", 0},
+		{"exit 7", 7},
+		{"exit 255", 255},
+		{"kill -KILL $$", 128 + 9},
+		{"kill -TERM $$", 128 + 15},
+	} {
+		t.Run(c.script, func(t *testing.T) {
+			i := command(t, line("run", flags, "--name", "n", "--", "sh", "-c", c.script)...).start()
+			i.wantCode(c.want)
+			if i.stderr.String() != "" {
+				t.Errorf("stderr is %q, want nothing", &i.stderr)
+			}
+		})
+	}
+}
+
+func TestRunStreams(t *testing.T) {
+	_, flags := masters(t, 3)
+	i := command(t, line("run", flags, "--name", "n", "sh", "-c", "cat; echo oops >&2")...)
+	i.cmd.Stdin = strings.NewReader("in and out")
+	i.start()
+	i.wantCode(0)
+	if got := i.stdout.String(); got != "in and out" {
+		t.Errorf("stdout is %q, want what stdin was", got)
+	}
+	i.wantError("oops")
+}
+
+func TestRunEnvironment(t *testing.T) {
+	fleet, _ := masters(t, 3)
+	i := command(t, "run", "--", "env").env(
+		"REDLOCK_MASTERS="+strings.Join(fleet.URLs(), ", "), "REDLOCK_NAME=orders:42",
+		"REDLOCK_RESTART_GUARD=off", "REDLOCK_LEASE=20s", "OTHER=kept",
+	).start()
+	i.wantCode(0)
+	env := strings.Split(i.stdout.String(), "\n")
+	for _, want := range []string{"REDLOCK_NAME=orders:42", "REDLOCK_LEASE=20s", "OTHER=kept"} {
+		if !slices.Contains(env, want) {
+			t.Errorf("the command's environment has no %s:\n%s", want, &i.stdout)
+		}
+	}
+	token := int64(0)
+	for _, entry := range env {
+		if value, ok := strings.CutPrefix(entry, "REDLOCK_TOKEN="); ok {
+			token, _ = strconv.ParseInt(value, 10, 64)
+		}
+		if strings.HasPrefix(entry, "REDLOCK_MASTERS=") {
+			t.Errorf("the command's environment has %s", entry)
+		}
+	}
+	if token <= 0 {
+		t.Errorf("the command's environment has no REDLOCK_TOKEN > 0:\n%s", &i.stdout)
+	}
+}
+
+func TestRunHoldsTheLock(t *testing.T) {
+	fleet, flags := masters(t, 3)
+	i, in := withStdin(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "echo ready; read x")...))
+	i.ready()
+	eventually(t, "every master has the lock", func() bool {
+		all := holders(fleet, "n")
+		return all[0] != "" && all[0] == all[1] && all[1] == all[2]
+	})
+	in.Close()
+	i.wantCode(1) // of read, at the end of its input
+	eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
+}
+
+func TestRunChecksTheCommandFirst(t *testing.T) {
+	fleet, flags := masters(t, 3)
+	script := filepath.Join(t.TempDir(), "not-executable")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		command string
+		want    int
+	}{
+		{"redlock-test-no-such-command", exitNotFound},
+		{"./no/such/file", exitNotFound},
+		{script, exitNotExecutable},
+		{t.TempDir(), exitNotExecutable},
+	} {
+		t.Run(filepath.Base(c.command), func(t *testing.T) {
+			before := fleet.Master(0).Commands()
+			i := command(t, line("run", flags, "--name", "n", "--", c.command)...).start()
+			i.wantCode(c.want)
+			i.wantError(c.command)
+			if got := fleet.Master(0).Commands(); got != before {
+				t.Errorf("%d commands were sent to a master, want none", got-before)
+			}
+		})
+	}
+}
+
+// A file that LookPath likes and the kernel does not.
+func TestRunCommandDoesNotStart(t *testing.T) {
+	fleet, flags := masters(t, 3)
+	script := filepath.Join(t.TempDir(), "no-format")
+	if err := os.WriteFile(script, []byte("neither a program nor a script"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	i := command(t, line("run", flags, "--name", "n", "--", script)...).start()
+	i.wantCode(exitNotExecutable)
+	eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
+}
+
+func TestRunRefusesItsOwnLock(t *testing.T) {
+	i := command(t, "run", "--masters", "127.0.0.1:1", "--", "true").
+		env("REDLOCK_NAME=n", "REDLOCK_TOKEN=17").start()
+	i.wantCode(exitUsage)
+	i.wantError("REDLOCK_TOKEN")
+}
+
+// The command's exit code is kept when the lock cannot be given back.
+func TestRunUnlockFails(t *testing.T) {
+	fleet, flags := masters(t, 3)
+	i, in := withStdin(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "echo ready; read x; exit 3")...))
+	i.ready()
+	fleet.Master(0).Kill()
+	fleet.Master(1).Kill()
+	in.Close()
+	i.wantCode(3)
+	i.wantError("warning")
+}

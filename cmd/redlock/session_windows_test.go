@@ -1,0 +1,5 @@
+package main
+
+import "syscall"
+
+func newSession() *syscall.SysProcAttr { return nil }

@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"example.com/redlock/redlock"
+)
+
+// story is what happens, in order. An error breaks it off; what it has shown is in d.claims.
+func (d *demo) story(ctx context.Context) error {
+	hold, err := d.take(ctx)
+	if err != nil {
+		return fmt.Errorf("client A: %w", err)
+	}
+	d.room.enter("A")
+	d.time.holds("A", hold.Remaining)
+	d.time.event("A has the lock on all five masters, with token %d", hold.Token())
+	next := d.contend(ctx)
+	d.time.event("B asks for it too, and waits")
+	if err := d.minorityDies(ctx, hold); err != nil {
+		return err
+	}
+	if err := d.majorityDies(ctx, hold); err != nil {
+		return err
+	}
+	return d.handOver(ctx, hold, next)
+}
+
+// take locks for A, on all five masters: Lock returns at the third yes, and if B asked a master that
+// A's request has yet to reach, A would go on with fewer than the story needs.
+func (d *demo) take(ctx context.Context) (*redlock.Hold, error) {
+	for {
+		hold, err := d.a.Lock(ctx, demoName)
+		if err != nil {
+			return nil, err
+		}
+		everywhere := func() bool {
+			for _, m := range d.fleet.Masters() {
+				if m.Holder(demoName) != hold.Owner() {
+					return false
+				}
+			}
+			return true
+		}
+		if within(ctx, time.Second, everywhere) {
+			return hold, nil
+		}
+		// This machine is so busy that a master was given up before it was connected.
+		if err := hold.Unlock(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// turn is what became of B's one call of Lock.
+type turn struct {
+	hold *redlock.Hold
+	err  error
+	asked,
+	got time.Time
+}
+
+// contend has B wait for the lock.
+//
+// Goroutines: one. It ends when Lock returns, at the latest with ctx; nobody has to wait for it, as
+// there is room for its answer.
+func (d *demo) contend(ctx context.Context) <-chan turn {
+	next := make(chan turn, 1)
+	asked := time.Now()
+	go func() {
+		hold, err := d.b.Lock(ctx, demoName)
+		if err == nil {
+			d.room.enter("B")
+		}
+		next <- turn{hold: hold, err: err, asked: asked, got: time.Now()}
+	}()
+	return next
+}
+
+// minorityDies kills two masters of five and expects the hold to go on.
+func (d *demo) minorityDies(ctx context.Context, hold *redlock.Hold) error {
+	if _, err := d.follow(ctx, hold, func(s seen) bool { return s.renewals == 1 }); err != nil {
+		return err
+	}
+	before := hold.Until()
+	d.kill(3)
+	d.kill(4)
+	s, err := d.follow(ctx, hold, func(s seen) bool { return s.renewals == 2 })
+	if err != nil {
+		return err
+	}
+	d.claims.check(
+		s.renewals >= 2 && hold.Until().After(before) && hold.Context().Err() == nil,
+		"With two of five masters dead the hold goes on.",
+		"renewed %d times since; its end was moved by %s", s.renewals, seconds(hold.Until().Sub(before)))
+	return nil
+}
+
+// majorityDies kills a third master and brings it back in time.
+func (d *demo) majorityDies(ctx context.Context, hold *redlock.Hold) error {
+	token := hold.Token()
+	d.kill(2)
+	// An answer that the master gave before it died may still be read.
+	if _, err := d.follow(ctx, hold, func(s seen) bool { return s.took > demoLease/20 }); err != nil {
+		return err
+	}
+	before := hold.Until()
+	d.time.event("no majority: A's hold is still valid, but cannot be renewed")
+	s, err := d.follow(ctx, hold, func(s seen) bool { return s.left <= demoRescue })
+	if err != nil {
+		return err
+	}
+	d.claims.check(
+		s.renewals == 0 && hold.Remaining() < demoLease/2 && !hold.Until().After(before.Add(rise)),
+		"Without a majority a hold is not renewed: it only runs out.",
+		"%d renewals; it was down to %s, and a healthy one never is below %s", s.renewals, seconds(s.left), seconds(demoLease*2/3-demoLease/50))
+
+	d.revive(d.fleet.Master(2))
+	d.time.event("m3 is started again, with its data")
+	s, err = d.follow(ctx, hold, func(s seen) bool { return s.renewals == 1 })
+	guests, _ := d.room.log()
+	d.claims.check(
+		err == nil && s.renewals >= 1 && hold.Context().Err() == nil && hold.Token() == token,
+		"The third master came back before validity ended: the same hold goes on.",
+		"%d renewal after m3 came back; context alive: %t; same token: %t", s.renewals, hold.Context().Err() == nil, hold.Token() == token)
+	d.claims.check(
+		slices.Equal(guests, []string{"A"}),
+		"B asked all the time and never got in meanwhile.",
+		"let in so far: %v", guests)
+	return err
+}
+
+// handOver ends A's turn; B's follows.
+func (d *demo) handOver(ctx context.Context, hold *redlock.Hold, next <-chan turn) error {
+	token := hold.Token()
+	d.room.leave()
+	left := time.Now()
+	unlocked := hold.Unlock(ctx)
+	d.time.holds("", nil)
+	if unlocked == nil {
+		d.time.event("A unlocks")
+	} else {
+		d.time.event("A unlocks: %s", plain(unlocked))
+	}
+	b := <-next
+	if b.err != nil {
+		return fmt.Errorf("client B: %w", b.err)
+	}
+	d.time.holds("B", b.hold.Remaining)
+	d.time.event("B has the lock, with token %d, %s after A left it", b.hold.Token(), b.got.Sub(left).Round(time.Millisecond))
+	d.claims.check(
+		unlocked == nil && b.got.After(left),
+		"A's unlock hands the lock to B, which waited in one single call.",
+		"B waited %s in all, the last %s of it after A had left", seconds(b.got.Sub(b.asked)), b.got.Sub(left).Round(time.Millisecond))
+	d.claims.check(
+		b.hold.Token() > token,
+		"B's fencing token is greater: a resource that checks it refuses what A sent too late.",
+		"%d > %d", b.hold.Token(), token)
+	d.room.leave()
+	if err := b.hold.Unlock(ctx); err != nil {
+		return fmt.Errorf("client B: %w", err)
+	}
+	d.time.holds("", nil)
+	d.time.event("B unlocks")
+	guests, most := d.room.log()
+	d.claims.check(
+		most == 1 && slices.Equal(guests, []string{"A", "B"}),
+		"A and B were never inside at the same time.",
+		"let in, in order: %v; at most %d at once", guests, most)
+	return d.nothingLeft(ctx)
+}
+
+// nothingLeft looks into the masters that are up. Unlock returned when a majority had answered; the
+// others get a moment.
+func (d *demo) nothingLeft(ctx context.Context) error {
+	up, holders := 0, ""
+	gone := within(ctx, 2*time.Second, func() bool {
+		up, holders = 0, ""
+		for _, m := range d.fleet.Masters() {
+			if m.Alive() {
+				up++
+				holders += m.Holder(demoName)
+			}
+		}
+		return holders == ""
+	})
+	seen, err := d.b.Inspect(ctx, demoName)
+	d.claims.check(
+		gone && err == nil && !seen.Held,
+		"The lock is free again, and nothing of it is left on any master that is up.",
+		"holders on %d masters that are up: %q; Inspect says held: %t", up, holders, seen.Held)
+	return err
+}
+
+func (d *demo) kill(i int) {
+	m := d.fleet.Master(i)
+	m.Kill()
+	d.time.event("%s is killed", m.Name())
+}

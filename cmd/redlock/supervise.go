@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+)
+
+// held is what the supervisor looks at of a hold.
+type held interface {
+	Context() context.Context
+	Remaining() time.Duration
+}
+
+// killLimit bounds the wait for processes that were killed: one in an uninterruptible
+// system call goes when the call returns, which may be never.
+const killLimit = 2 * time.Second
+
+// supervise passes signals on to c until it has ended, and ends it when its hold does.
+//
+// It returns the command's exit code, and whether the command was told to end because of the hold.
+// In that case it also waits until nothing is left of the command's processes; otherwise what
+// the command left behind is its own affair.
+func supervise(c *child, h held, grace time.Duration, signals <-chan os.Signal, log *slog.Logger) (code int, lost bool) {
+	steps := ladder{grace: grace}
+	wake := time.NewTimer(0)
+	defer wake.Stop()
+	exited, ended := c.exited, h.Context().Done()
+	var giveUp <-chan time.Time
+	for {
+		select {
+		case code = <-exited:
+			if !steps.termed {
+				return code, false
+			}
+			exited = nil
+		case <-c.gone:
+			if exited != nil {
+				code = <-exited // sent before gone was closed
+			}
+			return code, steps.termed
+		case sig := <-signals:
+			c.forward(sig, func() bool { return h.Remaining() > 0 })
+		case <-ended:
+			ended = nil
+		case <-wake.C:
+		case <-giveUp:
+			log.Error("some of the command's processes do not die")
+			return exitSignal + 9, true
+		}
+		left := h.Remaining()
+		do, again := steps.step(time.Now(), left, h.Context().Err() != nil)
+		if do == term {
+			log.Warn("the hold is ending: TERM to the command", "left", max(0, left).Round(time.Millisecond))
+			c.terminate()
+		}
+		if do == kill {
+			if giveUp == nil {
+				log.Warn("the command is still there: KILL to the command")
+				giveUp = time.After(killLimit)
+			}
+			c.kill()
+		}
+		wake.Reset(again)
+	}
+}

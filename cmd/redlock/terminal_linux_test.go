@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// On a terminal Ctrl-C reaches the command once: from the terminal, and not from redlock as well.
+func TestRunOnTerminal(t *testing.T) {
+	_, flags := masters(t, 3)
+	i, terminal := onTerminal(t, command(t, line("run", flags, "--name", "n", "--", os.Args[0], asCounter)...))
+	eventually(t, "the command prints ready", func() bool { return strings.Contains(i.stdout.String(), "ready") })
+	if _, err := terminal.Write([]byte{3}); err != nil {
+		t.Fatal(err)
+	}
+	i.wantCode(41)
+}
+
+// TERM has no key: it comes from elsewhere and is passed on, to all of the command's processes.
+func TestRunOnTerminalForwardsTerm(t *testing.T) {
+	_, flags := masters(t, 3)
+	i, _ := onTerminal(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c",
+		`trap 'exit 42' TERM; sh -c 'echo ready; exec sleep 100'; exit 1`)...))
+	eventually(t, "the command prints ready", func() bool { return strings.Contains(i.stdout.String(), "ready") })
+	i.signal(unix.SIGTERM)
+	i.wantCode(42)
+}
+
+// The command may read from the terminal: it is in the foreground.
+func TestRunOnTerminalReads(t *testing.T) {
+	_, flags := masters(t, 3)
+	i, terminal := onTerminal(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "echo ready; read x; echo got $x")...))
+	eventually(t, "the command prints ready", func() bool { return strings.Contains(i.stdout.String(), "ready") })
+	if _, err := io.WriteString(terminal, "this\n"); err != nil {
+		t.Fatal(err)
+	}
+	i.wantCode(0)
+	eventually(t, "the command has read", func() bool { return strings.Contains(i.stdout.String(), "got this") })
+}
+
+// onTerminal starts i in the foreground of a new terminal, and returns the other side of it.
+func onTerminal(t *testing.T, i *invocation) (*invocation, *os.File) {
+	t.Helper()
+	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("no terminals here:", err)
+	}
+	if err := unix.IoctlSetPointerInt(int(ptmx.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_IOCTL, ptmx.Fd(), unix.TIOCGPTPEER, unix.O_RDWR|unix.O_NOCTTY)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	tty := os.NewFile(fd, "tty")
+	i.cmd.Stdin, i.cmd.Stdout, i.cmd.Stderr = tty, tty, tty
+	i.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	i.start()
+	tty.Close()
+	// Goroutines: one. It ends when the last process has closed the terminal.
+	read := make(chan struct{})
+	go func() {
+		defer close(read)
+		if _, err := io.Copy(&i.stdout, ptmx); err != nil && !errors.Is(err, unix.EIO) {
+			i.t.Errorf("reading the terminal: %v", err)
+		}
+	}()
+	t.Cleanup(func() {
+		_ = i.cmd.Process.Kill()
+		<-read
+		ptmx.Close()
+	})
+	return i, ptmx
+}

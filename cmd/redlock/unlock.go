@@ -1,0 +1,35 @@
+package main
+
+import "fmt"
+
+type unlockCmd struct {
+	fleetFlags
+
+	Force bool   `help:"Needed: says that you know that a holder may be at work."`
+	Name  string `arg:"" help:"The lock's name."`
+}
+
+// Run frees the lock and says whether there was one.
+func (u *unlockCmd) Run(std streams) error {
+	if !u.Force {
+		return fail(exitUsage, "unlock takes %q away from its holder, who may be at work and learns of it only at its next renewal; "+
+			"say --force if you want that, or see first who it is: redlock inspect %s", u.Name, u.Name)
+	}
+	client, err := u.openToLook(std.err)
+	if err != nil {
+		return err
+	}
+	defer closeWithin(client, unlockLimit)
+	ctx, cancel := lookContext()
+	defer cancel()
+	freed, err := client.ForceUnlock(ctx, u.Name)
+	if err != nil {
+		return fail(codeOf(err), "%w", err)
+	}
+	if !freed {
+		_, err = fmt.Fprintf(std.out, "%s: nobody held it\n", u.Name)
+		return err
+	}
+	_, err = fmt.Fprintf(std.out, "%s: freed\n", u.Name)
+	return err
+}

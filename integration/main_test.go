@@ -1,0 +1,74 @@
+package integration
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/ory/dockertest/v3"
+	"github.com/ory/dockertest/v3/docker"
+)
+
+// Labels on every container of ours: the fleet it belongs to, and the second (Unix time)
+// from which anybody may remove it.
+const (
+	labelFleet   = "redlock-test.fleet"
+	labelExpires = "redlock-test.expires"
+)
+
+// machine is what all tests share: the Docker engine and the image of a master. It is
+// written by TestMain before the first test and only read afterwards.
+var machine struct {
+	docker *dockertest.Pool
+	image  imageName
+}
+
+// TestMain prepares the machine, or says in one line what is missing.
+func TestMain(m *testing.M) {
+	if err := prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, "integration:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func prepare() error {
+	pool, err := dockertest.NewPool("")
+	if err == nil {
+		err = pool.Client.Ping()
+	}
+	if err != nil {
+		return fmt.Errorf("Docker does not answer (%w): start the engine, or point DOCKER_HOST at one", err)
+	}
+	sweep(pool.Client)
+	image, err := prepareImage(pool.Client)
+	if err != nil {
+		return err
+	}
+	machine.docker, machine.image = pool, image
+	return nil
+}
+
+// sweep removes the containers of runs that died. It is a courtesy: errors are left to
+// the next run.
+func sweep(client *docker.Client) {
+	old, err := client.ListContainers(docker.ListContainersOptions{
+		All:     true,
+		Filters: map[string][]string{"label": {labelExpires}},
+	})
+	if err != nil {
+		return
+	}
+	for _, c := range old {
+		var expires int64
+		if _, err := fmt.Sscan(c.Labels[labelExpires], &expires); err == nil && time.Now().Unix() > expires {
+			_ = remove(client, c.ID)
+		}
+	}
+}
+
+// remove ends a container, whatever its state, and takes its volumes with it.
+func remove(client *docker.Client, id string) error {
+	return client.RemoveContainer(docker.RemoveContainerOptions{ID: id, Force: true, RemoveVolumes: true})
+}

@@ -1,0 +1,141 @@
+package integration
+
+import (
+	"net"
+	"sync"
+	"testing"
+)
+
+// relay is a wire that a test can cut: a TCP proxy before one master. While a direction
+// is cut, its bytes wait, as they would in the sender's TCP; mended, they go on in order.
+// So a command may be carried out long after its sender gave it up, and an answer may be
+// lost although its command was carried out.
+//
+// Goroutines: one accepts, two per connection copy. close ends them and waits.
+type relay struct {
+	listener net.Listener
+	target   string
+	there    gate // towards the master
+	back     gate // its answers
+
+	wg     sync.WaitGroup
+	done   chan struct{}
+	mu     sync.Mutex
+	conns  []net.Conn
+	closed bool
+}
+
+func newRelay(t *testing.T, target string) *relay {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("relay: %v", err)
+	}
+	r := &relay{listener: listener, target: target, done: make(chan struct{})}
+	r.mend()
+	r.wg.Go(r.accept)
+	t.Cleanup(r.close)
+	return r
+}
+
+// cut stops both directions; connections stay up and new ones are accepted, as when
+// packets are dropped without a word.
+func (r *relay) cut() { r.there.shut(); r.back.shut() }
+
+// cutAnswers lets commands through and keeps their answers.
+func (r *relay) cutAnswers() { r.back.shut() }
+
+func (r *relay) mend() { r.there.open(); r.back.open() }
+
+func (r *relay) accept() {
+	for {
+		client, err := r.listener.Accept()
+		if err != nil {
+			return
+		}
+		master, err := net.Dial("tcp", r.target)
+		if err != nil {
+			client.Close() // the master is dead; the nearest to its refusal that a relay can say
+			continue
+		}
+		r.mu.Lock()
+		if r.closed {
+			client.Close()
+			master.Close()
+		} else {
+			r.conns = append(r.conns, client, master)
+			r.wg.Go(func() { r.copy(master, client, &r.there) })
+			r.wg.Go(func() { r.copy(client, master, &r.back) })
+		}
+		r.mu.Unlock()
+	}
+}
+
+// copy moves bytes from one end to the other. The end of a stream waits at the gate too:
+// a cut wire does not tell of it.
+func (r *relay) copy(to, from net.Conn, g *gate) {
+	defer to.Close()
+	defer from.Close()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, readErr := from.Read(buffer)
+		if !g.pass(r.done) {
+			return
+		}
+		if _, err := to.Write(buffer[:n]); err != nil || readErr != nil {
+			return
+		}
+	}
+}
+
+func (r *relay) close() {
+	close(r.done)
+	r.listener.Close()
+	r.mu.Lock()
+	r.closed = true
+	for _, conn := range r.conns {
+		conn.Close()
+	}
+	r.mu.Unlock()
+	r.wg.Wait()
+}
+
+// gate lets bytes pass while it is open. The zero gate is shut.
+type gate struct {
+	mu   sync.Mutex
+	way  chan struct{} // closed while the gate is open
+	free bool
+}
+
+func (g *gate) open() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.way == nil {
+		g.way = make(chan struct{})
+	}
+	if !g.free {
+		close(g.way)
+		g.free = true
+	}
+}
+
+func (g *gate) shut() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.free {
+		g.way, g.free = make(chan struct{}), false
+	}
+}
+
+// pass waits until the gate is open; false when done was closed first.
+func (g *gate) pass(done <-chan struct{}) bool {
+	g.mu.Lock()
+	way := g.way
+	g.mu.Unlock()
+	select {
+	case <-way:
+		return true
+	case <-done:
+		return false
+	}
+}

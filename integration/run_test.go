@@ -1,0 +1,133 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// buildCommand returns the path of a redlock program built from this tree.
+func buildCommand(ctx context.Context, t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "redlock")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-o", program, "example.com/redlock/cmd/redlock")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	return program
+}
+
+// redlockRun is the program as two people in two shells would start it.
+func (f *fleet) redlockRun(ctx context.Context, program string, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, program, append([]string{"run"}, args...)...)
+	var masters []string
+	for _, m := range f.masters {
+		masters = append(masters, m.url())
+	}
+	command.Env = append(os.Environ(),
+		"REDLOCK_MASTERS="+strings.Join(masters, ","),
+		"REDLOCK_RESTART_GUARD=off",
+		"REDLOCK_LEASE=3s",
+		"REDLOCK_GRACE=500ms")
+	return command
+}
+
+// TestRunTwice: the same command twice at the same time never overlaps, and both run,
+// also when two of five masters are dead.
+func TestRunTwice(t *testing.T) {
+	ctx := begin(t, 2*time.Minute)
+	program := buildCommand(ctx, t)
+	f := startFleet(ctx, t, fleetConfig{Masters: 5})
+	both := func(t *testing.T) {
+		journal := filepath.Join(t.TempDir(), "journal")
+		var wg sync.WaitGroup
+		for range 2 {
+			wg.Go(func() {
+				out, err := f.redlockRun(ctx, program, "--name", "nightly", "--", "sh", "-c",
+					`echo begin $REDLOCK_NAME >>"$0"; sleep 1; echo end >>"$0"`, journal).CombinedOutput()
+				if err != nil {
+					t.Errorf("redlock run: %v\n%s", err, out)
+				}
+			})
+		}
+		wg.Wait()
+		got, err := os.ReadFile(journal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := strings.Repeat("begin nightly\nend\n", 2); string(got) != want {
+			t.Errorf("the two commands wrote\n%s\nwant\n%s", got, want)
+		}
+	}
+	t.Run("five masters", both)
+	for _, m := range f.masters[:2] {
+		m.kill(ctx, t)
+	}
+	t.Run("two of five dead", both)
+	f.wantFree(ctx, t, f.masters[2:], "nightly")
+}
+
+// TestRunPassesOn: the command's exit code comes through, and no password reaches its
+// environment.
+func TestRunPassesOn(t *testing.T) {
+	const password = "open-sesame"
+	ctx := begin(t, time.Minute)
+	program := buildCommand(ctx, t)
+	f := startFleet(ctx, t, fleetConfig{Masters: 3, Password: password})
+	command := f.redlockRun(ctx, program, "--name", "nightly", "--", "sh", "-c", "env; exit 42")
+	out, err := command.CombinedOutput()
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok || exit.ExitCode() != 42 {
+		t.Errorf("redlock run = %v, want exit code 42\n%s", err, out)
+	}
+	if bytes.Contains(out, []byte(password)) {
+		t.Errorf("the command's environment shows the password:\n%s", out)
+	}
+	if !bytes.Contains(out, []byte("REDLOCK_NAME=nightly\n")) || !bytes.Contains(out, []byte("REDLOCK_TOKEN=")) {
+		t.Errorf("the command's environment lacks REDLOCK_NAME or REDLOCK_TOKEN:\n%s", out)
+	}
+}
+
+// TestRunLost: when a majority dies the command is ended before its lock can be another's,
+// and the exit code is none that the command could be mistaken for.
+func TestRunLost(t *testing.T) {
+	ctx := begin(t, time.Minute)
+	program := buildCommand(ctx, t)
+	f := startFleet(ctx, t, fleetConfig{Masters: 3})
+	journal := filepath.Join(t.TempDir(), "journal")
+	command := f.redlockRun(ctx, program, "--name", "nightly", "--", "sh", "-c",
+		`trap 'echo term >>"$0"; exit 0' TERM; echo begin >>"$0"; for i in $(seq 600); do sleep 0.1; done`, journal)
+	var said bytes.Buffer
+	command.Stdout, command.Stderr = &said, &said
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(ctx, t, 10*time.Second, "the command runs", func() error { _, err := os.Stat(journal); return err })
+	for _, m := range f.masters[:2] {
+		m.kill(ctx, t)
+	}
+	start := time.Now()
+	err := command.Wait()
+	f.log.event("redlock run ended %v after the majority died: %v\n%s", time.Since(start), err, &said)
+	exit, ok := errors.AsType[*exec.ExitError](err)
+	if !ok || exit.ExitCode() != 76 {
+		t.Errorf("redlock run = %v, want exit code 76\n%s", err, &said)
+	}
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("the command ended %v after the majority died, want at most the lease of 3s", took)
+	}
+	if got, err := os.ReadFile(journal); err != nil || string(got) != "begin\nterm\n" {
+		t.Errorf("the command wrote %q, %v, want begin and term", got, err)
+	}
+}

@@ -1,0 +1,115 @@
+package multilock
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/node"
+)
+
+// asked is a hold that remembers what it was told.
+type asked struct {
+	node.Renewal
+	told chan any // time.Duration of validity left, or *MajorityError
+}
+
+func newAsked(key, owner string) *asked {
+	return &asked{node.Renewal{Key: key, Owner: owner, Count: 1, Token: 7}, make(chan any, 2)}
+}
+
+func (a *asked) Hold() node.Renewal            { return a.Renewal }
+func (a *asked) Renewed(until clock.Instant)   { a.told <- clock.Until(until) }
+func (a *asked) NotRenewed(err *MajorityError) { a.told <- err }
+
+func TestRenew(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fault func(b bench)
+		want  error // nil: renewed
+	}{
+		{"all masters", func(bench) {}, nil},
+		{"a dead minority", func(b bench) { b.Master(0).Kill(); b.Master(4).Kill() }, nil},
+		{"a frozen minority", func(b bench) { b.Master(0).Freeze(); b.Master(4).Freeze() }, nil},
+		{"a minority lost it", func(b bench) { b.Master(0).FlushAll(); b.Master(4).FlushAll() }, nil},
+		{"dead and lost minority", func(b bench) { b.Master(0).Kill(); b.Master(4).FlushAll() }, nil},
+		{"a majority lost it", func(b bench) { b.Master(0).FlushAll(); b.Master(2).FlushAll(); b.Master(4).FlushAll() }, ErrLost},
+		{"a majority has another owner", func(b bench) {
+			for i := range 3 {
+				b.Master(i).FlushAll()
+				b.Master(i).HSet("k", "b", "1")
+			}
+		}, ErrLost},
+		{"a majority is dead", func(b bench) { b.Master(0).Kill(); b.Master(2).Kill(); b.Master(4).Kill() }, ErrNoQuorum},
+		{"a majority is frozen", func(b bench) { b.Master(0).Freeze(); b.Master(2).Freeze(); b.Master(4).Freeze() }, ErrNoQuorum},
+		{"dead or lost", func(b bench) { b.Master(0).Kill(); b.Master(2).Kill(); b.Master(4).FlushAll() }, ErrNoQuorum},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, 5, func(t *testing.T, b bench) {
+				b.acquire(t, "k", "a")
+				time.Sleep(5 * time.Second)
+				tt.fault(b)
+				synctest.Wait()
+				a := newAsked("k", "a")
+				b.m.Renew(10*time.Second, []Renewal{a})
+				switch got := (<-a.told).(type) {
+				case *MajorityError:
+					if tt.want == nil || !errors.Is(got, tt.want) {
+						t.Errorf("NotRenewed(%v), want %v", got, tt.want)
+					}
+				case time.Duration:
+					if want := clock.Validity(10*time.Second, 0); tt.want != nil || got != want {
+						t.Errorf("Renewed with %v left, want %v, %v", got, want, tt.want)
+					}
+				}
+				time.Sleep(time.Second)
+				if len(a.told) > 0 {
+					t.Errorf("told twice: %v", <-a.told)
+				}
+			})
+		})
+	}
+}
+
+// One script call renews many holds, and each of them has a vote of its own.
+func TestRenewVotesOnEachHold(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b bench) {
+		const n = 40
+		var holds []Renewal
+		for i := range n {
+			key := fmt.Sprint("k", i)
+			b.acquire(t, key, "a")
+			holds = append(holds, newAsked(key, "a"))
+		}
+		synctest.Wait()
+		b.Master(0).Del("k3")
+		b.Master(1).Del("k3")
+		b.Master(1).Del("k4")
+		before := b.Master(0).Calls("EVALSHA")
+		b.m.Renew(10*time.Second, holds)
+		for i, h := range holds {
+			_, lost := (<-h.(*asked).told).(*MajorityError)
+			if lost != (i == 3) {
+				t.Errorf("k%d lost = %v", i, lost)
+			}
+		}
+		if calls := b.Master(0).Calls("EVALSHA") - before; calls != 1 {
+			t.Errorf("%d script calls for %d holds, want 1", calls, n)
+		}
+	})
+}
+
+func TestRenewDoesNotBringBackWhatIsGone(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b bench) {
+		b.acquire(t, "k", "a")
+		synctest.Wait()
+		b.Master(2).FlushAll()
+		a := newAsked("k", "a")
+		b.m.Renew(10*time.Second, []Renewal{a})
+		<-a.told
+		b.wantHolders(t, "k", "a a -")
+	})
+}

@@ -1,0 +1,139 @@
+package node
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlocktest"
+)
+
+// TestReleaseWhileDown: a release that finds the master down is kept for it.
+func TestReleaseWhileDown(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		restart func(*redlocktest.Master)
+	}{
+		{"RestartWithData", (*redlocktest.Master).RestartWithData},
+		{"Restart", (*redlocktest.Master).Restart},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
+				m.Kill()
+				until(t, 3*time.Second, n.isDown)
+				want(t, "release", call1(n, Release("k", "me:1", 0)), Unsent)
+				if got := n.debts(); got != 1 {
+					t.Errorf("debts: got %d, want 1", got)
+				}
+				tt.restart(m)
+				calls := m.Calls("EVALSHA") + m.Calls("EVAL")
+				until(t, time.Second, n.isUp)
+				wantHolder(t, m, "k", "")
+				if got := m.Calls("EVALSHA") + m.Calls("EVAL"); got == calls {
+					t.Error("script calls after the restart: got none")
+				}
+				if got := n.debts(); got != 0 {
+					t.Errorf("debts: got %d, want 0", got)
+				}
+			})
+		})
+	}
+}
+
+// TestUnansweredRelease: a release that was sent and not answered is repeated as well,
+// before anything that was sent later.
+func TestUnansweredRelease(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
+		m.Delay(time.Hour)
+		released := send(n, Release("k", "me:1", 0))
+		synctest.Wait()
+		m.Delay(10 * time.Millisecond) // the next command finds the next connection not yet open
+		acquired := send(n, Acquire("k", "me:2", lease, 1, 1))
+		want(t, "release", released.wait(), Unknown)
+		want(t, "acquire, sent over the same connection", acquired.wait(), Unknown)
+		want(t, "acquire, sent when it had broken", call1(n, Acquire("k", "me:2", lease, 1, 1)), Done)
+		wantHolder(t, m, "k", "me:2")
+	})
+}
+
+// TestDebtWithoutScript: a master that has lost the script as well gets its source, and
+// is not up before it has carried the release out.
+func TestDebtWithoutScript(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
+		m.Delay(time.Hour)
+		released := send(n, Release("k", "me:1", 0))
+		synctest.Wait()
+		m.Delay(10 * time.Millisecond) // the next command finds the next connection not yet open
+		m.FlushScripts()
+		want(t, "release", released.wait(), Unknown)
+		another := start(t, Config{Pool: cfg.Pool, Timeout: timeout, Logger: cfg.Logger})
+		another.Send(Acquire("x", "you:1", lease, 1, 1), nobody{}, 0) // loads acquire.lua
+		want(t, "acquire", call1(n, Acquire("k", "me:2", lease, 1, 1)), Done)
+		wantHolder(t, m, "k", "me:2")
+	})
+}
+
+// TestNothingOwed: only releases are owed. What was never sent is not repeated either.
+func TestNothingOwed(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Kill()
+		until(t, 3*time.Second, n.isDown)
+		for _, cmd := range []*Command{
+			Acquire("k", "me:1", lease, 1, 1),
+			Renew(lease, true, []Renewal{{Key: "k", Owner: "me:1", Count: 1, Token: 1}}),
+			Inspect("k"),
+			Force("k"),
+		} {
+			want(t, "while down", call1(n, cmd), Unsent)
+		}
+		if got := n.debts(); got != 0 {
+			t.Errorf("debts: got %d, want 0", got)
+		}
+		m.RestartWithData()
+		until(t, time.Second, n.isUp)
+		wantHolder(t, m, "k", "")
+	})
+}
+
+// TestDebtsDoNotPileUp: at a master that answers handshakes and nothing else, only what
+// was sent before it was found out is owed, since it is not up again before it has
+// carried that out.
+func TestDebtsDoNotPileUp(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var hung atomic.Bool
+		cfg.Pool = bend(cfg.Pool, &rules{swallow: func(words string) bool {
+			return hung.Load() && strings.HasPrefix(words, "EVAL")
+		}})
+		n := started(t, cfg)
+		hung.Store(true)
+		unsent := 0
+		for i := range 300 {
+			owner := fmt.Sprint("me:", i)
+			if got := call1(n, Acquire("k", owner, lease, 1, 1)); got.Outcome.MayHold() {
+				n.Send(Release("k", owner, 0), nobody{}, 0)
+			} else {
+				unsent++
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if unsent < 290 {
+			t.Errorf("acquires Unsent: got %d of 300, want nearly all", unsent)
+		}
+		if got := n.debts(); got > 5 {
+			t.Errorf("debts: got %d, want few", got)
+		}
+		hung.Store(false)
+		until(t, 2*time.Second, n.isUp)
+		want(t, "acquire", call1(n, Acquire("k", "me:x", lease, 1, 1)), Done)
+	})
+}

@@ -1,0 +1,93 @@
+package node
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlocktest"
+)
+
+// TestFrozenIsUnknown: a frozen master may still carry out what it was sent.
+func TestFrozenIsUnknown(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Freeze()
+		got := call1(n, Acquire("k", "me:1", lease, 1, 1))
+		wantErr(t, "acquire", got, Unknown, ErrTimeout.Error())
+		wantAt(t, "acquire", got, timeout)
+		m.Thaw()
+		synctest.Wait()
+		wantHolder(t, m, "k", "me:1")
+	})
+}
+
+// TestThawedIsReleased: the release that took back an Unknown acquire is repeated until
+// the master has thawed, and frees what it then took.
+func TestThawedIsReleased(t *testing.T) {
+	for _, frozen := range []time.Duration{time.Second, 10 * time.Second, lease / 2} {
+		t.Run(frozen.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				m.Freeze()
+				want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Unknown)
+				n.Send(Release("k", "me:1", 0), nobody{}, 0)
+				time.Sleep(frozen)
+				m.Thaw()
+				until(t, 1500*time.Millisecond, n.isUp)
+				wantHolder(t, m, "k", "")
+				time.Sleep(time.Second)
+				wantHolder(t, m, "k", "")
+			})
+		})
+	}
+}
+
+// TestLateAcquireIsKilled: an acquire that still lies in the network, on its way to the
+// master by the old connection, must not come after the release by the new one.
+func TestLateAcquireIsKilled(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Delay(10 * time.Second)
+		acquired := send(n, Acquire("k", "me:1", lease, 1, 1))
+		synctest.Wait()
+		m.Delay(0)
+		want(t, "acquire", acquired.wait(), Unknown)
+		want(t, "release", call1(n, Release("k", "me:1", 0)), Refused)
+		time.Sleep(20 * time.Second)
+		wantHolder(t, m, "k", "")
+	})
+}
+
+// TestLateHealIsKilled: neither must a renewal that heals.
+func TestLateHealIsKilled(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Delay(10 * time.Second)
+		renewed := send(n, Renew(lease, true, []Renewal{{Key: "k", Owner: "me:1", Count: 1, Token: 1}}))
+		synctest.Wait()
+		m.Delay(0)
+		want(t, "renew", renewed.wait(), Unknown)
+		want(t, "release", call1(n, Release("k", "me:1", 0)), Refused)
+		time.Sleep(20 * time.Second)
+		wantHolder(t, m, "k", "")
+	})
+}
+
+// TestSilentConnectionIsReplaced: a connection that the network has lost is given up
+// after Timeout, and a new one takes over.
+func TestSilentConnectionIsReplaced(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Delay(time.Hour)
+		lost := send(n, Inspect("k"))
+		synctest.Wait()
+		m.Delay(0)
+		next := send(n, Inspect("k"))
+		wantErr(t, "in the old connection", lost.wait(), Unknown, ErrTimeout.Error())
+		wantErr(t, "in the old connection", next.wait(), Unknown, ErrTimeout.Error())
+		got := call1(n, Inspect("k"))
+		want(t, "in the new connection", got, Done)
+		wantAt(t, "in the new connection", got, 0)
+	})
+}

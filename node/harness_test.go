@@ -1,0 +1,194 @@
+package node
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlocktest"
+)
+
+const (
+	timeout = 500 * time.Millisecond
+	lease   = 30 * time.Second
+)
+
+// bubble runs f in a synctest bubble, with one master that runs for a day.
+func bubble(t *testing.T, f func(*testing.T, *redlocktest.Master, Config)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 1)
+		m := fleet.Master(0)
+		f(t, m, Config{
+			Name:    m.Name(),
+			Pool:    fleet.Pools()[0],
+			Timeout: timeout,
+			Roll:    new(Roll),
+			Logger:  slog.New(slog.DiscardHandler),
+		})
+	})
+}
+
+// start makes a node and closes it when the test ends.
+func start(t *testing.T, cfg Config) *Node {
+	t.Helper()
+	n := New(cfg)
+	t.Cleanup(n.Close)
+	return n
+}
+
+// started makes a node that has been up for a while, so that it is given another chance
+// at once when its connection breaks, and whose master has all scripts.
+func started(t *testing.T, cfg Config) *Node {
+	t.Helper()
+	n := start(t, cfg)
+	for _, cmd := range []*Command{
+		Acquire("first", "me:0", lease, 1, 1),
+		Renew(lease, false, []Renewal{{Key: "first", Owner: "me:0", Count: 1, Token: 1}}),
+		Inspect("first"),
+		Release("first", "me:0", 0),
+		Force("first"),
+	} {
+		send(n, cmd).wait()
+	}
+	time.Sleep(2 * heartbeat)
+	if !n.isUp() {
+		t.Fatal("up after the first commands: got false")
+	}
+	return n
+}
+
+// reply is an answer and when it came.
+type reply struct {
+	Answer
+	after time.Duration
+	times int
+}
+
+// pending is one command on its way. It implements Receiver.
+type pending struct {
+	sent time.Time
+	mu   sync.Mutex
+	got  reply
+	done chan struct{}
+}
+
+// send sends cmd and does not wait.
+func send(n *Node, cmd *Command) *pending {
+	p := &pending{sent: time.Now(), done: make(chan struct{})}
+	n.Send(cmd, p, 7)
+	return p
+}
+
+func (p *pending) Answer(i int, a Answer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i != 7 {
+		a = Answer{Err: fmt.Errorf("answered as number %d", i)}
+	}
+	p.got.times++
+	if p.got.times == 1 {
+		p.got.Answer, p.got.after = a, time.Since(p.sent)
+		close(p.done)
+	}
+}
+
+// wait waits for the answer, and for what the node does at the same instant: when one
+// command times out, the connection may as well.
+func (p *pending) wait() reply {
+	<-p.done
+	synctest.Wait()
+	return p.look()
+}
+
+// look returns the answer, if it has come: times is 0 otherwise.
+func (p *pending) look() reply {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.got
+}
+
+// nobody waits for an answer.
+type nobody struct{}
+
+func (nobody) Answer(int, Answer) {}
+
+// call1 sends cmd and waits for the answer.
+func call1(n *Node, cmd *Command) reply { return send(n, cmd).wait() }
+
+// String makes the messages of failed tests readable.
+func (o Outcome) String() string {
+	return [...]string{"Unsent", "Unknown", "Failed", "Refused", "Done"}[o]
+}
+
+// want checks the outcome of a command.
+func want(t *testing.T, name string, got reply, want Outcome) {
+	t.Helper()
+	if got.Outcome != want {
+		t.Fatalf("%s: got %v (%v), want %v", name, got.Outcome, got.Err, want)
+	}
+}
+
+// wantAt checks when an answer came.
+func wantAt(t *testing.T, name string, got reply, want time.Duration) {
+	t.Helper()
+	if got.after != want {
+		t.Errorf("%s: answered after %v, want %v", name, got.after, want)
+	}
+}
+
+// wantErr checks the outcome of a command and the text of its error.
+func wantErr(t *testing.T, name string, got reply, outcome Outcome, text string) {
+	t.Helper()
+	want(t, name, got, outcome)
+	if !strings.Contains(fmt.Sprint(got.Err), text) {
+		t.Errorf("%s: got error %v, want one with %q", name, got.Err, text)
+	}
+}
+
+// wantHolder checks who has the lock key at m.
+func wantHolder(t *testing.T, m *redlocktest.Master, key, want string) {
+	t.Helper()
+	if got := m.Holder(key); got != want {
+		t.Errorf("holder of %s: got %q, want %q", key, got, want)
+	}
+}
+
+func (n *Node) look() (state, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.state, n.reason
+}
+
+func (n *Node) debts() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.owed)
+}
+
+// until returns how long it takes until what is true, and fails the test after limit.
+func until(t *testing.T, limit time.Duration, what func() bool) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	for !what() {
+		if time.Since(begin) > limit {
+			t.Fatalf("not true after %v", limit)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return time.Since(begin)
+}
+
+func (n *Node) isUp() bool {
+	s, _ := n.look()
+	return s == up
+}
+
+func (n *Node) isDown() bool {
+	s, _ := n.look()
+	return s == down
+}

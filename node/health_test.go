@@ -1,0 +1,140 @@
+package node
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlocktest"
+)
+
+// TestFirstCommand: it waits for the connection.
+func TestFirstCommand(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		m.Delay(20 * time.Millisecond)
+		n := start(t, cfg)
+		got := call1(n, Acquire("k", "me:1", lease, 1, 1))
+		want(t, "acquire", got, Done)
+		// Two ways each: to dial, to ask, the script that is missing, the script.
+		wantAt(t, "acquire", got, 8*20*time.Millisecond)
+	})
+}
+
+// TestUnreachable: what waits for the first connection, waits no longer than for an
+// answer. After that it does not wait at all.
+func TestUnreachable(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		fault  func(*redlocktest.Master)
+		reason string
+		after  time.Duration
+	}{
+		{"dead", (*redlocktest.Master).Kill, "connection refused", 0},
+		{"cut off", (*redlocktest.Master).Cut, "no answer in time", timeout},
+		{"frozen", (*redlocktest.Master).Freeze, "no answer in time", timeout},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				tt.fault(m)
+				n := start(t, cfg)
+				got := call1(n, Acquire("k", "me:1", lease, 1, 1))
+				wantErr(t, "first", got, Unsent, tt.reason)
+				wantAt(t, "first", got, tt.after)
+				for range 100 {
+					time.Sleep(50 * time.Millisecond)
+					got := call1(n, Acquire("k", "me:1", lease, 1, 1))
+					wantErr(t, "later", got, Unsent, tt.reason)
+					wantAt(t, "later", got, 0)
+				}
+			})
+		})
+	}
+}
+
+// TestKilled: the commands under way are Unknown at once, and those after them Unsent.
+func TestKilled(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Freeze()
+		acquired := send(n, Acquire("k", "me:1", lease, 1, 1))
+		synctest.Wait()
+		m.Kill()
+		wantErr(t, "under way", acquired.wait(), Unknown, "connection closed by the master")
+		wantAt(t, "under way", acquired.look(), 0)
+		got := call1(n, Acquire("k", "me:1", lease, 1, 1))
+		wantErr(t, "next", got, Unsent, "connection refused")
+		wantAt(t, "next", got, 0)
+	})
+}
+
+// TestReturnIsNoticed: a master that comes back is up again within 0.75 s, however long
+// it was away.
+func TestReturnIsNoticed(t *testing.T) {
+	for away := time.Second; away < time.Hour; away = away * 5 / 3 {
+		t.Run(fmt.Sprint("after ", away), func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				m.Kill()
+				time.Sleep(3*time.Second + away)
+				m.Restart()
+				until(t, lastRetry*3/2, n.isUp)
+				want(t, "inspect", call1(n, Inspect("k")), Done)
+			})
+		})
+	}
+}
+
+// TestProbes: a master that is away is not pestered.
+func TestProbes(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Refuse("MISCONF no disk")
+		until(t, 3*time.Second, n.isDown)
+		time.Sleep(10 * time.Second)
+		before := m.Calls("INFO")
+		time.Sleep(10 * time.Second)
+		if got := m.Calls("INFO") - before; got < 10 || got > 40 {
+			t.Errorf("handshakes in 10 s: got %d, want about 20", got)
+		}
+	})
+}
+
+// TestHeartbeat: a connection that breaks while nobody uses it is replaced before the
+// next command comes.
+func TestHeartbeat(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fault func(*redlocktest.Master)
+	}{
+		{"restart", (*redlocktest.Master).RestartWithData},
+		{"network", func(m *redlocktest.Master) {
+			m.Delay(time.Hour)
+			time.Sleep(2 * heartbeat) // a beat is on its way and never comes
+			m.Delay(0)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				tt.fault(m)
+				time.Sleep(2*heartbeat + timeout)
+				got := call1(n, Acquire("k", "me:1", lease, 1, 1))
+				want(t, "acquire", got, Done)
+				wantAt(t, "acquire", got, 0)
+			})
+		})
+	}
+}
+
+// TestIdleConnection: a connection that works stays, whether it is used or not.
+func TestIdleConnection(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		time.Sleep(time.Hour)
+		want(t, "inspect", call1(n, Inspect("k")), Done)
+		if got := m.Calls("INFO"); got != 1 {
+			t.Errorf("handshakes: got %d, want 1", got)
+		}
+	})
+}

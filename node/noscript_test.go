@@ -1,0 +1,111 @@
+package node
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlocktest"
+)
+
+// TestScriptIsLoadedOnce: a master that has lost its scripts gets the source once.
+func TestScriptIsLoadedOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		lose func(*redlocktest.Master, *Node)
+	}{
+		{"SCRIPT FLUSH", func(m *redlocktest.Master, _ *Node) { m.FlushScripts() }},
+		{"restart", func(m *redlocktest.Master, n *Node) {
+			m.Restart()
+			time.Sleep(3 * heartbeat) // the heartbeat notices
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				want(t, "before", call1(n, Inspect("k")), Done)
+				tt.lose(m, n)
+				m.HSet("k", "me:1", "1")
+				before := m.Calls("EVAL")
+				for range 3 {
+					got := call1(n, Inspect("k"))
+					want(t, "after", got, Done)
+					if got.Holder != "me:1" {
+						t.Errorf("holder: got %q, want me:1", got.Holder)
+					}
+				}
+				if got := m.Calls("EVAL") - before; got != 1 {
+					t.Errorf("calls of EVAL: got %d, want 1", got)
+				}
+			})
+		})
+	}
+}
+
+// TestLostScriptOfMany: of many commands under way, each gets its own answer.
+func TestLostScriptOfMany(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.FlushScripts()
+		m.Delay(10 * time.Millisecond)
+		var all []*pending
+		for range 10 {
+			all = append(all, send(n, Inspect("free")), send(n, Acquire("k", "me:1", lease, 1, 9)))
+		}
+		for i, p := range all {
+			got := p.wait()
+			want(t, "command", got, Done)
+			if wanted := int64(i % 2 * 9); got.Token != wanted {
+				t.Errorf("token %d: got %d, want %d", i, got.Token, wanted)
+			}
+		}
+	})
+}
+
+// TestWithdrawn: an acquire or a renewal that the master could not run, because it had
+// lost the script, must not be sent again behind the release that takes it back.
+func TestWithdrawn(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cmd  *Command
+	}{
+		{"acquire", Acquire("k", "me:1", lease, 1, 1)},
+		{"renew", Renew(lease, true, []Renewal{
+			{Key: "other", Owner: "me:2", Count: 1, Token: 1},
+			{Key: "k", Owner: "me:1", Count: 1, Token: 1},
+		})},
+	} {
+		for _, known := range []string{"no script", "release.lua"} {
+			t.Run(tt.name+", the master has "+known, func(t *testing.T) {
+				bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+					n := started(t, cfg)
+					m.FlushScripts()
+					if known == "release.lua" {
+						want(t, "another release", call1(n, Release("x", "me:9", 0)), Refused)
+					}
+					m.Delay(10 * time.Millisecond)
+					taken := send(n, tt.cmd)
+					synctest.Wait()
+					released := send(n, Release("k", "me:1", 0))
+					wantErr(t, tt.name, taken.wait(), Unsent, "withdrawn")
+					want(t, "release", released.wait(), Refused)
+					time.Sleep(time.Second)
+					wantHolder(t, m, "k", "")
+				})
+			})
+		}
+	}
+}
+
+// TestNotWithdrawn: a release of another owner is no reason to drop a command.
+func TestNotWithdrawn(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.FlushScripts()
+		m.Delay(10 * time.Millisecond)
+		taken := send(n, Acquire("k", "me:1", lease, 1, 1))
+		released := send(n, Release("k", "me:10", 0))
+		want(t, "acquire", taken.wait(), Done)
+		want(t, "release", released.wait(), Refused)
+	})
+}

@@ -1,0 +1,109 @@
+package node
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/redlock/redlocktest"
+)
+
+// sequence takes the answers to many commands and remembers in which order they came.
+type sequence struct {
+	mu  sync.Mutex
+	got []string
+	all sync.WaitGroup
+}
+
+func (s *sequence) Answer(i int, a Answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.got = append(s.got, fmt.Sprint(i, a.Outcome, a.Holder))
+	s.all.Done()
+}
+
+// TestAnswersFindTheirCommands: many callers share the connection, and each gets its own
+// answers, in the order of its Sends.
+func TestAnswersFindTheirCommands(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		const callers, each = 40, 50
+		var finished sync.WaitGroup
+		for caller := range callers {
+			key, owner := fmt.Sprint("key", caller), fmt.Sprint("owner:", caller)
+			m.HSet(key, owner, "1")
+			finished.Go(func() {
+				var s sequence
+				s.all.Add(each)
+				for i := range each {
+					n.Send(Inspect(key), &s, i)
+				}
+				s.all.Wait()
+				for i, got := range s.got {
+					if want := fmt.Sprint(i, Done, owner); got != want {
+						t.Errorf("answer %d of %s: got %s, want %s", i, key, got, want)
+						return
+					}
+				}
+			})
+		}
+		finished.Wait()
+		if got := m.Connections(); got != 1 {
+			t.Errorf("connections: got %d, want 1", got)
+		}
+	})
+}
+
+// TestReleaseDoesNotOvertake: a release that is sent right behind its acquire frees it.
+func TestReleaseDoesNotOvertake(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		for i := range 100 {
+			owner := fmt.Sprint("me:", i)
+			acquired := send(n, Acquire("k", owner, lease, 1, 1))
+			released := send(n, Release("k", owner, 0))
+			want(t, "acquire", acquired.wait(), Done)
+			want(t, "release", released.wait(), Done)
+		}
+	})
+}
+
+// TestSlowAnswer: a command whose answer takes longer than Timeout is Unknown by then,
+// but as long as the connection answers anything, it lives, the late answer is dropped
+// and the next one belongs to the next command.
+//
+// With a timeout of 1 s, a comes back after 0.8 s, b, sent at 0.5 s, at 1.7 s.
+func TestSlowAnswer(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Timeout = time.Second
+		n := started(t, cfg)
+		for _, key := range []string{"a", "b", "c"} {
+			m.HSet(key, "owner:"+key, "1")
+		}
+		m.Delay(400 * time.Millisecond)
+		a := send(n, Inspect("a"))
+		time.Sleep(500 * time.Millisecond)
+		m.Delay(600 * time.Millisecond)
+		b := send(n, Inspect("b"))
+		time.Sleep(700 * time.Millisecond)
+		m.Delay(0)
+		c := send(n, Inspect("c"))
+
+		want(t, "a", a.wait(), Done)
+		wantAt(t, "a", a.look(), 800*time.Millisecond)
+		wantErr(t, "b", b.wait(), Unknown, ErrTimeout.Error())
+		wantAt(t, "b", b.look(), time.Second)
+		want(t, "c", c.wait(), Done)
+		wantAt(t, "c", c.look(), 500*time.Millisecond)
+		if a.look().Holder != "owner:a" || c.look().Holder != "owner:c" {
+			t.Errorf("holders: got %q and %q, want owner:a and owner:c", a.look().Holder, c.look().Holder)
+		}
+		if got := b.look().times; got != 1 {
+			t.Errorf("answers to b: got %d, want 1", got)
+		}
+		if !n.isUp() {
+			t.Error("up after a late answer: got false")
+		}
+	})
+}

@@ -1,0 +1,210 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+func TestConfigRefuses(t *testing.T) {
+	one := []string{"10.0.0.1:6379"}
+	pool := &redis.Pool{}
+	for _, tt := range []struct {
+		name string
+		cfg  redlock.Config
+		want string // in the error
+	}{
+		{"no masters", redlock.Config{}, "no Masters"},
+		{"masters and pools", redlock.Config{Masters: one, Pools: []*redis.Pool{pool}}, "both Masters and Pools"},
+		{"too many masters", redlock.Config{Masters: make([]string, 65)}, "65 masters"},
+		{"nil pool", redlock.Config{Pools: []*redis.Pool{pool, nil}}, "Pools[1]"},
+		{"one address twice", redlock.Config{Masters: []string{"a:6379", "b:6379", "a:6379"}}, "twice, as 0 and 2: a:6379"},
+		{"one address in two spellings", redlock.Config{Masters: []string{"a", "redis://:pw@a:6379/1"}}, "twice, as 0 and 1: a:6379"},
+		{"one pool twice", redlock.Config{Pools: []*redis.Pool{pool, pool}}, "twice, as 0 and 1"},
+		{"lease under 1ms", redlock.Config{Masters: one, Lease: 999 * time.Microsecond}, "Lease"},
+		{"lease under the drift", redlock.Config{Masters: one, Lease: 2 * time.Millisecond}, "Lease"},
+		{"negative lease", redlock.Config{Masters: one, Lease: -time.Second}, "Lease"},
+		{"lease over MaxLease", redlock.Config{Masters: one, Lease: time.Minute, MaxLease: time.Second}, "MaxLease"},
+		{"negative MaxLease", redlock.Config{Masters: one, MaxLease: -1}, "MaxLease"},
+		{"guard under MaxLease", redlock.Config{Masters: one, MaxLease: time.Minute, RestartGuard: time.Minute - 1}, "RestartGuard"},
+		{"negative NodeTimeout", redlock.Config{Masters: one, NodeTimeout: -1}, "NodeTimeout"},
+		{"NodeTimeout of a lease", redlock.Config{Masters: one, NodeTimeout: 30 * time.Second}, "NodeTimeout"},
+		{"empty address", redlock.Config{Masters: []string{"a", ""}}, "Masters[1]"},
+		{"another scheme", redlock.Config{Masters: []string{"http://a"}}, `scheme "http"`},
+		{"bad port", redlock.Config{Masters: []string{"a:b"}}, "Masters[0]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c, err := redlock.New(tt.cfg)
+			if err == nil {
+				c.Close()
+				t.Fatal("New = nil, want an error")
+			}
+			if got := err.Error(); !strings.Contains(got, tt.want) || !strings.HasPrefix(got, "redlock: ") {
+				t.Errorf("New = %q, want %q in it", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestConfigErrorsKeepPasswords(t *testing.T) {
+	for _, address := range []string{
+		"redis://:s3cret@a:b",
+		"redis://u:s3cret@a b",
+		"redis://u:s3cret@",
+		"redis://u:s3cret@[::1",
+		"redis://u:s3cret%zz@a",
+		"http://u:s3cret@a",
+	} {
+		t.Run(address, func(t *testing.T) {
+			c, err := redlock.New(redlock.Config{Masters: []string{address}})
+			if err == nil {
+				c.Close()
+				t.Fatal("New = nil, want an error")
+			}
+			if strings.Contains(err.Error(), "s3cret") {
+				t.Errorf("New = %q: the password is in it", err)
+			}
+		})
+	}
+}
+
+// Over TCP, since only URLs carry passwords. The right one works, and the wrong one is
+// in no error.
+func TestPassword(t *testing.T) {
+	fleet := redlocktest.New(1)
+	defer fleet.Close()
+	fleet.Master(0).Password("right")
+	host := strings.TrimPrefix(fleet.URLs()[0], "redis://")
+
+	for password, want := range map[string]error{"right": nil, "wr0ng": redlock.ErrNoQuorum} {
+		c, err := redlock.New(redlock.Config{Masters: []string{"redis://:" + password + "@" + host}, RestartGuard: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.TryLock(t.Context(), "a")
+		if !errors.Is(err, want) {
+			t.Errorf("TryLock with password %q = %v, want %v", password, err, want)
+		}
+		if err != nil && (strings.Contains(err.Error(), password) || !strings.Contains(err.Error(), host)) {
+			t.Errorf("TryLock = %q, want the address in it, and no password", err)
+		}
+		if err := c.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+	}
+}
+
+// Two ways to one server are one vote, or a minority could grant a lock.
+func TestOneServerHasOneVote(t *testing.T) {
+	bubble(t, 2, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+		pools := append(fleet.Pools(), fleet.Pools()[0])
+		c := open(t, fleet, redlock.Config{Pools: pools})
+		unlock(t, lock(t, t.Context(), c, "a"))
+
+		fleet.Master(1).Kill()
+		_, err := c.TryLock(t.Context(), "a")
+		expect(t, "TryLock", err, redlock.ErrNoQuorum)
+		if !strings.Contains(err.Error(), "is the same server as") {
+			t.Errorf("TryLock = %q, want to be told of the same server", err)
+		}
+	})
+}
+
+func TestDefaults(t *testing.T) {
+	defaults := func(t *testing.T) (*redlocktest.Fleet, *redlock.Client) {
+		fleet := redlocktest.Start(t, 3)
+		c, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return fleet, c
+	}
+	for name, check := range map[string]func(*testing.T){
+		"Lease is 30s": func(t *testing.T) {
+			_, c := defaults(t)
+			if got := lock(t, t.Context(), c, "a").Remaining(); got != validity {
+				t.Errorf("Remaining = %v, want %v", got, validity)
+			}
+		},
+		"MaxLease is Lease": func(t *testing.T) {
+			_, c := defaults(t)
+			_, err := c.LockFor(t.Context(), "a", lease+time.Millisecond)
+			if err == nil || !strings.Contains(err.Error(), "MaxLease") {
+				t.Errorf("LockFor = %v, want an error of MaxLease", err)
+			}
+		},
+		"NodeTimeout is 500ms": func(t *testing.T) {
+			fleet, c := defaults(t)
+			synctest.Wait()
+			each(fleet, 0, 2, (*redlocktest.Master).Freeze)
+			start := time.Now()
+			_, err := c.TryLock(t.Context(), "a")
+			expect(t, "TryLock", err, redlock.ErrNoQuorum)
+			if got := time.Since(start); got != nodeTimeout {
+				t.Errorf("TryLock took %v, want %v", got, nodeTimeout)
+			}
+		},
+		"RestartGuard is MaxLease": func(t *testing.T) {
+			fleet, c := defaults(t)
+			each(fleet, 0, 3, (*redlocktest.Master).Restart)
+			start := time.Now()
+			lock(t, t.Context(), c, "a")
+			if got := time.Since(start); got < lease || got > lease+lease/100+settle {
+				t.Errorf("masters that restarted granted after %v, want about %v", got, lease)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, check) })
+	}
+}
+
+// Bad arguments are refused at once, and the masters hear nothing of them.
+func TestArgumentsAreChecked(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		ctx := t.Context()
+		long := strings.Repeat("x", 1024)
+		nothing := func(context.Context) error { return nil }
+		before := scripts(fleet)
+		for call, err := range map[string]error{
+			"Lock of no name":          second(c.Lock(ctx, "")),
+			"TryLock of no name":       second(c.TryLock(ctx, "")),
+			"LockFor of no name":       second(c.LockFor(ctx, "", time.Second)),
+			"TryLockFor of no name":    second(c.TryLockFor(ctx, "", time.Second)),
+			"Do of no name":            c.Do(ctx, "", nothing),
+			"Inspect of no name":       second(c.Inspect(ctx, "")),
+			"ForceUnlock of no name":   second(c.ForceUnlock(ctx, "")),
+			"Lock of a long name":      second(c.Lock(ctx, long+"x")),
+			"Inspect of a long name":   second(c.Inspect(ctx, long+"x")),
+			"Lock without ctx":         second(c.Lock(nil, "a")), //nolint:staticcheck // the error is what is tested
+			"TryLock without ctx":      second(c.TryLock(nil, "a")),
+			"LockFor without ctx":      second(c.LockFor(nil, "a", time.Second)),
+			"Do without ctx":           c.Do(nil, "a", nothing),
+			"Inspect without ctx":      second(c.Inspect(nil, "a")),
+			"ForceUnlock without ctx":  second(c.ForceUnlock(nil, "a")),
+			"LockFor under 1ms":        second(c.LockFor(ctx, "a", 999*time.Microsecond)),
+			"LockFor under the drift":  second(c.LockFor(ctx, "a", 2*time.Millisecond)),
+			"LockFor of less than 0":   second(c.LockFor(ctx, "a", -time.Second)),
+			"TryLockFor over MaxLease": second(c.TryLockFor(ctx, "a", time.Minute)),
+		} {
+			if err == nil {
+				t.Errorf("%s = nil, want an error", call)
+			}
+		}
+		if n := scripts(fleet) - before; n != 0 {
+			t.Errorf("the masters ran %d scripts for bad arguments", n)
+		}
+		unlock(t, lock(t, ctx, c, long))
+	})
+}
+
+// second returns the error of a call with two results.
+func second[T any](_ T, err error) error { return err }

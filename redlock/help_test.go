@@ -1,0 +1,181 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// What a client with the default Config does when: all tests count from these.
+const (
+	lease       = 30 * time.Second
+	validity    = lease - lease/100 - 2*time.Millisecond
+	renewEvery  = lease / 3
+	renewAgain  = lease / 10
+	nodeTimeout = 500 * time.Millisecond
+
+	// settle is enough for a client to notice that a master is back, and to send it
+	// what it owes.
+	settle = 2 * time.Second
+)
+
+// bubble runs f on time of its own, with n masters and a client of them.
+func bubble(t *testing.T, n int, f func(*testing.T, *redlocktest.Fleet, *redlock.Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, n)
+		c := open(t, fleet, redlock.Config{})
+		f(t, fleet, c)
+	})
+}
+
+// open makes a client that is connected, and closed with the test. Where cfg says
+// nothing of a restart guard there is none.
+func open(t *testing.T, fleet *redlocktest.Fleet, cfg redlock.Config) *redlock.Client {
+	t.Helper()
+	if cfg.Pools == nil {
+		cfg.Pools = fleet.Pools()
+	}
+	if cfg.RestartGuard == 0 {
+		cfg.RestartGuard = -1
+	}
+	c, err := redlock.New(cfg)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	t.Cleanup(func() { c.Close() })
+	synctest.Wait()
+	return c
+}
+
+// warm has every master load the scripts: the first call of each takes two round trips.
+func warm(t *testing.T, c *redlock.Client) {
+	t.Helper()
+	unlock(t, lock(t, t.Context(), c, "warm"))
+	synctest.Wait()
+}
+
+// lock is Lock of a name that must be free.
+func lock(t *testing.T, ctx context.Context, c *redlock.Client, name string) *redlock.Hold {
+	t.Helper()
+	hold, err := c.Lock(ctx, name)
+	if err != nil {
+		t.Fatalf("Lock(%q): %v", name, err)
+	}
+	return hold
+}
+
+// lockFor is LockFor of a name that must be free.
+func lockFor(t *testing.T, ctx context.Context, c *redlock.Client, name string, lease time.Duration) *redlock.Hold {
+	t.Helper()
+	hold, err := c.LockFor(ctx, name, lease)
+	if err != nil {
+		t.Fatalf("LockFor(%q, %v): %v", name, lease, err)
+	}
+	return hold
+}
+
+// unlock is an Unlock that must succeed.
+func unlock(t *testing.T, hold *redlock.Hold) {
+	t.Helper()
+	if err := hold.Unlock(context.Background()); err != nil {
+		t.Fatalf("Unlock: %v", err)
+	}
+}
+
+// expect wants err to match each of want, or to be nil if there is none.
+func expect(t *testing.T, call string, err error, want ...error) {
+	t.Helper()
+	if len(want) == 0 && err != nil {
+		t.Errorf("%s = %v, want nil", call, err)
+	}
+	for _, w := range want {
+		if !errors.Is(err, w) {
+			t.Errorf("%s = %v, want an error that matches %q", call, err, w)
+		}
+	}
+}
+
+// expectNot wants err to match none of those.
+func expectNot(t *testing.T, call string, err error, those ...error) {
+	t.Helper()
+	for _, e := range those {
+		if errors.Is(err, e) {
+			t.Errorf("%s = %v, want an error that does not match %q", call, err, e)
+		}
+	}
+}
+
+// expectFree wants no master to have a holder of name.
+func expectFree(t *testing.T, fleet *redlocktest.Fleet, name string) {
+	t.Helper()
+	synctest.Wait() // an Unlock returns with the majority
+	for _, m := range fleet.Masters() {
+		if hash := m.Hash(name); hash != nil {
+			t.Errorf("%s still has %q: %v", m.Name(), name, hash)
+		}
+	}
+}
+
+// expectCount wants the hold count that hold and all masters name.
+func expectCount(t *testing.T, fleet *redlocktest.Fleet, hold *redlock.Hold, masters string, count int) {
+	t.Helper()
+	synctest.Wait() // a Lock returns with the majority
+	if got := hold.Count(); got != count {
+		t.Errorf("Count = %d, want %d", got, count)
+	}
+	for _, m := range fleet.Masters() {
+		if got := m.HGet(hold.Name(), hold.Owner()); got != masters {
+			t.Errorf("hold count on %s = %q, want %q", m.Name(), got, masters)
+		}
+	}
+}
+
+// expectAlive wants the context of hold to go on.
+func expectAlive(t *testing.T, hold *redlock.Hold) {
+	t.Helper()
+	if err := context.Cause(hold.Context()); err != nil {
+		t.Errorf("the context of %q has ended: %v", hold.Name(), err)
+	}
+}
+
+// expectEnd waits for the end of hold's context and wants it at that age of the hold,
+// with that cause.
+func expectEnd(t *testing.T, hold *redlock.Hold, start time.Time, age time.Duration, cause error) {
+	t.Helper()
+	<-hold.Context().Done()
+	if got := time.Since(start); got != age {
+		t.Errorf("the context ended after %v, want %v", got, age)
+	}
+	expect(t, "Cause", context.Cause(hold.Context()), cause)
+}
+
+// scripts is how many scripts the masters have run.
+func scripts(fleet *redlocktest.Fleet) (calls int64) {
+	for _, m := range fleet.Masters() {
+		calls += m.Calls("EVALSHA") + m.Calls("EVAL")
+	}
+	return calls
+}
+
+// expectQuiet wants no script to run for an hour: nothing renews, releases or tries.
+func expectQuiet(t *testing.T, fleet *redlocktest.Fleet) {
+	t.Helper()
+	before := scripts(fleet)
+	time.Sleep(time.Hour)
+	if n := scripts(fleet) - before; n != 0 {
+		t.Errorf("the masters ran %d scripts in an hour that should be quiet", n)
+	}
+}
+
+// each does f to the masters from up to, but not including, to.
+func each(fleet *redlocktest.Fleet, from, to int, f func(*redlocktest.Master)) {
+	for _, m := range fleet.Masters()[from:to] {
+		f(m)
+	}
+}

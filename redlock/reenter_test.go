@@ -1,0 +1,326 @@
+package redlock_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+func TestLockReenters(t *testing.T) {
+	for name, start := range map[string]func(context.Context, *redlock.Hold) context.Context{
+		"under the hold's context": func(_ context.Context, hold *redlock.Hold) context.Context { return hold.Context() },
+		"under WithOwner":          func(ctx context.Context, _ *redlock.Hold) context.Context { return ctx },
+	} {
+		for call, again := range map[string]func(*redlock.Client, context.Context) (*redlock.Hold, error){
+			"Lock":    func(c *redlock.Client, ctx context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "a") },
+			"TryLock": func(c *redlock.Client, ctx context.Context) (*redlock.Hold, error) { return c.TryLock(ctx, "a") },
+			"LockFor": func(c *redlock.Client, ctx context.Context) (*redlock.Hold, error) {
+				return c.LockFor(ctx, "a", time.Second)
+			},
+			"TryLockFor": func(c *redlock.Client, ctx context.Context) (*redlock.Hold, error) {
+				return c.TryLockFor(ctx, "a", time.Second)
+			},
+		} {
+			t.Run(name+"/"+call, func(t *testing.T) {
+				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+					ctx := redlock.WithOwner(t.Context())
+					outer := lock(t, ctx, c, "a")
+					expectCount(t, fleet, outer, "1", 1)
+					inner, err := again(c, start(ctx, outer))
+					if err != nil {
+						t.Fatalf("%s = %v", call, err)
+					}
+					expectCount(t, fleet, inner, "2", 2)
+					if outer.Token() != inner.Token() || outer.Owner() != inner.Owner() {
+						t.Error("the inner hold has another token or owner than the outer one")
+					}
+					if got := outer.Remaining(); got != validity {
+						t.Errorf("Remaining = %v, want %v", got, validity)
+					}
+					unlock(t, inner)
+					expectCount(t, fleet, outer, "1", 1)
+					expectAlive(t, outer)
+					unlock(t, outer)
+					expectFree(t, fleet, "a")
+				})
+			})
+		}
+	}
+}
+
+func TestDoReenters(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		err := c.Do(t.Context(), "a", func(ctx context.Context) error {
+			return c.Do(ctx, "a", func(ctx context.Context) error {
+				expectCount(t, fleet, lock(t, ctx, c, "a"), "3", 3)
+				return nil
+			})
+		})
+		expect(t, "Do", err)
+	})
+}
+
+func TestLevelsUnlockInAnyOrder(t *testing.T) {
+	for name, order := range map[string][]int{"inner first": {2, 1, 0}, "outer first": {0, 1, 2}, "mixed": {1, 0, 2}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				d := open(t, fleet, redlock.Config{})
+				ctx := redlock.WithOwner(t.Context())
+				holds := []*redlock.Hold{lock(t, ctx, c, "a"), lock(t, ctx, c, "a"), lock(t, ctx, c, "a")}
+				for left, i := range order {
+					for _, still := range order[left:] {
+						expectAlive(t, holds[still])
+					}
+					_, err := d.TryLock(t.Context(), "a")
+					expect(t, "TryLock", err, redlock.ErrTaken)
+
+					unlock(t, holds[i])
+					expect(t, "Cause", context.Cause(holds[i].Context()), redlock.ErrNotHeld)
+					expect(t, "second Unlock", holds[i].Unlock(t.Context()), redlock.ErrNotHeld)
+					expect(t, "Extend after Unlock", holds[i].Extend(t.Context(), lease), redlock.ErrNotHeld)
+				}
+				unlock(t, lock(t, t.Context(), d, "a"))
+			})
+		})
+	}
+}
+
+// Two goroutines of one owner may lock at the same time, also a free lock.
+func TestOneOwnerInManyGoroutines(t *testing.T) {
+	for name, delay := range map[string]time.Duration{"fast": 0, "slow": 5 * time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(delay) })
+				ctx := redlock.WithOwner(t.Context())
+				const n = 10
+				holds := make(chan *redlock.Hold, n)
+				for range n {
+					go func() { holds <- lock(t, ctx, c, "a") }()
+				}
+				time.Sleep(time.Second)
+				if len(holds) != n {
+					t.Fatalf("%d of %d have the lock", len(holds), n)
+				}
+				for left := n; left > 0; left-- {
+					hold := <-holds
+					if got := hold.Count(); got != left {
+						t.Errorf("Count = %d, want %d", got, left)
+					}
+					unlock(t, hold)
+				}
+				time.Sleep(time.Second)
+				expectFree(t, fleet, "a")
+				expectQuiet(t, fleet)
+			})
+		})
+	}
+}
+
+// A caller that waits for its turn enters at once when its owner gets the lock.
+func TestOwnerEntersFromTheMiddleOfTheLine(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		d := open(t, fleet, redlock.Config{})
+		hold := lock(t, t.Context(), d, "a")
+		ctx := redlock.WithOwner(t.Context())
+		served := make(chan string, 3)
+		for _, who := range []string{"owner", "stranger", "owner again"} {
+			callCtx := ctx
+			if who == "stranger" {
+				callCtx = t.Context()
+			}
+			go func() {
+				if _, err := c.Lock(callCtx, "a"); err == nil {
+					served <- who
+				}
+			}()
+			synctest.Wait()
+		}
+		unlock(t, hold)
+		time.Sleep(time.Second)
+		if got := []string{<-served, <-served}; got[0] != "owner" || got[1] != "owner again" {
+			t.Errorf("served %q first, want the owner twice", got)
+		}
+		if len(served) != 0 {
+			t.Errorf("a stranger got the lock that the owner has")
+		}
+		c.Close()
+	})
+}
+
+func TestSecondLockWaits(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := lock(t, t.Context(), c, "a")
+		for name, ctx := range map[string]context.Context{
+			"without an owner":   t.Context(),
+			"with another owner": redlock.WithOwner(t.Context()),
+		} {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			_, err := c.Lock(ctx, "a")
+			cancel()
+			expect(t, "Lock "+name, err, redlock.ErrTaken, context.DeadlineExceeded)
+		}
+		expectCount(t, fleet, hold, "1", 1)
+	})
+}
+
+func TestOwnerHoldsManyNames(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		a := lock(t, t.Context(), c, "a")
+		b := lock(t, a.Context(), c, "b")
+		again := lock(t, b.Context(), c, "a")
+		expectCount(t, fleet, again, "2", 2)
+		expectCount(t, fleet, b, "1", 1)
+		if a.Owner() == b.Owner() {
+			t.Error("two locks have the same owner on the masters")
+		}
+		unlock(t, a)
+		expectAlive(t, b)
+		expectAlive(t, again)
+	})
+}
+
+func TestClientsDoNotShareHolds(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		d := open(t, fleet, redlock.Config{})
+		ctx := redlock.WithOwner(t.Context())
+		hold := lock(t, ctx, c, "a")
+		_, err := d.TryLock(hold.Context(), "a")
+		expect(t, "TryLock of another client", err, redlock.ErrTaken)
+
+		b := lock(t, ctx, d, "b")
+		lock(t, ctx, c, "c")
+		expectCount(t, fleet, b, "1", 1)
+		unlock(t, b)
+		expectCount(t, fleet, lock(t, ctx, c, "a"), "2", 2)
+	})
+}
+
+func TestWithOwnerKeepsTheOwner(t *testing.T) {
+	ctx := redlock.WithOwner(t.Context())
+	if redlock.WithOwner(ctx) != ctx {
+		t.Error("WithOwner made another owner under one")
+	}
+}
+
+// From then on the hold is one that Lock took.
+func TestLockMakesAFixedLeaseRenewed(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
+		ctx := redlock.WithOwner(t.Context())
+		outer := lockFor(t, ctx, c, "a", 5*time.Second)
+		time.Sleep(4 * time.Second)
+		inner := lock(t, ctx, c, "a")
+		if got := outer.Remaining(); got != validity {
+			t.Errorf("Remaining = %v, want %v", got, validity)
+		}
+		time.Sleep(time.Hour)
+		expectAlive(t, outer)
+		expectAlive(t, inner)
+		unlock(t, inner)
+		unlock(t, outer)
+	})
+}
+
+func TestReentryNeverShortens(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		ctx := redlock.WithOwner(t.Context())
+		start := time.Now()
+		hold := lockFor(t, ctx, c, "a", lease)
+		time.Sleep(time.Second)
+		unlock(t, lockFor(t, ctx, c, "a", 5*time.Second))
+		if got := hold.Remaining(); got != validity-time.Second {
+			t.Errorf("Remaining = %v, want %v", got, validity-time.Second)
+		}
+		for _, m := range fleet.Masters() {
+			if got := m.TTL("a"); got != lease-time.Second {
+				t.Errorf("TTL on %s = %v, want %v", m.Name(), got, lease-time.Second)
+			}
+		}
+		expectEnd(t, hold, start, validity, redlock.ErrLost)
+	})
+}
+
+// The masters must confirm a re-entry: a hold that is gone is not entered.
+func TestReentryOfALostHold(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		ctx := redlock.WithOwner(t.Context())
+		hold := lock(t, ctx, c, "a")
+		synctest.Wait()
+		each(fleet, 0, 3, (*redlocktest.Master).FlushAll)
+
+		next := lock(t, ctx, c, "a")
+		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)
+		expectCount(t, fleet, next, "1", 1)
+		if hold.Owner() == next.Owner() {
+			t.Error("the next hold has the owner of the one that was lost")
+		}
+		_, err := c.Lock(hold.Context(), "a")
+		expect(t, "Lock under the context of the lost hold", err, redlock.ErrLost, context.Canceled)
+		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
+		expectCount(t, fleet, next, "1", 1)
+	})
+}
+
+// Lock waits through an outage when it enters again as well, and TryLock does not.
+func TestReentryDuringAnOutage(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		ctx := redlock.WithOwner(t.Context())
+		hold := lock(t, ctx, c, "a")
+		each(fleet, 0, 2, (*redlocktest.Master).Kill)
+		_, err := c.TryLock(ctx, "a")
+		expect(t, "TryLock", err, redlock.ErrNoQuorum)
+		if got := hold.Count(); got != 1 {
+			t.Errorf("Count = %d, want 1", got)
+		}
+		time.AfterFunc(5*time.Second, func() { each(fleet, 0, 2, (*redlocktest.Master).RestartWithData) })
+		inner := lock(t, ctx, c, "a")
+		if got := inner.Count(); got != 2 || inner.Owner() != hold.Owner() {
+			t.Errorf("Count = %d, want to be in the same hold twice", got)
+		}
+		unlock(t, inner)
+		unlock(t, hold)
+	})
+}
+
+// A level that is being entered does not keep a lock that was unlocked meanwhile, when
+// it comes to nothing.
+func TestFailedReentryBesideTheLastUnlock(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		ctx := redlock.WithOwner(t.Context())
+		hold := lock(t, ctx, c, "a")
+		each(fleet, 0, 3, (*redlocktest.Master).Freeze)
+		go func() {
+			short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+			defer cancel()
+			_, err := c.Lock(short, "a")
+			expect(t, "Lock", err, context.DeadlineExceeded, redlock.ErrNoQuorum)
+		}()
+		synctest.Wait()
+		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrNoQuorum)
+		each(fleet, 0, 3, (*redlocktest.Master).Thaw)
+		time.Sleep(settle)
+		expectFree(t, fleet, "a")
+		expectQuiet(t, fleet)
+	})
+}
+
+// A re-entry that was cut short takes its level back, and only that.
+func TestCutReentryKeepsTheHold(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		ctx := redlock.WithOwner(t.Context())
+		hold := lock(t, ctx, c, "a")
+		each(fleet, 0, 3, (*redlocktest.Master).Freeze)
+		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+		defer cancel()
+		_, err := c.TryLock(short, "a")
+		expect(t, "TryLock", err, context.DeadlineExceeded)
+		each(fleet, 0, 3, (*redlocktest.Master).Thaw)
+		time.Sleep(settle)
+		expectCount(t, fleet, hold, "1", 1)
+		expectAlive(t, hold)
+		unlock(t, hold)
+	})
+}

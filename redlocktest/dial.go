@@ -1,0 +1,87 @@
+package redlocktest
+
+import (
+	"context"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// dialTimeout bounds a dial whose context does not: redigo's own default.
+const dialTimeout = 30 * time.Second
+
+// Dial connects to the master in memory, for clients other than [Fleet.Pools].
+//
+// It fails when the master is dead, and while it is cut off, when ctx ends or after 30 s.
+func (m *Master) Dial(ctx context.Context) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c, err := m.dial(ctx)
+	if err != nil {
+		a := addr(m.name)
+		return nil, &net.OpError{Op: "dial", Net: a.Network(), Addr: a, Err: err}
+	}
+	return c, nil
+}
+
+func (m *Master) dial(ctx context.Context) (net.Conn, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := m.roundTrip(ctx); err != nil {
+		return nil, err
+	}
+	for {
+		m.mu.Lock()
+		cut := m.network.cut
+		switch {
+		case cut != nil: // wait
+		case m.proc == nil:
+			m.mu.Unlock()
+			return nil, syscall.ECONNREFUSED
+		default:
+			c := m.attach()
+			m.mu.Unlock()
+			return c, nil
+		}
+		m.mu.Unlock()
+		select {
+		case <-cut:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// roundTrip takes the time of a TCP handshake: there and back.
+func (m *Master) roundTrip(ctx context.Context) error {
+	m.mu.Lock()
+	delay := m.network.delay
+	m.mu.Unlock()
+	if delay == 0 {
+		return nil
+	}
+	timer := time.NewTimer(2 * delay)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// pool makes a pool of connections to m.
+func (m *Master) pool(options []redis.DialOption) *redis.Pool {
+	options = append([]redis.DialOption{
+		redis.DialContextFunc(func(ctx context.Context, _, _ string) (net.Conn, error) { return m.Dial(ctx) }),
+	}, options...)
+	return &redis.Pool{
+		MaxIdle: 8,
+		DialContext: func(ctx context.Context) (redis.Conn, error) {
+			return redis.DialContext(ctx, "memory", m.name, options...)
+		},
+	}
+}

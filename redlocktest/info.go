@@ -1,0 +1,109 @@
+package redlocktest
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// noReplID is what Redis shows for a replication history that it does not have.
+const noReplID = "0000000000000000000000000000000000000000"
+
+// A section is one part of what INFO answers.
+type section struct {
+	name   string
+	fields []string // "name:value"
+}
+
+// info answers INFO: the sections that are asked for, or all. m.mu is held.
+func (m *Master) info(asked []string) string {
+	for i := range asked {
+		asked[i] = strings.ToLower(asked[i])
+	}
+	all := len(asked) == 0 || slices.ContainsFunc(asked, func(name string) bool {
+		return name == "all" || name == "default" || name == "everything"
+	})
+	var b strings.Builder
+	for _, s := range m.sections() {
+		if !all && !slices.Contains(asked, s.name) {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString("\r\n")
+		}
+		fmt.Fprintf(&b, "# %s%s\r\n", strings.ToUpper(s.name[:1]), s.name[1:])
+		for _, field := range s.fields {
+			b.WriteString(field + "\r\n")
+		}
+	}
+	return b.String()
+}
+
+// sections are those of Redis that redlock or an operator reads. m.mu is held.
+func (m *Master) sections() []section {
+	p := m.proc
+	loading := strings.HasPrefix(m.settings.refusal, "LOADING")
+	replication := []string{
+		"role:" + m.settings.role,
+		"connected_slaves:0",
+		"master_replid:" + p.replID,
+		"master_replid2:" + p.replID2,
+		"master_repl_offset:0",
+		fmt.Sprintf("second_repl_offset:%d", p.secondOffset()),
+	}
+	if m.settings.role == "slave" {
+		replication = slices.Insert(replication, 1, "master_host:127.0.0.1", "master_port:6379", "master_link_status:up")
+	}
+	return []section{
+		{"server", []string{
+			"redis_version:7.4.0",
+			"redis_mode:standalone",
+			fmt.Sprintf("process_id:%d", p.pid),
+			"run_id:" + p.runID,
+			fmt.Sprintf("tcp_port:%d", m.port.number()),
+			fmt.Sprintf("server_time_usec:%d", m.now().UnixMicro()),
+			fmt.Sprintf("uptime_in_seconds:%d", m.now().Sub(p.started)/time.Second),
+		}},
+		{"clients", []string{fmt.Sprintf("connected_clients:%d", len(p.sessions))}},
+		{"memory", []string{"maxmemory:0", "maxmemory_policy:noeviction"}},
+		{"persistence", []string{
+			fmt.Sprintf("loading:%d", btoi(loading)),
+			fmt.Sprintf("aof_enabled:%d", btoi(m.settings.aof)),
+		}},
+		{"stats", []string{fmt.Sprintf("total_commands_processed:%d", m.tally.total())}},
+		{"replication", replication},
+	}
+}
+
+// config answers CONFIG GET for the settings that matter to locks. m.mu is held.
+func (m *Master) config(patterns []string) []string {
+	appendonly, appendfsync := "no", "everysec"
+	if m.settings.aof {
+		appendonly, appendfsync = "yes", "always"
+	}
+	var found []string
+	for _, pair := range [][2]string{
+		{"appendfsync", appendfsync},
+		{"appendonly", appendonly},
+		{"maxmemory", "0"},
+		{"maxmemory-policy", "noeviction"},
+		{"save", ""},
+	} {
+		if slices.ContainsFunc(patterns, func(pattern string) bool {
+			ok, _ := path.Match(strings.ToLower(pattern), pair[0])
+			return ok
+		}) {
+			found = append(found, pair[0], pair[1])
+		}
+	}
+	return found
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

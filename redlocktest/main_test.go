@@ -1,0 +1,63 @@
+package redlocktest
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gomodule/redigo/redis"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bubble runs f with one master in a synctest bubble.
+func bubble(t *testing.T, f func(t *testing.T, m *Master)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, Start(t, 1).Master(0)) })
+}
+
+// dial connects to m, without a timeout of its own.
+func dial(t *testing.T, m *Master) redis.Conn {
+	t.Helper()
+	c, err := m.Dial(t.Context())
+	if err != nil {
+		t.Fatalf("Dial(%s): %v", m.Name(), err)
+	}
+	conn := redis.NewConn(c, 0, 0)
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func do(t *testing.T, c redis.Conn, cmd string, args ...any) any {
+	t.Helper()
+	reply, err := c.Do(cmd, args...)
+	if err != nil {
+		t.Fatalf("%s %v: %v", cmd, args, err)
+	}
+	if b, ok := reply.([]byte); ok {
+		return string(b)
+	}
+	return reply
+}
+
+// send writes a command and does not wait for the answer.
+func send(t *testing.T, c redis.Conn, cmd string, args ...any) {
+	t.Helper()
+	if err := errors.Join(c.Send(cmd, args...), c.Flush()); err != nil {
+		t.Fatalf("send %s %v: %v", cmd, args, err)
+	}
+}
+
+// info is what INFO answers, field by field.
+func info(t *testing.T, c redis.Conn, sections ...any) map[string]string {
+	t.Helper()
+	fields := map[string]string{}
+	for line := range strings.Lines(do(t, c, "INFO", sections...).(string)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields
+}

@@ -1,0 +1,101 @@
+package redlocktest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+	"time"
+)
+
+// A tcpPort is a loopback port that outlives the processes that listen on it. The zero
+// value is none.
+type tcpPort struct {
+	addr     string
+	listener net.Listener // nil while nobody listens
+}
+
+// url is the address of m over TCP. It begins to listen when it is asked for first.
+func (m *Master) url() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.port.addr == "" && !m.closed {
+		m.port.addr = "127.0.0.1:0"
+		m.port.open(m.accept)
+		if m.proc == nil {
+			m.port.close()
+		}
+	}
+	return "redis://" + m.port.addr
+}
+
+// open listens and starts serve for it. It panics when the port cannot be had, as
+// httptest.NewServer does.
+func (p *tcpPort) open(serve func(net.Listener)) {
+	l, err := net.Listen("tcp", p.addr)
+	// Another process may have been given the port of a dead master for a moment.
+	for tries := 0; errors.Is(err, syscall.EADDRINUSE) && tries < 50; tries++ {
+		time.Sleep(20 * time.Millisecond)
+		l, err = net.Listen("tcp", p.addr)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("redlocktest: %v", err))
+	}
+	p.addr, p.listener = l.Addr().String(), l
+	serve(l)
+}
+
+// reopen listens again on a port that was opened before.
+func (p *tcpPort) reopen(serve func(net.Listener)) {
+	if p.addr != "" {
+		p.open(serve)
+	}
+}
+
+func (p *tcpPort) close() {
+	if p.listener != nil {
+		p.listener.Close()
+		p.listener = nil
+	}
+}
+
+// number is what INFO shows as tcp_port: Redis's own while there is none.
+func (p *tcpPort) number() int {
+	if a, err := net.ResolveTCPAddr("tcp", p.addr); err == nil && p.addr != "" {
+		return a.Port
+	}
+	return 6379
+}
+
+// accept gives every connection to listener a link of its own, so that faults are the same
+// as in memory.
+//
+// Goroutines: one until listener closes, and two per connection, one per direction, until
+// either end closes; all counted in m.wg. Fleet.Close closes every link, which ends them.
+func (m *Master) accept(listener net.Listener) {
+	m.wg.Go(func() {
+		for {
+			socket, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			m.mu.Lock()
+			if m.proc == nil || m.port.listener != listener {
+				m.mu.Unlock()
+				socket.Close()
+				continue
+			}
+			end := m.attach()
+			m.mu.Unlock()
+			m.wg.Go(func() {
+				io.Copy(end, socket)
+				end.Close()
+			})
+			m.wg.Go(func() {
+				io.Copy(socket, end)
+				socket.Close()
+			})
+		}
+	})
+}

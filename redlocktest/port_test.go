@@ -1,0 +1,110 @@
+package redlocktest
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// eventually waits for what sockets do in real time.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within 10s", what)
+		}
+	}
+}
+
+func dialURL(t *testing.T, url string) redis.Conn {
+	t.Helper()
+	c, err := redis.DialURL(url)
+	if err != nil {
+		t.Fatalf("DialURL(%s): %v", url, err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestURLs(t *testing.T) {
+	f := Start(t, 2)
+	urls := f.URLs()
+	if again := f.URLs(); len(urls) != 2 || urls[0] == urls[1] || !slices.Equal(urls, again) {
+		t.Errorf("URLs: got %v, then %v, want two, the same each time", urls, again)
+	}
+	c, m := dialURL(t, urls[0]), f.Master(0)
+	do(t, c, "SET", "k", "v")
+	if got, want := m.Keys(), []string{"k"}; !slices.Equal(got, want) || len(f.Master(1).Keys()) > 0 {
+		t.Errorf("keys: got %v and %v, want %v and none", got, f.Master(1).Keys(), want)
+	}
+	u, err := url.Parse(urls[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := info(t, c)["tcp_port"]; got != u.Port() {
+		t.Errorf("tcp_port: got %s, want %s", got, u.Port())
+	}
+}
+
+func TestURLsKillAndRestart(t *testing.T) {
+	f := Start(t, 1)
+	m, url := f.Master(0), f.URLs()[0]
+	c := dialURL(t, url)
+	m.Kill()
+	if _, err := c.Do("PING"); err == nil {
+		t.Error("PING on a connection of a dead master: got no error")
+	}
+	if _, err := redis.DialURL(url); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("DialURL of a dead master: got %v, want ECONNREFUSED", err)
+	}
+	m.Restart()
+	do(t, dialURL(t, url), "PING")
+}
+
+func TestURLsFreezeAndCut(t *testing.T) {
+	f := Start(t, 1)
+	m, url := f.Master(0), f.URLs()[0]
+	for _, fault := range []struct {
+		name       string
+		begin, end func()
+	}{
+		{"Freeze", m.Freeze, m.Thaw},
+		{"Cut", m.Cut, m.Mend},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			m.FlushAll()
+			c := dialURL(t, url)
+			do(t, c, "PING")
+			fault.begin()
+			late := dialURL(t, url) // the kernel answers
+			send(t, late, "SET", "late", 1)
+			if _, err := redis.DoWithTimeout(c, 50*time.Millisecond, "SET", "k", 1); err == nil {
+				t.Error("SET: got an answer")
+			}
+			c.Close()
+			if got := m.Keys(); len(got) > 0 {
+				t.Errorf("keys: got %v, want none", got)
+			}
+			fault.end()
+			eventually(t, "both commands run", func() bool { return len(m.Keys()) == 2 })
+		})
+	}
+}
+
+// TestURLsBeforeRestart asks a dead master for its address.
+func TestURLsBeforeRestart(t *testing.T) {
+	f := Start(t, 1)
+	m := f.Master(0)
+	m.Kill()
+	url := f.URLs()[0]
+	if _, err := redis.DialURL(url); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("DialURL of a dead master: got %v, want ECONNREFUSED", err)
+	}
+	m.RestartWithData()
+	do(t, dialURL(t, url), "PING")
+}

@@ -1,0 +1,77 @@
+package redlocktest
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"regexp"
+
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+// answers passes a master's answers on and words the errors of scripts as Redis does.
+//
+// When a call in a script fails, Redis answers that call's own error, which begins with
+// WRONGTYPE or READONLY. miniredis answers "ERR Error compiling script", the error and a
+// stack trace.
+type answers struct {
+	w   io.Writer    // nil: answers are dropped
+	sha string       // of the script that runs; empty: none
+	buf bytes.Buffer // its answer
+}
+
+func (a *answers) Write(p []byte) (int, error) {
+	switch {
+	case a.w == nil:
+		return len(p), nil
+	case a.sha != "":
+		return a.buf.Write(p)
+	}
+	return a.w.Write(p)
+}
+
+// begin keeps back what follows if args is a script's call.
+func (a *answers) begin(cmd string, args []string) {
+	switch {
+	case cmd == "EVAL" && len(args) > 1:
+		sum := sha1.Sum([]byte(args[1]))
+		a.sha = hex.EncodeToString(sum[:])
+	case cmd == "EVALSHA" && len(args) > 1:
+		a.sha = args[1]
+	}
+}
+
+// failure is how miniredis words that a script failed at a line.
+var failure = regexp.MustCompile(`^-ERR Error compiling script \(new function\): :(\d+): (.*?)\s+stack traceback:`)
+
+// coded is an error that names its kind, as all those of commands do.
+var coded = regexp.MustCompile(`^[A-Z]+ `)
+
+// signed is how the errors of the script engine itself end.
+var signed = regexp.MustCompile(` script: [0-9a-f]{40}, &c\.?$`)
+
+// end passes on what begin kept back.
+func (a *answers) end() {
+	if a.sha == "" {
+		return
+	}
+	answer, sha := a.buf.Bytes(), a.sha
+	if m := failure.FindSubmatch(answer); m != nil {
+		line, msg := m[1], m[2]
+		if engine := signed.ReplaceAll(msg, nil); len(engine) < len(msg) {
+			msg = append([]byte("ERR "), engine...)
+		} else if !coded.Match(msg) {
+			msg = fmt.Appendf(nil, "ERR user_script:%s: %s", line, msg)
+		}
+		answer = fmt.Appendf(nil, "-%s script: %s, on @user_script:%s.\r\n", msg, sha, line)
+	}
+	a.sha = ""
+	a.Write(answer)
+	a.buf.Reset()
+}
+
+// discard is a peer whose answers do not matter.
+func discard() *server.Peer { return server.NewPeer(bufio.NewWriter(&answers{})) }

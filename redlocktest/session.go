@@ -1,0 +1,115 @@
+package redlocktest
+
+import (
+	"bufio"
+	"errors"
+
+	"github.com/alicebob/miniredis/v2/server"
+)
+
+// A session is a connection as the process that accepted it sees it. It ends with that
+// process: no command of it is carried out by the next.
+type session struct {
+	master *Master
+	proc   *process
+	link   *link
+	id     int64
+	peer   *server.Peer
+	out    answers
+
+	// Guarded by master.mu.
+	authenticated bool
+	subscribed    bool
+	ended         bool
+}
+
+// attach gives the living process a connection and serves it. m.mu is held.
+//
+// Goroutines: one per connection, counted in m.wg. It ends when the client has closed its
+// end and all it has sent is carried out, or when the session is ended.
+func (m *Master) attach() clientEnd {
+	for l := range m.links {
+		if l.closed() {
+			delete(m.links, l)
+		}
+	}
+	l := newLink(m.network.delay, m.network.cut != nil)
+	m.links[l] = struct{}{}
+
+	m.proc.lastID++
+	s := &session{master: m, proc: m.proc, link: l, id: m.proc.lastID}
+	s.out.w = masterEnd{l}
+	s.peer = server.NewPeer(bufio.NewWriter(&s.out))
+	s.authenticated = m.settings.password == ""
+	m.proc.sessions[s.id] = s
+	m.wg.Go(s.serve)
+	return clientEnd{l, addr(m.name)}
+}
+
+func (s *session) serve() {
+	r := bufio.NewReader(masterEnd{s.link})
+	for {
+		args, err := readCommand(r)
+		if err != nil || !s.execute(args) {
+			break
+		}
+	}
+	s.master.mu.Lock()
+	defer s.master.mu.Unlock()
+	s.end()
+}
+
+// execute carries out one command, unless the session ends first. It reports whether the
+// session goes on.
+func (s *session) execute(args []string) bool {
+	m := s.master
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for s.proc.frozen && !s.ended {
+		m.thawed.Wait()
+	}
+	if s.ended {
+		return false
+	}
+	s.run(args)
+	s.peer.Flush()
+	return !s.ended && !s.peer.Closed()
+}
+
+// end closes the connection and takes its subscriptions back at once, so that no PUBLISH
+// counts it any more. master.mu is held.
+func (s *session) end() {
+	if s.ended {
+		return
+	}
+	s.ended = true
+	delete(s.proc.sessions, s.id)
+	s.link.closeMaster()
+	if s.subscribed {
+		// A server.Peer made by hand has no disconnect callbacks that could do this.
+		s.master.redis.Dispatch(s.peer, []string{"UNSUBSCRIBE"})
+		s.master.redis.Dispatch(s.peer, []string{"PUNSUBSCRIBE"})
+	}
+	s.master.thawed.Broadcast()
+}
+
+var errProtocol = errors.New("redlocktest: not a command")
+
+// readCommand reads an array of bulk strings.
+func readCommand(r *bufio.Reader) ([]string, error) {
+	reply, err := server.ParseReply(r)
+	if err != nil {
+		return nil, err
+	}
+	array, ok := reply.([]any)
+	if !ok || len(array) == 0 {
+		return nil, errProtocol
+	}
+	args := make([]string, len(array))
+	for i := range array {
+		if args[i], ok = array[i].(string); !ok {
+			return nil, errProtocol
+		}
+	}
+	return args, nil
+}

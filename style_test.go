@@ -1,0 +1,277 @@
+// Package style_test holds the rules of this project that a test can check: what every
+// package and script says of itself, and who may import whom.
+package style_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "example.com/redlock"
+
+// rooms are the packages of the project. What each may import, besides the standard
+// library, is all that is listed. "ours/" stands for the module's own path.
+var rooms = map[string][]string{
+	"quorum":      {},
+	"clock":       {"golang.org/x/sys"},
+	"node":        {"ours/clock", redigo, "github.com/google/uuid", multierror},
+	"multilock":   {"ours/node", "ours/quorum", "ours/clock", "github.com/google/uuid", multierror},
+	"redlock":     {"ours/multilock", "ours/node", "ours/quorum", "ours/clock", redigo, "github.com/google/uuid", multierror},
+	"redlocktest": {redigo, "github.com/alicebob/miniredis/v2"},
+	"cmd/redlock": {"ours/redlock", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "golang.org/x/sys", multierror},
+	"integration": {},
+	"":            {}, // this file
+}
+
+const (
+	redigo     = "github.com/gomodule/redigo"
+	multierror = "github.com/hashicorp/go-multierror"
+)
+
+// pkg is the part of go list -json that the rules need.
+type pkg struct {
+	ImportPath string
+	Dir        string
+	Doc        string
+	Standard   bool
+	Imports    []string
+	Module     *struct{ Path string }
+}
+
+// list runs go list -json for one system and decodes the packages it names.
+func list(t *testing.T, goos string, args ...string) (pkgs []pkg) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json=ImportPath,Dir,Doc,Standard,Imports,Module"}, args...)...)
+	command.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0")
+	var complaint bytes.Buffer
+	command.Stderr = &complaint
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("go list %v: %v\n%s", args, err, &complaint)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(out))
+	for {
+		var p pkg
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return pkgs
+		}
+		if err != nil {
+			t.Fatalf("go list %v: %v", args, err)
+		}
+		pkgs = append(pkgs, p)
+	}
+}
+
+// room is where a package lives in the module: "" for the root.
+func room(importPath string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(importPath, module), "/")
+}
+
+// under reports whether an import path is prefix or below it.
+func under(importPath, prefix string) bool {
+	return importPath == prefix || strings.HasPrefix(importPath, prefix+"/")
+}
+
+// TestRooms: each package is one that the design knows, and says what it is for. A
+// library package also tells of concurrency and errors.
+func TestRooms(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range list(t, "linux", "./...") {
+		name := room(p.ImportPath)
+		seen[name] = true
+		if _, ok := rooms[name]; !ok {
+			t.Errorf("package %q is in no rule: add it to rooms", name)
+		}
+		if name != "" && p.Doc == "" {
+			t.Errorf("package %q has no package comment", name)
+		}
+	}
+	for name := range rooms {
+		if !seen[name] {
+			t.Errorf("package %q is gone", name)
+		}
+	}
+}
+
+// TestPackageComments: the comment of a library package has the sections that a caller
+// looks for. Pure arithmetic has no errors to tell of.
+func TestPackageComments(t *testing.T) {
+	for _, name := range []string{"redlock", "multilock", "node", "quorum", "clock", "redlocktest", "integration"} {
+		sections := []string{"// # Concurrency\n"}
+		if name != "quorum" && name != "clock" {
+			sections = append(sections, "// # Errors\n")
+		}
+		comment := packageComment(t, name)
+		for _, section := range sections {
+			if !strings.Contains(comment, section) {
+				t.Errorf("package %s: its comment has no section %q", name, strings.TrimSpace(section))
+			}
+		}
+	}
+}
+
+// packageComment returns the source text above the package clauses of a folder.
+func packageComment(t *testing.T, folder string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var comments strings.Builder
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		before, _, _ := strings.Cut("\n"+read(t, file), "\npackage ")
+		comments.WriteString(before + "\n")
+	}
+	return comments.String()
+}
+
+// TestImportArrows: who imports whom, on each system that the library is built for.
+func TestImportArrows(t *testing.T) {
+	for _, goos := range []string{"linux", "darwin", "windows"} {
+		t.Run(goos, func(t *testing.T) {
+			standard := map[string]bool{}
+			for _, p := range list(t, goos, "std") {
+				standard[p.ImportPath] = true
+			}
+			for _, p := range list(t, goos, "./...") {
+				allowed := rooms[room(p.ImportPath)]
+				for _, imported := range p.Imports {
+					if standard[imported] || imported == "C" {
+						continue
+					}
+					short := imported
+					if under(imported, module) {
+						short = "ours/" + room(imported)
+					}
+					if !slices.ContainsFunc(allowed, func(a string) bool { return short == a || !strings.HasPrefix(a, "ours/") && under(short, a) }) {
+						t.Errorf("%s imports %s, allowed are %v", room(p.ImportPath), short, allowed)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestImportGraph: what a program compiles that imports redlock.
+func TestImportGraph(t *testing.T) {
+	allowed := []string{
+		module, redigo, multierror,
+		"github.com/hashicorp/errwrap", // go-multierror's own
+		"github.com/google/uuid",
+		"golang.org/x/sys",
+	}
+	for _, goos := range []string{"linux", "darwin", "windows"} {
+		for _, p := range list(t, goos, "-deps", "./redlock") {
+			if !p.Standard && (p.Module == nil || !slices.Contains(allowed, p.Module.Path)) {
+				t.Errorf("on %s, redlock compiles %s, allowed are the standard library and %v", goos, p.ImportPath, allowed)
+			}
+		}
+	}
+}
+
+// TestScriptHeaders: a Lua script begins with its contract.
+//
+//	-- release.lua: give back one level of a hold, or all of it.
+//	--
+//	-- KEYS[1]  lock key: a hash, owner -> holds
+//	-- returns  1 freed, 0 still held, -1 not held by owner
+//	-- Called by Node.Release. A repeat changes nothing.
+func TestScriptHeaders(t *testing.T) {
+	scripts := 0
+	for _, file := range files(t) {
+		if path.Ext(file) != ".lua" {
+			continue
+		}
+		scripts++
+		header, text := "", read(t, file)
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, "--") {
+				break
+			}
+			header += line
+		}
+		for _, want := range []string{
+			`\A-- ` + regexp.QuoteMeta(path.Base(file)) + `: \S`,
+			`(?m)^-- KEYS\[[^]]+\]\s+\S`,
+			`(?m)^-- returns\s+\S`,
+			`(?m)^-- Called by \S`,
+		} {
+			if !regexp.MustCompile(want).MatchString(header) {
+				t.Errorf("%s: its header has no line like %s", file, want)
+			}
+		}
+		// Every argument that the script reads is in its contract.
+		for _, used := range regexp.MustCompile(`(KEYS|ARGV)\[\d+\]`).FindAllString(text, -1) {
+			if !strings.Contains(header, used) {
+				t.Errorf("%s: its header does not say what %s is", file, used)
+			}
+		}
+	}
+	if scripts == 0 {
+		t.Error("no .lua file was found: this test looks in the wrong place")
+	}
+}
+
+// TestSelfContained: the project refers to nothing beside itself, and to no one machine.
+func TestSelfContained(t *testing.T) {
+	// Spelled apart, so that this file does not find itself.
+	forbidden := regexp.MustCompile(`\.\./` + `shared|/wo` + `rk/|/ro` + `ot/|/ho` + `me/[a-z]|/t` + `mp/`)
+	for _, file := range files(t) {
+		if strings.HasSuffix(file, "go.sum") {
+			continue
+		}
+		for i, line := range strings.Split(read(t, file), "\n") {
+			if found := forbidden.FindString(line); found != "" {
+				t.Errorf("%s:%d refers to %s", file, i+1, found)
+			}
+		}
+	}
+}
+
+// files lists the project's files by their slash-separated paths, without what git ignores.
+func files(t *testing.T) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if name == ".git" || name == "out" {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if entry.Type().IsRegular() {
+			names = append(names, filepath.ToSlash(name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
