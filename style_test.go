@@ -27,7 +27,7 @@ var rooms = map[string][]string{
 	"clock":       {"golang.org/x/sys"},
 	"node":        {"ours/clock", redigo, "github.com/google/uuid", multierror},
 	"multilock":   {"ours/node", "ours/quorum", "ours/clock", "github.com/google/uuid", multierror},
-	"redlock":     {"ours/multilock", "ours/node", "ours/quorum", "ours/clock", redigo, "github.com/google/uuid", multierror},
+	"redlock":     {"ours/multilock", "ours/node", "ours/clock", redigo, "github.com/google/uuid", multierror},
 	"redlocktest": {redigo, "github.com/alicebob/miniredis/v2"},
 	"cmd/redlock": {"ours/redlock", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "golang.org/x/sys", multierror},
 	"integration": {},

@@ -19,47 +19,59 @@ type View struct {
 	Err    error         // why it says nothing
 }
 
-// question is a poll that every master is to answer.
-type question struct {
-	poll
+// Look is what the masters say of a lock.
+type Look struct {
+	Views  []View        // of each master, in their order
+	Holder string        // whom a majority names, empty if none
+	Left   time.Duration // until a majority is free, zero when it is or too few answered
 }
 
-func (m *Masters) ask(cmd *node.Command) *question {
-	q := new(question)
-	q.init(len(m.nodes), func() bool { return false })
-	m.send(cmd, m.all(), q)
-	return q
+// ask sends cmd to every master, in a poll that none of them settles for the others.
+func (m *Masters) ask(cmd *node.Command) *poll {
+	p := new(poll)
+	p.init(len(m.nodes), func() bool { return false })
+	m.send(cmd, m.all(), p)
+	return p
 }
 
 // Inspect asks each master who has the lock at key, and waits for all of them, for
 // about the node timeout at most. The error is a [*MajorityError] when fewer than a
-// majority answered; the views are good in any case.
+// majority answered; the Look has what the others said.
 //
 // Cost: one script call on each master.
-func (m *Masters) Inspect(ctx context.Context, key string) ([]View, error) {
-	q := m.ask(node.Inspect(key))
-	cut := q.wait(ctx)
-	views := make([]View, len(m.nodes))
+func (m *Masters) Inspect(ctx context.Context, key string) (Look, error) {
+	p := m.ask(node.Inspect(key))
+	cut := p.wait(ctx)
+	look := Look{Views: make([]View, len(m.nodes))}
+	var holders []string
+	var left []time.Duration
 	for i, n := range m.nodes {
-		a := q.answers[i]
-		views[i] = View{
+		a := p.answers[i]
+		v := View{
 			Master: n.Name(),
 			Holder: a.Holder, Count: a.Count, Left: a.Left, Token: a.Token,
 			Guard: n.Guard(),
 		}
-		if !q.in.has(i) {
-			views[i].Err = &node.Error{Node: n.Name(), Err: errPending}
-		} else if a.Outcome != node.Done {
-			views[i].Err = n.Explain(a)
+		switch {
+		case !p.in.has(i):
+			v.Err = &node.Error{Node: n.Name(), Err: errPending}
+		case a.Outcome != node.Done:
+			v.Err = n.Explain(a)
+		default:
+			holders = append(holders, a.Holder)
+			left = append(left, a.Left)
 		}
+		look.Views[i] = v
 	}
-	if done, _, _ := q.tally(); quorum.Vote(len(m.nodes), done, 0) == quorum.Won {
-		return views, nil
+	if quorum.Vote(len(m.nodes), len(left), 0) != quorum.Won {
+		if cut != nil {
+			cut = Ended(ctx)
+		}
+		return look, m.lost("inspect", key, p, ErrNoQuorum, cut, nil)
 	}
-	if cut != nil {
-		cut = Ended(ctx)
-	}
-	return views, m.lost("inspect", key, &q.poll, ErrNoQuorum, cut, nil)
+	look.Holder, _ = quorum.Holder(len(m.nodes), holders)
+	look.Left, _ = quorum.FreeAfter(len(m.nodes), left)
+	return look, nil
 }
 
 // Force frees the lock at key on every master that answers, whoever has it, and reports
@@ -68,14 +80,14 @@ func (m *Masters) Inspect(ctx context.Context, key string) ([]View, error) {
 //
 // Cost: one script call on each master.
 func (m *Masters) Force(ctx context.Context, key string) (freed bool, err error) {
-	q := m.ask(node.Force(key))
-	cut := q.wait(ctx)
-	done, refused, _ := q.tally()
+	p := m.ask(node.Force(key))
+	cut := p.wait(ctx)
+	done, refused, _ := p.tally()
 	if quorum.Vote(len(m.nodes), done+refused, 0) == quorum.Won {
 		return done > 0, nil
 	}
 	if cut != nil {
 		cut = Ended(ctx)
 	}
-	return done > 0, m.lost("force unlock", key, &q.poll, ErrNoQuorum, cut, nil)
+	return done > 0, m.lost("force unlock", key, p, ErrNoQuorum, cut, nil)
 }

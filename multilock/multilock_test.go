@@ -393,15 +393,18 @@ func TestInspectWaitsForEverybody(t *testing.T) {
 		b.Master(1).Delay(30 * time.Millisecond)
 		b.Master(2).Kill()
 		synctest.Wait()
-		views, err := b.m.Inspect(t.Context(), "k")
+		look, err := b.m.Inspect(t.Context(), "k")
 		if err != nil {
 			t.Fatalf("Inspect = %v", err)
 		}
-		if v := views[1]; v.Holder != "a" || v.Count != 1 || v.Token != 7 || v.Left <= 9*time.Second || v.Err != nil {
+		if v := look.Views[1]; v.Holder != "a" || v.Count != 1 || v.Token != 7 || v.Left <= 9*time.Second || v.Err != nil {
 			t.Errorf("view of m2 = %+v", v)
 		}
-		if v := views[2]; v.Err == nil || v.Master != "m3" {
+		if v := look.Views[2]; v.Err == nil || v.Master != "m3" {
 			t.Errorf("view of m3 = %+v, want its error", v)
+		}
+		if look.Holder != "a" || look.Left < 9*time.Second {
+			t.Errorf("Look = %+v, want a for 10s", look)
 		}
 		b.Master(0).Kill()
 		if _, err := b.m.Inspect(t.Context(), "k"); !errors.Is(err, ErrNoQuorum) {

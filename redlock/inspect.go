@@ -3,8 +3,6 @@ package redlock
 import (
 	"context"
 	"time"
-
-	"example.com/redlock/quorum"
 )
 
 // Inspection is what the masters say of a name.
@@ -43,21 +41,12 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 		return in, ErrClosed
 	}
 	defer c.tries.Done()
-	views, err := c.masters.Inspect(ctx, name)
-	holders := make([]string, 0, len(views))
-	left := make([]time.Duration, 0, len(views))
-	for _, v := range views {
-		in.Masters = append(in.Masters, MasterState(v))
-		if v.Err != nil {
-			continue
-		}
-		left = append(left, v.Left)
-		if v.Holder != "" {
-			holders = append(holders, v.Holder)
-		}
+	look, err := c.masters.Inspect(ctx, name)
+	in.Holder, in.Held, in.Left = look.Holder, look.Holder != "", look.Left
+	in.Masters = make([]MasterState, len(look.Views))
+	for i, v := range look.Views {
+		in.Masters[i] = MasterState(v)
 	}
-	in.Holder, in.Held = quorum.Holder(len(views), holders)
-	in.Left, _ = quorum.FreeAfter(len(views), left)
 	return in, err
 }
 
