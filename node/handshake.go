@@ -41,7 +41,7 @@ func (n *Node) connect() (*link, error) {
 	}
 	l := &link{conn: conn, broken: make(chan struct{}), armed: true}
 	if err := n.greet(l); err != nil {
-		_ = conn.Close()
+		discard(conn)
 		return nil, plain(err)
 	}
 	l.arrive = sync.NewCond(&n.mu)
@@ -50,6 +50,16 @@ func (n *Node) connect() (*link, error) {
 	l.sweep = time.AfterFunc(n.cfg.Timeout, func() { n.overdue(l) })
 	n.mu.Unlock()
 	return l, nil
+}
+
+// discard closes conn for good. The pool would lend one that works once more, but it
+// leads to the same server for ever, and the name may lead to another by now.
+func discard(conn redis.Conn) {
+	// redigo closes a connection when a deadline has passed, and the pool drops it then.
+	ctx, cancel := context.WithDeadline(context.Background(), time.Time{})
+	defer cancel()
+	_, _ = redis.ReceiveContext(conn, ctx)
+	_ = conn.Close()
 }
 
 // greet asks who the master is, refuses one that must not vote, and makes sure that no

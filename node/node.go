@@ -224,9 +224,11 @@ func (n *Node) serve(l *link) error {
 	}()
 	n.write(l)
 	<-read
-	// By now redigo has closed a connection that failed, and nothing is pending on
-	// one that did not, so this does not block.
-	_ = l.conn.Close()
+	if l.err != nil {
+		discard(l.conn)
+	} else {
+		_ = l.conn.Close() // nothing is pending, so this does not block
+	}
 
 	n.mu.Lock()
 	n.link = nil

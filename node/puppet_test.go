@@ -78,6 +78,14 @@ func (p *puppet) ReceiveWithTimeout(d time.Duration) (any, error) {
 	}
 }
 
+func (p *puppet) ReceiveContext(ctx context.Context) (any, error) {
+	return redis.ReceiveContext(p.Conn, ctx)
+}
+
+func (p *puppet) DoContext(ctx context.Context, name string, args ...any) (any, error) {
+	return redis.DoContext(p.Conn, ctx, name, args...)
+}
+
 func (p *puppet) DoWithTimeout(d time.Duration, name string, args ...any) (any, error) {
 	return redis.DoWithTimeout(p.Conn, d, name, args...)
 }

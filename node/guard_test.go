@@ -1,0 +1,235 @@
+package node
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/redlocktest"
+)
+
+// guarding is a guard of 10 s as it is kept: with drift, and a second because a master
+// tells its age in whole ones.
+const guard = 10 * time.Second
+
+var guarding = guard + clock.Drift(guard) + time.Second
+
+// wantGuarded checks that an acquire is refused for want more.
+func wantGuarded(t *testing.T, n *Node, want time.Duration) {
+	t.Helper()
+	got := call1(n, Acquire("guarded", "me:1", lease, 1, 1))
+	guarded, ok := errors.AsType[*GuardedError](got.Err)
+	if got.Outcome != Unsent || !ok {
+		t.Fatalf("acquire: got %v (%v), want Unsent with a GuardedError", got.Outcome, got.Err)
+	}
+	if guarded.Left != want || guarded.Why != nil {
+		t.Errorf("acquire: got left %v (%v), want %v", guarded.Left, guarded.Why, want)
+	}
+	if got := n.Guard(); got != want {
+		t.Errorf("Guard: got %v, want %v", got, want)
+	}
+}
+
+// wantFit checks that an acquire is granted, by a master that may be in use.
+func wantFit(t *testing.T, n *Node) {
+	t.Helper()
+	want(t, "acquire when the guard is over", call1(n, Acquire("guarded", "me:1", lease, 1, 1)), Done)
+	if got := n.Guard(); got != 0 {
+		t.Errorf("Guard when it is over: got %v, want 0", got)
+	}
+}
+
+// TestGuard: a young master grants nothing until exactly when it said it would.
+func TestGuard(t *testing.T) {
+	for _, age := range []time.Duration{0, 400 * time.Millisecond, 3 * time.Second, 9999 * time.Millisecond} {
+		t.Run(age.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				cfg.Guard = guard
+				m.Restart()
+				time.Sleep(age)
+				n := start(t, cfg)
+				left := guarding - age.Truncate(time.Second)
+				wantGuarded(t, n, left)
+				time.Sleep(left - 1)
+				wantGuarded(t, n, 1)
+				time.Sleep(1)
+				wantFit(t, n)
+			})
+		})
+	}
+}
+
+// TestGuardIsForGrants: all else is carried out.
+func TestGuardIsForGrants(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = guard
+		m.Restart()
+		m.HSet("k", "me:1", "2")
+		n := start(t, cfg)
+		renewed := call1(n, Renew(lease, false, []Renewal{{Key: "k", Owner: "me:1", Count: 2, Token: 1}}))
+		want(t, "renew", renewed, Done)
+		if renewed.Renewed[0] != Extended {
+			t.Errorf("renew: got %v, want Extended", renewed.Renewed)
+		}
+		want(t, "inspect", call1(n, Inspect("k")), Done)
+		want(t, "release", call1(n, Release("k", "me:1", 0)), Done)
+		want(t, "force", call1(n, Force("k")), Refused)
+		wantGuarded(t, n, guarding)
+	})
+}
+
+// TestGuardAmongOthers: of commands that are written together, only the acquires are
+// taken out.
+func TestGuardAmongOthers(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = guard
+		m.Restart()
+		n := start(t, cfg)
+		for range 3 {
+			inspected := send(n, Inspect("k"))
+			acquired := send(n, Acquire("k", "me:1", lease, 1, 1))
+			released := send(n, Release("k", "me:1", 0))
+			want(t, "inspect", inspected.wait(), Done)
+			want(t, "acquire", acquired.wait(), Unsent)
+			want(t, "release", released.wait(), Refused)
+		}
+	})
+}
+
+func TestNoGuard(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		guard time.Duration
+		age   time.Duration
+	}{
+		{"switched off", 0, 0},
+		{"old enough", guard, guarding + time.Second},
+		{"old enough to the second", guard, 12 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				cfg.Guard = tt.guard
+				m.Restart()
+				time.Sleep(tt.age)
+				wantFit(t, start(t, cfg))
+			})
+		})
+	}
+}
+
+// TestGuardAfterSeenRestart: where the node saw the process before, the master's wall
+// clock has no say, also over the connections that follow.
+func TestGuardAfterSeenRestart(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = guard
+		n := started(t, cfg)
+		wantFit(t, n)
+		m.Freeze()
+		lost := send(n, Inspect("k"))
+		synctest.Wait()
+		m.Restart()
+		want(t, "under way", lost.wait(), Unknown)
+		restarted := time.Now()
+		m.SetUptime(24 * time.Hour)
+		synctest.Wait()
+		wantGuarded(t, n, guarding)
+
+		time.Sleep(3 * time.Second)
+		reconnect(t, m, n)
+		wantGuarded(t, n, guarding-time.Since(restarted))
+		time.Sleep(n.Guard())
+		wantFit(t, n)
+		if got := time.Since(restarted); got < guard {
+			t.Errorf("granted %v after the restart, want %v", got, guard)
+		}
+	})
+}
+
+// reconnect makes n open another connection to the same process.
+func reconnect(t *testing.T, m *redlocktest.Master, n *Node) {
+	t.Helper()
+	before := m.Calls("INFO")
+	m.Delay(time.Hour)
+	lost := send(n, Inspect("k"))
+	synctest.Wait()
+	m.Delay(0)
+	want(t, "over the connection that breaks", lost.wait(), Unknown)
+	until(t, time.Second, n.isUp)
+	if m.Calls("INFO") == before {
+		t.Fatal("handshakes: got no more")
+	}
+}
+
+// TestGuardOverReconnects: a guard is not shortened by a clock that jumps meanwhile.
+func TestGuardOverReconnects(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = guard
+		m.Restart()
+		n := start(t, cfg)
+		begin := time.Now()
+		wantGuarded(t, n, guarding)
+		for range 3 {
+			time.Sleep(2 * time.Second)
+			m.SetUptime(24 * time.Hour)
+			reconnect(t, m, n)
+			wantGuarded(t, n, guarding-time.Since(begin))
+		}
+	})
+}
+
+// TestGuardOfFrozen: the age that a frozen master tells is its age when it thawed, not
+// when it was asked.
+func TestGuardOfFrozen(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = guard
+		cfg.Timeout = 5 * time.Second
+		m.Restart()
+		begin := time.Now()
+		m.Freeze()
+		n := start(t, cfg)
+		time.Sleep(4 * time.Second)
+		m.Thaw()
+		synctest.Wait()
+		if got := time.Since(begin) + n.Guard(); got < guarding-time.Second {
+			t.Errorf("granted at the age of: got %v, want at least %v", got, guarding-time.Second)
+		}
+	})
+}
+
+// TestGuardUnknownAge: a master that does not tell its age never grants anything, and
+// says why, unless there is no guard.
+func TestGuardUnknownAge(t *testing.T) {
+	noInfo := &rules{answer: func(words string) any {
+		if strings.HasPrefix(words, "INFO") {
+			return redis.Error("NOPERM this user has no permissions to run the 'info' command")
+		}
+		return nil
+	}}
+	t.Run("guard", func(t *testing.T) {
+		bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			cfg.Guard = guard
+			cfg.Pool = bend(cfg.Pool, noInfo)
+			n := start(t, cfg)
+			for range 3 {
+				got := call1(n, Acquire("k", "me:1", lease, 1, 1))
+				wantErr(t, "acquire", got, Unsent, "NOPERM")
+				if guarded, ok := errors.AsType[*GuardedError](got.Err); !ok || guarded.Why == nil {
+					t.Errorf("acquire: got %v, want a GuardedError with Why", got.Err)
+				}
+				want(t, "release", call1(n, Release("k", "me:1", 0)), Refused)
+				time.Sleep(time.Hour)
+			}
+		})
+	})
+	t.Run("no guard", func(t *testing.T) {
+		bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			cfg.Pool = bend(cfg.Pool, noInfo)
+			wantFit(t, start(t, cfg))
+		})
+	})
+}

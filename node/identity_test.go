@@ -1,0 +1,176 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/redlocktest"
+)
+
+// TestReplica: a replica is refused until it is a master.
+func TestReplica(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		m.SetRole("slave")
+		n := start(t, cfg)
+		got := call1(n, Acquire("k", "me:1", lease, 1, 1))
+		want(t, "acquire", got, Unsent)
+		if !errors.Is(got.Err, ErrReplica) {
+			t.Errorf("error: got %v, want ErrReplica", got.Err)
+		}
+		m.SetRole("master")
+		until(t, lastRetry*3/2, n.isUp)
+		want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
+	})
+}
+
+// TestDemoted: a master that becomes a replica is down as soon as it refuses a write.
+func TestDemoted(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.SetRole("slave")
+		wantErr(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Failed, "READONLY")
+		wantErr(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Unsent, ErrReplica.Error())
+	})
+}
+
+// sharing makes the configurations of two nodes of one client. The second one is led to
+// whatever master to names.
+func sharing(f *redlocktest.Fleet, cfg Config, to *atomic.Int32) (a, b Config) {
+	pools := f.Pools()
+	a, b = cfg, cfg
+	a.Name, a.Pool = "a", pools[0]
+	b.Name, b.Pool = "b", &redis.Pool{MaxIdle: 1, DialContext: func(ctx context.Context) (redis.Conn, error) {
+		return pools[to.Load()].DialContext(ctx)
+	}}
+	return a, b
+}
+
+// sameServer runs f with two nodes that lead to the same server.
+func sameServer(t *testing.T, f func(t *testing.T, fleet *redlocktest.Fleet, a, b *Node, to *atomic.Int32)) {
+	t.Helper()
+	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		fleet := redlocktest.Start(t, 2)
+		to := new(atomic.Int32)
+		one, other := sharing(fleet, cfg, to)
+		a := started(t, one)
+		b := start(t, other)
+		f(t, fleet, a, b, to)
+	})
+}
+
+func TestSameServer(t *testing.T) {
+	sameServer(t, func(t *testing.T, _ *redlocktest.Fleet, a, b *Node, _ *atomic.Int32) {
+		got := call1(b, Acquire("k", "me:1", lease, 1, 1))
+		wantErr(t, "acquire", got, Unsent, "is the same server as a")
+		if !errors.Is(got.Err, ErrSameServer) {
+			t.Errorf("error: got %v, want ErrSameServer", got.Err)
+		}
+		time.Sleep(time.Minute)
+		want(t, "acquire by the first", call1(a, Acquire("k", "me:1", lease, 1, 1)), Done)
+		want(t, "acquire by the second", call1(b, Acquire("k", "me:1", lease, 1, 1)), Unsent)
+	})
+}
+
+// TestSameServerNoMore: a name that leads elsewhere is accepted.
+func TestSameServerNoMore(t *testing.T) {
+	sameServer(t, func(t *testing.T, _ *redlocktest.Fleet, a, b *Node, to *atomic.Int32) {
+		want(t, "acquire", call1(b, Acquire("k", "me:1", lease, 1, 1)), Unsent)
+		to.Store(1)
+		until(t, lastRetry*3/2, b.isUp)
+		want(t, "acquire by the first", call1(a, Acquire("k", "me:1", lease, 1, 1)), Done)
+		want(t, "acquire by the second", call1(b, Acquire("k", "me:1", lease, 1, 1)), Done)
+	})
+}
+
+// TestSameServerClosed: a node that is closed is off the roll.
+func TestSameServerClosed(t *testing.T) {
+	sameServer(t, func(t *testing.T, _ *redlocktest.Fleet, a, b *Node, _ *atomic.Int32) {
+		want(t, "acquire", call1(b, Acquire("k", "me:1", lease, 1, 1)), Unsent)
+		a.Close()
+		until(t, lastRetry*3/2, b.isUp)
+	})
+}
+
+// TestSameServerRestarted: after a restart with another run id the first name to reach
+// it is accepted, and the other is refused, again.
+func TestSameServerRestarted(t *testing.T) {
+	sameServer(t, func(t *testing.T, fleet *redlocktest.Fleet, a, b *Node, _ *atomic.Int32) {
+		for range 3 {
+			fleet.Master(0).Restart()
+			time.Sleep(3 * time.Second)
+			if a.isUp() == b.isUp() {
+				t.Fatalf("up: got %v for both, want one", a.isUp())
+			}
+		}
+	})
+}
+
+// TestSameServerTwoClients: a roll belongs to one client.
+func TestSameServerTwoClients(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		started(t, cfg)
+		cfg.Roll = new(Roll)
+		started(t, cfg)
+		cfg.Roll = nil
+		started(t, cfg)
+		started(t, cfg)
+	})
+}
+
+func TestIdentify(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		reply any
+		want  identity
+		err   string
+	}{
+		{
+			name:  "as Redis writes it",
+			reply: []byte("# Server\r\nrun_id:abc\r\nuptime_in_seconds:12\r\n\r\n# Persistence\r\nloading:0\r\n# Replication\r\nrole:master\r\n"),
+			want:  identity{run: "abc", role: "master", uptime: 12 * time.Second},
+		},
+		{name: "a replica", reply: []byte("run_id:a\nrole:slave"), want: identity{run: "a", role: "slave"}},
+		{name: "loads", reply: []byte("run_id:a\nloading:1"), want: identity{run: "a", loading: true}},
+		{name: "clock set back", reply: []byte("run_id:a\nuptime_in_seconds:-5"), want: identity{run: "a"}},
+		{name: "no run id", reply: []byte("role:master"), want: identity{role: "master"}, err: "INFO: no run_id"},
+		{name: "strange age", reply: []byte("run_id:a\nuptime_in_seconds:x"), want: identity{run: "a"}, err: "uptime_in_seconds"},
+		{name: "refused", reply: redis.Error("NOPERM no"), err: "INFO: NOPERM no"},
+		{name: "nothing", reply: nil, err: "INFO"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := identify(tt.reply)
+			err := got.err
+			got.err = nil
+			if got != tt.want {
+				t.Errorf("identify: got %+v, want %+v", got, tt.want)
+			}
+			if (err == nil) != (tt.err == "") || err != nil && !contains(err, tt.err) {
+				t.Errorf("identify: got error %v, want %q", err, tt.err)
+			}
+		})
+	}
+}
+
+// TestStaleConnections: a pool may lend connections of a process that is gone.
+func TestStaleConnections(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var lent []redis.Conn
+		for range 3 {
+			lent = append(lent, cfg.Pool.Get())
+		}
+		for _, c := range lent {
+			c.Close()
+		}
+		m.Restart()
+		synctest.Wait()
+		n := start(t, cfg)
+		until(t, time.Second, n.isUp)
+		want(t, "inspect", call1(n, Inspect("k")), Done)
+	})
+}

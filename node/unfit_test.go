@@ -1,0 +1,132 @@
+package node
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/redlocktest"
+)
+
+// TestUnfit: a master that can serve no lock is down, with its own words for a reason,
+// until it can. What it refused to release is owed.
+func TestUnfit(t *testing.T) {
+	for _, refusal := range []string{
+		"LOADING Redis is loading the dataset in memory",
+		"READONLY You can't write against a read only replica.",
+		"MISCONF Errors writing to the AOF file: No space left on device",
+		"BUSY Redis is busy running a script.",
+		"NOREPLICAS Not enough good replicas to write.",
+		"MASTERDOWN Link with MASTER is down",
+	} {
+		code, _, _ := strings.Cut(refusal, " ")
+		t.Run(code, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
+				m.Refuse(refusal)
+				wantErr(t, "release", call1(n, Release("k", "me:1", 0)), Failed, refusal)
+				for range 50 {
+					got := call1(n, Acquire("k", "me:2", lease, 1, 1))
+					wantErr(t, "acquire while refusing", got, Unsent, reason(code))
+					wantAt(t, "acquire while refusing", got, 0)
+					time.Sleep(100 * time.Millisecond)
+				}
+				m.Refuse("")
+				until(t, lastRetry*3/2, n.isUp)
+				wantHolder(t, m, "k", "")
+				want(t, "acquire", call1(n, Acquire("k", "me:2", lease, 1, 1)), Done)
+			})
+		})
+	}
+}
+
+// reason is what a master that refuses with code is down for. One that loads says so in
+// its INFO, too.
+func reason(code string) string {
+	if code == "LOADING" {
+		return ""
+	}
+	return code
+}
+
+// TestUnfitNoticedWhenIdle: the heartbeat finds out.
+func TestUnfitNoticedWhenIdle(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Refuse("MISCONF no disk")
+		until(t, 2*heartbeat, n.isDown)
+		wantErr(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Unsent, "MISCONF no disk")
+	})
+}
+
+// TestFailedIsNotUnfit: other errors concern one command only.
+func TestFailedIsNotUnfit(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Set("text", "text")
+		text := send(n, Acquire("text", "me:1", lease, 1, 1))
+		release := send(n, Release("text", "me:1", 0))
+		next := send(n, Inspect("k"))
+		wantErr(t, "acquire", text.wait(), Failed, "WRONGTYPE")
+		wantErr(t, "release", release.wait(), Failed, "WRONGTYPE")
+		want(t, "next", next.wait(), Done)
+		if !n.isUp() || n.debts() > 0 {
+			t.Errorf("after WRONGTYPE: got up %v, %d debts, want true, none", n.isUp(), n.debts())
+		}
+	})
+}
+
+// TestNoPermissionToPing: a user who may not PING can not keep a connection otherwise.
+func TestNoPermissionToPing(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
+			if words == "PING" {
+				return redis.Error("NOPERM this user has no permissions to run the 'ping' command")
+			}
+			return nil
+		}})
+		n := started(t, cfg)
+		for range 20 {
+			time.Sleep(time.Second)
+			want(t, "inspect", call1(n, Inspect("k")), Done)
+			time.Sleep(2 * time.Second)
+		}
+		if got := m.Calls("INFO"); got != 1 {
+			t.Errorf("handshakes: got %d, want 1", got)
+		}
+	})
+}
+
+// TestNoPassword: what the handshake is refused with is the reason, too.
+func TestNoPassword(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		m.Password("secret")
+		n := start(t, cfg)
+		wantErr(t, "inspect", call1(n, Inspect("k")), Unsent, "NOAUTH Authentication required.")
+		m.Password("")
+		until(t, lastRetry*3/2, n.isUp)
+	})
+}
+
+// TestGarbage: a reply that is none of the script's is the failure of that command.
+func TestGarbage(t *testing.T) {
+	for i, garbage := range []any{"OK", int64(7), []byte("x"), []any{}, []any{int64(1), int64(2)}} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
+					if strings.Contains(words, inspectScript.sha) {
+						return garbage
+					}
+					return nil
+				}})
+				n := started(t, cfg)
+				wantErr(t, "inspect", call1(n, Inspect("k")), Failed, "unexpected reply")
+				want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
+			})
+		})
+	}
+}
