@@ -17,6 +17,8 @@ const (
 	lease   = 30 * time.Second
 )
 
+var quiet = slog.New(slog.DiscardHandler)
+
 // bubble runs f in a synctest bubble, with one master that runs for a day.
 func bubble(t *testing.T, f func(*testing.T, *redlocktest.Master, Config)) {
 	t.Helper()
@@ -28,7 +30,7 @@ func bubble(t *testing.T, f func(*testing.T, *redlocktest.Master, Config)) {
 			Pool:    fleet.Pools()[0],
 			Timeout: timeout,
 			Roll:    new(Roll),
-			Logger:  slog.New(slog.DiscardHandler),
+			Logger:  quiet,
 		})
 	})
 }

@@ -34,7 +34,7 @@ func TestCutWaitSaysWhatItWaitedFor(t *testing.T) {
 		{"frozen", redlock.Config{}, frozen, redlock.ErrNoQuorum, redlock.ErrTaken},
 		{"guarded", redlock.Config{RestartGuard: lease}, guarded, redlock.ErrNoQuorum, redlock.ErrTaken},
 	} {
-		for _, after := range []time.Duration{300 * time.Millisecond, 10 * time.Second} {
+		for _, after := range []time.Duration{300 * time.Millisecond, 2 * time.Second} {
 			for _, cut := range []struct {
 				name string
 				ctx  func(context.Context) (context.Context, context.CancelFunc)

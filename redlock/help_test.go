@@ -56,7 +56,9 @@ func open(t *testing.T, fleet *redlocktest.Fleet, cfg redlock.Config) *redlock.C
 // warm has every master load the scripts: the first call of each takes two round trips.
 func warm(t *testing.T, c *redlock.Client) {
 	t.Helper()
-	unlock(t, lock(t, t.Context(), c, "warm"))
+	hold := lock(t, t.Context(), c, "warm")
+	synctest.Wait()
+	unlock(t, hold)
 	synctest.Wait()
 }
 

@@ -1,0 +1,233 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlocktest"
+)
+
+// closed closes n and returns how long that took.
+func closed(n *Node) time.Duration {
+	begin := time.Now()
+	n.Close()
+	return time.Since(begin)
+}
+
+// TestCloseWaits: what is under way is answered, what is queued is written.
+func TestCloseWaits(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Delay(50 * time.Millisecond)
+		underWay := send(n, Acquire("k", "me:1", lease, 1, 1))
+		synctest.Wait()
+		queued := send(n, Release("k", "me:1", 0))
+		if got := closed(n); got != 100*time.Millisecond {
+			t.Errorf("Close: got %v, want a round trip of 100ms", got)
+		}
+		want(t, "under way", underWay.look(), Done)
+		want(t, "queued", queued.look(), Done)
+		wantHolder(t, m, "k", "")
+	})
+}
+
+// TestCloseLoadsScripts: also what is queued again, because the master lacks the script.
+func TestCloseLoadsScripts(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
+		m.FlushScripts()
+		released := send(n, Release("k", "me:1", 0))
+		n.Close()
+		want(t, "release", released.look(), Done)
+		wantHolder(t, m, "k", "")
+	})
+}
+
+// TestCloseBeforeConnected: what waits for a connection is given the time it has.
+func TestCloseBeforeConnected(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		m.Delay(20 * time.Millisecond)
+		m.HSet("k", "me:1", "1")
+		n := New(cfg)
+		released := send(n, Release("k", "me:1", 0))
+		n.Close()
+		want(t, "release", released.look(), Done)
+		wantHolder(t, m, "k", "")
+	})
+}
+
+func TestSendAfterClose(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		n.Close()
+		for _, cmd := range []*Command{Acquire("k", "me:1", lease, 1, 1), Release("k", "me:1", 0), Inspect("k")} {
+			got := call1(n, cmd)
+			want(t, "after Close", got, Unsent)
+			if !errors.Is(got.Err, ErrClosed) {
+				t.Errorf("after Close: got error %v, want ErrClosed", got.Err)
+			}
+		}
+		if got := n.debts(); got != 0 {
+			t.Errorf("debts: got %d, want 0", got)
+		}
+		if got := n.Guard(); got != 0 {
+			t.Errorf("Guard: got %v, want 0", got)
+		}
+		if got := closed(n); got != 0 {
+			t.Errorf("second Close: got %v, want no wait", got)
+		}
+	})
+}
+
+// TestCloseReturnsConnection: the pool gets it back, fit for use.
+func TestCloseReturnsConnection(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		n.Close()
+		if active, idle := cfg.Pool.ActiveCount(), cfg.Pool.IdleCount(); active != 1 || idle != 1 {
+			t.Errorf("connections of the pool: got %d, %d idle, want 1, 1 idle", active, idle)
+		}
+		conn := cfg.Pool.Get()
+		defer conn.Close()
+		if got, err := conn.Do("PING"); got != "PONG" || err != nil {
+			t.Errorf("PING: got %v (%v), want PONG", got, err)
+		}
+	})
+}
+
+// TestNoConnectionIsLost: whatever happens, the pool ends with the one that was returned.
+func TestNoConnectionIsLost(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		for range 5 {
+			m.Refuse("MISCONF no disk")
+			until(t, 3*time.Second, n.isDown)
+			m.Refuse("")
+			until(t, time.Second, n.isUp)
+			m.RestartWithData()
+			time.Sleep(3 * time.Second)
+			m.SetRole("slave")
+			send(n, Acquire("k", "me:1", lease, 1, 1)).wait()
+			time.Sleep(3 * time.Second)
+			m.SetRole("master")
+			until(t, time.Second, n.isUp)
+		}
+		n.Close()
+		if active, idle := cfg.Pool.ActiveCount(), cfg.Pool.IdleCount(); active != 1 || idle != 1 {
+			t.Errorf("connections of the pool: got %d, %d idle, want 1, 1 idle", active, idle)
+		}
+		if got := m.Connections(); got != 1 {
+			t.Errorf("connections of the master: got %d, want 1", got)
+		}
+	})
+}
+
+// TestCloseIsBounded: by about two timeouts, in every state, and everything is answered.
+func TestCloseIsBounded(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fault func(*testing.T, *redlocktest.Master, *Node)
+		most  time.Duration
+	}{
+		{"up", func(*testing.T, *redlocktest.Master, *Node) {}, 0},
+		{"dead, not noticed", func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Kill() }, 0},
+		{"frozen", func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Freeze() }, timeout},
+		{"cut off", func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Cut() }, timeout},
+		{"down", func(t *testing.T, m *redlocktest.Master, n *Node) {
+			m.Kill()
+			until(t, 3*time.Second, n.isDown)
+		}, 0},
+		{"down and cut off", func(t *testing.T, m *redlocktest.Master, n *Node) {
+			m.Cut()
+			until(t, 4*time.Second, n.isDown)
+		}, 0},
+		{"down and frozen", func(t *testing.T, m *redlocktest.Master, n *Node) {
+			m.Freeze()
+			until(t, 4*time.Second, n.isDown)
+		}, 2 * timeout},
+		{"connecting to a frozen one", func(_ *testing.T, m *redlocktest.Master, n *Node) {
+			m.Freeze()
+			send(n, Inspect("k")).wait()
+		}, 2 * timeout},
+		{"connecting to one that is cut off", func(_ *testing.T, m *redlocktest.Master, n *Node) {
+			m.Cut()
+			send(n, Inspect("k")).wait()
+		}, 2 * timeout},
+	} {
+		for _, commands := range []int{0, 3} {
+			t.Run(fmt.Sprintf("%s, %d commands", tt.name, commands), func(t *testing.T) {
+				bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+					n := started(t, cfg)
+					tt.fault(t, m, n)
+					var sent []*pending
+					for range commands {
+						sent = append(sent, send(n, Acquire("k", "me:1", lease, 1, 1)), send(n, Release("k", "me:1", 0)))
+					}
+					if got := closed(n); got > tt.most {
+						t.Errorf("Close: took %v, want at most %v", got, tt.most)
+					}
+					for _, p := range sent {
+						if got := p.look().times; got != 1 {
+							t.Errorf("answers: got %d, want 1", got)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestCloseWhileItBreaks: a master that dies, or goes on to answer nothing, while Close
+// waits for it, does not keep Close.
+func TestCloseWhileItBreaks(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fault func(*redlocktest.Master)
+	}{
+		{"killed", (*redlocktest.Master).Kill},
+		{"restarted", (*redlocktest.Master).RestartWithData},
+		{"frozen for ever", func(*redlocktest.Master) {}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				m.Freeze()
+				released := send(n, Release("k", "me:1", 0))
+				time.AfterFunc(timeout/2, func() { tt.fault(m) })
+				if got := closed(n); got > timeout {
+					t.Errorf("Close: took %v, want at most %v", got, timeout)
+				}
+				want(t, "release", released.look(), Unknown)
+			})
+		})
+	}
+}
+
+// TestCloseConcurrently: with Sends and other Closes.
+func TestCloseConcurrently(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		for range 50 {
+			n := New(cfg)
+			var all sync.WaitGroup
+			for range 10 {
+				all.Go(func() {
+					for range 10 {
+						p := send(n, Inspect("k"))
+						<-p.done
+						if got := p.look(); got.Outcome != Done && !errors.Is(got.Err, ErrClosed) {
+							t.Errorf("inspect: got %v (%v), want Done or ErrClosed", got.Outcome, got.Err)
+						}
+					}
+				})
+			}
+			all.Go(n.Close)
+			all.Go(n.Close)
+			all.Wait()
+		}
+	})
+}

@@ -1,0 +1,190 @@
+package node
+
+import (
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/redlock/redlocktest"
+)
+
+func TestPoolName(t *testing.T) {
+	for _, tt := range []struct{ address, want string }{
+		{"localhost:6379", "localhost:6379"},
+		{"localhost", "localhost:6379"},
+		{"10.0.0.1:7000", "10.0.0.1:7000"},
+		{"redis://10.0.0.1", "10.0.0.1:6379"},
+		{"redis://10.0.0.1:", "10.0.0.1:6379"},
+		{"redis://10.0.0.1:7000/", "10.0.0.1:7000"},
+		{"redis://10.0.0.1:7000/3", "10.0.0.1:7000"},
+		{"rediss://redis.example.com:7000", "redis.example.com:7000"},
+		{"redis://user:password@redis.example.com/3", "redis.example.com:6379"},
+		{"redis://:password@redis.example.com", "redis.example.com:6379"},
+		{"user:password@redis.example.com", "redis.example.com:6379"},
+		{"redis://:p%2Fa%3Fs%23s%40@redis.example.com", "redis.example.com:6379"},
+		{"[::1]:7000", "[::1]:7000"},
+		{"[::1]", "[::1]:6379"},
+		{"redis://user:password@[fe80::1%25eth0]:7000/3", "[fe80::1%eth0]:7000"},
+	} {
+		t.Run(tt.address, func(t *testing.T) {
+			_, name, err := Pool(tt.address, time.Second)
+			if err != nil || name != tt.want {
+				t.Errorf("Pool(%q): got %q (%v), want %q", tt.address, name, err, tt.want)
+			}
+		})
+	}
+}
+
+// TestPoolErrors: they say what is wrong and repeat nothing that may be a password, also
+// where it has characters that should have been escaped.
+func TestPoolErrors(t *testing.T) {
+	for _, tt := range []struct{ address, want string }{
+		{"", "no host"},
+		{"redis://", "no host"},
+		{":6379", "no host"},
+		{"redis:localhost:6379://", "no host"},
+		{"http://localhost:6379", `scheme "http", want redis or rediss`},
+		{"unix:///run/redis.sock", `scheme "unix"`},
+		{"localhost:port", "not a Redis URL or host:port"},
+		{"redis://localhost:6379/first", "no database number"},
+		{"redis://localhost:6379/1/2", "no database number"},
+		{"redis://localhost:6379/99999999999999999999", "no database number"},
+		{"redis://user:12345/67890@localhost", "no database number"},
+		{"redis://user:12345?67890@localhost", "no database number"},
+		{"redis://user:12345#67890@localhost", "no database number"},
+		{"redis://user:12345%zz67890@localhost", "percent-encoded"},
+		{"redis://user:abcde/12345@localhost", "percent-encoded"},
+		{"redis://user:12345[67890@localhost", "percent-encoded"},
+		{"user:12345 67890@localhost", "percent-encoded"},
+		{"redis://:12345\x0067890@localhost", "percent-encoded"},
+	} {
+		t.Run(tt.address, func(t *testing.T) {
+			pool, name, err := Pool(tt.address, time.Second)
+			if err == nil {
+				t.Fatalf("Pool(%q): got %q, want an error", tt.address, name)
+			}
+			if pool != nil || name != "" || !contains(err, tt.want) {
+				t.Errorf("Pool(%q): got %v, %q, error %q, want one with %q", tt.address, pool, name, err, tt.want)
+			}
+			for _, secret := range []string{"123", "678", "abc"} {
+				if strings.Contains(err.Error(), secret) {
+					t.Errorf("Pool(%q): its error tells of the password: %q", tt.address, err)
+				}
+			}
+		})
+	}
+}
+
+// TestPoolDials: what the URL says reaches the master.
+func TestPoolDials(t *testing.T) {
+	fleet := redlocktest.Start(t, 1)
+	m := fleet.Master(0)
+	address := strings.TrimPrefix(fleet.URLs()[0], "redis://")
+	m.Password("s/e?c#r@t")
+	const password = "s%2Fe%3Fc%23r%40t"
+	for _, tt := range []struct {
+		name, url string
+		key       string // where a key that is set arrives, in database 0
+		want      string // the error
+	}{
+		{name: "password", url: "redis://:" + password + "@" + address, key: "k"},
+		{name: "password alone", url: "redis://" + password + "@" + address, key: "k"},
+		{name: "user", url: "redis://default:" + password + "@" + address, key: "k"},
+		{name: "no scheme", url: "default:" + password + "@" + address, key: "k"},
+		{name: "database", url: "redis://:" + password + "@" + address + "/3"},
+		{name: "another user", url: "redis://other:" + password + "@" + address, want: "WRONGPASS"},
+		{name: "wrong password", url: "redis://:wrong@" + address, want: "WRONGPASS"},
+		{name: "no password", url: "redis://" + address, want: "NOAUTH"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m.FlushAll()
+			pool, name, err := Pool(tt.url, time.Second)
+			if err != nil || name != address {
+				t.Fatalf("Pool: got %q (%v), want %q", name, err, address)
+			}
+			defer pool.Close()
+			conn := pool.Get()
+			defer conn.Close()
+			_, err = conn.Do("SET", "k", "v")
+			if tt.want != "" {
+				if !contains(err, tt.want) || contains(err, "s/e") {
+					t.Errorf("SET: got %v, want an error with %s", err, tt.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("SET: %v", err)
+			}
+			if got := strings.Join(m.Keys(), " "); got != tt.key {
+				t.Errorf("keys in database 0: got %q, want %q", got, tt.key)
+			}
+		})
+	}
+}
+
+// TestPoolDialsIPv6: with and without a port. Nobody listens there, and the error names
+// the address that was dialed.
+func TestPoolDialsIPv6(t *testing.T) {
+	listener, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip("no IPv6 here:", err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	for _, tt := range []struct{ url, want string }{
+		{"redis://" + address, address},
+		{address, address},
+		{"redis://[::1]", "[::1]:6379"},
+	} {
+		t.Run(tt.url, func(t *testing.T) {
+			pool, _, err := Pool(tt.url, time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = pool.DialContext(t.Context())
+			if err != nil && !contains(err, "dial tcp "+tt.want) {
+				t.Errorf("dial: got %v, want one of %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestPoolTLS: a server that accepts and does not shake hands does not hold a dial for
+// longer than dialTimeout.
+func TestPoolTLS(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	pool, _, err := Pool("rediss://"+listener.Addr().String(), time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if _, err := pool.DialContext(t.Context()); err == nil {
+		t.Error("dial: got no error, want a timeout")
+	}
+	if got := time.Since(begin); got > 3*dialTimeout {
+		t.Errorf("dial: took %v, want about %v", got, dialTimeout)
+	}
+}
+
+// FuzzPool: neither the name nor an error ever has the password in it.
+func FuzzPool(f *testing.F) {
+	for _, password := range []string{"secret", "sec/ret", "12345/6789", "12345?678", "a#b#c#d", "%zz%zz", "a:b@c:d", "[::1", "://://"} {
+		f.Add(password)
+	}
+	said := []string{"localhost", "not a Redis URL"}
+	f.Fuzz(func(t *testing.T, password string) {
+		if len(password) < 4 || slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, password) }) {
+			t.Skip()
+		}
+		_, name, err := Pool("redis://user:"+password+"@localhost:6379/0", time.Second)
+		if strings.Contains(name, password) || contains(err, password) {
+			t.Errorf("Pool with password %q: got %q (%v)", password, name, err)
+		}
+	})
+}

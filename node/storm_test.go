@@ -1,0 +1,219 @@
+package node
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/redlock/redlocktest"
+)
+
+// stormSeeds is how many storms a test run sees.
+const stormSeeds = 300
+
+// TestStorm: whatever happens to a master, each command is answered exactly once and in
+// time, and when all is well again nothing is left there of an owner that was released
+// or that was told that its acquire did not get there.
+//
+// Replay one seed: go test ./node -run 'TestStorm/seed=17$' -v
+func TestStorm(t *testing.T) {
+	for seed := range uint64(stormSeeds) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) { storm(t, m, cfg, seed) })
+		})
+	}
+}
+
+func storm(t *testing.T, m *redlocktest.Master, cfg Config, seed uint64) {
+	begin := time.Now()
+	n := start(t, cfg)
+	const sailors = 3
+	crew := make([]*sailor, sailors)
+	var over sync.WaitGroup
+	for i := range crew {
+		crew[i] = &sailor{
+			node:   n,
+			name:   fmt.Sprint("sailor", i),
+			random: rand.New(rand.NewPCG(seed, uint64(i)+1)),
+		}
+		over.Go(crew[i].sail)
+	}
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 30 {
+		time.Sleep(time.Duration(random.Int64N(int64(300 * time.Millisecond))))
+		name, fault := gust(m, random)
+		fault()
+		t.Logf("%8.3fs %s", time.Since(begin).Seconds(), name)
+	}
+	over.Wait()
+	calm(m)
+	time.Sleep(5 * time.Second)
+	for _, s := range crew {
+		s.disembark()
+	}
+	time.Sleep(5 * time.Second)
+
+	if s, reason := n.look(); s != up {
+		t.Errorf("state after the storm: got %v (%v), want up", s, reason)
+	}
+	if got := n.debts(); got != 0 {
+		t.Errorf("debts after the storm: got %d, want 0", got)
+	}
+	for _, s := range crew {
+		for _, p := range s.sent {
+			got := p.look()
+			if got.times != 1 {
+				t.Errorf("answers to %s: got %d, want 1", p.name, got.times)
+			}
+			if got.after > patience {
+				t.Errorf("%s: answered after %v (%v), want at most %v", p.name, got.after, got.Err, patience)
+			}
+		}
+	}
+	for _, key := range m.Keys() {
+		if owner := m.Holder(key); owner != "" {
+			t.Errorf("left of %s at %s after the storm: %v", owner, key, m.Hash(key))
+		}
+	}
+}
+
+// patience is how long an answer may take: a command waits for a connection, and then for
+// a master that had lost the script, and then for the script.
+const patience = 3 * timeout
+
+// gust draws what happens to the master next.
+func gust(m *redlocktest.Master, random *rand.Rand) (name string, fault func()) {
+	switch random.IntN(14) {
+	case 0:
+		return "kill", m.Kill
+	case 1, 2:
+		return "restart with data", m.RestartWithData
+	case 3:
+		return "restart", m.Restart
+	case 4, 5:
+		return "freeze", m.Freeze
+	case 6, 7:
+		return "thaw", m.Thaw
+	case 8:
+		return "cut", m.Cut
+	case 9:
+		return "mend", m.Mend
+	case 10:
+		delay := time.Duration(random.Int64N(int64(timeout)))
+		return fmt.Sprint("delay ", delay), func() { m.Delay(delay) }
+	case 11:
+		return "no delay", func() { m.Delay(0) }
+	case 12:
+		return "flush scripts", m.FlushScripts
+	}
+	return "refuse, and refuse no more", func() {
+		m.Refuse("MISCONF no disk")
+		time.Sleep(time.Duration(random.Int64N(int64(time.Second))))
+		m.Refuse("")
+	}
+}
+
+func calm(m *redlocktest.Master) {
+	m.Mend()
+	m.Thaw()
+	m.Delay(0)
+	if !m.Alive() {
+		m.RestartWithData()
+	}
+}
+
+// A sailor sends commands at random.
+type sailor struct {
+	node   *Node
+	name   string
+	random *rand.Rand
+	seq    int
+	sent   []*named
+	owners []*ownership
+}
+
+// named is a command on its way, with a name for the messages.
+type named struct {
+	*pending
+	name string
+}
+
+// ownership is an acquire, as its sender knows it.
+type ownership struct {
+	key, owner string
+	acquire    *pending
+	released   bool
+}
+
+// mayHold reports whether the owner may have its lock and has not given it back.
+func (o *ownership) mayHold() bool {
+	got := o.acquire.look()
+	return !o.released && (got.times == 0 || got.Outcome.MayHold())
+}
+
+func (s *sailor) send(name string, cmd *Command) *pending {
+	p := send(s.node, cmd)
+	s.sent = append(s.sent, &named{p, s.name + ": " + name})
+	return p
+}
+
+func (s *sailor) sail() {
+	for range 60 {
+		time.Sleep(time.Duration(s.random.Int64N(int64(150 * time.Millisecond))))
+		held := slices.DeleteFunc(slices.Clone(s.owners), func(o *ownership) bool { return !o.mayHold() })
+		switch choice := s.random.IntN(10); {
+		case choice < 5:
+			s.acquire()
+		case choice < 7 && len(held) > 0:
+			s.release(held[s.random.IntN(len(held))])
+		case choice < 9 && len(held) > 0:
+			s.renew(held)
+		default:
+			s.send("inspect", Inspect(s.key()))
+		}
+	}
+}
+
+func (s *sailor) key() string { return fmt.Sprint("key", s.random.IntN(4)) }
+
+// acquire takes a lock for a new owner, for far longer than the storm lasts.
+func (s *sailor) acquire() {
+	s.seq++
+	o := &ownership{key: s.key(), owner: fmt.Sprintf("%s:%d", s.name, s.seq)}
+	o.acquire = s.send("acquire "+o.owner, Acquire(o.key, o.owner, time.Hour, 1, 1))
+	s.owners = append(s.owners, o)
+	if s.random.IntN(3) == 0 {
+		s.release(o)
+	}
+}
+
+func (s *sailor) release(o *ownership) {
+	o.released = true
+	s.send("release "+o.owner, Release(o.key, o.owner, 0))
+}
+
+// renew renews, and heals, what has an answer: what was never sent must not be healed.
+func (s *sailor) renew(held []*ownership) {
+	var holds []Renewal
+	var owners []string
+	for _, o := range held {
+		if o.acquire.look().times > 0 {
+			holds = append(holds, Renewal{Key: o.key, Owner: o.owner, Count: 1, Token: 1})
+			owners = append(owners, o.owner)
+		}
+	}
+	s.send("renew "+strings.Join(owners, " "), Renew(time.Hour, true, holds))
+}
+
+// disembark gives back what may be held.
+func (s *sailor) disembark() {
+	for _, o := range s.owners {
+		if o.mayHold() {
+			s.release(o)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package node
+
+import "testing"
+
+func TestUndoneBy(t *testing.T) {
+	acquire := Acquire("k", "me:1", lease, 1, 1)
+	renew := Renew(lease, true, []Renewal{{Key: "a", Owner: "me:1"}, {Key: "b", Owner: "me:2"}})
+	for _, tt := range []struct {
+		name       string
+		cmd, later *Command
+		want       bool
+	}{
+		{"acquire, release", acquire, Release("k", "me:1", 0), true},
+		{"acquire, release of another owner", acquire, Release("k", "me:10", 0), false},
+		{"acquire, acquire", acquire, acquire, false},
+		{"acquire, renew", acquire, renew, false},
+		{"acquire, force", acquire, Force("k"), false},
+		{"renew, release", renew, Release("b", "me:2", 0), true},
+		{"renew, release of another owner", renew, Release("b", "me:3", 0), false},
+		{"inspect, release", Inspect("k"), Release("k", "me:1", 0), false},
+		{"ping, release", ping, Release("k", "me:1", 0), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.cmd.undoneBy(tt.later); got != tt.want {
+				t.Errorf("undoneBy: got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
