@@ -82,9 +82,7 @@ func turn(ctx context.Context, client *redlock.Client, guarded *resource, who in
 		return fmt.Errorf("%d: Lock = %w", who, err)
 	}
 	guarded.use(who, hold)
-	// One who was granted by three masters of five and loses sight of one of them cannot
-	// be told at once that a majority is free again. It is freed behind its back.
-	if err := hold.Unlock(ctx); err != nil && !errors.Is(err, redlock.ErrNoQuorum) {
+	if err := hold.Unlock(ctx); err != nil {
 		return fmt.Errorf("%d: Unlock = %w", who, err)
 	}
 	select {

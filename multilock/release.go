@@ -30,20 +30,19 @@ func (m *Masters) Release(key, owner string, keep int, at Set) *Return {
 	return r
 }
 
-// Wait returns nil once a majority of the masters had the hold and gave it up.
+// Wait returns nil once a majority of the masters is known not to have the hold, unless
+// so many of them lacked it before that somebody else may have had the lock: ErrLost.
 //
-// ErrLost says that so few of them had it that somebody else may have had the lock;
-// ErrNoQuorum, that too few answered: the release is repeated in the background. If
+// ErrNoQuorum says that too few answered: the release is repeated in the background. If
 // ctx ended first, the error matches ctx's.
 func (r *Return) Wait(ctx context.Context) error {
 	cut := r.wait(ctx)
-	freed, refused, _ := r.tally()
-	if quorum.Vote(len(r.m.nodes), freed, 0) == quorum.Won {
-		return nil
-	}
 	state := ErrNoQuorum
-	if quorum.Vote(len(r.m.nodes), 0, refused) == quorum.Lost {
+	switch freed, lacked, _ := r.tally(); {
+	case r.another(freed, lacked) == quorum.Won:
 		state = ErrLost
+	case r.free(freed, lacked):
+		return nil
 	}
 	if cut != nil {
 		cut = Ended(ctx)
@@ -51,9 +50,24 @@ func (r *Return) Wait(ctx context.Context) error {
 	return r.m.lost("unlock", r.key, &r.poll, state, cut, nil)
 }
 
-// decided: failures alone do not settle a release, since an answer that is still to
-// come can tell whether the hold was lost.
 func (r *Return) decided() bool {
-	freed, refused, _ := r.tally()
-	return quorum.Vote(len(r.m.nodes), freed, refused) != quorum.Pending
+	freed, lacked, _ := r.tally()
+	switch r.another(freed, lacked) {
+	case quorum.Won:
+		return true
+	case quorum.Lost:
+		return r.free(freed, lacked)
+	}
+	return false
+}
+
+// another is the vote that somebody else may have won meanwhile: the masters that lacked
+// our hold may have been his, those that freed it just now were ours until then.
+func (r *Return) another(freed, lacked int) quorum.Result {
+	return quorum.Vote(len(r.m.nodes), lacked, freed)
+}
+
+// free reports whether a majority is known not to have the hold any more.
+func (r *Return) free(freed, lacked int) bool {
+	return quorum.Vote(len(r.m.nodes), freed+lacked, 0) == quorum.Won
 }

@@ -107,3 +107,46 @@ func TestSlowAnswer(t *testing.T) {
 		}
 	})
 }
+
+// chain sends the next command from within the answer to the last one.
+type chain struct {
+	node *Node
+	left int
+	done chan struct{}
+}
+
+func (c *chain) Answer(int, Answer) {
+	c.node.Guard()
+	if c.left--; c.left == 0 {
+		close(c.done)
+		return
+	}
+	c.node.Send(Inspect("k"), c, 0)
+}
+
+// TestSendFromAnswer: a receiver may use the node, whoever calls it: the reader, the
+// timer, the keeper or Send itself.
+func TestSendFromAnswer(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fault func(*testing.T, *redlocktest.Master, *Node)
+	}{
+		{"up", func(*testing.T, *redlocktest.Master, *Node) {}},
+		{"frozen", func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Freeze() }},
+		{"killed", func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Kill() }},
+		{"down", func(t *testing.T, m *redlocktest.Master, n *Node) {
+			m.Kill()
+			until(t, 3*time.Second, n.isDown)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				tt.fault(t, m, n)
+				c := &chain{node: n, left: 20, done: make(chan struct{})}
+				n.Send(Inspect("k"), c, 0)
+				<-c.done
+			})
+		})
+	}
+}

@@ -60,7 +60,7 @@ func (l *Hold) Extend(ctx context.Context, lease time.Duration) error {
 }
 
 // Unlock gives this hold back. The last one of its owner frees the lock, and Unlock then
-// returns when a majority of the masters has done so.
+// returns when a majority of the masters is known not to have it any more.
 //
 // It releases under a ctx that has ended as well, without waiting for the answers.
 //

@@ -84,11 +84,11 @@ func TestMinorityCostsNoTime(t *testing.T) {
 func TestMajorityErrorNamesEachMaster(t *testing.T) {
 	bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		fleet.Master(0).Kill()
-		fleet.Master(1).Freeze()
 		fleet.Master(2).Set("a", "no lock")
 		fleet.Master(3).HSet("a", "someone:7", "1")
 		fleet.Master(3).Expire("a", time.Minute+5*time.Second)
 		time.Sleep(5 * time.Second) // the client has noticed
+		fleet.Master(1).Freeze()
 
 		_, err := c.TryLock(t.Context(), "a")
 		var majority *redlock.MajorityError

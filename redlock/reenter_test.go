@@ -188,6 +188,7 @@ func TestClientsDoNotShareHolds(t *testing.T) {
 		d := open(t, fleet, redlock.Config{})
 		ctx := redlock.WithOwner(t.Context())
 		hold := lock(t, ctx, c, "a")
+		synctest.Wait()
 		_, err := d.TryLock(hold.Context(), "a")
 		expect(t, "TryLock of another client", err, redlock.ErrTaken)
 
@@ -312,6 +313,7 @@ func TestCutReentryKeepsTheHold(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		ctx := redlock.WithOwner(t.Context())
 		hold := lock(t, ctx, c, "a")
+		synctest.Wait()
 		each(fleet, 0, 3, (*redlocktest.Master).Freeze)
 		short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 		defer cancel()

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,11 +56,13 @@ func (w *wait) pause(ctx context.Context) bool {
 // does not help.
 func (w *wait) note(ctx context.Context, err error) bool {
 	majority, ok := errors.AsType[*MajorityError](err)
-	if ok {
+	switch {
+	case !ok:
+	case ctx.Err() == nil:
 		w.last = majority
-	}
-	if ok && ctx.Err() == nil { // else it speaks of this caller's context
 		w.c.tell(w.t.name, majority)
+	case w.last == nil: // cut short: what was heard before says more
+		w.last = cmp.Or(w.c.told(w.t.name), majority)
 	}
 	return ok
 }

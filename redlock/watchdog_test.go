@@ -47,7 +47,7 @@ func TestHoldLivesOn(t *testing.T) {
 			bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 				age := 5 * time.Minute
 				if strings.HasSuffix(name, "hours") {
-					age = 6 * time.Hour
+					age = 2 * time.Hour
 				}
 				d := open(t, fleet, redlock.Config{})
 				hold := lock(t, t.Context(), c, "a")
@@ -195,7 +195,7 @@ func TestHoldThatIsGoneIsLostAtTheNextRenewal(t *testing.T) {
 // Holds that are due together share a script call on each master.
 func TestHoldsShareScriptCalls(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		const n = 1000
+		const n = 300
 		holds := make([]*redlock.Hold, n)
 		for i := range holds {
 			holds[i] = lock(t, t.Context(), c, fmt.Sprint(i))
@@ -208,8 +208,8 @@ func TestHoldsShareScriptCalls(t *testing.T) {
 				t.Fatalf("Remaining of %q = %v, want %v", hold.Name(), got, validity-time.Second)
 			}
 		}
-		if got := scripts(fleet) - before; got > 3*3*10 {
-			t.Errorf("three rounds for %d holds took %d scripts on three masters, want at most 90", n, got)
+		if got := scripts(fleet) - before; got > 3*3*4 {
+			t.Errorf("three rounds for %d holds took %d scripts on three masters, want at most 36", n, got)
 		}
 	})
 }

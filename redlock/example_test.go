@@ -1,0 +1,195 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+func Example() {
+	fleet := redlocktest.New(3) // instead of three Redis masters
+	defer fleet.Close()
+
+	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()}) // or Masters: []string{"10.0.0.1:6379", …}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+
+	err = client.Do(context.Background(), "orders:42", func(ctx context.Context) error {
+		fmt.Println("nobody else acts on orders:42 until ctx ends:", ctx.Err())
+		return nil
+	})
+	fmt.Println(err)
+
+	// Output:
+	// nobody else acts on orders:42 until ctx ends: <nil>
+	// <nil>
+}
+
+func ExampleClient_Lock() {
+	client, done := exampleClient()
+	defer done()
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // bounds the wait
+	defer cancel()
+	hold, err := client.Lock(ctx, "orders:42")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer hold.Unlock(ctx)
+
+	fmt.Println(hold.Name(), "is held:", hold.Context().Err() == nil)
+	// Output: orders:42 is held: true
+}
+
+// The context of fn ends when the lock is lost, and Do then says so.
+func ExampleClient_Do() {
+	client, done := exampleClient()
+	defer done()
+
+	err := client.Do(context.Background(), "orders:42", func(ctx context.Context) error {
+		client.ForceUnlock(ctx, "orders:42") // as an operator would
+		return nil
+	})
+	fmt.Println(errors.Is(err, redlock.ErrLost))
+	// Output: true
+}
+
+// A lock under the context of a hold enters that hold again.
+func ExampleHold_Context() {
+	client, done := exampleClient()
+	defer done()
+
+	outer, err := client.Lock(context.Background(), "orders:42")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	inner, err := client.Lock(outer.Context(), "orders:42")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(outer.Count())
+	fmt.Println(inner.Unlock(context.Background()), outer.Count())
+	fmt.Println(outer.Unlock(context.Background()), outer.Count())
+	// Output:
+	// 2
+	// <nil> 1
+	// <nil> 0
+}
+
+// With an owner from the start, holds need not be handed down.
+func ExampleWithOwner() {
+	client, done := exampleClient()
+	defer done()
+
+	ctx := redlock.WithOwner(context.Background())
+	save := func(ctx context.Context) error { // locks for itself, whoever calls it
+		return client.Do(ctx, "orders:42", func(context.Context) error {
+			fmt.Println("saved")
+			return nil
+		})
+	}
+	hold, err := client.Lock(ctx, "orders:42")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer hold.Unlock(ctx)
+	fmt.Println(save(ctx))
+	// Output:
+	// saved
+	// <nil>
+}
+
+// Nothing renews a fixed lease.
+func ExampleClient_LockFor() {
+	client, done := exampleClient()
+	defer done()
+
+	ctx := context.Background()
+	hold, err := client.LockFor(ctx, "orders:42", 20*time.Millisecond)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	<-hold.Context().Done()
+	fmt.Println(errors.Is(context.Cause(hold.Context()), redlock.ErrLost))
+	fmt.Println(errors.Is(hold.Unlock(ctx), redlock.ErrLost))
+	// Output:
+	// true
+	// true
+}
+
+func ExampleClient_TryLock() {
+	client, done := exampleClient()
+	defer done()
+
+	ctx := context.Background()
+	hold, err := client.TryLock(ctx, "orders:42")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer hold.Unlock(ctx)
+
+	if _, err := client.TryLock(ctx, "orders:42"); errors.Is(err, redlock.ErrTaken) {
+		fmt.Println("somebody is at it")
+	}
+	// Output: somebody is at it
+}
+
+// What the lock protects refuses a holder that was paused until after its lease.
+func ExampleHold_Token() {
+	client, done := exampleClient()
+	defer done()
+
+	ctx := context.Background()
+	var last int64
+	write := func(token int64, value string) {
+		if token < last {
+			fmt.Println("refused:", value)
+			return
+		}
+		last = token
+		fmt.Println("written:", value)
+	}
+
+	paused, err := client.LockFor(ctx, "orders:42", 20*time.Millisecond)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	hold, err := client.Lock(ctx, "orders:42") // once the lease has ended
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer hold.Unlock(ctx)
+	write(hold.Token(), "new")
+	write(paused.Token(), "old")
+	// Output:
+	// written: new
+	// refused: old
+}
+
+// exampleClient is a client of three masters in memory, and what ends them.
+func exampleClient() (client *redlock.Client, done func()) {
+	fleet := redlocktest.New(3)
+	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
+	if err != nil {
+		panic(err)
+	}
+	return client, func() {
+		client.Close()
+		fleet.Close()
+	}
+}
