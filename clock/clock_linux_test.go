@@ -23,3 +23,11 @@ func TestRaiseCountsSuspendAndNothingElse(t *testing.T) {
 		}
 	}
 }
+
+func TestNowCountsSuspend(t *testing.T) {
+	start := Now()
+	suspended.Add(int64(time.Hour)) // it only grows, so this stays; no other test minds
+	if got := Since(start); got < time.Hour {
+		t.Errorf("after an hour of suspend, %v have passed", got)
+	}
+}

@@ -171,6 +171,7 @@ func TestCloseIsBounded(t *testing.T) {
 					if got := closed(n); got > tt.most {
 						t.Errorf("Close: took %v, want at most %v", got, tt.most)
 					}
+					synctest.Wait() // a timer may still pass answers on
 					for _, p := range sent {
 						if got := p.look().times; got != 1 {
 							t.Errorf("answers: got %d, want 1", got)

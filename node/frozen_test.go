@@ -1,9 +1,13 @@
 package node
 
 import (
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/redlocktest"
 )
@@ -69,6 +73,39 @@ func TestLateHealIsKilled(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		wantHolder(t, m, "k", "")
 	})
+}
+
+// TestKillRefused: a user who may not kill connections can use the master all the same,
+// and is told what may come of it.
+func TestKillRefused(t *testing.T) {
+	for _, tt := range []struct {
+		name, command string
+		warnings      int
+	}{
+		{"CLIENT KILL", "CLIENT KILL ID ", 1}, // by the second connection
+		{"CLIENT ID", "CLIENT ID", 2},         // by both
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				var log strings.Builder
+				cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+				cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
+					if strings.HasPrefix(words, tt.command) {
+						return redis.Error("NOPERM this user has no permissions to run the 'client' command")
+					}
+					return nil
+				}})
+				n := started(t, cfg)
+				reconnect(t, m, n)
+				want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
+				n.Close()
+				said := strings.Count(log.String(), "a hold that was given up may stay until its lease ends")
+				if said != tt.warnings {
+					t.Errorf("warnings: got %d, want %d:\n%s", said, tt.warnings, &log)
+				}
+			})
+		})
+	}
 }
 
 // TestSilentConnectionIsReplaced: a connection that the network has lost is given up

@@ -86,6 +86,7 @@ func (n *Node) greet(l *link) error {
 	if err := n.cfg.Roll.enter(n, l.id.run); err != nil {
 		return err
 	}
+	n.warn(replies[1])
 	l.fit, l.young = n.fitAt(l.id, told)
 
 	// The same process: what the old connection wrote may still lie in a socket
@@ -95,13 +96,18 @@ func (n *Node) greet(l *link) error {
 		if err != nil {
 			return err
 		}
-		if err, refused := replies[0].(redis.Error); refused {
-			n.cfg.Logger.Warn("redlock: CLIENT KILL is refused: a hold that was given up may stay until its lease ends",
-				"master", n.cfg.Name, "error", err)
-		}
+		n.warn(replies[0])
 	}
 	n.last = past{}
 	return nil
+}
+
+// warn logs that old connections can not be killed, if reply is a refusal.
+func (n *Node) warn(reply any) {
+	if err, refused := reply.(redis.Error); refused {
+		n.cfg.Logger.Warn("redlock: CLIENT KILL is refused, or CLIENT ID that it needs: a hold that was given up may stay until its lease ends",
+			"master", n.cfg.Name, "error", err)
+	}
 }
 
 // ask sends commands in one flush. An error of the master is a reply.

@@ -85,6 +85,23 @@ func TestReturnIsNoticed(t *testing.T) {
 	}
 }
 
+// TestShortAbsence: a master that was up for a while is probed often again when it goes,
+// even if it took its time the last time.
+func TestShortAbsence(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Kill()
+		time.Sleep(10 * time.Second)
+		m.Restart()
+		until(t, time.Second, n.isUp)
+		time.Sleep(2 * heartbeat)
+		m.Kill()
+		until(t, 3*heartbeat, n.isDown)
+		m.Restart()
+		until(t, 2*firstRetry, n.isUp)
+	})
+}
+
 // TestProbes: a master that is away is not pestered.
 func TestProbes(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {

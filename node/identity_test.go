@@ -39,6 +39,22 @@ func TestDemoted(t *testing.T) {
 	})
 }
 
+// TestFailover: when a name leads to another server after a failover, the next
+// connection is a new one, not that which leads to the old server.
+func TestFailover(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		fleet := redlocktest.Start(t, 2)
+		var to atomic.Int32
+		_, cfg = sharing(fleet, cfg, &to)
+		n := started(t, cfg)
+		fleet.Master(0).SetRole("slave")
+		to.Store(1)
+		wantErr(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Failed, "READONLY")
+		want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
+		wantHolder(t, fleet.Master(1), "k", "me:1")
+	})
+}
+
 // sharing makes the configurations of two nodes of one client. The second one is led to
 // whatever master to names.
 func sharing(f *redlocktest.Fleet, cfg Config, to *atomic.Int32) (a, b Config) {
@@ -85,6 +101,23 @@ func TestSameServerNoMore(t *testing.T) {
 		until(t, lastRetry*3/2, b.isUp)
 		want(t, "acquire by the first", call1(a, Acquire("k", "me:1", lease, 1, 1)), Done)
 		want(t, "acquire by the second", call1(b, Acquire("k", "me:1", lease, 1, 1)), Done)
+	})
+}
+
+// TestSameServerLeft: a name that leads elsewhere gives up its place on the roll.
+func TestSameServerLeft(t *testing.T) {
+	sameServer(t, func(t *testing.T, fleet *redlocktest.Fleet, a, b *Node, to *atomic.Int32) {
+		to.Store(1)
+		until(t, lastRetry*3/2, b.isUp)
+		a.Close()
+		to.Store(0)
+		fleet.Master(1).Delay(time.Hour)
+		time.Sleep(2*heartbeat + timeout) // the heartbeat notices
+		until(t, lastRetry*3/2, b.isUp)
+		fleet.Master(1).Delay(0)
+		cfg := b.cfg
+		cfg.Name, cfg.Pool = "c", fleet.Pools()[1]
+		want(t, "acquire by the third", call1(start(t, cfg), Acquire("k", "me:1", lease, 1, 1)), Done)
 	})
 }
 

@@ -97,6 +97,19 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
+// TestWithdrawnFromQueue: the same where the release is not written yet.
+func TestWithdrawnFromQueue(t *testing.T) {
+	n := &Node{state: up, wake: make(chan struct{}, 1)}
+	n.queue = []*call{{cmd: Release("k", "me:1", 0)}}
+	p := &pending{done: make(chan struct{})}
+	acquire := &call{cmd: Acquire("k", "me:1", lease, 1, 1), to: p, i: 7}
+	deliver(n.resend(new(link), nil, acquire))
+	wantErr(t, "acquire", p.look(), Unsent, "withdrawn")
+	if got := len(n.queue); got != 1 {
+		t.Errorf("queue: got %d commands, want the release", got)
+	}
+}
+
 // TestNotWithdrawn: a release of another owner is no reason to drop a command.
 func TestNotWithdrawn(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {

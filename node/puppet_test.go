@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,10 +44,7 @@ func bend(p *redis.Pool, r *rules) *redis.Pool {
 }
 
 func (p *puppet) Send(name string, args ...any) error {
-	words := name
-	for _, a := range args {
-		words += fmt.Sprint(" ", a)
-	}
+	words := strings.TrimSuffix(fmt.Sprintln(append([]any{name}, args...)...), "\n")
 	if p.rules.swallow != nil && p.rules.swallow(words) {
 		return nil
 	}

@@ -30,18 +30,25 @@ func TestWriteTimeout(t *testing.T) {
 			Timeout: timeout,
 			Logger:  quiet,
 		})
-		m.Freeze()
+		clog(n, m)
 		got := call1(n, Inspect(strings.Repeat("k", 2<<20)))
 		wantErr(t, "inspect", got, Unknown, ErrTimeout.Error())
 		wantAt(t, "inspect", got, timeout/2)
 	})
 }
 
+// clog freezes m on a command, so that it reads nothing more.
+func clog(n *Node, m *redlocktest.Master) {
+	m.Freeze()
+	n.Send(Inspect("k"), nobody{}, 0)
+	synctest.Wait()
+}
+
 // TestFullBuffers: without a write timeout the reader's ends the writer.
 func TestFullBuffers(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
-		m.Freeze()
+		clog(n, m)
 		got := call1(n, Inspect(strings.Repeat("k", 2<<20)))
 		wantErr(t, "inspect", got, Unknown, ErrTimeout.Error())
 		wantAt(t, "inspect", got, timeout)
@@ -81,6 +88,9 @@ func TestPlain(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	n := &Node{cfg: Config{Name: "m1"}}
+	if got := n.Name(); got != "m1" {
+		t.Errorf("Name: got %q, want m1", got)
+	}
 	for _, tt := range []struct {
 		answer Answer
 		want   string
@@ -108,6 +118,9 @@ func TestExplain(t *testing.T) {
 			}
 			if tt.answer.Err != nil && !errors.Is(err, tt.answer.Err) {
 				t.Errorf("Explain(%+v): does not match its reason", tt.answer)
+			}
+			if guarded, ok := errors.AsType[*GuardedError](err); ok && guarded.Why != nil && !errors.Is(err, guarded.Why) {
+				t.Errorf("Explain(%+v): does not match why the age is not known", tt.answer)
 			}
 		})
 	}

@@ -31,7 +31,7 @@ func TestUnfit(t *testing.T) {
 				wantErr(t, "release", call1(n, Release("k", "me:1", 0)), Failed, refusal)
 				for range 50 {
 					got := call1(n, Acquire("k", "me:2", lease, 1, 1))
-					wantErr(t, "acquire while refusing", got, Unsent, reason(code))
+					wantErr(t, "acquire while refusing", got, Unsent, refusal)
 					wantAt(t, "acquire while refusing", got, 0)
 					time.Sleep(100 * time.Millisecond)
 				}
@@ -44,13 +44,21 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// reason is what a master that refuses with code is down for. One that loads says so in
-// its INFO, too.
-func reason(code string) string {
-	if code == "LOADING" {
-		return ""
-	}
-	return code
+// TestLoading: INFO tells of it, too, where a user may not PING.
+func TestLoading(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
+			if words == "PING" {
+				return redis.Error("NOPERM this user has no permissions to run the 'ping' command")
+			}
+			return nil
+		}})
+		m.Refuse("LOADING Redis is loading the dataset in memory")
+		n := start(t, cfg)
+		wantErr(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Unsent, "loads its data from disk")
+		m.Refuse("")
+		until(t, lastRetry*3/2, n.isUp)
+	})
 }
 
 // TestUnfitNoticedWhenIdle: the heartbeat finds out.

@@ -10,7 +10,6 @@
 package quorum
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -29,18 +28,7 @@ const (
 	Lost
 )
 
-func (r Result) String() string {
-	if r == Won {
-		return "won"
-	}
-	if r == Lost {
-		return "lost"
-	}
-	if r == Pending {
-		return "pending"
-	}
-	return fmt.Sprintf("Result(%d)", uint8(r))
-}
+func (r Result) String() string { return [...]string{"pending", "won", "lost"}[r] }
 
 // Vote decides over n masters of which yes agreed and no will not agree any more,
 // because they refused or because their answer is unknown. The others may still answer.
@@ -66,16 +54,7 @@ const (
 )
 
 func (c Contest) String() string {
-	if c == Unreachable {
-		return "unreachable"
-	}
-	if c == Taken {
-		return "taken"
-	}
-	if c == Split {
-		return "split"
-	}
-	return "undecided"
+	return [...]string{"undecided", "unreachable", "taken", "split"}[c]
 }
 
 // Judge says why an acquire on n masters was lost: yes masters granted it, the masters

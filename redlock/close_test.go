@@ -127,7 +127,7 @@ func TestCloseDuringAnOutage(t *testing.T) {
 // Close waits for an Unlock that it meets, so the release is sent whoever comes first.
 func TestCloseBesideUnlock(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
-		for range 200 {
+		for range 100 {
 			c := open(t, fleet, redlock.Config{})
 			hold := lock(t, t.Context(), c, "a")
 			var wg sync.WaitGroup
@@ -142,7 +142,7 @@ func TestCloseBesideUnlock(t *testing.T) {
 // A hold that is being taken as the client closes is given back as well.
 func TestCloseBesideLock(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
-		for range 200 {
+		for range 100 {
 			c := open(t, fleet, redlock.Config{})
 			var wg sync.WaitGroup
 			wg.Go(func() {

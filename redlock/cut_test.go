@@ -168,7 +168,7 @@ func TestDeadlineDuringAnOutageLeavesNothing(t *testing.T) {
 
 // A deadline at any moment of a try leaves no key, however slow each master is.
 func TestDeadlineLeavesNothing(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(10) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 				r := rand.New(rand.NewPCG(seed, 0))

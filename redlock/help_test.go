@@ -24,9 +24,11 @@ const (
 	settle = 2 * time.Second
 )
 
-// bubble runs f on time of its own, with n masters and a client of them.
+// bubble runs f on time of its own, with n masters and a client of them, and beside other
+// bubbles.
 func bubble(t *testing.T, n int, f func(*testing.T, *redlocktest.Fleet, *redlock.Client)) {
 	t.Helper()
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fleet := redlocktest.Start(t, n)
 		c := open(t, fleet, redlock.Config{})

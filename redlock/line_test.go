@@ -119,8 +119,9 @@ func TestLocalHandOverIsOneRoundTrip(t *testing.T) {
 
 // Only one of a client's callers asks the masters, however many wait.
 func TestManyCallersCostOne(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		d := open(t, fleet, redlock.Config{})
+	synctest.Test(t, func(t *testing.T) { // not beside others, whose goroutines would count
+		fleet := redlocktest.Start(t, 3)
+		c, d := open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})
 		hold := lockFor(t, t.Context(), d, "a", lease)
 
 		const callers, served = 1000, 100

@@ -10,8 +10,8 @@ import (
 	"example.com/redlock/multilock"
 )
 
-// Lock waits until name is locked or ctx ends. A watchdog renews the hold every third
-// of Config.Lease, until Unlock.
+// Lock waits until name, of 1 to 1024 bytes, is locked or ctx ends. A watchdog renews
+// the hold every third of Config.Lease, until Unlock.
 //
 // It waits through an outage of the masters as well; a bound on the wait is ctx's
 // deadline. Callers of one client are served in the order of their calls. When ctx

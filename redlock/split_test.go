@@ -47,11 +47,12 @@ func (c *farConn) Write(p []byte) (int, error) {
 // Clients that try a free lock at once and get some masters each: TryLock does not fail
 // with ErrTaken for all of them, since nobody has it.
 func TestSplitVotesAreRepeated(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ masters, clients int }{
 		{2, 2}, {3, 2}, {3, 3}, {4, 2}, {5, 2}, {5, 3},
 	} {
 		t.Run(fmt.Sprintf("N=%d clients=%d", tt.masters, tt.clients), func(t *testing.T) {
-			for seed := range uint64(25) {
+			for seed := range uint64(15) {
 				synctest.Test(t, func(t *testing.T) { trySplit(t, seed, tt.masters, 0, tt.clients) })
 			}
 		})
@@ -64,7 +65,7 @@ func TestSplitVotesWithADeadMaster(t *testing.T) {
 	t.Skip("multilock.MajorityError.Split is false where a master failed: see quorum.Judge")
 	for _, n := range []int{3, 5} {
 		t.Run(fmt.Sprintf("N=%d", n), func(t *testing.T) {
-			for seed := range uint64(25) {
+			for seed := range uint64(15) {
 				synctest.Test(t, func(t *testing.T) { trySplit(t, seed, n, 1, 2) })
 			}
 		})
