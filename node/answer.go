@@ -59,7 +59,8 @@ type Answer struct {
 // Receiver takes the answers to the commands of a fan-out.
 type Receiver interface {
 	// Answer is called exactly once for each Send, about Config.Timeout after it at
-	// the latest. It may be called before Send returns, and must not block.
+	// the latest, or three times that where the connection breaks and the script is
+	// lost meanwhile. It may be called before Send returns, and must not block.
 	Answer(i int, a Answer)
 }
 

@@ -133,7 +133,8 @@ func (n *Node) Guard() time.Duration {
 }
 
 // Close writes what is queued, waits for what is under way, up to Config.Timeout, and
-// returns the connection to the pool. Sends are Unsent from now on.
+// returns the connection to the pool. Sends are Unsent from now on. What waits for a
+// connection is given up to Config.Timeout as well, unless the master is down.
 func (n *Node) Close() {
 	n.mu.Lock()
 	n.closing = true

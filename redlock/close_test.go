@@ -139,6 +139,21 @@ func TestCloseBesideUnlock(t *testing.T) {
 	})
 }
 
+// The same, where ending the contexts of the hold takes a while: the release comes after.
+func TestCloseWaitsForASlowUnlock(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := lock(t, t.Context(), c, "a")
+		for range 50_000 {
+			context.AfterFunc(hold.Context(), func() {})
+		}
+		synctest.Wait()
+		go hold.Unlock(t.Context())
+		<-hold.Context().Done()
+		expect(t, "Close", c.Close())
+		expectFree(t, fleet, "a")
+	})
+}
+
 // A hold that is being taken as the client closes is given back as well.
 func TestCloseBesideLock(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {

@@ -2,6 +2,7 @@ package redlocktest
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"testing/synctest"
@@ -44,9 +45,7 @@ func chaos(t *testing.T, seed uint64) {
 	m.Thaw()
 	all := map[string]int{}
 	for range clients {
-		for name, n := range <-answered {
-			all[name] = n
-		}
+		maps.Copy(all, <-answered)
 	}
 	synctest.Wait()
 	m.RestartWithData()
