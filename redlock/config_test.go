@@ -184,12 +184,6 @@ func TestArgumentsAreChecked(t *testing.T) {
 			"ForceUnlock of no name":   second(c.ForceUnlock(ctx, "")),
 			"Lock of a long name":      second(c.Lock(ctx, long+"x")),
 			"Inspect of a long name":   second(c.Inspect(ctx, long+"x")),
-			"Lock without ctx":         second(c.Lock(nil, "a")), //nolint:staticcheck // the error is what is tested
-			"TryLock without ctx":      second(c.TryLock(nil, "a")),
-			"LockFor without ctx":      second(c.LockFor(nil, "a", time.Second)),
-			"Do without ctx":           c.Do(nil, "a", nothing),
-			"Inspect without ctx":      second(c.Inspect(nil, "a")),
-			"ForceUnlock without ctx":  second(c.ForceUnlock(nil, "a")),
 			"LockFor under 1ms":        second(c.LockFor(ctx, "a", 999*time.Microsecond)),
 			"LockFor under the drift":  second(c.LockFor(ctx, "a", 2*time.Millisecond)),
 			"LockFor of less than 0":   second(c.LockFor(ctx, "a", -time.Second)),

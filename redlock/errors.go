@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -27,19 +26,14 @@ var (
 // MajorityError says that an operation found no majority, and what each master said.
 type MajorityError = multilock.MajorityError
 
-var (
-	errNilContext = errors.New("redlock: the context is nil")
-	errEmptyName  = errors.New("redlock: the name of a lock is empty")
-)
+var errEmptyName = errors.New("redlock: the name of a lock is empty")
 
 // maxName is the length of the longest name, in bytes.
 const maxName = 1024
 
-// checkCall refuses what no call can do with.
-func checkCall(ctx context.Context, name string) error {
+// checkName refuses what no lock can be called.
+func checkName(name string) error {
 	switch {
-	case ctx == nil:
-		return errNilContext
 	case name == "":
 		return errEmptyName
 	case len(name) > maxName:

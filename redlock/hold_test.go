@@ -138,11 +138,6 @@ func TestExtend(t *testing.T) {
 				t.Errorf("Extend took %v, want 100ms", got)
 			}
 		},
-		"without ctx": func(t *testing.T, fleet *redlocktest.Fleet, hold *redlock.Hold) {
-			if err := hold.Extend(nil, maxLease); err == nil { //nolint:staticcheck // the error is what is tested
-				t.Error("Extend = nil, want an error")
-			}
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {

@@ -34,7 +34,7 @@ type MasterState struct {
 // Cost: one round trip to the slowest master.
 func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	in := Inspection{Name: name}
-	if err := checkCall(ctx, name); err != nil {
+	if err := checkName(name); err != nil {
 		return in, err
 	}
 	if !c.begin() {
@@ -59,7 +59,7 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 //
 // Cost: one round trip to the slowest master.
 func (c *Client) ForceUnlock(ctx context.Context, name string) (freed bool, err error) {
-	if err := checkCall(ctx, name); err != nil {
+	if err := checkName(name); err != nil {
 		return false, err
 	}
 	if !c.begin() {

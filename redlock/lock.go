@@ -83,7 +83,7 @@ const (
 )
 
 func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
-	if err := checkCall(ctx, w.name); err != nil {
+	if err := checkName(w.name); err != nil {
 		return nil, err
 	}
 	w.lease = w.lease.Truncate(time.Millisecond)

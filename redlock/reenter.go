@@ -86,9 +86,6 @@ func (h *held) drop(l *Hold) bool {
 
 // unlock gives a level back, and with the last one the lock.
 func (h *held) unlock(ctx context.Context, l *Hold) error {
-	if ctx == nil {
-		return errNilContext
-	}
 	h.check()
 	h.mu.Lock()
 	if !h.drop(l) {

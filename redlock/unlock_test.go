@@ -48,17 +48,6 @@ func TestUnlockUnderAnEndedContext(t *testing.T) {
 	})
 }
 
-func TestUnlockWithoutContextChangesNothing(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		hold := lock(t, t.Context(), c, "a")
-		if err := hold.Unlock(nil); err == nil { //nolint:staticcheck // the error is what is tested
-			t.Error("Unlock = nil, want an error")
-		}
-		expectCount(t, fleet, hold, "1", 1)
-		unlock(t, hold)
-	})
-}
-
 // A hold that has ended never frees the lock of the next owner, whose id may begin with
 // its own.
 func TestUnlockAfterLossFreesNobodyElse(t *testing.T) {

@@ -22,7 +22,7 @@ func TestWatchdogRenewsEveryThird(t *testing.T) {
 			if got := hold.Remaining(); got != validity-renewEvery+1 {
 				t.Errorf("Remaining before round %d = %v, want %v", round, got, validity-renewEvery+1)
 			}
-			time.Sleep(1)
+			time.Sleep(time.Nanosecond)
 			synctest.Wait()
 			if got := hold.Remaining(); got != validity {
 				t.Errorf("Remaining after round %d = %v, want %v", round, got, validity)
@@ -81,7 +81,7 @@ func TestFailedRoundIsRepeatedSoon(t *testing.T) {
 		if got, want := hold.Remaining(), validity-time.Since(start); got != want {
 			t.Errorf("Remaining before the next round = %v, want %v", got, want)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if got := hold.Remaining(); got != validity {
 			t.Errorf("Remaining after the next round = %v, want %v", got, validity)
