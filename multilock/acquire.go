@@ -18,11 +18,20 @@ type Request struct {
 	Proposal int64         // fencing token
 }
 
+// Claim is what an owner has at the masters, or may have: grants, and entries in the queue.
+type Claim struct {
+	Key   string
+	Owner string
+	Token int64     // the largest fencing counter among the grants
+	Since time.Time // its place in the queue, zero if it never waited
+	At    Set       // the masters that may know of it
+}
+
 // Grant is what a majority granted.
 type Grant struct {
+	Claim
 	Until clock.Instant // end of validity
-	Token int64         // the largest fencing counter among the grants
-	At    Set           // the masters that may have the hold
+	Short bool          // it was passed on: a renewal makes the lease the one asked for
 }
 
 // Attempt is an acquire under way.
@@ -54,30 +63,24 @@ func (m *Masters) Acquire(req Request) *Attempt {
 func (a *Attempt) Wait(ctx context.Context) (Grant, error) {
 	cut := a.wait(ctx)
 	n := len(a.m.nodes)
-	granted, refused, failed := a.tally()
+	granted, refused, _ := a.tally()
 	if quorum.Vote(n, granted, 0) == quorum.Won {
 		until := deadline(a.start, a.req.Lease)
 		if clock.Until(until) > 0 {
-			return Grant{Until: until, Token: a.token(), At: a.mayHold()}, nil
+			claim := Claim{Key: a.req.Key, Owner: a.req.Owner, Token: a.token(), At: a.mayHold()}
+			return Grant{Claim: claim, Until: until}, nil
 		}
 		a.rollBack()
-		return Grant{}, a.m.lost("lock", a.req.Key, &a.poll, ErrNoQuorum, nil, errLate)
+		return Grant{}, a.m.lost("lock", a.req.Key, &a.ballot, ErrNoQuorum, nil, errLate)
 	}
 	a.rollBack()
 	if cut != nil {
 		cut = Ended(ctx)
 	}
 	if a.req.Count > 1 && quorum.Vote(n, 0, refused) == quorum.Lost {
-		return Grant{}, a.m.lost("lock", a.req.Key, &a.poll, ErrLost, cut, nil)
+		return Grant{}, a.m.lost("lock", a.req.Key, &a.ballot, ErrLost, cut, nil)
 	}
-	contest := quorum.Judge(n, granted, failed, a.holders())
-	state := ErrTaken
-	if contest == quorum.Unreachable || cut != nil && refused == 0 {
-		state = ErrNoQuorum
-	}
-	err := a.m.lost("lock", a.req.Key, &a.poll, state, cut, nil)
-	err.split = contest == quorum.Split
-	return Grant{}, err
+	return Grant{}, a.m.refused(a.req.Key, &a.ballot, cut)
 }
 
 // decided reports whether no further answer can change the outcome. A lost vote waits
@@ -91,16 +94,6 @@ func (a *Attempt) decided() bool {
 		return quorum.Judge(len(a.m.nodes), granted, failed, a.holders()) != quorum.Undecided
 	}
 	return false
-}
-
-func (a *Attempt) holders() []string {
-	holders := make([]string, 0, len(a.answers))
-	for i, answer := range a.answers {
-		if a.in.has(i) && answer.Outcome == node.Refused {
-			holders = append(holders, answer.Holder)
-		}
-	}
-	return holders
 }
 
 func (a *Attempt) token() int64 {
@@ -128,5 +121,6 @@ func (a *Attempt) mayHold() Set {
 // rollBack takes the attempt back wherever it may have succeeded. It needs no context:
 // sending does not block, and the nodes see to it that each master gets it.
 func (a *Attempt) rollBack() {
-	a.m.send(node.Release(a.req.Key, a.req.Owner, a.req.Count-1), a.mayHold(), nobody{})
+	token := max(a.req.Proposal, a.token())
+	a.m.send(node.Release(a.req.Key, a.req.Owner, a.req.Count-1, token, 0), a.mayHold(), nobody{})
 }

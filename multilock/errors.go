@@ -73,13 +73,14 @@ func (e *MajorityError) With(state error) *MajorityError {
 // they said, if enough of them said anything. A holder that renews stays longer.
 func (e *MajorityError) FreeAfter() (time.Duration, bool) { return e.free, e.told }
 
-// Split reports whether the lock was free and several owners, trying at the same time,
-// got some masters each and none a majority.
+// Split reports whether no majority of the masters named one holder, though enough of them
+// answered: the lock may be free, and several owners that tried at the same time may have
+// got some masters each.
 func (e *MajorityError) Split() bool { return e.split }
 
-// lost makes the error of a poll. late is what to say of the masters that said yes, nil
+// lost makes the error of a vote. late is what to say of the masters that said yes, nil
 // if they need no entry.
-func (m *Masters) lost(op, name string, p *poll, state, ctxErr, late error) *MajorityError {
+func (m *Masters) lost(op, name string, b *ballot, state, ctxErr, late error) *MajorityError {
 	e := &MajorityError{
 		Op:     op,
 		Name:   name,
@@ -92,10 +93,10 @@ func (m *Masters) lost(op, name string, p *poll, state, ctxErr, late error) *Maj
 	}
 	var left []time.Duration
 	for i, n := range m.nodes {
-		a := p.answers[i]
+		a := b.answers[i]
 		var err error
 		switch {
-		case !p.in.has(i):
+		case !b.in.has(i):
 			err = &node.Error{Node: n.Name(), Err: errPending}
 		case a.Outcome == node.Done:
 			e.Got++
@@ -115,6 +116,21 @@ func (m *Masters) lost(op, name string, p *poll, state, ctxErr, late error) *Maj
 	}
 	e.free, e.told = quorum.FreeAfter(len(m.nodes), left)
 	return e
+}
+
+// refused makes the error of a lock that was not granted. cut is the context error of a
+// wait that was cut short, nil if it was not.
+func (m *Masters) refused(name string, b *ballot, cut error) *MajorityError {
+	granted, refused, failed := b.tally()
+	contest := quorum.Judge(len(m.nodes), granted, failed, b.holders())
+	state := ErrTaken
+	if contest == quorum.Unreachable || cut != nil && refused == 0 {
+		state = ErrNoQuorum
+	}
+	err := m.lost("lock", name, b, state, cut, nil)
+	_, held := quorum.Holder(len(m.nodes), b.holders())
+	err.split = !held && contest != quorum.Unreachable
+	return err
 }
 
 func oneLine(errs []error) string {

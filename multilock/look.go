@@ -67,7 +67,7 @@ func (m *Masters) Inspect(ctx context.Context, key string) (Look, error) {
 		if cut != nil {
 			cut = Ended(ctx)
 		}
-		return look, m.lost("inspect", key, p, ErrNoQuorum, cut, nil)
+		return look, m.lost("inspect", key, &p.ballot, ErrNoQuorum, cut, nil)
 	}
 	look.Holder, _ = quorum.Holder(len(m.nodes), holders)
 	look.Left, _ = quorum.FreeAfter(len(m.nodes), left)
@@ -89,5 +89,5 @@ func (m *Masters) Force(ctx context.Context, key string) (freed bool, err error)
 	if cut != nil {
 		cut = Ended(ctx)
 	}
-	return done > 0, m.lost("force unlock", key, p, ErrNoQuorum, cut, nil)
+	return done > 0, m.lost("force unlock", key, &p.ballot, ErrNoQuorum, cut, nil)
 }

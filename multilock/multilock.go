@@ -4,12 +4,13 @@
 // Each operation sends one command to every master and is decided by the answer that
 // settles the vote, without waiting for the rest. It returns a handle when the commands
 // are on their way, so that a caller can hold its own lock while it sends, and wait
-// without it.
+// without it. A [Bid] goes on until it has the lock: its place is in the queue that the
+// masters keep, and releases pass the lock on.
 //
 // # Concurrency
 //
-// All methods may be called from any goroutine. No goroutine is started: answers are
-// counted where they are read. Whatever becomes of the caller, each operation is settled
+// All methods may be called from any goroutine. No goroutine is started: answers and
+// messages are counted where they are read. Whatever becomes of the caller, each operation is settled
 // within about the node timeout, since each node answers each command by then.
 //
 // # Errors
@@ -20,7 +21,14 @@
 package multilock
 
 import (
+	"math/bits"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/google/uuid"
 
 	"example.com/redlock/clock"
 	"example.com/redlock/node"
@@ -30,13 +38,37 @@ import (
 // Masters are the masters of one client.
 type Masters struct {
 	nodes []*node.Node
+	id    string        // of the client: the first part of each owner
+	seq   atomic.Uint64 // the second part, never used twice
+
+	mu        sync.Mutex
+	bids      map[string]*Bid // by owner, until its release has been answered
+	listening bool            // subscriptions were begun
+	hears     Set             // where they work
 }
 
 // Max is the largest number of masters.
 const Max = 64
 
-// New makes the masters from their nodes, at least 1 and at most Max. Close closes them.
-func New(nodes []*node.Node) *Masters { return &Masters{nodes: nodes} }
+// New makes the masters of a new client from their nodes, at least 1 and at most Max.
+// Close closes them.
+func New(nodes []*node.Node) *Masters {
+	return &Masters{nodes: nodes, id: uuid.NewString(), bids: make(map[string]*Bid)}
+}
+
+// mark begins the second part of our owners. Redisson's have a number there.
+const mark = "r"
+
+// NewOwner returns an owner, "uuid:rN", that was never used before: a roll-back of an
+// earlier try that is still under way must not free a later one.
+func (m *Masters) NewOwner() string {
+	return m.id + ":" + mark + strconv.FormatUint(m.seq.Add(1), 10)
+}
+
+// foreign reports whether owner is one of Redisson's, whose clients can not pass a lock.
+func foreign(owner string) bool {
+	return !strings.HasPrefix(owner[strings.LastIndexByte(owner, ':')+1:], mark)
+}
 
 // Len returns the number of masters, N.
 func (m *Masters) Len() int { return len(m.nodes) }
@@ -61,6 +93,8 @@ func (m *Masters) Close() {
 type Set uint64
 
 func (s Set) has(i int) bool { return s&(1<<i) != 0 }
+
+func (s Set) len() int { return bits.OnesCount64(uint64(s)) }
 
 // send sends cmd to the masters in at.
 func (m *Masters) send(cmd *node.Command, at Set, to node.Receiver) {

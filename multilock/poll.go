@@ -7,17 +7,22 @@ import (
 	"example.com/redlock/node"
 )
 
-// poll collects the answers to one command. The first answer that settles it ends the
-// wait; later ones are kept until the poll itself is garbage, but nobody looks at them.
-type poll struct {
-	settled func() bool // looks at the fields below
-
-	mu      sync.Mutex
+// ballot has the answers of the masters to one command.
+type ballot struct {
 	answers []node.Answer
 	in      Set // whose answers have come
-	count   int
-	over    bool
-	done    chan struct{} // closed when over
+}
+
+// poll collects the answers to one command. The first answer that settles it ends the
+// wait; nobody looks at later ones.
+type poll struct {
+	settled func() bool // looks at the ballot
+
+	mu sync.Mutex
+	ballot
+	count int
+	over  bool
+	done  chan struct{} // closed when over
 }
 
 func (p *poll) init(n int, settled func() bool) {
@@ -65,10 +70,10 @@ func (p *poll) wait(ctx context.Context) error {
 }
 
 // tally counts the answers by outcome.
-func (p *poll) tally() (done, refused, failed int) {
-	for i, a := range p.answers {
+func (b *ballot) tally() (done, refused, failed int) {
+	for i, a := range b.answers {
 		switch {
-		case !p.in.has(i):
+		case !b.in.has(i):
 		case a.Outcome == node.Done:
 			done++
 		case a.Outcome == node.Refused:
@@ -78,4 +83,15 @@ func (p *poll) tally() (done, refused, failed int) {
 		}
 	}
 	return done, refused, failed
+}
+
+// holders returns who has the lock at the masters that refused it.
+func (b *ballot) holders() []string {
+	holders := make([]string, 0, len(b.answers))
+	for i, a := range b.answers {
+		if b.in.has(i) && a.Outcome == node.Refused {
+			holders = append(holders, a.Holder)
+		}
+	}
+	return holders
 }

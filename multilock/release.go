@@ -2,6 +2,7 @@ package multilock
 
 import (
 	"context"
+	"sync/atomic"
 
 	"example.com/redlock/node"
 	"example.com/redlock/quorum"
@@ -10,24 +11,77 @@ import (
 // Return is a release under way. It goes on, whether or not anybody waits.
 type Return struct {
 	poll
-	m   *Masters
-	key string
+	m     *Masters
+	claim Claim
+	keep  int
+	open  atomic.Int32 // answers still to come
 }
 
-// Release sets the hold count of owner to keep on the masters in at, and frees the lock
-// there when that is 0. Each node repeats it until its master has answered.
+// Release sets the hold count of a claim to keep. When that is 0, it frees the lock on
+// each master that may have it, and takes the owner out of the queue; the first in the
+// queue then has the lock. Each node repeats it until its master has answered.
 //
 // Cost: one script call on each master. Source: docs/algorithm.md, "Release".
-func (m *Masters) Release(key, owner string, keep int, at Set) *Return {
-	r := &Return{m: m, key: key}
+func (m *Masters) Release(c Claim, keep int) *Return {
+	return m.release(node.Release(c.Key, c.Owner, keep, c.Token, c.since()), c, keep)
+}
+
+// ReleaseTo is Release of all that is claimed. It enters next into the queue in the same
+// script call, and everywhere else.
+func (m *Masters) ReleaseTo(c Claim, next *Bid) *Return {
+	next.sending.Lock()
+	defer next.sending.Unlock()
+	return m.releaseTo(c, next)
+}
+
+// releaseTo is ReleaseTo. next.sending is held.
+func (m *Masters) releaseTo(c Claim, next *Bid) *Return {
+	next.mu.Lock()
+	if next.over {
+		next.mu.Unlock()
+		return m.Release(c, 0)
+	}
+	rest := m.all() &^ c.At
+	a := next.newAsk(rest)
+	a.partial = true // where the hold was, the answers are those of the release
+	next.entered = true
+	for i := range next.seats {
+		next.seats[i].reached = next.seats[i].reached || c.At.has(i)
+	}
+	next.signal()
+	next.mu.Unlock()
+	r := m.release(node.ReleaseTo(c.Key, c.Owner, c.Token, c.since(), a.entry()), c, 0)
+	a.send(rest)
+	return r
+}
+
+// since returns the claim's place in the queue as the masters have it.
+func (c *Claim) since() int64 {
+	if c.Since.IsZero() {
+		return 0
+	}
+	return c.Since.UnixMicro()
+}
+
+func (m *Masters) release(cmd *node.Command, c Claim, keep int) *Return {
+	r := &Return{m: m, claim: c, keep: keep}
+	r.open.Store(int32(len(m.nodes)))
 	r.init(len(m.nodes), r.decided)
 	for i := range m.nodes {
-		if !at.has(i) {
+		if !c.At.has(i) {
 			r.Answer(i, node.Answer{Outcome: node.Refused}) // known not to have it
 		}
 	}
-	m.send(node.Release(key, owner, keep), at, r)
+	m.send(cmd, c.At, r)
 	return r
+}
+
+// Answer implements [node.Receiver].
+func (r *Return) Answer(i int, a node.Answer) {
+	if r.open.Add(-1) == 0 && r.keep == 0 {
+		r.m.forget(r.claim.Owner)
+	}
+	r.poll.Answer(i, a)
 }
 
 // Wait returns nil once a majority of the masters is known not to have the hold, unless
@@ -47,7 +101,7 @@ func (r *Return) Wait(ctx context.Context) error {
 	if cut != nil {
 		cut = Ended(ctx)
 	}
-	return r.m.lost("unlock", r.key, &r.poll, state, cut, nil)
+	return r.m.lost("unlock", r.claim.Key, &r.ballot, state, cut, nil)
 }
 
 func (r *Return) decided() bool {

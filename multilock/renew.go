@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -28,10 +29,9 @@ type round struct {
 	start clock.Instant
 	holds []Renewal
 
-	mu      sync.Mutex
-	answers []node.Answer
-	in      Set
-	votes   []votes // for each hold
+	mu sync.Mutex
+	ballot
+	votes []votes // for each hold
 }
 
 type votes struct {
@@ -46,12 +46,12 @@ type votes struct {
 // Source: docs/algorithm.md, "Renew".
 func (m *Masters) Renew(lease time.Duration, holds []Renewal) {
 	r := &round{
-		m:       m,
-		lease:   lease,
-		start:   clock.Now(),
-		holds:   holds,
-		answers: make([]node.Answer, len(m.nodes)),
-		votes:   make([]votes, len(holds)),
+		m:      m,
+		lease:  lease,
+		start:  clock.Now(),
+		holds:  holds,
+		ballot: ballot{answers: make([]node.Answer, len(m.nodes))},
+		votes:  make([]votes, len(holds)),
 	}
 	list := make([]node.Renewal, len(holds))
 	for i, h := range holds {
@@ -122,15 +122,13 @@ func (r *round) tell(h int) {
 
 // lost makes the error of hold h, from its part of the answers.
 func (r *round) lost(h int, state error) *MajorityError {
-	p := poll{answers: make([]node.Answer, len(r.answers))}
 	r.mu.Lock()
-	copy(p.answers, r.answers)
-	p.in = r.in
+	b := ballot{answers: slices.Clone(r.answers), in: r.in}
 	r.mu.Unlock()
-	for i, a := range p.answers {
+	for i, a := range b.answers {
 		if a.Outcome == node.Done && a.Renewed[h] != node.Extended && a.Renewed[h] != node.Healed {
-			p.answers[i].Outcome = node.Refused
+			b.answers[i].Outcome = node.Refused
 		}
 	}
-	return r.m.lost("renew", r.holds[h].Hold().Key, &p, state, nil, nil)
+	return r.m.lost("renew", r.holds[h].Hold().Key, &b, state, nil, nil)
 }

@@ -35,8 +35,11 @@ const simTime = 12 * time.Second
 type sim struct {
 	fleet *redlocktest.Fleet
 	start time.Time
+	end   time.Duration // of the faults, after start
 	lease time.Duration
+	guard time.Duration
 	work  time.Duration // how long a client holds the lock, at most
+	calm  time.Duration // between two faults, at most
 
 	mu     sync.Mutex
 	rand   *rand.Rand
@@ -49,13 +52,14 @@ type sim struct {
 
 func simulate(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0))
-	s := &sim{fleet: redlocktest.Start(t, 2*r.IntN(3)+1), start: time.Now(), rand: r}
+	s := &sim{fleet: redlocktest.Start(t, 2*r.IntN(3)+1), start: time.Now(), end: simTime, calm: 600 * time.Millisecond, rand: r}
 	// Every other seed has leases that end in the middle of things, the rest leases so
 	// long that what is left behind is still there in the end.
 	s.lease, s.work = time.Second, 600*time.Millisecond
 	if seed%2 == 0 {
 		s.lease = time.Hour
 	}
+	s.guard = s.lease
 	t.Cleanup(func() {
 		if t.Failed() {
 			for _, e := range s.events {
@@ -99,7 +103,7 @@ func (s *sim) client() *Masters {
 			Name:    s.fleet.Master(i).Name(),
 			Pool:    pool,
 			Timeout: timeout,
-			Guard:   s.lease,
+			Guard:   s.guard,
 			Logger:  slog.New(slog.DiscardHandler),
 		}))
 	}
@@ -108,7 +112,7 @@ func (s *sim) client() *Masters {
 
 // fight takes the lock, uses it and gives it back, over and over.
 func (s *sim) fight(t *testing.T, client int, m *Masters) {
-	for time.Since(s.start) < simTime {
+	for time.Since(s.start) < s.end {
 		req := request("k", s.owner(client))
 		req.Lease = s.lease - s.upTo(s.lease/2)
 		g, err := m.Acquire(req).Wait(t.Context())
@@ -130,7 +134,7 @@ func (s *sim) fight(t *testing.T, client int, m *Masters) {
 			s.hold(t, req.Owner, until)
 		}
 		s.letGo(req.Owner)
-		m.Release("k", req.Owner, 0, g.At)
+		m.Release(g.Claim, 0)
 		time.Sleep(s.upTo(100 * time.Millisecond))
 	}
 }
@@ -159,8 +163,8 @@ func (s *sim) letGo(owner string) {
 // storm breaks masters, never for good, and mends them all in the end.
 func (s *sim) storm() {
 	masters := s.fleet.Masters()
-	for time.Since(s.start) < simTime {
-		time.Sleep(s.upTo(600 * time.Millisecond))
+	for time.Since(s.start) < s.end {
+		time.Sleep(s.upTo(s.calm))
 		m := masters[s.upTo(time.Duration(len(masters)))]
 		m.Delay(s.upTo(40 * time.Millisecond))
 		switch s.upTo(8) {
@@ -168,7 +172,7 @@ func (s *sim) storm() {
 			s.note("%s is killed", m.Name())
 			m.Kill()
 		case 1:
-			if s.lease < simTime { // else its guard would last for the rest of the seed
+			if s.lease < s.end { // else its guard would last for the rest of the seed
 				s.note("%s restarts empty", m.Name())
 				m.Restart()
 				break

@@ -17,6 +17,8 @@ type Command struct {
 
 	// grants: may make a hold where there is none, so not on a guarded master.
 	grants bool
+	// passes: may pass the lock on, but not on a guarded master; see passArg.
+	passes bool
 	// repeat: must be carried out, so it is sent again until it is answered.
 	repeat bool
 }
@@ -35,7 +37,7 @@ func Acquire(key, owner string, lease time.Duration, count int, proposal int64) 
 	return &Command{
 		script: acquireScript,
 		args: []any{
-			acquireScript.sha, 2, key, fenceKey(key),
+			acquireScript.sha, 4, key, fenceKey(key), queueKey(key), turnKey(key),
 			owner, lease.Milliseconds(), count, proposal, fenceTTL(lease).Milliseconds(),
 		},
 		key:    key,
@@ -44,20 +46,56 @@ func Acquire(key, owner string, lease time.Duration, count int, proposal int64) 
 	}
 }
 
-// Release sets owner's hold count at key to keep, and frees the lock when that is 0.
+// Ask is what a waiter says of itself when it enters the queue of a lock.
+type Ask struct {
+	Owner  string
+	Number uint64        // of this ask, from 1: a pass names the one that it answers
+	Since  int64         // when the caller began to wait, by its wall clock in µs; the same in each ask
+	Lease  time.Duration // for which the lock may be passed to it; whole milliseconds
+}
+
+// Queue is Acquire with a hold count of 1, for a waiter: where the lock is taken it enters
+// the queue, or stays there. A master that passes the lock says so with a [Pass].
+//
+// Cost: one script call. Source: docs/algorithm.md, "Waiting".
+func Queue(key string, lease time.Duration, proposal int64, ask Ask) *Command {
+	c := Acquire(key, ask.Owner, lease, 1, proposal)
+	c.args = append(c.args, ask.Number, ask.Since, ask.Lease.Milliseconds())
+	return c
+}
+
+// passArg is where the arguments of release.lua say whether the lock may be passed on.
+const passArg = 11
+
+// Release sets owner's hold count at key to keep, and when that is 0 takes it out of the
+// queue and frees the lock, which then passes to the first in the queue. token is
+// owner's fencing token, or the one it proposed; since is that of its asks, 0 if there
+// were none.
 //
 // The answer is Done, or Refused when owner does not have the lock. After any other
-// outcome the node goes on by itself until the master has answered.
+// outcome the node goes on by itself until the master has answered. On a guarded master
+// the lock is not passed on.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Release".
-func Release(key, owner string, keep int) *Command {
+func Release(key, owner string, keep int, token, since int64) *Command {
 	return &Command{
 		script: releaseScript,
-		args:   []any{releaseScript.sha, 1, key, owner, keep, channel(key)},
+		args: []any{
+			releaseScript.sha, 4, key, fenceKey(key), queueKey(key), turnKey(key),
+			owner, keep, channel(key), token, fenceTTL(0).Milliseconds(), true, since,
+		},
 		key:    key,
 		owner:  owner,
 		repeat: true,
+		passes: true,
 	}
+}
+
+// ReleaseTo is Release of all that owner holds, and enters next into the queue.
+func ReleaseTo(key, owner string, token, since int64, next Ask) *Command {
+	c := Release(key, owner, 0, token, since)
+	c.args = append(c.args, next.Owner, next.Number, next.Since, next.Lease.Milliseconds())
+	return c
 }
 
 // Renewal names one hold of a Renew command.
@@ -86,12 +124,14 @@ func Renew(lease time.Duration, heal bool, holds []Renewal) *Command {
 	return &Command{script: renewScript, args: args, holds: holds}
 }
 
-// Force frees the lock at key, whoever has it. The answer is Done when somebody had it
-// and Refused when nobody did. It is sent once.
+// Force frees the lock at key, whoever has it, as Release does. The answer is Done when
+// somebody had it and Refused when nobody did. It is sent once.
 //
 // Cost: one script call.
 func Force(key string) *Command {
-	return &Command{script: forceScript, args: []any{forceScript.sha, 1, key, channel(key)}, key: key}
+	c := Release(key, "", 0, 0, 0)
+	c.repeat = false
+	return c
 }
 
 // Inspect asks who has the lock at key. The answer is Done, with an empty holder when
@@ -107,7 +147,7 @@ func (c *Command) undoneBy(later *Command) bool {
 	if !later.repeat {
 		return false
 	}
-	if c.owner != "" {
+	if c.holds == nil {
 		return c.owner == later.owner
 	}
 	return slices.ContainsFunc(c.holds, func(h Renewal) bool { return h.Owner == later.owner })

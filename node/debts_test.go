@@ -26,7 +26,7 @@ func TestReleaseWhileDown(t *testing.T) {
 				want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
 				m.Kill()
 				until(t, 3*time.Second, n.isDown)
-				want(t, "release", call1(n, Release("k", "me:1", 0)), Unsent)
+				want(t, "release", call1(n, Release("k", "me:1", 0, 1, 0)), Unsent)
 				if got := n.debts(); got != 1 {
 					t.Errorf("debts: got %d, want 1", got)
 				}
@@ -52,7 +52,7 @@ func TestUnansweredRelease(t *testing.T) {
 		n := started(t, cfg)
 		want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
 		m.Delay(time.Hour)
-		released := send(n, Release("k", "me:1", 0))
+		released := send(n, Release("k", "me:1", 0, 1, 0))
 		synctest.Wait()
 		m.Delay(10 * time.Millisecond) // the next command finds the next connection not yet open
 		acquired := send(n, Acquire("k", "me:2", lease, 1, 1))
@@ -70,7 +70,7 @@ func TestDebtWithoutScript(t *testing.T) {
 		n := started(t, cfg)
 		want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
 		m.Delay(time.Hour)
-		released := send(n, Release("k", "me:1", 0))
+		released := send(n, Release("k", "me:1", 0, 1, 0))
 		synctest.Wait()
 		m.Delay(10 * time.Millisecond) // the next command finds the next connection not yet open
 		m.FlushScripts()
@@ -120,7 +120,7 @@ func TestDebtsDoNotPileUp(t *testing.T) {
 		for i := range 300 {
 			owner := fmt.Sprint("me:", i)
 			if got := call1(n, Acquire("k", owner, lease, 1, 1)); got.Outcome.MayHold() {
-				n.Send(Release("k", owner, 0), nobody{}, 0)
+				n.Send(Release("k", owner, 0, 1, 0), nobody{}, 0)
 			} else {
 				unsent++
 			}

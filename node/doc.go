@@ -12,6 +12,8 @@
 //     still buffered there can not come after it.
 //   - Health. A master that answers nothing for [Config.Timeout] is down: commands to
 //     it are answered at once, with the reason, and it is probed in the background.
+//   - Messages. A second connection, once [Node.Listen] was called, tells of locks that
+//     the master passed to this client. It must lead to the same process. See [Ear].
 //   - Identity. Each new connection asks which process it reached, what its role is and
 //     how old it is. A replica is refused. A master younger than [Config.Guard] has
 //     forgotten its votes and grants no hold.
@@ -19,8 +21,8 @@
 // # Concurrency
 //
 // All methods may be called from any goroutine. A Node runs one goroutine that
-// connects and writes, and one that reads while a connection is open. [Node.Close]
-// waits for both.
+// connects and writes, and one that reads while a connection is open; two more do
+// so for subscriptions, after [Node.Listen]. [Node.Close] waits for all.
 //
 // # Errors
 //

@@ -67,7 +67,6 @@ var replies = []struct {
 	{acquireScript, []byte{4 + 6*2, 6, 9, 1 + 6*2, 'm', 'e'}, Refused},
 	{renewScript, []byte{4 + 6*4, 6, 1, 6, 2, 0, 6 * 8, 255, 255, 255, 255, 255, 255, 255, 255}, Done},
 	{releaseScript, []byte{6, 1}, Done},
-	{forceScript, []byte{0}, Refused},
 	{inspectScript, []byte{4 + 6*2, 6, 2, 1 + 6, '7'}, Done},
 	{inspectScript, []byte{4 + 6*4, 6, 9, 1 + 6, '7', 1 + 6*2, 'm', 'e', 1 + 6, '2'}, Done},
 }
@@ -81,7 +80,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte{4 + 6*2, 6 * 8, 127, 255, 255, 255, 255, 255, 255, 255, 1 + 6, 'm'})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		reply, _ := tree(data, 0)
-		for _, s := range []*script{acquireScript, renewScript, releaseScript, forceScript, inspectScript} {
+		for _, s := range []*script{acquireScript, renewScript, releaseScript, inspectScript} {
 			a, err := s.decode(reply)
 			if err != nil {
 				continue

@@ -98,7 +98,7 @@ func TestGuardIsForGrants(t *testing.T) {
 			t.Errorf("renew: got %v, want Extended", renewed.Renewed)
 		}
 		want(t, "inspect", call1(n, Inspect("k")), Done)
-		want(t, "release", call1(n, Release("k", "me:1", 0)), Done)
+		want(t, "release", call1(n, Release("k", "me:1", 0, 1, 0)), Done)
 		want(t, "force", call1(n, Force("k")), Refused)
 		wantGuarded(t, n, guarding)
 	})
@@ -114,7 +114,7 @@ func TestGuardAmongOthers(t *testing.T) {
 		for range 3 {
 			inspected := send(n, Inspect("k"))
 			acquired := send(n, Acquire("k", "me:1", lease, 1, 1))
-			released := send(n, Release("k", "me:1", 0))
+			released := send(n, Release("k", "me:1", 0, 1, 0))
 			want(t, "inspect", inspected.wait(), Done)
 			want(t, "acquire", acquired.wait(), Unsent)
 			want(t, "release", released.wait(), Refused)
@@ -241,7 +241,7 @@ func TestGuardUnknownAge(t *testing.T) {
 				if guarded, ok := errors.AsType[*GuardedError](got.Err); !ok || guarded.Why == nil {
 					t.Errorf("acquire: got %v, want a GuardedError with Why", got.Err)
 				}
-				want(t, "release", call1(n, Release("k", "me:1", 0)), Refused)
+				want(t, "release", call1(n, Release("k", "me:1", 0, 1, 0)), Refused)
 				time.Sleep(time.Hour)
 			}
 		})

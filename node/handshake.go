@@ -55,11 +55,16 @@ func (n *Node) connect() (*link, error) {
 // discard closes conn for good. The pool would lend one that works once more, but it
 // leads to the same server for ever, and the name may lead to another by now.
 func discard(conn redis.Conn) {
+	sever(conn)
+	_ = conn.Close()
+}
+
+// sever breaks conn, so that whoever reads from it returns. It is given back by Close.
+func sever(conn redis.Conn) {
 	// redigo closes a connection when a deadline has passed, and the pool drops it then.
 	ctx, cancel := context.WithDeadline(context.Background(), time.Time{})
 	defer cancel()
 	_, _ = redis.ReceiveContext(conn, ctx)
-	_ = conn.Close()
 }
 
 // greet asks who the master is, refuses one that must not vote, and makes sure that no

@@ -52,7 +52,7 @@ func started(t *testing.T, cfg Config) *Node {
 		Acquire("first", "me:0", lease, 1, 1),
 		Renew(lease, false, []Renewal{{Key: "first", Owner: "me:0", Count: 1, Token: 1}}),
 		Inspect("first"),
-		Release("first", "me:0", 0),
+		Release("first", "me:0", 0, 1, 0),
 		Force("first"),
 	} {
 		send(n, cmd).wait()

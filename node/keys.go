@@ -9,10 +9,16 @@ import (
 // name in braces, as Redisson writes it, unless the name has braces of its own.
 const (
 	fencePrefix   = "redlock_fence:"
+	queuePrefix   = "redlock_wait:"
+	turnPrefix    = "redlock_turn:"
 	channelPrefix = "redisson_lock__channel:"
 )
 
 func fenceKey(name string) string { return prefixed(fencePrefix, name) }
+
+func queueKey(name string) string { return prefixed(queuePrefix, name) }
+
+func turnKey(name string) string { return prefixed(turnPrefix, name) }
 
 func channel(name string) string { return prefixed(channelPrefix, name) }
 

@@ -77,8 +77,8 @@ func (n *Node) take(l *link) (batch []*call, due []delivery, done bool) {
 	}
 	if l.err == nil && n.state == up {
 		batch, n.queue = n.queue, nil
-		batch, due = l.allowed(batch)
 	}
+	batch, due = l.allowed(batch)
 	if len(batch) == 0 {
 		if l.err != nil || n.closing && l.flight.len() == 0 {
 			l.done = true
@@ -99,7 +99,8 @@ func (n *Node) take(l *link) (batch []*call, due []delivery, done bool) {
 	return batch, due, false
 }
 
-// allowed takes out of batch what a guarded master must not carry out.
+// allowed takes out of batch what a guarded master must not carry out, and marks what it
+// must not do in full.
 //
 // The guard is checked here, as late as can be, and holds when the script runs: that
 // happens in the process that this connection was opened to, which only gets older.
@@ -115,9 +116,10 @@ func (l *link) allowed(batch []*call) (rest []*call, due []delivery) {
 	for _, c := range batch {
 		if c.cmd.grants {
 			due = c.settle(due, Answer{Outcome: Unsent, Err: &GuardedError{Left: left, Why: l.id.err}})
-		} else {
-			rest = append(rest, c)
+			continue
 		}
+		c.timid = c.cmd.passes
+		rest = append(rest, c)
 	}
 	return rest, due
 }
@@ -130,13 +132,28 @@ func (l *link) put(batch []*call) {
 		case c.cmd == ping:
 			_ = l.conn.Send("PING")
 		case c.source:
-			args := append([]any{c.cmd.script.source}, c.cmd.args[1:]...)
-			_ = l.conn.Send("EVAL", args...)
+			_ = l.conn.Send("EVAL", c.arguments()...)
 		default:
-			_ = l.conn.Send("EVALSHA", c.cmd.args...)
+			_ = l.conn.Send("EVALSHA", c.arguments()...)
 		}
 	}
 	_ = l.conn.Flush()
+}
+
+// arguments returns what goes over the wire. Commands are shared, so one that has to
+// differ for this call is copied.
+func (c *call) arguments() []any {
+	args := c.cmd.args
+	if c.source || c.timid {
+		args = slices.Clone(args)
+	}
+	if c.source {
+		args[0] = c.cmd.script.source
+	}
+	if c.timid {
+		args[passArg] = false
+	}
+	return args
 }
 
 // read passes on the answers until the link breaks, or the writer is done and nothing

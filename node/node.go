@@ -65,6 +65,7 @@ type Node struct {
 	owed    []*call // releases to repeat on the next connection, oldest first
 	link    *link   // nil while there is none
 	last    past    // the process and connection before
+	ear     *ear    // nil until Listen
 }
 
 // call is one command on its way.
@@ -74,7 +75,8 @@ type call struct {
 	i   int
 
 	sent     time.Time
-	source   bool // went out as EVAL, with the script's source
+	source   bool // goes out as EVAL, with the script's source
+	timid    bool // goes to a guarded master, which must not pass the lock on
 	answered bool // to.Answer was or is about to be called
 }
 
@@ -138,6 +140,7 @@ func (n *Node) Guard() time.Duration {
 func (n *Node) Close() {
 	n.mu.Lock()
 	n.closing = true
+	e := n.ear
 	if n.state == down || n.state == connecting && len(n.queue)+len(n.owed) == 0 {
 		n.cancel()
 	}
@@ -145,6 +148,9 @@ func (n *Node) Close() {
 	n.nudge()
 	<-n.gone
 	n.cancel()
+	if e != nil {
+		<-e.gone
+	}
 	n.cfg.Roll.leave(n)
 }
 

@@ -81,12 +81,12 @@ func TestWithdrawn(t *testing.T) {
 					n := started(t, cfg)
 					m.FlushScripts()
 					if known == "release.lua" {
-						want(t, "another release", call1(n, Release("x", "me:9", 0)), Refused)
+						want(t, "another release", call1(n, Release("x", "me:9", 0, 1, 0)), Refused)
 					}
 					m.Delay(10 * time.Millisecond)
 					taken := send(n, tt.cmd)
 					synctest.Wait()
-					released := send(n, Release("k", "me:1", 0))
+					released := send(n, Release("k", "me:1", 0, 1, 0))
 					wantErr(t, tt.name, taken.wait(), Unsent, "withdrawn")
 					want(t, "release", released.wait(), Refused)
 					time.Sleep(time.Second)
@@ -100,7 +100,7 @@ func TestWithdrawn(t *testing.T) {
 // TestWithdrawnFromQueue: the same where the release is not written yet.
 func TestWithdrawnFromQueue(t *testing.T) {
 	n := &Node{state: up, wake: make(chan struct{}, 1)}
-	n.queue = []*call{{cmd: Release("k", "me:1", 0)}}
+	n.queue = []*call{{cmd: Release("k", "me:1", 0, 1, 0)}}
 	p := &pending{done: make(chan struct{})}
 	acquire := &call{cmd: Acquire("k", "me:1", lease, 1, 1), to: p, i: 7}
 	deliver(n.resend(new(link), nil, acquire))
@@ -117,7 +117,7 @@ func TestNotWithdrawn(t *testing.T) {
 		m.FlushScripts()
 		m.Delay(10 * time.Millisecond)
 		taken := send(n, Acquire("k", "me:1", lease, 1, 1))
-		released := send(n, Release("k", "me:10", 0))
+		released := send(n, Release("k", "me:10", 0, 1, 0))
 		want(t, "acquire", taken.wait(), Done)
 		want(t, "release", released.wait(), Refused)
 	})

@@ -62,7 +62,7 @@ func TestReleaseDoesNotOvertake(t *testing.T) {
 		for i := range 100 {
 			owner := fmt.Sprint("me:", i)
 			acquired := send(n, Acquire("k", owner, lease, 1, 1))
-			released := send(n, Release("k", owner, 0))
+			released := send(n, Release("k", owner, 0, 1, 0))
 			want(t, "acquire", acquired.wait(), Done)
 			want(t, "release", released.wait(), Done)
 		}

@@ -19,12 +19,12 @@ func TestReleaseScript(t *testing.T) {
 	yours := lock{owner: "you:1", count: "1", left: lease}
 	refused := Answer{Outcome: Refused}
 	runScripts(t, []scriptCase{
-		{name: "free it", before: mine, cmd: Release("k", "me:1", 0), answer: Answer{Outcome: Done}, after: freed, again: refused},
-		{name: "keep one level", before: mine, cmd: Release("k", "me:1", 1), answer: Answer{Outcome: Done}, after: kept},
-		{name: "nobody has it", before: freed, cmd: Release("k", "me:1", 0), answer: refused, after: freed},
-		{name: "nobody has it, to keep one level", before: freed, cmd: Release("k", "me:1", 1), answer: refused, after: freed},
-		{name: "another has it", before: yours, cmd: Release("k", "me:1", 0), answer: refused, after: yours},
-		{name: "no lock at the key", before: lock{other: "text"}, cmd: Release("k", "me:1", 0), fails: "WRONGTYPE", after: lock{other: "text"}},
+		{name: "free it", before: mine, cmd: Release("k", "me:1", 0, 1, 0), answer: Answer{Outcome: Done}, after: freed, again: refused},
+		{name: "keep one level", before: mine, cmd: Release("k", "me:1", 1, 1, 0), answer: Answer{Outcome: Done}, after: kept},
+		{name: "nobody has it", before: freed, cmd: Release("k", "me:1", 0, 1, 0), answer: refused, after: freed},
+		{name: "nobody has it, to keep one level", before: freed, cmd: Release("k", "me:1", 1, 1, 0), answer: refused, after: freed},
+		{name: "another has it", before: yours, cmd: Release("k", "me:1", 0, 1, 0), answer: refused, after: yours},
+		{name: "no lock at the key", before: lock{other: "text"}, cmd: Release("k", "me:1", 0, 1, 0), fails: "WRONGTYPE", after: lock{other: "text"}},
 	})
 }
 
@@ -50,10 +50,10 @@ func TestPublished(t *testing.T) {
 		cmd                *Command
 		want               []string
 	}{
-		{"release", "k", "redisson_lock__channel:{k}", Release("k", "me:1", 0), []string{"0"}},
-		{"release a name in braces", "{a}k", "redisson_lock__channel:{a}k", Release("{a}k", "me:1", 0), []string{"0"}},
-		{"release one level", "k", "redisson_lock__channel:{k}", Release("k", "me:1", 1), nil},
-		{"release for another", "k", "redisson_lock__channel:{k}", Release("k", "you:1", 0), nil},
+		{"release", "k", "redisson_lock__channel:{k}", Release("k", "me:1", 0, 1, 0), []string{"0"}},
+		{"release a name in braces", "{a}k", "redisson_lock__channel:{a}k", Release("{a}k", "me:1", 0, 1, 0), []string{"0"}},
+		{"release one level", "k", "redisson_lock__channel:{k}", Release("k", "me:1", 1, 1, 0), nil},
+		{"release for another", "k", "redisson_lock__channel:{k}", Release("k", "you:1", 0, 1, 0), nil},
 		{"force", "k", "redisson_lock__channel:{k}", Force("k"), []string{"0"}},
 		{"force a name in braces", "{a}k", "redisson_lock__channel:{a}k", Force("{a}k"), []string{"0"}},
 	} {

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+//go:embed pass.lua
+var passSource string
+
 //go:embed acquire.lua
 var acquireSource string
 
@@ -18,17 +21,13 @@ var renewSource string
 //go:embed release.lua
 var releaseSource string
 
-//go:embed force.lua
-var forceSource string
-
 //go:embed inspect.lua
 var inspectSource string
 
 var (
-	acquireScript = newScript(acquireSource, decodeAcquire)
+	acquireScript = newScript(passSource+acquireSource, decodeAcquire)
 	renewScript   = newScript(renewSource, decodeRenew)
-	releaseScript = newScript(releaseSource, decodeRelease)
-	forceScript   = newScript(forceSource, decodeForce)
+	releaseScript = newScript(passSource+releaseSource, decodeRelease)
 	inspectScript = newScript(inspectSource, decodeInspect)
 )
 
@@ -86,17 +85,6 @@ func decodeRelease(reply any) (Answer, error) {
 		return Answer{}, unexpected(reply)
 	}
 	if n < 0 {
-		return Answer{Outcome: Refused}, nil
-	}
-	return Answer{Outcome: Done}, nil
-}
-
-func decodeForce(reply any) (Answer, error) {
-	n, ok := reply.(int64)
-	if !ok {
-		return Answer{}, unexpected(reply)
-	}
-	if n == 0 {
 		return Answer{Outcome: Refused}, nil
 	}
 	return Answer{Outcome: Done}, nil

@@ -193,7 +193,7 @@ func (s *sailor) acquire() {
 
 func (s *sailor) release(o *ownership) {
 	o.released = true
-	s.send("release "+o.owner, Release(o.key, o.owner, 0))
+	s.send("release "+o.owner, Release(o.key, o.owner, 0, 1, 0))
 }
 
 // renew renews, and heals, what has an answer: what was never sent must not be healed.

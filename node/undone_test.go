@@ -10,15 +10,15 @@ func TestUndoneBy(t *testing.T) {
 		cmd, later *Command
 		want       bool
 	}{
-		{"acquire, release", acquire, Release("k", "me:1", 0), true},
-		{"acquire, release of another owner", acquire, Release("k", "me:10", 0), false},
+		{"acquire, release", acquire, Release("k", "me:1", 0, 1, 0), true},
+		{"acquire, release of another owner", acquire, Release("k", "me:10", 0, 1, 0), false},
 		{"acquire, acquire", acquire, acquire, false},
 		{"acquire, renew", acquire, renew, false},
 		{"acquire, force", acquire, Force("k"), false},
-		{"renew, release", renew, Release("b", "me:2", 0), true},
-		{"renew, release of another owner", renew, Release("b", "me:3", 0), false},
-		{"inspect, release", Inspect("k"), Release("k", "me:1", 0), false},
-		{"ping, release", ping, Release("k", "me:1", 0), false},
+		{"renew, release", renew, Release("b", "me:2", 0, 1, 0), true},
+		{"renew, release of another owner", renew, Release("b", "me:3", 0, 1, 0), false},
+		{"inspect, release", Inspect("k"), Release("k", "me:1", 0, 1, 0), false},
+		{"ping, release", ping, Release("k", "me:1", 0, 1, 0), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.cmd.undoneBy(tt.later); got != tt.want {

@@ -28,7 +28,7 @@ func TestUnfit(t *testing.T) {
 				n := started(t, cfg)
 				want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
 				m.Refuse(refusal)
-				wantErr(t, "release", call1(n, Release("k", "me:1", 0)), Failed, refusal)
+				wantErr(t, "release", call1(n, Release("k", "me:1", 0, 1, 0)), Failed, refusal)
 				for range 50 {
 					got := call1(n, Acquire("k", "me:2", lease, 1, 1))
 					wantErr(t, "acquire while refusing", got, Unsent, refusal)
@@ -77,7 +77,7 @@ func TestFailedIsNotUnfit(t *testing.T) {
 		n := started(t, cfg)
 		m.Set("text", "text")
 		text := send(n, Acquire("text", "me:1", lease, 1, 1))
-		release := send(n, Release("text", "me:1", 0))
+		release := send(n, Release("text", "me:1", 0, 1, 0))
 		next := send(n, Inspect("k"))
 		wantErr(t, "acquire", text.wait(), Failed, "WRONGTYPE")
 		wantErr(t, "release", release.wait(), Failed, "WRONGTYPE")

@@ -124,3 +124,35 @@ func FreeAfter(n int, left []time.Duration) (time.Duration, bool) {
 	sorted := slices.Sorted(slices.Values(left))
 	return sorted[q-1], true
 }
+
+// Term counts votes that are valid for a time. left has how long the vote of each master
+// is still valid: zero or less where it has none, or where it has run out.
+//
+// valid is how many there are. When they are a majority, it lasts as long as the vote of
+// master last does, the q-th longest; otherwise last is -1.
+func Term(left []time.Duration) (valid, last int) {
+	q := Majority(len(left))
+	last = -1
+	for i, d := range left {
+		if d <= 0 {
+			continue
+		}
+		valid++
+		if longer(left, i) == q-1 {
+			last = i
+		}
+	}
+	return valid, last
+}
+
+// longer returns how many votes come before vote i, the longest first. Of two that are
+// as long the first comes first, so that no two have the same rank.
+func longer(left []time.Duration, i int) int {
+	c := 0
+	for j, d := range left {
+		if d > left[i] || d == left[i] && j < i {
+			c++
+		}
+	}
+	return c
+}

@@ -2,12 +2,9 @@ package redlock
 
 import (
 	"context"
-	"strconv"
 	"sync"
-	"sync/atomic"
 
 	"github.com/gomodule/redigo/redis"
-	"github.com/google/uuid"
 	"github.com/hashicorp/go-multierror"
 
 	"example.com/redlock/multilock"
@@ -16,8 +13,6 @@ import (
 // Client takes locks on one set of masters. Make it with New, once per process.
 type Client struct {
 	cfg     Config
-	id      string        // uuid, the first part of each owner
-	seq     atomic.Uint64 // the second part, never used twice
 	masters *multilock.Masters
 	own     []*redis.Pool // closed with the client
 	dog     *watchdog
@@ -42,14 +37,13 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{
 		cfg:     cfg,
-		id:      uuid.NewString(),
 		masters: masters,
 		own:     own,
 		done:    make(chan struct{}),
 		holds:   make(map[string]*held),
 		lines:   make(map[string]*line),
 	}
-	c.dog = newWatchdog(masters, cfg.Lease)
+	c.dog = newWatchdog(masters)
 	return c, nil
 }
 
@@ -95,12 +89,6 @@ func (c *Client) Close() error {
 		_ = pool.Close()
 	}
 	return unconfirmed.ErrorOrNil()
-}
-
-// newOwner returns an owner that was never used before: a roll-back of an earlier try
-// that is still under way must not free a later one.
-func (c *Client) newOwner() string {
-	return c.id + ":" + strconv.FormatUint(c.seq.Add(1), 10)
 }
 
 // begin counts a try at the masters, unless the client is closed. tries.Done ends it.

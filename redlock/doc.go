@@ -18,6 +18,9 @@
 // the hold until Unlock. [Client.LockFor] takes a fixed lease, which nothing renews. The
 // Try forms do not wait. [Client.Do] locks, runs a function and unlocks.
 //
+// Callers that wait, in the whole fleet, stand in a queue on the masters, and an Unlock
+// passes the lock to the first of them.
+//
 // A hold survives the loss of any minority of the masters. When a majority can not be
 // reached, it ends with its validity: [Hold.Context] is cancelled then, at the latest,
 // with a cause that matches [ErrLost].
@@ -43,7 +46,8 @@
 // # Concurrency
 //
 // All methods may be called from any goroutine. A [Client] runs two goroutines per
-// master and one watchdog, whatever the number of holds and waiting callers.
+// master, two more once a caller has had to wait, and one watchdog, whatever the number
+// of holds and waiting callers.
 //
 // # Errors
 //

@@ -18,42 +18,40 @@ import (
 type held struct {
 	c     *Client
 	name  string
-	id    string // the owner, as the masters know it
+	claim multilock.Claim // what it has at the masters
 	owner *owner
-	token int64
-	at    multilock.Set // the masters that may have it
 	over  chan struct{} // closed when it has ended, and its release is on the way
 
 	mu     sync.Mutex
 	levels []*Hold        // its length is the hold count
 	until  clock.Instant  // end of validity
-	watch  bool           // renewed by the watchdog
+	lease  time.Duration  // that a renewal is for
+	watch  bool           // renewed by the watchdog, until Unlock
+	short  bool           // passed on, and not yet renewed to its lease
 	why    *MajorityError // of the last renewal, if it failed
 	cause  error          // why it has ended, nil while it has not
 	timer  *time.Timer    // fires when validity ends
 }
 
 // hold makes a hold of what the masters granted.
-func (c *Client) hold(ctx context.Context, w want, id string, g multilock.Grant) *Hold {
+func (c *Client) hold(ctx context.Context, w want, g multilock.Grant) *Hold {
 	h := &held{
 		c:     c,
 		name:  w.name,
-		id:    id,
+		claim: g.Claim,
 		owner: ownerOf(ctx),
-		token: g.Token,
-		at:    g.At,
 		over:  make(chan struct{}),
 		until: g.Until,
+		lease: w.lease,
 		watch: w.watch,
+		short: g.Short,
 	}
 	l := h.level(ctx, w)
 	h.levels = []*Hold{l}
 	h.mu.Lock()
 	h.timer = time.AfterFunc(clock.Until(h.until), h.expire)
 	ended := c.adopt(h)
-	if h.watch {
-		c.dog.watch(h, renewEvery(c.cfg.Lease))
-	}
+	h.watchOn()
 	h.mu.Unlock()
 	if ended != nil {
 		ended.lose(nil)
@@ -131,7 +129,7 @@ func (h *held) lose(err error) {
 	h.cause = err
 	h.mu.Unlock()
 	h.finish()
-	h.c.cfg.Logger.Warn("redlock: hold is lost", "name", h.name, "owner", h.id, "error", err)
+	h.c.cfg.Logger.Warn("redlock: hold is lost", "name", h.name, "owner", h.claim.Owner, "error", err)
 }
 
 // end ends the hold unless it has ended, and returns the release that is then under way.
@@ -158,8 +156,20 @@ func (h *held) finish() *multilock.Return {
 		l.cancel(h.cause)
 	}
 	h.c.dog.forget(h)
-	r := h.c.masters.Release(h.name, h.id, 0, h.at)
+	r := h.release()
 	h.c.forget(h)
 	close(h.over)
 	return r
+}
+
+// release gives the lock back at the masters, and lets the next caller that waits here
+// enter their queue by it.
+func (h *held) release() *multilock.Return {
+	h.c.mu.Lock()
+	next := h.c.next(h.name)
+	h.c.mu.Unlock()
+	if next == nil {
+		return h.c.masters.Release(h.claim, 0)
+	}
+	return h.c.masters.ReleaseTo(h.claim, next)
 }

@@ -16,9 +16,9 @@ type Hold struct {
 // Name returns the name that is locked.
 func (l *Hold) Name() string { return l.h.name }
 
-// Owner returns the owner as the masters know it, "uuid:number". No two locks have the
+// Owner returns the owner as the masters know it, "uuid:rN". No two locks have the
 // same one.
-func (l *Hold) Owner() string { return l.h.id }
+func (l *Hold) Owner() string { return l.h.claim.Owner }
 
 // Context returns a context for the work that the lock protects. It has the values of
 // the context that was passed to Lock, and an owner: a Lock of the same name under it
@@ -34,7 +34,7 @@ func (l *Hold) Context() context.Context { return l.ctx }
 // lock is held, and by the wall clocks of clients and masters larger for each later
 // hold of the name. It is the largest number among the grants, which is no promise
 // while masters fail.
-func (l *Hold) Token() int64 { return l.h.token }
+func (l *Hold) Token() int64 { return l.h.claim.Token }
 
 // Until returns when the hold's validity ends if nothing renews it any more, by the
 // local wall clock. It is in the past once the hold has ended.
@@ -42,6 +42,9 @@ func (l *Hold) Until() time.Time { return time.Now().Add(l.Remaining()) }
 
 // Remaining returns how much validity is left: the lease, less the time since it was
 // asked for, less the allowance for clock drift. It is zero once the hold has ended.
+//
+// A hold that another one's Unlock passed on begins with a second at most, and is renewed
+// to its full lease 20 ms later.
 func (l *Hold) Remaining() time.Duration { return l.h.remaining() }
 
 // Count returns the hold count: how many Holds share this lock, zero once it has ended.

@@ -9,7 +9,7 @@ import (
 type Inspection struct {
 	Name    string
 	Held    bool          // a majority of the masters name the same holder
-	Holder  string        // that holder, "uuid:number"
+	Holder  string        // that holder, "uuid:rN"
 	Left    time.Duration // until a majority is free, if nothing is renewed; 0 when it is, or when too few answered
 	Masters []MasterState // in the order of Config
 }

@@ -32,10 +32,10 @@ func (h *held) enter(ctx context.Context, w want) (*Hold, error) {
 	h.levels = append(h.levels, l)
 	attempt := h.c.masters.Acquire(multilock.Request{
 		Key:      h.name,
-		Owner:    h.id,
+		Owner:    h.claim.Owner,
 		Lease:    w.lease,
 		Count:    len(h.levels),
-		Proposal: h.token,
+		Proposal: h.claim.Token,
 	})
 	h.mu.Unlock()
 
@@ -51,8 +51,8 @@ func (h *held) enter(ctx context.Context, w want) (*Hold, error) {
 	if w.watch {
 		h.mu.Lock()
 		if !h.watch && h.cause == nil {
-			h.watch = true
-			h.c.dog.watch(h, renewEvery(h.c.cfg.Lease))
+			h.watch, h.lease = true, h.c.cfg.Lease
+			h.watchOn()
 		}
 		h.mu.Unlock()
 	}
@@ -103,7 +103,7 @@ func (h *held) unlock(ctx context.Context, l *Hold) error {
 		l.cancel(ErrNotHeld)
 		return h.finish().Wait(ctx)
 	}
-	r := h.c.masters.Release(h.name, h.id, len(h.levels), h.at)
+	r := h.c.masters.Release(h.claim, len(h.levels))
 	h.mu.Unlock()
 	l.cancel(ErrNotHeld)
 	err := r.Wait(ctx)

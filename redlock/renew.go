@@ -16,14 +16,18 @@ import (
 func (h *held) Hold() node.Renewal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return node.Renewal{Key: h.name, Owner: h.id, Count: len(h.levels), Token: h.token}
+	return node.Renewal{Key: h.name, Owner: h.claim.Owner, Count: len(h.levels), Token: h.claim.Token}
 }
 
 // Renewed implements [multilock.Renewal] for the watchdog.
 func (h *held) Renewed(until clock.Instant) {
-	if h.renewed(until) == nil {
-		h.again(renewEvery(h.c.cfg.Lease))
+	if h.renewed(until) != nil {
+		return
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.short = false
+	h.watchOn()
 }
 
 // NotRenewed implements [multilock.Renewal] for the watchdog. As long as there is
@@ -33,19 +37,26 @@ func (h *held) NotRenewed(err *MajorityError) {
 		h.lose(err)
 		return
 	}
-	h.mu.Lock()
-	h.why = err
-	h.mu.Unlock()
-	h.c.cfg.Logger.Warn("redlock: renewal failed", "name", h.name, "left", h.remaining(), "error", err)
-	h.again(renewAgain(h.c.cfg.Lease))
-}
-
-// again asks the watchdog for one more renewal.
-func (h *held) again(after time.Duration) {
+	left := h.remaining()
+	h.c.cfg.Logger.Warn("redlock: renewal failed", "name", h.name, "left", left, "error", err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.why = err
 	if h.cause == nil {
-		h.c.dog.watch(h, after)
+		h.c.dog.watch(h, min(renewAgain(h.lease), max(left/4, time.Millisecond)))
+	}
+}
+
+// watchOn has the watchdog renew the hold when it is time, if that is wanted. h.mu is
+// held.
+func (h *held) watchOn() {
+	if h.cause != nil {
+		return
+	}
+	if h.short {
+		h.c.dog.watch(h, min(topUp, clock.Until(h.until)/4))
+	} else if h.watch {
+		h.c.dog.watch(h, renewEvery(h.lease))
 	}
 }
 

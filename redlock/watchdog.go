@@ -8,11 +8,11 @@ import (
 	"example.com/redlock/multilock"
 )
 
-// watchdog renews the holds of a client that have no fixed lease. One goroutine serves
-// all of them; those that are due at about the same time share a script call.
+// watchdog renews the holds of a client that have no fixed lease, and those that were
+// passed on for a short one. One goroutine serves all of them; those that are due at about
+// the same time, for the same lease, share a script call.
 type watchdog struct {
 	masters *multilock.Masters
-	lease   time.Duration
 	wake    chan struct{} // told when an earlier renewal is due than the goroutine waits for
 	stop    chan struct{}
 	done    chan struct{} // closed when the goroutine has ended
@@ -34,10 +34,13 @@ func renewAgain(lease time.Duration) time.Duration { return lease / 10 }
 // together is how much earlier than due a renewal goes along with others.
 func together(lease time.Duration) time.Duration { return lease / 60 }
 
-func newWatchdog(masters *multilock.Masters, lease time.Duration) *watchdog {
+// topUp is how long a hold that was passed on keeps its short lease. A critical section
+// that is shorter costs no renewal.
+const topUp = 20 * time.Millisecond
+
+func newWatchdog(masters *multilock.Masters) *watchdog {
 	w := &watchdog{
 		masters: masters,
-		lease:   lease,
 		wake:    make(chan struct{}, 1),
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
@@ -53,12 +56,20 @@ func (w *watchdog) close() {
 	<-w.done
 }
 
-// watch has h renewed after d, once. h then asks for the next renewal.
+// watch has h renewed after d, once, unless that is due earlier. h then asks for the next
+// renewal. h.mu is held.
 func (w *watchdog) watch(h *held, d time.Duration) {
+	due := time.Now().Add(d)
 	w.mu.Lock()
-	v := &visit{held: h, due: time.Now().Add(d)}
-	w.at[h] = v
-	heap.Push(&w.heap, v)
+	v := w.at[h]
+	if v == nil {
+		v = &visit{held: h, due: due, lease: h.lease}
+		w.at[h] = v
+		heap.Push(&w.heap, v)
+	} else if v.lease = h.lease; due.Before(v.due) {
+		v.due = due
+		heap.Fix(&w.heap, v.index)
+	}
 	first := v.index == 0
 	w.mu.Unlock()
 	if first {
@@ -84,9 +95,9 @@ func (w *watchdog) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		batch, next := w.take()
+		batch, lease, next := w.take()
 		if len(batch) > 0 {
-			w.masters.Renew(w.lease, batch)
+			w.masters.Renew(lease, batch)
 			continue
 		}
 		timer.Reset(next)
@@ -99,28 +110,30 @@ func (w *watchdog) run() {
 	}
 }
 
-// take returns the holds to renew now, or how long to wait until one is due.
-func (w *watchdog) take() (batch []multilock.Renewal, next time.Duration) {
+// take returns the holds to renew now to lease, or how long to wait until one is due.
+func (w *watchdog) take() (batch []multilock.Renewal, lease, next time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.heap) == 0 {
-		return nil, time.Hour
+		return nil, 0, time.Hour
 	}
 	now := time.Now()
 	if next := w.heap[0].due.Sub(now); next > 0 {
-		return nil, next
+		return nil, 0, next
 	}
-	for len(w.heap) > 0 && len(batch) < maxBatch && w.heap[0].due.Sub(now) <= together(w.lease) {
+	lease = w.heap[0].lease
+	for len(w.heap) > 0 && len(batch) < maxBatch && w.heap[0].lease == lease && w.heap[0].due.Sub(now) <= together(lease) {
 		v := heap.Pop(&w.heap).(*visit)
 		delete(w.at, v.held)
 		batch = append(batch, v.held)
 	}
-	return batch, 0
+	return batch, lease, 0
 }
 
 // visit is the next renewal of a hold.
 type visit struct {
 	held  *held
+	lease time.Duration
 	due   time.Time
 	index int // in the heap
 }

@@ -1,0 +1,350 @@
+package multilock
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/node"
+	"example.com/redlock/quorum"
+)
+
+// Wanted says what a [Bid] is for.
+type Wanted struct {
+	Key   string
+	Lease time.Duration // whole milliseconds
+	Since time.Time     // when the caller began to wait, by the wall clock: its place in the queue
+}
+
+// Times of a bid that waits. A lock is passed on for twice the time between two asks, so
+// that the ask which a pass names is never too old to count. A waiter that is dead or
+// frozen when the lock is passed to it costs the others that lease; and the longer all
+// have waited, the less it matters.
+const (
+	firstAsk = 200 * time.Millisecond // longest time until the second ask
+	lastAsk  = 500 * time.Millisecond // longest time between two asks
+	together = 50 * time.Millisecond  // asks fall on multiples of that, so that those of many names share a flush
+	maxAsks  = 8                      // remembered; older ones are out of date
+	stuck    = 4 * time.Millisecond   // unit of the time that a minority of votes is kept
+	settle   = time.Millisecond       // after a hint that the lock is free: other masters give the same hint
+	gather   = 20 * time.Millisecond  // after a subscription works: others will soon
+)
+
+// Bid is a caller's attempt at a lock that goes on until it has the lock: it asks all
+// masters at once, and where the lock is taken it waits in the queue of the masters, who
+// pass the lock on. Each grant and each pass is a vote that is valid for a time.
+//
+// Source: docs/algorithm.md, "Waiting".
+type Bid struct {
+	m    *Masters
+	want Wanted
+	wake chan struct{} // told when there is something to look at, and no timer
+
+	// sending is held while an ask is made and sent, so that what takes the ask back comes
+	// after it. It is taken before mu.
+	sending sync.Mutex
+
+	mu      sync.Mutex
+	owner   string // a new one after each roll-back
+	begun   time.Time
+	asks    []*ask        // the last ones, oldest first
+	number  uint64        // of the last ask
+	ballot                // the last answer of each master
+	fresh   Set           // whose answers are to the last ask
+	seats   []seat        // for each master
+	token   int64         // the largest fencing counter that was read
+	rolls   int           // roll-backs so far
+	took    time.Duration // until the last ask was lost
+	entered bool          // it entered the queue with a release
+	told    bool          // it is known why it is not won: an ask was lost
+	passes  bool          // a vote was passed since the last ask, whose answers are out of date
+	watches bool          // Redisson's channel
+	askAt   time.Time
+	stuckAt time.Time   // when a minority of votes is given back; zero: there is none
+	timer   *time.Timer // for the two, once the caller waits
+	over    bool
+	grant   Grant // if it was won
+}
+
+// ask is one command of a bid, to all masters.
+type ask struct {
+	b       *Bid
+	owner   string
+	number  uint64
+	sent    clock.Instant
+	lease   time.Duration // of a pass that names it
+	partial bool          // sent to some masters only: its answers do not tell who has the lock
+}
+
+// NewBid makes a bid. It begins with Ask, or by being named in [Masters.ReleaseTo].
+func (m *Masters) NewBid(w Wanted) *Bid {
+	b := &Bid{
+		m:     m,
+		want:  w,
+		wake:  make(chan struct{}, 1),
+		begun: time.Now(),
+		owner: m.NewOwner(),
+		seats: make([]seat, len(m.nodes)),
+	}
+	b.answers = make([]node.Answer, len(m.nodes))
+	m.enrol(b.owner, b)
+	return b
+}
+
+// Ask asks all masters for the lock.
+//
+// Cost: one script call on each master.
+func (b *Bid) Ask() {
+	b.sending.Lock()
+	defer b.sending.Unlock()
+	b.mu.Lock()
+	a := b.newAsk(b.m.all())
+	b.mu.Unlock()
+	a.send(b.m.all())
+}
+
+// newAsk makes the next ask, for send to send to the masters in at. b.mu is held.
+func (b *Bid) newAsk(at Set) *ask {
+	b.number++
+	now := time.Now()
+	pause := b.pause(now)
+	a := &ask{b: b, owner: b.owner, number: b.number, sent: clock.Now(), lease: 2 * pause}
+	if len(b.asks) == maxAsks {
+		b.asks = b.asks[1:]
+	}
+	b.asks = append(b.asks, a)
+	b.fresh, b.passes, b.stuckAt = 0, false, time.Time{}
+	grid := max(1, min(together, pause/4))
+	b.askAt = now.Add(pause - time.Duration(now.UnixNano())%grid)
+	for i := range b.seats {
+		if at.has(i) {
+			b.seats[i].open++
+		}
+	}
+	return a
+}
+
+// pause returns how long to wait for the answers and messages to an ask until the next.
+func (b *Bid) pause(now time.Time) time.Duration {
+	pause := min(max(firstAsk, now.Sub(b.begun)/2), lastAsk)
+	return min(pause, b.want.Lease/2).Truncate(time.Millisecond)
+}
+
+// send sends a to the masters in at. A node may answer before send returns.
+func (a *ask) send(at Set) {
+	w := &a.b.want
+	a.b.m.send(node.Queue(w.Key, w.Lease, time.Now().UnixMicro(), a.entry()), at, a)
+}
+
+// entry returns a as the masters see it.
+func (a *ask) entry() node.Ask {
+	return node.Ask{Owner: a.owner, Number: a.number, Since: a.b.want.Since.UnixMicro(), Lease: a.lease}
+}
+
+// Wait waits until the bid is won. It is false when ctx ended first, or when there was
+// something to receive from enter or done. GiveUp must follow then, or another Wait.
+func (b *Bid) Wait(ctx context.Context, enter, done <-chan struct{}) (Grant, bool) {
+	for {
+		// As long as the first ask may make a majority, there is nothing to time.
+		var due <-chan time.Time
+		b.mu.Lock()
+		if b.timer != nil {
+			due = b.timer.C
+		}
+		b.mu.Unlock()
+		select {
+		case <-b.wake:
+		case <-due:
+		case <-enter:
+			return b.result()
+		case <-done:
+			return b.result()
+		case <-ctx.Done():
+			return b.result()
+		}
+		if b.look() {
+			return b.result()
+		}
+	}
+}
+
+// look does what is due, and is true when the bid is won.
+func (b *Bid) look() (won bool) {
+	b.sending.Lock()
+	defer b.sending.Unlock()
+	b.mu.Lock()
+	if b.over {
+		b.mu.Unlock()
+		return true
+	}
+	var a *ask
+	var old Claim
+	now := time.Now()
+	switch {
+	case !b.stuckAt.IsZero() && !now.Before(b.stuckAt):
+		a, old = b.unstick()
+	case !now.Before(b.askAt):
+		a = b.newAsk(b.m.all())
+	}
+	first := b.timer == nil
+	if first {
+		b.timer = time.NewTimer(b.next())
+	} else {
+		b.timer.Reset(b.next())
+	}
+	b.mu.Unlock()
+	if first {
+		b.m.Listen()
+	}
+	if old.Owner != "" {
+		b.m.releaseTo(old, b)
+	}
+	if a != nil {
+		a.send(b.m.all())
+	}
+	return false
+}
+
+// unstick decides what becomes of a minority of votes: either the next ask, or the claim
+// to give back. b.mu is held.
+func (b *Bid) unstick() (a *ask, old Claim) {
+	b.stuckAt = time.Time{}
+	if b.passes {
+		// What the masters said before tells nothing of those that have not passed.
+		return b.newAsk(b.m.all()), old
+	}
+	if _, held := quorum.Holder(len(b.seats), b.holders()); held {
+		return nil, old // nobody else can win: keep what there is
+	}
+	// Give the votes back and enter the queue again as a new owner, at the old place.
+	// An owner is never used again, so the release frees nothing but what it should.
+	old = b.rest()
+	b.rolls++
+	b.owner = b.m.NewOwner()
+	clear(b.seats)
+	b.m.enrol(b.owner, b)
+	// Where the lock was free, nobody passes it: look again soon.
+	b.sooner(b.patience())
+	return nil, old
+}
+
+// result returns what has become of the bid so far, and ends what helped to wait.
+func (b *Bid) result() (Grant, bool) {
+	b.sending.Lock() // a release of what was won comes after all asks
+	defer b.sending.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unwatch()
+	if b.over {
+		if b.timer != nil {
+			b.timer.Stop()
+		}
+		b.asks, b.answers = nil, nil // it may be held for long
+	}
+	return b.grant, b.over
+}
+
+// unwatch is the end of interest in Redisson's channel. b.mu is held.
+func (b *Bid) unwatch() {
+	if !b.watches {
+		return
+	}
+	b.watches = false
+	for _, n := range b.m.nodes {
+		n.Unwatch(b.want.Key)
+	}
+}
+
+// GiveUp ends a bid that was not won: it leaves the queue and gives back what votes it
+// has, in the background. next, if there is one, enters the queue in the same script call.
+//
+// Cost: one script call on each master.
+func (b *Bid) GiveUp(next *Bid) {
+	b.sending.Lock()
+	b.mu.Lock()
+	b.over = true
+	b.unwatch()
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	claim := b.rest()
+	b.mu.Unlock()
+	b.sending.Unlock()
+	if next != nil {
+		b.m.ReleaseTo(claim, next)
+	} else {
+		b.m.Release(claim, 0)
+	}
+}
+
+// claim returns what the owner may have at the masters. b.mu is held.
+func (b *Bid) claim() Claim {
+	c := Claim{Key: b.want.Key, Owner: b.owner, Token: b.token, Since: b.want.Since}
+	for i := range b.seats {
+		if b.seats[i].reached || b.seats[i].open > 0 {
+			c.At |= 1 << i
+		}
+	}
+	return c
+}
+
+// rest is the claim of a bid that was not won. Its token is at least what was proposed, so
+// that the next one is above. b.mu is held.
+func (b *Bid) rest() Claim {
+	c := b.claim()
+	c.Token = max(c.Token, time.Now().UnixMicro())
+	return c
+}
+
+// soon asks again after d at the latest, and some random time more: there is a reason to.
+func (b *Bid) soon(d time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.over {
+		b.sooner(d + rand.N(d))
+		b.signal()
+	}
+}
+
+// sooner makes the next ask d from now at the latest. b.mu is held.
+func (b *Bid) sooner(d time.Duration) {
+	if at := time.Now().Add(max(d, settle)); at.Before(b.askAt) {
+		b.askAt = at
+	}
+}
+
+// signal wakes the waiting caller, or only sets its timer where that is enough. b.mu is
+// held.
+func (b *Bid) signal() {
+	if b.timer != nil && !b.over {
+		b.timer.Reset(b.next())
+		return
+	}
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// next returns how long to wait until there is something to do. b.mu is held.
+func (b *Bid) next() time.Duration {
+	at := b.askAt
+	if !b.stuckAt.IsZero() && b.stuckAt.Before(at) {
+		at = b.stuckAt
+	}
+	return time.Until(at)
+}
+
+// Failure returns why the bid has not been won, by what each master said last, nil if
+// that is not known or it was. cut is the context error of a wait that was cut short; with it,
+// masters that have not answered are a reason.
+func (b *Bid) Failure(cut error) *MajorityError {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.answers == nil || !b.told && (cut == nil || b.entered) {
+		return nil
+	}
+	return b.m.refused(b.want.Key, &b.ballot, cut)
+}

@@ -1,0 +1,95 @@
+package multilock
+
+import (
+	"example.com/redlock/node"
+	"example.com/redlock/quorum"
+)
+
+// Listen begins to subscribe to what the masters publish to this client, unless that was
+// done before. Bids are told as soon as it works.
+func (m *Masters) Listen() {
+	m.mu.Lock()
+	begun := m.listening
+	m.listening = true
+	m.mu.Unlock()
+	if begun {
+		return
+	}
+	for i, n := range m.nodes {
+		n.Listen(m.id, m, i)
+	}
+}
+
+// Hears reports whether a majority of the masters can tell this client that they passed
+// a lock to it.
+func (m *Masters) Hears() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return quorum.Vote(len(m.nodes), m.hears.len(), 0) == quorum.Won
+}
+
+// Passed implements [node.Ear]. A lock that was passed to an owner that has gone is
+// released: the release that the owner sent should have come after, but need not where
+// a master does not let old connections be killed.
+func (m *Masters) Passed(i int, p node.Pass) {
+	m.mu.Lock()
+	b := m.bids[p.Owner]
+	m.mu.Unlock()
+	if b == nil {
+		m.nodes[i].Send(node.Release(p.Key, p.Owner, 0, p.Token, 0), nobody{}, i)
+		return
+	}
+	b.passed(i, p)
+}
+
+// Freed implements [node.Ear].
+func (m *Masters) Freed(_ int, key string) {
+	for _, b := range m.waiting() {
+		if b.want.Key == key {
+			b.soon(settle)
+		}
+	}
+}
+
+// Listening implements [node.Ear]. Messages may have been lost, and entries in the queue
+// as well, since nobody was there to be told.
+func (m *Masters) Listening(i int, on bool) {
+	m.mu.Lock()
+	m.hears &^= 1 << i
+	if on {
+		m.hears |= 1 << i
+	}
+	delay := gather
+	if !on || m.hears == m.all() {
+		delay = settle
+	}
+	m.mu.Unlock()
+	for _, b := range m.waiting() {
+		b.soon(delay)
+	}
+}
+
+// waiting returns the bids that are not over yet.
+func (m *Masters) waiting() []*Bid {
+	m.mu.Lock()
+	bids := make([]*Bid, 0, len(m.bids))
+	for _, b := range m.bids {
+		bids = append(bids, b)
+	}
+	m.mu.Unlock()
+	return bids
+}
+
+// enrol makes b the one to be told of passes to owner.
+func (m *Masters) enrol(owner string, b *Bid) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.bids[owner] = b
+}
+
+// forget is the end of enrol.
+func (m *Masters) forget(owner string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.bids, owner)
+}

@@ -1,0 +1,223 @@
+package multilock
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A minority of votes is kept while one owner has a majority: nobody else can win, and the
+// bid is nearer to it.
+func TestMinorityIsKeptBehindAHolder(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, b bench) {
+		b.seat("x:r1", 3*time.Second, 0, 1, 2)
+		m := b.another(t, 0)
+		bid := askedBid(m)
+		owner := bid.owner
+		w := wait(t, bid)
+		time.Sleep(2 * time.Second)
+		b.wantHolders(t, "k", strings.Join([]string{"x:r1 x:r1 x:r1", owner, owner}, " "))
+		time.Sleep(time.Second + settle)
+		if got := w.now(); !got.won || got.grant.Owner != owner {
+			t.Errorf("won %v by %q, want true by %q, once the lease has run out", got.won, got.grant.Owner, owner)
+		}
+	})
+}
+
+// Where nobody has a majority, the votes are given back and the bid enters the queue as a
+// new owner, with its old stamp.
+func TestMinorityIsGivenBack(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, b bench) {
+		b.seat("x:r1", time.Minute, 0, 1)
+		b.seat("y:r1", time.Minute, 2, 3)
+		m := b.another(t, 0)
+		b.hold(t, m)
+		bid := newBid(m)
+		since := bid.want.Since.UnixMicro()
+		time.Sleep(5 * time.Millisecond)
+		bid.Ask()
+		synctest.Wait()
+		owners := []string{bid.owner}
+		b.wantHolders(t, "k", "x:r1 x:r1 y:r1 y:r1 "+bid.owner)
+		wait(t, bid)
+		for range 3 {
+			// A roll-back takes stuck · 3 at most, doubled each time; then it asks again.
+			for ms := 0; ms < 1000 && bid.current() == owners[len(owners)-1]; ms++ {
+				time.Sleep(time.Millisecond)
+				synctest.Wait()
+			}
+			owners = append(owners, bid.current())
+			for i := range 4 {
+				want := fmt.Sprint(map[string]float64{bid.current(): float64(since)})
+				if got := fmt.Sprint(b.entries(i)); got != want {
+					t.Errorf("queue of m%d = %s, want %s", i+1, got, want)
+				}
+			}
+			if got := b.Master(4).Holder("k"); got != bid.current() {
+				t.Errorf("holder of m5 = %s, want the new owner, %s", got, bid.current())
+			}
+		}
+		seen := map[string]bool{}
+		for _, o := range owners {
+			if seen[o] {
+				t.Errorf("owner %s was used again, of %q", o, owners)
+			}
+			seen[o] = true
+		}
+	})
+}
+
+// current returns the owner of a bid.
+func (b *Bid) current() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.owner
+}
+
+// entries returns the owners in the queue of a master, and their places.
+func (b bench) entries(i int) map[string]float64 {
+	places := map[string]float64{}
+	for ask, since := range b.Master(i).ZSet("redlock_wait:{k}") {
+		owner, _, _ := strings.Cut(ask, " ")
+		places[owner] = since
+	}
+	return places
+}
+
+// Passes that make no majority are first asked about, since what the masters said before
+// them may be out of date; then they are given back as well.
+func TestPassedMinorityAsksBeforeItGivesBack(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b bench) {
+		claim := b.held(t)
+		m := b.another(t, 0)
+		post := b.hold(t, m)
+		bid := askedBid(m)
+		owner := bid.owner
+		w := wait(t, bid)
+		claim.At = 1 // the releases for the others are lost
+		b.m.Release(claim, 0)
+		post.deliver(t, 0)
+		before := b.Master(1).Calls("EVALSHA")
+		time.Sleep(3*stuck + 1)
+		synctest.Wait()
+		if calls := b.Master(1).Calls("EVALSHA") - before; calls != 1 {
+			t.Errorf("%d asks after a pass of one of three, want 1", calls)
+		}
+		// Both others name one holder, so nobody else can win: the vote is kept.
+		time.Sleep(100 * time.Millisecond)
+		b.wantHolders(t, "k", strings.Join([]string{owner, claim.Owner, claim.Owner}, " "))
+		// Now they name two.
+		b.Master(1).Del("k")
+		b.seat("y:r1", time.Minute, 1)
+		time.Sleep(firstH)
+		if got := bid.current(); got == owner {
+			t.Errorf("owner is still %s, want a new one: nobody has a majority", got)
+		}
+		if w.now().won {
+			t.Error("won with one vote of three")
+		}
+	})
+}
+
+// Messages for the owner before count for nothing, also while its release is under way.
+func TestPassesForTheOwnerBeforeARollBack(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, b bench) {
+		b.seat("x:r1", time.Minute, 0, 1)
+		b.seat("y:r1", time.Minute, 2, 3)
+		m := b.another(t, 0)
+		b.hold(t, m)
+		bid := askedBid(m)
+		old := bid.pass(1, 1)
+		time.Sleep(3 * stuck)
+		for _, master := range b.Masters() {
+			master.Delay(50 * time.Millisecond)
+		}
+		bid.look()
+		if bid.current() == old.Owner {
+			t.Fatal("the minority was not given back")
+		}
+		for i := range 5 {
+			m.Passed(i, old)
+		}
+		wantNotWon(t, "after messages for the owner before", bid)
+		bid.GiveUp(nil)
+		time.Sleep(time.Second)
+		b.wantHolders(t, "k", "x:r1 x:r1 y:r1 y:r1 -")
+	})
+}
+
+// The time that a minority is kept is random, and twice as long after each roll-back, up to
+// a bound: two bids that share the masters must part some day.
+func TestBackOffGrows(t *testing.T) {
+	inBubble(t, 1, func(t *testing.T, b bench) {
+		bid := newBid(b.m)
+		defer bid.GiveUp(nil)
+		for rolls := range 10 {
+			bid.rolls = rolls
+			unit := stuck << min(rolls, 6)
+			least, most := time.Hour, time.Duration(0)
+			for range 400 {
+				p := bid.patience()
+				least, most = min(least, p), max(most, p)
+			}
+			if least < unit || least > unit+unit/4 || most > 3*unit || most < 3*unit-unit/4 {
+				t.Errorf("after %d roll-backs: got %v to %v, want %v to %v", rolls, least, most, unit, 3*unit)
+			}
+		}
+		// Longer than a majority takes to answer, but not than the time between two asks.
+		bid.rolls, bid.took = 0, 70*time.Millisecond
+		if p := bid.patience(); p < 70*time.Millisecond+stuck {
+			t.Errorf("with answers after 70ms: got %v, want at least %v", p, 70*time.Millisecond+stuck)
+		}
+		bid.took = time.Hour
+		if p := bid.patience(); p > lastAsk+3*stuck {
+			t.Errorf("with answers after an hour: got %v, want at most %v", p, lastAsk+3*stuck)
+		}
+	})
+}
+
+// Two bids that share the masters come to an end: one wins, then the other.
+func TestSplitBidsPart(t *testing.T) {
+	for _, n := range []int{2, 3, 4, 5} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			inBubble(t, n, func(t *testing.T, b bench) {
+				one, two := b.another(t, 0), b.another(t, 0)
+				x, y := newBid(one), newBid(two)
+				// Each reaches another half of the masters first.
+				for i, m := range b.Masters() {
+					m.Delay(time.Duration(1+i%2) * time.Millisecond)
+				}
+				x.Ask()
+				synctest.Wait() // it is on its way
+				for i, m := range b.Masters() {
+					m.Delay(time.Duration(1+(i+1)%2) * time.Millisecond)
+				}
+				y.Ask()
+				start := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				won := make(chan Claim)
+				for _, bid := range []*Bid{x, y} {
+					go func() {
+						g, ok := bid.Wait(ctx, nil, nil)
+						if !ok {
+							t.Error("a bid was not won in a minute")
+						}
+						won <- g.Claim
+					}()
+				}
+				for range 2 {
+					one.Release(<-won, 0)
+				}
+				if took := time.Since(start); took > time.Second {
+					t.Errorf("both were served after %v, want a second at most", took)
+				}
+				time.Sleep(time.Second)
+				b.wantNothing(t, "after both releases")
+			})
+		})
+	}
+}

@@ -1,0 +1,177 @@
+package multilock
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/node"
+	"example.com/redlock/quorum"
+)
+
+// How a bid counts.
+//
+// A vote of a master is valid for a time. A grant is valid from when its command was
+// sent. A pass is valid from when the ask was sent that it names: the master carried that
+// out before it passed the lock, and no other moment that the client knows is surely
+// earlier. It is not when the message came, nor when another ask was sent: a pass that is
+// held up while its lease runs out would make two holders.
+//
+// A busy answer takes no vote away: it may be older than the vote, and a vote ends by
+// itself.
+
+// seat is what a bid knows of a master.
+type seat struct {
+	vote    clock.Instant // until when its vote is valid
+	voted   bool
+	passed  bool // the vote is a pass
+	open    int  // asks that are not answered
+	reached bool // it may have an entry in its queue, or a grant
+}
+
+// Answer implements [node.Receiver].
+func (a *ask) Answer(i int, answer node.Answer) {
+	b := a.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over || a.owner != b.owner {
+		return // its release was sent after it
+	}
+	last := a.number == b.number
+	s := &b.seats[i]
+	s.open--
+	s.reached = s.reached || answer.Outcome != node.Unsent
+	if last {
+		b.answers[i] = answer
+		b.in |= 1 << i
+		b.fresh |= 1 << i
+	}
+	if answer.Outcome == node.Done {
+		b.vote(i, deadline(a.sent, b.want.Lease), answer.Token, false)
+	}
+	if last && !b.over && !a.partial && b.answered() {
+		b.lost(clock.Since(a.sent))
+	}
+}
+
+// answered reports whether the last ask makes no majority any more. b.mu is held.
+func (b *Bid) answered() bool {
+	yes, no := 0, 0
+	for i := range b.seats {
+		if b.seats[i].voted {
+			yes++
+		} else if b.fresh.has(i) {
+			no++
+		}
+	}
+	return quorum.Vote(len(b.seats), yes, no) == quorum.Lost
+}
+
+// lost decides what follows an ask that made no majority, after took, and again with each
+// answer that comes later. b.mu is held.
+func (b *Bid) lost(took time.Duration) {
+	b.told = true
+	b.took = took
+	var left []time.Duration
+	for i, a := range b.answers {
+		switch {
+		case !b.in.has(i):
+		case a.Outcome == node.Done:
+			left = append(left, 0)
+		case a.Outcome == node.Refused:
+			left = append(left, a.Left)
+		}
+	}
+	// A lease that runs out is told by nobody.
+	if free, ok := quorum.FreeAfter(len(b.seats), left); ok {
+		b.sooner(free + settle)
+	}
+	for _, holder := range b.holders() {
+		if foreign(holder) && !b.watches {
+			b.watches = true
+			for _, n := range b.m.nodes {
+				n.Watch(b.want.Key)
+			}
+		}
+	}
+	for i := range b.seats {
+		if b.seats[i].voted && b.stuckAt.IsZero() {
+			b.stuckAt = time.Now().Add(b.patience())
+		}
+	}
+	b.signal()
+}
+
+// patience is how long a minority of votes is kept: longer than a majority takes, longer
+// each time, and random, so that one of two owners that share the masters gives way.
+func (b *Bid) patience() time.Duration {
+	unit := stuck << min(b.rolls, 6)
+	return min(b.took, lastAsk) + unit + rand.N(2*unit)
+}
+
+// passed counts a pass from master i.
+func (b *Bid) passed(i int, p node.Pass) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over || p.Owner != b.owner {
+		return // its release was sent, and will free what was passed
+	}
+	b.token = max(b.token, p.Token)
+	b.seats[i].reached = true
+	until, ok := b.deadline(p)
+	if !ok || clock.Until(until) <= 0 {
+		b.sooner(0) // too late to count: an ask confirms it
+		b.signal()
+		return
+	}
+	b.passes = true
+	b.vote(i, until, p.Token, true)
+	if !b.over && b.stuckAt.IsZero() {
+		b.stuckAt = time.Now().Add(b.patience())
+		b.signal()
+	}
+}
+
+// deadline returns until when a pass is a vote, and false if the ask that it names is not
+// known any more. b.mu is held.
+func (b *Bid) deadline(p node.Pass) (clock.Instant, bool) {
+	for _, a := range b.asks {
+		if a.number == p.Number && a.owner == p.Owner {
+			return deadline(a.sent, a.lease), true
+		}
+	}
+	return clock.Instant{}, false
+}
+
+// vote counts a vote of master i, and ends the bid when a majority is valid at the same
+// time: until the q-th longest ends. b.mu is held.
+func (b *Bid) vote(i int, until clock.Instant, token int64, passed bool) {
+	b.token = max(b.token, token)
+	s := &b.seats[i]
+	if !s.voted || until.Sub(s.vote) > 0 {
+		s.vote, s.voted, s.passed = until, true, passed
+	}
+	votes := 0
+	for i := range b.seats {
+		if b.seats[i].voted {
+			votes++
+		}
+	}
+	if quorum.Vote(len(b.seats), votes, 0) != quorum.Won {
+		return
+	}
+	now := clock.Now()
+	var room [Max]time.Duration
+	left := room[:len(b.seats)]
+	for i := range b.seats {
+		if s := &b.seats[i]; s.voted {
+			left[i] = now.Left(s.vote)
+			s.voted = left[i] > 0
+		}
+	}
+	if _, last := quorum.Term(left); last >= 0 {
+		b.over = true
+		b.grant = Grant{Claim: b.claim(), Until: b.seats[last].vote, Short: b.seats[last].passed}
+		b.signal()
+	}
+}

@@ -1,0 +1,80 @@
+-- pass.lua: the queue of those who wait for a lock, and the hand-over to the first of
+-- them. The head of acquire.lua and release.lua.
+--
+-- KEYS[1]  lock key: a hash, owner -> hold count
+-- KEYS[2]  fencing counter of the lock
+-- KEYS[3]  queue: a sorted set of asks, "owner number lease stale": the lease in ms, and
+--          until when the ask counts by this master's clock, in ms. The score is when
+--          the owner began to wait, in us by its own clock
+-- KEYS[4]  there for as long as Redisson's clients come first
+-- returns  each function says what it returns
+-- Called by acquire.lua and release.lua.
+
+local lock, counter, queue, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+
+-- now returns this master's wall clock, in ms.
+local function now()
+  local t = redis.call('time')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+-- leave takes owner, who began to wait at since, out of the queue.
+local function leave(owner, since)
+  for _, ask in ipairs(redis.call('zrangebyscore', queue, since, since)) do
+    if string.match(ask, '^%S+') == owner then
+      redis.call('zrem', queue, ask)
+    end
+  end
+end
+
+-- enter puts owner into the queue, or notes its next ask. since is the same at every
+-- ask and on every master, so its place is. The queue expires: names do not pile up.
+local function enter(owner, number, since, lease)
+  if number ~= '1' then
+    leave(owner, since)
+  end
+  local ask = string.format('%s %s %s %.0f', owner, number, lease, now() + lease)
+  redis.call('zadd', queue, since, ask)
+  redis.call('pexpire', queue, 10000)
+end
+
+-- tell publishes a message to the client of owner and returns how many received it.
+local function tell(owner, number, token)
+  local client = string.match(owner, '^(.*):')
+  return redis.call('publish', 'redlock_wake:' .. (client or ''),
+    string.format('%s %s %.0f %s', owner, number, token, lock))
+end
+
+-- above raises the fencing counter above itself and above token, and returns it.
+local function above(token, ttl)
+  local next = redis.call('incr', counter)
+  if next <= tonumber(token) then
+    next = tonumber(token) + 1
+    redis.call('set', counter, string.format('%.0f', next), 'px', ttl)
+  end
+  return next
+end
+
+-- pass gives the lock, which nobody has, to the first in the queue who can be told and
+-- whose last ask is no older than the lease it asked for: he would not count an older
+-- one. Others leave the queue, and enter it again with their next ask.
+--
+-- It returns the new owner and his lease in ms, nil if there is none. me, who reads the
+-- answer of this script, needs no message: he only leaves the queue.
+local function pass(token, ttl, me)
+  while true do
+    local ask = redis.call('zpopmin', queue)[1]
+    if not ask then
+      return nil
+    end
+    local owner, number, lease, stale = string.match(ask, '^(%S+) (%d+) (%d+) (%d+)$')
+    if owner == me then
+      return me
+    end
+    if owner and now() < tonumber(stale) and tell(owner, number, above(token, ttl)) > 0 then
+      redis.call('hset', lock, owner, 1)
+      redis.call('pexpire', lock, lease)
+      return owner, tonumber(lease)
+    end
+  end
+end
