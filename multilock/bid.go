@@ -175,7 +175,7 @@ func (b *Bid) look() (won bool) {
 	b.sending.Lock()
 	defer b.sending.Unlock()
 	b.mu.Lock()
-	if b.over {
+	if b.over && b.valid() {
 		b.mu.Unlock()
 		return true
 	}
@@ -183,6 +183,9 @@ func (b *Bid) look() (won bool) {
 	var old Claim
 	now := time.Now()
 	switch {
+	case b.over: // the caller slept through what it won
+		b.over, b.grant = false, Grant{}
+		old = b.again()
 	case !b.stuckAt.IsZero() && !now.Before(b.stuckAt):
 		a, old = b.unstick()
 	case !now.Before(b.askAt):
@@ -218,17 +221,25 @@ func (b *Bid) unstick() (a *ask, old Claim) {
 	if _, held := quorum.Holder(len(b.seats), b.holders()); held {
 		return nil, old // nobody else can win: keep what there is
 	}
-	// Give the votes back and enter the queue again as a new owner, at the old place.
-	// An owner is never used again, so the release frees nothing but what it should.
-	old = b.rest()
+	return nil, b.again()
+}
+
+// again makes the bid begin anew, as a new owner at the old place in the queue, and returns
+// the claim of the old one to give back. An owner is never used again, so that release
+// frees nothing but what it should. b.mu is held.
+func (b *Bid) again() Claim {
+	old := b.rest()
 	b.rolls++
 	b.owner = b.m.NewOwner()
 	clear(b.seats)
 	b.m.enrol(b.owner, b)
 	// Where the lock was free, nobody passes it: look again soon.
 	b.sooner(b.patience())
-	return nil, old
+	return old
 }
+
+// valid reports whether there is validity left of what was won. b.mu is held.
+func (b *Bid) valid() bool { return clock.Until(b.grant.Until) > 0 }
 
 // result returns what has become of the bid so far, and ends what helped to wait.
 func (b *Bid) result() (Grant, bool) {
@@ -237,13 +248,14 @@ func (b *Bid) result() (Grant, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.unwatch()
-	if b.over {
-		if b.timer != nil {
-			b.timer.Stop()
-		}
-		b.asks, b.answers = nil, nil // it may be held for long
+	if !b.over || !b.valid() {
+		return Grant{}, false
 	}
-	return b.grant, b.over
+	if b.timer != nil {
+		b.timer.Stop()
+	}
+	b.asks, b.answers = nil, nil // it may be held for long
+	return b.grant, true
 }
 
 // unwatch is the end of interest in Redisson's channel. b.mu is held.

@@ -212,3 +212,33 @@ func TestWaitReturnsAndGoesOn(t *testing.T) {
 		}
 	})
 }
+
+// A caller that sleeps through what it won gives it back and goes on: it never gets a
+// grant that is no longer valid.
+func TestBidThatSleptBeginsAnew(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, b bench) {
+		bid := askedBid(b.m) // won, and nobody looks
+		time.Sleep(bidLease)
+		g, won := bid.Wait(t.Context(), nil, nil)
+		if left := clock.Until(g.Until); !won || left <= 0 {
+			t.Fatalf("Wait = %v with %v of validity, want true and some", won, left)
+		}
+		b.m.Release(g.Claim, 0)
+		time.Sleep(time.Second)
+		b.wantNothing(t, "after Release")
+	})
+}
+
+// Nor when something else ends the wait at the same moment.
+func TestBidThatSleptIsNotWon(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, b bench) {
+		bid := askedBid(b.m)
+		time.Sleep(bidLease)
+		if g, won := bid.result(); won {
+			t.Errorf("won with %v of validity", clock.Until(g.Until))
+		}
+		bid.GiveUp(nil)
+		time.Sleep(time.Second)
+		b.wantNothing(t, "after GiveUp")
+	})
+}

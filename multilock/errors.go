@@ -122,14 +122,14 @@ func (m *Masters) lost(op, name string, b *ballot, state, ctxErr, late error) *M
 // wait that was cut short, nil if it was not.
 func (m *Masters) refused(name string, b *ballot, cut error) *MajorityError {
 	granted, refused, failed := b.tally()
-	contest := quorum.Judge(len(m.nodes), granted, failed, b.holders())
+	holders := b.holders()
 	state := ErrTaken
-	if contest == quorum.Unreachable || cut != nil && refused == 0 {
+	if quorum.Judge(len(m.nodes), granted, failed, holders) == quorum.Unreachable || cut != nil && refused == 0 {
 		state = ErrNoQuorum
 	}
 	err := m.lost("lock", name, b, state, cut, nil)
-	_, held := quorum.Holder(len(m.nodes), b.holders())
-	err.split = !held && contest != quorum.Unreachable
+	_, held := quorum.Holder(len(m.nodes), holders)
+	err.split = !held && quorum.Vote(len(m.nodes), granted+refused, 0) == quorum.Won
 	return err
 }
 

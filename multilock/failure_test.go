@@ -17,7 +17,7 @@ func TestFailure(t *testing.T) {
 		bid   func(b bench) *Bid
 		cut   error
 		want  error // nil: none
-		split bool  // not looked at when the wait was cut short
+		split bool
 	}{
 		{"no answer yet", func(b bench) *Bid { return newBid(b.m) }, nil, nil, false},
 		{"no answer yet, and no time", func(b bench) *Bid { return newBid(b.m) }, cut, ErrNoQuorum, false},
@@ -68,7 +68,7 @@ func TestFailure(t *testing.T) {
 					}
 					return
 				}
-				if err == nil || !errors.Is(err, tt.want) || errors.Is(err, cut) != (tt.cut != nil) || tt.cut == nil && err.Split() != tt.split {
+				if err == nil || !errors.Is(err, tt.want) || errors.Is(err, cut) != (tt.cut != nil) || err.Split() != tt.split {
 					t.Errorf("Failure(%v) = %v, want %v, split %v", tt.cut, err, tt.want, tt.split)
 				}
 			})

@@ -77,10 +77,11 @@ type want struct {
 	bind  bool // the hold's context ends with the caller's
 }
 
-// How often TryLock tries a lock that nobody got, and how long it waits in between: a
-// majority needs less than that.
+// How often TryLock tries a lock that nobody got, and how long it waits at most after the
+// first time, when a majority needs less than that. Each further wait is up to twice as
+// long, so that owners who meet again and again part soon.
 const (
-	maxSplits  = 4
+	maxSplits  = 6
 	splitDelay = 8 * time.Millisecond
 )
 
@@ -102,14 +103,14 @@ func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 	if hold, err := c.enter(ctx, w); hold != nil || err != nil {
 		return hold, err
 	}
-	for split := 1; ; split++ {
+	for split := 0; ; split++ {
 		hold, err := c.try(ctx, w)
 		var majority *MajorityError
-		if !errors.As(err, &majority) || !majority.Split() || split == maxSplits {
+		if !errors.As(err, &majority) || !majority.Split() || split == maxSplits-1 {
 			return hold, err
 		}
 		select {
-		case <-time.After(time.Millisecond + rand.N(splitDelay)):
+		case <-time.After(time.Millisecond + rand.N(splitDelay<<split)):
 		case <-ctx.Done():
 			return nil, majority.With(multilock.Ended(ctx))
 		case <-c.done:

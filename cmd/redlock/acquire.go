@@ -61,7 +61,21 @@ func (r *runCmd) lock(ctx context.Context, client *redlock.Client) (*redlock.Hol
 		ctx, cancel = context.WithTimeout(ctx, *r.Wait)
 		defer cancel()
 	}
-	return client.Lock(ctx, r.Name)
+	for {
+		hold, err := client.Lock(ctx, r.Name)
+		if err != nil {
+			return nil, err
+		}
+		// A hold that was passed on begins with a short lease, which would look to the ladder
+		// like one that nobody can renew.
+		if err = hold.Extend(ctx, r.Lease); err == nil {
+			return hold, nil
+		}
+		_ = hold.Unlock(ctx)
+		if ctx.Err() != nil {
+			return nil, err
+		}
+	}
 }
 
 // sayWhy says after a while what the masters say of the lock. That it is held is what waiting is
