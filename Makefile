@@ -1,12 +1,12 @@
 # make lists the targets; make demo and make test are the two to begin with.
 
 GO    ?= go
-TOOL  := $(GO) tool -modfile=tools/go.mod
+TOOL  := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 UNITS  = $$($(GO) list ./... | grep -v /integration)
 FUZZ  ?= 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test vet lint fmt unit image chaos cover fuzz
+.PHONY: help demo bench test vet lint fmt unit image chaos cover fuzz
 # Checks print in the order they run, also under make -j.
 .NOTPARALLEL:
 
@@ -15,6 +15,9 @@ help: ## list the targets
 
 demo: ## see the lock work: five masters in memory, two contenders, masters that die
 	@$(GO) run ./cmd/redlock demo
+
+bench: ## measure against other locks on five redis-server processes; FLAGS='-run handoff -json' and the like
+	@cd bench && $(GO) run . $(FLAGS)
 
 test: vet lint unit chaos ## everything that must pass; installs or builds what it needs
 
@@ -25,7 +28,9 @@ vet: ## go vet, for each system that the library is built for
 
 lint: ## staticcheck, go fix, dead code, gofumpt
 	$(TOOL) staticcheck ./...
+	cd bench && $(TOOL) staticcheck ./...
 	$(GO) fix -diff ./...
+	cd bench && $(GO) fix -diff ./...
 	@dead="$$($(TOOL) deadcode -test ./...)" || exit 1; \
 	if [ -n "$$dead" ]; then echo "$$dead"; exit 1; fi
 	@unformatted="$$($(TOOL) gofumpt -l .)" || exit 1; \
@@ -37,6 +42,7 @@ fmt: ## format the code and bring it up to date with the language
 
 unit: ## unit tests, simulation and style, with the race detector
 	$(GO) test -race -count=1 $(UNITS)
+	cd bench && $(GO) test -race -count=1 ./...
 
 image: ## build the Redis image that the chaos tests run (REDLOCK_REDIS_IMAGE=redis:7 names a stock one)
 	$(GO) test -count=1 -run '^$$' ./integration

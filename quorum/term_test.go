@@ -106,7 +106,7 @@ func TestTermsOfTwoOwnersDoNotOverlap(t *testing.T) {
 		n := rapid.IntRange(1, 7).Draw(t, "n")
 		ofA := terms(t, n)
 		after := terms(t, n) // how long B's vote lasts after A's has ended
-		for at := time.Duration(0); at < 30; at++ {
+		for at := range time.Duration(30) {
 			a, b := make([]time.Duration, n), make([]time.Duration, n)
 			for i := range n {
 				a[i] = ofA[i] - at

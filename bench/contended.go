@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// The callers of some clients contend for one name, all the time.
+
+func contendedTrials() []trial {
+	var trials []trial
+	for _, section := range []time.Duration{0, time.Millisecond} {
+		for _, n := range []int{1, 2, 4, 8, 16, 32} {
+			trials = append(trials, contendedTrial(n, 1, section))
+		}
+	}
+	return append(trials, contendedTrial(4, 4, time.Millisecond))
+}
+
+func contendedTrial(clients, callers int, section time.Duration) trial {
+	ms := section.Milliseconds()
+	t := trial{
+		scenario: "contended",
+		setting:  fmt.Sprintf("%dx%dms", clients, ms),
+		title:    fmt.Sprintf("%d clients on one name, which each keeps for %d ms", clients, ms),
+		among:    []string{"redlock", "redsync-ff", "redsync", "rueidislock/1"},
+		measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
+			return measureContended(ctx, e, c, clients, callers, section)
+		},
+	}
+	if callers > 1 {
+		t.setting = fmt.Sprintf("%dx%dx%dms", clients, callers, ms)
+		t.title = fmt.Sprintf("%d clients with %d callers each on one name, which each caller keeps for %d ms", clients, callers, ms)
+	}
+	return t
+}
+
+func measureContended(ctx context.Context, e *env, c contender, n, callers int, section time.Duration) (_ []figure, err error) {
+	clients, closeAll, err := e.openMany(ctx, c, n)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(closeAll, &err)
+	clients = slices.Repeat(clients, callers)
+	before, err := e.fleet.meters()
+	if err != nil {
+		return nil, err
+	}
+	waits, err := contend(ctx, clients, section, e.duration)
+	if err != nil {
+		return nil, err
+	}
+	used, err := e.fleet.used(before)
+	if err != nil {
+		return nil, err
+	}
+	var served []int
+	for _, w := range waits {
+		served = append(served, len(w)-1) // the last one got nothing, see contend
+	}
+	all := slices.Concat(waits...)
+	locks := len(all) - len(clients)
+	if locks == 0 {
+		return nil, errors.New("nobody got the lock")
+	}
+	figures := []figure{
+		{"throughput", "locks/s", float64(locks) / used.wall.Seconds()},
+		{"wait p50", "ms", millis(all.percentile(50))},
+		{"wait p99", "ms", millis(all.percentile(99))},
+		{"wait max", "ms", millis(all.percentile(100))},
+		{"least served", "locks", float64(slices.Min(served))},
+		{"most served", "locks", float64(slices.Max(served))},
+		{"script calls per lock", "", float64(used.masters.scripts()) / float64(locks)},
+		{"commands per lock", "", float64(used.masters.sent(c.plain)) / float64(locks)},
+	}
+	if c.failed != nil {
+		figures = append(figures, figure{"failed tries per lock", "", c.failed(used.masters, locks) / float64(locks)})
+	}
+	return figures, nil
+}
+
+// contend has a caller for each of clients, which may be the same, lock one name for d, as
+// often as it can, and returns the waits of each. Its last one is that which the end cut short: it is as long as it is at least, and
+// without it whoever starves would not be seen.
+func contend(ctx context.Context, clients []client, section, d time.Duration) ([]samples, error) {
+	waits := make([]samples, len(clients))
+	var inside atomic.Int32
+	short, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	// Goroutines: one per caller. Each ends when short does; Wait waits for them.
+	var contest errgroup.Group
+	for i, cl := range clients {
+		contest.Go(func() error {
+			defer cancel() // an error ends it for all
+			for {
+				asked := time.Now()
+				h, err := cl.Lock(short, "contended")
+				waits[i] = append(waits[i], time.Since(asked))
+				if short.Err() != nil {
+					if err == nil { // not every contender looks at its context
+						return h.Unlock(ctx)
+					}
+					return nil
+				}
+				if err != nil {
+					return err
+				}
+				if inside.Add(1) > 1 {
+					return errors.New("two callers have the lock")
+				}
+				time.Sleep(section)
+				inside.Add(-1)
+				if err := h.Unlock(ctx); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	err := contest.Wait()
+	return waits, err
+}

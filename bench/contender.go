@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// contender is a way to lock: a library with its settings.
+type contender struct {
+	name    string
+	masters int      // how many it uses
+	plain   []string // the commands that it sends beside scripts
+	keeps   bool     // can keep a lock for long: renews it, or its holds are renewers
+
+	// failed tells from what the masters counted how many tries a lock took beside the one
+	// that got it. nil: it can not be told.
+	failed func(used counters, locks int) float64
+
+	open func(addresses []string, lease time.Duration) (client, error)
+}
+
+// client is one contender's connections to the masters, as a process would have them.
+type client interface {
+	// Lock waits until name is held.
+	Lock(ctx context.Context, name string) (hold, error)
+	Close() error
+}
+
+// hold is a lock that is held. The error of Unlock says that it was not held any more.
+type hold interface {
+	Unlock(ctx context.Context) error
+}
+
+// renewer is a hold that its user has to renew, for another lease.
+type renewer interface {
+	Extend(ctx context.Context) error
+}
+
+// Settings that all contenders share.
+const (
+	lease    = 30 * time.Second
+	patience = 500 * time.Millisecond // for one master's answer
+)
+
+// errLost is the error of an Unlock that came too late.
+var errLost = errors.New("was not held any more")
+
+func allContenders() []contender {
+	return slices.Concat([]contender{ours}, redsyncs, singles, []contender{limit})
+}
+
+// open connects a client and warms it up: with its connections open and the scripts at the
+// masters, so that no trial measures how it starts.
+func (e *env) open(ctx context.Context, c contender, lease time.Duration) (client, error) {
+	cl, err := c.open(e.fleet.addresses(c.masters), lease)
+	if err != nil {
+		return nil, err
+	}
+	for i := range 20 {
+		if err := cycle(ctx, cl, fmt.Sprintf("warm:%p:%d", cl, i)); err != nil {
+			return nil, errors.Join(fmt.Errorf("warming up: %w", err), cl.Close())
+		}
+	}
+	return cl, nil
+}
+
+// openMany opens n clients. The function it returns closes them.
+func (e *env) openMany(ctx context.Context, c contender, n int) ([]client, func() error, error) {
+	var clients []client
+	closeAll := func() error {
+		var err error
+		for _, cl := range clients {
+			err = errors.Join(err, cl.Close())
+		}
+		return err
+	}
+	for range n {
+		cl, err := e.open(ctx, c, lease)
+		if err != nil {
+			return nil, nil, errors.Join(err, closeAll())
+		}
+		clients = append(clients, cl)
+	}
+	return clients, closeAll, nil
+}
+
+// cycle locks and unlocks name.
+func cycle(ctx context.Context, cl client, name string) error {
+	h, err := cl.Lock(ctx, name)
+	if err != nil {
+		return err
+	}
+	return h.Unlock(ctx)
+}

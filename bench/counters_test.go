@@ -1,0 +1,72 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+// info is what redis-server 7.0 answers, shortened.
+const info = "# Clients\r\nconnected_clients:3\r\n# CPU\r\nused_cpu_sys:0.250000\r\nused_cpu_user:0.500000\r\n" +
+	"used_cpu_sys_children:9.000000\r\n# Commandstats\r\n" +
+	"cmdstat_evalsha:calls=12,usec=40,usec_per_call=3.33,rejected_calls=0,failed_calls=0\r\n" +
+	"cmdstat_eval:calls=1,usec=7,usec_per_call=7.00,rejected_calls=0,failed_calls=0\r\n" +
+	"cmdstat_set:calls=5,usec=4,usec_per_call=0.80,rejected_calls=0,failed_calls=0\r\n"
+
+func TestCounters(t *testing.T) {
+	var before, after counters
+	before.calls, after.calls = map[string]int64{"set": 2}, make(map[string]int64)
+	for range 2 { // two masters
+		if err := after.add(info); err != nil {
+			t.Fatalf("add = %v", err)
+		}
+	}
+	d := after.since(before)
+	for _, c := range []struct {
+		name      string
+		got, want int64
+	}{
+		{"scripts", d.scripts(), 26},
+		{"sent, scripts only", d.sent(nil), 26},
+		{"sent, with set", d.sent([]string{"set"}), 34},
+		{"connections", d.connections, 6},
+		{"cpu, ms", d.cpu.Milliseconds(), 1500},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.got != c.want {
+				t.Errorf("got %d, want %d", c.got, c.want)
+			}
+		})
+	}
+}
+
+func TestCountersRefuse(t *testing.T) {
+	for _, line := range []string{"cmdstat_set:calls=many", "used_cpu_sys:much", "connected_clients:"} {
+		t.Run(line, func(t *testing.T) {
+			c := counters{calls: make(map[string]int64)}
+			if err := c.add(line); err == nil {
+				t.Errorf("add(%q) = nil, want an error", line)
+			}
+		})
+	}
+}
+
+// A lock takes two script calls per master; what is above that are failed tries.
+func TestFailedTries(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		c    contender
+		used counters
+		want float64
+	}{
+		{"redlock, none", ours, counters{calls: map[string]int64{"evalsha": 100}}, 0},
+		{"redlock, two", ours, counters{calls: map[string]int64{"evalsha": 105, "eval": 5}}, 2},
+		{"redlock, a release is still to come", ours, counters{calls: map[string]int64{"evalsha": 98}}, 0},
+		{"redsync, three", redsyncs[0], counters{calls: map[string]int64{"set": 65}, cpu: time.Second}, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := c.c.failed(c.used, 10); got != c.want {
+				t.Errorf("failed(%v, 10 locks) = %v, want %v", c.used.calls, got, c.want)
+			}
+		})
+	}
+}

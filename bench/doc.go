@@ -1,0 +1,36 @@
+// Command bench measures this library beside other Redis locks, on five real redis-server
+// processes that it starts on the loopback interface, and beside what the wire allows.
+//
+//	go run .                                          everything, in about four minutes
+//	go run . -run 'contended/(1|32)x'                 some trials, by "scenario/setting"
+//	go run . -contenders '^(redlock|limit)$' -run parallel -cpuprofile cpu.prof
+//	go run . -json > figures.json
+//
+// Each trial is measured in rounds, and within a round for every contender in turn, so that
+// what else the machine does falls on all of them. A figure is the median of its rounds. On a
+// busy machine trust the ratios within one run, and no number by itself.
+//
+// # Where things are
+//
+// run.go is the order of events: rounds, contenders, medians. A scenario is a file:
+// uncontended.go, parallel.go, handoff.go, contended.go, stalls.go, frozen.go, waiters.go, held.go; so is a
+// contender: redlock.go, redsync.go, single.go (locks on one master), limit.go. fleet.go
+// starts and ends the masters, program.go finds redis-server, counters.go and meter.go read what
+// masters and client have used, report.go prints.
+//
+// # Fairness
+//
+// All contenders have the same lease and the same 500 ms for one master's answer, and keep as
+// many idle connections as they have callers. What is counted on the masters is counted by the
+// masters (INFO), not by the clients.
+//
+// # Concurrency
+//
+// One goroutine runs the trials one after another. Those that a trial starts have ended when it
+// returns; the masters have ended when main returns, also after SIGINT and SIGTERM.
+//
+// # Errors
+//
+// A contender that fails a trial is reported with its reason, and shown as "failed"; what it
+// can not do is shown as "-".
+package main

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// mastersN is the number of masters.
+const mastersN = 5
+
+// fleet is the masters: processes of our own, which keep nothing on disk.
+type fleet struct {
+	program program
+	dir     string
+	masters []*master
+}
+
+// master is one redis-server.
+type master struct {
+	address string
+	process *exec.Cmd
+	log     string
+	control redis.Conn // for INFO and the like; no contender uses it
+}
+
+// startFleet starts the masters and waits until they answer. close ends them.
+func startFleet(ctx context.Context, log io.Writer) (*fleet, error) {
+	program, err := findProgram(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "redlock-bench-")
+	if err != nil {
+		return nil, err
+	}
+	f := &fleet{program: program, dir: dir}
+	ports, err := freePorts(mastersN)
+	if err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	for _, port := range ports {
+		m, err := startMaster(program, filepath.Join(dir, strconv.Itoa(port)), port)
+		if err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+		f.masters = append(f.masters, m)
+	}
+	for _, m := range f.masters {
+		if err := m.await(ctx); err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+	}
+	return f, nil
+}
+
+// freePorts asks the system for n ports, and gives them back for the masters to take.
+func freePorts(n int) ([]int, error) {
+	ports := make([]int, n)
+	for i := range ports {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer listener.Close()
+		ports[i] = listener.Addr().(*net.TCPAddr).Port
+	}
+	return ports, nil
+}
+
+func startMaster(program program, dir string, port int) (*master, error) {
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, err
+	}
+	m := &master{
+		address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		log:     filepath.Join(dir, "log"),
+	}
+	m.process = program.command(
+		"--bind", "127.0.0.1", "--port", strconv.Itoa(port),
+		"--save", "", "--appendonly", "no", "--dir", dir, "--logfile", m.log,
+	)
+	m.process.SysProcAttr = childAttr()
+	return m, m.process.Start()
+}
+
+// await returns when m answers.
+func (m *master) await(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		conn, err := redis.DialContext(ctx, "tcp", m.address, redis.DialReadTimeout(5*time.Second))
+		if err == nil {
+			m.control = conn
+			_, err = conn.Do("PING")
+			return err
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-ctx.Done():
+			text, _ := os.ReadFile(m.log)
+			return fmt.Errorf("the master at %s does not start: %w: %s", m.address, err, lastLine(text))
+		}
+	}
+}
+
+// close ends the masters, frozen ones too, and removes what they left.
+func (f *fleet) close() error {
+	for _, m := range f.masters {
+		if m.control != nil {
+			_ = m.control.Close()
+		}
+		_ = m.process.Process.Kill()
+	}
+	for _, m := range f.masters {
+		_ = m.process.Wait() // it says that the process was killed
+	}
+	return os.RemoveAll(f.dir)
+}
+
+func (f *fleet) addresses(n int) []string {
+	addresses := make([]string, n)
+	for i := range addresses {
+		addresses[i] = f.masters[i].address
+	}
+	return addresses
+}
+
+// flush empties the masters, so that no trial meets the keys of another.
+func (f *fleet) flush() error {
+	for _, m := range f.masters {
+		if _, err := m.control.Do("FLUSHALL"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// freeze stops the last n masters. They stay connected and answer nothing until thaw.
+func (f *fleet) freeze(n int) error {
+	for _, m := range f.masters[len(f.masters)-n:] {
+		if err := m.process.Process.Signal(syscall.SIGSTOP); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// thaw continues all masters, and returns when they have worked off what lay in wait.
+func (f *fleet) thaw() error {
+	for _, m := range f.masters {
+		if err := m.process.Process.Signal(syscall.SIGCONT); err != nil {
+			return err
+		}
+		if _, err := m.control.Do("PING"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// One caller, as in uncontended, while some masters hang: SIGSTOP, with their connections open.
+
+func frozenTrials() []trial {
+	var trials []trial
+	for n := 1; n <= mastersN/2; n++ {
+		trials = append(trials, trial{
+			scenario: "frozen",
+			setting:  strconv.Itoa(n),
+			title:    fmt.Sprintf("one caller, fresh names, %d of %d masters frozen", n, mastersN),
+			among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "limit"},
+			measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
+				return measureFrozen(ctx, e, c, n)
+			},
+		})
+	}
+	return trials
+}
+
+func measureFrozen(ctx context.Context, e *env, c contender, n int) (_ []figure, err error) {
+	cl, err := e.open(ctx, c, lease)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(cl.Close, &err)
+	if err := e.fleet.freeze(n); err != nil {
+		return nil, err
+	}
+	defer closing(e.fleet.thaw, &err) // before the client closes, which may wait for answers
+	s := newStrokes()
+	if err := s.run(ctx, cl, names(), e.duration); err != nil {
+		return nil, err
+	}
+	return []figure{
+		{"acquire p50", "µs", micros(s.acquires.percentile(50))},
+		{"acquire p99", "µs", micros(s.acquires.percentile(99))},
+		{"release p50", "µs", micros(s.releases.percentile(50))},
+		{"release p99", "µs", micros(s.releases.percentile(99))},
+	}, nil
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"runtime/pprof"
+	"syscall"
+	"time"
+)
+
+// options are the command line.
+type options struct {
+	trials     *regexp.Regexp
+	contenders *regexp.Regexp
+	rounds     int
+	duration   time.Duration
+	long       bool
+	json       bool
+	cpuProfile string
+	memProfile string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if what := os.Getenv(waiterVariable); what != "" {
+		if err := beWaiter(what, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+	}
+	opts, err := parse(os.Args[1:])
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return
+	case err != nil:
+		os.Exit(2) // flag has said why
+	}
+	if err := realMain(ctx, opts, os.Stdout, os.Stderr); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func parse(args []string) (options, error) {
+	opts := options{trials: regexp.MustCompile(""), contenders: regexp.MustCompile("")}
+	set := flag.NewFlagSet("bench", flag.ContinueOnError)
+	pattern := func(to **regexp.Regexp) func(string) error {
+		return func(s string) (err error) {
+			*to, err = regexp.Compile(s)
+			return err
+		}
+	}
+	set.Func("run", "run only the trials whose `scenario/setting` matches this regexp", pattern(&opts.trials))
+	set.Func("contenders", "measure only the contenders whose `name` matches this regexp", pattern(&opts.contenders))
+	set.IntVar(&opts.rounds, "rounds", 3, "measure each trial so often, and report medians")
+	set.DurationVar(&opts.duration, "time", 500*time.Millisecond, "length of one measurement")
+	set.BoolVar(&opts.long, "long", false, "hold 100,000 locks as well, for minutes")
+	set.BoolVar(&opts.json, "json", false, "print JSON instead of tables")
+	set.StringVar(&opts.cpuProfile, "cpuprofile", "", "write a CPU profile to `file`")
+	set.StringVar(&opts.memProfile, "memprofile", "", "write a profile of all allocations to `file`; times are worth nothing then")
+	if err := set.Parse(args); err != nil {
+		return opts, err
+	}
+	if set.NArg() > 0 || opts.rounds < 1 || opts.duration <= 0 {
+		fmt.Fprintln(set.Output(), "bench takes flags only; -rounds and -time are above 0")
+		return opts, errors.New("usage")
+	}
+	return opts, nil
+}
+
+// realMain is main as a function: it returns once the masters have ended.
+func realMain(ctx context.Context, opts options, out, log io.Writer) (err error) {
+	trials, contenders, err := choose(opts)
+	if err != nil {
+		return err
+	}
+	fleet, err := startFleet(ctx, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, fleet.close()) }()
+
+	endProfiles, err := startProfiles(opts)
+	if err != nil {
+		return err
+	}
+	r := &report{Machine: describe(fleet, opts), out: out, log: log, quiet: opts.json}
+	r.begin()
+	err = measureAll(ctx, &env{fleet: fleet, duration: opts.duration}, trials, contenders, opts.rounds, r)
+	if opts.json {
+		err = errors.Join(err, r.encode())
+	}
+	return errors.Join(err, endProfiles())
+}
+
+// choose returns what the options select, or says that it is nothing.
+func choose(opts options) ([]trial, []contender, error) {
+	var trials []trial
+	for _, t := range allTrials(opts.long) {
+		if opts.trials.MatchString(t.id()) {
+			trials = append(trials, t)
+		}
+	}
+	var contenders []contender
+	for _, c := range allContenders() {
+		if opts.contenders.MatchString(c.name) {
+			contenders = append(contenders, c)
+		}
+	}
+	if len(trials) == 0 || len(contenders) == 0 {
+		return nil, nil, errors.New("-run or -contenders matches nothing")
+	}
+	return trials, contenders, nil
+}
+
+// startProfiles starts the profiles that were asked for. The function it returns writes them.
+func startProfiles(opts options) (end func() error, err error) {
+	var ends []func() error
+	if opts.memProfile != "" {
+		runtime.MemProfileRate = 512 // a sample for each half KB: a cycle allocates little
+		ends = append(ends, func() error { return writeTo(opts.memProfile, pprof.Lookup("allocs")) })
+	}
+	if opts.cpuProfile != "" {
+		file, err := os.Create(opts.cpuProfile)
+		if err != nil {
+			return nil, err
+		}
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		ends = append(ends, func() error {
+			pprof.StopCPUProfile()
+			return file.Close()
+		})
+	}
+	return func() error {
+		var err error
+		for _, end := range ends {
+			err = errors.Join(err, end())
+		}
+		return err
+	}, nil
+}
+
+func writeTo(path string, profile *pprof.Profile) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(profile.WriteTo(file, 0), file.Close())
+}

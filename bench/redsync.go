@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+	overgoredis "github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	overredigo "github.com/go-redsync/redsync/v4/redis/redigo"
+	"github.com/gomodule/redigo/redis"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+)
+
+// redsyncs are redsync over each of two Redis clients. Fail-fast returns at the third of five
+// answers; without it, a caller waits for all.
+var redsyncs = []contender{
+	redsyncContender("redsync-ff", redigoPool, true),
+	redsyncContender("redsync", redigoPool, false),
+	redsyncContender("redsync-ff/go", goredisPool, true),
+}
+
+func redsyncContender(name string, pool makePool, failFast bool) contender {
+	return contender{
+		name:    name,
+		masters: mastersN,
+		plain:   []string{"set"},
+		keeps:   true,
+		failed: func(used counters, locks int) float64 {
+			return max(0, float64(used.calls["set"])/mastersN-float64(locks))
+		},
+		open: func(addresses []string, lease time.Duration) (client, error) {
+			c := &redsyncClient{lease: lease, failFast: failFast}
+			pools := make([]redsyncredis.Pool, len(addresses))
+			for i, address := range addresses {
+				p, closer := pool(address)
+				pools[i] = p
+				c.closers = append(c.closers, closer)
+			}
+			c.redsync = redsync.New(pools...)
+			return c, nil
+		},
+	}
+}
+
+// makePool makes the connections to one master, and what closes them.
+type makePool func(address string) (redsyncredis.Pool, func() error)
+
+func redigoPool(address string) (redsyncredis.Pool, func() error) {
+	pool := &redis.Pool{
+		MaxIdle: maxCallers,
+		Dial: func() (redis.Conn, error) {
+			return redis.Dial("tcp", address, redis.DialConnectTimeout(patience),
+				redis.DialReadTimeout(patience), redis.DialWriteTimeout(patience))
+		},
+	}
+	return overredigo.NewPool(pool), pool.Close
+}
+
+func goredisPool(address string) (redsyncredis.Pool, func() error) {
+	pool := goredisClient(address)
+	return overgoredis.NewPool(pool), pool.Close
+}
+
+// goredisClient does not repeat commands: a lock that was granted to the first one would
+// refuse the second.
+func goredisClient(address string) *goredis.Client {
+	logging.Disable() // it tells of each connection that a frozen master cost
+	return goredis.NewClient(&goredis.Options{
+		Addr: address, PoolSize: maxCallers, MaxRetries: -1,
+		DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience,
+	})
+}
+
+type redsyncClient struct {
+	redsync  *redsync.Redsync
+	lease    time.Duration
+	failFast bool
+	closers  []func() error
+}
+
+func (c *redsyncClient) Lock(ctx context.Context, name string) (hold, error) {
+	m := c.redsync.NewMutex(name, redsync.WithExpiry(c.lease), redsync.WithFailFast(c.failFast), redsync.WithTries(math.MaxInt32))
+	if err := m.LockContext(ctx); err != nil {
+		return nil, err
+	}
+	return redsyncHold{m}, nil
+}
+
+func (c *redsyncClient) Close() error {
+	var err error
+	for _, closer := range c.closers {
+		err = errors.Join(err, closer())
+	}
+	return err
+}
+
+type redsyncHold struct{ *redsync.Mutex }
+
+func (h redsyncHold) Unlock(ctx context.Context) error { return mustOK(h.UnlockContext(ctx)) }
+
+func (h redsyncHold) Extend(ctx context.Context) error { return mustOK(h.ExtendContext(ctx)) }
+
+func mustOK(ok bool, err error) error {
+	if err == nil && !ok {
+		return errLost
+	}
+	return err
+}

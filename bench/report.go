@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// report prints what was measured: a table for each trial as soon as it is done, or all of
+// it as JSON at the end.
+type report struct {
+	Machine machine `json:"machine"`
+	Figures []row   `json:"figures"`
+
+	out, log io.Writer
+	quiet    bool // no tables
+}
+
+// machine is what the figures were measured on, and with.
+type machine struct {
+	System    string   `json:"system"`
+	CPUs      int      `json:"cpus"`
+	Go        string   `json:"go"`
+	Redis     string   `json:"redis"`
+	Masters   int      `json:"masters"`
+	Rounds    int      `json:"rounds"`
+	Duration  string   `json:"duration"`
+	Libraries []string `json:"libraries"`
+}
+
+// row is one figure of one contender.
+type row struct {
+	Scenario  string    `json:"scenario"`
+	Setting   string    `json:"setting"`
+	Contender string    `json:"contender"`
+	Figure    string    `json:"figure,omitempty"`
+	Unit      string    `json:"unit,omitempty"`
+	Median    float64   `json:"median"`
+	Rounds    []float64 `json:"rounds"`
+	Error     string    `json:"error,omitempty"`
+}
+
+func describe(f *fleet, opts options) machine {
+	m := machine{
+		System:   runtime.GOOS + "/" + runtime.GOARCH,
+		CPUs:     runtime.NumCPU(),
+		Go:       runtime.Version(),
+		Redis:    f.program.version,
+		Masters:  len(f.masters),
+		Rounds:   opts.rounds,
+		Duration: opts.duration.String(),
+	}
+	if build, ok := debug.ReadBuildInfo(); ok {
+		for _, dep := range build.Deps {
+			if slices.Contains(contenderModules, dep.Path) {
+				m.Libraries = append(m.Libraries, dep.Path+"@"+dep.Version)
+			}
+		}
+	}
+	return m
+}
+
+// contenderModules are the modules whose versions belong to the figures.
+var contenderModules = []string{
+	"github.com/go-redsync/redsync/v4", "github.com/gomodule/redigo", "github.com/redis/go-redis/v9",
+	"github.com/bsm/redislock", "github.com/redis/rueidis",
+}
+
+func (r *report) begin() {
+	if r.quiet {
+		return
+	}
+	m := r.Machine
+	fmt.Fprintf(r.out, "redis %s, %s, %s, %d CPUs, %d masters; medians of %d rounds of %s\n%s\n",
+		m.Redis, m.Go, m.System, m.CPUs, m.Masters, m.Rounds, m.Duration, strings.Join(m.Libraries, " "))
+}
+
+// trial takes in the results of a trial, in the order of the contenders.
+func (r *report) trial(t trial, contenders []contender, results []result) error {
+	for i, c := range contenders {
+		r.Figures = append(r.Figures, rows(t, c, results[i])...)
+		if err := results[i].err; err != nil {
+			fmt.Fprintf(r.log, "bench: %s: %s failed: %v\n", t.id(), c.name, err)
+		}
+	}
+	if r.quiet {
+		return nil
+	}
+	return r.table(t, contenders, results)
+}
+
+func rows(t trial, c contender, res result) []row {
+	if res.err != nil {
+		return []row{{Scenario: t.scenario, Setting: t.setting, Contender: c.name, Error: res.err.Error()}}
+	}
+	var rows []row
+	for _, f := range figuresOf([]result{res}) {
+		values := res.values(f.name)
+		rows = append(rows, row{
+			Scenario: t.scenario, Setting: t.setting, Contender: c.name,
+			Figure: f.name, Unit: f.unit, Median: median(values), Rounds: values,
+		})
+	}
+	return rows
+}
+
+// figuresOf lists the figures that any of the results has, in the order they come.
+func figuresOf(results []result) []figure {
+	var list []figure
+	for _, res := range results {
+		for _, round := range res.rounds {
+			for _, f := range round {
+				if !slices.ContainsFunc(list, func(g figure) bool { return g.name == f.name }) {
+					list = append(list, f)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// table prints a line for each figure and a column for each contender.
+func (r *report) table(t trial, contenders []contender, results []result) error {
+	fmt.Fprintf(r.out, "\n%s: %s\n", t.id(), t.title)
+	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	cells := []string{"", ""}
+	for _, c := range contenders {
+		cells = append(cells, c.name)
+	}
+	fmt.Fprintln(w, strings.Join(cells, "\t")+"\t")
+	for _, f := range figuresOf(results) {
+		cells := []string{f.name, f.unit}
+		for _, res := range results {
+			cells = append(cells, cell(res, f.name))
+		}
+		fmt.Fprintln(w, strings.Join(cells, "\t")+"\t")
+	}
+	return w.Flush()
+}
+
+// cell is a median, or why there is none.
+func cell(res result, name string) string {
+	values := res.values(name)
+	switch {
+	case res.err != nil:
+		return "failed"
+	case len(values) == 0:
+		return "-"
+	}
+	return number(median(values))
+}
+
+// number prints three digits that matter, and whole numbers as they are.
+func number(v float64) string {
+	size := math.Abs(v)
+	switch {
+	case v == math.Trunc(v) || size >= 100:
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	case size >= 10:
+		return strconv.FormatFloat(v, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(v, 'f', 2, 64)
+}
+
+func (r *report) encode() error {
+	encoder := json.NewEncoder(r.out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(r)
+}

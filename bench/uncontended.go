@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"time"
+)
+
+// One caller locks and unlocks, each time another name.
+
+func uncontendedTrials() []trial {
+	return []trial{{
+		scenario: "uncontended",
+		setting:  "1",
+		title:    "one caller, fresh names",
+		measure:  measureUncontended,
+	}}
+}
+
+func measureUncontended(ctx context.Context, e *env, c contender) (_ []figure, err error) {
+	cl, err := e.open(ctx, c, lease)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(cl.Close, &err)
+	names := names()
+	s := newStrokes()
+	before, err := e.fleet.meters()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.run(ctx, cl, names, e.duration); err != nil {
+		return nil, err
+	}
+	used, err := e.fleet.used(before)
+	if err != nil {
+		return nil, err
+	}
+	locks := float64(len(s.acquires))
+	return []figure{
+		{"acquire p50", "µs", micros(s.acquires.percentile(50))},
+		{"acquire p99", "µs", micros(s.acquires.percentile(99))},
+		{"release p50", "µs", micros(s.releases.percentile(50))},
+		{"release p99", "µs", micros(s.releases.percentile(99))},
+		{"throughput", "locks/s", locks / used.wall.Seconds()},
+		{"client CPU per lock", "µs", micros(used.cpu) / locks},
+		{"masters' CPU per lock", "µs", micros(used.masters.cpu) / locks},
+		{"allocations per lock", "", float64(used.allocs) / locks},
+		{"bytes allocated per lock", "B", float64(used.bytes) / locks},
+		{"script calls per lock", "", float64(used.masters.scripts()) / locks},
+		{"commands per lock", "", float64(used.masters.sent(c.plain)) / locks},
+	}, nil
+}
+
+// strokes are the times that acquires and releases took.
+type strokes struct{ acquires, releases samples }
+
+// newStrokes makes room beforehand, so that growing is not measured.
+func newStrokes() *strokes {
+	const room = 1 << 17
+	return &strokes{acquires: make(samples, 0, room), releases: make(samples, 0, room)}
+}
+
+// run locks and unlocks one name after the other for d.
+func (s *strokes) run(ctx context.Context, cl client, names []string, d time.Duration) error {
+	end := time.Now().Add(d)
+	for i := 0; ; i++ {
+		asked := time.Now()
+		if asked.After(end) {
+			return nil
+		}
+		h, err := cl.Lock(ctx, names[i%len(names)])
+		if err != nil {
+			return err
+		}
+		held := time.Now()
+		if err := h.Unlock(ctx); err != nil {
+			return err
+		}
+		s.acquires = append(s.acquires, held.Sub(asked))
+		s.releases = append(s.releases, time.Since(held))
+	}
+}
