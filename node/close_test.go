@@ -84,13 +84,14 @@ func TestSendAfterClose(t *testing.T) {
 	})
 }
 
-// TestCloseReturnsConnection: the pool gets it back, fit for use.
-func TestCloseReturnsConnection(t *testing.T) {
+// TestCloseLeavesRoom: the pool has no connection of the node's left, and can make others.
+func TestCloseLeavesRoom(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Pool.MaxActive = 1
 		n := started(t, cfg)
 		n.Close()
-		if active, idle := cfg.Pool.ActiveCount(), cfg.Pool.IdleCount(); active != 1 || idle != 1 {
-			t.Errorf("connections of the pool: got %d, %d idle, want 1, 1 idle", active, idle)
+		if active := cfg.Pool.ActiveCount(); active != 0 {
+			t.Errorf("connections of the pool: got %d, want none", active)
 		}
 		conn := cfg.Pool.Get()
 		defer conn.Close()
@@ -100,7 +101,7 @@ func TestCloseReturnsConnection(t *testing.T) {
 	})
 }
 
-// TestNoConnectionIsLost: whatever happens, the pool ends with the one that was returned.
+// TestNoConnectionIsLost: whatever happens, none is left open in the end.
 func TestNoConnectionIsLost(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
@@ -118,11 +119,11 @@ func TestNoConnectionIsLost(t *testing.T) {
 			until(t, time.Second, n.isUp)
 		}
 		n.Close()
-		if active, idle := cfg.Pool.ActiveCount(), cfg.Pool.IdleCount(); active != 1 || idle != 1 {
-			t.Errorf("connections of the pool: got %d, %d idle, want 1, 1 idle", active, idle)
+		if active := cfg.Pool.ActiveCount(); active != 0 {
+			t.Errorf("connections of the pool: got %d, want none", active)
 		}
-		if got := m.Connections(); got != 1 {
-			t.Errorf("connections of the master: got %d, want 1", got)
+		if got := m.Connections(); got != 0 {
+			t.Errorf("connections of the master: got %d, want none", got)
 		}
 	})
 }

@@ -39,12 +39,11 @@ func (n *Node) connect() (*link, error) {
 	if err != nil {
 		return nil, plain(err)
 	}
-	l := &link{conn: conn, broken: make(chan struct{}), armed: true}
+	l := &link{conn: conn, broken: make(chan struct{}), armed: true, heard: time.Now()}
 	if err := n.greet(l); err != nil {
 		discard(conn)
 		return nil, plain(err)
 	}
-	l.arrive = sync.NewCond(&n.mu)
 	n.mu.Lock()
 	n.link = l
 	l.sweep = time.AfterFunc(n.cfg.Timeout, func() { n.overdue(l) })

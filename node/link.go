@@ -3,7 +3,6 @@ package node
 import (
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -21,11 +20,12 @@ type link struct {
 	young  bool          // fit may still lie ahead
 
 	// The rest is guarded by Node.mu.
-	flight fifo          // written and not answered
-	arrive *sync.Cond    // flight has grown, or the reader may end
+	busy   bool          // somebody writes to conn
+	flight fifo          // written, or about to be, and not answered
+	heard  time.Time     // when the master last answered
 	sweep  *time.Timer   // calls overdue
 	armed  bool          // sweep is running
-	done   bool          // the writer has ended
+	done   bool          // nothing is written any more
 	dead   bool          // nothing can be read any more
 	err    error         // why the connection is given up
 	broken chan struct{} // closed with err
@@ -35,38 +35,86 @@ type link struct {
 func (n *Node) write(l *link) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	idle := false
+	var batch []*call
 	for {
-		batch, due, done := n.take(l)
+		var due []delivery
+		var done bool
+		batch, due, done = n.take(l, batch)
 		deliver(due)
 		if done {
 			return
 		}
 		if len(batch) > 0 {
-			idle = false
-			l.put(batch)
+			l.put(batch...)
 			continue
 		}
 		select {
 		case <-n.wake:
 		case <-l.broken:
 		case <-beat.C:
-			if idle {
-				n.mu.Lock()
+			n.mu.Lock()
+			if time.Since(l.heard) >= heartbeat {
 				n.queue = append(n.queue, &call{cmd: ping})
-				n.mu.Unlock()
 			}
-			idle = true
+			n.mu.Unlock()
 		}
+	}
+}
+
+// direct reports whether a command is to be written by who sends it, which saves the way
+// through the writer: when the master has answered all there was, and it is allowed whatever
+// it is. The buffers between here and the master are empty then, so writing does
+// not block. Otherwise commands gather, and share a flush. Node.mu is held.
+func (n *Node) direct() bool {
+	l := n.link
+	return n.state == up && !l.busy && !l.young && l.err == nil && l.flight.len() == 0 && len(n.queue) == 0
+}
+
+// launch is what follows direct. Node.mu is held, and given up.
+func (n *Node) launch(c *call) {
+	l := n.link
+	l.busy = true
+	n.fly(l, c)
+	n.mu.Unlock()
+	l.put(c)
+	n.mu.Lock()
+	l.busy = false
+	wanted := len(n.queue) > 0 || n.closing || l.err != nil
+	n.mu.Unlock()
+	if wanted {
+		n.nudge() // the writer has waited for this
+	}
+}
+
+// fly notes that calls are on their way. Node.mu is held.
+func (n *Node) fly(l *link, calls ...*call) {
+	now := time.Now()
+	for _, c := range calls {
+		c.sent = now
+		l.flight.push(c)
+	}
+	if !l.armed {
+		l.armed = true
+		l.sweep.Reset(n.cfg.Timeout)
 	}
 }
 
 // take moves into flight what may be written now. What earlier connections owe goes
 // first and alone: only a master that carried it out is up, so debts can not pile up
 // at one that answers handshakes and nothing else.
-func (n *Node) take(l *link) (batch []*call, due []delivery, done bool) {
+//
+// It returns the batch in place of the one before, which is used again as the queue.
+func (n *Node) take(l *link, last []*call) (batch []*call, due []delivery, done bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if len(last) > 0 {
+		l.busy = false
+		clear(last)
+	}
+	if l.busy {
+		return last, nil, false // a caller writes, and will say when it has
+	}
+	batch = last[:0]
 	if l.err == nil && n.state != up {
 		batch, n.owed = n.owed, nil
 		if len(batch) == 0 && l.flight.len() == 0 {
@@ -75,27 +123,16 @@ func (n *Node) take(l *link) (batch []*call, due []delivery, done bool) {
 				"master", n.cfg.Name, "run_id", l.id.run, "guard", max(0, l.guard()))
 		}
 	}
-	if l.err == nil && n.state == up {
-		batch, n.queue = n.queue, nil
+	if l.err == nil && n.state == up && len(n.queue) > 0 {
+		batch, n.queue = n.queue, batch
 	}
 	batch, due = l.allowed(batch)
 	if len(batch) == 0 {
-		if l.err != nil || n.closing && l.flight.len() == 0 {
-			l.done = true
-			l.arrive.Signal()
-		}
-		return nil, due, l.done
+		l.done = l.err != nil || n.closing && l.flight.len() == 0
+		return batch, due, l.done
 	}
-	now := time.Now()
-	for _, c := range batch {
-		c.sent = now
-		l.flight.push(c)
-	}
-	if !l.armed {
-		l.armed = true
-		l.sweep.Reset(n.cfg.Timeout)
-	}
-	l.arrive.Signal()
+	l.busy = true
+	n.fly(l, batch...)
 	return batch, due, false
 }
 
@@ -126,7 +163,7 @@ func (l *link) allowed(batch []*call) (rest []*call, due []delivery) {
 
 // put writes batch and flushes it. redigo closes a connection that it fails to write
 // to, which the reader notices, so errors are left to it.
-func (l *link) put(batch []*call) {
+func (l *link) put(batch ...*call) {
 	for _, c := range batch {
 		switch {
 		case c.cmd == ping:
@@ -156,27 +193,21 @@ func (c *call) arguments() []any {
 	return args
 }
 
-// read passes on the answers until the link breaks, or the writer is done and nothing
-// is in flight.
+// read passes on the answers until the link breaks, or nothing is written any more and all
+// is answered.
 func (n *Node) read(l *link) {
-	for n.await(l) {
-		reply, err := redis.ReceiveWithTimeout(l.conn, n.cfg.Timeout)
+	for {
+		reply, err := redis.ReceiveWithTimeout(l.conn, 0) // overdue sees to the time
 		var one [1]delivery
 		n.mu.Lock()
 		due := n.received(l, one[:0], reply, err)
+		over := l.dead || l.done && l.flight.len() == 0
 		n.mu.Unlock()
 		deliver(due)
+		if over {
+			return
+		}
 	}
-}
-
-// await blocks until there is an answer to read. It is false when there will be none.
-func (n *Node) await(l *link) bool {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for l.flight.len() == 0 && !l.done {
-		l.arrive.Wait()
-	}
-	return l.flight.len() > 0 && !l.dead
 }
 
 // received takes in the answer to the oldest command in flight. n.mu is held.
@@ -189,6 +220,12 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 		l.fail(plain(l.conn.Err()))
 		return due
 	}
+	if l.flight.len() == 0 {
+		l.dead = true
+		l.fail(unexpected(reply))
+		return due
+	}
+	l.heard = time.Now()
 	c := l.flight.pop()
 	if l.flight.len() == 0 && (n.state != up || n.closing) {
 		n.nudge() // the writer waits for this
@@ -197,11 +234,13 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 		return n.resend(l, due, c)
 	}
 	if refused && unfit(refusal) {
+		l.fail(refusal)
 		if c.cmd.repeat {
 			n.owed = append(n.owed, c)
+			return c.settle(due, Answer{Outcome: Failed, Err: refusal})
 		}
-		l.fail(refusal)
 	}
+	defer n.drop(c)
 	if refused {
 		return c.settle(due, Answer{Outcome: Failed, Err: refusal})
 	}
@@ -234,22 +273,37 @@ func (n *Node) resend(l *link, due []delivery, c *call) []delivery {
 }
 
 // overdue answers, with Unknown, the commands that have waited for Config.Timeout. They
-// stay in flight, so that a late answer finds its command and not the next one.
+// stay in flight, so that a late answer finds its command and not the next one. A
+// connection that has answered nothing at all for so long is given up.
 func (n *Node) overdue(l *link) {
 	var due []delivery
 	n.mu.Lock()
 	now := time.Now()
 	l.armed = false
-	for _, c := range l.flight.all() {
-		if wait := n.cfg.Timeout - now.Sub(c.sent); wait > 0 {
-			l.armed = true
-			l.sweep.Reset(wait)
-			break
+	quiet := false
+	if l.flight.len() > 0 {
+		next := n.cfg.Timeout
+		for _, c := range l.flight.all() {
+			if wait := n.cfg.Timeout - now.Sub(c.sent); wait > 0 {
+				next = wait
+				break
+			}
+			due = c.settle(due, Answer{Outcome: Unknown, Err: ErrTimeout})
 		}
-		due = c.settle(due, Answer{Outcome: Unknown, Err: ErrTimeout})
+		silence := min(now.Sub(l.heard), now.Sub(l.flight.all()[0].sent))
+		quiet = silence >= n.cfg.Timeout
+		if quiet {
+			l.fail(ErrTimeout)
+		} else {
+			l.armed = true
+			l.sweep.Reset(min(next, n.cfg.Timeout-silence))
+		}
 	}
 	n.mu.Unlock()
 	deliver(due)
+	if quiet {
+		sever(l.conn)
+	}
 }
 
 // fail gives the link up. Node.mu is held.

@@ -62,6 +62,7 @@ type Node struct {
 	reason  error   // why it is not up
 	closing bool    // no more commands
 	queue   []*call // not written yet
+	free    []*call // to be used again
 	owed    []*call // releases to repeat on the next connection, oldest first
 	link    *link   // nil while there is none
 	last    past    // the process and connection before
@@ -104,8 +105,8 @@ func (n *Node) Name() string { return n.cfg.Name }
 // Send does not block. While the master is down the answer is Unsent, at once; a
 // release is kept all the same, and sent when the master is back.
 func (n *Node) Send(cmd *Command, to Receiver, i int) {
-	c := &call{cmd: cmd, to: to, i: i}
 	n.mu.Lock()
+	c := n.call(cmd, to, i)
 	if n.closing || n.state == down {
 		err := n.reason
 		if n.closing {
@@ -118,9 +119,36 @@ func (n *Node) Send(cmd *Command, to Receiver, i int) {
 		to.Answer(i, Answer{Outcome: Unsent, Err: err})
 		return
 	}
+	if n.direct() {
+		n.launch(c)
+		return
+	}
 	n.queue = append(n.queue, c)
 	n.mu.Unlock()
 	n.nudge()
+}
+
+// maxFree bounds the calls that are kept to be used again.
+const maxFree = 256
+
+// call makes a call. n.mu is held.
+func (n *Node) call(cmd *Command, to Receiver, i int) *call {
+	last := len(n.free) - 1
+	if last < 0 {
+		return &call{cmd: cmd, to: to, i: i}
+	}
+	c := n.free[last]
+	n.free = n.free[:last]
+	*c = call{cmd: cmd, to: to, i: i}
+	return c
+}
+
+// drop is the end of a call that is in no list any more. n.mu is held.
+func (n *Node) drop(c *call) {
+	if len(n.free) < maxFree {
+		*c = call{} // it may lie there for long
+		n.free = append(n.free, c)
+	}
 }
 
 // Guard returns how long the master goes on to grant no holds, zero when it does grant
@@ -135,7 +163,7 @@ func (n *Node) Guard() time.Duration {
 }
 
 // Close writes what is queued, waits for what is under way, up to Config.Timeout, and
-// returns the connection to the pool. Sends are Unsent from now on. What waits for a
+// closes the connection. Sends are Unsent from now on. What waits for a
 // connection is given up to Config.Timeout as well, unless the master is down.
 func (n *Node) Close() {
 	n.mu.Lock()
@@ -223,19 +251,21 @@ func (n *Node) giveUp(err error) {
 // serve uses a connection until it breaks or, with a nil error, the node closes.
 func (n *Node) serve(l *link) error {
 	read := make(chan struct{})
-	// Goroutines: the reader. It ends when the connection fails, or when nothing is
-	// under way and the writer is done; serve waits for it.
+	// Goroutines: the reader. It ends when the connection fails or is severed, or with the
+	// last answer after the writer is done; serve waits for it.
 	go func() {
 		defer close(read)
 		n.read(l)
 	}()
 	n.write(l)
-	<-read
-	if l.err != nil {
-		discard(l.conn)
-	} else {
-		_ = l.conn.Close() // nothing is pending, so this does not block
+	n.mu.Lock()
+	answered := l.flight.len() == 0
+	n.mu.Unlock()
+	if answered {
+		sever(l.conn) // the reader waits for nothing
 	}
+	<-read
+	discard(l.conn)
 
 	n.mu.Lock()
 	n.link = nil
@@ -263,7 +293,8 @@ func (n *Node) serve(l *link) error {
 
 // delivery is an answer that is passed on once no lock is held.
 type delivery struct {
-	call   *call
+	to     Receiver
+	i      int
 	answer Answer
 }
 
@@ -273,11 +304,11 @@ func (c *call) settle(due []delivery, a Answer) []delivery {
 		return due
 	}
 	c.answered = true
-	return append(due, delivery{c, a})
+	return append(due, delivery{c.to, c.i, a})
 }
 
 func deliver(due []delivery) {
 	for _, d := range due {
-		d.call.to.Answer(d.call.i, d.answer)
+		d.to.Answer(d.i, d.answer)
 	}
 }
