@@ -18,7 +18,33 @@
 -- Called by Node.Send with an Acquire command. A repeat changes nothing but the
 -- expiry, which never shrinks.
 
+local lock, counter, queue, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, lease, count, proposal, ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+
+-- take gives the free lock to owner and returns the fencing counter.
+local function take()
+  local token = proposal
+  local last = redis.call('get', counter)
+  if last then
+    last = tonumber(last)
+    assert(last, 'the fencing counter is no number')
+    if last >= tonumber(token) then
+      token = string.format('%.0f', last + 1)
+    end
+  end
+  redis.call('set', counter, token, 'px', ttl)
+  redis.call('hset', lock, owner, count)
+  redis.call('pexpire', lock, lease)
+  return tonumber(token)
+end
+
+-- Most locks are free and nobody waits for them: what follows is for the others.
+if count == '1' and redis.call('exists', lock, queue) == 0 then
+  return take()
+end
+
+-- #include pass.lua
+
 local left = redis.call('pttl', lock)
 
 if left == -2 then
@@ -39,16 +65,7 @@ if left == -2 then
       return {ms, holder}
     end
   end
-  local token = proposal
-  local last = tonumber(redis.call('get', counter) or 0)
-  assert(last, 'the fencing counter is no number')
-  if last >= tonumber(token) then
-    token = string.format('%.0f', last + 1)
-  end
-  redis.call('set', counter, token, 'px', ttl)
-  redis.call('hset', lock, owner, count)
-  redis.call('pexpire', lock, lease)
-  return tonumber(token)
+  return take()
 end
 
 local holder = redis.call('hkeys', lock)[1]

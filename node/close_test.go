@@ -122,6 +122,7 @@ func TestNoConnectionIsLost(t *testing.T) {
 		if active := cfg.Pool.ActiveCount(); active != 0 {
 			t.Errorf("connections of the pool: got %d, want none", active)
 		}
+		synctest.Wait() // the master has seen it
 		if got := m.Connections(); got != 0 {
 			t.Errorf("connections of the master: got %d, want none", got)
 		}

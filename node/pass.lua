@@ -1,5 +1,5 @@
 -- pass.lua: the queue of those who wait for a lock, and the hand-over to the first of
--- them. The head of acquire.lua and release.lua.
+-- them. A part of acquire.lua and release.lua, which name the keys and call it.
 --
 -- KEYS[1]  lock key: a hash, owner -> hold count
 -- KEYS[2]  fencing counter of the lock
@@ -8,9 +8,6 @@
 --          the owner began to wait, in us by its own clock
 -- KEYS[4]  there for as long as Redisson's clients come first
 -- returns  each function says what it returns
--- Called by acquire.lua and release.lua.
-
-local lock, counter, queue, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 
 -- now returns this master's wall clock, in ms.
 local function now()

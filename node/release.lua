@@ -21,30 +21,41 @@
 -- Called by Node.Send with a Release or a Force command. A repeat changes nothing, but
 -- passes a lock that has become free since; a Force is not repeated.
 
+local lock, counter, queue, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, keep, channel, token, ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
-if owner == '' then
-  owner = redis.call('hkeys', lock)[1] or ''
-end
-local mine = redis.call('hexists', lock, owner) == 1
 
 if keep ~= '0' then
-  if not mine then
+  if redis.call('hexists', lock, owner) == 0 then
     return -1
   end
   redis.call('hset', lock, owner, keep)
   return 0
 end
 
-if ARGV[7] ~= '0' then
-  leave(owner, ARGV[7])
+if owner == '' then
+  owner = redis.call('hkeys', lock)[1] or ''
 end
+local mine = redis.call('hdel', lock, owner) == 1
+
+-- Nobody waits for most locks: what follows is for the others.
+if not ARGV[8] and redis.call('exists', queue) == 0 then
+  if mine then
+    redis.call('publish', channel, '0')
+  end
+  return mine and 1 or -1
+end
+
+-- #include pass.lua
+
 if ARGV[8] then
   enter(ARGV[8], ARGV[9], ARGV[10], ARGV[11])
 end
-if mine then
-  redis.call('del', lock)
-elseif redis.call('exists', lock) == 1 then
-  return -1
+if not mine then
+  -- Who has a lock is not in its queue: taking it, or being passed it, is the way out.
+  leave(owner, ARGV[7])
+  if redis.call('exists', lock) == 1 then
+    return -1
+  end
 end
 if ARGV[6] == '0' then
   if mine then
