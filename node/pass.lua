@@ -12,7 +12,12 @@
 -- now returns this master's wall clock, in ms.
 local function now()
   local t = redis.call('time')
-  return t[1] * 1000 + math.floor(t[2] / 1000)
+  return t[1] * 1000 + t[2] / 1000
+end
+
+-- text writes a whole number in full, which Lua by itself does not.
+local function text(n)
+  return string.format('%.0f', n)
 end
 
 -- leave takes owner, who began to wait at since, out of the queue.
@@ -30,8 +35,7 @@ local function enter(owner, number, since, lease)
   if number ~= '1' then
     leave(owner, since)
   end
-  local ask = string.format('%s %s %s %.0f', owner, number, lease, now() + lease)
-  redis.call('zadd', queue, since, ask)
+  redis.call('zadd', queue, since, owner .. ' ' .. number .. ' ' .. lease .. ' ' .. text(now() + lease))
   redis.call('pexpire', queue, 10000)
 end
 
@@ -39,7 +43,7 @@ end
 local function tell(owner, number, token)
   local client = string.match(owner, '^(.*):')
   return redis.call('publish', 'redlock_wake:' .. (client or ''),
-    string.format('%s %s %.0f %s', owner, number, token, lock))
+    owner .. ' ' .. number .. ' ' .. text(token) .. ' ' .. lock)
 end
 
 -- above raises the fencing counter above itself and above token, and returns it.
@@ -47,7 +51,7 @@ local function above(token, ttl)
   local next = redis.call('incr', counter)
   if next <= tonumber(token) then
     next = tonumber(token) + 1
-    redis.call('set', counter, string.format('%.0f', next), 'px', ttl)
+    redis.call('set', counter, text(next), 'px', ttl)
   end
   return next
 end
