@@ -11,14 +11,39 @@ import (
 // booted. It only grows.
 var suspended atomic.Int64
 
+// ahead is by how much the wall clock was ahead of the monotonic one, counted from epoch,
+// when suspended was last raised.
+var ahead atomic.Int64
+
+// tolerance is how far the two may drift apart before the time in suspend is looked up
+// again: far less than the drift that every validity allows for.
+const tolerance = 500 * time.Microsecond
+
 // Now returns the present instant, by CLOCK_BOOTTIME.
 //
 // It is put together from Go's monotonic clock and the time spent in suspend, rather
 // than read directly, so that it stands still with the time of a synctest bubble.
+//
+// To read CLOCK_BOOTTIME is a system call. Suspend, and nothing else but somebody who sets
+// the wall clock, moves that clock against the monotonic one, and Go reads both at once
+// without a system call. So the call is made when they have moved.
 func Now() Instant {
-	d := time.Since(epoch) + timeSuspended()
+	now := time.Now()
+	mono := now.Sub(epoch)
+	shift := now.Round(0).Sub(epoch.Round(0)) - mono
+	if moved := shift - time.Duration(ahead.Load()); moved.Abs() >= tolerance {
+		lookUp()
+		ahead.Store(int64(shift))
+	}
+	d := mono + time.Duration(suspended.Load())
 	return Instant{mono: d, wall: d}
 }
+
+// lookUp is timeSuspended, but for tests.
+var lookUp = timeSuspended
+
+// Instants count from a known time in suspend, not from none.
+func init() { timeSuspended() }
 
 // timeSuspended raises what is known of the time in suspend to what the clocks say now.
 //

@@ -24,10 +24,29 @@ func TestRaiseCountsSuspendAndNothingElse(t *testing.T) {
 	}
 }
 
+// In suspend the wall clock goes on and the monotonic one does not: that, and no less, is
+// when the time in suspend is looked up.
 func TestNowCountsSuspend(t *testing.T) {
+	looked := 0
+	lookUp = func() time.Duration {
+		looked++
+		return raise(&suspended, time.Duration(suspended.Load())+time.Hour) // it only grows, so this stays; no other test minds
+	}
+	defer func() { lookUp = timeSuspended }()
 	start := Now()
-	suspended.Add(int64(time.Hour)) // it only grows, so this stays; no other test minds
-	if got := Since(start); got < time.Hour {
-		t.Errorf("after an hour of suspend, %v have passed", got)
+	looked = 0
+	for range 1000 {
+		Now()
+	}
+	if looked > 0 {
+		t.Errorf("the time in suspend was looked up %d times, want none", looked)
+	}
+	ahead.Add(-int64(time.Hour)) // as if the clocks had moved
+	if got := Since(start); got < time.Hour || looked != 1 {
+		t.Errorf("after an hour of suspend, %v have passed, looked up %d times; want an hour and once", got, looked)
+	}
+	ahead.Add(2 * int64(tolerance)) // set back
+	if Now(); looked != 2 {
+		t.Errorf("looked up %d times after the wall clock was set back, want once more", looked)
 	}
 }

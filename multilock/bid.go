@@ -50,6 +50,7 @@ type Bid struct {
 	owner   string // a new one after each roll-back
 	begun   time.Time
 	asks    []*ask        // the last ones, oldest first
+	one     ask           // the first of them: most bids need no other
 	number  uint64        // of the last ask
 	ballot                // the last answer of each master
 	fresh   Set           // whose answers are to the last ask
@@ -110,7 +111,11 @@ func (b *Bid) newAsk(at Set) *ask {
 	b.number++
 	now := time.Now()
 	pause := b.pause(now)
-	a := &ask{b: b, owner: b.owner, number: b.number, sent: clock.Now(), lease: 2 * pause}
+	a := &b.one
+	if b.number > 1 {
+		a = new(ask)
+	}
+	*a = ask{b: b, owner: b.owner, number: b.number, sent: clock.Now(), lease: 2 * pause}
 	if len(b.asks) == maxAsks {
 		b.asks = b.asks[1:]
 	}

@@ -12,7 +12,8 @@
 -- ARGV[6]  number of this ask, if owner waits in the queue; else there are no more
 -- ARGV[7]  when it began to wait, in us by its clock
 -- ARGV[8]  lease for which the lock may be passed to it, in ms
--- returns  the fencing counter, above 0: owner has the lock;
+-- returns  OK: owner has the lock, and its fencing counter is the token proposed;
+--          the fencing counter, above 0: owner has the lock;
 --          0: nobody has it, and the count asked for was above 1;
 --          {ms left, holder}: another owner has it (-1 ms: it never expires)
 -- Called by Node.Send with an Acquire command. A repeat changes nothing but the
@@ -21,7 +22,7 @@
 local lock, counter, queue, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, lease, count, proposal, ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
--- take gives the free lock to owner and returns the fencing counter.
+-- take gives the free lock to owner and returns the answer.
 local function take()
   local token = proposal
   local last = redis.call('get', counter)
@@ -35,7 +36,7 @@ local function take()
   redis.call('set', counter, token, 'px', ttl)
   redis.call('hset', lock, owner, count)
   redis.call('pexpire', lock, lease)
-  return tonumber(token)
+  return token == proposal and redis.status_reply('OK') or tonumber(token)
 end
 
 -- Most locks are free and nobody waits for them: what follows is for the others.

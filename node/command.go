@@ -9,11 +9,13 @@ import (
 // same Command goes to every master.
 type Command struct {
 	script *script
-	args   []any // script hash, number of keys, keys, arguments
+	args   []any   // script hash, number of keys, keys, arguments
+	room   [17]any // for args
 	key    string
 	owner  string
 
-	holds []Renewal // of a Renew
+	proposal int64     // fencing token, of an Acquire
+	holds    []Renewal // of a Renew
 
 	// grants: may make a hold where there is none, so not on a guarded master.
 	grants bool
@@ -34,16 +36,11 @@ type Command struct {
 //
 // Cost: one script call. Source: docs/algorithm.md, "Acquire".
 func Acquire(key, owner string, lease time.Duration, count int, proposal int64) *Command {
-	return &Command{
-		script: acquireScript,
-		args: []any{
-			acquireScript.sha, 4, key, fenceKey(key), queueKey(key), turnKey(key),
-			owner, lease.Milliseconds(), count, proposal, fenceTTL(lease).Milliseconds(),
-		},
-		key:    key,
-		owner:  owner,
-		grants: true,
-	}
+	c := &Command{script: acquireScript, key: key, owner: owner, proposal: proposal, grants: true}
+	k := keysOf(key)
+	c.args = append(c.room[:0], acquireScript.sha, 4, key, k.fence, k.queue, k.turn,
+		owner, lease.Milliseconds(), count, proposal, fenceTTL(lease).Milliseconds())
+	return c
 }
 
 // Ask is what a waiter says of itself when it enters the queue of a lock.
@@ -60,9 +57,12 @@ type Ask struct {
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func Queue(key string, lease time.Duration, proposal int64, ask Ask) *Command {
 	c := Acquire(key, ask.Owner, lease, 1, proposal)
-	c.args = append(c.args, ask.Number, ask.Since, ask.Lease.Milliseconds())
+	c.args = append(c.args, int64(ask.Number), ask.Since, ask.Lease.Milliseconds())
 	return c
 }
+
+// releaseTTL is the time to live of a fencing counter that a release raises.
+var releaseTTL any = fenceTTL(0).Milliseconds()
 
 // passArg is where the arguments of release.lua say whether the lock may be passed on.
 const passArg = 11
@@ -78,23 +78,17 @@ const passArg = 11
 //
 // Cost: one script call. Source: docs/algorithm.md, "Release".
 func Release(key, owner string, keep int, token, since int64) *Command {
-	return &Command{
-		script: releaseScript,
-		args: []any{
-			releaseScript.sha, 4, key, fenceKey(key), queueKey(key), turnKey(key),
-			owner, keep, channel(key), token, fenceTTL(0).Milliseconds(), true, since,
-		},
-		key:    key,
-		owner:  owner,
-		repeat: true,
-		passes: true,
-	}
+	c := &Command{script: releaseScript, key: key, owner: owner, repeat: true, passes: true}
+	k := keysOf(key)
+	c.args = append(c.room[:0], releaseScript.sha, 4, key, k.fence, k.queue, k.turn,
+		owner, keep, k.channel, token, releaseTTL, true, since)
+	return c
 }
 
 // ReleaseTo is Release of all that owner holds, and enters next into the queue.
 func ReleaseTo(key, owner string, token, since int64, next Ask) *Command {
 	c := Release(key, owner, 0, token, since)
-	c.args = append(c.args, next.Owner, next.Number, next.Since, next.Lease.Milliseconds())
+	c.args = append(c.args, next.Owner, int64(next.Number), next.Since, next.Lease.Milliseconds())
 	return c
 }
 
@@ -140,6 +134,15 @@ func Force(key string) *Command {
 // Cost: one script call.
 func Inspect(key string) *Command {
 	return &Command{script: inspectScript, args: []any{inspectScript.sha, 2, key, fenceKey(key)}, key: key}
+}
+
+// read returns the meaning of a reply.
+func (c *Command) read(reply any) (Answer, error) {
+	a, err := c.script.decode(reply)
+	if a.Outcome == Done && a.Token == 0 {
+		a.Token = c.proposal
+	}
+	return a, err
 }
 
 // undoneBy reports whether later takes back what c may do.

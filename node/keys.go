@@ -16,10 +16,6 @@ const (
 
 func fenceKey(name string) string { return prefixed(fencePrefix, name) }
 
-func queueKey(name string) string { return prefixed(queuePrefix, name) }
-
-func turnKey(name string) string { return prefixed(turnPrefix, name) }
-
 func channel(name string) string { return prefixed(channelPrefix, name) }
 
 func prefixed(prefix, name string) string {
@@ -27,6 +23,32 @@ func prefixed(prefix, name string) string {
 		return prefix + name
 	}
 	return prefix + "{" + name + "}"
+}
+
+// keys is what belongs to a lock that acquire.lua and release.lua have to do with.
+type keys struct{ fence, queue, turn, channel string }
+
+// keysOf returns the keys of name, cut out of one string.
+func keysOf(name string) keys {
+	left, right := "{", "}"
+	if strings.Contains(name, "{") {
+		left, right = "", ""
+	}
+	var b strings.Builder
+	tail := len(left) + len(name) + len(right)
+	b.Grow(len(fencePrefix) + len(queuePrefix) + len(turnPrefix) + len(channelPrefix) + 4*tail)
+	for _, prefix := range [...]string{fencePrefix, queuePrefix, turnPrefix, channelPrefix} {
+		b.WriteString(prefix)
+		b.WriteString(left)
+		b.WriteString(name)
+		b.WriteString(right)
+	}
+	all := b.String()
+	cut := func(prefix string) (key string) {
+		key, all = all[:len(prefix)+tail], all[len(prefix)+tail:]
+		return key
+	}
+	return keys{fence: cut(fencePrefix), queue: cut(queuePrefix), turn: cut(turnPrefix), channel: cut(channelPrefix)}
 }
 
 // fenceTTL is how long a fencing counter outlives its last use. Proposals follow the

@@ -247,7 +247,7 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 	if c.to == nil || c.answered {
 		return due // a ping, or an answer that comes too late for anybody
 	}
-	a, err := c.cmd.script.decode(reply)
+	a, err := c.cmd.read(reply)
 	if err != nil {
 		a = Answer{Outcome: Failed, Err: err}
 	}

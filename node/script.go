@@ -36,7 +36,7 @@ var (
 // replies, which the header of the script states.
 type script struct {
 	source string
-	sha    string
+	sha    any // a string, as redigo takes it
 	decode func(reply any) (Answer, error)
 }
 
@@ -53,6 +53,10 @@ func withPass(source string) string {
 
 func decodeAcquire(reply any) (Answer, error) {
 	switch r := reply.(type) {
+	case string:
+		if r == "OK" {
+			return Answer{Outcome: Done}, nil // Command.read knows the token
+		}
 	case int64:
 		if r > 0 {
 			return Answer{Outcome: Done, Token: r}, nil

@@ -60,7 +60,7 @@ func run(t *testing.T, c redis.Conn, cmd *Command) Answer {
 	if err != nil {
 		return Answer{Outcome: Failed, Err: err}
 	}
-	a, err := cmd.script.decode(reply)
+	a, err := cmd.read(reply)
 	if err != nil {
 		t.Fatalf("decode %v: %v", reply, err)
 	}

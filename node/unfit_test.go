@@ -126,7 +126,7 @@ func TestGarbage(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
-					if strings.Contains(words, inspectScript.sha) {
+					if strings.Contains(words, inspectScript.sha.(string)) {
 						return garbage
 					}
 					return nil

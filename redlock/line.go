@@ -34,6 +34,13 @@ func (t *turn) isFirst() bool {
 	}
 }
 
+// ready is the channel of the turns that are the first at once.
+var ready = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
 // join puts a caller at the end of the line for what it wants.
 func (c *Client) join(w want, o *owner) *turn {
 	t := &turn{
@@ -41,7 +48,6 @@ func (c *Client) join(w want, o *owner) *turn {
 		lease: w.lease,
 		owner: o,
 		since: time.Now(),
-		first: make(chan struct{}),
 		enter: make(chan struct{}, 1),
 	}
 	c.mu.Lock()
@@ -51,10 +57,11 @@ func (c *Client) join(w want, o *owner) *turn {
 		l = new(line)
 		c.lines[t.name] = l
 	}
-	l.turns = append(l.turns, t)
-	if len(l.turns) == 1 {
-		close(t.first)
+	t.first = ready
+	if len(l.turns) > 0 {
+		t.first = make(chan struct{})
 	}
+	l.turns = append(l.turns, t)
 	return t
 }
 
