@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"math/rand/v2"
+	"strconv"
 	"time"
 )
 
@@ -46,11 +47,36 @@ func measureHandoff(ctx context.Context, e *env, c contender) (_ []figure, err e
 		waits = append(waits, got.at.Sub(released))
 		has = got.hold
 	}
+	if err := has.Unlock(ctx); err != nil {
+		return nil, err
+	}
+	acquires, err := rested(ctx, clients[0], e.duration)
 	return []figure{
 		{"hand-off p50", "µs", micros(waits.percentile(50))},
 		{"hand-off p99", "µs", micros(waits.percentile(99))},
 		{"hand-offs", "", float64(len(waits))},
-	}, has.Unlock(ctx)
+		{"acquire p50 after the same pause", "µs", micros(acquires.percentile(50))},
+	}, err
+}
+
+// rested returns how long it takes to acquire a free lock after such a pause as a
+// hand-off comes after, in which processors fall asleep.
+func rested(ctx context.Context, cl client, d time.Duration) (samples, error) {
+	var acquires samples
+	end := time.Now().Add(d)
+	for i := 0; time.Now().Before(end); i++ {
+		sleep(ctx, 5*time.Millisecond+rand.N(10*time.Millisecond))
+		asked := time.Now()
+		h, err := cl.Lock(ctx, "rested:"+strconv.Itoa(i))
+		if err != nil {
+			return nil, err
+		}
+		acquires = append(acquires, time.Since(asked))
+		if err := h.Unlock(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return acquires, nil
 }
 
 // turn is the end of a wait for a lock.
