@@ -239,7 +239,7 @@ func (e *ear) read(conn redis.Conn, run string) (heard bool, err error) {
 		case !ok:
 		case channel != wakePrefix+e.client:
 			// Freed also when the subscription begins: before it, the message was lost.
-			if key, ok := e.keyOf(channel); ok && kind != "unsubscribe" {
+			if key, ok := e.keyOf(channel); ok {
 				e.to.Freed(e.i, key)
 			}
 		case kind == "subscribe":

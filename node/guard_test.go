@@ -52,6 +52,7 @@ func TestGuard(t *testing.T) {
 				cfg.Guard = guard
 				m.Restart()
 				time.Sleep(age)
+				load(t, cfg.Pool) // so that what is sent is carried out
 				n := start(t, cfg)
 				left := guarding - age.Truncate(time.Second)
 				wantGuarded(t, n, left)
@@ -62,6 +63,48 @@ func TestGuard(t *testing.T) {
 			})
 		})
 	}
+}
+
+// load puts the scripts on a master.
+func load(t *testing.T, pool *redis.Pool) {
+	t.Helper()
+	conn := pool.Get()
+	defer conn.Close()
+	for _, s := range []*script{acquireScript, renewScript, releaseScript} {
+		if _, err := conn.Do("SCRIPT", "LOAD", s.source); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestGuardPassesNothing: a release frees what a young master has, and no more.
+func TestGuardPassesNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = guard
+		m.Restart()
+		load(t, cfg.Pool)
+		n, d := start(t, cfg), new(diary)
+		until(t, time.Second, n.isUp)
+		n.Listen("a", d, 7)
+		d.want(t, "after Listen", "listening true")
+		for _, left := range []time.Duration{n.Guard(), time.Nanosecond} {
+			time.Sleep(n.Guard() - left)
+			m.HSet("k", "x:r0", "1")
+			m.Expire("k", lease)
+			conn := cfg.Pool.Get()
+			run(t, conn, Queue("k", lease, 1, Ask{Owner: "a:r1", Number: 1, Since: 10, Lease: short}))
+			conn.Close()
+			want(t, "release", call1(n, Release("k", "x:r0", 0, 1, 0)), Done)
+			d.want(t, "after the release")
+			wantHolder(t, m, "k", "")
+			if len(m.ZSet("redlock_wait:{k}")) != 1 {
+				t.Error("the waiter is not in the queue any more")
+			}
+		}
+		time.Sleep(time.Nanosecond)
+		want(t, "release", call1(n, Release("k", "x:r0", 0, 1, 0)), Refused)
+		wantHolder(t, m, "k", "a:r1")
+	})
 }
 
 // TestGuardUnreachable: what can not be reached has no guard to wait for.

@@ -139,7 +139,7 @@ func (n *Node) call(cmd *Command, to Receiver, i int) *call {
 	}
 	c := n.free[last]
 	n.free = n.free[:last]
-	*c = call{cmd: cmd, to: to, i: i}
+	c.cmd, c.to, c.i = cmd, to, i
 	return c
 }
 

@@ -69,7 +69,7 @@ local function pass(token, ttl, me)
       return nil
     end
     local owner, number, lease, stale = string.match(ask, '^(%S+) (%d+) (%d+) (%d+)$')
-    if owner == me then
+    if me and owner == me then
       return me
     end
     if owner and now() < tonumber(stale) and tell(owner, number, above(token, ttl)) > 0 then

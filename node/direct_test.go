@@ -1,0 +1,81 @@
+package node
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlocktest"
+)
+
+// Send does not block, however much a master that is frozen leaves unread.
+func TestSendDoesNotBlock(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Freeze()
+		begin := time.Now()
+		var sent []*pending
+		for i := range 8000 { // of 200 bytes each: more than is buffered in between
+			sent = append(sent, send(n, Acquire("k", fmt.Sprint("me:", i), lease, 1, 1)))
+		}
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("Send blocked for %v", took)
+		}
+		for _, p := range sent {
+			if got := p.wait(); got.Outcome != Unknown && got.Outcome != Unsent || got.after > 2*timeout {
+				t.Fatalf("answered %v (%v) after %v, want Unknown or Unsent within %v", got.Outcome, got.Err, got.after, 2*timeout)
+			}
+		}
+	})
+}
+
+// A command does not overtake those that are still to be written.
+func TestSendKeepsTheOrder(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		synctest.Wait()
+		n.mu.Lock()
+		n.queue = append(n.queue, n.call(Acquire("k", "first:1", lease, 1, 1), nobody{}, 0)) // and the writer not told
+		n.mu.Unlock()
+		want(t, "the second", call1(n, Acquire("k", "second:1", lease, 1, 1)), Refused)
+		wantHolder(t, m, "k", "first:1")
+	})
+}
+
+// redigo allows one to write at a time.
+func TestSendWhileAnotherWrites(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		synctest.Wait()
+		writing := func(busy bool) {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.link.busy = busy
+		}
+		writing(true)
+		p := send(n, Acquire("k", "me:1", lease, 1, 1))
+		synctest.Wait()
+		wantHolder(t, m, "k", "")
+		writing(false)
+		n.nudge()
+		want(t, "afterwards", p.wait(), Done)
+	})
+}
+
+// An answer to nothing ends the connection: which command the next one is for is anybody's
+// guess.
+func TestAnswerToNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		synctest.Wait() // no ping is under way
+		n.mu.Lock()
+		l := n.link
+		due := n.received(l, nil, int64(1), nil)
+		n.mu.Unlock()
+		if !l.dead || l.err == nil || len(due) > 0 {
+			t.Errorf("received: dead %v, error %v, %d deliveries, want true, an error and none", l.dead, l.err, len(due))
+		}
+		<-l.broken
+	})
+}

@@ -1,0 +1,305 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/redlocktest"
+)
+
+// diary is an Ear that writes down what it is told, as number 7.
+type diary struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (d *diary) write(i int, format string, args ...any) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if i != 7 {
+		format += " (told as another)"
+	}
+	d.lines = append(d.lines, fmt.Sprintf(format, args...))
+}
+
+func (d *diary) Passed(i int, p Pass) {
+	d.write(i, "passed %s %d %d %s", p.Owner, p.Number, p.Token, p.Key)
+}
+func (d *diary) Freed(i int, key string)  { d.write(i, "freed %s", key) }
+func (d *diary) Listening(i int, on bool) { d.write(i, "listening %v", on) }
+
+// read returns what was written since it was called last.
+func (d *diary) read() []string {
+	synctest.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	lines := d.lines
+	d.lines = nil
+	return lines
+}
+
+func (d *diary) want(t *testing.T, when string, want ...string) {
+	t.Helper()
+	if got := d.read(); !slices.Equal(got, want) {
+		t.Errorf("%s: told %q, want %q", when, got, want)
+	}
+}
+
+// earful runs f in a bubble, with a node of client a that listens.
+func earful(t *testing.T, f func(*testing.T, *redlocktest.Master, *Node, *diary)) {
+	t.Helper()
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n, d := started(t, cfg), new(diary)
+		n.Listen("a", d, 7)
+		d.want(t, "after Listen", "listening true")
+		f(t, m, n, d)
+	})
+}
+
+func publish(t *testing.T, m *redlocktest.Master, channel, message string) {
+	t.Helper()
+	conn, err := m.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewConn(conn, 0, 0)
+	defer c.Close()
+	if _, err := c.Do("PUBLISH", channel, message); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEarHearsAPass(t *testing.T) {
+	earful(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *diary) {
+		m.HSet("k", "x:r0", "1")
+		m.Expire("k", lease)
+		want(t, "ask", call1(n, Queue("k", lease, 1, Ask{Owner: "a:r1", Number: 3, Since: 10, Lease: short})), Refused)
+		want(t, "release", call1(n, Release("k", "x:r0", 0, 41, 0)), Done)
+		d.want(t, "after the release", "passed a:r1 3 42 k")
+		wantHolder(t, m, "k", "a:r1")
+	})
+}
+
+// Listening begins again when the connection breaks, on whichever process is there then.
+func TestEarComesBack(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fault func(m *redlocktest.Master)
+	}{
+		{"restart", (*redlocktest.Master).Restart},
+		{"killed for a while", func(m *redlocktest.Master) {
+			m.Kill()
+			time.Sleep(5 * time.Second)
+			m.Restart()
+		}},
+		{"frozen for a while", func(m *redlocktest.Master) {
+			m.Freeze()
+			time.Sleep(5 * time.Second)
+			m.Thaw()
+		}},
+		{"cut off for a while", func(m *redlocktest.Master) {
+			m.Cut()
+			time.Sleep(5 * time.Second)
+			m.Mend()
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			earful(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *diary) {
+				tt.fault(m)
+				time.Sleep(3 * time.Second)
+				d.want(t, "afterwards", "listening false", "listening true")
+				publish(t, m, "redlock_wake:a", "a:r1 1 2 k")
+				d.want(t, "a message", "passed a:r1 1 2 k")
+			})
+		})
+	}
+}
+
+// A lock that is left to Redisson's clients may be free in a moment.
+func TestEarHearsAPoke(t *testing.T) {
+	earful(t, func(t *testing.T, m *redlocktest.Master, _ *Node, d *diary) {
+		publish(t, m, "redlock_wake:a", "a:r1 0 0 k")
+		d.want(t, "a poke", "freed k")
+	})
+}
+
+// Whoever may publish may publish anything.
+func TestEarTrustsNothing(t *testing.T) {
+	for _, message := range []string{"", "0", "a:r1", "b:r1 1 2 k", "a 1 2 k", "a:r1 -1 2 k", "a:r1 1 -2 k", "a:r1 x 2 k", "a:r1 1 2 "} {
+		t.Run(message, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				var log strings.Builder
+				cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+				n, d := started(t, cfg), new(diary)
+				n.Listen("a", d, 7)
+				d.read()
+				log.Reset()
+				publish(t, m, "redlock_wake:a", message)
+				d.want(t, "a message that is none")
+				if !strings.Contains(log.String(), "unexpected message") {
+					t.Errorf("log: got %q, want the message", &log)
+				}
+			})
+		})
+	}
+}
+
+// Redisson's channel is subscribed as long as somebody watches, and messages that came before
+// are made good by a hint at once.
+func TestWatch(t *testing.T) {
+	earful(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *diary) {
+		unlocked := func() { publish(t, m, shut, "0") }
+		unlocked()
+		d.want(t, "not watched")
+		n.Watch("k")
+		d.want(t, "watched", "freed k")
+		n.Watch("k")
+		unlocked()
+		d.want(t, "watched twice", "freed k")
+		n.Unwatch("k")
+		unlocked()
+		d.want(t, "watched once", "freed k")
+		m.Restart()
+		time.Sleep(3 * time.Second)
+		if got := d.read(); !slices.Contains(got, "freed k") {
+			t.Errorf("after a restart: told %q, want that k may be free", got)
+		}
+		n.Unwatch("k")
+		unlocked()
+		d.want(t, "not watched any more")
+		n.Watch("k")
+		d.read()
+		unlocked()
+		d.want(t, "watched again", "freed k")
+	})
+}
+
+// crossroads returns two masters, and a name that leads to the at-th of them.
+func crossroads(t *testing.T) (fleet *redlocktest.Fleet, at *atomic.Int32, cfg Config) {
+	fleet, at = redlocktest.Start(t, 2), new(atomic.Int32)
+	pool := &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+		conn, err := fleet.Master(int(at.Load())).Dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return redis.NewConn(conn, 0, 0), nil
+	}}
+	return fleet, at, Config{Name: "m", Pool: pool, Timeout: timeout, Logger: quiet}
+}
+
+// One process must not vote as two: a subscription that leads to another than the commands do
+// does not count.
+func TestEarRefusesAnotherServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, at, cfg := crossroads(t)
+		n, d := started(t, cfg), new(diary)
+		at.Store(1) // the name leads elsewhere from now on
+		n.Listen("a", d, 7)
+		time.Sleep(5 * time.Second)
+		d.want(t, "while the name leads elsewhere")
+		at.Store(0)
+		time.Sleep(time.Second)
+		d.want(t, "afterwards", "listening true")
+	})
+}
+
+// A master that goes away ends a subscription to the process that it was.
+func TestEarFollowsTheCommands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet, at, cfg := crossroads(t)
+		n, d := started(t, cfg), new(diary)
+		n.Listen("a", d, 7)
+		d.want(t, "at first", "listening true")
+		at.Store(1)
+		n.mu.Lock()
+		conn := n.link.conn
+		n.mu.Unlock()
+		sever(conn) // the commands go to the other one now, the subscription does not
+		synctest.Wait()
+		until(t, 5*time.Second, n.isUp)
+		publish(t, fleet.Master(0), "redlock_wake:a", "a:r1 1 2 k")
+		time.Sleep(2 * time.Second)
+		d.want(t, "after a message from there", "listening false", "listening true")
+		publish(t, fleet.Master(1), "redlock_wake:a", "a:r1 1 2 k")
+		d.want(t, "from the other", "passed a:r1 1 2 k")
+	})
+}
+
+// Close ends a subscription in every state; that nothing is left, TestMain sees.
+func TestEarCloses(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		fault func(m *redlocktest.Master)
+	}{
+		{"as it is", func(*redlocktest.Master) {}},
+		{"killed", (*redlocktest.Master).Kill},
+		{"frozen", (*redlocktest.Master).Freeze},
+		{"cut off", (*redlocktest.Master).Cut},
+	} {
+		for _, wait := range []time.Duration{0, 3 * time.Second} {
+			t.Run(fmt.Sprint(tt.name, " for ", wait), func(t *testing.T) {
+				earful(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *diary) {
+					tt.fault(m)
+					time.Sleep(wait)
+					if took := closed(n); took > 2*timeout {
+						t.Errorf("Close took %v, want %v at most", took, 2*timeout)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Listen of a node that is closed does nothing.
+func TestListenAfterClose(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		n, d := started(t, cfg), new(diary)
+		n.Close()
+		n.Listen("a", d, 7)
+		n.Watch("k")
+		time.Sleep(time.Second)
+		d.want(t, "after Close")
+	})
+}
+
+// FuzzPass: no message breaks the decoder, and what it lets pass is what pass.lua writes.
+func FuzzPass(f *testing.F) {
+	for _, message := range []string{"a:r1 1 2 k", "a:r1 1 2 k with spaces", "a:r1 0 0 k", "", " 1 2 k", "a:r1 1 2 ", "a:r1 01 2 k", "a:r1 +1 2 k", "a:r1 18446744073709551616 2 k"} {
+		f.Add(message)
+	}
+	f.Fuzz(func(t *testing.T, message string) {
+		p, ok := decodePass(message)
+		if !ok {
+			return
+		}
+		if p.Owner == "" || strings.Contains(p.Owner, " ") || p.Key == "" || p.Token < 0 {
+			t.Errorf("decodePass(%q) = %+v", message, p)
+		}
+		again, ok := decodePass(fmt.Sprintf("%s %d %d %s", p.Owner, p.Number, p.Token, p.Key))
+		if !ok || again != p {
+			t.Errorf("decodePass of what %q says = %+v, %v, want %+v", message, again, ok, p)
+		}
+	})
+}
+
+// FuzzMessage: nothing that a subscribed connection receives breaks the ear.
+func FuzzMessage(f *testing.F) {
+	f.Add([]byte{4 + 6*3, 1 + 6*7, 'm', 'e', 's', 's', 'a', 'g', 'e', 1 + 6, 'c', 1 + 6, 'p'})
+	f.Add([]byte{4 + 6*2, 1 + 6*4, 'p', 'o', 'n', 'g', 1})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		reply, _ := tree(data, 0)
+		if kind, channel, _, ok := message(reply); ok && (kind == "" || len(reply.([]any)) != 3) {
+			t.Errorf("message(%v) = %q, %q", reply, kind, channel)
+		}
+	})
+}

@@ -1,0 +1,267 @@
+package node
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// release is what the holder does.
+func (h *hall) release(owner string, token int64) Answer {
+	return h.run(Release("k", owner, 0, token, 0))
+}
+
+func TestReleasePasses(t *testing.T) {
+	inHall(t, func(h *hall) {
+		post, shut := h.listen("a"), h.subscribe(shut)
+		h.held()
+		h.m.Set("redlock_fence:{k}", "41")
+		h.m.Expire("redlock_fence:{k}", time.Minute)
+		h.ask("a:r1", 7, 10)
+		h.ask("b:r1", 1, 20)
+		h.wantAnswer("release", h.release("x:r0", 41), Done, "")
+		h.wantLock("then", "a:r1", short)
+		if count := h.m.HGet("k", "a:r1"); count != "1" {
+			t.Errorf("hold count: got %q, want 1", count)
+		}
+		h.wantQueue("then", "b:r1 1")
+		post.want(t, "to the first", "a:r1 7 42 k")
+		shut.want(t, "to Redisson")
+		if ttl := h.m.TTL("redlock_fence:{k}"); ttl != time.Minute {
+			t.Errorf("fencing counter expires in %v, want %v", ttl, time.Minute)
+		}
+	})
+}
+
+// A pass has a token above those of all passes and grants here, and above that of the
+// hold that ends, which other masters may have granted.
+func TestPassRaisesTheToken(t *testing.T) {
+	for _, tt := range []struct {
+		counter     string
+		token, want int64
+	}{
+		{"", 41, 42}, {"5", 41, 42}, {"40", 41, 42}, {"41", 41, 42}, {"42", 41, 43}, {"500", 41, 501}, {"", big - 2, big - 1}, {decimal(big - 1), 1, big},
+	} {
+		t.Run(fmt.Sprintf("counter %s token %d", tt.counter, tt.token), func(t *testing.T) {
+			inHall(t, func(h *hall) {
+				post := h.listen("a")
+				h.held()
+				if tt.counter != "" {
+					h.m.Set("redlock_fence:{k}", tt.counter)
+					h.m.Expire("redlock_fence:{k}", time.Minute)
+				}
+				h.ask("a:r1", 1, 10)
+				h.release("x:r0", tt.token)
+				post.want(t, "token", fmt.Sprintf("a:r1 1 %d k", tt.want))
+				if got := h.m.Get("redlock_fence:{k}"); got != decimal(tt.want) {
+					t.Errorf("fencing counter: got %s, want %d", got, tt.want)
+				}
+				if h.m.TTL("redlock_fence:{k}") == 0 {
+					t.Error("the fencing counter does not expire")
+				}
+			})
+		})
+	}
+}
+
+// Whoever can not be told, or would not count a pass that names its last ask, is skipped.
+func TestPassSkips(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		head func(h *hall)
+	}{
+		{"a client without a subscription", func(h *hall) { h.ask("gone:r1", 1, 1) }},
+		{"a frozen client", func(h *hall) {
+			h.listen("frozen")
+			h.ask("frozen:r1", 1, 1)
+			time.Sleep(short)
+		}},
+		{"what is no ask", func(h *hall) { h.do("ZADD", "redlock_wait:{k}", 1, "what?") }},
+		{"an owner without a client", func(h *hall) { h.do("ZADD", "redlock_wait:{k}", 1, "me 1 400 99999999999999") }},
+		{"several", func(h *hall) {
+			h.ask("gone:r1", 1, 1)
+			h.ask("gone:r2", 1, 2)
+			h.do("ZADD", "redlock_wait:{k}", 3, "")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inHall(t, func(h *hall) {
+				post := h.listen("a")
+				h.held()
+				tt.head(h)
+				h.ask("a:r1", 1, 10)
+				h.release("x:r0", 1)
+				h.wantLock("then", "a:r1", short)
+				h.wantQueue("then")
+				if got := len(post.take()); got != 1 {
+					t.Errorf("%d messages, want 1", got)
+				}
+			})
+		})
+	}
+}
+
+// An ask counts for as long as its pass would: one moment less, and it is not too old.
+func TestPassToALateAsk(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.listen("a")
+		h.held()
+		h.ask("a:r1", 1, 10)
+		time.Sleep(short - time.Millisecond)
+		h.release("x:r0", 1)
+		h.wantLock("then", "a:r1", short)
+	})
+}
+
+// Where nobody is left the lock is free, and Redisson's clients are told.
+func TestReleaseWithoutWaiters(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		wait func(h *hall)
+	}{
+		{"nobody waits", func(*hall) {}},
+		{"the only one is gone", func(h *hall) { h.ask("gone:r1", 1, 10) }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inHall(t, func(h *hall) {
+				shut := h.subscribe(shut)
+				h.held()
+				tt.wait(h)
+				h.wantAnswer("release", h.release("x:r0", 1), Done, "")
+				h.wantLock("then", "", 0)
+				h.wantQueue("then")
+				shut.want(t, "to Redisson", "0")
+			})
+		})
+	}
+}
+
+// A guarded master may have forgotten who has the lock elsewhere: it only frees what it has.
+func TestGuardedMasterDoesNotPass(t *testing.T) {
+	inHall(t, func(h *hall) {
+		post, shut := h.listen("a"), h.subscribe(shut)
+		h.held()
+		h.ask("a:r1", 1, 10)
+		c := call{cmd: Release("k", "x:r0", 0, 1, 0), timid: true}
+		reply, err := h.conn.Do("EVAL", append([]any{c.cmd.script.source}, c.arguments()[1:]...)...)
+		if reply != int64(1) || err != nil {
+			t.Errorf("release: got %v (%v), want 1", reply, err)
+		}
+		h.wantLock("then", "", 0)
+		h.wantQueue("then", "a:r1 1")
+		post.want(t, "to the first")
+		shut.want(t, "to Redisson", "0")
+	})
+}
+
+// Giving up is a release without a hold: it leaves the queue and frees nothing.
+func TestGivingUp(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.held()
+		h.ask("a:r1", 4, 10)
+		h.ask("b:r1", 1, 20)
+		h.wantAnswer("give up", h.run(Release("k", "a:r1", 0, 1, 10)), Refused, "")
+		h.wantQueue("then", "b:r1 1")
+		h.wantLock("then", "x:r0", lease)
+	})
+}
+
+// Whoever gives up a lock that has expired meanwhile does not leave it to chance.
+func TestGivingUpPassesAFreeLock(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.listen("b")
+		h.held()
+		h.ask("a:r1", 1, 10)
+		h.ask("b:r1", 1, 20)
+		h.m.Del("k")
+		h.run(Release("k", "a:r1", 0, 1, 10))
+		h.wantLock("then", "b:r1", short)
+	})
+}
+
+// A roll-back that comes twice, or late, frees nobody else's hold.
+func TestReleaseAgain(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.listen("a")
+		h.held()
+		h.ask("a:r1", 1, 10)
+		h.ask("a:r2", 1, 20)
+		h.release("x:r0", 1)
+		h.wantAnswer("second release", h.release("x:r0", 1), Refused, "")
+		h.wantLock("then", "a:r1", short)
+		h.wantQueue("then", "a:r2 1")
+	})
+}
+
+func TestForcePasses(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.listen("a")
+		h.held()
+		h.ask("a:r1", 1, 10)
+		h.wantAnswer("force", h.run(Force("k")), Done, "")
+		h.wantLock("then", "a:r1", short)
+		h.wantAnswer("force", h.run(Force("k")), Done, "")
+		h.wantAnswer("force of a free lock", h.run(Force("k")), Refused, "")
+	})
+}
+
+// The next caller of the same client stands in the queue before the lock is passed on, at
+// the place that is its own.
+func TestReleaseTo(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		wait   func(h *hall)
+		holder string
+		queue  []string
+	}{
+		{"nobody else", func(*hall) {}, "x:r9", nil},
+		{"somebody before", func(h *hall) { h.ask("a:r1", 1, 10) }, "a:r1", []string{"x:r9 1"}},
+		{"somebody behind", func(h *hall) { h.ask("a:r1", 1, 30) }, "x:r9", []string{"a:r1 1"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inHall(t, func(h *hall) {
+				h.listen("a")
+				h.listen("x")
+				h.held()
+				tt.wait(h)
+				got := h.run(ReleaseTo("k", "x:r0", 1, 0, Ask{Owner: "x:r9", Number: 1, Since: 20, Lease: short}))
+				h.wantAnswer("release", got, Done, "")
+				h.wantLock("then", tt.holder, short)
+				h.wantQueue("then", tt.queue...)
+			})
+		})
+	}
+}
+
+// It enters also where somebody else has the lock.
+func TestReleaseToOfALockThatIsLost(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.holder("y:r0")
+		got := h.run(ReleaseTo("k", "x:r0", 1, 0, Ask{Owner: "x:r9", Number: 1, Since: 20, Lease: short}))
+		h.wantAnswer("release", got, Refused, "")
+		h.wantLock("then", "y:r0", lease)
+		h.wantQueue("then", "x:r9 1")
+	})
+}
+
+// Names are anything.
+func TestPassOfAnyName(t *testing.T) {
+	for _, name := range []string{"a b", "{tag}:7", "}{", "\x00\xff\r\n", "%s %d"} {
+		t.Run(name, func(t *testing.T) {
+			inHall(t, func(h *hall) {
+				post := h.listen("a")
+				h.run(Acquire(name, "x:r0", lease, 1, 7))
+				h.run(Queue(name, lease, 1, Ask{Owner: "a:r1", Number: 2, Since: 10, Lease: short}))
+				h.run(Release(name, "x:r0", 0, 7, 0))
+				mail := post.take()
+				if len(mail) != 1 {
+					t.Fatalf("%d messages, want 1", len(mail))
+				}
+				p, ok := decodePass(mail[0])
+				if want := (Pass{Owner: "a:r1", Number: 2, Token: 8, Key: name}); p != want || !ok {
+					t.Errorf("decodePass(%q) = %+v, %v, want %+v", mail[0], p, ok, want)
+				}
+			})
+		})
+	}
+}

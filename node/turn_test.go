@@ -1,0 +1,71 @@
+package node
+
+import (
+	"testing"
+	"time"
+)
+
+// Redisson's clients can not stand in the queue. Every eighth hold leaves the key to them,
+// if any wait, and tells the first in the queue to look again.
+func TestRedissonsTurn(t *testing.T) {
+	inHall(t, func(h *hall) {
+		post, theirs := h.listen("a"), h.subscribe(shut)
+		h.held()
+		h.ask("a:r1", 1, 10)
+		h.wantAnswer("release", h.release("x:r0", 16), Done, "")
+		h.wantLock("then", "", 0)
+		h.wantQueue("then", "a:r1 1")
+		theirs.want(t, "to Redisson", "0")
+		post.want(t, "to the first", "a:r1 0 0 k")
+		if ttl := h.m.TTL("redlock_turn:{k}"); ttl != 20*time.Millisecond {
+			t.Errorf("their turn lasts %v, want 20ms", ttl)
+		}
+
+		got := h.ask("a:r1", 2, 10)
+		h.wantAnswer("ask in their turn", got, Refused, "redisson")
+		if got.Left != 20*time.Millisecond {
+			t.Errorf("left: got %v, want 20ms", got.Left)
+		}
+		h.wantAnswer("try in their turn", h.run(Acquire("k", "b:r1", lease, 1, 1)), Refused, "redisson")
+		h.wantQueue("in their turn", "a:r1 2")
+
+		time.Sleep(20 * time.Millisecond)
+		h.wantAnswer("ask after their turn", h.ask("a:r1", 3, 10), Done, "")
+		h.wantLock("after their turn", "a:r1", lease)
+	})
+}
+
+// Seven of eight pass.
+func TestRedissonsTurnIsOneInEight(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.listen("a")
+		h.subscribe(shut)
+		for token := int64(9); token < 16; token++ {
+			h.m.FlushAll()
+			h.held()
+			h.ask("a:r1", 1, 10)
+			h.release("x:r0", token)
+			h.wantLock("then", "a:r1", short)
+		}
+	})
+}
+
+// Where none of them waits, or none of ours, there is no turn.
+func TestNoTurn(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.listen("a")
+		h.held()
+		h.ask("a:r1", 1, 10)
+		h.release("x:r0", 16)
+		h.wantLock("none of theirs", "a:r1", short)
+	})
+	inHall(t, func(h *hall) {
+		theirs := h.subscribe(shut)
+		h.held()
+		h.release("x:r0", 16)
+		theirs.want(t, "to Redisson", "0")
+		if h.m.TTL("redlock_turn:{k}") != 0 {
+			t.Error("a turn, though none of ours waits")
+		}
+	})
+}
