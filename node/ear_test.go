@@ -66,7 +66,8 @@ func earful(t *testing.T, f func(*testing.T, *redlocktest.Master, *Node, *diary)
 	})
 }
 
-func publish(t *testing.T, m *redlocktest.Master, channel, message string) {
+// publish returns how many received it.
+func publish(t *testing.T, m *redlocktest.Master, channel, message string) int {
 	t.Helper()
 	conn, err := m.Dial(t.Context())
 	if err != nil {
@@ -74,9 +75,11 @@ func publish(t *testing.T, m *redlocktest.Master, channel, message string) {
 	}
 	c := redis.NewConn(conn, 0, 0)
 	defer c.Close()
-	if _, err := c.Do("PUBLISH", channel, message); err != nil {
+	received, err := redis.Int(c.Do("PUBLISH", channel, message))
+	if err != nil {
 		t.Fatal(err)
 	}
+	return received
 }
 
 func TestEarHearsAPass(t *testing.T) {
@@ -174,8 +177,13 @@ func TestWatch(t *testing.T) {
 		if got := d.read(); !slices.Contains(got, "freed k") {
 			t.Errorf("after a restart: told %q, want that k may be free", got)
 		}
-		n.Unwatch("k")
 		unlocked()
+		d.want(t, "after a restart", "freed k")
+		n.Unwatch("k")
+		synctest.Wait()
+		if got := publish(t, m, shut, "0"); got != 0 {
+			t.Errorf("not watched any more: %d listen, as if Redisson's clients waited", got)
+		}
 		d.want(t, "not watched any more")
 		n.Watch("k")
 		d.read()
@@ -210,6 +218,28 @@ func TestEarRefusesAnotherServer(t *testing.T) {
 		at.Store(0)
 		time.Sleep(time.Second)
 		d.want(t, "afterwards", "listening true")
+	})
+}
+
+// A subscription that can not be had is tried again and again, and told of once.
+func TestEarSaysOnceThatItIsDeaf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet, at, cfg := crossroads(t)
+		var log strings.Builder
+		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		n, d := started(t, cfg), new(diary)
+		synctest.Wait()
+		log.Reset()
+		at.Store(1)
+		n.Listen("a", d, 7)
+		time.Sleep(10 * time.Second)
+		d.want(t, "while the name leads elsewhere")
+		if got := strings.Count(log.String(), "no subscription"); got != 1 {
+			t.Errorf("log tells of it %d times, want once:\n%s", got, &log)
+		}
+		if got := fleet.Master(1).Calls("INFO"); got < 10 || got > 40 {
+			t.Errorf("%d tries in 10s, want one each half second or so", got)
+		}
 	})
 }
 
@@ -253,6 +283,11 @@ func TestEarCloses(t *testing.T) {
 					time.Sleep(wait)
 					if took := closed(n); took > 2*timeout {
 						t.Errorf("Close took %v, want %v at most", took, 2*timeout)
+					}
+					select {
+					case <-n.ear.gone:
+					default:
+						t.Error("Close did not wait for the subscription to end")
 					}
 				})
 			})

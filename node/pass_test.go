@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"example.com/redlock/redlocktest"
 )
 
 // release is what the holder does.
@@ -190,6 +192,70 @@ func TestReleaseAgain(t *testing.T) {
 		h.wantAnswer("second release", h.release("x:r0", 1), Refused, "")
 		h.wantLock("then", "a:r1", short)
 		h.wantQueue("then", "a:r2 1")
+	})
+}
+
+// A release that is owed is repeated when somebody else has the lock by it: he keeps it, and
+// nobody is told again.
+func TestOwedReleaseSparesTheNextHolder(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n, d := started(t, cfg), new(diary)
+		n.Listen("a", d, 7)
+		want(t, "acquire", call1(n, Acquire("k", "x:r0", lease, 1, 41)), Done)
+		want(t, "ask", call1(n, Queue("k", lease, 1, Ask{Owner: "a:r1", Number: 1, Since: 10, Lease: lease})), Refused)
+		want(t, "ask", call1(n, Queue("k", lease, 1, Ask{Owner: "a:r2", Number: 1, Since: 20, Lease: lease})), Refused)
+		d.read()
+
+		m.Delay(timeout - time.Millisecond) // it arrives, and its answer does not in time
+		released := send(n, Release("k", "x:r0", 0, 41, 0))
+		want(t, "release", released.wait(), Unknown)
+		wantHolder(t, m, "k", "a:r1")
+		m.Delay(0)
+		m.RestartWithData()
+		calls := m.Calls("EVALSHA") + m.Calls("EVAL")
+		until(t, 3*time.Second, func() bool { return n.isUp() && m.Calls("EVALSHA")+m.Calls("EVAL") > calls })
+		wantHolder(t, m, "k", "a:r1")
+		if got := len(m.ZSet("redlock_wait:{k}")); got != 1 {
+			t.Errorf("%d wait, want 1", got)
+		}
+		if got := m.Get("redlock_fence:{k}"); got != "42" {
+			t.Errorf("fencing counter: got %s, want 42", got)
+		}
+	})
+}
+
+// A lock that was passed to an owner that has gone goes on to the next.
+func TestPassedLockIsPassedOn(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.listen("a")
+		post := h.listen("b")
+		h.held()
+		h.ask("a:r1", 1, 10)
+		h.ask("b:r1", 5, 20)
+		h.release("x:r0", 1)
+		h.wantLock("first", "a:r1", short)
+		h.wantAnswer("release", h.run(Release("k", "a:r1", 0, 1, 10)), Done, "")
+		h.wantLock("second", "b:r1", short)
+		post.want(t, "to the second", "b:r1 5 3 k")
+	})
+}
+
+// A passed hold is one like any other: it is renewed to the full lease.
+func TestPassedLockIsRenewed(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.listen("a")
+		h.held()
+		h.ask("a:r1", 1, 10)
+		h.release("x:r0", 41)
+		time.Sleep(20 * time.Millisecond)
+		got := h.run(Renew(lease, false, []Renewal{{Key: "k", Owner: "a:r1", Count: 1, Token: 50}}))
+		if got.Outcome != Done || got.Renewed[0] != Extended {
+			t.Errorf("renew: got %+v, want Extended", got)
+		}
+		h.wantLock("renewed", "a:r1", lease)
+		if got := h.m.Get("redlock_fence:{k}"); got != "50" {
+			t.Errorf("fencing counter: got %s, want the larger of the other masters, 50", got)
+		}
 	})
 }
 

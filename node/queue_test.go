@@ -47,6 +47,21 @@ func TestLaterAskReplacesTheFirst(t *testing.T) {
 	})
 }
 
+// A waiter is as fresh as its last ask.
+func TestLaterAskIsPassedTo(t *testing.T) {
+	inHall(t, func(h *hall) {
+		post := h.listen("a")
+		h.held()
+		h.ask("a:r1", 1, 10)
+		time.Sleep(short / 2)
+		h.ask("a:r1", 2, 10)
+		time.Sleep(short - time.Millisecond)
+		h.release("x:r0", 1)
+		h.wantLock("then", "a:r1", short)
+		post.want(t, "to the first", "a:r1 2 2 k")
+	})
+}
+
 // Two callers that began to wait in the same microsecond are two.
 func TestEqualStampsAreTwoPlaces(t *testing.T) {
 	inHall(t, func(h *hall) {
@@ -116,6 +131,63 @@ func TestExpiredLockIsGrantedToTheFirst(t *testing.T) {
 	})
 }
 
+// Nobody is kept from a free lock by those who would not have it.
+func TestExpiredLockIsNotKeptForTheDead(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		head func(h *hall)
+	}{
+		{"a client without a subscription", func(h *hall) { h.ask("gone:r1", 1, 10) }},
+		{"a frozen client", func(h *hall) {
+			h.listen("frozen")
+			h.ask("frozen:r1", 1, 10)
+			time.Sleep(short)
+		}},
+	} {
+		for _, next := range []struct {
+			name string
+			take func(h *hall) Answer
+		}{
+			{"a try", func(h *hall) Answer { return h.run(Acquire("k", "c:r1", lease, 1, 1)) }},
+			{"a waiter", func(h *hall) Answer { return h.ask("c:r1", 1, 30) }},
+		} {
+			t.Run(tt.name+", "+next.name, func(t *testing.T) {
+				inHall(t, func(h *hall) {
+					h.held()
+					tt.head(h)
+					h.m.Del("k")
+					h.wantAnswer("answer", next.take(h), Done, "")
+					h.wantLock("then", "c:r1", lease)
+					h.wantQueue("then")
+				})
+			})
+		}
+	}
+}
+
+// A waiter that finds the lock free has it, and is no waiter.
+func TestFreeLockIsNotWaitedFor(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.wantAnswer("ask", h.ask("a:r1", 1, 10), Done, "")
+		h.wantLock("then", "a:r1", lease)
+		h.wantQueue("then")
+	})
+}
+
+// Who enters a hold again that has ended takes nothing, and moves nobody.
+func TestReentryOfAnExpiredLock(t *testing.T) {
+	inHall(t, func(h *hall) {
+		post := h.listen("a")
+		h.held()
+		h.ask("a:r1", 1, 10)
+		h.m.Del("k")
+		h.wantAnswer("enter", h.run(Acquire("k", "x:r0", lease, 2, 1)), Refused, "")
+		h.wantLock("then", "", 0)
+		h.wantQueue("then", "a:r1 1")
+		post.want(t, "to the first")
+	})
+}
+
 // Someone who began to wait earlier, and was not known here, comes first.
 func TestEarlierWaiterOvertakes(t *testing.T) {
 	inHall(t, func(h *hall) {
@@ -165,5 +237,37 @@ func TestQueueExpires(t *testing.T) {
 		h.ask("a:r1", 1, 10)
 		time.Sleep(10 * time.Second)
 		h.wantQueue("10 s after the last ask")
+	})
+}
+
+// Names do not pile up: all that a master keeps of a lock has an end, at every step.
+func TestAllKeysExpire(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.listen("a")
+		h.listen("b")
+		h.subscribe(shut)
+		for _, step := range []struct {
+			name string
+			do   func()
+			keys int
+		}{
+			{"an acquire", func() { h.run(Acquire("k", "x:r0", lease, 1, 15)) }, 2},
+			{"an ask", func() { h.ask("a:r1", 1, 10) }, 3},
+			{"another", func() { h.ask("b:r1", 1, 20) }, 3},
+			{"a pass", func() { h.release("x:r0", 15) }, 3},
+			{"Redisson's turn", func() { h.release("a:r1", 16) }, 3},
+			{"an ask after it", func() { time.Sleep(20 * time.Millisecond); h.ask("b:r1", 2, 20) }, 2},
+			{"a last release", func() { h.release("b:r1", 17) }, 1},
+		} {
+			step.do()
+			if got := h.m.Keys(); len(got) != step.keys {
+				t.Errorf("after %s: keys are %q, want %d", step.name, got, step.keys)
+			}
+			for _, key := range h.m.Keys() {
+				if h.m.TTL(key) == 0 {
+					t.Errorf("after %s: %s does not expire", step.name, key)
+				}
+			}
+		}
 	})
 }

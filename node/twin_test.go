@@ -1,0 +1,282 @@
+package node
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// twin is what a master should do with the lock "k" and its queue, in the dumbest way. The
+// fencing counter it reads off the master: that it only grows is checked apart.
+type twin struct {
+	owner  string
+	end    time.Time // of the lease
+	turn   time.Time // end of Redisson's
+	queue  []seat    // in any order
+	theirs bool      // Redisson's clients listen
+	mail   []string  // to clients that listen, with # for a token; "0" to Redisson
+}
+
+// seat is one that waits, and until when its last ask counts.
+type seat struct {
+	Ask
+	stale time.Time
+}
+
+func (w *twin) left() time.Duration {
+	if w.owner != "" && !time.Now().Before(w.end) {
+		w.owner = ""
+	}
+	if w.owner == "" {
+		return 0
+	}
+	return time.Until(w.end)
+}
+
+func (w *twin) give(owner string, lease time.Duration) {
+	w.owner, w.end = owner, time.Now().Add(lease)
+}
+
+func (w *twin) leave(owner string) {
+	w.queue = slices.DeleteFunc(w.queue, func(s seat) bool { return s.Owner == owner })
+}
+
+func (w *twin) enter(a *Ask) {
+	if a != nil {
+		w.leave(a.Owner)
+		w.queue = append(w.queue, seat{*a, time.Now().Add(a.Lease)})
+	}
+}
+
+func (w *twin) first() seat {
+	return slices.MinFunc(w.queue, func(a, b seat) int { return int(a.Since - b.Since) })
+}
+
+// deaf is the client that does not listen.
+func deaf(owner string) bool { return strings.HasPrefix(owner, "deaf:") }
+
+func (w *twin) tell(format string, args ...any) {
+	w.mail = append(w.mail, fmt.Sprintf(format, args...))
+}
+
+func (w *twin) free() {
+	if w.theirs {
+		w.tell("0")
+	}
+}
+
+// pass reports whether somebody else than me has the lock now.
+func (w *twin) pass(me string) bool {
+	for len(w.queue) > 0 {
+		s := w.first()
+		w.leave(s.Owner)
+		if s.Owner == me {
+			return false
+		}
+		if time.Now().Before(s.stale) && !deaf(s.Owner) {
+			w.give(s.Owner, s.Lease)
+			w.tell("%s %d # k", s.Owner, s.Number)
+			return true
+		}
+	}
+	return false
+}
+
+func (w *twin) acquire(owner string, lease time.Duration, count int, a *Ask) Answer {
+	switch left := w.left(); {
+	case left > 0 && w.owner == owner:
+		w.give(owner, max(left, lease))
+		return Answer{Outcome: Done}
+	case left > 0:
+		w.enter(a)
+		return Answer{Outcome: Refused, Holder: w.owner, Left: left}
+	case count > 1:
+		return Answer{Outcome: Refused}
+	case len(w.queue) > 0:
+		w.enter(a)
+		if left := time.Until(w.turn); left > 0 {
+			return Answer{Outcome: Refused, Holder: "redisson", Left: left}
+		}
+		if w.pass(owner) {
+			return Answer{Outcome: Refused, Holder: w.owner, Left: w.left()}
+		}
+	}
+	w.give(owner, lease)
+	return Answer{Outcome: Done}
+}
+
+func (w *twin) release(owner string, token int64, next *Ask, timid bool) Answer {
+	mine := w.left() > 0 && (owner == w.owner || owner == "")
+	answer := Answer{Outcome: Refused}
+	if mine {
+		w.owner = ""
+		answer.Outcome = Done
+	}
+	w.enter(next)
+	if !mine {
+		w.leave(owner)
+	}
+	switch {
+	case w.owner != "":
+	case mine && !timid && token%8 == 0 && len(w.queue) > 0 && w.theirs:
+		w.turn = time.Now().Add(20 * time.Millisecond)
+		w.free()
+		if s := w.first(); !deaf(s.Owner) {
+			w.tell("%s 0 # k", s.Owner)
+		}
+	case timid || !w.pass(""):
+		if mine {
+			w.free()
+		}
+	}
+	return answer
+}
+
+// TestTwin: a master and its twin do the same, whatever is asked of them.
+//
+// Replay one seed: go test ./node -run 'TestTwin/seed=17$' -v
+func TestTwin(t *testing.T) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			inHall(t, func(h *hall) { walk(h, rand.New(rand.NewPCG(seed, 0))) })
+		})
+	}
+}
+
+func walk(h *hall, r *rand.Rand) {
+	w := &twin{theirs: r.IntN(2) == 0}
+	channels := []string{"redlock_wake:a", "redlock_wake:b"}
+	if w.theirs {
+		channels = append(channels, shut)
+	}
+	post := h.subscribe(channels...)
+	var asks []*Ask // of all that ever waited
+	owners := 0
+	fresh := func() string {
+		owners++
+		return fmt.Sprintf("%s:r%d", []string{"a", "b", "deaf"}[r.IntN(3)], owners)
+	}
+	waiter := func() *Ask {
+		if len(asks) > 0 && r.IntN(3) > 0 {
+			a := *asks[r.IntN(len(asks))] // commands and seats keep theirs
+			a.Number++
+			asks = append(asks, &a)
+			return &a
+		}
+		// The stamps are all different, and in no order.
+		a := &Ask{Owner: fresh(), Number: 1, Since: r.Int64N(1e9)*100 + int64(owners), Lease: upTo(r, 400)}
+		asks = append(asks, a)
+		return a
+	}
+	counter := int64(0)
+	for step := range 60 {
+		var got, want Answer
+		var did string
+		lease, token := upTo(r, 600), counter+r.Int64N(5)-2
+		token = max(1, token)
+		switch r.IntN(9) {
+		case 0, 1, 2:
+			a := waiter()
+			did = fmt.Sprintf("ask %+v for %v", *a, lease)
+			got, want = h.run(Queue("k", lease, token, *a)), w.acquire(a.Owner, lease, 1, a)
+		case 3:
+			owner := fresh()
+			did = fmt.Sprintf("try of %s for %v", owner, lease)
+			got, want = h.run(Acquire("k", owner, lease, 1, token)), w.acquire(owner, lease, 1, nil)
+		case 4:
+			owner := cmp.Or(w.owner, "x:r0")
+			did = fmt.Sprintf("%s enters again for %v", owner, lease)
+			got, want = h.run(Acquire("k", owner, lease, 2, token)), w.acquire(owner, lease, 2, nil)
+		case 5, 6:
+			owner, since := w.owner, int64(0)
+			if len(asks) > 0 && r.IntN(3) == 0 {
+				a := asks[r.IntN(len(asks))]
+				owner, since = a.Owner, a.Since
+			}
+			owner = cmp.Or(owner, "x:r0")
+			cmd, timid := Release("k", owner, 0, token, since), r.IntN(6) == 0
+			var next *Ask
+			if r.IntN(3) == 0 {
+				next = &Ask{Owner: fresh(), Number: 1, Since: r.Int64N(1e9)*100 + int64(owners), Lease: upTo(r, 400)}
+				asks = append(asks, next)
+				cmd = ReleaseTo("k", owner, token, since, *next)
+			}
+			did = fmt.Sprintf("release of %s, token %d, next %+v, timid %v", owner, token, next, timid)
+			if timid {
+				cmd.args[passArg] = false
+			}
+			got, want = h.run(cmd), w.release(owner, token, next, timid)
+		case 7:
+			did, token = "force", 0
+			got, want = h.run(Force("k")), w.release("", 0, nil, false)
+		case 8:
+			d := upTo(r, 200)
+			if r.IntN(20) == 0 {
+				d = 10 * time.Second
+				w.queue = nil
+			}
+			did = fmt.Sprint("sleep ", d)
+			time.Sleep(d)
+		}
+		did = fmt.Sprintf("step %d, %s", step, did)
+		h.checkTwin(did, w, post.take(), got, want, &counter, token)
+		if h.t.Failed() {
+			return
+		}
+	}
+}
+
+// checkTwin compares the answer, the lock, the queue and what was published. counter is
+// the fencing counter before.
+func (h *hall) checkTwin(did string, w *twin, mail []string, got, want Answer, counter *int64, token int64) {
+	h.t.Helper()
+	before := *counter
+	if text := h.m.Get("redlock_fence:{k}"); text != "" {
+		*counter, _ = strconv.ParseInt(text, 10, 64)
+	}
+	if got.Outcome != want.Outcome || got.Holder != want.Holder || got.Left != want.Left {
+		h.t.Errorf("%s: answered %+v, want %+v", did, got, want)
+	}
+	if got.Token != 0 && got.Token != *counter || *counter < before {
+		h.t.Errorf("%s: token %d, fencing counter from %d to %d", did, got.Token, before, *counter)
+	}
+	for i, m := range mail {
+		words := strings.Fields(m)
+		if len(words) != 4 {
+			continue
+		}
+		if words[1] != "0" && (words[2] != decimal(*counter) || *counter <= max(before, token)) {
+			h.t.Errorf("%s: passed with %q, fencing counter from %d to %d, released with %d", did, m, before, *counter, token)
+		}
+		words[2] = "#"
+		mail[i] = strings.Join(words, " ")
+	}
+	slices.Sort(mail) // of two channels
+	slices.Sort(w.mail)
+	if !slices.Equal(mail, w.mail) {
+		h.t.Errorf("%s: published %q, want %q", did, mail, w.mail)
+	}
+	w.mail = nil
+	left := w.left()
+	h.wantLock(did, w.owner, left)
+	var queue []string
+	slices.SortFunc(w.queue, func(a, b seat) int { return int(a.Since - b.Since) })
+	for _, s := range w.queue {
+		queue = append(queue, fmt.Sprint(s.Owner, " ", s.Number))
+	}
+	h.wantQueue(did, queue...)
+}
+
+// upTo returns n ms at most.
+func upTo(r *rand.Rand, n int) time.Duration {
+	return time.Duration(1+r.IntN(n)) * time.Millisecond
+}
