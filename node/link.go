@@ -29,6 +29,7 @@ type link struct {
 	dead   bool          // nothing can be read any more
 	err    error         // why the connection is given up
 	broken chan struct{} // closed with err
+	silent chan struct{} // closed when the master has answered nothing for too long
 }
 
 // write puts what is queued on the wire until the link breaks or the node closes.
@@ -280,7 +281,6 @@ func (n *Node) overdue(l *link) {
 	n.mu.Lock()
 	now := time.Now()
 	l.armed = false
-	quiet := false
 	if l.flight.len() > 0 {
 		next := n.cfg.Timeout
 		for _, c := range l.flight.all() {
@@ -291,9 +291,9 @@ func (n *Node) overdue(l *link) {
 			due = c.settle(due, Answer{Outcome: Unknown, Err: ErrTimeout})
 		}
 		silence := min(now.Sub(l.heard), now.Sub(l.flight.all()[0].sent))
-		quiet = silence >= n.cfg.Timeout
-		if quiet {
+		if silence >= n.cfg.Timeout {
 			l.fail(ErrTimeout)
+			close(l.silent)
 		} else {
 			l.armed = true
 			l.sweep.Reset(min(next, n.cfg.Timeout-silence))
@@ -301,9 +301,6 @@ func (n *Node) overdue(l *link) {
 	}
 	n.mu.Unlock()
 	deliver(due)
-	if quiet {
-		sever(l.conn)
-	}
 }
 
 // fail gives the link up. Node.mu is held.

@@ -261,11 +261,15 @@ func (n *Node) serve(l *link) error {
 	n.mu.Lock()
 	answered := l.flight.len() == 0
 	n.mu.Unlock()
-	if answered {
-		sever(l.conn) // the reader waits for nothing
+	if !answered {
+		select {
+		case <-read:
+		case <-l.silent:
+		}
 	}
+	sever(l.conn) // the reader waits for nothing
 	<-read
-	discard(l.conn)
+	_ = l.conn.Close()
 
 	n.mu.Lock()
 	n.link = nil
