@@ -39,7 +39,7 @@ func (n *Node) connect() (*link, error) {
 	if err != nil {
 		return nil, plain(err)
 	}
-	l := &link{conn: conn, broken: make(chan struct{}), silent: make(chan struct{}), armed: true, heard: time.Now()}
+	l := &link{conn: conn, broken: make(chan struct{}), armed: true, heard: time.Now()}
 	if err := n.greet(l); err != nil {
 		discard(conn)
 		return nil, plain(err)

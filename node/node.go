@@ -261,15 +261,11 @@ func (n *Node) serve(l *link) error {
 	n.mu.Lock()
 	answered := l.flight.len() == 0
 	n.mu.Unlock()
-	if !answered {
-		select {
-		case <-read:
-		case <-l.silent:
-		}
+	if answered {
+		l.sever() // the reader waits for nothing
 	}
-	sever(l.conn) // the reader waits for nothing
 	<-read
-	_ = l.conn.Close()
+	l.end()
 
 	n.mu.Lock()
 	n.link = nil
