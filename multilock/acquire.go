@@ -49,7 +49,7 @@ type Attempt struct {
 // Source: docs/algorithm.md, "Acquire".
 func (m *Masters) Acquire(req Request) *Attempt {
 	a := &Attempt{m: m, req: req, start: clock.Now()}
-	a.init(len(m.nodes), a.decided)
+	a.init(len(m.nodes), a)
 	m.send(node.Acquire(req.Key, req.Owner, req.Lease, req.Count, req.Proposal), m.all(), a)
 	return a
 }

@@ -51,6 +51,7 @@ type Bid struct {
 	begun   time.Time
 	asks    []*ask        // the last ones, oldest first
 	one     ask           // the first of them: most bids need no other
+	room    [1]*ask       // for asks
 	number  uint64        // of the last ask
 	ballot                // the last answer of each master
 	fresh   Set           // whose answers are to the last ask
@@ -90,6 +91,7 @@ func (m *Masters) NewBid(w Wanted) *Bid {
 		seats: make([]seat, len(m.nodes)),
 	}
 	b.answers = make([]node.Answer, len(m.nodes))
+	b.asks = b.room[:0]
 	m.enrol(b.owner, b)
 	return b
 }

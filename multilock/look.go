@@ -29,7 +29,7 @@ type Look struct {
 // ask sends cmd to every master, in a poll that none of them settles for the others.
 func (m *Masters) ask(cmd *node.Command) *poll {
 	p := new(poll)
-	p.init(len(m.nodes), func() bool { return false })
+	p.init(len(m.nodes), everyone{})
 	m.send(cmd, m.all(), p)
 	return p
 }
@@ -91,3 +91,8 @@ func (m *Masters) Force(ctx context.Context, key string) (freed bool, err error)
 	}
 	return done > 0, m.lost("force unlock", key, &p.ballot, ErrNoQuorum, cut, nil)
 }
+
+// everyone is the vote of a poll that waits for all masters.
+type everyone struct{}
+
+func (everyone) decided() bool { return false }

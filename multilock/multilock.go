@@ -62,7 +62,8 @@ const mark = "r"
 // NewOwner returns an owner, "uuid:rN", that was never used before: a roll-back of an
 // earlier try that is still under way must not free a later one.
 func (m *Masters) NewOwner() string {
-	return m.id + ":" + mark + strconv.FormatUint(m.seq.Add(1), 10)
+	var room [64]byte
+	return string(strconv.AppendUint(append(append(room[:0], m.id...), ":"+mark...), m.seq.Add(1), 10))
 }
 
 // foreign reports whether owner is one of Redisson's, whose clients can not pass a lock.

@@ -16,7 +16,7 @@ type ballot struct {
 // poll collects the answers to one command. The first answer that settles it ends the
 // wait; nobody looks at later ones.
 type poll struct {
-	settled func() bool // looks at the ballot
+	vote vote
 
 	mu sync.Mutex
 	ballot
@@ -25,8 +25,13 @@ type poll struct {
 	done  chan struct{} // closed when over
 }
 
-func (p *poll) init(n int, settled func() bool) {
-	p.settled = settled
+// vote is what a poll decides.
+type vote interface {
+	decided() bool // looks at the ballot
+}
+
+func (p *poll) init(n int, v vote) {
+	p.vote = v
 	p.answers = make([]node.Answer, n)
 	p.done = make(chan struct{})
 }
@@ -41,7 +46,7 @@ func (p *poll) Answer(i int, a node.Answer) {
 	p.answers[i] = a
 	p.in |= 1 << i
 	p.count++
-	if p.count == len(p.answers) || p.settled() {
+	if p.count == len(p.answers) || p.vote.decided() {
 		p.over = true
 		close(p.done)
 	}

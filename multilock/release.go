@@ -66,7 +66,7 @@ func (c *Claim) since() int64 {
 func (m *Masters) release(cmd *node.Command, c Claim, keep int) *Return {
 	r := &Return{m: m, claim: c, keep: keep}
 	r.open.Store(int32(len(m.nodes)))
-	r.init(len(m.nodes), r.decided)
+	r.init(len(m.nodes), r)
 	for i := range m.nodes {
 		if !c.At.has(i) {
 			r.Answer(i, node.Answer{Outcome: node.Refused}) // known not to have it

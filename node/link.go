@@ -3,6 +3,7 @@ package node
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -19,6 +20,9 @@ type link struct {
 	fit    clock.Instant // from when on the master grants holds
 	young  bool          // fit may still lie ahead
 
+	ending sync.Mutex // one severs or ends it at a time
+	ended  bool
+
 	// The rest is guarded by Node.mu.
 	busy   bool          // somebody writes to conn
 	flight fifo          // written, or about to be, and not answered
@@ -29,6 +33,23 @@ type link struct {
 	dead   bool          // nothing can be read any more
 	err    error         // why the connection is given up
 	broken chan struct{} // closed with err
+}
+
+// sever breaks the connection, so that nobody is held up by reading from it or writing to it.
+func (l *link) sever() {
+	l.ending.Lock()
+	defer l.ending.Unlock()
+	if !l.ended {
+		sever(l.conn)
+	}
+}
+
+// end gives the connection back. Nobody uses it any more.
+func (l *link) end() {
+	l.ending.Lock()
+	defer l.ending.Unlock()
+	l.ended = true
+	discard(l.conn)
 }
 
 // write puts what is queued on the wire until the link breaks or the node closes.
@@ -302,7 +323,7 @@ func (n *Node) overdue(l *link) {
 	n.mu.Unlock()
 	deliver(due)
 	if quiet {
-		sever(l.conn)
+		l.sever()
 	}
 }
 

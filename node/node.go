@@ -262,10 +262,10 @@ func (n *Node) serve(l *link) error {
 	answered := l.flight.len() == 0
 	n.mu.Unlock()
 	if answered {
-		sever(l.conn) // the reader waits for nothing
+		l.sever() // the reader waits for nothing
 	}
 	<-read
-	discard(l.conn)
+	l.end()
 
 	n.mu.Lock()
 	n.link = nil

@@ -110,7 +110,7 @@ func (c *Client) adopt(h *held) (ended *held) {
 	defer c.mu.Unlock()
 	ended = c.holds[h.name]
 	c.holds[h.name] = h
-	h.owner.add(place{c, h.name}, h)
+	h.owner.add(h)
 	if l := c.lines[h.name]; l != nil {
 		l.wakeOwner(h.owner)
 	}
@@ -119,7 +119,7 @@ func (c *Client) adopt(h *held) (ended *held) {
 
 // forget is the end of adopt.
 func (c *Client) forget(h *held) {
-	h.owner.drop(place{c, h.name}, h)
+	h.owner.drop(h)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.holds[h.name] == h {

@@ -24,6 +24,7 @@ type held struct {
 
 	mu     sync.Mutex
 	levels []*Hold        // its length is the hold count
+	room   [1]*Hold       // for levels
 	until  clock.Instant  // end of validity
 	lease  time.Duration  // that a renewal is for
 	watch  bool           // renewed by the watchdog, until Unlock
@@ -47,7 +48,7 @@ func (c *Client) hold(ctx context.Context, w want, g multilock.Grant) *Hold {
 		short: g.Short,
 	}
 	l := h.level(ctx, w)
-	h.levels = []*Hold{l}
+	h.levels = append(h.room[:0], l)
 	h.mu.Lock()
 	h.timer = time.AfterFunc(clock.Until(h.until), h.expire)
 	ended := c.adopt(h)

@@ -11,6 +11,7 @@ import (
 // them, the contender, bids for the lock at the masters.
 type line struct {
 	turns []*turn
+	room  [1]*turn       // for turns
 	bid   *multilock.Bid // of the first turn, nil if it has none
 	last  *MajorityError // why the lock was not there when a contender last asked
 }
@@ -55,6 +56,7 @@ func (c *Client) join(w want, o *owner) *turn {
 	l := c.lines[t.name]
 	if l == nil {
 		l = new(line)
+		l.turns = l.room[:0]
 		c.lines[t.name] = l
 	}
 	t.first = ready

@@ -148,9 +148,10 @@ func (c *Client) queue(ctx context.Context, w want) (*Hold, error) {
 		var grant multilock.Grant
 		var won bool
 		if grant, won, ok = wait.bid(ctx); won {
-			defer c.tries.Done()
 			c.won(t)
-			return c.hold(ctx, w, grant), nil
+			hold := c.hold(ctx, w, grant)
+			c.tries.Done() // not before the hold is one that Close finds
+			return hold, nil
 		}
 	}
 	return nil, wait.err(ctx)
@@ -159,7 +160,7 @@ func (c *Client) queue(ctx context.Context, w want) (*Hold, error) {
 // enter enters the hold that the caller's owner has of the name, if it has one.
 func (c *Client) enter(ctx context.Context, w want) (*Hold, error) {
 	for {
-		h := ownerOf(ctx).held(place{c, w.name})
+		h := ownerOf(ctx).held(c, w.name)
 		if h == nil {
 			return nil, nil
 		}

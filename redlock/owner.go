@@ -2,19 +2,14 @@ package redlock
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
 // owner is a call tree that enters its own holds again. It travels in contexts.
 type owner struct {
 	mu    sync.Mutex
-	holds map[place]*held
-}
-
-// place is a name at a client. Two clients do not share their holds.
-type place struct {
-	client *Client
-	name   string
+	holds []*held // few, and no two of one name at one client
 }
 
 type ownerKey struct{}
@@ -26,7 +21,7 @@ func WithOwner(ctx context.Context) context.Context {
 	if ownerOf(ctx) != nil {
 		return ctx
 	}
-	return context.WithValue(ctx, ownerKey{}, &owner{holds: make(map[place]*held)})
+	return context.WithValue(ctx, ownerKey{}, new(owner))
 }
 
 // ownerOf returns ctx's owner, nil if it has none.
@@ -35,23 +30,37 @@ func ownerOf(ctx context.Context) *owner {
 	return o
 }
 
-// held returns the owner's hold at p, nil if it has none.
-func (o *owner) held(p place) *held {
+// held returns the owner's hold of name at c, nil if it has none.
+func (o *owner) held(c *Client, name string) *held {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.holds[p]
-}
-
-func (o *owner) add(p place, h *held) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.holds[p] = h
-}
-
-func (o *owner) drop(p place, h *held) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.holds[p] == h {
-		delete(o.holds, p)
+	if i := o.index(c, name); i >= 0 {
+		return o.holds[i]
 	}
+	return nil
+}
+
+// add makes h the owner's hold of its name.
+func (o *owner) add(h *held) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if i := o.index(h.c, h.name); i >= 0 {
+		o.holds[i] = h
+	} else {
+		o.holds = append(o.holds, h)
+	}
+}
+
+// drop is the end of add.
+func (o *owner) drop(h *held) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if i := slices.Index(o.holds, h); i >= 0 {
+		o.holds = slices.Delete(o.holds, i, i+1)
+	}
+}
+
+// index returns where the hold of name at c is, -1 if it is not there. o.mu is held.
+func (o *owner) index(c *Client, name string) int {
+	return slices.IndexFunc(o.holds, func(h *held) bool { return h.c == c && h.name == name })
 }
