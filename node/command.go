@@ -118,12 +118,13 @@ func Renew(lease time.Duration, heal bool, holds []Renewal) *Command {
 	return &Command{script: renewScript, args: args, holds: holds}
 }
 
-// Force frees the lock at key, whoever has it, as Release does. The answer is Done when
-// somebody had it and Refused when nobody did. It is sent once.
+// Force frees the lock at key, whoever has it, as Release does. token is below that of who
+// has it next. The answer is Done when somebody had it and Refused when nobody did. It is
+// sent once.
 //
 // Cost: one script call.
-func Force(key string) *Command {
-	c := Release(key, "", 0, 0, 0)
+func Force(key string, token int64) *Command {
+	c := Release(key, "", 0, token, 0)
 	c.repeat = false
 	return c
 }

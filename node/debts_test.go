@@ -92,7 +92,7 @@ func TestNothingOwed(t *testing.T) {
 			Acquire("k", "me:1", lease, 1, 1),
 			Renew(lease, true, []Renewal{{Key: "k", Owner: "me:1", Count: 1, Token: 1}}),
 			Inspect("k"),
-			Force("k"),
+			Force("k", 1),
 		} {
 			want(t, "while down", call1(n, cmd), Unsent)
 		}

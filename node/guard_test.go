@@ -142,7 +142,7 @@ func TestGuardIsForGrants(t *testing.T) {
 		}
 		want(t, "inspect", call1(n, Inspect("k")), Done)
 		want(t, "release", call1(n, Release("k", "me:1", 0, 1, 0)), Done)
-		want(t, "force", call1(n, Force("k")), Refused)
+		want(t, "force", call1(n, Force("k", 1)), Refused)
 		wantGuarded(t, n, guarding)
 	})
 }

@@ -53,7 +53,7 @@ func started(t *testing.T, cfg Config) *Node {
 		Renew(lease, false, []Renewal{{Key: "first", Owner: "me:0", Count: 1, Token: 1}}),
 		Inspect("first"),
 		Release("first", "me:0", 0, 1, 0),
-		Force("first"),
+		Force("first", 1),
 	} {
 		send(n, cmd).wait()
 	}

@@ -264,10 +264,10 @@ func TestForcePasses(t *testing.T) {
 		h.listen("a")
 		h.held()
 		h.ask("a:r1", 1, 10)
-		h.wantAnswer("force", h.run(Force("k")), Done, "")
+		h.wantAnswer("force", h.run(Force("k", 1)), Done, "")
 		h.wantLock("then", "a:r1", short)
-		h.wantAnswer("force", h.run(Force("k")), Done, "")
-		h.wantAnswer("force of a free lock", h.run(Force("k")), Refused, "")
+		h.wantAnswer("force", h.run(Force("k", 1)), Done, "")
+		h.wantAnswer("force of a free lock", h.run(Force("k", 1)), Refused, "")
 	})
 }
 
@@ -330,4 +330,54 @@ func TestPassOfAnyName(t *testing.T) {
 			})
 		})
 	}
+}
+
+
+// A release that is owed does not enter the next caller again who has the lock by then: his own
+// release would pass it to himself.
+func TestReleaseToAgainSparesTheHolder(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.listen("x")
+		h.held()
+		cmd := ReleaseTo("k", "x:r0", 1, 0, Ask{Owner: "x:r9", Number: 1, Since: 20, Lease: short})
+		h.run(cmd)
+		h.wantLock("then", "x:r9", short)
+		time.Sleep(time.Millisecond)
+		h.run(cmd)
+		h.wantQueue("after a repeat")
+		h.release("x:r9", 3)
+		h.wantLock("released", "", 0)
+	})
+}
+
+// Nor does it enter him twice.
+func TestReleaseToAgainEntersOnce(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.listen("a")
+		h.held()
+		h.ask("a:r1", 1, 10)
+		cmd := ReleaseTo("k", "x:r0", 1, 0, Ask{Owner: "x:r9", Number: 1, Since: 20, Lease: short})
+		h.run(cmd)
+		time.Sleep(time.Millisecond)
+		h.run(cmd)
+		h.wantQueue("after a repeat", "x:r9 1")
+	})
+}
+
+// A lock of Redisson's may have no counter, or none any more: a forced pass has a token above
+// the one given all the same.
+func TestForceWithoutACounter(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.listen("a")
+		h.holder("redisson:17")
+		h.ask("a:r1", 1, 10)
+		h.run(Force("k", 500))
+		h.wantLock("then", "a:r1", short)
+		if h.m.Get("redlock_fence:{k}") != "501" {
+			t.Errorf("fencing counter: got %s, want 501", h.m.Get("redlock_fence:{k}"))
+		}
+		if h.m.TTL("redlock_fence:{k}") == 0 {
+			t.Errorf("fencing counter %s does not expire", h.m.Get("redlock_fence:{k}"))
+		}
+	})
 }

@@ -47,13 +47,15 @@ end
 
 -- #include pass.lua
 
-if ARGV[8] then
+-- A repeat must not enter who has the lock by now, or is in the queue.
+if ARGV[8] and redis.call('hexists', lock, ARGV[8]) == 0 then
+  leave(ARGV[8], ARGV[10])
   enter(ARGV[8], ARGV[9], ARGV[10], ARGV[11])
 end
 if not mine then
   -- Who has a lock is not in its queue: taking it, or being passed it, is the way out.
   leave(owner, ARGV[7])
-  if redis.call('exists', lock) == 1 then
+  if redis.call('exists', lock, turn) > 0 then
     return -1
   end
 end
@@ -67,10 +69,10 @@ end
 -- Every eighth hold that ends leaves the key free for a moment if Redisson's clients
 -- wait for it, since they can not stand in the queue. The first in it looks again then.
 if mine and tonumber(token) % 8 == 0 then
-  local first = redis.call('zrange', queue, 0, 0)[1]
+  local first = string.match(redis.call('zrange', queue, 0, 0)[1] or '', '^%S+')
   if first and redis.call('publish', channel, '0') > 0 then
     redis.call('set', turn, 1, 'px', 20)
-    tell(string.match(first, '^%S+'), 0, 0)
+    tell(first, 0, 0)
     return 1
   end
 end

@@ -35,10 +35,10 @@ func TestForceScript(t *testing.T) {
 		{
 			name:   "held",
 			before: lock{owner: "you:1", count: "3", left: lease, fence: "40"},
-			cmd:    Force("k"), answer: Answer{Outcome: Done}, after: freed, again: refused,
+			cmd:    Force("k", 1), answer: Answer{Outcome: Done}, after: freed, again: refused,
 		},
-		{name: "free", before: freed, cmd: Force("k"), answer: refused, after: freed},
-		{name: "no lock at the key", before: lock{other: "text"}, cmd: Force("k"), fails: "WRONGTYPE", after: lock{other: "text"}},
+		{name: "free", before: freed, cmd: Force("k", 1), answer: refused, after: freed},
+		{name: "no lock at the key", before: lock{other: "text"}, cmd: Force("k", 1), fails: "WRONGTYPE", after: lock{other: "text"}},
 	})
 }
 
@@ -54,8 +54,8 @@ func TestPublished(t *testing.T) {
 		{"release a name in braces", "{a}k", "redisson_lock__channel:{a}k", Release("{a}k", "me:1", 0, 1, 0), []string{"0"}},
 		{"release one level", "k", "redisson_lock__channel:{k}", Release("k", "me:1", 1, 1, 0), nil},
 		{"release for another", "k", "redisson_lock__channel:{k}", Release("k", "you:1", 0, 1, 0), nil},
-		{"force", "k", "redisson_lock__channel:{k}", Force("k"), []string{"0"}},
-		{"force a name in braces", "{a}k", "redisson_lock__channel:{a}k", Force("{a}k"), []string{"0"}},
+		{"force", "k", "redisson_lock__channel:{k}", Force("k", 1), []string{"0"}},
+		{"force a name in braces", "{a}k", "redisson_lock__channel:{a}k", Force("{a}k", 1), []string{"0"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -69,3 +69,29 @@ func TestNoTurn(t *testing.T) {
 		}
 	})
 }
+
+// Whoever gives up in Redisson's turn does not end it.
+func TestGivingUpInRedissonsTurn(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.listen("a")
+		h.subscribe(shut)
+		h.held()
+		h.ask("a:r1", 1, 10)
+		h.ask("b:r1", 1, 20)
+		h.release("x:r0", 16)
+		h.run(Release("k", "b:r1", 0, 1, 20))
+		h.wantLock("in their turn", "", 0)
+	})
+}
+
+// What is no ask, and first in the queue, fails no release.
+func TestTurnWithWhatIsNoAsk(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.listen("a")
+		h.subscribe(shut)
+		h.held()
+		h.do("ZADD", "redlock_wait:{k}", 1, "")
+		h.ask("a:r1", 1, 10)
+		h.wantAnswer("release", h.release("x:r0", 16), Done, "")
+	})
+}

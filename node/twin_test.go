@@ -122,7 +122,7 @@ func (w *twin) release(owner string, token int64, next *Ask, timid bool) Answer 
 		w.leave(owner)
 	}
 	switch {
-	case w.owner != "":
+	case w.owner != "", !mine && time.Now().Before(w.turn):
 	case mine && !timid && token%8 == 0 && len(w.queue) > 0 && w.theirs:
 		w.turn = time.Now().Add(20 * time.Millisecond)
 		w.free()
@@ -217,7 +217,7 @@ func walk(h *hall, r *rand.Rand) {
 			got, want = h.run(cmd), w.release(owner, token, next, timid)
 		case 7:
 			did, token = "force", 0
-			got, want = h.run(Force("k")), w.release("", 0, nil, false)
+			got, want = h.run(Force("k", 1)), w.release("", 1, nil, false)
 		case 8:
 			d := upTo(r, 200)
 			if r.IntN(20) == 0 {

@@ -14,7 +14,7 @@ func TestUndoneBy(t *testing.T) {
 		{"acquire, release of another owner", acquire, Release("k", "me:10", 0, 1, 0), false},
 		{"acquire, acquire", acquire, acquire, false},
 		{"acquire, renew", acquire, renew, false},
-		{"acquire, force", acquire, Force("k"), false},
+		{"acquire, force", acquire, Force("k", 1), false},
 		{"renew, release", renew, Release("b", "me:2", 0, 1, 0), true},
 		{"renew, release of another owner", renew, Release("b", "me:3", 0, 1, 0), false},
 		{"inspect, release", Inspect("k"), Release("k", "me:1", 0, 1, 0), false},
