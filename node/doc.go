@@ -22,7 +22,9 @@
 //
 // All methods may be called from any goroutine. A Node runs one goroutine that
 // connects and writes, and one that reads while a connection is open; two more do
-// so for subscriptions, after [Node.Listen]. [Node.Close] waits for all.
+// so for subscriptions, after [Node.Listen]. [Node.Close] waits for all. A command
+// that finds nothing else under way is written by who sends it, which saves a wake-up;
+// others gather for the writer, and share a flush.
 //
 // # Errors
 //
