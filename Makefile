@@ -16,8 +16,8 @@ help: ## list the targets
 demo: ## see the lock work: five masters in memory, two contenders, masters that die
 	@$(GO) run ./cmd/redlock demo
 
-bench: ## measure against other locks on five redis-server processes; FLAGS='-run handoff -json' and the like
-	@cd bench && $(GO) run . $(FLAGS)
+bench: ## measure against other locks on five redis-server processes: docs/benchmarks.md; FLAGS='-run handoff' and the like for a part
+	@cd bench && $(GO) run . -page ../docs $(FLAGS)
 
 test: vet lint unit chaos ## everything that must pass; installs or builds what it needs
 

@@ -5,6 +5,7 @@
 //	go run . -run 'contended/(1|32)x'                 some trials, by "scenario/setting"
 //	go run . -contenders '^(redlock|limit)$' -run parallel -cpuprofile cpu.prof
 //	go run . -json > figures.json
+//	go run . -page ../docs                            tables and charts, in docs/benchmarks.md
 //
 // Each trial is measured in rounds, and within a round for every contender in turn, so that
 // what else the machine does falls on all of them. A figure is the median of its rounds. On a
@@ -16,7 +17,8 @@
 // uncontended.go, parallel.go, handoff.go, contended.go, stalls.go, frozen.go, waiters.go, held.go; so is a
 // contender: redlock.go, redsync.go, single.go (locks on one master), limit.go. fleet.go
 // starts and ends the masters, program.go finds redis-server, counters.go and meter.go read what
-// masters and client have used, report.go prints.
+// masters and client have used, report.go prints,
+// page.go and chart.go write docs/benchmarks.md.
 //
 // # Fairness
 //

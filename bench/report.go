@@ -19,6 +19,7 @@ type report struct {
 	Machine machine `json:"machine"`
 	Figures []row   `json:"figures"`
 
+	parts    []part
 	out, log io.Writer
 	quiet    bool // no tables
 }
@@ -84,6 +85,7 @@ func (r *report) begin() {
 
 // trial takes in the results of a trial, in the order of the contenders.
 func (r *report) trial(t trial, contenders []contender, results []result) error {
+	r.parts = append(r.parts, part{t, contenders, results})
 	for i, c := range contenders {
 		r.Figures = append(r.Figures, rows(t, c, results[i])...)
 		if err := results[i].err; err != nil {

@@ -104,20 +104,22 @@ func live(hold *redlock.Hold) error {
 // wantFree waits until none of the masters has any of the names.
 func (f *fleet) wantFree(ctx context.Context, t *testing.T, masters []*master, names ...string) {
 	t.Helper()
-	eventually(ctx, t, orphanWait, "no key left behind", func() error {
-		var left error
-		for _, m := range masters {
-			found, err := m.leftovers(names)
-			if err != nil {
-				return err
-			}
-			if len(found) > 0 {
-				left = errors.Join(left, fmt.Errorf("%s still has %q", m.name, found))
-			}
-		}
-		return left
-	})
+	eventually(ctx, t, orphanWait, "no key left behind", func() error { return nothing(masters, names...) })
 	f.log.event("none of %d names is left on %d masters", len(names), len(masters))
+}
+
+// nothing says which of the names which of the masters have, or nil.
+func nothing(masters []*master, names ...string) (left error) {
+	for _, m := range masters {
+		found, err := m.leftovers(names)
+		if err != nil {
+			return err
+		}
+		if len(found) > 0 {
+			left = errors.Join(left, fmt.Errorf("%s still has %q", m.name, found))
+		}
+	}
+	return left
 }
 
 // leftovers asks for all names in one pipeline and returns those that exist.

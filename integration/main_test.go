@@ -24,8 +24,13 @@ var machine struct {
 	image  imageName
 }
 
-// TestMain prepares the machine, or says in one line what is missing.
+// TestMain prepares the machine, or says in one line what is missing. In a process that a
+// test started as a waiting client, it is that client.
 func TestMain(m *testing.M) {
+	if masters := os.Getenv(waiterVariable); masters != "" {
+		fmt.Fprintln(os.Stderr, "waiter:", beWaiter(masters))
+		os.Exit(1)
+	}
 	if err := prepare(); err != nil {
 		fmt.Fprintln(os.Stderr, "integration:", err)
 		os.Exit(1)

@@ -1,9 +1,12 @@
 package integration
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,64 +37,222 @@ func documentedRule(t *testing.T, more ...string) []any {
 	return args
 }
 
-// TestPermissions: the user in the docs may do all that a client does, and a user who may
-// not ask for INFO is told so.
+// everything is all that clients may want of a master, under the user of urls: to hold,
+// enter again, renew, look, force, wait, give up, hand over, wait for Redisson, and
+// connect again. It returns the first error.
+func (f *fleet) everything(ctx context.Context, t *testing.T, name string, urls []string) (err error) {
+	failed := func(what string, e error) bool {
+		if e != nil && err == nil {
+			err = fmt.Errorf("%s: %w", what, e)
+		}
+		return err != nil
+	}
+	var clients []*redlock.Client
+	for range 2 {
+		client := f.client(redlock.Config{Masters: urls, Lease: 2 * time.Second})
+		defer client.Close()
+		clients = append(clients, client)
+	}
+	for _, m := range f.masters {
+		m.do(t, "SCRIPT", "FLUSH")
+	}
+
+	hold, e := clients[0].Lock(ctx, name)
+	if failed("Lock", e) {
+		return err
+	}
+	if hold, e := clients[1].TryLock(ctx, name); !errors.Is(e, redlock.ErrTaken) {
+		return fmt.Errorf("TryLock of a taken name = %v, %v", hold, e)
+	}
+	again, e := clients[0].Lock(hold.Context(), name)
+	if failed("Lock again", e) || failed("Unlock again", again.Unlock(ctx)) || failed("Extend", hold.Extend(ctx, 2*time.Second)) {
+		return err
+	}
+	if _, e := clients[0].Inspect(ctx, name); failed("Inspect", e) {
+		return err
+	}
+
+	// One who asks more than once, and gives up.
+	short, cancel := context.WithTimeout(ctx, 400*time.Millisecond)
+	defer cancel()
+	if hold, e := clients[1].Lock(short, name); !errors.Is(e, redlock.ErrTaken) {
+		return fmt.Errorf("Lock given up = %v, %v", hold, e)
+	}
+
+	// Eight hand-overs in a row, of which one may be Redisson's turn. Before those, each
+	// client waits once, so that it hears what the masters publish.
+	for i := range 10 {
+		got := make(chan error, 1)
+		var next *redlock.Hold
+		go func() { // ends with the Lock, at the latest with ctx
+			var e error
+			next, e = clients[(i+1)%2].Lock(ctx, name)
+			got <- e
+		}()
+		if failed("a waiter in the queue", f.queued(ctx, name, 1)) || failed("Unlock", hold.Unlock(ctx)) || failed("Lock passed on", <-got) {
+			return err
+		}
+		hold = next
+	}
+	// A new connection to the same process kills the old one there.
+	for _, m := range f.masters {
+		m.do(t, "CLIENT", "KILL", "USER", "locks")
+	}
+	for end := time.Now().Add(time.Second); time.Now().Before(end); { // renewed
+		if e := live(hold); failed("after the reconnect", e) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	if failed("Unlock", hold.Unlock(ctx)) {
+		return err
+	}
+
+	for _, m := range f.masters {
+		m.javaHolds(t, name, 300*time.Millisecond)
+	}
+	if hold, e = clients[0].Lock(ctx, name); failed("Lock behind Redisson", e) {
+		return err
+	}
+	if freed, e := clients[1].ForceUnlock(ctx, name); failed("ForceUnlock", e) || !freed {
+		return fmt.Errorf("ForceUnlock = %v, %w", freed, err)
+	}
+	_ = hold.Unlock(ctx) // it was lost
+	return nil
+}
+
+// queued waits until so many wait for name on a majority of the masters. On the others a
+// waiter may have a vote already: the lock was free there for a moment.
+func (f *fleet) queued(ctx context.Context, name string, many int) error {
+	for {
+		full := 0
+		for _, m := range f.masters {
+			if in, err := redis.Int(m.try("ZCARD", queueOf(name))); err == nil && in >= many {
+				full++
+			}
+		}
+		if full > len(f.masters)/2 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d wait for %s on %d masters only: %w", many, name, full, ctx.Err())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// queueOf is the key of those who wait for name.
+func queueOf(name string) string { return "redlock_wait:{" + name + "}" }
+
+// refused returns the keys, channels and commands that the masters did not allow since
+// their logs were reset.
+func (f *fleet) refused(t *testing.T) (what []string) {
+	t.Helper()
+	for _, m := range f.masters {
+		log, err := redis.Values(m.do(t, "ACL", "LOG"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range log {
+			fields, err := redis.Values(entry, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := make(map[string]string)
+			for i := 0; i+1 < len(fields); i += 2 {
+				key, _ := redis.String(fields[i], nil)
+				said[key], _ = redis.String(fields[i+1], nil)
+			}
+			what = append(what, said["object"])
+		}
+	}
+	return what
+}
+
+// TestPermissions: the user in the docs may do all that a client does, and needs every
+// permission for it. A user who may not ask for INFO is told so.
 func TestPermissions(t *testing.T) {
-	ctx := begin(t, time.Minute)
+	ctx := begin(t, 2*time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 3})
-	allow := func(t *testing.T, more ...string) []string {
+	allow := func(t *testing.T, rule []any) []string {
 		var urls []string
 		for _, m := range f.masters {
-			m.do(t, "ACL", append([]any{"SETUSER"}, documentedRule(t, more...)...)...)
+			m.do(t, "ACL", append([]any{"SETUSER"}, rule...)...)
 			urls = append(urls, "redis://locks:password@"+m.addr)
 		}
 		return urls
 	}
 
 	t.Run("as documented", func(t *testing.T) {
-		client := f.client(redlock.Config{Masters: allow(t), Lease: 2 * time.Second})
-		hold := mustLock(ctx, t, client, "orders:42")
-		wantTaken(ctx, t, client, "orders:42")
-		again, err := client.Lock(hold.Context(), "orders:42")
-		if err != nil {
-			t.Fatalf("Lock again = %v", err)
+		if err := f.everything(ctx, t, "orders:42", allow(t, documentedRule(t))); err != nil {
+			t.Error(err)
 		}
-		if err := hold.Extend(ctx, 2*time.Second); err != nil {
-			t.Errorf("Extend = %v", err)
-		}
-		if _, err := client.Inspect(ctx, "orders:42"); err != nil {
-			t.Errorf("Inspect = %v", err)
-		}
-		mustUnlock(ctx, t, again)
-		for _, m := range f.masters { // a new connection to the same process kills the old one there
-			m.do(t, "CLIENT", "KILL", "USER", "locks")
-		}
-		watch(ctx, t, 3*time.Second, func() error { return live(hold) }) // renewed
-		mustUnlock(ctx, t, hold)
-		if _, err := client.ForceUnlock(ctx, "orders:42"); err != nil {
-			t.Errorf("ForceUnlock = %v", err)
-		}
-		for _, m := range f.masters {
-			log, err := redis.Values(m.do(t, "ACL", "LOG"), nil)
-			if err != nil || len(log) > 0 {
-				t.Errorf("%s refused something: %v %q", m.name, err, log)
-			}
+		if what := f.refused(t); len(what) > 0 {
+			t.Errorf("the masters refused %q", what)
 		}
 	})
 	t.Run("a name outside of the prefix", func(t *testing.T) {
-		client := f.client(redlock.Config{Masters: allow(t)})
+		client := f.client(redlock.Config{Masters: allow(t, documentedRule(t))})
 		_, err := client.TryLock(ctx, "invoices:1")
 		if !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), "NOPERM") {
 			t.Errorf("TryLock(invoices:1) = %v, want ErrNoQuorum and NOPERM", err)
 		}
 	})
 	t.Run("no INFO", func(t *testing.T) {
-		client := f.client(redlock.Config{Masters: allow(t, "-info"), RestartGuard: time.Minute})
+		urls := allow(t, documentedRule(t, "-info"))
+		client := f.client(redlock.Config{Masters: urls, RestartGuard: time.Minute})
 		_, err := client.TryLock(ctx, "orders:42")
 		if !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), "INFO") {
 			t.Errorf("TryLock without INFO under a guard = %v, want ErrNoQuorum and INFO", err)
 		}
-		unguarded := f.client(redlock.Config{Masters: allow(t, "-info")})
+		unguarded := f.client(redlock.Config{Masters: urls})
 		mustUnlock(ctx, t, mustLock(ctx, t, unguarded, "orders:42"))
 	})
+}
+
+// TestPermissionsAreNeeded: without any one of those in the docs, something is refused.
+func TestPermissionsAreNeeded(t *testing.T) {
+	ctx := begin(t, 2*time.Minute)
+	f := startFleet(ctx, t, fleetConfig{Masters: 1})
+	rule := documentedRule(t)
+	for i, word := range rule {
+		if !strings.ContainsAny(word.(string)[:1], "+~&") {
+			continue
+		}
+		t.Run(word.(string), func(t *testing.T) {
+			m := f.masters[0]
+			m.do(t, "FLUSHALL")
+			m.do(t, "ACL", "LOG", "RESET")
+			m.do(t, "ACL", append([]any{"SETUSER"}, slices.Delete(slices.Clone(rule), i, i+1)...)...)
+			try, enough := context.WithTimeout(ctx, 5*time.Second)
+			done := make(chan error, 1)
+			go func() { // ends with everything, at the latest with try
+				done <- f.everything(try, t, "orders:42", []string{"redis://locks:password@" + m.addr})
+			}()
+			missed := func(object string) bool {
+				return strings.HasPrefix(object, strings.TrimSuffix(word.(string)[1:], "*"))
+			}
+			needed := false
+			var failure error
+			for open := true; open && !needed; {
+				select {
+				case failure = <-done:
+					open = false
+					close(done)
+				case <-time.After(10 * time.Millisecond):
+				}
+				needed = slices.ContainsFunc(f.refused(t), missed)
+			}
+			enough()
+			<-done
+			if !needed {
+				t.Errorf("without %s nothing of the kind is refused, the docs ask for too much; the clients say %v", word, failure)
+			}
+		})
+	}
 }

@@ -14,8 +14,8 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// ownerForm is what Redisson writes and expects: a UUID, a colon, a number.
-var ownerForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:[0-9]+$`)
+// ownerForm is what Redisson writes, a UUID, a colon and a number, with our mark.
+var ownerForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:r[0-9]+$`)
 
 // TestOnTheWire: a Java service must understand what is on the masters, and be told when
 // the lock is free.
@@ -76,7 +76,7 @@ func TestOnTheWire(t *testing.T) {
 // hash compares the key on every master with what Redisson would have written.
 func (f *fleet) hash(hold *redlock.Hold, name string, count int) error {
 	if !ownerForm.MatchString(hold.Owner()) {
-		return fmt.Errorf("Owner() = %q, want uuid:number", hold.Owner())
+		return fmt.Errorf("Owner() = %q, want uuid:rN", hold.Owner())
 	}
 	for _, m := range f.masters {
 		fields, err := redis.StringMap(m.try("HGETALL", name))

@@ -24,7 +24,7 @@ type Wanted struct {
 // have waited, the less it matters.
 const (
 	firstAsk = 200 * time.Millisecond // longest time until the second ask
-	lastAsk  = 500 * time.Millisecond // longest time between two asks
+	lastAsk  = 400 * time.Millisecond // longest time between two asks
 	together = 50 * time.Millisecond  // asks fall on multiples of that, so that those of many names share a flush
 	maxAsks  = 8                      // remembered; older ones are out of date
 	stuck    = 4 * time.Millisecond   // unit of the time that a minority of votes is kept

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
+
 	"example.com/redlock/clock"
 )
 
@@ -130,7 +132,7 @@ func TestBidWaitsUntilAMajorityIsFree(t *testing.T) {
 	})
 }
 
-// A bid that has no hint goes on asking: after 200 ms, every 500 ms later.
+// A bid that has no hint goes on asking: after 200 ms, every 400 ms later.
 func TestBidAsksAgain(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b bench) {
 		b.held(t)
@@ -146,7 +148,7 @@ func TestBidAsksAgain(t *testing.T) {
 			{firstAsk - together, 1, 1},
 			{firstAsk + 1, 2, 2},
 			{time.Second, 4, 6},
-			{9 * time.Second, 20, 26},
+			{9 * time.Second, 23, 29},
 		} {
 			time.Sleep(tt.until - time.Since(start))
 			got := b.Master(0).Calls("EVALSHA") - before
@@ -240,5 +242,35 @@ func TestBidThatSleptIsNotWon(t *testing.T) {
 		bid.GiveUp(nil)
 		time.Sleep(time.Second)
 		b.wantNothing(t, "after GiveUp")
+	})
+}
+
+// An unlock of Redisson's wakes a bid, also the first one of a client, which has no
+// subscription yet when it learns who has the lock.
+func TestBidHearsRedisson(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b bench) {
+		b.seat("8743c9c0-0795-4907-87fd-6c719a6b4586:17", time.Minute, 0, 1, 2)
+		m := b.another(t, 0)
+		w := wait(t, askedBid(m))
+		time.Sleep(100 * time.Millisecond)
+		start := time.Now()
+		for _, master := range b.Masters() {
+			conn, err := master.Dial(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := redis.NewConn(conn, 0, 0)
+			master.Del("k")
+			if heard, err := redis.Int(c.Do("PUBLISH", "redisson_lock__channel:{k}", "0")); heard != 1 || err != nil {
+				t.Errorf("%d heard the unlock (%v), want 1", heard, err)
+			}
+			c.Close()
+		}
+		time.Sleep(20 * time.Millisecond)
+		got := w.now()
+		if took := got.at.Sub(start); !got.won || took > 2*settle {
+			t.Errorf("won %v after %v, want true within %v", got.won, took, 2*settle)
+		}
+		m.Release(got.grant.Claim, 0)
 	})
 }

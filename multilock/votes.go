@@ -89,6 +89,7 @@ func (b *Bid) lost(took time.Duration) {
 	for _, holder := range b.holders() {
 		if foreign(holder) && !b.watches {
 			b.watches = true
+			b.m.Listen()
 			for _, n := range b.m.nodes {
 				n.Watch(b.want.Key)
 			}

@@ -13,6 +13,7 @@ type Command struct {
 	room   [17]any // for args
 	key    string
 	owner  string
+	next   string // owner that a ReleaseTo enters into the queue
 
 	proposal int64     // fencing token, of an Acquire
 	holds    []Renewal // of a Renew
@@ -88,6 +89,7 @@ func Release(key, owner string, keep int, token, since int64) *Command {
 // ReleaseTo is Release of all that owner holds, and enters next into the queue.
 func ReleaseTo(key, owner string, token, since int64, next Ask) *Command {
 	c := Release(key, owner, 0, token, since)
+	c.next = next.Owner
 	c.args = append(c.args, next.Owner, int64(next.Number), next.Since, next.Lease.Milliseconds())
 	return c
 }
@@ -144,6 +146,11 @@ func (c *Command) read(reply any) (Answer, error) {
 		a.Token = c.proposal
 	}
 	return a, err
+}
+
+// alone returns c, a ReleaseTo, without the next owner.
+func (c *Command) alone() *Command {
+	return &Command{script: c.script, args: c.args[:len(c.args)-4], key: c.key, owner: c.owner, repeat: c.repeat, passes: c.passes}
 }
 
 // undoneBy reports whether later takes back what c may do.

@@ -279,9 +279,15 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 // not have, unless a release that undoes it is already on its way: that must not come
 // first. n.mu is held.
 func (n *Node) resend(l *link, due []delivery, c *call) []delivery {
-	undone := func(later *call) bool { return c.cmd.undoneBy(later.cmd) }
-	if l.flight.any(undone) || slices.ContainsFunc(n.queue, undone) {
+	later := func(undoes func(*Command) bool) bool {
+		is := func(c *call) bool { return undoes(c.cmd) }
+		return l.flight.any(is) || slices.ContainsFunc(n.queue, is)
+	}
+	if later(c.cmd.undoneBy) {
 		return c.settle(due, Answer{Outcome: Unsent, Err: errWithdrawn})
+	}
+	if c.cmd.next != "" && later(func(cmd *Command) bool { return cmd.repeat && cmd.owner == c.cmd.next }) {
+		c.cmd = c.cmd.alone() // the next one has given up
 	}
 	c.source = true
 	if n.state == up {

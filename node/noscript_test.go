@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -121,4 +122,34 @@ func TestNotWithdrawn(t *testing.T) {
 		want(t, "acquire", taken.wait(), Done)
 		want(t, "release", released.wait(), Refused)
 	})
+}
+
+// A release that the master did not know the script of is sent again, after others. Where the
+// next owner gave up meanwhile, it must not enter the queue after all.
+func TestReleaseToAgainAfterGivingUp(t *testing.T) {
+	for _, gaveUp := range []bool{true, false} {
+		t.Run(fmt.Sprintf("gave up=%v", gaveUp), func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				m.HSet("k", "y:r0", "1")
+				m.Expire("k", lease)
+				m.FlushScripts()
+				m.Delay(5 * time.Millisecond)
+				release := send(n, ReleaseTo("k", "x:r0", 1, 0, Ask{Owner: "x:r9", Number: 1, Since: 20, Lease: short}))
+				time.Sleep(6 * time.Millisecond) // refused, and the refusal is on its way
+				m.Delay(0)
+				load(t, cfg.Pool)
+				m.Delay(5 * time.Millisecond)
+				if gaveUp {
+					send(n, Release("k", "x:r9", 0, 1, 20))
+				}
+				want(t, "release", release.wait(), Refused)
+				time.Sleep(time.Second)
+				wantHolder(t, m, "k", "y:r0")
+				if waits := m.ZSet("redlock_wait:{k}"); gaveUp != (waits == nil) {
+					t.Errorf("queue: %v", waits)
+				}
+			})
+		})
+	}
 }

@@ -43,7 +43,7 @@ func (l *Hold) Until() time.Time { return time.Now().Add(l.Remaining()) }
 // Remaining returns how much validity is left: the lease, less the time since it was
 // asked for, less the allowance for clock drift. It is zero once the hold has ended.
 //
-// A hold that another one's Unlock passed on begins with a second at most, and is renewed
+// A hold that another one's Unlock passed on begins with 0.8 s at most, and is renewed
 // to its full lease 20 ms later.
 func (l *Hold) Remaining() time.Duration { return l.h.remaining() }
 

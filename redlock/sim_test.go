@@ -17,8 +17,9 @@ import (
 
 var simSeeds = flag.Uint64("sim", 150, "how many seeds TestSim runs")
 
-// Several clients lock two names in many goroutines, while masters die, restart, freeze,
-// are cut off and are slow, minorities and majorities of them.
+// Several clients lock two names in many goroutines, and mostly wait for them, while
+// masters die, restart, freeze, are cut off and are slow, minorities and majorities of them,
+// and one client vanishes and comes back.
 //
 // Replay one seed: go test ./redlock -run 'TestSim/seed=17$' -v. The seed settles the
 // faults and what callers do; the random pauses of the library itself and the order of
@@ -69,16 +70,30 @@ func simulate(t *testing.T, seed uint64) {
 		guard = simLease
 	}
 	var wg sync.WaitGroup
+	var w wall
 	var clients []*redlock.Client
-	for range 2 + r.IntN(2) {
-		c := open(t, s.fleet, redlock.Config{Lease: simLease, NodeTimeout: simTimeout, RestartGuard: guard})
+	for i := range 2 + r.IntN(2) {
+		cfg := redlock.Config{Lease: simLease, NodeTimeout: simTimeout, RestartGuard: guard}
+		if i == 0 {
+			cfg.Pools = w.pools(s.fleet)
+		}
+		c := open(t, s.fleet, cfg)
 		clients = append(clients, c)
 		for range 2 {
 			caller := rand.New(rand.NewPCG(seed, r.Uint64()))
 			wg.Go(func() { s.call(caller, c) })
 		}
 	}
+	walls := rand.New(rand.NewPCG(seed, r.Uint64()))
 	wg.Go(func() { s.disturb(r) })
+	wg.Go(func() {
+		for time.Since(s.start) < simEnd {
+			pause(walls, 2*time.Second)
+			w.up.Store(true)
+			pause(walls, time.Second)
+			w.fall()
+		}
+	})
 	wg.Wait()
 
 	// All is well again: what was given back is free as soon as the masters hear of it.
@@ -97,6 +112,9 @@ func simulate(t *testing.T, seed uint64) {
 	}
 	synctest.Wait()
 	s.expectFree("after Close")
+	for _, name := range []string{"a", "b"} {
+		expectNoQueue(t, s.fleet, name)
+	}
 	t.Logf("%d masters, %d clients, empty restarts: %v, %d grants", len(s.fleet.Masters()), len(clients), s.empty, s.grants)
 }
 

@@ -1,0 +1,265 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/redlock"
+)
+
+// javaLock and javaUnlock are the scripts of Redisson's RLock. KEYS[1] is the name; for
+// the second, KEYS[2] is the channel.
+var (
+	javaLock = redis.NewScript(1, `
+if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then
+  redis.call('hincrby', KEYS[1], ARGV[2], 1);
+  redis.call('pexpire', KEYS[1], ARGV[1]);
+  return nil;
+end;
+return redis.call('pttl', KEYS[1]);`)
+
+	javaUnlock = redis.NewScript(2, `
+if (redis.call('hexists', KEYS[1], ARGV[3]) == 0) then
+  return nil;
+end;
+local counter = redis.call('hincrby', KEYS[1], ARGV[3], -1);
+if (counter > 0) then
+  redis.call('pexpire', KEYS[1], ARGV[2]);
+  return 0;
+else
+  redis.call('del', KEYS[1]);
+  redis.call('publish', KEYS[2], ARGV[1]);
+  return 1;
+end;`)
+)
+
+// javaLease is the lease of Redisson's watchdog.
+const javaLease = 30 * time.Second
+
+// java is a thread of a Redisson client that takes locks on one master.
+type java struct {
+	m     *master
+	owner string
+}
+
+// javaOn returns such a thread for each master. Threads of one number are different
+// owners on each: one RLock from each of N clients.
+func (f *fleet) javaOn(number int) (threads []*java) {
+	for i, m := range f.masters {
+		threads = append(threads, &java{m: m, owner: fmt.Sprintf("7ee2cd4e-5d3b-4b6e-8f2a-6b1b6f1f2a1%d:%d", i, number)})
+	}
+	return threads
+}
+
+// run runs a script on a connection of its own.
+func (m *master) run(script *redis.Script, args ...any) (any, error) {
+	conn, err := m.dial()
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return script.Do(conn, args...)
+}
+
+// try is RLock.tryLock: true when the lock is its own now.
+func (j *java) try(name string) (bool, error) {
+	left, err := j.m.run(javaLock, name, javaLease.Milliseconds(), j.owner)
+	return left == nil, err
+}
+
+// lock is RLock.lock: a try, a subscription, and a try for each message. It looks as well
+// when the time left that the script answered is over, which takes longer than a test.
+func (j *java) lock(ctx context.Context, name string, told <-chan string) error {
+	for {
+		if got, err := j.try(name); got || err != nil {
+			return err
+		}
+		select {
+		case <-told:
+		case <-ctx.Done():
+			return fmt.Errorf("%s: Redisson waits for %s: %w", j.m.name, name, ctx.Err())
+		}
+	}
+}
+
+// unlock is RLock.unlock.
+func (j *java) unlock(name string) error {
+	freed, err := redis.Int(j.m.run(javaUnlock, name, redissonChannel(name), 0, javaLease.Milliseconds(), j.owner))
+	if err == nil && freed != 1 {
+		err = fmt.Errorf("%s: Redisson's unlock of %s = %d, want 1", j.m.name, name, freed)
+	}
+	return err
+}
+
+// redissonChannel is where Redisson tells that a lock without braces in its name is free.
+func redissonChannel(name string) string { return "redisson_lock__channel:{" + name + "}" }
+
+// each does the same on all masters at once.
+func each(t *testing.T, threads []*java, do func(j *java) error) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for _, j := range threads {
+		wg.Go(func() {
+			if err := do(j); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// listening waits until somebody listens on channel at each master.
+func (f *fleet) listening(ctx context.Context, t *testing.T, channel string) {
+	t.Helper()
+	eventually(ctx, t, 5*time.Second, "a listener on "+channel, func() error {
+		for _, m := range f.masters {
+			many, err := redis.Values(m.try("PUBSUB", "NUMSUB", channel))
+			if err != nil {
+				return err
+			}
+			if listeners, err := redis.Int(many[1], nil); err != nil || listeners < 1 {
+				return fmt.Errorf("%s: %d listeners, %v", m.name, listeners, err)
+			}
+		}
+		return nil
+	})
+}
+
+// soon is how long a waiter may take that is told: a message and an answer, on a busy
+// machine. It is less than the time between two asks.
+const soon = 150 * time.Millisecond
+
+// TestRedissonUnlocks: its unlock wakes our waiter, who would ask only later.
+func TestRedissonUnlocks(t *testing.T) {
+	ctx := begin(t, time.Minute)
+	f := startFleet(ctx, t, fleetConfig{Masters: 5})
+	client := f.client(redlock.Config{})
+	threads := f.javaOn(1)
+	const rounds = 10
+	var took []time.Duration
+	for range rounds {
+		each(t, threads, func(j *java) error {
+			got, err := j.try("orders:42")
+			if err == nil && !got {
+				err = fmt.Errorf("%s: the name is taken", j.m.name)
+			}
+			return err
+		})
+		waiter := make(chan *redlock.Hold, 1)
+		go func() { // ends with the Lock, at the latest with ctx
+			hold, err := client.Lock(ctx, "orders:42")
+			if err != nil {
+				t.Errorf("Lock behind Redisson = %v", err)
+			}
+			waiter <- hold
+		}()
+		f.listening(ctx, t, redissonChannel("orders:42"))
+		select { // the times between two asks grow with the wait
+		case hold := <-waiter:
+			t.Fatalf("Lock beside Redisson's holder = %v", hold)
+		case <-time.After(500 * time.Millisecond):
+		}
+		start := time.Now()
+		each(t, threads, func(j *java) error { return j.unlock("orders:42") })
+		hold := <-waiter
+		if hold == nil {
+			return
+		}
+		took = append(took, time.Since(start))
+		mustUnlock(ctx, t, hold)
+		f.wantFree(ctx, t, f.masters, "orders:42")
+	}
+	f.log.event("from Redisson's unlock to our hold: %v", took)
+	if got := median(took); got > soon {
+		t.Errorf("from Redisson's unlock to our hold: median %v, want at most %v", got, soon)
+	}
+}
+
+// TestRedissonWaits: our unlock wakes its waiter, alone and beside a queue of ours that
+// never ends. Neither side starves, and the two exclude each other.
+func TestRedissonWaits(t *testing.T) {
+	for _, ours := range []int{0, 4} {
+		t.Run(fmt.Sprintf("beside %d of ours", ours), func(t *testing.T) {
+			ctx := begin(t, time.Minute)
+			f := startFleet(ctx, t, fleetConfig{Masters: 1})
+			guarded := &resource{t: t}
+			thread := f.javaOn(1)[0]
+			told := thread.m.subscribe(t, redissonChannel("orders:42"))
+			hold := mustLock(ctx, t, f.client(redlock.Config{}), "orders:42")
+
+			working, done := context.WithCancel(ctx)
+			defer done()
+			var wg sync.WaitGroup
+			var turns atomic.Int64
+			for who := range ours {
+				client := f.client(redlock.Config{})
+				wg.Go(func() {
+					for working.Err() == nil {
+						if err := turn(ctx, client, guarded, int64(who+1)); err != nil {
+							t.Error(err)
+							return
+						}
+						turns.Add(1)
+					}
+				})
+			}
+			if err := f.queued(ctx, "orders:42", ours); err != nil {
+				t.Fatal(err)
+			}
+			const rounds = 10
+			var took []time.Duration
+			var before int64
+			for i := range rounds {
+				start := time.Now()
+				if i == 0 || ours == 0 {
+					go func() { // ends soon
+						time.Sleep(50 * time.Millisecond) // the thread has tried and waits
+						_ = hold.Unlock(ctx)
+					}()
+				}
+				if err := thread.lock(ctx, "orders:42", told); err != nil {
+					t.Fatal(err)
+				}
+				took = append(took, time.Since(start))
+				if !guarded.inside.CompareAndSwap(0, -1) {
+					t.Errorf("overlap: Redisson entered while %d was inside", guarded.inside.Load())
+				}
+				time.Sleep(stay)
+				if !guarded.inside.CompareAndSwap(-1, 0) {
+					t.Errorf("overlap: %d was inside when Redisson left", guarded.inside.Load())
+				}
+				if err := thread.unlock("orders:42"); err != nil {
+					t.Fatal(err)
+				}
+				if ours == 0 {
+					hold = mustLock(ctx, t, f.client(redlock.Config{}), "orders:42")
+					continue
+				}
+				before = turns.Load()
+				eventually(ctx, t, 2*time.Second, "ours go on after Redisson's unlock", func() error {
+					if now := turns.Load(); now == before {
+						return fmt.Errorf("%d turns", now)
+					}
+					return nil
+				})
+			}
+			done()
+			wg.Wait()
+			_ = hold.Unlock(ctx)
+			f.log.event("Redisson waited %v, ours had %d turns meanwhile", took, turns.Load())
+			if got := median(took); got > time.Second {
+				t.Errorf("Redisson waited %v (median) for its turn, want at most 1s", got)
+			}
+			f.wantFree(ctx, t, f.masters, "orders:42", queueOf("orders:42"))
+		})
+	}
+}

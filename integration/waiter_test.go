@@ -1,0 +1,61 @@
+package integration
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/redlock"
+)
+
+// waiterVariable makes the test binary a waiting client: it names the masters, and the
+// server of the fence behind them.
+const waiterVariable = "REDLOCK_TEST_WAITER"
+
+// waiterLease is how long a lock may stay that a killed process held, and queueLife the
+// same for its place in the queue.
+const (
+	waiterLease = 3 * time.Second
+	queueLife   = 10 * time.Second
+)
+
+// fence is a resource on a server, for holders in many processes: it refuses tokens that
+// are no larger than the last one, and answers 1 if it does not.
+var fence = redis.NewScript(1, `
+if tonumber(ARGV[1]) <= tonumber(redis.call('get', KEYS[1]) or '0') then
+  return 0
+end
+redis.call('set', KEYS[1], ARGV[1])
+return 1`)
+
+// beWaiter takes the lock again and again, and uses the fence. It ends with its standard
+// input, which the test holds open.
+func beWaiter(masters string) error {
+	go func() { // ends the process
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	addresses := strings.Split(masters, ",")
+	conn, err := redis.Dial("tcp", addresses[len(addresses)-1])
+	if err != nil {
+		return err
+	}
+	client, err := redlock.New(redlock.Config{Masters: addresses[:len(addresses)-1], RestartGuard: -1, Lease: waiterLease})
+	if err != nil {
+		return err
+	}
+	for {
+		hold, err := client.Lock(context.Background(), "orders:42")
+		if err != nil {
+			return err
+		}
+		if _, err := fence.Do(conn, "fence", hold.Token()); err != nil {
+			return err
+		}
+		_ = hold.Unlock(context.Background()) // lost, when the process was frozen
+	}
+}

@@ -1,0 +1,346 @@
+package redlock_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// Nobody waits for longer than that for a lock that is free, whatever message was lost:
+// an interval between two asks, and what the first ask may leave to be settled.
+const missedBound = time.Second
+
+// expectWithin wants the next holder at most that long after start, and gives its hold
+// back.
+func expectWithin(t *testing.T, next <-chan *redlock.Hold, start time.Time, most time.Duration) {
+	t.Helper()
+	hold := <-next
+	if got := time.Since(start); got > most {
+		t.Errorf("the next holder had the lock after %v, want at most %v", got, most)
+	}
+	expectAlive(t, hold)
+	unlock(t, hold)
+}
+
+// The release falls at every point of a waiter's first steps: before its first ask, while
+// that is under way, and before it is told of anything.
+func TestReleaseBesideTheFirstAsk(t *testing.T) {
+	const delay = 5 * time.Millisecond
+	for _, others := range []int{0, 1} {
+		for at := -2 * delay; at <= 10*delay; at += time.Millisecond / 2 {
+			t.Run(fmt.Sprintf("%d others/%v", others, at), func(t *testing.T) {
+				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+					d, e := open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})
+					for i, m := range fleet.Masters() {
+						m.Delay(delay + time.Duration(i)*delay/2)
+					}
+					hold := lock(t, t.Context(), c, "a")
+					var other <-chan *redlock.Hold
+					if others > 0 {
+						other = await(t, e, "a")
+					}
+					time.Sleep(time.Second)
+					go func() {
+						time.Sleep(2*delay + at)
+						unlock(t, hold)
+					}()
+					time.Sleep(2 * delay)
+					start := time.Now()
+					next := await(t, d, "a")
+					if other != nil {
+						expectWithin(t, other, start, 300*time.Millisecond)
+					}
+					expectWithin(t, next, start, 300*time.Millisecond)
+					time.Sleep(time.Second)
+					expectFree(t, fleet, "a")
+					expectNoQueue(t, fleet, "a")
+				})
+			})
+		}
+	}
+}
+
+// earPools are pools of a client whose subscriptions can be broken.
+type earPools struct {
+	mu   sync.Mutex
+	subs [][]net.Conn // of each master
+}
+
+// earConn is a connection that is noted when it is subscribed.
+type earConn struct {
+	net.Conn
+	to *earPools
+	i  int
+}
+
+func (c *earConn) Write(p []byte) (int, error) {
+	if bytes.Contains(p, []byte("redlock_wake:")) && bytes.Contains(p, []byte("SUBSCRIBE")) {
+		c.to.mu.Lock()
+		c.to.subs[c.i] = append(c.to.subs[c.i], c.Conn)
+		c.to.mu.Unlock()
+	}
+	return c.Conn.Write(p)
+}
+
+func (e *earPools) of(fleet *redlocktest.Fleet) []*redis.Pool {
+	e.subs = make([][]net.Conn, len(fleet.Masters()))
+	pools := make([]*redis.Pool, len(e.subs))
+	for i, m := range fleet.Masters() {
+		pools[i] = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+			conn, err := m.Dial(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return redis.NewConn(&earConn{Conn: conn, to: e, i: i}, 0, 0), nil
+		}}
+	}
+	return pools
+}
+
+// breaks breaks the subscriptions at master i: what is under way on them is lost. It
+// returns how many there were.
+func (e *earPools) breaks(i int) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	n := len(e.subs[i])
+	for _, conn := range e.subs[i] {
+		conn.Close()
+	}
+	e.subs[i] = nil
+	return n
+}
+
+// The subscriptions of the one that waits break at random moments around the release,
+// and the messages of the hand-over are lost with them.
+func TestBrokenSubscriptionDoesNotLoseTheLock(t *testing.T) {
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				r := rand.New(rand.NewPCG(seed, 0))
+				var ears earPools
+				d := open(t, fleet, redlock.Config{Pools: ears.of(fleet)})
+				each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(5 * time.Millisecond) })
+				hold := lock(t, t.Context(), c, "a")
+				next := await(t, d, "a")
+				time.Sleep(time.Second)
+				pause(r, time.Second)
+				var broken atomic.Int32
+				for i := range 2 + r.IntN(2) {
+					time.AfterFunc(time.Duration(r.Int64N(int64(20*time.Millisecond))), func() {
+						broken.Add(int32(ears.breaks(i)))
+					})
+				}
+				pause(r, 20*time.Millisecond)
+				start := time.Now()
+				unlock(t, hold)
+				expectWithin(t, next, start, missedBound)
+				time.Sleep(time.Second)
+				expectFree(t, fleet, "a")
+				expectNoQueue(t, fleet, "a")
+				if got := broken.Load(); got < 2 {
+					t.Errorf("%d subscriptions broke, want a majority", got)
+				}
+			})
+		})
+	}
+}
+
+// The holder has died: its lease runs out, and no message says so.
+func TestLeaseOfADeadHolderRunsOut(t *testing.T) {
+	for seed := range uint64(10) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				r := rand.New(rand.NewPCG(seed, 0))
+				begin := time.Now()
+				for _, m := range fleet.Masters() {
+					m.HSet("a", "4a1f2b3c:r1", "1")
+					m.Expire("a", 5*time.Second)
+				}
+				pause(r, 4900*time.Millisecond)
+				d := open(t, fleet, redlock.Config{})
+				first := await(t, c, "a")
+				time.Sleep(time.Millisecond)
+				second := await(t, d, "a")
+				expectWithin(t, first, begin.Add(5*time.Second), 20*time.Millisecond)
+				expectWithin(t, second, begin.Add(5*time.Second), 20*time.Millisecond)
+				synctest.Wait()
+				expectFree(t, fleet, "a")
+				expectNoQueue(t, fleet, "a")
+			})
+		})
+	}
+}
+
+// Masters restart one after the other while callers wait, with their data or without.
+func TestMastersRestartUnderWaiters(t *testing.T) {
+	for _, empty := range []bool{false, true} {
+		for seed := range uint64(10) {
+			t.Run(fmt.Sprintf("empty=%v/seed=%d", empty, seed), func(t *testing.T) {
+				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+					r := rand.New(rand.NewPCG(seed, 0))
+					d := open(t, fleet, redlock.Config{})
+					hold := lock(t, t.Context(), c, "a")
+					next := await(t, d, "a")
+					time.Sleep(time.Second)
+					restarted := fleet.Masters()
+					if empty {
+						restarted = restarted[:1] // more would forget the hold
+					}
+					for _, m := range restarted {
+						pause(r, 600*time.Millisecond)
+						if empty {
+							m.Restart()
+						} else {
+							m.RestartWithData()
+						}
+					}
+					pause(r, 600*time.Millisecond)
+					start := time.Now()
+					unlock(t, hold)
+					expectWithin(t, next, start, missedBound)
+					time.Sleep(time.Second)
+					expectFree(t, fleet, "a")
+					expectNoQueue(t, fleet, "a")
+				})
+			})
+		}
+	}
+}
+
+// The first in the queue is gone without a word when the lock is passed on, or is cut off
+// from all masters: the others have it soon, also when each dies as its turn comes.
+func TestDeadHeadCostsLittle(t *testing.T) {
+	for _, waited := range []time.Duration{100 * time.Millisecond, 5 * time.Second} {
+		for _, heads := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%d after %v", heads, waited), func(t *testing.T) {
+				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+					hold := lock(t, t.Context(), c, "a")
+					var walls []*wall
+					var dead []<-chan *redlock.Hold
+					for range heads {
+						w := new(wall)
+						walls = append(walls, w)
+						ctx, cancel := context.WithCancel(t.Context())
+						t.Cleanup(cancel)
+						dead = append(dead, awaitIn(t, ctx, open(t, fleet, redlock.Config{Pools: w.pools(fleet)}), "a"))
+						time.Sleep(time.Millisecond)
+					}
+					next := await(t, open(t, fleet, redlock.Config{}), "a")
+					time.Sleep(waited)
+					for _, w := range walls {
+						w.up.Store(true)
+					}
+					start := time.Now()
+					unlock(t, hold)
+					expectWithin(t, next, start, time.Duration(heads)*missedBound+20*time.Millisecond)
+					for _, got := range dead {
+						select {
+						case hold := <-got:
+							t.Errorf("a client that is cut off has %s", hold.Owner())
+						default:
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+// A client whose connections have ended is passed over at once.
+func TestDeadClientCostsNothing(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := lock(t, t.Context(), c, "a")
+		var w wall
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		awaitIn(t, ctx, open(t, fleet, redlock.Config{Pools: w.pools(fleet)}), "a")
+		time.Sleep(time.Millisecond)
+		next := await(t, open(t, fleet, redlock.Config{}), "a")
+		time.Sleep(time.Second)
+		w.up.Store(true)
+		w.end()
+		synctest.Wait()
+		start := time.Now()
+		unlock(t, hold)
+		expectWithin(t, next, start, 0)
+	})
+}
+
+// wall stands between a client and all masters while it is up: nothing goes through, and no
+// connection ends, as when the client's host has vanished.
+type wall struct {
+	up    atomic.Bool
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+// fall takes the wall away. The connections from before have lost bytes, so they end.
+func (w *wall) fall() {
+	w.end()
+	w.up.Store(false)
+}
+
+// end ends all connections.
+func (w *wall) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, conn := range w.conns {
+		conn.Close()
+	}
+	w.conns = nil
+}
+
+type wallConn struct {
+	net.Conn
+	w *wall
+}
+
+func (c wallConn) Write(p []byte) (int, error) {
+	if c.w.up.Load() {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+func (c wallConn) Read(p []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(p)
+		if err != nil || !c.w.up.Load() {
+			return n, err
+		}
+	}
+}
+
+func (w *wall) pools(fleet *redlocktest.Fleet) []*redis.Pool {
+	pools := make([]*redis.Pool, len(fleet.Masters()))
+	for i, m := range fleet.Masters() {
+		pools[i] = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+			conn, err := m.Dial(ctx)
+			if err != nil {
+				return nil, err
+			}
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if w.up.Load() {
+				conn.Close()
+				return nil, errors.New("no route to host")
+			}
+			w.conns = append(w.conns, conn)
+			return redis.NewConn(wallConn{conn, w}, 0, 0), nil
+		}}
+	}
+	return pools
+}

@@ -1,0 +1,229 @@
+package redlock_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+const redissonChannel = "redisson_lock__channel:{a}"
+
+// redisson is one of Redisson's clients with a lock named a on each master, as RLock
+// works: it tries all, gives back what is not enough, and then waits until a message
+// says that the lock is free.
+type redisson struct {
+	t     *testing.T
+	owner string
+	conns []redis.Conn
+	freed chan struct{}
+}
+
+// newRedisson makes one that waits on its channel only when it listens.
+func newRedisson(t *testing.T, fleet *redlocktest.Fleet, thread int) *redisson {
+	t.Helper()
+	r := &redisson{t: t, owner: fmt.Sprintf("0e7c6f7a-8a31-4e26-a5a8-3d9b8f1c5d10:%d", thread), freed: make(chan struct{}, 1)}
+	for _, m := range fleet.Masters() {
+		r.conns = append(r.conns, rawConn(t, m))
+	}
+	return r
+}
+
+func rawConn(t *testing.T, m *redlocktest.Master) redis.Conn {
+	t.Helper()
+	nc, err := m.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := redis.NewConn(nc, 0, 0)
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// listen subscribes to what tells Redisson's clients that the lock is free.
+func (r *redisson) listen(fleet *redlocktest.Fleet) {
+	for _, m := range fleet.Masters() {
+		sub := redis.PubSubConn{Conn: rawConn(r.t, m)}
+		expect(r.t, "Subscribe", sub.Subscribe(redissonChannel))
+		go func() {
+			for {
+				switch sub.Receive().(type) {
+				case redis.Message:
+					select {
+					case r.freed <- struct{}{}:
+					default:
+					}
+				case error:
+					return
+				}
+			}
+		}()
+	}
+	synctest.Wait()
+}
+
+// try takes the lock on a majority of the masters, or on none.
+func (r *redisson) try() bool {
+	const script = `if redis.call('exists', KEYS[1]) == 0 then
+		redis.call('hincrby', KEYS[1], ARGV[1], 1)
+		redis.call('pexpire', KEYS[1], 30000)
+		return 1
+	end
+	return 0`
+	got := 0
+	for _, conn := range r.conns {
+		n, err := redis.Int(conn.Do("EVAL", script, 1, "a", r.owner))
+		expect(r.t, "EVAL", err)
+		got += n
+	}
+	if got > len(r.conns)/2 {
+		return true
+	}
+	r.unlock()
+	return false
+}
+
+// lock waits for the lock, until done is closed.
+func (r *redisson) lock(done <-chan struct{}) bool {
+	for !r.try() {
+		select {
+		case <-r.freed:
+		case <-done:
+			return false
+		}
+	}
+	return true
+}
+
+func (r *redisson) unlock() {
+	const script = `if redis.call('hdel', KEYS[1], ARGV[1]) == 1 then
+		redis.call('publish', KEYS[2], '0')
+	end`
+	for _, conn := range r.conns {
+		_, err := conn.Do("EVAL", script, 2, "a", redissonChannel, r.owner)
+		if err != redis.ErrNil {
+			expect(r.t, "EVAL", err)
+		}
+	}
+}
+
+// A lock of one of Redisson's clients that is given back wakes ours at once.
+func TestRedissonWakesUs(t *testing.T) {
+	for _, listens := range []bool{true, false} {
+		for _, waited := range []time.Duration{0, time.Second, 10 * time.Second} {
+			t.Run(fmt.Sprintf("waited before=%v/after %v", listens, waited), func(t *testing.T) {
+				if !listens {
+				}
+				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+					if listens {
+						hold := lock(t, t.Context(), c, "a")
+						next := await(t, c, "a")
+						unlock(t, hold)
+						unlock(t, <-next)
+						synctest.Wait()
+					}
+					r := newRedisson(t, fleet, 57)
+					if !r.try() {
+						t.Fatal("the lock is not free")
+					}
+					next := await(t, c, "a")
+					time.Sleep(waited + 13*time.Millisecond)
+					start := time.Now()
+					r.unlock()
+					expectWithin(t, next, start, 5*time.Millisecond)
+					expectFree(t, fleet, "a")
+					expectNoQueue(t, fleet, "a")
+					expectChannels(t, fleet, 1)
+				})
+			})
+		}
+	}
+}
+
+// Our last unlock wakes theirs.
+func TestWeWakeRedisson(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := lock(t, t.Context(), c, "a")
+		synctest.Wait()
+		r := newRedisson(t, fleet, 57)
+		r.listen(fleet)
+		got := make(chan bool)
+		go func() { got <- r.lock(nil) }()
+		time.Sleep(time.Second)
+		start := time.Now()
+		unlock(t, hold)
+		<-got
+		if took := time.Since(start); took != 0 {
+			t.Errorf("Redisson's client had the lock after %v, want at once", took)
+		}
+		r.unlock()
+		expectFree(t, fleet, "a")
+	})
+}
+
+// Where many of both sides wait all the time, both get their share, and never both at
+// once.
+func TestNeitherSideStarves(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		const rounds, fewest = 100, 10
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond / 4) })
+		clients := []*redlock.Client{c, open(t, fleet, redlock.Config{})}
+		var mu sync.Mutex
+		inside, ours, theirs := 0, 0, 0
+		done := make(chan struct{})
+		section := func(count *int) (more bool) {
+			mu.Lock()
+			if inside++; inside > 1 {
+				t.Errorf("%d are inside", inside)
+			}
+			*count++
+			total := ours + theirs
+			mu.Unlock()
+			time.Sleep(time.Millisecond)
+			mu.Lock()
+			defer mu.Unlock()
+			inside--
+			if total == rounds {
+				close(done)
+			}
+			return total < rounds
+		}
+		var wg sync.WaitGroup
+		for _, c := range clients {
+			wg.Go(func() {
+				for more := true; more; {
+					expect(t, "Lock", c.Do(t.Context(), "a", func(context.Context) error {
+						more = section(&ours)
+						return nil
+					}))
+				}
+			})
+		}
+		for thread := range 2 {
+			r := newRedisson(t, fleet, thread)
+			r.listen(fleet)
+			wg.Go(func() {
+				for more := true; more && r.lock(done); {
+					more = section(&theirs)
+					r.unlock()
+				}
+			})
+		}
+		start := time.Now()
+		wg.Wait()
+		t.Logf("%d locks of ours and %d of theirs in %v", ours, theirs, time.Since(start))
+		if ours < fewest || theirs < fewest {
+			t.Errorf("%d locks of ours and %d of theirs, want at least %d each", ours, theirs, fewest)
+		}
+		time.Sleep(time.Second)
+		expectFree(t, fleet, "a")
+		expectNoQueue(t, fleet, "a")
+	})
+}
