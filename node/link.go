@@ -281,7 +281,7 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 func (n *Node) resend(l *link, due []delivery, c *call) []delivery {
 	later := func(undoes func(*Command) bool) bool {
 		is := func(c *call) bool { return undoes(c.cmd) }
-		return l.flight.any(is) || slices.ContainsFunc(n.queue, is)
+		return l.flight.any(is) || slices.ContainsFunc(n.queue, is) || slices.ContainsFunc(n.owed, is)
 	}
 	if later(c.cmd.undoneBy) {
 		return c.settle(due, Answer{Outcome: Unsent, Err: errWithdrawn})

@@ -124,6 +124,34 @@ func TestNotWithdrawn(t *testing.T) {
 	})
 }
 
+// The same where both are owed to a master that returns without its scripts.
+func TestOwedReleaseToAfterGivingUp(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.HSet("k", "y:r0", "1")
+		m.Expire("k", lease)
+		m.Kill()
+		until(t, 3*time.Second, n.isDown)
+		send(n, ReleaseTo("k", "x:r0", 1, 0, Ask{Owner: "x:r9", Number: 1, Since: 20, Lease: short}))
+		m.Delay(5 * time.Millisecond)
+		m.RestartWithData()
+		until(t, 3*time.Second, func() bool { // it is under way
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			return len(n.owed) == 0
+		})
+		time.Sleep(6 * time.Millisecond) // refused, and the refusal is on its way
+		m.Delay(0)
+		load(t, cfg.Pool)
+		m.Delay(5 * time.Millisecond)
+		send(n, Release("k", "x:r9", 0, 1, 20))
+		time.Sleep(3 * time.Second)
+		if waits := m.ZSet("redlock_wait:{k}"); waits != nil {
+			t.Errorf("queue: %v, want none", waits)
+		}
+	})
+}
+
 // A release that the master did not know the script of is sent again, after others. Where the
 // next owner gave up meanwhile, it must not enter the queue after all.
 func TestReleaseToAgainAfterGivingUp(t *testing.T) {

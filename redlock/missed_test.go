@@ -193,6 +193,7 @@ func TestMastersRestartUnderWaiters(t *testing.T) {
 					r := rand.New(rand.NewPCG(seed, 0))
 					d := open(t, fleet, redlock.Config{})
 					hold := lock(t, t.Context(), c, "a")
+					synctest.Wait() // on all masters: without a guard, a majority of them would not do
 					next := await(t, d, "a")
 					time.Sleep(time.Second)
 					restarted := fleet.Masters()
