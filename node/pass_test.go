@@ -332,7 +332,6 @@ func TestPassOfAnyName(t *testing.T) {
 	}
 }
 
-
 // A release that is owed does not enter the next caller again who has the lock by then: his own
 // release would pass it to himself.
 func TestReleaseToAgainSparesTheHolder(t *testing.T) {
