@@ -68,9 +68,11 @@ func (c chart) draw(r *report, file string) error {
 	p.Title.Text, p.Title.Padding = c.title, vg.Points(10)
 	p.Y.Label.Text, p.X.Label.Text = unit, c.axis
 	p.Y.Min = 0
-	p.Legend.Top, p.Legend.Padding = true, vg.Points(2)
+	p.Y.Tick.Marker = plot.TickerFunc(ticks)
+	// To the right of the bars, with the text after its colour: viewers have fonts of their own.
+	p.Legend.Top, p.Legend.Left, p.Legend.XOffs, p.Legend.Padding = true, true, vg.Points(420), vg.Points(2)
 	p.Add(plotter.NewGrid())
-	const width = 460 // points, of all bars and gaps
+	const width = 380 // points, of all bars and gaps
 	bar := vg.Points(width / float64(len(settings)*(len(contenders)+1)))
 	for i, name := range contenders {
 		var values plotter.Values
@@ -108,8 +110,20 @@ func (c chart) draw(r *report, file string) error {
 		names[0] = ""
 	}
 	p.NominalX(names...)
-	p.Y.Max *= 1.3 // room for the legend
+	p.X.Min, p.X.Max = -0.6, float64(len(settings))*1.3-0.5 // room for the legend
+	p.Y.Max *= 1.05
 	return p.Save(vg.Points(560), vg.Points(300), file)
+}
+
+// ticks are the usual ones, with numbers as they are in the tables.
+func ticks(least, most float64) []plot.Tick {
+	list := plot.DefaultTicks{}.Ticks(least, most)
+	for i := range list {
+		if list[i].Label != "" {
+			list[i].Label = number(list[i].Value)
+		}
+	}
+	return list
 }
 
 // median returns a figure of one contender, zero where it has none.
