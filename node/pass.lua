@@ -8,6 +8,7 @@
 --          the owner began to wait, in us by its own clock
 -- KEYS[4]  there for as long as Redisson's clients come first
 -- returns  each function says what it returns
+-- Called by acquire.lua and release.lua, which carry it inside.
 
 -- now returns this master's wall clock, in ms.
 local function now()
