@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -90,7 +91,10 @@ func (r *redisson) try() bool {
 	return false
 }
 
-// lock waits for the lock, until done is closed.
+const theirPause = 3 * time.Millisecond
+
+// lock waits for the lock, until done is closed. What several of them give back at the same
+// time wakes them all, so each looks after a random time, or they would meet again for ever.
 func (r *redisson) lock(done <-chan struct{}) bool {
 	for !r.try() {
 		select {
@@ -98,6 +102,7 @@ func (r *redisson) lock(done <-chan struct{}) bool {
 		case <-done:
 			return false
 		}
+		time.Sleep(rand.N(theirPause))
 	}
 	return true
 }
@@ -160,8 +165,8 @@ func TestWeWakeRedisson(t *testing.T) {
 		start := time.Now()
 		unlock(t, hold)
 		<-got
-		if took := time.Since(start); took != 0 {
-			t.Errorf("Redisson's client had the lock after %v, want at once", took)
+		if took := time.Since(start); took >= theirPause {
+			t.Errorf("Redisson's client had the lock after %v, want less than its own %v", took, theirPause)
 		}
 		r.unlock()
 		expectFree(t, fleet, "a")
@@ -177,7 +182,8 @@ func TestNeitherSideStarves(t *testing.T) {
 		clients := []*redlock.Client{c, open(t, fleet, redlock.Config{})}
 		var mu sync.Mutex
 		inside, ours, theirs := 0, 0, 0
-		done := make(chan struct{})
+		ctx, done := context.WithTimeout(t.Context(), time.Minute)
+		defer done()
 		section := func(count *int) (more bool) {
 			mu.Lock()
 			if inside++; inside > 1 {
@@ -191,7 +197,7 @@ func TestNeitherSideStarves(t *testing.T) {
 			defer mu.Unlock()
 			inside--
 			if total == rounds {
-				close(done)
+				done()
 			}
 			return total < rounds
 		}
@@ -199,10 +205,14 @@ func TestNeitherSideStarves(t *testing.T) {
 		for _, c := range clients {
 			wg.Go(func() {
 				for more := true; more; {
-					expect(t, "Lock", c.Do(t.Context(), "a", func(context.Context) error {
+					err := c.Do(ctx, "a", func(context.Context) error {
 						more = section(&ours)
 						return nil
-					}))
+					})
+					if ctx.Err() != nil {
+						return
+					}
+					expect(t, "Do", err)
 				}
 			})
 		}
@@ -210,7 +220,7 @@ func TestNeitherSideStarves(t *testing.T) {
 			r := newRedisson(t, fleet, thread)
 			r.listen(fleet)
 			wg.Go(func() {
-				for more := true; more && r.lock(done); {
+				for more := true; more && r.lock(ctx.Done()); {
 					more = section(&theirs)
 					r.unlock()
 				}
