@@ -52,7 +52,7 @@ func measureContended(ctx context.Context, e *env, c contender, n, callers int, 
 	if err != nil {
 		return nil, err
 	}
-	waits, err := contend(ctx, clients, section, e.duration)
+	waits, err := contend(ctx, clients, section, 4*e.duration) // whoever starves shows late
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 // Command bench measures this library beside other Redis locks, on five real redis-server
 // processes that it starts on the loopback interface, and beside what the wire allows.
 //
-//	go run .                                          everything, in about four minutes
+//	go run .                                          everything, in about ten minutes
 //	go run . -run 'contended/(1|32)x'                 some trials, by "scenario/setting"
 //	go run . -contenders '^(redlock|limit)$' -run parallel -cpuprofile cpu.prof
 //	go run . -json > figures.json
