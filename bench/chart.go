@@ -70,7 +70,7 @@ func (c chart) draw(r *report, file string) error {
 	p.Y.Min = 0
 	p.Y.Tick.Marker = plot.TickerFunc(ticks)
 	// To the right of the bars, with the text after its colour: viewers have fonts of their own.
-	p.Legend.Top, p.Legend.Left, p.Legend.XOffs, p.Legend.Padding = true, true, vg.Points(420), vg.Points(2)
+	p.Legend.Top, p.Legend.Left, p.Legend.XOffs, p.Legend.Padding = true, true, vg.Points(385), vg.Points(2)
 	p.Add(plotter.NewGrid())
 	const width = 380 // points, of all bars and gaps
 	bar := vg.Points(width / float64(len(settings)*(len(contenders)+1)))
