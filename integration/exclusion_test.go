@@ -134,7 +134,9 @@ func TestExclusionUnderFaults(t *testing.T) {
 	f.wantFree(ctx, t, f.masters, "orders:42")
 }
 
-// hurt picks one or two masters, does the same harm to each, lets it last and undoes it.
+// hurt picks one or two masters, does the same harm to each, lets it last and undoes it. It
+// returns when every client has found every master again, and locks have been passed on since:
+// otherwise what follows would be harm to a majority.
 func (f *fleet) hurt(ctx context.Context, t *testing.T, random *rand.Rand) {
 	t.Helper()
 	victims := random.Perm(len(f.masters))[:1+random.IntN(2)]
@@ -164,6 +166,24 @@ func (f *fleet) hurt(ctx context.Context, t *testing.T, random *rand.Rand) {
 		default:
 			m.mend()
 		}
+	}
+	eventually(ctx, t, 5*time.Second, "every client reaches every master again", func() error {
+		for _, client := range f.clients {
+			in, err := client.Inspect(ctx, "orders:42")
+			if err != nil {
+				return err
+			}
+			for _, m := range in.Masters {
+				if m.Err != nil {
+					return m.Err
+				}
+			}
+		}
+		return nil
+	})
+	select {
+	case <-ctx.Done():
+	case <-time.After(100 * time.Millisecond):
 	}
 }
 

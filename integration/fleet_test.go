@@ -39,6 +39,7 @@ type fleet struct {
 	t       *testing.T
 	log     *timeline
 	masters []*master
+	clients []*redlock.Client
 }
 
 // master is one Redis in a container of its own, always at the same address.
@@ -204,6 +205,7 @@ func (f *fleet) client(cfg redlock.Config) *redlock.Client {
 		f.t.Fatalf("New(%v) = %v", cfg.Masters, err)
 	}
 	f.t.Cleanup(func() { f.close(client) })
+	f.clients = append(f.clients, client)
 	return client
 }
 
