@@ -72,9 +72,10 @@ func TestAnswerToNothing(t *testing.T) {
 		n.mu.Lock()
 		l := n.link
 		due := n.received(l, nil, int64(1), nil)
+		dead, err := l.dead, l.err
 		n.mu.Unlock()
-		if !l.dead || l.err == nil || len(due) > 0 {
-			t.Errorf("received: dead %v, error %v, %d deliveries, want true, an error and none", l.dead, l.err, len(due))
+		if !dead || err == nil || len(due) > 0 {
+			t.Errorf("received: dead %v, error %v, %d deliveries, want true, an error and none", dead, err, len(due))
 		}
 		<-l.broken
 	})
