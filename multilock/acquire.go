@@ -11,17 +11,30 @@ import (
 
 // Request says what to acquire.
 type Request struct {
-	Key      string
-	Owner    string        // never used before, unless Count is above 1
+	Owner    *node.Owner   // of NewOwner, unless Count is above 1
 	Lease    time.Duration // whole milliseconds
 	Count    int           // 1 takes a free lock, more enters a held one again
-	Proposal int64         // fencing token
+	Proposal int64         // fencing token; of a Count above 1 the one it has
+}
+
+func (r Request) command() *node.Command {
+	if r.Count > 1 {
+		return r.Owner.Enter(r.Lease, r.Count)
+	}
+	return r.Owner.Acquire(r.Lease, r.Proposal)
+}
+
+// undo takes back what command may have done. token is at least what was granted.
+func (r Request) undo(token int64) *node.Command {
+	if r.Count > 1 {
+		return r.Owner.Leave(r.Count - 1)
+	}
+	return r.Owner.Release(token, 0)
 }
 
 // Claim is what an owner has at the masters, or may have: grants, and entries in the queue.
 type Claim struct {
-	Key   string
-	Owner string
+	*node.Owner
 	Token int64     // the largest fencing counter among the grants
 	Since time.Time // its place in the queue, zero if it never waited
 	At    Set       // the masters that may know of it
@@ -49,8 +62,8 @@ type Attempt struct {
 // Source: docs/algorithm.md, "Acquire".
 func (m *Masters) Acquire(req Request) *Attempt {
 	a := &Attempt{m: m, req: req, start: clock.Now()}
-	a.init(len(m.nodes), a)
-	m.send(node.Acquire(req.Key, req.Owner, req.Lease, req.Count, req.Proposal), m.all(), a)
+	a.init(nil, len(m.nodes), a)
+	m.send(req.command(), m.all(), a)
 	return a
 }
 
@@ -67,20 +80,20 @@ func (a *Attempt) Wait(ctx context.Context) (Grant, error) {
 	if quorum.Vote(n, granted, 0) == quorum.Won {
 		until := deadline(a.start, a.req.Lease)
 		if clock.Until(until) > 0 {
-			claim := Claim{Key: a.req.Key, Owner: a.req.Owner, Token: a.token(), At: a.mayHold()}
+			claim := Claim{Owner: a.req.Owner, Token: a.token(), At: a.mayHold()}
 			return Grant{Claim: claim, Until: until}, nil
 		}
 		a.rollBack()
-		return Grant{}, a.m.lost("lock", a.req.Key, &a.ballot, ErrNoQuorum, nil, errLate)
+		return Grant{}, a.m.lost("lock", a.req.Owner.Key, &a.ballot, ErrNoQuorum, nil, errLate)
 	}
 	a.rollBack()
 	if cut != nil {
 		cut = Ended(ctx)
 	}
 	if a.req.Count > 1 && quorum.Vote(n, 0, refused) == quorum.Lost {
-		return Grant{}, a.m.lost("lock", a.req.Key, &a.ballot, ErrLost, cut, nil)
+		return Grant{}, a.m.lost("lock", a.req.Owner.Key, &a.ballot, ErrLost, cut, nil)
 	}
-	return Grant{}, a.m.refused(a.req.Key, &a.ballot, cut)
+	return Grant{}, a.m.refused(a.req.Owner.Key, &a.ballot, cut)
 }
 
 // decided reports whether no further answer can change the outcome. A lost vote waits
@@ -121,6 +134,5 @@ func (a *Attempt) mayHold() Set {
 // rollBack takes the attempt back wherever it may have succeeded. It needs no context:
 // sending does not block, and the nodes see to it that each master gets it.
 func (a *Attempt) rollBack() {
-	token := max(a.req.Proposal, a.token())
-	a.m.send(node.Release(a.req.Key, a.req.Owner, a.req.Count-1, token, 0), a.mayHold(), nobody{})
+	a.m.send(a.req.undo(max(a.req.Proposal, a.token())), a.mayHold(), nobody{})
 }

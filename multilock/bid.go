@@ -47,7 +47,7 @@ type Bid struct {
 	sending sync.Mutex
 
 	mu      sync.Mutex
-	owner   string // a new one after each roll-back
+	owner   *node.Owner // a new one after each roll-back
 	begun   time.Time
 	asks    []*ask        // the last ones, oldest first
 	one     ask           // the first of them: most bids need no other
@@ -73,7 +73,7 @@ type Bid struct {
 // ask is one command of a bid, to all masters.
 type ask struct {
 	b       *Bid
-	owner   string
+	owner   *node.Owner
 	number  uint64
 	sent    clock.Instant
 	lease   time.Duration // of a pass that names it
@@ -87,7 +87,7 @@ func (m *Masters) NewBid(w Wanted) *Bid {
 		want:  w,
 		wake:  make(chan struct{}, 1),
 		begun: time.Now(),
-		owner: m.NewOwner(),
+		owner: m.NewOwner(w.Key),
 		seats: make([]seat, len(m.nodes)),
 	}
 	b.answers = make([]node.Answer, len(m.nodes))
@@ -142,12 +142,12 @@ func (b *Bid) pause(now time.Time) time.Duration {
 // send sends a to the masters in at. A node may answer before send returns.
 func (a *ask) send(at Set) {
 	w := &a.b.want
-	a.b.m.send(node.Queue(w.Key, w.Lease, time.Now().UnixMicro(), a.entry()), at, a)
+	a.b.m.send(a.owner.Queue(w.Lease, time.Now().UnixMicro(), a.entry()), at, a)
 }
 
 // entry returns a as the masters see it.
 func (a *ask) entry() node.Ask {
-	return node.Ask{Owner: a.owner, Number: a.number, Since: a.b.want.Since.UnixMicro(), Lease: a.lease}
+	return node.Ask{Number: a.number, Since: a.b.want.Since.UnixMicro(), Lease: a.lease}
 }
 
 // Wait waits until the bid is won. It is false when ctx ended first, or when there was
@@ -208,7 +208,7 @@ func (b *Bid) look() (won bool) {
 	if first {
 		b.m.Listen()
 	}
-	if old.Owner != "" {
+	if old.Owner != nil {
 		b.m.releaseTo(old, b)
 	}
 	if a != nil {
@@ -237,7 +237,7 @@ func (b *Bid) unstick() (a *ask, old Claim) {
 func (b *Bid) again() Claim {
 	old := b.rest()
 	b.rolls++
-	b.owner = b.m.NewOwner()
+	b.owner = b.m.NewOwner(b.want.Key)
 	clear(b.seats)
 	b.m.enrol(b.owner, b)
 	// Where the lock was free, nobody passes it: look again soon.
@@ -300,7 +300,7 @@ func (b *Bid) GiveUp(next *Bid) {
 
 // claim returns what the owner may have at the masters. b.mu is held.
 func (b *Bid) claim() Claim {
-	c := Claim{Key: b.want.Key, Owner: b.owner, Token: b.token, Since: b.want.Since}
+	c := Claim{Owner: b.owner, Token: b.token, Since: b.want.Since}
 	for i := range b.seats {
 		if b.seats[i].reached || b.seats[i].open > 0 {
 			c.At |= 1 << i

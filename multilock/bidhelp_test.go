@@ -49,7 +49,7 @@ func (b bench) another(t *testing.T, guard time.Duration) *Masters {
 // take acquires k for a new owner of m.
 func take(t *testing.T, m *Masters) Grant {
 	t.Helper()
-	g, err := m.Acquire(Request{Key: "k", Owner: m.NewOwner(), Lease: bidLease, Count: 1, Proposal: 7}).Wait(t.Context())
+	g, err := m.Acquire(Request{Owner: m.NewOwner("k"), Lease: bidLease, Count: 1, Proposal: 7}).Wait(t.Context())
 	if err != nil {
 		t.Fatalf("Acquire = %v, want a grant", err)
 	}

@@ -36,7 +36,7 @@ func (m *Masters) Passed(i int, p node.Pass) {
 	b := m.bids[p.Owner]
 	m.mu.Unlock()
 	if b == nil {
-		m.nodes[i].Send(node.Release(p.Key, p.Owner, 0, p.Token, 0), nobody{}, i)
+		m.nodes[i].Send(node.NewOwner(p.Key, p.Owner).Release(p.Token, 0), nobody{}, i)
 		return
 	}
 	b.passed(i, p)
@@ -81,10 +81,10 @@ func (m *Masters) waiting() []*Bid {
 }
 
 // enrol makes b the one to be told of passes to owner.
-func (m *Masters) enrol(owner string, b *Bid) {
+func (m *Masters) enrol(owner *node.Owner, b *Bid) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.bids[owner] = b
+	m.bids[owner.ID] = b
 }
 
 // forget is the end of enrol.

@@ -52,7 +52,7 @@ func TestFailure(t *testing.T) {
 		}, cut, ErrNoQuorum, false},
 		{"entered by a release", func(b bench) *Bid {
 			bid := newBid(b.m)
-			b.m.ReleaseTo(Claim{Key: "k", Owner: b.m.NewOwner(), At: 7}, bid)
+			b.m.ReleaseTo(Claim{Owner: b.m.NewOwner("k"), At: 7}, bid)
 			synctest.Wait()
 			return bid
 		}, cut, nil, false},

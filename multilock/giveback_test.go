@@ -16,13 +16,13 @@ func TestMinorityIsKeptBehindAHolder(t *testing.T) {
 		b.seat("x:r1", 3*time.Second, 0, 1, 2)
 		m := b.another(t, 0)
 		bid := askedBid(m)
-		owner := bid.owner
+		owner := bid.owner.ID
 		w := wait(t, bid)
 		time.Sleep(2 * time.Second)
 		b.wantHolders(t, "k", strings.Join([]string{"x:r1 x:r1 x:r1", owner, owner}, " "))
 		time.Sleep(time.Second + settle)
-		if got := w.now(); !got.won || got.grant.Owner != owner {
-			t.Errorf("won %v by %q, want true by %q, once the lease has run out", got.won, got.grant.Owner, owner)
+		if got := w.now(); !got.won || got.grant.ID != owner {
+			t.Errorf("won %v by %q, want true by %q, once the lease has run out", got.won, got.grant.ID, owner)
 		}
 	})
 }
@@ -40,8 +40,8 @@ func TestMinorityIsGivenBack(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		bid.Ask()
 		synctest.Wait()
-		owners := []string{bid.owner}
-		b.wantHolders(t, "k", "x:r1 x:r1 y:r1 y:r1 "+bid.owner)
+		owners := []string{bid.owner.ID}
+		b.wantHolders(t, "k", "x:r1 x:r1 y:r1 y:r1 "+bid.owner.ID)
 		wait(t, bid)
 		for range 3 {
 			// A roll-back takes stuck · 3 at most, doubled each time; then it asks again.
@@ -74,7 +74,7 @@ func TestMinorityIsGivenBack(t *testing.T) {
 func (b *Bid) current() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.owner
+	return b.owner.ID
 }
 
 // entries returns the owners in the queue of a master, and their places.
@@ -95,7 +95,7 @@ func TestPassedMinorityAsksBeforeItGivesBack(t *testing.T) {
 		m := b.another(t, 0)
 		post := b.hold(t, m)
 		bid := askedBid(m)
-		owner := bid.owner
+		owner := bid.owner.ID
 		w := wait(t, bid)
 		claim.At = 1 // the releases for the others are lost
 		b.m.Release(claim, 0)
@@ -108,7 +108,7 @@ func TestPassedMinorityAsksBeforeItGivesBack(t *testing.T) {
 		}
 		// Both others name one holder, so nobody else can win: the vote is kept.
 		time.Sleep(100 * time.Millisecond)
-		b.wantHolders(t, "k", strings.Join([]string{owner, claim.Owner, claim.Owner}, " "))
+		b.wantHolders(t, "k", strings.Join([]string{owner, claim.ID, claim.ID}, " "))
 		// Now they name two.
 		b.Master(1).Del("k")
 		b.seat("y:r1", time.Minute, 1)

@@ -79,12 +79,12 @@ var givenUp = []struct {
 	{"entered by a release", func(t *testing.T, b bench, m *Masters, claim Claim) *Bid {
 		bid := newBid(m)
 		claim.At = 3
-		m.ReleaseTo(Claim{Key: "k", Owner: m.NewOwner(), Token: 1, At: 3}, bid)
+		m.ReleaseTo(Claim{Owner: m.NewOwner("k"), Token: 1, At: 3}, bid)
 		return bid
 	}},
 	{"entered by a release a while ago", func(t *testing.T, b bench, m *Masters, claim Claim) *Bid {
 		bid := newBid(m)
-		m.ReleaseTo(Claim{Key: "k", Owner: m.NewOwner(), Token: 1, At: 5}, bid)
+		m.ReleaseTo(Claim{Owner: m.NewOwner("k"), Token: 1, At: 5}, bid)
 		waitFor(t, bid, 20*time.Millisecond)
 		return bid
 	}},
@@ -165,8 +165,8 @@ func TestGiveUpToTheNext(t *testing.T) {
 		bid.GiveUp(next)
 		synctest.Wait()
 		for i, q := range b.queues() {
-			if q != next.owner {
-				t.Errorf("queue of m%d = %q, want %q", i+1, q, next.owner)
+			if q != next.owner.ID {
+				t.Errorf("queue of m%d = %q, want %q", i+1, q, next.owner.ID)
 			}
 		}
 		if got := b.Master(1).Calls("EVALSHA") - calls; got != 1 {
@@ -191,7 +191,7 @@ func TestGiveUpWhileNamedInARelease(t *testing.T) {
 			next := newBid(m)
 			named := make(chan struct{})
 			go func() {
-				m.ReleaseTo(Claim{Key: "k", Owner: m.NewOwner(), Token: 1, At: 0}, next)
+				m.ReleaseTo(Claim{Owner: m.NewOwner("k"), Token: 1, At: 0}, next)
 				close(named)
 			}()
 			for next.reached() == 0 {

@@ -29,7 +29,7 @@ type Look struct {
 // ask sends cmd to every master, in a poll that none of them settles for the others.
 func (m *Masters) ask(cmd *node.Command) *poll {
 	p := new(poll)
-	p.init(len(m.nodes), everyone{})
+	p.init(nil, len(m.nodes), everyone{})
 	m.send(cmd, m.all(), p)
 	return p
 }

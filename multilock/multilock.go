@@ -59,11 +59,12 @@ func New(nodes []*node.Node) *Masters {
 // mark begins the second part of our owners. Redisson's have a number there.
 const mark = "r"
 
-// NewOwner returns an owner, "uuid:rN", that was never used before: a roll-back of an
-// earlier try that is still under way must not free a later one.
-func (m *Masters) NewOwner() string {
+// NewOwner returns an owner at key, "uuid:rN", that was never used before: a roll-back of
+// an earlier try that is still under way must not free a later one.
+func (m *Masters) NewOwner(key string) *node.Owner {
 	var room [64]byte
-	return string(strconv.AppendUint(append(append(room[:0], m.id...), ":"+mark...), m.seq.Add(1), 10))
+	id := strconv.AppendUint(append(append(room[:0], m.id...), ":"+mark...), m.seq.Add(1), 10)
+	return node.NewOwner(key, string(id))
 }
 
 // foreign reports whether owner is one of Redisson's, whose clients can not pass a lock.

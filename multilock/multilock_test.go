@@ -35,7 +35,7 @@ func inBubble(t *testing.T, n int, f func(t *testing.T, b bench)) {
 		b.acquire(t, "warm", "up")
 		synctest.Wait() // a release behind it would have a master that lacks the script drop it
 		m.Renew(time.Second, []Renewal{newAsked("warm", "up")})
-		m.Release(Claim{Key: "warm", Owner: "up", Token: 1, At: m.all()}, 0)
+		m.Release(Claim{Owner: node.NewOwner("warm", "up"), Token: 1, At: m.all()}, 0)
 		synctest.Wait()
 		f(t, b)
 	})
@@ -58,7 +58,7 @@ func client(fleet *redlocktest.Fleet) *Masters {
 }
 
 func request(key, owner string) Request {
-	return Request{Key: key, Owner: owner, Lease: 10 * time.Second, Count: 1, Proposal: 7}
+	return Request{Owner: node.NewOwner(key, owner), Lease: 10 * time.Second, Count: 1, Proposal: 7}
 }
 
 func (b bench) acquire(t *testing.T, key, owner string) Grant {

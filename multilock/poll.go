@@ -2,6 +2,7 @@ package multilock
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"example.com/redlock/node"
@@ -30,9 +31,10 @@ type vote interface {
 	decided() bool // looks at the ballot
 }
 
-func (p *poll) init(n int, v vote) {
+// init makes p ready for n answers, in room if there is enough.
+func (p *poll) init(room []node.Answer, n int, v vote) {
 	p.vote = v
-	p.answers = make([]node.Answer, n)
+	p.answers = slices.Grow(room, n)[:n]
 	p.done = make(chan struct{})
 }
 

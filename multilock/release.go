@@ -14,7 +14,8 @@ type Return struct {
 	m     *Masters
 	claim Claim
 	keep  int
-	open  atomic.Int32 // answers still to come
+	open  atomic.Int32   // answers still to come
+	room  [5]node.Answer // for answers
 }
 
 // Release sets the hold count of a claim to keep. When that is 0, it frees the lock on
@@ -23,7 +24,10 @@ type Return struct {
 //
 // Cost: one script call on each master. Source: docs/algorithm.md, "Release".
 func (m *Masters) Release(c Claim, keep int) *Return {
-	return m.release(node.Release(c.Key, c.Owner, keep, c.Token, c.since()), c, keep)
+	if keep > 0 {
+		return m.release(c.Owner.Leave(keep), c, keep)
+	}
+	return m.release(c.Owner.Release(c.Token, c.since()), c, 0)
 }
 
 // ReleaseTo is Release of all that is claimed. It enters next into the queue in the same
@@ -50,7 +54,7 @@ func (m *Masters) releaseTo(c Claim, next *Bid) *Return {
 	}
 	next.signal()
 	next.mu.Unlock()
-	r := m.release(node.ReleaseTo(c.Key, c.Owner, c.Token, c.since(), a.entry()), c, 0)
+	r := m.release(c.Owner.ReleaseTo(c.Token, c.since(), a.owner, a.entry()), c, 0)
 	a.send(rest)
 	return r
 }
@@ -66,7 +70,7 @@ func (c *Claim) since() int64 {
 func (m *Masters) release(cmd *node.Command, c Claim, keep int) *Return {
 	r := &Return{m: m, claim: c, keep: keep}
 	r.open.Store(int32(len(m.nodes)))
-	r.init(len(m.nodes), r)
+	r.init(r.room[:0], len(m.nodes), r)
 	for i := range m.nodes {
 		if !c.At.has(i) {
 			r.Answer(i, node.Answer{Outcome: node.Refused}) // known not to have it
@@ -79,7 +83,7 @@ func (m *Masters) release(cmd *node.Command, c Claim, keep int) *Return {
 // Answer implements [node.Receiver].
 func (r *Return) Answer(i int, a node.Answer) {
 	if r.open.Add(-1) == 0 && r.keep == 0 {
-		r.m.forget(r.claim.Owner)
+		r.m.forget(r.claim.ID)
 	}
 	r.poll.Answer(i, a)
 }

@@ -30,8 +30,8 @@ func TestReleaseToEntersEverywhere(t *testing.T) {
 		next := newBid(m)
 		m.ReleaseTo(claim, next)
 		x := "x:r1"
-		b.wantHolders(t, "k", strings.Join([]string{x, next.owner, x, next.owner, x}, " "))
-		if got, want := b.queues(), []string{next.owner, "", next.owner, "", next.owner}; !slices.Equal(got, want) {
+		b.wantHolders(t, "k", strings.Join([]string{x, next.owner.ID, x, next.owner.ID, x}, " "))
+		if got, want := b.queues(), []string{next.owner.ID, "", next.owner.ID, "", next.owner.ID}; !slices.Equal(got, want) {
 			t.Errorf("queues = %q, want %q", got, want)
 		}
 		for i, m := range b.Masters() {
@@ -61,7 +61,7 @@ func TestReleaseToABidThatIsOver(t *testing.T) {
 // A stray pass, to an owner that has gone, is taken back at that master and no other.
 func TestStrayPassIsReleased(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b bench) {
-		stray := b.m.NewOwner()
+		stray := b.m.NewOwner("k").ID
 		b.seat(stray, bidLease, 0, 1, 2)
 		b.m.Passed(1, node.Pass{Owner: stray, Number: 3, Token: 9, Key: "k"})
 		b.wantHolders(t, "k", stray+" - "+stray)

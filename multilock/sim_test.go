@@ -120,20 +120,20 @@ func (s *sim) fight(t *testing.T, client int, m *Masters) {
 			time.Sleep(s.upTo(400 * time.Millisecond))
 			continue
 		}
-		s.hold(t, req.Owner, g.Until)
+		s.hold(t, req.Owner.ID, g.Until)
 		until := g.Until
 		for s.upTo(10) < 6 {
 			time.Sleep(s.upTo(s.work))
-			a := newAsked("k", req.Owner)
+			a := newAsked("k", req.Owner.ID)
 			m.Renew(s.lease, []Renewal{a})
 			left, renewed := (<-a.told).(time.Duration)
 			if !renewed || clock.Until(until) <= 0 {
 				break // a confirmation after the end of validity is none
 			}
 			until = clock.Now().Add(left)
-			s.hold(t, req.Owner, until)
+			s.hold(t, req.Owner.ID, until)
 		}
-		s.letGo(req.Owner)
+		s.letGo(req.Owner.ID)
 		m.Release(g.Claim, 0)
 		time.Sleep(s.upTo(100 * time.Millisecond))
 	}

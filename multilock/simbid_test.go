@@ -165,7 +165,7 @@ func (s *bidSim) call(c *simClient) {
 // try acquires without waiting, beside those who wait.
 func (s *bidSim) try(c *simClient) {
 	g, err := c.m.Acquire(Request{
-		Key: "k", Owner: c.m.NewOwner(), Lease: s.lease, Count: 1, Proposal: time.Now().UnixMicro(),
+		Owner: c.m.NewOwner("k"), Lease: s.lease, Count: 1, Proposal: time.Now().UnixMicro(),
 	}).Wait(s.t.Context())
 	if err != nil {
 		time.Sleep(s.upTo(300 * time.Millisecond))
@@ -181,7 +181,7 @@ func (s *bidSim) use(c *simClient, g Grant, turn *simTurn) {
 		c.release(g.Claim, turn)
 		return
 	}
-	s.hold(s.t, g.Owner, g.Until)
+	s.hold(s.t, g.ID, g.Until)
 	until := g.Until
 	renew := s.upTo(3) > 0
 	if !renew {
@@ -189,7 +189,7 @@ func (s *bidSim) use(c *simClient, g Grant, turn *simTurn) {
 	}
 	for renew {
 		time.Sleep(min(s.upTo(s.work), 20*time.Millisecond))
-		a := newAsked("k", g.Owner)
+		a := newAsked("k", g.ID)
 		a.Token = g.Token
 		c.m.Renew(s.lease, []Renewal{a})
 		left, renewed := (<-a.told).(time.Duration)
@@ -199,10 +199,10 @@ func (s *bidSim) use(c *simClient, g Grant, turn *simTurn) {
 		if now := clock.Now(); left > now.Left(until) {
 			until = now.Add(left)
 		}
-		s.hold(s.t, g.Owner, until)
+		s.hold(s.t, g.ID, until)
 		time.Sleep(s.upTo(s.work))
 		renew = s.upTo(10) < 3
 	}
-	s.letGo(g.Owner)
+	s.letGo(g.ID)
 	c.release(g.Claim, turn)
 }

@@ -45,8 +45,8 @@ func TestAPassHeldUpPastItsLease(t *testing.T) {
 		bid.Ask()
 		at(start, 20*time.Millisecond+firstH)
 		for i := range 3 {
-			if p := post.deliver(t, i); p.Number != 1 || p.Owner != bid.owner {
-				t.Errorf("m%d passed %+v, want it for ask 1 of %s", i+1, p, bid.owner)
+			if p := post.deliver(t, i); p.Number != 1 || p.Owner != bid.owner.ID {
+				t.Errorf("m%d passed %+v, want it for ask 1 of %s", i+1, p, bid.owner.ID)
 			}
 			wantOne(t, bid, c.Until)
 		}
@@ -142,7 +142,7 @@ func TestTheMajorityEndsWithItsFirstVote(t *testing.T) {
 		b.Master(2).Del("k") // A's
 		at(start, 15*time.Millisecond+firstH)
 		wantOne(t, bid, take(t, b.another(t, 0)).Until)
-		b.wantHolders(t, "k", b.Master(0).Holder("k")+" "+bid.owner+" "+b.Master(0).Holder("k"))
+		b.wantHolders(t, "k", b.Master(0).Holder("k")+" "+bid.owner.ID+" "+b.Master(0).Holder("k"))
 	})
 }
 
@@ -152,8 +152,8 @@ func TestAnOwnerIsNotUsedAgain(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b bench) {
 		m, other := b.another(t, 0), b.another(t, 0)
 		post, othersPost := b.hold(t, m), b.hold(t, other)
-		a := Claim{Key: "k", Owner: b.m.NewOwner(), Token: 1, At: 1}
-		b.seat(a.Owner, time.Minute, 0)
+		a := Claim{Owner: b.m.NewOwner("k"), Token: 1, At: 1}
+		b.seat(a.ID, time.Minute, 0)
 		b.seat("x:r1", 300*time.Millisecond, 1)
 
 		bid := askedBid(m) // m3 grants, the others have it in their queues
@@ -183,15 +183,15 @@ func TestAGuardedMasterPassesNothing(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b bench) {
 		const guard = 20 * time.Second
 		m := b.another(t, guard)
-		mine := m.NewOwner()
-		b.seat(mine, bidLease, 2) // what is left of an earlier try of B's client
+		mine := m.NewOwner("k")
+		b.seat(mine.ID, bidLease, 2) // what is left of an earlier try of B's client
 		a := take(t, b.m)
-		b.wantHolders(t, "k", a.Owner+" "+a.Owner+" "+mine)
+		b.wantHolders(t, "k", a.ID+" "+a.ID+" "+mine.ID)
 		b.Master(1).Restart()
 		time.Sleep(2 * time.Second) // and is up again
 		post := b.hold(t, m)
 		bid := newBid(m)
-		m.ReleaseTo(Claim{Key: "k", Owner: mine, Token: 5, At: 1<<1 | 1<<2}, bid)
+		m.ReleaseTo(Claim{Owner: mine, Token: 5, At: 1<<1 | 1<<2}, bid)
 		synctest.Wait()
 		post.deliver(t, 2)
 		post.mu.Lock()
@@ -201,9 +201,9 @@ func TestAGuardedMasterPassesNothing(t *testing.T) {
 			m.Passed(1, p)
 		}
 		wantOne(t, bid, a.Until)
-		b.wantHolders(t, "k", a.Owner+" - "+bid.owner)
-		if got := b.queues()[1]; got != bid.owner {
-			t.Errorf("queue of m2 = %q, want %q: it may enter", got, bid.owner)
+		b.wantHolders(t, "k", a.ID+" - "+bid.owner.ID)
+		if got := b.queues()[1]; got != bid.owner.ID {
+			t.Errorf("queue of m2 = %q, want %q: it may enter", got, bid.owner.ID)
 		}
 	})
 }

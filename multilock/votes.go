@@ -114,7 +114,7 @@ func (b *Bid) patience() time.Duration {
 func (b *Bid) passed(i int, p node.Pass) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.over || p.Owner != b.owner {
+	if b.over || p.Owner != b.owner.ID {
 		return // its release was sent, and will free what was passed
 	}
 	b.token = max(b.token, p.Token)
@@ -137,7 +137,7 @@ func (b *Bid) passed(i int, p node.Pass) {
 // known any more. b.mu is held.
 func (b *Bid) deadline(p node.Pass) (clock.Instant, bool) {
 	for _, a := range b.asks {
-		if a.number == p.Number && a.owner == p.Owner {
+		if a.number == p.Number && a.owner.ID == p.Owner {
 			return deadline(a.sent, a.lease), true
 		}
 	}

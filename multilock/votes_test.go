@@ -28,7 +28,7 @@ func asked5(t *testing.T, b bench) *Bid {
 var askedAt = map[uint64]time.Duration{1: 0, 2: 70 * time.Millisecond, 3: 130 * time.Millisecond}
 
 func (b *Bid) pass(number uint64, token int64) node.Pass {
-	return node.Pass{Owner: b.owner, Number: number, Token: token, Key: "k"}
+	return node.Pass{Owner: b.owner.ID, Number: number, Token: token, Key: "k"}
 }
 
 // A pass is a vote from when the ask was sent that it names, and the hold lasts as long as
@@ -139,7 +139,7 @@ func TestAnAskConfirmsAPass(t *testing.T) {
 			t.Errorf("got %v left, short %v, want %v, false", got, g.Short, want)
 		}
 		time.Sleep(firstH) // longer than the lock was passed for
-		b.wantHolders(t, "k", fmt.Sprint(bid.owner, " ", bid.owner, " ", bid.owner))
+		b.wantHolders(t, "k", fmt.Sprint(bid.owner.ID, " ", bid.owner.ID, " ", bid.owner.ID))
 	})
 }
 
@@ -167,7 +167,7 @@ func TestHarmlessPasses(t *testing.T) {
 		}},
 		{"another owner", func(m *Masters, bid *Bid) {
 			for i := range 5 {
-				m.Passed(i, node.Pass{Owner: m.NewOwner(), Number: 1, Token: 1, Key: "k"})
+				m.Passed(i, node.Pass{Owner: m.NewOwner("k").ID, Number: 1, Token: 1, Key: "k"})
 			}
 		}},
 		{"another bid", func(m *Masters, bid *Bid) {

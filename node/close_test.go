@@ -23,9 +23,9 @@ func TestCloseWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.Delay(50 * time.Millisecond)
-		underWay := send(n, Acquire("k", "me:1", lease, 1, 1))
+		underWay := send(n, NewOwner("k", "me:1").Acquire(lease, 1))
 		synctest.Wait()
-		queued := send(n, Release("k", "me:1", 0, 1, 0))
+		queued := send(n, NewOwner("k", "me:1").Release(1, 0))
 		if got := closed(n); got != 100*time.Millisecond {
 			t.Errorf("Close: got %v, want a round trip of 100ms", got)
 		}
@@ -39,9 +39,9 @@ func TestCloseWaits(t *testing.T) {
 func TestCloseLoadsScripts(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
-		want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
+		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
 		m.FlushScripts()
-		released := send(n, Release("k", "me:1", 0, 1, 0))
+		released := send(n, NewOwner("k", "me:1").Release(1, 0))
 		n.Close()
 		want(t, "release", released.look(), Done)
 		wantHolder(t, m, "k", "")
@@ -54,7 +54,7 @@ func TestCloseBeforeConnected(t *testing.T) {
 		m.Delay(20 * time.Millisecond)
 		m.HSet("k", "me:1", "1")
 		n := New(cfg)
-		released := send(n, Release("k", "me:1", 0, 1, 0))
+		released := send(n, NewOwner("k", "me:1").Release(1, 0))
 		n.Close()
 		want(t, "release", released.look(), Done)
 		wantHolder(t, m, "k", "")
@@ -65,7 +65,7 @@ func TestSendAfterClose(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		n.Close()
-		for _, cmd := range []*Command{Acquire("k", "me:1", lease, 1, 1), Release("k", "me:1", 0, 1, 0), Inspect("k")} {
+		for _, cmd := range []*Command{NewOwner("k", "me:1").Acquire(lease, 1), NewOwner("k", "me:1").Release(1, 0), Inspect("k")} {
 			got := call1(n, cmd)
 			want(t, "after Close", got, Unsent)
 			if !errors.Is(got.Err, ErrClosed) {
@@ -113,7 +113,7 @@ func TestNoConnectionIsLost(t *testing.T) {
 			m.RestartWithData()
 			time.Sleep(3 * time.Second)
 			m.SetRole("slave")
-			send(n, Acquire("k", "me:1", lease, 1, 1)).wait()
+			send(n, NewOwner("k", "me:1").Acquire(lease, 1)).wait()
 			time.Sleep(3 * time.Second)
 			m.SetRole("master")
 			until(t, time.Second, n.isUp)
@@ -168,7 +168,7 @@ func TestCloseIsBounded(t *testing.T) {
 					tt.fault(t, m, n)
 					var sent []*pending
 					for range commands {
-						sent = append(sent, send(n, Acquire("k", "me:1", lease, 1, 1)), send(n, Release("k", "me:1", 0, 1, 0)))
+						sent = append(sent, send(n, NewOwner("k", "me:1").Acquire(lease, 1)), send(n, NewOwner("k", "me:1").Release(1, 0)))
 					}
 					if got := closed(n); got > tt.most {
 						t.Errorf("Close: took %v, want at most %v", got, tt.most)
@@ -200,7 +200,7 @@ func TestCloseWhileItBreaks(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
 				m.Freeze()
-				released := send(n, Release("k", "me:1", 0, 1, 0))
+				released := send(n, NewOwner("k", "me:1").Release(1, 0))
 				time.AfterFunc(timeout/2, func() { tt.fault(m) })
 				if got := closed(n); got > timeout {
 					t.Errorf("Close: took %v, want at most %v", got, timeout)

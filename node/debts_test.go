@@ -23,10 +23,10 @@ func TestReleaseWhileDown(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
-				want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
+				want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
 				m.Kill()
 				until(t, 3*time.Second, n.isDown)
-				want(t, "release", call1(n, Release("k", "me:1", 0, 1, 0)), Unsent)
+				want(t, "release", call1(n, NewOwner("k", "me:1").Release(1, 0)), Unsent)
 				if got := n.debts(); got != 1 {
 					t.Errorf("debts: got %d, want 1", got)
 				}
@@ -50,15 +50,15 @@ func TestReleaseWhileDown(t *testing.T) {
 func TestUnansweredRelease(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
-		want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
+		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
 		m.Delay(time.Hour)
-		released := send(n, Release("k", "me:1", 0, 1, 0))
+		released := send(n, NewOwner("k", "me:1").Release(1, 0))
 		synctest.Wait()
 		m.Delay(10 * time.Millisecond) // the next command finds the next connection not yet open
-		acquired := send(n, Acquire("k", "me:2", lease, 1, 1))
+		acquired := send(n, NewOwner("k", "me:2").Acquire(lease, 1))
 		want(t, "release", released.wait(), Unknown)
 		want(t, "acquire, sent over the same connection", acquired.wait(), Unknown)
-		want(t, "acquire, sent when it had broken", call1(n, Acquire("k", "me:2", lease, 1, 1)), Done)
+		want(t, "acquire, sent when it had broken", call1(n, NewOwner("k", "me:2").Acquire(lease, 1)), Done)
 		wantHolder(t, m, "k", "me:2")
 	})
 }
@@ -68,16 +68,16 @@ func TestUnansweredRelease(t *testing.T) {
 func TestDebtWithoutScript(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
-		want(t, "acquire", call1(n, Acquire("k", "me:1", lease, 1, 1)), Done)
+		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
 		m.Delay(time.Hour)
-		released := send(n, Release("k", "me:1", 0, 1, 0))
+		released := send(n, NewOwner("k", "me:1").Release(1, 0))
 		synctest.Wait()
 		m.Delay(10 * time.Millisecond) // the next command finds the next connection not yet open
 		m.FlushScripts()
 		want(t, "release", released.wait(), Unknown)
 		another := start(t, Config{Pool: cfg.Pool, Timeout: timeout, Logger: cfg.Logger})
-		another.Send(Acquire("x", "you:1", lease, 1, 1), nobody{}, 0) // loads acquire.lua
-		want(t, "acquire", call1(n, Acquire("k", "me:2", lease, 1, 1)), Done)
+		another.Send(NewOwner("x", "you:1").Acquire(lease, 1), nobody{}, 0) // loads acquire.lua
+		want(t, "acquire", call1(n, NewOwner("k", "me:2").Acquire(lease, 1)), Done)
 		wantHolder(t, m, "k", "me:2")
 	})
 }
@@ -89,7 +89,7 @@ func TestNothingOwed(t *testing.T) {
 		m.Kill()
 		until(t, 3*time.Second, n.isDown)
 		for _, cmd := range []*Command{
-			Acquire("k", "me:1", lease, 1, 1),
+			NewOwner("k", "me:1").Acquire(lease, 1),
 			Renew(lease, true, []Renewal{{Key: "k", Owner: "me:1", Count: 1, Token: 1}}),
 			Inspect("k"),
 			Force("k", 1),
@@ -119,8 +119,8 @@ func TestDebtsDoNotPileUp(t *testing.T) {
 		unsent := 0
 		for i := range 300 {
 			owner := fmt.Sprint("me:", i)
-			if got := call1(n, Acquire("k", owner, lease, 1, 1)); got.Outcome.MayHold() {
-				n.Send(Release("k", owner, 0, 1, 0), nobody{}, 0)
+			if got := call1(n, NewOwner("k", owner).Acquire(lease, 1)); got.Outcome.MayHold() {
+				n.Send(NewOwner("k", owner).Release(1, 0), nobody{}, 0)
 			} else {
 				unsent++
 			}
@@ -134,6 +134,6 @@ func TestDebtsDoNotPileUp(t *testing.T) {
 		}
 		hung.Store(false)
 		until(t, 2*time.Second, n.isUp)
-		want(t, "acquire", call1(n, Acquire("k", "me:x", lease, 1, 1)), Done)
+		want(t, "acquire", call1(n, NewOwner("k", "me:x").Acquire(lease, 1)), Done)
 	})
 }

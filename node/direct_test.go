@@ -17,7 +17,7 @@ func TestSendDoesNotBlock(t *testing.T) {
 		begin := time.Now()
 		var sent []*pending
 		for i := range 8000 { // of 200 bytes each: more than is buffered in between
-			sent = append(sent, send(n, Acquire("k", fmt.Sprint("me:", i), lease, 1, 1)))
+			sent = append(sent, send(n, NewOwner("k", fmt.Sprint("me:", i)).Acquire(lease, 1)))
 		}
 		if took := time.Since(begin); took != 0 {
 			t.Errorf("Send blocked for %v", took)
@@ -36,9 +36,9 @@ func TestSendKeepsTheOrder(t *testing.T) {
 		n := started(t, cfg)
 		synctest.Wait()
 		n.mu.Lock()
-		n.queue = append(n.queue, n.call(Acquire("k", "first:1", lease, 1, 1), nobody{}, 0)) // and the writer not told
+		n.queue = append(n.queue, n.call(NewOwner("k", "first:1").Acquire(lease, 1), nobody{}, 0)) // and the writer not told
 		n.mu.Unlock()
-		want(t, "the second", call1(n, Acquire("k", "second:1", lease, 1, 1)), Refused)
+		want(t, "the second", call1(n, NewOwner("k", "second:1").Acquire(lease, 1)), Refused)
 		wantHolder(t, m, "k", "first:1")
 	})
 }
@@ -54,7 +54,7 @@ func TestSendWhileAnotherWrites(t *testing.T) {
 			n.link.busy = busy
 		}
 		writing(true)
-		p := send(n, Acquire("k", "me:1", lease, 1, 1))
+		p := send(n, NewOwner("k", "me:1").Acquire(lease, 1))
 		synctest.Wait()
 		wantHolder(t, m, "k", "")
 		writing(false)

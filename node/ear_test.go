@@ -86,8 +86,8 @@ func TestEarHearsAPass(t *testing.T) {
 	earful(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *diary) {
 		m.HSet("k", "x:r0", "1")
 		m.Expire("k", lease)
-		want(t, "ask", call1(n, Queue("k", lease, 1, Ask{Owner: "a:r1", Number: 3, Since: 10, Lease: short})), Refused)
-		want(t, "release", call1(n, Release("k", "x:r0", 0, 41, 0)), Done)
+		want(t, "ask", call1(n, NewOwner("k", "a:r1").Queue(lease, 1, Ask{Number: 3, Since: 10, Lease: short})), Refused)
+		want(t, "release", call1(n, NewOwner("k", "x:r0").Release(41, 0)), Done)
 		d.want(t, "after the release", "passed a:r1 3 42 k")
 		wantHolder(t, m, "k", "a:r1")
 	})

@@ -22,7 +22,7 @@ var guarding = guard + clock.Drift(guard) + time.Second
 // wantGuarded checks that an acquire is refused for want more.
 func wantGuarded(t *testing.T, n *Node, want time.Duration) {
 	t.Helper()
-	got := call1(n, Acquire("guarded", "me:1", lease, 1, 1))
+	got := call1(n, NewOwner("guarded", "me:1").Acquire(lease, 1))
 	guarded, ok := errors.AsType[*GuardedError](got.Err)
 	if got.Outcome != Unsent || !ok {
 		t.Fatalf("acquire: got %v (%v), want Unsent with a GuardedError", got.Outcome, got.Err)
@@ -38,7 +38,7 @@ func wantGuarded(t *testing.T, n *Node, want time.Duration) {
 // wantFit checks that an acquire is granted, by a master that may be in use.
 func wantFit(t *testing.T, n *Node) {
 	t.Helper()
-	want(t, "acquire when the guard is over", call1(n, Acquire("guarded", "me:1", lease, 1, 1)), Done)
+	want(t, "acquire when the guard is over", call1(n, NewOwner("guarded", "me:1").Acquire(lease, 1)), Done)
 	if got := n.Guard(); got != 0 {
 		t.Errorf("Guard when it is over: got %v, want 0", got)
 	}
@@ -92,9 +92,9 @@ func TestGuardPassesNothing(t *testing.T) {
 			m.HSet("k", "x:r0", "1")
 			m.Expire("k", lease)
 			conn := cfg.Pool.Get()
-			run(t, conn, Queue("k", lease, 1, Ask{Owner: "a:r1", Number: 1, Since: 10, Lease: short}))
+			run(t, conn, NewOwner("k", "a:r1").Queue(lease, 1, Ask{Number: 1, Since: 10, Lease: short}))
 			conn.Close()
-			want(t, "release", call1(n, Release("k", "x:r0", 0, 1, 0)), Done)
+			want(t, "release", call1(n, NewOwner("k", "x:r0").Release(1, 0)), Done)
 			d.want(t, "after the release")
 			wantHolder(t, m, "k", "")
 			if len(m.ZSet("redlock_wait:{k}")) != 1 {
@@ -102,7 +102,7 @@ func TestGuardPassesNothing(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Nanosecond)
-		want(t, "release", call1(n, Release("k", "x:r0", 0, 1, 0)), Refused)
+		want(t, "release", call1(n, NewOwner("k", "x:r0").Release(1, 0)), Refused)
 		wantHolder(t, m, "k", "a:r1")
 	})
 }
@@ -141,7 +141,7 @@ func TestGuardIsForGrants(t *testing.T) {
 			t.Errorf("renew: got %v, want Extended", renewed.Renewed)
 		}
 		want(t, "inspect", call1(n, Inspect("k")), Done)
-		want(t, "release", call1(n, Release("k", "me:1", 0, 1, 0)), Done)
+		want(t, "release", call1(n, NewOwner("k", "me:1").Release(1, 0)), Done)
 		want(t, "force", call1(n, Force("k", 1)), Refused)
 		wantGuarded(t, n, guarding)
 	})
@@ -156,8 +156,8 @@ func TestGuardAmongOthers(t *testing.T) {
 		n := start(t, cfg)
 		for range 3 {
 			inspected := send(n, Inspect("k"))
-			acquired := send(n, Acquire("k", "me:1", lease, 1, 1))
-			released := send(n, Release("k", "me:1", 0, 1, 0))
+			acquired := send(n, NewOwner("k", "me:1").Acquire(lease, 1))
+			released := send(n, NewOwner("k", "me:1").Release(1, 0))
 			want(t, "inspect", inspected.wait(), Done)
 			want(t, "acquire", acquired.wait(), Unsent)
 			want(t, "release", released.wait(), Refused)
@@ -279,12 +279,12 @@ func TestGuardUnknownAge(t *testing.T) {
 			cfg.Pool = bend(cfg.Pool, noInfo)
 			n := start(t, cfg)
 			for range 3 {
-				got := call1(n, Acquire("k", "me:1", lease, 1, 1))
+				got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
 				wantErr(t, "acquire", got, Unsent, "NOPERM")
 				if guarded, ok := errors.AsType[*GuardedError](got.Err); !ok || guarded.Why == nil {
 					t.Errorf("acquire: got %v, want a GuardedError with Why", got.Err)
 				}
-				want(t, "release", call1(n, Release("k", "me:1", 0, 1, 0)), Refused)
+				want(t, "release", call1(n, NewOwner("k", "me:1").Release(1, 0)), Refused)
 				time.Sleep(time.Hour)
 			}
 		})

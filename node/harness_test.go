@@ -49,10 +49,10 @@ func started(t *testing.T, cfg Config) *Node {
 	t.Helper()
 	n := start(t, cfg)
 	for _, cmd := range []*Command{
-		Acquire("first", "me:0", lease, 1, 1),
+		NewOwner("first", "me:0").Acquire(lease, 1),
 		Renew(lease, false, []Renewal{{Key: "first", Owner: "me:0", Count: 1, Token: 1}}),
 		Inspect("first"),
-		Release("first", "me:0", 0, 1, 0),
+		NewOwner("first", "me:0").Release(1, 0),
 		Force("first", 1),
 	} {
 		send(n, cmd).wait()

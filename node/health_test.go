@@ -14,7 +14,7 @@ func TestFirstCommand(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		m.Delay(20 * time.Millisecond)
 		n := start(t, cfg)
-		got := call1(n, Acquire("k", "me:1", lease, 1, 1))
+		got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
 		want(t, "acquire", got, Done)
 		// Two ways each: to dial, to ask, the script that is missing, the script.
 		wantAt(t, "acquire", got, 8*20*time.Millisecond)
@@ -38,12 +38,12 @@ func TestUnreachable(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				tt.fault(m)
 				n := start(t, cfg)
-				got := call1(n, Acquire("k", "me:1", lease, 1, 1))
+				got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
 				wantErr(t, "first", got, Unsent, tt.reason)
 				wantAt(t, "first", got, tt.after)
 				for range 100 {
 					time.Sleep(50 * time.Millisecond)
-					got := call1(n, Acquire("k", "me:1", lease, 1, 1))
+					got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
 					wantErr(t, "later", got, Unsent, tt.reason)
 					wantAt(t, "later", got, 0)
 				}
@@ -57,12 +57,12 @@ func TestKilled(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.Freeze()
-		acquired := send(n, Acquire("k", "me:1", lease, 1, 1))
+		acquired := send(n, NewOwner("k", "me:1").Acquire(lease, 1))
 		synctest.Wait()
 		m.Kill()
 		wantErr(t, "under way", acquired.wait(), Unknown, "connection closed by the master")
 		wantAt(t, "under way", acquired.look(), 0)
-		got := call1(n, Acquire("k", "me:1", lease, 1, 1))
+		got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
 		wantErr(t, "next", got, Unsent, "connection refused")
 		wantAt(t, "next", got, 0)
 	})
@@ -136,7 +136,7 @@ func TestHeartbeat(t *testing.T) {
 				n := started(t, cfg)
 				tt.fault(m)
 				time.Sleep(2*heartbeat + timeout)
-				got := call1(n, Acquire("k", "me:1", lease, 1, 1))
+				got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
 				want(t, "acquire", got, Done)
 				wantAt(t, "acquire", got, 0)
 			})

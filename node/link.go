@@ -209,7 +209,7 @@ func (c *call) arguments() []any {
 		args[0] = c.cmd.script.source
 	}
 	if c.timid {
-		args[passArg] = false
+		args[tokenArg] = ""
 	}
 	return args
 }

@@ -51,7 +51,7 @@ func TestLostScriptOfMany(t *testing.T) {
 		m.Delay(10 * time.Millisecond)
 		var all []*pending
 		for range 10 {
-			all = append(all, send(n, Inspect("free")), send(n, Acquire("k", "me:1", lease, 1, 9)))
+			all = append(all, send(n, Inspect("free")), send(n, NewOwner("k", "me:1").Acquire(lease, 9)))
 		}
 		for i, p := range all {
 			got := p.wait()
@@ -70,7 +70,7 @@ func TestWithdrawn(t *testing.T) {
 		name string
 		cmd  *Command
 	}{
-		{"acquire", Acquire("k", "me:1", lease, 1, 1)},
+		{"acquire", NewOwner("k", "me:1").Acquire(lease, 1)},
 		{"renew", Renew(lease, true, []Renewal{
 			{Key: "other", Owner: "me:2", Count: 1, Token: 1},
 			{Key: "k", Owner: "me:1", Count: 1, Token: 1},
@@ -82,12 +82,12 @@ func TestWithdrawn(t *testing.T) {
 					n := started(t, cfg)
 					m.FlushScripts()
 					if known == "release.lua" {
-						want(t, "another release", call1(n, Release("x", "me:9", 0, 1, 0)), Refused)
+						want(t, "another release", call1(n, NewOwner("x", "me:9").Release(1, 0)), Refused)
 					}
 					m.Delay(10 * time.Millisecond)
 					taken := send(n, tt.cmd)
 					synctest.Wait()
-					released := send(n, Release("k", "me:1", 0, 1, 0))
+					released := send(n, NewOwner("k", "me:1").Release(1, 0))
 					wantErr(t, tt.name, taken.wait(), Unsent, "withdrawn")
 					want(t, "release", released.wait(), Refused)
 					time.Sleep(time.Second)
@@ -101,9 +101,9 @@ func TestWithdrawn(t *testing.T) {
 // TestWithdrawnFromQueue: the same where the release is not written yet.
 func TestWithdrawnFromQueue(t *testing.T) {
 	n := &Node{state: up, wake: make(chan struct{}, 1)}
-	n.queue = []*call{{cmd: Release("k", "me:1", 0, 1, 0)}}
+	n.queue = []*call{{cmd: NewOwner("k", "me:1").Release(1, 0)}}
 	p := &pending{done: make(chan struct{})}
-	acquire := &call{cmd: Acquire("k", "me:1", lease, 1, 1), to: p, i: 7}
+	acquire := &call{cmd: NewOwner("k", "me:1").Acquire(lease, 1), to: p, i: 7}
 	deliver(n.resend(new(link), nil, acquire))
 	wantErr(t, "acquire", p.look(), Unsent, "withdrawn")
 	if got := len(n.queue); got != 1 {
@@ -117,8 +117,8 @@ func TestNotWithdrawn(t *testing.T) {
 		n := started(t, cfg)
 		m.FlushScripts()
 		m.Delay(10 * time.Millisecond)
-		taken := send(n, Acquire("k", "me:1", lease, 1, 1))
-		released := send(n, Release("k", "me:10", 0, 1, 0))
+		taken := send(n, NewOwner("k", "me:1").Acquire(lease, 1))
+		released := send(n, NewOwner("k", "me:10").Release(1, 0))
 		want(t, "acquire", taken.wait(), Done)
 		want(t, "release", released.wait(), Refused)
 	})
@@ -132,7 +132,7 @@ func TestOwedReleaseToAfterGivingUp(t *testing.T) {
 		m.Expire("k", lease)
 		m.Kill()
 		until(t, 3*time.Second, n.isDown)
-		send(n, ReleaseTo("k", "x:r0", 1, 0, Ask{Owner: "x:r9", Number: 1, Since: 20, Lease: short}))
+		send(n, NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short}))
 		m.Delay(5 * time.Millisecond)
 		m.RestartWithData()
 		until(t, 3*time.Second, func() bool { // it is under way
@@ -144,7 +144,7 @@ func TestOwedReleaseToAfterGivingUp(t *testing.T) {
 		m.Delay(0)
 		load(t, cfg.Pool)
 		m.Delay(5 * time.Millisecond)
-		send(n, Release("k", "x:r9", 0, 1, 20))
+		send(n, NewOwner("k", "x:r9").Release(1, 20))
 		time.Sleep(3 * time.Second)
 		if waits := m.ZSet("redlock_wait:{k}"); waits != nil {
 			t.Errorf("queue: %v, want none", waits)
@@ -163,13 +163,13 @@ func TestReleaseToAgainAfterGivingUp(t *testing.T) {
 				m.Expire("k", lease)
 				m.FlushScripts()
 				m.Delay(5 * time.Millisecond)
-				release := send(n, ReleaseTo("k", "x:r0", 1, 0, Ask{Owner: "x:r9", Number: 1, Since: 20, Lease: short}))
+				release := send(n, NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short}))
 				time.Sleep(6 * time.Millisecond) // refused, and the refusal is on its way
 				m.Delay(0)
 				load(t, cfg.Pool)
 				m.Delay(5 * time.Millisecond)
 				if gaveUp {
-					send(n, Release("k", "x:r9", 0, 1, 20))
+					send(n, NewOwner("k", "x:r9").Release(1, 20))
 				}
 				want(t, "release", release.wait(), Refused)
 				time.Sleep(time.Second)

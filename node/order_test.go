@@ -61,8 +61,8 @@ func TestReleaseDoesNotOvertake(t *testing.T) {
 		n := started(t, cfg)
 		for i := range 100 {
 			owner := fmt.Sprint("me:", i)
-			acquired := send(n, Acquire("k", owner, lease, 1, 1))
-			released := send(n, Release("k", owner, 0, 1, 0))
+			acquired := send(n, NewOwner("k", owner).Acquire(lease, 1))
+			released := send(n, NewOwner("k", owner).Release(1, 0))
 			want(t, "acquire", acquired.wait(), Done)
 			want(t, "release", released.wait(), Done)
 		}

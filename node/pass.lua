@@ -3,11 +3,13 @@
 --
 -- KEYS[1]  lock key: a hash, owner -> hold count
 -- KEYS[2]  fencing counter of the lock
--- KEYS[3]  queue: a sorted set of asks, "owner number lease stale": the lease in ms, and
---          until when the ask counts by this master's clock, in ms. The score is when
---          the owner began to wait, in us by its own clock
+-- KEYS[3]  queue: a sorted set of entries, "owner number lease stale". The number is that
+--          of the owner's last ask; the lease, in ms, is for which the lock may be passed
+--          to it; and until stale, in ms by this master's clock, the ask counts. The
+--          score is when the owner began to wait, in us by its own clock
 -- KEYS[4]  there for as long as Redisson's clients come first
 -- returns  each function says what it returns
+-- An ask comes as "number since lease", where since is the score.
 -- Called by acquire.lua and release.lua, which carry it inside.
 
 -- now returns this master's wall clock, in ms.
@@ -32,7 +34,8 @@ end
 
 -- enter puts owner into the queue, or notes its next ask. since is the same at every
 -- ask and on every master, so its place is. The queue expires: names do not pile up.
-local function enter(owner, number, since, lease)
+local function enter(owner, ask)
+  local number, since, lease = string.match(ask, '^(%d+) (%d+) (%d+)$')
   if number ~= '1' then
     leave(owner, since)
   end
@@ -74,7 +77,7 @@ local function pass(token, ttl, me)
       return me
     end
     if owner and now() < tonumber(stale) and tell(owner, number, above(token, ttl)) > 0 then
-      redis.call('hset', lock, owner, 1)
+      redis.call('hset', lock, owner, '1')
       redis.call('pexpire', lock, lease)
       return owner, tonumber(lease)
     end

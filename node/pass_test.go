@@ -10,7 +10,7 @@ import (
 
 // release is what the holder does.
 func (h *hall) release(owner string, token int64) Answer {
-	return h.run(Release("k", owner, 0, token, 0))
+	return h.run(NewOwner("k", owner).Release(token, 0))
 }
 
 func TestReleasePasses(t *testing.T) {
@@ -144,7 +144,7 @@ func TestGuardedMasterDoesNotPass(t *testing.T) {
 		post, shut := h.listen("a"), h.subscribe(shut)
 		h.held()
 		h.ask("a:r1", 1, 10)
-		c := call{cmd: Release("k", "x:r0", 0, 1, 0), timid: true}
+		c := call{cmd: NewOwner("k", "x:r0").Release(1, 0), timid: true}
 		reply, err := h.conn.Do("EVAL", append([]any{c.cmd.script.source}, c.arguments()[1:]...)...)
 		if reply != int64(1) || err != nil {
 			t.Errorf("release: got %v (%v), want 1", reply, err)
@@ -162,7 +162,7 @@ func TestGivingUp(t *testing.T) {
 		h.held()
 		h.ask("a:r1", 4, 10)
 		h.ask("b:r1", 1, 20)
-		h.wantAnswer("give up", h.run(Release("k", "a:r1", 0, 1, 10)), Refused, "")
+		h.wantAnswer("give up", h.run(NewOwner("k", "a:r1").Release(1, 10)), Refused, "")
 		h.wantQueue("then", "b:r1 1")
 		h.wantLock("then", "x:r0", lease)
 	})
@@ -176,7 +176,7 @@ func TestGivingUpPassesAFreeLock(t *testing.T) {
 		h.ask("a:r1", 1, 10)
 		h.ask("b:r1", 1, 20)
 		h.m.Del("k")
-		h.run(Release("k", "a:r1", 0, 1, 10))
+		h.run(NewOwner("k", "a:r1").Release(1, 10))
 		h.wantLock("then", "b:r1", short)
 	})
 }
@@ -201,13 +201,13 @@ func TestOwedReleaseSparesTheNextHolder(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n, d := started(t, cfg), new(diary)
 		n.Listen("a", d, 7)
-		want(t, "acquire", call1(n, Acquire("k", "x:r0", lease, 1, 41)), Done)
-		want(t, "ask", call1(n, Queue("k", lease, 1, Ask{Owner: "a:r1", Number: 1, Since: 10, Lease: lease})), Refused)
-		want(t, "ask", call1(n, Queue("k", lease, 1, Ask{Owner: "a:r2", Number: 1, Since: 20, Lease: lease})), Refused)
+		want(t, "acquire", call1(n, NewOwner("k", "x:r0").Acquire(lease, 41)), Done)
+		want(t, "ask", call1(n, NewOwner("k", "a:r1").Queue(lease, 1, Ask{Number: 1, Since: 10, Lease: lease})), Refused)
+		want(t, "ask", call1(n, NewOwner("k", "a:r2").Queue(lease, 1, Ask{Number: 1, Since: 20, Lease: lease})), Refused)
 		d.read()
 
 		m.Delay(timeout - time.Millisecond) // it arrives, and its answer does not in time
-		released := send(n, Release("k", "x:r0", 0, 41, 0))
+		released := send(n, NewOwner("k", "x:r0").Release(41, 0))
 		want(t, "release", released.wait(), Unknown)
 		wantHolder(t, m, "k", "a:r1")
 		m.Delay(0)
@@ -234,7 +234,7 @@ func TestPassedLockIsPassedOn(t *testing.T) {
 		h.ask("b:r1", 5, 20)
 		h.release("x:r0", 1)
 		h.wantLock("first", "a:r1", short)
-		h.wantAnswer("release", h.run(Release("k", "a:r1", 0, 1, 10)), Done, "")
+		h.wantAnswer("release", h.run(NewOwner("k", "a:r1").Release(1, 10)), Done, "")
 		h.wantLock("second", "b:r1", short)
 		post.want(t, "to the second", "b:r1 5 3 k")
 	})
@@ -290,7 +290,7 @@ func TestReleaseTo(t *testing.T) {
 				h.listen("x")
 				h.held()
 				tt.wait(h)
-				got := h.run(ReleaseTo("k", "x:r0", 1, 0, Ask{Owner: "x:r9", Number: 1, Since: 20, Lease: short}))
+				got := h.run(NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short}))
 				h.wantAnswer("release", got, Done, "")
 				h.wantLock("then", tt.holder, short)
 				h.wantQueue("then", tt.queue...)
@@ -303,7 +303,7 @@ func TestReleaseTo(t *testing.T) {
 func TestReleaseToOfALockThatIsLost(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.holder("y:r0")
-		got := h.run(ReleaseTo("k", "x:r0", 1, 0, Ask{Owner: "x:r9", Number: 1, Since: 20, Lease: short}))
+		got := h.run(NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short}))
 		h.wantAnswer("release", got, Refused, "")
 		h.wantLock("then", "y:r0", lease)
 		h.wantQueue("then", "x:r9 1")
@@ -316,9 +316,9 @@ func TestPassOfAnyName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inHall(t, func(h *hall) {
 				post := h.listen("a")
-				h.run(Acquire(name, "x:r0", lease, 1, 7))
-				h.run(Queue(name, lease, 1, Ask{Owner: "a:r1", Number: 2, Since: 10, Lease: short}))
-				h.run(Release(name, "x:r0", 0, 7, 0))
+				h.run(NewOwner(name, "x:r0").Acquire(lease, 7))
+				h.run(NewOwner(name, "a:r1").Queue(lease, 1, Ask{Number: 2, Since: 10, Lease: short}))
+				h.run(NewOwner(name, "x:r0").Release(7, 0))
 				mail := post.take()
 				if len(mail) != 1 {
 					t.Fatalf("%d messages, want 1", len(mail))
@@ -338,7 +338,7 @@ func TestReleaseToAgainSparesTheHolder(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("x")
 		h.held()
-		cmd := ReleaseTo("k", "x:r0", 1, 0, Ask{Owner: "x:r9", Number: 1, Since: 20, Lease: short})
+		cmd := NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short})
 		h.run(cmd)
 		h.wantLock("then", "x:r9", short)
 		time.Sleep(time.Millisecond)
@@ -355,7 +355,7 @@ func TestReleaseToAgainEntersOnce(t *testing.T) {
 		h.listen("a")
 		h.held()
 		h.ask("a:r1", 1, 10)
-		cmd := ReleaseTo("k", "x:r0", 1, 0, Ask{Owner: "x:r9", Number: 1, Since: 20, Lease: short})
+		cmd := NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short})
 		h.run(cmd)
 		time.Sleep(time.Millisecond)
 		h.run(cmd)

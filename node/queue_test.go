@@ -76,7 +76,7 @@ func TestEqualStampsAreTwoPlaces(t *testing.T) {
 func TestTryIsNotWaitedFor(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.held()
-		h.wantAnswer("try", h.run(Acquire("k", "a:r1", lease, 1, 1)), Refused, "x:r0")
+		h.wantAnswer("try", h.run(NewOwner("k", "a:r1").Acquire(lease, 1)), Refused, "x:r0")
 		h.wantQueue("after a try")
 	})
 }
@@ -88,7 +88,7 @@ func TestExpiredLockGoesToTheFirst(t *testing.T) {
 		next func(h *hall) Answer
 		left []string
 	}{
-		{"a try", func(h *hall) Answer { return h.run(Acquire("k", "c:r1", lease, 1, 1)) }, []string{"b:r1 1"}},
+		{"a try", func(h *hall) Answer { return h.run(NewOwner("k", "c:r1").Acquire(lease, 1)) }, []string{"b:r1 1"}},
 		{"a later waiter", func(h *hall) Answer { return h.ask("b:r1", 2, 20) }, []string{"b:r1 2"}},
 		{"a new waiter", func(h *hall) Answer { return h.ask("c:r1", 1, 30) }, []string{"b:r1 1", "c:r1 1"}},
 	} {
@@ -148,7 +148,7 @@ func TestExpiredLockIsNotKeptForTheDead(t *testing.T) {
 			name string
 			take func(h *hall) Answer
 		}{
-			{"a try", func(h *hall) Answer { return h.run(Acquire("k", "c:r1", lease, 1, 1)) }},
+			{"a try", func(h *hall) Answer { return h.run(NewOwner("k", "c:r1").Acquire(lease, 1)) }},
 			{"a waiter", func(h *hall) Answer { return h.ask("c:r1", 1, 30) }},
 		} {
 			t.Run(tt.name+", "+next.name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestReentryOfAnExpiredLock(t *testing.T) {
 		h.held()
 		h.ask("a:r1", 1, 10)
 		h.m.Del("k")
-		h.wantAnswer("enter", h.run(Acquire("k", "x:r0", lease, 2, 1)), Refused, "")
+		h.wantAnswer("enter", h.run(NewOwner("k", "x:r0").Enter(lease, 2)), Refused, "")
 		h.wantLock("then", "", 0)
 		h.wantQueue("then", "a:r1 1")
 		post.want(t, "to the first")
@@ -205,11 +205,11 @@ func TestReentryLeavesTheQueueAlone(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.held()
 		h.ask("a:r1", 1, 10)
-		h.wantAnswer("enter", h.run(Acquire("k", "x:r0", lease, 2, 1)), Done, "")
+		h.wantAnswer("enter", h.run(NewOwner("k", "x:r0").Enter(lease, 2)), Done, "")
 		if count := h.m.HGet("k", "x:r0"); count != "2" {
 			t.Errorf("hold count: got %q, want 2", count)
 		}
-		h.wantAnswer("leave", h.run(Release("k", "x:r0", 1, 1, 0)), Done, "")
+		h.wantAnswer("leave", h.run(NewOwner("k", "x:r0").Leave(1)), Done, "")
 		h.wantLock("then", "x:r0", lease)
 		h.wantQueue("then", "a:r1 1")
 	})
@@ -222,7 +222,7 @@ func TestAskOfTheHolder(t *testing.T) {
 		h.listen("a")
 		h.held()
 		h.ask("a:r1", 1, 10)
-		h.run(Release("k", "x:r0", 0, 1, 0))
+		h.run(NewOwner("k", "x:r0").Release(1, 0))
 		h.wantLock("passed", "a:r1", short)
 		h.wantAnswer("ask", h.ask("a:r1", 2, 10), Done, "")
 		h.wantLock("confirmed", "a:r1", lease)
@@ -251,7 +251,7 @@ func TestAllKeysExpire(t *testing.T) {
 			do   func()
 			keys int
 		}{
-			{"an acquire", func() { h.run(Acquire("k", "x:r0", lease, 1, 15)) }, 2},
+			{"an acquire", func() { h.run(NewOwner("k", "x:r0").Acquire(lease, 15)) }, 2},
 			{"an ask", func() { h.ask("a:r1", 1, 10) }, 3},
 			{"another", func() { h.ask("b:r1", 1, 20) }, 3},
 			{"a pass", func() { h.release("x:r0", 15) }, 3},

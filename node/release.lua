@@ -1,35 +1,28 @@
--- release.lua: give back one level of a hold, or all of it, or give up waiting. A lock
--- that is then free passes to the first in the queue.
+-- release.lua: give the lock back, or give up waiting. A lock that is then free passes to
+-- the first in the queue.
 --
 -- KEYS[1]  lock key: a hash, owner -> hold count
 -- KEYS[2]  fencing counter of the lock
 -- KEYS[3]  queue, see pass.lua
 -- KEYS[4]  Redisson's turn, see pass.lua
 -- ARGV[1]  owner, "uuid:rN"; empty: whoever has the lock
--- ARGV[2]  hold count to keep, 0 to free the lock
--- ARGV[3]  channel that tells Redisson's waiters that the lock is free
--- ARGV[4]  owner's fencing token, or the one it proposed
--- ARGV[5]  time to live of the fencing counter, in ms
--- ARGV[6]  1 to pass the lock on, 0 to leave it free: this master is guarded
--- ARGV[7]  when owner began to wait, in us by its clock, 0 if it never did
--- ARGV[8]  who enters the queue, since owner's client waits for its next turn; else
+-- ARGV[2]  owner's fencing token, or the one it proposed; empty: this master is guarded,
+--          so the lock is left free
+-- ARGV[3]  when owner began to wait, in us by its clock, 0 if it never did
+-- ARGV[4]  who enters the queue, since owner's client waits for its next turn; else
 --          there are no more
--- ARGV[9]  number of that one's ask
--- ARGV[10] when it began to wait, in us by its clock
--- ARGV[11] lease for which the lock may be passed to it, in ms
--- returns  1 freed, 0 still held, -1 not held by owner
+-- ARGV[5]  ask of that one, see pass.lua
+-- returns  1 freed, -1 not held by owner
 -- Called by Node.Send with a Release or a Force command. A repeat changes nothing, but
 -- passes a lock that has become free since; a Force is not repeated.
 
 local lock, counter, queue, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local owner, keep, channel, token, ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local owner, token, since, entrant, ask = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
-if keep ~= '0' then
-  if redis.call('hexists', lock, owner) == 0 then
-    return -1
-  end
-  redis.call('hset', lock, owner, keep)
-  return 0
+-- tellRedisson says that the lock is free, on the channel that Redisson's waiters listen
+-- to, and returns how many heard it.
+local function tellRedisson()
+  return redis.call('publish', 'redisson_lock__channel' .. string.sub(queue, 13), '0')
 end
 
 if owner == '' then
@@ -38,9 +31,9 @@ end
 local mine = redis.call('hdel', lock, owner) == 1
 
 -- Nobody waits for most locks: what follows is for the others.
-if not ARGV[8] and redis.call('exists', queue) == 0 then
+if not entrant and redis.call('exists', queue) == 0 then
   if mine then
-    redis.call('publish', channel, '0')
+    tellRedisson()
   end
   return mine and 1 or -1
 end
@@ -48,20 +41,20 @@ end
 -- #include pass.lua
 
 -- A repeat must not enter who has the lock by now, or is in the queue.
-if ARGV[8] and redis.call('hexists', lock, ARGV[8]) == 0 then
-  leave(ARGV[8], ARGV[10])
-  enter(ARGV[8], ARGV[9], ARGV[10], ARGV[11])
+if entrant and redis.call('hexists', lock, entrant) == 0 then
+  leave(entrant, string.match(ask, ' (%d+) '))
+  enter(entrant, ask)
 end
 if not mine then
   -- Who has a lock is not in its queue: taking it, or being passed it, is the way out.
-  leave(owner, ARGV[7])
+  leave(owner, since)
   if redis.call('exists', lock, turn) > 0 then
     return -1
   end
 end
-if ARGV[6] == '0' then
+if token == '' then
   if mine then
-    redis.call('publish', channel, '0')
+    tellRedisson()
   end
   return mine and 1 or -1
 end
@@ -70,15 +63,15 @@ end
 -- wait for it, since they can not stand in the queue. The first in it looks again then.
 if mine and tonumber(token) % 8 == 0 then
   local first = string.match(redis.call('zrange', queue, 0, 0)[1] or '', '^%S+')
-  if first and redis.call('publish', channel, '0') > 0 then
+  if first and tellRedisson() > 0 then
     redis.call('set', turn, 1, 'px', 20)
     tell(first, 0, 0)
     return 1
   end
 end
 
-local next = pass(token, ttl)
+local next = pass(token, 3600000)
 if mine and not next then
-  redis.call('publish', channel, '0')
+  tellRedisson()
 end
 return mine and 1 or -1

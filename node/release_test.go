@@ -13,18 +13,14 @@ import (
 
 func TestReleaseScript(t *testing.T) {
 	mine := lock{owner: "me:1", count: "2", left: lease, fence: "40", fenceLeft: time.Hour}
-	kept := mine
-	kept.count = "1"
 	freed := lock{fence: "40", fenceLeft: time.Hour}
 	yours := lock{owner: "you:1", count: "1", left: lease}
 	refused := Answer{Outcome: Refused}
 	runScripts(t, []scriptCase{
-		{name: "free it", before: mine, cmd: Release("k", "me:1", 0, 1, 0), answer: Answer{Outcome: Done}, after: freed, again: refused},
-		{name: "keep one level", before: mine, cmd: Release("k", "me:1", 1, 1, 0), answer: Answer{Outcome: Done}, after: kept},
-		{name: "nobody has it", before: freed, cmd: Release("k", "me:1", 0, 1, 0), answer: refused, after: freed},
-		{name: "nobody has it, to keep one level", before: freed, cmd: Release("k", "me:1", 1, 1, 0), answer: refused, after: freed},
-		{name: "another has it", before: yours, cmd: Release("k", "me:1", 0, 1, 0), answer: refused, after: yours},
-		{name: "no lock at the key", before: lock{other: "text"}, cmd: Release("k", "me:1", 0, 1, 0), fails: "WRONGTYPE", after: lock{other: "text"}},
+		{name: "free it", before: mine, cmd: NewOwner("k", "me:1").Release(1, 0), answer: Answer{Outcome: Done}, after: freed, again: refused},
+		{name: "nobody has it", before: freed, cmd: NewOwner("k", "me:1").Release(1, 0), answer: refused, after: freed},
+		{name: "another has it", before: yours, cmd: NewOwner("k", "me:1").Release(1, 0), answer: refused, after: yours},
+		{name: "no lock at the key", before: lock{other: "text"}, cmd: NewOwner("k", "me:1").Release(1, 0), fails: "WRONGTYPE", after: lock{other: "text"}},
 	})
 }
 
@@ -50,10 +46,10 @@ func TestPublished(t *testing.T) {
 		cmd                *Command
 		want               []string
 	}{
-		{"release", "k", "redisson_lock__channel:{k}", Release("k", "me:1", 0, 1, 0), []string{"0"}},
-		{"release a name in braces", "{a}k", "redisson_lock__channel:{a}k", Release("{a}k", "me:1", 0, 1, 0), []string{"0"}},
-		{"release one level", "k", "redisson_lock__channel:{k}", Release("k", "me:1", 1, 1, 0), nil},
-		{"release for another", "k", "redisson_lock__channel:{k}", Release("k", "you:1", 0, 1, 0), nil},
+		{"release", "k", "redisson_lock__channel:{k}", NewOwner("k", "me:1").Release(1, 0), []string{"0"}},
+		{"release a name in braces", "{a}k", "redisson_lock__channel:{a}k", NewOwner("{a}k", "me:1").Release(1, 0), []string{"0"}},
+		{"release one level", "k", "redisson_lock__channel:{k}", NewOwner("k", "me:1").Leave(1), nil},
+		{"release for another", "k", "redisson_lock__channel:{k}", NewOwner("k", "you:1").Release(1, 0), nil},
 		{"force", "k", "redisson_lock__channel:{k}", Force("k", 1), []string{"0"}},
 		{"force a name in braces", "{a}k", "redisson_lock__channel:{a}k", Force("{a}k", 1), []string{"0"}},
 	} {

@@ -16,6 +16,9 @@ var passSource string
 //go:embed acquire.lua
 var acquireSource string
 
+//go:embed enter.lua
+var enterSource string
+
 //go:embed renew.lua
 var renewSource string
 
@@ -27,6 +30,7 @@ var inspectSource string
 
 var (
 	acquireScript = newScript(withPass(acquireSource), decodeAcquire)
+	enterScript   = newScript(enterSource, decodeEnter)
 	renewScript   = newScript(renewSource, decodeRenew)
 	releaseScript = newScript(withPass(releaseSource), decodeRelease)
 	inspectScript = newScript(inspectSource, decodeInspect)
@@ -52,23 +56,28 @@ func withPass(source string) string {
 }
 
 func decodeAcquire(reply any) (Answer, error) {
-	switch r := reply.(type) {
-	case string:
-		if r == "OK" {
-			return Answer{Outcome: Done}, nil // Command.read knows the token
-		}
-	case int64:
-		if r > 0 {
-			return Answer{Outcome: Done, Token: r}, nil
-		}
+	if n, ok := reply.(int64); ok && n >= 0 {
+		return Answer{Outcome: Done, Token: n}, nil // Command.read knows what 0 means
+	}
+	return decodeTaken(reply)
+}
+
+func decodeEnter(reply any) (Answer, error) {
+	switch reply {
+	case int64(0):
 		return Answer{Outcome: Refused}, nil
-	case []any:
-		if len(r) == 2 {
-			left, ok1 := r[0].(int64)
-			holder, ok2 := r[1].([]byte)
-			if ok1 && ok2 {
-				return Answer{Outcome: Refused, Left: millis(left), Holder: string(holder)}, nil
-			}
+	case int64(1):
+		return Answer{Outcome: Done}, nil
+	}
+	return decodeTaken(reply)
+}
+
+func decodeTaken(reply any) (Answer, error) {
+	if r, ok := reply.([]any); ok && len(r) == 2 {
+		left, ok1 := r[0].(int64)
+		holder, ok2 := r[1].([]byte)
+		if ok1 && ok2 {
+			return Answer{Outcome: Refused, Left: millis(left), Holder: string(holder)}, nil
 		}
 	}
 	return Answer{}, unexpected(reply)

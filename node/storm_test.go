@@ -184,7 +184,7 @@ func (s *sailor) key() string { return fmt.Sprint("key", s.random.IntN(4)) }
 func (s *sailor) acquire() {
 	s.seq++
 	o := &ownership{key: s.key(), owner: fmt.Sprintf("%s:%d", s.name, s.seq)}
-	o.acquire = s.send("acquire "+o.owner, Acquire(o.key, o.owner, time.Hour, 1, 1))
+	o.acquire = s.send("acquire "+o.owner, NewOwner(o.key, o.owner).Acquire(time.Hour, 1))
 	s.owners = append(s.owners, o)
 	if s.random.IntN(3) == 0 {
 		s.release(o)
@@ -193,7 +193,7 @@ func (s *sailor) acquire() {
 
 func (s *sailor) release(o *ownership) {
 	o.released = true
-	s.send("release "+o.owner, Release(o.key, o.owner, 0, 1, 0))
+	s.send("release "+o.owner, NewOwner(o.key, o.owner).Release(1, 0))
 }
 
 // renew renews, and heals, what has an answer: what was never sent must not be healed.

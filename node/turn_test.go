@@ -26,7 +26,7 @@ func TestRedissonsTurn(t *testing.T) {
 		if got.Left != 20*time.Millisecond {
 			t.Errorf("left: got %v, want 20ms", got.Left)
 		}
-		h.wantAnswer("try in their turn", h.run(Acquire("k", "b:r1", lease, 1, 1)), Refused, "redisson")
+		h.wantAnswer("try in their turn", h.run(NewOwner("k", "b:r1").Acquire(lease, 1)), Refused, "redisson")
 		h.wantQueue("in their turn", "a:r1 2")
 
 		time.Sleep(20 * time.Millisecond)
@@ -79,7 +79,7 @@ func TestGivingUpInRedissonsTurn(t *testing.T) {
 		h.ask("a:r1", 1, 10)
 		h.ask("b:r1", 1, 20)
 		h.release("x:r0", 16)
-		h.run(Release("k", "b:r1", 0, 1, 20))
+		h.run(NewOwner("k", "b:r1").Release(1, 20))
 		h.wantLock("in their turn", "", 0)
 	})
 }

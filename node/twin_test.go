@@ -22,9 +22,15 @@ type twin struct {
 	mail   []string  // to clients that listen, with # for a token; "0" to Redisson
 }
 
+// asking is an ask with the one who asks.
+type asking struct {
+	Ask
+	owner string
+}
+
 // seat is one that waits, and until when its last ask counts.
 type seat struct {
-	Ask
+	asking
 	stale time.Time
 }
 
@@ -43,12 +49,12 @@ func (w *twin) give(owner string, lease time.Duration) {
 }
 
 func (w *twin) leave(owner string) {
-	w.queue = slices.DeleteFunc(w.queue, func(s seat) bool { return s.Owner == owner })
+	w.queue = slices.DeleteFunc(w.queue, func(s seat) bool { return s.owner == owner })
 }
 
-func (w *twin) enter(a *Ask) {
+func (w *twin) enter(a *asking) {
 	if a != nil {
-		w.leave(a.Owner)
+		w.leave(a.owner)
 		w.queue = append(w.queue, seat{*a, time.Now().Add(a.Lease)})
 	}
 }
@@ -74,20 +80,20 @@ func (w *twin) free() {
 func (w *twin) pass(me string) bool {
 	for len(w.queue) > 0 {
 		s := w.first()
-		w.leave(s.Owner)
-		if s.Owner == me {
+		w.leave(s.owner)
+		if s.owner == me {
 			return false
 		}
-		if time.Now().Before(s.stale) && !deaf(s.Owner) {
-			w.give(s.Owner, s.Lease)
-			w.tell("%s %d # k", s.Owner, s.Number)
+		if time.Now().Before(s.stale) && !deaf(s.owner) {
+			w.give(s.owner, s.Lease)
+			w.tell("%s %d # k", s.owner, s.Number)
 			return true
 		}
 	}
 	return false
 }
 
-func (w *twin) acquire(owner string, lease time.Duration, count int, a *Ask) Answer {
+func (w *twin) acquire(owner string, lease time.Duration, count int, a *asking) Answer {
 	switch left := w.left(); {
 	case left > 0 && w.owner == owner:
 		w.give(owner, max(left, lease))
@@ -110,7 +116,7 @@ func (w *twin) acquire(owner string, lease time.Duration, count int, a *Ask) Ans
 	return Answer{Outcome: Done}
 }
 
-func (w *twin) release(owner string, token int64, next *Ask, timid bool) Answer {
+func (w *twin) release(owner string, token int64, next *asking, timid bool) Answer {
 	mine := w.left() > 0 && (owner == w.owner || owner == "")
 	answer := Answer{Outcome: Refused}
 	if mine {
@@ -126,8 +132,8 @@ func (w *twin) release(owner string, token int64, next *Ask, timid bool) Answer 
 	case mine && !timid && token%8 == 0 && len(w.queue) > 0 && w.theirs:
 		w.turn = time.Now().Add(20 * time.Millisecond)
 		w.free()
-		if s := w.first(); !deaf(s.Owner) {
-			w.tell("%s 0 # k", s.Owner)
+		if s := w.first(); !deaf(s.owner) {
+			w.tell("%s 0 # k", s.owner)
 		}
 	case timid || !w.pass(""):
 		if mine {
@@ -159,13 +165,13 @@ func walk(h *hall, r *rand.Rand) {
 		channels = append(channels, shut)
 	}
 	post := h.subscribe(channels...)
-	var asks []*Ask // of all that ever waited
+	var asks []*asking // of all that ever waited
 	owners := 0
 	fresh := func() string {
 		owners++
 		return fmt.Sprintf("%s:r%d", []string{"a", "b", "deaf"}[r.IntN(3)], owners)
 	}
-	waiter := func() *Ask {
+	waiter := func() *asking {
 		if len(asks) > 0 && r.IntN(3) > 0 {
 			a := *asks[r.IntN(len(asks))] // commands and seats keep theirs
 			a.Number++
@@ -173,7 +179,7 @@ func walk(h *hall, r *rand.Rand) {
 			return &a
 		}
 		// The stamps are all different, and in no order.
-		a := &Ask{Owner: fresh(), Number: 1, Since: r.Int64N(1e9)*100 + int64(owners), Lease: upTo(r, 400)}
+		a := &asking{owner: fresh(), Ask: Ask{Number: 1, Since: r.Int64N(1e9)*100 + int64(owners), Lease: upTo(r, 400)}}
 		asks = append(asks, a)
 		return a
 	}
@@ -187,32 +193,32 @@ func walk(h *hall, r *rand.Rand) {
 		case 0, 1, 2:
 			a := waiter()
 			did = fmt.Sprintf("ask %+v for %v", *a, lease)
-			got, want = h.run(Queue("k", lease, token, *a)), w.acquire(a.Owner, lease, 1, a)
+			got, want = h.run(NewOwner("k", a.owner).Queue(lease, token, a.Ask)), w.acquire(a.owner, lease, 1, a)
 		case 3:
 			owner := fresh()
 			did = fmt.Sprintf("try of %s for %v", owner, lease)
-			got, want = h.run(Acquire("k", owner, lease, 1, token)), w.acquire(owner, lease, 1, nil)
+			got, want = h.run(NewOwner("k", owner).Acquire(lease, token)), w.acquire(owner, lease, 1, nil)
 		case 4:
 			owner := cmp.Or(w.owner, "x:r0")
 			did = fmt.Sprintf("%s enters again for %v", owner, lease)
-			got, want = h.run(Acquire("k", owner, lease, 2, token)), w.acquire(owner, lease, 2, nil)
+			got, want = h.run(NewOwner("k", owner).Enter(lease, 2)), w.acquire(owner, lease, 2, nil)
 		case 5, 6:
 			owner, since := w.owner, int64(0)
 			if len(asks) > 0 && r.IntN(3) == 0 {
 				a := asks[r.IntN(len(asks))]
-				owner, since = a.Owner, a.Since
+				owner, since = a.owner, a.Since
 			}
 			owner = cmp.Or(owner, "x:r0")
-			cmd, timid := Release("k", owner, 0, token, since), r.IntN(6) == 0
-			var next *Ask
+			cmd, timid := NewOwner("k", owner).Release(token, since), r.IntN(6) == 0
+			var next *asking
 			if r.IntN(3) == 0 {
-				next = &Ask{Owner: fresh(), Number: 1, Since: r.Int64N(1e9)*100 + int64(owners), Lease: upTo(r, 400)}
+				next = &asking{owner: fresh(), Ask: Ask{Number: 1, Since: r.Int64N(1e9)*100 + int64(owners), Lease: upTo(r, 400)}}
 				asks = append(asks, next)
-				cmd = ReleaseTo("k", owner, token, since, *next)
+				cmd = NewOwner("k", owner).ReleaseTo(token, since, NewOwner("k", next.owner), next.Ask)
 			}
 			did = fmt.Sprintf("release of %s, token %d, next %+v, timid %v", owner, token, next, timid)
 			if timid {
-				cmd.args[passArg] = false
+				cmd.args[tokenArg] = ""
 			}
 			got, want = h.run(cmd), w.release(owner, token, next, timid)
 		case 7:
@@ -271,7 +277,7 @@ func (h *hall) checkTwin(did string, w *twin, mail []string, got, want Answer, c
 	var queue []string
 	slices.SortFunc(w.queue, func(a, b seat) int { return int(a.Since - b.Since) })
 	for _, s := range w.queue {
-		queue = append(queue, fmt.Sprint(s.Owner, " ", s.Number))
+		queue = append(queue, fmt.Sprint(s.owner, " ", s.Number))
 	}
 	h.wantQueue(did, queue...)
 }

@@ -3,22 +3,22 @@ package node
 import "testing"
 
 func TestUndoneBy(t *testing.T) {
-	acquire := Acquire("k", "me:1", lease, 1, 1)
+	acquire := NewOwner("k", "me:1").Acquire(lease, 1)
 	renew := Renew(lease, true, []Renewal{{Key: "a", Owner: "me:1"}, {Key: "b", Owner: "me:2"}})
 	for _, tt := range []struct {
 		name       string
 		cmd, later *Command
 		want       bool
 	}{
-		{"acquire, release", acquire, Release("k", "me:1", 0, 1, 0), true},
-		{"acquire, release of another owner", acquire, Release("k", "me:10", 0, 1, 0), false},
+		{"acquire, release", acquire, NewOwner("k", "me:1").Release(1, 0), true},
+		{"acquire, release of another owner", acquire, NewOwner("k", "me:10").Release(1, 0), false},
 		{"acquire, acquire", acquire, acquire, false},
 		{"acquire, renew", acquire, renew, false},
 		{"acquire, force", acquire, Force("k", 1), false},
-		{"renew, release", renew, Release("b", "me:2", 0, 1, 0), true},
-		{"renew, release of another owner", renew, Release("b", "me:3", 0, 1, 0), false},
-		{"inspect, release", Inspect("k"), Release("k", "me:1", 0, 1, 0), false},
-		{"ping, release", ping, Release("k", "me:1", 0, 1, 0), false},
+		{"renew, release", renew, NewOwner("b", "me:2").Release(1, 0), true},
+		{"renew, release of another owner", renew, NewOwner("b", "me:3").Release(1, 0), false},
+		{"inspect, release", Inspect("k"), NewOwner("k", "me:1").Release(1, 0), false},
+		{"ping, release", ping, NewOwner("k", "me:1").Release(1, 0), false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.cmd.undoneBy(tt.later); got != tt.want {

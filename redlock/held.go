@@ -130,7 +130,7 @@ func (h *held) lose(err error) {
 	h.cause = err
 	h.mu.Unlock()
 	h.finish()
-	h.c.cfg.Logger.Warn("redlock: hold is lost", "name", h.name, "owner", h.claim.Owner, "error", err)
+	h.c.cfg.Logger.Warn("redlock: hold is lost", "name", h.name, "owner", h.claim.ID, "error", err)
 }
 
 // end ends the hold unless it has ended, and returns the release that is then under way.

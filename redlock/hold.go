@@ -18,7 +18,7 @@ func (l *Hold) Name() string { return l.h.name }
 
 // Owner returns the owner as the masters know it, "uuid:rN". No two locks have the
 // same one.
-func (l *Hold) Owner() string { return l.h.claim.Owner }
+func (l *Hold) Owner() string { return l.h.claim.ID }
 
 // Context returns a context for the work that the lock protects. It has the values of
 // the context that was passed to Lock, and an owner: a Lock of the same name under it

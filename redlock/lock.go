@@ -184,8 +184,7 @@ func (c *Client) try(ctx context.Context, w want) (*Hold, error) {
 	}
 	defer c.tries.Done()
 	grant, err := c.masters.Acquire(multilock.Request{
-		Key:      w.name,
-		Owner:    c.masters.NewOwner(),
+		Owner:    c.masters.NewOwner(w.name),
 		Lease:    w.lease,
 		Count:    1,
 		Proposal: time.Now().UnixMicro(),

@@ -31,7 +31,6 @@ func (h *held) enter(ctx context.Context, w want) (*Hold, error) {
 	l := h.level(ctx, w)
 	h.levels = append(h.levels, l)
 	attempt := h.c.masters.Acquire(multilock.Request{
-		Key:      h.name,
 		Owner:    h.claim.Owner,
 		Lease:    w.lease,
 		Count:    len(h.levels),

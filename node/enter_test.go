@@ -1,0 +1,33 @@
+package node
+
+import (
+	"testing"
+	"time"
+)
+
+func TestEnterScript(t *testing.T) {
+	held := func(count string, left time.Duration) lock {
+		return lock{owner: "me:1", count: count, left: left, fence: "40"}
+	}
+	yours := lock{owner: "me:10", count: "1", left: time.Second}
+	taken := Answer{Outcome: Refused, Holder: "me:10", Left: time.Second}
+	done, refused := Answer{Outcome: Done}, Answer{Outcome: Refused}
+	me := NewOwner("k", "me:1")
+	runScripts(t, []scriptCase{
+		{name: "enter", before: held("1", 3*time.Second), cmd: me.Enter(lease, 2), answer: done, after: held("2", lease)},
+		{name: "the count is set, not added to", before: held("5", 3*time.Second), cmd: me.Enter(lease, 3), answer: done, after: held("3", lease)},
+		{name: "enter, longer left", before: held("1", time.Minute), cmd: me.Enter(lease, 2), answer: done, after: held("2", time.Minute)},
+		{name: "enter, nobody has it", before: lock{fence: "40"}, cmd: me.Enter(lease, 2), answer: refused, after: lock{fence: "40"}},
+		{name: "enter, another has it", before: yours, cmd: me.Enter(lease, 2), answer: taken, after: yours},
+		{name: "leave", before: held("2", time.Second), cmd: me.Leave(1), answer: done, after: held("1", time.Second)},
+		{name: "leave, nobody has it", cmd: me.Leave(1), answer: refused},
+		{name: "leave, another has it", before: yours, cmd: me.Leave(1), answer: taken, after: yours},
+		{
+			name:   "held for ever",
+			before: lock{owner: "you:1", count: "1"},
+			cmd:    me.Enter(lease, 2), answer: Answer{Outcome: Refused, Holder: "you:1", Left: Never},
+			after: lock{owner: "you:1", count: "1"},
+		},
+		{name: "no lock at the key", before: lock{other: "text"}, cmd: me.Enter(lease, 2), fails: "WRONGTYPE", after: lock{other: "text"}},
+	})
+}
