@@ -3,6 +3,7 @@ package multilock
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,6 +57,7 @@ type Bid struct {
 	ballot                // the last answer of each master
 	fresh   Set           // whose answers are to the last ask
 	seats   []seat        // for each master
+	chairs  [5]seat       // room for seats
 	token   int64         // the largest fencing counter that was read
 	rolls   int           // roll-backs so far
 	took    time.Duration // until the last ask was lost
@@ -88,8 +90,8 @@ func (m *Masters) NewBid(w Wanted) *Bid {
 		wake:  make(chan struct{}, 1),
 		begun: time.Now(),
 		owner: m.NewOwner(w.Key),
-		seats: make([]seat, len(m.nodes)),
 	}
+	b.seats = slices.Grow(b.chairs[:0], len(m.nodes))[:len(m.nodes)]
 	b.answers = make([]node.Answer, len(m.nodes))
 	b.asks = b.room[:0]
 	m.enrol(b.owner, b)

@@ -129,7 +129,7 @@ func (n *Node) Send(cmd *Command, to Receiver, i int) {
 }
 
 // maxFree bounds the calls that are kept to be used again.
-const maxFree = 256
+const maxFree = 1024
 
 // call makes a call. n.mu is held.
 func (n *Node) call(cmd *Command, to Receiver, i int) *call {

@@ -76,7 +76,7 @@ func (c *Client) Close() error {
 		if r := h.end(ErrClosed); r != nil {
 			returns = append(returns, r)
 		}
-		<-h.over // where somebody else ends it at this moment, its release must be sent
+		<-h.ended() // where somebody else ends it at this moment, its release must be sent
 	}
 	unconfirmed := &multierror.Error{ErrorFormat: oneLine}
 	for _, r := range returns {

@@ -20,11 +20,13 @@ type held struct {
 	name  string
 	claim multilock.Claim // what it has at the masters
 	owner *owner
-	over  chan struct{} // closed when it has ended, and its release is on the way
+	own   owner // if the caller had none
+	visit visit // the watchdog's
 
 	mu     sync.Mutex
-	levels []*Hold        // its length is the hold count
-	room   [1]*Hold       // for levels
+	levels []*level       // its length is the hold count
+	room   [1]*level      // for levels
+	first  level          // of levels
 	until  clock.Instant  // end of validity
 	lease  time.Duration  // that a renewal is for
 	watch  bool           // renewed by the watchdog, until Unlock
@@ -32,6 +34,15 @@ type held struct {
 	why    *MajorityError // of the last renewal, if it failed
 	cause  error          // why it has ended, nil while it has not
 	timer  *time.Timer    // fires when validity ends
+	gone   bool           // its release is on the way
+	over   chan struct{}  // closed then, nil if nobody waits for it
+}
+
+// level is one of the Holds that share a lock.
+type level struct {
+	scope  scope
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 }
 
 // hold makes a hold of what the masters granted.
@@ -40,15 +51,17 @@ func (c *Client) hold(ctx context.Context, w want, g multilock.Grant) *Hold {
 		c:     c,
 		name:  w.name,
 		claim: g.Claim,
-		owner: ownerOf(ctx),
-		over:  make(chan struct{}),
+		owner: w.owner,
+		visit: visit{index: unscheduled},
 		until: g.Until,
 		lease: w.lease,
 		watch: w.watch,
 		short: g.Short,
 	}
-	l := h.level(ctx, w)
-	h.levels = append(h.room[:0], l)
+	if h.owner == nil {
+		h.owner = &h.own
+	}
+	h.levels = append(h.room[:0], h.open(ctx, &h.first, w))
 	h.mu.Lock()
 	h.timer = time.AfterFunc(clock.Until(h.until), h.expire)
 	ended := c.adopt(h)
@@ -57,17 +70,32 @@ func (c *Client) hold(ctx context.Context, w want, g multilock.Grant) *Hold {
 	if ended != nil {
 		ended.lose(nil)
 	}
+	return &Hold{h: h, l: &h.first}
+}
+
+// open makes l a level with a context of its own.
+func (h *held) open(ctx context.Context, l *level, w want) *level {
+	l.scope = scope{values: ctx, owner: h.owner}
+	parent := context.Context(&l.scope)
+	if w.bind {
+		parent = context.WithValue(ctx, ownerKey{}, h.owner)
+	}
+	l.ctx, l.cancel = context.WithCancelCause(parent)
 	return l
 }
 
-// level makes a Hold with a context of its own.
-func (h *held) level(ctx context.Context, w want) *Hold {
-	if !w.bind {
-		ctx = context.WithoutCancel(ctx)
+// ended returns a channel that is closed once the hold has ended and its release is on
+// the way.
+func (h *held) ended() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.gone {
+		return ready
 	}
-	l := &Hold{h: h}
-	l.ctx, l.cancel = context.WithCancelCause(ctx)
-	return l
+	if h.over == nil {
+		h.over = make(chan struct{})
+	}
+	return h.over
 }
 
 func (h *held) remaining() time.Duration {
@@ -159,7 +187,12 @@ func (h *held) finish() *multilock.Return {
 	h.c.dog.forget(h)
 	r := h.release()
 	h.c.forget(h)
-	close(h.over)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.gone = true
+	if h.over != nil {
+		close(h.over)
+	}
 	return r
 }
 

@@ -8,17 +8,16 @@ import (
 // Hold is a lock that is held, once. Each successful Lock returns one of its own, which
 // is unlocked once, also when it entered a lock that its owner held already.
 type Hold struct {
-	h      *held
-	ctx    context.Context
-	cancel context.CancelCauseFunc
+	h *held
+	l *level
 }
 
 // Name returns the name that is locked.
-func (l *Hold) Name() string { return l.h.name }
+func (h *Hold) Name() string { return h.h.name }
 
 // Owner returns the owner as the masters know it, "uuid:rN". No two locks have the
 // same one.
-func (l *Hold) Owner() string { return l.h.claim.ID }
+func (h *Hold) Owner() string { return h.h.claim.ID }
 
 // Context returns a context for the work that the lock protects. It has the values of
 // the context that was passed to Lock, and an owner: a Lock of the same name under it
@@ -28,27 +27,27 @@ func (l *Hold) Owner() string { return l.h.claim.ID }
 // other client can have the lock yet. [context.Cause] then matches ErrNotHeld after
 // Unlock, ErrLost, or ErrClosed. It does not end with the context that was passed to
 // Lock, which bounds the wait; where it should, use [Client.Do].
-func (l *Hold) Context() context.Context { return l.ctx }
+func (h *Hold) Context() context.Context { return h.l.ctx }
 
 // Token returns the fencing token: a positive number that is the same as long as the
 // lock is held, and by the wall clocks of clients and masters larger for each later
 // hold of the name. It is the largest number among the grants, which is no promise
 // while masters fail.
-func (l *Hold) Token() int64 { return l.h.claim.Token }
+func (h *Hold) Token() int64 { return h.h.claim.Token }
 
 // Until returns when the hold's validity ends if nothing renews it any more, by the
 // local wall clock. It is in the past once the hold has ended.
-func (l *Hold) Until() time.Time { return time.Now().Add(l.Remaining()) }
+func (h *Hold) Until() time.Time { return time.Now().Add(h.Remaining()) }
 
 // Remaining returns how much validity is left: the lease, less the time since it was
 // asked for, less the allowance for clock drift. It is zero once the hold has ended.
 //
 // A hold that another one's Unlock passed on begins with 0.8 s at most, and is renewed
 // to its full lease 20 ms later.
-func (l *Hold) Remaining() time.Duration { return l.h.remaining() }
+func (h *Hold) Remaining() time.Duration { return h.h.remaining() }
 
 // Count returns the hold count: how many Holds share this lock, zero once it has ended.
-func (l *Hold) Count() int { return l.h.count() }
+func (h *Hold) Count() int { return h.h.count() }
 
 // Extend extends the hold to lease from now on a majority of the masters. It never
 // shortens it. lease is in whole milliseconds, rounded down, and at most
@@ -58,8 +57,8 @@ func (l *Hold) Count() int { return l.h.count() }
 // masters answered; the hold stays as it was. ErrNotHeld: it was unlocked.
 //
 // Cost: one round trip. Source: docs/algorithm.md, "Renew".
-func (l *Hold) Extend(ctx context.Context, lease time.Duration) error {
-	return l.h.extend(ctx, l, lease)
+func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
+	return h.h.extend(ctx, h.l, lease)
 }
 
 // Unlock gives this hold back. The last one of its owner frees the lock, and Unlock then
@@ -73,4 +72,4 @@ func (l *Hold) Extend(ctx context.Context, lease time.Duration) error {
 // Client.Close gave it back.
 //
 // Cost: one round trip. Source: docs/algorithm.md, "Release".
-func (l *Hold) Unlock(ctx context.Context) error { return l.h.unlock(ctx, l) }
+func (h *Hold) Unlock(ctx context.Context) error { return h.h.unlock(ctx, h.l) }

@@ -20,7 +20,7 @@ type line struct {
 type turn struct {
 	name  string
 	lease time.Duration
-	owner *owner
+	owner *owner        // nil: shared with nobody
 	since time.Time     // when the caller began to wait
 	first chan struct{} // closed when it is the contender
 	enter chan struct{} // told when its owner got the lock by another call
@@ -35,7 +35,7 @@ func (t *turn) isFirst() bool {
 	}
 }
 
-// ready is the channel of the turns that are the first at once.
+// ready is the channel of what is so at once.
 var ready = func() chan struct{} {
 	c := make(chan struct{})
 	close(c)
@@ -43,13 +43,10 @@ var ready = func() chan struct{} {
 }()
 
 // join puts a caller at the end of the line for what it wants.
-func (c *Client) join(w want, o *owner) *turn {
-	t := &turn{
-		name:  w.name,
-		lease: w.lease,
-		owner: o,
-		since: time.Now(),
-		enter: make(chan struct{}, 1),
+func (c *Client) join(w want) *turn {
+	t := &turn{name: w.name, lease: w.lease, owner: w.owner, since: time.Now()}
+	if t.owner != nil {
+		t.enter = make(chan struct{}, 1)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -75,6 +75,8 @@ type want struct {
 	watch bool // the watchdog renews the hold
 	wait  bool // until it is free
 	bind  bool // the hold's context ends with the caller's
+
+	owner *owner // of the caller's context, nil if it has none
 }
 
 // How often TryLock tries a lock that nobody got, and how long it waits at most after the
@@ -96,7 +98,7 @@ func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("redlock: lock %q: %w", w.name, multilock.Ended(ctx))
 	}
-	ctx = WithOwner(ctx)
+	w.owner = ownerOf(ctx)
 	if w.wait {
 		return c.queue(ctx, w)
 	}
@@ -121,7 +123,7 @@ func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 
 // queue waits for the caller's turn, and then for the lock.
 func (c *Client) queue(ctx context.Context, w want) (*Hold, error) {
-	t := c.join(w, ownerOf(ctx))
+	t := c.join(w)
 	defer c.leave(t)
 	wait := wait{c: c, t: t}
 	for ok := true; ok; {
@@ -159,10 +161,10 @@ func (c *Client) queue(ctx context.Context, w want) (*Hold, error) {
 
 // enter enters the hold that the caller's owner has of the name, if it has one.
 func (c *Client) enter(ctx context.Context, w want) (*Hold, error) {
-	for {
-		h := ownerOf(ctx).held(c, w.name)
+	for w.owner != nil {
+		h := w.owner.held(c, w.name)
 		if h == nil {
-			return nil, nil
+			break
 		}
 		hold, err := h.enter(ctx, w)
 		if !errors.Is(err, errEnded) {
@@ -170,11 +172,12 @@ func (c *Client) enter(ctx context.Context, w want) (*Hold, error) {
 		}
 		// It ended meanwhile, and the owner has forgotten it or will in a moment.
 		select {
-		case <-h.over:
+		case <-h.ended():
 		case <-ctx.Done():
 			return nil, fmt.Errorf("redlock: lock %q: %w", w.name, multilock.Ended(ctx))
 		}
 	}
+	return nil, nil
 }
 
 // try asks the masters for the lock, once.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // owner is a call tree that enters its own holds again. It travels in contexts.
 type owner struct {
 	mu    sync.Mutex
-	holds []*held // few, and no two of one name at one client
+	holds []*held  // few, and no two of one name at one client
+	room  [1]*held // for holds
 }
 
 type ownerKey struct{}
@@ -30,6 +32,23 @@ func ownerOf(ctx context.Context) *owner {
 	return o
 }
 
+// scope is a context with the values of another, and an owner. It never ends.
+type scope struct {
+	values context.Context
+	owner  *owner
+}
+
+func (*scope) Deadline() (_ time.Time, ok bool) { return }
+func (*scope) Done() <-chan struct{}            { return nil }
+func (*scope) Err() error                       { return nil }
+
+func (s *scope) Value(key any) any {
+	if key == (ownerKey{}) {
+		return s.owner
+	}
+	return s.values.Value(key)
+}
+
 // held returns the owner's hold of name at c, nil if it has none.
 func (o *owner) held(c *Client, name string) *held {
 	o.mu.Lock()
@@ -47,6 +66,9 @@ func (o *owner) add(h *held) {
 	if i := o.index(h.c, h.name); i >= 0 {
 		o.holds[i] = h
 	} else {
+		if o.holds == nil {
+			o.holds = o.room[:0]
+		}
 		o.holds = append(o.holds, h)
 	}
 }

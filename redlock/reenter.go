@@ -28,7 +28,7 @@ func (h *held) enter(ctx context.Context, w want) (*Hold, error) {
 		h.mu.Unlock()
 		return nil, errEnded
 	}
-	l := h.level(ctx, w)
+	l := h.open(ctx, new(level), w)
 	h.levels = append(h.levels, l)
 	attempt := h.c.masters.Acquire(multilock.Request{
 		Owner:    h.claim.Owner,
@@ -55,12 +55,12 @@ func (h *held) enter(ctx context.Context, w want) (*Hold, error) {
 		}
 		h.mu.Unlock()
 	}
-	return l, nil
+	return &Hold{h: h, l: l}, nil
 }
 
 // leave takes back a level that was not entered. Where all others were unlocked
 // meanwhile, that frees the lock.
-func (h *held) leave(l *Hold, err error) {
+func (h *held) leave(l *level, err error) {
 	h.mu.Lock()
 	last := h.drop(l) && len(h.levels) == 0 && h.cause == nil
 	if last {
@@ -74,7 +74,7 @@ func (h *held) leave(l *Hold, err error) {
 }
 
 // drop takes a level away, and is false if it is not there. h.mu is held.
-func (h *held) drop(l *Hold) bool {
+func (h *held) drop(l *level) bool {
 	i := slices.Index(h.levels, l)
 	if i < 0 {
 		return false
@@ -84,7 +84,7 @@ func (h *held) drop(l *Hold) bool {
 }
 
 // unlock gives a level back, and with the last one the lock.
-func (h *held) unlock(ctx context.Context, l *Hold) error {
+func (h *held) unlock(ctx context.Context, l *level) error {
 	h.check()
 	h.mu.Lock()
 	if !h.drop(l) {

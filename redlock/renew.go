@@ -81,7 +81,7 @@ func (h *held) renewed(until clock.Instant) error {
 }
 
 // extend extends the hold to lease for one of its levels.
-func (h *held) extend(ctx context.Context, l *Hold, lease time.Duration) error {
+func (h *held) extend(ctx context.Context, l *level, lease time.Duration) error {
 	lease = lease.Truncate(time.Millisecond)
 	if err := h.c.cfg.checkLease("lease", lease); err != nil {
 		return err

@@ -30,7 +30,7 @@ func (w *wait) turn(ctx context.Context) bool {
 // the queue of the masters, so that the client is to be told when it is passed on.
 func (w *wait) local(ctx context.Context, h *held) bool {
 	w.c.masters.Listen()
-	return sleep(ctx, w, h.over)
+	return sleep(ctx, w, h.ended())
 }
 
 // pause waits for a while.

@@ -19,7 +19,6 @@ type watchdog struct {
 
 	mu   sync.Mutex
 	heap schedule
-	at   map[*held]*visit
 }
 
 // maxBatch bounds the holds in one script call, which blocks its master while it runs.
@@ -44,7 +43,6 @@ func newWatchdog(masters *multilock.Masters) *watchdog {
 		wake:    make(chan struct{}, 1),
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
-		at:      make(map[*held]*visit),
 	}
 	// Goroutines: one, which close ends and waits for.
 	go w.run()
@@ -61,12 +59,12 @@ func (w *watchdog) close() {
 func (w *watchdog) watch(h *held, d time.Duration) {
 	due := time.Now().Add(d)
 	w.mu.Lock()
-	v := w.at[h]
-	if v == nil {
-		v = &visit{held: h, due: due, lease: h.lease}
-		w.at[h] = v
-		heap.Push(&w.heap, v)
-	} else if v.lease = h.lease; due.Before(v.due) {
+	v := &h.visit
+	v.lease = h.lease
+	if v.index == unscheduled {
+		v.due = due
+		heap.Push(&w.heap, h)
+	} else if due.Before(v.due) {
 		v.due = due
 		heap.Fix(&w.heap, v.index)
 	}
@@ -84,9 +82,8 @@ func (w *watchdog) watch(h *held, d time.Duration) {
 func (w *watchdog) forget(h *held) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if v := w.at[h]; v != nil {
-		delete(w.at, h)
-		heap.Remove(&w.heap, v.index)
+	if h.visit.index != unscheduled {
+		heap.Remove(&w.heap, h.visit.index)
 	}
 }
 
@@ -118,47 +115,52 @@ func (w *watchdog) take() (batch []multilock.Renewal, lease, next time.Duration)
 		return nil, 0, time.Hour
 	}
 	now := time.Now()
-	if next := w.heap[0].due.Sub(now); next > 0 {
+	first := &w.heap[0].visit
+	if next := first.due.Sub(now); next > 0 {
 		return nil, 0, next
 	}
-	lease = w.heap[0].lease
-	for len(w.heap) > 0 && len(batch) < maxBatch && w.heap[0].lease == lease && w.heap[0].due.Sub(now) <= together(lease) {
-		v := heap.Pop(&w.heap).(*visit)
-		delete(w.at, v.held)
-		batch = append(batch, v.held)
+	lease = first.lease
+	for len(w.heap) > 0 && len(batch) < maxBatch {
+		if v := &w.heap[0].visit; v.lease != lease || v.due.Sub(now) > together(lease) {
+			break
+		}
+		batch = append(batch, heap.Pop(&w.heap).(*held))
 	}
 	return batch, lease, 0
 }
 
-// visit is the next renewal of a hold.
+// visit is the next renewal of a hold. Watchdog.mu guards it.
 type visit struct {
-	held  *held
 	lease time.Duration
 	due   time.Time
 	index int // in the heap
 }
 
-// schedule is a heap of visits, the earliest first.
-type schedule []*visit
+// unscheduled is the index of what is not in the heap.
+const unscheduled = -1
+
+// schedule is a heap of holds by their visits, the earliest first.
+type schedule []*held
 
 func (s schedule) Len() int           { return len(s) }
-func (s schedule) Less(i, j int) bool { return s[i].due.Before(s[j].due) }
+func (s schedule) Less(i, j int) bool { return s[i].visit.due.Before(s[j].visit.due) }
 
 func (s schedule) Swap(i, j int) {
 	s[i], s[j] = s[j], s[i]
-	s[i].index, s[j].index = i, j
+	s[i].visit.index, s[j].visit.index = i, j
 }
 
 func (s *schedule) Push(v any) {
-	visit := v.(*visit)
-	visit.index = len(*s)
-	*s = append(*s, visit)
+	h := v.(*held)
+	h.visit.index = len(*s)
+	*s = append(*s, h)
 }
 
 func (s *schedule) Pop() any {
 	last := len(*s) - 1
-	v := (*s)[last]
+	h := (*s)[last]
+	h.visit.index = unscheduled
 	(*s)[last] = nil
 	*s = (*s)[:last]
-	return v
+	return h
 }
