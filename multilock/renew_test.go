@@ -18,7 +18,7 @@ type asked struct {
 }
 
 func newAsked(key, owner string) *asked {
-	return &asked{node.Renewal{Key: key, Owner: owner, Count: 1, Token: 7}, make(chan any, 2)}
+	return &asked{node.Renewal{Owner: node.NewOwner(key, owner), Count: 1, Token: 7}, make(chan any, 2)}
 }
 
 func (a *asked) Hold() node.Renewal            { return a.Renewal }

@@ -28,9 +28,9 @@ type Command struct {
 
 // Renewal names one hold of a Renew command.
 type Renewal struct {
-	Key, Owner string
-	Count      int
-	Token      int64
+	*Owner
+	Count int
+	Token int64
 }
 
 // Renew extends all the holds to lease from now, where that is longer than what is left.
@@ -43,11 +43,11 @@ func Renew(lease time.Duration, heal bool, holds []Renewal) *Command {
 	args := make([]any, 0, 5+5*len(holds))
 	args = append(args, renewScript.sha, 2*len(holds))
 	for _, h := range holds {
-		args = append(args, h.Key, fenceKey(h.Key))
+		args = append(args, h.args[0], h.args[1])
 	}
 	args = append(args, lease.Milliseconds(), heal, fenceTTL(lease).Milliseconds())
 	for _, h := range holds {
-		args = append(args, h.Owner, h.Count, h.Token)
+		args = append(args, h.args[4], h.Count, h.Token)
 	}
 	return &Command{script: renewScript, args: args, holds: holds}
 }
@@ -77,7 +77,7 @@ func (c *Command) undoneBy(later *Command) bool {
 	if c.holds == nil {
 		return c.owner == later.owner
 	}
-	return slices.ContainsFunc(c.holds, func(h Renewal) bool { return h.Owner == later.owner })
+	return slices.ContainsFunc(c.holds, func(h Renewal) bool { return h.ID == later.owner })
 }
 
 // ping keeps an eye on a connection that carries nothing else.

@@ -135,7 +135,7 @@ func TestGuardIsForGrants(t *testing.T) {
 		m.Restart()
 		m.HSet("k", "me:1", "2")
 		n := start(t, cfg)
-		renewed := call1(n, Renew(lease, false, []Renewal{{Key: "k", Owner: "me:1", Count: 2, Token: 1}}))
+		renewed := call1(n, Renew(lease, false, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 2, Token: 1}}))
 		want(t, "renew", renewed, Done)
 		if renewed.Renewed[0] != Extended {
 			t.Errorf("renew: got %v, want Extended", renewed.Renewed)

@@ -72,8 +72,8 @@ func TestWithdrawn(t *testing.T) {
 	}{
 		{"acquire", NewOwner("k", "me:1").Acquire(lease, 1)},
 		{"renew", Renew(lease, true, []Renewal{
-			{Key: "other", Owner: "me:2", Count: 1, Token: 1},
-			{Key: "k", Owner: "me:1", Count: 1, Token: 1},
+			{Owner: NewOwner("other", "me:2"), Count: 1, Token: 1},
+			{Owner: NewOwner("k", "me:1"), Count: 1, Token: 1},
 		})},
 	} {
 		for _, known := range []string{"no script", "release.lua"} {

@@ -11,7 +11,7 @@ import (
 
 func TestRenewScript(t *testing.T) {
 	renew := func(heal bool) *Command {
-		return Renew(lease, heal, []Renewal{{Key: "k", Owner: "me:1", Count: 2, Token: 50}})
+		return Renew(lease, heal, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 2, Token: 50}})
 	}
 	is := func(r Renewed) Answer { return Answer{Outcome: Done, Renewed: []Renewed{r}} }
 	mine := func(left time.Duration, fence string, fenceLeft time.Duration) lock {
@@ -80,7 +80,7 @@ func TestRenewScript(t *testing.T) {
 func TestRenewScriptKeepsAllDigits(t *testing.T) {
 	runScripts(t, []scriptCase{{
 		name:   "large token",
-		cmd:    Renew(lease, true, []Renewal{{Key: "k", Owner: "me:1", Count: 1, Token: big}}),
+		cmd:    Renew(lease, true, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 1, Token: big}}),
 		answer: Answer{Outcome: Done, Renewed: []Renewed{Healed}},
 		after:  lock{owner: "me:1", count: "1", left: lease, fence: decimal(big), fenceLeft: fenceLeft},
 		again:  Answer{Outcome: Done, Renewed: []Renewed{Extended}},
@@ -97,7 +97,7 @@ func TestRenewScriptBatch(t *testing.T) {
 
 		var holds []Renewal
 		hold := func(key string) {
-			holds = append(holds, Renewal{Key: key, Owner: "me:1", Count: 1, Token: 50})
+			holds = append(holds, Renewal{Owner: NewOwner(key, "me:1"), Count: 1, Token: 50})
 		}
 		hold("mine")
 		m.HSet("mine", "me:1", "1")

@@ -202,7 +202,7 @@ func (s *sailor) renew(held []*ownership) {
 	var owners []string
 	for _, o := range held {
 		if o.acquire.look().times > 0 {
-			holds = append(holds, Renewal{Key: o.key, Owner: o.owner, Count: 1, Token: 1})
+			holds = append(holds, Renewal{Owner: NewOwner(o.key, o.owner), Count: 1, Token: 1})
 			owners = append(owners, o.owner)
 		}
 	}

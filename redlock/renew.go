@@ -16,7 +16,7 @@ import (
 func (h *held) Hold() node.Renewal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return node.Renewal{Key: h.name, Owner: h.claim.ID, Count: len(h.levels), Token: h.claim.Token}
+	return node.Renewal{Owner: h.claim.Owner, Count: len(h.levels), Token: h.claim.Token}
 }
 
 // Renewed implements [multilock.Renewal] for the watchdog.

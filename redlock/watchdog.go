@@ -11,6 +11,10 @@ import (
 // watchdog renews the holds of a client that have no fixed lease, and those that were
 // passed on for a short one. One goroutine serves all of them; those that are due at about
 // the same time, for the same lease, share a script call.
+//
+// A master does nothing else while it runs a script. So renewals of many holds are spread
+// over the time between two of them, and some are made early for that: holds that were
+// taken in a burst do not fall due in a burst again.
 type watchdog struct {
 	masters *multilock.Masters
 	wake    chan struct{} // told when an earlier renewal is due than the goroutine waits for
@@ -19,10 +23,23 @@ type watchdog struct {
 
 	mu   sync.Mutex
 	heap schedule
+	rest time.Time // until when the masters have time for others
+	pace time.Time // until when nothing is renewed that is not due
 }
 
-// maxBatch bounds the holds in one script call, which blocks its master while it runs.
-const maxBatch = 256
+// Masters have to do with batch holds at a time, a gap apart, as long as that is enough:
+// some 0.6 ms of work.
+const (
+	batch = 64
+	gap   = 2 * time.Millisecond
+)
+
+// atOnce returns how many holds are renewed in one script call, of n that are watched:
+// more than a batch only where batches with gaps between them take most of the time that
+// there is.
+func atOnce(n int, lease time.Duration) int {
+	return max(batch, int(2*gap*time.Duration(n)/renewEvery(lease)))
+}
 
 // renewEvery is the time between two renewals of a hold.
 func renewEvery(lease time.Duration) time.Duration { return lease / 3 }
@@ -57,15 +74,15 @@ func (w *watchdog) close() {
 // watch has h renewed after d, once, unless that is due earlier. h then asks for the next
 // renewal. h.mu is held.
 func (w *watchdog) watch(h *held, d time.Duration) {
-	due := time.Now().Add(d)
+	from, due := time.Now().Add(d/2), time.Now().Add(d)
 	w.mu.Lock()
 	v := &h.visit
 	v.lease = h.lease
 	if v.index == unscheduled {
-		v.due = due
+		v.from, v.due = from, due
 		heap.Push(&w.heap, h)
 	} else if due.Before(v.due) {
-		v.due = due
+		v.from, v.due = from, due
 		heap.Fix(&w.heap, v.index)
 	}
 	first := v.index == 0
@@ -92,9 +109,9 @@ func (w *watchdog) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
-		batch, lease, next := w.take()
-		if len(batch) > 0 {
-			w.masters.Renew(lease, batch)
+		holds, lease, next := w.take()
+		if len(holds) > 0 {
+			w.masters.Renew(lease, holds)
 			continue
 		}
 		timer.Reset(next)
@@ -108,59 +125,48 @@ func (w *watchdog) run() {
 }
 
 // take returns the holds to renew now to lease, or how long to wait until one is due.
-func (w *watchdog) take() (batch []multilock.Renewal, lease, next time.Duration) {
+func (w *watchdog) take() (holds []multilock.Renewal, lease, next time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.heap) == 0 {
 		return nil, 0, time.Hour
 	}
 	now := time.Now()
-	first := &w.heap[0].visit
-	if next := first.due.Sub(now); next > 0 {
+	n, first := len(w.heap), &w.heap[0].visit
+	spread := n > batch
+	at := first.due
+	if spread {
+		at = earlier(first.due, later(first.from, w.pace))
+	}
+	if next := later(at, w.rest).Sub(now); next > 0 {
 		return nil, 0, next
 	}
 	lease = first.lease
-	for len(w.heap) > 0 && len(batch) < maxBatch {
-		if v := &w.heap[0].visit; v.lease != lease || v.due.Sub(now) > together(lease) {
+	size := atOnce(n, lease)
+	for len(w.heap) > 0 && len(holds) < size {
+		v := &w.heap[0].visit
+		early := v.due.Sub(now) <= together(lease) || spread && !v.from.After(now)
+		if v.lease != lease || !early {
 			break
 		}
-		batch = append(batch, heap.Pop(&w.heap).(*held))
+		holds = append(holds, heap.Pop(&w.heap).(*held))
 	}
-	return batch, lease, 0
+	k := time.Duration(len(holds))
+	w.rest = now.Add(gap * k / time.Duration(size))
+	w.pace = now.Add(renewEvery(lease) * k / time.Duration(n))
+	return holds, lease, 0
 }
 
-// visit is the next renewal of a hold. Watchdog.mu guards it.
-type visit struct {
-	lease time.Duration
-	due   time.Time
-	index int // in the heap
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
 }
 
-// unscheduled is the index of what is not in the heap.
-const unscheduled = -1
-
-// schedule is a heap of holds by their visits, the earliest first.
-type schedule []*held
-
-func (s schedule) Len() int           { return len(s) }
-func (s schedule) Less(i, j int) bool { return s[i].visit.due.Before(s[j].visit.due) }
-
-func (s schedule) Swap(i, j int) {
-	s[i], s[j] = s[j], s[i]
-	s[i].visit.index, s[j].visit.index = i, j
-}
-
-func (s *schedule) Push(v any) {
-	h := v.(*held)
-	h.visit.index = len(*s)
-	*s = append(*s, h)
-}
-
-func (s *schedule) Pop() any {
-	last := len(*s) - 1
-	h := (*s)[last]
-	h.visit.index = unscheduled
-	(*s)[last] = nil
-	*s = (*s)[:last]
-	return h
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }

@@ -193,24 +193,56 @@ func TestHoldThatIsGoneIsLostAtTheNextRenewal(t *testing.T) {
 	}
 }
 
-// Holds that are due together share a script call on each master.
-func TestHoldsShareScriptCalls(t *testing.T) {
+// Holds that were taken in a burst share script calls, and their renewals are spread over
+// the time between two of them before long: no burst keeps the masters from others.
+func TestRenewalsAreSpread(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		const n = 300
+		const (
+			n     = 1000
+			slots = 10 // of the time between two renewals
+		)
 		holds := make([]*redlock.Hold, n)
 		for i := range holds {
 			holds[i] = lock(t, t.Context(), c, fmt.Sprint(i))
 		}
 		synctest.Wait()
 		before := scripts(fleet)
-		time.Sleep(3*renewEvery + time.Second)
+		const rounds = 3
+		time.Sleep(rounds * renewEvery)
+		if got, most := scripts(fleet)-before, int64(3*2*rounds*n/64); got > most {
+			t.Errorf("%d rounds for %d holds took %d scripts on three masters, want at most %d", rounds, n, got, most)
+		}
+		var renewed [slots]int // in each slot of the last round
 		for _, hold := range holds {
-			if got := hold.Remaining(); got != validity-time.Second {
-				t.Fatalf("Remaining of %q = %v, want %v", hold.Name(), got, validity-time.Second)
+			age := validity - hold.Remaining()
+			if age < 0 || age >= renewEvery {
+				t.Fatalf("%q was renewed %v ago, want less than %v", hold.Name(), age, renewEvery)
+			}
+			renewed[age*slots/renewEvery]++
+		}
+		for i, got := range renewed {
+			if got < n/slots/2 || got > n/slots*2 {
+				t.Errorf("%d holds renewed in slot %d of %v, want about %d in each", got, i, renewed, n/slots)
 			}
 		}
-		if got := scripts(fleet) - before; got > 3*3*4 {
-			t.Errorf("three rounds for %d holds took %d scripts on three masters, want at most 36", n, got)
+	})
+}
+
+// Holds that are too many for batches with gaps are all renewed in time.
+func TestRenewalsInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		c := open(t, fleet, redlock.Config{Lease: 20 * time.Millisecond})
+		holds := make([]*redlock.Hold, 1000)
+		for i := range holds {
+			holds[i] = lock(t, t.Context(), c, fmt.Sprint(i))
+		}
+		time.Sleep(100 * time.Millisecond)
+		for _, hold := range holds {
+			if err := context.Cause(hold.Context()); err != nil {
+				t.Fatalf("%q is lost: %v", hold.Name(), err)
+			}
 		}
 	})
 }

@@ -1,0 +1,127 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// What each call costs the client. To compare two versions:
+//
+//	go test ./redlock -run '^$' -bench . -count 10 >old.txt
+//	benchstat old.txt new.txt
+//
+// The masters "in memory" are in the process and interpret scripts, which is most of the time
+// and of the allocations. Those that have "answered" before they run a script show what is
+// the client's: its allocations are exact there. For real masters see the module in bench.
+
+const (
+	yes   = ":1\r\n"
+	taken = "*2\r\n:29000\r\n$39\r\n6ba7b810-9dad-11d1-80b4-00c04fd430c8:r1\r\n"
+)
+
+// onEach runs f with a client of five masters of each kind. Those that answer say reply.
+func onEach(b *testing.B, reply string, f func(*testing.B, *redlocktest.Fleet, *redlock.Client)) {
+	for _, bb := range []struct {
+		name  string
+		pools func(*redlocktest.Fleet) []*redis.Pool
+	}{
+		{"answered", func(fleet *redlocktest.Fleet) []*redis.Pool { return answeredPools(fleet, reply) }},
+		{"in memory", func(fleet *redlocktest.Fleet) []*redis.Pool { return fleet.Pools() }},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			fleet := redlocktest.Start(b, 5)
+			c := benchClient(b, bb.pools(fleet))
+			b.ReportAllocs()
+			f(b, fleet, c)
+		})
+	}
+}
+
+// benchClient makes a client, in real time.
+func benchClient(b *testing.B, pools []*redis.Pool) *redlock.Client {
+	c, err := redlock.New(redlock.Config{Pools: pools, RestartGuard: -1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { c.Close() })
+	for range 10 { // connections and scripts
+		if hold, err := c.TryLock(b.Context(), "warm"); err == nil {
+			benchUnlock(b, hold)
+		}
+	}
+	return c
+}
+
+func benchLock(b *testing.B, ctx context.Context, c *redlock.Client, name string) *redlock.Hold {
+	hold, err := c.Lock(ctx, name)
+	if err != nil {
+		b.Fatalf("Lock(%q): %v", name, err)
+	}
+	return hold
+}
+
+func benchUnlock(b *testing.B, hold *redlock.Hold) {
+	if err := hold.Unlock(b.Context()); err != nil {
+		b.Errorf("Unlock: %v", err)
+	}
+}
+
+func BenchmarkLockUnlock(b *testing.B) {
+	onEach(b, yes, func(b *testing.B, _ *redlocktest.Fleet, c *redlock.Client) {
+		for b.Loop() {
+			benchUnlock(b, benchLock(b, b.Context(), c, "a"))
+		}
+	})
+}
+
+// BenchmarkReenter: one level more, and back.
+func BenchmarkReenter(b *testing.B) {
+	onEach(b, yes, func(b *testing.B, _ *redlocktest.Fleet, c *redlock.Client) {
+		hold := benchLock(b, b.Context(), c, "a")
+		for b.Loop() {
+			benchUnlock(b, benchLock(b, hold.Context(), c, "a"))
+		}
+		benchUnlock(b, hold)
+	})
+}
+
+// BenchmarkTryLockTaken: another client has the lock.
+func BenchmarkTryLockTaken(b *testing.B) {
+	onEach(b, taken, func(b *testing.B, fleet *redlocktest.Fleet, c *redlock.Client) {
+		for _, m := range fleet.Masters() {
+			m.HSet("a", "6ba7b810-9dad-11d1-80b4-00c04fd430c8:r1", "1")
+		}
+		for b.Loop() {
+			if _, err := c.TryLock(b.Context(), "a"); !errors.Is(err, redlock.ErrTaken) {
+				b.Fatalf("TryLock = %v, want %v", err, redlock.ErrTaken)
+			}
+		}
+	})
+}
+
+// BenchmarkLockUnlockParallel: as many callers as there are processors, or -cpu says, each
+// with a name of its own.
+func BenchmarkLockUnlockParallel(b *testing.B) {
+	onEach(b, yes, func(b *testing.B, _ *redlocktest.Fleet, c *redlock.Client) {
+		var callers atomic.Int64
+		b.RunParallel(func(pb *testing.PB) {
+			name := strconv.FormatInt(callers.Add(1), 10)
+			for pb.Next() {
+				hold, err := c.Lock(b.Context(), name)
+				if err != nil {
+					b.Errorf("Lock(%q): %v", name, err)
+					return
+				}
+				benchUnlock(b, hold)
+			}
+		})
+	})
+}
