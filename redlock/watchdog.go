@@ -23,6 +23,7 @@ type watchdog struct {
 
 	mu   sync.Mutex
 	heap schedule
+	next time.Time // when the goroutine looks again
 	rest time.Time // until when the masters have time for others
 	pace time.Time // until when nothing is renewed that is not due
 }
@@ -85,9 +86,11 @@ func (w *watchdog) watch(h *held, d time.Duration) {
 		v.from, v.due = from, due
 		heap.Fix(&w.heap, v.index)
 	}
-	first := v.index == 0
+	// Most holds are given back before they are due. The goroutine is not woken for them,
+	// but to begin early where they have just become many.
+	early := due.Before(w.next) || len(w.heap) == batch+1
 	w.mu.Unlock()
-	if first {
+	if early {
 		select {
 		case w.wake <- struct{}{}:
 		default:
@@ -128,17 +131,19 @@ func (w *watchdog) run() {
 func (w *watchdog) take() (holds []multilock.Renewal, lease, next time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	now := time.Now()
 	if len(w.heap) == 0 {
+		w.next = now.Add(time.Hour)
 		return nil, 0, time.Hour
 	}
-	now := time.Now()
 	n, first := len(w.heap), &w.heap[0].visit
 	spread := n > batch
 	at := first.due
 	if spread {
 		at = earlier(first.due, later(first.from, w.pace))
 	}
-	if next := later(at, w.rest).Sub(now); next > 0 {
+	w.next = later(at, w.rest)
+	if next := w.next.Sub(now); next > 0 {
 		return nil, 0, next
 	}
 	lease = first.lease
