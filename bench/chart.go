@@ -27,6 +27,7 @@ var charts = []chart{
 	{"contended-throughput", "Locks per second on one name, empty sections", "contended", regexp.MustCompile(`^(\d+)x0ms$`), "clients", "throughput"},
 	{"contended-wait", "Longest wait, empty sections", "contended", regexp.MustCompile(`^(\d+)x0ms$`), "clients", "wait max"},
 	{"frozen", "Acquire while masters hang, median", "frozen", regexp.MustCompile(`^(\d)$`), "masters frozen", "acquire p50"},
+	{"far", "Acquire while one master is 20 ms away, median", "far", regexp.MustCompile(`^(1)$`), "", "acquire p50"},
 	{"waiters", "Commands per second of 1,000 callers that wait", "waiters", regexp.MustCompile(`^(1000)$`), "", "commands"},
 	{"stalls", "Longest stall while a waiting client is killed or frozen every 200 ms", "stalls", regexp.MustCompile(`^(.*)$`), "", "stall max"},
 	{"held", "Client CPU per held lock and second", "held", regexp.MustCompile(`^(\d+)$`), "locks", "client CPU per lock and second"},

@@ -55,7 +55,12 @@ func allContenders() []contender {
 // open connects a client and warms it up: with its connections open and the scripts at the
 // masters, so that no trial measures how it starts.
 func (e *env) open(ctx context.Context, c contender, lease time.Duration) (client, error) {
-	cl, err := c.open(e.fleet.addresses(c.masters), lease)
+	return openAt(ctx, c, e.fleet.addresses(c.masters), lease)
+}
+
+// openAt is open for masters at other addresses.
+func openAt(ctx context.Context, c contender, addresses []string, lease time.Duration) (client, error) {
+	cl, err := c.open(addresses, lease)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,8 @@ type counters struct {
 	calls       map[string]int64 // by command, those that scripts made among them
 	cpu         time.Duration    // of the processes
 	connections int64            // open now
+	wire        int64            // bytes, received and sent
+	told        int64            // bytes of the answers that say so, which wire does not have yet
 }
 
 // counters asks all masters. The asking is counted too, and is little.
@@ -58,8 +60,15 @@ func (c *counters) add(info string) error {
 				return err
 			}
 			c.connections += n
+		case key == "total_net_input_bytes" || key == "total_net_output_bytes":
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return err
+			}
+			c.wire += n
 		}
 	}
+	c.told += int64(len(info))
 	return lines.Err()
 }
 
@@ -69,6 +78,7 @@ func (c counters) since(before counters) counters {
 		calls:       make(map[string]int64),
 		cpu:         c.cpu - before.cpu,
 		connections: c.connections - before.connections,
+		wire:        c.wire - before.wire - before.told,
 	}
 	for command, n := range c.calls {
 		d.calls[command] = n - before.calls[command]

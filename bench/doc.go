@@ -1,7 +1,7 @@
 // Command bench measures this library beside other Redis locks, on five real redis-server
 // processes that it starts on the loopback interface, and beside what the wire allows.
 //
-//	go run .                                          everything, in about ten minutes
+//	go run .                                          everything, in about a quarter of an hour
 //	go run . -run 'contended/(1|32)x'                 some trials, by "scenario/setting"
 //	go run . -contenders '^(redlock|limit)$' -run parallel -cpuprofile cpu.prof
 //	go run . -json > figures.json
@@ -14,17 +14,20 @@
 // # Where things are
 //
 // run.go is the order of events: rounds, contenders, medians. A scenario is a file:
-// uncontended.go, parallel.go, handoff.go, contended.go, stalls.go, frozen.go, waiters.go, held.go; so is a
-// contender: redlock.go, redsync.go, single.go (locks on one master), limit.go. fleet.go
-// starts and ends the masters, program.go finds redis-server, counters.go and meter.go read what
-// masters and client have used, report.go prints,
-// page.go and chart.go write docs/benchmarks.md.
+// uncontended.go, parallel.go, handoff.go, contended.go, stalls.go, frozen.go, far.go,
+// waiters.go, held.go, memory.go; so is a contender: redlock.go, redsync.go, single.go (locks
+// on one master), limit.go. What scenarios share: healthy.go measures beside a healthy fleet,
+// holding.go keeps many locks, rested.go locks after pauses. fleet.go starts and ends the
+// masters, program.go finds redis-server, proxy.go moves a master away; counters.go and
+// meter.go read what masters and client have used, size.go what the client keeps; report.go
+// prints, page.go and chart.go write docs/benchmarks.md.
 //
 // # Fairness
 //
 // All contenders have the same lease and the same 500 ms for one master's answer, and keep as
 // many idle connections as they have callers. What is counted on the masters is counted by the
-// masters (INFO), not by the clients.
+// masters (INFO), not by the clients. The proxy runs in this process, which has its cost, and is
+// there for the healthy state of "far" as well.
 //
 // # Concurrency
 //

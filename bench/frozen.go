@@ -30,18 +30,10 @@ func measureFrozen(ctx context.Context, e *env, c contender, n int) (_ []figure,
 		return nil, err
 	}
 	defer closing(cl.Close, &err)
-	if err := e.fleet.freeze(n); err != nil {
-		return nil, err
-	}
 	defer closing(e.fleet.thaw, &err) // before the client closes, which may wait for answers
-	s := newStrokes()
-	if err := s.run(ctx, cl, names(), e.duration); err != nil {
-		return nil, err
-	}
-	return []figure{
-		{"acquire p50", "µs", micros(s.acquires.percentile(50))},
-		{"acquire p99", "µs", micros(s.acquires.percentile(99))},
-		{"release p50", "µs", micros(s.releases.percentile(50))},
-		{"release p99", "µs", micros(s.releases.percentile(99))},
-	}, nil
+	return besideHealthy(ctx, e, cl, fault{
+		begin: func() error { return e.fleet.freeze(n) },
+		end:   e.fleet.thaw,
+		turns: 1, // clients take their time to trust a master again
+	})
 }

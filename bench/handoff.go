@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"math/rand/v2"
-	"strconv"
 	"time"
 )
 
@@ -25,6 +23,7 @@ func measureHandoff(ctx context.Context, e *env, c contender) (_ []figure, err e
 		return nil, err
 	}
 	defer closing(closeAll, &err)
+	between := pause{least: 5 * time.Millisecond, spread: 10 * time.Millisecond}
 	var waits samples
 	has, err := clients[0].Lock(ctx, "handoff")
 	if err != nil {
@@ -34,7 +33,7 @@ func measureHandoff(ctx context.Context, e *env, c contender) (_ []figure, err e
 	end := time.Now().Add(2 * e.duration)
 	for turn := 1; time.Now().Before(end); turn++ {
 		next := waitFor(ctx, clients[turn%2], "handoff")
-		sleep(ctx, 5*time.Millisecond+rand.N(10*time.Millisecond)) // in no step with who polls
+		between.sleep(ctx)
 		released := time.Now()
 		if err := has.Unlock(ctx); err != nil {
 			<-next
@@ -50,33 +49,14 @@ func measureHandoff(ctx context.Context, e *env, c contender) (_ []figure, err e
 	if err := has.Unlock(ctx); err != nil {
 		return nil, err
 	}
-	acquires, err := rested(ctx, clients[0], e.duration)
+	end = time.Now().Add(e.duration)
+	acquires, err := rested(ctx, clients[0], between, func(int) bool { return time.Now().Before(end) })
 	return []figure{
 		{"hand-off p50", "µs", micros(waits.percentile(50))},
 		{"hand-off p99", "µs", micros(waits.percentile(99))},
 		{"hand-offs", "", float64(len(waits))},
 		{"acquire p50 after the same pause", "µs", micros(acquires.percentile(50))},
 	}, err
-}
-
-// rested returns how long it takes to acquire a free lock after such a pause as a
-// hand-off comes after, in which processors fall asleep.
-func rested(ctx context.Context, cl client, d time.Duration) (samples, error) {
-	var acquires samples
-	end := time.Now().Add(d)
-	for i := 0; time.Now().Before(end); i++ {
-		sleep(ctx, 5*time.Millisecond+rand.N(10*time.Millisecond))
-		asked := time.Now()
-		h, err := cl.Lock(ctx, "rested:"+strconv.Itoa(i))
-		if err != nil {
-			return nil, err
-		}
-		acquires = append(acquires, time.Since(asked))
-		if err := h.Unlock(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return acquires, nil
 }
 
 // turn is the end of a wait for a lock.

@@ -2,125 +2,138 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
-	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
-// One client keeps many locks for long.
+// One client keeps many locks for long, while another one locks and unlocks beside it.
+
+// holding is how many locks are kept, and how.
+type holding struct {
+	n     int
+	lease time.Duration
+
+	// stay is for how long redlock keeps them. The others keep them for as long as the
+	// measuring takes, and redlock at least for that.
+	stay time.Duration
+}
 
 func heldTrials(long bool) []trial {
-	trials := []trial{heldTrial(10_000, 9*time.Second, []string{"redlock", "redsync-ff", "bsm/1", "rueidislock/1"})}
+	trials := []trial{heldTrial(holding{n: 10_000, lease: 9 * time.Second}, "redlock", "redsync-ff", "bsm/1", "rueidislock/1")}
 	if long {
-		trials = append(trials, heldTrial(100_000, lease, []string{"redlock", "bsm/1", "rueidislock/1"}))
+		trials = append(trials, heldTrial(holding{n: 100_000, lease: lease, stay: 2 * time.Minute}, "redlock", "bsm/1", "rueidislock/1"))
 	}
 	return trials
 }
 
-func heldTrial(n int, lease time.Duration, among []string) trial {
+func heldTrial(h holding, among ...string) trial {
 	return trial{
 		scenario: "held",
-		setting:  strconv.Itoa(n),
-		title:    fmt.Sprintf("%d locks held, with a lease of %v that is renewed every third of it", n, lease),
+		setting:  strconv.Itoa(h.n),
+		title:    fmt.Sprintf("%d locks held, with a lease of %v that is renewed every third of it", h.n, h.lease),
 		among:    among,
+		limit:    maxTrial + 2*h.stay,
 		measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
-			return measureHeld(ctx, e, c, n, lease)
+			return measureHeld(ctx, e, c, h)
 		},
 	}
 }
 
-// keepers is how many goroutines take, renew and give back the locks.
-const keepers = 64
+// measureHeld measures in this order, so that no figure has another one's cost in it: the
+// bystander without holds, what the holds keep, what they use in one period, and the
+// bystander beside them.
+func measureHeld(ctx context.Context, e *env, c contender, h holding) (_ []figure, err error) {
+	without, err := bystander(ctx, e, c, 0)
+	if err != nil {
+		return nil, err
+	}
+	cl, err := e.open(ctx, c, h.lease)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(cl.Close, &err)
+	names := numbered("held:", h.n)
+	// The connections of the keepers are not the holds' either.
+	if err := share(8*keepers, func(i int) error { return cycle(ctx, cl, names[i]) }); err != nil {
+		return nil, err
+	}
 
-func measureHeld(ctx context.Context, e *env, c contender, n int, lease time.Duration) (_ []figure, err error) {
+	before := settled(ctx)
+	holds, err := takeAll(ctx, cl, names)
+	if err != nil {
+		return nil, err
+	}
+	taken := time.Now()
+	kept := settled(ctx).since(before)
+	runtime.KeepAlive(names) // they are not the holds', but the caller's
+
+	keeping, cancel := context.WithCancel(ctx)
+	period := h.lease / 3
+	done := keep(keeping, holds, period)
+	defer func() {
+		cancel()
+		<-done
+	}()
+	used, err := e.use(ctx, period) // each hold's renewal once, wherever it begins
+	if err != nil {
+		return nil, err
+	}
+	stay := period
+	if c.name == ours.name {
+		stay = max(stay, h.stay-time.Since(taken))
+	}
+	beside, err := bystander(ctx, e, c, stay)
+	if err != nil {
+		return nil, err
+	}
+	cancel()
+	<-done
+	held := time.Since(taken)
+	lost := giveBack(ctx, holds)
+
+	n := float64(h.n)
+	seconds := n * used.wall.Seconds()
+	p50, p99 := micros(beside.percentile(50)), micros(beside.percentile(99))
+	return []figure{
+		{"client CPU per lock and second", "µs", micros(used.cpu) / seconds},
+		{"masters' CPU per lock and second", "µs", micros(used.masters.cpu) / seconds},
+		{"on the wire per lock and second", "B", float64(used.masters.wire) / seconds},
+		{"commands", "1/s", float64(used.masters.sent(c.plain)) / used.wall.Seconds()},
+		{"goroutines per lock", "", float64(kept.goroutines) / n},
+		{"heap per lock", "B", float64(kept.heap) / n},
+		{"acquire p50 of another", "µs", p50},
+		{"acquire p99 of another", "µs", p99},
+		{"acquire p50 / without holds", "", p50 / micros(without.percentile(50))},
+		{"acquire p99 / without holds", "", p99 / micros(without.percentile(99))},
+		{"held for", "s", held.Seconds()},
+		{"lost", "locks", float64(lost)},
+	}, ctx.Err()
+}
+
+// use returns what is used in d.
+func (e *env) use(ctx context.Context, d time.Duration) (usage, error) {
+	before, err := e.fleet.meters()
+	if err != nil {
+		return usage{}, err
+	}
+	sleep(ctx, d)
+	return e.fleet.used(before)
+}
+
+// bystander returns how long another client, with one caller, takes to acquire a free lock
+// every 5 ms or so: for d, and on until a 99th percentile has ten samples above it.
+func bystander(ctx context.Context, e *env, c contender, d time.Duration) (_ samples, err error) {
 	cl, err := e.open(ctx, c, lease)
 	if err != nil {
 		return nil, err
 	}
 	defer closing(cl.Close, &err)
-	holds := make([]hold, n)
-	err = share(n, func(i int) (err error) {
-		holds[i], err = cl.Lock(ctx, "held:"+strconv.Itoa(i))
-		return err
+	end := time.Now().Add(d)
+	acquires, err := rested(ctx, cl, pause{least: 4 * time.Millisecond, spread: 2 * time.Millisecond}, func(n int) bool {
+		return n < enough/2 || time.Now().Before(end)
 	})
-	if err != nil {
-		return nil, err
-	}
-
-	// A window of one period has each hold's renewal once, wherever it begins.
-	period := lease / 3
-	keeping, cancel := context.WithCancel(ctx)
-	defer cancel()
-	kept := keep(keeping, holds, period)
-	before, err := e.fleet.meters()
-	if err != nil {
-		return nil, err
-	}
-	sleep(ctx, period)
-	used, err := e.fleet.used(before)
-	cancel()
-	<-kept
-	if err != nil {
-		return nil, err
-	}
-
-	var lost atomic.Int64
-	_ = share(n, func(i int) error {
-		if holds[i].Unlock(ctx) != nil {
-			lost.Add(1)
-		}
-		return nil
-	})
-	heldSeconds := float64(n) * used.wall.Seconds()
-	return []figure{
-		{"client CPU per lock and second", "µs", micros(used.cpu) / heldSeconds},
-		{"masters' CPU per lock and second", "µs", micros(used.masters.cpu) / heldSeconds},
-		{"commands", "1/s", float64(used.masters.sent(c.plain)) / used.wall.Seconds()},
-		{"lost", "locks", float64(lost.Load())},
-	}, nil
-}
-
-// share has the keepers call do for 0 to n-1, and returns the first error.
-func share(n int, do func(i int) error) error {
-	var group errgroup.Group
-	for k := range keepers {
-		group.Go(func() error {
-			for i := k; i < n; i += keepers {
-				if err := do(i); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
-// keep renews the holds whose library does not, each once in a period and evenly spread,
-// until ctx ends; the channel is closed then. A renewal that fails shows when the lock is
-// given back.
-func keep(ctx context.Context, holds []hold, period time.Duration) <-chan struct{} {
-	done := make(chan struct{})
-	if _, ok := holds[0].(renewer); !ok {
-		close(done)
-		return done
-	}
-	start := time.Now()
-	go func() {
-		defer close(done)
-		for round := 0; ctx.Err() == nil; round++ {
-			_ = share(len(holds), func(i int) error {
-				due := time.Duration(round)*period + period*time.Duration(i)/time.Duration(len(holds))
-				sleep(ctx, time.Until(start.Add(due)))
-				if ctx.Err() == nil {
-					_ = holds[i].(renewer).Extend(ctx)
-				}
-				return ctx.Err()
-			})
-		}
-	}()
-	return done
+	return acquires, errors.Join(err, ctx.Err())
 }

@@ -122,6 +122,11 @@ func (c *limitClient) Lock(ctx context.Context, name string) (hold, error) {
 	return &limitHold{c, name, owner}, nil
 }
 
+// TryLock is Lock, which does not wait.
+func (c *limitClient) TryLock(ctx context.Context, name string) (hold, error) {
+	return c.Lock(ctx, name)
+}
+
 func (c *limitClient) Close() error {
 	var err error
 	for _, l := range c.lanes {

@@ -7,10 +7,13 @@ const maxCallers = 1024
 
 // names returns lock names, made beforehand so that making them is not measured. A name
 // comes again after enough others that it is as good as fresh.
-func names() []string {
-	names := make([]string, 64*maxCallers)
+func names() []string { return numbered("bench:", 64*maxCallers) }
+
+// numbered returns n names.
+func numbered(prefix string, n int) []string {
+	names := make([]string, n)
 	for i := range names {
-		names[i] = "bench:" + strconv.Itoa(i)
+		names[i] = prefix + strconv.Itoa(i)
 	}
 	return names
 }

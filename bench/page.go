@@ -29,6 +29,7 @@ a number by itself says more of the machine than of the library.
 - redsync: one more library for locks on a majority; ff: fail-fast, which returns at the third answer; /go: over go-redis instead of redigo
 - bsm/1, rueidislock/1: locks on a *single* master. They lose the lock with it; they are here as a yardstick
 - limit: no lock at all, but the two script calls to each of five masters that one can not do without, bare and pipelined
+- healthy: the same client, in the same round, right before a master was frozen or moved far away
 - –: does not fit the scenario. failed: did not get through it
 
 `, r.Machine.Rounds, r.Machine.Duration, r.Machine.Masters, r.Machine.System, r.Machine.CPUs, r.Machine.Redis, r.Machine.Go,

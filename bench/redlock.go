@@ -30,3 +30,7 @@ type ourClient struct{ *redlock.Client }
 func (c ourClient) Lock(ctx context.Context, name string) (hold, error) {
 	return c.Client.Lock(ctx, name)
 }
+
+func (c ourClient) TryLock(ctx context.Context, name string) (hold, error) {
+	return c.Client.TryLock(ctx, name)
+}

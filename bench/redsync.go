@@ -83,11 +83,17 @@ type redsyncClient struct {
 }
 
 func (c *redsyncClient) Lock(ctx context.Context, name string) (hold, error) {
-	m := c.redsync.NewMutex(name, redsync.WithExpiry(c.lease), redsync.WithFailFast(c.failFast), redsync.WithTries(math.MaxInt32))
-	if err := m.LockContext(ctx); err != nil {
-		return nil, err
-	}
-	return redsyncHold{m}, nil
+	m := c.mutex(name)
+	return redsyncHold{m}, m.LockContext(ctx)
+}
+
+func (c *redsyncClient) TryLock(ctx context.Context, name string) (hold, error) {
+	m := c.mutex(name)
+	return redsyncHold{m}, m.TryLockContext(ctx)
+}
+
+func (c *redsyncClient) mutex(name string) *redsync.Mutex {
+	return c.redsync.NewMutex(name, redsync.WithExpiry(c.lease), redsync.WithFailFast(c.failFast), redsync.WithTries(math.MaxInt32))
 }
 
 func (c *redsyncClient) Close() error {

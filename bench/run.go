@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -17,9 +18,10 @@ type env struct {
 // trial is one thing to measure, for each contender in turn.
 type trial struct {
 	scenario string
-	setting  string   // tells the trials of a scenario apart
-	title    string   // what is done, for the reader
-	among    []string // names of the contenders that it makes sense for; nil: all
+	setting  string        // tells the trials of a scenario apart
+	title    string        // what is done, for the reader
+	among    []string      // names of the contenders that it makes sense for; nil: all
+	limit    time.Duration // of one measurement, with opening and closing; zero: maxTrial
 	measure  func(ctx context.Context, e *env, c contender) ([]figure, error)
 }
 
@@ -36,11 +38,11 @@ func (t trial) fits(c contender) bool { return t.among == nil || slices.Contains
 func allTrials(long bool) []trial {
 	return slices.Concat(
 		uncontendedTrials(), parallelTrials(), handoffTrials(), contendedTrials(),
-		stallsTrials(), frozenTrials(), waitersTrials(), heldTrials(long),
+		stallsTrials(), frozenTrials(), farTrials(), waitersTrials(), heldTrials(long), memoryTrials(),
 	)
 }
 
-// maxTrial bounds one measurement, with opening and closing, should a contender hang.
+// maxTrial bounds one measurement, should a contender hang.
 const maxTrial = 3 * time.Minute
 
 // measureAll runs each trial for so many rounds and reports its medians. A contender that
@@ -79,7 +81,7 @@ func (e *env) measure(ctx context.Context, t trial, c contender) ([]figure, erro
 		return nil, fmt.Errorf("flushing: %w", err)
 	}
 	runtime.GC() // what the one before left is not this one's
-	ctx, cancel := context.WithTimeout(ctx, maxTrial)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.limit, maxTrial))
 	defer cancel()
 	return t.measure(ctx, e, c)
 }

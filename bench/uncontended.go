@@ -60,10 +60,10 @@ func newStrokes() *strokes {
 	return &strokes{acquires: make(samples, 0, room), releases: make(samples, 0, room)}
 }
 
-// run locks and unlocks one name after the other for d.
+// run locks and unlocks one name after the other for d. It goes on where it ended before.
 func (s *strokes) run(ctx context.Context, cl client, names []string, d time.Duration) error {
 	end := time.Now().Add(d)
-	for i := 0; ; i++ {
+	for i := len(s.acquires); ; i++ {
 		asked := time.Now()
 		if asked.After(end) {
 			return nil

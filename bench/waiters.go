@@ -8,7 +8,10 @@ import (
 	"time"
 )
 
-// Many callers of one client wait for a lock that another client keeps.
+// Many callers of one client wait for locks that another client keeps.
+
+// waitersAmong are those who can wait in such numbers.
+var waitersAmong = []string{"redlock", "redsync-ff", "redsync", "rueidislock/1"}
 
 func waitersTrials() []trial {
 	const n = 1000
@@ -16,26 +19,33 @@ func waitersTrials() []trial {
 		scenario: "waiters",
 		setting:  strconv.Itoa(n),
 		title:    fmt.Sprintf("%d callers of one client wait for a lock that is not released", n),
-		among:    []string{"redlock", "redsync-ff", "redsync", "rueidislock/1"},
+		among:    waitersAmong,
 		measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
-			return measureWaiters(ctx, e, c, n)
+			return measureWaiters(ctx, e, c, n, 1)
 		},
 	}}
 }
 
-func measureWaiters(ctx context.Context, e *env, c contender, n int) (_ []figure, err error) {
+// measureWaiters has n callers wait for as many locks, or for fewer.
+func measureWaiters(ctx context.Context, e *env, c contender, n, locks int) (_ []figure, err error) {
 	holder, err := e.open(ctx, c, lease)
 	if err != nil {
 		return nil, err
 	}
 	defer closing(holder.Close, &err)
-	h, err := holder.Lock(ctx, "waiters")
+	names := numbered("waiters:", locks)
+	holds, err := takeAll(ctx, holder, names)
 	if err != nil {
 		return nil, err
 	}
-	defer closing(func() error { return h.Unlock(ctx) }, &err)
+	defer closing(func() error {
+		if lost := giveBack(ctx, holds); lost > 0 {
+			return fmt.Errorf("%d of %d locks were lost meanwhile", lost, locks)
+		}
+		return nil
+	}, &err)
 
-	goroutines := runtime.NumGoroutine()
+	before := settled(ctx)
 	alone, err := e.fleet.counters()
 	if err != nil {
 		return nil, err
@@ -48,7 +58,7 @@ func measureWaiters(ctx context.Context, e *env, c contender, n int) (_ []figure
 	short, cancel := context.WithCancel(ctx)
 	turns := make([]<-chan turn, n)
 	for i := range turns {
-		turns[i] = waitFor(short, waiting, "waiters")
+		turns[i] = waitFor(short, waiting, names[i%locks])
 	}
 	defer func() {
 		cancel()
@@ -59,20 +69,21 @@ func measureWaiters(ctx context.Context, e *env, c contender, n int) (_ []figure
 
 	settle := max(time.Second, 2*e.duration) // what waiters do at first is not what waiting costs
 	sleep(ctx, settle)
-	before, err := e.fleet.meters()
+	start, err := e.fleet.meters()
 	if err != nil {
 		return nil, err
 	}
 	sleep(ctx, settle)
-	goroutines = runtime.NumGoroutine() - goroutines - n
-	used, err := e.fleet.used(before)
+	used, err := e.fleet.used(start)
 	if err != nil {
 		return nil, err
 	}
-	now := before.masters.since(alone)
+	kept := settled(ctx).since(before)
+	runtime.KeepAlive(names)
 	return []figure{
-		{"connections per master", "", float64(now.connections) / float64(c.masters)},
-		{"goroutines beside theirs", "", float64(goroutines)},
+		{"connections per master", "", float64(start.masters.since(alone).connections) / float64(c.masters)},
+		{"goroutines beside theirs", "", float64(kept.goroutines - n)},
+		{"heap per waiter", "B", float64(kept.heap) / float64(n)},
 		{"commands", "1/s", float64(used.masters.sent(c.plain)) / used.wall.Seconds()},
 		{"client CPU", "% of a core", 100 * used.cpu.Seconds() / used.wall.Seconds()},
 	}, nil

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// Taking, renewing and giving back many locks at once.
+
+// keepers is how many goroutines do so.
+const keepers = 64
+
+// share has the keepers call do for 0 to n-1, and returns the first error.
+func share(n int, do func(i int) error) error {
+	var group errgroup.Group
+	for k := range keepers {
+		group.Go(func() error {
+			for i := k; i < n; i += keepers {
+				if err := do(i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// takeAll locks each of the names.
+func takeAll(ctx context.Context, cl client, names []string) ([]hold, error) {
+	holds := make([]hold, len(names))
+	return holds, share(len(names), func(i int) (err error) {
+		holds[i], err = cl.Lock(ctx, names[i])
+		return err
+	})
+}
+
+// keep renews the holds whose library does not, each once in a period and evenly spread,
+// until ctx ends; the channel is closed then. A renewal that fails shows when the lock is
+// given back.
+func keep(ctx context.Context, holds []hold, period time.Duration) <-chan struct{} {
+	done := make(chan struct{})
+	if _, ok := holds[0].(renewer); !ok {
+		close(done)
+		return done
+	}
+	start := time.Now()
+	go func() {
+		defer close(done)
+		for round := 0; ctx.Err() == nil; round++ {
+			_ = share(len(holds), func(i int) error {
+				due := time.Duration(round)*period + period*time.Duration(i)/time.Duration(len(holds))
+				sleep(ctx, time.Until(start.Add(due)))
+				if ctx.Err() == nil {
+					_ = holds[i].(renewer).Extend(ctx)
+				}
+				return ctx.Err()
+			})
+		}
+	}()
+	return done
+}
+
+// witness is a hold that says by itself when it has been lost: its context has ended.
+type witness interface {
+	Context() context.Context
+}
+
+// giveBack unlocks the holds, and returns how many had been lost: by their own account,
+// where they give one, or by that of the masters.
+func giveBack(ctx context.Context, holds []hold) (lost int) {
+	gone := make([]bool, len(holds))
+	_ = share(len(holds), func(i int) error {
+		if w, ok := holds[i].(witness); ok {
+			gone[i] = w.Context().Err() != nil
+		}
+		gone[i] = holds[i].Unlock(ctx) != nil || gone[i]
+		return nil
+	})
+	for _, g := range gone {
+		if g {
+			lost++
+		}
+	}
+	return lost
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestShare(t *testing.T) {
+	var seen [1000]atomic.Int32
+	if err := share(len(seen), func(i int) error { seen[i].Add(1); return nil }); err != nil {
+		t.Fatalf("share = %v", err)
+	}
+	for i := range seen {
+		if n := seen[i].Load(); n != 1 {
+			t.Errorf("called %d times for %d, want once", n, i)
+		}
+	}
+	broken := errors.New("broken")
+	if err := share(len(seen), func(i int) error {
+		if i == 500 {
+			return broken
+		}
+		return nil
+	}); !errors.Is(err, broken) {
+		t.Errorf("share = %v, want %v", err, broken)
+	}
+}
+
+// witnessed is a hold that says when it ends.
+type witnessed struct {
+	ctx   context.Context
+	error // of Unlock
+}
+
+func (w witnessed) Context() context.Context     { return w.ctx }
+func (w witnessed) Unlock(context.Context) error { return w.error }
+
+// A hold is lost if either it or the masters say so.
+func TestGiveBack(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, c := range []struct {
+		name string
+		hold hold
+		want int
+	}{
+		{"kept", witnessed{t.Context(), nil}, 0},
+		{"its context has ended", witnessed{ended, nil}, 1},
+		{"its master has lost it", witnessed{t.Context(), errLost}, 1},
+		{"both", witnessed{ended, errLost}, 1},
+		{"kept, without a context", new(fake), 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := giveBack(t.Context(), []hold{c.hold}); got != c.want {
+				t.Errorf("giveBack = %d lost, want %d", got, c.want)
+			}
+		})
+	}
+}
+
+// renewed counts.
+type renewed struct {
+	fake
+	times atomic.Int32
+}
+
+func (r *renewed) Extend(context.Context) error {
+	r.times.Add(1)
+	return nil
+}
+
+func TestKeepRenewsEachOnceInAPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		holds := make([]hold, 1000)
+		for i := range holds {
+			holds[i] = new(renewed)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := keep(ctx, holds, 3*time.Second)
+		time.Sleep(6*time.Second - time.Nanosecond)
+		cancel()
+		<-done
+		for i, h := range holds {
+			if n := h.(*renewed).times.Load(); n != 2 {
+				t.Errorf("hold %d was renewed %d times in two periods, want twice", i, n)
+			}
+		}
+	})
+}
+
+// A library that renews its holds is left alone.
+func TestKeepLeavesOthersAlone(t *testing.T) {
+	<-keep(t.Context(), []hold{new(fake)}, time.Second)
+}
