@@ -80,8 +80,8 @@ func (a *Attempt) Wait(ctx context.Context) (Grant, error) {
 	if quorum.Vote(n, granted, 0) == quorum.Won {
 		until := deadline(a.start, a.req.Lease)
 		if clock.Until(until) > 0 {
-			claim := Claim{Owner: a.req.Owner, Token: a.token(), At: a.mayHold()}
-			return Grant{Claim: claim, Until: until}, nil
+			grant := Grant{Claim: Claim{Owner: a.req.Owner, At: a.mayHold()}, Until: until}
+			return a.settle(ctx, grant)
 		}
 		a.rollBack()
 		return Grant{}, a.m.lost("lock", a.req.Owner.Key, &a.ballot, ErrNoQuorum, nil, errLate)
@@ -94,6 +94,33 @@ func (a *Attempt) Wait(ctx context.Context) (Grant, error) {
 		return Grant{}, a.m.lost("lock", a.req.Owner.Key, &a.ballot, ErrLost, cut, nil)
 	}
 	return Grant{}, a.m.refused(a.req.Owner.Key, &a.ballot, cut)
+}
+
+// settle gives a grant its fencing token. Validity goes on to run out meanwhile.
+func (a *Attempt) settle(ctx context.Context, g Grant) (Grant, error) {
+	if a.req.Count > 1 {
+		g.Token = a.req.Proposal
+		return g, nil
+	}
+	tokens := make([]int64, len(a.m.nodes))
+	for i, answer := range a.answers {
+		if a.in.has(i) {
+			tokens[i] = answer.Token
+		}
+	}
+	token, b, cut := a.m.agree(ctx, g.Owner, a.req.Lease, tokens)
+	if b == nil && clock.Until(g.Until) > 0 {
+		g.Token = token
+		return g, nil
+	}
+	a.rollBack()
+	if b == nil {
+		return Grant{}, a.m.lost("lock", g.Key, &a.ballot, ErrNoQuorum, nil, errLate)
+	}
+	if cut != nil {
+		cut = Ended(ctx)
+	}
+	return Grant{}, a.m.lost("lock", g.Key, b, ErrNoQuorum, cut, errTokens)
 }
 
 // decided reports whether no further answer can change the outcome. A lost vote waits

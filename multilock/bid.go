@@ -70,16 +70,18 @@ type Bid struct {
 	timer   *time.Timer // for the two, once the caller waits
 	over    bool
 	grant   Grant // if it was won
+	agreed  bool  // on its fencing token
 }
 
 // ask is one command of a bid, to all masters.
 type ask struct {
-	b       *Bid
-	owner   *node.Owner
-	number  uint64
-	sent    clock.Instant
-	lease   time.Duration // of a pass that names it
-	partial bool          // sent to some masters only: its answers do not tell who has the lock
+	b        *Bid
+	owner    *node.Owner
+	number   uint64
+	sent     clock.Instant
+	lease    time.Duration // of a pass that names it
+	proposal int64         // fencing token
+	partial  bool          // sent to some masters only: its answers do not tell who has the lock
 }
 
 // NewBid makes a bid. It begins with Ask, or by being named in [Masters.ReleaseTo].
@@ -119,7 +121,7 @@ func (b *Bid) newAsk(at Set) *ask {
 	if b.number > 1 {
 		a = new(ask)
 	}
-	*a = ask{b: b, owner: b.owner, number: b.number, sent: clock.Now(), lease: 2 * pause}
+	*a = ask{b: b, owner: b.owner, number: b.number, sent: clock.Now(), lease: 2 * pause, proposal: max(now.UnixMicro(), b.token+1)}
 	if len(b.asks) == maxAsks {
 		b.asks = b.asks[1:]
 	}
@@ -144,7 +146,7 @@ func (b *Bid) pause(now time.Time) time.Duration {
 // send sends a to the masters in at. A node may answer before send returns.
 func (a *ask) send(at Set) {
 	w := &a.b.want
-	a.b.m.send(a.owner.Queue(w.Lease, time.Now().UnixMicro(), a.entry()), at, a)
+	a.b.m.send(a.owner.Queue(w.Lease, a.proposal, a.entry()), at, a)
 }
 
 // entry returns a as the masters see it.
@@ -173,7 +175,7 @@ func (b *Bid) Wait(ctx context.Context, enter, done <-chan struct{}) (Grant, boo
 		case <-ctx.Done():
 			return b.result()
 		}
-		if b.look() {
+		if b.look() && (b.settle(ctx) || ctx.Err() != nil) {
 			return b.result()
 		}
 	}
@@ -219,6 +221,28 @@ func (b *Bid) look() (won bool) {
 	return false
 }
 
+// settle has the masters agree on the fencing token of what was won. It is false when they
+// do not, and the bid goes on as if its caller had slept through it.
+func (b *Bid) settle(ctx context.Context) bool {
+	b.mu.Lock()
+	if b.agreed {
+		b.mu.Unlock()
+		return true
+	}
+	tokens := b.tokens(nil)
+	b.mu.Unlock()
+	token, failed, _ := b.m.agree(ctx, b.owner, b.want.Lease, tokens)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if failed == nil {
+		b.agreed, b.grant.Token = true, token
+		return true
+	}
+	b.grant.Until = clock.Now() // no longer valid
+	b.signal()
+	return false
+}
+
 // unstick decides what becomes of a minority of votes: either the next ask, or the claim
 // to give back. b.mu is held.
 func (b *Bid) unstick() (a *ask, old Claim) {
@@ -257,7 +281,7 @@ func (b *Bid) result() (Grant, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.unwatch()
-	if !b.over || !b.valid() {
+	if !b.over || !b.agreed || !b.valid() {
 		return Grant{}, false
 	}
 	if b.timer != nil {

@@ -118,6 +118,17 @@ func (w *waiting) now() outcome {
 	return w.outcome
 }
 
+// wantVotes is wantWon whether or not the masters agree on a fencing token: they never
+// passed the lock.
+func wantVotes(t *testing.T, what string, b *Bid) Grant {
+	t.Helper()
+	synctest.Wait()
+	b.mu.Lock()
+	b.agreed = true
+	b.mu.Unlock()
+	return wantWon(t, what, b)
+}
+
 // wantWon fails unless b has been won, and returns its grant.
 func wantWon(t *testing.T, what string, b *Bid) Grant {
 	t.Helper()

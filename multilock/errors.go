@@ -23,6 +23,7 @@ var (
 var (
 	errPending = errors.New("no answer yet")
 	errLate    = errors.New("granted, but too late: the lease was used up")
+	errTokens  = errors.New("agreed on a fencing token, too few others did")
 	errShort   = errors.New("answered for another number of holds")
 )
 

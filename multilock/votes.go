@@ -24,9 +24,10 @@ import (
 type seat struct {
 	vote    clock.Instant // until when its vote is valid
 	voted   bool
-	passed  bool // the vote is a pass
-	open    int  // asks that are not answered
-	reached bool // it may have an entry in its queue, or a grant
+	passed  bool  // the vote is a pass
+	token   int64 // the largest fencing counter that it answered to this owner
+	open    int   // asks that are not answered
+	reached bool  // it may have an entry in its queue, or a grant
 }
 
 // Answer implements [node.Receiver].
@@ -117,7 +118,7 @@ func (b *Bid) passed(i int, p node.Pass) {
 	if b.over || p.Owner != b.owner.ID {
 		return // its release was sent, and will free what was passed
 	}
-	b.token = max(b.token, p.Token)
+	b.read(i, p.Token)
 	b.seats[i].reached = true
 	until, ok := b.deadline(p)
 	if !ok || clock.Until(until) <= 0 {
@@ -147,7 +148,7 @@ func (b *Bid) deadline(p node.Pass) (clock.Instant, bool) {
 // vote counts a vote of master i, and ends the bid when a majority is valid at the same
 // time: until the q-th longest ends. b.mu is held.
 func (b *Bid) vote(i int, until clock.Instant, token int64, passed bool) {
-	b.token = max(b.token, token)
+	b.read(i, token)
 	s := &b.seats[i]
 	if !s.voted || until.Sub(s.vote) > 0 {
 		s.vote, s.voted, s.passed = until, true, passed
@@ -173,6 +174,21 @@ func (b *Bid) vote(i int, until clock.Instant, token int64, passed bool) {
 	if _, last := quorum.Term(left); last >= 0 {
 		b.over = true
 		b.grant = Grant{Claim: b.claim(), Until: b.seats[last].vote, Short: b.seats[last].passed}
+		b.grant.Token, b.agreed = quorum.Agreed(len(b.seats), b.tokens(make([]int64, 0, 5)))
 		b.signal()
 	}
+}
+
+// tokens appends the largest counter that each master answered to this owner. b.mu is held.
+func (b *Bid) tokens(to []int64) []int64 {
+	for i := range b.seats {
+		to = append(to, b.seats[i].token)
+	}
+	return to
+}
+
+// read notes a fencing counter of master i. b.mu is held.
+func (b *Bid) read(i int, token int64) {
+	b.token = max(b.token, token)
+	b.seats[i].token = max(b.seats[i].token, token)
 }

@@ -73,7 +73,7 @@ func TestUntilOfGrantsAndPasses(t *testing.T) {
 		bid := askedBid(b.m) // m3 grants
 		time.Sleep(50 * time.Millisecond)
 		b.m.Passed(0, bid.pass(1, 1))
-		g := wantWon(t, "a grant and a pass", bid)
+		g := wantVotes(t, "a grant and a pass", bid)
 		if got, want := clock.Until(g.Until), firstValid-50*time.Millisecond; got != want || !g.Short {
 			t.Errorf("a grant and a pass: got %v left, short %v, want %v, true", got, g.Short, want)
 		}
@@ -85,7 +85,7 @@ func TestUntilOfGrantsAndPasses(t *testing.T) {
 		b.Master(2).Delay(time.Millisecond) // so its second grant comes too late to count
 		b.Master(1).Del("k")
 		bid.Ask() // m2 grants
-		g := wantWon(t, "two grants", bid)
+		g := wantVotes(t, "two grants", bid)
 		if got, want := clock.Until(g.Until), clock.Validity(bidLease, 50*time.Millisecond); got != want || g.Short {
 			t.Errorf("two grants: got %v left, short %v, want %v, false", got, g.Short, want)
 		}
@@ -102,7 +102,7 @@ func TestUntilWhateverComesLast(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		b.Master(2).Del("k")
 		bid.Ask() // m3 grants
-		g := wantWon(t, "a pass, then a grant", bid)
+		g := wantVotes(t, "a pass, then a grant", bid)
 		if got, want := clock.Until(g.Until), firstValid-50*time.Millisecond; got != want || !g.Short {
 			t.Errorf("a pass, then a grant: got %v left, short %v, want %v, true", got, g.Short, want)
 		}

@@ -47,9 +47,9 @@ const (
 // Answer is a master's answer to a command, or why there is none.
 type Answer struct {
 	Outcome Outcome
-	Err     error // of Unsent, Unknown and Failed
+	Err     error // of Unsent, Unknown and Failed, and of a Raise that was refused for its token
 
-	Token   int64         // fencing counter: Acquire, Inspect
+	Token   int64         // fencing counter: Acquire, Raise, Inspect
 	Holder  string        // who has the lock: a refused Acquire, Inspect
 	Count   int           // hold count: Inspect
 	Left    time.Duration // how long the holder still has it
@@ -70,6 +70,7 @@ var (
 	ErrReplica    = errors.New("is a replica, not a master")
 	ErrSameServer = errors.New("is the same server")
 	ErrClosed     = errors.New("closed")
+	errCounter    = errors.New("its fencing counter is not below")
 	errWithdrawn  = errors.New("withdrawn")
 )
 
@@ -117,7 +118,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Explain returns a as an error that names the master: why it did not say yes.
 func (n *Node) Explain(a Answer) error {
 	err := a.Err
-	if a.Outcome == Refused {
+	if a.Outcome == Refused && err == nil {
 		err = &TakenError{Holder: a.Holder, Left: a.Left}
 	}
 	return &Error{Node: n.cfg.Name, Err: err}

@@ -15,7 +15,7 @@ type Command struct {
 	owner  string
 	next   string // owner that a ReleaseTo enters into the queue
 
-	proposal int64     // fencing token, of an Acquire
+	proposal int64     // fencing token, of an Acquire or a Raise
 	holds    []Renewal // of a Renew
 
 	// grants: may make a hold where there is none, so not on a guarded master.
@@ -64,7 +64,7 @@ func Inspect(key string) *Command {
 func (c *Command) read(reply any) (Answer, error) {
 	a, err := c.script.decode(reply)
 	if a.Outcome == Done && a.Token == 0 {
-		a.Token = c.proposal // 0 but for an Acquire
+		a.Token = c.proposal // which is 0 for other commands
 	}
 	return a, err
 }

@@ -68,6 +68,9 @@ var replies = []struct {
 	{enterScript, []byte{6, 1}, Done},
 	{enterScript, []byte{0}, Refused},
 	{enterScript, []byte{4 + 6*2, 6, 9, 1 + 6*2, 'm', 'e'}, Refused},
+	{raiseScript, []byte{0}, Done},
+	{raiseScript, []byte{6, 50}, Refused},
+	{raiseScript, []byte{6 * 8, 255, 255, 255, 255, 255, 255, 255, 255}, Refused},
 	{renewScript, []byte{4 + 6*4, 6, 1, 6, 2, 0, 6 * 8, 255, 255, 255, 255, 255, 255, 255, 255}, Done},
 	{releaseScript, []byte{6, 1}, Done},
 	{inspectScript, []byte{4 + 6*2, 6, 2, 1 + 6, '7'}, Done},
@@ -83,7 +86,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte{4 + 6*2, 6 * 8, 127, 255, 255, 255, 255, 255, 255, 255, 1 + 6, 'm'})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		reply, _ := tree(data, 0)
-		for _, s := range []*script{acquireScript, enterScript, renewScript, releaseScript, inspectScript} {
+		for _, s := range []*script{acquireScript, enterScript, raiseScript, renewScript, releaseScript, inspectScript} {
 			a, err := s.decode(reply)
 			if err != nil {
 				continue

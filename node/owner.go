@@ -112,6 +112,18 @@ func Force(key string, token int64) *Command {
 	return c
 }
 
+// Raise raises the fencing counter of the lock that the owner has, for lease, to token.
+//
+// The answer is Done, or Refused: with the counter where that is not below token, and
+// without where the owner does not have the lock. It is sent once.
+//
+// Cost: one script call. Source: docs/algorithm.md, "Fencing token".
+func (o *Owner) Raise(lease time.Duration, token int64) *Command {
+	return &Command{script: raiseScript, key: o.Key, owner: o.ID, proposal: token, args: []any{
+		raiseScript.sha, 2, o.args[0], o.args[1], o.args[4], token, fenceTTL(lease).Milliseconds(),
+	}}
+}
+
 // Enter sets the hold count of the lock that the owner has, and extends it to lease from
 // now where that is longer than what is left.
 //

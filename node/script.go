@@ -19,6 +19,9 @@ var acquireSource string
 //go:embed enter.lua
 var enterSource string
 
+//go:embed raise.lua
+var raiseSource string
+
 //go:embed renew.lua
 var renewSource string
 
@@ -31,6 +34,7 @@ var inspectSource string
 var (
 	acquireScript = newScript(withPass(acquireSource), decodeAcquire)
 	enterScript   = newScript(enterSource, decodeEnter)
+	raiseScript   = newScript(raiseSource, decodeRaise)
 	renewScript   = newScript(renewSource, decodeRenew)
 	releaseScript = newScript(withPass(releaseSource), decodeRelease)
 	inspectScript = newScript(inspectSource, decodeInspect)
@@ -70,6 +74,19 @@ func decodeEnter(reply any) (Answer, error) {
 		return Answer{Outcome: Done}, nil
 	}
 	return decodeTaken(reply)
+}
+
+func decodeRaise(reply any) (Answer, error) {
+	n, ok := reply.(int64)
+	switch {
+	case !ok || n < -1:
+		return Answer{}, unexpected(reply)
+	case n == 0:
+		return Answer{Outcome: Done}, nil
+	case n < 0:
+		return Answer{Outcome: Refused}, nil
+	}
+	return Answer{Outcome: Refused, Token: n, Err: errCounter}, nil
 }
 
 func decodeTaken(reply any) (Answer, error) {

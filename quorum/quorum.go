@@ -42,6 +42,22 @@ func Vote(n, yes, no int) Result {
 	return Pending
 }
 
+// Agreed returns the largest of the numbers that n masters answered, and whether a majority
+// answered just that one. tokens has a number for each master, 0 or less for those that
+// answered none.
+func Agreed(n int, tokens []int64) (largest int64, ok bool) {
+	votes := 0
+	for _, t := range tokens {
+		if t > largest {
+			largest, votes = t, 0
+		}
+		if t == largest && t > 0 {
+			votes++
+		}
+	}
+	return largest, votes >= Majority(n)
+}
+
 // Contest is what stands in the way of a lost acquire.
 type Contest uint8
 

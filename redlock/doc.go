@@ -35,9 +35,8 @@
 //
 // A lock with a lease is no barrier by itself: a process that was paused for longer
 // than its lease goes on where it was when it wakes. Whatever must be safe against that
-// checks [Hold.Token], which grows with every hold of the name. Until the rules of
-// docs/algorithm.md, "Fencing token", are complete, it is the largest number among the
-// grants, which is no promise while masters fail.
+// checks [Hold.Token], which grows with every hold of the name; [Token] finds it in a
+// context.
 //
 // Masters must be independent, with no replication between them. A master that
 // restarted grants no holds until [Config.RestartGuard] has passed, so a fresh fleet

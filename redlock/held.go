@@ -75,10 +75,10 @@ func (c *Client) hold(ctx context.Context, w want, g multilock.Grant) *Hold {
 
 // open makes l a level with a context of its own.
 func (h *held) open(ctx context.Context, l *level, w want) *level {
-	l.scope = scope{values: ctx, owner: h.owner}
+	l.scope = scope{values: ctx, held: h}
 	parent := context.Context(&l.scope)
 	if w.bind {
-		parent = context.WithValue(ctx, ownerKey{}, h.owner)
+		parent = context.WithValue(context.WithValue(ctx, ownerKey{}, h.owner), holdKey{}, h)
 	}
 	l.ctx, l.cancel = context.WithCancelCause(parent)
 	return l

@@ -30,9 +30,18 @@ func (h *Hold) Owner() string { return h.h.claim.ID }
 func (h *Hold) Context() context.Context { return h.l.ctx }
 
 // Token returns the fencing token: a positive number that is the same as long as the
-// lock is held, and by the wall clocks of clients and masters larger for each later
-// hold of the name. It is the largest number among the grants, which is no promise
-// while masters fail.
+// lock is held, that no other hold of the name has, and that is larger for each later
+// one. A resource that refuses a number smaller than one it has seen is safe from
+// holders that do not know yet that they have lost the lock.
+//
+// A majority of the masters has agreed on it before Lock returned. It is about the wall
+// clock of the client in microseconds, so it also grows where masters forgot, by a
+// restart or FLUSHALL or because nobody locked the name for an hour, as far as the
+// clocks of the clients are right.
+//
+// Cost: none where the masters agree at once, as they do unless one of them missed
+// earlier holds; one round trip in Lock, seldom more, where they do not.
+// Source: docs/algorithm.md, "Fencing token".
 func (h *Hold) Token() int64 { return h.h.claim.Token }
 
 // Until returns when the hold's validity ends if nothing renews it any more, by the

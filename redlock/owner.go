@@ -32,10 +32,23 @@ func ownerOf(ctx context.Context) *owner {
 	return o
 }
 
-// scope is a context with the values of another, and an owner. It never ends.
+// Token returns the fencing token of the innermost hold under whose context ctx is, zero
+// if there is none: see [Hold.Token]. Where several names are locked one inside the
+// other, the token is that of the last one; for another one, pass its Hold.
+func Token(ctx context.Context) int64 {
+	h, _ := ctx.Value(holdKey{}).(*held)
+	if h == nil {
+		return 0
+	}
+	return h.claim.Token
+}
+
+type holdKey struct{}
+
+// scope is a context with the values of another, and those of a hold. It never ends.
 type scope struct {
 	values context.Context
-	owner  *owner
+	held   *held
 }
 
 func (*scope) Deadline() (_ time.Time, ok bool) { return }
@@ -43,8 +56,11 @@ func (*scope) Done() <-chan struct{}            { return nil }
 func (*scope) Err() error                       { return nil }
 
 func (s *scope) Value(key any) any {
-	if key == (ownerKey{}) {
-		return s.owner
+	switch key {
+	case ownerKey{}:
+		return s.held.owner
+	case holdKey{}:
+		return s.held
 	}
 	return s.values.Value(key)
 }

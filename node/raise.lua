@@ -1,0 +1,26 @@
+-- raise.lua: raise the fencing counter of a lock that owner has.
+--
+-- KEYS[1]  lock key: a hash, owner -> hold count
+-- KEYS[2]  fencing counter of the lock
+-- ARGV[1]  owner, "uuid:rN"
+-- ARGV[2]  fencing token
+-- ARGV[3]  time to live of the fencing counter, in ms
+-- returns  0: the counter was below the token, and is the token now;
+--          the counter, above 0: it is not below the token;
+--          -1: owner does not have the lock
+-- Called by Node.Send with a Raise command. A counter that equals the token already may
+-- be somebody else's number, so that is no yes, and a repeat of a yes is a no.
+
+local lock, counter = KEYS[1], KEYS[2]
+local owner, token, ttl = ARGV[1], ARGV[2], ARGV[3]
+
+if redis.call('hexists', lock, owner) == 0 then
+  return -1
+end
+local last = tonumber(redis.call('get', counter) or 0)
+assert(last, 'the fencing counter is no number')
+if last >= tonumber(token) then
+  return last
+end
+redis.call('set', counter, token, 'px', ttl)
+return 0
