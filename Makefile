@@ -6,7 +6,7 @@ UNITS  = $$($(GO) list ./... | grep -v /integration)
 FUZZ  ?= 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench test vet lint fmt unit image chaos cover fuzz
+.PHONY: help demo bench test vet lint fmt unit model image chaos cover fuzz
 # Checks print in the order they run, also under make -j.
 .NOTPARALLEL:
 
@@ -19,7 +19,7 @@ demo: ## see the lock work: five masters in memory, two contenders, masters that
 bench: ## measure against other locks on five redis-server processes: docs/benchmarks.md; FLAGS='-run handoff' and the like for a part
 	@cd bench && $(GO) run . -page ../docs $(FLAGS)
 
-test: vet lint unit chaos ## everything that must pass; installs or builds what it needs
+test: vet lint unit model chaos ## everything that must pass; installs or builds what it needs
 
 vet: ## go vet, for each system that the library is built for
 	GOOS=linux $(GO) vet ./...
@@ -29,8 +29,10 @@ vet: ## go vet, for each system that the library is built for
 lint: ## staticcheck, go fix, dead code, gofumpt
 	$(TOOL) staticcheck ./...
 	cd bench && $(TOOL) staticcheck ./...
+	cd examples && $(TOOL) staticcheck ./...
 	$(GO) fix -diff ./...
 	cd bench && $(GO) fix -diff ./...
+	cd examples && $(GO) fix -diff ./...
 	@dead="$$($(TOOL) deadcode -test ./...)" || exit 1; \
 	if [ -n "$$dead" ]; then echo "$$dead"; exit 1; fi
 	@unformatted="$$($(TOOL) gofumpt -l .)" || exit 1; \
@@ -43,6 +45,10 @@ fmt: ## format the code and bring it up to date with the language
 unit: ## unit tests, simulation and style, with the race detector
 	$(GO) test -race -count=1 $(UNITS)
 	cd bench && $(GO) test -race -count=1 ./...
+	cd examples && $(GO) test -race -count=1 ./...
+
+model: ## search all states of the protocol's model for two holders and bad tokens; FLAGS='-nightly' for the larger cases
+	$(GO) run ./model $(FLAGS)
 
 image: ## build the Redis image that the chaos tests run (REDLOCK_REDIS_IMAGE=redis:7 names a stock one)
 	$(GO) test -count=1 -run '^$$' ./integration

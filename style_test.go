@@ -31,6 +31,7 @@ var rooms = map[string][]string{
 	"redlocktest": {redigo, "github.com/alicebob/miniredis/v2"},
 	"cmd/redlock": {"ours/redlock", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "golang.org/x/sys", multierror},
 	"integration": {},
+	"model":       {},
 	"":            {}, // this file
 }
 

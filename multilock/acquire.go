@@ -63,7 +63,7 @@ type Attempt struct {
 func (m *Masters) Acquire(req Request) *Attempt {
 	a := &Attempt{m: m, req: req, start: clock.Now()}
 	a.init(nil, len(m.nodes), a)
-	m.send(req.command(), m.all(), a)
+	m.send(req.command(), m.All(), a)
 	return a
 }
 
@@ -108,7 +108,7 @@ func (a *Attempt) settle(ctx context.Context, g Grant) (Grant, error) {
 			tokens[i] = answer.Token
 		}
 	}
-	token, b, cut := a.m.agree(ctx, g.Owner, a.req.Lease, tokens)
+	token, b, cut := a.m.agree(ctx, g.Owner, a.req.Lease, tokens, 0)
 	if b == nil && clock.Until(g.Until) > 0 {
 		g.Token = token
 		return g, nil
@@ -149,7 +149,7 @@ func (a *Attempt) token() int64 {
 // mayHold returns the masters that granted, may have done so, or still may do so. What
 // is unknown is not a no: a frozen master grants when it thaws.
 func (a *Attempt) mayHold() Set {
-	at := a.m.all()
+	at := a.m.All()
 	for i, answer := range a.answers {
 		if a.in.has(i) && !answer.Outcome.MayHold() {
 			at &^= 1 << i

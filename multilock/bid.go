@@ -65,6 +65,7 @@ type Bid struct {
 	told    bool          // it is known why it is not won: an ask was lost
 	passes  bool          // a vote was passed since the last ask, whose answers are out of date
 	watches bool          // Redisson's channel
+	taken   time.Time     // until when one owner has a majority, by what the masters said last
 	askAt   time.Time
 	stuckAt time.Time   // when a minority of votes is given back; zero: there is none
 	timer   *time.Timer // for the two, once the caller waits
@@ -82,6 +83,7 @@ type ask struct {
 	lease    time.Duration // of a pass that names it
 	proposal int64         // fencing token
 	partial  bool          // sent to some masters only: its answers do not tell who has the lock
+	polite   bool          // only to stay in the queue
 }
 
 // NewBid makes a bid. It begins with Ask, or by being named in [Masters.ReleaseTo].
@@ -107,9 +109,9 @@ func (b *Bid) Ask() {
 	b.sending.Lock()
 	defer b.sending.Unlock()
 	b.mu.Lock()
-	a := b.newAsk(b.m.all())
+	a := b.newAsk(b.m.All())
 	b.mu.Unlock()
-	a.send(b.m.all())
+	a.send(b.m.All())
 }
 
 // newAsk makes the next ask, for send to send to the masters in at. b.mu is held.
@@ -121,7 +123,8 @@ func (b *Bid) newAsk(at Set) *ask {
 	if b.number > 1 {
 		a = new(ask)
 	}
-	*a = ask{b: b, owner: b.owner, number: b.number, sent: clock.Now(), lease: 2 * pause, proposal: max(now.UnixMicro(), b.token+1)}
+	polite := now.Before(b.taken) && !b.passes && !b.votes()
+	*a = ask{b: b, owner: b.owner, number: b.number, sent: clock.Now(), lease: 2 * pause, proposal: max(now.UnixMicro(), b.token+1), polite: polite}
 	if len(b.asks) == maxAsks {
 		b.asks = b.asks[1:]
 	}
@@ -145,8 +148,11 @@ func (b *Bid) pause(now time.Time) time.Duration {
 
 // send sends a to the masters in at. A node may answer before send returns.
 func (a *ask) send(at Set) {
-	w := &a.b.want
-	a.b.m.send(a.owner.Queue(w.Lease, a.proposal, a.entry()), at, a)
+	cmd := a.owner.Register(a.entry())
+	if !a.polite {
+		cmd = a.owner.Queue(a.b.want.Lease, a.proposal, a.entry())
+	}
+	a.b.m.send(cmd, at, a)
 }
 
 // entry returns a as the masters see it.
@@ -192,15 +198,17 @@ func (b *Bid) look() (won bool) {
 	}
 	var a *ask
 	var old Claim
+	next := b
 	now := time.Now()
 	switch {
 	case b.over: // the caller slept through what it won
 		b.over, b.grant = false, Grant{}
+		b.rolls++
 		old = b.again()
 	case !b.stuckAt.IsZero() && !now.Before(b.stuckAt):
-		a, old = b.unstick()
+		a, old, next = b.unstick()
 	case !now.Before(b.askAt):
-		a = b.newAsk(b.m.all())
+		a = b.newAsk(b.m.All())
 	}
 	first := b.timer == nil
 	if first {
@@ -212,11 +220,13 @@ func (b *Bid) look() (won bool) {
 	if first {
 		b.m.Listen()
 	}
-	if old.Owner != nil {
-		b.m.releaseTo(old, b)
+	if next == nil {
+		b.m.release(old.Yield(old.since()), old, 0)
+	} else if old.Owner != nil {
+		b.m.releaseTo(old, next)
 	}
 	if a != nil {
-		a.send(b.m.all())
+		a.send(b.m.All())
 	}
 	return false
 }
@@ -229,9 +239,9 @@ func (b *Bid) settle(ctx context.Context) bool {
 		b.mu.Unlock()
 		return true
 	}
-	tokens := b.tokens(nil)
+	tokens, least := b.tokens(nil)
 	b.mu.Unlock()
-	token, failed, _ := b.m.agree(ctx, b.owner, b.want.Lease, tokens)
+	token, failed, _ := b.m.agree(ctx, b.owner, b.want.Lease, tokens, least)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if failed == nil {
@@ -244,17 +254,25 @@ func (b *Bid) settle(ctx context.Context) bool {
 }
 
 // unstick decides what becomes of a minority of votes: either the next ask, or the claim
-// to give back. b.mu is held.
-func (b *Bid) unstick() (a *ask, old Claim) {
+// to give back, to next. b.mu is held.
+func (b *Bid) unstick() (a *ask, old Claim, next *Bid) {
 	b.stuckAt = time.Time{}
 	if b.passes {
 		// What the masters said before tells nothing of those that have not passed.
-		return b.newAsk(b.m.all()), old
+		return b.newAsk(b.m.All()), old, b
 	}
 	if _, held := quorum.Holder(len(b.seats), b.holders()); held {
-		return nil, old // nobody else can win: keep what there is
+		// Nobody else can win, and the holder may need the votes that we have to heal. So
+		// give them back to nobody, and wait without taking any.
+		return nil, b.again(), nil
 	}
-	return nil, b.again()
+	b.rolls++
+	return nil, b.again(), b
+}
+
+// votes reports whether there are any. b.mu is held.
+func (b *Bid) votes() bool {
+	return slices.ContainsFunc(b.seats, func(s seat) bool { return s.voted })
 }
 
 // again makes the bid begin anew, as a new owner at the old place in the queue, and returns
@@ -262,7 +280,6 @@ func (b *Bid) unstick() (a *ask, old Claim) {
 // frees nothing but what it should. b.mu is held.
 func (b *Bid) again() Claim {
 	old := b.rest()
-	b.rolls++
 	b.owner = b.m.NewOwner(b.want.Key)
 	clear(b.seats)
 	b.m.enrol(b.owner, b)
@@ -348,6 +365,7 @@ func (b *Bid) soon(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.over {
+		b.taken = time.Time{}
 		b.sooner(d + rand.N(d))
 		b.signal()
 	}

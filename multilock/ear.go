@@ -60,7 +60,7 @@ func (m *Masters) Listening(i int, on bool) {
 		m.hears |= 1 << i
 	}
 	delay := gather
-	if !on || m.hears == m.all() {
+	if !on || m.hears == m.All() {
 		delay = settle
 	}
 	m.mu.Unlock()

@@ -9,20 +9,56 @@ import (
 	"time"
 )
 
-// A minority of votes is kept while one owner has a majority: nobody else can win, and the
-// bid is nearer to it.
-func TestMinorityIsKeptBehindAHolder(t *testing.T) {
+// A minority of votes is given back to nobody while one owner has a majority, who may need
+// it to heal. The bid stays in the queue everywhere, and wins when the holder's lease ends.
+func TestMinorityIsLeftToAHolder(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, b bench) {
 		b.seat("x:r1", 3*time.Second, 0, 1, 2)
 		m := b.another(t, 0)
 		bid := askedBid(m)
 		owner := bid.owner.ID
-		w := wait(t, bid)
-		time.Sleep(2 * time.Second)
 		b.wantHolders(t, "k", strings.Join([]string{"x:r1 x:r1 x:r1", owner, owner}, " "))
+		w := wait(t, bid)
+		for range 5 {
+			time.Sleep(400 * time.Millisecond)
+			b.wantHolders(t, "k", "x:r1 x:r1 x:r1 - -")
+		}
+		for i, q := range b.queues() {
+			if q != bid.current() || q == owner {
+				t.Errorf("queue of m%d = %q, want %q, a new owner", i+1, q, bid.current())
+			}
+		}
 		time.Sleep(time.Second + settle)
-		if got := w.now(); !got.won || got.grant.ID != owner {
-			t.Errorf("won %v by %q, want true by %q, once the lease has run out", got.won, got.grant.ID, owner)
+		if got := w.now(); !got.won || got.grant.ID != bid.current() {
+			t.Errorf("won %v by %q, want true by %q, once the lease has run out", got.won, got.grant.ID, bid.current())
+		}
+	})
+}
+
+// The holder of a majority heals, however many wait, and whoever tries.
+func TestHealingAmongWaiters(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b bench) {
+		g := take(t, b.m)
+		a := newAsked("k", g.ID)
+		for range 3 {
+			m := b.another(t, 0)
+			m.Listen()
+			wait(t, askedBid(m))
+		}
+		for i, master := range b.Masters() {
+			master.FlushAll() // as if it had restarted, and its guard were over
+			time.Sleep(300 * time.Millisecond)
+			late := b.another(t, 0)
+			wait(t, askedBid(late)) // who does not know yet that the lock is taken
+			time.Sleep(2 * time.Second)
+			b.m.Renew(bidLease, []Renewal{a})
+			if got, ok := (<-a.told).(time.Duration); !ok {
+				t.Fatalf("renewed for %v, want success", got)
+			}
+			synctest.Wait()
+			if got := master.Holder("k"); got != g.ID {
+				t.Fatalf("m%d has %q, want %s again", i+1, got, g.ID)
+			}
 		}
 	})
 }
@@ -103,18 +139,14 @@ func TestPassedMinorityAsksBeforeItGivesBack(t *testing.T) {
 		before := b.Master(1).Calls("EVALSHA")
 		time.Sleep(3*stuck + 1)
 		synctest.Wait()
-		if calls := b.Master(1).Calls("EVALSHA") - before; calls != 1 {
-			t.Errorf("%d asks after a pass of one of three, want 1", calls)
+		if calls := b.Master(1).Calls("EVALSHA") - before; calls < 1 || calls > 2 {
+			t.Errorf("%d calls after a pass of one of three, want an ask, and a release perhaps", calls)
 		}
-		// Both others name one holder, so nobody else can win: the vote is kept.
+		// Both others name one holder, so nobody else can win.
 		time.Sleep(100 * time.Millisecond)
-		b.wantHolders(t, "k", strings.Join([]string{owner, claim.ID, claim.ID}, " "))
-		// Now they name two.
-		b.Master(1).Del("k")
-		b.seat("y:r1", time.Minute, 1)
-		time.Sleep(firstH)
+		b.wantHolders(t, "k", "- "+claim.ID+" "+claim.ID)
 		if got := bid.current(); got == owner {
-			t.Errorf("owner is still %s, want a new one: nobody has a majority", got)
+			t.Errorf("owner is still %s, want a new one", got)
 		}
 		if w.now().won {
 			t.Error("won with one vote of three")
@@ -157,7 +189,7 @@ func TestBackOffGrows(t *testing.T) {
 		defer bid.GiveUp(nil)
 		for rolls := range 10 {
 			bid.rolls = rolls
-			unit := stuck << min(rolls, 6)
+			unit := stuck << min(rolls, 4)
 			least, most := time.Hour, time.Duration(0)
 			for range 400 {
 				p := bid.patience()

@@ -30,7 +30,7 @@ type Look struct {
 func (m *Masters) ask(cmd *node.Command) *poll {
 	p := new(poll)
 	p.init(nil, len(m.nodes), everyone{})
-	m.send(cmd, m.all(), p)
+	m.send(cmd, m.All(), p)
 	return p
 }
 

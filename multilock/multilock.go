@@ -107,7 +107,8 @@ func (m *Masters) send(cmd *node.Command, at Set, to node.Receiver) {
 	}
 }
 
-func (m *Masters) all() Set { return 1<<len(m.nodes) - 1 }
+// All returns the set of all masters.
+func (m *Masters) All() Set { return 1<<len(m.nodes) - 1 }
 
 func (m *Masters) majority() int { return quorum.Majority(len(m.nodes)) }
 

@@ -35,7 +35,7 @@ func inBubble(t *testing.T, n int, f func(t *testing.T, b bench)) {
 		b.acquire(t, "warm", "up")
 		synctest.Wait() // a release behind it would have a master that lacks the script drop it
 		m.Renew(time.Second, []Renewal{newAsked("warm", "up")})
-		m.Release(Claim{Owner: node.NewOwner("warm", "up"), Token: 1, At: m.all()}, 0)
+		m.Release(Claim{Owner: node.NewOwner("warm", "up"), Token: 1, At: m.All()}, 0)
 		synctest.Wait()
 		f(t, b)
 	})

@@ -45,7 +45,7 @@ func (m *Masters) releaseTo(c Claim, next *Bid) *Return {
 		next.mu.Unlock()
 		return m.Release(c, 0)
 	}
-	rest := m.all() &^ c.At
+	rest := m.All() &^ c.At
 	a := next.newAsk(rest)
 	a.partial = true // where the hold was, the answers are those of the release
 	next.entered = true

@@ -39,8 +39,12 @@ type votes struct {
 	told                bool
 }
 
-// Renew extends holds to lease on all masters at once. Each hold is told exactly once,
-// from a goroutine that reads answers, so it must not block.
+// Renew extends holds to lease on all masters at once, and heals them: where nobody has
+// the lock, it is set again, and that is a vote like the others. Each hold is told exactly
+// once, from a goroutine that reads answers, so it must not block.
+//
+// From now on every master may have the holds: claims are at All. A release that is sent
+// before Renew returns may come before it, and must be sent again.
 //
 // Cost: one script call on each master for all holds.
 // Source: docs/algorithm.md, "Renew".
@@ -57,8 +61,7 @@ func (m *Masters) Renew(lease time.Duration, holds []Renewal) {
 	for i, h := range holds {
 		list[i] = h.Hold()
 	}
-	const heal = false // until docs/algorithm.md has rules for it
-	m.send(node.Renew(lease, heal, list), m.all(), r)
+	m.send(node.Renew(lease, list), m.All(), r)
 }
 
 // Answer implements [node.Receiver].

@@ -36,7 +36,12 @@ func TestRenew(t *testing.T) {
 		{"a frozen minority", func(b bench) { b.Master(0).Freeze(); b.Master(4).Freeze() }, nil},
 		{"a minority lost it", func(b bench) { b.Master(0).FlushAll(); b.Master(4).FlushAll() }, nil},
 		{"dead and lost minority", func(b bench) { b.Master(0).Kill(); b.Master(4).FlushAll() }, nil},
-		{"a majority lost it", func(b bench) { b.Master(0).FlushAll(); b.Master(2).FlushAll(); b.Master(4).FlushAll() }, ErrLost},
+		{"a majority lost it", func(b bench) { b.Master(0).FlushAll(); b.Master(2).FlushAll(); b.Master(4).FlushAll() }, nil},
+		{"a majority was forced", func(b bench) {
+			for i := range 3 {
+				b.m.nodes[i].Send(node.Force("k", 1), nobody{}, i)
+			}
+		}, ErrLost},
 		{"a majority has another owner", func(b bench) {
 			for i := range 3 {
 				b.Master(i).FlushAll()
@@ -45,7 +50,13 @@ func TestRenew(t *testing.T) {
 		}, ErrLost},
 		{"a majority is dead", func(b bench) { b.Master(0).Kill(); b.Master(2).Kill(); b.Master(4).Kill() }, ErrNoQuorum},
 		{"a majority is frozen", func(b bench) { b.Master(0).Freeze(); b.Master(2).Freeze(); b.Master(4).Freeze() }, ErrNoQuorum},
-		{"dead or lost", func(b bench) { b.Master(0).Kill(); b.Master(2).Kill(); b.Master(4).FlushAll() }, ErrNoQuorum},
+		{"dead or lost", func(b bench) { b.Master(0).Kill(); b.Master(2).Kill(); b.Master(4).FlushAll() }, nil},
+		{"dead or another's", func(b bench) {
+			b.Master(0).Kill()
+			b.Master(2).Kill()
+			b.Master(4).FlushAll()
+			b.Master(4).HSet("k", "b", "1")
+		}, ErrNoQuorum},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, 5, func(t *testing.T, b bench) {
@@ -85,9 +96,10 @@ func TestRenewVotesOnEachHold(t *testing.T) {
 			holds = append(holds, newAsked(key, "a"))
 		}
 		synctest.Wait()
-		b.Master(0).Del("k3")
-		b.Master(1).Del("k3")
-		b.Master(1).Del("k4")
+		for i, key := range []string{"k3", "k3", "k4"} {
+			b.Master(i % 2).Del(key)
+			b.Master(i%2).HSet(key, "b", "1")
+		}
 		before := b.Master(0).Calls("EVALSHA")
 		b.m.Renew(10*time.Second, holds)
 		for i, h := range holds {
@@ -102,14 +114,42 @@ func TestRenewVotesOnEachHold(t *testing.T) {
 	})
 }
 
-func TestRenewDoesNotBringBackWhatIsGone(t *testing.T) {
+// A hold lives on while all masters restart empty, one after another, a guard apart. Each
+// gets it back with the first renewal after its guard, and no guarded one does.
+func TestRenewHeals(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b bench) {
-		b.acquire(t, "k", "a")
-		synctest.Wait()
-		b.Master(2).FlushAll()
-		a := newAsked("k", "a")
-		b.m.Renew(10*time.Second, []Renewal{a})
-		<-a.told
-		b.wantHolders(t, "k", "a a -")
+		const guard = 10 * time.Second
+		m := b.another(t, guard)
+		time.Sleep(guard + guard/10) // a fresh fleet's guard
+		g := take(t, m)
+		a := newAsked("k", g.ID)
+		renew := func() {
+			t.Helper()
+			m.Renew(guard, []Renewal{a})
+			if got, ok := (<-a.told).(time.Duration); !ok {
+				t.Fatalf("renewed for %v, want success", got)
+			}
+			synctest.Wait()
+		}
+		for i, master := range b.Masters() {
+			master.Restart()
+			time.Sleep(2 * time.Second)
+			renew()
+			if got := master.Holder("k"); got != "" {
+				t.Fatalf("m%d, which is guarded, has %s, want nobody", i+1, got)
+			}
+			for range 6 {
+				time.Sleep(guard / 4)
+				renew()
+			}
+			if got := master.Holder("k"); got != g.ID {
+				t.Fatalf("m%d has %s, want %s again", i+1, got, g.ID)
+			}
+		}
+		g.At = m.All()
+		if err := m.Release(g.Claim, 0).Wait(t.Context()); err != nil {
+			t.Errorf("Release = %v", err)
+		}
+		b.wantHolders(t, "k", "- - -")
 	})
 }

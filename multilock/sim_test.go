@@ -126,6 +126,7 @@ func (s *sim) fight(t *testing.T, client int, m *Masters) {
 			time.Sleep(s.upTo(s.work))
 			a := newAsked("k", req.Owner.ID)
 			m.Renew(s.lease, []Renewal{a})
+			g.At = m.All()
 			left, renewed := (<-a.told).(time.Duration)
 			if !renewed || clock.Until(until) <= 0 {
 				break // a confirmation after the end of validity is none

@@ -46,6 +46,7 @@ type bidSim struct {
 	*sim
 	t     *testing.T
 	noise noise
+	token int64 // of the last hold
 }
 
 func simulateBids(t *testing.T, seed uint64) {
@@ -174,6 +175,17 @@ func (s *bidSim) try(c *simClient) {
 	s.use(c, g, nil)
 }
 
+// order checks that the token of a hold is larger than that of the one before.
+func (s *bidSim) order(owner string, token int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if token <= s.token {
+		s.events = append(s.events, fmt.Sprintf("%v: %s has token %d after %d", time.Since(s.start), owner, token, s.token))
+		s.t.Errorf("%s has token %d, want one above %d", owner, token, s.token)
+	}
+	s.token = token
+}
+
 // use holds the lock for a while, as long as it is valid, and gives it back: to the next
 // caller of the client, to nobody in particular, or not at all.
 func (s *bidSim) use(c *simClient, g Grant, turn *simTurn) {
@@ -182,6 +194,7 @@ func (s *bidSim) use(c *simClient, g Grant, turn *simTurn) {
 		return
 	}
 	s.hold(s.t, g.ID, g.Until)
+	s.order(g.ID, g.Token)
 	until := g.Until
 	renew := s.upTo(3) > 0
 	if !renew {
@@ -192,6 +205,7 @@ func (s *bidSim) use(c *simClient, g Grant, turn *simTurn) {
 		a := newAsked("k", g.ID)
 		a.Token = g.Token
 		c.m.Renew(s.lease, []Renewal{a})
+		g.At = c.m.All()
 		left, renewed := (<-a.told).(time.Duration)
 		if !renewed || clock.Until(until) <= 0 {
 			break // a confirmation after the end of validity is none

@@ -14,8 +14,8 @@ import (
 const maxRaises = 3
 
 // agree has the masters agree on a fencing token for what o was granted for lease. tokens
-// are the counters that they answered to this attempt, 0 for those that did not, and are
-// changed. It returns the ballot of the last round if there is no majority for a token,
+// are the counters of those whose votes are valid, 0 for the others, and are changed;
+// least is the largest one that was read for this attempt. It returns the ballot of the last round if there is no majority for a token,
 // and the context error if ctx ended first.
 //
 // A majority that answered the largest of them has agreed already, at no cost. Otherwise the
@@ -25,15 +25,15 @@ const maxRaises = 3
 //
 // Cost: one script call on each master, and one round trip, for each raise.
 // Source: docs/algorithm.md, "Fencing token".
-func (m *Masters) agree(ctx context.Context, o *node.Owner, lease time.Duration, tokens []int64) (int64, *ballot, error) {
-	token, ok := quorum.Agreed(len(m.nodes), tokens)
+func (m *Masters) agree(ctx context.Context, o *node.Owner, lease time.Duration, tokens []int64, least int64) (int64, *ballot, error) {
+	token, ok := quorum.Agreed(len(m.nodes), tokens, least)
 	if ok {
 		return token, nil, nil
 	}
 	var last *ballot
 	for round := range maxRaises {
 		if round > 0 {
-			token = slices.Max(tokens) + 1 // what was answered before counts for nothing
+			token = max(token, slices.Max(tokens)) + 1 // what was answered before counts for nothing
 		}
 		r := m.raise(o, lease, token, tokens)
 		cut := r.wait(ctx)
@@ -60,7 +60,7 @@ type raise struct {
 func (m *Masters) raise(o *node.Owner, lease time.Duration, token int64, tokens []int64) *raise {
 	r := new(raise)
 	r.init(nil, len(m.nodes), r)
-	at := m.all()
+	at := m.All()
 	for i, t := range tokens {
 		if t == token {
 			r.answers[i] = node.Answer{Outcome: node.Done, Token: t}

@@ -311,3 +311,35 @@ func TestBidWithoutToken(t *testing.T) {
 		}
 	})
 }
+
+// A master whose vote has ended may have restarted since, so its counter settles nothing, but
+// the token is not below it.
+func TestTokenOfAVoteThatHasEnded(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		others []int64 // that m2 and m3 pass
+		agreed bool
+	}{
+		{"with one other", []int64{50, 40}, false},
+		{"beside two that agree", []int64{50, 50}, true},
+		{"above two that agree", []int64{40, 40}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, b bench) {
+				b.seat("x:r1", time.Minute, 0, 1, 2)
+				bid := askedBid(b.m)
+				b.m.Passed(0, bid.pass(1, 50))
+				time.Sleep(firstH)
+				bid.Ask()
+				for i, c := range tt.others {
+					b.m.Passed(i+1, bid.pass(2, c))
+				}
+				bid.mu.Lock()
+				defer bid.mu.Unlock()
+				if !bid.over || bid.agreed != tt.agreed {
+					t.Errorf("over %v, agreed %v on %d, want true, %v", bid.over, bid.agreed, bid.grant.Token, tt.agreed)
+				}
+			})
+		})
+	}
+}

@@ -47,7 +47,12 @@ func (a *ask) Answer(i int, answer node.Answer) {
 		b.in |= 1 << i
 		b.fresh |= 1 << i
 	}
-	if answer.Outcome == node.Done {
+	if a.polite && answer.Outcome == node.Done {
+		// It was passed on, and the message is late or lost: the next ask confirms it.
+		b.taken = time.Time{}
+		b.sooner(0)
+		b.signal()
+	} else if answer.Outcome == node.Done {
 		b.vote(i, deadline(a.sent, b.want.Lease), answer.Token, false)
 	}
 	if last && !b.over && !a.partial && b.answered() {
@@ -84,11 +89,15 @@ func (b *Bid) lost(took time.Duration) {
 		}
 	}
 	// A lease that runs out is told by nobody.
+	b.taken = time.Time{}
 	if free, ok := quorum.FreeAfter(len(b.seats), left); ok {
 		b.sooner(free + settle)
+		if _, held := quorum.Holder(len(b.seats), b.holders()); held {
+			b.taken = time.Now().Add(free)
+		}
 	}
 	for _, holder := range b.holders() {
-		if foreign(holder) && !b.watches {
+		if holder != "" && foreign(holder) && !b.watches {
 			b.watches = true
 			b.m.Listen()
 			for _, n := range b.m.nodes {
@@ -107,7 +116,7 @@ func (b *Bid) lost(took time.Duration) {
 // patience is how long a minority of votes is kept: longer than a majority takes, longer
 // each time, and random, so that one of two owners that share the masters gives way.
 func (b *Bid) patience() time.Duration {
-	unit := stuck << min(b.rolls, 6)
+	unit := stuck << min(b.rolls, 4) // or the next ask comes before it is over
 	return min(b.took, lastAsk) + unit + rand.N(2*unit)
 }
 
@@ -122,6 +131,7 @@ func (b *Bid) passed(i int, p node.Pass) {
 	b.seats[i].reached = true
 	until, ok := b.deadline(p)
 	if !ok || clock.Until(until) <= 0 {
+		b.taken = time.Time{}
 		b.sooner(0) // too late to count: an ask confirms it
 		b.signal()
 		return
@@ -174,17 +184,26 @@ func (b *Bid) vote(i int, until clock.Instant, token int64, passed bool) {
 	if _, last := quorum.Term(left); last >= 0 {
 		b.over = true
 		b.grant = Grant{Claim: b.claim(), Until: b.seats[last].vote, Short: b.seats[last].passed}
-		b.grant.Token, b.agreed = quorum.Agreed(len(b.seats), b.tokens(make([]int64, 0, 5)))
+		tokens, least := b.tokens(make([]int64, 0, 5))
+		b.grant.Token, b.agreed = quorum.Agreed(len(b.seats), tokens, least)
 		b.signal()
 	}
 }
 
-// tokens appends the largest counter that each master answered to this owner. b.mu is held.
-func (b *Bid) tokens(to []int64) []int64 {
+// tokens appends the largest counter that each master answered to this owner, if its vote is
+// still valid: a master whose vote has ended may have restarted since, and have forgotten
+// its counter. least is the largest of all that were read. b.mu is held.
+func (b *Bid) tokens(to []int64) (tokens []int64, least int64) {
 	for i := range b.seats {
-		to = append(to, b.seats[i].token)
+		s := &b.seats[i]
+		least = max(least, s.token)
+		if s.voted {
+			to = append(to, s.token)
+		} else {
+			to = append(to, 0)
+		}
 	}
-	return to
+	return to, least
 }
 
 // read notes a fencing counter of master i. b.mu is held.

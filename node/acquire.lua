@@ -5,13 +5,14 @@
 -- KEYS[3]  queue, see pass.lua
 -- KEYS[4]  Redisson's turn, see pass.lua
 -- ARGV[1]  owner, "uuid:rN"
--- ARGV[2]  lease, in ms
+-- ARGV[2]  lease, in ms; 0 to wait only, and leave the lock even if it is free
 -- ARGV[3]  fencing token proposed
 -- ARGV[4]  ask of owner, see pass.lua, if it waits in the queue
 -- returns  0: owner has the lock, and its fencing counter is the token proposed;
 --          the fencing counter, above 0: owner has the lock;
---          {ms left, holder}: another owner has it (-1 ms: it never expires)
--- Called by Node.Send with an Acquire command. A repeat changes nothing but the
+--          {ms left, holder}: another owner has it (-1 ms: it never expires), or nobody:
+--          0 ms and an empty string
+-- Called by Node.Send with an Acquire or a Register command. A repeat changes nothing but the
 -- expiry, which never shrinks.
 
 local lock, counter, queue, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -21,7 +22,7 @@ local owner, lease, proposal, ask = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local ttl = lease + 3600000
 
 -- Most locks are free and nobody waits for them: this is for the others.
-if redis.call('exists', lock, queue) > 0 then
+if redis.call('exists', lock, queue) > 0 or lease == '0' then
   -- #include pass.lua
 
   local left = redis.call('pttl', lock)
@@ -29,6 +30,9 @@ if redis.call('exists', lock, queue) > 0 then
     -- Nobody overtakes those who wait: a lease that ran out goes to the first of them.
     if ask then
       enter(owner, ask)
+    end
+    if lease == '0' then
+      return {0, ''}
     end
     local ms = redis.call('pttl', turn)
     if ms > 0 then

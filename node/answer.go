@@ -74,20 +74,35 @@ var (
 	errWithdrawn  = errors.New("withdrawn")
 )
 
-// GuardedError says that a master restarted lately and grants no hold yet.
+// GuardedError says that a master may have forgotten its votes, and grants no hold yet.
 type GuardedError struct {
-	Left time.Duration // until it does
-	Why  error         // why its age is not known, nil if it is
+	Left     time.Duration // until it does
+	Promoted bool          // it was a replica before; otherwise it restarted
+	Why      error         // why its age is not known, nil if it is
 }
 
 func (e *GuardedError) Error() string {
-	if e.Why != nil {
+	switch left := e.Left.Round(time.Millisecond); {
+	case e.Why != nil:
 		return fmt.Sprintf("grants no hold, because how long it has been up is not known: %v", e.Why)
+	case e.Promoted:
+		return fmt.Sprintf("was promoted from a replica, grants no hold for another %v", left)
+	default:
+		return fmt.Sprintf("restarted lately, grants no hold for another %v", left)
 	}
-	return fmt.Sprintf("restarted lately, grants no hold for another %v", e.Left.Round(time.Millisecond))
 }
 
 func (e *GuardedError) Unwrap() error { return e.Why }
+
+// UnsteadyError says that a master's clock ran ahead, so that leases it gives may end
+// before the client expects it. The master did what it was told, and is not counted.
+type UnsteadyError struct {
+	Ahead time.Duration // by how much, at least, since it was last steady
+}
+
+func (e *UnsteadyError) Error() string {
+	return fmt.Sprintf("is not counted, because its clock ran ahead by %v", e.Ahead.Round(time.Millisecond))
+}
 
 // TakenError says who has the lock at a master.
 type TakenError struct {

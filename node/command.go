@@ -18,10 +18,11 @@ type Command struct {
 	proposal int64     // fencing token, of an Acquire or a Raise
 	holds    []Renewal // of a Renew
 
-	// grants: may make a hold where there is none, so not on a guarded master.
+	// grants: does nothing but make a hold where there is none, so not on a guarded master.
 	grants bool
-	// passes: may pass the lock on, but not on a guarded master; see tokenArg.
-	passes bool
+	// asks is the argument that asks for a hold where there is none, beside other things: a
+	// guarded master gets it empty. 0: there is no such argument.
+	asks int
 	// repeat: must be carried out, so it is sent again until it is answered.
 	repeat bool
 }
@@ -35,21 +36,22 @@ type Renewal struct {
 
 // Renew extends all the holds to lease from now, where that is longer than what is left.
 //
-// With heal, a lock that nobody has is set again for its owner. The answer is Done with
-// one [Renewed] for each hold.
+// It heals: a lock that nobody has is set again for its owner, except on a guarded master
+// and after a Force. The answer is Done with one [Renewed] for each hold.
 //
 // Cost: one script call for all of them. Source: docs/algorithm.md, "Renew".
-func Renew(lease time.Duration, heal bool, holds []Renewal) *Command {
+func Renew(lease time.Duration, holds []Renewal) *Command {
 	args := make([]any, 0, 5+5*len(holds))
 	args = append(args, renewScript.sha, 2*len(holds))
 	for _, h := range holds {
 		args = append(args, h.args[0], h.args[1])
 	}
-	args = append(args, lease.Milliseconds(), heal, fenceTTL(lease).Milliseconds())
+	args = append(args, lease.Milliseconds(), true, fenceTTL(lease).Milliseconds())
+	heal := len(args) - 2
 	for _, h := range holds {
 		args = append(args, h.args[4], h.Count, h.Token)
 	}
-	return &Command{script: renewScript, args: args, holds: holds}
+	return &Command{script: renewScript, args: args, holds: holds, asks: heal}
 }
 
 // Inspect asks who has the lock at key. The answer is Done, with an empty holder when
@@ -80,5 +82,9 @@ func (c *Command) undoneBy(later *Command) bool {
 	return slices.ContainsFunc(c.holds, func(h Renewal) bool { return h.ID == later.owner })
 }
 
-// ping keeps an eye on a connection that carries nothing else.
+// ping keeps an eye on a connection that carries nothing else. A master that can write
+// nothing to its disk says so to a PING, and not to a TIME.
 var ping = &Command{}
+
+// look asks a master for its time.
+var look = &Command{}

@@ -90,7 +90,7 @@ func TestNothingOwed(t *testing.T) {
 		until(t, 3*time.Second, n.isDown)
 		for _, cmd := range []*Command{
 			NewOwner("k", "me:1").Acquire(lease, 1),
-			Renew(lease, true, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 1, Token: 1}}),
+			Renew(lease, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 1, Token: 1}}),
 			Inspect("k"),
 			Force("k", 1),
 		} {

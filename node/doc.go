@@ -15,8 +15,10 @@
 //   - Messages. A second connection, once [Node.Listen] was called, tells of locks that
 //     the master passed to this client. It must lead to the same process. See [Ear].
 //   - Identity. Each new connection asks which process it reached, what its role is and
-//     how old it is. A replica is refused. A master younger than [Config.Guard] has
-//     forgotten its votes and grants no hold.
+//     how old it is. A replica is refused. A master younger than [Config.Guard], or that
+//     was promoted from a replica lately, has forgotten its votes and grants no hold.
+//   - Pace. Each second the master is asked for the time. While its clock runs ahead of
+//     ours by more than leases allow for, its votes do not count. See [UnsteadyError].
 //
 // # Concurrency
 //

@@ -262,6 +262,12 @@ func (e *ear) pass(payload string) {
 		e.to.Freed(e.i, p.Key)
 		return
 	}
+	e.n.mu.Lock()
+	unsteady := e.n.pace.unsteady()
+	e.n.mu.Unlock()
+	if unsteady {
+		return // no vote, see pace
+	}
 	e.to.Passed(e.i, p)
 }
 

@@ -65,7 +65,7 @@ func TestLateHealIsKilled(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.Delay(10 * time.Second)
-		renewed := send(n, Renew(lease, true, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 1, Token: 1}}))
+		renewed := send(n, Renew(lease, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 1, Token: 1}}))
 		synctest.Wait()
 		m.Delay(0)
 		want(t, "renew", renewed.wait(), Unknown)

@@ -135,15 +135,71 @@ func TestGuardIsForGrants(t *testing.T) {
 		m.Restart()
 		m.HSet("k", "me:1", "2")
 		n := start(t, cfg)
-		renewed := call1(n, Renew(lease, false, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 2, Token: 1}}))
+		renewed := call1(n, Renew(lease, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 2, Token: 1}}))
 		want(t, "renew", renewed, Done)
 		if renewed.Renewed[0] != Extended {
 			t.Errorf("renew: got %v, want Extended", renewed.Renewed)
 		}
 		want(t, "inspect", call1(n, Inspect("k")), Done)
+		want(t, "enter", call1(n, NewOwner("k", "me:1").Enter(lease, 3)), Done)
+		want(t, "raise", call1(n, NewOwner("k", "me:1").Raise(lease, 9)), Done)
 		want(t, "release", call1(n, NewOwner("k", "me:1").Release(1, 0)), Done)
 		want(t, "force", call1(n, Force("k", 1)), Refused)
 		wantGuarded(t, n, guarding)
+	})
+}
+
+// TestHealAfterTheGuard: a lock that a master has forgotten is set again, but not before the
+// master may grant it.
+func TestHealAfterTheGuard(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = guard
+		m.Restart()
+		load(t, cfg.Pool)
+		n := start(t, cfg)
+		until(t, time.Second, n.isUp)
+		renew := func() Renewed {
+			got := call1(n, Renew(lease, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 2, Token: 9}}))
+			want(t, "renew", got, Done)
+			return got.Renewed[0]
+		}
+		for _, left := range []time.Duration{n.Guard(), time.Nanosecond} {
+			time.Sleep(n.Guard() - left)
+			if got := renew(); got != Absent || m.Holder("k") != "" {
+				t.Errorf("renew with %v of the guard left: got %v, want Absent", left, got)
+			}
+		}
+		time.Sleep(time.Nanosecond)
+		if got := renew(); got != Healed || m.HGet("k", "me:1") != "2" || m.Get("redlock_fence:{k}") != "9" {
+			t.Errorf("renew after the guard: got %v, want Healed", got)
+		}
+	})
+}
+
+// TestForceIsNotHealed: what was freed by force stays free, as long as its owner may believe
+// to have it. Others may have it, and heal it.
+func TestForceIsNotHealed(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := start(t, cfg)
+		renew := func(owner string) Renewed {
+			got := call1(n, Renew(lease, []Renewal{{Owner: NewOwner("k", owner), Count: 1, Token: 9}}))
+			want(t, "renew", got, Done)
+			return got.Renewed[0]
+		}
+		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		want(t, "force", call1(n, Force("k", 1)), Done)
+		if got := renew("me:1"); got != Absent {
+			t.Errorf("renew after a force: got %v, want Absent", got)
+		}
+		want(t, "acquire", call1(n, NewOwner("k", "you:1").Acquire(lease, 1)), Done)
+		m.Del("k")
+		if got := renew("you:1"); got != Healed {
+			t.Errorf("renew of the next owner: got %v, want Healed", got)
+		}
+		m.Del("k")
+		if got := m.TTL("redlock_forced:{k}"); got != lease {
+			t.Errorf("the mark of a force stays for %v, want the lease that it ended, %v", got, lease)
+		}
 	})
 }
 

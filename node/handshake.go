@@ -21,11 +21,14 @@ type identity struct {
 	uptime  time.Duration // in whole seconds, by its wall clock
 	loading bool          // reads its data from disk
 	err     error         // why it does not say
+
+	promoted bool   // it was a replica before it was a master
+	history  string // of its data: begun anew by each promotion
 }
 
 // past is what a node remembers of the connection before.
 type past struct {
-	run    string
+	id     identity
 	client int64
 	fit    clock.Instant // from when on its process grants holds
 	end    clock.Instant
@@ -69,7 +72,8 @@ func sever(conn redis.Conn) {
 // greet asks who the master is, refuses one that must not vote, and makes sure that no
 // command of the connection before is carried out from now on.
 func (n *Node) greet(l *link) error {
-	replies, err := n.ask(l.conn, "INFO", "CLIENT ID", "PING")
+	asked := clock.Now()
+	replies, err := n.ask(l.conn, "INFO", "CLIENT ID", "PING", "TIME")
 	if err != nil {
 		return err
 	}
@@ -82,6 +86,7 @@ func (n *Node) greet(l *link) error {
 	l.id = identify(replies[0])
 	l.client, _ = replies[1].(int64)
 	if l.id.role != "" && l.id.role != "master" {
+		n.replica = l.id.run
 		return ErrReplica
 	}
 	if l.id.loading {
@@ -91,18 +96,19 @@ func (n *Node) greet(l *link) error {
 		return err
 	}
 	n.warn(replies[1])
-	l.fit, l.young = n.fitAt(l.id, told)
+	l.fit, l.young = n.fitAt(&l.id, told)
+	n.greetClock(l.id, asked, told, replies[3])
 
 	// The same process: what the old connection wrote may still lie in a socket
 	// buffer there. Once CLIENT KILL is answered, it is carried out or never will be.
-	if n.last.client != 0 && n.last.run == l.id.run {
+	if n.last.client != 0 && n.last.id.run == l.id.run {
 		replies, err := n.ask(l.conn, "CLIENT KILL ID "+strconv.FormatInt(n.last.client, 10))
 		if err != nil {
 			return err
 		}
 		n.warn(replies[0])
 	}
-	n.last = past{}
+	n.last, n.replica = past{}, ""
 	return nil
 }
 
@@ -146,9 +152,10 @@ func (n *Node) ask(conn redis.Conn, commands ...string) ([]any, error) {
 func identify(reply any) identity {
 	text, ok := reply.([]byte)
 	if !ok {
-		return identity{err: fmt.Errorf("INFO: %v", reply)}
+		return identity{err: notTold(reply)}
 	}
 	var id identity
+	var shared, until string
 	for line := range strings.Lines(string(text)) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		switch key {
@@ -165,42 +172,28 @@ func identify(reply any) identity {
 			}
 			// Below zero: its wall clock was set back.
 			id.uptime = time.Duration(max(0, s)) * time.Second
+		case "master_replid":
+			id.history = value
+		case "master_replid2":
+			shared = strings.Trim(value, "0")
+		case "second_repl_offset":
+			until = strings.TrimPrefix(value, "-1")
 		}
 	}
+	id.promoted = shared != "" && until != ""
 	if id.run == "" && id.err == nil {
 		id.err = errors.New("INFO: no run_id")
 	}
 	return id
 }
 
-// fitAt returns from when on the master may grant holds, and whether that may lie ahead.
-//
-// The age of its process is what it says, counted on by our clock from when it told us:
-// between the question and the answer it may have been frozen. It says whole seconds,
-// hence the second more. However far its wall clock has jumped, what we know better
-// counts: where we saw another process before, the age is at most the time since then,
-// and a process that we met before is fit no earlier than we said it was.
-func (n *Node) fitAt(id identity, told clock.Instant) (fit clock.Instant, young bool) {
-	if n.cfg.Guard <= 0 {
-		return told, false
+// notTold explains a reply to INFO that is none.
+func notTold(reply any) error {
+	refusal, refused := reply.(redis.Error)
+	if refused && strings.HasPrefix(string(refusal), "NOPERM") {
+		return fmt.Errorf("INFO: %w (the user needs the permission +info)", refusal)
 	}
-	guard := n.cfg.Guard + clock.Drift(n.cfg.Guard) + time.Second
-	if id.err != nil {
-		return told.Add(Never / 2), true
-	}
-	fit = told.Add(guard - id.uptime)
-	known := fit
-	switch n.last.run {
-	case "":
-	case id.run:
-		known = n.last.fit
-	default:
-		known = n.last.end.Add(guard)
-	}
-	if told.Left(known) > told.Left(fit) {
-		fit = known
-	}
-	return fit, true
+	return fmt.Errorf("INFO: %v", reply)
 }
 
 // Roll finds the same server under two names. The zero value is ready to use.

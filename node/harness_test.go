@@ -50,7 +50,7 @@ func started(t *testing.T, cfg Config) *Node {
 	n := start(t, cfg)
 	for _, cmd := range []*Command{
 		NewOwner("first", "me:0").Acquire(lease, 1),
-		Renew(lease, false, []Renewal{{Owner: NewOwner("first", "me:0"), Count: 1, Token: 1}}),
+		Renew(lease, []Renewal{{Owner: NewOwner("first", "me:0"), Count: 1, Token: 1}}),
 		Inspect("first"),
 		NewOwner("first", "me:0").Release(1, 0),
 		Force("first", 1),

@@ -170,10 +170,22 @@ func TestIdentify(t *testing.T) {
 		},
 		{name: "a replica", reply: []byte("run_id:a\nrole:slave"), want: identity{run: "a", role: "slave"}},
 		{name: "loads", reply: []byte("run_id:a\nloading:1"), want: identity{run: "a", loading: true}},
+		{
+			name:  "promoted",
+			reply: []byte("run_id:a\r\nmaster_replid:bb\r\nmaster_replid2:c0\r\nsecond_repl_offset:1\r\n"),
+			want:  identity{run: "a", history: "bb", promoted: true},
+		},
+		{
+			name:  "never a replica",
+			reply: []byte("run_id:a\r\nmaster_replid:bb\r\nmaster_replid2:0000000000000000000000000000000000000000\r\nsecond_repl_offset:-1\r\n"),
+			want:  identity{run: "a", history: "bb"},
+		},
+		{name: "no history", reply: []byte("run_id:a\nmaster_replid2:00\nsecond_repl_offset:7"), want: identity{run: "a"}},
+		{name: "no offset", reply: []byte("run_id:a\nmaster_replid2:c0\nsecond_repl_offset:-1"), want: identity{run: "a"}},
 		{name: "clock set back", reply: []byte("run_id:a\nuptime_in_seconds:-5"), want: identity{run: "a"}},
 		{name: "no run id", reply: []byte("role:master"), want: identity{role: "master"}, err: "INFO: no run_id"},
 		{name: "strange age", reply: []byte("run_id:a\nuptime_in_seconds:x"), want: identity{run: "a"}, err: "uptime_in_seconds"},
-		{name: "refused", reply: redis.Error("NOPERM no"), err: "INFO: NOPERM no"},
+		{name: "refused", reply: redis.Error("NOPERM no"), err: "INFO: NOPERM no (the user needs the permission +info)"},
 		{name: "nothing", reply: nil, err: "INFO"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

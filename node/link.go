@@ -2,7 +2,6 @@ package node
 
 import (
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +18,7 @@ type link struct {
 	client int64         // the master's name for this connection, 0 if it does not say
 	fit    clock.Instant // from when on the master grants holds
 	young  bool          // fit may still lie ahead
+	waits  bool          // it was logged that fit lies ahead
 
 	ending sync.Mutex // one severs or ends it at a time
 	ended  bool
@@ -58,6 +58,11 @@ func (n *Node) write(l *link) {
 	defer beat.Stop()
 	var batch []*call
 	for {
+		select {
+		case <-beat.C: // also when there is always something to write
+			n.beat()
+		default:
+		}
 		var due []delivery
 		var done bool
 		batch, due, done = n.take(l, batch)
@@ -73,12 +78,18 @@ func (n *Node) write(l *link) {
 		case <-n.wake:
 		case <-l.broken:
 		case <-beat.C:
-			n.mu.Lock()
-			if time.Since(l.heard) >= heartbeat {
-				n.queue = append(n.queue, &call{cmd: ping})
-			}
-			n.mu.Unlock()
+			n.beat()
 		}
+	}
+}
+
+// beat has the master asked what it is for a connection that nobody uses: whether it
+// works, and can be written to, and what the time is.
+func (n *Node) beat() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.state == up {
+		n.queue = append(n.queue, n.call(ping, nil, 0), n.call(look, nil, 0))
 	}
 }
 
@@ -88,7 +99,7 @@ func (n *Node) write(l *link) {
 // not block. Otherwise commands gather, and share a flush. Node.mu is held.
 func (n *Node) direct() bool {
 	l := n.link
-	return n.state == up && !l.busy && !l.young && l.err == nil && l.flight.len() == 0 && len(n.queue) == 0
+	return n.state == up && !l.busy && !l.young && !n.pace.unsteady() && l.err == nil && l.flight.len() == 0 && len(n.queue) == 0
 }
 
 // launch is what follows direct. Node.mu is held, and given up.
@@ -112,6 +123,9 @@ func (n *Node) fly(l *link, calls ...*call) {
 	now := time.Now()
 	for _, c := range calls {
 		c.sent = now
+		if c.cmd == look {
+			c.looked = clock.Now()
+		}
 		l.flight.push(c)
 	}
 	if !l.armed {
@@ -140,14 +154,13 @@ func (n *Node) take(l *link, last []*call) (batch []*call, due []delivery, done 
 		batch, n.owed = n.owed, nil
 		if len(batch) == 0 && l.flight.len() == 0 {
 			n.state, n.reason = up, nil
-			n.cfg.Logger.Info("redlock: master is up",
-				"master", n.cfg.Name, "run_id", l.id.run, "guard", max(0, l.guard()))
+			n.announce(l)
 		}
 	}
 	if l.err == nil && n.state == up && len(n.queue) > 0 {
 		batch, n.queue = n.queue, batch
 	}
-	batch, due = l.allowed(batch)
+	batch, due = n.allowed(l, batch)
 	if len(batch) == 0 {
 		l.done = l.err != nil || n.closing && l.flight.len() == 0
 		return batch, due, l.done
@@ -157,31 +170,6 @@ func (n *Node) take(l *link, last []*call) (batch []*call, due []delivery, done 
 	return batch, due, false
 }
 
-// allowed takes out of batch what a guarded master must not carry out, and marks what it
-// must not do in full.
-//
-// The guard is checked here, as late as can be, and holds when the script runs: that
-// happens in the process that this connection was opened to, which only gets older.
-func (l *link) allowed(batch []*call) (rest []*call, due []delivery) {
-	if !l.young {
-		return batch, nil
-	}
-	left := l.guard()
-	if left <= 0 {
-		l.young = false
-		return batch, nil
-	}
-	for _, c := range batch {
-		if c.cmd.grants {
-			due = c.settle(due, Answer{Outcome: Unsent, Err: &GuardedError{Left: left, Why: l.id.err}})
-			continue
-		}
-		c.timid = c.cmd.passes
-		rest = append(rest, c)
-	}
-	return rest, due
-}
-
 // put writes batch and flushes it. redigo closes a connection that it fails to write
 // to, which the reader notices, so errors are left to it.
 func (l *link) put(batch ...*call) {
@@ -189,6 +177,8 @@ func (l *link) put(batch ...*call) {
 		switch {
 		case c.cmd == ping:
 			_ = l.conn.Send("PING")
+		case c.cmd == look:
+			_ = l.conn.Send("TIME")
 		case c.source:
 			_ = l.conn.Send("EVAL", c.arguments()...)
 		default:
@@ -209,94 +199,9 @@ func (c *call) arguments() []any {
 		args[0] = c.cmd.script.source
 	}
 	if c.timid {
-		args[tokenArg] = ""
+		args[c.cmd.asks] = ""
 	}
 	return args
-}
-
-// read passes on the answers until the link breaks, or nothing is written any more and all
-// is answered.
-func (n *Node) read(l *link) {
-	for {
-		reply, err := redis.ReceiveWithTimeout(l.conn, 0) // overdue sees to the time
-		var one [1]delivery
-		n.mu.Lock()
-		due := n.received(l, one[:0], reply, err)
-		over := l.dead || l.done && l.flight.len() == 0
-		n.mu.Unlock()
-		deliver(due)
-		if over {
-			return
-		}
-	}
-}
-
-// received takes in the answer to the oldest command in flight. n.mu is held.
-func (n *Node) received(l *link, due []delivery, reply any, err error) []delivery {
-	refusal, refused := err.(redis.Error)
-	if err != nil && !refused {
-		l.dead = true
-		// The first error, which may be the writer's, is the reason; err may only say
-		// that redigo has closed the connection since.
-		l.fail(plain(l.conn.Err()))
-		return due
-	}
-	if l.flight.len() == 0 {
-		l.dead = true
-		l.fail(unexpected(reply))
-		return due
-	}
-	l.heard = time.Now()
-	c := l.flight.pop()
-	if l.flight.len() == 0 && (n.state != up || n.closing) {
-		n.nudge() // the writer waits for this
-	}
-	if refused && strings.HasPrefix(string(refusal), "NOSCRIPT") && !c.source {
-		return n.resend(l, due, c)
-	}
-	if refused && unfit(refusal) {
-		l.fail(refusal)
-		if c.cmd.repeat {
-			n.owed = append(n.owed, c)
-			return c.settle(due, Answer{Outcome: Failed, Err: refusal})
-		}
-	}
-	defer n.drop(c)
-	if refused {
-		return c.settle(due, Answer{Outcome: Failed, Err: refusal})
-	}
-	if c.to == nil || c.answered {
-		return due // a ping, or an answer that comes too late for anybody
-	}
-	a, err := c.cmd.read(reply)
-	if err != nil {
-		a = Answer{Outcome: Failed, Err: err}
-	}
-	return c.settle(due, a)
-}
-
-// resend queues a command again with the source of its script, which the master did
-// not have, unless a release that undoes it is already on its way: that must not come
-// first. n.mu is held.
-func (n *Node) resend(l *link, due []delivery, c *call) []delivery {
-	later := func(undoes func(*Command) bool) bool {
-		is := func(c *call) bool { return undoes(c.cmd) }
-		return l.flight.any(is) || slices.ContainsFunc(n.queue, is) || slices.ContainsFunc(n.owed, is)
-	}
-	if later(c.cmd.undoneBy) {
-		return c.settle(due, Answer{Outcome: Unsent, Err: errWithdrawn})
-	}
-	if c.cmd.next != "" && later(func(cmd *Command) bool { return cmd.repeat && cmd.owner == c.cmd.next }) {
-		c.cmd = c.cmd.alone() // the next one has given up
-	}
-	c.source = true
-	if n.state == up {
-		n.queue = append(n.queue, c)
-	} else {
-		n.owed = append(n.owed, c) // it was sent as one that is owed, and still is
-	}
-	n.nudge()
-	return due
 }
 
 // overdue answers, with Unknown, the commands that have waited for Config.Timeout. They
@@ -340,6 +245,3 @@ func (l *link) fail(err error) {
 		close(l.broken)
 	}
 }
-
-// guard returns how long the master still grants no holds.
-func (l *link) guard() time.Duration { return clock.Until(l.fit) }

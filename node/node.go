@@ -33,7 +33,7 @@ type Config struct {
 }
 
 // Intervals of the background work. They bound how long a master that returned goes
-// unnoticed, and how long an idle connection that broke does.
+// unnoticed, and how long an idle connection that broke does, and a clock that jumped.
 const (
 	firstRetry = 20 * time.Millisecond
 	lastRetry  = 500 * time.Millisecond
@@ -66,6 +66,8 @@ type Node struct {
 	owed    []*call // releases to repeat on the next connection, oldest first
 	link    *link   // nil while there is none
 	last    past    // the process and connection before
+	replica string  // run id of a process that was a replica when last seen
+	pace    pace    // of the clock of the process that was last connected to
 	ear     *ear    // nil until Listen
 }
 
@@ -76,9 +78,10 @@ type call struct {
 	i   int
 
 	sent     time.Time
-	source   bool // goes out as EVAL, with the script's source
-	timid    bool // goes to a guarded master, which must not pass the lock on
-	answered bool // to.Answer was or is about to be called
+	looked   clock.Instant // of a look: when it was sent
+	source   bool          // goes out as EVAL, with the script's source
+	timid    bool          // goes to a guarded master, which must make no hold
+	answered bool          // to.Answer was or is about to be called
 }
 
 // New starts to connect to a master, in the background.
@@ -275,7 +278,7 @@ func (n *Node) serve(l *link) error {
 	if n.closing {
 		n.cancel() // there is no next connection
 	}
-	n.last = past{run: l.id.run, client: l.client, fit: l.fit, end: clock.Now()}
+	n.last = past{id: l.id, client: l.client, fit: l.fit, end: clock.Now()}
 	var due []delivery
 	var owed []*call
 	l.sweep.Stop()

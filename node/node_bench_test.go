@@ -40,7 +40,7 @@ func BenchmarkCommand(b *testing.B) {
 		b.Run(fmt.Sprintf("renew %d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				made = Renew(lease, false, holds)
+				made = Renew(lease, holds)
 			}
 		})
 	}

@@ -71,7 +71,7 @@ func TestWithdrawn(t *testing.T) {
 		cmd  *Command
 	}{
 		{"acquire", NewOwner("k", "me:1").Acquire(lease, 1)},
-		{"renew", Renew(lease, true, []Renewal{
+		{"renew", Renew(lease, []Renewal{
 			{Owner: NewOwner("other", "me:2"), Count: 1, Token: 1},
 			{Owner: NewOwner("k", "me:1"), Count: 1, Token: 1},
 		})},

@@ -68,6 +68,19 @@ func (o *Owner) Queue(lease time.Duration, proposal int64, ask Ask) *Command {
 	return c
 }
 
+// Register enters the queue, or stays there, and leaves the lock alone, also where it is
+// free. Guarded masters do this as well.
+//
+// The answer is Refused, without a holder where nobody has the lock, or Done where the owner
+// has it: it was passed on.
+//
+// Cost: one script call. Source: docs/algorithm.md, "Waiting".
+func (o *Owner) Register(ask Ask) *Command {
+	c := o.command(acquireScript)
+	c.args = append(c.args, 0, 1, ask.text())
+	return c
+}
+
 // tokenArg is where the arguments of release.lua have the token, which says that the lock
 // may be passed on.
 const tokenArg = 7
@@ -83,8 +96,15 @@ const tokenArg = 7
 // Cost: one script call. Source: docs/algorithm.md, "Release".
 func (o *Owner) Release(token, since int64) *Command {
 	c := o.command(releaseScript)
-	c.repeat, c.passes = true, true
+	c.repeat, c.asks = true, tokenArg
 	c.args = append(c.args, token, since)
+	return c
+}
+
+// Yield is Release, but passes the lock to nobody: it is left free.
+func (o *Owner) Yield(since int64) *Command {
+	c := o.Release(0, since)
+	c.args[tokenArg] = ""
 	return c
 }
 
@@ -98,11 +118,11 @@ func (o *Owner) ReleaseTo(token, since int64, next *Owner, ask Ask) *Command {
 
 // alone returns c, a ReleaseTo, without the next owner.
 func (c *Command) alone() *Command {
-	return &Command{script: c.script, args: c.args[:len(c.args)-2], key: c.key, owner: c.owner, repeat: c.repeat, passes: c.passes}
+	return &Command{script: c.script, args: c.args[:len(c.args)-2], key: c.key, owner: c.owner, repeat: c.repeat, asks: c.asks}
 }
 
-// Force frees the lock at key, whoever has it, as Release does. token is below that of who
-// has it next. The answer is Done when somebody had it and Refused when nobody did. It is
+// Force frees the lock at key, whoever has it, as Release does, and keeps that owner from
+// healing it. token is below that of who has it next. The answer is Done when somebody had it and Refused when nobody did. It is
 // sent once.
 //
 // Cost: one script call.

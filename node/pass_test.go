@@ -248,7 +248,7 @@ func TestPassedLockIsRenewed(t *testing.T) {
 		h.ask("a:r1", 1, 10)
 		h.release("x:r0", 41)
 		time.Sleep(20 * time.Millisecond)
-		got := h.run(Renew(lease, false, []Renewal{{Owner: NewOwner("k", "a:r1"), Count: 1, Token: 50}}))
+		got := h.run(Renew(lease, []Renewal{{Owner: NewOwner("k", "a:r1"), Count: 1, Token: 50}}))
 		if got.Outcome != Done || got.Renewed[0] != Extended {
 			t.Errorf("renew: got %+v, want Extended", got)
 		}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -269,5 +270,44 @@ func TestAllKeysExpire(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// Who registers enters the queue, and leaves alone what is free.
+func TestRegister(t *testing.T) {
+	inHall(t, func(h *hall) {
+		post := h.listen("a")
+		register := func(owner string, number uint64, since int64) Answer {
+			return h.run(NewOwner("k", owner).Register(Ask{Number: number, Since: since, Lease: short}))
+		}
+		for i := range uint64(2) {
+			h.wantAnswer("free", register("a:r1", i+1, 10), Refused, "")
+			h.wantQueue("then", fmt.Sprint("a:r1 ", i+1))
+			h.wantLock("then", "", 0)
+		}
+		post.want(t, "nobody passes it")
+		h.held()
+		h.wantAnswer("held", register("a:r2", 1, 20), Refused, "x:r0")
+		h.wantQueue("then", "a:r1 2", "a:r2 1")
+		h.run(NewOwner("k", "x:r0").Release(1, 0))
+		h.wantLock("released", "a:r1", short)
+		h.wantAnswer("passed", register("a:r1", 3, 10), Done, "")
+		h.wantQueue("then", "a:r2 1")
+		h.wantLock("then", "a:r1", short)
+	})
+}
+
+// What is yielded is left free, and those who wait stay in the queue.
+func TestYield(t *testing.T) {
+	inHall(t, func(h *hall) {
+		post := h.listen("a")
+		h.held()
+		h.ask("a:r1", 1, 10)
+		h.wantAnswer("yield", h.run(NewOwner("k", "x:r0").Yield(0)), Done, "")
+		h.wantLock("then", "", 0)
+		h.wantQueue("then", "a:r1 1")
+		h.wantAnswer("yield of one that waits", h.run(NewOwner("k", "a:r1").Yield(10)), Refused, "")
+		h.wantQueue("then")
+		post.want(t, "nobody is told")
 	})
 }

@@ -6,8 +6,8 @@
 -- KEYS[3]  queue, see pass.lua
 -- KEYS[4]  Redisson's turn, see pass.lua
 -- ARGV[1]  owner, "uuid:rN"; empty: whoever has the lock
--- ARGV[2]  owner's fencing token, or the one it proposed; empty: this master is guarded,
---          so the lock is left free
+-- ARGV[2]  owner's fencing token, or the one it proposed; empty to pass the lock to
+--          nobody, as a guarded master must not
 -- ARGV[3]  when owner began to wait, in us by its clock, 0 if it never did
 -- ARGV[4]  who enters the queue, since owner's client waits for its next turn; else
 --          there are no more
@@ -27,6 +27,11 @@ end
 
 if owner == '' then
   owner = redis.call('hkeys', lock)[1] or ''
+  local left = redis.call('pttl', lock)
+  if left > 0 then
+    -- So that its renewals do not set it again, for as long as it would have been valid.
+    redis.call('set', 'redlock_forced' .. string.sub(queue, 13), owner, 'px', left)
+  end
 end
 local mine = redis.call('hdel', lock, owner) == 1
 

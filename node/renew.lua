@@ -3,7 +3,7 @@
 -- KEYS[2i-1]  i-th lock key: a hash, owner -> hold count
 -- KEYS[2i]    its fencing counter
 -- ARGV[1]     lease, in ms
--- ARGV[2]     1 to set a lock again that nobody has, 0 to leave it
+-- ARGV[2]     1 to set a lock again that nobody has, empty on a guarded master
 -- ARGV[3]     time to live of a fencing counter, in ms
 -- ARGV[3i+1]  owner of the i-th lock
 -- ARGV[3i+2]  its hold count
@@ -12,6 +12,12 @@
 --             -1 another owner has it, or the key is no lock
 -- Called by Node.Send with a Renew command. An expiry and a fencing counter never
 -- shrink, so a repeat, or one that comes late, takes nothing away.
+
+-- forced reports whether the lock of owner was freed by force, see release.lua. The key is
+-- not among KEYS, since next to no call needs it; it has the braces of the others.
+local function forced(counter, owner)
+  return redis.call('get', 'redlock_forced' .. string.sub(counter, 14)) == owner
+end
 
 local lease, heal, ttl = tonumber(ARGV[1]), ARGV[2] == '1', ARGV[3]
 local answer = {}
@@ -27,7 +33,7 @@ for i = 1, #KEYS / 2 do
     answer[i] = 1
   elseif left ~= -2 then
     answer[i] = -1
-  elseif heal then
+  elseif heal and not forced(counter, owner) then
     redis.call('hset', lock, owner, count)
     answer[i] = 2
   else

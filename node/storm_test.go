@@ -206,7 +206,7 @@ func (s *sailor) renew(held []*ownership) {
 			owners = append(owners, o.owner)
 		}
 	}
-	s.send("renew "+strings.Join(owners, " "), Renew(time.Hour, true, holds))
+	s.send("renew "+strings.Join(owners, " "), Renew(time.Hour, holds))
 }
 
 // disembark gives back what may be held.

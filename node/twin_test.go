@@ -116,6 +116,15 @@ func (w *twin) acquire(owner string, lease time.Duration, count int, a *asking) 
 	return Answer{Outcome: Done}
 }
 
+func (w *twin) register(a *asking) Answer {
+	left := w.left()
+	if left > 0 && w.owner == a.owner {
+		return Answer{Outcome: Done}
+	}
+	w.enter(a)
+	return Answer{Outcome: Refused, Holder: w.owner, Left: left}
+}
+
 func (w *twin) release(owner string, token int64, next *asking, timid bool) Answer {
 	mine := w.left() > 0 && (owner == w.owner || owner == "")
 	answer := Answer{Outcome: Refused}
@@ -189,7 +198,7 @@ func walk(h *hall, r *rand.Rand) {
 		var did string
 		lease, token := upTo(r, 600), counter+r.Int64N(5)-2
 		token = max(1, token)
-		switch r.IntN(9) {
+		switch r.IntN(10) {
 		case 0, 1, 2:
 			a := waiter()
 			did = fmt.Sprintf("ask %+v for %v", *a, lease)
@@ -221,6 +230,10 @@ func walk(h *hall, r *rand.Rand) {
 				cmd.args[tokenArg] = ""
 			}
 			got, want = h.run(cmd), w.release(owner, token, next, timid)
+		case 9:
+			a := waiter()
+			did = fmt.Sprintf("register %+v", *a)
+			got, want = h.run(NewOwner("k", a.owner).Register(a.Ask)), w.register(a)
 		case 7:
 			did, token = "force", 0
 			got, want = h.run(Force("k", 1)), w.release("", 1, nil, false)

@@ -4,7 +4,7 @@ import "testing"
 
 func TestUndoneBy(t *testing.T) {
 	acquire := NewOwner("k", "me:1").Acquire(lease, 1)
-	renew := Renew(lease, true, []Renewal{{Owner: NewOwner("a", "me:1")}, {Owner: NewOwner("b", "me:2")}})
+	renew := Renew(lease, []Renewal{{Owner: NewOwner("a", "me:1")}, {Owner: NewOwner("b", "me:2")}})
 	for _, tt := range []struct {
 		name       string
 		cmd, later *Command

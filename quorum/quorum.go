@@ -42,10 +42,11 @@ func Vote(n, yes, no int) Result {
 	return Pending
 }
 
-// Agreed returns the largest of the numbers that n masters answered, and whether a majority
-// answered just that one. tokens has a number for each master, 0 or less for those that
-// answered none.
-func Agreed(n int, tokens []int64) (largest int64, ok bool) {
+// Agreed returns the largest of the numbers that n masters answered, and of least, and
+// whether a majority answered just that one. tokens has a number for each master whose
+// answer counts, and 0 or less for the others.
+func Agreed(n int, tokens []int64, least int64) (largest int64, ok bool) {
+	largest = least
 	votes := 0
 	for _, t := range tokens {
 		if t > largest {
@@ -137,7 +138,8 @@ func FreeAfter(n int, left []time.Duration) (time.Duration, bool) {
 	if len(left) < q {
 		return 0, false
 	}
-	sorted := slices.Sorted(slices.Values(left))
+	sorted := slices.Clone(left)
+	slices.Sort(sorted)
 	return sorted[q-1], true
 }
 

@@ -43,7 +43,7 @@ func New(cfg Config) (*Client, error) {
 		holds:   make(map[string]*held),
 		lines:   make(map[string]*line),
 	}
-	c.dog = newWatchdog(masters)
+	c.dog = newWatchdog(c.renew)
 	return c, nil
 }
 

@@ -30,6 +30,12 @@ type Config struct {
 	// others. Default 30 s, as in Redisson. Whole milliseconds, rounded down.
 	Lease time.Duration
 
+	// MaxHold is how long after Lock the watchdog goes on renewing a hold. It is lost then,
+	// at the end of its validity: later than MaxHold, by less than Lease. It bounds what a
+	// holder that hangs costs the others; a holder that needs longer uses Extend, or enters
+	// again. At least Lease. Default: no bound.
+	MaxHold time.Duration
+
 	// MaxLease is the longest lease that any client of these masters takes. Default
 	// Lease; LockFor can not take more.
 	MaxLease time.Duration
@@ -44,8 +50,8 @@ type Config struct {
 	// until it answers again. Default a tenth of Lease, at most 500 ms.
 	NodeTimeout time.Duration
 
-	// Logger is told of masters that go down and come up and of holds that are lost.
-	// Default: silent.
+	// Logger is told of masters that go down and come up, of holds that are lost, and of
+	// Holds that became garbage without Unlock. Default: silent.
 	Logger *slog.Logger
 }
 
@@ -81,14 +87,28 @@ func (cfg *Config) fill() error {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	cfg.Lease = cfg.Lease.Truncate(time.Millisecond)
+	return cfg.check()
+}
+
+// check refuses durations that do not fit together.
+func (cfg *Config) check() error {
+	if cfg.MaxLease < 0 {
+		return fmt.Errorf("redlock: Config.MaxLease %v is negative", cfg.MaxLease)
+	}
 	if err := cfg.checkLease("Config.Lease", cfg.Lease); err != nil {
 		return err
 	}
-	if cfg.RestartGuard > 0 && cfg.RestartGuard < cfg.MaxLease {
-		return fmt.Errorf("redlock: RestartGuard %v is under MaxLease %v: a master could forget a hold that is still valid", cfg.RestartGuard, cfg.MaxLease)
-	}
-	if cfg.NodeTimeout < 0 || cfg.NodeTimeout >= cfg.Lease {
-		return fmt.Errorf("redlock: NodeTimeout %v is not between 0 and Lease %v", cfg.NodeTimeout, cfg.Lease)
+	switch {
+	case cfg.MaxHold < 0:
+		return fmt.Errorf("redlock: Config.MaxHold %v is negative", cfg.MaxHold)
+	case cfg.MaxHold > 0 && cfg.MaxHold < cfg.Lease:
+		return fmt.Errorf("redlock: Config.MaxHold %v is shorter than Config.Lease %v: a hold lasts that long without being renewed", cfg.MaxHold, cfg.Lease)
+	case cfg.RestartGuard > 0 && cfg.RestartGuard < cfg.MaxLease:
+		return fmt.Errorf("redlock: Config.RestartGuard %v is shorter than Config.MaxLease %v: a master could grant before the leases that it forgot have ended", cfg.RestartGuard, cfg.MaxLease)
+	case cfg.NodeTimeout < 0:
+		return fmt.Errorf("redlock: Config.NodeTimeout %v is negative", cfg.NodeTimeout)
+	case cfg.NodeTimeout >= cfg.Lease:
+		return fmt.Errorf("redlock: Config.NodeTimeout %v is not shorter than Config.Lease %v: an answer that late grants nothing", cfg.NodeTimeout, cfg.Lease)
 	}
 	return nil
 }
@@ -96,7 +116,7 @@ func (cfg *Config) fill() error {
 // checkLease refuses a lease that no hold can have. what names it in the error.
 func (cfg *Config) checkLease(what string, lease time.Duration) error {
 	if lease > cfg.MaxLease {
-		return fmt.Errorf("redlock: %s %v is over Config.MaxLease %v", what, lease, cfg.MaxLease)
+		return fmt.Errorf("redlock: %s %v is longer than Config.MaxLease %v: a master that restarts would not wait for it", what, lease, cfg.MaxLease)
 	}
 	if clock.Validity(lease, 0) <= 0 {
 		return fmt.Errorf("redlock: %s %v is too short: clock drift takes %v of it", what, lease, clock.Drift(lease))

@@ -32,11 +32,15 @@ func TestConfigRefuses(t *testing.T) {
 		{"lease under 1ms", redlock.Config{Masters: one, Lease: 999 * time.Microsecond}, "Lease"},
 		{"lease under the drift", redlock.Config{Masters: one, Lease: 2 * time.Millisecond}, "Lease"},
 		{"negative lease", redlock.Config{Masters: one, Lease: -time.Second}, "Lease"},
-		{"lease over MaxLease", redlock.Config{Masters: one, Lease: time.Minute, MaxLease: time.Second}, "MaxLease"},
-		{"negative MaxLease", redlock.Config{Masters: one, MaxLease: -1}, "MaxLease"},
-		{"guard under MaxLease", redlock.Config{Masters: one, MaxLease: time.Minute, RestartGuard: time.Minute - 1}, "RestartGuard"},
-		{"negative NodeTimeout", redlock.Config{Masters: one, NodeTimeout: -1}, "NodeTimeout"},
-		{"NodeTimeout of a lease", redlock.Config{Masters: one, NodeTimeout: 30 * time.Second}, "NodeTimeout"},
+		{"lease over MaxLease", redlock.Config{Masters: one, Lease: time.Minute, MaxLease: time.Second}, "Config.Lease 1m0s is longer than Config.MaxLease 1s"},
+		{"default lease over MaxLease", redlock.Config{Masters: one, MaxLease: 10 * time.Second}, "Config.Lease 30s is longer than Config.MaxLease 10s"},
+		{"negative MaxLease", redlock.Config{Masters: one, MaxLease: -1}, "Config.MaxLease -1ns is negative"},
+		{"guard under MaxLease", redlock.Config{Masters: one, MaxLease: time.Minute, RestartGuard: time.Minute - 1}, "Config.RestartGuard 59.999999999s is shorter than Config.MaxLease 1m0s"},
+		{"guard under the default MaxLease", redlock.Config{Masters: one, RestartGuard: 10 * time.Second}, "Config.RestartGuard 10s is shorter than Config.MaxLease 30s"},
+		{"negative NodeTimeout", redlock.Config{Masters: one, NodeTimeout: -1}, "Config.NodeTimeout -1ns is negative"},
+		{"NodeTimeout of a lease", redlock.Config{Masters: one, NodeTimeout: 30 * time.Second}, "Config.NodeTimeout 30s is not shorter than Config.Lease 30s"},
+		{"negative MaxHold", redlock.Config{Masters: one, MaxHold: -1}, "Config.MaxHold -1ns is negative"},
+		{"MaxHold under the lease", redlock.Config{Masters: one, Lease: time.Minute, MaxLease: time.Hour, MaxHold: time.Minute - 1}, "Config.MaxHold 59.999999999s is shorter than Config.Lease 1m0s"},
 		{"empty address", redlock.Config{Masters: []string{"a", ""}}, "Masters[1]"},
 		{"another scheme", redlock.Config{Masters: []string{"http://a"}}, `scheme "http"`},
 		{"bad port", redlock.Config{Masters: []string{"a:b"}}, "Masters[0]"},
@@ -50,6 +54,28 @@ func TestConfigRefuses(t *testing.T) {
 			if got := err.Error(); !strings.Contains(got, tt.want) || !strings.HasPrefix(got, "redlock: ") {
 				t.Errorf("New = %q, want %q in it", got, tt.want)
 			}
+		})
+	}
+}
+
+// What is just enough is accepted.
+func TestConfigAccepts(t *testing.T) {
+	for name, cfg := range map[string]redlock.Config{
+		"the shortest MaxLease":     {MaxLease: lease},
+		"the shortest MaxHold":      {MaxHold: lease},
+		"the shortest RestartGuard": {MaxLease: time.Minute, RestartGuard: time.Minute},
+		"the longest NodeTimeout":   {NodeTimeout: lease - 1},
+		"a lease of broken ms":      {Lease: time.Second + 1, MaxHold: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg.Pools = redlocktest.Start(t, 1).Pools()
+				c, err := redlock.New(cfg)
+				if err != nil {
+					t.Fatalf("New = %v, want nil", err)
+				}
+				expect(t, "Close", c.Close())
+			})
 		})
 	}
 }
@@ -175,22 +201,30 @@ func TestArgumentsAreChecked(t *testing.T) {
 		nothing := func(context.Context) error { return nil }
 		before := scripts(fleet)
 		for call, err := range map[string]error{
-			"Lock of no name":          second(c.Lock(ctx, "")),
-			"TryLock of no name":       second(c.TryLock(ctx, "")),
-			"LockFor of no name":       second(c.LockFor(ctx, "", time.Second)),
-			"TryLockFor of no name":    second(c.TryLockFor(ctx, "", time.Second)),
-			"Do of no name":            c.Do(ctx, "", nothing),
-			"Inspect of no name":       second(c.Inspect(ctx, "")),
-			"ForceUnlock of no name":   second(c.ForceUnlock(ctx, "")),
-			"Lock of a long name":      second(c.Lock(ctx, long+"x")),
-			"Inspect of a long name":   second(c.Inspect(ctx, long+"x")),
-			"LockFor under 1ms":        second(c.LockFor(ctx, "a", 999*time.Microsecond)),
-			"LockFor under the drift":  second(c.LockFor(ctx, "a", 2*time.Millisecond)),
-			"LockFor of less than 0":   second(c.LockFor(ctx, "a", -time.Second)),
-			"TryLockFor over MaxLease": second(c.TryLockFor(ctx, "a", time.Minute)),
+			"Lock of no name":         second(c.Lock(ctx, "")),
+			"TryLock of no name":      second(c.TryLock(ctx, "")),
+			"LockFor of no name":      second(c.LockFor(ctx, "", time.Second)),
+			"TryLockFor of no name":   second(c.TryLockFor(ctx, "", time.Second)),
+			"Do of no name":           c.Do(ctx, "", nothing),
+			"Inspect of no name":      second(c.Inspect(ctx, "")),
+			"ForceUnlock of no name":  second(c.ForceUnlock(ctx, "")),
+			"Lock of a long name":     second(c.Lock(ctx, long+"x")),
+			"Inspect of a long name":  second(c.Inspect(ctx, long+"x")),
+			"LockFor under 1ms":       second(c.LockFor(ctx, "a", 999*time.Microsecond)),
+			"LockFor under the drift": second(c.LockFor(ctx, "a", 2*time.Millisecond)),
+			"LockFor of less than 0":  second(c.LockFor(ctx, "a", -time.Second)),
 		} {
 			if err == nil {
 				t.Errorf("%s = nil, want an error", call)
+			}
+		}
+		const over = "redlock: lease 30.001s is longer than Config.MaxLease 30s"
+		for call, err := range map[string]error{
+			"LockFor":    second(c.LockFor(ctx, "a", lease+time.Millisecond)),
+			"TryLockFor": second(c.TryLockFor(ctx, "a", lease+time.Millisecond)),
+		} {
+			if err == nil || !strings.HasPrefix(err.Error(), over) {
+				t.Errorf("%s = %v, want %q", call, err, over)
 			}
 		}
 		if n := scripts(fleet) - before; n != 0 {

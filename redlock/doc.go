@@ -38,6 +38,11 @@
 // checks [Hold.Token], which grows with every hold of the name; [Token] finds it in a
 // context.
 //
+// The watchdog keeps a lock for a holder that hangs as well, unless [Config.MaxHold] bounds
+// that. It does not for a [Hold] that was dropped without Unlock, once the garbage
+// collector finds it: the lock is lost then, at the end of its validity, and
+// [Config.Logger] is told.
+//
 // Masters must be independent, with no replication between them. A master that
 // restarted grants no holds until [Config.RestartGuard] has passed, so a fresh fleet
 // makes its first client wait once.

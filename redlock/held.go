@@ -18,28 +18,32 @@ import (
 type held struct {
 	c     *Client
 	name  string
-	claim multilock.Claim // what it has at the masters
 	owner *owner
 	own   owner // if the caller had none
 	visit visit // the watchdog's
 
 	mu     sync.Mutex
-	levels []*level       // its length is the hold count
-	room   [1]*level      // for levels
-	first  level          // of levels
-	until  clock.Instant  // end of validity
-	lease  time.Duration  // that a renewal is for
-	watch  bool           // renewed by the watchdog, until Unlock
-	short  bool           // passed on, and not yet renewed to its lease
-	why    *MajorityError // of the last renewal, if it failed
-	cause  error          // why it has ended, nil while it has not
-	timer  *time.Timer    // fires when validity ends
-	gone   bool           // its release is on the way
-	over   chan struct{}  // closed then, nil if nobody waits for it
+	claim  multilock.Claim // what it has at the masters; only At changes, and needs mu
+	levels []*level        // its length is the hold count
+	room   [1]*level       // for levels
+	first  level           // of levels
+	until  clock.Instant   // end of validity
+	lease  time.Duration   // that a renewal is for
+	watch  bool            // renewed by the watchdog, until Unlock or limit
+	limit  time.Time       // no renewal is due then or later; zero if there is no limit
+	ceased error           // why it is renewed no more, nil if it has not come to that
+	short  bool            // passed on, and not yet renewed to its lease
+	why    *MajorityError  // of the last renewal, if it failed
+	cause  error           // why it has ended, nil while it has not
+	timer  *time.Timer     // fires when validity ends
+	gone   bool            // its release is on the way
+	over   chan struct{}   // closed then, nil if nobody waits for it
 }
 
 // level is one of the Holds that share a lock.
 type level struct {
+	since  time.Time
+	orphan bool // its Hold was collected; held.mu guards it
 	scope  scope
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -55,7 +59,6 @@ func (c *Client) hold(ctx context.Context, w want, g multilock.Grant) *Hold {
 		visit: visit{index: unscheduled},
 		until: g.Until,
 		lease: w.lease,
-		watch: w.watch,
 		short: g.Short,
 	}
 	if h.owner == nil {
@@ -65,16 +68,20 @@ func (c *Client) hold(ctx context.Context, w want, g multilock.Grant) *Hold {
 	h.mu.Lock()
 	h.timer = time.AfterFunc(clock.Until(h.until), h.expire)
 	ended := c.adopt(h)
+	if w.watch {
+		h.watchFrom(h.first.since)
+	}
 	h.watchOn()
 	h.mu.Unlock()
 	if ended != nil {
 		ended.lose(nil)
 	}
-	return &Hold{h: h, l: &h.first}
+	return h.handle(&h.first)
 }
 
 // open makes l a level with a context of its own.
 func (h *held) open(ctx context.Context, l *level, w want) *level {
+	l.since = time.Now()
 	l.scope = scope{values: ctx, held: h}
 	parent := context.Context(&l.scope)
 	if w.bind {
@@ -150,9 +157,13 @@ func (h *held) lose(err error) {
 		h.mu.Unlock()
 		return
 	}
-	if err == nil && h.why != nil {
+	switch {
+	case err != nil:
+	case h.ceased != nil:
+		err = h.ceased
+	case h.why != nil:
 		err = h.why.With(ErrLost)
-	} else if err == nil {
+	default:
 		err = fmt.Errorf("%w: the validity of %q has ended", ErrLost, h.name)
 	}
 	h.cause = err
@@ -199,11 +210,14 @@ func (h *held) finish() *multilock.Return {
 // release gives the lock back at the masters, and lets the next caller that waits here
 // enter their queue by it.
 func (h *held) release() *multilock.Return {
+	h.mu.Lock()
+	claim := h.claim
 	h.c.mu.Lock()
 	next := h.c.next(h.name)
 	h.c.mu.Unlock()
+	h.mu.Unlock()
 	if next == nil {
-		return h.c.masters.Release(h.claim, 0)
+		return h.c.masters.Release(claim, 0)
 	}
-	return h.c.masters.ReleaseTo(h.claim, next)
+	return h.c.masters.ReleaseTo(claim, next)
 }

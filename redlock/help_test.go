@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,6 +56,15 @@ func open(t *testing.T, fleet *redlocktest.Fleet, cfg redlock.Config) *redlock.C
 	return c
 }
 
+// seize gives "a" to another owner on some masters, as if they had forgotten the one before.
+func seize(fleet *redlocktest.Fleet, from, to int) {
+	each(fleet, from, to, func(m *redlocktest.Master) {
+		m.Del("a")
+		m.HSet("a", "another:1", "1")
+		m.Expire("a", time.Minute)
+	})
+}
+
 // warm has every master load the scripts: the first call of each takes two round trips.
 func warm(t *testing.T, c *redlock.Client) {
 	t.Helper()
@@ -64,13 +74,14 @@ func warm(t *testing.T, c *redlock.Client) {
 	synctest.Wait()
 }
 
-// lock is Lock of a name that must be free.
+// lock is Lock of a name that must be free. The Hold does not leak before the test ends.
 func lock(t *testing.T, ctx context.Context, c *redlock.Client, name string) *redlock.Hold {
 	t.Helper()
 	hold, err := c.Lock(ctx, name)
 	if err != nil {
 		t.Fatalf("Lock(%q): %v", name, err)
 	}
+	t.Cleanup(func() { runtime.KeepAlive(hold) })
 	return hold
 }
 

@@ -2,14 +2,24 @@ package redlock
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
 // Hold is a lock that is held, once. Each successful Lock returns one of its own, which
 // is unlocked once, also when it entered a lock that its owner held already.
+//
+// A Hold that becomes garbage without Unlock is a mistake, of which Config.Logger is told.
+// When none of the Holds of a lock can be unlocked any more, the watchdog stops renewing
+// it: it is lost at the end of its validity, so work under its context is protected until
+// then. Whoever keeps the context only therefore does not keep the lock. A fixed lease may
+// be left to end by itself.
+//
+// A Hold must not be copied.
 type Hold struct {
-	h *held
-	l *level
+	h    *held
+	l    *level
+	leak runtime.Cleanup // what is to happen when the Hold is garbage
 }
 
 // Name returns the name that is locked.
@@ -81,4 +91,8 @@ func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 // Client.Close gave it back.
 //
 // Cost: one round trip. Source: docs/algorithm.md, "Release".
-func (h *Hold) Unlock(ctx context.Context) error { return h.h.unlock(ctx, h.l) }
+func (h *Hold) Unlock(ctx context.Context) error {
+	h.leak.Stop()
+	runtime.KeepAlive(h) // until here, or it could have leaked in the call that unlocks it
+	return h.h.unlock(ctx, h.l)
+}

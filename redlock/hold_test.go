@@ -112,7 +112,7 @@ func TestExtend(t *testing.T) {
 			expect(t, "Extend", hold.Extend(t.Context(), maxLease), redlock.ErrNotHeld)
 		},
 		"a hold that is gone": func(t *testing.T, fleet *redlocktest.Fleet, hold *redlock.Hold) {
-			each(fleet, 0, 2, (*redlocktest.Master).FlushAll)
+			seize(fleet, 0, 2)
 			err := hold.Extend(t.Context(), maxLease)
 			expect(t, "Extend", err, redlock.ErrLost)
 			expectNot(t, "Extend", err, redlock.ErrNoQuorum)

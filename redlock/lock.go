@@ -11,7 +11,7 @@ import (
 )
 
 // Lock waits until name, of 1 to 1024 bytes, is locked or ctx ends. A watchdog renews
-// the hold every third of Config.Lease, until Unlock.
+// the hold every third of Config.Lease, until Unlock, or for Config.MaxHold.
 //
 // It waits through an outage of the masters as well; a bound on the wait is ctx's
 // deadline. Callers are served in the order of their calls, those of one client surely,

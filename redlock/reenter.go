@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"example.com/redlock/multilock"
 )
@@ -50,12 +51,12 @@ func (h *held) enter(ctx context.Context, w want) (*Hold, error) {
 	if w.watch {
 		h.mu.Lock()
 		if !h.watch && h.cause == nil {
-			h.watch, h.lease = true, h.c.cfg.Lease
+			h.watchFrom(time.Now())
 			h.watchOn()
 		}
 		h.mu.Unlock()
 	}
-	return &Hold{h: h, l: l}, nil
+	return h.handle(l), nil
 }
 
 // leave takes back a level that was not entered. Where all others were unlocked
@@ -80,6 +81,9 @@ func (h *held) drop(l *level) bool {
 		return false
 	}
 	h.levels = slices.Delete(h.levels, i, i+1)
+	if len(h.levels) > 0 {
+		h.attend()
+	}
 	return true
 }
 

@@ -12,10 +12,37 @@ import (
 	"example.com/redlock/node"
 )
 
+// renew asks the masters to extend holds to lease, and to heal them.
+func (c *Client) renew(lease time.Duration, holds ...multilock.Renewal) {
+	c.masters.Renew(lease, holds)
+	for _, r := range holds {
+		switch h := r.(type) {
+		case *held:
+			h.releaseAgain()
+		case extension:
+			h.releaseAgain()
+		}
+	}
+}
+
+// releaseAgain is called when a renewal was sent. Where the hold ended meanwhile, its release
+// may have been sent before, so that the renewal sets the lock again. The first release goes
+// first all the same: its answers say whether the hold was there.
+func (h *held) releaseAgain() {
+	h.mu.Lock()
+	ended, claim := h.cause != nil, h.claim
+	h.mu.Unlock()
+	if ended {
+		<-h.ended()
+		h.c.masters.Release(claim, 0)
+	}
+}
+
 // Hold implements [multilock.Renewal].
 func (h *held) Hold() node.Renewal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.claim.At = h.c.masters.All() // also where it heals
 	return node.Renewal{Owner: h.claim.Owner, Count: len(h.levels), Token: h.claim.Token}
 }
 
@@ -42,21 +69,48 @@ func (h *held) NotRenewed(err *MajorityError) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.why = err
-	if h.cause == nil {
-		h.c.dog.watch(h, min(renewAgain(h.lease), max(left/4, time.Millisecond)))
+	h.renewIn(min(renewAgain(h.lease), max(left/4, time.Millisecond)))
+}
+
+// watchFrom makes the hold one that the watchdog renews. Config.MaxHold counts from the
+// first time. h.mu is held.
+func (h *held) watchFrom(now time.Time) {
+	h.watch, h.lease, h.ceased = true, h.c.cfg.Lease, nil
+	if most := h.c.cfg.MaxHold; most > 0 && h.limit.IsZero() {
+		h.limit = now.Add(most)
 	}
 }
 
 // watchOn has the watchdog renew the hold when it is time, if that is wanted. h.mu is
 // held.
 func (h *held) watchOn() {
-	if h.cause != nil {
+	if h.short {
+		h.renewIn(min(topUp, clock.Until(h.until)/4))
+	} else {
+		h.renewIn(renewEvery(h.lease))
+	}
+}
+
+// renewIn has the watchdog renew the hold after d, if that is wanted. A hold that was
+// passed on is renewed to the lease that was asked for, whatever becomes of it then. h.mu
+// is held.
+func (h *held) renewIn(d time.Duration) {
+	if h.cause != nil || !h.short && !h.watch {
 		return
 	}
-	if h.short {
-		h.c.dog.watch(h, min(topUp, clock.Until(h.until)/4))
-	} else if h.watch {
-		h.c.dog.watch(h, renewEvery(h.lease))
+	if !h.limit.IsZero() && !time.Now().Add(d).Before(h.limit) {
+		h.cease(fmt.Errorf("%w: %q was renewed for Config.MaxHold %v, and no longer", ErrLost, h.name, h.c.cfg.MaxHold))
+		return
+	}
+	h.c.dog.watch(h, d)
+}
+
+// cease ends the renewals of the hold. It then ends with its validity, and why is the cause.
+// h.mu is held.
+func (h *held) cease(why error) {
+	h.watch, h.ceased = false, why
+	if !h.short {
+		h.c.dog.forget(h)
 	}
 }
 
@@ -101,7 +155,7 @@ func (h *held) extend(ctx context.Context, l *level, lease time.Duration) error 
 	}
 	defer h.c.tries.Done()
 	e := extension{held: h, told: make(chan error, 1)}
-	h.c.masters.Renew(lease, []multilock.Renewal{e})
+	h.c.renew(lease, e)
 	select {
 	case err := <-e.told:
 		return err

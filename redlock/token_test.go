@@ -17,7 +17,8 @@ func TestTokenOfAContext(t *testing.T) {
 			t.Errorf("Token without a hold = %d, want 0", got)
 		}
 		outer := lock(t, t.Context(), c, "a")
-		ctx := context.WithValue(outer.Context(), struct{}{}, 1)
+		type key struct{}
+		ctx := context.WithValue(outer.Context(), key{}, 1)
 		if got := redlock.Token(ctx); got != outer.Token() || got == 0 {
 			t.Errorf("Token below a = %d, want %d", got, outer.Token())
 		}

@@ -149,9 +149,10 @@ func TestDoUnlocks(t *testing.T) {
 		"and joins the loss to what fn says": func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 			err := c.Do(t.Context(), "a", func(ctx context.Context) error {
 				synctest.Wait()
-				each(fleet, 0, 2, (*redlocktest.Master).FlushAll)
+				seize(fleet, 0, 2)
 				<-ctx.Done()
 				expect(t, "Cause", context.Cause(ctx), redlock.ErrLost)
+				each(fleet, 0, 2, func(m *redlocktest.Master) { m.Del("a") })
 				return oops
 			})
 			expect(t, "Do", err, redlock.ErrLost, oops)

@@ -16,10 +16,10 @@ import (
 // over the time between two of them, and some are made early for that: holds that were
 // taken in a burst do not fall due in a burst again.
 type watchdog struct {
-	masters *multilock.Masters
-	wake    chan struct{} // told when an earlier renewal is due than the goroutine waits for
-	stop    chan struct{}
-	done    chan struct{} // closed when the goroutine has ended
+	renew func(lease time.Duration, holds ...multilock.Renewal)
+	wake  chan struct{} // told when an earlier renewal is due than the goroutine waits for
+	stop  chan struct{}
+	done  chan struct{} // closed when the goroutine has ended
 
 	mu   sync.Mutex
 	heap schedule
@@ -55,12 +55,12 @@ func together(lease time.Duration) time.Duration { return lease / 60 }
 // that is shorter costs no renewal.
 const topUp = 20 * time.Millisecond
 
-func newWatchdog(masters *multilock.Masters) *watchdog {
+func newWatchdog(renew func(time.Duration, ...multilock.Renewal)) *watchdog {
 	w := &watchdog{
-		masters: masters,
-		wake:    make(chan struct{}, 1),
-		stop:    make(chan struct{}),
-		done:    make(chan struct{}),
+		renew: renew,
+		wake:  make(chan struct{}, 1),
+		stop:  make(chan struct{}),
+		done:  make(chan struct{}),
 	}
 	// Goroutines: one, which close ends and waits for.
 	go w.run()
@@ -114,7 +114,7 @@ func (w *watchdog) run() {
 	for {
 		holds, lease, next := w.take()
 		if len(holds) > 0 {
-			w.masters.Renew(lease, holds)
+			w.renew(lease, holds...)
 			continue
 		}
 		timer.Reset(next)

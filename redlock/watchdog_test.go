@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,21 +154,10 @@ func TestHoldThatIsGoneIsLostAtTheNextRenewal(t *testing.T) {
 		"force unlock": func(_ *redlocktest.Fleet, c *redlock.Client) {
 			_, _ = c.ForceUnlock(context.Background(), "a")
 		},
-		"flushed": func(f *redlocktest.Fleet, _ *redlock.Client) { each(f, 0, 5, (*redlocktest.Master).FlushAll) },
-		"flushed on a majority": func(f *redlocktest.Fleet, _ *redlock.Client) {
-			each(f, 0, 3, (*redlocktest.Master).FlushAll)
-		},
-		"restarted": func(f *redlocktest.Fleet, _ *redlock.Client) { each(f, 0, 3, (*redlocktest.Master).Restart) },
 		"a foreign value": func(f *redlocktest.Fleet, _ *redlock.Client) {
 			each(f, 0, 3, func(m *redlocktest.Master) { m.Set("a", "no lock") })
 		},
-		"another owner": func(f *redlocktest.Fleet, _ *redlock.Client) {
-			each(f, 0, 3, func(m *redlocktest.Master) {
-				m.Del("a")
-				m.HSet("a", "another:1", "1")
-				m.Expire("a", time.Minute)
-			})
-		},
+		"another owner": func(f *redlocktest.Fleet, _ *redlock.Client) { seize(f, 0, 3) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
@@ -176,21 +166,83 @@ func TestHoldThatIsGoneIsLostAtTheNextRenewal(t *testing.T) {
 				kept := lock(t, t.Context(), c, "kept")
 				time.Sleep(2 * time.Second)
 				gone(fleet, c)
-				if name == "flushed" || name == "restarted" { // those have lost the other one as well
-					kept = nil
-				}
 				expectEnd(t, hold, start, renewEvery, redlock.ErrLost)
 				expectNot(t, "Cause", context.Cause(hold.Context()), redlock.ErrNoQuorum)
 				expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
-				if name == "force unlock" || name == "a foreign value" || name == "another owner" {
-					expectAlive(t, kept)
-					unlock(t, kept)
-					time.Sleep(time.Minute)
-					expectQuiet(t, fleet)
-				}
+				expectAlive(t, kept)
+				unlock(t, kept)
+				time.Sleep(time.Minute)
+				expectQuiet(t, fleet)
 			})
 		})
 	}
+}
+
+// A hold that masters have forgotten is set again by the next renewal, with its count and its
+// token, as long as they are not guarded. Its Unlock frees it there as well.
+func TestHoldIsHealed(t *testing.T) {
+	for name, forget := range map[string]func(*redlocktest.Fleet){
+		"flushed on one":        func(f *redlocktest.Fleet) { each(f, 0, 1, (*redlocktest.Master).FlushAll) },
+		"flushed on a majority": func(f *redlocktest.Fleet) { each(f, 0, 3, (*redlocktest.Master).FlushAll) },
+		"flushed":               func(f *redlocktest.Fleet) { each(f, 0, 5, (*redlocktest.Master).FlushAll) },
+		"restarted":             func(f *redlocktest.Fleet) { each(f, 0, 3, (*redlocktest.Master).Restart) },
+		"dead when it was taken": func(f *redlocktest.Fleet) {
+			each(f, 3, 5, (*redlocktest.Master).Kill)
+			time.Sleep(time.Second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				dead := strings.HasPrefix(name, "dead")
+				if dead {
+					forget(fleet)
+				}
+				hold := lock(t, t.Context(), c, "a")
+				again := lock(t, hold.Context(), c, "a")
+				token := hold.Token()
+				synctest.Wait()
+				if dead {
+					each(fleet, 3, 5, (*redlocktest.Master).Restart)
+				} else {
+					forget(fleet)
+				}
+				time.Sleep(renewEvery + settle)
+				expectAlive(t, hold)
+				expectCount(t, fleet, hold, "2", 2)
+				for _, m := range fleet.Masters() {
+					if got := m.Get("redlock_fence:{a}"); got != fmt.Sprint(token) {
+						t.Errorf("%s: the fencing counter is %s, want %d", m.Name(), got, token)
+					}
+				}
+				unlock(t, again)
+				unlock(t, hold)
+				synctest.Wait()
+				expectFree(t, fleet, "a")
+				time.Sleep(time.Minute)
+				expectFree(t, fleet, "a")
+			})
+		})
+	}
+}
+
+// However a renewal and an Unlock meet, nothing is left of the hold: a renewal that is sent
+// behind the release sets the lock again, and it is released again.
+func TestHealingMeetsUnlock(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		for range 400 {
+			hold := lock(t, t.Context(), c, "a")
+			var extends sync.WaitGroup
+			for range 4 {
+				extends.Go(func() { _ = hold.Extend(t.Context(), lease) })
+			}
+			unlock(t, hold)
+			extends.Wait()
+			synctest.Wait()
+			if expectFree(t, fleet, "a"); t.Failed() {
+				return
+			}
+		}
+	})
 }
 
 // Holds that were taken in a burst share script calls, and their renewals are spread over

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"example.com/redlock/redlock"
+)
+
+// Errors of both clients.
+var (
+	// ErrStale says that a later hold has written the object. It is final.
+	ErrStale = errors.New("objects: stale fencing token")
+	// ErrNoLock says that the context is not that of a hold: a mistake in the program,
+	// found before the request is sent.
+	ErrNoLock = errors.New("objects: write without a lock")
+)
+
+// StoreClient writes to a [Store].
+type StoreClient struct {
+	URL  string // of the service, without a slash at its end
+	HTTP *http.Client
+}
+
+// Put stores data, with the fencing token of the hold that ctx belongs to. No function
+// between the one that locked and this one has to know of tokens; all they do is to pass
+// ctx on, as they do anyway.
+//
+// The innermost hold counts, so ctx must not be that of another lock, taken meanwhile for
+// something else: where locks are nested, pass the token, as ../sqlrow does.
+//
+// ErrStale: a later hold has written the object. ErrNoLock: ctx has no token. Any other
+// error, that of ctx included, leaves it open whether data is stored or will be: a request
+// that is on its way can not be called back, which is why the service checks the token.
+func (c *StoreClient) Put(ctx context.Context, name string, data []byte) error {
+	token := redlock.Token(ctx)
+	if token == 0 {
+		return ErrNoLock
+	}
+	header := http.Header{tokenHeader: {strconv.FormatInt(token, 10)}}
+	got, err := send(ctx, c.HTTP, http.MethodPut, c.URL, name, header, data)
+	switch {
+	case err != nil:
+		return fmt.Errorf("objects: put %q: %w", name, err)
+	case got.status == http.StatusConflict:
+		return fmt.Errorf("%w: %q has seen %s, this is %d", ErrStale, name, got.header.Get(tokenHeader), token)
+	case got.status/100 != 2:
+		return fmt.Errorf("objects: put %q: %w", name, got)
+	}
+	return nil
+}
+
+// answer is what is needed of a response.
+type answer struct {
+	status int
+	header http.Header
+	text   string // the beginning of the body
+}
+
+// maxText bounds how much of an answer is read, in bytes.
+const maxText = 1 << 10
+
+func (a answer) Error() string { return fmt.Sprintf("status %d: %s", a.status, a.text) }
+
+// send makes a request about an object. What a status means is up to the caller.
+func send(ctx context.Context, client *http.Client, method, base, name string, header http.Header, data []byte) (answer, error) {
+	address := base + "/objects/" + url.PathEscape(name)
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(data))
+	if err != nil {
+		return answer{}, err
+	}
+	maps.Copy(request.Header, header)
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer response.Body.Close()
+	// A body that is not read to its end costs the connection.
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxText))
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{response.StatusCode, response.Header, strings.TrimSpace(string(text))}, nil
+}

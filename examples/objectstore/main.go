@@ -1,0 +1,119 @@
+// Command objectstore shows HTTP services that store objects and are guarded by fencing
+// tokens: one that compares tokens itself, and one like S3 or GCS, that can not, and is
+// fenced by conditional writes.
+//
+// The masters and the services are in the process, so that it runs without any setup:
+//
+//	go run ./objectstore
+//
+// What to copy: store.go with client.go, or bucketclient.go; and publish, below.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/signal"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "objectstore:", err)
+		os.Exit(1)
+	}
+}
+
+const (
+	objectName = "report"
+	lockName   = "objects:" + objectName
+
+	// shortLease is what the client that is cut off has. A service would take the default.
+	shortLease = time.Second
+
+	// patience is what an HTTP request may take.
+	patience = 5 * time.Second
+)
+
+// putter is what publish needs of a client: it is the same to it how the fence is built.
+type putter interface {
+	Put(ctx context.Context, name string, data []byte) error
+}
+
+// run sets the stage, and tells the story once for each service.
+func run(ctx context.Context, out io.Writer) (err error) {
+	fleet := redlocktest.New(3) // in a service: redlock.Config{Masters: …}
+	defer fleet.Close()
+	a, err := redlock.New(redlock.Config{Pools: fleet.Pools(), Lease: shortLease})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close()) }()
+	b, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+
+	store, bucket := httptest.NewServer(new(Store).Handler()), httptest.NewServer(new(Bucket).Handler())
+	defer store.Close()
+	defer bucket.Close()
+	client := &http.Client{Timeout: patience} // the default one has none
+
+	fmt.Fprintln(out, "A service that compares tokens:")
+	if err := story(ctx, out, fleet, a, b, &StoreClient{URL: store.URL, HTTP: client}); err != nil {
+		return err
+	}
+	fmt.Fprintln(out, "A service that does not, by conditional writes:")
+	return story(ctx, out, fleet, a, b, &BucketClient{URL: bucket.URL, HTTP: client})
+}
+
+// story is a write that is still on its way when its hold ends.
+func story(ctx context.Context, out io.Writer, fleet *redlocktest.Fleet, a, b *redlock.Client, objects putter) error {
+	err := a.Do(ctx, lockName, func(held context.Context) error {
+		fmt.Fprintf(out, "  A has the lock, with token %d, and is cut off from the masters.\n", redlock.Token(held))
+		for _, m := range fleet.Masters() {
+			m.Cut()
+		}
+		<-held.Done() // no renewal arrives, so this ends with the validity of the hold
+		for _, m := range fleet.Masters() {
+			m.Mend()
+		}
+
+		err := b.Do(ctx, lockName, func(ctx context.Context) error {
+			fmt.Fprintf(out, "  B takes it once the lease has ended, with token %d, and publishes.\n", redlock.Token(ctx))
+			return publish(ctx, objects, "by B")
+		})
+		if err != nil {
+			return err
+		}
+
+		// A write that left the machine before held ended can not be called back, and
+		// may be as late as this: WithoutCancel stands for that. The token stays.
+		late := publish(context.WithoutCancel(held), objects, "by A")
+		if !errors.Is(late, ErrStale) {
+			return fmt.Errorf("the late write was not refused: %v", late)
+		}
+		fmt.Fprintf(out, "  A's write arrives late, and is refused: %v.\n", late)
+		return nil
+	})
+	if !errors.Is(err, redlock.ErrLost) {
+		return fmt.Errorf("the lock of A is not lost: %w", err)
+	}
+	fmt.Fprintln(out, "  Do tells A that it has lost the lock.")
+	return nil
+}
+
+// publish stands for a tree of calls: neither it nor what it calls knows of the lock.
+func publish(ctx context.Context, objects putter, author string) error {
+	return objects.Put(ctx, objectName, fmt.Appendf(nil, "report, %s\n", author))
+}

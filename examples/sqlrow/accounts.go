@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// ErrStale says that the row has been touched by a later hold of the lock. It is final: a
+// retry can not succeed, and what the caller knows of the row is out of date.
+var ErrStale = errors.New("accounts: stale fencing token")
+
+// StaleError is an ErrStale with its facts.
+type StaleError struct {
+	Token  int64 // what the caller came with
+	Newest int64 // what the row had seen
+}
+
+func (e *StaleError) Error() string {
+	return fmt.Sprintf("stale fencing token %d: the row has seen %d", e.Token, e.Newest)
+}
+
+// Is makes errors.Is find ErrStale.
+func (e *StaleError) Is(target error) bool { return target == ErrStale }
+
+// Accounts is a table whose rows refuse whoever has lost the lock of the row.
+//
+// Each row remembers the largest fencing token that it was read or written with. The
+// token is an argument here, not a value in the context: a caller that locks two accounts
+// for a transfer has two of them, and each row must get its own. (../objectstore shows the
+// other way.)
+type Accounts struct{ db *sql.DB }
+
+// schema keeps the token in the row it guards, so that one statement can check the token
+// and write: between two statements, a newer hold could write.
+//
+// It begins at 1, so that zero, which is what redlock.Token says of a context without a hold, is
+// stale from the start.
+//
+// Never delete a row while clients of the lock are about: the token goes with it, and the
+// next row of that id takes any write. Mark it as deleted.
+const schema = `CREATE TABLE IF NOT EXISTS accounts (
+	id      TEXT    PRIMARY KEY,
+	balance INTEGER NOT NULL,
+	token   INTEGER NOT NULL DEFAULT 1
+) STRICT`
+
+// NewAccounts makes the table if there is none. The caller closes db.
+func NewAccounts(ctx context.Context, db *sql.DB) (*Accounts, error) {
+	if _, err := db.ExecContext(ctx, schema); err != nil {
+		return nil, fmt.Errorf("accounts: create table: %w", err)
+	}
+	return &Accounts{db: db}, nil
+}
+
+// Open adds an account, unless there is one of that id.
+func (a *Accounts) Open(ctx context.Context, id string, balance int64) error {
+	const insert = `INSERT INTO accounts (id, balance) VALUES (?, ?) ON CONFLICT DO NOTHING`
+	if _, err := a.db.ExecContext(ctx, insert, id, balance); err != nil {
+		return fmt.Errorf("accounts: open %q: %w", id, err)
+	}
+	return nil
+}
+
+// Read returns the balance, and shuts out all holds before that of token.
+//
+// It is tempting to read with a plain SELECT, since a read changes nothing. But then the
+// row does not know of the new hold until that writes, and a late write of an old hold can
+// land in between. It comes before the new one's, so no token goes backwards; and yet it is
+// lost, because the new hold computes its write from what it read before. Whoever reads in
+// order to write must raise the token first.
+//
+// ErrStale: a later hold has touched the row. sql.ErrNoRows: there is no such account.
+func (a *Accounts) Read(ctx context.Context, id string, token int64) (balance int64, err error) {
+	const read = `UPDATE accounts SET token = ?2 WHERE id = ?1 AND token <= ?2 RETURNING balance`
+	err = a.db.QueryRowContext(ctx, read, id, token).Scan(&balance)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = a.refused(ctx, id, token)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("accounts: read %q: %w", id, err)
+	}
+	return balance, nil
+}
+
+// Write sets the balance, unless a hold after that of token has touched the row.
+//
+// The comparison is <=, not <. No two holds have the same token, so an equal one is the
+// same hold's: its second write, or one after its Read, or a repeat because no answer came.
+// With <, a hold could touch the row once, and a repeat could not tell its own first try
+// from somebody else's. That is right only where a hold must act at most once.
+//
+// What <= does not do is to order the writes of one hold. That is up to the holder: it waits
+// for the answer of each. A write that was given up without one (a timeout) may still land
+// later, so the holder repeats that same write, or gives up the hold; but does not go on
+// with another.
+//
+// ErrStale: a later hold has touched the row. sql.ErrNoRows: there is no such account. Any
+// other error leaves it open whether the balance was written.
+func (a *Accounts) Write(ctx context.Context, id string, balance, token int64) error {
+	const write = `UPDATE accounts SET balance = ?3, token = ?2 WHERE id = ?1 AND token <= ?2`
+	result, err := a.db.ExecContext(ctx, write, id, token, balance)
+	if err != nil {
+		return fmt.Errorf("accounts: write %q: %w", id, err)
+	}
+	n, err := result.RowsAffected()
+	if err == nil && n == 0 {
+		err = a.refused(ctx, id, token)
+	}
+	if err != nil {
+		return fmt.Errorf("accounts: write %q: %w", id, err)
+	}
+	return nil
+}
+
+// refused says why a statement found no row: there is none, or its token is larger. It is
+// for the message only: tokens grow, so what was refused once always is.
+func (a *Accounts) refused(ctx context.Context, id string, token int64) error {
+	var newest int64
+	err := a.db.QueryRowContext(ctx, `SELECT token FROM accounts WHERE id = ?`, id).Scan(&newest)
+	if err != nil {
+		return err
+	}
+	return &StaleError{Token: token, Newest: newest}
+}

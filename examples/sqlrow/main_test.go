@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// The story goes as ../README.md prints it. In a bubble, its second passes at once.
+func TestStory(t *testing.T) {
+	var out strings.Builder
+	synctest.Test(t, func(t *testing.T) {
+		if err := run(t.Context(), &out); err != nil {
+			t.Fatal(err)
+		}
+	})
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := anyTokens(out.String()); !strings.Contains(anyTokens(string(readme)), got) {
+		t.Errorf("not in README.md:\n%s", got)
+	}
+}
+
+// anyTokens replaces the tokens in text, which are microseconds of the wall clock.
+func anyTokens(text string) string {
+	return regexp.MustCompile(`\b\d{15,16}\b`).ReplaceAllString(text, "TOKEN")
+}
+
+// What the row lets through, by the token it has seen and the one that comes.
+func TestToken(t *testing.T) {
+	const seen = 7
+	for _, tt := range []struct {
+		name  string
+		token int64
+		want  error
+	}{
+		{"an older hold", seen - 1, ErrStale},
+		{"the same hold", seen, nil},
+		{"a newer hold", seen + 1, nil},
+		{"no hold", 0, ErrStale},
+	} {
+		calls := map[string]func(context.Context, *Accounts) error{
+			"Read": func(ctx context.Context, a *Accounts) error {
+				_, err := a.Read(ctx, account, tt.token)
+				return err
+			},
+			"Write": func(ctx context.Context, a *Accounts) error { return a.Write(ctx, account, 2, tt.token) },
+		}
+		for call, do := range calls {
+			t.Run(call+"/"+tt.name, func(t *testing.T) {
+				accounts := newAccounts(t)
+				if err := accounts.Write(t.Context(), account, 1, seen); err != nil {
+					t.Fatal(err)
+				}
+				err := do(t.Context(), accounts)
+				if !errors.Is(err, tt.want) {
+					t.Fatalf("%s = %v, want %v", call, err, tt.want)
+				}
+				if stale, ok := errors.AsType[*StaleError](err); ok && (stale.Token != tt.token || stale.Newest != seen) {
+					t.Errorf("%s = %+v, want the tokens %d and %d", call, stale, tt.token, seen)
+				}
+			})
+		}
+	}
+}
+
+// A row that no hold has touched refuses those who have none.
+func TestNoHold(t *testing.T) {
+	accounts := newAccounts(t)
+	if _, err := accounts.Read(t.Context(), account, 0); !errors.Is(err, ErrStale) {
+		t.Errorf("Read with token 0 = %v, want %v", err, ErrStale)
+	}
+	if err := accounts.Write(t.Context(), account, 1, 0); !errors.Is(err, ErrStale) {
+		t.Errorf("Write with token 0 = %v, want %v", err, ErrStale)
+	}
+}
+
+// A row that is not there is not a stale token.
+func TestNoAccount(t *testing.T) {
+	accounts := newAccounts(t)
+	if _, err := accounts.Read(t.Context(), "nobody", 1); !errors.Is(err, sql.ErrNoRows) {
+		t.Errorf("Read = %v, want %v", err, sql.ErrNoRows)
+	}
+	if err := accounts.Write(t.Context(), "nobody", 0, 1); !errors.Is(err, sql.ErrNoRows) {
+		t.Errorf("Write = %v, want %v", err, sql.ErrNoRows)
+	}
+}
+
+// newAccounts is a table with one account, which is empty.
+func newAccounts(t *testing.T) *Accounts {
+	t.Helper()
+	db, err := openDB()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	accounts, err := NewAccounts(t.Context(), db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := accounts.Open(t.Context(), account, 0); err != nil {
+		t.Fatal(err)
+	}
+	return accounts
+}

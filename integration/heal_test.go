@@ -1,0 +1,97 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"example.com/redlock/redlock"
+)
+
+// TestRestartInTurn: all masters restart empty, one after another, a guard apart, under a
+// hold. It lives on, with its token; nobody else gets the lock in between, neither those
+// who wait for it nor those who try.
+func TestRestartInTurn(t *testing.T) {
+	ctx := begin(t, 2*time.Minute)
+	f := startFleet(ctx, t, fleetConfig{Masters: 5})
+	const lease = 2 * time.Second
+	cfg := redlock.Config{Lease: lease, RestartGuard: lease}
+	a, b, c := f.client(cfg), f.client(cfg), f.client(cfg)
+	hold := mustLock(ctx, t, a, "orders:42")
+	token := hold.Token()
+	f.log.event("A has the lock")
+
+	waited := make(chan error, 1)
+	waiting, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	go func() {
+		other, err := b.Lock(waiting, "orders:42")
+		if err == nil && hold.Context().Err() == nil {
+			waited <- fmt.Errorf("B has token %d beside A", other.Token())
+			return
+		}
+		waited <- err
+	}()
+	for _, m := range f.masters {
+		m.kill(ctx, t)
+		m.start(ctx, t)
+		eventually(ctx, t, 20*time.Second, m.name+" has the hold again", func() error {
+			if err := live(hold); err != nil {
+				t.Fatal(err)
+			}
+			if other, err := c.TryLock(ctx, "orders:42"); !errors.Is(err, redlock.ErrTaken) && !errors.Is(err, redlock.ErrNoQuorum) {
+				t.Fatalf("TryLock = %v, %v, want ErrTaken", other, err)
+			}
+			held, err := m.try("HGET", "orders:42", hold.Owner())
+			if err == nil && held == nil {
+				err = errors.New("it has not")
+			}
+			return err
+		})
+	}
+	if hold.Token() != token {
+		t.Errorf("token %d, want %d as before", hold.Token(), token)
+	}
+	giveUp()
+	if err := <-waited; !errors.Is(err, context.Canceled) {
+		t.Errorf("B's Lock = %v, want that it waited until the end", err)
+	}
+	mustUnlock(ctx, t, hold)
+	f.wantFree(ctx, t, f.masters, "orders:42")
+}
+
+// TestMajorityRestarts: a majority that restarts empty under a hold with a fixed lease gives
+// the lock to nobody before that is over, and to the next one soon after the guard.
+func TestMajorityRestarts(t *testing.T) {
+	ctx := begin(t, time.Minute)
+	f := startFleet(ctx, t, fleetConfig{Masters: 3})
+	const lease = 6 * time.Second
+	cfg := redlock.Config{Lease: lease, RestartGuard: lease}
+	a, b := f.client(cfg), f.client(cfg)
+	first := mustLock(ctx, t, a, "warm") // the fresh masters' guard is over
+	mustUnlock(ctx, t, first)
+	hold, err := a.LockFor(ctx, "orders:42", lease)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := hold.Until()
+	for _, m := range f.masters[:2] {
+		m.kill(ctx, t)
+		m.start(ctx, t)
+	}
+	restarted := time.Now()
+	next := mustLock(ctx, t, b, "orders:42")
+	if early := time.Until(until); early > 0 {
+		t.Errorf("B has the lock %v before A's validity ends", early)
+	}
+	if took := time.Since(restarted); took > lease+4*time.Second {
+		t.Errorf("B has the lock %v after the restarts, want soon after the guard of %v", took, lease)
+	}
+	if next.Token() <= hold.Token() {
+		t.Errorf("B's token is %d, want one above %d", next.Token(), hold.Token())
+	}
+	mustUnlock(ctx, t, next)
+	f.wantFree(ctx, t, f.masters, "orders:42")
+}

@@ -1,0 +1,206 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"example.com/redlock/clock"
+)
+
+// trip is a sample as a test makes it: when its question was sent, by our clock, how
+// long it was under way there and back, and how far the master's clock was ahead then.
+type trip struct{ at, there, back, ahead time.Duration }
+
+var (
+	here  = clock.Now()
+	there = time.Unix(1_700_000_000, 0)
+)
+
+func (c trip) sample() sample {
+	return sample{
+		sent: here.Add(c.at),
+		read: here.Add(c.at + c.there + c.back),
+		told: there.Add(c.at + c.there + c.ahead),
+	}
+}
+
+// TestPaceOfOne: what one sample says of the one before it, to the nanosecond.
+func TestPaceOfOne(t *testing.T) {
+	const rest = time.Minute
+	first := trip{at: 0}
+	for _, tt := range []struct {
+		name  string
+		first trip
+		next  trip
+		want  news
+	}{
+		{"keeps pace", first, trip{at: time.Second}, same},
+		{"gains what is allowed", first, trip{at: time.Second, ahead: 12 * time.Millisecond}, same},
+		{"gains more", first, trip{at: time.Second, ahead: 12*time.Millisecond + 1}, lostPace},
+		{"gains what is allowed in an hour", first, trip{at: time.Hour, ahead: clock.Drift(time.Hour)}, same},
+		{"gains more in an hour", first, trip{at: time.Hour, ahead: clock.Drift(time.Hour) + 1}, lostPace},
+		{"at once", first, trip{ahead: 2*time.Millisecond + 1}, lostPace},
+		{"loses what is allowed", first, trip{at: time.Second, ahead: -12 * time.Millisecond}, same},
+		{"loses more", first, trip{at: time.Second, ahead: -12*time.Millisecond - 1}, slowed},
+		{"slow there", first, trip{at: time.Second, there: time.Second, ahead: 22 * time.Millisecond}, same},
+		{"may be slow back", first, trip{at: time.Second, back: 5 * time.Millisecond, ahead: 17 * time.Millisecond}, same},
+		{"is not slow back", first, trip{at: time.Second, back: 5 * time.Millisecond, ahead: 17*time.Millisecond + 51*time.Microsecond}, lostPace},
+		{"first was slow there", trip{there: 5 * time.Millisecond}, trip{at: time.Second, ahead: 17 * time.Millisecond}, same},
+		{"we stood still", first, trip{at: time.Second, back: time.Hour}, same},
+		{"it stood still", first, trip{at: time.Second, there: time.Hour}, same},
+		{"we were suspended in between", first, trip{at: 10 * time.Hour}, same},
+		{"we were suspended meanwhile", trip{back: 10 * time.Hour}, trip{at: 10 * time.Hour}, same},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var p pace
+			if got := p.take(tt.first.sample(), rest); got != same || p.unsteady() {
+				t.Fatalf("the first sample: got %v, want %v", got, same)
+			}
+			if got := p.take(tt.next.sample(), rest); got != tt.want || p.unsteady() != (tt.want == lostPace) {
+				t.Errorf("got %v, unsteady %v, want %v", got, p.unsteady(), tt.want)
+			}
+		})
+	}
+}
+
+// dumb compares each sample with all since the last gain that was found.
+type dumb struct{ seen []sample }
+
+func (d *dumb) gains(s sample) bool {
+	for _, u := range d.seen {
+		between := s.read.Sub(u.sent)
+		if s.told.Sub(u.told)-between > clock.Drift(between) {
+			d.seen = []sample{s}
+			return true
+		}
+	}
+	d.seen = append(d.seen, s)
+	return false
+}
+
+// TestPaceComparesAll: one sample that is kept finds what all of them would.
+//
+// Replay one seed: go test ./node -run 'TestPaceComparesAll/seed=17$'
+func TestPaceComparesAll(t *testing.T) {
+	found := 0
+	for seed := range uint64(500) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			upTo := func(d time.Duration) time.Duration { return time.Duration(random.Int64N(int64(d) + 1)) }
+			var p pace
+			var d dumb
+			var c trip
+			rate := upTo(2000) - 1000 // µs in 50 ms: 2 % at most
+			for i := range 200 {
+				pass := c.back + upTo(2*time.Second)
+				c.at += c.there + pass
+				c.ahead += rate * time.Microsecond * (c.there + pass) / (50 * time.Millisecond)
+				if random.IntN(30) == 0 {
+					c.ahead += upTo(100*time.Millisecond) - 50*time.Millisecond
+				}
+				c.there, c.back = upTo(5*time.Millisecond), upTo(5*time.Millisecond)
+				if random.IntN(20) == 0 {
+					c.there, c.back = upTo(time.Second), upTo(time.Second)
+				}
+				before := p.ahead
+				p.take(c.sample(), time.Hour)
+				if got, want := p.ahead > before, d.gains(c.sample()); got != want {
+					t.Fatalf("sample %d: gain found %v, want %v", i, got, want)
+				}
+				if p.ahead > before {
+					found++
+				}
+			}
+		})
+	}
+	if found < 500 {
+		t.Errorf("gains found: got %d, want some for most seeds", found)
+	}
+}
+
+// TestPaceNeverFalse: a clock that gains no more than a hundredth is never found to have
+// gained, whatever happens on the way; one that gains a tenth more is, sooner or later.
+func TestPaceNeverFalse(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		rate float64
+		want bool
+	}{
+		{"slewed by NTP", 0.0005, false},
+		{"slewed back by NTP", -0.0005, false},
+		{"as fast as is allowed", 0.00999, false},
+		{"faster", 0.011, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for seed := range uint64(50) {
+				random := rand.New(rand.NewPCG(seed, 0))
+				var p pace
+				var c trip
+				for range 3600 {
+					c.there = time.Duration(random.ExpFloat64() * float64(3*time.Millisecond))
+					c.back = time.Duration(random.ExpFloat64() * float64(3*time.Millisecond))
+					c.ahead = time.Duration(tt.rate * float64(c.at+c.there))
+					p.take(c.sample(), 2*time.Hour)
+					c.at += time.Second + c.there + c.back
+				}
+				if p.unsteady() != tt.want || p.slow {
+					t.Errorf("seed %d: got unsteady %v, slow %v, want %v, no", seed, p.unsteady(), p.slow, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// TestPaceSteadyAgain: the rest is counted from the last gain, and ends with a sample.
+func TestPaceSteadyAgain(t *testing.T) {
+	const rest = 30 * time.Second
+	var p pace
+	at := func(at, ahead time.Duration, want news) {
+		t.Helper()
+		if got := p.take(trip{at: at, back: time.Millisecond, ahead: ahead}.sample(), rest); got != want {
+			t.Errorf("after %v: got %v, want %v", at, got, want)
+		}
+	}
+	at(0, 0, same)
+	at(time.Second, time.Second, lostPace)
+	at(20*time.Second, 2*time.Second, same) // and gains again
+	if p.ahead < 1700*time.Millisecond || p.ahead > 2*time.Second {
+		t.Errorf("ahead: got %v, want the sum", p.ahead)
+	}
+	at(31*time.Second, 2*time.Second, same)
+	at(50*time.Second, 2*time.Second, same) // the gain was found a millisecond later
+	if !p.unsteady() {
+		t.Error("steady before the rest is over")
+	}
+	at(51*time.Second, 2*time.Second, steady)
+	at(52*time.Second, 3*time.Second, lostPace)
+}
+
+func TestTimeOf(t *testing.T) {
+	b := func(s string) []byte { return []byte(s) }
+	for _, tt := range []struct {
+		name  string
+		reply any
+		want  time.Time
+	}{
+		{"as Redis writes it", []any{b("1700000000"), b("42")}, time.Unix(1_700_000_000, 42_000)},
+		{"nothing", nil, time.Time{}},
+		{"refused", errors.New("NOPERM"), time.Time{}},
+		{"one", []any{b("1")}, time.Time{}},
+		{"no number", []any{b("1"), b("x")}, time.Time{}},
+		{"no number either", []any{b("x"), b("1")}, time.Time{}},
+		{"out of all bounds", []any{b("9223372036854775807"), b("1")}, time.Time{}},
+		{"before time", []any{b("-9223372036854775807"), b("1")}, time.Time{}},
+		{"too many microseconds", []any{b("1"), b("1000000")}, time.Time{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, ok := timeOf(tt.reply)
+			if !got.Equal(tt.want) || ok == tt.want.IsZero() {
+				t.Errorf("timeOf: got %v, %v, want %v", got, ok, tt.want)
+			}
+		})
+	}
+}

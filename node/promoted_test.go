@@ -1,0 +1,199 @@
+package node
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/redlocktest"
+)
+
+// promote makes m, for a moment, a replica.
+func promote(m *redlocktest.Master) {
+	m.SetRole("slave")
+	m.SetRole("master")
+}
+
+// wantPromoted checks that an acquire is refused for want more, and why.
+func wantPromoted(t *testing.T, n *Node, want time.Duration) {
+	t.Helper()
+	wantGuarded(t, n, want)
+	got := call1(n, NewOwner("guarded", "me:1").Acquire(lease, 1))
+	guarded, _ := errors.AsType[*GuardedError](got.Err)
+	if !guarded.Promoted || !contains(got.Err, "was promoted from a replica, grants no hold for another") {
+		t.Errorf("acquire: got %v, want one that names the promotion", got.Err)
+	}
+}
+
+// TestPromoted: a master that was a replica is as old as what the client knows of it.
+func TestPromoted(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		log := new(journal)
+		cfg.Guard, cfg.Logger = guard, log.logger()
+		promote(m)
+		time.Sleep(time.Hour)
+		load(t, cfg.Pool)
+		n := start(t, cfg)
+		wantPromoted(t, n, guarding)
+		time.Sleep(guarding - time.Nanosecond)
+		wantPromoted(t, n, time.Nanosecond)
+		time.Sleep(time.Nanosecond)
+		wantFit(t, n)
+		reconnect(t, m, n) // it says the same, and is known by now
+		wantFit(t, n)
+		log.want(t, 1, "WARN", "grants no hold yet", "master=m1", "was promoted from a replica", "for another 11.102s")
+		log.want(t, 1, "INFO", "grants holds again", "master=m1")
+
+		cfg.Roll = new(Roll)
+		other := start(t, cfg) // another client, which knows nothing of it
+		wantPromoted(t, other, guarding)
+	})
+}
+
+// TestPromotedReconnect: the wait does not begin anew with each connection.
+func TestPromotedReconnect(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = guard
+		promote(m)
+		n := start(t, cfg)
+		begin := time.Now()
+		wantPromoted(t, n, guarding)
+		time.Sleep(3 * time.Second)
+		reconnect(t, m, n)
+		wantPromoted(t, n, guarding-time.Since(begin))
+	})
+}
+
+// TestPromotedMeanwhile: a process that was fit may have been a replica since.
+func TestPromotedMeanwhile(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = guard
+		n := start(t, cfg)
+		wantFit(t, n)
+		for range 2 {
+			time.Sleep(time.Hour)
+			promote(m)
+			reconnect(t, m, n)
+			seen := time.Now()
+			left := n.Guard()
+			if left < guarding-lastRetry || left > guarding {
+				t.Fatalf("guard: got %v, want about %v", left, guarding)
+			}
+			wantPromoted(t, n, left-time.Since(seen))
+			time.Sleep(left)
+			load(t, cfg.Pool)
+			wantFit(t, n)
+		}
+	})
+}
+
+// TestPromotedBeforeOurEyes: what was a replica when we last saw it was promoted, and not
+// before it was a master, whatever it says.
+func TestPromotedBeforeOurEyes(t *testing.T) {
+	silent := regexp.MustCompile(`master_replid2:\w+`)
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		plain := cfg.Pool
+		cfg.Guard = guard
+		cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
+			if words != "INFO" {
+				return nil
+			}
+			conn := plain.Get()
+			defer conn.Close()
+			text, err := redis.Bytes(conn.Do("INFO"))
+			if err != nil {
+				return redis.Error(err.Error())
+			}
+			return silent.ReplaceAll(text, []byte("master_replid2:"+strings.Repeat("0", 40)))
+		}})
+		m.SetRole("slave")
+		n := start(t, cfg)
+		wantErr(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Unsent, ErrReplica.Error())
+		time.Sleep(time.Minute)
+		m.SetRole("master")
+		until(t, lastRetry*3/2, n.isUp)
+		seen := time.Now()
+		left := n.Guard()
+		if left < guarding-time.Millisecond || left > guarding {
+			t.Fatalf("guard: got %v, want %v", left, guarding)
+		}
+		wantPromoted(t, n, left)
+		reconnect(t, m, n)
+		wantPromoted(t, n, left-time.Since(seen))
+		time.Sleep(left)
+		load(t, plain)
+		wantFit(t, n)
+		reconnect(t, m, n)
+		wantFit(t, n)
+
+		m.SetRole("slave") // one that we knew as a master
+		wantErr(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Failed, "READONLY")
+		until(t, time.Second, n.isDown)
+		m.SetRole("master")
+		until(t, lastRetry*3/2, n.isUp)
+		if got := n.Guard(); got < guarding-time.Millisecond {
+			t.Errorf("guard: got %v, want %v", got, guarding)
+		}
+	})
+}
+
+// TestPromotedNoGuard: with the guard off nothing waits.
+func TestPromotedNoGuard(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		promote(m)
+		wantFit(t, start(t, cfg))
+	})
+}
+
+// TestGuardIsLogged: which master waits, for how long and why, and when that is over.
+func TestGuardIsLogged(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		info any
+		why  string
+		over int
+	}{
+		{"restarted", nil, "restarted lately, grants no hold for another 11.102s", 1},
+		{
+			"forbidden", redis.Error("NOPERM this user has no permissions to run the 'info' command"),
+			"grants no hold, because how long it has been up is not known: INFO: NOPERM this user has no permissions to run the 'info' command (the user needs the permission +info)", 0,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				log := new(journal)
+				cfg.Guard, cfg.Logger = guard, log.logger()
+				cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
+					if words == "INFO" {
+						return tt.info
+					}
+					return nil
+				}})
+				m.Restart()
+				load(t, cfg.Pool)
+				n := start(t, cfg)
+				got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
+				want(t, "acquire", got, Unsent)
+				if got := n.Explain(got.Answer).Error(); got != "m1: "+tt.why {
+					t.Errorf("error: got %q, want %q", got, "m1: "+tt.why)
+				}
+				log.want(t, 1, "WARN", "master grants no hold yet", "master=m1", tt.why)
+				time.Sleep(time.Minute)
+				log.want(t, tt.over, "INFO", "grants holds again", "master=m1")
+			})
+		})
+	}
+	t.Run("old enough", func(t *testing.T) {
+		bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+			log := new(journal)
+			cfg.Guard, cfg.Logger = guard, log.logger()
+			started(t, cfg)
+			log.want(t, 1, "")
+			log.want(t, 1, "master is up", "guard=0s")
+		})
+	})
+}

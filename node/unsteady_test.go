@@ -1,0 +1,318 @@
+package node
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/redlocktest"
+)
+
+// watching runs f with a node whose log is kept, in a bubble.
+func watching(t *testing.T, f func(t *testing.T, m *redlocktest.Master, n *Node, log *journal)) {
+	t.Helper()
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		log := new(journal)
+		cfg.Logger = log.logger()
+		f(t, m, started(t, cfg), log)
+	})
+}
+
+func (n *Node) isUnsteady() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.pace.unsteady()
+}
+
+// wantUnsteady checks that an answer does not count, because the clock ran ahead.
+func wantUnsteady(t *testing.T, name string, got reply, ahead time.Duration) {
+	t.Helper()
+	wantErr(t, name, got, Failed, "is not counted, because its clock ran ahead by "+ahead.String())
+	if err, ok := errors.AsType[*UnsteadyError](got.Err); !ok || err.Ahead != ahead {
+		t.Errorf("%s: got %v, want an UnsteadyError of %v", name, got.Err, ahead)
+	}
+}
+
+// wantSteady checks that the node has found nothing.
+func wantSteady(t *testing.T, n *Node, log *journal) {
+	t.Helper()
+	if n.isUnsteady() {
+		t.Error("unsteady: got true")
+	}
+	log.want(t, 0, "clock")
+}
+
+// TestClockJumps: nothing that the master says of who has a lock counts, from the next
+// sample on until its rest is over.
+func TestClockJumps(t *testing.T) {
+	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *journal) {
+		const ahead = 5 * time.Second
+		owner := NewOwner("k", "me:1")
+		renew := Renew(lease, []Renewal{{Owner: owner, Count: 1, Token: 1}})
+		want(t, "acquire", call1(n, owner.Acquire(lease, 1)), Done)
+		m.Skew(ahead)
+		jumped := time.Now()
+		until(t, heartbeat, n.isUnsteady)
+		found := time.Now()
+		log.want(t, 1, "WARN", "clock jumped ahead", "master=m1", "ahead=5s", "at_least=30s")
+
+		wantUnsteady(t, "acquire", call1(n, owner.Acquire(lease, 1)), ahead)
+		wantUnsteady(t, "queue", call1(n, owner.Queue(lease, 1, Ask{Number: 1, Since: 1, Lease: lease})), ahead)
+		wantUnsteady(t, "renew", call1(n, renew), ahead)
+		wantUnsteady(t, "enter", call1(n, owner.Enter(lease, 2)), ahead)
+		wantUnsteady(t, "raise", call1(n, owner.Raise(lease, 9)), ahead)
+		want(t, "acquire by another", call1(n, NewOwner("k", "me:2").Acquire(lease, 1)), Refused)
+		want(t, "leave", call1(n, owner.Leave(1)), Done)
+		want(t, "inspect", call1(n, Inspect("k")), Done)
+		want(t, "release", call1(n, owner.Release(1, 0)), Done)
+		want(t, "release again", call1(n, owner.Release(1, 0)), Refused)
+		wantHolder(t, m, "k", "")
+		wantUnsteady(t, "heal", call1(n, renew), ahead)
+		wantHolder(t, m, "k", "") // it may have been somebody else's
+
+		until(t, time.Minute, func() bool { return !n.isUnsteady() })
+		if got := time.Since(found); got < leastRest || got > leastRest+heartbeat {
+			t.Errorf("steady again: %v after it was found, want %v to a heartbeat more", got, leastRest)
+		}
+		if got := found.Sub(jumped); got > heartbeat+time.Millisecond {
+			t.Errorf("found: after %v, want within a heartbeat", got)
+		}
+		want(t, "acquire", call1(n, owner.Acquire(lease, 1)), Done)
+		log.want(t, 1, "INFO", "clock is steady again", "master=m1", "ahead=5s")
+		log.want(t, 2, "clock")
+		time.Sleep(time.Hour)
+		log.want(t, 2, "clock")
+	})
+}
+
+// TestClockJumpsUnderWay: what was asked before the jump was found, and answered after.
+func TestClockJumpsUnderWay(t *testing.T) {
+	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *journal) {
+		m.Delay(100 * time.Millisecond)
+		m.Skew(5 * time.Second)
+		calls := m.Calls("TIME")
+		until(t, heartbeat+100*time.Millisecond, func() bool { return m.Calls("TIME") > calls })
+		asked := send(n, NewOwner("k", "me:1").Acquire(lease, 1))
+		if n.isUnsteady() {
+			t.Fatal("found before the answer was there")
+		}
+		wantErr(t, "acquire", asked.wait(), Failed, "clock ran ahead")
+	})
+}
+
+// TestClockRest: where there is a guard, that is how long a master does not count.
+func TestClockRest(t *testing.T) {
+	const guard = 2 * time.Minute
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = guard
+		n := started(t, cfg)
+		m.Skew(time.Second)
+		until(t, heartbeat, n.isUnsteady)
+		got := until(t, 2*guard, func() bool { return !n.isUnsteady() })
+		if least := guard + clock.Drift(guard); got < least || got > least+heartbeat {
+			t.Errorf("steady again: after %v, want %v to a heartbeat more", got, least)
+		}
+	})
+}
+
+// TestClockJumpsALittle: what a lease of the time between two samples allows for is none.
+func TestClockJumpsALittle(t *testing.T) {
+	for _, tt := range []struct {
+		jump time.Duration
+		want bool
+	}{
+		{12 * time.Millisecond, false},
+		{12*time.Millisecond + time.Microsecond, true},
+	} {
+		t.Run(tt.jump.String(), func(t *testing.T) {
+			watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *journal) {
+				time.Sleep(time.Hour) // the allowance of this time is not there
+				m.Skew(tt.jump)
+				time.Sleep(2 * heartbeat)
+				if got := n.isUnsteady(); got != tt.want {
+					t.Errorf("unsteady: got %v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestClockRate: a clock that runs fast is found although each second gains little, and
+// stays unsteady. One that is slewed, slow or set back is not.
+func TestClockRate(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		perDay time.Duration // as a rate
+		within time.Duration // found, 0: never
+		slow   int
+	}{
+		{"5 % fast", 24 * time.Hour / 20, 2 * time.Second, 0},
+		{"1.1 % fast", 24 * time.Hour / 100 * 11 / 10, 5 * time.Second, 0},
+		{"0.9 % fast", 24 * time.Hour / 100 * 9 / 10, 0, 0},
+		{"slewed by 500 ppm", 24 * time.Hour / 2000, 0, 0},
+		{"slewed back by 500 ppm", -24 * time.Hour / 2000, 0, 0},
+		{"5 % slow", -24 * time.Hour / 20, 0, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *journal) {
+				const tick = 10 * time.Millisecond
+				found := time.Duration(0)
+				for passed := time.Duration(0); passed < 5*time.Minute; passed += tick {
+					m.Skew(time.Duration(float64(passed) * float64(tt.perDay) / float64(24*time.Hour)))
+					time.Sleep(tick)
+					if found == 0 && n.isUnsteady() {
+						found = passed
+					}
+				}
+				if (found > 0) != (tt.within > 0) || found > tt.within {
+					t.Errorf("found: after %v, want %v", found, tt.within)
+				}
+				if n.isUnsteady() != (tt.within > 0) {
+					t.Errorf("unsteady: got %v, want %v", n.isUnsteady(), tt.within > 0)
+				}
+				log.want(t, tt.slow, "set back or runs slow")
+				log.want(t, min(1, int(tt.within)), "jumped ahead or runs fast")
+			})
+		})
+	}
+}
+
+// TestClockSetBack: it is safe, and said once. What follows when it is put right is not:
+// leases that were given in between end early.
+func TestClockSetBack(t *testing.T) {
+	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *journal) {
+		for i := range 3 {
+			m.Skew(-time.Duration(i+1) * time.Hour)
+			time.Sleep(time.Minute)
+			want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		}
+		log.want(t, 1, "clock")
+		log.want(t, 1, "WARN", "set back")
+		m.Skew(0)
+		time.Sleep(2 * heartbeat)
+		wantUnsteady(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), 3*time.Hour)
+	})
+}
+
+// TestClockOverReconnects: what is known of a clock is known as long as the process lives.
+func TestClockOverReconnects(t *testing.T) {
+	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *journal) {
+		m.Cut()
+		time.Sleep(3 * heartbeat)
+		m.Skew(5 * time.Second)
+		m.Mend()
+		until(t, time.Second, n.isUp) // the handshake has found it
+		wantErr(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Failed, "clock ran ahead")
+		reconnect(t, m, n)
+		wantErr(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Failed, "clock ran ahead")
+		log.want(t, 1, "clock jumped")
+
+		m.RestartWithData()
+		time.Sleep(3 * heartbeat)
+		want(t, "acquire at a new process", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		m.Skew(10 * time.Second)
+		time.Sleep(2 * heartbeat)
+		wantUnsteady(t, "acquire after another jump", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), 5*time.Second)
+	})
+}
+
+// TestClockOfAnother: a name that leads elsewhere, where it is later, has not jumped.
+func TestClockOfAnother(t *testing.T) {
+	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *journal) {
+		m.Kill()
+		m.Skew(time.Hour)
+		m.Restart()
+		time.Sleep(5 * heartbeat)
+		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		wantSteady(t, n, log)
+	})
+}
+
+// TestClockUnderLoad: the clock is looked at also when there is always something to write.
+func TestClockUnderLoad(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var n *Node
+		var loaded atomic.Bool
+		cfg.Pool = bend(cfg.Pool, &rules{swallow: func(words string) bool {
+			if loaded.Load() && strings.HasPrefix(words, "EVALSHA") {
+				n.Send(Inspect("k"), nobody{}, 0) // there before this one is written
+				time.Sleep(10 * time.Millisecond)
+			}
+			return false
+		}})
+		n = started(t, cfg)
+		n.Send(Inspect("k"), nobody{}, 0)
+		loaded.Store(true)
+		want(t, "inspect", call1(n, Inspect("k")), Done)
+		before := m.Calls("TIME")
+		time.Sleep(10 * heartbeat)
+		loaded.Store(false)
+		if got := m.Calls("TIME") - before; got < 9 || got > 11 {
+			t.Errorf("samples in 10 heartbeats of load: got %d, want 10", got)
+		}
+	})
+}
+
+// TestClockUnknown: a master that does not tell the time is counted as ever.
+func TestClockUnknown(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		log := new(journal)
+		cfg.Logger = log.logger()
+		cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
+			if words == "TIME" {
+				return redis.Error("NOPERM this user has no permissions to run the 'time' command")
+			}
+			return nil
+		}})
+		n := started(t, cfg)
+		m.Skew(time.Hour)
+		time.Sleep(time.Minute)
+		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		log.want(t, 1, "WARN", "TIME is refused", "NOPERM")
+		log.want(t, 1, "clock")
+	})
+}
+
+// TestUnsteadyPasses: a lock that an unsteady master passes on is no vote, and it is not
+// asked to pass one on.
+func TestUnsteadyPasses(t *testing.T) {
+	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *journal) {
+		d := new(diary)
+		n.Listen("a", d, 7)
+		d.want(t, "after Listen", "listening true")
+		conn := n.cfg.Pool.Get()
+		defer conn.Close()
+		wait := func() {
+			t.Helper()
+			m.HSet("k", "x:r0", "1")
+			m.Expire("k", lease)
+			run(t, conn, NewOwner("k", "a:r1").Queue(lease, 1, Ask{Number: 1, Since: 10, Lease: short}))
+		}
+		m.Skew(5 * time.Second)
+		until(t, heartbeat, n.isUnsteady)
+		wait()
+		run(t, conn, NewOwner("k", "x:r0").Release(1, 0)) // by another client
+		synctest.Wait()
+		wantHolder(t, m, "k", "a:r1")
+		d.want(t, "after the pass of an unsteady master")
+
+		m.Del("k")
+		wait()
+		want(t, "release", call1(n, NewOwner("k", "x:r0").Release(1, 0)), Done)
+		wantHolder(t, m, "k", "")
+
+		until(t, 2*leastRest, func() bool { return !n.isUnsteady() })
+		wait()
+		want(t, "release", call1(n, NewOwner("k", "x:r0").Release(1, 0)), Done)
+		wantHolder(t, m, "k", "a:r1")
+		if got := strings.Join(d.read(), ", "); !strings.Contains(got, "passed a:r1") {
+			t.Errorf("after the pass of a steady master: got %q", got)
+		}
+	})
+}

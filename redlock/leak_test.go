@@ -1,0 +1,486 @@
+package redlock_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// warnings is a Logger's handler that keeps what is worse than information, for as many
+// goroutines as like, in a bubble and outside.
+type warnings struct {
+	slog.Handler
+	mu  sync.Mutex
+	all []slog.Record
+}
+
+func newWarnings() *warnings { return &warnings{Handler: slog.DiscardHandler} }
+
+func (w *warnings) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+
+func (w *warnings) Handle(_ context.Context, r slog.Record) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, r)
+	return nil
+}
+
+// of returns the attributes of the warnings with that message, as text.
+func (w *warnings) of(message string) (found []map[string]string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.all {
+		if r.Message != message {
+			continue
+		}
+		attrs := map[string]string{}
+		r.Attrs(func(a slog.Attr) bool { attrs[a.Key] = a.Value.String(); return true })
+		found = append(found, attrs)
+	}
+	return found
+}
+
+const (
+	leakWarning = "redlock: Hold is garbage without Unlock"
+	lostWarning = "redlock: hold is lost"
+)
+
+// leaks wants n Holds to be reported as garbage, and no more after two collections. No time
+// passes in a bubble meanwhile.
+func (w *warnings) leaks(t *testing.T, n int) {
+	t.Helper()
+	for range 2 {
+		collected := new(atomic.Bool)
+		runtime.AddCleanup(new([64]*int), func(done *atomic.Bool) { done.Store(true) }, collected)
+		collect(t, collected.Load)
+	}
+	collect(t, func() bool { return len(w.of(leakWarning)) >= n })
+	if got := len(w.of(leakWarning)); got != n {
+		t.Fatalf("%d Holds were reported as garbage, want %d", got, n)
+	}
+}
+
+// collect collects garbage until done, which the runtime's goroutines bring about.
+func collect(t *testing.T, done func() bool) {
+	t.Helper()
+	for range 100 {
+		if done() {
+			return
+		}
+		runtime.GC()
+		for range 1000 {
+			if done() {
+				return
+			}
+			runtime.Gosched()
+		}
+	}
+	t.Fatal("the garbage collector did not find what is garbage")
+}
+
+// over waits for the end of ctx.
+func over(t *testing.T, ctx context.Context) {
+	t.Helper()
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Hour):
+		t.Fatal("the context has not ended after an hour")
+	}
+	synctest.Wait() // for the log
+}
+
+// watched is a bubble with a client whose warnings are kept.
+func watched(t *testing.T, cfg redlock.Config, f func(*testing.T, *redlocktest.Fleet, *redlock.Client, *warnings)) {
+	t.Helper()
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+		w := newWarnings()
+		cfg.Logger = slog.New(w)
+		f(t, fleet, open(t, fleet, cfg), w)
+	})
+}
+
+// leaky is a Hold that is dropped in time, and its context.
+type leaky struct {
+	ctx  context.Context
+	hold *redlock.Hold
+}
+
+func leak(t *testing.T, ctx context.Context, c *redlock.Client, name string) *leaky {
+	t.Helper()
+	hold, err := c.Lock(ctx, name)
+	if err != nil {
+		t.Fatalf("Lock(%q): %v", name, err)
+	}
+	return &leaky{ctx: hold.Context(), hold: hold}
+}
+
+// drop makes the Hold garbage. Until then it is none.
+func (l *leaky) drop() context.Context {
+	runtime.KeepAlive(l.hold)
+	l.hold = nil
+	return l.ctx
+}
+
+// drop locks and keeps nothing but the context.
+func drop(t *testing.T, ctx context.Context, c *redlock.Client, name string) context.Context {
+	t.Helper()
+	return leak(t, ctx, c, name).drop()
+}
+
+// What is done under the context of a Hold that leaked is protected until the validity that
+// was confirmed last ends, and no longer.
+func TestLeakedHoldEndsWithItsValidity(t *testing.T) {
+	for _, age := range []time.Duration{0, time.Second, renewEvery + time.Second, 5*time.Minute + time.Second} {
+		t.Run(age.String(), func(t *testing.T) {
+			watched(t, redlock.Config{}, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+				d := open(t, fleet, redlock.Config{})
+				start := time.Now()
+				hold := leak(t, t.Context(), c, "a")
+				owner := hold.hold.Owner()
+				time.Sleep(age)
+				ctx := hold.drop()
+				w.leaks(t, 1)
+				if got := w.of(leakWarning)[0]; got["name"] != "a" || got["owner"] != owner || got["held"] == "" {
+					t.Errorf("the warning says %v, want the name, the owner %q and how long it was held", got, owner)
+				}
+				expect(t, "Cause at the leak", context.Cause(ctx))
+				_, err := d.TryLock(t.Context(), "a")
+				expect(t, "TryLock", err, redlock.ErrTaken)
+
+				over(t, ctx)
+				cause := context.Cause(ctx)
+				expect(t, "Cause", cause, redlock.ErrLost)
+				if !strings.Contains(cause.Error(), "garbage without Unlock") {
+					t.Errorf("Cause = %q, want the reason", cause)
+				}
+				if got, want := time.Since(start), age.Truncate(renewEvery)+validity; got != want {
+					t.Errorf("the context ended after %v, want %v", got, want)
+				}
+				if got := w.of(lostWarning); len(got) != 1 || !strings.Contains(got[0]["error"], "garbage without Unlock") {
+					t.Errorf("the warnings of loss are %v, want one with the reason", got)
+				}
+				unlock(t, lock(t, t.Context(), d, "a"))
+				expectFree(t, fleet, "a")
+				expectQuiet(t, fleet)
+			})
+		})
+	}
+}
+
+// A renewal that is under way, or has failed, at the leak is not followed by another.
+func TestLeakBesideARenewal(t *testing.T) {
+	for name, tt := range map[string]struct {
+		delay time.Duration // of the masters
+		leak  time.Duration // when
+		ends  time.Duration
+	}{
+		"that succeeds":      {100 * time.Millisecond, renewEvery + 100*time.Millisecond, renewEvery + validity},
+		"that fails":         {nodeTimeout, renewEvery + 100*time.Millisecond, validity},
+		"that is made again": {nodeTimeout, renewEvery + time.Second, validity},
+	} {
+		t.Run(name, func(t *testing.T) {
+			watched(t, redlock.Config{}, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+				start := time.Now()
+				hold := leak(t, t.Context(), c, "a")
+				synctest.Wait()
+				each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(tt.delay) })
+				time.Sleep(tt.leak)
+				ctx := hold.drop()
+				w.leaks(t, 1)
+				time.Sleep(time.Second)
+				each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(0) })
+				over(t, ctx)
+				if got := time.Since(start); got != tt.ends {
+					t.Errorf("the context ended after %v, want %v", got, tt.ends)
+				}
+				if err := context.Cause(ctx); !strings.Contains(err.Error(), "garbage without Unlock") {
+					t.Errorf("Cause = %q, want the reason", err)
+				}
+			})
+		})
+	}
+}
+
+// While anybody is left who can unlock, a lock is renewed, and then no more.
+func TestLeakOfOneLevel(t *testing.T) {
+	goesOn := func(t *testing.T, hold *redlock.Hold) {
+		t.Helper()
+		time.Sleep(5 * time.Minute)
+		expectAlive(t, hold)
+	}
+	for name, test := range map[string]func(*testing.T, *redlocktest.Fleet, *redlock.Client, *warnings) context.Context{
+		"the outer one": func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) context.Context {
+			outer := drop(t, t.Context(), c, "a")
+			inner := lock(t, outer, c, "a")
+			w.leaks(t, 1)
+			goesOn(t, inner)
+			expectCount(t, fleet, inner, "2", 2)
+			unlock(t, inner)
+			return outer
+		},
+		"the inner one": func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) context.Context {
+			outer := lock(t, t.Context(), c, "a")
+			inner := drop(t, outer.Context(), c, "a")
+			w.leaks(t, 1)
+			goesOn(t, outer)
+			expectCount(t, fleet, outer, "2", 2)
+			unlock(t, outer)
+			return inner
+		},
+		"both": func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) context.Context {
+			ctx := drop(t, drop(t, t.Context(), c, "a"), c, "a")
+			w.leaks(t, 2)
+			return ctx
+		},
+		"one before the other": func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) context.Context {
+			outer := drop(t, t.Context(), c, "a")
+			func() {
+				inner, err := c.Lock(outer, "a")
+				expect(t, "Lock", err)
+				w.leaks(t, 1)
+				goesOn(t, inner)
+			}()
+			w.leaks(t, 2)
+			return outer
+		},
+		"and another entered later": func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) context.Context {
+			outer := drop(t, t.Context(), c, "a")
+			w.leaks(t, 1)
+			time.Sleep(renewEvery)
+			inner := lock(t, outer, c, "a")
+			goesOn(t, inner)
+			unlock(t, inner)
+			return outer
+		},
+		"while another comes to nothing": func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) context.Context {
+			hold := leak(t, t.Context(), c, "a")
+			outer := hold.ctx
+			synctest.Wait()
+			each(fleet, 0, 3, (*redlocktest.Master).Freeze)
+			failed := make(chan error, 1)
+			go func() {
+				short, cancel := context.WithTimeout(outer, 100*time.Millisecond)
+				defer cancel()
+				_, err := c.Lock(short, "a")
+				failed <- err
+			}()
+			synctest.Wait()
+			hold.drop()
+			w.leaks(t, 1)
+			expect(t, "Lock", <-failed, context.DeadlineExceeded)
+			each(fleet, 0, 3, (*redlocktest.Master).Thaw)
+			return outer
+		},
+		"of a fixed lease in a renewed one": func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) context.Context {
+			outer := lock(t, t.Context(), c, "a")
+			func() { expect(t, "LockFor", second(c.LockFor(outer.Context(), "a", time.Second))) }()
+			w.leaks(t, 1)
+			goesOn(t, outer)
+			unlock(t, outer)
+			return t.Context() // that of the level that leaked is garbage, too
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			watched(t, redlock.Config{}, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+				ctx := test(t, fleet, c, w)
+				left := fleet.Master(0).Holder("a")
+				if left == "" {
+					t.Fatal("the lock is free at the leak, want it kept until its validity ends")
+				}
+				time.Sleep(lease)
+				if ctx.Err() != nil {
+					expect(t, "Cause", context.Cause(ctx), redlock.ErrLost)
+				}
+				expectFree(t, fleet, "a")
+				if got := w.of(lostWarning); len(got) != 1 || !strings.Contains(got[0]["error"], "garbage without Unlock") {
+					t.Errorf("the warnings of loss are %v, want one with the reason", got)
+				}
+				expectQuiet(t, fleet)
+			})
+		})
+	}
+}
+
+// A lock that was passed on is valid for its lease, not for the short one that it begins with.
+func TestLeakOfAPassedHold(t *testing.T) {
+	watched(t, redlock.Config{}, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+		first := lock(t, t.Context(), c, "a")
+		passed := make(chan *leaky, 1)
+		go func() { passed <- leak(t, t.Context(), c, "a") }()
+		synctest.Wait()
+		unlock(t, first)
+		hold := <-passed
+		if left := hold.hold.Remaining(); left > time.Second {
+			t.Fatalf("Remaining = %v, so it was not passed on", left)
+		}
+		start := time.Now()
+		ctx := hold.drop()
+		w.leaks(t, 1)
+		over(t, ctx)
+		if got := time.Since(start); got < validity || got > validity+time.Second {
+			t.Errorf("the context ended after %v, want about %v", got, validity)
+		}
+	})
+}
+
+// What a leak has ended another level begins again, and its end has a cause of its own.
+func TestLossAfterALeak(t *testing.T) {
+	watched(t, redlock.Config{}, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+		hold := leak(t, t.Context(), c, "a")
+		outer := hold.drop()
+		w.leaks(t, 1)
+		inner := lock(t, outer, c, "a")
+		time.Sleep(5 * time.Minute)
+		each(fleet, 0, 2, (*redlocktest.Master).Kill)
+		over(t, inner.Context())
+		expect(t, "Cause", context.Cause(inner.Context()), redlock.ErrLost, redlock.ErrNoQuorum)
+	})
+}
+
+// What is no leak is not reported, and goes on as long as it should.
+func TestNoLeak(t *testing.T) {
+	goesOn := func(t *testing.T, ctx context.Context, w *warnings) {
+		t.Helper()
+		for range 2 {
+			w.leaks(t, 0)
+			time.Sleep(2 * time.Minute)
+		}
+		expect(t, "Cause after four minutes", context.Cause(ctx))
+	}
+	for name, test := range map[string]func(*testing.T, *redlock.Client, *warnings){
+		"Do": func(t *testing.T, c *redlock.Client, w *warnings) {
+			expect(t, "Do", c.Do(t.Context(), "a", func(ctx context.Context) error {
+				goesOn(t, ctx, w)
+				return nil
+			}))
+		},
+		"Do that panics": func(t *testing.T, c *redlock.Client, w *warnings) {
+			defer func() { _ = recover() }()
+			_ = c.Do(t.Context(), "a", func(ctx context.Context) error {
+				goesOn(t, ctx, w)
+				panic("as it must")
+			})
+		},
+		"a deferred Unlock": func(t *testing.T, c *redlock.Client, w *warnings) {
+			hold, err := c.Lock(t.Context(), "a")
+			expect(t, "Lock", err)
+			defer hold.Unlock(t.Context())
+			goesOn(t, hold.Context(), w)
+		},
+		"an Unlock that the end of another context calls": func(t *testing.T, c *redlock.Client, w *warnings) {
+			parent, cancel := context.WithCancel(t.Context())
+			ctx := func() context.Context {
+				hold, err := c.Lock(parent, "a")
+				expect(t, "Lock", err)
+				context.AfterFunc(parent, func() { expect(t, "Unlock", hold.Unlock(parent), context.Canceled) })
+				return hold.Context()
+			}()
+			goesOn(t, ctx, w)
+			cancel()
+			over(t, ctx)
+			expect(t, "Cause", context.Cause(ctx), redlock.ErrNotHeld)
+		},
+		"Unlock": func(t *testing.T, c *redlock.Client, w *warnings) {
+			func() {
+				hold, err := c.Lock(t.Context(), "a")
+				expect(t, "Lock", err)
+				expect(t, "Unlock", hold.Unlock(t.Context()))
+			}()
+		},
+		"Unlock of an inner level": func(t *testing.T, c *redlock.Client, w *warnings) {
+			outer := lock(t, t.Context(), c, "a")
+			func() {
+				inner, err := c.Lock(outer.Context(), "a")
+				expect(t, "Lock", err)
+				expect(t, "Unlock", inner.Unlock(t.Context()))
+			}()
+			goesOn(t, outer.Context(), w)
+		},
+		"Close": func(t *testing.T, c *redlock.Client, w *warnings) {
+			hold := leak(t, t.Context(), c, "a")
+			expect(t, "Close", c.Close())
+			hold.drop()
+		},
+		"a fixed lease that is left to end": func(t *testing.T, c *redlock.Client, w *warnings) {
+			func() { expect(t, "TryLockFor", second(c.TryLockFor(t.Context(), "a", lease))) }()
+			w.leaks(t, 0)
+			time.Sleep(lease)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			watched(t, redlock.Config{}, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+				test(t, c, w)
+				w.leaks(t, 0)
+			})
+		})
+	}
+}
+
+// A hold that is lost is told of as that.
+func TestLossIsNoLeak(t *testing.T) {
+	watched(t, redlock.Config{}, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+		hold := leak(t, t.Context(), c, "a")
+		synctest.Wait()
+		seize(fleet, 0, 3)
+		over(t, hold.ctx)
+		synctest.Wait()
+		hold.drop()
+		w.leaks(t, 0)
+		if got := w.of(lostWarning); len(got) != 1 || strings.Contains(got[0]["error"], "garbage") {
+			t.Errorf("the warnings of loss are %v, want one, without a word of garbage", got)
+		}
+	})
+}
+
+// In real time, where Unlocks and collections come at any moment.
+func TestLeaksBesideUnlocks(t *testing.T) {
+	const holds = 50
+	fleet := redlocktest.New(3)
+	defer fleet.Close()
+	w := newWarnings()
+	c, err := redlock.New(redlock.Config{Pools: fleet.Pools(), RestartGuard: -1, Logger: slog.New(w)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	leaks := make([]*leaky, holds)
+	goroutines := 0
+	for i := range leaks {
+		leaks[i] = leak(t, t.Context(), c, fmt.Sprint("leaked", i))
+		if i == 0 {
+			goroutines = runtime.NumGoroutine()
+		}
+	}
+	if got := runtime.NumGoroutine(); got > goroutines+holds/2 {
+		t.Errorf("%d goroutines for %d holds, and %d for one: there is one for each", got, holds, goroutines)
+	}
+	kept, err := c.Lock(t.Context(), "kept")
+	expect(t, "Lock", err)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 50 {
+				if hold, err := c.Lock(t.Context(), fmt.Sprint("unlocked", i)); err == nil {
+					_ = hold.Unlock(t.Context())
+				}
+			}
+		})
+	}
+	for _, l := range leaks {
+		l.drop()
+	}
+	w.leaks(t, holds)
+	wg.Wait()
+	w.leaks(t, holds)
+	expect(t, "Unlock", kept.Unlock(t.Context()))
+}

@@ -1,0 +1,111 @@
+package redlock_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// capped is what the cause of a hold that reached MaxHold says.
+const capped = "was renewed for Config.MaxHold 1m0s, and no longer"
+
+// renewedFor wants the hold, which was locked at start, to end with MaxHold as the cause,
+// at that age.
+func renewedFor(t *testing.T, w *warnings, ctx context.Context, start time.Time, age time.Duration) {
+	t.Helper()
+	over(t, ctx)
+	if got := time.Since(start); got != age {
+		t.Errorf("the context ended after %v, want %v", got, age)
+	}
+	err := context.Cause(ctx)
+	expect(t, "Cause", err, redlock.ErrLost)
+	if !strings.Contains(err.Error(), capped) {
+		t.Errorf("Cause = %q, want %q in it", err, capped)
+	}
+	if got := w.of(lostWarning); len(got) != 1 || !strings.Contains(got[0]["error"], capped) {
+		t.Errorf("the warnings of loss are %v, want one with %q", got, capped)
+	}
+}
+
+func TestMaxHold(t *testing.T) {
+	const most = time.Minute
+	last := most - renewEvery // the renewal that would be due at MaxHold is not made
+	for name, test := range map[string]func(*testing.T, *redlocktest.Fleet, *redlock.Client, *warnings){
+		"ends the renewals": func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+			start := time.Now()
+			hold := lock(t, t.Context(), c, "a")
+			renewedFor(t, w, hold.Context(), start, last+validity)
+			expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
+			expectFree(t, fleet, "a")
+			expectQuiet(t, fleet)
+		},
+		"bounds Do": func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+			start := time.Now()
+			expect(t, "Do", c.Do(t.Context(), "a", func(ctx context.Context) error {
+				renewedFor(t, w, ctx, start, last+validity)
+				return nil
+			}), redlock.ErrLost)
+		},
+		"counts from the first level": func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+			start := time.Now()
+			outer := lock(t, t.Context(), c, "a")
+			time.Sleep(renewEvery / 2)
+			inner := lock(t, outer.Context(), c, "a")
+			unlock(t, outer)
+			renewedFor(t, w, inner.Context(), start, last+validity)
+		},
+		"counts from when a fixed lease is renewed": func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+			outer := lockFor(t, t.Context(), c, "a", 20*time.Second)
+			time.Sleep(10 * time.Second)
+			start := time.Now()
+			inner := lock(t, outer.Context(), c, "a")
+			renewedFor(t, w, inner.Context(), start, last+validity)
+		},
+		"counts failed renewals": func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+			start := time.Now()
+			hold := lock(t, t.Context(), c, "a")
+			time.Sleep(last - time.Second)
+			each(fleet, 0, 2, (*redlocktest.Master).Kill) // rounds fail at 50s, 53s, 56s and 59s
+			time.Sleep(renewEvery + time.Second)
+			each(fleet, 0, 2, (*redlocktest.Master).RestartWithData)
+			renewedFor(t, w, hold.Context(), start, last-renewEvery+validity)
+		},
+		"leaves re-entry and Extend": func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+			start := time.Now()
+			outer := lock(t, t.Context(), c, "a")
+			time.Sleep(most)
+			expect(t, "Extend", outer.Extend(t.Context(), lease))
+			time.Sleep(validity - time.Second)
+			unlock(t, lock(t, outer.Context(), c, "a"))
+			renewedFor(t, w, outer.Context(), start, most+validity-time.Second+validity)
+		},
+		"leaves what is unlocked in time": func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+			for range 10 {
+				hold := lock(t, t.Context(), c, "a")
+				time.Sleep(most)
+				expectAlive(t, hold)
+				unlock(t, hold)
+			}
+			if got := w.of(lostWarning); len(got) != 0 {
+				t.Errorf("the warnings of loss are %v, want none", got)
+			}
+		},
+		"leaves a longer fixed lease": func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, _ *warnings) {
+			start := time.Now()
+			hold := lockFor(t, t.Context(), c, "a", 2*most)
+			long := 2*most - 2*most/100 - 2*time.Millisecond
+			expectEnd(t, hold, start, long, redlock.ErrLost)
+			if err := context.Cause(hold.Context()); strings.Contains(err.Error(), "MaxHold") {
+				t.Errorf("Cause = %q, want no word of MaxHold", err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			watched(t, redlock.Config{MaxHold: most, MaxLease: 2 * most}, test)
+		})
+	}
+}
