@@ -62,6 +62,9 @@ type Attempt struct {
 // Source: docs/algorithm.md, "Acquire".
 func (m *Masters) Acquire(req Request) *Attempt {
 	a := &Attempt{m: m, req: req, start: clock.Now()}
+	if req.Count == 1 {
+		m.enrol(req.Owner, nil)
+	}
 	a.init(nil, len(m.nodes), a)
 	m.send(req.command(), m.All(), a)
 	return a
@@ -123,6 +126,12 @@ func (a *Attempt) settle(ctx context.Context, g Grant) (Grant, error) {
 	return Grant{}, a.m.lost("lock", g.Key, b, ErrNoQuorum, cut, errTokens)
 }
 
+// Answer implements [node.Receiver].
+func (a *Attempt) Answer(i int, answer node.Answer) {
+	a.m.meet(i, a.req.Owner.Key, answer)
+	a.poll.Answer(i, answer)
+}
+
 // decided reports whether no further answer can change the outcome. A lost vote waits
 // for more answers while they can tell a lock that is taken from one that nobody got.
 func (a *Attempt) decided() bool {
@@ -161,5 +170,6 @@ func (a *Attempt) mayHold() Set {
 // rollBack takes the attempt back wherever it may have succeeded. It needs no context:
 // sending does not block, and the nodes see to it that each master gets it.
 func (a *Attempt) rollBack() {
-	a.m.send(a.req.undo(max(a.req.Proposal, a.token())), a.mayHold(), nobody{})
+	claim := Claim{Owner: a.req.Owner, At: a.mayHold()}
+	a.m.release(a.req.undo(max(a.req.Proposal, a.token())), claim, a.req.Count-1)
 }

@@ -148,11 +148,11 @@ func (b *Bid) pause(now time.Time) time.Duration {
 
 // send sends a to the masters in at. A node may answer before send returns.
 func (a *ask) send(at Set) {
-	cmd := a.owner.Register(a.entry())
-	if !a.polite {
-		cmd = a.owner.Queue(a.b.want.Lease, a.proposal, a.entry())
+	if a.polite {
+		a.b.m.send(a.owner.Register(a.entry()), at, a)
+	} else {
+		a.b.m.send(a.owner.Queue(a.b.want.Lease, a.proposal, a.entry()), at, a)
 	}
-	a.b.m.send(cmd, at, a)
 }
 
 // entry returns a as the masters see it.

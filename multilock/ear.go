@@ -1,6 +1,8 @@
 package multilock
 
 import (
+	"strings"
+
 	"example.com/redlock/node"
 	"example.com/redlock/quorum"
 )
@@ -33,7 +35,7 @@ func (m *Masters) Hears() bool {
 // a master does not let old connections be killed.
 func (m *Masters) Passed(i int, p node.Pass) {
 	m.mu.Lock()
-	b := m.bids[p.Owner]
+	b := m.owners[p.Owner]
 	m.mu.Unlock()
 	if b == nil {
 		m.nodes[i].Send(node.NewOwner(p.Key, p.Owner).Release(p.Token, 0), nobody{}, i)
@@ -72,24 +74,41 @@ func (m *Masters) Listening(i int, on bool) {
 // waiting returns the bids that are not over yet.
 func (m *Masters) waiting() []*Bid {
 	m.mu.Lock()
-	bids := make([]*Bid, 0, len(m.bids))
-	for _, b := range m.bids {
-		bids = append(bids, b)
+	bids := make([]*Bid, 0, len(m.owners))
+	for _, b := range m.owners {
+		if b != nil {
+			bids = append(bids, b)
+		}
 	}
 	m.mu.Unlock()
 	return bids
 }
 
-// enrol makes b the one to be told of passes to owner.
+// enrol notes that owner may have a lock from now on, and b as the one to be told of passes
+// to it.
 func (m *Masters) enrol(owner *node.Owner, b *Bid) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.bids[owner.ID] = b
+	m.owners[owner.ID] = b
 }
 
-// forget is the end of enrol.
+// forget is the end of enrol: the release of all that owner had was answered.
 func (m *Masters) forget(owner string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.bids, owner)
+	delete(m.owners, owner)
+}
+
+// meet looks at who has the lock at master i, by an answer. An owner of this client that has
+// gone has it by a command that was carried out after all: it is released there.
+func (m *Masters) meet(i int, key string, a node.Answer) {
+	if number, ours := strings.CutPrefix(a.Holder, m.id); a.Outcome != node.Refused || !ours || !strings.HasPrefix(number, ":") {
+		return
+	}
+	m.mu.Lock()
+	_, known := m.owners[a.Holder]
+	m.mu.Unlock()
+	if !known {
+		m.nodes[i].Send(node.NewOwner(key, a.Holder).Release(1, 0), nobody{}, i)
+	}
 }

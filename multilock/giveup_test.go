@@ -143,8 +143,8 @@ func TestGiveUpLeavesNothing(t *testing.T) {
 						}
 						m.mu.Lock()
 						defer m.mu.Unlock()
-						if len(m.bids) > 0 {
-							t.Errorf("%d bids are remembered, want none", len(m.bids))
+						if len(m.owners) > 0 {
+							t.Errorf("%d bids are remembered, want none", len(m.owners))
 						}
 					})
 				})

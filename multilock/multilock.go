@@ -42,7 +42,7 @@ type Masters struct {
 	seq   atomic.Uint64 // the second part, never used twice
 
 	mu        sync.Mutex
-	bids      map[string]*Bid // by owner, until its release has been answered
+	owners    map[string]*Bid // those that may have a lock or get one; nil for a try that bids for nothing
 	listening bool            // subscriptions were begun
 	hears     Set             // where they work
 }
@@ -53,7 +53,7 @@ const Max = 64
 // New makes the masters of a new client from their nodes, at least 1 and at most Max.
 // Close closes them.
 func New(nodes []*node.Node) *Masters {
-	return &Masters{nodes: nodes, id: uuid.NewString(), bids: make(map[string]*Bid)}
+	return &Masters{nodes: nodes, id: uuid.NewString(), owners: make(map[string]*Bid)}
 }
 
 // mark begins the second part of our owners. Redisson's have a number there.

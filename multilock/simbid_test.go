@@ -98,8 +98,8 @@ func simulateBids(t *testing.T, seed uint64) {
 	}
 	for _, c := range clients {
 		c.m.mu.Lock()
-		if len(c.m.bids) > 0 {
-			t.Errorf("client %d remembers %d bids, want none", c.i, len(c.m.bids))
+		if len(c.m.owners) > 0 {
+			t.Errorf("client %d remembers %d bids, want none", c.i, len(c.m.owners))
 		}
 		c.m.mu.Unlock()
 		c.m.Close()

@@ -33,6 +33,7 @@ type seat struct {
 // Answer implements [node.Receiver].
 func (a *ask) Answer(i int, answer node.Answer) {
 	b := a.b
+	b.m.meet(i, b.want.Key, answer)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.over || a.owner != b.owner {
