@@ -15,8 +15,8 @@ const maxRaises = 3
 
 // agree has the masters agree on a fencing token for what o was granted for lease. tokens
 // are the counters of those whose votes are valid, 0 for the others, and are changed;
-// least is the largest one that was read for this attempt. It returns the ballot of the last round if there is no majority for a token,
-// and the context error if ctx ended first.
+// least is the largest one that was read for this attempt. It returns the ballot of the
+// last round if there is no majority for a token, and the context error if ctx ended first.
 //
 // A majority that answered the largest of them has agreed already, at no cost. Otherwise the
 // others are raised to the largest. A master that has that number or a larger one
