@@ -27,3 +27,14 @@ func TestUndoneBy(t *testing.T) {
 		})
 	}
 }
+
+// A release that is sent twice is answered twice: what the first one found is what counts.
+func TestReleaseIsNotUndone(t *testing.T) {
+	me := NewOwner("k", "me:1")
+	if release := me.Release(1, 0); release.undoneBy(me.Release(1, 0)) {
+		t.Error("a release is undone by another one of the same owner")
+	}
+	if leave := me.Leave(2); !leave.undoneBy(me.Leave(1)) {
+		t.Error("a Leave is not undone by a later one: its count would come back")
+	}
+}
