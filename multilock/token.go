@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/node"
 	"example.com/redlock/quorum"
 )
@@ -49,6 +50,28 @@ func (m *Masters) agree(ctx context.Context, o *node.Owner, lease time.Duration,
 		}
 	}
 	return 0, last, nil
+}
+
+// settle has the masters agree on the fencing token of what was won. It is false when they
+// do not, and the bid goes on as if its caller had slept through it.
+func (b *Bid) settle(ctx context.Context) bool {
+	b.mu.Lock()
+	if b.agreed {
+		b.mu.Unlock()
+		return true
+	}
+	tokens, least := b.tokens(nil)
+	b.mu.Unlock()
+	token, failed, _ := b.m.agree(ctx, b.owner, b.want.Lease, tokens, least)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if failed == nil {
+		b.agreed, b.grant.Token = true, token
+		return true
+	}
+	b.grant.Until = clock.Now() // no longer valid
+	b.signal()
+	return false
 }
 
 // raise is one round of agree.

@@ -16,12 +16,7 @@ import (
 func (c *Client) renew(lease time.Duration, holds ...multilock.Renewal) {
 	c.masters.Renew(lease, holds)
 	for _, r := range holds {
-		switch h := r.(type) {
-		case *held:
-			h.releaseAgain()
-		case extension:
-			h.releaseAgain()
-		}
+		r.(interface{ releaseAgain() }).releaseAgain()
 	}
 }
 
