@@ -23,16 +23,17 @@ const module = "example.com/redlock"
 // rooms are the packages of the project. What each may import, besides the standard
 // library, is all that is listed. "ours/" stands for the module's own path.
 var rooms = map[string][]string{
-	"quorum":      {},
-	"clock":       {"golang.org/x/sys"},
-	"node":        {"ours/clock", redigo, "github.com/google/uuid", multierror},
-	"multilock":   {"ours/node", "ours/quorum", "ours/clock", "github.com/google/uuid", multierror},
-	"redlock":     {"ours/multilock", "ours/node", "ours/clock", redigo, "github.com/google/uuid", multierror},
-	"redlocktest": {redigo, "github.com/alicebob/miniredis/v2"},
-	"cmd/redlock": {"ours/redlock", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "golang.org/x/sys", multierror},
-	"integration": {},
-	"model":       {},
-	"":            {}, // this file
+	"quorum":             {},
+	"clock":              {"golang.org/x/sys"},
+	"node":               {"ours/clock", redigo, "github.com/google/uuid", multierror},
+	"multilock":          {"ours/node", "ours/quorum", "ours/clock", "github.com/google/uuid", multierror},
+	"redlock":            {"ours/multilock", "ours/node", "ours/clock", redigo, "github.com/google/uuid", multierror},
+	"redlocktest":        {redigo, "github.com/alicebob/miniredis/v2"},
+	"cmd/redlock":        {"ours/redlock", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "golang.org/x/sys", multierror},
+	"integration":        {},
+	"integration/worker": {"ours/redlock"},
+	"model":              {},
+	"":                   {}, // this file
 }
 
 const (

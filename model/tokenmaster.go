@@ -175,7 +175,11 @@ func (t *token) acquire(s *tokenState, i, m int, do func(step, *tokenState)) {
 			do(step{action: actGrant, owner: i, master: m}, &n)
 		}
 	case holder < 0 && int(s.seats[i][m].grants) < t.Grants:
-		t.eachGrant(s, m, func(counter uint8) {
+		from := s.masters[m].counter
+		if t.GrantAbove {
+			from++
+		}
+		t.eachProposal(s, m, from, func(counter uint8) {
 			n := *s
 			n.seats[i][m].has = 1
 			n.seats[i][m].grants++
@@ -187,17 +191,15 @@ func (t *token) acquire(s *tokenState, i, m int, do func(step, *tokenState)) {
 	}
 }
 
-// eachGrant calls do with each counter that a grant of master m may set. The proposal is
-// not a part of a state: it is any that the clocks allow, since an owner asks again and
-// again. Asks that reach a master were sent after it restarted.
-func (t *token) eachGrant(s *tokenState, m int, do func(counter uint8)) {
-	x := &s.masters[m]
-	above := x.counter
-	if t.GrantAbove {
-		above++
-	}
-	do(max(above, x.least+1))
-	for p := max(above, x.least+1) + 1; p <= x.least+uint8(t.Spread); p++ {
+// eachProposal calls do with each counter, no lower than from, that master m may set for an
+// ask. The proposal is not a part of a state: it is any that the clocks allow, since an
+// owner asks again and again. Asks that reach a master were sent after it restarted, and
+// those in its queue from before are too old when its guard ends.
+func (t *token) eachProposal(s *tokenState, m int, from uint8, do func(counter uint8)) {
+	least := s.masters[m].least
+	from = max(from, least+1)
+	do(from)
+	for p := from + 1; p <= least+uint8(t.Spread); p++ {
 		do(p)
 	}
 }
@@ -261,22 +263,24 @@ func (t *token) release(s *tokenState, i, m int, do func(step, *tokenState)) {
 		if !t.trying(s, j) || int(x.grants) == t.Grants {
 			continue
 		}
-		n := *s
-		t.free(&n, m)
-		counter := s.masters[m].counter
+		from := s.masters[m].counter
 		if t.PassToken {
-			counter = max(counter, o.token)
+			from = max(from, o.token)
 		}
 		if t.PassAbove {
-			counter++
+			from++
 		}
-		n.masters[m].counter = counter
-		y := &n.seats[j][m]
-		y.has, y.pass = 1, counter
-		y.grants++
-		if t.from > 0 {
-			y.from = o.token
-		}
-		do(step{actPass, i, m, j}, &n)
+		t.eachProposal(s, m, from, func(counter uint8) {
+			n := *s
+			t.free(&n, m)
+			n.masters[m].counter = counter
+			y := &n.seats[j][m]
+			y.has, y.pass = 1, counter
+			y.grants++
+			if t.from > 0 {
+				y.from = o.token
+			}
+			do(step{actPass, i, m, j}, &n)
+		})
 	}
 }

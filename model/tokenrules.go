@@ -28,7 +28,8 @@ type TokenRules struct {
 
 	// HealRaises: a renewal leaves a counter that is larger than its token.
 	HealRaises bool
-	// PassAbove: a pass raises the counter by one. "Waiting", Pass.
+	// PassAbove: a pass raises the counter to the proposal of the ask, or by one if that is not
+	// larger. Broken, not by one. "Waiting", Pass.
 	PassAbove bool
 	// PassToken: a pass first raises the counter to the token of the hold that ends.
 	PassToken bool

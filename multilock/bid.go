@@ -15,7 +15,7 @@ import (
 type Wanted struct {
 	Key   string
 	Lease time.Duration // whole milliseconds
-	Since time.Time     // when the caller began to wait, by the wall clock: its place in the queue
+	Since time.Time     // when the caller began to wait, by [Masters.Now]: its place in the queue
 }
 
 // Times of a bid that waits. A lock is passed on for twice the time between two asks, so
@@ -113,6 +113,12 @@ func (b *Bid) Ask() {
 	a.send(b.m.All())
 }
 
+// askAgain makes the next ask, and returns what sends it. b.mu is held.
+func (b *Bid) askAgain() (send func()) {
+	a := b.newAsk(b.m.All())
+	return func() { a.send(b.m.All()) }
+}
+
 // newAsk makes the next ask, for send to send to the masters in at. b.mu is held.
 func (b *Bid) newAsk(at Set) *ask {
 	b.number++
@@ -123,7 +129,7 @@ func (b *Bid) newAsk(at Set) *ask {
 		a = new(ask)
 	}
 	polite := now.Before(b.taken) && !b.passes && !b.votes()
-	*a = ask{b: b, owner: b.owner, number: b.number, sent: clock.Now(), lease: 2 * pause, proposal: max(now.UnixMicro(), b.token+1), polite: polite}
+	*a = ask{b: b, owner: b.owner, number: b.number, sent: clock.Now(), lease: 2 * pause, proposal: max(b.m.Now().UnixMicro(), b.token+1), polite: polite}
 	if len(b.asks) == maxAsks {
 		b.asks = b.asks[1:]
 	}
@@ -150,13 +156,13 @@ func (a *ask) send(at Set) {
 	if a.polite {
 		a.b.m.send(a.owner.Register(a.entry()), at, a)
 	} else {
-		a.b.m.send(a.owner.Queue(a.b.want.Lease, a.proposal, a.entry()), at, a)
+		a.b.m.send(a.owner.Queue(a.b.want.Lease, a.entry()), at, a)
 	}
 }
 
 // entry returns a as the masters see it.
 func (a *ask) entry() node.Ask {
-	return node.Ask{Number: a.number, Since: a.b.want.Since.UnixMicro(), Lease: a.lease}
+	return node.Ask{Number: a.number, Since: a.b.want.Since.UnixMicro(), Lease: a.lease, Proposal: a.proposal}
 }
 
 // Wait waits until the bid is won. It is false when ctx ended first, or when there was
@@ -195,19 +201,16 @@ func (b *Bid) look() (won bool) {
 		b.mu.Unlock()
 		return true
 	}
-	var a *ask
-	var old Claim
-	next := b
+	send := func() {} // once b.mu is free
 	now := time.Now()
 	switch {
 	case b.over: // the caller slept through what it won
 		b.over, b.grant = false, Grant{}
-		b.rolls++
-		old = b.again()
+		send = b.giveWay()
 	case !b.stuckAt.IsZero() && !now.Before(b.stuckAt):
-		a, old, next = b.unstick()
+		send = b.unstick()
 	case !now.Before(b.askAt):
-		a = b.newAsk(b.m.All())
+		send = b.askAgain()
 	}
 	first := b.timer == nil
 	if first {
@@ -219,14 +222,7 @@ func (b *Bid) look() (won bool) {
 	if first {
 		b.m.Listen()
 	}
-	if next == nil {
-		b.m.release(old.Yield(old.since()), old, 0)
-	} else if old.Owner != nil {
-		b.m.releaseTo(old, next)
-	}
-	if a != nil {
-		a.send(b.m.All())
-	}
+	send()
 	return false
 }
 

@@ -9,21 +9,29 @@ import (
 
 // How a bid gives back what it has: a minority of votes, or all when it is given up.
 
-// unstick decides what becomes of a minority of votes: either the next ask, or the claim
-// to give back, to next. b.mu is held.
-func (b *Bid) unstick() (a *ask, old Claim, next *Bid) {
+// unstick decides what becomes of a minority of votes, and returns what sends that. b.mu is
+// held.
+func (b *Bid) unstick() (send func()) {
 	b.stuckAt = time.Time{}
 	if b.passes {
 		// What the masters said before tells nothing of those that have not passed.
-		return b.newAsk(b.m.All()), old, b
+		return b.askAgain()
 	}
 	if _, held := quorum.Holder(len(b.seats), b.holders()); held {
 		// Nobody else can win, and the holder may need the votes that we have to heal. So
 		// give them back to nobody, and wait without taking any.
-		return nil, b.again(), nil
+		old := b.again()
+		return func() { b.m.release(old.Yield(old.since()), old, 0) }
 	}
+	return b.giveWay()
+}
+
+// giveWay makes the bid begin anew after a roll-back, and returns what sends that: it gives
+// back what the bid has, and enters the queue again. b.mu is held.
+func (b *Bid) giveWay() (send func()) {
 	b.rolls++
-	return nil, b.again(), b
+	old := b.again()
+	return func() { b.m.releaseTo(old, b) }
 }
 
 // votes reports whether there are any. b.mu is held.
@@ -81,6 +89,6 @@ func (b *Bid) claim() Claim {
 // that the next one is above. b.mu is held.
 func (b *Bid) rest() Claim {
 	c := b.claim()
-	c.Token = max(c.Token, time.Now().UnixMicro())
+	c.Token = max(c.Token, b.m.Now().UnixMicro())
 	return c
 }

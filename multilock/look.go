@@ -80,7 +80,7 @@ func (m *Masters) Inspect(ctx context.Context, key string) (Look, error) {
 //
 // Cost: one script call on each master.
 func (m *Masters) Force(ctx context.Context, key string) (freed bool, err error) {
-	p := m.ask(node.Force(key, time.Now().UnixMicro()))
+	p := m.ask(node.Force(key, m.Now().UnixMicro()))
 	cut := p.wait(ctx)
 	done, refused, _ := p.tally()
 	if quorum.Vote(len(m.nodes), done+refused, 0) == quorum.Won {

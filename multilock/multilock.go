@@ -41,6 +41,8 @@ type Masters struct {
 	id    string        // of the client: the first part of each owner
 	seq   atomic.Uint64 // the second part, never used twice
 
+	greeted atomic.Bool // a majority has told its time, or refused to
+
 	mu        sync.Mutex
 	owners    map[string]*Bid // those that may have a lock or get one; nil for a try that bids for nothing
 	listening bool            // subscriptions were begun

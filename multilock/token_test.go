@@ -249,19 +249,24 @@ func TestRaiseGivesUp(t *testing.T) {
 }
 
 // Masters that pass a lock on with counters that differ agree on the largest of them, above
-// the token of who had it, before the next one has it.
+// the token of who had it, before the next one has it. They agree at once if none is above
+// what the next one proposed.
 func TestTokenOfPasses(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		counters []int64 // while A has it with 7
+		token    int64   // of who has it; all are relative to what the next one proposed
+		counters []int64 // while he has it
 		want     int64
 		after    []int64
+		raises   int64 // script calls for them
 	}{
-		{"all the same", []int64{7, 7, 7}, 8, []int64{8, 8, 8}},
-		{"one lost", []int64{7, 1, 7}, 8, []int64{8, 8, 8}},
-		{"one above", []int64{7, 50, 7}, 51, []int64{51, 51, 51}},
-		{"one above whose message comes late", []int64{7, 7, 50}, 8, []int64{8, 8, 51}},
-		{"all different", []int64{60, 50, 70}, 61, []int64{61, 61, 71}},
+		{"all below", -9, []int64{-9, -9, -9}, 0, []int64{0, 0, 0}, 0},
+		{"all below, one lost", -9, []int64{-9, -500, -9}, 0, []int64{0, 0, 0}, 0},
+		{"the token above", 7, []int64{7, 7, 7}, 8, []int64{8, 8, 8}, 0},
+		{"the token above, one lost", 7, []int64{7, -500, 7}, 8, []int64{8, 8, 8}, 0},
+		{"one above", -9, []int64{-9, 50, -9}, 51, []int64{51, 51, 51}, 2},
+		{"one above whose message comes late", -9, []int64{-9, -9, 50}, 0, []int64{0, 0, 51}, 0},
+		{"all different", 7, []int64{60, 50, 70}, 61, []int64{61, 61, 71}, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, b bench) {
@@ -274,18 +279,61 @@ func TestTokenOfPasses(t *testing.T) {
 				m.Listen()
 				time.Sleep(time.Second)
 				bid := askedBid(m)
-				b.fences(tt.counters...)
+				proposal := time.Now().UnixMicro()
+				from := func(relative []int64) (numbers []int64) {
+					for _, n := range relative {
+						numbers = append(numbers, proposal+n)
+					}
+					return numbers
+				}
+				a.Token = proposal + tt.token
+				b.fences(from(tt.counters)...)
 				b.inOrder(time.Millisecond)
 				w := wait(t, bid)
+				before := b.calls()
 				b.m.Release(a.Claim, 0)
 				time.Sleep(20 * time.Millisecond)
-				if got := w.now(); !got.won || got.grant.Token != tt.want {
-					t.Errorf("after the release: won %v with token %d, want %d", got.won, got.grant.Token, tt.want)
+				if got := w.now(); !got.won || got.grant.Token != proposal+tt.want {
+					t.Errorf("after the release: won %v with token %+d, want %+d", got.won, got.grant.Token-proposal, tt.want)
 				}
-				b.wantFences(t, "then", tt.after...)
+				// The first raise finds no script.
+				if got := b.calls() - before - 3; got != 2*tt.raises {
+					t.Errorf("%d script calls beside the release, want %d", got, 2*tt.raises)
+				}
+				b.wantFences(t, "then", from(tt.after)...)
 			})
 		})
 	}
+}
+
+// Where a release and the next ask cross, some masters grant what others pass on. They agree
+// at once all the same.
+func TestTokenOfAnAskThatCrossesARelease(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b bench) {
+		a, err := b.try(t)
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		m := b.another(t, 0)
+		m.Listen()
+		time.Sleep(time.Second)
+		rest := a.Claim
+		a.At, rest.At = 1, 1<<1|1<<2
+		b.m.Release(a.Claim, 0)
+		synctest.Wait()
+		bid := askedBid(m)
+		proposal := time.Now().UnixMicro()
+		before := b.calls()
+		b.m.Release(rest, 0)
+		if g := wantWon(t, "with a grant and two passes", bid); g.Token != proposal {
+			t.Errorf("token %d, want %d, as proposed", g.Token, proposal)
+		}
+		if got := b.calls() - before; got != 2 {
+			t.Errorf("%d script calls, want 2", got)
+		}
+		b.wantFences(t, "then", proposal, proposal, proposal)
+	})
 }
 
 // A bid whose masters do not agree begins anew as another owner, and holds nothing.

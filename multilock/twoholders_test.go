@@ -119,6 +119,7 @@ func TestTheMajorityEndsWithItsFirstVote(t *testing.T) {
 		claim := b.held(t)
 		m := b.another(t, 0)
 		post := b.hold(t, m)
+		b.fences(1<<50, 1<<50) // above what the asks propose, so that the two passes agree
 		b.Master(2).Kill()
 		start := time.Now()
 		bid := askedBid(m)
@@ -205,5 +206,60 @@ func TestAGuardedMasterPassesNothing(t *testing.T) {
 		if got := b.queues()[1]; got != bid.owner.ID {
 			t.Errorf("queue of m2 = %q, want %q: it may enter", got, bid.owner.ID)
 		}
+	})
+}
+
+// A has the vote of m1, which restarts empty then. B is passed m2 and m3 for a short time, and
+// its renewal reaches m2 late: A takes that as well. Had B set the lock again at m1, it would
+// hold m1 and m3 meanwhile.
+func TestAGuardedMasterHealsNothing(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b bench) {
+		const guard = 20 * time.Second
+		m, other := b.another(t, guard), b.another(t, guard)
+		time.Sleep(guard + guard/10) // a fresh fleet's guard
+		post := b.hold(t, m)
+		x := Claim{Owner: b.m.NewOwner("k"), Token: 5, At: 1<<1 | 1<<2}
+		b.seat(x.ID, time.Minute, 1, 2)
+		a := askedBid(other)
+		b.wantHolders(t, "k", a.owner.ID+" "+x.ID+" "+x.ID)
+		b.Master(0).Restart()
+		time.Sleep(time.Second)
+
+		bid := m.NewBid(Wanted{Key: "k", Lease: bidLease, Since: time.Now().Add(-time.Hour)})
+		bid.Ask()
+		synctest.Wait()
+		b.m.Release(x, 0)
+		post.deliver(t, 1)
+		post.deliver(t, 2)
+		g := wantWon(t, "B, after two messages", bid)
+		renewal := newAsked("k", g.ID)
+		b.Master(1).Delay(2 * firstH)
+		m.Renew(bidLease, []Renewal{renewal})
+		synctest.Wait()
+		b.Master(1).Delay(0)
+		time.Sleep(firstH)
+		if left, ok := (<-renewal.told).(time.Duration); ok {
+			g.Until = clock.Now().Add(left - firstH)
+		}
+		a.Ask()
+		b.wantHolders(t, "k", "- "+a.owner.ID+" "+g.ID)
+		wantOne(t, a, g.Until)
+		wantVotes(t, "A, with the votes of m1 and m2", a)
+	})
+}
+
+// A renews for less than the lease that it has, and still counts on that. B does not get the
+// lock before it is over.
+func TestARenewalDoesNotShorten(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b bench) {
+		a := take(t, b.m)
+		m := b.another(t, 0)
+		renewal := newAsked("k", a.ID)
+		b.m.Renew(time.Second, []Renewal{renewal})
+		<-renewal.told
+		time.Sleep(2 * time.Second)
+		bid := askedBid(m)
+		wantOne(t, bid, a.Until)
+		wantNotWon(t, "in the lease of A", bid)
 	})
 }

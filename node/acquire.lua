@@ -38,7 +38,7 @@ if redis.call('exists', lock, queue) > 0 or lease == '0' then
     if ms > 0 then
       return {ms, 'redisson'}
     end
-    local holder, ms = pass(proposal, ttl, owner)
+    local holder, ms = pass(0, ttl, owner)
     if holder and holder ~= owner then
       return {ms, holder}
     end

@@ -86,5 +86,8 @@ func (c *Command) undoneBy(later *Command) bool {
 // nothing to its disk says so to a PING, and not to a TIME.
 var ping = &Command{}
 
-// look asks a master for its time.
-var look = &Command{}
+// AskTime asks a master for its time, which [Node.Time] tells from then on. The answer is
+// Done, also where the master refuses to tell.
+//
+// Cost: one round trip.
+var AskTime = &Command{}

@@ -86,7 +86,7 @@ func TestEarHearsAPass(t *testing.T) {
 	earful(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *diary) {
 		m.HSet("k", "x:r0", "1")
 		m.Expire("k", lease)
-		want(t, "ask", call1(n, NewOwner("k", "a:r1").Queue(lease, 1, Ask{Number: 3, Since: 10, Lease: short})), Refused)
+		want(t, "ask", call1(n, NewOwner("k", "a:r1").Queue(lease, Ask{Number: 3, Since: 10, Lease: short, Proposal: 1})), Refused)
 		want(t, "release", call1(n, NewOwner("k", "x:r0").Release(41, 0)), Done)
 		d.want(t, "after the release", "passed a:r1 3 42 k")
 		wantHolder(t, m, "k", "a:r1")

@@ -92,7 +92,7 @@ func TestGuardPassesNothing(t *testing.T) {
 			m.HSet("k", "x:r0", "1")
 			m.Expire("k", lease)
 			conn := cfg.Pool.Get()
-			run(t, conn, NewOwner("k", "a:r1").Queue(lease, 1, Ask{Number: 1, Since: 10, Lease: short}))
+			run(t, conn, NewOwner("k", "a:r1").Queue(lease, Ask{Number: 1, Since: 10, Lease: short, Proposal: 1}))
 			conn.Close()
 			want(t, "release", call1(n, NewOwner("k", "x:r0").Release(1, 0)), Done)
 			d.want(t, "after the release")

@@ -48,7 +48,7 @@ func (h *hall) do(command string, args ...any) {
 
 // ask is the number-th ask of owner, who has waited since then.
 func (h *hall) ask(owner string, number uint64, since int64) Answer {
-	return h.run(NewOwner("k", owner).Queue(lease, 1, Ask{Number: number, Since: since, Lease: short}))
+	return h.run(NewOwner("k", owner).Queue(lease, Ask{Number: number, Since: since, Lease: short, Proposal: 1}))
 }
 
 // held gives the lock to x:r0.

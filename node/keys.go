@@ -52,6 +52,6 @@ func keysOf(name string) keys {
 }
 
 // fenceTTL is how long a fencing counter outlives its last use. Proposals follow the
-// wall clock, so a counter only has to bridge the skew between clients; without any
+// masters' clocks, so a counter only has to bridge what is wrong with those; without any
 // expiry, names that are used once would pile up for ever.
 func fenceTTL(lease time.Duration) time.Duration { return lease + time.Hour }

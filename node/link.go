@@ -89,7 +89,7 @@ func (n *Node) beat() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.state == up {
-		n.queue = append(n.queue, n.call(ping, nil, 0), n.call(look, nil, 0))
+		n.queue = append(n.queue, n.call(ping, nil, 0), n.call(AskTime, nil, 0))
 	}
 }
 
@@ -123,7 +123,7 @@ func (n *Node) fly(l *link, calls ...*call) {
 	now := time.Now()
 	for _, c := range calls {
 		c.sent = now
-		if c.cmd == look {
+		if c.cmd == AskTime {
 			c.looked = clock.Now()
 		}
 		l.flight.push(c)
@@ -177,7 +177,7 @@ func (l *link) put(batch ...*call) {
 		switch {
 		case c.cmd == ping:
 			_ = l.conn.Send("PING")
-		case c.cmd == look:
+		case c.cmd == AskTime:
 			_ = l.conn.Send("TIME")
 		case c.source:
 			_ = l.conn.Send("EVAL", c.arguments()...)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -69,6 +70,8 @@ type Node struct {
 	replica string  // run id of a process that was a replica when last seen
 	pace    pace    // of the clock of the process that was last connected to
 	ear     *ear    // nil until Listen
+
+	shown atomic.Pointer[shown] // what its clock showed last, nil until it told
 }
 
 // call is one command on its way.
@@ -78,7 +81,7 @@ type call struct {
 	i   int
 
 	sent     time.Time
-	looked   clock.Instant // of a look: when it was sent
+	looked   clock.Instant // of an AskTime: when it was sent
 	source   bool          // goes out as EVAL, with the script's source
 	timid    bool          // goes to a guarded master, which must make no hold
 	answered bool          // to.Answer was or is about to be called

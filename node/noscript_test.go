@@ -132,7 +132,7 @@ func TestOwedReleaseToAfterGivingUp(t *testing.T) {
 		m.Expire("k", lease)
 		m.Kill()
 		until(t, 3*time.Second, n.isDown)
-		send(n, NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short}))
+		send(n, NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
 		m.Delay(5 * time.Millisecond)
 		m.RestartWithData()
 		until(t, 3*time.Second, func() bool { // it is under way
@@ -163,7 +163,7 @@ func TestReleaseToAgainAfterGivingUp(t *testing.T) {
 				m.Expire("k", lease)
 				m.FlushScripts()
 				m.Delay(5 * time.Millisecond)
-				release := send(n, NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short}))
+				release := send(n, NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
 				time.Sleep(6 * time.Millisecond) // refused, and the refusal is on its way
 				m.Delay(0)
 				load(t, cfg.Pool)

@@ -44,17 +44,19 @@ func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
 
 // Ask is what a waiter says of itself when it enters the queue of a lock.
 type Ask struct {
-	Number uint64        // of this ask, from 1: a pass names the one that it answers
-	Since  int64         // when the caller began to wait, by its wall clock in µs; the same in each ask
-	Lease  time.Duration // for which the lock may be passed to it; whole milliseconds
+	Number   uint64        // of this ask, from 1: a pass names the one that it answers
+	Since    int64         // when the caller began to wait, in µs since 1970; the same in each ask
+	Lease    time.Duration // for which the lock may be passed to it; whole milliseconds
+	Proposal int64         // the fencing token asked for
 }
 
 // text is the ask as pass.lua reads it.
 func (a Ask) text() string {
-	var room [64]byte
+	var room [80]byte
 	b := strconv.AppendUint(room[:0], a.Number, 10)
 	b = strconv.AppendInt(append(b, ' '), a.Since, 10)
 	b = strconv.AppendInt(append(b, ' '), a.Lease.Milliseconds(), 10)
+	b = strconv.AppendInt(append(b, ' '), a.Proposal, 10)
 	return string(b)
 }
 
@@ -62,8 +64,8 @@ func (a Ask) text() string {
 // there. A master that passes the lock says so with a [Pass].
 //
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
-func (o *Owner) Queue(lease time.Duration, proposal int64, ask Ask) *Command {
-	c := o.Acquire(lease, proposal)
+func (o *Owner) Queue(lease time.Duration, ask Ask) *Command {
+	c := o.Acquire(lease, ask.Proposal)
 	c.args = append(c.args, ask.text())
 	return c
 }
@@ -77,7 +79,7 @@ func (o *Owner) Queue(lease time.Duration, proposal int64, ask Ask) *Command {
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func (o *Owner) Register(ask Ask) *Command {
 	c := o.command(acquireScript)
-	c.args = append(c.args, 0, 1, ask.text())
+	c.args = append(c.args, 0, ask.Proposal, ask.text())
 	return c
 }
 

@@ -149,6 +149,7 @@ func (n *Node) see(sent, read clock.Instant, reply any) {
 	if !ok {
 		return
 	}
+	n.shown.Store(&shown{at: sent.Add(read.Sub(sent) / 2), told: told})
 	rest := max(n.cfg.Guard+clock.Drift(n.cfg.Guard), leastRest)
 	log, name := n.cfg.Logger, n.cfg.Name
 	switch ahead := n.pace.ahead; n.pace.take(sample{sent, read, told}, rest) {
@@ -160,6 +161,23 @@ func (n *Node) see(sent, read clock.Instant, reply any) {
 	case steady:
 		log.Info("redlock: master's clock is steady again: its votes count", "master", name, "ahead", ahead)
 	}
+}
+
+// shown is what a master's clock showed, and about when.
+type shown struct {
+	at   clock.Instant
+	told time.Time
+}
+
+// Time returns what the master's wall clock shows now, to half a round trip and what it
+// drifted in the second since it was asked last. One that is gone is
+// taken to go on. It is false if the master has never told.
+func (n *Node) Time(now clock.Instant) (time.Time, bool) {
+	s := n.shown.Load()
+	if s == nil {
+		return time.Time{}, false
+	}
+	return s.told.Add(now.Sub(s.at)), true
 }
 
 // timeOf reads the reply to TIME: seconds and microseconds.

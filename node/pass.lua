@@ -3,13 +3,14 @@
 --
 -- KEYS[1]  lock key: a hash, owner -> hold count
 -- KEYS[2]  fencing counter of the lock
--- KEYS[3]  queue: a sorted set of entries, "owner number lease stale". The number is that
---          of the owner's last ask; the lease, in ms, is for which the lock may be passed
---          to it; and until stale, in ms by this master's clock, the ask counts. The
---          score is when the owner began to wait, in us by its own clock
+-- KEYS[3]  queue: a sorted set of entries, "owner number lease proposal stale". The number
+--          is that of the owner's last ask; the lease, in ms, is for which the lock may be
+--          passed to it; the proposal is the fencing token it asked for; and until stale,
+--          in ms by this master's clock, the ask counts. The score is when the owner began
+--          to wait, in us
 -- KEYS[4]  there for as long as Redisson's clients come first
 -- returns  each function says what it returns
--- An ask comes as "number since lease", where since is the score.
+-- An ask comes as "number since lease proposal", where since is the score.
 -- Called by acquire.lua and release.lua, which carry it inside.
 
 -- now returns this master's wall clock, in ms.
@@ -35,11 +36,12 @@ end
 -- enter puts owner into the queue, or notes its next ask. since is the same at every
 -- ask and on every master, so its place is. The queue expires: names do not pile up.
 local function enter(owner, ask)
-  local number, since, lease = string.match(ask, '^(%d+) (%d+) (%d+)$')
+  local number, since, lease, proposal = string.match(ask, '^(%d+) (%d+) (%d+) (%d+)$')
   if number ~= '1' then
     leave(owner, since)
   end
-  redis.call('zadd', queue, since, owner .. ' ' .. number .. ' ' .. lease .. ' ' .. text(now() + lease))
+  local entry = {owner, number, lease, proposal, text(now() + lease)}
+  redis.call('zadd', queue, since, table.concat(entry, ' '))
   redis.call('pexpire', queue, 10000)
 end
 
@@ -50,14 +52,12 @@ local function tell(owner, number, token)
     owner .. ' ' .. number .. ' ' .. text(token) .. ' ' .. lock)
 end
 
--- above raises the fencing counter above itself and above token, and returns it.
-local function above(token, ttl)
-  local next = redis.call('incr', counter)
-  if next <= tonumber(token) then
-    next = tonumber(token) + 1
-    redis.call('set', counter, text(next), 'px', ttl)
-  end
-  return next
+-- above returns the fencing token of whoever comes next: above the counter and above token,
+-- and the one proposed if that is so. It is what a grant would be.
+local function above(token, proposal)
+  local last = tonumber(redis.call('get', counter) or 0)
+  assert(last, 'the fencing counter is no number')
+  return math.max(last + 1, token + 1, proposal)
 end
 
 -- pass gives the lock, which nobody has, to the first in the queue who can be told and
@@ -72,11 +72,14 @@ local function pass(token, ttl, me)
     if not ask then
       return nil
     end
-    local owner, number, lease, stale = string.match(ask, '^(%S+) (%d+) (%d+) (%d+)$')
+    local owner, number, lease, proposal, stale = string.match(ask, '^(%S+) (%d+) (%d+) (%d+) (%d+)$')
     if me and owner == me then
       return me
     end
-    if owner and now() < tonumber(stale) and tell(owner, number, above(token, ttl)) > 0 then
+    local fresh = owner and now() < tonumber(stale)
+    local next = fresh and above(token, proposal)
+    if fresh and tell(owner, number, next) > 0 then
+      redis.call('set', counter, text(next), 'px', ttl)
       redis.call('hset', lock, owner, '1')
       redis.call('pexpire', lock, lease)
       return owner, tonumber(lease)

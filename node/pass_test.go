@@ -29,22 +29,35 @@ func TestReleasePasses(t *testing.T) {
 		h.wantQueue("then", "b:r1 1")
 		post.want(t, "to the first", "a:r1 7 42 k")
 		shut.want(t, "to Redisson")
-		if ttl := h.m.TTL("redlock_fence:{k}"); ttl != time.Minute {
-			t.Errorf("fencing counter expires in %v, want %v", ttl, time.Minute)
+		if ttl := h.m.TTL("redlock_fence:{k}"); ttl != time.Hour {
+			t.Errorf("fencing counter expires in %v, want %v", ttl, time.Hour)
 		}
 	})
 }
 
 // A pass has a token above those of all passes and grants here, and above that of the
-// hold that ends, which other masters may have granted.
+// hold that ends, which other masters may have granted; and it is the one that was asked for
+// if that is so.
 func TestPassRaisesTheToken(t *testing.T) {
 	for _, tt := range []struct {
-		counter     string
-		token, want int64
+		counter               string
+		token, proposal, want int64
 	}{
-		{"", 41, 42}, {"5", 41, 42}, {"40", 41, 42}, {"41", 41, 42}, {"42", 41, 43}, {"500", 41, 501}, {"", big - 2, big - 1}, {decimal(big - 1), 1, big},
+		{"", 41, 1, 42},
+		{"5", 41, 1, 42},
+		{"40", 41, 1, 42},
+		{"41", 41, 1, 42},
+		{"42", 41, 1, 43},
+		{"500", 41, 1, 501},
+		{"", 41, 42, 42},
+		{"", 41, 60, 60},
+		{"59", 41, 60, 60},
+		{"60", 41, 60, 61},
+		{"", big - 2, 1, big - 1},
+		{"", 1, big, big},
+		{decimal(big - 1), 1, 1, big},
 	} {
-		t.Run(fmt.Sprintf("counter %s token %d", tt.counter, tt.token), func(t *testing.T) {
+		t.Run(fmt.Sprintf("counter %s token %d proposal %d", tt.counter, tt.token, tt.proposal), func(t *testing.T) {
 			inHall(t, func(h *hall) {
 				post := h.listen("a")
 				h.held()
@@ -52,7 +65,7 @@ func TestPassRaisesTheToken(t *testing.T) {
 					h.m.Set("redlock_fence:{k}", tt.counter)
 					h.m.Expire("redlock_fence:{k}", time.Minute)
 				}
-				h.ask("a:r1", 1, 10)
+				h.run(NewOwner("k", "a:r1").Queue(lease, Ask{Number: 1, Since: 10, Lease: short, Proposal: tt.proposal}))
 				h.release("x:r0", tt.token)
 				post.want(t, "token", fmt.Sprintf("a:r1 1 %d k", tt.want))
 				if got := h.m.Get("redlock_fence:{k}"); got != decimal(tt.want) {
@@ -79,7 +92,7 @@ func TestPassSkips(t *testing.T) {
 			time.Sleep(short)
 		}},
 		{"what is no ask", func(h *hall) { h.do("ZADD", "redlock_wait:{k}", 1, "what?") }},
-		{"an owner without a client", func(h *hall) { h.do("ZADD", "redlock_wait:{k}", 1, "me 1 400 99999999999999") }},
+		{"an owner without a client", func(h *hall) { h.do("ZADD", "redlock_wait:{k}", 1, "me 1 400 1 99999999999999") }},
 		{"several", func(h *hall) {
 			h.ask("gone:r1", 1, 1)
 			h.ask("gone:r2", 1, 2)
@@ -202,8 +215,8 @@ func TestOwedReleaseSparesTheNextHolder(t *testing.T) {
 		n, d := started(t, cfg), new(diary)
 		n.Listen("a", d, 7)
 		want(t, "acquire", call1(n, NewOwner("k", "x:r0").Acquire(lease, 41)), Done)
-		want(t, "ask", call1(n, NewOwner("k", "a:r1").Queue(lease, 1, Ask{Number: 1, Since: 10, Lease: lease})), Refused)
-		want(t, "ask", call1(n, NewOwner("k", "a:r2").Queue(lease, 1, Ask{Number: 1, Since: 20, Lease: lease})), Refused)
+		want(t, "ask", call1(n, NewOwner("k", "a:r1").Queue(lease, Ask{Number: 1, Since: 10, Lease: lease, Proposal: 1})), Refused)
+		want(t, "ask", call1(n, NewOwner("k", "a:r2").Queue(lease, Ask{Number: 1, Since: 20, Lease: lease, Proposal: 1})), Refused)
 		d.read()
 
 		m.Delay(timeout - time.Millisecond) // it arrives, and its answer does not in time
@@ -290,7 +303,7 @@ func TestReleaseTo(t *testing.T) {
 				h.listen("x")
 				h.held()
 				tt.wait(h)
-				got := h.run(NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short}))
+				got := h.run(NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
 				h.wantAnswer("release", got, Done, "")
 				h.wantLock("then", tt.holder, short)
 				h.wantQueue("then", tt.queue...)
@@ -303,7 +316,7 @@ func TestReleaseTo(t *testing.T) {
 func TestReleaseToOfALockThatIsLost(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.holder("y:r0")
-		got := h.run(NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short}))
+		got := h.run(NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
 		h.wantAnswer("release", got, Refused, "")
 		h.wantLock("then", "y:r0", lease)
 		h.wantQueue("then", "x:r9 1")
@@ -317,7 +330,7 @@ func TestPassOfAnyName(t *testing.T) {
 			inHall(t, func(h *hall) {
 				post := h.listen("a")
 				h.run(NewOwner(name, "x:r0").Acquire(lease, 7))
-				h.run(NewOwner(name, "a:r1").Queue(lease, 1, Ask{Number: 2, Since: 10, Lease: short}))
+				h.run(NewOwner(name, "a:r1").Queue(lease, Ask{Number: 2, Since: 10, Lease: short, Proposal: 1}))
 				h.run(NewOwner(name, "x:r0").Release(7, 0))
 				mail := post.take()
 				if len(mail) != 1 {
@@ -338,7 +351,7 @@ func TestReleaseToAgainSparesTheHolder(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("x")
 		h.held()
-		cmd := NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short})
+		cmd := NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1})
 		h.run(cmd)
 		h.wantLock("then", "x:r9", short)
 		time.Sleep(time.Millisecond)
@@ -355,7 +368,7 @@ func TestReleaseToAgainEntersOnce(t *testing.T) {
 		h.listen("a")
 		h.held()
 		h.ask("a:r1", 1, 10)
-		cmd := NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short})
+		cmd := NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1})
 		h.run(cmd)
 		time.Sleep(time.Millisecond)
 		h.run(cmd)

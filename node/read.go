@@ -61,9 +61,9 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 		}
 	}
 	defer n.drop(c)
-	if c.cmd == look {
+	if c.cmd == AskTime {
 		n.see(c.looked, clock.Now(), reply)
-		return due
+		return c.settle(due, Answer{Outcome: Done})
 	}
 	if refused {
 		return c.settle(due, Answer{Outcome: Failed, Err: refusal})

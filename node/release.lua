@@ -8,7 +8,7 @@
 -- ARGV[1]  owner, "uuid:rN"; empty: whoever has the lock
 -- ARGV[2]  owner's fencing token, or the one it proposed; empty to pass the lock to
 --          nobody, as a guarded master must not
--- ARGV[3]  when owner began to wait, in us by its clock, 0 if it never did
+-- ARGV[3]  when owner began to wait, in us, 0 if it never did
 -- ARGV[4]  who enters the queue, since owner's client waits for its next turn; else
 --          there are no more
 -- ARGV[5]  ask of that one, see pass.lua
@@ -64,9 +64,10 @@ if token == '' then
   return mine and 1 or -1
 end
 
--- Every eighth hold that ends leaves the key free for a moment if Redisson's clients
--- wait for it, since they can not stand in the queue. The first in it looks again then.
-if mine and tonumber(token) % 8 == 0 then
+-- One in seven holds that end leaves the key free for a moment if Redisson's clients wait
+-- for it, since they can not stand in the queue. The first in it looks again then. Tokens
+-- follow a clock, so a number that no usual step of clocks is a multiple of.
+if mine and tonumber(token) % 7 == 0 then
   local first = string.match(redis.call('zrange', queue, 0, 0)[1] or '', '^%S+')
   if first and tellRedisson() > 0 then
     redis.call('set', turn, 1, 'px', 20)

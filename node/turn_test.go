@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Redisson's clients can not stand in the queue. Every eighth hold leaves the key to them,
+// Redisson's clients can not stand in the queue. One in seven holds leaves the key to them,
 // if any wait, and tells the first in the queue to look again.
 func TestRedissonsTurn(t *testing.T) {
 	inHall(t, func(h *hall) {
 		post, theirs := h.listen("a"), h.subscribe(shut)
 		h.held()
 		h.ask("a:r1", 1, 10)
-		h.wantAnswer("release", h.release("x:r0", 16), Done, "")
+		h.wantAnswer("release", h.release("x:r0", 14), Done, "")
 		h.wantLock("then", "", 0)
 		h.wantQueue("then", "a:r1 1")
 		theirs.want(t, "to Redisson", "0")
@@ -35,12 +35,12 @@ func TestRedissonsTurn(t *testing.T) {
 	})
 }
 
-// Seven of eight pass.
-func TestRedissonsTurnIsOneInEight(t *testing.T) {
+// Six of seven pass.
+func TestRedissonsTurnIsOneInSeven(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("a")
 		h.subscribe(shut)
-		for token := int64(9); token < 16; token++ {
+		for token := int64(8); token < 14; token++ {
 			h.m.FlushAll()
 			h.held()
 			h.ask("a:r1", 1, 10)
@@ -56,13 +56,13 @@ func TestNoTurn(t *testing.T) {
 		h.listen("a")
 		h.held()
 		h.ask("a:r1", 1, 10)
-		h.release("x:r0", 16)
+		h.release("x:r0", 14)
 		h.wantLock("none of theirs", "a:r1", short)
 	})
 	inHall(t, func(h *hall) {
 		theirs := h.subscribe(shut)
 		h.held()
-		h.release("x:r0", 16)
+		h.release("x:r0", 14)
 		theirs.want(t, "to Redisson", "0")
 		if h.m.TTL("redlock_turn:{k}") != 0 {
 			t.Error("a turn, though none of ours waits")
@@ -78,7 +78,7 @@ func TestGivingUpInRedissonsTurn(t *testing.T) {
 		h.held()
 		h.ask("a:r1", 1, 10)
 		h.ask("b:r1", 1, 20)
-		h.release("x:r0", 16)
+		h.release("x:r0", 14)
 		h.run(NewOwner("k", "b:r1").Release(1, 20))
 		h.wantLock("in their turn", "", 0)
 	})
@@ -92,6 +92,6 @@ func TestTurnWithWhatIsNoAsk(t *testing.T) {
 		h.held()
 		h.do("ZADD", "redlock_wait:{k}", 1, "")
 		h.ask("a:r1", 1, 10)
-		h.wantAnswer("release", h.release("x:r0", 16), Done, "")
+		h.wantAnswer("release", h.release("x:r0", 14), Done, "")
 	})
 }

@@ -15,6 +15,7 @@ import (
 // fencing counter it reads off the master: that it only grows is checked apart.
 type twin struct {
 	owner  string
+	passed *asking   // whom the lock was passed to in this step
 	end    time.Time // of the lease
 	turn   time.Time // end of Redisson's
 	queue  []seat    // in any order
@@ -86,6 +87,7 @@ func (w *twin) pass(me string) bool {
 		}
 		if time.Now().Before(s.stale) && !deaf(s.owner) {
 			w.give(s.owner, s.Lease)
+			w.passed = &s.asking
 			w.tell("%s %d # k", s.owner, s.Number)
 			return true
 		}
@@ -138,7 +140,7 @@ func (w *twin) release(owner string, token int64, next *asking, timid bool) Answ
 	}
 	switch {
 	case w.owner != "", !mine && time.Now().Before(w.turn):
-	case mine && !timid && token%8 == 0 && len(w.queue) > 0 && w.theirs:
+	case mine && !timid && token%7 == 0 && len(w.queue) > 0 && w.theirs:
 		w.turn = time.Now().Add(20 * time.Millisecond)
 		w.free()
 		if s := w.first(); !deaf(s.owner) {
@@ -175,7 +177,7 @@ func walk(h *hall, r *rand.Rand) {
 	}
 	post := h.subscribe(channels...)
 	var asks []*asking // of all that ever waited
-	owners := 0
+	owners, counter := 0, int64(0)
 	fresh := func() string {
 		owners++
 		return fmt.Sprintf("%s:r%d", []string{"a", "b", "deaf"}[r.IntN(3)], owners)
@@ -184,29 +186,28 @@ func walk(h *hall, r *rand.Rand) {
 		if len(asks) > 0 && r.IntN(3) > 0 {
 			a := *asks[r.IntN(len(asks))] // commands and seats keep theirs
 			a.Number++
+			a.Proposal = proposal(r, counter)
 			asks = append(asks, &a)
 			return &a
 		}
 		// The stamps are all different, and in no order.
-		a := &asking{owner: fresh(), Ask: Ask{Number: 1, Since: r.Int64N(1e9)*100 + int64(owners), Lease: upTo(r, 400)}}
+		a := &asking{owner: fresh(), Ask: Ask{Number: 1, Since: r.Int64N(1e9)*100 + int64(owners), Lease: upTo(r, 400), Proposal: proposal(r, counter)}}
 		asks = append(asks, a)
 		return a
 	}
-	counter := int64(0)
 	for step := range 60 {
 		var got, want Answer
 		var did string
-		lease, token := upTo(r, 600), counter+r.Int64N(5)-2
-		token = max(1, token)
+		lease, token := upTo(r, 600), int64(0) // which a pass must be above
 		switch r.IntN(10) {
 		case 0, 1, 2:
 			a := waiter()
 			did = fmt.Sprintf("ask %+v for %v", *a, lease)
-			got, want = h.run(NewOwner("k", a.owner).Queue(lease, token, a.Ask)), w.acquire(a.owner, lease, 1, a)
+			got, want = h.run(NewOwner("k", a.owner).Queue(lease, a.Ask)), w.acquire(a.owner, lease, 1, a)
 		case 3:
 			owner := fresh()
 			did = fmt.Sprintf("try of %s for %v", owner, lease)
-			got, want = h.run(NewOwner("k", owner).Acquire(lease, token)), w.acquire(owner, lease, 1, nil)
+			got, want = h.run(NewOwner("k", owner).Acquire(lease, proposal(r, counter))), w.acquire(owner, lease, 1, nil)
 		case 4:
 			owner := cmp.Or(w.owner, "x:r0")
 			did = fmt.Sprintf("%s enters again for %v", owner, lease)
@@ -217,11 +218,11 @@ func walk(h *hall, r *rand.Rand) {
 				a := asks[r.IntN(len(asks))]
 				owner, since = a.owner, a.Since
 			}
-			owner = cmp.Or(owner, "x:r0")
+			owner, token = cmp.Or(owner, "x:r0"), proposal(r, counter)
 			cmd, timid := NewOwner("k", owner).Release(token, since), r.IntN(6) == 0
 			var next *asking
 			if r.IntN(3) == 0 {
-				next = &asking{owner: fresh(), Ask: Ask{Number: 1, Since: r.Int64N(1e9)*100 + int64(owners), Lease: upTo(r, 400)}}
+				next = &asking{owner: fresh(), Ask: Ask{Number: 1, Since: r.Int64N(1e9)*100 + int64(owners), Lease: upTo(r, 400), Proposal: proposal(r, counter)}}
 				asks = append(asks, next)
 				cmd = NewOwner("k", owner).ReleaseTo(token, since, NewOwner("k", next.owner), next.Ask)
 			}
@@ -235,8 +236,8 @@ func walk(h *hall, r *rand.Rand) {
 			did = fmt.Sprintf("register %+v", *a)
 			got, want = h.run(NewOwner("k", a.owner).Register(a.Ask)), w.register(a)
 		case 7:
-			did, token = "force", 0
-			got, want = h.run(Force("k", 1)), w.release("", 1, nil, false)
+			did, token = "force", proposal(r, counter)
+			got, want = h.run(Force("k", token)), w.release("", token, nil, false)
 		case 8:
 			d := upTo(r, 200)
 			if r.IntN(20) == 0 {
@@ -268,13 +269,17 @@ func (h *hall) checkTwin(did string, w *twin, mail []string, got, want Answer, c
 	if got.Token != 0 && got.Token != *counter || *counter < before {
 		h.t.Errorf("%s: token %d, fencing counter from %d to %d", did, got.Token, before, *counter)
 	}
+	if a := w.passed; a != nil && *counter != max(before+1, token+1, a.Proposal) {
+		h.t.Errorf("%s: fencing counter from %d to %d, after token %d and for proposal %d", did, before, *counter, token, a.Proposal)
+	}
+	w.passed = nil
 	for i, m := range mail {
 		words := strings.Fields(m)
 		if len(words) != 4 {
 			continue
 		}
-		if words[1] != "0" && (words[2] != decimal(*counter) || *counter <= max(before, token)) {
-			h.t.Errorf("%s: passed with %q, fencing counter from %d to %d, released with %d", did, m, before, *counter, token)
+		if words[1] != "0" && words[2] != decimal(*counter) {
+			h.t.Errorf("%s: passed with %q, fencing counter %d", did, m, *counter)
 		}
 		words[2] = "#"
 		mail[i] = strings.Join(words, " ")
@@ -294,6 +299,9 @@ func (h *hall) checkTwin(did string, w *twin, mail []string, got, want Answer, c
 	}
 	h.wantQueue(did, queue...)
 }
+
+// proposal returns a fencing token near the counter.
+func proposal(r *rand.Rand, counter int64) int64 { return max(1, counter+r.Int64N(7)-2) }
 
 // upTo returns n ms at most.
 func upTo(r *rand.Rand, n int) time.Duration {

@@ -63,7 +63,7 @@ func TestClockJumps(t *testing.T) {
 		log.want(t, 1, "WARN", "clock jumped ahead", "master=m1", "ahead=5s", "at_least=30s")
 
 		wantUnsteady(t, "acquire", call1(n, owner.Acquire(lease, 1)), ahead)
-		wantUnsteady(t, "queue", call1(n, owner.Queue(lease, 1, Ask{Number: 1, Since: 1, Lease: lease})), ahead)
+		wantUnsteady(t, "queue", call1(n, owner.Queue(lease, Ask{Number: 1, Since: 1, Lease: lease, Proposal: 1})), ahead)
 		wantUnsteady(t, "renew", call1(n, renew), ahead)
 		wantUnsteady(t, "enter", call1(n, owner.Enter(lease, 2)), ahead)
 		wantUnsteady(t, "raise", call1(n, owner.Raise(lease, 9)), ahead)
@@ -274,6 +274,10 @@ func TestClockUnknown(t *testing.T) {
 		m.Skew(time.Hour)
 		time.Sleep(time.Minute)
 		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		want(t, "time", call1(n, AskTime), Done)
+		if got, ok := n.Time(clock.Now()); ok {
+			t.Errorf("time: got %v, want nothing", got)
+		}
 		log.want(t, 1, "WARN", "TIME is refused", "NOPERM")
 		log.want(t, 1, "clock")
 	})
@@ -292,7 +296,7 @@ func TestUnsteadyPasses(t *testing.T) {
 			t.Helper()
 			m.HSet("k", "x:r0", "1")
 			m.Expire("k", lease)
-			run(t, conn, NewOwner("k", "a:r1").Queue(lease, 1, Ask{Number: 1, Since: 10, Lease: short}))
+			run(t, conn, NewOwner("k", "a:r1").Queue(lease, Ask{Number: 1, Since: 10, Lease: short, Proposal: 1}))
 		}
 		m.Skew(5 * time.Second)
 		until(t, heartbeat, n.isUnsteady)
@@ -313,6 +317,29 @@ func TestUnsteadyPasses(t *testing.T) {
 		wantHolder(t, m, "k", "a:r1")
 		if got := strings.Join(d.read(), ", "); !strings.Contains(got, "passed a:r1") {
 			t.Errorf("after the pass of a steady master: got %q", got)
+		}
+	})
+}
+
+// What a master's clock shows is known from the first connection on, and each second
+// anew, to half a round trip.
+func TestTime(t *testing.T) {
+	const trip = 20 * time.Millisecond
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		m.Kill()
+		n := start(t, cfg)
+		if got, ok := n.Time(clock.Now()); ok {
+			t.Errorf("before it told: %v, want nothing", got)
+		}
+		m.Delay(trip)
+		m.Restart()
+		for _, skew := range []time.Duration{0, time.Hour, -time.Hour} {
+			m.Skew(skew)
+			time.Sleep(3 * time.Second)
+			got, ok := n.Time(clock.Now())
+			if off := got.Sub(time.Now().Add(skew)); !ok || off.Abs() > trip/2 {
+				t.Errorf("got %v (%v), which is %v off, want %v at most", got, ok, off, trip/2)
+			}
 		}
 	})
 }

@@ -44,10 +44,10 @@ func (h *Hold) Context() context.Context { return h.l.ctx }
 // one. A resource that refuses a number smaller than one it has seen is safe from
 // holders that do not know yet that they have lost the lock.
 //
-// A majority of the masters has agreed on it before Lock returned. It is about the wall
-// clock of the client in microseconds, so it also grows where masters forgot, by a
-// restart or FLUSHALL or because nobody locked the name for an hour, as far as the
-// clocks of the clients are right.
+// A majority of the masters has agreed on it before Lock returned. It is about the time
+// in microseconds, by the median of the masters' clocks, so it also grows where masters
+// forgot, by a restart or FLUSHALL or because nobody locked the name for an hour, as long
+// as their clocks are not set back meanwhile.
 //
 // Cost: none where the masters agree at once, as they do unless one of them missed
 // earlier holds; one round trip in Lock, seldom more, where they do not.

@@ -228,3 +228,27 @@ func TestContextOfAHold(t *testing.T) {
 		t.Run(name, func(t *testing.T) { bubble(t, 3, test) })
 	}
 }
+
+// The time of a client that has just begun is that of its masters as well, in its very first
+// token.
+func TestFirstTokenHasTheTimeOfTheMasters(t *testing.T) {
+	for name, take := range map[string]func(*redlock.Client, context.Context) (*redlock.Hold, error){
+		"Lock":    func(c *redlock.Client, ctx context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "a") },
+		"TryLock": func(c *redlock.Client, ctx context.Context) (*redlock.Hold, error) { return c.TryLock(ctx, "a") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+				each(fleet, 0, 3, func(m *redlocktest.Master) { m.Skew(-time.Hour); m.Delay(time.Millisecond) })
+				c, err := redlock.New(redlock.Config{Pools: fleet.Pools(), RestartGuard: -1})
+				expect(t, "New", err)
+				defer c.Close()
+				hold, err := take(c, t.Context()) // before it has connected
+				expect(t, name, err)
+				if ahead := time.Until(time.UnixMicro(hold.Token())); (ahead + time.Hour).Abs() > time.Second {
+					t.Errorf("the token is %v ahead of our clock, want an hour behind", ahead)
+				}
+				unlock(t, hold)
+			})
+		})
+	}
+}

@@ -15,7 +15,7 @@ import (
 //
 // It waits through an outage of the masters as well; a bound on the wait is ctx's
 // deadline. Callers are served in the order of their calls, those of one client surely,
-// those of all clients by their wall clocks. When ctx ends, the error matches its error,
+// those of all clients as the masters' clocks tell. When ctx ends, the error matches its error,
 // and ErrTaken or ErrNoQuorum for what it waited for, and nothing is left on any master
 // that can be reached. ErrClosed: the client was closed.
 //
@@ -98,6 +98,7 @@ func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("redlock: lock %q: %w", w.name, multilock.Ended(ctx))
 	}
+	c.masters.Greet(ctx)
 	w.owner = ownerOf(ctx)
 	if w.wait {
 		return c.queue(ctx, w)
@@ -190,7 +191,7 @@ func (c *Client) try(ctx context.Context, w want) (*Hold, error) {
 		Owner:    c.masters.NewOwner(w.name),
 		Lease:    w.lease,
 		Count:    1,
-		Proposal: time.Now().UnixMicro(),
+		Proposal: c.masters.Now().UnixMicro(),
 	}).Wait(ctx)
 	if err != nil {
 		return nil, err
