@@ -14,6 +14,7 @@ type contender struct {
 	masters int      // how many it uses
 	plain   []string // the commands that it sends beside scripts
 	keeps   bool     // can keep a lock for long: renews it, or its holds are renewers
+	apart   bool     // takes part only where a trial names it
 
 	// failed tells from what the masters counted how many tries a lock took beside the one
 	// that got it. nil: it can not be told.
@@ -49,7 +50,7 @@ const (
 var errLost = errors.New("was not held any more")
 
 func allContenders() []contender {
-	return slices.Concat([]contender{ours}, redsyncs, singles, []contender{limit})
+	return slices.Concat([]contender{ours, tokenless}, redsyncs, singles, []contender{limit})
 }
 
 // open connects a client and warms it up: with its connections open and the scripts at the

@@ -86,6 +86,22 @@ func (c counters) since(before counters) counters {
 	return d
 }
 
+// plus returns what happened in two stretches.
+func (c counters) plus(d counters) counters {
+	sum := counters{
+		calls:       make(map[string]int64),
+		cpu:         c.cpu + d.cpu,
+		connections: c.connections + d.connections,
+		wire:        c.wire + d.wire,
+	}
+	for _, calls := range []map[string]int64{c.calls, d.calls} {
+		for command, n := range calls {
+			sum.calls[command] += n
+		}
+	}
+	return sum
+}
+
 // scripts returns the number of script calls.
 func (c counters) scripts() int64 { return c.calls["eval"] + c.calls["evalsha"] }
 

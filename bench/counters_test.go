@@ -33,6 +33,8 @@ func TestCounters(t *testing.T) {
 		{"connections", d.connections, 6},
 		{"wire", d.wire, 2*1300 - 600 - 50},
 		{"told", after.told, int64(2 * len(info))},
+		{"twice that, set", d.plus(d).calls["set"], 16},
+		{"twice that, wire", d.plus(d).wire, 2 * d.wire},
 		{"cpu, ms", d.cpu.Milliseconds(), 1500},
 	} {
 		t.Run(c.name, func(t *testing.T) {

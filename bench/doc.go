@@ -14,9 +14,9 @@
 // # Where things are
 //
 // run.go is the order of events: rounds, contenders, medians. A scenario is a file:
-// uncontended.go, parallel.go, handoff.go, contended.go, stalls.go, frozen.go, far.go,
-// waiters.go, held.go, memory.go; so is a contender: redlock.go, redsync.go, single.go (locks
-// on one master), limit.go. What scenarios share: healthy.go measures beside a healthy fleet,
+// uncontended.go, parallel.go, tokens.go, handoff.go, contended.go, stalls.go, frozen.go,
+// far.go, waiters.go, held.go, memory.go; so is a contender: redlock.go, tokenless.go (redlock
+// with a script cut), redsync.go, single.go (locks on one master), limit.go. What scenarios share: healthy.go measures beside a healthy fleet,
 // holding.go keeps many locks, rested.go locks after pauses. fleet.go starts and ends the
 // masters, program.go finds redis-server, proxy.go moves a master away; counters.go and
 // meter.go read what masters and client have used, size.go what the client keeps; report.go

@@ -108,19 +108,19 @@ func realMain(ctx context.Context, opts options, out, log io.Writer) (err error)
 
 // choose returns what the options select, or says that it is nothing.
 func choose(opts options) ([]trial, []contender, error) {
-	var trials []trial
-	for _, t := range allTrials(opts.long) {
-		if opts.trials.MatchString(t.id()) {
-			trials = append(trials, t)
-		}
-	}
 	var contenders []contender
 	for _, c := range allContenders() {
 		if opts.contenders.MatchString(c.name) {
 			contenders = append(contenders, c)
 		}
 	}
-	if len(trials) == 0 || len(contenders) == 0 {
+	var trials []trial
+	for _, t := range allTrials(opts.long) {
+		if opts.trials.MatchString(t.id()) && len(t.suited(contenders)) > 0 {
+			trials = append(trials, t)
+		}
+	}
+	if len(trials) == 0 {
 		return nil, nil, errors.New("-run or -contenders matches nothing")
 	}
 	return trials, contenders, nil

@@ -38,6 +38,17 @@ func (f *fleet) used(before usage) (usage, error) {
 	}, err
 }
 
+// plus returns what two stretches have cost.
+func (u usage) plus(v usage) usage {
+	return usage{
+		wall:    u.wall + v.wall,
+		cpu:     u.cpu + v.cpu,
+		allocs:  u.allocs + v.allocs,
+		bytes:   u.bytes + v.bytes,
+		masters: u.masters.plus(v.masters),
+	}
+}
+
 func readProcess() usage {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)

@@ -26,10 +26,12 @@ a number by itself says more of the machine than of the library.
 - Machine: %s, %d CPUs, which the masters and the client share
 - Versions: Redis %s, %s, %s
 - redlock: this library, with its defaults but for the restart guard, since the masters are fresh
+- tokenless: redlock without fencing tokens: the same client, and a script that grants a lock without its counter. It is there for what tokens cost
 - redsync: one more library for locks on a majority; ff: fail-fast, which returns at the third answer; /go: over go-redis instead of redigo
 - bsm/1, rueidislock/1: locks on a *single* master. They lose the lock with it; they are here as a yardstick
 - limit: no lock at all, but the two script calls to each of five masters that one can not do without, bare and pipelined
 - healthy: the same client, in the same round, right before a master was frozen or moved far away
+- without tokens: a tokenless client that took turns with the one of the column. For tokenless itself that is a second one, and the ratio is 1 but for chance
 - –: does not fit the scenario. failed: did not get through it
 
 `, r.Machine.Rounds, r.Machine.Duration, r.Machine.Masters, r.Machine.System, r.Machine.CPUs, r.Machine.Redis, r.Machine.Go,
@@ -58,22 +60,18 @@ a number by itself says more of the machine than of the library.
 // write writes the table of a trial, of the contenders that take part in it.
 func (p part) write(b *strings.Builder) {
 	head, rule := "| |", "|---|"
-	var columns []result
-	for i, c := range p.contenders {
-		if p.trial.fits(c) {
-			columns = append(columns, p.results[i])
-			head += " " + c.name + " |"
-			rule += "---:|"
-		}
+	for _, c := range p.contenders {
+		head += " " + c.name + " |"
+		rule += "---:|"
 	}
 	fmt.Fprintf(b, "`%s`: %s\n\n%s\n%s\n", p.trial.id(), p.trial.title, head, rule)
-	for _, f := range figuresOf(columns) {
+	for _, f := range figuresOf(p.results) {
 		name := f.name
 		if f.unit != "" {
 			name += ", " + f.unit
 		}
 		fmt.Fprintf(b, "| %s |", name)
-		for _, c := range columns {
+		for _, c := range p.results {
 			fmt.Fprintf(b, " %s |", strings.Replace(cell(c, f.name), "-", "–", 1))
 		}
 		b.WriteByte('\n')

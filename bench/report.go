@@ -128,7 +128,7 @@ func figuresOf(results []result) []figure {
 	return list
 }
 
-// table prints a line for each figure and a column for each contender.
+// table prints a line for each figure and a column for each contender of the trial.
 func (r *report) table(t trial, contenders []contender, results []result) error {
 	fmt.Fprintf(r.out, "\n%s: %s\n", t.id(), t.title)
 	w := tabwriter.NewWriter(r.out, 0, 0, 2, ' ', tabwriter.AlignRight)

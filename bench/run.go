@@ -20,7 +20,7 @@ type trial struct {
 	scenario string
 	setting  string        // tells the trials of a scenario apart
 	title    string        // what is done, for the reader
-	among    []string      // names of the contenders that it makes sense for; nil: all
+	among    []string      // names of the contenders that it makes sense for; nil: all that are not apart
 	limit    time.Duration // of one measurement, with opening and closing; zero: maxTrial
 	measure  func(ctx context.Context, e *env, c contender) ([]figure, error)
 }
@@ -33,11 +33,27 @@ type figure struct {
 
 func (t trial) id() string { return t.scenario + "/" + t.setting }
 
-func (t trial) fits(c contender) bool { return t.among == nil || slices.Contains(t.among, c.name) }
+func (t trial) fits(c contender) bool {
+	if t.among == nil {
+		return !c.apart
+	}
+	return slices.Contains(t.among, c.name)
+}
+
+// suited returns those of contenders that fit.
+func (t trial) suited(contenders []contender) []contender {
+	var suited []contender
+	for _, c := range contenders {
+		if t.fits(c) {
+			suited = append(suited, c)
+		}
+	}
+	return suited
+}
 
 func allTrials(long bool) []trial {
 	return slices.Concat(
-		uncontendedTrials(), parallelTrials(), handoffTrials(), contendedTrials(),
+		uncontendedTrials(), parallelTrials(), tokensTrials(), handoffTrials(), contendedTrials(),
 		stallsTrials(), frozenTrials(), farTrials(), waitersTrials(), heldTrials(long), memoryTrials(),
 	)
 }
@@ -49,15 +65,15 @@ const maxTrial = 3 * time.Minute
 // fails is out of that trial; the others go on.
 func measureAll(ctx context.Context, e *env, trials []trial, contenders []contender, rounds int, r *report) error {
 	for _, t := range trials {
-		results := make([]result, len(contenders))
+		suited := t.suited(contenders)
+		results := make([]result, len(suited))
 		for round := range rounds {
-			for k := range contenders {
-				i := (k + round) % len(contenders) // nobody is always the first
-				c := contenders[i]
-				if !t.fits(c) || results[i].err != nil {
+			for k := range suited {
+				i := (k + round) % len(suited) // nobody is always the first
+				if results[i].err != nil {
 					continue
 				}
-				figures, err := e.measure(ctx, t, c)
+				figures, err := e.measure(ctx, t, suited[i])
 				if ctx.Err() != nil {
 					return context.Cause(ctx)
 				}
@@ -68,7 +84,7 @@ func measureAll(ctx context.Context, e *env, trials []trial, contenders []conten
 				results[i].rounds = append(results[i].rounds, figures)
 			}
 		}
-		if err := r.trial(t, contenders, results); err != nil {
+		if err := r.trial(t, suited, results); err != nil {
 			return err
 		}
 	}
