@@ -22,6 +22,7 @@ func TestRestartInTurn(t *testing.T) {
 	hold := mustLock(ctx, t, a, "orders:42")
 	token := hold.Token()
 	f.log.event("A has the lock")
+	eventually(ctx, t, 10*time.Second, "all masters, guarded when A began or not, have the hold", func() error { return f.hash(hold, "orders:42", 1) })
 
 	waited := make(chan error, 1)
 	waiting, giveUp := context.WithCancel(ctx)

@@ -79,9 +79,10 @@ func (f *fleet) everything(ctx context.Context, t *testing.T, name string, urls 
 		return fmt.Errorf("Lock given up = %v, %v", hold, e)
 	}
 
-	// Eight hand-overs in a row, of which one may be Redisson's turn. Before those, each
+	// Hand-overs in a row until one may be Redisson's turn, see release.lua. Before that, each
 	// client waits once, so that it hears what the masters publish.
-	for i := range 10 {
+	for i, turn := 0, false; i < 3 || !turn; i++ {
+		turn = i >= 2 && hold.Token()%7 == 0
 		got := make(chan error, 1)
 		var next *redlock.Hold
 		go func() { // ends with the Lock, at the latest with ctx

@@ -1,0 +1,65 @@
+// Command worker is a client process for the integration tests, which build and start it.
+//
+//	worker [flags] contend journal who    takes the lock again and again
+//	worker [flags] wake how               takes it once, and waits to be stopped and continued
+//
+// It prints one line when it begins, and one of what it found at its end. It ends with its
+// standard input, which the test holds open, and exits with 1 if it saw what must not be.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"example.com/redlock/redlock"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	masters := flag.String("masters", "", "addresses of the masters, with commas")
+	name := flag.String("name", "", "what to lock")
+	var cfg redlock.Config
+	flag.DurationVar(&cfg.Lease, "lease", 0, "Config.Lease")
+	flag.DurationVar(&cfg.MaxLease, "maxlease", 0, "Config.MaxLease")
+	flag.DurationVar(&cfg.RestartGuard, "guard", 0, "Config.RestartGuard")
+	flag.Parse()
+	cfg.Masters = strings.Split(*masters, ",")
+
+	client, err := redlock.New(cfg)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	go func() { // ends with the standard input, or with the process
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		cancel()
+	}()
+	switch {
+	case flag.NArg() == 3 && flag.Arg(0) == "contend":
+		return contend(ctx, client, *name, flag.Arg(1), flag.Arg(2))
+	case flag.NArg() == 2 && flag.Arg(0) == "wake":
+		return wake(ctx, client, *name, flag.Arg(1))
+	}
+	return fmt.Errorf("arguments %q are none of contend and wake", flag.Args())
+}
+
+// say tells the test one line.
+func say(format string, args ...any) {
+	fmt.Println(fmt.Sprintf(format, args...))
+}
+
+// shown is what the wall clock shows, in microseconds, as tokens are.
+func shown() int64 { return time.Now().UnixMicro() }
