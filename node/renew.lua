@@ -19,7 +19,7 @@ local function forced(counter, owner)
   return redis.call('get', 'redlock_forced' .. string.sub(counter, 14)) == owner
 end
 
-local lease, heal, ttl = tonumber(ARGV[1]), ARGV[2] == '1', ARGV[3]
+local lease, heal, ttl = ARGV[1], ARGV[2] == '1', ARGV[3]
 local answer = {}
 
 for i = 1, #KEYS / 2 do
@@ -41,7 +41,7 @@ for i = 1, #KEYS / 2 do
   end
 
   if answer[i] > 0 then
-    if left < lease then
+    if left < tonumber(lease) then
       redis.call('pexpire', lock, lease)
     end
     -- A counter that is no number is left alone: acquire reports it.
