@@ -39,6 +39,13 @@ func Now() Instant {
 	return Instant{mono: d, wall: d}
 }
 
+// Suspended returns how long this machine is known to have been in suspend so far. It is for
+// those whose timers stand still then, as Go's do: they look again when it has grown.
+func Suspended() time.Duration {
+	Now()
+	return time.Duration(suspended.Load())
+}
+
 // lookUp is timeSuspended, but for tests.
 var lookUp = timeSuspended
 

@@ -24,14 +24,6 @@ func (r Request) command() *node.Command {
 	return r.Owner.Acquire(r.Lease, r.Proposal)
 }
 
-// undo takes back what command may have done. token is at least what was granted.
-func (r Request) undo(token int64) *node.Command {
-	if r.Count > 1 {
-		return r.Owner.Leave(r.Count - 1)
-	}
-	return r.Owner.Release(token, 0)
-}
-
 // Claim is what an owner has at the masters, or may have: grants, and entries in the queue.
 type Claim struct {
 	*node.Owner
@@ -75,7 +67,8 @@ func (m *Masters) Acquire(req Request) *Attempt {
 // Otherwise it sends a release to every master that may have granted, without waiting
 // for it, and returns a [*MajorityError]: ErrTaken, ErrNoQuorum, or, for Count above 1,
 // ErrLost when a majority no longer has the hold. If ctx ended first, it matches its
-// error as well.
+// error as well. A Count above 1 is left to the caller to take back, with [Masters.Release]: only he
+// knows what it is by then.
 func (a *Attempt) Wait(ctx context.Context) (Grant, error) {
 	cut := a.wait(ctx)
 	n := len(a.m.nodes)
@@ -167,9 +160,11 @@ func (a *Attempt) mayHold() Set {
 	return at
 }
 
-// rollBack takes the attempt back wherever it may have succeeded. It needs no context:
-// sending does not block, and the nodes see to it that each master gets it.
+// rollBack takes the attempt at a free lock back wherever it may have succeeded. It needs no
+// context: sending does not block, and the nodes see to it that each master gets it.
 func (a *Attempt) rollBack() {
-	claim := Claim{Owner: a.req.Owner, At: a.mayHold()}
-	a.m.release(a.req.undo(max(a.req.Proposal, a.token())), claim, a.req.Count-1)
+	if a.req.Count > 1 {
+		return
+	}
+	a.m.Release(Claim{Owner: a.req.Owner, Token: max(a.req.Proposal, a.token()), At: a.mayHold()}, 0)
 }

@@ -15,7 +15,7 @@ import (
 type Wanted struct {
 	Key   string
 	Lease time.Duration // whole milliseconds
-	Since time.Time     // when the caller began to wait, by [Masters.Now]: its place in the queue
+	Since clock.Instant // when the caller began to wait: its place in the queue
 }
 
 // Times of a bid that waits. A lock is passed on for twice the time between two asks, so
@@ -49,6 +49,7 @@ type Bid struct {
 	mu      sync.Mutex
 	owner   *node.Owner // a new one after each roll-back
 	begun   time.Time
+	since   time.Time     // Wanted.Since by the masters' clocks; zero until they tell
 	asks    []*ask        // the last ones, oldest first
 	one     ask           // the first of them: most bids need no other
 	room    [1]*ask       // for asks
@@ -78,6 +79,7 @@ type ask struct {
 	b        *Bid
 	owner    *node.Owner
 	number   uint64
+	since    time.Time // its place in the queue; zero: it does not enter it
 	sent     clock.Instant
 	lease    time.Duration // of a pass that names it
 	proposal int64         // fencing token
@@ -128,8 +130,8 @@ func (b *Bid) newAsk(at Set) *ask {
 	if b.number > 1 {
 		a = new(ask)
 	}
-	polite := now.Before(b.taken) && !b.passes && !b.votes()
-	*a = ask{b: b, owner: b.owner, number: b.number, sent: clock.Now(), lease: 2 * pause, proposal: max(b.m.Now().UnixMicro(), b.token+1), polite: polite}
+	polite := b.place() && now.Before(b.taken) && !b.passes && !b.votes()
+	*a = ask{b: b, owner: b.owner, number: b.number, since: b.since, sent: clock.Now(), lease: 2 * pause, proposal: max(b.m.Now().UnixMicro(), b.token+1), polite: polite}
 	if len(b.asks) == maxAsks {
 		b.asks = b.asks[1:]
 	}
@@ -153,16 +155,29 @@ func (b *Bid) pause(now time.Time) time.Duration {
 
 // send sends a to the masters in at. A node may answer before send returns.
 func (a *ask) send(at Set) {
-	if a.polite {
+	switch {
+	case a.polite:
 		a.b.m.send(a.owner.Register(a.entry()), at, a)
-	} else {
+	case a.since.IsZero():
+		a.b.m.send(a.owner.Acquire(a.b.want.Lease, a.proposal), at, a)
+	default:
 		a.b.m.send(a.owner.Queue(a.b.want.Lease, a.entry()), at, a)
 	}
 }
 
 // entry returns a as the masters see it.
 func (a *ask) entry() node.Ask {
-	return node.Ask{Number: a.number, Since: a.b.want.Since.UnixMicro(), Lease: a.lease, Proposal: a.proposal}
+	return node.Ask{Number: a.number, Since: a.since.UnixMicro(), Lease: a.lease, Proposal: a.proposal}
+}
+
+// place reports whether the bid has a place in the queue. It has none before the masters'
+// clocks are known: one by our own might be before everybody, or after, for as long as it
+// waits. b.mu is held.
+func (b *Bid) place() bool {
+	if b.since.IsZero() {
+		b.since = b.m.stamp(b.want.Since)
+	}
+	return !b.since.IsZero()
 }
 
 // Wait waits until the bid is won. It is false when ctx ended first, or when there was

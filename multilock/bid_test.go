@@ -10,6 +10,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/node"
 )
 
 // A free lock costs one round trip and no subscription.
@@ -272,5 +273,47 @@ func TestBidHearsRedisson(t *testing.T) {
 			t.Errorf("won %v after %v, want true within %v", got.won, took, 2*settle)
 		}
 		m.Release(got.grant.Claim, 0)
+	})
+}
+
+// A lock that never expires is asked about no more often than one that does.
+func TestLockThatNeverExpires(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b bench) {
+		for i := range 3 {
+			b.Master(i).HSet("k", "x:r0", "1")
+			b.Master(i).Delay(time.Millisecond)
+		}
+		bid := newBid(b.m)
+		bid.Ask()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		before := b.Master(0).Calls("EVALSHA")
+		if _, won := bid.Wait(ctx, nil, nil); won {
+			t.Error("it was won")
+		}
+		if got := b.Master(0).Calls("EVALSHA") - before; got > 60 {
+			t.Errorf("%d script calls on a master in 10 s, want 60 at most", got)
+		}
+		bid.GiveUp(nil)
+		synctest.Wait()
+	})
+}
+
+// A pass that is for another lock than the bid is no vote for it.
+func TestPassOfAnotherLock(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b bench) {
+		b.seat("x:r0", time.Minute, 0, 1, 2)
+		bid := askedBid(b.m)
+		for i := range 3 {
+			b.m.Passed(i, node.Pass{Owner: bid.owner.ID, Number: 1, Token: 9, Key: "another"})
+		}
+		bid.mu.Lock()
+		over := bid.over
+		bid.mu.Unlock()
+		if over {
+			t.Error("the bid was won")
+		}
+		bid.GiveUp(nil)
+		synctest.Wait()
 	})
 }

@@ -72,7 +72,7 @@ func (b bench) seat(owner string, lease time.Duration, masters ...int) {
 }
 
 func newBid(m *Masters) *Bid {
-	return m.NewBid(Wanted{Key: "k", Lease: bidLease, Since: time.Now()})
+	return m.NewBid(Wanted{Key: "k", Lease: bidLease, Since: clock.Now()})
 }
 
 // asked is newBid and its first ask, all of whose answers have come. Nobody waits yet, so

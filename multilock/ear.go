@@ -10,13 +10,12 @@ import (
 // Listen begins to subscribe to what the masters publish to this client, unless that was
 // done before. Bids are told as soon as it works.
 func (m *Masters) Listen() {
-	m.mu.Lock()
-	begun := m.listening
-	m.listening = true
-	m.mu.Unlock()
-	if begun {
+	m.mu.Lock() // until it is done: whoever calls it may watch a channel next
+	defer m.mu.Unlock()
+	if m.listening {
 		return
 	}
+	m.listening = true
 	for i, n := range m.nodes {
 		n.Listen(m.id, m, i)
 	}
@@ -37,7 +36,7 @@ func (m *Masters) Passed(i int, p node.Pass) {
 	m.mu.Lock()
 	b := m.owners[p.Owner]
 	m.mu.Unlock()
-	if b == nil {
+	if b == nil || b.want.Key != p.Key {
 		m.nodes[i].Send(node.NewOwner(p.Key, p.Owner).Release(p.Token, 0), nobody{}, i)
 		return
 	}

@@ -76,7 +76,7 @@ func (b *Bid) GiveUp(next *Bid) {
 
 // claim returns what the owner may have at the masters. b.mu is held.
 func (b *Bid) claim() Claim {
-	c := Claim{Owner: b.owner, Token: b.token, Since: b.want.Since}
+	c := Claim{Owner: b.owner, Token: b.token, Since: b.since}
 	for i := range b.seats {
 		if b.seats[i].reached || b.seats[i].open > 0 {
 			c.At |= 1 << i

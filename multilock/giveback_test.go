@@ -72,7 +72,7 @@ func TestMinorityIsGivenBack(t *testing.T) {
 		m := b.another(t, 0)
 		b.hold(t, m)
 		bid := newBid(m)
-		since := bid.want.Since.UnixMicro()
+		since := time.Now().UnixMicro()
 		time.Sleep(5 * time.Millisecond)
 		bid.Ask()
 		synctest.Wait()

@@ -80,6 +80,7 @@ func (m *Masters) Inspect(ctx context.Context, key string) (Look, error) {
 //
 // Cost: one script call on each master.
 func (m *Masters) Force(ctx context.Context, key string) (freed bool, err error) {
+	m.Greet(ctx)
 	p := m.ask(node.Force(key, m.Now().UnixMicro()))
 	cut := p.wait(ctx)
 	done, refused, _ := p.tally()

@@ -10,24 +10,39 @@ import (
 	"example.com/redlock/quorum"
 )
 
-// Now returns what time it is by the masters' clocks: the median of what they show, or our
-// own clock as long as none has told. The stamps of those who wait and the fencing tokens
-// that are proposed are read off it, so they depend neither on the clocks of clients nor on
-// those of a minority of the masters.
+// Now returns what time it is by the masters' clocks: the median of what they show, with our
+// own clock in the place of those that have not told. The stamps of those who wait and the
+// fencing tokens that are proposed are read off it, so they depend neither on the clocks of
+// clients nor on those of a minority of the masters, but where both are wrong alike.
 func (m *Masters) Now() time.Time {
-	now := clock.Now()
+	now, own := clock.Now(), time.Now()
 	var room [Max]int64
 	shown := room[:0]
 	for _, n := range m.nodes {
-		if t, ok := n.Time(now); ok {
-			shown = append(shown, t.UnixMicro())
+		t, ok := n.Time(now)
+		if !ok {
+			t = own
 		}
-	}
-	if len(shown) == 0 {
-		return time.Now()
+		shown = append(shown, t.UnixMicro())
 	}
 	slices.Sort(shown)
 	return time.UnixMicro(shown[(len(shown)-1)/2])
+}
+
+// stamp returns what the masters' clocks showed at i. It is the zero time as long as fewer
+// than a majority of the masters has told, or refused to: that would be our own clock, and
+// whoever waits keeps the stamp.
+func (m *Masters) stamp(i clock.Instant) time.Time {
+	now, told := clock.Now(), 0
+	for _, n := range m.nodes {
+		if _, ok := n.Time(now); ok {
+			told++
+		}
+	}
+	if quorum.Vote(len(m.nodes), told, 0) != quorum.Won {
+		return time.Time{}
+	}
+	return m.Now().Add(-now.Sub(i))
 }
 
 // Greet waits until a majority of the masters has told its time, for about the node timeout at

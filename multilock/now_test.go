@@ -1,10 +1,12 @@
 package multilock
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/redlocktest"
 )
 
@@ -45,6 +47,112 @@ func TestNowIsTheMedianOfTheMasters(t *testing.T) {
 	}
 }
 
+// Where one is down, our own clock stands for it: one of the others that is wrong has no say.
+func TestNowWithAMinorityDown(t *testing.T) {
+	const hour = time.Hour
+	for _, skews := range [][]time.Duration{{0, 0, hour}, {0, 0, -hour}, {0, hour, 0, hour, 0}, {0, -hour, 0, -hour, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			fleet := redlocktest.Start(t, len(skews))
+			for i, skew := range skews {
+				fleet.Master(i).Skew(skew)
+			}
+			fleet.Master(0).Kill()
+			m := client(fleet)
+			defer m.Close()
+			time.Sleep(time.Second)
+			if got := time.Until(m.Now()); got.Abs() > time.Millisecond {
+				t.Errorf("%v, the first one down: Now is %v ahead, want 0", skews, got)
+			}
+		})
+	}
+}
+
+// Whoever begins to wait in an outage, with a clock of its own that is wrong, has the place in
+// the queue of when it began.
+func TestOutageGivesNobodyAWrongPlace(t *testing.T) {
+	for _, skew := range []time.Duration{-time.Hour, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			fleet := redlocktest.Start(t, 3)
+			each := func(f func(*redlocktest.Master)) {
+				for _, m := range fleet.Masters() {
+					f(m)
+				}
+			}
+			each(func(m *redlocktest.Master) { m.Skew(skew); m.Kill() })
+			m := client(fleet)
+			defer m.Close()
+			want := time.Now().Add(skew)
+			bid := newBid(m)
+			bid.Ask()
+			waited := make(chan bool)
+			ctx, cancel := context.WithCancel(t.Context())
+			go func() {
+				_, won := bid.Wait(ctx, nil, nil)
+				waited <- won
+			}()
+			time.Sleep(time.Second)
+			each(func(m *redlocktest.Master) {
+				m.Restart()
+				m.HSet("k", "x:r0", "1")
+				m.Expire("k", time.Minute)
+			})
+			time.Sleep(5 * time.Second)
+			for i, m := range fleet.Masters() {
+				queue := m.ZSet("redlock_wait:{k}")
+				for _, since := range queue {
+					if off := time.UnixMicro(int64(since)).Sub(want); off.Abs() > 10*time.Millisecond {
+						t.Errorf("m%d: its place is off by %v", i+1, off)
+					}
+				}
+				if len(queue) != 1 {
+					t.Errorf("m%d: queue %v, want the one who waits", i+1, queue)
+				}
+			}
+			cancel()
+			if <-waited {
+				t.Error("it won a lock that another owner has")
+			}
+			bid.GiveUp(nil)
+			synctest.Wait()
+		})
+	}
+}
+
+// A client that only frees a lock by force tells the time of the masters as well.
+func TestForceTellsTheTimeOfTheMasters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		waiter := client(fleet)
+		defer waiter.Close()
+		for _, m := range fleet.Masters() {
+			m.Skew(-time.Hour)
+			m.HSet("k", "x:r0", "1")
+			m.Expire("k", time.Minute)
+		}
+		time.Sleep(5 * time.Second)
+		bid := newBid(waiter)
+		bid.Ask()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		go func() {
+			time.Sleep(time.Second)
+			for _, m := range fleet.Masters() {
+				m.Delay(10 * time.Millisecond) // so that it has not connected yet
+			}
+			m := client(fleet)
+			defer m.Close()
+			if _, err := m.Force(t.Context(), "k"); err != nil {
+				t.Error(err)
+			}
+		}()
+		g, won := bid.Wait(ctx, nil, nil)
+		if ahead := time.Until(time.UnixMicro(g.Token)); !won || ahead > -time.Hour/2 {
+			t.Errorf("won %v, with a token of %v from now by our clock, want an hour ago", won, ahead)
+		}
+		waiter.Release(g.Claim, 0).Wait(ctx)
+	})
+}
+
 // It goes on while masters are away, and before any is there it is our own clock.
 func TestNowWithoutMasters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -80,7 +188,7 @@ func TestAsksTellTheTimeOfTheMasters(t *testing.T) {
 		each(b, func(m *redlocktest.Master) { m.Skew(time.Hour) })
 		m := b.another(t, 0)
 		ahead := time.Now().Add(time.Hour).UnixMicro()
-		bid := m.NewBid(Wanted{Key: "k", Lease: bidLease, Since: m.Now()})
+		bid := m.NewBid(Wanted{Key: "k", Lease: bidLease, Since: clock.Now()})
 		bid.Ask()
 		if g := wantWon(t, "a free lock", bid); g.Token != ahead || g.since() != ahead {
 			t.Errorf("token %d and stamp %d, want %d", g.Token, g.since(), ahead)

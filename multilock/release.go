@@ -41,7 +41,8 @@ func (m *Masters) ReleaseTo(c Claim, next *Bid) *Return {
 // releaseTo is ReleaseTo. next.sending is held.
 func (m *Masters) releaseTo(c Claim, next *Bid) *Return {
 	next.mu.Lock()
-	if next.over {
+	if next.over || !next.place() {
+		next.signal()
 		next.mu.Unlock()
 		return m.Release(c, 0)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/node"
 )
 
@@ -24,7 +25,7 @@ type simClient struct {
 }
 
 type simTurn struct {
-	since time.Time
+	since clock.Instant
 	first chan struct{} // closed when it is the first
 }
 
@@ -43,7 +44,7 @@ func (s *bidSim) newClient(i int) *simClient {
 }
 
 func (c *simClient) join() *simTurn {
-	turn := &simTurn{since: time.Now().Add(c.skew), first: make(chan struct{})}
+	turn := &simTurn{since: clock.Now().Add(c.skew), first: make(chan struct{})}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.turns = append(c.turns, turn)

@@ -160,7 +160,7 @@ func TestAnOwnerIsNotUsedAgain(t *testing.T) {
 		bid := askedBid(m) // m3 grants, the others have it in their queues
 		b.m.Release(a, 0)  // m1 passes it to B, and the message is held up
 		synctest.Wait()
-		c := other.NewBid(Wanted{Key: "k", Lease: bidLease, Since: time.Now().Add(-time.Hour)})
+		c := other.NewBid(Wanted{Key: "k", Lease: bidLease, Since: clock.Now().Add(-time.Hour)})
 		c.Ask()
 		time.Sleep(20 * time.Millisecond)
 		bid.look() // m1 and m3 are given back, and pass to C, which waits for longer
@@ -225,7 +225,7 @@ func TestAGuardedMasterHealsNothing(t *testing.T) {
 		b.Master(0).Restart()
 		time.Sleep(time.Second)
 
-		bid := m.NewBid(Wanted{Key: "k", Lease: bidLease, Since: time.Now().Add(-time.Hour)})
+		bid := m.NewBid(Wanted{Key: "k", Lease: bidLease, Since: clock.Now().Add(-time.Hour)})
 		bid.Ask()
 		synctest.Wait()
 		b.m.Release(x, 0)

@@ -92,7 +92,7 @@ func (b *Bid) lost(took time.Duration) {
 	// A lease that runs out is told by nobody.
 	b.taken = time.Time{}
 	if free, ok := quorum.FreeAfter(len(b.seats), left); ok {
-		b.sooner(free + settle)
+		b.sooner(max(free, free+settle)) // a lock may never expire, and more than that overflows
 		if _, held := quorum.Holder(len(b.seats), b.holders()); held {
 			b.taken = time.Now().Add(free)
 		}

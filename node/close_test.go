@@ -1,12 +1,16 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/redlocktest"
 )
@@ -32,6 +36,29 @@ func TestCloseWaits(t *testing.T) {
 		want(t, "under way", underWay.look(), Done)
 		want(t, "queued", queued.look(), Done)
 		wantHolder(t, m, "k", "")
+	})
+}
+
+// TestCloseLeavesThePoolAlone: once the node is closed, whose pool may be closed as well, it
+// opens no connection any more.
+func TestCloseLeavesThePoolAlone(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var late atomic.Int64
+		dial := cfg.Pool.DialContext
+		cfg.Pool.DialContext = func(ctx context.Context) (redis.Conn, error) {
+			if ctx.Err() != nil {
+				late.Add(1)
+			}
+			return dial(ctx)
+		}
+		n := started(t, cfg)
+		m.Kill()
+		until(t, 3*time.Second, n.isDown)
+		time.Sleep(10 * time.Second)
+		n.Close()
+		if late := late.Load(); late > 0 {
+			t.Errorf("%d connections were opened after Close, want none", late)
+		}
 	})
 }
 

@@ -2,11 +2,14 @@ package node
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/redlocktest"
 )
@@ -79,6 +82,44 @@ func TestDebtWithoutScript(t *testing.T) {
 		another.Send(NewOwner("x", "you:1").Acquire(lease, 1), nobody{}, 0) // loads acquire.lua
 		want(t, "acquire", call1(n, NewOwner("k", "me:2").Acquire(lease, 1)), Done)
 		wantHolder(t, m, "k", "me:2")
+	})
+}
+
+// TestDebtsKeepTheirOrder: a release that the master had no time for, so that the connection
+// is given up, is repeated before what was sent after it.
+func TestDebtsKeepTheirOrder(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var busy atomic.Bool // from now on: the first command meets a busy master, the next none
+		var met int
+		cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
+			if !busy.Load() || !strings.HasPrefix(words, "EVALSHA") {
+				return nil
+			}
+			switch met++; met {
+			case 1:
+				return redis.Error("BUSY Redis is busy running a script")
+			case 2:
+				return io.EOF
+			}
+			return nil
+		}})
+		n := started(t, cfg)
+		a, b := NewOwner("k", "me:1"), NewOwner("k", "me:2")
+		want(t, "acquire", call1(n, a.Acquire(lease, 1)), Done)
+		m.Delay(time.Millisecond)
+		busy.Store(true)
+		first := send(n, a.ReleaseTo(1, 0, b, Ask{Number: 1, Since: 7, Lease: short, Proposal: 1}))
+		second := send(n, b.Release(1, 7)) // it gives up
+		first.wait()
+		second.wait()
+		m.Del("k")
+		m.HSet("k", "you:1", "1")
+		m.Expire("k", time.Minute)
+		until(t, 5*time.Second, n.isUp)
+		synctest.Wait()
+		if queue := m.ZSet("redlock_wait:{k}"); len(queue) > 0 {
+			t.Errorf("queue: got %v, want none: its only waiter gave up", queue)
+		}
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,7 +34,7 @@ func Pool(address string, writeTimeout time.Duration) (pool *redis.Pool, name st
 	u, err := url.Parse(raw)
 	if err != nil {
 		// What the parser says may quote the password.
-		return nil, "", errors.New("not a Redis URL or host:port (in a password, all but letters and digits must be percent-encoded)")
+		return nil, "", errors.New("not a Redis URL or host:port (one master per entry, IPv6 in brackets; in a password, all but letters and digits must be percent-encoded)")
 	}
 	if u.Scheme != "redis" && u.Scheme != "rediss" {
 		return nil, "", fmt.Errorf("not a Redis URL: scheme %q, want redis or rediss", u.Scheme)
@@ -41,12 +42,26 @@ func Pool(address string, writeTimeout time.Duration) (pool *redis.Pool, name st
 	if u.Hostname() == "" {
 		return nil, "", errors.New("not a Redis URL or host:port: no host")
 	}
+	if strings.Contains(u.Host, ",") {
+		return nil, "", errors.New("not a Redis URL or host:port: a comma in the host; one master per entry")
+	}
 	// The rest of a password that was cut off by its first / or ? must not be taken for
 	// a database, and its start not for a port.
-	if !database.MatchString(u.Path) || strings.Contains(u.RawQuery+u.Fragment, "@") {
+	if !database.MatchString(u.Path) || strings.Contains(u.RawQuery, "@") || u.Fragment != "" {
 		return nil, "", errors.New("not a Redis URL: what follows the host is no database number")
 	}
-	u.Host = net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), "6379"))
+	if u.RawQuery != "" {
+		parameter, _, _ := strings.Cut(u.RawQuery, "=")
+		return nil, "", fmt.Errorf("not a Redis URL: parameter %q is not understood (a database number follows the host: /1)", parameter)
+	}
+	if strings.Contains(u.Hostname(), ":") && u.Host[0] != '[' {
+		return nil, "", errors.New("not a Redis URL or host:port: more than one colon; an IPv6 address needs brackets")
+	}
+	port := cmp.Or(u.Port(), "6379")
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return nil, "", errors.New("not a Redis URL or host:port: the port is not from 1 to 65535")
+	}
+	u.Host = net.JoinHostPort(u.Hostname(), port)
 	pool = &redis.Pool{
 		MaxIdle: 1,
 		DialContext: func(ctx context.Context) (redis.Conn, error) {

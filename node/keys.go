@@ -6,7 +6,8 @@ import (
 )
 
 // The name of a lock is its key, as in Redisson. What belongs to a lock carries the
-// name in braces, as Redisson writes it, unless the name has braces of its own.
+// name in braces. A name that has braces of its own stands as it is, with a colon behind
+// it: the keys of "{a}" must not be those of "a". Redisson's channel is the same for both.
 const (
 	fencePrefix   = "redlock_fence:"
 	queuePrefix   = "redlock_wait:"
@@ -14,30 +15,36 @@ const (
 	channelPrefix = "redisson_lock__channel:"
 )
 
-func fenceKey(name string) string { return prefixed(fencePrefix, name) }
+func braced(name string) bool { return strings.Contains(name, "{") }
 
-func channel(name string) string { return prefixed(channelPrefix, name) }
-
-func prefixed(prefix, name string) string {
-	if strings.Contains(name, "{") {
-		return prefix + name
+func fenceKey(name string) string {
+	if braced(name) {
+		return fencePrefix + name + ":"
 	}
-	return prefix + "{" + name + "}"
+	return fencePrefix + "{" + name + "}"
+}
+
+// channel is where Redisson's clients hear that the lock is free. release.lua has it too.
+func channel(name string) string {
+	if braced(name) {
+		return channelPrefix + name
+	}
+	return channelPrefix + "{" + name + "}"
 }
 
 // keys is what belongs to a lock that acquire.lua and release.lua have to do with.
-type keys struct{ fence, queue, turn, channel string }
+type keys struct{ fence, queue, turn string }
 
 // keysOf returns the keys of name, cut out of one string.
 func keysOf(name string) keys {
 	left, right := "{", "}"
-	if strings.Contains(name, "{") {
-		left, right = "", ""
+	if braced(name) {
+		left, right = "", ":"
 	}
 	var b strings.Builder
 	tail := len(left) + len(name) + len(right)
-	b.Grow(len(fencePrefix) + len(queuePrefix) + len(turnPrefix) + len(channelPrefix) + 4*tail)
-	for _, prefix := range [...]string{fencePrefix, queuePrefix, turnPrefix, channelPrefix} {
+	b.Grow(len(fencePrefix) + len(queuePrefix) + len(turnPrefix) + 3*tail)
+	for _, prefix := range [...]string{fencePrefix, queuePrefix, turnPrefix} {
 		b.WriteString(prefix)
 		b.WriteString(left)
 		b.WriteString(name)
@@ -48,7 +55,7 @@ func keysOf(name string) keys {
 		key, all = all[:len(prefix)+tail], all[len(prefix)+tail:]
 		return key
 	}
-	return keys{fence: cut(fencePrefix), queue: cut(queuePrefix), turn: cut(turnPrefix), channel: cut(channelPrefix)}
+	return keys{fence: cut(fencePrefix), queue: cut(queuePrefix), turn: cut(turnPrefix)}
 }
 
 // fenceTTL is how long a fencing counter outlives its last use. Proposals follow the

@@ -26,6 +26,7 @@ type link struct {
 	// The rest is guarded by Node.mu.
 	busy   bool          // somebody writes to conn
 	flight fifo          // written, or about to be, and not answered
+	owed   []*call       // answered, but not done, and older than what is in flight
 	heard  time.Time     // when the master last answered
 	sweep  *time.Timer   // calls overdue
 	armed  bool          // sweep is running

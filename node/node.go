@@ -222,6 +222,8 @@ func (n *Node) keep() {
 		select {
 		case <-time.After(retry/2 + rand.N(retry)):
 		case <-n.ctx.Done():
+			n.giveUp(ErrClosed) // and the pool, which may be closed by now, is left alone
+			return
 		}
 		retry = min(2*retry, lastRetry)
 	}
@@ -283,7 +285,7 @@ func (n *Node) serve(l *link) error {
 	}
 	n.last = past{id: l.id, client: l.client, fit: l.fit, end: clock.Now()}
 	var due []delivery
-	var owed []*call
+	owed := l.owed
 	l.sweep.Stop()
 	for _, c := range l.flight.drain() {
 		if c.cmd.repeat {

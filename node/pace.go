@@ -146,10 +146,10 @@ func (n *Node) greetClock(id identity, asked, told clock.Instant, reply any) {
 // see takes in the answer to a TIME. n.mu is held.
 func (n *Node) see(sent, read clock.Instant, reply any) {
 	told, ok := timeOf(reply)
+	n.show(sent, read, told, ok)
 	if !ok {
 		return
 	}
-	n.shown.Store(&shown{at: sent.Add(read.Sub(sent) / 2), told: told})
 	rest := max(n.cfg.Guard+clock.Drift(n.cfg.Guard), leastRest)
 	log, name := n.cfg.Logger, n.cfg.Name
 	switch ahead := n.pace.ahead; n.pace.take(sample{sent, read, told}, rest) {
@@ -169,9 +169,23 @@ type shown struct {
 	told time.Time
 }
 
+// show notes what the master's clock showed between sent and read; where it did not tell, our
+// own stands for it. An answer that was long on its way says little, so it counts only where
+// nothing better is known. n.mu is held.
+func (n *Node) show(sent, read clock.Instant, told time.Time, ok bool) {
+	took := read.Sub(sent)
+	switch {
+	case n.shown.Load() != nil && took > n.cfg.Timeout:
+	case ok:
+		n.shown.Store(&shown{at: sent.Add(took / 2), told: told})
+	default:
+		n.shown.Store(&shown{at: read, told: time.Now()})
+	}
+}
+
 // Time returns what the master's wall clock shows now, to half a round trip and what it
-// drifted in the second since it was asked last. One that is gone is
-// taken to go on. It is false if the master has never told.
+// drifted in the second since it was asked last. One that is gone is taken to go on, and one
+// that refuses to tell to show what ours does. It is false if the master was never asked.
 func (n *Node) Time(now clock.Instant) (time.Time, bool) {
 	s := n.shown.Load()
 	if s == nil {

@@ -181,6 +181,23 @@ func TestGivingUp(t *testing.T) {
 	})
 }
 
+// Whoever has the lock may be in its queue as well, where a renewal healed it: a release does not
+// pass the lock to the owner that is leaving.
+func TestReleaseLeavesTheQueue(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.listen("a")
+		h.held()
+		h.ask("a:r1", 2, 10)
+		h.m.Del("k")
+		h.m.HSet("k", "a:r1", "1")
+		h.wantAnswer("release", h.run(NewOwner("k", "a:r1").Release(1, 10)), Done, "")
+		h.wantQueue("then")
+		if holder := h.m.Holder("k"); holder != "" {
+			t.Errorf("the lock was passed to %s, want it free", holder)
+		}
+	})
+}
+
 // Whoever gives up a lock that has expired meanwhile does not leave it to chance.
 func TestGivingUpPassesAFreeLock(t *testing.T) {
 	inHall(t, func(h *hall) {

@@ -56,7 +56,7 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 			n.replica = l.id.run
 		}
 		if c.cmd.repeat {
-			n.owed = append(n.owed, c)
+			l.owed = append(l.owed, c)
 			return c.settle(due, Answer{Outcome: Failed, Err: refusal})
 		}
 	}

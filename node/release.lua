@@ -20,9 +20,11 @@ local lock, counter, queue, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local owner, token, since, entrant, ask = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
 -- tellRedisson says that the lock is free, on the channel that Redisson's waiters listen
--- to, and returns how many heard it.
+-- to, and returns how many heard it. The channel ends as the queue does, but for the colon
+-- behind a name with braces.
 local function tellRedisson()
-  return redis.call('publish', 'redisson_lock__channel' .. string.sub(queue, 13), '0')
+  local last = string.byte(queue, -1) == 58 and -2 or -1
+  return redis.call('publish', 'redisson_lock__channel' .. string.sub(queue, 13, last), '0')
 end
 
 if owner == '' then
@@ -50,12 +52,9 @@ if entrant and redis.call('hexists', lock, entrant) == 0 then
   leave(entrant, string.match(ask, ' (%d+) '))
   enter(entrant, ask)
 end
-if not mine then
-  -- Who has a lock is not in its queue: taking it, or being passed it, is the way out.
-  leave(owner, since)
-  if redis.call('exists', lock, turn) > 0 then
-    return -1
-  end
+leave(owner, since) -- also who has the lock: a renewal may have healed it
+if not mine and redis.call('exists', lock, turn) > 0 then
+  return -1
 end
 if token == '' then
   if mine then

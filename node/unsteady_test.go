@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -259,6 +260,24 @@ func TestClockUnderLoad(t *testing.T) {
 	})
 }
 
+// TestClockToldLate: an answer that was long on its way does not tell what time it is.
+func TestClockToldLate(t *testing.T) {
+	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *journal) {
+		m.Freeze()
+		time.Sleep(heartbeat + n.cfg.Timeout/2)
+		sent := clock.Now()
+		late := []any{[]byte(strconv.FormatInt(time.Now().Unix(), 10)), []byte("0")}
+		time.Sleep(time.Hour) // the process was stopped
+		n.mu.Lock()
+		n.see(sent, clock.Now(), late)
+		n.mu.Unlock()
+		if got, ok := n.Time(clock.Now()); !ok || time.Until(got).Abs() > time.Millisecond {
+			t.Errorf("time: got %v, %v, want %v", got, ok, time.Now())
+		}
+		m.Thaw()
+	})
+}
+
 // TestClockUnknown: a master that does not tell the time is counted as ever.
 func TestClockUnknown(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
@@ -275,8 +294,8 @@ func TestClockUnknown(t *testing.T) {
 		time.Sleep(time.Minute)
 		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
 		want(t, "time", call1(n, AskTime), Done)
-		if got, ok := n.Time(clock.Now()); ok {
-			t.Errorf("time: got %v, want nothing", got)
+		if got, ok := n.Time(clock.Now()); !ok || time.Until(got) != 0 {
+			t.Errorf("time: got %v, %v, want our own", got, ok)
 		}
 		log.want(t, 1, "WARN", "TIME is refused", "NOPERM")
 		log.want(t, 1, "clock")

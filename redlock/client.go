@@ -2,6 +2,8 @@ package redlock
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/gomodule/redigo/redis"
@@ -43,7 +45,7 @@ func New(cfg Config) (*Client, error) {
 		holds:   make(map[string]*held),
 		lines:   make(map[string]*line),
 	}
-	c.dog = newWatchdog(c.renew)
+	c.dog = newWatchdog(c.renew, c.rouse)
 	return c, nil
 }
 
@@ -124,6 +126,17 @@ func (c *Client) forget(h *held) {
 	defer c.mu.Unlock()
 	if c.holds[h.name] == h {
 		delete(c.holds, h.name)
+	}
+}
+
+// rouse ends the holds whose validity ended while the machine was suspended: their timers
+// stood still.
+func (c *Client) rouse() {
+	c.mu.Lock()
+	holds := slices.Collect(maps.Values(c.holds))
+	c.mu.Unlock()
+	for _, h := range holds {
+		h.check()
 	}
 }
 

@@ -47,7 +47,8 @@ type Config struct {
 	RestartGuard time.Duration
 
 	// NodeTimeout bounds the answer of one master. A master that takes longer is down
-	// until it answers again. Default a tenth of Lease, at most 500 ms.
+	// until it answers again. Default a tenth of Lease, from 1 ms to 500 ms; it
+	// can not be less than 1 ms.
 	NodeTimeout time.Duration
 
 	// Logger is told of masters that go down and come up, of holds that are lost, and of
@@ -58,6 +59,7 @@ type Config struct {
 // Defaults of Config.
 const (
 	defaultLease   = 30 * time.Second
+	minNodeTimeout = time.Millisecond
 	maxNodeTimeout = 500 * time.Millisecond
 )
 
@@ -81,13 +83,16 @@ func (cfg *Config) fill() error {
 		cfg.RestartGuard = cfg.MaxLease
 	}
 	if cfg.NodeTimeout == 0 {
-		cfg.NodeTimeout = min(cfg.Lease/10, maxNodeTimeout)
+		cfg.NodeTimeout = min(max(cfg.Lease/10, minNodeTimeout), maxNodeTimeout)
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if err := cfg.check(); err != nil {
+		return err
+	}
 	cfg.Lease = cfg.Lease.Truncate(time.Millisecond)
-	return cfg.check()
+	return nil
 }
 
 // check refuses durations that do not fit together.
@@ -98,28 +103,33 @@ func (cfg *Config) check() error {
 	if err := cfg.checkLease("Config.Lease", cfg.Lease); err != nil {
 		return err
 	}
+	lease := cfg.Lease.Truncate(time.Millisecond)
 	switch {
 	case cfg.MaxHold < 0:
 		return fmt.Errorf("redlock: Config.MaxHold %v is negative", cfg.MaxHold)
-	case cfg.MaxHold > 0 && cfg.MaxHold < cfg.Lease:
-		return fmt.Errorf("redlock: Config.MaxHold %v is shorter than Config.Lease %v: a hold lasts that long without being renewed", cfg.MaxHold, cfg.Lease)
+	case cfg.MaxHold > 0 && cfg.MaxHold < lease:
+		return fmt.Errorf("redlock: Config.MaxHold %v is shorter than Config.Lease %v: a hold lasts that long without being renewed", cfg.MaxHold, lease)
 	case cfg.RestartGuard > 0 && cfg.RestartGuard < cfg.MaxLease:
 		return fmt.Errorf("redlock: Config.RestartGuard %v is shorter than Config.MaxLease %v: a master could grant before the leases that it forgot have ended", cfg.RestartGuard, cfg.MaxLease)
 	case cfg.NodeTimeout < 0:
 		return fmt.Errorf("redlock: Config.NodeTimeout %v is negative", cfg.NodeTimeout)
-	case cfg.NodeTimeout >= cfg.Lease:
-		return fmt.Errorf("redlock: Config.NodeTimeout %v is not shorter than Config.Lease %v: an answer that late grants nothing", cfg.NodeTimeout, cfg.Lease)
+	case cfg.NodeTimeout < minNodeTimeout:
+		return fmt.Errorf("redlock: Config.NodeTimeout %v is shorter than %v: a master that is well may take longer", cfg.NodeTimeout, minNodeTimeout)
+	case cfg.NodeTimeout >= lease:
+		return fmt.Errorf("redlock: Config.NodeTimeout %v is not shorter than Config.Lease %v: an answer that late grants nothing", cfg.NodeTimeout, lease)
 	}
 	return nil
 }
 
-// checkLease refuses a lease that no hold can have. what names it in the error.
+// checkLease refuses a lease that no hold can have once it is cut to whole milliseconds. The
+// error names it by what, and as it was given.
 func (cfg *Config) checkLease(what string, lease time.Duration) error {
-	if lease > cfg.MaxLease {
+	whole := lease.Truncate(time.Millisecond)
+	if whole > cfg.MaxLease {
 		return fmt.Errorf("redlock: %s %v is longer than Config.MaxLease %v: a master that restarts would not wait for it", what, lease, cfg.MaxLease)
 	}
-	if clock.Validity(lease, 0) <= 0 {
-		return fmt.Errorf("redlock: %s %v is too short: clock drift takes %v of it", what, lease, clock.Drift(lease))
+	if clock.Validity(whole, 0) <= 0 {
+		return fmt.Errorf("redlock: %s %v is too short: clock drift takes %v of it", what, lease, clock.Drift(whole))
 	}
 	return nil
 }

@@ -30,6 +30,9 @@ func TestConfigRefuses(t *testing.T) {
 		{"one address in two spellings", redlock.Config{Masters: []string{"a", "redis://:pw@a:6379/1"}}, "twice, as 0 and 1: a:6379"},
 		{"one pool twice", redlock.Config{Pools: []*redis.Pool{pool, pool}}, "twice, as 0 and 1"},
 		{"lease under 1ms", redlock.Config{Masters: one, Lease: 999 * time.Microsecond}, "Lease"},
+		{"lease of a number without a unit", redlock.Config{Masters: one, Lease: 30}, "Config.Lease 30ns is too short"},
+		{"lease under 0 by 1ns", redlock.Config{Masters: one, Lease: -1}, "Config.Lease -1ns is too short"},
+		{"NodeTimeout of a lease of broken ms", redlock.Config{Masters: one, Lease: time.Second + 1, NodeTimeout: time.Second}, "Config.NodeTimeout 1s is not shorter than Config.Lease 1s"},
 		{"lease under the drift", redlock.Config{Masters: one, Lease: 2 * time.Millisecond}, "Lease"},
 		{"negative lease", redlock.Config{Masters: one, Lease: -time.Second}, "Lease"},
 		{"lease over MaxLease", redlock.Config{Masters: one, Lease: time.Minute, MaxLease: time.Second}, "Config.Lease 1m0s is longer than Config.MaxLease 1s"},
@@ -38,12 +41,15 @@ func TestConfigRefuses(t *testing.T) {
 		{"guard under MaxLease", redlock.Config{Masters: one, MaxLease: time.Minute, RestartGuard: time.Minute - 1}, "Config.RestartGuard 59.999999999s is shorter than Config.MaxLease 1m0s"},
 		{"guard under the default MaxLease", redlock.Config{Masters: one, RestartGuard: 10 * time.Second}, "Config.RestartGuard 10s is shorter than Config.MaxLease 30s"},
 		{"negative NodeTimeout", redlock.Config{Masters: one, NodeTimeout: -1}, "Config.NodeTimeout -1ns is negative"},
+		{"NodeTimeout under 1ms", redlock.Config{Masters: one, NodeTimeout: time.Millisecond - 1}, "Config.NodeTimeout 999.999µs is shorter than 1ms"},
 		{"NodeTimeout of a lease", redlock.Config{Masters: one, NodeTimeout: 30 * time.Second}, "Config.NodeTimeout 30s is not shorter than Config.Lease 30s"},
 		{"negative MaxHold", redlock.Config{Masters: one, MaxHold: -1}, "Config.MaxHold -1ns is negative"},
 		{"MaxHold under the lease", redlock.Config{Masters: one, Lease: time.Minute, MaxLease: time.Hour, MaxHold: time.Minute - 1}, "Config.MaxHold 59.999999999s is shorter than Config.Lease 1m0s"},
 		{"empty address", redlock.Config{Masters: []string{"a", ""}}, "Masters[1]"},
 		{"another scheme", redlock.Config{Masters: []string{"http://a"}}, `scheme "http"`},
 		{"bad port", redlock.Config{Masters: []string{"a:b"}}, "Masters[0]"},
+		{"port 0", redlock.Config{Masters: []string{"a:1", "b:0"}}, "Masters[1]"},
+		{"masters in one string", redlock.Config{Masters: []string{"a:1,b:2,c:3"}}, "one master per entry"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := redlock.New(tt.cfg)
@@ -64,7 +70,9 @@ func TestConfigAccepts(t *testing.T) {
 		"the shortest MaxLease":     {MaxLease: lease},
 		"the shortest MaxHold":      {MaxHold: lease},
 		"the shortest RestartGuard": {MaxLease: time.Minute, RestartGuard: time.Minute},
+		"the shortest NodeTimeout":  {NodeTimeout: time.Millisecond},
 		"the longest NodeTimeout":   {NodeTimeout: lease - 1},
+		"the shortest lease":        {Lease: 3 * time.Millisecond},
 		"a lease of broken ms":      {Lease: time.Second + 1, MaxHold: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,6 +92,10 @@ func TestConfigErrorsKeepPasswords(t *testing.T) {
 	for _, address := range []string{
 		"redis://:s3cret@a:b",
 		"redis://u:s3cret@a b",
+		"redis://u:s3cret@a,b",
+		"redis://u:s3cret@a:0",
+		"redis://u:s3cret@::1",
+		"redis://u:s3cret@a?password=s3cret",
 		"redis://u:s3cret@",
 		"redis://u:s3cret@[::1",
 		"redis://u:s3cret%zz@a",
@@ -210,6 +222,10 @@ func TestArgumentsAreChecked(t *testing.T) {
 			"ForceUnlock of no name":  second(c.ForceUnlock(ctx, "")),
 			"Lock of a long name":     second(c.Lock(ctx, long+"x")),
 			"Inspect of a long name":  second(c.Inspect(ctx, long+"x")),
+			"Lock of a counter's key": second(c.Lock(ctx, "redlock_fence:{a}")),
+			"Lock of a queue's key":   second(c.Lock(ctx, "redlock_wait:{a}")),
+			"Lock of a turn's key":    second(c.Lock(ctx, "redlock_turn:{a}")),
+			"Lock of a force's key":   second(c.Lock(ctx, "redlock_forced:{a}")),
 			"LockFor under 1ms":       second(c.LockFor(ctx, "a", 999*time.Microsecond)),
 			"LockFor under the drift": second(c.LockFor(ctx, "a", 2*time.Millisecond)),
 			"LockFor of less than 0":  second(c.LockFor(ctx, "a", -time.Second)),
@@ -227,10 +243,19 @@ func TestArgumentsAreChecked(t *testing.T) {
 				t.Errorf("%s = %v, want %q", call, err, over)
 			}
 		}
+		const short = "redlock: lease 1µs is too short"
+		if _, err := c.LockFor(ctx, "a", time.Microsecond); err == nil || !strings.HasPrefix(err.Error(), short) {
+			t.Errorf("LockFor = %v, want %q", err, short)
+		}
 		if n := scripts(fleet) - before; n != 0 {
 			t.Errorf("the masters ran %d scripts for bad arguments", n)
 		}
+		const own = `redlock: the name of a lock begins with "redlock_fence:"`
+		if _, err := c.Inspect(ctx, "redlock_fence:a"); err == nil || !strings.HasPrefix(err.Error(), own) {
+			t.Errorf("Inspect = %v, want %q", err, own)
+		}
 		unlock(t, lock(t, ctx, c, long))
+		unlock(t, lock(t, ctx, c, "my:redlock_fence:{a}"))
 	})
 }
 

@@ -45,8 +45,22 @@ type level struct {
 	since  time.Time
 	orphan bool // its Hold was collected; held.mu guards it
 	scope  scope
-	ctx    context.Context
+	ctx    window
 	cancel context.CancelCauseFunc
+}
+
+// window is the context of a level. It says that it has ended as soon as validity has, even
+// where the timer does not yet, as after a suspend of the machine.
+type window struct {
+	context.Context
+	held *held
+}
+
+func (w *window) Err() error {
+	if w.Context.Err() == nil {
+		w.held.check()
+	}
+	return w.Context.Err()
 }
 
 // hold makes a hold of what the masters granted.
@@ -87,7 +101,8 @@ func (h *held) open(ctx context.Context, l *level, w want) *level {
 	if w.bind {
 		parent = context.WithValue(context.WithValue(ctx, ownerKey{}, h.owner), holdKey{}, h)
 	}
-	l.ctx, l.cancel = context.WithCancelCause(parent)
+	l.ctx.held = h
+	l.ctx.Context, l.cancel = context.WithCancelCause(parent)
 	return l
 }
 

@@ -34,10 +34,11 @@ func (h *Hold) Owner() string { return h.h.claim.ID }
 // enters this hold again.
 //
 // It ends with Unlock, and with the end of the hold's validity at the latest, when no
-// other client can have the lock yet. [context.Cause] then matches ErrNotHeld after
+// other client can have the lock yet. After a suspend of the machine Err knows that at once,
+// and Done within a second. [context.Cause] then matches ErrNotHeld after
 // Unlock, ErrLost, or ErrClosed. It does not end with the context that was passed to
 // Lock, which bounds the wait; where it should, use [Client.Do].
-func (h *Hold) Context() context.Context { return h.l.ctx }
+func (h *Hold) Context() context.Context { return &h.l.ctx }
 
 // Token returns the fencing token: a positive number that is the same as long as the
 // lock is held, that no other hold of the name has, and that is larger for each later

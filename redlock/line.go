@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/multilock"
 )
 
@@ -21,7 +22,7 @@ type turn struct {
 	name  string
 	lease time.Duration
 	owner *owner        // nil: shared with nobody
-	since time.Time     // when the caller began to wait, by the masters' clocks
+	since clock.Instant // when the caller began to wait
 	first chan struct{} // closed when it is the contender
 	enter chan struct{} // told when its owner got the lock by another call
 }
@@ -44,7 +45,7 @@ var ready = func() chan struct{} {
 
 // join puts a caller at the end of the line for what it wants.
 func (c *Client) join(w want) *turn {
-	t := &turn{name: w.name, lease: w.lease, owner: w.owner, since: c.masters.Now()}
+	t := &turn{name: w.name, lease: w.lease, owner: w.owner, since: clock.Now()}
 	if t.owner != nil {
 		t.enter = make(chan struct{}, 1)
 	}

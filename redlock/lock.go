@@ -11,7 +11,9 @@ import (
 )
 
 // Lock waits until name, of 1 to 1024 bytes, is locked or ctx ends. A watchdog renews
-// the hold every third of Config.Lease, until Unlock, or for Config.MaxHold.
+// the hold every third of Config.Lease, until Unlock, or for Config.MaxHold. A name must not
+// begin as the library's own keys do: redlock_fence:, redlock_wait:, redlock_turn: or
+// redlock_forced:.
 //
 // It waits through an outage of the masters as well; a bound on the wait is ctx's
 // deadline. Callers are served in the order of their calls, those of one client surely,
@@ -40,7 +42,8 @@ func (c *Client) TryLock(ctx context.Context, name string) (*Hold, error) {
 }
 
 // LockFor is Lock with a fixed lease, which nothing renews: the hold ends when it has
-// passed. lease is in whole milliseconds, rounded down, and at most Config.MaxLease.
+// passed. lease is in whole milliseconds, rounded down, and at most Config.MaxLease. Of a
+// lock that was passed on by another client it counts from up to 20 ms after the return.
 func (c *Client) LockFor(ctx context.Context, name string, lease time.Duration) (*Hold, error) {
 	return c.lock(ctx, want{name: name, lease: lease, wait: true})
 }
@@ -91,10 +94,10 @@ func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 	if err := checkName(w.name); err != nil {
 		return nil, err
 	}
-	w.lease = w.lease.Truncate(time.Millisecond)
 	if err := c.cfg.checkLease("lease", w.lease); err != nil {
 		return nil, err
 	}
+	w.lease = w.lease.Truncate(time.Millisecond)
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("redlock: lock %q: %w", w.name, multilock.Ended(ctx))
 	}

@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 func readme(ctx context.Context, masters []string, write func(context.Context, int64)) error {
 	client, err := redlock.New(redlock.Config{
 		Masters: masters, // 3 or 5 independent ones: host:port, or redis:// or rediss:// URLs
+		Logger:  slog.Default(),
 	})
 	if err != nil {
 		return err

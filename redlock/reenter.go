@@ -63,9 +63,12 @@ func (h *held) enter(ctx context.Context, w want) (*Hold, error) {
 // meanwhile, that frees the lock.
 func (h *held) leave(l *level, err error) {
 	h.mu.Lock()
-	last := h.drop(l) && len(h.levels) == 0 && h.cause == nil
+	live := h.drop(l) && h.cause == nil
+	last := live && len(h.levels) == 0
 	if last {
 		h.cause = ErrNotHeld
+	} else if live {
+		h.c.masters.Release(h.claim, len(h.levels))
 	}
 	h.mu.Unlock()
 	l.cancel(err)

@@ -326,3 +326,33 @@ func TestCutReentryKeepsTheHold(t *testing.T) {
 		unlock(t, hold)
 	})
 }
+
+// A re-entry that is cut short takes back itself, and not one that came after it.
+func TestReentryCutShortBesideAnother(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := lock(t, t.Context(), c, "a")
+		unlock(t, lock(t, hold.Context(), c, "a"))
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
+		ctx, cancel := context.WithTimeout(hold.Context(), 5*time.Millisecond)
+		defer cancel()
+		cut := make(chan error, 1)
+		go func() {
+			_, err := c.Lock(ctx, "a")
+			cut <- err
+		}()
+		time.Sleep(time.Millisecond)
+		second := lock(t, hold.Context(), c, "a")
+		expect(t, "Lock that is cut short", <-cut, context.DeadlineExceeded)
+		time.Sleep(time.Second)
+		if count := hold.Count(); count != 2 {
+			t.Errorf("hold count %d, want 2", count)
+		}
+		each(fleet, 0, 3, func(m *redlocktest.Master) {
+			if count := m.HGet("a", hold.Owner()); count != "2" {
+				t.Errorf("hold count at %s: %s, want 2", m.Name(), count)
+			}
+		})
+		unlock(t, second)
+		unlock(t, hold)
+	})
+}

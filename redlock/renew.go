@@ -53,18 +53,21 @@ func (h *held) Renewed(until clock.Instant) {
 }
 
 // NotRenewed implements [multilock.Renewal] for the watchdog. As long as there is
-// validity left, a round that failed is followed by another soon.
+// validity left, a round that failed is followed by another soon, and sooner the less there is.
 func (h *held) NotRenewed(err *MajorityError) {
 	if errors.Is(err, ErrLost) {
 		h.lose(err)
 		return
+	}
+	if h.check() != nil {
+		return // it was given back meanwhile, or is over
 	}
 	left := h.remaining()
 	h.c.cfg.Logger.Warn("redlock: renewal failed", "name", h.name, "left", left, "error", err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.why = err
-	h.renewIn(min(renewAgain(h.lease), max(left/4, time.Millisecond)))
+	h.renewIn(min(renewAgain(h.lease), max(left/4, renewAgain(h.lease)/10)))
 }
 
 // watchFrom makes the hold one that the watchdog renews. Config.MaxHold counts from the
@@ -131,10 +134,10 @@ func (h *held) renewed(until clock.Instant) error {
 
 // extend extends the hold to lease for one of its levels.
 func (h *held) extend(ctx context.Context, l *level, lease time.Duration) error {
-	lease = lease.Truncate(time.Millisecond)
 	if err := h.c.cfg.checkLease("lease", lease); err != nil {
 		return err
 	}
+	lease = lease.Truncate(time.Millisecond)
 	cause := h.check()
 	h.mu.Lock()
 	live := slices.Contains(h.levels, l)

@@ -72,7 +72,11 @@ func (w *wait) err(ctx context.Context) error {
 		}
 		return last
 	}
-	return fmt.Errorf("redlock: lock %q: %w: %w", w.t.name, cut, ErrTaken)
+	by := "another caller of this client"
+	if h := w.c.holding(w.t.name); h != nil {
+		by = fmt.Sprintf("%s (owner %s)", by, h.claim.ID)
+	}
+	return fmt.Errorf("redlock: lock %q: %w: %w: %s", w.t.name, cut, ErrTaken, by)
 }
 
 // sleep blocks until there is a reason to look again, or none any more.

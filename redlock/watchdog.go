@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/multilock"
 )
 
@@ -17,6 +18,7 @@ import (
 // taken in a burst do not fall due in a burst again.
 type watchdog struct {
 	renew func(lease time.Duration, holds ...multilock.Renewal)
+	rouse func()        // called after a suspend
 	wake  chan struct{} // told when an earlier renewal is due than the goroutine waits for
 	stop  chan struct{}
 	done  chan struct{} // closed when the goroutine has ended
@@ -55,9 +57,16 @@ func together(lease time.Duration) time.Duration { return lease / 60 }
 // that is shorter costs no renewal.
 const topUp = 20 * time.Millisecond
 
-func newWatchdog(renew func(time.Duration, ...multilock.Renewal)) *watchdog {
+// suspendWatch is how long a suspend may go unnoticed after it.
+const suspendWatch = time.Second
+
+// suspended is clock.Suspended, but for tests.
+var suspended = clock.Suspended
+
+func newWatchdog(renew func(time.Duration, ...multilock.Renewal), rouse func()) *watchdog {
 	w := &watchdog{
 		renew: renew,
+		rouse: rouse,
 		wake:  make(chan struct{}, 1),
 		stop:  make(chan struct{}),
 		done:  make(chan struct{}),
@@ -111,13 +120,18 @@ func (w *watchdog) run() {
 	defer close(w.done)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	asleep := suspended()
 	for {
+		if so := suspended(); so-asleep >= time.Millisecond {
+			asleep = so
+			w.rouse()
+		}
 		holds, lease, next := w.take()
 		if len(holds) > 0 {
 			w.renew(lease, holds...)
 			continue
 		}
-		timer.Reset(next)
+		timer.Reset(min(next, suspendWatch))
 		select {
 		case <-timer.C:
 		case <-w.wake:

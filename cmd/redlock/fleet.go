@@ -57,9 +57,23 @@ func (f *fleetFlags) open(lease time.Duration, stderr io.Writer) (*redlock.Clien
 	}
 	client, err := redlock.New(cfg)
 	if err != nil {
-		return nil, fail(exitUsage, "%w", err)
+		return nil, fail(exitUsage, "%s", asFlags(err))
 	}
 	return client, nil
+}
+
+// asFlags is err with the flags in place of the fields of redlock.Config that they fill. Only run
+// has a flag for the lease.
+func asFlags(err error) string {
+	return strings.NewReplacer(
+		"Config has no Masters and no Pools", "--masters is empty",
+		"Config has", "--masters has",
+		"Config.Masters", "--masters",
+		"Config.NodeTimeout", "--node-timeout",
+		"Config.MaxLease", "--max-lease",
+		"Config.RestartGuard", "--restart-guard",
+		"Config.Lease", "the lease",
+	).Replace(err.Error())
 }
 
 // openToLook returns a client that takes no lock, so that the lease only has to be long enough

@@ -15,9 +15,10 @@ hang or be cut off, and it is still held by one at most. See it without installi
 
 const runHelp = `
 The command starts once the lock is held, and the lock is given back when it has ended; meanwhile
-it is renewed. When it cannot be renewed, or somebody frees it by force, the command is ended: TERM
-when what is left is down to the grace, KILL at the end of validity, before somebody else can get
-the lock. After a loss that nobody could foresee: TERM at once, KILL after the grace.
+it is renewed. When it cannot be renewed, the command is ended: TERM when what is left is down to the
+grace, KILL at the end of validity, before somebody else can get the lock. After a loss that nobody
+could foresee: TERM at once, KILL after the grace. One of those is redlock unlock --force, which is
+noticed at the next renewal: until then, and for the grace, somebody else may have the lock as well.
 
 No lock on earth stops a command whose machine sleeps or hangs. Hand REDLOCK_TOKEN to what the
 command writes to, if that can refuse a token smaller than one it has seen.`
@@ -53,7 +54,7 @@ Exit codes:
    64  bad arguments
    69  too few masters answered
    75  not locked: taken by somebody else, or not free in time
-   76  the hold was lost and the command ended
+   76  the hold was lost: the command was ended, or ended by itself with 0 but too late
   126  the command cannot be run
   127  the command was not found
   128+n  signal n ended the wait`

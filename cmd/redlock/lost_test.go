@@ -77,6 +77,24 @@ func TestRunLostByForce(t *testing.T) {
 	}
 }
 
+// A command that ends before redlock hears of the loss has not ended well, whatever it says.
+func TestRunLostUnnoticed(t *testing.T) {
+	for _, c := range []struct{ own, want int }{{0, exitLost}, {3, 3}} {
+		t.Run(strconv.Itoa(c.own), func(t *testing.T) {
+			fleet, flags := masters(t, 3)
+			script := "echo ready; read x; exit " + strconv.Itoa(c.own)
+			i, in := withStdin(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c", script)...))
+			i.ready()
+			if freed, err := client(t, fleet).ForceUnlock(t.Context(), "n"); !freed || err != nil {
+				t.Fatalf("ForceUnlock = %t, %v", freed, err)
+			}
+			in.Close()
+			i.wantCode(c.want)
+			i.wantError("lost")
+		})
+	}
+}
+
 // A minority of the masters may die: the hold is renewed, and the command hears nothing of it.
 func TestRunMinorityLossIsNoLoss(t *testing.T) {
 	fleet, flags := masters(t, 3)

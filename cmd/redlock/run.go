@@ -18,6 +18,7 @@ import (
 
 const (
 	defaultLease = 30 * time.Second
+	defaultGrace = 5 * time.Second
 
 	// unlockLimit bounds the release after the command has ended. What is not
 	// confirmed by then ends with the lease.
@@ -29,9 +30,9 @@ type runCmd struct {
 
 	Name    string         `required:"" env:"REDLOCK_NAME" placeholder:"NAME" help:"What to lock."`
 	Lease   time.Duration  `default:"30s" env:"REDLOCK_LEASE" help:"For how long the masters grant the lock; renewed every third of it. So long can it take until others get the lock after this machine has died."`
-	Wait    *time.Duration `env:"REDLOCK_WAIT" xor:"wait" placeholder:"10s" help:"How long to wait for the lock; 0: one try. Default: for ever."`
+	Wait    *time.Duration `env:"REDLOCK_WAIT" xor:"wait" placeholder:"DURATION" help:"How long to wait for the lock, such as 10s; 0: one try. Default: for ever."`
 	NoWait  bool           `xor:"wait" help:"Try once: the same as --wait=0."`
-	Grace   time.Duration  `default:"5s" env:"REDLOCK_GRACE" help:"How long before the end of a hold that cannot be renewed the command gets TERM; at the end it gets KILL. At most a third of the lease."`
+	Grace   *time.Duration `env:"REDLOCK_GRACE" placeholder:"5s" help:"How long before the end of a hold that cannot be renewed the command gets TERM; at the end it gets KILL. Default: 5s; at most a third of the lease."`
 	Command []string       `arg:"" passthrough:"partial" help:"The command and its arguments."`
 }
 
@@ -55,6 +56,9 @@ func (r *runCmd) Run(std streams) error {
 	defer signal.Stop(signals)
 
 	log := r.logger(std.err).With("name", r.Name)
+	if r.Grace != nil && *r.Grace > r.grace() {
+		log.Warn("the grace is more than a third of the lease, and is cut to that", "grace", *r.Grace, "used", r.grace())
+	}
 	hold, err := r.acquire(client, signals, log)
 	if err != nil {
 		return err
@@ -68,13 +72,27 @@ func (r *runCmd) Run(std streams) error {
 
 	ctx, cancel := context.WithTimeout(context.Background(), unlockLimit)
 	defer cancel()
-	if unlockErr := hold.Unlock(ctx); unlockErr != nil && code != exitLost {
+	unlockErr := hold.Unlock(ctx)
+	if code == 0 && errors.Is(unlockErr, redlock.ErrLost) {
+		return fail(exitLost, "the command has ended by itself, but its hold of %q was lost before: %w", r.Name, unlockErr)
+	}
+	if unlockErr != nil && code != exitLost {
 		fmt.Fprintf(std.err, "redlock: warning: %s\n", plain(unlockErr))
 	}
 	if err != nil {
 		return &exitError{code: code, err: err}
 	}
 	return quiet(code)
+}
+
+// grace is what was asked for, at most a third of the lease: a hold is down to two thirds before each
+// renewal, and one that fails is to be repeated for a while before the command has to end.
+func (r *runCmd) grace() time.Duration {
+	asked := defaultGrace
+	if r.Grace != nil {
+		asked = *r.Grace
+	}
+	return min(asked, (r.Lease / 3).Truncate(time.Millisecond))
 }
 
 // underLock runs cmd until it or the hold ends. An error says what redlock, not
@@ -85,7 +103,7 @@ func (r *runCmd) underLock(h held, cmd *exec.Cmd, own bool, signals <-chan os.Si
 		return startCode(err), err
 	}
 	log.Info("started", "pid", c.pid, "own group", own)
-	code, lost := supervise(c, h, min(r.Grace, r.Lease/3), signals, log)
+	code, lost := supervise(c, h, r.grace(), signals, log)
 	log.Info("the command has ended", "code", code)
 	if lost {
 		cause := context.Cause(h.Context())
@@ -108,8 +126,8 @@ func (r *runCmd) check() error {
 	if r.Wait != nil && *r.Wait < 0 {
 		return fail(exitUsage, "--wait %v is negative", *r.Wait)
 	}
-	if r.Grace < 0 {
-		return fail(exitUsage, "--grace %v is negative", r.Grace)
+	if r.Grace != nil && *r.Grace < 0 {
+		return fail(exitUsage, "--grace %v is negative", *r.Grace)
 	}
 	// The child inherits REDLOCK_NAME, so a second redlock run inside of the first easily
 	// asks for the same lock, and would wait for the end of its own caller.

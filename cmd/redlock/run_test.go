@@ -124,6 +124,21 @@ func TestRunCommandDoesNotStart(t *testing.T) {
 	eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
 }
 
+// A grace that is asked for and cut is said to be; that the default is cut is not worth a line.
+func TestRunSaysThatTheGraceIsCut(t *testing.T) {
+	_, flags := masters(t, 3)
+	i := command(t, line("run", flags, "--name", "n", "--lease=6s", "--grace=5s", "--", "true")...).start()
+	i.wantCode(0)
+	i.wantError("grace=5s used=2s")
+	for _, given := range [][]string{{"--lease=6s"}, {"--lease=6s", "--grace=2s"}} {
+		i := command(t, append(line("run", flags, given...), "--name", "n", "--", "true")...).start()
+		i.wantCode(0)
+		if i.stderr.String() != "" {
+			t.Errorf("redlock run %v: stderr is %q, want nothing", given, &i.stderr)
+		}
+	}
+}
+
 func TestRunRefusesItsOwnLock(t *testing.T) {
 	i := command(t, "run", "--masters", "127.0.0.1:1", "--", "true").
 		env("REDLOCK_NAME=n", "REDLOCK_TOKEN=17").start()

@@ -1,0 +1,160 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/redlocktest"
+)
+
+// sleeper has holds end by a suspend: their validity is over, and no timer has moved.
+type sleeper struct {
+	*Client
+	fleet *redlocktest.Fleet
+	slept *atomic.Int64
+	said  *atomic.Int64 // renewals that failed, by the log
+}
+
+func (s *sleeper) suspend(holds ...*Hold) {
+	for _, h := range holds {
+		h.h.mu.Lock()
+		h.h.until = clock.Now().Add(-time.Minute)
+		h.h.mu.Unlock()
+	}
+	s.slept.Add(int64(time.Hour))
+}
+
+// counter counts what is logged.
+type counter struct {
+	slog.Handler
+	message string
+	n       *atomic.Int64
+}
+
+func (c counter) Enabled(context.Context, slog.Level) bool { return true }
+
+func (c counter) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == c.message {
+		c.n.Add(1)
+	}
+	return nil
+}
+
+// asleep runs f with a client. It is no parallel test: what others know of suspend changes.
+func asleep(t *testing.T, f func(*testing.T, *sleeper)) {
+	t.Helper()
+	s := &sleeper{slept: new(atomic.Int64), said: new(atomic.Int64)}
+	suspended = func() time.Duration { return time.Duration(s.slept.Load()) }
+	defer func() { suspended = clock.Suspended }()
+	synctest.Test(t, func(t *testing.T) {
+		s.fleet = redlocktest.Start(t, 3)
+		log := slog.New(counter{slog.DiscardHandler, "redlock: renewal failed", s.said})
+		c, err := New(Config{Pools: s.fleet.Pools(), RestartGuard: -1, Logger: log})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		s.Client = c
+		f(t, s)
+	})
+}
+
+func wantLost(t *testing.T, ctx context.Context) {
+	t.Helper()
+	if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) {
+		t.Errorf("cause = %v, want ErrLost", cause)
+	}
+}
+
+// After a suspend the loss is known at once to those who ask, and within a second to those
+// who wait, of holds with a fixed lease and of others.
+func TestSuspend(t *testing.T) {
+	asleep(t, func(t *testing.T, s *sleeper) {
+		fixed, err1 := s.LockFor(t.Context(), "fixed", time.Minute/2)
+		watched, err2 := s.Lock(t.Context(), "watched")
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		child, cancel := context.WithCancel(fixed.Context())
+		defer cancel()
+		time.Sleep(time.Second / 2)
+		s.suspend(fixed, watched)
+
+		if err := watched.Context().Err(); !errors.Is(err, context.Canceled) {
+			t.Errorf("Err after the suspend = %v, want context.Canceled", err)
+		}
+		wantLost(t, watched.Context())
+		start := time.Now()
+		<-child.Done()
+		if took := time.Since(start); took > suspendWatch {
+			t.Errorf("Done after %v, want %v at most", took, suspendWatch)
+		}
+		wantLost(t, child)
+	})
+}
+
+// Renewals fail after a suspend, since the network is not back yet: that ends the hold.
+func TestSuspendWithoutNetwork(t *testing.T) {
+	asleep(t, func(t *testing.T, s *sleeper) {
+		hold, err := s.Lock(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range s.fleet.Masters() {
+			m.Kill()
+		}
+		time.Sleep(time.Second)
+		s.suspend(hold)
+		hold.h.NotRenewed(new(MajorityError))
+		if n := s.said.Load(); n != 0 {
+			t.Errorf("%d renewals failed, by the log, want none of a hold that is over", n)
+		}
+		select {
+		case <-hold.Context().Done():
+			wantLost(t, hold.Context())
+		default:
+			t.Error("the hold goes on")
+		}
+	})
+}
+
+// A renewal that crosses Unlock has failed to no purpose: the log is silent.
+func TestUnlockedHoldIsNotReported(t *testing.T) {
+	asleep(t, func(t *testing.T, s *sleeper) {
+		hold, err := s.Lock(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := hold.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		hold.h.NotRenewed(new(MajorityError))
+		if n := s.said.Load(); n != 0 {
+			t.Errorf("%d renewals failed, by the log, want none", n)
+		}
+	})
+}
+
+// In an outage a hold is renewed again and again, sooner as validity runs out, but neither
+// the masters nor the log are flooded.
+func TestRenewalsOfAnOutage(t *testing.T) {
+	asleep(t, func(t *testing.T, s *sleeper) {
+		hold, err := s.Lock(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range s.fleet.Masters() {
+			m.Kill()
+		}
+		<-hold.Context().Done()
+		if n := s.said.Load(); n < 10 || n > 20 {
+			t.Errorf("%d renewals failed until the end of validity, want 10 to 20", n)
+		}
+	})
+}
