@@ -46,10 +46,13 @@ type MajorityError struct {
 func (e *MajorityError) Error() string {
 	var b strings.Builder
 	for i, s := range e.states {
+		text := s.Error()
 		if i > 0 {
 			b.WriteString(": ")
+		} else if !strings.HasPrefix(text, "redlock: ") {
+			b.WriteString("redlock: ") // the state is that of a context
 		}
-		b.WriteString(s.Error())
+		b.WriteString(text)
 	}
 	fmt.Fprintf(&b, " (%s %q: %d of %d votes)", e.Op, e.Name, e.Got, e.Need)
 	if len(e.Nodes.Errors) > 0 {

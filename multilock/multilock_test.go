@@ -285,6 +285,11 @@ func TestMajorityErrorNamesEveryMasterThatDidNotSayYes(t *testing.T) {
 		if strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q has more than one line", err)
 		}
+		for _, err := range []error{err, majority.With(context.Canceled)} {
+			if !strings.HasPrefix(err.Error(), "redlock: ") {
+				t.Errorf("%q does not say whose error it is", err)
+			}
+		}
 	})
 }
 

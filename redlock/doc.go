@@ -57,5 +57,6 @@
 //
 // errors.Is finds [ErrTaken], [ErrNoQuorum], [ErrLost], [ErrNotHeld] and [ErrClosed].
 // What the masters said is in a [*MajorityError]. A wait that was cut short matches its
-// context's error as well as what it was waiting for.
+// context's error as well as what it was waiting for; where that was a hold of the same
+// client, there is no MajorityError, since no master was asked.
 package redlock

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -202,4 +203,19 @@ func TestContendersOfManyClients(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Whoever waited for a hold of the same client is told whose that is.
+func TestWaitForAHoldOfTheSameClient(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
+		hold := lock(t, t.Context(), c, "a")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.Lock(ctx, "a")
+		expect(t, "Lock", err, redlock.ErrTaken, context.DeadlineExceeded)
+		if want := "this client (owner " + hold.Owner() + ")"; !strings.Contains(err.Error(), want) {
+			t.Errorf("Lock = %v, want that it names %q", err, want)
+		}
+		unlock(t, hold)
+	})
 }
