@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -18,8 +19,8 @@ import (
 
 // answeredPools are pools of a fleet whose masters run no script. The script that comes
 // first on a connection, the one that acquires, is answered with reply, and every other one
-// with 1. What comes before them goes to the master; what comes after and is no script is not
-// answered, so a client must not be idle for a second.
+// with 1. What comes before them goes to the master; what comes after is the PING and the TIME
+// of each second.
 func answeredPools(fleet *redlocktest.Fleet, reply string) []*redis.Pool {
 	pools := make([]*redis.Pool, len(fleet.Masters()))
 	for i, m := range fleet.Masters() {
@@ -75,8 +76,12 @@ func (a *answered) forward() {
 	}
 }
 
-// evalsha is in each script call, before the hash of the script.
-var evalsha = []byte("\r\nEVALSHA\r\n$40\r\n")
+// Each script call has evalsha, before the hash of the script.
+var (
+	evalsha = []byte("\r\nEVALSHA\r\n$40\r\n")
+	ping    = []byte("\r\nPING\r\n")
+	tell    = []byte("\r\nTIME\r\n")
+)
 
 const hashLen = 40
 
@@ -88,15 +93,38 @@ func (a *answered) Write(p []byte) (int, error) {
 	}
 	a.tail = append(a.tail, p...)
 	for {
-		_, rest, found := bytes.Cut(a.tail, evalsha)
-		if !found || len(rest) < hashLen {
+		rest := a.next(a.tail)
+		if rest == nil {
 			break
 		}
-		a.answer(rest[:hashLen])
-		a.tail = append(a.tail[:0], rest[hashLen:]...)
+		a.tail = append(a.tail[:0], rest...)
 	}
 	a.more.Signal()
 	return len(p), nil
+}
+
+// next answers the first call in tail and returns what is behind it, nil if there is none.
+// a.mu is held.
+func (a *answered) next(tail []byte) (rest []byte) {
+	script, call := bytes.Index(tail, evalsha), tail
+	if script >= 0 {
+		call = tail[:script]
+	}
+	if _, rest, found := bytes.Cut(call, ping); found {
+		a.in.WriteString("+PONG\r\n")
+		return tail[len(call)-len(rest):]
+	}
+	if _, rest, found := bytes.Cut(call, tell); found {
+		now := time.Now()
+		fmt.Fprintf(&a.in, "*2\r\n$10\r\n%d\r\n$6\r\n%06d\r\n", now.Unix(), now.Nanosecond()/1000)
+		return tail[len(call)-len(rest):]
+	}
+	if script < 0 || len(tail) < script+len(evalsha)+hashLen {
+		return nil
+	}
+	rest = tail[script+len(evalsha):]
+	a.answer(rest[:hashLen])
+	return rest[hashLen:]
 }
 
 // answer answers a call of the script with that hash. a.mu is held.
