@@ -251,6 +251,9 @@ func (b *Bid) result() (Grant, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.unwatch()
+	if b.over && !b.valid() {
+		b.signal() // the next Wait gives way
+	}
 	if !b.over || !b.agreed || !b.valid() {
 		return Grant{}, false
 	}

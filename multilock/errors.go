@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +66,10 @@ func (e *MajorityError) Error() string {
 func (e *MajorityError) Unwrap() []error {
 	return append(append([]error(nil), e.states...), e.Nodes)
 }
+
+// Lost reports whether it says that the hold was lost. errors.Is may find ErrLost as well where a
+// wait was cut short because another hold was.
+func (e *MajorityError) Lost() bool { return slices.Contains(e.states, ErrLost) }
 
 // With returns e with one more state, before the others.
 func (e *MajorityError) With(state error) *MajorityError {

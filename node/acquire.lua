@@ -55,7 +55,7 @@ if redis.call('exists', lock, queue) > 0 or lease == '0' then
     assert(token and token > 0, 'the fencing counter is no positive number')
     redis.call('set', counter, proposal, 'px', ttl, 'nx')
     redis.call('hset', lock, owner, '1')
-    if left < tonumber(lease) then
+    if left < tonumber(lease) and lease ~= '0' then -- or a lock that never expires would be gone
       redis.call('pexpire', lock, lease)
     end
     return token

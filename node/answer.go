@@ -71,6 +71,7 @@ var (
 	ErrSameServer = errors.New("is the same server")
 	ErrClosed     = errors.New("closed")
 	errCounter    = errors.New("its fencing counter is not below")
+	errPromoted   = errors.New("was a replica since")
 	errWithdrawn  = errors.New("withdrawn")
 )
 
@@ -154,7 +155,11 @@ func plain(err error) error {
 // unfit reports whether a master that answers err can serve no lock at all just now.
 // Its connection is given up then, and the master is probed until it recovers.
 func unfit(err redis.Error) bool {
-	code, _, _ := strings.Cut(string(err), " ")
+	text := string(err)
+	if at := strings.LastIndex(text, ": -"); at >= 0 && strings.HasPrefix(text, "ERR Error running script") {
+		text = text[at+3:] // before Redis 7
+	}
+	code, _, _ := strings.Cut(text, " ")
 	switch code {
 	case "BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOREPLICAS", "READONLY":
 		return true

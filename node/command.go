@@ -86,6 +86,9 @@ func (c *Command) undoneBy(later *Command) bool {
 // nothing to its disk says so to a PING, and not to a TIME.
 var ping = &Command{}
 
+// askRole asks whether the master is one still, and was one all the time.
+var askRole = &Command{}
+
 // AskTime asks a master for its time, which [Node.Time] tells from then on. The answer is
 // Done, also where the master refuses to tell.
 //

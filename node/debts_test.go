@@ -88,6 +88,11 @@ func TestDebtWithoutScript(t *testing.T) {
 // TestDebtsKeepTheirOrder: a release that the master had no time for, so that the connection
 // is given up, is repeated before what was sent after it.
 func TestDebtsKeepTheirOrder(t *testing.T) {
+	t.Run("the connection breaks", func(t *testing.T) { debtsKeepTheirOrder(t, io.EOF) })
+	t.Run("the next one is answered", func(t *testing.T) { debtsKeepTheirOrder(t, nil) })
+}
+
+func debtsKeepTheirOrder(t *testing.T, then any) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		var busy atomic.Bool // from now on: the first command meets a busy master, the next none
 		var met int
@@ -99,7 +104,7 @@ func TestDebtsKeepTheirOrder(t *testing.T) {
 			case 1:
 				return redis.Error("BUSY Redis is busy running a script")
 			case 2:
-				return io.EOF
+				return then
 			}
 			return nil
 		}})

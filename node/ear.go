@@ -231,7 +231,9 @@ func (e *ear) read(conn redis.Conn, run string) (heard bool, err error) {
 		if err != nil {
 			return heard, err
 		}
-		if now, err := e.n.process(); err == nil && now != run {
+		// It must still be the process that commands go to, and one that is a master: a
+		// replica publishes what its master does.
+		if now, err := e.n.process(); err != nil || now != run {
 			return heard, errOther
 		}
 		kind, channel, payload, ok := message(reply)
@@ -263,10 +265,11 @@ func (e *ear) pass(payload string) {
 		return
 	}
 	e.n.mu.Lock()
-	unsteady := e.n.pace.unsteady()
+	l := e.n.link
+	vote := l != nil && !(l.young && l.guard() > 0) && !e.n.pace.unsteady()
 	e.n.mu.Unlock()
-	if unsteady {
-		return // no vote, see pace
+	if !vote {
+		return // see fitAt and pace
 	}
 	e.to.Passed(e.i, p)
 }

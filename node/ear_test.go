@@ -338,3 +338,33 @@ func FuzzMessage(f *testing.F) {
 		}
 	})
 }
+
+// TestEarOfAReplica: a replica publishes what its master does, and has no vote.
+func TestEarOfAReplica(t *testing.T) {
+	earful(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *diary) {
+		m.SetRole("slave")
+		until(t, 2*heartbeat, n.isDown)
+		publish(t, m, "redlock_wake:a", "a:r1 1 9 k")
+		for _, line := range d.read() {
+			if strings.HasPrefix(line, "passed") {
+				t.Errorf("told %q by a replica", line)
+			}
+		}
+	})
+}
+
+// TestEarOfAGuardedMaster: one that was promoted has no vote either before its guard is over.
+func TestEarOfAGuardedMaster(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = guard
+		promote(m)
+		n, d := started(t, cfg), new(diary)
+		n.Listen("a", d, 7)
+		d.want(t, "after Listen", "listening true")
+		publish(t, m, "redlock_wake:a", "a:r1 1 9 k")
+		d.want(t, "while it is guarded")
+		time.Sleep(2 * guard)
+		publish(t, m, "redlock_wake:a", "a:r1 1 9 k")
+		d.want(t, "after the guard", "passed a:r1 1 9 k")
+	})
+}

@@ -21,7 +21,7 @@ if holder ~= owner then
   return {left, holder}
 end
 redis.call('hset', lock, owner, count)
-if left < lease then
+if left < lease and lease > 0 then -- or a lock that never expires would be gone
   redis.call('pexpire', lock, lease)
 end
 return 1

@@ -31,3 +31,16 @@ func TestEnterScript(t *testing.T) {
 		{name: "no lock at the key", before: lock{other: "text"}, cmd: me.Enter(lease, 2), fails: "WRONGTYPE", after: lock{other: "text"}},
 	})
 }
+
+// A lock that somebody made to last for ever is not gone when a count goes down, or its owner asks
+// whether it was passed on.
+func TestLeaveOfALockThatNeverExpires(t *testing.T) {
+	inHall(t, func(h *hall) {
+		h.m.HSet("k", "a:r1", "2")
+		h.wantAnswer("leave", h.run(NewOwner("k", "a:r1").Leave(1)), Done, "")
+		h.wantAnswer("register", h.run(NewOwner("k", "a:r1").Register(Ask{Number: 1, Since: 10, Lease: short, Proposal: 1})), Done, "")
+		if count := h.m.HGet("k", "a:r1"); count != "1" {
+			t.Errorf("hold count: got %q, want 1", count)
+		}
+	})
+}

@@ -150,7 +150,7 @@ func TestIdleConnection(t *testing.T) {
 		n := started(t, cfg)
 		time.Sleep(time.Hour)
 		want(t, "inspect", call1(n, Inspect("k")), Done)
-		if got := m.Calls("INFO"); got != 1 {
+		if got := m.Calls("CLIENT"); got != 1 { // CLIENT ID
 			t.Errorf("handshakes: got %d, want 1", got)
 		}
 	})

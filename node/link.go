@@ -85,12 +85,12 @@ func (n *Node) write(l *link) {
 }
 
 // beat has the master asked what it is for a connection that nobody uses: whether it
-// works, and can be written to, and what the time is.
+// works, and can be written to, what the time is, and whether it is a master still.
 func (n *Node) beat() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.state == up {
-		n.queue = append(n.queue, n.call(ping, nil, 0), n.call(AskTime, nil, 0))
+		n.queue = append(n.queue, n.call(ping, nil, 0), n.call(AskTime, nil, 0), n.call(askRole, nil, 0))
 	}
 }
 
@@ -180,6 +180,8 @@ func (l *link) put(batch ...*call) {
 			_ = l.conn.Send("PING")
 		case c.cmd == AskTime:
 			_ = l.conn.Send("TIME")
+		case c.cmd == askRole:
+			_ = l.conn.Send("INFO", "replication")
 		case c.source:
 			_ = l.conn.Send("EVAL", c.arguments()...)
 		default:

@@ -70,6 +70,7 @@ type Node struct {
 	replica string  // run id of a process that was a replica when last seen
 	pace    pace    // of the clock of the process that was last connected to
 	ear     *ear    // nil until Listen
+	calls   uint64  // made so far
 
 	shown atomic.Pointer[shown] // what its clock showed last, nil until it told
 }
@@ -80,6 +81,7 @@ type call struct {
 	to  Receiver // nil: nobody waits
 	i   int
 
+	number   uint64 // of all calls of the node, in their order
 	sent     time.Time
 	looked   clock.Instant // of an AskTime: when it was sent
 	source   bool          // goes out as EVAL, with the script's source
@@ -139,13 +141,12 @@ const maxFree = 1024
 
 // call makes a call. n.mu is held.
 func (n *Node) call(cmd *Command, to Receiver, i int) *call {
-	last := len(n.free) - 1
-	if last < 0 {
-		return &call{cmd: cmd, to: to, i: i}
+	c := new(call)
+	if last := len(n.free) - 1; last >= 0 {
+		c, n.free = n.free[last], n.free[:last]
 	}
-	c := n.free[last]
-	n.free = n.free[:last]
-	c.cmd, c.to, c.i = cmd, to, i
+	n.calls++
+	c.cmd, c.to, c.i, c.number = cmd, to, i, n.calls
 	return c
 }
 

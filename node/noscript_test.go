@@ -101,9 +101,9 @@ func TestWithdrawn(t *testing.T) {
 // TestWithdrawnFromQueue: the same where the release is not written yet.
 func TestWithdrawnFromQueue(t *testing.T) {
 	n := &Node{state: up, wake: make(chan struct{}, 1)}
-	n.queue = []*call{{cmd: NewOwner("k", "me:1").Release(1, 0)}}
 	p := &pending{done: make(chan struct{})}
-	acquire := &call{cmd: NewOwner("k", "me:1").Acquire(lease, 1), to: p, i: 7}
+	acquire := n.call(NewOwner("k", "me:1").Acquire(lease, 1), p, 7)
+	n.queue = []*call{n.call(NewOwner("k", "me:1").Release(1, 0), nil, 0)}
 	deliver(n.resend(new(link), nil, acquire))
 	wantErr(t, "acquire", p.look(), Unsent, "withdrawn")
 	if got := len(n.queue); got != 1 {

@@ -178,7 +178,7 @@ func (n *Node) show(sent, read clock.Instant, told time.Time, ok bool) {
 	case n.shown.Load() != nil && took > n.cfg.Timeout:
 	case ok:
 		n.shown.Store(&shown{at: sent.Add(took / 2), told: told})
-	default:
+	case n.shown.Load() == nil:
 		n.shown.Store(&shown{at: read, told: time.Now()})
 	}
 }

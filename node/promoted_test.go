@@ -197,3 +197,36 @@ func TestGuardIsLogged(t *testing.T) {
 		})
 	})
 }
+
+// TestPromotedWhileIdle: a master that becomes a replica for a while, on a connection that is not
+// used and goes on, has forgotten its votes.
+func TestPromotedWhileIdle(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = guard
+		time.Sleep(time.Hour)
+		load(t, cfg.Pool)
+		n := start(t, cfg)
+		wantFit(t, n)
+		m.SetRole("slave")
+		until(t, 2*heartbeat, n.isDown)
+		m.SetRole("master")
+		until(t, 5*time.Second, n.isUp)
+		if got := n.Guard(); got < guard {
+			t.Errorf("guard: got %v, want %v at least", got, guard)
+		}
+	})
+}
+
+// TestPromotedBetweenTwoBeats: the same where nobody asked while it was a replica.
+func TestPromotedBetweenTwoBeats(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = guard
+		time.Sleep(time.Hour)
+		load(t, cfg.Pool)
+		n := start(t, cfg)
+		wantFit(t, n)
+		promote(m)
+		time.Sleep(2 * heartbeat)
+		wantPromoted(t, n, n.Guard())
+	})
+}

@@ -60,13 +60,27 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 			return c.settle(due, Answer{Outcome: Failed, Err: refusal})
 		}
 	}
-	defer n.drop(c)
+	if c.cmd.repeat && len(l.owed) > 0 {
+		l.owed = append(l.owed, c) // once more, after those that it came after
+	} else {
+		defer n.drop(c)
+	}
 	if c.cmd == AskTime {
 		n.see(c.looked, clock.Now(), reply)
 		return c.settle(due, Answer{Outcome: Done})
 	}
 	if refused {
 		return c.settle(due, Answer{Outcome: Failed, Err: refusal})
+	}
+	if c.cmd == askRole {
+		switch now := identify(reply); {
+		case now.role != "" && now.role != "master":
+			n.replica = l.id.run
+			l.fail(ErrReplica)
+		case now.promoted && now.history != l.id.history:
+			l.fail(errPromoted)
+		}
+		return due
 	}
 	if c.to == nil || c.answered {
 		return due // a ping, or an answer that comes too late for anybody
@@ -83,7 +97,7 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 // first. n.mu is held.
 func (n *Node) resend(l *link, due []delivery, c *call) []delivery {
 	later := func(undoes func(*Command) bool) bool {
-		is := func(c *call) bool { return undoes(c.cmd) }
+		is := func(other *call) bool { return other.number > c.number && undoes(other.cmd) }
 		return l.flight.any(is) || slices.ContainsFunc(n.queue, is) || slices.ContainsFunc(n.owed, is)
 	}
 	if later(c.cmd.undoneBy) {

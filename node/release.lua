@@ -27,15 +27,17 @@ local function tellRedisson()
   return redis.call('publish', 'redisson_lock__channel' .. string.sub(queue, 13, last), '0')
 end
 
+local left = 0
 if owner == '' then
   owner = redis.call('hkeys', lock)[1] or ''
-  local left = redis.call('pttl', lock)
-  if left > 0 then
-    -- So that its renewals do not set it again, for as long as it would have been valid.
-    redis.call('set', 'redlock_forced' .. string.sub(queue, 13), owner, 'px', left)
-  end
+  left = redis.call('pttl', lock)
 end
 local mine = redis.call('hdel', lock, owner) == 1
+if left > 0 then
+  -- Freed by force: its renewals must not set it again, for as long as it would have been
+  -- valid. After the first write, or a full master would refuse both.
+  redis.call('set', 'redlock_forced' .. string.sub(queue, 13), owner, 'px', left)
+end
 
 -- Nobody waits for most locks: what follows is for the others.
 if not entrant and redis.call('exists', queue) == 0 then

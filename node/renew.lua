@@ -34,8 +34,8 @@ for i = 1, #KEYS / 2 do
   elseif left ~= -2 then
     answer[i] = -1
   elseif heal and not forced(counter, owner) then
-    redis.call('hset', lock, owner, count)
-    answer[i] = 2
+    -- pcall: so must not one that a full master has no room for.
+    answer[i] = redis.pcall('hset', lock, owner, count) == 1 and 2 or 0
   else
     answer[i] = 0
   end

@@ -103,7 +103,7 @@ func TestNoPermissionToPing(t *testing.T) {
 			want(t, "inspect", call1(n, Inspect("k")), Done)
 			time.Sleep(2 * time.Second)
 		}
-		if got := m.Calls("INFO"); got != 1 {
+		if got := m.Calls("CLIENT"); got != 1 { // CLIENT ID
 			t.Errorf("handshakes: got %d, want 1", got)
 		}
 	})

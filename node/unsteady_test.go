@@ -278,6 +278,22 @@ func TestClockToldLate(t *testing.T) {
 	})
 }
 
+// TestClockNotTold: a master that once does not tell, since it is busy, still shows what it showed.
+func TestClockNotTold(t *testing.T) {
+	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *journal) {
+		m.Skew(-time.Hour)
+		m.Kill()
+		m.Restart()
+		time.Sleep(5 * heartbeat)
+		n.mu.Lock()
+		n.see(clock.Now(), clock.Now(), redis.Error("BUSY Redis is busy running a script"))
+		n.mu.Unlock()
+		if got, ok := n.Time(clock.Now()); !ok || (time.Until(got)+time.Hour).Abs() > time.Millisecond {
+			t.Errorf("time: got %v, %v, want an hour ago", got, ok)
+		}
+	})
+}
+
 // TestClockUnknown: a master that does not tell the time is counted as ever.
 func TestClockUnknown(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {

@@ -59,6 +59,7 @@ type Config struct {
 // Defaults of Config.
 const (
 	defaultLease   = 30 * time.Second
+	maxLease       = 100 * 365 * 24 * time.Hour // sums of more overflow
 	minNodeTimeout = time.Millisecond
 	maxNodeTimeout = 500 * time.Millisecond
 )
@@ -105,6 +106,8 @@ func (cfg *Config) check() error {
 	}
 	lease := cfg.Lease.Truncate(time.Millisecond)
 	switch {
+	case max(cfg.MaxLease, cfg.RestartGuard) > maxLease:
+		return fmt.Errorf("redlock: Config.MaxLease %v or Config.RestartGuard %v is longer than %v", cfg.MaxLease, cfg.RestartGuard, maxLease)
 	case cfg.MaxHold < 0:
 		return fmt.Errorf("redlock: Config.MaxHold %v is negative", cfg.MaxHold)
 	case cfg.MaxHold > 0 && cfg.MaxHold < lease:

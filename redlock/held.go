@@ -53,12 +53,15 @@ type level struct {
 // where the timer does not yet, as after a suspend of the machine.
 type window struct {
 	context.Context
-	held *held
+	held   *held
+	cancel context.CancelCauseFunc
 }
 
 func (w *window) Err() error {
 	if w.Context.Err() == nil {
-		w.held.check()
+		if cause := w.held.check(); cause != nil {
+			w.cancel(cause)
+		}
 	}
 	return w.Context.Err()
 }
@@ -101,8 +104,8 @@ func (h *held) open(ctx context.Context, l *level, w want) *level {
 	if w.bind {
 		parent = context.WithValue(context.WithValue(ctx, ownerKey{}, h.owner), holdKey{}, h)
 	}
-	l.ctx.held = h
-	l.ctx.Context, l.cancel = context.WithCancelCause(parent)
+	ctx, l.cancel = context.WithCancelCause(parent)
+	l.ctx = window{ctx, h, l.cancel}
 	return l
 }
 
@@ -130,11 +133,11 @@ func (h *held) remaining() time.Duration {
 }
 
 func (h *held) count() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.cause != nil {
+	if h.check() != nil {
 		return 0
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	return len(h.levels)
 }
 

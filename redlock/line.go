@@ -133,7 +133,8 @@ func (c *Client) contend(t *turn) *multilock.Bid {
 func (c *Client) won(t *turn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lines[t.name].bid = nil
+	l := c.lines[t.name]
+	l.bid, l.last = nil, nil
 }
 
 // note remembers why bid was not won.
@@ -141,13 +142,6 @@ func (l *line) note(bid *multilock.Bid) {
 	if why := bid.Failure(nil); why != nil {
 		l.last = why
 	}
-}
-
-// fail remembers why the owner of t could not enter its hold, for the callers behind.
-func (c *Client) fail(t *turn, why *MajorityError) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lines[t.name].last = why
 }
 
 // told returns what t waits for, nil if that is a hold of the client. cut is why it does

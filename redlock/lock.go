@@ -136,10 +136,11 @@ func (c *Client) queue(ctx context.Context, w want) (*Hold, error) {
 			return hold, nil
 		}
 		if why, unsure := errors.AsType[*MajorityError](err); unsure {
-			c.fail(t, why)
+			wait.entry = why
 			ok = wait.pause(ctx)
 			continue
 		}
+		wait.entry = nil
 		if err != nil {
 			return nil, err
 		}

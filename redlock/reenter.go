@@ -24,12 +24,13 @@ func (h *held) enter(ctx context.Context, w want) (*Hold, error) {
 	if h.check() != nil {
 		return nil, errEnded
 	}
+	l := h.open(ctx, new(level), w) // without h.mu: ctx may ask a hold whether it has ended
 	h.mu.Lock()
 	if h.cause != nil {
 		h.mu.Unlock()
+		l.cancel(errEnded)
 		return nil, errEnded
 	}
-	l := h.open(ctx, new(level), w)
 	h.levels = append(h.levels, l)
 	attempt := h.c.masters.Acquire(multilock.Request{
 		Owner:    h.claim.Owner,
@@ -40,7 +41,7 @@ func (h *held) enter(ctx context.Context, w want) (*Hold, error) {
 	h.mu.Unlock()
 
 	grant, err := attempt.Wait(ctx)
-	if err == nil && h.renewed(grant.Until) != nil || errors.Is(err, ErrLost) {
+	if err == nil && h.renewed(grant.Until) != nil || lost(err) {
 		h.lose(err)
 		return nil, errEnded
 	}
@@ -90,8 +91,24 @@ func (h *held) drop(l *level) bool {
 	return true
 }
 
+// lost reports whether err says that the hold it is about was lost; ctx's cause, which it may
+// carry too, may be the loss of another.
+func lost(err error) bool {
+	why, ok := errors.AsType[*MajorityError](err)
+	return ok && why.Lost()
+}
+
 // unlock gives a level back, and with the last one the lock.
 func (h *held) unlock(ctx context.Context, l *level) error {
+	live := ctx.Err() == nil
+	// ended is ctx's once the level has ended: a wait for the answers must not end by that.
+	ended := func() context.Context {
+		l.cancel(ErrNotHeld)
+		if live && ctx.Err() != nil {
+			return context.WithoutCancel(ctx)
+		}
+		return ctx
+	}
 	h.check()
 	h.mu.Lock()
 	if !h.drop(l) {
@@ -106,14 +123,13 @@ func (h *held) unlock(ctx context.Context, l *level) error {
 	if len(h.levels) == 0 {
 		h.cause = ErrNotHeld
 		h.mu.Unlock()
-		l.cancel(ErrNotHeld)
+		ctx = ended()
 		return h.finish().Wait(ctx)
 	}
 	r := h.c.masters.Release(h.claim, len(h.levels))
 	h.mu.Unlock()
-	l.cancel(ErrNotHeld)
-	err := r.Wait(ctx)
-	if errors.Is(err, ErrLost) {
+	err := r.Wait(ended())
+	if lost(err) {
 		h.lose(err)
 	}
 	return err

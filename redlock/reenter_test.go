@@ -356,3 +356,35 @@ func TestReentryCutShortBesideAnother(t *testing.T) {
 		unlock(t, hold)
 	})
 }
+
+// A call for one hold that is cut short by the loss of another leaves the first alone.
+func TestLossOfAnotherHold(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		ctx := redlock.WithOwner(t.Context())
+		kept, lost := lock(t, ctx, c, "kept"), lock(t, ctx, c, "a")
+		inner := lock(t, lost.Context(), c, "kept")
+		synctest.Wait()
+		seize(fleet, 0, 3)
+		<-lost.Context().Done()
+		_ = inner.Unlock(lost.Context()) // says that it did not wait
+		synctest.Wait()
+		expectAlive(t, kept)
+		expectCount(t, fleet, kept, "1", 1)
+		unlock(t, kept)
+	})
+}
+
+// A re-entry that waits for its own hold in an outage says so, and not that another has it.
+func TestReentryInAnOutage(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := lock(t, t.Context(), c, "a")
+		synctest.Wait()
+		each(fleet, 0, 2, (*redlocktest.Master).Kill)
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(hold.Context(), time.Second)
+		defer cancel()
+		_, err := c.Lock(ctx, "a")
+		expect(t, "Lock", err, context.DeadlineExceeded, redlock.ErrNoQuorum)
+		expectNot(t, "Lock", err, redlock.ErrTaken)
+	})
+}

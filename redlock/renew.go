@@ -174,5 +174,9 @@ func (e extension) NotRenewed(err *MajorityError) {
 	if errors.Is(err, ErrLost) {
 		e.lose(err)
 	}
+	if cause := e.check(); cause != nil {
+		e.told <- cause // it may have been given back meanwhile
+		return
+	}
 	e.told <- err
 }

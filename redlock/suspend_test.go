@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -157,4 +158,56 @@ func TestRenewalsOfAnOutage(t *testing.T) {
 			t.Errorf("%d renewals failed until the end of validity, want 10 to 20", n)
 		}
 	})
+}
+
+// merged is a user's context that ends with another one as well; here with the k-th call of Done.
+type merged struct {
+	context.Context
+	also context.Context
+	end  func()
+	left atomic.Int32
+}
+
+func (m *merged) Done() <-chan struct{} {
+	if m.left.Add(-1) == 0 {
+		m.end()
+	}
+	return m.also.Done()
+}
+
+func (m *merged) Err() error { return cmp.Or(m.Context.Err(), m.also.Err()) }
+
+// A context that asks a hold's whether it has ended may be given to any call for that hold.
+func TestContextThatAsksAHold(t *testing.T) {
+	for k := int32(1); k < 6; k++ {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			fleet := redlocktest.New(3)
+			defer fleet.Close()
+			c, err := New(Config{Pools: fleet.Pools(), RestartGuard: -1})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer c.Close()
+			hold, err := c.Lock(t.Context(), "a")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			m := &merged{Context: hold.Context()}
+			m.left.Store(k)
+			m.also, m.end = context.WithCancel(t.Context())
+			_ = c.Do(m, "a", func(context.Context) error { return nil }) // it ends somewhere in it
+			if err := hold.Unlock(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		select {
+		case <-done:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("a context that ends in the call %d of Done: deadlock", k)
+		}
+	}
 }

@@ -2,7 +2,9 @@ package redlock_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/redlock/redlock"
@@ -41,6 +43,43 @@ func TestTokenOfAContext(t *testing.T) {
 			return nil
 		}); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A lock whose token is agreed on too late is asked for again.
+func TestTokenThatComesTooLate(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		apart := func(name string) {
+			for i, m := range fleet.Masters() {
+				m.Set("redlock_fence:{"+name+"}", fmt.Sprint(5_000_000_000_000_000+10*i))
+			}
+		}
+		apart("scripts")
+		unlock(t, lock(t, t.Context(), c, "scripts"))
+		synctest.Wait()
+		apart("a")
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(30 * time.Millisecond) })
+		locked := make(chan error, 2)
+		for range cap(locked) {
+			go func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+				defer cancel()
+				hold, err := c.LockFor(ctx, "a", 100*time.Millisecond) // a round trip and a raise are 120 ms
+				if err == nil {
+					_ = hold.Unlock(ctx) // it may have ended
+				}
+				locked <- err
+			}()
+		}
+		time.Sleep(time.Second)
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(0) })
+		time.Sleep(10 * time.Second)
+		if len(locked) != cap(locked) {
+			t.Error("callers still wait for a lock that is free")
+		}
+		for range cap(locked) {
+			expect(t, "LockFor", <-locked)
 		}
 	})
 }

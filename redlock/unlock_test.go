@@ -182,3 +182,15 @@ func TestDoUnlocks(t *testing.T) {
 		})
 	}
 }
+
+// The hold's own context does for Unlock, though Unlock ends it.
+func TestUnlockUnderItsOwnContext(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := lock(t, t.Context(), c, "a")
+		inner := lock(t, hold.Context(), c, "a")
+		synctest.Wait()
+		expect(t, "Unlock of the inner level", inner.Unlock(inner.Context()))
+		expect(t, "Unlock", hold.Unlock(hold.Context()))
+		expectFree(t, fleet, "a")
+	})
+}

@@ -12,8 +12,9 @@ import (
 // wait is how a caller passes the time until the lock may be its own. What it does while
 // it contends is multilock's: see [multilock.Bid].
 type wait struct {
-	c *Client
-	t *turn
+	c     *Client
+	t     *turn
+	entry *MajorityError // why the caller could not enter its owner's hold, if it tried last
 }
 
 // again is the time after which a caller that could not enter its owner's hold, for want
@@ -66,7 +67,11 @@ func (w *wait) err(ctx context.Context) error {
 		return ErrClosed
 	}
 	cut := multilock.Ended(ctx)
-	if last := w.c.told(w.t, cut); last != nil {
+	last := w.c.told(w.t, cut)
+	if last == nil {
+		last = w.entry
+	}
+	if last != nil {
 		if !errors.Is(last, ctx.Err()) {
 			last = last.With(cut)
 		}
