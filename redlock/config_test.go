@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -39,6 +40,8 @@ func TestConfigRefuses(t *testing.T) {
 		{"default lease over MaxLease", redlock.Config{Masters: one, MaxLease: 10 * time.Second}, "Config.Lease 30s is longer than Config.MaxLease 10s"},
 		{"negative MaxLease", redlock.Config{Masters: one, MaxLease: -1}, "Config.MaxLease -1ns is negative"},
 		{"guard under MaxLease", redlock.Config{Masters: one, MaxLease: time.Minute, RestartGuard: time.Minute - 1}, "Config.RestartGuard 59.999999999s is shorter than Config.MaxLease 1m0s"},
+		{"guard without end", redlock.Config{Masters: one, RestartGuard: math.MaxInt64}, "Config.MaxLease 30s or Config.RestartGuard 2562047h47m16.854775807s is longer than 876000h0m0s"},
+		{"leases without end", redlock.Config{Masters: one, MaxLease: math.MaxInt64}, "is longer than 876000h0m0s"},
 		{"guard under the default MaxLease", redlock.Config{Masters: one, RestartGuard: 10 * time.Second}, "Config.RestartGuard 10s is shorter than Config.MaxLease 30s"},
 		{"negative NodeTimeout", redlock.Config{Masters: one, NodeTimeout: -1}, "Config.NodeTimeout -1ns is negative"},
 		{"NodeTimeout under 1ms", redlock.Config{Masters: one, NodeTimeout: time.Millisecond - 1}, "Config.NodeTimeout 999.999µs is shorter than 1ms"},
