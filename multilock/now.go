@@ -15,34 +15,37 @@ import (
 // fencing tokens that are proposed are read off it, so they depend neither on the clocks of
 // clients nor on those of a minority of the masters, but where both are wrong alike.
 func (m *Masters) Now() time.Time {
+	now, _ := m.clocks()
+	return now
+}
+
+// clocks returns Now, and how many masters have told, or refused to.
+func (m *Masters) clocks() (median time.Time, told int) {
 	now, own := clock.Now(), time.Now()
 	var room [Max]int64
 	shown := room[:0]
 	for _, n := range m.nodes {
 		t, ok := n.Time(now)
-		if !ok {
+		if ok {
+			told++
+		} else {
 			t = own
 		}
 		shown = append(shown, t.UnixMicro())
 	}
 	slices.Sort(shown)
-	return time.UnixMicro(shown[(len(shown)-1)/2])
+	return time.UnixMicro(shown[(len(shown)-1)/2]), told
 }
 
 // stamp returns what the masters' clocks showed at i. It is the zero time as long as fewer
 // than a majority of the masters has told, or refused to: that would be our own clock, and
 // whoever waits keeps the stamp.
 func (m *Masters) stamp(i clock.Instant) time.Time {
-	now, told := clock.Now(), 0
-	for _, n := range m.nodes {
-		if _, ok := n.Time(now); ok {
-			told++
-		}
-	}
+	now, told := m.clocks()
 	if quorum.Vote(len(m.nodes), told, 0) != quorum.Won {
 		return time.Time{}
 	}
-	return m.Now().Add(-now.Sub(i))
+	return now.Add(-clock.Since(i))
 }
 
 // Greet waits until a majority of the masters has told its time, for about the node timeout at

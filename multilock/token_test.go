@@ -53,6 +53,20 @@ func (b bench) try(t *testing.T) (Grant, error) {
 	return b.m.Acquire(Request{Owner: b.m.NewOwner("k"), Lease: bidLease, Count: 1, Proposal: 7}).Wait(t.Context())
 }
 
+// heldBesideAnother returns a hold of k, and another client that hears what the masters publish.
+func (b bench) heldBesideAnother(t *testing.T) (Grant, *Masters) {
+	t.Helper()
+	held, err := b.try(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	m := b.another(t, 0)
+	m.Listen()
+	time.Sleep(time.Second)
+	return held, m
+}
+
 func TestToken(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -270,14 +284,7 @@ func TestTokenOfPasses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, b bench) {
-				a, err := b.try(t)
-				if err != nil {
-					t.Fatal(err)
-				}
-				synctest.Wait()
-				m := b.another(t, 0)
-				m.Listen()
-				time.Sleep(time.Second)
+				a, m := b.heldBesideAnother(t)
 				bid := askedBid(m)
 				proposal := time.Now().UnixMicro()
 				from := func(relative []int64) (numbers []int64) {
@@ -310,14 +317,7 @@ func TestTokenOfPasses(t *testing.T) {
 // at once all the same.
 func TestTokenOfAnAskThatCrossesARelease(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b bench) {
-		a, err := b.try(t)
-		if err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		m := b.another(t, 0)
-		m.Listen()
-		time.Sleep(time.Second)
+		a, m := b.heldBesideAnother(t)
 		rest := a.Claim
 		a.At, rest.At = 1, 1<<1|1<<2
 		b.m.Release(a.Claim, 0)

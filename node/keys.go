@@ -12,8 +12,20 @@ const (
 	fencePrefix   = "redlock_fence:"
 	queuePrefix   = "redlock_wait:"
 	turnPrefix    = "redlock_turn:"
+	forcedPrefix  = "redlock_forced:" // made in release.lua and renew.lua
 	channelPrefix = "redisson_lock__channel:"
 )
+
+// Reserved returns with which prefix of our keys a name begins, empty if with none. Such a
+// name could be a key that belongs to another lock.
+func Reserved(name string) (prefix string) {
+	for _, prefix := range [...]string{fencePrefix, queuePrefix, turnPrefix, forcedPrefix} {
+		if strings.HasPrefix(name, prefix) {
+			return prefix
+		}
+	}
+	return ""
+}
 
 func braced(name string) bool { return strings.Contains(name, "{") }
 

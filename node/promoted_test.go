@@ -199,34 +199,33 @@ func TestGuardIsLogged(t *testing.T) {
 }
 
 // TestPromotedWhileIdle: a master that becomes a replica for a while, on a connection that is not
-// used and goes on, has forgotten its votes.
+// used and goes on, has forgotten its votes; also where nobody asked in that while.
 func TestPromotedWhileIdle(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Guard = guard
-		time.Sleep(time.Hour)
-		load(t, cfg.Pool)
-		n := start(t, cfg)
-		wantFit(t, n)
-		m.SetRole("slave")
-		until(t, 2*heartbeat, n.isDown)
-		m.SetRole("master")
-		until(t, 5*time.Second, n.isUp)
-		if got := n.Guard(); got < guard {
-			t.Errorf("guard: got %v, want %v at least", got, guard)
-		}
-	})
-}
-
-// TestPromotedBetweenTwoBeats: the same where nobody asked while it was a replica.
-func TestPromotedBetweenTwoBeats(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Guard = guard
-		time.Sleep(time.Hour)
-		load(t, cfg.Pool)
-		n := start(t, cfg)
-		wantFit(t, n)
-		promote(m)
-		time.Sleep(2 * heartbeat)
-		wantPromoted(t, n, n.Guard())
-	})
+	for name, demote := range map[string]func(*testing.T, *redlocktest.Master, *Node){
+		"seen as a replica": func(t *testing.T, m *redlocktest.Master, n *Node) {
+			m.SetRole("slave")
+			until(t, 2*heartbeat, n.isDown)
+			m.SetRole("master")
+			until(t, 5*time.Second, n.isUp)
+			if got := n.Guard(); got < guard {
+				t.Errorf("guard: got %v, want %v at least", got, guard)
+			}
+		},
+		"between two beats": func(t *testing.T, m *redlocktest.Master, n *Node) {
+			promote(m)
+			time.Sleep(2 * heartbeat)
+			wantPromoted(t, n, n.Guard())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				cfg.Guard = guard
+				time.Sleep(time.Hour)
+				load(t, cfg.Pool)
+				n := start(t, cfg)
+				wantFit(t, n)
+				demote(t, m, n)
+			})
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"example.com/redlock/multilock"
+	"example.com/redlock/node"
 )
 
 // States of a lock that errors.Is finds.
@@ -31,8 +32,7 @@ var errEmptyName = errors.New("redlock: the name of a lock is empty")
 // maxName is the length of the longest name, in bytes.
 const maxName = 1024
 
-// checkName refuses what no lock can be called. A name that begins as the library's own
-// keys do (node/keys.go, release.lua) could be a key that belongs to another lock.
+// checkName refuses what no lock can be called.
 func checkName(name string) error {
 	switch {
 	case name == "":
@@ -40,10 +40,8 @@ func checkName(name string) error {
 	case len(name) > maxName:
 		return fmt.Errorf("redlock: the name of a lock has %d bytes, more than %d", len(name), maxName)
 	}
-	for _, prefix := range [...]string{"redlock_fence:", "redlock_wait:", "redlock_turn:", "redlock_forced:"} {
-		if strings.HasPrefix(name, prefix) {
-			return fmt.Errorf("redlock: the name of a lock begins with %q: it could be a key that belongs to another lock", prefix)
-		}
+	if prefix := node.Reserved(name); prefix != "" {
+		return fmt.Errorf("redlock: the name of a lock begins with %q: it could be a key that belongs to another lock", prefix)
 	}
 	return nil
 }

@@ -46,7 +46,6 @@ type level struct {
 	orphan bool // its Hold was collected; held.mu guards it
 	scope  scope
 	ctx    window
-	cancel context.CancelCauseFunc
 }
 
 // window is the context of a level. It says that it has ended as soon as validity has, even
@@ -104,8 +103,8 @@ func (h *held) open(ctx context.Context, l *level, w want) *level {
 	if w.bind {
 		parent = context.WithValue(context.WithValue(ctx, ownerKey{}, h.owner), holdKey{}, h)
 	}
-	ctx, l.cancel = context.WithCancelCause(parent)
-	l.ctx = window{ctx, h, l.cancel}
+	l.ctx.held = h
+	l.ctx.Context, l.ctx.cancel = context.WithCancelCause(parent)
 	return l
 }
 
@@ -211,7 +210,7 @@ func (h *held) finish() *multilock.Return {
 	h.mu.Unlock()
 	h.timer.Stop()
 	for _, l := range levels {
-		l.cancel(h.cause)
+		l.ctx.cancel(h.cause)
 	}
 	h.c.dog.forget(h)
 	r := h.release()

@@ -28,7 +28,7 @@ func (h *held) enter(ctx context.Context, w want) (*Hold, error) {
 	h.mu.Lock()
 	if h.cause != nil {
 		h.mu.Unlock()
-		l.cancel(errEnded)
+		l.ctx.cancel(errEnded)
 		return nil, errEnded
 	}
 	h.levels = append(h.levels, l)
@@ -72,7 +72,7 @@ func (h *held) leave(l *level, err error) {
 		h.c.masters.Release(h.claim, len(h.levels))
 	}
 	h.mu.Unlock()
-	l.cancel(err)
+	l.ctx.cancel(err)
 	if last {
 		h.finish()
 	}
@@ -103,7 +103,7 @@ func (h *held) unlock(ctx context.Context, l *level) error {
 	live := ctx.Err() == nil
 	// ended is ctx's once the level has ended: a wait for the answers must not end by that.
 	ended := func() context.Context {
-		l.cancel(ErrNotHeld)
+		l.ctx.cancel(ErrNotHeld)
 		if live && ctx.Err() != nil {
 			return context.WithoutCancel(ctx)
 		}
@@ -117,7 +117,7 @@ func (h *held) unlock(ctx context.Context, l *level) error {
 	}
 	if h.cause != nil {
 		h.mu.Unlock()
-		l.cancel(h.cause)
+		l.ctx.cancel(h.cause)
 		return h.cause
 	}
 	if len(h.levels) == 0 {

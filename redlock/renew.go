@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -55,7 +54,7 @@ func (h *held) Renewed(until clock.Instant) {
 // NotRenewed implements [multilock.Renewal] for the watchdog. As long as there is
 // validity left, a round that failed is followed by another soon, and sooner the less there is.
 func (h *held) NotRenewed(err *MajorityError) {
-	if errors.Is(err, ErrLost) {
+	if err.Lost() {
 		h.lose(err)
 		return
 	}
@@ -171,7 +170,7 @@ type extension struct {
 func (e extension) Renewed(until clock.Instant) { e.told <- e.renewed(until) }
 
 func (e extension) NotRenewed(err *MajorityError) {
-	if errors.Is(err, ErrLost) {
+	if err.Lost() {
 		e.lose(err)
 	}
 	if cause := e.check(); cause != nil {

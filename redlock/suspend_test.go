@@ -22,6 +22,22 @@ type sleeper struct {
 	said  *atomic.Int64 // renewals that failed, by the log
 }
 
+// mustLock is Lock of a name that nobody has.
+func (s *sleeper) mustLock(t *testing.T) *Hold {
+	t.Helper()
+	hold, err := s.Lock(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hold
+}
+
+func (s *sleeper) killAll() {
+	for _, m := range s.fleet.Masters() {
+		m.Kill()
+	}
+}
+
 func (s *sleeper) suspend(holds ...*Hold) {
 	for _, h := range holds {
 		h.h.mu.Lock()
@@ -103,13 +119,8 @@ func TestSuspend(t *testing.T) {
 // Renewals fail after a suspend, since the network is not back yet: that ends the hold.
 func TestSuspendWithoutNetwork(t *testing.T) {
 	asleep(t, func(t *testing.T, s *sleeper) {
-		hold, err := s.Lock(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range s.fleet.Masters() {
-			m.Kill()
-		}
+		hold := s.mustLock(t)
+		s.killAll()
 		time.Sleep(time.Second)
 		s.suspend(hold)
 		hold.h.NotRenewed(new(MajorityError))
@@ -128,10 +139,7 @@ func TestSuspendWithoutNetwork(t *testing.T) {
 // A renewal that crosses Unlock has failed to no purpose: the log is silent.
 func TestUnlockedHoldIsNotReported(t *testing.T) {
 	asleep(t, func(t *testing.T, s *sleeper) {
-		hold, err := s.Lock(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
+		hold := s.mustLock(t)
 		if err := hold.Unlock(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -146,13 +154,8 @@ func TestUnlockedHoldIsNotReported(t *testing.T) {
 // the masters nor the log are flooded.
 func TestRenewalsOfAnOutage(t *testing.T) {
 	asleep(t, func(t *testing.T, s *sleeper) {
-		hold, err := s.Lock(t.Context(), "a")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range s.fleet.Masters() {
-			m.Kill()
-		}
+		hold := s.mustLock(t)
+		s.killAll()
 		<-hold.Context().Done()
 		if n := s.said.Load(); n < 10 || n > 20 {
 			t.Errorf("%d renewals failed until the end of validity, want 10 to 20", n)
