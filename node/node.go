@@ -141,9 +141,11 @@ const maxFree = 1024
 
 // call makes a call. n.mu is held.
 func (n *Node) call(cmd *Command, to Receiver, i int) *call {
-	c := new(call)
+	var c *call
 	if last := len(n.free) - 1; last >= 0 {
 		c, n.free = n.free[last], n.free[:last]
+	} else {
+		c = new(call)
 	}
 	n.calls++
 	c.cmd, c.to, c.i, c.number = cmd, to, i, n.calls

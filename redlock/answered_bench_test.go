@@ -19,8 +19,8 @@ import (
 
 // answeredPools are pools of a fleet whose masters run no script. The script that comes
 // first on a connection, the one that acquires, is answered with reply, and every other one
-// with 1. What comes before them goes to the master; what comes after is the PING and the TIME
-// of each second.
+// with 1. What comes before them goes to the master; what comes after is the PING, the TIME and
+// the INFO of each second.
 func answeredPools(fleet *redlocktest.Fleet, reply string) []*redis.Pool {
 	pools := make([]*redis.Pool, len(fleet.Masters()))
 	for i, m := range fleet.Masters() {
@@ -81,6 +81,7 @@ var (
 	evalsha = []byte("\r\nEVALSHA\r\n$40\r\n")
 	ping    = []byte("\r\nPING\r\n")
 	tell    = []byte("\r\nTIME\r\n")
+	info    = []byte("\r\nINFO\r\n$11\r\nreplication\r\n")
 )
 
 const hashLen = 40
@@ -117,6 +118,10 @@ func (a *answered) next(tail []byte) (rest []byte) {
 	if _, rest, found := bytes.Cut(call, tell); found {
 		now := time.Now()
 		fmt.Fprintf(&a.in, "*2\r\n$10\r\n%d\r\n$6\r\n%06d\r\n", now.Unix(), now.Nanosecond()/1000)
+		return tail[len(call)-len(rest):]
+	}
+	if _, rest, found := bytes.Cut(call, info); found {
+		a.in.WriteString("$0\r\n\r\n")
 		return tail[len(call)-len(rest):]
 	}
 	if script < 0 || len(tail) < script+len(evalsha)+hashLen {
