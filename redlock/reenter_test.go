@@ -388,3 +388,48 @@ func TestReentryInAnOutage(t *testing.T) {
 		expectNot(t, "Lock", err, redlock.ErrTaken)
 	})
 }
+
+// The inner Unlock gives back a level, not the lock: the client goes on to know the owner that
+// has it, and does not free it as one that has gone when another caller meets it.
+func TestTryLockAfterTheInnerUnlock(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		outer := lock(t, t.Context(), c, "a")
+		inner := lock(t, outer.Context(), c, "a")
+		synctest.Wait()
+		unlock(t, inner)
+		synctest.Wait()
+		for i := range 2 {
+			hold, err := c.TryLock(t.Context(), "a")
+			if hold != nil {
+				t.Fatalf("TryLock %d of another caller: two holders, %s and %s", i+1, outer.Owner(), hold.Owner())
+			}
+			expect(t, "TryLock of another caller", err, redlock.ErrTaken)
+			expectCount(t, fleet, outer, "1", 1)
+		}
+		expectAlive(t, outer)
+		unlock(t, outer)
+		expectFree(t, fleet, "a")
+	})
+}
+
+// An inner Unlock that finds out that the lock is lost ends the whole hold: the outer level does
+// not go on until the next renewal.
+func TestInnerUnlockOfALostHold(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		outer := lock(t, t.Context(), c, "a")
+		inner := lock(t, outer.Context(), c, "a")
+		synctest.Wait()
+		seize(fleet, 0, 2)
+		expect(t, "Unlock of the inner level", inner.Unlock(t.Context()), redlock.ErrLost)
+		expect(t, "Cause of the outer level after it", context.Cause(outer.Context()), redlock.ErrLost)
+		select {
+		case <-outer.Context().Done():
+		default:
+			t.Error("the outer level goes on, though the inner Unlock said that the lock is lost")
+		}
+		if got := outer.Count(); got != 0 || outer.Remaining() != 0 {
+			t.Errorf("Count, Remaining = %d, %v, want none", got, outer.Remaining())
+		}
+		expect(t, "Unlock of the outer level", outer.Unlock(t.Context()), redlock.ErrLost)
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -29,6 +30,7 @@ func (s *sleeper) mustLock(t *testing.T) *Hold {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { runtime.KeepAlive(hold) }) // what is garbage is not renewed
 	return hold
 }
 
@@ -113,6 +115,41 @@ func TestSuspend(t *testing.T) {
 			t.Errorf("Done after %v, want %v at most", took, suspendWatch)
 		}
 		wantLost(t, child)
+	})
+}
+
+// A hold that ended in a suspend ends at the latest when the next one of its name is granted, also
+// before anything else has noticed the suspend: its context never goes on beside that of the next.
+func TestNextHoldAfterASuspend(t *testing.T) {
+	asleep(t, func(t *testing.T, s *sleeper) {
+		old := s.mustLock(t)
+		synctest.Wait() // all masters have it
+		s.suspend(old)
+		for _, m := range s.fleet.Masters() {
+			m.Del("a")
+		}
+		next, err := s.TryLock(t.Context(), "a")
+		if err != nil {
+			t.Fatalf("TryLock of a lock that has expired = %v", err)
+		}
+		select {
+		case <-old.Context().Done():
+			wantLost(t, old.Context())
+		default:
+			t.Error("the context of the old hold goes on beside that of the next")
+		}
+		synctest.Wait()
+		if err := old.Unlock(t.Context()); !errors.Is(err, ErrLost) {
+			t.Errorf("Unlock of the old hold = %v, want ErrLost", err)
+		}
+		for _, m := range s.fleet.Masters() {
+			if got := m.Holder("a"); got != next.Owner() {
+				t.Errorf("%s has %q, want the next hold's owner %s", m.Name(), got, next.Owner())
+			}
+		}
+		if err := next.Unlock(t.Context()); err != nil {
+			t.Errorf("Unlock of the next hold = %v", err)
+		}
 	})
 }
 
