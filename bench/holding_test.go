@@ -92,7 +92,29 @@ func TestKeepRenewsEachOnceInAPeriod(t *testing.T) {
 	})
 }
 
-// A library that renews its holds is left alone.
+// untouched is a hold of a library that renews its holds itself: nobody else has to do with it.
+type untouched struct{ t *testing.T }
+
+func (u untouched) Context() context.Context {
+	u.t.Error("keep asked the hold for its context")
+	return u.t.Context()
+}
+
+func (u untouched) Unlock(context.Context) error {
+	u.t.Error("keep unlocked the hold")
+	return nil
+}
+
+// A library that renews its holds is left alone: there is nothing to wait for, though the context
+// goes on, and no goroutine that would go on with it.
 func TestKeepLeavesOthersAlone(t *testing.T) {
-	<-keep(t.Context(), []hold{new(fake)}, time.Second)
+	synctest.Test(t, func(t *testing.T) {
+		done := keep(context.Background(), []hold{untouched{t}, untouched{t}}, time.Second)
+		select {
+		case <-done:
+		default:
+			t.Error("keep waits for holds that it does not renew")
+		}
+		time.Sleep(time.Minute)
+	})
 }

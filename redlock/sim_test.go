@@ -25,10 +25,12 @@ var simSeeds = flag.Uint64("sim", 150, "how many seeds TestSim runs")
 // faults and what callers do; the random pauses of the library itself and the order of
 // goroutines at one instant are another time's.
 func TestSim(t *testing.T) {
+	all := new(total)
+	t.Cleanup(func() { all.expect(t) })
 	for seed := range *simSeeds {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { simulate(t, seed) })
+			synctest.Test(t, func(t *testing.T) { simulate(t, seed, all) })
 		})
 	}
 }
@@ -48,21 +50,35 @@ type sim struct {
 	fleet *redlocktest.Fleet
 	start time.Time
 	empty bool // masters may restart without their data, behind the guard
+	mends int  // how many of the things that are done to a master mend it, beside seven that do not
 
 	mu      sync.Mutex
-	holders map[string]*redlock.Hold // who was last granted each name
+	holders map[string]holder // who was last granted each name
 	tokens  map[string]int64
 	grants  int
+	tally   tally
 }
 
-func simulate(t *testing.T, seed uint64) {
+// holder is somebody who was granted a name, until ctx ends.
+type holder struct {
+	ctx   context.Context
+	name  string
+	token int64 // no two holders of a name have the same
+}
+
+func holderOf(hold *redlock.Hold) holder {
+	return holder{hold.Context(), hold.Name(), hold.Token()}
+}
+
+func simulate(t *testing.T, seed uint64, all *total) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	s := &sim{
 		t:       t,
 		fleet:   redlocktest.Start(t, []int{1, 2, 3, 3, 3, 3, 4, 5}[r.IntN(8)]),
 		start:   time.Now(),
 		empty:   r.IntN(2) == 0,
-		holders: make(map[string]*redlock.Hold),
+		mends:   []int{3, 12}[r.IntN(2)],
+		holders: make(map[string]holder),
 		tokens:  make(map[string]int64),
 	}
 	guard := time.Duration(-1)
@@ -107,6 +123,12 @@ func simulate(t *testing.T, seed uint64) {
 	}
 	time.Sleep(simLease - 300*time.Millisecond)
 	s.expectFree("before its lease can have ended")
+	if s.empty {
+		time.Sleep(guard + time.Second) // of a master that restarted last
+	}
+	for _, c := range clients {
+		s.last(c)
+	}
 	for _, c := range clients {
 		expect(t, "Close", c.Close())
 	}
@@ -116,6 +138,22 @@ func simulate(t *testing.T, seed uint64) {
 		expectNoQueue(t, s.fleet, name)
 	}
 	t.Logf("%d masters, %d clients, empty restarts: %v, %d grants", len(s.fleet.Masters()), len(clients), s.empty, s.grants)
+	all.add(&s.tally)
+}
+
+// last wants c to have each name at once, when all is well.
+func (s *sim) last(c *redlock.Client) {
+	for _, name := range []string{"a", "b"} {
+		ctx, cancel := context.WithTimeout(context.Background(), simTimeout)
+		hold, err := c.Lock(ctx, name)
+		cancel()
+		if err != nil {
+			s.t.Errorf("Lock(%q) when all is well = %v", name, err)
+			continue
+		}
+		s.granted(holderOf(hold))
+		expect(s.t, "Unlock when all is well", hold.Unlock(context.Background()))
+	}
 }
 
 func (s *sim) expectFree(when string) {
@@ -142,14 +180,19 @@ func (s *sim) call(r *rand.Rand, c *redlock.Client) {
 		var hold *redlock.Hold
 		var err error
 		bound := wait + time.Millisecond
-		switch r.IntN(6) {
-		case 0:
+		way := []event{trying, lockingFor, doing, locking, locking, locking}[r.IntN(6)]
+		switch way {
+		case trying:
 			hold, err = c.TryLock(ctx, name)
 			bound = min(bound, 4*(simBound+10*time.Millisecond))
-		case 1:
+		case lockingFor:
 			hold, err = c.LockFor(ctx, name, simLease/2)
-		case 2:
+		case doing:
 			err = c.Do(ctx, name, func(ctx context.Context) error {
+				h := holder{ctx, name, redlock.Token(ctx)}
+				s.granted(h)
+				s.count(doing)
+				defer s.alone(h)
 				if r.IntN(3) > 0 {
 					pause(r, 100*time.Millisecond)
 				} else {
@@ -158,7 +201,8 @@ func (s *sim) call(r *rand.Rand, c *redlock.Client) {
 				return nil
 			})
 			bound += 100*time.Millisecond + simBound
-			if err == nil || errors.Is(err, redlock.ErrLost) || errors.Is(err, context.DeadlineExceeded) {
+			if errors.Is(err, redlock.ErrLost) {
+				s.count(losing)
 				err = nil
 			}
 		default:
@@ -166,10 +210,13 @@ func (s *sim) call(r *rand.Rand, c *redlock.Client) {
 		}
 		s.within("lock", begin, bound)
 		cancel()
+		s.failed(err)
 		if err != nil && !errors.Is(err, redlock.ErrTaken) && !errors.Is(err, redlock.ErrNoQuorum) && !errors.Is(err, context.DeadlineExceeded) {
 			s.t.Errorf("lock = %v: an error of no kind that is documented", err)
 		}
 		if hold != nil {
+			s.granted(holderOf(hold))
+			s.count(way)
 			s.use(r, c, hold)
 		}
 	}
@@ -177,7 +224,6 @@ func (s *sim) call(r *rand.Rand, c *redlock.Client) {
 
 // use keeps a hold for a while, enters it again, extends it, and unlocks.
 func (s *sim) use(r *rand.Rand, c *redlock.Client, hold *redlock.Hold) {
-	s.granted(hold)
 	s.hold(r, hold)
 	switch r.IntN(4) {
 	case 0:
@@ -185,15 +231,19 @@ func (s *sim) use(r *rand.Rand, c *redlock.Client, hold *redlock.Hold) {
 		inner, err := c.Lock(ctx, hold.Name())
 		cancel()
 		if err == nil {
+			s.count(entering)
 			s.hold(r, inner)
 			s.unlock(r, inner)
+			s.hold(r, hold) // one level is left
 		}
 	case 1:
 		begin := time.Now()
-		_ = hold.Extend(context.Background(), simLease)
+		if hold.Extend(context.Background(), simLease) == nil {
+			s.count(extending)
+		}
 		s.within("Extend", begin, simBound)
 	}
-	s.alone(hold)
+	s.alone(holderOf(hold))
 	s.unlock(r, hold)
 	if hold.Context().Err() == nil {
 		s.t.Errorf("the context of %s goes on after Unlock", hold.Owner())
@@ -206,6 +256,9 @@ func (s *sim) unlock(r *rand.Rand, hold *redlock.Hold) {
 	begin := time.Now()
 	err := hold.Unlock(ctx)
 	s.within("Unlock", begin, simBound)
+	if errors.Is(err, redlock.ErrLost) {
+		s.count(losing)
+	}
 	if err != nil && !errors.Is(err, redlock.ErrLost) && !errors.Is(err, redlock.ErrNoQuorum) {
 		s.t.Errorf("Unlock = %v: an error of no kind that is documented", err)
 	}
@@ -213,39 +266,53 @@ func (s *sim) unlock(r *rand.Rand, hold *redlock.Hold) {
 
 // hold keeps a hold for a while, mostly a short one, and sometimes longer than a lease.
 func (s *sim) hold(r *rand.Rand, hold *redlock.Hold) {
-	s.alone(hold)
+	s.alone(holderOf(hold))
 	if r.IntN(4) > 0 {
 		pause(r, 100*time.Millisecond)
 	} else {
 		pause(r, simLease*3/2)
 	}
-	s.alone(hold)
+	s.alone(holderOf(hold))
 }
 
-// granted checks a hold against the one that was granted before, and takes its place.
-func (s *sim) granted(hold *redlock.Hold) {
+// granted checks a holder against the one before, and takes its place.
+func (s *sim) granted(h holder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	name := hold.Name()
-	if last := s.holders[name]; last != nil && last.Context().Err() == nil && hold.Context().Err() == nil {
-		s.t.Errorf("%v: two holders of %q: %s (%v left) and %s (%v left)", time.Since(s.start),
-			name, last.Owner(), last.Remaining(), hold.Owner(), hold.Remaining())
+	if last, ok := s.holders[h.name]; ok && last.ctx.Err() == nil && h.ctx.Err() == nil {
+		s.t.Errorf("%v: two holders of %q: with tokens %d and %d", time.Since(s.start), h.name, last.token, h.token)
 	}
-	if !s.empty && hold.Token() <= s.tokens[name] {
-		s.t.Errorf("%v: token %d of %q after %d", time.Since(s.start), hold.Token(), name, s.tokens[name])
+	if !s.empty && h.token <= s.tokens[h.name] {
+		s.t.Errorf("%v: token %d of %q after %d", time.Since(s.start), h.token, h.name, s.tokens[h.name])
 	}
-	s.holders[name] = hold
-	s.tokens[name] = hold.Token()
+	s.holders[h.name] = h
+	s.tokens[h.name] = h.token
 	s.grants++
 }
 
-// alone checks that nobody else was granted the name while hold's context goes on.
-func (s *sim) alone(hold *redlock.Hold) {
+// alone checks that nobody else was granted the name while h's context goes on.
+func (s *sim) alone(h holder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last := s.holders[hold.Name()]; last.Owner() != hold.Owner() && hold.Context().Err() == nil {
-		s.t.Errorf("%v: %s has %q, and so has %s", time.Since(s.start), hold.Owner(), hold.Name(), last.Owner())
+	if last := s.holders[h.name]; last.token != h.token && h.ctx.Err() == nil {
+		s.t.Errorf("%v: who has token %d has %q, and so has who has %d", time.Since(s.start), h.token, h.name, last.token)
 	}
+}
+
+// failed counts what a call that got no lock said.
+func (s *sim) failed(err error) {
+	switch {
+	case errors.Is(err, redlock.ErrTaken):
+		s.count(refused)
+	case errors.Is(err, redlock.ErrNoQuorum):
+		s.count(stranded)
+	}
+}
+
+func (s *sim) count(e event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tally[e]++
 }
 
 func (s *sim) within(call string, begin time.Time, bound time.Duration) {
@@ -259,20 +326,26 @@ func (s *sim) disturb(r *rand.Rand) {
 	for time.Since(s.start) < simEnd {
 		pause(r, 300*time.Millisecond)
 		m := s.fleet.Master(r.IntN(len(s.fleet.Masters())))
-		switch r.IntN(10) {
+		switch r.IntN(7 + s.mends) {
 		case 0:
+			s.count(killing)
 			m.Kill()
 		case 1:
 			if s.empty && r.IntN(2) == 0 {
+				s.count(emptying)
 				m.Restart()
 			} else {
+				s.count(restarting)
 				m.RestartWithData()
 			}
 		case 2:
+			s.count(freezing)
 			m.Freeze()
 		case 3:
+			s.count(cutting)
 			m.Cut()
 		case 4, 5, 6:
+			s.count(slowing)
 			m.Delay(time.Duration(r.Int64N(int64(40 * time.Millisecond))))
 		default: // all is well there
 			m.Delay(0)
