@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -18,7 +19,7 @@ const sayWhyAfter = 2 * time.Second
 //
 // Goroutines: two. One waits for the lock, the other says why that takes so long. Both end soon after
 // ctx does, and acquire waits for them.
-func (r *runCmd) acquire(client *redlock.Client, signals <-chan os.Signal, log *slog.Logger) (*redlock.Hold, error) {
+func (r *runCmd) acquire(client *redlock.Client, from origins, signals <-chan os.Signal, log *slog.Logger) (*redlock.Hold, error) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -28,7 +29,7 @@ func (r *runCmd) acquire(client *redlock.Client, signals <-chan os.Signal, log *
 	decided := make(chan struct{})
 	wg.Go(func() {
 		defer close(decided)
-		hold, err = r.lock(ctx, client)
+		hold, err = r.lock(ctx, client, log)
 	})
 	wg.Go(func() { r.sayWhy(ctx, client, log) })
 	var by os.Signal
@@ -40,7 +41,7 @@ func (r *runCmd) acquire(client *redlock.Client, signals <-chan os.Signal, log *
 				return nil, fail(signalCode(by), "ended by signal (%v) while waiting for %q", by, r.Name)
 			}
 			if err != nil {
-				return nil, r.notAcquired(err)
+				return nil, r.notAcquired(err, from)
 			}
 			return hold, nil
 		case sig := <-signals:
@@ -52,28 +53,54 @@ func (r *runCmd) acquire(client *redlock.Client, signals <-chan os.Signal, log *
 	}
 }
 
-func (r *runCmd) lock(ctx context.Context, client *redlock.Client) (*redlock.Hold, error) {
+func (r *runCmd) lock(ctx context.Context, client *redlock.Client, log *slog.Logger) (*redlock.Hold, error) {
 	if r.once() {
 		return client.TryLock(ctx, r.Name)
 	}
 	if r.Wait != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, *r.Wait)
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(*r.Wait))
 		defer cancel()
 	}
+	return whole(ctx, log, time.Duration(r.Lease), func() (*redlock.Hold, error) { return client.Lock(ctx, r.Name) })
+}
+
+// lease is what whole does with a hold.
+type lease interface {
+	Extend(ctx context.Context, lease time.Duration) error
+	Unlock(ctx context.Context) error
+}
+
+// tryAgain is the pause after a hold that could not be extended.
+const tryAgain = 200 * time.Millisecond
+
+// whole locks until a hold has all of its lease. One that was passed on begins with a short one,
+// which would look to the ladder like a hold that nobody can renew.
+//
+// It tries again only where that helps: the hold ended before it was extended, or too few masters
+// answered. Anything else is the same the next time.
+func whole[H lease](ctx context.Context, log *slog.Logger, full time.Duration, lock func() (H, error)) (none H, err error) {
+	said := false
 	for {
-		hold, err := client.Lock(ctx, r.Name)
+		hold, err := lock()
 		if err != nil {
-			return nil, err
+			return none, err
 		}
-		// A hold that was passed on begins with a short lease, which would look to the ladder
-		// like one that nobody can renew.
-		if err = hold.Extend(ctx, r.Lease); err == nil {
+		if err = hold.Extend(ctx, full); err == nil {
 			return hold, nil
 		}
 		_ = hold.Unlock(ctx)
-		if ctx.Err() != nil {
-			return nil, err
+		if !errors.Is(err, redlock.ErrLost) && !errors.Is(err, redlock.ErrNoQuorum) {
+			return none, err
+		}
+		if !said {
+			log.Warn("the lock was granted and could not be kept; trying again", "error", plain(err))
+			said = true
+		}
+		select {
+		case <-time.After(tryAgain):
+		case <-ctx.Done():
+			return none, err
 		}
 	}
 }
@@ -103,10 +130,13 @@ func (r *runCmd) once() bool {
 }
 
 // notAcquired says in which way the lock was not to be had.
-func (r *runCmd) notAcquired(err error) error {
+func (r *runCmd) notAcquired(err error, from origins) error {
 	how := "tried once"
 	if !r.once() && r.Wait != nil {
-		how = fmt.Sprintf("waited %v", r.Wait.Round(time.Millisecond))
+		how = fmt.Sprintf("waited %v", time.Duration(*r.Wait).Round(time.Millisecond))
 	}
-	return fail(codeOf(err), "not locked, %s: %w", how, err)
+	if codeOf(err) != exitUsage {
+		err = fmt.Errorf("not locked, %s: %w", how, err)
+	}
+	return refuse(err, from["name"])
 }

@@ -74,3 +74,14 @@ func codeOf(err error) int {
 	}
 	return exitUsage // refused before anybody was asked: a name or a lease that cannot be
 }
+
+// refuse returns err, of a call to the library, with its exit code. What the library refused without
+// asking anybody was the lock's name, since all else was checked when the client was made: name is
+// what the user knows that by.
+func refuse(err error, name string) error {
+	code := codeOf(err)
+	if code == exitUsage {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return fail(code, "%w", err)
+}

@@ -2,37 +2,61 @@ package main
 
 import (
 	"bytes"
+	"encoding"
 	"errors"
 	"log/slog"
+	"math"
 	"runtime/debug"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
 
-func TestGuard(t *testing.T) {
+// What a flag means is what its text says: 0 is no default, and a negative duration not "off".
+func TestDurations(t *testing.T) {
+	const s = time.Second
 	for _, c := range []struct {
-		text string
-		want guard
-		ok   bool
+		text                      string
+		positive, patience, guard time.Duration // bad where it is refused
 	}{
-		{"off", -1, true},
-		{"0", -1, true},
-		{"30s", guard(30 * time.Second), true},
-		{"-1s", 0, false},
-		{"on", 0, false},
-		{"", 0, false},
+		{"30s", 30 * s, 30 * s, 30 * s},
+		{"0", bad, 0, -1},
+		{"0s", bad, 0, -1},
+		{"-1s", bad, bad, bad},
+		{"30", bad, bad, bad},
+		{"off", bad, bad, -1},
+		{"on", bad, bad, bad},
+		{"", bad, bad, bad},
 	} {
+		var p positive
+		wantDuration(t, "positive", c.text, &p, (*time.Duration)(&p), c.positive)
+		var w patience
+		wantDuration(t, "patience", c.text, &w, (*time.Duration)(&w), c.patience)
 		var g guard
-		if err := g.UnmarshalText([]byte(c.text)); (err == nil) != c.ok || g != c.want {
-			t.Errorf("UnmarshalText(%q) = %v, %v, want %v, ok %t", c.text, g, err, c.want, c.ok)
-		}
+		wantDuration(t, "guard", c.text, &g, (*time.Duration)(&g), c.guard)
+	}
+}
+
+// bad stands for a text that is refused.
+const bad = time.Duration(math.MinInt64)
+
+func wantDuration(t *testing.T, kind, text string, u encoding.TextUnmarshaler, got *time.Duration, want time.Duration) {
+	t.Helper()
+	err := u.UnmarshalText([]byte(text))
+	if err != nil && strings.Contains(err.Error(), strconv.Quote(text)) {
+		*got = bad
+	}
+	if *got != want {
+		t.Errorf("%s from %q = %v, %v, want %v", kind, text, *got, err, want)
 	}
 }
 
 func TestChildEnv(t *testing.T) {
-	got := childEnv([]string{"A=1", "REDLOCK_MASTERS=redis://:secret@m", "REDLOCK_NAME=outer", "REDLOCK_TOKEN=1", "REDLOCK_LEASE=5s"}, "inner", 17)
-	want := []string{"A=1", "REDLOCK_LEASE=5s", "REDLOCK_NAME=inner", "REDLOCK_TOKEN=17"}
+	masters := []string{"redis://:a%2Cb@m1", "m2"}
+	got := childEnv([]string{"A=1", "REDLOCK_MASTERS=redis://other", "REDLOCK_NAME=outer", "REDLOCK_TOKEN=1", "REDLOCK_LEASE=5s"}, masters, "inner", 17)
+	want := []string{"A=1", "REDLOCK_LEASE=5s", "REDLOCK_MASTERS=redis://:a%2Cb@m1,m2", "REDLOCK_NAME=inner", "REDLOCK_TOKEN=17"}
 	if !slices.Equal(got, want) {
 		t.Errorf("childEnv = %q, want %q", got, want)
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -12,81 +11,62 @@ import (
 
 // fleetFlags are what every subcommand needs to know of the masters.
 type fleetFlags struct {
-	Masters      []string      `required:"" env:"REDLOCK_MASTERS" placeholder:"URL" help:"The independent Redis masters, an odd number of them: redis:// or rediss:// URLs, or host:port. Every process must name the same ones. Passwords belong into the environment variable: others can read a command line."`
-	NodeTimeout  time.Duration `env:"REDLOCK_NODE_TIMEOUT" placeholder:"500ms" help:"How long to wait for one master's answer; default: a tenth of the lease, at most 500ms."`
-	MaxLease     time.Duration `env:"REDLOCK_MAX_LEASE" placeholder:"LEASE" help:"The longest lease that any process takes on these masters; default: the lease."`
-	RestartGuard guard         `env:"REDLOCK_RESTART_GUARD" xor:"guard" placeholder:"MAX-LEASE" help:"How long a master that restarted grants nothing, since it may have forgotten what it granted; off for masters that run with appendfsync always."`
-	NoGuard      bool          `name:"no-restart-guard" xor:"guard" help:"The same as --restart-guard=off."`
-	Verbose      bool          `short:"v" env:"REDLOCK_VERBOSE" help:"Log to stderr what happens."`
+	Masters      []string `required:"" env:"REDLOCK_MASTERS" placeholder:"URL" help:"The independent Redis masters, an odd number of them: redis:// or rediss:// URLs, or host:port. Every process must name the same ones. Passwords belong in the environment variable: others can read a command line."`
+	NodeTimeout  positive `env:"REDLOCK_NODE_TIMEOUT" placeholder:"500ms" help:"How long to wait for one master's answer; default: a tenth of the lease, at most 500ms."`
+	MaxLease     positive `env:"REDLOCK_MAX_LEASE" placeholder:"LEASE" help:"The longest lease that any process takes on these masters; default: the lease."`
+	RestartGuard guard    `env:"REDLOCK_RESTART_GUARD" placeholder:"MAX-LEASE" help:"How long a master that restarted grants nothing, since it may have forgotten what it granted; default: the longest lease; off for masters that run with appendfsync always."`
+	NoGuard      bool     `name:"no-restart-guard" help:"The same as --restart-guard=off."`
+	Verbose      bool     `short:"v" env:"REDLOCK_VERBOSE" help:"Log to stderr what happens."`
 }
 
-// guard is a duration or the word off. The library wants a negative one for off, and takes 0
-// for its default, which is not what someone who writes 0 means.
-type guard time.Duration
-
-// UnmarshalText reads what the user wrote.
-func (g *guard) UnmarshalText(text []byte) error {
-	if string(text) == "off" {
-		*g = -1
-		return nil
-	}
-	d, err := time.ParseDuration(string(text))
-	if err != nil || d < 0 {
-		return fmt.Errorf("%q is neither a duration such as 30s nor off", text)
-	}
-	if d == 0 {
-		d = -1
-	}
-	*g = guard(d)
-	return nil
-}
-
-// open returns a client of the masters. It does not wait for the network; what it
-// refuses is the user's line.
-func (f *fleetFlags) open(lease time.Duration, stderr io.Writer) (*redlock.Client, error) {
+// open returns a client of the masters that takes locks for lease. It does not wait for the network;
+// what it refuses is the user's line. An error calls the lease what leaseFlag is called.
+func (f *fleetFlags) open(lease time.Duration, leaseFlag string, from origins, stderr io.Writer) (*redlock.Client, error) {
 	cfg := redlock.Config{
 		Masters:      trimmed(f.Masters),
 		Lease:        lease,
-		MaxLease:     f.MaxLease,
+		MaxLease:     time.Duration(f.MaxLease),
 		RestartGuard: time.Duration(f.RestartGuard),
-		NodeTimeout:  f.NodeTimeout,
+		NodeTimeout:  time.Duration(f.NodeTimeout),
 		Logger:       f.logger(stderr),
 	}
 	if f.NoGuard {
+		if f.RestartGuard != 0 && from.onLine("restart-guard") {
+			return nil, fail(exitUsage, "--restart-guard and --no-restart-guard cannot be used together")
+		}
 		cfg.RestartGuard = -1
 	}
 	client, err := redlock.New(cfg)
 	if err != nil {
-		return nil, fail(exitUsage, "%s", asFlags(err))
+		return nil, fail(exitUsage, "%s", asFlags(err, leaseFlag, from))
 	}
 	return client, nil
 }
 
-// asFlags is err with the flags in place of the fields of redlock.Config that they fill. Only run
-// has a flag for the lease.
-func asFlags(err error) string {
+// asFlags is err with what the user wrote in place of the fields of redlock.Config.
+func asFlags(err error, leaseFlag string, from origins) string {
 	return strings.NewReplacer(
-		"Config has no Masters and no Pools", "--masters is empty",
-		"Config has", "--masters has",
-		"Config.Masters", "--masters",
-		"Config.NodeTimeout", "--node-timeout",
-		"Config.MaxLease", "--max-lease",
-		"Config.RestartGuard", "--restart-guard",
-		"Config.Lease", "the lease",
+		"Config has no Masters and no Pools", from["masters"]+" is empty",
+		"Config has", from["masters"]+" has",
+		"Config.Masters", from["masters"],
+		"Config.NodeTimeout", from["node-timeout"],
+		"Config.MaxLease", from["max-lease"],
+		"Config.RestartGuard", from["restart-guard"],
+		"Config.Lease", from[leaseFlag],
 	).Replace(err.Error())
 }
 
 // openToLook returns a client that takes no lock, so that the lease only has to be long enough
 // for the node timeout. It logs nothing unless asked to: what ails a master is in the answers.
-func (f *fleetFlags) openToLook(stderr io.Writer) (*redlock.Client, error) {
-	lease := f.MaxLease
+func (f *fleetFlags) openToLook(from origins, stderr io.Writer) (*redlock.Client, error) {
+	lease := time.Duration(f.MaxLease)
 	if lease == 0 {
-		lease = max(defaultLease, 10*f.NodeTimeout)
+		lease = max(defaultLease, 10*time.Duration(f.NodeTimeout))
 	}
 	if !f.Verbose {
 		stderr = io.Discard
 	}
-	return f.open(lease, stderr)
+	return f.open(lease, "max-lease", from, stderr)
 }
 
 // logger writes warnings, or with --verbose everything.

@@ -27,8 +27,8 @@ type inspectCmd struct {
 }
 
 // Run prints what each master says, and what that means.
-func (i *inspectCmd) Run(std streams) error {
-	client, err := i.openToLook(std.err)
+func (i *inspectCmd) Run(std streams, from origins) error {
+	client, err := i.openToLook(from, std.err)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (i *inspectCmd) Run(std streams) error {
 	defer cancel()
 	seen, err := client.Inspect(ctx, i.Name)
 	if err != nil && len(seen.Masters) == 0 {
-		return fail(codeOf(err), "%w", err)
+		return refuse(err, "<name>")
 	}
 	show := printTable
 	if i.JSON {

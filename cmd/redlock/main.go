@@ -48,16 +48,7 @@ func realMain(args []string, std streams) int {
 
 func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 	answered := false // --help or --version was asked for and has been printed
-	parser, err := kong.New(
-		&cli{},
-		kong.Name("redlock"),
-		kong.Description(description),
-		kong.Help(printHelp),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100, NoAppDescFormat: true}),
-		kong.Writers(helpTo, std.err),
-		kong.Vars{"version": version()},
-		kong.Exit(func(int) { answered = true }),
-	)
+	parser, err := newParser(&cli{}, helpTo, std.err, func(int) { answered = true })
 	if err != nil {
 		return exitSoftware, err
 	}
@@ -73,7 +64,7 @@ func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 	if err != nil {
 		return exitSoftware, err
 	}
-	err = parsed.Run(std)
+	err = parsed.Run(std, originsOf(parsed))
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		return exit.code, exit.err
 	}
@@ -81,6 +72,20 @@ func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 		return exitSoftware, err
 	}
 	return 0, nil
+}
+
+// newParser returns a parser of command lines into line. exit is called once help has been printed.
+func newParser(line *cli, helpTo, complainTo io.Writer, exit func(int)) (*kong.Kong, error) {
+	return kong.New(
+		line,
+		kong.Name("redlock"),
+		kong.Description(description),
+		kong.Help(printHelp),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 100, NoAppDescFormat: true}),
+		kong.Writers(helpTo, complainTo),
+		kong.Vars{"version": version()},
+		kong.Exit(exit),
+	)
 }
 
 // where names the command that the line was for, as the user would type it.

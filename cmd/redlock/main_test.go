@@ -45,8 +45,25 @@ func TestUsage(t *testing.T) {
 		{"negative wait", line("run", masters, "--name", "n", "--wait=-1s", "--", "true"), "--wait"},
 		{"wait and no wait", line("run", masters, "--name", "n", "--wait=1s", "--no-wait", "--", "true"), "--no-wait"},
 		{"negative grace", line("run", masters, "--name", "n", "--grace=-1s", "--", "true"), "--grace"},
-		{"negative lease", line("run", masters, "--name", "n", "--lease=-1s", "--", "true"), "-1s"},
-		{"empty name", line("run", masters, "--name=", "--", "true"), "name"},
+		{"negative lease", line("run", masters, "--name", "n", "--lease=-1s", "--", "true"), "--lease: \"-1s\""},
+		{"empty name", line("run", masters, "--name=", "--", "true"), "--name: the name of a lock is empty"},
+		{"lease of 0", line("run", masters, "--name", "n", "--lease=0", "--", "true"), "--lease: \"0\" is not a duration longer than 0"},
+		{"lease of a number", line("run", masters, "--name", "n", "--lease=30", "--", "true"), "--lease: \"30\" is not a duration"},
+		{"lease too short", line("run", masters, "--name", "n", "--lease=1ms", "--", "true"), "--lease 1ms"},
+		{"lease too long", line("run", masters, "--name", "n", "--lease=1000000h", "--", "true"), "is longer than 876000h"},
+		{"node timeout of 0", line("run", masters, "--name", "n", "--node-timeout=0", "--", "true"), "--node-timeout: \"0\""},
+		{"negative node timeout", line("inspect", masters, "--node-timeout=-1s", "n"), "--node-timeout: \"-1s\""},
+		{"node timeout too short", line("inspect", masters, "--node-timeout=1us", "n"), "--node-timeout 1µs is shorter than 1ms"},
+		{"node timeout of the lease", line("run", masters, "--name", "n", "--lease=2s", "--node-timeout=2s", "--", "true"), "--node-timeout 2s is not shorter than --lease 2s"},
+		{"node timeout over the longest lease", line("inspect", masters, "--max-lease=2s", "--node-timeout=2s", "n"), "--node-timeout 2s is not shorter than --max-lease 2s"},
+		{"max lease of 0", line("unlock", masters, "--force", "--max-lease=0", "n"), "--max-lease: \"0\""},
+		{"max lease too short to look", line("inspect", masters, "--max-lease=1us", "n"), "--max-lease 1µs is too short"},
+		{"guard under max", line("run", masters, "--name", "n", "--restart-guard=10s", "--", "true"), "--restart-guard 10s is shorter than --max-lease 30s"},
+		{"guard and no guard", line("inspect", masters, "--restart-guard=30s", "--no-restart-guard", "n"), "--no-restart-guard cannot be used together"},
+		{"reserved name", line("run", masters, "--name=redlock_wait:n", "--", "true"), "--name: the name of a lock begins with"},
+		{"long name", line("run", masters, "--no-wait", "--name="+strings.Repeat("n", 1025), "--", "true"), "--name: the name of a lock has 1025 bytes"},
+		{"inspect an empty name", line("inspect", masters, ""), "<name>: the name of a lock is empty"},
+		{"unlock an empty name", line("unlock", masters, "--force", ""), "<name>: the name of a lock is empty"},
 		{"lease over max", line("run", masters, "--name", "n", "--max-lease=10s", "--", "true"), "--max-lease 10s"},
 		{"bad guard", line("run", masters, "--name", "n", "--restart-guard=often", "--", "true"), "often"},
 		{"bad URL", []string{"run", "--masters", "http://:open-sesame@x", "--name", "n", "--", "true"}, "--masters[0]: not a Redis URL"},
@@ -64,6 +81,53 @@ func TestUsage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An error names the variable where the value came from there.
+func TestUsageOfTheEnvironment(t *testing.T) {
+	run := []string{"run", "--", "true"}
+	look := []string{"inspect", "n"}
+	for _, c := range []struct {
+		env  string
+		args []string
+		says string
+	}{
+		{"REDLOCK_LEASE=0", run, "REDLOCK_LEASE=\"0\""},
+		{"REDLOCK_LEASE=", run, "REDLOCK_LEASE=\"\""},
+		{"REDLOCK_LEASE=1ms", run, "REDLOCK_LEASE 1ms"},
+		{"REDLOCK_LEASE=1m", append([]string{"run", "--max-lease=30s"}, run[1:]...), "REDLOCK_LEASE 1m0s is longer than --max-lease 30s"},
+		{"REDLOCK_NODE_TIMEOUT=0", look, "REDLOCK_NODE_TIMEOUT=\"0\""},
+		{"REDLOCK_NODE_TIMEOUT=1us", look, "REDLOCK_NODE_TIMEOUT 1µs is shorter than 1ms"},
+		{"REDLOCK_MAX_LEASE=0", look, "REDLOCK_MAX_LEASE=\"0\""},
+		{"REDLOCK_MAX_LEASE=1us", look, "REDLOCK_MAX_LEASE 1µs is too short"},
+		{"REDLOCK_RESTART_GUARD=often", look, "REDLOCK_RESTART_GUARD=\"often\""},
+		{"REDLOCK_RESTART_GUARD=1s", run, "REDLOCK_RESTART_GUARD 1s is shorter than --max-lease 30s"},
+		{"REDLOCK_WAIT=-1s", run, "REDLOCK_WAIT=\"-1s\""},
+		{"REDLOCK_GRACE=-1s", run, "REDLOCK_GRACE=\"-1s\""},
+		{"REDLOCK_VERBOSE=maybe", look, "REDLOCK_VERBOSE=\"maybe\""},
+		{"REDLOCK_NAME=", run, "REDLOCK_NAME: the name of a lock is empty"},
+		{"REDLOCK_MASTERS=", look, "REDLOCK_MASTERS is empty"},
+		{"REDLOCK_MASTERS=http://:open-sesame@x", look, "REDLOCK_MASTERS[0]: not a Redis URL"},
+		{"REDLOCK_MASTERS=m:1,m:1", look, "REDLOCK_MASTERS has the same master twice"},
+	} {
+		t.Run(c.env, func(t *testing.T) {
+			i := command(t, c.args...).env("REDLOCK_MASTERS=127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", "REDLOCK_NAME=n", c.env).start()
+			i.wantCode(exitUsage)
+			i.wantError(c.says)
+			if strings.Contains(i.stderr.String(), "sesame") {
+				t.Errorf("the password is in the error: %s", &i.stderr)
+			}
+		})
+	}
+}
+
+// The flag wins over the environment, also over the variable of a flag that excludes it.
+func TestFlagsWin(t *testing.T) {
+	fleet, flags := masters(t, 3)
+	take(t, fleet, "n")
+	i := command(t, line("run", flags, "--name", "n", "--no-wait", "--", "true")...).
+		env("REDLOCK_WAIT=1h", "REDLOCK_RESTART_GUARD=30s", "REDLOCK_NAME=other", "REDLOCK_MASTERS=http://x").start()
+	i.wantCode(exitTaken)
 }
 
 // The password comes from the environment, and from nowhere does it get out again.

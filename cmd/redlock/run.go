@@ -9,9 +9,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"example.com/redlock/redlock"
 )
@@ -28,24 +31,24 @@ const (
 type runCmd struct {
 	fleetFlags
 
-	Name    string         `required:"" env:"REDLOCK_NAME" placeholder:"NAME" help:"What to lock."`
-	Lease   time.Duration  `default:"30s" env:"REDLOCK_LEASE" help:"For how long the masters grant the lock; renewed every third of it. So long can it take until others get the lock after this machine has died."`
-	Wait    *time.Duration `env:"REDLOCK_WAIT" xor:"wait" placeholder:"DURATION" help:"How long to wait for the lock, such as 10s; 0: one try. Default: for ever."`
-	NoWait  bool           `xor:"wait" help:"Try once: the same as --wait=0."`
-	Grace   *time.Duration `env:"REDLOCK_GRACE" placeholder:"5s" help:"How long before the end of a hold that cannot be renewed the command gets TERM; at the end it gets KILL. Default: 5s; at most a third of the lease."`
-	Command []string       `arg:"" passthrough:"partial" help:"The command and its arguments."`
+	Name    string    `required:"" env:"REDLOCK_NAME" placeholder:"NAME" help:"What to lock."`
+	Lease   positive  `default:"30s" env:"REDLOCK_LEASE" help:"For how long the masters grant the lock; renewed every third of it. When this machine dies, others get the lock after that long."`
+	Wait    *patience `env:"REDLOCK_WAIT" placeholder:"DURATION" help:"How long to wait for the lock, such as 10s; 0: one try. Default: forever."`
+	NoWait  bool      `help:"Try once: the same as --wait=0."`
+	Grace   *patience `env:"REDLOCK_GRACE" placeholder:"5s" help:"How long before the end of a hold that cannot be renewed the command gets TERM; at the end it gets KILL. Default: 5s; at most a third of the lease."`
+	Command []string  `arg:"" passthrough:"partial" help:"The command and its arguments."`
 }
 
 // Run locks, runs the command, unlocks.
-func (r *runCmd) Run(std streams) error {
-	if err := r.check(); err != nil {
+func (r *runCmd) Run(std streams, from origins) error {
+	if err := r.check(from); err != nil {
 		return err
 	}
 	path, err := find(r.Command[0])
 	if err != nil {
 		return err
 	}
-	client, err := r.open(r.Lease, std.err)
+	client, err := r.open(time.Duration(r.Lease), "lease", from, std.err)
 	if err != nil {
 		return err
 	}
@@ -56,17 +59,17 @@ func (r *runCmd) Run(std streams) error {
 	defer signal.Stop(signals)
 
 	log := r.logger(std.err).With("name", r.Name)
-	if r.Grace != nil && *r.Grace > r.grace() {
-		log.Warn("the grace is more than a third of the lease, and is cut to that", "grace", *r.Grace, "used", r.grace())
+	if r.Grace != nil && time.Duration(*r.Grace) > r.grace() {
+		log.Warn("the grace is more than a third of the lease, and is cut to that", "grace", time.Duration(*r.Grace), "used", r.grace())
 	}
-	hold, err := r.acquire(client, signals, log)
+	hold, err := r.acquire(client, from, signals, log)
 	if err != nil {
 		return err
 	}
 	log.Info("locked", "token", hold.Token(), "owner", hold.Owner())
 	code, err := r.underLock(hold, &exec.Cmd{
 		Path: path, Args: r.Command,
-		Env:   childEnv(os.Environ(), r.Name, hold.Token()),
+		Env:   childEnv(os.Environ(), trimmed(r.Masters), r.Name, hold.Token()),
 		Stdin: std.in, Stdout: std.out, Stderr: std.err,
 	}, own, signals, log)
 
@@ -90,9 +93,9 @@ func (r *runCmd) Run(std streams) error {
 func (r *runCmd) grace() time.Duration {
 	asked := defaultGrace
 	if r.Grace != nil {
-		asked = *r.Grace
+		asked = time.Duration(*r.Grace)
 	}
-	return min(asked, (r.Lease / 3).Truncate(time.Millisecond))
+	return min(asked, (time.Duration(r.Lease) / 3).Truncate(time.Millisecond))
 }
 
 // underLock runs cmd until it or the hold ends. An error says what redlock, not
@@ -116,23 +119,23 @@ func (r *runCmd) underLock(h held, cmd *exec.Cmd, own bool, signals <-chan os.Si
 }
 
 // check refuses what can be refused without asking anybody, and strips the -- that kong leaves in.
-func (r *runCmd) check() error {
+func (r *runCmd) check(from origins) error {
 	if len(r.Command) > 0 && r.Command[0] == "--" {
 		r.Command = r.Command[1:]
 	}
 	if len(r.Command) == 0 || r.Command[0] == "" {
 		return fail(exitUsage, "no command to run")
 	}
-	if r.Wait != nil && *r.Wait < 0 {
-		return fail(exitUsage, "--wait %v is negative", *r.Wait)
-	}
-	if r.Grace != nil && *r.Grace < 0 {
-		return fail(exitUsage, "--grace %v is negative", *r.Grace)
+	if r.NoWait && r.Wait != nil {
+		if from.onLine("wait") {
+			return fail(exitUsage, "--wait and --no-wait cannot be used together")
+		}
+		r.Wait = nil // of the environment: the flag wins
 	}
 	// The child inherits REDLOCK_NAME, so a second redlock run inside of the first easily
 	// asks for the same lock, and would wait for the end of its own caller.
 	if os.Getenv("REDLOCK_TOKEN") != "" && os.Getenv("REDLOCK_NAME") == r.Name {
-		return fail(exitUsage, "this already runs inside of a redlock run that holds %q (if not so, unset REDLOCK_TOKEN)", r.Name)
+		return fail(exitUsage, "this already runs inside a redlock run that holds %q (if not so, unset REDLOCK_TOKEN)", r.Name)
 	}
 	return nil
 }
@@ -157,19 +160,20 @@ func startCode(err error) int {
 	return exitNotExecutable
 }
 
-// childEnv returns what the command gets of environ: all but the masters' URLs, which may
-// have passwords in them, and the lock's name and token in addition.
-func childEnv(environ []string, name string, token int64) []string {
-	env := make([]string, 0, len(environ)+2)
-	for _, entry := range environ {
+// childEnv returns the environment of the command: environ, the masters that grant the lock, so that
+// a redlock inspect in a script asks the right ones, and the lock's name and token.
+//
+// The masters' passwords are among that. The command has what redlock has anyway, as the same user:
+// keeping them from it would break the script and protect nothing.
+func childEnv(environ, masters []string, name string, token int64) []string {
+	env := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		key, _, _ := strings.Cut(entry, "=")
-		switch key {
-		case "REDLOCK_MASTERS", "REDLOCK_NAME", "REDLOCK_TOKEN":
-		default:
-			env = append(env, entry)
-		}
-	}
-	return append(env, "REDLOCK_NAME="+name, "REDLOCK_TOKEN="+strconv.FormatInt(token, 10))
+		return key == "REDLOCK_MASTERS" || key == "REDLOCK_NAME" || key == "REDLOCK_TOKEN"
+	})
+	return append(env,
+		"REDLOCK_MASTERS="+kong.JoinEscaped(masters, ','),
+		"REDLOCK_NAME="+name,
+		"REDLOCK_TOKEN="+strconv.FormatInt(token, 10))
 }
 
 // listen starts to catch signals. One that was ignored when redlock started (nohup) stays so.

@@ -45,15 +45,20 @@ func TestRunStreams(t *testing.T) {
 	i.wantError("oops")
 }
 
+// The command has the environment of redlock, and what it needs to know of the lock.
 func TestRunEnvironment(t *testing.T) {
 	fleet, _ := masters(t, 3)
+	given := strings.Join(fleet.URLs(), ", ")
 	i := command(t, "run", "--", "env").env(
-		"REDLOCK_MASTERS="+strings.Join(fleet.URLs(), ", "), "REDLOCK_NAME=orders:42",
+		"REDLOCK_MASTERS="+given, "REDLOCK_NAME=orders:42",
 		"REDLOCK_RESTART_GUARD=off", "REDLOCK_LEASE=20s", "OTHER=kept",
 	).start()
 	i.wantCode(0)
 	env := strings.Split(i.stdout.String(), "\n")
-	for _, want := range []string{"REDLOCK_NAME=orders:42", "REDLOCK_LEASE=20s", "OTHER=kept"} {
+	for _, want := range []string{
+		"REDLOCK_MASTERS=" + strings.Join(fleet.URLs(), ","), "REDLOCK_NAME=orders:42",
+		"REDLOCK_RESTART_GUARD=off", "REDLOCK_LEASE=20s", "OTHER=kept",
+	} {
 		if !slices.Contains(env, want) {
 			t.Errorf("the command's environment has no %s:\n%s", want, &i.stdout)
 		}
@@ -63,12 +68,25 @@ func TestRunEnvironment(t *testing.T) {
 		if value, ok := strings.CutPrefix(entry, "REDLOCK_TOKEN="); ok {
 			token, _ = strconv.ParseInt(value, 10, 64)
 		}
-		if strings.HasPrefix(entry, "REDLOCK_MASTERS=") {
-			t.Errorf("the command's environment has %s", entry)
-		}
 	}
 	if token <= 0 {
 		t.Errorf("the command's environment has no REDLOCK_TOKEN > 0:\n%s", &i.stdout)
+	}
+}
+
+// A script can ask for the lock that it runs under, whichever way redlock was told of the masters.
+func TestRunInspectInside(t *testing.T) {
+	_, flags := masters(t, 3)
+	for _, elsewhere := range []string{"", "127.0.0.1:1"} {
+		i := command(t, line("run", flags, "--name", "n", "--", "sh", "-c", os.Args[0]+` inspect "$REDLOCK_NAME"`)...)
+		if elsewhere != "" {
+			i.env("REDLOCK_MASTERS=" + elsewhere)
+		}
+		i.start()
+		i.wantCode(0) // of inspect: held
+		if !strings.Contains(i.stdout.String(), "held by") {
+			t.Errorf("REDLOCK_MASTERS=%q: redlock inspect says\n%s", elsewhere, &i.stdout)
+		}
 	}
 }
 

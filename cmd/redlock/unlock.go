@@ -10,12 +10,12 @@ type unlockCmd struct {
 }
 
 // Run frees the lock and says whether there was one.
-func (u *unlockCmd) Run(std streams) error {
+func (u *unlockCmd) Run(std streams, from origins) error {
 	if !u.Force {
 		return fail(exitUsage, "unlock takes %q away from its holder, who may be at work and learns of it only at its next renewal; "+
 			"say --force if you want that, or see first who it is: redlock inspect %s", u.Name, u.Name)
 	}
-	client, err := u.openToLook(std.err)
+	client, err := u.openToLook(from, std.err)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (u *unlockCmd) Run(std streams) error {
 	defer cancel()
 	freed, err := client.ForceUnlock(ctx, u.Name)
 	if err != nil {
-		return fail(codeOf(err), "%w", err)
+		return refuse(err, "<name>")
 	}
 	if !freed {
 		_, err = fmt.Fprintf(std.out, "%s: nobody held it\n", u.Name)

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// The library takes 0 for the default and reads some negative durations as "off". Whoever writes 0
+// on a command line means neither, so each kind of flag refuses what would mean something else.
+
+// positive is a duration longer than 0.
+type positive time.Duration
+
+// UnmarshalText reads what the user wrote.
+func (p *positive) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d <= 0 {
+		return fmt.Errorf("%q is not a duration longer than 0, such as 30s", text)
+	}
+	*p = positive(d)
+	return nil
+}
+
+// patience is a duration that may be 0.
+type patience time.Duration
+
+// UnmarshalText reads what the user wrote.
+func (p *patience) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d < 0 {
+		return fmt.Errorf("%q is neither a duration such as 10s nor 0", text)
+	}
+	*p = patience(d)
+	return nil
+}
+
+// guard is a duration or the word off, which 0 means too.
+type guard time.Duration
+
+// UnmarshalText reads what the user wrote.
+func (g *guard) UnmarshalText(text []byte) error {
+	if string(text) == "off" {
+		*g = -1
+		return nil
+	}
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d < 0 {
+		return fmt.Errorf("%q is neither a duration such as 30s nor off", text)
+	}
+	if d == 0 {
+		d = -1
+	}
+	*g = guard(d)
+	return nil
+}
