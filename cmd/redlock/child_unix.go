@@ -27,10 +27,9 @@ import (
 // Everywhere else (cron, CI, services, background jobs) the command has a group of its own.
 // Signals reach redlock only, which passes each on once, and one system call kills the whole group.
 type child struct {
-	pid    int
-	own    bool          // it leads a process group of its own
-	exited chan int      // the command's exit code: one value, room for it
-	gone   chan struct{} // closed when nothing of the tree is left, after exited has its value
+	ending
+	pid int
+	own bool // it leads a process group of its own
 }
 
 // startChild starts cmd, whose streams must be files, in a group of its own if own.
@@ -39,7 +38,7 @@ type child struct {
 // its tree, or with the process. It keeps its thread to itself, because Linux sends the parent-death
 // signal when the thread ends that started the child, not the process.
 func startChild(cmd *exec.Cmd, own bool) (*child, error) {
-	c := &child{own: own, exited: make(chan int, 1), gone: make(chan struct{})}
+	c := &child{ending: newEnding(), own: own}
 	cmd.SysProcAttr = childAttr(own)
 	started := make(chan error)
 	go func() {

@@ -15,11 +15,10 @@ import (
 // dies. Windows has no TERM, so whoever has to end is ended at once. Ctrl-C reaches the
 // command from the console.
 type child struct {
-	pid    int
-	job    windows.Handle // 0 when there is none
-	proc   *os.Process
-	exited chan int      // the command's exit code: one value, room for it
-	gone   chan struct{} // closed after exited has its value
+	ending
+	pid  int
+	job  windows.Handle // 0 when there is none
+	proc *os.Process
 }
 
 // startChild starts cmd, whose streams must be files.
@@ -29,10 +28,7 @@ func startChild(cmd *exec.Cmd, _ bool) (*child, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	c := &child{
-		pid: cmd.Process.Pid, proc: cmd.Process,
-		exited: make(chan int, 1), gone: make(chan struct{}),
-	}
+	c := &child{ending: newEnding(), pid: cmd.Process.Pid, proc: cmd.Process}
 	// Without a job the command is still the one process that we know of.
 	if job, err := jobOf(c.pid); err == nil {
 		c.job = job

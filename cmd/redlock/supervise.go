@@ -13,6 +13,24 @@ type held interface {
 	Remaining() time.Duration
 }
 
+// tree is what the supervisor does to a command and every process that it started: a *child.
+type tree interface {
+	ends() ending
+	forward(sig os.Signal, valid func() bool)
+	terminate()
+	kill()
+}
+
+// ending tells how a tree of processes ends.
+type ending struct {
+	exited chan int      // the command's exit code: one value, room for it
+	gone   chan struct{} // closed when nothing of the tree is left, after exited has its value
+}
+
+func newEnding() ending { return ending{exited: make(chan int, 1), gone: make(chan struct{})} }
+
+func (e ending) ends() ending { return e }
+
 // killLimit bounds the wait for processes that were killed: one in an uninterruptible
 // system call goes when the call returns, which may be never.
 const killLimit = 2 * time.Second
@@ -22,11 +40,11 @@ const killLimit = 2 * time.Second
 // It returns the command's exit code, and whether the command was told to end because of the hold.
 // In that case it also waits until nothing is left of the command's processes; otherwise what
 // the command left behind is its own affair.
-func supervise(c *child, h held, grace time.Duration, signals <-chan os.Signal, log *slog.Logger) (code int, lost bool) {
+func supervise(c tree, h held, grace time.Duration, signals <-chan os.Signal, log *slog.Logger) (code int, lost bool) {
 	steps := ladder{grace: grace}
 	wake := time.NewTimer(0)
 	defer wake.Stop()
-	exited, ended := c.exited, h.Context().Done()
+	exited, gone, ended := c.ends().exited, c.ends().gone, h.Context().Done()
 	var giveUp <-chan time.Time
 	for {
 		select {
@@ -35,7 +53,7 @@ func supervise(c *child, h held, grace time.Duration, signals <-chan os.Signal, 
 				return code, false
 			}
 			exited = nil
-		case <-c.gone:
+		case <-gone:
 			if exited != nil {
 				code = <-exited // sent before gone was closed
 			}

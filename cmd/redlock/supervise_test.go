@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlock"
+)
+
+// When exactly TERM and KILL come. Tests with processes can only see in which order they do.
+func TestSupervise(t *testing.T) {
+	const grace = 500 * time.Millisecond
+	for _, c := range []struct {
+		name     string
+		until    time.Duration // the end of the hold's validity
+		freed    time.Duration // when the masters lose the hold, 0 for never
+		obeys    time.Duration // how long after TERM the command ends, 0 for never
+		term     time.Duration
+		kill     time.Duration // 0 for never
+		wantCode int
+	}{
+		{name: "stubborn", until: 3 * time.Second, term: 2500 * time.Millisecond, kill: 3 * time.Second, wantCode: 137},
+		{name: "obedient", until: 3 * time.Second, obeys: 499 * time.Millisecond, term: 2500 * time.Millisecond, wantCode: 7},
+		{name: "freed by force", until: 3 * time.Second, freed: time.Second, term: time.Second, kill: 1500 * time.Millisecond, wantCode: 137},
+		{name: "freed in the grace", until: 3 * time.Second, freed: 2700 * time.Millisecond, term: 2500 * time.Millisecond, kill: 2700 * time.Millisecond, wantCode: 137},
+		{name: "less than the grace", until: 300 * time.Millisecond, term: 0, kill: 300 * time.Millisecond, wantCode: 137},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := startHold(t, c.until, c.freed)
+				tree := &fakeTree{ending: newEnding(), start: time.Now(), obeys: c.obeys}
+				code, lost := supervise(tree, h, grace, nil, slog.New(slog.DiscardHandler))
+				if code != c.wantCode || !lost {
+					t.Errorf("supervise = %d, %t, want %d, true", code, lost, c.wantCode)
+				}
+				var kill time.Duration
+				if len(tree.killed) > 0 {
+					kill = tree.killed[0] // a second one at the same instant does no harm
+				}
+				if want := []time.Duration{c.term}; !slices.Equal(tree.termed, want) || kill != c.kill {
+					t.Errorf("TERM at %v, KILL at %v, want %v and %v", tree.termed, kill, want, c.kill)
+				}
+			})
+		})
+	}
+}
+
+// Processes that do not die are killed again and again, and not waited for without end.
+func TestSuperviseGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tree := &fakeTree{ending: newEnding(), start: time.Now(), immortal: true}
+		code, lost := supervise(tree, startHold(t, time.Second, 0), 0, nil, slog.New(slog.DiscardHandler))
+		if took := time.Since(tree.start); code != 137 || !lost || took != time.Second+killLimit {
+			t.Errorf("supervise = %d, %t after %v, want 137, true after %v", code, lost, took, time.Second+killLimit)
+		}
+		if got := len(tree.killed); got < 50 {
+			t.Errorf("%d times KILL in %v, want one every %v", got, killLimit, killAgain)
+		}
+	})
+}
+
+// A command that ends by itself is none that was ended.
+func TestSuperviseEndsWithTheCommand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tree := &fakeTree{ending: newEnding(), start: time.Now()}
+		time.AfterFunc(time.Second, func() { tree.end(3) })
+		if code, lost := supervise(tree, startHold(t, time.Hour, 0), time.Second, nil, slog.New(slog.DiscardHandler)); code != 3 || lost {
+			t.Errorf("supervise = %d, %t, want 3, false", code, lost)
+		}
+	})
+}
+
+// fakeTree is a command that ends only when it is told to.
+type fakeTree struct {
+	ending
+	start          time.Time
+	obeys          time.Duration // how long after TERM it ends by itself, 0 for never
+	immortal       bool
+	termed, killed []time.Duration // when
+}
+
+func (f *fakeTree) end(code int) {
+	f.exited <- code
+	close(f.gone)
+}
+
+func (f *fakeTree) forward(os.Signal, func() bool) {}
+
+func (f *fakeTree) terminate() {
+	f.termed = append(f.termed, time.Since(f.start))
+	if f.obeys > 0 {
+		time.AfterFunc(f.obeys, func() { f.end(7) })
+	}
+}
+
+func (f *fakeTree) kill() {
+	f.killed = append(f.killed, time.Since(f.start))
+	if !f.immortal && len(f.killed) == 1 {
+		f.end(137)
+	}
+}
+
+// fakeHold is a hold that nobody renews.
+type fakeHold struct {
+	ctx   context.Context
+	until time.Time
+}
+
+func (h fakeHold) Context() context.Context { return h.ctx }
+
+func (h fakeHold) Remaining() time.Duration { return max(0, time.Until(h.until)) }
+
+// startHold is valid for valid, or until the masters lose it after freed.
+func startHold(t *testing.T, valid, freed time.Duration) fakeHold {
+	ends := valid
+	if freed > 0 {
+		ends = freed
+	}
+	ctx, cancel := context.WithTimeoutCause(t.Context(), ends, redlock.ErrLost)
+	t.Cleanup(cancel)
+	return fakeHold{ctx: ctx, until: time.Now().Add(valid)}
+}
