@@ -1,9 +1,10 @@
 // Command redlock runs a command while it holds a lock that a majority of independent
 // Redis masters granted, shows who holds one, and frees one by hand.
 //
-//	redlock run --masters m1:6379,m2:6379,m3:6379 --name nightly -- ./report.sh
-//	redlock inspect --masters … nightly
-//	redlock unlock  --masters … --force nightly
+//	export REDLOCK_MASTERS=m1:6379,m2:6379,m3:6379
+//	redlock run --name nightly -- ./report.sh
+//	redlock inspect nightly
+//	redlock unlock --force nightly
 //	redlock demo
 //
 // The help texts are the manual: redlock --help, redlock run --help.
@@ -23,6 +24,7 @@
 //
 // # Errors
 //
-// Run methods return an [*exitError], which carries the exit code. No error, log line or
-// environment that leaves this program has a master's URL in it: a URL may have a password.
+// Run methods return an [*exitError], which carries the exit code. No error and no log line has a
+// master's URL in it: a URL may have a password. The command of redlock run gets them, as it gets the
+// rest of the environment.
 package main

@@ -8,8 +8,9 @@ import (
 
 const description = `Locks that a majority of independent Redis masters grants.
 
-A lock is held as long as a majority of the masters says so: with five of them, any two may die,
-hang or be cut off, and it is still held by one at most. See it without installing anything:
+A lock is held as long as a majority of the masters says so. With five of them, any two may die,
+hang or be cut off: it can still be taken, and there is still one holder at most. See it without
+installing anything:
 
   redlock demo`
 
@@ -20,8 +21,8 @@ grace, KILL at the end of validity, before somebody else can get the lock. After
 could foresee: TERM at once, KILL after the grace. One of those is redlock unlock --force, which is
 noticed at the next renewal: until then, and for the grace, somebody else may have the lock as well.
 
-No lock on earth stops a command whose machine sleeps or hangs. Hand REDLOCK_TOKEN to what the
-command writes to, if that can refuse a token smaller than one it has seen.`
+No lock stops a command whose machine sleeps or hangs. Hand REDLOCK_TOKEN to what the command writes
+to, if that can refuse a token smaller than one it has seen.`
 
 const runNotes = `
 Examples:
@@ -37,9 +38,10 @@ Examples:
 
 Environment:
   Every flag with a $NAME behind it can come from there; the flag wins.
-  The command gets the rest of the environment, without REDLOCK_MASTERS, and
-    REDLOCK_NAME   the lock's name
-    REDLOCK_TOKEN  the fencing token: greater than that of every earlier holder
+  The command inherits the environment, passwords included, with these set:
+    REDLOCK_NAME     the lock's name
+    REDLOCK_TOKEN    the fencing token: greater than that of every earlier holder
+    REDLOCK_MASTERS  the masters that grant the lock, so that redlock inspect "$REDLOCK_NAME" works
 
 Signals:
   INT, TERM, HUP and QUIT go to all processes of the command, USR1, USR2 and WINCH to the command.
@@ -51,8 +53,9 @@ Signals:
 
 Exit codes:
   The command's own, 128+n if signal n ended it, or
-   64  bad arguments
+   64  bad arguments, or a variable that is wrong
    69  too few masters answered
+   70  a fault of redlock itself
    75  not locked: taken by somebody else, or not free in time
    76  the hold was lost: the command was ended, or ended by itself with 0 but too late
   126  the command cannot be run
@@ -83,7 +86,7 @@ Exit codes:
    69  too few masters answered: it may still be held`
 
 const demoHelp = `
-Five masters run inside of this process, and two clients contend for one lock. Two masters are killed
+Five masters run inside this process, and two clients contend for one lock. Two masters are killed
 while it is held, then a third, which comes back just in time; then the second client gets its turn.
 It takes about ten seconds.`
 
@@ -94,9 +97,9 @@ Exit codes:
 
 const appNotes = `
 Exit codes:
-   64  bad arguments
+   64  bad arguments, or a variable that is wrong
    69  too few masters answered
-   70  a fault of this program
+   70  a fault of redlock itself
   and those of each command, see its --help.`
 
 // Help is the long help text.

@@ -132,7 +132,7 @@ func (r *runCmd) check(from origins) error {
 		}
 		r.Wait = nil // of the environment: the flag wins
 	}
-	// The child inherits REDLOCK_NAME, so a second redlock run inside of the first easily
+	// The child inherits REDLOCK_NAME, so a second redlock run inside the first easily
 	// asks for the same lock, and would wait for the end of its own caller.
 	if os.Getenv("REDLOCK_TOKEN") != "" && os.Getenv("REDLOCK_NAME") == r.Name {
 		return fail(exitUsage, "this already runs inside a redlock run that holds %q (if not so, unset REDLOCK_TOKEN)", r.Name)

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Command lines that the docs and the help show are ones that redlock understands, as they are pasted:
+// with the variables that the same block exports, and no others.
+func TestDocumentedLines(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatalf("no docs: %v", err)
+	}
+	shown := map[string][]string{"help": {runNotes}}
+	for _, page := range append(pages, "../../README.md", "doc.go") {
+		shown[page] = blocks(readFile(t, page))
+	}
+	lines := 0
+	for page, blocks := range shown {
+		t.Run(filepath.Base(page), func(t *testing.T) {
+			for _, block := range blocks {
+				lines += tryBlock(t, block)
+			}
+		})
+	}
+	if lines < 10 {
+		t.Errorf("%d command lines were found: this test looks in the wrong place", lines)
+	}
+}
+
+// blocks are the pieces of a page that a user would paste: fenced blocks, what is indented, and the
+// code in a sentence, which leaves the masters to the reader.
+func blocks(page string) []string {
+	fenced := regexp.MustCompile("(?ms)^```[a-z]*\\n(.*?)^```$").FindAllString(page, -1)
+	indented := regexp.MustCompile(`(?m)(^(//)?(\t|    ).*\n)+`).FindAllString(page, -1)
+	all := append(fenced, indented...)
+	for _, code := range regexp.MustCompile("`(redlock (run|inspect|unlock|demo|--)[^`]*|make [a-z][^`]*)`").FindAllStringSubmatch(page, -1) {
+		all = append(all, "export REDLOCK_MASTERS=m1,m2,m3\n"+code[1])
+	}
+	return all
+}
+
+// tryBlock tries each line of a block that is one of ours, and returns how many there were.
+func tryBlock(t *testing.T, block string) (lines int) {
+	t.Helper()
+	env := map[string]string{"REDLOCK_MASTERS": ""}
+	for line := range strings.Lines(block) {
+		line, _, _ = strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "//")), " #")
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			continue
+		}
+		switch fields[0] {
+		case "export":
+			name, value, _ := strings.Cut(fields[1], "=")
+			env[name] = value
+		case "redlock":
+			lines++
+			if err := understood(t, env, fields[1:]); err != nil {
+				t.Errorf("%s: %v", line, err)
+			}
+		case "make":
+			lines++
+			if !strings.Contains(readFile(t, "../../Makefile"), "\n"+fields[1]+":") {
+				t.Errorf("%s: the Makefile has no such target", line)
+			}
+		}
+	}
+	return lines
+}
+
+// understood is nil if redlock would go to work on the line.
+func understood(t *testing.T, env map[string]string, args []string) error {
+	t.Helper()
+	for name, value := range env {
+		t.Setenv(name, value)
+		if value == "" {
+			os.Unsetenv(name) // t.Setenv has noted what it was
+		}
+	}
+	var line cli
+	answered := false
+	parser, err := newParser(&line, io.Discard, io.Discard, func(int) { answered = true })
+	if err != nil {
+		return err
+	}
+	parsed, err := parser.Parse(args)
+	if answered { // of --help: kong goes on and misses the rest
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	from := originsOf(parsed)
+	if parsed.Selected().Name == "run" {
+		if err := line.Run.check(from); err != nil {
+			return err
+		}
+		client, err := line.Run.open(defaultLease, "lease", from, io.Discard)
+		if err == nil {
+			err = client.Close()
+		}
+		return err
+	}
+	return nil
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

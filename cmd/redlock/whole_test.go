@@ -1,0 +1,82 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlock"
+)
+
+// A hold that cannot be extended: what waiting heals is tried again, at a bounded pace and not in
+// silence, and what it does not heal is the end.
+func TestWhole(t *testing.T) {
+	refused := errors.New("redlock: lease 0s is too short")
+	lost := fmt.Errorf("%w: the validity has ended", redlock.ErrLost)
+	silent := fmt.Errorf("%w (extend)", redlock.ErrNoQuorum)
+	for _, c := range []struct {
+		name  string
+		fails []error // of Extend, one hold after the other
+		want  error
+		took  time.Duration
+		says  string
+	}{
+		{name: "at once"},
+		{name: "cannot be", fails: []error{refused}, want: refused},
+		{name: "lost once", fails: []error{lost}, took: tryAgain, says: "trying again error=\"hold lost: the validity has ended\"\n"},
+		{name: "lost, silent, cannot be", fails: []error{lost, silent, refused}, want: refused, took: 2 * tryAgain, says: "hold lost"},
+		{name: "always lost", fails: slices.Repeat([]error{lost}, 1000), want: lost, took: time.Minute, says: "hold lost"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				var stderr bytes.Buffer
+				var holds []*fakeLease
+				start := time.Now()
+				got, err := whole(ctx, slog.New(newPlainLog(&stderr)), 30*time.Second, func() (*fakeLease, error) {
+					h := &fakeLease{}
+					if n := len(holds); n < len(c.fails) {
+						h.err = c.fails[n]
+					}
+					holds = append(holds, h)
+					return h, nil
+				})
+				if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+					t.Errorf("whole = %v, want %v", err, c.want)
+				}
+				if took := time.Since(start); took != c.took {
+					t.Errorf("whole took %v, want %v", took, c.took)
+				}
+				for _, h := range holds {
+					if h.unlocked == (h == got) {
+						t.Errorf("a hold was unlocked: %t, returned: %t", h.unlocked, h == got)
+					}
+				}
+				if !strings.Contains(stderr.String(), c.says) || strings.Count(stderr.String(), "\n") != min(len(c.says), 1) {
+					t.Errorf("stderr is %q, want one line with %q", &stderr, c.says)
+				}
+			})
+		})
+	}
+}
+
+// fakeLease is a hold that cannot be extended.
+type fakeLease struct {
+	err      error
+	unlocked bool
+}
+
+func (h *fakeLease) Extend(context.Context, time.Duration) error { return h.err }
+
+func (h *fakeLease) Unlock(context.Context) error {
+	h.unlocked = true
+	return nil
+}
