@@ -17,7 +17,7 @@ import (
 	"github.com/ory/dockertest/v3/docker"
 )
 
-// imageVariable names a stock image to use instead of building one: "redis:7".
+// imageVariable names an image to use instead of the one that would be found: "redis:8".
 const imageVariable = "REDLOCK_REDIS_IMAGE"
 
 // imageName is "repository:tag" in its two halves.
@@ -25,47 +25,106 @@ type imageName struct{ repository, tag string }
 
 func (n imageName) String() string { return n.repository + ":" + n.tag }
 
-// builtImage is what prepareImage builds. The next run finds it and builds nothing.
-var builtImage = imageName{"redlock-test/redis", "local"}
+func parseImage(s string) imageName {
+	if colon := strings.LastIndex(s, ":"); colon > strings.LastIndex(s, "/") {
+		return imageName{repository: s[:colon], tag: s[colon+1:]}
+	}
+	return imageName{repository: s, tag: "latest"}
+}
 
-// prepareImage returns the image that masters run from. In this order: the one that
-// REDLOCK_REDIS_IMAGE names (pulled when it is not there), the one an earlier run built,
-// one built now. Both kinds have redis-server in the PATH, which is all a fleet asks for.
+var (
+	builtImage = imageName{"redlock-test/redis", "local"} // what buildImage makes; the next run finds it
+	stockImage = imageName{"redis", "7"}
+)
+
+// An imageStep is one way to an image. Images of all kinds have redis-server in the PATH, which is
+// all a fleet asks for.
+type imageStep struct {
+	do    imageAction
+	image imageName
+}
+
+type imageAction string
+
+const (
+	useImage      imageAction = "use"
+	pullImage     imageAction = "pull"
+	buildTheImage imageAction = "build"
+)
+
+// imagePlan says which ways to an image to try, in order: the one that imageVariable names, and
+// no other; the one that an earlier run built; one built now, where that can be done; the stock one.
+func imagePlan(named string, there func(imageName) bool, cannotBuild error) []imageStep {
+	get := func(image imageName) imageStep {
+		if there(image) {
+			return imageStep{useImage, image}
+		}
+		return imageStep{pullImage, image}
+	}
+	switch {
+	case named != "":
+		return []imageStep{get(parseImage(named))}
+	case there(builtImage):
+		return []imageStep{{useImage, builtImage}}
+	case cannotBuild != nil:
+		return []imageStep{get(stockImage)}
+	}
+	return []imageStep{{buildTheImage, builtImage}, get(stockImage)}
+}
+
+// prepareImage returns the image that masters run from, by the first step of the plan that works. It
+// says in one line what it had to do.
 func prepareImage(client *docker.Client) (imageName, error) {
-	if value := os.Getenv(imageVariable); value != "" {
-		image := imageName{repository: value, tag: "latest"}
-		if colon := strings.LastIndex(value, ":"); colon > strings.LastIndex(value, "/") {
-			image = imageName{repository: value[:colon], tag: value[colon+1:]}
+	there := func(image imageName) bool {
+		_, err := client.InspectImage(image.String())
+		return err == nil
+	}
+	named := os.Getenv(imageVariable)
+	_, noInstaller := exec.LookPath("apt-get")
+	why := buildable(runtime.GOOS, serverPath(), noInstaller == nil && os.Geteuid() == 0)
+	for _, step := range imagePlan(named, there, why) {
+		switch step.do {
+		case useImage:
+			return step.image, nil
+		case buildTheImage:
+			if why = buildImage(client); why == nil {
+				fmt.Fprintln(os.Stderr, "integration: built the image", step.image)
+				return step.image, nil
+			}
+		case pullImage:
+			if named == "" {
+				fmt.Fprintf(os.Stderr, "integration: pulling %s, since no image can be built here: %v\n", step.image, why)
+			}
+			return step.image, pull(client, step.image)
 		}
-		if _, err := client.InspectImage(image.String()); err == nil {
-			return image, nil
-		}
-		err := client.PullImage(docker.PullImageOptions{Repository: image.repository, Tag: image.tag}, docker.AuthConfiguration{})
-		if err != nil {
-			return imageName{}, fmt.Errorf("pulling %s=%s: %w", imageVariable, value, err)
-		}
-		return image, nil
 	}
-	_, err := client.InspectImage(builtImage.String())
-	if err == nil {
-		return builtImage, nil
+	panic("a plan ends with an image to use or to pull")
+}
+
+// pull gets an image from its registry.
+func pull(client *docker.Client, image imageName) error {
+	err := client.PullImage(docker.PullImageOptions{Repository: image.repository, Tag: image.tag}, docker.AuthConfiguration{})
+	if err != nil {
+		return fmt.Errorf("pulling %s: %w; install redis-server, or name an image that is there: %s=redis:7", image, err, imageVariable)
 	}
-	if !errors.Is(err, docker.ErrNoSuchImage) {
-		return imageName{}, err
+	return nil
+}
+
+// buildable is nil if buildImage can be tried: an image is made of a redis-server of Linux, which is there
+// or can be installed without asking anybody.
+func buildable(goos, server string, canInstall bool) error {
+	switch {
+	case goos != "linux":
+		return fmt.Errorf("no redis-server of %s runs in a container", goos)
+	case server == "" && !canInstall:
+		return errors.New("redis-server is missing, and only root can install it, with apt-get")
 	}
-	if err := buildImage(client); err != nil {
-		return imageName{}, fmt.Errorf("%w; or name a stock image: %s=redis:7", err, imageVariable)
-	}
-	fmt.Fprintln(os.Stderr, "integration: built the image", builtImage)
-	return builtImage, nil
+	return nil
 }
 
 // buildImage imports an image of one layer: the machine's redis-server, the shared
 // libraries it loads, and two empty folders. It needs no registry and no network.
 func buildImage(client *docker.Client) error {
-	if runtime.GOOS != "linux" {
-		return fmt.Errorf("no redis-server of %s runs in a container", runtime.GOOS)
-	}
 	server, err := findServer()
 	if err != nil {
 		return err
@@ -87,25 +146,23 @@ func buildImage(client *docker.Client) error {
 	return nil
 }
 
-// findServer returns the path of redis-server, after installing it where that can be
-// done without asking anybody.
+// serverPath returns where redis-server is, "" if nowhere.
 //
 // On Debian the program is in the package redis-tools, under the name redis-check-rdb (it
 // asks argv[0] what to be). redis-server, the package, would add a running service.
-func findServer() (string, error) {
-	look := func() (string, bool) {
-		for _, name := range []string{"redis-server", "redis-check-rdb"} {
-			if found, err := exec.LookPath(name); err == nil {
-				return found, true
-			}
+func serverPath() string {
+	for _, name := range []string{"redis-server", "redis-check-rdb"} {
+		if found, err := exec.LookPath(name); err == nil {
+			return found
 		}
-		return "", false
 	}
-	if found, ok := look(); ok {
+	return ""
+}
+
+// findServer returns the path of redis-server, after installing it if need be.
+func findServer() (string, error) {
+	if found := serverPath(); found != "" {
 		return found, nil
-	}
-	if _, err := exec.LookPath("apt-get"); err != nil || os.Geteuid() != 0 {
-		return "", errors.New("redis-server is missing and only root can install it with apt-get: install redis-server (Debian: apt-get install redis-tools)")
 	}
 	fmt.Fprintln(os.Stderr, "integration: installing redis-tools with apt-get")
 	for _, args := range [][]string{
@@ -118,7 +175,7 @@ func findServer() (string, error) {
 			return "", fmt.Errorf("apt-get %s: %w: %s", strings.Join(args, " "), err, lastLine(out))
 		}
 	}
-	if found, ok := look(); ok {
+	if found := serverPath(); found != "" {
 		return found, nil
 	}
 	return "", errors.New("redis-tools is installed and holds no redis-server: install redis-server by hand")

@@ -39,12 +39,9 @@ func TestMain(m *testing.M) {
 }
 
 func prepare() error {
-	pool, err := dockertest.NewPool("")
-	if err == nil {
-		err = pool.Client.Ping()
-	}
+	pool, err := engine("")
 	if err != nil {
-		return fmt.Errorf("Docker does not answer (%w): start the engine, or point DOCKER_HOST at one", err)
+		return err
 	}
 	sweep(pool.Client)
 	image, err := prepareImage(pool.Client)
@@ -53,6 +50,18 @@ func prepare() error {
 	}
 	machine.docker, machine.image = pool, image
 	return nil
+}
+
+// engine connects to the Docker engine at an address, "" for the one of the environment.
+func engine(address string) (*dockertest.Pool, error) {
+	pool, err := dockertest.NewPool(address)
+	if err == nil {
+		err = pool.Client.Ping()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("Docker does not answer (%w): start the engine, or point DOCKER_HOST at one", err)
+	}
+	return pool, nil
 }
 
 // sweep removes the containers of runs that died. It is a courtesy: errors are left to
