@@ -3,10 +3,12 @@
 GO    ?= go
 TOOL  := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 UNITS  = $$($(GO) list ./... | grep -v /integration)
+# Tests that mostly wait run beside each other.
+CHAOS  = $(GO) test -race -count=1 -timeout 30m -parallel 4 ./integration
 FUZZ  ?= 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench test vet lint fmt unit model image chaos cover fuzz
+.PHONY: help demo bench test soak vet lint fmt unit sim model image chaos cover fuzz
 # Checks print in the order they run, also under make -j.
 .NOTPARALLEL:
 
@@ -19,7 +21,14 @@ demo: ## see the lock work: five masters in memory, two contenders, masters that
 bench: ## measure against other locks on five redis-server processes: docs/benchmarks.md; FLAGS='-run handoff' and the like for a part
 	@cd bench && $(GO) run . -page ../docs $(FLAGS)
 
-test: vet lint unit model chaos ## everything that must pass; installs or builds what it needs
+test: vet lint unit sim model chaos ## everything that must pass; installs or builds what it needs
+
+soak: ## the long forms, an hour or so: all simulations and all modules with the race detector, the model's larger cases, the chaos tests' longer ones
+	$(GO) test -race -count=1 -timeout 60m $(UNITS)
+	cd bench && $(GO) test -race -count=1 ./...
+	cd examples && $(GO) test -race -count=1 ./...
+	$(GO) run ./model -nightly
+	$(CHAOS)
 
 vet: ## go vet, for each system that the library is built for
 	GOOS=linux $(GO) vet ./...
@@ -42,19 +51,22 @@ fmt: ## format the code and bring it up to date with the language
 	$(GO) fix ./...
 	$(TOOL) gofumpt -w .
 
-unit: ## unit tests, simulation and style, with the race detector
-	$(GO) test -race -count=1 $(UNITS)
-	cd bench && $(GO) test -race -count=1 ./...
-	cd examples && $(GO) test -race -count=1 ./...
+unit: ## unit tests and style, with the race detector; of each simulation a fifth
+	$(GO) test -race -short -count=1 $(UNITS)
+	cd bench && $(GO) test -count=1 ./...
+	cd examples && $(GO) test -count=1 ./...
+
+sim: ## all of the simulations, without the race detector, which makes them ten times as slow
+	$(GO) test -count=1 ./redlock ./multilock ./node
 
 model: ## search all states of the protocol's model for two holders and bad tokens; FLAGS='-nightly' for the larger cases
 	$(GO) run ./model $(FLAGS)
 
-image: ## build the Redis image that the chaos tests run (REDLOCK_REDIS_IMAGE=redis:7 names a stock one)
+image: ## build the Redis image that the chaos tests run (REDLOCK_REDIS_IMAGE=redis:8 names another)
 	$(GO) test -count=1 -run '^$$' ./integration
 
 chaos: ## real Redis masters in containers, killed, frozen and cut off; with the race detector
-	$(GO) test -race -count=1 -timeout 15m ./integration
+	$(CHAOS) -short
 
 cover: ## which lines the unit tests reach: out/cover.html
 	@mkdir -p out

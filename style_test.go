@@ -278,7 +278,7 @@ func files(t *testing.T) (names []string) {
 			}
 			return nil
 		}
-		if entry.Type().IsRegular() {
+		if entry.Type().IsRegular() && name != ".git" { // a file in a work tree of git worktree
 			names = append(names, filepath.ToSlash(name))
 		}
 		return nil

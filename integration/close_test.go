@@ -12,6 +12,7 @@ import (
 // TestClose: a client that closes gives everything back, and closing takes no longer when
 // masters are gone.
 func TestClose(t *testing.T) {
+	t.Parallel()
 	hurts := []struct {
 		name string
 		hurt func(ctx context.Context, t *testing.T, m *master)

@@ -155,10 +155,13 @@ func (m *master) ready(ctx context.Context) error {
 }
 
 // freePort draws below the range that systems hand out to outgoing connections, so that
-// the port of a killed master is still free when it comes back.
+// the port of a killed master is still free when it comes back, and never the same port twice.
 func freePort() string {
 	for {
 		candidate := strconv.Itoa(20000 + rand.IntN(12000))
+		if _, drawn := machine.ports.LoadOrStore(candidate, true); drawn {
+			continue
+		}
 		if listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", candidate)); err == nil {
 			listener.Close()
 			return candidate

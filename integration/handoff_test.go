@@ -158,6 +158,7 @@ func TestWaitersThatGo(t *testing.T) {
 			for _, w := range append(herd, frozen...) {
 				_ = w.process.Process.Kill()
 			}
+			t.Parallel() // the places of the dead in the queue expire, which is a wait of many seconds
 			eventually(ctx, t, queueLife+waiterLease, "no lock and no queue is left behind the dead", func() error {
 				return nothing(f.masters, "orders:42", queueOf("orders:42"))
 			})

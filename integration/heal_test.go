@@ -14,6 +14,7 @@ import (
 // hold. It lives on, with its token; nobody else gets the lock in between, neither those
 // who wait for it nor those who try.
 func TestRestartInTurn(t *testing.T) {
+	t.Parallel()
 	ctx := begin(t, 2*time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 5})
 	const lease = 2 * time.Second
@@ -66,6 +67,7 @@ func TestRestartInTurn(t *testing.T) {
 // TestMajorityRestarts: a majority that restarts empty under a hold with a fixed lease gives
 // the lock to nobody before that is over, and to the next one soon after the guard.
 func TestMajorityRestarts(t *testing.T) {
+	t.Parallel()
 	ctx := begin(t, time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 3})
 	const lease = 6 * time.Second

@@ -3,6 +3,7 @@ package integration
 import (
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,11 +18,13 @@ const (
 	labelExpires = "redlock-test.expires"
 )
 
-// machine is what all tests share: the Docker engine and the image of a master. It is
-// written by TestMain before the first test and only read afterwards.
+// machine is what all tests share: the Docker engine and the image of a master, which TestMain writes
+// before the first test, and the ports that their masters have had.
 var machine struct {
 	docker *dockertest.Pool
 	image  imageName
+	folder string // for programs that tests build
+	ports  sync.Map
 }
 
 // TestMain prepares the machine, or says in one line what is missing. In a process that a
@@ -35,7 +38,9 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "integration:", err)
 		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(machine.folder)
+	os.Exit(code)
 }
 
 func prepare() error {
@@ -49,7 +54,8 @@ func prepare() error {
 		return err
 	}
 	machine.docker, machine.image = pool, image
-	return nil
+	machine.folder, err = os.MkdirTemp("", "redlock-test")
+	return err
 }
 
 // engine connects to the Docker engine at an address, "" for the one of the environment.

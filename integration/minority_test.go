@@ -11,6 +11,7 @@ import (
 // TestMinorityKilled: the hold lives and is renewed, others are refused, and the lock
 // changes hands as if nothing had happened.
 func TestMinorityKilled(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int{3, 5} {
 		t.Run(fmt.Sprintf("masters=%d", n), func(t *testing.T) {
 			ctx := begin(t, time.Minute)
@@ -71,6 +72,7 @@ func TestMinorityPaused(t *testing.T) {
 // TestMinorityCut: as TestMinorityKilled, but nothing is refused: packets are lost. Then
 // only the answers are, so that the cut master acts on commands it never confirms.
 func TestMinorityCut(t *testing.T) {
+	t.Parallel()
 	for name, cut := range map[string]func(*master){
 		"both ways": (*master).cut,
 		"answers":   (*master).cutAnswers,
@@ -95,6 +97,7 @@ func TestMinorityCut(t *testing.T) {
 
 // TestRestart: each master in turn is killed and comes back while the lock is held.
 func TestRestart(t *testing.T) {
+	t.Parallel()
 	const lease = 2 * time.Second
 
 	// Masters that forget nothing: the hold outlives the restart of every one of them.

@@ -21,7 +21,7 @@ const stormSeeds = 300
 //
 // Replay one seed: go test ./node -run 'TestStorm/seed=17$' -v
 func TestStorm(t *testing.T) {
-	for seed := range uint64(stormSeeds) {
+	for seed := range portion(stormSeeds) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) { storm(t, m, cfg, seed) })
 		})

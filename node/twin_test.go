@@ -158,11 +158,7 @@ func (w *twin) release(owner string, token int64, next *asking, timid bool) Answ
 //
 // Replay one seed: go test ./node -run 'TestTwin/seed=17$' -v
 func TestTwin(t *testing.T) {
-	seeds := uint64(40)
-	if testing.Short() {
-		seeds = 10
-	}
-	for seed := range seeds {
+	for seed := range portion(40) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			inHall(t, func(h *hall) { walk(h, rand.New(rand.NewPCG(seed, 0))) })
 		})

@@ -47,8 +47,12 @@ func expectChannels(t *testing.T, fleet *redlocktest.Fleet, want int) {
 // A caller whose context ends leaves nothing but its client's one subscription, wherever it
 // stands and whoever has the lock.
 func TestGivingUpLeavesNothing(t *testing.T) {
+	callers := []string{"one in the middle", "all", "the first", "the last"}
+	if testing.Short() {
+		callers = callers[:2]
+	}
 	for _, holder := range []string{"the client", "another client", "one of Redisson's"} {
-		for _, caller := range []string{"the first", "one in the middle", "the last", "all"} {
+		for _, caller := range callers {
 			t.Run(holder+" has it/"+caller, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { // not beside others, whose goroutines would count
 					fleet := redlocktest.Start(t, 3)
@@ -132,7 +136,7 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 
 // Callers without number give up at random, also while the lock is passed to them.
 func TestThousandCallersGiveUp(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range portion(3) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 0))

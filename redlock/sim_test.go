@@ -27,7 +27,7 @@ var simSeeds = flag.Uint64("sim", 150, "how many seeds TestSim runs")
 func TestSim(t *testing.T) {
 	all := new(total)
 	t.Cleanup(func() { all.expect(t) })
-	for seed := range *simSeeds {
+	for seed := range portion(*simSeeds) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) { simulate(t, seed, all) })

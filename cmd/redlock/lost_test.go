@@ -21,6 +21,7 @@ func TestRunLostTermThenKill(t *testing.T) {
 	const grace = time.Second
 	i := command(t, line("run", flags, "-v", "--name", "n", "--lease=3s", "--grace="+grace.String(), "--", "sh", "-c", stubborn)...).start()
 	i.ready()
+	start := time.Now()
 	fleet.Master(0).Kill()
 	fleet.Master(1).Kill()
 	i.wantCode(exitLost)
@@ -37,6 +38,7 @@ func TestRunLostTermThenKill(t *testing.T) {
 	if err != nil || left <= 0 || left > grace {
 		t.Errorf("TERM came with %q of the hold left, want more than 0 and at most the grace of %v", told["left"], grace)
 	}
+	t.Logf("TERM %v after the masters' end, with %v left; KILL %v later", term.Sub(start), left, kill.Sub(term))
 	// On a busy machine the line about TERM is written some time after the look at the hold.
 	if after := kill.Sub(term); after < left/2 {
 		t.Errorf("KILL came %v after TERM, want the %v that were left", after, left)
