@@ -3,11 +3,12 @@
 // promises still hold. It has tests only.
 //
 // Each master is a container of its own (dockertest). The image is built on the spot
-// from the machine's redis-server when none is there; REDLOCK_REDIS_IMAGE=redis:7
-// names a stock image to use instead. A test never skips: what it lacks it installs
-// (apt-get, as root on Debian and its kin) or names in one line.
+// from the machine's redis-server when none is there. Where that is not possible, as on a Mac,
+// redis:7 is pulled; REDLOCK_REDIS_IMAGE names another image. A test never skips: what it lacks
+// it installs (apt-get, as root on Debian and its kin) or names in one line.
 //
-//	go test -race ./integration                            all of it
+//	go test -race -short -parallel 4 ./integration         what make chaos runs
+//	go test -race -parallel 4 ./integration                all of it, with more of what needs numbers
 //	go test -race ./integration -run TestExclusion -v      one test, with its timeline
 //	go test ./integration -artifacts -outputdir out        keeps each test's timeline.txt
 //
@@ -16,7 +17,8 @@
 //
 // # Concurrency
 //
-// Tests run one after another: they measure time, and every fleet is a test's own.
+// Every fleet is a test's own. Tests that measure time run one after another; those that mostly wait
+// for leases run beside each other after them (t.Parallel).
 //
 // # Errors
 //
