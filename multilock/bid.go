@@ -18,10 +18,12 @@ type Wanted struct {
 	Since clock.Instant // when the caller began to wait: its place in the queue
 }
 
-// Times of a bid that waits. A lock is passed on for twice the time between two asks, so
-// that the ask which a pass names is never too old to count. A waiter that is dead or
-// frozen when the lock is passed to it costs the others that lease; and the longer all
-// have waited, the less it matters.
+// Times of a bid that waits, beside the round trips that come on top: masters may be far away.
+//
+// A lock is passed on for twice the time between two asks and two round trips, so that the ask
+// which a pass names is never too old to count, and two renewals fit into what is left when the
+// message arrives. A waiter that is dead or frozen when the lock is passed to it costs the others
+// that lease; and the longer all have waited, the less it matters.
 const (
 	firstAsk = 200 * time.Millisecond // longest time until the second ask
 	lastAsk  = 400 * time.Millisecond // longest time between two asks
@@ -31,6 +33,10 @@ const (
 	settle   = time.Millisecond       // after a hint that the lock is free: other masters give the same hint
 	gather   = 20 * time.Millisecond  // after a subscription works: others will soon
 )
+
+// TopUp is how long a hold that was passed on may keep its short lease. A critical section that
+// is shorter costs no renewal.
+const TopUp = 20 * time.Millisecond
 
 // Bid is a caller's attempt at a lock that goes on until it has the lock: it asks all
 // masters at once, and where the lock is taken it waits in the queue of the masters, who
@@ -49,23 +55,23 @@ type Bid struct {
 	mu      sync.Mutex
 	owner   *node.Owner // a new one after each roll-back
 	begun   time.Time
-	since   time.Time     // Wanted.Since by the masters' clocks; zero until they tell
-	asks    []*ask        // the last ones, oldest first
-	one     ask           // the first of them: most bids need no other
-	room    [1]*ask       // for asks
-	number  uint64        // of the last ask
-	ballot                // the last answer of each master
-	fresh   Set           // whose answers are to the last ask
-	seats   []seat        // for each master
-	chairs  [5]seat       // room for seats
-	token   int64         // the largest fencing counter that was read
-	rolls   int           // roll-backs so far
-	took    time.Duration // until the last ask was lost
-	entered bool          // it entered the queue with a release
-	told    bool          // it is known why it is not won: an ask was lost
-	passes  bool          // a vote was passed since the last ask, whose answers are out of date
-	watches bool          // Redisson's channel
-	taken   time.Time     // until when one owner has a majority, by what the masters said last
+	since   time.Time // Wanted.Since by the masters' clocks; zero until they tell
+	asks    []*ask    // the last ones, oldest first
+	one     ask       // the first of them: most bids need no other
+	room    [1]*ask   // for asks
+	number  uint64    // of the last ask
+	ballot            // the last answer of each master
+	fresh   Set       // who has answered the owner
+	seats   []seat    // for each master
+	chairs  [5]seat   // room for seats
+	token   int64     // the largest fencing counter that was read
+	rolls   int       // roll-backs so far
+	entered bool      // it entered the queue with a release
+	told    bool      // it is known why it is not won: an ask was lost
+	passes  bool      // a vote was passed since the last ask, whose answers are out of date
+	watches bool      // Redisson's channel
+	taken   time.Time // until when one owner has a majority, by what the masters said last
+	stale   uint64    // number of the last ask whose answers no longer tell that
 	askAt   time.Time
 	stuckAt time.Time   // when a minority of votes is given back; zero: there is none
 	timer   *time.Timer // for the two, once the caller waits
@@ -125,18 +131,18 @@ func (b *Bid) askAgain() (send func()) {
 func (b *Bid) newAsk(at Set) *ask {
 	b.number++
 	now := time.Now()
-	pause := b.pause(now)
+	pause, lease := b.times(now)
 	a := &b.one
 	if b.number > 1 {
 		a = new(ask)
 	}
 	polite := b.place() && now.Before(b.taken) && !b.passes && !b.votes()
-	*a = ask{b: b, owner: b.owner, number: b.number, since: b.since, sent: clock.Now(), lease: 2 * pause, proposal: max(b.m.Now().UnixMicro(), b.token+1), polite: polite}
+	*a = ask{b: b, owner: b.owner, number: b.number, since: b.since, sent: clock.Now(), lease: lease, proposal: max(b.m.Now().UnixMicro(), b.token+1), polite: polite}
 	if len(b.asks) == maxAsks {
 		b.asks = b.asks[1:]
 	}
 	b.asks = append(b.asks, a)
-	b.fresh, b.passes, b.stuckAt = 0, false, time.Time{}
+	b.passes = false
 	grid := max(1, min(together, pause/4))
 	b.askAt = now.Add(pause - time.Duration(now.UnixNano())%grid)
 	for i := range b.seats {
@@ -147,10 +153,14 @@ func (b *Bid) newAsk(at Set) *ask {
 	return a
 }
 
-// pause returns how long to wait for the answers and messages to an ask until the next.
-func (b *Bid) pause(now time.Time) time.Duration {
-	pause := min(max(firstAsk, now.Sub(b.begun)/2), lastAsk)
-	return min(pause, b.want.Lease/2).Truncate(time.Millisecond)
+// times returns how long to wait for the answers and messages to an ask until the next, and the
+// lease for which the lock may be passed on in answer to it: never longer than the one that is
+// wanted, since a guard covers no more.
+func (b *Bid) times(now time.Time) (pause, lease time.Duration) {
+	trip := b.m.RoundTrip()
+	pause = min(min(max(firstAsk, now.Sub(b.begun)/2), lastAsk)+trip, b.want.Lease/2)
+	lease = min(2*(pause+trip), b.want.Lease)
+	return pause.Truncate(time.Millisecond), lease.Truncate(time.Millisecond)
 }
 
 // send sends a to the masters in at. A node may answer before send returns.
@@ -280,10 +290,15 @@ func (b *Bid) soon(d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.over {
-		b.taken = time.Time{}
-		b.sooner(d + rand.N(d))
-		b.signal()
+		b.askSoon(d + rand.N(d))
 	}
+}
+
+// askSoon asks again after d at the latest, whatever the masters said so far. b.mu is held.
+func (b *Bid) askSoon(d time.Duration) {
+	b.taken, b.stale = time.Time{}, b.number
+	b.sooner(d)
+	b.signal()
 }
 
 // sooner makes the next ask d from now at the latest. b.mu is held.

@@ -30,6 +30,12 @@ var firstValid = clock.Validity(firstH, 0)
 // that restart are guarded.
 func (b bench) another(t *testing.T, guard time.Duration) *Masters {
 	t.Helper()
+	return b.client(t, guard, timeout)
+}
+
+// client is another, whose nodes wait for an answer for so long.
+func (b bench) client(t *testing.T, guard, timeout time.Duration) *Masters {
+	t.Helper()
 	var nodes []*node.Node
 	for i, pool := range b.Pools() {
 		nodes = append(nodes, node.New(node.Config{

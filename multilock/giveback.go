@@ -21,7 +21,7 @@ func (b *Bid) unstick() (send func()) {
 		// Nobody else can win, and the holder may need the votes that we have to heal. So
 		// give them back to nobody, and wait without taking any.
 		old := b.again()
-		return func() { b.m.release(old.Yield(old.since()), old, 0) }
+		return func() { b.m.release(old.Yield(old.since()), old, 0, nil) }
 	}
 	return b.giveWay()
 }

@@ -100,10 +100,18 @@ func (s Set) has(i int) bool { return s&(1<<i) != 0 }
 
 func (s Set) len() int { return bits.OnesCount64(uint64(s)) }
 
-// send sends cmd to the masters in at.
+// send sends cmd to the masters in at. Those that are down come first: they answer at once that
+// they got nothing, so that a vote which the others decide claims nothing there.
 func (m *Masters) send(cmd *node.Command, at Set, to node.Receiver) {
+	var down Set
 	for i, n := range m.nodes {
-		if at.has(i) {
+		if at.has(i) && n.Down() {
+			down |= 1 << i
+			n.Send(cmd, to, i)
+		}
+	}
+	for i, n := range m.nodes {
+		if (at &^ down).has(i) {
 			n.Send(cmd, to, i)
 		}
 	}

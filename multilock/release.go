@@ -14,6 +14,7 @@ type Return struct {
 	m     *Masters
 	claim Claim
 	keep  int
+	next  *ask           // that entered the queue by it, nil if none did
 	open  atomic.Int32   // answers still to come
 	room  [5]node.Answer // for answers
 }
@@ -25,9 +26,9 @@ type Return struct {
 // Cost: one script call on each master. Source: docs/algorithm.md, "Release".
 func (m *Masters) Release(c Claim, keep int) *Return {
 	if keep > 0 {
-		return m.release(c.Owner.Leave(keep), c, keep)
+		return m.release(c.Owner.Leave(keep), c, keep, nil)
 	}
-	return m.release(c.Owner.Release(c.Token, c.since()), c, 0)
+	return m.release(c.Owner.Release(c.Token, c.since()), c, 0, nil)
 }
 
 // ReleaseTo is Release of all that is claimed. It enters next into the queue in the same
@@ -51,11 +52,13 @@ func (m *Masters) releaseTo(c Claim, next *Bid) *Return {
 	a.partial = true // where the hold was, the answers are those of the release
 	next.entered = true
 	for i := range next.seats {
-		next.seats[i].reached = next.seats[i].reached || c.At.has(i)
+		if c.At.has(i) {
+			next.seats[i].open++ // see ask.entered
+		}
 	}
 	next.signal()
 	next.mu.Unlock()
-	r := m.release(c.Owner.ReleaseTo(c.Token, c.since(), a.owner, a.entry()), c, 0)
+	r := m.release(c.Owner.ReleaseTo(c.Token, c.since(), a.owner, a.entry()), c, 0, a)
 	a.send(rest)
 	return r
 }
@@ -68,8 +71,8 @@ func (c *Claim) since() int64 {
 	return c.Since.UnixMicro()
 }
 
-func (m *Masters) release(cmd *node.Command, c Claim, keep int) *Return {
-	r := &Return{m: m, claim: c, keep: keep}
+func (m *Masters) release(cmd *node.Command, c Claim, keep int, next *ask) *Return {
+	r := &Return{m: m, claim: c, keep: keep, next: next}
 	r.open.Store(int32(len(m.nodes)))
 	r.init(r.room[:0], len(m.nodes), r)
 	for i := range m.nodes {
@@ -83,6 +86,9 @@ func (m *Masters) release(cmd *node.Command, c Claim, keep int) *Return {
 
 // Answer implements [node.Receiver].
 func (r *Return) Answer(i int, a node.Answer) {
+	if r.next != nil && r.claim.At.has(i) {
+		r.next.entered(i, a.Outcome)
+	}
 	if r.open.Add(-1) == 0 && r.keep == 0 {
 		r.m.forget(r.claim.ID)
 	}

@@ -31,7 +31,8 @@ type round struct {
 
 	mu sync.Mutex
 	ballot
-	votes []votes // for each hold
+	votes  []votes // for each hold
+	unsent Set     // who got nothing
 }
 
 type votes struct {
@@ -43,12 +44,13 @@ type votes struct {
 // the lock, it is set again, and that is a vote like the others. Each hold is told exactly
 // once, from a goroutine that reads answers, so it must not block.
 //
-// From now on every master may have the holds: claims are at All. A release that is sent
-// before Renew returns may come before it, and must be sent again.
+// Renew returns the masters that the renewal was sent to: from now on they may have the holds,
+// and claims are there too. A release that is sent before Renew returns may come before it, and
+// must be sent to them again.
 //
 // Cost: one script call on each master for all holds.
 // Source: docs/algorithm.md, "Renew".
-func (m *Masters) Renew(lease time.Duration, holds []Renewal) {
+func (m *Masters) Renew(lease time.Duration, holds []Renewal) Set {
 	r := &round{
 		m:      m,
 		lease:  lease,
@@ -62,6 +64,9 @@ func (m *Masters) Renew(lease time.Duration, holds []Renewal) {
 		list[i] = h.Hold()
 	}
 	m.send(node.Renew(lease, list), m.All(), r)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return m.All() &^ r.unsent
 }
 
 // Answer implements [node.Receiver].
@@ -72,6 +77,9 @@ func (r *round) Answer(i int, a node.Answer) {
 	r.mu.Lock()
 	r.answers[i] = a
 	r.in |= 1 << i
+	if a.Outcome == node.Unsent {
+		r.unsent |= 1 << i
+	}
 	var settled []int
 	for h := range r.votes {
 		if r.count(h, a) {

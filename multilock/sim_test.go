@@ -40,6 +40,7 @@ type sim struct {
 	guard time.Duration
 	work  time.Duration // how long a client holds the lock, at most
 	calm  time.Duration // between two faults, at most
+	trip  time.Duration // to the masters and back when all is well
 
 	mu     sync.Mutex
 	rand   *rand.Rand
@@ -102,7 +103,7 @@ func (s *sim) client() *Masters {
 		nodes = append(nodes, node.New(node.Config{
 			Name:    s.fleet.Master(i).Name(),
 			Pool:    pool,
-			Timeout: timeout,
+			Timeout: timeout + 2*s.trip,
 			Guard:   s.guard,
 			Logger:  slog.New(slog.DiscardHandler),
 		}))
@@ -167,7 +168,7 @@ func (s *sim) storm() {
 	for time.Since(s.start) < s.end {
 		time.Sleep(s.upTo(s.calm))
 		m := masters[s.upTo(time.Duration(len(masters)))]
-		m.Delay(s.upTo(40 * time.Millisecond))
+		m.Delay(s.trip/2 + s.upTo(40*time.Millisecond+s.trip/4))
 		switch s.upTo(8) {
 		case 0:
 			s.note("%s is killed", m.Name())
@@ -193,7 +194,7 @@ func (s *sim) storm() {
 		}
 	}
 	for _, m := range masters {
-		m.Delay(0)
+		m.Delay(s.trip / 2)
 		s.mend(m)
 	}
 }

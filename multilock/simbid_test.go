@@ -33,13 +33,7 @@ func TestSimBid(t *testing.T) {
 
 var bidSeeds = flag.Uint64("bidseeds", 75, "how many seeds TestSimBid runs")
 
-const (
-	bidStorm = 6 * time.Second // of faults
-
-	// bidBound is how long a caller waits for the lock at most when the faults are over, for
-	// each of those who want it: as long as it may be passed to a caller that is gone.
-	bidBound = 2 * lastAsk
-)
+const bidStorm = 6 * time.Second // of faults
 
 // bidSim is the simulation, with the masters, the storm and the check of sim.
 type bidSim struct {
@@ -56,12 +50,28 @@ func simulateBids(t *testing.T, seed uint64) {
 		sim: &sim{fleet: redlocktest.Start(t, n), start: time.Now(), end: bidStorm, calm: 400 * time.Millisecond, rand: r},
 		t:   t,
 	}
-	// As in TestSim: leases that end in the middle of things, or never. In the first kind of
+	// Masters next door, and masters up to 600 ms away.
+	if s.upTo(3) == 0 {
+		s.trip = s.upTo(600 * time.Millisecond)
+		s.end += 20 * s.trip
+		for _, m := range s.fleet.Masters() {
+			m.Delay(s.trip / 2)
+		}
+	}
+	// As in TestSim: leases that end in the middle of things, or not. In the first kind of
 	// seed masters may forget, behind a guard; in the second they need none.
-	s.lease, s.work = 1200*time.Millisecond, 300*time.Millisecond
-	s.guard = s.lease
-	if seed%2 == 0 {
-		s.lease, s.guard = time.Hour, 0
+	s.work = 300 * time.Millisecond
+	s.lease, s.guard = time.Hour, 0
+	switch {
+	case seed%8 == 1:
+		s.lease = 150*time.Millisecond + 4*s.trip
+		s.guard = s.lease
+	case seed%8 == 3:
+		s.lease = time.Minute + s.upTo(9*time.Minute)
+		s.guard = s.lease
+	case seed%2 == 1:
+		s.lease = 1200*time.Millisecond + 4*s.trip
+		s.guard = s.lease
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -89,7 +99,7 @@ func simulateBids(t *testing.T, seed uint64) {
 	}
 	s.last(clients)
 
-	time.Sleep(2 * time.Second)
+	time.Sleep(2*time.Second + 4*s.trip)
 	b := bench{Fleet: s.fleet}
 	for i, m := range s.fleet.Masters() {
 		if h, q := m.Holder("k"), b.queues()[i]; h != "" || q != "" {
@@ -131,8 +141,10 @@ func (s *bidSim) last(clients []*simClient) {
 		}
 	}
 	callers.Wait()
-	// Each also works, for up to ten times what s.use draws.
-	most := time.Duration(each*len(clients)) * (bidBound + 5*s.work)
+	// Each waits at most as long as the lock may be passed to a caller that is gone, and works
+	// for up to ten times what s.use draws, with a renewal each time.
+	passed := 2*lastAsk + 8*s.trip
+	most := time.Duration(each*len(clients)) * (passed + 5*s.work + 4*s.trip)
 	if took := time.Since(start); took > most {
 		s.t.Errorf("the last bids took %v, want %v at most", took, most)
 	}
@@ -145,7 +157,7 @@ func (s *bidSim) call(c *simClient) {
 			s.try(c)
 			continue
 		}
-		d := s.upTo(1500 * time.Millisecond)
+		d := s.upTo(1500*time.Millisecond + 10*s.trip)
 		if s.upTo(4) == 0 {
 			d = s.upTo(60 * time.Millisecond)
 		}

@@ -39,29 +39,37 @@ func (a *ask) Answer(i int, answer node.Answer) {
 	if b.over || a.owner != b.owner {
 		return // its release was sent after it
 	}
-	last := a.number == b.number
 	s := &b.seats[i]
 	s.open--
 	s.reached = s.reached || answer.Outcome != node.Unsent
-	if last {
-		b.answers[i] = answer
-		b.in |= 1 << i
-		b.fresh |= 1 << i
-	}
+	b.answers[i] = answer
+	b.in |= 1 << i
+	b.fresh |= 1 << i
 	if a.polite && answer.Outcome == node.Done {
-		// It was passed on, and the message is late or lost: the next ask confirms it.
-		b.taken = time.Time{}
-		b.sooner(0)
-		b.signal()
+		b.askSoon(0) // it was passed on, and the message is late or lost: an ask confirms it
 	} else if answer.Outcome == node.Done {
 		b.vote(i, deadline(a.sent, b.want.Lease), answer.Token, false)
 	}
-	if last && !b.over && !a.partial && b.answered() {
-		b.lost(clock.Since(a.sent))
+	if !b.over && !a.partial && b.answered() {
+		b.lost(a)
 	}
 }
 
-// answered reports whether the last ask makes no majority any more. b.mu is held.
+// entered notes what became of the release that entered the ask into the queue of master i.
+func (a *ask) entered(i int, o node.Outcome) {
+	b := a.b
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.over || a.owner != b.owner {
+		return // its release was sent after it
+	}
+	b.seats[i].open--
+	b.seats[i].reached = b.seats[i].reached || o != node.Unsent
+}
+
+// answered reports whether what was asked makes no majority. An answer to any ask of the owner
+// counts, or callers whose masters are further away than their asks are apart would never know.
+// b.mu is held.
 func (b *Bid) answered() bool {
 	yes, no := 0, 0
 	for i := range b.seats {
@@ -74,11 +82,10 @@ func (b *Bid) answered() bool {
 	return quorum.Vote(len(b.seats), yes, no) == quorum.Lost
 }
 
-// lost decides what follows an ask that made no majority, after took, and again with each
-// answer that comes later. b.mu is held.
-func (b *Bid) lost(took time.Duration) {
+// lost decides what follows when what was asked makes no majority. It is called again with each
+// answer that comes later; a is the ask that was answered. b.mu is held.
+func (b *Bid) lost(a *ask) {
 	b.told = true
-	b.took = took
 	var left []time.Duration
 	for i, a := range b.answers {
 		switch {
@@ -89,11 +96,14 @@ func (b *Bid) lost(took time.Duration) {
 			left = append(left, a.Left)
 		}
 	}
-	// A lease that runs out is told by nobody.
-	b.taken = time.Time{}
-	if free, ok := quorum.FreeAfter(len(b.seats), left); ok {
-		b.sooner(max(free, free+settle)) // a lock may never expire, and more than that overflows
-		if _, held := quorum.Holder(len(b.seats), b.holders()); held {
+	free, known := quorum.FreeAfter(len(b.seats), left)
+	if known {
+		// Expiry sends no message. A lock may never expire, and more than that overflows.
+		b.sooner(max(free, free+settle))
+	}
+	if a.number > b.stale {
+		b.taken = time.Time{}
+		if _, held := quorum.Holder(len(b.seats), b.holders()); held && known {
 			b.taken = time.Now().Add(free)
 		}
 	}
@@ -117,8 +127,9 @@ func (b *Bid) lost(took time.Duration) {
 // patience is how long a minority of votes is kept: longer than a majority takes, longer
 // each time, and random, so that one of two owners that share the masters gives way.
 func (b *Bid) patience() time.Duration {
-	unit := stuck << min(b.rolls, 4) // or the next ask comes before it is over
-	return min(b.took, lastAsk) + unit + rand.N(2*unit)
+	trip := b.m.RoundTrip()
+	unit := stuck << min(b.rolls, 4)
+	return trip + unit + rand.N(2*unit+trip)
 }
 
 // passed counts a pass from master i.
@@ -132,9 +143,7 @@ func (b *Bid) passed(i int, p node.Pass) {
 	b.seats[i].reached = true
 	until, ok := b.deadline(p)
 	if !ok || clock.Until(until) <= 0 {
-		b.taken = time.Time{}
-		b.sooner(0) // too late to count: an ask confirms it
-		b.signal()
+		b.askSoon(0) // too late to count: an ask confirms it
 		return
 	}
 	b.passes = true
@@ -183,6 +192,10 @@ func (b *Bid) vote(i int, until clock.Instant, token int64, passed bool) {
 		}
 	}
 	if _, last := quorum.Term(left); last >= 0 {
+		if b.seats[last].passed && left[last] < b.topUp() {
+			b.askSoon(0) // it would end before it is renewed: an ask makes grants of the passes
+			return
+		}
 		b.over = true
 		b.grant = Grant{Claim: b.claim(), Until: b.seats[last].vote, Short: b.seats[last].passed}
 		tokens, least := b.tokens(make([]int64, 0, 5))
@@ -190,6 +203,10 @@ func (b *Bid) vote(i int, until clock.Instant, token int64, passed bool) {
 		b.signal()
 	}
 }
+
+// topUp returns how long a lock that was passed on must be valid for at least, so that its lease
+// can be renewed to the one wanted, and once more if that fails.
+func (b *Bid) topUp() time.Duration { return 2*b.m.RoundTrip() + 2*TopUp }
 
 // tokens appends the largest counter that each master answered to this owner, if its vote is
 // still valid: a master whose vote has ended may have restarted since, and have forgotten

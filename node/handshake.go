@@ -49,6 +49,7 @@ func (n *Node) connect() (*link, error) {
 	}
 	n.mu.Lock()
 	n.link = l
+	n.trip.Store(int64(l.trip.bound()))
 	l.sweep = time.AfterFunc(n.cfg.Timeout, func() { n.overdue(l) })
 	n.mu.Unlock()
 	return l, nil
@@ -78,6 +79,7 @@ func (n *Node) greet(l *link) error {
 		return err
 	}
 	told := clock.Now()
+	l.trip.take(told.Sub(asked))
 	for _, reply := range replies {
 		if refusal, refused := reply.(redis.Error); refused && unfit(refusal) {
 			return refusal

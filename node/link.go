@@ -28,6 +28,7 @@ type link struct {
 	flight fifo          // written, or about to be, and not answered
 	owed   []*call       // answered, but not done, and older than what is in flight
 	heard  time.Time     // when the master last answered
+	trip   roundTrip     // how long it takes to
 	sweep  *time.Timer   // calls overdue
 	armed  bool          // sweep is running
 	done   bool          // nothing is written any more
@@ -155,6 +156,7 @@ func (n *Node) take(l *link, last []*call) (batch []*call, due []delivery, done 
 		batch, n.owed = n.owed, nil
 		if len(batch) == 0 && l.flight.len() == 0 {
 			n.state, n.reason = up, nil
+			n.away.Store(false)
 			n.announce(l)
 		}
 	}

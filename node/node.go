@@ -73,6 +73,8 @@ type Node struct {
 	calls   uint64  // made so far
 
 	shown atomic.Pointer[shown] // what its clock showed last, nil until it told
+	trip  atomic.Int64          // bound on a round trip, 0 while there is no connection
+	away  atomic.Bool           // state is down
 }
 
 // call is one command on its way.
@@ -121,6 +123,7 @@ func (n *Node) Send(cmd *Command, to Receiver, i int) {
 			err = ErrClosed
 		} else if cmd.repeat {
 			c.answered = true
+			c.cmd = c.cmd.alone()
 			n.owed = append(n.owed, c)
 		}
 		n.mu.Unlock()
@@ -159,6 +162,9 @@ func (n *Node) drop(c *call) {
 		n.free = append(n.free, c)
 	}
 }
+
+// Down reports whether commands are Unsent, at once.
+func (n *Node) Down() bool { return n.away.Load() }
 
 // Guard returns how long the master goes on to grant no holds, zero when it does grant
 // them or can not be reached.
@@ -243,6 +249,7 @@ func (n *Node) giveUp(err error) {
 		n.cfg.Logger.Warn("redlock: master is down", "master", n.cfg.Name, "error", err)
 	}
 	n.state, n.reason = down, err
+	n.away.Store(true)
 	if n.closing {
 		n.cancel()
 	}
@@ -251,6 +258,7 @@ func (n *Node) giveUp(err error) {
 	var due []delivery
 	for _, c := range queue {
 		if c.cmd.repeat {
+			c.cmd = c.cmd.alone()
 			n.owed = append(n.owed, c)
 		}
 		due = c.settle(due, Answer{Outcome: Unsent, Err: err})
@@ -280,6 +288,7 @@ func (n *Node) serve(l *link) error {
 
 	n.mu.Lock()
 	n.link = nil
+	n.trip.Store(0)
 	if n.state == up {
 		n.state, n.reason = connecting, l.err
 	}

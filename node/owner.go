@@ -118,8 +118,11 @@ func (o *Owner) ReleaseTo(token, since int64, next *Owner, ask Ask) *Command {
 	return c
 }
 
-// alone returns c, a ReleaseTo, without the next owner.
+// alone returns c without the next owner of a ReleaseTo.
 func (c *Command) alone() *Command {
+	if c.next == "" {
+		return c
+	}
 	return &Command{script: c.script, args: c.args[:len(c.args)-2], key: c.key, owner: c.owner, repeat: c.repeat, asks: c.asks}
 }
 

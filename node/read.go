@@ -44,6 +44,7 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 	}
 	l.heard = time.Now()
 	c := l.flight.pop()
+	n.measure(l, l.heard.Sub(c.sent))
 	if l.flight.len() == 0 && (n.state != up || n.closing) {
 		n.nudge() // the writer waits for this
 	}

@@ -35,6 +35,7 @@ type held struct {
 	short  bool            // passed on, and not yet renewed to its lease
 	why    *MajorityError  // of the last renewal, if it failed
 	cause  error           // why it has ended, nil while it has not
+	since  time.Time       // since when it has ended
 	timer  *time.Timer     // fires when validity ends
 	gone   bool            // its release is on the way
 	over   chan struct{}   // closed then, nil if nobody waits for it
@@ -140,6 +141,17 @@ func (h *held) count() int {
 	return len(h.levels)
 }
 
+// validUntil returns when validity ends, or ended, by the wall clock.
+func (h *held) validUntil() time.Time {
+	h.check()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cause != nil {
+		return h.since
+	}
+	return time.Now().Add(clock.Until(h.until))
+}
+
 // check ends a hold whose validity has passed before its timer says so, as it does when
 // the machine was suspended, and returns why the hold has ended, nil if it has not.
 func (h *held) check() error {
@@ -183,10 +195,16 @@ func (h *held) lose(err error) {
 	default:
 		err = fmt.Errorf("%w: the validity of %q has ended", ErrLost, h.name)
 	}
-	h.cause = err
+	h.endLocked(err)
 	h.mu.Unlock()
 	h.finish()
 	h.c.cfg.Logger.Warn("redlock: hold is lost", "name", h.name, "owner", h.claim.ID, "error", err)
+}
+
+// endLocked notes why the hold has ended, and when: with its validity, or before. h.mu is held.
+func (h *held) endLocked(cause error) {
+	h.cause = cause
+	h.since = time.Now().Add(min(0, clock.Until(h.until)))
 }
 
 // end ends the hold unless it has ended, and returns the release that is then under way.
@@ -196,7 +214,7 @@ func (h *held) end(cause error) *multilock.Return {
 		h.mu.Unlock()
 		return nil
 	}
-	h.cause = cause
+	h.endLocked(cause)
 	h.mu.Unlock()
 	return h.finish()
 }

@@ -55,15 +55,15 @@ func (h *Hold) Context() context.Context { return &h.l.ctx }
 // Source: docs/algorithm.md, "Fencing token".
 func (h *Hold) Token() int64 { return h.h.claim.Token }
 
-// Until returns when the hold's validity ends if nothing renews it any more, by the
-// local wall clock. It is in the past once the hold has ended.
-func (h *Hold) Until() time.Time { return time.Now().Add(h.Remaining()) }
+// Until returns when the hold's validity ends if nothing renews it any more, by the local wall
+// clock. Once the hold has ended, it is when it did, and no longer changes.
+func (h *Hold) Until() time.Time { return h.h.validUntil() }
 
 // Remaining returns how much validity is left: the lease, less the time since it was
 // asked for, less the allowance for clock drift. It is zero once the hold has ended.
 //
-// A hold that another one's Unlock passed on begins with 0.8 s at most, and is renewed
-// to its full lease 20 ms later.
+// A hold that another one's Unlock passed on begins with a short lease, 0.8 s and four round
+// trips at most, and is renewed to its full lease 20 ms later.
 func (h *Hold) Remaining() time.Duration { return h.h.remaining() }
 
 // Count returns the hold count: how many Holds share this lock, zero once it has ended.

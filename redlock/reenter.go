@@ -67,7 +67,7 @@ func (h *held) leave(l *level, err error) {
 	live := h.drop(l) && h.cause == nil
 	last := live && len(h.levels) == 0
 	if last {
-		h.cause = ErrNotHeld
+		h.endLocked(ErrNotHeld)
 	} else if live {
 		h.c.masters.Release(h.claim, len(h.levels))
 	}
@@ -121,7 +121,7 @@ func (h *held) unlock(ctx context.Context, l *level) error {
 		return h.cause
 	}
 	if len(h.levels) == 0 {
-		h.cause = ErrNotHeld
+		h.endLocked(ErrNotHeld)
 		h.mu.Unlock()
 		ctx = ended()
 		return h.finish().Wait(ctx)

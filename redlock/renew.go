@@ -13,21 +13,28 @@ import (
 
 // renew asks the masters to extend holds to lease, and to heal them.
 func (c *Client) renew(lease time.Duration, holds ...multilock.Renewal) {
-	c.masters.Renew(lease, holds)
+	at := c.masters.Renew(lease, holds)
 	for _, r := range holds {
-		r.(interface{ releaseAgain() }).releaseAgain()
+		r.(interface{ renewing(at multilock.Set) }).renewing(at)
 	}
 }
 
-// releaseAgain is called when a renewal was sent. Where the hold ended meanwhile, its release
-// may have been sent before, so that the renewal sets the lock again. The first release goes
-// first all the same: its answers say whether the hold was there.
-func (h *held) releaseAgain() {
+// renewing is called when a renewal was sent to the masters in at, which may have the hold from
+// now on: it heals. Where the hold ended meanwhile, its release may have been sent before, so that
+// the renewal sets the lock again. The first release goes first all the same: its answers say
+// whether the hold was there.
+func (h *held) renewing(at multilock.Set) {
 	h.mu.Lock()
+	h.claim.At |= at
 	ended, claim := h.cause != nil, h.claim
+	if h.short {
+		// It may end before the masters' silence is taken for a no.
+		h.renewIn(h.c.masters.RoundTrip() + multilock.TopUp)
+	}
 	h.mu.Unlock()
 	if ended {
 		<-h.ended()
+		claim.At = at
 		h.c.masters.Release(claim, 0)
 	}
 }
@@ -36,7 +43,6 @@ func (h *held) releaseAgain() {
 func (h *held) Hold() node.Renewal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.claim.At = h.c.masters.All() // also where it heals
 	return node.Renewal{Owner: h.claim.Owner, Count: len(h.levels), Token: h.claim.Token}
 }
 
@@ -47,7 +53,10 @@ func (h *held) Renewed(until clock.Instant) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.short = false
+	if h.short {
+		h.short = false
+		h.c.dog.forget(h) // the next try is not needed
+	}
 	h.watchOn()
 }
 
@@ -66,7 +75,9 @@ func (h *held) NotRenewed(err *MajorityError) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.why = err
-	h.renewIn(min(renewAgain(h.lease), max(left/4, renewAgain(h.lease)/10)))
+	if !h.short { // or the next try is due already, see renewing
+		h.renewIn(min(renewAgain(h.lease), max(left/4, renewAgain(h.lease)/10)))
+	}
 }
 
 // watchFrom makes the hold one that the watchdog renews. Config.MaxHold counts from the
@@ -82,7 +93,8 @@ func (h *held) watchFrom(now time.Time) {
 // held.
 func (h *held) watchOn() {
 	if h.short {
-		h.renewIn(min(topUp, clock.Until(h.until)/4))
+		spare := clock.Until(h.until) - 2*h.c.masters.RoundTrip() // of two tries
+		h.renewIn(max(0, min(multilock.TopUp, spare/2)))
 	} else {
 		h.renewIn(renewEvery(h.lease))
 	}

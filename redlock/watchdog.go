@@ -53,10 +53,6 @@ func renewAgain(lease time.Duration) time.Duration { return lease / 10 }
 // together is how much earlier than due a renewal goes along with others.
 func together(lease time.Duration) time.Duration { return lease / 60 }
 
-// topUp is how long a hold that was passed on keeps its short lease. A critical section
-// that is shorter costs no renewal.
-const topUp = 20 * time.Millisecond
-
 // suspendWatch is how long a suspend may go unnoticed after it.
 const suspendWatch = time.Second
 
