@@ -3,20 +3,23 @@ package integration
 import (
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 )
 
-// relay is a wire that a test can cut: a TCP proxy before one master. While a direction
+// relay is a wire that a test can cut and make longer: a TCP proxy before one master. While a direction
 // is cut, its bytes wait, as they would in the sender's TCP; mended, they go on in order.
 // So a command may be carried out long after its sender gave it up, and an answer may be
 // lost although its command was carried out.
 //
-// Goroutines: one accepts, two per connection copy. close ends them and waits.
+// Goroutines: one accepts, four per connection copy. close ends them and waits.
 type relay struct {
 	listener net.Listener
 	target   string
 	there    gate // towards the master
 	back     gate // its answers
+	length   atomic.Int64
 
 	wg     sync.WaitGroup
 	done   chan struct{}
@@ -47,6 +50,10 @@ func (r *relay) cutAnswers() { r.back.shut() }
 
 func (r *relay) mend() { r.there.open(); r.back.open() }
 
+// delay makes the wire so long that what is sent from now on takes d to arrive, either way. To
+// connect takes no time.
+func (r *relay) delay(d time.Duration) { r.length.Store(int64(d)) }
+
 func (r *relay) accept() {
 	for {
 		client, err := r.listener.Accept()
@@ -75,14 +82,40 @@ func (r *relay) accept() {
 // a cut wire does not tell of it.
 func (r *relay) copy(to, from net.Conn, g *gate) {
 	defer to.Close()
+	under := make(chan packet, 4096) // way
+	r.wg.Go(func() { r.read(from, under) })
+	for p := range under {
+		select {
+		case <-time.After(time.Until(p.due)):
+		case <-r.done:
+		}
+		if !g.pass(r.done) {
+			break
+		}
+		if _, err := to.Write(p.bytes); err != nil {
+			break
+		}
+	}
+	from.Close()
+	for range under { // until the reader has ended
+	}
+}
+
+// packet is what was read at once, and when it arrives.
+type packet struct {
+	bytes []byte
+	due   time.Time
+}
+
+// read puts what comes from one end on its way. The last packet is the end of the stream.
+func (r *relay) read(from net.Conn, under chan<- packet) {
+	defer close(under)
 	defer from.Close()
 	buffer := make([]byte, 32<<10)
 	for {
-		n, readErr := from.Read(buffer)
-		if !g.pass(r.done) {
-			return
-		}
-		if _, err := to.Write(buffer[:n]); err != nil || readErr != nil {
+		n, err := from.Read(buffer)
+		under <- packet{bytes: append([]byte(nil), buffer[:n]...), due: time.Now().Add(time.Duration(r.length.Load()))}
+		if err != nil {
 			return
 		}
 	}

@@ -1,0 +1,114 @@
+package integration
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"example.com/redlock/redlock"
+)
+
+var handOvers = flag.Int("handovers", 40, "how many hand-overs TestFarMasters makes at each distance")
+
+// farther returns the fleet at the end of wires of its own, so long that a round trip takes trip.
+func (f *fleet) farther(t *testing.T, trip time.Duration) *fleet {
+	away := &fleet{t: t, log: newTimeline(t)}
+	for _, m := range f.masters {
+		at := *m
+		at.wire = newRelay(t, m.direct)
+		at.wire.delay(trip / 2)
+		at.addr = at.wire.listener.Addr().String()
+		at.log = away.log
+		away.masters = append(away.masters, &at)
+	}
+	return away
+}
+
+// TestFarMasters: masters 100 to 500 ms away. Locks are handed over between clients and between
+// the callers of one, and none of them is lost; and clients that start at the same time are all
+// served, each in its turn.
+func TestFarMasters(t *testing.T) {
+	trips := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond, 500 * time.Millisecond}
+	limit := 3*time.Minute + time.Duration(*handOvers)*2*time.Second
+	near := startFleet(begin(t, limit), t, fleetConfig{Masters: 5})
+	t.Run("at", func(t *testing.T) { // ends when all of them have
+		for _, trip := range trips {
+			t.Run(trip.String(), func(t *testing.T) {
+				t.Parallel()
+				ctx := begin(t, limit)
+				f := near.farther(t, trip)
+				cfg := redlock.Config{NodeTimeout: 2 * time.Second}
+				name := "orders:" + trip.String()
+				guarded := &resource{t: t}
+				var made, lost atomic.Int64
+				var wg sync.WaitGroup
+				for c := range 2 {
+					client := f.client(cfg)
+					for i := range 3 {
+						who := int64(3*c + i + 1)
+						stays := rand.New(rand.NewPCG(uint64(trip), uint64(who)))
+						wg.Go(func() {
+							for made.Add(1) <= int64(*handOvers) {
+								hold, err := client.Lock(ctx, name)
+								if err != nil {
+									t.Errorf("Lock = %v", err)
+									return
+								}
+								guarded.use(who, hold)
+								stay := time.Duration(stays.Int64N(int64(20 * time.Millisecond)))
+								if made.Load()%10 == 0 {
+									stay = 2 * time.Second // past the short lease of a lock that was passed on
+								}
+								select {
+								case <-hold.Context().Done():
+									lost.Add(1)
+								case <-time.After(stay):
+								}
+								if err := hold.Unlock(ctx); err != nil {
+									t.Errorf("Unlock = %v", err)
+								}
+							}
+						})
+					}
+				}
+				wg.Wait()
+				f.log.event("%d hand-overs at %v, %d lost", *handOvers, trip, lost.Load())
+				if lost.Load() > 0 {
+					t.Errorf("%d of %d holds were lost", lost.Load(), *handOvers)
+				}
+				for _, n := range []int{3, 10} {
+					t.Run(fmt.Sprintf("%d together", n), func(t *testing.T) {
+						clients := make([]*redlock.Client, n)
+						for i := range clients {
+							clients[i] = f.client(cfg)
+						}
+						start := time.Now()
+						var wg sync.WaitGroup
+						for _, client := range clients {
+							wg.Go(func() {
+								hold, err := client.Lock(ctx, fmt.Sprintf("%s:%d", name, n))
+								if err != nil {
+									t.Errorf("Lock = %v", err)
+									return
+								}
+								if err := hold.Unlock(ctx); err != nil {
+									t.Errorf("Unlock = %v", err)
+								}
+							})
+						}
+						wg.Wait()
+						took, most := time.Since(start), time.Second+time.Duration(n+10)*2*trip
+						f.log.event("%d clients that started together were served in %v", n, took)
+						if took > most {
+							t.Errorf("%d clients were served in %v, want %v at most", n, took, most)
+						}
+					})
+				}
+			})
+		}
+	})
+}
