@@ -44,6 +44,35 @@ func TestHoldTells(t *testing.T) {
 	})
 }
 
+// Until is where validity ends, and stays there: a loop that waits for it comes to an end.
+func TestUntilStays(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
+		for name, end := range map[string]func(*redlock.Hold) time.Time{
+			"expiry": func(hold *redlock.Hold) time.Time {
+				end := hold.Until()
+				time.Sleep(5 * time.Second)
+				return end
+			},
+			"Unlock": func(hold *redlock.Hold) time.Time {
+				unlock(t, hold)
+				return time.Now()
+			},
+		} {
+			hold := lockFor(t, t.Context(), c, "a", 2*time.Second)
+			if got, want := hold.Until(), time.Now().Add(hold.Remaining()); !got.Equal(want) {
+				t.Errorf("%s: Until = %v while it is held, want %v", name, got, want)
+			}
+			want := end(hold)
+			for range 3 {
+				if got := hold.Until(); !got.Equal(want) {
+					t.Errorf("%s: Until = %v %v after the end, want %v", name, got, time.Since(want), want)
+				}
+				time.Sleep(time.Second)
+			}
+		}
+	})
+}
+
 func TestTokensGrow(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		clients := []*redlock.Client{c, open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})}

@@ -82,9 +82,9 @@ type want struct {
 	owner *owner // of the caller's context, nil if it has none
 }
 
-// How often TryLock tries a lock that nobody got, and how long it waits at most after the
-// first time, when a majority needs less than that. Each further wait is up to twice as
-// long, so that owners who meet again and again part soon.
+// How often TryLock tries a lock that nobody got, and how long it waits at most after the first
+// time, beside a round trip. Each further wait is up to twice as long, so that owners who meet
+// again and again part soon.
 const (
 	maxSplits  = 6
 	splitDelay = 8 * time.Millisecond
@@ -116,7 +116,7 @@ func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 			return hold, err
 		}
 		select {
-		case <-time.After(time.Millisecond + rand.N(splitDelay<<split)):
+		case <-time.After(time.Millisecond + rand.N((splitDelay+c.masters.RoundTrip())<<split)):
 		case <-ctx.Done():
 			return nil, majority.With(multilock.Ended(ctx))
 		case <-c.done:
