@@ -49,7 +49,7 @@ func (n *Node) connect() (*link, error) {
 	}
 	n.mu.Lock()
 	n.link = l
-	n.trip.Store(int64(l.trip.bound()))
+	n.showTrip(l)
 	l.sweep = time.AfterFunc(n.cfg.Timeout, func() { n.overdue(l) })
 	n.mu.Unlock()
 	return l, nil

@@ -28,7 +28,7 @@ type link struct {
 	flight fifo          // written, or about to be, and not answered
 	owed   []*call       // answered, but not done, and older than what is in flight
 	heard  time.Time     // when the master last answered
-	trip   roundTrip     // how long it takes to
+	trip   answerTime    // how long it takes to
 	sweep  *time.Timer   // calls overdue
 	armed  bool          // sweep is running
 	done   bool          // nothing is written any more

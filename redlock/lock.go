@@ -83,7 +83,7 @@ type want struct {
 }
 
 // How often TryLock tries a lock that nobody got, and how long it waits at most after the first
-// time, beside a round trip. Each further wait is up to twice as long, so that owners who meet
+// time, beside a round trip at most. Each further wait is up to twice as long, so that owners who meet
 // again and again part soon.
 const (
 	maxSplits  = 6
@@ -116,7 +116,7 @@ func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 			return hold, err
 		}
 		select {
-		case <-time.After(time.Millisecond + rand.N((splitDelay+c.masters.RoundTrip())<<split)):
+		case <-time.After(time.Millisecond + rand.N(splitDelay<<split+c.masters.RoundTrip())):
 		case <-ctx.Done():
 			return nil, majority.With(multilock.Ended(ctx))
 		case <-c.done:

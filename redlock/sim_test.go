@@ -41,7 +41,7 @@ const (
 	simEnd     = 5 * time.Second
 
 	// simBound is what a call may take beyond its deadline, or all in all without one: a
-	// command may wait for a connection, and then for its answer. TryLock tries four times.
+	// command may wait for a connection, and then for its answer.
 	simBound = 2*simTimeout + time.Millisecond
 )
 
@@ -184,7 +184,7 @@ func (s *sim) call(r *rand.Rand, c *redlock.Client) {
 		switch way {
 		case trying:
 			hold, err = c.TryLock(ctx, name)
-			bound = min(bound, 4*(simBound+10*time.Millisecond))
+			bound = min(bound, 6*(simBound+simTimeout)+256*time.Millisecond) // tries, and pauses between them
 		case lockingFor:
 			hold, err = c.LockFor(ctx, name, simLease/2)
 		case doing:
