@@ -29,7 +29,7 @@ func (h *held) renewing(at multilock.Set) {
 	ended, claim := h.cause != nil, h.claim
 	if h.short {
 		// It may end before the masters' silence is taken for a no.
-		h.renewIn(h.c.masters.RoundTrip() + multilock.TopUp)
+		h.renewIn(max(h.c.masters.RoundTrip()+multilock.TopUp, clock.Until(h.until)/4))
 	}
 	h.mu.Unlock()
 	if ended {
