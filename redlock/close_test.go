@@ -219,3 +219,24 @@ func TestCloseLeavesPoolsOpen(t *testing.T) {
 		}
 	})
 }
+
+// A client that closes takes no more orders, also while it waits for a call that is under way.
+func TestExtendBesideClose(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := lock(t, t.Context(), c, "a")
+		synctest.Wait()
+		each(fleet, 0, 3, (*redlocktest.Master).Freeze)
+		go c.TryLock(t.Context(), "b")
+		synctest.Wait()
+		go c.Close() // waits for it
+		synctest.Wait()
+		start := time.Now()
+		expect(t, "Extend", hold.Extend(t.Context(), lease), redlock.ErrClosed)
+		if took := time.Since(start); took != 0 {
+			t.Errorf("Extend of a client that closes took %v, want no time: it is not sent", took)
+		}
+		each(fleet, 0, 3, (*redlocktest.Master).Thaw)
+		time.Sleep(settle)
+		expectFree(t, fleet, "a")
+	})
+}

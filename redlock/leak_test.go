@@ -415,6 +415,10 @@ func TestNoLeak(t *testing.T) {
 			func() { expect(t, "TryLockFor", second(c.TryLockFor(t.Context(), "a", lease))) }()
 			w.leaks(t, 0)
 			time.Sleep(lease)
+			synctest.Wait()
+			if got := w.of(lostWarning); len(got) != 1 || strings.Contains(got[0]["error"], "garbage") {
+				t.Errorf("the warnings of loss are %v, want one, without a word of garbage", got)
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -433,3 +433,29 @@ func TestInnerUnlockOfALostHold(t *testing.T) {
 		expect(t, "Unlock of the outer level", outer.Unlock(t.Context()), redlock.ErrLost)
 	})
 }
+
+// A caller that could not enter its owner's hold in an outage, and then waits for another caller
+// of the client, says that it waited for that one: the outage is long over.
+func TestCutWaitAfterAReentryInAnOutage(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		ctx := redlock.WithOwner(t.Context())
+		hold := lock(t, ctx, c, "a")
+		synctest.Wait()
+		next := await(t, c, "a")
+		each(fleet, 0, 2, (*redlocktest.Master).Kill)
+		time.Sleep(time.Second)
+		waits, cancel := context.WithTimeout(ctx, time.Minute)
+		defer cancel()
+		cut := make(chan error)
+		go func() { cut <- second(c.Lock(waits, "a")) }()
+		time.Sleep(time.Second) // it tries to enter
+		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrNoQuorum)
+		each(fleet, 0, 2, (*redlocktest.Master).RestartWithData)
+		holder := <-next
+		synctest.Wait()
+		err := <-cut
+		expect(t, "Lock", err, redlock.ErrTaken, context.DeadlineExceeded)
+		expectNot(t, "Lock", err, redlock.ErrNoQuorum)
+		unlock(t, holder)
+	})
+}

@@ -147,8 +147,17 @@ func TestNextHoldAfterASuspend(t *testing.T) {
 				t.Errorf("%s has %q, want the next hold's owner %s", m.Name(), got, next.Owner())
 			}
 		}
-		if err := next.Unlock(t.Context()); err != nil {
-			t.Errorf("Unlock of the next hold = %v", err)
+		// The end of the old hold has not made the client forget the next.
+		if err := s.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		if cause := context.Cause(next.Context()); !errors.Is(cause, ErrClosed) {
+			t.Errorf("cause of the next hold after Close = %v, want ErrClosed", cause)
+		}
+		for _, m := range s.fleet.Masters() {
+			if got := m.Holder("a"); got != "" {
+				t.Errorf("%s has %q after Close", m.Name(), got)
+			}
 		}
 	})
 }
@@ -169,6 +178,29 @@ func TestSuspendWithoutNetwork(t *testing.T) {
 			wantLost(t, hold.Context())
 		default:
 			t.Error("the hold goes on")
+		}
+	})
+}
+
+// The cause of a loss is the loss itself, and not a renewal that failed long before others succeeded.
+func TestLossAfterAnOutageThatIsOver(t *testing.T) {
+	asleep(t, func(t *testing.T, s *sleeper) {
+		hold := s.mustLock(t)
+		time.Sleep(9 * time.Second)
+		s.killAll()
+		time.Sleep(2 * time.Second)
+		if s.said.Load() == 0 {
+			t.Fatal("no renewal failed")
+		}
+		for _, m := range s.fleet.Masters() {
+			m.RestartWithData()
+		}
+		time.Sleep(15 * time.Second)
+		s.suspend(hold)
+		time.Sleep(suspendWatch)
+		wantLost(t, hold.Context())
+		if cause := context.Cause(hold.Context()); errors.Is(cause, ErrNoQuorum) {
+			t.Errorf("cause = %v, want nothing of an outage that was over", cause)
 		}
 	})
 }
