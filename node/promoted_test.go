@@ -91,25 +91,30 @@ func TestPromotedMeanwhile(t *testing.T) {
 	})
 }
 
+// silent is a pool of a master that does not say that it was promoted.
+func silent(pool *redis.Pool) *redis.Pool {
+	says := regexp.MustCompile(`master_replid2:\w+`)
+	return bend(pool, &rules{answer: func(words string) any {
+		if words != "INFO" {
+			return nil
+		}
+		conn := pool.Get()
+		defer conn.Close()
+		text, err := redis.Bytes(conn.Do("INFO"))
+		if err != nil {
+			return redis.Error(err.Error())
+		}
+		return says.ReplaceAll(text, []byte("master_replid2:"+strings.Repeat("0", 40)))
+	}})
+}
+
 // TestPromotedBeforeOurEyes: what was a replica when we last saw it was promoted, and not
 // before it was a master, whatever it says.
 func TestPromotedBeforeOurEyes(t *testing.T) {
-	silent := regexp.MustCompile(`master_replid2:\w+`)
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		plain := cfg.Pool
 		cfg.Guard = guard
-		cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
-			if words != "INFO" {
-				return nil
-			}
-			conn := plain.Get()
-			defer conn.Close()
-			text, err := redis.Bytes(conn.Do("INFO"))
-			if err != nil {
-				return redis.Error(err.Error())
-			}
-			return silent.ReplaceAll(text, []byte("master_replid2:"+strings.Repeat("0", 40)))
-		}})
+		cfg.Pool = silent(cfg.Pool)
 		m.SetRole("slave")
 		n := start(t, cfg)
 		wantErr(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Unsent, ErrReplica.Error())
@@ -225,6 +230,35 @@ func TestPromotedWhileIdle(t *testing.T) {
 				n := start(t, cfg)
 				wantFit(t, n)
 				demote(t, m, n)
+			})
+		})
+	}
+}
+
+// TestReplicaForAMoment: a process that was seen as a replica, at a beat or by what it refused, counts
+// as promoted even where it is a master again before the node has reconnected, and does not say so.
+func TestReplicaForAMoment(t *testing.T) {
+	for name, see := range map[string]func(*Node){
+		"at a beat":          func(*Node) {},
+		"by what it refuses": func(n *Node) { go call1(n, NewOwner("k", "me:1").Acquire(lease, 1)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				cfg.Guard = guard
+				cfg.Pool = silent(cfg.Pool)
+				time.Sleep(time.Hour)
+				load(t, cfg.Pool)
+				n := started(t, cfg)
+				wantFit(t, n)
+				m.Delay(10 * time.Millisecond)
+				m.SetRole("slave")
+				see(n)
+				until(t, 2*heartbeat, func() bool { return !n.isUp() })
+				m.SetRole("master") // before the node has asked who it is
+				until(t, heartbeat, n.isUp)
+				if got := n.Guard(); got < guarding-heartbeat {
+					t.Errorf("guard: got %v, want about %v", got, guarding)
+				}
 			})
 		})
 	}
