@@ -1,6 +1,7 @@
 package node
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -70,9 +71,14 @@ var (
 	ErrReplica    = errors.New("is a replica, not a master")
 	ErrSameServer = errors.New("is the same server")
 	ErrClosed     = errors.New("closed")
-	errCounter    = errors.New("its fencing counter is not below")
+	errCounter    = errors.New("its fencing counter has moved on")
 	errPromoted   = errors.New("was a replica since")
 	errWithdrawn  = errors.New("withdrawn")
+
+	errHungUp      = errors.New("connection closed by the master")
+	errHungUpFirst = fmt.Errorf("%w before its first answer (a TLS port needs rediss://)", errHungUp)
+	errPlainPort   = errors.New("answers without TLS (a plain port? use redis://)")
+	errTLSPort     = errors.New("answers with TLS (a TLS port? use rediss://)")
 )
 
 // GuardedError says that a master may have forgotten its votes, and grants no hold yet.
@@ -85,7 +91,7 @@ type GuardedError struct {
 func (e *GuardedError) Error() string {
 	switch left := e.Left.Round(time.Millisecond); {
 	case e.Why != nil:
-		return fmt.Sprintf("grants no hold, because how long it has been up is not known: %v", e.Why)
+		return fmt.Sprintf("grants no hold, because its uptime is unknown: %v", e.Why)
 	case e.Promoted:
 		return fmt.Sprintf("was promoted from a replica, grants no hold for another %v", left)
 	default:
@@ -116,9 +122,9 @@ func (e *TakenError) Error() string {
 		return "not held"
 	}
 	if e.Left == Never {
-		return fmt.Sprintf("taken by %s, without expiry", e.Holder)
+		return fmt.Sprintf("held by %s, without expiry", e.Holder)
 	}
-	return fmt.Sprintf("taken by %s for %v", e.Holder, e.Left)
+	return fmt.Sprintf("held by %s for another %v", e.Holder, e.Left)
 }
 
 // Error names the master at which something went wrong.
@@ -140,29 +146,43 @@ func (n *Node) Explain(a Answer) error {
 	return &Error{Node: n.cfg.Name, Err: err}
 }
 
+// Kind returns err's text without what changes while its reason does not: the time that is
+// left, and what a master's error says beside its code word.
+func Kind(err error) string {
+	if guarded, ok := errors.AsType[*GuardedError](err); ok && guarded.Why == nil {
+		return fmt.Sprintf("guarded, promoted %v", guarded.Promoted)
+	}
+	if _, unsteady := errors.AsType[*UnsteadyError](err); unsteady {
+		return "unsteady"
+	}
+	if taken, ok := errors.AsType[*TakenError](err); ok {
+		return "held by " + taken.Holder
+	}
+	if reply, ok := errors.AsType[redis.Error](err); ok {
+		if code, _, _ := strings.Cut(said(reply), " "); code != "ERR" {
+			return code
+		}
+	}
+	return err.Error()
+}
+
 // plain maps what redigo, the net package and contexts say to one meaning each.
 func plain(err error) error {
-	var timeout net.Error
-	if errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout() {
+	if errors.Is(err, os.ErrDeadlineExceeded) || isTimeout(err) {
 		return ErrTimeout
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
-		return errors.New("connection closed by the master")
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return errPlainPort
+	}
+	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, closed) {
+			return errHungUp
+		}
 	}
 	return err
 }
 
-// unfit reports whether a master that answers err can serve no lock at all just now.
-// Its connection is given up then, and the master is probed until it recovers.
-func unfit(err redis.Error) bool {
-	text := string(err)
-	if at := strings.LastIndex(text, ": -"); at >= 0 && strings.HasPrefix(text, "ERR Error running script") {
-		text = text[at+3:] // before Redis 7
-	}
-	code, _, _ := strings.Cut(text, " ")
-	switch code {
-	case "BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOREPLICAS", "READONLY":
-		return true
-	}
-	return false
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
 }

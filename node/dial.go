@@ -62,15 +62,51 @@ func Pool(address string, writeTimeout time.Duration) (pool *redis.Pool, name st
 		return nil, "", errors.New("not a Redis URL or host:port: the port is not from 1 to 65535")
 	}
 	u.Host = net.JoinHostPort(u.Hostname(), port)
+	dial := (&net.Dialer{Timeout: dialTimeout}).DialContext
+	if u.Scheme == "redis" {
+		dial = dialPlain
+	}
 	pool = &redis.Pool{
 		MaxIdle: 1,
 		DialContext: func(ctx context.Context) (redis.Conn, error) {
 			return redis.DialURLContext(ctx, u.String(),
-				redis.DialConnectTimeout(dialTimeout),
+				redis.DialContextFunc(dial),
 				redis.DialTLSHandshakeTimeout(dialTimeout),
 				redis.DialReadTimeout(dialTimeout), // AUTH and SELECT; commands have their own
 				redis.DialWriteTimeout(writeTimeout))
 		},
 	}
 	return pool, u.Host, nil
+}
+
+// dialPlain opens a connection that is not to speak TLS.
+func dialPlain(ctx context.Context, network, address string) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: dialTimeout}
+	conn, err := dialer.DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &plainConn{Conn: conn}, nil
+}
+
+// plainConn says what it looks like when a port that wants TLS answers: with an alert of TLS, or
+// by hanging up.
+type plainConn struct {
+	net.Conn
+	answered bool // something was read
+}
+
+func (c *plainConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if c.answered {
+		return n, err
+	}
+	c.answered = n > 0
+	if n > 1 && p[0] == 0x15 && p[1] == 0x03 {
+		return 0, errTLSPort
+	}
+	if n == 0 && errors.Is(plain(err), errHungUp) {
+		err = errHungUpFirst
+	}
+	return n, err
 }

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"log/slog"
 	"time"
 
 	"example.com/redlock/clock"
@@ -64,7 +65,11 @@ func (l *link) guarded(left time.Duration) *GuardedError {
 // n.mu is held.
 func (n *Node) announce(l *link) {
 	left := max(0, l.guard())
-	n.cfg.Logger.Info("redlock: master is up", "master", n.cfg.Name, "run_id", l.id.run, "guard", left)
+	guard := slog.DurationValue(left)
+	if l.id.err != nil && left > 0 {
+		guard = slog.StringValue("unknown")
+	}
+	n.cfg.Logger.Info("redlock: master is up", "master", n.cfg.Name, "run_id", l.id.run, "guard", guard)
 	if left > 0 {
 		l.waits = true
 		n.cfg.Logger.Warn("redlock: master grants no hold yet", "master", n.cfg.Name, "error", l.guarded(left))

@@ -245,9 +245,7 @@ func (n *Node) giveUp(err error) {
 		n.mu.Unlock()
 		return
 	}
-	if n.state != down && !n.closing {
-		n.cfg.Logger.Warn("redlock: master is down", "master", n.cfg.Name, "error", err)
-	}
+	n.report(err)
 	n.state, n.reason = down, err
 	n.away.Store(true)
 	if n.closing {
@@ -265,6 +263,21 @@ func (n *Node) giveUp(err error) {
 	}
 	n.mu.Unlock()
 	deliver(due)
+}
+
+// report logs that the master is down, or there and refused, and why. That it is down is said
+// once, whatever becomes of the reason. n.mu is held.
+func (n *Node) report(err error) {
+	refused := refusal(err)
+	switch {
+	case n.closing:
+	case n.state == down && !refused && !refusal(n.reason):
+	case n.state == down && Kind(err) == Kind(n.reason):
+	case refused:
+		n.cfg.Logger.Warn("redlock: master is refused", "master", n.cfg.Name, "error", err)
+	default:
+		n.cfg.Logger.Warn("redlock: master is down", "master", n.cfg.Name, "error", err)
+	}
 }
 
 // serve uses a connection until it breaks or, with a nil error, the node closes.

@@ -165,7 +165,7 @@ func TestGuardIsLogged(t *testing.T) {
 		{"restarted", nil, "restarted lately, grants no hold for another 11.102s", 1},
 		{
 			"forbidden", redis.Error("NOPERM this user has no permissions to run the 'info' command"),
-			"grants no hold, because how long it has been up is not known: INFO: NOPERM this user has no permissions to run the 'info' command (the user needs the permission +info)", 0,
+			"grants no hold, because its uptime is unknown: INFO: NOPERM this user has no permissions to run the 'info' command (the user needs the permission +info)", 0,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -189,6 +189,7 @@ func TestGuardIsLogged(t *testing.T) {
 				log.want(t, 1, "WARN", "master grants no hold yet", "master=m1", tt.why)
 				time.Sleep(time.Minute)
 				log.want(t, tt.over, "INFO", "grants holds again", "master=m1")
+				log.want(t, 1-tt.over, "master is up", "guard=unknown")
 			})
 		})
 	}

@@ -97,15 +97,15 @@ func TestExplain(t *testing.T) {
 	}{
 		{Answer{Outcome: Unknown, Err: ErrTimeout}, "m1: no answer in time"},
 		{Answer{Outcome: Refused}, "m1: not held"},
-		{Answer{Outcome: Refused, Holder: "you:1", Left: 1500 * time.Millisecond}, "m1: taken by you:1 for 1.5s"},
-		{Answer{Outcome: Refused, Holder: "you:1", Left: Never}, "m1: taken by you:1, without expiry"},
+		{Answer{Outcome: Refused, Holder: "you:1", Left: 1500 * time.Millisecond}, "m1: held by you:1 for another 1.5s"},
+		{Answer{Outcome: Refused, Holder: "you:1", Left: Never}, "m1: held by you:1, without expiry"},
 		{
 			Answer{Outcome: Unsent, Err: &GuardedError{Left: 1234567 * time.Microsecond}},
 			"m1: restarted lately, grants no hold for another 1.235s",
 		},
 		{
 			Answer{Outcome: Unsent, Err: &GuardedError{Left: time.Hour, Why: errors.New("NOPERM")}},
-			"m1: grants no hold, because how long it has been up is not known: NOPERM",
+			"m1: grants no hold, because its uptime is unknown: NOPERM",
 		},
 	} {
 		t.Run(tt.want, func(t *testing.T) {

@@ -1,0 +1,223 @@
+package node
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/redlocktest"
+)
+
+// TestHeals: what a master says, in the words of the versions that say it, and whether
+// waiting helps.
+func TestHeals(t *testing.T) {
+	const script62 = "ERR Error running script (call to f_0123456789): @user_script:12: "
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{redis.Error("LOADING Redis is loading the dataset in memory"), true},
+		{redis.Error("BUSY Redis is busy running a script."), true},
+		{redis.Error("OOM command not allowed when used memory > 'maxmemory'. script: 0123, on @user_script:12."), true},
+		{redis.Error(script62 + "@user_script: 12: -OOM command not allowed when used memory > 'maxmemory'."), true},
+		{redis.Error(script62 + "-MISCONF Errors writing to the AOF file: No space left on device"), true},
+		{redis.Error("NOREPLICAS Not enough good replicas to write."), true},
+		{redis.Error("READONLY You can't write against a read only replica."), true},
+		{redis.Error("MASTERDOWN Link with MASTER is down"), true},
+		{redis.Error("CLUSTERDOWN Hash slot not served"), true},
+		{redis.Error("TRYAGAIN Multiple keys request during rehashing of slot"), true},
+		{redis.Error("ERR max number of clients reached"), true},
+		{redis.Error("ERR something that nobody has heard of"), true},
+		{&GuardedError{Left: time.Second}, true},
+		{&GuardedError{Left: time.Second, Promoted: true}, true},
+		{&UnsteadyError{Ahead: time.Second}, true},
+		{ErrTimeout, true},
+		{ErrReplica, true},
+		{fmt.Errorf("%w as m1", ErrSameServer), true},
+		{errHungUp, true},
+		{errHungUpFirst, true},
+		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, true},
+		{&net.DNSError{Err: "no such host", Name: "redis-1"}, true},
+		{errors.New("a pool's own error"), true},
+
+		{redis.Error("NOTLOCK the key is not a lock"), false},
+		{redis.Error("WRONGTYPE Operation against a key holding the wrong kind of value script: 0123, on @user_script:12."), false},
+		{redis.Error(script62 + "WRONGTYPE Operation against a key holding the wrong kind of value"), false},
+		{redis.Error("NOPERM this user has no permissions to run the 'evalsha' command"), false},
+		{redis.Error(script62 + "@user_script: 12: The user executing the script can't run this command or subcommand"), false},
+		{redis.Error("NOAUTH Authentication required."), false},
+		{redis.Error("WRONGPASS invalid username-password pair or user is disabled."), false},
+		{redis.Error("ERR AUTH <password> called without any password configured for the default user."), false},
+		{redis.Error("DENIED Redis is running in protected mode"), false},
+		{redis.Error("ERR unknown command 'EVALSHA', with args beginning with: "), false},
+		{redis.Error("ERR Unknown Redis command called from script script: 0123, on @user_script:12."), false},
+		{redis.Error(script62 + "@user_script: 12: Unknown Redis command called from Lua script"), false},
+		{redis.Error("ERR DB index is out of range"), false},
+		{redis.Error("CROSSSLOT Keys in request don't hash to the same slot"), false},
+		{redis.Error("MOVED 3999 127.0.0.1:6381"), false},
+		{&GuardedError{Left: Never, Why: fmt.Errorf("INFO: %w", redis.Error("NOPERM no INFO"))}, false},
+		{&GuardedError{Left: Never, Why: errors.New("INFO: no run_id")}, false},
+		{errPlainPort, false},
+		{errTLSPort, false},
+		{&tls.CertificateVerificationError{Err: errors.New("x509: certificate signed by unknown authority")}, false},
+	} {
+		t.Run(tt.err.Error(), func(t *testing.T) {
+			if got := Heals(&Error{Node: "m1", Err: tt.err}); got != tt.want {
+				t.Errorf("Heals(%v): got %v, want %v", tt.err, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestRemediesAreDocumented: the table of docs/operations.md says what the code does.
+func TestRemediesAreDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| a master says | passes by itself |")
+	table, _, _ = strings.Cut(table, "\n\n")
+	documented := map[string]bool{}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, " | ")
+		if len(cells) < 3 || !strings.HasPrefix(line, "| ") {
+			continue
+		}
+		if cells[1] != "yes" && cells[1] != "no" {
+			t.Errorf("docs/operations.md: %q is neither yes nor no, in %s", cells[1], line)
+		}
+		documented[strings.TrimPrefix(cells[0], "| ")] = cells[1] == "yes"
+	}
+	for _, r := range remedies {
+		if heals, ok := documented[r.what]; !ok || heals != r.heals {
+			t.Errorf("docs/operations.md: %s: got %v (listed %v), want %v", r.what, heals, ok, r.heals)
+		}
+		delete(documented, r.what)
+	}
+	for what := range documented {
+		t.Errorf("docs/operations.md lists %s, which the code does not know", what)
+	}
+}
+
+// TestKind: it stays the same while the time in an error runs, and no longer.
+func TestKind(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		a, b error
+		same bool
+	}{
+		{"guard", &GuardedError{Left: time.Second}, &GuardedError{Left: time.Minute}, true},
+		{"promoted", &GuardedError{}, &GuardedError{Promoted: true}, false},
+		{"uptime unknown", &GuardedError{}, &GuardedError{Why: errors.New("INFO: no run_id")}, false},
+		{"clock", &UnsteadyError{Ahead: time.Second}, &UnsteadyError{Ahead: time.Minute}, true},
+		{"taken", &TakenError{Holder: "x", Left: 1}, &TakenError{Holder: "x", Left: 2}, true},
+		{"taken by others", &TakenError{Holder: "x"}, &TakenError{Holder: "y"}, false},
+		{"code", redis.Error("LOADING 17 %"), redis.Error("LOADING 18 %"), true},
+		{"ERR", redis.Error("ERR this"), redis.Error("ERR that"), false},
+		{"timeout or reset", ErrTimeout, errHungUp, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a, b := Kind(&Error{Node: "m1", Err: tt.a}), Kind(&Error{Node: "m1", Err: tt.b})
+			if (a == b) != tt.same {
+				t.Errorf("Kind: got %q and %q, want the same: %v", a, b, tt.same)
+			}
+		})
+	}
+}
+
+// TestTLSMismatch: what a port says that wants TLS, or that does not speak it, is said in words.
+func TestTLSMismatch(t *testing.T) {
+	for _, tt := range []struct {
+		name, scheme string
+		answers      string // to whatever is sent first; then the port hangs up
+		want         error
+	}{
+		{"plain to a TLS port", "redis", "\x15\x03\x01\x00\x02\x02\x46", errTLSPort},
+		{"plain to a TLS port that hangs up", "redis", "", errHungUpFirst},
+		{"TLS to a plain port", "rediss", "-ERR Protocol error: unbalanced quotes in request\r\n", errPlainPort},
+		{"plain to a plain port that hangs up later", "redis", "+OK\r\n", errHungUp},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			pool, _, err := Pool(tt.scheme+"://"+answering(t, tt.answers), time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pool.Close()
+			err = func() error {
+				conn, err := pool.DialContext(t.Context())
+				if err != nil {
+					return err
+				}
+				defer conn.Close()
+				if _, err := conn.Do("PING"); err != nil {
+					return err
+				}
+				_, err = conn.Do("PING")
+				return err
+			}()
+			if got := plain(err); !errors.Is(got, tt.want) || got.Error() != tt.want.Error() {
+				t.Errorf("got %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// answering listens, answers the first bytes of each connection with answer, and hangs up. It
+// returns its address.
+func answering(t *testing.T, answer string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Goroutines: one, which the end of the test ends by closing the listener, and waits for.
+	done := make(chan struct{})
+	t.Cleanup(func() { listener.Close(); <-done })
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+			_, _ = conn.Read(make([]byte, 64<<10))
+			_, _ = conn.Write([]byte(answer))
+			conn.Close()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// TestRefusedIsNotDown: the log tells a master that is there, and must not vote, from one that
+// is not there.
+func TestRefusedIsNotDown(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var log journal
+		cfg.Logger = log.logger()
+		m.Kill()
+		start(t, cfg)
+		time.Sleep(10 * time.Second)
+		log.want(t, 1, "master is down", "connection refused")
+		m.SetRole("slave")
+		m.RestartWithData()
+		time.Sleep(10 * time.Second)
+		log.want(t, 1, "master is refused", "is a replica, not a master")
+		m.Password("secret")
+		m.RestartWithData()
+		time.Sleep(10 * time.Second)
+		log.want(t, 1, "master is refused", "NOAUTH")
+		m.Kill()
+		time.Sleep(10 * time.Second)
+		log.want(t, 2, "master is down", "connection refused")
+		log.want(t, 2, "master is refused")
+	})
+}
