@@ -16,6 +16,8 @@ type Wanted struct {
 	Key   string
 	Lease time.Duration // whole milliseconds
 	Since clock.Instant // when the caller began to wait: its place in the queue
+
+	Waiter Waiter // nil: nobody is told
 }
 
 // Times of a bid that waits, beside the round trips that come on top: masters may be far away.
@@ -68,6 +70,7 @@ type Bid struct {
 	rolls   int       // roll-backs so far
 	entered bool      // it entered the queue with a release
 	told    bool      // it is known why it is not won: an ask was lost
+	outage  outage    // what the caller is told while it waits
 	passes  bool      // a vote was passed since the last ask, whose answers are out of date
 	watches bool      // Redisson's channel
 	taken   time.Time // until when one owner has a majority, by what the masters said last
@@ -190,8 +193,9 @@ func (b *Bid) place() bool {
 	return !b.since.IsZero()
 }
 
-// Wait waits until the bid is won. It is false when ctx ended first, or when there was
-// something to receive from enter or done. GiveUp must follow then, or another Wait.
+// Wait waits until the bid is won. It is false when ctx ended first, when there was
+// something to receive from enter or done, and when Failure is hopeless. GiveUp must follow
+// then, or another Wait.
 func (b *Bid) Wait(ctx context.Context, enter, done <-chan struct{}) (Grant, bool) {
 	for {
 		// As long as the first ask may make a majority, there is nothing to time.
@@ -211,7 +215,7 @@ func (b *Bid) Wait(ctx context.Context, enter, done <-chan struct{}) (Grant, boo
 		case <-ctx.Done():
 			return b.result()
 		}
-		if b.look() && (b.settle(ctx) || ctx.Err() != nil) {
+		if b.look() && (b.settle(ctx) || ctx.Err() != nil) || b.inVain() {
 			return b.result()
 		}
 	}
@@ -235,6 +239,7 @@ func (b *Bid) look() (won bool) {
 	case !b.stuckAt.IsZero() && !now.Before(b.stuckAt):
 		send = b.unstick()
 	case !now.Before(b.askAt):
+		b.takeStock()
 		send = b.askAgain()
 	}
 	first := b.timer == nil
@@ -315,6 +320,11 @@ func (b *Bid) signal() {
 		b.timer.Reset(b.next())
 		return
 	}
+	b.rouse()
+}
+
+// rouse wakes the waiting caller.
+func (b *Bid) rouse() {
 	select {
 	case b.wake <- struct{}{}:
 	default:

@@ -17,9 +17,26 @@ import (
 // States that a vote can be lost for.
 var (
 	ErrTaken    = errors.New("redlock: taken by another owner")
-	ErrNoQuorum = errors.New("redlock: too few masters answered")
+	ErrNoQuorum = errors.New("redlock: no quorum")
 	ErrLost     = errors.New("redlock: hold lost")
+
+	// ErrGuarded is an ErrNoQuorum that only time stands in the way of.
+	ErrGuarded error = &state{"redlock: masters restarted lately and grant nothing yet", ErrNoQuorum}
+
+	errUnconfirmed error = &state{"redlock: too few masters confirmed, the release goes on in the background", ErrNoQuorum}
+	errNotAwaited  error = &state{"redlock: not waited for, the release goes on in the background", ErrNoQuorum}
 )
+
+// state is a case of another state, with words of its own.
+type state struct {
+	text string
+	of   error
+}
+
+func (s *state) Error() string { return s.text }
+
+// Is lets errors.Is find the other state.
+func (s *state) Is(target error) bool { return target == s.of }
 
 var (
 	errPending = errors.New("no answer yet")
@@ -33,38 +50,77 @@ var (
 // errors.Is finds the state (ErrTaken, ErrNoQuorum, …), the context error if a wait was
 // cut short, and what each master said.
 type MajorityError struct {
-	Op        string            // "lock", "unlock", "extend", "renew", "inspect" or "force unlock"
-	Name      string            // of the lock
-	Got, Need int               // votes
-	Nodes     *multierror.Error // one entry per master that did not say yes, each naming it; never nil
+	Op            string            // "lock", "unlock", "extend", "renew", "inspect", "force unlock" or "ready"
+	Name          string            // of the lock, empty for "ready"
+	Got, Need, Of int               // masters that said yes, that were needed, that there are
+	Guard         time.Duration     // of ErrGuarded: how long until a majority grants; otherwise 0
+	Nodes         *multierror.Error // one entry for each master that said something else than yes, naming it; never nil
 
-	states []error
-	free   time.Duration // until a majority is free
-	told   bool          // whether free is known
-	split  bool
+	states   []error
+	free     time.Duration // until a majority is free
+	told     bool          // whether free is known
+	split    bool
+	hopeless bool
 }
 
 func (e *MajorityError) Error() string {
 	var b strings.Builder
-	for i, s := range e.states {
-		text := s.Error()
-		if i > 0 {
-			b.WriteString(": ")
-		} else if !strings.HasPrefix(text, "redlock: ") {
-			b.WriteString("redlock: ") // the state is that of a context
-		}
-		b.WriteString(text)
+	b.WriteString(subject(e.Op, e.Name))
+	for _, s := range e.states {
+		b.WriteString(": " + Bare(s))
 	}
-	fmt.Fprintf(&b, " (%s %q: %d of %d votes)", e.Op, e.Name, e.Got, e.Need)
+	if e.Guard > 0 {
+		fmt.Fprintf(&b, ", a majority does in %v", e.Guard.Round(time.Millisecond))
+	}
+	fmt.Fprintf(&b, " (%d of %d masters, %d needed)", e.Got, e.Of, e.Need)
 	if len(e.Nodes.Errors) > 0 {
 		b.WriteString(": " + e.Nodes.Error())
 	}
 	return b.String()
 }
 
+// subject is how an error begins.
+func subject(op, name string) string {
+	if name == "" {
+		return "redlock: " + op
+	}
+	return fmt.Sprintf("redlock: %s %q", op, name)
+}
+
+// Bare returns err's text without the name of the library, which an error around it has.
+func Bare(err error) string { return strings.ReplaceAll(err.Error(), "redlock: ", "") }
+
+// opError is an operation that failed without a vote.
+type opError struct {
+	op, name string
+	causes   []error
+}
+
+// Fail returns the error of an operation that failed without a vote, for causes.
+func Fail(op, name string, causes ...error) error { return &opError{op, name, causes} }
+
+func (e *opError) Error() string {
+	text := subject(e.op, e.name)
+	for _, cause := range e.causes {
+		text += ": " + Bare(cause)
+	}
+	return text
+}
+
+func (e *opError) Unwrap() []error { return e.causes }
+
 // Unwrap returns the states and the error of each master.
 func (e *MajorityError) Unwrap() []error {
 	return append(append([]error(nil), e.states...), e.Nodes)
+}
+
+// Hopeless reports whether waiting is in vain: so many masters said what does not heal by
+// itself that no majority is left.
+func (e *MajorityError) Hopeless() bool { return e.hopeless }
+
+// Alike reports whether the masters said the same as they did in other, times apart.
+func (e *MajorityError) Alike(other *MajorityError) bool {
+	return slices.EqualFunc(e.Nodes.Errors, other.Nodes.Errors, func(a, b error) bool { return node.Kind(a) == node.Kind(b) })
 }
 
 // Lost reports whether it says that the hold was lost. errors.Is may find ErrLost as well where a
@@ -88,58 +144,97 @@ func (e *MajorityError) FreeAfter() (time.Duration, bool) { return e.free, e.tol
 func (e *MajorityError) Split() bool { return e.split }
 
 // lost makes the error of a vote. late is what to say of the masters that said yes, nil
-// if they need no entry.
-func (m *Masters) lost(op, name string, b *ballot, state, ctxErr, late error) *MajorityError {
+// if they need no entry. cut is the context error of a wait that was cut short, nil if it was
+// not.
+func (m *Masters) lost(op, name string, b *ballot, state, cut, late error) *MajorityError {
 	e := &MajorityError{
-		Op:     op,
-		Name:   name,
-		Need:   m.majority(),
-		Nodes:  &multierror.Error{ErrorFormat: oneLine},
-		states: []error{state},
+		Op:       op,
+		Name:     name,
+		Need:     m.majority(),
+		Of:       len(m.nodes),
+		Nodes:    &multierror.Error{ErrorFormat: oneLine},
+		hopeless: b.hopeless(),
 	}
-	if ctxErr != nil {
-		e.states = []error{ctxErr, state}
-	}
-	var left []time.Duration
+	var left, grants []time.Duration
 	for i, n := range m.nodes {
 		a := b.answers[i]
-		var err error
+		err := a.Why()
 		switch {
 		case !b.in.has(i):
-			err = &node.Error{Node: n.Name(), Err: errPending}
+			if err = silence(n, state, cut); err == nil {
+				grants = append(grants, 0) // as far as is known
+			}
 		case a.Outcome == node.Done:
 			e.Got++
-			left = append(left, 0)
-			if late != nil {
-				err = &node.Error{Node: n.Name(), Err: late}
-			}
-		default:
-			err = n.Explain(a)
-			if a.Outcome == node.Refused {
-				left = append(left, a.Left)
-			}
+			left, grants = append(left, 0), append(grants, 0)
+			err = late
+		case a.Outcome == node.Refused:
+			left, grants = append(left, a.Left), append(grants, 0)
+		}
+		if guarded, ok := errors.AsType[*node.GuardedError](err); ok && guarded.Why == nil {
+			grants = append(grants, guarded.Left)
 		}
 		if err != nil {
-			e.Nodes.Errors = append(e.Nodes.Errors, err)
+			e.Nodes.Errors = append(e.Nodes.Errors, n.Error(err))
 		}
 	}
 	e.free, e.told = quorum.FreeAfter(len(m.nodes), left)
+	if guard, ok := quorum.FreeAfter(len(m.nodes), grants); ok && guard > 0 && state == ErrNoQuorum {
+		state, e.Guard = ErrGuarded, guard
+	}
+	e.states = []error{state}
+	if cut != nil {
+		e.states = []error{cut, state}
+	}
 	return e
+}
+
+// silence returns what to say of a master that has not answered, nil if nothing. Where the vote
+// was decided without it, nobody waited for it: what it lacks is a reason only where there were
+// too few.
+func silence(n *node.Node, state, cut error) error {
+	if state != ErrNoQuorum {
+		return nil
+	}
+	if err := n.Ready(); err != nil {
+		return err
+	}
+	if cut != nil {
+		return errPending
+	}
+	return nil
+}
+
+// hopeless reports whether so many masters said what does not heal by itself that no majority
+// is left.
+func (b *ballot) hopeless() bool {
+	never := 0
+	for i, a := range b.answers {
+		if b.in.has(i) && a.Err != nil && !node.Heals(a.Err) {
+			never++
+		}
+	}
+	return quorum.Vote(len(b.answers), 0, never) == quorum.Lost
 }
 
 // refused makes the error of a lock that was not granted. cut is the context error of a
 // wait that was cut short, nil if it was not.
 func (m *Masters) refused(name string, b *ballot, cut error) *MajorityError {
-	granted, refused, failed := b.tally()
-	holders := b.holders()
+	granted, refused, _ := b.tally()
 	state := ErrTaken
-	if quorum.Judge(len(m.nodes), granted, failed, holders) == quorum.Unreachable || cut != nil && refused == 0 {
+	if b.unreachable() || cut != nil && refused == 0 {
 		state = ErrNoQuorum
 	}
 	err := m.lost("lock", name, b, state, cut, nil)
-	_, held := quorum.Holder(len(m.nodes), holders)
+	_, held := quorum.Holder(len(m.nodes), b.holders())
 	err.split = !held && quorum.Vote(len(m.nodes), granted+refused, 0) == quorum.Won
 	return err
+}
+
+// unreachable reports whether too few masters gave an answer that counts to a lock.
+func (b *ballot) unreachable() bool {
+	granted, _, failed := b.tally()
+	return quorum.Judge(len(b.answers), granted, failed, b.holders()) == quorum.Unreachable
 }
 
 func oneLine(errs []error) string {

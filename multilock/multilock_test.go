@@ -271,7 +271,7 @@ func TestMajorityErrorNamesEveryMasterThatDidNotSayYes(t *testing.T) {
 		if majority.Got != 1 || majority.Need != 3 || majority.Op != "lock" || majority.Name != "k" {
 			t.Errorf("%s %q: %d of %d, want lock \"k\": 1 of 3", majority.Op, majority.Name, majority.Got, majority.Need)
 		}
-		for i, want := range []string{"m1: ", "m2: no answer", "m3: taken by b, without expiry", "m4: WRONGTYPE"} {
+		for i, want := range []string{"m1: ", "m2: no answer", "m3: held by b, without expiry", "m4: WRONGTYPE"} {
 			if got := majority.Nodes.Errors[i].Error(); !strings.HasPrefix(got, want) {
 				t.Errorf("Nodes[%d] = %q, want %q…", i, got, want)
 			}

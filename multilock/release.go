@@ -102,7 +102,10 @@ func (r *Return) Answer(i int, a node.Answer) {
 // ctx ended first, the error matches ctx's.
 func (r *Return) Wait(ctx context.Context) error {
 	cut := r.wait(ctx)
-	state := ErrNoQuorum
+	state := errUnconfirmed
+	if cut != nil {
+		state = errNotAwaited
+	}
 	switch freed, lacked, _ := r.tally(); {
 	case r.another(freed, lacked) == quorum.Won:
 		state = ErrLost

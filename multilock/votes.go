@@ -122,6 +122,9 @@ func (b *Bid) lost(a *ask) {
 		}
 	}
 	b.signal()
+	if b.hopeless() {
+		b.rouse()
+	}
 }
 
 // patience is how long a minority of votes is kept: longer than a majority takes, longer

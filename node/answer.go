@@ -137,13 +137,18 @@ func (e *Error) Error() string { return e.Node + ": " + e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
 
+// Error returns err as one that names the master.
+func (n *Node) Error(err error) error { return &Error{Node: n.cfg.Name, Err: err} }
+
 // Explain returns a as an error that names the master: why it did not say yes.
-func (n *Node) Explain(a Answer) error {
-	err := a.Err
-	if a.Outcome == Refused && err == nil {
-		err = &TakenError{Holder: a.Holder, Left: a.Left}
+func (n *Node) Explain(a Answer) error { return n.Error(a.Why()) }
+
+// Why returns why the master did not say yes.
+func (a Answer) Why() error {
+	if a.Outcome == Refused && a.Err == nil {
+		return &TakenError{Holder: a.Holder, Left: a.Left}
 	}
-	return &Error{Node: n.cfg.Name, Err: err}
+	return a.Err
 }
 
 // Kind returns err's text without what changes while its reason does not: the time that is

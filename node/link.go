@@ -158,6 +158,7 @@ func (n *Node) take(l *link, last []*call) (batch []*call, due []delivery, done 
 			n.state, n.reason = up, nil
 			n.away.Store(false)
 			n.announce(l)
+			n.changed()
 		}
 	}
 	if l.err == nil && n.state == up && len(n.queue) > 0 {

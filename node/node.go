@@ -72,6 +72,8 @@ type Node struct {
 	ear     *ear    // nil until Listen
 	calls   uint64  // made so far
 
+	watchers []chan<- struct{} // of Notify
+
 	shown atomic.Pointer[shown] // what its clock showed last, nil until it told
 	trip  atomic.Int64          // bound on a round trip, 0 while there is no connection
 	away  atomic.Bool           // state is down
@@ -248,6 +250,7 @@ func (n *Node) giveUp(err error) {
 	n.report(err)
 	n.state, n.reason = down, err
 	n.away.Store(true)
+	n.changed()
 	if n.closing {
 		n.cancel()
 	}
@@ -304,6 +307,7 @@ func (n *Node) serve(l *link) error {
 	n.trip.Store(0)
 	if n.state == up {
 		n.state, n.reason = connecting, l.err
+		n.changed()
 	}
 	if n.closing {
 		n.cancel() // there is no next connection

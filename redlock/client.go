@@ -45,6 +45,9 @@ func New(cfg Config) (*Client, error) {
 		holds:   make(map[string]*held),
 		lines:   make(map[string]*line),
 	}
+	if masters.Len() == 2 {
+		cfg.Logger.Warn("redlock: two masters survive the loss of neither, since a majority of two is both: use three")
+	}
 	c.dog = newWatchdog(c.renew, c.rouse)
 	return c, nil
 }
@@ -80,7 +83,7 @@ func (c *Client) Close() error {
 		}
 		<-h.ended() // where somebody else ends it at this moment, its release must be sent
 	}
-	unconfirmed := &multierror.Error{ErrorFormat: oneLine}
+	unconfirmed := &multierror.Error{ErrorFormat: closing}
 	for _, r := range returns {
 		if err := r.Wait(context.Background()); err != nil {
 			unconfirmed = multierror.Append(unconfirmed, err)

@@ -17,13 +17,15 @@ import (
 // masters is its default.
 type Config struct {
 	// Masters are redis:// or rediss:// URLs, or host:port, one for each master: 3 or 5
-	// in earnest. An even number costs more and survives no more. Errors and logs name a
-	// master by its host and port.
+	// in production. An even number costs more and survives no more: two masters survive the
+	// loss of neither. Errors and logs name a master by its host and port.
 	Masters []string
 
-	// Pools are used instead of Masters where an URL does not say enough (TLS, unix
-	// sockets, sentinel). The client holds one connection of each, and leaves closing
-	// them to the caller. Errors and logs name a master by its place, "pool 0".
+	// Pools are used instead of Masters where a URL does not say enough: certificates for
+	// TLS, Unix sockets. Each leads to one master, always the same. The client holds one
+	// connection of each for commands, and from when a caller first waits a second one for
+	// subscriptions; it leaves closing the pools to the caller. Errors and logs name a master
+	// by its place, "pool 0".
 	Pools []*redis.Pool
 
 	// Lease is how long a hold lives that is not renewed: what a dead client costs the
@@ -51,8 +53,9 @@ type Config struct {
 	// can not be less than 1 ms.
 	NodeTimeout time.Duration
 
-	// Logger is told of masters that go down and come up, of holds that are lost, and of
-	// Holds that became garbage without Unlock. Default: silent.
+	// Logger is told of masters that go down and come up, of what Lock waits for while no
+	// majority can grant it, of holds that are lost, and of Holds that became garbage without
+	// Unlock. Default: silent.
 	Logger *slog.Logger
 }
 
@@ -131,8 +134,11 @@ func (cfg *Config) checkLease(what string, lease time.Duration) error {
 	if whole > cfg.MaxLease {
 		return fmt.Errorf("redlock: %s %v is longer than Config.MaxLease %v: a master that restarts would not wait for it", what, lease, cfg.MaxLease)
 	}
-	if clock.Validity(whole, 0) <= 0 {
-		return fmt.Errorf("redlock: %s %v is too short: clock drift takes %v of it", what, lease, clock.Drift(whole))
+	switch {
+	case lease <= 0:
+		return fmt.Errorf("redlock: %s %v is not positive", what, lease)
+	case clock.Validity(whole, 0) <= 0:
+		return fmt.Errorf("redlock: %s %v is too short: the allowance for clock drift is %v", what, lease, clock.Drift(whole))
 	}
 	return nil
 }

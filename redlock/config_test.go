@@ -32,7 +32,7 @@ func TestConfigRefuses(t *testing.T) {
 		{"one pool twice", redlock.Config{Pools: []*redis.Pool{pool, pool}}, "twice, as 0 and 1"},
 		{"lease under 1ms", redlock.Config{Masters: one, Lease: 999 * time.Microsecond}, "Lease"},
 		{"lease of a number without a unit", redlock.Config{Masters: one, Lease: 30}, "Config.Lease 30ns is too short"},
-		{"lease under 0 by 1ns", redlock.Config{Masters: one, Lease: -1}, "Config.Lease -1ns is too short"},
+		{"lease under 0 by 1ns", redlock.Config{Masters: one, Lease: -1}, "Config.Lease -1ns is not positive"},
 		{"NodeTimeout of a lease of broken ms", redlock.Config{Masters: one, Lease: time.Second + 1, NodeTimeout: time.Second}, "Config.NodeTimeout 1s is not shorter than Config.Lease 1s"},
 		{"lease under the drift", redlock.Config{Masters: one, Lease: 2 * time.Millisecond}, "Lease"},
 		{"negative lease", redlock.Config{Masters: one, Lease: -time.Second}, "Lease"},

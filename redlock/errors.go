@@ -13,8 +13,13 @@ import (
 var (
 	// ErrTaken says that another owner has the lock.
 	ErrTaken = multilock.ErrTaken
-	// ErrNoQuorum says that too few masters answered to tell.
+	// ErrNoQuorum says that too few masters answered, or answered with something else than
+	// an error, to tell.
 	ErrNoQuorum = multilock.ErrNoQuorum
+	// ErrGuarded says that masters restarted lately and grant nothing until Config.RestartGuard
+	// has passed; all that is needed is time, which MajorityError.Guard tells. It matches
+	// ErrNoQuorum as well.
+	ErrGuarded = multilock.ErrGuarded
 	// ErrLost says that the hold ended before its Unlock: its validity ran out, or a
 	// majority of the masters no longer had it.
 	ErrLost = multilock.ErrLost
@@ -46,11 +51,16 @@ func checkName(name string) error {
 	return nil
 }
 
-// oneLine is the format of a multierror.
-func oneLine(errs []error) string {
+// closing is the text of what Close could not give back.
+func closing(errs []error) string {
 	texts := make([]string, len(errs))
 	for i, err := range errs {
-		texts[i] = err.Error()
+		texts[i] = multilock.Bare(err)
+		// The release goes on no longer.
+		if why, ok := errors.AsType[*MajorityError](err); ok && !why.Lost() {
+			texts[i] = fmt.Sprintf("%q was not confirmed to be free, and is when its lease ends (%d of %d masters, %d needed): %v",
+				why.Name, why.Got, why.Of, why.Need, why.Nodes)
+		}
 	}
-	return strings.Join(texts, "; ")
+	return "redlock: close: " + strings.Join(texts, "; ")
 }

@@ -15,10 +15,13 @@ type line struct {
 	room  [1]*turn       // for turns
 	bid   *multilock.Bid // of the first turn, nil if it has none
 	last  *MajorityError // why the lock was not there when a contender last asked
+
+	outage *MajorityError // what the log was told of too few masters, nil if enough answer
 }
 
 // turn is a caller's place in a line.
 type turn struct {
+	c     *Client
 	name  string
 	lease time.Duration
 	owner *owner        // nil: shared with nobody
@@ -45,7 +48,7 @@ var ready = func() chan struct{} {
 
 // join puts a caller at the end of the line for what it wants.
 func (c *Client) join(w want) *turn {
-	t := &turn{name: w.name, lease: w.lease, owner: w.owner, since: clock.Now()}
+	t := &turn{c: c, name: w.name, lease: w.lease, owner: w.owner, since: clock.Now()}
 	if t.owner != nil {
 		t.enter = make(chan struct{}, 1)
 	}
@@ -109,7 +112,7 @@ func (c *Client) next(name string) *multilock.Bid {
 func (c *Client) bid(l *line) *multilock.Bid {
 	t := l.turns[0]
 	c.tries.Add(1)
-	l.bid = c.masters.NewBid(multilock.Wanted{Key: t.name, Lease: t.lease, Since: t.since})
+	l.bid = c.masters.NewBid(multilock.Wanted{Key: t.name, Lease: t.lease, Since: t.since, Waiter: t})
 	return l.bid
 }
 

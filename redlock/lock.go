@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -15,8 +14,10 @@ import (
 // begin as the library's own keys do: redlock_fence:, redlock_wait:, redlock_turn: or
 // redlock_forced:.
 //
-// It waits through an outage of the masters as well; a bound on the wait is ctx's
-// deadline. Callers are served in the order of their calls, those of one client surely,
+// It waits through an outage of the masters as well, and tells Config.Logger what for; a
+// bound on the wait is ctx's deadline. It returns at once, with ErrNoQuorum, where so many
+// masters say what does not pass by itself that no majority is left: a wrong password, a key
+// that is no lock (docs/operations.md has the list). Callers are served in the order of their calls, those of one client surely,
 // those of all clients as the masters' clocks tell. When ctx ends, the error matches its error,
 // and ErrTaken or ErrNoQuorum for what it waited for, and nothing is left on any master
 // that can be reached. ErrClosed: the client was closed.
@@ -64,7 +65,8 @@ func (c *Client) Do(ctx context.Context, name string, fn func(context.Context) e
 		return err
 	}
 	defer func() {
-		if lost := hold.Unlock(context.WithoutCancel(ctx)); lost != nil {
+		// What fn says of a loss, by the cause of its context, is not to be said twice.
+		if lost := hold.Unlock(context.WithoutCancel(ctx)); lost != nil && !errors.Is(err, lost) {
 			err = errors.Join(err, lost)
 		}
 	}()
@@ -99,7 +101,7 @@ func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 	}
 	w.lease = w.lease.Truncate(time.Millisecond)
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("redlock: lock %q: %w", w.name, multilock.Ended(ctx))
+		return nil, multilock.Fail("lock", w.name, multilock.Ended(ctx))
 	}
 	c.masters.Greet(ctx)
 	w.owner = ownerOf(ctx)
@@ -136,8 +138,7 @@ func (c *Client) queue(ctx context.Context, w want) (*Hold, error) {
 			return hold, nil
 		}
 		if why, unsure := errors.AsType[*MajorityError](err); unsure {
-			wait.entry = why
-			ok = wait.pause(ctx)
+			ok = wait.pause(ctx, why)
 			continue
 		}
 		wait.entry = nil
@@ -179,7 +180,7 @@ func (c *Client) enter(ctx context.Context, w want) (*Hold, error) {
 		select {
 		case <-h.ended():
 		case <-ctx.Done():
-			return nil, fmt.Errorf("redlock: lock %q: %w", w.name, multilock.Ended(ctx))
+			return nil, multilock.Fail("lock", w.name, multilock.Ended(ctx))
 		}
 	}
 	return nil, nil

@@ -102,7 +102,7 @@ func TestMajorityErrorNamesEachMaster(t *testing.T) {
 			"pool 0: dial memory m1: connection refused",
 			"pool 1: no answer in time",
 			"pool 2: WRONGTYPE",
-			"pool 3: taken by someone:7 for 1m0s",
+			"pool 3: held by someone:7 for another 1m0s",
 		}
 		if len(majority.Nodes.Errors) != len(want) {
 			t.Fatalf("Nodes = %v, want one for each master that did not say yes", majority.Nodes)

@@ -169,7 +169,7 @@ func (h *held) extend(ctx context.Context, l *level, lease time.Duration) error 
 	case err := <-e.told:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("redlock: extend %q: %w", h.name, multilock.Ended(ctx))
+		return multilock.Fail("extend", h.name, multilock.Ended(ctx))
 	}
 }
 
@@ -182,6 +182,7 @@ type extension struct {
 func (e extension) Renewed(until clock.Instant) { e.told <- e.renewed(until) }
 
 func (e extension) NotRenewed(err *MajorityError) {
+	err.Op = "extend"
 	if err.Lost() {
 		e.lose(err)
 	}

@@ -15,6 +15,7 @@ type wait struct {
 	c     *Client
 	t     *turn
 	entry *MajorityError // why the caller could not enter its owner's hold, if it tried last
+	vain  *MajorityError // why there is nothing to wait for, nil as long as there is
 }
 
 // again is the time after which a caller that could not enter its owner's hold, for want
@@ -34,8 +35,15 @@ func (w *wait) local(ctx context.Context, h *held) bool {
 	return sleep(ctx, w, h.ended())
 }
 
-// pause waits for a while.
-func (w *wait) pause(ctx context.Context) bool {
+// pause waits for a while, after the masters did not let the caller enter its owner's hold, as
+// why says.
+func (w *wait) pause(ctx context.Context, why *MajorityError) bool {
+	w.entry = why
+	if why.Hopeless() {
+		w.vain = why
+		return false
+	}
+	w.t.Outage(why)
 	timer := time.NewTimer(again)
 	defer timer.Stop()
 	return sleep(ctx, w, timer.C)
@@ -48,7 +56,14 @@ func (w *wait) bid(ctx context.Context) (grant multilock.Grant, won, ok bool) {
 		return multilock.Grant{}, false, false
 	}
 	grant, won = bid.Wait(ctx, w.t.enter, w.c.done)
-	return grant, won, won || !w.over(ctx)
+	if won {
+		w.t.Outage(nil)
+		return grant, true, true
+	}
+	if why := bid.Failure(nil); why != nil && why.Hopeless() {
+		w.vain = why
+	}
+	return grant, false, w.vain == nil && !w.over(ctx)
 }
 
 // over reports whether there is nothing to wait for any more.
@@ -63,6 +78,9 @@ func (w *wait) over(ctx context.Context) bool {
 
 // err says why the wait was over.
 func (w *wait) err(ctx context.Context) error {
+	if ctx.Err() == nil && w.vain != nil {
+		return w.vain
+	}
 	if ctx.Err() == nil {
 		return ErrClosed
 	}
@@ -81,7 +99,7 @@ func (w *wait) err(ctx context.Context) error {
 	if h := w.c.holding(w.t.name); h != nil {
 		by = fmt.Sprintf("%s (owner %s)", by, h.claim.ID)
 	}
-	return fmt.Errorf("redlock: lock %q: %w: %w: %s", w.t.name, cut, ErrTaken, by)
+	return multilock.Fail("lock", w.t.name, cut, ErrTaken, errors.New(by))
 }
 
 // sleep blocks until there is a reason to look again, or none any more.
