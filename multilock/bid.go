@@ -132,6 +132,7 @@ func (b *Bid) askAgain() (send func()) {
 
 // newAsk makes the next ask, for send to send to the masters in at. b.mu is held.
 func (b *Bid) newAsk(at Set) *ask {
+	b.takeStock()
 	b.number++
 	now := time.Now()
 	pause, lease := b.times(now)
@@ -239,7 +240,6 @@ func (b *Bid) look() (won bool) {
 	case !b.stuckAt.IsZero() && !now.Before(b.stuckAt):
 		send = b.unstick()
 	case !now.Before(b.askAt):
-		b.takeStock()
 		send = b.askAgain()
 	}
 	first := b.timer == nil

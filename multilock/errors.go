@@ -42,6 +42,7 @@ var (
 	errPending = errors.New("no answer yet")
 	errLate    = errors.New("granted, but too late: the lease was used up")
 	errTokens  = errors.New("agreed on a fencing token, too few others did")
+	errForeign = errors.New("held by another owner")
 	errShort   = errors.New("answered for another number of holds")
 )
 
@@ -82,7 +83,7 @@ func (e *MajorityError) Error() string {
 // subject is how an error begins.
 func subject(op, name string) string {
 	if name == "" {
-		return "redlock: " + op
+		return "redlock: not " + op
 	}
 	return fmt.Sprintf("redlock: %s %q", op, name)
 }

@@ -14,7 +14,7 @@ type outage struct {
 }
 
 // takeStock notes what the last ask came to. It is called before the next one, when all the
-// answers are in that come soon. b.mu is held.
+// answers are in that come soon, so that they are told together. b.mu is held.
 func (b *Bid) takeStock() {
 	if b.want.Waiter == nil {
 		return

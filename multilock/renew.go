@@ -139,6 +139,9 @@ func (r *round) lost(h int, state error) *MajorityError {
 	for i, a := range b.answers {
 		if a.Outcome == node.Done && a.Renewed[h] != node.Extended && a.Renewed[h] != node.Healed {
 			b.answers[i].Outcome = node.Refused
+			if a.Renewed[h] == node.Foreign {
+				b.answers[i].Err = errForeign
+			}
 		}
 	}
 	return r.m.lost("renew", r.holds[h].Hold().Key, &b, state, nil, nil)

@@ -164,7 +164,7 @@ func Kind(err error) string {
 		return "held by " + taken.Holder
 	}
 	if reply, ok := errors.AsType[redis.Error](err); ok {
-		if code, _, _ := strings.Cut(said(reply), " "); code != "ERR" {
+		if code, _, _ := strings.Cut(string(said(reply)), " "); code != "ERR" {
 			return code
 		}
 	}
@@ -175,6 +175,9 @@ func Kind(err error) string {
 func plain(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) || isTimeout(err) {
 		return ErrTimeout
+	}
+	if reply, ok := err.(redis.Error); ok {
+		return said(reply)
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return errPlainPort

@@ -30,6 +30,7 @@ func (n *Node) read(l *link) {
 // received takes in the answer to the oldest command in flight. n.mu is held.
 func (n *Node) received(l *link, due []delivery, reply any, err error) []delivery {
 	refusal, refused := err.(redis.Error)
+	refusal = said(refusal)
 	if err != nil && !refused {
 		l.dead = true
 		// The first error, which may be the writer's, is the reason; err may only say

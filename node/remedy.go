@@ -107,7 +107,7 @@ func replied(beginnings ...string) func(error) bool {
 		if !ok {
 			return false
 		}
-		text := said(reply)
+		text := string(said(reply))
 		for _, begins := range beginnings {
 			if strings.HasPrefix(text, begins) {
 				return true
@@ -120,16 +120,20 @@ func replied(beginnings ...string) func(error) bool {
 // scripted is what Redis 6.2 puts before the error of a command that a script called.
 var scripted = regexp.MustCompile(`^ERR Error running script .*@user_script: ?\d+: -?`)
 
+// place is what Redis 7 puts behind it.
+var place = regexp.MustCompile(` script: [0-9a-f]{40}, on @user_script:\d+\.?$`)
+
 // said returns the error that a command met, also where a script called it: it begins with the
-// code word.
-func said(reply redis.Error) string {
-	return scripted.ReplaceAllString(string(reply), "")
+// code word, and can stand in a list.
+func said(reply redis.Error) redis.Error {
+	text := scripted.ReplaceAllString(string(reply), "")
+	return redis.Error(strings.TrimRight(place.ReplaceAllString(text, ""), " .:"))
 }
 
 // unfit reports whether a master that answers err can serve no lock at all just now.
 // Its connection is given up then, and the master is probed until it recovers.
 func unfit(err redis.Error) bool {
-	code, _, _ := strings.Cut(said(err), " ")
+	code, _, _ := strings.Cut(string(said(err)), " ")
 	switch code {
 	case "BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOREPLICAS", "READONLY":
 		return true

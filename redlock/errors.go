@@ -58,7 +58,7 @@ func closing(errs []error) string {
 		texts[i] = multilock.Bare(err)
 		// The release goes on no longer.
 		if why, ok := errors.AsType[*MajorityError](err); ok && !why.Lost() {
-			texts[i] = fmt.Sprintf("%q was not confirmed to be free, and is when its lease ends (%d of %d masters, %d needed): %v",
+			texts[i] = fmt.Sprintf("%q may stay locked until its lease ends (%d of %d masters confirmed, %d needed): %v",
 				why.Name, why.Got, why.Of, why.Need, why.Nodes)
 		}
 	}
