@@ -119,9 +119,16 @@ func (e *MajorityError) Unwrap() []error {
 // itself that no majority is left.
 func (e *MajorityError) Hopeless() bool { return e.hopeless }
 
-// Alike reports whether the masters said the same as they did in other, times apart.
-func (e *MajorityError) Alike(other *MajorityError) bool {
-	return slices.EqualFunc(e.Nodes.Errors, other.Nodes.Errors, func(a, b error) bool { return node.Kind(a) == node.Kind(b) })
+// Covers reports whether no master says anything in other that it does not say in e, times
+// apart. It may say no more.
+func (e *MajorityError) Covers(other *MajorityError) bool {
+	for _, err := range other.Nodes.Errors {
+		same := func(known error) bool { return node.Kind(known) == node.Kind(err) }
+		if !slices.ContainsFunc(e.Nodes.Errors, same) {
+			return false
+		}
+	}
+	return true
 }
 
 // Lost reports whether it says that the hold was lost. errors.Is may find ErrLost as well where a

@@ -22,13 +22,15 @@ func (m *Masters) Ready(ctx context.Context, done <-chan struct{}) error {
 		defer n.StopNotify(changed)
 	}
 	for {
-		b := m.readiness()
-		if ready, _, _ := b.tally(); quorum.Vote(len(m.nodes), ready, 0) == quorum.Won {
+		why := m.unready()
+		if why == nil {
 			return nil
 		}
-		why := m.lost("ready", "", &b, ErrNoQuorum, nil, nil)
 		if why.Hopeless() {
 			return why
+		}
+		if ctx.Err() != nil {
+			return why.With(Ended(ctx))
 		}
 		var guard <-chan time.Time
 		if why.Guard > 0 {
@@ -39,14 +41,13 @@ func (m *Masters) Ready(ctx context.Context, done <-chan struct{}) error {
 		case <-guard:
 		case <-done:
 			return why
-		case <-ctx.Done():
-			return why.With(Ended(ctx))
+		case <-ctx.Done(): // what the masters lack now is what counts
 		}
 	}
 }
 
-// readiness is a ballot of the masters that are ready.
-func (m *Masters) readiness() ballot {
+// unready says why no majority of the masters is ready, nil if one is.
+func (m *Masters) unready() *MajorityError {
 	b := ballot{answers: make([]node.Answer, len(m.nodes)), in: m.All()}
 	for i, n := range m.nodes {
 		b.answers[i] = node.Answer{Outcome: node.Done}
@@ -54,5 +55,8 @@ func (m *Masters) readiness() ballot {
 			b.answers[i] = node.Answer{Outcome: node.Unsent, Err: err}
 		}
 	}
-	return b
+	if ready, _, _ := b.tally(); quorum.Vote(len(m.nodes), ready, 0) == quorum.Won {
+		return nil
+	}
+	return m.lost("ready", "", &b, ErrNoQuorum, nil, nil)
 }

@@ -157,7 +157,7 @@ func TestBidTellsOfAnOutage(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if n := len(h.heard); n < 3 || n > 10 || h.heard[0] == nil || !h.heard[0].Alike(h.heard[n-1]) {
+		if n := len(h.heard); n < 3 || n > 10 || h.heard[0] == nil || !h.heard[0].Covers(h.heard[n-1]) {
 			t.Fatalf("told %d times of %v, want it every 200 to 400 ms, and alike", n, h.heard)
 		}
 		for _, m := range b.Masters() {

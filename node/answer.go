@@ -151,9 +151,13 @@ func (a Answer) Why() error {
 	return a.Err
 }
 
-// Kind returns err's text without what changes while its reason does not: the time that is
+// Kind returns err's text, with the master that it names, without what changes while its reason
+// does not: the time that is
 // left, and what a master's error says beside its code word.
 func Kind(err error) string {
+	if at, ok := errors.AsType[*Error](err); ok {
+		return at.Node + ": " + Kind(at.Err)
+	}
 	if guarded, ok := errors.AsType[*GuardedError](err); ok && guarded.Why == nil {
 		return fmt.Sprintf("guarded, promoted %v", guarded.Promoted)
 	}

@@ -17,7 +17,7 @@ func (t *turn) Outage(why *MajorityError) {
 	t.c.mu.Lock()
 	l := t.c.lines[t.name]
 	before := l.outage
-	known := why != nil && before != nil && before.Alike(why)
+	known := why != nil && before != nil && before.Covers(why)
 	if !known {
 		l.outage = why
 	}

@@ -1,0 +1,220 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// Where waiting is in vain, every call that waits returns at once, also those behind the first in
+// the line, and nothing stays on the master that granted.
+func TestNobodyWaitsInVain(t *testing.T) {
+	for name, fault := range map[string]func(*redlocktest.Master){
+		"the key is no lock": func(m *redlocktest.Master) { m.Set("a", "text") },
+		"no permission":      func(m *redlocktest.Master) { m.Refuse("NOPERM no permission") },
+		"a wrong password":   func(m *redlocktest.Master) { m.Password("other"); m.RestartWithData() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				warm(t, c)
+				each(fleet, 0, 2, fault)
+				time.Sleep(settle)
+				calls := map[string]func() error{
+					"Lock":      func() error { _, err := c.Lock(t.Context(), "a"); return err },
+					"Lock too":  func() error { _, err := c.Lock(t.Context(), "a"); return err },
+					"LockFor":   func() error { _, err := c.LockFor(t.Context(), "a", time.Second); return err },
+					"Do":        func() error { return c.Do(t.Context(), "a", func(context.Context) error { return nil }) },
+					"WithOwner": func() error { _, err := c.Lock(redlock.WithOwner(t.Context()), "a"); return err },
+				}
+				type result struct {
+					call string
+					err  error
+				}
+				results := make(chan result, len(calls))
+				start := time.Now()
+				for call, f := range calls {
+					go func() { results <- result{call, f()} }()
+				}
+				for range calls {
+					r := <-results
+					expect(t, r.call, r.err, redlock.ErrNoQuorum)
+					expectNot(t, r.call, r.err, redlock.ErrTaken, redlock.ErrClosed, context.Canceled)
+				}
+				if took := time.Since(start); took > nodeTimeout {
+					t.Errorf("all have returned after %v, want at once", took)
+				}
+				time.Sleep(settle)
+				if hash := fleet.Master(2).Hash("a"); hash != nil {
+					t.Errorf("the third master has %v, want nothing", hash)
+				}
+			})
+		})
+	}
+}
+
+// A hold that cannot be entered again, ever, is not waited for either.
+func TestReentryInVain(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := lock(t, t.Context(), c, "a")
+		synctest.Wait()
+		each(fleet, 0, 2, func(m *redlocktest.Master) { m.Refuse("NOPERM no permission") })
+		start := time.Now()
+		_, err := c.Lock(hold.Context(), "a")
+		expect(t, "Lock", err, redlock.ErrNoQuorum)
+		if took := time.Since(start); took > nodeTimeout {
+			t.Errorf("Lock returned after %v, want at once", took)
+		}
+		expectAlive(t, hold)
+	})
+}
+
+// One master of three that says what does not pass is outvoted.
+func TestAMinorityInVain(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		fleet.Master(0).Set("a", "text")
+		unlock(t, lock(t, t.Context(), c, "a"))
+		other := lock(t, t.Context(), open(t, fleet, redlock.Config{}), "a")
+		time.AfterFunc(time.Second, func() { unlock(t, other) })
+		unlock(t, lock(t, t.Context(), c, "a"))
+	})
+}
+
+// The log says what is waited for: once, however long, with many callers and while a countdown
+// runs; again when the reasons change; once when it is over.
+func TestOutageIsLogged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		var log lines
+		c := open(t, fleet, redlock.Config{RestartGuard: lease, Logger: logger(&log)})
+		want := func(when, text string, count int) {
+			t.Helper()
+			synctest.Wait()
+			if got := log.count(text); got != count {
+				t.Errorf("%s: the log says %q %d times, want %d", when, text, got, count)
+			}
+		}
+		each(fleet, 0, 3, refuse("OOM no memory"))
+		for range 3 {
+			go func() {
+				if hold, err := c.Lock(t.Context(), "a"); err == nil {
+					_ = hold.Unlock(t.Context())
+				}
+			}()
+		}
+		time.Sleep(time.Minute)
+		want("no memory", "waiting for a quorum", 1)
+		each(fleet, 0, 3, refuse("MISCONF no disk"))
+		time.Sleep(time.Minute)
+		want("no disk", "waiting for a quorum", 2)
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Refuse(""); m.Restart() })
+		time.Sleep(settle) // the masters come back one by one
+		before := log.count("waiting for")
+		time.Sleep(20 * time.Second)
+		want("while the guard passes", "waiting for", before)
+		want("while the guard passes", "quorum is back", 0)
+		time.Sleep(time.Minute)
+		want("over", "waiting for", before)
+		want("over", "quorum is back", 1)
+		expectFree(t, fleet, "a")
+	})
+}
+
+// That another owner has the lock is what waiting is for.
+func TestWaitingForAnotherIsNotLogged(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		var log lines
+		c := open(t, fleet, redlock.Config{Logger: logger(&log)})
+		hold := lock(t, t.Context(), open(t, fleet, redlock.Config{}), "a")
+		fleet.Master(2).Kill()
+		time.AfterFunc(time.Minute, func() { unlock(t, hold) })
+		unlock(t, lock(t, t.Context(), c, "a"))
+		if got := log.count("waiting for") + log.count("quorum"); got != 0 {
+			t.Errorf("the log has %d lines about a quorum, want none:\n%s", got, log.sorted())
+		}
+	})
+}
+
+// A loss that fn returns is in Do's error once.
+func TestDoSaysALossOnce(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		var cause error
+		err := c.Do(t.Context(), "a", func(ctx context.Context) error {
+			synctest.Wait()
+			seize(fleet, 0, 3)
+			<-ctx.Done()
+			cause = context.Cause(ctx)
+			return cause
+		})
+		expect(t, "Do", err, redlock.ErrLost)
+		if !errors.Is(err, cause) || strings.Count(err.Error(), "hold lost") != 1 {
+			t.Errorf("Do = %v, want the loss once", err)
+		}
+	})
+}
+
+// Two masters are worse than one, which the log says; other numbers are not worth a word.
+func TestTwoMasters(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]int{1: 0, 2: 1, 3: 0, 4: 0, 5: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			var log lines
+			open(t, redlocktest.Start(t, n), redlock.Config{Logger: logger(&log)})
+			if got := log.count("two masters survive the loss of neither"); got != want {
+				t.Errorf("%d masters: said %d times, want %d", n, got, want)
+			}
+		})
+	}
+}
+
+// A service waits until its masters would grant, and then gets its first lock at once.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		each(fleet, 0, 3, (*redlocktest.Master).Restart)
+		c := open(t, fleet, redlock.Config{RestartGuard: lease})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := c.Ready(ctx)
+		expect(t, "Ready", err, redlock.ErrGuarded, redlock.ErrNoQuorum, context.DeadlineExceeded)
+		var why *redlock.MajorityError
+		if !errors.As(err, &why) || why.Guard < lease-time.Second || why.Guard > lease+2*time.Second {
+			t.Errorf("Ready = %v, want a MajorityError with the time that is left", err)
+		}
+		start := time.Now()
+		expect(t, "Ready", c.Ready(t.Context()))
+		if took := time.Since(start); took < why.Guard-time.Millisecond || took > why.Guard+time.Millisecond {
+			t.Errorf("Ready after %v, want %v", took, why.Guard)
+		}
+		start = time.Now()
+		unlock(t, lock(t, t.Context(), c, "a"))
+		if took := time.Since(start); took > time.Millisecond {
+			t.Errorf("Lock took %v when it was ready", took)
+		}
+	})
+}
+
+// A caller of Ready is let go by Close.
+func TestReadyEndsWithClose(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		expect(t, "Ready", c.Ready(t.Context()))
+		each(fleet, 0, 3, (*redlocktest.Master).Kill)
+		time.Sleep(settle)
+		time.AfterFunc(time.Minute, func() { c.Close() })
+		start := time.Now()
+		expect(t, "Ready", c.Ready(t.Context()), redlock.ErrClosed)
+		if took := time.Since(start); took < time.Minute || took > time.Minute+3*nodeTimeout {
+			t.Errorf("Ready returned after %v, want it to end with Close after a minute", took)
+		}
+		expect(t, "Ready of a closed client", c.Ready(t.Context()), redlock.ErrClosed)
+	})
+}
