@@ -152,8 +152,7 @@ func (a Answer) Why() error {
 }
 
 // Kind returns err's text, with the master that it names, without what changes while its reason
-// does not: the time that is
-// left, and what a master's error says beside its code word.
+// does not: the time that is left, and what a master's error says beside its code word.
 func Kind(err error) string {
 	if at, ok := errors.AsType[*Error](err); ok {
 		return at.Node + ": " + Kind(at.Err)

@@ -39,18 +39,18 @@ type Config struct {
 	MaxHold time.Duration
 
 	// MaxLease is the longest lease that any client of these masters takes. Default
-	// Lease; LockFor can not take more.
+	// Lease; LockFor cannot take more.
 	MaxLease time.Duration
 
 	// RestartGuard is how long a master that restarted must have been up before it
 	// grants a hold again, since it may have forgotten those it granted before. Default
-	// MaxLease; it can not be less. Negative: no guard, for tests, and for masters that
+	// MaxLease; it cannot be less. Negative: no guard, for tests, and for masters that
 	// write each change to disk (appendfsync always).
 	RestartGuard time.Duration
 
 	// NodeTimeout bounds the answer of one master. A master that takes longer is down
 	// until it answers again. Default a tenth of Lease, from 1 ms to 500 ms; it
-	// can not be less than 1 ms.
+	// cannot be less than 1 ms.
 	NodeTimeout time.Duration
 
 	// Logger is told of masters that go down and come up, of what Lock waits for while no

@@ -45,7 +45,7 @@
 //
 // Masters must be independent, with no replication between them. A master that
 // restarted grants no holds until [Config.RestartGuard] has passed, so a fresh fleet
-// makes its first client wait once.
+// makes its first client wait once: [Client.Ready] waits for that at the start of a service.
 //
 // # Concurrency
 //
@@ -55,8 +55,14 @@
 //
 // # Errors
 //
-// errors.Is finds [ErrTaken], [ErrNoQuorum], [ErrLost], [ErrNotHeld] and [ErrClosed].
+// errors.Is finds [ErrTaken], [ErrNoQuorum], [ErrGuarded], [ErrLost], [ErrNotHeld] and
+// [ErrClosed]. ErrGuarded is an ErrNoQuorum that passes with time: masters restarted lately.
 // What the masters said is in a [*MajorityError]. A wait that was cut short matches its
 // context's error as well as what it was waiting for; where that was a hold of the same
 // client, there is no MajorityError, since no master was asked.
+//
+// [Client.Lock] waits through what passes by itself, such as an outage, and [Config.Logger]
+// is told what for. It does not wait where so many masters say what does not, such as a
+// wrong password, that no majority is left: that is an ErrNoQuorum at once.
+// docs/operations.md lists which is which. [Client.Ready] tells beforehand.
 package redlock

@@ -49,6 +49,26 @@ func ExampleClient_Lock() {
 	// Output: orders:42 is held: true
 }
 
+// A service waits for its masters before it takes work. A health endpoint calls Ready with a
+// short deadline.
+func ExampleClient_Ready() {
+	client, done := exampleClient()
+	defer done()
+
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	var why *redlock.MajorityError
+	switch err := client.Ready(ctx); {
+	case err == nil:
+		fmt.Println("ready")
+	case errors.Is(err, redlock.ErrGuarded) && errors.As(err, &why):
+		fmt.Println("the masters have restarted; ready in", why.Guard)
+	default:
+		fmt.Println(err) // which master lacks what
+	}
+	// Output: ready
+}
+
 // The context of fn ends when the lock is lost, and Do then says so.
 func ExampleClient_Do() {
 	client, done := exampleClient()

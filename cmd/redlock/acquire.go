@@ -105,8 +105,8 @@ func whole[H lease](ctx context.Context, log *slog.Logger, full time.Duration, l
 	}
 }
 
-// sayWhy says after a while what the masters say of the lock. That it is held is what waiting is
-// for; that there are too few masters, or that they restarted lately and grant nothing, is a warning.
+// sayWhy says after a while who holds the lock. That there are too few masters, or that they
+// restarted lately and grant nothing, the client says by itself, as a warning.
 func (r *runCmd) sayWhy(ctx context.Context, client *redlock.Client, log *slog.Logger) {
 	select {
 	case <-time.After(sayWhyAfter):
@@ -114,14 +114,9 @@ func (r *runCmd) sayWhy(ctx context.Context, client *redlock.Client, log *slog.L
 		return
 	}
 	seen, err := client.Inspect(ctx, r.Name)
-	if ctx.Err() != nil {
-		return
+	if ctx.Err() == nil && err == nil && seen.Held {
+		log.Info("still waiting: " + verdict(seen, nil))
 	}
-	level := slog.LevelWarn
-	if err == nil && seen.Held {
-		level = slog.LevelInfo
-	}
-	log.Log(ctx, level, "still waiting: "+verdict(seen, err))
 }
 
 // once reports whether there is one try only.
@@ -131,8 +126,11 @@ func (r *runCmd) once() bool {
 
 // notAcquired says in which way the lock was not to be had.
 func (r *runCmd) notAcquired(err error, from origins) error {
-	how := "tried once"
-	if !r.once() && r.Wait != nil {
+	how := "and waiting is in vain"
+	switch {
+	case r.once():
+		how = "tried once"
+	case r.Wait != nil && errors.Is(err, context.DeadlineExceeded):
 		how = fmt.Sprintf("waited %v", time.Duration(*r.Wait).Round(time.Millisecond))
 	}
 	if codeOf(err) != exitUsage {

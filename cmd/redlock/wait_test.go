@@ -90,10 +90,38 @@ func TestRunSaysWhyItWaits(t *testing.T) {
 	fleet.Master(0).Restart()
 	fleet.Master(1).Restart()
 	i := command(t, "run", "--name", "n", "--", "echo", "started").env("REDLOCK_MASTERS=" + strings.Join(fleet.URLs(), ",")).start()
-	eventually(t, "redlock says why it waits", func() bool { return strings.Contains(i.stderr.String(), "still waiting") })
-	i.wantError("restarted lately")
+	eventually(t, "redlock says why it waits", func() bool {
+		return strings.Contains(i.stderr.String(), "redlock: waiting for masters that restarted lately name=n left=")
+	})
 	i.signal(syscall.SIGTERM)
 	i.wantCode(128 + 15)
+}
+
+// Masters that cannot grant just now are waited for, with a word to the user: once, and not that
+// the lock is free.
+func TestRunSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	fleet, flags := masters(t, 3)
+	for _, m := range fleet.Masters() {
+		m.Refuse("OOM command not allowed when used memory > 'maxmemory'.")
+	}
+	i := command(t, line("run", flags, "--name", "n", "--wait=4s", "--", "echo", "started")...).start()
+	i.wantCode(exitNoQuorum)
+	i.wantError("redlock: waiting for a quorum name=n error=", "OOM command not allowed", "not locked, waited 4s: lock \"n\": context deadline exceeded: no quorum")
+	if said := i.stderr.String(); strings.Count(said, "waiting for") != 1 || strings.Contains(said, "free") {
+		t.Errorf("stderr is\n%s\nwant it to say once what is waited for", said)
+	}
+}
+
+// What no waiting helps ends it at once.
+func TestRunDoesNotWaitInVain(t *testing.T) {
+	fleet, flags := masters(t, 3)
+	for _, m := range fleet.Masters() {
+		m.Set("n", "text")
+	}
+	i := command(t, line("run", flags, "--name", "n", "--wait=1h", "--", "echo", "started")...).start()
+	i.wantCode(exitNoQuorum)
+	i.wantError("WRONGTYPE", "waiting is in vain")
 }
 
 // A password that does not fit is a master's reason, without the password.
