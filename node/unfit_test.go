@@ -16,10 +16,10 @@ import (
 func TestUnfit(t *testing.T) {
 	for _, refusal := range []string{
 		"LOADING Redis is loading the dataset in memory",
-		"READONLY You can't write against a read only replica.",
+		"READONLY You can't write against a read only replica",
 		"MISCONF Errors writing to the AOF file: No space left on device",
-		"BUSY Redis is busy running a script.",
-		"NOREPLICAS Not enough good replicas to write.",
+		"BUSY Redis is busy running a script",
+		"NOREPLICAS Not enough good replicas to write",
 		"MASTERDOWN Link with MASTER is down",
 	} {
 		code, _, _ := strings.Cut(refusal, " ")
@@ -27,7 +27,7 @@ func TestUnfit(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
 				want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
-				m.Refuse(refusal)
+				m.Refuse(refusal + ".") // which would end the list that it stands in
 				wantErr(t, "release", call1(n, NewOwner("k", "me:1").Release(1, 0)), Failed, refusal)
 				for range 50 {
 					got := call1(n, NewOwner("k", "me:2").Acquire(lease, 1))
@@ -114,7 +114,7 @@ func TestNoPassword(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		m.Password("secret")
 		n := start(t, cfg)
-		wantErr(t, "inspect", call1(n, Inspect("k")), Unsent, "NOAUTH Authentication required.")
+		wantErr(t, "inspect", call1(n, Inspect("k")), Unsent, "NOAUTH Authentication required")
 		m.Password("")
 		until(t, lastRetry*3/2, n.isUp)
 	})
