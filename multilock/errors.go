@@ -101,11 +101,12 @@ type opError struct {
 func Fail(op, name string, causes ...error) error { return &opError{op, name, causes} }
 
 func (e *opError) Error() string {
-	text := subject(e.op, e.name)
+	var text strings.Builder
+	text.WriteString(subject(e.op, e.name))
 	for _, cause := range e.causes {
-		text += ": " + Bare(cause)
+		text.WriteString(": " + Bare(cause))
 	}
-	return text
+	return text.String()
 }
 
 func (e *opError) Unwrap() []error { return e.causes }

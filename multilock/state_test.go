@@ -235,14 +235,20 @@ func TestReady(t *testing.T) {
 		limit time.Duration // after heal
 		says  string
 	}{
-		{"dead", func(b bench) { b.Master(0).Kill(); b.Master(1).Kill() },
-			func(b bench) { b.Master(0).RestartWithData(); b.Master(0).SetUptime(time.Hour) }, 12 * time.Second, "connection refused"},
+		{
+			"dead", func(b bench) { b.Master(0).Kill(); b.Master(1).Kill() },
+			func(b bench) { b.Master(0).RestartWithData(); b.Master(0).SetUptime(time.Hour) }, 12 * time.Second, "connection refused",
+		},
 		{"guarded", func(b bench) { b.Master(0).Restart(); b.Master(1).Restart() }, func(bench) {}, 12 * time.Second, "restarted lately"},
 		{"clock", func(b bench) { b.Master(0).Skew(time.Hour); b.Master(1).Skew(time.Hour) }, func(bench) {}, time.Minute, "clock ran ahead"},
-		{"loading", func(b bench) { b.Master(0).Refuse("LOADING x"); b.Master(1).Refuse("LOADING x") },
-			func(b bench) { b.Master(1).Refuse("") }, time.Second, "LOADING x"},
-		{"replica", func(b bench) { b.Master(0).SetRole("slave"); b.Master(1).SetRole("slave") },
-			func(b bench) { b.Master(1).SetRole("master") }, 13 * time.Second, "is a replica"},
+		{
+			"loading", func(b bench) { b.Master(0).Refuse("LOADING x"); b.Master(1).Refuse("LOADING x") },
+			func(b bench) { b.Master(1).Refuse("") }, time.Second, "LOADING x",
+		},
+		{
+			"replica", func(b bench) { b.Master(0).SetRole("slave"); b.Master(1).SetRole("slave") },
+			func(b bench) { b.Master(1).SetRole("master") }, 13 * time.Second, "is a replica",
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inGuardedBubble(t, 3, 10*time.Second, func(t *testing.T, b bench) {

@@ -363,7 +363,7 @@ func compare(t *testing.T, want, got string) {
 	t.Helper()
 	sections := func(text string) map[string]string {
 		all := map[string]string{}
-		for _, section := range strings.Split("\n"+text, "\n# ") {
+		for section := range strings.SplitSeq("\n"+text, "\n# ") {
 			name, body, _ := strings.Cut(section, "\n")
 			all[name] = body
 		}
