@@ -47,12 +47,8 @@ func expectChannels(t *testing.T, fleet *redlocktest.Fleet, want int) {
 // A caller whose context ends leaves nothing but its client's one subscription, wherever it
 // stands and whoever has the lock.
 func TestGivingUpLeavesNothing(t *testing.T) {
-	callers := []string{"one in the middle", "all", "the first", "the last"}
-	if testing.Short() {
-		callers = callers[:2]
-	}
 	for _, holder := range []string{"the client", "another client", "one of Redisson's"} {
-		for _, caller := range callers {
+		for _, caller := range []string{"the first", "one in the middle", "the last", "all"} {
 			t.Run(holder+" has it/"+caller, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { // not beside others, whose goroutines would count
 					fleet := redlocktest.Start(t, 3)
