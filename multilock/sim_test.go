@@ -60,6 +60,10 @@ func simulate(t *testing.T, seed uint64) {
 	if seed%2 == 0 {
 		s.lease = time.Hour
 	}
+	s.distance()
+	if s.lease < simTime {
+		s.lease += 4 * s.trip
+	}
 	s.guard = s.lease
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -80,9 +84,9 @@ func simulate(t *testing.T, seed uint64) {
 	clients.Wait()
 	storm.Wait()
 
-	// Everything is well again: what is owed is delivered within two seconds, far
-	// sooner than leases end.
-	time.Sleep(2 * time.Second)
+	// Everything is well again: what is owed is delivered within two seconds and a few round
+	// trips, far sooner than leases end.
+	time.Sleep(2*time.Second + 10*s.trip)
 	for _, m := range s.fleet.Masters() {
 		if h := m.Holder("k"); h != "" {
 			s.note("%s still has %s", m.Name(), h)
@@ -94,6 +98,19 @@ func simulate(t *testing.T, seed uint64) {
 	}
 	if s.grants == 0 {
 		t.Error("nobody ever got the lock")
+	}
+}
+
+// distance puts the masters next door, or up to 600 ms away, there and back.
+func (s *sim) distance() {
+	if s.upTo(3) > 0 {
+		return
+	}
+	s.trip = s.upTo(600 * time.Millisecond)
+	s.end += 80 * s.trip
+	s.calm += 10 * s.trip // to connect takes some round trips
+	for _, m := range s.fleet.Masters() {
+		m.Delay(s.trip / 2)
 	}
 }
 
@@ -165,6 +182,7 @@ func (s *sim) letGo(owner string) {
 // storm breaks masters, never for good, and mends them all in the end.
 func (s *sim) storm() {
 	masters := s.fleet.Masters()
+	time.Sleep(10 * s.trip) // until clients have connected
 	for time.Since(s.start) < s.end {
 		time.Sleep(s.upTo(s.calm))
 		m := masters[s.upTo(time.Duration(len(masters)))]

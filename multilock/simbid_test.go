@@ -50,14 +50,7 @@ func simulateBids(t *testing.T, seed uint64) {
 		sim: &sim{fleet: redlocktest.Start(t, n), start: time.Now(), end: bidStorm, calm: 400 * time.Millisecond, rand: r},
 		t:   t,
 	}
-	// Masters next door, and masters up to 600 ms away.
-	if s.upTo(3) == 0 {
-		s.trip = s.upTo(600 * time.Millisecond)
-		s.end += 20 * s.trip
-		for _, m := range s.fleet.Masters() {
-			m.Delay(s.trip / 2)
-		}
-	}
+	s.distance()
 	// As in TestSim: leases that end in the middle of things, or not. In the first kind of
 	// seed masters may forget, behind a guard; in the second they need none.
 	s.work = 300 * time.Millisecond
