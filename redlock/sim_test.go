@@ -35,28 +35,50 @@ func TestSim(t *testing.T) {
 	}
 }
 
-const (
-	simLease   = 1500 * time.Millisecond
-	simTimeout = 100 * time.Millisecond // of a node
-	simEnd     = 5 * time.Second
-
-	// simBound is what a call may take beyond its deadline, or all in all without one: a
-	// command may wait for a connection, and then for its answer.
-	simBound = 2*simTimeout + time.Millisecond
-)
-
 type sim struct {
 	t     *testing.T
 	fleet *redlocktest.Fleet
 	start time.Time
 	empty bool // masters may restart without their data, behind the guard
-	mends int  // how many of the things that are done to a master mend it, beside seven that do not
+	times
+	mends int // how many of the things that are done to a master mend it, beside seven that do not
 
 	mu      sync.Mutex
 	holders map[string]holder // who was last granted each name
 	tokens  map[string]int64
 	grants  int
 	tally   tally
+}
+
+// times are how long things take in a seed: they follow the distance to the masters.
+type times struct {
+	trip    time.Duration // to the masters and back when all is well
+	timeout time.Duration // of a node
+	lease   time.Duration
+	long    time.Duration // longer than most holds, and than what is wrong with a master lasts
+	end     time.Duration // of the faults
+
+	// bound is what a call may take beyond its deadline, or all in all without one: a command
+	// may wait for a connection, and then for its answer.
+	bound time.Duration
+}
+
+// drawTimes has masters next door in two seeds of three, and else up to 600 ms away; and in one
+// of eight leases of minutes, which end after everything else.
+func drawTimes(r *rand.Rand) times {
+	var t times
+	if r.IntN(3) == 0 {
+		t.trip = time.Duration(r.Int64N(int64(600 * time.Millisecond)))
+	}
+	t.timeout = 100*time.Millisecond + 2*t.trip
+	t.long = 1500*time.Millisecond + 8*t.trip
+	t.lease = t.long
+	if r.IntN(8) == 0 {
+		t.lease = time.Minute + time.Duration(r.Int64N(int64(9*time.Minute)))
+	}
+	t.end = 5*time.Second + 20*t.trip
+	t.bound = 2*t.timeout + time.Millisecond
+	return t
 }
 
 // holder is somebody who was granted a name, until ctx ends.
@@ -78,18 +100,22 @@ func simulate(t *testing.T, seed uint64, all *total) {
 		start:   time.Now(),
 		empty:   r.IntN(2) == 0,
 		mends:   []int{3, 12}[r.IntN(2)],
+		times:   drawTimes(r),
 		holders: make(map[string]holder),
 		tokens:  make(map[string]int64),
 	}
 	guard := time.Duration(-1)
 	if s.empty {
-		guard = simLease
+		guard = s.lease
+	}
+	for _, m := range s.fleet.Masters() {
+		m.Delay(s.trip / 2)
 	}
 	var wg sync.WaitGroup
 	var w wall
 	var clients []*redlock.Client
 	for i := range 2 + r.IntN(2) {
-		cfg := redlock.Config{Lease: simLease, NodeTimeout: simTimeout, RestartGuard: guard}
+		cfg := redlock.Config{Lease: s.lease, NodeTimeout: s.timeout, RestartGuard: guard}
 		if i == 0 {
 			cfg.Pools = w.pools(s.fleet)
 		}
@@ -103,7 +129,7 @@ func simulate(t *testing.T, seed uint64, all *total) {
 	walls := rand.New(rand.NewPCG(seed, r.Uint64()))
 	wg.Go(func() { s.disturb(r) })
 	wg.Go(func() {
-		for time.Since(s.start) < simEnd {
+		for time.Since(s.start) < s.end {
 			pause(walls, 2*time.Second)
 			w.up.Store(true)
 			pause(walls, time.Second)
@@ -114,17 +140,17 @@ func simulate(t *testing.T, seed uint64, all *total) {
 
 	// All is well again: what was given back is free as soon as the masters hear of it.
 	for _, m := range s.fleet.Masters() {
-		m.Delay(0)
+		m.Delay(s.trip / 2)
 		m.Mend()
 		m.Thaw()
 		if !m.Alive() {
 			m.RestartWithData()
 		}
 	}
-	time.Sleep(simLease - 300*time.Millisecond)
+	time.Sleep(s.long - 300*time.Millisecond)
 	s.expectFree("before its lease can have ended")
 	if s.empty {
-		time.Sleep(guard + time.Second) // of a master that restarted last
+		time.Sleep(guard + guard/100 + time.Second + 4*s.trip) // of a master that restarted last
 	}
 	for _, c := range clients {
 		s.last(c)
@@ -144,7 +170,8 @@ func simulate(t *testing.T, seed uint64, all *total) {
 // last wants c to have each name at once, when all is well.
 func (s *sim) last(c *redlock.Client) {
 	for _, name := range []string{"a", "b"} {
-		ctx, cancel := context.WithTimeout(context.Background(), simTimeout)
+		// A round trip, one more for a master that lacks the script, and some for the token.
+		ctx, cancel := context.WithTimeout(context.Background(), s.timeout+6*s.trip)
 		hold, err := c.Lock(ctx, name)
 		cancel()
 		if err != nil {
@@ -171,10 +198,10 @@ func pause(r *rand.Rand, most time.Duration) { time.Sleep(time.Duration(r.Int64N
 
 // call locks and unlocks in every way there is, until the end.
 func (s *sim) call(r *rand.Rand, c *redlock.Client) {
-	for time.Since(s.start) < simEnd {
+	for time.Since(s.start) < s.end {
 		pause(r, 200*time.Millisecond)
 		name := []string{"a", "a", "b"}[r.IntN(3)]
-		wait := time.Duration(r.Int64N(int64(2 * time.Second)))
+		wait := time.Duration(r.Int64N(int64(2*time.Second + 10*s.trip)))
 		ctx, cancel := context.WithTimeout(context.Background(), wait)
 		begin := time.Now()
 		var hold *redlock.Hold
@@ -184,9 +211,9 @@ func (s *sim) call(r *rand.Rand, c *redlock.Client) {
 		switch way {
 		case trying:
 			hold, err = c.TryLock(ctx, name)
-			bound = min(bound, 6*(simBound+simTimeout)+256*time.Millisecond) // tries, and pauses between them
+			bound = min(bound, 6*(s.bound+s.timeout)+256*time.Millisecond) // tries, and pauses between them
 		case lockingFor:
-			hold, err = c.LockFor(ctx, name, simLease/2)
+			hold, err = c.LockFor(ctx, name, s.long/2)
 		case doing:
 			err = c.Do(ctx, name, func(ctx context.Context) error {
 				h := holder{ctx, name, redlock.Token(ctx)}
@@ -200,7 +227,7 @@ func (s *sim) call(r *rand.Rand, c *redlock.Client) {
 				}
 				return nil
 			})
-			bound += 100*time.Millisecond + simBound
+			bound += 100*time.Millisecond + s.bound
 			if errors.Is(err, redlock.ErrLost) {
 				s.count(losing)
 				err = nil
@@ -238,10 +265,10 @@ func (s *sim) use(r *rand.Rand, c *redlock.Client, hold *redlock.Hold) {
 		}
 	case 1:
 		begin := time.Now()
-		if hold.Extend(context.Background(), simLease) == nil {
+		if hold.Extend(context.Background(), s.lease) == nil {
 			s.count(extending)
 		}
-		s.within("Extend", begin, simBound)
+		s.within("Extend", begin, s.bound)
 	}
 	s.alone(holderOf(hold))
 	s.unlock(r, hold)
@@ -251,11 +278,11 @@ func (s *sim) use(r *rand.Rand, c *redlock.Client, hold *redlock.Hold) {
 }
 
 func (s *sim) unlock(r *rand.Rand, hold *redlock.Hold) {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.Int64N(int64(2*simBound))))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(r.Int64N(int64(2*s.bound))))
 	defer cancel()
 	begin := time.Now()
 	err := hold.Unlock(ctx)
-	s.within("Unlock", begin, simBound)
+	s.within("Unlock", begin, s.bound)
 	if errors.Is(err, redlock.ErrLost) {
 		s.count(losing)
 	}
@@ -270,7 +297,7 @@ func (s *sim) hold(r *rand.Rand, hold *redlock.Hold) {
 	if r.IntN(4) > 0 {
 		pause(r, 100*time.Millisecond)
 	} else {
-		pause(r, simLease*3/2)
+		pause(r, s.long*3/2)
 	}
 	s.alone(holderOf(hold))
 }
@@ -323,8 +350,8 @@ func (s *sim) within(call string, begin time.Time, bound time.Duration) {
 
 // disturb does something to a random master every now and then.
 func (s *sim) disturb(r *rand.Rand) {
-	for time.Since(s.start) < simEnd {
-		pause(r, 300*time.Millisecond)
+	for time.Since(s.start) < s.end {
+		pause(r, 300*time.Millisecond+4*s.trip)
 		m := s.fleet.Master(r.IntN(len(s.fleet.Masters())))
 		switch r.IntN(7 + s.mends) {
 		case 0:
@@ -346,9 +373,9 @@ func (s *sim) disturb(r *rand.Rand) {
 			m.Cut()
 		case 4, 5, 6:
 			s.count(slowing)
-			m.Delay(time.Duration(r.Int64N(int64(40 * time.Millisecond))))
+			m.Delay(s.trip/2 + time.Duration(r.Int64N(int64(40*time.Millisecond))))
 		default: // all is well there
-			m.Delay(0)
+			m.Delay(s.trip / 2)
 			m.Mend()
 			m.Thaw()
 			if !m.Alive() {
