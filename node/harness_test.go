@@ -44,7 +44,8 @@ func start(t *testing.T, cfg Config) *Node {
 }
 
 // started makes a node that has been up for a while, so that it is given another chance
-// at once when its connection breaks, and whose master has all scripts.
+// at once when its connection breaks, and whose master has all scripts. The next beat is half a
+// heartbeat away: what a test does at an instant of its own does not race with it.
 func started(t *testing.T, cfg Config) *Node {
 	t.Helper()
 	n := start(t, cfg)
@@ -57,7 +58,7 @@ func started(t *testing.T, cfg Config) *Node {
 	} {
 		send(n, cmd).wait()
 	}
-	time.Sleep(2 * heartbeat)
+	time.Sleep(2*heartbeat + heartbeat/2)
 	if !n.isUp() {
 		t.Fatal("up after the first commands: got false")
 	}
