@@ -90,6 +90,11 @@ func (m *Masters) Force(ctx context.Context, key string) (freed bool, err error)
 	if cut != nil {
 		cut = Ended(ctx)
 	}
+	for i, a := range p.answers {
+		if a.Outcome == node.Refused {
+			p.answers[i].Outcome = node.Done // nobody had it there, which is an answer
+		}
+	}
 	return done > 0, m.lost("force unlock", key, &p.ballot, ErrNoQuorum, cut, nil)
 }
 

@@ -193,6 +193,14 @@ func plain(err error) error {
 	return err
 }
 
+// unnamed takes an address out of err that is the name of the master, which is told beside it.
+func (n *Node) unnamed(err error) error {
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Addr != nil && dial.Addr.String() == n.cfg.Name {
+		return dial.Err
+	}
+	return err
+}
+
 func isTimeout(err error) bool {
 	timeout, ok := errors.AsType[net.Error](err)
 	return ok && timeout.Timeout()

@@ -40,7 +40,7 @@ func (n *Node) connect() (*link, error) {
 	defer cancel()
 	conn, err := n.cfg.Pool.GetContext(ctx)
 	if err != nil {
-		return nil, plain(err)
+		return nil, n.unnamed(plain(err))
 	}
 	l := &link{conn: conn, broken: make(chan struct{}), armed: true, heard: time.Now()}
 	if err := n.greet(l); err != nil {

@@ -1,0 +1,145 @@
+//go:build unix
+
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/redlock/redlocktest"
+)
+
+// Write the file anew: go test ./cmd/redlock -run TestTexts -update
+var update = flag.Bool("update", false, "write testdata/texts.txt anew")
+
+// scene is a command line that goes wrong.
+type scene struct {
+	args  string // NAMES stands for the masters
+	when  string
+	do    func(t *testing.T, fleet *redlocktest.Fleet)
+	until string // what stderr says before TERM ends it; empty: it ends by itself
+}
+
+const off = "--no-restart-guard"
+
+func first(do func(*redlocktest.Master)) func(*testing.T, *redlocktest.Fleet) {
+	return func(_ *testing.T, fleet *redlocktest.Fleet) {
+		for _, m := range fleet.Masters()[:2] {
+			do(m)
+		}
+	}
+}
+
+// taken has another client hold the lock, and the third master answer last, so that it is no
+// matter of luck who decides.
+func taken(t *testing.T, fleet *redlocktest.Fleet) {
+	take(t, fleet, "nightly")
+	eventually(t, "all masters have it", func() bool { return !slices.Contains(holders(fleet, "nightly"), "") })
+	fleet.Master(2).Delay(150 * time.Millisecond)
+}
+
+func refusing(msg string) func(*testing.T, *redlocktest.Fleet) {
+	return first(func(m *redlocktest.Master) { m.Refuse(msg) })
+}
+
+func text(m *redlocktest.Master) { m.Set("nightly", "text") }
+
+var scenes = []scene{
+	{args: "run NAMES " + off + " --name nightly --no-wait -- true", when: "another process has the lock", do: taken},
+	{args: "run NAMES " + off + " --name nightly --wait 500ms -- true", when: "two masters are dead", do: first((*redlocktest.Master).Kill)},
+	{args: "run NAMES " + off + " --name nightly --no-wait -- true", when: "two masters are replicas", do: first(func(m *redlocktest.Master) { m.SetRole("slave") })},
+	{args: "run NAMES " + off + " --name nightly -- true", when: "a password is missing", do: first(func(m *redlocktest.Master) { m.Password("secret") })},
+	{args: "run NAMES " + off + " --name nightly -- true", when: "the key is something else", do: first(text)},
+	{args: "run NAMES " + off + " --name nightly -- true", when: "permissions are missing", do: refusing("NOPERM this user has no permissions to run the 'evalsha' command")},
+	{args: "run NAMES " + off + " --name nightly -- true", when: "two masters have no memory", do: refusing("OOM command not allowed when used memory > 'maxmemory'."), until: "waiting for a quorum"},
+	{args: "run NAMES --name nightly -- true", when: "all masters restarted", do: func(_ *testing.T, fleet *redlocktest.Fleet) {
+		for _, m := range fleet.Masters() {
+			m.Restart()
+		}
+	}, until: "waiting for masters"},
+	{args: "inspect NAMES nightly", when: "two masters are dead", do: first((*redlocktest.Master).Kill)},
+	{args: "inspect NAMES nightly", when: "the key is something else", do: first(text)},
+	{args: "unlock NAMES --force nightly", when: "two masters are dead", do: first((*redlocktest.Master).Kill)},
+	{args: "unlock NAMES nightly", when: "--force is missing"},
+}
+
+// TestTexts: what the user of the command reads, word by word, is in testdata/texts.txt. What
+// changes there is to be read aloud.
+func TestTexts(t *testing.T) {
+	var got strings.Builder
+	for _, s := range scenes {
+		t.Run(s.args+", "+s.when, func(t *testing.T) {
+			fmt.Fprintf(&got, "# %s\n$ redlock %s\n%s\n", s.when, strings.ReplaceAll(s.args, "NAMES ", ""), s.play(t))
+		})
+	}
+	const file = "testdata/texts.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(got.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(want) != got.String() {
+		t.Errorf("got\n%s\nwant\n%s", &got, want)
+	}
+}
+
+// play runs the command and returns what it printed, and its exit code.
+func (s scene) play(t *testing.T) string {
+	fleet := redlocktest.Start(t, 3)
+	urls := fleet.URLs()
+	if s.do != nil {
+		s.do(t, fleet)
+	}
+	args := strings.Fields(strings.Replace(s.args, "NAMES", "--node-timeout 5s --masters "+strings.Join(urls, ","), 1)) // so long that a busy machine is no fault
+	i := command(t, args...).start()
+	if s.until != "" {
+		eventually(t, "redlock says "+s.until, func() bool { return strings.Contains(i.stderr.String(), s.until) })
+		i.signal(syscall.SIGTERM)
+	}
+	code := i.code()
+	plain := func(says string) string {
+		for k, url := range urls {
+			says = strings.ReplaceAll(says, strings.TrimPrefix(url, "redis://"), fmt.Sprintf("m%d:6379", k+1))
+		}
+		for _, n := range normal {
+			says = n.what.ReplaceAllString(says, n.with)
+		}
+		return says
+	}
+	return fmt.Sprintf("%s%sexit code %d\n", plain(i.stdout.String()), settled(plain(i.stderr.String())), code)
+}
+
+// normal takes out what differs each time.
+var normal = []struct {
+	what *regexp.Regexp
+	with string
+}{
+	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}:r?\d+`), "OWNER"},
+	{regexp.MustCompile(`(another |does in |left=)[0-9.hmsµ]+`), "${1}TIME"},
+	{regexp.MustCompile(`\(\d of 3`), "(N of 3"},             // the third may vote before the others have decided
+	{regexp.MustCompile(`; m3:6379: not connected yet`), ""}, // or not yet be there
+	{regexp.MustCompile(` +\n`), "\n"},
+	{regexp.MustCompile(`MASTER .*NOTE`), "MASTER HOLDER COUNT LEFT TOKEN NOTE"}, // as wide as a port is long
+	{regexp.MustCompile(`(m\d:6379) +`), "$1 "},
+}
+
+// settled puts the lines of stderr but the last into an order that does not depend on which
+// master came first.
+func settled(stderr string) string {
+	lines := slices.Collect(strings.Lines(stderr))
+	if len(lines) > 1 {
+		slices.Sort(lines[:len(lines)-1])
+	}
+	return strings.Join(lines, "")
+}
