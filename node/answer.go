@@ -78,6 +78,7 @@ var (
 	errHungUp      = errors.New("connection closed by the master")
 	errHungUpFirst = fmt.Errorf("%w before its first answer (a TLS port needs rediss://)", errHungUp)
 	errPlainPort   = errors.New("answers without TLS (a plain port? use redis://)")
+	errTLSSilent   = fmt.Errorf("%w to the TLS handshake (a plain port needs redis://)", ErrTimeout)
 	errTLSPort     = errors.New("answers with TLS (a TLS port? use rediss://)")
 )
 
@@ -176,6 +177,11 @@ func Kind(err error) string {
 
 // plain maps what redigo, the net package and contexts say to one meaning each.
 func plain(err error) error {
+	// redigo does not export its type. A plain port of Redis mostly waits for the end of a line,
+	// which the handshake need not have.
+	if err != nil && err.Error() == "TLS handshake timeout" {
+		return errTLSSilent
+	}
 	if errors.Is(err, os.ErrDeadlineExceeded) || isTimeout(err) {
 		return ErrTimeout
 	}
