@@ -156,3 +156,23 @@ func TestAnswersToAnEarlierAskCount(t *testing.T) {
 		}
 	})
 }
+
+// An answer to an ask that another one has followed brings no third one: the second is on its way
+// to learn more.
+func TestLateAnswersBringNoAsk(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b bench) {
+		b.seat("y:r1", 30*time.Millisecond, 0, 1, 2)
+		for _, m := range b.Masters() {
+			m.Delay(20 * time.Millisecond)
+		}
+		bid := newBid(b.m)
+		defer bid.GiveUp(nil)
+		bid.Ask()
+		time.Sleep(35 * time.Millisecond)
+		bid.Ask()
+		time.Sleep(6 * time.Millisecond) // the first is answered: free in 10 ms
+		if d := time.Until(bid.askAt); d < 50*time.Millisecond {
+			t.Errorf("the next ask is due in %v, want it after the answers to the last", d)
+		}
+	})
+}

@@ -97,7 +97,7 @@ func (b *Bid) lost(a *ask) {
 		}
 	}
 	free, known := quorum.FreeAfter(len(b.seats), left)
-	if known {
+	if known && a.number == b.number { // or each answer that is late would bring another ask
 		// Expiry sends no message. A lock may never expire, and more than that overflows.
 		b.sooner(max(free, free+settle))
 	}
