@@ -96,7 +96,7 @@ func (r *round) Answer(i int, a node.Answer) {
 func (r *round) count(h int, a node.Answer) bool {
 	v := &r.votes[h]
 	switch {
-	case a.Outcome != node.Done:
+	case a.Outcome != node.Done || a.Renewed[h] == node.Withdrawn:
 		v.failed++
 	case a.Renewed[h] == node.Extended || a.Renewed[h] == node.Healed:
 		v.yes++
@@ -137,8 +137,15 @@ func (r *round) lost(h int, state error) *MajorityError {
 	b := ballot{answers: slices.Clone(r.answers), in: r.in}
 	r.mu.Unlock()
 	for i, a := range b.answers {
-		if a.Outcome == node.Done && a.Renewed[h] != node.Extended && a.Renewed[h] != node.Healed {
-			b.answers[i].Outcome = node.Refused
+		if a.Outcome != node.Done {
+			continue
+		}
+		switch a.Renewed[h] {
+		case node.Extended, node.Healed:
+		case node.Withdrawn:
+			b.answers[i].Outcome = node.Unsent
+		default:
+			b.answers[i] = node.Answer{Outcome: node.Refused}
 			if a.Renewed[h] == node.Foreign {
 				b.answers[i].Err = errForeign
 			}

@@ -3,6 +3,7 @@ package multilock
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,5 +152,29 @@ func TestRenewHeals(t *testing.T) {
 			t.Errorf("Release = %v", err)
 		}
 		b.wantHolders(t, "k", "- - -")
+	})
+}
+
+// A hold that was withdrawn from a batch of renewals, since a Leave came first where the script
+// was lost, is not lost. The others of the batch are renewed.
+func TestRenewWithdrawn(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, b bench) {
+		b.acquire(t, "k", "a")
+		b.acquire(t, "l", "b")
+		for i := range 5 {
+			b.Master(i).FlushScripts()
+			b.Master(i).Delay(10 * time.Millisecond)
+		}
+		entered, other := newAsked("k", "a"), newAsked("l", "b")
+		b.m.Renew(10*time.Second, []Renewal{entered, other})
+		synctest.Wait()
+		b.m.Release(Claim{Owner: entered.Owner, Token: 7, At: b.m.All()}, 1)
+		err, _ := (<-entered.told).(*MajorityError)
+		if err == nil || err.Lost() || !strings.Contains(err.Error(), "withdrawn") {
+			t.Errorf("the withdrawn one: told %v, want ErrNoQuorum, since it was withdrawn", err)
+		}
+		if got, ok := (<-other.told).(time.Duration); !ok {
+			t.Errorf("the other: told %v, want that it is renewed", got)
+		}
 	})
 }

@@ -37,8 +37,13 @@ func (o Outcome) MayHold() bool { return o == Done || o == Unknown || o == Faile
 // Renewed is what became of one hold of a Renew command.
 type Renewed int8
 
-// The values are those that renew.lua returns.
+// The values are those that renew.lua returns, but for Withdrawn.
 const (
+	// Withdrawn holds were left out, since their owner was sent a release or a Leave
+	// meanwhile: nothing is known of them. That is no Absent, which counts against a hold
+	// that a Leave goes on with.
+	Withdrawn Renewed = -2
+
 	Foreign  Renewed = -1 // another owner has it
 	Absent   Renewed = 0  // nobody has it
 	Extended Renewed = 1
@@ -48,7 +53,7 @@ const (
 // Answer is a master's answer to a command, or why there is none.
 type Answer struct {
 	Outcome Outcome
-	Err     error // of Unsent, Unknown and Failed, and of a Raise that was refused for its token
+	Err     error // of Unsent, Unknown and Failed, of a Raise that was refused for its token, and of Withdrawn holds
 
 	Token   int64         // fencing counter: Acquire, Raise, Inspect
 	Holder  string        // who has the lock: a refused Acquire, Inspect
@@ -60,7 +65,7 @@ type Answer struct {
 // Receiver takes the answers to the commands of a fan-out.
 type Receiver interface {
 	// Answer is called exactly once for each Send, about Config.Timeout after it at
-	// the latest, or three times that where the connection breaks and the script is
+	// the latest, or up to four times that where the connection breaks and the script is
 	// lost meanwhile. It may be called before Send returns, and must not block.
 	Answer(i int, a Answer)
 }

@@ -71,15 +71,33 @@ func (c *Command) read(reply any) (Answer, error) {
 	return a, err
 }
 
-// undoneBy reports whether later takes back what c may do.
-func (c *Command) undoneBy(later *Command) bool {
-	if !later.repeat || c.script == releaseScript {
-		return false // a release may come twice, and each is to say what it found
+// without returns what is left of c once those owners are taken away whose release came
+// first: nil if nothing is. A release itself may come twice, and each is to say what it found.
+func (c *Command) without(released func(owner string) bool) *Command {
+	switch {
+	case c.script == releaseScript:
+		if c.next != "" && released(c.next) {
+			d := c.debt()
+			return d.command()
+		}
+	case len(c.holds) > 0:
+		left := slices.DeleteFunc(slices.Clone(c.holds), func(h Renewal) bool { return released(h.ID) })
+		switch len(left) {
+		case 0:
+			return nil
+		case len(c.holds):
+		default:
+			return Renew(c.lease(), left)
+		}
+	case c.owner != "" && released(c.owner):
+		return nil
 	}
-	if c.holds == nil {
-		return c.owner == later.owner
-	}
-	return slices.ContainsFunc(c.holds, func(h Renewal) bool { return h.ID == later.owner })
+	return c
+}
+
+// lease returns the lease of a Renew.
+func (c *Command) lease() time.Duration {
+	return time.Duration(c.args[c.asks-1].(int64)) * time.Millisecond
 }
 
 // ping keeps an eye on a connection that carries nothing else. A master that can write

@@ -32,15 +32,22 @@ func TestSendDoesNotBlock(t *testing.T) {
 
 // A command does not overtake those that are still to be written.
 func TestSendKeepsTheOrder(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		synctest.Wait()
-		n.mu.Lock()
-		n.queue = append(n.queue, n.call(NewOwner("k", "first:1").Acquire(lease, 1), nobody{}, 0)) // and the writer not told
-		n.mu.Unlock()
-		want(t, "the second", call1(n, NewOwner("k", "second:1").Acquire(lease, 1)), Refused)
-		wantHolder(t, m, "k", "first:1")
-	})
+	for name, put := range map[string]func(*Node, *call){
+		"queued":           func(n *Node, c *call) { n.queue = append(n.queue, c) },
+		"to be sent again": func(n *Node, c *call) { n.link.again = append(n.link.again, c) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				synctest.Wait()
+				n.mu.Lock()
+				put(n, n.call(NewOwner("k", "first:1").Acquire(lease, 1), nobody{}, 0)) // and the writer not told
+				n.mu.Unlock()
+				want(t, "the second", call1(n, NewOwner("k", "second:1").Acquire(lease, 1)), Refused)
+				wantHolder(t, m, "k", "first:1")
+			})
+		})
+	}
 }
 
 // redigo allows one to write at a time.

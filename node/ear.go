@@ -143,9 +143,9 @@ func (e *ear) listen() (heard bool, err error) {
 	}
 	ctx, cancel := context.WithTimeout(e.n.ctx, dialTimeout)
 	defer cancel()
-	conn, err := e.n.cfg.Pool.GetContext(ctx)
+	conn, err := e.n.borrow(ctx)
 	if err != nil {
-		return false, plain(err)
+		return false, err
 	}
 	defer discard(conn)
 	replies, err := e.n.ask(conn, "INFO server")

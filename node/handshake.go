@@ -38,11 +38,11 @@ type past struct {
 func (n *Node) connect() (*link, error) {
 	ctx, cancel := context.WithTimeout(n.ctx, dialTimeout)
 	defer cancel()
-	conn, err := n.cfg.Pool.GetContext(ctx)
+	conn, err := n.borrow(ctx)
 	if err != nil {
-		return nil, n.unnamed(plain(err))
+		return nil, n.unnamed(err)
 	}
-	l := &link{conn: conn, broken: make(chan struct{}), armed: true, heard: time.Now()}
+	l := &link{conn: conn, loads: make(map[*script]bool), broken: make(chan struct{}), armed: true, heard: time.Now()}
 	if err := n.greet(l); err != nil {
 		discard(conn)
 		return nil, plain(err)
@@ -50,9 +50,38 @@ func (n *Node) connect() (*link, error) {
 	n.mu.Lock()
 	n.link = l
 	n.showTrip(l)
+	l.owed = n.owed.take()
 	l.sweep = time.AfterFunc(n.cfg.Timeout, func() { n.overdue(l) })
 	n.mu.Unlock()
 	return l, nil
+}
+
+// ErrConn says that a pool gives connections that cannot be used: only with both interfaces
+// of redigo can a master that hangs be given up.
+var ErrConn = errors.New("the connections of its pool do not implement redis.ConnWithContext and redis.ConnWithTimeout, " +
+	"without which a master that hangs could not be given up")
+
+// What redigo says of a connection that lacks one of them.
+var (
+	_, errNoContext = redis.ReceiveContext(nil, context.Background())
+	_, errNoTimeout = redis.ReceiveWithTimeout(nil, 0)
+)
+
+// borrow takes a connection out of the pool, and refuses one that sever could not break.
+func (n *Node) borrow(ctx context.Context) (redis.Conn, error) {
+	conn, err := n.cfg.Pool.GetContext(ctx)
+	if err != nil {
+		return nil, plain(err)
+	}
+	// A wrapper has the methods whatever it wraps, as that of the pool does, so only a call
+	// tells. This one sends nothing: an answer that never comes would hold up Close.
+	_, err1 := redis.DoContext(conn, ctx, "")
+	_, err2 := redis.DoWithTimeout(conn, n.cfg.Timeout, "")
+	if errors.Is(err1, errNoContext) || errors.Is(err2, errNoTimeout) {
+		discard(conn)
+		return nil, ErrConn
+	}
+	return conn, nil
 }
 
 // discard closes conn for good. The pool would lend one that works once more, but it

@@ -26,11 +26,12 @@ func bubble(t *testing.T, f func(*testing.T, *redlocktest.Master, Config)) {
 		fleet := redlocktest.Start(t, 1)
 		m := fleet.Master(0)
 		f(t, m, Config{
-			Name:    m.Name(),
-			Pool:    fleet.Pools()[0],
-			Timeout: timeout,
-			Roll:    new(Roll),
-			Logger:  quiet,
+			Name:     m.Name(),
+			Pool:     fleet.Pools()[0],
+			Timeout:  timeout,
+			MaxLease: lease,
+			Roll:     new(Roll),
+			Logger:   quiet,
 		})
 	})
 }
@@ -174,7 +175,11 @@ func (n *Node) look() (state, error) {
 func (n *Node) debts() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return len(n.owed)
+	owed := n.owed.len()
+	if n.link != nil {
+		owed += len(n.link.owed)
+	}
+	return owed
 }
 
 // until returns how long it takes until what is true, and fails the test after limit.

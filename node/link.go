@@ -24,17 +24,19 @@ type link struct {
 	ended  bool
 
 	// The rest is guarded by Node.mu.
-	busy   bool          // somebody writes to conn
-	flight fifo          // written, or about to be, and not answered
-	owed   []*call       // answered, but not done, and older than what is in flight
-	heard  time.Time     // when the master last answered
-	trip   answerTime    // how long it takes to
-	sweep  *time.Timer   // calls overdue
-	armed  bool          // sweep is running
-	done   bool          // nothing is written any more
-	dead   bool          // nothing can be read any more
-	err    error         // why the connection is given up
-	broken chan struct{} // closed with err
+	busy   bool             // somebody writes to conn
+	flight fifo             // written, or about to be, and not answered
+	again  []*call          // to be written again, first of all: the script was not there
+	loads  map[*script]bool // whose source is on its way
+	owed   []debt           // not written yet
+	heard  time.Time        // when the master last answered
+	trip   answerTime       // how long it takes to
+	sweep  *time.Timer      // calls overdue
+	armed  bool             // sweep is running
+	done   bool             // nothing is written any more
+	dead   bool             // nothing can be read any more
+	err    error            // why the connection is given up
+	broken chan struct{}    // closed with err
 }
 
 // sever breaks the connection, so that nobody is held up by reading from it or writing to it.
@@ -58,6 +60,7 @@ func (l *link) end() {
 func (n *Node) write(l *link) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
+	broken := l.broken
 	var batch []*call
 	for {
 		select {
@@ -78,7 +81,8 @@ func (n *Node) write(l *link) {
 		}
 		select {
 		case <-n.wake:
-		case <-l.broken:
+		case <-broken:
+			broken = nil // a caller who still writes wakes us
 		case <-beat.C:
 			n.beat()
 		}
@@ -95,13 +99,20 @@ func (n *Node) beat() {
 	}
 }
 
+// repeat makes the call that settles a debt. Node.mu is held.
+func (n *Node) repeat(d debt) *call {
+	c := n.call(d.command(), nil, 0)
+	c.number = d.number
+	return c
+}
+
 // direct reports whether a command is to be written by who sends it, which saves the way
 // through the writer: when the master has answered all there was, and it is allowed whatever
 // it is. The buffers between here and the master are empty then, so writing does
 // not block. Otherwise commands gather, and share a flush. Node.mu is held.
 func (n *Node) direct() bool {
 	l := n.link
-	return n.state == up && !l.busy && !l.young && !n.pace.unsteady() && l.err == nil && l.flight.len() == 0 && len(n.queue) == 0
+	return n.state == up && !l.busy && !l.young && !n.pace.unsteady() && l.err == nil && l.flight.len()+len(l.again)+len(l.owed)+len(n.queue) == 0
 }
 
 // launch is what follows direct. Node.mu is held, and given up.
@@ -136,11 +147,15 @@ func (n *Node) fly(l *link, calls ...*call) {
 	}
 }
 
-// take moves into flight what may be written now. What earlier connections owe goes
-// first and alone: only a master that carried it out is up, so debts can not pile up
-// at one that answers handshakes and nothing else.
+// maxBatch bounds the calls that are written at once, and those in flight while a master
+// settles what it owes.
+const maxBatch = 1024
+
+// take moves into flight what may be written now. The master is up once it has carried out
+// what was owed when it connected: so debts cannot pile up at one that answers handshakes
+// and nothing else. What became owed since comes next, before any command that waits.
 //
-// It returns the batch in place of the one before, which is used again as the queue.
+// It returns the batch in place of the one before, which is used again.
 func (n *Node) take(l *link, last []*call) (batch []*call, due []delivery, done bool) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -152,17 +167,8 @@ func (n *Node) take(l *link, last []*call) (batch []*call, due []delivery, done 
 		return last, nil, false // a caller writes, and will say when it has
 	}
 	batch = last[:0]
-	if l.err == nil && n.state != up {
-		batch, n.owed = n.owed, nil
-		if len(batch) == 0 && l.flight.len() == 0 {
-			n.state, n.reason = up, nil
-			n.away.Store(false)
-			n.announce(l)
-			n.changed()
-		}
-	}
-	if l.err == nil && n.state == up && len(n.queue) > 0 {
-		batch, n.queue = n.queue, batch
+	if l.err == nil {
+		batch = n.ready(l, batch)
 	}
 	batch, due = n.allowed(l, batch)
 	if len(batch) == 0 {
@@ -172,6 +178,36 @@ func (n *Node) take(l *link, last []*call) (batch []*call, due []delivery, done 
 	l.busy = true
 	n.fly(l, batch...)
 	return batch, due, false
+}
+
+// ready appends to batch what is to be written next. Node.mu is held.
+func (n *Node) ready(l *link, batch []*call) []*call {
+	batch, l.again = moved(batch, l.again)
+	idle := len(batch) == 0 && l.flight.len() == 0
+	if n.state != up && idle && len(l.owed) == 0 {
+		n.state, n.reason = up, nil
+		n.away.Store(false)
+		n.announce(l)
+		n.changed()
+		l.owed = n.owed.take()
+	}
+	if n.state == up || idle {
+		k := min(len(l.owed), maxBatch-len(batch))
+		for _, d := range l.owed[:k] {
+			batch = append(batch, n.repeat(d))
+		}
+		l.owed = l.owed[k:]
+	}
+	if n.state == up { // there is room if nothing is owed any more
+		batch, n.queue = moved(batch, n.queue)
+	}
+	return batch
+}
+
+// moved moves calls to the end of batch, as many as it has room for.
+func moved(batch, from []*call) (_, rest []*call) {
+	k := min(len(from), maxBatch-len(batch))
+	return append(batch, from[:k]...), slices.Delete(from, 0, k)
 }
 
 // put writes batch and flushes it. redigo closes a connection that it fails to write

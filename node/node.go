@@ -27,6 +27,11 @@ type Config struct {
 	// the longest lease in use, with drift. Zero: no guard.
 	Guard time.Duration
 
+	// MaxLease is the longest lease that this node asks for: after that, with drift, a
+	// release that did not reach the master is settled by expiry. Zero: it is owed until
+	// the master answers it.
+	MaxLease time.Duration
+
 	// Roll finds the same server under two names. Nodes of one client share it.
 	Roll *Roll
 
@@ -64,13 +69,13 @@ type Node struct {
 	closing bool    // no more commands
 	queue   []*call // not written yet
 	free    []*call // to be used again
-	owed    []*call // releases to repeat on the next connection, oldest first
-	link    *link   // nil while there is none
-	last    past    // the process and connection before
-	replica string  // run id of a process that was a replica when last seen
-	pace    pace    // of the clock of the process that was last connected to
-	ear     *ear    // nil until Listen
-	calls   uint64  // made so far
+	owed    debts
+	link    *link  // nil while there is none
+	last    past   // the process and connection before
+	replica string // run id of a process that was a replica when last seen
+	pace    pace   // of the clock of the process that was last connected to
+	ear     *ear   // nil until Listen
+	calls   uint64 // made so far
 
 	watchers []chan<- struct{} // of Notify
 
@@ -89,6 +94,8 @@ type call struct {
 	sent     time.Time
 	looked   clock.Instant // of an AskTime: when it was sent
 	source   bool          // goes out as EVAL, with the script's source
+	behind   bool          // was sent again behind a call that carries the source
+	whole    *Command      // of a Renew that has lost holds since: what it was
 	timid    bool          // goes to a guarded master, which must make no hold
 	answered bool          // to.Answer was or is about to be called
 }
@@ -114,8 +121,9 @@ func (n *Node) Name() string { return n.cfg.Name }
 
 // Send sends cmd, and passes the answer to to.Answer(i, …) exactly once.
 //
-// Send does not block. While the master is down the answer is Unsent, at once; a
-// release is kept all the same, and sent when the master is back.
+// Send does not block. While the master is down the answer is Unsent, at once; a release
+// is owed all the same: it is sent when the master is back, unless Config.MaxLease has
+// settled it before.
 func (n *Node) Send(cmd *Command, to Receiver, i int) {
 	n.mu.Lock()
 	c := n.call(cmd, to, i)
@@ -124,10 +132,9 @@ func (n *Node) Send(cmd *Command, to Receiver, i int) {
 		if n.closing {
 			err = ErrClosed
 		} else if cmd.repeat {
-			c.answered = true
-			c.cmd = c.cmd.alone()
-			n.owed = append(n.owed, c)
+			n.owed.add(c)
 		}
+		n.drop(c)
 		n.mu.Unlock()
 		to.Answer(i, Answer{Outcome: Unsent, Err: err})
 		return
@@ -186,7 +193,7 @@ func (n *Node) Close() {
 	n.mu.Lock()
 	n.closing = true
 	e := n.ear
-	if n.state == down || n.state == connecting && len(n.queue)+len(n.owed) == 0 {
+	if n.state == down || n.state == connecting && len(n.queue)+n.owed.len() == 0 {
 		n.cancel()
 	}
 	n.mu.Unlock()
@@ -254,16 +261,9 @@ func (n *Node) giveUp(err error) {
 	if n.closing {
 		n.cancel()
 	}
-	queue := n.queue
+	n.owed.expire(n.cfg.MaxLease)
+	due := n.abandon(nil, n.queue, Answer{Outcome: Unsent, Err: err})
 	n.queue = nil
-	var due []delivery
-	for _, c := range queue {
-		if c.cmd.repeat {
-			c.cmd = c.cmd.alone()
-			n.owed = append(n.owed, c)
-		}
-		due = c.settle(due, Answer{Outcome: Unsent, Err: err})
-	}
 	n.mu.Unlock()
 	deliver(due)
 }
@@ -313,19 +313,30 @@ func (n *Node) serve(l *link) error {
 		n.cancel() // there is no next connection
 	}
 	n.last = past{id: l.id, client: l.client, fit: l.fit, end: clock.Now()}
-	var due []delivery
-	owed := l.owed
 	l.sweep.Stop()
-	for _, c := range l.flight.drain() {
-		if c.cmd.repeat {
-			owed = append(owed, c)
-		}
-		due = c.settle(due, Answer{Outcome: Unknown, Err: l.err})
+	lost := l.flight.drain()
+	n.owed.haunt(lost)
+	for _, d := range l.owed {
+		n.owed.put(d)
 	}
-	n.owed = append(owed, n.owed...)
+	due := n.abandon(nil, lost, Answer{Outcome: Unknown, Err: l.err})
+	due = n.abandon(due, l.again, Answer{Outcome: Unsent, Err: l.err})
 	n.mu.Unlock()
 	deliver(due)
 	return l.err
+}
+
+// abandon is the end of calls that the master has not answered: it appends a for each to
+// due, and keeps the releases among them. n.mu is held.
+func (n *Node) abandon(due []delivery, calls []*call, a Answer) []delivery {
+	for _, c := range calls {
+		if c.cmd.repeat {
+			n.owed.add(c)
+		}
+		due = c.settle(due, a)
+		n.drop(c)
+	}
+	return due
 }
 
 // delivery is an answer that is passed on once no lock is held.

@@ -2,9 +2,14 @@ package node
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/redlocktest"
 )
@@ -63,64 +68,68 @@ func TestLostScriptOfMany(t *testing.T) {
 	})
 }
 
-// TestWithdrawn: an acquire or a renewal that the master could not run, because it had
-// lost the script, must not be sent again behind the release that takes it back.
-func TestWithdrawn(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		cmd  *Command
-	}{
-		{"acquire", NewOwner("k", "me:1").Acquire(lease, 1)},
-		{"renew", Renew(lease, []Renewal{
-			{Owner: NewOwner("other", "me:2"), Count: 1, Token: 1},
-			{Owner: NewOwner("k", "me:1"), Count: 1, Token: 1},
-		})},
-	} {
-		for _, known := range []string{"no script", "release.lua"} {
-			t.Run(tt.name+", the master has "+known, func(t *testing.T) {
-				bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-					n := started(t, cfg)
-					m.FlushScripts()
-					if known == "release.lua" {
-						want(t, "another release", call1(n, NewOwner("x", "me:9").Release(1, 0)), Refused)
-					}
-					m.Delay(10 * time.Millisecond)
-					taken := send(n, tt.cmd)
-					synctest.Wait()
-					released := send(n, NewOwner("k", "me:1").Release(1, 0))
-					wantErr(t, tt.name, taken.wait(), Unsent, "withdrawn")
-					want(t, "release", released.wait(), Refused)
-					time.Sleep(time.Second)
-					wantHolder(t, m, "k", "")
-				})
-			})
-		}
-	}
-}
-
-// TestWithdrawnFromQueue: the same where the release is not written yet.
-func TestWithdrawnFromQueue(t *testing.T) {
-	n := &Node{state: up, wake: make(chan struct{}, 1)}
-	p := &pending{done: make(chan struct{})}
-	acquire := n.call(NewOwner("k", "me:1").Acquire(lease, 1), p, 7)
-	n.queue = []*call{n.call(NewOwner("k", "me:1").Release(1, 0), nil, 0)}
-	deliver(n.resend(new(link), nil, acquire))
-	wantErr(t, "acquire", p.look(), Unsent, "withdrawn")
-	if got := len(n.queue); got != 1 {
-		t.Errorf("queue: got %d commands, want the release", got)
-	}
-}
-
-// TestNotWithdrawn: a release of another owner is no reason to drop a command.
-func TestNotWithdrawn(t *testing.T) {
+// TestResentBeforeTheQueue: a release that is not written yet comes after what it undoes.
+func TestResentBeforeTheQueue(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.FlushScripts()
-		m.Delay(10 * time.Millisecond)
-		taken := send(n, NewOwner("k", "me:1").Acquire(lease, 1))
-		released := send(n, NewOwner("k", "me:10").Release(1, 0))
-		want(t, "acquire", taken.wait(), Done)
-		want(t, "release", released.wait(), Refused)
+		n.mu.Lock()
+		n.link.busy = true // a caller writes, so the writer waits
+		acquire, release := new(pending), new(pending)
+		acquire.done, release.done = make(chan struct{}), make(chan struct{})
+		c := n.call(NewOwner("k", "me:1").Acquire(lease, 1), acquire, 7)
+		n.queue = []*call{n.call(NewOwner("k", "me:1").Release(1, 0), release, 7)}
+		due := n.resend(n.link, nil, c)
+		n.link.busy = false
+		n.mu.Unlock()
+		if len(due) > 0 {
+			t.Errorf("resend: got %v, want no answer yet", due)
+		}
+		n.nudge()
+		want(t, "acquire", acquire.wait(), Done)
+		want(t, "release", release.wait(), Done)
+	})
+}
+
+// TestResentBehindWhatItFollows: a release that was sent before the command and is sent again,
+// too, does not undo it.
+func TestResentBehindWhatItFollows(t *testing.T) {
+	n := &Node{wake: make(chan struct{}, 1)}
+	l := &link{loads: make(map[*script]bool)}
+	leave := n.call(NewOwner("k", "me:1").Leave(1), nil, 0)
+	enter := n.call(NewOwner("k", "me:1").Enter(lease, 2), nobody{}, 0)
+	l.flight.push(leave)
+	if due := n.resend(l, nil, enter); len(due) > 0 {
+		t.Errorf("resend: answered %v, want nothing", due)
+	}
+	if !slices.Equal(l.again, []*call{enter}) {
+		t.Errorf("to be sent again: got %d commands, want one", len(l.again))
+	}
+}
+
+// TestResendOverABrokenConnection: what was to be written again, and was not, is Unsent. A release
+// is owed.
+func TestResendOverABrokenConnection(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.HSet("k", "me:2", "1")
+		acquire, release := &pending{done: make(chan struct{})}, &pending{done: make(chan struct{})}
+		n.mu.Lock()
+		n.link.busy = true // a caller writes, so the writer waits
+		n.resend(n.link, nil, n.call(NewOwner("k", "me:1").Acquire(lease, 1), acquire, 7))
+		n.resend(n.link, nil, n.call(NewOwner("k", "me:2").Release(1, 0), release, 7))
+		n.mu.Unlock()
+		m.Kill()
+		synctest.Wait()
+		n.mu.Lock()
+		n.link.busy = false
+		n.mu.Unlock()
+		n.nudge()
+		want(t, "acquire", acquire.wait(), Unsent)
+		want(t, "release", release.wait(), Unsent)
+		m.RestartWithData()
+		until(t, time.Second, n.isUp)
+		wantHolder(t, m, "k", "")
 	})
 }
 
@@ -138,7 +147,7 @@ func TestOwedReleaseToAfterGivingUp(t *testing.T) {
 		until(t, 3*time.Second, func() bool { // it is under way
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			return len(n.owed) == 0
+			return n.owed.len() == 0
 		})
 		time.Sleep(6 * time.Millisecond) // refused, and the refusal is on its way
 		m.Delay(0)
@@ -180,4 +189,77 @@ func TestReleaseToAgainAfterGivingUp(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDebtsCarryNoSource: a master that restarted has lost its scripts, and is sent the
+// source of each once, however much it owes, and again when it loses it again.
+func TestDebtsCarryNoSource(t *testing.T) {
+	for _, delay := range []time.Duration{0, 5 * time.Millisecond} {
+		t.Run(delay.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				dead(t, m, n)
+				const many = 3000
+				for i := range many {
+					n.Send(owner(i).Release(1, 0), nobody{}, 0)
+					n.Send(NewOwner("x", fmt.Sprint("you:", i)).Leave(1), nobody{}, 0)
+				}
+				m.Delay(delay)
+				before, calls := m.Calls("EVAL"), scriptCalls(m)
+				m.Restart()
+				until(t, 2*time.Second, n.isUp)
+				if got := m.Calls("EVAL") - before; got != 2 {
+					t.Errorf("calls of EVAL: got %d, want 2, one for each script", got)
+				}
+				if got, most := scriptCalls(m)-calls, int64(2*many+maxBatch); got > most {
+					t.Errorf("script calls: got %d, want at most %d: those of a batch come twice", got, most)
+				}
+				m.FlushScripts()
+				before = m.Calls("EVAL")
+				var all []*pending
+				for i := range 100 {
+					all = append(all, send(n, owner(i).Release(1, 0)))
+				}
+				for _, p := range all {
+					want(t, "release", p.wait(), Refused)
+				}
+				if got := m.Calls("EVAL") - before; got != 1 {
+					t.Errorf("calls of EVAL after SCRIPT FLUSH: got %d, want 1", got)
+				}
+			})
+		})
+	}
+}
+
+// TestNoScriptForEver: a master that loads no script whatever it is sent answers each
+// command all the same, with what it says to the source.
+func TestNoScriptForEver(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var broken atomic.Bool
+		cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
+			switch {
+			case !broken.Load():
+			case strings.HasPrefix(words, "EVALSHA"):
+				return redis.Error("NOSCRIPT No matching script.")
+			case strings.HasPrefix(words, "EVAL"):
+				return redis.Error("NOPERM this user has no permissions to run the 'eval' command")
+			}
+			return nil
+		}})
+		n := started(t, cfg)
+		m.Delay(time.Millisecond)
+		broken.Store(true)
+		calls := scriptCalls(m)
+		const many = 100
+		var all []*pending
+		for range many {
+			all = append(all, send(n, Inspect("k")))
+		}
+		for _, p := range all {
+			wantErr(t, "inspect", p.wait(), Failed, "NOPERM")
+		}
+		if got := scriptCalls(m) - calls; got > 3*many {
+			t.Errorf("script calls: got %d, want at most three for each command", got)
+		}
+	})
 }

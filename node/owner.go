@@ -118,14 +118,6 @@ func (o *Owner) ReleaseTo(token, since int64, next *Owner, ask Ask) *Command {
 	return c
 }
 
-// alone returns c without the next owner of a ReleaseTo.
-func (c *Command) alone() *Command {
-	if c.next == "" {
-		return c
-	}
-	return &Command{script: c.script, args: c.args[:len(c.args)-2], key: c.key, owner: c.owner, repeat: c.repeat, asks: c.asks}
-}
-
 // Force frees the lock at key, whoever has it, as Release does, and keeps that owner from
 // healing it. token is below that of who has it next. The answer is Done when somebody had it and Refused when nobody did. It is
 // sent once.
@@ -148,6 +140,9 @@ func (o *Owner) Raise(lease time.Duration, token int64) *Command {
 		raiseScript.sha, 2, o.args[0], o.args[1], o.args[4], token, fenceTTL(lease).Milliseconds(),
 	}}
 }
+
+// countArg is where the arguments of enter.lua have the hold count.
+const countArg = 4
 
 // Enter sets the hold count of the lock that the owner has, and extends it to lease from
 // now where that is longer than what is left.

@@ -30,6 +30,11 @@ type rules struct {
 
 // bend makes a pool like p, whose connections follow r.
 func bend(p *redis.Pool, r *rules) *redis.Pool {
+	return wrapped(p, func(c redis.Conn) redis.Conn { return &puppet{Conn: c, rules: r} })
+}
+
+// wrapped makes a pool like p, whose connections are wrapped.
+func wrapped(p *redis.Pool, wrap func(redis.Conn) redis.Conn) *redis.Pool {
 	dial := p.DialContext
 	return &redis.Pool{
 		MaxIdle: p.MaxIdle,
@@ -38,7 +43,7 @@ func bend(p *redis.Pool, r *rules) *redis.Pool {
 			if err != nil {
 				return nil, err
 			}
-			return &puppet{Conn: c, rules: r}, nil
+			return wrap(c), nil
 		},
 	}
 }

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -49,7 +48,9 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 	if l.flight.len() == 0 && (n.state != up || n.closing) {
 		n.nudge() // the writer waits for this
 	}
-	if refused && strings.HasPrefix(string(refusal), "NOSCRIPT") && !c.source {
+	if c.source {
+		delete(l.loads, c.cmd.script)
+	} else if refused && strings.HasPrefix(string(refusal), "NOSCRIPT") {
 		return n.resend(l, due, c)
 	}
 	if refused && unfit(refusal) {
@@ -58,15 +59,12 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 			n.replica = l.id.run
 		}
 		if c.cmd.repeat {
-			l.owed = append(l.owed, c)
-			return c.settle(due, Answer{Outcome: Failed, Err: refusal})
+			n.owed.add(c)
 		}
+	} else if c.cmd.repeat {
+		n.owed.settle(c)
 	}
-	if c.cmd.repeat && len(l.owed) > 0 {
-		l.owed = append(l.owed, c) // once more, after those that it came after
-	} else {
-		defer n.drop(c)
-	}
+	defer n.drop(c)
 	if c.cmd == AskTime {
 		n.see(c.looked, clock.Now(), reply)
 		return c.settle(due, Answer{Outcome: Done})
@@ -90,30 +88,57 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 	a, err := c.cmd.read(reply)
 	if err != nil {
 		a = Answer{Outcome: Failed, Err: err}
+	} else if c.whole != nil {
+		a = c.spread(a)
 	}
 	return c.settle(due, n.pace.doubt(c.cmd, a))
 }
 
-// resend queues a command again with the source of its script, which the master did
-// not have, unless a release that undoes it is already on its way: that must not come
-// first. n.mu is held.
+// resend has a command written again, since the master did not have the script. Only one
+// call carries its source: those behind it find the script there.
+//
+// It goes first, before the commands that are not written yet; those that are come before
+// it now. So it does not go where one of them is the release that undoes it. Node.mu
+// is held.
 func (n *Node) resend(l *link, due []delivery, c *call) []delivery {
-	later := func(undoes func(*Command) bool) bool {
-		is := func(other *call) bool { return other.number > c.number && undoes(other.cmd) }
-		return l.flight.any(is) || slices.ContainsFunc(n.queue, is) || slices.ContainsFunc(n.owed, is)
-	}
-	if later(c.cmd.undoneBy) {
+	cmd := c.cmd.without(func(owner string) bool {
+		return l.flight.any(func(other *call) bool {
+			return other.number > c.number && other.cmd.repeat && other.cmd.owner == owner
+		})
+	})
+	if cmd == nil {
+		defer n.drop(c)
 		return c.settle(due, Answer{Outcome: Unsent, Err: errWithdrawn})
 	}
-	if c.cmd.next != "" && later(func(cmd *Command) bool { return cmd.repeat && cmd.owner == c.cmd.next }) {
-		c.cmd = c.cmd.alone() // the next one has given up
+	if c.whole == nil && len(cmd.holds) < len(c.cmd.holds) {
+		c.whole = c.cmd
 	}
-	c.source = true
-	if n.state == up {
-		n.queue = append(n.queue, c)
+	c.cmd = cmd
+	// A call that was behind one before, and finds no script all the same, waits for no other.
+	if c.behind || !l.loads[cmd.script] {
+		c.source, l.loads[cmd.script] = true, true
 	} else {
-		n.owed = append(n.owed, c) // it was sent as one that is owed, and still is
+		c.behind = true
 	}
+	l.again = append(l.again, c)
 	n.nudge()
 	return due
+}
+
+// spread returns a, the answer to what is left of a Renew, as the answer to the whole.
+func (c *call) spread(a Answer) Answer {
+	if a.Outcome != Done || len(a.Renewed) != len(c.cmd.holds) {
+		return a
+	}
+	renewed := make([]Renewed, len(c.whole.holds))
+	rest := a.Renewed
+	for i, h := range c.whole.holds {
+		if left := len(rest); left > 0 && c.cmd.holds[len(c.cmd.holds)-left].Owner == h.Owner {
+			renewed[i], rest = rest[0], rest[1:]
+		} else {
+			renewed[i] = Withdrawn
+		}
+	}
+	a.Renewed, a.Err = renewed, errWithdrawn
+	return a
 }

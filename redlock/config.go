@@ -24,8 +24,9 @@ type Config struct {
 	// Pools are used instead of Masters where a URL does not say enough: certificates for
 	// TLS, Unix sockets. Each leads to one master, always the same. The client holds one
 	// connection of each for commands, and from when a caller first waits a second one for
-	// subscriptions; it leaves closing the pools to the caller. Errors and logs name a master
-	// by its place, "pool 0".
+	// subscriptions; it leaves closing the pools to the caller. The connections must
+	// implement redis.ConnWithContext and redis.ConnWithTimeout, as redigo's own do; others
+	// are refused. Errors and logs name a master by its place, "pool 0".
 	Pools []*redis.Pool
 
 	// Lease is how long a hold lives that is not renewed: what a dead client costs the
@@ -173,12 +174,13 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 	nodes := make([]*node.Node, len(pools))
 	for i := range nodes {
 		nodes[i] = node.New(node.Config{
-			Name:    names[i],
-			Pool:    pools[i],
-			Timeout: cfg.NodeTimeout,
-			Guard:   guard,
-			Roll:    roll,
-			Logger:  cfg.Logger,
+			Name:     names[i],
+			Pool:     pools[i],
+			Timeout:  cfg.NodeTimeout,
+			Guard:    guard,
+			MaxLease: cfg.MaxLease,
+			Roll:     roll,
+			Logger:   cfg.Logger,
 		})
 	}
 	return multilock.New(nodes), own, nil

@@ -1,0 +1,172 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlocktest"
+)
+
+// TestWithdrawn: an acquire or a renewal that the master could not run, because it had
+// lost the script, must not be sent again behind the release that takes it back.
+func TestWithdrawn(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cmd  *Command
+	}{
+		{"acquire", NewOwner("k", "me:1").Acquire(lease, 1)},
+		{"renew", Renew(lease, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 1, Token: 1}})},
+	} {
+		for _, known := range []string{"no script", "release.lua"} {
+			t.Run(tt.name+", the master has "+known, func(t *testing.T) {
+				bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+					n := started(t, cfg)
+					m.FlushScripts()
+					if known == "release.lua" {
+						want(t, "another release", call1(n, NewOwner("x", "me:9").Release(1, 0)), Refused)
+					}
+					m.Delay(10 * time.Millisecond)
+					taken := send(n, tt.cmd)
+					synctest.Wait()
+					released := send(n, NewOwner("k", "me:1").Release(1, 0))
+					wantErr(t, tt.name, taken.wait(), Unsent, "withdrawn")
+					want(t, "release", released.wait(), Refused)
+					time.Sleep(time.Second)
+					wantHolder(t, m, "k", "")
+				})
+			})
+		}
+	}
+}
+
+// TestWithdrawnFromBatch: of a batch of renewals only the hold that is released is withdrawn. Each answer stands
+// where its hold does, and the one withdrawn is not taken for a hold that is gone.
+func TestWithdrawnFromBatch(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		released []int
+		want     string
+	}{
+		{"first", []int{0}, "[-2 -1 2 1]"},
+		{"in between", []int{2}, "[1 -1 -2 1]"},
+		{"last two", []int{2, 3}, "[1 -1 -2 -2]"},
+		{"first and last", []int{0, 3}, "[-2 -1 2 -2]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				var holds []Renewal
+				for i := range 4 {
+					holds = append(holds, Renewal{Owner: NewOwner(fmt.Sprint("k", i), fmt.Sprint("me:", i)), Count: 1, Token: 1})
+				}
+				for i, owner := range map[int]string{0: "me:0", 1: "you:1", 3: "me:3"} {
+					want(t, "acquire", call1(n, NewOwner(holds[i].Key, owner).Acquire(time.Second, 1)), Done)
+				}
+				m.FlushScripts()
+				m.Delay(10 * time.Millisecond)
+				renewed := send(n, Renew(lease, holds))
+				synctest.Wait()
+				for _, i := range tt.released {
+					send(n, holds[i].Release(1, 0))
+				}
+				got := renewed.wait()
+				want(t, "renew", got, Done)
+				if s := fmt.Sprint(got.Renewed); s != tt.want {
+					t.Errorf("renewed: got %s, want %s", s, tt.want)
+				}
+				if !contains(got.Err, "withdrawn") {
+					t.Errorf("error: got %v, want why it is not known of all", got.Err)
+				}
+				m.Delay(0)
+				for i, h := range holds {
+					mine := h.ID
+					if i == 1 {
+						mine = "you:1"
+					}
+					if slices.Contains(tt.released, i) {
+						mine = ""
+					}
+					wantHolder(t, m, h.Key, mine)
+				}
+			})
+		})
+	}
+}
+
+// TestWithdrawnTwice: a batch may shrink again, while another call carries the source.
+func TestWithdrawnTwice(t *testing.T) {
+	n := &Node{wake: make(chan struct{}, 1)}
+	l := &link{loads: map[*script]bool{renewScript: true}}
+	var holds []Renewal
+	for i := range 4 {
+		holds = append(holds, Renewal{Owner: NewOwner(fmt.Sprint("k", i), fmt.Sprint("me:", i)), Count: 1, Token: 1})
+	}
+	c := n.call(Renew(lease, holds), nobody{}, 0)
+	for _, i := range []int{2, 0} {
+		l.flight.push(n.call(holds[i].Release(1, 0), nil, 0))
+		if due := n.resend(l, nil, c); len(due) > 0 {
+			t.Fatalf("resend: answered %v, want nothing", due)
+		}
+	}
+	a := c.spread(Answer{Outcome: Done, Renewed: []Renewed{Extended, Foreign}})
+	if got := fmt.Sprint(a.Renewed); got != "[-2 1 -2 -1]" {
+		t.Errorf("renewed: got %s, want [-2 1 -2 -1]", got)
+	}
+	if want := Renew(lease, []Renewal{holds[1], holds[3]}); fmt.Sprint(c.cmd.args) != fmt.Sprint(want.args) {
+		t.Errorf("sent again: got %v, want %v", c.cmd.args, want.args)
+	}
+}
+
+// TestNotWithdrawn: a release of another owner is no reason to drop a command.
+func TestNotWithdrawn(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.FlushScripts()
+		m.Delay(10 * time.Millisecond)
+		taken := send(n, NewOwner("k", "me:1").Acquire(lease, 1))
+		released := send(n, NewOwner("k", "me:10").Release(1, 0))
+		want(t, "acquire", taken.wait(), Done)
+		want(t, "release", released.wait(), Refused)
+	})
+}
+
+func TestWithout(t *testing.T) {
+	acquire := NewOwner("k", "me:1").Acquire(lease, 1)
+	renew := Renew(lease, []Renewal{{Owner: NewOwner("a", "me:1")}, {Owner: NewOwner("b", "me:2")}})
+	release := NewOwner("k", "me:1").Release(1, 0)
+	releaseTo := NewOwner("k", "me:1").ReleaseTo(1, 0, NewOwner("k", "me:2"), Ask{Number: 1})
+	const all, some, none = "all", "some", "none"
+	for _, tt := range []struct {
+		name, released string
+		cmd            *Command
+		left           string
+	}{
+		{"acquire", "me:1", acquire, none},
+		{"acquire of another owner", "me:10", acquire, all},
+		{"enter", "me:1", NewOwner("k", "me:1").Enter(lease, 2), none},
+		{"leave: its count would come back", "me:1", NewOwner("k", "me:1").Leave(2), none},
+		{"renew", "me:2", renew, some},
+		{"renew of other owners", "me:3", renew, all},
+		{"release: each is to say what it found", "me:1", release, all},
+		{"release to one who has given up", "me:2", releaseTo, some},
+		{"release to one who waits", "me:1", releaseTo, all},
+		{"inspect", "me:1", Inspect("k"), all},
+		{"force", "me:1", Force("k", 1), all},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			left := some
+			switch tt.cmd.without(func(owner string) bool { return owner == tt.released }) {
+			case tt.cmd:
+				left = all
+			case nil:
+				left = none
+			}
+			if left != tt.left {
+				t.Errorf("without %s: %s is left, want %s", tt.released, left, tt.left)
+			}
+		})
+	}
+}
