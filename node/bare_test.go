@@ -36,7 +36,7 @@ func TestBareConnections(t *testing.T) {
 				cfg.Pool = wrapped(cfg.Pool, wrap)
 				n := start(t, cfg)
 				n.Listen("a", new(diary), 7)
-				wantErr(t, "inspect", call1(n, Inspect("k")), Unsent, "do not implement redis.ConnWithContext and redis.ConnWithTimeout")
+				wantErr(t, "inspect", call1(n, Inspect("k")), Unsent, errConn.Error())
 				time.Sleep(10 * time.Second)
 				n.Close()
 				if lines := strings.Count(log.String(), "ConnWithContext"); lines != 1 {

@@ -56,10 +56,8 @@ func (n *Node) connect() (*link, error) {
 	return l, nil
 }
 
-// ErrConn says that a pool gives connections that cannot be used: only with both interfaces
-// of redigo can a master that hangs be given up.
-var ErrConn = errors.New("the connections of its pool do not implement redis.ConnWithContext and redis.ConnWithTimeout, " +
-	"without which a master that hangs could not be given up")
+// errConn refuses a pool: it takes both interfaces of redigo to give up a master that hangs.
+var errConn = errors.New("connections of its pool lack redis.ConnWithContext or redis.ConnWithTimeout")
 
 // What redigo says of a connection that lacks one of them.
 var (
@@ -79,7 +77,7 @@ func (n *Node) borrow(ctx context.Context) (redis.Conn, error) {
 	_, err2 := redis.DoWithTimeout(conn, n.cfg.Timeout, "")
 	if errors.Is(err1, errNoContext) || errors.Is(err2, errNoTimeout) {
 		discard(conn)
-		return nil, ErrConn
+		return nil, errConn
 	}
 	return conn, nil
 }

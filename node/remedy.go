@@ -66,6 +66,7 @@ var remedies = []remedy{
 		return ok && guarded.Why != nil
 	}},
 	{"answers without TLS, answers with TLS", false, among(errPlainPort, errTLSPort)},
+	{"connections of its pool", false, among(errConn)},
 	{"failed to verify certificate", false, func(err error) bool {
 		_, ok := errors.AsType[*tls.CertificateVerificationError](err)
 		return ok

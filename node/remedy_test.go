@@ -67,6 +67,7 @@ func TestHeals(t *testing.T) {
 		{&GuardedError{Left: Never, Why: errors.New("INFO: no run_id")}, false},
 		{errPlainPort, false},
 		{errTLSPort, false},
+		{errConn, false},
 		{&tls.CertificateVerificationError{Err: errors.New("x509: certificate signed by unknown authority")}, false},
 	} {
 		t.Run(tt.err.Error(), func(t *testing.T) {
