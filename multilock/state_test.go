@@ -3,7 +3,9 @@ package multilock
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,9 +138,22 @@ func TestErrorsBeginOnce(t *testing.T) {
 }
 
 // hearer is a Waiter that keeps what it was told.
-type hearer struct{ heard []*MajorityError }
+type hearer struct {
+	mu  sync.Mutex
+	all []*MajorityError
+}
 
-func (h *hearer) Outage(why *MajorityError) { h.heard = append(h.heard, why) }
+func (h *hearer) Outage(why *MajorityError) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.all = append(h.all, why)
+}
+
+func (h *hearer) heard() []*MajorityError {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.all)
+}
 
 // A bid tells its waiter of each ask that too few masters answered, and once when that is over.
 func TestBidTellsOfAnOutage(t *testing.T) {
@@ -149,29 +164,31 @@ func TestBidTellsOfAnOutage(t *testing.T) {
 		bid.Ask()
 		w := wait(t, bid)
 		time.Sleep(5 * time.Second)
-		if len(h.heard) > 0 {
-			t.Fatalf("told of %v while another owner has the lock, want nothing", h.heard[0])
+		if heard := h.heard(); len(heard) > 0 {
+			t.Fatalf("told of %v while another owner has the lock, want nothing", heard[0])
 		}
 		for _, m := range b.Masters() {
 			m.Refuse("OOM command not allowed")
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if n := len(h.heard); n < 3 || n > 10 || h.heard[0] == nil || !h.heard[0].Covers(h.heard[n-1]) {
-			t.Fatalf("told %d times of %v, want it every 200 to 400 ms, and alike", n, h.heard)
+		heard := h.heard()
+		if n := len(heard); n < 3 || n > 10 || heard[0] == nil || !heard[0].Covers(heard[n-1]) {
+			t.Fatalf("told %d times of %v, want it every 200 to 400 ms, and alike", n, heard)
 		}
 		for _, m := range b.Masters() {
 			m.Refuse("")
 		}
 		time.Sleep(5 * time.Second)
 		over := 0
-		for _, why := range h.heard {
+		heard = h.heard()
+		for _, why := range heard {
 			if why == nil {
 				over++
 			}
 		}
-		if over != 1 || h.heard[len(h.heard)-1] != nil {
-			t.Errorf("told %d times that it is over, want once, at last: %v", over, h.heard)
+		if over != 1 || heard[len(heard)-1] != nil {
+			t.Errorf("told %d times that it is over, want once, at last: %v", over, heard)
 		}
 		if w.now().won {
 			t.Error("won what another owner has")
