@@ -243,6 +243,26 @@ func TestBidInVain(t *testing.T) {
 	}
 }
 
+// What turns out to be in vain only while a bid waits is not found out an ask later.
+func TestBidTurnsOutInVain(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b bench) {
+		b.seat("x:r1", time.Minute, 0, 1, 2)
+		bid := newBid(b.m)
+		bid.Ask()
+		time.AfterFunc(5*time.Second, func() {
+			for _, m := range b.Masters() {
+				m.Refuse("NOPERM no")
+			}
+		})
+		start := time.Now()
+		_, won := bid.Wait(t.Context(), nil, nil)
+		if took := time.Since(start) - 5*time.Second; won || took < 0 || took >= lastAsk {
+			t.Errorf("Wait = %v %v after the masters refused, want false with the next ask", won, took)
+		}
+		bid.GiveUp(nil)
+	})
+}
+
 // Ready waits for the guard, for a connection, for a steady clock; and goes back to nothing.
 func TestReady(t *testing.T) {
 	for _, tt := range []struct {
@@ -260,7 +280,7 @@ func TestReady(t *testing.T) {
 		{"clock", func(b bench) { b.Master(0).Skew(time.Hour); b.Master(1).Skew(time.Hour) }, func(bench) {}, time.Minute, "clock ran ahead"},
 		{
 			"loading", func(b bench) { b.Master(0).Refuse("LOADING x"); b.Master(1).Refuse("LOADING x") },
-			func(b bench) { b.Master(1).Refuse("") }, time.Second, "LOADING x",
+			func(b bench) { b.Master(0).Refuse(""); b.Master(1).Refuse("") }, time.Second, "LOADING x",
 		},
 		{
 			"replica", func(b bench) { b.Master(0).SetRole("slave"); b.Master(1).SetRole("slave") },
