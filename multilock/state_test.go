@@ -307,8 +307,10 @@ func TestReady(t *testing.T) {
 				}
 				start = time.Now()
 				tt.heal(b)
-				if err := b.m.Ready(t.Context(), nil); err != nil || time.Since(start) > tt.limit {
-					t.Errorf("Ready = %v after %v, want nil after %v at most", err, time.Since(start), tt.limit)
+				ctx, cancel = context.WithTimeout(t.Context(), tt.limit)
+				defer cancel()
+				if err := b.m.Ready(ctx, nil); err != nil || time.Since(start) >= tt.limit {
+					t.Errorf("Ready = %v after %v, want nil before %v", err, time.Since(start), tt.limit)
 				}
 				if _, err := b.m.Acquire(request("k", "a")).Wait(t.Context()); err != nil {
 					t.Errorf("Acquire when ready = %v", err)
@@ -320,6 +322,21 @@ func TestReady(t *testing.T) {
 
 // Ready comes back at once with what does not pass by itself, and when done is closed.
 func TestReadyInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := bench{Fleet: redlocktest.Start(t, 3)}
+		for _, m := range b.Masters() {
+			m.Delay(10 * time.Millisecond)
+			m.Password("secret")
+		}
+		b.m = b.another(t, 0)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		err := b.m.Ready(ctx, nil)
+		if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "NOAUTH") || took > timeout {
+			t.Errorf("Ready of a client that connects = %v after %v, want NOAUTH as soon as the masters say so", err, took)
+		}
+	})
 	inBubble(t, 3, func(t *testing.T, b bench) {
 		for _, m := range b.Masters()[:2] {
 			m.Password("secret")

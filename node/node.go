@@ -307,7 +307,6 @@ func (n *Node) serve(l *link) error {
 	n.trip.Store(0)
 	if n.state == up {
 		n.state, n.reason = connecting, l.err
-		n.changed()
 	}
 	if n.closing {
 		n.cancel() // there is no next connection

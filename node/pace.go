@@ -158,7 +158,6 @@ func (n *Node) see(sent, read clock.Instant, reply any) {
 	case lostPace:
 		log.Warn("redlock: master's clock jumped ahead or runs fast: its votes do not count until it is steady",
 			"master", name, "ahead", n.pace.ahead, "at_least", rest)
-		n.changed()
 	case steady:
 		log.Info("redlock: master's clock is steady again: its votes count", "master", name, "ahead", ahead)
 		n.changed()

@@ -28,8 +28,9 @@ func (n *Node) Ready() error {
 	return nil
 }
 
-// Notify sends to to, without blocking, whenever something has changed that Ready looks at,
-// until StopNotify. A guard that passes is no change: its end is in the error.
+// Notify sends to to, without blocking, when it is worth while to ask Ready again, until
+// StopNotify: the master came up, an attempt to connect has failed, its clock is steady again.
+// That a guard has passed is not told: when it does is in the error.
 func (n *Node) Notify(to chan<- struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
