@@ -145,7 +145,7 @@ func (r *round) lost(h int, state error) *MajorityError {
 		case node.Withdrawn:
 			b.answers[i].Outcome = node.Unsent
 		default:
-			b.answers[i] = node.Answer{Outcome: node.Refused}
+			b.answers[i] = node.Answer{Outcome: node.Refused, Err: a.NotLock[h]}
 			if a.Renewed[h] == node.Foreign {
 				b.answers[i].Err = errForeign
 			}

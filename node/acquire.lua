@@ -11,7 +11,8 @@
 -- returns  0: owner has the lock, and its fencing counter is the token proposed;
 --          the fencing counter, above 0: owner has the lock;
 --          {ms left, holder}: another owner has it (-1 ms: it never expires), or nobody:
---          0 ms and an empty string
+--          0 ms and an empty string;
+--          NOTLOCK, an error: the key is no lock, see holder.lua, and nothing was changed
 -- Called by Node.Send with an Acquire or a Register command. A repeat changes nothing but the
 -- expiry, which never shrinks.
 
@@ -23,6 +24,7 @@ local ttl = lease + 3600000
 
 -- Most locks are free and nobody waits for them: this is for the others.
 if redis.call('exists', lock, queue) > 0 or lease == '0' then
+  -- #include holder.lua
   -- #include pass.lua
 
   local left = redis.call('pttl', lock)
@@ -43,7 +45,10 @@ if redis.call('exists', lock, queue) > 0 or lease == '0' then
       return {ms, holder}
     end
   else
-    local holder = redis.call('hkeys', lock)[1]
+    local holder, wrong = holderOf(lock, owner)
+    if wrong then
+      return wrong
+    end
     if holder ~= owner then
       if ask then
         enter(owner, ask)

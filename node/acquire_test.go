@@ -10,12 +10,12 @@ func TestAcquireScript(t *testing.T) {
 		return Answer{Outcome: Refused, Holder: holder, Left: left}
 	}
 	held := func(count string, left time.Duration) lock {
-		return lock{owner: "me:1", count: count, left: left, fence: "40", fenceLeft: time.Hour}
+		return lock{owner: id("me:1"), count: count, left: left, fence: "40", fenceLeft: time.Hour}
 	}
 	fresh := func(fence string) lock {
-		return lock{owner: "me:1", count: "1", left: lease, fence: fence, fenceLeft: fenceLeft}
+		return lock{owner: id("me:1"), count: "1", left: lease, fence: fence, fenceLeft: fenceLeft}
 	}
-	acquire := func(proposal int64) *Command { return NewOwner("k", "me:1").Acquire(lease, proposal) }
+	acquire := func(proposal int64) *Command { return NewOwner("k", id("me:1")).Acquire(lease, proposal) }
 	runScripts(t, []scriptCase{
 		{name: "free", cmd: acquire(50), answer: done(50), after: fresh("50")},
 		{
@@ -61,37 +61,37 @@ func TestAcquireScript(t *testing.T) {
 		},
 		{
 			name:   "held by me, the counter is lost",
-			before: lock{owner: "me:1", count: "1", left: time.Second},
+			before: lock{owner: id("me:1"), count: "1", left: time.Second},
 			cmd:    acquire(50), answer: done(50), after: fresh("50"),
 		},
 		{
 			name:   "held by me, large counter",
-			before: lock{owner: "me:1", count: "1", left: time.Second, fence: decimal(big)},
+			before: lock{owner: id("me:1"), count: "1", left: time.Second, fence: decimal(big)},
 			cmd:    acquire(50), answer: done(big),
-			after: lock{owner: "me:1", count: "1", left: lease, fence: decimal(big)},
+			after: lock{owner: id("me:1"), count: "1", left: lease, fence: decimal(big)},
 		},
 		{
 			name:   "held by another",
-			before: lock{owner: "you:1", count: "2", left: 1234 * time.Millisecond, fence: "40"},
-			cmd:    acquire(50), answer: refused("you:1", 1234*time.Millisecond),
-			after: lock{owner: "you:1", count: "2", left: 1234 * time.Millisecond, fence: "40"},
+			before: lock{owner: id("you:1"), count: "2", left: 1234 * time.Millisecond, fence: "40"},
+			cmd:    acquire(50), answer: refused(id("you:1"), 1234*time.Millisecond),
+			after: lock{owner: id("you:1"), count: "2", left: 1234 * time.Millisecond, fence: "40"},
 		},
 		{
 			name:   "held by another whose name mine begins",
-			before: lock{owner: "me:10", count: "1", left: time.Second},
-			cmd:    acquire(50), answer: refused("me:10", time.Second),
-			after: lock{owner: "me:10", count: "1", left: time.Second},
+			before: lock{owner: id("me:10"), count: "1", left: time.Second},
+			cmd:    acquire(50), answer: refused(id("me:10"), time.Second),
+			after: lock{owner: id("me:10"), count: "1", left: time.Second},
 		},
 		{
 			name:   "held by another for ever",
-			before: lock{owner: "you:1", count: "1"},
-			cmd:    acquire(50), answer: refused("you:1", Never),
-			after: lock{owner: "you:1", count: "1"},
+			before: lock{owner: id("you:1"), count: "1"},
+			cmd:    acquire(50), answer: refused(id("you:1"), Never),
+			after: lock{owner: id("you:1"), count: "1"},
 		},
 		{
 			name:   "no lock at the key",
 			before: lock{other: "text", fence: "40"},
-			cmd:    acquire(50), fails: "WRONGTYPE", after: lock{other: "text", fence: "40"},
+			cmd:    acquire(50), fails: "the key is no lock: it holds a string", after: lock{other: "text", fence: "40"},
 		},
 		{
 			name:   "garbage in the counter",
@@ -100,15 +100,15 @@ func TestAcquireScript(t *testing.T) {
 		},
 		{
 			name:   "garbage in the counter, held by me",
-			before: lock{owner: "me:1", count: "1", left: time.Second, fence: "x"},
+			before: lock{owner: id("me:1"), count: "1", left: time.Second, fence: "x"},
 			cmd:    acquire(50), fails: "no positive number",
-			after: lock{owner: "me:1", count: "1", left: time.Second, fence: "x"},
+			after: lock{owner: id("me:1"), count: "1", left: time.Second, fence: "x"},
 		},
 		{
 			name:   "zero in the counter, held by me",
-			before: lock{owner: "me:1", count: "1", left: time.Second, fence: "0"},
+			before: lock{owner: id("me:1"), count: "1", left: time.Second, fence: "0"},
 			cmd:    acquire(50), fails: "no positive number",
-			after: lock{owner: "me:1", count: "1", left: time.Second, fence: "0"},
+			after: lock{owner: id("me:1"), count: "1", left: time.Second, fence: "0"},
 		},
 	})
 }

@@ -39,6 +39,8 @@ type Renewed int8
 
 // The values are those that renew.lua returns, but for Withdrawn.
 const (
+	// NotLock says that the key is no lock. renew.lua has an error in its place.
+	NotLock Renewed = -3
 	// Withdrawn holds were left out, since their owner was sent a release or a Leave
 	// meanwhile: nothing is known of them. That is no Absent, which counts against a hold
 	// that a Leave goes on with.
@@ -60,6 +62,7 @@ type Answer struct {
 	Count   int           // hold count: Inspect
 	Left    time.Duration // how long the holder still has it
 	Renewed []Renewed     // one for each hold: Renew
+	NotLock map[int]error // why, for each hold that is NotLock: Renew
 }
 
 // Receiver takes the answers to the commands of a fan-out.

@@ -41,10 +41,10 @@ func TestSendKeepsTheOrder(t *testing.T) {
 				n := started(t, cfg)
 				synctest.Wait()
 				n.mu.Lock()
-				put(n, n.call(NewOwner("k", "first:1").Acquire(lease, 1), nobody{}, 0)) // and the writer not told
+				put(n, n.call(NewOwner("k", id("first:1")).Acquire(lease, 1), nobody{}, 0)) // and the writer not told
 				n.mu.Unlock()
-				want(t, "the second", call1(n, NewOwner("k", "second:1").Acquire(lease, 1)), Refused)
-				wantHolder(t, m, "k", "first:1")
+				want(t, "the second", call1(n, NewOwner("k", id("second:1")).Acquire(lease, 1)), Refused)
+				wantHolder(t, m, "k", id("first:1"))
 			})
 		})
 	}
@@ -61,7 +61,7 @@ func TestSendWhileAnotherWrites(t *testing.T) {
 			n.link.busy = busy
 		}
 		writing(true)
-		p := send(n, NewOwner("k", "me:1").Acquire(lease, 1))
+		p := send(n, NewOwner("k", id("me:1")).Acquire(lease, 1))
 		synctest.Wait()
 		wantHolder(t, m, "k", "")
 		writing(false)

@@ -83,13 +83,17 @@ func publish(t *testing.T, m *redlocktest.Master, channel, message string) int {
 }
 
 func TestEarHearsAPass(t *testing.T) {
-	earful(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *diary) {
-		m.HSet("k", "x:r0", "1")
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n, d := started(t, cfg), new(diary)
+		n.Listen(client("a"), d, 7)
+		d.want(t, "after Listen", "listening true")
+		x, a := id("x:r0"), id("a:r1")
+		m.HSet("k", x, "1")
 		m.Expire("k", lease)
-		want(t, "ask", call1(n, NewOwner("k", "a:r1").Queue(lease, Ask{Number: 3, Since: 10, Lease: short, Proposal: 1})), Refused)
-		want(t, "release", call1(n, NewOwner("k", "x:r0").Release(41, 0)), Done)
-		d.want(t, "after the release", "passed a:r1 3 42 k")
-		wantHolder(t, m, "k", "a:r1")
+		want(t, "ask", call1(n, NewOwner("k", a).Queue(lease, Ask{Number: 3, Since: 10, Lease: short, Proposal: 1})), Refused)
+		want(t, "release", call1(n, NewOwner("k", x).Release(41, 0)), Done)
+		d.want(t, "after the release", "passed "+a+" 3 42 k")
+		wantHolder(t, m, "k", a)
 	})
 }
 

@@ -6,13 +6,19 @@
 -- ARGV[3]  lease from now, in ms
 -- returns  1: owner has the lock with that count;
 --          0: nobody has it;
---          {ms left, holder}: another owner has it (-1 ms: it never expires)
+--          {ms left, holder}: another owner has it (-1 ms: it never expires);
+--          NOTLOCK, an error: the key is no lock, see holder.lua, and nothing was changed
 -- Called by Node.Send with an Enter or a Leave command. A repeat changes nothing but the
 -- expiry, which never shrinks.
 
 local lock, owner, count, lease = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
 
-local holder = redis.call('hkeys', lock)[1]
+-- #include holder.lua
+
+local holder, wrong = holderOf(lock, owner)
+if wrong then
+  return wrong
+end
 if not holder then
   return 0
 end

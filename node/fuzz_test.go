@@ -72,6 +72,7 @@ var replies = []struct {
 	{raiseScript, []byte{6, 50}, Refused},
 	{raiseScript, []byte{6 * 8, 255, 255, 255, 255, 255, 255, 255, 255}, Refused},
 	{renewScript, []byte{4 + 6*4, 6, 1, 6, 2, 0, 6 * 8, 255, 255, 255, 255, 255, 255, 255, 255}, Done},
+	{renewScript, []byte{4 + 6*2, 6, 1, 3}, Done},
 	{releaseScript, []byte{6, 1}, Done},
 	{inspectScript, []byte{4 + 6*2, 6, 2, 1 + 6, '7'}, Done},
 	{inspectScript, []byte{4 + 6*4, 6, 9, 1 + 6, '7', 1 + 6*2, 'm', 'e', 1 + 6, '2'}, Done},
@@ -101,6 +102,12 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("decode %v: got token %d, want none below zero", reply, a.Token)
 			}
 			for i, r := range a.Renewed {
+				if r == NotLock {
+					if a.NotLock[i] == nil {
+						t.Errorf("decode %v: got no reason why %d is no lock", reply, i)
+					}
+					continue
+				}
 				if said := reply.([]any)[i]; said != int64(r) {
 					t.Errorf("decode %v: got %d at %d, want %v", reply, r, i, said)
 				}

@@ -22,7 +22,7 @@ var guarding = guard + clock.Drift(guard) + time.Second
 // wantGuarded checks that an acquire is refused for want more.
 func wantGuarded(t *testing.T, n *Node, want time.Duration) {
 	t.Helper()
-	got := call1(n, NewOwner("guarded", "me:1").Acquire(lease, 1))
+	got := call1(n, NewOwner("guarded", id("me:1")).Acquire(lease, 1))
 	guarded, ok := errors.AsType[*GuardedError](got.Err)
 	if got.Outcome != Unsent || !ok {
 		t.Fatalf("acquire: got %v (%v), want Unsent with a GuardedError", got.Outcome, got.Err)
@@ -38,7 +38,7 @@ func wantGuarded(t *testing.T, n *Node, want time.Duration) {
 // wantFit checks that an acquire is granted, by a master that may be in use.
 func wantFit(t *testing.T, n *Node) {
 	t.Helper()
-	want(t, "acquire when the guard is over", call1(n, NewOwner("guarded", "me:1").Acquire(lease, 1)), Done)
+	want(t, "acquire when the guard is over", call1(n, NewOwner("guarded", id("me:1")).Acquire(lease, 1)), Done)
 	if got := n.Guard(); got != 0 {
 		t.Errorf("Guard when it is over: got %v, want 0", got)
 	}
@@ -85,16 +85,16 @@ func TestGuardPassesNothing(t *testing.T) {
 		load(t, cfg.Pool)
 		n, d := start(t, cfg), new(diary)
 		until(t, time.Second, n.isUp)
-		n.Listen("a", d, 7)
+		n.Listen(client("a"), d, 7)
 		d.want(t, "after Listen", "listening true")
 		for _, left := range []time.Duration{n.Guard(), time.Nanosecond} {
 			time.Sleep(n.Guard() - left)
-			m.HSet("k", "x:r0", "1")
+			m.HSet("k", id("x:r0"), "1")
 			m.Expire("k", lease)
 			conn := cfg.Pool.Get()
-			run(t, conn, NewOwner("k", "a:r1").Queue(lease, Ask{Number: 1, Since: 10, Lease: short, Proposal: 1}))
+			run(t, conn, NewOwner("k", id("a:r1")).Queue(lease, Ask{Number: 1, Since: 10, Lease: short, Proposal: 1}))
 			conn.Close()
-			want(t, "release", call1(n, NewOwner("k", "x:r0").Release(1, 0)), Done)
+			want(t, "release", call1(n, NewOwner("k", id("x:r0")).Release(1, 0)), Done)
 			d.want(t, "after the release")
 			wantHolder(t, m, "k", "")
 			if len(m.ZSet("redlock_wait:{k}")) != 1 {
@@ -102,8 +102,8 @@ func TestGuardPassesNothing(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Nanosecond)
-		want(t, "release", call1(n, NewOwner("k", "x:r0").Release(1, 0)), Refused)
-		wantHolder(t, m, "k", "a:r1")
+		want(t, "release", call1(n, NewOwner("k", id("x:r0")).Release(1, 0)), Refused)
+		wantHolder(t, m, "k", id("a:r1"))
 	})
 }
 
@@ -133,17 +133,17 @@ func TestGuardIsForGrants(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Guard = guard
 		m.Restart()
-		m.HSet("k", "me:1", "2")
+		m.HSet("k", id("me:1"), "2")
 		n := start(t, cfg)
-		renewed := call1(n, Renew(lease, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 2, Token: 1}}))
+		renewed := call1(n, Renew(lease, []Renewal{{Owner: NewOwner("k", id("me:1")), Count: 2, Token: 1}}))
 		want(t, "renew", renewed, Done)
 		if renewed.Renewed[0] != Extended {
 			t.Errorf("renew: got %v, want Extended", renewed.Renewed)
 		}
 		want(t, "inspect", call1(n, Inspect("k")), Done)
-		want(t, "enter", call1(n, NewOwner("k", "me:1").Enter(lease, 3)), Done)
-		want(t, "raise", call1(n, NewOwner("k", "me:1").Raise(lease, 9)), Done)
-		want(t, "release", call1(n, NewOwner("k", "me:1").Release(1, 0)), Done)
+		want(t, "enter", call1(n, NewOwner("k", id("me:1")).Enter(lease, 3)), Done)
+		want(t, "raise", call1(n, NewOwner("k", id("me:1")).Raise(lease, 9)), Done)
+		want(t, "release", call1(n, NewOwner("k", id("me:1")).Release(1, 0)), Done)
 		want(t, "force", call1(n, Force("k", 1)), Refused)
 		wantGuarded(t, n, guarding)
 	})
@@ -159,7 +159,7 @@ func TestHealAfterTheGuard(t *testing.T) {
 		n := start(t, cfg)
 		until(t, time.Second, n.isUp)
 		renew := func() Renewed {
-			got := call1(n, Renew(lease, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 2, Token: 9}}))
+			got := call1(n, Renew(lease, []Renewal{{Owner: NewOwner("k", id("me:1")), Count: 2, Token: 9}}))
 			want(t, "renew", got, Done)
 			return got.Renewed[0]
 		}
@@ -170,7 +170,7 @@ func TestHealAfterTheGuard(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Nanosecond)
-		if got := renew(); got != Healed || m.HGet("k", "me:1") != "2" || m.Get("redlock_fence:{k}") != "9" {
+		if got := renew(); got != Healed || m.HGet("k", id("me:1")) != "2" || m.Get("redlock_fence:{k}") != "9" {
 			t.Errorf("renew after the guard: got %v, want Healed", got)
 		}
 	})
@@ -186,21 +186,51 @@ func TestForceIsNotHealed(t *testing.T) {
 			want(t, "renew", got, Done)
 			return got.Renewed[0]
 		}
-		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Done)
 		want(t, "force", call1(n, Force("k", 1)), Done)
-		if got := renew("me:1"); got != Absent {
+		if got := renew(id("me:1")); got != Absent {
 			t.Errorf("renew after a force: got %v, want Absent", got)
 		}
-		want(t, "acquire", call1(n, NewOwner("k", "you:1").Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, NewOwner("k", id("you:1")).Acquire(lease, 1)), Done)
 		m.Del("k")
-		if got := renew("you:1"); got != Healed {
+		if got := renew(id("you:1")); got != Healed {
 			t.Errorf("renew of the next owner: got %v, want Healed", got)
 		}
 		m.Del("k")
-		if got := m.TTL("redlock_forced:{k}"); got != lease {
+		if got := m.TTL("redlock_forced:{k}" + id("me:1")); got != lease {
 			t.Errorf("the mark of a force stays for %v, want the lease that it ended, %v", got, lease)
 		}
 	})
+}
+
+// TestForceOfTwo: both of two owners that the lock was taken from by force stay out.
+func TestForceOfTwo(t *testing.T) {
+	for _, key := range []string{"k", "{k}"} {
+		t.Run(key, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				owners := []*Owner{NewOwner(key, id("a:r1")), NewOwner(key, id("b:r1"))}
+				for _, o := range owners {
+					want(t, "acquire", call1(n, o.Acquire(lease, 1)), Done)
+					want(t, "force", call1(n, Force(key, 1)), Done)
+				}
+				renew := func(o *Owner) Renewed {
+					got := call1(n, Renew(lease, []Renewal{{Owner: o, Count: 1, Token: 9}}))
+					want(t, "renew", got, Done)
+					return got.Renewed[0]
+				}
+				for _, o := range owners {
+					if got := renew(o); got != Absent {
+						t.Errorf("renew of %s after both were forced out: got %v, want Absent", o.ID, got)
+					}
+				}
+				other := NewOwner(map[string]string{"k": "{k}", "{k}": "k"}[key], owners[0].ID)
+				if got := renew(other); got != Healed {
+					t.Errorf("renew at %s, of the same id: got %v, want Healed: nobody forced it", other.Key, got)
+				}
+			})
+		})
+	}
 }
 
 // TestGuardAmongOthers: of commands that are written together, only the acquires are
@@ -212,8 +242,8 @@ func TestGuardAmongOthers(t *testing.T) {
 		n := start(t, cfg)
 		for range 3 {
 			inspected := send(n, Inspect("k"))
-			acquired := send(n, NewOwner("k", "me:1").Acquire(lease, 1))
-			released := send(n, NewOwner("k", "me:1").Release(1, 0))
+			acquired := send(n, NewOwner("k", id("me:1")).Acquire(lease, 1))
+			released := send(n, NewOwner("k", id("me:1")).Release(1, 0))
 			want(t, "inspect", inspected.wait(), Done)
 			want(t, "acquire", acquired.wait(), Unsent)
 			want(t, "release", released.wait(), Refused)
@@ -335,12 +365,12 @@ func TestGuardUnknownAge(t *testing.T) {
 			cfg.Pool = bend(cfg.Pool, noInfo)
 			n := start(t, cfg)
 			for range 3 {
-				got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
+				got := call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1))
 				wantErr(t, "acquire", got, Unsent, "NOPERM")
 				if guarded, ok := errors.AsType[*GuardedError](got.Err); !ok || guarded.Why == nil {
 					t.Errorf("acquire: got %v, want a GuardedError with Why", got.Err)
 				}
-				want(t, "release", call1(n, NewOwner("k", "me:1").Release(1, 0)), Refused)
+				want(t, "release", call1(n, NewOwner("k", id("me:1")).Release(1, 0)), Refused)
 				time.Sleep(time.Hour)
 			}
 		})

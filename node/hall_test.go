@@ -52,7 +52,7 @@ func (h *hall) ask(owner string, number uint64, since int64) Answer {
 }
 
 // held gives the lock to x:r0.
-func (h *hall) held() { h.holder("x:r0") }
+func (h *hall) held() { h.holder(id("x:r0")) }
 
 func (h *hall) holder(owner string) {
 	h.m.HSet("k", owner, "1")
@@ -131,7 +131,9 @@ func (h *hall) subscribe(channels ...string) *post {
 }
 
 // listen is subscribe for the client of the owners "client:…".
-func (h *hall) listen(client string) *post { return h.subscribe("redlock_wake:" + client) }
+func (h *hall) listen(name string) *post {
+	return h.subscribe("redlock_wake:" + client(name))
+}
 
 // take returns what has come since it was called last.
 func (p *post) take() []string {

@@ -9,6 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
+	"github.com/google/uuid"
+
 	"example.com/redlock/redlocktest"
 )
 
@@ -114,6 +117,21 @@ func (p *pending) look() reply {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.got
+}
+
+// notLock is the error of a key that holds something else, as holder.lua tells it.
+func notLock(what string) error { return meaning(redis.Error("NOTLOCK " + what)) }
+
+// id writes an owner, and what may stand behind it, in full: its client is a UUID.
+func id(owner string) string {
+	name, rest, _ := strings.Cut(owner, ":")
+	return client(name) + ":" + rest
+}
+
+// client returns a UUID that has a client's name in it.
+func client(name string) string {
+	digits := fmt.Sprintf("%x", name)
+	return uuid.MustParse(strings.Repeat("0", 32-len(digits)) + digits).String()
 }
 
 // nobody waits for an answer.

@@ -31,12 +31,12 @@ func TestScriptIsLoadedOnce(t *testing.T) {
 				n := started(t, cfg)
 				want(t, "before", call1(n, Inspect("k")), Done)
 				tt.lose(m, n)
-				m.HSet("k", "me:1", "1")
+				m.HSet("k", id("me:1"), "1")
 				before := m.Calls("EVAL")
 				for range 3 {
 					got := call1(n, Inspect("k"))
 					want(t, "after", got, Done)
-					if got.Holder != "me:1" {
+					if got.Holder != id("me:1") {
 						t.Errorf("holder: got %q, want me:1", got.Holder)
 					}
 				}
@@ -56,7 +56,7 @@ func TestLostScriptOfMany(t *testing.T) {
 		m.Delay(10 * time.Millisecond)
 		var all []*pending
 		for range 10 {
-			all = append(all, send(n, Inspect("free")), send(n, NewOwner("k", "me:1").Acquire(lease, 9)))
+			all = append(all, send(n, Inspect("free")), send(n, NewOwner("k", id("me:1")).Acquire(lease, 9)))
 		}
 		for i, p := range all {
 			got := p.wait()
@@ -77,8 +77,8 @@ func TestResentBeforeTheQueue(t *testing.T) {
 		n.link.busy = true // a caller writes, so the writer waits
 		acquire, release := new(pending), new(pending)
 		acquire.done, release.done = make(chan struct{}), make(chan struct{})
-		c := n.call(NewOwner("k", "me:1").Acquire(lease, 1), acquire, 7)
-		n.queue = []*call{n.call(NewOwner("k", "me:1").Release(1, 0), release, 7)}
+		c := n.call(NewOwner("k", id("me:1")).Acquire(lease, 1), acquire, 7)
+		n.queue = []*call{n.call(NewOwner("k", id("me:1")).Release(1, 0), release, 7)}
 		due := n.resend(n.link, nil, c)
 		n.link.busy = false
 		n.mu.Unlock()
@@ -96,8 +96,8 @@ func TestResentBeforeTheQueue(t *testing.T) {
 func TestResentBehindWhatItFollows(t *testing.T) {
 	n := &Node{wake: make(chan struct{}, 1)}
 	l := &link{loads: make(map[*script]bool)}
-	leave := n.call(NewOwner("k", "me:1").Leave(1), nil, 0)
-	enter := n.call(NewOwner("k", "me:1").Enter(lease, 2), nobody{}, 0)
+	leave := n.call(NewOwner("k", id("me:1")).Leave(1), nil, 0)
+	enter := n.call(NewOwner("k", id("me:1")).Enter(lease, 2), nobody{}, 0)
 	l.flight.push(leave)
 	if due := n.resend(l, nil, enter); len(due) > 0 {
 		t.Errorf("resend: answered %v, want nothing", due)
@@ -112,12 +112,12 @@ func TestResentBehindWhatItFollows(t *testing.T) {
 func TestResendOverABrokenConnection(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
-		m.HSet("k", "me:2", "1")
+		m.HSet("k", id("me:2"), "1")
 		acquire, release := &pending{done: make(chan struct{})}, &pending{done: make(chan struct{})}
 		n.mu.Lock()
 		n.link.busy = true // a caller writes, so the writer waits
-		n.resend(n.link, nil, n.call(NewOwner("k", "me:1").Acquire(lease, 1), acquire, 7))
-		n.resend(n.link, nil, n.call(NewOwner("k", "me:2").Release(1, 0), release, 7))
+		n.resend(n.link, nil, n.call(NewOwner("k", id("me:1")).Acquire(lease, 1), acquire, 7))
+		n.resend(n.link, nil, n.call(NewOwner("k", id("me:2")).Release(1, 0), release, 7))
 		n.mu.Unlock()
 		m.Kill()
 		synctest.Wait()
@@ -137,11 +137,11 @@ func TestResendOverABrokenConnection(t *testing.T) {
 func TestOwedReleaseToAfterGivingUp(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
-		m.HSet("k", "y:r0", "1")
+		m.HSet("k", id("y:r0"), "1")
 		m.Expire("k", lease)
 		m.Kill()
 		until(t, 3*time.Second, n.isDown)
-		send(n, NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
+		send(n, NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
 		m.Delay(5 * time.Millisecond)
 		m.RestartWithData()
 		until(t, 3*time.Second, func() bool { // it is under way
@@ -153,7 +153,7 @@ func TestOwedReleaseToAfterGivingUp(t *testing.T) {
 		m.Delay(0)
 		load(t, cfg.Pool)
 		m.Delay(5 * time.Millisecond)
-		send(n, NewOwner("k", "x:r9").Release(1, 20))
+		send(n, NewOwner("k", id("x:r9")).Release(1, 20))
 		time.Sleep(3 * time.Second)
 		if waits := m.ZSet("redlock_wait:{k}"); waits != nil {
 			t.Errorf("queue: %v, want none", waits)
@@ -168,21 +168,21 @@ func TestReleaseToAgainAfterGivingUp(t *testing.T) {
 		t.Run(fmt.Sprintf("gave up=%v", gaveUp), func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
-				m.HSet("k", "y:r0", "1")
+				m.HSet("k", id("y:r0"), "1")
 				m.Expire("k", lease)
 				m.FlushScripts()
 				m.Delay(5 * time.Millisecond)
-				release := send(n, NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
+				release := send(n, NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
 				time.Sleep(6 * time.Millisecond) // refused, and the refusal is on its way
 				m.Delay(0)
 				load(t, cfg.Pool)
 				m.Delay(5 * time.Millisecond)
 				if gaveUp {
-					send(n, NewOwner("k", "x:r9").Release(1, 20))
+					send(n, NewOwner("k", id("x:r9")).Release(1, 20))
 				}
 				want(t, "release", release.wait(), Refused)
 				time.Sleep(time.Second)
-				wantHolder(t, m, "k", "y:r0")
+				wantHolder(t, m, "k", id("y:r0"))
 				if waits := m.ZSet("redlock_wait:{k}"); gaveUp != (waits == nil) {
 					t.Errorf("queue: %v", waits)
 				}

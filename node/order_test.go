@@ -31,7 +31,7 @@ func TestAnswersFindTheirCommands(t *testing.T) {
 		const callers, each = 40, 50
 		var finished sync.WaitGroup
 		for caller := range callers {
-			key, owner := fmt.Sprint("key", caller), fmt.Sprint("owner:", caller)
+			key, owner := fmt.Sprint("key", caller), id(fmt.Sprint("owner:", caller))
 			m.HSet(key, owner, "1")
 			finished.Go(func() {
 				var s sequence
@@ -78,8 +78,8 @@ func TestSlowAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Timeout = time.Second
 		n := started(t, cfg)
-		for _, key := range []string{"a", "b", "c"} {
-			m.HSet(key, "owner:"+key, "1")
+		for i, key := range []string{"a", "b", "c"} {
+			m.HSet(key, id(fmt.Sprint("owner:", i)), "1")
 		}
 		m.Delay(400 * time.Millisecond)
 		a := send(n, Inspect("a"))
@@ -96,8 +96,8 @@ func TestSlowAnswer(t *testing.T) {
 		wantAt(t, "b", b.look(), time.Second)
 		want(t, "c", c.wait(), Done)
 		wantAt(t, "c", c.look(), 500*time.Millisecond)
-		if a.look().Holder != "owner:a" || c.look().Holder != "owner:c" {
-			t.Errorf("holders: got %q and %q, want owner:a and owner:c", a.look().Holder, c.look().Holder)
+		if a.look().Holder != id("owner:0") || c.look().Holder != id("owner:2") {
+			t.Errorf("holders: got %q and %q, want owners 0 and 2", a.look().Holder, c.look().Holder)
 		}
 		if got := b.look().times; got != 1 {
 			t.Errorf("answers to b: got %d, want 1", got)

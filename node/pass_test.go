@@ -19,15 +19,15 @@ func TestReleasePasses(t *testing.T) {
 		h.held()
 		h.m.Set("redlock_fence:{k}", "41")
 		h.m.Expire("redlock_fence:{k}", time.Minute)
-		h.ask("a:r1", 7, 10)
-		h.ask("b:r1", 1, 20)
-		h.wantAnswer("release", h.release("x:r0", 41), Done, "")
-		h.wantLock("then", "a:r1", short)
-		if count := h.m.HGet("k", "a:r1"); count != "1" {
+		h.ask(id("a:r1"), 7, 10)
+		h.ask(id("b:r1"), 1, 20)
+		h.wantAnswer("release", h.release(id("x:r0"), 41), Done, "")
+		h.wantLock("then", id("a:r1"), short)
+		if count := h.m.HGet("k", id("a:r1")); count != "1" {
 			t.Errorf("hold count: got %q, want 1", count)
 		}
-		h.wantQueue("then", "b:r1 1")
-		post.want(t, "to the first", "a:r1 7 42 k")
+		h.wantQueue("then", id("b:r1 1"))
+		post.want(t, "to the first", id("a:r1 7 42 k"))
 		shut.want(t, "to Redisson")
 		if ttl := h.m.TTL("redlock_fence:{k}"); ttl != time.Hour {
 			t.Errorf("fencing counter expires in %v, want %v", ttl, time.Hour)
@@ -65,9 +65,9 @@ func TestPassRaisesTheToken(t *testing.T) {
 					h.m.Set("redlock_fence:{k}", tt.counter)
 					h.m.Expire("redlock_fence:{k}", time.Minute)
 				}
-				h.run(NewOwner("k", "a:r1").Queue(lease, Ask{Number: 1, Since: 10, Lease: short, Proposal: tt.proposal}))
-				h.release("x:r0", tt.token)
-				post.want(t, "token", fmt.Sprintf("a:r1 1 %d k", tt.want))
+				h.run(NewOwner("k", id("a:r1")).Queue(lease, Ask{Number: 1, Since: 10, Lease: short, Proposal: tt.proposal}))
+				h.release(id("x:r0"), tt.token)
+				post.want(t, "token", fmt.Sprintf(id("a:r1 1 %d k"), tt.want))
 				if got := h.m.Get("redlock_fence:{k}"); got != decimal(tt.want) {
 					t.Errorf("fencing counter: got %s, want %d", got, tt.want)
 				}
@@ -85,17 +85,17 @@ func TestPassSkips(t *testing.T) {
 		name string
 		head func(h *hall)
 	}{
-		{"a client without a subscription", func(h *hall) { h.ask("gone:r1", 1, 1) }},
+		{"a client without a subscription", func(h *hall) { h.ask(id("gone:r1"), 1, 1) }},
 		{"a frozen client", func(h *hall) {
 			h.listen("frozen")
-			h.ask("frozen:r1", 1, 1)
+			h.ask(id("frozen:r1"), 1, 1)
 			time.Sleep(short)
 		}},
 		{"what is no ask", func(h *hall) { h.do("ZADD", "redlock_wait:{k}", 1, "what?") }},
 		{"an owner without a client", func(h *hall) { h.do("ZADD", "redlock_wait:{k}", 1, "me 1 400 1 99999999999999") }},
 		{"several", func(h *hall) {
-			h.ask("gone:r1", 1, 1)
-			h.ask("gone:r2", 1, 2)
+			h.ask(id("gone:r1"), 1, 1)
+			h.ask(id("gone:r2"), 1, 2)
 			h.do("ZADD", "redlock_wait:{k}", 3, "")
 		}},
 	} {
@@ -104,9 +104,9 @@ func TestPassSkips(t *testing.T) {
 				post := h.listen("a")
 				h.held()
 				tt.head(h)
-				h.ask("a:r1", 1, 10)
-				h.release("x:r0", 1)
-				h.wantLock("then", "a:r1", short)
+				h.ask(id("a:r1"), 1, 10)
+				h.release(id("x:r0"), 1)
+				h.wantLock("then", id("a:r1"), short)
 				h.wantQueue("then")
 				if got := len(post.take()); got != 1 {
 					t.Errorf("%d messages, want 1", got)
@@ -121,10 +121,10 @@ func TestPassToALateAsk(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("a")
 		h.held()
-		h.ask("a:r1", 1, 10)
+		h.ask(id("a:r1"), 1, 10)
 		time.Sleep(short - time.Millisecond)
-		h.release("x:r0", 1)
-		h.wantLock("then", "a:r1", short)
+		h.release(id("x:r0"), 1)
+		h.wantLock("then", id("a:r1"), short)
 	})
 }
 
@@ -135,14 +135,14 @@ func TestReleaseWithoutWaiters(t *testing.T) {
 		wait func(h *hall)
 	}{
 		{"nobody waits", func(*hall) {}},
-		{"the only one is gone", func(h *hall) { h.ask("gone:r1", 1, 10) }},
+		{"the only one is gone", func(h *hall) { h.ask(id("gone:r1"), 1, 10) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inHall(t, func(h *hall) {
 				shut := h.subscribe(shut)
 				h.held()
 				tt.wait(h)
-				h.wantAnswer("release", h.release("x:r0", 1), Done, "")
+				h.wantAnswer("release", h.release(id("x:r0"), 1), Done, "")
 				h.wantLock("then", "", 0)
 				h.wantQueue("then")
 				shut.want(t, "to Redisson", "0")
@@ -156,14 +156,14 @@ func TestGuardedMasterDoesNotPass(t *testing.T) {
 	inHall(t, func(h *hall) {
 		post, shut := h.listen("a"), h.subscribe(shut)
 		h.held()
-		h.ask("a:r1", 1, 10)
-		c := call{cmd: NewOwner("k", "x:r0").Release(1, 0), timid: true}
+		h.ask(id("a:r1"), 1, 10)
+		c := call{cmd: NewOwner("k", id("x:r0")).Release(1, 0), timid: true}
 		reply, err := h.conn.Do("EVAL", append([]any{c.cmd.script.source}, c.arguments()[1:]...)...)
 		if reply != int64(1) || err != nil {
 			t.Errorf("release: got %v (%v), want 1", reply, err)
 		}
 		h.wantLock("then", "", 0)
-		h.wantQueue("then", "a:r1 1")
+		h.wantQueue("then", id("a:r1 1"))
 		post.want(t, "to the first")
 		shut.want(t, "to Redisson", "0")
 	})
@@ -173,11 +173,11 @@ func TestGuardedMasterDoesNotPass(t *testing.T) {
 func TestGivingUp(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.held()
-		h.ask("a:r1", 4, 10)
-		h.ask("b:r1", 1, 20)
-		h.wantAnswer("give up", h.run(NewOwner("k", "a:r1").Release(1, 10)), Refused, "")
-		h.wantQueue("then", "b:r1 1")
-		h.wantLock("then", "x:r0", lease)
+		h.ask(id("a:r1"), 4, 10)
+		h.ask(id("b:r1"), 1, 20)
+		h.wantAnswer("give up", h.run(NewOwner("k", id("a:r1")).Release(1, 10)), Refused, "")
+		h.wantQueue("then", id("b:r1 1"))
+		h.wantLock("then", id("x:r0"), lease)
 	})
 }
 
@@ -187,10 +187,10 @@ func TestReleaseLeavesTheQueue(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("a")
 		h.held()
-		h.ask("a:r1", 2, 10)
+		h.ask(id("a:r1"), 2, 10)
 		h.m.Del("k")
-		h.m.HSet("k", "a:r1", "1")
-		h.wantAnswer("release", h.run(NewOwner("k", "a:r1").Release(1, 10)), Done, "")
+		h.m.HSet("k", id("a:r1"), "1")
+		h.wantAnswer("release", h.run(NewOwner("k", id("a:r1")).Release(1, 10)), Done, "")
 		h.wantQueue("then")
 		if holder := h.m.Holder("k"); holder != "" {
 			t.Errorf("the lock was passed to %s, want it free", holder)
@@ -203,11 +203,11 @@ func TestGivingUpPassesAFreeLock(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("b")
 		h.held()
-		h.ask("a:r1", 1, 10)
-		h.ask("b:r1", 1, 20)
+		h.ask(id("a:r1"), 1, 10)
+		h.ask(id("b:r1"), 1, 20)
 		h.m.Del("k")
-		h.run(NewOwner("k", "a:r1").Release(1, 10))
-		h.wantLock("then", "b:r1", short)
+		h.run(NewOwner("k", id("a:r1")).Release(1, 10))
+		h.wantLock("then", id("b:r1"), short)
 	})
 }
 
@@ -216,12 +216,12 @@ func TestReleaseAgain(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("a")
 		h.held()
-		h.ask("a:r1", 1, 10)
-		h.ask("a:r2", 1, 20)
-		h.release("x:r0", 1)
-		h.wantAnswer("second release", h.release("x:r0", 1), Refused, "")
-		h.wantLock("then", "a:r1", short)
-		h.wantQueue("then", "a:r2 1")
+		h.ask(id("a:r1"), 1, 10)
+		h.ask(id("a:r2"), 1, 20)
+		h.release(id("x:r0"), 1)
+		h.wantAnswer("second release", h.release(id("x:r0"), 1), Refused, "")
+		h.wantLock("then", id("a:r1"), short)
+		h.wantQueue("then", id("a:r2 1"))
 	})
 }
 
@@ -230,21 +230,21 @@ func TestReleaseAgain(t *testing.T) {
 func TestOwedReleaseSparesTheNextHolder(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n, d := started(t, cfg), new(diary)
-		n.Listen("a", d, 7)
-		want(t, "acquire", call1(n, NewOwner("k", "x:r0").Acquire(lease, 41)), Done)
-		want(t, "ask", call1(n, NewOwner("k", "a:r1").Queue(lease, Ask{Number: 1, Since: 10, Lease: lease, Proposal: 1})), Refused)
-		want(t, "ask", call1(n, NewOwner("k", "a:r2").Queue(lease, Ask{Number: 1, Since: 20, Lease: lease, Proposal: 1})), Refused)
+		n.Listen(client("a"), d, 7)
+		want(t, "acquire", call1(n, NewOwner("k", id("x:r0")).Acquire(lease, 41)), Done)
+		want(t, "ask", call1(n, NewOwner("k", id("a:r1")).Queue(lease, Ask{Number: 1, Since: 10, Lease: lease, Proposal: 1})), Refused)
+		want(t, "ask", call1(n, NewOwner("k", id("a:r2")).Queue(lease, Ask{Number: 1, Since: 20, Lease: lease, Proposal: 1})), Refused)
 		d.read()
 
 		m.Delay(timeout - time.Millisecond) // it arrives, and its answer does not in time
-		released := send(n, NewOwner("k", "x:r0").Release(41, 0))
+		released := send(n, NewOwner("k", id("x:r0")).Release(41, 0))
 		want(t, "release", released.wait(), Unknown)
-		wantHolder(t, m, "k", "a:r1")
+		wantHolder(t, m, "k", id("a:r1"))
 		m.Delay(0)
 		m.RestartWithData()
 		calls := m.Calls("EVALSHA") + m.Calls("EVAL")
 		until(t, 3*time.Second, func() bool { return n.isUp() && m.Calls("EVALSHA")+m.Calls("EVAL") > calls })
-		wantHolder(t, m, "k", "a:r1")
+		wantHolder(t, m, "k", id("a:r1"))
 		if got := len(m.ZSet("redlock_wait:{k}")); got != 1 {
 			t.Errorf("%d wait, want 1", got)
 		}
@@ -260,13 +260,13 @@ func TestPassedLockIsPassedOn(t *testing.T) {
 		h.listen("a")
 		post := h.listen("b")
 		h.held()
-		h.ask("a:r1", 1, 10)
-		h.ask("b:r1", 5, 20)
-		h.release("x:r0", 1)
-		h.wantLock("first", "a:r1", short)
-		h.wantAnswer("release", h.run(NewOwner("k", "a:r1").Release(1, 10)), Done, "")
-		h.wantLock("second", "b:r1", short)
-		post.want(t, "to the second", "b:r1 5 3 k")
+		h.ask(id("a:r1"), 1, 10)
+		h.ask(id("b:r1"), 5, 20)
+		h.release(id("x:r0"), 1)
+		h.wantLock("first", id("a:r1"), short)
+		h.wantAnswer("release", h.run(NewOwner("k", id("a:r1")).Release(1, 10)), Done, "")
+		h.wantLock("second", id("b:r1"), short)
+		post.want(t, "to the second", id("b:r1 5 3 k"))
 	})
 }
 
@@ -275,14 +275,14 @@ func TestPassedLockIsRenewed(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("a")
 		h.held()
-		h.ask("a:r1", 1, 10)
-		h.release("x:r0", 41)
+		h.ask(id("a:r1"), 1, 10)
+		h.release(id("x:r0"), 41)
 		time.Sleep(20 * time.Millisecond)
-		got := h.run(Renew(lease, []Renewal{{Owner: NewOwner("k", "a:r1"), Count: 1, Token: 50}}))
+		got := h.run(Renew(lease, []Renewal{{Owner: NewOwner("k", id("a:r1")), Count: 1, Token: 50}}))
 		if got.Outcome != Done || got.Renewed[0] != Extended {
 			t.Errorf("renew: got %+v, want Extended", got)
 		}
-		h.wantLock("renewed", "a:r1", lease)
+		h.wantLock("renewed", id("a:r1"), lease)
 		if got := h.m.Get("redlock_fence:{k}"); got != "50" {
 			t.Errorf("fencing counter: got %s, want the larger of the other masters, 50", got)
 		}
@@ -293,9 +293,9 @@ func TestForcePasses(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("a")
 		h.held()
-		h.ask("a:r1", 1, 10)
+		h.ask(id("a:r1"), 1, 10)
 		h.wantAnswer("force", h.run(Force("k", 1)), Done, "")
-		h.wantLock("then", "a:r1", short)
+		h.wantLock("then", id("a:r1"), short)
 		h.wantAnswer("force", h.run(Force("k", 1)), Done, "")
 		h.wantAnswer("force of a free lock", h.run(Force("k", 1)), Refused, "")
 	})
@@ -310,9 +310,9 @@ func TestReleaseTo(t *testing.T) {
 		holder string
 		queue  []string
 	}{
-		{"nobody else", func(*hall) {}, "x:r9", nil},
-		{"somebody before", func(h *hall) { h.ask("a:r1", 1, 10) }, "a:r1", []string{"x:r9 1"}},
-		{"somebody behind", func(h *hall) { h.ask("a:r1", 1, 30) }, "x:r9", []string{"a:r1 1"}},
+		{"nobody else", func(*hall) {}, id("x:r9"), nil},
+		{"somebody before", func(h *hall) { h.ask(id("a:r1"), 1, 10) }, id("a:r1"), []string{id("x:r9 1")}},
+		{"somebody behind", func(h *hall) { h.ask(id("a:r1"), 1, 30) }, id("x:r9"), []string{id("a:r1 1")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inHall(t, func(h *hall) {
@@ -320,7 +320,7 @@ func TestReleaseTo(t *testing.T) {
 				h.listen("x")
 				h.held()
 				tt.wait(h)
-				got := h.run(NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
+				got := h.run(NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
 				h.wantAnswer("release", got, Done, "")
 				h.wantLock("then", tt.holder, short)
 				h.wantQueue("then", tt.queue...)
@@ -332,11 +332,11 @@ func TestReleaseTo(t *testing.T) {
 // It enters also where somebody else has the lock.
 func TestReleaseToOfALockThatIsLost(t *testing.T) {
 	inHall(t, func(h *hall) {
-		h.holder("y:r0")
-		got := h.run(NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
+		h.holder(id("y:r0"))
+		got := h.run(NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
 		h.wantAnswer("release", got, Refused, "")
-		h.wantLock("then", "y:r0", lease)
-		h.wantQueue("then", "x:r9 1")
+		h.wantLock("then", id("y:r0"), lease)
+		h.wantQueue("then", id("x:r9 1"))
 	})
 }
 
@@ -346,15 +346,15 @@ func TestPassOfAnyName(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inHall(t, func(h *hall) {
 				post := h.listen("a")
-				h.run(NewOwner(name, "x:r0").Acquire(lease, 7))
-				h.run(NewOwner(name, "a:r1").Queue(lease, Ask{Number: 2, Since: 10, Lease: short, Proposal: 1}))
-				h.run(NewOwner(name, "x:r0").Release(7, 0))
+				h.run(NewOwner(name, id("x:r0")).Acquire(lease, 7))
+				h.run(NewOwner(name, id("a:r1")).Queue(lease, Ask{Number: 2, Since: 10, Lease: short, Proposal: 1}))
+				h.run(NewOwner(name, id("x:r0")).Release(7, 0))
 				mail := post.take()
 				if len(mail) != 1 {
 					t.Fatalf("%d messages, want 1", len(mail))
 				}
 				p, ok := decodePass(mail[0])
-				if want := (Pass{Owner: "a:r1", Number: 2, Token: 8, Key: name}); p != want || !ok {
+				if want := (Pass{Owner: id("a:r1"), Number: 2, Token: 8, Key: name}); p != want || !ok {
 					t.Errorf("decodePass(%q) = %+v, %v, want %+v", mail[0], p, ok, want)
 				}
 			})
@@ -368,13 +368,13 @@ func TestReleaseToAgainSparesTheHolder(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("x")
 		h.held()
-		cmd := NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1})
+		cmd := NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1})
 		h.run(cmd)
-		h.wantLock("then", "x:r9", short)
+		h.wantLock("then", id("x:r9"), short)
 		time.Sleep(time.Millisecond)
 		h.run(cmd)
 		h.wantQueue("after a repeat")
-		h.release("x:r9", 3)
+		h.release(id("x:r9"), 3)
 		h.wantLock("released", "", 0)
 	})
 }
@@ -384,12 +384,12 @@ func TestReleaseToAgainEntersOnce(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("a")
 		h.held()
-		h.ask("a:r1", 1, 10)
-		cmd := NewOwner("k", "x:r0").ReleaseTo(1, 0, NewOwner("k", "x:r9"), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1})
+		h.ask(id("a:r1"), 1, 10)
+		cmd := NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1})
 		h.run(cmd)
 		time.Sleep(time.Millisecond)
 		h.run(cmd)
-		h.wantQueue("after a repeat", "x:r9 1")
+		h.wantQueue("after a repeat", id("x:r9 1"))
 	})
 }
 
@@ -398,10 +398,10 @@ func TestReleaseToAgainEntersOnce(t *testing.T) {
 func TestForceWithoutACounter(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("a")
-		h.holder("redisson:17")
-		h.ask("a:r1", 1, 10)
+		h.holder(id("redisson:17"))
+		h.ask(id("a:r1"), 1, 10)
 		h.run(Force("k", 500))
-		h.wantLock("then", "a:r1", short)
+		h.wantLock("then", id("a:r1"), short)
 		if h.m.Get("redlock_fence:{k}") != "501" {
 			t.Errorf("fencing counter: got %s, want 501", h.m.Get("redlock_fence:{k}"))
 		}

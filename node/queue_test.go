@@ -9,13 +9,13 @@ import (
 func TestBusyLockIsWaitedFor(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.held()
-		got := h.ask("a:r1", 1, 500)
-		h.wantAnswer("ask", got, Refused, "x:r0")
+		got := h.ask(id("a:r1"), 1, 500)
+		h.wantAnswer("ask", got, Refused, id("x:r0"))
 		if got.Left != lease {
 			t.Errorf("left: got %v, want %v", got.Left, lease)
 		}
-		h.wantQueue("after an ask", "a:r1 1")
-		h.wantLock("after an ask", "x:r0", lease)
+		h.wantQueue("after an ask", id("a:r1 1"))
+		h.wantLock("after an ask", id("x:r0"), lease)
 		if ttl := h.m.TTL("redlock_wait:{k}"); ttl != 10*time.Second {
 			t.Errorf("queue expires in %v, want 10s", ttl)
 		}
@@ -26,10 +26,10 @@ func TestBusyLockIsWaitedFor(t *testing.T) {
 func TestQueueIsInTheOrderOfWaiting(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.held()
-		h.ask("b:r1", 1, 20)
-		h.ask("c:r1", 1, 30)
-		h.ask("a:r1", 1, 10)
-		h.wantQueue("after three asks", "a:r1 1", "b:r1 1", "c:r1 1")
+		h.ask(id("b:r1"), 1, 20)
+		h.ask(id("c:r1"), 1, 30)
+		h.ask(id("a:r1"), 1, 10)
+		h.wantQueue("after three asks", id("a:r1 1"), id("b:r1 1"), id("c:r1 1"))
 	})
 }
 
@@ -37,11 +37,11 @@ func TestQueueIsInTheOrderOfWaiting(t *testing.T) {
 func TestLaterAskReplacesTheFirst(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.held()
-		h.ask("a:r1", 1, 10)
-		h.ask("b:r1", 1, 20)
+		h.ask(id("a:r1"), 1, 10)
+		h.ask(id("b:r1"), 1, 20)
 		time.Sleep(6 * time.Second)
-		h.ask("a:r1", 2, 10)
-		h.wantQueue("after a second ask", "a:r1 2", "b:r1 1")
+		h.ask(id("a:r1"), 2, 10)
+		h.wantQueue("after a second ask", id("a:r1 2"), id("b:r1 1"))
 		if ttl := h.m.TTL("redlock_wait:{k}"); ttl != 10*time.Second {
 			t.Errorf("queue expires in %v, want 10s from the last ask on", ttl)
 		}
@@ -53,13 +53,13 @@ func TestLaterAskIsPassedTo(t *testing.T) {
 	inHall(t, func(h *hall) {
 		post := h.listen("a")
 		h.held()
-		h.ask("a:r1", 1, 10)
+		h.ask(id("a:r1"), 1, 10)
 		time.Sleep(short / 2)
-		h.ask("a:r1", 2, 10)
+		h.ask(id("a:r1"), 2, 10)
 		time.Sleep(short - time.Millisecond)
-		h.release("x:r0", 1)
-		h.wantLock("then", "a:r1", short)
-		post.want(t, "to the first", "a:r1 2 2 k")
+		h.release(id("x:r0"), 1)
+		h.wantLock("then", id("a:r1"), short)
+		post.want(t, "to the first", id("a:r1 2 2 k"))
 	})
 }
 
@@ -67,17 +67,17 @@ func TestLaterAskIsPassedTo(t *testing.T) {
 func TestEqualStampsAreTwoPlaces(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.held()
-		h.ask("a:r1", 1, 10)
-		h.ask("a:r11", 1, 10)
-		h.ask("a:r1", 2, 10)
-		h.wantQueue("after asks with one stamp", "a:r1 2", "a:r11 1")
+		h.ask(id("a:r1"), 1, 10)
+		h.ask(id("a:r11"), 1, 10)
+		h.ask(id("a:r1"), 2, 10)
+		h.wantQueue("after asks with one stamp", id("a:r1 2"), id("a:r11 1"))
 	})
 }
 
 func TestTryIsNotWaitedFor(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.held()
-		h.wantAnswer("try", h.run(NewOwner("k", "a:r1").Acquire(lease, 1)), Refused, "x:r0")
+		h.wantAnswer("try", h.run(NewOwner("k", id("a:r1")).Acquire(lease, 1)), Refused, id("x:r0"))
 		h.wantQueue("after a try")
 	})
 }
@@ -89,25 +89,25 @@ func TestExpiredLockGoesToTheFirst(t *testing.T) {
 		next func(h *hall) Answer
 		left []string
 	}{
-		{"a try", func(h *hall) Answer { return h.run(NewOwner("k", "c:r1").Acquire(lease, 1)) }, []string{"b:r1 1"}},
-		{"a later waiter", func(h *hall) Answer { return h.ask("b:r1", 2, 20) }, []string{"b:r1 2"}},
-		{"a new waiter", func(h *hall) Answer { return h.ask("c:r1", 1, 30) }, []string{"b:r1 1", "c:r1 1"}},
+		{"a try", func(h *hall) Answer { return h.run(NewOwner("k", id("c:r1")).Acquire(lease, 1)) }, []string{id("b:r1 1")}},
+		{"a later waiter", func(h *hall) Answer { return h.ask(id("b:r1"), 2, 20) }, []string{id("b:r1 2")}},
+		{"a new waiter", func(h *hall) Answer { return h.ask(id("c:r1"), 1, 30) }, []string{id("b:r1 1"), id("c:r1 1")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inHall(t, func(h *hall) {
 				post := h.listen("a")
 				h.held()
-				h.ask("a:r1", 3, 10)
-				h.ask("b:r1", 1, 20)
+				h.ask(id("a:r1"), 3, 10)
+				h.ask(id("b:r1"), 1, 20)
 				h.m.Del("k")
 				got := tt.next(h)
-				h.wantAnswer("answer", got, Refused, "a:r1")
+				h.wantAnswer("answer", got, Refused, id("a:r1"))
 				if got.Left != short {
 					t.Errorf("left: got %v, want %v", got.Left, short)
 				}
-				h.wantLock("then", "a:r1", short)
+				h.wantLock("then", id("a:r1"), short)
 				h.wantQueue("then", tt.left...)
-				post.want(t, "to the first", "a:r1 3 1 k")
+				post.want(t, "to the first", id("a:r1 3 1 k"))
 			})
 		})
 	}
@@ -118,16 +118,16 @@ func TestExpiredLockIsGrantedToTheFirst(t *testing.T) {
 	inHall(t, func(h *hall) {
 		post := h.listen("a")
 		h.held()
-		h.ask("a:r1", 1, 10)
-		h.ask("b:r1", 1, 20)
+		h.ask(id("a:r1"), 1, 10)
+		h.ask(id("b:r1"), 1, 20)
 		h.m.Del("k")
-		got := h.ask("a:r1", 2, 10)
+		got := h.ask(id("a:r1"), 2, 10)
 		h.wantAnswer("ask of the first", got, Done, "")
 		if got.Token != 1 {
 			t.Errorf("token: got %d, want the one proposed, 1", got.Token)
 		}
-		h.wantLock("then", "a:r1", lease)
-		h.wantQueue("then", "b:r1 1")
+		h.wantLock("then", id("a:r1"), lease)
+		h.wantQueue("then", id("b:r1 1"))
 		post.want(t, "to the first")
 	})
 }
@@ -138,10 +138,10 @@ func TestExpiredLockIsNotKeptForTheDead(t *testing.T) {
 		name string
 		head func(h *hall)
 	}{
-		{"a client without a subscription", func(h *hall) { h.ask("gone:r1", 1, 10) }},
+		{"a client without a subscription", func(h *hall) { h.ask(id("gone:r1"), 1, 10) }},
 		{"a frozen client", func(h *hall) {
 			h.listen("frozen")
-			h.ask("frozen:r1", 1, 10)
+			h.ask(id("frozen:r1"), 1, 10)
 			time.Sleep(short)
 		}},
 	} {
@@ -149,8 +149,8 @@ func TestExpiredLockIsNotKeptForTheDead(t *testing.T) {
 			name string
 			take func(h *hall) Answer
 		}{
-			{"a try", func(h *hall) Answer { return h.run(NewOwner("k", "c:r1").Acquire(lease, 1)) }},
-			{"a waiter", func(h *hall) Answer { return h.ask("c:r1", 1, 30) }},
+			{"a try", func(h *hall) Answer { return h.run(NewOwner("k", id("c:r1")).Acquire(lease, 1)) }},
+			{"a waiter", func(h *hall) Answer { return h.ask(id("c:r1"), 1, 30) }},
 		} {
 			t.Run(tt.name+", "+next.name, func(t *testing.T) {
 				inHall(t, func(h *hall) {
@@ -158,7 +158,7 @@ func TestExpiredLockIsNotKeptForTheDead(t *testing.T) {
 					tt.head(h)
 					h.m.Del("k")
 					h.wantAnswer("answer", next.take(h), Done, "")
-					h.wantLock("then", "c:r1", lease)
+					h.wantLock("then", id("c:r1"), lease)
 					h.wantQueue("then")
 				})
 			})
@@ -169,8 +169,8 @@ func TestExpiredLockIsNotKeptForTheDead(t *testing.T) {
 // A waiter that finds the lock free has it, and is no waiter.
 func TestFreeLockIsNotWaitedFor(t *testing.T) {
 	inHall(t, func(h *hall) {
-		h.wantAnswer("ask", h.ask("a:r1", 1, 10), Done, "")
-		h.wantLock("then", "a:r1", lease)
+		h.wantAnswer("ask", h.ask(id("a:r1"), 1, 10), Done, "")
+		h.wantLock("then", id("a:r1"), lease)
 		h.wantQueue("then")
 	})
 }
@@ -180,11 +180,11 @@ func TestReentryOfAnExpiredLock(t *testing.T) {
 	inHall(t, func(h *hall) {
 		post := h.listen("a")
 		h.held()
-		h.ask("a:r1", 1, 10)
+		h.ask(id("a:r1"), 1, 10)
 		h.m.Del("k")
-		h.wantAnswer("enter", h.run(NewOwner("k", "x:r0").Enter(lease, 2)), Refused, "")
+		h.wantAnswer("enter", h.run(NewOwner("k", id("x:r0")).Enter(lease, 2)), Refused, "")
 		h.wantLock("then", "", 0)
-		h.wantQueue("then", "a:r1 1")
+		h.wantQueue("then", id("a:r1 1"))
 		post.want(t, "to the first")
 	})
 }
@@ -194,25 +194,25 @@ func TestEarlierWaiterOvertakes(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("b")
 		h.held()
-		h.ask("b:r1", 1, 20)
+		h.ask(id("b:r1"), 1, 20)
 		h.m.Del("k")
-		h.wantAnswer("ask", h.ask("a:r1", 1, 10), Done, "")
-		h.wantLock("then", "a:r1", lease)
-		h.wantQueue("then", "b:r1 1")
+		h.wantAnswer("ask", h.ask(id("a:r1"), 1, 10), Done, "")
+		h.wantLock("then", id("a:r1"), lease)
+		h.wantQueue("then", id("b:r1 1"))
 	})
 }
 
 func TestReentryLeavesTheQueueAlone(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.held()
-		h.ask("a:r1", 1, 10)
-		h.wantAnswer("enter", h.run(NewOwner("k", "x:r0").Enter(lease, 2)), Done, "")
-		if count := h.m.HGet("k", "x:r0"); count != "2" {
+		h.ask(id("a:r1"), 1, 10)
+		h.wantAnswer("enter", h.run(NewOwner("k", id("x:r0")).Enter(lease, 2)), Done, "")
+		if count := h.m.HGet("k", id("x:r0")); count != "2" {
 			t.Errorf("hold count: got %q, want 2", count)
 		}
-		h.wantAnswer("leave", h.run(NewOwner("k", "x:r0").Leave(1)), Done, "")
-		h.wantLock("then", "x:r0", lease)
-		h.wantQueue("then", "a:r1 1")
+		h.wantAnswer("leave", h.run(NewOwner("k", id("x:r0")).Leave(1)), Done, "")
+		h.wantLock("then", id("x:r0"), lease)
+		h.wantQueue("then", id("a:r1 1"))
 	})
 }
 
@@ -222,11 +222,11 @@ func TestAskOfTheHolder(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("a")
 		h.held()
-		h.ask("a:r1", 1, 10)
-		h.run(NewOwner("k", "x:r0").Release(1, 0))
-		h.wantLock("passed", "a:r1", short)
-		h.wantAnswer("ask", h.ask("a:r1", 2, 10), Done, "")
-		h.wantLock("confirmed", "a:r1", lease)
+		h.ask(id("a:r1"), 1, 10)
+		h.run(NewOwner("k", id("x:r0")).Release(1, 0))
+		h.wantLock("passed", id("a:r1"), short)
+		h.wantAnswer("ask", h.ask(id("a:r1"), 2, 10), Done, "")
+		h.wantLock("confirmed", id("a:r1"), lease)
 		h.wantQueue("confirmed")
 	})
 }
@@ -235,7 +235,7 @@ func TestAskOfTheHolder(t *testing.T) {
 func TestQueueExpires(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.held()
-		h.ask("a:r1", 1, 10)
+		h.ask(id("a:r1"), 1, 10)
 		time.Sleep(10 * time.Second)
 		h.wantQueue("10 s after the last ask")
 	})
@@ -252,13 +252,13 @@ func TestAllKeysExpire(t *testing.T) {
 			do   func()
 			keys int
 		}{
-			{"an acquire", func() { h.run(NewOwner("k", "x:r0").Acquire(lease, 15)) }, 2},
-			{"an ask", func() { h.ask("a:r1", 1, 10) }, 3},
-			{"another", func() { h.ask("b:r1", 1, 20) }, 3},
-			{"a pass", func() { h.release("x:r0", 15) }, 3},
-			{"Redisson's turn", func() { h.release("a:r1", 14) }, 3},
-			{"an ask after it", func() { time.Sleep(20 * time.Millisecond); h.ask("b:r1", 2, 20) }, 2},
-			{"a last release", func() { h.release("b:r1", 17) }, 1},
+			{"an acquire", func() { h.run(NewOwner("k", id("x:r0")).Acquire(lease, 15)) }, 2},
+			{"an ask", func() { h.ask(id("a:r1"), 1, 10) }, 3},
+			{"another", func() { h.ask(id("b:r1"), 1, 20) }, 3},
+			{"a pass", func() { h.release(id("x:r0"), 15) }, 3},
+			{"Redisson's turn", func() { h.release(id("a:r1"), 14) }, 3},
+			{"an ask after it", func() { time.Sleep(20 * time.Millisecond); h.ask(id("b:r1"), 2, 20) }, 2},
+			{"a last release", func() { h.release(id("b:r1"), 17) }, 1},
 		} {
 			step.do()
 			if got := h.m.Keys(); len(got) != step.keys {
@@ -281,19 +281,19 @@ func TestRegister(t *testing.T) {
 			return h.run(NewOwner("k", owner).Register(Ask{Number: number, Since: since, Lease: short, Proposal: 1}))
 		}
 		for i := range uint64(2) {
-			h.wantAnswer("free", register("a:r1", i+1, 10), Refused, "")
-			h.wantQueue("then", fmt.Sprint("a:r1 ", i+1))
+			h.wantAnswer("free", register(id("a:r1"), i+1, 10), Refused, "")
+			h.wantQueue("then", fmt.Sprint(id("a:r1 "), i+1))
 			h.wantLock("then", "", 0)
 		}
 		post.want(t, "nobody passes it")
 		h.held()
-		h.wantAnswer("held", register("a:r2", 1, 20), Refused, "x:r0")
-		h.wantQueue("then", "a:r1 2", "a:r2 1")
-		h.run(NewOwner("k", "x:r0").Release(1, 0))
-		h.wantLock("released", "a:r1", short)
-		h.wantAnswer("passed", register("a:r1", 3, 10), Done, "")
-		h.wantQueue("then", "a:r2 1")
-		h.wantLock("then", "a:r1", short)
+		h.wantAnswer("held", register(id("a:r2"), 1, 20), Refused, id("x:r0"))
+		h.wantQueue("then", id("a:r1 2"), id("a:r2 1"))
+		h.run(NewOwner("k", id("x:r0")).Release(1, 0))
+		h.wantLock("released", id("a:r1"), short)
+		h.wantAnswer("passed", register(id("a:r1"), 3, 10), Done, "")
+		h.wantQueue("then", id("a:r2 1"))
+		h.wantLock("then", id("a:r1"), short)
 	})
 }
 
@@ -302,11 +302,11 @@ func TestYield(t *testing.T) {
 	inHall(t, func(h *hall) {
 		post := h.listen("a")
 		h.held()
-		h.ask("a:r1", 1, 10)
-		h.wantAnswer("yield", h.run(NewOwner("k", "x:r0").Yield(0)), Done, "")
+		h.ask(id("a:r1"), 1, 10)
+		h.wantAnswer("yield", h.run(NewOwner("k", id("x:r0")).Yield(0)), Done, "")
 		h.wantLock("then", "", 0)
-		h.wantQueue("then", "a:r1 1")
-		h.wantAnswer("yield of one that waits", h.run(NewOwner("k", "a:r1").Yield(10)), Refused, "")
+		h.wantQueue("then", id("a:r1 1"))
+		h.wantAnswer("yield of one that waits", h.run(NewOwner("k", id("a:r1")).Yield(10)), Refused, "")
 		h.wantQueue("then")
 		post.want(t, "nobody is told")
 	})

@@ -7,14 +7,21 @@
 -- ARGV[3]  time to live of the fencing counter, in ms
 -- returns  0: the counter was below the token, and is the token now;
 --          the counter, above 0: it is not below the token;
---          -1: owner does not have the lock
+--          -1: owner does not have the lock;
+--          NOTLOCK, an error: the key is no lock, see holder.lua, and nothing was changed
 -- Called by Node.Send with a Raise command. A counter that equals the token already may
 -- be somebody else's number, so that is no yes, and a repeat of a yes is a no.
 
 local lock, counter = KEYS[1], KEYS[2]
 local owner, token, ttl = ARGV[1], ARGV[2], ARGV[3]
 
-if redis.call('hexists', lock, owner) == 0 then
+-- #include holder.lua
+
+local holder, wrong = holderOf(lock, owner)
+if wrong then
+  return wrong
+end
+if holder ~= owner then
   return -1
 end
 local last = tonumber(redis.call('get', counter) or 0)

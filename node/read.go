@@ -29,7 +29,9 @@ func (n *Node) read(l *link) {
 // received takes in the answer to the oldest command in flight. n.mu is held.
 func (n *Node) received(l *link, due []delivery, reply any, err error) []delivery {
 	refusal, refused := err.(redis.Error)
-	refusal = said(refusal)
+	if refused {
+		refusal = said(refusal)
+	}
 	if err != nil && !refused {
 		l.dead = true
 		// The first error, which may be the writer's, is the reason; err may only say
@@ -70,7 +72,7 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 		return c.settle(due, Answer{Outcome: Done})
 	}
 	if refused {
-		return c.settle(due, Answer{Outcome: Failed, Err: refusal})
+		return c.settle(due, Answer{Outcome: Failed, Err: meaning(refusal)})
 	}
 	if c.cmd == askRole {
 		switch now := identify(reply); {
@@ -130,15 +132,18 @@ func (c *call) spread(a Answer) Answer {
 	if a.Outcome != Done || len(a.Renewed) != len(c.cmd.holds) {
 		return a
 	}
-	renewed := make([]Renewed, len(c.whole.holds))
-	rest := a.Renewed
+	whole := Answer{Outcome: Done, Err: errWithdrawn, Renewed: make([]Renewed, len(c.whole.holds))}
+	next := 0 // of those that are left
 	for i, h := range c.whole.holds {
-		if left := len(rest); left > 0 && c.cmd.holds[len(c.cmd.holds)-left].Owner == h.Owner {
-			renewed[i], rest = rest[0], rest[1:]
-		} else {
-			renewed[i] = Withdrawn
+		if next == len(a.Renewed) || c.cmd.holds[next].Owner != h.Owner {
+			whole.Renewed[i] = Withdrawn
+			continue
 		}
+		whole.Renewed[i] = a.Renewed[next]
+		if why := a.NotLock[next]; why != nil {
+			whole.noLock(i, why)
+		}
+		next++
 	}
-	a.Renewed, a.Err = renewed, errWithdrawn
-	return a
+	return whole
 }

@@ -12,7 +12,8 @@
 -- ARGV[4]  who enters the queue, since owner's client waits for its next turn; else
 --          there are no more
 -- ARGV[5]  ask of that one, see pass.lua
--- returns  1 freed, -1 not held by owner
+-- returns  1 freed, -1 not held by owner;
+--          NOTLOCK, an error: the key is no lock, see holder.lua, and was left alone
 -- Called by Node.Send with a Release or a Force command. A repeat changes nothing, but
 -- passes a lock that has become free since; a Force is not repeated.
 
@@ -27,16 +28,24 @@ local function tellRedisson()
   return redis.call('publish', 'redisson_lock__channel' .. string.sub(queue, 13, last), '0')
 end
 
+local holder, wrong
 local left = 0
+if owner == '' or entrant then
+  -- #include holder.lua
+  holder, wrong = holderOf(lock, owner)
+end
 if owner == '' then
-  owner = redis.call('hkeys', lock)[1] or ''
-  left = redis.call('pttl', lock)
+  if wrong then
+    return wrong
+  end
+  owner, left = holder or '', redis.call('pttl', lock)
 end
 local mine = redis.call('hdel', lock, owner) == 1
 if left > 0 then
   -- Freed by force: its renewals must not set it again, for as long as it would have been
-  -- valid. After the first write, or a full master would refuse both.
-  redis.call('set', 'redlock_forced' .. string.sub(queue, 13), owner, 'px', left)
+  -- valid. After the first write, or a full master would refuse both. One key for each
+  -- owner: whoever is next may be forced out as well.
+  redis.call('set', 'redlock_forced' .. string.sub(queue, 13) .. owner, 1, 'px', left)
 end
 
 -- Nobody waits for most locks: what follows is for the others.
@@ -49,14 +58,20 @@ end
 
 -- #include pass.lua
 
+if wrong then
+  leave(owner, since)
+  return wrong
+end
 -- A repeat must not enter who has the lock by now, or is in the queue.
-if entrant and redis.call('hexists', lock, entrant) == 0 then
+if entrant and holder ~= entrant then
   leave(entrant, string.match(ask, ' (%d+) '))
   enter(entrant, ask)
 end
 leave(owner, since) -- also who has the lock: a renewal may have healed it
-if not mine and redis.call('exists', lock, turn) > 0 then
-  return -1
+-- What is left of the key is not ours, and not to be passed on.
+local rest = mine and redis.call('exists', lock) or redis.call('exists', lock, turn)
+if rest > 0 then
+  return mine and 1 or -1
 end
 if token == '' then
   if mine then

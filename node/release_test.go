@@ -12,15 +12,15 @@ import (
 )
 
 func TestReleaseScript(t *testing.T) {
-	mine := lock{owner: "me:1", count: "2", left: lease, fence: "40", fenceLeft: time.Hour}
+	mine := lock{owner: id("me:1"), count: "2", left: lease, fence: "40", fenceLeft: time.Hour}
 	freed := lock{fence: "40", fenceLeft: time.Hour}
-	yours := lock{owner: "you:1", count: "1", left: lease}
+	yours := lock{owner: id("you:1"), count: "1", left: lease}
 	refused := Answer{Outcome: Refused}
 	runScripts(t, []scriptCase{
-		{name: "free it", before: mine, cmd: NewOwner("k", "me:1").Release(1, 0), answer: Answer{Outcome: Done}, after: freed, again: refused},
-		{name: "nobody has it", before: freed, cmd: NewOwner("k", "me:1").Release(1, 0), answer: refused, after: freed},
-		{name: "another has it", before: yours, cmd: NewOwner("k", "me:1").Release(1, 0), answer: refused, after: yours},
-		{name: "no lock at the key", before: lock{other: "text"}, cmd: NewOwner("k", "me:1").Release(1, 0), fails: "WRONGTYPE", after: lock{other: "text"}},
+		{name: "free it", before: mine, cmd: NewOwner("k", id("me:1")).Release(1, 0), answer: Answer{Outcome: Done}, after: freed, again: refused},
+		{name: "nobody has it", before: freed, cmd: NewOwner("k", id("me:1")).Release(1, 0), answer: refused, after: freed},
+		{name: "another has it", before: yours, cmd: NewOwner("k", id("me:1")).Release(1, 0), answer: refused, after: yours},
+		{name: "no lock at the key", before: lock{other: "text"}, cmd: NewOwner("k", id("me:1")).Release(1, 0), fails: "the key is no lock: it holds a value of another type", after: lock{other: "text"}},
 	})
 }
 
@@ -30,11 +30,11 @@ func TestForceScript(t *testing.T) {
 	runScripts(t, []scriptCase{
 		{
 			name:   "held",
-			before: lock{owner: "you:1", count: "3", left: lease, fence: "40"},
+			before: lock{owner: id("you:1"), count: "3", left: lease, fence: "40"},
 			cmd:    Force("k", 1), answer: Answer{Outcome: Done}, after: freed, again: refused,
 		},
 		{name: "free", before: freed, cmd: Force("k", 1), answer: refused, after: freed},
-		{name: "no lock at the key", before: lock{other: "text"}, cmd: Force("k", 1), fails: "WRONGTYPE", after: lock{other: "text"}},
+		{name: "no lock at the key", before: lock{other: "text"}, cmd: Force("k", 1), fails: "the key is no lock: it holds a string", after: lock{other: "text"}},
 	})
 }
 
@@ -46,10 +46,10 @@ func TestPublished(t *testing.T) {
 		cmd                *Command
 		want               []string
 	}{
-		{"release", "k", "redisson_lock__channel:{k}", NewOwner("k", "me:1").Release(1, 0), []string{"0"}},
-		{"release a name in braces", "{a}k", "redisson_lock__channel:{a}k", NewOwner("{a}k", "me:1").Release(1, 0), []string{"0"}},
-		{"release one level", "k", "redisson_lock__channel:{k}", NewOwner("k", "me:1").Leave(1), nil},
-		{"release for another", "k", "redisson_lock__channel:{k}", NewOwner("k", "you:1").Release(1, 0), nil},
+		{"release", "k", "redisson_lock__channel:{k}", NewOwner("k", id("me:1")).Release(1, 0), []string{"0"}},
+		{"release a name in braces", "{a}k", "redisson_lock__channel:{a}k", NewOwner("{a}k", id("me:1")).Release(1, 0), []string{"0"}},
+		{"release one level", "k", "redisson_lock__channel:{k}", NewOwner("k", id("me:1")).Leave(1), nil},
+		{"release for another", "k", "redisson_lock__channel:{k}", NewOwner("k", id("you:1")).Release(1, 0), nil},
 		{"force", "k", "redisson_lock__channel:{k}", Force("k", 1), []string{"0"}},
 		{"force a name in braces", "{a}k", "redisson_lock__channel:{a}k", Force("{a}k", 1), []string{"0"}},
 	} {
@@ -59,7 +59,7 @@ func TestPublished(t *testing.T) {
 				heard := listen(t, f)
 				conn := f.Pools()[0].Get()
 				defer conn.Close()
-				f.Master(0).HSet(tt.key, "me:1", "2")
+				f.Master(0).HSet(tt.key, id("me:1"), "2")
 				run(t, conn, tt.cmd)
 				run(t, conn, tt.cmd) // a repeat publishes nothing
 				var want []string

@@ -9,14 +9,17 @@
 -- ARGV[3i+2]  its hold count
 -- ARGV[3i+3]  its fencing token
 -- returns     for each lock: 1 extended, 2 set again, 0 nobody has it,
---             -1 another owner has it, or the key is no lock
+--             -1 another owner has it;
+--             NOTLOCK, an error: the key is no lock, see holder.lua, and was left alone
 -- Called by Node.Send with a Renew command. An expiry and a fencing counter never
 -- shrink, so a repeat, or one that comes late, takes nothing away.
 
--- forced reports whether the lock of owner was freed by force, see release.lua. The key is
+-- #include holder.lua
+
+-- forced reports whether the lock was taken from owner by force, see release.lua. The key is
 -- not among KEYS, since next to no call needs it; it has the braces of the others.
 local function forced(counter, owner)
-  return redis.call('get', 'redlock_forced' .. string.sub(counter, 14)) == owner
+  return redis.call('exists', 'redlock_forced' .. string.sub(counter, 14) .. owner) == 1
 end
 
 local lease, heal, ttl = ARGV[1], ARGV[2] == '1', ARGV[3]
@@ -26,21 +29,22 @@ for i = 1, #KEYS / 2 do
   local lock, counter = KEYS[2 * i - 1], KEYS[2 * i]
   local owner, count, token = ARGV[3 * i + 1], ARGV[3 * i + 2], ARGV[3 * i + 3]
 
-  -- pcall: one key of a wrong type must not fail the whole batch.
-  local mine = redis.pcall('hexists', lock, owner)
+  local holder, wrong = holderOf(lock, owner)
   local left = redis.call('pttl', lock)
-  if mine == 1 then
+  if wrong then
+    answer[i] = wrong -- of this hold, and not of the whole batch
+  elseif holder == owner then
     answer[i] = 1
-  elseif left ~= -2 then
+  elseif holder then
     answer[i] = -1
   elseif heal and not forced(counter, owner) then
-    -- pcall: so must not one that a full master has no room for.
+    -- pcall: a full master has no room for this one, but extends the others.
     answer[i] = redis.pcall('hset', lock, owner, count) == 1 and 2 or 0
   else
     answer[i] = 0
   end
 
-  if answer[i] > 0 then
+  if answer[i] == 1 or answer[i] == 2 then
     if left < tonumber(lease) then
       redis.call('pexpire', lock, lease)
     end

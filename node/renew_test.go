@@ -11,17 +11,20 @@ import (
 
 func TestRenewScript(t *testing.T) {
 	renew := func(heal bool) *Command {
-		cmd := Renew(lease, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 2, Token: 50}})
+		cmd := Renew(lease, []Renewal{{Owner: NewOwner("k", id("me:1")), Count: 2, Token: 50}})
 		if !heal {
 			cmd.args[cmd.asks] = "" // as for a guarded master
 		}
 		return cmd
 	}
+	noLock := func(what string) Answer {
+		return Answer{Outcome: Done, Renewed: []Renewed{NotLock}, NotLock: map[int]error{0: notLock(what)}}
+	}
 	is := func(r Renewed) Answer { return Answer{Outcome: Done, Renewed: []Renewed{r}} }
 	mine := func(left time.Duration, fence string, fenceLeft time.Duration) lock {
-		return lock{owner: "me:1", count: "2", left: left, fence: fence, fenceLeft: fenceLeft}
+		return lock{owner: id("me:1"), count: "2", left: left, fence: fence, fenceLeft: fenceLeft}
 	}
-	yours := lock{owner: "you:1", count: "1", left: time.Second, fence: "40"}
+	yours := lock{owner: id("you:1"), count: "1", left: time.Second, fence: "40"}
 	runScripts(t, []scriptCase{
 		{
 			name:   "extended",
@@ -56,9 +59,9 @@ func TestRenewScript(t *testing.T) {
 		{
 			// The count of a renewal may be older than that of a re-entry.
 			name:   "the count is left alone",
-			before: lock{owner: "me:1", count: "3", left: time.Second, fence: "50"},
+			before: lock{owner: id("me:1"), count: "3", left: time.Second, fence: "50"},
 			cmd:    renew(true), answer: is(Extended),
-			after: lock{owner: "me:1", count: "3", left: lease, fence: "50", fenceLeft: fenceLeft},
+			after: lock{owner: id("me:1"), count: "3", left: lease, fence: "50", fenceLeft: fenceLeft},
 		},
 		{name: "absent", before: lock{fence: "40"}, cmd: renew(false), answer: is(Absent), after: lock{fence: "40"}},
 		{
@@ -76,7 +79,12 @@ func TestRenewScript(t *testing.T) {
 		{
 			name:   "no lock at the key",
 			before: lock{other: "text", fence: "40"},
-			cmd:    renew(true), answer: is(Foreign), after: lock{other: "text", fence: "40"},
+			cmd:    renew(true), answer: noLock("string"), after: lock{other: "text", fence: "40"},
+		},
+		{
+			name:   "another program's hash",
+			before: lock{owner: "name", count: "bob", fence: "40"},
+			cmd:    renew(true), answer: noLock("hash 1"), after: lock{owner: "name", count: "bob", fence: "40"},
 		},
 	})
 }
@@ -84,9 +92,9 @@ func TestRenewScript(t *testing.T) {
 func TestRenewScriptKeepsAllDigits(t *testing.T) {
 	runScripts(t, []scriptCase{{
 		name:   "large token",
-		cmd:    Renew(lease, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 1, Token: big}}),
+		cmd:    Renew(lease, []Renewal{{Owner: NewOwner("k", id("me:1")), Count: 1, Token: big}}),
 		answer: Answer{Outcome: Done, Renewed: []Renewed{Healed}},
-		after:  lock{owner: "me:1", count: "1", left: lease, fence: decimal(big), fenceLeft: fenceLeft},
+		after:  lock{owner: id("me:1"), count: "1", left: lease, fence: decimal(big), fenceLeft: fenceLeft},
 		again:  Answer{Outcome: Done, Renewed: []Renewed{Extended}},
 	}})
 }
@@ -101,26 +109,26 @@ func TestRenewScriptBatch(t *testing.T) {
 
 		var holds []Renewal
 		hold := func(key string) {
-			holds = append(holds, Renewal{Owner: NewOwner(key, "me:1"), Count: 1, Token: 50})
+			holds = append(holds, Renewal{Owner: NewOwner(key, id("me:1")), Count: 1, Token: 50})
 		}
 		hold("mine")
-		m.HSet("mine", "me:1", "1")
+		m.HSet("mine", id("me:1"), "1")
 		hold("text")
 		m.Set("text", "text")
 		hold("yours")
-		m.HSet("yours", "you:1", "1")
+		m.HSet("yours", id("you:1"), "1")
 		hold("absent")
 		hold("hash for a counter")
-		m.HSet("hash for a counter", "me:1", "1")
+		m.HSet("hash for a counter", id("me:1"), "1")
 		m.HSet("redlock_fence:{hash for a counter}", "a", "b")
 		hold("garbage counter")
-		m.HSet("garbage counter", "me:1", "1")
+		m.HSet("garbage counter", id("me:1"), "1")
 		m.Set("redlock_fence:{garbage counter}", "x")
 		hold("last")
-		m.HSet("last", "me:1", "1")
+		m.HSet("last", id("me:1"), "1")
 
 		got := run(t, conn, Renew(lease, holds))
-		want := []Renewed{Extended, Foreign, Foreign, Healed, Extended, Extended, Extended}
+		want := []Renewed{Extended, NotLock, Foreign, Healed, Extended, Extended, Extended}
 		if got.Err != nil || !reflect.DeepEqual(got.Renewed, want) {
 			t.Errorf("renew: got %v (%v), want %v", got.Renewed, got.Err, want)
 		}

@@ -8,7 +8,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gomodule/redigo/redis"
 )
+
+//go:embed holder.lua
+var holderSource string
 
 //go:embed pass.lua
 var passSource string
@@ -32,11 +37,11 @@ var releaseSource string
 var inspectSource string
 
 var (
-	acquireScript = newScript(withPass(acquireSource), decodeAcquire)
+	acquireScript = newScript(acquireSource, decodeAcquire)
 	enterScript   = newScript(enterSource, decodeEnter)
 	raiseScript   = newScript(raiseSource, decodeRaise)
 	renewScript   = newScript(renewSource, decodeRenew)
-	releaseScript = newScript(withPass(releaseSource), decodeRelease)
+	releaseScript = newScript(releaseSource, decodeRelease)
 	inspectScript = newScript(inspectSource, decodeInspect)
 )
 
@@ -49,15 +54,17 @@ type script struct {
 }
 
 func newScript(source string, decode func(any) (Answer, error)) *script {
+	source = parts.Replace(source)
 	sum := sha1.Sum([]byte(source))
 	return &script{source: source, sha: hex.EncodeToString(sum[:]), decode: decode}
 }
 
-// withPass puts pass.lua in the place that a script has for it: after what comes first in
-// most calls, so that they do not pay for it.
-func withPass(source string) string {
-	return strings.Replace(source, "-- #include pass.lua\n", passSource, 1)
-}
+// parts puts what scripts share in the place that a script has for it: after what comes
+// first in most calls, so that they do not pay for it.
+var parts = strings.NewReplacer(
+	"-- #include holder.lua\n", holderSource,
+	"-- #include pass.lua\n", passSource,
+)
 
 func decodeAcquire(reply any) (Answer, error) {
 	if n, ok := reply.(int64); ok && n >= 0 {
@@ -105,15 +112,27 @@ func decodeRenew(reply any) (Answer, error) {
 	if !ok {
 		return Answer{}, unexpected(reply)
 	}
-	renewed := make([]Renewed, len(list))
+	a := Answer{Outcome: Done, Renewed: make([]Renewed, len(list))}
 	for i, r := range list {
+		if refusal, refused := r.(redis.Error); refused {
+			a.noLock(i, meaning(refusal))
+			continue
+		}
 		n, ok := r.(int64)
 		if !ok || n < int64(Foreign) || n > int64(Healed) {
 			return Answer{}, unexpected(reply)
 		}
-		renewed[i] = Renewed(n)
+		a.Renewed[i] = Renewed(n)
 	}
-	return Answer{Outcome: Done, Renewed: renewed}, nil
+	return a, nil
+}
+
+// noLock notes why the i-th hold of a Renew is none.
+func (a *Answer) noLock(i int, why error) {
+	if a.NotLock == nil {
+		a.NotLock = make(map[int]error)
+	}
+	a.Renewed[i], a.NotLock[i] = NotLock, why
 }
 
 func decodeRelease(reply any) (Answer, error) {
@@ -148,8 +167,7 @@ func decodeInspect(reply any) (Answer, error) {
 	if !ok {
 		return Answer{}, unexpected(reply)
 	}
-	// A reply that is no number is a field that is none of ours: no hold count.
-	count, _ := integer(list[3])
+	count, _ := integer(list[3]) // 0 if it is no number
 	a.Holder, a.Left, a.Count = string(holder), millis(left), int(count)
 	return a, nil
 }

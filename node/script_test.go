@@ -58,6 +58,9 @@ func run(t *testing.T, c redis.Conn, cmd *Command) Answer {
 	t.Helper()
 	reply, err := c.Do("EVAL", append([]any{cmd.script.source}, cmd.args[1:]...)...)
 	if err != nil {
+		if reply, ok := err.(redis.Error); ok {
+			err = meaning(reply)
+		}
 		return Answer{Outcome: Failed, Err: err}
 	}
 	a, err := cmd.read(reply)

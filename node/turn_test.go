@@ -11,27 +11,27 @@ func TestRedissonsTurn(t *testing.T) {
 	inHall(t, func(h *hall) {
 		post, theirs := h.listen("a"), h.subscribe(shut)
 		h.held()
-		h.ask("a:r1", 1, 10)
-		h.wantAnswer("release", h.release("x:r0", 14), Done, "")
+		h.ask(id("a:r1"), 1, 10)
+		h.wantAnswer("release", h.release(id("x:r0"), 14), Done, "")
 		h.wantLock("then", "", 0)
-		h.wantQueue("then", "a:r1 1")
+		h.wantQueue("then", id("a:r1 1"))
 		theirs.want(t, "to Redisson", "0")
-		post.want(t, "to the first", "a:r1 0 0 k")
+		post.want(t, "to the first", id("a:r1 0 0 k"))
 		if ttl := h.m.TTL("redlock_turn:{k}"); ttl != 20*time.Millisecond {
 			t.Errorf("their turn lasts %v, want 20ms", ttl)
 		}
 
-		got := h.ask("a:r1", 2, 10)
+		got := h.ask(id("a:r1"), 2, 10)
 		h.wantAnswer("ask in their turn", got, Refused, "redisson")
 		if got.Left != 20*time.Millisecond {
 			t.Errorf("left: got %v, want 20ms", got.Left)
 		}
-		h.wantAnswer("try in their turn", h.run(NewOwner("k", "b:r1").Acquire(lease, 1)), Refused, "redisson")
-		h.wantQueue("in their turn", "a:r1 2")
+		h.wantAnswer("try in their turn", h.run(NewOwner("k", id("b:r1")).Acquire(lease, 1)), Refused, "redisson")
+		h.wantQueue("in their turn", id("a:r1 2"))
 
 		time.Sleep(20 * time.Millisecond)
-		h.wantAnswer("ask after their turn", h.ask("a:r1", 3, 10), Done, "")
-		h.wantLock("after their turn", "a:r1", lease)
+		h.wantAnswer("ask after their turn", h.ask(id("a:r1"), 3, 10), Done, "")
+		h.wantLock("after their turn", id("a:r1"), lease)
 	})
 }
 
@@ -43,9 +43,9 @@ func TestRedissonsTurnIsOneInSeven(t *testing.T) {
 		for token := int64(8); token < 14; token++ {
 			h.m.FlushAll()
 			h.held()
-			h.ask("a:r1", 1, 10)
-			h.release("x:r0", token)
-			h.wantLock("then", "a:r1", short)
+			h.ask(id("a:r1"), 1, 10)
+			h.release(id("x:r0"), token)
+			h.wantLock("then", id("a:r1"), short)
 		}
 	})
 }
@@ -55,14 +55,14 @@ func TestNoTurn(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("a")
 		h.held()
-		h.ask("a:r1", 1, 10)
-		h.release("x:r0", 14)
-		h.wantLock("none of theirs", "a:r1", short)
+		h.ask(id("a:r1"), 1, 10)
+		h.release(id("x:r0"), 14)
+		h.wantLock("none of theirs", id("a:r1"), short)
 	})
 	inHall(t, func(h *hall) {
 		theirs := h.subscribe(shut)
 		h.held()
-		h.release("x:r0", 14)
+		h.release(id("x:r0"), 14)
 		theirs.want(t, "to Redisson", "0")
 		if h.m.TTL("redlock_turn:{k}") != 0 {
 			t.Error("a turn, though none of ours waits")
@@ -76,10 +76,10 @@ func TestGivingUpInRedissonsTurn(t *testing.T) {
 		h.listen("a")
 		h.subscribe(shut)
 		h.held()
-		h.ask("a:r1", 1, 10)
-		h.ask("b:r1", 1, 20)
-		h.release("x:r0", 14)
-		h.run(NewOwner("k", "b:r1").Release(1, 20))
+		h.ask(id("a:r1"), 1, 10)
+		h.ask(id("b:r1"), 1, 20)
+		h.release(id("x:r0"), 14)
+		h.run(NewOwner("k", id("b:r1")).Release(1, 20))
 		h.wantLock("in their turn", "", 0)
 	})
 }
@@ -91,7 +91,7 @@ func TestTurnWithWhatIsNoAsk(t *testing.T) {
 		h.subscribe(shut)
 		h.held()
 		h.do("ZADD", "redlock_wait:{k}", 1, "")
-		h.ask("a:r1", 1, 10)
-		h.wantAnswer("release", h.release("x:r0", 14), Done, "")
+		h.ask(id("a:r1"), 1, 10)
+		h.wantAnswer("release", h.release(id("x:r0"), 14), Done, "")
 	})
 }

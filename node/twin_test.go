@@ -15,6 +15,7 @@ import (
 // fencing counter it reads off the master: that it only grows is checked apart.
 type twin struct {
 	owner  string
+	alien  bool      // another program's hash lies at the key
 	passed *asking   // whom the lock was passed to in this step
 	end    time.Time // of the lease
 	turn   time.Time // end of Redisson's
@@ -65,7 +66,7 @@ func (w *twin) first() seat {
 }
 
 // deaf is the client that does not listen.
-func deaf(owner string) bool { return strings.HasPrefix(owner, "deaf:") }
+func deaf(owner string) bool { return strings.HasPrefix(owner, client("deaf")) }
 
 func (w *twin) tell(format string, args ...any) {
 	w.mail = append(w.mail, fmt.Sprintf(format, args...))
@@ -97,6 +98,8 @@ func (w *twin) pass(me string) bool {
 
 func (w *twin) acquire(owner string, lease time.Duration, count int, a *asking) Answer {
 	switch left := w.left(); {
+	case w.alien:
+		return Answer{Outcome: Failed}
 	case left > 0 && w.owner == owner:
 		w.give(owner, max(left, lease))
 		return Answer{Outcome: Done}
@@ -119,6 +122,9 @@ func (w *twin) acquire(owner string, lease time.Duration, count int, a *asking) 
 }
 
 func (w *twin) register(a *asking) Answer {
+	if w.alien {
+		return Answer{Outcome: Failed}
+	}
 	left := w.left()
 	if left > 0 && w.owner == a.owner {
 		return Answer{Outcome: Done}
@@ -130,6 +136,13 @@ func (w *twin) register(a *asking) Answer {
 func (w *twin) release(owner string, token int64, next *asking, timid bool) Answer {
 	mine := w.left() > 0 && (owner == w.owner || owner == "")
 	answer := Answer{Outcome: Refused}
+	if w.alien {
+		w.leave(owner)
+		if owner == "" || next != nil {
+			answer.Outcome = Failed
+		}
+		return answer
+	}
 	if mine {
 		w.owner = ""
 		answer.Outcome = Done
@@ -167,7 +180,7 @@ func TestTwin(t *testing.T) {
 
 func walk(h *hall, r *rand.Rand) {
 	w := &twin{theirs: r.IntN(2) == 0}
-	channels := []string{"redlock_wake:a", "redlock_wake:b"}
+	channels := []string{"redlock_wake:" + client("a"), "redlock_wake:" + client("b")}
 	if w.theirs {
 		channels = append(channels, shut)
 	}
@@ -176,7 +189,7 @@ func walk(h *hall, r *rand.Rand) {
 	owners, counter := 0, int64(0)
 	fresh := func() string {
 		owners++
-		return fmt.Sprintf("%s:r%d", []string{"a", "b", "deaf"}[r.IntN(3)], owners)
+		return id(fmt.Sprintf("%s:r%d", []string{"a", "b", "deaf"}[r.IntN(3)], owners))
 	}
 	waiter := func() *asking {
 		if len(asks) > 0 && r.IntN(3) > 0 {
@@ -195,7 +208,7 @@ func walk(h *hall, r *rand.Rand) {
 		var got, want Answer
 		var did string
 		lease, token := upTo(r, 600), int64(0) // which a pass must be above
-		switch r.IntN(10) {
+		switch r.IntN(11) {
 		case 0, 1, 2:
 			a := waiter()
 			did = fmt.Sprintf("ask %+v for %v", *a, lease)
@@ -205,7 +218,7 @@ func walk(h *hall, r *rand.Rand) {
 			did = fmt.Sprintf("try of %s for %v", owner, lease)
 			got, want = h.run(NewOwner("k", owner).Acquire(lease, proposal(r, counter))), w.acquire(owner, lease, 1, nil)
 		case 4:
-			owner := cmp.Or(w.owner, "x:r0")
+			owner := cmp.Or(w.owner, id("x:r0"))
 			did = fmt.Sprintf("%s enters again for %v", owner, lease)
 			got, want = h.run(NewOwner("k", owner).Enter(lease, 2)), w.acquire(owner, lease, 2, nil)
 		case 5, 6:
@@ -214,7 +227,7 @@ func walk(h *hall, r *rand.Rand) {
 				a := asks[r.IntN(len(asks))]
 				owner, since = a.owner, a.Since
 			}
-			owner, token = cmp.Or(owner, "x:r0"), proposal(r, counter)
+			owner, token = cmp.Or(owner, id("x:r0")), proposal(r, counter)
 			cmd, timid := NewOwner("k", owner).Release(token, since), r.IntN(6) == 0
 			var next *asking
 			if r.IntN(3) == 0 {
@@ -242,6 +255,13 @@ func walk(h *hall, r *rand.Rand) {
 			}
 			did = fmt.Sprint("sleep ", d)
 			time.Sleep(d)
+		case 10:
+			w.owner, w.alien = "", !w.alien
+			did = fmt.Sprint("another program's hash is there: ", w.alien)
+			h.m.Del("k")
+			if w.alien {
+				h.m.HSet("k", "name", "bob")
+			}
 		}
 		did = fmt.Sprintf("step %d, %s", step, did)
 		h.checkTwin(did, w, post.take(), got, want, &counter, token)
@@ -287,7 +307,11 @@ func (h *hall) checkTwin(did string, w *twin, mail []string, got, want Answer, c
 	}
 	w.mail = nil
 	left := w.left()
-	h.wantLock(did, w.owner, left)
+	holder := w.owner
+	if w.alien {
+		holder = "name"
+	}
+	h.wantLock(did, holder, left)
 	var queue []string
 	slices.SortFunc(w.queue, func(a, b seat) int { return int(a.Since - b.Since) })
 	for _, s := range w.queue {

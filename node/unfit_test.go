@@ -26,11 +26,11 @@ func TestUnfit(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
-				want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+				want(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Done)
 				m.Refuse(refusal + ".") // which would end the list that it stands in
-				wantErr(t, "release", call1(n, NewOwner("k", "me:1").Release(1, 0)), Failed, refusal)
+				wantErr(t, "release", call1(n, NewOwner("k", id("me:1")).Release(1, 0)), Failed, refusal)
 				for range 50 {
-					got := call1(n, NewOwner("k", "me:2").Acquire(lease, 1))
+					got := call1(n, NewOwner("k", id("me:2")).Acquire(lease, 1))
 					wantErr(t, "acquire while refusing", got, Unsent, refusal)
 					wantAt(t, "acquire while refusing", got, 0)
 					time.Sleep(100 * time.Millisecond)
@@ -38,7 +38,7 @@ func TestUnfit(t *testing.T) {
 				m.Refuse("")
 				until(t, lastRetry*3/2, n.isUp)
 				wantHolder(t, m, "k", "")
-				want(t, "acquire", call1(n, NewOwner("k", "me:2").Acquire(lease, 1)), Done)
+				want(t, "acquire", call1(n, NewOwner("k", id("me:2")).Acquire(lease, 1)), Done)
 			})
 		})
 	}
@@ -55,7 +55,7 @@ func TestLoading(t *testing.T) {
 		}})
 		m.Refuse("LOADING Redis is loading the dataset in memory")
 		n := start(t, cfg)
-		wantErr(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Unsent, "loads its data from disk")
+		wantErr(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Unsent, "loads its data from disk")
 		m.Refuse("")
 		until(t, lastRetry*3/2, n.isUp)
 	})
@@ -67,7 +67,7 @@ func TestUnfitNoticedWhenIdle(t *testing.T) {
 		n := started(t, cfg)
 		m.Refuse("MISCONF no disk")
 		until(t, 2*heartbeat, n.isDown)
-		wantErr(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Unsent, "MISCONF no disk")
+		wantErr(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Unsent, "MISCONF no disk")
 	})
 }
 
@@ -76,11 +76,11 @@ func TestFailedIsNotUnfit(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.Set("text", "text")
-		text := send(n, NewOwner("text", "me:1").Acquire(lease, 1))
-		release := send(n, NewOwner("text", "me:1").Release(1, 0))
+		text := send(n, NewOwner("text", id("me:1")).Acquire(lease, 1))
+		release := send(n, NewOwner("text", id("me:1")).Release(1, 0))
 		next := send(n, Inspect("k"))
-		wantErr(t, "acquire", text.wait(), Failed, "WRONGTYPE")
-		wantErr(t, "release", release.wait(), Failed, "WRONGTYPE")
+		wantErr(t, "acquire", text.wait(), Failed, "holds a string")
+		wantErr(t, "release", release.wait(), Failed, "of another type")
 		want(t, "next", next.wait(), Done)
 		if !n.isUp() || n.debts() > 0 {
 			t.Errorf("after WRONGTYPE: got up %v, %d debts, want true, none", n.isUp(), n.debts())
@@ -133,7 +133,7 @@ func TestGarbage(t *testing.T) {
 				}})
 				n := started(t, cfg)
 				wantErr(t, "inspect", call1(n, Inspect("k")), Failed, "unexpected reply")
-				want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+				want(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Done)
 			})
 		})
 	}

@@ -54,7 +54,7 @@ func wantSteady(t *testing.T, n *Node, log *journal) {
 func TestClockJumps(t *testing.T) {
 	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *journal) {
 		const ahead = 5 * time.Second
-		owner := NewOwner("k", "me:1")
+		owner := NewOwner("k", id("me:1"))
 		renew := Renew(lease, []Renewal{{Owner: owner, Count: 1, Token: 1}})
 		want(t, "acquire", call1(n, owner.Acquire(lease, 1)), Done)
 		m.Skew(ahead)
@@ -68,7 +68,7 @@ func TestClockJumps(t *testing.T) {
 		wantUnsteady(t, "renew", call1(n, renew), ahead)
 		wantUnsteady(t, "enter", call1(n, owner.Enter(lease, 2)), ahead)
 		wantUnsteady(t, "raise", call1(n, owner.Raise(lease, 9)), ahead)
-		want(t, "acquire by another", call1(n, NewOwner("k", "me:2").Acquire(lease, 1)), Refused)
+		want(t, "acquire by another", call1(n, NewOwner("k", id("me:2")).Acquire(lease, 1)), Refused)
 		want(t, "leave", call1(n, owner.Leave(1)), Done)
 		want(t, "inspect", call1(n, Inspect("k")), Done)
 		want(t, "release", call1(n, owner.Release(1, 0)), Done)
@@ -99,7 +99,7 @@ func TestClockJumpsUnderWay(t *testing.T) {
 		m.Skew(5 * time.Second)
 		calls := m.Calls("TIME")
 		until(t, heartbeat+100*time.Millisecond, func() bool { return m.Calls("TIME") > calls })
-		asked := send(n, NewOwner("k", "me:1").Acquire(lease, 1))
+		asked := send(n, NewOwner("k", id("me:1")).Acquire(lease, 1))
 		if n.isUnsteady() {
 			t.Fatal("found before the answer was there")
 		}
@@ -191,13 +191,13 @@ func TestClockSetBack(t *testing.T) {
 		for i := range 3 {
 			m.Skew(-time.Duration(i+1) * time.Hour)
 			time.Sleep(time.Minute)
-			want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+			want(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Done)
 		}
 		log.want(t, 1, "clock")
 		log.want(t, 1, "WARN", "set back")
 		m.Skew(0)
 		time.Sleep(2 * heartbeat)
-		wantUnsteady(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), 3*time.Hour)
+		wantUnsteady(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), 3*time.Hour)
 	})
 }
 
@@ -209,17 +209,17 @@ func TestClockOverReconnects(t *testing.T) {
 		m.Skew(5 * time.Second)
 		m.Mend()
 		until(t, time.Second, n.isUp) // the handshake has found it
-		wantErr(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Failed, "clock ran ahead")
+		wantErr(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Failed, "clock ran ahead")
 		reconnect(t, m, n)
-		wantErr(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Failed, "clock ran ahead")
+		wantErr(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Failed, "clock ran ahead")
 		log.want(t, 1, "clock jumped")
 
 		m.RestartWithData()
 		time.Sleep(3 * heartbeat)
-		want(t, "acquire at a new process", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		want(t, "acquire at a new process", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Done)
 		m.Skew(10 * time.Second)
 		time.Sleep(2 * heartbeat)
-		wantUnsteady(t, "acquire after another jump", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), 5*time.Second)
+		wantUnsteady(t, "acquire after another jump", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), 5*time.Second)
 	})
 }
 
@@ -230,7 +230,7 @@ func TestClockOfAnother(t *testing.T) {
 		m.Skew(time.Hour)
 		m.Restart()
 		time.Sleep(5 * heartbeat)
-		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Done)
 		wantSteady(t, n, log)
 	})
 }
@@ -308,7 +308,7 @@ func TestClockUnknown(t *testing.T) {
 		n := started(t, cfg)
 		m.Skew(time.Hour)
 		time.Sleep(time.Minute)
-		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Done)
 		want(t, "time", call1(n, AskTime), Done)
 		if got, ok := n.Time(clock.Now()); !ok || time.Until(got) != 0 {
 			t.Errorf("time: got %v, %v, want our own", got, ok)
@@ -323,34 +323,34 @@ func TestClockUnknown(t *testing.T) {
 func TestUnsteadyPasses(t *testing.T) {
 	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *journal) {
 		d := new(diary)
-		n.Listen("a", d, 7)
+		n.Listen(client("a"), d, 7)
 		d.want(t, "after Listen", "listening true")
 		conn := n.cfg.Pool.Get()
 		defer conn.Close()
 		wait := func() {
 			t.Helper()
-			m.HSet("k", "x:r0", "1")
+			m.HSet("k", id("x:r0"), "1")
 			m.Expire("k", lease)
-			run(t, conn, NewOwner("k", "a:r1").Queue(lease, Ask{Number: 1, Since: 10, Lease: short, Proposal: 1}))
+			run(t, conn, NewOwner("k", id("a:r1")).Queue(lease, Ask{Number: 1, Since: 10, Lease: short, Proposal: 1}))
 		}
 		m.Skew(5 * time.Second)
 		until(t, heartbeat, n.isUnsteady)
 		wait()
-		run(t, conn, NewOwner("k", "x:r0").Release(1, 0)) // by another client
+		run(t, conn, NewOwner("k", id("x:r0")).Release(1, 0)) // by another client
 		synctest.Wait()
-		wantHolder(t, m, "k", "a:r1")
+		wantHolder(t, m, "k", id("a:r1"))
 		d.want(t, "after the pass of an unsteady master")
 
 		m.Del("k")
 		wait()
-		want(t, "release", call1(n, NewOwner("k", "x:r0").Release(1, 0)), Done)
+		want(t, "release", call1(n, NewOwner("k", id("x:r0")).Release(1, 0)), Done)
 		wantHolder(t, m, "k", "")
 
 		until(t, 2*leastRest, func() bool { return !n.isUnsteady() })
 		wait()
-		want(t, "release", call1(n, NewOwner("k", "x:r0").Release(1, 0)), Done)
-		wantHolder(t, m, "k", "a:r1")
-		if got := strings.Join(d.read(), ", "); !strings.Contains(got, "passed a:r1") {
+		want(t, "release", call1(n, NewOwner("k", id("x:r0")).Release(1, 0)), Done)
+		wantHolder(t, m, "k", id("a:r1"))
+		if got := strings.Join(d.read(), ", "); !strings.Contains(got, "passed "+id("a:r1")) {
 			t.Errorf("after the pass of a steady master: got %q", got)
 		}
 	})

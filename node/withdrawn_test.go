@@ -17,8 +17,8 @@ func TestWithdrawn(t *testing.T) {
 		name string
 		cmd  *Command
 	}{
-		{"acquire", NewOwner("k", "me:1").Acquire(lease, 1)},
-		{"renew", Renew(lease, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 1, Token: 1}})},
+		{"acquire", NewOwner("k", id("me:1")).Acquire(lease, 1)},
+		{"renew", Renew(lease, []Renewal{{Owner: NewOwner("k", id("me:1")), Count: 1, Token: 1}})},
 	} {
 		for _, known := range []string{"no script", "release.lua"} {
 			t.Run(tt.name+", the master has "+known, func(t *testing.T) {
@@ -26,12 +26,12 @@ func TestWithdrawn(t *testing.T) {
 					n := started(t, cfg)
 					m.FlushScripts()
 					if known == "release.lua" {
-						want(t, "another release", call1(n, NewOwner("x", "me:9").Release(1, 0)), Refused)
+						want(t, "another release", call1(n, NewOwner("x", id("me:9")).Release(1, 0)), Refused)
 					}
 					m.Delay(10 * time.Millisecond)
 					taken := send(n, tt.cmd)
 					synctest.Wait()
-					released := send(n, NewOwner("k", "me:1").Release(1, 0))
+					released := send(n, NewOwner("k", id("me:1")).Release(1, 0))
 					wantErr(t, tt.name, taken.wait(), Unsent, "withdrawn")
 					want(t, "release", released.wait(), Refused)
 					time.Sleep(time.Second)
@@ -50,19 +50,20 @@ func TestWithdrawnFromBatch(t *testing.T) {
 		released []int
 		want     string
 	}{
-		{"first", []int{0}, "[-2 -1 2 1]"},
-		{"in between", []int{2}, "[1 -1 -2 1]"},
-		{"last two", []int{2, 3}, "[1 -1 -2 -2]"},
-		{"first and last", []int{0, 3}, "[-2 -1 2 -2]"},
+		{"first", []int{0}, "[-2 -1 2 1 -3]"},
+		{"in between", []int{2}, "[1 -1 -2 1 -3]"},
+		{"last two", []int{2, 3}, "[1 -1 -2 -2 -3]"},
+		{"first and last", []int{0, 3}, "[-2 -1 2 -2 -3]"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
 				var holds []Renewal
-				for i := range 4 {
-					holds = append(holds, Renewal{Owner: NewOwner(fmt.Sprint("k", i), fmt.Sprint("me:", i)), Count: 1, Token: 1})
+				m.Set("k4", "no lock")
+				for i := range 5 {
+					holds = append(holds, Renewal{Owner: NewOwner(fmt.Sprint("k", i), id(fmt.Sprint("me:", i))), Count: 1, Token: 1})
 				}
-				for i, owner := range map[int]string{0: "me:0", 1: "you:1", 3: "me:3"} {
+				for i, owner := range map[int]string{0: id("me:0"), 1: id("you:1"), 3: id("me:3")} {
 					want(t, "acquire", call1(n, NewOwner(holds[i].Key, owner).Acquire(time.Second, 1)), Done)
 				}
 				m.FlushScripts()
@@ -77,6 +78,9 @@ func TestWithdrawnFromBatch(t *testing.T) {
 				if s := fmt.Sprint(got.Renewed); s != tt.want {
 					t.Errorf("renewed: got %s, want %s", s, tt.want)
 				}
+				if !contains(got.NotLock[4], "no lock") || len(got.NotLock) != 1 {
+					t.Errorf("what is no lock: got %v, want k4 alone", got.NotLock)
+				}
 				if !contains(got.Err, "withdrawn") {
 					t.Errorf("error: got %v, want why it is not known of all", got.Err)
 				}
@@ -84,9 +88,9 @@ func TestWithdrawnFromBatch(t *testing.T) {
 				for i, h := range holds {
 					mine := h.ID
 					if i == 1 {
-						mine = "you:1"
+						mine = id("you:1")
 					}
-					if slices.Contains(tt.released, i) {
+					if i == 4 || slices.Contains(tt.released, i) {
 						mine = ""
 					}
 					wantHolder(t, m, h.Key, mine)
@@ -102,7 +106,7 @@ func TestWithdrawnTwice(t *testing.T) {
 	l := &link{loads: map[*script]bool{renewScript: true}}
 	var holds []Renewal
 	for i := range 4 {
-		holds = append(holds, Renewal{Owner: NewOwner(fmt.Sprint("k", i), fmt.Sprint("me:", i)), Count: 1, Token: 1})
+		holds = append(holds, Renewal{Owner: NewOwner(fmt.Sprint("k", i), id(fmt.Sprint("me:", i))), Count: 1, Token: 1})
 	}
 	c := n.call(Renew(lease, holds), nobody{}, 0)
 	for _, i := range []int{2, 0} {
@@ -126,35 +130,35 @@ func TestNotWithdrawn(t *testing.T) {
 		n := started(t, cfg)
 		m.FlushScripts()
 		m.Delay(10 * time.Millisecond)
-		taken := send(n, NewOwner("k", "me:1").Acquire(lease, 1))
-		released := send(n, NewOwner("k", "me:10").Release(1, 0))
+		taken := send(n, NewOwner("k", id("me:1")).Acquire(lease, 1))
+		released := send(n, NewOwner("k", id("me:10")).Release(1, 0))
 		want(t, "acquire", taken.wait(), Done)
 		want(t, "release", released.wait(), Refused)
 	})
 }
 
 func TestWithout(t *testing.T) {
-	acquire := NewOwner("k", "me:1").Acquire(lease, 1)
-	renew := Renew(lease, []Renewal{{Owner: NewOwner("a", "me:1")}, {Owner: NewOwner("b", "me:2")}})
-	release := NewOwner("k", "me:1").Release(1, 0)
-	releaseTo := NewOwner("k", "me:1").ReleaseTo(1, 0, NewOwner("k", "me:2"), Ask{Number: 1})
+	acquire := NewOwner("k", id("me:1")).Acquire(lease, 1)
+	renew := Renew(lease, []Renewal{{Owner: NewOwner("a", id("me:1"))}, {Owner: NewOwner("b", id("me:2"))}})
+	release := NewOwner("k", id("me:1")).Release(1, 0)
+	releaseTo := NewOwner("k", id("me:1")).ReleaseTo(1, 0, NewOwner("k", id("me:2")), Ask{Number: 1})
 	const all, some, none = "all", "some", "none"
 	for _, tt := range []struct {
 		name, released string
 		cmd            *Command
 		left           string
 	}{
-		{"acquire", "me:1", acquire, none},
-		{"acquire of another owner", "me:10", acquire, all},
-		{"enter", "me:1", NewOwner("k", "me:1").Enter(lease, 2), none},
-		{"leave: its count would come back", "me:1", NewOwner("k", "me:1").Leave(2), none},
-		{"renew", "me:2", renew, some},
-		{"renew of other owners", "me:3", renew, all},
-		{"release: each is to say what it found", "me:1", release, all},
-		{"release to one who has given up", "me:2", releaseTo, some},
-		{"release to one who waits", "me:1", releaseTo, all},
-		{"inspect", "me:1", Inspect("k"), all},
-		{"force", "me:1", Force("k", 1), all},
+		{"acquire", id("me:1"), acquire, none},
+		{"acquire of another owner", id("me:10"), acquire, all},
+		{"enter", id("me:1"), NewOwner("k", id("me:1")).Enter(lease, 2), none},
+		{"leave: its count would come back", id("me:1"), NewOwner("k", id("me:1")).Leave(2), none},
+		{"renew", id("me:2"), renew, some},
+		{"renew of other owners", id("me:3"), renew, all},
+		{"release: each is to say what it found", id("me:1"), release, all},
+		{"release to one who has given up", id("me:2"), releaseTo, some},
+		{"release to one who waits", id("me:1"), releaseTo, all},
+		{"inspect", id("me:1"), Inspect("k"), all},
+		{"force", id("me:1"), Force("k", 1), all},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			left := some

@@ -1,0 +1,31 @@
+-- holder.lua: who holds a lock, and whether its key is a lock at all. A part of the other
+-- scripts, which carry it inside.
+--
+-- KEYS[1]  lock key: a hash, owner -> hold count
+-- returns  holderOf returns the holder, nil if the key is absent. If the key holds
+--          anything else it returns nil and an error reply:
+--          "NOTLOCK type", and behind "NOTLOCK hash" its number of fields
+-- Called by acquire.lua, enter.lua, raise.lua, renew.lua, release.lua and inspect.lua.
+
+-- A lock has exactly one field, and that reads as an owner: ours, "uuid:rN", or Redisson's,
+-- "uuid:number". owner is the caller's own, which needs no second look.
+local function holderOf(lock, owner)
+  -- Two fields tell. All of them could be millions: the hash may be another program's.
+  local fields = redis.pcall('hrandfield', lock, 2)
+  local holder = fields[1]
+  if not holder and not fields.err then
+    return nil
+  end
+  if holder and not fields[2] and (holder == owner or string.find(holder,
+    '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:[r%-]?%d+$')) then
+    return holder
+  end
+  if fields.err and not string.find(fields.err, 'WRONGTYPE', 1, true) then
+    redis.call('hrandfield', lock, 2) -- fails as it did
+  end
+  local what = redis.call('type', lock).ok
+  if what == 'hash' then
+    what = 'hash ' .. redis.call('hlen', lock)
+  end
+  return nil, redis.error_reply('NOTLOCK ' .. what)
+end

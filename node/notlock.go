@@ -1,0 +1,47 @@
+package node
+
+import (
+	"strings"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// NotLockError says that the key of a lock, or one that belongs to it, holds something
+// else. It was left alone.
+type NotLockError struct {
+	What  string // "a string", "a hash of 2 fields"
+	reply redis.Error
+}
+
+func (e *NotLockError) Error() string { return "the key is no lock: it holds " + e.What }
+
+func (e *NotLockError) Unwrap() error { return e.reply }
+
+// meaning returns what an error reply to a script says.
+func meaning(reply redis.Error) error {
+	code, what, _ := strings.Cut(string(said(reply)), " ")
+	switch code {
+	case "NOTLOCK":
+		return &NotLockError{What: inWords(what), reply: reply}
+	case "WRONGTYPE":
+		return &NotLockError{What: "a value of another type", reply: reply}
+	}
+	return reply
+}
+
+// inWords describes what holder.lua found.
+func inWords(what string) string {
+	kind, fields, _ := strings.Cut(what, " ")
+	switch kind {
+	case "hash":
+		if fields == "1" {
+			return "a hash whose only field is no owner"
+		}
+		return "a hash of " + fields + " fields"
+	case "zset":
+		return "a sorted set"
+	case "string", "list", "set", "stream":
+		return "a " + kind
+	}
+	return "a value of type " + kind
+}
