@@ -280,7 +280,7 @@ func TestBidHearsRedisson(t *testing.T) {
 func TestLockThatNeverExpires(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b bench) {
 		for i := range 3 {
-			b.Master(i).HSet("k", "x:r0", "1")
+			b.Master(i).HSet("k", id("x:r0"), "1")
 			b.Master(i).Delay(time.Millisecond)
 		}
 		bid := newBid(b.m)

@@ -72,7 +72,7 @@ func (b bench) held(t *testing.T) Claim {
 // seat makes owner the holder of k at some masters, as an acquire of another client would.
 func (b bench) seat(owner string, lease time.Duration, masters ...int) {
 	for _, i := range masters {
-		b.Master(i).HSet("k", owner, "1")
+		b.Master(i).HSet("k", id(owner), "1")
 		b.Master(i).Expire("k", lease)
 	}
 }

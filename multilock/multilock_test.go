@@ -35,7 +35,7 @@ func inBubble(t *testing.T, n int, f func(t *testing.T, b bench)) {
 		b.acquire(t, "warm", "up")
 		synctest.Wait() // a release behind it would have a master that lacks the script drop it
 		m.Renew(time.Second, []Renewal{newAsked("warm", "up")})
-		m.Release(Claim{Owner: node.NewOwner("warm", "up"), Token: 1, At: m.All()}, 0)
+		m.Release(Claim{Owner: node.NewOwner("warm", id("up")), Token: 1, At: m.All()}, 0)
 		synctest.Wait()
 		f(t, b)
 	})
@@ -58,7 +58,7 @@ func client(fleet *redlocktest.Fleet) *Masters {
 }
 
 func request(key, owner string) Request {
-	return Request{Owner: node.NewOwner(key, owner), Lease: 10 * time.Second, Count: 1, Proposal: 7}
+	return Request{Owner: node.NewOwner(key, id(owner)), Lease: 10 * time.Second, Count: 1, Proposal: 7}
 }
 
 func (b bench) acquire(t *testing.T, key, owner string) Grant {
@@ -86,6 +86,7 @@ func (b bench) holders(key string) string {
 func (b bench) wantHolders(t *testing.T, key, want string) {
 	t.Helper()
 	synctest.Wait()
+	want = ids(want)
 	if got := b.holders(key); got != want {
 		t.Errorf("holders of %s = %s, want %s", key, got, want)
 	}
@@ -154,7 +155,7 @@ func TestAGrantThatComesTooLateIsNone(t *testing.T) {
 func TestALostVoteIsRolledBack(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, b bench) {
 		for i := range 3 {
-			b.Master(i).HSet("k", "other", "1")
+			b.Master(i).HSet("k", id("other"), "1")
 		}
 		_, err := b.m.Acquire(request("k", "a")).Wait(t.Context())
 		if !errors.Is(err, ErrTaken) {
@@ -243,7 +244,7 @@ func TestWhyAnAcquireWasLost(t *testing.T) {
 						b.Master(i).Kill()
 					case "-":
 					default:
-						b.Master(i).HSet("k", h, "1")
+						b.Master(i).HSet("k", id(h), "1")
 						b.Master(i).Expire("k", time.Minute)
 					}
 				}
@@ -261,7 +262,7 @@ func TestMajorityErrorNamesEveryMasterThatDidNotSayYes(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, b bench) {
 		b.Master(0).Kill()
 		b.Master(1).Freeze()
-		b.Master(2).HSet("k", "b", "1")
+		b.Master(2).HSet("k", id("b"), "1")
 		b.Master(3).Set("k", "not a lock")
 		_, err := b.m.Acquire(request("k", "a")).Wait(t.Context())
 		var majority *MajorityError
@@ -271,7 +272,7 @@ func TestMajorityErrorNamesEveryMasterThatDidNotSayYes(t *testing.T) {
 		if majority.Got != 1 || majority.Need != 3 || majority.Op != "lock" || majority.Name != "k" {
 			t.Errorf("%s %q: %d of %d, want lock \"k\": 1 of 3", majority.Op, majority.Name, majority.Got, majority.Need)
 		}
-		for i, want := range []string{"m1: ", "m2: no answer", "m3: held by b, without expiry", "m4: WRONGTYPE"} {
+		for i, want := range []string{"m1: ", "m2: no answer", "m3: held by " + id("b") + ", without expiry", "m4: the key is no lock: it holds a string"} {
 			if got := majority.Nodes.Errors[i].Error(); !strings.HasPrefix(got, want) {
 				t.Errorf("Nodes[%d] = %q, want %q…", i, got, want)
 			}
@@ -296,7 +297,7 @@ func TestMajorityErrorNamesEveryMasterThatDidNotSayYes(t *testing.T) {
 func TestFreeAfter(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b bench) {
 		for i, d := range []time.Duration{9 * time.Second, 4 * time.Second} {
-			b.Master(i).HSet("k", fmt.Sprint(i), "1")
+			b.Master(i).HSet("k", id(fmt.Sprint(i)), "1")
 			b.Master(i).Expire("k", d)
 		}
 		_, err := b.m.Acquire(request("k", "a")).Wait(t.Context())
@@ -328,7 +329,7 @@ func TestReentryTouchesOnlyWhatIsHeld(t *testing.T) {
 		}
 		b.m.Release(Claim{Owner: again.Owner, Token: 1, At: b.m.All()}, 1)
 		synctest.Wait()
-		if got := b.Master(2).HGet("k", "a"); got != "1" {
+		if got := b.Master(2).HGet("k", id("a")); got != "1" {
 			t.Errorf("hold count after it was taken back = %s, want 1", got)
 		}
 	})
@@ -378,8 +379,8 @@ func TestReleaseOfABareMajority(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, 5, func(t *testing.T, b bench) {
-				b.Master(3).HSet("k", "b", "1")
-				b.Master(4).HSet("k", "b", "1")
+				b.Master(3).HSet("k", id("b"), "1")
+				b.Master(4).HSet("k", id("b"), "1")
 				// Wait for all answers: the masters that refuse must have done so.
 				for i := range 3 {
 					b.Master(i).Delay(time.Millisecond)
@@ -422,7 +423,7 @@ func TestReleaseKeepsTheLowerLevels(t *testing.T) {
 			t.Errorf("Release to 1 = %v", err)
 		}
 		b.wantHolders(t, "k", "a a a")
-		if got := b.Master(0).HGet("k", "a"); got != "1" {
+		if got := b.Master(0).HGet("k", id("a")); got != "1" {
 			t.Errorf("hold count = %s, want 1", got)
 		}
 	})
@@ -438,13 +439,13 @@ func TestInspectWaitsForEverybody(t *testing.T) {
 		if err != nil {
 			t.Fatalf("Inspect = %v", err)
 		}
-		if v := look.Views[1]; v.Holder != "a" || v.Count != 1 || v.Token != 7 || v.Left <= 9*time.Second || v.Err != nil {
+		if v := look.Views[1]; v.Holder != id("a") || v.Count != 1 || v.Token != 7 || v.Left <= 9*time.Second || v.Err != nil {
 			t.Errorf("view of m2 = %+v", v)
 		}
 		if v := look.Views[2]; v.Err == nil || v.Master != "m3" {
 			t.Errorf("view of m3 = %+v, want its error", v)
 		}
-		if look.Holder != "a" || look.Left < 9*time.Second {
+		if look.Holder != id("a") || look.Left < 9*time.Second {
 			t.Errorf("Look = %+v, want a for 10s", look)
 		}
 		b.Master(0).Kill()

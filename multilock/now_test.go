@@ -93,7 +93,7 @@ func TestOutageGivesNobodyAWrongPlace(t *testing.T) {
 			time.Sleep(time.Second)
 			each(func(m *redlocktest.Master) {
 				m.Restart()
-				m.HSet("k", "x:r0", "1")
+				m.HSet("k", id("x:r0"), "1")
 				m.Expire("k", time.Minute)
 			})
 			time.Sleep(5 * time.Second)
@@ -126,7 +126,7 @@ func TestForceTellsTheTimeOfTheMasters(t *testing.T) {
 		defer waiter.Close()
 		for _, m := range fleet.Masters() {
 			m.Skew(-time.Hour)
-			m.HSet("k", "x:r0", "1")
+			m.HSet("k", id("x:r0"), "1")
 			m.Expire("k", time.Minute)
 		}
 		time.Sleep(5 * time.Second)

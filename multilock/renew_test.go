@@ -19,7 +19,7 @@ type asked struct {
 }
 
 func newAsked(key, owner string) *asked {
-	return &asked{node.Renewal{Owner: node.NewOwner(key, owner), Count: 1, Token: 7}, make(chan any, 2)}
+	return &asked{node.Renewal{Owner: node.NewOwner(key, id(owner)), Count: 1, Token: 7}, make(chan any, 2)}
 }
 
 func (a *asked) Hold() node.Renewal            { return a.Renewal }
@@ -46,7 +46,7 @@ func TestRenew(t *testing.T) {
 		{"a majority has another owner", func(b bench) {
 			for i := range 3 {
 				b.Master(i).FlushAll()
-				b.Master(i).HSet("k", "b", "1")
+				b.Master(i).HSet("k", id("b"), "1")
 			}
 		}, ErrLost},
 		{"a majority is dead", func(b bench) { b.Master(0).Kill(); b.Master(2).Kill(); b.Master(4).Kill() }, ErrNoQuorum},
@@ -56,7 +56,7 @@ func TestRenew(t *testing.T) {
 			b.Master(0).Kill()
 			b.Master(2).Kill()
 			b.Master(4).FlushAll()
-			b.Master(4).HSet("k", "b", "1")
+			b.Master(4).HSet("k", id("b"), "1")
 		}, ErrNoQuorum},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestRenewVotesOnEachHold(t *testing.T) {
 		synctest.Wait()
 		for i, key := range []string{"k3", "k3", "k4"} {
 			b.Master(i % 2).Del(key)
-			b.Master(i%2).HSet(key, "b", "1")
+			b.Master(i%2).HSet(key, id("b"), "1")
 		}
 		before := b.Master(0).Calls("EVALSHA")
 		b.m.Renew(10*time.Second, holds)

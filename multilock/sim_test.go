@@ -230,7 +230,7 @@ func (s *sim) owner(client int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.owners++
-	return fmt.Sprintf("c%d:%d", client, s.owners)
+	return id(fmt.Sprintf("c%d:%d", client, s.owners))
 }
 
 // upTo draws from [0, d), in nanoseconds: hardly two events share an instant.

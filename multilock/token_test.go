@@ -190,7 +190,7 @@ func TestRaise(t *testing.T) {
 				time.Sleep(time.Second)
 				b.wantFences(t, "then", tt.after...)
 				for i, m := range b.Masters() {
-					if tt.want == 0 && m.Alive() && m.Holder("k") != "" && m.Holder("k") != "you:r1" {
+					if tt.want == 0 && m.Alive() && m.Holder("k") != "" && m.Holder("k") != id("you:r1") {
 						t.Errorf("m%d: %s has the lock, want it rolled back", i+1, m.Holder("k"))
 					}
 				}

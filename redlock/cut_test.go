@@ -192,7 +192,7 @@ func TestDeadlineLeavesNothing(t *testing.T) {
 func TestFailedTryLeavesNothing(t *testing.T) {
 	bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		each(fleet, 0, 3, func(m *redlocktest.Master) {
-			m.HSet("a", "someone:7", "1")
+			m.HSet("a", someone, "1")
 			m.Expire("a", time.Minute)
 		})
 		warm(t, c)
@@ -206,7 +206,7 @@ func TestFailedTryLeavesNothing(t *testing.T) {
 			}
 		}
 		for _, m := range fleet.Masters()[:3] {
-			if got := m.Holder("a"); got != "someone:7" {
+			if got := m.Holder("a"); got != someone {
 				t.Errorf("%s has %q, want its holder untouched", m.Name(), got)
 			}
 		}

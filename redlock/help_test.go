@@ -60,7 +60,7 @@ func open(t *testing.T, fleet *redlocktest.Fleet, cfg redlock.Config) *redlock.C
 func seize(fleet *redlocktest.Fleet, from, to int) {
 	each(fleet, from, to, func(m *redlocktest.Master) {
 		m.Del("a")
-		m.HSet("a", "another:1", "1")
+		m.HSet("a", another, "1")
 		m.Expire("a", time.Minute)
 	})
 }

@@ -36,21 +36,21 @@ func TestInspectTells(t *testing.T) {
 	}{
 		"free": {func(*redlocktest.Fleet) {}, false, "", 0},
 		"held": {func(f *redlocktest.Fleet) {
-			each(f, 0, 5, func(m *redlocktest.Master) { foreign(m, "other:1", time.Minute) })
-		}, true, "other:1", time.Minute},
+			each(f, 0, 5, func(m *redlocktest.Master) { foreign(m, someone, time.Minute) })
+		}, true, someone, time.Minute},
 		"held by a majority": {func(f *redlocktest.Fleet) {
-			each(f, 0, 3, func(m *redlocktest.Master) { foreign(m, "other:1", time.Minute) })
-		}, true, "other:1", time.Minute},
+			each(f, 0, 3, func(m *redlocktest.Master) { foreign(m, someone, time.Minute) })
+		}, true, someone, time.Minute},
 		"held by a minority": {func(f *redlocktest.Fleet) {
-			each(f, 0, 2, func(m *redlocktest.Master) { foreign(m, "other:1", time.Minute) })
+			each(f, 0, 2, func(m *redlocktest.Master) { foreign(m, someone, time.Minute) })
 		}, false, "", 0},
 		"split": {func(f *redlocktest.Fleet) {
-			each(f, 0, 2, func(m *redlocktest.Master) { foreign(m, "other:1", time.Minute) })
-			each(f, 2, 4, func(m *redlocktest.Master) { foreign(m, "another:1", time.Hour) })
+			each(f, 0, 2, func(m *redlocktest.Master) { foreign(m, someone, time.Minute) })
+			each(f, 2, 4, func(m *redlocktest.Master) { foreign(m, another, time.Hour) })
 		}, false, "", time.Minute},
 		"held without expiry": {func(f *redlocktest.Fleet) {
-			each(f, 0, 3, func(m *redlocktest.Master) { foreign(m, "other:1", 0) })
-		}, true, "other:1", never},
+			each(f, 0, 3, func(m *redlocktest.Master) { foreign(m, someone, 0) })
+		}, true, someone, never},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {

@@ -62,7 +62,7 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 						hold = lock(t, t.Context(), d, "a")
 					default:
 						for _, m := range fleet.Masters() {
-							m.HSet("a", "4a1f:57", "1")
+							m.HSet("a", someone, "1")
 							m.Expire("a", lease)
 						}
 						release = func() {

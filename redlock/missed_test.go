@@ -166,7 +166,7 @@ func TestLeaseOfADeadHolderRunsOut(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, 0))
 				begin := time.Now()
 				for _, m := range fleet.Masters() {
-					m.HSet("a", "4a1f2b3c:r1", "1")
+					m.HSet("a", another, "1")
 					m.Expire("a", 5*time.Second)
 				}
 				pause(r, 4900*time.Millisecond)

@@ -357,7 +357,7 @@ func TestNothingIsRenewedAfterTheEnd(t *testing.T) {
 			time.Sleep(time.Minute)
 		},
 		"split vote": func(t *testing.T, f *redlocktest.Fleet, c *redlock.Client) {
-			each(f, 0, 2, func(m *redlocktest.Master) { m.HSet("a", "another:1", "1") })
+			each(f, 0, 2, func(m *redlocktest.Master) { m.HSet("a", another, "1") })
 			_, err := c.TryLock(t.Context(), "a")
 			expect(t, "TryLock", err, redlock.ErrTaken)
 			time.Sleep(settle)
