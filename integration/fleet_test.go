@@ -326,3 +326,13 @@ func (m *master) do(t *testing.T, command string, args ...any) any {
 	}
 	return reply
 }
+
+// run runs a script on a connection of its own.
+func (m *master) run(script *redis.Script, args ...any) (any, error) {
+	conn, err := m.dial()
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return script.Do(conn, args...)
+}

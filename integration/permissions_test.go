@@ -1,9 +1,11 @@
 package integration
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"regexp"
 	"slices"
@@ -16,11 +18,11 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// aclRule is the rule in docs/operations.md, with the line that continues it.
-var aclRule = regexp.MustCompile(`(?m)^    ACL SETUSER (locks .*\n( {6}.*\n)+)`)
+// aclRule is the rule in docs/operations.md: a block of one line.
+var aclRule = regexp.MustCompile(`(?m)^$\n    (ACL SETUSER locks .*)\n^$`)
 
-// documentedRule returns the arguments of ACL SETUSER as the docs give them, and then more.
-func documentedRule(t *testing.T, more ...string) []any {
+// documented returns the line in the docs that makes the user.
+func documented(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/operations.md")
 	if err != nil {
@@ -28,13 +30,43 @@ func documentedRule(t *testing.T, more ...string) []any {
 	}
 	rule := aclRule.FindSubmatch(text)
 	if rule == nil {
-		t.Fatal("docs/operations.md has no ACL rule")
+		t.Fatal("docs/operations.md has no ACL rule of one line")
 	}
+	return string(rule[1])
+}
+
+// documentedRule returns the arguments of ACL as the docs give them, and then more.
+func documentedRule(t *testing.T, more ...string) []any {
+	t.Helper()
 	var args []any
-	for _, word := range append(strings.Fields(string(rule[1])), more...) {
+	for _, word := range append(strings.Fields(documented(t))[1:], more...) {
 		args = append(args, word)
 	}
 	return args
+}
+
+// paste sends a line as it stands: a server cuts it into words as redis-cli does.
+func (m *master) paste(t *testing.T, line string) {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", m.direct, time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	expectNoError := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %q: %v", m.name, line, err)
+		}
+	}
+	expectNoError(conn.SetDeadline(time.Now().Add(2 * time.Second)))
+	_, err = fmt.Fprint(conn, line, "\r\n")
+	expectNoError(err)
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	expectNoError(err)
+	if answer != "+OK\r\n" {
+		t.Fatalf("%s: %q: got %q, want OK", m.name, line, answer)
+	}
 }
 
 // everything is all that clients may want of a master, under the user of urls: to hold,
@@ -123,6 +155,13 @@ func (f *fleet) everything(ctx context.Context, t *testing.T, name string, urls 
 		return fmt.Errorf("ForceUnlock = %v, %w", freed, err)
 	}
 	_ = hold.Unlock(ctx) // it was lost
+
+	for _, m := range f.masters {
+		m.do(t, "HSET", name+":user", "name", "bob", "age", 3)
+	}
+	if _, e = clients[0].TryLock(ctx, name+":user"); e == nil || !strings.Contains(e.Error(), "a hash of 2 fields") {
+		return fmt.Errorf("TryLock of what is no lock: %w", e)
+	}
 	return nil
 }
 
@@ -180,17 +219,14 @@ func (f *fleet) refused(t *testing.T) (what []string) {
 func TestPermissions(t *testing.T) {
 	ctx := begin(t, 2*time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 3})
-	allow := func(t *testing.T, rule []any) []string {
-		var urls []string
-		for _, m := range f.masters {
-			m.do(t, "ACL", append([]any{"SETUSER"}, rule...)...)
-			urls = append(urls, "redis://locks:password@"+m.addr)
-		}
-		return urls
+	var urls []string
+	for _, m := range f.masters {
+		m.paste(t, documented(t))
+		urls = append(urls, "redis://locks:password@"+m.addr)
 	}
 
 	t.Run("as documented", func(t *testing.T) {
-		if err := f.everything(ctx, t, "orders:42", allow(t, documentedRule(t))); err != nil {
+		if err := f.everything(ctx, t, "orders:42", urls); err != nil {
 			t.Error(err)
 		}
 		if what := f.refused(t); len(what) > 0 {
@@ -198,14 +234,16 @@ func TestPermissions(t *testing.T) {
 		}
 	})
 	t.Run("a name outside of the prefix", func(t *testing.T) {
-		client := f.client(redlock.Config{Masters: allow(t, documentedRule(t))})
+		client := f.client(redlock.Config{Masters: urls})
 		_, err := client.TryLock(ctx, "invoices:1")
 		if !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), "NOPERM") {
 			t.Errorf("TryLock(invoices:1) = %v, want ErrNoQuorum and NOPERM", err)
 		}
 	})
 	t.Run("no INFO", func(t *testing.T) {
-		urls := allow(t, documentedRule(t, "-info"))
+		for _, m := range f.masters {
+			m.do(t, "ACL", documentedRule(t, "-info")...)
+		}
 		client := f.client(redlock.Config{Masters: urls, RestartGuard: time.Minute})
 		_, err := client.TryLock(ctx, "orders:42")
 		if !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), "INFO") {
@@ -229,7 +267,7 @@ func TestPermissionsAreNeeded(t *testing.T) {
 			m := f.masters[0]
 			m.do(t, "FLUSHALL")
 			m.do(t, "ACL", "LOG", "RESET")
-			m.do(t, "ACL", append([]any{"SETUSER"}, slices.Delete(slices.Clone(rule), i, i+1)...)...)
+			m.do(t, "ACL", slices.Delete(slices.Clone(rule), i, i+1)...)
 			try, enough := context.WithTimeout(ctx, 5*time.Second)
 			done := make(chan error, 1)
 			go func() { // ends with everything, at the latest with try

@@ -13,32 +13,6 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// javaLock and javaUnlock are the scripts of Redisson's RLock. KEYS[1] is the name; for
-// the second, KEYS[2] is the channel.
-var (
-	javaLock = redis.NewScript(1, `
-if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then
-  redis.call('hincrby', KEYS[1], ARGV[2], 1);
-  redis.call('pexpire', KEYS[1], ARGV[1]);
-  return nil;
-end;
-return redis.call('pttl', KEYS[1]);`)
-
-	javaUnlock = redis.NewScript(2, `
-if (redis.call('hexists', KEYS[1], ARGV[3]) == 0) then
-  return nil;
-end;
-local counter = redis.call('hincrby', KEYS[1], ARGV[3], -1);
-if (counter > 0) then
-  redis.call('pexpire', KEYS[1], ARGV[2]);
-  return 0;
-else
-  redis.call('del', KEYS[1]);
-  redis.call('publish', KEYS[2], ARGV[1]);
-  return 1;
-end;`)
-)
-
 // javaLease is the lease of Redisson's watchdog.
 const javaLease = 30 * time.Second
 
@@ -57,24 +31,78 @@ func (f *fleet) javaOn(number int) (threads []*java) {
 	return threads
 }
 
-// run runs a script on a connection of its own.
-func (m *master) run(script *redis.Script, args ...any) (any, error) {
-	conn, err := m.dial()
+// try takes the lock when it is free, and one hold more of it when it is the thread's own.
+func (j *java) try(name string) (taken bool, err error) {
+	err = j.change(name, func(holds map[string]int) []command {
+		taken = len(holds) == 0 || holds[j.owner] > 0
+		if !taken {
+			return nil
+		}
+		return j.holds(name, holds[j.owner]+1)
+	})
+	return taken, err
+}
+
+// unlock gives one hold back. With the last one the key goes, and those who wait are told.
+func (j *java) unlock(name string) error {
+	had := 0
+	err := j.change(name, func(holds map[string]int) []command {
+		had = holds[j.owner]
+		switch had {
+		case 0:
+			return nil
+		case 1:
+			return []command{{"DEL", name}, {"PUBLISH", redissonChannel(name), "0"}}
+		}
+		return j.holds(name, had-1)
+	})
+	if err == nil && had != 1 {
+		err = fmt.Errorf("%s: Redisson had %d holds of %s, want 1", j.m.name, had, name)
+	}
+	return err
+}
+
+// command is one with its arguments.
+type command []any
+
+// holds are the commands that set how many holds of a lock the thread has.
+func (j *java) holds(name string, many int) []command {
+	return []command{{"HSET", name, j.owner, many}, {"PEXPIRE", name, javaLease.Milliseconds()}}
+}
+
+// change carries out what decide makes of the holds of each owner, at one moment: from the
+// start again when somebody else was quicker.
+func (j *java) change(name string, decide func(holds map[string]int) []command) error {
+	conn, err := j.m.dial()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer conn.Close()
-	return script.Do(conn, args...)
+	for {
+		if _, err := conn.Do("WATCH", name); err != nil {
+			return err
+		}
+		holds, err := redis.IntMap(conn.Do("HGETALL", name))
+		if err != nil {
+			return err
+		}
+		commands := decide(holds)
+		if len(commands) == 0 {
+			return nil
+		}
+		for _, c := range append([]command{{"MULTI"}}, commands...) {
+			if err := conn.Send(c[0].(string), c[1:]...); err != nil {
+				return err
+			}
+		}
+		if done, err := conn.Do("EXEC"); done != nil || err != nil {
+			return err
+		}
+	}
 }
 
-// try is RLock.tryLock: true when the lock is its own now.
-func (j *java) try(name string) (bool, error) {
-	left, err := j.m.run(javaLock, name, javaLease.Milliseconds(), j.owner)
-	return left == nil, err
-}
-
-// lock is RLock.lock: a try, a subscription, and a try for each message. It looks as well
-// when the time left that the script answered is over, which takes longer than a test.
+// lock tries again with each message that the lock is free. Redisson looks as well when the
+// time is over that was left at its last try, which takes longer than a test.
 func (j *java) lock(ctx context.Context, name string, told <-chan string) error {
 	for {
 		if got, err := j.try(name); got || err != nil {
@@ -86,15 +114,6 @@ func (j *java) lock(ctx context.Context, name string, told <-chan string) error 
 			return fmt.Errorf("%s: Redisson waits for %s: %w", j.m.name, name, ctx.Err())
 		}
 	}
-}
-
-// unlock is RLock.unlock.
-func (j *java) unlock(name string) error {
-	freed, err := redis.Int(j.m.run(javaUnlock, name, redissonChannel(name), 0, javaLease.Milliseconds(), j.owner))
-	if err == nil && freed != 1 {
-		err = fmt.Errorf("%s: Redisson's unlock of %s = %d, want 1", j.m.name, name, freed)
-	}
-	return err
 }
 
 // redissonChannel is where Redisson tells that a lock without braces in its name is free.

@@ -197,8 +197,8 @@ func TestForeignValue(t *testing.T) {
 		wantNamed(t, err, m)
 		untouched(m)
 	}
-	if !strings.Contains(err.Error(), "WRONGTYPE") {
-		t.Errorf("error %q does not pass on what the masters said: WRONGTYPE", err)
+	if !strings.Contains(err.Error(), "it holds a string") {
+		t.Errorf("error %q does not say what the masters have: a string", err)
 	}
 	f.wantFree(ctx, t, f.masters[2:], "report")
 }

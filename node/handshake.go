@@ -17,6 +17,7 @@ import (
 // identity is what a master says of itself.
 type identity struct {
 	run     string        // drawn anew by each process
+	version string        // of Redis
 	role    string        // master or slave
 	uptime  time.Duration // in whole seconds, by its wall clock
 	loading bool          // reads its data from disk
@@ -113,6 +114,9 @@ func (n *Node) greet(l *link) error {
 		}
 	}
 	l.id = identify(replies[0])
+	if err := tooOld(l.id.version); err != nil {
+		return err
+	}
 	l.client, _ = replies[1].(int64)
 	if l.id.role != "" && l.id.role != "master" {
 		n.replica = l.id.run
@@ -190,6 +194,8 @@ func identify(reply any) identity {
 		switch key {
 		case "run_id":
 			id.run = value
+		case "redis_version":
+			id.version = value
 		case "role":
 			id.role = value
 		case "loading":

@@ -33,6 +33,8 @@
 //
 // # Caveats
 //
+// Masters run Redis 6.2 or later, or Valkey. Older ones are refused.
+//
 // A lock with a lease is no barrier by itself: a process that was paused for longer
 // than its lease goes on where it was when it wakes. Whatever must be safe against that
 // checks [Hold.Token], which grows with every hold of the name; [Token] finds it in a

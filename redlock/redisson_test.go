@@ -72,23 +72,43 @@ func (r *redisson) listen(fleet *redlocktest.Fleet) {
 
 // try takes the lock on a majority of the masters, or on none.
 func (r *redisson) try() bool {
-	const script = `if redis.call('exists', KEYS[1]) == 0 then
-		redis.call('hincrby', KEYS[1], ARGV[1], 1)
-		redis.call('pexpire', KEYS[1], 30000)
-		return 1
-	end
-	return 0`
 	got := 0
 	for _, conn := range r.conns {
-		n, err := redis.Int(conn.Do("EVAL", script, 1, "a", r.owner))
-		expect(r.t, "EVAL", err)
-		got += n
+		if r.change(conn, func(holders map[string]string) bool { return len(holders) == 0 },
+			[]any{"HSET", "a", r.owner, 1}, []any{"PEXPIRE", "a", 30000}) {
+			got++
+		}
 	}
 	if got > len(r.conns)/2 {
 		return true
 	}
 	r.unlock()
 	return false
+}
+
+// change carries out commands at a moment at which the holders of the lock are so, and reports
+// whether they were.
+func (r *redisson) change(conn redis.Conn, so func(holders map[string]string) bool, commands ...[]any) bool {
+	for {
+		_, err := conn.Do("WATCH", "a")
+		expect(r.t, "WATCH", err)
+		holders, err := redis.StringMap(conn.Do("HGETALL", "a"))
+		expect(r.t, "HGETALL", err)
+		if !so(holders) {
+			_, err = conn.Do("UNWATCH")
+			expect(r.t, "UNWATCH", err)
+			return false
+		}
+		expect(r.t, "MULTI", conn.Send("MULTI"))
+		for _, c := range commands {
+			expect(r.t, "a command", conn.Send(c[0].(string), c[1:]...))
+		}
+		done, err := conn.Do("EXEC")
+		expect(r.t, "EXEC", err)
+		if done != nil {
+			return true // else somebody changed it meanwhile
+		}
+	}
 }
 
 const theirPause = 3 * time.Millisecond
@@ -108,14 +128,9 @@ func (r *redisson) lock(done <-chan struct{}) bool {
 }
 
 func (r *redisson) unlock() {
-	const script = `if redis.call('hdel', KEYS[1], ARGV[1]) == 1 then
-		redis.call('publish', KEYS[2], '0')
-	end`
+	mine := func(holders map[string]string) bool { return holders[r.owner] != "" }
 	for _, conn := range r.conns {
-		_, err := conn.Do("EVAL", script, 2, "a", redissonChannel, r.owner)
-		if err != redis.ErrNil {
-			expect(r.t, "EVAL", err)
-		}
+		r.change(conn, mine, []any{"DEL", "a"}, []any{"PUBLISH", redissonChannel, "0"})
 	}
 }
 
@@ -124,8 +139,6 @@ func TestRedissonWakesUs(t *testing.T) {
 	for _, listens := range []bool{true, false} {
 		for _, waited := range []time.Duration{0, time.Second, 10 * time.Second} {
 			t.Run(fmt.Sprintf("waited before=%v/after %v", listens, waited), func(t *testing.T) {
-				if !listens {
-				}
 				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 					if listens {
 						hold := lock(t, t.Context(), c, "a")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"slices"
@@ -116,11 +117,17 @@ func verdict(seen redlock.Inspection, err error) string {
 		return fmt.Sprintf("unknown: %d of %d masters answered, %d are needed", len(guards), of, need)
 	}
 	if seen.Held {
-		return fmt.Sprintf("held by %s: %d of %d masters say so; free in at most %s unless renewed",
-			seen.Holder, naming, of, rounded(seen.Left))
+		end := "it never expires"
+		if seen.Left != never {
+			end = fmt.Sprintf("free in at most %s unless renewed", rounded(seen.Left))
+		}
+		return fmt.Sprintf("held by %s: %d of %d masters say so; %s", seen.Holder, naming, of, end)
 	}
 	line := fmt.Sprintf("free: no owner is named by %d of %d masters", need, of)
-	if seen.Left > 0 {
+	switch {
+	case seen.Left == never:
+		line += "; what is left on some of them never expires"
+	case seen.Left > 0:
 		line += fmt.Sprintf("; what is left on some of them is gone in at most %s", rounded(seen.Left))
 	}
 	if slices.Sort(guards); len(guards) >= need && guards[need-1] > 0 {
@@ -129,7 +136,13 @@ func verdict(seen redlock.Inspection, err error) string {
 	return line
 }
 
+// never is the time left of a lock that does not expire.
+const never = time.Duration(math.MaxInt64)
+
 func rounded(d time.Duration) string {
+	if d == never {
+		return "never"
+	}
 	if d >= time.Second {
 		return d.Round(100 * time.Millisecond).String()
 	}

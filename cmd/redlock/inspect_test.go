@@ -87,6 +87,10 @@ func TestPrintTable(t *testing.T) {
 			{Master: "m3:6379", Guard: 12 * time.Second, Token: 16},
 		},
 	}
+	endless := redlock.Inspection{
+		Name: "n", Held: true, Holder: "a:1", Left: never,
+		Masters: []redlock.MasterState{{Master: "m1:6379", Holder: "a:1", Count: 1, Left: never}},
+	}
 	unknown := redlock.Inspection{
 		Name: "n",
 		Masters: []redlock.MasterState{
@@ -108,6 +112,12 @@ m2:6379  a:1     2      28.4s  17
 m3:6379  -       -      -      16     restarted: grants nothing for another 12s
 
 held by a:1: 2 of 3 masters say so; free in at most 28.4s unless renewed
+`},
+		{"without expiry", endless, nil, `
+MASTER   HOLDER  COUNT  LEFT   TOKEN  NOTE
+m1:6379  a:1     1      never  -      
+
+held by a:1: 1 of 1 masters say so; it never expires
 `},
 		{"unknown", unknown, redlock.ErrNoQuorum, `
 MASTER   HOLDER  COUNT  LEFT  TOKEN  NOTE
@@ -141,6 +151,11 @@ func TestVerdictFree(t *testing.T) {
 			"on its way out",
 			redlock.Inspection{Left: 900 * time.Millisecond, Masters: []redlock.MasterState{{Holder: "a:1"}, {}, {}}},
 			"free: no owner is named by 2 of 3 masters; what is left on some of them is gone in at most 900ms",
+		},
+		{
+			"some of it without expiry",
+			redlock.Inspection{Left: never, Masters: []redlock.MasterState{{Holder: "a:1", Left: never}, {Holder: "b:1", Left: never}, {}}},
+			"free: no owner is named by 2 of 3 masters; what is left on some of them never expires",
 		},
 		{
 			"guarded",
