@@ -52,8 +52,11 @@ var remedies = []remedy{
 		return ok || errors.Is(err, syscall.ECONNREFUSED)
 	}},
 
-	{"`NOTLOCK`", false, replied("NOTLOCK")},
-	{"`WRONGTYPE`", false, replied("WRONGTYPE")},
+	{"runs an older Redis", false, func(err error) bool {
+		_, ok := errors.AsType[*VersionError](err)
+		return ok
+	}},
+	{"the key is no lock", false, replied("NOTLOCK", "WRONGTYPE")},
 	{"`NOPERM`", false, replied("NOPERM", "The user executing the script can't")},
 	{"`NOAUTH`", false, replied("NOAUTH")},
 	{"`WRONGPASS`", false, replied("WRONGPASS", "ERR AUTH", "ERR invalid password")},

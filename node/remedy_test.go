@@ -48,7 +48,9 @@ func TestHeals(t *testing.T) {
 		{&net.DNSError{Err: "no such host", Name: "redis-1"}, true},
 		{errors.New("a pool's own error"), true},
 
-		{redis.Error("NOTLOCK the key is not a lock"), false},
+		{&VersionError{Version: "6.0.16"}, false},
+		{notLock("string"), false},
+		{meaning("WRONGTYPE Operation against a key holding the wrong kind of value"), false},
 		{redis.Error("WRONGTYPE Operation against a key holding the wrong kind of value script: 0123, on @user_script:12."), false},
 		{redis.Error(script62 + "WRONGTYPE Operation against a key holding the wrong kind of value"), false},
 		{redis.Error("NOPERM this user has no permissions to run the 'evalsha' command"), false},

@@ -209,7 +209,7 @@ var scenes = []scene{
 		return s.Do(ctx, "orders:42", func(ctx context.Context) error {
 			synctest.Wait()
 			each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.Del("orders:42") })
-			each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.HSet("orders:42", "another:1", "1"); m.Expire("orders:42", time.Minute) })
+			each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.HSet("orders:42", another, "1"); m.Expire("orders:42", time.Minute) })
 			s.last()
 			<-ctx.Done()
 			return context.Cause(ctx)
@@ -249,7 +249,7 @@ var scenes = []scene{
 		hold := s.held(ctx)
 		each(s.Fleet, 0, 3, func(m *redlocktest.Master) {
 			m.Del("orders:42")
-			m.HSet("orders:42", "another:1", "1")
+			m.HSet("orders:42", another, "1")
 			m.Expire("orders:42", time.Minute)
 		})
 		return hold.Extend(ctx, lease)
@@ -293,6 +293,18 @@ var scenes = []scene{
 		s.first((*redlocktest.Master).Kill)
 		_, err := s.Inspect(ctx, "orders:42")
 		return err
+	}},
+	{name: "ForceUnlock: the key is no lock", do: func(ctx context.Context, s *stage) error {
+		each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.HSet("orders:42", "name", "bob"); m.HSet("orders:42", "age", "3") })
+		_, err := s.ForceUnlock(ctx, "orders:42")
+		return err
+	}},
+	{name: "Hold: the key is overwritten", do: func(ctx context.Context, s *stage) error {
+		hold := s.held(ctx)
+		each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.Set("orders:42", "shipped") })
+		s.Fleet.Master(2).Kill()
+		<-hold.Context().Done()
+		return context.Cause(hold.Context())
 	}},
 	{name: "ForceUnlock: two masters are dead", do: func(ctx context.Context, s *stage) error {
 		s.first((*redlocktest.Master).Kill)

@@ -15,7 +15,7 @@ import (
 // of three.
 func split(fleet *redlocktest.Fleet) {
 	for i, m := range fleet.Masters()[:2] {
-		m.HSet("a", fmt.Sprintf("another:r%d", i), "1")
+		m.HSet("a", []string{another, someone}[i], "1")
 		m.Expire("a", time.Minute)
 	}
 }
@@ -56,7 +56,7 @@ func TestCutTryLock(t *testing.T) {
 				expect(t, "TryLock", err, context.Canceled, why, tt.state)
 				each(fleet, 0, 3, (*redlocktest.Master).Thaw)
 				each(fleet, 0, 2, func(m *redlocktest.Master) {
-					if m.Holder("a") == "another:r0" || m.Holder("a") == "another:r1" {
+					if m.Holder("a") == another || m.Holder("a") == someone {
 						m.Del("a")
 					}
 				})

@@ -121,7 +121,7 @@ func TestRunDoesNotWaitInVain(t *testing.T) {
 	}
 	i := command(t, line("run", flags, "--name", "n", "--wait=1h", "--", "echo", "started")...).start()
 	i.wantCode(exitNoQuorum)
-	i.wantError("WRONGTYPE", "waiting is in vain")
+	i.wantError("the key is no lock: it holds a string", "waiting is in vain")
 }
 
 // A password that does not fit is a master's reason, without the password.
