@@ -2,8 +2,11 @@ package node
 
 import (
 	"fmt"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/redlock/redlocktest"
@@ -149,4 +152,34 @@ func TestSendFromAnswer(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestDebtsOfTwoOutages: what a broken connection was to settle comes before what was sent while it
+// was being settled, on the next one.
+func TestDebtsOfTwoOutages(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var hung atomic.Bool
+		cfg.Pool = bend(cfg.Pool, &rules{swallow: func(words string) bool {
+			return hung.Load() && strings.HasPrefix(words, "EVAL")
+		}})
+		n := started(t, cfg)
+		a, b := NewOwner("k", "me:1"), NewOwner("k", "me:2")
+		want(t, "acquire", call1(n, a.Acquire(lease, 1)), Done)
+		// b stands in the queue, and then leaves it: it must not be there in the end.
+		hung.Store(true)
+		want(t, "release", call1(n, a.ReleaseTo(1, 0, b, Ask{Number: 1, Since: 7, Lease: time.Hour, Proposal: 1})), Unknown)
+		until(t, 5*time.Second, n.isDown)
+		time.Sleep(timeout / 2) // it is being settled again
+		want(t, "release of the next one", call1(n, b.Release(1, 7)), Unsent)
+		hung.Store(false)
+		m.Del("k")
+		m.HSet("k", "you:1", "1")
+		m.Expire("k", time.Hour)
+		until(t, 5*time.Second, n.isUp)
+		synctest.Wait()
+		if queue := m.ZSet("redlock_wait:{k}"); len(queue) > 0 {
+			t.Errorf("queue: got %v, want none: its only waiter gave up", queue)
+		}
+		wantHolder(t, m, "k", "you:1")
+	})
 }
