@@ -240,3 +240,23 @@ func TestExtendBesideClose(t *testing.T) {
 		expectFree(t, fleet, "a")
 	})
 }
+
+// The lock that a closing client gives back does not pass to its own callers, who leave.
+func TestCloseWithManyWaiters(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+		for range 100 {
+			c := open(t, fleet, redlock.Config{})
+			lock(t, t.Context(), c, "a")
+			for range 50 {
+				go func() { expect(t, "Lock", second(c.Lock(t.Context(), "a")), redlock.ErrClosed) }()
+			}
+			time.Sleep(time.Second)
+			expect(t, "Close", c.Close())
+			expectFree(t, fleet, "a")
+			expectNoQueue(t, fleet, "a")
+			if t.Failed() {
+				return
+			}
+		}
+	})
+}
