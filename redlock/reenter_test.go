@@ -459,3 +459,28 @@ func TestCutWaitAfterAReentryInAnOutage(t *testing.T) {
 		unlock(t, holder)
 	})
 }
+
+// A re-entry that the masters confirm in time, and the client hears of too late, does not bring back
+// the hold that has ended meanwhile: the caller gets one of its own.
+func TestReentryConfirmedTooLate(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		warm(t, c)
+		warmed := lock(t, t.Context(), c, "warm")
+		unlock(t, lock(t, warmed.Context(), c, "warm"))
+		unlock(t, warmed)
+		const delay = 100 * time.Millisecond
+		ctx := redlock.WithOwner(t.Context())
+		outer := lockFor(t, ctx, c, "a", time.Second) // valid for 988 ms
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(delay) })
+		time.Sleep(850 * time.Millisecond)
+		next := lock(t, ctx, c, "a") // the masters confirm it at 950 ms, the client hears of it at 1050 ms
+		expectAlive(t, next)
+		if next.Owner() == outer.Owner() {
+			t.Error("the caller is in the hold that has ended")
+		}
+		expect(t, "Unlock of the hold that has ended", outer.Unlock(t.Context()), redlock.ErrLost)
+		time.Sleep(4 * delay)
+		expectCount(t, fleet, next, "1", 1)
+		unlock(t, next)
+	})
+}
