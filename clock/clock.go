@@ -20,7 +20,7 @@ import "time"
 // Instant is a moment of this process's life. It means nothing to another process.
 //
 // It is kept on two clocks, because some systems have no single one that both
-// counts suspend and can not be set. Where there is such a clock (CLOCK_BOOTTIME on
+// counts suspend and cannot be set. Where there is such a clock (CLOCK_BOOTTIME on
 // Linux) both fields tell the same.
 type Instant struct {
 	mono time.Duration // never set back, may stand still in suspend

@@ -77,7 +77,7 @@ func raise(known *atomic.Int64, least time.Duration) time.Duration {
 
 func read(id int32) time.Duration {
 	var ts unix.Timespec
-	// These clocks have existed since Linux 2.6.39; the call can not fail.
+	// These clocks have existed since Linux 2.6.39; the call cannot fail.
 	_ = unix.ClockGettime(id, &ts)
 	return time.Duration(ts.Nano())
 }

@@ -69,7 +69,7 @@ func (m *Masters) NewOwner(key string) *node.Owner {
 	return node.NewOwner(key, string(id))
 }
 
-// foreign reports whether owner is one of Redisson's, whose clients can not pass a lock.
+// foreign reports whether owner is one of Redisson's, whose clients cannot pass a lock.
 func foreign(owner string) bool {
 	return !strings.HasPrefix(owner[strings.LastIndexByte(owner, ':')+1:], mark)
 }

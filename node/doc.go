@@ -9,7 +9,7 @@
 //     frozen master carries it out when it thaws. See [Outcome].
 //   - Debts. A release is repeated over new connections until the master answered
 //     it. Before that, the old connection is killed on the master, so that what is
-//     still buffered there can not come after it.
+//     still buffered there cannot come after it.
 //   - Health. A master that answers nothing for [Config.Timeout] is down: commands to
 //     it are answered at once, with the reason, and it is probed in the background.
 //   - Messages. A second connection, once [Node.Listen] was called, tells of locks that
@@ -31,6 +31,6 @@
 // # Errors
 //
 // Everything that went wrong at a master reaches the caller as an [*Error], which
-// names the master. A timeout is an [ErrTimeout], never a context error, so it can not
+// names the master. A timeout is an [ErrTimeout], never a context error, so it cannot
 // be taken for the end of the caller's own context.
 package node

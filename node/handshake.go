@@ -145,7 +145,7 @@ func (n *Node) greet(l *link) error {
 	return nil
 }
 
-// warn logs that old connections can not be killed, if reply is a refusal.
+// warn logs that old connections cannot be killed, if reply is a refusal.
 func (n *Node) warn(reply any) {
 	if err, refused := reply.(redis.Error); refused {
 		n.cfg.Logger.Warn("redlock: CLIENT KILL is refused, or CLIENT ID that it needs: a hold that was given up may stay until its lease ends",

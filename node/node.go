@@ -176,7 +176,7 @@ func (n *Node) drop(c *call) {
 func (n *Node) Down() bool { return n.away.Load() }
 
 // Guard returns how long the master goes on to grant no holds, zero when it does grant
-// them or can not be reached.
+// them or cannot be reached.
 func (n *Node) Guard() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()

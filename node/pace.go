@@ -26,7 +26,7 @@ import (
 // A clock that was set back, or runs slow, keeps leases for longer. That is safe, and is
 // only logged.
 //
-// What this can not do: a jump is found at the next sample, after a second. Until then votes
+// What this cannot do: a jump is found at the next sample, after a second. Until then votes
 // are counted that may end early, as are those counted before the jump. A client that
 // starts after it knows nothing of it.
 //
@@ -52,7 +52,7 @@ const leastRest = 30 * time.Second
 
 // take takes in a sample, and returns what has become of the master.
 //
-// A gain is certain only as far as the times on the way can not explain it: the first clock
+// A gain is certain only as far as the times on the way cannot explain it: the first clock
 // reading may be as old as its question, the second one as new as its answer was read. So
 // nothing that delays a sample makes a gain: a slow network, a process that was stopped, a
 // machine that was suspended (our clock counts that).

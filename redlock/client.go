@@ -28,7 +28,7 @@ type Client struct {
 }
 
 // New makes a client and begins to connect to the masters in the background: it does
-// not fail because masters can not be reached. Close must be called.
+// not fail because masters cannot be reached. Close must be called.
 func New(cfg Config) (*Client, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err

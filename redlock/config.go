@@ -23,8 +23,8 @@ type Config struct {
 
 	// Pools are used instead of Masters where a URL does not say enough: certificates for
 	// TLS, Unix sockets. Each leads to one master, always the same. The client holds one
-	// connection of each for commands, and from when a caller first waits a second one for
-	// subscriptions; it leaves closing the pools to the caller. The connections must
+	// connection of each for commands and, once a caller has had to wait, a second one for
+	// subscriptions. Closing the pools is left to the caller. The connections must
 	// implement redis.ConnWithContext and redis.ConnWithTimeout, as redigo's own do; others
 	// are refused. Errors and logs name a master by its place, "pool 0".
 	Pools []*redis.Pool
@@ -54,8 +54,8 @@ type Config struct {
 	// cannot be less than 1 ms.
 	NodeTimeout time.Duration
 
-	// Logger is told of masters that go down and come up, of what Lock waits for while no
-	// majority can grant it, of holds that are lost, and of Holds that became garbage without
+	// Logger is told of masters that go down, come up or are refused, of why Lock waits while
+	// no majority can grant it, of holds that are lost, and of Holds that became garbage without
 	// Unlock. Default: silent.
 	Logger *slog.Logger
 }

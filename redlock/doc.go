@@ -21,7 +21,7 @@
 // Callers that wait, in the whole fleet, stand in a queue on the masters, and an Unlock
 // passes the lock to the first of them.
 //
-// A hold survives the loss of any minority of the masters. When a majority can not be
+// A hold survives the loss of any minority of the masters. When a majority cannot be
 // reached, it ends with its validity: [Hold.Context] is cancelled then, at the latest,
 // with a cause that matches [ErrLost].
 //
@@ -58,13 +58,13 @@
 // # Errors
 //
 // errors.Is finds [ErrTaken], [ErrNoQuorum], [ErrGuarded], [ErrLost], [ErrNotHeld] and
-// [ErrClosed]. ErrGuarded is an ErrNoQuorum that passes with time: masters restarted lately.
+// [ErrClosed]. ErrGuarded is a kind of ErrNoQuorum that time alone heals: masters restarted lately.
 // What the masters said is in a [*MajorityError]. A wait that was cut short matches its
 // context's error as well as what it was waiting for; where that was a hold of the same
 // client, there is no MajorityError, since no master was asked.
 //
-// [Client.Lock] waits through what passes by itself, such as an outage, and [Config.Logger]
-// is told what for. It does not wait where so many masters say what does not, such as a
-// wrong password, that no majority is left: that is an ErrNoQuorum at once.
-// docs/operations.md lists which is which. [Client.Ready] tells beforehand.
+// [Client.Lock] waits through errors that pass by themselves, such as an outage, and tells
+// [Config.Logger] why. When so many masters report one that does not, such as a wrong
+// password, that no majority is left, it returns ErrNoQuorum at once. docs/operations.md
+// lists which is which. [Client.Ready] tells beforehand.
 package redlock

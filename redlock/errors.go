@@ -13,12 +13,12 @@ import (
 var (
 	// ErrTaken says that another owner has the lock.
 	ErrTaken = multilock.ErrTaken
-	// ErrNoQuorum says that too few masters answered, or answered with something else than
-	// an error, to tell.
+	// ErrNoQuorum says that too few masters gave an answer that counts: the others were silent,
+	// or answered with an error.
 	ErrNoQuorum = multilock.ErrNoQuorum
 	// ErrGuarded says that masters restarted lately and grant nothing until Config.RestartGuard
-	// has passed; all that is needed is time, which MajorityError.Guard tells. It matches
-	// ErrNoQuorum as well.
+	// has passed. Only time is needed: MajorityError.Guard says how much. It matches ErrNoQuorum
+	// as well.
 	ErrGuarded = multilock.ErrGuarded
 	// ErrLost says that the hold ended before its Unlock: its validity ran out, or a
 	// majority of the masters no longer had it.

@@ -55,15 +55,15 @@ func (h *Hold) Context() context.Context { return &h.l.ctx }
 // Source: docs/algorithm.md, "Fencing token".
 func (h *Hold) Token() int64 { return h.h.claim.Token }
 
-// Until returns when the hold's validity ends if nothing renews it any more, by the local wall
-// clock. Once the hold has ended, it is when it did, and no longer changes.
+// Until returns the instant at which the hold's validity ends, by the local wall clock. A renewal
+// moves it. Once the hold has ended, Until returns when that was, and no longer changes.
 func (h *Hold) Until() time.Time { return h.h.validUntil() }
 
 // Remaining returns how much validity is left: the lease, less the time since it was
 // asked for, less the allowance for clock drift. It is zero once the hold has ended.
 //
-// A hold that another one's Unlock passed on begins with a short lease, 0.8 s and four round
-// trips at most, and is renewed to its full lease 20 ms later.
+// A hold that was handed over by the Unlock of another begins with a short lease, 0.8 s and four
+// round trips at most, and is renewed to its full lease 20 ms later.
 func (h *Hold) Remaining() time.Duration { return h.h.remaining() }
 
 // Count returns the hold count: how many Holds share this lock, zero once it has ended.
@@ -84,7 +84,8 @@ func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 // Unlock gives this hold back. The last one of its owner frees the lock, and Unlock then
 // returns when a majority of the masters is known not to have it any more.
 //
-// It releases under a ctx that has ended as well, without waiting for the answers.
+// Under a ctx that has ended it still releases, but does not wait for the answers: the error then
+// matches ctx's error and ErrNoQuorum.
 //
 // ErrNotHeld: it was unlocked before. ErrLost: the hold had ended, so what it protected
 // may have run beside another owner. ErrNoQuorum: too few masters confirmed; the release

@@ -53,7 +53,7 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 // ForceUnlock frees name on every master that answers, whoever has it, and reports
 // whether somebody had it. The holder is told when it renews next: until then, it and
 // the next owner both believe that they have the lock. It is a tool for operators.
-// What is no lock is left alone, and reported as that master's error.
+// A key that holds anything but a lock is left alone, and reported as that master's error.
 //
 // The error is a [*MajorityError] that matches ErrNoQuorum when fewer than a majority of
 // the masters answered.

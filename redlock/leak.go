@@ -22,7 +22,7 @@ func (h *held) handle(l *level) *Hold {
 //
 // It is tempting to unlock it here. But work under its context may be under way all the
 // same: who dropped the Hold may have kept the context. So the lock ends as one does whose
-// masters can not be reached: with its validity, at the end of which the context says that
+// masters cannot be reached: with its validity, at the end of which the context says that
 // it is lost, before another client can have it. That costs the others a lease, once. The
 // level counts until then, also when the lock's other Holds are unlocked.
 //

@@ -14,13 +14,14 @@ import (
 // begin as the library's own keys do: redlock_fence:, redlock_wait:, redlock_turn: or
 // redlock_forced:.
 //
-// It waits through an outage of the masters as well, and tells Config.Logger what for; a
-// bound on the wait is ctx's deadline. It returns at once, with ErrNoQuorum, where so many
-// masters say what does not pass by itself that no majority is left: a wrong password, a key
-// that is no lock (docs/operations.md has the list). Callers are served in the order of their calls, those of one client surely,
-// those of all clients as the masters' clocks tell. When ctx ends, the error matches its error,
-// and ErrTaken or ErrNoQuorum for what it waited for, and nothing is left on any master
-// that can be reached. ErrClosed: the client was closed.
+// It waits through an outage of the masters as well, and tells Config.Logger why; ctx's deadline
+// bounds the wait. It returns at once, with ErrNoQuorum, when so many masters report an error
+// that does not pass by itself that no majority is left: a wrong password, a key that is no lock
+// (docs/operations.md has the list). Callers of one client are served in the order of their
+// calls; those of several clients in the order that the masters' clocks give.
+//
+// When ctx ends, the error matches its error, and ErrTaken or ErrNoQuorum for what Lock waited
+// for, and nothing is left on any master that can be reached. ErrClosed: the client was closed.
 //
 // Under the context of a hold of the same name, or of its owner (see [WithOwner]), Lock
 // enters that hold again, and the watchdog renews it even if it had a fixed lease.
@@ -43,8 +44,8 @@ func (c *Client) TryLock(ctx context.Context, name string) (*Hold, error) {
 }
 
 // LockFor is Lock with a fixed lease, which nothing renews: the hold ends when it has
-// passed. lease is in whole milliseconds, rounded down, and at most Config.MaxLease. Of a
-// lock that was passed on by another client it counts from up to 20 ms after the return.
+// passed. lease is in whole milliseconds, rounded down, and at most Config.MaxLease. For a
+// lock that another client handed over, it counts from up to 20 ms after the return.
 func (c *Client) LockFor(ctx context.Context, name string, lease time.Duration) (*Hold, error) {
 	return c.lock(ctx, want{name: name, lease: lease, wait: true})
 }

@@ -2,20 +2,20 @@ package redlock
 
 import "context"
 
-// Ready waits until a majority of the masters would grant a lock, and returns nil then: they
-// are connected, their guards have passed, their clocks are steady. A service calls it when it
-// starts, and a health endpoint calls it with a short deadline.
+// Ready waits until a majority of the masters would grant a lock, and then returns nil: they
+// are connected, their guards have passed, and their clocks are steady. A service calls it when
+// it starts, and a health endpoint calls it with a short deadline.
 //
 // When ctx ends first, it returns a [*MajorityError] that names each master that is not ready and
 // says why. It matches ctx's error and ErrNoQuorum, and ErrGuarded where masters restarted lately
-// and nothing but time is needed. It returns such an error at once where so many masters say what
-// does not pass by itself that no majority is left. ErrClosed: the client was closed.
+// and nothing but time is needed. It returns such an error at once, without ctx's error, when so
+// many masters report an error that does not pass by itself that no majority is left. ErrClosed: the client was closed.
 //
-// It writes nothing to the masters, so it does not see what only a write would tell: no memory,
-// no permission. A master that died a moment ago, by a second and Config.NodeTimeout at most, may
-// still count as ready.
+// It writes nothing to the masters, so it does not see what only a write would show: no memory,
+// no permission. A master that has just died may still count as ready, for a second and
+// Config.NodeTimeout at most.
 //
-// Cost: none. The client watches its masters anyway, and Ready looks at what it knows.
+// Cost: none. The client watches its masters anyway.
 func (c *Client) Ready(ctx context.Context) error {
 	err := c.masters.Ready(ctx, c.done)
 	select {

@@ -10,7 +10,7 @@ import (
 const metadataPrefix = "X-Meta-"
 
 // Bucket stands for a store that is not your own, such as S3 or GCS: it knows nothing of
-// tokens, and can not tell which of two is larger. It keeps metadata and offers conditional
+// tokens, and cannot tell which of two is larger. It keeps metadata and offers conditional
 // writes, which [BucketClient] makes a fence of. The zero value is empty.
 //
 //	here                S3                  GCS

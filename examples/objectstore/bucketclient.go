@@ -12,7 +12,7 @@ import (
 // tokenMetadata is where the token is in an object's metadata.
 const tokenMetadata = metadataPrefix + tokenHeader
 
-// BucketClient writes to a [Bucket], which can not compare tokens, by a loop of compare and
+// BucketClient writes to a [Bucket], which cannot compare tokens, by a loop of compare and
 // set: read the token in the metadata and the ETag; if the token is not that of a later
 // hold, write on the condition that the ETag is still the same.
 //

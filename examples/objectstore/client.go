@@ -39,7 +39,7 @@ type StoreClient struct {
 //
 // ErrStale: a later hold has written the object. ErrNoLock: ctx has no token. Any other
 // error, that of ctx included, leaves it open whether data is stored or will be: a request
-// that is on its way can not be called back, which is why the service checks the token.
+// that is on its way cannot be called back, which is why the service checks the token.
 func (c *StoreClient) Put(ctx context.Context, name string, data []byte) error {
 	token := redlock.Token(ctx)
 	if token == 0 {

@@ -1,5 +1,5 @@
 // Command objectstore shows HTTP services that store objects and are guarded by fencing
-// tokens: one that compares tokens itself, and one like S3 or GCS, that can not, and is
+// tokens: one that compares tokens itself, and one like S3 or GCS, that cannot, and is
 // fenced by conditional writes.
 //
 // The masters and the services are in the process, so that it runs without any setup:
@@ -97,7 +97,7 @@ func story(ctx context.Context, out io.Writer, fleet *redlocktest.Fleet, a, b *r
 			return err
 		}
 
-		// A write that left the machine before held ended can not be called back, and
+		// A write that left the machine before held ended cannot be called back, and
 		// may be as late as this: WithoutCancel stands for that. The token stays.
 		late := publish(context.WithoutCancel(held), objects, "by A")
 		if !errors.Is(late, ErrStale) {

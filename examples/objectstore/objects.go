@@ -72,7 +72,7 @@ func precondition(h http.Header, old object, ok bool) (status int) {
 // maxObject bounds what a request may bring, in bytes.
 const maxObject = 1 << 20
 
-// body reads the data of a request, or answers why it can not.
+// body reads the data of a request, or answers why it cannot.
 func body(w http.ResponseWriter, r *http.Request) (data []byte, ok bool) {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxObject))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {

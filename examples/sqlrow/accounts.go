@@ -8,7 +8,7 @@ import (
 )
 
 // ErrStale says that the row has been touched by a later hold of the lock. It is final: a
-// retry can not succeed, and what the caller knows of the row is out of date.
+// retry cannot succeed, and what the caller knows of the row is out of date.
 var ErrStale = errors.New("accounts: stale fencing token")
 
 // StaleError is an ErrStale with its facts.

@@ -104,7 +104,7 @@ func story(ctx context.Context, out io.Writer, a, b *redlock.Client, accounts *A
 	fmt.Fprintf(out, "B waits for the lease to end, takes the lock, with token %d, and writes balance %d.\n", token, balance2)
 
 	// A goes on where it was. Its context has ended meanwhile, but a write that has left
-	// the machine can not be called back: WithoutCancel stands for that.
+	// the machine cannot be called back: WithoutCancel stands for that.
 	late := context.WithoutCancel(stopped.Context())
 	fmt.Fprintf(out, "A wakes up, believes that it has the lock, and writes balance %d, with token %d.\n", balance+50, stopped.Token())
 	err = accounts.Write(late, account, balance+50, stopped.Token())
