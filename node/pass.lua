@@ -26,7 +26,7 @@ end
 
 -- leave takes owner, who began to wait at since, out of the queue.
 local function leave(owner, since)
-  for _, ask in ipairs(redis.call('zrangebyscore', queue, since, since)) do
+  for _, ask in ipairs(redis.call('zrange', queue, since, since, 'byscore')) do
     if string.match(ask, '^%S+') == owner then
       redis.call('zrem', queue, ask)
     end

@@ -57,7 +57,8 @@ var remedies = []remedy{
 		return ok
 	}},
 	{"the key is no lock", false, replied("NOTLOCK", "WRONGTYPE")},
-	{"`NOPERM`", false, replied("NOPERM", "The user executing the script can't")},
+	{"`NOPERM`", false, replied("NOPERM",
+		"The user executing the script can't", "ERR The user executing the script can't", "ERR ACL failure in script")}, // 6.2, 7.0, 7.2
 	{"`NOAUTH`", false, replied("NOAUTH")},
 	{"`WRONGPASS`", false, replied("WRONGPASS", "ERR AUTH", "ERR invalid password")},
 	{"`DENIED`", false, replied("DENIED")},

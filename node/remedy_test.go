@@ -55,6 +55,8 @@ func TestHeals(t *testing.T) {
 		{redis.Error(script62 + "WRONGTYPE Operation against a key holding the wrong kind of value"), false},
 		{redis.Error("NOPERM this user has no permissions to run the 'evalsha' command"), false},
 		{redis.Error(script62 + "@user_script: 12: The user executing the script can't run this command or subcommand"), false},
+		{redis.Error("ERR The user executing the script can't run this command or subcommand script: 0123, on @user_script:12."), false},
+		{redis.Error("ERR ACL failure in script: User locks has no permissions to run the 'hset' command script: 0123, on @user_script:12."), false},
 		{redis.Error("NOAUTH Authentication required."), false},
 		{redis.Error("WRONGPASS invalid username-password pair or user is disabled."), false},
 		{redis.Error("ERR AUTH <password> called without any password configured for the default user."), false},
