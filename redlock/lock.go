@@ -26,9 +26,9 @@ import (
 // Under the context of a hold of the same name, or of its owner (see [WithOwner]), Lock
 // enters that hold again, and the watchdog renews it even if it had a fixed lease.
 //
-// Cost: one round trip to the slowest of the fastest majority, when the lock is free. One
-// message after the Unlock of the holder before, when it is not; and one script call on each
-// master every 200 to 400 ms and a round trip, for all callers of the client that wait for name.
+// Cost: one round trip to the slowest of the fastest majority, when the lock is free. When it is
+// not, one message after the Unlock of the holder before, and meanwhile one script call on each
+// master every 200 to 400 ms plus a round trip, for all callers of the client that wait for name.
 // Source: docs/algorithm.md, "Acquire" and "Waiting".
 func (c *Client) Lock(ctx context.Context, name string) (*Hold, error) {
 	return c.lock(ctx, want{name: name, lease: c.cfg.Lease, watch: true, wait: true})
