@@ -28,6 +28,8 @@ var charts = []chart{
 	{"contended-wait", "Longest wait, empty sections", "contended", regexp.MustCompile(`^(\d+)x0ms$`), "clients", "wait max"},
 	{"frozen", "Acquire while masters hang, median", "frozen", regexp.MustCompile(`^(\d)$`), "masters frozen", "acquire p50"},
 	{"far", "Acquire while one master is 20 ms away, median", "far", regexp.MustCompile(`^(1)$`), "", "acquire p50"},
+	{"far-handoff", "From Unlock until another client has the lock, all masters far away, median", "far", regexp.MustCompile(`^(\d+)ms$`), "round trip, ms", "hand-off p50"},
+	{"far-at-once", "10 clients that begin at once, all masters far away: until the last has it", "far", regexp.MustCompile(`^(\d+)ms$`), "round trip, ms", "10 at once, until the last has it"},
 	{"waiters", "Commands per second of 1,000 callers that wait", "waiters", regexp.MustCompile(`^(1000)$`), "", "commands"},
 	{"stalls", "Longest stall while a waiting client is killed or frozen every 200 ms", "stalls", regexp.MustCompile(`^(.*)$`), "", "stall max"},
 	{"held", "Client CPU per held lock and second", "held", regexp.MustCompile(`^(\d+)$`), "locks", "client CPU per lock and second"},
@@ -79,7 +81,7 @@ func (c chart) draw(r *report, file string) error {
 		var values plotter.Values
 		var labels plotter.XYLabels
 		for k, setting := range settings {
-			v := r.median(c.scenario, setting, name, c.figure)
+			v := r.value(c.scenario, setting, name, c.figure)
 			values = append(values, v)
 			labels.XYs = append(labels.XYs, plotter.XY{X: float64(k), Y: v})
 			labels.Labels = append(labels.Labels, number(v))
@@ -127,11 +129,11 @@ func ticks(least, most float64) []plot.Tick {
 	return list
 }
 
-// median returns a figure of one contender, zero where it has none.
-func (r *report) median(scenario, setting, contender, figure string) float64 {
+// value returns a figure of one contender, zero where it has none.
+func (r *report) value(scenario, setting, contender, figure string) float64 {
 	for _, row := range r.Figures {
 		if row.Scenario == scenario && row.Setting == setting && row.Contender == contender && row.Figure == figure {
-			return row.Median
+			return row.Value
 		}
 	}
 	return 0

@@ -20,7 +20,13 @@ type contender struct {
 	// that got it. nil: it can not be told.
 	failed func(used counters, locks int) float64
 
-	open func(addresses []string, lease time.Duration) (client, error)
+	open func(addresses []string, t times) (client, error)
+}
+
+// times are what a contender is opened with.
+type times struct {
+	lease    time.Duration
+	patience time.Duration // for one master's answer
 }
 
 // client is one contender's connections to the masters, as a process would have them.
@@ -43,7 +49,7 @@ type renewer interface {
 // Settings that all contenders share.
 const (
 	lease    = 30 * time.Second
-	patience = 500 * time.Millisecond // for one master's answer
+	patience = 500 * time.Millisecond // where no master is far away
 )
 
 // errLost is the error of an Unlock that came too late.
@@ -56,12 +62,12 @@ func allContenders() []contender {
 // open connects a client and warms it up: with its connections open and the scripts at the
 // masters, so that no trial measures how it starts.
 func (e *env) open(ctx context.Context, c contender, lease time.Duration) (client, error) {
-	return openAt(ctx, c, e.fleet.addresses(c.masters), lease)
+	return openAt(ctx, c, e.fleet.addresses(c.masters), times{lease, patience})
 }
 
 // openAt is open for masters at other addresses.
-func openAt(ctx context.Context, c contender, addresses []string, lease time.Duration) (client, error) {
-	cl, err := c.open(addresses, lease)
+func openAt(ctx context.Context, c contender, addresses []string, t times) (client, error) {
+	cl, err := c.open(addresses, t)
 	if err != nil {
 		return nil, err
 	}
@@ -76,21 +82,22 @@ func openAt(ctx context.Context, c contender, addresses []string, lease time.Dur
 // openMany opens n clients. The function it returns closes them.
 func (e *env) openMany(ctx context.Context, c contender, n int) ([]client, func() error, error) {
 	var clients []client
-	closeAll := func() error {
-		var err error
-		for _, cl := range clients {
-			err = errors.Join(err, cl.Close())
-		}
-		return err
-	}
 	for range n {
 		cl, err := e.open(ctx, c, lease)
 		if err != nil {
-			return nil, nil, errors.Join(err, closeAll())
+			return nil, nil, errors.Join(err, closeAll(clients))
 		}
 		clients = append(clients, cl)
 	}
-	return clients, closeAll, nil
+	return clients, func() error { return closeAll(clients) }, nil
+}
+
+func closeAll(clients []client) error {
+	var err error
+	for _, cl := range clients {
+		err = errors.Join(err, cl.Close())
+	}
+	return err
 }
 
 // cycle locks and unlocks name.

@@ -12,13 +12,13 @@ import (
 const distance = 20 * time.Millisecond
 
 func farTrials() []trial {
-	return []trial{{
+	return append([]trial{{
 		scenario: "far",
 		setting:  "1",
 		title:    fmt.Sprintf("one caller, fresh names, 1 of %d masters %v away (%v there, %v back)", mastersN, distance, distance/2, distance/2),
 		among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "limit"},
 		measure:  measureFar,
-	}}
+	}}, remoteTrials()...)
 }
 
 // measureFar has the proxy in the way from the beginning, so that healthy and far differ
@@ -31,7 +31,7 @@ func measureFar(ctx context.Context, e *env, c contender) (_ []figure, err error
 	}
 	defer p.close()
 	addresses[len(addresses)-1] = p.address()
-	cl, err := openAt(ctx, c, addresses, lease)
+	cl, err := openAt(ctx, c, addresses, times{lease, patience})
 	if err != nil {
 		return nil, err
 	}
@@ -40,13 +40,7 @@ func measureFar(ctx context.Context, e *env, c contender) (_ []figure, err error
 	figures, err := besideHealthy(ctx, e, cl, fault{
 		begin: func() error {
 			sleep(ctx, distance)
-			if err := p.move(distance); err != nil {
-				return err
-			}
-			trip, err = p.roundTrip()
-			if err == nil && trip < distance {
-				err = fmt.Errorf("the far master answers after %v", trip)
-			}
+			trip, err = p.moveTo(distance)
 			return err
 		},
 		end: func() error {

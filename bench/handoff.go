@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -24,39 +25,55 @@ func measureHandoff(ctx context.Context, e *env, c contender) (_ []figure, err e
 	}
 	defer closing(closeAll, &err)
 	between := pause{least: 5 * time.Millisecond, spread: 10 * time.Millisecond}
-	var waits samples
-	has, err := clients[0].Lock(ctx, "handoff")
-	if err != nil {
-		return nil, err
-	}
 	// Twice the time of the others: those that poll hand over a few times a second.
 	end := time.Now().Add(2 * e.duration)
-	for turn := 1; time.Now().Before(end); turn++ {
-		next := waitFor(ctx, clients[turn%2], "handoff")
-		between.sleep(ctx)
-		released := time.Now()
-		if err := has.Unlock(ctx); err != nil {
-			<-next
-			return nil, err
-		}
-		got := <-next
-		if got.err != nil {
-			return nil, got.err
-		}
-		waits = append(waits, got.at.Sub(released))
-		has = got.hold
-	}
-	if err := has.Unlock(ctx); err != nil {
+	handed, err := takeTurns(ctx, clients, "handoff", between, func(int) bool { return time.Now().Before(end) })
+	if err := errors.Join(err, errors.Join(handed.lost...)); err != nil {
 		return nil, err
 	}
 	end = time.Now().Add(e.duration)
 	acquires, err := rested(ctx, clients[0], between, func(int) bool { return time.Now().Before(end) })
 	return []figure{
-		{"hand-off p50", "µs", micros(waits.percentile(50))},
-		{"hand-off p99", "µs", micros(waits.percentile(99))},
-		{"hand-offs", "", float64(len(waits))},
+		{"hand-off p50", "µs", micros(handed.waits.percentile(50))},
+		{"hand-off p99", "µs", micros(handed.waits.percentile(99))},
+		{"hand-offs", "", float64(len(handed.waits))},
 		{"acquire p50 after the same pause", "µs", micros(acquires.percentile(50))},
 	}, err
+}
+
+// handOffs is what became of a name that was passed on.
+type handOffs struct {
+	waits samples // from the call of Unlock until the other's Lock returns
+	lost  []error // why, of each hold that had ended before its Unlock
+}
+
+// takeTurns has two clients pass name to and fro, as long as more says so of the number of
+// hand-offs. Each keeps it for a pause.
+func takeTurns(ctx context.Context, clients []client, name string, stay pause, more func(n int) bool) (handOffs, error) {
+	var h handOffs
+	has, err := clients[0].Lock(ctx, name)
+	if err != nil {
+		return h, err
+	}
+	unlock := func() {
+		if err := giveUp(ctx, has); err != nil {
+			h.lost = append(h.lost, err)
+		}
+	}
+	for more(len(h.waits)) {
+		next := waitFor(ctx, clients[(len(h.waits)+1)%2], name)
+		stay.sleep(ctx)
+		released := time.Now()
+		unlock()
+		got := <-next
+		if got.err != nil {
+			return h, got.err
+		}
+		h.waits = append(h.waits, got.at.Sub(released))
+		has = got.hold
+	}
+	unlock()
+	return h, nil
 }
 
 // turn is the end of a wait for a lock.

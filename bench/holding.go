@@ -63,20 +63,34 @@ func keep(ctx context.Context, holds []hold, period time.Duration) <-chan struct
 	return done
 }
 
-// witness is a hold that says by itself when it has been lost: its context has ended.
-type witness interface {
-	Context() context.Context
+// Some holds say by themselves that they have been lost: their context ends, or the time until
+// which they are valid has passed.
+type (
+	witness interface{ Context() context.Context }
+	limited interface{ Until() time.Time }
+)
+
+// giveUp unlocks h. Its error says that it had been lost: by its own account, where it gives one,
+// or by that of the masters.
+func giveUp(ctx context.Context, h hold) error {
+	var lost error
+	if w, ok := h.(witness); ok {
+		lost = context.Cause(w.Context())
+	}
+	if l, ok := h.(limited); ok && lost == nil && !time.Now().Before(l.Until()) {
+		lost = errLost
+	}
+	if err := h.Unlock(ctx); err != nil {
+		return err
+	}
+	return lost
 }
 
-// giveBack unlocks the holds, and returns how many had been lost: by their own account,
-// where they give one, or by that of the masters.
+// giveBack gives the holds up, and returns how many had been lost.
 func giveBack(ctx context.Context, holds []hold) (lost int) {
 	gone := make([]bool, len(holds))
 	_ = share(len(holds), func(i int) error {
-		if w, ok := holds[i].(witness); ok {
-			gone[i] = w.Context().Err() != nil
-		}
-		gone[i] = holds[i].Unlock(ctx) != nil || gone[i]
+		gone[i] = giveUp(ctx, holds[i]) != nil
 		return nil
 	})
 	for _, g := range gone {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/gomodule/redigo/redis"
 )
@@ -46,8 +45,8 @@ type ballot struct {
 
 var errRefused = errors.New("no majority")
 
-func openLimit(addresses []string, lease time.Duration) (client, error) {
-	c := &limitClient{lease: lease.Milliseconds()}
+func openLimit(addresses []string, t times) (client, error) {
+	c := &limitClient{lease: t.lease.Milliseconds()}
 	for _, address := range addresses {
 		conn, err := redis.Dial("tcp", address)
 		if err == nil {

@@ -65,7 +65,7 @@ func parse(args []string) (options, error) {
 	set.DurationVar(&opts.duration, "time", 500*time.Millisecond, "length of one measurement")
 	set.BoolVar(&opts.long, "long", false, "hold 100,000 locks as well, for minutes")
 	set.BoolVar(&opts.json, "json", false, "print JSON instead of tables")
-	set.StringVar(&opts.page, "page", "", "write benchmarks.md and its charts to `folder`; ignored with -run or -contenders, which would leave gaps")
+	set.StringVar(&opts.page, "page", "", "write benchmarks.md and its charts to `folder`; with -run, the sections of the scenarios that it matches as a whole; ignored with -contenders, which would leave gaps")
 	set.StringVar(&opts.cpuProfile, "cpuprofile", "", "write a CPU profile to `file`")
 	set.StringVar(&opts.memProfile, "memprofile", "", "write a profile of all allocations to `file`; times are worth nothing then")
 	if err := set.Parse(args); err != nil {
@@ -100,8 +100,8 @@ func realMain(ctx context.Context, opts options, out, log io.Writer) (err error)
 	if opts.json {
 		err = errors.Join(err, r.encode())
 	}
-	if whole := opts.trials.String() == "" && opts.contenders.String() == ""; err == nil && opts.page != "" && whole {
-		err = r.writePage(opts.page)
+	if err == nil && opts.page != "" && opts.contenders.String() == "" {
+		err = r.writePage(opts.page, allTrials(opts.long))
 	}
 	return errors.Join(err, endProfiles())
 }

@@ -52,6 +52,18 @@ func (p *proxy) move(roundTrip time.Duration) error {
 	return nil
 }
 
+// moveTo is move, and measures what it did.
+func (p *proxy) moveTo(roundTrip time.Duration) (time.Duration, error) {
+	if err := p.move(roundTrip); err != nil {
+		return 0, err
+	}
+	took, err := p.roundTrip()
+	if err == nil && took < roundTrip {
+		err = fmt.Errorf("a master that is %v away answers after %v", roundTrip, took)
+	}
+	return took, err
+}
+
 // roundTrip measures what move did, on a connection of its own.
 func (p *proxy) roundTrip() (time.Duration, error) {
 	conn, err := redis.Dial("tcp", p.address())

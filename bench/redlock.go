@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"time"
 
 	"example.com/redlock/redlock"
 )
@@ -13,8 +12,8 @@ var ours = contender{
 	name:    "redlock",
 	masters: mastersN,
 	keeps:   true,
-	open: func(addresses []string, lease time.Duration) (client, error) {
-		c, err := redlock.New(redlock.Config{Masters: addresses, Lease: lease, RestartGuard: -1, NodeTimeout: patience})
+	open: func(addresses []string, t times) (client, error) {
+		c, err := redlock.New(redlock.Config{Masters: addresses, Lease: t.lease, RestartGuard: -1, NodeTimeout: t.patience})
 		return ourClient{c}, err
 	},
 

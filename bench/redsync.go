@@ -32,11 +32,11 @@ func redsyncContender(name string, pool makePool, failFast bool) contender {
 		failed: func(used counters, locks int) float64 {
 			return max(0, float64(used.calls["set"])/mastersN-float64(locks))
 		},
-		open: func(addresses []string, lease time.Duration) (client, error) {
-			c := &redsyncClient{lease: lease, failFast: failFast}
+		open: func(addresses []string, t times) (client, error) {
+			c := &redsyncClient{times: t, failFast: failFast}
 			pools := make([]redsyncredis.Pool, len(addresses))
 			for i, address := range addresses {
-				p, closer := pool(address)
+				p, closer := pool(address, t.patience)
 				pools[i] = p
 				c.closers = append(c.closers, closer)
 			}
@@ -47,9 +47,9 @@ func redsyncContender(name string, pool makePool, failFast bool) contender {
 }
 
 // makePool makes the connections to one master, and what closes them.
-type makePool func(address string) (redsyncredis.Pool, func() error)
+type makePool func(address string, patience time.Duration) (redsyncredis.Pool, func() error)
 
-func redigoPool(address string) (redsyncredis.Pool, func() error) {
+func redigoPool(address string, patience time.Duration) (redsyncredis.Pool, func() error) {
 	pool := &redis.Pool{
 		MaxIdle: maxCallers,
 		Dial: func() (redis.Conn, error) {
@@ -60,14 +60,14 @@ func redigoPool(address string) (redsyncredis.Pool, func() error) {
 	return overredigo.NewPool(pool), pool.Close
 }
 
-func goredisPool(address string) (redsyncredis.Pool, func() error) {
-	pool := goredisClient(address)
+func goredisPool(address string, patience time.Duration) (redsyncredis.Pool, func() error) {
+	pool := goredisClient(address, patience)
 	return overgoredis.NewPool(pool), pool.Close
 }
 
 // goredisClient does not repeat commands: a lock that was granted to the first one would
 // refuse the second.
-func goredisClient(address string) *goredis.Client {
+func goredisClient(address string, patience time.Duration) *goredis.Client {
 	logging.Disable() // it tells of each connection that a frozen master cost
 	return goredis.NewClient(&goredis.Options{
 		Addr: address, PoolSize: maxCallers, MaxRetries: -1,
@@ -76,8 +76,8 @@ func goredisClient(address string) *goredis.Client {
 }
 
 type redsyncClient struct {
-	redsync  *redsync.Redsync
-	lease    time.Duration
+	redsync *redsync.Redsync
+	times
 	failFast bool
 	closers  []func() error
 }
@@ -93,7 +93,8 @@ func (c *redsyncClient) TryLock(ctx context.Context, name string) (hold, error) 
 }
 
 func (c *redsyncClient) mutex(name string) *redsync.Mutex {
-	return c.redsync.NewMutex(name, redsync.WithExpiry(c.lease), redsync.WithFailFast(c.failFast), redsync.WithTries(math.MaxInt32))
+	return c.redsync.NewMutex(name, redsync.WithExpiry(c.lease), redsync.WithFailFast(c.failFast), redsync.WithTries(math.MaxInt32),
+		redsync.WithTimeoutFactor(c.patience.Seconds()/c.lease.Seconds()))
 }
 
 func (c *redsyncClient) Close() error {

@@ -43,7 +43,7 @@ type row struct {
 	Contender string    `json:"contender"`
 	Figure    string    `json:"figure,omitempty"`
 	Unit      string    `json:"unit,omitempty"`
-	Median    float64   `json:"median"`
+	Value     float64   `json:"value"` // over the rounds
 	Rounds    []float64 `json:"rounds"`
 	Error     string    `json:"error,omitempty"`
 }
@@ -107,7 +107,7 @@ func rows(t trial, c contender, res result) []row {
 		values := res.values(f.name)
 		rows = append(rows, row{
 			Scenario: t.scenario, Setting: t.setting, Contender: c.name,
-			Figure: f.name, Unit: f.unit, Median: median(values), Rounds: values,
+			Figure: f.name, Unit: f.unit, Value: f.over(values), Rounds: values,
 		})
 	}
 	return rows
@@ -140,23 +140,23 @@ func (r *report) table(t trial, contenders []contender, results []result) error 
 	for _, f := range figuresOf(results) {
 		cells := []string{f.name, f.unit}
 		for _, res := range results {
-			cells = append(cells, cell(res, f.name))
+			cells = append(cells, cell(res, f))
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t")+"\t")
 	}
 	return w.Flush()
 }
 
-// cell is a median, or why there is none.
-func cell(res result, name string) string {
-	values := res.values(name)
+// cell is what the rounds have given, or why there is nothing.
+func cell(res result, f figure) string {
+	values := res.values(f.name)
 	switch {
 	case res.err != nil:
 		return "failed"
 	case len(values) == 0:
 		return "-"
 	}
-	return number(median(values))
+	return number(f.over(values))
 }
 
 // number prints three digits that matter, and whole numbers as they are.

@@ -33,6 +33,16 @@ func sample() (trial, []contender, []result) {
 		}
 }
 
+// A figure of what should never happen shows each time that it did.
+func TestFigureOverRounds(t *testing.T) {
+	rounds := []float64{0, 3, 0, 1, 0}
+	for unit, want := range map[string]float64{"ms": 0, inAll: 4} {
+		if got := (figure{unit: unit}).over(rounds); got != want {
+			t.Errorf("%v in %q = %v, want %v", rounds, unit, got, want)
+		}
+	}
+}
+
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
 	r := &report{out: &out, log: io.Discard}
@@ -57,7 +67,7 @@ func TestJSON(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatalf("not JSON: %v\n%s", err, &out)
 	}
-	if len(got.Figures) != 2 || got.Figures[0].Median != 2.5 || len(got.Figures[0].Rounds) != 3 || got.Figures[1].Error != "broken" {
+	if len(got.Figures) != 2 || got.Figures[0].Value != 2.5 || len(got.Figures[0].Rounds) != 3 || got.Figures[1].Error != "broken" {
 		t.Errorf("figures = %+v, want the median 2.5 of three rounds, and an error", got.Figures)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -22,6 +23,7 @@ type trial struct {
 	title    string        // what is done, for the reader
 	among    []string      // names of the contenders that it makes sense for; nil: all that are not apart
 	limit    time.Duration // of one measurement, with opening and closing; zero: maxTrial
+	waiting  bool          // it is mostly waiting: the contenders need not take turns, but are measured at the same time
 	measure  func(ctx context.Context, e *env, c contender) ([]figure, error)
 }
 
@@ -29,6 +31,22 @@ type trial struct {
 type figure struct {
 	name, unit string
 	value      float64
+}
+
+// inAll is the unit of figures that are added up over the rounds. Of what should never happen
+// the median would show nothing.
+const inAll = "in all rounds"
+
+// over returns what the rounds have given for f: their median, or their sum.
+func (f figure) over(rounds []float64) float64 {
+	if f.unit != inAll {
+		return median(rounds)
+	}
+	var sum float64
+	for _, v := range rounds {
+		sum += v
+	}
+	return sum
 }
 
 func (t trial) id() string { return t.scenario + "/" + t.setting }
@@ -68,20 +86,16 @@ func measureAll(ctx context.Context, e *env, trials []trial, contenders []conten
 		suited := t.suited(contenders)
 		results := make([]result, len(suited))
 		for round := range rounds {
-			for k := range suited {
-				i := (k + round) % len(suited) // nobody is always the first
-				if results[i].err != nil {
-					continue
+			if t.waiting {
+				e.measure(ctx, t, suited, results)
+			} else {
+				for k := range suited {
+					i := (k + round) % len(suited) // nobody is always the first
+					e.measure(ctx, t, suited[i:i+1], results[i:i+1])
 				}
-				figures, err := e.measure(ctx, t, suited[i])
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				if err != nil {
-					results[i].err = err
-					continue
-				}
-				results[i].rounds = append(results[i].rounds, figures)
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
 		}
 		if err := r.trial(t, suited, results); err != nil {
@@ -91,15 +105,34 @@ func measureAll(ctx context.Context, e *env, trials []trial, contenders []conten
 	return nil
 }
 
-// measure measures one contender once, on masters without keys.
-func (e *env) measure(ctx context.Context, t trial, c contender) ([]figure, error) {
-	if err := e.fleet.flush(); err != nil {
-		return nil, fmt.Errorf("flushing: %w", err)
-	}
-	runtime.GC() // what the one before left is not this one's
+// measure measures contenders once, at the same time, on masters without keys, and adds to their
+// results. Those that have failed before stay out.
+func (e *env) measure(ctx context.Context, t trial, contenders []contender, results []result) {
+	cleared := e.fleet.flush()
+	runtime.GC() // what those before left is not theirs
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.limit, maxTrial))
 	defer cancel()
-	return t.measure(ctx, e, c)
+	// Goroutines: one per contender. Each ends with its measurement; Wait waits for them.
+	var measuring sync.WaitGroup
+	for i, c := range contenders {
+		res := &results[i]
+		if res.err != nil {
+			continue
+		}
+		if cleared != nil {
+			res.err = fmt.Errorf("flushing: %w", cleared)
+			continue
+		}
+		measuring.Go(func() {
+			figures, err := t.measure(ctx, e, c)
+			if err != nil {
+				res.err = err
+				return
+			}
+			res.rounds = append(res.rounds, figures)
+		})
+	}
+	measuring.Wait()
 }
 
 // result is how one contender fared in one trial.

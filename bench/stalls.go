@@ -203,7 +203,7 @@ func beWaiter(what string, ready io.Writer) error {
 		if c.name != words[0] {
 			continue
 		}
-		cl, err := c.open(words[1:], lease)
+		cl, err := c.open(words[1:], times{lease, patience})
 		if err != nil {
 			return err
 		}

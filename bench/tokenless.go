@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -26,8 +25,8 @@ var tokenless = contender{
 	name:    "tokenless",
 	masters: mastersN,
 	apart:   true,
-	open: func(addresses []string, lease time.Duration) (client, error) {
-		return openTokenless(addresses, lease, &scissors{script: "-- acquire.lua:", text: counterText})
+	open: func(addresses []string, t times) (client, error) {
+		return openTokenless(addresses, t, &scissors{script: "-- acquire.lua:", text: counterText})
 	},
 }
 
@@ -44,10 +43,10 @@ redis.call('set', counter, token, 'px', ttl)
 `
 
 // openTokenless fails when s can not cut the script as it should.
-func openTokenless(addresses []string, lease time.Duration, s *scissors) (client, error) {
+func openTokenless(addresses []string, t times, s *scissors) (client, error) {
 	c := &tokenlessClient{pools: make([]*redis.Pool, len(addresses))}
 	for i, address := range addresses {
-		pool, _, err := node.Pool(address, patience) // what the library makes of an address
+		pool, _, err := node.Pool(address, t.patience) // what the library makes of an address
 		if err != nil {
 			return nil, err
 		}
@@ -62,7 +61,7 @@ func openTokenless(addresses []string, lease time.Duration, s *scissors) (client
 		c.pools[i] = pool
 	}
 	var err error
-	c.Client, err = redlock.New(redlock.Config{Pools: c.pools, Lease: lease, RestartGuard: -1, NodeTimeout: patience})
+	c.Client, err = redlock.New(redlock.Config{Pools: c.pools, Lease: t.lease, RestartGuard: -1, NodeTimeout: t.patience})
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ func TestTokenlessTouchesNoCounter(t *testing.T) {
 		touches   bool
 	}{{ours, true}, {tokenless, false}, {ours, true}, {tokenless, false}} {
 		t.Run(c.contender.name, func(t *testing.T) {
-			cl, err := c.contender.open(fleet.URLs(), lease)
+			cl, err := c.contender.open(fleet.URLs(), times{lease, patience})
 			if err != nil {
 				t.Fatalf("open = %v", err)
 			}
@@ -68,7 +68,7 @@ func TestTokenlessRefusesAnotherScript(t *testing.T) {
 		{"no such script", "-- take.lua:", counterText, `sent no script that begins with "-- take.lua:"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			cl, err := openTokenless(fleet.URLs(), lease, &scissors{script: c.script, text: c.text})
+			cl, err := openTokenless(fleet.URLs(), times{lease, patience}, &scissors{script: c.script, text: c.text})
 			if err == nil {
 				t.Fatalf("openTokenless = nil, want an error; Close = %v", cl.Close())
 			}
