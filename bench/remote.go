@@ -33,7 +33,8 @@ func remoteTrials() []trial {
 			setting:  fmt.Sprintf("%dms", ms),
 			title: fmt.Sprintf("all masters %v away; two clients pass %d locks to and fro, and keep each for up to two round trips; 3 and %d clients begin at once on one name",
 				trip, remoteNames, remoteClients),
-			among:   []string{"redlock", "redsync-ff", "redsync", "rueidislock/1"},
+			among:   []string{"redlock", "redsync-ff", "redsync"},
+			limit:   time.Minute,
 			waiting: true,
 			measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
 				return measureRemote(ctx, e, c, trip)
