@@ -29,7 +29,7 @@ var charts = []chart{
 	{"frozen", "Acquire while masters hang, median", "frozen", regexp.MustCompile(`^(\d)$`), "masters frozen", "acquire p50"},
 	{"far", "Acquire while one master is 20 ms away, median", "far", regexp.MustCompile(`^(1)$`), "", "acquire p50"},
 	{"far-handoff", "Hand-off to another client, all masters far away, median", "far", regexp.MustCompile(`^(\d+)ms$`), "round trip, ms", "hand-off p50"},
-	{"far-at-once", "10 clients at once, all masters far away: until the last has it", "far", regexp.MustCompile(`^(\d+)ms$`), "round trip, ms", "10 at once, until the last has it"},
+	{"far-together", "10 clients that start together, all masters far away: until the last has it", "far", regexp.MustCompile(`^(\d+)ms$`), "round trip, ms", "10 start together, until the last has it"},
 	{"waiters", "Commands per second of 1,000 callers that wait", "waiters", regexp.MustCompile(`^(1000)$`), "", "commands"},
 	{"stalls", "Longest stall while a waiting client is killed or frozen every 200 ms", "stalls", regexp.MustCompile(`^(.*)$`), "", "stall max"},
 	{"held", "Client CPU per held lock and second", "held", regexp.MustCompile(`^(\d+)$`), "locks", "client CPU per lock and second"},

@@ -21,8 +21,8 @@ const (
 	remoteNames   = 10 // that two of the clients pass to and fro
 )
 
-// atOnce is how many clients begin at the same time.
-var atOnce = []int{3, remoteClients}
+// together is how many clients start at the same time.
+var together = []int{3, remoteClients}
 
 func remoteTrials() []trial {
 	var trials []trial
@@ -31,7 +31,7 @@ func remoteTrials() []trial {
 		trials = append(trials, trial{
 			scenario: "far",
 			setting:  fmt.Sprintf("%dms", ms),
-			title: fmt.Sprintf("all masters %v away; two clients pass %d locks to and fro, and keep each for up to two round trips; 3 and %d clients begin at once on one name",
+			title: fmt.Sprintf("all masters %v away; two clients pass %d locks to and fro, and keep each for up to two round trips; 3 and %d clients start together on one name",
 				trip, remoteNames, remoteClients),
 			among:   []string{"redlock", "redsync-ff", "redsync"},
 			limit:   time.Minute,
@@ -58,7 +58,7 @@ func measureRemote(ctx context.Context, e *env, c contender, trip time.Duration)
 
 	alone := newStrokes()
 	var passed handOffs
-	crowds := make([]crowd, len(atOnce))
+	crowds := make([]crowd, len(together))
 	d := 2*e.duration + 12*trip
 	var parts errgroup.Group
 	parts.Go(func() error { return alone.run(ctx, clients[0], numbered(c.name+" alone:", 1024), d) })
@@ -66,9 +66,9 @@ func measureRemote(ctx context.Context, e *env, c contender, trip time.Duration)
 		passed, err = passMany(ctx, clients[remoteClients-2:], c.name, trip, d)
 		return err
 	})
-	for i, n := range atOnce {
+	for i, n := range together {
 		parts.Go(func() (err error) {
-			crowds[i], err = lockAtOnce(ctx, clients[:n], fmt.Sprintf("%s at once:%d", c.name, n))
+			crowds[i], err = lockTogether(ctx, clients[:n], fmt.Sprintf("%s together:%d", c.name, n))
 			return err
 		})
 	}
@@ -83,8 +83,8 @@ func measureRemote(ctx context.Context, e *env, c contender, trip time.Duration)
 		{"hand-off p99", "ms", millis(passed.waits.percentile(99))},
 	}
 	holds, lost := len(passed.waits), len(passed.lost)
-	for i, n := range atOnce {
-		figures = append(figures, figure{fmt.Sprintf("%d at once, until the last has it", n), "ms", millis(crowds[i].served)})
+	for i, n := range together {
+		figures = append(figures, figure{fmt.Sprintf("%d start together, until the last has it", n), "ms", millis(crowds[i].served)})
 		holds += n
 		lost += crowds[i].lost
 	}
@@ -167,8 +167,8 @@ type crowd struct {
 	lost   int           // holds that had ended before their Unlock
 }
 
-// lockAtOnce has the clients lock name, all at the same time, and keep it for a moment.
-func lockAtOnce(ctx context.Context, clients []client, name string) (crowd, error) {
+// lockTogether has the clients lock name, all at the same time, and keep it for a moment.
+func lockTogether(ctx context.Context, clients []client, name string) (crowd, error) {
 	var last atomic.Int64
 	var lost atomic.Int32
 	begun := time.Now()

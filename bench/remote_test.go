@@ -9,8 +9,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// The last of those who begin at once has waited for all the others.
-func TestLockAtOnce(t *testing.T) {
+// The last of those who start together has waited for all the others.
+func TestLockTogether(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		valid time.Duration
@@ -19,10 +19,10 @@ func TestLockAtOnce(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				cl := exclusive{make(chan struct{}, 1), 30 * time.Millisecond, 20 * time.Millisecond, c.valid}
-				got, err := lockAtOnce(t.Context(), slices.Repeat([]client{cl}, 4), "name")
+				got, err := lockTogether(t.Context(), slices.Repeat([]client{cl}, 4), "name")
 				// Each of three has it for 10 ms.
 				if want := (crowd{3*60*time.Millisecond + 30*time.Millisecond, c.lost}); err != nil || got != want {
-					t.Errorf("lockAtOnce = %v, %v, want %v", got, err, want)
+					t.Errorf("lockTogether = %v, %v, want %v", got, err, want)
 				}
 			})
 		})
