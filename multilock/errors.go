@@ -120,16 +120,13 @@ func (e *MajorityError) Unwrap() []error {
 // itself that no majority is left.
 func (e *MajorityError) Hopeless() bool { return e.hopeless }
 
-// Covers reports whether no master says anything in other that it does not say in e, times
-// apart. It may say no more.
-func (e *MajorityError) Covers(other *MajorityError) bool {
-	for _, err := range other.Nodes.Errors {
-		same := func(known error) bool { return node.Kind(known) == node.Kind(err) }
-		if !slices.ContainsFunc(e.Nodes.Errors, same) {
-			return false
-		}
+// Reasons returns what each master gives as the reason for its no, see [node.Kind].
+func (e *MajorityError) Reasons() []string {
+	reasons := make([]string, len(e.Nodes.Errors))
+	for i, err := range e.Nodes.Errors {
+		reasons[i] = node.Kind(err)
 	}
-	return true
+	return reasons
 }
 
 // Lost reports whether it says that the hold was lost. errors.Is may find ErrLost as well where a

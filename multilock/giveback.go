@@ -46,6 +46,7 @@ func (b *Bid) again() Claim {
 	old := b.rest()
 	b.owner = b.m.NewOwner(b.want.Key)
 	clear(b.seats)
+	b.fresh, b.stuckAt = 0, time.Time{}
 	b.m.enrol(b.owner, b)
 	// Where the lock was free, nobody passes it: look again soon.
 	b.sooner(b.patience())

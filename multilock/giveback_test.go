@@ -244,3 +244,27 @@ func TestSplitBidsPart(t *testing.T) {
 		})
 	}
 }
+
+// A bid that gives way begins anew: nobody has answered its new owner, and there is no minority to
+// give back yet.
+func TestGivingWayBeginsAnew(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, b bench) {
+		bid := askedBid(b.m) // all masters grant it, and the caller sleeps through that
+		defer bid.GiveUp(nil)
+		bid.mu.Lock()
+		bid.stuckAt = time.Now().Add(stuck) // as the first of three passes sets it
+		bid.mu.Unlock()
+		time.Sleep(2 * bidLease)
+		bid.look()
+		bid.mu.Lock()
+		if bid.fresh != 0 || !bid.stuckAt.IsZero() {
+			t.Errorf("fresh = %03b, stuckAt = %v, want none of the new owner", bid.fresh, bid.stuckAt)
+		}
+		bid.mu.Unlock()
+		synctest.Wait()
+		bid.look()
+		if bid.rolls != 1 {
+			t.Errorf("rolled back %d times, want once", bid.rolls)
+		}
+	})
+}

@@ -208,8 +208,9 @@ func (b *Bid) vote(i int, until clock.Instant, token int64, passed bool) {
 }
 
 // topUp returns how long a lock that was passed on must be valid for at least, so that its lease
-// can be renewed to the one wanted, and once more if that fails.
-func (b *Bid) topUp() time.Duration { return 2*b.m.RoundTrip() + 2*TopUp }
+// can be renewed to the one wanted, and once more if that fails; of a lease that is short itself,
+// a quarter.
+func (b *Bid) topUp() time.Duration { return min(2*b.m.RoundTrip()+2*TopUp, b.want.Lease/4) }
 
 // tokens appends the largest counter that each master answered to this owner, if its vote is
 // still valid: a master whose vote has ended may have restarted since, and have forgotten

@@ -160,8 +160,9 @@ func (a Answer) Why() error {
 	return a.Err
 }
 
-// Kind returns err's text, with the master that it names, without what changes while its reason
-// does not: the time that is left, and what a master's error says beside its code word.
+// Kind returns the reason that err gives, with the master that it names: without what changes
+// while the reason does not, such as the time that is left, the present time in what is said of a
+// certificate, and who holds the lock.
 func Kind(err error) string {
 	if at, ok := errors.AsType[*Error](err); ok {
 		return at.Node + ": " + Kind(at.Err)
@@ -169,11 +170,13 @@ func Kind(err error) string {
 	if guarded, ok := errors.AsType[*GuardedError](err); ok && guarded.Why == nil {
 		return fmt.Sprintf("guarded, promoted %v", guarded.Promoted)
 	}
-	if _, unsteady := errors.AsType[*UnsteadyError](err); unsteady {
-		return "unsteady"
+	if _, taken := errors.AsType[*TakenError](err); taken {
+		return "held"
 	}
-	if taken, ok := errors.AsType[*TakenError](err); ok {
-		return "held by " + taken.Holder
+	for _, r := range remedies {
+		if r.is(err) {
+			return r.what
+		}
 	}
 	if reply, ok := errors.AsType[redis.Error](err); ok {
 		if code, _, _ := strings.Cut(string(said(reply)), " "); code != "ERR" {

@@ -97,8 +97,10 @@ func (s *debts) haunt(calls []*call) {
 		if s.ghosts == nil {
 			s.ghosts = make(map[string]bool)
 		}
-		if c.cmd.owner != "" {
-			s.ghosts[c.cmd.owner] = true
+		for _, owner := range []string{c.cmd.owner, c.cmd.next} {
+			if owner != "" {
+				s.ghosts[owner] = true
+			}
 		}
 		for _, h := range c.cmd.holds {
 			s.ghosts[h.ID] = true

@@ -1,10 +1,16 @@
 package node
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/redlocktest"
 )
@@ -154,4 +160,32 @@ func TestIdleConnection(t *testing.T) {
 			t.Errorf("handshakes: got %d, want 1", got)
 		}
 	})
+}
+
+// The log says once why a master cannot be used, however long it takes to find that out each time,
+// and whatever else its reason says.
+func TestReasonIsLoggedOnce(t *testing.T) {
+	for name, dial := range map[string]func(context.Context) (redis.Conn, error){
+		"slow refusal": func(context.Context) (redis.Conn, error) {
+			time.Sleep(80 * time.Millisecond) // TCP, TLS and AUTH are some round trips
+			return nil, redis.Error("WRONGPASS invalid username-password pair")
+		},
+		"expired certificate": func(context.Context) (redis.Conn, error) { return nil, expired(time.Now().String()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				n := New(Config{
+					Name: "m1", Timeout: 50 * time.Millisecond,
+					Pool:   &redis.Pool{DialContext: dial},
+					Logger: slog.New(slog.NewTextHandler(&log, nil)),
+				})
+				time.Sleep(time.Minute)
+				n.Close()
+				if got := strings.Count(log.String(), "WARN"); got < 1 || got > 2 { // down, and why
+					t.Errorf("%d warnings in a minute, want one or two:\n%.1000s", got, log.String())
+				}
+			})
+		})
+	}
 }

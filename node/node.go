@@ -219,7 +219,12 @@ func (n *Node) keep() {
 	retry := firstRetry
 	for {
 		// Commands may wait for a connection, but not longer than for an answer.
-		patience := time.AfterFunc(n.cfg.Timeout, func() { n.giveUp(ErrTimeout) })
+		// A node that is down has none waiting, and keeps the reason that it has.
+		patience := time.AfterFunc(n.cfg.Timeout, func() {
+			if !n.Down() {
+				n.giveUp(ErrTimeout)
+			}
+		})
 		l, err := n.connect()
 		since := time.Now()
 		if err == nil {

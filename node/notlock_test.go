@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -167,4 +168,23 @@ func TestOwners(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A lock that somebody has written another field into is no lock any more. Its owner's field goes all
+// the same, and the release says so, whether or not it names the next owner.
+func TestReleaseOfWhatBecameNoLock(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		x, y := NewOwner("k", id("a:r1")), NewOwner("k", id("b:r2"))
+		ask := Ask{Number: 1, Since: 1, Lease: time.Second, Proposal: 6}
+		for name, release := range map[string]*Command{"alone": x.Release(5, 0), "to another": x.ReleaseTo(5, 0, y, ask)} {
+			m.Del("k")
+			want(t, "acquire", call1(n, x.Acquire(lease, 5)), Done)
+			m.HSet("k", "other", "1")
+			want(t, name, call1(n, release), Done)
+			if got := m.Hash("k"); len(got) != 1 || got["other"] != "1" {
+				t.Errorf("%s: left %v, want what is not ours", name, got)
+			}
+		}
+	})
 }

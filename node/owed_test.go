@@ -245,3 +245,15 @@ func TestOwedReleaseToEntersNobody(t *testing.T) {
 		})
 	}
 }
+
+// A release that enters the next owner may still be carried out when its connection broke, so what
+// that owner is owed then does not expire.
+func TestEntrantInFlightIsOwedForLong(t *testing.T) {
+	x, y := NewOwner("k", id("x:r1")), NewOwner("k", id("x:r2"))
+	var owed debts
+	owed.haunt([]*call{{cmd: x.ReleaseTo(5, 1, y, Ask{Number: 1, Since: 1, Lease: time.Second, Proposal: 6})}})
+	owed.add(&call{cmd: y.Release(6, 1), number: 9})
+	if !owed.list[y.ID].haunted {
+		t.Error("the release of the owner that was to be entered expires")
+	}
+}

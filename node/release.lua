@@ -14,6 +14,7 @@
 -- ARGV[5]  ask of that one, see pass.lua
 -- returns  1 freed, -1 not held by owner;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and was left alone
+-- Of a hash that has become no lock the owner's field goes, and nothing else.
 -- Called by Node.Send with a Release or a Force command. A repeat changes nothing, but
 -- passes a lock that has become free since; a Force is not repeated.
 
@@ -60,7 +61,7 @@ end
 
 if wrong then
   leave(owner, since)
-  return wrong
+  return mine and 1 or wrong
 end
 -- A repeat must not enter who has the lock by now, or is in the queue.
 if entrant and holder ~= entrant then

@@ -112,6 +112,11 @@ func TestRemediesAreDocumented(t *testing.T) {
 	}
 }
 
+// expired is what crypto/tls says at a time of a certificate that has expired.
+func expired(now string) error {
+	return &tls.CertificateVerificationError{Err: errors.New("x509: certificate has expired or is not yet valid: current time " + now)}
+}
+
 // TestKind: it stays the same while the time in an error runs, and no longer.
 func TestKind(t *testing.T) {
 	for _, tt := range []struct {
@@ -124,7 +129,8 @@ func TestKind(t *testing.T) {
 		{"uptime unknown", &GuardedError{}, &GuardedError{Why: errors.New("INFO: no run_id")}, false},
 		{"clock", &UnsteadyError{Ahead: time.Second}, &UnsteadyError{Ahead: time.Minute}, true},
 		{"taken", &TakenError{Holder: "x", Left: 1}, &TakenError{Holder: "x", Left: 2}, true},
-		{"taken by others", &TakenError{Holder: "x"}, &TakenError{Holder: "y"}, false},
+		{"taken by others", &TakenError{Holder: "x"}, &TakenError{Holder: "y"}, true},
+		{"certificate", expired("2026-11-21T10:00:00Z"), expired("2026-11-21T10:00:01Z"), true},
 		{"code", redis.Error("LOADING 17 %"), redis.Error("LOADING 18 %"), true},
 		{"ERR", redis.Error("ERR this"), redis.Error("ERR that"), false},
 		{"timeout or reset", ErrTimeout, errHungUp, false},

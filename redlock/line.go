@@ -16,7 +16,7 @@ type line struct {
 	bid   *multilock.Bid // of the first turn, nil if it has none
 	last  *MajorityError // why the lock was not there when a contender last asked
 
-	outage *MajorityError // what the log was told of too few masters, nil if enough answer
+	outage map[string]bool // reasons that the log was told for too few masters, nil if enough answer
 }
 
 // turn is a caller's place in a line.

@@ -218,3 +218,28 @@ func TestReadyEndsWithClose(t *testing.T) {
 		expect(t, "Ready of a closed client", c.Ready(t.Context()), redlock.ErrClosed)
 	})
 }
+
+// Two clients that wait for one name in an outage take turns on the masters that are left. The log
+// tells of the outage once, and not of each turn.
+func TestOutageIsToldOnceToSeveralClients(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		var log lines
+		clients := []*redlock.Client{
+			open(t, fleet, redlock.Config{Logger: logger(&log)}),
+			open(t, fleet, redlock.Config{}),
+		}
+		each(fleet, 1, 3, (*redlocktest.Master).Kill)
+		time.Sleep(settle)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		for _, c := range clients {
+			go c.Lock(ctx, "a")
+		}
+		<-ctx.Done()
+		synctest.Wait()
+		if got := log.count("waiting for a quorum"); got < 1 || got > 2 {
+			t.Errorf("%d lines of one outage in a minute, want one or two:\n%.1500s", got, log.sorted())
+		}
+	})
+}

@@ -71,7 +71,7 @@ func (h *held) NotRenewed(err *MajorityError) {
 		return // it was given back meanwhile, or is over
 	}
 	left := h.remaining()
-	h.c.cfg.Logger.Warn("redlock: renewal failed", "name", h.name, "left", left, "error", err)
+	h.c.cfg.Logger.Warn("redlock: renewal failed", "name", h.name, "left", left.Round(time.Millisecond), "error", err)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.why = err
