@@ -59,7 +59,7 @@ type times struct {
 	end     time.Duration // of the faults
 
 	// bound is what a call may take beyond its deadline, or all in all without one: a command
-	// may wait for a connection, and then for its answer.
+	// may wait for a connection, for its answer, and once more where the script was lost.
 	bound time.Duration
 }
 
@@ -77,7 +77,7 @@ func drawTimes(r *rand.Rand) times {
 		t.lease = time.Minute + time.Duration(r.Int64N(int64(9*time.Minute)))
 	}
 	t.end = 5*time.Second + 20*t.trip
-	t.bound = 2*t.timeout + time.Millisecond
+	t.bound = 3*t.timeout + time.Millisecond
 	return t
 }
 
