@@ -75,7 +75,7 @@ func TestPromotedMeanwhile(t *testing.T) {
 		n := start(t, cfg)
 		wantFit(t, n)
 		for range 2 {
-			time.Sleep(time.Hour)
+			time.Sleep(time.Hour + heartbeat/4) // no beat sees it before reconnect does
 			promote(m)
 			reconnect(t, m, n)
 			seen := time.Now()
