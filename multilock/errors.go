@@ -120,11 +120,14 @@ func (e *MajorityError) Unwrap() []error {
 // itself that no majority is left.
 func (e *MajorityError) Hopeless() bool { return e.hopeless }
 
-// Reasons returns what each master gives as the reason for its no, see [node.Kind].
+// Reasons returns what is wrong with the masters, see [node.Kind]: that another owner has the lock
+// is not.
 func (e *MajorityError) Reasons() []string {
-	reasons := make([]string, len(e.Nodes.Errors))
-	for i, err := range e.Nodes.Errors {
-		reasons[i] = node.Kind(err)
+	var reasons []string
+	for _, err := range e.Nodes.Errors {
+		if _, taken := errors.AsType[*node.TakenError](err); !taken {
+			reasons = append(reasons, node.Kind(err))
+		}
 	}
 	return reasons
 }
@@ -202,10 +205,12 @@ func silence(n *node.Node, state, cut error) error {
 	if state != ErrNoQuorum {
 		return nil
 	}
-	if err := n.Ready(); err != nil {
+	switch err := n.Ready(); {
+	case cut == nil && errors.Is(err, node.ErrConnecting):
+		return nil // it may be well
+	case err != nil:
 		return err
-	}
-	if cut != nil {
+	case cut != nil:
 		return errPending
 	}
 	return nil

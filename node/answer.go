@@ -75,6 +75,7 @@ type Receiver interface {
 
 // Errors that an [Answer] carries.
 var (
+	ErrConnecting = errors.New("not connected yet")
 	ErrTimeout    = errors.New("no answer in time")
 	ErrReplica    = errors.New("is a replica, not a master")
 	ErrSameServer = errors.New("is the same server")
@@ -161,17 +162,14 @@ func (a Answer) Why() error {
 }
 
 // Kind returns the reason that err gives, with the master that it names: without what changes
-// while the reason does not, such as the time that is left, the present time in what is said of a
-// certificate, and who holds the lock.
+// while the reason does not, such as the time that is left, and the present time in what is said of
+// a certificate.
 func Kind(err error) string {
 	if at, ok := errors.AsType[*Error](err); ok {
 		return at.Node + ": " + Kind(at.Err)
 	}
 	if guarded, ok := errors.AsType[*GuardedError](err); ok && guarded.Why == nil {
 		return fmt.Sprintf("guarded, promoted %v", guarded.Promoted)
-	}
-	if _, taken := errors.AsType[*TakenError](err); taken {
-		return "held"
 	}
 	for _, r := range remedies {
 		if r.is(err) {

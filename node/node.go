@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -109,7 +108,7 @@ func New(cfg Config) *Node {
 		cancel: cancel,
 		wake:   make(chan struct{}, 1),
 		gone:   make(chan struct{}),
-		reason: errors.New("not connected yet"),
+		reason: ErrConnecting,
 	}
 	// Goroutines: the keeper, which Close waits for.
 	go n.keep()

@@ -128,8 +128,6 @@ func TestKind(t *testing.T) {
 		{"promoted", &GuardedError{}, &GuardedError{Promoted: true}, false},
 		{"uptime unknown", &GuardedError{}, &GuardedError{Why: errors.New("INFO: no run_id")}, false},
 		{"clock", &UnsteadyError{Ahead: time.Second}, &UnsteadyError{Ahead: time.Minute}, true},
-		{"taken", &TakenError{Holder: "x", Left: 1}, &TakenError{Holder: "x", Left: 2}, true},
-		{"taken by others", &TakenError{Holder: "x"}, &TakenError{Holder: "y"}, true},
 		{"certificate", expired("2026-11-21T10:00:00Z"), expired("2026-11-21T10:00:01Z"), true},
 		{"code", redis.Error("LOADING 17 %"), redis.Error("LOADING 18 %"), true},
 		{"ERR", redis.Error("ERR this"), redis.Error("ERR that"), false},
