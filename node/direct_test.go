@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
+
 	"example.com/redlock/redlocktest"
 )
 
@@ -85,5 +87,33 @@ func TestAnswerToNothing(t *testing.T) {
 			t.Errorf("received: dead %v, error %v, %d deliveries, want true, an error and none", dead, err, len(due))
 		}
 		<-l.broken
+	})
+}
+
+// slowReturn is a connection whose Flush returns a while after the master has the commands, and
+// has answered them: the caller was preempted.
+type slowReturn struct {
+	*puppet
+	by time.Duration
+}
+
+func (s slowReturn) Flush() error {
+	err := s.puppet.Flush()
+	time.Sleep(s.by)
+	return err
+}
+
+// What the master has no script for is sent again at once, also if it says so while the caller
+// who wrote the command is still at it.
+func TestResentOnceTheCallerHasWritten(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		const by = 10 * time.Millisecond
+		cfg.Pool = wrapped(bend(cfg.Pool, new(rules)), func(c redis.Conn) redis.Conn { return slowReturn{c.(*puppet), by} })
+		n := started(t, cfg)
+		synctest.Wait()
+		m.FlushScripts()
+		got := call1(n, Inspect("k"))
+		want(t, "inspect", got, Done)
+		wantAt(t, "inspect", got, by)
 	})
 }

@@ -124,7 +124,7 @@ func (n *Node) launch(c *call) {
 	l.put(c)
 	n.mu.Lock()
 	l.busy = false
-	wanted := len(n.queue) > 0 || n.closing || l.err != nil
+	wanted := len(n.queue)+len(l.again) > 0 || n.closing || l.err != nil
 	n.mu.Unlock()
 	if wanted {
 		n.nudge() // the writer has waited for this
