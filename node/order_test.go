@@ -184,3 +184,27 @@ func TestDebtsOfTwoOutages(t *testing.T) {
 		wantHolder(t, m, "k", "you:1")
 	})
 }
+
+// TestEachCommandHasItsOwnTimeout: a command is answered a timeout after it was sent, also where the
+// one before it was answered late, and whenever the connection is given up.
+func TestEachCommandHasItsOwnTimeout(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var hung atomic.Bool
+		cfg.Pool = bend(cfg.Pool, &rules{swallow: func(string) bool { return hung.Load() }})
+		n := started(t, cfg)
+		m.Delay(100 * time.Millisecond)
+		first := send(n, Inspect("k")) // answered after 200 ms
+		time.Sleep(10 * time.Millisecond)
+		hung.Store(true)
+		second := send(n, Inspect("k"))
+		time.Sleep(50 * time.Millisecond)
+		third := send(n, Inspect("k"))
+		want(t, "the one that is answered", first.wait(), Done)
+		for name, p := range map[string]*pending{"the next": second, "the one after it": third} {
+			got := p.wait()
+			want(t, name, got, Unknown)
+			wantAt(t, name, got, timeout)
+		}
+		hung.Store(false)
+	})
+}
