@@ -268,3 +268,37 @@ func TestGivingWayBeginsAnew(t *testing.T) {
 		}
 	})
 }
+
+// A grant to an owner that was given back meanwhile is no vote for the next one: the release is
+// behind it, and the master may be somebody else's by the time another vote comes.
+func TestGrantToAnOwnerThatWasGivenBack(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, b bench) {
+		for i, other := range []string{"x:r1", "y:r1", "z:r1"} {
+			b.seat(other, time.Minute, i)
+		}
+		m := b.another(t, 0)
+		const delay = 50 * time.Millisecond
+		b.Master(4).Delay(delay)
+		bid := newBid(m)
+		first := bid.owner.ID
+		bid.Ask()
+		wait(t, bid)
+		time.Sleep(2*delay - time.Nanosecond)
+		if bid.current() == first {
+			t.Fatalf("the owner is %s still: the minority was not given back", first)
+		}
+		voted := func() bool {
+			bid.mu.Lock()
+			defer bid.mu.Unlock()
+			return bid.seats[4].voted
+		}
+		if voted() {
+			t.Fatal("a vote of m5 before it has answered")
+		}
+		time.Sleep(time.Nanosecond) // its answer to the first ask is a grant
+		synctest.Wait()
+		if voted() {
+			t.Errorf("the grant of m5 to %s is a vote for %s", first, bid.current())
+		}
+	})
+}

@@ -3,6 +3,7 @@ package multilock
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -177,4 +178,25 @@ func TestRenewWithdrawn(t *testing.T) {
 			t.Errorf("the other: told %v, want that it is renewed", got)
 		}
 	})
+}
+
+// A master that answers for another number of holds, as something between it and the client might,
+// has not confirmed any of them, and says so.
+func TestRenewOfAnotherNumber(t *testing.T) {
+	for _, n := range []int{0, 1, 3} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			inBubble(t, 1, func(t *testing.T, b bench) {
+				holds := []Renewal{newAsked("k", "a"), newAsked("l", "a")}
+				r := &round{m: b.m, lease: bidLease, start: clock.Now(), holds: holds, votes: make([]votes, len(holds))}
+				r.answers = make([]node.Answer, 1)
+				r.Answer(0, node.Answer{Outcome: node.Done, Renewed: slices.Repeat([]node.Renewed{node.Extended}, n)})
+				for _, h := range holds {
+					err, _ := (<-h.(*asked).told).(*MajorityError)
+					if !errors.Is(err, ErrNoQuorum) || !errors.Is(err, errShort) {
+						t.Errorf("%s: NotRenewed(%v), want ErrNoQuorum: %v", h.Hold().Key, err, errShort)
+					}
+				}
+			})
+		})
+	}
 }
