@@ -277,7 +277,7 @@ func TestGrantToAnOwnerThatWasGivenBack(t *testing.T) {
 			b.seat(other, time.Minute, i)
 		}
 		m := b.another(t, 0)
-		const delay = 50 * time.Millisecond
+		const delay = 40 * time.Millisecond // an answer before timeout
 		b.Master(4).Delay(delay)
 		bid := newBid(m)
 		first := bid.owner.ID
