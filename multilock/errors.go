@@ -205,12 +205,10 @@ func silence(n *node.Node, state, cut error) error {
 	if state != ErrNoQuorum {
 		return nil
 	}
-	switch err := n.Ready(); {
-	case cut == nil && errors.Is(err, node.ErrConnecting):
-		return nil // it may be well
-	case err != nil:
+	if err := n.Ready(); err != nil {
 		return err
-	case cut != nil:
+	}
+	if cut != nil {
 		return errPending
 	}
 	return nil

@@ -75,7 +75,7 @@ type Receiver interface {
 
 // Errors that an [Answer] carries.
 var (
-	ErrConnecting = errors.New("not connected yet")
+	errConnecting = errors.New("not connected yet")
 	ErrTimeout    = errors.New("no answer in time")
 	ErrReplica    = errors.New("is a replica, not a master")
 	ErrSameServer = errors.New("is the same server")

@@ -108,7 +108,7 @@ func New(cfg Config) *Node {
 		cancel: cancel,
 		wake:   make(chan struct{}, 1),
 		gone:   make(chan struct{}),
-		reason: ErrConnecting,
+		reason: errConnecting,
 	}
 	// Goroutines: the keeper, which Close waits for.
 	go n.keep()

@@ -130,6 +130,8 @@ var normal = []struct {
 	{regexp.MustCompile(`\(\d of 3`), "(N of 3"},             // the third may vote before the others have decided
 	{regexp.MustCompile(`; m3:6379: not connected yet`), ""}, // or not yet be there
 	{regexp.MustCompile(` +\n`), "\n"},
+	// A busy machine may tell of the first ask before it has connected to all.
+	{regexp.MustCompile(`not connected yet`), "restarted lately, grants no hold for another TIME"},
 	{regexp.MustCompile(`MASTER .*NOTE`), "MASTER HOLDER COUNT LEFT TOKEN NOTE"}, // as wide as a port is long
 	{regexp.MustCompile(`(m\d:6379) +`), "$1 "},
 }
@@ -141,5 +143,5 @@ func settled(stderr string) string {
 	if len(lines) > 1 {
 		slices.Sort(lines[:len(lines)-1])
 	}
-	return strings.Join(lines, "")
+	return strings.Join(slices.Compact(lines), "")
 }
