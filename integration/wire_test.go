@@ -216,6 +216,14 @@ func TestInspectAndForce(t *testing.T) {
 	f.wantFree(ctx, t, f.masters, "orders:42")
 
 	hold := mustLock(ctx, t, a, "orders:42")
+	eventually(ctx, t, time.Second, "all masters have it, not only the first two to answer", func() error {
+		for _, m := range f.masters {
+			if held, err := redis.Bool(m.try("EXISTS", "orders:42")); err != nil || !held {
+				return fmt.Errorf("%s: held %v, %v", m.name, held, err)
+			}
+		}
+		return nil
+	})
 	f.masters[2].kill(ctx, t)
 	inspection, err = b.Inspect(ctx, "orders:42")
 	if err != nil || !inspection.Held || inspection.Holder != hold.Owner() || inspection.Left <= 0 {
