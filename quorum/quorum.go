@@ -9,10 +9,7 @@
 // Functions of values; nothing is shared.
 package quorum
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Majority returns how many of n masters are a quorum. Any two quorums of the same n
 // masters have a master in common, which is all that Redlock's safety rests on.
@@ -80,7 +77,7 @@ func (c Contest) String() string {
 //
 // A failed master counts for whichever owner is the strongest, so Split is said only
 // when it is sure, and a client may then try again at once: nobody has the lock.
-func Judge(n, yes, failed int, holders []string) Contest {
+func Judge[O comparable](n, yes, failed int, holders []O) Contest {
 	q := Majority(n)
 	most := strongest(holders)
 	pending := n - yes - failed - len(holders)
@@ -100,7 +97,7 @@ func Judge(n, yes, failed int, holders []string) Contest {
 }
 
 // strongest returns the number of masters of the owner that has the most.
-func strongest(holders []string) int {
+func strongest[O comparable](holders []O) int {
 	most := 0
 	for _, h := range holders {
 		most = max(most, votes(holders, h))
@@ -110,7 +107,7 @@ func strongest(holders []string) int {
 
 // votes returns how many masters name owner. There are a handful of masters, so
 // counting again for each of them beats a map.
-func votes(holders []string, owner string) int {
+func votes[O comparable](holders []O, owner O) int {
 	c := 0
 	for _, h := range holders {
 		if h == owner {
@@ -121,26 +118,37 @@ func votes(holders []string, owner string) int {
 }
 
 // Holder returns the owner that a majority of n masters name, and whether there is one.
-func Holder(n int, holders []string) (string, bool) {
+func Holder[O comparable](n int, holders []O) (holder O, ok bool) {
 	for _, h := range holders {
 		if votes(holders, h) >= Majority(n) {
 			return h, true
 		}
 	}
-	return "", false
+	return holder, false
 }
 
 // FreeAfter returns how long it takes until a majority of n masters is free, where left
 // has the time that each master which answered said is left there, zero if it is free.
 // It is false if too few masters answered to tell.
 func FreeAfter(n int, left []time.Duration) (time.Duration, bool) {
-	q := Majority(n)
-	if len(left) < q {
-		return 0, false
+	for i, d := range left {
+		if sooner(left, i) == Majority(n)-1 {
+			return d, true
+		}
 	}
-	sorted := slices.Clone(left)
-	slices.Sort(sorted)
-	return sorted[q-1], true
+	return 0, false
+}
+
+// sooner returns how many masters are free before master i. Of two that are free at the same
+// moment the first comes first, so that no two have the same rank.
+func sooner(left []time.Duration, i int) int {
+	c := 0
+	for j, d := range left {
+		if d < left[i] || d == left[i] && j < i {
+			c++
+		}
+	}
+	return c
 }
 
 // Term counts votes that are valid for a time. left has how long the vote of each master

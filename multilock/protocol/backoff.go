@@ -1,0 +1,86 @@
+package protocol
+
+import (
+	"time"
+
+	"example.com/redlock/clock"
+)
+
+// How a contender backs off: it gives back what votes it has, and begins anew.
+
+// maxSplits is how often a try that does not wait asks for a lock that nobody got.
+const maxSplits = 6
+
+// keep begins the time that a minority of votes is kept. A round that is sent meanwhile does not
+// put the end off, or callers who ask before they are answered would never back off.
+func (c *Contender) keep(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	if c.State != Minority {
+		c.State = Minority
+		c.BackOffAt = now.Add(c.patience(conf, ev, out))
+	}
+}
+
+// patience returns how long a minority of votes is kept: longer than a majority takes, longer
+// each time, and random, so that one of two owners that share the masters gives way.
+func (c *Contender) patience(conf *Config, ev *Event, out *Effects) time.Duration {
+	unit := conf.BackOff << min(c.BackOffs, 4)
+	return ev.Trip + unit + ev.draw(2*unit+ev.Trip, out)
+}
+
+// backOff decides what becomes of a minority of votes.
+func (c *Contender) backOff(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	switch {
+	case c.Refreshing:
+		// What the masters said before tells nothing of those that have not handed off.
+		c.takeStock(conf, out)
+		c.State = Waiting
+		c.ask(conf, now, ev, All(conf.Masters), out)
+	case c.held(conf):
+		// Nobody else can win, and the holder may need the votes that we have to heal. So
+		// hand them off to nobody, and wait without taking any.
+		c.State = Waiting
+		c.release(ev, out)
+		out.Yield = true
+		c.anew(out)
+		// Where the lock was free, nobody hands it off: look again soon.
+		c.sooner(conf, now, c.patience(conf, ev, out))
+	default:
+		c.giveWay(conf, now, ev, out)
+	}
+}
+
+// giveWay gives back what the owner has, and enters the queue again as a new one.
+func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	c.State = Waiting
+	c.BackOffs++
+	c.release(ev, out)
+	c.anew(out)
+	if ev.Placed {
+		c.enter(conf, now, ev, out.Release, out)
+	} else {
+		c.ask(conf, now, ev, All(conf.Masters), out)
+	}
+}
+
+// pause gives back what a try has that split the votes with others, and has it ask again after a
+// random time: longer each time, so that owners who meet again and again part soon.
+func (c *Contender) pause(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	c.State = Paused
+	c.release(ev, out)
+	c.anew(out)
+	c.AskAt = now.Add(time.Millisecond + ev.draw(conf.Split<<c.BackOffs+ev.Trip, out))
+	c.BackOffs++
+}
+
+// anew makes the contender begin anew, as a new owner at the old place in the queue. An owner is
+// never used again, so that its release frees nothing but what it should.
+func (c *Contender) anew(out *Effects) {
+	out.NewOwner = true
+	c.Try++
+	c.Rounds = [maxRounds]Round{}
+	c.Raises, c.Refreshing = 0, false
+	for i := range c.Masters {
+		m := &c.Masters[i]
+		*m = Master{Said: m.Said, Outcome: m.Outcome, Hopeless: m.Hopeless, Holder: m.Holder, Free: m.Free}
+	}
+}

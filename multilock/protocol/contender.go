@@ -1,0 +1,228 @@
+package protocol
+
+import (
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/quorum"
+)
+
+// Want is what a caller wants of a [Contender].
+type Want struct {
+	Lease time.Duration // whole milliseconds
+	Wait  bool          // until the lock is free; otherwise it tries, a few times at most
+	Again bool          // enter a lock that the owner holds already
+}
+
+// Contender is a caller's try for a lock, from the first round to the grant. It asks all masters
+// at once; where the lock is taken and the caller waits, it stands in the queue of the masters,
+// who hand the lock off. Each grant and each hand-off is a vote that is valid for a time.
+//
+// The zero Contender with its Want set is Idle.
+//
+// Source: docs/algorithm.md, "Acquire" and "Waiting".
+type Contender struct {
+	Want    Want
+	State   State
+	Verdict Verdict
+
+	Try      uint32 // the owner: each has one try at a free lock
+	Round    uint32 // the last one
+	BackOffs uint8  // and pauses after a split
+
+	Begun     clock.Instant
+	AskAt     clock.Instant // when the next round is due
+	BackOffAt clock.Instant // in Minority
+	Until     clock.Instant // from Settling on: end of validity
+	Short     bool          // from Settling on: it was handed off, for a short lease
+
+	// Refreshing: a hand-off was counted since the last round, so that its answers tell nothing of
+	// those masters that have not handed off.
+	Refreshing bool
+
+	HeldUntil clock.Instant // until when one owner has a majority, by what the masters said last
+	HeldAsOf  uint32        // answers to rounds up to this one do not tell that any more
+
+	Token   int64 // the largest fencing counter that was read; from Won on the hold's token
+	Raises  uint8 // of this try
+	RaiseTo int64 // of the raise under way
+	Raised  Set   // masters that have just this number
+	Unraise Set   // masters that will not have it
+
+	Rounds  [maxRounds]Round // the last ones; none has Number 0
+	Masters [Max]Master
+}
+
+// Round is one command to all masters.
+type Round struct {
+	Number uint32
+	Sent   clock.Instant
+	Lease  time.Duration // of a hand-off that names it
+	Some   bool          // it went to some masters only, so it cannot be lost
+	Queue  bool          // it only kept the caller in the queue: a yes is no grant
+}
+
+// maxRounds are remembered; older ones are out of date.
+const maxRounds = 8
+
+// Master is what a contender knows of a master.
+type Master struct {
+	Voted     bool
+	HandedOff bool          // the vote is a hand-off
+	Until     clock.Instant // of the vote
+	Token     int64         // the largest fencing counter that it answered to this owner
+
+	Answered bool // a round of this owner
+	Reached  bool // it may have an entry in its queue, or a grant
+	Open     int8 // commands that are not answered
+
+	// What it said last, to this owner or an earlier one.
+	Said     bool
+	Outcome  Outcome
+	Hopeless bool
+	Holder   Holder
+	Free     clock.Instant // when the lock is free there
+}
+
+// Step is the whole protocol of a contender. It takes what happened at an instant, and says what
+// to send. ev.Try other than the contender's is about an owner that it gave up: it changes
+// nothing.
+func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	*out = Effects{}
+	switch ev.Kind {
+	case Start:
+		c.Begun, c.Try = now, 1
+		c.State = Asking
+		c.ask(conf, now, ev, All(conf.Masters), out)
+	case Enter:
+		c.Begun, c.Try = now, 1
+		c.State = Queued
+		c.enter(conf, now, ev, ev.At, out)
+	case Answer:
+		if c.contends() && ev.Try == c.Try {
+			c.answer(conf, now, ev, out)
+		}
+	case Entered:
+		if c.contends() && ev.Try == c.Try {
+			m := &c.Masters[ev.Master]
+			m.Open--
+			m.Reached = m.Reached || ev.Outcome != Unsent
+		}
+	case HandedOff:
+		if c.contends() && ev.Try == c.Try {
+			c.handedOff(conf, now, ev, out)
+		}
+	case Raised:
+		if c.State == Settling && ev.Try == c.Try && ev.Round == uint32(c.Raises) {
+			c.raised(conf, now, ev, out)
+		}
+	case Hint:
+		if c.contends() {
+			c.askSoon(conf, now, ev.Delay+ev.draw(ev.Delay, out))
+		}
+	case Due:
+		c.due(conf, now, ev, out)
+	case Take:
+		if c.State == Won {
+			c.take(conf, now, ev, out)
+		}
+	case GiveUp:
+		c.fail(GivenUp, ev, out)
+	}
+}
+
+// contends reports whether votes count.
+func (c *Contender) contends() bool {
+	switch c.State {
+	case Asking, Queued, Waiting, Minority:
+		return true
+	}
+	return false
+}
+
+// Over reports whether nothing more comes of the contender.
+func (c *Contender) Over() bool { return c.State == Taken || c.State == Failed }
+
+// Wake returns when to call Step with [Due], and false if nothing is due at any time. As long
+// as the first round may win there is nothing to time: each master answers, or is taken to
+// have failed.
+func (c *Contender) Wake() (at clock.Instant, ok bool) {
+	switch c.State {
+	case Queued, Waiting, Paused:
+		return c.AskAt, true
+	case Minority:
+		if c.AskAt.Left(c.BackOffAt) < 0 {
+			return c.BackOffAt, true
+		}
+		return c.AskAt, true
+	}
+	return clock.Instant{}, false
+}
+
+// due does what it is time for.
+func (c *Contender) due(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	switch {
+	case c.State == Minority && reached(now, c.BackOffAt):
+		c.backOff(conf, now, ev, out)
+	case c.State == Paused && reached(now, c.AskAt):
+		c.State = Asking
+		c.Masters = [Max]Master{} // each try is judged by its own answers
+		c.ask(conf, now, ev, All(conf.Masters), out)
+	case (c.State == Queued || c.State == Waiting || c.State == Minority) && reached(now, c.AskAt):
+		c.takeStock(conf, out)
+		c.ask(conf, now, ev, All(conf.Masters), out)
+	}
+}
+
+// take makes what was won a hold, unless the caller slept through it.
+func (c *Contender) take(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	switch {
+	case !reached(now, c.Until):
+		c.State = Taken
+	case c.Want.Wait:
+		c.giveWay(conf, now, ev, out)
+	default:
+		c.fail(Late, ev, out)
+	}
+}
+
+// fail ends the contender without the lock, and gives back what it may have. The release of a
+// hold that was only to be entered again is left to the hold.
+func (c *Contender) fail(why Verdict, ev *Event, out *Effects) {
+	if c.Over() {
+		return
+	}
+	if !c.Want.Again {
+		c.release(ev, out)
+	}
+	c.State, c.Verdict = Failed, why
+}
+
+// release gives back what the owner may have.
+func (c *Contender) release(ev *Event, out *Effects) {
+	out.Release = c.Claimed()
+	out.ReleaseToken = max(c.Token, ev.Clock)
+}
+
+// Claimed returns the masters that may have a grant of the owner, or an entry in their queue.
+func (c *Contender) Claimed() Set {
+	var at Set
+	for i := range c.Masters {
+		if m := &c.Masters[i]; m.Reached || m.Open > 0 {
+			at |= 1 << i
+		}
+	}
+	return at
+}
+
+// deadline returns until when a vote is valid that was given for lease by a command sent at an
+// instant. It counts from when the command was sent: no other moment that the client knows is
+// surely before the master's.
+func deadline(sent clock.Instant, lease time.Duration) clock.Instant {
+	return sent.Add(clock.Validity(lease, 0))
+}
+
+func reached(now, at clock.Instant) bool { return now.Left(at) <= 0 }
+
+// decide decides over the masters of which yes agreed and no will not agree any more.
+func (conf *Config) decide(yes, no int) quorum.Result { return quorum.Vote(conf.Masters, yes, no) }

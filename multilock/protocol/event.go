@@ -1,0 +1,159 @@
+package protocol
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Max is the largest number of masters.
+const Max = 16
+
+// Set is a set of masters, a bit for each.
+type Set uint32
+
+// All returns the set of n masters.
+func All(n int) Set { return 1<<n - 1 }
+
+// Has reports whether master i is in the set.
+func (s Set) Has(i int) bool { return s&(1<<i) != 0 }
+
+// Len returns how many masters are in the set.
+func (s Set) Len() int { return bits.OnesCount32(uint32(s)) }
+
+// Config is the same for all machines of a client.
+type Config struct {
+	Masters int // how many there are, at most Max
+	Times
+}
+
+// Times are how long things wait, beside the round trips that come on top: masters may be
+// far away.
+type Times struct {
+	FirstPause time.Duration // longest time until the second round
+	LastPause  time.Duration // longest time between two rounds
+	Grid       time.Duration // rounds fall on multiples of it, so that those of many names share a flush; 0: anywhere
+	BackOff    time.Duration // unit of the time that a minority of votes is kept
+	Settle     time.Duration // after a hint that the lock is free: other masters give the same hint
+	TopUp      time.Duration // how long a hold that was handed off may keep its short lease
+	Split      time.Duration // longest pause after the first split of votes, beside a round trip
+}
+
+// Usual are the times of production.
+//
+// The lock is handed off for twice the time between two rounds and two round trips, so that the
+// round which a hand-off names is never too old to count, and two renewals fit into what is left
+// when the message arrives. A waiter that is dead or frozen when the lock is handed to it costs
+// the others that lease; and the longer all have waited, the less it matters.
+var Usual = Times{
+	FirstPause: 200 * time.Millisecond,
+	LastPause:  400 * time.Millisecond,
+	Grid:       50 * time.Millisecond,
+	BackOff:    4 * time.Millisecond,
+	Settle:     time.Millisecond,
+	TopUp:      20 * time.Millisecond,
+	Split:      8 * time.Millisecond,
+}
+
+// Outcome is what became of a command.
+type Outcome uint8
+
+const (
+	Unsent  Outcome = iota // it never left: it was certainly not carried out
+	Unknown                // sent, not answered: it may have been carried out, or may be yet
+	Errored                // answered with an error
+	No                     // answered no
+	Yes                    // answered yes
+)
+
+// mayHold reports whether an acquire with this outcome may have left its owner a hold.
+func (o Outcome) mayHold() bool { return o == Yes || o == Unknown || o == Errored }
+
+// Holder stands for the owner that a master named, by a number that no other owner has. Nobody
+// is the number of none.
+type Holder uint64
+
+// Nobody has the lock.
+const Nobody Holder = 0
+
+// Kind is the kind of an [Event].
+type Kind uint8
+
+const (
+	Start     Kind = iota // the caller wants the lock
+	Enter                 // a release to the masters in At enters the caller into the queue
+	Answer                // a master answered a round, or did not in time
+	Entered               // a master answered the release that entered the caller
+	HandedOff             // a master handed the lock off to the caller
+	Raised                // a master answered a raise of the fencing counter
+	Hint                  // the lock may be free: ask again after Delay and up to twice that
+	Due                   // the instant of Wake has come
+	Take                  // the caller takes what was won
+	GiveUp                // the caller wants the lock no more
+)
+
+// Event is something that happened to a [Contender].
+type Event struct {
+	Kind Kind
+
+	Master   int
+	Try      uint32 // owner that it is about
+	Round    uint32 // that was answered, or that a hand-off names; of Raised the raise
+	Outcome  Outcome
+	Holder   Holder        // who has the lock, of a No
+	Left     time.Duration // how long the holder still has it
+	Token    int64         // fencing counter
+	Hopeless bool          // the error does not pass by itself
+	At       Set           // of Enter
+	Delay    time.Duration // of Hint
+
+	// What the driver knows and draws. Events that may send a round need all of it, others Trip
+	// and Lot.
+	Trip   time.Duration // bound on the round trip to the q-th fastest master
+	Lot    uint32        // a random number
+	Clock  int64         // what the masters' clocks show, in µs since 1970
+	Placed bool          // the caller's place in the queue is known
+}
+
+// draw returns a random duration below d, and notes that chance had a say.
+func (e *Event) draw(d time.Duration, out *Effects) time.Duration {
+	out.Drawn = true
+	return time.Duration(uint64(d) * uint64(e.Lot) >> 32)
+}
+
+// Effects are what a step of a [Contender] wants done, in this order. All else that follows is
+// read off the machine: State, Wake.
+type Effects struct {
+	// Release: give back what the owner has at these masters, and take it out of their queues.
+	// Where Yield is set, the lock is handed off to nobody. Where Enter is set, the release
+	// enters the new owner into the queue with the round below.
+	Release      Set
+	ReleaseToken int64 // the next token is to be above it
+	Yield, Enter bool
+
+	NewOwner bool // what follows is asked for by a new owner: no owner is used for two tries
+
+	// Ask: send a round to these masters.
+	Ask      Set
+	Command  Command
+	Round    uint32
+	Lease    time.Duration // for which the lock may be handed off
+	Proposal int64         // fencing token
+
+	// Raise: have these masters raise their fencing counters to RaiseTo.
+	Raise   Set
+	RaiseTo int64
+
+	Outage bool // the last round found too few masters that answer
+	Stock  bool // Outage says something: a round was answered
+	Drawn  bool // Event.Lot was used
+}
+
+// Command is what a round sends.
+type Command uint8
+
+const (
+	AskOnce     Command = iota // take the lock if it is free
+	AskOrQueue                 // take it, or enter the queue
+	QueueOnly                  // stay in the queue: somebody else has the lock for a while
+	EnterAgain                 // raise the hold count of a lock that is held
+)

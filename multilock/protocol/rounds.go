@@ -1,0 +1,100 @@
+package protocol
+
+import (
+	"time"
+
+	"example.com/redlock/clock"
+)
+
+// How a contender asks.
+
+// ask sends the next round to the masters in at.
+func (c *Contender) ask(conf *Config, now clock.Instant, ev *Event, at Set, out *Effects) {
+	c.Round++
+	pause, lease := c.times(conf, now, ev.Trip)
+	out.Ask, out.Command = at, c.command(now, ev)
+	out.Round, out.Lease, out.Proposal = c.Round, lease, max(ev.Clock, c.Token+1)
+	copy(c.Rounds[:], c.Rounds[1:])
+	c.Rounds[maxRounds-1] = Round{
+		Number: c.Round, Sent: now, Lease: lease,
+		Some: at != All(conf.Masters), Queue: out.Command == QueueOnly,
+	}
+	c.Refreshing = false
+	c.AskAt = now.Add(pause)
+	if grid := min(conf.Grid, pause/4); grid > 0 {
+		c.AskAt = now.Add(pause - now.Sub(clock.Instant{})%grid)
+	}
+	for i := range conf.Masters {
+		if at.Has(i) {
+			c.Masters[i].Open++
+		}
+	}
+}
+
+// command returns what the next round sends. While somebody else surely has the lock it only
+// keeps the caller in the queue: a grant of one master would be in the way of the holder, who
+// may need that master to heal.
+func (c *Contender) command(now clock.Instant, ev *Event) Command {
+	switch {
+	case c.Want.Again:
+		return EnterAgain
+	case !c.Want.Wait || !ev.Placed:
+		return AskOnce
+	case now.Left(c.HeldUntil) > 0 && !c.Refreshing && !c.hasVotes():
+		return QueueOnly
+	}
+	return AskOrQueue
+}
+
+// times returns how long to wait for the answers and messages to a round until the next, and the
+// lease for which the lock may be handed off in answer to it: never longer than the one that is
+// wanted, since a guard covers no more.
+func (c *Contender) times(conf *Config, now clock.Instant, trip time.Duration) (pause, lease time.Duration) {
+	pause = min(min(max(conf.FirstPause, now.Sub(c.Begun)/2), conf.LastPause)+trip, c.Want.Lease/2)
+	lease = min(2*(pause+trip), c.Want.Lease)
+	return pause.Truncate(time.Millisecond), lease.Truncate(time.Millisecond)
+}
+
+// round returns a round of this try, and false if it is forgotten.
+func (c *Contender) round(number uint32) (r *Round, ok bool) {
+	for i := range c.Rounds {
+		if c.Rounds[i].Number == number && number > 0 {
+			return &c.Rounds[i], true
+		}
+	}
+	return nil, false
+}
+
+// askSoon asks again after d at the latest, whatever the masters said so far.
+func (c *Contender) askSoon(conf *Config, now clock.Instant, d time.Duration) {
+	c.HeldUntil, c.HeldAsOf = now, c.Round
+	c.sooner(conf, now, d)
+}
+
+// sooner makes the next round due after d at the latest.
+func (c *Contender) sooner(conf *Config, now clock.Instant, d time.Duration) {
+	if at := now.Add(max(d, conf.Settle)); at.Left(c.AskAt) > 0 {
+		c.AskAt = at
+	}
+}
+
+// enter makes a release to the masters in at enter the caller into their queues; the others are
+// asked as usual. The answers tell nothing of a majority: where the hold was, they are those of
+// the release.
+func (c *Contender) enter(conf *Config, now clock.Instant, ev *Event, at Set, out *Effects) {
+	c.ask(conf, now, ev, All(conf.Masters)&^at, out)
+	out.Enter = true
+	for i := range conf.Masters {
+		if at.Has(i) {
+			c.Masters[i].Open++ // until Entered
+		}
+	}
+}
+
+// takeStock tells what the last round came to. All the answers are in by now that come soon, so
+// they are told together.
+func (c *Contender) takeStock(conf *Config, out *Effects) {
+	if c.State == Waiting || c.State == Minority {
+		out.Stock, out.Outage = true, c.unreachable(conf)
+	}
+}

@@ -1,0 +1,86 @@
+package protocol
+
+import (
+	"example.com/redlock/clock"
+	"example.com/redlock/quorum"
+)
+
+// How the masters agree on the fencing token of what was won.
+//
+// A majority that answered the largest counter has agreed already, at no cost. Otherwise the
+// others are raised to the largest. A master that has that number or a larger one refuses,
+// since it may be somebody else's: then all are raised to one more than the largest. So no two
+// holds have one token, and that of a later hold is larger. Validity runs on meanwhile.
+
+// maxRaises is how often the masters are asked to agree on a fencing token before what was won
+// is given up. Once is enough unless somebody else raises the counters meanwhile.
+const maxRaises = 3
+
+// settle follows a majority of valid votes.
+func (c *Contender) settle(conf *Config, out *Effects) {
+	if c.Want.Again {
+		c.State = Won // the hold has its token
+		return
+	}
+	// The counter of a master whose vote has ended does not count: it may have restarted since, and
+	// have forgotten it.
+	var tokens [Max]int64
+	least := int64(0)
+	for i := range conf.Masters {
+		m := &c.Masters[i]
+		least = max(least, m.Token)
+		if m.Voted {
+			tokens[i] = m.Token
+		}
+	}
+	token, agreed := quorum.Agreed(conf.Masters, tokens[:conf.Masters], least)
+	if agreed {
+		c.State, c.Token = Won, token
+		return
+	}
+	c.State = Settling
+	c.raise(conf, token, out)
+}
+
+// raise asks those masters to raise their counters to token that do not have it.
+func (c *Contender) raise(conf *Config, token int64, out *Effects) {
+	c.Raises++
+	c.RaiseTo, c.Raised, c.Unraise = token, 0, 0
+	for i := range conf.Masters {
+		if m := &c.Masters[i]; m.Voted && m.Token == token {
+			c.Raised |= 1 << i
+		}
+	}
+	out.Raise, out.RaiseTo = All(conf.Masters)&^c.Raised, token
+}
+
+// raised counts the answer of a master to the raise under way. What was answered to one before
+// counts for nothing.
+func (c *Contender) raised(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	c.read(&c.Masters[ev.Master], ev.Token)
+	if ev.Outcome == Yes {
+		c.Raised |= 1 << ev.Master
+	} else {
+		c.Unraise |= 1 << ev.Master
+	}
+	switch result := conf.decide(c.Raised.Len(), c.Unraise.Len()); {
+	case result == quorum.Won && !reached(now, c.Until):
+		c.State, c.Token = Won, c.RaiseTo
+	case result == quorum.Won:
+		c.unsettled(conf, now, Late, ev, out)
+	case result == quorum.Pending:
+	case c.Raises == maxRaises:
+		c.unsettled(conf, now, NoToken, ev, out)
+	default:
+		c.raise(conf, max(c.Token, c.RaiseTo)+1, out)
+	}
+}
+
+// unsettled gives up what was won without a token.
+func (c *Contender) unsettled(conf *Config, now clock.Instant, why Verdict, ev *Event, out *Effects) {
+	if c.Want.Wait {
+		c.giveWay(conf, now, ev, out)
+	} else {
+		c.fail(why, ev, out)
+	}
+}

@@ -1,0 +1,245 @@
+package protocol
+
+import (
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/quorum"
+)
+
+// How a contender counts.
+//
+// A vote of a master is valid for a time. A grant is valid from when its round was sent. A
+// hand-off is valid from when the round was sent that it names: the master carried that out
+// before it handed the lock off. It does not count from when the message came, nor from when another
+// round was sent: a hand-off that is held up while its lease runs out would make two holders.
+//
+// A busy answer takes no vote away: it may be older than the vote, and a vote ends by itself.
+
+// longest is what a lock that never expires is taken to be held for.
+const longest = 365 * 24 * time.Hour
+
+// answer counts the answer of a master to a round.
+func (c *Contender) answer(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	m := &c.Masters[ev.Master]
+	m.Open--
+	// Who waits stands in the queue of a master that said no.
+	m.Reached = m.Reached || ev.Outcome.mayHold() || c.Want.Wait && ev.Outcome == No
+	m.Said, m.Answered = true, true
+	m.Outcome, m.Hopeless = ev.Outcome, ev.Hopeless
+	m.Holder, m.Free = ev.Holder, now.Add(min(ev.Left, longest))
+	r, known := c.round(ev.Round)
+	if !known {
+		return
+	}
+	switch {
+	case ev.Outcome != Yes:
+	case r.Queue:
+		// The lock was handed off, and the message is late or lost: a grant confirms it.
+		c.askSoon(conf, now, 0)
+	default:
+		c.vote(conf, now, ev.Master, deadline(r.Sent, c.Want.Lease), false, ev, out)
+	}
+	if c.contends() && !r.Some && c.roundLost(conf) {
+		c.lost(conf, now, r, ev, out)
+	}
+}
+
+// handedOff counts a hand-off.
+func (c *Contender) handedOff(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	m := &c.Masters[ev.Master]
+	c.read(m, ev.Token)
+	m.Reached = true
+	r, known := c.round(ev.Round)
+	if !known || reached(now, deadline(r.Sent, r.Lease)) {
+		c.askSoon(conf, now, 0) // too late to count: a grant confirms it
+		return
+	}
+	c.Refreshing = true
+	c.vote(conf, now, ev.Master, deadline(r.Sent, r.Lease), true, ev, out)
+	if c.contends() {
+		c.keep(conf, now, ev, out)
+	}
+}
+
+// vote counts a vote, and ends the contest when a majority is valid at the same time: until
+// the q-th longest ends.
+func (c *Contender) vote(conf *Config, now clock.Instant, i int, until clock.Instant, handedOff bool, ev *Event, out *Effects) {
+	m := &c.Masters[i]
+	c.read(m, ev.Token)
+	if !m.Voted || until.Sub(m.Until) > 0 {
+		m.Voted, m.Until, m.HandedOff = true, until, handedOff
+	}
+	votes := 0
+	for i := range conf.Masters {
+		if c.Masters[i].Voted {
+			votes++
+		}
+	}
+	if conf.decide(votes, 0) != quorum.Won {
+		return
+	}
+	var left [Max]time.Duration
+	for i := range conf.Masters {
+		if m := &c.Masters[i]; m.Voted {
+			left[i] = now.Left(m.Until)
+			m.Voted = left[i] > 0
+		}
+	}
+	_, last := quorum.Term(left[:conf.Masters])
+	if last < 0 {
+		return
+	}
+	if c.Masters[last].HandedOff && left[last] < c.topUp(conf, ev.Trip) {
+		c.askSoon(conf, now, 0) // it would end before it is renewed: an ask makes grants of the hand-offs
+		return
+	}
+	c.Until, c.Short = c.Masters[last].Until, c.Masters[last].HandedOff
+	c.settle(conf, out)
+}
+
+// topUp returns how long a lock that was handed off must be valid for at least, so that its lease
+// can be renewed to the one wanted, and once more if that fails; of a lease that is short itself,
+// a quarter.
+func (c *Contender) topUp(conf *Config, trip time.Duration) time.Duration {
+	return min(2*(trip+conf.TopUp), c.Want.Lease/4)
+}
+
+// read notes a fencing counter.
+func (c *Contender) read(m *Master, token int64) {
+	m.Token = max(m.Token, token)
+	c.Token = max(c.Token, token)
+}
+
+func (c *Contender) hasVotes() bool {
+	for i := range c.Masters {
+		if c.Masters[i].Voted {
+			return true
+		}
+	}
+	return false
+}
+
+// roundLost reports whether what was asked makes no majority. An answer to any round of the owner
+// counts, or callers whose masters are further away than their rounds are apart would never know.
+func (c *Contender) roundLost(conf *Config) bool {
+	yes, no := 0, 0
+	for i := range conf.Masters {
+		if m := &c.Masters[i]; m.Voted {
+			yes++
+		} else if m.Answered {
+			no++
+		}
+	}
+	return conf.decide(yes, no) == quorum.Lost
+}
+
+// lost decides what follows when what was asked makes no majority. It is called again with each
+// answer that comes later, to round r.
+func (c *Contender) lost(conf *Config, now clock.Instant, r *Round, ev *Event, out *Effects) {
+	if !c.Want.Wait {
+		c.judge(conf, now, ev, out)
+		return
+	}
+	if c.State != Minority {
+		c.State = Waiting
+	}
+	var room [Max]time.Duration
+	left := room[:0]
+	for i := range conf.Masters {
+		switch m := &c.Masters[i]; {
+		case !m.Said:
+		case m.Outcome == Yes:
+			left = append(left, 0)
+		case m.Outcome == No:
+			left = append(left, max(0, now.Left(m.Free)))
+		}
+	}
+	free, known := quorum.FreeAfter(conf.Masters, left)
+	if known && r.Number == c.Round { // or each answer that is late would bring another round
+		c.sooner(conf, now, free+conf.Settle) // expiry sends no message
+	}
+	if r.Number > c.HeldAsOf {
+		c.HeldUntil = now
+		if known && c.held(conf) {
+			c.HeldUntil = now.Add(free)
+		}
+	}
+	if c.hasVotes() {
+		c.keep(conf, now, ev, out)
+	}
+	if c.inVain(conf) {
+		c.fail(InVain, ev, out)
+	}
+}
+
+// judge decides a try that does not wait. A lost round waits for more answers while they can tell
+// a lock that is taken from one that nobody got.
+func (c *Contender) judge(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	yes, no, errs := c.tally(conf)
+	var room [Max]Holder
+	contest := quorum.Judge(conf.Masters, yes, errs, c.holders(conf, room[:0]))
+	switch {
+	case conf.decide(yes, 0) == quorum.Won:
+		c.fail(Late, ev, out)
+	case c.Want.Again && conf.decide(0, no) == quorum.Lost:
+		c.fail(Gone, ev, out)
+	case contest == quorum.Undecided:
+	case contest == quorum.Split && !c.Want.Again && c.BackOffs < maxSplits-1:
+		c.pause(conf, now, ev, out)
+	default:
+		c.fail(Refused, ev, out)
+	}
+}
+
+// tally counts what the masters said last.
+func (c *Contender) tally(conf *Config) (yes, no, errs int) {
+	for i := range conf.Masters {
+		switch m := &c.Masters[i]; {
+		case !m.Said:
+		case m.Outcome == Yes:
+			yes++
+		case m.Outcome == No:
+			no++
+		default:
+			errs++
+		}
+	}
+	return yes, no, errs
+}
+
+// holders appends who has the lock at the masters that said no.
+func (c *Contender) holders(conf *Config, to []Holder) []Holder {
+	for i := range conf.Masters {
+		if m := &c.Masters[i]; m.Said && m.Outcome == No {
+			to = append(to, m.Holder)
+		}
+	}
+	return to
+}
+
+// held reports whether a majority of the masters named one holder.
+func (c *Contender) held(conf *Config) bool {
+	var room [Max]Holder
+	holder, ok := quorum.Holder(conf.Masters, c.holders(conf, room[:0]))
+	return ok && holder != Nobody
+}
+
+// unreachable reports whether too few masters gave an answer that counts.
+func (c *Contender) unreachable(conf *Config) bool {
+	yes, _, errs := c.tally(conf)
+	var room [Max]Holder
+	return quorum.Judge(conf.Masters, yes, errs, c.holders(conf, room[:0])) == quorum.Unreachable
+}
+
+// inVain reports whether so many masters said what does not pass by itself that no majority is
+// left.
+func (c *Contender) inVain(conf *Config) bool {
+	never := 0
+	for i := range conf.Masters {
+		if m := &c.Masters[i]; m.Said && m.Hopeless {
+			never++
+		}
+	}
+	return conf.decide(0, never) == quorum.Lost
+}
