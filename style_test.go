@@ -24,6 +24,7 @@ const module = "example.com/redlock"
 // library, is all that is listed. "ours/" stands for the module's own path.
 var rooms = map[string][]string{
 	"quorum":             {},
+	"multilock/protocol": {"ours/quorum", "ours/clock"},
 	"clock":              {"golang.org/x/sys"},
 	"node":               {"ours/clock", redigo, "github.com/google/uuid", multierror},
 	"multilock":          {"ours/node", "ours/quorum", "ours/clock", "github.com/google/uuid", multierror},

@@ -67,10 +67,10 @@ const maxRounds = 8
 
 // Master is what a contender knows of a master.
 type Master struct {
-	Voted     bool
-	HandedOff bool          // the vote is a hand-off
+	// Its vote.
 	Until     clock.Instant // of the vote
-	Token     int64         // the largest fencing counter that it answered to this owner
+	Voted     bool
+	HandedOff bool // the vote is a hand-off
 
 	Answered bool // a round of this owner
 	Reached  bool // it may have an entry in its queue, or a grant
@@ -78,10 +78,12 @@ type Master struct {
 
 	// What it said last, to this owner or an earlier one.
 	Said     bool
-	Outcome  Outcome
 	Hopeless bool
+	Outcome  Outcome
 	Holder   Holder
 	Free     clock.Instant // when the lock is free there
+
+	Token int64 // the largest fencing counter that it answered to this owner
 }
 
 // Step is the whole protocol of a contender. It takes what happened at an instant, and says what

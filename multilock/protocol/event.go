@@ -152,8 +152,8 @@ type Effects struct {
 type Command uint8
 
 const (
-	AskOnce     Command = iota // take the lock if it is free
-	AskOrQueue                 // take it, or enter the queue
-	QueueOnly                  // stay in the queue: somebody else has the lock for a while
-	EnterAgain                 // raise the hold count of a lock that is held
+	AskOnce    Command = iota // take the lock if it is free
+	AskOrQueue                // take it, or enter the queue
+	QueueOnly                 // stay in the queue: somebody else has the lock for a while
+	EnterAgain                // raise the hold count of a lock that is held
 )

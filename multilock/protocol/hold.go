@@ -103,8 +103,8 @@ type HoldEvent struct {
 // HoldEffects are what a step of a [Hold] wants done. Whether it has ended, and when it is to be
 // renewed, is read off the hold.
 type HoldEffects struct {
-	Release Set // give it back at these masters
-	Count   Set // set the hold count to Entries at these masters
+	Release Set  // give it back at these masters
+	Count   Set  // set the hold count to Entries at these masters
 	Ceased  bool // it is renewed no more, since its limit has come
 }
 
