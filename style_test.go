@@ -27,6 +27,7 @@ var rooms = map[string][]string{
 	"multilock/protocol": {"ours/quorum", "ours/clock"},
 	"clock":              {"golang.org/x/sys"},
 	"node":               {"ours/clock", redigo, "github.com/google/uuid", multierror},
+	"node/script/twin":   {},
 	"multilock":          {"ours/node", "ours/quorum", "ours/clock", "github.com/google/uuid", multierror},
 	"redlock":            {"ours/multilock", "ours/node", "ours/clock", redigo, "github.com/google/uuid", multierror},
 	"redlocktest":        {redigo, "github.com/alicebob/miniredis/v2"},

@@ -1,0 +1,67 @@
+package twin
+
+// Enter sets the hold count of the lock that owner has, and extends it to lease.
+func (l *Lock) Enter(now int64, owner Owner, count int32, lease int64) Reply {
+	l.Expire(now)
+	switch {
+	case l.Alien:
+		return Reply{Outcome: Failed}
+	case l.Holder != owner:
+		return refused(l.Holder, l.left(now))
+	}
+	l.Count = count
+	if lease > 0 {
+		l.extend(now, lease)
+	}
+	return Reply{Outcome: Done}
+}
+
+// Leave sets the hold count of the lock that owner has to less than it was.
+func (l *Lock) Leave(now int64, owner Owner, count int32) Reply { return l.Enter(now, owner, count, 0) }
+
+// Raise raises the fencing counter of the lock that owner has to token. It is refused, with the
+// counter, where that is not below token, and without where owner does not have the lock.
+func (l *Lock) Raise(now int64, owner Owner, token int64) Reply {
+	l.Expire(now)
+	switch {
+	case l.Alien:
+		return Reply{Outcome: Failed}
+	case l.Holder != owner:
+		return Reply{Outcome: Refused}
+	case l.Counter >= token:
+		return Reply{Outcome: Refused, Token: l.Counter}
+	}
+	l.Counter = token
+	return Reply{Outcome: Done, Token: token}
+}
+
+// Renew extends one hold of owner to lease, with its count and its fencing token. With heal it sets
+// the lock again where nobody has it, but not after a Force.
+func (l *Lock) Renew(now int64, owner Owner, count int32, lease, token int64, heal bool) Reply {
+	l.Expire(now)
+	switch {
+	case l.Alien:
+		return Reply{Outcome: Done, Renewed: NotLock}
+	case l.Holder != 0 && l.Holder != owner:
+		return Reply{Outcome: Done, Renewed: Foreign}
+	case l.Holder == 0 && (!heal || l.forced(owner)):
+		return Reply{Outcome: Done, Renewed: Absent}
+	}
+	r := Reply{Outcome: Done, Renewed: Extended}
+	if l.Holder == 0 {
+		l.give(now, owner, count, lease)
+		r.Renewed = Healed
+	}
+	l.extend(now, lease)
+	l.Counter = max(l.Counter, token)
+	return r
+}
+
+// Inspect tells who has the lock.
+func (l *Lock) Inspect(now int64) Reply {
+	l.Expire(now)
+	if l.Alien {
+		return Reply{Outcome: Failed}
+	}
+	return Reply{Outcome: Done, Holder: l.Holder, Left: l.left(now), Count: l.Count, Token: l.Counter}
+}

@@ -1,0 +1,142 @@
+package twin
+
+import "math"
+
+// Owner is somebody who takes the lock, or another program that holds it. 0 is nobody.
+type Owner uint32
+
+// Redisson is who has a free lock in the turn of Redisson's clients, and on whose channel they hear
+// that it is free.
+const Redisson Owner = math.MaxUint32
+
+// Never is the instant at which a lock without expiry ends, and the time that it has left.
+const Never int64 = math.MaxInt64
+
+const (
+	// MaxQueue is how many entries a queue has room for. A method that would need more panics: the
+	// caller has fewer owners than that.
+	MaxQueue = 8
+	// MaxForced is how many owners can be kept from healing at a time. More panic as well.
+	MaxForced = 4
+)
+
+// Durations in ms, as in the scripts.
+const (
+	queueLasts = 10_000 // after the last entry was made
+	turnLasts  = 20
+)
+
+// Lock is all that a master keeps of one lock. The zero Lock is free, and nobody waits.
+//
+// Expires, QueueExpires, Turn, Until and Stale are instants, 0 where there is none. Whoever counts
+// them from another origin, after Expire, leaves 0 and Never alone; an entry may be stale already.
+type Lock struct {
+	Holder  Owner // 0: nobody
+	Count   int32 // hold count of Holder
+	Expires int64 // when the key does; Never, or 0 where there is no key
+
+	// Alien: the key is a hash with fields of another program, so it is no lock. Holder is then
+	// whoever has a field beside them.
+	Alien bool
+
+	Counter int64 // fencing counter, 0 where there is none
+
+	Queue        [MaxQueue]Entry // who waits, the first one first; the rest is zero
+	QueueExpires int64           // 0 while nobody waits
+
+	Turn   int64           // until then Redisson's clients come first
+	Forced [MaxForced]Mark // by owner; the rest is zero
+}
+
+// Entry is one that waits in the queue.
+type Entry struct {
+	Owner    Owner
+	Round    uint32 // of the owner's last ask, from 1: a hand-off names it
+	Since    int64  // when the owner began to wait, by any clock: its place in the queue
+	Lease    int64  // in ms, for which the lock may be handed to it
+	Proposal int64  // fencing token that it asked for, above 0
+	Stale    int64  // until then the ask counts; set by the master
+}
+
+// Mark says that the lock was taken from Owner by force, who must not heal it before Until.
+type Mark struct {
+	Owner Owner
+	Until int64
+}
+
+// Expire drops what has run out at now, so that locks that do the same are equal. Every method
+// begins with it.
+func (l *Lock) Expire(now int64) {
+	if l.Expires <= now {
+		l.free()
+		l.Alien, l.Expires = false, 0
+	}
+	if l.QueueExpires <= now && l.waiting() {
+		l.Queue, l.QueueExpires = [MaxQueue]Entry{}, 0
+	}
+	if l.Turn <= now {
+		l.Turn = 0
+	}
+	for i := 0; i < MaxForced && l.Forced[i].Owner != 0; {
+		if l.Forced[i].Until <= now {
+			copy(l.Forced[i:], l.Forced[i+1:])
+			l.Forced[MaxForced-1] = Mark{}
+		} else {
+			i++
+		}
+	}
+}
+
+// left is how long the key lasts, 0 if there is none.
+func (l *Lock) left(now int64) int64 {
+	if l.Expires == 0 || l.Expires == Never {
+		return l.Expires
+	}
+	return l.Expires - now
+}
+
+// give makes owner the holder of a lock that nobody has.
+func (l *Lock) give(now int64, owner Owner, count int32, lease int64) {
+	l.Holder, l.Count, l.Expires = owner, count, now+lease
+}
+
+// free takes the lock from its holder.
+func (l *Lock) free() {
+	l.Holder, l.Count = 0, 0
+	if !l.Alien {
+		l.Expires = 0
+	}
+}
+
+// extend makes the key last for lease from now, if that is longer than what is left. One without
+// expiry gets this: what it has left counts as -1 ms, as Redis tells it.
+func (l *Lock) extend(now, lease int64) {
+	if l.Expires == Never || l.Expires < now+lease {
+		l.Expires = now + lease
+	}
+}
+
+// force marks owner as one that must not heal the lock before until.
+func (l *Lock) force(owner Owner, until int64) {
+	i := 0
+	for i < MaxForced && l.Forced[i].Owner != 0 && l.Forced[i].Owner < owner {
+		i++
+	}
+	if i == MaxForced || l.Forced[i].Owner != owner {
+		if l.Forced[MaxForced-1].Owner != 0 {
+			panic("twin: more than MaxForced owners were forced out")
+		}
+		copy(l.Forced[i+1:], l.Forced[i:])
+	}
+	l.Forced[i] = Mark{owner, until}
+}
+
+// forced reports whether owner must not heal the lock.
+func (l *Lock) forced(owner Owner) bool {
+	for _, m := range l.Forced {
+		if m.Owner == owner {
+			return true
+		}
+	}
+	return false
+}

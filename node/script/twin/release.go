@@ -1,0 +1,78 @@
+package twin
+
+// NoToken is the token of a release that passes the lock to nobody, as a guarded or unsteady master
+// must not.
+const NoToken int64 = -1
+
+// Release takes owner, who has waited since then, out of the queue and frees the lock, which then
+// passes to the first in the queue. token is the fencing token of owner, or the one it proposed.
+func (l *Lock) Release(now int64, hears Hears, owner Owner, token, since int64) Reply {
+	return l.release(now, hears, owner, token, since, Entry{})
+}
+
+// Yield is Release, but leaves the lock free.
+func (l *Lock) Yield(now int64, hears Hears, owner Owner, since int64) Reply {
+	return l.release(now, hears, owner, NoToken, since, Entry{})
+}
+
+// ReleaseTo is Release, and enters next into the queue before.
+func (l *Lock) ReleaseTo(now int64, hears Hears, owner Owner, token, since int64, next Entry) Reply {
+	return l.release(now, hears, owner, token, since, next)
+}
+
+// Force is Release by whoever has the lock, and keeps that owner from healing it for as long as its
+// lease would have lasted.
+func (l *Lock) Force(now int64, hears Hears, token int64) Reply {
+	l.Expire(now)
+	if l.Alien {
+		return Reply{Outcome: Failed}
+	}
+	owner := l.Holder
+	if owner != 0 && l.Expires != Never {
+		l.force(owner, l.Expires)
+	}
+	return l.release(now, hears, owner, token, 0, Entry{})
+}
+
+// release is release.lua, without what is particular about a Force. A next of owner 0 is none.
+func (l *Lock) release(now int64, hears Hears, owner Owner, token, since int64, next Entry) Reply {
+	l.Expire(now)
+	holder, mine := l.Holder, owner != 0 && l.Holder == owner
+	r := Reply{Outcome: Refused}
+	if mine {
+		l.free()
+		r.Outcome = Done
+	}
+	if next.Owner == 0 && !l.waiting() {
+		r.Told = mine && hears(Redisson)
+		return r
+	}
+	if next.Owner != 0 && l.Alien {
+		l.leave(owner, since)
+		if !mine {
+			r.Outcome = Failed
+		}
+		return r
+	}
+	if next.Owner != 0 && holder != next.Owner {
+		l.leave(next.Owner, next.Since)
+		l.enter(now, next)
+	}
+	l.leave(owner, since) // also who has the lock: a renewal may have healed it
+	switch {
+	case l.Alien, l.Holder != 0, !mine && l.Turn > 0:
+		return r
+	case token == NoToken:
+		r.Told = mine && hears(Redisson)
+		return r
+	case mine && token%7 == 0 && l.waiting() && hears(Redisson):
+		l.Turn, r.Told = now+turnLasts, true
+		if first := l.Queue[0].Owner; hears(first) {
+			r.HandOff = HandOff{Owner: first}
+		}
+		return r
+	}
+	r.HandOff = l.pass(now, hears, token, 0)
+	r.Told = mine && r.HandOff.Owner == 0 && hears(Redisson)
+	return r
+}

@@ -1,0 +1,147 @@
+package twin
+
+import (
+	"testing"
+)
+
+// all hear everything.
+func all(Owner) bool { return true }
+
+// everything does each command at least once, and hands off, heals and forces.
+func everything(l *Lock, now int64, hears Hears) (last Reply) {
+	l.Acquire(now, hears, 1, 30_000, 5)
+	l.Enter(now, 1, 2, 30_000)
+	l.AcquireOrRegister(now, hears, 30_000, Entry{Owner: 2, Round: 1, Since: 20, Lease: 400, Proposal: 6})
+	l.Register(now, Entry{Owner: 3, Round: 1, Since: 10, Lease: 400, Proposal: 7})
+	l.Leave(now, 1, 1)
+	l.Raise(now, 1, 9)
+	l.Renew(now, 1, 1, 30_000, 9, true)
+	l.ReleaseTo(now, hears, 1, 9, 0, Entry{Owner: 4, Round: 1, Since: 30, Lease: 400, Proposal: 7})
+	l.Release(now, hears, 3, 10, 10)
+	l.Force(now, hears, 11)
+	l.Yield(now, hears, 2, 20)
+	l.Release(now, hears, 4, 12, 30)
+	l.Renew(now, 2, 1, 30_000, 11, true)
+	return l.Inspect(now)
+}
+
+func TestEverything(t *testing.T) {
+	var l Lock
+	want := Reply{Outcome: Done, Token: 12}
+	if got := everything(&l, 1000, all); got != want {
+		t.Errorf("Inspect at the end = %+v, want %+v", got, want)
+	}
+	if want := (Lock{Counter: 12, Forced: [MaxForced]Mark{{2, 1400}}}); l != want {
+		t.Errorf("Lock at the end = %+v, want %+v", l, want)
+	}
+}
+
+// TestCopy: a master that restarts with an older copy does what it did then.
+func TestCopy(t *testing.T) {
+	var l Lock
+	l.Acquire(0, all, 1, 1000, 5)
+	older := l
+	l.Release(1, all, 1, 5, 0)
+	if l == older || l.Holder != 0 || older.Holder != 1 {
+		t.Errorf("after a release the lock is %+v, and the copy from before %+v", l, older)
+	}
+	if older.Expire(999); older.Holder != 1 {
+		t.Error("the copy lost its lease before it ended")
+	}
+	if older.Expire(1000); older != (Lock{Counter: 5}) {
+		t.Errorf("after its lease the copy is %+v, want all of it gone but the counter", older)
+	}
+}
+
+// TestRoom: what does not fit is not forgotten without a word.
+func TestRoom(t *testing.T) {
+	panics := func(what string, f func()) {
+		t.Helper()
+		defer func() {
+			if recover() == nil {
+				t.Errorf("%s: no panic", what)
+			}
+		}()
+		f()
+	}
+	var l Lock
+	for i := range Owner(MaxQueue) {
+		l.Register(0, Entry{Owner: i + 1, Round: 1, Since: int64(i), Lease: 400, Proposal: 1})
+	}
+	panics("one more in the queue, and last", func() {
+		l.Register(0, Entry{Owner: 99, Round: 1, Since: 99, Lease: 400, Proposal: 1})
+	})
+	panics("one more in the queue, and first", func() {
+		l.Register(0, Entry{Owner: 99, Round: 1, Since: -1, Lease: 400, Proposal: 1})
+	})
+	l.Register(0, Entry{Owner: MaxQueue, Round: 2, Since: MaxQueue - 1, Lease: 400, Proposal: 1})
+
+	l = Lock{}
+	for i := range Owner(MaxForced) {
+		l.Acquire(0, all, i+1, 1000, 1)
+		l.Force(0, all, 1)
+	}
+	for _, owner := range []Owner{99, MaxForced} {
+		l.Acquire(0, all, owner, 2000, 1)
+		if owner == 99 {
+			panics("one more forced out", func() { l.Force(0, all, 1) })
+			l.Release(0, all, 99, 1, 0)
+		} else {
+			l.Force(0, all, 1)
+		}
+	}
+	if got, want := l.Forced[MaxForced-1], (Mark{MaxForced, 2000}); got != want {
+		t.Errorf("forced out again: mark is %v, want %v", got, want)
+	}
+}
+
+// TestNoAllocation: also where the messages go to a closure.
+func TestNoAllocation(t *testing.T) {
+	deaf := Owner(99)
+	if got := testing.AllocsPerRun(100, func() {
+		var l Lock
+		everything(&l, 1000, func(o Owner) bool { return o != deaf })
+	}); got != 0 {
+		t.Errorf("%v allocations, want none", got)
+	}
+}
+
+// What a step of the search pays for a master: to copy it, and to carry out a command.
+func BenchmarkLock(b *testing.B) {
+	var held, queue Lock
+	held.Acquire(0, all, 1, 30_000, 5)
+	queue = held
+	for i := range Owner(3) {
+		queue.Register(0, Entry{Owner: i + 2, Round: 1, Since: int64(i), Lease: 400, Proposal: 1})
+	}
+	deaf := Owner(99)
+	for _, bb := range []struct {
+		name string
+		from Lock
+		do   func(l *Lock)
+	}{
+		{"copy", queue, func(*Lock) {}},
+		{"acquire", Lock{}, func(l *Lock) {
+			l.Acquire(1, func(o Owner) bool { return o != deaf }, 1, 30_000, 5)
+		}},
+		{"register", queue, func(l *Lock) {
+			l.Register(1, Entry{Owner: 3, Round: 2, Since: 1, Lease: 400, Proposal: 1})
+		}},
+		{"renew", held, func(l *Lock) { l.Renew(1, 1, 1, 30_000, 5, true) }},
+		{"release", held, func(l *Lock) {
+			l.Release(1, func(o Owner) bool { return o != deaf }, 1, 5, 0)
+		}},
+		{"hand off", queue, func(l *Lock) {
+			l.Release(1, func(o Owner) bool { return o != deaf }, 1, 5, 0)
+		}},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			b.ReportAllocs()
+			var l Lock
+			for b.Loop() {
+				l = bb.from
+				bb.do(&l)
+			}
+		})
+	}
+}
