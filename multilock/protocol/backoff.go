@@ -39,7 +39,7 @@ func (c *Contender) backOff(conf *Config, now clock.Instant, ev *Event, out *Eff
 		// Nobody else can win, and the holder may need the votes that we have to heal. So
 		// hand them off to nobody, and wait without taking any.
 		c.State = Waiting
-		c.release(ev, out)
+		c.release(out)
 		out.Yield = true
 		c.anew(out)
 		// Where the lock was free, nobody hands it off: look again soon.
@@ -53,7 +53,7 @@ func (c *Contender) backOff(conf *Config, now clock.Instant, ev *Event, out *Eff
 func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.State = Waiting
 	c.BackOffs++
-	c.release(ev, out)
+	c.release(out)
 	c.anew(out)
 	if ev.Placed {
 		c.enter(conf, now, ev, out.Release, out)
@@ -66,7 +66,7 @@ func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Eff
 // random time: longer each time, so that owners who meet again and again part soon.
 func (c *Contender) pause(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.State = Paused
-	c.release(ev, out)
+	c.release(out)
 	c.anew(out)
 	c.AskAt = now.Add(time.Millisecond + ev.draw(conf.Split<<c.BackOffs+ev.Trip, out))
 	c.BackOffs++

@@ -129,8 +129,9 @@ func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effect
 			c.take(conf, now, ev, out)
 		}
 	case GiveUp:
-		c.fail(GivenUp, ev, out)
+		c.fail(GivenUp, out)
 	}
+	out.Read = c.Token
 }
 
 // contends reports whether votes count.
@@ -184,26 +185,25 @@ func (c *Contender) take(conf *Config, now clock.Instant, ev *Event, out *Effect
 	case c.Want.Wait:
 		c.giveWay(conf, now, ev, out)
 	default:
-		c.fail(Late, ev, out)
+		c.fail(Late, out)
 	}
 }
 
 // fail ends the contender without the lock, and gives back what it may have. The release of a
 // hold that was only to be entered again is left to the hold.
-func (c *Contender) fail(why Verdict, ev *Event, out *Effects) {
+func (c *Contender) fail(why Verdict, out *Effects) {
 	if c.Over() {
 		return
 	}
 	if !c.Want.Again {
-		c.release(ev, out)
+		c.release(out)
 	}
 	c.State, c.Verdict = Failed, why
 }
 
 // release gives back what the owner may have.
-func (c *Contender) release(ev *Event, out *Effects) {
+func (c *Contender) release(out *Effects) {
 	out.Release = c.Claimed()
-	out.ReleaseToken = max(c.Token, ev.Clock)
 }
 
 // Claimed returns the masters that may have a grant of the owner, or an entry in their queue.

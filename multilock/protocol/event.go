@@ -106,11 +106,9 @@ type Event struct {
 	At       Set           // of Enter
 	Delay    time.Duration // of Hint
 
-	// What the driver knows and draws. Events that may send a round need all of it, others Trip
-	// and Lot.
+	// What the driver knows and draws.
 	Trip   time.Duration // bound on the round trip to the q-th fastest master
 	Lot    uint32        // a random number
-	Clock  int64         // what the masters' clocks show, in µs since 1970
 	Placed bool          // the caller's place in the queue is known
 }
 
@@ -127,17 +125,19 @@ type Effects struct {
 	// Where Yield is set, the lock is handed off to nobody. Where Enter is set, the release
 	// enters the new owner into the queue with the round below.
 	Release      Set
-	ReleaseToken int64 // the next token is to be above it
 	Yield, Enter bool
 
 	NewOwner bool // what follows is asked for by a new owner: no owner is used for two tries
 
+	// Read is the largest fencing counter that was read. The token that is proposed has to be above
+	// it, and the one that a release tells the masters no lower.
+	Read int64
+
 	// Ask: send a round to these masters.
-	Ask      Set
-	Command  Command
-	Round    uint32
-	Lease    time.Duration // for which the lock may be handed off
-	Proposal int64         // fencing token
+	Ask     Set
+	Command Command
+	Round   uint32
+	Lease   time.Duration // for which the lock may be handed off
 
 	// Raise: have these masters raise their fencing counters to RaiseTo.
 	Raise   Set

@@ -13,7 +13,7 @@ func (c *Contender) ask(conf *Config, now clock.Instant, ev *Event, at Set, out 
 	c.Round++
 	pause, lease := c.times(conf, now, ev.Trip)
 	out.Ask, out.Command = at, c.command(now, ev)
-	out.Round, out.Lease, out.Proposal = c.Round, lease, max(ev.Clock, c.Token+1)
+	out.Round, out.Lease = c.Round, lease
 	copy(c.Rounds[:], c.Rounds[1:])
 	c.Rounds[maxRounds-1] = Round{
 		Number: c.Round, Sent: now, Lease: lease,

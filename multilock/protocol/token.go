@@ -81,6 +81,6 @@ func (c *Contender) unsettled(conf *Config, now clock.Instant, why Verdict, ev *
 	if c.Want.Wait {
 		c.giveWay(conf, now, ev, out)
 	} else {
-		c.fail(why, ev, out)
+		c.fail(why, out)
 	}
 }

@@ -169,7 +169,7 @@ func (c *Contender) lost(conf *Config, now clock.Instant, r *Round, ev *Event, o
 		c.keep(conf, now, ev, out)
 	}
 	if c.inVain(conf) {
-		c.fail(InVain, ev, out)
+		c.fail(InVain, out)
 	}
 }
 
@@ -181,14 +181,14 @@ func (c *Contender) judge(conf *Config, now clock.Instant, ev *Event, out *Effec
 	contest := quorum.Judge(conf.Masters, yes, errs, c.holders(conf, room[:0]))
 	switch {
 	case conf.decide(yes, 0) == quorum.Won:
-		c.fail(Late, ev, out)
+		c.fail(Late, out)
 	case c.Want.Again && conf.decide(0, no) == quorum.Lost:
-		c.fail(Gone, ev, out)
+		c.fail(Gone, out)
 	case contest == quorum.Undecided:
 	case contest == quorum.Split && !c.Want.Again && c.BackOffs < maxSplits-1:
 		c.pause(conf, now, ev, out)
 	default:
-		c.fail(Refused, ev, out)
+		c.fail(Refused, out)
 	}
 }
 
