@@ -26,16 +26,22 @@ var rooms = map[string][]string{
 	"quorum":             {},
 	"multilock/protocol": {"ours/quorum", "ours/clock"},
 	"clock":              {"golang.org/x/sys"},
-	"node":               {"ours/clock", redigo, "github.com/google/uuid", multierror},
+	"node/script":        {redigo},
+	"node":               {"ours/node/script", "ours/clock", redigo},
+	"multilock":          {"ours/node", "ours/node/script", "ours/quorum", "ours/clock", "github.com/google/uuid", multierror},
+	"redlock":            {"ours/multilock", "ours/node", "ours/node/script", "ours/clock", redigo, "github.com/google/uuid", multierror},
 	"node/script/twin":   {},
-	"multilock":          {"ours/node", "ours/quorum", "ours/clock", "github.com/google/uuid", multierror},
-	"redlock":            {"ours/multilock", "ours/node", "ours/clock", redigo, "github.com/google/uuid", multierror},
 	"redlocktest":        {redigo, "github.com/alicebob/miniredis/v2"},
 	"cmd/redlock":        {"ours/redlock", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "golang.org/x/sys", multierror},
 	"integration":        {},
 	"integration/worker": {"ours/redlock"},
 	"model":              {},
 	"":                   {}, // this file
+}
+
+// noIO names what a room without I/O, goroutines and clocks does not import of the standard library.
+var noIO = map[string][]string{
+	"node/script": {"bufio", "context", "io", "log", "log/slog", "net", "os", "sync", "sync/atomic"},
 }
 
 const (
@@ -112,7 +118,7 @@ func TestRooms(t *testing.T) {
 // TestPackageComments: the comment of a library package has the sections that a caller
 // looks for. Pure arithmetic has no errors to tell of.
 func TestPackageComments(t *testing.T) {
-	for _, name := range []string{"redlock", "multilock", "node", "quorum", "clock", "redlocktest", "integration"} {
+	for _, name := range []string{"redlock", "multilock", "node", "node/script", "quorum", "clock", "redlocktest", "integration"} {
 		sections := []string{"// # Concurrency\n"}
 		if name != "quorum" && name != "clock" {
 			sections = append(sections, "// # Errors\n")
@@ -155,6 +161,9 @@ func TestImportArrows(t *testing.T) {
 			for _, p := range list(t, goos, "./...") {
 				allowed := rooms[room(p.ImportPath)]
 				for _, imported := range p.Imports {
+					if slices.Contains(noIO[room(p.ImportPath)], imported) {
+						t.Errorf("%s does no I/O, but imports %s", room(p.ImportPath), imported)
+					}
 					if standard[imported] || imported == "C" {
 						continue
 					}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 )
 
@@ -57,7 +57,7 @@ func TestNotALock(t *testing.T) {
 				short, cancel := context.WithTimeout(ctx, time.Second)
 				err := call(short)
 				cancel()
-				what, ok := errors.AsType[*node.NotLockError](err)
+				what, ok := errors.AsType[*script.NotLockError](err)
 				if !ok || what.What != tt.what || !errors.Is(err, redlock.ErrNoQuorum) {
 					t.Errorf("%s = %v, want ErrNoQuorum and %q", name, err, tt.what)
 				}

@@ -5,19 +5,19 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
 
 // Request says what to acquire.
 type Request struct {
-	Owner    *node.Owner   // of NewOwner, unless Count is above 1
+	Owner    *script.Owner // of NewOwner, unless Count is above 1
 	Lease    time.Duration // whole milliseconds
 	Count    int           // 1 takes a free lock, more enters a held one again
 	Proposal int64         // fencing token; of a Count above 1 the one it has
 }
 
-func (r Request) command() *node.Command {
+func (r Request) command() *script.Command {
 	if r.Count > 1 {
 		return r.Owner.Enter(r.Lease, r.Count)
 	}
@@ -26,7 +26,7 @@ func (r Request) command() *node.Command {
 
 // Claim is what an owner has at the masters, or may have: grants, and entries in the queue.
 type Claim struct {
-	*node.Owner
+	*script.Owner
 	Token int64     // the largest fencing counter among the grants
 	Since time.Time // its place in the queue, zero if it never waited
 	At    Set       // the masters that may know of it
@@ -120,7 +120,7 @@ func (a *Attempt) settle(ctx context.Context, g Grant) (Grant, error) {
 }
 
 // Answer implements [node.Receiver].
-func (a *Attempt) Answer(i int, answer node.Answer) {
+func (a *Attempt) Answer(i int, answer script.Answer) {
 	a.m.meet(i, a.req.Owner.Key, answer)
 	a.poll.Answer(i, answer)
 }

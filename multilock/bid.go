@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 )
 
 // Wanted says what a [Bid] is for.
@@ -55,7 +55,7 @@ type Bid struct {
 	sending sync.Mutex
 
 	mu      sync.Mutex
-	owner   *node.Owner // a new one after each roll-back
+	owner   *script.Owner // a new one after each roll-back
 	begun   time.Time
 	since   time.Time // Wanted.Since by the masters' clocks; zero until they tell
 	asks    []*ask    // the last ones, oldest first
@@ -86,7 +86,7 @@ type Bid struct {
 // ask is one command of a bid, to all masters.
 type ask struct {
 	b        *Bid
-	owner    *node.Owner
+	owner    *script.Owner
 	number   uint64
 	since    time.Time // its place in the queue; zero: it does not enter it
 	sent     clock.Instant
@@ -106,7 +106,7 @@ func (m *Masters) NewBid(w Wanted) *Bid {
 		owner: m.NewOwner(w.Key),
 	}
 	b.seats = slices.Grow(b.chairs[:0], len(m.nodes))[:len(m.nodes)]
-	b.answers = make([]node.Answer, len(m.nodes))
+	b.answers = make([]script.Answer, len(m.nodes))
 	b.asks = b.room[:0]
 	m.enrol(b.owner, b)
 	return b
@@ -175,13 +175,13 @@ func (a *ask) send(at Set) {
 	case a.since.IsZero():
 		a.b.m.send(a.owner.Acquire(a.b.want.Lease, a.proposal), at, a)
 	default:
-		a.b.m.send(a.owner.Queue(a.b.want.Lease, a.entry()), at, a)
+		a.b.m.send(a.owner.AcquireOrRegister(a.b.want.Lease, a.entry()), at, a)
 	}
 }
 
 // entry returns a as the masters see it.
-func (a *ask) entry() node.Ask {
-	return node.Ask{Number: a.number, Since: a.since.UnixMicro(), Lease: a.lease, Proposal: a.proposal}
+func (a *ask) entry() script.QueueEntry {
+	return script.QueueEntry{Round: a.number, Since: a.since.UnixMicro(), Lease: a.lease, Proposal: a.proposal}
 }
 
 // place reports whether the bid has a place in the queue. It has none before the masters'

@@ -10,7 +10,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 )
 
 // A free lock costs one round trip and no subscription.
@@ -175,11 +175,11 @@ func TestBidAsksWhenMessagesMayBeLost(t *testing.T) {
 			{true, 2 * gather}, // the others will soon work as well
 			{false, 2 * settle},
 		} {
-			m.Listening(0, tt.on)
+			m.Subscribed(0, tt.on)
 			time.Sleep(tt.after)
 			synctest.Wait()
 			if got, want := b.Master(0).Calls("EVALSHA")-before, int64(i+2); got != want {
-				t.Errorf("%v after Listening(0, %v): %d asks, want %d", tt.after, tt.on, got, want)
+				t.Errorf("%v after Subscribed(0, %v): %d asks, want %d", tt.after, tt.on, got, want)
 			}
 		}
 	})
@@ -305,7 +305,7 @@ func TestPassOfAnotherLock(t *testing.T) {
 		b.seat("x:r0", time.Minute, 0, 1, 2)
 		bid := askedBid(b.m)
 		for i := range 3 {
-			b.m.Passed(i, node.Pass{Owner: bid.owner.ID, Number: 1, Token: 9, Key: "another"})
+			b.m.HandedOff(i, script.HandOff{Owner: bid.owner.ID, Round: 1, Token: 9, Key: "another"})
 		}
 		bid.mu.Lock()
 		over := bid.over

@@ -14,6 +14,7 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -195,7 +196,7 @@ type post struct {
 	m *Masters
 
 	mu     sync.Mutex
-	passes [][]node.Pass // from each master
+	passes [][]script.HandOff // from each master
 }
 
 // hold makes the post of m. To the masters it looks as if m had subscribed.
@@ -204,7 +205,7 @@ func (b bench) hold(t *testing.T, m *Masters) *post {
 	m.mu.Lock()
 	m.listening = true
 	m.mu.Unlock()
-	p := &post{m: m, passes: make([][]node.Pass, m.Len())}
+	p := &post{m: m, passes: make([][]script.HandOff, m.Len())}
 	for i, master := range b.Masters() {
 		p.subscribe(t, i, master)
 	}
@@ -242,11 +243,11 @@ func (p *post) keep(i int, message string) {
 	token, _ := strconv.ParseInt(words[2], 10, 64)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.passes[i] = append(p.passes[i], node.Pass{Owner: words[0], Number: number, Token: token, Key: words[3]})
+	p.passes[i] = append(p.passes[i], script.HandOff{Owner: words[0], Round: number, Token: token, Key: words[3]})
 }
 
 // deliver passes on what master i has published so far, and returns it.
-func (p *post) deliver(t *testing.T, i int) node.Pass {
+func (p *post) deliver(t *testing.T, i int) script.HandOff {
 	t.Helper()
 	synctest.Wait()
 	p.mu.Lock()
@@ -256,7 +257,7 @@ func (p *post) deliver(t *testing.T, i int) node.Pass {
 	if len(passes) != 1 {
 		t.Fatalf("m%d published %v, want one pass", i+1, passes)
 	}
-	p.m.Passed(i, passes[0])
+	p.m.HandedOff(i, passes[0])
 	synctest.Wait()
 	return passes[0]
 }

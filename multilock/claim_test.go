@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 )
 
 // slow takes its time with the answer of a master that is down, and notes what the others have
@@ -15,8 +15,8 @@ type slow struct {
 	calls int64
 }
 
-func (s *slow) Answer(_ int, a node.Answer) {
-	if a.Outcome == node.Unsent {
+func (s *slow) Answer(_ int, a script.Answer) {
+	if a.Outcome == script.Unsent {
 		time.Sleep(time.Second)
 		s.calls = s.b.Master(0).Calls("EVALSHA")
 	}
@@ -30,7 +30,7 @@ func TestMastersThatAreDownAnswerFirst(t *testing.T) {
 		time.Sleep(time.Second)
 		before := b.Master(0).Calls("EVALSHA")
 		s := &slow{b: b}
-		b.m.send(node.Inspect("k"), b.m.All(), s)
+		b.m.send(script.Inspect("k"), b.m.All(), s)
 		synctest.Wait()
 		if s.calls != before {
 			t.Errorf("another master was sent %d calls before the one that is down had answered", s.calls-before)

@@ -3,7 +3,7 @@ package multilock
 import (
 	"strings"
 
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
 
@@ -17,7 +17,7 @@ func (m *Masters) Listen() {
 	}
 	m.listening = true
 	for i, n := range m.nodes {
-		n.Listen(m.id, m, i)
+		n.Subscribe(m.id, m, i)
 	}
 }
 
@@ -29,21 +29,21 @@ func (m *Masters) Hears() bool {
 	return quorum.Vote(len(m.nodes), m.hears.len(), 0) == quorum.Won
 }
 
-// Passed implements [node.Ear]. A lock that was passed to an owner that has gone is
+// HandedOff implements [node.Subscriber]. A lock that was passed to an owner that has gone is
 // released: the release that the owner sent should have come after, but need not where
 // a master does not let old connections be killed.
-func (m *Masters) Passed(i int, p node.Pass) {
+func (m *Masters) HandedOff(i int, p script.HandOff) {
 	m.mu.Lock()
 	b := m.owners[p.Owner]
 	m.mu.Unlock()
 	if b == nil || b.want.Key != p.Key {
-		m.nodes[i].Send(node.NewOwner(p.Key, p.Owner).Release(p.Token, 0), nobody{}, i)
+		m.nodes[i].Send(script.NewOwner(p.Key, p.Owner).Release(p.Token, 0), nobody{}, i)
 		return
 	}
 	b.passed(i, p)
 }
 
-// Freed implements [node.Ear].
+// Freed implements [node.Subscriber].
 func (m *Masters) Freed(_ int, key string) {
 	for _, b := range m.waiting() {
 		if b.want.Key == key {
@@ -52,9 +52,9 @@ func (m *Masters) Freed(_ int, key string) {
 	}
 }
 
-// Listening implements [node.Ear]. Messages may have been lost, and entries in the queue
+// Subscribed implements [node.Subscriber]. Messages may have been lost, and entries in the queue
 // as well, since nobody was there to be told.
-func (m *Masters) Listening(i int, on bool) {
+func (m *Masters) Subscribed(i int, on bool) {
 	m.mu.Lock()
 	m.hears &^= 1 << i
 	if on {
@@ -85,7 +85,7 @@ func (m *Masters) waiting() []*Bid {
 
 // enrol notes that owner may have a lock from now on, and b as the one to be told of passes
 // to it.
-func (m *Masters) enrol(owner *node.Owner, b *Bid) {
+func (m *Masters) enrol(owner *script.Owner, b *Bid) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.owners[owner.ID] = b
@@ -100,14 +100,14 @@ func (m *Masters) forget(owner string) {
 
 // meet looks at who has the lock at master i, by an answer. An owner of this client that has
 // gone has it by a command that was carried out after all: it is released there.
-func (m *Masters) meet(i int, key string, a node.Answer) {
-	if number, ours := strings.CutPrefix(a.Holder, m.id); a.Outcome != node.Refused || !ours || !strings.HasPrefix(number, ":") {
+func (m *Masters) meet(i int, key string, a script.Answer) {
+	if number, ours := strings.CutPrefix(a.Holder, m.id); a.Outcome != script.Refused || !ours || !strings.HasPrefix(number, ":") {
 		return
 	}
 	m.mu.Lock()
 	_, known := m.owners[a.Holder]
 	m.mu.Unlock()
 	if !known {
-		m.nodes[i].Send(node.NewOwner(key, a.Holder).Release(1, 0), nobody{}, i)
+		m.nodes[i].Send(script.NewOwner(key, a.Holder).Release(1, 0), nobody{}, i)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
 
@@ -125,7 +126,7 @@ func (e *MajorityError) Hopeless() bool { return e.hopeless }
 func (e *MajorityError) Reasons() []string {
 	var reasons []string
 	for _, err := range e.Nodes.Errors {
-		if _, taken := errors.AsType[*node.TakenError](err); !taken {
+		if _, taken := errors.AsType[*script.TakenError](err); !taken {
 			reasons = append(reasons, node.Kind(err))
 		}
 	}
@@ -173,11 +174,11 @@ func (m *Masters) lost(op, name string, b *ballot, state, cut, late error) *Majo
 			if err = silence(n, state, cut); err == nil {
 				grants = append(grants, 0) // as far as is known
 			}
-		case a.Outcome == node.Done:
+		case a.Outcome == script.Done:
 			e.Got++
 			left, grants = append(left, 0), append(grants, 0)
 			err = late
-		case a.Outcome == node.Refused:
+		case a.Outcome == script.Refused:
 			left, grants = append(left, a.Left), append(grants, 0)
 		}
 		if guarded, ok := errors.AsType[*node.GuardedError](err); ok && guarded.Why == nil {

@@ -172,7 +172,7 @@ func TestPassesForTheOwnerBeforeARollBack(t *testing.T) {
 			t.Fatal("the minority was not given back")
 		}
 		for i := range 5 {
-			m.Passed(i, old)
+			m.HandedOff(i, old)
 		}
 		wantNotWon(t, "after messages for the owner before", bid)
 		bid.GiveUp(nil)

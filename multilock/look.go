@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
 
@@ -27,7 +28,7 @@ type Look struct {
 }
 
 // ask sends cmd to every master, in a poll that none of them settles for the others.
-func (m *Masters) ask(cmd *node.Command) *poll {
+func (m *Masters) ask(cmd *script.Command) *poll {
 	p := new(poll)
 	p.init(nil, len(m.nodes), everyone{})
 	m.send(cmd, m.All(), p)
@@ -40,7 +41,7 @@ func (m *Masters) ask(cmd *node.Command) *poll {
 //
 // Cost: one script call on each master.
 func (m *Masters) Inspect(ctx context.Context, key string) (Look, error) {
-	p := m.ask(node.Inspect(key))
+	p := m.ask(script.Inspect(key))
 	cut := p.wait(ctx)
 	look := Look{Views: make([]View, len(m.nodes))}
 	var holders []string
@@ -55,7 +56,7 @@ func (m *Masters) Inspect(ctx context.Context, key string) (Look, error) {
 		switch {
 		case !p.in.has(i):
 			v.Err = &node.Error{Node: n.Name(), Err: errPending}
-		case a.Outcome != node.Done:
+		case a.Outcome != script.Done:
 			v.Err = n.Explain(a)
 		default:
 			holders = append(holders, a.Holder)
@@ -81,7 +82,7 @@ func (m *Masters) Inspect(ctx context.Context, key string) (Look, error) {
 // Cost: one script call on each master.
 func (m *Masters) Force(ctx context.Context, key string) (freed bool, err error) {
 	m.Greet(ctx)
-	p := m.ask(node.Force(key, m.Now().UnixMicro()))
+	p := m.ask(script.Force(key, m.Now().UnixMicro()))
 	cut := p.wait(ctx)
 	done, refused, _ := p.tally()
 	if quorum.Vote(len(m.nodes), done+refused, 0) == quorum.Won {
@@ -91,8 +92,8 @@ func (m *Masters) Force(ctx context.Context, key string) (freed bool, err error)
 		cut = Ended(ctx)
 	}
 	for i, a := range p.answers {
-		if a.Outcome == node.Refused {
-			p.answers[i].Outcome = node.Done // nobody had it there, which is an answer
+		if a.Outcome == script.Refused {
+			p.answers[i].Outcome = script.Done // nobody had it there, which is an answer
 		}
 	}
 	return done > 0, m.lost("force unlock", key, &p.ballot, ErrNoQuorum, cut, nil)

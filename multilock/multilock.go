@@ -32,6 +32,7 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
 
@@ -63,10 +64,10 @@ const mark = "r"
 
 // NewOwner returns an owner at key, "uuid:rN", that was never used before: a roll-back of
 // an earlier try that is still under way must not free a later one.
-func (m *Masters) NewOwner(key string) *node.Owner {
+func (m *Masters) NewOwner(key string) *script.Owner {
 	var room [64]byte
 	id := strconv.AppendUint(append(append(room[:0], m.id...), ":"+mark...), m.seq.Add(1), 10)
-	return node.NewOwner(key, string(id))
+	return script.NewOwner(key, string(id))
 }
 
 // foreign reports whether owner is one of Redisson's, whose clients cannot pass a lock.
@@ -102,7 +103,7 @@ func (s Set) len() int { return bits.OnesCount64(uint64(s)) }
 
 // send sends cmd to the masters in at. Those that are down come first: they answer at once that
 // they got nothing, so that a vote which the others decide claims nothing there.
-func (m *Masters) send(cmd *node.Command, at Set, to node.Receiver) {
+func (m *Masters) send(cmd *script.Command, at Set, to node.Receiver) {
 	var down Set
 	for i, n := range m.nodes {
 		if at.has(i) && n.Down() {
@@ -125,7 +126,7 @@ func (m *Masters) majority() int { return quorum.Majority(len(m.nodes)) }
 // nobody takes the answers that nobody waits for.
 type nobody struct{}
 
-func (nobody) Answer(int, node.Answer) {}
+func (nobody) Answer(int, script.Answer) {}
 
 // deadline returns until when a hold is valid that was granted for lease by commands
 // sent at start.

@@ -12,6 +12,7 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -35,7 +36,7 @@ func inBubble(t *testing.T, n int, f func(t *testing.T, b bench)) {
 		b.acquire(t, "warm", "up")
 		synctest.Wait() // a release behind it would have a master that lacks the script drop it
 		m.Renew(time.Second, []Renewal{newAsked("warm", "up")})
-		m.Release(Claim{Owner: node.NewOwner("warm", id("up")), Token: 1, At: m.All()}, 0)
+		m.Release(Claim{Owner: script.NewOwner("warm", id("up")), Token: 1, At: m.All()}, 0)
 		synctest.Wait()
 		f(t, b)
 	})
@@ -58,7 +59,7 @@ func client(fleet *redlocktest.Fleet) *Masters {
 }
 
 func request(key, owner string) Request {
-	return Request{Owner: node.NewOwner(key, id(owner)), Lease: 10 * time.Second, Count: 1, Proposal: 7}
+	return Request{Owner: script.NewOwner(key, id(owner)), Lease: 10 * time.Second, Count: 1, Proposal: 7}
 }
 
 func (b bench) acquire(t *testing.T, key, owner string) Grant {

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"sync"
 
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 )
 
 // ballot has the answers of the masters to one command.
 type ballot struct {
-	answers []node.Answer
+	answers []script.Answer
 	in      Set // whose answers have come
 }
 
@@ -32,14 +32,14 @@ type vote interface {
 }
 
 // init makes p ready for n answers, in room if there is enough.
-func (p *poll) init(room []node.Answer, n int, v vote) {
+func (p *poll) init(room []script.Answer, n int, v vote) {
 	p.vote = v
 	p.answers = slices.Grow(room, n)[:n]
 	p.done = make(chan struct{})
 }
 
 // Answer implements [node.Receiver].
-func (p *poll) Answer(i int, a node.Answer) {
+func (p *poll) Answer(i int, a script.Answer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {
@@ -81,9 +81,9 @@ func (b *ballot) tally() (done, refused, failed int) {
 	for i, a := range b.answers {
 		switch {
 		case !b.in.has(i):
-		case a.Outcome == node.Done:
+		case a.Outcome == script.Done:
 			done++
-		case a.Outcome == node.Refused:
+		case a.Outcome == script.Refused:
 			refused++
 		default:
 			failed++
@@ -96,7 +96,7 @@ func (b *ballot) tally() (done, refused, failed int) {
 func (b *ballot) holders() []string {
 	holders := make([]string, 0, len(b.answers))
 	for i, a := range b.answers {
-		if b.in.has(i) && a.Outcome == node.Refused {
+		if b.in.has(i) && a.Outcome == script.Refused {
 			holders = append(holders, a.Holder)
 		}
 	}

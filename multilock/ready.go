@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
 
@@ -48,11 +48,11 @@ func (m *Masters) Ready(ctx context.Context, done <-chan struct{}) error {
 
 // unready says why no majority of the masters is ready, nil if one is.
 func (m *Masters) unready() *MajorityError {
-	b := ballot{answers: make([]node.Answer, len(m.nodes)), in: m.All()}
+	b := ballot{answers: make([]script.Answer, len(m.nodes)), in: m.All()}
 	for i, n := range m.nodes {
-		b.answers[i] = node.Answer{Outcome: node.Done}
+		b.answers[i] = script.Answer{Outcome: script.Done}
 		if err := n.Ready(); err != nil {
-			b.answers[i] = node.Answer{Outcome: node.Unsent, Err: err}
+			b.answers[i] = script.Answer{Outcome: script.Unsent, Err: err}
 		}
 	}
 	if ready, _, _ := b.tally(); quorum.Vote(len(m.nodes), ready, 0) == quorum.Won {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
 
@@ -14,9 +14,9 @@ type Return struct {
 	m     *Masters
 	claim Claim
 	keep  int
-	next  *ask           // that entered the queue by it, nil if none did
-	open  atomic.Int32   // answers still to come
-	room  [5]node.Answer // for answers
+	next  *ask             // that entered the queue by it, nil if none did
+	open  atomic.Int32     // answers still to come
+	room  [5]script.Answer // for answers
 }
 
 // Release sets the hold count of a claim to keep. When that is 0, it frees the lock on
@@ -71,13 +71,13 @@ func (c *Claim) since() int64 {
 	return c.Since.UnixMicro()
 }
 
-func (m *Masters) release(cmd *node.Command, c Claim, keep int, next *ask) *Return {
+func (m *Masters) release(cmd *script.Command, c Claim, keep int, next *ask) *Return {
 	r := &Return{m: m, claim: c, keep: keep, next: next}
 	r.open.Store(int32(len(m.nodes)))
 	r.init(r.room[:0], len(m.nodes), r)
 	for i := range m.nodes {
 		if !c.At.has(i) {
-			r.Answer(i, node.Answer{Outcome: node.Refused}) // known not to have it
+			r.Answer(i, script.Answer{Outcome: script.Refused}) // known not to have it
 		}
 	}
 	m.send(cmd, c.At, r)
@@ -85,7 +85,7 @@ func (m *Masters) release(cmd *node.Command, c Claim, keep int, next *ask) *Retu
 }
 
 // Answer implements [node.Receiver].
-func (r *Return) Answer(i int, a node.Answer) {
+func (r *Return) Answer(i int, a script.Answer) {
 	if r.next != nil && r.claim.At.has(i) {
 		r.next.entered(i, a.Outcome)
 	}

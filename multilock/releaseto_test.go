@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 )
 
 // The next of the client enters the queue with the release where the hold was, and with an
@@ -63,7 +63,7 @@ func TestStrayPassIsReleased(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b bench) {
 		stray := b.m.NewOwner("k").ID
 		b.seat(stray, bidLease, 0, 1, 2)
-		b.m.Passed(1, node.Pass{Owner: stray, Number: 3, Token: 9, Key: "k"})
+		b.m.HandedOff(1, script.HandOff{Owner: stray, Round: 3, Token: 9, Key: "k"})
 		b.wantHolders(t, "k", stray+" - "+stray)
 	})
 }

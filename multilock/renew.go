@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
 
 // Renewal is told what became of a hold in a round of renewals.
 type Renewal interface {
 	// Hold returns what to renew.
-	Hold() node.Renewal
+	Hold() script.Renewal
 	// Renewed is called when a majority confirmed the hold: it is good until then,
 	// provided that its validity had not ended before.
 	Renewed(until clock.Instant)
@@ -56,28 +56,28 @@ func (m *Masters) Renew(lease time.Duration, holds []Renewal) Set {
 		lease:  lease,
 		start:  clock.Now(),
 		holds:  holds,
-		ballot: ballot{answers: make([]node.Answer, len(m.nodes))},
+		ballot: ballot{answers: make([]script.Answer, len(m.nodes))},
 		votes:  make([]votes, len(holds)),
 	}
-	list := make([]node.Renewal, len(holds))
+	list := make([]script.Renewal, len(holds))
 	for i, h := range holds {
 		list[i] = h.Hold()
 	}
-	m.send(node.Renew(lease, list), m.All(), r)
+	m.send(script.Renew(lease, list), m.All(), r)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return m.All() &^ r.unsent
 }
 
 // Answer implements [node.Receiver].
-func (r *round) Answer(i int, a node.Answer) {
-	if a.Outcome == node.Done && len(a.Renewed) != len(r.holds) {
-		a = node.Answer{Outcome: node.Failed, Err: errShort}
+func (r *round) Answer(i int, a script.Answer) {
+	if a.Outcome == script.Done && len(a.Renewed) != len(r.holds) {
+		a = script.Answer{Outcome: script.Failed, Err: errShort}
 	}
 	r.mu.Lock()
 	r.answers[i] = a
 	r.in |= 1 << i
-	if a.Outcome == node.Unsent {
+	if a.Outcome == script.Unsent {
 		r.unsent |= 1 << i
 	}
 	var settled []int
@@ -93,12 +93,12 @@ func (r *round) Answer(i int, a node.Answer) {
 }
 
 // count adds a to the votes of hold h and reports whether that settled them.
-func (r *round) count(h int, a node.Answer) bool {
+func (r *round) count(h int, a script.Answer) bool {
 	v := &r.votes[h]
 	switch {
-	case a.Outcome != node.Done || a.Renewed[h] == node.Withdrawn:
+	case a.Outcome != script.Done || a.Renewed[h] == script.Withdrawn:
 		v.failed++
-	case a.Renewed[h] == node.Extended || a.Renewed[h] == node.Healed:
+	case a.Renewed[h] == script.Extended || a.Renewed[h] == script.Healed:
 		v.yes++
 	default:
 		v.absent++
@@ -137,16 +137,16 @@ func (r *round) lost(h int, state error) *MajorityError {
 	b := ballot{answers: slices.Clone(r.answers), in: r.in}
 	r.mu.Unlock()
 	for i, a := range b.answers {
-		if a.Outcome != node.Done {
+		if a.Outcome != script.Done {
 			continue
 		}
 		switch a.Renewed[h] {
-		case node.Extended, node.Healed:
-		case node.Withdrawn:
-			b.answers[i].Outcome = node.Unsent
+		case script.Extended, script.Healed:
+		case script.Withdrawn:
+			b.answers[i].Outcome = script.Unsent
 		default:
-			b.answers[i] = node.Answer{Outcome: node.Refused, Err: a.NotLock[h]}
-			if a.Renewed[h] == node.Foreign {
+			b.answers[i] = script.Answer{Outcome: script.Refused, Err: a.NotLock[h]}
+			if a.Renewed[h] == script.Foreign {
 				b.answers[i].Err = errForeign
 			}
 		}

@@ -10,20 +10,20 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 )
 
 // asked is a hold that remembers what it was told.
 type asked struct {
-	node.Renewal
+	script.Renewal
 	told chan any // time.Duration of validity left, or *MajorityError
 }
 
 func newAsked(key, owner string) *asked {
-	return &asked{node.Renewal{Owner: node.NewOwner(key, id(owner)), Count: 1, Token: 7}, make(chan any, 2)}
+	return &asked{script.Renewal{Owner: script.NewOwner(key, id(owner)), Count: 1, Token: 7}, make(chan any, 2)}
 }
 
-func (a *asked) Hold() node.Renewal            { return a.Renewal }
+func (a *asked) Hold() script.Renewal          { return a.Renewal }
 func (a *asked) Renewed(until clock.Instant)   { a.told <- clock.Until(until) }
 func (a *asked) NotRenewed(err *MajorityError) { a.told <- err }
 
@@ -41,7 +41,7 @@ func TestRenew(t *testing.T) {
 		{"a majority lost it", func(b bench) { b.Master(0).FlushAll(); b.Master(2).FlushAll(); b.Master(4).FlushAll() }, nil},
 		{"a majority was forced", func(b bench) {
 			for i := range 3 {
-				b.m.nodes[i].Send(node.Force("k", 1), nobody{}, i)
+				b.m.nodes[i].Send(script.Force("k", 1), nobody{}, i)
 			}
 		}, ErrLost},
 		{"a majority has another owner", func(b bench) {
@@ -188,8 +188,8 @@ func TestRenewOfAnotherNumber(t *testing.T) {
 			inBubble(t, 1, func(t *testing.T, b bench) {
 				holds := []Renewal{newAsked("k", "a"), newAsked("l", "a")}
 				r := &round{m: b.m, lease: bidLease, start: clock.Now(), holds: holds, votes: make([]votes, len(holds))}
-				r.answers = make([]node.Answer, 1)
-				r.Answer(0, node.Answer{Outcome: node.Done, Renewed: slices.Repeat([]node.Renewed{node.Extended}, n)})
+				r.answers = make([]script.Answer, 1)
+				r.Answer(0, script.Answer{Outcome: script.Done, Renewed: slices.Repeat([]script.Renewed{script.Extended}, n)})
 				for _, h := range holds {
 					err, _ := (<-h.(*asked).told).(*MajorityError)
 					if !errors.Is(err, ErrNoQuorum) || !errors.Is(err, errShort) {

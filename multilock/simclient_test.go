@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 )
 
 // simClient is a client whose callers wait for the lock in a line, as those of package
@@ -37,7 +37,7 @@ func (s *bidSim) newClient(i int) *simClient {
 		c.m.listening = true
 		c.m.mu.Unlock()
 		for k, n := range c.m.nodes {
-			n.Listen(c.m.id, &noisy{c: c, s: s}, k)
+			n.Subscribe(c.m.id, &noisy{c: c, s: s}, k)
 		}
 	}
 	return c
@@ -171,14 +171,14 @@ type noisy struct {
 	s *bidSim
 }
 
-func (e *noisy) Passed(i int, p node.Pass) {
+func (e *noisy) HandedOff(i int, p script.HandOff) {
 	n, m := &e.s.noise, e.c.m
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	later := func(d time.Duration) {
 		n.late.Go(func() {
 			time.Sleep(d)
-			m.Passed(i, p)
+			m.HandedOff(i, p)
 		})
 	}
 	if stall := e.c.stalled(); stall > 0 {
@@ -195,9 +195,9 @@ func (e *noisy) Passed(i int, p node.Pass) {
 		later(e.s.upTo(1500 * time.Millisecond))
 	case 3: // twice
 		later(e.s.upTo(1500 * time.Millisecond))
-		m.Passed(i, p)
+		m.HandedOff(i, p)
 	default:
-		m.Passed(i, p)
+		m.HandedOff(i, p)
 	}
 }
 
@@ -208,5 +208,5 @@ func (c *simClient) stalled() time.Duration {
 	return time.Until(c.stall)
 }
 
-func (e *noisy) Freed(i int, key string)     { e.c.m.Freed(i, key) }
-func (e *noisy) Listening(i int, works bool) { e.c.m.Listening(i, works) }
+func (e *noisy) Freed(i int, key string)      { e.c.m.Freed(i, key) }
+func (e *noisy) Subscribed(i int, works bool) { e.c.m.Subscribed(i, works) }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
 
@@ -26,7 +26,7 @@ const maxRaises = 3
 //
 // Cost: one script call on each master, and one round trip, for each raise.
 // Source: docs/algorithm.md, "Fencing token".
-func (m *Masters) agree(ctx context.Context, o *node.Owner, lease time.Duration, tokens []int64, least int64) (int64, *ballot, error) {
+func (m *Masters) agree(ctx context.Context, o *script.Owner, lease time.Duration, tokens []int64, least int64) (int64, *ballot, error) {
 	token, ok := quorum.Agreed(len(m.nodes), tokens, least)
 	if ok {
 		return token, nil, nil
@@ -80,13 +80,13 @@ type raise struct {
 }
 
 // raise asks those masters to raise their counters to token that did not answer it.
-func (m *Masters) raise(o *node.Owner, lease time.Duration, token int64, tokens []int64) *raise {
+func (m *Masters) raise(o *script.Owner, lease time.Duration, token int64, tokens []int64) *raise {
 	r := new(raise)
 	r.init(nil, len(m.nodes), r)
 	at := m.All()
 	for i, t := range tokens {
 		if t == token {
-			r.answers[i] = node.Answer{Outcome: node.Done, Token: t}
+			r.answers[i] = script.Answer{Outcome: script.Done, Token: t}
 			r.in |= 1 << i
 			r.count++
 			at &^= 1 << i

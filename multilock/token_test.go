@@ -342,8 +342,8 @@ func TestBidWithoutToken(t *testing.T) {
 		b.seat("x:r1", time.Minute, 0, 1, 2)
 		bid := askedBid(b.m)
 		first := bid.current()
-		b.m.Passed(0, bid.pass(1, 30)) // the masters never passed it
-		b.m.Passed(1, bid.pass(1, 40))
+		b.m.HandedOff(0, bid.pass(1, 30)) // the masters never passed it
+		b.m.HandedOff(1, bid.pass(1, 40))
 		w := wait(t, bid)
 		time.Sleep(firstH)
 		if got := w.now(); got.won {
@@ -376,11 +376,11 @@ func TestTokenOfAVoteThatHasEnded(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, b bench) {
 				b.seat("x:r1", time.Minute, 0, 1, 2)
 				bid := askedBid(b.m)
-				b.m.Passed(0, bid.pass(1, 50))
+				b.m.HandedOff(0, bid.pass(1, 50))
 				time.Sleep(firstH)
 				bid.Ask()
 				for i, c := range tt.others {
-					b.m.Passed(i+1, bid.pass(2, c))
+					b.m.HandedOff(i+1, bid.pass(2, c))
 				}
 				bid.mu.Lock()
 				defer bid.mu.Unlock()

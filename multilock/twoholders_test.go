@@ -45,7 +45,7 @@ func TestAPassHeldUpPastItsLease(t *testing.T) {
 		bid.Ask()
 		at(start, 20*time.Millisecond+firstH)
 		for i := range 3 {
-			if p := post.deliver(t, i); p.Number != 1 || p.Owner != bid.owner.ID {
+			if p := post.deliver(t, i); p.Round != 1 || p.Owner != bid.owner.ID {
 				t.Errorf("m%d passed %+v, want it for ask 1 of %s", i+1, p, bid.owner.ID)
 			}
 			wantOne(t, bid, c.Until)
@@ -199,7 +199,7 @@ func TestAGuardedMasterPassesNothing(t *testing.T) {
 		passes := post.passes[1]
 		post.mu.Unlock()
 		for _, p := range passes {
-			m.Passed(1, p)
+			m.HandedOff(1, p)
 		}
 		wantOne(t, bid, a.Until)
 		b.wantHolders(t, "k", a.ID+" - "+bid.owner.ID)

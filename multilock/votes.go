@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
 
@@ -31,7 +31,7 @@ type seat struct {
 }
 
 // Answer implements [node.Receiver].
-func (a *ask) Answer(i int, answer node.Answer) {
+func (a *ask) Answer(i int, answer script.Answer) {
 	b := a.b
 	b.m.meet(i, b.want.Key, answer)
 	b.mu.Lock()
@@ -41,13 +41,13 @@ func (a *ask) Answer(i int, answer node.Answer) {
 	}
 	s := &b.seats[i]
 	s.open--
-	s.reached = s.reached || answer.Outcome != node.Unsent
+	s.reached = s.reached || answer.Outcome != script.Unsent
 	b.answers[i] = answer
 	b.in |= 1 << i
 	b.fresh |= 1 << i
-	if a.polite && answer.Outcome == node.Done {
+	if a.polite && answer.Outcome == script.Done {
 		b.askSoon(0) // it was passed on, and the message is late or lost: an ask confirms it
-	} else if answer.Outcome == node.Done {
+	} else if answer.Outcome == script.Done {
 		b.vote(i, deadline(a.sent, b.want.Lease), answer.Token, false)
 	}
 	if !b.over && !a.partial && b.answered() {
@@ -56,7 +56,7 @@ func (a *ask) Answer(i int, answer node.Answer) {
 }
 
 // entered notes what became of the release that entered the ask into the queue of master i.
-func (a *ask) entered(i int, o node.Outcome) {
+func (a *ask) entered(i int, o script.Outcome) {
 	b := a.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -64,7 +64,7 @@ func (a *ask) entered(i int, o node.Outcome) {
 		return // its release was sent after it
 	}
 	b.seats[i].open--
-	b.seats[i].reached = b.seats[i].reached || o != node.Unsent
+	b.seats[i].reached = b.seats[i].reached || o != script.Unsent
 }
 
 // answered reports whether what was asked makes no majority. An answer to any ask of the owner
@@ -90,9 +90,9 @@ func (b *Bid) lost(a *ask) {
 	for i, a := range b.answers {
 		switch {
 		case !b.in.has(i):
-		case a.Outcome == node.Done:
+		case a.Outcome == script.Done:
 			left = append(left, 0)
-		case a.Outcome == node.Refused:
+		case a.Outcome == script.Refused:
 			left = append(left, a.Left)
 		}
 	}
@@ -136,7 +136,7 @@ func (b *Bid) patience() time.Duration {
 }
 
 // passed counts a pass from master i.
-func (b *Bid) passed(i int, p node.Pass) {
+func (b *Bid) passed(i int, p script.HandOff) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.over || p.Owner != b.owner.ID {
@@ -159,9 +159,9 @@ func (b *Bid) passed(i int, p node.Pass) {
 
 // deadline returns until when a pass is a vote, and false if the ask that it names is not
 // known any more. b.mu is held.
-func (b *Bid) deadline(p node.Pass) (clock.Instant, bool) {
+func (b *Bid) deadline(p script.HandOff) (clock.Instant, bool) {
 	for _, a := range b.asks {
-		if a.number == p.Number && a.owner.ID == p.Owner {
+		if a.number == p.Round && a.owner.ID == p.Owner {
 			return deadline(a.sent, a.lease), true
 		}
 	}

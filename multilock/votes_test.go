@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 )
 
 // asked5 is a bid on five masters that has asked at 0, 70 and 130 ms, at which another
@@ -27,8 +27,8 @@ func asked5(t *testing.T, b bench) *Bid {
 // askedAt is when asked5 sent each ask.
 var askedAt = map[uint64]time.Duration{1: 0, 2: 70 * time.Millisecond, 3: 130 * time.Millisecond}
 
-func (b *Bid) pass(number uint64, token int64) node.Pass {
-	return node.Pass{Owner: b.owner.ID, Number: number, Token: token, Key: "k"}
+func (b *Bid) pass(number uint64, token int64) script.HandOff {
+	return script.HandOff{Owner: b.owner.ID, Round: number, Token: token, Key: "k"}
 }
 
 // A pass is a vote from when the ask was sent that it names, and the hold lasts as long as
@@ -51,7 +51,7 @@ func TestUntilOfPasses(t *testing.T) {
 				bid := asked5(t, b)
 				for i, n := range tt.numbers {
 					wantNotWon(t, "before the q-th message", bid)
-					b.m.Passed(i, bid.pass(n, 1))
+					b.m.HandedOff(i, bid.pass(n, 1))
 					time.Sleep(7 * time.Millisecond)
 				}
 				g := wantWon(t, "after the q-th message", bid)
@@ -72,7 +72,7 @@ func TestUntilOfGrantsAndPasses(t *testing.T) {
 		b.seat("x:r1", time.Minute, 0, 1)
 		bid := askedBid(b.m) // m3 grants
 		time.Sleep(50 * time.Millisecond)
-		b.m.Passed(0, bid.pass(1, 1))
+		b.m.HandedOff(0, bid.pass(1, 1))
 		g := wantVotes(t, "a grant and a pass", bid)
 		if got, want := clock.Until(g.Until), firstValid-50*time.Millisecond; got != want || !g.Short {
 			t.Errorf("a grant and a pass: got %v left, short %v, want %v, true", got, g.Short, want)
@@ -98,7 +98,7 @@ func TestUntilWhateverComesLast(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, b bench) {
 		b.seat("x:r1", time.Minute, 0, 1, 2)
 		bid := askedBid(b.m)
-		b.m.Passed(0, bid.pass(1, 1))
+		b.m.HandedOff(0, bid.pass(1, 1))
 		time.Sleep(50 * time.Millisecond)
 		b.Master(2).Del("k")
 		bid.Ask() // m3 grants
@@ -110,8 +110,8 @@ func TestUntilWhateverComesLast(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, b bench) {
 		bid := asked5(t, b)
 		for i := range 3 {
-			b.m.Passed(i, bid.pass(3, 1))
-			b.m.Passed(i, bid.pass(1, 1))
+			b.m.HandedOff(i, bid.pass(3, 1))
+			b.m.HandedOff(i, bid.pass(1, 1))
 		}
 		g := wantWon(t, "after three masters' passes", bid)
 		if got, want := clock.Until(g.Until), firstValid-20*time.Millisecond; got != want {
@@ -151,35 +151,35 @@ func TestHarmlessPasses(t *testing.T) {
 	}{
 		{"a duplicate", func(m *Masters, bid *Bid) {
 			for range 5 {
-				m.Passed(0, bid.pass(1, 1))
-				m.Passed(0, bid.pass(3, 1))
+				m.HandedOff(0, bid.pass(1, 1))
+				m.HandedOff(0, bid.pass(3, 1))
 			}
 		}},
 		{"asks that were never sent", func(m *Masters, bid *Bid) {
 			for i := range 5 {
-				m.Passed(i, bid.pass(uint64(4+i), 1))
+				m.HandedOff(i, bid.pass(uint64(4+i), 1))
 			}
 		}},
 		{"ask 0", func(m *Masters, bid *Bid) {
 			for i := range 5 {
-				m.Passed(i, bid.pass(0, 1))
+				m.HandedOff(i, bid.pass(0, 1))
 			}
 		}},
 		{"another owner", func(m *Masters, bid *Bid) {
 			for i := range 5 {
-				m.Passed(i, node.Pass{Owner: m.NewOwner("k").ID, Number: 1, Token: 1, Key: "k"})
+				m.HandedOff(i, script.HandOff{Owner: m.NewOwner("k").ID, Round: 1, Token: 1, Key: "k"})
 			}
 		}},
 		{"another bid", func(m *Masters, bid *Bid) {
 			other := newBid(m)
 			for i := range 5 {
-				m.Passed(i, other.pass(1, 1))
+				m.HandedOff(i, other.pass(1, 1))
 			}
 			other.GiveUp(nil)
 		}},
 		{"a minority", func(m *Masters, bid *Bid) {
-			m.Passed(0, bid.pass(1, 1))
-			m.Passed(4, bid.pass(3, 1))
+			m.HandedOff(0, bid.pass(1, 1))
+			m.HandedOff(4, bid.pass(3, 1))
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestHarmlessPasses(t *testing.T) {
 				tt.pass(b.m, bid)
 				wantNotWon(t, "after what must not count", bid)
 				for i := range 3 {
-					b.m.Passed(i+1, bid.pass(3, 1))
+					b.m.HandedOff(i+1, bid.pass(3, 1))
 				}
 				g := wantWon(t, "after three passes", bid)
 				if got, most := clock.Until(g.Until), firstValid-20*time.Millisecond; got > most {
@@ -203,12 +203,12 @@ func TestHarmlessPasses(t *testing.T) {
 func TestVotesMustBeValidAtTheSameTime(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, b bench) {
 		bid := asked5(t, b)
-		b.m.Passed(0, bid.pass(1, 1))
-		b.m.Passed(1, bid.pass(2, 1))
+		b.m.HandedOff(0, bid.pass(1, 1))
+		b.m.HandedOff(1, bid.pass(2, 1))
 		time.Sleep(firstValid - 150*time.Millisecond) // the first has just ended
-		b.m.Passed(2, bid.pass(3, 1))
+		b.m.HandedOff(2, bid.pass(3, 1))
 		wantNotWon(t, "two votes, and one that has ended", bid)
-		b.m.Passed(3, bid.pass(3, 1))
+		b.m.HandedOff(3, bid.pass(3, 1))
 		g := wantWon(t, "three votes", bid)
 		if got, want := clock.Until(g.Until), 70*time.Millisecond; got != want {
 			t.Errorf("got %v left, want %v: the second ask's", got, want)
@@ -239,7 +239,7 @@ func TestAPassThatCannotCountIsConfirmed(t *testing.T) {
 				b.m.Release(claim, 0)
 				synctest.Wait()
 				start := time.Now()
-				m.Passed(0, bid.pass(tt.number, 1))
+				m.HandedOff(0, bid.pass(tt.number, 1))
 				synctest.Wait()
 				if w.now().won {
 					t.Fatal("won by the pass, want not before it is confirmed")

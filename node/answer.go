@@ -12,65 +12,16 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/node/script"
 )
-
-// Outcome is what became of a command.
-type Outcome uint8
-
-const (
-	// Unsent commands never left: they are certainly not carried out.
-	Unsent Outcome = iota
-	// Unknown commands were sent and not answered. They may have been carried out, and
-	// a frozen master may still do so.
-	Unknown
-	// Failed commands were answered with an error. How much was carried out depends on it.
-	Failed
-	// Refused commands were answered no.
-	Refused
-	// Done commands were answered yes.
-	Done
-)
-
-// MayHold reports whether an acquire with this outcome may have left its owner a hold.
-func (o Outcome) MayHold() bool { return o == Done || o == Unknown || o == Failed }
-
-// Renewed is what became of one hold of a Renew command.
-type Renewed int8
-
-// The values are those that renew.lua returns, but for Withdrawn.
-const (
-	// NotLock says that the key is no lock. renew.lua has an error in its place.
-	NotLock Renewed = -3
-	// Withdrawn holds were left out, since their owner was sent a release or a Leave
-	// meanwhile: nothing is known of them. That is no Absent, which counts against a hold
-	// that a Leave goes on with.
-	Withdrawn Renewed = -2
-
-	Foreign  Renewed = -1 // another owner has it
-	Absent   Renewed = 0  // nobody has it
-	Extended Renewed = 1
-	Healed   Renewed = 2 // nobody had it: set again
-)
-
-// Answer is a master's answer to a command, or why there is none.
-type Answer struct {
-	Outcome Outcome
-	Err     error // of Unsent, Unknown and Failed, of a Raise that was refused for its token, and of Withdrawn holds
-
-	Token   int64         // fencing counter: Acquire, Raise, Inspect
-	Holder  string        // who has the lock: a refused Acquire, Inspect
-	Count   int           // hold count: Inspect
-	Left    time.Duration // how long the holder still has it
-	Renewed []Renewed     // one for each hold: Renew
-	NotLock map[int]error // why, for each hold that is NotLock: Renew
-}
 
 // Receiver takes the answers to the commands of a fan-out.
 type Receiver interface {
 	// Answer is called exactly once for each Send, about Config.Timeout after it at
 	// the latest, or up to four times that where the connection breaks and the script is
 	// lost meanwhile. It may be called before Send returns, and must not block.
-	Answer(i int, a Answer)
+	Answer(i int, a script.Answer)
 }
 
 // Errors that an [Answer] carries.
@@ -80,9 +31,7 @@ var (
 	ErrReplica    = errors.New("is a replica, not a master")
 	ErrSameServer = errors.New("is the same server")
 	ErrClosed     = errors.New("closed")
-	errCounter    = errors.New("its fencing counter has moved on")
 	errPromoted   = errors.New("was a replica since")
-	errWithdrawn  = errors.New("withdrawn")
 
 	errHungUp      = errors.New("connection closed by the master")
 	errHungUpFirst = fmt.Errorf("%w before its first answer (a TLS port needs rediss://)", errHungUp)
@@ -121,22 +70,6 @@ func (e *UnsteadyError) Error() string {
 	return fmt.Sprintf("is not counted, because its clock ran ahead by %v", e.Ahead.Round(time.Millisecond))
 }
 
-// TakenError says who has the lock at a master.
-type TakenError struct {
-	Holder string        // empty: nobody
-	Left   time.Duration // Never: it does not expire
-}
-
-func (e *TakenError) Error() string {
-	if e.Holder == "" {
-		return "not held"
-	}
-	if e.Left == Never {
-		return fmt.Sprintf("held by %s, without expiry", e.Holder)
-	}
-	return fmt.Sprintf("held by %s for another %v", e.Holder, e.Left)
-}
-
 // Error names the master at which something went wrong.
 type Error struct {
 	Node string
@@ -151,15 +84,7 @@ func (e *Error) Unwrap() error { return e.Err }
 func (n *Node) Error(err error) error { return &Error{Node: n.cfg.Name, Err: err} }
 
 // Explain returns a as an error that names the master: why it did not say yes.
-func (n *Node) Explain(a Answer) error { return n.Error(a.Why()) }
-
-// Why returns why the master did not say yes.
-func (a Answer) Why() error {
-	if a.Outcome == Refused && a.Err == nil {
-		return &TakenError{Holder: a.Holder, Left: a.Left}
-	}
-	return a.Err
-}
+func (n *Node) Explain(a script.Answer) error { return n.Error(a.Why()) }
 
 // Kind returns the reason that err gives, with the master that it names: without what changes
 // while the reason does not, such as the time that is left, and the present time in what is said of
@@ -177,7 +102,7 @@ func Kind(err error) string {
 		}
 	}
 	if reply, ok := errors.AsType[redis.Error](err); ok {
-		if code, _, _ := strings.Cut(string(said(reply)), " "); code != "ERR" {
+		if code, _, _ := strings.Cut(string(script.Said(reply)), " "); code != "ERR" {
 			return code
 		}
 	}
@@ -195,7 +120,7 @@ func plain(err error) error {
 		return ErrTimeout
 	}
 	if reply, ok := err.(redis.Error); ok {
-		return said(reply)
+		return script.Said(reply)
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return errPlainPort

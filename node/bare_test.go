@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -35,8 +36,8 @@ func TestBareConnections(t *testing.T) {
 				cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
 				cfg.Pool = wrapped(cfg.Pool, wrap)
 				n := start(t, cfg)
-				n.Listen("a", new(diary), 7)
-				wantErr(t, "inspect", call1(n, Inspect("k")), Unsent, errConn.Error())
+				n.Subscribe("a", new(diary), 7)
+				wantErr(t, "inspect", call1(n, script.Inspect("k")), script.Unsent, errConn.Error())
 				time.Sleep(10 * time.Second)
 				n.Close()
 				if lines := strings.Count(log.String(), "ConnWithContext"); lines != 1 {
@@ -66,7 +67,7 @@ func TestBareSubscription(t *testing.T) {
 		})
 		n, d := started(t, cfg), new(diary)
 		late.Store(true)
-		n.Listen("a", d, 7)
+		n.Subscribe("a", d, 7)
 		time.Sleep(10 * time.Second)
 		d.want(t, "without a subscription")
 		n.Close()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -27,14 +28,14 @@ func TestCloseWaits(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.Delay(50 * time.Millisecond)
-		underWay := send(n, NewOwner("k", "me:1").Acquire(lease, 1))
+		underWay := send(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 		synctest.Wait()
-		queued := send(n, NewOwner("k", "me:1").Release(1, 0))
+		queued := send(n, script.NewOwner("k", "me:1").Release(1, 0))
 		if got := closed(n); got != 100*time.Millisecond {
 			t.Errorf("Close: got %v, want a round trip of 100ms", got)
 		}
-		want(t, "under way", underWay.look(), Done)
-		want(t, "queued", queued.look(), Done)
+		want(t, "under way", underWay.look(), script.Done)
+		want(t, "queued", queued.look(), script.Done)
 		wantHolder(t, m, "k", "")
 	})
 }
@@ -66,11 +67,11 @@ func TestCloseLeavesThePoolAlone(t *testing.T) {
 func TestCloseLoadsScripts(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
-		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 		m.FlushScripts()
-		released := send(n, NewOwner("k", "me:1").Release(1, 0))
+		released := send(n, script.NewOwner("k", "me:1").Release(1, 0))
 		n.Close()
-		want(t, "release", released.look(), Done)
+		want(t, "release", released.look(), script.Done)
 		wantHolder(t, m, "k", "")
 	})
 }
@@ -81,9 +82,9 @@ func TestCloseBeforeConnected(t *testing.T) {
 		m.Delay(20 * time.Millisecond)
 		m.HSet("k", "me:1", "1")
 		n := New(cfg)
-		released := send(n, NewOwner("k", "me:1").Release(1, 0))
+		released := send(n, script.NewOwner("k", "me:1").Release(1, 0))
 		n.Close()
-		want(t, "release", released.look(), Done)
+		want(t, "release", released.look(), script.Done)
 		wantHolder(t, m, "k", "")
 	})
 }
@@ -92,9 +93,9 @@ func TestSendAfterClose(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		n.Close()
-		for _, cmd := range []*Command{NewOwner("k", "me:1").Acquire(lease, 1), NewOwner("k", "me:1").Release(1, 0), Inspect("k")} {
+		for _, cmd := range []*script.Command{script.NewOwner("k", "me:1").Acquire(lease, 1), script.NewOwner("k", "me:1").Release(1, 0), script.Inspect("k")} {
 			got := call1(n, cmd)
-			want(t, "after Close", got, Unsent)
+			want(t, "after Close", got, script.Unsent)
 			if !errors.Is(got.Err, ErrClosed) {
 				t.Errorf("after Close: got error %v, want ErrClosed", got.Err)
 			}
@@ -140,7 +141,7 @@ func TestNoConnectionIsLost(t *testing.T) {
 			m.RestartWithData()
 			time.Sleep(3 * time.Second)
 			m.SetRole("slave")
-			send(n, NewOwner("k", "me:1").Acquire(lease, 1)).wait()
+			send(n, script.NewOwner("k", "me:1").Acquire(lease, 1)).wait()
 			time.Sleep(3 * time.Second)
 			m.SetRole("master")
 			until(t, time.Second, n.isUp)
@@ -181,11 +182,11 @@ func TestCloseIsBounded(t *testing.T) {
 		}, 2 * timeout},
 		{"connecting to a frozen one", func(_ *testing.T, m *redlocktest.Master, n *Node) {
 			m.Freeze()
-			send(n, Inspect("k")).wait()
+			send(n, script.Inspect("k")).wait()
 		}, 2 * timeout},
 		{"connecting to one that is cut off", func(_ *testing.T, m *redlocktest.Master, n *Node) {
 			m.Cut()
-			send(n, Inspect("k")).wait()
+			send(n, script.Inspect("k")).wait()
 		}, 2 * timeout},
 	} {
 		for _, commands := range []int{0, 3} {
@@ -195,7 +196,7 @@ func TestCloseIsBounded(t *testing.T) {
 					tt.fault(t, m, n)
 					var sent []*pending
 					for range commands {
-						sent = append(sent, send(n, NewOwner("k", "me:1").Acquire(lease, 1)), send(n, NewOwner("k", "me:1").Release(1, 0)))
+						sent = append(sent, send(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), send(n, script.NewOwner("k", "me:1").Release(1, 0)))
 					}
 					if got := closed(n); got > tt.most {
 						t.Errorf("Close: took %v, want at most %v", got, tt.most)
@@ -227,12 +228,12 @@ func TestCloseWhileItBreaks(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
 				m.Freeze()
-				released := send(n, NewOwner("k", "me:1").Release(1, 0))
+				released := send(n, script.NewOwner("k", "me:1").Release(1, 0))
 				time.AfterFunc(timeout/2, func() { tt.fault(m) })
 				if got := closed(n); got > timeout {
 					t.Errorf("Close: took %v, want at most %v", got, timeout)
 				}
-				want(t, "release", released.look(), Unknown)
+				want(t, "release", released.look(), script.Unknown)
 			})
 		})
 	}
@@ -247,9 +248,9 @@ func TestCloseConcurrently(t *testing.T) {
 			for range 10 {
 				all.Go(func() {
 					for range 10 {
-						p := send(n, Inspect("k"))
+						p := send(n, script.Inspect("k"))
 						<-p.done
-						if got := p.look(); got.Outcome != Done && !errors.Is(got.Err, ErrClosed) {
+						if got := p.look(); got.Outcome != script.Done && !errors.Is(got.Err, ErrClosed) {
 							t.Errorf("inspect: got %v (%v), want Done or ErrClosed", got.Outcome, got.Err)
 						}
 					}

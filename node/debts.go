@@ -6,18 +6,14 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
 )
 
-// debt is a release that the master has not answered: what is needed to send it again. Its
-// sender has been told so, and does not wait any more. So a ReleaseTo is owed without the
-// next owner, who asks by himself, or has given up since.
+// debt is a release that the master has not answered.
 type debt struct {
-	key, owner   string
-	token, since int64
-	yield        bool
-	keep         int    // hold count, of a Leave; else 0
-	number       uint64 // of the call that it was
-	at           time.Time
+	script.Repeat
+	number uint64 // of the call that it was
+	at     time.Time
 
 	// haunted: a command of the owner was in flight when the connection broke, and may still
 	// be carried out, however late.
@@ -39,9 +35,8 @@ func (s *debts) len() int { return len(s.list) }
 
 // add keeps the release c.
 func (s *debts) add(c *call) {
-	d := c.cmd.debt()
-	d.number, d.at, d.haunted = c.number, time.Now(), s.ghosts[d.owner]
-	s.put(d)
+	again := c.cmd.Repeat()
+	s.put(debt{Repeat: again, number: c.number, at: time.Now(), haunted: s.ghosts[again.Owner]})
 }
 
 // put keeps d, unless a later release of its owner is there already.
@@ -49,17 +44,17 @@ func (s *debts) put(d debt) {
 	if s.list == nil {
 		s.list = make(map[string]debt)
 	}
-	if later, ok := s.list[d.owner]; ok && later.number > d.number {
+	if later, ok := s.list[d.Owner]; ok && later.number > d.number {
 		later.haunted = later.haunted || d.haunted
 		d = later
 	}
-	s.list[d.owner] = d
+	s.list[d.Owner] = d
 }
 
 // settle is called when the master has answered the release c.
 func (s *debts) settle(c *call) {
-	if d, ok := s.list[c.cmd.owner]; ok && d.number <= c.number {
-		delete(s.list, d.owner)
+	if d, ok := s.list[c.cmd.Owner()]; ok && d.number <= c.number {
+		delete(s.list, d.Owner)
 	}
 }
 
@@ -97,37 +92,8 @@ func (s *debts) haunt(calls []*call) {
 		if s.ghosts == nil {
 			s.ghosts = make(map[string]bool)
 		}
-		for _, owner := range []string{c.cmd.owner, c.cmd.next} {
-			if owner != "" {
-				s.ghosts[owner] = true
-			}
+		for owner := range c.cmd.Owners() {
+			s.ghosts[owner] = true
 		}
-		for _, h := range c.cmd.holds {
-			s.ghosts[h.ID] = true
-		}
-	}
-}
-
-// debt returns what is owed by a release that was not answered.
-func (c *Command) debt() debt {
-	d := debt{key: c.key, owner: c.owner}
-	if c.script == enterScript {
-		d.keep = c.args[countArg].(int)
-		return d
-	}
-	token, ok := c.args[tokenArg].(int64)
-	d.token, d.yield, d.since = token, !ok, c.args[tokenArg+1].(int64)
-	return d
-}
-
-// command is the release again.
-func (d *debt) command() *Command {
-	switch o := NewOwner(d.key, d.owner); {
-	case d.keep > 0:
-		return o.Leave(d.keep)
-	case d.yield:
-		return o.Yield(d.since)
-	default:
-		return o.Release(d.token, d.since)
 	}
 }

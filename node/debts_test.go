@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -26,10 +27,10 @@ func TestReleaseWhileDown(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
-				want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+				want(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 				m.Kill()
 				until(t, 3*time.Second, n.isDown)
-				want(t, "release", call1(n, NewOwner("k", "me:1").Release(1, 0)), Unsent)
+				want(t, "release", call1(n, script.NewOwner("k", "me:1").Release(1, 0)), script.Unsent)
 				if got := n.debts(); got != 1 {
 					t.Errorf("debts: got %d, want 1", got)
 				}
@@ -53,15 +54,15 @@ func TestReleaseWhileDown(t *testing.T) {
 func TestUnansweredRelease(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
-		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 		m.Delay(time.Hour)
-		released := send(n, NewOwner("k", "me:1").Release(1, 0))
+		released := send(n, script.NewOwner("k", "me:1").Release(1, 0))
 		synctest.Wait()
 		m.Delay(10 * time.Millisecond) // the next command finds the next connection not yet open
-		acquired := send(n, NewOwner("k", "me:2").Acquire(lease, 1))
-		want(t, "release", released.wait(), Unknown)
-		want(t, "acquire, sent over the same connection", acquired.wait(), Unknown)
-		want(t, "acquire, sent when it had broken", call1(n, NewOwner("k", "me:2").Acquire(lease, 1)), Done)
+		acquired := send(n, script.NewOwner("k", "me:2").Acquire(lease, 1))
+		want(t, "release", released.wait(), script.Unknown)
+		want(t, "acquire, sent over the same connection", acquired.wait(), script.Unknown)
+		want(t, "acquire, sent when it had broken", call1(n, script.NewOwner("k", "me:2").Acquire(lease, 1)), script.Done)
 		wantHolder(t, m, "k", "me:2")
 	})
 }
@@ -71,16 +72,16 @@ func TestUnansweredRelease(t *testing.T) {
 func TestDebtWithoutScript(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
-		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 		m.Delay(time.Hour)
-		released := send(n, NewOwner("k", "me:1").Release(1, 0))
+		released := send(n, script.NewOwner("k", "me:1").Release(1, 0))
 		synctest.Wait()
 		m.Delay(10 * time.Millisecond) // the next command finds the next connection not yet open
 		m.FlushScripts()
-		want(t, "release", released.wait(), Unknown)
+		want(t, "release", released.wait(), script.Unknown)
 		another := start(t, Config{Pool: cfg.Pool, Timeout: timeout, Logger: cfg.Logger})
-		another.Send(NewOwner("x", "you:1").Acquire(lease, 1), nobody{}, 0) // loads acquire.lua
-		want(t, "acquire", call1(n, NewOwner("k", "me:2").Acquire(lease, 1)), Done)
+		another.Send(script.NewOwner("x", "you:1").Acquire(lease, 1), nobody{}, 0) // loads acquire.lua
+		want(t, "acquire", call1(n, script.NewOwner("k", "me:2").Acquire(lease, 1)), script.Done)
 		wantHolder(t, m, "k", "me:2")
 	})
 }
@@ -109,11 +110,11 @@ func debtsKeepTheirOrder(t *testing.T, then any) {
 			return nil
 		}})
 		n := started(t, cfg)
-		a, b := NewOwner("k", "me:1"), NewOwner("k", "me:2")
-		want(t, "acquire", call1(n, a.Acquire(lease, 1)), Done)
+		a, b := script.NewOwner("k", "me:1"), script.NewOwner("k", "me:2")
+		want(t, "acquire", call1(n, a.Acquire(lease, 1)), script.Done)
 		m.Delay(time.Millisecond)
 		busy.Store(true)
-		first := send(n, a.ReleaseTo(1, 0, b, Ask{Number: 1, Since: 7, Lease: short, Proposal: 1}))
+		first := send(n, a.ReleaseTo(1, 0, b, script.QueueEntry{Round: 1, Since: 7, Lease: short, Proposal: 1}))
 		second := send(n, b.Release(1, 7)) // it gives up
 		first.wait()
 		second.wait()
@@ -134,13 +135,13 @@ func TestNothingOwed(t *testing.T) {
 		n := started(t, cfg)
 		m.Kill()
 		until(t, 3*time.Second, n.isDown)
-		for _, cmd := range []*Command{
-			NewOwner("k", "me:1").Acquire(lease, 1),
-			Renew(lease, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 1, Token: 1}}),
-			Inspect("k"),
-			Force("k", 1),
+		for _, cmd := range []*script.Command{
+			script.NewOwner("k", "me:1").Acquire(lease, 1),
+			script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", "me:1"), Count: 1, Token: 1}}),
+			script.Inspect("k"),
+			script.Force("k", 1),
 		} {
-			want(t, "while down", call1(n, cmd), Unsent)
+			want(t, "while down", call1(n, cmd), script.Unsent)
 		}
 		if got := n.debts(); got != 0 {
 			t.Errorf("debts: got %d, want 0", got)
@@ -166,8 +167,8 @@ func TestDebtsDoNotPileUp(t *testing.T) {
 		unsent := 0
 		for i := range 300 {
 			owner := fmt.Sprint("me:", i)
-			if got := call1(n, NewOwner("k", owner).Acquire(lease, 1)); got.Outcome.MayHold() {
-				n.Send(NewOwner("k", owner).Release(1, 0), nobody{}, 0)
+			if got := call1(n, script.NewOwner("k", owner).Acquire(lease, 1)); got.Outcome.MayHold() {
+				n.Send(script.NewOwner("k", owner).Release(1, 0), nobody{}, 0)
 			} else {
 				unsent++
 			}
@@ -181,6 +182,6 @@ func TestDebtsDoNotPileUp(t *testing.T) {
 		}
 		hung.Store(false)
 		until(t, 2*time.Second, n.isUp)
-		want(t, "acquire", call1(n, NewOwner("k", "me:x").Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, script.NewOwner("k", "me:x").Acquire(lease, 1)), script.Done)
 	})
 }

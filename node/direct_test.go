@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -19,13 +20,13 @@ func TestSendDoesNotBlock(t *testing.T) {
 		begin := time.Now()
 		var sent []*pending
 		for i := range 8000 { // of 200 bytes each: more than is buffered in between
-			sent = append(sent, send(n, NewOwner("k", fmt.Sprint("me:", i)).Acquire(lease, 1)))
+			sent = append(sent, send(n, script.NewOwner("k", fmt.Sprint("me:", i)).Acquire(lease, 1)))
 		}
 		if took := time.Since(begin); took != 0 {
 			t.Errorf("Send blocked for %v", took)
 		}
 		for _, p := range sent {
-			if got := p.wait(); got.Outcome != Unknown && got.Outcome != Unsent || got.after > 2*timeout {
+			if got := p.wait(); got.Outcome != script.Unknown && got.Outcome != script.Unsent || got.after > 2*timeout {
 				t.Fatalf("answered %v (%v) after %v, want Unknown or Unsent within %v", got.Outcome, got.Err, got.after, 2*timeout)
 			}
 		}
@@ -43,9 +44,9 @@ func TestSendKeepsTheOrder(t *testing.T) {
 				n := started(t, cfg)
 				synctest.Wait()
 				n.mu.Lock()
-				put(n, n.call(NewOwner("k", id("first:1")).Acquire(lease, 1), nobody{}, 0)) // and the writer not told
+				put(n, n.call(script.NewOwner("k", id("first:1")).Acquire(lease, 1), nobody{}, 0)) // and the writer not told
 				n.mu.Unlock()
-				want(t, "the second", call1(n, NewOwner("k", id("second:1")).Acquire(lease, 1)), Refused)
+				want(t, "the second", call1(n, script.NewOwner("k", id("second:1")).Acquire(lease, 1)), script.Refused)
 				wantHolder(t, m, "k", id("first:1"))
 			})
 		})
@@ -63,12 +64,12 @@ func TestSendWhileAnotherWrites(t *testing.T) {
 			n.link.busy = busy
 		}
 		writing(true)
-		p := send(n, NewOwner("k", id("me:1")).Acquire(lease, 1))
+		p := send(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
 		synctest.Wait()
 		wantHolder(t, m, "k", "")
 		writing(false)
 		n.nudge()
-		want(t, "afterwards", p.wait(), Done)
+		want(t, "afterwards", p.wait(), script.Done)
 	})
 }
 
@@ -112,8 +113,8 @@ func TestResentOnceTheCallerHasWritten(t *testing.T) {
 		n := started(t, cfg)
 		synctest.Wait()
 		m.FlushScripts()
-		got := call1(n, Inspect("k"))
-		want(t, "inspect", got, Done)
+		got := call1(n, script.Inspect("k"))
+		want(t, "inspect", got, script.Done)
 		wantAt(t, "inspect", got, by)
 	})
 }

@@ -12,8 +12,8 @@
 //     still buffered there cannot come after it.
 //   - Health. A master that answers nothing for [Config.Timeout] is down: commands to
 //     it are answered at once, with the reason, and it is probed in the background.
-//   - Messages. A second connection, once [Node.Listen] was called, tells of locks that
-//     the master passed to this client. It must lead to the same process. See [Ear].
+//   - Messages. A second connection, once [Node.Subscribe] was called, tells of locks that
+//     the master passed to this client. It must lead to the same process. See [Subscriber].
 //   - Identity. Each new connection asks which process it reached, what its role is and
 //     how old it is. A replica is refused. A master younger than [Config.Guard], or that
 //     was promoted from a replica lately, has forgotten its votes and grants no hold.
@@ -24,7 +24,7 @@
 //
 // All methods may be called from any goroutine. A Node runs one goroutine that
 // connects and writes, and one that reads while a connection is open; two more do
-// so for subscriptions, after [Node.Listen]. [Node.Close] waits for all. A command
+// so for subscriptions, after [Node.Subscribe]. [Node.Close] waits for all. A command
 // that finds nothing else under way is written by who sends it, which saves a wake-up;
 // others gather for the writer, and share a flush.
 //

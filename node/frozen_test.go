@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -17,8 +18,8 @@ func TestFrozenIsUnknown(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.Freeze()
-		got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
-		wantErr(t, "acquire", got, Unknown, ErrTimeout.Error())
+		got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+		wantErr(t, "acquire", got, script.Unknown, ErrTimeout.Error())
 		wantAt(t, "acquire", got, timeout)
 	})
 }
@@ -31,8 +32,8 @@ func TestThawedIsReleased(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
 				m.Freeze()
-				want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Unknown)
-				n.Send(NewOwner("k", "me:1").Release(1, 0), nobody{}, 0)
+				want(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unknown)
+				n.Send(script.NewOwner("k", "me:1").Release(1, 0), nobody{}, 0)
 				time.Sleep(frozen)
 				m.Thaw()
 				until(t, 1500*time.Millisecond, n.isUp)
@@ -50,11 +51,11 @@ func TestLateAcquireIsKilled(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.Delay(10 * time.Second)
-		acquired := send(n, NewOwner("k", "me:1").Acquire(lease, 1))
+		acquired := send(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 		synctest.Wait()
 		m.Delay(0)
-		want(t, "acquire", acquired.wait(), Unknown)
-		want(t, "release", call1(n, NewOwner("k", "me:1").Release(1, 0)), Refused)
+		want(t, "acquire", acquired.wait(), script.Unknown)
+		want(t, "release", call1(n, script.NewOwner("k", "me:1").Release(1, 0)), script.Refused)
 		time.Sleep(20 * time.Second)
 		wantHolder(t, m, "k", "")
 	})
@@ -65,11 +66,11 @@ func TestLateHealIsKilled(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.Delay(10 * time.Second)
-		renewed := send(n, Renew(lease, []Renewal{{Owner: NewOwner("k", "me:1"), Count: 1, Token: 1}}))
+		renewed := send(n, script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", "me:1"), Count: 1, Token: 1}}))
 		synctest.Wait()
 		m.Delay(0)
-		want(t, "renew", renewed.wait(), Unknown)
-		want(t, "release", call1(n, NewOwner("k", "me:1").Release(1, 0)), Refused)
+		want(t, "renew", renewed.wait(), script.Unknown)
+		want(t, "release", call1(n, script.NewOwner("k", "me:1").Release(1, 0)), script.Refused)
 		time.Sleep(20 * time.Second)
 		wantHolder(t, m, "k", "")
 	})
@@ -97,7 +98,7 @@ func TestKillRefused(t *testing.T) {
 				}})
 				n := started(t, cfg)
 				reconnect(t, m, n)
-				want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+				want(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 				n.Close()
 				said := strings.Count(log.String(), "a hold that was given up may stay until its lease ends")
 				if said != tt.warnings {
@@ -114,14 +115,14 @@ func TestSilentConnectionIsReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.Delay(time.Hour)
-		lost := send(n, Inspect("k"))
+		lost := send(n, script.Inspect("k"))
 		synctest.Wait()
 		m.Delay(0)
-		next := send(n, Inspect("k"))
-		wantErr(t, "in the old connection", lost.wait(), Unknown, ErrTimeout.Error())
-		wantErr(t, "in the old connection", next.wait(), Unknown, ErrTimeout.Error())
-		got := call1(n, Inspect("k"))
-		want(t, "in the new connection", got, Done)
+		next := send(n, script.Inspect("k"))
+		wantErr(t, "in the old connection", lost.wait(), script.Unknown, ErrTimeout.Error())
+		wantErr(t, "in the old connection", next.wait(), script.Unknown, ErrTimeout.Error())
+		got := call1(n, script.Inspect("k"))
+		want(t, "in the new connection", got, script.Done)
 		wantAt(t, "in the new connection", got, 0)
 	})
 }

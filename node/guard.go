@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
 )
 
 // fitAt returns from when on the master may grant holds, and whether that may lie ahead.
@@ -32,7 +33,7 @@ func (n *Node) fitAt(id *identity, told clock.Instant) (fit clock.Instant, young
 	}
 	guard := n.cfg.Guard + clock.Drift(n.cfg.Guard) + time.Second
 	if id.err != nil {
-		return told.Add(Never / 2), true
+		return told.Add(script.Never / 2), true
 	}
 	age := id.uptime
 	if id.promoted && !met {
@@ -96,11 +97,11 @@ func (n *Node) allowed(l *link, batch []*call) (rest []*call, due []delivery) {
 		return batch, nil
 	}
 	for _, c := range batch {
-		if l.young && c.cmd.grants {
-			due = c.settle(due, Answer{Outcome: Unsent, Err: l.guarded(left)})
+		if l.young && c.cmd.Grants() {
+			due = c.settle(due, script.Answer{Outcome: script.Unsent, Err: l.guarded(left)})
 			continue
 		}
-		c.timid = c.cmd.asks > 0
+		c.timid = true
 		rest = append(rest, c)
 	}
 	return rest, due

@@ -10,6 +10,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -22,9 +23,9 @@ var guarding = guard + clock.Drift(guard) + time.Second
 // wantGuarded checks that an acquire is refused for want more.
 func wantGuarded(t *testing.T, n *Node, want time.Duration) {
 	t.Helper()
-	got := call1(n, NewOwner("guarded", id("me:1")).Acquire(lease, 1))
+	got := call1(n, script.NewOwner("guarded", id("me:1")).Acquire(lease, 1))
 	guarded, ok := errors.AsType[*GuardedError](got.Err)
-	if got.Outcome != Unsent || !ok {
+	if got.Outcome != script.Unsent || !ok {
 		t.Fatalf("acquire: got %v (%v), want Unsent with a GuardedError", got.Outcome, got.Err)
 	}
 	if guarded.Left != want || guarded.Why != nil {
@@ -38,7 +39,7 @@ func wantGuarded(t *testing.T, n *Node, want time.Duration) {
 // wantFit checks that an acquire is granted, by a master that may be in use.
 func wantFit(t *testing.T, n *Node) {
 	t.Helper()
-	want(t, "acquire when the guard is over", call1(n, NewOwner("guarded", id("me:1")).Acquire(lease, 1)), Done)
+	want(t, "acquire when the guard is over", call1(n, script.NewOwner("guarded", id("me:1")).Acquire(lease, 1)), script.Done)
 	if got := n.Guard(); got != 0 {
 		t.Errorf("Guard when it is over: got %v, want 0", got)
 	}
@@ -70,8 +71,9 @@ func load(t *testing.T, pool *redis.Pool) {
 	t.Helper()
 	conn := pool.Get()
 	defer conn.Close()
-	for _, s := range []*script{acquireScript, renewScript, releaseScript} {
-		if _, err := conn.Do("SCRIPT", "LOAD", s.source); err != nil {
+	o := script.NewOwner("k", id("a:r1"))
+	for _, cmd := range []*script.Command{o.Acquire(lease, 1), script.Renew(lease, nil), o.Release(1, 0)} {
+		if _, err := conn.Do("SCRIPT", "LOAD", cmd.Arguments(true, false)[0]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -85,16 +87,16 @@ func TestGuardPassesNothing(t *testing.T) {
 		load(t, cfg.Pool)
 		n, d := start(t, cfg), new(diary)
 		until(t, time.Second, n.isUp)
-		n.Listen(client("a"), d, 7)
-		d.want(t, "after Listen", "listening true")
+		n.Subscribe(client("a"), d, 7)
+		d.want(t, "after Subscribe", "listening true")
 		for _, left := range []time.Duration{n.Guard(), time.Nanosecond} {
 			time.Sleep(n.Guard() - left)
 			m.HSet("k", id("x:r0"), "1")
 			m.Expire("k", lease)
 			conn := cfg.Pool.Get()
-			run(t, conn, NewOwner("k", id("a:r1")).Queue(lease, Ask{Number: 1, Since: 10, Lease: short, Proposal: 1}))
+			run(t, conn, script.NewOwner("k", id("a:r1")).AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 1}))
 			conn.Close()
-			want(t, "release", call1(n, NewOwner("k", id("x:r0")).Release(1, 0)), Done)
+			want(t, "release", call1(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Done)
 			d.want(t, "after the release")
 			wantHolder(t, m, "k", "")
 			if len(m.ZSet("redlock_wait:{k}")) != 1 {
@@ -102,7 +104,7 @@ func TestGuardPassesNothing(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Nanosecond)
-		want(t, "release", call1(n, NewOwner("k", id("x:r0")).Release(1, 0)), Refused)
+		want(t, "release", call1(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Refused)
 		wantHolder(t, m, "k", id("a:r1"))
 	})
 }
@@ -135,16 +137,16 @@ func TestGuardIsForGrants(t *testing.T) {
 		m.Restart()
 		m.HSet("k", id("me:1"), "2")
 		n := start(t, cfg)
-		renewed := call1(n, Renew(lease, []Renewal{{Owner: NewOwner("k", id("me:1")), Count: 2, Token: 1}}))
-		want(t, "renew", renewed, Done)
-		if renewed.Renewed[0] != Extended {
+		renewed := call1(n, script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", id("me:1")), Count: 2, Token: 1}}))
+		want(t, "renew", renewed, script.Done)
+		if renewed.Renewed[0] != script.Extended {
 			t.Errorf("renew: got %v, want Extended", renewed.Renewed)
 		}
-		want(t, "inspect", call1(n, Inspect("k")), Done)
-		want(t, "enter", call1(n, NewOwner("k", id("me:1")).Enter(lease, 3)), Done)
-		want(t, "raise", call1(n, NewOwner("k", id("me:1")).Raise(lease, 9)), Done)
-		want(t, "release", call1(n, NewOwner("k", id("me:1")).Release(1, 0)), Done)
-		want(t, "force", call1(n, Force("k", 1)), Refused)
+		want(t, "inspect", call1(n, script.Inspect("k")), script.Done)
+		want(t, "enter", call1(n, script.NewOwner("k", id("me:1")).Enter(lease, 3)), script.Done)
+		want(t, "raise", call1(n, script.NewOwner("k", id("me:1")).Raise(lease, 9)), script.Done)
+		want(t, "release", call1(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Done)
+		want(t, "force", call1(n, script.Force("k", 1)), script.Refused)
 		wantGuarded(t, n, guarding)
 	})
 }
@@ -158,19 +160,19 @@ func TestHealAfterTheGuard(t *testing.T) {
 		load(t, cfg.Pool)
 		n := start(t, cfg)
 		until(t, time.Second, n.isUp)
-		renew := func() Renewed {
-			got := call1(n, Renew(lease, []Renewal{{Owner: NewOwner("k", id("me:1")), Count: 2, Token: 9}}))
-			want(t, "renew", got, Done)
+		renew := func() script.Renewed {
+			got := call1(n, script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", id("me:1")), Count: 2, Token: 9}}))
+			want(t, "renew", got, script.Done)
 			return got.Renewed[0]
 		}
 		for _, left := range []time.Duration{n.Guard(), time.Nanosecond} {
 			time.Sleep(n.Guard() - left)
-			if got := renew(); got != Absent || m.Holder("k") != "" {
+			if got := renew(); got != script.Absent || m.Holder("k") != "" {
 				t.Errorf("renew with %v of the guard left: got %v, want Absent", left, got)
 			}
 		}
 		time.Sleep(time.Nanosecond)
-		if got := renew(); got != Healed || m.HGet("k", id("me:1")) != "2" || m.Get("redlock_fence:{k}") != "9" {
+		if got := renew(); got != script.Healed || m.HGet("k", id("me:1")) != "2" || m.Get("redlock_fence:{k}") != "9" {
 			t.Errorf("renew after the guard: got %v, want Healed", got)
 		}
 	})
@@ -181,19 +183,19 @@ func TestHealAfterTheGuard(t *testing.T) {
 func TestForceIsNotHealed(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := start(t, cfg)
-		renew := func(owner string) Renewed {
-			got := call1(n, Renew(lease, []Renewal{{Owner: NewOwner("k", owner), Count: 1, Token: 9}}))
-			want(t, "renew", got, Done)
+		renew := func(owner string) script.Renewed {
+			got := call1(n, script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", owner), Count: 1, Token: 9}}))
+			want(t, "renew", got, script.Done)
 			return got.Renewed[0]
 		}
-		want(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Done)
-		want(t, "force", call1(n, Force("k", 1)), Done)
-		if got := renew(id("me:1")); got != Absent {
+		want(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
+		want(t, "force", call1(n, script.Force("k", 1)), script.Done)
+		if got := renew(id("me:1")); got != script.Absent {
 			t.Errorf("renew after a force: got %v, want Absent", got)
 		}
-		want(t, "acquire", call1(n, NewOwner("k", id("you:1")).Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, script.NewOwner("k", id("you:1")).Acquire(lease, 1)), script.Done)
 		m.Del("k")
-		if got := renew(id("you:1")); got != Healed {
+		if got := renew(id("you:1")); got != script.Healed {
 			t.Errorf("renew of the next owner: got %v, want Healed", got)
 		}
 		m.Del("k")
@@ -209,23 +211,23 @@ func TestForceOfTwo(t *testing.T) {
 		t.Run(key, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
-				owners := []*Owner{NewOwner(key, id("a:r1")), NewOwner(key, id("b:r1"))}
+				owners := []*script.Owner{script.NewOwner(key, id("a:r1")), script.NewOwner(key, id("b:r1"))}
 				for _, o := range owners {
-					want(t, "acquire", call1(n, o.Acquire(lease, 1)), Done)
-					want(t, "force", call1(n, Force(key, 1)), Done)
+					want(t, "acquire", call1(n, o.Acquire(lease, 1)), script.Done)
+					want(t, "force", call1(n, script.Force(key, 1)), script.Done)
 				}
-				renew := func(o *Owner) Renewed {
-					got := call1(n, Renew(lease, []Renewal{{Owner: o, Count: 1, Token: 9}}))
-					want(t, "renew", got, Done)
+				renew := func(o *script.Owner) script.Renewed {
+					got := call1(n, script.Renew(lease, []script.Renewal{{Owner: o, Count: 1, Token: 9}}))
+					want(t, "renew", got, script.Done)
 					return got.Renewed[0]
 				}
 				for _, o := range owners {
-					if got := renew(o); got != Absent {
+					if got := renew(o); got != script.Absent {
 						t.Errorf("renew of %s after both were forced out: got %v, want Absent", o.ID, got)
 					}
 				}
-				other := NewOwner(map[string]string{"k": "{k}", "{k}": "k"}[key], owners[0].ID)
-				if got := renew(other); got != Healed {
+				other := script.NewOwner(map[string]string{"k": "{k}", "{k}": "k"}[key], owners[0].ID)
+				if got := renew(other); got != script.Healed {
 					t.Errorf("renew at %s, of the same id: got %v, want Healed: nobody forced it", other.Key, got)
 				}
 			})
@@ -241,12 +243,12 @@ func TestGuardAmongOthers(t *testing.T) {
 		m.Restart()
 		n := start(t, cfg)
 		for range 3 {
-			inspected := send(n, Inspect("k"))
-			acquired := send(n, NewOwner("k", id("me:1")).Acquire(lease, 1))
-			released := send(n, NewOwner("k", id("me:1")).Release(1, 0))
-			want(t, "inspect", inspected.wait(), Done)
-			want(t, "acquire", acquired.wait(), Unsent)
-			want(t, "release", released.wait(), Refused)
+			inspected := send(n, script.Inspect("k"))
+			acquired := send(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
+			released := send(n, script.NewOwner("k", id("me:1")).Release(1, 0))
+			want(t, "inspect", inspected.wait(), script.Done)
+			want(t, "acquire", acquired.wait(), script.Unsent)
+			want(t, "release", released.wait(), script.Refused)
 		}
 	})
 }
@@ -280,7 +282,7 @@ func TestGuardAfterSeenRestart(t *testing.T) {
 		n := started(t, cfg)
 		wantFit(t, n)
 		m.Freeze()
-		lost := send(n, Inspect("k"))
+		lost := send(n, script.Inspect("k"))
 		synctest.Wait()
 		m.Delay(10 * time.Millisecond) // its clock has jumped before anybody asks
 		m.Restart()
@@ -304,10 +306,10 @@ func reconnect(t *testing.T, m *redlocktest.Master, n *Node) {
 	t.Helper()
 	before := m.Calls("INFO")
 	m.Delay(time.Hour)
-	lost := send(n, Inspect("k"))
+	lost := send(n, script.Inspect("k"))
 	synctest.Wait()
 	m.Delay(0)
-	want(t, "over the connection that breaks", lost.wait(), Unknown)
+	want(t, "over the connection that breaks", lost.wait(), script.Unknown)
 	until(t, time.Second, n.isUp)
 	if m.Calls("INFO") == before {
 		t.Fatal("handshakes: got no more")
@@ -365,12 +367,12 @@ func TestGuardUnknownAge(t *testing.T) {
 			cfg.Pool = bend(cfg.Pool, noInfo)
 			n := start(t, cfg)
 			for range 3 {
-				got := call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1))
-				wantErr(t, "acquire", got, Unsent, "NOPERM")
+				got := call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
+				wantErr(t, "acquire", got, script.Unsent, "NOPERM")
 				if guarded, ok := errors.AsType[*GuardedError](got.Err); !ok || guarded.Why == nil {
 					t.Errorf("acquire: got %v, want a GuardedError with Why", got.Err)
 				}
-				want(t, "release", call1(n, NewOwner("k", id("me:1")).Release(1, 0)), Refused)
+				want(t, "release", call1(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Refused)
 				time.Sleep(time.Hour)
 			}
 		})

@@ -43,7 +43,7 @@ func (n *Node) connect() (*link, error) {
 	if err != nil {
 		return nil, n.unnamed(err)
 	}
-	l := &link{conn: conn, loads: make(map[*script]bool), broken: make(chan struct{}), armed: true, heard: time.Now()}
+	l := &link{conn: conn, loads: make(map[string]bool), broken: make(chan struct{}), armed: true, heard: time.Now()}
 	if err := n.greet(l); err != nil {
 		discard(conn)
 		return nil, plain(err)
@@ -125,7 +125,7 @@ func (n *Node) greet(l *link) error {
 	if l.id.loading {
 		return errors.New("loads its data from disk")
 	}
-	if err := n.cfg.Roll.enter(n, l.id.run); err != nil {
+	if err := n.cfg.Registry.enter(n, l.id.run); err != nil {
 		return err
 	}
 	n.warn(replies[1])
@@ -231,14 +231,14 @@ func notTold(reply any) error {
 	return fmt.Errorf("INFO: %v", reply)
 }
 
-// Roll finds the same server under two names. The zero value is ready to use.
-type Roll struct {
+// Registry finds the same server under two names. The zero value is ready to use.
+type Registry struct {
 	mu    sync.Mutex
 	nodes map[string]*Node // by run id
 }
 
 // enter refuses n when another node leads to the same process.
-func (r *Roll) enter(n *Node, run string) error {
+func (r *Registry) enter(n *Node, run string) error {
 	if r == nil || run == "" {
 		return nil
 	}
@@ -256,7 +256,7 @@ func (r *Roll) enter(n *Node, run string) error {
 }
 
 // leave takes n off the roll.
-func (r *Roll) leave(n *Node) {
+func (r *Registry) leave(n *Node) {
 	if r == nil {
 		return
 	}
@@ -265,7 +265,7 @@ func (r *Roll) leave(n *Node) {
 	r.forget(n)
 }
 
-func (r *Roll) forget(n *Node) {
+func (r *Registry) forget(n *Node) {
 	for run, other := range r.nodes {
 		if other == n {
 			delete(r.nodes, run)

@@ -12,12 +12,14 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"github.com/google/uuid"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
 const (
 	timeout = 500 * time.Millisecond
 	lease   = 30 * time.Second
+	short   = 400 * time.Millisecond // for which waiters want the lock handed to them
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -33,7 +35,7 @@ func bubble(t *testing.T, f func(*testing.T, *redlocktest.Master, Config)) {
 			Pool:     fleet.Pools()[0],
 			Timeout:  timeout,
 			MaxLease: lease,
-			Roll:     new(Roll),
+			Registry: new(Registry),
 			Logger:   quiet,
 		})
 	})
@@ -53,12 +55,12 @@ func start(t *testing.T, cfg Config) *Node {
 func started(t *testing.T, cfg Config) *Node {
 	t.Helper()
 	n := start(t, cfg)
-	for _, cmd := range []*Command{
-		NewOwner("first", "me:0").Acquire(lease, 1),
-		Renew(lease, []Renewal{{Owner: NewOwner("first", "me:0"), Count: 1, Token: 1}}),
-		Inspect("first"),
-		NewOwner("first", "me:0").Release(1, 0),
-		Force("first", 1),
+	for _, cmd := range []*script.Command{
+		script.NewOwner("first", "me:0").Acquire(lease, 1),
+		script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("first", "me:0"), Count: 1, Token: 1}}),
+		script.Inspect("first"),
+		script.NewOwner("first", "me:0").Release(1, 0),
+		script.Force("first", 1),
 	} {
 		send(n, cmd).wait()
 	}
@@ -71,7 +73,7 @@ func started(t *testing.T, cfg Config) *Node {
 
 // reply is an answer and when it came.
 type reply struct {
-	Answer
+	script.Answer
 	after time.Duration
 	times int
 }
@@ -85,17 +87,17 @@ type pending struct {
 }
 
 // send sends cmd and does not wait.
-func send(n *Node, cmd *Command) *pending {
+func send(n *Node, cmd *script.Command) *pending {
 	p := &pending{sent: time.Now(), done: make(chan struct{})}
 	n.Send(cmd, p, 7)
 	return p
 }
 
-func (p *pending) Answer(i int, a Answer) {
+func (p *pending) Answer(i int, a script.Answer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i != 7 {
-		a = Answer{Err: fmt.Errorf("answered as number %d", i)}
+		a = script.Answer{Err: fmt.Errorf("answered as number %d", i)}
 	}
 	p.got.times++
 	if p.got.times == 1 {
@@ -119,9 +121,6 @@ func (p *pending) look() reply {
 	return p.got
 }
 
-// notLock is the error of a key that holds something else, as holder.lua tells it.
-func notLock(what string) error { return meaning(redis.Error("NOTLOCK " + what)) }
-
 // id writes an owner, and what may stand behind it, in full: its client is a UUID.
 func id(owner string) string {
 	name, rest, _ := strings.Cut(owner, ":")
@@ -134,21 +133,30 @@ func client(name string) string {
 	return uuid.MustParse(strings.Repeat("0", 32-len(digits)) + digits).String()
 }
 
+// run lets a master carry out cmd, without a node.
+func run(t *testing.T, c redis.Conn, cmd *script.Command) script.Answer {
+	t.Helper()
+	reply, err := c.Do("EVAL", cmd.Arguments(true, false)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := cmd.Decode(reply)
+	if err != nil {
+		t.Fatalf("decode %v: %v", reply, err)
+	}
+	return a
+}
+
 // nobody waits for an answer.
 type nobody struct{}
 
-func (nobody) Answer(int, Answer) {}
+func (nobody) Answer(int, script.Answer) {}
 
 // call1 sends cmd and waits for the answer.
-func call1(n *Node, cmd *Command) reply { return send(n, cmd).wait() }
-
-// String makes the messages of failed tests readable.
-func (o Outcome) String() string {
-	return [...]string{"Unsent", "Unknown", "Failed", "Refused", "Done"}[o]
-}
+func call1(n *Node, cmd *script.Command) reply { return send(n, cmd).wait() }
 
 // want checks the outcome of a command.
-func want(t *testing.T, name string, got reply, want Outcome) {
+func want(t *testing.T, name string, got reply, want script.Outcome) {
 	t.Helper()
 	if got.Outcome != want {
 		t.Fatalf("%s: got %v (%v), want %v", name, got.Outcome, got.Err, want)
@@ -164,7 +172,7 @@ func wantAt(t *testing.T, name string, got reply, want time.Duration) {
 }
 
 // wantErr checks the outcome of a command and the text of its error.
-func wantErr(t *testing.T, name string, got reply, outcome Outcome, text string) {
+func wantErr(t *testing.T, name string, got reply, outcome script.Outcome, text string) {
 	t.Helper()
 	want(t, name, got, outcome)
 	if text != "" && !contains(got.Err, text) {

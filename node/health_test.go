@@ -12,6 +12,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -20,8 +21,8 @@ func TestFirstCommand(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		m.Delay(20 * time.Millisecond)
 		n := start(t, cfg)
-		got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
-		want(t, "acquire", got, Done)
+		got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+		want(t, "acquire", got, script.Done)
 		// Two ways each: to dial, to ask, the script that is missing, the script.
 		wantAt(t, "acquire", got, 8*20*time.Millisecond)
 	})
@@ -44,13 +45,13 @@ func TestUnreachable(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				tt.fault(m)
 				n := start(t, cfg)
-				got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
-				wantErr(t, "first", got, Unsent, tt.reason)
+				got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+				wantErr(t, "first", got, script.Unsent, tt.reason)
 				wantAt(t, "first", got, tt.after)
 				for range 100 {
 					time.Sleep(50 * time.Millisecond)
-					got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
-					wantErr(t, "later", got, Unsent, tt.reason)
+					got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+					wantErr(t, "later", got, script.Unsent, tt.reason)
 					wantAt(t, "later", got, 0)
 				}
 			})
@@ -63,13 +64,13 @@ func TestKilled(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.Freeze()
-		acquired := send(n, NewOwner("k", "me:1").Acquire(lease, 1))
+		acquired := send(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 		synctest.Wait()
 		m.Kill()
-		wantErr(t, "under way", acquired.wait(), Unknown, "connection closed by the master")
+		wantErr(t, "under way", acquired.wait(), script.Unknown, "connection closed by the master")
 		wantAt(t, "under way", acquired.look(), 0)
-		got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
-		wantErr(t, "next", got, Unsent, "connection refused")
+		got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+		wantErr(t, "next", got, script.Unsent, "connection refused")
 		wantAt(t, "next", got, 0)
 	})
 }
@@ -85,7 +86,7 @@ func TestReturnIsNoticed(t *testing.T) {
 				time.Sleep(3*time.Second + away)
 				m.Restart()
 				until(t, lastRetry*3/2, n.isUp)
-				want(t, "inspect", call1(n, Inspect("k")), Done)
+				want(t, "inspect", call1(n, script.Inspect("k")), script.Done)
 			})
 		})
 	}
@@ -142,8 +143,8 @@ func TestHeartbeat(t *testing.T) {
 				n := started(t, cfg)
 				tt.fault(m)
 				time.Sleep(2*heartbeat + timeout)
-				got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
-				want(t, "acquire", got, Done)
+				got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+				want(t, "acquire", got, script.Done)
 				wantAt(t, "acquire", got, 0)
 			})
 		})
@@ -155,7 +156,7 @@ func TestIdleConnection(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		time.Sleep(time.Hour)
-		want(t, "inspect", call1(n, Inspect("k")), Done)
+		want(t, "inspect", call1(n, script.Inspect("k")), script.Done)
 		if got := m.Calls("CLIENT"); got != 1 { // CLIENT ID
 			t.Errorf("handshakes: got %d, want 1", got)
 		}

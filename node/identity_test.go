@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -18,14 +19,14 @@ func TestReplica(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		m.SetRole("slave")
 		n := start(t, cfg)
-		got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
-		want(t, "acquire", got, Unsent)
+		got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+		want(t, "acquire", got, script.Unsent)
 		if !errors.Is(got.Err, ErrReplica) {
 			t.Errorf("error: got %v, want ErrReplica", got.Err)
 		}
 		m.SetRole("master")
 		until(t, lastRetry*3/2, n.isUp)
-		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 	})
 }
 
@@ -34,8 +35,8 @@ func TestDemoted(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.SetRole("slave")
-		wantErr(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Failed, "READONLY")
-		wantErr(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Unsent, ErrReplica.Error())
+		wantErr(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Failed, "READONLY")
+		wantErr(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent, ErrReplica.Error())
 	})
 }
 
@@ -49,8 +50,8 @@ func TestFailover(t *testing.T) {
 		n := started(t, cfg)
 		fleet.Master(0).SetRole("slave")
 		to.Store(1)
-		wantErr(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Failed, "READONLY")
-		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		wantErr(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Failed, "READONLY")
+		want(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 		wantHolder(t, fleet.Master(1), "k", "me:1")
 	})
 }
@@ -82,25 +83,25 @@ func sameServer(t *testing.T, f func(t *testing.T, fleet *redlocktest.Fleet, a, 
 
 func TestSameServer(t *testing.T) {
 	sameServer(t, func(t *testing.T, _ *redlocktest.Fleet, a, b *Node, _ *atomic.Int32) {
-		got := call1(b, NewOwner("k", "me:1").Acquire(lease, 1))
-		wantErr(t, "acquire", got, Unsent, "is the same server as a")
+		got := call1(b, script.NewOwner("k", "me:1").Acquire(lease, 1))
+		wantErr(t, "acquire", got, script.Unsent, "is the same server as a")
 		if !errors.Is(got.Err, ErrSameServer) {
 			t.Errorf("error: got %v, want ErrSameServer", got.Err)
 		}
 		time.Sleep(time.Minute)
-		want(t, "acquire by the first", call1(a, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
-		want(t, "acquire by the second", call1(b, NewOwner("k", "me:1").Acquire(lease, 1)), Unsent)
+		want(t, "acquire by the first", call1(a, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
+		want(t, "acquire by the second", call1(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent)
 	})
 }
 
 // TestSameServerNoMore: a name that leads elsewhere is accepted.
 func TestSameServerNoMore(t *testing.T) {
 	sameServer(t, func(t *testing.T, _ *redlocktest.Fleet, a, b *Node, to *atomic.Int32) {
-		want(t, "acquire", call1(b, NewOwner("k", "me:1").Acquire(lease, 1)), Unsent)
+		want(t, "acquire", call1(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent)
 		to.Store(1)
 		until(t, lastRetry*3/2, b.isUp)
-		want(t, "acquire by the first", call1(a, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
-		want(t, "acquire by the second", call1(b, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		want(t, "acquire by the first", call1(a, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
+		want(t, "acquire by the second", call1(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 	})
 }
 
@@ -117,14 +118,14 @@ func TestSameServerLeft(t *testing.T) {
 		fleet.Master(1).Delay(0)
 		cfg := b.cfg
 		cfg.Name, cfg.Pool = "c", fleet.Pools()[1]
-		want(t, "acquire by the third", call1(start(t, cfg), NewOwner("k", "me:1").Acquire(lease, 1)), Done)
+		want(t, "acquire by the third", call1(start(t, cfg), script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 	})
 }
 
 // TestSameServerClosed: a node that is closed is off the roll.
 func TestSameServerClosed(t *testing.T) {
 	sameServer(t, func(t *testing.T, _ *redlocktest.Fleet, a, b *Node, _ *atomic.Int32) {
-		want(t, "acquire", call1(b, NewOwner("k", "me:1").Acquire(lease, 1)), Unsent)
+		want(t, "acquire", call1(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent)
 		a.Close()
 		until(t, lastRetry*3/2, b.isUp)
 	})
@@ -148,9 +149,9 @@ func TestSameServerRestarted(t *testing.T) {
 func TestSameServerTwoClients(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
 		started(t, cfg)
-		cfg.Roll = new(Roll)
+		cfg.Registry = new(Registry)
 		started(t, cfg)
-		cfg.Roll = nil
+		cfg.Registry = nil
 		started(t, cfg)
 		started(t, cfg)
 	})
@@ -216,6 +217,6 @@ func TestStaleConnections(t *testing.T) {
 		synctest.Wait()
 		n := start(t, cfg)
 		until(t, time.Second, n.isUp)
-		want(t, "inspect", call1(n, Inspect("k")), Done)
+		want(t, "inspect", call1(n, script.Inspect("k")), script.Done)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
 )
 
 // link is one connection. redigo allows one goroutine to write to it while another
@@ -24,19 +25,19 @@ type link struct {
 	ended  bool
 
 	// The rest is guarded by Node.mu.
-	busy   bool             // somebody writes to conn
-	flight fifo             // written, or about to be, and not answered
-	again  []*call          // to be written again, first of all: the script was not there
-	loads  map[*script]bool // whose source is on its way
-	owed   []debt           // not written yet
-	heard  time.Time        // when the master last answered
-	trip   answerTime       // how long it takes to
-	sweep  *time.Timer      // calls overdue
-	armed  bool             // sweep is running
-	done   bool             // nothing is written any more
-	dead   bool             // nothing can be read any more
-	err    error            // why the connection is given up
-	broken chan struct{}    // closed with err
+	busy   bool            // somebody writes to conn
+	flight fifo            // written, or about to be, and not answered
+	again  []*call         // to be written again, first of all: the script was not there
+	loads  map[string]bool // whose source is on its way
+	owed   []debt          // not written yet
+	heard  time.Time       // when the master last answered
+	trip   answerTime      // how long it takes to
+	sweep  *time.Timer     // calls overdue
+	armed  bool            // sweep is running
+	done   bool            // nothing is written any more
+	dead   bool            // nothing can be read any more
+	err    error           // why the connection is given up
+	broken chan struct{}   // closed with err
 }
 
 // sever breaks the connection, so that nobody is held up by reading from it or writing to it.
@@ -101,7 +102,7 @@ func (n *Node) beat() {
 
 // repeat makes the call that settles a debt. Node.mu is held.
 func (n *Node) repeat(d debt) *call {
-	c := n.call(d.command(), nil, 0)
+	c := n.call(d.Command(), nil, 0)
 	c.number = d.number
 	return c
 }
@@ -222,28 +223,12 @@ func (l *link) put(batch ...*call) {
 		case c.cmd == askRole:
 			_ = l.conn.Send("INFO", "replication")
 		case c.source:
-			_ = l.conn.Send("EVAL", c.arguments()...)
+			_ = l.conn.Send("EVAL", c.cmd.Arguments(true, c.timid)...)
 		default:
-			_ = l.conn.Send("EVALSHA", c.arguments()...)
+			_ = l.conn.Send("EVALSHA", c.cmd.Arguments(false, c.timid)...)
 		}
 	}
 	_ = l.conn.Flush()
-}
-
-// arguments returns what goes over the wire. Commands are shared, so one that has to
-// differ for this call is copied.
-func (c *call) arguments() []any {
-	args := c.cmd.args
-	if c.source || c.timid {
-		args = slices.Clone(args)
-	}
-	if c.source {
-		args[0] = c.cmd.script.source
-	}
-	if c.timid {
-		args[c.cmd.asks] = ""
-	}
-	return args
 }
 
 // overdue answers, with Unknown, the commands that have waited for Config.Timeout. They
@@ -262,7 +247,7 @@ func (n *Node) overdue(l *link) {
 				next = wait
 				break
 			}
-			due = c.settle(due, Answer{Outcome: Unknown, Err: ErrTimeout})
+			due = c.settle(due, script.Answer{Outcome: script.Unknown, Err: ErrTimeout})
 		}
 		silence := min(now.Sub(l.heard), now.Sub(l.flight.all()[0].sent))
 		quiet = silence >= n.cfg.Timeout

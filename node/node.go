@@ -11,6 +11,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
 )
 
 // Config says how to reach one master.
@@ -31,8 +32,8 @@ type Config struct {
 	// the master answers it.
 	MaxLease time.Duration
 
-	// Roll finds the same server under two names. Nodes of one client share it.
-	Roll *Roll
+	// Registry finds the same server under two names. Nodes of one client share it.
+	Registry *Registry
 
 	Logger *slog.Logger
 }
@@ -69,12 +70,12 @@ type Node struct {
 	queue   []*call // not written yet
 	free    []*call // to be used again
 	owed    debts
-	link    *link  // nil while there is none
-	last    past   // the process and connection before
-	replica string // run id of a process that was a replica when last seen
-	pace    pace   // of the clock of the process that was last connected to
-	ear     *ear   // nil until Listen
-	calls   uint64 // made so far
+	link    *link         // nil while there is none
+	last    past          // the process and connection before
+	replica string        // run id of a process that was a replica when last seen
+	pace    pace          // of the clock of the process that was last connected to
+	sub     *subscription // nil until Subscribe
+	calls   uint64        // made so far
 
 	watchers []chan<- struct{} // of Notify
 
@@ -85,18 +86,18 @@ type Node struct {
 
 // call is one command on its way.
 type call struct {
-	cmd *Command
+	cmd *script.Command
 	to  Receiver // nil: nobody waits
 	i   int
 
 	number   uint64 // of all calls of the node, in their order
 	sent     time.Time
-	looked   clock.Instant // of an AskTime: when it was sent
-	source   bool          // goes out as EVAL, with the script's source
-	behind   bool          // was sent again behind a call that carries the source
-	whole    *Command      // of a Renew that has lost holds since: what it was
-	timid    bool          // goes to a guarded master, which must make no hold
-	answered bool          // to.Answer was or is about to be called
+	looked   clock.Instant   // of an AskTime: when it was sent
+	source   bool            // goes out as EVAL, with the script's source
+	behind   bool            // was sent again behind a call that carries the source
+	whole    *script.Command // of a Renew that has lost holds since: what it was
+	timid    bool            // goes to a guarded master, which must make no hold
+	answered bool            // to.Answer was or is about to be called
 }
 
 // New starts to connect to a master, in the background.
@@ -123,19 +124,19 @@ func (n *Node) Name() string { return n.cfg.Name }
 // Send does not block. While the master is down the answer is Unsent, at once; a release
 // is owed all the same: it is sent when the master is back, unless Config.MaxLease has
 // settled it before.
-func (n *Node) Send(cmd *Command, to Receiver, i int) {
+func (n *Node) Send(cmd *script.Command, to Receiver, i int) {
 	n.mu.Lock()
 	c := n.call(cmd, to, i)
 	if n.closing || n.state == down {
 		err := n.reason
 		if n.closing {
 			err = ErrClosed
-		} else if cmd.repeat {
+		} else if cmd.Repeats() {
 			n.owed.add(c)
 		}
 		n.drop(c)
 		n.mu.Unlock()
-		to.Answer(i, Answer{Outcome: Unsent, Err: err})
+		to.Answer(i, script.Answer{Outcome: script.Unsent, Err: err})
 		return
 	}
 	if n.direct() {
@@ -151,7 +152,7 @@ func (n *Node) Send(cmd *Command, to Receiver, i int) {
 const maxFree = 1024
 
 // call makes a call. n.mu is held.
-func (n *Node) call(cmd *Command, to Receiver, i int) *call {
+func (n *Node) call(cmd *script.Command, to Receiver, i int) *call {
 	var c *call
 	if last := len(n.free) - 1; last >= 0 {
 		c, n.free = n.free[last], n.free[:last]
@@ -191,7 +192,7 @@ func (n *Node) Guard() time.Duration {
 func (n *Node) Close() {
 	n.mu.Lock()
 	n.closing = true
-	e := n.ear
+	sub := n.sub
 	if n.state == down || n.state == connecting && len(n.queue)+n.owed.len() == 0 {
 		n.cancel()
 	}
@@ -199,10 +200,10 @@ func (n *Node) Close() {
 	n.nudge()
 	<-n.gone
 	n.cancel()
-	if e != nil {
-		<-e.gone
+	if sub != nil {
+		<-sub.gone
 	}
-	n.cfg.Roll.leave(n)
+	n.cfg.Registry.leave(n)
 }
 
 func (n *Node) nudge() {
@@ -266,7 +267,7 @@ func (n *Node) giveUp(err error) {
 		n.cancel()
 	}
 	n.owed.expire(n.cfg.MaxLease)
-	due := n.abandon(nil, n.queue, Answer{Outcome: Unsent, Err: err})
+	due := n.abandon(nil, n.queue, script.Answer{Outcome: script.Unsent, Err: err})
 	n.queue = nil
 	n.mu.Unlock()
 	deliver(due)
@@ -322,8 +323,8 @@ func (n *Node) serve(l *link) error {
 	for _, d := range l.owed {
 		n.owed.put(d)
 	}
-	due := n.abandon(nil, lost, Answer{Outcome: Unknown, Err: l.err})
-	due = n.abandon(due, l.again, Answer{Outcome: Unsent, Err: l.err})
+	due := n.abandon(nil, lost, script.Answer{Outcome: script.Unknown, Err: l.err})
+	due = n.abandon(due, l.again, script.Answer{Outcome: script.Unsent, Err: l.err})
 	n.mu.Unlock()
 	deliver(due)
 	return l.err
@@ -331,9 +332,9 @@ func (n *Node) serve(l *link) error {
 
 // abandon is the end of calls that the master has not answered: it appends a for each to
 // due, and keeps the releases among them. n.mu is held.
-func (n *Node) abandon(due []delivery, calls []*call, a Answer) []delivery {
+func (n *Node) abandon(due []delivery, calls []*call, a script.Answer) []delivery {
 	for _, c := range calls {
-		if c.cmd.repeat {
+		if c.cmd.Repeats() {
 			n.owed.add(c)
 		}
 		due = c.settle(due, a)
@@ -346,11 +347,11 @@ func (n *Node) abandon(due []delivery, calls []*call, a Answer) []delivery {
 type delivery struct {
 	to     Receiver
 	i      int
-	answer Answer
+	answer script.Answer
 }
 
 // settle marks c as answered and appends the answer to due, if it is the first one.
-func (c *call) settle(due []delivery, a Answer) []delivery {
+func (c *call) settle(due []delivery, a script.Answer) []delivery {
 	if c.answered || c.to == nil {
 		return due
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -29,13 +30,13 @@ func TestScriptIsLoadedOnce(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
-				want(t, "before", call1(n, Inspect("k")), Done)
+				want(t, "before", call1(n, script.Inspect("k")), script.Done)
 				tt.lose(m, n)
 				m.HSet("k", id("me:1"), "1")
 				before := m.Calls("EVAL")
 				for range 3 {
-					got := call1(n, Inspect("k"))
-					want(t, "after", got, Done)
+					got := call1(n, script.Inspect("k"))
+					want(t, "after", got, script.Done)
 					if got.Holder != id("me:1") {
 						t.Errorf("holder: got %q, want me:1", got.Holder)
 					}
@@ -56,11 +57,11 @@ func TestLostScriptOfMany(t *testing.T) {
 		m.Delay(10 * time.Millisecond)
 		var all []*pending
 		for range 10 {
-			all = append(all, send(n, Inspect("free")), send(n, NewOwner("k", id("me:1")).Acquire(lease, 9)))
+			all = append(all, send(n, script.Inspect("free")), send(n, script.NewOwner("k", id("me:1")).Acquire(lease, 9)))
 		}
 		for i, p := range all {
 			got := p.wait()
-			want(t, "command", got, Done)
+			want(t, "command", got, script.Done)
 			if wanted := int64(i % 2 * 9); got.Token != wanted {
 				t.Errorf("token %d: got %d, want %d", i, got.Token, wanted)
 			}
@@ -77,8 +78,8 @@ func TestResentBeforeTheQueue(t *testing.T) {
 		n.link.busy = true // a caller writes, so the writer waits
 		acquire, release := new(pending), new(pending)
 		acquire.done, release.done = make(chan struct{}), make(chan struct{})
-		c := n.call(NewOwner("k", id("me:1")).Acquire(lease, 1), acquire, 7)
-		n.queue = []*call{n.call(NewOwner("k", id("me:1")).Release(1, 0), release, 7)}
+		c := n.call(script.NewOwner("k", id("me:1")).Acquire(lease, 1), acquire, 7)
+		n.queue = []*call{n.call(script.NewOwner("k", id("me:1")).Release(1, 0), release, 7)}
 		due := n.resend(n.link, nil, c)
 		n.link.busy = false
 		n.mu.Unlock()
@@ -86,8 +87,8 @@ func TestResentBeforeTheQueue(t *testing.T) {
 			t.Errorf("resend: got %v, want no answer yet", due)
 		}
 		n.nudge()
-		want(t, "acquire", acquire.wait(), Done)
-		want(t, "release", release.wait(), Done)
+		want(t, "acquire", acquire.wait(), script.Done)
+		want(t, "release", release.wait(), script.Done)
 	})
 }
 
@@ -95,9 +96,9 @@ func TestResentBeforeTheQueue(t *testing.T) {
 // too, does not undo it.
 func TestResentBehindWhatItFollows(t *testing.T) {
 	n := &Node{wake: make(chan struct{}, 1)}
-	l := &link{loads: make(map[*script]bool)}
-	leave := n.call(NewOwner("k", id("me:1")).Leave(1), nil, 0)
-	enter := n.call(NewOwner("k", id("me:1")).Enter(lease, 2), nobody{}, 0)
+	l := &link{loads: make(map[string]bool)}
+	leave := n.call(script.NewOwner("k", id("me:1")).Leave(1), nil, 0)
+	enter := n.call(script.NewOwner("k", id("me:1")).Enter(lease, 2), nobody{}, 0)
 	l.flight.push(leave)
 	if due := n.resend(l, nil, enter); len(due) > 0 {
 		t.Errorf("resend: answered %v, want nothing", due)
@@ -116,8 +117,8 @@ func TestResendOverABrokenConnection(t *testing.T) {
 		acquire, release := &pending{done: make(chan struct{})}, &pending{done: make(chan struct{})}
 		n.mu.Lock()
 		n.link.busy = true // a caller writes, so the writer waits
-		n.resend(n.link, nil, n.call(NewOwner("k", id("me:1")).Acquire(lease, 1), acquire, 7))
-		n.resend(n.link, nil, n.call(NewOwner("k", id("me:2")).Release(1, 0), release, 7))
+		n.resend(n.link, nil, n.call(script.NewOwner("k", id("me:1")).Acquire(lease, 1), acquire, 7))
+		n.resend(n.link, nil, n.call(script.NewOwner("k", id("me:2")).Release(1, 0), release, 7))
 		n.mu.Unlock()
 		m.Kill()
 		synctest.Wait()
@@ -125,8 +126,8 @@ func TestResendOverABrokenConnection(t *testing.T) {
 		n.link.busy = false
 		n.mu.Unlock()
 		n.nudge()
-		want(t, "acquire", acquire.wait(), Unsent)
-		want(t, "release", release.wait(), Unsent)
+		want(t, "acquire", acquire.wait(), script.Unsent)
+		want(t, "release", release.wait(), script.Unsent)
 		m.RestartWithData()
 		until(t, time.Second, n.isUp)
 		wantHolder(t, m, "k", "")
@@ -141,7 +142,7 @@ func TestOwedReleaseToAfterGivingUp(t *testing.T) {
 		m.Expire("k", lease)
 		m.Kill()
 		until(t, 3*time.Second, n.isDown)
-		send(n, NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
+		send(n, script.NewOwner("k", id("x:r0")).ReleaseTo(1, 0, script.NewOwner("k", id("x:r9")), script.QueueEntry{Round: 1, Since: 20, Lease: short, Proposal: 1}))
 		m.Delay(5 * time.Millisecond)
 		m.RestartWithData()
 		until(t, 3*time.Second, func() bool { // it is under way
@@ -153,7 +154,7 @@ func TestOwedReleaseToAfterGivingUp(t *testing.T) {
 		m.Delay(0)
 		load(t, cfg.Pool)
 		m.Delay(5 * time.Millisecond)
-		send(n, NewOwner("k", id("x:r9")).Release(1, 20))
+		send(n, script.NewOwner("k", id("x:r9")).Release(1, 20))
 		time.Sleep(3 * time.Second)
 		if waits := m.ZSet("redlock_wait:{k}"); waits != nil {
 			t.Errorf("queue: %v, want none", waits)
@@ -172,15 +173,15 @@ func TestReleaseToAgainAfterGivingUp(t *testing.T) {
 				m.Expire("k", lease)
 				m.FlushScripts()
 				m.Delay(5 * time.Millisecond)
-				release := send(n, NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
+				release := send(n, script.NewOwner("k", id("x:r0")).ReleaseTo(1, 0, script.NewOwner("k", id("x:r9")), script.QueueEntry{Round: 1, Since: 20, Lease: short, Proposal: 1}))
 				time.Sleep(6 * time.Millisecond) // refused, and the refusal is on its way
 				m.Delay(0)
 				load(t, cfg.Pool)
 				m.Delay(5 * time.Millisecond)
 				if gaveUp {
-					send(n, NewOwner("k", id("x:r9")).Release(1, 20))
+					send(n, script.NewOwner("k", id("x:r9")).Release(1, 20))
 				}
-				want(t, "release", release.wait(), Refused)
+				want(t, "release", release.wait(), script.Refused)
 				time.Sleep(time.Second)
 				wantHolder(t, m, "k", id("y:r0"))
 				if waits := m.ZSet("redlock_wait:{k}"); gaveUp != (waits == nil) {
@@ -202,7 +203,7 @@ func TestDebtsCarryNoSource(t *testing.T) {
 				const many = 3000
 				for i := range many {
 					n.Send(owner(i).Release(1, 0), nobody{}, 0)
-					n.Send(NewOwner("x", fmt.Sprint("you:", i)).Leave(1), nobody{}, 0)
+					n.Send(script.NewOwner("x", fmt.Sprint("you:", i)).Leave(1), nobody{}, 0)
 				}
 				m.Delay(delay)
 				before, calls := m.Calls("EVAL"), scriptCalls(m)
@@ -221,7 +222,7 @@ func TestDebtsCarryNoSource(t *testing.T) {
 					all = append(all, send(n, owner(i).Release(1, 0)))
 				}
 				for _, p := range all {
-					want(t, "release", p.wait(), Refused)
+					want(t, "release", p.wait(), script.Refused)
 				}
 				if got := m.Calls("EVAL") - before; got != 1 {
 					t.Errorf("calls of EVAL after SCRIPT FLUSH: got %d, want 1", got)
@@ -253,10 +254,10 @@ func TestNoScriptForEver(t *testing.T) {
 		const many = 100
 		var all []*pending
 		for range many {
-			all = append(all, send(n, Inspect("k")))
+			all = append(all, send(n, script.Inspect("k")))
 		}
 		for _, p := range all {
-			wantErr(t, "inspect", p.wait(), Failed, "NOPERM")
+			wantErr(t, "inspect", p.wait(), script.Failed, "NOPERM")
 		}
 		if got := scriptCalls(m) - calls; got > 3*many {
 			t.Errorf("script calls: got %d, want at most three for each command", got)

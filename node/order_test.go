@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -19,7 +20,7 @@ type sequence struct {
 	all sync.WaitGroup
 }
 
-func (s *sequence) Answer(i int, a Answer) {
+func (s *sequence) Answer(i int, a script.Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.got = append(s.got, fmt.Sprint(i, a.Outcome, a.Holder))
@@ -40,11 +41,11 @@ func TestAnswersFindTheirCommands(t *testing.T) {
 				var s sequence
 				s.all.Add(each)
 				for i := range each {
-					n.Send(Inspect(key), &s, i)
+					n.Send(script.Inspect(key), &s, i)
 				}
 				s.all.Wait()
 				for i, got := range s.got {
-					if want := fmt.Sprint(i, Done, owner); got != want {
+					if want := fmt.Sprint(i, script.Done, owner); got != want {
 						t.Errorf("answer %d of %s: got %s, want %s", i, key, got, want)
 						return
 					}
@@ -64,10 +65,10 @@ func TestReleaseDoesNotOvertake(t *testing.T) {
 		n := started(t, cfg)
 		for i := range 100 {
 			owner := fmt.Sprint("me:", i)
-			acquired := send(n, NewOwner("k", owner).Acquire(lease, 1))
-			released := send(n, NewOwner("k", owner).Release(1, 0))
-			want(t, "acquire", acquired.wait(), Done)
-			want(t, "release", released.wait(), Done)
+			acquired := send(n, script.NewOwner("k", owner).Acquire(lease, 1))
+			released := send(n, script.NewOwner("k", owner).Release(1, 0))
+			want(t, "acquire", acquired.wait(), script.Done)
+			want(t, "release", released.wait(), script.Done)
 		}
 	})
 }
@@ -85,19 +86,19 @@ func TestSlowAnswer(t *testing.T) {
 			m.HSet(key, id(fmt.Sprint("owner:", i)), "1")
 		}
 		m.Delay(400 * time.Millisecond)
-		a := send(n, Inspect("a"))
+		a := send(n, script.Inspect("a"))
 		time.Sleep(500 * time.Millisecond)
 		m.Delay(600 * time.Millisecond)
-		b := send(n, Inspect("b"))
+		b := send(n, script.Inspect("b"))
 		time.Sleep(700 * time.Millisecond)
 		m.Delay(0)
-		c := send(n, Inspect("c"))
+		c := send(n, script.Inspect("c"))
 
-		want(t, "a", a.wait(), Done)
+		want(t, "a", a.wait(), script.Done)
 		wantAt(t, "a", a.look(), 800*time.Millisecond)
-		wantErr(t, "b", b.wait(), Unknown, ErrTimeout.Error())
+		wantErr(t, "b", b.wait(), script.Unknown, ErrTimeout.Error())
 		wantAt(t, "b", b.look(), time.Second)
-		want(t, "c", c.wait(), Done)
+		want(t, "c", c.wait(), script.Done)
 		wantAt(t, "c", c.look(), 500*time.Millisecond)
 		if a.look().Holder != id("owner:0") || c.look().Holder != id("owner:2") {
 			t.Errorf("holders: got %q and %q, want owners 0 and 2", a.look().Holder, c.look().Holder)
@@ -118,13 +119,13 @@ type chain struct {
 	done chan struct{}
 }
 
-func (c *chain) Answer(int, Answer) {
+func (c *chain) Answer(int, script.Answer) {
 	c.node.Guard()
 	if c.left--; c.left == 0 {
 		close(c.done)
 		return
 	}
-	c.node.Send(Inspect("k"), c, 0)
+	c.node.Send(script.Inspect("k"), c, 0)
 }
 
 // TestSendFromAnswer: a receiver may use the node, whoever calls it: the reader, the
@@ -147,7 +148,7 @@ func TestSendFromAnswer(t *testing.T) {
 				n := started(t, cfg)
 				tt.fault(t, m, n)
 				c := &chain{node: n, left: 20, done: make(chan struct{})}
-				n.Send(Inspect("k"), c, 0)
+				n.Send(script.Inspect("k"), c, 0)
 				<-c.done
 			})
 		})
@@ -163,15 +164,15 @@ func TestDebtsOfTwoOutages(t *testing.T) {
 			return hung.Load() && strings.HasPrefix(words, "EVAL")
 		}})
 		n := started(t, cfg)
-		a, b := NewOwner("k", "me:1"), NewOwner("k", "me:2")
-		want(t, "acquire", call1(n, a.Acquire(lease, 1)), Done)
+		a, b := script.NewOwner("k", "me:1"), script.NewOwner("k", "me:2")
+		want(t, "acquire", call1(n, a.Acquire(lease, 1)), script.Done)
 		time.Sleep(heartbeat * 6 / 10) // no beat comes behind what is swallowed
 		// b stands in the queue, and then leaves it: it must not be there in the end.
 		hung.Store(true)
-		want(t, "release", call1(n, a.ReleaseTo(1, 0, b, Ask{Number: 1, Since: 7, Lease: time.Hour, Proposal: 1})), Unknown)
+		want(t, "release", call1(n, a.ReleaseTo(1, 0, b, script.QueueEntry{Round: 1, Since: 7, Lease: time.Hour, Proposal: 1})), script.Unknown)
 		until(t, 5*time.Second, n.isDown)
 		time.Sleep(timeout / 2) // it is being settled again
-		want(t, "release of the next one", call1(n, b.Release(1, 7)), Unsent)
+		want(t, "release of the next one", call1(n, b.Release(1, 7)), script.Unsent)
 		hung.Store(false)
 		m.Del("k")
 		m.HSet("k", "you:1", "1")
@@ -193,16 +194,16 @@ func TestEachCommandHasItsOwnTimeout(t *testing.T) {
 		cfg.Pool = bend(cfg.Pool, &rules{swallow: func(string) bool { return hung.Load() }})
 		n := started(t, cfg)
 		m.Delay(100 * time.Millisecond)
-		first := send(n, Inspect("k")) // answered after 200 ms
+		first := send(n, script.Inspect("k")) // answered after 200 ms
 		time.Sleep(10 * time.Millisecond)
 		hung.Store(true)
-		second := send(n, Inspect("k"))
+		second := send(n, script.Inspect("k"))
 		time.Sleep(50 * time.Millisecond)
-		third := send(n, Inspect("k"))
-		want(t, "the one that is answered", first.wait(), Done)
+		third := send(n, script.Inspect("k"))
+		want(t, "the one that is answered", first.wait(), script.Done)
 		for name, p := range map[string]*pending{"the next": second, "the one after it": third} {
 			got := p.wait()
-			want(t, name, got, Unknown)
+			want(t, name, got, script.Unknown)
 			wantAt(t, name, got, timeout)
 		}
 		hung.Store(false)

@@ -10,6 +10,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -21,7 +22,7 @@ func dead(t *testing.T, m *redlocktest.Master, n *Node) {
 }
 
 // owner names the i-th of many owners.
-func owner(i int) *Owner { return NewOwner("k", fmt.Sprint("me:", i)) }
+func owner(i int) *script.Owner { return script.NewOwner("k", fmt.Sprint("me:", i)) }
 
 // scriptCalls is how many calls of scripts m has had.
 func scriptCalls(m *redlocktest.Master) int64 { return m.Calls("EVAL") + m.Calls("EVALSHA") }
@@ -30,14 +31,14 @@ func scriptCalls(m *redlocktest.Master) int64 { return m.Calls("EVAL") + m.Calls
 func TestOneDebtForEachOwner(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
-		want(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Done)
-		want(t, "acquire", call1(n, NewOwner("free", "me:2").Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
+		want(t, "acquire", call1(n, script.NewOwner("free", "me:2").Acquire(lease, 1)), script.Done)
 		dead(t, m, n)
 		for i := range 1000 {
-			send(n, NewOwner("k", "me:1").Leave(1000-i))
-			send(n, NewOwner("free", "me:2").Leave(1000-i))
+			send(n, script.NewOwner("k", "me:1").Leave(1000-i))
+			send(n, script.NewOwner("free", "me:2").Leave(1000-i))
 		}
-		send(n, NewOwner("free", "me:2").Release(1, 0))
+		send(n, script.NewOwner("free", "me:2").Release(1, 0))
 		if got := n.debts(); got != 2 {
 			t.Errorf("debts: got %d, want 2, one for each owner", got)
 		}
@@ -60,10 +61,10 @@ func TestLaterDebt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
-				want(t, "acquire", call1(n, owner(1).Acquire(lease, 1)), Done)
+				want(t, "acquire", call1(n, owner(1).Acquire(lease, 1)), script.Done)
 				dead(t, m, n)
 				for i := range 2 * maxBatch {
-					send(n, NewOwner("x", fmt.Sprint("you:", i)).Release(1, 0))
+					send(n, script.NewOwner("x", fmt.Sprint("you:", i)).Release(1, 0))
 				}
 				send(n, owner(1).Leave(3)) // in the last batch
 				m.Delay(5 * time.Millisecond)
@@ -103,40 +104,19 @@ func TestRefusedThenAnswered(t *testing.T) {
 			return nil
 		}})
 		n := started(t, cfg)
-		want(t, "acquire", call1(n, owner(1).Acquire(lease, 1)), Done)
-		want(t, "enter", call1(n, owner(1).Enter(lease, 3)), Done)
+		want(t, "acquire", call1(n, owner(1).Acquire(lease, 1)), script.Done)
+		want(t, "enter", call1(n, owner(1).Enter(lease, 3)), script.Done)
 		m.Delay(time.Millisecond)
 		busy.Store(true)
 		first, second := send(n, owner(1).Leave(2)), send(n, owner(1).Leave(1))
-		want(t, "first", first.wait(), Failed)
-		want(t, "second", second.wait(), Done)
+		want(t, "first", first.wait(), script.Failed)
+		want(t, "second", second.wait(), script.Done)
 		until(t, time.Second, n.isUp)
 		time.Sleep(time.Second)
 		if got := m.Hash("k")["me:1"]; got != "1" {
 			t.Errorf("hold count: got %s, want that of the last Leave, 1", got)
 		}
 	})
-}
-
-// TestOwedReleases: what is sent again is what was sent, but for the next owner.
-func TestOwedReleases(t *testing.T) {
-	me := NewOwner("{k}", "me:1")
-	for _, tt := range []struct {
-		name      string
-		cmd, want *Command
-	}{
-		{"release", me.Release(17, 23), me.Release(17, 23)},
-		{"yield", me.Yield(23), me.Yield(23)},
-		{"leave", me.Leave(3), me.Leave(3)},
-		{"release to the next", me.ReleaseTo(17, 23, owner(2), Ask{Number: 1, Since: 24}), me.Release(17, 23)},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			d := tt.cmd.debt()
-			if got := d.command(); fmt.Sprintf("%#v", *got) != fmt.Sprintf("%#v", *tt.want) {
-				t.Errorf("sent again: got %+v, want %+v", *got, *tt.want)
-			}
-		})
-	}
 }
 
 // TestDebtsInOrder: they are sent in the order in which they were made.
@@ -149,8 +129,8 @@ func TestDebtsInOrder(t *testing.T) {
 	s.add(n.call(owner(0).Release(1, 0), nil, 0))
 	list := s.take()
 	for i, d := range list {
-		if want := fmt.Sprint("me:", (i+1)%100); d.owner != want {
-			t.Fatalf("debt %d: got that of %s, want %s", i, d.owner, want)
+		if want := fmt.Sprint("me:", (i+1)%100); d.Owner != want {
+			t.Fatalf("debt %d: got that of %s, want %s", i, d.Owner, want)
 		}
 	}
 	if len(list) != 100 || s.len() != 0 {
@@ -162,7 +142,7 @@ func TestDebtsInOrder(t *testing.T) {
 func TestDebtsEndWithTheLease(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
-		want(t, "acquire", call1(n, owner(0).Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, owner(0).Acquire(lease, 1)), script.Done)
 		dead(t, m, n)
 		const pause = 10 * time.Millisecond
 		for i := range int(3 * lease / pause) {
@@ -190,23 +170,23 @@ func TestDebtsEndWithTheLease(t *testing.T) {
 func TestHauntedDebts(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		cmd   *Command
+		cmd   *script.Command
 		after time.Duration // until the release
 	}{
 		{"acquire", owner(1).Acquire(lease, 1), 0},
 		{"acquire, released late", owner(1).Acquire(lease, 1), 2 * lease},
-		{"renew", Renew(lease, []Renewal{{Owner: owner(1), Count: 1, Token: 1}}), 0},
-		{"renew, released late", Renew(lease, []Renewal{{Owner: owner(1), Count: 1, Token: 1}}), 2 * lease},
+		{"renew", script.Renew(lease, []script.Renewal{{Owner: owner(1), Count: 1, Token: 1}}), 0},
+		{"renew, released late", script.Renew(lease, []script.Renewal{{Owner: owner(1), Count: 1, Token: 1}}), 2 * lease},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
-				want(t, "another", call1(n, NewOwner("another", "me:2").Acquire(lease, 1)), Done)
+				want(t, "another", call1(n, script.NewOwner("another", "me:2").Acquire(lease, 1)), script.Done)
 				m.Freeze()
-				want(t, "in flight", call1(n, tt.cmd), Unknown)
+				want(t, "in flight", call1(n, tt.cmd), script.Unknown)
 				until(t, 5*time.Second, n.isDown)
 				time.Sleep(tt.after)
-				send(n, NewOwner("another", "me:2").Release(1, 0))
+				send(n, script.NewOwner("another", "me:2").Release(1, 0))
 				send(n, owner(1).Release(1, 0))
 				time.Sleep(3 * lease)
 				if got := n.debts(); got != 1 {
@@ -232,7 +212,7 @@ func TestOwedReleaseToEntersNobody(t *testing.T) {
 				n := started(t, cfg)
 				m.HSet("k", "you:1", "1")
 				fault(t, m, n)
-				send(n, owner(1).ReleaseTo(1, 0, owner(2), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
+				send(n, owner(1).ReleaseTo(1, 0, owner(2), script.QueueEntry{Round: 1, Since: 20, Lease: short, Proposal: 1}))
 				time.Sleep(3 * time.Second)
 				m.Del("k")
 				m.HSet("k", "you:2", "1")
@@ -249,11 +229,40 @@ func TestOwedReleaseToEntersNobody(t *testing.T) {
 // A release that enters the next owner may still be carried out when its connection broke, so what
 // that owner is owed then does not expire.
 func TestEntrantInFlightIsOwedForLong(t *testing.T) {
-	x, y := NewOwner("k", id("x:r1")), NewOwner("k", id("x:r2"))
+	x, y := script.NewOwner("k", id("x:r1")), script.NewOwner("k", id("x:r2"))
 	var owed debts
-	owed.haunt([]*call{{cmd: x.ReleaseTo(5, 1, y, Ask{Number: 1, Since: 1, Lease: time.Second, Proposal: 6})}})
+	owed.haunt([]*call{{cmd: x.ReleaseTo(5, 1, y, script.QueueEntry{Round: 1, Since: 1, Lease: time.Second, Proposal: 6})}})
 	owed.add(&call{cmd: y.Release(6, 1), number: 9})
 	if !owed.list[y.ID].haunted {
 		t.Error("the release of the owner that was to be entered expires")
 	}
+}
+
+// A release that is owed is repeated when somebody else has the lock by it: he keeps it, and
+// nobody is told again.
+func TestOwedReleaseSparesTheNextHolder(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n, d := started(t, cfg), new(diary)
+		n.Subscribe(client("a"), d, 7)
+		want(t, "acquire", call1(n, script.NewOwner("k", id("x:r0")).Acquire(lease, 41)), script.Done)
+		want(t, "ask", call1(n, script.NewOwner("k", id("a:r1")).AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 10, Lease: lease, Proposal: 1})), script.Refused)
+		want(t, "ask", call1(n, script.NewOwner("k", id("a:r2")).AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 20, Lease: lease, Proposal: 1})), script.Refused)
+		d.read()
+
+		m.Delay(timeout - time.Millisecond) // it arrives, and its answer does not in time
+		released := send(n, script.NewOwner("k", id("x:r0")).Release(41, 0))
+		want(t, "release", released.wait(), script.Unknown)
+		wantHolder(t, m, "k", id("a:r1"))
+		m.Delay(0)
+		m.RestartWithData()
+		calls := m.Calls("EVALSHA") + m.Calls("EVAL")
+		until(t, 3*time.Second, func() bool { return n.isUp() && m.Calls("EVALSHA")+m.Calls("EVAL") > calls })
+		wantHolder(t, m, "k", id("a:r1"))
+		if got := len(m.ZSet("redlock_wait:{k}")); got != 1 {
+			t.Errorf("%d wait, want 1", got)
+		}
+		if got := m.Get("redlock_fence:{k}"); got != "42" {
+			t.Errorf("fencing counter: got %s, want 42", got)
+		}
+	})
 }

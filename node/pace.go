@@ -6,6 +6,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
 )
 
 // pace compares the progress of a master's clock with ours. Of both only the progress
@@ -17,9 +18,9 @@ import (
 // forgotten votes, as one that restarted has. So until those leases would have ended, such
 // a master is not counted. It is asked as always, and does what it is told, but
 //
-//   - where it says that an owner has a lock, to an Acquire, Queue, Enter, Renew or Raise,
+//   - where it says that an owner has a lock, to an Acquire, AcquireOrRegister, Enter, Renew or Raise,
 //     the answer is Failed, with an [UnsteadyError], and the caller releases what it may have;
-//   - a [Pass] from it is not delivered;
+//   - a [script.HandOff] from it is not delivered;
 //   - it neither heals a lock nor passes one on for us, as if it were guarded;
 //   - what only frees, or looks, and what is refused is answered as it was.
 //
@@ -106,22 +107,11 @@ const (
 )
 
 // doubt returns a, the answer to cmd, or what is to be counted of it.
-func (p *pace) doubt(cmd *Command, a Answer) Answer {
-	if !p.unsteady() || a.Outcome != Done || !cmd.vouches() {
+func (p *pace) doubt(cmd *script.Command, a script.Answer) script.Answer {
+	if !p.unsteady() || a.Outcome != script.Done || !cmd.Vouches() {
 		return a
 	}
-	return Answer{Outcome: Failed, Err: &UnsteadyError{Ahead: p.ahead}}
-}
-
-// vouches reports whether Done says that somebody has a lock, and so counts for it.
-func (c *Command) vouches() bool {
-	switch c.script {
-	case acquireScript, renewScript, raiseScript:
-		return true
-	case enterScript:
-		return !c.repeat // otherwise it is a Leave
-	}
-	return false
+	return script.Answer{Outcome: script.Failed, Err: &UnsteadyError{Ahead: p.ahead}}
 }
 
 // unsteady reports whether the master is not counted.
@@ -201,8 +191,8 @@ func timeOf(reply any) (t time.Time, ok bool) {
 	if len(list) != 2 {
 		return t, false
 	}
-	s, err1 := integer(list[0])
-	us, err2 := integer(list[1])
+	s, err1 := redis.Int64(list[0], nil)
+	us, err2 := redis.Int64(list[1], nil)
 	// A time that no clock shows would only overflow.
 	if err1 != nil || err2 != nil || s < 1 || s > 1<<33 || us < 0 || us > 999_999 {
 		return t, false

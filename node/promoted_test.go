@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -22,7 +23,7 @@ func promote(m *redlocktest.Master) {
 func wantPromoted(t *testing.T, n *Node, want time.Duration) {
 	t.Helper()
 	wantGuarded(t, n, want)
-	got := call1(n, NewOwner("guarded", "me:1").Acquire(lease, 1))
+	got := call1(n, script.NewOwner("guarded", "me:1").Acquire(lease, 1))
 	guarded, _ := errors.AsType[*GuardedError](got.Err)
 	if !guarded.Promoted || !contains(got.Err, "was promoted from a replica, grants no hold for another") {
 		t.Errorf("acquire: got %v, want one that names the promotion", got.Err)
@@ -48,7 +49,7 @@ func TestPromoted(t *testing.T) {
 		log.want(t, 1, "WARN", "grants no hold yet", "master=m1", "was promoted from a replica", "for another 11.102s")
 		log.want(t, 1, "INFO", "grants holds again", "master=m1")
 
-		cfg.Roll = new(Roll)
+		cfg.Registry = new(Registry)
 		other := start(t, cfg) // another client, which knows nothing of it
 		wantPromoted(t, other, guarding)
 	})
@@ -117,7 +118,7 @@ func TestPromotedBeforeOurEyes(t *testing.T) {
 		cfg.Pool = silent(cfg.Pool)
 		m.SetRole("slave")
 		n := start(t, cfg)
-		wantErr(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Unsent, ErrReplica.Error())
+		wantErr(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent, ErrReplica.Error())
 		time.Sleep(time.Minute)
 		m.SetRole("master")
 		until(t, lastRetry*3/2, n.isUp)
@@ -136,7 +137,7 @@ func TestPromotedBeforeOurEyes(t *testing.T) {
 		wantFit(t, n)
 
 		m.SetRole("slave") // one that we knew as a master
-		wantErr(t, "acquire", call1(n, NewOwner("k", "me:1").Acquire(lease, 1)), Failed, "READONLY")
+		wantErr(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Failed, "READONLY")
 		until(t, time.Second, n.isDown)
 		m.SetRole("master")
 		until(t, lastRetry*3/2, n.isUp)
@@ -181,8 +182,8 @@ func TestGuardIsLogged(t *testing.T) {
 				m.Restart()
 				load(t, cfg.Pool)
 				n := start(t, cfg)
-				got := call1(n, NewOwner("k", "me:1").Acquire(lease, 1))
-				want(t, "acquire", got, Unsent)
+				got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+				want(t, "acquire", got, script.Unsent)
 				if got := n.Explain(got.Answer).Error(); got != "m1: "+tt.why {
 					t.Errorf("error: got %q, want %q", got, "m1: "+tt.why)
 				}
@@ -241,7 +242,7 @@ func TestPromotedWhileIdle(t *testing.T) {
 func TestReplicaForAMoment(t *testing.T) {
 	for name, see := range map[string]func(*Node){
 		"at a beat":          func(*Node) {},
-		"by what it refuses": func(n *Node) { go call1(n, NewOwner("k", "me:1").Acquire(lease, 1)) },
+		"by what it refuses": func(n *Node) { go call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {

@@ -1,12 +1,14 @@
 package node
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
 )
 
 // read passes on the answers until the link breaks, or nothing is written any more and all
@@ -30,7 +32,7 @@ func (n *Node) read(l *link) {
 func (n *Node) received(l *link, due []delivery, reply any, err error) []delivery {
 	refusal, refused := err.(redis.Error)
 	if refused {
-		refusal = said(refusal)
+		refusal = script.Said(refusal)
 	}
 	if err != nil && !refused {
 		l.dead = true
@@ -41,7 +43,7 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 	}
 	if l.flight.len() == 0 {
 		l.dead = true
-		l.fail(unexpected(reply))
+		l.fail(fmt.Errorf("unexpected reply: %T %.100v", reply, reply))
 		return due
 	}
 	l.heard = time.Now()
@@ -51,7 +53,7 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 		n.nudge() // the writer waits for this
 	}
 	if c.source {
-		delete(l.loads, c.cmd.script)
+		delete(l.loads, c.cmd.SHA())
 	} else if refused && strings.HasPrefix(string(refusal), "NOSCRIPT") {
 		return n.resend(l, due, c)
 	}
@@ -60,19 +62,19 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 		if strings.HasPrefix(string(refusal), "READONLY") {
 			n.replica = l.id.run
 		}
-		if c.cmd.repeat {
+		if c.cmd.Repeats() {
 			n.owed.add(c)
 		}
-	} else if c.cmd.repeat {
+	} else if c.cmd.Repeats() {
 		n.owed.settle(c)
 	}
 	defer n.drop(c)
 	if c.cmd == AskTime {
 		n.see(c.looked, clock.Now(), reply)
-		return c.settle(due, Answer{Outcome: Done})
+		return c.settle(due, script.Answer{Outcome: script.Done})
 	}
 	if refused {
-		return c.settle(due, Answer{Outcome: Failed, Err: meaning(refusal)})
+		return c.settle(due, script.Answer{Outcome: script.Failed, Err: script.Meaning(refusal)})
 	}
 	if c.cmd == askRole {
 		switch now := identify(reply); {
@@ -87,11 +89,11 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 	if c.to == nil || c.answered {
 		return due // a ping, or an answer that comes too late for anybody
 	}
-	a, err := c.cmd.read(reply)
+	a, err := c.cmd.Decode(reply)
 	if err != nil {
-		a = Answer{Outcome: Failed, Err: err}
+		a = script.Answer{Outcome: script.Failed, Err: err}
 	} else if c.whole != nil {
-		a = c.spread(a)
+		a = c.whole.Whole(c.cmd, a)
 	}
 	return c.settle(due, n.pace.doubt(c.cmd, a))
 }
@@ -103,47 +105,26 @@ func (n *Node) received(l *link, due []delivery, reply any, err error) []deliver
 // it now. So it does not go where one of them is the release that undoes it. Node.mu
 // is held.
 func (n *Node) resend(l *link, due []delivery, c *call) []delivery {
-	cmd := c.cmd.without(func(owner string) bool {
+	cmd := c.cmd.Without(func(owner string) bool {
 		return l.flight.any(func(other *call) bool {
-			return other.number > c.number && other.cmd.repeat && other.cmd.owner == owner
+			return other.number > c.number && other.cmd.Repeats() && other.cmd.Owner() == owner
 		})
 	})
 	if cmd == nil {
 		defer n.drop(c)
-		return c.settle(due, Answer{Outcome: Unsent, Err: errWithdrawn})
+		return c.settle(due, script.Answer{Outcome: script.Unsent, Err: script.ErrWithdrawn})
 	}
-	if c.whole == nil && len(cmd.holds) < len(c.cmd.holds) {
+	if c.whole == nil && cmd != c.cmd {
 		c.whole = c.cmd
 	}
 	c.cmd = cmd
 	// A call that was behind one before, and finds no script all the same, waits for no other.
-	if c.behind || !l.loads[cmd.script] {
-		c.source, l.loads[cmd.script] = true, true
+	if c.behind || !l.loads[cmd.SHA()] {
+		c.source, l.loads[cmd.SHA()] = true, true
 	} else {
 		c.behind = true
 	}
 	l.again = append(l.again, c)
 	n.nudge()
 	return due
-}
-
-// spread returns a, the answer to what is left of a Renew, as the answer to the whole.
-func (c *call) spread(a Answer) Answer {
-	if a.Outcome != Done || len(a.Renewed) != len(c.cmd.holds) {
-		return a
-	}
-	whole := Answer{Outcome: Done, Err: errWithdrawn, Renewed: make([]Renewed, len(c.whole.holds))}
-	next := 0 // of those that are left
-	for i, h := range c.whole.holds {
-		if next == len(a.Renewed) || c.cmd.holds[next].Owner != h.Owner {
-			whole.Renewed[i] = Withdrawn
-			continue
-		}
-		whole.Renewed[i] = a.Renewed[next]
-		if why := a.NotLock[next]; why != nil {
-			whole.noLock(i, why)
-		}
-		next++
-	}
-	return whole
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -31,8 +32,8 @@ func TestWriteTimeout(t *testing.T) {
 			Logger:  quiet,
 		})
 		clog(n, m)
-		got := call1(n, Inspect(strings.Repeat("k", 2<<20)))
-		wantErr(t, "inspect", got, Unknown, ErrTimeout.Error())
+		got := call1(n, script.Inspect(strings.Repeat("k", 2<<20)))
+		wantErr(t, "inspect", got, script.Unknown, ErrTimeout.Error())
 		wantAt(t, "inspect", got, timeout/2)
 	})
 }
@@ -40,7 +41,7 @@ func TestWriteTimeout(t *testing.T) {
 // clog freezes m on a command, so that it reads nothing more.
 func clog(n *Node, m *redlocktest.Master) {
 	m.Freeze()
-	n.Send(Inspect("k"), nobody{}, 0)
+	n.Send(script.Inspect("k"), nobody{}, 0)
 	synctest.Wait()
 }
 
@@ -49,8 +50,8 @@ func TestFullBuffers(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		clog(n, m)
-		got := call1(n, Inspect(strings.Repeat("k", 2<<20)))
-		wantErr(t, "inspect", got, Unknown, ErrTimeout.Error())
+		got := call1(n, script.Inspect(strings.Repeat("k", 2<<20)))
+		wantErr(t, "inspect", got, script.Unknown, ErrTimeout.Error())
 		wantAt(t, "inspect", got, timeout)
 		m.Thaw()
 		until(t, time.Second, n.isUp)
@@ -92,19 +93,19 @@ func TestExplain(t *testing.T) {
 		t.Errorf("Name: got %q, want m1", got)
 	}
 	for _, tt := range []struct {
-		answer Answer
+		answer script.Answer
 		want   string
 	}{
-		{Answer{Outcome: Unknown, Err: ErrTimeout}, "m1: no answer in time"},
-		{Answer{Outcome: Refused}, "m1: not held"},
-		{Answer{Outcome: Refused, Holder: "you:1", Left: 1500 * time.Millisecond}, "m1: held by you:1 for another 1.5s"},
-		{Answer{Outcome: Refused, Holder: "you:1", Left: Never}, "m1: held by you:1, without expiry"},
+		{script.Answer{Outcome: script.Unknown, Err: ErrTimeout}, "m1: no answer in time"},
+		{script.Answer{Outcome: script.Refused}, "m1: not held"},
+		{script.Answer{Outcome: script.Refused, Holder: "you:1", Left: 1500 * time.Millisecond}, "m1: held by you:1 for another 1.5s"},
+		{script.Answer{Outcome: script.Refused, Holder: "you:1", Left: script.Never}, "m1: held by you:1, without expiry"},
 		{
-			Answer{Outcome: Unsent, Err: &GuardedError{Left: 1234567 * time.Microsecond}},
+			script.Answer{Outcome: script.Unsent, Err: &GuardedError{Left: 1234567 * time.Microsecond}},
 			"m1: restarted lately, grants no hold for another 1.235s",
 		},
 		{
-			Answer{Outcome: Unsent, Err: &GuardedError{Left: time.Hour, Why: errors.New("NOPERM")}},
+			script.Answer{Outcome: script.Unsent, Err: &GuardedError{Left: time.Hour, Why: errors.New("NOPERM")}},
 			"m1: grants no hold, because its uptime is unknown: NOPERM",
 		},
 	} {
@@ -127,7 +128,7 @@ func TestExplain(t *testing.T) {
 }
 
 func TestMayHold(t *testing.T) {
-	for outcome, want := range map[Outcome]bool{Unsent: false, Unknown: true, Failed: true, Refused: false, Done: true} {
+	for outcome, want := range map[script.Outcome]bool{script.Unsent: false, script.Unknown: true, script.Failed: true, script.Refused: false, script.Done: true} {
 		if got := outcome.MayHold(); got != want {
 			t.Errorf("%v.MayHold: got %v, want %v", outcome, got, want)
 		}

@@ -4,11 +4,12 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"regexp"
 	"strings"
 	"syscall"
 
 	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/node/script"
 )
 
 // remedy says of one thing that can be wrong with a master whether it can heal while a caller
@@ -77,7 +78,7 @@ var remedies = []remedy{
 	}},
 }
 
-// Heals reports whether err, of an Answer or of [Node.Ready], may pass while a caller waits.
+// Heals reports whether err, of an [script.Answer] or of [Node.Ready], may pass while a caller waits.
 func Heals(err error) bool {
 	for _, r := range remedies {
 		if r.is(err) {
@@ -112,7 +113,7 @@ func replied(beginnings ...string) func(error) bool {
 		if !ok {
 			return false
 		}
-		text := string(said(reply))
+		text := string(script.Said(reply))
 		for _, begins := range beginnings {
 			if strings.HasPrefix(text, begins) {
 				return true
@@ -122,23 +123,10 @@ func replied(beginnings ...string) func(error) bool {
 	}
 }
 
-// scripted is what Redis 6.2 puts before the error of a command that a script called.
-var scripted = regexp.MustCompile(`^ERR Error running script .*@user_script: ?\d+: -?`)
-
-// place is what Redis 7 puts behind it.
-var place = regexp.MustCompile(` script: [0-9a-f]{40}, on @user_script:\d+\.?$`)
-
-// said returns the error that a command met, also where a script called it: it begins with the
-// code word, and can stand in a list.
-func said(reply redis.Error) redis.Error {
-	text := scripted.ReplaceAllString(string(reply), "")
-	return redis.Error(strings.TrimRight(place.ReplaceAllString(text, ""), " .:"))
-}
-
 // unfit reports whether a master that answers err can serve no lock at all just now.
 // Its connection is given up then, and the master is probed until it recovers.
 func unfit(err redis.Error) bool {
-	code, _, _ := strings.Cut(string(said(err)), " ")
+	code, _, _ := strings.Cut(string(script.Said(err)), " ")
 	switch code {
 	case "BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOREPLICAS", "READONLY":
 		return true

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -49,8 +50,8 @@ func TestHeals(t *testing.T) {
 		{errors.New("a pool's own error"), true},
 
 		{&VersionError{Version: "6.0.16"}, false},
-		{notLock("string"), false},
-		{meaning("WRONGTYPE Operation against a key holding the wrong kind of value"), false},
+		{script.Meaning("NOTLOCK string"), false},
+		{script.Meaning("WRONGTYPE Operation against a key holding the wrong kind of value"), false},
 		{redis.Error("WRONGTYPE Operation against a key holding the wrong kind of value script: 0123, on @user_script:12."), false},
 		{redis.Error(script62 + "WRONGTYPE Operation against a key holding the wrong kind of value"), false},
 		{redis.Error("NOPERM this user has no permissions to run the 'evalsha' command"), false},
@@ -67,8 +68,8 @@ func TestHeals(t *testing.T) {
 		{redis.Error("ERR DB index is out of range"), false},
 		{redis.Error("CROSSSLOT Keys in request don't hash to the same slot"), false},
 		{redis.Error("MOVED 3999 127.0.0.1:6381"), false},
-		{&GuardedError{Left: Never, Why: fmt.Errorf("INFO: %w", redis.Error("NOPERM no INFO"))}, false},
-		{&GuardedError{Left: Never, Why: errors.New("INFO: no run_id")}, false},
+		{&GuardedError{Left: script.Never, Why: fmt.Errorf("INFO: %w", redis.Error("NOPERM no INFO"))}, false},
+		{&GuardedError{Left: script.Never, Why: errors.New("INFO: no run_id")}, false},
 		{errPlainPort, false},
 		{errTLSPort, false},
 		{errConn, false},

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -95,10 +96,10 @@ func TestUpUnderLoad(t *testing.T) {
 func TestOwedMeanwhile(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
-		want(t, "acquire", call1(n, owner(1).Acquire(lease, 1)), Done)
-		want(t, "acquire", call1(n, NewOwner("x", "me:2").Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, owner(1).Acquire(lease, 1)), script.Done)
+		want(t, "acquire", call1(n, script.NewOwner("x", "me:2").Acquire(lease, 1)), script.Done)
 		dead(t, m, n)
-		send(n, NewOwner("x", "me:2").Release(1, 0))
+		send(n, script.NewOwner("x", "me:2").Release(1, 0))
 		m.Delay(5 * time.Millisecond)
 		m.RestartWithData()
 		until(t, time.Second, func() bool { // what was owed is under way
@@ -106,9 +107,28 @@ func TestOwedMeanwhile(t *testing.T) {
 			defer n.mu.Unlock()
 			return n.link != nil && n.link.flight.len() > 0
 		})
-		want(t, "release", call1(n, owner(1).Release(1, 0)), Unsent)
+		want(t, "release", call1(n, owner(1).Release(1, 0)), script.Unsent)
 		until(t, time.Second, n.isUp)
-		want(t, "acquire", call1(n, owner(3).Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, owner(3).Acquire(lease, 1)), script.Done)
 		wantHolder(t, m, "k", "me:3")
+	})
+}
+
+// A lock that somebody has written another field into is no lock any more. Its owner's field goes all
+// the same, and the release says so, whether or not it names the next owner.
+func TestReleaseOfWhatBecameNoLock(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		x, y := script.NewOwner("k", id("a:r1")), script.NewOwner("k", id("b:r2"))
+		ask := script.QueueEntry{Round: 1, Since: 1, Lease: time.Second, Proposal: 6}
+		for name, release := range map[string]*script.Command{"alone": x.Release(5, 0), "to another": x.ReleaseTo(5, 0, y, ask)} {
+			m.Del("k")
+			want(t, "acquire", call1(n, x.Acquire(lease, 5)), script.Done)
+			m.HSet("k", "other", "1")
+			want(t, name, call1(n, release), script.Done)
+			if got := m.Hash("k"); len(got) != 1 || got["other"] != "1" {
+				t.Errorf("%s: left %v, want what is not ours", name, got)
+			}
+		}
 	})
 }

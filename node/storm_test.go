@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -155,7 +156,7 @@ func (o *ownership) mayHold() bool {
 	return !o.released && (got.times == 0 || got.Outcome.MayHold())
 }
 
-func (s *sailor) send(name string, cmd *Command) *pending {
+func (s *sailor) send(name string, cmd *script.Command) *pending {
 	p := send(s.node, cmd)
 	s.sent = append(s.sent, &named{p, s.name + ": " + name})
 	return p
@@ -173,7 +174,7 @@ func (s *sailor) sail() {
 		case choice < 9 && len(held) > 0:
 			s.renew(held)
 		default:
-			s.send("inspect", Inspect(s.key()))
+			s.send("inspect", script.Inspect(s.key()))
 		}
 	}
 }
@@ -184,7 +185,7 @@ func (s *sailor) key() string { return fmt.Sprint("key", s.random.IntN(4)) }
 func (s *sailor) acquire() {
 	s.seq++
 	o := &ownership{key: s.key(), owner: fmt.Sprintf("%s:%d", s.name, s.seq)}
-	o.acquire = s.send("acquire "+o.owner, NewOwner(o.key, o.owner).Acquire(time.Hour, 1))
+	o.acquire = s.send("acquire "+o.owner, script.NewOwner(o.key, o.owner).Acquire(time.Hour, 1))
 	s.owners = append(s.owners, o)
 	if s.random.IntN(3) == 0 {
 		s.release(o)
@@ -193,20 +194,20 @@ func (s *sailor) acquire() {
 
 func (s *sailor) release(o *ownership) {
 	o.released = true
-	s.send("release "+o.owner, NewOwner(o.key, o.owner).Release(1, 0))
+	s.send("release "+o.owner, script.NewOwner(o.key, o.owner).Release(1, 0))
 }
 
 // renew renews, and heals, what has an answer: what was never sent must not be healed.
 func (s *sailor) renew(held []*ownership) {
-	var holds []Renewal
+	var holds []script.Renewal
 	var owners []string
 	for _, o := range held {
 		if o.acquire.look().times > 0 {
-			holds = append(holds, Renewal{Owner: NewOwner(o.key, o.owner), Count: 1, Token: 1})
+			holds = append(holds, script.Renewal{Owner: script.NewOwner(o.key, o.owner), Count: 1, Token: 1})
 			owners = append(owners, o.owner)
 		}
 	}
-	s.send("renew "+strings.Join(owners, " "), Renew(time.Hour, holds))
+	s.send("renew "+strings.Join(owners, " "), script.Renew(time.Hour, holds))
 }
 
 // disembark gives back what may be held.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -26,19 +27,19 @@ func TestUnfit(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
-				want(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Done)
+				want(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
 				m.Refuse(refusal + ".") // which would end the list that it stands in
-				wantErr(t, "release", call1(n, NewOwner("k", id("me:1")).Release(1, 0)), Failed, refusal)
+				wantErr(t, "release", call1(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Failed, refusal)
 				for range 50 {
-					got := call1(n, NewOwner("k", id("me:2")).Acquire(lease, 1))
-					wantErr(t, "acquire while refusing", got, Unsent, refusal)
+					got := call1(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1))
+					wantErr(t, "acquire while refusing", got, script.Unsent, refusal)
 					wantAt(t, "acquire while refusing", got, 0)
 					time.Sleep(100 * time.Millisecond)
 				}
 				m.Refuse("")
 				until(t, lastRetry*3/2, n.isUp)
 				wantHolder(t, m, "k", "")
-				want(t, "acquire", call1(n, NewOwner("k", id("me:2")).Acquire(lease, 1)), Done)
+				want(t, "acquire", call1(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1)), script.Done)
 			})
 		})
 	}
@@ -55,7 +56,7 @@ func TestLoading(t *testing.T) {
 		}})
 		m.Refuse("LOADING Redis is loading the dataset in memory")
 		n := start(t, cfg)
-		wantErr(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Unsent, "loads its data from disk")
+		wantErr(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Unsent, "loads its data from disk")
 		m.Refuse("")
 		until(t, lastRetry*3/2, n.isUp)
 	})
@@ -67,7 +68,7 @@ func TestUnfitNoticedWhenIdle(t *testing.T) {
 		n := started(t, cfg)
 		m.Refuse("MISCONF no disk")
 		until(t, 2*heartbeat, n.isDown)
-		wantErr(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Unsent, "MISCONF no disk")
+		wantErr(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Unsent, "MISCONF no disk")
 	})
 }
 
@@ -76,12 +77,12 @@ func TestFailedIsNotUnfit(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.Set("text", "text")
-		text := send(n, NewOwner("text", id("me:1")).Acquire(lease, 1))
-		release := send(n, NewOwner("text", id("me:1")).Release(1, 0))
-		next := send(n, Inspect("k"))
-		wantErr(t, "acquire", text.wait(), Failed, "holds a string")
-		wantErr(t, "release", release.wait(), Failed, "of another type")
-		want(t, "next", next.wait(), Done)
+		text := send(n, script.NewOwner("text", id("me:1")).Acquire(lease, 1))
+		release := send(n, script.NewOwner("text", id("me:1")).Release(1, 0))
+		next := send(n, script.Inspect("k"))
+		wantErr(t, "acquire", text.wait(), script.Failed, "holds a string")
+		wantErr(t, "release", release.wait(), script.Failed, "of another type")
+		want(t, "next", next.wait(), script.Done)
 		if !n.isUp() || n.debts() > 0 {
 			t.Errorf("after WRONGTYPE: got up %v, %d debts, want true, none", n.isUp(), n.debts())
 		}
@@ -100,7 +101,7 @@ func TestNoPermissionToPing(t *testing.T) {
 		n := started(t, cfg)
 		for range 20 {
 			time.Sleep(time.Second)
-			want(t, "inspect", call1(n, Inspect("k")), Done)
+			want(t, "inspect", call1(n, script.Inspect("k")), script.Done)
 			time.Sleep(2 * time.Second)
 		}
 		if got := m.Calls("CLIENT"); got != 1 { // CLIENT ID
@@ -114,7 +115,7 @@ func TestNoPassword(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		m.Password("secret")
 		n := start(t, cfg)
-		wantErr(t, "inspect", call1(n, Inspect("k")), Unsent, "NOAUTH Authentication required")
+		wantErr(t, "inspect", call1(n, script.Inspect("k")), script.Unsent, "NOAUTH Authentication required")
 		m.Password("")
 		until(t, lastRetry*3/2, n.isUp)
 	})
@@ -126,14 +127,14 @@ func TestGarbage(t *testing.T) {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
-					if strings.Contains(words, inspectScript.sha.(string)) {
+					if strings.Contains(words, script.Inspect("k").SHA()) {
 						return garbage
 					}
 					return nil
 				}})
 				n := started(t, cfg)
-				wantErr(t, "inspect", call1(n, Inspect("k")), Failed, "unexpected reply")
-				want(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Done)
+				wantErr(t, "inspect", call1(n, script.Inspect("k")), script.Failed, "unexpected reply")
+				want(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
 			})
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -34,7 +35,7 @@ func (n *Node) isUnsteady() bool {
 // wantUnsteady checks that an answer does not count, because the clock ran ahead.
 func wantUnsteady(t *testing.T, name string, got reply, ahead time.Duration) {
 	t.Helper()
-	wantErr(t, name, got, Failed, "is not counted, because its clock ran ahead by "+ahead.String())
+	wantErr(t, name, got, script.Failed, "is not counted, because its clock ran ahead by "+ahead.String())
 	if err, ok := errors.AsType[*UnsteadyError](got.Err); !ok || err.Ahead != ahead {
 		t.Errorf("%s: got %v, want an UnsteadyError of %v", name, got.Err, ahead)
 	}
@@ -54,9 +55,9 @@ func wantSteady(t *testing.T, n *Node, log *journal) {
 func TestClockJumps(t *testing.T) {
 	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *journal) {
 		const ahead = 5 * time.Second
-		owner := NewOwner("k", id("me:1"))
-		renew := Renew(lease, []Renewal{{Owner: owner, Count: 1, Token: 1}})
-		want(t, "acquire", call1(n, owner.Acquire(lease, 1)), Done)
+		owner := script.NewOwner("k", id("me:1"))
+		renew := script.Renew(lease, []script.Renewal{{Owner: owner, Count: 1, Token: 1}})
+		want(t, "acquire", call1(n, owner.Acquire(lease, 1)), script.Done)
 		m.Skew(ahead)
 		jumped := time.Now()
 		until(t, heartbeat, n.isUnsteady)
@@ -64,15 +65,15 @@ func TestClockJumps(t *testing.T) {
 		log.want(t, 1, "WARN", "clock jumped ahead", "master=m1", "ahead=5s", "at_least=30s")
 
 		wantUnsteady(t, "acquire", call1(n, owner.Acquire(lease, 1)), ahead)
-		wantUnsteady(t, "queue", call1(n, owner.Queue(lease, Ask{Number: 1, Since: 1, Lease: lease, Proposal: 1})), ahead)
+		wantUnsteady(t, "queue", call1(n, owner.AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 1, Lease: lease, Proposal: 1})), ahead)
 		wantUnsteady(t, "renew", call1(n, renew), ahead)
 		wantUnsteady(t, "enter", call1(n, owner.Enter(lease, 2)), ahead)
 		wantUnsteady(t, "raise", call1(n, owner.Raise(lease, 9)), ahead)
-		want(t, "acquire by another", call1(n, NewOwner("k", id("me:2")).Acquire(lease, 1)), Refused)
-		want(t, "leave", call1(n, owner.Leave(1)), Done)
-		want(t, "inspect", call1(n, Inspect("k")), Done)
-		want(t, "release", call1(n, owner.Release(1, 0)), Done)
-		want(t, "release again", call1(n, owner.Release(1, 0)), Refused)
+		want(t, "acquire by another", call1(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1)), script.Refused)
+		want(t, "leave", call1(n, owner.Leave(1)), script.Done)
+		want(t, "inspect", call1(n, script.Inspect("k")), script.Done)
+		want(t, "release", call1(n, owner.Release(1, 0)), script.Done)
+		want(t, "release again", call1(n, owner.Release(1, 0)), script.Refused)
 		wantHolder(t, m, "k", "")
 		wantUnsteady(t, "heal", call1(n, renew), ahead)
 		wantHolder(t, m, "k", "") // it may have been somebody else's
@@ -84,7 +85,7 @@ func TestClockJumps(t *testing.T) {
 		if got := found.Sub(jumped); got > heartbeat+time.Millisecond {
 			t.Errorf("found: after %v, want within a heartbeat", got)
 		}
-		want(t, "acquire", call1(n, owner.Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, owner.Acquire(lease, 1)), script.Done)
 		log.want(t, 1, "INFO", "clock is steady again", "master=m1", "ahead=5s")
 		log.want(t, 2, "clock")
 		time.Sleep(time.Hour)
@@ -99,11 +100,11 @@ func TestClockJumpsUnderWay(t *testing.T) {
 		m.Skew(5 * time.Second)
 		calls := m.Calls("TIME")
 		until(t, heartbeat+100*time.Millisecond, func() bool { return m.Calls("TIME") > calls })
-		asked := send(n, NewOwner("k", id("me:1")).Acquire(lease, 1))
+		asked := send(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
 		if n.isUnsteady() {
 			t.Fatal("found before the answer was there")
 		}
-		wantErr(t, "acquire", asked.wait(), Failed, "clock ran ahead")
+		wantErr(t, "acquire", asked.wait(), script.Failed, "clock ran ahead")
 	})
 }
 
@@ -191,13 +192,13 @@ func TestClockSetBack(t *testing.T) {
 		for i := range 3 {
 			m.Skew(-time.Duration(i+1) * time.Hour)
 			time.Sleep(time.Minute)
-			want(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Done)
+			want(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
 		}
 		log.want(t, 1, "clock")
 		log.want(t, 1, "WARN", "set back")
 		m.Skew(0)
 		time.Sleep(2 * heartbeat)
-		wantUnsteady(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), 3*time.Hour)
+		wantUnsteady(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), 3*time.Hour)
 	})
 }
 
@@ -209,17 +210,17 @@ func TestClockOverReconnects(t *testing.T) {
 		m.Skew(5 * time.Second)
 		m.Mend()
 		until(t, time.Second, n.isUp) // the handshake has found it
-		wantErr(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Failed, "clock ran ahead")
+		wantErr(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Failed, "clock ran ahead")
 		reconnect(t, m, n)
-		wantErr(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Failed, "clock ran ahead")
+		wantErr(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Failed, "clock ran ahead")
 		log.want(t, 1, "clock jumped")
 
 		m.RestartWithData()
 		time.Sleep(3 * heartbeat)
-		want(t, "acquire at a new process", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Done)
+		want(t, "acquire at a new process", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
 		m.Skew(10 * time.Second)
 		time.Sleep(2 * heartbeat)
-		wantUnsteady(t, "acquire after another jump", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), 5*time.Second)
+		wantUnsteady(t, "acquire after another jump", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), 5*time.Second)
 	})
 }
 
@@ -230,7 +231,7 @@ func TestClockOfAnother(t *testing.T) {
 		m.Skew(time.Hour)
 		m.Restart()
 		time.Sleep(5 * heartbeat)
-		want(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Done)
+		want(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
 		wantSteady(t, n, log)
 	})
 }
@@ -242,15 +243,15 @@ func TestClockUnderLoad(t *testing.T) {
 		var loaded atomic.Bool
 		cfg.Pool = bend(cfg.Pool, &rules{swallow: func(words string) bool {
 			if loaded.Load() && strings.HasPrefix(words, "EVALSHA") {
-				n.Send(Inspect("k"), nobody{}, 0) // there before this one is written
+				n.Send(script.Inspect("k"), nobody{}, 0) // there before this one is written
 				time.Sleep(10 * time.Millisecond)
 			}
 			return false
 		}})
 		n = started(t, cfg)
-		n.Send(Inspect("k"), nobody{}, 0)
+		n.Send(script.Inspect("k"), nobody{}, 0)
 		loaded.Store(true)
-		want(t, "inspect", call1(n, Inspect("k")), Done)
+		want(t, "inspect", call1(n, script.Inspect("k")), script.Done)
 		before := m.Calls("TIME")
 		time.Sleep(10 * heartbeat)
 		loaded.Store(false)
@@ -308,8 +309,8 @@ func TestClockUnknown(t *testing.T) {
 		n := started(t, cfg)
 		m.Skew(time.Hour)
 		time.Sleep(time.Minute)
-		want(t, "acquire", call1(n, NewOwner("k", id("me:1")).Acquire(lease, 1)), Done)
-		want(t, "time", call1(n, AskTime), Done)
+		want(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
+		want(t, "time", call1(n, AskTime), script.Done)
 		if got, ok := n.Time(clock.Now()); !ok || time.Until(got) != 0 {
 			t.Errorf("time: got %v, %v, want our own", got, ok)
 		}
@@ -323,32 +324,32 @@ func TestClockUnknown(t *testing.T) {
 func TestUnsteadyPasses(t *testing.T) {
 	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *journal) {
 		d := new(diary)
-		n.Listen(client("a"), d, 7)
-		d.want(t, "after Listen", "listening true")
+		n.Subscribe(client("a"), d, 7)
+		d.want(t, "after Subscribe", "listening true")
 		conn := n.cfg.Pool.Get()
 		defer conn.Close()
 		wait := func() {
 			t.Helper()
 			m.HSet("k", id("x:r0"), "1")
 			m.Expire("k", lease)
-			run(t, conn, NewOwner("k", id("a:r1")).Queue(lease, Ask{Number: 1, Since: 10, Lease: short, Proposal: 1}))
+			run(t, conn, script.NewOwner("k", id("a:r1")).AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 1}))
 		}
 		m.Skew(5 * time.Second)
 		until(t, heartbeat, n.isUnsteady)
 		wait()
-		run(t, conn, NewOwner("k", id("x:r0")).Release(1, 0)) // by another client
+		run(t, conn, script.NewOwner("k", id("x:r0")).Release(1, 0)) // by another client
 		synctest.Wait()
 		wantHolder(t, m, "k", id("a:r1"))
 		d.want(t, "after the pass of an unsteady master")
 
 		m.Del("k")
 		wait()
-		want(t, "release", call1(n, NewOwner("k", id("x:r0")).Release(1, 0)), Done)
+		want(t, "release", call1(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Done)
 		wantHolder(t, m, "k", "")
 
 		until(t, 2*leastRest, func() bool { return !n.isUnsteady() })
 		wait()
-		want(t, "release", call1(n, NewOwner("k", id("x:r0")).Release(1, 0)), Done)
+		want(t, "release", call1(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Done)
 		wantHolder(t, m, "k", id("a:r1"))
 		if got := strings.Join(d.read(), ", "); !strings.Contains(got, "passed "+id("a:r1")) {
 			t.Errorf("after the pass of a steady master: got %q", got)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -32,8 +33,8 @@ func TestOldMasterIsRefused(t *testing.T) {
 		}})
 		n := start(t, cfg)
 		until(t, time.Second, n.isDown)
-		got := call1(n, NewOwner("k", id("me:r1")).Acquire(lease, 1))
-		wantErr(t, "acquire", got, Unsent, "runs Redis 6.0.16, but 6.2 or later is needed")
+		got := call1(n, script.NewOwner("k", id("me:r1")).Acquire(lease, 1))
+		wantErr(t, "acquire", got, script.Unsent, "runs Redis 6.0.16, but 6.2 or later is needed")
 		if old, ok := errors.AsType[*VersionError](got.Err); !ok || old.Version != "6.0.16" {
 			t.Errorf("acquire: got %#v, want a *VersionError for 6.0.16", got.Err)
 		}

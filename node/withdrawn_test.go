@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -15,10 +16,10 @@ import (
 func TestWithdrawn(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		cmd  *Command
+		cmd  *script.Command
 	}{
-		{"acquire", NewOwner("k", id("me:1")).Acquire(lease, 1)},
-		{"renew", Renew(lease, []Renewal{{Owner: NewOwner("k", id("me:1")), Count: 1, Token: 1}})},
+		{"acquire", script.NewOwner("k", id("me:1")).Acquire(lease, 1)},
+		{"renew", script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", id("me:1")), Count: 1, Token: 1}})},
 	} {
 		for _, known := range []string{"no script", "release.lua"} {
 			t.Run(tt.name+", the master has "+known, func(t *testing.T) {
@@ -26,14 +27,14 @@ func TestWithdrawn(t *testing.T) {
 					n := started(t, cfg)
 					m.FlushScripts()
 					if known == "release.lua" {
-						want(t, "another release", call1(n, NewOwner("x", id("me:9")).Release(1, 0)), Refused)
+						want(t, "another release", call1(n, script.NewOwner("x", id("me:9")).Release(1, 0)), script.Refused)
 					}
 					m.Delay(10 * time.Millisecond)
 					taken := send(n, tt.cmd)
 					synctest.Wait()
-					released := send(n, NewOwner("k", id("me:1")).Release(1, 0))
-					wantErr(t, tt.name, taken.wait(), Unsent, "withdrawn")
-					want(t, "release", released.wait(), Refused)
+					released := send(n, script.NewOwner("k", id("me:1")).Release(1, 0))
+					wantErr(t, tt.name, taken.wait(), script.Unsent, "withdrawn")
+					want(t, "release", released.wait(), script.Refused)
 					time.Sleep(time.Second)
 					wantHolder(t, m, "k", "")
 				})
@@ -58,23 +59,23 @@ func TestWithdrawnFromBatch(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
-				var holds []Renewal
+				var holds []script.Renewal
 				m.Set("k4", "no lock")
 				for i := range 5 {
-					holds = append(holds, Renewal{Owner: NewOwner(fmt.Sprint("k", i), id(fmt.Sprint("me:", i))), Count: 1, Token: 1})
+					holds = append(holds, script.Renewal{Owner: script.NewOwner(fmt.Sprint("k", i), id(fmt.Sprint("me:", i))), Count: 1, Token: 1})
 				}
 				for i, owner := range map[int]string{0: id("me:0"), 1: id("you:1"), 3: id("me:3")} {
-					want(t, "acquire", call1(n, NewOwner(holds[i].Key, owner).Acquire(time.Second, 1)), Done)
+					want(t, "acquire", call1(n, script.NewOwner(holds[i].Key, owner).Acquire(time.Second, 1)), script.Done)
 				}
 				m.FlushScripts()
 				m.Delay(10 * time.Millisecond)
-				renewed := send(n, Renew(lease, holds))
+				renewed := send(n, script.Renew(lease, holds))
 				synctest.Wait()
 				for _, i := range tt.released {
 					send(n, holds[i].Release(1, 0))
 				}
 				got := renewed.wait()
-				want(t, "renew", got, Done)
+				want(t, "renew", got, script.Done)
 				if s := fmt.Sprint(got.Renewed); s != tt.want {
 					t.Errorf("renewed: got %s, want %s", s, tt.want)
 				}
@@ -103,24 +104,24 @@ func TestWithdrawnFromBatch(t *testing.T) {
 // TestWithdrawnTwice: a batch may shrink again, while another call carries the source.
 func TestWithdrawnTwice(t *testing.T) {
 	n := &Node{wake: make(chan struct{}, 1)}
-	l := &link{loads: map[*script]bool{renewScript: true}}
-	var holds []Renewal
+	l := &link{loads: map[string]bool{script.Renew(lease, nil).SHA(): true}}
+	var holds []script.Renewal
 	for i := range 4 {
-		holds = append(holds, Renewal{Owner: NewOwner(fmt.Sprint("k", i), id(fmt.Sprint("me:", i))), Count: 1, Token: 1})
+		holds = append(holds, script.Renewal{Owner: script.NewOwner(fmt.Sprint("k", i), id(fmt.Sprint("me:", i))), Count: 1, Token: 1})
 	}
-	c := n.call(Renew(lease, holds), nobody{}, 0)
+	c := n.call(script.Renew(lease, holds), nobody{}, 0)
 	for _, i := range []int{2, 0} {
 		l.flight.push(n.call(holds[i].Release(1, 0), nil, 0))
 		if due := n.resend(l, nil, c); len(due) > 0 {
 			t.Fatalf("resend: answered %v, want nothing", due)
 		}
 	}
-	a := c.spread(Answer{Outcome: Done, Renewed: []Renewed{Extended, Foreign}})
+	a := c.whole.Whole(c.cmd, script.Answer{Outcome: script.Done, Renewed: []script.Renewed{script.Extended, script.Foreign}})
 	if got := fmt.Sprint(a.Renewed); got != "[-2 1 -2 -1]" {
 		t.Errorf("renewed: got %s, want [-2 1 -2 -1]", got)
 	}
-	if want := Renew(lease, []Renewal{holds[1], holds[3]}); fmt.Sprint(c.cmd.args) != fmt.Sprint(want.args) {
-		t.Errorf("sent again: got %v, want %v", c.cmd.args, want.args)
+	if want := script.Renew(lease, []script.Renewal{holds[1], holds[3]}); fmt.Sprint(c.cmd.Arguments(false, false)) != fmt.Sprint(want.Arguments(false, false)) {
+		t.Errorf("sent again: got %v, want %v", c.cmd.Arguments(false, false), want.Arguments(false, false))
 	}
 }
 
@@ -130,47 +131,9 @@ func TestNotWithdrawn(t *testing.T) {
 		n := started(t, cfg)
 		m.FlushScripts()
 		m.Delay(10 * time.Millisecond)
-		taken := send(n, NewOwner("k", id("me:1")).Acquire(lease, 1))
-		released := send(n, NewOwner("k", id("me:10")).Release(1, 0))
-		want(t, "acquire", taken.wait(), Done)
-		want(t, "release", released.wait(), Refused)
+		taken := send(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
+		released := send(n, script.NewOwner("k", id("me:10")).Release(1, 0))
+		want(t, "acquire", taken.wait(), script.Done)
+		want(t, "release", released.wait(), script.Refused)
 	})
-}
-
-func TestWithout(t *testing.T) {
-	acquire := NewOwner("k", id("me:1")).Acquire(lease, 1)
-	renew := Renew(lease, []Renewal{{Owner: NewOwner("a", id("me:1"))}, {Owner: NewOwner("b", id("me:2"))}})
-	release := NewOwner("k", id("me:1")).Release(1, 0)
-	releaseTo := NewOwner("k", id("me:1")).ReleaseTo(1, 0, NewOwner("k", id("me:2")), Ask{Number: 1})
-	const all, some, none = "all", "some", "none"
-	for _, tt := range []struct {
-		name, released string
-		cmd            *Command
-		left           string
-	}{
-		{"acquire", id("me:1"), acquire, none},
-		{"acquire of another owner", id("me:10"), acquire, all},
-		{"enter", id("me:1"), NewOwner("k", id("me:1")).Enter(lease, 2), none},
-		{"leave: its count would come back", id("me:1"), NewOwner("k", id("me:1")).Leave(2), none},
-		{"renew", id("me:2"), renew, some},
-		{"renew of other owners", id("me:3"), renew, all},
-		{"release: each is to say what it found", id("me:1"), release, all},
-		{"release to one who has given up", id("me:2"), releaseTo, some},
-		{"release to one who waits", id("me:1"), releaseTo, all},
-		{"inspect", id("me:1"), Inspect("k"), all},
-		{"force", id("me:1"), Force("k", 1), all},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			left := some
-			switch tt.cmd.without(func(owner string) bool { return owner == tt.released }) {
-			case tt.cmd:
-				left = all
-			case nil:
-				left = none
-			}
-			if left != tt.left {
-				t.Errorf("without %s: %s is left, want %s", tt.released, left, tt.left)
-			}
-		})
-	}
 }

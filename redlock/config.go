@@ -170,7 +170,7 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 		}
 	}
 	guard := max(cfg.RestartGuard, 0)
-	roll := new(node.Roll)
+	roll := new(node.Registry)
 	nodes := make([]*node.Node, len(pools))
 	for i := range nodes {
 		nodes[i] = node.New(node.Config{
@@ -179,7 +179,7 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 			Timeout:  cfg.NodeTimeout,
 			Guard:    guard,
 			MaxLease: cfg.MaxLease,
-			Roll:     roll,
+			Registry: roll,
 			Logger:   cfg.Logger,
 		})
 	}

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -16,7 +16,7 @@ type crossing struct {
 	happen func()
 }
 
-func (c crossing) Hold() node.Renewal {
+func (c crossing) Hold() script.Renewal {
 	c.happen()
 	return c.held.Hold()
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"example.com/redlock/multilock"
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 )
 
 // States of a lock that errors.Is finds.
@@ -45,7 +45,7 @@ func checkName(name string) error {
 	case len(name) > maxName:
 		return fmt.Errorf("redlock: the name of a lock has %d bytes, more than %d", len(name), maxName)
 	}
-	if prefix := node.Reserved(name); prefix != "" {
+	if prefix := script.Reserved(name); prefix != "" {
 		return fmt.Errorf("redlock: the name of a lock begins with %q: it could be a key that belongs to another lock", prefix)
 	}
 	return nil

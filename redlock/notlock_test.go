@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -44,7 +44,7 @@ func TestAnotherProgramsData(t *testing.T) {
 					if want := ": the key is no lock: it holds " + what; strings.Count(err.Error(), want) < 2 {
 						t.Errorf("%s = %v, want %q from a majority", name, err, want)
 					}
-					if _, ok := errors.AsType[*node.NotLockError](err); !ok {
+					if _, ok := errors.AsType[*script.NotLockError](err); !ok {
 						t.Errorf("%s = %v, want a *NotLockError in it", name, err)
 					}
 					time.Sleep(2 * time.Second)

@@ -8,7 +8,7 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock"
-	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 )
 
 // renew asks the masters to extend holds to lease, and to heal them.
@@ -40,10 +40,10 @@ func (h *held) renewing(at multilock.Set) {
 }
 
 // Hold implements [multilock.Renewal].
-func (h *held) Hold() node.Renewal {
+func (h *held) Hold() script.Renewal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return node.Renewal{Owner: h.claim.Owner, Count: len(h.levels), Token: h.claim.Token}
+	return script.Renewal{Owner: h.claim.Owner, Count: len(h.levels), Token: h.claim.Token}
 }
 
 // Renewed implements [multilock.Renewal] for the watchdog.

@@ -1,4 +1,4 @@
-package node
+package script
 
 import (
 	"testing"
@@ -38,7 +38,7 @@ func TestLeaveOfALockThatNeverExpires(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.m.HSet("k", id("a:r1"), "2")
 		h.wantAnswer("leave", h.run(NewOwner("k", id("a:r1")).Leave(1)), Done, "")
-		h.wantAnswer("register", h.run(NewOwner("k", id("a:r1")).Register(Ask{Number: 1, Since: 10, Lease: short, Proposal: 1})), Done, "")
+		h.wantAnswer("register", h.run(NewOwner("k", id("a:r1")).Register(QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 1})), Done, "")
 		if count := h.m.HGet("k", id("a:r1")); count != "1" {
 			t.Errorf("hold count: got %q, want 1", count)
 		}

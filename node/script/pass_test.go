@@ -1,11 +1,9 @@
-package node
+package script
 
 import (
 	"fmt"
 	"testing"
 	"time"
-
-	"example.com/redlock/redlocktest"
 )
 
 // release is what the holder does.
@@ -65,7 +63,7 @@ func TestPassRaisesTheToken(t *testing.T) {
 					h.m.Set("redlock_fence:{k}", tt.counter)
 					h.m.Expire("redlock_fence:{k}", time.Minute)
 				}
-				h.run(NewOwner("k", id("a:r1")).Queue(lease, Ask{Number: 1, Since: 10, Lease: short, Proposal: tt.proposal}))
+				h.run(NewOwner("k", id("a:r1")).AcquireOrRegister(lease, QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: tt.proposal}))
 				h.release(id("x:r0"), tt.token)
 				post.want(t, "token", fmt.Sprintf(id("a:r1 1 %d k"), tt.want))
 				if got := h.m.Get("redlock_fence:{k}"); got != decimal(tt.want) {
@@ -157,11 +155,7 @@ func TestGuardedMasterDoesNotPass(t *testing.T) {
 		post, shut := h.listen("a"), h.subscribe(shut)
 		h.held()
 		h.ask(id("a:r1"), 1, 10)
-		c := call{cmd: NewOwner("k", id("x:r0")).Release(1, 0), timid: true}
-		reply, err := h.conn.Do("EVAL", append([]any{c.cmd.script.source}, c.arguments()[1:]...)...)
-		if reply != int64(1) || err != nil {
-			t.Errorf("release: got %v (%v), want 1", reply, err)
-		}
+		h.wantAnswer("release", h.run(guarded(NewOwner("k", id("x:r0")).Release(1, 0))), Done, "")
 		h.wantLock("then", "", 0)
 		h.wantQueue("then", id("a:r1 1"))
 		post.want(t, "to the first")
@@ -222,35 +216,6 @@ func TestReleaseAgain(t *testing.T) {
 		h.wantAnswer("second release", h.release(id("x:r0"), 1), Refused, "")
 		h.wantLock("then", id("a:r1"), short)
 		h.wantQueue("then", id("a:r2 1"))
-	})
-}
-
-// A release that is owed is repeated when somebody else has the lock by it: he keeps it, and
-// nobody is told again.
-func TestOwedReleaseSparesTheNextHolder(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n, d := started(t, cfg), new(diary)
-		n.Listen(client("a"), d, 7)
-		want(t, "acquire", call1(n, NewOwner("k", id("x:r0")).Acquire(lease, 41)), Done)
-		want(t, "ask", call1(n, NewOwner("k", id("a:r1")).Queue(lease, Ask{Number: 1, Since: 10, Lease: lease, Proposal: 1})), Refused)
-		want(t, "ask", call1(n, NewOwner("k", id("a:r2")).Queue(lease, Ask{Number: 1, Since: 20, Lease: lease, Proposal: 1})), Refused)
-		d.read()
-
-		m.Delay(timeout - time.Millisecond) // it arrives, and its answer does not in time
-		released := send(n, NewOwner("k", id("x:r0")).Release(41, 0))
-		want(t, "release", released.wait(), Unknown)
-		wantHolder(t, m, "k", id("a:r1"))
-		m.Delay(0)
-		m.RestartWithData()
-		calls := m.Calls("EVALSHA") + m.Calls("EVAL")
-		until(t, 3*time.Second, func() bool { return n.isUp() && m.Calls("EVALSHA")+m.Calls("EVAL") > calls })
-		wantHolder(t, m, "k", id("a:r1"))
-		if got := len(m.ZSet("redlock_wait:{k}")); got != 1 {
-			t.Errorf("%d wait, want 1", got)
-		}
-		if got := m.Get("redlock_fence:{k}"); got != "42" {
-			t.Errorf("fencing counter: got %s, want 42", got)
-		}
 	})
 }
 
@@ -320,7 +285,7 @@ func TestReleaseTo(t *testing.T) {
 				h.listen("x")
 				h.held()
 				tt.wait(h)
-				got := h.run(NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
+				got := h.run(NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), QueueEntry{Round: 1, Since: 20, Lease: short, Proposal: 1}))
 				h.wantAnswer("release", got, Done, "")
 				h.wantLock("then", tt.holder, short)
 				h.wantQueue("then", tt.queue...)
@@ -333,7 +298,7 @@ func TestReleaseTo(t *testing.T) {
 func TestReleaseToOfALockThatIsLost(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.holder(id("y:r0"))
-		got := h.run(NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1}))
+		got := h.run(NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), QueueEntry{Round: 1, Since: 20, Lease: short, Proposal: 1}))
 		h.wantAnswer("release", got, Refused, "")
 		h.wantLock("then", id("y:r0"), lease)
 		h.wantQueue("then", id("x:r9 1"))
@@ -347,15 +312,15 @@ func TestPassOfAnyName(t *testing.T) {
 			inHall(t, func(h *hall) {
 				post := h.listen("a")
 				h.run(NewOwner(name, id("x:r0")).Acquire(lease, 7))
-				h.run(NewOwner(name, id("a:r1")).Queue(lease, Ask{Number: 2, Since: 10, Lease: short, Proposal: 1}))
+				h.run(NewOwner(name, id("a:r1")).AcquireOrRegister(lease, QueueEntry{Round: 2, Since: 10, Lease: short, Proposal: 1}))
 				h.run(NewOwner(name, id("x:r0")).Release(7, 0))
 				mail := post.take()
 				if len(mail) != 1 {
 					t.Fatalf("%d messages, want 1", len(mail))
 				}
-				p, ok := decodePass(mail[0])
-				if want := (Pass{Owner: id("a:r1"), Number: 2, Token: 8, Key: name}); p != want || !ok {
-					t.Errorf("decodePass(%q) = %+v, %v, want %+v", mail[0], p, ok, want)
+				p, ok := DecodeHandOff(mail[0])
+				if want := (HandOff{Owner: id("a:r1"), Round: 2, Token: 8, Key: name}); p != want || !ok {
+					t.Errorf("DecodeHandOff(%q) = %+v, %v, want %+v", mail[0], p, ok, want)
 				}
 			})
 		})
@@ -368,7 +333,7 @@ func TestReleaseToAgainSparesTheHolder(t *testing.T) {
 	inHall(t, func(h *hall) {
 		h.listen("x")
 		h.held()
-		cmd := NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1})
+		cmd := NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), QueueEntry{Round: 1, Since: 20, Lease: short, Proposal: 1})
 		h.run(cmd)
 		h.wantLock("then", id("x:r9"), short)
 		time.Sleep(time.Millisecond)
@@ -385,7 +350,7 @@ func TestReleaseToAgainEntersOnce(t *testing.T) {
 		h.listen("a")
 		h.held()
 		h.ask(id("a:r1"), 1, 10)
-		cmd := NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), Ask{Number: 1, Since: 20, Lease: short, Proposal: 1})
+		cmd := NewOwner("k", id("x:r0")).ReleaseTo(1, 0, NewOwner("k", id("x:r9")), QueueEntry{Round: 1, Since: 20, Lease: short, Proposal: 1})
 		h.run(cmd)
 		time.Sleep(time.Millisecond)
 		h.run(cmd)

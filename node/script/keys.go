@@ -1,4 +1,4 @@
-package node
+package script
 
 import (
 	"strings"
@@ -36,8 +36,8 @@ func fenceKey(name string) string {
 	return fencePrefix + "{" + name + "}"
 }
 
-// channel is where Redisson's clients hear that the lock is free. release.lua has it too.
-func channel(name string) string {
+// FreedChannel is where Redisson's clients hear that the lock is free. release.lua has it too.
+func FreedChannel(name string) string {
 	if braced(name) {
 		return channelPrefix + name
 	}
@@ -72,5 +72,5 @@ func keysOf(name string) keys {
 
 // fenceTTL is how long a fencing counter outlives its last use. Proposals follow the
 // masters' clocks, so a counter only has to bridge what is wrong with those; without any
-// expiry, names that are used once would pile up for ever.
+// expiry, names that are used once would pile up forever.
 func fenceTTL(lease time.Duration) time.Duration { return lease + time.Hour }

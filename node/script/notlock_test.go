@@ -1,4 +1,4 @@
-package node
+package script
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -36,13 +35,13 @@ var aliens = []alien{
 // TestNotALock: what is no lock is named, and left alone.
 func TestNotALock(t *testing.T) {
 	me, next := NewOwner("k", id("me:r1")), NewOwner("k", id("me:r2"))
-	ask := Ask{Number: 1, Since: 10, Lease: short, Proposal: 5}
+	ask := QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 5}
 	for _, command := range []struct {
 		name string
 		cmd  *Command
 	}{
 		{"acquire", me.Acquire(lease, 5)},
-		{"queue", me.Queue(lease, ask)},
+		{"queue", me.AcquireOrRegister(lease, ask)},
 		{"register", me.Register(ask)},
 		{"enter", me.Enter(lease, 2)},
 		{"leave", me.Leave(1)},
@@ -168,23 +167,4 @@ func TestOwners(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A lock that somebody has written another field into is no lock any more. Its owner's field goes all
-// the same, and the release says so, whether or not it names the next owner.
-func TestReleaseOfWhatBecameNoLock(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		x, y := NewOwner("k", id("a:r1")), NewOwner("k", id("b:r2"))
-		ask := Ask{Number: 1, Since: 1, Lease: time.Second, Proposal: 6}
-		for name, release := range map[string]*Command{"alone": x.Release(5, 0), "to another": x.ReleaseTo(5, 0, y, ask)} {
-			m.Del("k")
-			want(t, "acquire", call1(n, x.Acquire(lease, 5)), Done)
-			m.HSet("k", "other", "1")
-			want(t, name, call1(n, release), Done)
-			if got := m.Hash("k"); len(got) != 1 || got["other"] != "1" {
-				t.Errorf("%s: left %v, want what is not ours", name, got)
-			}
-		}
-	})
 }

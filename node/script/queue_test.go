@@ -1,4 +1,4 @@
-package node
+package script
 
 import (
 	"fmt"
@@ -278,7 +278,7 @@ func TestRegister(t *testing.T) {
 	inHall(t, func(h *hall) {
 		post := h.listen("a")
 		register := func(owner string, number uint64, since int64) Answer {
-			return h.run(NewOwner("k", owner).Register(Ask{Number: number, Since: since, Lease: short, Proposal: 1}))
+			return h.run(NewOwner("k", owner).Register(QueueEntry{Round: number, Since: since, Lease: short, Proposal: 1}))
 		}
 		for i := range uint64(2) {
 			h.wantAnswer("free", register(id("a:r1"), i+1, 10), Refused, "")

@@ -1,6 +1,7 @@
-package node
+package script
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/gomodule/redigo/redis"
@@ -17,9 +18,9 @@ func (e *NotLockError) Error() string { return "the key is no lock: it holds " +
 
 func (e *NotLockError) Unwrap() error { return e.reply }
 
-// meaning returns what an error reply to a script says.
-func meaning(reply redis.Error) error {
-	code, what, _ := strings.Cut(string(said(reply)), " ")
+// Meaning returns what an error reply to a script says.
+func Meaning(reply redis.Error) error {
+	code, what, _ := strings.Cut(string(Said(reply)), " ")
 	switch code {
 	case "NOTLOCK":
 		return &NotLockError{What: inWords(what), reply: reply}
@@ -44,4 +45,17 @@ func inWords(what string) string {
 		return "a " + kind
 	}
 	return "a value of type " + kind
+}
+
+// scripted is what Redis 6.2 puts before the error of a command that a script called.
+var scripted = regexp.MustCompile(`^ERR Error running script .*@user_script: ?\d+: -?`)
+
+// place is what Redis 7 puts behind it.
+var place = regexp.MustCompile(` script: [0-9a-f]{40}, on @user_script:\d+\.?$`)
+
+// Said returns the error that a command met, also where a script called it: it begins with the
+// code word, and can stand in a list.
+func Said(reply redis.Error) redis.Error {
+	text := scripted.ReplaceAllString(string(reply), "")
+	return redis.Error(strings.TrimRight(place.ReplaceAllString(text, ""), " .:"))
 }

@@ -1,6 +1,7 @@
-package node
+package script
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -48,7 +49,7 @@ func (h *hall) do(command string, args ...any) {
 
 // ask is the number-th ask of owner, who has waited since then.
 func (h *hall) ask(owner string, number uint64, since int64) Answer {
-	return h.run(NewOwner("k", owner).Queue(lease, Ask{Number: number, Since: since, Lease: short, Proposal: 1}))
+	return h.run(NewOwner("k", owner).AcquireOrRegister(lease, QueueEntry{Round: number, Since: since, Lease: short, Proposal: 1}))
 }
 
 // held gives the lock to x:r0.
@@ -122,7 +123,9 @@ func (h *hall) subscribe(channels ...string) *post {
 		}
 	}()
 	h.t.Cleanup(func() {
-		sever(sub.Conn)
+		ctx, cancel := context.WithDeadline(context.Background(), time.Time{})
+		defer cancel()
+		_, _ = redis.ReceiveContext(sub.Conn, ctx) // the receiver returns
 		<-done
 		_ = sub.Close()
 	})

@@ -1,9 +1,6 @@
-package node
+package script
 
-import (
-	"strconv"
-	"time"
-)
+import "time"
 
 // Owner is somebody who takes a lock and gives it back. What its commands have in common
 // is made once.
@@ -42,31 +39,13 @@ func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
 	return c
 }
 
-// Ask is what a waiter says of itself when it enters the queue of a lock.
-type Ask struct {
-	Number   uint64        // of this ask, from 1: a pass names the one that it answers
-	Since    int64         // when the caller began to wait, in µs since 1970; the same in each ask
-	Lease    time.Duration // for which the lock may be passed to it; whole milliseconds
-	Proposal int64         // the fencing token asked for
-}
-
-// text is the ask as pass.lua reads it.
-func (a Ask) text() string {
-	var room [80]byte
-	b := strconv.AppendUint(room[:0], a.Number, 10)
-	b = strconv.AppendInt(append(b, ' '), a.Since, 10)
-	b = strconv.AppendInt(append(b, ' '), a.Lease.Milliseconds(), 10)
-	b = strconv.AppendInt(append(b, ' '), a.Proposal, 10)
-	return string(b)
-}
-
-// Queue is Acquire for a waiter: where the lock is taken it enters the queue, or stays
-// there. A master that passes the lock says so with a [Pass].
+// AcquireOrRegister is Acquire for a waiter: where the lock is taken it enters the queue, or stays
+// there. A master that hands the lock over says so with a [HandOff].
 //
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
-func (o *Owner) Queue(lease time.Duration, ask Ask) *Command {
-	c := o.Acquire(lease, ask.Proposal)
-	c.args = append(c.args, ask.text())
+func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Command {
+	c := o.Acquire(lease, entry.Proposal)
+	c.args = append(c.args, entry.text())
 	return c
 }
 
@@ -77,9 +56,9 @@ func (o *Owner) Queue(lease time.Duration, ask Ask) *Command {
 // has it: it was passed on.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
-func (o *Owner) Register(ask Ask) *Command {
+func (o *Owner) Register(entry QueueEntry) *Command {
 	c := o.command(acquireScript)
-	c.args = append(c.args, 0, ask.Proposal, ask.text())
+	c.args = append(c.args, 0, entry.Proposal, entry.text())
 	return c
 }
 
@@ -89,7 +68,7 @@ const tokenArg = 7
 
 // Release takes the owner out of the queue and frees the lock, which then passes to the
 // first in the queue. token is the owner's fencing token, or the one it proposed; since
-// is that of its asks, 0 if there were none.
+// is that of its entries in the queue, 0 if there were none.
 //
 // The answer is Done, or Refused when the owner does not have the lock. After any other
 // outcome the node goes on by itself until the master has answered. On a guarded master
@@ -98,7 +77,7 @@ const tokenArg = 7
 // Cost: one script call. Source: docs/algorithm.md, "Release".
 func (o *Owner) Release(token, since int64) *Command {
 	c := o.command(releaseScript)
-	c.repeat, c.asks = true, tokenArg
+	c.repeats, c.asks = true, tokenArg
 	c.args = append(c.args, token, since)
 	return c
 }
@@ -111,10 +90,10 @@ func (o *Owner) Yield(since int64) *Command {
 }
 
 // ReleaseTo is Release, and enters next into the queue.
-func (o *Owner) ReleaseTo(token, since int64, next *Owner, ask Ask) *Command {
+func (o *Owner) ReleaseTo(token, since int64, next *Owner, entry QueueEntry) *Command {
 	c := o.Release(token, since)
 	c.next = next.ID
-	c.args = append(c.args, next.args[4], ask.text())
+	c.args = append(c.args, next.args[4], entry.text())
 	return c
 }
 
@@ -125,7 +104,7 @@ func (o *Owner) ReleaseTo(token, since int64, next *Owner, ask Ask) *Command {
 // Cost: one script call.
 func Force(key string, token int64) *Command {
 	c := NewOwner(key, "").Release(token, 0)
-	c.repeat = false
+	c.repeats = false
 	return c
 }
 
@@ -164,6 +143,6 @@ func (o *Owner) Enter(lease time.Duration, count int) *Command {
 // Cost: one script call. Source: docs/algorithm.md, "Re-entry".
 func (o *Owner) Leave(count int) *Command {
 	c := o.Enter(0, count)
-	c.repeat = true
+	c.repeats = true
 	return c
 }

@@ -1,4 +1,4 @@
-package node
+package script
 
 import (
 	"reflect"
@@ -13,7 +13,7 @@ func TestRenewScript(t *testing.T) {
 	renew := func(heal bool) *Command {
 		cmd := Renew(lease, []Renewal{{Owner: NewOwner("k", id("me:1")), Count: 2, Token: 50}})
 		if !heal {
-			cmd.args[cmd.asks] = "" // as for a guarded master
+			return guarded(cmd)
 		}
 		return cmd
 	}

@@ -1,4 +1,4 @@
-package node
+package script
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+	"github.com/google/uuid"
 
 	"example.com/redlock/redlocktest"
 )
@@ -56,18 +57,25 @@ func lockAt(m *redlocktest.Master) lock {
 // run lets m carry out cmd, without a node.
 func run(t *testing.T, c redis.Conn, cmd *Command) Answer {
 	t.Helper()
-	reply, err := c.Do("EVAL", append([]any{cmd.script.source}, cmd.args[1:]...)...)
+	reply, err := c.Do("EVAL", cmd.Arguments(true, false)...)
 	if err != nil {
 		if reply, ok := err.(redis.Error); ok {
-			err = meaning(reply)
+			err = Meaning(reply)
 		}
 		return Answer{Outcome: Failed, Err: err}
 	}
-	a, err := cmd.read(reply)
+	a, err := cmd.Decode(reply)
 	if err != nil {
 		t.Fatalf("decode %v: %v", reply, err)
 	}
 	return a
+}
+
+// guarded returns cmd as it goes to a guarded master.
+func guarded(cmd *Command) *Command {
+	other := *cmd
+	other.args = cmd.Arguments(false, true)
+	return &other
 }
 
 // scriptCase is one call of a script.
@@ -117,8 +125,9 @@ func runScripts(t *testing.T, cases []scriptCase) {
 	}
 }
 
-// What the cases below have in common.
+// What the cases have in common.
 const (
+	lease     = 30 * time.Second
 	fenceLeft = lease + time.Hour // of a counter that was just set
 	big       = 1<<53 - 1         // all digits must survive Lua's float64
 )
@@ -126,3 +135,18 @@ const (
 func done(token int64) Answer { return Answer{Outcome: Done, Token: token} }
 
 func decimal(n int64) string { return fmt.Sprint(n) }
+
+// notLock is the error of a key that holds something else, as holder.lua tells it.
+func notLock(what string) error { return Meaning(redis.Error("NOTLOCK " + what)) }
+
+// id writes an owner, and what may stand behind it, in full: its client is a UUID.
+func id(owner string) string {
+	name, rest, _ := strings.Cut(owner, ":")
+	return client(name) + ":" + rest
+}
+
+// client returns a UUID that has a client's name in it.
+func client(name string) string {
+	digits := fmt.Sprintf("%x", name)
+	return uuid.MustParse(strings.Repeat("0", 32-len(digits)) + digits).String()
+}

@@ -1,69 +1,11 @@
-package node
+package script
 
 import (
-	"crypto/sha1"
-	_ "embed" // the scripts
-	"encoding/hex"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
-)
-
-//go:embed holder.lua
-var holderSource string
-
-//go:embed pass.lua
-var passSource string
-
-//go:embed acquire.lua
-var acquireSource string
-
-//go:embed enter.lua
-var enterSource string
-
-//go:embed raise.lua
-var raiseSource string
-
-//go:embed renew.lua
-var renewSource string
-
-//go:embed release.lua
-var releaseSource string
-
-//go:embed inspect.lua
-var inspectSource string
-
-var (
-	acquireScript = newScript(acquireSource, decodeAcquire)
-	enterScript   = newScript(enterSource, decodeEnter)
-	raiseScript   = newScript(raiseSource, decodeRaise)
-	renewScript   = newScript(renewSource, decodeRenew)
-	releaseScript = newScript(releaseSource, decodeRelease)
-	inspectScript = newScript(inspectSource, decodeInspect)
-)
-
-// script is a Lua script, the name that EVALSHA knows it by, and the meaning of its
-// replies, which the header of the script states.
-type script struct {
-	source string
-	sha    any // a string, as redigo takes it
-	decode func(reply any) (Answer, error)
-}
-
-func newScript(source string, decode func(any) (Answer, error)) *script {
-	source = parts.Replace(source)
-	sum := sha1.Sum([]byte(source))
-	return &script{source: source, sha: hex.EncodeToString(sum[:]), decode: decode}
-}
-
-// parts puts what scripts share in the place that a script has for it: after what comes
-// first in most calls, so that they do not pay for it.
-var parts = strings.NewReplacer(
-	"-- #include holder.lua\n", holderSource,
-	"-- #include pass.lua\n", passSource,
 )
 
 func decodeAcquire(reply any) (Answer, error) {
@@ -115,7 +57,7 @@ func decodeRenew(reply any) (Answer, error) {
 	a := Answer{Outcome: Done, Renewed: make([]Renewed, len(list))}
 	for i, r := range list {
 		if refusal, refused := r.(redis.Error); refused {
-			a.noLock(i, meaning(refusal))
+			a.notLock(i, Meaning(refusal))
 			continue
 		}
 		n, ok := r.(int64)
@@ -125,14 +67,6 @@ func decodeRenew(reply any) (Answer, error) {
 		a.Renewed[i] = Renewed(n)
 	}
 	return a, nil
-}
-
-// noLock notes why the i-th hold of a Renew is none.
-func (a *Answer) noLock(i int, why error) {
-	if a.NotLock == nil {
-		a.NotLock = make(map[int]error)
-	}
-	a.Renewed[i], a.NotLock[i] = NotLock, why
 }
 
 func decodeRelease(reply any) (Answer, error) {
@@ -179,9 +113,6 @@ func integer(reply any) (int64, error) {
 	}
 	return strconv.ParseInt(string(b), 10, 64)
 }
-
-// Never is the time left of a lock that does not expire.
-const Never = time.Duration(1<<63 - 1)
 
 func millis(left int64) time.Duration {
 	if left < 0 || left > Never.Milliseconds() {

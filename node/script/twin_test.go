@@ -1,4 +1,4 @@
-package node
+package script
 
 import (
 	"cmp"
@@ -26,7 +26,7 @@ type twin struct {
 
 // asking is an ask with the one who asks.
 type asking struct {
-	Ask
+	QueueEntry
 	owner string
 }
 
@@ -89,7 +89,7 @@ func (w *twin) pass(me string) bool {
 		if time.Now().Before(s.stale) && !deaf(s.owner) {
 			w.give(s.owner, s.Lease)
 			w.passed = &s.asking
-			w.tell("%s %d # k", s.owner, s.Number)
+			w.tell("%s %d # k", s.owner, s.Round)
 			return true
 		}
 	}
@@ -194,13 +194,13 @@ func walk(h *hall, r *rand.Rand) {
 	waiter := func() *asking {
 		if len(asks) > 0 && r.IntN(3) > 0 {
 			a := *asks[r.IntN(len(asks))] // commands and seats keep theirs
-			a.Number++
+			a.Round++
 			a.Proposal = proposal(r, counter)
 			asks = append(asks, &a)
 			return &a
 		}
 		// The stamps are all different, and in no order.
-		a := &asking{owner: fresh(), Ask: Ask{Number: 1, Since: r.Int64N(1e9)*100 + int64(owners), Lease: upTo(r, 400), Proposal: proposal(r, counter)}}
+		a := &asking{owner: fresh(), QueueEntry: QueueEntry{Round: 1, Since: r.Int64N(1e9)*100 + int64(owners), Lease: upTo(r, 400), Proposal: proposal(r, counter)}}
 		asks = append(asks, a)
 		return a
 	}
@@ -212,7 +212,7 @@ func walk(h *hall, r *rand.Rand) {
 		case 0, 1, 2:
 			a := waiter()
 			did = fmt.Sprintf("ask %+v for %v", *a, lease)
-			got, want = h.run(NewOwner("k", a.owner).Queue(lease, a.Ask)), w.acquire(a.owner, lease, 1, a)
+			got, want = h.run(NewOwner("k", a.owner).AcquireOrRegister(lease, a.QueueEntry)), w.acquire(a.owner, lease, 1, a)
 		case 3:
 			owner := fresh()
 			did = fmt.Sprintf("try of %s for %v", owner, lease)
@@ -231,19 +231,19 @@ func walk(h *hall, r *rand.Rand) {
 			cmd, timid := NewOwner("k", owner).Release(token, since), r.IntN(6) == 0
 			var next *asking
 			if r.IntN(3) == 0 {
-				next = &asking{owner: fresh(), Ask: Ask{Number: 1, Since: r.Int64N(1e9)*100 + int64(owners), Lease: upTo(r, 400), Proposal: proposal(r, counter)}}
+				next = &asking{owner: fresh(), QueueEntry: QueueEntry{Round: 1, Since: r.Int64N(1e9)*100 + int64(owners), Lease: upTo(r, 400), Proposal: proposal(r, counter)}}
 				asks = append(asks, next)
-				cmd = NewOwner("k", owner).ReleaseTo(token, since, NewOwner("k", next.owner), next.Ask)
+				cmd = NewOwner("k", owner).ReleaseTo(token, since, NewOwner("k", next.owner), next.QueueEntry)
 			}
 			did = fmt.Sprintf("release of %s, token %d, next %+v, timid %v", owner, token, next, timid)
 			if timid {
-				cmd.args[tokenArg] = ""
+				cmd = guarded(cmd)
 			}
 			got, want = h.run(cmd), w.release(owner, token, next, timid)
 		case 9:
 			a := waiter()
 			did = fmt.Sprintf("register %+v", *a)
-			got, want = h.run(NewOwner("k", a.owner).Register(a.Ask)), w.register(a)
+			got, want = h.run(NewOwner("k", a.owner).Register(a.QueueEntry)), w.register(a)
 		case 7:
 			did, token = "force", proposal(r, counter)
 			got, want = h.run(Force("k", token)), w.release("", token, nil, false)
@@ -315,7 +315,7 @@ func (h *hall) checkTwin(did string, w *twin, mail []string, got, want Answer, c
 	var queue []string
 	slices.SortFunc(w.queue, func(a, b seat) int { return int(a.Since - b.Since) })
 	for _, s := range w.queue {
-		queue = append(queue, fmt.Sprint(s.owner, " ", s.Number))
+		queue = append(queue, fmt.Sprint(s.owner, " ", s.Round))
 	}
 	h.wantQueue(did, queue...)
 }

@@ -1,0 +1,105 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Outcome is what became of a command.
+type Outcome uint8
+
+const (
+	// Unsent commands never left: they are certainly not carried out.
+	Unsent Outcome = iota
+	// Unknown commands were sent and not answered. They may have been carried out, and
+	// a frozen master may still do so.
+	Unknown
+	// Failed commands were answered with an error. How much was carried out depends on it.
+	Failed
+	// Refused commands were answered no.
+	Refused
+	// Done commands were answered yes.
+	Done
+)
+
+func (o Outcome) String() string {
+	return [...]string{"Unsent", "Unknown", "Failed", "Refused", "Done"}[o]
+}
+
+// MayHold reports whether an acquire with this outcome may have left its owner a hold.
+func (o Outcome) MayHold() bool { return o == Done || o == Unknown || o == Failed }
+
+// Renewed is what became of one hold of a Renew command.
+type Renewed int8
+
+// The values are those that renew.lua returns, but for NotLock and Withdrawn.
+const (
+	// NotLock says that the key is no lock. renew.lua has an error in its place.
+	NotLock Renewed = -3
+	// Withdrawn holds were left out, since their owner was sent a release or a Leave
+	// meanwhile: nothing is known of them. That is not Absent, which counts against a hold
+	// that a Leave goes on with.
+	Withdrawn Renewed = -2
+
+	Foreign  Renewed = -1 // another owner has it
+	Absent   Renewed = 0  // nobody has it
+	Extended Renewed = 1
+	Healed   Renewed = 2 // nobody had it: set again
+)
+
+// Answer is a master's answer to a command, or why there is none.
+type Answer struct {
+	Outcome Outcome
+	Err     error // of Unsent, Unknown and Failed, of a Raise that was refused for its token, and of Withdrawn holds
+
+	Token   int64         // fencing counter: Acquire, Raise, Inspect
+	Holder  string        // who has the lock: a refused Acquire, Inspect
+	Count   int           // hold count: Inspect
+	Left    time.Duration // how long the holder still has it
+	Renewed []Renewed     // one for each hold: Renew
+	NotLock map[int]error // why, for each hold that is NotLock: Renew
+}
+
+// Why returns why the master did not say yes.
+func (a Answer) Why() error {
+	if a.Outcome == Refused && a.Err == nil {
+		return &TakenError{Holder: a.Holder, Left: a.Left}
+	}
+	return a.Err
+}
+
+// notLock notes why the i-th hold of a Renew is none.
+func (a *Answer) notLock(i int, why error) {
+	if a.NotLock == nil {
+		a.NotLock = make(map[int]error)
+	}
+	a.Renewed[i], a.NotLock[i] = NotLock, why
+}
+
+var (
+	// ErrWithdrawn is why nothing is known of a command, or of a hold of a Renew, whose owner
+	// was sent a release meanwhile.
+	ErrWithdrawn = errors.New("withdrawn")
+
+	errCounter = errors.New("its fencing counter has moved on")
+)
+
+// TakenError says who has the lock at a master.
+type TakenError struct {
+	Holder string        // empty: nobody
+	Left   time.Duration // Never: it does not expire
+}
+
+func (e *TakenError) Error() string {
+	if e.Holder == "" {
+		return "not held"
+	}
+	if e.Left == Never {
+		return fmt.Sprintf("held by %s, without expiry", e.Holder)
+	}
+	return fmt.Sprintf("held by %s for another %v", e.Holder, e.Left)
+}
+
+// Never is the time left of a lock that does not expire.
+const Never = time.Duration(1<<63 - 1)

@@ -1,0 +1,182 @@
+package script
+
+import (
+	"iter"
+	"slices"
+	"time"
+)
+
+// Command is one script with its arguments. It does not change once it is made, so the
+// same Command goes to every master.
+type Command struct {
+	script *script
+	args   []any   // script hash, number of keys, keys, arguments
+	room   [11]any // for args
+	key    string
+	owner  string
+	next   string // owner that a ReleaseTo enters into the queue
+
+	proposal int64     // fencing token, of an Acquire or a Raise
+	holds    []Renewal // of a Renew
+
+	// grants: does nothing but make a hold where there is none, so not on a guarded master.
+	grants bool
+	// asks is the argument that asks for a hold where there is none, beside other things: a
+	// guarded master gets it empty. 0: there is no such argument.
+	asks int
+	// repeats: must be carried out, so it is sent again until it is answered.
+	repeats bool
+}
+
+// Renewal names one hold of a Renew command.
+type Renewal struct {
+	*Owner
+	Count int
+	Token int64
+}
+
+// Renew extends all the holds to lease from now, where that is longer than what is left.
+//
+// It heals: a lock that nobody has is set again for its owner, except on a guarded master
+// and after a Force. The answer is Done with one [Renewed] for each hold.
+//
+// Cost: one script call for all of them. Source: docs/algorithm.md, "Renew".
+func Renew(lease time.Duration, holds []Renewal) *Command {
+	args := make([]any, 0, 5+5*len(holds))
+	args = append(args, renewScript.sha, 2*len(holds))
+	for _, h := range holds {
+		args = append(args, h.args[0], h.args[1])
+	}
+	args = append(args, lease.Milliseconds(), true, fenceTTL(lease).Milliseconds())
+	heal := len(args) - 2
+	for _, h := range holds {
+		args = append(args, h.args[4], h.Count, h.Token)
+	}
+	return &Command{script: renewScript, args: args, holds: holds, asks: heal}
+}
+
+// Inspect asks who has the lock at key. The answer is Done, with an empty holder when
+// nobody does.
+//
+// Cost: one script call.
+func Inspect(key string) *Command {
+	return &Command{script: inspectScript, args: []any{inspectScript.sha, 2, key, fenceKey(key)}, key: key}
+}
+
+// SHA is the name by which EVALSHA knows the command's script.
+func (c *Command) SHA() string { return c.script.sha.(string) }
+
+// Arguments returns the arguments of EVALSHA, or of EVAL if the script goes with them. To a
+// guarded master a command goes in a form that makes no hold there; see also Grants.
+//
+// Commands are shared, so the caller must not change what it gets.
+func (c *Command) Arguments(source, guarded bool) []any {
+	args := c.args
+	guarded = guarded && c.asks > 0
+	if source || guarded {
+		args = slices.Clone(args)
+	}
+	if source {
+		args[0] = c.script.source
+	}
+	if guarded {
+		args[c.asks] = ""
+	}
+	return args
+}
+
+// Owner is whom the command takes or gives something for; a Renew has none, but holds.
+func (c *Command) Owner() string { return c.owner }
+
+// Owners are all for whom the command may leave a hold or an entry in the queue.
+func (c *Command) Owners() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, owner := range []string{c.owner, c.next} {
+			if owner != "" && !yield(owner) {
+				return
+			}
+		}
+		for _, h := range c.holds {
+			if !yield(h.ID) {
+				return
+			}
+		}
+	}
+}
+
+// Grants reports whether the command does nothing but make a hold where there is none, so
+// that it must not go to a guarded master.
+func (c *Command) Grants() bool { return c.grants }
+
+// Repeats reports whether the command must be carried out, so that it is sent again until
+// the master has answered.
+func (c *Command) Repeats() bool { return c.repeats }
+
+// Vouches reports whether Done says that somebody has a lock, and so counts for it.
+func (c *Command) Vouches() bool {
+	switch c.script {
+	case acquireScript, renewScript, raiseScript:
+		return true
+	case enterScript:
+		return !c.repeats // otherwise it is a Leave
+	}
+	return false
+}
+
+// Decode returns the meaning of a reply.
+func (c *Command) Decode(reply any) (Answer, error) {
+	a, err := c.script.decode(reply)
+	if a.Outcome == Done && a.Token == 0 {
+		a.Token = c.proposal // which is 0 for other commands
+	}
+	return a, err
+}
+
+// Without returns what is left of c once those owners are taken away whose release came
+// first: nil if nothing is. A release itself may come twice, and each is to say what it found.
+func (c *Command) Without(released func(owner string) bool) *Command {
+	switch {
+	case c.script == releaseScript:
+		if c.next != "" && released(c.next) {
+			return c.Repeat().Command()
+		}
+	case len(c.holds) > 0:
+		left := slices.DeleteFunc(slices.Clone(c.holds), func(h Renewal) bool { return released(h.ID) })
+		switch len(left) {
+		case 0:
+			return nil
+		case len(c.holds):
+		default:
+			return Renew(c.lease(), left)
+		}
+	case c.owner != "" && released(c.owner):
+		return nil
+	}
+	return c
+}
+
+// lease returns the lease of a Renew.
+func (c *Command) lease() time.Duration {
+	return time.Duration(c.args[c.asks-1].(int64)) * time.Millisecond
+}
+
+// Whole returns a, the answer to rest, as the answer to c: rest is what Without left of it.
+func (c *Command) Whole(rest *Command, a Answer) Answer {
+	if len(rest.holds) == len(c.holds) || a.Outcome != Done || len(a.Renewed) != len(rest.holds) {
+		return a
+	}
+	whole := Answer{Outcome: Done, Err: ErrWithdrawn, Renewed: make([]Renewed, len(c.holds))}
+	next := 0 // of those that are left
+	for i, h := range c.holds {
+		if next == len(a.Renewed) || rest.holds[next].Owner != h.Owner {
+			whole.Renewed[i] = Withdrawn
+			continue
+		}
+		whole.Renewed[i] = a.Renewed[next]
+		if why := a.NotLock[next]; why != nil {
+			whole.notLock(i, why)
+		}
+		next++
+	}
+	return whole
+}

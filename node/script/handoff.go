@@ -1,0 +1,51 @@
+package script
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// QueueEntry is what a waiter says of itself when it enters the queue of a lock.
+type QueueEntry struct {
+	Round    uint64        // of questions to all masters, from 1: a HandOff names the one that it answers
+	Since    int64         // when the caller began to wait, in µs since 1970; the same in each round
+	Lease    time.Duration // for which the lock may be handed to it; whole milliseconds
+	Proposal int64         // the fencing token asked for
+}
+
+// text is the entry as pass.lua reads it.
+func (e QueueEntry) text() string {
+	var room [80]byte
+	b := strconv.AppendUint(room[:0], e.Round, 10)
+	b = strconv.AppendInt(append(b, ' '), e.Since, 10)
+	b = strconv.AppendInt(append(b, ' '), e.Lease.Milliseconds(), 10)
+	b = strconv.AppendInt(append(b, ' '), e.Proposal, 10)
+	return string(b)
+}
+
+// HandOff says that a master handed a lock to an owner, for the lease that the owner asked for.
+type HandOff struct {
+	Owner string
+	Round uint64 // of the last entry that the master had of Owner; 0: the lock may be free in a moment
+	Token int64  // fencing counter
+	Key   string
+}
+
+// DecodeHandOff reads what pass.lua publishes: owner, round, token and key.
+func DecodeHandOff(payload string) (HandOff, bool) {
+	words := strings.SplitN(payload, " ", 4)
+	if len(words) != 4 || words[0] == "" || words[3] == "" {
+		return HandOff{}, false
+	}
+	round, err1 := strconv.ParseUint(words[1], 10, 64)
+	token, err2 := strconv.ParseInt(words[2], 10, 64)
+	if err1 != nil || err2 != nil || token < 0 {
+		return HandOff{}, false
+	}
+	return HandOff{Owner: words[0], Round: round, Token: token, Key: words[3]}, true
+}
+
+// HandOffChannel is where a client is told of hand-offs, as pass.lua has it. client is the
+// uuid that its owners begin with.
+func HandOffChannel(client string) string { return "redlock_wake:" + client }
