@@ -15,8 +15,8 @@ import (
 type chart struct {
 	name, title string
 	scenario    string
-	settings    *regexp.Regexp // of the trials; its group is what they are called below the axis
-	axis        string         // what the settings are
+	settings    *regexp.Regexp // matches the trials' settings; its group is the label on the x axis
+	axis        string         // label of the x axis
 	figure      string
 }
 
@@ -35,7 +35,7 @@ var charts = []chart{
 	{"held", "Client CPU per held lock and second", "held", regexp.MustCompile(`^(\d+)$`), "locks", "client CPU per lock and second"},
 }
 
-// palette tells contenders apart, also for those who do not tell red from green.
+// palette has colours that colour-blind readers can tell apart.
 var palette = map[string]color.Color{
 	"redlock":       color.RGBA{R: 0x00, G: 0x72, B: 0xB2, A: 0xFF},
 	"redsync-ff":    color.RGBA{R: 0xD5, G: 0x5E, B: 0x00, A: 0xFF},
@@ -72,10 +72,11 @@ func (c chart) draw(r *report, file string) error {
 	p.Y.Label.Text, p.X.Label.Text = unit, c.axis
 	p.Y.Min = 0
 	p.Y.Tick.Marker = plot.TickerFunc(ticks)
-	// To the right of the bars, with the text after its colour: viewers have fonts of their own.
+	// The legend is to the right of the bars, each text after its colour: text widths depend on the
+	// viewer's fonts.
 	p.Legend.Top, p.Legend.Left, p.Legend.XOffs, p.Legend.Padding = true, true, vg.Points(385), vg.Points(2)
 	p.Add(plotter.NewGrid())
-	const width = 380 // points, of all bars and gaps
+	const width = 380 // of all bars and gaps, in points
 	bar := vg.Points(width / float64(len(settings)*(len(contenders)+1)))
 	for i, name := range contenders {
 		var values plotter.Values
@@ -118,7 +119,7 @@ func (c chart) draw(r *report, file string) error {
 	return p.Save(vg.Points(560), vg.Points(300), file)
 }
 
-// ticks are the usual ones, with numbers as they are in the tables.
+// ticks returns the default ticks, with their numbers formatted as in the tables.
 func ticks(least, most float64) []plot.Tick {
 	list := plot.DefaultTicks{}.Ticks(least, most)
 	for i := range list {
@@ -129,7 +130,7 @@ func ticks(least, most float64) []plot.Tick {
 	return list
 }
 
-// value returns a figure of one contender, zero where it has none.
+// value returns a figure of one contender, or zero if it has none.
 func (r *report) value(scenario, setting, contender, figure string) float64 {
 	for _, row := range r.Figures {
 		if row.Scenario == scenario && row.Setting == setting && row.Contender == contender && row.Figure == figure {

@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// childAttr keeps a Ctrl-C at the terminal away from a master, which main ends itself.
+// childAttr keeps a Ctrl-C at the terminal away from the child, which this process ends itself.
 func childAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The callers of some clients contend for one name, all the time.
+// The callers of several clients compete for one name without a pause.
 
 func contendedTrials() []trial {
 	var trials []trial
@@ -28,7 +28,7 @@ func contendedTrial(clients, callers int, section time.Duration) trial {
 	t := trial{
 		scenario: "contended",
 		setting:  fmt.Sprintf("%dx%dms", clients, ms),
-		title:    fmt.Sprintf("%d clients on one name, which each keeps for %d ms", clients, ms),
+		title:    fmt.Sprintf("%s on one name, held for %d ms each time", counted(clients, "client"), ms),
 		among:    []string{"redlock", "redsync-ff", "redsync", "rueidislock/1"},
 		measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
 			return measureContended(ctx, e, c, clients, callers, section)
@@ -36,7 +36,7 @@ func contendedTrial(clients, callers int, section time.Duration) trial {
 	}
 	if callers > 1 {
 		t.setting = fmt.Sprintf("%dx%dx%dms", clients, callers, ms)
-		t.title = fmt.Sprintf("%d clients with %d callers each on one name, which each caller keeps for %d ms", clients, callers, ms)
+		t.title = fmt.Sprintf("%d clients with %d callers each on one name, held for %d ms each time", clients, callers, ms)
 	}
 	return t
 }
@@ -52,7 +52,7 @@ func measureContended(ctx context.Context, e *env, c contender, n, callers int, 
 	if err != nil {
 		return nil, err
 	}
-	waits, err := contend(ctx, clients, section, 4*e.duration) // whoever starves shows late
+	waits, err := contend(ctx, clients, section, 4*e.duration) // long enough for starvation to show
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func measureContended(ctx context.Context, e *env, c contender, n, callers int, 
 	}
 	var served []int
 	for _, w := range waits {
-		served = append(served, len(w)-1) // the last one got nothing, see contend
+		served = append(served, len(w)-1) // the last wait got no lock, see contend
 	}
 	all := slices.Concat(waits...)
 	locks := len(all) - len(clients)
@@ -85,9 +85,10 @@ func measureContended(ctx context.Context, e *env, c contender, n, callers int, 
 	return figures, nil
 }
 
-// contend has a caller for each of clients, which may be the same, lock one name for d, as
-// often as it can, and returns the waits of each. Its last one is that which the end cut short: it is as long as it is at least, and
-// without it whoever starves would not be seen.
+// contend runs one caller for each element of clients, which may repeat. Each locks one name as often
+// as it can for d. contend returns the waits of each caller. The last of them is the one that the end
+// of the trial cut short: the real wait was at least that long, and without it a caller that starves
+// would not show.
 func contend(ctx context.Context, clients []client, section, d time.Duration) ([]samples, error) {
 	waits := make([]samples, len(clients))
 	var inside atomic.Int32
@@ -103,7 +104,7 @@ func contend(ctx context.Context, clients []client, section, d time.Duration) ([
 				h, err := cl.Lock(short, "contended")
 				waits[i] = append(waits[i], time.Since(asked))
 				if short.Err() != nil {
-					if err == nil { // not every contender looks at its context
+					if err == nil { // not every contender watches its context
 						return h.Unlock(ctx)
 					}
 					return nil

@@ -12,36 +12,34 @@ import (
 type contender struct {
 	name    string
 	masters int      // how many it uses
-	plain   []string // the commands that it sends beside scripts
-	keeps   bool     // can keep a lock for long: renews it, or its holds are renewers
-	apart   bool     // takes part only where a trial names it
+	plain   []string // commands that it sends besides scripts
 
-	// failed tells from what the masters counted how many tries a lock took beside the one
-	// that got it. nil: it can not be told.
+	// failed computes, from the masters' counters, how many tries failed while so many locks were
+	// taken. It is nil where the counters do not show that.
 	failed func(used counters, locks int) float64
 
 	open func(addresses []string, t times) (client, error)
 }
 
-// times are what a contender is opened with.
+// times are the durations that a contender is opened with.
 type times struct {
 	lease    time.Duration
 	patience time.Duration // for one master's answer
 }
 
-// client is one contender's connections to the masters, as a process would have them.
+// client is one contender's client, as one process would have it.
 type client interface {
 	// Lock waits until name is held.
 	Lock(ctx context.Context, name string) (hold, error)
 	Close() error
 }
 
-// hold is a lock that is held. The error of Unlock says that it was not held any more.
+// hold is a lock that is held. Unlock returns an error when it was no longer held.
 type hold interface {
 	Unlock(ctx context.Context) error
 }
 
-// renewer is a hold that its user has to renew, for another lease.
+// renewer is a hold that its user has to renew: Extend gives it another lease.
 type renewer interface {
 	Extend(ctx context.Context) error
 }
@@ -53,14 +51,14 @@ const (
 )
 
 // errLost is the error of an Unlock that came too late.
-var errLost = errors.New("was not held any more")
+var errLost = errors.New("was no longer held")
 
 func allContenders() []contender {
-	return slices.Concat([]contender{ours, tokenless}, redsyncs, singles, []contender{limit})
+	return slices.Concat([]contender{ours}, redsyncs, singles, []contender{limit})
 }
 
-// open connects a client and warms it up: with its connections open and the scripts at the
-// masters, so that no trial measures how it starts.
+// open connects a client and warms it up: its connections are open and its scripts are loaded, so no
+// trial measures how it starts.
 func (e *env) open(ctx context.Context, c contender, lease time.Duration) (client, error) {
 	return openAt(ctx, c, e.fleet.addresses(c.masters), times{lease, patience})
 }

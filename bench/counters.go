@@ -10,16 +10,16 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// counters is what the masters, added up, say that they have done.
+// counters is what the masters report that they have done, added up.
 type counters struct {
-	calls       map[string]int64 // by command, those that scripts made among them
+	calls       map[string]int64 // by command, including those that scripts made
 	cpu         time.Duration    // of the processes
 	connections int64            // open now
-	wire        int64            // bytes, received and sent
-	told        int64            // bytes of the answers that say so, which wire does not have yet
+	wire        int64            // bytes received and sent
+	reports     int64            // bytes of the INFO answers themselves, which wire does not include yet
 }
 
-// counters asks all masters. The asking is counted too, and is little.
+// counters asks all masters. The requests are counted too, but there are few.
 func (f *fleet) counters() (counters, error) {
 	sum := counters{calls: make(map[string]int64)}
 	for _, m := range f.masters {
@@ -68,7 +68,7 @@ func (c *counters) add(info string) error {
 			c.wire += n
 		}
 	}
-	c.told += int64(len(info))
+	c.reports += int64(len(info))
 	return lines.Err()
 }
 
@@ -78,7 +78,7 @@ func (c counters) since(before counters) counters {
 		calls:       make(map[string]int64),
 		cpu:         c.cpu - before.cpu,
 		connections: c.connections - before.connections,
-		wire:        c.wire - before.wire - before.told,
+		wire:        c.wire - before.wire - before.reports,
 	}
 	for command, n := range c.calls {
 		d.calls[command] = n - before.calls[command]
@@ -86,28 +86,12 @@ func (c counters) since(before counters) counters {
 	return d
 }
 
-// plus returns what happened in two stretches.
-func (c counters) plus(d counters) counters {
-	sum := counters{
-		calls:       make(map[string]int64),
-		cpu:         c.cpu + d.cpu,
-		connections: c.connections + d.connections,
-		wire:        c.wire + d.wire,
-	}
-	for _, calls := range []map[string]int64{c.calls, d.calls} {
-		for command, n := range calls {
-			sum.calls[command] += n
-		}
-	}
-	return sum
-}
-
 // scripts returns the number of script calls.
 func (c counters) scripts() int64 { return c.calls["eval"] + c.calls["evalsha"] }
 
-// sent returns how many commands came over the wire from a client that, beside scripts
-// and what keeps connections alive, sends the plain ones: INFO counts those that a script
-// makes under the same names.
+// sent returns how many commands clients sent: scripts, those that keep connections alive, and the
+// plain ones. Other commands are not counted, since INFO counts what a script calls under the same
+// names.
 func (c counters) sent(plain []string) int64 {
 	n := c.scripts() + c.calls["ping"] + c.calls["subscribe"]
 	for _, command := range plain {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// fake is a client whose locks take a while and are always free, but for those that are
-// taken. Its holds are its own.
+// fake is a client whose locks take a while, and are always free except for those in taken. It is its
+// own hold.
 type fake struct {
 	acquire, release time.Duration
 	taken            map[string]bool

@@ -8,21 +8,21 @@ import (
 
 // One caller, as in uncontended, while one master is far away.
 
-// distance is the round trip to it: half of it there, and half of it back.
+// distance is the round trip to that master, half of it in each direction.
 const distance = 20 * time.Millisecond
 
 func farTrials() []trial {
 	return append([]trial{{
 		scenario: "far",
 		setting:  "1",
-		title:    fmt.Sprintf("one caller, fresh names, 1 of %d masters %v away (%v there, %v back)", mastersN, distance, distance/2, distance/2),
+		title:    fmt.Sprintf("one caller, fresh names, 1 of %d masters %v away (%v each way)", mastersN, distance, distance/2),
 		among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "limit"},
 		measure:  measureFar,
 	}}, remoteTrials()...)
 }
 
-// measureFar has the proxy in the way from the beginning, so that healthy and far differ
-// by the distance alone, and not by what passing on costs.
+// measureFar uses the proxy for the healthy half too, so that healthy and far differ only in distance
+// and not in the cost of the proxy.
 func measureFar(ctx context.Context, e *env, c contender) (_ []figure, err error) {
 	addresses := e.fleet.addresses(c.masters)
 	p, err := startProxy(addresses[len(addresses)-1])
@@ -44,7 +44,7 @@ func measureFar(ctx context.Context, e *env, c contender) (_ []figure, err error
 			return err
 		},
 		end: func() error {
-			sleep(ctx, 2*distance) // until late answers are here
+			sleep(ctx, 2*distance) // until late answers have arrived
 			return p.move(0)
 		},
 		turns: 4,

@@ -19,7 +19,7 @@ import (
 // mastersN is the number of masters.
 const mastersN = 5
 
-// fleet is the masters: processes of our own, which keep nothing on disk.
+// fleet is the masters: child processes that store nothing on disk.
 type fleet struct {
 	program program
 	dir     string
@@ -31,7 +31,7 @@ type master struct {
 	address string
 	process *exec.Cmd
 	log     string
-	control redis.Conn // for INFO and the like; no contender uses it
+	control redis.Conn // for INFO and the like; the contenders do not use it
 }
 
 // startFleet starts the masters and waits until they answer. close ends them.
@@ -64,7 +64,7 @@ func startFleet(ctx context.Context, log io.Writer) (*fleet, error) {
 	return f, nil
 }
 
-// freePorts asks the system for n ports, and gives them back for the masters to take.
+// freePorts finds n ports that are free. They stay free only until somebody else takes one.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, n)
 	for i := range ports {
@@ -94,7 +94,7 @@ func startMaster(program program, dir string, port int) (*master, error) {
 	return m, m.process.Start()
 }
 
-// await returns when m answers.
+// await waits until m answers.
 func (m *master) await(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -114,7 +114,7 @@ func (m *master) await(ctx context.Context) error {
 	}
 }
 
-// close ends the masters, frozen ones too, and removes what they left.
+// close ends the masters, frozen ones too, and removes their files.
 func (f *fleet) close() error {
 	for _, m := range f.masters {
 		if m.control != nil {
@@ -123,7 +123,7 @@ func (f *fleet) close() error {
 		_ = m.process.Process.Kill()
 	}
 	for _, m := range f.masters {
-		_ = m.process.Wait() // it says that the process was killed
+		_ = m.process.Wait() // its error only says that the process was killed
 	}
 	return os.RemoveAll(f.dir)
 }
@@ -136,7 +136,7 @@ func (f *fleet) addresses(n int) []string {
 	return addresses
 }
 
-// flush empties the masters, so that no trial meets the keys of another.
+// flush empties the masters, so that no trial finds keys of another.
 func (f *fleet) flush() error {
 	for _, m := range f.masters {
 		if _, err := m.control.Do("FLUSHALL"); err != nil {
@@ -146,7 +146,7 @@ func (f *fleet) flush() error {
 	return nil
 }
 
-// freeze stops the last n masters. They stay connected and answer nothing until thaw.
+// freeze stops the last n masters. They stay connected but do not answer until thaw.
 func (f *fleet) freeze(n int) error {
 	for _, m := range f.masters[len(f.masters)-n:] {
 		if err := m.process.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -156,7 +156,7 @@ func (f *fleet) freeze(n int) error {
 	return nil
 }
 
-// thaw continues all masters, and returns when they have worked off what lay in wait.
+// thaw continues all masters, and returns when they have answered everything that was queued.
 func (f *fleet) thaw() error {
 	for _, m := range f.masters {
 		if err := m.process.Process.Signal(syscall.SIGCONT); err != nil {

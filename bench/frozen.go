@@ -30,10 +30,10 @@ func measureFrozen(ctx context.Context, e *env, c contender, n int) (_ []figure,
 		return nil, err
 	}
 	defer closing(cl.Close, &err)
-	defer closing(e.fleet.thaw, &err) // before the client closes, which may wait for answers
+	defer closing(e.fleet.thaw, &err) // before the client closes, since that may wait for answers
 	return besideHealthy(ctx, e, cl, fault{
 		begin: func() error { return e.fleet.freeze(n) },
 		end:   e.fleet.thaw,
-		turns: 1, // clients take their time to trust a master again
+		turns: 1, // clients take a while to trust a master again
 	})
 }

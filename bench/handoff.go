@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Two clients pass a lock to and fro: one waits for it while the other has it.
+// Two clients pass a lock back and forth: one waits for it while the other holds it.
 
 func handoffTrials() []trial {
 	return []trial{{
@@ -25,7 +25,7 @@ func measureHandoff(ctx context.Context, e *env, c contender) (_ []figure, err e
 	}
 	defer closing(closeAll, &err)
 	between := pause{least: 5 * time.Millisecond, spread: 10 * time.Millisecond}
-	// Twice the time of the others: those that poll hand over a few times a second.
+	// Twice the time of other trials: contenders that poll hand over only a few times a second.
 	end := time.Now().Add(2 * e.duration)
 	handed, err := takeTurns(ctx, clients, "handoff", between, func(int) bool { return time.Now().Before(end) })
 	if err := errors.Join(err, errors.Join(handed.lost...)); err != nil {
@@ -41,22 +41,22 @@ func measureHandoff(ctx context.Context, e *env, c contender) (_ []figure, err e
 	}, err
 }
 
-// handOffs is what became of a name that was passed on.
+// handOffs are the results of passing a name on again and again.
 type handOffs struct {
 	waits samples // from the call of Unlock until the other's Lock returns
-	lost  []error // why, of each hold that had ended before its Unlock
+	lost  []error // for each hold that ended before its Unlock, why
 }
 
-// takeTurns has two clients pass name to and fro, as long as more says so of the number of
-// hand-offs. Each keeps it for a pause.
+// takeTurns has two clients pass name back and forth while more returns true for the number of
+// hand-offs so far. Each keeps the lock for a pause of length stay.
 func takeTurns(ctx context.Context, clients []client, name string, stay pause, more func(n int) bool) (handOffs, error) {
 	var h handOffs
-	has, err := clients[0].Lock(ctx, name)
+	held, err := clients[0].Lock(ctx, name)
 	if err != nil {
 		return h, err
 	}
-	unlock := func() {
-		if err := giveUp(ctx, has); err != nil {
+	release := func() {
+		if err := unlock(ctx, held); err != nil {
 			h.lost = append(h.lost, err)
 		}
 	}
@@ -64,32 +64,32 @@ func takeTurns(ctx context.Context, clients []client, name string, stay pause, m
 		next := waitFor(ctx, clients[(len(h.waits)+1)%2], name)
 		stay.sleep(ctx)
 		released := time.Now()
-		unlock()
+		release()
 		got := <-next
 		if got.err != nil {
 			return h, got.err
 		}
 		h.waits = append(h.waits, got.at.Sub(released))
-		has = got.hold
+		held = got.hold
 	}
-	unlock()
+	release()
 	return h, nil
 }
 
-// turn is the end of a wait for a lock.
-type turn struct {
+// outcome is how a wait for a lock ended.
+type outcome struct {
 	hold hold
 	at   time.Time
 	err  error
 }
 
-// waitFor starts a goroutine that waits for name and ends with that wait; its outcome must
-// be received.
-func waitFor(ctx context.Context, cl client, name string) <-chan turn {
-	outcome := make(chan turn, 1)
+// waitFor starts a goroutine that waits for name and sends the outcome. The caller must receive it:
+// it may have a hold to unlock.
+func waitFor(ctx context.Context, cl client, name string) <-chan outcome {
+	result := make(chan outcome, 1)
 	go func() {
 		h, err := cl.Lock(ctx, name)
-		outcome <- turn{h, time.Now(), err}
+		result <- outcome{h, time.Now(), err}
 	}()
-	return outcome
+	return result
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// exclusive is a client of one lock, which is held by whoever sent to it. It takes a while to
-// acquire and to release. Its holds are valid until then; zero is for ever.
+// exclusive is a client of one lock, which is held by whoever sent to the channel. Acquire and release
+// take a while. A hold is valid for valid, or forever if that is zero.
 type exclusive struct {
 	lock             chan struct{}
 	acquire, release time.Duration
@@ -36,7 +36,7 @@ func (x exclusive) Unlock(context.Context) error {
 
 func (x exclusive) Close() error { return nil }
 
-// expiring is a hold that knows until when it is valid.
+// expiring is a hold that says until when it is valid.
 type expiring struct {
 	exclusive
 	until time.Time
@@ -44,17 +44,17 @@ type expiring struct {
 
 func (e expiring) Until() time.Time { return e.until }
 
-// A hand-off is all from the call of Unlock until the other has the lock; and a hold whose
-// validity has passed by then was lost.
+// A hand-off lasts from the call of Unlock until the other client has the lock. A hold whose validity
+// ended before Unlock was lost.
 func TestTakeTurns(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		valid time.Duration
 		lost  int
 	}{
-		{"for ever", 0, 0},
-		{"valid for longer than it is kept", 21 * time.Millisecond, 0},
-		{"valid for as long as it is kept at least", 10 * time.Millisecond, 5},
+		{"valid forever", 0, 0},
+		{"valid for longer than it is ever kept", 21 * time.Millisecond, 0},
+		{"valid for no longer than it is always kept", 10 * time.Millisecond, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// One client on masters that are well, and right after that with some that are not. What
-// a fault costs is the ratio of the two: the machine was the same.
+// One client on healthy masters, and right after that with some that are not. The ratio of the two
+// is the cost of the fault, on the same machine under the same load.
 
-// enough is how many cycles a 99th percentile takes: of 2,000, 20 lie above it.
+// enough is how many cycles a 99th percentile needs: of 2,000, 20 lie above it.
 const enough = 2000
 
-// fault makes some masters ill, and well again.
+// fault makes some masters unhealthy, and healthy again.
 type fault struct {
 	begin, end func() error
 
-	// turns is how often it comes and goes in a measurement. The more of them, the more
-	// alike is what else the machine does to both states; but each one disturbs, too.
+	// turns is how often the fault comes and goes in a measurement. More turns spread other load on
+	// the machine more evenly over both states, but each turn is a disturbance itself.
 	turns int
 }
 
-// besideHealthy measures one caller of cl on healthy masters, and with the fault.
+// besideHealthy measures one caller of cl on healthy masters and with the fault.
 func besideHealthy(ctx context.Context, e *env, cl client, f fault) ([]figure, error) {
-	// Names of their own: not every contender leaves nothing behind.
+	// Each state has names of its own, since some contenders leave keys behind.
 	names := names()
 	names, others := names[:len(names)/2], names[len(names)/2:]
-	healthy, ill := newStrokes(), newStrokes()
+	healthy, ill := newTimings(), newTimings()
 	d := e.duration / time.Duration(f.turns)
 	for turn := range f.turns {
 		n := enough * (turn + 1) / f.turns
@@ -45,9 +45,9 @@ func besideHealthy(ctx context.Context, e *env, cl client, f fault) ([]figure, e
 	return ill.beside(healthy), nil
 }
 
-// runEnough runs for d, and on until there are n cycles, but not for more than eight times
-// d: where a cycle takes so long, all percentiles tell the same.
-func (s *strokes) runEnough(ctx context.Context, cl client, names []string, d time.Duration, n int) error {
+// runEnough runs for d, and then until there are n cycles, but for no more than eight times d: where
+// cycles take that long, all percentiles are alike.
+func (s *timings) runEnough(ctx context.Context, cl client, names []string, d time.Duration, n int) error {
 	for end := time.Now().Add(8 * d); ; {
 		if err := s.run(ctx, cl, names, d); err != nil {
 			return err
@@ -58,8 +58,8 @@ func (s *strokes) runEnough(ctx context.Context, cl client, names []string, d ti
 	}
 }
 
-// beside returns the times of s, and the ratio of those to acquire to the healthy ones.
-func (s *strokes) beside(healthy *strokes) []figure {
+// beside returns the percentiles of s, and the ratios of its acquire times to the healthy ones.
+func (s *timings) beside(healthy *timings) []figure {
 	p50, p99 := micros(s.acquires.percentile(50)), micros(s.acquires.percentile(99))
 	return []figure{
 		{"acquire p50", "µs", p50},

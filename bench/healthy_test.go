@@ -19,7 +19,7 @@ func value(t *testing.T, figures []figure, name string) float64 {
 }
 
 func TestBeside(t *testing.T) {
-	healthy, ill := new(strokes), new(strokes)
+	healthy, ill := new(timings), new(timings)
 	for i := 1; i <= 100; i++ {
 		healthy.acquires = append(healthy.acquires, time.Duration(i)*time.Microsecond)
 		ill.acquires = append(ill.acquires, time.Duration(2*i)*time.Microsecond)
@@ -50,11 +50,11 @@ func TestRunEnough(t *testing.T) {
 		{"enough in time", 10 * time.Millisecond, 20, 26},
 		{"goes on until there are enough", 10 * time.Millisecond, 100, 104},
 		{"gives up", 10 * time.Millisecond, 1000, 208},
-		{"one is longer than all", 10 * time.Second, 100, 1},
+		{"one cycle is longer than the limit", 10 * time.Second, 100, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var s strokes
+				var s timings
 				f := &fake{acquire: c.cycle / 2, release: c.cycle / 2}
 				if err := s.runEnough(t.Context(), f, names(), 250*time.Millisecond, c.n); err != nil {
 					t.Fatalf("runEnough = %v", err)
@@ -71,7 +71,7 @@ func TestRunEnough(t *testing.T) {
 	}
 }
 
-// The fault comes and goes; only what is measured while it is there is called ill.
+// The fault comes and goes; only what is measured while it lasts counts as ill.
 func TestBesideHealthy(t *testing.T) {
 	for _, turns := range []int{1, 4} {
 		t.Run(fmt.Sprintf("turns=%d", turns), func(t *testing.T) {

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// One client keeps many locks for long, while another one locks and unlocks beside it.
+// One client keeps many locks for a long time, while another locks and unlocks.
 
-// holding is how many locks are kept, and how.
+// holding says how many locks are kept, and how.
 type holding struct {
 	n     int
 	lease time.Duration
 
-	// stay is for how long redlock keeps them. The others keep them for as long as the
-	// measuring takes, and redlock at least for that.
+	// stay is how long redlock keeps them, if that is longer than the measurement. The other
+	// contenders keep them only for the measurement.
 	stay time.Duration
 }
 
@@ -33,7 +33,7 @@ func heldTrial(h holding, among ...string) trial {
 	return trial{
 		scenario: "held",
 		setting:  strconv.Itoa(h.n),
-		title:    fmt.Sprintf("%d locks held, with a lease of %v that is renewed every third of it", h.n, h.lease),
+		title:    fmt.Sprintf("%d locks held, with a lease of %v, renewed every third of it", h.n, h.lease),
 		among:    among,
 		limit:    maxTrial + 2*h.stay,
 		measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
@@ -42,9 +42,8 @@ func heldTrial(h holding, among ...string) trial {
 	}
 }
 
-// measureHeld measures in this order, so that no figure has another one's cost in it: the
-// bystander without holds, what the holds keep, what they use in one period, and the
-// bystander beside them.
+// measureHeld measures in an order that keeps the cost of one figure out of the others: the bystander
+// without holds, the memory of the holds, what they use in one period, and the bystander with holds.
 func measureHeld(ctx context.Context, e *env, c contender, h holding) (_ []figure, err error) {
 	without, err := bystander(ctx, e, c, 0)
 	if err != nil {
@@ -56,7 +55,7 @@ func measureHeld(ctx context.Context, e *env, c contender, h holding) (_ []figur
 	}
 	defer closing(cl.Close, &err)
 	names := numbered("held:", h.n)
-	// The connections of the keepers are not the holds' either.
+	// Open the keepers' connections now: they do not belong to the holds.
 	if err := share(8*keepers, func(i int) error { return cycle(ctx, cl, names[i]) }); err != nil {
 		return nil, err
 	}
@@ -68,7 +67,7 @@ func measureHeld(ctx context.Context, e *env, c contender, h holding) (_ []figur
 	}
 	taken := time.Now()
 	kept := settled(ctx).since(before)
-	runtime.KeepAlive(names) // they are not the holds', but the caller's
+	runtime.KeepAlive(names) // the names are the caller's, not the holds'
 
 	keeping, cancel := context.WithCancel(ctx)
 	period := h.lease / 3
@@ -77,7 +76,7 @@ func measureHeld(ctx context.Context, e *env, c contender, h holding) (_ []figur
 		cancel()
 		<-done
 	}()
-	used, err := e.use(ctx, period) // each hold's renewal once, wherever it begins
+	used, err := e.use(ctx, period) // one renewal of each hold, whenever the period begins
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +91,7 @@ func measureHeld(ctx context.Context, e *env, c contender, h holding) (_ []figur
 	cancel()
 	<-done
 	held := time.Since(taken)
-	lost := giveBack(ctx, holds)
+	lost := unlockAll(ctx, holds)
 
 	n := float64(h.n)
 	seconds := n * used.wall.Seconds()
@@ -113,7 +112,7 @@ func measureHeld(ctx context.Context, e *env, c contender, h holding) (_ []figur
 	}, ctx.Err()
 }
 
-// use returns what is used in d.
+// use returns what client and masters use in d.
 func (e *env) use(ctx context.Context, d time.Duration) (usage, error) {
 	before, err := e.fleet.meters()
 	if err != nil {
@@ -123,8 +122,8 @@ func (e *env) use(ctx context.Context, d time.Duration) (usage, error) {
 	return e.fleet.used(before)
 }
 
-// bystander returns how long another client, with one caller, takes to acquire a free lock
-// every 5 ms or so: for d, and on until a 99th percentile has ten samples above it.
+// bystander returns how long another client, with one caller, takes to acquire a free lock. It takes
+// one about every 5 ms for d, and then until ten samples lie above the 99th percentile.
 func bystander(ctx context.Context, e *env, c contender, d time.Duration) (_ samples, err error) {
 	cl, err := e.open(ctx, c, lease)
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Taking, renewing and giving back many locks at once.
+// Taking, renewing and releasing many locks at once.
 
-// keepers is how many goroutines do so.
+// keepers is how many goroutines do that.
 const keepers = 64
 
-// share has the keepers call do for 0 to n-1, and returns the first error.
+// share has the keepers call do(0) to do(n-1) between them, and returns the first error.
 func share(n int, do func(i int) error) error {
 	var group errgroup.Group
 	for k := range keepers {
@@ -37,9 +37,8 @@ func takeAll(ctx context.Context, cl client, names []string) ([]hold, error) {
 	})
 }
 
-// keep renews the holds whose library does not, each once in a period and evenly spread,
-// until ctx ends; the channel is closed then. A renewal that fails shows when the lock is
-// given back.
+// keep renews holds whose library does not renew them, each once per period and evenly spread, until
+// ctx ends. It then closes the channel. A renewal that fails shows when the lock is released.
 func keep(ctx context.Context, holds []hold, period time.Duration) <-chan struct{} {
 	done := make(chan struct{})
 	if _, ok := holds[0].(renewer); !ok {
@@ -63,16 +62,15 @@ func keep(ctx context.Context, holds []hold, period time.Duration) <-chan struct
 	return done
 }
 
-// Some holds say by themselves that they have been lost: their context ends, or the time until
-// which they are valid has passed.
+// Some holds show by themselves that they are lost: their context has ended, or their validity is
+// over.
 type (
 	witness interface{ Context() context.Context }
 	limited interface{ Until() time.Time }
 )
 
-// giveUp unlocks h. Its error says that it had been lost: by its own account, where it gives one,
-// or by that of the masters.
-func giveUp(ctx context.Context, h hold) error {
+// unlock unlocks h. It returns an error if h had been lost, according to h itself or to the masters.
+func unlock(ctx context.Context, h hold) error {
 	var lost error
 	if w, ok := h.(witness); ok {
 		lost = context.Cause(w.Context())
@@ -86,11 +84,11 @@ func giveUp(ctx context.Context, h hold) error {
 	return lost
 }
 
-// giveBack gives the holds up, and returns how many had been lost.
-func giveBack(ctx context.Context, holds []hold) (lost int) {
+// unlockAll unlocks the holds, and returns how many had been lost.
+func unlockAll(ctx context.Context, holds []hold) (lost int) {
 	gone := make([]bool, len(holds))
 	_ = share(len(holds), func(i int) error {
-		gone[i] = giveUp(ctx, holds[i]) != nil
+		gone[i] = unlock(ctx, holds[i]) != nil
 		return nil
 	})
 	for _, g := range gone {

@@ -30,7 +30,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// witnessed is a hold that says when it ends.
+// witnessed is a hold whose context ends with it.
 type witnessed struct {
 	ctx   context.Context
 	error // of Unlock
@@ -39,8 +39,8 @@ type witnessed struct {
 func (w witnessed) Context() context.Context     { return w.ctx }
 func (w witnessed) Unlock(context.Context) error { return w.error }
 
-// A hold is lost if either it or the masters say so.
-func TestGiveBack(t *testing.T) {
+// A hold is lost if either the hold itself or the masters say so.
+func TestUnlockAll(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, c := range []struct {
@@ -55,14 +55,14 @@ func TestGiveBack(t *testing.T) {
 		{"kept, without a context", new(fake), 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if got := giveBack(t.Context(), []hold{c.hold}); got != c.want {
-				t.Errorf("giveBack = %d lost, want %d", got, c.want)
+			if got := unlockAll(t.Context(), []hold{c.hold}); got != c.want {
+				t.Errorf("unlockAll = %d lost, want %d", got, c.want)
 			}
 		})
 	}
 }
 
-// renewed counts.
+// renewed counts its renewals.
 type renewed struct {
 	fake
 	times atomic.Int32
@@ -92,7 +92,7 @@ func TestKeepRenewsEachOnceInAPeriod(t *testing.T) {
 	})
 }
 
-// untouched is a hold of a library that renews its holds itself: nobody else has to do with it.
+// untouched is a hold of a library that renews its holds itself, so nobody else may touch it.
 type untouched struct{ t *testing.T }
 
 func (u untouched) Context() context.Context {
@@ -105,8 +105,8 @@ func (u untouched) Unlock(context.Context) error {
 	return nil
 }
 
-// A library that renews its holds is left alone: there is nothing to wait for, though the context
-// goes on, and no goroutine that would go on with it.
+// keep leaves holds alone that their library renews: its channel is closed at once, though the
+// context has not ended, and no goroutine is left running.
 func TestKeepLeavesOthersAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		done := keep(context.Background(), []hold{untouched{t}, untouched{t}}, time.Second)

@@ -9,9 +9,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// limit is what a lock on five masters can not do without, and nothing else: two script
-// calls to each, pipelined, decided at the third answer. There is no validity, no roll-back,
-// no waiting and no repair.
+// limit is what a lock on five masters cannot do without, and nothing else: two script calls to each
+// master, pipelined, decided at the third answer. It has no validity, roll-back, waiting or repair.
 var limit = contender{name: "limit", masters: mastersN, open: openLimit}
 
 var (
@@ -28,13 +27,13 @@ type limitClient struct {
 // lane is the connection to one master.
 type lane struct {
 	conn    redis.Conn
-	queue   chan *ballot // to write
-	flight  chan *ballot // written, not answered
+	queue   chan *vote // to write
+	flight  chan *vote // written, not answered
 	drained chan struct{}
 }
 
-// ballot is one command to all masters, and the count of their answers.
-type ballot struct {
+// vote is one command to all masters, and the count of their answers.
+type vote struct {
 	script *redis.Script
 	args   []any
 	need   int32
@@ -55,11 +54,11 @@ func openLimit(addresses []string, t times) (client, error) {
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
-		// Room for all that a frozen master may leave unanswered in a trial.
-		l := &lane{conn: conn, queue: make(chan *ballot, 1<<17), flight: make(chan *ballot, 1<<17), drained: make(chan struct{})}
+		// Room for everything that a frozen master may leave unanswered in a trial.
+		l := &lane{conn: conn, queue: make(chan *vote, 1<<17), flight: make(chan *vote, 1<<17), drained: make(chan struct{})}
 		c.lanes = append(c.lanes, l)
-		// Goroutines: a writer and a reader per master. Close ends the one, which ends the
-		// other, and waits for it.
+		// Goroutines: a writer and a reader per master. Close ends the writer, which ends the
+		// reader, and waits for the reader.
 		go l.write()
 		go l.read()
 	}
@@ -69,9 +68,9 @@ func openLimit(addresses []string, t times) (client, error) {
 // write sends what is queued and flushes when there is nothing more.
 func (l *lane) write() {
 	defer close(l.flight)
-	for b := range l.queue {
-		l.flight <- b
-		_ = b.script.SendHash(l.conn, b.args...) // an error comes again in read
+	for v := range l.queue {
+		l.flight <- v
+		_ = v.script.SendHash(l.conn, v.args...) // read gets the error too
 		if len(l.queue) == 0 {
 			_ = l.conn.Flush()
 		}
@@ -80,30 +79,30 @@ func (l *lane) write() {
 
 func (l *lane) read() {
 	defer close(l.drained)
-	for b := range l.flight {
+	for v := range l.flight {
 		reply, err := redis.Int(l.conn.Receive())
-		b.count(err == nil && reply == 1)
+		v.count(err == nil && reply == 1)
 	}
 }
 
-func (b *ballot) count(yes bool) {
+func (v *vote) count(yes bool) {
 	if yes {
-		if b.yes.Add(1) == b.need {
-			b.done <- true
+		if v.yes.Add(1) == v.need {
+			v.done <- true
 		}
-	} else if b.no.Add(1) == b.need {
-		b.done <- false
+	} else if v.no.Add(1) == v.need {
+		v.done <- false
 	}
 }
 
-// vote sends a script to all masters and waits for what most of them say.
-func (c *limitClient) vote(ctx context.Context, script *redis.Script, args ...any) error {
-	b := &ballot{script: script, args: args, need: int32(len(c.lanes)/2 + 1), done: make(chan bool, 1)}
+// decide sends a script to all masters and waits for the majority's answer.
+func (c *limitClient) decide(ctx context.Context, script *redis.Script, args ...any) error {
+	v := &vote{script: script, args: args, need: int32(len(c.lanes)/2 + 1), done: make(chan bool, 1)}
 	for _, l := range c.lanes {
-		l.queue <- b
+		l.queue <- v
 	}
 	select {
-	case yes := <-b.done:
+	case yes := <-v.done:
 		if !yes {
 			return errRefused
 		}
@@ -115,13 +114,13 @@ func (c *limitClient) vote(ctx context.Context, script *redis.Script, args ...an
 
 func (c *limitClient) Lock(ctx context.Context, name string) (hold, error) {
 	owner := strconv.FormatUint(c.seq.Add(1), 10)
-	if err := c.vote(ctx, limitAcquire, name, owner, c.lease); err != nil {
+	if err := c.decide(ctx, limitAcquire, name, owner, c.lease); err != nil {
 		return nil, err
 	}
 	return &limitHold{c, name, owner}, nil
 }
 
-// TryLock is Lock, which does not wait.
+// TryLock is the same as Lock, which does not wait here.
 func (c *limitClient) TryLock(ctx context.Context, name string) (hold, error) {
 	return c.Lock(ctx, name)
 }
@@ -142,5 +141,5 @@ type limitHold struct {
 }
 
 func (h *limitHold) Unlock(ctx context.Context) error {
-	return h.c.vote(ctx, limitRelease, h.name, h.owner)
+	return h.c.decide(ctx, limitRelease, h.name, h.owner)
 }

@@ -31,8 +31,8 @@ type options struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if what := os.Getenv(waiterVariable); what != "" {
-		if err := beWaiter(what, os.Stdout); err != nil {
+	if args := os.Getenv(waiterVariable); args != "" {
+		if err := runWaiter(args, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, "bench:", err)
 			os.Exit(1)
 		}
@@ -61,24 +61,24 @@ func parse(args []string) (options, error) {
 	}
 	set.Func("run", "run only the trials whose `scenario/setting` matches this regexp", pattern(&opts.trials))
 	set.Func("contenders", "measure only the contenders whose `name` matches this regexp", pattern(&opts.contenders))
-	set.IntVar(&opts.rounds, "rounds", 3, "measure each trial so often, and report medians")
+	set.IntVar(&opts.rounds, "rounds", 3, "measure each trial `n` times, and report medians")
 	set.DurationVar(&opts.duration, "time", 500*time.Millisecond, "length of one measurement")
 	set.BoolVar(&opts.long, "long", false, "hold 100,000 locks as well, for minutes")
 	set.BoolVar(&opts.json, "json", false, "print JSON instead of tables")
-	set.StringVar(&opts.page, "page", "", "write benchmarks.md and its charts to `folder`; with -run, the sections of the scenarios that it matches as a whole; ignored with -contenders, which would leave gaps")
+	set.StringVar(&opts.page, "page", "", "write benchmarks.md and its charts to `folder`; with -run, only the sections of scenarios whose trials all match; ignored with -contenders, which would leave gaps")
 	set.StringVar(&opts.cpuProfile, "cpuprofile", "", "write a CPU profile to `file`")
-	set.StringVar(&opts.memProfile, "memprofile", "", "write a profile of all allocations to `file`; times are worth nothing then")
+	set.StringVar(&opts.memProfile, "memprofile", "", "write a profile of all allocations to `file`; times are meaningless then")
 	if err := set.Parse(args); err != nil {
 		return opts, err
 	}
 	if set.NArg() > 0 || opts.rounds < 1 || opts.duration <= 0 {
-		fmt.Fprintln(set.Output(), "bench takes flags only; -rounds and -time are above 0")
+		fmt.Fprintln(set.Output(), "bench takes flags only; -rounds and -time must be above 0")
 		return opts, errors.New("usage")
 	}
 	return opts, nil
 }
 
-// realMain is main as a function: it returns once the masters have ended.
+// realMain does the work of main. It returns once the masters have ended.
 func realMain(ctx context.Context, opts options, out, log io.Writer) (err error) {
 	trials, contenders, err := choose(opts)
 	if err != nil {
@@ -106,7 +106,7 @@ func realMain(ctx context.Context, opts options, out, log io.Writer) (err error)
 	return errors.Join(err, endProfiles())
 }
 
-// choose returns what the options select, or says that it is nothing.
+// choose returns the trials and contenders that the options select, or an error if there are none.
 func choose(opts options) ([]trial, []contender, error) {
 	var contenders []contender
 	for _, c := range allContenders() {
@@ -126,11 +126,11 @@ func choose(opts options) ([]trial, []contender, error) {
 	return trials, contenders, nil
 }
 
-// startProfiles starts the profiles that were asked for. The function it returns writes them.
+// startProfiles starts the profiles that opts asks for. The function that it returns writes them.
 func startProfiles(opts options) (end func() error, err error) {
 	var ends []func() error
 	if opts.memProfile != "" {
-		runtime.MemProfileRate = 512 // a sample for each half KB: a cycle allocates little
+		runtime.MemProfileRate = 512 // bytes per sample: a cycle allocates little
 		ends = append(ends, func() error { return writeTo(opts.memProfile, pprof.Lookup("allocs")) })
 	}
 	if opts.cpuProfile != "" {

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// What a client takes of its process: for a try that is refused, for doing nothing, and
-// for many who wait. A cycle that succeeds is in uncontended.
+// What a client costs its process: for a try that is refused, when it does nothing, and for many
+// waiters. The cost of a lock that is granted is in uncontended.
 
-// trier is a client that can also give up at once.
+// trier is a client that can also try without waiting.
 type trier interface {
-	// TryLock fails when somebody else has name.
+	// TryLock fails at once when somebody else holds name.
 	TryLock(ctx context.Context, name string) (hold, error)
 }
 
@@ -25,13 +25,13 @@ func memoryTrials() []trial {
 		{
 			scenario: "memory",
 			setting:  "taken",
-			title:    "one caller tries to take a lock that another client keeps",
+			title:    "one caller tries to take a lock that another client holds",
 			measure:  measureTaken,
 		},
 		{
 			scenario: "memory",
 			setting:  "idle",
-			title:    "a client that has locked before and does nothing now",
+			title:    "a client that has locked before and is now idle",
 			among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "bsm/1", "rueidislock/1"},
 			measure:  measureIdle,
 		},
@@ -59,7 +59,7 @@ func measureTaken(ctx context.Context, e *env, c contender) (_ []figure, err err
 		return nil, err
 	}
 	defer closing(func() error { return h.Unlock(ctx) }, &err)
-	tries := newStrokes().acquires
+	tries := newTimings().acquires
 	if tries, err = refusals(ctx, clients[1].(trier), name, e.duration/2, tries); err != nil { // connections are opened meanwhile
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func measureTaken(ctx context.Context, e *env, c contender) (_ []figure, err err
 	}, err
 }
 
-// refusals tries to take a lock that is taken, for d, and adds how long each try took.
+// refusals tries for d to take a lock that is taken, and appends how long each try took to tries.
 func refusals(ctx context.Context, cl trier, name string, d time.Duration, tries samples) (samples, error) {
 	for end := time.Now().Add(d); ; {
 		asked := time.Now()

@@ -19,7 +19,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-func TestSettledSeesWhatIsKept(t *testing.T) {
+func TestSettledSeesMemoryInUse(t *testing.T) {
 	before := settled(t.Context())
 	kept := make([]byte, 1<<20)
 	end := make(chan struct{})

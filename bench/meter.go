@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// usage is what a stretch of a trial has cost, or the state of the meters at one end of it.
+// usage is what a stretch of a trial used, or the readings of the meters at one end of it.
 type usage struct {
 	wall          time.Duration // since the process began
-	cpu           time.Duration // of this process: the client and the little that the benchmark does
+	cpu           time.Duration // of this process: the client, and the benchmark's small share
 	allocs, bytes uint64
 	masters       counters
 }
 
 var begin = time.Now()
 
-// meters reads the meters at the beginning of a stretch.
+// meters reads the meters at the start of a stretch.
 func (f *fleet) meters() (usage, error) {
 	masters, err := f.counters()
 	u := readProcess()
@@ -24,8 +24,8 @@ func (f *fleet) meters() (usage, error) {
 	return u, err
 }
 
-// used returns what was used since before. The process is read first here and last in
-// meters, so that asking the masters is not in between.
+// used returns what was used since before. It reads the process first, and meters reads it last, so
+// that asking the masters is not part of the stretch.
 func (f *fleet) used(before usage) (usage, error) {
 	u := readProcess()
 	masters, err := f.counters()
@@ -38,22 +38,11 @@ func (f *fleet) used(before usage) (usage, error) {
 	}, err
 }
 
-// plus returns what two stretches have cost.
-func (u usage) plus(v usage) usage {
-	return usage{
-		wall:    u.wall + v.wall,
-		cpu:     u.cpu + v.cpu,
-		allocs:  u.allocs + v.allocs,
-		bytes:   u.bytes + v.bytes,
-		masters: u.masters.plus(v.masters),
-	}
-}
-
 func readProcess() usage {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	var process syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &process) // both arguments are right, so it does not fail
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &process) // fails only for wrong arguments
 	return usage{
 		wall:   time.Since(begin),
 		cpu:    time.Duration(process.Utime.Nano() + process.Stime.Nano()),

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// measured reports p50 as the median to acquire in each of the trials.
+// measured returns a report with p50 as the median time to acquire in each of the trials.
 func measured(t *testing.T, rounds int, p50 float64, trials ...trial) *report {
 	t.Helper()
 	r := &report{Machine: machine{Rounds: rounds}, out: io.Discard, log: new(bytes.Buffer), quiet: true}
@@ -26,7 +26,7 @@ func measured(t *testing.T, rounds int, p50 float64, trials ...trial) *report {
 	return r
 }
 
-// write has r write its page to dir, which is to show all of the trials, and reads it.
+// write has r write its page to dir, with all as the full list of trials, and returns the page.
 func write(t *testing.T, r *report, dir string, all ...trial) string {
 	t.Helper()
 	if err := r.writePage(dir, all); err != nil {
@@ -39,7 +39,7 @@ func write(t *testing.T, r *report, dir string, all ...trial) string {
 	return string(page)
 }
 
-// A scenario has its heading, its chart and a table of those who take part.
+// A section has a heading, a chart, and a table of the contenders that take part.
 func TestPage(t *testing.T) {
 	dir, far := t.TempDir(), farTrials()[0]
 	page := write(t, measured(t, 3, 210, far), dir, far)
@@ -56,7 +56,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// What was run replaces its part of the page, and only there.
+// A run replaces the sections of its own scenarios, and no others.
 func TestPageInParts(t *testing.T) {
 	alone, one, two := uncontendedTrials()[0], frozenTrials()[0], frozenTrials()[1]
 	all := []trial{alone, one, two}

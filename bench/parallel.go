@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Many goroutines of one client lock and unlock, each its own names.
+// Many goroutines share one client, and each locks and unlocks names of its own.
 
 func parallelTrials() []trial {
 	var trials []trial
@@ -17,7 +17,7 @@ func parallelTrials() []trial {
 		trials = append(trials, trial{
 			scenario: "parallel",
 			setting:  strconv.Itoa(n),
-			title:    fmt.Sprintf("%d goroutines, each on names of its own", n),
+			title:    counted(n, "goroutine") + ", each on names of its own",
 			measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
 				return measureParallel(ctx, e, c, n)
 			},
@@ -35,8 +35,8 @@ func measureParallel(ctx context.Context, e *env, c contender, n int) (_ []figur
 	names := names()
 	var locks, failures atomic.Int64
 	var reason atomic.Value
-	// Goroutines: the callers. Each ends after the cycle in which calling does; Wait waits
-	// for them.
+	// Goroutines: the callers. Each ends after the cycle during which calling ends; Wait waits for
+	// them.
 	var callers sync.WaitGroup
 	calling, stop := context.WithCancel(ctx)
 	defer callers.Wait()
@@ -86,7 +86,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// closing closes what a measurement opened. Its error counts if there is no other.
+// closing closes what a measurement opened. It sets *err to the error, unless *err has one already.
 func closing(closeIt func() error, err *error) {
 	if closed := closeIt(); *err == nil {
 		*err = closed

@@ -16,12 +16,12 @@ import (
 // program is a redis-server that can be started.
 type program struct {
 	path    string
-	libs    string // folders of libraries that it needs beside those of the system
+	libs    string // folders of shared libraries that it needs besides the system's
 	version string
 }
 
-// command makes the command line of a redis-server. On Debian the program is named
-// redis-check-rdb; it asks argv[0] what to be.
+// command returns the command that starts a redis-server. Debian's binary is named redis-check-rdb,
+// and acts as the program that argv[0] names.
 func (p program) command(args ...string) *exec.Cmd {
 	command := &exec.Cmd{Path: p.path, Args: append([]string{"redis-server"}, args...)}
 	if p.libs != "" {
@@ -30,8 +30,8 @@ func (p program) command(args ...string) *exec.Cmd {
 	return command
 }
 
-// findProgram finds redis-server in the PATH or in the user's cache, where it puts Debian's
-// packages if need be. Nothing is installed.
+// findProgram finds redis-server in the PATH or in the user's cache. If it is in neither, findProgram
+// downloads Debian's packages and unpacks them into the cache; it installs nothing.
 func findProgram(ctx context.Context, log io.Writer) (program, error) {
 	for _, name := range []string{"redis-server", "redis-check-rdb"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -46,7 +46,7 @@ func findProgram(ctx context.Context, log io.Writer) (program, error) {
 	if _, err := os.Stat(root); errors.Is(err, os.ErrNotExist) {
 		fmt.Fprintln(log, "bench: no redis-server in the PATH; fetching Debian's into", root)
 		if err := unpackPackages(ctx, root); err != nil {
-			return program{}, fmt.Errorf("redis-server is not in the PATH, and can not be fetched: %w", err)
+			return program{}, fmt.Errorf("redis-server is not in the PATH and cannot be fetched: %w", err)
 		}
 	}
 	libs, err := filepath.Glob(filepath.Join(root, "usr", "lib", "*-linux-gnu*"))
@@ -59,7 +59,7 @@ func findProgram(ctx context.Context, log io.Writer) (program, error) {
 	}.check()
 }
 
-// check asks p for its version, which shows that it runs.
+// check asks p for its version, which also shows that it runs.
 func (p program) check() (program, error) {
 	command := p.command("--version")
 	out, err := command.CombinedOutput()
@@ -74,8 +74,8 @@ func (p program) check() (program, error) {
 	return p, nil
 }
 
-// unpackPackages downloads Debian's redis-tools, which has the program, and the libraries
-// that it names, and unpacks them into root, which appears only once it is complete.
+// unpackPackages downloads Debian's redis-tools, which contains the program, and the libraries that
+// it depends on, and unpacks them into root. root appears only when it is complete.
 func unpackPackages(ctx context.Context, root string) error {
 	parent := filepath.Dir(root)
 	if err := os.MkdirAll(parent, 0o755); err != nil {
@@ -106,8 +106,8 @@ func unpackPackages(ctx context.Context, root string) error {
 	return os.Rename(filepath.Join(work, "unpacked"), root)
 }
 
-// packagesIn reads what apt-cache depends prints. The C library stays the system's own: a
-// second one beside its loader would not work.
+// packagesIn reads the output of apt-cache depends. It leaves out the C library, which must be the
+// one that belongs to the system's loader.
 func packagesIn(depends []byte) []string {
 	packages := []string{"redis-tools"}
 	for line := range strings.Lines(string(depends)) {

@@ -11,16 +11,16 @@ import (
 	"github.com/rs/zerolog"
 )
 
-// proxy is a way to a master that can be made long: toxiproxy, in this process.
+// proxy forwards to a master with a delay that can be set: toxiproxy, in this process.
 //
-// Goroutines: toxiproxy's own, one that accepts and eight per connection. They end with
-// close and with their connections, and nobody waits for them.
+// Goroutines: toxiproxy's own, one that accepts and eight per connection. They end after close and
+// when their connections end; nobody waits for them.
 type proxy struct{ toxi *toxiproxy.Proxy }
 
-// directions are the two that toxiproxy knows: to the master, and from it.
+// directions are toxiproxy's names: to the master, and from it.
 var directions = []string{"upstream", "downstream"}
 
-// startProxy begins to pass on to the master at that address. close ends it.
+// startProxy starts to forward to the master at that address. close ends it.
 func startProxy(master string) (*proxy, error) {
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
 	p := &proxy{toxiproxy.NewProxy(server, master, "127.0.0.1:0", master)}
@@ -39,10 +39,10 @@ func (p *proxy) address() string { return p.toxi.Listen }
 
 func (p *proxy) close() { p.toxi.Stop() }
 
-// move puts the master so far away: half of the round trip there, and half of it back, in
-// whole milliseconds each. Only a new connection is made as fast as before.
+// move sets the round trip to the master: half of it in each direction, each in whole milliseconds.
+// Opening a connection stays as fast as before.
 //
-// Call it while nothing passes. toxiproxy changes a toxic without a lock.
+// Call it only while nothing is in transit: toxiproxy changes a toxic without locking.
 func (p *proxy) move(roundTrip time.Duration) error {
 	for _, direction := range directions {
 		if _, err := p.toxi.Toxics.UpdateToxicJson(toxicName(direction), latency(direction, roundTrip/2)); err != nil {
@@ -52,7 +52,7 @@ func (p *proxy) move(roundTrip time.Duration) error {
 	return nil
 }
 
-// moveTo is move, and measures what it did.
+// moveTo calls move, then measures the round trip.
 func (p *proxy) moveTo(roundTrip time.Duration) (time.Duration, error) {
 	if err := p.move(roundTrip); err != nil {
 		return 0, err
@@ -64,7 +64,7 @@ func (p *proxy) moveTo(roundTrip time.Duration) (time.Duration, error) {
 	return took, err
 }
 
-// roundTrip measures what move did, on a connection of its own.
+// roundTrip measures the round trip on a new connection.
 func (p *proxy) roundTrip() (time.Duration, error) {
 	conn, err := redis.Dial("tcp", p.address())
 	if err != nil {
@@ -78,7 +78,7 @@ func (p *proxy) roundTrip() (time.Duration, error) {
 
 func toxicName(direction string) string { return "latency-" + direction }
 
-// latency describes a toxic as toxiproxy's API takes it.
+// latency describes a toxic in the form that toxiproxy's API accepts.
 func latency(direction string, oneWay time.Duration) io.Reader {
 	return strings.NewReader(fmt.Sprintf(`{"name": %q, "type": "latency", "stream": %q, "toxicity": 1, "attributes": {"latency": %d}}`,
 		toxicName(direction), direction, oneWay.Milliseconds()))

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// pongs is the address of a master that answers PING, and nothing else, until the test ends.
+// pongs returns the address of a server that answers +PONG to everything until the test ends.
 func pongs(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -15,8 +15,8 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// redsyncs are redsync over each of two Redis clients. Fail-fast returns at the third of five
-// answers; without it, a caller waits for all.
+// redsyncs are redsync over two Redis clients. With fail-fast a caller returns at the third of five
+// answers; without it, a caller waits for all five.
 var redsyncs = []contender{
 	redsyncContender("redsync-ff", redigoPool, true),
 	redsyncContender("redsync", redigoPool, false),
@@ -28,7 +28,6 @@ func redsyncContender(name string, pool makePool, failFast bool) contender {
 		name:    name,
 		masters: mastersN,
 		plain:   []string{"set"},
-		keeps:   true,
 		failed: func(used counters, locks int) float64 {
 			return max(0, float64(used.calls["set"])/mastersN-float64(locks))
 		},
@@ -46,7 +45,7 @@ func redsyncContender(name string, pool makePool, failFast bool) contender {
 	}
 }
 
-// makePool makes the connections to one master, and what closes them.
+// makePool returns a pool of connections to one master, and the function that closes it.
 type makePool func(address string, patience time.Duration) (redsyncredis.Pool, func() error)
 
 func redigoPool(address string, patience time.Duration) (redsyncredis.Pool, func() error) {
@@ -65,10 +64,10 @@ func goredisPool(address string, patience time.Duration) (redsyncredis.Pool, fun
 	return overgoredis.NewPool(pool), pool.Close
 }
 
-// goredisClient does not repeat commands: a lock that was granted to the first one would
-// refuse the second.
+// goredisClient does not retry commands: if the first had taken the lock, the second would be
+// refused.
 func goredisClient(address string, patience time.Duration) *goredis.Client {
-	logging.Disable() // it tells of each connection that a frozen master cost
+	logging.Disable() // it logs every connection that is lost to a frozen master
 	return goredis.NewClient(&goredis.Options{
 		Addr: address, PoolSize: maxCallers, MaxRetries: -1,
 		DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience,

@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Clients of masters that are all far away. What they do there is mostly to wait for the wire, so
-// all of it is measured at the same time, each part on names of its own.
+// Clients of masters that are all far away. They mostly wait for the wire, so all parts of the trial
+// are measured at the same time, each on names of its own.
 
-// remotePatience is for an answer from there.
+// remotePatience is how long a client waits for one of these masters to answer.
 const remotePatience = 2 * time.Second
 
 const (
 	remoteClients = 10
-	remoteNames   = 10 // that two of the clients pass to and fro
+	remoteNames   = 10 // that two of the clients pass back and forth
 )
 
-// together is how many clients start at the same time.
+// together has how many clients start at the same time, in each part that measures this.
 var together = []int{3, remoteClients}
 
 func remoteTrials() []trial {
@@ -31,7 +31,7 @@ func remoteTrials() []trial {
 		trials = append(trials, trial{
 			scenario: "far",
 			setting:  fmt.Sprintf("%dms", ms),
-			title: fmt.Sprintf("all masters %v away; two clients pass %d locks to and fro, and keep each for up to two round trips; 3 and %d clients start together on one name",
+			title: fmt.Sprintf("all masters %v away; two clients pass %d locks back and forth, keeping each for up to two round trips; 3 and %d clients start together on one name",
 				trip, remoteNames, remoteClients),
 			among:   []string{"redlock", "redsync-ff", "redsync"},
 			limit:   time.Minute,
@@ -56,7 +56,7 @@ func measureRemote(ctx context.Context, e *env, c contender, trip time.Duration)
 	}
 	defer closing(func() error { return closeAll(clients) }, &err)
 
-	alone := newStrokes()
+	alone := newTimings()
 	var passed handOffs
 	crowds := make([]crowd, len(together))
 	d := 2*e.duration + 12*trip
@@ -91,7 +91,7 @@ func measureRemote(ctx context.Context, e *env, c contender, trip time.Duration)
 	return append(figures, figure{"holds", inAll, float64(holds)}, figure{"holds lost", inAll, float64(lost)}), nil
 }
 
-// moveAway returns addresses by which masters are trip away, there and back.
+// moveAway returns addresses at which the masters are a round trip of trip away.
 func moveAway(masters []string, trip time.Duration) (addresses []string, closeProxies func(), err error) {
 	var proxies []*proxy
 	closeProxies = func() {
@@ -115,8 +115,8 @@ func moveAway(masters []string, trip time.Duration) (addresses []string, closePr
 	return addresses, closeProxies, nil
 }
 
-// openRemote opens the clients and warms them up, all at the same time. Each has then as many
-// connections open as there are names to pass.
+// openRemote opens the clients and warms them up, all at the same time. Each then has as many open
+// connections as there are names to pass.
 func openRemote(ctx context.Context, c contender, addresses []string) ([]client, error) {
 	var clients []client
 	var warming errgroup.Group
@@ -136,9 +136,9 @@ func openRemote(ctx context.Context, c contender, addresses []string) ([]client,
 	return clients, nil
 }
 
-// passMany has two clients pass many names to and fro for d.
+// passMany has two clients pass remoteNames names back and forth for d.
 func passMany(ctx context.Context, clients []client, prefix string, trip, d time.Duration) (handOffs, error) {
-	// Whoever has never waited before has to open what it waits with.
+	// A client that has never waited still has to open what it waits with.
 	moment := pause{least: 5 * time.Millisecond, spread: 10 * time.Millisecond}
 	if _, err := takeTurns(ctx, clients, prefix+" warm", moment, func(n int) bool { return n < 4 }); err != nil {
 		return handOffs{}, fmt.Errorf("warming up: %w", err)
@@ -161,13 +161,13 @@ func passMany(ctx context.Context, clients []client, prefix string, trip, d time
 	return all, err
 }
 
-// crowd is what became of clients that lock one name at the same time.
+// crowd is the result of clients locking one name at the same time.
 type crowd struct {
-	served time.Duration // until the last of them had it
-	lost   int           // holds that had ended before their Unlock
+	served time.Duration // until the last of them had the lock
+	lost   int           // holds that ended before their Unlock
 }
 
-// lockTogether has the clients lock name, all at the same time, and keep it for a moment.
+// lockTogether has the clients lock name, all at the same time, and keep it for 10 ms each.
 func lockTogether(ctx context.Context, clients []client, name string) (crowd, error) {
 	var last atomic.Int64
 	var lost atomic.Int32
@@ -179,9 +179,9 @@ func lockTogether(ctx context.Context, clients []client, name string) (crowd, er
 			if err != nil {
 				return err
 			}
-			last.Store(int64(time.Since(begun))) // one after the other: they have the lock
+			last.Store(int64(time.Since(begun))) // callers get here in turn: they hold the lock
 			sleep(ctx, 10*time.Millisecond)
-			if giveUp(ctx, h) != nil {
+			if unlock(ctx, h) != nil {
 				lost.Add(1)
 			}
 			return nil

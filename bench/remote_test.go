@@ -29,7 +29,7 @@ func TestLockTogether(t *testing.T) {
 	}
 }
 
-// Masters are away by as much as it says, each by an address of its own.
+// Each master gets an address of its own, at which it is as far away as asked.
 func TestMoveAway(t *testing.T) {
 	const trip = 40 * time.Millisecond
 	near := []string{pongs(t), pongs(t)}

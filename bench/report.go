@@ -13,8 +13,8 @@ import (
 	"text/tabwriter"
 )
 
-// report prints what was measured: a table for each trial as soon as it is done, or all of
-// it as JSON at the end.
+// report prints the figures: a table for each trial as soon as it is done, or everything as JSON at
+// the end.
 type report struct {
 	Machine machine `json:"machine"`
 	Figures []row   `json:"figures"`
@@ -24,7 +24,7 @@ type report struct {
 	quiet    bool // no tables
 }
 
-// machine is what the figures were measured on, and with.
+// machine says where and with which versions the figures were measured.
 type machine struct {
 	System    string   `json:"system"`
 	CPUs      int      `json:"cpus"`
@@ -43,7 +43,7 @@ type row struct {
 	Contender string    `json:"contender"`
 	Figure    string    `json:"figure,omitempty"`
 	Unit      string    `json:"unit,omitempty"`
-	Value     float64   `json:"value"` // over the rounds
+	Value     float64   `json:"value"` // median or sum of Rounds
 	Rounds    []float64 `json:"rounds"`
 	Error     string    `json:"error,omitempty"`
 }
@@ -68,7 +68,7 @@ func describe(f *fleet, opts options) machine {
 	return m
 }
 
-// contenderModules are the modules whose versions belong to the figures.
+// contenderModules are the modules whose versions are reported with the figures.
 var contenderModules = []string{
 	"github.com/go-redsync/redsync/v4", "github.com/gomodule/redigo", "github.com/redis/go-redis/v9",
 	"github.com/bsm/redislock", "github.com/redis/rueidis",
@@ -83,7 +83,7 @@ func (r *report) begin() {
 		m.Redis, m.Go, m.System, m.CPUs, m.Masters, m.Rounds, m.Duration, strings.Join(m.Libraries, " "))
 }
 
-// trial takes in the results of a trial, in the order of the contenders.
+// trial adds the results of a trial, in the order of contenders.
 func (r *report) trial(t trial, contenders []contender, results []result) error {
 	r.parts = append(r.parts, part{t, contenders, results})
 	for i, c := range contenders {
@@ -113,7 +113,7 @@ func rows(t trial, c contender, res result) []row {
 	return rows
 }
 
-// figuresOf lists the figures that any of the results has, in the order they come.
+// figuresOf lists the figures that any of the results has, in order of first appearance.
 func figuresOf(results []result) []figure {
 	var list []figure
 	for _, res := range results {
@@ -147,7 +147,7 @@ func (r *report) table(t trial, contenders []contender, results []result) error 
 	return w.Flush()
 }
 
-// cell is what the rounds have given, or why there is nothing.
+// cell formats the value of f in res, or says why there is none.
 func cell(res result, f figure) string {
 	values := res.values(f.name)
 	switch {
@@ -159,7 +159,7 @@ func cell(res result, f figure) string {
 	return number(f.over(values))
 }
 
-// number prints three digits that matter, and whole numbers as they are.
+// number formats v with two decimals below 10, one below 100 and none above; whole numbers have none.
 func number(v float64) string {
 	size := math.Abs(v)
 	switch {

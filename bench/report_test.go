@@ -33,7 +33,7 @@ func sample() (trial, []contender, []result) {
 		}
 }
 
-// A figure of what should never happen shows each time that it did.
+// A figure in all rounds is their sum; any other is their median.
 func TestFigureOverRounds(t *testing.T) {
 	rounds := []float64{0, 3, 0, 1, 0}
 	for unit, want := range map[string]float64{"ms": 0, inAll: 4} {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// pause is a time of varying length, so that it falls in no step with who polls.
+// pause is a random length of time, so that it does not fall into step with clients that poll.
 type pause struct{ least, spread time.Duration }
 
 func (p pause) sleep(ctx context.Context) { sleep(ctx, p.least+rand.N(p.spread)) }
 
-// rested returns how long it takes to acquire a free lock after a pause, in which
-// processors fall asleep. It goes on while more says so of the number of acquires.
+// rested returns how long it takes to acquire a free lock after a pause, during which processors go
+// to sleep. It goes on while more returns true for the number of acquires so far.
 func rested(ctx context.Context, cl client, p pause, more func(n int) bool) (samples, error) {
 	var acquires samples
 	for more(len(acquires)) && ctx.Err() == nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// env is what a trial works with.
+// env is what every trial is given.
 type env struct {
 	fleet    *fleet
 	duration time.Duration // of one measurement
@@ -21,9 +21,9 @@ type trial struct {
 	scenario string
 	setting  string        // tells the trials of a scenario apart
 	title    string        // what is done, for the reader
-	among    []string      // names of the contenders that it makes sense for; nil: all that are not apart
-	limit    time.Duration // of one measurement, with opening and closing; zero: maxTrial
-	waiting  bool          // it is mostly waiting: the contenders need not take turns, but are measured at the same time
+	among    []string      // names of the contenders that take part; nil for all
+	limit    time.Duration // of one measurement, with opening and closing; zero means maxTrial
+	waiting  bool          // clients mostly wait, so the contenders are measured at the same time
 	measure  func(ctx context.Context, e *env, c contender) ([]figure, error)
 }
 
@@ -33,11 +33,11 @@ type figure struct {
 	value      float64
 }
 
-// inAll is the unit of figures that are added up over the rounds. Of what should never happen
-// the median would show nothing.
+// inAll is the unit of figures that are added up over the rounds. A median would hide what should
+// never happen but happened once.
 const inAll = "in all rounds"
 
-// over returns what the rounds have given for f: their median, or their sum.
+// over combines the values of f in all rounds: their median, or their sum.
 func (f figure) over(rounds []float64) float64 {
 	if f.unit != inAll {
 		return median(rounds)
@@ -52,13 +52,10 @@ func (f figure) over(rounds []float64) float64 {
 func (t trial) id() string { return t.scenario + "/" + t.setting }
 
 func (t trial) fits(c contender) bool {
-	if t.among == nil {
-		return !c.apart
-	}
-	return slices.Contains(t.among, c.name)
+	return t.among == nil || slices.Contains(t.among, c.name)
 }
 
-// suited returns those of contenders that fit.
+// suited returns the contenders that take part in t.
 func (t trial) suited(contenders []contender) []contender {
 	var suited []contender
 	for _, c := range contenders {
@@ -71,7 +68,7 @@ func (t trial) suited(contenders []contender) []contender {
 
 func allTrials(long bool) []trial {
 	return slices.Concat(
-		uncontendedTrials(), parallelTrials(), tokensTrials(), handoffTrials(), contendedTrials(),
+		uncontendedTrials(), parallelTrials(), handoffTrials(), contendedTrials(),
 		stallsTrials(), frozenTrials(), farTrials(), waitersTrials(), heldTrials(long), memoryTrials(),
 	)
 }
@@ -79,8 +76,8 @@ func allTrials(long bool) []trial {
 // maxTrial bounds one measurement, should a contender hang.
 const maxTrial = 3 * time.Minute
 
-// measureAll runs each trial for so many rounds and reports its medians. A contender that
-// fails is out of that trial; the others go on.
+// measureAll runs each trial for rounds rounds and reports its medians. A contender that fails drops
+// out of that trial; the others go on.
 func measureAll(ctx context.Context, e *env, trials []trial, contenders []contender, rounds int, r *report) error {
 	for _, t := range trials {
 		suited := t.suited(contenders)
@@ -105,8 +102,8 @@ func measureAll(ctx context.Context, e *env, trials []trial, contenders []conten
 	return nil
 }
 
-// measure measures contenders once, at the same time, on masters without keys, and adds to their
-// results. Those that have failed before stay out.
+// measure measures contenders once, at the same time, on empty masters, and adds to their results. It
+// skips those that have failed before.
 func (e *env) measure(ctx context.Context, t trial, contenders []contender, results []result) {
 	cleared := e.fleet.flush()
 	runtime.GC() // what those before left is not theirs
@@ -141,7 +138,7 @@ type result struct {
 	err    error
 }
 
-// values returns the values that the rounds gave for a figure, none where it is missing.
+// values returns the values of a figure, one for each round that has it.
 func (r result) values(name string) []float64 {
 	var values []float64
 	for _, figures := range r.rounds {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Contenders take turns, another one first in each round; only those of a trial that waits are
-// measured at the same time. One that fails is out of it.
+// Contenders take turns, with another one first in each round. Only in a trial that mostly waits are
+// they measured at the same time. One that fails drops out.
 func TestMeasureAll(t *testing.T) {
 	for _, c := range []struct {
 		waiting bool

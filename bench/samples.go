@@ -9,8 +9,8 @@ import (
 // samples are measured times.
 type samples []time.Duration
 
-// percentile returns the smallest sample that at least p percent of the samples do not
-// exceed (the nearest rank), and zero when there are none. It sorts s.
+// percentile returns the smallest sample that at least p percent of the samples do not exceed (the
+// nearest rank), or zero when there are none. It sorts s.
 func (s samples) percentile(p float64) time.Duration {
 	if len(s) == 0 {
 		return 0
@@ -20,8 +20,8 @@ func (s samples) percentile(p float64) time.Duration {
 	return s[min(max(rank, 1), len(s))-1]
 }
 
-// median returns the middle value, the mean of the two in the middle where there are two,
-// and NaN of nothing.
+// median returns the middle value, or the mean of the two middle values. The median of nothing is
+// NaN.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()

@@ -10,10 +10,10 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 )
 
-// singles are locks on a single master: less safe, and a yardstick for speed.
+// singles are locks on a single master. They are less safe, and serve as a yardstick for speed.
 var singles = []contender{
-	{name: "bsm/1", masters: 1, keeps: true, open: openBSM},
-	{name: "rueidislock/1", masters: 1, keeps: true, open: openRueidis},
+	{name: "bsm/1", masters: 1, open: openBSM},
+	{name: "rueidislock/1", masters: 1, open: openRueidis},
 }
 
 type bsmClient struct {
@@ -27,7 +27,7 @@ func openBSM(addresses []string, t times) (client, error) {
 	return &bsmClient{locks: redislock.New(c), redis: c, lease: t.lease}, nil
 }
 
-// Lock asks again every 100 ms, as bsm's documentation does.
+// Lock retries every 100 ms, as in bsm's documentation.
 func (c *bsmClient) Lock(ctx context.Context, name string) (hold, error) {
 	l, err := c.locks.Obtain(ctx, name, c.lease, &redislock.Options{RetryStrategy: redislock.LinearBackoff(100 * time.Millisecond)})
 	return bsmHold{l, c.lease}, err
@@ -51,7 +51,7 @@ func (h bsmHold) Extend(ctx context.Context) error { return h.Refresh(ctx, h.lea
 
 type rueidisClient struct{ rueidislock.Locker }
 
-// openRueidis has a hold renewed every third of its lease, as the others are.
+// openRueidis makes a locker that renews every third of the lease, as the other contenders do.
 func openRueidis(addresses []string, t times) (client, error) {
 	l, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption:   rueidis.ClientOption{InitAddress: addresses},
@@ -79,7 +79,7 @@ func (c rueidisClient) Close() error {
 	return nil
 }
 
-// rueidisHold ends with the context of the Lock, too, which is no loss.
+// rueidisHold also ends with the context that Lock was given, which does not count as a loss.
 type rueidisHold struct {
 	asked, held context.Context
 	release     context.CancelFunc

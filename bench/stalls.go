@@ -14,11 +14,10 @@ import (
 	"time"
 )
 
-// Clients contend for one name, while others, which are processes of their own and wait for
-// it, are killed or frozen.
+// Clients compete for one name, while waiters in processes of their own are killed or frozen.
 
-// stallsTrials shows what a waiter that is gone costs the others. The one that is
-// picked waits for sure: somebody else has the lock at that moment.
+// stallsTrials shows what a dead or frozen waiter costs the others. The victim is certain to be
+// waiting, since another client holds the lock at that moment.
 func stallsTrials() []trial {
 	var trials []trial
 	for _, how := range []struct {
@@ -31,8 +30,8 @@ func stallsTrials() []trial {
 		trials = append(trials, trial{
 			scenario: "stalls",
 			setting:  how.setting,
-			title: fmt.Sprintf("%d clients on one name, which each keeps for 1 ms; a waiting one of another process is %s every %v",
-				stallClients, how.title, stallEvery),
+			title: fmt.Sprintf("%d clients on one name, held for 1 ms each time; every %v a waiter in another process is %s",
+				stallClients, stallEvery, how.title),
 			among: []string{"redlock", "redsync-ff", "rueidislock/1"},
 			measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
 				return measureStalls(ctx, e, c, how.signal)
@@ -46,7 +45,7 @@ const (
 	stallClients = 4
 	stallEvery   = 200 * time.Millisecond
 	stallName    = "stalls"
-	stallWaiters = 4 // that live
+	stallWaiters = 4 // alive at any moment
 )
 
 func measureStalls(ctx context.Context, e *env, c contender, signal syscall.Signal) (_ []figure, err error) {
@@ -63,7 +62,7 @@ func measureStalls(ctx context.Context, e *env, c contender, signal syscall.Sign
 		}
 	}
 
-	// Enough victims that one of them is the next in line.
+	// Enough victims that one of them is the first in the queue.
 	d := max(4*e.duration, 10*stallEvery)
 	stalls, err := contendAmong(ctx, clients, d, func() error { return herd.next(signal) })
 	if err != nil {
@@ -77,12 +76,12 @@ func measureStalls(ctx context.Context, e *env, c contender, signal syscall.Sign
 	}, nil
 }
 
-// contendAmong has the clients lock one name for d, and returns the times that went by from one
-// of them getting it to the next. Every stallEvery, whoever has it calls strike.
+// contendAmong has the clients lock one name for d, and returns the times between one acquire and the
+// next. Every stallEvery, the current holder calls strike.
 func contendAmong(ctx context.Context, clients []client, d time.Duration, strike func() error) (samples, error) {
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
-	// The holder of the lock has these to itself, and mu says so to the race detector.
+	// Only the holder of the lock touches these; mu tells the race detector so.
 	var mu sync.Mutex
 	var stalls samples
 	last, struck := time.Now(), time.Now()
@@ -116,12 +115,12 @@ func contendAmong(ctx context.Context, clients []client, d time.Duration, strike
 	return append(stalls, time.Since(last)), err
 }
 
-// lockUntil locks the name of the trial for section, again and again, until ctx ends.
+// lockUntil locks the trial's name and runs section, again and again, until ctx ends.
 func lockUntil(ctx context.Context, cl client, section func() error) error {
 	for {
 		h, err := cl.Lock(ctx, stallName)
 		if ctx.Err() != nil {
-			if err == nil { // not every contender looks at its context
+			if err == nil { // not every contender watches its context
 				return h.Unlock(context.WithoutCancel(ctx))
 			}
 			return nil
@@ -135,7 +134,7 @@ func lockUntil(ctx context.Context, cl client, section func() error) error {
 	}
 }
 
-// herd is the processes that wait, the one that has lived longest first.
+// herd is the waiting processes, oldest first.
 type herd struct {
 	contender string
 	addresses []string
@@ -144,7 +143,7 @@ type herd struct {
 	victims   int
 }
 
-// start starts a process that waits for the lock, and returns when it does.
+// start starts a process that waits for the lock, and returns when it is ready to.
 func (h *herd) start() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -168,7 +167,7 @@ func (h *herd) start() error {
 	return nil
 }
 
-// next sends a signal to a process that waits, and starts another in its place.
+// next sends signal to the oldest waiting process, and starts another in its place.
 func (h *herd) next(signal syscall.Signal) error {
 	victim := h.live[0]
 	h.live = h.live[1:]
@@ -179,12 +178,12 @@ func (h *herd) next(signal syscall.Signal) error {
 	if signal == syscall.SIGSTOP {
 		h.frozen = append(h.frozen, victim)
 	} else {
-		_ = victim.Wait() // it says that it was killed
+		_ = victim.Wait() // its error only says that it was killed
 	}
 	return h.start()
 }
 
-// close ends what is left.
+// close ends all remaining processes.
 func (h *herd) close() {
 	for _, waiter := range append(h.live, h.frozen...) {
 		_ = waiter.Process.Kill()
@@ -192,13 +191,14 @@ func (h *herd) close() {
 	}
 }
 
-// waiterVariable of the environment makes this program a waiter: it has the name of the
-// contender and the addresses of the masters.
+// waiterVariable is the environment variable that makes this program a waiter. Its value is the name
+// of the contender and the addresses of the masters.
 const waiterVariable = "REDLOCK_BENCH_WAITER"
 
-// beWaiter waits for the lock until it is killed. It keeps it no longer than it must.
-func beWaiter(what string, ready io.Writer) error {
-	words := strings.Fields(what)
+// runWaiter waits for the lock until it is killed. When it gets the lock, it releases it at once and
+// waits again.
+func runWaiter(args string, ready io.Writer) error {
+	words := strings.Fields(args)
 	for _, c := range allContenders() {
 		if c.name != words[0] {
 			continue

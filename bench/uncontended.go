@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// One caller locks and unlocks, each time another name.
+// One caller locks and unlocks, each time a new name.
 
 func uncontendedTrials() []trial {
 	return []trial{{
@@ -23,7 +23,7 @@ func measureUncontended(ctx context.Context, e *env, c contender) (_ []figure, e
 	}
 	defer closing(cl.Close, &err)
 	names := names()
-	s := newStrokes()
+	s := newTimings()
 	before, err := e.fleet.meters()
 	if err != nil {
 		return nil, err
@@ -51,17 +51,17 @@ func measureUncontended(ctx context.Context, e *env, c contender) (_ []figure, e
 	}, nil
 }
 
-// strokes are the times that acquires and releases took.
-type strokes struct{ acquires, releases samples }
+// timings holds how long each acquire and each release took.
+type timings struct{ acquires, releases samples }
 
-// newStrokes makes room beforehand, so that growing is not measured.
-func newStrokes() *strokes {
+// newTimings allocates room in advance, so that growing is not measured.
+func newTimings() *timings {
 	const room = 1 << 17
-	return &strokes{acquires: make(samples, 0, room), releases: make(samples, 0, room)}
+	return &timings{acquires: make(samples, 0, room), releases: make(samples, 0, room)}
 }
 
-// run locks and unlocks one name after the other for d. It goes on where it ended before.
-func (s *strokes) run(ctx context.Context, cl client, names []string, d time.Duration) error {
+// run locks and unlocks one name after another for d. It continues where the last run ended.
+func (s *timings) run(ctx context.Context, cl client, names []string, d time.Duration) error {
 	end := time.Now().Add(d)
 	for i := len(s.acquires); ; i++ {
 		asked := time.Now()

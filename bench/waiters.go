@@ -10,7 +10,7 @@ import (
 
 // Many callers of one client wait for locks that another client keeps.
 
-// waitersAmong are those who can wait in such numbers.
+// waitersAmong are the contenders that can have so many waiters.
 var waitersAmong = []string{"redlock", "redsync-ff", "redsync", "rueidislock/1"}
 
 func waitersTrials() []trial {
@@ -26,7 +26,7 @@ func waitersTrials() []trial {
 	}}
 }
 
-// measureWaiters has n callers wait for as many locks, or for fewer.
+// measureWaiters has n callers wait for so many locks, at most n.
 func measureWaiters(ctx context.Context, e *env, c contender, n, locks int) (_ []figure, err error) {
 	holder, err := e.open(ctx, c, lease)
 	if err != nil {
@@ -39,7 +39,7 @@ func measureWaiters(ctx context.Context, e *env, c contender, n, locks int) (_ [
 		return nil, err
 	}
 	defer closing(func() error {
-		if lost := giveBack(ctx, holds); lost > 0 {
+		if lost := unlockAll(ctx, holds); lost > 0 {
 			return fmt.Errorf("%d of %d locks were lost meanwhile", lost, locks)
 		}
 		return nil
@@ -56,18 +56,18 @@ func measureWaiters(ctx context.Context, e *env, c contender, n, locks int) (_ [
 	}
 	defer closing(waiting.Close, &err)
 	short, cancel := context.WithCancel(ctx)
-	turns := make([]<-chan turn, n)
-	for i := range turns {
-		turns[i] = waitFor(short, waiting, names[i%locks])
+	outcomes := make([]<-chan outcome, n)
+	for i := range outcomes {
+		outcomes[i] = waitFor(short, waiting, names[i%locks])
 	}
 	defer func() {
 		cancel()
-		for _, turn := range turns {
-			<-turn
+		for _, outcome := range outcomes {
+			<-outcome
 		}
 	}()
 
-	settle := max(time.Second, 2*e.duration) // what waiters do at first is not what waiting costs
+	settle := max(time.Second, 2*e.duration) // starting to wait costs more than waiting
 	sleep(ctx, settle)
 	start, err := e.fleet.meters()
 	if err != nil {
