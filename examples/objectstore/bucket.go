@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// metadataPrefix begins the headers that a bucket keeps with an object and does not look
-// into: x-amz-meta- in S3, x-goog-meta- in GCS.
+// metadataPrefix begins the headers that a bucket stores with an object without interpreting
+// them: x-amz-meta- in S3, x-goog-meta- in GCS.
 const metadataPrefix = "X-Meta-"
 
-// Bucket stands for a store that is not your own, such as S3 or GCS: it knows nothing of
-// tokens, and cannot tell which of two is larger. It keeps metadata and offers conditional
-// writes, which [BucketClient] makes a fence of. The zero value is empty.
+// Bucket stands for a store that is not your own, such as S3 or GCS: it knows nothing about
+// tokens, and cannot compare them. It keeps metadata and offers conditional writes, which
+// [BucketClient] turns into a fence. The zero value is empty.
 //
 //	here                S3                  GCS
 //	If-Match: etag      If-Match: etag      x-goog-if-generation-match: generation
 //	If-None-Match: *    If-None-Match: *    x-goog-if-generation-match: 0
 //	412                 412, 409, 404       412
 //
-// S3 answers 409 when another write was under way at the same time, and 404 when the object
-// that had the ETag is gone: a client of it treats both as 412.
+// S3 answers 409 when another write was under way at the same time, and 404 when the object with
+// that ETag is gone. A client of S3 treats both as 412.
 type Bucket struct{ objects objects }
 
 // Handler serves the objects.
@@ -40,7 +40,7 @@ func (b *Bucket) get(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(key, value)
 	}
 	w.Header().Set("ETag", o.etag())
-	_, _ = w.Write(o.data) // the client has gone: nobody to tell
+	_, _ = w.Write(o.data) // an error means that the client has gone
 }
 
 func (b *Bucket) put(w http.ResponseWriter, r *http.Request) {

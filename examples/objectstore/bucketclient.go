@@ -9,21 +9,21 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// tokenMetadata is where the token is in an object's metadata.
+// tokenMetadata is the metadata header that holds the token.
 const tokenMetadata = metadataPrefix + tokenHeader
 
-// BucketClient writes to a [Bucket], which cannot compare tokens, by a loop of compare and
-// set: read the token in the metadata and the ETag; if the token is not that of a later
-// hold, write on the condition that the ETag is still the same.
+// BucketClient writes to a [Bucket], which cannot compare tokens, in a compare-and-set loop: read
+// the ETag, and the token in the metadata; if the token is not that of a later hold, write on the
+// condition that the ETag is still the same.
 //
-// It is as safe as a service that compares tokens itself: whatever lands between the look
-// and the write changes the ETag, so the write replaces what was looked at or nothing.
+// This is as safe as a service that compares tokens itself: whatever lands between the read and
+// the write changes the ETag, so the write replaces what was read or nothing.
 //
-// This asks of the store that every write changes the ETag. That of S3 is a hash of the
-// data, without the metadata: a later hold that writes the same bytes with its larger token
-// leaves it as it was, and an older one could then replace them, and the token. On S3, put
-// the token into the data as well, as a field or a first line. A GCS generation is fine as
-// it is. The bucket must not have rules that delete objects: the token goes with them.
+// Every write must change the ETag. That of S3 is a hash of the data, without the metadata: when a
+// later hold writes the same bytes with its larger token, the ETag stays the same, and an older
+// hold could then replace the data and the token. On S3, put the token into the data as well, as a
+// field or a first line. A GCS generation is fine as it is. The bucket must not have rules that
+// delete objects: the token goes with them.
 type BucketClient struct {
 	URL  string // of the bucket, without a slash at its end
 	HTTP *http.Client
@@ -32,7 +32,7 @@ type BucketClient struct {
 // Put stores data, with the fencing token of the hold that ctx belongs to: see
 // [StoreClient.Put], also for its errors.
 //
-// Cost: two requests; two more for each other write that lands in between.
+// Cost: two requests, and two more for each other write that lands in between.
 func (c *BucketClient) Put(ctx context.Context, name string, data []byte) error {
 	token := redlock.Token(ctx)
 	if token == 0 {
@@ -43,13 +43,13 @@ func (c *BucketClient) Put(ctx context.Context, name string, data []byte) error 
 		if done || err != nil {
 			return err
 		}
-		// Another write was faster. This ends, without a bound or a pause: those of older
-		// holds can only be the few that were on their way, and after one of a later hold
-		// the next look says ErrStale.
+		// Another write came first. The loop needs neither a limit nor a pause: older holds can
+		// only have a few writes on their way, and after a write of a later hold the next read
+		// returns ErrStale.
 	}
 }
 
-// try looks and writes once. It is not done when another write landed in between.
+// try reads and writes once. It returns false when another write landed in between.
 func (c *BucketClient) try(ctx context.Context, name string, data []byte, token int64) (done bool, err error) {
 	old, err := send(ctx, c.HTTP, http.MethodHead, c.URL, name, nil, nil)
 	if err != nil {

@@ -30,16 +30,16 @@ type StoreClient struct {
 	HTTP *http.Client
 }
 
-// Put stores data, with the fencing token of the hold that ctx belongs to. No function
-// between the one that locked and this one has to know of tokens; all they do is to pass
-// ctx on, as they do anyway.
+// Put stores data, with the fencing token of the hold that ctx belongs to. The functions between
+// the one that locked and this one need not know about tokens: they only pass ctx on, as they do
+// anyway.
 //
-// The innermost hold counts, so ctx must not be that of another lock, taken meanwhile for
-// something else: where locks are nested, pass the token, as ../sqlrow does.
+// The innermost hold counts, so ctx must not belong to another lock that was taken meanwhile for
+// something else. Where locks are nested, pass the token as an argument, as ../sqlrow does.
 //
-// ErrStale: a later hold has written the object. ErrNoLock: ctx has no token. Any other
-// error, that of ctx included, leaves it open whether data is stored or will be: a request
-// that is on its way cannot be called back, which is why the service checks the token.
+// ErrStale: a later hold has written the object. ErrNoLock: ctx has no token. After any other
+// error, that of ctx included, data may be stored, now or later: a request that is on its way
+// cannot be called back, which is why the service checks the token.
 func (c *StoreClient) Put(ctx context.Context, name string, data []byte) error {
 	token := redlock.Token(ctx)
 	if token == 0 {
@@ -58,7 +58,7 @@ func (c *StoreClient) Put(ctx context.Context, name string, data []byte) error {
 	return nil
 }
 
-// answer is what is needed of a response.
+// answer is the part of a response that the clients need.
 type answer struct {
 	status int
 	header http.Header
@@ -70,7 +70,7 @@ const maxText = 1 << 10
 
 func (a answer) Error() string { return fmt.Sprintf("status %d: %s", a.status, a.text) }
 
-// send makes a request about an object. What a status means is up to the caller.
+// send makes a request about an object. It does not interpret the status.
 func send(ctx context.Context, client *http.Client, method, base, name string, header http.Header, data []byte) (answer, error) {
 	address := base + "/objects/" + url.PathEscape(name)
 	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(data))
@@ -83,7 +83,7 @@ func send(ctx context.Context, client *http.Client, method, base, name string, h
 		return answer{}, err
 	}
 	defer response.Body.Close()
-	// A body that is not read to its end costs the connection.
+	// If the body is not read to its end, the connection cannot be reused.
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxText))
 	if err != nil {
 		return answer{}, err

@@ -1,12 +1,12 @@
-// Command objectstore shows HTTP services that store objects and are guarded by fencing
-// tokens: one that compares tokens itself, and one like S3 or GCS, that cannot, and is
-// fenced by conditional writes.
+// Command objectstore shows HTTP services that store objects and are guarded by fencing tokens:
+// one that compares tokens itself, and one like S3 or GCS, which cannot do that and is fenced by
+// conditional writes.
 //
-// The masters and the services are in the process, so that it runs without any setup:
+// The masters and the services are in the process, so it needs no setup:
 //
 //	go run ./objectstore
 //
-// What to copy: store.go with client.go, or bucketclient.go; and publish, below.
+// Copy store.go with client.go, or bucketclient.go; and publish, below.
 package main
 
 import (
@@ -37,19 +37,19 @@ const (
 	objectName = "report"
 	lockName   = "objects:" + objectName
 
-	// shortLease is what the client that is cut off has. A service would take the default.
+	// shortLease is the lease of the client that is cut off. A service would use the default.
 	shortLease = time.Second
 
-	// patience is what an HTTP request may take.
+	// patience is how long an HTTP request may take.
 	patience = 5 * time.Second
 )
 
-// putter is what publish needs of a client: it is the same to it how the fence is built.
+// putter is what publish needs of a client, however the fence is built.
 type putter interface {
 	Put(ctx context.Context, name string, data []byte) error
 }
 
-// run sets the stage, and tells the story once for each service.
+// run prepares masters, clients and services, and tells the story once for each service.
 func run(ctx context.Context, out io.Writer) (err error) {
 	fleet := redlocktest.New(3) // in a service: redlock.Config{Masters: …}
 	defer fleet.Close()
@@ -67,13 +67,13 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	store, bucket := httptest.NewServer(new(Store).Handler()), httptest.NewServer(new(Bucket).Handler())
 	defer store.Close()
 	defer bucket.Close()
-	client := &http.Client{Timeout: patience} // the default one has none
+	client := &http.Client{Timeout: patience} // the default client has no timeout
 
 	fmt.Fprintln(out, "A service that compares tokens:")
 	if err := story(ctx, out, fleet, a, b, &StoreClient{URL: store.URL, HTTP: client}); err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "A service that does not, by conditional writes:")
+	fmt.Fprintln(out, "A service that does not, with conditional writes:")
 	return story(ctx, out, fleet, a, b, &BucketClient{URL: bucket.URL, HTTP: client})
 }
 
@@ -97,8 +97,8 @@ func story(ctx context.Context, out io.Writer, fleet *redlocktest.Fleet, a, b *r
 			return err
 		}
 
-		// A write that left the machine before held ended cannot be called back, and
-		// may be as late as this: WithoutCancel stands for that. The token stays.
+		// A write that left the machine before held ended cannot be called back, and may arrive
+		// as late as this: WithoutCancel stands for that. It keeps the token.
 		late := publish(context.WithoutCancel(held), objects, "by A")
 		if !errors.Is(late, ErrStale) {
 			return fmt.Errorf("the late write was not refused: %v", late)
@@ -113,7 +113,7 @@ func story(ctx context.Context, out io.Writer, fleet *redlocktest.Fleet, a, b *r
 	return nil
 }
 
-// publish stands for a tree of calls: neither it nor what it calls knows of the lock.
+// publish stands for a tree of calls that know nothing about the lock.
 func publish(ctx context.Context, objects putter, author string) error {
 	return objects.Put(ctx, objectName, fmt.Appendf(nil, "report, %s\n", author))
 }

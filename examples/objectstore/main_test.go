@@ -14,7 +14,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// The story goes as ../README.md prints it. It uses sockets, so it takes its time.
+// The story prints what ../README.md shows. It uses sockets, so it takes real time.
 func TestStory(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
@@ -35,7 +35,7 @@ func anyTokens(text string) string {
 	return regexp.MustCompile(`\b\d{15,16}\b`).ReplaceAllString(text, "TOKEN")
 }
 
-// What the store answers, when it has seen the token 7.
+// What the store answers after it has seen the token 7.
 func TestStore(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -80,7 +80,7 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// Both clients find the token of the hold in the context, and send nothing without one.
+// Both clients find the hold's token in the context, and send nothing if there is none.
 func TestPut(t *testing.T) {
 	fleet := redlocktest.Start(t, 3)
 	client := newClient(t, fleet)

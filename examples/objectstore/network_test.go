@@ -15,14 +15,14 @@ import (
 	"time"
 )
 
-// network is between the clients and a service. It is an http.RoundTripper without
-// sockets, so that a bubble owns its time; and it delivers what was sent, sooner or later,
-// also when the client has given up: that is what makes a context too weak a fence.
+// network is between the clients and a service. It is an http.RoundTripper without sockets, so that
+// a bubble owns its time. It delivers every request sooner or later, even when the client has given
+// up: that is why a context is not enough of a fence.
 type network struct {
 	service http.Handler
-	drop    string // begins the headers that get lost, if it is not empty
+	drop    string // if not empty, headers that begin with it are lost
 
-	sent sync.WaitGroup // requests under way: their goroutines end when they are delivered
+	sent sync.WaitGroup // requests under way; the goroutine of each ends when it is delivered
 
 	mu      sync.Mutex
 	random  *rand.Rand
@@ -51,7 +51,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 	}
 	delay := n.delay()
-	delivered := make(chan *http.Response, 1) // nobody may be there to take it
+	delivered := make(chan *http.Response, 1) // buffered, since the client may have given up
 	n.sent.Go(func() {
 		time.Sleep(delay)
 		w := httptest.NewRecorder()
@@ -67,8 +67,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// delay is short most of the time, and once in four longer than the patience of a worker
-// and the lease of its lock.
+// delay is short most of the time; one in four may be longer than a worker waits for its request.
 func (n *network) delay() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -98,8 +97,8 @@ func (n *network) record(request *http.Request, response *http.Response) {
 	n.landed = append(n.landed, landing{generation, token})
 }
 
-// disorder is how many writes landed after one of a later hold. The service itself counts
-// generations, so it does not matter in which order they were recorded.
+// disorder returns how many writes landed after one of a later hold. The service numbers the writes,
+// so the order in which they were recorded does not matter.
 func (n *network) disorder() (late int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -19,14 +19,14 @@ type object struct {
 // etag is the generation. A hash of the data would not do: see [BucketClient].
 func (o object) etag() string { return strconv.Quote(strconv.FormatInt(o.generation, 10)) }
 
-// objects are in memory. Both services are made of them, and differ in what they check.
+// objects is a store in memory. Both services use it; they differ in what they check.
 type objects struct {
 	mu         sync.Mutex
 	byName     map[string]object
 	generation int64
 }
 
-// get returns the object, whose data nobody changes, and whether there is one.
+// get returns the object, whose data must not be changed, and whether there is one.
 func (s *objects) get(name string) (o object, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,10 +34,10 @@ func (s *objects) get(name string) (o object, ok bool) {
 	return o, ok
 }
 
-// put stores an object if check agrees to replace the old one. The two are one step: a
-// check with a gap before the write is no check.
+// put stores an object if check agrees to replace the old one. Check and write are one step: with a
+// gap between them, the check would be worthless.
 //
-// check returns a status of HTTP: 0 to go ahead.
+// check returns 0 to go ahead, or the HTTP status of the refusal.
 func (s *objects) put(name string, data []byte, metadata map[string]string, check func(old object, ok bool) (status int)) (o object, status int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,8 +57,8 @@ func (s *objects) put(name string, data []byte, metadata map[string]string, chec
 	return o, http.StatusCreated
 }
 
-// precondition checks If-Match and If-None-Match as far as stores for objects support them:
-// one ETag, or "*".
+// precondition checks If-Match and If-None-Match as far as object stores support them: one ETag, or
+// "*".
 func precondition(h http.Header, old object, ok bool) (status int) {
 	if match := h.Get("If-Match"); match != "" && (!ok || match != "*" && match != old.etag()) {
 		return http.StatusPreconditionFailed
@@ -69,10 +69,10 @@ func precondition(h http.Header, old object, ok bool) (status int) {
 	return 0
 }
 
-// maxObject bounds what a request may bring, in bytes.
+// maxObject limits the size of an object, in bytes.
 const maxObject = 1 << 20
 
-// body reads the data of a request, or answers why it cannot.
+// body reads the data of a request. If it cannot, it answers the request with the reason.
 func body(w http.ResponseWriter, r *http.Request) (data []byte, ok bool) {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxObject))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {

@@ -5,12 +5,12 @@ import (
 	"strconv"
 )
 
-// tokenHeader carries the fencing token: in a request that of the writer's hold, in an
-// answer the largest one that the object was written with.
+// tokenHeader carries the fencing token: in a request, the token of the writer's hold; in an
+// answer, the largest token that the object was written with.
 const tokenHeader = "Fencing-Token"
 
-// Store is a service that compares fencing tokens itself: what to build where the service
-// is your own. GET and PUT of /objects/{name}; the zero value is empty.
+// Store is a service that compares fencing tokens itself: build this if the service is your own.
+// It serves GET and PUT of /objects/{name}. The zero value is empty.
 //
 //	409 Conflict               the object was written by a later hold. Final: do not repeat
 //	412 Precondition Failed    If-Match or If-None-Match: read again, and try again
@@ -18,12 +18,12 @@ const tokenHeader = "Fencing-Token"
 //
 // A stale token is 409, not 412, because the two call for opposite reactions.
 //
-// The token orders writes. A client that writes what it made of an object it read sends
-// If-Match as well: a late write of an older hold may land after that read, and in order.
-// (Or the service lets a read raise the token, as ../sqlrow does; but a GET must not.)
+// The token orders writes. A client whose write depends on what it read must send If-Match as
+// well: a late write of an older hold may land after that read, and its token is in order. (Or the
+// service lets a read raise the token, as ../sqlrow does; but a GET must not change anything.)
 //
-// There is no DELETE. It would have to leave the token behind: a name that is forgotten
-// takes any write.
+// There is no DELETE. It would have to leave the token behind: a name without a token accepts any
+// write.
 type Store struct{ objects objects }
 
 // Handler serves the objects.
@@ -42,7 +42,7 @@ func (s *Store) get(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("ETag", o.etag())
 	w.Header().Set(tokenHeader, o.metadata[tokenHeader])
-	_, _ = w.Write(o.data) // the client has gone: nobody to tell
+	_, _ = w.Write(o.data) // an error means that the client has gone
 }
 
 func (s *Store) put(w http.ResponseWriter, r *http.Request) {
@@ -62,7 +62,7 @@ func (s *Store) put(w http.ResponseWriter, r *http.Request) {
 	}
 	o, status := s.objects.put(r.PathValue("name"), data, map[string]string{tokenHeader: header},
 		func(old object, ok bool) (status int) {
-			// An equal token is the same hold's: its next write, or a repeat of this one.
+			// An equal token belongs to the same hold: its next write, or a repeat of this one.
 			if ok && tokenOf(old.metadata[tokenHeader]) > token {
 				return http.StatusConflict
 			}
@@ -75,7 +75,7 @@ func (s *Store) put(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// tokenOf reads a token, zero where there is none: an object that was never fenced.
+// tokenOf parses a token. It returns zero if there is none: the object was never fenced.
 func tokenOf(text string) int64 {
 	token, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

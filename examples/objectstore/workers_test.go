@@ -22,7 +22,7 @@ const (
 	rounds  = 8 // of each worker
 )
 
-// blind writes without looking, and leaves its token, for the record.
+// blind writes without reading first. It stores its token only for the record.
 type blind BucketClient
 
 func (b *blind) Put(ctx context.Context, name string, data []byte) error {
@@ -48,8 +48,8 @@ func blindClient(c *http.Client) putter  { return &blind{URL: "http://bucket", H
 // TestWorkers: no write of an older hold lands after one of a newer hold.
 //
 // Replay one seed: go test ./objectstore -run 'TestWorkers/.*/seed=3$' -v
-// (The seed fixes the delays; the order of what falls into one instant of the bubble is
-// the scheduler's.)
+// (The seed fixes the delays. The scheduler decides the order of events that fall into one instant
+// of the bubble.)
 func TestWorkers(t *testing.T) {
 	for name, f := range map[string]fence{
 		"Store":  {newStore, storeClient, ""},
@@ -73,8 +73,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// The test above finds what is wrong with less of a fence, although each worker obeys its
-// context.
+// The test above fails with less of a fence, even though each worker obeys its context.
 func TestWorkersUnfenced(t *testing.T) {
 	for name, f := range map[string]fence{
 		"no check":             {newBucket, blindClient, ""},
@@ -92,8 +91,8 @@ func TestWorkersUnfenced(t *testing.T) {
 	}
 }
 
-// simulate lets workers write over a network that delays requests. late is how many writes
-// landed after one of a later hold, refused how many the service did not take.
+// simulate lets workers write over a network that delays requests. It returns how many writes
+// landed after one of a later hold, and how many the service refused.
 func simulate(t *testing.T, seed uint64, f fence) (late, refused int) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -119,8 +118,8 @@ func simulate(t *testing.T, seed uint64, f fence) (late, refused int) {
 	return late, refused
 }
 
-// update is a worker as it should be: it obeys the context of its hold, and gives up a
-// request that takes too long. Only then does it unlock; and yet its write may be on its way.
+// update writes once, as a worker should: it obeys the context of its hold, gives up a request that
+// takes too long, and unlocks only after that. Yet its write may still be on its way.
 func update(ctx context.Context, client *redlock.Client, objects putter) error {
 	err := client.Do(ctx, lockName, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
@@ -133,7 +132,7 @@ func update(ctx context.Context, client *redlock.Client, objects putter) error {
 	return err
 }
 
-// newClient is a client of its own, as another process has it.
+// newClient returns a new client, as another process would have it.
 func newClient(t *testing.T, fleet *redlocktest.Fleet) *redlock.Client {
 	t.Helper()
 	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})

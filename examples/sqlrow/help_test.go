@@ -10,7 +10,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// newClient is a client of its own, as another process has it.
+// newClient returns a new client, as another process would have it.
 func newClient(t *testing.T, fleet *redlocktest.Fleet) *redlock.Client {
 	client, err := redlock.New(redlock.Config{
 		Pools:        fleet.Pools(),
@@ -24,7 +24,7 @@ func newClient(t *testing.T, fleet *redlocktest.Fleet) *redlock.Client {
 	return client
 }
 
-// disturb lets masters fail, one at a time, until ctx ends. Each that comes back has missed
+// disturb makes masters fail, one at a time, until ctx ends. A master that comes back has missed
 // holds, so the masters disagree on the next token and have to settle it.
 func disturb(ctx context.Context, fleet *redlocktest.Fleet, random *rand.Rand) {
 	for ctx.Err() == nil {
@@ -48,8 +48,8 @@ func wait(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// record has the database itself write down every change of a balance, in the order in
-// which they land: no goroutine of the test can be late with its note.
+// record has the database itself log every change of a balance, in the order in which the changes
+// land. A log that goroutines of the test wrote could be out of order.
 func record(t *testing.T, accounts *Accounts) {
 	t.Helper()
 	const history = `

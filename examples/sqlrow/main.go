@@ -1,11 +1,11 @@
 // Command sqlrow shows a SQL row that is guarded by a fencing token: a client that was
-// stopped for longer than its lease writes late, and the row refuses it.
+// stopped for longer than its lease writes late, and the row refuses the write.
 //
-// The masters and the database are in the process, so that it runs without any setup:
+// The masters and the database are in the process, so it needs no setup:
 //
 //	go run ./sqlrow
 //
-// What to copy is in accounts.go, and the critical section, deposit, below.
+// Copy accounts.go, and the critical section, deposit, below.
 package main
 
 import (
@@ -35,13 +35,13 @@ func main() {
 
 const (
 	account  = "alice"
-	lockName = "accounts:" + account // a lock per row: other accounts are not held up
+	lockName = "accounts:" + account // one lock per row, so that other accounts need not wait
 
-	// shortLease is what the stopped client has. A service would take the default, 30 s.
+	// shortLease is the stopped client's. A service would use the default, 30 s.
 	shortLease = time.Second
 )
 
-// run sets the stage: masters, two clients that know nothing of each other, a table.
+// run prepares masters, two clients that are independent of each other, and a table.
 func run(ctx context.Context, out io.Writer) (err error) {
 	fleet := redlocktest.New(3) // in a service: redlock.Config{Masters: …}
 	defer fleet.Close()
@@ -71,8 +71,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	return story(ctx, out, a, b, accounts)
 }
 
-// openDB opens a database in memory. Each connection to ":memory:" is a database of its
-// own, so there must be only one, which is never closed.
+// openDB opens a database in memory. Each connection to ":memory:" is a database of its own, so
+// there must be only one connection, which stays open.
 func openDB() (*sql.DB, error) {
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -82,10 +82,10 @@ func openDB() (*sql.DB, error) {
 	return db, nil
 }
 
-// story is what goes wrong with locks that have leases, and why it does no harm here.
+// story shows what can go wrong with locks that have leases, and why it does no harm here.
 func story(ctx context.Context, out io.Writer, a, b *redlock.Client, accounts *Accounts) error {
-	// A is about to be stopped, by the garbage collector, the hypervisor or SIGSTOP, so
-	// nothing will renew its lock: nothing renews a fixed lease either.
+	// A is about to be stopped by the garbage collector, the hypervisor or SIGSTOP, so nothing
+	// would renew its lock. A fixed lease, which nothing renews, stands for that.
 	stopped, err := a.LockFor(ctx, lockName, shortLease)
 	if err != nil {
 		return err
@@ -103,8 +103,8 @@ func story(ctx context.Context, out io.Writer, a, b *redlock.Client, accounts *A
 	}
 	fmt.Fprintf(out, "B waits for the lease to end, takes the lock, with token %d, and writes balance %d.\n", token, balance2)
 
-	// A goes on where it was. Its context has ended meanwhile, but a write that has left
-	// the machine cannot be called back: WithoutCancel stands for that.
+	// A carries on where it was. Its context has ended meanwhile, but a write that has left the
+	// machine cannot be called back: WithoutCancel stands for that.
 	late := context.WithoutCancel(stopped.Context())
 	fmt.Fprintf(out, "A wakes up, believes that it has the lock, and writes balance %d, with token %d.\n", balance+50, stopped.Token())
 	err = accounts.Write(late, account, balance+50, stopped.Token())
@@ -113,17 +113,17 @@ func story(ctx context.Context, out io.Writer, a, b *redlock.Client, accounts *A
 	}
 	fmt.Fprintf(out, "The row refuses it: %v.\n", err)
 
-	// Unlock says so, too: what ran under the lock was not alone.
+	// Unlock reports it too: A did not have the lock to itself all the time.
 	if err := stopped.Unlock(ctx); !errors.Is(err, redlock.ErrLost) {
 		return fmt.Errorf("unlock of a lock that was lost: %v", err)
 	}
 
-	// The remedy is not to repeat the write, but all of it, from the lock on.
+	// The remedy is to repeat not just the write but everything, starting with the lock.
 	token, balance, err = deposit(ctx, a, accounts, 50)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "A begins anew, with token %d: balance %d. Neither deposit is lost.\n", token, balance)
+	fmt.Fprintf(out, "A starts again, with token %d: balance %d. Neither deposit is lost.\n", token, balance)
 	return nil
 }
 
@@ -133,8 +133,8 @@ func deposit(ctx context.Context, client *redlock.Client, accounts *Accounts, am
 	if err != nil {
 		return 0, 0, err
 	}
-	// Its error is no reason to fail. After ErrLost, the row has refused what came too
-	// late; after ErrNoQuorum, the lock ends with its lease.
+	// An error of Unlock is no reason to fail. After ErrLost, the row has refused whatever came
+	// too late; after ErrNoQuorum, the lock ends with its lease.
 	defer hold.Unlock(ctx)
 
 	token = hold.Token()

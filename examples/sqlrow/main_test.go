@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 )
 
-// The story goes as ../README.md prints it. In a bubble, its second passes at once.
+// The story prints what ../README.md shows. In a bubble, its lease of a second takes no time.
 func TestStory(t *testing.T) {
 	var out strings.Builder
 	synctest.Test(t, func(t *testing.T) {
@@ -33,7 +33,7 @@ func anyTokens(text string) string {
 	return regexp.MustCompile(`\b\d{15,16}\b`).ReplaceAllString(text, "TOKEN")
 }
 
-// What the row lets through, by the token it has seen and the one that comes.
+// What the row accepts depends on the largest token that it has seen.
 func TestToken(t *testing.T) {
 	const seen = 7
 	for _, tt := range []struct {
@@ -71,7 +71,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// A row that no hold has touched refuses those who have none.
+// A row that no hold has touched refuses callers without a hold.
 func TestNoHold(t *testing.T) {
 	accounts := newAccounts(t)
 	if _, err := accounts.Read(t.Context(), account, 0); !errors.Is(err, ErrStale) {
@@ -93,7 +93,7 @@ func TestNoAccount(t *testing.T) {
 	}
 }
 
-// newAccounts is a table with one account, which is empty.
+// newAccounts returns a table with one account, whose balance is 0.
 func newAccounts(t *testing.T) *Accounts {
 	t.Helper()
 	db, err := openDB()

@@ -15,13 +15,13 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// row is what a worker does under its lock: Accounts, or one that lacks part of it.
+// row is what a worker reads and writes under its lock: Accounts, or a version that lacks a check.
 type row interface {
 	Read(ctx context.Context, id string, token int64) (int64, error)
 	Write(ctx context.Context, id string, balance, token int64) error
 }
 
-// unchecked is a table as most are: it takes any write. It notes tokens, for the history.
+// unchecked is a table like most: it accepts any write. It stores tokens only for the history.
 type unchecked struct{ *Accounts }
 
 func (u unchecked) Read(ctx context.Context, id string, _ int64) (balance int64, err error) {
@@ -50,7 +50,7 @@ const (
 // damage is what the table shows after the workers are done.
 type damage struct {
 	disorder int // writes that landed after one of a later hold
-	lost     int // deposits that were accepted, and are not in the balance
+	lost     int // deposits that were accepted but are not in the balance
 	refused  int // accesses with a stale token
 }
 
@@ -58,8 +58,8 @@ type damage struct {
 // a newer hold, and no deposit that was accepted is lost.
 //
 // Replay one seed: go test ./sqlrow -run 'TestWorkers/seed=7$' -v
-// (The seed fixes the faults and the pauses; the order of what falls into one instant of
-// the bubble is the scheduler's.)
+// (The seed fixes the faults and the pauses. The scheduler decides the order of events that fall
+// into one instant of the bubble.)
 func TestWorkers(t *testing.T) {
 	refused := 0
 	for seed := range uint64(seeds) {
@@ -76,7 +76,7 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
-// The test above finds what is wrong where the token is not checked.
+// The test above fails where the token is not checked.
 func TestWorkersUnchecked(t *testing.T) {
 	for seed := range uint64(seeds) {
 		got := simulate(t, seed, func(a *Accounts) row { return unchecked{a} })
@@ -87,9 +87,9 @@ func TestWorkersUnchecked(t *testing.T) {
 	t.Errorf("no seed of %d shows both disorder and a lost deposit", seeds)
 }
 
-// Without raising the token on read, all writes are in order; and deposits are lost.
+// If reads do not raise the token, all writes are in order, and yet deposits are lost.
 func TestWorkersReadUnchecked(t *testing.T) {
-	const tries = 5 * seeds // it takes a pause between the read and the write of two workers at once
+	const tries = 5 * seeds // it takes two workers that pause between read and write at the same time
 	for seed := range uint64(tries) {
 		got := simulate(t, seed, func(a *Accounts) row { return writeOnly{a} })
 		if got.disorder > 0 {
@@ -142,21 +142,21 @@ func simulate(t *testing.T, seed uint64, guard func(*Accounts) row) (got damage)
 	return got
 }
 
-// worker is a process that is paused now and then, and never looks at its context.
+// worker is a process that is paused now and then, and never checks its context.
 type worker struct {
 	client *redlock.Client
 	row    row
 	random *rand.Rand
 }
 
-// deposit is main's, with pauses around which the lock may get lost. A pause stops the
-// watchdog of a real process as well, so the lease is one that nothing renews.
+// deposit is main's deposit, with pauses during which the lock may be lost. A pause would stop
+// the watchdog of a real process as well, so this uses a lease that nothing renews.
 func (w *worker) deposit(ctx context.Context) error {
 	hold, err := w.client.LockFor(ctx, lockName, time.Second)
 	if err != nil {
 		return err
 	}
-	defer hold.Unlock(ctx) // also ErrLost: that is the point
+	defer hold.Unlock(ctx) // may return ErrLost: losing the lock is the point
 	paused := context.WithoutCancel(hold.Context())
 	w.pause()
 	balance, err := w.row.Read(paused, account, hold.Token())
@@ -167,7 +167,7 @@ func (w *worker) deposit(ctx context.Context) error {
 	return w.row.Write(paused, account, balance+1, hold.Token())
 }
 
-// pause is short most of the time, and once in three longer than some leases.
+// pause is short most of the time; one in three may be longer than the lease.
 func (w *worker) pause() {
 	most := 50 * time.Millisecond
 	if w.random.IntN(3) == 0 {
