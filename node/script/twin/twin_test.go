@@ -1,8 +1,6 @@
 package twin
 
-import (
-	"testing"
-)
+import "testing"
 
 // all hear everything.
 func all(Owner) bool { return true }
@@ -92,6 +90,21 @@ func TestRoom(t *testing.T) {
 	}
 	if got, want := l.Forced[MaxForced-1], (Mark{MaxForced, 2000}); got != want {
 		t.Errorf("forced out again: mark is %v, want %v", got, want)
+	}
+}
+
+// TestForcedInAnyOrder: masters that refuse the same owners are equal.
+func TestForcedInAnyOrder(t *testing.T) {
+	var locks [2]Lock
+	for i, owners := range [][]Owner{{1, 2, 3}, {3, 1, 2}} {
+		for _, owner := range owners {
+			locks[i].Acquire(0, all, owner, 1000, int64(owner))
+			locks[i].Force(0, all, 1)
+		}
+		locks[i].Counter = 0
+	}
+	if locks[0] != locks[1] {
+		t.Errorf("forced out in another order: %v, want %v", locks[1].Forced, locks[0].Forced)
 	}
 }
 

@@ -1,0 +1,163 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/node/script/twin"
+)
+
+// compare lets the master carry out cmd, and returns in what its answer is not that of the twin, ""
+// if in nothing. What the twin published is to be expected from then on.
+func (w *walk) compare(k int, cmd *Command, want twin.Reply) string {
+	if to := want.HandOff; to.Owner != 0 {
+		name, _, _ := strings.Cut(w.text(to.Owner), ":")
+		w.published(HandOffChannel(name), fmt.Sprintf("%s %d %d %s", w.text(to.Owner), to.Round, to.Token, w.names[k]))
+	}
+	if want.Told {
+		w.published(FreedChannel(w.names[k]), "0")
+	}
+	got := w.h.run(cmd)
+	if _, notLock := errors.AsType[*NotLockError](got.Err); got.Outcome == Failed && !notLock {
+		return fmt.Sprintf("failed: %v", got.Err)
+	}
+	got.Err = nil
+	left := time.Duration(want.Left) * time.Millisecond
+	if want.Left == twin.Never {
+		left = Never
+	}
+	same := Answer{
+		Outcome: Failed + Outcome(want.Outcome), Token: want.Token, Holder: w.text(want.Holder), Count: int(want.Count), Left: left,
+	}
+	if g, s := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", same); g != s {
+		return fmt.Sprintf("answered %s, want %s", g, s)
+	}
+	return ""
+}
+
+// published is to be expected on channel.
+func (w *walk) published(channel, message string) {
+	w.expect[channel] = append(w.expect[channel], message)
+}
+
+// check compares all that there is to see.
+func (w *walk) check(did, differ string) {
+	t := w.h.t
+	if differ != "" {
+		t.Errorf("%s: %s", did, differ)
+	}
+	got, want := map[string]string{}, map[string]string{}
+	for _, key := range w.h.m.Keys() {
+		got[key] = w.real(key)
+	}
+	for k := range w.locks {
+		w.picture(k, want)
+	}
+	for _, key := range slices.Sorted(maps.Keys(merged(got, want))) {
+		if got[key] != want[key] {
+			t.Errorf("%s: %s is %s, want %s", did, key, got[key], want[key])
+		}
+	}
+	for channel, post := range w.posts {
+		if got := post.take(); !slices.Equal(got, w.expect[channel]) {
+			t.Errorf("%s: published on %s: %q, want %q", did, channel, got, w.expect[channel])
+		}
+		delete(w.expect, channel)
+	}
+	for channel, messages := range w.expect {
+		t.Errorf("%s: nobody listens on %s, want %q there", did, channel, messages)
+	}
+}
+
+func merged(a, b map[string]string) map[string]string {
+	all := maps.Clone(a)
+	maps.Copy(all, b)
+	return all
+}
+
+// real is what the master has at key.
+func (w *walk) real(key string) string {
+	m := w.h.m
+	ttl := m.TTL(key)
+	switch m.Type(key) {
+	case "hash":
+		hash := m.Hash(key)
+		var fields []string
+		for _, field := range slices.Sorted(maps.Keys(hash)) {
+			fields = append(fields, field+"="+hash[field])
+		}
+		return expiring(strings.Join(fields, ", "), ttl)
+	case "zset":
+		all, err := redis.Strings(w.h.conn.Do("ZRANGE", key, 0, -1, "WITHSCORES"))
+		if err != nil {
+			w.h.t.Fatal(err)
+		}
+		var queue strings.Builder
+		for i := 0; i < len(all); i += 2 {
+			fmt.Fprintf(&queue, "%s since %s; ", all[i], all[i+1])
+		}
+		return expiring(queue.String(), ttl)
+	}
+	if strings.HasPrefix(key, fencePrefix) {
+		return m.Get(key) // the twin knows nothing of its expiry
+	}
+	return expiring(m.Get(key), ttl)
+}
+
+// picture adds what the twin of the k-th lock has at each key.
+func (w *walk) picture(k int, keys map[string]string) {
+	l, name, own := &w.locks[k], w.names[k], keysOf(w.names[k])
+	now := w.now()
+	put := func(key, value string, end int64) {
+		left := millis(end - now)
+		if end == twin.Never {
+			left = 0
+		}
+		keys[key] = expiring(value, left)
+	}
+	l.Expire(now)
+	var fields []string
+	if l.Holder != 0 {
+		fields = append(fields, fmt.Sprintf("%s=%d", w.text(l.Holder), l.Count))
+	}
+	if l.Alien {
+		fields = append(fields, "name=bob")
+	}
+	if l.Expires != 0 {
+		put(name, strings.Join(fields, ", "), l.Expires)
+	}
+	if l.Counter != 0 {
+		keys[own.fence] = decimal(l.Counter)
+	}
+	queue := ""
+	for _, e := range l.Queue {
+		if e.Owner != 0 {
+			queue += fmt.Sprintf("%s %d %d %d %d since %d; ", w.text(e.Owner), e.Round, e.Lease, e.Proposal, e.Stale, e.Since)
+		}
+	}
+	if queue != "" || l.QueueExpires != 0 {
+		put(own.queue, queue, l.QueueExpires)
+	}
+	if l.Turn != 0 {
+		put(own.turn, "1", l.Turn)
+	}
+	for _, m := range l.Forced {
+		if m.Owner != 0 {
+			put(forcedPrefix+strings.TrimPrefix(own.queue, queuePrefix)+w.text(m.Owner), "1", m.Until)
+		}
+	}
+}
+
+// expiring is a value and when it runs out.
+func expiring(value string, left time.Duration) string {
+	if left == 0 {
+		return value + " without expiry"
+	}
+	return fmt.Sprintf("%s for %v", value, left)
+}

@@ -1,0 +1,98 @@
+package script
+
+import (
+	"fmt"
+	"slices"
+
+	"example.com/redlock/node/script/twin"
+)
+
+// clients are in the order of their uuids, and each has a thousand owners: so the order of the
+// owners' texts, of which Redis makes the order of equal stamps, is that of their numbers.
+var clients = [...]string{"a", "b", "deaf", "theirs"}
+
+// fresh returns a new owner of a client.
+func (w *walk) fresh(of string) twin.Owner {
+	w.owners++
+	return twin.Owner(slices.Index(clients[:], of)+1)*1000 + w.owners
+}
+
+// text is an owner as the scripts know it.
+func (w *walk) text(o twin.Owner) string {
+	switch c := o / 1000; {
+	case o == 0:
+		return ""
+	case o == twin.Redisson:
+		return "redisson"
+	case clients[c-1] == "theirs":
+		return id(fmt.Sprintf("theirs:%03d", o%1000))
+	default:
+		return id(fmt.Sprintf("%s:r%03d", clients[c-1], o%1000))
+	}
+}
+
+func (w *walk) owner(k int, o twin.Owner) *Owner { return NewOwner(w.names[k], w.text(o)) }
+
+// hear is what the twin is told of who listens.
+func (w *walk) hear(o twin.Owner) bool {
+	if o == twin.Redisson {
+		return w.hears["redisson"]
+	}
+	return w.hears[clients[o/1000-1]]
+}
+
+// somebody is mostly the holder, or one who waits or did, or was forced out, or is new.
+func (w *walk) somebody(k int) twin.Owner {
+	l := &w.locks[k]
+	switch n := w.r.IntN(10); {
+	case n < 5 && l.Holder != 0:
+		return l.Holder
+	case n < 6 && l.Forced[0].Owner != 0:
+		return l.Forced[0].Owner
+	case n < 9 && len(w.asks[k]) > 0:
+		return w.asks[k][w.r.IntN(len(w.asks[k]))].Owner
+	}
+	return w.fresh(clients[w.r.IntN(3)])
+}
+
+// room reports whether two more fit into the queue.
+func (w *walk) room(k int) bool { return w.locks[k].Queue[twin.MaxQueue-2].Owner == 0 }
+
+// waiter returns an ask: the first of somebody new, the next of one who waits or did, or one that
+// was sent before and comes again, perhaps not quite the same.
+func (w *walk) waiter(k int) (e twin.Entry) {
+	asks, i := &w.asks[k], -1
+	switch n := w.r.IntN(10); {
+	case !w.room(k):
+		i = slices.IndexFunc(*asks, func(e twin.Entry) bool { return e.Owner == w.locks[k].Queue[0].Owner })
+	case n < 5 && len(*asks) > 0:
+		i = len(*asks) - 1 - w.r.IntN(min(6, len(*asks)))
+	case n < 7 && len(*asks) > 0:
+		e := w.sent[k][w.r.IntN(len(w.sent[k]))]
+		switch w.r.IntN(4) {
+		case 0:
+			e.Lease = 100 + w.r.Int64N(300)
+		case 1:
+			e.Proposal = w.proposal(k)
+		}
+		return e
+	}
+	if i < 0 {
+		i = len(*asks)
+		// Few stamps, so that some are equal.
+		*asks = append(*asks, twin.Entry{Owner: w.fresh(clients[w.r.IntN(3)]), Since: w.r.Int64N(4)})
+	}
+	last := &(*asks)[i]
+	last.Round++
+	last.Lease, last.Proposal = 100+w.r.Int64N(300), w.proposal(k)
+	w.sent[k] = append(w.sent[k], *last)
+	return *last
+}
+
+// entry is an ask as the commands take it.
+func entry(e twin.Entry) QueueEntry {
+	return QueueEntry{Round: uint64(e.Round), Since: e.Since, Lease: millis(e.Lease), Proposal: e.Proposal}
+}
+
+// proposal returns a fencing token near the counter.
+func (w *walk) proposal(k int) int64 { return max(w.tokens, w.locks[k].Counter+w.r.Int64N(7)-2) }
