@@ -242,7 +242,7 @@ func (s *subscription) read(conn redis.Conn, run string) (heard bool, err error)
 	}
 }
 
-// pass passes on a message from pass.lua.
+// pass passes on a message from queue.lua.
 func (s *subscription) pass(payload string) {
 	p, ok := script.DecodeHandOff(payload)
 	if !ok || !strings.HasPrefix(p.Owner, s.client+":") {

@@ -42,13 +42,13 @@ type Renewal struct {
 //
 // Cost: one script call for all of them. Source: docs/algorithm.md, "Renew".
 func Renew(lease time.Duration, holds []Renewal) *Command {
-	args := make([]any, 0, 5+5*len(holds))
+	args := make([]any, 0, 4+5*len(holds))
 	args = append(args, renewScript.sha, 2*len(holds))
 	for _, h := range holds {
 		args = append(args, h.args[0], h.args[1])
 	}
-	args = append(args, lease.Milliseconds(), true, fenceTTL(lease).Milliseconds())
-	heal := len(args) - 2
+	args = append(args, lease.Milliseconds(), true)
+	heal := len(args) - 1
 	for _, h := range holds {
 		args = append(args, h.args[4], h.Count, h.Token)
 	}

@@ -14,7 +14,7 @@ type QueueEntry struct {
 	Proposal int64         // the fencing token asked for
 }
 
-// text is the entry as pass.lua reads it.
+// text is the entry as queue.lua reads it.
 func (e QueueEntry) text() string {
 	var room [80]byte
 	b := strconv.AppendUint(room[:0], e.Round, 10)
@@ -32,7 +32,7 @@ type HandOff struct {
 	Key   string
 }
 
-// DecodeHandOff reads what pass.lua publishes: owner, round, token and key.
+// DecodeHandOff reads what queue.lua publishes: owner, round, token and key.
 func DecodeHandOff(payload string) (HandOff, bool) {
 	words := strings.SplitN(payload, " ", 4)
 	if len(words) != 4 || words[0] == "" || words[3] == "" {
@@ -46,6 +46,6 @@ func DecodeHandOff(payload string) (HandOff, bool) {
 	return HandOff{Owner: words[0], Round: round, Token: token, Key: words[3]}, true
 }
 
-// HandOffChannel is where a client is told of hand-offs, as pass.lua has it. client is the
+// HandOffChannel is where a client is told of hand-offs, as queue.lua has it. client is the
 // uuid that its owners begin with.
 func HandOffChannel(client string) string { return "redlock_wake:" + client }

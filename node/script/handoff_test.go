@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzHandOff: no message breaks the decoder, and what it lets pass is what pass.lua writes.
+// FuzzHandOff: no message breaks the decoder, and what it lets pass is what queue.lua writes.
 func FuzzHandOff(f *testing.F) {
 	for _, message := range []string{"a:r1 1 2 k", "a:r1 1 2 k with spaces", "a:r1 0 0 k", "", " 1 2 k", "a:r1 1 2 ", "a:r1 01 2 k", "a:r1 +1 2 k", "a:r1 18446744073709551616 2 k"} {
 		f.Add(message)

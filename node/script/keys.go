@@ -1,9 +1,6 @@
 package script
 
-import (
-	"strings"
-	"time"
-)
+import "strings"
 
 // The name of a lock is its key, as in Redisson. What belongs to a lock carries the
 // name in braces. A name that has braces of its own stands as it is, with a colon behind
@@ -12,7 +9,7 @@ const (
 	fencePrefix   = "redlock_fence:"
 	queuePrefix   = "redlock_wait:"
 	turnPrefix    = "redlock_turn:"
-	forcedPrefix  = "redlock_forced:" // made in release.lua and renew.lua
+	forcedPrefix  = "redlock_forced:" // as forced.lua has it
 	channelPrefix = "redisson_lock__channel:"
 )
 
@@ -69,8 +66,3 @@ func keysOf(name string) keys {
 	}
 	return keys{fence: cut(fencePrefix), queue: cut(queuePrefix), turn: cut(turnPrefix)}
 }
-
-// fenceTTL is how long a fencing counter outlives its last use. Proposals follow the
-// masters' clocks, so a counter only has to bridge what is wrong with those; without any
-// expiry, names that are used once would pile up forever.
-func fenceTTL(lease time.Duration) time.Duration { return lease + time.Hour }

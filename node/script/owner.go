@@ -116,7 +116,7 @@ func Force(key string, token int64) *Command {
 // Cost: one script call. Source: docs/algorithm.md, "Fencing token".
 func (o *Owner) Raise(lease time.Duration, token int64) *Command {
 	return &Command{script: raiseScript, key: o.Key, owner: o.ID, proposal: token, args: []any{
-		raiseScript.sha, 2, o.args[0], o.args[1], o.args[4], token, fenceTTL(lease).Milliseconds(),
+		raiseScript.sha, 2, o.args[0], o.args[1], o.args[4], token, lease.Milliseconds(),
 	}}
 }
 

@@ -4,7 +4,7 @@
 -- KEYS[2]  fencing counter of the lock
 -- ARGV[1]  owner, "uuid:rN"
 -- ARGV[2]  fencing token
--- ARGV[3]  time to live of the fencing counter, in ms
+-- ARGV[3]  lease of the lock, in ms
 -- returns  0: the counter was below the token, and is the token now;
 --          the counter, above 0: it is not below the token;
 --          -1: owner does not have the lock;
@@ -13,8 +13,9 @@
 -- be somebody else's number, so that is no yes, and a repeat of a yes is a no.
 
 local lock, counter = KEYS[1], KEYS[2]
-local owner, token, ttl = ARGV[1], ARGV[2], ARGV[3]
+local owner, token, lease = ARGV[1], ARGV[2], ARGV[3]
 
+-- #include fence.lua
 -- #include holder.lua
 
 local holder, wrong = holderOf(lock, owner)
@@ -29,5 +30,5 @@ assert(last, 'the fencing counter is no number')
 if last >= tonumber(token) then
   return last
 end
-redis.call('set', counter, token, 'px', ttl)
+redis.call('set', counter, token, 'px', lease + fenceTTL)
 return 0

@@ -1,32 +1,32 @@
--- release.lua: give the lock back, or give up waiting. A lock that is then free passes to
--- the first in the queue.
+-- release.lua: give the lock back, or give up waiting. A lock that is then free is
+-- handed to the first in the queue.
 --
 -- KEYS[1]  lock key: a hash, owner -> hold count
 -- KEYS[2]  fencing counter of the lock
--- KEYS[3]  queue, see pass.lua
--- KEYS[4]  Redisson's turn, see pass.lua
+-- KEYS[3]  queue, see queue.lua
+-- KEYS[4]  Redisson's turn, see queue.lua
 -- ARGV[1]  owner, "uuid:rN"; empty: whoever has the lock
--- ARGV[2]  owner's fencing token, or the one it proposed; empty to pass the lock to
---          nobody, as a guarded master must not
+-- ARGV[2]  owner's fencing token, or the one it proposed; empty to hand the lock to
+--          nobody, as a guarded master must
 -- ARGV[3]  when owner began to wait, in us, 0 if it never did
--- ARGV[4]  who enters the queue, since owner's client waits for its next turn; else
---          there are no more
--- ARGV[5]  ask of that one, see pass.lua
+-- ARGV[4]  who enters the queue, since owner's client goes on waiting; else there are no
+--          more
+-- ARGV[5]  entry of that one, see queue.lua
 -- returns  1 freed, -1 not held by owner;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and was left alone
 -- Of a hash that has become no lock the owner's field goes, and nothing else.
 -- Called by Node.Send with a Release or a Force command. A repeat changes nothing, but
--- passes a lock that has become free since; a Force is not repeated.
+-- hands off a lock that has become free since; a Force is not repeated.
 
 local lock, counter, queue, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local owner, token, since, entrant, ask = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local owner, token, since, entrant, entry = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 
--- tellRedisson says that the lock is free, on the channel that Redisson's waiters listen
--- to, and returns how many heard it. The channel ends as the queue does, but for the colon
--- behind a name with braces.
-local function tellRedisson()
-  local last = string.byte(queue, -1) == 58 and -2 or -1
-  return redis.call('publish', 'redisson_lock__channel' .. string.sub(queue, 13, last), '0')
+-- notifyRedisson says that the lock is free, on the channel that Redisson's waiters
+-- subscribe to, and returns how many received it. Redisson puts a name into braces unless
+-- it has some.
+local function notifyRedisson()
+  local name = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+  return redis.call('publish', 'redisson_lock__channel:' .. name, '0')
 end
 
 local holder, wrong
@@ -46,18 +46,20 @@ if left > 0 then
   -- Freed by force: its renewals must not set it again, for as long as it would have been
   -- valid. After the first write, or a full master would refuse both. One key for each
   -- owner: whoever is next may be forced out as well.
-  redis.call('set', 'redlock_forced' .. string.sub(queue, 13) .. owner, 1, 'px', left)
+  -- #include forced.lua
+  redis.call('set', forcedKey(lock, owner), 1, 'px', left)
 end
 
 -- Nobody waits for most locks: what follows is for the others.
 if not entrant and redis.call('exists', queue) == 0 then
   if mine then
-    tellRedisson()
+    notifyRedisson()
   end
   return mine and 1 or -1
 end
 
--- #include pass.lua
+-- #include fence.lua
+-- #include queue.lua
 
 if wrong then
   leave(owner, since)
@@ -65,36 +67,36 @@ if wrong then
 end
 -- A repeat must not enter who has the lock by now, or is in the queue.
 if entrant and holder ~= entrant then
-  leave(entrant, string.match(ask, ' (%d+) '))
-  enter(entrant, ask)
+  leave(entrant, string.match(entry, ' (%d+) '))
+  enter(entrant, entry)
 end
 leave(owner, since) -- also who has the lock: a renewal may have healed it
--- What is left of the key is not ours, and not to be passed on.
+-- What is left of the key is not ours, and not to be handed on.
 local rest = mine and redis.call('exists', lock) or redis.call('exists', lock, turn)
 if rest > 0 then
   return mine and 1 or -1
 end
 if token == '' then
   if mine then
-    tellRedisson()
+    notifyRedisson()
   end
   return mine and 1 or -1
 end
 
 -- One in seven holds that end leaves the key free for a moment if Redisson's clients wait
--- for it, since they can not stand in the queue. The first in it looks again then. Tokens
--- follow a clock, so a number that no usual step of clocks is a multiple of.
+-- for it, since they cannot stand in the queue. The first in it looks again then. Tokens follow a
+-- clock, hence a number that no usual step of clocks is a multiple of.
 if mine and tonumber(token) % 7 == 0 then
   local first = string.match(redis.call('zrange', queue, 0, 0)[1] or '', '^%S+')
-  if first and tellRedisson() > 0 then
+  if first and notifyRedisson() > 0 then
     redis.call('set', turn, 1, 'px', 20)
-    tell(first, 0, 0)
+    notify(first, 0, 0)
     return 1
   end
 end
 
-local next = pass(token, 3600000)
+local next = handOff(token)
 if mine and not next then
-  tellRedisson()
+  notifyRedisson()
 end
 return mine and 1 or -1

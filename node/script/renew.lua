@@ -4,30 +4,26 @@
 -- KEYS[2i]    its fencing counter
 -- ARGV[1]     lease, in ms
 -- ARGV[2]     1 to set a lock again that nobody has, empty on a guarded master
--- ARGV[3]     time to live of a fencing counter, in ms
--- ARGV[3i+1]  owner of the i-th lock
--- ARGV[3i+2]  its hold count
--- ARGV[3i+3]  its fencing token
+-- ARGV[3i]    owner of the i-th lock
+-- ARGV[3i+1]  its hold count
+-- ARGV[3i+2]  its fencing token
 -- returns     for each lock: 1 extended, 2 set again, 0 nobody has it,
 --             -1 another owner has it;
 --             NOTLOCK, an error: the key is no lock, see holder.lua, and was left alone
 -- Called by Node.Send with a Renew command. An expiry and a fencing counter never
 -- shrink, so a repeat, or one that comes late, takes nothing away.
 
+-- #include fence.lua
 -- #include holder.lua
+-- #include forced.lua
 
--- forced reports whether the lock was taken from owner by force, see release.lua. The key is
--- not among KEYS, since next to no call needs it; it has the braces of the others.
-local function forced(counter, owner)
-  return redis.call('exists', 'redlock_forced' .. string.sub(counter, 14) .. owner) == 1
-end
-
-local lease, heal, ttl = ARGV[1], ARGV[2] == '1', ARGV[3]
+local lease, heal = ARGV[1], ARGV[2] == '1'
+local ttl = string.format('%.0f', lease + fenceTTL) -- Redis takes longer to write a number
 local answer = {}
 
 for i = 1, #KEYS / 2 do
   local lock, counter = KEYS[2 * i - 1], KEYS[2 * i]
-  local owner, count, token = ARGV[3 * i + 1], ARGV[3 * i + 2], ARGV[3 * i + 3]
+  local owner, count, token = ARGV[3 * i], ARGV[3 * i + 1], ARGV[3 * i + 2]
 
   local holder, wrong = holderOf(lock, owner)
   local left = redis.call('pttl', lock)
@@ -37,7 +33,7 @@ for i = 1, #KEYS / 2 do
     answer[i] = 1
   elseif holder then
     answer[i] = -1
-  elseif heal and not forced(counter, owner) then
+  elseif heal and redis.call('exists', forcedKey(lock, owner)) == 0 then
     -- pcall: a full master has no room for this one, but extends the others.
     answer[i] = redis.pcall('hset', lock, owner, count) == 1 and 2 or 0
   else

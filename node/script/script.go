@@ -10,8 +10,14 @@ import (
 //go:embed holder.lua
 var holderSource string
 
-//go:embed pass.lua
-var passSource string
+//go:embed queue.lua
+var queueSource string
+
+//go:embed fence.lua
+var fenceSource string
+
+//go:embed forced.lua
+var forcedSource string
 
 //go:embed acquire.lua
 var acquireSource string
@@ -58,5 +64,7 @@ func newScript(source string, decode func(any) (Answer, error)) *script {
 // first in most calls, so that they do not pay for it.
 var parts = strings.NewReplacer(
 	"-- #include holder.lua\n", holderSource,
-	"-- #include pass.lua\n", passSource,
+	"-- #include queue.lua\n", queueSource,
+	"-- #include fence.lua\n", fenceSource,
+	"-- #include forced.lua\n", forcedSource,
 )
