@@ -80,7 +80,7 @@ func (w *walk) step() (did, differ string) {
 	l, key, now, r := &w.locks[k], w.names[k], w.now(), w.r
 	lease := 1 + r.Int64N(600)
 	l.Expire(now)
-	switch r.IntN(21) {
+	switch r.IntN(22) {
 	case 0, 1, 2, 3:
 		e := w.waiter(k)
 		did = fmt.Sprintf("acquire %s for %d or register %+v", key, lease, e)
@@ -205,7 +205,7 @@ func (w *walk) sleep() (did string) {
 // others is what is done to a master by somebody else.
 func (w *walk) others(k int) (did string) {
 	h, l, key, now := w.h, &w.locks[k], w.names[k], w.now()
-	switch n := w.r.IntN(8); {
+	switch n := w.r.IntN(10); {
 	case n == 0:
 		h.m.FlushAll()
 		w.locks = [2]twin.Lock{}
@@ -224,15 +224,15 @@ func (w *walk) others(k int) (did string) {
 			l.Expires = twin.Never
 		}
 		return "another program has a field of " + key
-	case n == 3 && l.Expires != 0:
+	case n < 6 && l.Expires != 0:
 		h.do("PERSIST", key)
 		l.Expires = twin.Never
 		return "persist " + key
-	case n == 4 && l.Expires != 0:
+	case l.Expires != 0:
 		h.do("DEL", key)
 		l.Holder, l.Count, l.Expires, l.Alien = 0, 0, 0, false
 		return "delete " + key
-	case n > 4 && l.Expires == 0:
+	case n < 8:
 		l.Holder, l.Count, l.Expires = w.fresh("theirs"), 2, now+500
 		h.do("HSET", key, w.text(l.Holder), 2)
 		h.do("PEXPIRE", key, 500)
