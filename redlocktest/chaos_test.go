@@ -11,8 +11,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// TestChaos: under all faults that keep data, what is carried out of a connection's
-// commands is always the first of them, in order, each once, and all that were answered.
+// TestChaos: under all faults that keep data, a connection's commands are carried out in order, each
+// once, without a gap, and at least as far as they were answered.
 //
 // Replay one seed: go test ./redlocktest -run 'TestChaos/seed=7$' -v
 func TestChaos(t *testing.T) {
@@ -70,7 +70,7 @@ func chaos(t *testing.T, seed uint64) {
 	t.Logf("%d connections, %d commands carried out, %d answered", len(all), ran, total)
 }
 
-// chaosClient appends 0, 1, … to a list per connection, pipelined, and returns how many of
+// chaosClient appends 0, 1, … to one list per connection, pipelined, and returns how many appends to
 // each list were answered.
 func chaosClient(t *testing.T, m *Master, name string, r *rand.Rand) map[string]int {
 	answered := map[string]int{}

@@ -9,17 +9,17 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// handshake are the commands that a refusing master answers all the same: those a LOADING
+// handshake are the commands that a master answers even when it refuses others: those that a LOADING
 // server carries out.
 var handshake = setOf("AUTH", "HELLO", "CLIENT", "INFO", "SELECT", "QUIT", "TIME", "CONFIG",
 	"SUBSCRIBE", "UNSUBSCRIBE", "PSUBSCRIBE", "PUNSUBSCRIBE")
 
-// harmless are the commands that change no data although miniredis does not list them as
-// read-only. EVAL is one: each command of the script is asked for by itself.
+// harmless are the commands that change no data but that miniredis does not list as read-only. EVAL
+// is one, since each command that the script calls is checked by itself.
 var harmless = setOf("EVAL", "EVALSHA", "SCRIPT", "PUBLISH", "PUBSUB", "PING", "ECHO", "COMMAND",
 	"MULTI", "EXEC", "DISCARD", "WATCH", "UNWATCH", "MEMORY", "OBJECT", "WAIT")
 
-// blocking are the commands that would stop the whole master, since it runs one at a time.
+// blocking are the commands that would block the whole master, since it runs one command at a time.
 var blocking = setOf("BLPOP", "BRPOP", "BRPOPLPUSH", "BLMOVE", "BLMPOP", "BZPOPMIN", "BZPOPMAX",
 	"BZMPOP", "XREAD", "XREADGROUP")
 
@@ -31,39 +31,40 @@ func setOf(names ...string) map[string]bool {
 	return set
 }
 
-// run carries out a command: here what miniredis lacks, there the rest. master.mu is held.
-func (s *session) run(args []string) {
+// runLocked carries out a command: itself if miniredis lacks the command, else with miniredis. The
+// caller holds master.mu.
+func (s *session) runLocked(args []string) {
 	m, cmd := s.master, strings.ToUpper(args[0])
 	m.tally.add(cmd)
-	m.tick()
+	m.tickLocked()
 	refusal := m.settings.refusal
 	switch {
 	case cmd == "AUTH":
-		s.auth(args[1:])
+		s.authLocked(args[1:])
 	case !s.authenticated && cmd != "QUIT" && cmd != "HELLO":
 		s.peer.WriteError("NOAUTH Authentication required.")
 	case refusal != "" && !handshake[cmd]:
 		s.peer.WriteError(refusal)
 	case cmd == "INFO":
-		s.peer.WriteBulk(m.info(args[1:]))
+		s.peer.WriteBulk(m.infoLocked(args[1:]))
 	case cmd == "CLIENT" && len(args) == 2 && strings.EqualFold(args[1], "ID"):
 		s.peer.WriteInt(int(s.id))
 	case cmd == "CLIENT" && len(args) > 1 && strings.EqualFold(args[1], "KILL"):
-		s.clientKill(args[2:])
+		s.clientKillLocked(args[2:])
 	case cmd == "CONFIG" && len(args) > 2 && strings.EqualFold(args[1], "GET"):
-		s.peer.WriteStrings(m.config(args[2:]))
+		s.peer.WriteStrings(m.configLocked(args[2:]))
 	case blocking[cmd]:
 		s.peer.WriteError(fmt.Sprintf("ERR redlocktest has no '%s': it would block the whole master", strings.ToLower(cmd)))
 	default:
-		s.dispatch(cmd, args)
+		s.dispatchLocked(cmd, args)
 	}
 }
 
-// dispatch lets miniredis carry out a command. master.mu is held.
-func (s *session) dispatch(cmd string, args []string) {
+// dispatchLocked lets miniredis carry out a command. The caller holds master.mu.
+func (s *session) dispatchLocked(cmd string, args []string) {
 	s.subscribed = s.subscribed || cmd == "SUBSCRIBE" || cmd == "PSUBSCRIBE"
 	if s.subscribed {
-		// Messages are written at any moment, by other goroutines.
+		// Other goroutines may write messages at any moment, so nothing is held back.
 		s.master.redis.Dispatch(s.peer, args)
 		return
 	}
@@ -73,8 +74,8 @@ func (s *session) dispatch(cmd string, args []string) {
 	s.out.end()
 }
 
-// auth answers AUTH [user] password.
-func (s *session) auth(args []string) {
+// authLocked answers AUTH [user] password.
+func (s *session) authLocked(args []string) {
 	password := s.master.settings.password
 	switch {
 	case len(args) != 1 && len(args) != 2:
@@ -89,8 +90,8 @@ func (s *session) auth(args []string) {
 	}
 }
 
-// clientKill answers CLIENT KILL ID n. Like Redis it spares the caller itself.
-func (s *session) clientKill(args []string) {
+// clientKillLocked answers CLIENT KILL ID n. Like Redis, it spares the connection that asks.
+func (s *session) clientKillLocked(args []string) {
 	if len(args) != 2 || !strings.EqualFold(args[0], "ID") {
 		s.peer.WriteError("ERR syntax error")
 		return
@@ -105,13 +106,13 @@ func (s *session) clientKill(args []string) {
 		s.peer.WriteInt(0)
 		return
 	}
-	victim.end()
+	victim.endLocked()
 	s.peer.WriteInt(1)
 }
 
-// refuseWrites is miniredis' hook before every command, also of those that scripts call: a
+// refuseWritesLocked is miniredis's hook before every command, including those that scripts call: a
 // replica refuses to change data.
-func (m *Master) refuseWrites(peer *server.Peer, cmd string, _ ...string) bool {
+func (m *Master) refuseWritesLocked(peer *server.Peer, cmd string, _ ...string) bool {
 	if m.settings.role == "master" || handshake[cmd] || harmless[cmd] || m.redis.IsReadOnlyCommand(cmd) {
 		return false
 	}
@@ -119,17 +120,18 @@ func (m *Master) refuseWrites(peer *server.Peer, cmd string, _ ...string) bool {
 	return true
 }
 
-// discardScripts empties the script cache, which no restart survives. m.mu is held.
-func (m *Master) discardScripts() {
+// discardScriptsLocked empties the script cache, which does not survive a restart. The caller holds
+// m.mu.
+func (m *Master) discardScriptsLocked() {
 	m.redis.Dispatch(discard(), []string{"SCRIPT", "FLUSH"})
 }
 
-// now is the time by the master's clock. m.mu is held.
-func (m *Master) now() time.Time { return time.Now().Add(m.settings.skew) }
+// nowLocked returns the time by the master's clock. The caller holds m.mu.
+func (m *Master) nowLocked() time.Time { return time.Now().Add(m.settings.skew) }
 
-// tick tells the store the time, before anything looks at it. m.mu is held.
-func (m *Master) tick() {
+// tickLocked sets the store's time, before anything reads the store. The caller holds m.mu.
+func (m *Master) tickLocked() {
 	if m.settings.skewed {
-		m.store.SetTime(m.now())
+		m.store.SetTime(m.nowLocked())
 	}
 }

@@ -5,46 +5,46 @@ import (
 	"time"
 )
 
-// look runs f on the store by its clock, between two commands. A dead master's store is
-// what [Master.RestartWithData] would bring back.
+// look runs f on the store, with its clock set, between two commands. A dead master's store is what
+// [Master.RestartWithData] would bring back.
 func (m *Master) look(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.tick()
+	m.tickLocked()
 	f()
 }
 
-// Keys are the names of all keys of database 0, sorted.
+// Keys returns the names of all keys of database 0, sorted.
 func (m *Master) Keys() (keys []string) {
 	m.look(func() { keys = m.store.Keys() })
 	return keys
 }
 
-// Type is "string", "hash", "zset", … or "" when there is no such key.
+// Type returns "string", "hash", "zset", …, or "" if there is no such key.
 func (m *Master) Type(key string) (kind string) {
 	m.look(func() { kind = m.store.Type(key) })
 	return kind
 }
 
-// TTL is the time left of a key: zero when it does not expire or is not there.
+// TTL returns how long a key has left to live: zero if it does not expire or does not exist.
 func (m *Master) TTL(key string) (left time.Duration) {
 	m.look(func() { left = m.store.TTL(key) })
 	return left
 }
 
-// Get is the value of a string, or "".
+// Get returns the value of a string, or "".
 func (m *Master) Get(key string) (value string) {
 	m.look(func() { value, _ = m.store.Get(key) })
 	return value
 }
 
-// HGet is the value of a field of a hash, or "".
+// HGet returns the value of a field of a hash, or "".
 func (m *Master) HGet(key, field string) (value string) {
 	m.look(func() { value = m.store.HGet(key, field) })
 	return value
 }
 
-// Hash is a copy of a hash, or nil.
+// Hash returns a copy of a hash, or nil.
 func (m *Master) Hash(key string) (hash map[string]string) {
 	m.look(func() {
 		fields, err := m.store.HKeys(key)
@@ -59,7 +59,7 @@ func (m *Master) Hash(key string) (hash map[string]string) {
 	return hash
 }
 
-// Holder is the owner in the hash of a lock, or "" when name is free here.
+// Holder returns the owner in a lock's hash, or "" if name is free on this master.
 func (m *Master) Holder(name string) string {
 	for owner := range m.Hash(name) {
 		return owner
@@ -67,7 +67,7 @@ func (m *Master) Holder(name string) string {
 	return ""
 }
 
-// ZSet is a copy of a sorted set, or nil.
+// ZSet returns a copy of a sorted set, or nil.
 func (m *Master) ZSet(key string) (scores map[string]float64) {
 	m.look(func() {
 		if set, err := m.store.SortedSet(key); err == nil {
@@ -77,7 +77,7 @@ func (m *Master) ZSet(key string) (scores map[string]float64) {
 	return scores
 }
 
-// Set makes key a string that does not expire, whatever it was before.
+// Set makes key a string that does not expire. It replaces whatever was there.
 func (m *Master) Set(key, value string) {
 	m.look(func() {
 		m.store.Del(key)
@@ -85,17 +85,17 @@ func (m *Master) Set(key, value string) {
 	})
 }
 
-// HSet sets a field of a hash. It replaces a key that is something else.
+// HSet sets a field of a hash. It replaces a key of another type.
 func (m *Master) HSet(key, field, value string) {
 	m.look(func() { m.store.HSet(key, field, value) })
 }
 
-// Expire gives a key d to live.
+// Expire makes a key expire after d.
 func (m *Master) Expire(key string, d time.Duration) {
 	m.look(func() { m.store.SetTTL(key, d) })
 }
 
-// Del removes a key and reports whether it was there.
+// Del removes a key and reports whether it existed.
 func (m *Master) Del(key string) (found bool) {
 	m.look(func() { found = m.store.Del(key) })
 	return found
@@ -108,10 +108,10 @@ func (m *Master) FlushAll() {
 
 // FlushScripts empties the script cache: the next EVALSHA is answered with NOSCRIPT.
 func (m *Master) FlushScripts() {
-	m.look(m.discardScripts)
+	m.look(m.discardScriptsLocked)
 }
 
-// Connections is how many connections the process has accepted and not yet closed.
+// Connections returns how many connections the process has accepted and not yet closed.
 func (m *Master) Connections() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -65,7 +65,7 @@ func TestData(t *testing.T) {
 	})
 }
 
-// TestScripts holds what our scripts need of Lua, and that errors are worded as Redis does.
+// TestScripts checks what our scripts need from Lua, and that errors are worded as in Redis.
 func TestScripts(t *testing.T) {
 	bubble(t, func(t *testing.T, m *Master) {
 		c := dial(t, m)
@@ -117,7 +117,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// TestCloseEndsEverything: whoever waits for a fleet gets an error when it closes.
+// TestCloseEndsEverything: everybody who waits for a fleet gets an error when it closes.
 func TestCloseEndsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(4)

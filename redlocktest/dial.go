@@ -12,9 +12,10 @@ import (
 // dialTimeout bounds a dial whose context does not: redigo's own default.
 const dialTimeout = 30 * time.Second
 
-// Dial connects to the master in memory, for clients other than [Fleet.Pools].
+// Dial connects to the master in memory, for clients that do not use [Fleet.Pools].
 //
-// It fails when the master is dead, and while it is cut off, when ctx ends or after 30 s.
+// It fails at once if the master is dead. While the master is cut off, it fails when ctx ends, or
+// after 30 s.
 func (m *Master) Dial(ctx context.Context) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
@@ -42,7 +43,7 @@ func (m *Master) dial(ctx context.Context) (net.Conn, error) {
 			m.mu.Unlock()
 			return nil, syscall.ECONNREFUSED
 		default:
-			c := m.attach()
+			c := m.attachLocked()
 			m.mu.Unlock()
 			return c, nil
 		}
@@ -55,7 +56,7 @@ func (m *Master) dial(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// roundTrip takes the time of a TCP handshake: there and back.
+// roundTrip takes as long as a TCP handshake: one round trip.
 func (m *Master) roundTrip(ctx context.Context) error {
 	m.mu.Lock()
 	delay := m.network.delay

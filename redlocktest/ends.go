@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A masterEnd is the end that a session reads commands from. Its writes never block.
+// A masterEnd is the end of a link that a session reads commands from. Its writes never block.
 type masterEnd struct{ *link }
 
 func (l masterEnd) Read(p []byte) (int, error) {
@@ -17,10 +17,10 @@ func (l masterEnd) Read(p []byte) (int, error) {
 		if l.masterClosed {
 			return 0, net.ErrClosed
 		}
-		if n, err, ok := l.take(&l.up, p); ok {
+		if n, err, ok := l.takeLocked(&l.up, p); ok {
 			return n, err
 		}
-		l.wait(l.nextArrival(&l.up))
+		l.waitLocked(l.nextArrivalLocked(&l.up))
 	}
 }
 
@@ -30,7 +30,7 @@ func (l masterEnd) Write(p []byte) (int, error) {
 	if l.masterClosed {
 		return 0, syscall.EPIPE
 	}
-	l.send(&l.down, chunk{data: append([]byte(nil), p...)})
+	l.sendLocked(&l.down, chunk{data: append([]byte(nil), p...)})
 	return len(p), nil
 }
 
@@ -39,7 +39,7 @@ func expired(deadline time.Time) bool {
 	return !deadline.IsZero() && !deadline.After(time.Now())
 }
 
-// read is clientEnd.Read with bare errors.
+// read is clientEnd.Read without the wrapping of errors.
 func (l *link) read(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -50,14 +50,14 @@ func (l *link) read(p []byte) (int, error) {
 		if expired(l.readDeadline) {
 			return 0, os.ErrDeadlineExceeded
 		}
-		if n, err, ok := l.take(&l.down, p); ok {
+		if n, err, ok := l.takeLocked(&l.down, p); ok {
 			return n, err
 		}
-		l.wait(l.nextArrival(&l.down), l.readDeadline)
+		l.waitLocked(l.nextArrivalLocked(&l.down), l.readDeadline)
 	}
 }
 
-// write is clientEnd.Write with bare errors. It blocks while sendBuffer is full.
+// write is clientEnd.Write without the wrapping of errors. It blocks while sendBuffer is full.
 func (l *link) write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -69,20 +69,20 @@ func (l *link) write(p []byte) (int, error) {
 		if expired(l.writeDeadline) {
 			return n, os.ErrDeadlineExceeded
 		}
-		if end := len(l.down.chunks) - 1; end >= 0 && l.down.chunks[end].fin && l.arrived(l.down.chunks[end]) {
+		if end := len(l.down.chunks) - 1; end >= 0 && l.down.chunks[end].fin && l.arrivedLocked(l.down.chunks[end]) {
 			return n, syscall.EPIPE
 		}
 		if l.up.deaf {
-			return len(p), nil // the master's end has gone, and this end does not know it yet
+			return len(p), nil // the master's end is closed, but this end does not know yet
 		}
 		room := min(sendBuffer-l.up.bytes, len(p)-n)
 		if room > 0 {
-			l.send(&l.up, chunk{data: append([]byte(nil), p[n:n+room]...)})
+			l.sendLocked(&l.up, chunk{data: append([]byte(nil), p[n:n+room]...)})
 			n += room
 		}
 		if n == len(p) {
 			return n, nil
 		}
-		l.wait(l.writeDeadline)
+		l.waitLocked(l.writeDeadline)
 	}
 }

@@ -2,9 +2,9 @@ package redlocktest
 
 import "time"
 
-// Cut parts the master from all its clients: nothing arrives either way, and new dials
-// hang until they are given up. What is under way is kept for [Master.Mend], as TCP sends
-// it again. (Dials over TCP succeed, since a kernel answers them; what follows hangs.)
+// Cut cuts the master off from all its clients: nothing arrives in either direction, and new dials
+// hang until they are given up. What is in transit is kept until [Master.Mend], as TCP would resend
+// it. (With [Fleet.URLs], dials succeed, since the kernel answers them; what follows hangs.)
 func (m *Master) Cut() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -17,16 +17,16 @@ func (m *Master) Cut() {
 	}
 }
 
-// Mend joins what [Master.Cut] parted. What was under way arrives, also commands of
-// connections that their client has closed meanwhile.
+// Mend ends [Master.Cut]. What was in transit arrives, even commands on connections that their client
+// has closed meanwhile.
 func (m *Master) Mend() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.mend()
+	m.mendLocked()
 }
 
-// mend is Mend. m.mu is held.
-func (m *Master) mend() {
+// mendLocked is Mend. The caller holds m.mu.
+func (m *Master) mendLocked() {
 	if m.network.cut == nil {
 		return
 	}
@@ -37,8 +37,8 @@ func (m *Master) mend() {
 	}
 }
 
-// Delay makes everything that is sent from now on take d to arrive, either way: an answer
-// takes 2d, and a dial another 2d. Zero is the default.
+// Delay makes everything that is sent from now on take d to arrive, in either direction: a round trip
+// takes 2d, and so does a dial. The default is zero.
 func (m *Master) Delay(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -48,9 +48,9 @@ func (m *Master) Delay(d time.Duration) {
 	}
 }
 
-// SetRole makes INFO show role, "master" or "slave". A slave refuses to change data, with
-// READONLY. One that becomes a master again was promoted: it shows that it shared the
-// history of another master before.
+// SetRole makes INFO show role, "master" or "slave". A slave refuses to change data, with READONLY.
+// If it becomes a master again, it counts as promoted: INFO shows that it used to share another
+// master's history.
 func (m *Master) SetRole(role string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,47 +60,47 @@ func (m *Master) SetRole(role string) {
 	m.settings.role = role
 }
 
-// SetUptime makes the process d old. The next process starts at zero again.
+// SetUptime makes the process d old. The next process starts at zero.
 func (m *Master) SetUptime(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.proc != nil {
-		m.proc.started = m.now().Add(-d)
+		m.proc.started = m.nowLocked().Add(-d)
 	}
 }
 
-// SetAOF makes INFO and CONFIG GET show a master with appendfsync always. Whether it
-// remembers is up to [Master.RestartWithData] and [Master.Restart].
+// SetAOF makes INFO and CONFIG GET show a master with appendfsync always. It does not decide whether
+// data survives a restart: [Master.RestartWithData] keeps it, [Master.Restart] does not.
 func (m *Master) SetAOF(on bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.settings.aof = on
 }
 
-// Refuse makes the master answer msg, such as "MISCONF Errors writing to the AOF file", to
-// every command but those of a handshake: AUTH, HELLO, SELECT, CLIENT, INFO, CONFIG, TIME and
-// subscriptions. With a msg that begins with LOADING, INFO shows loading:1. Empty ends it.
+// Refuse makes the master answer msg, such as "MISCONF Errors writing to the AOF file", to every
+// command except those of a handshake: AUTH, HELLO, SELECT, CLIENT, INFO, CONFIG, TIME, QUIT and
+// subscriptions. If msg begins with LOADING, INFO shows loading:1. An empty msg ends the refusal.
 func (m *Master) Refuse(msg string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.settings.refusal = msg
 }
 
-// Password makes new connections authenticate themselves, as requirepass does. Empty ends
-// it. See [redis.DialPassword] for [Fleet.Pools].
+// Password requires a password on new connections, as requirepass does. An empty pw ends that. Pass
+// [redis.DialPassword] to [Fleet.Pools].
 func (m *Master) Password(pw string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.settings.password = pw
 }
 
-// Skew sets the master's clock d ahead of ours, or behind it when d is negative. A clock
-// that jumps ahead ends leases early. (One that jumps back does not lengthen them, as it
-// would in Redis: miniredis keeps what is left, not the end.)
+// Skew sets the master's clock d ahead of ours, or behind it if d is negative. A clock that jumps
+// ahead ends leases early. (A clock that jumps back lengthens leases in Redis, but not here:
+// miniredis stores the time left, not the end.)
 func (m *Master) Skew(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.settings.skew = d
 	m.settings.skewed = true
-	m.tick()
+	m.tickLocked()
 }

@@ -17,15 +17,15 @@ type Fleet struct {
 	pools []*redis.Pool
 }
 
-// TB is the part of [testing.TB] that Start needs. A program that uses [New] does not
-// drag the package testing in.
+// TB is the part of [testing.TB] that Start needs. With it, a program that uses [New] does not import
+// the package testing.
 type TB interface {
 	Helper()
 	Cleanup(func())
 }
 
-// Start starts n masters and closes them when the test ends. In a synctest bubble, call it
-// with the bubble's own tb.
+// Start starts n masters and closes them when the test ends. In a synctest bubble, pass the bubble's
+// own t.
 func Start(tb TB, n int) *Fleet {
 	tb.Helper()
 	f := New(n)
@@ -58,15 +58,15 @@ func (f *Fleet) Close() {
 	f.wg.Wait()
 }
 
-// Masters are all masters, in order.
+// Masters returns all masters, in order.
 func (f *Fleet) Masters() []*Master { return slices.Clone(f.masters) }
 
-// Master is the master number i, from 0. Its name is one more.
+// Master returns master number i, counted from 0. Names are counted from 1: Master(0) is "m1".
 func (f *Fleet) Master(i int) *Master { return f.masters[i] }
 
-// Pools makes one pool per master, whose connections are in memory and touch no socket.
-// Every call makes new ones, so that each client has its own. options come after the
-// fleet's: a password, a database, timeouts.
+// Pools makes one pool per master, whose connections are in memory and use no socket. Every call
+// makes new pools, so that each client has its own. options, such as a password, a database or
+// timeouts, are applied after the fleet's own.
 func (f *Fleet) Pools(options ...redis.DialOption) []*redis.Pool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -78,9 +78,9 @@ func (f *Fleet) Pools(options ...redis.DialOption) []*redis.Pool {
 	return pools
 }
 
-// URLs are the addresses of the masters over TCP, on loopback ports that stay the same for
-// the life of the fleet. The masters listen from the first call on. It panics when a port
-// cannot be had, and must not be called in a synctest bubble.
+// URLs returns the TCP addresses of the masters, on loopback ports that stay the same for the life of
+// the fleet. The masters listen from the first call on. URLs panics if it cannot listen on a port,
+// and must not be called in a synctest bubble.
 func (f *Fleet) URLs() []string {
 	var urls []string
 	for _, m := range f.masters {

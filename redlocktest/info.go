@@ -11,14 +11,15 @@ import (
 // noReplID is what Redis shows for a replication history that it does not have.
 const noReplID = "0000000000000000000000000000000000000000"
 
-// A section is one part of what INFO answers.
+// A section is one section of INFO's answer.
 type section struct {
 	name   string
 	fields []string // "name:value"
 }
 
-// info answers INFO: the sections that are asked for, or all. m.mu is held.
-func (m *Master) info(asked []string) string {
+// infoLocked returns the answer to INFO: the sections that are asked for, or all. The caller holds
+// m.mu.
+func (m *Master) infoLocked(asked []string) string {
 	for i := range asked {
 		asked[i] = strings.ToLower(asked[i])
 	}
@@ -26,7 +27,7 @@ func (m *Master) info(asked []string) string {
 		return name == "all" || name == "default" || name == "everything"
 	})
 	var b strings.Builder
-	for _, s := range m.sections() {
+	for _, s := range m.sectionsLocked() {
 		if !all && !slices.Contains(asked, s.name) {
 			continue
 		}
@@ -41,8 +42,8 @@ func (m *Master) info(asked []string) string {
 	return b.String()
 }
 
-// sections are those of Redis that redlock or an operator reads. m.mu is held.
-func (m *Master) sections() []section {
+// sectionsLocked returns the sections that redlock or an operator reads. The caller holds m.mu.
+func (m *Master) sectionsLocked() []section {
 	p := m.proc
 	loading := strings.HasPrefix(m.settings.refusal, "LOADING")
 	replication := []string{
@@ -63,8 +64,8 @@ func (m *Master) sections() []section {
 			fmt.Sprintf("process_id:%d", p.pid),
 			"run_id:" + p.runID,
 			fmt.Sprintf("tcp_port:%d", m.port.number()),
-			fmt.Sprintf("server_time_usec:%d", m.now().UnixMicro()),
-			fmt.Sprintf("uptime_in_seconds:%d", m.now().Sub(p.started)/time.Second),
+			fmt.Sprintf("server_time_usec:%d", m.nowLocked().UnixMicro()),
+			fmt.Sprintf("uptime_in_seconds:%d", m.nowLocked().Sub(p.started)/time.Second),
 		}},
 		{"clients", []string{fmt.Sprintf("connected_clients:%d", len(p.sessions))}},
 		{"memory", []string{"maxmemory:0", "maxmemory_policy:noeviction"}},
@@ -77,8 +78,8 @@ func (m *Master) sections() []section {
 	}
 }
 
-// config answers CONFIG GET for the settings that matter to locks. m.mu is held.
-func (m *Master) config(patterns []string) []string {
+// configLocked answers CONFIG GET for the settings that matter to locks. The caller holds m.mu.
+func (m *Master) configLocked(patterns []string) []string {
 	appendonly, appendfsync := "no", "everysec"
 	if m.settings.aof {
 		appendonly, appendfsync = "yes", "always"

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// sendBuffer is how much a client may write before its master reads any of it: about what
-// two kernels buffer for a socket. The other way there is no bound: a master never waits
-// for a client that does not read.
+// sendBuffer is how many bytes a client may write before its master reads any: about what two kernels
+// buffer for a socket. In the other direction there is no limit: a master never waits for a client
+// that does not read.
 const sendBuffer = 512 << 10
 
 // A link is one connection: a client end, a master end and the network between them.
 //
-// What one end writes is under way for the link's delay, then it has arrived. While the
-// link is cut nothing arrives, and what is under way waits.
+// What one end writes is in transit for the link's delay, and then has arrived. While the link is cut,
+// nothing arrives, and what is in transit waits.
 //
-// Waiting is on cond, never on mu, so a blocked end is durably blocked for synctest.
+// An end waits on cond, never on mu, so that synctest sees it as durably blocked.
 type link struct {
 	mu   sync.Mutex
 	cond sync.Cond
@@ -32,15 +32,15 @@ type link struct {
 
 // A direction holds what one end has written and the other has not yet read.
 type direction struct {
-	chunks []chunk // in the order written, which is the order read, whenever each is due
+	chunks []chunk // read in the order in which they were written, even if a later one is due earlier
 	bytes  int
-	deaf   bool // the reader is gone: what is written is dropped
+	deaf   bool // the reader has gone: what is written is dropped
 }
 
 // A chunk is the bytes of one write, or the end of the stream.
 type chunk struct {
 	data []byte
-	due  time.Time // when it arrives; zero: it has arrived
+	due  time.Time // when it arrives; zero if it has arrived
 	fin  bool
 }
 
@@ -50,8 +50,8 @@ func newLink(delay time.Duration, cut bool) *link {
 	return l
 }
 
-// send puts c on its way. l.mu is held.
-func (l *link) send(d *direction, c chunk) {
+// sendLocked puts c in transit. The caller holds l.mu.
+func (l *link) sendLocked(d *direction, c chunk) {
 	if d.deaf {
 		return
 	}
@@ -61,18 +61,18 @@ func (l *link) send(d *direction, c chunk) {
 	l.cond.Broadcast()
 }
 
-func (l *link) arrived(c chunk) bool {
+func (l *link) arrivedLocked(c chunk) bool {
 	return c.due.IsZero() || !l.cut && !c.due.After(time.Now())
 }
 
-// take moves what has arrived into p. ok is false when nothing has. l.mu is held.
-func (l *link) take(d *direction, p []byte) (n int, err error, ok bool) {
-	if len(d.chunks) == 0 || !l.arrived(d.chunks[0]) {
+// takeLocked moves what has arrived into p. ok is false if nothing has. The caller holds l.mu.
+func (l *link) takeLocked(d *direction, p []byte) (n int, err error, ok bool) {
+	if len(d.chunks) == 0 || !l.arrivedLocked(d.chunks[0]) {
 		return 0, nil, false
 	}
 	head := &d.chunks[0]
 	if head.fin {
-		return 0, io.EOF, true // it stays: the next read ends as well
+		return 0, io.EOF, true // it stays, so the next read returns EOF as well
 	}
 	n = copy(p, head.data)
 	head.data = head.data[n:]
@@ -80,21 +80,22 @@ func (l *link) take(d *direction, p []byte) (n int, err error, ok bool) {
 	if len(head.data) == 0 {
 		d.chunks = d.chunks[1:]
 	}
-	l.cond.Broadcast() // a writer may wait for room
+	l.cond.Broadcast() // a writer may be waiting for room
 	return n, nil, true
 }
 
-// nextArrival is when take may have more, or zero when time alone changes nothing.
-func (l *link) nextArrival(d *direction) time.Time {
+// nextArrivalLocked returns when takeLocked may have more, or zero if the passing of time alone
+// changes nothing. The caller holds l.mu.
+func (l *link) nextArrivalLocked(d *direction) time.Time {
 	if len(d.chunks) == 0 || l.cut {
 		return time.Time{}
 	}
 	return d.chunks[0].due
 }
 
-// wait blocks until something about the link changes or one of the instants comes. A zero
-// instant never comes. l.mu is held.
-func (l *link) wait(instants ...time.Time) {
+// waitLocked blocks until something about the link changes or one of the instants comes. A zero
+// instant never comes. The caller holds l.mu.
+func (l *link) waitLocked(instants ...time.Time) {
 	var first time.Time
 	for _, t := range instants {
 		if first.IsZero() || !t.IsZero() && t.Before(first) {
@@ -114,13 +115,13 @@ func (l *link) wake() {
 	l.cond.Broadcast()
 }
 
-// setCut parts or joins the two ends. What has arrived before a cut can still be read.
+// setCut cuts or mends the link. What has arrived before a cut can still be read.
 func (l *link) setCut(cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, d := range []*direction{&l.up, &l.down} {
 		for i := range d.chunks {
-			if l.arrived(d.chunks[i]) {
+			if l.arrivedLocked(d.chunks[i]) {
 				d.chunks[i].due = time.Time{}
 			}
 		}
@@ -135,28 +136,28 @@ func (l *link) setDelay(delay time.Duration) {
 	l.delay = delay
 }
 
-// closeMaster closes the master's end. What it has written still arrives; what it has not
-// read is lost.
+// closeMaster closes the master's end. What it has written still arrives; what it has not read is
+// lost.
 func (l *link) closeMaster() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.masterClosed {
 		l.masterClosed = true
 		l.up = direction{deaf: true}
-		l.send(&l.down, chunk{fin: true})
+		l.sendLocked(&l.down, chunk{fin: true})
 		l.cond.Broadcast()
 	}
 }
 
-// closeClient closes the client's end. What it has written still arrives, as from a
-// kernel's socket buffer.
+// closeClient closes the client's end. What it has written still arrives, as it would from a kernel's
+// socket buffer.
 func (l *link) closeClient() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.clientClosed {
 		l.clientClosed = true
 		l.down = direction{deaf: true}
-		l.send(&l.up, chunk{fin: true})
+		l.sendLocked(&l.up, chunk{fin: true})
 		l.cond.Broadcast()
 	}
 }
@@ -167,7 +168,7 @@ func (l *link) closed() bool {
 	return l.clientClosed && l.masterClosed
 }
 
-// flush lets all that is under way to the client arrive now, cut or not.
+// flush makes everything in transit to the client arrive now, even if the link is cut.
 func (l *link) flush() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -42,7 +42,7 @@ func do(t *testing.T, c redis.Conn, cmd string, args ...any) any {
 	return reply
 }
 
-// send writes a command and does not wait for the answer.
+// send writes a command without waiting for the answer.
 func send(t *testing.T, c redis.Conn, cmd string, args ...any) {
 	t.Helper()
 	if err := errors.Join(c.Send(cmd, args...), c.Flush()); err != nil {
@@ -50,7 +50,7 @@ func send(t *testing.T, c redis.Conn, cmd string, args ...any) {
 	}
 }
 
-// info is what INFO answers, field by field.
+// info returns the fields of INFO's answer.
 func info(t *testing.T, c redis.Conn, sections ...any) map[string]string {
 	t.Helper()
 	fields := map[string]string{}

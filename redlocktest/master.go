@@ -10,19 +10,18 @@ import (
 
 // A Master is one Redis master in memory. It starts alive, empty and a day old.
 //
-// Its methods come in three kinds: what happens to its process ([Master.Kill],
-// [Master.Freeze], …), what happens to its network ([Master.Cut], [Master.Delay]), and
-// what a test may look at or doctor without a connection ([Master.Keys], [Master.Set], …).
-// After Kill or Freeze has returned, no command is carried out any more; after Cut, none
-// that had not arrived. What Thaw and Mend let happen, happens soon after: in a bubble, by
-// the end of synctest.Wait.
+// Its methods come in three kinds: some act on its process ([Master.Kill], [Master.Freeze], …), some
+// on its network ([Master.Cut], [Master.Delay]), and some read or change its data without a
+// connection ([Master.Keys], [Master.Set], …). Once Kill or Freeze has returned, no more commands are
+// carried out; after Cut, only those that had already arrived. Thaw and Mend take effect soon after
+// they return: in a bubble, by the end of synctest.Wait.
 type Master struct {
 	name  string
 	wg    *sync.WaitGroup // of the fleet: every goroutine of this master
 	tally tally
 
-	// mu is held while a command runs, as Redis has one thread. Nothing waits while
-	// holding it, except on thawed.
+	// mu is held while a command runs, since Redis has one thread. No goroutine waits while it holds
+	// mu, except on thawed.
 	mu     sync.Mutex
 	thawed sync.Cond // a frozen process was thawed, or a session has ended
 	closed bool
@@ -37,13 +36,13 @@ type Master struct {
 	port     tcpPort
 }
 
-// network is what lies between clients and a master. It outlives the master's process.
+// network is the network between clients and a master. It outlives the master's process.
 type network struct {
 	delay time.Duration
-	cut   chan struct{} // closed by Mend; nil while whole
+	cut   chan struct{} // closed by Mend; nil while the network is whole
 }
 
-// settings outlive a process as well, as a config file does.
+// settings outlive a process as well, like a config file.
 type settings struct {
 	role     string
 	refusal  string
@@ -57,7 +56,7 @@ func newMaster(name string, wg *sync.WaitGroup) *Master {
 	m := &Master{name: name, wg: wg, links: map[*link]struct{}{}}
 	m.thawed.L = &m.mu
 	m.settings.role = "master"
-	m.format()
+	m.formatLocked()
 	m.proc = newProcess(time.Now().Add(-24 * time.Hour))
 	return m
 }
@@ -65,8 +64,8 @@ func newMaster(name string, wg *sync.WaitGroup) *Master {
 // Name is "m1" for the first master of a fleet, "m2" for the second.
 func (m *Master) Name() string { return m.name }
 
-// format replaces the store by an empty one. m.mu is held, or m is not shared yet.
-func (m *Master) format() {
+// formatLocked replaces the store with an empty one. The caller holds m.mu, or m is not shared yet.
+func (m *Master) formatLocked() {
 	if m.store != nil {
 		m.store.Close()
 	}
@@ -80,39 +79,38 @@ func (m *Master) format() {
 	}
 	pipe.Close()
 	m.redis = m.store.Server()
-	m.redis.SetPreHook(m.refuseWrites)
+	m.redis.SetPreHook(m.refuseWritesLocked)
 }
 
-// Kill ends the process, as kill -9 does: connections drop, dials are refused, and no
-// command that it had not carried out ever is. Its data is kept for
-// [Master.RestartWithData].
+// Kill ends the process, as kill -9 does: connections drop, dials are refused, and commands that it
+// has not carried out yet never will be. Its data is kept for [Master.RestartWithData].
 func (m *Master) Kill() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.kill()
+	m.killLocked()
 }
 
-// kill is Kill. m.mu is held.
-func (m *Master) kill() {
+// killLocked is Kill. The caller holds m.mu.
+func (m *Master) killLocked() {
 	if m.proc == nil {
 		return
 	}
 	for _, s := range m.proc.sessions {
-		s.end()
+		s.endLocked()
 	}
 	m.proc = nil
 	m.port.close()
 	m.thawed.Broadcast()
 }
 
-// Restart kills the process if it is alive, and starts one that has forgotten everything:
-// no data, no scripts, another run_id, uptime 0.
+// Restart kills the process if it is alive, and starts a new one that has forgotten everything: no
+// data, no scripts, another run_id, uptime 0.
 func (m *Master) Restart() {
 	m.restart(true)
 }
 
-// RestartWithData is [Master.Restart] of a master with appendfsync always: it comes back
-// with its data, but without scripts. Keys go on expiring while it is down.
+// RestartWithData is [Master.Restart] for a master with appendfsync always: it comes back with its
+// data, but without scripts. Keys keep expiring while it is down.
 func (m *Master) RestartWithData() {
 	m.restart(false)
 }
@@ -123,25 +121,25 @@ func (m *Master) restart(empty bool) {
 	if m.closed {
 		return
 	}
-	m.kill()
+	m.killLocked()
 	if empty {
-		m.format()
+		m.formatLocked()
 	} else {
-		m.discardScripts()
+		m.discardScriptsLocked()
 	}
-	m.proc = newProcess(m.now())
+	m.proc = newProcess(m.nowLocked())
 	m.port.reopen(m.accept)
 }
 
-// Alive reports whether the process runs. A frozen one does.
+// Alive reports whether the process exists, frozen or not.
 func (m *Master) Alive() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.proc != nil
 }
 
-// Freeze stops the process without ending it, as SIGSTOP or docker pause do: the kernel
-// goes on accepting connections and bytes, but nothing is carried out or answered.
+// Freeze stops the process without ending it, as SIGSTOP and docker pause do: the kernel goes on
+// accepting connections and bytes, but nothing is carried out or answered.
 func (m *Master) Freeze() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -150,9 +148,9 @@ func (m *Master) Freeze() {
 	}
 }
 
-// Thaw lets a frozen process go on. It carries out all it has been sent, in the order of
-// each connection and in no order among connections, also for clients that have closed
-// theirs meanwhile.
+// Thaw lets a frozen process go on. It carries out everything it was sent, even on connections that
+// the client has closed meanwhile: in order on each connection, but in no particular order among
+// connections.
 func (m *Master) Thaw() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,7 +160,7 @@ func (m *Master) Thaw() {
 	}
 }
 
-// close ends the process and every connection, also those that a cut keeps from noticing.
+// close ends the process and every connection, even those that a cut would keep from noticing.
 func (m *Master) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -170,8 +168,8 @@ func (m *Master) close() {
 		return
 	}
 	m.closed = true
-	m.kill()
-	m.mend()
+	m.killLocked()
+	m.mendLocked()
 	for l := range m.links {
 		l.closeMaster()
 		l.flush()

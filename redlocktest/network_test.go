@@ -18,7 +18,7 @@ func TestCutHoldsBackBothWays(t *testing.T) {
 		c, closed, answered := dial(t, m), dial(t, m), dial(t, m)
 		m.Delay(time.Second)
 		send(t, answered, "SET", "answered", 1)
-		time.Sleep(1500 * time.Millisecond) // carried out; the answer is under way
+		time.Sleep(1500 * time.Millisecond) // carried out; the answer is in transit
 		m.Cut()
 		m.Cut()
 		send(t, c, "SET", "c", 1)
@@ -81,7 +81,7 @@ func TestCutHidesKill(t *testing.T) {
 		c := dial(t, m)
 		m.Cut()
 		m.Restart()
-		send(t, c, "SET", "k", make([]byte, 2*sendBuffer)) // goes nowhere, and does not wait
+		send(t, c, "SET", "k", make([]byte, 2*sendBuffer)) // is dropped without blocking
 		start := time.Now()
 		time.AfterFunc(time.Minute, m.Mend)
 		if _, err := c.Receive(); !errors.Is(err, io.EOF) {

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// A tcpPort is a loopback port that outlives the processes that listen on it. The zero
-// value is none.
+// A tcpPort is a loopback port that outlives the processes that listen on it. The zero value is no
+// port.
 type tcpPort struct {
 	addr     string
 	listener net.Listener // nil while nobody listens
 }
 
-// url is the address of m over TCP. It begins to listen when it is asked for first.
+// url returns the TCP address of m, and listens on it from the first call on.
 func (m *Master) url() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -30,11 +30,11 @@ func (m *Master) url() string {
 	return "redis://" + m.port.addr
 }
 
-// open listens and starts serve for it. It panics when the port cannot be had, as
+// open listens and passes the listener to serve. It panics if it cannot listen, as
 // httptest.NewServer does.
 func (p *tcpPort) open(serve func(net.Listener)) {
 	l, err := net.Listen("tcp", p.addr)
-	// Another process may have been given the port of a dead master for a moment.
+	// Another process may have taken the port of a dead master for a moment.
 	for tries := 0; errors.Is(err, syscall.EADDRINUSE) && tries < 50; tries++ {
 		time.Sleep(20 * time.Millisecond)
 		l, err = net.Listen("tcp", p.addr)
@@ -60,7 +60,7 @@ func (p *tcpPort) close() {
 	}
 }
 
-// number is what INFO shows as tcp_port: Redis's own while there is none.
+// number returns the port that INFO shows as tcp_port: Redis's default if there is none.
 func (p *tcpPort) number() int {
 	if a, err := net.ResolveTCPAddr("tcp", p.addr); err == nil && p.addr != "" {
 		return a.Port
@@ -68,11 +68,11 @@ func (p *tcpPort) number() int {
 	return 6379
 }
 
-// accept gives every connection to listener a link of its own, so that faults are the same
-// as in memory.
+// accept gives every connection to listener a link of its own, so that faults act on it as they do
+// in memory.
 //
-// Goroutines: one until listener closes, and two per connection, one per direction, until
-// either end closes; all counted in m.wg. Fleet.Close closes every link, which ends them.
+// Goroutines: one until listener closes, and two per connection, one per direction, until either end
+// closes. All are counted in m.wg. Fleet.Close closes every link, which ends them.
 func (m *Master) accept(listener net.Listener) {
 	m.wg.Go(func() {
 		for {
@@ -86,7 +86,7 @@ func (m *Master) accept(listener net.Listener) {
 				socket.Close()
 				continue
 			}
-			end := m.attach()
+			end := m.attachLocked()
 			m.mu.Unlock()
 			m.wg.Go(func() {
 				io.Copy(end, socket)

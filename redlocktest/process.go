@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A process is one life of a Redis server: from its start to its death it keeps one run_id.
+// A process is one run of a Redis server, from its start to its death. It keeps one run_id.
 type process struct {
 	runID    string
 	replID   string
@@ -29,7 +29,7 @@ func newProcess(started time.Time) *process {
 	}
 }
 
-// randomID is 40 hex digits, as Redis names its runs and its replication histories.
+// randomID returns 40 hex digits, the form of Redis's run ids and replication ids.
 func randomID() string {
 	var b [20]byte
 	rand.Read(b[:]) // never fails
@@ -42,12 +42,12 @@ func newPID() int {
 	return 2 + int(b[0])<<8 + int(b[1])
 }
 
-// promote ends the history that a replica shared with its master and begins its own.
+// promote ends the replication history that a replica shared with its master, and starts its own.
 func (p *process) promote() {
 	p.replID2, p.replID = p.replID, randomID()
 }
 
-// secondOffset is where the second history ended, or -1 when there is none.
+// secondOffset returns where the earlier history ended, or -1 if there is none.
 func (p *process) secondOffset() int {
 	if p.replID2 == noReplID {
 		return -1

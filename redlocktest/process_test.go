@@ -129,7 +129,7 @@ func TestFrozenCommandRunsOnThawThoughClientClosed(t *testing.T) {
 			send(t, c, "RPUSH", "list", i)
 		}
 		c.Close()
-		fresh := dial(t, m) // a kernel accepts for its process
+		fresh := dial(t, m) // the kernel accepts connections for a frozen process
 		send(t, fresh, "SET", "k", "v")
 		time.Sleep(time.Hour)
 		if got := m.Keys(); len(got) > 0 {
@@ -175,7 +175,7 @@ func TestFreezeBuffersWrites(t *testing.T) {
 		defer c.Close()
 		m.Freeze()
 		c.SetWriteDeadline(time.Now().Add(time.Second))
-		// Not a command: what the session reads ahead of execution is beside the point.
+		// The rest is no command: how far the session reads ahead does not matter here.
 		n, err := c.Write([]byte("*1\r\n$4\r\nPING\r\n" + strings.Repeat("x", sendBuffer/2)))
 		if err != nil {
 			t.Errorf("Write of half the buffer: got %d, %v", n, err)

@@ -12,14 +12,14 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// answers passes a master's answers on and words the errors of scripts as Redis does.
+// answers passes a master's answers on, and words the errors of scripts as Redis does.
 //
-// When a call in a script fails, Redis answers that call's own error, which begins with
-// WRONGTYPE or READONLY. miniredis answers "ERR Error compiling script", the error and a
-// stack trace.
+// When a call in a script fails, Redis answers with that call's own error, which begins with
+// WRONGTYPE or READONLY, for example. miniredis answers with "ERR Error compiling script", the error
+// and a stack trace.
 type answers struct {
-	w   io.Writer    // nil: answers are dropped
-	sha string       // of the script that runs; empty: none
+	w   io.Writer    // nil if answers are dropped
+	sha string       // of the script that runs; empty if none does
 	buf bytes.Buffer // its answer
 }
 
@@ -33,7 +33,7 @@ func (a *answers) Write(p []byte) (int, error) {
 	return a.w.Write(p)
 }
 
-// begin keeps back what follows if args is a script's call.
+// begin holds back what follows if the command calls a script.
 func (a *answers) begin(cmd string, args []string) {
 	switch {
 	case cmd == "EVAL" && len(args) > 1:
@@ -44,16 +44,16 @@ func (a *answers) begin(cmd string, args []string) {
 	}
 }
 
-// failure is how miniredis words that a script failed at a line.
+// failure matches miniredis's words for a script that failed at a line.
 var failure = regexp.MustCompile(`^-ERR Error compiling script \(new function\): :(\d+): (.*?)\s+stack traceback:`)
 
-// coded is an error that names its kind, as all those of commands do.
+// coded matches an error that begins with its kind, as the errors of all commands do.
 var coded = regexp.MustCompile(`^[A-Z]+ `)
 
-// signed is how the errors of the script engine itself end.
+// signed matches the end of errors of the script engine itself.
 var signed = regexp.MustCompile(` script: [0-9a-f]{40}, &c\.?$`)
 
-// end passes on what begin kept back.
+// end passes on what begin held back.
 func (a *answers) end() {
 	if a.sha == "" {
 		return
@@ -73,5 +73,5 @@ func (a *answers) end() {
 	a.buf.Reset()
 }
 
-// discard is a peer whose answers do not matter.
+// discard returns a peer whose answers are dropped.
 func discard() *server.Peer { return server.NewPeer(bufio.NewWriter(&answers{})) }

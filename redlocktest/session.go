@@ -7,8 +7,8 @@ import (
 	"github.com/alicebob/miniredis/v2/server"
 )
 
-// A session is a connection as the process that accepted it sees it. It ends with that
-// process: no command of it is carried out by the next.
+// A session is a connection as seen by the process that accepted it. It ends with that process: the
+// next process carries out none of its commands.
 type session struct {
 	master *Master
 	proc   *process
@@ -23,11 +23,12 @@ type session struct {
 	ended         bool
 }
 
-// attach gives the living process a connection and serves it. m.mu is held.
+// attachLocked opens a connection to the process, which must be alive, and serves it. The caller
+// holds m.mu.
 //
-// Goroutines: one per connection, counted in m.wg. It ends when the client has closed its
-// end and all it has sent is carried out, or when the session is ended.
-func (m *Master) attach() clientEnd {
+// Goroutines: one per connection, counted in m.wg. It ends when the client has closed its end and
+// everything it sent is carried out, or when the session is ended.
+func (m *Master) attachLocked() clientEnd {
 	for l := range m.links {
 		if l.closed() {
 			delete(m.links, l)
@@ -56,11 +57,11 @@ func (s *session) serve() {
 	}
 	s.master.mu.Lock()
 	defer s.master.mu.Unlock()
-	s.end()
+	s.endLocked()
 }
 
-// execute carries out one command, unless the session ends first. It reports whether the
-// session goes on.
+// execute carries out one command, unless the session ends first. It reports whether the session
+// goes on.
 func (s *session) execute(args []string) bool {
 	m := s.master
 	m.mu.Lock()
@@ -71,14 +72,14 @@ func (s *session) execute(args []string) bool {
 	if s.ended {
 		return false
 	}
-	s.run(args)
+	s.runLocked(args)
 	s.peer.Flush()
 	return !s.ended && !s.peer.Closed()
 }
 
-// end closes the connection and takes its subscriptions back at once, so that no PUBLISH
-// counts it any more. master.mu is held.
-func (s *session) end() {
+// endLocked closes the connection and ends its subscriptions at once, so that no PUBLISH counts it
+// any more. The caller holds master.mu.
+func (s *session) endLocked() {
 	if s.ended {
 		return
 	}
@@ -86,7 +87,7 @@ func (s *session) end() {
 	delete(s.proc.sessions, s.id)
 	s.link.closeMaster()
 	if s.subscribed {
-		// A server.Peer made by hand has no disconnect callbacks that could do this.
+		// A server.Peer that is made by hand has no disconnect callbacks that would do this.
 		s.master.redis.Dispatch(s.peer, []string{"UNSUBSCRIBE"})
 		s.master.redis.Dispatch(s.peer, []string{"PUNSUBSCRIBE"})
 	}

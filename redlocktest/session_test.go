@@ -17,7 +17,7 @@ func TestClientKillBeforeThawedCommand(t *testing.T) {
 		id := do(t, victim, "CLIENT", "ID")
 		send(t, victim, "SET", "before", 1)
 		synctest.Wait()
-		m.Delay(time.Second) // the victim's next command is under way when it is killed
+		m.Delay(time.Second) // the victim's next command is in transit when it is killed
 		send(t, victim, "SET", "after", 1)
 		m.Delay(0)
 		victim.Close()

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// A tally counts the commands that a master has carried out or refused, by name. Those
-// that scripts call are not counted.
+// A tally counts the commands that a master has carried out or refused, by name. It does not count
+// commands that scripts call.
 type tally struct {
 	mu     sync.Mutex
 	counts map[string]int64
@@ -29,11 +29,11 @@ func (t *tally) total() int64 {
 	return t.sum
 }
 
-// Commands is how many commands the master has carried out or refused since the fleet was
+// Commands returns how many commands the master has carried out or refused since the fleet was
 // started, handshakes included. A script call is one command, whatever the script calls.
 func (m *Master) Commands() int64 { return m.tally.total() }
 
-// Calls is [Master.Commands] of one name, as in Calls("EVALSHA").
+// Calls is [Master.Commands] for one command, as in Calls("EVALSHA").
 func (m *Master) Calls(cmd string) int64 {
 	m.tally.mu.Lock()
 	defer m.tally.mu.Unlock()
