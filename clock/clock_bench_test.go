@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// BenchmarkUntil: what a look at a hold costs that asks whether it is still valid.
+// BenchmarkUntil: the cost of checking whether a hold is still valid.
 // BenchmarkNow is in clock_test.go. To compare two versions:
 //
 //	go test ./clock -run '^$' -bench . -benchmem -count 10 >old.txt

@@ -7,26 +7,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// suspended is the time this machine is known to have spent in suspend since it
-// booted. It only grows.
+// suspended is how long this machine is known to have been suspended since it booted. It only grows.
 var suspended atomic.Int64
 
-// ahead is by how much the wall clock was ahead of the monotonic one, counted from epoch,
-// when suspended was last raised.
+// ahead is how far the wall clock was ahead of the monotonic clock, both counted from epoch, when
+// suspended was last looked up.
 var ahead atomic.Int64
 
-// tolerance is how far the two may drift apart before the time in suspend is looked up
-// again: far less than the drift that every validity allows for.
+// tolerance is how far the two clocks may move apart before suspended is looked up again. It is far
+// less than the drift that every validity allows for.
 const tolerance = 500 * time.Microsecond
 
 // Now returns the present instant, by CLOCK_BOOTTIME.
 //
-// It is put together from Go's monotonic clock and the time spent in suspend, rather
-// than read directly, so that it stands still with the time of a synctest bubble.
+// It adds Go's monotonic clock and the time spent in suspend, rather than reading CLOCK_BOOTTIME
+// directly, so that it stands still with the time of a synctest bubble.
 //
-// To read CLOCK_BOOTTIME is a system call. Suspend, and nothing else but somebody who sets
-// the wall clock, moves that clock against the monotonic one, and Go reads both at once
-// without a system call. So the call is made when they have moved.
+// Reading CLOCK_BOOTTIME is a system call, but Go reads the wall clock and the monotonic clock
+// together without one. Only suspend, or somebody setting the wall clock, moves those two against
+// each other. So Now makes the system call only when they have moved.
 func Now() Instant {
 	now := time.Now()
 	mono := now.Sub(epoch)
@@ -39,24 +38,24 @@ func Now() Instant {
 	return Instant{mono: d, wall: d}
 }
 
-// Suspended returns how long this machine is known to have been in suspend so far. It is for
-// those whose timers stand still then, as Go's do: they look again when it has grown.
+// Suspended returns how long this machine is known to have been suspended so far. Go's timers stand
+// still in suspend, so code that relies on one checks again when Suspended has grown.
 func Suspended() time.Duration {
 	Now()
 	return time.Duration(suspended.Load())
 }
 
-// lookUp is timeSuspended, but for tests.
+// lookUp is timeSuspended, except in tests.
 var lookUp = timeSuspended
 
-// Instants count from a known time in suspend, not from none.
+// Time that the machine was suspended before this process started must not count in any interval.
 func init() { timeSuspended() }
 
-// timeSuspended raises what is known of the time in suspend to what the clocks say now.
+// timeSuspended raises suspended to what the clocks say now.
 //
-// CLOCK_MONOTONIC is read last, so their difference is never too large, however long
-// the scheduler kept us away in between; where it is smaller than the known time, it
-// says nothing new. Two instants can therefore be compared to the nanosecond.
+// CLOCK_MONOTONIC is read last, so the difference of the two clocks is never too large, however long
+// the scheduler paused us in between. A difference below the known time tells nothing new. So two
+// instants can be compared to the nanosecond.
 func timeSuspended() time.Duration {
 	boot := read(unix.CLOCK_BOOTTIME)
 	mono := read(unix.CLOCK_MONOTONIC)

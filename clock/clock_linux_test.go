@@ -13,8 +13,8 @@ func TestRaiseCountsSuspendAndNothingElse(t *testing.T) {
 		least, want time.Duration
 	}{
 		{"first reading", 1000, 1000},
-		{"same, read less tightly", 990, 1000},
-		{"same, the scheduler took us away", -5_000_000, 1000},
+		{"same, with more time between the reads", 990, 1000},
+		{"same, paused by the scheduler between the reads", -5_000_000, 1000},
 		{"an hour of suspend", time.Hour, time.Hour},
 		{"still there", time.Hour - 200, time.Hour},
 	} {
@@ -24,13 +24,13 @@ func TestRaiseCountsSuspendAndNothingElse(t *testing.T) {
 	}
 }
 
-// In suspend the wall clock goes on and the monotonic one does not: that, and no less, is
-// when the time in suspend is looked up.
+// In suspend the wall clock goes on and the monotonic clock does not. Only when the two have moved
+// apart is the time in suspend looked up.
 func TestNowCountsSuspend(t *testing.T) {
 	looked := 0
 	lookUp = func() time.Duration {
 		looked++
-		return raise(&suspended, time.Duration(suspended.Load())+time.Hour) // it only grows, so this stays; no other test minds
+		return raise(&suspended, time.Duration(suspended.Load())+time.Hour) // this cannot be undone, but no other test depends on it
 	}
 	defer func() { lookUp = timeSuspended }()
 	start := Now()

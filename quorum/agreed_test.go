@@ -35,7 +35,7 @@ func TestAgreed(t *testing.T) {
 	}
 }
 
-// TestAgreedTwin: sort, and look at the majority that is on top.
+// TestAgreedTwin: the second version sorts the tokens and looks at the majority with the largest.
 func TestAgreedTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tokens := rapid.SliceOfN(rapid.Int64Range(0, 4), 1, 9).Draw(t, "tokens")

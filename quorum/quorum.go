@@ -1,24 +1,24 @@
-// Package quorum counts votes: how many make a majority, when a vote is decided,
-// what a lost vote means, and when another try is worth while.
+// Package quorum counts votes: how many make a majority, when a vote is decided, what a lost vote
+// means, and when another try is worthwhile.
 //
-// It is pure arithmetic, without I/O and without time of its own, and each function
-// is checked against a deliberately dumb second version of itself.
+// It is pure arithmetic: it does no I/O and reads no clock. Each function is checked against a
+// deliberately simple second version.
 //
 // # Concurrency
 //
-// Functions of values; nothing is shared.
+// All functions depend on their arguments alone; nothing is shared.
 package quorum
 
 import "time"
 
-// Majority returns how many of n masters are a quorum. Any two quorums of the same n
-// masters have a master in common, which is all that Redlock's safety rests on.
+// Majority returns how many of n masters are a quorum. Any two quorums of the same n masters have a
+// master in common: Redlock's safety rests on that alone.
 func Majority(n int) int { return n/2 + 1 }
 
 // Result is the state of a vote.
 type Result uint8
 
-// A vote is pending until a majority said yes or can no longer do so.
+// A vote is pending until a majority has said yes or no longer can.
 const (
 	Pending Result = iota
 	Won
@@ -27,8 +27,8 @@ const (
 
 func (r Result) String() string { return [...]string{"pending", "won", "lost"}[r] }
 
-// Vote decides over n masters of which yes agreed and no will not agree any more,
-// because they refused or because their answer is unknown. The others may still answer.
+// Vote decides a vote of n masters: yes of them agreed, and no of them will not, because they refused
+// or because their answer is unknown. The others may still answer.
 func Vote(n, yes, no int) Result {
 	if yes >= Majority(n) {
 		return Won
@@ -39,9 +39,9 @@ func Vote(n, yes, no int) Result {
 	return Pending
 }
 
-// Agreed returns the largest of the numbers that n masters answered, and of least, and
-// whether a majority answered just that one. tokens has a number for each master whose
-// answer counts, and 0 or less for the others.
+// Agreed returns the largest of least and of the numbers that n masters answered, and whether a
+// majority answered exactly that number. tokens has a number for each master whose answer counts,
+// and 0 or less for the others.
 func Agreed(n int, tokens []int64, least int64) (largest int64, ok bool) {
 	largest = least
 	votes := 0
@@ -56,27 +56,26 @@ func Agreed(n int, tokens []int64, least int64) (largest int64, ok bool) {
 	return largest, votes >= Majority(n)
 }
 
-// Contest is what stands in the way of a lost acquire.
+// Contest is the reason why an acquire was lost.
 type Contest uint8
 
-// Undecided lasts while an answer that is still to come could change the verdict.
+// A contest is Undecided while an answer that is still to come could change the verdict.
 const (
 	Undecided   Contest = iota
 	Unreachable         // too few masters answered
 	Taken               // another owner has a majority, or may have
-	Split               // several owners have some masters each, none a majority
+	Split               // several owners have some masters each, and none has a majority
 )
 
 func (c Contest) String() string {
 	return [...]string{"undecided", "unreachable", "taken", "split"}[c]
 }
 
-// Judge says why an acquire on n masters was lost: yes masters granted it, the masters
-// in holders refused and named the owner they have, failed ones gave no usable answer
-// and the rest has not answered yet.
+// Judge says why an acquire on n masters was lost: yes masters granted it, those in holders refused
+// and named their owner, failed masters gave no usable answer, and the rest have not answered yet.
 //
-// A failed master counts for whichever owner is the strongest, so Split is said only
-// when it is sure, and a client may then try again at once: nobody has the lock.
+// A failed master counts for the owner that has the most masters. So Judge says Split only when that
+// is certain: nobody has the lock, and a client may try again at once.
 func Judge[O comparable](n, yes, failed int, holders []O) Contest {
 	q := Majority(n)
 	most := strongest(holders)
@@ -96,7 +95,7 @@ func Judge[O comparable](n, yes, failed int, holders []O) Contest {
 	return Taken
 }
 
-// strongest returns the number of masters of the owner that has the most.
+// strongest returns how many masters the owner with the most has.
 func strongest[O comparable](holders []O) int {
 	most := 0
 	for _, h := range holders {
@@ -105,8 +104,8 @@ func strongest[O comparable](holders []O) int {
 	return most
 }
 
-// votes returns how many masters name owner. There are a handful of masters, so
-// counting again for each of them beats a map.
+// votes returns how many masters name owner. There are only a handful of masters, so counting again
+// for each of them is faster than a map.
 func votes[O comparable](holders []O, owner O) int {
 	c := 0
 	for _, h := range holders {
@@ -117,7 +116,7 @@ func votes[O comparable](holders []O, owner O) int {
 	return c
 }
 
-// Holder returns the owner that a majority of n masters name, and whether there is one.
+// Holder returns the owner that a majority of n masters name, and whether there is such an owner.
 func Holder[O comparable](n int, holders []O) (holder O, ok bool) {
 	for _, h := range holders {
 		if votes(holders, h) >= Majority(n) {
@@ -127,9 +126,9 @@ func Holder[O comparable](n int, holders []O) (holder O, ok bool) {
 	return holder, false
 }
 
-// FreeAfter returns how long it takes until a majority of n masters is free, where left
-// has the time that each master which answered said is left there, zero if it is free.
-// It is false if too few masters answered to tell.
+// FreeAfter returns how long it takes until a majority of n masters is free. left has, for each
+// master that answered, the time left of the lock there: zero if it is free. FreeAfter returns false
+// if too few masters answered to tell.
 func FreeAfter(n int, left []time.Duration) (time.Duration, bool) {
 	for i, d := range left {
 		if sooner(left, i) == Majority(n)-1 {
@@ -139,8 +138,8 @@ func FreeAfter(n int, left []time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-// sooner returns how many masters are free before master i. Of two that are free at the same
-// moment the first comes first, so that no two have the same rank.
+// sooner returns how many masters are free before master i. Of two that become free at the same
+// moment, the one with the smaller index comes first, so that no two have the same rank.
 func sooner(left []time.Duration, i int) int {
 	c := 0
 	for j, d := range left {
@@ -151,11 +150,11 @@ func sooner(left []time.Duration, i int) int {
 	return c
 }
 
-// Term counts votes that are valid for a time. left has how long the vote of each master
-// is still valid: zero or less where it has none, or where it has run out.
+// Term counts votes that are valid for a limited time. left has, for each master, how long its vote
+// is still valid: zero or less if it gave none, or if its vote has expired.
 //
-// valid is how many there are. When they are a majority, it lasts as long as the vote of
-// master last does, the q-th longest; otherwise last is -1.
+// valid is the number of valid votes. If they are a majority, the majority lasts as long as the vote
+// of master last, the q-th longest; otherwise last is -1.
 func Term(left []time.Duration) (valid, last int) {
 	q := Majority(len(left))
 	last = -1
@@ -171,8 +170,8 @@ func Term(left []time.Duration) (valid, last int) {
 	return valid, last
 }
 
-// longer returns how many votes come before vote i, the longest first. Of two that are
-// as long the first comes first, so that no two have the same rank.
+// longer returns how many votes come before vote i when the longest is first. Of two equally long
+// votes, the one with the smaller index comes first, so that no two have the same rank.
 func longer(left []time.Duration, i int) int {
 	c := 0
 	for j, d := range left {

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// What each answer of a master costs beside the answer itself. To compare two versions:
+// The cost of counting a master's answer, besides the answer itself. To compare two versions:
 //
 //	go test ./quorum -run '^$' -bench . -count 10 >old.txt
 //	benchstat old.txt new.txt
 
-// The verdicts go here, so that the compiler does not leave out what makes them.
+// Results are stored here, so that the compiler does not remove the calls.
 var (
 	result  Result
 	contest Contest

@@ -17,7 +17,7 @@ func TestMajority(t *testing.T) {
 	}
 }
 
-// Any two majorities share a master: tried on every pair of sets of masters.
+// Any two majorities share a master. The test tries every pair of sets of masters.
 func TestMajoritiesMeet(t *testing.T) {
 	for n := 1; n <= 7; n++ {
 		for a := range 1 << n {
@@ -68,7 +68,7 @@ func TestVote(t *testing.T) {
 	}
 }
 
-// dumbVote writes out every way the missing answers can fall.
+// dumbVote tries every outcome of the missing answers.
 func dumbVote(n, yes, no int) Result {
 	canWin, canLose := false, false
 	for more := range n - yes - no + 1 {
@@ -128,8 +128,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// dumbJudge tries every way the missing answers can fall and, for the failed masters,
-// every owner they may have: the verdict is sure when all ways agree.
+// dumbJudge tries every outcome of the missing answers and, for the failed masters, every owner that
+// they may have. The verdict is certain if all outcomes agree.
 func dumbJudge(n, yes, failed int, holders []string) Contest {
 	pending := n - yes - failed - len(holders)
 	if pending == 0 {
@@ -170,8 +170,8 @@ func final(n, yes, failed int, holders []string) Contest {
 	return Split
 }
 
-// Judge may wait for an answer where every way would lead to the same verdict, but what
-// it says must be what every way leads to.
+// Judge may wait for an answer although every outcome leads to the same verdict. But a verdict that
+// it gives must be the one that every outcome leads to.
 func TestJudgeAgainstEveryOutcome(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 6).Draw(t, "n")

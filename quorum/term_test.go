@@ -42,7 +42,7 @@ func TestTerm(t *testing.T) {
 	}
 }
 
-// dumbTerm lets the time pass and looks, at every moment, whether a majority still votes.
+// dumbTerm lets time pass and checks, at every moment, whether a majority of votes is still valid.
 func dumbTerm(left []time.Duration) (valid int, ends time.Duration) {
 	voting := func(at time.Duration) (c int) {
 		for _, d := range left {
@@ -58,7 +58,7 @@ func dumbTerm(left []time.Duration) (valid int, ends time.Duration) {
 	return voting(0), ends
 }
 
-// terms draws votes, among them some that ran out and some that last equally long.
+// terms draws votes. Some of them have expired, and some last equally long.
 func terms(t *rapid.T, n int) []time.Duration {
 	some := rapid.Map(rapid.IntRange(-3, 12), func(d int) time.Duration { return time.Duration(d) })
 	return rapid.SliceOfN(some, n, n).Draw(t, "left")
@@ -82,7 +82,7 @@ func TestTermAgainstTheClock(t *testing.T) {
 	})
 }
 
-// The vote of last is the shortest of the q longest.
+// The vote that Term names is the shortest of the q longest.
 func TestTermIsTheLeastOfTheLongest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		left := terms(t, rapid.IntRange(1, 9).Draw(t, "n"))
@@ -98,9 +98,8 @@ func TestTermIsTheLeastOfTheLongest(t *testing.T) {
 	})
 }
 
-// While a master votes for one owner at a time, two owners never have a majority at once:
-// their majorities share a master. Masters give their votes one after another here, each
-// when the one before has run out.
+// If each master votes for one owner at a time, two owners never have a majority at once, since
+// their majorities share a master. Here each master votes for A, and for B when A's vote has expired.
 func TestTermsOfTwoOwnersDoNotOverlap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 7).Draw(t, "n")
@@ -123,7 +122,7 @@ func TestTermsOfTwoOwnersDoNotOverlap(t *testing.T) {
 	})
 }
 
-// The order of the masters does not matter, nor does a longer vote of one of them hurt.
+// The order of the masters does not matter, and a longer vote never makes a majority end sooner.
 func TestTermGrowsWithItsVotes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		left := terms(t, rapid.IntRange(1, 7).Draw(t, "n"))
@@ -146,7 +145,7 @@ func TestTermGrowsWithItsVotes(t *testing.T) {
 }
 
 func ExampleTerm() {
-	// Three of five masters vote, for so long each.
+	// Three of five masters have a vote that is still valid, for the times given.
 	valid, last := Term([]time.Duration{0, 3 * time.Second, time.Second, 0, 2 * time.Second})
 	fmt.Println(valid, last)
 	// Output: 3 2

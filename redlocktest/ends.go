@@ -72,7 +72,7 @@ func (l *link) write(p []byte) (int, error) {
 		if end := len(l.down.chunks) - 1; end >= 0 && l.down.chunks[end].fin && l.arrivedLocked(l.down.chunks[end]) {
 			return n, syscall.EPIPE
 		}
-		if l.up.deaf {
+		if l.up.dropping {
 			return len(p), nil // the master's end is closed, but this end does not know yet
 		}
 		room := min(sendBuffer-l.up.bytes, len(p)-n)

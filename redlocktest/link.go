@@ -32,9 +32,9 @@ type link struct {
 
 // A direction holds what one end has written and the other has not yet read.
 type direction struct {
-	chunks []chunk // read in the order in which they were written, even if a later one is due earlier
-	bytes  int
-	deaf   bool // the reader has gone: what is written is dropped
+	chunks   []chunk // read in the order in which they were written, even if a later one is due earlier
+	bytes    int
+	dropping bool // the reader has gone: what is written is dropped
 }
 
 // A chunk is the bytes of one write, or the end of the stream.
@@ -52,7 +52,7 @@ func newLink(delay time.Duration, cut bool) *link {
 
 // sendLocked puts c in transit. The caller holds l.mu.
 func (l *link) sendLocked(d *direction, c chunk) {
-	if d.deaf {
+	if d.dropping {
 		return
 	}
 	c.due = time.Now().Add(l.delay)
@@ -143,7 +143,7 @@ func (l *link) closeMaster() {
 	defer l.mu.Unlock()
 	if !l.masterClosed {
 		l.masterClosed = true
-		l.up = direction{deaf: true}
+		l.up = direction{dropping: true}
 		l.sendLocked(&l.down, chunk{fin: true})
 		l.cond.Broadcast()
 	}
@@ -156,7 +156,7 @@ func (l *link) closeClient() {
 	defer l.mu.Unlock()
 	if !l.clientClosed {
 		l.clientClosed = true
-		l.down = direction{deaf: true}
+		l.down = direction{dropping: true}
 		l.sendLocked(&l.up, chunk{fin: true})
 		l.cond.Broadcast()
 	}
