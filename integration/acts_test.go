@@ -9,7 +9,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// TestActs checks the harness itself: each act must do what the tests build on.
+// TestActs checks the harness itself: each act must do what the other tests rely on.
 func TestActs(t *testing.T) {
 	key := func(m *master) (string, error) { return redis.String(m.try("GET", "key")) }
 

@@ -10,7 +10,7 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// wantNamed expects an error that tells which master it is about.
+// wantNamed expects an error that names the master it is about.
 func wantNamed(t *testing.T, err error, m *master) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), m.addr) {
@@ -18,8 +18,8 @@ func wantNamed(t *testing.T, err error, m *master) {
 	}
 }
 
-// TestPassword: a wrong one is told with the master's address and without the password,
-// in errors, in the log and in Inspect.
+// TestPassword: errors, the log and Inspect report a wrong password with the master's address and
+// without the password.
 func TestPassword(t *testing.T) {
 	const right, wrong = "open-sesame", "close-sesame"
 	ctx := begin(t, time.Minute)

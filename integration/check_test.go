@@ -15,10 +15,10 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// orphanWait is how long after a thaw a key that nobody holds may still be seen.
+// orphanWait is how long after a thaw a key that nobody holds may still be there.
 const orphanWait = 2 * time.Second
 
-// eventually asks check until it says nil, and ends the test when limit passes first.
+// eventually calls check until it returns nil, and fails the test if limit passes first.
 func eventually(ctx context.Context, t *testing.T, limit time.Duration, what string, check func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -36,7 +36,7 @@ func eventually(ctx context.Context, t *testing.T, limit time.Duration, what str
 	}
 }
 
-// watch asks check again and again for as long as the test should see it hold.
+// watch calls check again and again for span, and fails the test if it ever returns an error.
 func watch(ctx context.Context, t *testing.T, span time.Duration, check func() error) {
 	t.Helper()
 	end := time.After(span)
@@ -54,7 +54,7 @@ func watch(ctx context.Context, t *testing.T, span time.Duration, check func() e
 	}
 }
 
-// quick calls fn and reports when it took longer than limit.
+// quick calls fn, and reports an error if that took longer than limit.
 func quick(t *testing.T, limit time.Duration, what string, fn func()) {
 	t.Helper()
 	start := time.Now()
@@ -64,7 +64,7 @@ func quick(t *testing.T, limit time.Duration, what string, fn func()) {
 	}
 }
 
-// mustLock and mustUnlock are for the calls that a test takes for granted.
+// mustLock and mustUnlock are for calls that a test expects to succeed.
 func mustLock(ctx context.Context, t *testing.T, client *redlock.Client, name string) *redlock.Hold {
 	t.Helper()
 	hold, err := client.Lock(ctx, name)
@@ -81,7 +81,7 @@ func mustUnlock(ctx context.Context, t *testing.T, hold *redlock.Hold) {
 	}
 }
 
-// wantTaken tries the name once for a client that must find it taken.
+// wantTaken tries to lock name once, and expects to find it taken.
 func wantTaken(ctx context.Context, t *testing.T, client *redlock.Client, name string) {
 	t.Helper()
 	hold, err := client.TryLock(ctx, name)
@@ -90,7 +90,7 @@ func wantTaken(ctx context.Context, t *testing.T, client *redlock.Client, name s
 	}
 }
 
-// live says why a hold does not live, or nil.
+// live returns nil if the hold is alive, or else why not.
 func live(hold *redlock.Hold) error {
 	if err := hold.Context().Err(); err != nil {
 		return fmt.Errorf("hold of %q ended: %w", hold.Name(), context.Cause(hold.Context()))
@@ -108,7 +108,7 @@ func (f *fleet) wantFree(ctx context.Context, t *testing.T, masters []*master, n
 	f.log.event("none of %d names is left on %d masters", len(names), len(masters))
 }
 
-// nothing says which of the names which of the masters have, or nil.
+// nothing returns nil if no master has any of the names, or else says which master has which.
 func nothing(masters []*master, names ...string) (left error) {
 	for _, m := range masters {
 		found, err := m.leftovers(names)
@@ -122,7 +122,7 @@ func nothing(masters []*master, names ...string) (left error) {
 	return left
 }
 
-// leftovers asks for all names in one pipeline and returns those that exist.
+// leftovers checks all names in one pipeline and returns those that exist.
 func (m *master) leftovers(names []string) ([]string, error) {
 	conn, err := m.dial()
 	if err != nil {
@@ -150,21 +150,21 @@ func (m *master) leftovers(names []string) ([]string, error) {
 	return found, nil
 }
 
-// resource is what the lock protects: a counter whose update two holders at once would
-// spoil, and a detector that sees them at it. Its accesses are atomic one by one, so that
-// the race detector keeps quiet, but their sequence is not.
+// resource is what the lock protects: a counter that two simultaneous holders would corrupt, and a
+// check that notices them. Each access is atomic, so that the race detector does not complain, but
+// the sequence of accesses is not.
 type resource struct {
 	t       *testing.T
-	inside  atomic.Int64 // who is in, 0 for nobody
+	inside  atomic.Int64 // who is inside, 0 for nobody
 	counter atomic.Int64
 	token   atomic.Int64
 }
 
-// stay is how long a holder is inside: about as long as the masters take to answer, so
-// that one who should not be there has the time to come.
+// stay is how long a holder is inside: about as long as the masters take to answer, so that a second
+// holder, if there is one, has time to arrive.
 const stay = 300 * time.Microsecond
 
-// use is one holder's turn. who is any number but 0 that is the holder's own.
+// use is one holder's turn. who is the holder's own number, which is not 0.
 func (r *resource) use(who int64, hold *redlock.Hold) {
 	if !r.inside.CompareAndSwap(0, who) {
 		r.t.Errorf("overlap: %d entered while %d was inside", who, r.inside.Load())

@@ -9,8 +9,8 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// TestClose: a client that closes gives everything back, and closing takes no longer when
-// masters are gone.
+// TestClose: a client that closes releases everything, and closing takes no longer when masters are
+// gone.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	hurts := []struct {

@@ -12,7 +12,7 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// keepBusy has eight goroutines lock and unlock one name until the test ends. locks counts.
+// keepBusy has eight goroutines lock and unlock one name until the test ends. It counts in locks.
 func (f *fleet) keepBusy(ctx context.Context, client *redlock.Client, locks *atomic.Int64) {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -21,7 +21,7 @@ func (f *fleet) keepBusy(ctx context.Context, client *redlock.Client, locks *ato
 			for {
 				hold, err := client.Lock(ctx, "busy")
 				if ctx.Err() != nil {
-					return // Close gives back what the last Lock took
+					return // Close releases what the last Lock took
 				}
 				if err != nil {
 					f.t.Errorf("Lock = %v", err)
@@ -37,17 +37,18 @@ func (f *fleet) keepBusy(ctx context.Context, client *redlock.Client, locks *ato
 	f.t.Cleanup(func() { cancel(); wg.Wait() })
 }
 
-// heap returns the bytes that are in use.
+// heap returns how many bytes are in use.
 func heap() uint64 {
 	runtime.GC()
-	runtime.GC() // what had a finalizer
+	runtime.GC() // frees objects that had a finalizer
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc
 }
 
-// mustRenew holds the name that keepBusy uses until the hold was renewed for the first time after the fault, and has it
-// handed over to callers that wait here by then. It goes on holding another name.
+// mustRenew holds the name that keepBusy uses until the hold has been renewed for the first time
+// after the fault. handOver then passes the lock to the callers that wait for it. mustRenew keeps
+// holding another name.
 func mustRenew(ctx context.Context, t *testing.T, client *redlock.Client, fault func()) (handOver func()) {
 	t.Helper()
 	mustLock(ctx, t, client, "renewed")
@@ -63,8 +64,8 @@ func mustRenew(ctx context.Context, t *testing.T, client *redlock.Client, fault 
 	return func() { mustUnlock(ctx, t, hold) }
 }
 
-// TestDeadMasterCostsNoMemory: one of five masters is dead, for however long, under load and
-// with a hold that is renewed. What is kept for it does not grow with the locks.
+// TestDeadMasterCostsNoMemory: one of five masters is dead, under load and with a hold that is
+// renewed. What is kept for the dead master does not grow with the number of locks.
 func TestDeadMasterCostsNoMemory(t *testing.T) {
 	span := time.Minute
 	if testing.Short() {
@@ -78,27 +79,27 @@ func TestDeadMasterCostsNoMemory(t *testing.T) {
 	f.keepBusy(ctx, client, &locks)
 	time.Sleep(100 * time.Millisecond)
 	handOver()
-	time.Sleep(2 * time.Second) // all that is reused is there, and the hold was renewed
+	time.Sleep(2 * time.Second) // until everything that is reused is allocated, and the hold is renewed
 	before, made := heap(), locks.Load()
 	time.Sleep(span)
 	after := heap()
 	made = locks.Load() - made
 	each := (float64(after) - float64(before)) / float64(made)
 	f.log.event("%d locks in %v: the heap grew from %d by %.0f B for each", made, span, before, each)
-	const noise = 300 << 10 // what the heap of an idle client varies by
+	const noise = 300 << 10 // how much the heap of an idle client varies
 	if after > before+noise+100*uint64(made) {
 		t.Errorf("the heap grew by %.0f B for each of %d locks, want less than 100 B", each, made)
 	}
 }
 
-// TestReturnUnderLoad: a master that returns votes soon, near or far, while the load goes on.
+// TestReturnUnderLoad: a master that comes back votes soon, near or far, while the load goes on.
 func TestReturnUnderLoad(t *testing.T) {
 	ctx := begin(t, 2*time.Minute)
 	near := startFleet(ctx, t, fleetConfig{Masters: 5})
 	for _, delay := range []time.Duration{0, 2 * time.Millisecond, 10 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {
 			f := near.farther(t, 0)
-			f.masters[0].wire.delay(delay) // the others are near: more is released than it answers in a round trip
+			f.masters[0].wire.delay(delay) // the others are near, so more releases come than it answers in a round trip
 			client := f.client(redlock.Config{Lease: 3 * time.Second, NodeTimeout: time.Second})
 			back := f.masters[0]
 			handOver := mustRenew(ctx, t, client, func() { back.kill(ctx, t) })

@@ -15,7 +15,7 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// TestUncontended: one client after the other, nobody in the way.
+// TestUncontended: two clients lock in turn, without contention.
 func TestUncontended(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		t.Run(fmt.Sprintf("masters=%d", n), func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestUncontended(t *testing.T) {
 	}
 }
 
-// TestContended: several clients with several goroutines each, all after one name.
+// TestContended: several clients with several goroutines each compete for one name.
 func TestContended(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		t.Run(fmt.Sprintf("masters=%d", n), func(t *testing.T) {
@@ -74,8 +74,8 @@ func TestContended(t *testing.T) {
 	}
 }
 
-// turn takes the lock, uses the resource, gives the lock back and leaves it alone for a
-// random moment: a client that asks again at once would mostly race against itself.
+// turn takes the lock, uses the resource, releases the lock and pauses for a random moment: without
+// the pause, a client would mostly compete with itself.
 func turn(ctx context.Context, client *redlock.Client, guarded *resource, who int64) error {
 	hold, err := client.Lock(ctx, "orders:42")
 	if err != nil {
@@ -92,8 +92,8 @@ func turn(ctx context.Context, client *redlock.Client, guarded *resource, who in
 	return nil
 }
 
-// TestExclusionUnderFaults hurts one or two of five durable masters at a time, in every
-// way there is, while contenders work. Nobody may notice.
+// TestExclusionUnderFaults: contenders work while one or two of five durable masters at a time are
+// hurt in every way that the harness has. No contender may notice.
 func TestExclusionUnderFaults(t *testing.T) {
 	ctx := begin(t, 2*time.Minute)
 	random := randomness(t)
@@ -134,9 +134,9 @@ func TestExclusionUnderFaults(t *testing.T) {
 	f.wantFree(ctx, t, f.masters, "orders:42")
 }
 
-// hurt picks one or two masters, does the same harm to each, lets it last and undoes it. It
-// returns when every client has found every master again, and locks have been passed on since:
-// otherwise what follows would be harm to a majority.
+// hurt picks one or two masters, does the same harm to each, waits, and undoes it. It returns when
+// every client has reached every master again and locks have been passed on since then: otherwise
+// the next harm could hit a majority.
 func (f *fleet) hurt(ctx context.Context, t *testing.T, random *rand.Rand) {
 	t.Helper()
 	victims := random.Perm(len(f.masters))[:1+random.IntN(2)]
@@ -187,8 +187,8 @@ func (f *fleet) hurt(ctx context.Context, t *testing.T, random *rand.Rand) {
 	}
 }
 
-// TestManyWaiters: a thousand callers behind one name cost the client few goroutines of
-// its own and each master few connections.
+// TestManyWaiters: a thousand callers that wait for one name cost the client few goroutines of its
+// own, and each master few connections.
 func TestManyWaiters(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 5})
@@ -218,7 +218,7 @@ func TestManyWaiters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		connections := countLines(list) - 1 // less the one that asks
+		connections := countLines(list) - 1 // without the one that asks
 		f.log.event("%s has %d connections of two clients", m.name, connections)
 		if connections > 2*4 {
 			t.Errorf("%s: %d connections of two clients, want at most 4 of each", m.name, connections)

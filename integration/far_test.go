@@ -12,9 +12,10 @@ import (
 	"example.com/redlock/redlock"
 )
 
-var handOvers = flag.Int("handovers", 40, "how many hand-overs TestFarMasters makes at each distance")
+var handOffs = flag.Int("handoffs", 40, "how many hand-offs TestFarMasters makes at each distance")
 
-// farther returns the fleet at the end of wires of its own, so long that a round trip takes trip.
+// farther returns the same masters behind relays of their own, whose delay makes a round trip take
+// trip.
 func (f *fleet) farther(t *testing.T, trip time.Duration) *fleet {
 	away := &fleet{t: t, log: newTimeline(t)}
 	for _, m := range f.masters {
@@ -28,14 +29,14 @@ func (f *fleet) farther(t *testing.T, trip time.Duration) *fleet {
 	return away
 }
 
-// TestFarMasters: masters 100 to 500 ms away. Locks are handed over between clients and between
-// the callers of one, and none of them is lost; and clients that start at the same time are all
-// served, each in its turn.
+// TestFarMasters: the masters are 100 to 500 ms away. Locks are handed over between clients and
+// between the callers of one client, and none of them is lost. Clients that start at the same time
+// are all served, one after another.
 func TestFarMasters(t *testing.T) {
 	trips := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond, 500 * time.Millisecond}
-	limit := 3*time.Minute + time.Duration(*handOvers)*2*time.Second
+	limit := 3*time.Minute + time.Duration(*handOffs)*2*time.Second
 	near := startFleet(begin(t, limit), t, fleetConfig{Masters: 5})
-	t.Run("at", func(t *testing.T) { // ends when all of them have
+	t.Run("at", func(t *testing.T) { // ends when all parallel subtests have ended
 		for _, trip := range trips {
 			t.Run(trip.String(), func(t *testing.T) {
 				t.Parallel()
@@ -52,7 +53,7 @@ func TestFarMasters(t *testing.T) {
 						who := int64(3*c + i + 1)
 						stays := rand.New(rand.NewPCG(uint64(trip), uint64(who)))
 						wg.Go(func() {
-							for made.Add(1) <= int64(*handOvers) {
+							for made.Add(1) <= int64(*handOffs) {
 								hold, err := client.Lock(ctx, name)
 								if err != nil {
 									t.Errorf("Lock = %v", err)
@@ -76,9 +77,9 @@ func TestFarMasters(t *testing.T) {
 					}
 				}
 				wg.Wait()
-				f.log.event("%d hand-overs at %v, %d lost", *handOvers, trip, lost.Load())
+				f.log.event("%d hand-offs at %v, %d lost", *handOffs, trip, lost.Load())
 				if lost.Load() > 0 {
-					t.Errorf("%d of %d holds were lost", lost.Load(), *handOvers)
+					t.Errorf("%d of %d holds were lost", lost.Load(), *handOffs)
 				}
 				for _, n := range []int{3, 10} {
 					t.Run(fmt.Sprintf("%d together", n), func(t *testing.T) {

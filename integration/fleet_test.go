@@ -21,17 +21,17 @@ import (
 
 const (
 	port      = docker.Port("6379/tcp")
-	readyWait = 20 * time.Second // a container that does not answer PING by then never will
-	closeWait = 3 * time.Second  // what closing a client may take: a few answers' time
-	grace     = 15 * time.Second // what cleaning up after a test may take
+	readyWait = 20 * time.Second // for a container to answer PING
+	closeWait = 3 * time.Second  // for a client to close: the time of a few answers
+	grace     = 15 * time.Second // for cleaning up after a test
 )
 
 // fleetConfig says what to start. The zero value of each field is its default.
 type fleetConfig struct {
 	Masters  int    // how many; no default
-	Durable  bool   // appendonly with appendfsync always: a restart forgets nothing. Else it forgets all.
+	Durable  bool   // appendonly with appendfsync always: a restart forgets nothing, else everything
 	Password string // requirepass; none by default
-	Relay    bool   // reach each master through a wire that can be cut
+	Relay    bool   // reach each master through a relay that can be cut
 }
 
 // fleet is a set of independent masters that belongs to one test.
@@ -45,17 +45,17 @@ type fleet struct {
 // master is one Redis in a container of its own, always at the same address.
 type master struct {
 	name     string // "m1"
-	addr     string // where clients find it: "127.0.0.1:port", perhaps a relay's
-	direct   string // the same master without the relay
+	addr     string // where clients connect: "127.0.0.1:port", which may be the relay's
+	direct   string // the master's own address
 	password string
 	log      *timeline
 	wire     *relay // nil without fleetConfig.Relay
 	resource *dockertest.Resource
-	life     time.Duration // after this the engine ends the container by itself
+	life     time.Duration // after which the engine ends the container
 }
 
-// begin gives a test its deadline. The context ends at limit; a test that is still there
-// after the grace for cleaning up ends the process, as go test's own timeout would.
+// begin gives a test its deadline. The context ends at limit. If the test is still running after
+// another grace for cleaning up, the process panics, as with go test's own timeout.
 func begin(t *testing.T, limit time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -68,8 +68,7 @@ func begin(t *testing.T, limit time.Duration) context.Context {
 	return ctx
 }
 
-// startFleet starts the masters, waits until each answers, and removes them at the
-// test's end.
+// startFleet starts the masters, waits until each answers, and removes them when the test ends.
 //
 // Goroutines: one per master, which ends when that master answers; startFleet waits.
 func startFleet(ctx context.Context, t *testing.T, cfg fleetConfig) *fleet {
@@ -102,7 +101,7 @@ func startFleet(ctx context.Context, t *testing.T, cfg fleetConfig) *fleet {
 	return f
 }
 
-// create runs the container on a port that stays its own over restarts.
+// create runs the container on a port that it keeps over restarts.
 func (m *master) create(ctx context.Context, fleetID string, cfg fleetConfig) error {
 	args := []string{"--bind", "0.0.0.0", "--protected-mode", "no", "--save", "", "--loglevel", "warning"}
 	if cfg.Durable {
@@ -112,12 +111,12 @@ func (m *master) create(ctx context.Context, fleetID string, cfg fleetConfig) er
 		args = append(args, "--requirepass", cfg.Password)
 	}
 	var err error
-	for range 5 { // another process may take a port between the choice and the use
+	for range 5 { // another process may take the port before the container does
 		hostPort := freePort()
 		m.resource, err = machine.docker.RunWithOptions(&dockertest.RunOptions{
 			Repository:   machine.image.repository,
 			Tag:          machine.image.tag,
-			Entrypoint:   []string{"redis-server"}, // a stock image's own would change users first
+			Entrypoint:   []string{"redis-server"}, // a stock image's own entry point would change the user first
 			Cmd:          args,
 			ExposedPorts: []string{string(port)},
 			PortBindings: map[docker.Port][]docker.PortBinding{port: {{HostIP: "127.0.0.1", HostPort: hostPort}}},
@@ -134,7 +133,7 @@ func (m *master) create(ctx context.Context, fleetID string, cfg fleetConfig) er
 	return fmt.Errorf("%s: %w", m.name, err)
 }
 
-// ready arms the container's own end and waits until the server answers PING.
+// ready sets the time at which the container ends by itself, and waits until the server answers PING.
 func (m *master) ready(ctx context.Context) error {
 	if err := m.resource.Expire(uint(m.life.Seconds())); err != nil {
 		return err
@@ -154,8 +153,8 @@ func (m *master) ready(ctx context.Context) error {
 	}
 }
 
-// freePort draws below the range that systems hand out to outgoing connections, so that
-// the port of a killed master is still free when it comes back, and never the same port twice.
+// freePort picks a port below the range that systems use for outgoing connections, so that the port
+// of a killed master is still free when the master comes back. It never returns the same port twice.
 func freePort() string {
 	for {
 		candidate := strconv.Itoa(20000 + rand.IntN(12000))
@@ -169,7 +168,7 @@ func freePort() string {
 	}
 }
 
-// removeFleet goes by label, so that it also finds containers that never started.
+// removeFleet searches by label, so that it also finds containers that never started.
 func removeFleet(t *testing.T, id string) {
 	all, err := machine.docker.Client.ListContainers(docker.ListContainersOptions{
 		All:     true,
@@ -189,9 +188,8 @@ func removeFleet(t *testing.T, id string) {
 	wg.Wait()
 }
 
-// client opens a client of the whole fleet and closes it at the test's end. Masters and
-// Logger are filled in, and RestartGuard is off unless the test sets it: these masters
-// are all younger than any lease.
+// client opens a client of the whole fleet, and closes it when the test ends. It fills in Masters and
+// Logger, and turns RestartGuard off unless the test sets it, since these masters have just started.
 func (f *fleet) client(cfg redlock.Config) *redlock.Client {
 	f.t.Helper()
 	if cfg.Masters == nil {
@@ -212,10 +210,10 @@ func (f *fleet) client(cfg redlock.Config) *redlock.Client {
 	return client
 }
 
-// close closes a client and reports when that takes longer than closeWait, whatever state
-// the masters are in.
+// close closes a client, and reports an error if that takes longer than closeWait, whatever state the
+// masters are in.
 //
-// Goroutines: one, which ends when Close returns. If it never does, the test has failed.
+// Goroutines: one, which ends when Close returns. If Close never returns, the test has failed.
 func (f *fleet) close(client *redlock.Client) {
 	f.t.Helper()
 	start := time.Now()
@@ -236,7 +234,7 @@ func (m *master) url() string {
 	return "redis://" + m.addr
 }
 
-// The acts. Each returns when it has taken effect, and ends the test when it cannot.
+// The acts. Each returns when it has taken effect, and fails the test if it cannot.
 
 // kill ends the server with SIGKILL: nothing is flushed, connections break.
 func (m *master) kill(ctx context.Context, t *testing.T) {
@@ -282,7 +280,7 @@ func (m *master) unpause(t *testing.T) {
 	m.did(t, "unpause", machine.docker.Client.UnpauseContainer(m.resource.Container.ID))
 }
 
-// cut drops all packets from and to the master; needs fleetConfig.Relay, like mend and
+// cut lets nothing through to or from the master. It needs fleetConfig.Relay, as do mend and
 // cutAnswers.
 func (m *master) cut() { m.log.event("cut %s", m.name); m.wire.cut() }
 
@@ -307,7 +305,7 @@ func (m *master) dial() (redis.Conn, error) {
 		redis.DialWriteTimeout(time.Second))
 }
 
-// try sends one command on a connection of its own.
+// try sends one command on a new connection.
 func (m *master) try(command string, args ...any) (any, error) {
 	conn, err := m.dial()
 	if err != nil {
@@ -327,7 +325,7 @@ func (m *master) do(t *testing.T, command string, args ...any) any {
 	return reply
 }
 
-// run runs a script on a connection of its own.
+// run runs a script on a new connection.
 func (m *master) run(script *redis.Script, args ...any) (any, error) {
 	conn, err := m.dial()
 	if err != nil {

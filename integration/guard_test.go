@@ -10,15 +10,15 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// aDuration is how the error says how long the guard still lasts.
+// aDuration matches the time that the guard still lasts, as the error gives it.
 var aDuration = regexp.MustCompile(`\d(m|s|ms)\b`)
 
-// TestRestartGuard: masters that have just started grant nothing, say for how long, and
-// grant again when the longest lease must have ended.
+// TestRestartGuard: masters that have just started grant nothing and say for how long, and grant
+// again when the longest lease must have ended.
 func TestRestartGuard(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 3})
-	const lease, guard = 2 * time.Second, 4 * time.Second // no start of three containers takes longer than the guard
+	const lease, guard = 2 * time.Second, 4 * time.Second // three containers start faster than the guard passes
 	client := f.client(redlock.Config{Lease: lease, RestartGuard: guard})
 
 	hold, err := client.TryLock(ctx, "orders:42")
@@ -52,7 +52,7 @@ func TestRestartGuard(t *testing.T) {
 		return err
 	})
 
-	// One of three holders of votes restarts: it grants nothing again, the other two do.
+	// One of the three masters restarts: it grants nothing again, but the other two do.
 	hold = mustLock(ctx, t, client, "orders:42")
 	eventually(ctx, t, time.Second, "all three masters have granted", func() error { return f.hash(hold, "orders:42", 1) })
 	f.masters[0].kill(ctx, t)

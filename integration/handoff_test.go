@@ -50,13 +50,13 @@ func (f *fleet) startWaiter(t *testing.T, fenced *master) *waiter {
 	return w
 }
 
-// busy is how much longer than promised a stall may seem on a machine that also runs a
-// dozen processes of the test, with the race detector.
+// busy is how much longer than promised a stall may take on a machine that also runs a dozen
+// processes of the test, with the race detector.
 const busy = 500 * time.Millisecond
 
-// TestWaitersThatGo: others contend while every 200 ms a waiting client of another process
-// is killed or frozen. They wait 1 s at most for one that is killed, the longest lease for
-// which a lock is passed, and 2 s for frozen ones.
+// TestWaitersThatGo: clients compete while every 200 ms a waiter in another process is killed or
+// frozen. They wait for a killed one for at most 1 s, the longest lease for which a lock is handed
+// over, and for frozen ones for at most 2 s.
 func TestWaitersThatGo(t *testing.T) {
 	for name, c := range map[string]struct {
 		signal syscall.Signal
@@ -69,7 +69,7 @@ func TestWaitersThatGo(t *testing.T) {
 			const every, victims, clients, waiters = 200 * time.Millisecond, 20, 4, 5
 			ctx := begin(t, time.Minute)
 			f := startFleet(ctx, t, fleetConfig{Masters: 6})
-			fenced := f.masters[5] // no master of the lock
+			fenced := f.masters[5] // not one of the lock's masters
 			f.masters = f.masters[:5]
 			guarded := &resource{t: t}
 			var herd []*waiter
@@ -80,7 +80,7 @@ func TestWaitersThatGo(t *testing.T) {
 			strike := make(chan func())
 			working, done := context.WithCancel(ctx)
 			defer done()
-			var mu sync.Mutex // of what follows
+			var mu sync.Mutex // guards what follows
 			var longest time.Duration
 			var last time.Time
 			turns := 0
@@ -96,7 +96,7 @@ func TestWaitersThatGo(t *testing.T) {
 				if ok, err := redis.Bool(fenced.run(fence, "fence", hold.Token())); err != nil || !ok {
 					t.Errorf("the fence refuses token %d of a hold that lives: %v", hold.Token(), err)
 				}
-				select { // whoever is struck now waits, since the lock is ours
+				select { // the victim is waiting now, since we hold the lock
 				case do := <-strike:
 					do()
 				default:
@@ -139,7 +139,7 @@ func TestWaitersThatGo(t *testing.T) {
 				frozen = append(frozen, victim)
 				herd = append(herd[1:], f.startWaiter(t, fenced))
 			}
-			time.Sleep(time.Second) // the last one's turn comes
+			time.Sleep(time.Second) // until the last victim's turn has come
 			mu.Lock()
 			longest = max(longest, time.Since(last))
 			f.log.event("%d waiting clients %s: longest stall %v in %d turns", victims, name, longest, turns)
@@ -147,7 +147,7 @@ func TestWaitersThatGo(t *testing.T) {
 				t.Errorf("longest stall %v, want at most %v", longest, c.most+busy)
 			}
 			mu.Unlock()
-			if c.signal == syscall.SIGSTOP { // what they do after the thaw harms nobody
+			if c.signal == syscall.SIGSTOP { // what the victims do after they wake harms nobody
 				for _, w := range frozen {
 					_ = w.process.Process.Signal(syscall.SIGCONT)
 				}
@@ -158,8 +158,8 @@ func TestWaitersThatGo(t *testing.T) {
 			for _, w := range append(herd, frozen...) {
 				_ = w.process.Process.Kill()
 			}
-			t.Parallel() // the places of the dead in the queue expire, which is a wait of many seconds
-			eventually(ctx, t, queueLife+waiterLease, "no lock and no queue is left behind the dead", func() error {
+			t.Parallel() // it takes many seconds until the queue entries of the dead expire
+			eventually(ctx, t, queueLife+waiterLease, "the dead leave no lock and no queue behind", func() error {
 				return nothing(f.masters, "orders:42", queueOf("orders:42"))
 			})
 		})

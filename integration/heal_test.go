@@ -10,9 +10,9 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// TestRestartInTurn: all masters restart empty, one after another, a guard apart, under a
-// hold. It lives on, with its token; nobody else gets the lock in between, neither those
-// who wait for it nor those who try.
+// TestRestartInTurn: while a client holds the lock, all masters restart empty, one after another, a
+// guard apart. The hold lives on, with its token, and nobody else gets the lock in between: neither a
+// waiter nor a client that only tries.
 func TestRestartInTurn(t *testing.T) {
 	t.Parallel()
 	ctx := begin(t, 2*time.Minute)
@@ -23,7 +23,7 @@ func TestRestartInTurn(t *testing.T) {
 	hold := mustLock(ctx, t, a, "orders:42")
 	token := hold.Token()
 	f.log.event("A has the lock")
-	eventually(ctx, t, 10*time.Second, "all masters, guarded when A began or not, have the hold", func() error { return f.hash(hold, "orders:42", 1) })
+	eventually(ctx, t, 10*time.Second, "all masters have the hold, even those that were guarded at first", func() error { return f.hash(hold, "orders:42", 1) })
 
 	waited := make(chan error, 1)
 	waiting, giveUp := context.WithCancel(ctx)
@@ -58,14 +58,14 @@ func TestRestartInTurn(t *testing.T) {
 	}
 	giveUp()
 	if err := <-waited; !errors.Is(err, context.Canceled) {
-		t.Errorf("B's Lock = %v, want that it waited until the end", err)
+		t.Errorf("B's Lock = %v, want it to have waited until the end", err)
 	}
 	mustUnlock(ctx, t, hold)
 	f.wantFree(ctx, t, f.masters, "orders:42")
 }
 
-// TestMajorityRestarts: a majority that restarts empty under a hold with a fixed lease gives
-// the lock to nobody before that is over, and to the next one soon after the guard.
+// TestMajorityRestarts: while a client has a hold with a fixed lease, a majority restarts empty. It
+// grants the lock to nobody before that lease is over, and to the next client soon after the guard.
 func TestMajorityRestarts(t *testing.T) {
 	t.Parallel()
 	ctx := begin(t, time.Minute)
@@ -73,7 +73,7 @@ func TestMajorityRestarts(t *testing.T) {
 	const lease = 6 * time.Second
 	cfg := redlock.Config{Lease: lease, RestartGuard: lease}
 	a, b := f.client(cfg), f.client(cfg)
-	first := mustLock(ctx, t, a, "warm") // the fresh masters' guard is over
+	first := mustLock(ctx, t, a, "warm") // waits until the guard of the new masters is over
 	mustUnlock(ctx, t, first)
 	hold, err := a.LockFor(ctx, "orders:42", lease)
 	if err != nil {

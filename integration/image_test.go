@@ -17,7 +17,7 @@ import (
 	"github.com/ory/dockertest/v3/docker"
 )
 
-// imageVariable names an image to use instead of the one that would be found: "redis:8".
+// imageVariable is the environment variable that names an image to use, such as "redis:8".
 const imageVariable = "REDLOCK_REDIS_IMAGE"
 
 // imageName is "repository:tag" in its two halves.
@@ -33,12 +33,12 @@ func parseImage(s string) imageName {
 }
 
 var (
-	builtImage = imageName{"redlock-test/redis", "local"} // what buildImage makes; the next run finds it
+	builtImage = imageName{"redlock-test/redis", "local"} // built by buildImage, and found by the next run
 	stockImage = imageName{"redis", "7"}
 )
 
-// An imageStep is one way to an image. Images of all kinds have redis-server in the PATH, which is
-// all a fleet asks for.
+// An imageStep is one way to get an image. Every image has redis-server in its PATH: a fleet needs
+// nothing else.
 type imageStep struct {
 	do    imageAction
 	image imageName
@@ -52,8 +52,9 @@ const (
 	buildTheImage imageAction = "build"
 )
 
-// imagePlan says which ways to an image to try, in order: the one that imageVariable names, and
-// no other; the one that an earlier run built; one built now, where that can be done; the stock one.
+// imagePlan returns which ways to get an image to try, in order. If imageVariable names an image, it
+// is that one and no other. Else it is the image that an earlier run built, or one that is built now
+// if that can be done, or the stock image.
 func imagePlan(named string, there func(imageName) bool, cannotBuild error) []imageStep {
 	get := func(image imageName) imageStep {
 		if there(image) {
@@ -72,8 +73,8 @@ func imagePlan(named string, there func(imageName) bool, cannotBuild error) []im
 	return []imageStep{{buildTheImage, builtImage}, get(stockImage)}
 }
 
-// prepareImage returns the image that masters run from, by the first step of the plan that works. It
-// says in one line what it had to do.
+// prepareImage returns the masters' image, by the first step of the plan that works. It says in one
+// line what it had to do.
 func prepareImage(client *docker.Client) (imageName, error) {
 	there := func(image imageName) bool {
 		_, err := client.InspectImage(image.String())
@@ -110,8 +111,8 @@ func pull(client *docker.Client, image imageName) error {
 	return nil
 }
 
-// buildable is nil if buildImage can be tried: an image is made of a redis-server of Linux, which is there
-// or can be installed without asking anybody.
+// buildable returns nil if buildImage can be tried, or else why not. The image needs a redis-server
+// for Linux that is present or can be installed without asking anybody.
 func buildable(goos, server string, canInstall bool) error {
 	switch {
 	case goos != "linux":
@@ -146,10 +147,10 @@ func buildImage(client *docker.Client) error {
 	return nil
 }
 
-// serverPath returns where redis-server is, "" if nowhere.
+// serverPath returns the path of redis-server, or "" if there is none.
 //
-// On Debian the program is in the package redis-tools, under the name redis-check-rdb (it
-// asks argv[0] what to be). redis-server, the package, would add a running service.
+// On Debian the program is in the package redis-tools, under the name redis-check-rdb: it acts as the
+// program that argv[0] names. The package redis-server would also start a service.
 func serverPath() string {
 	for _, name := range []string{"redis-server", "redis-check-rdb"} {
 		if found, err := exec.LookPath(name); err == nil {
@@ -178,11 +179,11 @@ func findServer() (string, error) {
 	if found := serverPath(); found != "" {
 		return found, nil
 	}
-	return "", errors.New("redis-tools is installed and holds no redis-server: install redis-server by hand")
+	return "", errors.New("redis-tools is installed but has no redis-server: install redis-server by hand")
 }
 
-// serverLayer packs the program as /usr/local/bin/redis-server, each library where the
-// loader looks for it, and the folders a server wants.
+// serverLayer packs the program as /usr/local/bin/redis-server, each library where the loader looks
+// for it, and the folders that a server needs.
 func serverLayer(server string) (io.Reader, error) {
 	libraries, err := sharedLibraries(server)
 	if err != nil {
@@ -219,7 +220,7 @@ func serverLayer(server string) (io.Reader, error) {
 	return layer, archive.Close()
 }
 
-// sharedLibraries lists the absolute paths that ldd names, the loader among them.
+// sharedLibraries lists the absolute paths that ldd names, including the loader.
 func sharedLibraries(program string) ([]string, error) {
 	real, err := filepath.EvalSymlinks(program)
 	if err != nil {

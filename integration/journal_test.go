@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// journal is a file to which holders add lines while they have the lock, so that the lines
-// are in the order of the holds: "in who token" and "out who token".
+// journal is a file to which holders append lines while they have the lock, so that the lines are in
+// the order of the holds: "in who token" and "out who token".
 type journal struct {
 	name  string
 	file  *os.File
@@ -33,7 +33,7 @@ func newJournal(t *testing.T) *journal {
 	return j
 }
 
-// holds reads what is new, and returns how many holds there are so far.
+// holds reads what is new, and returns how many holds there have been so far.
 func (j *journal) holds(t *testing.T) int {
 	t.Helper()
 	more, err := io.ReadAll(j.file)
@@ -45,7 +45,7 @@ func (j *journal) holds(t *testing.T) int {
 	return j.lines / 2
 }
 
-// wait waits for n holds more.
+// wait waits for n more holds.
 func (j *journal) wait(ctx context.Context, t *testing.T, n int) {
 	t.Helper()
 	n += j.holds(t)
@@ -57,7 +57,7 @@ func (j *journal) wait(ctx context.Context, t *testing.T, n int) {
 	})
 }
 
-// check goes through the journal: one holder at a time, and each token larger than the one
+// check checks the journal: there is one holder at a time, and each token is larger than the one
 // before.
 func (j *journal) check(t *testing.T, log *timeline) {
 	t.Helper()
@@ -67,26 +67,26 @@ func (j *journal) check(t *testing.T, log *timeline) {
 		if err := c.line(text); err != nil {
 			t.Errorf("journal:%d: %v", c.lines, err)
 			if c.wrong++; c.wrong == 10 {
-				break // the rest says no more
+				break // more errors would add nothing
 			}
 		}
 	}
 	log.event("journal: %d holds by %v, %d changes of hands", c.lines/2, c.turns, c.hands)
 	for who := range skews {
 		if least := c.lines / 2 / 20; c.turns[who] < least {
-			t.Errorf("%d holds were those of %s, want %d at least, or nothing is shown about its clock", c.turns[who], who, least)
+			t.Errorf("%s had %d holds, want at least %d, or nothing is shown about its clock", who, c.turns[who], least)
 		}
 	}
 }
 
-// checker is what is known of the holds up to a line of the journal.
+// checker is what is known about the holds up to a line of the journal.
 type checker struct {
 	lines, wrong int
 	hands        int            // how often the lock went from one process to another
-	turns        map[string]int // holds of each
-	inside       string         // who is, with its token
-	who          string         // who was the last one
-	token        int64          // of the last one
+	turns        map[string]int // holds of each process
+	inside       string         // who is inside, with its token
+	who          string         // whose hold was the last
+	token        int64          // of the last hold
 }
 
 func (c *checker) line(text string) error {

@@ -11,15 +11,15 @@ import (
 	"github.com/ory/dockertest/v3/docker"
 )
 
-// Labels on every container of ours: the fleet it belongs to, and the second (Unix time)
-// from which anybody may remove it.
+// Labels on all our containers: the fleet that it belongs to, and the Unix time after which anybody
+// may remove it.
 const (
 	labelFleet   = "redlock-test.fleet"
 	labelExpires = "redlock-test.expires"
 )
 
-// machine is what all tests share: the Docker engine and the image of a master, which TestMain writes
-// before the first test, and the ports that their masters have had.
+// machine is what all tests share: the Docker engine and the masters' image, which TestMain sets
+// before the first test, and the ports that masters have used.
 var machine struct {
 	docker *dockertest.Pool
 	image  imageName
@@ -27,11 +27,11 @@ var machine struct {
 	ports  sync.Map
 }
 
-// TestMain prepares the machine, or says in one line what is missing. In a process that a
-// test started as a waiting client, it is that client.
+// TestMain prepares the machine, or says in one line what is missing. In a process that a test
+// started as a waiter, it runs that waiter.
 func TestMain(m *testing.M) {
 	if masters := os.Getenv(waiterVariable); masters != "" {
-		fmt.Fprintln(os.Stderr, "waiter:", beWaiter(masters))
+		fmt.Fprintln(os.Stderr, "waiter:", runWaiter(masters))
 		os.Exit(1)
 	}
 	if err := prepare(); err != nil {
@@ -58,7 +58,8 @@ func prepare() error {
 	return err
 }
 
-// engine connects to the Docker engine at an address, "" for the one of the environment.
+// engine connects to the Docker engine at address, or to the one that the environment names if
+// address is "".
 func engine(address string) (*dockertest.Pool, error) {
 	pool, err := dockertest.NewPool(address)
 	if err == nil {
@@ -70,8 +71,7 @@ func engine(address string) (*dockertest.Pool, error) {
 	return pool, nil
 }
 
-// sweep removes the containers of runs that died. It is a courtesy: errors are left to
-// the next run.
+// sweep removes the containers of runs that died. It ignores errors: the next run tries again.
 func sweep(client *docker.Client) {
 	old, err := client.ListContainers(docker.ListContainersOptions{
 		All:     true,
@@ -88,7 +88,7 @@ func sweep(client *docker.Client) {
 	}
 }
 
-// remove ends a container, whatever its state, and takes its volumes with it.
+// remove removes a container, whatever its state, and its volumes.
 func remove(client *docker.Client, id string) error {
 	return client.RemoveContainer(docker.RemoveContainerOptions{ID: id, Force: true, RemoveVolumes: true})
 }

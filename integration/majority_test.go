@@ -10,11 +10,11 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// schedule is what this process may be late by on a busy machine.
+// schedule is how late this process may be on a busy machine.
 const schedule = 100 * time.Millisecond
 
-// TestMajorityKilled: the hold ends no later than its validity, says so, and nobody can
-// take the lock.
+// TestMajorityKilled: the hold ends no later than its validity and says so, and nobody can take the
+// lock.
 func TestMajorityKilled(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		t.Run(fmt.Sprintf("masters=%d", n), func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestMajorityKilled(t *testing.T) {
 	}
 }
 
-// TestMajorityCut: the same when packets are lost without a word.
+// TestMajorityCut: the same when packets are lost silently.
 func TestMajorityCut(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 3, Relay: true})
@@ -56,10 +56,10 @@ func TestMajorityCut(t *testing.T) {
 	mustUnlock(ctx, t, hold)
 }
 
-// wantLost follows a hold that can no longer be renewed to its end.
+// wantLost watches a hold that can no longer be renewed until it ends.
 func wantLost(ctx context.Context, t *testing.T, f *fleet, hold *redlock.Hold, lease time.Duration) {
 	t.Helper()
-	// A renewal may have been confirmed while the masters went: the last Until counts.
+	// A renewal may have been confirmed while the masters were going down: the last Until counts.
 	until := hold.Until()
 	follow := time.NewTicker(10 * time.Millisecond)
 	defer follow.Stop()
@@ -111,8 +111,8 @@ func wantMajorityError(t *testing.T, err error, masters []*master) {
 	}
 }
 
-// TestMajorityPaused: tries fail in bounded time, waits go on after the thaw, and nothing
-// that the frozen masters carried out late stays.
+// TestMajorityPaused: tries fail in bounded time, waiters get the lock after the thaw, and nothing
+// that the frozen masters carried out late remains.
 func TestMajorityPaused(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 5})
@@ -163,8 +163,8 @@ func TestMajorityPaused(t *testing.T) {
 	f.wantFree(ctx, t, f.masters, "try", "short", "wait", "warm")
 }
 
-// TestContextEndsAnywhere: whenever a caller's context ends, nothing stays behind, also
-// where a master was frozen meanwhile or its answers were lost.
+// TestContextEndsAnywhere: whenever a caller's context ends, nothing is left behind, even on a master
+// that was frozen meanwhile or whose answers were lost.
 func TestContextEndsAnywhere(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	random := randomness(t)

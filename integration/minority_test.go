@@ -8,7 +8,7 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// TestMinorityKilled: the hold lives and is renewed, others are refused, and the lock
+// TestMinorityKilled: the hold lives on and is renewed, other clients are refused, and the lock
 // changes hands as if nothing had happened.
 func TestMinorityKilled(t *testing.T) {
 	t.Parallel()
@@ -36,8 +36,8 @@ func TestMinorityKilled(t *testing.T) {
 	}
 }
 
-// TestMinorityPaused: nobody waits for the frozen ones, and what they carry out after the
-// thaw is taken back.
+// TestMinorityPaused: nobody waits for the frozen masters, and what they carry out after the thaw is
+// undone.
 func TestMinorityPaused(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 5})
@@ -62,15 +62,15 @@ func TestMinorityPaused(t *testing.T) {
 		m.unpause(t)
 	}
 	f.log.event("median of Lock and Unlock: healthy %v, two of five frozen %v", median(healthy), median(hurt))
-	// A fifth of a millisecond is what a busy machine moves a median by from one moment to the next.
+	// On a busy machine, a median varies by a fifth of a millisecond from one moment to the next.
 	if got, most := median(hurt), median(healthy)*3/2+200*time.Microsecond; got > most {
 		t.Errorf("median with two of five frozen = %v, want at most %v", got, most)
 	}
 	f.wantFree(ctx, t, f.masters, names...)
 }
 
-// TestMinorityCut: as TestMinorityKilled, but nothing is refused: packets are lost. Then
-// only the answers are, so that the cut master acts on commands it never confirms.
+// TestMinorityCut: like TestMinorityKilled, but connections are not refused: packets are lost. In the
+// second case only answers are lost, so that the master carries out commands that it never confirms.
 func TestMinorityCut(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]func(*master){
@@ -100,7 +100,7 @@ func TestRestart(t *testing.T) {
 	t.Parallel()
 	const lease = 2 * time.Second
 
-	// Masters that forget nothing: the hold outlives the restart of every one of them.
+	// Masters that forget nothing: the hold survives the restart of every one of them.
 	t.Run("with data", func(t *testing.T) {
 		ctx := begin(t, time.Minute)
 		f := startFleet(ctx, t, fleetConfig{Masters: 3, Durable: true})
@@ -121,7 +121,7 @@ func TestRestart(t *testing.T) {
 		mustUnlock(ctx, t, mustLock(ctx, t, b, "orders:42"))
 	})
 
-	// One master of three forgets everything. The other two still say who holds.
+	// One of three masters forgets everything. The other two still have the holder.
 	t.Run("one empty", func(t *testing.T) {
 		ctx := begin(t, time.Minute)
 		f := startFleet(ctx, t, fleetConfig{Masters: 3})

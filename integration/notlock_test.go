@@ -16,7 +16,7 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// TestNotALock: another program's data is named by every call, and left alone.
+// TestNotALock: every call reports another program's data, and leaves it alone.
 func TestNotALock(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 3})
@@ -76,8 +76,8 @@ func TestNotALock(t *testing.T) {
 	}
 }
 
-// TestCommandsOfALock: what a master carries out for a lock that nobody else wants, and that a
-// large hash of another program is not read.
+// TestCommandsOfALock: which commands a master carries out for a lock that nobody else wants, and
+// that it does not read a large hash of another program.
 func TestCommandsOfALock(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 1})
@@ -124,8 +124,8 @@ func TestCommandsOfALock(t *testing.T) {
 	}
 }
 
-// commands returns how often each command was carried out since the last CONFIG RESETSTAT,
-// without what a client asks each second.
+// commands returns how often each command was carried out since the last CONFIG RESETSTAT, except
+// those that a client sends every second.
 func (m *master) commands(t *testing.T) map[string]int {
 	t.Helper()
 	text, err := redis.String(m.do(t, "INFO", "commandstats"), nil)

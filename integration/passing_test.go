@@ -10,9 +10,9 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// TestPassUnderFaults hurts one or two of five durable masters at a time while there is
-// always a queue, so that masters go between the pass and its message. Everybody is
-// served in the end, nobody beside another, and nothing stays.
+// TestPassUnderFaults hurts one or two of five durable masters at a time while there is always a
+// queue, so that masters fail between a hand-off and its message. Everybody is served in the end, one
+// at a time, and nothing is left behind.
 func TestPassUnderFaults(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	random := randomness(t)
@@ -35,8 +35,8 @@ func TestPassUnderFaults(t *testing.T) {
 						return
 					}
 					guarded.use(int64(who+1), hold)
-					// A master that has just come back may be a third that does not answer: the
-					// release is repeated then.
+					// A master that has just come back may be the third that does not answer. The
+					// release is then repeated.
 					if err := hold.Unlock(ctx); err != nil && !errors.Is(err, redlock.ErrNoQuorum) {
 						t.Errorf("%d: Unlock = %v", who, err)
 						return
@@ -50,7 +50,7 @@ func TestPassUnderFaults(t *testing.T) {
 		f.hurt(ctx, t, random)
 	}
 	done()
-	wg.Wait() // each caller that waits is served
+	wg.Wait() // until every waiter has been served
 	f.log.event("turns by caller: %v", turns)
 	var total int64
 	for who, n := range turns {

@@ -21,7 +21,7 @@ import (
 // aclRule is the rule in docs/operations.md: a block of one line.
 var aclRule = regexp.MustCompile(`(?m)^$\n    (ACL SETUSER locks .*)\n^$`)
 
-// documented returns the line in the docs that makes the user.
+// documented returns the line in the docs that creates the user.
 func documented(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../docs/operations.md")
@@ -35,7 +35,7 @@ func documented(t *testing.T) string {
 	return string(rule[1])
 }
 
-// documentedRule returns the arguments of ACL as the docs give them, and then more.
+// documentedRule returns the arguments of ACL as the docs give them, followed by more.
 func documentedRule(t *testing.T, more ...string) []any {
 	t.Helper()
 	var args []any
@@ -45,7 +45,7 @@ func documentedRule(t *testing.T, more ...string) []any {
 	return args
 }
 
-// paste sends a line as it stands: a server cuts it into words as redis-cli does.
+// paste sends a line as it is: the server splits it into words as redis-cli does.
 func (m *master) paste(t *testing.T, line string) {
 	t.Helper()
 	conn, err := net.DialTimeout("tcp", m.direct, time.Second)
@@ -69,9 +69,9 @@ func (m *master) paste(t *testing.T, line string) {
 	}
 }
 
-// everything is all that clients may want of a master, under the user of urls: to hold,
-// enter again, renew, look, force, wait, give up, hand over, wait for Redisson, and
-// connect again. It returns the first error.
+// everything does all that clients may want from a master, as the user in urls: lock, enter again,
+// renew, inspect, force, wait, give up, hand over, wait for Redisson, and reconnect. It returns the
+// first error.
 func (f *fleet) everything(ctx context.Context, t *testing.T, name string, urls []string) (err error) {
 	failed := func(what string, e error) bool {
 		if e != nil && err == nil {
@@ -104,15 +104,15 @@ func (f *fleet) everything(ctx context.Context, t *testing.T, name string, urls 
 		return err
 	}
 
-	// One who asks more than once, and gives up.
+	// A waiter that asks more than once, and gives up.
 	short, cancel := context.WithTimeout(ctx, 400*time.Millisecond)
 	defer cancel()
 	if hold, e := clients[1].Lock(short, name); !errors.Is(e, redlock.ErrTaken) {
 		return fmt.Errorf("Lock given up = %v, %v", hold, e)
 	}
 
-	// Hand-overs in a row until one may be Redisson's turn, see release.lua. Before that, each
-	// client waits once, so that it hears what the masters publish.
+	// Hand-offs until one may be Redisson's turn, see release.lua. Before that, each client waits
+	// once, so that it has subscribed to what the masters publish.
 	for i, turn := 0, false; i < 3 || !turn; i++ {
 		turn = i >= 2 && hold.Token()%7 == 0
 		got := make(chan error, 1)
@@ -131,7 +131,7 @@ func (f *fleet) everything(ctx context.Context, t *testing.T, name string, urls 
 	for _, m := range f.masters {
 		m.do(t, "CLIENT", "KILL", "USER", "locks")
 	}
-	for end := time.Now().Add(time.Second); time.Now().Before(end); { // renewed
+	for end := time.Now().Add(time.Second); time.Now().Before(end); { // while it is renewed
 		if e := live(hold); failed("after the reconnect", e) {
 			return err
 		}
@@ -165,8 +165,8 @@ func (f *fleet) everything(ctx context.Context, t *testing.T, name string, urls 
 	return nil
 }
 
-// queued waits until so many wait for name on a majority of the masters. On the others a
-// waiter may have a vote already: the lock was free there for a moment.
+// queued waits until a majority of the masters have at least many waiters for name. On the others a
+// waiter may already have a vote, since the lock was free there for a moment.
 func (f *fleet) queued(ctx context.Context, name string, many int) error {
 	for {
 		full := 0
@@ -180,17 +180,17 @@ func (f *fleet) queued(ctx context.Context, name string, many int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%d wait for %s on %d masters only: %w", many, name, full, ctx.Err())
+			return fmt.Errorf("only %d masters have %d waiters for %s: %w", full, many, name, ctx.Err())
 		case <-time.After(5 * time.Millisecond):
 		}
 	}
 }
 
-// queueOf is the key of those who wait for name.
+// queueOf returns the key of the queue for name.
 func queueOf(name string) string { return "redlock_wait:{" + name + "}" }
 
-// refused returns the keys, channels and commands that the masters did not allow since
-// their logs were reset.
+// refused returns the keys, channels and commands that the masters have refused since their ACL logs
+// were reset.
 func (f *fleet) refused(t *testing.T) (what []string) {
 	t.Helper()
 	for _, m := range f.masters {
@@ -214,8 +214,8 @@ func (f *fleet) refused(t *testing.T) (what []string) {
 	return what
 }
 
-// TestPermissions: the user in the docs may do all that a client does, and needs every
-// permission for it. A user who may not ask for INFO is told so.
+// TestPermissions: the user in the docs may do everything that a client does. A user who may not use
+// INFO is told so.
 func TestPermissions(t *testing.T) {
 	ctx := begin(t, 2*time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 3})
@@ -254,7 +254,8 @@ func TestPermissions(t *testing.T) {
 	})
 }
 
-// TestPermissionsAreNeeded: without any one of those in the docs, something is refused.
+// TestPermissionsAreNeeded: if any one of the permissions in the docs is missing, something is
+// refused.
 func TestPermissionsAreNeeded(t *testing.T) {
 	ctx := begin(t, 2*time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 1})
@@ -290,7 +291,7 @@ func TestPermissionsAreNeeded(t *testing.T) {
 			enough()
 			<-done
 			if !needed {
-				t.Errorf("without %s nothing of the kind is refused, the docs ask for too much; the clients say %v", word, failure)
+				t.Errorf("without %s nothing of the kind is refused, so the docs ask for too much; the clients say %v", word, failure)
 			}
 		})
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Which image masters run from, by what there is on a machine.
+// The masters' image depends on what is available on the machine.
 func TestImagePlan(t *testing.T) {
 	cannot := errors.New("no redis-server of darwin runs in a container")
 	named := imageName{"registry.local:5000/redis", "8"}

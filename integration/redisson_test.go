@@ -16,14 +16,14 @@ import (
 // javaLease is the lease of Redisson's watchdog.
 const javaLease = 30 * time.Second
 
-// java is a thread of a Redisson client that takes locks on one master.
+// java plays a thread of a Redisson client that takes locks on one master.
 type java struct {
 	m     *master
 	owner string
 }
 
-// javaOn returns such a thread for each master. Threads of one number are different
-// owners on each: one RLock from each of N clients.
+// javaOn returns one thread for each master. They have the same thread number but different owners:
+// one RLock from each of N clients.
 func (f *fleet) javaOn(number int) (threads []*java) {
 	for i, m := range f.masters {
 		threads = append(threads, &java{m: m, owner: fmt.Sprintf("7ee2cd4e-5d3b-4b6e-8f2a-6b1b6f1f2a1%d:%d", i, number)})
@@ -31,7 +31,7 @@ func (f *fleet) javaOn(number int) (threads []*java) {
 	return threads
 }
 
-// try takes the lock when it is free, and one hold more of it when it is the thread's own.
+// try takes the lock if it is free, and one more hold of it if the thread has it already.
 func (j *java) try(name string) (taken bool, err error) {
 	err = j.change(name, func(holds map[string]int) []command {
 		taken = len(holds) == 0 || holds[j.owner] > 0
@@ -43,7 +43,7 @@ func (j *java) try(name string) (taken bool, err error) {
 	return taken, err
 }
 
-// unlock gives one hold back. With the last one the key goes, and those who wait are told.
+// unlock releases one hold. With the last one it deletes the key and tells the waiters.
 func (j *java) unlock(name string) error {
 	had := 0
 	err := j.change(name, func(holds map[string]int) []command {
@@ -62,16 +62,16 @@ func (j *java) unlock(name string) error {
 	return err
 }
 
-// command is one with its arguments.
+// command is a Redis command with its arguments.
 type command []any
 
-// holds are the commands that set how many holds of a lock the thread has.
+// holds returns the commands that set how many holds of a lock the thread has.
 func (j *java) holds(name string, many int) []command {
 	return []command{{"HSET", name, j.owner, many}, {"PEXPIRE", name, javaLease.Milliseconds()}}
 }
 
-// change carries out what decide makes of the holds of each owner, at one moment: from the
-// start again when somebody else was quicker.
+// change reads how many holds each owner has, and atomically carries out the commands that decide
+// returns. If somebody else changed the lock meanwhile, it starts again.
 func (j *java) change(name string, decide func(holds map[string]int) []command) error {
 	conn, err := j.m.dial()
 	if err != nil {
@@ -101,8 +101,8 @@ func (j *java) change(name string, decide func(holds map[string]int) []command) 
 	}
 }
 
-// lock tries again with each message that the lock is free. Redisson looks as well when the
-// time is over that was left at its last try, which takes longer than a test.
+// lock tries again at each message that the lock is free. Redisson also tries when the lease that it
+// saw at its last try is over, but that takes longer than a test.
 func (j *java) lock(ctx context.Context, name string, told <-chan string) error {
 	for {
 		if got, err := j.try(name); got || err != nil {
@@ -116,10 +116,11 @@ func (j *java) lock(ctx context.Context, name string, told <-chan string) error 
 	}
 }
 
-// redissonChannel is where Redisson tells that a lock without braces in its name is free.
+// redissonChannel returns the channel on which Redisson says that a lock without braces in its name is
+// free.
 func redissonChannel(name string) string { return "redisson_lock__channel:{" + name + "}" }
 
-// each does the same on all masters at once.
+// each calls do for all threads at once.
 func each(t *testing.T, threads []*java, do func(j *java) error) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -136,7 +137,7 @@ func each(t *testing.T, threads []*java, do func(j *java) error) {
 	}
 }
 
-// listening waits until somebody listens on channel at each master.
+// listening waits until every master has a subscriber to channel.
 func (f *fleet) listening(ctx context.Context, t *testing.T, channel string) {
 	t.Helper()
 	eventually(ctx, t, 5*time.Second, "a listener on "+channel, func() error {
@@ -153,11 +154,11 @@ func (f *fleet) listening(ctx context.Context, t *testing.T, channel string) {
 	})
 }
 
-// soon is how long a waiter may take that is told: a message and an answer, on a busy
-// machine. It is less than the time between two asks.
+// soon is how long a waiter may take once it is told: the time of a message and an answer on a busy
+// machine. It is less than the time between two requests.
 const soon = 150 * time.Millisecond
 
-// TestRedissonUnlocks: its unlock wakes our waiter, who would ask only later.
+// TestRedissonUnlocks: Redisson's unlock wakes our waiter, which would otherwise ask only later.
 func TestRedissonUnlocks(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 5})
@@ -182,7 +183,7 @@ func TestRedissonUnlocks(t *testing.T) {
 			waiter <- hold
 		}()
 		f.listening(ctx, t, redissonChannel("orders:42"))
-		select { // the times between two asks grow with the wait
+		select { // the time between two requests grows with the wait
 		case hold := <-waiter:
 			t.Fatalf("Lock beside Redisson's holder = %v", hold)
 		case <-time.After(500 * time.Millisecond):
@@ -203,8 +204,8 @@ func TestRedissonUnlocks(t *testing.T) {
 	}
 }
 
-// TestRedissonWaits: our unlock wakes its waiter, alone and beside a queue of ours that
-// never ends. Neither side starves, and the two exclude each other.
+// TestRedissonWaits: our unlock wakes Redisson's waiter, both when it is alone and when our own queue
+// is never empty. Neither side starves, and the two exclude each other.
 func TestRedissonWaits(t *testing.T) {
 	for _, ours := range []int{0, 4} {
 		t.Run(fmt.Sprintf("beside %d of ours", ours), func(t *testing.T) {

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// relay is a wire that a test can cut and make longer: a TCP proxy before one master. While a direction
-// is cut, its bytes wait, as they would in the sender's TCP; mended, they go on in order.
-// So a command may be carried out long after its sender gave it up, and an answer may be
-// lost although its command was carried out.
+// relay is a TCP proxy in front of one master that a test can cut and slow down. While a direction is
+// cut, its bytes wait, as they would in the sender's TCP; when it is mended, they go on in order. So a
+// command may be carried out long after its sender gave it up, and an answer may be lost although its
+// command was carried out.
 //
-// Goroutines: one accepts, four per connection copy. close ends them and waits.
+// Goroutines: one accepts, and four per connection copy. close ends them and waits.
 type relay struct {
 	listener net.Listener
 	target   string
-	there    gate // towards the master
-	back     gate // its answers
+	there    gate // for what goes to the master
+	back     gate // for its answers
 	length   atomic.Int64
 
 	wg     sync.WaitGroup
@@ -41,17 +41,17 @@ func newRelay(t *testing.T, target string) *relay {
 	return r
 }
 
-// cut stops both directions; connections stay up and new ones are accepted, as when
-// packets are dropped without a word.
+// cut stops both directions. Connections stay up and new ones are accepted, as when packets are
+// dropped silently.
 func (r *relay) cut() { r.there.shut(); r.back.shut() }
 
-// cutAnswers lets commands through and keeps their answers.
+// cutAnswers lets commands through and holds back their answers.
 func (r *relay) cutAnswers() { r.back.shut() }
 
 func (r *relay) mend() { r.there.open(); r.back.open() }
 
-// delay makes the wire so long that what is sent from now on takes d to arrive, either way. To
-// connect takes no time.
+// delay makes whatever is sent from now on take d to arrive, in either direction. Connecting takes no
+// time.
 func (r *relay) delay(d time.Duration) { r.length.Store(int64(d)) }
 
 func (r *relay) accept() {
@@ -62,7 +62,7 @@ func (r *relay) accept() {
 		}
 		master, err := net.Dial("tcp", r.target)
 		if err != nil {
-			client.Close() // the master is dead; the nearest to its refusal that a relay can say
+			client.Close() // the master is dead: the closest a relay can come to refusing the connection
 			continue
 		}
 		r.mu.Lock()
@@ -78,13 +78,13 @@ func (r *relay) accept() {
 	}
 }
 
-// copy moves bytes from one end to the other. The end of a stream waits at the gate too:
-// a cut wire does not tell of it.
+// copy moves bytes from one end to the other. The end of a stream waits at the gate too, since a cut
+// network does not deliver it either.
 func (r *relay) copy(to, from net.Conn, g *gate) {
 	defer to.Close()
-	under := make(chan packet, 4096) // way
-	r.wg.Go(func() { r.read(from, under) })
-	for p := range under {
+	transit := make(chan packet, 4096)
+	r.wg.Go(func() { r.read(from, transit) })
+	for p := range transit {
 		select {
 		case <-time.After(time.Until(p.due)):
 		case <-r.done:
@@ -97,24 +97,24 @@ func (r *relay) copy(to, from net.Conn, g *gate) {
 		}
 	}
 	from.Close()
-	for range under { // until the reader has ended
+	for range transit { // until the reader has ended
 	}
 }
 
-// packet is what was read at once, and when it arrives.
+// packet is what one read returned, and when it arrives at the other end.
 type packet struct {
 	bytes []byte
 	due   time.Time
 }
 
-// read puts what comes from one end on its way. The last packet is the end of the stream.
-func (r *relay) read(from net.Conn, under chan<- packet) {
-	defer close(under)
+// read puts what it reads from one end in transit. The last packet is the end of the stream.
+func (r *relay) read(from net.Conn, transit chan<- packet) {
+	defer close(transit)
 	defer from.Close()
 	buffer := make([]byte, 32<<10)
 	for {
 		n, err := from.Read(buffer)
-		under <- packet{bytes: append([]byte(nil), buffer[:n]...), due: time.Now().Add(time.Duration(r.length.Load()))}
+		transit <- packet{bytes: append([]byte(nil), buffer[:n]...), due: time.Now().Add(time.Duration(r.length.Load()))}
 		if err != nil {
 			return
 		}
@@ -160,7 +160,7 @@ func (g *gate) shut() {
 	}
 }
 
-// pass waits until the gate is open; false when done was closed first.
+// pass waits until the gate is open. It returns false if done is closed first.
 func (g *gate) pass(done <-chan struct{}) bool {
 	g.mu.Lock()
 	way := g.way

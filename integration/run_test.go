@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// buildCommand builds the redlock program of this tree and returns its path; once for all tests.
+// buildCommand builds the redlock program of this tree, once for all tests, and returns its path.
 var buildCommand = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(machine.folder, "redlock")
 	if runtime.GOOS == "windows" {
@@ -37,7 +37,7 @@ func builtCommand(t *testing.T) string {
 	return program
 }
 
-// redlockRun is the program as two people in two shells would start it.
+// redlockRun returns the command that starts redlock run, as a user would in a shell.
 func (f *fleet) redlockRun(ctx context.Context, program string, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, program, append([]string{"run"}, args...)...)
 	var masters []string
@@ -52,8 +52,8 @@ func (f *fleet) redlockRun(ctx context.Context, program string, args ...string) 
 	return command
 }
 
-// TestRunTwice: the same command twice at the same time never overlaps, and both run,
-// also when two of five masters are dead.
+// TestRunTwice: when the same command is started twice, the two never overlap and both run, even when
+// two of five masters are dead.
 func TestRunTwice(t *testing.T) {
 	t.Parallel()
 	ctx := begin(t, 2*time.Minute)
@@ -88,8 +88,9 @@ func TestRunTwice(t *testing.T) {
 	f.wantFree(ctx, t, f.masters[2:], "nightly")
 }
 
-// TestRunPassesOn: the command's exit code comes through, and a script can ask who has the lock that it
-// runs under, also where the masters want a password. Nothing but its environment shows that.
+// TestRunPassesOn: redlock run passes on the command's exit code, and a script can ask who has the
+// lock that it runs under, even where the masters require a password. The output never shows the
+// password: only the environment of the command has it.
 func TestRunPassesOn(t *testing.T) {
 	const password = "open-sesame"
 	ctx := begin(t, time.Minute)
@@ -109,8 +110,8 @@ func TestRunPassesOn(t *testing.T) {
 	}
 }
 
-// TestRunLost: when a majority dies the command is ended before its lock can be another's,
-// and the exit code is none that the command could be mistaken for.
+// TestRunLost: when a majority dies, the command is ended before anybody else can have its lock, and
+// the exit code says that the lock was lost.
 func TestRunLost(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	program := builtCommand(t)

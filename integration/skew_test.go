@@ -12,15 +12,15 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// skews are the contenders: by how much the clock of each is off.
+// skews are the contenders, and how far each one's clock is off.
 var skews = map[string]time.Duration{"behind": -time.Hour, "right": 0, "ahead": +time.Hour}
 
-// TestTokensOfSkewedClients: 100,000 holds (with -short, 24,000) of one name by three processes whose clocks are
-// hours apart, on masters that restart empty: one after another, a guard apart, and then all
-// at once, under those who wait as well as with nobody left who could remember a token.
-// There is one holder at a time, and each has a larger token than the one before.
+// TestTokensOfSkewedClients: three processes whose clocks are hours apart hold one name 100,000 times
+// (24,000 with -short), on masters that restart empty: one after another, a guard apart, and then all
+// at once, while clients wait and also when no client is left that could remember a token. There is
+// one holder at a time, and each has a larger token than the one before.
 func TestTokensOfSkewedClients(t *testing.T) {
-	inTurn, after := 90_000, 5_000 // holds while masters restart in turn, and after all did, twice
+	inTurn, after := 90_000, 5_000 // holds while masters restart in turn, and after each restart of all
 	if testing.Short() {
 		inTurn, after = 20_000, 2_000
 	}
@@ -51,7 +51,7 @@ func TestTokensOfSkewedClients(t *testing.T) {
 	f.wantFree(ctx, t, f.masters, "orders:42")
 }
 
-// contend starts workers that contend, and checks that their clocks are off.
+// contend starts workers that compete for the lock, and checks that their clocks are off.
 func (f *fleet) contend(t *testing.T, program string, j *journal, whos ...string) (workers []*worker) {
 	t.Helper()
 	const lease = time.Second
@@ -72,7 +72,7 @@ func (f *fleet) contend(t *testing.T, program string, j *journal, whos ...string
 	return workers
 }
 
-// end lets the workers end.
+// end ends the workers and logs what they found.
 func (f *fleet) end(t *testing.T, workers []*worker) {
 	t.Helper()
 	for _, w := range workers {
@@ -91,7 +91,7 @@ func (f *fleet) forget(ctx context.Context, t *testing.T) {
 	}
 }
 
-// counts is nil if the master has a fencing counter for the name.
+// counts returns nil if the master has a fencing counter for name.
 func (m *master) counts(name string) error {
 	there, err := redis.Bool(m.try("EXISTS", "redlock_fence:{"+name+"}"))
 	if err == nil && !there {

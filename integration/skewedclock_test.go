@@ -10,11 +10,12 @@ import (
 	"testing"
 )
 
-// skewVariable is by how many seconds the wall clock of a skewed worker is off.
+// skewVariable is the environment variable with the number of seconds by which the wall clock of a
+// skewed worker is off.
 const skewVariable = "REDLOCK_TEST_SKEW"
 
-// skewedNow is added to the package time of a skewed worker. Only the wall clock is off:
-// what measures time goes by the monotonic one, which stays right.
+// skewedNow is added to package time of a skewed worker. Only the wall clock is off. Code that
+// measures time uses the monotonic clock, which stays right.
 const skewedNow = `package time
 
 import "syscall"
@@ -30,7 +31,7 @@ func readSkew() uint64 {
 	return uint64(seconds) // of a negative number too: the sum below wraps around
 }
 
-// Now is what a clock shows that is off.
+// Now returns the time by a clock that is off.
 func Now() Time {
 	t := rightNow()
 	t.wall += skew << nsecShift
@@ -38,9 +39,9 @@ func Now() Time {
 }
 `
 
-// skewedClock writes an overlay for go build in which time.Now is off by what the
-// environment says. Go reads the clock without libc, so nothing can be put in between when
-// the program runs; and the library has no hook for it.
+// skewedClock writes an overlay for go build in which time.Now is off by what the environment says. Go
+// reads the clock without libc, so the clock cannot be intercepted at run time, and the library has no
+// hook for it.
 func skewedClock(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()

@@ -15,9 +15,9 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// TestStoppedProcess: a process that is stopped for longer than its lease knows when it
-// wakes that it has lost the lock, whatever it does first, within a millisecond; and it does
-// no harm to who has the lock by then.
+// TestStoppedProcess: a process that is stopped for longer than its lease knows within a millisecond
+// of waking that it has lost the lock, whatever it does first. It does no harm to the client that has
+// the lock by then.
 func TestStoppedProcess(t *testing.T) {
 	const rounds, most = 5, time.Millisecond
 	ctx := begin(t, 3*time.Minute)
@@ -30,7 +30,7 @@ func TestStoppedProcess(t *testing.T) {
 				took = append(took, f.stopHolder(ctx, t, program, how))
 			}
 			f.log.event("%s: the loss was known %v after waking", how, took)
-			// The processor may be somebody else's at that moment, but not each time.
+			// Another process may have the processor at that moment, but not every time.
 			if slices.Min(took) > most || slices.Max(took) > schedule {
 				t.Errorf("%s: the loss was known %v after waking, want %v once and never more than %v", how, took, most, schedule)
 			}
@@ -39,8 +39,8 @@ func TestStoppedProcess(t *testing.T) {
 	f.wantFree(ctx, t, f.masters, "orders:42")
 }
 
-// stopHolder stops a process that has the lock until another client has it, lets it go on
-// and use its hold, and returns how long after waking it knew of its loss.
+// stopHolder stops a process that has the lock until another client has it, then lets it go on and
+// use its hold. It returns how long after waking the process knew of its loss.
 func (f *fleet) stopHolder(ctx context.Context, t *testing.T, program, how string) time.Duration {
 	t.Helper()
 	const lease, long = time.Second, 10 * time.Second
@@ -65,13 +65,13 @@ func (f *fleet) stopHolder(ctx context.Context, t *testing.T, program, how strin
 	}
 	var before []int64
 	eventually(ctx, t, 2*time.Second, "all masters have the next holder's lock for long", func() (err error) {
-		if err := hold.Extend(ctx, long); err != nil { // sets it where the stopped one's lease ended last
+		if err := hold.Extend(ctx, long); err != nil { // sets it on masters where the stopped process's lease ended last
 			return err
 		}
 		before, err = f.ends(hold, long)
 		return err
 	})
-	// On a busy machine the lease was older than the stop.
+	// On a busy machine, part of the lease may have passed before the stop.
 	time.Sleep(time.Until(start.Add(lease + 10*time.Millisecond)))
 	w.signal(t, syscall.SIGCONT)
 
@@ -111,13 +111,13 @@ func (w *worker) signal(t *testing.T, signal syscall.Signal) {
 	}
 }
 
-// endOf is when a key expires, by its master's clock in ms.
+// endOf returns when a key expires, by its master's clock in ms.
 var endOf = redis.NewScript(1, `
 local t = redis.call('time')
 return t[1] * 1000 + math.floor(t[2] / 1000) + redis.call('pttl', KEYS[1])`)
 
-// ends returns when the lock expires on each master, or why not all of them have it, with
-// a count of one, for about lease.
+// ends returns when the lock expires on each master. It returns an error unless all of them have it
+// with a count of one, for about lease.
 func (f *fleet) ends(hold *redlock.Hold, lease time.Duration) (ends []int64, err error) {
 	if err := f.hash(hold, hold.Name(), 1); err != nil {
 		return nil, err

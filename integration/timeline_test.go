@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// timeline is what happened in one test, in order: the acts of the test and what the
-// library logged. Each event is a line of the test's log, and all of them are in
-// timeline.txt in the test's artifact directory.
+// timeline records what happened in one test, in order: the acts of the test and the library's log.
+// Each event is a line of the test's log, and all events are in timeline.txt in the test's artifact
+// directory.
 type timeline struct {
 	t     *testing.T
 	start time.Time
 
 	mu    sync.Mutex
 	text  bytes.Buffer
-	ended bool // the test is over: its log must not be written any more
+	ended bool // the test is over, so its log must not be written any more
 }
 
 func newTimeline(t *testing.T) *timeline {
@@ -39,7 +39,7 @@ func newTimeline(t *testing.T) *timeline {
 	return l
 }
 
-// event notes one line under the time since the test began.
+// event records one line, with the time since the test began.
 func (l *timeline) event(format string, args ...any) {
 	l.t.Helper()
 	line := fmt.Sprintf("%8.3fs  %s", time.Since(l.start).Seconds(), fmt.Sprintf(format, args...))
@@ -51,21 +51,21 @@ func (l *timeline) event(format string, args ...any) {
 	}
 }
 
-// String is everything noted so far.
+// String returns everything recorded so far.
 func (l *timeline) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.String()
 }
 
-// Write takes the lines of a log, so that l can be the end of an slog.Handler.
+// Write records a line of a log, so that an slog.Handler can write to l.
 func (l *timeline) Write(line []byte) (int, error) {
 	l.event("log: %s", bytes.TrimSpace(line))
 	return len(line), nil
 }
 
-// logger notes the library's log at every level. The handler's own time is left out:
-// an event has one.
+// logger records the library's log at every level. It leaves out the handler's own time, since an
+// event has one.
 func (l *timeline) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{
 		Level: slog.LevelDebug,
@@ -78,7 +78,8 @@ func (l *timeline) logger() *slog.Logger {
 	}))
 }
 
-// randomness returns a source whose seed is logged and can be given: REDLOCK_SEED=17.
+// randomness returns a source of random numbers. It logs the seed, which can be set with
+// REDLOCK_SEED=17.
 func randomness(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := rand.Uint64()

@@ -12,19 +12,19 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// waiterVariable makes the test binary a waiting client: it names the masters, and the
-// server of the fence behind them.
+// waiterVariable is the environment variable that makes the test binary a waiter. Its value is the
+// masters' addresses, followed by that of the server with the fence.
 const waiterVariable = "REDLOCK_TEST_WAITER"
 
-// waiterLease is how long a lock may stay that a killed process held, and queueLife the
-// same for its place in the queue.
+// waiterLease is how long the lock of a killed process may stay, and queueLife how long its place in
+// the queue may.
 const (
 	waiterLease = 3 * time.Second
 	queueLife   = 10 * time.Second
 )
 
-// fence is a resource on a server, for holders in many processes: it refuses tokens that
-// are no larger than the last one, and answers 1 if it does not.
+// fence is a resource on a server, for holders in many processes. It accepts a token that is larger
+// than the last one and answers 1, and refuses any other with 0.
 var fence = redis.NewScript(1, `
 if tonumber(ARGV[1]) <= tonumber(redis.call('get', KEYS[1]) or '0') then
   return 0
@@ -32,9 +32,9 @@ end
 redis.call('set', KEYS[1], ARGV[1])
 return 1`)
 
-// beWaiter takes the lock again and again, and uses the fence. It ends with its standard
-// input, which the test holds open.
-func beWaiter(masters string) error {
+// runWaiter takes the lock again and again, and uses the fence. It ends when its standard input ends,
+// which the test holds open.
+func runWaiter(masters string) error {
 	go func() { // ends the process
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
@@ -56,6 +56,6 @@ func beWaiter(masters string) error {
 		if _, err := fence.Do(conn, "fence", hold.Token()); err != nil {
 			return err
 		}
-		_ = hold.Unlock(context.Background()) // lost, when the process was frozen
+		_ = hold.Unlock(context.Background()) // the lock is lost if the process was frozen
 	}
 }

@@ -14,11 +14,12 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// ownerForm is what Redisson writes, a UUID, a colon and a number, with our mark.
+// ownerForm is the form of Redisson's owners, a UUID, a colon and a number, with our mark before the
+// number.
 var ownerForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:r[0-9]+$`)
 
-// TestOnTheWire: a Java service must understand what is on the masters, and be told when
-// the lock is free.
+// TestOnTheWire: what is stored on the masters is what Redisson expects, and Redisson is told when the
+// lock is free.
 func TestOnTheWire(t *testing.T) {
 	for name, channel := range map[string]string{
 		"orders:42":   "redisson_lock__channel:{orders:42}",
@@ -97,9 +98,9 @@ func (f *fleet) hash(hold *redlock.Hold, name string, count int) error {
 	return nil
 }
 
-// subscribe passes on the payloads of a channel.
+// subscribe returns the payloads that are published on a channel.
 //
-// Goroutines: one, which ends when its connection is closed at the test's end.
+// Goroutines: one, which ends when its connection is closed at the end of the test.
 func (m *master) subscribe(t *testing.T, channel string) <-chan string {
 	t.Helper()
 	conn, err := redis.Dial("tcp", m.direct, redis.DialConnectTimeout(time.Second))
@@ -128,10 +129,10 @@ func (m *master) subscribe(t *testing.T, channel string) <-chan string {
 	return payloads
 }
 
-// javaOwner is a holder that only Redisson could be.
+// javaOwner is a holder that can only be Redisson's.
 const javaOwner = "7ee2cd4e-5d3b-4b6e-8f2a-6b1b6f1f2a10:1"
 
-// javaHolds writes what Redisson writes when it takes the lock.
+// javaHolds writes to the master what Redisson writes when it takes the lock.
 func (m *master) javaHolds(t *testing.T, name string, lease time.Duration) {
 	t.Helper()
 	m.do(t, "HSET", name, javaOwner, 1)
@@ -139,7 +140,7 @@ func (m *master) javaHolds(t *testing.T, name string, lease time.Duration) {
 	m.log.event("%s: Redisson holds %s for %v", m.name, name, lease)
 }
 
-// TestRedissonHolds: its holder counts like one of ours.
+// TestRedissonHolds: Redisson's holder counts like one of ours.
 func TestRedissonHolds(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 3})
@@ -172,7 +173,7 @@ func TestRedissonHolds(t *testing.T) {
 	})
 }
 
-// TestForeignValue: a key that is no lock is left alone and costs its master's vote.
+// TestForeignValue: a key that is no lock is left alone, and its master has no vote.
 func TestForeignValue(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 3})
@@ -203,7 +204,7 @@ func TestForeignValue(t *testing.T) {
 	f.wantFree(ctx, t, f.masters[2:], "report")
 }
 
-// TestInspectAndForce: looking takes nothing; force frees whoever holds.
+// TestInspectAndForce: Inspect changes nothing, and ForceUnlock frees the lock whoever holds it.
 func TestInspectAndForce(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 3})

@@ -15,7 +15,7 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// worker is a client in a process of its own: the program in integration/worker.
+// worker is a client in a process of its own, which runs the program in integration/worker.
 type worker struct {
 	who     string
 	process *exec.Cmd
@@ -23,7 +23,7 @@ type worker struct {
 	stdout  *bufio.Reader
 }
 
-// buildWorker returns the path of the worker program. args are more arguments of go build.
+// buildWorker builds the worker program and returns its path. args are more arguments for go build.
 func buildWorker(ctx context.Context, t *testing.T, args ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "worker")
@@ -39,8 +39,8 @@ func buildWorker(ctx context.Context, t *testing.T, args ...string) string {
 	return program
 }
 
-// startWorker starts the program as a client of the fleet, for one name. It is killed at
-// the test's end if it has not ended by then.
+// startWorker starts the program as a client of the fleet, for one name. It is killed when the test
+// ends, if it has not ended by then.
 func (f *fleet) startWorker(t *testing.T, program, who string, env []string, cfg redlock.Config, args ...string) *worker {
 	t.Helper()
 	var masters []string
@@ -85,7 +85,7 @@ func (w *worker) line(t *testing.T) string {
 	return strings.TrimSpace(line)
 }
 
-// end lets the worker end and returns its last line. What it calls a failure is one.
+// end lets the worker end and returns its last line. If the worker fails, so does the test.
 func (w *worker) end(t *testing.T) string {
 	t.Helper()
 	w.stdin.Close()

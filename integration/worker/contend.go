@@ -11,11 +11,11 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// callers is how many callers of one client contend: so the lock is handed on inside a client
+// callers is how many callers of one client compete, so that the lock is handed over inside a client
 // as well as between clients.
 const callers = 3
 
-// contender is what the callers share.
+// contender is the state that the callers share.
 type contender struct {
 	client              *redlock.Client
 	name, who           string
@@ -23,11 +23,11 @@ type contender struct {
 	holds, lost, unsure atomic.Int64
 }
 
-// contend takes the lock until ctx ends. While it has it, it adds two lines to the journal,
-// which all contenders share: that who is in, with its token, and that who is out. So the
-// lines are in the order of the holds.
+// contend takes the lock again and again until ctx ends. While it has the lock, it appends two lines
+// to the journal, which all contenders share: that who is in, with its token, and that who is out. So
+// the lines are in the order of the holds.
 //
-// Masters that restart end holds, which is no failure: it says how many it saw.
+// Holds may be lost when masters restart. That is not a failure: contend says how many were lost.
 //
 // Goroutines: one for each caller. contend waits for them.
 func contend(ctx context.Context, client *redlock.Client, name, journal, who string) error {
@@ -55,7 +55,7 @@ func contend(ctx context.Context, client *redlock.Client, name, journal, who str
 	return nil
 }
 
-// turn is one hold.
+// turn locks and unlocks once.
 func (c *contender) turn(ctx context.Context) error {
 	hold, err := c.client.Lock(ctx, c.name)
 	if ctx.Err() != nil && err != nil {

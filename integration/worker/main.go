@@ -3,8 +3,8 @@
 //	worker [flags] contend journal who    takes the lock again and again
 //	worker [flags] wake how               takes it once, and waits to be stopped and continued
 //
-// It prints one line when it begins, and one of what it found at its end. It ends with its
-// standard input, which the test holds open, and exits with 1 if it saw what must not be.
+// It prints one line when it begins, and one line with its findings when it ends. It ends when its
+// standard input does, which the test holds open. It exits with 1 if it saw something forbidden.
 package main
 
 import (
@@ -27,7 +27,7 @@ func main() {
 }
 
 func run() error {
-	masters := flag.String("masters", "", "addresses of the masters, with commas")
+	masters := flag.String("masters", "", "addresses of the masters, separated by commas")
 	name := flag.String("name", "", "what to lock")
 	var cfg redlock.Config
 	flag.DurationVar(&cfg.Lease, "lease", 0, "Config.Lease")
@@ -53,13 +53,13 @@ func run() error {
 	case flag.NArg() == 2 && flag.Arg(0) == "wake":
 		return wake(ctx, client, *name, flag.Arg(1))
 	}
-	return fmt.Errorf("arguments %q are none of contend and wake", flag.Args())
+	return fmt.Errorf("arguments %q are neither contend nor wake", flag.Args())
 }
 
-// say tells the test one line.
+// say prints one line, for the test.
 func say(format string, args ...any) {
 	fmt.Println(fmt.Sprintf(format, args...))
 }
 
-// shown is what the wall clock shows, in microseconds, as tokens are.
+// shown returns what the wall clock shows, in microseconds, the unit of tokens.
 func shown() int64 { return time.Now().UnixMicro() }

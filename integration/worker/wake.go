@@ -9,17 +9,17 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// asleep is how long the clock must have jumped for the process to have been stopped. No
-// scheduler keeps a thread waiting for so long.
+// asleep is how far the clock must jump to show that the process was stopped. No scheduler keeps a
+// thread waiting that long.
 const asleep = 500 * time.Millisecond
 
-// wake takes the lock and says who has it. Then it reads the clock again and again, so that
-// it is running when the process is stopped, and knows of it with the first thing it does when
-// it goes on. There it does with the hold what how names. It says how long it was stopped, and
-// how long after waking the hold was known to be lost.
+// wake takes the lock and prints its owner. Then it reads the clock in a loop, so that it is running
+// when the process is stopped, and notices the stop first thing when the process goes on. It then
+// uses the hold in the way that how names, and prints how long it was stopped and how long after
+// waking it knew that the hold was lost.
 //
-// The library has had no time for anything yet when that is done: its timers are served by
-// another thread, which wakes as well.
+// The library has had no time to do anything by then: its timers run on another thread, which is only
+// waking up as well.
 func wake(ctx context.Context, client *redlock.Client, name, how string) error {
 	hold, err := client.Lock(ctx, name)
 	if err != nil {
@@ -51,7 +51,7 @@ func wake(ctx context.Context, client *redlock.Client, name, how string) error {
 	case "extend":
 		err = wantLost("Extend", hold.Extend(ctx, time.Second))
 	default:
-		err = fmt.Errorf("%q is no use of a hold", how)
+		err = fmt.Errorf("%q is not a way to use a hold", how)
 	}
 	if took := time.Since(woke); err == nil {
 		say("woke %d %d %d", woke.Sub(last), took, looks)
@@ -59,7 +59,7 @@ func wake(ctx context.Context, client *redlock.Client, name, how string) error {
 	if err != nil {
 		return err
 	}
-	// The rest of what is promised holds however it was noticed.
+	// However the loss was noticed, the other promises hold too.
 	select {
 	case <-hold.Context().Done():
 	case <-time.After(asleep):
