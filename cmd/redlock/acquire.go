@@ -12,10 +12,10 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// sayWhyAfter is after how long a wait redlock says what it is waiting for.
+// sayWhyAfter is how long redlock waits before it says what it is waiting for.
 const sayWhyAfter = 2 * time.Second
 
-// acquire waits for the lock as long as the flags allow, or until a signal says to end.
+// acquire waits for the lock as long as the flags allow, or until a signal ends the wait.
 //
 // Goroutines: two. One waits for the lock, the other says why that takes so long. Both end soon after
 // ctx does, and acquire waits for them.
@@ -37,7 +37,7 @@ func (r *runCmd) acquire(client *redlock.Client, from origins, signals <-chan os
 		select {
 		case <-decided:
 			if by != nil {
-				// A hold that came just before the signal is given back when the client closes.
+				// If the hold came just before the signal, closing the client releases it.
 				return nil, fail(signalCode(by), "ended by signal (%v) while waiting for %q", by, r.Name)
 			}
 			if err != nil {
@@ -65,20 +65,20 @@ func (r *runCmd) lock(ctx context.Context, client *redlock.Client, log *slog.Log
 	return whole(ctx, log, time.Duration(r.Lease), func() (*redlock.Hold, error) { return client.Lock(ctx, r.Name) })
 }
 
-// lease is what whole does with a hold.
+// lease is the part of a hold that whole uses.
 type lease interface {
 	Extend(ctx context.Context, lease time.Duration) error
 	Unlock(ctx context.Context) error
 }
 
-// tryAgain is the pause after a hold that could not be extended.
+// tryAgain is the pause after failing to extend a hold.
 const tryAgain = 200 * time.Millisecond
 
-// whole locks until a hold has all of its lease. One that was passed on begins with a short one,
-// which would look to the ladder like a hold that nobody can renew.
+// whole locks until it has a hold with its full lease. A hold that was handed over starts with a short
+// lease, which the escalation would take for a hold that cannot be renewed.
 //
 // It tries again only where that helps: the hold ended before it was extended, or too few masters
-// answered. Anything else is the same the next time.
+// answered. Any other error would only repeat itself.
 func whole[H lease](ctx context.Context, log *slog.Logger, full time.Duration, lock func() (H, error)) (none H, err error) {
 	said := false
 	for {
@@ -94,7 +94,7 @@ func whole[H lease](ctx context.Context, log *slog.Logger, full time.Duration, l
 			return none, err
 		}
 		if !said {
-			log.Warn("the lock was granted and could not be kept; trying again", "error", plain(err))
+			log.Warn("the lock was granted but could not be kept; trying again", "error", plain(err))
 			said = true
 		}
 		select {
@@ -105,8 +105,8 @@ func whole[H lease](ctx context.Context, log *slog.Logger, full time.Duration, l
 	}
 }
 
-// sayWhy says after a while who holds the lock. That there are too few masters, or that they
-// restarted lately and grant nothing, the client says by itself, as a warning.
+// sayWhy says after a while who holds the lock. If too few masters answer, or if they restarted lately
+// and grant nothing, the client itself logs a warning.
 func (r *runCmd) sayWhy(ctx context.Context, client *redlock.Client, log *slog.Logger) {
 	select {
 	case <-time.After(sayWhyAfter):
@@ -119,14 +119,14 @@ func (r *runCmd) sayWhy(ctx context.Context, client *redlock.Client, log *slog.L
 	}
 }
 
-// once reports whether there is one try only.
+// once reports whether there is only one try.
 func (r *runCmd) once() bool {
 	return r.NoWait || (r.Wait != nil && *r.Wait == 0)
 }
 
-// notAcquired says in which way the lock was not to be had.
+// notAcquired returns err with what was tried, and with its exit code.
 func (r *runCmd) notAcquired(err error, from origins) error {
-	how := "and waiting is in vain"
+	how := "and waiting would not help"
 	switch {
 	case r.once():
 		how = "tried once"

@@ -10,16 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childAttr: these systems have no parent-death signal. A redlock that is killed leaves its
-// command running.
+// childAttr: these systems have no parent-death signal. If redlock is killed, the command runs on.
 func childAttr(own bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: own}
 }
 
-// adoptOrphans: these systems cannot, and the group stands for the tree.
+// adoptOrphans does nothing: these systems have no such call, so the group stands for the tree.
 func adoptOrphans() {}
 
-// reap waits for the command, and where it has a group of its own, until that is empty.
+// reap waits for the command and, if the command has a group of its own, until that group is empty.
 func (c *child) reap() {
 	defer close(c.gone)
 	for {
@@ -40,7 +39,7 @@ func (c *child) reap() {
 	}
 }
 
-// signal sends s to the group, or where there is none, to the command.
+// signal sends s to the command's own group, or to the command if it has none.
 func (c *child) signal(s syscall.Signal) {
 	if c.own {
 		_ = unix.Kill(-c.pid, s)

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childAttr has the kernel kill the command when redlock dies without having ended it, by KILL or
-// a crash. That reaches the command itself, not what it started.
+// childAttr has the kernel kill the command if redlock dies without ending it, by KILL or a crash.
+// That kills the command itself, but not what it started.
 func childAttr(own bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: own, Pdeathsig: syscall.SIGKILL}
 }
 
-// adoptOrphans makes redlock the parent of every descendant whose own parent has died, so that
-// none slips away: the end of the tree can be waited for, and the tree walked.
+// adoptOrphans makes redlock the parent of every descendant whose own parent has died. So no
+// descendant can leave the tree, and redlock can walk the tree and wait for its end.
 func adoptOrphans() {
 	_ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
@@ -32,7 +32,7 @@ func (c *child) reap() {
 			continue
 		}
 		if err != nil {
-			return // ECHILD: nobody is left
+			return // ECHILD: no process is left
 		}
 		if pid == c.pid {
 			c.exited <- exitCode(ws)
@@ -40,8 +40,8 @@ func (c *child) reap() {
 	}
 }
 
-// signal sends s to every process of the tree, once to each: to the group by one
-// system call, which misses nobody, and to the others one by one.
+// signal sends s once to every process of the tree: to the group with one system call, which misses
+// none, and to the others one by one.
 func (c *child) signal(s syscall.Signal) {
 	if c.own {
 		_ = unix.Kill(-c.pid, s)
@@ -53,10 +53,10 @@ func (c *child) signal(s syscall.Signal) {
 	}
 }
 
-// process is one line of the process table.
+// process is one entry of the process table.
 type process struct{ pid, parent, group int }
 
-// descendants lists the processes below root, which is not among them.
+// descendants lists the processes below root, without root itself.
 func descendants(root int) []process {
 	children := make(map[int][]process)
 	for _, p := range processes() {
@@ -71,7 +71,7 @@ func descendants(root int) []process {
 	return found
 }
 
-// processes reads the process table. Those that end meanwhile are left out.
+// processes reads the process table. It leaves out processes that end meanwhile.
 func processes() []process {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -94,8 +94,8 @@ func processes() []process {
 	return all
 }
 
-// parseStat reads "pid (name) state parent group …", see proc(5). The name may have anything in
-// it, brackets and blanks too; what follows has none.
+// parseStat parses "pid (name) state parent group …", see proc(5). The name may contain anything, even
+// brackets and spaces; what follows contains no brackets.
 func parseStat(pid int, stat []byte) (process, bool) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 3 {

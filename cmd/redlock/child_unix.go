@@ -17,26 +17,25 @@ import (
 //
 // # Process group
 //
-// On a terminal, that is when redlock is in the terminal's foreground group, the command
-// stays in redlock's own group. Ctrl-C, Ctrl-\ and Ctrl-Z then reach it from the terminal itself,
-// fg and bg work, and so does a pager behind a pipe; a group of its own would have to take
-// the terminal over, and leave that pager without it. The price: INT and QUIT are not passed on
-// while redlock is in the foreground, since the command has had them already, and a kill -INT
-// to redlock alone looks the same.
+// On a terminal, that is, when redlock is in the terminal's foreground group, the command stays in
+// redlock's own group. Ctrl-C, Ctrl-\ and Ctrl-Z then reach it from the terminal itself, fg and bg
+// work, and so does a pager behind a pipe; a group of its own would have to take over the terminal,
+// and that pager would lose it. The price: while redlock is in the foreground, it does not pass on INT
+// and QUIT, since the command already has them, and a kill -INT to redlock alone looks the same.
 //
-// Everywhere else (cron, CI, services, background jobs) the command has a group of its own.
-// Signals reach redlock only, which passes each on once, and one system call kills the whole group.
+// Everywhere else (cron, CI, services, background jobs) the command has a group of its own. Signals
+// reach only redlock, which passes each on once, and one system call kills the whole group.
 type child struct {
 	ending
 	pid int
 	own bool // it leads a process group of its own
 }
 
-// startChild starts cmd, whose streams must be files, in a group of its own if own.
+// startChild starts cmd, whose streams must be files, in a group of its own if own is true.
 //
-// Goroutines: one. It starts the command and reaps it, and ends when nothing is left of
-// its tree, or with the process. It keeps its thread to itself, because Linux sends the parent-death
-// signal when the thread ends that started the child, not the process.
+// Goroutines: one. It starts the command and reaps it, and ends when no process of its tree is left,
+// or when redlock ends. It is locked to its thread, because Linux sends the parent-death signal when
+// the thread that started the child ends, not when the process does.
 func startChild(cmd *exec.Cmd, own bool) (*child, error) {
 	c := &child{ending: newEnding(), own: own}
 	cmd.SysProcAttr = childAttr(own)
@@ -60,7 +59,7 @@ func startChild(cmd *exec.Cmd, own bool) (*child, error) {
 	return c, nil
 }
 
-// exitCode is what the shell would say: the exit status, or 128+n after signal n.
+// exitCode returns the code that a shell would report: the exit status, or 128+n after signal n.
 func exitCode(ws unix.WaitStatus) int {
 	if ws.Signaled() {
 		return exitSignal + int(ws.Signal())
@@ -68,11 +67,10 @@ func exitCode(ws unix.WaitStatus) int {
 	return ws.ExitStatus()
 }
 
-// caught lists the signals that redlock run wants to hear of, for a command in a group of
-// its own or not.
+// caught lists the signals that redlock run catches, for a command in a group of its own or not.
 //
-// PIPE is among them so that a closed stderr is an error and not redlock's death: the command
-// would lose its lock. WINCH and TSTP reach a command in redlock's group from the terminal.
+// PIPE is among them so that a closed stderr is an error and does not kill redlock: the command would
+// lose its lock. WINCH and TSTP reach a command in redlock's group from the terminal.
 func caught(own bool) []os.Signal {
 	all := []os.Signal{
 		unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT,
@@ -84,8 +82,8 @@ func caught(own bool) []os.Signal {
 	return all
 }
 
-// endsWait reports whether sig ends the wait for the lock. The others are meant for the command,
-// which is not there yet.
+// endsWait reports whether sig ends the wait for the lock. Other signals are meant for the command,
+// which has not started yet.
 func endsWait(sig os.Signal) bool {
 	return sig == unix.SIGINT || sig == unix.SIGTERM || sig == unix.SIGHUP || sig == unix.SIGQUIT
 }
@@ -98,11 +96,12 @@ func signalCode(sig os.Signal) int {
 	return exitSoftware
 }
 
-// forward passes sig on. valid says whether the hold is still good.
+// forward passes sig on. valid reports whether the hold is still valid.
 //
-// What asks for the end goes to every process of the tree, as it does from a terminal and from
-// timeout(1): a shell that dies alone would leave what it started running without the lock.
-// The others go to the command, as they would without redlock: USR1 ends a process that does not expect it.
+// A signal that asks the command to end goes to every process of the tree, as it does from a terminal
+// and from timeout(1): if only a shell died, what it started would run on without the lock. Other
+// signals go to the command alone, as they would without redlock, since USR1, for example, kills a
+// process that does not expect it.
 func (c *child) forward(sig os.Signal, valid func() bool) {
 	s, ok := sig.(syscall.Signal)
 	if !ok {
@@ -117,7 +116,7 @@ func (c *child) forward(sig os.Signal, valid func() bool) {
 	}
 	if s == unix.SIGINT || s == unix.SIGQUIT {
 		if !c.own && foreground() {
-			return // the terminal has sent it to the command as well
+			return // the terminal has already sent it to the command
 		}
 		c.signal(s)
 		return
@@ -129,18 +128,18 @@ func (c *child) forward(sig os.Signal, valid func() bool) {
 	_ = unix.Kill(c.pid, s)
 }
 
-// pause stops the command and redlock, until somebody continues redlock.
+// pause stops the command and redlock until somebody continues redlock.
 //
-// The command gets STOP and not TSTP, which it may ignore: it must not run on while nobody renews its
-// hold. It is continued only if the hold has outlived the pause.
+// The command gets STOP rather than TSTP, which it could ignore: it must not run while nobody renews
+// its hold. It is continued only if the hold is still valid after the pause.
 func (c *child) pause(valid func() bool) {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, unix.SIGCONT)
 	defer signal.Stop(continued)
 	c.signal(unix.SIGSTOP)
 	_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
-	// The STOP may reach another thread first, and this one runs on for a moment. The first
-	// process of a container is not stopped at all, and goes on after the timeout.
+	// STOP may reach another thread first, so that this one runs on for a moment. The first process of
+	// a container is not stopped at all, and goes on after the timeout.
 	select {
 	case <-continued:
 	case <-time.After(time.Second):

@@ -11,13 +11,13 @@ import (
 
 // child is the command of redlock run, with every process that it started.
 //
-// They are in one job, which ends them all when its last handle is closed: also when redlock
-// dies. Windows has no TERM, so whoever has to end is ended at once. Ctrl-C reaches the
-// command from the console.
+// They are in one job, which ends them all when its last handle is closed, even if redlock dies.
+// Windows has no TERM, so a command that has to end is killed at once. Ctrl-C reaches the command from
+// the console.
 type child struct {
 	ending
 	pid  int
-	job  windows.Handle // 0 when there is none
+	job  windows.Handle // 0 if there is none
 	proc *os.Process
 }
 
@@ -29,7 +29,7 @@ func startChild(cmd *exec.Cmd, _ bool) (*child, error) {
 		return nil, err
 	}
 	c := &child{ending: newEnding(), pid: cmd.Process.Pid, proc: cmd.Process}
-	// Without a job the command is still the one process that we know of.
+	// Without a job, redlock still knows the command itself.
 	if job, err := jobOf(c.pid); err == nil {
 		c.job = job
 	}
@@ -49,7 +49,7 @@ func startChild(cmd *exec.Cmd, _ bool) (*child, error) {
 	return c, nil
 }
 
-// jobOf puts the process into a new job that ends with its last handle.
+// jobOf puts the process into a new job, which ends when its last handle is closed.
 func jobOf(pid int) (windows.Handle, error) {
 	job, err := windows.CreateJobObject(nil, nil)
 	if err != nil {
@@ -84,7 +84,7 @@ func signalCode(sig os.Signal) int {
 	return exitSignal + 15
 }
 
-// forward: the console has told the command what it told redlock.
+// forward does nothing: the console has sent the command what it sent redlock.
 func (c *child) forward(os.Signal, func() bool) {}
 
 func (c *child) terminate() { c.kill() }

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// claims is the list of what the demo says it shows, with what was measured.
+// claims is the list of what the demo claims to show, with what was measured.
 type claims struct {
 	list []claim
 }
@@ -17,13 +17,13 @@ type claim struct {
 	facts string // what was measured
 }
 
-// check adds a claim; facts are a format and its arguments.
+// check adds a claim. facts is a format, and args are its arguments.
 func (c *claims) check(held bool, text, facts string, args ...any) {
 	c.list = append(c.list, claim{text: text, held: held, facts: fmt.Sprintf(facts, args...)})
 }
 
-// allHeld reports whether there are want claims and every one of them held. A story that broke off
-// has fewer, and has not shown what it was to show.
+// allHeld reports whether there are want claims and every one of them held. A story that broke off has
+// fewer, and has not shown everything.
 func (c *claims) allHeld(want int) bool {
 	for _, one := range c.list {
 		if !one.held {
@@ -33,7 +33,7 @@ func (c *claims) allHeld(want int) bool {
 	return len(c.list) == want
 }
 
-// print writes one line per claim, and one below it with the facts.
+// print writes each claim on a line, with the facts on the line below.
 func (c *claims) print(out io.Writer, ink palette) {
 	for _, one := range c.list {
 		mark := ink.good("✓")
@@ -44,12 +44,11 @@ func (c *claims) print(out io.Writer, ink palette) {
 	}
 }
 
-// room is what the lock guards in the demo. It keeps its own count of who is inside,
-// knowing nothing of locks.
+// room is what the lock guards in the demo. It counts who is inside, and knows nothing about locks.
 type room struct {
 	mu     sync.Mutex
 	inside int
-	most   int      // the most that were ever inside at once
+	most   int      // the largest number that were ever inside at once
 	guests []string // who came in, in order
 }
 
@@ -67,7 +66,7 @@ func (r *room) leave() {
 	r.inside--
 }
 
-// log returns who came in so far, and the most that were inside at once.
+// log returns who has come in so far, in order, and the largest number that were inside at once.
 func (r *room) log() (guests []string, most int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,12 +15,12 @@ const (
 	demoMasters = 5
 	demoClaims  = 8
 
-	// demoLease is short, so that the story is, and long enough for a busy machine: when
-	// the third master comes back, demoRescue is left for noticing it.
+	// demoLease is short, to keep the story short, but long enough for a busy machine: when the third
+	// master comes back, demoRescue is left to notice it.
 	demoLease  = 5 * time.Second
 	demoRescue = 2300 * time.Millisecond
 
-	// demoLimit ends a story that does not go on.
+	// demoLimit ends a story that is stuck.
 	demoLimit = 18 * time.Second
 )
 
@@ -29,7 +29,7 @@ type demoCmd struct{}
 // Help is the long help text.
 func (demoCmd) Help() string { return demoHelp }
 
-// Run plays the story and ends with 0 only if everything it claims was seen.
+// Run plays the story. The exit code is 0 only if every claim held.
 func (demoCmd) Run(std streams) error {
 	ctx, cancel := context.WithTimeout(context.Background(), demoLimit)
 	defer cancel()
@@ -44,7 +44,8 @@ func (demoCmd) Run(std streams) error {
 	return nil
 }
 
-// demo is the stage: five masters in this process, two clients that know nothing of each other.
+// demo is the setting: five masters in this process, and two clients that are independent of each
+// other.
 type demo struct {
 	out    io.Writer
 	ink    palette
@@ -54,7 +55,7 @@ type demo struct {
 	time   *timeline
 	claims claims
 
-	// revive brings the third master back. Tests put a failure here, to see the claims fail.
+	// revive brings the third master back. Tests replace it to make the claims fail.
 	revive func(*redlocktest.Master)
 }
 
@@ -68,7 +69,7 @@ func newDemo(out io.Writer, ink palette) (*demo, error) {
 		*client, err = redlock.New(redlock.Config{
 			Pools: d.fleet.Pools(),
 			Lease: demoLease,
-			// The masters come back with their data, so they need not be guarded.
+			// The masters come back with their data, so they need no guard.
 			RestartGuard: -1,
 			NodeTimeout:  demoLease / 10,
 		})
@@ -82,7 +83,7 @@ func newDemo(out io.Writer, ink palette) (*demo, error) {
 
 func (d *demo) close() {
 	if d.a != nil {
-		_ = d.a.Close() // gives back what a story that broke off still holds
+		_ = d.a.Close() // releases what a story that broke off still holds
 	}
 	if d.b != nil {
 		_ = d.b.Close()
@@ -90,7 +91,7 @@ func (d *demo) close() {
 	d.fleet.Close()
 }
 
-// alive says which masters are up.
+// alive returns which masters are up.
 func (d *demo) alive() []bool {
 	up := make([]bool, demoMasters)
 	for i := range up {

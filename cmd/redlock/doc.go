@@ -11,20 +11,20 @@
 //
 // # Where things are
 //
-// main.go wires the subcommands, exit.go names the exit codes. run.go is the order of events of
-// redlock run: check, lock (acquire.go), start (child_*.go: the command as a tree of processes, once
-// per kind of system), watch (supervise.go, by the rules of ladder.go), unlock. demo.go is the
-// stage of redlock demo, story.go what happens on it; claims.go keeps the score.
+// main.go sets up the subcommands, exit.go names the exit codes. run.go has the steps of redlock run:
+// check, lock (acquire.go), start (child_*.go: the command as a process tree, one file per kind of
+// system), supervise (supervise.go, by the rules in escalation.go), unlock. demo.go has the setting of
+// redlock demo, story.go what happens in it, and claims.go what it shows.
 //
 // # Concurrency
 //
-// One goroutine, the main one, takes every decision. Beside it run those that wait for the lock
-// (acquire.go), the one that starts and reaps the command (child_*.go), and in the demo the
-// second contender. The comment of each function that starts some says what ends them.
+// The main goroutine takes every decision. Others wait for the lock (acquire.go), start and reap the
+// command (child_*.go), and play the second contender in the demo. The comment of each function that
+// starts goroutines says what ends them.
 //
 // # Errors
 //
-// Run methods return an [*exitError], which carries the exit code. No error and no log line has a
-// master's URL in it: a URL may have a password. The command of redlock run gets them, as it gets the
-// rest of the environment.
+// Run methods return an [*exitError], which carries the exit code. No error and no log line contains a
+// master's URL, since a URL may contain a password. The command of redlock run gets the URLs, as it
+// gets the rest of the environment.
 package main

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Command lines that the docs and the help show are ones that redlock understands, as they are pasted:
-// with the variables that the same block exports, and no others.
+// redlock understands the command lines in the docs and the help as they would be pasted: with the
+// variables that the same block exports, and no others.
 func TestDocumentedLines(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil || len(pages) == 0 {
@@ -33,8 +33,8 @@ func TestDocumentedLines(t *testing.T) {
 	}
 }
 
-// blocks are the pieces of a page that a user would paste: fenced blocks, what is indented, and the
-// code in a sentence, which leaves the masters to the reader.
+// blocks returns the pieces of a page that a user would paste: fenced blocks, indented blocks, and
+// code in a sentence, for which it adds masters.
 func blocks(page string) []string {
 	fenced := regexp.MustCompile("(?ms)^```[a-z]*\\n(.*?)^```$").FindAllString(page, -1)
 	indented := regexp.MustCompile(`(?m)(^(//)?(\t|    ).*\n)+`).FindAllString(page, -1)
@@ -45,7 +45,7 @@ func blocks(page string) []string {
 	return all
 }
 
-// tryBlock tries each line of a block that is one of ours, and returns how many there were.
+// tryBlock tries each line of a block that is a command of ours, and returns how many there were.
 func tryBlock(t *testing.T, block string) (lines int) {
 	t.Helper()
 	env := map[string]string{"REDLOCK_MASTERS": ""}
@@ -74,7 +74,7 @@ func tryBlock(t *testing.T, block string) (lines int) {
 	return lines
 }
 
-// understood is nil if redlock would go to work on the line.
+// understood returns nil if redlock accepts the line.
 func understood(t *testing.T, env map[string]string, args []string) error {
 	t.Helper()
 	for name, value := range env {
@@ -90,7 +90,7 @@ func understood(t *testing.T, env map[string]string, args []string) error {
 		return err
 	}
 	parsed, err := parser.Parse(args)
-	if answered { // of --help: kong goes on and misses the rest
+	if answered { // by --help: kong goes on and complains about what is missing
 		return nil
 	}
 	if err != nil {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// The library takes 0 for the default and reads some negative durations as "off". Whoever writes 0
-// on a command line means neither, so each kind of flag refuses what would mean something else.
+// To the library, 0 means the default, and some negative durations mean "off". A user who writes 0 on
+// a command line means neither, so each kind of flag refuses values that would be misunderstood.
 
 // positive is a duration longer than 0.
 type positive time.Duration
 
-// UnmarshalText reads what the user wrote.
+// UnmarshalText parses what the user wrote.
 func (p *positive) UnmarshalText(text []byte) error {
 	d, err := time.ParseDuration(string(text))
 	if err != nil || d <= 0 {
@@ -24,7 +24,7 @@ func (p *positive) UnmarshalText(text []byte) error {
 // patience is a duration that may be 0.
 type patience time.Duration
 
-// UnmarshalText reads what the user wrote.
+// UnmarshalText parses what the user wrote.
 func (p *patience) UnmarshalText(text []byte) error {
 	d, err := time.ParseDuration(string(text))
 	if err != nil || d < 0 {
@@ -34,10 +34,10 @@ func (p *patience) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// guard is a duration or the word off, which 0 means too.
+// guard is a duration, or the word off. 0 means off too.
 type guard time.Duration
 
-// UnmarshalText reads what the user wrote.
+// UnmarshalText parses what the user wrote.
 func (g *guard) UnmarshalText(text []byte) error {
 	if string(text) == "off" {
 		*g = -1

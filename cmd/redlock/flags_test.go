@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// What a flag means is what its text says: 0 is no default, and a negative duration not "off".
+// A flag means what its text says: 0 does not stand for the default, nor a negative duration for "off".
 func TestDurations(t *testing.T) {
 	const s = time.Second
 	for _, c := range []struct {
@@ -39,7 +39,7 @@ func TestDurations(t *testing.T) {
 	}
 }
 
-// bad stands for a text that is refused.
+// bad stands for text that is refused.
 const bad = time.Duration(math.MinInt64)
 
 func wantDuration(t *testing.T, kind, text string, u encoding.TextUnmarshaler, got *time.Duration, want time.Duration) {

@@ -9,18 +9,18 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// fleetFlags are what every subcommand needs to know of the masters.
+// fleetFlags are what every subcommand needs to know about the masters.
 type fleetFlags struct {
 	Masters      []string `required:"" env:"REDLOCK_MASTERS" placeholder:"URL" help:"The independent Redis masters, an odd number of them: redis:// or rediss:// URLs, or host:port. Every process must name the same ones. Passwords belong in the environment variable: others can read a command line."`
 	NodeTimeout  positive `env:"REDLOCK_NODE_TIMEOUT" placeholder:"500ms" help:"How long to wait for one master's answer; default: a tenth of the lease, at most 500ms."`
-	MaxLease     positive `env:"REDLOCK_MAX_LEASE" placeholder:"LEASE" help:"The longest lease that any process takes on these masters; default: the lease."`
-	RestartGuard guard    `env:"REDLOCK_RESTART_GUARD" placeholder:"MAX-LEASE" help:"How long a master that restarted grants nothing, since it may have forgotten what it granted; default: the longest lease; off for masters that run with appendfsync always."`
+	MaxLease     positive `env:"REDLOCK_MAX_LEASE" placeholder:"LEASE" help:"The longest lease that any process uses on these masters; default: the lease."`
+	RestartGuard guard    `env:"REDLOCK_RESTART_GUARD" placeholder:"MAX-LEASE" help:"How long a master that restarted grants nothing, since it may have forgotten what it granted; default: the longest lease; use off for masters that run with appendfsync always."`
 	NoGuard      bool     `name:"no-restart-guard" help:"The same as --restart-guard=off."`
-	Verbose      bool     `short:"v" env:"REDLOCK_VERBOSE" help:"Log to stderr what happens."`
+	Verbose      bool     `short:"v" env:"REDLOCK_VERBOSE" help:"Log everything to stderr."`
 }
 
-// open returns a client of the masters that takes locks for lease. It does not wait for the network;
-// what it refuses is the user's line. An error calls the lease what leaseFlag is called.
+// open returns a client that takes locks for lease. It does not wait for the network, so an error is
+// about what the user wrote. Errors name the lease by the origin of the flag leaseFlag.
 func (f *fleetFlags) open(lease time.Duration, leaseFlag string, from origins, stderr io.Writer) (*redlock.Client, error) {
 	cfg := redlock.Config{
 		Masters:      trimmed(f.Masters),
@@ -43,7 +43,8 @@ func (f *fleetFlags) open(lease time.Duration, leaseFlag string, from origins, s
 	return client, nil
 }
 
-// asFlags is err with what the user wrote in place of the fields of redlock.Config.
+// asFlags returns the text of err with the user's flags and variables in place of the fields of
+// redlock.Config.
 func asFlags(err error, leaseFlag string, from origins) string {
 	return strings.NewReplacer(
 		"Config has no Masters and no Pools", from["masters"]+" is empty",
@@ -56,8 +57,8 @@ func asFlags(err error, leaseFlag string, from origins) string {
 	).Replace(err.Error())
 }
 
-// openToLook returns a client that takes no lock, so that the lease only has to be long enough
-// for the node timeout. It logs nothing unless asked to: what ails a master is in the answers.
+// openToLook returns a client that takes no locks, so the lease only has to be long enough for the
+// node timeout. It logs nothing unless asked to, since the answers say what is wrong with a master.
 func (f *fleetFlags) openToLook(from origins, stderr io.Writer) (*redlock.Client, error) {
 	lease := time.Duration(f.MaxLease)
 	if lease == 0 {
@@ -69,7 +70,7 @@ func (f *fleetFlags) openToLook(from origins, stderr io.Writer) (*redlock.Client
 	return f.open(lease, "max-lease", from, stderr)
 }
 
-// logger writes warnings, or with --verbose everything.
+// logger returns a logger that writes warnings, or everything with --verbose.
 func (f *fleetFlags) logger(stderr io.Writer) *slog.Logger {
 	if f.Verbose {
 		return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -77,7 +78,7 @@ func (f *fleetFlags) logger(stderr io.Writer) *slog.Logger {
 	return slog.New(newPlainLog(stderr))
 }
 
-// trimmed allows blanks after the commas of a list.
+// trimmed removes spaces around the elements of a list.
 func trimmed(list []string) []string {
 	out := make([]string, len(list))
 	for i, s := range list {
@@ -86,14 +87,15 @@ func trimmed(list []string) []string {
 	return out
 }
 
-// closeWithin closes client and waits for it no longer than limit.
+// closeWithin closes client, and waits no longer than limit for that.
 //
-// Goroutines: one. It ends when Close returns; after limit the end of the process ends it.
+// Goroutines: one. It ends when Close returns; if that takes longer than limit, it ends with the
+// process.
 func closeWithin(client *redlock.Client, limit time.Duration) {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		_ = client.Close() // what could not be given back ends with its lease
+		_ = client.Close() // what could not be released ends with its lease
 	}()
 	select {
 	case <-closed:

@@ -15,19 +15,19 @@ type seen struct {
 }
 
 const (
-	// rise is by how much the validity of a hold has to jump up to be a renewal, and not
-	// the reading of two clocks.
+	// rise is how far validity must jump up to count as a renewal rather than as noise between two
+	// readings of the clock.
 	rise = demoLease / 20
 
-	// quietSpell is after how long without a renewal follow says how much is left.
+	// quietSpell is how long follow prints nothing before it says that the hold is still not renewed.
 	quietSpell = demoLease / 10
 
-	// fresh is what a hold that is being renewed always has left.
+	// fresh is how much a hold that is being renewed always has left.
 	fresh = demoLease * 3 / 5
 )
 
-// follow prints how a hold's validity moves until done says that it has seen enough. It fails
-// when the hold or ctx ends.
+// follow prints how a hold's validity changes, until done returns true. It fails when the hold or ctx
+// ends.
 func (d *demo) follow(ctx context.Context, hold *redlock.Hold, done func(seen) bool) (seen, error) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -60,7 +60,7 @@ func (d *demo) follow(ctx context.Context, hold *redlock.Hold, done func(seen) b
 	}
 }
 
-// within waits for what, up to limit, and reports whether it came about.
+// within waits up to limit until what returns true, and reports whether it did.
 func within(ctx context.Context, limit time.Duration, what func() bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

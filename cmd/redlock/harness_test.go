@@ -16,8 +16,8 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// deadline is when a test gives up waiting. It is far above what anything takes, so that
-// only what never happens runs into it.
+// deadline is how long a test waits before it gives up. It is far longer than anything takes, so that
+// only something that never happens reaches it.
 const deadline = 30 * time.Second
 
 // invocation is one run of redlock.
@@ -47,8 +47,8 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// command prepares redlock with args, in a session of its own: the terminal of whoever runs
-// the tests has no part in them.
+// command prepares redlock with args, in a session of its own, so that the terminal in which the tests
+// run has no effect on them.
 func command(t *testing.T, args ...string) *invocation {
 	t.Helper()
 	program, err := os.Executable()
@@ -64,7 +64,7 @@ func command(t *testing.T, args ...string) *invocation {
 			i.cmd.Env = append(i.cmd.Env, entry)
 		}
 	}
-	// The race detector would have each process sleep for a second before it exits.
+	// Otherwise the race detector makes each process sleep for a second before it exits.
 	return i.env(asCommand+"=1", "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 }
 
@@ -73,7 +73,7 @@ func (i *invocation) env(entries ...string) *invocation {
 	return i
 }
 
-// start starts it. The test's end kills it, if it has not ended by then.
+// start starts redlock. If it has not ended when the test ends, it is killed.
 func (i *invocation) start() *invocation {
 	i.t.Helper()
 	if err := i.cmd.Start(); err != nil {
@@ -93,7 +93,7 @@ func (i *invocation) start() *invocation {
 	return i
 }
 
-// code waits for the end and returns the exit code.
+// code waits until redlock has ended and returns its exit code.
 func (i *invocation) code() int {
 	i.t.Helper()
 	select {
@@ -120,8 +120,8 @@ func (i *invocation) wantError(parts ...string) {
 	}
 }
 
-// countSignals waits for a signal and a moment longer, and returns 40 plus how many came. A
-// shell cannot do that: to its trap two that come soon after each other are one.
+// countSignals waits for a signal and a moment longer, and returns 40 plus how many came. A shell
+// cannot do that: its trap takes two signals in quick succession for one.
 func countSignals() int {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
@@ -131,7 +131,7 @@ func countSignals() int {
 	return 40 + 1 + len(signals)
 }
 
-// eventually waits until holds.
+// eventually waits until the condition holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	limit := time.After(deadline)
@@ -153,7 +153,7 @@ func masters(t *testing.T, n int) (*redlocktest.Fleet, []string) {
 	return fleet, []string{"--masters", strings.Join(fleet.URLs(), ","), "--no-restart-guard"}
 }
 
-// line puts a command line together.
+// line joins the parts of a command line.
 func line(subcommand string, flags []string, rest ...string) []string {
 	return append(append([]string{subcommand}, flags...), rest...)
 }
@@ -188,7 +188,7 @@ func holders(fleet *redlocktest.Fleet, name string) []string {
 	return all
 }
 
-// free reports whether no master has name.
+// free reports whether name is free on every master.
 func free(fleet *redlocktest.Fleet, name string) bool {
 	return strings.Join(holders(fleet, name), "") == ""
 }

@@ -6,53 +6,54 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-const description = `Locks that a majority of independent Redis masters grants.
+const description = `Locks that are granted by a majority of independent Redis masters.
 
-A lock is held as long as a majority of the masters says so. With five of them, any two may die,
-hang or be cut off: it can still be taken, and there is still one holder at most. See it without
+A lock is held as long as a majority of the masters says so. With five masters, any two may die, hang
+or be cut off: the lock can still be taken, and there is still at most one holder. See it without
 installing anything:
 
   redlock demo`
 
 const runHelp = `
-The command starts once the lock is held, and the lock is given back when it has ended; meanwhile
-it is renewed. When it cannot be renewed, the command is ended: TERM when what is left is down to the
-grace, KILL at the end of validity, before somebody else can get the lock. After a loss that nobody
-could foresee: TERM at once, KILL after the grace. One of those is redlock unlock --force, which is
-noticed at the next renewal: until then, and for the grace, somebody else may have the lock as well.
+The command starts once the lock is held. The lock is renewed while the command runs, and released
+when it has ended. If the lock cannot be renewed, the command is ended: it gets TERM when only the
+grace is left, and KILL at the end of validity, before anybody else can get the lock. If the lock is
+lost without warning, it gets TERM at once and KILL after the grace. One such case is
+redlock unlock --force, which is noticed at the next renewal: until then, and during the grace,
+somebody else may have the lock as well.
 
-No lock stops a command whose machine sleeps or hangs. Hand REDLOCK_TOKEN to what the command writes
-to, if that can refuse a token smaller than one it has seen.`
+No lock stops a command whose machine sleeps or hangs. Pass REDLOCK_TOKEN to whatever the command
+writes to, if that can refuse a token smaller than one it has seen.`
 
 const runNotes = `
 Examples:
-  Run a job on one machine at a time, and skip it where another one runs it:
+  Run a job on one machine at a time, and skip it if another machine is running it:
     redlock run --masters m1:6379,m2:6379,m3:6379 --name nightly --no-wait -- ./report.sh
 
-  The same with the masters from the environment, waiting up to a minute:
+  The same, with the masters from the environment, waiting up to a minute:
     export REDLOCK_MASTERS=redis://:secret@m1:6379,redis://:secret@m2:6379,redis://:secret@m3:6379
     redlock run --name nightly --wait 1m -- ./report.sh
 
-  Leave it time to clean up when the hold is lost:
+  Give it time to clean up when the hold is lost:
     redlock run --name nightly --lease 1m --grace 20s -- ./report.sh
 
 Environment:
-  Every flag with a $NAME behind it can come from there; the flag wins.
+  Every flag with a $NAME after it can be set there; the flag wins.
   The command inherits the environment, passwords included, with these set:
     REDLOCK_NAME     the lock's name
-    REDLOCK_TOKEN    the fencing token: greater than that of every earlier holder
+    REDLOCK_TOKEN    the fencing token: larger than that of every earlier holder
     REDLOCK_MASTERS  the masters that grant the lock, so that redlock inspect "$REDLOCK_NAME" works
 
 Signals:
-  INT, TERM, HUP and QUIT go to all processes of the command, USR1, USR2 and WINCH to the command.
-  While redlock waits for the lock the first four end the wait, and nothing is left behind.
-  On a terminal Ctrl-C, Ctrl-\ and Ctrl-Z reach the command directly; to stop redlock alone
-  send it TERM. A job that was stopped for longer than its hold lived is ended when it goes on.
-  When redlock itself is killed, the command is too (on Linux and Windows).
-  What the command leaves running in the background goes on without the lock.
+  INT, TERM, HUP and QUIT go to all processes of the command, USR1, USR2 and WINCH to the command
+  itself. While redlock waits for the lock, the first four end the wait and leave nothing behind.
+  On a terminal, Ctrl-C, Ctrl-\ and Ctrl-Z reach the command directly; to end a run from elsewhere,
+  send redlock TERM. A job that is stopped for longer than its hold lasts is ended when it continues.
+  If redlock itself is killed, so is the command (on Linux and Windows).
+  Whatever the command leaves running in the background goes on without the lock.
 
 Exit codes:
-  The command's own, 128+n if signal n ended it, or
+  The command's own, or 128+n if signal n ended it, or
    64  bad arguments, or a variable that is wrong
    69  too few masters answered
    70  a fault of redlock itself
@@ -64,43 +65,43 @@ Exit codes:
 
 const inspectNotes = `
 Columns:
-  HOLDER  who holds it on that master: client id and attempt, as stored there
-  COUNT   how many times its holder has entered
-  LEFT    until that master drops it by itself, unless it is renewed
-  TOKEN   the fencing token counted up to there
-  NOTE    why the master did not answer, or grants nothing
+  HOLDER  who holds the lock on that master: client id and number, as stored there
+  COUNT   the hold count: how many times its holder has entered
+  LEFT    time until that master drops the lock, unless it is renewed
+  TOKEN   the fencing counter on that master
+  NOTE    why the master did not answer, or why it grants nothing
 
 Exit codes:
     0  held
     1  free
    64  bad arguments
-   69  too few masters answered to know`
+   69  too few masters answered to tell`
 
 const unlockNotes = `
-A holder that is at work is not asked. It learns of its loss at its next renewal, after a third of its
-lease at the latest, and until then works beside the next holder.
+A holder that is still working is not asked. It learns of its loss at its next renewal, after a third
+of its lease at the latest. Until then, it and the next holder work at the same time.
 
 Exit codes:
-    0  it is free now, whether or not somebody held it: the output says which
+    0  the lock is free now, whether or not somebody held it: the output says which
    64  bad arguments, or no --force
    69  too few masters answered: it may still be held`
 
 const demoHelp = `
-Five masters run inside this process, and two clients contend for one lock. Two masters are killed
-while it is held, then a third, which comes back just in time; then the second client gets its turn.
+Five masters run inside this process, and two clients compete for one lock. While it is held, two
+masters are killed, then a third, which comes back just in time. Then the second client gets the lock.
 It takes about ten seconds.`
 
 const demoNotes = `
 Exit codes:
-    0  everything that it claims to show was measured
-    1  something was not`
+    0  every claim of the demo held
+    1  a claim did not hold`
 
 const appNotes = `
 Exit codes:
    64  bad arguments, or a variable that is wrong
    69  too few masters answered
    70  a fault of redlock itself
-  and those of each command, see its --help.`
+  and those of each command: see its --help.`
 
 // Help is the long help text.
 func (*runCmd) Help() string { return runHelp }

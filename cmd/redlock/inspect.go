@@ -17,7 +17,7 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// lookLimit bounds inspect and unlock, whatever the masters do.
+// lookLimit limits how long inspect and unlock take, whatever the masters do.
 const lookLimit = 30 * time.Second
 
 type inspectCmd struct {
@@ -27,7 +27,7 @@ type inspectCmd struct {
 	Name string `arg:"" help:"The lock's name."`
 }
 
-// Run prints what each master says, and what that means.
+// Run prints what each master says, and a verdict.
 func (i *inspectCmd) Run(std streams, from origins) error {
 	client, err := i.openToLook(from, std.err)
 	if err != nil {
@@ -56,7 +56,7 @@ func (i *inspectCmd) Run(std streams, from origins) error {
 	return nil
 }
 
-// lookContext ends after lookLimit, or at the first signal to end.
+// lookContext returns a context that ends after lookLimit, or at the first interrupt.
 func lookContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
@@ -94,7 +94,7 @@ func row(m redlock.MasterState) string {
 	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", m.Master, holder, count, left, token, note)
 }
 
-// why is m's error without m's name, which is beside it anyway.
+// why returns m's error without m's name, which is printed beside it.
 func why(m redlock.MasterState) string {
 	return strings.TrimPrefix(m.Err.Error(), m.Master+": ")
 }
@@ -123,15 +123,15 @@ func verdict(seen redlock.Inspection, err error) string {
 		}
 		return fmt.Sprintf("held by %s: %d of %d masters say so; %s", seen.Holder, naming, of, end)
 	}
-	line := fmt.Sprintf("free: no owner is named by %d of %d masters", need, of)
+	line := fmt.Sprintf("free: no %d of %d masters name the same owner", need, of)
 	switch {
 	case seen.Left == never:
-		line += "; what is left on some of them never expires"
+		line += "; what is left on some masters never expires"
 	case seen.Left > 0:
-		line += fmt.Sprintf("; what is left on some of them is gone in at most %s", rounded(seen.Left))
+		line += fmt.Sprintf("; what is left on some masters is gone in at most %s", rounded(seen.Left))
 	}
 	if slices.Sort(guards); len(guards) >= need && guards[need-1] > 0 {
-		line += fmt.Sprintf("; not to be had for another %s, since masters restarted lately", rounded(guards[need-1]))
+		line += fmt.Sprintf("; nobody can take it for another %s, since masters restarted lately", rounded(guards[need-1]))
 	}
 	return line
 }
@@ -149,7 +149,7 @@ func rounded(d time.Duration) string {
 	return d.Round(time.Millisecond).String()
 }
 
-// inspection and master are the JSON form. Its fields stay; new ones may come.
+// inspection and master are the JSON form. Fields are never removed; new ones may be added.
 type inspection struct {
 	Name    string   `json:"name"`
 	Held    *bool    `json:"held"` // null when too few masters answered

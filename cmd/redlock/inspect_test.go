@@ -146,21 +146,21 @@ func TestVerdictFree(t *testing.T) {
 		seen redlock.Inspection
 		want string
 	}{
-		{"free", redlock.Inspection{Masters: make([]redlock.MasterState, 3)}, "free: no owner is named by 2 of 3 masters"},
+		{"free", redlock.Inspection{Masters: make([]redlock.MasterState, 3)}, "free: no 2 of 3 masters name the same owner"},
 		{
 			"on its way out",
 			redlock.Inspection{Left: 900 * time.Millisecond, Masters: []redlock.MasterState{{Holder: "a:1"}, {}, {}}},
-			"free: no owner is named by 2 of 3 masters; what is left on some of them is gone in at most 900ms",
+			"free: no 2 of 3 masters name the same owner; what is left on some masters is gone in at most 900ms",
 		},
 		{
 			"some of it without expiry",
 			redlock.Inspection{Left: never, Masters: []redlock.MasterState{{Holder: "a:1", Left: never}, {Holder: "b:1", Left: never}, {}}},
-			"free: no owner is named by 2 of 3 masters; what is left on some of them never expires",
+			"free: no 2 of 3 masters name the same owner; what is left on some masters never expires",
 		},
 		{
 			"guarded",
 			redlock.Inspection{Masters: []redlock.MasterState{{Guard: 9 * time.Second}, {Guard: 7 * time.Second}, {}}},
-			"free: no owner is named by 2 of 3 masters; not to be had for another 7s, since masters restarted lately",
+			"free: no 2 of 3 masters name the same owner; nobody can take it for another 7s, since masters restarted lately",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// plainLog writes records of warnings and above as a person at a terminal wants them:
+// plainLog writes warnings and errors in a form for people at a terminal:
 //
 //	redlock: the hold is ending: TERM to the command left=1.2s
 //
-// With --verbose slog's own text form, with times, is used instead.
+// With --verbose, slog's own text format is used instead, with times.
 type plainLog struct {
-	mu    *sync.Mutex // of all handlers that came from one
+	mu    *sync.Mutex // shared by all handlers that derive from one
 	out   io.Writer
 	attrs slog.Handler // writes the attributes into text
 	text  *bytes.Buffer
@@ -29,7 +29,7 @@ func newPlainLog(out io.Writer) *plainLog {
 	}
 }
 
-// dropHead leaves out what every record has.
+// dropHead leaves out the attributes that every record has.
 func dropHead(groups []string, a slog.Attr) slog.Attr {
 	if len(groups) == 0 && (a.Key == slog.TimeKey || a.Key == slog.LevelKey || a.Key == slog.MessageKey) {
 		return slog.Attr{}

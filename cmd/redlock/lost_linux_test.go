@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process that made itself a daemon is still one of the tree.
+// A process that made itself a daemon still belongs to the tree.
 func TestRunLostKillsDaemons(t *testing.T) {
 	t.Parallel()
 	fleet, flags := masters(t, 3)
@@ -30,11 +30,12 @@ func TestRunKilledEndsTheCommand(t *testing.T) {
 	eventually(t, "the command runs", func() bool { return len(i.pids()) == 1 })
 	i.signal(unix.SIGKILL)
 	i.wantCode(-1)
-	// Whoever inherits it may take its time to reap it.
+	// The process that inherits it may take a while to reap it.
 	eventually(t, "the command is gone", func() bool { s := state(i.pids()[0]); return s == 0 || s == 'Z' })
 }
 
-// Outside of a terminal, TSTP stops both: a command must not run while nobody renews its hold.
+// Outside a terminal, TSTP stops redlock and the command: the command must not run while nobody renews
+// its hold.
 func TestRunPauses(t *testing.T) {
 	_, flags := masters(t, 3)
 	i, in := withStdin(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "echo $$; echo ready; read x; exit 0")...))
@@ -47,7 +48,7 @@ func TestRunPauses(t *testing.T) {
 	i.wantCode(0)
 }
 
-// A command that was stopped for longer than its hold lived does not go on as if nothing was.
+// A command that was stopped for longer than its hold lasted is ended and does not go on.
 func TestRunPausedForTooLong(t *testing.T) {
 	t.Parallel()
 	fleet, flags := masters(t, 3)
@@ -62,8 +63,8 @@ func TestRunPausedForTooLong(t *testing.T) {
 	}
 }
 
-// state is the letter of /proc/pid/stat: R runs, S sleeps, T is stopped, Z is dead and not
-// reaped; 0 when there is no such process.
+// state returns the letter in /proc/pid/stat: R for running, S for sleeping, T for stopped, Z for dead
+// but not reaped; or 0 if there is no such process.
 func state(pid int) byte {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

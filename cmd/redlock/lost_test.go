@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// stubborn ignores TERM, and says when it gets it.
+// stubborn ignores TERM, but reports when it gets it.
 const stubborn = `trap 'echo term' TERM; echo $$; echo ready; while :; do sleep 0.02; done`
 
-// TERM once, while the hold is still valid; KILL at the end of its validity. How late they are is up to
-// the machine, so the bounds are by redlock's own log; TestSupervise has the exact times.
+// TERM comes once, while the hold is still valid, and KILL at the end of validity. How late they are
+// depends on the machine, so the limits go by redlock's own log. TestSupervise has the exact times.
 func TestRunLostTermThenKill(t *testing.T) {
 	t.Parallel()
 	fleet, flags := masters(t, 3)
@@ -39,13 +39,13 @@ func TestRunLostTermThenKill(t *testing.T) {
 		t.Errorf("TERM came with %q of the hold left, want more than 0 and at most the grace of %v", told["left"], grace)
 	}
 	t.Logf("TERM %v after the masters' end, with %v left; KILL %v later", term.Sub(start), left, kill.Sub(term))
-	// On a busy machine the line about TERM is written some time after the look at the hold.
+	// On a busy machine, the line about TERM is written some time after the hold was checked.
 	if after := kill.Sub(term); after < left/2 {
 		t.Errorf("KILL came %v after TERM, want the %v that were left", after, left)
 	}
 }
 
-// A command that obeys is not killed, and redlock tells of the loss although it ended well.
+// A command that obeys TERM is not killed. redlock reports the loss even if the command ended with 0.
 func TestRunLostCommandObeys(t *testing.T) {
 	t.Parallel()
 	fleet, flags := masters(t, 3)
@@ -63,7 +63,7 @@ func TestRunLostCommandObeys(t *testing.T) {
 	}
 }
 
-// A loss that nobody could foresee: the command still gets the grace.
+// If the hold is lost without warning, the command still gets the grace.
 func TestRunLostByForce(t *testing.T) {
 	t.Parallel()
 	fleet, flags := masters(t, 3)
@@ -83,7 +83,8 @@ func TestRunLostByForce(t *testing.T) {
 	}
 }
 
-// A command that ends before redlock hears of the loss has not ended well, whatever it says.
+// If the hold was lost before the command ended, redlock reports that, even if it learns of the loss
+// only afterwards and the command ended with 0.
 func TestRunLostUnnoticed(t *testing.T) {
 	for _, c := range []struct{ own, want int }{{0, exitLost}, {3, 3}} {
 		t.Run(strconv.Itoa(c.own), func(t *testing.T) {
@@ -101,7 +102,7 @@ func TestRunLostUnnoticed(t *testing.T) {
 	}
 }
 
-// A minority of the masters may die: the hold is renewed, and the command hears nothing of it.
+// A minority of the masters may die: the hold is renewed, and the command notices nothing.
 func TestRunMinorityLossIsNoLoss(t *testing.T) {
 	fleet, flags := masters(t, 3)
 	i, in := withStdin(t, command(t, line("run", flags, "--name", "n", "--lease=2s", "--", "sh", "-c", "echo ready; read x; exit 0")...))
@@ -118,7 +119,7 @@ func TestRunMinorityLossIsNoLoss(t *testing.T) {
 	i.wantCode(0)
 }
 
-// What the command started ends with it, whatever group it has gone into.
+// What the command started ends with it, whatever process group it is in.
 func TestRunLostKillsTheTree(t *testing.T) {
 	t.Parallel()
 	fleet, flags := masters(t, 3)
@@ -136,7 +137,7 @@ func TestRunLostKillsTheTree(t *testing.T) {
 	}
 }
 
-// logged returns when redlock -v logged a message that ends like this, and the attributes of the line.
+// logged returns when redlock -v logged a message with this ending, and the attributes of that line.
 func (i *invocation) logged(end string) (when time.Time, attrs map[string]string) {
 	i.t.Helper()
 	for line := range strings.Lines(i.stderr.String()) {
@@ -159,7 +160,7 @@ func (i *invocation) logged(end string) (when time.Time, attrs map[string]string
 	return time.Time{}, nil
 }
 
-// pids are the numbers that the command printed.
+// pids returns the numbers that the command printed.
 func (i *invocation) pids() []int {
 	var all []int
 	for field := range strings.FieldsSeq(i.stdout.String()) {

@@ -9,13 +9,13 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// streams are the three files of a process. They are files and not readers and writers, so
-// that the command of redlock run inherits them: nothing is copied, and a terminal stays one.
+// streams are the three standard files of a process. They are files rather than readers and writers,
+// so that the command of redlock run inherits them: nothing is copied, and a terminal stays a terminal.
 type streams struct {
 	in, out, err *os.File
 }
 
-// cli is the command line; kong fills it by the tags.
+// cli is the command line. kong fills it in, as the tags say.
 type cli struct {
 	Run     runCmd     `cmd:"" help:"Run a command while the lock is held."`
 	Inspect inspectCmd `cmd:"" help:"Show who holds a lock, master by master, without taking it."`
@@ -30,7 +30,7 @@ func main() {
 	os.Exit(realMain(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 }
 
-// realMain is main as a function: arguments in, exit code out.
+// realMain does the work of main, and returns the exit code.
 func realMain(args []string, std streams) int {
 	helpTo := std.out
 	if len(args) == 0 {
@@ -41,7 +41,7 @@ func realMain(args []string, std streams) int {
 		fmt.Fprintf(std.err, "redlock: %s\n", plain(err))
 	}
 	if helpTo == std.err {
-		return exitUsage // no arguments at all: the help was the complaint
+		return exitUsage // no arguments at all: the help takes the place of an error
 	}
 	return code
 }
@@ -53,8 +53,8 @@ func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 		return exitSoftware, err
 	}
 	parsed, err := parser.Parse(args)
-	// kong parses on after its Exit came back, so what it says then is about a line
-	// that nobody meant to be complete.
+	// kong goes on parsing after its Exit returns, so its error is about a line that was never meant
+	// to be complete.
 	if answered {
 		return 0, nil
 	}
@@ -74,7 +74,7 @@ func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 	return 0, nil
 }
 
-// newParser returns a parser of command lines into line. exit is called once help has been printed.
+// newParser returns a parser that fills in line. exit is called after help has been printed.
 func newParser(line *cli, helpTo, complainTo io.Writer, exit func(int)) (*kong.Kong, error) {
 	return kong.New(
 		line,
@@ -88,7 +88,7 @@ func newParser(line *cli, helpTo, complainTo io.Writer, exit func(int)) (*kong.K
 	)
 }
 
-// where names the command that the line was for, as the user would type it.
+// where returns the command that the user typed, such as "redlock run".
 func where(parsed *kong.Context) string {
 	if parsed == nil || parsed.Selected() == nil {
 		return "redlock"

@@ -11,11 +11,12 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// asCommand in the environment makes the test binary the redlock command, so that the tests
-// run real processes and send them real signals.
+// asCommand is an environment variable that turns the test binary into the redlock command, so that
+// the tests run real processes and send them real signals.
 const asCommand = "REDLOCK_TEST_AS_COMMAND"
 
-// asCounter as its first argument makes it a command for redlock to run: see countSignals.
+// asCounter as the first argument turns the test binary into a command for redlock to run: see
+// countSignals.
 const asCounter = "count-signals"
 
 func TestMain(m *testing.M) {
@@ -83,7 +84,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// An error names the variable where the value came from there.
+// An error names the variable if the value came from the environment.
 func TestUsageOfTheEnvironment(t *testing.T) {
 	run := []string{"run", "--", "true"}
 	look := []string{"inspect", "n"}
@@ -121,7 +122,7 @@ func TestUsageOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// The flag wins over the environment, also over the variable of a flag that excludes it.
+// A flag wins over the environment, even over the variable of another flag that excludes it.
 func TestFlagsWin(t *testing.T) {
 	fleet, flags := masters(t, 3)
 	take(t, fleet, "n")
@@ -130,7 +131,7 @@ func TestFlagsWin(t *testing.T) {
 	i.wantCode(exitTaken)
 }
 
-// The password comes from the environment, and from nowhere does it get out again.
+// The password comes from the environment, and redlock never prints it.
 func TestHelpKeepsTheMastersSecret(t *testing.T) {
 	for _, sub := range []string{"run", "inspect", "unlock"} {
 		i := command(t, sub, "--help").env("REDLOCK_MASTERS=redis://:open-sesame@m1").start()

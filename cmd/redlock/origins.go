@@ -6,8 +6,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// origins says for each flag what to call it in an error, by where its value came from: "--lease" on
-// the line, "REDLOCK_LEASE" in the environment.
+// origins has the name to use for each flag in an error, by where its value came from: "--lease" for
+// the command line, "REDLOCK_LEASE" for the environment.
 type origins map[string]string
 
 func originsOf(parsed *kong.Context) origins {
@@ -28,5 +28,5 @@ func originsOf(parsed *kong.Context) origins {
 	return from
 }
 
-// onLine reports whether the flag stands on the command line, or nowhere.
+// onLine reports whether the flag's value is from the command line or is its default.
 func (from origins) onLine(flag string) bool { return from[flag] == "--"+flag }

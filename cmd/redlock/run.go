@@ -23,8 +23,8 @@ const (
 	defaultLease = 30 * time.Second
 	defaultGrace = 5 * time.Second
 
-	// unlockLimit bounds the release after the command has ended. What is not
-	// confirmed by then ends with the lease.
+	// unlockLimit limits how long the release takes after the command has ended. What is not confirmed
+	// by then ends with the lease.
 	unlockLimit = 5 * time.Second
 )
 
@@ -32,10 +32,10 @@ type runCmd struct {
 	fleetFlags
 
 	Name    string    `required:"" env:"REDLOCK_NAME" placeholder:"NAME" help:"What to lock."`
-	Lease   positive  `default:"30s" env:"REDLOCK_LEASE" help:"For how long the masters grant the lock; renewed every third of it. When this machine dies, others get the lock after that long."`
-	Wait    *patience `env:"REDLOCK_WAIT" placeholder:"DURATION" help:"How long to wait for the lock, such as 10s; 0: one try. Default: forever."`
+	Lease   positive  `default:"30s" env:"REDLOCK_LEASE" help:"How long the masters grant the lock for; it is renewed every third of that. If this machine dies, others can get the lock after that time."`
+	Wait    *patience `env:"REDLOCK_WAIT" placeholder:"DURATION" help:"How long to wait for the lock, such as 10s; 0 means one try. Default: forever."`
 	NoWait  bool      `help:"Try once: the same as --wait=0."`
-	Grace   *patience `env:"REDLOCK_GRACE" placeholder:"5s" help:"How long before the end of a hold that cannot be renewed the command gets TERM; at the end it gets KILL. Default: 5s; at most a third of the lease."`
+	Grace   *patience `env:"REDLOCK_GRACE" placeholder:"5s" help:"If the hold cannot be renewed, the command gets TERM this long before the hold ends, and KILL when it ends. Default: 5s; at most a third of the lease."`
 	Command []string  `arg:"" passthrough:"partial" help:"The command and its arguments."`
 }
 
@@ -60,7 +60,7 @@ func (r *runCmd) Run(std streams, from origins) error {
 
 	log := r.logger(std.err).With("name", r.Name)
 	if r.Grace != nil && time.Duration(*r.Grace) > r.grace() {
-		log.Warn("the grace is more than a third of the lease, and is cut to that", "grace", time.Duration(*r.Grace), "used", r.grace())
+		log.Warn("the grace is longer than a third of the lease, and is cut to that", "grace", time.Duration(*r.Grace), "used", r.grace())
 	}
 	hold, err := r.acquire(client, from, signals, log)
 	if err != nil {
@@ -77,7 +77,7 @@ func (r *runCmd) Run(std streams, from origins) error {
 	defer cancel()
 	unlockErr := hold.Unlock(ctx)
 	if code == 0 && errors.Is(unlockErr, redlock.ErrLost) {
-		return fail(exitLost, "the command has ended by itself, but its hold of %q was lost before: %w", r.Name, unlockErr)
+		return fail(exitLost, "the command ended by itself, but its hold of %q was lost before that: %w", r.Name, unlockErr)
 	}
 	if unlockErr != nil && code != exitLost {
 		fmt.Fprintf(std.err, "redlock: warning: %s\n", plain(unlockErr))
@@ -88,8 +88,9 @@ func (r *runCmd) Run(std streams, from origins) error {
 	return quiet(code)
 }
 
-// grace is what was asked for, at most a third of the lease: a hold is down to two thirds before each
-// renewal, and one that fails is to be repeated for a while before the command has to end.
+// grace returns the grace that was asked for, but at most a third of the lease: a hold is down to two
+// thirds before each renewal, and a renewal that fails should be repeated for a while before the
+// command has to end.
 func (r *runCmd) grace() time.Duration {
 	asked := defaultGrace
 	if r.Grace != nil {
@@ -98,8 +99,8 @@ func (r *runCmd) grace() time.Duration {
 	return min(asked, (time.Duration(r.Lease) / 3).Truncate(time.Millisecond))
 }
 
-// underLock runs cmd until it or the hold ends. An error says what redlock, not
-// the command, has to tell.
+// underLock runs cmd until it or the hold ends. An error is what redlock itself has to report, not the
+// command.
 func (r *runCmd) underLock(h held, cmd *exec.Cmd, own bool, signals <-chan os.Signal, log *slog.Logger) (int, error) {
 	c, err := startChild(cmd, own)
 	if err != nil {
@@ -113,12 +114,12 @@ func (r *runCmd) underLock(h held, cmd *exec.Cmd, own bool, signals <-chan os.Si
 		if cause == nil {
 			cause = redlock.ErrLost
 		}
-		return exitLost, fmt.Errorf("the command was ended, its hold of %q could not be kept: %w", r.Name, cause)
+		return exitLost, fmt.Errorf("the command was ended, since its hold of %q could not be kept: %w", r.Name, cause)
 	}
 	return code, nil
 }
 
-// check refuses what can be refused without asking anybody, and strips the -- that kong leaves in.
+// check refuses what can be refused without asking a master, and strips the -- that kong leaves in.
 func (r *runCmd) check(from origins) error {
 	if len(r.Command) > 0 && r.Command[0] == "--" {
 		r.Command = r.Command[1:]
@@ -130,17 +131,17 @@ func (r *runCmd) check(from origins) error {
 		if from.onLine("wait") {
 			return fail(exitUsage, "--wait and --no-wait cannot be used together")
 		}
-		r.Wait = nil // of the environment: the flag wins
+		r.Wait = nil // from the environment: the flag wins
 	}
-	// The child inherits REDLOCK_NAME, so a second redlock run inside the first easily
-	// asks for the same lock, and would wait for the end of its own caller.
+	// The child inherits REDLOCK_NAME, so a second redlock run inside the first would ask for the same
+	// lock by default, and wait for the end of its own caller.
 	if os.Getenv("REDLOCK_TOKEN") != "" && os.Getenv("REDLOCK_NAME") == r.Name {
-		return fail(exitUsage, "this already runs inside a redlock run that holds %q (if not so, unset REDLOCK_TOKEN)", r.Name)
+		return fail(exitUsage, "this already runs inside a redlock run that holds %q (if it does not, unset REDLOCK_TOKEN)", r.Name)
 	}
 	return nil
 }
 
-// find looks the command up before there is a lock, so that a typing error costs nobody anything.
+// find looks the command up before taking the lock, so that a typing error costs nobody anything.
 func find(command string) (string, error) {
 	path, err := exec.LookPath(command)
 	if err == nil {
@@ -152,7 +153,7 @@ func find(command string) (string, error) {
 	return "", fail(exitNotExecutable, "%s: cannot be run: %w", command, errors.Unwrap(err))
 }
 
-// startCode returns the exit code for a command that was found and did not start.
+// startCode returns the exit code for a command that was found but did not start.
 func startCode(err error) int {
 	if errors.Is(err, fs.ErrNotExist) {
 		return exitNotFound
@@ -160,11 +161,11 @@ func startCode(err error) int {
 	return exitNotExecutable
 }
 
-// childEnv returns the environment of the command: environ, the masters that grant the lock, so that
-// a redlock inspect in a script asks the right ones, and the lock's name and token.
+// childEnv returns the environment of the command: environ, the lock's name and token, and the masters
+// that grant the lock, so that a redlock inspect in a script asks the right ones.
 //
-// The masters' passwords are among that. The command has what redlock has anyway, as the same user:
-// keeping them from it would break the script and protect nothing.
+// This includes the masters' passwords. The command runs as the same user as redlock and can read them
+// anyway: leaving them out would break the script and protect nothing.
 func childEnv(environ, masters []string, name string, token int64) []string {
 	env := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		key, _, _ := strings.Cut(entry, "=")
@@ -176,9 +177,9 @@ func childEnv(environ, masters []string, name string, token int64) []string {
 		"REDLOCK_TOKEN="+strconv.FormatInt(token, 10))
 }
 
-// listen starts to catch signals. One that was ignored when redlock started (nohup) stays so.
+// listen starts to catch signals. A signal that was ignored when redlock started (nohup) stays ignored.
 func listen(own bool) chan os.Signal {
-	signals := make(chan os.Signal, 16) // os/signal drops what finds no room
+	signals := make(chan os.Signal, 16) // os/signal drops signals that find no room
 	for _, sig := range caught(own) {
 		if !signal.Ignored(sig) {
 			signal.Notify(signals, sig)

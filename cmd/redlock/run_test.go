@@ -45,7 +45,7 @@ func TestRunStreams(t *testing.T) {
 	i.wantError("oops")
 }
 
-// The command has the environment of redlock, and what it needs to know of the lock.
+// The command has redlock's environment, and what it needs to know about the lock.
 func TestRunEnvironment(t *testing.T) {
 	fleet, _ := masters(t, 3)
 	given := strings.Join(fleet.URLs(), ", ")
@@ -74,7 +74,8 @@ func TestRunEnvironment(t *testing.T) {
 	}
 }
 
-// A script can ask for the lock that it runs under, whichever way redlock was told of the masters.
+// A script can inspect the lock that it runs under, whether redlock got the masters from the flag or
+// from the environment.
 func TestRunInspectInside(t *testing.T) {
 	_, flags := masters(t, 3)
 	for _, elsewhere := range []string{"", "127.0.0.1:1"} {
@@ -130,7 +131,7 @@ func TestRunChecksTheCommandFirst(t *testing.T) {
 	}
 }
 
-// A file that LookPath likes and the kernel does not.
+// A file that LookPath accepts but the kernel does not.
 func TestRunCommandDoesNotStart(t *testing.T) {
 	fleet, flags := masters(t, 3)
 	script := filepath.Join(t.TempDir(), "no-format")
@@ -142,7 +143,7 @@ func TestRunCommandDoesNotStart(t *testing.T) {
 	eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
 }
 
-// A grace that is asked for and cut is said to be; that the default is cut is not worth a line.
+// redlock says so if it cuts a grace that was asked for, but not if it cuts the default.
 func TestRunSaysThatTheGraceIsCut(t *testing.T) {
 	_, flags := masters(t, 3)
 	i := command(t, line("run", flags, "--name", "n", "--lease=6s", "--grace=5s", "--", "true")...).start()
@@ -164,7 +165,7 @@ func TestRunRefusesItsOwnLock(t *testing.T) {
 	i.wantError("REDLOCK_TOKEN")
 }
 
-// The command's exit code is kept when the lock cannot be given back.
+// The command's exit code is kept when the lock cannot be released.
 func TestRunUnlockFails(t *testing.T) {
 	fleet, flags := masters(t, 3)
 	i, in := withStdin(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "echo ready; read x; exit 3")...))

@@ -26,7 +26,7 @@ func TestRunForwardsSignals(t *testing.T) {
 	}
 }
 
-// USR1 and USR2 are for the command: what it has started would die of them.
+// USR1 and USR2 go to the command only: they would kill what it has started.
 func TestRunForwardsUserSignals(t *testing.T) {
 	_, flags := masters(t, 3)
 	for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2} {
@@ -49,7 +49,7 @@ func TestRunForwardsDeath(t *testing.T) {
 	i.wantCode(128 + 15)
 }
 
-// ready waits until the command has printed that it is.
+// ready waits until the command has printed that it is ready.
 func (i *invocation) ready() {
 	i.t.Helper()
 	eventually(i.t, "the command prints ready", func() bool {

@@ -9,7 +9,7 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// story is what happens, in order. An error breaks it off; what it has shown is in d.claims.
+// story plays what happens, in order. An error breaks it off; what it has shown is in d.claims.
 func (d *demo) story(ctx context.Context) error {
 	hold, err := d.take(ctx)
 	if err != nil {
@@ -29,8 +29,8 @@ func (d *demo) story(ctx context.Context) error {
 	return d.handOver(ctx, hold, next)
 }
 
-// take locks for A, on all five masters: Lock returns at the third yes, and if B asked a master that
-// A's request has yet to reach, A would go on with fewer than the story needs.
+// take locks for A, on all five masters. Lock returns at the third yes; if B then asked a master that
+// A's request had not reached yet, A would have fewer masters than the story needs.
 func (d *demo) take(ctx context.Context) (*redlock.Hold, error) {
 	for {
 		hold, err := d.a.Lock(ctx, demoName)
@@ -48,15 +48,15 @@ func (d *demo) take(ctx context.Context) (*redlock.Hold, error) {
 		if within(ctx, time.Second, everywhere) {
 			return hold, nil
 		}
-		// This machine is so busy that a master was given up before it was connected.
+		// This machine is so busy that a request to a master timed out before it was connected.
 		if err := hold.Unlock(ctx); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// turn is what became of B's one call of Lock.
-type turn struct {
+// outcome is the result of B's one call of Lock.
+type outcome struct {
 	hold *redlock.Hold
 	err  error
 	asked,
@@ -65,17 +65,17 @@ type turn struct {
 
 // contend has B wait for the lock.
 //
-// Goroutines: one. It ends when Lock returns, at the latest with ctx; nobody has to wait for it, as
-// there is room for its answer.
-func (d *demo) contend(ctx context.Context) <-chan turn {
-	next := make(chan turn, 1)
+// Goroutines: one. It ends when Lock returns, at the latest with ctx. Nobody has to wait for it, since
+// the channel has room for its outcome.
+func (d *demo) contend(ctx context.Context) <-chan outcome {
+	next := make(chan outcome, 1)
 	asked := time.Now()
 	go func() {
 		hold, err := d.b.Lock(ctx, demoName)
 		if err == nil {
 			d.room.enter("B")
 		}
-		next <- turn{hold: hold, err: err, asked: asked, got: time.Now()}
+		next <- outcome{hold: hold, err: err, asked: asked, got: time.Now()}
 	}()
 	return next
 }
@@ -95,7 +95,7 @@ func (d *demo) minorityDies(ctx context.Context, hold *redlock.Hold) error {
 	d.claims.check(
 		s.renewals >= 2 && hold.Until().After(before) && hold.Context().Err() == nil,
 		"With two of five masters dead the hold goes on.",
-		"renewed %d times since; its end was moved by %s", s.renewals, seconds(hold.Until().Sub(before)))
+		"renewed %d times since then; its end moved by %s", s.renewals, seconds(hold.Until().Sub(before)))
 	return nil
 }
 
@@ -116,7 +116,7 @@ func (d *demo) majorityDies(ctx context.Context, hold *redlock.Hold) error {
 	d.claims.check(
 		s.renewals == 0 && hold.Remaining() < demoLease/2 && !hold.Until().After(before.Add(rise)),
 		"Without a majority a hold is not renewed: it only runs out.",
-		"%d renewals; it was down to %s, and a healthy one never is below %s", s.renewals, seconds(s.left), seconds(demoLease*2/3-demoLease/50))
+		"%d renewals; it was down to %s, and a healthy hold is never below %s", s.renewals, seconds(s.left), seconds(demoLease*2/3-demoLease/50))
 
 	d.revive(d.fleet.Master(2))
 	d.time.event("m3 is started again, with its data")
@@ -128,13 +128,13 @@ func (d *demo) majorityDies(ctx context.Context, hold *redlock.Hold) error {
 		"%d renewal after m3 came back; context alive: %t; same token: %t", s.renewals, hold.Context().Err() == nil, hold.Token() == token)
 	d.claims.check(
 		slices.Equal(guests, []string{"A"}),
-		"B asked all the time and never got in meanwhile.",
+		"B waited all the time and never got in.",
 		"let in so far: %v", guests)
 	return err
 }
 
-// handOver ends A's turn; B's follows.
-func (d *demo) handOver(ctx context.Context, hold *redlock.Hold, next <-chan turn) error {
+// handOver ends A's hold, after which B gets the lock.
+func (d *demo) handOver(ctx context.Context, hold *redlock.Hold, next <-chan outcome) error {
 	token := hold.Token()
 	d.room.leave()
 	left := time.Now()
@@ -153,11 +153,11 @@ func (d *demo) handOver(ctx context.Context, hold *redlock.Hold, next <-chan tur
 	d.time.event("B has the lock, with token %d, %s after A left it", b.hold.Token(), b.got.Sub(left).Round(time.Millisecond))
 	d.claims.check(
 		unlocked == nil && b.got.After(left),
-		"A's unlock hands the lock to B, which waited in one single call.",
-		"B waited %s in all, the last %s of it after A had left", seconds(b.got.Sub(b.asked)), b.got.Sub(left).Round(time.Millisecond))
+		"A's unlock hands the lock to B, which waited in a single call.",
+		"B waited %s in all, the last %s of that after A had left", seconds(b.got.Sub(b.asked)), b.got.Sub(left).Round(time.Millisecond))
 	d.claims.check(
 		b.hold.Token() > token,
-		"B's fencing token is greater: a resource that checks it refuses what A sent too late.",
+		"B's fencing token is larger: a resource that checks it refuses what A sent too late.",
 		"%d > %d", b.hold.Token(), token)
 	d.room.leave()
 	if err := b.hold.Unlock(ctx); err != nil {
@@ -173,7 +173,7 @@ func (d *demo) handOver(ctx context.Context, hold *redlock.Hold, next <-chan tur
 	return d.nothingLeft(ctx)
 }
 
-// nothingLeft looks into the masters that are up. Unlock returned when a majority had answered; the
+// nothingLeft checks the masters that are up. Unlock returned when a majority had answered, so the
 // others get a moment.
 func (d *demo) nothingLeft(ctx context.Context) error {
 	up, holders := 0, ""

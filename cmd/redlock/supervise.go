@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// held is what the supervisor looks at of a hold.
+// held is the part of a hold that the supervisor checks.
 type held interface {
 	Context() context.Context
 	Remaining() time.Duration
 }
 
-// tree is what the supervisor does to a command and every process that it started: a *child.
+// tree is a command and every process that it started, as the supervisor sees them: a *child.
 type tree interface {
 	ends() ending
 	forward(sig os.Signal, valid func() bool)
@@ -21,27 +21,27 @@ type tree interface {
 	kill()
 }
 
-// ending tells how a tree of processes ends.
+// ending reports the end of a process tree.
 type ending struct {
-	exited chan int      // the command's exit code: one value, room for it
-	gone   chan struct{} // closed when nothing of the tree is left, after exited has its value
+	exited chan int      // receives the command's exit code; has room for it
+	gone   chan struct{} // closed when no process of the tree is left, after exited has its value
 }
 
 func newEnding() ending { return ending{exited: make(chan int, 1), gone: make(chan struct{})} }
 
 func (e ending) ends() ending { return e }
 
-// killLimit bounds the wait for processes that were killed: one in an uninterruptible
-// system call goes when the call returns, which may be never.
+// killLimit limits the wait for processes that were killed: one in an uninterruptible system call dies
+// only when the call returns, which may be never.
 const killLimit = 2 * time.Second
 
-// supervise passes signals on to c until it has ended, and ends it when its hold does.
+// supervise passes signals on to c until the command has ended, and ends it when its hold ends.
 //
-// It returns the command's exit code, and whether the command was told to end because of the hold.
-// In that case it also waits until nothing is left of the command's processes; otherwise what
-// the command left behind is its own affair.
+// It returns the command's exit code, and whether the command was told to end because of the hold. If
+// it was, supervise also waits until none of the command's processes is left. Otherwise it ignores
+// what the command left running.
 func supervise(c tree, h held, grace time.Duration, signals <-chan os.Signal, log *slog.Logger) (code int, lost bool) {
-	steps := ladder{grace: grace}
+	steps := escalation{grace: grace}
 	wake := time.NewTimer(0)
 	defer wake.Stop()
 	exited, gone, ended := c.ends().exited, c.ends().gone, h.Context().Done()
@@ -49,7 +49,7 @@ func supervise(c tree, h held, grace time.Duration, signals <-chan os.Signal, lo
 	for {
 		select {
 		case code = <-exited:
-			if !steps.termed {
+			if !steps.termSent {
 				return code, false
 			}
 			exited = nil
@@ -57,7 +57,7 @@ func supervise(c tree, h held, grace time.Duration, signals <-chan os.Signal, lo
 			if exited != nil {
 				code = <-exited // sent before gone was closed
 			}
-			return code, steps.termed
+			return code, steps.termSent
 		case sig := <-signals:
 			c.forward(sig, func() bool { return h.Remaining() > 0 })
 		case <-ended:

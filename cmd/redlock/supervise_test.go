@@ -12,7 +12,7 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// When exactly TERM and KILL come. Tests with processes can only see in which order they do.
+// This test checks exactly when TERM and KILL come. Tests with processes can only check their order.
 func TestSupervise(t *testing.T) {
 	const grace = 500 * time.Millisecond
 	for _, c := range []struct {
@@ -50,7 +50,7 @@ func TestSupervise(t *testing.T) {
 	}
 }
 
-// Processes that do not die are killed again and again, and not waited for without end.
+// Processes that do not die are killed again and again, and redlock does not wait for them forever.
 func TestSuperviseGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tree := &fakeTree{ending: newEnding(), start: time.Now(), immortal: true}
@@ -64,7 +64,7 @@ func TestSuperviseGivesUp(t *testing.T) {
 	})
 }
 
-// A command that ends by itself is none that was ended.
+// A command that ends by itself does not count as one that was ended.
 func TestSuperviseEndsWithTheCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tree := &fakeTree{ending: newEnding(), start: time.Now()}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// On a terminal Ctrl-C reaches the command once: from the terminal, and not from redlock as well.
+// On a terminal, Ctrl-C reaches the command once: from the terminal, and not also from redlock.
 func TestRunOnTerminal(t *testing.T) {
 	_, flags := masters(t, 3)
 	i, terminal := onTerminal(t, command(t, line("run", flags, "--name", "n", "--", os.Args[0], asCounter)...))
@@ -22,7 +22,7 @@ func TestRunOnTerminal(t *testing.T) {
 	i.wantCode(41)
 }
 
-// TERM has no key: it comes from elsewhere and is passed on, to all of the command's processes.
+// TERM has no key, so it comes from elsewhere and is passed on to all of the command's processes.
 func TestRunOnTerminalForwardsTerm(t *testing.T) {
 	_, flags := masters(t, 3)
 	i, _ := onTerminal(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c",
@@ -44,7 +44,7 @@ func TestRunOnTerminalReads(t *testing.T) {
 	eventually(t, "the command has read", func() bool { return strings.Contains(i.stdout.String(), "got this") })
 }
 
-// onTerminal starts i in the foreground of a new terminal, and returns the other side of it.
+// onTerminal starts i in the foreground of a new terminal, and returns the terminal's other side.
 func onTerminal(t *testing.T, i *invocation) (*invocation, *os.File) {
 	t.Helper()
 	ptmx, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)

@@ -16,7 +16,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// Write the file anew: go test ./cmd/redlock -run TestTexts -update
+// To update the file: go test ./cmd/redlock -run TestTexts -update
 var update = flag.Bool("update", false, "write testdata/texts.txt anew")
 
 // scene is a command line that goes wrong.
@@ -37,8 +37,8 @@ func first(do func(*redlocktest.Master)) func(*testing.T, *redlocktest.Fleet) {
 	}
 }
 
-// taken has another client hold the lock, and the third master answer last, so that it is no
-// matter of luck who decides.
+// taken has another client hold the lock, and makes the third master answer last, so that it is always
+// the same masters that decide.
 func taken(t *testing.T, fleet *redlocktest.Fleet) {
 	take(t, fleet, "nightly")
 	eventually(t, "all masters have it", func() bool { return !slices.Contains(holders(fleet, "nightly"), "") })
@@ -70,8 +70,8 @@ var scenes = []scene{
 	{args: "unlock NAMES nightly", when: "--force is missing"},
 }
 
-// TestTexts: what the user of the command reads, word by word, is in testdata/texts.txt. What
-// changes there is to be read aloud.
+// TestTexts: what the user of the command reads, word for word, is in testdata/texts.txt. Read changes
+// to that file aloud.
 func TestTexts(t *testing.T) {
 	var got strings.Builder
 	for _, s := range scenes {
@@ -120,7 +120,7 @@ func (s scene) play(t *testing.T) string {
 	return fmt.Sprintf("%s%sexit code %d\n", plain(i.stdout.String()), settled(plain(i.stderr.String())), code)
 }
 
-// normal takes out what differs each time.
+// normal replaces what differs each time.
 var normal = []struct {
 	what *regexp.Regexp
 	with string
@@ -134,19 +134,19 @@ var normal = []struct {
 	{regexp.MustCompile(`(m\d:6379) +`), "$1 "},
 }
 
-// told reports whether line is the one that the scene goes on until.
+// told reports whether line is the one that the scene waits for.
 func (s scene) told(line string) bool { return strings.Contains(line, s.until) }
 
-// connected returns the lines of stderr that tell of the masters once the command has connected to
-// all: on a busy machine an earlier line, which that one then follows, lacks some.
+// connected returns the lines of stderr about the masters once the command has connected to all of
+// them. On a busy machine an earlier line names only some masters, and is followed by another.
 func connected(stderr string) []string {
 	return slices.DeleteFunc(slices.Collect(strings.Lines(stderr)), func(line string) bool {
 		return strings.Contains(line, "redlock: waiting for") && strings.Contains(line, "not connected yet")
 	})
 }
 
-// settled puts the lines of stderr but the last into an order that does not depend on which
-// master came first.
+// settled sorts the lines of stderr, except the last, so that the order does not depend on which
+// master answered first.
 func settled(stderr string) string {
 	lines := connected(stderr)
 	if len(lines) > 1 {

@@ -28,7 +28,7 @@ func newTimeline(out io.Writer, ink palette, alive func() []bool) *timeline {
 	return t
 }
 
-// holds says who holds the lock from now on; "" for nobody.
+// holds sets who holds the lock from now on; "" means nobody.
 func (t *timeline) holds(who string, left func() time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -49,7 +49,7 @@ func (t *timeline) event(format string, args ...any) {
 		holder, left, gauge, fmt.Sprintf(format, args...))
 }
 
-// picture is one mark per master.
+// picture returns one mark per master.
 func (t *timeline) picture() string {
 	var b strings.Builder
 	for _, up := range t.alive() {
@@ -77,7 +77,7 @@ func (t *timeline) gauge(left time.Duration) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
 
-// palette colours text, if it is on.
+// palette colours text if on is true.
 type palette struct{ on bool }
 
 func (p palette) good(s string) string  { return p.paint("32", s) }
@@ -92,7 +92,8 @@ func (p palette) paint(code, s string) string {
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-// paletteFor turns colours on for a terminal, unless the user said no: https://no-color.org.
+// paletteFor turns colours on for a terminal, unless the user has turned them off:
+// https://no-color.org.
 func paletteFor(out *os.File) palette {
 	info, err := out.Stat()
 	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0

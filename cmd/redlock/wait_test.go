@@ -83,7 +83,7 @@ func TestRunWaitCancelled(t *testing.T) {
 	}
 }
 
-// Masters that restarted grant nothing for a lease: whoever waits is told what for.
+// Masters that restarted grant nothing for a lease, and a waiter is told that this is the reason.
 func TestRunSaysWhyItWaits(t *testing.T) {
 	t.Parallel()
 	fleet := redlocktest.Start(t, 3)
@@ -97,8 +97,8 @@ func TestRunSaysWhyItWaits(t *testing.T) {
 	i.wantCode(128 + 15)
 }
 
-// Masters that cannot grant just now are waited for, with a word to the user: once, and not that
-// the lock is free.
+// redlock waits for masters that cannot grant for now, and says so once. It does not say that the lock
+// is free.
 func TestRunSaysWhatItWaitsFor(t *testing.T) {
 	t.Parallel()
 	fleet, flags := masters(t, 3)
@@ -113,7 +113,7 @@ func TestRunSaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
-// What no waiting helps ends it at once.
+// An error that waiting does not help ends the wait at once.
 func TestRunDoesNotWaitInVain(t *testing.T) {
 	fleet, flags := masters(t, 3)
 	for _, m := range fleet.Masters() {
@@ -121,10 +121,10 @@ func TestRunDoesNotWaitInVain(t *testing.T) {
 	}
 	i := command(t, line("run", flags, "--name", "n", "--wait=1h", "--", "echo", "started")...).start()
 	i.wantCode(exitNoQuorum)
-	i.wantError("the key is no lock: it holds a string", "waiting is in vain")
+	i.wantError("the key is no lock: it holds a string", "waiting would not help")
 }
 
-// A password that does not fit is a master's reason, without the password.
+// A wrong password is reported as the master's reason, without the password.
 func TestRunKeepsThePasswordSecret(t *testing.T) {
 	fleet := redlocktest.Start(t, 3)
 	var urls []string
@@ -140,7 +140,7 @@ func TestRunKeepsThePasswordSecret(t *testing.T) {
 	}
 }
 
-// waiting waits until redlock stands in the queue for the lock, which another holds.
+// waiting waits until redlock is in the queue for a lock that another client holds.
 func (i *invocation) waiting(fleet *redlocktest.Fleet) {
 	i.t.Helper()
 	eventually(i.t, "redlock waits for the lock", func() bool { return len(fleet.Master(0).ZSet("redlock_wait:{n}")) > 0 })

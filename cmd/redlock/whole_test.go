@@ -15,8 +15,8 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// A hold that cannot be extended: what waiting heals is tried again, at a bounded pace and not in
-// silence, and what it does not heal is the end.
+// A hold cannot be extended: if waiting may help, redlock tries again, with a pause and a warning. If
+// it cannot help, redlock gives up.
 func TestWhole(t *testing.T) {
 	refused := errors.New("redlock: lease 0s is too short")
 	lost := fmt.Errorf("%w: the validity has ended", redlock.ErrLost)

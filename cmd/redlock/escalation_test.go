@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Each case is what the ladder is asked at some moments, and what it must say.
-func TestLadder(t *testing.T) {
+// Each case is a series of steps: what each is given, and what it must return.
+func TestEscalation(t *testing.T) {
 	const s = time.Second
 	type ask struct {
 		at, left time.Duration
@@ -33,7 +33,7 @@ func TestLadder(t *testing.T) {
 		{"no grace", 0, []ask{{29 * s, 1 * s, false, leave}, {30 * s, 0, true, term}, {30 * s, 0, true, kill}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := ladder{grace: c.grace}
+			l := escalation{grace: c.grace}
 			start := time.Now()
 			for _, a := range c.asks {
 				got, again := l.step(start.Add(a.at), a.left, a.ended)
