@@ -20,6 +20,8 @@ var (
 	ErrTaken    = errors.New("redlock: taken by another owner")
 	ErrNoQuorum = errors.New("redlock: no quorum")
 	ErrLost     = errors.New("redlock: hold lost")
+	ErrNotHeld  = errors.New("redlock: not held")
+	ErrClosed   = errors.New("redlock: client closed")
 
 	// ErrGuarded is an ErrNoQuorum that only time stands in the way of.
 	ErrGuarded error = &state{"redlock: masters restarted lately and grant nothing yet", ErrNoQuorum}
@@ -160,7 +162,7 @@ func (m *Masters) lost(op, name string, b *ballot, state, cut, late error) *Majo
 	e := &MajorityError{
 		Op:       op,
 		Name:     name,
-		Need:     m.majority(),
+		Need:     quorum.Majority(len(m.nodes)),
 		Of:       len(m.nodes),
 		Nodes:    &multierror.Error{ErrorFormat: oneLine},
 		hopeless: b.hopeless(),
@@ -170,7 +172,7 @@ func (m *Masters) lost(op, name string, b *ballot, state, cut, late error) *Majo
 		a := b.answers[i]
 		err := a.Why()
 		switch {
-		case !b.in.has(i):
+		case !b.in.Has(i):
 			if err = silence(n, state, cut); err == nil {
 				grants = append(grants, 0) // as far as is known
 			}
@@ -220,7 +222,7 @@ func silence(n *node.Node, state, cut error) error {
 func (b *ballot) hopeless() bool {
 	never := 0
 	for i, a := range b.answers {
-		if b.in.has(i) && a.Err != nil && !node.Heals(a.Err) {
+		if b.in.Has(i) && a.Err != nil && !node.Heals(a.Err) {
 			never++
 		}
 	}
@@ -263,4 +265,18 @@ func Ended(ctx context.Context) error {
 		return cause
 	}
 	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// closing is the text of what Close could not give back.
+func closing(errs []error) string {
+	texts := make([]string, len(errs))
+	for i, err := range errs {
+		texts[i] = Bare(err)
+		// The release goes on no longer.
+		if why, ok := errors.AsType[*MajorityError](err); ok && !why.Lost() {
+			texts[i] = fmt.Sprintf("%q may stay locked until its lease ends (%d of %d masters confirmed, %d needed): %v",
+				why.Name, why.Got, why.Of, why.Need, why.Nodes)
+		}
+	}
+	return "redlock: close: " + strings.Join(texts, "; ")
 }

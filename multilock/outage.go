@@ -1,40 +1,62 @@
 package multilock
 
-// Waiter is told what keeps its [Bid] waiting, beside other owners.
-type Waiter interface {
-	// Outage is called by Wait before it asks again, when too few masters answered for
-	// anybody to have the lock, and once with nil when that is over.
-	Outage(why *MajorityError)
+import (
+	"errors"
+	"time"
+)
+
+// outage has the reasons that the log was told for too few masters, and is nil as long as enough of
+// them answer.
+type outage map[string]bool
+
+// stock is what a contender's last round came to: why is nil where enough masters answered.
+type stock struct{ why *MajorityError }
+
+// takeStockLocked has the next flush tell the log what the last round came to.
+func (c *contest) takeStockLocked(unreachable bool) {
+	c.stock = new(stock)
+	if unreachable {
+		c.stock.why = c.m.refused(c.key, &c.ballot, nil)
+	}
 }
 
-// outage is what a bid has to tell its waiter.
-type outage struct {
-	why  *MajorityError // of the last ask, nil if enough masters answered
-	news bool           // to be told
+// report tells the log what the callers that wait for key wait for when that is not another owner,
+// again when the reasons change, and, with a nil why, when it is over.
+func (m *Masters) report(key string, why *MajorityError) {
+	if why != nil && !errors.Is(why, ErrNoQuorum) {
+		why = nil
+	}
+	m.mu.Lock()
+	before, news := false, false
+	if n := m.names[key]; n != nil {
+		before, news = n.outage.heard(why)
+	}
+	m.mu.Unlock()
+	switch {
+	case why == nil && before:
+		m.log.Info("redlock: quorum is back", "name", key)
+	case !news:
+	case why.Guard > 0:
+		m.log.Warn("redlock: waiting for masters that restarted lately", "name", key, "left", why.Guard.Round(time.Millisecond), "error", why.Nodes)
+	default:
+		m.log.Warn("redlock: waiting for a quorum", "name", key, "error", why.Nodes)
+	}
 }
 
-// takeStock notes what the last ask came to. It is called before the next one, when all the
-// answers are in that come soon, so that they are told together. b.mu is held.
-func (b *Bid) takeStock() {
-	if b.want.Waiter == nil {
-		return
+// heard notes the reasons of an outage, and its end, when why is nil. It reports whether there was
+// an outage before, and whether a reason is new in it.
+func (o *outage) heard(why *MajorityError) (before, news bool) {
+	before = *o != nil
+	if why == nil {
+		*o = nil
+		return before, false
 	}
-	before := b.outage.why
-	b.outage.why = nil
-	if b.told && b.unreachable() {
-		b.outage.why = b.m.refused(b.want.Key, &b.ballot, nil)
+	if !before {
+		*o = make(outage)
 	}
-	b.outage.news = b.outage.why != nil || before != nil
-}
-
-// inVain tells the waiter what there is to tell, and reports whether it waits in vain.
-func (b *Bid) inVain() bool {
-	b.mu.Lock()
-	o, vain := b.outage, b.told && !b.over && b.hopeless()
-	b.outage.news = false
-	b.mu.Unlock()
-	if o.news && !vain {
-		b.want.Waiter.Outage(o.why)
+	for _, reason := range why.Reasons() {
+		news = news || !(*o)[reason]
+		(*o)[reason] = true
 	}
-	return vain
+	return before, news || !before
 }

@@ -6,136 +6,100 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
-	"example.com/redlock/quorum"
 )
 
-// Renewal is told what became of a hold in a round of renewals.
-type Renewal interface {
-	// Hold returns what to renew.
-	Hold() script.Renewal
-	// Renewed is called when a majority confirmed the hold: it is good until then,
-	// provided that its validity had not ended before.
-	Renewed(until clock.Instant)
-	// NotRenewed is called when no majority confirmed it. err matches ErrLost when
-	// so few masters have it that somebody else may have the lock, else ErrNoQuorum.
-	NotRenewed(err *MajorityError)
+// renewal is one of the holds that a call renews, and who is told what became of it.
+type renewal struct {
+	hold  *Hold
+	told  func(ev protocol.HoldEvent, why *MajorityError)
+	state protocol.Renewal
 }
 
-// round is one call of Renew.
-type round struct {
-	m     *Masters
-	lease time.Duration
-	start clock.Instant
-	holds []Renewal
+// renewals are one script call for several holds.
+type renewals struct {
+	m    *Masters
+	list []renewal
 
-	mu sync.Mutex
-	ballot
-	votes  []votes // for each hold
-	unsent Set     // who got nothing
+	mu     sync.Mutex
+	ballot ballot
+	unsent Set // masters that got nothing
 }
 
-type votes struct {
-	yes, absent, failed int8
-	told                bool
-}
-
-// Renew extends holds to lease on all masters at once, and heals them: where nobody has
-// the lock, it is set again, and that is a vote like the others. Each hold is told exactly
-// once, from a goroutine that reads answers, so it must not block.
-//
-// Renew returns the masters that the renewal was sent to: from now on they may have the holds,
-// and claims are there too. A release that is sent before Renew returns may come before it, and
-// must be sent to them again.
+// extend extends holds to lease on all masters at once, and heals them: where nobody has the lock,
+// it is set again, and that is a vote like the others. Each is told exactly once, from a
+// goroutine that reads answers, so it must not block.
 //
 // Cost: one script call on each master for all holds.
 // Source: docs/algorithm.md, "Renew".
-func (m *Masters) Renew(lease time.Duration, holds []Renewal) Set {
-	r := &round{
-		m:      m,
-		lease:  lease,
-		start:  clock.Now(),
-		holds:  holds,
-		ballot: ballot{answers: make([]script.Answer, len(m.nodes))},
-		votes:  make([]votes, len(holds)),
+func (m *Masters) extend(lease time.Duration, list []renewal) {
+	r := &renewals{m: m, list: list, ballot: m.newBallot()}
+	holds := make([]script.Renewal, len(list))
+	now := clock.Now()
+	for i := range list {
+		list[i].state = protocol.Renewal{Sent: now, Lease: lease}
+		holds[i] = list[i].hold.renewal()
 	}
-	list := make([]script.Renewal, len(holds))
-	for i, h := range holds {
-		list[i] = h.Hold()
-	}
-	m.send(script.Renew(lease, list), m.All(), r)
+	m.send(script.Renew(lease, holds), m.All(), r)
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	return m.All() &^ r.unsent
+	at := m.All() &^ r.unsent
+	r.mu.Unlock()
+	for i := range list {
+		list[i].hold.sent(at)
+	}
+}
+
+// told is a hold that is to be told what became of its renewal.
+type told struct {
+	i   int
+	ev  protocol.HoldEvent
+	why *MajorityError
 }
 
 // Answer implements [node.Receiver].
-func (r *round) Answer(i int, a script.Answer) {
-	if a.Outcome == script.Done && len(a.Renewed) != len(r.holds) {
+func (r *renewals) Answer(i int, a script.Answer) {
+	if a.Outcome == script.Done && len(a.Renewed) != len(r.list) {
 		a = script.Answer{Outcome: script.Failed, Err: errShort}
 	}
 	r.mu.Lock()
-	r.answers[i] = a
-	r.in |= 1 << i
+	r.ballot.put(i, a)
 	if a.Outcome == script.Unsent {
 		r.unsent |= 1 << i
 	}
-	var settled []int
-	for h := range r.votes {
-		if r.count(h, a) {
-			settled = append(settled, h)
+	var settled []told
+	for h := range r.list {
+		if ev, ok := r.list[h].state.Step(&r.m.conf, i, found(a, h)); ok {
+			settled = append(settled, told{h, ev, r.lostLocked(h, ev.Kind)})
 		}
 	}
 	r.mu.Unlock()
-	for _, h := range settled {
-		r.tell(h)
+	for _, t := range settled {
+		r.list[t.i].told(t.ev, t.why)
 	}
 }
 
-// count adds a to the votes of hold h and reports whether that settled them.
-func (r *round) count(h int, a script.Answer) bool {
-	v := &r.votes[h]
+// found returns what a says of hold h.
+func found(a script.Answer, h int) protocol.Found {
 	switch {
 	case a.Outcome != script.Done || a.Renewed[h] == script.Withdrawn:
-		v.failed++
+		return protocol.FoundNothing
 	case a.Renewed[h] == script.Extended || a.Renewed[h] == script.Healed:
-		v.yes++
-	default:
-		v.absent++
+		return protocol.FoundHold
 	}
-	n := len(r.m.nodes)
-	open := quorum.Vote(n, int(v.yes), int(v.absent)) == quorum.Pending &&
-		int(v.yes+v.absent+v.failed) < n
-	if v.told || open {
-		return false
-	}
-	v.told = true
-	return true
+	return protocol.FoundAbsent
 }
 
-// tell passes on what became of hold h. A vote that failures alone have lost is told
-// when all answers are in: only then is it clear that the hold is not simply gone.
-func (r *round) tell(h int) {
-	r.mu.Lock()
-	v := r.votes[h]
-	r.mu.Unlock()
-	n := len(r.m.nodes)
-	if quorum.Vote(n, int(v.yes), 0) == quorum.Won {
-		r.holds[h].Renewed(deadline(r.start, r.lease))
-		return
-	}
+// lostLocked makes the error of hold h from its part of the answers, nil if it was renewed.
+func (r *renewals) lostLocked(h int, kind protocol.HoldKind) *MajorityError {
 	state := ErrNoQuorum
-	if quorum.Vote(n, 0, int(v.absent)) == quorum.Lost {
+	switch kind {
+	case protocol.HoldRenewed:
+		return nil
+	case protocol.HoldLost:
 		state = ErrLost
 	}
-	r.holds[h].NotRenewed(r.lost(h, state))
-}
-
-// lost makes the error of hold h, from its part of the answers.
-func (r *round) lost(h int, state error) *MajorityError {
-	r.mu.Lock()
-	b := ballot{answers: slices.Clone(r.answers), in: r.in}
-	r.mu.Unlock()
+	b := ballot{answers: slices.Clone(r.ballot.answers), in: r.ballot.in}
 	for i, a := range b.answers {
 		if a.Outcome != script.Done {
 			continue
@@ -151,5 +115,64 @@ func (r *round) lost(h int, state error) *MajorityError {
 			}
 		}
 	}
-	return r.m.lost("renew", r.holds[h].Hold().Key, &b, state, nil, nil)
+	return r.m.lost("renew", r.list[h].hold.key, &b, state, nil, nil)
+}
+
+// renew renews holds whose renewal is due.
+func (m *Masters) renew(lease time.Duration, holds []*Hold) {
+	list := make([]renewal, 0, len(holds))
+	for _, h := range holds {
+		h.step(protocol.HoldEvent{Kind: protocol.HoldRenew}, nil)
+		if h.Check() == nil {
+			list = append(list, renewal{hold: h, told: h.renewed})
+		}
+	}
+	if len(list) > 0 {
+		m.extend(lease, list)
+	}
+}
+
+// renewal returns what to renew.
+func (h *Hold) renewal() script.Renewal {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return script.Renewal{Owner: h.claim.Owner, Count: h.state.Entries, Token: h.claim.Token}
+}
+
+// sent notes that a renewal was sent to the masters in at, which may have the hold from now on: it
+// heals. Where the hold ended meanwhile, its release may have been sent before, so that the renewal
+// sets the lock again. The first release goes first all the same: its answers say whether the
+// hold was there.
+func (h *Hold) sent(at Set) {
+	h.mu.Lock()
+	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldSent, At: at})
+	claim := h.claim
+	claim.At = at
+	again := out.Release != 0
+	if ended {
+		h.finish(out, nil)
+	} else {
+		h.mu.Unlock()
+	}
+	if again {
+		<-h.ended()
+		h.m.release(claim, 0)
+	}
+}
+
+// renewed is told what became of a renewal that was due. As long as there is validity left, one
+// that failed is followed by another soon, and sooner the less there is.
+func (h *Hold) renewed(ev protocol.HoldEvent, why *MajorityError) {
+	h.mu.Lock()
+	h.why = why
+	out, ended := h.stepLocked(ev)
+	if ended {
+		h.finish(out, why) // a nil why is not looked at: validity is over
+		return
+	}
+	live, left := h.state.Live(), clock.Until(h.state.Until)
+	h.mu.Unlock()
+	if live && why != nil {
+		h.m.log.Warn("redlock: renewal failed", "name", h.key, "left", left.Round(time.Millisecond), "error", why)
+	}
 }

@@ -64,9 +64,10 @@ type Hold struct {
 	RenewAt clock.Instant
 }
 
-// Renewals of a hold come when a third of its lease has passed, and after one that failed when
-// another tenth has.
-func renewEvery(lease time.Duration) time.Duration { return lease / 3 }
+// RenewEvery returns the time between two renewals of a hold: a third of its lease.
+func RenewEvery(lease time.Duration) time.Duration { return lease / 3 }
+
+// renewAgain returns the time until the next renewal after one that failed.
 func renewAgain(lease time.Duration) time.Duration { return lease / 10 }
 
 // HoldKind is the kind of a [HoldEvent].
@@ -75,7 +76,6 @@ type HoldKind uint8
 const (
 	HoldWon      HoldKind = iota // a contender took it: the fields of its grant
 	HoldWatch                    // renew it to Lease from now on
-	HoldUnwatch                  // renew it no more
 	HoldEnter                    // its owner enters it again: a round is about to be sent
 	HoldLeave                    // one of its entries is given back, or was not confirmed
 	HoldEnd                      // all of them are given back
@@ -124,7 +124,7 @@ func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEff
 	}
 	if !h.Live() {
 		if ev.Kind == HoldSent {
-			// The renewal may come after the release, and set the lock again.
+			// The renewal may come after the release, and set the lock again: release it again.
 			out.Release |= ev.At
 		}
 		return
@@ -132,8 +132,6 @@ func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEff
 	switch ev.Kind {
 	case HoldWatch:
 		h.watch(conf, now, ev, out)
-	case HoldUnwatch:
-		h.unwatch()
 	case HoldEnter:
 		h.Entries++
 	case HoldLeave:
@@ -211,8 +209,8 @@ func (h *Hold) watch(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEf
 	h.schedule(conf, now, ev.Trip, out)
 }
 
-// unwatch ends the renewals of the hold. It then ends with its validity.
-func (h *Hold) unwatch() {
+// Unwatch ends the renewals of the hold. It then ends with its validity. It needs no instant.
+func (h *Hold) Unwatch() {
 	h.Watched = false
 	if h.State != Short {
 		h.Due = false
@@ -225,7 +223,7 @@ func (h *Hold) schedule(conf *Config, now clock.Instant, trip time.Duration, out
 		spare := now.Left(h.Until) - 2*trip // of two tries
 		h.renewIn(now, max(0, min(conf.TopUp, spare/2)), out)
 	} else {
-		h.renewIn(now, renewEvery(h.Lease), out)
+		h.renewIn(now, RenewEvery(h.Lease), out)
 	}
 }
 
@@ -237,7 +235,7 @@ func (h *Hold) renewIn(now clock.Instant, d time.Duration, out *HoldEffects) {
 	case h.State != Short && !h.Watched:
 	case h.Limited && reached(at, h.Limit):
 		out.Ceased = true
-		h.unwatch()
+		h.Unwatch()
 	case !h.Due || at.Left(h.RenewAt) > 0:
 		h.Due, h.RenewAt = true, at
 	}

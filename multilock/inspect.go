@@ -20,41 +20,36 @@ type View struct {
 	Err    error         // why it says nothing
 }
 
-// Look is what the masters say of a lock.
-type Look struct {
+// Inspection is what the masters say of a lock.
+type Inspection struct {
 	Views  []View        // of each master, in their order
 	Holder string        // whom a majority names, empty if none
 	Left   time.Duration // until a majority is free, zero when it is or too few answered
 }
 
-// ask sends cmd to every master, in a poll that none of them settles for the others.
-func (m *Masters) ask(cmd *script.Command) *poll {
-	p := new(poll)
-	p.init(nil, len(m.nodes), everyone{})
-	m.send(cmd, m.All(), p)
-	return p
-}
-
 // Inspect asks each master who has the lock at key, and waits for all of them, for
 // about the node timeout at most. The error is a [*MajorityError] when fewer than a
-// majority answered; the Look has what the others said.
+// majority answered; the Inspection has what the others said.
 //
 // Cost: one script call on each master.
-func (m *Masters) Inspect(ctx context.Context, key string) (Look, error) {
-	p := m.ask(script.Inspect(key))
-	cut := p.wait(ctx)
-	look := Look{Views: make([]View, len(m.nodes))}
+func (m *Masters) Inspect(ctx context.Context, key string) (Inspection, error) {
+	if !m.begin() {
+		return Inspection{}, ErrClosed
+	}
+	defer m.tries.Done()
+	b, cut := m.ask(script.Inspect(key), nil).wait(ctx)
+	in := Inspection{Views: make([]View, len(m.nodes))}
 	var holders []string
 	var left []time.Duration
 	for i, n := range m.nodes {
-		a := p.answers[i]
+		a := b.answers[i]
 		v := View{
 			Master: n.Name(),
 			Holder: a.Holder, Count: a.Count, Left: a.Left, Token: a.Token,
 			Guard: n.Guard(),
 		}
 		switch {
-		case !p.in.has(i):
+		case !b.in.Has(i):
 			v.Err = &node.Error{Node: n.Name(), Err: errPending}
 		case a.Outcome != script.Done:
 			v.Err = n.Explain(a)
@@ -62,17 +57,14 @@ func (m *Masters) Inspect(ctx context.Context, key string) (Look, error) {
 			holders = append(holders, a.Holder)
 			left = append(left, a.Left)
 		}
-		look.Views[i] = v
+		in.Views[i] = v
 	}
-	if quorum.Vote(len(m.nodes), len(left), 0) != quorum.Won {
-		if cut != nil {
-			cut = Ended(ctx)
-		}
-		return look, m.lost("inspect", key, &p.ballot, ErrNoQuorum, cut, nil)
+	if !m.majority(len(left)) {
+		return in, m.lost("inspect", key, b, ErrNoQuorum, cut, nil)
 	}
-	look.Holder, _ = quorum.Holder(len(m.nodes), holders)
-	look.Left, _ = quorum.FreeAfter(len(m.nodes), left)
-	return look, nil
+	in.Holder, _ = quorum.Holder(len(m.nodes), holders)
+	in.Left, _ = quorum.FreeAfter(len(m.nodes), left)
+	return in, nil
 }
 
 // Force frees the lock at key on every master that answers, whoever has it, and reports
@@ -81,25 +73,20 @@ func (m *Masters) Inspect(ctx context.Context, key string) (Look, error) {
 //
 // Cost: one script call on each master.
 func (m *Masters) Force(ctx context.Context, key string) (freed bool, err error) {
-	m.Greet(ctx)
-	p := m.ask(script.Force(key, m.Now().UnixMicro()))
-	cut := p.wait(ctx)
-	done, refused, _ := p.tally()
-	if quorum.Vote(len(m.nodes), done+refused, 0) == quorum.Won {
+	if !m.begin() {
+		return false, ErrClosed
+	}
+	defer m.tries.Done()
+	m.greet(ctx)
+	b, cut := m.ask(script.Force(key, m.Now().UnixMicro()), nil).wait(ctx)
+	done, refused, _ := b.tally()
+	if m.majority(done + refused) {
 		return done > 0, nil
 	}
-	if cut != nil {
-		cut = Ended(ctx)
-	}
-	for i, a := range p.answers {
+	for i, a := range b.answers {
 		if a.Outcome == script.Refused {
-			p.answers[i].Outcome = script.Done // nobody had it there, which is an answer
+			b.answers[i].Outcome = script.Done // nobody had it there, which is an answer
 		}
 	}
-	return done > 0, m.lost("force unlock", key, &p.ballot, ErrNoQuorum, cut, nil)
+	return done > 0, m.lost("force unlock", key, b, ErrNoQuorum, cut, nil)
 }
-
-// everyone is the vote of a poll that waits for all masters.
-type everyone struct{}
-
-func (everyone) decided() bool { return false }

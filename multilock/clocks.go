@@ -42,37 +42,23 @@ func (m *Masters) clocks() (median time.Time, told int) {
 // whoever waits keeps the stamp.
 func (m *Masters) stamp(i clock.Instant) time.Time {
 	now, told := m.clocks()
-	if quorum.Vote(len(m.nodes), told, 0) != quorum.Won {
+	if !m.majority(told) {
 		return time.Time{}
 	}
 	return now.Add(-clock.Since(i))
 }
 
-// Greet waits until a majority of the masters has told its time, for about the node timeout at
+// greet waits until a majority of the masters has told its time, for about the node timeout at
 // most. It is for the first command of a client, which may not have connected yet: the
 // command itself would wait for that as well.
 //
 // Cost: nothing once they have told or refused to, else one round trip to the q-th fastest.
-func (m *Masters) Greet(ctx context.Context) {
+func (m *Masters) greet(ctx context.Context) {
 	if m.greeted.Load() {
 		return
 	}
-	g := new(greeting)
-	g.init(nil, len(m.nodes), g)
-	m.send(node.AskTime, m.All(), g)
-	if g.wait(ctx) == nil && g.answered() == quorum.Won {
+	told := m.ask(node.AskTime, func(b *ballot) bool { return b.answered() != quorum.Pending })
+	if b, cut := told.wait(ctx); cut == nil && b.answered() == quorum.Won {
 		m.greeted.Store(true)
 	}
 }
-
-// greeting is a poll for the time.
-type greeting struct {
-	poll
-}
-
-func (g *greeting) answered() quorum.Result {
-	done, refused, failed := g.tally()
-	return quorum.Vote(len(g.answers), done, refused+failed)
-}
-
-func (g *greeting) decided() bool { return g.answered() != quorum.Pending }

@@ -1,0 +1,105 @@
+package multilock
+
+import (
+	"context"
+	"sync"
+
+	"example.com/redlock/node/script"
+	"example.com/redlock/quorum"
+)
+
+// ballot has the answers of the masters to one command.
+type ballot struct {
+	answers []script.Answer
+	in      Set // whose answers have come
+}
+
+func (m *Masters) newBallot() ballot { return ballot{answers: make([]script.Answer, len(m.nodes))} }
+
+// put notes the answer of master i.
+func (b *ballot) put(i int, a script.Answer) {
+	b.answers[i] = a
+	b.in |= 1 << i
+}
+
+// tally counts the answers by outcome.
+func (b *ballot) tally() (done, refused, failed int) {
+	for i, a := range b.answers {
+		switch {
+		case !b.in.Has(i):
+		case a.Outcome == script.Done:
+			done++
+		case a.Outcome == script.Refused:
+			refused++
+		default:
+			failed++
+		}
+	}
+	return done, refused, failed
+}
+
+// holders returns who has the lock at the masters that refused it.
+func (b *ballot) holders() []string {
+	holders := make([]string, 0, len(b.answers))
+	for i, a := range b.answers {
+		if b.in.Has(i) && a.Outcome == script.Refused {
+			holders = append(holders, a.Holder)
+		}
+	}
+	return holders
+}
+
+// poll collects the answers to one command, of an operation that is no part of the protocol. The
+// first answer that settles it ends the wait; nobody looks at later ones.
+type poll struct {
+	settled func(*ballot) bool // nil: all answers are awaited
+
+	mu     sync.Mutex
+	ballot ballot
+	over   bool
+	done   chan struct{} // closed when over
+}
+
+// ask sends cmd to all masters in a poll.
+func (m *Masters) ask(cmd *script.Command, settled func(*ballot) bool) *poll {
+	p := &poll{settled: settled, ballot: m.newBallot(), done: make(chan struct{})}
+	m.send(cmd, m.All(), p)
+	return p
+}
+
+// Answer implements [node.Receiver].
+func (p *poll) Answer(i int, a script.Answer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return
+	}
+	p.ballot.put(i, a)
+	if p.ballot.in.Len() == len(p.ballot.answers) || p.settled != nil && p.settled(&p.ballot) {
+		p.over = true
+		close(p.done)
+	}
+}
+
+// wait blocks until the poll is settled or ctx ends, and freezes it: what comes later changes
+// nothing any more.
+func (p *poll) wait(ctx context.Context) (b *ballot, cut error) {
+	select {
+	case <-p.done:
+		return &p.ballot, nil
+	case <-ctx.Done():
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.over {
+			return &p.ballot, nil
+		}
+		p.over = true
+		return &p.ballot, Ended(ctx)
+	}
+}
+
+// answered counts the masters that said yes, against those that did not.
+func (b *ballot) answered() quorum.Result {
+	done, refused, failed := b.tally()
+	return quorum.Vote(len(b.answers), done, refused+failed)
+}

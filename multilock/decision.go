@@ -1,0 +1,184 @@
+package multilock
+
+import (
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node/script"
+)
+
+// How a contest ends.
+
+// Claim is what an owner has at the masters, or may have: grants, and entries in the queue.
+type Claim struct {
+	*script.Owner
+	Token int64     // no fencing token of it is larger
+	Since time.Time // its place in the queue, zero if it never waited
+	At    Set       // the masters that may know of it
+}
+
+// since returns the claim's place in the queue as the masters have it.
+func (c *Claim) since() int64 { return micros(c.Since) }
+
+// release returns the command that gives it back.
+func (c *Claim) release() *script.Command { return c.Release(c.Token, c.since()) }
+
+// Grant is what a majority granted.
+type Grant struct {
+	Claim
+	Until clock.Instant // end of validity
+	Short bool          // it was handed off: a renewal makes the lease the one wanted
+}
+
+// take takes what was won, if validity is left. Otherwise the contest goes on, or has failed.
+func (c *contest) take() (g Grant, ok bool) {
+	c.mu.Lock()
+	defer c.flush()
+	return c.takeLocked()
+}
+
+func (c *contest) takeLocked() (g Grant, ok bool) {
+	if c.state.State == protocol.Won {
+		c.stepLocked(&protocol.Event{Kind: protocol.Take})
+	}
+	if c.state.State != protocol.Taken {
+		return g, false
+	}
+	c.unwatchLocked()
+	if !c.state.Want.Again {
+		c.m.owners.decided(c.owner.ID)
+	}
+	return Grant{
+		Claim: Claim{Owner: c.owner, Token: c.state.Token, Since: c.since, At: c.state.Claimed()},
+		Until: c.state.Until,
+		Short: c.state.Short,
+	}, true
+}
+
+// conclude takes what a try has won that does not wait, or gives it up and says why. cut is the
+// error of a context that has ended.
+func (c *contest) conclude(cut error) (Grant, *MajorityError) {
+	c.mu.Lock()
+	g, ok := c.takeLocked()
+	if ok {
+		c.flush()
+		return g, nil
+	}
+	why := c.reasonLocked(cut)
+	c.stepLocked(&protocol.Event{Kind: protocol.GiveUp})
+	c.flush()
+	c.drain()
+	return g, why
+}
+
+// drain waits until all is sent that was to be sent.
+func (c *contest) drain() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.flushing {
+		c.idle.Wait()
+	}
+}
+
+// giveUp ends a contest that was not won: it leaves the queue and gives back what votes it has, in
+// the background. next, if there is one, enters the queue in the same script call. It returns
+// once all is sent.
+//
+// Cost: one script call on each master.
+func (c *contest) giveUp(next *contest) {
+	c.mu.Lock()
+	out := c.advanceLocked(&protocol.Event{Kind: protocol.GiveUp})
+	claim := c.claimLocked(&out, c.owner)
+	c.flush()
+	c.drain()
+	c.m.releaseTo(claim, next)
+}
+
+// releaseTo releases all that is claimed. next, if there is one, enters the queue in the same
+// script call, and everywhere else.
+func (m *Masters) releaseTo(claim Claim, next *contest) *Return {
+	if next == nil {
+		return m.release(claim, 0)
+	}
+	return next.enterBy(claim)
+}
+
+// enterBy makes the release of claim enter the contest into the queue of the masters. Where its
+// place is not known, it only asks.
+//
+// Cost: one script call on each master.
+func (c *contest) enterBy(claim Claim) *Return {
+	c.mu.Lock()
+	defer c.flush()
+	c.owner = c.m.owners.make(c.key, c)
+	r := c.m.newReturn(claim, 0)
+	if !c.placedLocked(protocol.Enter) {
+		c.postLocked(claim.release(), claim.At, r)
+		c.stepLocked(&protocol.Event{Kind: protocol.Start})
+		return r
+	}
+	out := c.advanceLocked(&protocol.Event{Kind: protocol.Enter, At: claim.At})
+	next, entry := c.roundLocked(&out)
+	r.next = next
+	c.postLocked(claim.ReleaseTo(claim.Token, claim.since(), c.owner, entry), claim.At, r)
+	if out.Ask != 0 {
+		c.postLocked(c.commandLocked(out.Command, entry), out.Ask, next)
+	}
+	return r
+}
+
+// reason returns why the contest has not been won, by what each master said last, nil if that is not
+// known or it was. cut is the context error of a wait that was cut short; with it, masters that
+// have not answered are a reason.
+func (c *contest) reason(cut error) *MajorityError {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reasonLocked(cut)
+}
+
+func (c *contest) reasonLocked(cut error) *MajorityError {
+	m, s := c.m, &c.state
+	switch {
+	case s.State == protocol.Idle, s.State == protocol.Queued, s.State == protocol.Won, s.State == protocol.Taken:
+		return nil
+	case s.State == protocol.Asking && cut == nil:
+		return nil
+	case s.State == protocol.Paused:
+		if cut != nil {
+			return c.split.With(cut)
+		}
+		return c.split
+	case s.State == protocol.Settling && !s.Want.Wait, s.Verdict == protocol.NoToken:
+		return m.lost("lock", c.key, &c.raises, ErrNoQuorum, cut, errTokens)
+	case s.Verdict == protocol.Late:
+		return m.lost("lock", c.key, &c.ballot, ErrNoQuorum, cut, errLate)
+	case s.Verdict == protocol.Gone:
+		return m.lost("lock", c.key, &c.ballot, ErrLost, cut, nil)
+	}
+	return m.refused(c.key, &c.ballot, cut)
+}
+
+// watchLocked asks to be told when the lock is free, if one of Redisson's clients has it: a release
+// of theirs hands it off to nobody.
+func (c *contest) watchLocked(a script.Answer) {
+	if c.watching || !c.state.Want.Wait || a.Outcome != script.Refused || a.Holder == "" || !foreign(a.Holder) {
+		return
+	}
+	c.watching = true
+	c.m.subscribe()
+	for _, n := range c.m.nodes {
+		n.Watch(c.key)
+	}
+}
+
+// unwatchLocked undoes watchLocked.
+func (c *contest) unwatchLocked() {
+	if !c.watching {
+		return
+	}
+	c.watching = false
+	for _, n := range c.m.nodes {
+		n.Unwatch(c.key)
+	}
+}

@@ -1,0 +1,241 @@
+package multilock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
+)
+
+// share is one of the entries of a hold.
+type share struct {
+	entry  Entry
+	orphan bool // nobody can give it back any more
+}
+
+// errEnded tells the caller of enter to lock anew.
+var errEnded = errors.New("redlock: hold has ended")
+
+// enter enters the hold again, when a majority of the masters confirms that it still has it.
+//
+// The count is sent with h.mu held, so that the masters get the counts in order.
+func (h *Hold) enter(ctx context.Context, req Request) error {
+	if !h.m.begin() {
+		return ErrClosed
+	}
+	defer h.m.tries.Done()
+	if h.Check() != nil {
+		return errEnded
+	}
+	h.mu.Lock()
+	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldEnter})
+	if ended {
+		h.finish(out, nil)
+		return errEnded
+	}
+	if h.cause != nil {
+		h.mu.Unlock()
+		return errEnded
+	}
+	c := h.m.newContest(h.key, protocol.Want{Lease: req.Lease, Again: true}, clock.Instant{})
+	c.owner, c.entries = h.claim.Owner, h.state.Entries
+	c.start()
+	h.mu.Unlock()
+
+	var cut error
+	select {
+	case <-c.decided:
+	case <-ctx.Done():
+		cut = Ended(ctx)
+	}
+	grant, why := c.conclude(cut)
+	switch {
+	case why == nil:
+		return h.entered(req, grant.Until)
+	case why.Lost():
+		h.step(protocol.HoldEvent{Kind: protocol.HoldLost}, why)
+		return errEnded
+	}
+	h.leave()
+	return why
+}
+
+// entered adds an entry that a majority confirmed until then.
+func (h *Hold) entered(req Request, until clock.Instant) error {
+	h.mu.Lock()
+	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldExtended, Until: until})
+	if ended {
+		h.finish(out, nil)
+		return errEnded
+	}
+	defer h.mu.Unlock()
+	if h.cause != nil {
+		return errEnded
+	}
+	h.why = nil
+	h.entries = append(h.entries, share{entry: req.Entry})
+	if req.Watch && !h.state.Watched {
+		h.ceased = nil
+		h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldWatch, Lease: req.Lease, Limit: h.limit})
+	}
+	return nil
+}
+
+// leave takes back an entry that was not confirmed. Where all others were given back
+// meanwhile, that frees the lock.
+func (h *Hold) leave() {
+	h.mu.Lock()
+	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldLeave})
+	if ended {
+		h.finish(out, ErrNotHeld)
+		return
+	}
+	h.setCountLocked(out)
+	h.mu.Unlock()
+}
+
+// setCountLocked sends the hold count to the masters that out says, and ends the renewals of a hold
+// that nobody is left to give back. The release that it returns is nil if there is nothing to send.
+func (h *Hold) setCountLocked(out protocol.HoldEffects) *Return {
+	h.unwatchLocked()
+	if out.Count == 0 {
+		return nil
+	}
+	claim := h.claim
+	claim.At = out.Count
+	return h.m.release(claim, h.state.Entries)
+}
+
+// Unlock gives an entry back, and with the last one the lock. See redlock.Hold.Unlock for its
+// errors.
+func (h *Hold) Unlock(ctx context.Context, e Entry) error {
+	live := ctx.Err() == nil
+	_ = h.Check()
+	h.mu.Lock()
+	i := h.indexLocked(e)
+	if i < 0 {
+		h.mu.Unlock()
+		return ErrNotHeld
+	}
+	if h.cause != nil {
+		defer h.mu.Unlock()
+		h.entries = slices.Delete(h.entries, i, i+1)
+		return h.cause
+	}
+	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldLeave})
+	var r *Return
+	if ended {
+		r = h.finish(out, ErrNotHeld)
+		h.mu.Lock()
+		h.entries = nil
+		lost := h.state.State != protocol.Released
+		h.mu.Unlock()
+		if lost {
+			return h.cause
+		}
+	} else {
+		h.entries = slices.Delete(h.entries, i, i+1)
+		r = h.setCountLocked(out)
+		h.mu.Unlock()
+		e.Ended(ErrNotHeld)
+	}
+	if live && ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx) // it was the entry's own: a wait for the answers must not end by that
+	}
+	err := r.Wait(ctx)
+	if !ended && lost(err) {
+		h.step(protocol.HoldEvent{Kind: protocol.HoldLost}, err)
+	}
+	return err
+}
+
+func (h *Hold) indexLocked(e Entry) int {
+	return slices.IndexFunc(h.entries, func(s share) bool { return s.entry == e })
+}
+
+// Orphan notes that nobody can give e back any more. Once that is so of all entries, the hold is
+// renewed no more, and ends with its validity: work under the context of an entry may be under
+// way all the same. It reports whether that is a mistake: a fixed lease may be left to end by itself.
+//
+// It may be called outside of the synctest bubble that the client is in: it looks at no clock and
+// touches no channel and no timer.
+func (h *Hold) Orphan(e Entry) (mistake bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := h.indexLocked(e)
+	if i < 0 || h.cause != nil {
+		return false
+	}
+	mistake = h.state.Watched || h.ceased != nil
+	h.entries[i].orphan = true
+	h.unwatchLocked()
+	return mistake
+}
+
+// unwatchLocked ends the renewals of a hold once nobody is left who can give it back.
+func (h *Hold) unwatchLocked() {
+	if !h.state.Watched || slices.ContainsFunc(h.entries, func(s share) bool { return !s.orphan }) || len(h.entries) < h.state.Entries {
+		return
+	}
+	h.ceased = fmt.Errorf("%w: %q was renewed no more: its Hold was garbage without Unlock", ErrLost, h.key)
+	h.state.Unwatch()
+	h.m.dog.schedule(h)
+}
+
+// Extend extends the hold to lease from now for one of its entries. See redlock.Hold.Extend for its
+// errors.
+func (h *Hold) Extend(ctx context.Context, e Entry, lease time.Duration) error {
+	cause := h.Check()
+	h.mu.Lock()
+	held := h.indexLocked(e) >= 0
+	h.mu.Unlock()
+	switch {
+	case !held:
+		return ErrNotHeld
+	case cause != nil:
+		return cause
+	case !h.m.begin():
+		return ErrClosed
+	}
+	defer h.m.tries.Done()
+	result := make(chan error, 1)
+	h.m.extend(lease, []renewal{{hold: h, told: func(ev protocol.HoldEvent, why *MajorityError) {
+		result <- h.extended(ev, why)
+	}}})
+	select {
+	case err := <-result:
+		return err
+	case <-ctx.Done():
+		return Fail("extend", h.key, Ended(ctx))
+	}
+}
+
+// extended takes what became of an Extend, and returns the error of that, nil if a majority
+// confirmed it.
+func (h *Hold) extended(ev protocol.HoldEvent, why *MajorityError) error {
+	switch ev.Kind {
+	case protocol.HoldRenewed:
+		ev.Kind = protocol.HoldExtended
+		h.step(ev, nil)
+		return h.Check()
+	case protocol.HoldLost:
+		why.Op = "extend"
+		h.step(ev, why)
+	}
+	if cause := h.Check(); cause != nil {
+		return cause // it may have been given back meanwhile
+	}
+	why.Op = "extend"
+	return why
+}
+
+// lost reports whether err says that the hold it is about was lost; ctx's cause, which it may
+// carry too, may be the loss of another.
+func lost(err error) bool {
+	why, ok := errors.AsType[*MajorityError](err)
+	return ok && why.Lost()
+}

@@ -1,0 +1,211 @@
+package multilock
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node/script"
+)
+
+// Entry is one of those that share a hold: its owner entered it once for each. It is told when it
+// has ended, once, before the lock is given back. It must not block.
+type Entry interface {
+	Ended(cause error)
+}
+
+// Hold is a lock that this client has. It drives a [protocol.Hold].
+type Hold struct {
+	m     *Masters
+	key   string
+	owner any // who may enter it again
+	claim Claim
+	limit time.Duration // of the time that it is renewed; 0: none
+	visit visit         // the watchdog's
+
+	mu      sync.Mutex
+	state   protocol.Hold
+	entries []share
+	ceased  error          // why it is renewed no more, nil if it has not come to that
+	why     *MajorityError // of the last renewal, if it failed
+	cause   error          // why it has ended, nil while it has not
+	endedAt time.Time
+	timer   *time.Timer   // fires when validity ends
+	gone    bool          // its release is on the way
+	over    chan struct{} // closed then, nil if nobody waits for it
+}
+
+// newHold makes a hold of what was won, and lets the callers that share its owner enter it.
+func (m *Masters) newHold(req Request, g Grant) *Hold {
+	h := &Hold{
+		m: m, key: req.Key, owner: req.Owner, claim: g.Claim, limit: req.Limit,
+		visit:   visit{index: unscheduled},
+		entries: []share{{entry: req.Entry}},
+	}
+	if h.owner == nil {
+		h.owner = req.Entry
+	}
+	h.mu.Lock()
+	h.stepLocked(protocol.HoldEvent{
+		Kind: protocol.HoldWon, Until: g.Until, At: g.At, Short: g.Short,
+		Lease: req.Lease, Watch: req.Watch, Limit: req.Limit,
+	})
+	h.timer = time.AfterFunc(clock.Until(g.Until), h.expire)
+	ended := m.adopt(h)
+	h.mu.Unlock()
+	if ended != nil {
+		_ = ended.Check() // the masters granted this one, so its validity is over
+	}
+	return h
+}
+
+// stepLocked has ev happen to the hold, and reports whether that ended it: finish must follow, with
+// out.
+func (h *Hold) stepLocked(ev protocol.HoldEvent) (out protocol.HoldEffects, ended bool) {
+	ev.Trip = h.m.RoundTrip()
+	live := h.state.Live()
+	h.state.Step(&h.m.conf, clock.Now(), &ev, &out)
+	if out.Ceased {
+		h.ceased = fmt.Errorf("%w: %q was renewed for Config.MaxHold %v, and no longer", ErrLost, h.key, h.limit)
+	}
+	h.m.dog.schedule(h)
+	return out, live && !h.state.Live()
+}
+
+// step has ev happen to the hold. cause is why, where that ends it. It returns the release that is
+// then under way.
+func (h *Hold) step(ev protocol.HoldEvent, cause error) *Return {
+	h.mu.Lock()
+	out, ended := h.stepLocked(ev)
+	if !ended {
+		h.mu.Unlock()
+		return nil
+	}
+	return h.finish(out, cause)
+}
+
+// finish does what follows the end of the hold. The contexts of its entries end before the release
+// is sent, so nobody else has the lock while they say that it is held. The client forgets the
+// hold after it, so Close finds every hold whose release is still to be sent. mu is held, and
+// given up.
+func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
+	h.cause, h.endedAt = h.causeLocked(cause), time.Now().Add(-clock.Since(h.state.Ended))
+	entries, claim := slices.Clone(h.entries), h.claim
+	claim.At = out.Release
+	h.mu.Unlock()
+	h.timer.Stop()
+	for _, e := range entries {
+		e.entry.Ended(h.cause)
+	}
+	r := h.m.releaseTo(claim, h.m.next(h.key))
+	h.m.forget(h)
+	h.mu.Lock()
+	h.gone = true
+	if h.over != nil {
+		close(h.over)
+	}
+	h.mu.Unlock()
+	if h.state.State != protocol.Released {
+		h.m.log.Warn("redlock: hold is lost", "name", h.key, "owner", h.claim.ID, "error", h.cause)
+	}
+	return r
+}
+
+// causeLocked returns why the hold has ended, given is what the caller says.
+func (h *Hold) causeLocked(given error) error {
+	switch {
+	case h.state.State != protocol.Expired:
+		return given
+	case h.ceased != nil:
+		return h.ceased
+	case h.why != nil:
+		return h.why.With(ErrLost)
+	}
+	return fmt.Errorf("%w: the validity of %q has ended", ErrLost, h.key)
+}
+
+// expire is what the timer does.
+func (h *Hold) expire() {
+	if h.Check() != nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.timer.Reset(clock.Until(h.state.Until)) // it was renewed meanwhile
+}
+
+// Check ends a hold whose validity is over before its timer says so, as it does when the machine
+// was suspended, and returns why the hold has ended, nil if it has not.
+func (h *Hold) Check() error {
+	h.mu.Lock()
+	if h.cause == nil && clock.Until(h.state.Until) <= 0 {
+		h.mu.Unlock()
+		h.step(protocol.HoldEvent{Kind: protocol.HoldDue}, nil)
+		h.mu.Lock()
+	}
+	defer h.mu.Unlock()
+	return h.cause
+}
+
+// end gives the hold back unless it has ended, and returns the release that is then under way.
+func (h *Hold) end(cause error) *Return {
+	return h.step(protocol.HoldEvent{Kind: protocol.HoldEnd}, cause)
+}
+
+// ended returns a channel that is closed once the hold has ended and its release is on
+// the way.
+func (h *Hold) ended() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.over == nil {
+		h.over = make(chan struct{})
+		if h.gone {
+			close(h.over)
+		}
+	}
+	return h.over
+}
+
+// Name returns the name that is locked.
+func (h *Hold) Name() string { return h.key }
+
+// Owner returns the owner as the masters know it.
+func (h *Hold) Owner() string { return h.claim.ID }
+
+// Token returns the fencing token.
+func (h *Hold) Token() int64 { return h.claim.Token }
+
+// Count returns the hold count, zero once the hold has ended.
+func (h *Hold) Count() int {
+	if h.Check() != nil {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.entries)
+}
+
+// Remaining returns how much validity is left, zero once the hold has ended.
+func (h *Hold) Remaining() time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cause != nil {
+		return 0
+	}
+	return max(0, clock.Until(h.state.Until))
+}
+
+// Until returns when validity ends, or when the hold ended, by the wall clock.
+func (h *Hold) Until() time.Time {
+	cause := h.Check()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if cause != nil {
+		return h.endedAt
+	}
+	return time.Now().Add(clock.Until(h.state.Until))
+}
+

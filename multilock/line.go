@@ -1,0 +1,221 @@
+package multilock
+
+import (
+	"slices"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
+)
+
+// name is what this client has to do with one lock: the hold that it has, and the queue of its
+// callers that wait. Only the first of them, the contender, asks the masters.
+type name struct {
+	hold    *Hold // nil if there is none
+	queue   []*waiter
+	contest *contest       // of the first waiter, nil if it has none
+	last    *MajorityError // why the lock was not there when a contender last asked
+	outage  outage
+}
+
+// waiter is a caller that waits for a lock.
+type waiter struct {
+	key   string
+	lease time.Duration
+	owner any           // nil: shared with nobody
+	since clock.Instant // when it began to wait
+	first chan struct{} // closed when it is the contender
+	enter chan struct{} // told when its owner got the lock by another call
+}
+
+func (w *waiter) isFirst() bool {
+	select {
+	case <-w.first:
+		return true
+	default:
+		return false
+	}
+}
+
+// closedChan is always ready to receive.
+var closedChan = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// nameLocked returns what this client has to do with key, which tidyLocked ends.
+func (m *Masters) nameLocked(key string) *name {
+	n := m.names[key]
+	if n == nil {
+		n = new(name)
+		m.names[key] = n
+	}
+	return n
+}
+
+// tidyLocked forgets a name that nobody holds and nobody waits for.
+func (m *Masters) tidyLocked(key string) {
+	if n := m.names[key]; n != nil && n.hold == nil && len(n.queue) == 0 {
+		delete(m.names, key)
+	}
+}
+
+// adopt makes h the client's hold of its name, and wakes the waiters that share its owner: they
+// enter it. It returns the hold that it replaces: one whose validity has ended, since the
+// masters granted h, but whose timer has yet to say so.
+func (m *Masters) adopt(h *Hold) (ended *Hold) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.nameLocked(h.key)
+	ended, n.hold = n.hold, h
+	for _, w := range n.queue {
+		if w.owner != nil && w.owner == h.owner {
+			select {
+			case w.enter <- struct{}{}:
+			default:
+			}
+		}
+	}
+	return ended
+}
+
+// forget undoes adopt.
+func (m *Masters) forget(h *Hold) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := m.names[h.key]; n != nil && n.hold == h {
+		n.hold = nil
+		m.tidyLocked(h.key)
+	}
+}
+
+// holding returns the client's hold of key, nil if it has none.
+func (m *Masters) holding(key string) *Hold {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := m.names[key]; n != nil {
+		return n.hold
+	}
+	return nil
+}
+
+// join puts a caller at the end of the queue for what it wants.
+func (m *Masters) join(req Request) *waiter {
+	w := &waiter{key: req.Key, lease: req.Lease, owner: req.Owner, since: clock.Now(), first: closedChan}
+	if w.owner != nil {
+		w.enter = make(chan struct{}, 1)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.nameLocked(w.key)
+	if len(n.queue) > 0 {
+		w.first = make(chan struct{})
+	}
+	n.queue = append(n.queue, w)
+	return w
+}
+
+// leave takes a caller out of its queue, from wherever it stands. A contest that it did not
+// win is given up, and the next caller's takes its place.
+func (m *Masters) leave(w *waiter) {
+	m.mu.Lock()
+	n := m.names[w.key]
+	i := slices.Index(n.queue, w)
+	n.queue = slices.Delete(n.queue, i, i+1)
+	var c, next *contest
+	if i == 0 {
+		c, n.contest = n.contest, nil
+		if len(n.queue) > 0 {
+			close(n.queue[0].first)
+		}
+	}
+	if c != nil {
+		n.note(c)
+		next = m.nextLocked(w.key)
+	}
+	m.tidyLocked(w.key)
+	m.mu.Unlock()
+	if c != nil {
+		c.giveUp(next)
+		m.tries.Done()
+	}
+}
+
+// next makes the contest of the caller whose turn it is at key, to be entered into the queue of the
+// masters by a release of the client's own: so it stands there when the lock is handed off. It is
+// nil if there is no caller, if its contest stands there already, and if nobody could be told that
+// the lock was handed off.
+func (m *Masters) next(key string) *contest {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.nextLocked(key)
+}
+
+func (m *Masters) nextLocked(key string) *contest {
+	n := m.names[key]
+	if n == nil || len(n.queue) == 0 || n.contest != nil || !m.canBeTold() {
+		return nil
+	}
+	return m.contestLocked(n)
+}
+
+// contestLocked makes the contest of the first waiter of n, which counts as an operation under way.
+// It is nil when the client is closed.
+func (m *Masters) contestLocked(n *name) *contest {
+	if !m.beginLocked() {
+		return nil
+	}
+	w := n.queue[0]
+	n.contest = m.newContest(w.key, protocol.Want{Lease: w.lease, Wait: true}, w.since)
+	return n.contest
+}
+
+// contend returns the contest of a waiter that is the first, and begins one if there is none.
+// It is nil when the client is closed.
+func (m *Masters) contend(w *waiter) *contest {
+	m.mu.Lock()
+	n := m.names[w.key]
+	if n.contest != nil || m.closed {
+		defer m.mu.Unlock()
+		return n.contest
+	}
+	c := m.contestLocked(n)
+	m.mu.Unlock()
+	c.start()
+	return c
+}
+
+// won takes the contest of a waiter away that has won it.
+func (m *Masters) won(w *waiter) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.names[w.key]
+	n.contest, n.last = nil, nil
+}
+
+// note remembers why c was not won.
+func (n *name) note(c *contest) {
+	if why := c.reason(nil); why != nil {
+		n.last = why
+	}
+}
+
+// reason returns what w waits for, nil if that is a hold of the client. cut is the error that
+// ended the wait.
+func (m *Masters) reason(w *waiter, cut error) *MajorityError {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.names[w.key]
+	switch {
+	case n.hold != nil:
+		return nil
+	case n.contest == nil:
+		return n.last
+	}
+	n.note(n.contest)
+	if n.last == nil {
+		return n.contest.reason(cut)
+	}
+	return n.last
+}

@@ -1,0 +1,194 @@
+package multilock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
+)
+
+// Request says what to lock, and how.
+type Request struct {
+	Key   string
+	Lease time.Duration // whole milliseconds
+	Wait  bool          // until the lock is free; otherwise it tries, a few times at most where votes split
+	Watch bool          // renew the hold until it is given back
+	Limit time.Duration // of the time that it is renewed; 0: none
+
+	Owner any   // callers with the same Owner enter each other's hold; nil: only who is given the Entry for one does
+	Entry Entry // told when the hold has ended
+}
+
+// Lock takes a lock, or enters the hold that req.Owner has of it. See redlock.Client.Lock for its
+// errors and its cost.
+func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
+	m.greet(ctx)
+	if req.Wait {
+		return m.wait(ctx, req)
+	}
+	if hold, err := m.enter(ctx, req); hold != nil || err != nil {
+		return hold, err
+	}
+	return m.try(ctx, req)
+}
+
+// enter enters the hold that the caller's owner has of the name, if it has one.
+func (m *Masters) enter(ctx context.Context, req Request) (*Hold, error) {
+	for req.Owner != nil {
+		h := m.holding(req.Key)
+		if h == nil || h.owner != req.Owner {
+			break
+		}
+		err := h.enter(ctx, req)
+		switch {
+		case err == nil:
+			return h, nil
+		case !errors.Is(err, errEnded):
+			return nil, err
+		}
+		// It ended meanwhile, and is forgotten or will be in a moment.
+		select {
+		case <-h.ended():
+		case <-ctx.Done():
+			return nil, Fail("lock", req.Key, Ended(ctx))
+		}
+	}
+	return nil, nil
+}
+
+// try tries to take the lock without waiting for it.
+func (m *Masters) try(ctx context.Context, req Request) (*Hold, error) {
+	if !m.begin() {
+		return nil, ErrClosed
+	}
+	defer m.tries.Done()
+	c := m.newContest(req.Key, protocol.Want{Lease: req.Lease}, clock.Now())
+	c.start()
+	var cut error
+	select {
+	case <-c.decided:
+	case <-m.done:
+		cut = ErrClosed
+	case <-ctx.Done():
+		cut = Ended(ctx)
+	}
+	grant, why := c.conclude(cut)
+	switch {
+	case why == nil:
+		return m.newHold(req, grant), nil
+	case errors.Is(cut, ErrClosed):
+		return nil, ErrClosed
+	}
+	return nil, why
+}
+
+// wait waits for the caller's turn, and then for the lock.
+func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
+	w := m.join(req)
+	defer m.leave(w)
+	var unsure *MajorityError // why the caller could not enter its owner's hold, if it tried last
+	for ctx.Err() == nil {
+		hold, err := m.enter(ctx, req)
+		if hold != nil {
+			return hold, nil
+		}
+		var ready <-chan struct{}
+		unsure, _ = errors.AsType[*MajorityError](err)
+		switch {
+		case unsure != nil && unsure.Hopeless():
+			return nil, unsure
+		case unsure != nil:
+			m.report(req.Key, unsure)
+			ready = after(again)
+		case err != nil:
+			return nil, err
+		case !w.isFirst():
+			ready = w.first
+		default:
+			if h := m.holding(req.Key); h != nil {
+				// Its release lets the caller enter the queue of the masters, so that the client is to be
+				// told when it is handed off.
+				m.subscribe()
+				ready = h.ended()
+				break
+			}
+			c := m.contend(w)
+			if c == nil {
+				return nil, ErrClosed
+			}
+			if hold, err := m.contest(ctx, w, c, req); hold != nil || err != nil {
+				return hold, err
+			}
+			continue
+		}
+		select {
+		case <-ready:
+		case <-w.enter:
+		case <-ctx.Done():
+		case <-m.done:
+			return nil, ErrClosed
+		}
+	}
+	return nil, m.waited(ctx, w, unsure)
+}
+
+// again is the time after which a caller that could not enter its owner's hold, for want
+// of a quorum, looks again.
+const again = 60 * time.Millisecond
+
+// after returns a channel that is closed after d.
+func after(d time.Duration) <-chan struct{} {
+	c := make(chan struct{})
+	time.AfterFunc(d, func() { close(c) })
+	return c
+}
+
+// contest waits for what becomes of c. It returns neither a hold nor an error where there is a reason
+// to look again.
+func (m *Masters) contest(ctx context.Context, w *waiter, c *contest, req Request) (*Hold, error) {
+	closed := false
+	select {
+	case <-c.decided:
+	case <-w.enter:
+	case <-m.done:
+		closed = true
+	case <-ctx.Done():
+	}
+	if grant, ok := c.take(); ok {
+		m.won(w)
+		m.report(req.Key, nil)
+		hold := m.newHold(req, grant)
+		m.tries.Done() // not before the hold is one that Close finds
+		return hold, nil
+	}
+	if closed && ctx.Err() == nil {
+		return nil, ErrClosed
+	}
+	if why := c.reason(nil); why != nil && why.Hopeless() && ctx.Err() == nil {
+		return nil, why
+	}
+	return nil, nil
+}
+
+// waited says why a wait was over when its context ended.
+func (m *Masters) waited(ctx context.Context, w *waiter, unsure *MajorityError) error {
+	cut := Ended(ctx)
+	last := m.reason(w, cut)
+	if last == nil {
+		last = unsure
+	}
+	if last != nil {
+		if !errors.Is(last, ctx.Err()) {
+			last = last.With(cut)
+		}
+		return last
+	}
+	by := "another caller of this client"
+	if h := m.holding(w.key); h != nil {
+		by = fmt.Sprintf("%s (owner %s)", by, h.Owner())
+	}
+	return Fail("lock", w.key, cut, ErrTaken, errors.New(by))
+}

@@ -1,0 +1,191 @@
+// Package multilock takes, renews and releases locks on N independent masters at once, and
+// decides by majority: the Redlock algorithm.
+//
+// What to do is decided in package protocol, by state machines without a clock. This package
+// drives them: it owns their mutexes and timers, makes the owners and the commands, sends each
+// command to all masters at once, feeds the answers back, keeps the queue of the callers of this
+// client that wait for one name, and gathers the renewals that are due.
+//
+// # Concurrency
+//
+// All methods may be called from any goroutine. Answers and messages are counted where they are
+// read. [New] starts one goroutine, which sends renewals; [Masters.Close] ends it. Whatever becomes
+// of the caller, each operation is settled within about the node timeout, since each node
+// answers each command by then.
+//
+// Mutexes are taken in this order: Hold.mu, Masters.mu, contest.mu, then those of owners,
+// subscriptions and the watchdog.
+//
+// # Errors
+//
+// A lost vote is a [*MajorityError]. It matches [ErrTaken], [ErrNoQuorum] or
+// [ErrLost], the context error of a wait that was cut short, and the reason of each
+// master.
+package multilock
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-multierror"
+
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node"
+	"example.com/redlock/node/script"
+	"example.com/redlock/quorum"
+)
+
+// Masters are the masters of one client, and the locks that it holds and waits for.
+type Masters struct {
+	nodes  []*node.Node
+	conf   protocol.Config
+	log    *slog.Logger
+	owners owners
+	subs   subscriptions
+	dog    *watchdog
+	done   chan struct{} // closed by Close
+
+	greeted atomic.Bool // a majority has told its time, or refused to
+
+	mu     sync.Mutex
+	closed bool
+	tries  sync.WaitGroup // operations under way; Add with mu held and closed unset
+	names  map[string]*name
+}
+
+// Max is the largest number of masters.
+const Max = protocol.Max
+
+// Set is a set of masters.
+type Set = protocol.Set
+
+// New makes the masters of a new client from their nodes, at least 1 and at most Max.
+// Close closes them.
+func New(nodes []*node.Node, log *slog.Logger) *Masters {
+	m := &Masters{
+		nodes:  nodes,
+		conf:   protocol.Config{Masters: len(nodes), Times: protocol.Usual},
+		log:    log,
+		owners: newOwners(),
+		done:   make(chan struct{}),
+		names:  make(map[string]*name),
+	}
+	m.dog = newWatchdog(m.renew, m.checkHolds)
+	return m
+}
+
+// Len returns the number of masters, N.
+func (m *Masters) Len() int { return len(m.nodes) }
+
+// All returns the set of all masters.
+func (m *Masters) All() Set { return protocol.All(len(m.nodes)) }
+
+// begin counts an operation under way, which Close waits for, unless Close was called. tries.Done
+// ends it.
+func (m *Masters) begin() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.beginLocked()
+}
+
+func (m *Masters) beginLocked() bool {
+	if m.closed {
+		return false
+	}
+	m.tries.Add(1)
+	return true
+}
+
+// Close gives back all holds, which end with ErrClosed, lets those that wait return ErrClosed,
+// waits for what is under way, and disconnects. It takes about two node timeouts at most.
+//
+// The error lists the holds that no majority confirmed to be free: they end with their leases. A
+// second Close does nothing.
+func (m *Masters) Close() error {
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return nil
+	}
+	m.closed = true
+	close(m.done)
+	m.mu.Unlock()
+
+	m.dog.close()
+	m.tries.Wait() // now there are no more holds than there are, and each try is rolled back
+
+	var returns []*Return
+	for _, h := range m.holds() {
+		if r := h.end(ErrClosed); r != nil {
+			returns = append(returns, r)
+		}
+		<-h.ended() // where somebody else ends it at this moment, its release must be sent
+	}
+	unconfirmed := &multierror.Error{ErrorFormat: closing}
+	for _, r := range returns {
+		if err := r.Wait(context.Background()); err != nil {
+			unconfirmed = multierror.Append(unconfirmed, err)
+		}
+	}
+	m.disconnect()
+	return unconfirmed.ErrorOrNil()
+}
+
+// disconnect closes the nodes, each of which waits for what it has under way.
+func (m *Masters) disconnect() {
+	var wg sync.WaitGroup
+	for _, n := range m.nodes {
+		wg.Go(n.Close)
+	}
+	wg.Wait()
+}
+
+// holds returns the holds of the client.
+func (m *Masters) holds() []*Hold {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var holds []*Hold
+	for n := range maps.Values(m.names) {
+		if n.hold != nil {
+			holds = append(holds, n.hold)
+		}
+	}
+	return holds
+}
+
+// checkHolds ends the holds whose validity ended while the machine was suspended: their timers
+// stood still.
+func (m *Masters) checkHolds() {
+	for _, h := range m.holds() {
+		_ = h.Check()
+	}
+}
+
+// send sends cmd to the masters in at. Those that are down come first: they answer at once that
+// they got nothing, so that a vote which the others decide claims nothing there.
+func (m *Masters) send(cmd *script.Command, at Set, to node.Receiver) {
+	var down Set
+	for i, n := range m.nodes {
+		if at.Has(i) && n.Down() {
+			down |= 1 << i
+			n.Send(cmd, to, i)
+		}
+	}
+	for i, n := range m.nodes {
+		if (at &^ down).Has(i) {
+			n.Send(cmd, to, i)
+		}
+	}
+}
+
+// nobody takes the answers that nobody waits for.
+type nobody struct{}
+
+func (nobody) Answer(int, script.Answer) {}
+
+// majority reports whether k masters are one.
+func (m *Masters) majority(k int) bool { return quorum.Vote(len(m.nodes), k, 0) == quorum.Won }
+

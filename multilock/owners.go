@@ -1,0 +1,97 @@
+package multilock
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"example.com/redlock/node/script"
+)
+
+// owners are the owners of this client that may have a lock, or may get one: from the first
+// command of each until its last release was answered.
+type owners struct {
+	client string        // uuid: the first part of each owner
+	seq    atomic.Uint64 // the second part, never used twice
+
+	mu    sync.Mutex
+	known map[string]*contest // by owner, whose contest gets what is handed off to it; nil once that is over
+}
+
+func newOwners() owners {
+	return owners{client: uuid.NewString(), known: make(map[string]*contest)}
+}
+
+// mark begins the second part of our owners. Redisson's have a number there.
+const mark = "r"
+
+// make returns an owner at key, "uuid:rN", that was never used before: a roll-back of an earlier
+// try that is still under way must not free a later one. What is handed off to it goes to c.
+func (o *owners) make(key string, c *contest) *script.Owner {
+	var room [64]byte
+	id := string(strconv.AppendUint(append(append(room[:0], o.client...), ":"+mark...), o.seq.Add(1), 10))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.known[id] = c
+	return script.NewOwner(key, id)
+}
+
+// decided notes that the contest of owner is over. It may still have a lock.
+func (o *owners) decided(owner string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.known[owner] = nil
+}
+
+// forget notes that the release of all that owner had was answered.
+func (o *owners) forget(owner string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.known, owner)
+}
+
+// find returns the contest of owner, nil if it is over, and whether owner may have a lock.
+func (o *owners) find(owner string) (c *contest, known bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c, known = o.known[owner]
+	return c, known
+}
+
+// contests returns those under way.
+func (o *owners) contests() []*contest {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	list := make([]*contest, 0, len(o.known))
+	for _, c := range o.known {
+		if c != nil {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// ours reports whether owner is one of this client.
+func (o *owners) ours(owner string) bool {
+	number, ok := strings.CutPrefix(owner, o.client)
+	return ok && strings.HasPrefix(number, ":")
+}
+
+// foreign reports whether owner is one of Redisson's, whose clients cannot hand a lock off.
+func foreign(owner string) bool {
+	return !strings.HasPrefix(owner[strings.LastIndexByte(owner, ':')+1:], mark)
+}
+
+// releaseStray looks at who has the lock at master i, by an answer. An owner of this client that
+// is gone has it by a command that was carried out after all: it is released there.
+func (m *Masters) releaseStray(i int, key string, a script.Answer) {
+	if a.Outcome != script.Refused || !m.owners.ours(a.Holder) {
+		return
+	}
+	if _, known := m.owners.find(a.Holder); !known {
+		m.nodes[i].Send(script.NewOwner(key, a.Holder).Release(1, 0), nobody{}, i)
+	}
+}

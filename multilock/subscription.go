@@ -1,0 +1,82 @@
+package multilock
+
+import (
+	"sync"
+	"time"
+
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node/script"
+)
+
+// gather is how long to wait after a subscription works until the next round: others will
+// soon.
+const gather = 20 * time.Millisecond
+
+// subscriptions are what the masters publish to this client.
+type subscriptions struct {
+	mu    sync.Mutex
+	begun bool
+	work  Set // masters where they work
+}
+
+// subscribe begins to subscribe to what the masters publish to this client, unless that was done
+// before. Contenders are told as soon as it works.
+func (m *Masters) subscribe() {
+	m.subs.mu.Lock() // until it is done: whoever calls it may watch a channel next
+	defer m.subs.mu.Unlock()
+	if m.subs.begun {
+		return
+	}
+	m.subs.begun = true
+	for i, n := range m.nodes {
+		n.Subscribe(m.owners.client, m, i)
+	}
+}
+
+// canBeTold reports whether a majority of the masters can tell this client that they handed a lock
+// off to it.
+func (m *Masters) canBeTold() bool {
+	m.subs.mu.Lock()
+	defer m.subs.mu.Unlock()
+	return m.majority(m.subs.work.Len())
+}
+
+// HandedOff implements [node.Subscriber]. A lock that was handed off to an owner that is gone is
+// released: the release that the owner sent should have come after, but need not where a master
+// does not let old connections be killed.
+func (m *Masters) HandedOff(i int, h script.HandOff) {
+	c, known := m.owners.find(h.Owner)
+	switch {
+	case !known || c != nil && c.key != h.Key:
+		m.nodes[i].Send(script.NewOwner(h.Key, h.Owner).Release(h.Token, 0), nobody{}, i)
+	case c != nil:
+		c.handedOff(i, h)
+	}
+}
+
+// Freed implements [node.Subscriber].
+func (m *Masters) Freed(_ int, key string) {
+	for _, c := range m.owners.contests() {
+		if c.key == key {
+			c.step(&protocol.Event{Kind: protocol.Hint, Delay: m.conf.Settle})
+		}
+	}
+}
+
+// Subscribed implements [node.Subscriber]. Messages may have been lost, and entries in the queue as
+// well, since nobody was there to be told.
+func (m *Masters) Subscribed(i int, on bool) {
+	m.subs.mu.Lock()
+	m.subs.work &^= 1 << i
+	if on {
+		m.subs.work |= 1 << i
+	}
+	delay := gather
+	if !on || m.subs.work == m.All() {
+		delay = m.conf.Settle
+	}
+	m.subs.mu.Unlock()
+	for _, c := range m.owners.contests() {
+		c.step(&protocol.Event{Kind: protocol.Hint, Delay: delay})
+	}
+}

@@ -1,0 +1,178 @@
+package multilock
+
+import (
+	"container/heap"
+	"sync"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
+)
+
+// watchdog sends the renewals of a client's holds when they are due. One goroutine serves all of
+// them; those that are due at about the same time, for the same lease, share a script call.
+//
+// A master does nothing else while it runs a script. So renewals of many holds are spread
+// over the time between two of them, and some are made early for that: holds that were
+// taken in a burst do not fall due in a burst again.
+type watchdog struct {
+	renew func(lease time.Duration, holds []*Hold)
+	awake func()        // called after a suspend
+	wake  chan struct{} // told when an earlier renewal is due than the goroutine waits for
+	stop  chan struct{}
+	done  chan struct{} // closed when the goroutine has ended
+
+	mu   sync.Mutex
+	heap schedule
+	next time.Time // when the goroutine looks again
+	rest time.Time // until when the masters have time for others
+	pace time.Time // until when nothing is renewed that is not due
+}
+
+// Masters have to do with batch holds at a time, a gap apart, as long as that is enough:
+// some 0.2 ms of work.
+const (
+	batch = 24
+	gap   = time.Millisecond
+)
+
+// atOnce returns how many holds are renewed in one script call, of n that are watched:
+// more than a batch only where batches with gaps between them take most of the time that
+// there is.
+func atOnce(n int, lease time.Duration) int {
+	return max(batch, int(2*gap*time.Duration(n)/protocol.RenewEvery(lease)))
+}
+
+// together is how much earlier than due a renewal goes along with others.
+func together(lease time.Duration) time.Duration { return lease / 60 }
+
+// suspendWatch is how long a suspend may go unnoticed after it.
+const suspendWatch = time.Second
+
+// suspended is clock.Suspended, but for tests.
+var suspended = clock.Suspended
+
+func newWatchdog(renew func(time.Duration, []*Hold), awake func()) *watchdog {
+	w := &watchdog{
+		renew: renew,
+		awake: awake,
+		wake:  make(chan struct{}, 1),
+		stop:  make(chan struct{}),
+		done:  make(chan struct{}),
+	}
+	// Goroutines: one, which close ends and waits for.
+	go w.run()
+	return w
+}
+
+func (w *watchdog) close() {
+	close(w.stop)
+	<-w.done
+}
+
+// schedule has h renewed when it is due, and not before half of the time until then has passed.
+// h.mu is held.
+func (w *watchdog) schedule(h *Hold) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	v := &h.visit
+	if !h.state.Due {
+		if v.index != unscheduled {
+			heap.Remove(&w.heap, v.index)
+		}
+		return
+	}
+	if v.index != unscheduled && v.at == h.state.RenewAt {
+		return
+	}
+	d := clock.Until(h.state.RenewAt)
+	now := time.Now()
+	v.at, v.lease, v.from, v.due = h.state.RenewAt, h.state.Lease, now.Add(d/2), now.Add(d)
+	if v.index == unscheduled {
+		heap.Push(&w.heap, h)
+	} else {
+		heap.Fix(&w.heap, v.index)
+	}
+	// Most holds are given back before they are due. The goroutine is not woken for them,
+	// but to begin early where they have just become many.
+	if v.due.Before(w.next) || len(w.heap) == batch+1 {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (w *watchdog) run() {
+	defer close(w.done)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	asleep := suspended()
+	for {
+		if so := suspended(); so-asleep >= time.Millisecond {
+			asleep = so
+			w.awake()
+		}
+		holds, lease, next := w.take()
+		if len(holds) > 0 {
+			w.renew(lease, holds)
+			continue
+		}
+		timer.Reset(min(next, suspendWatch))
+		select {
+		case <-timer.C:
+		case <-w.wake:
+		case <-w.stop:
+			return
+		}
+	}
+}
+
+// take returns the holds to renew now to lease, or how long to wait until one is due.
+func (w *watchdog) take() (holds []*Hold, lease, next time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if len(w.heap) == 0 {
+		w.next = now.Add(time.Hour)
+		return nil, 0, time.Hour
+	}
+	n, first := len(w.heap), &w.heap[0].visit
+	spread := n > batch
+	at := first.due
+	if spread {
+		at = earlier(first.due, later(first.from, w.pace))
+	}
+	w.next = later(at, w.rest)
+	if next := w.next.Sub(now); next > 0 {
+		return nil, 0, next
+	}
+	lease = first.lease
+	size := atOnce(n, lease)
+	for len(w.heap) > 0 && len(holds) < size {
+		v := &w.heap[0].visit
+		early := v.due.Sub(now) <= together(lease) || spread && !v.from.After(now)
+		if v.lease != lease || !early {
+			break
+		}
+		holds = append(holds, heap.Pop(&w.heap).(*Hold))
+	}
+	k := time.Duration(len(holds))
+	w.rest = now.Add(gap * k / time.Duration(size))
+	w.pace = now.Add(protocol.RenewEvery(lease) * k / time.Duration(n))
+	return holds, lease, 0
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
