@@ -34,6 +34,7 @@ type contest struct {
 	split    *MajorityError // why the last try was lost, while it is Paused
 	timer    *time.Timer   // for what is due next, once something is
 	watching bool          // Redisson's channel
+	closing  bool          // it makes no further try
 
 	outbox   []message
 	stock    *stock // to be told to the log
@@ -67,11 +68,14 @@ func (m *Masters) newContest(key string, want protocol.Want, began clock.Instant
 // Cost: one script call on each master.
 func (c *contest) start() {
 	c.mu.Lock()
+	defer c.flush()
+	if c.state.State != protocol.Idle {
+		return // it was given up before it began
+	}
 	if c.owner == nil { // else it enters again
 		c.owner = c.m.owners.make(c.key, c)
 	}
 	c.stepLocked(&protocol.Event{Kind: protocol.Start})
-	c.flush()
 }
 
 // step has ev happen, and sends what follows.
@@ -104,6 +108,7 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 	now := clock.Now()
 	ev.Trip, ev.Lot = c.m.RoundTrip(), rand.Uint32()
 	ev.Placed = c.state.Want.Wait && c.placedLocked(ev.Kind)
+	before := c.state.State
 	c.state.Step(&c.m.conf, now, ev, &out)
 	if out.Stock {
 		c.takeStockLocked(out.Outage)
@@ -117,14 +122,37 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 	case protocol.Won:
 		c.tell()
 	case protocol.Failed:
+		if before != protocol.Failed && out.Release == 0 {
+			c.forgetLocked()
+		}
 		c.unwatchLocked()
 		c.tell()
 	case protocol.Paused:
 		if out.NewOwner {
 			c.split = c.m.refused(c.key, &c.ballot, nil)
 		}
+		if c.closing {
+			c.advanceLocked(&protocol.Event{Kind: protocol.GiveUp}) // nothing is left to release
+		}
 	}
 	return out
+}
+
+// close has the contest make no further try: the client is closed.
+func (c *contest) close() {
+	c.mu.Lock()
+	c.closing = true
+	if c.state.State == protocol.Paused {
+		c.stepLocked(&protocol.Event{Kind: protocol.GiveUp})
+	}
+	c.flush()
+}
+
+// forgetLocked forgets an owner that has nothing at any master.
+func (c *contest) forgetLocked() {
+	if c.owner != nil && !c.state.Want.Again {
+		c.m.owners.forget(c.owner.ID)
+	}
 }
 
 // tell wakes the caller.

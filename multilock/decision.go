@@ -56,9 +56,9 @@ func (c *contest) takeLocked() (g Grant, ok bool) {
 	}, true
 }
 
-// conclude takes what a try has won that does not wait, or gives it up and says why. cut is the
-// error of a context that has ended.
-func (c *contest) conclude(cut error) (Grant, *MajorityError) {
+// conclude takes what a try has won that does not wait, or gives it up and says why: with a
+// [*MajorityError], or ErrClosed. cut is the error of a context that has ended.
+func (c *contest) conclude(cut error) (Grant, error) {
 	c.mu.Lock()
 	g, ok := c.takeLocked()
 	if ok {
@@ -69,6 +69,9 @@ func (c *contest) conclude(cut error) (Grant, *MajorityError) {
 	c.stepLocked(&protocol.Event{Kind: protocol.GiveUp})
 	c.flush()
 	c.drain()
+	if why == nil {
+		return g, ErrClosed // it was given up while it paused
+	}
 	return g, why
 }
 
@@ -92,7 +95,12 @@ func (c *contest) giveUp(next *contest) {
 	claim := c.claimLocked(&out, c.owner)
 	c.flush()
 	c.drain()
-	c.m.releaseTo(claim, next)
+	switch {
+	case claim.At != 0:
+		c.m.releaseTo(claim, next)
+	case next != nil:
+		next.start()
+	}
 }
 
 // releaseTo releases all that is claimed. next, if there is one, enters the queue in the same
@@ -105,14 +113,18 @@ func (m *Masters) releaseTo(claim Claim, next *contest) *Return {
 }
 
 // enterBy makes the release of claim enter the contest into the queue of the masters. Where its
-// place is not known, it only asks.
+// place is not known, it only asks; and where it was given up before it began, it does nothing.
 //
 // Cost: one script call on each master.
 func (c *contest) enterBy(claim Claim) *Return {
 	c.mu.Lock()
 	defer c.flush()
-	c.owner = c.m.owners.make(c.key, c)
 	r := c.m.newReturn(claim, 0)
+	if c.state.State != protocol.Idle {
+		c.postLocked(claim.release(), claim.At, r)
+		return r
+	}
+	c.owner = c.m.owners.make(c.key, c)
 	if !c.placedLocked(protocol.Enter) {
 		c.postLocked(claim.release(), claim.At, r)
 		c.stepLocked(&protocol.Event{Kind: protocol.Start})
@@ -140,6 +152,8 @@ func (c *contest) reason(cut error) *MajorityError {
 func (c *contest) reasonLocked(cut error) *MajorityError {
 	m, s := c.m, &c.state
 	switch {
+	case s.Verdict == protocol.GivenUp:
+		return nil
 	case s.State == protocol.Idle, s.State == protocol.Queued, s.State == protocol.Won, s.State == protocol.Taken:
 		return nil
 	case s.State == protocol.Asking && cut == nil:

@@ -56,7 +56,7 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 	switch {
 	case why == nil:
 		return h.entered(req, grant.Until)
-	case why.Lost():
+	case lost(why):
 		h.step(protocol.HoldEvent{Kind: protocol.HoldLost}, why)
 		return errEnded
 	}

@@ -8,7 +8,6 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
-	"example.com/redlock/node/script"
 )
 
 // Entry is one of those that share a hold: its owner entered it once for each. It is told when it

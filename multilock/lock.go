@@ -68,21 +68,22 @@ func (m *Masters) try(ctx context.Context, req Request) (*Hold, error) {
 	c := m.newContest(req.Key, protocol.Want{Lease: req.Lease}, clock.Now())
 	c.start()
 	var cut error
-	select {
-	case <-c.decided:
-	case <-m.done:
-		cut = ErrClosed
-	case <-ctx.Done():
-		cut = Ended(ctx)
+	for done := m.done; ; done = nil {
+		select {
+		case <-c.decided:
+		case <-done:
+			c.close()
+			continue
+		case <-ctx.Done():
+			cut = Ended(ctx)
+		}
+		break
 	}
 	grant, why := c.conclude(cut)
-	switch {
-	case why == nil:
-		return m.newHold(req, grant), nil
-	case errors.Is(cut, ErrClosed):
-		return nil, ErrClosed
+	if why != nil {
+		return nil, why
 	}
-	return nil, why
+	return m.newHold(req, grant), nil
 }
 
 // wait waits for the caller's turn, and then for the lock.
@@ -90,7 +91,7 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 	w := m.join(req)
 	defer m.leave(w)
 	var unsure *MajorityError // why the caller could not enter its owner's hold, if it tried last
-	for ctx.Err() == nil {
+	for {
 		hold, err := m.enter(ctx, req)
 		if hold != nil {
 			return hold, nil
@@ -122,7 +123,7 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 			if hold, err := m.contest(ctx, w, c, req); hold != nil || err != nil {
 				return hold, err
 			}
-			continue
+			ready = closedChan
 		}
 		select {
 		case <-ready:
@@ -131,8 +132,10 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 		case <-m.done:
 			return nil, ErrClosed
 		}
+		if ctx.Err() != nil {
+			return nil, m.waited(ctx, w, unsure)
+		}
 	}
-	return nil, m.waited(ctx, w, unsure)
 }
 
 // again is the time after which a caller that could not enter its owner's hold, for want

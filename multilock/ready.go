@@ -12,16 +12,21 @@ import (
 // asking them: see [node.Node.Ready]. It returns nil then.
 //
 // Otherwise it returns a [*MajorityError] that says what each of the others lacks: when ctx has
-// ended, when done is closed, and at once when waiting is in vain.
+// ended, and at once when waiting is in vain.
 //
 // Cost: nothing is sent.
-func (m *Masters) Ready(ctx context.Context, done <-chan struct{}) error {
+func (m *Masters) Ready(ctx context.Context) error {
 	changed := make(chan struct{}, 1)
 	for _, n := range m.nodes {
 		n.Notify(changed)
 		defer n.StopNotify(changed)
 	}
 	for {
+		select {
+		case <-m.done:
+			return ErrClosed
+		default:
+		}
 		why := m.unready()
 		if why == nil {
 			return nil
@@ -39,8 +44,8 @@ func (m *Masters) Ready(ctx context.Context, done <-chan struct{}) error {
 		select {
 		case <-changed:
 		case <-guard:
-		case <-done:
-			return why
+		case <-m.done:
+			return ErrClosed
 		case <-ctx.Done(): // what the masters lack now is what counts
 		}
 	}

@@ -183,5 +183,5 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 			Logger:   cfg.Logger,
 		})
 	}
-	return multilock.New(nodes), own, nil
+	return multilock.New(nodes, cfg.Logger), own, nil
 }

@@ -3,7 +3,6 @@ package redlock
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"example.com/redlock/multilock"
 	"example.com/redlock/node/script"
@@ -24,9 +23,9 @@ var (
 	// majority of the masters no longer had it.
 	ErrLost = multilock.ErrLost
 	// ErrNotHeld says that the Hold was unlocked before.
-	ErrNotHeld = errors.New("redlock: not held")
+	ErrNotHeld = multilock.ErrNotHeld
 	// ErrClosed says that the Client is closed.
-	ErrClosed = errors.New("redlock: client closed")
+	ErrClosed = multilock.ErrClosed
 )
 
 // MajorityError says that an operation found no majority, and what each master said.
@@ -49,18 +48,4 @@ func checkName(name string) error {
 		return fmt.Errorf("redlock: the name of a lock begins with %q: it could be a key that belongs to another lock", prefix)
 	}
 	return nil
-}
-
-// closing is the text of what Close could not give back.
-func closing(errs []error) string {
-	texts := make([]string, len(errs))
-	for i, err := range errs {
-		texts[i] = multilock.Bare(err)
-		// The release goes on no longer.
-		if why, ok := errors.AsType[*MajorityError](err); ok && !why.Lost() {
-			texts[i] = fmt.Sprintf("%q may stay locked until its lease ends (%d of %d masters confirmed, %d needed): %v",
-				why.Name, why.Got, why.Of, why.Need, why.Nodes)
-		}
-	}
-	return "redlock: close: " + strings.Join(texts, "; ")
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"runtime"
 	"time"
+
+	"example.com/redlock/multilock"
 )
 
 // Hold is a lock that is held, once. Each successful Lock returns one of its own, which
@@ -17,17 +19,17 @@ import (
 //
 // A Hold must not be copied.
 type Hold struct {
-	h    *held
-	l    *level
+	h    *multilock.Hold
+	e    *entry
 	leak runtime.Cleanup // what is to happen when the Hold is garbage
 }
 
 // Name returns the name that is locked.
-func (h *Hold) Name() string { return h.h.name }
+func (h *Hold) Name() string { return h.h.Name() }
 
 // Owner returns the owner as the masters know it, "uuid:rN". No two locks have the
 // same one.
-func (h *Hold) Owner() string { return h.h.claim.ID }
+func (h *Hold) Owner() string { return h.h.Owner() }
 
 // Context returns a context for the work that the lock protects. It has the values of
 // the context that was passed to Lock, and an owner: a Lock of the same name under it
@@ -38,7 +40,7 @@ func (h *Hold) Owner() string { return h.h.claim.ID }
 // and Done within a second. [context.Cause] then matches ErrNotHeld after
 // Unlock, ErrLost, or ErrClosed. It does not end with the context that was passed to
 // Lock, which bounds the wait; where it should, use [Client.Do].
-func (h *Hold) Context() context.Context { return &h.l.ctx }
+func (h *Hold) Context() context.Context { return &h.e.ctx }
 
 // Token returns the fencing token: a positive number that is the same as long as the
 // lock is held, that no other hold of the name has, and that is larger for each later
@@ -53,21 +55,21 @@ func (h *Hold) Context() context.Context { return &h.l.ctx }
 // Cost: none where the masters agree at once, as they do unless one of them missed
 // earlier holds; one round trip in Lock, seldom more, where they do not.
 // Source: docs/algorithm.md, "Fencing token".
-func (h *Hold) Token() int64 { return h.h.claim.Token }
+func (h *Hold) Token() int64 { return h.h.Token() }
 
 // Until returns the instant at which the hold's validity ends, by the local wall clock. A renewal
 // moves it. Once the hold has ended, Until returns when that was, and no longer changes.
-func (h *Hold) Until() time.Time { return h.h.validUntil() }
+func (h *Hold) Until() time.Time { return h.h.Until() }
 
 // Remaining returns how much validity is left: the lease, less the time since it was
 // asked for, less the allowance for clock drift. It is zero once the hold has ended.
 //
 // A hold that was handed over by the Unlock of another begins with a short lease, 0.8 s and four
 // round trips at most, and is renewed to its full lease 20 ms later.
-func (h *Hold) Remaining() time.Duration { return h.h.remaining() }
+func (h *Hold) Remaining() time.Duration { return h.h.Remaining() }
 
 // Count returns the hold count: how many Holds share this lock, zero once it has ended.
-func (h *Hold) Count() int { return h.h.count() }
+func (h *Hold) Count() int { return h.h.Count() }
 
 // Extend extends the hold to lease from now on a majority of the masters. It never
 // shortens it. lease is in whole milliseconds, rounded down, and at most
@@ -78,7 +80,10 @@ func (h *Hold) Count() int { return h.h.count() }
 //
 // Cost: one round trip. Source: docs/algorithm.md, "Renew".
 func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
-	return h.h.extend(ctx, h.l, lease)
+	if err := h.e.c.cfg.checkLease("lease", lease); err != nil {
+		return err
+	}
+	return h.h.Extend(ctx, h.e, lease.Truncate(time.Millisecond))
 }
 
 // Unlock gives this hold back. The last one of its owner frees the lock, and Unlock then
@@ -96,5 +101,5 @@ func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 func (h *Hold) Unlock(ctx context.Context) error {
 	h.leak.Stop()
 	runtime.KeepAlive(h) // until here, or it could have leaked in the call that unlocks it
-	return h.h.unlock(ctx, h.l)
+	return h.h.Unlock(ctx, h.e)
 }

@@ -37,10 +37,6 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	if err := checkName(name); err != nil {
 		return in, err
 	}
-	if !c.begin() {
-		return in, ErrClosed
-	}
-	defer c.tries.Done()
 	look, err := c.masters.Inspect(ctx, name)
 	in.Holder, in.Held, in.Left = look.Holder, look.Holder != "", look.Left
 	in.Masters = make([]MasterState, len(look.Views))
@@ -63,9 +59,5 @@ func (c *Client) ForceUnlock(ctx context.Context, name string) (freed bool, err 
 	if err := checkName(name); err != nil {
 		return false, err
 	}
-	if !c.begin() {
-		return false, ErrClosed
-	}
-	defer c.tries.Done()
 	return c.masters.Force(ctx, name)
 }

@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"time"
 
 	"example.com/redlock/multilock"
@@ -74,25 +73,16 @@ func (c *Client) Do(ctx context.Context, name string, fn func(context.Context) e
 	return fn(hold.Context())
 }
 
-// want is what a caller wants of lock.
+// want is what a caller wants.
 type want struct {
 	name  string
 	lease time.Duration
 	watch bool // the watchdog renews the hold
 	wait  bool // until it is free
 	bind  bool // the hold's context ends with the caller's
-
-	owner *owner // of the caller's context, nil if it has none
 }
 
-// How often TryLock tries a lock that nobody got, and how long it waits at most after the first
-// time, beside a round trip at most. Each further wait is up to twice as long, so that owners who meet
-// again and again part soon.
-const (
-	maxSplits  = 6
-	splitDelay = 8 * time.Millisecond
-)
-
+// lock is all of them.
 func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 	if err := checkName(w.name); err != nil {
 		return nil, err
@@ -100,107 +90,23 @@ func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 	if err := c.cfg.checkLease("lease", w.lease); err != nil {
 		return nil, err
 	}
-	w.lease = w.lease.Truncate(time.Millisecond)
 	if ctx.Err() != nil {
 		return nil, multilock.Fail("lock", w.name, multilock.Ended(ctx))
 	}
-	c.masters.Greet(ctx)
-	w.owner = ownerOf(ctx)
-	if w.wait {
-		return c.queue(ctx, w)
-	}
-	if hold, err := c.enter(ctx, w); hold != nil || err != nil {
-		return hold, err
-	}
-	for split := 0; ; split++ {
-		hold, err := c.try(ctx, w)
-		var majority *MajorityError
-		if !errors.As(err, &majority) || !majority.Split() || split == maxSplits-1 {
-			return hold, err
-		}
-		select {
-		case <-time.After(time.Millisecond + rand.N(splitDelay<<split+c.masters.RoundTrip())):
-		case <-ctx.Done():
-			return nil, majority.With(multilock.Ended(ctx))
-		case <-c.done:
-			return nil, ErrClosed
-		}
-	}
-}
-
-// queue waits for the caller's turn, and then for the lock.
-func (c *Client) queue(ctx context.Context, w want) (*Hold, error) {
-	t := c.join(w)
-	defer c.leave(t)
-	wait := wait{c: c, t: t}
-	for ok := true; ok; {
-		hold, err := c.enter(ctx, w)
-		if hold != nil {
-			return hold, nil
-		}
-		if why, unsure := errors.AsType[*MajorityError](err); unsure {
-			ok = wait.pause(ctx, why)
-			continue
-		}
-		wait.entry = nil
-		if err != nil {
-			return nil, err
-		}
-		if !t.isFirst() {
-			ok = wait.turn(ctx)
-			continue
-		}
-		if h := c.holding(w.name); h != nil {
-			ok = wait.local(ctx, h)
-			continue
-		}
-		var grant multilock.Grant
-		var won bool
-		if grant, won, ok = wait.bid(ctx); won {
-			c.won(t)
-			hold := c.hold(ctx, w, grant)
-			c.tries.Done() // not before the hold is one that Close finds
-			return hold, nil
-		}
-	}
-	return nil, wait.err(ctx)
-}
-
-// enter enters the hold that the caller's owner has of the name, if it has one.
-func (c *Client) enter(ctx context.Context, w want) (*Hold, error) {
-	for w.owner != nil {
-		h := w.owner.held(c, w.name)
-		if h == nil {
-			break
-		}
-		hold, err := h.enter(ctx, w)
-		if !errors.Is(err, errEnded) {
-			return hold, err
-		}
-		// It ended meanwhile, and the owner has forgotten it or will in a moment.
-		select {
-		case <-h.ended():
-		case <-ctx.Done():
-			return nil, multilock.Fail("lock", w.name, multilock.Ended(ctx))
-		}
-	}
-	return nil, nil
-}
-
-// try asks the masters for the lock, once.
-func (c *Client) try(ctx context.Context, w want) (*Hold, error) {
-	if !c.begin() {
-		return nil, ErrClosed
-	}
-	defer c.tries.Done()
-	grant, err := c.masters.Acquire(multilock.Request{
-		Owner:    c.masters.NewOwner(w.name),
-		Lease:    w.lease,
-		Count:    1,
-		Proposal: c.masters.Now().UnixMicro(),
-	}).Wait(ctx)
+	e := c.newEntry(ctx, w.bind)
+	hold, err := c.masters.Lock(ctx, multilock.Request{
+		Key:   w.name,
+		Lease: w.lease.Truncate(time.Millisecond),
+		Wait:  w.wait,
+		Watch: w.watch,
+		Limit: c.cfg.MaxHold,
+		Owner: ctx.Value(ownerKey{}),
+		Entry: e,
+	})
 	if err != nil {
+		e.ctx.cancel(err)
 		return nil, err
 	}
-	return c.hold(ctx, w, grant), nil
+	return e.handle(hold), nil
 }
+

@@ -17,11 +17,5 @@ import "context"
 //
 // Cost: none. The client watches its masters anyway.
 func (c *Client) Ready(ctx context.Context) error {
-	err := c.masters.Ready(ctx, c.done)
-	select {
-	case <-c.done:
-		return ErrClosed
-	default:
-		return err
-	}
+	return c.masters.Ready(ctx)
 }

@@ -93,11 +93,11 @@ func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effect
 	*out = Effects{}
 	switch ev.Kind {
 	case Start:
-		c.Begun, c.Try = now, 1
+		c.begin(now)
 		c.State = Asking
 		c.ask(conf, now, ev, All(conf.Masters), out)
 	case Enter:
-		c.Begun, c.Try = now, 1
+		c.begin(now)
 		c.State = Queued
 		c.enter(conf, now, ev, ev.At, out)
 	case Answer:
@@ -132,6 +132,12 @@ func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effect
 		c.fail(GivenUp, out)
 	}
 	out.Read = c.Token
+}
+
+// begin begins the first try. No instant of it is a zero one, which would mean nothing.
+func (c *Contender) begin(now clock.Instant) {
+	c.Try = 1
+	c.Begun, c.HeldUntil = now, now
 }
 
 // contends reports whether votes count.

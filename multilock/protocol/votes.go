@@ -178,14 +178,17 @@ func (c *Contender) lost(conf *Config, now clock.Instant, r *Round, ev *Event, o
 func (c *Contender) judge(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	yes, no, errs := c.tally(conf)
 	var room [Max]Holder
-	contest := quorum.Judge(conf.Masters, yes, errs, c.holders(conf, room[:0]))
+	undecided := quorum.Judge(conf.Masters, yes, errs, c.holders(conf, room[:0])) == quorum.Undecided
+	// Enough masters answered, and no majority of them named one holder. With a master silent that
+	// cannot be told for sure from a lock that is taken.
+	split := conf.decide(yes+no, 0) == quorum.Won && !c.held(conf)
 	switch {
 	case conf.decide(yes, 0) == quorum.Won:
 		c.fail(Late, out)
 	case c.Want.Again && conf.decide(0, no) == quorum.Lost:
 		c.fail(Gone, out)
-	case contest == quorum.Undecided:
-	case contest == quorum.Split && !c.Want.Again && c.BackOffs < maxSplits-1:
+	case undecided:
+	case split && !c.Want.Again && c.BackOffs < maxSplits-1:
 		c.pause(conf, now, ev, out)
 	default:
 		c.fail(Refused, out)

@@ -1,0 +1,108 @@
+package redlock
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"example.com/redlock/multilock"
+)
+
+// entry is one of the Holds that share a lock: what stays of a [Hold] that has become garbage.
+type entry struct {
+	c     *Client
+	hold  atomic.Pointer[multilock.Hold] // set before anybody sees the entry
+	scope scope
+	ctx   window
+	since time.Time
+}
+
+// scope is a context with the values of another, and those of an entry. It never ends.
+type scope struct {
+	values context.Context
+	entry  *entry
+}
+
+func (*scope) Deadline() (_ time.Time, ok bool) { return }
+func (*scope) Done() <-chan struct{}            { return nil }
+func (*scope) Err() error                       { return nil }
+
+func (s *scope) Value(key any) any {
+	switch key {
+	case ownerKey{}:
+		if owner := s.values.Value(ownerKey{}); owner != nil {
+			return owner
+		}
+		return s.entry
+	case entryKey{}:
+		return s.entry
+	}
+	return s.values.Value(key)
+}
+
+type entryKey struct{}
+
+// window is the context of an entry. It says that it has ended as soon as validity has, even
+// where the timer does not yet, as after a suspend of the machine.
+type window struct {
+	context.Context
+	entry  *entry
+	cancel context.CancelCauseFunc
+}
+
+func (w *window) Err() error {
+	if w.Context.Err() == nil {
+		if cause := w.entry.hold.Load().Check(); cause != nil {
+			w.cancel(cause)
+		}
+	}
+	return w.Context.Err()
+}
+
+// newEntry makes an entry for a caller whose context is ctx. Its own ends with ctx if bound is set.
+func (c *Client) newEntry(ctx context.Context, bound bool) *entry {
+	e := &entry{c: c}
+	e.scope = scope{values: ctx, entry: e}
+	parent := context.Context(&e.scope)
+	if bound {
+		parent = context.WithValue(context.WithValue(ctx, ownerKey{}, e.scope.Value(ownerKey{})), entryKey{}, e)
+	}
+	e.ctx.entry = e
+	e.ctx.Context, e.ctx.cancel = context.WithCancelCause(parent)
+	return e
+}
+
+// Ended implements [multilock.Entry].
+func (e *entry) Ended(cause error) { e.ctx.cancel(cause) }
+
+// handle makes the Hold of e. When nobody can unlock e any more, because the Hold is garbage, e
+// is told.
+//
+// Neither e nor its lock refers to the Hold, nor do their contexts; otherwise it would live as
+// long as the lock is renewed.
+func (e *entry) handle(hold *multilock.Hold) *Hold {
+	e.since = time.Now()
+	e.hold.Store(hold)
+	h := &Hold{h: hold, e: e}
+	h.leak = runtime.AddCleanup(h, (*entry).leaked, e)
+	return h
+}
+
+// leaked notes that nobody can unlock e any more.
+//
+// It is tempting to unlock it here. But work under its context may be under way all the
+// same: who dropped the Hold may have kept the context. So the lock ends as one does whose
+// masters cannot be reached: with its validity, at the end of which the context says that
+// it is lost, before another client can have it. That costs the others a lease, once. The
+// entry counts until then, also when the lock's other Holds are unlocked.
+//
+// It runs in a goroutine of the runtime, outside of the synctest bubble that the client may
+// be in: it must touch no channel and no timer, and tells the time to the log only.
+func (e *entry) leaked() {
+	hold := e.hold.Load()
+	if hold.Orphan(e) {
+		e.c.cfg.Logger.Warn("redlock: Hold is garbage without Unlock", "name", hold.Name(), "owner", hold.Owner(),
+			"held", time.Since(e.since).Round(time.Millisecond))
+	}
+}
