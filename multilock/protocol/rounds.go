@@ -22,7 +22,8 @@ func (c *Contender) ask(conf *Config, now clock.Instant, ev *Event, at Set, out 
 	c.Refreshing = false
 	c.AskAt = now.Add(pause)
 	if grid := min(conf.Grid, pause/4); grid > 0 {
-		c.AskAt = now.Add(pause - now.Sub(clock.Instant{})%grid)
+		late := now.Sub(clock.Instant{}) % grid
+		c.AskAt = now.Add(pause - (late+grid)%grid)
 	}
 	for i := range conf.Masters {
 		if at.Has(i) {
