@@ -28,7 +28,7 @@ var rooms = map[string][]string{
 	"clock":              {"golang.org/x/sys"},
 	"node/script":        {redigo},
 	"node":               {"ours/node/script", "ours/clock", redigo},
-	"multilock":          {"ours/node", "ours/node/script", "ours/quorum", "ours/clock", "github.com/google/uuid", multierror},
+	"multilock":          {"ours/multilock/protocol", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "github.com/google/uuid", multierror},
 	"redlock":            {"ours/multilock", "ours/node", "ours/node/script", "ours/clock", redigo, "github.com/google/uuid", multierror},
 	"node/script/twin":   {},
 	"redlocktest":        {redigo, "github.com/alicebob/miniredis/v2"},

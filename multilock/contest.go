@@ -28,13 +28,13 @@ type contest struct {
 	mu       sync.Mutex
 	state    protocol.Contender
 	owner    *script.Owner
-	since    time.Time     // began by the masters' clocks; zero until they tell
-	ballot   ballot        // the last answer of each master
-	raises   ballot        // the last answer of each to a raise of the fencing counter
+	since    time.Time      // began by the masters' clocks; zero until they tell
+	ballot   ballot         // the last answer of each master
+	raises   ballot         // the last answer of each to a raise of the fencing counter
 	split    *MajorityError // why the last try was lost, while it is Paused
-	timer    *time.Timer   // for what is due next, once something is
-	watching bool          // Redisson's channel
-	closing  bool          // it makes no further try
+	timer    *time.Timer    // for what is due next, once something is
+	watching bool           // Redisson's channel
+	closing  bool           // it makes no further try
 
 	outbox   []message
 	stock    *stock // to be told to the log

@@ -207,4 +207,3 @@ func (h *Hold) Until() time.Time {
 	}
 	return time.Now().Add(clock.Until(h.state.Until))
 }
-

@@ -188,4 +188,3 @@ func (nobody) Answer(int, script.Answer) {}
 
 // majority reports whether k masters are one.
 func (m *Masters) majority(k int) bool { return quorum.Vote(len(m.nodes), k, 0) == quorum.Won }
-

@@ -109,4 +109,3 @@ func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 	}
 	return e.handle(hold), nil
 }
-
