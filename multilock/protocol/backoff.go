@@ -42,14 +42,14 @@ func (c *Contender) backOff(conf *Config, now clock.Instant, ev *Event, out *Eff
 		c.release(out)
 		out.Yield = true
 		c.anew(out)
-		// Where the lock was free, nobody hands it off: look again soon.
 		c.sooner(conf, now, c.patience(conf, ev, out))
 	default:
 		c.giveWay(conf, now, ev, out)
 	}
 }
 
-// giveWay gives back what the owner has, and enters the queue again as a new one.
+// giveWay gives back what the owner has, and enters the queue again as a new one. Where its place
+// is not known, nobody hands the lock off to it: it asks again soon.
 func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.State = Waiting
 	c.BackOffs++
@@ -58,7 +58,7 @@ func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Eff
 	if ev.Placed {
 		c.enter(conf, now, ev, out.Release, out)
 	} else {
-		c.ask(conf, now, ev, All(conf.Masters), out)
+		c.sooner(conf, now, c.patience(conf, ev, out))
 	}
 }
 
