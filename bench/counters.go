@@ -72,7 +72,7 @@ func (c *counters) add(info string) error {
 	return lines.Err()
 }
 
-// since returns what happened from before to c.
+// since returns what happened between before and c.
 func (c counters) since(before counters) counters {
 	d := counters{
 		calls:       make(map[string]int64),

@@ -25,7 +25,7 @@ func TestBeside(t *testing.T) {
 		ill.acquires = append(ill.acquires, time.Duration(2*i)*time.Microsecond)
 		ill.releases = append(ill.releases, time.Duration(3*i)*time.Microsecond)
 	}
-	ill.acquires[98] = 297 * time.Microsecond // as slow as three times the healthy one
+	ill.acquires[98] = 297 * time.Microsecond // three times the healthy one
 	ill.acquires[99] = time.Second
 	figures := ill.beside(healthy)
 	for name, want := range map[string]float64{

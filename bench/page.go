@@ -69,7 +69,7 @@ func scenarios(trials []trial) []string {
 	return list
 }
 
-// complete reports whether all trials of the scenario were run.
+// complete reports whether all trials of scenario were run.
 func (r *report) complete(scenario string, all []trial) bool {
 	return !slices.ContainsFunc(all, func(t trial) bool {
 		return t.scenario == scenario && !slices.ContainsFunc(r.parts, func(p part) bool { return p.trial.id() == t.id() })

@@ -9,7 +9,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// The last of those who start together has waited for all the others.
+// The last of the clients that start together has waited for all the others.
 func TestLockTogether(t *testing.T) {
 	for _, c := range []struct {
 		name  string

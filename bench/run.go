@@ -73,7 +73,7 @@ func allTrials(long bool) []trial {
 	)
 }
 
-// maxTrial bounds one measurement, should a contender hang.
+// maxTrial limits the length of one measurement, in case a contender hangs.
 const maxTrial = 3 * time.Minute
 
 // measureAll runs each trial for rounds rounds and reports its medians. A contender that fails drops
@@ -106,7 +106,7 @@ func measureAll(ctx context.Context, e *env, trials []trial, contenders []conten
 // skips those that have failed before.
 func (e *env) measure(ctx context.Context, t trial, contenders []contender, results []result) {
 	cleared := e.fleet.flush()
-	runtime.GC() // what those before left is not theirs
+	runtime.GC() // the garbage of earlier contenders is not theirs
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.limit, maxTrial))
 	defer cancel()
 	// Goroutines: one per contender. Each ends with its measurement; Wait waits for them.

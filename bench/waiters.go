@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Many callers of one client wait for locks that another client keeps.
+// Many callers of one client wait for locks that another client holds.
 
 // waitersAmong are the contenders that can have so many waiters.
 var waitersAmong = []string{"redlock", "redsync-ff", "redsync", "rueidislock/1"}

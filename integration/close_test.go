@@ -30,7 +30,7 @@ func TestClose(t *testing.T) {
 				client := f.client(redlock.Config{})
 				hold := mustLock(ctx, t, client, "orders:42")
 				waiter := make(chan error, 1)
-				go func() { // ends with the Lock, at the latest with ctx
+				go func() { // ends when Lock returns, at the latest with ctx
 					_, err := client.Lock(ctx, "orders:42")
 					waiter <- err
 				}()

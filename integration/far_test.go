@@ -62,7 +62,7 @@ func TestFarMasters(t *testing.T) {
 								guarded.use(who, hold)
 								stay := time.Duration(stays.Int64N(int64(20 * time.Millisecond)))
 								if made.Load()%10 == 0 {
-									stay = 2 * time.Second // past the short lease of a lock that was passed on
+									stay = 2 * time.Second // longer than the short lease of a hand-off
 								}
 								select {
 								case <-hold.Context().Done():

@@ -296,7 +296,7 @@ func (m *master) did(t *testing.T, act string, err error) {
 	m.log.event("%s %s", act, m.name)
 }
 
-// dial connects to the server itself, past the relay.
+// dial connects to the server directly, without the relay.
 func (m *master) dial() (redis.Conn, error) {
 	return redis.Dial("tcp", m.direct,
 		redis.DialPassword(m.password),

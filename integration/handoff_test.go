@@ -18,7 +18,7 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// waiter is a waiting client in a process of its own.
+// waiter is a client in a process of its own that waits for the lock again and again.
 type waiter struct {
 	process *exec.Cmd
 	stdin   io.Closer

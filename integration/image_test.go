@@ -20,7 +20,7 @@ import (
 // imageVariable is the environment variable that names an image to use, such as "redis:8".
 const imageVariable = "REDLOCK_REDIS_IMAGE"
 
-// imageName is "repository:tag" in its two halves.
+// imageName is "repository:tag", split in two.
 type imageName struct{ repository, tag string }
 
 func (n imageName) String() string { return n.repository + ":" + n.tag }

@@ -140,7 +140,7 @@ func TestMajorityPaused(t *testing.T) {
 	})
 
 	waiter := make(chan *redlock.Hold, 1)
-	go func() { // ends with the Lock, at the latest with ctx
+	go func() { // ends when Lock returns, at the latest with ctx
 		hold, err := client.Lock(ctx, "wait")
 		if err != nil {
 			t.Errorf("Lock over the thaw = %v, want a hold", err)

@@ -18,7 +18,7 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// aclRule is the rule in docs/operations.md: a block of one line.
+// aclRule matches the rule in docs/operations.md: a block of one line.
 var aclRule = regexp.MustCompile(`(?m)^$\n    (ACL SETUSER locks .*)\n^$`)
 
 // documented returns the line in the docs that creates the user.
@@ -117,7 +117,7 @@ func (f *fleet) everything(ctx context.Context, t *testing.T, name string, urls 
 		turn = i >= 2 && hold.Token()%7 == 0
 		got := make(chan error, 1)
 		var next *redlock.Hold
-		go func() { // ends with the Lock, at the latest with ctx
+		go func() { // ends when Lock returns, at the latest with ctx
 			var e error
 			next, e = clients[(i+1)%2].Lock(ctx, name)
 			got <- e
@@ -271,7 +271,7 @@ func TestPermissionsAreNeeded(t *testing.T) {
 			m.do(t, "ACL", slices.Delete(slices.Clone(rule), i, i+1)...)
 			try, enough := context.WithTimeout(ctx, 5*time.Second)
 			done := make(chan error, 1)
-			go func() { // ends with everything, at the latest with try
+			go func() { // ends when everything returns, at the latest with try
 				done <- f.everything(try, t, "orders:42", []string{"redis://locks:password@" + m.addr})
 			}()
 			missed := func(object string) bool {

@@ -175,7 +175,7 @@ func TestRedissonUnlocks(t *testing.T) {
 			return err
 		})
 		waiter := make(chan *redlock.Hold, 1)
-		go func() { // ends with the Lock, at the latest with ctx
+		go func() { // ends when Lock returns, at the latest with ctx
 			hold, err := client.Lock(ctx, "orders:42")
 			if err != nil {
 				t.Errorf("Lock behind Redisson = %v", err)

@@ -231,7 +231,7 @@ func TestInspectAndForce(t *testing.T) {
 		t.Errorf("Inspect = %+v, %v, want it held by %s", inspection, err, hold.Owner())
 	}
 	if len(inspection.Masters) != 3 {
-		t.Fatalf("Inspect tells of %d masters, want 3", len(inspection.Masters))
+		t.Fatalf("Inspect reports %d masters, want 3", len(inspection.Masters))
 	}
 	for i, state := range inspection.Masters[:2] {
 		if state.Err != nil || state.Holder != hold.Owner() || state.Count != 1 || state.Left <= 0 || state.Token <= 0 {

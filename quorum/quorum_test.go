@@ -252,14 +252,14 @@ func TestFreeAfter(t *testing.T) {
 	}
 }
 
-// At the time that FreeAfter says a majority is free, and not a moment before.
+// A majority is free at the time that FreeAfter returns, and not a moment before.
 func TestFreeAfterIsTheFirstMoment(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		left := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 20), func(ms int) time.Duration { return time.Duration(ms) }), 1, 7).Draw(t, "left")
 		n := len(left)
 		at, ok := FreeAfter(n, left)
 		if !ok {
-			t.Fatalf("FreeAfter(%d, %v) can not tell", n, left)
+			t.Fatalf("FreeAfter(%d, %v) cannot tell", n, left)
 		}
 		free := func(at time.Duration) (c int) {
 			for _, l := range left {

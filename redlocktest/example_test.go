@@ -9,7 +9,7 @@ import (
 )
 
 func Example() {
-	fleet := redlocktest.New(3) // in a test: redlocktest.Start(t, 3)
+	fleet := redlocktest.New(3) // in a test, use redlocktest.Start(t, 3)
 	defer fleet.Close()
 
 	fleet.Master(1).Kill()

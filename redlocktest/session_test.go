@@ -34,8 +34,8 @@ func TestClientKillBeforeThawedCommand(t *testing.T) {
 	})
 }
 
-// TestClientKillRacesThaw freezes two connections, one of which kills the other: either
-// order may come, but the answer tells which.
+// TestClientKillRacesThaw freezes a master while one connection kills the other. The commands may run
+// in either order, but the answer must say which.
 func TestClientKillRacesThaw(t *testing.T) {
 	orders := map[bool]int{}
 	for range 50 {

@@ -88,7 +88,7 @@ func endsWait(sig os.Signal) bool {
 	return sig == unix.SIGINT || sig == unix.SIGTERM || sig == unix.SIGHUP || sig == unix.SIGQUIT
 }
 
-// signalCode returns the exit code for an end by sig.
+// signalCode returns the exit code for a process that sig ended.
 func signalCode(sig os.Signal) int {
 	if s, ok := sig.(syscall.Signal); ok {
 		return exitSignal + int(s)

@@ -80,7 +80,7 @@ func understood(t *testing.T, env map[string]string, args []string) error {
 	for name, value := range env {
 		t.Setenv(name, value)
 		if value == "" {
-			os.Unsetenv(name) // t.Setenv has noted what it was
+			os.Unsetenv(name) // t.Setenv restores it
 		}
 	}
 	var line cli

@@ -81,7 +81,7 @@ func (i *invocation) start() *invocation {
 	}
 	go func() {
 		defer close(i.ended)
-		_ = i.cmd.Wait() // its ProcessState says it all
+		_ = i.cmd.Wait() // ProcessState has everything
 	}()
 	i.t.Cleanup(func() {
 		_ = i.cmd.Process.Kill()

@@ -100,7 +100,7 @@ func TestRunHoldsTheLock(t *testing.T) {
 		return all[0] != "" && all[0] == all[1] && all[1] == all[2]
 	})
 	in.Close()
-	i.wantCode(1) // of read, at the end of its input
+	i.wantCode(1) // the exit code of read at the end of its input
 	eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
 }
 

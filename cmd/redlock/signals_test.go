@@ -15,7 +15,7 @@ func TestRunForwardsSignals(t *testing.T) {
 	_, flags := masters(t, 3)
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		if signal.Ignored(sig) {
-			continue // under nohup, the command is to live on as well
+			continue // under nohup, the command should survive HUP too
 		}
 		t.Run(sig.String(), func(t *testing.T) {
 			i := command(t, line("run", flags, "--name", sig.String(), "--", os.Args[0], asCounter)...).start()

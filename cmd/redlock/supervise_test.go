@@ -40,7 +40,7 @@ func TestSupervise(t *testing.T) {
 				}
 				var kill time.Duration
 				if len(tree.killed) > 0 {
-					kill = tree.killed[0] // a second one at the same instant does no harm
+					kill = tree.killed[0] // a second KILL at the same instant does no harm
 				}
 				if want := []time.Duration{c.term}; !slices.Equal(tree.termed, want) || kill != c.kill {
 					t.Errorf("TERM at %v, KILL at %v, want %v and %v", tree.termed, kill, want, c.kill)
@@ -115,7 +115,7 @@ func (h fakeHold) Context() context.Context { return h.ctx }
 
 func (h fakeHold) Remaining() time.Duration { return max(0, time.Until(h.until)) }
 
-// startHold is valid for valid, or until the masters lose it after freed.
+// startHold returns a hold that is valid for valid, or is lost after freed.
 func startHold(t *testing.T, valid, freed time.Duration) fakeHold {
 	ends := valid
 	if freed > 0 {

@@ -17,7 +17,7 @@ import (
 )
 
 // To update the file: go test ./cmd/redlock -run TestTexts -update
-var update = flag.Bool("update", false, "write testdata/texts.txt anew")
+var update = flag.Bool("update", false, "update testdata/texts.txt")
 
 // scene is a command line that goes wrong.
 type scene struct {
@@ -101,7 +101,7 @@ func (s scene) play(t *testing.T) string {
 	if s.do != nil {
 		s.do(t, fleet)
 	}
-	args := strings.Fields(strings.Replace(s.args, "NAMES", "--node-timeout 5s --masters "+strings.Join(urls, ","), 1)) // so long that a busy machine is no fault
+	args := strings.Fields(strings.Replace(s.args, "NAMES", "--node-timeout 5s --masters "+strings.Join(urls, ","), 1)) // long enough for a busy machine
 	i := command(t, args...).start()
 	if s.until != "" {
 		eventually(t, "redlock says "+s.until, func() bool { return slices.ContainsFunc(connected(i.stderr.String()), s.told) })
@@ -128,9 +128,9 @@ var normal = []struct {
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}:r?\d+`), "OWNER"},
 	{regexp.MustCompile(`(another |does in |left=)[0-9.hmsµ]+`), "${1}TIME"},
 	{regexp.MustCompile(`\(\d of 3`), "(N of 3"},             // the third may vote before the others have decided
-	{regexp.MustCompile(`; m3:6379: not connected yet`), ""}, // or not yet be there
+	{regexp.MustCompile(`; m3:6379: not connected yet`), ""}, // the third may not be connected yet
 	{regexp.MustCompile(` +\n`), "\n"},
-	{regexp.MustCompile(`MASTER .*NOTE`), "MASTER HOLDER COUNT LEFT TOKEN NOTE"}, // as wide as a port is long
+	{regexp.MustCompile(`MASTER .*NOTE`), "MASTER HOLDER COUNT LEFT TOKEN NOTE"}, // the column width depends on the port
 	{regexp.MustCompile(`(m\d:6379) +`), "$1 "},
 }
 

@@ -19,7 +19,7 @@ import (
 var (
 	// ErrStale says that a later hold has written the object. It is final.
 	ErrStale = errors.New("objects: stale fencing token")
-	// ErrNoLock says that the context is not that of a hold: a mistake in the program,
+	// ErrNoLock says that the context does not belong to a hold: a mistake in the program,
 	// found before the request is sent.
 	ErrNoLock = errors.New("objects: write without a lock")
 )

@@ -77,7 +77,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	return story(ctx, out, fleet, a, b, &BucketClient{URL: bucket.URL, HTTP: client})
 }
 
-// story is a write that is still on its way when its hold ends.
+// story shows a write that is still on its way when its hold ends.
 func story(ctx context.Context, out io.Writer, fleet *redlocktest.Fleet, a, b *redlock.Client, objects putter) error {
 	err := a.Do(ctx, lockName, func(held context.Context) error {
 		fmt.Fprintf(out, "  A has the lock, with token %d, and is cut off from the masters.\n", redlock.Token(held))
