@@ -15,17 +15,18 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// dialTimeout bounds one attempt to connect. It is not Config.Timeout: a handshake of
-// TCP and TLS takes several round trips, and nobody waits for it.
+// dialTimeout bounds one attempt to connect. It is not Config.Timeout, since TCP and TLS take
+// several round trips to connect, and nobody waits for it.
 const dialTimeout = time.Second
 
-// database is the path of a URL: none, or a database number.
+// database matches the path of a URL: nothing, or a database number.
 var database = regexp.MustCompile(`^(/\d{0,4})?$`)
 
-// Pool makes a pool for a master from a redis:// or rediss:// URL or from host:port, and
-// the name the master goes by, which has no password in it.
+// Pool makes a pool for a master from a redis:// or rediss:// URL, or from host:port. It also
+// returns the name for errors and logs, which is host:port without the password. writeTimeout
+// bounds one write to the connection.
 //
-// Of the URL, redigo takes user, password and database. Errors do not repeat it.
+// User, password and database come from the URL. Errors do not repeat it.
 func Pool(address string, writeTimeout time.Duration) (pool *redis.Pool, name string, err error) {
 	raw := address
 	if !strings.Contains(raw, "://") {
@@ -33,7 +34,7 @@ func Pool(address string, writeTimeout time.Duration) (pool *redis.Pool, name st
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		// What the parser says may quote the password.
+		// The parser's error may quote the password.
 		return nil, "", errors.New("not a Redis URL or host:port (one master per entry, IPv6 in brackets; in a password, all but letters and digits must be percent-encoded)")
 	}
 	if u.Scheme != "redis" && u.Scheme != "rediss" {
@@ -45,8 +46,8 @@ func Pool(address string, writeTimeout time.Duration) (pool *redis.Pool, name st
 	if strings.Contains(u.Host, ",") {
 		return nil, "", errors.New("not a Redis URL or host:port: a comma in the host; one master per entry")
 	}
-	// The rest of a password that was cut off by its first / or ? must not be taken for
-	// a database, and its start not for a port.
+	// If a password contains / or ?, what follows must not pass for a database, nor what comes
+	// before it for a port.
 	if !database.MatchString(u.Path) || strings.Contains(u.RawQuery, "@") || u.Fragment != "" {
 		return nil, "", errors.New("not a Redis URL: what follows the host is no database number")
 	}
@@ -79,7 +80,7 @@ func Pool(address string, writeTimeout time.Duration) (pool *redis.Pool, name st
 	return pool, u.Host, nil
 }
 
-// dialPlain opens a connection that is not to speak TLS.
+// dialPlain makes a connection that does not use TLS.
 func dialPlain(ctx context.Context, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	conn, err := dialer.DialContext(ctx, network, address)
@@ -89,8 +90,7 @@ func dialPlain(ctx context.Context, network, address string) (net.Conn, error) {
 	return &plainConn{Conn: conn}, nil
 }
 
-// plainConn says what it looks like when a port that wants TLS answers: with an alert of TLS, or
-// by hanging up.
+// plainConn recognizes a port that expects TLS: it answers with a TLS alert, or hangs up.
 type plainConn struct {
 	net.Conn
 	answered bool // something was read
@@ -105,7 +105,7 @@ func (c *plainConn) Read(p []byte) (int, error) {
 	if n > 1 && p[0] == 0x15 && p[1] == 0x03 {
 		return 0, errTLSPort
 	}
-	if n == 0 && errors.Is(plain(err), errHungUp) {
+	if n == 0 && errors.Is(normalize(err), errHungUp) {
 		err = errHungUpFirst
 	}
 	return n, err

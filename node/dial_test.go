@@ -185,7 +185,7 @@ func TestPoolTLS(t *testing.T) {
 	}
 	begin := time.Now()
 	_, err = pool.DialContext(t.Context())
-	if got := plain(err); got != errTLSSilent || !errors.Is(got, ErrTimeout) {
+	if got := normalize(err); got != errTLSSilent || !errors.Is(got, ErrTimeout) {
 		t.Errorf("dial: got %v, want %v", got, errTLSSilent)
 	}
 	if got := time.Since(begin); got > 3*dialTimeout {

@@ -37,14 +37,14 @@ func TestSendDoesNotBlock(t *testing.T) {
 func TestSendKeepsTheOrder(t *testing.T) {
 	for name, put := range map[string]func(*Node, *call){
 		"queued":           func(n *Node, c *call) { n.queue = append(n.queue, c) },
-		"to be sent again": func(n *Node, c *call) { n.link.again = append(n.link.again, c) },
+		"to be sent again": func(n *Node, c *call) { n.link.retries = append(n.link.retries, c) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
 				synctest.Wait()
 				n.mu.Lock()
-				put(n, n.call(script.NewOwner("k", id("first:1")).Acquire(lease, 1), nobody{}, 0)) // and the writer not told
+				put(n, n.newCallLocked(script.NewOwner("k", id("first:1")).Acquire(lease, 1), nobody{}, 0)) // and the writer not told
 				n.mu.Unlock()
 				want(t, "the second", call1(n, script.NewOwner("k", id("second:1")).Acquire(lease, 1)), script.Refused)
 				wantHolder(t, m, "k", id("first:1"))
@@ -61,14 +61,14 @@ func TestSendWhileAnotherWrites(t *testing.T) {
 		writing := func(busy bool) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			n.link.busy = busy
+			n.link.writing = busy
 		}
 		writing(true)
 		p := send(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
 		synctest.Wait()
 		wantHolder(t, m, "k", "")
 		writing(false)
-		n.nudge()
+		n.wakeWriter()
 		want(t, "afterwards", p.wait(), script.Done)
 	})
 }
@@ -81,7 +81,7 @@ func TestAnswerToNothing(t *testing.T) {
 		synctest.Wait() // no ping is under way
 		n.mu.Lock()
 		l := n.link
-		due := n.received(l, nil, int64(1), nil)
+		due := n.receiveLocked(l, nil, int64(1), nil)
 		dead, err := l.dead, l.err
 		n.mu.Unlock()
 		if !dead || err == nil || len(due) > 0 {

@@ -1,36 +1,37 @@
-// Package node talks to one Redis master: it carries the lock's scripts there over
-// one pipelined connection and says what became of each command.
+// Package node talks to one Redis master. It carries commands of package script there over one
+// pipelined connection, and reports what became of each.
 //
-// It knows nothing of the other masters. What it does know:
+// It knows nothing of the other masters. What it takes care of:
 //
-//   - Order. All commands to the master travel on one connection, in the order of
-//     their Sends, so a release never overtakes the acquire it takes back.
-//   - Outcomes. A command that was sent and not answered is [Unknown], not refused: a
-//     frozen master carries it out when it thaws. See [Outcome].
-//   - Debts. A release is repeated over new connections until the master answered
-//     it. Before that, the old connection is killed on the master, so that what is
-//     still buffered there cannot come after it.
-//   - Health. A master that answers nothing for [Config.Timeout] is down: commands to
-//     it are answered at once, with the reason, and it is probed in the background.
-//   - Messages. A second connection, once [Node.Subscribe] was called, tells of locks that
-//     the master passed to this client. It must lead to the same process. See [Subscriber].
-//   - Identity. Each new connection asks which process it reached, what its role is and
-//     how old it is. A replica is refused. A master younger than [Config.Guard], or that
-//     was promoted from a replica lately, has forgotten its votes and grants no hold.
-//   - Pace. Each second the master is asked for the time. While its clock runs ahead of
-//     ours by more than leases allow for, its votes do not count. See [UnsteadyError].
+//   - Order. All commands travel on one connection, in the order of their Sends, so a release
+//     never overtakes the acquire that it undoes.
+//   - Outcomes. A command that was sent and not answered is [script.Unknown], not refused: a
+//     frozen master runs it when it thaws.
+//   - Unacknowledged releases. A release is sent again over new connections until the master has
+//     answered it. Before that, the old connection is killed at the master, so that nothing
+//     which is still buffered there can run later.
+//   - Health. A master that answers nothing for [Config.Timeout] is down: commands to it are
+//     answered at once, with the reason, while the node tries to connect in the background.
+//   - Identity. Each new connection asks which process it reached, what its role is and how old
+//     it is. A replica is refused.
+//   - Guard. A master younger than [Config.Guard], or promoted from a replica lately, has
+//     forgotten its votes and grants no holds yet. See [GuardedError].
+//   - Clock check. Each second the master is asked for the time. While its clock runs further
+//     ahead of ours than leases allow for, its votes do not count. See [UnsteadyError].
+//   - Subscription. After [Node.Subscribe], a second connection to the same process receives the
+//     hand-offs of locks to this client. See [Subscriber].
 //
 // # Concurrency
 //
-// All methods may be called from any goroutine. A Node runs one goroutine that
-// connects and writes, and one that reads while a connection is open; two more do
-// so for subscriptions, after [Node.Subscribe]. [Node.Close] waits for all. A command
-// that finds nothing else under way is written by who sends it, which saves a wake-up;
-// others gather for the writer, and share a flush.
+// All methods may be called from any goroutine. A Node runs one goroutine that connects and
+// writes, and one that reads while it is connected; a subscription runs two more in the same way.
+// [Node.Close] waits for all of them. If nothing else is under way, whoever sends a command
+// writes it as well, which saves waking the writer; otherwise commands gather for the writer and
+// share a flush.
 //
 // # Errors
 //
-// Everything that went wrong at a master reaches the caller as an [*Error], which
-// names the master. A timeout is an [ErrTimeout], never a context error, so it cannot
-// be taken for the end of the caller's own context.
+// [Node.Error] and [Node.Explain] name the master at which something went wrong. A timeout is an
+// [ErrTimeout], never a context error, so it cannot be mistaken for the end of the caller's own
+// context.
 package node

@@ -290,7 +290,7 @@ func TestEarCloses(t *testing.T) {
 						t.Errorf("Close took %v, want %v at most", took, 2*timeout)
 					}
 					select {
-					case <-n.sub.gone:
+					case <-n.subscription.stopped:
 					default:
 						t.Error("Close did not wait for the subscription to end")
 					}

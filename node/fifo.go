@@ -2,10 +2,10 @@ package node
 
 import "slices"
 
-// fifo holds the commands in flight, in the order they were written.
+// fifo holds the calls in flight, in the order they were written.
 type fifo struct {
 	calls []*call
-	head  int // calls[:head] are gone
+	head  int // calls[:head] were popped
 }
 
 func (f *fifo) len() int { return len(f.calls) - f.head }

@@ -8,25 +8,26 @@ import (
 	"example.com/redlock/node/script"
 )
 
-// fitAt returns from when on the master may grant holds, and whether that may lie ahead.
+// guardEnd returns from when on the master may grant holds, and whether that may be in the
+// future. told is when the answer came in which the process said how old it is.
 //
-// The age of its process is what it says, counted on by our clock from when it told us:
-// between the question and the answer it may have been frozen. It says whole seconds,
-// hence the second more. However far its wall clock has jumped, what we know better
-// counts: where we saw another process before, the age is at most the time since then,
-// and a process that we met before is fit no earlier than we said it was.
+// The age counts on by our clock from told: between the question and the answer the process
+// may have been frozen. It is in whole seconds, hence one second more. What this node saw
+// itself takes precedence, since the master's wall clock may have jumped. Where it saw another
+// process before, this one is no older than the time since then. A guard that was worked out
+// for the same process before does not end sooner now.
 //
-// A master that was a replica may lack votes that its old master had given, since
-// replication does not wait. So its age counts from the promotion. Nobody says when that
-// was, only that it was before now: its age is none when we first see it as a master. (A
-// process says that it was promoted for as long as it has replicas, and for an hour more,
-// repl-backlog-ttl. Redis 7 says the same after a restart with a dump that it wrote while
-// it had replicas. Either costs a client that starts one guard at this master.)
-func (n *Node) fitAt(id *identity, told clock.Instant) (fit clock.Instant, young bool) {
-	last := n.last.id
-	met := last.run == id.run && n.replica != id.run && (!id.promoted || last.history == id.history)
-	if id.run != "" && (met && last.promoted || n.replica == id.run) {
-		id.promoted = true // as we know even where it does not say so
+// A master that was a replica may lack votes that its old master gave, since replication does
+// not wait. So its age counts from its promotion. INFO does not tell when that was, so it is
+// zero when this node first sees the process as a master. (A process says that it was promoted
+// for as long as it has replicas, and for repl-backlog-ttl after that, an hour. Redis 7 says the
+// same after a restart from a dump that it wrote while it had replicas. Either costs a client
+// that starts one guard at this master.)
+func (n *Node) guardEnd(id *identity, told clock.Instant) (end clock.Instant, mayBeGuarded bool) {
+	last := n.previous.id
+	met := last.run == id.run && n.replicaRun != id.run && (!id.promoted || last.history == id.history)
+	if id.run != "" && (met && last.promoted || n.replicaRun == id.run) {
+		id.promoted = true // as this node knows even if the process does not say so
 	}
 	if n.cfg.Guard <= 0 {
 		return told, false
@@ -39,69 +40,67 @@ func (n *Node) fitAt(id *identity, told clock.Instant) (fit clock.Instant, young
 	if id.promoted && !met {
 		age = 0
 	}
-	fit = told.Add(guard - age)
-	known := fit
+	end = told.Add(guard - age)
+	seen := end
 	switch last.run {
 	case "":
 	case id.run:
-		known = n.last.fit
+		seen = n.previous.guardEnds
 	default:
-		known = n.last.end.Add(guard)
+		seen = n.previous.ended.Add(guard)
 	}
-	if told.Left(known) > told.Left(fit) {
-		fit = known
+	if told.Left(seen) > told.Left(end) {
+		end = seen
 	}
-	return fit, true
+	return end, true
 }
 
-// guard returns how long the master still grants no holds.
-func (l *link) guard() time.Duration { return clock.Until(l.fit) }
+// guardLeft returns for how long the master grants no holds yet; not above 0: it grants them.
+func (l *link) guardLeft() time.Duration { return clock.Until(l.guardEnds) }
 
-// guarded is why the master grants no hold for so long.
-func (l *link) guarded(left time.Duration) *GuardedError {
+func (l *link) guardedError(left time.Duration) *GuardedError {
 	return &GuardedError{Left: left, Promoted: l.id.promoted, Why: l.id.err}
 }
 
-// announce logs that the master is up, and for how long it grants nothing, and why.
-// n.mu is held.
-func (n *Node) announce(l *link) {
-	left := max(0, l.guard())
+// logUpLocked logs that the master is up, and if it grants nothing yet, for how long and why.
+func (n *Node) logUpLocked(l *link) {
+	left := max(0, l.guardLeft())
 	guard := slog.DurationValue(left)
 	if l.id.err != nil && left > 0 {
 		guard = slog.StringValue("unknown")
 	}
 	n.cfg.Logger.Info("redlock: master is up", "master", n.cfg.Name, "run_id", l.id.run, "guard", guard)
 	if left > 0 {
-		l.waits = true
-		n.cfg.Logger.Warn("redlock: master grants no hold yet", "master", n.cfg.Name, "error", l.guarded(left))
+		l.guardLogged = true
+		n.cfg.Logger.Warn("redlock: master grants no hold yet", "master", n.cfg.Name, "error", l.guardedError(left))
 	}
 }
 
-// allowed takes out of batch what a guarded master must not carry out, and marks what it
-// must not do in full. An unsteady one, see pace, must not do more than it is asked for either.
+// applyGuardLocked takes out of batch what a guarded master must not run, and marks the rest to
+// go out in the form for one. To a master whose clock is unsteady everything goes, in that form.
 //
-// The guard is checked here, as late as can be, and holds when the script runs: that
-// happens in the process that this connection was opened to, which only gets older.
-func (n *Node) allowed(l *link, batch []*call) (rest []*call, due []delivery) {
+// The guard is checked here, as late as possible, and the answer stays true until the script
+// runs: in the process this connection was made to, which only grows older.
+func (n *Node) applyGuardLocked(l *link, batch []*call) (rest []*call, due []delivery) {
 	left := time.Duration(0)
-	if l.young {
-		left = l.guard()
+	if l.mayBeGuarded {
+		left = l.guardLeft()
 	}
-	if l.young && left <= 0 {
-		l.young = false
-		if l.waits {
+	if l.mayBeGuarded && left <= 0 {
+		l.mayBeGuarded = false
+		if l.guardLogged {
 			n.cfg.Logger.Info("redlock: master grants holds again", "master", n.cfg.Name)
 		}
 	}
-	if !l.young && !n.pace.unsteady() {
+	if !l.mayBeGuarded && !n.clockCheck.unsteady() {
 		return batch, nil
 	}
 	for _, c := range batch {
-		if l.young && c.cmd.Grants() {
-			due = c.settle(due, script.Answer{Outcome: script.Unsent, Err: l.guarded(left)})
+		if l.mayBeGuarded && c.cmd.Grants() {
+			due = c.answer(due, script.Answer{Outcome: script.Unsent, Err: l.guardedError(left)})
 			continue
 		}
-		c.timid = true
+		c.guarded = true
 		rest = append(rest, c)
 	}
 	return rest, due

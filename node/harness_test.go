@@ -201,9 +201,9 @@ func (n *Node) look() (state, error) {
 func (n *Node) debts() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	owed := n.owed.len()
+	owed := n.unacked.len()
 	if n.link != nil {
-		owed += len(n.link.owed)
+		owed += len(n.link.resends)
 	}
 	return owed
 }

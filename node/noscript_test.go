@@ -75,18 +75,18 @@ func TestResentBeforeTheQueue(t *testing.T) {
 		n := started(t, cfg)
 		m.FlushScripts()
 		n.mu.Lock()
-		n.link.busy = true // a caller writes, so the writer waits
+		n.link.writing = true // a caller writes, so the writer waits
 		acquire, release := new(pending), new(pending)
 		acquire.done, release.done = make(chan struct{}), make(chan struct{})
-		c := n.call(script.NewOwner("k", id("me:1")).Acquire(lease, 1), acquire, 7)
-		n.queue = []*call{n.call(script.NewOwner("k", id("me:1")).Release(1, 0), release, 7)}
-		due := n.resend(n.link, nil, c)
-		n.link.busy = false
+		c := n.newCallLocked(script.NewOwner("k", id("me:1")).Acquire(lease, 1), acquire, 7)
+		n.queue = []*call{n.newCallLocked(script.NewOwner("k", id("me:1")).Release(1, 0), release, 7)}
+		due := n.resendLocked(n.link, nil, c)
+		n.link.writing = false
 		n.mu.Unlock()
 		if len(due) > 0 {
 			t.Errorf("resend: got %v, want no answer yet", due)
 		}
-		n.nudge()
+		n.wakeWriter()
 		want(t, "acquire", acquire.wait(), script.Done)
 		want(t, "release", release.wait(), script.Done)
 	})
@@ -96,15 +96,15 @@ func TestResentBeforeTheQueue(t *testing.T) {
 // too, does not undo it.
 func TestResentBehindWhatItFollows(t *testing.T) {
 	n := &Node{wake: make(chan struct{}, 1)}
-	l := &link{loads: make(map[string]bool)}
-	leave := n.call(script.NewOwner("k", id("me:1")).Leave(1), nil, 0)
-	enter := n.call(script.NewOwner("k", id("me:1")).Enter(lease, 2), nobody{}, 0)
-	l.flight.push(leave)
-	if due := n.resend(l, nil, enter); len(due) > 0 {
+	l := &link{loading: make(map[string]bool)}
+	leave := n.newCallLocked(script.NewOwner("k", id("me:1")).Leave(1), nil, 0)
+	enter := n.newCallLocked(script.NewOwner("k", id("me:1")).Enter(lease, 2), nobody{}, 0)
+	l.inFlight.push(leave)
+	if due := n.resendLocked(l, nil, enter); len(due) > 0 {
 		t.Errorf("resend: answered %v, want nothing", due)
 	}
-	if !slices.Equal(l.again, []*call{enter}) {
-		t.Errorf("to be sent again: got %d commands, want one", len(l.again))
+	if !slices.Equal(l.retries, []*call{enter}) {
+		t.Errorf("to be sent again: got %d commands, want one", len(l.retries))
 	}
 }
 
@@ -116,16 +116,16 @@ func TestResendOverABrokenConnection(t *testing.T) {
 		m.HSet("k", id("me:2"), "1")
 		acquire, release := &pending{done: make(chan struct{})}, &pending{done: make(chan struct{})}
 		n.mu.Lock()
-		n.link.busy = true // a caller writes, so the writer waits
-		n.resend(n.link, nil, n.call(script.NewOwner("k", id("me:1")).Acquire(lease, 1), acquire, 7))
-		n.resend(n.link, nil, n.call(script.NewOwner("k", id("me:2")).Release(1, 0), release, 7))
+		n.link.writing = true // a caller writes, so the writer waits
+		n.resendLocked(n.link, nil, n.newCallLocked(script.NewOwner("k", id("me:1")).Acquire(lease, 1), acquire, 7))
+		n.resendLocked(n.link, nil, n.newCallLocked(script.NewOwner("k", id("me:2")).Release(1, 0), release, 7))
 		n.mu.Unlock()
 		m.Kill()
 		synctest.Wait()
 		n.mu.Lock()
-		n.link.busy = false
+		n.link.writing = false
 		n.mu.Unlock()
-		n.nudge()
+		n.wakeWriter()
 		want(t, "acquire", acquire.wait(), script.Unsent)
 		want(t, "release", release.wait(), script.Unsent)
 		m.RestartWithData()
@@ -148,7 +148,7 @@ func TestOwedReleaseToAfterGivingUp(t *testing.T) {
 		until(t, 3*time.Second, func() bool { // it is under way
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			return n.owed.len() == 0
+			return n.unacked.len() == 0
 		})
 		time.Sleep(6 * time.Millisecond) // refused, and the refusal is on its way
 		m.Delay(0)

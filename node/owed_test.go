@@ -72,14 +72,14 @@ func TestLaterDebt(t *testing.T) {
 				connected := func() bool {
 					n.mu.Lock()
 					defer n.mu.Unlock()
-					return n.link != nil && len(n.link.owed) <= maxBatch+1
+					return n.link != nil && len(n.link.resends) <= maxBatch+1
 				}
 				until(t, time.Second, connected)
 				send(n, owner(1).Leave(2))
 				until(t, time.Second, func() bool {
 					n.mu.Lock()
 					defer n.mu.Unlock()
-					return n.link != nil && len(n.link.owed) == 0
+					return n.link != nil && len(n.link.resends) == 0
 				})
 				then(m)
 				until(t, time.Second, n.isUp)
@@ -122,12 +122,12 @@ func TestRefusedThenAnswered(t *testing.T) {
 // TestDebtsInOrder: they are sent in the order in which they were made.
 func TestDebtsInOrder(t *testing.T) {
 	n := new(Node)
-	var s debts
+	var s unackedReleases
 	for i := range 100 {
-		s.add(n.call(owner(i).Release(1, 0), nil, 0))
+		s.add(n.newCallLocked(owner(i).Release(1, 0), nil, 0))
 	}
-	s.add(n.call(owner(0).Release(1, 0), nil, 0))
-	list := s.take()
+	s.add(n.newCallLocked(owner(0).Release(1, 0), nil, 0))
+	list := s.takeAll()
 	for i, d := range list {
 		if want := fmt.Sprint("me:", (i+1)%100); d.Owner != want {
 			t.Fatalf("debt %d: got that of %s, want %s", i, d.Owner, want)
@@ -230,10 +230,10 @@ func TestOwedReleaseToEntersNobody(t *testing.T) {
 // that owner is owed then does not expire.
 func TestEntrantInFlightIsOwedForLong(t *testing.T) {
 	x, y := script.NewOwner("k", id("x:r1")), script.NewOwner("k", id("x:r2"))
-	var owed debts
-	owed.haunt([]*call{{cmd: x.ReleaseTo(5, 1, y, script.QueueEntry{Round: 1, Since: 1, Lease: time.Second, Proposal: 6})}})
+	var owed unackedReleases
+	owed.noteInFlight([]*call{{cmd: x.ReleaseTo(5, 1, y, script.QueueEntry{Round: 1, Since: 1, Lease: time.Second, Proposal: 6})}})
 	owed.add(&call{cmd: y.Release(6, 1), number: 9})
-	if !owed.list[y.ID].haunted {
+	if !owed.byOwner[y.ID].mayStillRun {
 		t.Error("the release of the owner that was to be entered expires")
 	}
 }

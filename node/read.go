@@ -11,120 +11,119 @@ import (
 	"example.com/redlock/node/script"
 )
 
-// read passes on the answers until the link breaks, or nothing is written any more and all
-// is answered.
+// read delivers answers until the connection breaks, or until everything is answered and nothing
+// will be written any more.
 func (n *Node) read(l *link) {
 	for {
-		reply, err := redis.ReceiveWithTimeout(l.conn, 0) // overdue sees to the time
+		reply, err := redis.ReceiveWithTimeout(l.conn, 0) // timeOutCalls bounds the wait
 		var one [1]delivery
 		n.mu.Lock()
-		due := n.received(l, one[:0], reply, err)
-		over := l.dead || l.done && l.flight.len() == 0
+		due := n.receiveLocked(l, one[:0], reply, err)
+		finished := l.dead || l.done && l.inFlight.len() == 0
 		n.mu.Unlock()
 		deliver(due)
-		if over {
+		if finished {
 			return
 		}
 	}
 }
 
-// received takes in the answer to the oldest command in flight. n.mu is held.
-func (n *Node) received(l *link, due []delivery, reply any, err error) []delivery {
+// receiveLocked takes in the answer to the oldest call in flight.
+func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []delivery {
 	refusal, refused := err.(redis.Error)
 	if refused {
 		refusal = script.Said(refusal)
 	}
 	if err != nil && !refused {
 		l.dead = true
-		// The first error, which may be the writer's, is the reason; err may only say
-		// that redigo has closed the connection since.
-		l.fail(plain(l.conn.Err()))
+		// The reason is the first error, which may be the writer's. err may only say that
+		// redigo has closed the connection since.
+		l.failLocked(normalize(l.conn.Err()))
 		return due
 	}
-	if l.flight.len() == 0 {
+	if l.inFlight.len() == 0 {
 		l.dead = true
-		l.fail(fmt.Errorf("unexpected reply: %T %.100v", reply, reply))
+		l.failLocked(fmt.Errorf("unexpected reply: %T %.100v", reply, reply))
 		return due
 	}
-	l.heard = time.Now()
-	c := l.flight.pop()
-	n.measure(l, l.heard.Sub(c.sent))
-	if l.flight.len() == 0 && (n.state != up || n.closing) {
-		n.nudge() // the writer waits for this
+	l.lastAnswer = time.Now()
+	c := l.inFlight.pop()
+	n.measureLocked(l, l.lastAnswer.Sub(c.sent))
+	if l.inFlight.len() == 0 && (n.state != up || n.closing) {
+		n.wakeWriter() // the writer waits for this
 	}
-	if c.source {
-		delete(l.loads, c.cmd.SHA())
+	if c.withSource {
+		delete(l.loading, c.cmd.SHA())
 	} else if refused && strings.HasPrefix(string(refusal), "NOSCRIPT") {
-		return n.resend(l, due, c)
+		return n.resendLocked(l, due, c)
 	}
-	if refused && unfit(refusal) {
-		l.fail(refusal)
+	if refused && cannotServe(refusal) {
+		l.failLocked(refusal)
 		if strings.HasPrefix(string(refusal), "READONLY") {
-			n.replica = l.id.run
+			n.replicaRun = l.id.run
 		}
 		if c.cmd.Repeats() {
-			n.owed.add(c)
+			n.unacked.add(c)
 		}
 	} else if c.cmd.Repeats() {
-		n.owed.settle(c)
+		n.unacked.acknowledged(c)
 	}
-	defer n.drop(c)
+	defer n.freeCallLocked(c)
 	if c.cmd == AskTime {
-		n.see(c.looked, clock.Now(), reply)
-		return c.settle(due, script.Answer{Outcome: script.Done})
+		n.addSampleLocked(c.asked, clock.Now(), reply)
+		return c.answer(due, script.Answer{Outcome: script.Done})
 	}
 	if refused {
-		return c.settle(due, script.Answer{Outcome: script.Failed, Err: script.Meaning(refusal)})
+		return c.answer(due, script.Answer{Outcome: script.Failed, Err: script.Meaning(refusal)})
 	}
 	if c.cmd == askRole {
 		switch now := identify(reply); {
 		case now.role != "" && now.role != "master":
-			n.replica = l.id.run
-			l.fail(ErrReplica)
+			n.replicaRun = l.id.run
+			l.failLocked(ErrReplica)
 		case now.promoted && now.history != l.id.history:
-			l.fail(errPromoted)
+			l.failLocked(errPromoted)
 		}
 		return due
 	}
 	if c.to == nil || c.answered {
-		return due // a ping, or an answer that comes too late for anybody
+		return due // of a ping, or too late
 	}
 	a, err := c.cmd.Decode(reply)
 	if err != nil {
 		a = script.Answer{Outcome: script.Failed, Err: err}
-	} else if c.whole != nil {
-		a = c.whole.Whole(c.cmd, a)
+	} else if c.original != nil {
+		a = c.original.Whole(c.cmd, a)
 	}
-	return c.settle(due, n.pace.doubt(c.cmd, a))
+	return c.answer(due, n.clockCheck.discount(c.cmd, a))
 }
 
-// resend has a command written again, since the master did not have the script. Only one
-// call carries its source: those behind it find the script there.
+// resendLocked has a call written again, since the master did not have the script. Of all calls
+// of a script, one carries its source, and the master has it for those that follow.
 //
-// It goes first, before the commands that are not written yet; those that are come before
-// it now. So it does not go where one of them is the release that undoes it. Node.mu
-// is held.
-func (n *Node) resend(l *link, due []delivery, c *call) []delivery {
+// c goes before the calls that are not written yet, but after those that are. If one of those
+// is the release that undoes c, c must not run any more, and is answered instead.
+func (n *Node) resendLocked(l *link, due []delivery, c *call) []delivery {
 	cmd := c.cmd.Without(func(owner string) bool {
-		return l.flight.any(func(other *call) bool {
+		return l.inFlight.any(func(other *call) bool {
 			return other.number > c.number && other.cmd.Repeats() && other.cmd.Owner() == owner
 		})
 	})
 	if cmd == nil {
-		defer n.drop(c)
-		return c.settle(due, script.Answer{Outcome: script.Unsent, Err: script.ErrWithdrawn})
+		defer n.freeCallLocked(c)
+		return c.answer(due, script.Answer{Outcome: script.Unsent, Err: script.ErrWithdrawn})
 	}
-	if c.whole == nil && cmd != c.cmd {
-		c.whole = c.cmd
+	if c.original == nil && cmd != c.cmd {
+		c.original = c.cmd
 	}
 	c.cmd = cmd
-	// A call that was behind one before, and finds no script all the same, waits for no other.
-	if c.behind || !l.loads[cmd.SHA()] {
-		c.source, l.loads[cmd.SHA()] = true, true
+	// A call that followed the source once and still found no script brings it itself.
+	if c.afterSource || !l.loading[cmd.SHA()] {
+		c.withSource, l.loading[cmd.SHA()] = true, true
 	} else {
-		c.behind = true
+		c.afterSource = true
 	}
-	l.again = append(l.again, c)
-	n.nudge()
+	l.retries = append(l.retries, c)
+	n.wakeWriter()
 	return due
 }

@@ -2,11 +2,11 @@ package node
 
 import "slices"
 
-// Ready returns nil when the master would grant a hold, as far as is known without asking it:
-// it is connected, no [GuardedError] and no [UnsteadyError] stand against it. Otherwise it
-// returns what it lacks.
+// Ready returns nil if the master would grant a hold, as far as is known without asking it: it is
+// connected, and there is no [GuardedError] and no [UnsteadyError]. Otherwise it returns the
+// reason.
 //
-// A master that died is known to be down within about a heartbeat and Config.Timeout.
+// That a master has died is known after a heartbeat, one second, and Config.Timeout at most.
 //
 // Cost: nothing is sent.
 func (n *Node) Ready() error {
@@ -19,39 +19,39 @@ func (n *Node) Ready() error {
 		return n.reason
 	case n.link.err != nil:
 		return n.link.err
-	case n.pace.unsteady():
-		return &UnsteadyError{Ahead: n.pace.ahead}
+	case n.clockCheck.unsteady():
+		return &UnsteadyError{Ahead: n.clockCheck.ahead}
 	}
-	if left := n.link.guard(); n.link.young && left > 0 {
-		return n.link.guarded(left)
+	if left := n.link.guardLeft(); n.link.mayBeGuarded && left > 0 {
+		return n.link.guardedError(left)
 	}
 	return nil
 }
 
-// Notify sends to to, without blocking, when it is worth while to ask Ready again, until
-// StopNotify: the master came up, an attempt to connect has failed, its clock is steady again.
-// That a guard has passed is not told: when it does is in the error.
+// Notify has a value sent to to whenever Ready may have changed, until StopNotify: the master
+// came up, an attempt to connect failed, or its clock is steady again. It does not block: what
+// to has no room for is dropped. The end of a guard is not notified, since the error of Ready
+// tells when it is.
 func (n *Node) Notify(to chan<- struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.watchers = append(n.watchers, to)
+	n.notified = append(n.notified, to)
 }
 
 // StopNotify undoes Notify.
 func (n *Node) StopNotify(to chan<- struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if i := slices.Index(n.watchers, to); i >= 0 {
-		n.watchers = slices.Delete(n.watchers, i, i+1)
+	if i := slices.Index(n.notified, to); i >= 0 {
+		n.notified = slices.Delete(n.notified, i, i+1)
 	}
 }
 
-// changed tells those who asked to be told. n.mu is held.
-func (n *Node) changed() {
-	for _, to := range n.watchers {
+func (n *Node) notifyLocked() {
+	for _, to := range n.notified {
 		select {
 		case to <- struct{}{}:
-		default: // told already, and has yet to look
+		default: // it was notified, and has yet to look
 		}
 	}
 }

@@ -76,7 +76,7 @@ func TestPlain(t *testing.T) {
 		{redis.Error("LOADING x"), "LOADING x"},
 	} {
 		t.Run(tt.err.Error(), func(t *testing.T) {
-			got := plain(tt.err)
+			got := normalize(tt.err)
 			if got.Error() != tt.want {
 				t.Errorf("plain(%v): got %q, want %q", tt.err, got, tt.want)
 			}

@@ -102,7 +102,7 @@ func TestRemediesAreDocumented(t *testing.T) {
 		}
 		documented[strings.TrimPrefix(cells[0], "| ")] = cells[1] == "yes"
 	}
-	for _, r := range remedies {
+	for _, r := range conditions {
 		if heals, ok := documented[r.what]; !ok || heals != r.heals {
 			t.Errorf("docs/operations.md: %s: got %v (listed %v), want %v", r.what, heals, ok, r.heals)
 		}
@@ -173,7 +173,7 @@ func TestTLSMismatch(t *testing.T) {
 				_, err = conn.Do("PING")
 				return err
 			}()
-			if got := plain(err); !errors.Is(got, tt.want) || got.Error() != tt.want.Error() {
+			if got := normalize(err); !errors.Is(got, tt.want) || got.Error() != tt.want.Error() {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 		})

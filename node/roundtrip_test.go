@@ -24,7 +24,7 @@ func TestAnswerTime(t *testing.T) {
 	}
 	for _, s := range steps {
 		for range s.times {
-			a.take(s.took)
+			a.add(s.took)
 		}
 		if got := a.bound(); got < s.least || got > s.most {
 			t.Errorf("after %d answers in %v: bound = %v, want %v to %v", s.times, s.took, got, s.least, s.most)

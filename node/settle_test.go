@@ -23,7 +23,7 @@ func TestSettlingIsCutShort(t *testing.T) {
 		until(t, time.Second, func() bool { // the first batch is under way
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			return n.link != nil && n.link.flight.len() > 0
+			return n.link != nil && n.link.inFlight.len() > 0
 		})
 		m.Kill()
 		time.Sleep(20 * time.Millisecond)
@@ -49,7 +49,7 @@ func TestBatchesAreBounded(t *testing.T) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			if n.link != nil && n.state != up {
-				most = max(most, n.link.flight.len())
+				most = max(most, n.link.inFlight.len())
 			}
 			return n.state == up
 		})
@@ -59,12 +59,12 @@ func TestBatchesAreBounded(t *testing.T) {
 	})
 	n := &Node{state: up, wake: make(chan struct{}, 1)}
 	for i := range maxBatch + 10 {
-		n.queue = append(n.queue, n.call(owner(i).Release(1, 0), nil, 0))
+		n.queue = append(n.queue, n.newCallLocked(owner(i).Release(1, 0), nil, 0))
 	}
 	queued := slices.Clone(n.queue)
 	l := &link{}
-	batch := n.ready(l, nil)
-	rest := n.ready(l, nil)
+	batch := n.fillBatchLocked(l, nil)
+	rest := n.fillBatchLocked(l, nil)
 	if len(batch) != maxBatch || len(rest) != 10 || !slices.Equal(append(batch, rest...), queued) {
 		t.Errorf("batches of %d and %d calls, want all in order, %d and 10", len(batch), len(rest), maxBatch)
 	}
@@ -105,7 +105,7 @@ func TestOwedMeanwhile(t *testing.T) {
 		until(t, time.Second, func() bool { // what was owed is under way
 			n.mu.Lock()
 			defer n.mu.Unlock()
-			return n.link != nil && n.link.flight.len() > 0
+			return n.link != nil && n.link.inFlight.len() > 0
 		})
 		want(t, "release", call1(n, owner(1).Release(1, 0)), script.Unsent)
 		until(t, time.Second, n.isUp)

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -14,104 +13,21 @@ import (
 	"example.com/redlock/node/script"
 )
 
-// Subscriber is told what a master publishes to this client. Its methods are called from one
-// goroutine for each master, and must not block.
-//
-// What it hears is no more than a hint until it is checked: messages may be lost, come
-// late, and come twice.
-type Subscriber interface {
-	// HandedOff is called when master i handed a lock to an owner of this client.
-	HandedOff(i int, h script.HandOff)
-	// Freed is called when master i may have freed the lock at key without handing it over:
-	// it is worth while to ask.
-	Freed(i int, key string)
-	// Subscribed is called when the subscription at master i begins to work, and when it
-	// breaks. What was published in between is lost.
-	Subscribed(i int, on bool)
-}
-
-// subscription is the connection on which a master publishes to this client.
-type subscription struct {
-	n      *Node
-	to     Subscriber
-	i      int
-	client string        // uuid
-	wake   chan struct{} // tells that watched has changed
-	gone   chan struct{} // closed when the goroutine has ended
-
-	mu      sync.Mutex
-	watched map[string]watched // by channel
-}
-
-// watched is a lock that one of Redisson's clients holds and callers here wait for.
-type watched struct {
-	key  string
-	many int
-}
-
-// Subscribe begins to tell to, as number i, what the master publishes to client, on a
-// connection of its own. It is called once, and goes on until Close.
-func (n *Node) Subscribe(client string, to Subscriber, i int) {
-	s := &subscription{
-		n: n, to: to, i: i, client: client,
-		wake:    make(chan struct{}, 1),
-		gone:    make(chan struct{}),
-		watched: make(map[string]watched),
-	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closing {
-		return
-	}
-	n.sub = s
-	// Goroutines: one that connects and writes, and while there is a connection one that
-	// reads. They end with n.ctx, and Close waits for them.
-	go s.keep()
-}
-
-// Watch has Subscriber.Freed called when one of Redisson's clients frees the lock at key, until
-// Unwatch is called as often. It needs Subscribe.
-func (n *Node) Watch(key string) { n.watch(key, 1) }
-
-// Unwatch is the end of Watch.
-func (n *Node) Unwatch(key string) { n.watch(key, -1) }
-
-func (n *Node) watch(key string, more int) {
-	n.mu.Lock()
-	s := n.sub
-	n.mu.Unlock()
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := watched{key: key, many: s.watched[script.FreedChannel(key)].many + more}
-	if w.many > 0 {
-		s.watched[script.FreedChannel(key)] = w
-	} else {
-		delete(s.watched, script.FreedChannel(key))
-	}
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
-// keep holds a subscription for as long as the node is open.
-func (s *subscription) keep() {
-	defer close(s.gone)
-	retry, said := firstRetry, ""
+// keepSubscribed holds a subscription for as long as the node is open.
+func (s *subscription) keepSubscribed() {
+	defer close(s.stopped)
+	retry, logged := firstRetry, ""
 	for s.n.ctx.Err() == nil {
-		heard, err := s.listen()
+		worked, err := s.serve()
 		if s.n.ctx.Err() != nil {
 			return
 		}
-		if heard {
-			retry, said = firstRetry, ""
+		if worked {
+			retry, logged = firstRetry, ""
 			s.to.Subscribed(s.i, false)
 		}
-		if _, down := s.n.process(); down == nil && err.Error() != said {
-			said = err.Error()
+		if _, down := s.n.runID(); down == nil && err.Error() != logged {
+			logged = err.Error()
 			s.n.cfg.Logger.Warn("redlock: no subscription: callers that wait ask the master from time to time",
 				"master", s.n.cfg.Name, "error", err)
 		}
@@ -123,10 +39,12 @@ func (s *subscription) keep() {
 	}
 }
 
-// listen subscribes and passes on what is published until the connection breaks. heard
-// says that the subscription worked.
-func (s *subscription) listen() (heard bool, err error) {
-	run, err := s.n.process()
+var errOther = errors.New("leads to another server than the connection for commands")
+
+// serve subscribes, and delivers what is published until the connection breaks. worked says
+// whether the master accepted the subscription.
+func (s *subscription) serve() (worked bool, err error) {
+	run, err := s.n.runID()
 	if err != nil {
 		return false, err
 	}
@@ -137,50 +55,48 @@ func (s *subscription) listen() (heard bool, err error) {
 		return false, err
 	}
 	defer discard(conn)
-	replies, err := s.n.ask(conn, "INFO server")
+	replies, err := s.n.roundTrips(conn, "INFO server")
 	if err != nil {
-		return false, plain(err)
+		return false, normalize(err)
 	}
-	// A vote must come from the process that the node's commands go to. Otherwise a
-	// server that two names lead to at different moments could vote twice.
+	// A vote must come from the process that commands go to. Otherwise a server could vote
+	// twice, if two names lead to it at different moments.
 	if identify(replies[0]).run != run {
 		return false, errOther
 	}
 	if err := conn.Send("SUBSCRIBE", script.HandOffChannel(s.client)); err != nil {
-		return false, plain(err)
+		return false, normalize(err)
 	}
 	if err := conn.Flush(); err != nil {
-		return false, plain(err)
+		return false, normalize(err)
 	}
 	broken := make(chan struct{})
-	// Goroutines: the reader. It ends when the connection does, and listen waits for it.
+	// Goroutines: the reader. It ends when the connection does, and serve waits for it.
 	go func() {
 		defer close(broken)
-		heard, err = s.read(conn, run)
+		worked, err = s.read(conn, run)
 	}()
 	s.write(conn, broken)
 	sever(conn)
 	<-broken
-	return heard, plain(err)
+	return worked, normalize(err)
 }
 
-var errOther = errors.New("leads to another server than the connection for commands")
-
-// write keeps the subscriptions to Redisson's channels as they are watched, and the
-// connection busy, until it breaks or the node closes.
+// write subscribes to the channels of what is watched, and keeps the connection busy, until it
+// breaks or the node closes. It ignores errors, which the reader notices.
 func (s *subscription) write(conn redis.Conn, broken <-chan struct{}) {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
-	on := make(map[string]bool)
+	subscribed := make(map[string]bool)
 	for {
-		more, less := s.difference(on)
-		if len(more) > 0 {
-			_ = conn.Send("SUBSCRIBE", more...)
+		added, removed := s.update(subscribed)
+		if len(added) > 0 {
+			_ = conn.Send("SUBSCRIBE", added...)
 		}
-		if len(less) > 0 {
-			_ = conn.Send("UNSUBSCRIBE", less...)
+		if len(removed) > 0 {
+			_ = conn.Send("UNSUBSCRIBE", removed...)
 		}
-		_ = conn.Flush() // where it fails, the reader notices
+		_ = conn.Flush()
 		select {
 		case <-s.wake:
 		case <-beat.C:
@@ -193,77 +109,76 @@ func (s *subscription) write(conn redis.Conn, broken <-chan struct{}) {
 	}
 }
 
-// difference returns what to subscribe and to unsubscribe, so that on becomes what is
-// watched.
-func (s *subscription) difference(on map[string]bool) (more, less []any) {
+// update makes subscribed what is watched now, and returns the channels it added and removed.
+func (s *subscription) update(subscribed map[string]bool) (added, removed []any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for channel := range s.watched {
-		if !on[channel] {
-			on[channel] = true
-			more = append(more, channel)
+		if !subscribed[channel] {
+			subscribed[channel] = true
+			added = append(added, channel)
 		}
 	}
-	for channel := range on {
+	for channel := range subscribed {
 		if _, ok := s.watched[channel]; !ok {
-			delete(on, channel)
-			less = append(less, channel)
+			delete(subscribed, channel)
+			removed = append(removed, channel)
 		}
 	}
-	return more, less
+	return added, removed
 }
 
-// read passes on what is published until the connection breaks.
-func (s *subscription) read(conn redis.Conn, run string) (heard bool, err error) {
+// read delivers what is published until the connection breaks.
+func (s *subscription) read(conn redis.Conn, run string) (worked bool, err error) {
 	for {
 		reply, err := redis.ReceiveWithTimeout(conn, heartbeat+s.n.cfg.Timeout)
 		if err != nil {
-			return heard, err
+			return worked, err
 		}
-		// It must still be the process that commands go to, and one that is a master: a
-		// replica publishes what its master does.
-		if now, err := s.n.process(); err != nil || now != run {
-			return heard, errOther
+		// It must still be the process that commands go to, and still a master: a replica
+		// publishes what its master does.
+		if now, err := s.n.runID(); err != nil || now != run {
+			return worked, errOther
 		}
 		kind, channel, payload, ok := message(reply)
 		switch {
 		case !ok:
 		case channel != script.HandOffChannel(s.client):
-			// Freed also when the subscription begins: before it, the message was lost.
+			// Also when the subscription begins, since a message may have been published before.
 			if key, ok := s.keyOf(channel); ok {
 				s.to.Freed(s.i, key)
 			}
 		case kind == "subscribe":
-			heard = true
+			worked = true
 			s.to.Subscribed(s.i, true)
 		default:
-			s.pass(payload)
+			s.deliver(payload)
 		}
 	}
 }
 
-// pass passes on a message from queue.lua.
-func (s *subscription) pass(payload string) {
-	p, ok := script.DecodeHandOff(payload)
-	if !ok || !strings.HasPrefix(p.Owner, s.client+":") {
+// deliver delivers a message of queue.lua. A hand-off is a vote, so it counts only from a master
+// that neither is guarded nor has an unsteady clock.
+func (s *subscription) deliver(payload string) {
+	h, ok := script.DecodeHandOff(payload)
+	if !ok || !strings.HasPrefix(h.Owner, s.client+":") {
 		s.n.cfg.Logger.Warn("redlock: unexpected message", "master", s.n.cfg.Name, "message", payload)
 		return
 	}
-	if p.Round == 0 { // it may be free in a moment: it is left to Redisson's clients
-		s.to.Freed(s.i, p.Key)
+	if h.Round == 0 { // the lock was left to Redisson's clients, and may be free in a moment
+		s.to.Freed(s.i, h.Key)
 		return
 	}
 	s.n.mu.Lock()
 	l := s.n.link
-	vote := l != nil && !(l.young && l.guard() > 0) && !s.n.pace.unsteady()
+	counts := l != nil && !(l.mayBeGuarded && l.guardLeft() > 0) && !s.n.clockCheck.unsteady()
 	s.n.mu.Unlock()
-	if !vote {
-		return // see fitAt and pace
+	if counts {
+		s.to.HandedOff(s.i, h)
 	}
-	s.to.HandedOff(s.i, p)
 }
 
-// keyOf returns the watched lock that channel belongs to.
+// keyOf returns the watched lock whose channel it is.
 func (s *subscription) keyOf(channel string) (string, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -271,7 +186,7 @@ func (s *subscription) keyOf(channel string) (string, bool) {
 	return w.key, ok
 }
 
-// message takes apart what comes on a subscribed connection.
+// message takes a message on a subscribed connection apart.
 func message(reply any) (kind, channel, payload string, ok bool) {
 	list, _ := reply.([]any)
 	if len(list) != 3 {
@@ -279,15 +194,15 @@ func message(reply any) (kind, channel, payload string, ok bool) {
 	}
 	first, ok1 := list[0].([]byte)
 	second, ok2 := list[1].([]byte)
-	third, _ := list[2].([]byte) // a number of channels otherwise
+	third, _ := list[2].([]byte) // not of (un)subscribe, which has a number of channels
 	kind = string(first)
 	known := slices.Contains([]string{"message", "subscribe", "unsubscribe"}, kind)
 	return kind, string(second), string(third), ok1 && ok2 && known
 }
 
-// process returns the run id of the server that commands go to, empty if it does not
-// say, and why there is none.
-func (n *Node) process() (run string, err error) {
+// runID returns the run id of the process that commands go to, which is empty if it does not say,
+// or an error if there is no connection.
+func (n *Node) runID() (run string, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.link == nil {

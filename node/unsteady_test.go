@@ -29,7 +29,7 @@ func watching(t *testing.T, f func(t *testing.T, m *redlocktest.Master, n *Node,
 func (n *Node) isUnsteady() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.pace.unsteady()
+	return n.clockCheck.unsteady()
 }
 
 // wantUnsteady checks that an answer does not count, because the clock ran ahead.
@@ -79,8 +79,8 @@ func TestClockJumps(t *testing.T) {
 		wantHolder(t, m, "k", "") // it may have been somebody else's
 
 		until(t, time.Minute, func() bool { return !n.isUnsteady() })
-		if got := time.Since(found); got < leastRest || got > leastRest+heartbeat {
-			t.Errorf("steady again: %v after it was found, want %v to a heartbeat more", got, leastRest)
+		if got := time.Since(found); got < minRecovery || got > minRecovery+heartbeat {
+			t.Errorf("steady again: %v after it was found, want %v to a heartbeat more", got, minRecovery)
 		}
 		if got := found.Sub(jumped); got > heartbeat+time.Millisecond {
 			t.Errorf("found: after %v, want within a heartbeat", got)
@@ -270,7 +270,7 @@ func TestClockToldLate(t *testing.T) {
 		late := []any{[]byte(strconv.FormatInt(time.Now().Unix(), 10)), []byte("0")}
 		time.Sleep(10 * time.Minute) // the process was stopped
 		n.mu.Lock()
-		n.see(sent, clock.Now(), late)
+		n.addSampleLocked(sent, clock.Now(), late)
 		n.mu.Unlock()
 		if got, ok := n.Time(clock.Now()); !ok || time.Until(got).Abs() > time.Millisecond {
 			t.Errorf("time: got %v, %v, want %v", got, ok, time.Now())
@@ -287,7 +287,7 @@ func TestClockNotTold(t *testing.T) {
 		m.Restart()
 		time.Sleep(5 * heartbeat)
 		n.mu.Lock()
-		n.see(clock.Now(), clock.Now(), redis.Error("BUSY Redis is busy running a script"))
+		n.addSampleLocked(clock.Now(), clock.Now(), redis.Error("BUSY Redis is busy running a script"))
 		n.mu.Unlock()
 		if got, ok := n.Time(clock.Now()); !ok || (time.Until(got)+time.Hour).Abs() > time.Millisecond {
 			t.Errorf("time: got %v, %v, want an hour ago", got, ok)
@@ -347,7 +347,7 @@ func TestUnsteadyPasses(t *testing.T) {
 		want(t, "release", call1(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Done)
 		wantHolder(t, m, "k", "")
 
-		until(t, 2*leastRest, func() bool { return !n.isUnsteady() })
+		until(t, 2*minRecovery, func() bool { return !n.isUnsteady() })
 		wait()
 		want(t, "release", call1(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Done)
 		wantHolder(t, m, "k", id("a:r1"))

@@ -6,21 +6,22 @@ import (
 	"strings"
 )
 
-// least is the oldest Redis that has all that the scripts call, and channels in its ACL rules.
-var least = [2]int{6, 2}
+// minVersion is the oldest Redis that has every command the scripts call, and channels in ACL
+// rules.
+var minVersion = [2]int{6, 2}
 
 // VersionError says that a master is too old.
 type VersionError struct {
-	Version string // as it tells
+	Version string // as INFO tells it
 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("runs Redis %s, but %d.%d or later is needed", e.Version, least[0], least[1])
+	return fmt.Sprintf("runs Redis %s, but %d.%d or later is needed", e.Version, minVersion[0], minVersion[1])
 }
 
-// tooOld returns a *VersionError for a version below the least. What is no version says
-// nothing of a master's age.
-func tooOld(version string) error {
+// checkVersion returns a *VersionError for a version below minVersion, and nil for text that is no
+// version.
+func checkVersion(version string) error {
 	first, rest, _ := strings.Cut(version, ".")
 	second, _, _ := strings.Cut(rest, ".")
 	major, err := strconv.Atoi(first)
@@ -28,7 +29,7 @@ func tooOld(version string) error {
 		return nil
 	}
 	minor, _ := strconv.Atoi(second)
-	if major < least[0] || major == least[0] && minor < least[1] {
+	if major < minVersion[0] || major == minVersion[0] && minor < minVersion[1] {
 		return &VersionError{Version: version}
 	}
 	return nil

@@ -15,7 +15,7 @@ func TestTooOld(t *testing.T) {
 		"6.2.0": false, "6.2": false, "6.10.0": false, "7.0.15": false, "7.4.0-rc1": false, "255.255.255": false, "10.0.0": false,
 		"": false, "unknown": false,
 	} {
-		if got := tooOld(version) != nil; got != want {
+		if got := checkVersion(version) != nil; got != want {
 			t.Errorf("tooOld(%q): got %v, want %v", version, got, want)
 		}
 	}

@@ -104,19 +104,19 @@ func TestWithdrawnFromBatch(t *testing.T) {
 // TestWithdrawnTwice: a batch may shrink again, while another call carries the source.
 func TestWithdrawnTwice(t *testing.T) {
 	n := &Node{wake: make(chan struct{}, 1)}
-	l := &link{loads: map[string]bool{script.Renew(lease, nil).SHA(): true}}
+	l := &link{loading: map[string]bool{script.Renew(lease, nil).SHA(): true}}
 	var holds []script.Renewal
 	for i := range 4 {
 		holds = append(holds, script.Renewal{Owner: script.NewOwner(fmt.Sprint("k", i), id(fmt.Sprint("me:", i))), Count: 1, Token: 1})
 	}
-	c := n.call(script.Renew(lease, holds), nobody{}, 0)
+	c := n.newCallLocked(script.Renew(lease, holds), nobody{}, 0)
 	for _, i := range []int{2, 0} {
-		l.flight.push(n.call(holds[i].Release(1, 0), nil, 0))
-		if due := n.resend(l, nil, c); len(due) > 0 {
+		l.inFlight.push(n.newCallLocked(holds[i].Release(1, 0), nil, 0))
+		if due := n.resendLocked(l, nil, c); len(due) > 0 {
 			t.Fatalf("resend: answered %v, want nothing", due)
 		}
 	}
-	a := c.whole.Whole(c.cmd, script.Answer{Outcome: script.Done, Renewed: []script.Renewed{script.Extended, script.Foreign}})
+	a := c.original.Whole(c.cmd, script.Answer{Outcome: script.Done, Renewed: []script.Renewed{script.Extended, script.Foreign}})
 	if got := fmt.Sprint(a.Renewed); got != "[-2 1 -2 -1]" {
 		t.Errorf("renewed: got %s, want [-2 1 -2 -1]", got)
 	}

@@ -10,16 +10,16 @@ import (
 type Outcome uint8
 
 const (
-	// Unsent commands never left: they are certainly not carried out.
+	// Unsent commands never left, so they certainly did not and will not run.
 	Unsent Outcome = iota
-	// Unknown commands were sent and not answered. They may have been carried out, and
-	// a frozen master may still do so.
+	// Unknown commands were sent and not answered. They may have run, or may still run when a
+	// frozen master thaws.
 	Unknown
-	// Failed commands were answered with an error. How much was carried out depends on it.
+	// Failed commands were answered with an error. How much they did depends on it.
 	Failed
-	// Refused commands were answered no.
+	// Refused commands were answered with no.
 	Refused
-	// Done commands were answered yes.
+	// Done commands were answered with yes.
 	Done
 )
 
@@ -27,7 +27,7 @@ func (o Outcome) String() string {
 	return [...]string{"Unsent", "Unknown", "Failed", "Refused", "Done"}[o]
 }
 
-// MayHold reports whether an acquire with this outcome may have left its owner a hold.
+// MayHold reports whether an acquire with this outcome may have left a hold behind.
 func (o Outcome) MayHold() bool { return o == Done || o == Unknown || o == Failed }
 
 // Renewed is what became of one hold of a Renew command.
@@ -37,9 +37,9 @@ type Renewed int8
 const (
 	// NotLock says that the key is no lock. renew.lua has an error in its place.
 	NotLock Renewed = -3
-	// Withdrawn holds were left out, since their owner was sent a release or a Leave
-	// meanwhile: nothing is known of them. That is not Absent, which counts against a hold
-	// that a Leave goes on with.
+	// Withdrawn holds were left out, since a release or a Leave was sent meanwhile, and nothing
+	// is known of them. It is not Absent, which would count against a hold that goes on after
+	// a Leave.
 	Withdrawn Renewed = -2
 
 	Foreign  Renewed = -1 // another owner has it
@@ -69,7 +69,7 @@ func (a Answer) Why() error {
 	return a.Err
 }
 
-// notLock notes why the i-th hold of a Renew is none.
+// notLock notes that the key of the i-th hold of a Renew is no lock.
 func (a *Answer) notLock(i int, why error) {
 	if a.NotLock == nil {
 		a.NotLock = make(map[int]error)
@@ -78,8 +78,8 @@ func (a *Answer) notLock(i int, why error) {
 }
 
 var (
-	// ErrWithdrawn is why nothing is known of a command, or of a hold of a Renew, whose owner
-	// was sent a release meanwhile.
+	// ErrWithdrawn says that a release of the owner was sent meanwhile, so that the command, or
+	// the hold's part of a Renew, was left out.
 	ErrWithdrawn = errors.New("withdrawn")
 
 	errCounter = errors.New("its fencing counter has moved on")

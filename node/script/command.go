@@ -19,13 +19,12 @@ type Command struct {
 	proposal int64     // fencing token, of an Acquire or a Raise
 	holds    []Renewal // of a Renew
 
-	// grants: does nothing but make a hold where there is none, so not on a guarded master.
-	grants bool
-	// asks is the argument that asks for a hold where there is none, beside other things: a
-	// guarded master gets it empty. 0: there is no such argument.
-	asks int
-	// repeats: must be carried out, so it is sent again until it is answered.
-	repeats bool
+	grants  bool // see Grants
+	repeats bool // see Repeats
+
+	// healArg is the argument by which the command, besides other things, makes a hold where
+	// there is none: it heals or hands off. 0: there is no such argument.
+	healArg int
 }
 
 // Renewal names one hold of a Renew command.
@@ -35,10 +34,10 @@ type Renewal struct {
 	Token int64
 }
 
-// Renew extends all the holds to lease from now, where that is longer than what is left.
+// Renew extends the lease of each hold to lease from now, if that is longer than what is left.
 //
-// It heals: a lock that nobody has is set again for its owner, except on a guarded master
-// and after a Force. The answer is Done with one [Renewed] for each hold.
+// It heals: a lock that nobody has is set again for its owner, except on a guarded master and
+// after a Force. The answer is Done with one [Renewed] for each hold.
 //
 // Cost: one script call for all of them. Source: docs/algorithm.md, "Renew".
 func Renew(lease time.Duration, holds []Renewal) *Command {
@@ -52,27 +51,26 @@ func Renew(lease time.Duration, holds []Renewal) *Command {
 	for _, h := range holds {
 		args = append(args, h.args[4], h.Count, h.Token)
 	}
-	return &Command{script: renewScript, args: args, holds: holds, asks: heal}
+	return &Command{script: renewScript, args: args, holds: holds, healArg: heal}
 }
 
-// Inspect asks who has the lock at key. The answer is Done, with an empty holder when
-// nobody does.
+// Inspect asks who has the lock at key. The answer is Done, with an empty holder if nobody has.
 //
 // Cost: one script call.
 func Inspect(key string) *Command {
 	return &Command{script: inspectScript, args: []any{inspectScript.sha, 2, key, fenceKey(key)}, key: key}
 }
 
-// SHA is the name by which EVALSHA knows the command's script.
+// SHA is the hash by which EVALSHA knows the command's script.
 func (c *Command) SHA() string { return c.script.sha.(string) }
 
-// Arguments returns the arguments of EVALSHA, or of EVAL if the script goes with them. To a
-// guarded master a command goes in a form that makes no hold there; see also Grants.
+// Arguments returns the arguments of EVALSHA, or with source those of EVAL. If guarded, they are
+// for a guarded master: the command then neither heals nor hands off; see also Grants.
 //
-// Commands are shared, so the caller must not change what it gets.
+// The caller must not change the slice, since a Command is shared.
 func (c *Command) Arguments(source, guarded bool) []any {
 	args := c.args
-	guarded = guarded && c.asks > 0
+	guarded = guarded && c.healArg > 0
 	if source || guarded {
 		args = slices.Clone(args)
 	}
@@ -80,15 +78,15 @@ func (c *Command) Arguments(source, guarded bool) []any {
 		args[0] = c.script.source
 	}
 	if guarded {
-		args[c.asks] = ""
+		args[c.healArg] = ""
 	}
 	return args
 }
 
-// Owner is whom the command takes or gives something for; a Renew has none, but holds.
+// Owner is the owner whose command it is; empty for a Renew, an Inspect and a Force.
 func (c *Command) Owner() string { return c.owner }
 
-// Owners are all for whom the command may leave a hold or an entry in the queue.
+// Owners are all owners for whom the command may leave a hold or a queue entry behind.
 func (c *Command) Owners() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, owner := range []string{c.owner, c.next} {
@@ -104,15 +102,14 @@ func (c *Command) Owners() iter.Seq[string] {
 	}
 }
 
-// Grants reports whether the command does nothing but make a hold where there is none, so
-// that it must not go to a guarded master.
+// Grants reports whether the command only makes a hold where there is none, so that it must not be
+// sent to a guarded master.
 func (c *Command) Grants() bool { return c.grants }
 
-// Repeats reports whether the command must be carried out, so that it is sent again until
-// the master has answered.
+// Repeats reports whether the command has to be sent again until the master has answered.
 func (c *Command) Repeats() bool { return c.repeats }
 
-// Vouches reports whether Done says that somebody has a lock, and so counts for it.
+// Vouches reports whether Done is a vote: it says that an owner has a lock.
 func (c *Command) Vouches() bool {
 	switch c.script {
 	case acquireScript, renewScript, raiseScript:
@@ -132,8 +129,8 @@ func (c *Command) Decode(reply any) (Answer, error) {
 	return a, err
 }
 
-// Without returns what is left of c once those owners are taken away whose release came
-// first: nil if nothing is. A release itself may come twice, and each is to say what it found.
+// Without returns what is left of c when the owners that were released meanwhile are taken out of
+// it, nil if nothing is. A release stays as it is: it may run twice, and each tells what it found.
 func (c *Command) Without(released func(owner string) bool) *Command {
 	switch {
 	case c.script == releaseScript:
@@ -157,10 +154,10 @@ func (c *Command) Without(released func(owner string) bool) *Command {
 
 // lease returns the lease of a Renew.
 func (c *Command) lease() time.Duration {
-	return time.Duration(c.args[c.asks-1].(int64)) * time.Millisecond
+	return time.Duration(c.args[c.healArg-1].(int64)) * time.Millisecond
 }
 
-// Whole returns a, the answer to rest, as the answer to c: rest is what Without left of it.
+// Whole turns a, the answer to rest, into the answer to c. rest is what Without left of c.
 func (c *Command) Whole(rest *Command, a Answer) Answer {
 	if len(rest.holds) == len(c.holds) || a.Outcome != Done || len(a.Renewed) != len(rest.holds) {
 		return a

@@ -8,7 +8,7 @@ import (
 
 // QueueEntry is what a waiter says of itself when it enters the queue of a lock.
 type QueueEntry struct {
-	Round    uint64        // of questions to all masters, from 1: a HandOff names the one that it answers
+	Round    uint64        // the owner's questions to all masters, from 1; a HandOff names the one it answers
 	Since    int64         // when the caller began to wait, in µs since 1970; the same in each round
 	Lease    time.Duration // for which the lock may be handed to it; whole milliseconds
 	Proposal int64         // the fencing token asked for
@@ -24,10 +24,10 @@ func (e QueueEntry) text() string {
 	return string(b)
 }
 
-// HandOff says that a master handed a lock to an owner, for the lease that the owner asked for.
+// HandOff says that a master handed a lock to an owner, for the lease that its entry asked for.
 type HandOff struct {
 	Owner string
-	Round uint64 // of the last entry that the master had of Owner; 0: the lock may be free in a moment
+	Round uint64 // of the last entry that the master had of Owner; 0: the lock is left to Redisson's clients for a moment
 	Token int64  // fencing counter
 	Key   string
 }

@@ -2,9 +2,9 @@ package script
 
 import "strings"
 
-// The name of a lock is its key, as in Redisson. What belongs to a lock carries the
-// name in braces. A name that has braces of its own stands as it is, with a colon behind
-// it: the keys of "{a}" must not be those of "a". Redisson's channel is the same for both.
+// The name of a lock is its key, as in Redisson. What belongs to a lock carries the name in
+// braces. A name that has braces itself is left as it is, with a colon appended: the keys of
+// "{a}" must not be those of "a". Redisson's channel is the same for both.
 const (
 	fencePrefix   = "redlock_fence:"
 	queuePrefix   = "redlock_wait:"
@@ -13,7 +13,7 @@ const (
 	channelPrefix = "redisson_lock__channel:"
 )
 
-// Reserved returns with which prefix of our keys a name begins, empty if with none. Such a
+// Reserved returns the prefix of our own keys that name begins with, empty if there is none. Such a
 // name could be a key that belongs to another lock.
 func Reserved(name string) (prefix string) {
 	for _, prefix := range [...]string{fencePrefix, queuePrefix, turnPrefix, forcedPrefix} {
@@ -33,7 +33,7 @@ func fenceKey(name string) string {
 	return fencePrefix + "{" + name + "}"
 }
 
-// FreedChannel is where Redisson's clients hear that the lock is free. release.lua has it too.
+// FreedChannel is where Redisson's clients are told that the lock is free. release.lua has it too.
 func FreedChannel(name string) string {
 	if braced(name) {
 		return channelPrefix + name
@@ -41,7 +41,7 @@ func FreedChannel(name string) string {
 	return channelPrefix + "{" + name + "}"
 }
 
-// keys is what belongs to a lock that acquire.lua and release.lua have to do with.
+// keys are the keys of a lock, besides its name, that acquire.lua and release.lua get.
 type keys struct{ fence, queue, turn string }
 
 // keysOf returns the keys of name, cut out of one string.

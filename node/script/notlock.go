@@ -18,7 +18,8 @@ func (e *NotLockError) Error() string { return "the key is no lock: it holds " +
 
 func (e *NotLockError) Unwrap() error { return e.reply }
 
-// Meaning returns what an error reply to a script says.
+// Meaning turns an error reply to a script into a [*NotLockError] if it is one, and otherwise returns
+// it as it is.
 func Meaning(reply redis.Error) error {
 	code, what, _ := strings.Cut(string(Said(reply)), " ")
 	switch code {
@@ -53,8 +54,8 @@ var scripted = regexp.MustCompile(`^ERR Error running script .*@user_script: ?\d
 // place is what Redis 7 puts behind it.
 var place = regexp.MustCompile(` script: [0-9a-f]{40}, on @user_script:\d+\.?$`)
 
-// Said returns the error that a command met, also where a script called it: it begins with the
-// code word, and can stand in a list.
+// Said takes out of an error reply what Redis adds when the command was called by a script: what is
+// left begins with the code word.
 func Said(reply redis.Error) redis.Error {
 	text := scripted.ReplaceAllString(string(reply), "")
 	return redis.Error(strings.TrimRight(place.ReplaceAllString(text, ""), " .:"))

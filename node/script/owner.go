@@ -2,15 +2,15 @@ package script
 
 import "time"
 
-// Owner is somebody who takes a lock and gives it back. What its commands have in common
-// is made once.
+// Owner is one try at a lock, and the hold that comes of it. What its commands have in common is
+// made once.
 type Owner struct {
 	Key  string
 	ID   string // "uuid:rN"
 	args [5]any // the keys of acquire.lua and release.lua, and the owner
 }
 
-// NewOwner makes an owner. An id is used once, for one key.
+// NewOwner makes an owner. An id must be used once only, for one key.
 func NewOwner(key, id string) *Owner {
 	k := keysOf(key)
 	return &Owner{Key: key, ID: id, args: [...]any{key, k.fence, k.queue, k.turn, id}}
@@ -23,13 +23,13 @@ func (o *Owner) command(s *script) *Command {
 	return c
 }
 
-// Acquire takes the lock, once.
+// Acquire takes the lock if it is free, once.
 //
-// lease is sent in whole milliseconds, rounded down, and must be at least 1 ms; it
-// never shortens what is left. proposal is the fencing token asked for.
+// lease is sent in whole milliseconds, rounded down, and must be at least 1 ms; it never shortens
+// what is left. proposal is the fencing token asked for.
 //
-// The answer is Done with the fencing counter, or Refused with holder and time left. After
-// any other outcome the owner may have the lock, and must be released.
+// The answer is Done with the fencing counter, or Refused with the holder and the time left.
+// After any other outcome the owner may have the lock, and must be released.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Acquire".
 func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
@@ -39,8 +39,8 @@ func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
 	return c
 }
 
-// AcquireOrRegister is Acquire for a waiter: where the lock is taken it enters the queue, or stays
-// there. A master that hands the lock over says so with a [HandOff].
+// AcquireOrRegister is Acquire for a waiter: if the lock is taken, the owner enters the queue, or
+// stays there. A master that hands the lock to it says so with a [HandOff].
 //
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Command {
@@ -49,11 +49,11 @@ func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Comman
 	return c
 }
 
-// Register enters the queue, or stays there, and leaves the lock alone, also where it is
-// free. Guarded masters do this as well.
+// Register enters the owner into the queue, or keeps it there, and leaves the lock alone even if
+// it is free. Guarded masters do this as well.
 //
-// The answer is Refused, without a holder where nobody has the lock, or Done where the owner
-// has it: it was passed on.
+// The answer is Refused, without a holder if nobody has the lock, or Done if the owner has it,
+// because it was handed to it.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func (o *Owner) Register(entry QueueEntry) *Command {
@@ -62,27 +62,27 @@ func (o *Owner) Register(entry QueueEntry) *Command {
 	return c
 }
 
-// tokenArg is where the arguments of release.lua have the token, which says that the lock
-// may be passed on.
+// tokenArg is where the arguments of release.lua have the token. Without it the lock is not
+// handed off.
 const tokenArg = 7
 
-// Release takes the owner out of the queue and frees the lock, which then passes to the
-// first in the queue. token is the owner's fencing token, or the one it proposed; since
-// is that of its entries in the queue, 0 if there were none.
+// Release takes the owner out of the queue and frees the lock, which is then handed to the first
+// in the queue. token is the owner's fencing token, or the one it proposed; since is that of its
+// queue entries, 0 if there were none.
 //
-// The answer is Done, or Refused when the owner does not have the lock. After any other
-// outcome the node goes on by itself until the master has answered. On a guarded master
-// the lock is not passed on.
+// The answer is Done, or Refused if the owner does not have the lock. After any other outcome the
+// node sends it again by itself until the master has answered. A guarded master does not hand
+// the lock off.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Release".
 func (o *Owner) Release(token, since int64) *Command {
 	c := o.command(releaseScript)
-	c.repeats, c.asks = true, tokenArg
+	c.repeats, c.healArg = true, tokenArg
 	c.args = append(c.args, token, since)
 	return c
 }
 
-// Yield is Release, but passes the lock to nobody: it is left free.
+// Yield is Release without a hand-off: the lock is left free.
 func (o *Owner) Yield(since int64) *Command {
 	c := o.Release(0, since)
 	c.args[tokenArg] = ""
@@ -97,9 +97,10 @@ func (o *Owner) ReleaseTo(token, since int64, next *Owner, entry QueueEntry) *Co
 	return c
 }
 
-// Force frees the lock at key, whoever has it, as Release does, and keeps that owner from
-// healing it. token is below that of who has it next. The answer is Done when somebody had it and Refused when nobody did. It is
-// sent once.
+// Force releases the lock at key, whoever has it, and keeps that owner from healing it. Whoever
+// has it next gets a fencing token above token.
+//
+// The answer is Done if somebody had the lock, and Refused if nobody did. It is sent once only.
 //
 // Cost: one script call.
 func Force(key string, token int64) *Command {
@@ -108,10 +109,10 @@ func Force(key string, token int64) *Command {
 	return c
 }
 
-// Raise raises the fencing counter of the lock that the owner has, for lease, to token.
+// Raise raises the fencing counter of a lock that the owner has, for lease, to token.
 //
-// The answer is Done, or Refused: with the counter where that is not below token, and
-// without where the owner does not have the lock. It is sent once.
+// The answer is Done, or Refused: with the counter if it is not below token, and without if the
+// owner does not have the lock. It is sent once only.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Fencing token".
 func (o *Owner) Raise(lease time.Duration, token int64) *Command {
@@ -123,11 +124,11 @@ func (o *Owner) Raise(lease time.Duration, token int64) *Command {
 // countArg is where the arguments of enter.lua have the hold count.
 const countArg = 4
 
-// Enter sets the hold count of the lock that the owner has, and extends it to lease from
-// now where that is longer than what is left.
+// Enter sets the hold count of a lock that the owner has, and extends its lease to lease from now
+// if that is longer than what is left.
 //
-// The answer is Done, or Refused when the owner does not have the lock: with holder and
-// time left if another one has.
+// The answer is Done, or Refused if the owner does not have the lock: with the holder and the
+// time left if another one has it.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Re-entry".
 func (o *Owner) Enter(lease time.Duration, count int) *Command {
@@ -136,9 +137,8 @@ func (o *Owner) Enter(lease time.Duration, count int) *Command {
 	}}
 }
 
-// Leave sets the hold count of the lock that the owner has to less than it was. After an
-// outcome other than Done and Refused the node goes on by itself until the master has
-// answered.
+// Leave lowers the hold count of a lock that the owner has. After an outcome other than Done and
+// Refused the node sends it again by itself until the master has answered.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Re-entry".
 func (o *Owner) Leave(count int) *Command {

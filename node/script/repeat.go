@@ -1,11 +1,11 @@
 package script
 
-// Repeat is what is needed to send a release, or a Leave, again. Its sender has been told
-// that it was not answered, and does not wait any more. So a ReleaseTo is repeated without the
-// next owner, who asks by himself, or has given up since.
+// Repeat is what is needed to send a release or a Leave again. Whoever sent it was told that it
+// was not answered, and has stopped waiting. So a ReleaseTo is sent again without the next owner,
+// which registers by itself, or has given up since.
 //
-// It is smaller than the Command: a master that is away for long is owed as many as its client
-// releases in one lease.
+// It is smaller than a Command, since there are many: all releases of one lease, while a master is
+// away.
 type Repeat struct {
 	Key, Owner   string
 	token, since int64
@@ -25,7 +25,7 @@ func (c *Command) Repeat() Repeat {
 	return r
 }
 
-// Command is the release again.
+// Command makes the release, or Leave, again.
 func (r Repeat) Command() *Command {
 	switch o := NewOwner(r.Key, r.Owner); {
 	case r.count > 0:

@@ -16,15 +16,7 @@ import (
 	"example.com/redlock/node/script"
 )
 
-// Receiver takes the answers to the commands of a fan-out.
-type Receiver interface {
-	// Answer is called exactly once for each Send, about Config.Timeout after it at
-	// the latest, or up to four times that where the connection breaks and the script is
-	// lost meanwhile. It may be called before Send returns, and must not block.
-	Answer(i int, a script.Answer)
-}
-
-// Errors that an [Answer] carries.
+// Reasons why a master did not answer, or is not used.
 var (
 	errConnecting = errors.New("not connected yet")
 	ErrTimeout    = errors.New("no answer in time")
@@ -40,11 +32,11 @@ var (
 	errTLSPort     = errors.New("answers with TLS (a TLS port? use rediss://)")
 )
 
-// GuardedError says that a master may have forgotten its votes, and grants no hold yet.
+// GuardedError says that a master may have forgotten its votes, and grants no holds yet.
 type GuardedError struct {
 	Left     time.Duration // until it does
-	Promoted bool          // it was a replica before; otherwise it restarted
-	Why      error         // why its age is not known, nil if it is
+	Promoted bool          // it was a replica; otherwise it restarted
+	Why      error         // why its age is unknown, nil if it is known
 }
 
 func (e *GuardedError) Error() string {
@@ -60,10 +52,10 @@ func (e *GuardedError) Error() string {
 
 func (e *GuardedError) Unwrap() error { return e.Why }
 
-// UnsteadyError says that a master's clock ran ahead, so that leases it gives may end
-// before the client expects it. The master did what it was told, and is not counted.
+// UnsteadyError says that a master's clock ran ahead, so that leases it grants may end before the
+// client expects it. The master ran the command, but its vote does not count.
 type UnsteadyError struct {
-	Ahead time.Duration // by how much, at least, since it was last steady
+	Ahead time.Duration // since it was last steady, at least
 }
 
 func (e *UnsteadyError) Error() string {
@@ -80,15 +72,15 @@ func (e *Error) Error() string { return e.Node + ": " + e.Err.Error() }
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Error returns err as one that names the master.
+// Error wraps err in an [*Error] that names the master.
 func (n *Node) Error(err error) error { return &Error{Node: n.cfg.Name, Err: err} }
 
-// Explain returns a as an error that names the master: why it did not say yes.
+// Explain returns why the master did not say yes, as an [*Error] that names it.
 func (n *Node) Explain(a script.Answer) error { return n.Error(a.Why()) }
 
-// Kind returns the reason that err gives, with the master that it names: without what changes
-// while the reason does not, such as the time that is left, and the present time in what is said of
-// a certificate.
+// Kind returns the reason in err, with the master it names, but without what changes while the
+// reason stays: the time that is left, say, or the present time in an error about a certificate.
+// Errors of the same kind need to be logged only once.
 func Kind(err error) string {
 	if at, ok := errors.AsType[*Error](err); ok {
 		return at.Node + ": " + Kind(at.Err)
@@ -96,9 +88,9 @@ func Kind(err error) string {
 	if guarded, ok := errors.AsType[*GuardedError](err); ok && guarded.Why == nil {
 		return fmt.Sprintf("guarded, promoted %v", guarded.Promoted)
 	}
-	for _, r := range remedies {
-		if r.is(err) {
-			return r.what
+	for _, c := range conditions {
+		if c.is(err) {
+			return c.what
 		}
 	}
 	if reply, ok := errors.AsType[redis.Error](err); ok {
@@ -109,10 +101,10 @@ func Kind(err error) string {
 	return err.Error()
 }
 
-// plain maps what redigo, the net package and contexts say to one meaning each.
-func plain(err error) error {
-	// redigo does not export its type. A plain port of Redis mostly waits for the end of a line,
-	// which the handshake need not have.
+// normalize maps the errors of redigo, package net and contexts to one error for each meaning.
+func normalize(err error) error {
+	// redigo does not export its type. It happens at a plain port of Redis, which waits for the
+	// end of a line that the TLS handshake need not have.
 	if err != nil && err.Error() == "TLS handshake timeout" {
 		return errTLSSilent
 	}
@@ -133,8 +125,9 @@ func plain(err error) error {
 	return err
 }
 
-// unnamed takes an address out of err that is the name of the master, which is told beside it.
-func (n *Node) unnamed(err error) error {
+// withoutName takes the address out of err if it is the name of the master, which an [*Error]
+// tells anyway.
+func (n *Node) withoutName(err error) error {
 	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Addr != nil && dial.Addr.String() == n.cfg.Name {
 		return dial.Err
 	}

@@ -12,20 +12,20 @@ import (
 	"example.com/redlock/node/script"
 )
 
-// remedy says of one thing that can be wrong with a master whether it can heal while a caller
-// waits: without anybody who changes a setting, a permission, a key or the address.
-type remedy struct {
+// condition is one thing that can be wrong with a master. It heals if it can pass while a caller
+// waits, without anybody changing a setting, a permission, a key or the address.
+type condition struct {
 	what  string // as docs/operations.md lists it
 	heals bool
 	is    func(error) bool
 }
 
-// remedies is the one place where that is decided. The first entry that matches counts, and
-// what matches none may heal: waiting in vain is logged, giving up in vain fails a service.
+// conditions are tried in this order, and the first that matches counts. An error that matches none
+// may heal: to wait in vain is logged, to give up in vain fails a service.
 //
-// A replica may be promoted. Two names that lead to one server may be those of an address
-// that is moving from one server to another.
-var remedies = []remedy{
+// A replica may be promoted. Two names may lead to one server while an address moves from one
+// server to another.
+var conditions = []condition{
 	{"`LOADING`", true, replied("LOADING")},
 	{"`BUSY`", true, replied("BUSY")},
 	{"`OOM`", true, replied("OOM")},
@@ -78,23 +78,23 @@ var remedies = []remedy{
 	}},
 }
 
-// Heals reports whether err, of an [script.Answer] or of [Node.Ready], may pass while a caller waits.
+// Heals reports whether err, from a [script.Answer] or from [Node.Ready], may pass while a caller
+// waits.
 func Heals(err error) bool {
-	for _, r := range remedies {
-		if r.is(err) {
-			return r.heals
+	for _, c := range conditions {
+		if c.is(err) {
+			return c.heals
 		}
 	}
 	return true
 }
 
-// refusal reports whether a connection to the master was made, and then refused by one side
-// or the other: the master is not down.
-func refusal(err error) bool {
+// isRefusal reports whether the master is there, but either side refused the connection.
+func isRefusal(err error) bool {
 	return !Heals(err) || errors.Is(err, ErrReplica) || errors.Is(err, ErrSameServer)
 }
 
-// among matches any of errs.
+// among matches each of errs.
 func among(errs ...error) func(error) bool {
 	return func(err error) bool {
 		for _, e := range errs {
@@ -106,7 +106,7 @@ func among(errs ...error) func(error) bool {
 	}
 }
 
-// replied matches an error that a master replied with, by how it begins.
+// replied matches an error reply of a master by how it begins.
 func replied(beginnings ...string) func(error) bool {
 	return func(err error) bool {
 		reply, ok := errors.AsType[redis.Error](err)
@@ -123,9 +123,9 @@ func replied(beginnings ...string) func(error) bool {
 	}
 }
 
-// unfit reports whether a master that answers err can serve no lock at all just now.
-// Its connection is given up then, and the master is probed until it recovers.
-func unfit(err redis.Error) bool {
+// cannotServe reports whether a master that replies err can serve no lock at all just now. Its
+// connection is then given up, and the master is tried until it recovers.
+func cannotServe(err redis.Error) bool {
 	code, _, _ := strings.Cut(string(script.Said(err)), " ")
 	switch code {
 	case "BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOREPLICAS", "READONLY":

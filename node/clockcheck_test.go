@@ -35,31 +35,31 @@ func TestPaceOfOne(t *testing.T) {
 		name  string
 		first trip
 		next  trip
-		want  news
+		want  verdict
 	}{
-		{"keeps pace", first, trip{at: time.Second}, same},
-		{"gains what is allowed", first, trip{at: time.Second, ahead: 12 * time.Millisecond}, same},
-		{"gains more", first, trip{at: time.Second, ahead: 12*time.Millisecond + 1}, lostPace},
-		{"gains what is allowed in an hour", first, trip{at: time.Hour, ahead: clock.Drift(time.Hour)}, same},
-		{"gains more in an hour", first, trip{at: time.Hour, ahead: clock.Drift(time.Hour) + 1}, lostPace},
-		{"at once", first, trip{ahead: 2*time.Millisecond + 1}, lostPace},
-		{"loses what is allowed", first, trip{at: time.Second, ahead: -12 * time.Millisecond}, same},
-		{"loses more", first, trip{at: time.Second, ahead: -12*time.Millisecond - 1}, slowed},
-		{"slow there", first, trip{at: time.Second, there: time.Second, ahead: 22 * time.Millisecond}, same},
-		{"may be slow back", first, trip{at: time.Second, back: 5 * time.Millisecond, ahead: 17 * time.Millisecond}, same},
-		{"is not slow back", first, trip{at: time.Second, back: 5 * time.Millisecond, ahead: 17*time.Millisecond + 51*time.Microsecond}, lostPace},
-		{"first was slow there", trip{there: 5 * time.Millisecond}, trip{at: time.Second, ahead: 17 * time.Millisecond}, same},
-		{"we stood still", first, trip{at: time.Second, back: time.Hour}, same},
-		{"it stood still", first, trip{at: time.Second, there: time.Hour}, same},
-		{"we were suspended in between", first, trip{at: 10 * time.Hour}, same},
-		{"we were suspended meanwhile", trip{back: 10 * time.Hour}, trip{at: 10 * time.Hour}, same},
+		{"keeps pace", first, trip{at: time.Second}, unchanged},
+		{"gains what is allowed", first, trip{at: time.Second, ahead: 12 * time.Millisecond}, unchanged},
+		{"gains more", first, trip{at: time.Second, ahead: 12*time.Millisecond + 1}, ranAhead},
+		{"gains what is allowed in an hour", first, trip{at: time.Hour, ahead: clock.Drift(time.Hour)}, unchanged},
+		{"gains more in an hour", first, trip{at: time.Hour, ahead: clock.Drift(time.Hour) + 1}, ranAhead},
+		{"at once", first, trip{ahead: 2*time.Millisecond + 1}, ranAhead},
+		{"loses what is allowed", first, trip{at: time.Second, ahead: -12 * time.Millisecond}, unchanged},
+		{"loses more", first, trip{at: time.Second, ahead: -12*time.Millisecond - 1}, fellBehind},
+		{"slow there", first, trip{at: time.Second, there: time.Second, ahead: 22 * time.Millisecond}, unchanged},
+		{"may be slow back", first, trip{at: time.Second, back: 5 * time.Millisecond, ahead: 17 * time.Millisecond}, unchanged},
+		{"is not slow back", first, trip{at: time.Second, back: 5 * time.Millisecond, ahead: 17*time.Millisecond + 51*time.Microsecond}, ranAhead},
+		{"first was slow there", trip{there: 5 * time.Millisecond}, trip{at: time.Second, ahead: 17 * time.Millisecond}, unchanged},
+		{"we stood still", first, trip{at: time.Second, back: time.Hour}, unchanged},
+		{"it stood still", first, trip{at: time.Second, there: time.Hour}, unchanged},
+		{"we were suspended in between", first, trip{at: 10 * time.Hour}, unchanged},
+		{"we were suspended meanwhile", trip{back: 10 * time.Hour}, trip{at: 10 * time.Hour}, unchanged},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var p pace
-			if got := p.take(tt.first.sample(), rest); got != same || p.unsteady() {
-				t.Fatalf("the first sample: got %v, want %v", got, same)
+			var p clockCheck
+			if got := p.add(tt.first.sample(), rest); got != unchanged || p.unsteady() {
+				t.Fatalf("the first sample: got %v, want %v", got, unchanged)
 			}
-			if got := p.take(tt.next.sample(), rest); got != tt.want || p.unsteady() != (tt.want == lostPace) {
+			if got := p.add(tt.next.sample(), rest); got != tt.want || p.unsteady() != (tt.want == ranAhead) {
 				t.Errorf("got %v, unsteady %v, want %v", got, p.unsteady(), tt.want)
 			}
 		})
@@ -90,7 +90,7 @@ func TestPaceComparesAll(t *testing.T) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			upTo := func(d time.Duration) time.Duration { return time.Duration(random.Int64N(int64(d) + 1)) }
-			var p pace
+			var p clockCheck
 			var d dumb
 			var c trip
 			rate := upTo(2000) - 1000 // µs in 50 ms: 2 % at most
@@ -106,7 +106,7 @@ func TestPaceComparesAll(t *testing.T) {
 					c.there, c.back = upTo(time.Second), upTo(time.Second)
 				}
 				before := p.ahead
-				p.take(c.sample(), time.Hour)
+				p.add(c.sample(), time.Hour)
 				if got, want := p.ahead > before, d.gains(c.sample()); got != want {
 					t.Fatalf("sample %d: gain found %v, want %v", i, got, want)
 				}
@@ -137,17 +137,17 @@ func TestPaceNeverFalse(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for seed := range uint64(50) {
 				random := rand.New(rand.NewPCG(seed, 0))
-				var p pace
+				var p clockCheck
 				var c trip
 				for range 3600 {
 					c.there = time.Duration(random.ExpFloat64() * float64(3*time.Millisecond))
 					c.back = time.Duration(random.ExpFloat64() * float64(3*time.Millisecond))
 					c.ahead = time.Duration(tt.rate * float64(c.at+c.there))
-					p.take(c.sample(), 2*time.Hour)
+					p.add(c.sample(), 2*time.Hour)
 					c.at += time.Second + c.there + c.back
 				}
-				if p.unsteady() != tt.want || p.slow {
-					t.Errorf("seed %d: got unsteady %v, slow %v, want %v, no", seed, p.unsteady(), p.slow, tt.want)
+				if p.unsteady() != tt.want || p.behindLogged {
+					t.Errorf("seed %d: got unsteady %v, slow %v, want %v, no", seed, p.unsteady(), p.behindLogged, tt.want)
 				}
 			}
 		})
@@ -157,26 +157,26 @@ func TestPaceNeverFalse(t *testing.T) {
 // TestPaceSteadyAgain: the rest is counted from the last gain, and ends with a sample.
 func TestPaceSteadyAgain(t *testing.T) {
 	const rest = 30 * time.Second
-	var p pace
-	at := func(at, ahead time.Duration, want news) {
+	var p clockCheck
+	at := func(at, ahead time.Duration, want verdict) {
 		t.Helper()
-		if got := p.take(trip{at: at, back: time.Millisecond, ahead: ahead}.sample(), rest); got != want {
+		if got := p.add(trip{at: at, back: time.Millisecond, ahead: ahead}.sample(), rest); got != want {
 			t.Errorf("after %v: got %v, want %v", at, got, want)
 		}
 	}
-	at(0, 0, same)
-	at(time.Second, time.Second, lostPace)
-	at(20*time.Second, 2*time.Second, same) // and gains again
+	at(0, 0, unchanged)
+	at(time.Second, time.Second, ranAhead)
+	at(20*time.Second, 2*time.Second, unchanged) // and gains again
 	if p.ahead < 1700*time.Millisecond || p.ahead > 2*time.Second {
 		t.Errorf("ahead: got %v, want the sum", p.ahead)
 	}
-	at(31*time.Second, 2*time.Second, same)
-	at(50*time.Second, 2*time.Second, same) // the gain was found a millisecond later
+	at(31*time.Second, 2*time.Second, unchanged)
+	at(50*time.Second, 2*time.Second, unchanged) // the gain was found a millisecond later
 	if !p.unsteady() {
 		t.Error("steady before the rest is over")
 	}
-	at(51*time.Second, 2*time.Second, steady)
-	at(52*time.Second, 3*time.Second, lostPace)
+	at(51*time.Second, 2*time.Second, steadyAgain)
+	at(52*time.Second, 3*time.Second, ranAhead)
 }
 
 func TestTimeOf(t *testing.T) {

@@ -1,0 +1,82 @@
+package node
+
+import (
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
+)
+
+// call is one command on its way.
+type call struct {
+	cmd *script.Command
+	to  Receiver // nil: nobody waits for the answer
+	i   int
+
+	number      uint64 // among all calls of the node, in the order of their Sends
+	sent        time.Time
+	asked       clock.Instant   // when an AskTime was sent
+	withSource  bool            // goes out as EVAL, with the script's source
+	afterSource bool            // was sent again after a call that carries the source
+	original    *script.Command // what cmd was before a release took part of it away; nil: the same
+	guarded     bool            // goes out in the form for a guarded master
+	answered    bool            // to.Answer was called, or is about to be
+}
+
+// maxFree bounds the calls that are kept for reuse.
+const maxFree = 1024
+
+func (n *Node) newCallLocked(cmd *script.Command, to Receiver, i int) *call {
+	var c *call
+	if last := len(n.free) - 1; last >= 0 {
+		c, n.free = n.free[last], n.free[:last]
+	} else {
+		c = new(call)
+	}
+	n.calls++
+	c.cmd, c.to, c.i, c.number = cmd, to, i, n.calls
+	return c
+}
+
+// freeCallLocked keeps a call for reuse. It must be in no list any more.
+func (n *Node) freeCallLocked(c *call) {
+	if len(n.free) < maxFree {
+		*c = call{} // so that it keeps nothing alive
+		n.free = append(n.free, c)
+	}
+}
+
+// delivery is an answer that is delivered once no lock is held.
+type delivery struct {
+	to     Receiver
+	i      int
+	answer script.Answer
+}
+
+// answer marks c as answered and appends a to due, unless c was answered before.
+func (c *call) answer(due []delivery, a script.Answer) []delivery {
+	if c.answered || c.to == nil {
+		return due
+	}
+	c.answered = true
+	return append(due, delivery{c.to, c.i, a})
+}
+
+func deliver(due []delivery) {
+	for _, d := range due {
+		d.to.Answer(d.i, d.answer)
+	}
+}
+
+// abandonLocked ends calls that the master has not answered. It appends a for each to due, and
+// keeps the releases among them.
+func (n *Node) abandonLocked(due []delivery, calls []*call, a script.Answer) []delivery {
+	for _, c := range calls {
+		if c.cmd.Repeats() {
+			n.unacked.add(c)
+		}
+		due = c.answer(due, a)
+		n.freeCallLocked(c)
+	}
+	return due
+}

@@ -1,0 +1,155 @@
+package node
+
+import (
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
+)
+
+// clockCheck compares how fast a master's clock runs with how fast ours does. What time it is
+// there does not matter.
+//
+// A lease runs on the master's clock, and the client deducts [clock.Drift] from what it counts
+// of it. A clock that gains more than that, because it jumped or runs fast, ends leases that the
+// client still counts, and the master gives those locks to others: it has forgotten votes, just
+// as one that restarted. So until those leases would have ended, the master's votes do not
+// count. It is sent every command and does what it is told, but
+//
+//   - where it says that an owner has a lock, to an Acquire, AcquireOrRegister, Enter, Renew or
+//     Raise, the answer is Failed with an [UnsteadyError], and the caller releases what it may have;
+//   - a [script.HandOff] from it is not delivered;
+//   - it neither heals a lock nor hands one off for us, as if it were guarded;
+//   - refusals, and answers to commands that only free or look, stay as they were.
+//
+// A clock that was set back, or runs slow, keeps leases for longer. That is safe, and is only
+// logged.
+//
+// Limits: a jump is found at the next sample, within a second. Until then votes are counted
+// that may end early, as are those counted just before the jump. A client that starts after the
+// jump does not know of it.
+//
+// The zero clockCheck has seen no sample.
+type clockCheck struct {
+	reference    sample // the one since which the clock has gained most
+	last         sample
+	ahead        time.Duration // gained since it was last steady, above 0 while it is not
+	steadyAt     clock.Instant // when it counts as steady again, if it gains no more
+	behindLogged bool          // it was logged that the clock fell behind
+}
+
+// sample is one answer to TIME. The master read its clock between sent and read, by ours.
+type sample struct {
+	sent, read clock.Instant
+	told       time.Time
+}
+
+// minRecovery is for how long, at least, a master's votes do not count. Where there is a guard,
+// it is that: by then every lease granted before has ended, or was renewed since. Without a
+// guard the longest lease in use is not known, and this is the usual one.
+const minRecovery = 30 * time.Second
+
+// add takes in a sample and returns what it shows. The votes do not count for recovery after a
+// gain.
+//
+// A gain is certain only as far as the time on the way cannot explain it: the earlier clock
+// reading may be as old as its question, the later one as new as its answer. So nothing that
+// delays a sample looks like a gain: not a slow network, nor a process that was stopped, nor a
+// machine that was suspended, since our clock counts that.
+//
+// Each sample is compared with all before it, so that a slow gain is found as well. It is enough
+// to keep the one that all later ones have gained most since. With
+//
+//	gain - allowed gain  =  (told - 1.01 read)  -  (told' - 1.01 sent')  -  2 ms
+//
+// that is the one where told' - 1.01 sent' is least, whatever comes later. While a clock is
+// steady, this falls by the hundredth that is allowed, so it is one of the last few samples:
+// what was allowed for an hour does not excuse a jump now.
+func (c *clockCheck) add(s sample, recovery time.Duration) (found verdict) {
+	if c.last.told.IsZero() {
+		c.reference, c.last = s, s
+		return unchanged
+	}
+	if lost := s.sent.Sub(c.last.read) - s.told.Sub(c.last.told); !c.behindLogged && lost > clock.Drift(s.sent.Sub(c.last.read)) {
+		c.behindLogged, found = true, fellBehind
+	}
+	c.last = s
+
+	between := s.read.Sub(c.reference.sent)
+	if gain := s.told.Sub(c.reference.told) - between; gain > clock.Drift(between) {
+		if !c.unsteady() {
+			found = ranAhead
+		}
+		c.ahead += gain
+		c.reference, c.steadyAt = s, s.read.Add(recovery)
+		return found
+	}
+	passed := s.sent.Sub(c.reference.sent)
+	if s.told.Sub(c.reference.told) < passed+clock.Drift(passed)-clock.Drift(0) {
+		c.reference = s
+	}
+	if c.unsteady() && s.sent.Left(c.steadyAt) <= 0 {
+		c.ahead, found = 0, steadyAgain
+	}
+	return found
+}
+
+// verdict is what a sample shows that was not known before.
+type verdict uint8
+
+const (
+	unchanged   verdict = iota
+	fellBehind          // the clock runs slow, or was set back
+	ranAhead            // the clock runs fast, or jumped ahead
+	steadyAgain         // the clock has kept up for long enough
+)
+
+// unsteady reports whether the master's votes do not count.
+func (c *clockCheck) unsteady() bool { return c.ahead > 0 }
+
+// discount returns a, the answer to cmd, or an error in its place if it must not count as a vote.
+func (c *clockCheck) discount(cmd *script.Command, a script.Answer) script.Answer {
+	if !c.unsteady() || a.Outcome != script.Done || !cmd.Vouches() {
+		return a
+	}
+	return script.Answer{Outcome: script.Failed, Err: &UnsteadyError{Ahead: c.ahead}}
+}
+
+// startClockCheck begins to check the clock of the process that a new connection leads to, or
+// continues if it is the process before. One that restarted begins anew: what it granted before
+// is forgotten or behind the guard.
+func (n *Node) startClockCheck(id identity, asked, told clock.Instant, reply any) {
+	if refusal, refused := reply.(redis.Error); refused {
+		n.cfg.Logger.Warn("redlock: TIME is refused: nobody notices when the master's clock jumps",
+			"master", n.cfg.Name, "error", refusal)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.previous.id.run != id.run {
+		n.clockCheck = clockCheck{}
+	}
+	n.addSampleLocked(asked, told, reply)
+}
+
+// addSampleLocked takes in the answer to a TIME.
+func (n *Node) addSampleLocked(sent, read clock.Instant, reply any) {
+	told, ok := timeOf(reply)
+	n.storeTimeLocked(sent, read, told, ok)
+	if !ok {
+		return
+	}
+	recovery := max(n.cfg.Guard+clock.Drift(n.cfg.Guard), minRecovery)
+	log, name := n.cfg.Logger, n.cfg.Name
+	switch ahead := n.clockCheck.ahead; n.clockCheck.add(sample{sent, read, told}, recovery) {
+	case fellBehind:
+		log.Warn("redlock: master's clock was set back or runs slow: locks of clients that died stay for longer", "master", name)
+	case ranAhead:
+		log.Warn("redlock: master's clock jumped ahead or runs fast: its votes do not count until it is steady",
+			"master", name, "ahead", n.clockCheck.ahead, "at_least", recovery)
+	case steadyAgain:
+		log.Info("redlock: master's clock is steady again: its votes count", "master", name, "ahead", ahead)
+		n.notifyLocked()
+	}
+}

@@ -1,0 +1,149 @@
+package node
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
+)
+
+// keepConnected holds a connection to the master for as long as the node is open.
+func (n *Node) keepConnected() {
+	defer close(n.stopped)
+	retry := firstRetry
+	for {
+		// Commands may wait for a connection, but not longer than for an answer. When the
+		// node is down none wait, and it keeps the reason it has.
+		impatience := time.AfterFunc(n.cfg.Timeout, func() {
+			if !n.Down() {
+				n.goDown(ErrTimeout)
+			}
+		})
+		l, err := n.connect()
+		since := time.Now()
+		if err == nil {
+			err = n.serve(l)
+		}
+		impatience.Stop()
+		if n.ctx.Err() != nil || err == nil {
+			n.goDown(ErrClosed)
+			return
+		}
+		// A connection that worked for a while is tried again at once: the master may only
+		// have restarted.
+		if l != nil && time.Since(since) > heartbeat {
+			retry = firstRetry
+			continue
+		}
+		n.goDown(err)
+		select {
+		case <-time.After(retry/2 + rand.N(retry)):
+		case <-n.ctx.Done():
+			n.goDown(ErrClosed) // and leaves the pool alone, which may be closed by now
+			return
+		}
+		retry = min(2*retry, lastRetry)
+	}
+}
+
+// connect makes a connection and finds out where it leads.
+func (n *Node) connect() (*link, error) {
+	ctx, cancel := context.WithTimeout(n.ctx, dialTimeout)
+	defer cancel()
+	conn, err := n.borrow(ctx)
+	if err != nil {
+		return nil, n.withoutName(err)
+	}
+	l := &link{conn: conn, loading: make(map[string]bool), broken: make(chan struct{}), timerSet: true, lastAnswer: time.Now()}
+	if err := n.handshake(l); err != nil {
+		discard(conn)
+		return nil, normalize(err)
+	}
+	n.mu.Lock()
+	n.link = l
+	n.storeRoundTripLocked(l)
+	l.resends = n.unacked.takeAll()
+	l.timer = time.AfterFunc(n.cfg.Timeout, func() { n.timeOutCalls(l) })
+	n.mu.Unlock()
+	return l, nil
+}
+
+// goDown answers everything that waits for a connection, unless there is one.
+func (n *Node) goDown(err error) {
+	n.mu.Lock()
+	if n.state == up {
+		n.mu.Unlock()
+		return
+	}
+	n.logDownLocked(err)
+	n.state, n.reason = down, err
+	n.down.Store(true)
+	n.notifyLocked()
+	if n.closing {
+		n.cancel()
+	}
+	n.unacked.expire(n.cfg.MaxLease)
+	due := n.abandonLocked(nil, n.queue, script.Answer{Outcome: script.Unsent, Err: err})
+	n.queue = nil
+	n.mu.Unlock()
+	deliver(due)
+}
+
+// logDownLocked logs that the master is down, or that it is there and refused, and why. That it
+// is down is logged once, even if the reason changes.
+func (n *Node) logDownLocked(err error) {
+	refused := isRefusal(err)
+	switch {
+	case n.closing:
+	case n.state == down && !refused && !isRefusal(n.reason):
+	case n.state == down && Kind(err) == Kind(n.reason):
+	case refused:
+		n.cfg.Logger.Warn("redlock: master is refused", "master", n.cfg.Name, "error", err)
+	default:
+		n.cfg.Logger.Warn("redlock: master is down", "master", n.cfg.Name, "error", err)
+	}
+}
+
+// serve uses a connection until it breaks or, with a nil error, the node closes.
+func (n *Node) serve(l *link) error {
+	readerDone := make(chan struct{})
+	// Goroutines: the reader, which serve waits for. It ends when the connection fails or is
+	// severed, or with the last answer after the writer has finished.
+	go func() {
+		defer close(readerDone)
+		n.read(l)
+	}()
+	n.write(l)
+	n.mu.Lock()
+	answered := l.inFlight.len() == 0
+	n.mu.Unlock()
+	if answered {
+		l.sever() // the reader has nothing to wait for
+	}
+	<-readerDone
+	l.close()
+
+	n.mu.Lock()
+	n.link = nil
+	n.roundTrip.Store(0)
+	if n.state == up {
+		n.state, n.reason = connecting, l.err
+	}
+	if n.closing {
+		n.cancel() // there will be no other connection
+	}
+	n.previous = previousLink{id: l.id, clientID: l.clientID, guardEnds: l.guardEnds, ended: clock.Now()}
+	l.timer.Stop()
+	lost := l.inFlight.drain()
+	n.unacked.noteInFlight(lost)
+	for _, r := range l.resends {
+		n.unacked.keep(r)
+	}
+	due := n.abandonLocked(nil, lost, script.Answer{Outcome: script.Unknown, Err: l.err})
+	due = n.abandonLocked(due, l.retries, script.Answer{Outcome: script.Unsent, Err: l.err})
+	n.mu.Unlock()
+	deliver(due)
+	return l.err
+}

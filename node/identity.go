@@ -1,0 +1,74 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// identity is what a master says of itself.
+type identity struct {
+	run     string        // run id, drawn anew by each process
+	version string        // of Redis
+	role    string        // master or slave
+	uptime  time.Duration // in whole seconds, by the master's wall clock
+	loading bool          // it is still reading its data from disk
+	err     error         // why it does not say
+
+	promoted bool   // it was a replica before it was a master
+	history  string // replication id of its data, drawn anew by each promotion
+}
+
+// identify reads the reply to INFO.
+func identify(reply any) identity {
+	text, ok := reply.([]byte)
+	if !ok {
+		return identity{err: noIdentity(reply)}
+	}
+	var id identity
+	var secondID, secondOffset string
+	for line := range strings.Lines(string(text)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch key {
+		case "run_id":
+			id.run = value
+		case "redis_version":
+			id.version = value
+		case "role":
+			id.role = value
+		case "loading":
+			id.loading = value == "1"
+		case "uptime_in_seconds":
+			s, err := strconv.ParseInt(value, 10, 32)
+			if err != nil {
+				id.err = fmt.Errorf("INFO: uptime_in_seconds: %w", err)
+			}
+			// It is negative when the master's wall clock was set back.
+			id.uptime = time.Duration(max(0, s)) * time.Second
+		case "master_replid":
+			id.history = value
+		case "master_replid2":
+			secondID = strings.Trim(value, "0")
+		case "second_repl_offset":
+			secondOffset = strings.TrimPrefix(value, "-1")
+		}
+	}
+	id.promoted = secondID != "" && secondOffset != ""
+	if id.run == "" && id.err == nil {
+		id.err = errors.New("INFO: no run_id")
+	}
+	return id
+}
+
+// noIdentity explains a reply to INFO that tells nothing.
+func noIdentity(reply any) error {
+	refusal, refused := reply.(redis.Error)
+	if refused && strings.HasPrefix(string(refusal), "NOPERM") {
+		return fmt.Errorf("INFO: %w (the user needs the permission +info)", refusal)
+	}
+	return fmt.Errorf("INFO: %v", reply)
+}

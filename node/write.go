@@ -1,0 +1,184 @@
+package node
+
+import (
+	"slices"
+	"time"
+
+	"example.com/redlock/clock"
+)
+
+// write writes what is queued until the connection breaks or the node closes.
+func (n *Node) write(l *link) {
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	broken := l.broken
+	var batch []*call
+	for {
+		select {
+		case <-beat.C: // also when there is always something to write
+			n.beat()
+		default:
+		}
+		var due []delivery
+		var done bool
+		batch, due, done = n.nextBatch(l, batch)
+		deliver(due)
+		if done {
+			return
+		}
+		if len(batch) > 0 {
+			l.send(batch...)
+			continue
+		}
+		select {
+		case <-n.wake:
+		case <-broken:
+			broken = nil // a caller who still writes wakes us
+		case <-beat.C:
+			n.beat()
+		}
+	}
+}
+
+// beat queues the questions of a heartbeat: whether the connection works and the master can
+// write to its disk, what the time is, and whether it is still a master.
+func (n *Node) beat() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.state == up {
+		n.queue = append(n.queue, n.newCallLocked(ping, nil, 0), n.newCallLocked(AskTime, nil, 0), n.newCallLocked(askRole, nil, 0))
+	}
+}
+
+// canWriteDirectlyLocked reports whether whoever sends a command writes it as well, which saves
+// waking the writer. It is so when the master has answered everything and may be sent any
+// command. The buffers on the way there are empty then, so the write does not block.
+// Otherwise commands gather for the writer, and share a flush.
+func (n *Node) canWriteDirectlyLocked() bool {
+	l := n.link
+	return n.state == up && !l.writing && !l.mayBeGuarded && !n.clockCheck.unsteady() && l.err == nil &&
+		l.inFlight.len()+len(l.retries)+len(l.resends)+len(n.queue) == 0
+}
+
+// writeAndUnlock writes c. Node.mu must be held and canWriteDirectlyLocked true; it unlocks.
+func (n *Node) writeAndUnlock(c *call) {
+	l := n.link
+	l.writing = true
+	n.markInFlightLocked(l, c)
+	n.mu.Unlock()
+	l.send(c)
+	n.mu.Lock()
+	l.writing = false
+	writerWaits := len(n.queue)+len(l.retries) > 0 || n.closing || l.err != nil
+	n.mu.Unlock()
+	if writerWaits {
+		n.wakeWriter()
+	}
+}
+
+func (n *Node) markInFlightLocked(l *link, calls ...*call) {
+	now := time.Now()
+	for _, c := range calls {
+		c.sent = now
+		if c.cmd == AskTime {
+			c.asked = clock.Now()
+		}
+		l.inFlight.push(c)
+	}
+	if !l.timerSet {
+		l.timerSet = true
+		l.timer.Reset(n.cfg.Timeout)
+	}
+}
+
+// maxBatch bounds the calls that are written at once, and those in flight while releases are
+// sent again.
+const maxBatch = 1024
+
+// nextBatch puts in flight what may be written now, and returns it in place of the batch before,
+// whose memory it reuses. done says that nothing will be written any more.
+func (n *Node) nextBatch(l *link, last []*call) (batch []*call, due []delivery, done bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(last) > 0 {
+		l.writing = false
+		clear(last)
+	}
+	if l.writing {
+		return last, nil, false // a caller writes, and wakes us afterwards
+	}
+	batch = last[:0]
+	if l.err == nil {
+		batch = n.fillBatchLocked(l, batch)
+	}
+	batch, due = n.applyGuardLocked(l, batch)
+	if len(batch) == 0 {
+		l.done = l.err != nil || n.closing && l.inFlight.len() == 0
+		return batch, due, l.done
+	}
+	l.writing = true
+	n.markInFlightLocked(l, batch...)
+	return batch, due, false
+}
+
+// fillBatchLocked appends to batch what is to be written next.
+//
+// First come the releases that were not acknowledged when the connection was made, and only
+// when the master has answered them is it up: so releases cannot pile up at a master that
+// answers handshakes and nothing else. Those that were added meanwhile come next, before
+// anything that waits.
+func (n *Node) fillBatchLocked(l *link, batch []*call) []*call {
+	batch, l.retries = moveCalls(batch, l.retries)
+	idle := len(batch) == 0 && l.inFlight.len() == 0
+	if n.state != up && idle && len(l.resends) == 0 {
+		n.state, n.reason = up, nil
+		n.down.Store(false)
+		n.logUpLocked(l)
+		n.notifyLocked()
+		l.resends = n.unacked.takeAll()
+	}
+	if n.state == up || idle {
+		k := min(len(l.resends), maxBatch-len(batch))
+		for _, r := range l.resends[:k] {
+			batch = append(batch, n.resendCallLocked(r))
+		}
+		l.resends = l.resends[k:]
+	}
+	if n.state == up { // there is room if all resends are written
+		batch, n.queue = moveCalls(batch, n.queue)
+	}
+	return batch
+}
+
+// resendCallLocked makes the call that sends r again.
+func (n *Node) resendCallLocked(r unackedRelease) *call {
+	c := n.newCallLocked(r.Command(), nil, 0)
+	c.number = r.number
+	return c
+}
+
+// moveCalls moves calls to the end of batch, as many as it has room for.
+func moveCalls(batch, from []*call) (_, rest []*call) {
+	k := min(len(from), maxBatch-len(batch))
+	return append(batch, from[:k]...), slices.Delete(from, 0, k)
+}
+
+// send writes batch and flushes it. It ignores errors: redigo closes a connection that it fails
+// to write to, which the reader notices.
+func (l *link) send(batch ...*call) {
+	for _, c := range batch {
+		switch {
+		case c.cmd == ping:
+			_ = l.conn.Send("PING")
+		case c.cmd == AskTime:
+			_ = l.conn.Send("TIME")
+		case c.cmd == askRole:
+			_ = l.conn.Send("INFO", "replication")
+		case c.withSource:
+			_ = l.conn.Send("EVAL", c.cmd.Arguments(true, c.guarded)...)
+		default:
+			_ = l.conn.Send("EVALSHA", c.cmd.Arguments(false, c.guarded)...)
+		}
+	}
+	_ = l.conn.Flush()
+}
