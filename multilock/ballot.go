@@ -8,28 +8,52 @@ import (
 	"example.com/redlock/quorum"
 )
 
-// ballot has the answers of the masters to one command.
+// ballot has the answers of n masters to one command.
 type ballot struct {
-	answers []script.Answer
-	in      Set // whose answers have come
+	n       int
+	in      Set             // whose answers have come
+	answers []script.Answer // nil as long as nobody said more than yes: most locks are free
 }
 
-func (m *Masters) newBallot() ballot { return ballot{answers: make([]script.Answer, len(m.nodes))} }
+// newBallot makes a ballot that keeps all that the masters answer.
+func (m *Masters) newBallot() ballot {
+	return ballot{n: len(m.nodes), answers: make([]script.Answer, len(m.nodes))}
+}
 
 // put notes the answer of master i.
 func (b *ballot) put(i int, a script.Answer) {
-	b.answers[i] = a
+	if b.answers == nil && a.Outcome != script.Done {
+		b.answers = make([]script.Answer, b.n)
+		for j := range b.n {
+			if b.in.Has(j) {
+				b.answers[j].Outcome = script.Done
+			}
+		}
+	}
 	b.in |= 1 << i
+	if b.answers != nil {
+		b.answers[i] = a
+	}
+}
+
+// at returns the answer of master i, which has come.
+func (b *ballot) at(i int) script.Answer {
+	if b.answers == nil {
+		return script.Answer{Outcome: script.Done}
+	}
+	return b.answers[i]
 }
 
 // tally counts the answers by outcome.
 func (b *ballot) tally() (done, refused, failed int) {
-	for i, a := range b.answers {
-		switch {
-		case !b.in.Has(i):
-		case a.Outcome == script.Done:
+	for i := range b.n {
+		if !b.in.Has(i) {
+			continue
+		}
+		switch b.at(i).Outcome {
+		case script.Done:
 			done++
-		case a.Outcome == script.Refused:
+		case script.Refused:
 			refused++
 		default:
 			failed++
@@ -40,9 +64,9 @@ func (b *ballot) tally() (done, refused, failed int) {
 
 // holders returns who has the lock at the masters that refused it.
 func (b *ballot) holders() []string {
-	holders := make([]string, 0, len(b.answers))
-	for i, a := range b.answers {
-		if b.in.Has(i) && a.Outcome == script.Refused {
+	holders := make([]string, 0, b.n)
+	for i := range b.n {
+		if a := b.at(i); b.in.Has(i) && a.Outcome == script.Refused {
 			holders = append(holders, a.Holder)
 		}
 	}
@@ -75,7 +99,7 @@ func (p *poll) Answer(i int, a script.Answer) {
 		return
 	}
 	p.ballot.put(i, a)
-	if p.ballot.in.Len() == len(p.ballot.answers) || p.settled != nil && p.settled(&p.ballot) {
+	if p.ballot.in.Len() == p.ballot.n || p.settled != nil && p.settled(&p.ballot) {
 		p.over = true
 		close(p.done)
 	}
@@ -101,5 +125,5 @@ func (p *poll) wait(ctx context.Context) (b *ballot, cut error) {
 // answered counts the masters that said yes, against those that did not.
 func (b *ballot) answered() quorum.Result {
 	done, refused, failed := b.tally()
-	return quorum.Vote(len(b.answers), done, refused+failed)
+	return quorum.Vote(b.n, done, refused+failed)
 }

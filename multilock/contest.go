@@ -57,7 +57,7 @@ func (m *Masters) newContest(key string, want protocol.Want, began clock.Instant
 		began:   began,
 		decided: make(chan struct{}, 1),
 		state:   protocol.Contender{Want: want},
-		ballot:  m.newBallot(),
+		ballot:  ballot{n: len(m.nodes)},
 	}
 	c.idle.L = &c.mu
 	return c
@@ -212,7 +212,7 @@ func (c *contest) claimLocked(out *protocol.Effects, owner *script.Owner) Claim 
 
 // raiseLocked has masters raise their fencing counters.
 func (c *contest) raiseLocked(out *protocol.Effects) {
-	c.raises = c.m.newBallot()
+	c.raises = ballot{n: len(c.m.nodes)}
 	for i := range c.m.nodes {
 		if !out.Raise.Has(i) {
 			c.raises.put(i, script.Answer{Outcome: script.Done}) // it has the number
@@ -238,7 +238,7 @@ func (c *contest) commandLocked(command protocol.Command, entry script.QueueEntr
 		return c.owner.Enter(lease, c.entries)
 	default:
 		if !c.state.Want.Wait {
-			c.ballot.in = 0 // each try is judged by its own answers
+			c.ballot = ballot{n: len(c.m.nodes)} // each try is judged by its own answers
 		}
 		return c.owner.Acquire(lease, entry.Proposal)
 	}

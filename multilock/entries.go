@@ -15,6 +15,7 @@ import (
 type share struct {
 	entry  Entry
 	orphan bool // nobody can give it back any more
+	back   bool // it was given back after the hold had ended, whose entries stay as they are
 }
 
 // errEnded tells the caller of enter to lock anew.
@@ -123,7 +124,7 @@ func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 	}
 	if h.cause != nil {
 		defer h.mu.Unlock()
-		h.entries = slices.Delete(h.entries, i, i+1)
+		h.entries[i].back = true
 		return h.cause
 	}
 	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldLeave})
@@ -131,7 +132,7 @@ func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 	if ended {
 		r = h.finish(out, ErrNotHeld)
 		h.mu.Lock()
-		h.entries = nil
+		h.entries[i].back = true
 		lost := h.state.State != protocol.Released
 		h.mu.Unlock()
 		if lost {
@@ -154,7 +155,7 @@ func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 }
 
 func (h *Hold) indexLocked(e Entry) int {
-	return slices.IndexFunc(h.entries, func(s share) bool { return s.entry == e })
+	return slices.IndexFunc(h.entries, func(s share) bool { return s.entry == e && !s.back })
 }
 
 // Orphan notes that nobody can give e back any more. Once that is so of all entries, the hold is

@@ -169,7 +169,7 @@ func (m *Masters) lost(op, name string, b *ballot, state, cut, late error) *Majo
 	}
 	var left, grants []time.Duration
 	for i, n := range m.nodes {
-		a := b.answers[i]
+		a := b.at(i)
 		err := a.Why()
 		switch {
 		case !b.in.Has(i):
@@ -221,12 +221,12 @@ func silence(n *node.Node, state, cut error) error {
 // is left.
 func (b *ballot) hopeless() bool {
 	never := 0
-	for i, a := range b.answers {
-		if b.in.Has(i) && a.Err != nil && !node.Heals(a.Err) {
+	for i := range b.n {
+		if a := b.at(i); b.in.Has(i) && a.Err != nil && !node.Heals(a.Err) {
 			never++
 		}
 	}
-	return quorum.Vote(len(b.answers), 0, never) == quorum.Lost
+	return quorum.Vote(b.n, 0, never) == quorum.Lost
 }
 
 // refused makes the error of a lock that was not granted. cut is the context error of a
@@ -246,7 +246,7 @@ func (m *Masters) refused(name string, b *ballot, cut error) *MajorityError {
 // unreachable reports whether too few masters gave an answer that counts to a lock.
 func (b *ballot) unreachable() bool {
 	granted, _, failed := b.tally()
-	return quorum.Judge(len(b.answers), granted, failed, b.holders()) == quorum.Unreachable
+	return quorum.Judge(b.n, granted, failed, b.holders()) == quorum.Unreachable
 }
 
 func oneLine(errs []error) string {

@@ -2,7 +2,6 @@ package multilock
 
 import (
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -92,7 +91,7 @@ func (h *Hold) step(ev protocol.HoldEvent, cause error) *Return {
 // given up.
 func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	h.cause, h.endedAt = h.causeLocked(cause), time.Now().Add(-clock.Since(h.state.Ended))
-	entries, claim := slices.Clone(h.entries), h.claim
+	entries, claim := h.entries, h.claim // entries do not change any more
 	claim.At = out.Release
 	h.mu.Unlock()
 	h.timer.Stop()

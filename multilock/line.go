@@ -1,7 +1,6 @@
 package multilock
 
 import (
-	"slices"
 	"time"
 
 	"example.com/redlock/clock"
@@ -11,11 +10,11 @@ import (
 // name is what this client has to do with one lock: the hold that it has, and the queue of its
 // callers that wait. Only the first of them, the contender, asks the masters.
 type name struct {
-	hold    *Hold // nil if there is none
-	queue   []*waiter
-	contest *contest       // of the first waiter, nil if it has none
-	last    *MajorityError // why the lock was not there when a contender last asked
-	outage  outage
+	hold        *Hold          // nil if there is none
+	first, last *waiter        // in the order of their calls
+	contest     *contest       // of the first waiter, nil if it has none
+	why         *MajorityError // why the lock was not there when a contender last asked
+	outage      outage
 }
 
 // waiter is a caller that waits for a lock.
@@ -24,13 +23,15 @@ type waiter struct {
 	lease time.Duration
 	owner any           // nil: shared with nobody
 	since clock.Instant // when it began to wait
-	first chan struct{} // closed when it is the contender
+	turn  chan struct{} // closed when it is the first
 	enter chan struct{} // told when its owner got the lock by another call
+
+	before, after *waiter
 }
 
 func (w *waiter) isFirst() bool {
 	select {
-	case <-w.first:
+	case <-w.turn:
 		return true
 	default:
 		return false
@@ -56,7 +57,7 @@ func (m *Masters) nameLocked(key string) *name {
 
 // tidyLocked forgets a name that nobody holds and nobody waits for.
 func (m *Masters) tidyLocked(key string) {
-	if n := m.names[key]; n != nil && n.hold == nil && len(n.queue) == 0 {
+	if n := m.names[key]; n != nil && n.hold == nil && n.first == nil {
 		delete(m.names, key)
 	}
 }
@@ -69,7 +70,7 @@ func (m *Masters) adopt(h *Hold) (ended *Hold) {
 	defer m.mu.Unlock()
 	n := m.nameLocked(h.key)
 	ended, n.hold = n.hold, h
-	for _, w := range n.queue {
+	for w := n.first; w != nil; w = w.after {
 		if w.owner != nil && w.owner == h.owner {
 			select {
 			case w.enter <- struct{}{}:
@@ -102,18 +103,40 @@ func (m *Masters) holding(key string) *Hold {
 
 // join puts a caller at the end of the queue for what it wants.
 func (m *Masters) join(req Request) *waiter {
-	w := &waiter{key: req.Key, lease: req.Lease, owner: req.Owner, since: clock.Now(), first: closedChan}
+	w := &waiter{key: req.Key, lease: req.Lease, owner: req.Owner, since: clock.Now(), turn: closedChan}
 	if w.owner != nil {
 		w.enter = make(chan struct{}, 1)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := m.nameLocked(w.key)
-	if len(n.queue) > 0 {
-		w.first = make(chan struct{})
+	if w.before = n.last; w.before != nil {
+		w.turn = make(chan struct{})
+		w.before.after = w
+	} else {
+		n.first = w
 	}
-	n.queue = append(n.queue, w)
+	n.last = w
 	return w
+}
+
+// remove takes w out of the queue, and reports whether it was the first. The next one is told that
+// it is now.
+func (n *name) remove(w *waiter) (first bool) {
+	if w.after != nil {
+		w.after.before = w.before
+	} else {
+		n.last = w.before
+	}
+	if w.before != nil {
+		w.before.after = w.after
+		return false
+	}
+	n.first = w.after
+	if n.first != nil {
+		close(n.first.turn)
+	}
+	return true
 }
 
 // leave takes a caller out of its queue, from wherever it stands. A contest that it did not
@@ -121,14 +144,9 @@ func (m *Masters) join(req Request) *waiter {
 func (m *Masters) leave(w *waiter) {
 	m.mu.Lock()
 	n := m.names[w.key]
-	i := slices.Index(n.queue, w)
-	n.queue = slices.Delete(n.queue, i, i+1)
 	var c, next *contest
-	if i == 0 {
+	if n.remove(w) {
 		c, n.contest = n.contest, nil
-		if len(n.queue) > 0 {
-			close(n.queue[0].first)
-		}
 	}
 	if c != nil {
 		n.note(c)
@@ -154,7 +172,7 @@ func (m *Masters) next(key string) *contest {
 
 func (m *Masters) nextLocked(key string) *contest {
 	n := m.names[key]
-	if n == nil || len(n.queue) == 0 || n.contest != nil || !m.canBeTold() {
+	if n == nil || n.first == nil || n.contest != nil || !m.canBeTold() {
 		return nil
 	}
 	return m.contestLocked(n)
@@ -166,7 +184,7 @@ func (m *Masters) contestLocked(n *name) *contest {
 	if !m.beginLocked() {
 		return nil
 	}
-	w := n.queue[0]
+	w := n.first
 	n.contest = m.newContest(w.key, protocol.Want{Lease: w.lease, Wait: true}, w.since)
 	return n.contest
 }
@@ -191,13 +209,13 @@ func (m *Masters) won(w *waiter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := m.names[w.key]
-	n.contest, n.last = nil, nil
+	n.contest, n.why = nil, nil
 }
 
 // note remembers why c was not won.
 func (n *name) note(c *contest) {
 	if why := c.reason(nil); why != nil {
-		n.last = why
+		n.why = why
 	}
 }
 
@@ -211,11 +229,11 @@ func (m *Masters) reason(w *waiter, cut error) *MajorityError {
 	case n.hold != nil:
 		return nil
 	case n.contest == nil:
-		return n.last
+		return n.why
 	}
 	n.note(n.contest)
-	if n.last == nil {
+	if n.why == nil {
 		return n.contest.reason(cut)
 	}
-	return n.last
+	return n.why
 }

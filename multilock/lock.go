@@ -107,7 +107,7 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 		case err != nil:
 			return nil, err
 		case !w.isFirst():
-			ready = w.first
+			ready = w.turn
 		default:
 			if h := m.holding(req.Key); h != nil {
 				// Its release lets the caller enter the queue of the masters, so that the client is to be

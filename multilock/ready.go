@@ -53,12 +53,13 @@ func (m *Masters) Ready(ctx context.Context) error {
 
 // unready says why no majority of the masters is ready, nil if one is.
 func (m *Masters) unready() *MajorityError {
-	b := ballot{answers: make([]script.Answer, len(m.nodes)), in: m.All()}
+	b := ballot{n: len(m.nodes)}
 	for i, n := range m.nodes {
-		b.answers[i] = script.Answer{Outcome: script.Done}
+		a := script.Answer{Outcome: script.Done}
 		if err := n.Ready(); err != nil {
-			b.answers[i] = script.Answer{Outcome: script.Unsent, Err: err}
+			a = script.Answer{Outcome: script.Unsent, Err: err}
 		}
+		b.put(i, a)
 	}
 	if ready, _, _ := b.tally(); quorum.Vote(len(m.nodes), ready, 0) == quorum.Won {
 		return nil

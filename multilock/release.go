@@ -41,7 +41,7 @@ func (m *Masters) release(claim Claim, keep int) *Return {
 // newReturn makes a release that is to be sent to the masters in claim.At. The others are known
 // not to have it.
 func (m *Masters) newReturn(claim Claim, keep int) *Return {
-	r := &Return{m: m, claim: claim, keep: keep, ballot: m.newBallot(), done: make(chan struct{})}
+	r := &Return{m: m, claim: claim, keep: keep, ballot: ballot{n: len(m.nodes)}, done: make(chan struct{})}
 	for i := range m.nodes {
 		if !claim.At.Has(i) {
 			r.count(i, script.Answer{Outcome: script.Refused})

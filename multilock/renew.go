@@ -99,7 +99,8 @@ func (r *renewals) lostLocked(h int, kind protocol.HoldKind) *MajorityError {
 	case protocol.HoldLost:
 		state = ErrLost
 	}
-	b := ballot{answers: slices.Clone(r.ballot.answers), in: r.ballot.in}
+	b := r.ballot
+	b.answers = slices.Clone(b.answers)
 	for i, a := range b.answers {
 		if a.Outcome != script.Done {
 			continue
