@@ -77,7 +77,6 @@ func (h *Hold) entered(req Request, until clock.Instant) error {
 	if h.cause != nil {
 		return errEnded
 	}
-	h.why = nil
 	h.entries = append(h.entries, share{entry: req.Entry})
 	if req.Watch && !h.state.Watched {
 		h.ceased = nil

@@ -69,6 +69,9 @@ func (h *Hold) stepLocked(ev protocol.HoldEvent) (out protocol.HoldEffects, ende
 	if out.Ceased {
 		h.ceased = fmt.Errorf("%w: %q was renewed for Config.MaxHold %v, and no longer", ErrLost, h.key, h.limit)
 	}
+	if ev.Kind == protocol.HoldRenewed || ev.Kind == protocol.HoldExtended {
+		h.why = nil
+	}
 	h.m.dog.schedule(h)
 	return out, live && !h.state.Live()
 }
@@ -95,8 +98,8 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	claim.At = out.Release
 	h.mu.Unlock()
 	h.timer.Stop()
-	for _, e := range entries {
-		e.entry.Ended(h.cause)
+	for i := range entries {
+		entries[i].entry.Ended(h.cause)
 	}
 	r := h.m.releaseTo(claim, h.m.next(h.key))
 	h.m.forget(h)

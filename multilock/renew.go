@@ -165,7 +165,7 @@ func (h *Hold) sent(at Set) {
 // that failed is followed by another soon, and sooner the less there is.
 func (h *Hold) renewed(ev protocol.HoldEvent, why *MajorityError) {
 	h.mu.Lock()
-	h.why = why
+	h.why = why // of HoldRenewed it is nil
 	out, ended := h.stepLocked(ev)
 	if ended {
 		h.finish(out, why) // a nil why is not looked at: validity is over
