@@ -302,12 +302,12 @@ func (r *round) Answer(i int, a script.Answer) {
 	if r.try == c.state.Try && !c.state.Over() {
 		c.ballot.put(i, a)
 		c.watchLocked(a)
+		c.stepLocked(&protocol.Event{
+			Kind: protocol.Answer, Master: i, Try: r.try, Round: r.number,
+			Outcome: outcome(a), Holder: holder(a), Left: a.Left, Token: a.Token,
+			Hopeless: a.Err != nil && !node.Heals(a.Err),
+		})
 	}
-	c.stepLocked(&protocol.Event{
-		Kind: protocol.Answer, Master: i, Try: r.try, Round: r.number,
-		Outcome: outcome(a), Holder: holder(a), Left: a.Left, Token: a.Token,
-		Hopeless: a.Err != nil && !node.Heals(a.Err),
-	})
 	c.flush()
 }
 
@@ -329,10 +329,10 @@ func (r *raise) Answer(i int, a script.Answer) {
 	c.mu.Lock()
 	if r.try == c.state.Try && r.number == uint32(c.state.Raises) {
 		c.raises.put(i, a)
+		c.stepLocked(&protocol.Event{
+			Kind: protocol.Raised, Master: i, Try: r.try, Round: r.number, Outcome: outcome(a), Token: a.Token,
+		})
 	}
-	c.stepLocked(&protocol.Event{
-		Kind: protocol.Raised, Master: i, Try: r.try, Round: r.number, Outcome: outcome(a), Token: a.Token,
-	})
 	c.flush()
 }
 
