@@ -1,0 +1,84 @@
+package multilock
+
+import (
+	"hash/maphash"
+
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node"
+	"example.com/redlock/node/script"
+)
+
+// What comes back to a contest.
+
+// handedOff counts a hand-off from master i.
+func (c *contest) handedOff(i int, h script.HandOff) {
+	c.mu.Lock()
+	if h.Owner == c.owner.ID { // else its release was sent, and will free what was handed off
+		c.stepLocked(&protocol.Event{
+			Kind: protocol.HandedOff, Master: i, Try: c.state.Try, Round: uint32(h.Round), Token: h.Token,
+		})
+	}
+	c.flush()
+}
+
+// round takes the answers to one round of a contest.
+type round struct {
+	c      *contest
+	try    uint32
+	number uint32
+}
+
+// Answer implements [node.Receiver].
+func (r *round) Answer(i int, a script.Answer) {
+	c := r.c
+	c.m.releaseStray(i, c.key, a)
+	c.mu.Lock()
+	if r.try == c.state.Try && !c.state.Over() {
+		c.ballot.put(i, a)
+		c.watchLocked(a)
+		c.stepLocked(&protocol.Event{
+			Kind: protocol.Answer, Master: i, Try: r.try, Round: r.number,
+			Outcome: outcome(a), Holder: holder(a), Left: a.Left, Token: a.Token,
+			Hopeless: a.Err != nil && !node.Heals(a.Err),
+		})
+	}
+	c.flush()
+}
+
+// entered takes what became of the release that entered the round into the queue of master i.
+func (r *round) entered(i int, o script.Outcome) {
+	r.c.step(&protocol.Event{Kind: protocol.Entered, Master: i, Try: r.try, Outcome: protocol.Outcome(o)})
+}
+
+// raise takes the answers to one raise of the fencing counter.
+type raise struct {
+	c      *contest
+	try    uint32
+	number uint32
+}
+
+// Answer implements [node.Receiver].
+func (r *raise) Answer(i int, a script.Answer) {
+	c := r.c
+	c.mu.Lock()
+	if r.try == c.state.Try && r.number == uint32(c.state.Raises) {
+		c.raises.put(i, a)
+		c.stepLocked(&protocol.Event{
+			Kind: protocol.Raised, Master: i, Try: r.try, Round: r.number, Outcome: outcome(a), Token: a.Token,
+		})
+	}
+	c.flush()
+}
+
+// outcome is the outcome of a as the protocol has it: the two count alike.
+func outcome(a script.Answer) protocol.Outcome { return protocol.Outcome(a.Outcome) }
+
+var seed = maphash.MakeSeed()
+
+// holder returns the number of the owner that a names.
+func holder(a script.Answer) protocol.Holder {
+	if a.Outcome != script.Refused || a.Holder == "" {
+		return protocol.Nobody
+	}
+	return protocol.Holder(maphash.String(seed, a.Holder) | 1)
+}

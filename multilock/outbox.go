@@ -1,0 +1,116 @@
+package multilock
+
+import (
+	"time"
+
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node"
+	"example.com/redlock/node/script"
+)
+
+// What a contest sends.
+
+// message is a command on its way to the masters in at.
+type message struct {
+	cmd *script.Command
+	at  Set
+	to  node.Receiver
+}
+
+// roundLocked makes the round that out wants, nil if it wants none, and what it says of the
+// contender to the queue.
+func (c *contest) roundLocked(out *protocol.Effects) (*round, script.QueueEntry) {
+	if out.Ask == 0 && !out.Enter {
+		return nil, script.QueueEntry{}
+	}
+	return &round{c: c, try: c.state.Try, number: out.Round}, script.QueueEntry{
+		Round:    uint64(out.Round),
+		Since:    micros(c.since),
+		Lease:    out.Lease,
+		Proposal: max(c.m.Now().UnixMicro(), out.Read+1),
+	}
+}
+
+// giveBackLocked gives back what old has, as out says. The token of the release is at least what
+// was proposed, so that the next one is above.
+func (c *contest) giveBackLocked(out *protocol.Effects, old *script.Owner, next *round, entry script.QueueEntry) {
+	claim := c.claimLocked(out, old)
+	r := c.m.newReturn(claim, 0)
+	var cmd *script.Command
+	switch {
+	case out.Yield:
+		cmd = old.Yield(claim.since())
+	case out.Enter:
+		r.next = next
+		cmd = old.ReleaseTo(claim.Token, claim.since(), c.owner, entry)
+	default:
+		cmd = claim.release()
+	}
+	c.postLocked(cmd, claim.At, r)
+}
+
+// claimLocked returns what out wants given back of what owner has.
+func (c *contest) claimLocked(out *protocol.Effects, owner *script.Owner) Claim {
+	return Claim{Owner: owner, Token: max(c.m.Now().UnixMicro(), out.Read), Since: c.since, At: out.Release}
+}
+
+// raiseLocked has masters raise their fencing counters.
+func (c *contest) raiseLocked(out *protocol.Effects) {
+	c.raises = ballot{n: len(c.m.nodes)}
+	for i := range c.m.nodes {
+		if !out.Raise.Has(i) {
+			c.raises.put(i, script.Answer{Outcome: script.Done}) // it has the number
+		}
+	}
+	cmd := c.owner.Raise(c.state.Want.Lease, out.RaiseTo)
+	c.postLocked(cmd, out.Raise, &raise{c: c, try: c.state.Try, number: uint32(c.state.Raises)})
+}
+
+// postLocked has cmd sent by the next flush.
+func (c *contest) postLocked(cmd *script.Command, at Set, to node.Receiver) {
+	c.outbox = append(c.outbox, message{cmd, at, to})
+}
+
+// commandLocked returns what a round sends.
+func (c *contest) commandLocked(command protocol.Command, entry script.QueueEntry) *script.Command {
+	switch lease := c.state.Want.Lease; command {
+	case protocol.AskOrQueue:
+		return c.owner.AcquireOrRegister(lease, entry)
+	case protocol.QueueOnly:
+		return c.owner.Register(entry)
+	case protocol.EnterAgain:
+		return c.owner.Enter(lease, c.entries)
+	default:
+		if !c.state.Want.Wait {
+			c.ballot = ballot{n: len(c.m.nodes)} // each try is judged by its own answers
+		}
+		return c.owner.Acquire(lease, entry.Proposal)
+	}
+}
+
+// flush sends what is in the outbox, unless somebody else does. mu is held, and given up.
+func (c *contest) flush() {
+	for !c.flushing && (len(c.outbox) > 0 || c.stock != nil) {
+		c.flushing = true
+		messages, news := c.outbox, c.stock
+		c.outbox, c.stock = nil, nil
+		c.mu.Unlock()
+		for _, msg := range messages {
+			c.m.send(msg.cmd, msg.at, msg.to)
+		}
+		if news != nil {
+			c.m.report(c.key, news.why)
+		}
+		c.mu.Lock()
+		c.flushing = false
+	}
+	c.idle.Broadcast()
+	c.mu.Unlock()
+}
+
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
