@@ -8,18 +8,19 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/redlocktest"
 )
 
-// trip is a sample as a test makes it: when its question was sent, by our clock, how
+// timedSample is a sample as a test makes it: when its question was sent, by our clock, how
 // long it was under way there and back, and how far the master's clock was ahead then.
-type trip struct{ at, there, back, ahead time.Duration }
+type timedSample struct{ at, there, back, ahead time.Duration }
 
 var (
 	here  = clock.Now()
 	there = time.Unix(1_700_000_000, 0)
 )
 
-func (c trip) sample() sample {
+func (c timedSample) sample() sample {
 	return sample{
 		sent: here.Add(c.at),
 		read: here.Add(c.at + c.there + c.back),
@@ -27,49 +28,49 @@ func (c trip) sample() sample {
 	}
 }
 
-// TestPaceOfOne: what one sample says of the one before it, to the nanosecond.
-func TestPaceOfOne(t *testing.T) {
-	const rest = time.Minute
-	first := trip{at: 0}
+// TestClockCheckOfOneSample: what one sample says of the one before it, to the nanosecond.
+func TestClockCheckOfOneSample(t *testing.T) {
+	const recovery = time.Minute
+	first := timedSample{at: 0}
 	for _, tt := range []struct {
 		name  string
-		first trip
-		next  trip
+		first timedSample
+		next  timedSample
 		want  verdict
 	}{
-		{"keeps pace", first, trip{at: time.Second}, unchanged},
-		{"gains what is allowed", first, trip{at: time.Second, ahead: 12 * time.Millisecond}, unchanged},
-		{"gains more", first, trip{at: time.Second, ahead: 12*time.Millisecond + 1}, ranAhead},
-		{"gains what is allowed in an hour", first, trip{at: time.Hour, ahead: clock.Drift(time.Hour)}, unchanged},
-		{"gains more in an hour", first, trip{at: time.Hour, ahead: clock.Drift(time.Hour) + 1}, ranAhead},
-		{"at once", first, trip{ahead: 2*time.Millisecond + 1}, ranAhead},
-		{"loses what is allowed", first, trip{at: time.Second, ahead: -12 * time.Millisecond}, unchanged},
-		{"loses more", first, trip{at: time.Second, ahead: -12*time.Millisecond - 1}, fellBehind},
-		{"slow there", first, trip{at: time.Second, there: time.Second, ahead: 22 * time.Millisecond}, unchanged},
-		{"may be slow back", first, trip{at: time.Second, back: 5 * time.Millisecond, ahead: 17 * time.Millisecond}, unchanged},
-		{"is not slow back", first, trip{at: time.Second, back: 5 * time.Millisecond, ahead: 17*time.Millisecond + 51*time.Microsecond}, ranAhead},
-		{"first was slow there", trip{there: 5 * time.Millisecond}, trip{at: time.Second, ahead: 17 * time.Millisecond}, unchanged},
-		{"we stood still", first, trip{at: time.Second, back: time.Hour}, unchanged},
-		{"it stood still", first, trip{at: time.Second, there: time.Hour}, unchanged},
-		{"we were suspended in between", first, trip{at: 10 * time.Hour}, unchanged},
-		{"we were suspended meanwhile", trip{back: 10 * time.Hour}, trip{at: 10 * time.Hour}, unchanged},
+		{"keeps pace", first, timedSample{at: time.Second}, unchanged},
+		{"gains what is allowed", first, timedSample{at: time.Second, ahead: 12 * time.Millisecond}, unchanged},
+		{"gains more", first, timedSample{at: time.Second, ahead: 12*time.Millisecond + 1}, ranAhead},
+		{"gains what is allowed in an hour", first, timedSample{at: time.Hour, ahead: clock.Drift(time.Hour)}, unchanged},
+		{"gains more in an hour", first, timedSample{at: time.Hour, ahead: clock.Drift(time.Hour) + 1}, ranAhead},
+		{"at once", first, timedSample{ahead: 2*time.Millisecond + 1}, ranAhead},
+		{"loses what is allowed", first, timedSample{at: time.Second, ahead: -12 * time.Millisecond}, unchanged},
+		{"loses more", first, timedSample{at: time.Second, ahead: -12*time.Millisecond - 1}, fellBehind},
+		{"slow there", first, timedSample{at: time.Second, there: time.Second, ahead: 22 * time.Millisecond}, unchanged},
+		{"may be slow back", first, timedSample{at: time.Second, back: 5 * time.Millisecond, ahead: 17 * time.Millisecond}, unchanged},
+		{"is not slow back", first, timedSample{at: time.Second, back: 5 * time.Millisecond, ahead: 17*time.Millisecond + 51*time.Microsecond}, ranAhead},
+		{"first was slow there", timedSample{there: 5 * time.Millisecond}, timedSample{at: time.Second, ahead: 17 * time.Millisecond}, unchanged},
+		{"we stood still", first, timedSample{at: time.Second, back: time.Hour}, unchanged},
+		{"it stood still", first, timedSample{at: time.Second, there: time.Hour}, unchanged},
+		{"we were suspended in between", first, timedSample{at: 10 * time.Hour}, unchanged},
+		{"we were suspended meanwhile", timedSample{back: 10 * time.Hour}, timedSample{at: 10 * time.Hour}, unchanged},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var p clockCheck
-			if got := p.add(tt.first.sample(), rest); got != unchanged || p.unsteady() {
+			if got := p.add(tt.first.sample(), recovery); got != unchanged || p.unsteady() {
 				t.Fatalf("the first sample: got %v, want %v", got, unchanged)
 			}
-			if got := p.add(tt.next.sample(), rest); got != tt.want || p.unsteady() != (tt.want == ranAhead) {
+			if got := p.add(tt.next.sample(), recovery); got != tt.want || p.unsteady() != (tt.want == ranAhead) {
 				t.Errorf("got %v, unsteady %v, want %v", got, p.unsteady(), tt.want)
 			}
 		})
 	}
 }
 
-// dumb compares each sample with all since the last gain that was found.
-type dumb struct{ seen []sample }
+// allPairs compares each sample with all since the last gain that was found.
+type allPairs struct{ seen []sample }
 
-func (d *dumb) gains(s sample) bool {
+func (d *allPairs) gains(s sample) bool {
 	for _, u := range d.seen {
 		between := s.read.Sub(u.sent)
 		if s.told.Sub(u.told)-between > clock.Drift(between) {
@@ -81,18 +82,18 @@ func (d *dumb) gains(s sample) bool {
 	return false
 }
 
-// TestPaceComparesAll: one sample that is kept finds what all of them would.
+// TestClockCheckComparesAllSamples: one sample that is kept finds what all of them would.
 //
-// Replay one seed: go test ./node -run 'TestPaceComparesAll/seed=17$'
-func TestPaceComparesAll(t *testing.T) {
+// Replay one seed: go test ./node -run 'TestClockCheckComparesAllSamples/seed=17$'
+func TestClockCheckComparesAllSamples(t *testing.T) {
 	found := 0
 	for seed := range uint64(500) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			upTo := func(d time.Duration) time.Duration { return time.Duration(random.Int64N(int64(d) + 1)) }
 			var p clockCheck
-			var d dumb
-			var c trip
+			var d allPairs
+			var c timedSample
 			rate := upTo(2000) - 1000 // µs in 50 ms: 2 % at most
 			for i := range 200 {
 				pass := c.back + upTo(2*time.Second)
@@ -121,9 +122,9 @@ func TestPaceComparesAll(t *testing.T) {
 	}
 }
 
-// TestPaceNeverFalse: a clock that gains no more than a hundredth is never found to have
+// TestClockCheckIsNeverFalse: a clock that gains no more than a hundredth is never found to have
 // gained, whatever happens on the way; one that gains a tenth more is, sooner or later.
-func TestPaceNeverFalse(t *testing.T) {
+func TestClockCheckIsNeverFalse(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		rate float64
@@ -138,7 +139,7 @@ func TestPaceNeverFalse(t *testing.T) {
 			for seed := range uint64(50) {
 				random := rand.New(rand.NewPCG(seed, 0))
 				var p clockCheck
-				var c trip
+				var c timedSample
 				for range 3600 {
 					c.there = time.Duration(random.ExpFloat64() * float64(3*time.Millisecond))
 					c.back = time.Duration(random.ExpFloat64() * float64(3*time.Millisecond))
@@ -154,13 +155,13 @@ func TestPaceNeverFalse(t *testing.T) {
 	}
 }
 
-// TestPaceSteadyAgain: the rest is counted from the last gain, and ends with a sample.
-func TestPaceSteadyAgain(t *testing.T) {
-	const rest = 30 * time.Second
+// TestClockSteadyAgain: recovery is counted from the last gain, and ends with a sample.
+func TestClockSteadyAgain(t *testing.T) {
+	const recovery = 30 * time.Second
 	var p clockCheck
 	at := func(at, ahead time.Duration, want verdict) {
 		t.Helper()
-		if got := p.add(trip{at: at, back: time.Millisecond, ahead: ahead}.sample(), rest); got != want {
+		if got := p.add(timedSample{at: at, back: time.Millisecond, ahead: ahead}.sample(), recovery); got != want {
 			t.Errorf("after %v: got %v, want %v", at, got, want)
 		}
 	}
@@ -173,7 +174,7 @@ func TestPaceSteadyAgain(t *testing.T) {
 	at(31*time.Second, 2*time.Second, unchanged)
 	at(50*time.Second, 2*time.Second, unchanged) // the gain was found a millisecond later
 	if !p.unsteady() {
-		t.Error("steady before the rest is over")
+		t.Error("steady before it has recovered")
 	}
 	at(51*time.Second, 2*time.Second, steadyAgain)
 	at(52*time.Second, 3*time.Second, ranAhead)
@@ -201,6 +202,72 @@ func TestTimeOf(t *testing.T) {
 			if !got.Equal(tt.want) || ok == tt.want.IsZero() {
 				t.Errorf("timeOf: got %v, %v, want %v", got, ok, tt.want)
 			}
+		})
+	}
+}
+
+// TestSlowNetworkIsNoJump: nor is one whose delay changes all the time.
+func TestSlowNetworkIsNoJump(t *testing.T) {
+	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
+		random := rand.New(rand.NewPCG(1, 2))
+		for range 10_000 {
+			m.Delay(time.Duration(random.Int64N(int64(timeout / 3))))
+			time.Sleep(time.Duration(random.Int64N(int64(time.Second))))
+		}
+		if m.Calls("CLIENT") > 1 || m.Calls("TIME") < 4000 {
+			t.Errorf("handshakes: got %d, samples %d; want one, and one each second", m.Calls("CLIENT"), m.Calls("TIME"))
+		}
+		wantSteady(t, n, log)
+	})
+}
+
+// TestFrozenMasterIsNoJump: a sample may take as long as an answer may.
+func TestFrozenMasterIsNoJump(t *testing.T) {
+	for _, frozen := range []time.Duration{timeout * 9 / 10, 10 * time.Second, time.Minute} {
+		t.Run(frozen.String(), func(t *testing.T) {
+			withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
+				for range 20 {
+					m.Freeze()
+					time.Sleep(frozen)
+					m.Thaw()
+					time.Sleep(1234 * time.Millisecond)
+				}
+				waitUntil(t, time.Second, n.isUp)
+				time.Sleep(2 * heartbeat)
+				wantSteady(t, n, log)
+			})
+		})
+	}
+}
+
+// TestStoppedClientIsNoJump: an answer that the client reads long after it has come, since
+// it was stopped, says nothing of the time between. For the client's other clocks it is the
+// same as when the machine was suspended; see TestClockCheckOfOneSample.
+func TestStoppedClientIsNoJump(t *testing.T) {
+	for _, stopped := range []time.Duration{timeout / 2, time.Hour} {
+		t.Run(stopped.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				log := new(logRecorder)
+				cfg.Logger = log.logger()
+				many, held := 0, false
+				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+					if words == "TIME" {
+						if many++; many%3 == 0 {
+							time.Sleep(stopped)
+							held = true
+						}
+					}
+					return nil
+				}})
+				n := started(t, cfg)
+				time.Sleep(10 * stopped)
+				waitUntil(t, timeout+stopped, n.isUp)
+				time.Sleep(2 * heartbeat)
+				if n.Close(); !held { // from here on nobody reads
+					t.Error("no sample was held up")
+				}
+				wantSteady(t, n, log)
+			})
 		})
 	}
 }

@@ -54,7 +54,7 @@ func TestCloseLeavesThePoolAlone(t *testing.T) {
 		}
 		n := started(t, cfg)
 		m.Kill()
-		until(t, 3*time.Second, n.isDown)
+		waitUntil(t, 3*time.Second, n.isDown)
 		time.Sleep(10 * time.Second)
 		n.Close()
 		if late := late.Load(); late > 0 {
@@ -67,7 +67,7 @@ func TestCloseLeavesThePoolAlone(t *testing.T) {
 func TestCloseLoadsScripts(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
-		want(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
+		want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 		m.FlushScripts()
 		released := send(n, script.NewOwner("k", "me:1").Release(1, 0))
 		n.Close()
@@ -94,14 +94,14 @@ func TestSendAfterClose(t *testing.T) {
 		n := started(t, cfg)
 		n.Close()
 		for _, cmd := range []*script.Command{script.NewOwner("k", "me:1").Acquire(lease, 1), script.NewOwner("k", "me:1").Release(1, 0), script.Inspect("k")} {
-			got := call1(n, cmd)
+			got := sendAndWait(n, cmd)
 			want(t, "after Close", got, script.Unsent)
 			if !errors.Is(got.Err, ErrClosed) {
 				t.Errorf("after Close: got error %v, want ErrClosed", got.Err)
 			}
 		}
-		if got := n.debts(); got != 0 {
-			t.Errorf("debts: got %d, want 0", got)
+		if got := n.unackedCount(); got != 0 {
+			t.Errorf("unacknowledged: got %d, want 0", got)
 		}
 		if got := n.Guard(); got != 0 {
 			t.Errorf("Guard: got %v, want 0", got)
@@ -135,16 +135,16 @@ func TestNoConnectionIsLost(t *testing.T) {
 		n := started(t, cfg)
 		for range 5 {
 			m.Refuse("MISCONF no disk")
-			until(t, 3*time.Second, n.isDown)
+			waitUntil(t, 3*time.Second, n.isDown)
 			m.Refuse("")
-			until(t, time.Second, n.isUp)
+			waitUntil(t, time.Second, n.isUp)
 			m.RestartWithData()
 			time.Sleep(3 * time.Second)
 			m.SetRole("slave")
 			send(n, script.NewOwner("k", "me:1").Acquire(lease, 1)).wait()
 			time.Sleep(3 * time.Second)
 			m.SetRole("master")
-			until(t, time.Second, n.isUp)
+			waitUntil(t, time.Second, n.isUp)
 		}
 		n.Close()
 		if active := cfg.Pool.ActiveCount(); active != 0 {
@@ -170,15 +170,15 @@ func TestCloseIsBounded(t *testing.T) {
 		{"cut off", func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Cut() }, timeout},
 		{"down", func(t *testing.T, m *redlocktest.Master, n *Node) {
 			m.Kill()
-			until(t, 3*time.Second, n.isDown)
+			waitUntil(t, 3*time.Second, n.isDown)
 		}, 0},
 		{"down and cut off", func(t *testing.T, m *redlocktest.Master, n *Node) {
 			m.Cut()
-			until(t, 4*time.Second, n.isDown)
+			waitUntil(t, 4*time.Second, n.isDown)
 		}, 0},
 		{"down and frozen", func(t *testing.T, m *redlocktest.Master, n *Node) {
 			m.Freeze()
-			until(t, 4*time.Second, n.isDown)
+			waitUntil(t, 4*time.Second, n.isDown)
 		}, 2 * timeout},
 		{"connecting to a frozen one", func(_ *testing.T, m *redlocktest.Master, n *Node) {
 			m.Freeze()
@@ -222,7 +222,7 @@ func TestCloseWhileItBreaks(t *testing.T) {
 	}{
 		{"killed", (*redlocktest.Master).Kill},
 		{"restarted", (*redlocktest.Master).RestartWithData},
-		{"frozen for ever", func(*redlocktest.Master) {}},
+		{"frozen forever", func(*redlocktest.Master) {}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {

@@ -16,7 +16,7 @@ func (n *Node) keepConnected() {
 	for {
 		// Commands may wait for a connection, but not longer than for an answer. When the
 		// node is down none wait, and it keeps the reason it has.
-		impatience := time.AfterFunc(n.cfg.Timeout, func() {
+		deadline := time.AfterFunc(n.cfg.Timeout, func() {
 			if !n.Down() {
 				n.goDown(ErrTimeout)
 			}
@@ -26,7 +26,7 @@ func (n *Node) keepConnected() {
 		if err == nil {
 			err = n.serve(l)
 		}
-		impatience.Stop()
+		deadline.Stop()
 		if n.ctx.Err() != nil || err == nil {
 			n.goDown(ErrClosed)
 			return

@@ -2,12 +2,18 @@ package node
 
 import (
 	"errors"
+	"log/slog"
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -206,6 +212,70 @@ func FuzzPool(f *testing.F) {
 		_, name, err := Pool("redis://user:"+password+"@localhost:6379/0", time.Second)
 		if strings.Contains(name, password) || contains(err, password) {
 			t.Errorf("Pool with password %q: got %q (%v)", password, name, err)
+		}
+	})
+}
+
+// bareConn is a connection without redis.ConnWithContext, as wrappers from before it are.
+type bareConn struct{ redis.ConnWithTimeout }
+
+// TestConnectionsThatLackAnInterface: a pool whose connections cannot be given up is refused, in plain
+// words, and once.
+func TestConnectionsThatLackAnInterface(t *testing.T) {
+	for name, wrap := range map[string]func(redis.Conn) redis.Conn{
+		"no context": func(c redis.Conn) redis.Conn { return bareConn{c.(redis.ConnWithTimeout)} },
+		"no context, wrapped": func(c redis.Conn) redis.Conn {
+			return &bentConn{Conn: bareConn{c.(redis.ConnWithTimeout)}, rules: new(bendRules)}
+		},
+		"neither": func(c redis.Conn) redis.Conn { return struct{ redis.Conn }{c} },
+		"neither, with logging": func(c redis.Conn) redis.Conn {
+			return redis.NewLoggingConn(struct{ redis.Conn }{c}, slog.NewLogLogger(slog.DiscardHandler, 0), "")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				var log strings.Builder
+				cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+				cfg.Pool = withWrappedConns(cfg.Pool, wrap)
+				n := start(t, cfg)
+				n.Subscribe("a", new(recorder), 7)
+				wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, errConn.Error())
+				time.Sleep(10 * time.Second)
+				n.Close()
+				if lines := strings.Count(log.String(), "ConnWithContext"); lines != 1 {
+					t.Errorf("lines about it: got %d, want 1:\n%s", lines, &log)
+				}
+				cfg.Pool.Close()
+				synctest.Wait()
+				if got := m.Connections(); got != 0 {
+					t.Errorf("connections: got %d, want none", got)
+				}
+			})
+		})
+	}
+}
+
+// TestSubscriptionThatLacksAnInterface: the same for the connection of the subscription.
+func TestSubscriptionThatLacksAnInterface(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		var log strings.Builder
+		var late atomic.Bool
+		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		cfg.Pool = withWrappedConns(cfg.Pool, func(c redis.Conn) redis.Conn {
+			if late.Load() {
+				return bareConn{c.(redis.ConnWithTimeout)}
+			}
+			return c
+		})
+		n, d := started(t, cfg), new(recorder)
+		late.Store(true)
+		n.Subscribe("a", d, 7)
+		time.Sleep(10 * time.Second)
+		d.want(t, "without a subscription")
+		n.Close()
+		cfg.Pool.Close()
+		if lines := strings.Count(log.String(), "ConnWithContext"); lines != 1 {
+			t.Errorf("lines about it: got %d, want 1:\n%s", lines, &log)
 		}
 	})
 }

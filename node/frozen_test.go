@@ -18,7 +18,7 @@ func TestFrozenIsUnknown(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.Freeze()
-		got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+		got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 		wantErr(t, "acquire", got, script.Unknown, ErrTimeout.Error())
 		wantAt(t, "acquire", got, timeout)
 	})
@@ -32,11 +32,11 @@ func TestThawedIsReleased(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
 				m.Freeze()
-				want(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unknown)
-				n.Send(script.NewOwner("k", "me:1").Release(1, 0), nobody{}, 0)
+				want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unknown)
+				n.Send(script.NewOwner("k", "me:1").Release(1, 0), noReceiver{}, 0)
 				time.Sleep(frozen)
 				m.Thaw()
-				until(t, 1500*time.Millisecond, n.isUp)
+				waitUntil(t, 1500*time.Millisecond, n.isUp)
 				wantHolder(t, m, "k", "")
 				time.Sleep(time.Second)
 				wantHolder(t, m, "k", "")
@@ -55,7 +55,7 @@ func TestLateAcquireIsKilled(t *testing.T) {
 		synctest.Wait()
 		m.Delay(0)
 		want(t, "acquire", acquired.wait(), script.Unknown)
-		want(t, "release", call1(n, script.NewOwner("k", "me:1").Release(1, 0)), script.Refused)
+		want(t, "release", sendAndWait(n, script.NewOwner("k", "me:1").Release(1, 0)), script.Refused)
 		time.Sleep(20 * time.Second)
 		wantHolder(t, m, "k", "")
 	})
@@ -70,7 +70,7 @@ func TestLateHealIsKilled(t *testing.T) {
 		synctest.Wait()
 		m.Delay(0)
 		want(t, "renew", renewed.wait(), script.Unknown)
-		want(t, "release", call1(n, script.NewOwner("k", "me:1").Release(1, 0)), script.Refused)
+		want(t, "release", sendAndWait(n, script.NewOwner("k", "me:1").Release(1, 0)), script.Refused)
 		time.Sleep(20 * time.Second)
 		wantHolder(t, m, "k", "")
 	})
@@ -90,7 +90,7 @@ func TestKillRefused(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				var log strings.Builder
 				cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
-				cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
+				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
 					if strings.HasPrefix(words, tt.command) {
 						return redis.Error("NOPERM this user has no permissions to run the 'client' command")
 					}
@@ -98,7 +98,7 @@ func TestKillRefused(t *testing.T) {
 				}})
 				n := started(t, cfg)
 				reconnect(t, m, n)
-				want(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
+				want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 				n.Close()
 				said := strings.Count(log.String(), "a hold that was given up may stay until its lease ends")
 				if said != tt.warnings {
@@ -121,7 +121,7 @@ func TestSilentConnectionIsReplaced(t *testing.T) {
 		next := send(n, script.Inspect("k"))
 		wantErr(t, "in the old connection", lost.wait(), script.Unknown, ErrTimeout.Error())
 		wantErr(t, "in the old connection", next.wait(), script.Unknown, ErrTimeout.Error())
-		got := call1(n, script.Inspect("k"))
+		got := sendAndWait(n, script.Inspect("k"))
 		want(t, "in the new connection", got, script.Done)
 		wantAt(t, "in the new connection", got, 0)
 	})

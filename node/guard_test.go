@@ -14,16 +14,16 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// guarding is a guard of 10 s as it is kept: with drift, and a second because a master
+// guardWithDrift is a guard of 10 s as it is kept: with drift, and a second because a master
 // tells its age in whole ones.
 const guard = 10 * time.Second
 
-var guarding = guard + clock.Drift(guard) + time.Second
+var guardWithDrift = guard + clock.Drift(guard) + time.Second
 
 // wantGuarded checks that an acquire is refused for want more.
 func wantGuarded(t *testing.T, n *Node, want time.Duration) {
 	t.Helper()
-	got := call1(n, script.NewOwner("guarded", id("me:1")).Acquire(lease, 1))
+	got := sendAndWait(n, script.NewOwner("guarded", id("me:1")).Acquire(lease, 1))
 	guarded, ok := errors.AsType[*GuardedError](got.Err)
 	if got.Outcome != script.Unsent || !ok {
 		t.Fatalf("acquire: got %v (%v), want Unsent with a GuardedError", got.Outcome, got.Err)
@@ -36,16 +36,16 @@ func wantGuarded(t *testing.T, n *Node, want time.Duration) {
 	}
 }
 
-// wantFit checks that an acquire is granted, by a master that may be in use.
-func wantFit(t *testing.T, n *Node) {
+// wantGrants checks that an acquire is granted, by a master that may be in use.
+func wantGrants(t *testing.T, n *Node) {
 	t.Helper()
-	want(t, "acquire when the guard is over", call1(n, script.NewOwner("guarded", id("me:1")).Acquire(lease, 1)), script.Done)
+	want(t, "acquire when the guard is over", sendAndWait(n, script.NewOwner("guarded", id("me:1")).Acquire(lease, 1)), script.Done)
 	if got := n.Guard(); got != 0 {
 		t.Errorf("Guard when it is over: got %v, want 0", got)
 	}
 }
 
-// TestGuard: a young master grants nothing until exactly when it said it would.
+// TestGuard: a young master grants nothing until exactly when it said.
 func TestGuard(t *testing.T) {
 	for _, age := range []time.Duration{0, 400 * time.Millisecond, 3 * time.Second, 9999 * time.Millisecond} {
 		t.Run(age.String(), func(t *testing.T) {
@@ -53,42 +53,29 @@ func TestGuard(t *testing.T) {
 				cfg.Guard = guard
 				m.Restart()
 				time.Sleep(age)
-				load(t, cfg.Pool) // so that what is sent is carried out
+				loadScripts(t, cfg.Pool) // so that what is sent is carried out
 				n := start(t, cfg)
-				left := guarding - age.Truncate(time.Second)
+				left := guardWithDrift - age.Truncate(time.Second)
 				wantGuarded(t, n, left)
 				time.Sleep(left - time.Nanosecond)
 				wantGuarded(t, n, time.Nanosecond)
 				time.Sleep(time.Nanosecond)
-				wantFit(t, n)
+				wantGrants(t, n)
 			})
 		})
 	}
 }
 
-// load puts the scripts on a master.
-func load(t *testing.T, pool *redis.Pool) {
-	t.Helper()
-	conn := pool.Get()
-	defer conn.Close()
-	o := script.NewOwner("k", id("a:r1"))
-	for _, cmd := range []*script.Command{o.Acquire(lease, 1), script.Renew(lease, nil), o.Release(1, 0)} {
-		if _, err := conn.Do("SCRIPT", "LOAD", cmd.Arguments(true, false)[0]); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-// TestGuardPassesNothing: a release frees what a young master has, and no more.
-func TestGuardPassesNothing(t *testing.T) {
+// TestGuardHandsNothingOff: a release frees what a young master has, and no more.
+func TestGuardHandsNothingOff(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Guard = guard
 		m.Restart()
-		load(t, cfg.Pool)
-		n, d := start(t, cfg), new(diary)
-		until(t, time.Second, n.isUp)
+		loadScripts(t, cfg.Pool)
+		n, d := start(t, cfg), new(recorder)
+		waitUntil(t, time.Second, n.isUp)
 		n.Subscribe(client("a"), d, 7)
-		d.want(t, "after Subscribe", "listening true")
+		d.want(t, "after Subscribe", "subscribed true")
 		for _, left := range []time.Duration{n.Guard(), time.Nanosecond} {
 			time.Sleep(n.Guard() - left)
 			m.HSet("k", id("x:r0"), "1")
@@ -96,7 +83,7 @@ func TestGuardPassesNothing(t *testing.T) {
 			conn := cfg.Pool.Get()
 			run(t, conn, script.NewOwner("k", id("a:r1")).AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 1}))
 			conn.Close()
-			want(t, "release", call1(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Done)
+			want(t, "release", sendAndWait(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Done)
 			d.want(t, "after the release")
 			wantHolder(t, m, "k", "")
 			if len(m.ZSet("redlock_wait:{k}")) != 1 {
@@ -104,25 +91,25 @@ func TestGuardPassesNothing(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Nanosecond)
-		want(t, "release", call1(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Refused)
+		want(t, "release", sendAndWait(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Refused)
 		wantHolder(t, m, "k", id("a:r1"))
 	})
 }
 
-// TestGuardUnreachable: what can not be reached has no guard to wait for.
+// TestGuardUnreachable: what cannot be reached has no guard to wait for.
 func TestGuardUnreachable(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Guard = guard
 		m.Restart()
 		n := start(t, cfg)
-		wantGuarded(t, n, guarding)
+		wantGuarded(t, n, guardWithDrift)
 		m.Kill()
-		until(t, 3*time.Second, n.isDown)
+		waitUntil(t, 3*time.Second, n.isDown)
 		if got := n.Guard(); got != 0 {
 			t.Errorf("Guard while down: got %v, want 0", got)
 		}
 		m.Restart()
-		until(t, time.Second, n.isUp)
+		waitUntil(t, time.Second, n.isUp)
 		n.Close()
 		if got := n.Guard(); got != 0 {
 			t.Errorf("Guard after Close: got %v, want 0", got)
@@ -130,24 +117,24 @@ func TestGuardUnreachable(t *testing.T) {
 	})
 }
 
-// TestGuardIsForGrants: all else is carried out.
+// TestGuardIsForGrants: everything else runs.
 func TestGuardIsForGrants(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Guard = guard
 		m.Restart()
 		m.HSet("k", id("me:1"), "2")
 		n := start(t, cfg)
-		renewed := call1(n, script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", id("me:1")), Count: 2, Token: 1}}))
+		renewed := sendAndWait(n, script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", id("me:1")), Count: 2, Token: 1}}))
 		want(t, "renew", renewed, script.Done)
 		if renewed.Renewed[0] != script.Extended {
 			t.Errorf("renew: got %v, want Extended", renewed.Renewed)
 		}
-		want(t, "inspect", call1(n, script.Inspect("k")), script.Done)
-		want(t, "enter", call1(n, script.NewOwner("k", id("me:1")).Enter(lease, 3)), script.Done)
-		want(t, "raise", call1(n, script.NewOwner("k", id("me:1")).Raise(lease, 9)), script.Done)
-		want(t, "release", call1(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Done)
-		want(t, "force", call1(n, script.Force("k", 1)), script.Refused)
-		wantGuarded(t, n, guarding)
+		want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
+		want(t, "enter", sendAndWait(n, script.NewOwner("k", id("me:1")).Enter(lease, 3)), script.Done)
+		want(t, "raise", sendAndWait(n, script.NewOwner("k", id("me:1")).Raise(lease, 9)), script.Done)
+		want(t, "release", sendAndWait(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Done)
+		want(t, "force", sendAndWait(n, script.Force("k", 1)), script.Refused)
+		wantGuarded(t, n, guardWithDrift)
 	})
 }
 
@@ -157,11 +144,11 @@ func TestHealAfterTheGuard(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Guard = guard
 		m.Restart()
-		load(t, cfg.Pool)
+		loadScripts(t, cfg.Pool)
 		n := start(t, cfg)
-		until(t, time.Second, n.isUp)
+		waitUntil(t, time.Second, n.isUp)
 		renew := func() script.Renewed {
-			got := call1(n, script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", id("me:1")), Count: 2, Token: 9}}))
+			got := sendAndWait(n, script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", id("me:1")), Count: 2, Token: 9}}))
 			want(t, "renew", got, script.Done)
 			return got.Renewed[0]
 		}
@@ -176,63 +163,6 @@ func TestHealAfterTheGuard(t *testing.T) {
 			t.Errorf("renew after the guard: got %v, want Healed", got)
 		}
 	})
-}
-
-// TestForceIsNotHealed: what was freed by force stays free, as long as its owner may believe
-// to have it. Others may have it, and heal it.
-func TestForceIsNotHealed(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := start(t, cfg)
-		renew := func(owner string) script.Renewed {
-			got := call1(n, script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", owner), Count: 1, Token: 9}}))
-			want(t, "renew", got, script.Done)
-			return got.Renewed[0]
-		}
-		want(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
-		want(t, "force", call1(n, script.Force("k", 1)), script.Done)
-		if got := renew(id("me:1")); got != script.Absent {
-			t.Errorf("renew after a force: got %v, want Absent", got)
-		}
-		want(t, "acquire", call1(n, script.NewOwner("k", id("you:1")).Acquire(lease, 1)), script.Done)
-		m.Del("k")
-		if got := renew(id("you:1")); got != script.Healed {
-			t.Errorf("renew of the next owner: got %v, want Healed", got)
-		}
-		m.Del("k")
-		if got := m.TTL("redlock_forced:{k}" + id("me:1")); got != lease {
-			t.Errorf("the mark of a force stays for %v, want the lease that it ended, %v", got, lease)
-		}
-	})
-}
-
-// TestForceOfTwo: both of two owners that the lock was taken from by force stay out.
-func TestForceOfTwo(t *testing.T) {
-	for _, key := range []string{"k", "{k}"} {
-		t.Run(key, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				n := started(t, cfg)
-				owners := []*script.Owner{script.NewOwner(key, id("a:r1")), script.NewOwner(key, id("b:r1"))}
-				for _, o := range owners {
-					want(t, "acquire", call1(n, o.Acquire(lease, 1)), script.Done)
-					want(t, "force", call1(n, script.Force(key, 1)), script.Done)
-				}
-				renew := func(o *script.Owner) script.Renewed {
-					got := call1(n, script.Renew(lease, []script.Renewal{{Owner: o, Count: 1, Token: 9}}))
-					want(t, "renew", got, script.Done)
-					return got.Renewed[0]
-				}
-				for _, o := range owners {
-					if got := renew(o); got != script.Absent {
-						t.Errorf("renew of %s after both were forced out: got %v, want Absent", o.ID, got)
-					}
-				}
-				other := script.NewOwner(map[string]string{"k": "{k}", "{k}": "k"}[key], owners[0].ID)
-				if got := renew(other); got != script.Healed {
-					t.Errorf("renew at %s, of the same id: got %v, want Healed: nobody forced it", other.Key, got)
-				}
-			})
-		})
-	}
 }
 
 // TestGuardAmongOthers: of commands that are written together, only the acquires are
@@ -260,7 +190,7 @@ func TestNoGuard(t *testing.T) {
 		age   time.Duration
 	}{
 		{"switched off", 0, 0},
-		{"old enough", guard, guarding + time.Second},
+		{"old enough", guard, guardWithDrift + time.Second},
 		{"old enough to the second", guard, 12 * time.Second},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -268,7 +198,7 @@ func TestNoGuard(t *testing.T) {
 				cfg.Guard = tt.guard
 				m.Restart()
 				time.Sleep(tt.age)
-				wantFit(t, start(t, cfg))
+				wantGrants(t, start(t, cfg))
 			})
 		})
 	}
@@ -280,7 +210,7 @@ func TestGuardAfterSeenRestart(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Guard = guard
 		n := started(t, cfg)
-		wantFit(t, n)
+		wantGrants(t, n)
 		m.Freeze()
 		lost := send(n, script.Inspect("k"))
 		synctest.Wait()
@@ -289,31 +219,16 @@ func TestGuardAfterSeenRestart(t *testing.T) {
 		m.SetUptime(24 * time.Hour)
 		<-lost.done
 		noticed := time.Now()
-		until(t, time.Second, n.isUp)
+		waitUntil(t, time.Second, n.isUp)
 		m.Delay(0)
-		wantGuarded(t, n, guarding-time.Since(noticed))
+		wantGuarded(t, n, guardWithDrift-time.Since(noticed))
 
 		time.Sleep(3 * time.Second)
 		reconnect(t, m, n)
-		wantGuarded(t, n, guarding-time.Since(noticed))
+		wantGuarded(t, n, guardWithDrift-time.Since(noticed))
 		time.Sleep(n.Guard())
-		wantFit(t, n)
+		wantGrants(t, n)
 	})
-}
-
-// reconnect makes n open another connection to the same process.
-func reconnect(t *testing.T, m *redlocktest.Master, n *Node) {
-	t.Helper()
-	before := m.Calls("INFO")
-	m.Delay(time.Hour)
-	lost := send(n, script.Inspect("k"))
-	synctest.Wait()
-	m.Delay(0)
-	want(t, "over the connection that breaks", lost.wait(), script.Unknown)
-	until(t, time.Second, n.isUp)
-	if m.Calls("INFO") == before {
-		t.Fatal("handshakes: got no more")
-	}
 }
 
 // TestGuardOverReconnects: a guard is not shortened by a clock that jumps meanwhile.
@@ -323,12 +238,12 @@ func TestGuardOverReconnects(t *testing.T) {
 		m.Restart()
 		n := start(t, cfg)
 		begin := time.Now()
-		wantGuarded(t, n, guarding)
+		wantGuarded(t, n, guardWithDrift)
 		for range 3 {
 			time.Sleep(2 * time.Second)
 			m.SetUptime(24 * time.Hour)
 			reconnect(t, m, n)
-			wantGuarded(t, n, guarding-time.Since(begin))
+			wantGuarded(t, n, guardWithDrift-time.Since(begin))
 		}
 	})
 }
@@ -346,8 +261,8 @@ func TestGuardOfFrozen(t *testing.T) {
 		time.Sleep(4 * time.Second)
 		m.Thaw()
 		synctest.Wait()
-		if got := time.Since(begin) + n.Guard(); got < guarding-time.Second {
-			t.Errorf("granted at the age of: got %v, want at least %v", got, guarding-time.Second)
+		if got := time.Since(begin) + n.Guard(); got < guardWithDrift-time.Second {
+			t.Errorf("granted at the age of: got %v, want at least %v", got, guardWithDrift-time.Second)
 		}
 	})
 }
@@ -355,7 +270,7 @@ func TestGuardOfFrozen(t *testing.T) {
 // TestGuardUnknownAge: a master that does not tell its age never grants anything, and
 // says why, unless there is no guard.
 func TestGuardUnknownAge(t *testing.T) {
-	noInfo := &rules{answer: func(words string) any {
+	noInfo := &bendRules{reply: func(words string) any {
 		if strings.HasPrefix(words, "INFO") {
 			return redis.Error("NOPERM this user has no permissions to run the 'info' command")
 		}
@@ -364,23 +279,23 @@ func TestGuardUnknownAge(t *testing.T) {
 	t.Run("guard", func(t *testing.T) {
 		bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 			cfg.Guard = guard
-			cfg.Pool = bend(cfg.Pool, noInfo)
+			cfg.Pool = withBentConns(cfg.Pool, noInfo)
 			n := start(t, cfg)
 			for range 3 {
-				got := call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
+				got := sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
 				wantErr(t, "acquire", got, script.Unsent, "NOPERM")
 				if guarded, ok := errors.AsType[*GuardedError](got.Err); !ok || guarded.Why == nil {
 					t.Errorf("acquire: got %v, want a GuardedError with Why", got.Err)
 				}
-				want(t, "release", call1(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Refused)
+				want(t, "release", sendAndWait(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Refused)
 				time.Sleep(time.Hour)
 			}
 		})
 	})
 	t.Run("no guard", func(t *testing.T) {
 		bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			cfg.Pool = bend(cfg.Pool, noInfo)
-			wantFit(t, start(t, cfg))
+			cfg.Pool = withBentConns(cfg.Pool, noInfo)
+			wantGrants(t, start(t, cfg))
 		})
 	})
 }

@@ -21,7 +21,7 @@ func TestFirstCommand(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		m.Delay(20 * time.Millisecond)
 		n := start(t, cfg)
-		got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+		got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 		want(t, "acquire", got, script.Done)
 		// Two ways each: to dial, to ask, the script that is missing, the script.
 		wantAt(t, "acquire", got, 8*20*time.Millisecond)
@@ -45,12 +45,12 @@ func TestUnreachable(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				tt.fault(m)
 				n := start(t, cfg)
-				got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+				got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 				wantErr(t, "first", got, script.Unsent, tt.reason)
 				wantAt(t, "first", got, tt.after)
 				for range 100 {
 					time.Sleep(50 * time.Millisecond)
-					got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+					got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 					wantErr(t, "later", got, script.Unsent, tt.reason)
 					wantAt(t, "later", got, 0)
 				}
@@ -69,7 +69,7 @@ func TestKilled(t *testing.T) {
 		m.Kill()
 		wantErr(t, "under way", acquired.wait(), script.Unknown, "connection closed by the master")
 		wantAt(t, "under way", acquired.look(), 0)
-		got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+		got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 		wantErr(t, "next", got, script.Unsent, "connection refused")
 		wantAt(t, "next", got, 0)
 	})
@@ -85,36 +85,36 @@ func TestReturnIsNoticed(t *testing.T) {
 				m.Kill()
 				time.Sleep(3*time.Second + away)
 				m.Restart()
-				until(t, lastRetry*3/2, n.isUp)
-				want(t, "inspect", call1(n, script.Inspect("k")), script.Done)
+				waitUntil(t, lastRetry*3/2, n.isUp)
+				want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
 			})
 		})
 	}
 }
 
-// TestShortAbsence: a master that was up for a while is probed often again when it goes,
+// TestShortOutage: a master that was up for a while is probed often again when it goes,
 // even if it took its time the last time.
-func TestShortAbsence(t *testing.T) {
+func TestShortOutage(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.Kill()
 		time.Sleep(10 * time.Second)
 		m.Restart()
-		until(t, time.Second, n.isUp)
+		waitUntil(t, time.Second, n.isUp)
 		time.Sleep(2 * heartbeat)
 		m.Kill()
-		until(t, 3*heartbeat, n.isDown)
+		waitUntil(t, 3*heartbeat, n.isDown)
 		m.Restart()
-		until(t, 2*firstRetry, n.isUp)
+		waitUntil(t, 2*firstRetry, n.isUp)
 	})
 }
 
-// TestProbes: a master that is away is not pestered.
-func TestProbes(t *testing.T) {
+// TestRetriesAreRare: a master that is away is not pestered.
+func TestRetriesAreRare(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.Refuse("MISCONF no disk")
-		until(t, 3*time.Second, n.isDown)
+		waitUntil(t, 3*time.Second, n.isDown)
 		time.Sleep(10 * time.Second)
 		before := m.Calls("INFO")
 		time.Sleep(10 * time.Second)
@@ -143,7 +143,7 @@ func TestHeartbeat(t *testing.T) {
 				n := started(t, cfg)
 				tt.fault(m)
 				time.Sleep(2*heartbeat + timeout)
-				got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+				got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 				want(t, "acquire", got, script.Done)
 				wantAt(t, "acquire", got, 0)
 			})
@@ -156,7 +156,7 @@ func TestIdleConnection(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		time.Sleep(time.Hour)
-		want(t, "inspect", call1(n, script.Inspect("k")), script.Done)
+		want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
 		if got := m.Calls("CLIENT"); got != 1 { // CLIENT ID
 			t.Errorf("handshakes: got %d, want 1", got)
 		}
@@ -188,5 +188,160 @@ func TestReasonIsLoggedOnce(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestMasterThatCannotServe: a master that can serve no lock is down, with its own words for a reason,
+// until it can. What it refused to release is kept.
+func TestMasterThatCannotServe(t *testing.T) {
+	for _, refusal := range []string{
+		"LOADING Redis is loading the dataset in memory",
+		"READONLY You can't write against a read only replica",
+		"MISCONF Errors writing to the AOF file: No space left on device",
+		"BUSY Redis is busy running a script",
+		"NOREPLICAS Not enough good replicas to write",
+		"MASTERDOWN Link with MASTER is down",
+	} {
+		code, _, _ := strings.Cut(refusal, " ")
+		t.Run(code, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
+				m.Refuse(refusal + ".") // which would end the list that it stands in
+				wantErr(t, "release", sendAndWait(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Failed, refusal)
+				for range 50 {
+					got := sendAndWait(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1))
+					wantErr(t, "acquire while refusing", got, script.Unsent, refusal)
+					wantAt(t, "acquire while refusing", got, 0)
+					time.Sleep(100 * time.Millisecond)
+				}
+				m.Refuse("")
+				waitUntil(t, lastRetry*3/2, n.isUp)
+				wantHolder(t, m, "k", "")
+				want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1)), script.Done)
+			})
+		})
+	}
+}
+
+// TestLoading: INFO tells of it, too, where a user may not PING.
+func TestLoading(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+			if words == "PING" {
+				return redis.Error("NOPERM this user has no permissions to run the 'ping' command")
+			}
+			return nil
+		}})
+		m.Refuse("LOADING Redis is loading the dataset in memory")
+		n := start(t, cfg)
+		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Unsent, "loads its data from disk")
+		m.Refuse("")
+		waitUntil(t, lastRetry*3/2, n.isUp)
+	})
+}
+
+// TestMasterThatCannotServeIsNoticedWhenIdle: the heartbeat finds out.
+func TestMasterThatCannotServeIsNoticedWhenIdle(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Refuse("MISCONF no disk")
+		waitUntil(t, 2*heartbeat, n.isDown)
+		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Unsent, "MISCONF no disk")
+	})
+}
+
+// TestFailedCommandKeepsTheConnection: other errors concern one command only.
+func TestFailedCommandKeepsTheConnection(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Set("text", "text")
+		text := send(n, script.NewOwner("text", id("me:1")).Acquire(lease, 1))
+		release := send(n, script.NewOwner("text", id("me:1")).Release(1, 0))
+		next := send(n, script.Inspect("k"))
+		wantErr(t, "acquire", text.wait(), script.Failed, "holds a string")
+		wantErr(t, "release", release.wait(), script.Failed, "of another type")
+		want(t, "next", next.wait(), script.Done)
+		if !n.isUp() || n.unackedCount() > 0 {
+			t.Errorf("after WRONGTYPE: got up %v, %d unacknowledged, want true, none", n.isUp(), n.unackedCount())
+		}
+	})
+}
+
+// TestNoPermissionToPing: a user who may not PING keeps the connection.
+func TestNoPermissionToPing(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+			if words == "PING" {
+				return redis.Error("NOPERM this user has no permissions to run the 'ping' command")
+			}
+			return nil
+		}})
+		n := started(t, cfg)
+		for range 20 {
+			time.Sleep(time.Second)
+			want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
+			time.Sleep(2 * time.Second)
+		}
+		if got := m.Calls("CLIENT"); got != 1 { // CLIENT ID
+			t.Errorf("handshakes: got %d, want 1", got)
+		}
+	})
+}
+
+// TestNoPassword: what the handshake is refused with is the reason, too.
+func TestNoPassword(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		m.Password("secret")
+		n := start(t, cfg)
+		wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, "NOAUTH Authentication required")
+		m.Password("")
+		waitUntil(t, lastRetry*3/2, n.isUp)
+	})
+}
+
+// TestGarbage: a reply that is none of the script's is the failure of that command.
+func TestGarbage(t *testing.T) {
+	for i, garbage := range []any{"OK", int64(7), []byte("x"), []any{}, []any{int64(1), int64(2)}} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+					if strings.Contains(words, script.Inspect("k").SHA()) {
+						return garbage
+					}
+					return nil
+				}})
+				n := started(t, cfg)
+				wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Failed, "unexpected reply")
+				want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
+			})
+		})
+	}
+}
+
+// The bound follows what answers take: up at once, and down when they have been quick for a while.
+func TestAnswerTime(t *testing.T) {
+	var a answerTime
+	if a.bound() != 0 {
+		t.Errorf("bound = %v before any answer, want 0", a.bound())
+	}
+	steps := []struct {
+		took        time.Duration
+		times       int
+		least, most time.Duration
+	}{
+		{10 * time.Millisecond, 1, 30 * time.Millisecond, 30 * time.Millisecond}, // nothing is known of its deviation
+		{10 * time.Millisecond, 30, 10 * time.Millisecond, 11 * time.Millisecond},
+		{300 * time.Millisecond, 1, 300 * time.Millisecond, 350 * time.Millisecond}, // a leap: the deviation tells of it
+		{300 * time.Millisecond, 40, 295 * time.Millisecond, 310 * time.Millisecond},
+		{10 * time.Millisecond, 60, 10 * time.Millisecond, 15 * time.Millisecond},
+	}
+	for _, s := range steps {
+		for range s.times {
+			a.add(s.took)
+		}
+		if got := a.bound(); got < s.least || got > s.most {
+			t.Errorf("after %d answers in %v: bound = %v, want %v to %v", s.times, s.took, got, s.least, s.most)
+		}
 	}
 }

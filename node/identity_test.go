@@ -19,14 +19,14 @@ func TestReplica(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		m.SetRole("slave")
 		n := start(t, cfg)
-		got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+		got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 		want(t, "acquire", got, script.Unsent)
 		if !errors.Is(got.Err, ErrReplica) {
 			t.Errorf("error: got %v, want ErrReplica", got.Err)
 		}
 		m.SetRole("master")
-		until(t, lastRetry*3/2, n.isUp)
-		want(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
+		waitUntil(t, lastRetry*3/2, n.isUp)
+		want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 	})
 }
 
@@ -35,8 +35,8 @@ func TestDemoted(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.SetRole("slave")
-		wantErr(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Failed, "READONLY")
-		wantErr(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent, ErrReplica.Error())
+		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Failed, "READONLY")
+		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent, ErrReplica.Error())
 	})
 }
 
@@ -50,8 +50,8 @@ func TestFailover(t *testing.T) {
 		n := started(t, cfg)
 		fleet.Master(0).SetRole("slave")
 		to.Store(1)
-		wantErr(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Failed, "READONLY")
-		want(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
+		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Failed, "READONLY")
+		want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 		wantHolder(t, fleet.Master(1), "k", "me:1")
 	})
 }
@@ -83,51 +83,51 @@ func sameServer(t *testing.T, f func(t *testing.T, fleet *redlocktest.Fleet, a, 
 
 func TestSameServer(t *testing.T) {
 	sameServer(t, func(t *testing.T, _ *redlocktest.Fleet, a, b *Node, _ *atomic.Int32) {
-		got := call1(b, script.NewOwner("k", "me:1").Acquire(lease, 1))
+		got := sendAndWait(b, script.NewOwner("k", "me:1").Acquire(lease, 1))
 		wantErr(t, "acquire", got, script.Unsent, "is the same server as a")
 		if !errors.Is(got.Err, ErrSameServer) {
 			t.Errorf("error: got %v, want ErrSameServer", got.Err)
 		}
 		time.Sleep(time.Minute)
-		want(t, "acquire by the first", call1(a, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
-		want(t, "acquire by the second", call1(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent)
+		want(t, "acquire by the first", sendAndWait(a, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
+		want(t, "acquire by the second", sendAndWait(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent)
 	})
 }
 
 // TestSameServerNoMore: a name that leads elsewhere is accepted.
 func TestSameServerNoMore(t *testing.T) {
 	sameServer(t, func(t *testing.T, _ *redlocktest.Fleet, a, b *Node, to *atomic.Int32) {
-		want(t, "acquire", call1(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent)
+		want(t, "acquire", sendAndWait(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent)
 		to.Store(1)
-		until(t, lastRetry*3/2, b.isUp)
-		want(t, "acquire by the first", call1(a, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
-		want(t, "acquire by the second", call1(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
+		waitUntil(t, lastRetry*3/2, b.isUp)
+		want(t, "acquire by the first", sendAndWait(a, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
+		want(t, "acquire by the second", sendAndWait(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 	})
 }
 
-// TestSameServerLeft: a name that leads elsewhere gives up its place on the roll.
+// TestSameServerLeft: a name that leads elsewhere leaves the registry.
 func TestSameServerLeft(t *testing.T) {
 	sameServer(t, func(t *testing.T, fleet *redlocktest.Fleet, a, b *Node, to *atomic.Int32) {
 		to.Store(1)
-		until(t, lastRetry*3/2, b.isUp)
+		waitUntil(t, lastRetry*3/2, b.isUp)
 		a.Close()
 		to.Store(0)
 		fleet.Master(1).Delay(time.Hour)
 		time.Sleep(2*heartbeat + timeout) // the heartbeat notices
-		until(t, lastRetry*3/2, b.isUp)
+		waitUntil(t, lastRetry*3/2, b.isUp)
 		fleet.Master(1).Delay(0)
 		cfg := b.cfg
 		cfg.Name, cfg.Pool = "c", fleet.Pools()[1]
-		want(t, "acquire by the third", call1(start(t, cfg), script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
+		want(t, "acquire by the third", sendAndWait(start(t, cfg), script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 	})
 }
 
-// TestSameServerClosed: a node that is closed is off the roll.
+// TestSameServerClosed: a closed node leaves the registry.
 func TestSameServerClosed(t *testing.T) {
 	sameServer(t, func(t *testing.T, _ *redlocktest.Fleet, a, b *Node, _ *atomic.Int32) {
-		want(t, "acquire", call1(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent)
+		want(t, "acquire", sendAndWait(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent)
 		a.Close()
-		until(t, lastRetry*3/2, b.isUp)
+		waitUntil(t, lastRetry*3/2, b.isUp)
 	})
 }
 
@@ -216,7 +216,66 @@ func TestStaleConnections(t *testing.T) {
 		m.Restart()
 		synctest.Wait()
 		n := start(t, cfg)
-		until(t, time.Second, n.isUp)
-		want(t, "inspect", call1(n, script.Inspect("k")), script.Done)
+		waitUntil(t, time.Second, n.isUp)
+		want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
+	})
+}
+
+func TestCheckVersion(t *testing.T) {
+	for version, want := range map[string]bool{
+		"2.8.24": true, "5.0.14": true, "6.0.16": true, "6.1.240": true, "6": true,
+		"6.2.0": false, "6.2": false, "6.10.0": false, "7.0.15": false, "7.4.0-rc1": false, "255.255.255": false, "10.0.0": false,
+		"": false, "unknown": false,
+	} {
+		if got := checkVersion(version) != nil; got != want {
+			t.Errorf("tooOld(%q): got %v, want %v", version, got, want)
+		}
+	}
+}
+
+// TestOldMasterIsRefused: before it is asked for anything, with an error that names both
+// versions.
+func TestOldMasterIsRefused(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+			if words == "INFO" {
+				return []byte("redis_version:6.0.16\r\nrun_id:abc\r\nrole:master\r\nuptime_in_seconds:99999\r\n")
+			}
+			return nil
+		}})
+		n := start(t, cfg)
+		waitUntil(t, time.Second, n.isDown)
+		got := sendAndWait(n, script.NewOwner("k", id("me:r1")).Acquire(lease, 1))
+		wantErr(t, "acquire", got, script.Unsent, "runs Redis 6.0.16, but 6.2 or later is needed")
+		if old, ok := errors.AsType[*VersionError](got.Err); !ok || old.Version != "6.0.16" {
+			t.Errorf("acquire: got %#v, want a *VersionError for 6.0.16", got.Err)
+		}
+		if calls := m.Calls("EVALSHA") + m.Calls("EVAL"); calls > 0 {
+			t.Errorf("it was sent %d scripts, want none", calls)
+		}
+	})
+}
+
+// FuzzIdentify: a master that tells no age is never an old one.
+func FuzzIdentify(f *testing.F) {
+	for _, info := range []string{
+		"",
+		"# Server\r\nrun_id:abc\r\nuptime_in_seconds:12\r\nrole:master\r\nloading:0\r\n",
+		"run_id:abc\nuptime_in_seconds:-12",
+		"run_id:abc\nuptime_in_seconds:99999999999999999999",
+		"run_id:abc\nuptime_in_seconds:9223372036854775807",
+		"run_id:abc\nuptime_in_seconds:9223372037",
+		"run_id\nrole:\n:::\n",
+	} {
+		f.Add([]byte(info))
+	}
+	f.Fuzz(func(t *testing.T, info []byte) {
+		id := identify(info)
+		if id.uptime < 0 || id.uptime > 100*365*24*time.Hour {
+			t.Errorf("identify(%q): got uptime %v", info, id.uptime)
+		}
+		if id.err == nil && id.run == "" {
+			t.Errorf("identify(%q): got no run id and no error", info)
+		}
 	})
 }

@@ -2,12 +2,16 @@ package node
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"pgregory.net/rapid"
 
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
@@ -112,14 +116,14 @@ func TestSlowAnswer(t *testing.T) {
 	})
 }
 
-// chain sends the next command from within the answer to the last one.
-type chain struct {
+// sendChain sends the next command from within the answer to the last one.
+type sendChain struct {
 	node *Node
 	left int
 	done chan struct{}
 }
 
-func (c *chain) Answer(int, script.Answer) {
+func (c *sendChain) Answer(int, script.Answer) {
 	c.node.Guard()
 	if c.left--; c.left == 0 {
 		close(c.done)
@@ -129,7 +133,7 @@ func (c *chain) Answer(int, script.Answer) {
 }
 
 // TestSendFromAnswer: a receiver may use the node, whoever calls it: the reader, the
-// timer, the keeper or Send itself.
+// timer, the connecting goroutine or Send itself.
 func TestSendFromAnswer(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -140,14 +144,14 @@ func TestSendFromAnswer(t *testing.T) {
 		{"killed", func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Kill() }},
 		{"down", func(t *testing.T, m *redlocktest.Master, n *Node) {
 			m.Kill()
-			until(t, 3*time.Second, n.isDown)
+			waitUntil(t, 3*time.Second, n.isDown)
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
 				tt.fault(t, m, n)
-				c := &chain{node: n, left: 20, done: make(chan struct{})}
+				c := &sendChain{node: n, left: 20, done: make(chan struct{})}
 				n.Send(script.Inspect("k"), c, 0)
 				<-c.done
 			})
@@ -155,29 +159,29 @@ func TestSendFromAnswer(t *testing.T) {
 	}
 }
 
-// TestDebtsOfTwoOutages: what a broken connection was to settle comes before what was sent while it
-// was being settled, on the next one.
-func TestDebtsOfTwoOutages(t *testing.T) {
+// TestUnackedReleasesOfTwoOutages: what is left to be sent again from an
+// earlier outage comes before what a later one left.
+func TestUnackedReleasesOfTwoOutages(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		var hung atomic.Bool
-		cfg.Pool = bend(cfg.Pool, &rules{swallow: func(words string) bool {
+		cfg.Pool = withBentConns(cfg.Pool, &bendRules{drop: func(words string) bool {
 			return hung.Load() && strings.HasPrefix(words, "EVAL")
 		}})
 		n := started(t, cfg)
 		a, b := script.NewOwner("k", "me:1"), script.NewOwner("k", "me:2")
-		want(t, "acquire", call1(n, a.Acquire(lease, 1)), script.Done)
+		want(t, "acquire", sendAndWait(n, a.Acquire(lease, 1)), script.Done)
 		time.Sleep(heartbeat * 6 / 10) // no beat comes behind what is swallowed
-		// b stands in the queue, and then leaves it: it must not be there in the end.
+		// b enters the queue, and then leaves it: it must not be there in the end.
 		hung.Store(true)
-		want(t, "release", call1(n, a.ReleaseTo(1, 0, b, script.QueueEntry{Round: 1, Since: 7, Lease: time.Hour, Proposal: 1})), script.Unknown)
-		until(t, 5*time.Second, n.isDown)
+		want(t, "release", sendAndWait(n, a.ReleaseTo(1, 0, b, script.QueueEntry{Round: 1, Since: 7, Lease: time.Hour, Proposal: 1})), script.Unknown)
+		waitUntil(t, 5*time.Second, n.isDown)
 		time.Sleep(timeout / 2) // it is being settled again
-		want(t, "release of the next one", call1(n, b.Release(1, 7)), script.Unsent)
+		want(t, "release of the next one", sendAndWait(n, b.Release(1, 7)), script.Unsent)
 		hung.Store(false)
 		m.Del("k")
 		m.HSet("k", "you:1", "1")
 		m.Expire("k", time.Hour)
-		until(t, 5*time.Second, n.isUp)
+		waitUntil(t, 5*time.Second, n.isUp)
 		synctest.Wait()
 		if queue := m.ZSet("redlock_wait:{k}"); len(queue) > 0 {
 			t.Errorf("queue: got %v, want none: its only waiter gave up", queue)
@@ -191,7 +195,7 @@ func TestDebtsOfTwoOutages(t *testing.T) {
 func TestEachCommandHasItsOwnTimeout(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		var hung atomic.Bool
-		cfg.Pool = bend(cfg.Pool, &rules{swallow: func(string) bool { return hung.Load() }})
+		cfg.Pool = withBentConns(cfg.Pool, &bendRules{drop: func(string) bool { return hung.Load() }})
 		n := started(t, cfg)
 		m.Delay(100 * time.Millisecond)
 		first := send(n, script.Inspect("k")) // answered after 200 ms
@@ -207,5 +211,142 @@ func TestEachCommandHasItsOwnTimeout(t *testing.T) {
 			wantAt(t, name, got, timeout)
 		}
 		hung.Store(false)
+	})
+}
+
+// Send does not block, however much a master that is frozen leaves unread.
+func TestSendDoesNotBlock(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Freeze()
+		begin := time.Now()
+		var sent []*pending
+		for i := range 8000 { // of 200 bytes each: more than is buffered in between
+			sent = append(sent, send(n, script.NewOwner("k", fmt.Sprint("me:", i)).Acquire(lease, 1)))
+		}
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("Send blocked for %v", took)
+		}
+		for _, p := range sent {
+			if got := p.wait(); got.Outcome != script.Unknown && got.Outcome != script.Unsent || got.after > 2*timeout {
+				t.Fatalf("answered %v (%v) after %v, want Unknown or Unsent within %v", got.Outcome, got.Err, got.after, 2*timeout)
+			}
+		}
+	})
+}
+
+// A command does not overtake those that are still to be written.
+func TestSendKeepsTheOrder(t *testing.T) {
+	for name, put := range map[string]func(*Node, *call){
+		"queued":           func(n *Node, c *call) { n.queue = append(n.queue, c) },
+		"to be sent again": func(n *Node, c *call) { n.link.retries = append(n.link.retries, c) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				synctest.Wait()
+				n.mu.Lock()
+				put(n, n.newCallLocked(script.NewOwner("k", id("first:1")).Acquire(lease, 1), noReceiver{}, 0)) // and the writer not told
+				n.mu.Unlock()
+				want(t, "the second", sendAndWait(n, script.NewOwner("k", id("second:1")).Acquire(lease, 1)), script.Refused)
+				wantHolder(t, m, "k", id("first:1"))
+			})
+		})
+	}
+}
+
+// redigo allows one to write at a time.
+func TestSendWhileAnotherWrites(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		synctest.Wait()
+		writing := func(busy bool) {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			n.link.writing = busy
+		}
+		writing(true)
+		p := send(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
+		synctest.Wait()
+		wantHolder(t, m, "k", "")
+		writing(false)
+		n.wakeWriter()
+		want(t, "afterwards", p.wait(), script.Done)
+	})
+}
+
+// An answer to nothing ends the connection: which command the next one is for is anybody's
+// guess.
+func TestAnswerToNothing(t *testing.T) {
+	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		synctest.Wait() // no ping is under way
+		n.mu.Lock()
+		l := n.link
+		due := n.receiveLocked(l, nil, int64(1), nil)
+		dead, err := l.dead, l.err
+		n.mu.Unlock()
+		if !dead || err == nil || len(due) > 0 {
+			t.Errorf("received: dead %v, error %v, %d deliveries, want true, an error and none", dead, err, len(due))
+		}
+		<-l.broken
+	})
+}
+
+// slowReturn is a connection whose Flush returns a while after the master has the commands, and
+// has answered them: the caller was preempted.
+type slowReturn struct {
+	*bentConn
+	by time.Duration
+}
+
+func (s slowReturn) Flush() error {
+	err := s.bentConn.Flush()
+	time.Sleep(s.by)
+	return err
+}
+
+// What the master has no script for is sent again at once, also if it says so while the caller
+// who wrote the command is still at it.
+func TestResentOnceTheCallerHasWritten(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		const by = 10 * time.Millisecond
+		cfg.Pool = withWrappedConns(withBentConns(cfg.Pool, new(bendRules)), func(c redis.Conn) redis.Conn { return slowReturn{c.(*bentConn), by} })
+		n := started(t, cfg)
+		synctest.Wait()
+		m.FlushScripts()
+		got := sendAndWait(n, script.Inspect("k"))
+		want(t, "inspect", got, script.Done)
+		wantAt(t, "inspect", got, by)
+	})
+}
+
+// TestFifo compares it with a slice.
+func TestFifo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var f fifo
+		var dumb []*call
+		for _, steps := range rapid.SliceOf(rapid.IntRange(-80, 80)).Draw(t, "pushes and pops") {
+			for range max(steps, 0) {
+				c := new(call)
+				f.push(c)
+				dumb = append(dumb, c)
+			}
+			for range min(-steps, len(dumb)) {
+				if got := f.pop(); got != dumb[0] {
+					t.Fatalf("pop: got %p, want %p", got, dumb[0])
+				}
+				dumb = dumb[1:]
+			}
+			if f.len() != len(dumb) || !slices.Equal(f.all(), dumb) {
+				t.Fatalf("all: got %d calls, want %d", f.len(), len(dumb))
+			}
+			if used := cap(f.calls); used > 1000+8*len(dumb) && len(f.calls) > 100+3*len(dumb) {
+				t.Fatalf("memory: %d places for %d calls", used, len(dumb))
+			}
+		}
+		if got := f.drain(); !slices.Equal(got, dumb) || f.len() != 0 {
+			t.Fatalf("drain: got %d calls and left %d, want %d and 0", len(got), f.len(), len(dumb))
+		}
 	})
 }

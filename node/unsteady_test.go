@@ -16,11 +16,11 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// watching runs f with a node whose log is kept, in a bubble.
-func watching(t *testing.T, f func(t *testing.T, m *redlocktest.Master, n *Node, log *journal)) {
+// withClockWatched runs f with a node whose log is kept, in a bubble.
+func withClockWatched(t *testing.T, f func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder)) {
 	t.Helper()
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		log := new(journal)
+		log := new(logRecorder)
 		cfg.Logger = log.logger()
 		f(t, m, started(t, cfg), log)
 	})
@@ -42,7 +42,7 @@ func wantUnsteady(t *testing.T, name string, got reply, ahead time.Duration) {
 }
 
 // wantSteady checks that the node has found nothing.
-func wantSteady(t *testing.T, n *Node, log *journal) {
+func wantSteady(t *testing.T, n *Node, log *logRecorder) {
 	t.Helper()
 	if n.isUnsteady() {
 		t.Error("unsteady: got true")
@@ -51,41 +51,41 @@ func wantSteady(t *testing.T, n *Node, log *journal) {
 }
 
 // TestClockJumps: nothing that the master says of who has a lock counts, from the next
-// sample on until its rest is over.
+// sample on until it has recovered.
 func TestClockJumps(t *testing.T) {
-	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *journal) {
+	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
 		const ahead = 5 * time.Second
 		owner := script.NewOwner("k", id("me:1"))
 		renew := script.Renew(lease, []script.Renewal{{Owner: owner, Count: 1, Token: 1}})
-		want(t, "acquire", call1(n, owner.Acquire(lease, 1)), script.Done)
+		want(t, "acquire", sendAndWait(n, owner.Acquire(lease, 1)), script.Done)
 		m.Skew(ahead)
 		jumped := time.Now()
-		until(t, heartbeat, n.isUnsteady)
+		waitUntil(t, heartbeat, n.isUnsteady)
 		found := time.Now()
 		log.want(t, 1, "WARN", "clock jumped ahead", "master=m1", "ahead=5s", "at_least=30s")
 
-		wantUnsteady(t, "acquire", call1(n, owner.Acquire(lease, 1)), ahead)
-		wantUnsteady(t, "queue", call1(n, owner.AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 1, Lease: lease, Proposal: 1})), ahead)
-		wantUnsteady(t, "renew", call1(n, renew), ahead)
-		wantUnsteady(t, "enter", call1(n, owner.Enter(lease, 2)), ahead)
-		wantUnsteady(t, "raise", call1(n, owner.Raise(lease, 9)), ahead)
-		want(t, "acquire by another", call1(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1)), script.Refused)
-		want(t, "leave", call1(n, owner.Leave(1)), script.Done)
-		want(t, "inspect", call1(n, script.Inspect("k")), script.Done)
-		want(t, "release", call1(n, owner.Release(1, 0)), script.Done)
-		want(t, "release again", call1(n, owner.Release(1, 0)), script.Refused)
+		wantUnsteady(t, "acquire", sendAndWait(n, owner.Acquire(lease, 1)), ahead)
+		wantUnsteady(t, "queue", sendAndWait(n, owner.AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 1, Lease: lease, Proposal: 1})), ahead)
+		wantUnsteady(t, "renew", sendAndWait(n, renew), ahead)
+		wantUnsteady(t, "enter", sendAndWait(n, owner.Enter(lease, 2)), ahead)
+		wantUnsteady(t, "raise", sendAndWait(n, owner.Raise(lease, 9)), ahead)
+		want(t, "acquire by another", sendAndWait(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1)), script.Refused)
+		want(t, "leave", sendAndWait(n, owner.Leave(1)), script.Done)
+		want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
+		want(t, "release", sendAndWait(n, owner.Release(1, 0)), script.Done)
+		want(t, "release again", sendAndWait(n, owner.Release(1, 0)), script.Refused)
 		wantHolder(t, m, "k", "")
-		wantUnsteady(t, "heal", call1(n, renew), ahead)
+		wantUnsteady(t, "heal", sendAndWait(n, renew), ahead)
 		wantHolder(t, m, "k", "") // it may have been somebody else's
 
-		until(t, time.Minute, func() bool { return !n.isUnsteady() })
+		waitUntil(t, time.Minute, func() bool { return !n.isUnsteady() })
 		if got := time.Since(found); got < minRecovery || got > minRecovery+heartbeat {
 			t.Errorf("steady again: %v after it was found, want %v to a heartbeat more", got, minRecovery)
 		}
 		if got := found.Sub(jumped); got > heartbeat+time.Millisecond {
 			t.Errorf("found: after %v, want within a heartbeat", got)
 		}
-		want(t, "acquire", call1(n, owner.Acquire(lease, 1)), script.Done)
+		want(t, "acquire", sendAndWait(n, owner.Acquire(lease, 1)), script.Done)
 		log.want(t, 1, "INFO", "clock is steady again", "master=m1", "ahead=5s")
 		log.want(t, 2, "clock")
 		time.Sleep(time.Hour)
@@ -93,13 +93,14 @@ func TestClockJumps(t *testing.T) {
 	})
 }
 
-// TestClockJumpsUnderWay: what was asked before the jump was found, and answered after.
+// TestClockJumpsUnderWay: what was asked before the jump was found, and answered after, does not
+// count either.
 func TestClockJumpsUnderWay(t *testing.T) {
-	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *journal) {
+	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *logRecorder) {
 		m.Delay(100 * time.Millisecond)
 		m.Skew(5 * time.Second)
 		calls := m.Calls("TIME")
-		until(t, heartbeat+100*time.Millisecond, func() bool { return m.Calls("TIME") > calls })
+		waitUntil(t, heartbeat+100*time.Millisecond, func() bool { return m.Calls("TIME") > calls })
 		asked := send(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
 		if n.isUnsteady() {
 			t.Fatal("found before the answer was there")
@@ -108,15 +109,15 @@ func TestClockJumpsUnderWay(t *testing.T) {
 	})
 }
 
-// TestClockRest: where there is a guard, that is how long a master does not count.
-func TestClockRest(t *testing.T) {
+// TestClockRecovery: where there is a guard, that is how long a master does not count.
+func TestClockRecovery(t *testing.T) {
 	const guard = 2 * time.Minute
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Guard = guard
 		n := started(t, cfg)
 		m.Skew(time.Second)
-		until(t, heartbeat, n.isUnsteady)
-		got := until(t, 2*guard, func() bool { return !n.isUnsteady() })
+		waitUntil(t, heartbeat, n.isUnsteady)
+		got := waitUntil(t, 2*guard, func() bool { return !n.isUnsteady() })
 		if least := guard + clock.Drift(guard); got < least || got > least+heartbeat {
 			t.Errorf("steady again: after %v, want %v to a heartbeat more", got, least)
 		}
@@ -133,7 +134,7 @@ func TestClockJumpsALittle(t *testing.T) {
 		{12*time.Millisecond + time.Microsecond, true},
 	} {
 		t.Run(tt.jump.String(), func(t *testing.T) {
-			watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *journal) {
+			withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *logRecorder) {
 				time.Sleep(time.Hour) // the allowance of this time is not there
 				m.Skew(tt.jump)
 				time.Sleep(2 * heartbeat)
@@ -162,7 +163,7 @@ func TestClockRate(t *testing.T) {
 		{"5 % slow", -24 * time.Hour / 20, 0, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *journal) {
+			withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
 				const tick = 10 * time.Millisecond
 				found := time.Duration(0)
 				for passed := time.Duration(0); passed < 5*time.Minute; passed += tick {
@@ -188,50 +189,50 @@ func TestClockRate(t *testing.T) {
 // TestClockSetBack: it is safe, and said once. What follows when it is put right is not:
 // leases that were given in between end early.
 func TestClockSetBack(t *testing.T) {
-	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *journal) {
+	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
 		for i := range 3 {
 			m.Skew(-time.Duration(i+1) * time.Hour)
 			time.Sleep(time.Minute)
-			want(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
+			want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
 		}
 		log.want(t, 1, "clock")
 		log.want(t, 1, "WARN", "set back")
 		m.Skew(0)
 		time.Sleep(2 * heartbeat)
-		wantUnsteady(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), 3*time.Hour)
+		wantUnsteady(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), 3*time.Hour)
 	})
 }
 
 // TestClockOverReconnects: what is known of a clock is known as long as the process lives.
 func TestClockOverReconnects(t *testing.T) {
-	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *journal) {
+	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
 		m.Cut()
 		time.Sleep(3 * heartbeat)
 		m.Skew(5 * time.Second)
 		m.Mend()
-		until(t, time.Second, n.isUp) // the handshake has found it
-		wantErr(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Failed, "clock ran ahead")
+		waitUntil(t, time.Second, n.isUp) // the handshake has found it
+		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Failed, "clock ran ahead")
 		reconnect(t, m, n)
-		wantErr(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Failed, "clock ran ahead")
+		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Failed, "clock ran ahead")
 		log.want(t, 1, "clock jumped")
 
 		m.RestartWithData()
 		time.Sleep(3 * heartbeat)
-		want(t, "acquire at a new process", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
+		want(t, "acquire at a new process", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
 		m.Skew(10 * time.Second)
 		time.Sleep(2 * heartbeat)
-		wantUnsteady(t, "acquire after another jump", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), 5*time.Second)
+		wantUnsteady(t, "acquire after another jump", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), 5*time.Second)
 	})
 }
 
 // TestClockOfAnother: a name that leads elsewhere, where it is later, has not jumped.
 func TestClockOfAnother(t *testing.T) {
-	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *journal) {
+	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
 		m.Kill()
 		m.Skew(time.Hour)
 		m.Restart()
 		time.Sleep(5 * heartbeat)
-		want(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
+		want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
 		wantSteady(t, n, log)
 	})
 }
@@ -241,17 +242,17 @@ func TestClockUnderLoad(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		var n *Node
 		var loaded atomic.Bool
-		cfg.Pool = bend(cfg.Pool, &rules{swallow: func(words string) bool {
+		cfg.Pool = withBentConns(cfg.Pool, &bendRules{drop: func(words string) bool {
 			if loaded.Load() && strings.HasPrefix(words, "EVALSHA") {
-				n.Send(script.Inspect("k"), nobody{}, 0) // there before this one is written
+				n.Send(script.Inspect("k"), noReceiver{}, 0) // there before this one is written
 				time.Sleep(10 * time.Millisecond)
 			}
 			return false
 		}})
 		n = started(t, cfg)
-		n.Send(script.Inspect("k"), nobody{}, 0)
+		n.Send(script.Inspect("k"), noReceiver{}, 0)
 		loaded.Store(true)
-		want(t, "inspect", call1(n, script.Inspect("k")), script.Done)
+		want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
 		before := m.Calls("TIME")
 		time.Sleep(10 * heartbeat)
 		loaded.Store(false)
@@ -263,7 +264,7 @@ func TestClockUnderLoad(t *testing.T) {
 
 // TestClockToldLate: an answer that was long on its way does not tell what time it is.
 func TestClockToldLate(t *testing.T) {
-	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *journal) {
+	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *logRecorder) {
 		m.Freeze()
 		time.Sleep(heartbeat + n.cfg.Timeout/2)
 		sent := clock.Now()
@@ -281,7 +282,7 @@ func TestClockToldLate(t *testing.T) {
 
 // TestClockNotTold: a master that once does not tell, since it is busy, still shows what it showed.
 func TestClockNotTold(t *testing.T) {
-	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *journal) {
+	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *logRecorder) {
 		m.Skew(-time.Hour)
 		m.Kill()
 		m.Restart()
@@ -298,9 +299,9 @@ func TestClockNotTold(t *testing.T) {
 // TestClockUnknown: a master that does not tell the time is counted as ever.
 func TestClockUnknown(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		log := new(journal)
+		log := new(logRecorder)
 		cfg.Logger = log.logger()
-		cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
+		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
 			if words == "TIME" {
 				return redis.Error("NOPERM this user has no permissions to run the 'time' command")
 			}
@@ -309,8 +310,8 @@ func TestClockUnknown(t *testing.T) {
 		n := started(t, cfg)
 		m.Skew(time.Hour)
 		time.Sleep(time.Minute)
-		want(t, "acquire", call1(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
-		want(t, "time", call1(n, AskTime), script.Done)
+		want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
+		want(t, "time", sendAndWait(n, AskTime), script.Done)
 		if got, ok := n.Time(clock.Now()); !ok || time.Until(got) != 0 {
 			t.Errorf("time: got %v, %v, want our own", got, ok)
 		}
@@ -319,13 +320,13 @@ func TestClockUnknown(t *testing.T) {
 	})
 }
 
-// TestUnsteadyPasses: a lock that an unsteady master passes on is no vote, and it is not
-// asked to pass one on.
-func TestUnsteadyPasses(t *testing.T) {
-	watching(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *journal) {
-		d := new(diary)
+// TestUnsteadyMasterHandsNothingOff: a hand-off of an unsteady master is no vote, and it is not
+// asked for one.
+func TestUnsteadyMasterHandsNothingOff(t *testing.T) {
+	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *logRecorder) {
+		d := new(recorder)
 		n.Subscribe(client("a"), d, 7)
-		d.want(t, "after Subscribe", "listening true")
+		d.want(t, "after Subscribe", "subscribed true")
 		conn := n.cfg.Pool.Get()
 		defer conn.Close()
 		wait := func() {
@@ -335,7 +336,7 @@ func TestUnsteadyPasses(t *testing.T) {
 			run(t, conn, script.NewOwner("k", id("a:r1")).AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 1}))
 		}
 		m.Skew(5 * time.Second)
-		until(t, heartbeat, n.isUnsteady)
+		waitUntil(t, heartbeat, n.isUnsteady)
 		wait()
 		run(t, conn, script.NewOwner("k", id("x:r0")).Release(1, 0)) // by another client
 		synctest.Wait()
@@ -344,15 +345,15 @@ func TestUnsteadyPasses(t *testing.T) {
 
 		m.Del("k")
 		wait()
-		want(t, "release", call1(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Done)
+		want(t, "release", sendAndWait(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Done)
 		wantHolder(t, m, "k", "")
 
-		until(t, 2*minRecovery, func() bool { return !n.isUnsteady() })
+		waitUntil(t, 2*minRecovery, func() bool { return !n.isUnsteady() })
 		wait()
-		want(t, "release", call1(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Done)
+		want(t, "release", sendAndWait(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Done)
 		wantHolder(t, m, "k", id("a:r1"))
-		if got := strings.Join(d.read(), ", "); !strings.Contains(got, "passed "+id("a:r1")) {
-			t.Errorf("after the pass of a steady master: got %q", got)
+		if got := strings.Join(d.read(), ", "); !strings.Contains(got, "handed off "+id("a:r1")) {
+			t.Errorf("after the hand-off of a steady master: got %q", got)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -53,7 +54,7 @@ func TestNotALock(t *testing.T) {
 	} {
 		for _, a := range aliens {
 			t.Run(command.name+"/"+a.name, func(t *testing.T) {
-				inHall(t, func(h *hall) {
+				withScripts(t, func(h *scriptFixture) {
 					h.do(a.put[0].(string), a.put[1:]...)
 					before := contents(h)
 					got := h.run(command.cmd)
@@ -81,7 +82,7 @@ func TestNotALock(t *testing.T) {
 }
 
 // contents returns all that the master keeps, byte for byte.
-func contents(h *hall) map[string]string {
+func contents(h *scriptFixture) map[string]string {
 	h.t.Helper()
 	all := make(map[string]string)
 	for _, key := range h.m.Keys() {
@@ -109,13 +110,13 @@ func contents(h *hall) map[string]string {
 	return all
 }
 
-// TestReleaseBesideAnother: a release takes its own field away, and passes on nothing that
+// TestReleaseBesideAnother: a release takes its own field away, and hands off nothing that
 // somebody else has put beside it.
 func TestReleaseBesideAnother(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.listen("a")
-		h.held()
-		h.ask(id("a:r1"), 1, 10)
+	withScripts(t, func(h *scriptFixture) {
+		h.subscribeClient("a")
+		h.heldByX()
+		h.register(id("a:r1"), 1, 10)
 		h.do("HSET", "k", "name", "bob")
 		h.wantAnswer("release", h.run(NewOwner("k", id("x:r0")).Release(1, 0)), Done, "")
 		if got, want := h.m.Hash("k"), map[string]string{"name": "bob"}; !reflect.DeepEqual(got, want) {
@@ -167,4 +168,22 @@ func TestOwners(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A lock that somebody has written another field into is no lock any more. Its owner's field goes all
+// the same, and the release says so, whether or not it names the next owner.
+func TestReleaseOfWhatBecameNoLock(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		x, y := NewOwner("k", id("a:r1")), NewOwner("k", id("b:r2"))
+		ask := QueueEntry{Round: 1, Since: 1, Lease: time.Second, Proposal: 6}
+		for name, release := range map[string]*Command{"alone": x.Release(5, 0), "to another": x.ReleaseTo(5, 0, y, ask)} {
+			h.m.Del("k")
+			h.wantAnswer("acquire", h.run(x.Acquire(lease, 5)), Done, "")
+			h.m.HSet("k", "other", "1")
+			h.wantAnswer(name, h.run(release), Done, "")
+			if got := h.m.Hash("k"); len(got) != 1 || got["other"] != "1" {
+				t.Errorf("%s: left %v, want what is not ours", name, got)
+			}
+		}
+	})
 }

@@ -7,9 +7,9 @@ import (
 )
 
 func TestBusyLockIsWaitedFor(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.held()
-		got := h.ask(id("a:r1"), 1, 500)
+	withScripts(t, func(h *scriptFixture) {
+		h.heldByX()
+		got := h.register(id("a:r1"), 1, 500)
 		h.wantAnswer("ask", got, Refused, id("x:r0"))
 		if got.Left != lease {
 			t.Errorf("left: got %v, want %v", got.Left, lease)
@@ -24,23 +24,23 @@ func TestBusyLockIsWaitedFor(t *testing.T) {
 
 // A place depends on when the waiting began, not on when the master was asked.
 func TestQueueIsInTheOrderOfWaiting(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.held()
-		h.ask(id("b:r1"), 1, 20)
-		h.ask(id("c:r1"), 1, 30)
-		h.ask(id("a:r1"), 1, 10)
+	withScripts(t, func(h *scriptFixture) {
+		h.heldByX()
+		h.register(id("b:r1"), 1, 20)
+		h.register(id("c:r1"), 1, 30)
+		h.register(id("a:r1"), 1, 10)
 		h.wantQueue("after three asks", id("a:r1 1"), id("b:r1 1"), id("c:r1 1"))
 	})
 }
 
-// A later ask keeps the place, and is the one that a pass names.
-func TestLaterAskReplacesTheFirst(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.held()
-		h.ask(id("a:r1"), 1, 10)
-		h.ask(id("b:r1"), 1, 20)
+// A later entry keeps the place, and is the one that a hand-off names.
+func TestLaterEntryReplacesTheFirst(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		h.heldByX()
+		h.register(id("a:r1"), 1, 10)
+		h.register(id("b:r1"), 1, 20)
 		time.Sleep(6 * time.Second)
-		h.ask(id("a:r1"), 2, 10)
+		h.register(id("a:r1"), 2, 10)
 		h.wantQueue("after a second ask", id("a:r1 2"), id("b:r1 1"))
 		if ttl := h.m.TTL("redlock_wait:{k}"); ttl != 10*time.Second {
 			t.Errorf("queue expires in %v, want 10s from the last ask on", ttl)
@@ -48,14 +48,14 @@ func TestLaterAskReplacesTheFirst(t *testing.T) {
 	})
 }
 
-// A waiter is as fresh as its last ask.
-func TestLaterAskIsPassedTo(t *testing.T) {
-	inHall(t, func(h *hall) {
-		post := h.listen("a")
-		h.held()
-		h.ask(id("a:r1"), 1, 10)
+// A waiter is as fresh as its last entry.
+func TestLaterEntryIsHandedTo(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		post := h.subscribeClient("a")
+		h.heldByX()
+		h.register(id("a:r1"), 1, 10)
 		time.Sleep(short / 2)
-		h.ask(id("a:r1"), 2, 10)
+		h.register(id("a:r1"), 2, 10)
 		time.Sleep(short - time.Millisecond)
 		h.release(id("x:r0"), 1)
 		h.wantLock("then", id("a:r1"), short)
@@ -65,40 +65,40 @@ func TestLaterAskIsPassedTo(t *testing.T) {
 
 // Two callers that began to wait in the same microsecond are two.
 func TestEqualStampsAreTwoPlaces(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.held()
-		h.ask(id("a:r1"), 1, 10)
-		h.ask(id("a:r11"), 1, 10)
-		h.ask(id("a:r1"), 2, 10)
+	withScripts(t, func(h *scriptFixture) {
+		h.heldByX()
+		h.register(id("a:r1"), 1, 10)
+		h.register(id("a:r11"), 1, 10)
+		h.register(id("a:r1"), 2, 10)
 		h.wantQueue("after asks with one stamp", id("a:r1 2"), id("a:r11 1"))
 	})
 }
 
 func TestTryIsNotWaitedFor(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.held()
+	withScripts(t, func(h *scriptFixture) {
+		h.heldByX()
 		h.wantAnswer("try", h.run(NewOwner("k", id("a:r1")).Acquire(lease, 1)), Refused, id("x:r0"))
 		h.wantQueue("after a try")
 	})
 }
 
-// A lease that ran out is told by nobody. Whoever asks next, the first in the queue is it.
+// Expiry sends no message. Whoever asks next, the lock goes to the first in the queue.
 func TestExpiredLockGoesToTheFirst(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		next func(h *hall) Answer
+		next func(h *scriptFixture) Answer
 		left []string
 	}{
-		{"a try", func(h *hall) Answer { return h.run(NewOwner("k", id("c:r1")).Acquire(lease, 1)) }, []string{id("b:r1 1")}},
-		{"a later waiter", func(h *hall) Answer { return h.ask(id("b:r1"), 2, 20) }, []string{id("b:r1 2")}},
-		{"a new waiter", func(h *hall) Answer { return h.ask(id("c:r1"), 1, 30) }, []string{id("b:r1 1"), id("c:r1 1")}},
+		{"a try", func(h *scriptFixture) Answer { return h.run(NewOwner("k", id("c:r1")).Acquire(lease, 1)) }, []string{id("b:r1 1")}},
+		{"a later waiter", func(h *scriptFixture) Answer { return h.register(id("b:r1"), 2, 20) }, []string{id("b:r1 2")}},
+		{"a new waiter", func(h *scriptFixture) Answer { return h.register(id("c:r1"), 1, 30) }, []string{id("b:r1 1"), id("c:r1 1")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inHall(t, func(h *hall) {
-				post := h.listen("a")
-				h.held()
-				h.ask(id("a:r1"), 3, 10)
-				h.ask(id("b:r1"), 1, 20)
+			withScripts(t, func(h *scriptFixture) {
+				post := h.subscribeClient("a")
+				h.heldByX()
+				h.register(id("a:r1"), 3, 10)
+				h.register(id("b:r1"), 1, 20)
 				h.m.Del("k")
 				got := tt.next(h)
 				h.wantAnswer("answer", got, Refused, id("a:r1"))
@@ -113,15 +113,15 @@ func TestExpiredLockGoesToTheFirst(t *testing.T) {
 	}
 }
 
-// The first in the queue that asks needs no message: it reads the answer.
+// If the first in the queue asks, it needs no message: it reads the answer.
 func TestExpiredLockIsGrantedToTheFirst(t *testing.T) {
-	inHall(t, func(h *hall) {
-		post := h.listen("a")
-		h.held()
-		h.ask(id("a:r1"), 1, 10)
-		h.ask(id("b:r1"), 1, 20)
+	withScripts(t, func(h *scriptFixture) {
+		post := h.subscribeClient("a")
+		h.heldByX()
+		h.register(id("a:r1"), 1, 10)
+		h.register(id("b:r1"), 1, 20)
 		h.m.Del("k")
-		got := h.ask(id("a:r1"), 2, 10)
+		got := h.register(id("a:r1"), 2, 10)
 		h.wantAnswer("ask of the first", got, Done, "")
 		if got.Token != 1 {
 			t.Errorf("token: got %d, want the one proposed, 1", got.Token)
@@ -136,25 +136,25 @@ func TestExpiredLockIsGrantedToTheFirst(t *testing.T) {
 func TestExpiredLockIsNotKeptForTheDead(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		head func(h *hall)
+		head func(h *scriptFixture)
 	}{
-		{"a client without a subscription", func(h *hall) { h.ask(id("gone:r1"), 1, 10) }},
-		{"a frozen client", func(h *hall) {
-			h.listen("frozen")
-			h.ask(id("frozen:r1"), 1, 10)
+		{"a client without a subscription", func(h *scriptFixture) { h.register(id("gone:r1"), 1, 10) }},
+		{"a frozen client", func(h *scriptFixture) {
+			h.subscribeClient("frozen")
+			h.register(id("frozen:r1"), 1, 10)
 			time.Sleep(short)
 		}},
 	} {
 		for _, next := range []struct {
 			name string
-			take func(h *hall) Answer
+			take func(h *scriptFixture) Answer
 		}{
-			{"a try", func(h *hall) Answer { return h.run(NewOwner("k", id("c:r1")).Acquire(lease, 1)) }},
-			{"a waiter", func(h *hall) Answer { return h.ask(id("c:r1"), 1, 30) }},
+			{"a try", func(h *scriptFixture) Answer { return h.run(NewOwner("k", id("c:r1")).Acquire(lease, 1)) }},
+			{"a waiter", func(h *scriptFixture) Answer { return h.register(id("c:r1"), 1, 30) }},
 		} {
 			t.Run(tt.name+", "+next.name, func(t *testing.T) {
-				inHall(t, func(h *hall) {
-					h.held()
+				withScripts(t, func(h *scriptFixture) {
+					h.heldByX()
 					tt.head(h)
 					h.m.Del("k")
 					h.wantAnswer("answer", next.take(h), Done, "")
@@ -168,8 +168,8 @@ func TestExpiredLockIsNotKeptForTheDead(t *testing.T) {
 
 // A waiter that finds the lock free has it, and is no waiter.
 func TestFreeLockIsNotWaitedFor(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.wantAnswer("ask", h.ask(id("a:r1"), 1, 10), Done, "")
+	withScripts(t, func(h *scriptFixture) {
+		h.wantAnswer("ask", h.register(id("a:r1"), 1, 10), Done, "")
 		h.wantLock("then", id("a:r1"), lease)
 		h.wantQueue("then")
 	})
@@ -177,10 +177,10 @@ func TestFreeLockIsNotWaitedFor(t *testing.T) {
 
 // Who enters a hold again that has ended takes nothing, and moves nobody.
 func TestReentryOfAnExpiredLock(t *testing.T) {
-	inHall(t, func(h *hall) {
-		post := h.listen("a")
-		h.held()
-		h.ask(id("a:r1"), 1, 10)
+	withScripts(t, func(h *scriptFixture) {
+		post := h.subscribeClient("a")
+		h.heldByX()
+		h.register(id("a:r1"), 1, 10)
 		h.m.Del("k")
 		h.wantAnswer("enter", h.run(NewOwner("k", id("x:r0")).Enter(lease, 2)), Refused, "")
 		h.wantLock("then", "", 0)
@@ -191,21 +191,21 @@ func TestReentryOfAnExpiredLock(t *testing.T) {
 
 // Someone who began to wait earlier, and was not known here, comes first.
 func TestEarlierWaiterOvertakes(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.listen("b")
-		h.held()
-		h.ask(id("b:r1"), 1, 20)
+	withScripts(t, func(h *scriptFixture) {
+		h.subscribeClient("b")
+		h.heldByX()
+		h.register(id("b:r1"), 1, 20)
 		h.m.Del("k")
-		h.wantAnswer("ask", h.ask(id("a:r1"), 1, 10), Done, "")
+		h.wantAnswer("ask", h.register(id("a:r1"), 1, 10), Done, "")
 		h.wantLock("then", id("a:r1"), lease)
 		h.wantQueue("then", id("b:r1 1"))
 	})
 }
 
 func TestReentryLeavesTheQueueAlone(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.held()
-		h.ask(id("a:r1"), 1, 10)
+	withScripts(t, func(h *scriptFixture) {
+		h.heldByX()
+		h.register(id("a:r1"), 1, 10)
 		h.wantAnswer("enter", h.run(NewOwner("k", id("x:r0")).Enter(lease, 2)), Done, "")
 		if count := h.m.HGet("k", id("x:r0")); count != "2" {
 			t.Errorf("hold count: got %q, want 2", count)
@@ -216,26 +216,26 @@ func TestReentryLeavesTheQueueAlone(t *testing.T) {
 	})
 }
 
-// An ask that was under way while the lock was passed to its owner confirms it, for the
+// A round that was under way while the lock was handed to its owner confirms it, for the
 // full lease, and makes no second place.
-func TestAskOfTheHolder(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.listen("a")
-		h.held()
-		h.ask(id("a:r1"), 1, 10)
+func TestEntryOfTheHolder(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		h.subscribeClient("a")
+		h.heldByX()
+		h.register(id("a:r1"), 1, 10)
 		h.run(NewOwner("k", id("x:r0")).Release(1, 0))
 		h.wantLock("passed", id("a:r1"), short)
-		h.wantAnswer("ask", h.ask(id("a:r1"), 2, 10), Done, "")
+		h.wantAnswer("ask", h.register(id("a:r1"), 2, 10), Done, "")
 		h.wantLock("confirmed", id("a:r1"), lease)
 		h.wantQueue("confirmed")
 	})
 }
 
-// A queue that nobody asks for any more is gone by itself.
+// A queue that nobody enters any more expires.
 func TestQueueExpires(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.held()
-		h.ask(id("a:r1"), 1, 10)
+	withScripts(t, func(h *scriptFixture) {
+		h.heldByX()
+		h.register(id("a:r1"), 1, 10)
 		time.Sleep(10 * time.Second)
 		h.wantQueue("10 s after the last ask")
 	})
@@ -243,21 +243,21 @@ func TestQueueExpires(t *testing.T) {
 
 // Names do not pile up: all that a master keeps of a lock has an end, at every step.
 func TestAllKeysExpire(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.listen("a")
-		h.listen("b")
-		h.subscribe(shut)
+	withScripts(t, func(h *scriptFixture) {
+		h.subscribeClient("a")
+		h.subscribeClient("b")
+		h.subscribe(freedChannel)
 		for _, step := range []struct {
 			name string
 			do   func()
 			keys int
 		}{
 			{"an acquire", func() { h.run(NewOwner("k", id("x:r0")).Acquire(lease, 15)) }, 2},
-			{"an ask", func() { h.ask(id("a:r1"), 1, 10) }, 3},
-			{"another", func() { h.ask(id("b:r1"), 1, 20) }, 3},
+			{"an ask", func() { h.register(id("a:r1"), 1, 10) }, 3},
+			{"another", func() { h.register(id("b:r1"), 1, 20) }, 3},
 			{"a pass", func() { h.release(id("x:r0"), 15) }, 3},
 			{"Redisson's turn", func() { h.release(id("a:r1"), 14) }, 3},
-			{"an ask after it", func() { time.Sleep(20 * time.Millisecond); h.ask(id("b:r1"), 2, 20) }, 2},
+			{"an ask after it", func() { time.Sleep(20 * time.Millisecond); h.register(id("b:r1"), 2, 20) }, 2},
 			{"a last release", func() { h.release(id("b:r1"), 17) }, 1},
 		} {
 			step.do()
@@ -273,10 +273,10 @@ func TestAllKeysExpire(t *testing.T) {
 	})
 }
 
-// Who registers enters the queue, and leaves alone what is free.
+// Whoever registers enters the queue, and leaves a free lock alone.
 func TestRegister(t *testing.T) {
-	inHall(t, func(h *hall) {
-		post := h.listen("a")
+	withScripts(t, func(h *scriptFixture) {
+		post := h.subscribeClient("a")
 		register := func(owner string, number uint64, since int64) Answer {
 			return h.run(NewOwner("k", owner).Register(QueueEntry{Round: number, Since: since, Lease: short, Proposal: 1}))
 		}
@@ -286,7 +286,7 @@ func TestRegister(t *testing.T) {
 			h.wantLock("then", "", 0)
 		}
 		post.want(t, "nobody passes it")
-		h.held()
+		h.heldByX()
 		h.wantAnswer("held", register(id("a:r2"), 1, 20), Refused, id("x:r0"))
 		h.wantQueue("then", id("a:r1 2"), id("a:r2 1"))
 		h.run(NewOwner("k", id("x:r0")).Release(1, 0))
@@ -299,10 +299,10 @@ func TestRegister(t *testing.T) {
 
 // What is yielded is left free, and those who wait stay in the queue.
 func TestYield(t *testing.T) {
-	inHall(t, func(h *hall) {
-		post := h.listen("a")
-		h.held()
-		h.ask(id("a:r1"), 1, 10)
+	withScripts(t, func(h *scriptFixture) {
+		post := h.subscribeClient("a")
+		h.heldByX()
+		h.register(id("a:r1"), 1, 10)
 		h.wantAnswer("yield", h.run(NewOwner("k", id("x:r0")).Yield(0)), Done, "")
 		h.wantLock("then", "", 0)
 		h.wantQueue("then", id("a:r1 1"))

@@ -146,3 +146,58 @@ func TestRenewScriptBatch(t *testing.T) {
 		}
 	})
 }
+
+// TestForceIsNotHealed: what was freed by force stays free, as long as its owner may believe
+// to have it. Others may have it, and heal it.
+func TestForceIsNotHealed(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		renew := func(owner string) Renewed {
+			got := h.run(Renew(lease, []Renewal{{Owner: NewOwner("k", owner), Count: 1, Token: 9}}))
+			h.wantAnswer("renew", got, Done, "")
+			return got.Renewed[0]
+		}
+		h.wantAnswer("acquire", h.run(NewOwner("k", id("me:1")).Acquire(lease, 1)), Done, "")
+		h.wantAnswer("force", h.run(Force("k", 1)), Done, "")
+		if got := renew(id("me:1")); got != Absent {
+			t.Errorf("renew after a force: got %v, want Absent", got)
+		}
+		h.wantAnswer("acquire", h.run(NewOwner("k", id("you:1")).Acquire(lease, 1)), Done, "")
+		h.m.Del("k")
+		if got := renew(id("you:1")); got != Healed {
+			t.Errorf("renew of the next owner: got %v, want Healed", got)
+		}
+		h.m.Del("k")
+		if got := h.m.TTL("redlock_forced:{k}" + id("me:1")); got != lease {
+			t.Errorf("the mark of a force stays for %v, want the lease that it ended, %v", got, lease)
+		}
+	})
+}
+
+// TestForceOfTwo: both of two owners that the lock was taken from by force stay out.
+func TestForceOfTwo(t *testing.T) {
+	for _, key := range []string{"k", "{k}"} {
+		t.Run(key, func(t *testing.T) {
+			withScripts(t, func(h *scriptFixture) {
+				owners := []*Owner{NewOwner(key, id("a:r1")), NewOwner(key, id("b:r1"))}
+				for _, o := range owners {
+					h.wantAnswer("acquire", h.run(o.Acquire(lease, 1)), Done, "")
+					h.wantAnswer("force", h.run(Force(key, 1)), Done, "")
+				}
+				renew := func(o *Owner) Renewed {
+					got := h.run(Renew(lease, []Renewal{{Owner: o, Count: 1, Token: 9}}))
+					h.wantAnswer("renew", got, Done, "")
+					return got.Renewed[0]
+				}
+				for _, o := range owners {
+					if got := renew(o); got != Absent {
+						t.Errorf("renew of %s after both were forced out: got %v, want Absent", o.ID, got)
+					}
+				}
+				other := NewOwner(map[string]string{"k": "{k}", "{k}": "k"}[key], owners[0].ID)
+				if got := renew(other); got != Healed {
+					t.Errorf("renew at %s, of the same id: got %v, want Healed: nobody forced it", other.Key, got)
+				}
+			})
+		})
+	}
+}

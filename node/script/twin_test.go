@@ -19,7 +19,7 @@ import (
 func TestTwin(t *testing.T) {
 	for seed := range portion(200) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			inHall(t, func(h *hall) {
+			withScripts(t, func(h *scriptFixture) {
 				w := newWalk(h, rand.New(rand.NewPCG(seed, 0)))
 				for step := 0; step < 80 && !t.Failed(); step++ {
 					did, same := w.step()
@@ -32,13 +32,13 @@ func TestTwin(t *testing.T) {
 
 // walk is a random walk on both.
 type walk struct {
-	h     *hall
+	h     *scriptFixture
 	r     *rand.Rand
 	names [2]string
 	locks [2]twin.Lock
 
-	hears  map[string]bool  // clients; "redisson" for all of its own
-	posts  map[string]*post // by channel
+	hears  map[string]bool     // clients; "redisson" for all of its own
+	posts  map[string]*mailbox // by channel
 	expect map[string][]string
 
 	asks   [2][]twin.Entry // the last one of each owner that ever waited
@@ -47,10 +47,10 @@ type walk struct {
 	tokens int64 // proposals begin there; all have as many digits, see before in package twin
 }
 
-func newWalk(h *hall, r *rand.Rand) *walk {
+func newWalk(h *scriptFixture, r *rand.Rand) *walk {
 	w := &walk{
 		h: h, r: r, names: [...]string{"k", "a{b}c"},
-		hears: map[string]bool{}, posts: map[string]*post{}, expect: map[string][]string{},
+		hears: map[string]bool{}, posts: map[string]*mailbox{}, expect: map[string][]string{},
 		tokens: []int64{1000, 1_795_222_713_542_292}[r.IntN(2)],
 	}
 	for _, name := range []string{"a", "b", "redisson"} {

@@ -23,7 +23,7 @@ func promote(m *redlocktest.Master) {
 func wantPromoted(t *testing.T, n *Node, want time.Duration) {
 	t.Helper()
 	wantGuarded(t, n, want)
-	got := call1(n, script.NewOwner("guarded", "me:1").Acquire(lease, 1))
+	got := sendAndWait(n, script.NewOwner("guarded", "me:1").Acquire(lease, 1))
 	guarded, _ := errors.AsType[*GuardedError](got.Err)
 	if !guarded.Promoted || !contains(got.Err, "was promoted from a replica, grants no hold for another") {
 		t.Errorf("acquire: got %v, want one that names the promotion", got.Err)
@@ -33,25 +33,25 @@ func wantPromoted(t *testing.T, n *Node, want time.Duration) {
 // TestPromoted: a master that was a replica is as old as what the client knows of it.
 func TestPromoted(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		log := new(journal)
+		log := new(logRecorder)
 		cfg.Guard, cfg.Logger = guard, log.logger()
 		promote(m)
 		time.Sleep(time.Hour)
-		load(t, cfg.Pool)
+		loadScripts(t, cfg.Pool)
 		n := start(t, cfg)
-		wantPromoted(t, n, guarding)
-		time.Sleep(guarding - time.Nanosecond)
+		wantPromoted(t, n, guardWithDrift)
+		time.Sleep(guardWithDrift - time.Nanosecond)
 		wantPromoted(t, n, time.Nanosecond)
 		time.Sleep(time.Nanosecond)
-		wantFit(t, n)
+		wantGrants(t, n)
 		reconnect(t, m, n) // it says the same, and is known by now
-		wantFit(t, n)
+		wantGrants(t, n)
 		log.want(t, 1, "WARN", "grants no hold yet", "master=m1", "was promoted from a replica", "for another 11.102s")
 		log.want(t, 1, "INFO", "grants holds again", "master=m1")
 
 		cfg.Registry = new(Registry)
 		other := start(t, cfg) // another client, which knows nothing of it
-		wantPromoted(t, other, guarding)
+		wantPromoted(t, other, guardWithDrift)
 	})
 }
 
@@ -62,40 +62,40 @@ func TestPromotedReconnect(t *testing.T) {
 		promote(m)
 		n := start(t, cfg)
 		begin := time.Now()
-		wantPromoted(t, n, guarding)
+		wantPromoted(t, n, guardWithDrift)
 		time.Sleep(3 * time.Second)
 		reconnect(t, m, n)
-		wantPromoted(t, n, guarding-time.Since(begin))
+		wantPromoted(t, n, guardWithDrift-time.Since(begin))
 	})
 }
 
-// TestPromotedMeanwhile: a process that was fit may have been a replica since.
+// TestPromotedMeanwhile: a process that granted holds may have been a replica since.
 func TestPromotedMeanwhile(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Guard = guard
 		n := start(t, cfg)
-		wantFit(t, n)
+		wantGrants(t, n)
 		for range 2 {
 			time.Sleep(time.Hour + heartbeat/4) // no beat sees it before reconnect does
 			promote(m)
 			reconnect(t, m, n)
 			seen := time.Now()
 			left := n.Guard()
-			if left < guarding-lastRetry || left > guarding {
-				t.Fatalf("guard: got %v, want about %v", left, guarding)
+			if left < guardWithDrift-lastRetry || left > guardWithDrift {
+				t.Fatalf("guard: got %v, want about %v", left, guardWithDrift)
 			}
 			wantPromoted(t, n, left-time.Since(seen))
 			time.Sleep(left)
-			load(t, cfg.Pool)
-			wantFit(t, n)
+			loadScripts(t, cfg.Pool)
+			wantGrants(t, n)
 		}
 	})
 }
 
-// silent is a pool of a master that does not say that it was promoted.
-func silent(pool *redis.Pool) *redis.Pool {
+// withoutHistory is a pool of a master that does not say that it was promoted.
+func withoutHistory(pool *redis.Pool) *redis.Pool {
 	says := regexp.MustCompile(`master_replid2:\w+`)
-	return bend(pool, &rules{answer: func(words string) any {
+	return withBentConns(pool, &bendRules{reply: func(words string) any {
 		if words != "INFO" {
 			return nil
 		}
@@ -109,40 +109,40 @@ func silent(pool *redis.Pool) *redis.Pool {
 	}})
 }
 
-// TestPromotedBeforeOurEyes: what was a replica when we last saw it was promoted, and not
+// TestPromotedBetweenConnections: what was a replica when we last saw it was promoted, and not
 // before it was a master, whatever it says.
-func TestPromotedBeforeOurEyes(t *testing.T) {
+func TestPromotedBetweenConnections(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		plain := cfg.Pool
 		cfg.Guard = guard
-		cfg.Pool = silent(cfg.Pool)
+		cfg.Pool = withoutHistory(cfg.Pool)
 		m.SetRole("slave")
 		n := start(t, cfg)
-		wantErr(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent, ErrReplica.Error())
+		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent, ErrReplica.Error())
 		time.Sleep(time.Minute)
 		m.SetRole("master")
-		until(t, lastRetry*3/2, n.isUp)
+		waitUntil(t, lastRetry*3/2, n.isUp)
 		seen := time.Now()
 		left := n.Guard()
-		if left < guarding-time.Millisecond || left > guarding {
-			t.Fatalf("guard: got %v, want %v", left, guarding)
+		if left < guardWithDrift-time.Millisecond || left > guardWithDrift {
+			t.Fatalf("guard: got %v, want %v", left, guardWithDrift)
 		}
 		wantPromoted(t, n, left)
 		reconnect(t, m, n)
 		wantPromoted(t, n, left-time.Since(seen))
 		time.Sleep(left)
-		load(t, plain)
-		wantFit(t, n)
+		loadScripts(t, plain)
+		wantGrants(t, n)
 		reconnect(t, m, n)
-		wantFit(t, n)
+		wantGrants(t, n)
 
 		m.SetRole("slave") // one that we knew as a master
-		wantErr(t, "acquire", call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Failed, "READONLY")
-		until(t, time.Second, n.isDown)
+		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Failed, "READONLY")
+		waitUntil(t, time.Second, n.isDown)
 		m.SetRole("master")
-		until(t, lastRetry*3/2, n.isUp)
-		if got := n.Guard(); got < guarding-time.Millisecond {
-			t.Errorf("guard: got %v, want %v", got, guarding)
+		waitUntil(t, lastRetry*3/2, n.isUp)
+		if got := n.Guard(); got < guardWithDrift-time.Millisecond {
+			t.Errorf("guard: got %v, want %v", got, guardWithDrift)
 		}
 	})
 }
@@ -151,7 +151,7 @@ func TestPromotedBeforeOurEyes(t *testing.T) {
 func TestPromotedNoGuard(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		promote(m)
-		wantFit(t, start(t, cfg))
+		wantGrants(t, start(t, cfg))
 	})
 }
 
@@ -171,18 +171,18 @@ func TestGuardIsLogged(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				log := new(journal)
+				log := new(logRecorder)
 				cfg.Guard, cfg.Logger = guard, log.logger()
-				cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
+				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
 					if words == "INFO" {
 						return tt.info
 					}
 					return nil
 				}})
 				m.Restart()
-				load(t, cfg.Pool)
+				loadScripts(t, cfg.Pool)
 				n := start(t, cfg)
-				got := call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+				got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 				want(t, "acquire", got, script.Unsent)
 				if got := n.Explain(got.Answer).Error(); got != "m1: "+tt.why {
 					t.Errorf("error: got %q, want %q", got, "m1: "+tt.why)
@@ -196,7 +196,7 @@ func TestGuardIsLogged(t *testing.T) {
 	}
 	t.Run("old enough", func(t *testing.T) {
 		bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-			log := new(journal)
+			log := new(logRecorder)
 			cfg.Guard, cfg.Logger = guard, log.logger()
 			started(t, cfg)
 			log.want(t, 1, "")
@@ -211,9 +211,9 @@ func TestPromotedWhileIdle(t *testing.T) {
 	for name, demote := range map[string]func(*testing.T, *redlocktest.Master, *Node){
 		"seen as a replica": func(t *testing.T, m *redlocktest.Master, n *Node) {
 			m.SetRole("slave")
-			until(t, 2*heartbeat, n.isDown)
+			waitUntil(t, 2*heartbeat, n.isDown)
 			m.SetRole("master")
-			until(t, 5*time.Second, n.isUp)
+			waitUntil(t, 5*time.Second, n.isUp)
 			if got := n.Guard(); got < guard {
 				t.Errorf("guard: got %v, want %v at least", got, guard)
 			}
@@ -228,9 +228,9 @@ func TestPromotedWhileIdle(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				cfg.Guard = guard
 				time.Sleep(time.Hour)
-				load(t, cfg.Pool)
+				loadScripts(t, cfg.Pool)
 				n := start(t, cfg)
-				wantFit(t, n)
+				wantGrants(t, n)
 				demote(t, m, n)
 			})
 		})
@@ -242,24 +242,24 @@ func TestPromotedWhileIdle(t *testing.T) {
 func TestReplicaForAMoment(t *testing.T) {
 	for name, see := range map[string]func(*Node){
 		"at a beat":          func(*Node) {},
-		"by what it refuses": func(n *Node) { go call1(n, script.NewOwner("k", "me:1").Acquire(lease, 1)) },
+		"by what it refuses": func(n *Node) { go sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				cfg.Guard = guard
-				cfg.Pool = silent(cfg.Pool)
+				cfg.Pool = withoutHistory(cfg.Pool)
 				time.Sleep(time.Hour)
-				load(t, cfg.Pool)
+				loadScripts(t, cfg.Pool)
 				n := started(t, cfg)
-				wantFit(t, n)
+				wantGrants(t, n)
 				m.Delay(10 * time.Millisecond)
 				m.SetRole("slave")
 				see(n)
-				until(t, 2*heartbeat, func() bool { return !n.isUp() })
+				waitUntil(t, 2*heartbeat, func() bool { return !n.isUp() })
 				m.SetRole("master") // before the node has asked who it is
-				until(t, heartbeat, n.isUp)
-				if got := n.Guard(); got < guarding-heartbeat {
-					t.Errorf("guard: got %v, want about %v", got, guarding)
+				waitUntil(t, heartbeat, n.isUp)
+				if got := n.Guard(); got < guardWithDrift-heartbeat {
+					t.Errorf("guard: got %v, want about %v", got, guardWithDrift)
 				}
 			})
 		})

@@ -18,13 +18,13 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// diary is an Ear that writes down what it is told, as number 7.
-type diary struct {
+// recorder is a Subscriber that writes down what it is told, as number 7.
+type recorder struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (d *diary) write(i int, format string, args ...any) {
+func (d *recorder) write(i int, format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if i != 7 {
@@ -33,14 +33,16 @@ func (d *diary) write(i int, format string, args ...any) {
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-func (d *diary) HandedOff(i int, p script.HandOff) {
-	d.write(i, "passed %s %d %d %s", p.Owner, p.Round, p.Token, p.Key)
+func (d *recorder) HandedOff(i int, p script.HandOff) {
+	d.write(i, "handed off %s %d %d %s", p.Owner, p.Round, p.Token, p.Key)
 }
-func (d *diary) Freed(i int, key string)   { d.write(i, "freed %s", key) }
-func (d *diary) Subscribed(i int, on bool) { d.write(i, "listening %v", on) }
+
+func (d *recorder) Freed(i int, key string) { d.write(i, "freed %s", key) }
+
+func (d *recorder) Subscribed(i int, on bool) { d.write(i, "subscribed %v", on) }
 
 // read returns what was written since it was called last.
-func (d *diary) read() []string {
+func (d *recorder) read() []string {
 	synctest.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -49,20 +51,20 @@ func (d *diary) read() []string {
 	return lines
 }
 
-func (d *diary) want(t *testing.T, when string, want ...string) {
+func (d *recorder) want(t *testing.T, when string, want ...string) {
 	t.Helper()
 	if got := d.read(); !slices.Equal(got, want) {
 		t.Errorf("%s: told %q, want %q", when, got, want)
 	}
 }
 
-// earful runs f in a bubble, with a node of client a that listens.
-func earful(t *testing.T, f func(*testing.T, *redlocktest.Master, *Node, *diary)) {
+// subscribed runs f in a bubble, with a node that is subscribed for client a.
+func subscribed(t *testing.T, f func(*testing.T, *redlocktest.Master, *Node, *recorder)) {
 	t.Helper()
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n, d := started(t, cfg), new(diary)
+		n, d := started(t, cfg), new(recorder)
 		n.Subscribe("a", d, 7)
-		d.want(t, "after Subscribe", "listening true")
+		d.want(t, "after Subscribe", "subscribed true")
 		f(t, m, n, d)
 	})
 }
@@ -83,23 +85,23 @@ func publish(t *testing.T, m *redlocktest.Master, channel, message string) int {
 	return received
 }
 
-func TestEarHearsAPass(t *testing.T) {
+func TestSubscriberIsToldOfAHandOff(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n, d := started(t, cfg), new(diary)
+		n, d := started(t, cfg), new(recorder)
 		n.Subscribe(client("a"), d, 7)
-		d.want(t, "after Subscribe", "listening true")
+		d.want(t, "after Subscribe", "subscribed true")
 		x, a := id("x:r0"), id("a:r1")
 		m.HSet("k", x, "1")
 		m.Expire("k", lease)
-		want(t, "ask", call1(n, script.NewOwner("k", a).AcquireOrRegister(lease, script.QueueEntry{Round: 3, Since: 10, Lease: short, Proposal: 1})), script.Refused)
-		want(t, "release", call1(n, script.NewOwner("k", x).Release(41, 0)), script.Done)
-		d.want(t, "after the release", "passed "+a+" 3 42 k")
+		want(t, "ask", sendAndWait(n, script.NewOwner("k", a).AcquireOrRegister(lease, script.QueueEntry{Round: 3, Since: 10, Lease: short, Proposal: 1})), script.Refused)
+		want(t, "release", sendAndWait(n, script.NewOwner("k", x).Release(41, 0)), script.Done)
+		d.want(t, "after the release", "handed off "+a+" 3 42 k")
 		wantHolder(t, m, "k", a)
 	})
 }
 
-// Listening begins again when the connection breaks, on whichever process is there then.
-func TestEarComesBack(t *testing.T) {
+// The subscription is made again when the connection breaks, to whichever process is there then.
+func TestSubscriptionComesBack(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		fault func(m *redlocktest.Master)
@@ -122,33 +124,33 @@ func TestEarComesBack(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			earful(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *diary) {
+			subscribed(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *recorder) {
 				tt.fault(m)
 				time.Sleep(3 * time.Second)
-				d.want(t, "afterwards", "listening false", "listening true")
+				d.want(t, "afterwards", "subscribed false", "subscribed true")
 				publish(t, m, "redlock_wake:a", "a:r1 1 2 k")
-				d.want(t, "a message", "passed a:r1 1 2 k")
+				d.want(t, "a message", "handed off a:r1 1 2 k")
 			})
 		})
 	}
 }
 
 // A lock that is left to Redisson's clients may be free in a moment.
-func TestEarHearsAPoke(t *testing.T) {
-	earful(t, func(t *testing.T, m *redlocktest.Master, _ *Node, d *diary) {
+func TestSubscriberIsToldOfRedissonsTurn(t *testing.T) {
+	subscribed(t, func(t *testing.T, m *redlocktest.Master, _ *Node, d *recorder) {
 		publish(t, m, "redlock_wake:a", "a:r1 0 0 k")
 		d.want(t, "a poke", "freed k")
 	})
 }
 
 // Whoever may publish may publish anything.
-func TestEarTrustsNothing(t *testing.T) {
+func TestUnexpectedMessages(t *testing.T) {
 	for _, message := range []string{"", "0", "a:r1", "b:r1 1 2 k", "a 1 2 k", "a:r1 -1 2 k", "a:r1 1 -2 k", "a:r1 x 2 k", "a:r1 1 2 "} {
 		t.Run(message, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				var log strings.Builder
 				cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
-				n, d := started(t, cfg), new(diary)
+				n, d := started(t, cfg), new(recorder)
 				n.Subscribe("a", d, 7)
 				d.read()
 				log.Reset()
@@ -165,7 +167,7 @@ func TestEarTrustsNothing(t *testing.T) {
 // Redisson's channel is subscribed as long as somebody watches, and messages that came before
 // are made good by a hint at once.
 func TestWatch(t *testing.T) {
-	earful(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *diary) {
+	subscribed(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *recorder) {
 		unlocked := func() { publish(t, m, script.FreedChannel("k"), "0") }
 		unlocked()
 		d.want(t, "not watched")
@@ -197,8 +199,8 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// crossroads returns two masters, and a name that leads to the at-th of them.
-func crossroads(t *testing.T) (fleet *redlocktest.Fleet, at *atomic.Int32, cfg Config) {
+// twoServers returns two masters, and a name that leads to the at-th of them.
+func twoServers(t *testing.T) (fleet *redlocktest.Fleet, at *atomic.Int32, cfg Config) {
 	fleet, at = redlocktest.Start(t, 2), new(atomic.Int32)
 	pool := &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
 		conn, err := fleet.Master(int(at.Load())).Dial(ctx)
@@ -210,29 +212,29 @@ func crossroads(t *testing.T) (fleet *redlocktest.Fleet, at *atomic.Int32, cfg C
 	return fleet, at, Config{Name: "m", Pool: pool, Timeout: timeout, Logger: quiet}
 }
 
-// One process must not vote as two: a subscription that leads to another than the commands do
+// One process must not vote as two: a subscription that leads to another one than the commands do
 // does not count.
-func TestEarRefusesAnotherServer(t *testing.T) {
+func TestSubscriptionRefusesAnotherServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, at, cfg := crossroads(t)
-		n, d := started(t, cfg), new(diary)
+		_, at, cfg := twoServers(t)
+		n, d := started(t, cfg), new(recorder)
 		at.Store(1) // the name leads elsewhere from now on
 		n.Subscribe("a", d, 7)
 		time.Sleep(5 * time.Second)
 		d.want(t, "while the name leads elsewhere")
 		at.Store(0)
 		time.Sleep(time.Second)
-		d.want(t, "afterwards", "listening true")
+		d.want(t, "afterwards", "subscribed true")
 	})
 }
 
-// A subscription that can not be had is tried again and again, and told of once.
-func TestEarSaysOnceThatItIsDeaf(t *testing.T) {
+// A subscription that cannot be made is tried again and again, and logged once.
+func TestNoSubscriptionIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fleet, at, cfg := crossroads(t)
+		fleet, at, cfg := twoServers(t)
 		var log strings.Builder
 		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		n, d := started(t, cfg), new(diary)
+		n, d := started(t, cfg), new(recorder)
 		synctest.Wait()
 		log.Reset()
 		at.Store(1)
@@ -249,29 +251,29 @@ func TestEarSaysOnceThatItIsDeaf(t *testing.T) {
 }
 
 // A master that goes away ends a subscription to the process that it was.
-func TestEarFollowsTheCommands(t *testing.T) {
+func TestSubscriptionFollowsTheCommands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fleet, at, cfg := crossroads(t)
-		n, d := started(t, cfg), new(diary)
+		fleet, at, cfg := twoServers(t)
+		n, d := started(t, cfg), new(recorder)
 		n.Subscribe("a", d, 7)
-		d.want(t, "at first", "listening true")
+		d.want(t, "at first", "subscribed true")
 		at.Store(1)
 		n.mu.Lock()
 		conn := n.link.conn
 		n.mu.Unlock()
 		sever(conn) // the commands go to the other one now, the subscription does not
 		synctest.Wait()
-		until(t, 5*time.Second, n.isUp)
+		waitUntil(t, 5*time.Second, n.isUp)
 		publish(t, fleet.Master(0), "redlock_wake:a", "a:r1 1 2 k")
 		time.Sleep(2 * time.Second)
-		d.want(t, "after a message from there", "listening false", "listening true")
+		d.want(t, "after a message from there", "subscribed false", "subscribed true")
 		publish(t, fleet.Master(1), "redlock_wake:a", "a:r1 1 2 k")
-		d.want(t, "from the other", "passed a:r1 1 2 k")
+		d.want(t, "from the other", "handed off a:r1 1 2 k")
 	})
 }
 
 // Close ends a subscription in every state; that nothing is left, TestMain sees.
-func TestEarCloses(t *testing.T) {
+func TestSubscriptionCloses(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		fault func(m *redlocktest.Master)
@@ -283,7 +285,7 @@ func TestEarCloses(t *testing.T) {
 	} {
 		for _, wait := range []time.Duration{0, 3 * time.Second} {
 			t.Run(fmt.Sprint(tt.name, " for ", wait), func(t *testing.T) {
-				earful(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *diary) {
+				subscribed(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *recorder) {
 					tt.fault(m)
 					time.Sleep(wait)
 					if took := closed(n); took > 2*timeout {
@@ -300,10 +302,10 @@ func TestEarCloses(t *testing.T) {
 	}
 }
 
-// Listen of a node that is closed does nothing.
-func TestListenAfterClose(t *testing.T) {
+// Subscribe does nothing on a closed node.
+func TestSubscribeAfterClose(t *testing.T) {
 	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-		n, d := started(t, cfg), new(diary)
+		n, d := started(t, cfg), new(recorder)
 		n.Close()
 		n.Subscribe("a", d, 7)
 		n.Watch("k")
@@ -334,32 +336,32 @@ func FuzzMessage(f *testing.F) {
 	})
 }
 
-// TestEarOfAReplica: a replica publishes what its master does, and has no vote.
-func TestEarOfAReplica(t *testing.T) {
-	earful(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *diary) {
+// TestReplicaHandsNothingOff: a replica publishes what its master does, and has no vote.
+func TestReplicaHandsNothingOff(t *testing.T) {
+	subscribed(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *recorder) {
 		m.SetRole("slave")
-		until(t, 2*heartbeat, n.isDown)
+		waitUntil(t, 2*heartbeat, n.isDown)
 		publish(t, m, "redlock_wake:a", "a:r1 1 9 k")
 		for _, line := range d.read() {
-			if strings.HasPrefix(line, "passed") {
-				t.Errorf("told %q by a replica", line)
+			if strings.HasPrefix(line, "handed off") {
+				t.Errorf("was told %q of a replica", line)
 			}
 		}
 	})
 }
 
-// TestEarOfAGuardedMaster: one that was promoted has no vote either before its guard is over.
-func TestEarOfAGuardedMaster(t *testing.T) {
+// TestHandOffOfAGuardedMaster: one that was promoted has no vote either before its guard is over.
+func TestHandOffOfAGuardedMaster(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Guard = guard
 		promote(m)
-		n, d := started(t, cfg), new(diary)
+		n, d := started(t, cfg), new(recorder)
 		n.Subscribe("a", d, 7)
-		d.want(t, "after Subscribe", "listening true")
+		d.want(t, "after Subscribe", "subscribed true")
 		publish(t, m, "redlock_wake:a", "a:r1 1 9 k")
 		d.want(t, "while it is guarded")
 		time.Sleep(2 * guard)
 		publish(t, m, "redlock_wake:a", "a:r1 1 9 k")
-		d.want(t, "after the guard", "passed a:r1 1 9 k")
+		d.want(t, "after the guard", "handed off a:r1 1 9 k")
 	})
 }

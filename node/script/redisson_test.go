@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Redisson's clients can not stand in the queue. One in seven holds leaves the key to them,
-// if any wait, and tells the first in the queue to look again.
+// Redisson's clients cannot enter the queue. One in seven holds leaves the key to them, if any wait,
+// and has the first in the queue look again.
 func TestRedissonsTurn(t *testing.T) {
-	inHall(t, func(h *hall) {
-		post, theirs := h.listen("a"), h.subscribe(shut)
-		h.held()
-		h.ask(id("a:r1"), 1, 10)
+	withScripts(t, func(h *scriptFixture) {
+		post, theirs := h.subscribeClient("a"), h.subscribe(freedChannel)
+		h.heldByX()
+		h.register(id("a:r1"), 1, 10)
 		h.wantAnswer("release", h.release(id("x:r0"), 14), Done, "")
 		h.wantLock("then", "", 0)
 		h.wantQueue("then", id("a:r1 1"))
@@ -21,7 +21,7 @@ func TestRedissonsTurn(t *testing.T) {
 			t.Errorf("their turn lasts %v, want 20ms", ttl)
 		}
 
-		got := h.ask(id("a:r1"), 2, 10)
+		got := h.register(id("a:r1"), 2, 10)
 		h.wantAnswer("ask in their turn", got, Refused, "redisson")
 		if got.Left != 20*time.Millisecond {
 			t.Errorf("left: got %v, want 20ms", got.Left)
@@ -30,20 +30,20 @@ func TestRedissonsTurn(t *testing.T) {
 		h.wantQueue("in their turn", id("a:r1 2"))
 
 		time.Sleep(20 * time.Millisecond)
-		h.wantAnswer("ask after their turn", h.ask(id("a:r1"), 3, 10), Done, "")
+		h.wantAnswer("ask after their turn", h.register(id("a:r1"), 3, 10), Done, "")
 		h.wantLock("after their turn", id("a:r1"), lease)
 	})
 }
 
-// Six of seven pass.
+// Six of seven hand off.
 func TestRedissonsTurnIsOneInSeven(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.listen("a")
-		h.subscribe(shut)
+	withScripts(t, func(h *scriptFixture) {
+		h.subscribeClient("a")
+		h.subscribe(freedChannel)
 		for token := int64(8); token < 14; token++ {
 			h.m.FlushAll()
-			h.held()
-			h.ask(id("a:r1"), 1, 10)
+			h.heldByX()
+			h.register(id("a:r1"), 1, 10)
 			h.release(id("x:r0"), token)
 			h.wantLock("then", id("a:r1"), short)
 		}
@@ -52,16 +52,16 @@ func TestRedissonsTurnIsOneInSeven(t *testing.T) {
 
 // Where none of them waits, or none of ours, there is no turn.
 func TestNoTurn(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.listen("a")
-		h.held()
-		h.ask(id("a:r1"), 1, 10)
+	withScripts(t, func(h *scriptFixture) {
+		h.subscribeClient("a")
+		h.heldByX()
+		h.register(id("a:r1"), 1, 10)
 		h.release(id("x:r0"), 14)
 		h.wantLock("none of theirs", id("a:r1"), short)
 	})
-	inHall(t, func(h *hall) {
-		theirs := h.subscribe(shut)
-		h.held()
+	withScripts(t, func(h *scriptFixture) {
+		theirs := h.subscribe(freedChannel)
+		h.heldByX()
 		h.release(id("x:r0"), 14)
 		theirs.want(t, "to Redisson", "0")
 		if h.m.TTL("redlock_turn:{k}") != 0 {
@@ -72,26 +72,26 @@ func TestNoTurn(t *testing.T) {
 
 // Whoever gives up in Redisson's turn does not end it.
 func TestGivingUpInRedissonsTurn(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.listen("a")
-		h.subscribe(shut)
-		h.held()
-		h.ask(id("a:r1"), 1, 10)
-		h.ask(id("b:r1"), 1, 20)
+	withScripts(t, func(h *scriptFixture) {
+		h.subscribeClient("a")
+		h.subscribe(freedChannel)
+		h.heldByX()
+		h.register(id("a:r1"), 1, 10)
+		h.register(id("b:r1"), 1, 20)
 		h.release(id("x:r0"), 14)
 		h.run(NewOwner("k", id("b:r1")).Release(1, 20))
 		h.wantLock("in their turn", "", 0)
 	})
 }
 
-// What is no ask, and first in the queue, fails no release.
-func TestTurnWithWhatIsNoAsk(t *testing.T) {
-	inHall(t, func(h *hall) {
-		h.listen("a")
-		h.subscribe(shut)
-		h.held()
+// What is no entry does not make a release fail, even first in the queue.
+func TestTurnWithWhatIsNoEntry(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		h.subscribeClient("a")
+		h.subscribe(freedChannel)
+		h.heldByX()
 		h.do("ZADD", "redlock_wait:{k}", 1, "")
-		h.ask(id("a:r1"), 1, 10)
+		h.register(id("a:r1"), 1, 10)
 		h.wantAnswer("release", h.release(id("x:r0"), 14), Done, "")
 	})
 }

@@ -30,12 +30,12 @@ func TestScriptIsLoadedOnce(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
-				want(t, "before", call1(n, script.Inspect("k")), script.Done)
+				want(t, "before", sendAndWait(n, script.Inspect("k")), script.Done)
 				tt.lose(m, n)
 				m.HSet("k", id("me:1"), "1")
 				before := m.Calls("EVAL")
 				for range 3 {
-					got := call1(n, script.Inspect("k"))
+					got := sendAndWait(n, script.Inspect("k"))
 					want(t, "after", got, script.Done)
 					if got.Holder != id("me:1") {
 						t.Errorf("holder: got %q, want me:1", got.Holder)
@@ -98,7 +98,7 @@ func TestResentBehindWhatItFollows(t *testing.T) {
 	n := &Node{wake: make(chan struct{}, 1)}
 	l := &link{loading: make(map[string]bool)}
 	leave := n.newCallLocked(script.NewOwner("k", id("me:1")).Leave(1), nil, 0)
-	enter := n.newCallLocked(script.NewOwner("k", id("me:1")).Enter(lease, 2), nobody{}, 0)
+	enter := n.newCallLocked(script.NewOwner("k", id("me:1")).Enter(lease, 2), noReceiver{}, 0)
 	l.inFlight.push(leave)
 	if due := n.resendLocked(l, nil, enter); len(due) > 0 {
 		t.Errorf("resend: answered %v, want nothing", due)
@@ -109,7 +109,7 @@ func TestResentBehindWhatItFollows(t *testing.T) {
 }
 
 // TestResendOverABrokenConnection: what was to be written again, and was not, is Unsent. A release
-// is owed.
+// is kept.
 func TestResendOverABrokenConnection(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
@@ -129,30 +129,30 @@ func TestResendOverABrokenConnection(t *testing.T) {
 		want(t, "acquire", acquire.wait(), script.Unsent)
 		want(t, "release", release.wait(), script.Unsent)
 		m.RestartWithData()
-		until(t, time.Second, n.isUp)
+		waitUntil(t, time.Second, n.isUp)
 		wantHolder(t, m, "k", "")
 	})
 }
 
-// The same where both are owed to a master that returns without its scripts.
-func TestOwedReleaseToAfterGivingUp(t *testing.T) {
+// The same where both are sent again to a master that returns without its scripts.
+func TestResentReleaseToAfterGivingUp(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
 		m.HSet("k", id("y:r0"), "1")
 		m.Expire("k", lease)
 		m.Kill()
-		until(t, 3*time.Second, n.isDown)
+		waitUntil(t, 3*time.Second, n.isDown)
 		send(n, script.NewOwner("k", id("x:r0")).ReleaseTo(1, 0, script.NewOwner("k", id("x:r9")), script.QueueEntry{Round: 1, Since: 20, Lease: short, Proposal: 1}))
 		m.Delay(5 * time.Millisecond)
 		m.RestartWithData()
-		until(t, 3*time.Second, func() bool { // it is under way
+		waitUntil(t, 3*time.Second, func() bool { // it is under way
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			return n.unacked.len() == 0
 		})
 		time.Sleep(6 * time.Millisecond) // refused, and the refusal is on its way
 		m.Delay(0)
-		load(t, cfg.Pool)
+		loadScripts(t, cfg.Pool)
 		m.Delay(5 * time.Millisecond)
 		send(n, script.NewOwner("k", id("x:r9")).Release(1, 20))
 		time.Sleep(3 * time.Second)
@@ -176,7 +176,7 @@ func TestReleaseToAgainAfterGivingUp(t *testing.T) {
 				release := send(n, script.NewOwner("k", id("x:r0")).ReleaseTo(1, 0, script.NewOwner("k", id("x:r9")), script.QueueEntry{Round: 1, Since: 20, Lease: short, Proposal: 1}))
 				time.Sleep(6 * time.Millisecond) // refused, and the refusal is on its way
 				m.Delay(0)
-				load(t, cfg.Pool)
+				loadScripts(t, cfg.Pool)
 				m.Delay(5 * time.Millisecond)
 				if gaveUp {
 					send(n, script.NewOwner("k", id("x:r9")).Release(1, 20))
@@ -192,23 +192,23 @@ func TestReleaseToAgainAfterGivingUp(t *testing.T) {
 	}
 }
 
-// TestDebtsCarryNoSource: a master that restarted has lost its scripts, and is sent the
-// source of each once, however much it owes, and again when it loses it again.
-func TestDebtsCarryNoSource(t *testing.T) {
+// TestResentReleasesCarryNoSource: a master that restarted has lost its scripts, and is sent the
+// source of each once, however many are sent again, and again when it loses it again.
+func TestResentReleasesCarryNoSource(t *testing.T) {
 	for _, delay := range []time.Duration{0, 5 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				n := started(t, cfg)
-				dead(t, m, n)
+				killAndWait(t, m, n)
 				const many = 3000
 				for i := range many {
-					n.Send(owner(i).Release(1, 0), nobody{}, 0)
-					n.Send(script.NewOwner("x", fmt.Sprint("you:", i)).Leave(1), nobody{}, 0)
+					n.Send(ownerNumber(i).Release(1, 0), noReceiver{}, 0)
+					n.Send(script.NewOwner("x", fmt.Sprint("you:", i)).Leave(1), noReceiver{}, 0)
 				}
 				m.Delay(delay)
 				before, calls := m.Calls("EVAL"), scriptCalls(m)
 				m.Restart()
-				until(t, 2*time.Second, n.isUp)
+				waitUntil(t, 2*time.Second, n.isUp)
 				if got := m.Calls("EVAL") - before; got != 2 {
 					t.Errorf("calls of EVAL: got %d, want 2, one for each script", got)
 				}
@@ -219,7 +219,7 @@ func TestDebtsCarryNoSource(t *testing.T) {
 				before = m.Calls("EVAL")
 				var all []*pending
 				for i := range 100 {
-					all = append(all, send(n, owner(i).Release(1, 0)))
+					all = append(all, send(n, ownerNumber(i).Release(1, 0)))
 				}
 				for _, p := range all {
 					want(t, "release", p.wait(), script.Refused)
@@ -232,12 +232,12 @@ func TestDebtsCarryNoSource(t *testing.T) {
 	}
 }
 
-// TestNoScriptForEver: a master that loads no script whatever it is sent answers each
+// TestScriptIsAlwaysLost: a master that loads no script whatever it is sent answers each
 // command all the same, with what it says to the source.
-func TestNoScriptForEver(t *testing.T) {
+func TestScriptIsAlwaysLost(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		var broken atomic.Bool
-		cfg.Pool = bend(cfg.Pool, &rules{answer: func(words string) any {
+		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
 			switch {
 			case !broken.Load():
 			case strings.HasPrefix(words, "EVALSHA"):
@@ -262,5 +262,132 @@ func TestNoScriptForEver(t *testing.T) {
 		if got := scriptCalls(m) - calls; got > 3*many {
 			t.Errorf("script calls: got %d, want at most three for each command", got)
 		}
+	})
+}
+
+// TestWithdrawn: an acquire or a renewal that the master could not run, because it had
+// lost the script, must not be sent again behind the release that takes it back.
+func TestWithdrawn(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cmd  *script.Command
+	}{
+		{"acquire", script.NewOwner("k", id("me:1")).Acquire(lease, 1)},
+		{"renew", script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", id("me:1")), Count: 1, Token: 1}})},
+	} {
+		for _, known := range []string{"no script", "release.lua"} {
+			t.Run(tt.name+", the master has "+known, func(t *testing.T) {
+				bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+					n := started(t, cfg)
+					m.FlushScripts()
+					if known == "release.lua" {
+						want(t, "another release", sendAndWait(n, script.NewOwner("x", id("me:9")).Release(1, 0)), script.Refused)
+					}
+					m.Delay(10 * time.Millisecond)
+					taken := send(n, tt.cmd)
+					synctest.Wait()
+					released := send(n, script.NewOwner("k", id("me:1")).Release(1, 0))
+					wantErr(t, tt.name, taken.wait(), script.Unsent, "withdrawn")
+					want(t, "release", released.wait(), script.Refused)
+					time.Sleep(time.Second)
+					wantHolder(t, m, "k", "")
+				})
+			})
+		}
+	}
+}
+
+// TestWithdrawnFromBatch: of a batch of renewals only the hold that is released is withdrawn. Each
+// answer is at the place of its hold, and the one withdrawn does not count as a hold that is gone.
+func TestWithdrawnFromBatch(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		released []int
+		want     string
+	}{
+		{"first", []int{0}, "[-2 -1 2 1 -3]"},
+		{"in between", []int{2}, "[1 -1 -2 1 -3]"},
+		{"last two", []int{2, 3}, "[1 -1 -2 -2 -3]"},
+		{"first and last", []int{0, 3}, "[-2 -1 2 -2 -3]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				var holds []script.Renewal
+				m.Set("k4", "no lock")
+				for i := range 5 {
+					holds = append(holds, script.Renewal{Owner: script.NewOwner(fmt.Sprint("k", i), id(fmt.Sprint("me:", i))), Count: 1, Token: 1})
+				}
+				for i, owner := range map[int]string{0: id("me:0"), 1: id("you:1"), 3: id("me:3")} {
+					want(t, "acquire", sendAndWait(n, script.NewOwner(holds[i].Key, owner).Acquire(time.Second, 1)), script.Done)
+				}
+				m.FlushScripts()
+				m.Delay(10 * time.Millisecond)
+				renewed := send(n, script.Renew(lease, holds))
+				synctest.Wait()
+				for _, i := range tt.released {
+					send(n, holds[i].Release(1, 0))
+				}
+				got := renewed.wait()
+				want(t, "renew", got, script.Done)
+				if s := fmt.Sprint(got.Renewed); s != tt.want {
+					t.Errorf("renewed: got %s, want %s", s, tt.want)
+				}
+				if !contains(got.NotLock[4], "no lock") || len(got.NotLock) != 1 {
+					t.Errorf("what is no lock: got %v, want k4 alone", got.NotLock)
+				}
+				if !contains(got.Err, "withdrawn") {
+					t.Errorf("error: got %v, want why it is not known of all", got.Err)
+				}
+				m.Delay(0)
+				for i, h := range holds {
+					mine := h.ID
+					if i == 1 {
+						mine = id("you:1")
+					}
+					if i == 4 || slices.Contains(tt.released, i) {
+						mine = ""
+					}
+					wantHolder(t, m, h.Key, mine)
+				}
+			})
+		})
+	}
+}
+
+// TestWithdrawnTwice: a batch may shrink again, while another call carries the source.
+func TestWithdrawnTwice(t *testing.T) {
+	n := &Node{wake: make(chan struct{}, 1)}
+	l := &link{loading: map[string]bool{script.Renew(lease, nil).SHA(): true}}
+	var holds []script.Renewal
+	for i := range 4 {
+		holds = append(holds, script.Renewal{Owner: script.NewOwner(fmt.Sprint("k", i), id(fmt.Sprint("me:", i))), Count: 1, Token: 1})
+	}
+	c := n.newCallLocked(script.Renew(lease, holds), noReceiver{}, 0)
+	for _, i := range []int{2, 0} {
+		l.inFlight.push(n.newCallLocked(holds[i].Release(1, 0), nil, 0))
+		if due := n.resendLocked(l, nil, c); len(due) > 0 {
+			t.Fatalf("resend: answered %v, want nothing", due)
+		}
+	}
+	a := c.original.Whole(c.cmd, script.Answer{Outcome: script.Done, Renewed: []script.Renewed{script.Extended, script.Foreign}})
+	if got := fmt.Sprint(a.Renewed); got != "[-2 1 -2 -1]" {
+		t.Errorf("renewed: got %s, want [-2 1 -2 -1]", got)
+	}
+	if want := script.Renew(lease, []script.Renewal{holds[1], holds[3]}); fmt.Sprint(c.cmd.Arguments(false, false)) != fmt.Sprint(want.Arguments(false, false)) {
+		t.Errorf("sent again: got %v, want %v", c.cmd.Arguments(false, false), want.Arguments(false, false))
+	}
+}
+
+// TestNotWithdrawn: a release of another owner is no reason to drop a command.
+func TestNotWithdrawn(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.FlushScripts()
+		m.Delay(10 * time.Millisecond)
+		taken := send(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
+		released := send(n, script.NewOwner("k", id("me:10")).Release(1, 0))
+		want(t, "acquire", taken.wait(), script.Done)
+		want(t, "release", released.wait(), script.Refused)
 	})
 }

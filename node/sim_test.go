@@ -13,81 +13,81 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// stormSeeds is how many storms a test run sees.
-const stormSeeds = 300
+// simSeeds is how many simulations a test run has.
+const simSeeds = 300
 
-// TestStorm: whatever happens to a master, each command is answered exactly once and in
+// TestSim: whatever happens to a master, each command is answered exactly once and in
 // time, and when all is well again nothing is left there of an owner that was released
 // or that was told that its acquire did not get there.
 //
-// Replay one seed: go test ./node -run 'TestStorm/seed=17$' -v
-func TestStorm(t *testing.T) {
-	for seed := range portion(stormSeeds) {
+// Replay one seed: go test ./node -run 'TestSim/seed=17$' -v
+func TestSim(t *testing.T) {
+	for seed := range portion(simSeeds) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) { storm(t, m, cfg, seed) })
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) { simulate(t, m, cfg, seed) })
 		})
 	}
 }
 
-func storm(t *testing.T, m *redlocktest.Master, cfg Config, seed uint64) {
+func simulate(t *testing.T, m *redlocktest.Master, cfg Config, seed uint64) {
 	begin := time.Now()
 	n := start(t, cfg)
-	const sailors = 3
-	crew := make([]*sailor, sailors)
-	var over sync.WaitGroup
-	for i := range crew {
-		crew[i] = &sailor{
+	const clients = 3
+	all := make([]*simClient, clients)
+	var running sync.WaitGroup
+	for i := range all {
+		all[i] = &simClient{
 			node:   n,
-			name:   fmt.Sprint("sailor", i),
+			name:   fmt.Sprint("client", i),
 			random: rand.New(rand.NewPCG(seed, uint64(i)+1)),
 		}
-		over.Go(crew[i].sail)
+		running.Go(all[i].run)
 	}
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 30 {
 		time.Sleep(time.Duration(random.Int64N(int64(300 * time.Millisecond))))
-		name, fault := gust(m, random)
+		name, fault := drawFault(m, random)
 		fault()
 		t.Logf("%8.3fs %s", time.Since(begin).Seconds(), name)
 	}
-	over.Wait()
-	calm(m)
+	running.Wait()
+	endFaults(m)
 	time.Sleep(5 * time.Second)
-	for _, s := range crew {
-		s.disembark()
+	for _, s := range all {
+		s.releaseAll()
 	}
 	time.Sleep(5 * time.Second)
 
-	if s, reason := n.look(); s != up {
-		t.Errorf("state after the storm: got %v (%v), want up", s, reason)
+	if s, reason := n.stateAndReason(); s != up {
+		t.Errorf("state in the end: got %v (%v), want up", s, reason)
 	}
-	if got := n.debts(); got != 0 {
-		t.Errorf("debts after the storm: got %d, want 0", got)
+	if got := n.unackedCount(); got != 0 {
+		t.Errorf("unacknowledged in the end: got %d, want 0", got)
 	}
-	for _, s := range crew {
+	for _, s := range all {
 		for _, p := range s.sent {
 			got := p.look()
 			if got.times != 1 {
 				t.Errorf("answers to %s: got %d, want 1", p.name, got.times)
 			}
-			if got.after > patience {
-				t.Errorf("%s: answered after %v (%v), want at most %v", p.name, got.after, got.Err, patience)
+			if got.after > longestAnswer {
+				t.Errorf("%s: answered after %v (%v), want at most %v", p.name, got.after, got.Err, longestAnswer)
 			}
 		}
 	}
 	for _, key := range m.Keys() {
 		if owner := m.Holder(key); owner != "" {
-			t.Errorf("left of %s at %s after the storm: %v", owner, key, m.Hash(key))
+			t.Errorf("left of %s at %s in the end: %v", owner, key, m.Hash(key))
 		}
 	}
 }
 
-// patience is how long an answer may take: a command waits for a connection, and then for
+// longestAnswer is how long an answer may take: a command waits for a connection, and then for
 // a master that had lost the script, and then for the script.
-const patience = 3 * timeout
+const longestAnswer = 3 * timeout
 
-// gust draws what happens to the master next.
-func gust(m *redlocktest.Master, random *rand.Rand) (name string, fault func()) {
+// drawFault draws what happens to the master next.
+func drawFault(m *redlocktest.Master, random *rand.Rand) (name string, fault func()) {
 	switch random.IntN(14) {
 	case 0:
 		return "kill", m.Kill
@@ -118,7 +118,7 @@ func gust(m *redlocktest.Master, random *rand.Rand) (name string, fault func()) 
 	}
 }
 
-func calm(m *redlocktest.Master) {
+func endFaults(m *redlocktest.Master) {
 	m.Mend()
 	m.Thaw()
 	m.Delay(0)
@@ -127,18 +127,18 @@ func calm(m *redlocktest.Master) {
 	}
 }
 
-// A sailor sends commands at random.
-type sailor struct {
+// simClient sends commands at random.
+type simClient struct {
 	node   *Node
 	name   string
 	random *rand.Rand
 	seq    int
-	sent   []*named
+	sent   []*namedPending
 	owners []*ownership
 }
 
-// named is a command on its way, with a name for the messages.
-type named struct {
+// namedPending is a command on its way, with a name for the messages.
+type namedPending struct {
 	*pending
 	name string
 }
@@ -156,13 +156,13 @@ func (o *ownership) mayHold() bool {
 	return !o.released && (got.times == 0 || got.Outcome.MayHold())
 }
 
-func (s *sailor) send(name string, cmd *script.Command) *pending {
+func (s *simClient) send(name string, cmd *script.Command) *pending {
 	p := send(s.node, cmd)
-	s.sent = append(s.sent, &named{p, s.name + ": " + name})
+	s.sent = append(s.sent, &namedPending{p, s.name + ": " + name})
 	return p
 }
 
-func (s *sailor) sail() {
+func (s *simClient) run() {
 	for range 60 {
 		time.Sleep(time.Duration(s.random.Int64N(int64(150 * time.Millisecond))))
 		held := slices.DeleteFunc(slices.Clone(s.owners), func(o *ownership) bool { return !o.mayHold() })
@@ -179,10 +179,10 @@ func (s *sailor) sail() {
 	}
 }
 
-func (s *sailor) key() string { return fmt.Sprint("key", s.random.IntN(4)) }
+func (s *simClient) key() string { return fmt.Sprint("key", s.random.IntN(4)) }
 
-// acquire takes a lock for a new owner, for far longer than the storm lasts.
-func (s *sailor) acquire() {
+// acquire takes a lock for a new owner, for far longer than the simulation lasts.
+func (s *simClient) acquire() {
 	s.seq++
 	o := &ownership{key: s.key(), owner: fmt.Sprintf("%s:%d", s.name, s.seq)}
 	o.acquire = s.send("acquire "+o.owner, script.NewOwner(o.key, o.owner).Acquire(time.Hour, 1))
@@ -192,13 +192,13 @@ func (s *sailor) acquire() {
 	}
 }
 
-func (s *sailor) release(o *ownership) {
+func (s *simClient) release(o *ownership) {
 	o.released = true
 	s.send("release "+o.owner, script.NewOwner(o.key, o.owner).Release(1, 0))
 }
 
 // renew renews, and heals, what has an answer: what was never sent must not be healed.
-func (s *sailor) renew(held []*ownership) {
+func (s *simClient) renew(held []*ownership) {
 	var holds []script.Renewal
 	var owners []string
 	for _, o := range held {
@@ -210,8 +210,8 @@ func (s *sailor) renew(held []*ownership) {
 	s.send("renew "+strings.Join(owners, " "), script.Renew(time.Hour, holds))
 }
 
-// disembark gives back what may be held.
-func (s *sailor) disembark() {
+// releaseAll gives back what may be held.
+func (s *simClient) releaseAll() {
 	for _, o := range s.owners {
 		if o.mayHold() {
 			s.release(o)

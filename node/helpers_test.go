@@ -1,0 +1,404 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	timeout = 500 * time.Millisecond
+	lease   = 30 * time.Second
+	short   = 400 * time.Millisecond // for which waiters want the lock handed to them
+)
+
+var quiet = slog.New(slog.DiscardHandler)
+
+// bubble runs f in a synctest bubble, with one master that runs for a day.
+func bubble(t *testing.T, f func(*testing.T, *redlocktest.Master, Config)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 1)
+		m := fleet.Master(0)
+		f(t, m, Config{
+			Name:     m.Name(),
+			Pool:     fleet.Pools()[0],
+			Timeout:  timeout,
+			MaxLease: lease,
+			Registry: new(Registry),
+			Logger:   quiet,
+		})
+	})
+}
+
+// start makes a node and closes it when the test ends.
+func start(t *testing.T, cfg Config) *Node {
+	t.Helper()
+	n := New(cfg)
+	t.Cleanup(n.Close)
+	return n
+}
+
+// started makes a node that has been up for a while, so that it reconnects at once when its
+// connection breaks, and whose master has all scripts. The next heartbeat is half a second away,
+// so that it does not race with what a test does.
+func started(t *testing.T, cfg Config) *Node {
+	t.Helper()
+	n := start(t, cfg)
+	for _, cmd := range []*script.Command{
+		script.NewOwner("first", "me:0").Acquire(lease, 1),
+		script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("first", "me:0"), Count: 1, Token: 1}}),
+		script.Inspect("first"),
+		script.NewOwner("first", "me:0").Release(1, 0),
+		script.Force("first", 1),
+	} {
+		send(n, cmd).wait()
+	}
+	time.Sleep(2*heartbeat + heartbeat/2)
+	if !n.isUp() {
+		t.Fatal("up after the first commands: got false")
+	}
+	return n
+}
+
+// reply is an answer and when it came.
+type reply struct {
+	script.Answer
+	after time.Duration
+	times int
+}
+
+// pending is one command on its way. It implements Receiver.
+type pending struct {
+	sent time.Time
+	mu   sync.Mutex
+	got  reply
+	done chan struct{}
+}
+
+// send sends cmd and does not wait.
+func send(n *Node, cmd *script.Command) *pending {
+	p := &pending{sent: time.Now(), done: make(chan struct{})}
+	n.Send(cmd, p, 7)
+	return p
+}
+
+func (p *pending) Answer(i int, a script.Answer) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if i != 7 {
+		a = script.Answer{Err: fmt.Errorf("answered as number %d", i)}
+	}
+	p.got.times++
+	if p.got.times == 1 {
+		p.got.Answer, p.got.after = a, time.Since(p.sent)
+		close(p.done)
+	}
+}
+
+// wait waits for the answer, and for what the node does at the same instant: when one
+// command times out, the connection may as well.
+func (p *pending) wait() reply {
+	<-p.done
+	synctest.Wait()
+	return p.look()
+}
+
+// look returns the answer, if it has come: times is 0 otherwise.
+func (p *pending) look() reply {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.got
+}
+
+// id writes an owner, and what may stand behind it, in full: its client is a UUID.
+func id(owner string) string {
+	name, rest, _ := strings.Cut(owner, ":")
+	return client(name) + ":" + rest
+}
+
+// client returns a UUID that has a client's name in it.
+func client(name string) string {
+	digits := fmt.Sprintf("%x", name)
+	return uuid.MustParse(strings.Repeat("0", 32-len(digits)) + digits).String()
+}
+
+// run lets a master carry out cmd, without a node.
+func run(t *testing.T, c redis.Conn, cmd *script.Command) script.Answer {
+	t.Helper()
+	reply, err := c.Do("EVAL", cmd.Arguments(true, false)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := cmd.Decode(reply)
+	if err != nil {
+		t.Fatalf("decode %v: %v", reply, err)
+	}
+	return a
+}
+
+// noReceiver ignores the answer.
+type noReceiver struct{}
+
+func (noReceiver) Answer(int, script.Answer) {}
+
+// sendAndWait sends cmd and waits for the answer.
+func sendAndWait(n *Node, cmd *script.Command) reply { return send(n, cmd).wait() }
+
+// want checks the outcome of a command.
+func want(t *testing.T, name string, got reply, want script.Outcome) {
+	t.Helper()
+	if got.Outcome != want {
+		t.Fatalf("%s: got %v (%v), want %v", name, got.Outcome, got.Err, want)
+	}
+}
+
+// wantAt checks when an answer came.
+func wantAt(t *testing.T, name string, got reply, want time.Duration) {
+	t.Helper()
+	if got.after != want {
+		t.Errorf("%s: answered after %v, want %v", name, got.after, want)
+	}
+}
+
+// wantErr checks the outcome of a command and the text of its error.
+func wantErr(t *testing.T, name string, got reply, outcome script.Outcome, text string) {
+	t.Helper()
+	want(t, name, got, outcome)
+	if text != "" && !contains(got.Err, text) {
+		t.Errorf("%s: got error %v, want one with %q", name, got.Err, text)
+	}
+}
+
+func contains(err error, text string) bool {
+	return err != nil && strings.Contains(err.Error(), text)
+}
+
+// wantHolder checks who has the lock key at m.
+func wantHolder(t *testing.T, m *redlocktest.Master, key, want string) {
+	t.Helper()
+	if got := m.Holder(key); got != want {
+		t.Errorf("holder of %s: got %q, want %q", key, got, want)
+	}
+}
+
+func (n *Node) stateAndReason() (state, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.state, n.reason
+}
+
+func (n *Node) unackedCount() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	owed := n.unacked.len()
+	if n.link != nil {
+		owed += len(n.link.resends)
+	}
+	return owed
+}
+
+// waitUntil returns how long it takes until what is true, and fails the test after limit.
+func waitUntil(t *testing.T, limit time.Duration, what func() bool) time.Duration {
+	t.Helper()
+	begin := time.Now()
+	for !what() {
+		if time.Since(begin) > limit {
+			t.Fatalf("not true after %v", limit)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return time.Since(begin)
+}
+
+func (n *Node) isUp() bool {
+	s, _ := n.stateAndReason()
+	return s == up
+}
+
+func (n *Node) isDown() bool {
+	s, _ := n.stateAndReason()
+	return s == down
+}
+
+// logRecorder keeps what is logged.
+type logRecorder struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *logRecorder) Write(line []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(line)
+}
+
+func (j *logRecorder) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
+
+// want checks how many lines have all of words.
+func (j *logRecorder) want(t *testing.T, count int, words ...string) {
+	t.Helper()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	got := 0
+	for line := range strings.Lines(j.text.String()) {
+		all := true
+		for _, word := range words {
+			all = all && strings.Contains(line, word)
+		}
+		if all {
+			got++
+		}
+	}
+	if got != count {
+		t.Errorf("lines with %q: got %d, want %d, in\n%s", words, got, count, j.text.String())
+	}
+}
+
+// bentConn is a connection that loses commands and changes replies, for faults that the masters of
+// redlocktest do not have.
+type bentConn struct {
+	redis.Conn
+	rules *bendRules
+	names []string
+	mu    sync.Mutex
+}
+
+// bendRules say which. Both may be nil, and are called from the node's goroutines.
+type bendRules struct {
+	// drop: the command never reaches the master, and is not answered.
+	drop func(words string) bool
+	// reply is what the node reads instead, nil for what the master said.
+	reply func(words string) any
+}
+
+// withBentConns makes a pool like p, whose connections follow r.
+func withBentConns(p *redis.Pool, r *bendRules) *redis.Pool {
+	return withWrappedConns(p, func(c redis.Conn) redis.Conn { return &bentConn{Conn: c, rules: r} })
+}
+
+// withWrappedConns makes a pool like p, whose connections are wrapped.
+func withWrappedConns(p *redis.Pool, wrap func(redis.Conn) redis.Conn) *redis.Pool {
+	dial := p.DialContext
+	return &redis.Pool{
+		MaxIdle: p.MaxIdle,
+		DialContext: func(ctx context.Context) (redis.Conn, error) {
+			c, err := dial(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return wrap(c), nil
+		},
+	}
+}
+
+func (p *bentConn) Send(name string, args ...any) error {
+	words := strings.TrimSuffix(fmt.Sprintln(append([]any{name}, args...)...), "\n")
+	if p.rules.drop != nil && p.rules.drop(words) {
+		return nil
+	}
+	p.mu.Lock()
+	p.names = append(p.names, words)
+	p.mu.Unlock()
+	return p.Conn.Send(name, args...)
+}
+
+func (p *bentConn) ReceiveWithTimeout(d time.Duration) (any, error) {
+	reply, err := redis.ReceiveWithTimeout(p.Conn, d)
+	if _, refused := err.(redis.Error); err != nil && !refused {
+		return reply, err
+	}
+	p.mu.Lock()
+	words := p.names[0]
+	p.names = slices.Delete(p.names, 0, 1)
+	p.mu.Unlock()
+	if p.rules.reply == nil {
+		return reply, err
+	}
+	switch bent := p.rules.reply(words).(type) {
+	case nil:
+		return reply, err
+	case error:
+		return nil, bent
+	default:
+		return bent, nil
+	}
+}
+
+func (p *bentConn) ReceiveContext(ctx context.Context) (any, error) {
+	return redis.ReceiveContext(p.Conn, ctx)
+}
+
+func (p *bentConn) DoContext(ctx context.Context, name string, args ...any) (any, error) {
+	return redis.DoContext(p.Conn, ctx, name, args...)
+}
+
+func (p *bentConn) DoWithTimeout(d time.Duration, name string, args ...any) (any, error) {
+	return redis.DoWithTimeout(p.Conn, d, name, args...)
+}
+
+// portion is how many of all seeds of a simulation to run: a fifth with -short, as in make unit,
+// where the race detector makes each ten times as slow. make sim runs all.
+func portion(all uint64) uint64 {
+	if testing.Short() {
+		return (all + 4) / 5
+	}
+	return all
+}
+
+// killAndWait kills m and waits until n knows.
+func killAndWait(t *testing.T, m *redlocktest.Master, n *Node) {
+	t.Helper()
+	m.Kill()
+	waitUntil(t, 3*time.Second, n.isDown)
+}
+
+// ownerNumber returns the i-th of many owners.
+func ownerNumber(i int) *script.Owner { return script.NewOwner("k", fmt.Sprint("me:", i)) }
+
+// scriptCalls is how many calls of scripts m has had.
+func scriptCalls(m *redlocktest.Master) int64 { return m.Calls("EVAL") + m.Calls("EVALSHA") }
+
+// loadScripts puts the scripts on a master.
+func loadScripts(t *testing.T, pool *redis.Pool) {
+	t.Helper()
+	conn := pool.Get()
+	defer conn.Close()
+	o := script.NewOwner("k", id("a:r1"))
+	for _, cmd := range []*script.Command{o.Acquire(lease, 1), script.Renew(lease, nil), o.Release(1, 0)} {
+		if _, err := conn.Do("SCRIPT", "LOAD", cmd.Arguments(true, false)[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// reconnect makes n open another connection to the same process.
+func reconnect(t *testing.T, m *redlocktest.Master, n *Node) {
+	t.Helper()
+	before := m.Calls("INFO")
+	m.Delay(time.Hour)
+	lost := send(n, script.Inspect("k"))
+	synctest.Wait()
+	m.Delay(0)
+	want(t, "over the connection that breaks", lost.wait(), script.Unknown)
+	waitUntil(t, time.Second, n.isUp)
+	if m.Calls("INFO") == before {
+		t.Fatal("handshakes: got no more")
+	}
+}
