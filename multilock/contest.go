@@ -38,6 +38,11 @@ type contest struct {
 	stock    *stock // to be told to the log
 	flushing bool
 	idle     sync.Cond // told when flushing ends
+
+	// Most locks are free, and need one round and one message: a Lock and an Unlock cost 31
+	// allocations with this, and 33 without.
+	firstRound   round
+	firstMessage [1]message
 }
 
 // newContest makes a contest for key. It begins with start or enterBy.
@@ -50,7 +55,7 @@ func (m *Masters) newContest(key string, want protocol.Want, began clock.Instant
 		state:   protocol.Contender{Want: want},
 		ballot:  ballot{n: len(m.nodes)},
 	}
-	c.idle.L = &c.mu
+	c.idle.L, c.outbox = &c.mu, c.firstMessage[:0]
 	return c
 }
 

@@ -23,7 +23,12 @@ func (c *contest) roundLocked(out *protocol.Effects) (*round, script.QueueEntry)
 	if out.Ask == 0 && !out.Enter {
 		return nil, script.QueueEntry{}
 	}
-	return &round{c: c, try: c.state.Try, number: out.Round}, script.QueueEntry{
+	r := &c.firstRound
+	if out.Round > 1 {
+		r = new(round)
+	}
+	*r = round{c: c, try: c.state.Try, number: out.Round}
+	return r, script.QueueEntry{
 		Round:    uint64(out.Round),
 		Since:    micros(c.since),
 		Lease:    out.Lease,
