@@ -240,26 +240,6 @@ func TestScriptHeaders(t *testing.T) {
 	}
 }
 
-// TestDocsNameTests: the tests that the docs call to witness are there.
-func TestDocsNameTests(t *testing.T) {
-	var code strings.Builder
-	for _, file := range files(t) {
-		if strings.HasSuffix(file, "_test.go") {
-			code.WriteString(read(t, file))
-		}
-	}
-	for _, file := range files(t) {
-		if path.Ext(file) != ".md" {
-			continue
-		}
-		for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(read(t, file), -1) {
-			if !strings.Contains(code.String(), "\nfunc "+name+"(") {
-				t.Errorf("%s: there is no %s", file, name)
-			}
-		}
-	}
-}
-
 // TestSelfContained: the project refers to nothing beside itself, and to no one machine.
 func TestSelfContained(t *testing.T) {
 	// Spelled apart, so that this file does not find itself.
