@@ -93,7 +93,7 @@ func TestSubscriberIsToldOfAHandOff(t *testing.T) {
 		x, a := id("x:r0"), id("a:r1")
 		m.HSet("k", x, "1")
 		m.Expire("k", lease)
-		want(t, "ask", sendAndWait(n, script.NewOwner("k", a).AcquireOrRegister(lease, script.QueueEntry{Round: 3, Since: 10, Lease: short, Proposal: 1})), script.Refused)
+		want(t, "acquire or register", sendAndWait(n, script.NewOwner("k", a).AcquireOrRegister(lease, script.QueueEntry{Round: 3, Since: 10, Lease: short, Proposal: 1})), script.Refused)
 		want(t, "release", sendAndWait(n, script.NewOwner("k", x).Release(41, 0)), script.Done)
 		d.want(t, "after the release", "handed off "+a+" 3 42 k")
 		wantHolder(t, m, "k", a)

@@ -232,8 +232,8 @@ func TestResentReleaseSparesTheNextHolder(t *testing.T) {
 		n, d := started(t, cfg), new(recorder)
 		n.Subscribe(client("a"), d, 7)
 		want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("x:r0")).Acquire(lease, 41)), script.Done)
-		want(t, "ask", sendAndWait(n, script.NewOwner("k", id("a:r1")).AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 10, Lease: lease, Proposal: 1})), script.Refused)
-		want(t, "ask", sendAndWait(n, script.NewOwner("k", id("a:r2")).AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 20, Lease: lease, Proposal: 1})), script.Refused)
+		want(t, "acquire or register", sendAndWait(n, script.NewOwner("k", id("a:r1")).AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 10, Lease: lease, Proposal: 1})), script.Refused)
+		want(t, "acquire or register", sendAndWait(n, script.NewOwner("k", id("a:r2")).AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 20, Lease: lease, Proposal: 1})), script.Refused)
 		d.read()
 
 		m.Delay(timeout - time.Millisecond) // it arrives, and its answer does not in time

@@ -110,7 +110,7 @@ func TestHandOffSkips(t *testing.T) {
 			h.register(id("frozen:r1"), 1, 1)
 			time.Sleep(short)
 		}},
-		{"what is no ask", func(h *scriptFixture) { h.do("ZADD", "redlock_wait:{k}", 1, "what?") }},
+		{"what is no entry", func(h *scriptFixture) { h.do("ZADD", "redlock_wait:{k}", 1, "what?") }},
 		{"an owner without a client", func(h *scriptFixture) { h.do("ZADD", "redlock_wait:{k}", 1, "me 1 400 1 99999999999999") }},
 		{"several", func(h *scriptFixture) {
 			h.register(id("gone:r1"), 1, 1)

@@ -10,7 +10,7 @@
 -- A lock has exactly one field, and that reads as an owner: ours, "uuid:rN", or Redisson's,
 -- "uuid:number". owner is the caller's own, which needs no second look.
 local function holderOf(lock, owner)
-  -- Two fields tell. All of them could be millions: the hash may be another program's.
+  -- Two fields are enough to tell. Another program's hash may have millions.
   local fields = redis.pcall('hrandfield', lock, '2')
   local holder = fields[1]
   if not holder and not fields.err then
@@ -21,7 +21,7 @@ local function holderOf(lock, owner)
     return holder
   end
   if fields.err and not string.find(fields.err, 'WRONGTYPE', 1, true) then
-    redis.call('hrandfield', lock, '2') -- fails as it did
+    redis.call('hrandfield', lock, '2') -- fails in the same way
   end
   local what = redis.call('type', lock).ok
   if what == 'hash' then

@@ -36,20 +36,20 @@ var aliens = []alien{
 // TestNotALock: what is no lock is named, and left alone.
 func TestNotALock(t *testing.T) {
 	me, next := NewOwner("k", id("me:r1")), NewOwner("k", id("me:r2"))
-	ask := QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 5}
+	entry := QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 5}
 	for _, command := range []struct {
 		name string
 		cmd  *Command
 	}{
 		{"acquire", me.Acquire(lease, 5)},
-		{"queue", me.AcquireOrRegister(lease, ask)},
-		{"register", me.Register(ask)},
+		{"queue", me.AcquireOrRegister(lease, entry)},
+		{"register", me.Register(entry)},
 		{"enter", me.Enter(lease, 2)},
 		{"leave", me.Leave(1)},
 		{"raise", me.Raise(lease, 5)},
 		{"force", Force("k", 5)},
 		{"inspect", Inspect("k")},
-		{"release to the next", NewOwner("k", id("gone:r1")).ReleaseTo(5, 0, next, ask)},
+		{"release to the next", NewOwner("k", id("gone:r1")).ReleaseTo(5, 0, next, entry)},
 		{"renew", Renew(lease, []Renewal{{Owner: me, Count: 1, Token: 5}})},
 	} {
 		for _, a := range aliens {
@@ -175,8 +175,8 @@ func TestOwners(t *testing.T) {
 func TestReleaseOfWhatBecameNoLock(t *testing.T) {
 	withScripts(t, func(h *scriptFixture) {
 		x, y := NewOwner("k", id("a:r1")), NewOwner("k", id("b:r2"))
-		ask := QueueEntry{Round: 1, Since: 1, Lease: time.Second, Proposal: 6}
-		for name, release := range map[string]*Command{"alone": x.Release(5, 0), "to another": x.ReleaseTo(5, 0, y, ask)} {
+		entry := QueueEntry{Round: 1, Since: 1, Lease: time.Second, Proposal: 6}
+		for name, release := range map[string]*Command{"alone": x.Release(5, 0), "to another": x.ReleaseTo(5, 0, y, entry)} {
 			h.m.Del("k")
 			h.wantAnswer("acquire", h.run(x.Acquire(lease, 5)), Done, "")
 			h.m.HSet("k", "other", "1")

@@ -10,12 +10,12 @@ func TestBusyLockIsWaitedFor(t *testing.T) {
 	withScripts(t, func(h *scriptFixture) {
 		h.heldByX()
 		got := h.register(id("a:r1"), 1, 500)
-		h.wantAnswer("ask", got, Refused, id("x:r0"))
+		h.wantAnswer("acquire or register", got, Refused, id("x:r0"))
 		if got.Left != lease {
 			t.Errorf("left: got %v, want %v", got.Left, lease)
 		}
-		h.wantQueue("after an ask", id("a:r1 1"))
-		h.wantLock("after an ask", id("x:r0"), lease)
+		h.wantQueue("after an entry", id("a:r1 1"))
+		h.wantLock("after an entry", id("x:r0"), lease)
 		if ttl := h.m.TTL("redlock_wait:{k}"); ttl != 10*time.Second {
 			t.Errorf("queue expires in %v, want 10s", ttl)
 		}
@@ -29,7 +29,7 @@ func TestQueueIsInTheOrderOfWaiting(t *testing.T) {
 		h.register(id("b:r1"), 1, 20)
 		h.register(id("c:r1"), 1, 30)
 		h.register(id("a:r1"), 1, 10)
-		h.wantQueue("after three asks", id("a:r1 1"), id("b:r1 1"), id("c:r1 1"))
+		h.wantQueue("after three entries", id("a:r1 1"), id("b:r1 1"), id("c:r1 1"))
 	})
 }
 
@@ -41,9 +41,9 @@ func TestLaterEntryReplacesTheFirst(t *testing.T) {
 		h.register(id("b:r1"), 1, 20)
 		time.Sleep(6 * time.Second)
 		h.register(id("a:r1"), 2, 10)
-		h.wantQueue("after a second ask", id("a:r1 2"), id("b:r1 1"))
+		h.wantQueue("after a second entry", id("a:r1 2"), id("b:r1 1"))
 		if ttl := h.m.TTL("redlock_wait:{k}"); ttl != 10*time.Second {
-			t.Errorf("queue expires in %v, want 10s from the last ask on", ttl)
+			t.Errorf("queue expires in %v, want 10s from the last entry on", ttl)
 		}
 	})
 }
@@ -70,7 +70,7 @@ func TestEqualStampsAreTwoPlaces(t *testing.T) {
 		h.register(id("a:r1"), 1, 10)
 		h.register(id("a:r11"), 1, 10)
 		h.register(id("a:r1"), 2, 10)
-		h.wantQueue("after asks with one stamp", id("a:r1 2"), id("a:r11 1"))
+		h.wantQueue("after entries with one stamp", id("a:r1 2"), id("a:r11 1"))
 	})
 }
 
@@ -122,7 +122,7 @@ func TestExpiredLockIsGrantedToTheFirst(t *testing.T) {
 		h.register(id("b:r1"), 1, 20)
 		h.m.Del("k")
 		got := h.register(id("a:r1"), 2, 10)
-		h.wantAnswer("ask of the first", got, Done, "")
+		h.wantAnswer("entry of the first", got, Done, "")
 		if got.Token != 1 {
 			t.Errorf("token: got %d, want the one proposed, 1", got.Token)
 		}
@@ -169,7 +169,7 @@ func TestExpiredLockIsNotKeptForTheDead(t *testing.T) {
 // A waiter that finds the lock free has it, and is no waiter.
 func TestFreeLockIsNotWaitedFor(t *testing.T) {
 	withScripts(t, func(h *scriptFixture) {
-		h.wantAnswer("ask", h.register(id("a:r1"), 1, 10), Done, "")
+		h.wantAnswer("acquire or register", h.register(id("a:r1"), 1, 10), Done, "")
 		h.wantLock("then", id("a:r1"), lease)
 		h.wantQueue("then")
 	})
@@ -196,7 +196,7 @@ func TestEarlierWaiterOvertakes(t *testing.T) {
 		h.heldByX()
 		h.register(id("b:r1"), 1, 20)
 		h.m.Del("k")
-		h.wantAnswer("ask", h.register(id("a:r1"), 1, 10), Done, "")
+		h.wantAnswer("acquire or register", h.register(id("a:r1"), 1, 10), Done, "")
 		h.wantLock("then", id("a:r1"), lease)
 		h.wantQueue("then", id("b:r1 1"))
 	})
@@ -225,7 +225,7 @@ func TestEntryOfTheHolder(t *testing.T) {
 		h.register(id("a:r1"), 1, 10)
 		h.run(NewOwner("k", id("x:r0")).Release(1, 0))
 		h.wantLock("passed", id("a:r1"), short)
-		h.wantAnswer("ask", h.register(id("a:r1"), 2, 10), Done, "")
+		h.wantAnswer("acquire or register", h.register(id("a:r1"), 2, 10), Done, "")
 		h.wantLock("confirmed", id("a:r1"), lease)
 		h.wantQueue("confirmed")
 	})
@@ -237,7 +237,7 @@ func TestQueueExpires(t *testing.T) {
 		h.heldByX()
 		h.register(id("a:r1"), 1, 10)
 		time.Sleep(10 * time.Second)
-		h.wantQueue("10 s after the last ask")
+		h.wantQueue("10 s after the last entry")
 	})
 }
 
@@ -253,11 +253,11 @@ func TestAllKeysExpire(t *testing.T) {
 			keys int
 		}{
 			{"an acquire", func() { h.run(NewOwner("k", id("x:r0")).Acquire(lease, 15)) }, 2},
-			{"an ask", func() { h.register(id("a:r1"), 1, 10) }, 3},
+			{"an entry", func() { h.register(id("a:r1"), 1, 10) }, 3},
 			{"another", func() { h.register(id("b:r1"), 1, 20) }, 3},
 			{"a pass", func() { h.release(id("x:r0"), 15) }, 3},
 			{"Redisson's turn", func() { h.release(id("a:r1"), 14) }, 3},
-			{"an ask after it", func() { time.Sleep(20 * time.Millisecond); h.register(id("b:r1"), 2, 20) }, 2},
+			{"an entry after it", func() { time.Sleep(20 * time.Millisecond); h.register(id("b:r1"), 2, 20) }, 2},
 			{"a last release", func() { h.release(id("b:r1"), 17) }, 1},
 		} {
 			step.do()

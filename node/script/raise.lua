@@ -9,8 +9,8 @@
 --          the counter, above 0: it is not below the token;
 --          -1: owner does not have the lock;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and nothing was changed
--- Called by Node.Send with a Raise command. A counter that equals the token already may
--- be somebody else's number, so that is no yes, and a repeat of a yes is a no.
+-- Called by Node.Send with a Raise command. A counter that already equals the token may
+-- be somebody else's, so the answer is no then, and to a repeat as well.
 
 local lock, counter = KEYS[1], KEYS[2]
 local owner, token, lease = ARGV[1], ARGV[2], ARGV[3]

@@ -22,7 +22,7 @@ func TestRedissonsTurn(t *testing.T) {
 		}
 
 		got := h.register(id("a:r1"), 2, 10)
-		h.wantAnswer("ask in their turn", got, Refused, "redisson")
+		h.wantAnswer("entry in their turn", got, Refused, "redisson")
 		if got.Left != 20*time.Millisecond {
 			t.Errorf("left: got %v, want 20ms", got.Left)
 		}
@@ -30,7 +30,7 @@ func TestRedissonsTurn(t *testing.T) {
 		h.wantQueue("in their turn", id("a:r1 2"))
 
 		time.Sleep(20 * time.Millisecond)
-		h.wantAnswer("ask after their turn", h.register(id("a:r1"), 3, 10), Done, "")
+		h.wantAnswer("entry after their turn", h.register(id("a:r1"), 3, 10), Done, "")
 		h.wantLock("after their turn", id("a:r1"), lease)
 	})
 }

@@ -14,7 +14,7 @@
 -- ARGV[5]  entry of that one, see queue.lua
 -- returns  1 freed, -1 not held by owner;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and was left alone
--- Of a hash that has become no lock the owner's field goes, and nothing else.
+-- If the hash has become something else than a lock, only the owner's field is deleted.
 -- Called by Node.Send with a Release or a Force command. A repeat changes nothing, but
 -- hands off a lock that has become free since; a Force is not repeated.
 
@@ -43,14 +43,14 @@ if owner == '' then
 end
 local mine = redis.call('hdel', lock, owner) == 1
 if left > 0 then
-  -- Freed by force: its renewals must not set it again, for as long as it would have been
-  -- valid. After the first write, or a full master would refuse both. One key for each
-  -- owner: whoever is next may be forced out as well.
+  -- Freed by force: the owner's renewals must not set it again for as long as its lease would
+  -- have lasted. This comes after the deletion, or a full master would refuse both. Each owner
+  -- has a key of its own, since the next one may be forced out as well.
   -- #include forced.lua
   redis.call('set', forcedKey(lock, owner), 1, 'px', left)
 end
 
--- Nobody waits for most locks: what follows is for the others.
+-- Nobody waits for most locks. What follows is for the others.
 if not entrant and redis.call('exists', queue) == 0 then
   if mine then
     notifyRedisson()
@@ -65,13 +65,13 @@ if wrong then
   leave(owner, since)
   return mine and 1 or wrong
 end
--- A repeat must not enter who has the lock by now, or is in the queue.
+-- A repeat must not enter an owner that has the lock by now, or is in the queue.
 if entrant and holder ~= entrant then
   leave(entrant, string.match(entry, ' (%d+) '))
   enter(entrant, entry)
 end
-leave(owner, since) -- also who has the lock: a renewal may have healed it
--- What is left of the key is not ours, and not to be handed on.
+leave(owner, since) -- even if it had the lock: a renewal may have healed it while it waited
+-- What is left at the key is not ours to hand off.
 local rest = mine and redis.call('exists', lock) or redis.call('exists', lock, turn)
 if rest > 0 then
   return mine and 1 or -1
@@ -83,9 +83,9 @@ if token == '' then
   return mine and 1 or -1
 end
 
--- One in seven holds that end leaves the key free for a moment if Redisson's clients wait
--- for it, since they cannot stand in the queue. The first in it looks again then. Tokens follow a
--- clock, hence a number that no usual step of clocks is a multiple of.
+-- Redisson's clients cannot enter the queue. So if any of them wait, one hold in seven leaves
+-- the key free for a moment when it ends, and the first in the queue looks again afterwards.
+-- Tokens follow a clock, so seven: no usual step of clocks is a multiple of it.
 if mine and tonumber(token) % 7 == 0 then
   local first = string.match(redis.call('zrange', queue, 0, 0)[1] or '', '^%S+')
   if first and notifyRedisson() > 0 then
