@@ -16,7 +16,7 @@ import (
 func (n *Node) read(l *link) {
 	for {
 		reply, err := redis.ReceiveWithTimeout(l.conn, 0) // timeOutCalls bounds the wait
-		var one [1]delivery
+		var one [1]delivery                               // saves an allocation, 10 of a lock on five masters
 		n.mu.Lock()
 		due := n.receiveLocked(l, one[:0], reply, err)
 		finished := l.dead || l.done && l.inFlight.len() == 0
