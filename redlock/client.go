@@ -13,8 +13,8 @@ type Client struct {
 	own     []*redis.Pool // closed with the client
 }
 
-// New makes a client and begins to connect to the masters in the background: it does
-// not fail because masters cannot be reached. Close must be called.
+// New makes a client, which begins to connect to the masters in the background. New does not fail
+// when masters cannot be reached. Close must be called.
 func New(cfg Config) (*Client, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
@@ -29,8 +29,8 @@ func New(cfg Config) (*Client, error) {
 	return &Client{cfg: cfg, masters: masters, own: own}, nil
 }
 
-// Close gives back all holds, whose contexts end with ErrClosed, lets waiting callers
-// return ErrClosed, and disconnects. It takes about two NodeTimeouts at most.
+// Close gives back all holds, whose contexts end with ErrClosed, makes waiting callers return
+// ErrClosed, and disconnects. It takes about two NodeTimeouts at most.
 //
 // The error lists the holds that no majority confirmed to be free: they end with their
 // leases. A second Close does nothing.

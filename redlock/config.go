@@ -16,26 +16,27 @@ import (
 // Config says which masters to use and how. The zero value of each field but the
 // masters is its default.
 type Config struct {
-	// Masters are redis:// or rediss:// URLs, or host:port, one for each master: 3 or 5
-	// in production. An even number costs more and survives no more: two masters survive the
-	// loss of neither. Errors and logs name a master by its host and port.
+	// Masters are redis:// or rediss:// URLs, or host:port, one for each master: 3 or 5 in
+	// production, at most 16. An even number costs more than the odd one below it and survives no
+	// more: two masters survive the loss of neither. Errors and logs name a master by its host and
+	// port.
 	Masters []string
 
-	// Pools are used instead of Masters where a URL does not say enough: certificates for
-	// TLS, Unix sockets. Each leads to one master, always the same. The client holds one
-	// connection of each for commands and, once a caller has had to wait, a second one for
-	// subscriptions. Closing the pools is left to the caller. The connections must
-	// implement redis.ConnWithContext and redis.ConnWithTimeout, as redigo's own do; others
-	// are refused. Errors and logs name a master by its place, "pool 0".
+	// Pools are used instead of Masters where a URL cannot say enough: certificates for TLS, Unix
+	// sockets. Each leads to one master, always the same. The client holds one connection of each
+	// for commands and, once a caller has had to wait, a second one for subscriptions. Closing the
+	// pools is left to the caller. The connections must implement redis.ConnWithContext and
+	// redis.ConnWithTimeout, as redigo's own do; others are refused. Errors and logs name a master
+	// by its place, "pool 0".
 	Pools []*redis.Pool
 
-	// Lease is how long a hold lives that is not renewed: what a dead client costs the
-	// others. Default 30 s, as in Redisson. Whole milliseconds, rounded down.
+	// Lease is how long a hold lives without renewal, and so how long a dead client keeps the
+	// others out. Default 30 s, as in Redisson. Whole milliseconds, rounded down.
 	Lease time.Duration
 
-	// MaxHold is how long after Lock the watchdog goes on renewing a hold. It is lost then,
-	// at the end of its validity: later than MaxHold, by less than Lease. It bounds what a
-	// holder that hangs costs the others; a holder that needs longer uses Extend, or enters
+	// MaxHold is how long after Lock the watchdog goes on renewing a hold. The hold is then lost at
+	// the end of its validity, which is later than MaxHold by less than Lease. It bounds what a
+	// holder that hangs costs the others; a holder that needs longer uses Extend, or locks the name
 	// again. At least Lease. Default: no bound.
 	MaxHold time.Duration
 
@@ -49,9 +50,9 @@ type Config struct {
 	// write each change to disk (appendfsync always).
 	RestartGuard time.Duration
 
-	// NodeTimeout bounds the answer of one master. A master that takes longer is down
-	// until it answers again. Default a tenth of Lease, from 1 ms to 500 ms; it
-	// cannot be less than 1 ms.
+	// NodeTimeout is how long one master may take to answer. A master that takes longer is down
+	// until it answers again. Default: a tenth of Lease, but at least 1 ms and at most 500 ms. At
+	// least 1 ms.
 	NodeTimeout time.Duration
 
 	// Logger is told of masters that go down, come up or are refused, of why Lock waits while
@@ -128,8 +129,8 @@ func (cfg *Config) check() error {
 	return nil
 }
 
-// checkLease refuses a lease that no hold can have once it is cut to whole milliseconds. The
-// error names it by what, and as it was given.
+// checkLease refuses a lease that no hold can have once it is cut to whole milliseconds. The error
+// calls it what, and shows it as it was given.
 func (cfg *Config) checkLease(what string, lease time.Duration) error {
 	whole := lease.Truncate(time.Millisecond)
 	if whole > cfg.MaxLease {

@@ -1,9 +1,11 @@
-// Package redlock locks a name so that at most one holder in a whole fleet acts on it,
-// by a majority of N independent Redis masters (the Redlock algorithm).
+// Package redlock locks a name, so that at most one holder in a whole fleet acts on it at a time,
+// on a majority of N independent Redis masters (the Redlock algorithm).
 //
 // # Usage
 //
-//	client, err := redlock.New(redlock.Config{Masters: []string{"10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379"}})
+//	client, err := redlock.New(redlock.Config{
+//		Masters: []string{"10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379"},
+//	})
 //	…
 //	defer client.Close()
 //
@@ -18,8 +20,8 @@
 // the hold until Unlock. [Client.LockFor] takes a fixed lease, which nothing renews. The
 // Try forms do not wait. [Client.Do] locks, runs a function and unlocks.
 //
-// Callers that wait, in the whole fleet, stand in a queue on the masters, and an Unlock
-// passes the lock to the first of them.
+// The waiting callers of the whole fleet stand in a queue on the masters, and an Unlock hands the
+// lock to the first of them.
 //
 // A hold survives the loss of any minority of the masters. When a majority cannot be
 // reached, it ends with its validity: [Hold.Context] is cancelled then, at the latest,
@@ -35,33 +37,31 @@
 //
 // Masters run Redis 6.2 or later, or Valkey. Older ones are refused.
 //
-// A lock with a lease is no barrier by itself: a process that was paused for longer
-// than its lease goes on where it was when it wakes. Whatever must be safe against that
-// checks [Hold.Token], which grows with every hold of the name; [Token] finds it in a
-// context.
+// A lock with a lease is no barrier by itself: a process that was paused for longer than its lease
+// carries on where it was when it wakes. Whatever must be safe even then checks [Hold.Token], which
+// grows with every hold of the name; [Token] finds it in a context.
 //
-// The watchdog keeps a lock for a holder that hangs as well, unless [Config.MaxHold] bounds
-// that. It does not for a [Hold] that was dropped without Unlock, once the garbage
-// collector finds it: the lock is lost then, at the end of its validity, and
-// [Config.Logger] is told.
+// The watchdog also keeps the lock of a holder that hangs, unless [Config.MaxHold] bounds that. It
+// does not keep the lock of a [Hold] that was dropped without Unlock: once the garbage collector
+// finds it, [Config.Logger] is told, and the lock is lost at the end of its validity.
 //
-// Masters must be independent, with no replication between them. A master that
-// restarted grants no holds until [Config.RestartGuard] has passed, so a fresh fleet
-// makes its first client wait once: [Client.Ready] waits for that at the start of a service.
+// Masters must be independent, with no replication between them. A master that restarted grants no
+// holds until [Config.RestartGuard] has passed, so a fresh fleet makes its first clients wait once:
+// [Client.Ready] waits for that when a service starts.
 //
 // # Concurrency
 //
-// All methods may be called from any goroutine. A [Client] runs two goroutines per
-// master, two more once a caller has had to wait, and one watchdog, whatever the number
-// of holds and waiting callers.
+// All methods may be called from any goroutine. A [Client] runs two goroutines per master, two more
+// per master once a caller has had to wait, and one for the watchdog, however many holds and
+// waiting callers there are.
 //
 // # Errors
 //
-// errors.Is finds [ErrTaken], [ErrNoQuorum], [ErrGuarded], [ErrLost], [ErrNotHeld] and
-// [ErrClosed]. ErrGuarded is a kind of ErrNoQuorum that time alone heals: masters restarted lately.
-// What the masters said is in a [*MajorityError]. A wait that was cut short matches its
-// context's error as well as what it was waiting for; where that was a hold of the same
-// client, there is no MajorityError, since no master was asked.
+// errors.Is finds [ErrTaken], [ErrNoQuorum], [ErrGuarded], [ErrLost], [ErrNotHeld] and [ErrClosed].
+// ErrGuarded is a kind of ErrNoQuorum that only needs time: masters restarted lately. What each
+// master said is in a [*MajorityError]. The error of a wait that was cut short matches its
+// context's error, and also says what it was waiting for; where that was a hold of the same client,
+// there is no MajorityError, since no master was asked.
 //
 // [Client.Lock] waits through errors that pass by themselves, such as an outage, and tells
 // [Config.Logger] why. When so many masters report one that does not, such as a wrong

@@ -9,7 +9,8 @@ import (
 	"example.com/redlock/multilock"
 )
 
-// entry is one of the Holds that share a lock: what stays of a [Hold] that has become garbage.
+// entry is one of the Holds that share a lock. It is what remains of a [Hold] that has become
+// garbage.
 type entry struct {
 	c     *Client
 	hold  atomic.Pointer[multilock.Hold] // set before anybody sees the entry
@@ -43,8 +44,8 @@ func (s *scope) Value(key any) any {
 
 type entryKey struct{}
 
-// window is the context of an entry. It says that it has ended as soon as validity has, even
-// where the timer does not yet, as after a suspend of the machine.
+// window is the context of an entry. Err says that it has ended as soon as validity has, even
+// before the timer does, as after the machine was suspended.
 type window struct {
 	context.Context
 	entry  *entry
@@ -76,8 +77,8 @@ func (c *Client) newEntry(ctx context.Context, bound bool) *entry {
 // Ended implements [multilock.Entry].
 func (e *entry) Ended(cause error) { e.ctx.cancel(cause) }
 
-// handle makes the Hold of e. When nobody can unlock e any more, because the Hold is garbage, e
-// is told.
+// handle makes the Hold of e. When the Hold is garbage, so that nobody can unlock e any more,
+// leaked is called.
 //
 // Neither e nor its lock refers to the Hold, nor do their contexts; otherwise it would live as
 // long as the lock is renewed.
@@ -91,14 +92,14 @@ func (e *entry) handle(hold *multilock.Hold) *Hold {
 
 // leaked notes that nobody can unlock e any more.
 //
-// It is tempting to unlock it here. But work under its context may be under way all the
-// same: who dropped the Hold may have kept the context. So the lock ends as one does whose
-// masters cannot be reached: with its validity, at the end of which the context says that
-// it is lost, before another client can have it. That costs the others a lease, once. The
-// entry counts until then, also when the lock's other Holds are unlocked.
+// It is tempting to unlock it here. But work under its context may still be going on: whoever
+// dropped the Hold may have kept the context. So the lock ends as if its masters could not be
+// reached: with its validity, when the context says that it is lost, before another client can have
+// it. That costs the others one lease, once. The entry counts until then, even when the lock's
+// other Holds are unlocked.
 //
-// It runs in a goroutine of the runtime, outside of the synctest bubble that the client may
-// be in: it must touch no channel and no timer, and tells the time to the log only.
+// It runs in a goroutine of the runtime, outside the synctest bubble that the client may be in. So
+// it must touch no channel and no timer, and uses the time for the log only.
 func (e *entry) leaked() {
 	hold := e.hold.Load()
 	if hold.Orphan(e) {

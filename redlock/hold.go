@@ -8,14 +8,13 @@ import (
 	"example.com/redlock/multilock"
 )
 
-// Hold is a lock that is held, once. Each successful Lock returns one of its own, which
-// is unlocked once, also when it entered a lock that its owner held already.
+// Hold is a lock that a caller holds. Each successful Lock returns a Hold of its own, which is
+// unlocked once, even if it entered a lock that its owner held already.
 //
-// A Hold that becomes garbage without Unlock is a mistake, of which Config.Logger is told.
-// When none of the Holds of a lock can be unlocked any more, the watchdog stops renewing
-// it: it is lost at the end of its validity, so work under its context is protected until
-// then. Whoever keeps the context only therefore does not keep the lock. A fixed lease may
-// be left to end by itself.
+// A Hold that becomes garbage without Unlock is a mistake, and Config.Logger is told of it. When
+// none of the Holds of a lock can be unlocked any more, the watchdog stops renewing it: it is lost
+// at the end of its validity, and work under its context is protected until then. So keeping only
+// the context does not keep the lock. A fixed lease may be left to end by itself.
 //
 // A Hold must not be copied.
 type Hold struct {
@@ -35,25 +34,25 @@ func (h *Hold) Owner() string { return h.h.Owner() }
 // the context that was passed to Lock, and an owner: a Lock of the same name under it
 // enters this hold again.
 //
-// It ends with Unlock, and with the end of the hold's validity at the latest, when no
-// other client can have the lock yet. After a suspend of the machine Err knows that at once,
-// and Done within a second. [context.Cause] then matches ErrNotHeld after
-// Unlock, ErrLost, or ErrClosed. It does not end with the context that was passed to
-// Lock, which bounds the wait; where it should, use [Client.Do].
+// It ends with Unlock, or at the latest with the hold's validity, when no other client can have the
+// lock yet. After the machine was suspended, Err knows of that at once, and Done within a second.
+// [context.Cause] then matches ErrNotHeld after Unlock, ErrLost, or ErrClosed. It does not end with
+// the context that was passed to Lock, which only bounds the wait; where it should, use
+// [Client.Do].
 func (h *Hold) Context() context.Context { return &h.e.ctx }
 
-// Token returns the fencing token: a positive number that is the same as long as the
-// lock is held, that no other hold of the name has, and that is larger for each later
-// one. A resource that refuses a number smaller than one it has seen is safe from
-// holders that do not know yet that they have lost the lock.
+// Token returns the fencing token: a positive number that stays the same while the lock is held,
+// that no other hold of the name has, and that is larger for each later hold. A resource that
+// refuses a number smaller than one it has seen is safe from holders that do not know yet that they
+// have lost the lock.
 //
-// A majority of the masters has agreed on it before Lock returned. It is about the time
-// in microseconds, by the median of the masters' clocks, so it also grows where masters
-// forgot, by a restart or FLUSHALL or because nobody locked the name for an hour, as long
-// as their clocks are not set back meanwhile.
+// A majority of the masters agreed on it before Lock returned. It is about the time in
+// microseconds, by the median of the masters' clocks. So it also grows when masters forget (by a
+// restart, by FLUSHALL, or because nobody locked the name for an hour), as long as their clocks are
+// not set back meanwhile.
 //
-// Cost: none where the masters agree at once, as they do unless one of them missed
-// earlier holds; one round trip in Lock, seldom more, where they do not.
+// Cost: none where the masters agree at once, as they do unless one of them missed earlier holds;
+// otherwise one round trip in Lock, seldom more.
 // Source: docs/algorithm.md, "Fencing token".
 func (h *Hold) Token() int64 { return h.h.Token() }
 
@@ -61,11 +60,11 @@ func (h *Hold) Token() int64 { return h.h.Token() }
 // moves it. Once the hold has ended, Until returns when that was, and no longer changes.
 func (h *Hold) Until() time.Time { return h.h.Until() }
 
-// Remaining returns how much validity is left: the lease, less the time since it was
-// asked for, less the allowance for clock drift. It is zero once the hold has ended.
+// Remaining returns how much validity is left: the lease, minus the time since it was asked for,
+// minus the allowance for clock drift. It is zero once the hold has ended.
 //
-// A hold that was handed over by the Unlock of another begins with a short lease, 0.8 s and four
-// round trips at most, and is renewed to its full lease 20 ms later.
+// A lock that another Unlock handed over begins with a short lease, of at most 0.8 s and four round
+// trips, and is renewed to its full lease 20 ms later.
 func (h *Hold) Remaining() time.Duration { return h.h.Remaining() }
 
 // Count returns the hold count: how many Holds share this lock, zero once it has ended.
@@ -86,11 +85,11 @@ func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 	return h.h.Extend(ctx, h.e, lease.Truncate(time.Millisecond))
 }
 
-// Unlock gives this hold back. The last one of its owner frees the lock, and Unlock then
-// returns when a majority of the masters is known not to have it any more.
+// Unlock gives this hold back. The last Unlock of an owner frees the lock, and returns when a
+// majority of the masters is known not to have it any more.
 //
-// Under a ctx that has ended it still releases, but does not wait for the answers: the error then
-// matches ctx's error and ErrNoQuorum.
+// Under a ctx that has ended, it still releases the lock, but does not wait for the answers: the
+// error then matches ctx's error and ErrNoQuorum.
 //
 // ErrNotHeld: it was unlocked before. ErrLost: the hold had ended, so what it protected
 // may have run beside another owner. ErrNoQuorum: too few masters confirmed; the release

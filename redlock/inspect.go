@@ -25,7 +25,7 @@ type MasterState struct {
 	Err    error         // why it says nothing
 }
 
-// Inspect tells who has name, without taking it.
+// Inspect says who has name, without taking it.
 //
 // The error is a [*MajorityError] that matches ErrNoQuorum when fewer than a majority of
 // the masters answered; the Inspection then has what the others said. It waits for all
@@ -46,10 +46,10 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	return in, err
 }
 
-// ForceUnlock frees name on every master that answers, whoever has it, and reports
-// whether somebody had it. The holder is told when it renews next: until then, it and
-// the next owner both believe that they have the lock. It is a tool for operators.
-// A key that holds anything but a lock is left alone, and reported as that master's error.
+// ForceUnlock frees name on every master that answers, whoever has it, and reports whether somebody
+// had it. The holder learns of it when it renews next; until then, both it and the next owner
+// believe that they have the lock. It is a tool for operators. A key that holds anything but a lock
+// is left alone, and reported as that master's error.
 //
 // The error is a [*MajorityError] that matches ErrNoQuorum when fewer than a majority of
 // the masters answered.

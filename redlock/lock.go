@@ -8,26 +8,26 @@ import (
 	"example.com/redlock/multilock"
 )
 
-// Lock waits until name, of 1 to 1024 bytes, is locked or ctx ends. A watchdog renews
-// the hold every third of Config.Lease, until Unlock, or for Config.MaxHold. A name must not
-// begin as the library's own keys do: redlock_fence:, redlock_wait:, redlock_turn: or
+// Lock locks name, and waits until it is locked or ctx ends. A watchdog renews the hold every third
+// of Config.Lease, until Unlock, or for Config.MaxHold. A name has 1 to 1024 bytes and must not
+// begin like the library's own keys: with redlock_fence:, redlock_wait:, redlock_turn: or
 // redlock_forced:.
 //
-// It waits through an outage of the masters as well, and tells Config.Logger why; ctx's deadline
-// bounds the wait. It returns at once, with ErrNoQuorum, when so many masters report an error
-// that does not pass by itself that no majority is left: a wrong password, a key that is no lock
-// (docs/operations.md has the list). Callers of one client are served in the order of their
-// calls; those of several clients in the order that the masters' clocks give.
+// It also waits through an outage of the masters, and tells Config.Logger why; ctx's deadline
+// bounds the wait. It returns at once, with ErrNoQuorum, when so many masters report an error that
+// does not pass by itself that no majority is left: a wrong password, a key that is no lock
+// (docs/operations.md has the list). Callers of one client are served in the order of their calls;
+// callers of several clients in the order in which they began to wait, by the masters' clocks.
 //
-// When ctx ends, the error matches its error, and ErrTaken or ErrNoQuorum for what Lock waited
-// for, and nothing is left on any master that can be reached. ErrClosed: the client was closed.
+// When ctx ends, the error matches its error, and ErrTaken or ErrNoQuorum, depending on what Lock
+// waited for; nothing is left on any master that can be reached. ErrClosed: the client was closed.
 //
 // Under the context of a hold of the same name, or of its owner (see [WithOwner]), Lock
 // enters that hold again, and the watchdog renews it even if it had a fixed lease.
 //
-// Cost: one round trip to the slowest of the fastest majority, when the lock is free. When it is
-// not, one message after the Unlock of the holder before, and meanwhile one script call on each
-// master every 200 to 400 ms plus a round trip, for all callers of the client that wait for name.
+// Cost: when the lock is free, one round trip to the slowest master of the fastest majority. When
+// it is taken, one message after the holder's Unlock, and until then one script call on each master
+// every 200 to 400 ms plus a round trip, for all callers of the client that wait for name together.
 // Source: docs/algorithm.md, "Acquire" and "Waiting".
 func (c *Client) Lock(ctx context.Context, name string) (*Hold, error) {
 	return c.lock(ctx, want{name: name, lease: c.cfg.Lease, watch: true, wait: true})
@@ -36,15 +36,15 @@ func (c *Client) Lock(ctx context.Context, name string) (*Hold, error) {
 // TryLock is Lock without waiting: ErrTaken when another owner has name, ErrNoQuorum
 // when too few masters answer within Config.NodeTimeout.
 //
-// Where several clients try at the same time and none gets a majority, the lock is
-// free: TryLock tries again then, a few times, after some random milliseconds.
+// If several clients try at the same time and none gets a majority, the lock is free. TryLock then
+// tries again after some random milliseconds, a few times at most.
 func (c *Client) TryLock(ctx context.Context, name string) (*Hold, error) {
 	return c.lock(ctx, want{name: name, lease: c.cfg.Lease, watch: true})
 }
 
-// LockFor is Lock with a fixed lease, which nothing renews: the hold ends when it has
-// passed. lease is in whole milliseconds, rounded down, and at most Config.MaxLease. For a
-// lock that another client handed over, it counts from up to 20 ms after the return.
+// LockFor is Lock with a fixed lease, which nothing renews: the hold ends when the lease is over.
+// lease is in whole milliseconds, rounded down, and at most Config.MaxLease. If another Unlock
+// handed the lock over, the lease starts up to 20 ms after LockFor returns.
 func (c *Client) LockFor(ctx context.Context, name string, lease time.Duration) (*Hold, error) {
 	return c.lock(ctx, want{name: name, lease: lease, wait: true})
 }
@@ -54,7 +54,7 @@ func (c *Client) TryLockFor(ctx context.Context, name string, lease time.Duratio
 	return c.lock(ctx, want{name: name, lease: lease})
 }
 
-// Do runs fn while name is locked, as by Lock, and unlocks it, also when fn panics.
+// Do locks name as Lock does, runs fn, and unlocks name, even if fn panics.
 //
 // The context of fn ends when ctx does and, with a cause that matches ErrLost, when the
 // hold is lost. Do returns fn's error joined with that of Unlock, so it matches ErrLost
@@ -65,7 +65,7 @@ func (c *Client) Do(ctx context.Context, name string, fn func(context.Context) e
 		return err
 	}
 	defer func() {
-		// What fn says of a loss, by the cause of its context, is not to be said twice.
+		// fn may return the loss, as the cause of its context: do not report it twice.
 		if lost := hold.Unlock(context.WithoutCancel(ctx)); lost != nil && !errors.Is(err, lost) {
 			err = errors.Join(err, lost)
 		}

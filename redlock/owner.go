@@ -2,8 +2,8 @@ package redlock
 
 import "context"
 
-// owner is a call tree that enters its own holds again. It travels in contexts. A tree that
-// begins with a hold has the first entry of that hold for its owner.
+// owner stands for a call tree that enters its own holds again. It travels in contexts. The owner
+// of a tree that begins with a hold is the first entry of that hold.
 type owner struct {
 	_ byte // no two owners have one address
 }
@@ -20,9 +20,9 @@ func WithOwner(ctx context.Context) context.Context {
 	return context.WithValue(ctx, ownerKey{}, new(owner))
 }
 
-// Token returns the fencing token of the innermost hold under whose context ctx is, zero
-// if there is none: see [Hold.Token]. Where several names are locked one inside the
-// other, the token is that of the last one; for another one, pass its Hold.
+// Token returns the fencing token of the innermost hold under whose context ctx is, zero if there
+// is none: see [Hold.Token]. Where several names are locked one inside the other, that is the one
+// locked last; for another one, use Hold.Token.
 func Token(ctx context.Context) int64 {
 	e, _ := ctx.Value(entryKey{}).(*entry)
 	if e == nil {
