@@ -70,7 +70,7 @@ func (r *raise) Answer(i int, a script.Answer) {
 	c.flush()
 }
 
-// outcome is the outcome of a as the protocol has it: the two count alike.
+// outcome is the outcome of a as the protocol has it: both packages number outcomes alike.
 func outcome(a script.Answer) protocol.Outcome { return protocol.Outcome(a.Outcome) }
 
 var seed = maphash.MakeSeed()

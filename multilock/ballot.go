@@ -73,7 +73,7 @@ func (b *ballot) holders() []string {
 	return holders
 }
 
-// poll collects the answers to one command, of an operation that is no part of the protocol. The
+// poll collects the answers to one command of an operation that is no part of the protocol. The
 // first answer that settles it ends the wait; nobody looks at later ones.
 type poll struct {
 	settled func(*ballot) bool // nil: all answers are awaited

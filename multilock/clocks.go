@@ -10,10 +10,10 @@ import (
 	"example.com/redlock/quorum"
 )
 
-// Now returns what time it is by the masters' clocks: the median of what they show, with our
-// own clock in the place of those that have not told. The stamps of those who wait and the
-// fencing tokens that are proposed are read off it, so they depend neither on the clocks of
-// clients nor on those of a minority of the masters, but where both are wrong alike.
+// Now returns what time it is by the masters' clocks: the median of what they show, with our own
+// clock in the place of those that have not told. The stamps of waiters and the proposed fencing
+// tokens are read off it, so they depend neither on the clocks of clients nor on those of a
+// minority of the masters, unless both are wrong in the same way.
 func (m *Masters) Now() time.Time {
 	now, _ := m.clocks()
 	return now
@@ -37,9 +37,9 @@ func (m *Masters) clocks() (median time.Time, told int) {
 	return time.UnixMicro(shown[(len(shown)-1)/2]), told
 }
 
-// stamp returns what the masters' clocks showed at i. It is the zero time as long as fewer
-// than a majority of the masters has told, or refused to: that would be our own clock, and
-// whoever waits keeps the stamp.
+// stamp returns what the masters' clocks showed at i. It is the zero time until a majority of the
+// masters has told, or refused to: before that it would show our own clock, and a waiter keeps its
+// stamp for good.
 func (m *Masters) stamp(i clock.Instant) time.Time {
 	now, told := m.clocks()
 	if !m.majority(told) {

@@ -13,9 +13,9 @@ import (
 // contest drives a [protocol.Contender]: it turns answers, messages and timers into events, and
 // effects into commands.
 //
-// Commands leave in the order of the steps that want them: a step appends to outbox, and
-// whoever finds nobody flushing sends what is there. It holds no lock then, since a node may
-// answer before its Send returns.
+// Commands leave in the order of the steps that want them: a step appends to outbox, and whoever
+// finds nobody flushing sends what is there, without holding mu, since a node may answer before its
+// Send returns.
 type contest struct {
 	m       *Masters
 	key     string
@@ -74,7 +74,7 @@ func (c *contest) start() {
 	c.stepLocked(&protocol.Event{Kind: protocol.Start})
 }
 
-// step has ev happen, and sends what follows.
+// step passes ev to the contender, and sends what follows.
 func (c *contest) step(ev *protocol.Event) {
 	c.mu.Lock()
 	c.stepLocked(ev)
@@ -99,7 +99,7 @@ func (c *contest) stepLocked(ev *protocol.Event) {
 	}
 }
 
-// advanceLocked has ev happen. What it wants sent is left to the caller.
+// advanceLocked passes ev to the contender. What that wants sent is left to the caller.
 func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 	now := clock.Now()
 	ev.Trip, ev.Lot = c.m.RoundTrip(), rand.Uint32()
@@ -134,7 +134,7 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 	return out
 }
 
-// close has the contest make no further try: the client is closed.
+// close keeps the contest from making another try: the client is closed.
 func (c *contest) close() {
 	c.mu.Lock()
 	c.closing = true
@@ -160,8 +160,8 @@ func (c *contest) tell() {
 }
 
 // placedLocked reports whether the contender has a place in the queue. It has none before the
-// masters' clocks are known: one by our own might be before everybody, or after, for as long as
-// it waits.
+// masters' clocks are known: by our own clock it might be before everybody, or after, for as long
+// as it waits.
 func (c *contest) placedLocked(kind protocol.Kind) bool {
 	if c.since.IsZero() && kind != protocol.Answer {
 		c.since = c.m.stamp(c.began)
@@ -169,7 +169,7 @@ func (c *contest) placedLocked(kind protocol.Kind) bool {
 	return !c.since.IsZero()
 }
 
-// armLocked has the contender look again after d.
+// armLocked sets the timer for what is due after d.
 func (c *contest) armLocked(d time.Duration) {
 	if c.timer != nil {
 		c.timer.Reset(d)

@@ -75,7 +75,7 @@ func (c *contest) conclude(cut error) (Grant, error) {
 	return g, why
 }
 
-// drain waits until all is sent that was to be sent.
+// drain waits until everything in the outbox is sent.
 func (c *contest) drain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,8 +112,8 @@ func (m *Masters) releaseTo(claim Claim, next *contest) *Return {
 	return next.enterBy(claim)
 }
 
-// enterBy makes the release of claim enter the contest into the queue of the masters. Where its
-// place is not known, it only asks; and where it was given up before it began, it does nothing.
+// enterBy has the release of claim enter the contest into the queue of the masters. If its place is
+// not known, it only asks; if it was given up before it began, only the release is sent.
 //
 // Cost: one script call on each master.
 func (c *contest) enterBy(claim Claim) *Return {
@@ -140,9 +140,9 @@ func (c *contest) enterBy(claim Claim) *Return {
 	return r
 }
 
-// reason returns why the contest has not been won, by what each master said last, nil if that is not
-// known or it was. cut is the context error of a wait that was cut short; with it, masters that
-// have not answered are a reason.
+// reason returns why the contest has not been won, by what each master said last: nil if that is
+// not known, or it was won. cut is the context error of a wait that was cut short; with it, masters
+// that have not answered are a reason too.
 func (c *contest) reason(cut error) *MajorityError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -173,8 +173,8 @@ func (c *contest) reasonLocked(cut error) *MajorityError {
 	return m.refused(c.key, &c.ballot, cut)
 }
 
-// watchLocked asks to be told when the lock is free, if one of Redisson's clients has it: a release
-// of theirs hands it off to nobody.
+// watchLocked asks to be told when the lock is free, if one of Redisson's clients has it: their
+// releases hand it off to nobody.
 func (c *contest) watchLocked(a script.Answer) {
 	if c.watching || !c.state.Want.Wait || a.Outcome != script.Refused || a.Holder == "" || !foreign(a.Holder) {
 		return

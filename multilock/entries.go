@@ -11,7 +11,7 @@ import (
 	"example.com/redlock/multilock/protocol"
 )
 
-// share is one of the entries of a hold.
+// share is an entry of a hold, and what became of it.
 type share struct {
 	entry  Entry
 	orphan bool // nobody can give it back any more
@@ -85,8 +85,8 @@ func (h *Hold) entered(req Request, until clock.Instant) error {
 	return nil
 }
 
-// leave takes back an entry that was not confirmed. Where all others were given back
-// meanwhile, that frees the lock.
+// leave takes back an entry that was not confirmed. If all others were given back meanwhile, that
+// frees the lock.
 func (h *Hold) leave() {
 	h.mu.Lock()
 	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldLeave})
@@ -98,8 +98,9 @@ func (h *Hold) leave() {
 	h.mu.Unlock()
 }
 
-// setCountLocked sends the hold count to the masters that out says, and ends the renewals of a hold
-// that nobody is left to give back. The release that it returns is nil if there is nothing to send.
+// setCountLocked sends the hold count to the masters that out names, and ends the renewals of a
+// hold that nobody can give back any more. The release that it returns is nil if there is nothing
+// to send.
 func (h *Hold) setCountLocked(out protocol.HoldEffects) *Return {
 	h.unwatchLocked()
 	if out.Count == 0 {
@@ -158,11 +159,12 @@ func (h *Hold) indexLocked(e Entry) int {
 }
 
 // Orphan notes that nobody can give e back any more. Once that is so of all entries, the hold is
-// renewed no more, and ends with its validity: work under the context of an entry may be under
-// way all the same. It reports whether that is a mistake: a fixed lease may be left to end by itself.
+// renewed no more. It ends with its validity and not before, since work under the context of an
+// entry may still be going on. Orphan reports whether that is a mistake: a fixed lease may be left
+// to end by itself.
 //
-// It may be called outside of the synctest bubble that the client is in: it looks at no clock and
-// touches no channel and no timer.
+// It may be called outside the synctest bubble that the client is in: it reads no clock and touches
+// no channel and no timer.
 func (h *Hold) Orphan(e Entry) (mistake bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -214,8 +216,7 @@ func (h *Hold) Extend(ctx context.Context, e Entry, lease time.Duration) error {
 	}
 }
 
-// extended takes what became of an Extend, and returns the error of that, nil if a majority
-// confirmed it.
+// extended takes what became of an Extend, and returns its error, nil if a majority confirmed it.
 func (h *Hold) extended(ev protocol.HoldEvent, why *MajorityError) error {
 	switch ev.Kind {
 	case protocol.HoldRenewed:

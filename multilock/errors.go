@@ -15,7 +15,7 @@ import (
 	"example.com/redlock/quorum"
 )
 
-// States that a vote can be lost for.
+// The states in which a vote can be lost.
 var (
 	ErrTaken    = errors.New("redlock: taken by another owner")
 	ErrNoQuorum = errors.New("redlock: no quorum")
@@ -23,7 +23,7 @@ var (
 	ErrNotHeld  = errors.New("redlock: not held")
 	ErrClosed   = errors.New("redlock: client closed")
 
-	// ErrGuarded is an ErrNoQuorum that only time stands in the way of.
+	// ErrGuarded is an ErrNoQuorum that only needs time.
 	ErrGuarded error = &state{"redlock: masters restarted lately and grant nothing yet", ErrNoQuorum}
 
 	errUnconfirmed error = &state{"redlock: too few masters confirmed, the release goes on in the background", ErrNoQuorum}
@@ -119,12 +119,12 @@ func (e *MajorityError) Unwrap() []error {
 	return append(append([]error(nil), e.states...), e.Nodes)
 }
 
-// Hopeless reports whether waiting is in vain: so many masters said what does not heal by
-// itself that no majority is left.
+// Hopeless reports whether waiting is in vain: so many masters reported errors that do not heal by
+// themselves that no majority is left.
 func (e *MajorityError) Hopeless() bool { return e.hopeless }
 
-// Reasons returns what is wrong with the masters, see [node.Kind]: that another owner has the lock
-// is not.
+// Reasons returns what is wrong with the masters, see [node.Kind]. That another owner has the lock
+// is nothing wrong.
 func (e *MajorityError) Reasons() []string {
 	var reasons []string
 	for _, err := range e.Nodes.Errors {
@@ -217,8 +217,8 @@ func silence(n *node.Node, state, cut error) error {
 	return nil
 }
 
-// hopeless reports whether so many masters said what does not heal by itself that no majority
-// is left.
+// hopeless reports whether so many masters reported errors that do not heal by themselves that no
+// majority is left.
 func (b *ballot) hopeless() bool {
 	never := 0
 	for i := range b.n {

@@ -9,8 +9,8 @@ import (
 	"example.com/redlock/multilock/protocol"
 )
 
-// Entry is one of those that share a hold: its owner entered it once for each. It is told when it
-// has ended, once, before the lock is given back. It must not block.
+// Entry is one of those that share a hold, which its owner entered once for each. Ended is called
+// once, when the entry has ended, before the lock is given back. It must not block.
 type Entry interface {
 	Ended(cause error)
 }
@@ -60,7 +60,7 @@ func (m *Masters) newHold(req Request, g Grant) *Hold {
 	return h
 }
 
-// stepLocked has ev happen to the hold, and reports whether that ended it: finish must follow, with
+// stepLocked passes ev to the hold, and reports whether that ended it: finish must follow, with
 // out.
 func (h *Hold) stepLocked(ev protocol.HoldEvent) (out protocol.HoldEffects, ended bool) {
 	ev.Trip = h.m.RoundTrip()
@@ -76,7 +76,7 @@ func (h *Hold) stepLocked(ev protocol.HoldEvent) (out protocol.HoldEffects, ende
 	return out, live && !h.state.Live()
 }
 
-// step has ev happen to the hold. cause is why, where that ends it. It returns the release that is
+// step passes ev to the hold. If that ends it, cause is why, and step returns the release that is
 // then under way.
 func (h *Hold) step(ev protocol.HoldEvent, cause error) *Return {
 	h.mu.Lock()
@@ -89,9 +89,9 @@ func (h *Hold) step(ev protocol.HoldEvent, cause error) *Return {
 }
 
 // finish does what follows the end of the hold. The contexts of its entries end before the release
-// is sent, so nobody else has the lock while they say that it is held. The client forgets the
-// hold after it, so Close finds every hold whose release is still to be sent. mu is held, and
-// given up.
+// is sent, so nobody else has the lock while they say that it is held. The client forgets the hold
+// after the release is sent, so Close finds every hold whose release is still to be sent. The
+// caller holds mu, which finish unlocks.
 func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	h.cause, h.endedAt = h.causeLocked(cause), time.Now().Add(-clock.Since(h.state.Ended))
 	entries, claim := h.entries, h.claim // entries do not change any more
@@ -115,7 +115,7 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	return r
 }
 
-// causeLocked returns why the hold has ended, given is what the caller says.
+// causeLocked returns why the hold has ended; given is what the caller says.
 func (h *Hold) causeLocked(given error) error {
 	switch {
 	case h.state.State != protocol.Expired:
@@ -138,8 +138,8 @@ func (h *Hold) expire() {
 	h.timer.Reset(clock.Until(h.state.Until)) // it was renewed meanwhile
 }
 
-// Check ends a hold whose validity is over before its timer says so, as it does when the machine
-// was suspended, and returns why the hold has ended, nil if it has not.
+// Check ends a hold whose validity is over even if its timer has not fired yet, as after the
+// machine was suspended. It returns why the hold has ended, nil if it has not.
 func (h *Hold) Check() error {
 	h.mu.Lock()
 	if h.cause == nil && clock.Until(h.state.Until) <= 0 {

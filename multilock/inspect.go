@@ -67,9 +67,9 @@ func (m *Masters) Inspect(ctx context.Context, key string) (Inspection, error) {
 	return in, nil
 }
 
-// Force frees the lock at key on every master that answers, whoever has it, and reports
-// whether somebody had it. The error is a [*MajorityError] when fewer than a majority
-// answered. It is not repeated: the next owner might be the one to lose the lock.
+// Force frees the lock at key on every master that answers, whoever has it, and reports whether
+// somebody had it. The error is a [*MajorityError] when fewer than a majority answered. It is not
+// repeated: a repeat might take the lock from the next owner.
 //
 // Cost: one script call on each master.
 func (m *Masters) Force(ctx context.Context, key string) (freed bool, err error) {

@@ -7,8 +7,8 @@ import (
 	"example.com/redlock/multilock/protocol"
 )
 
-// name is what this client has to do with one lock: the hold that it has, and the queue of its
-// callers that wait. Only the first of them, the contender, asks the masters.
+// name is what this client has to do with one lock: the hold that it has, and the line of its
+// callers that wait. Only the first of them has a contest, and asks the masters.
 type name struct {
 	hold        *Hold          // nil if there is none
 	first, last *waiter        // in the order of their calls
@@ -45,7 +45,7 @@ var closedChan = func() chan struct{} {
 	return c
 }()
 
-// nameLocked returns what this client has to do with key, which tidyLocked ends.
+// nameLocked returns what this client has to do with key. tidyLocked forgets it.
 func (m *Masters) nameLocked(key string) *name {
 	n := m.names[key]
 	if n == nil {
@@ -101,7 +101,7 @@ func (m *Masters) holding(key string) *Hold {
 	return nil
 }
 
-// join puts a caller at the end of the queue for what it wants.
+// join puts a caller at the end of the line for the lock it wants.
 func (m *Masters) join(req Request) *waiter {
 	w := &waiter{key: req.Key, lease: req.Lease, owner: req.Owner, since: clock.Now(), turn: closedChan}
 	if w.owner != nil {
@@ -120,8 +120,8 @@ func (m *Masters) join(req Request) *waiter {
 	return w
 }
 
-// remove takes w out of the queue, and reports whether it was the first. The next one is told that
-// it is now.
+// remove takes w out of the line, and reports whether it was the first. The next one is told that
+// it is first now.
 func (n *name) remove(w *waiter) (first bool) {
 	if w.after != nil {
 		w.after.before = w.before
@@ -139,8 +139,8 @@ func (n *name) remove(w *waiter) (first bool) {
 	return true
 }
 
-// leave takes a caller out of its queue, from wherever it stands. A contest that it did not
-// win is given up, and the next caller's takes its place.
+// leave takes a caller out of its line, wherever it stands. A contest that it did not win is given
+// up, and the next caller's takes its place.
 func (m *Masters) leave(w *waiter) {
 	m.mu.Lock()
 	n := m.names[w.key]
@@ -160,10 +160,10 @@ func (m *Masters) leave(w *waiter) {
 	}
 }
 
-// next makes the contest of the caller whose turn it is at key, to be entered into the queue of the
-// masters by a release of the client's own: so it stands there when the lock is handed off. It is
-// nil if there is no caller, if its contest stands there already, and if nobody could be told that
-// the lock was handed off.
+// next makes the contest of the first waiter for key, which a release of this client is to enter
+// into the queue of the masters, so that it stands there when the lock is handed off. It is nil if
+// nobody waits, if the first waiter has a contest already, or if the masters could not tell this
+// client that they handed the lock off to it.
 func (m *Masters) next(key string) *contest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -178,8 +178,8 @@ func (m *Masters) nextLocked(key string) *contest {
 	return m.contestLocked(n)
 }
 
-// contestLocked makes the contest of the first waiter of n, which counts as an operation under way.
-// It is nil when the client is closed.
+// contestLocked makes the contest of the first waiter of n. It counts as an operation under way. It
+// is nil when the client is closed.
 func (m *Masters) contestLocked(n *name) *contest {
 	if !m.beginLocked() {
 		return nil
@@ -189,8 +189,8 @@ func (m *Masters) contestLocked(n *name) *contest {
 	return n.contest
 }
 
-// contend returns the contest of a waiter that is the first, and begins one if there is none.
-// It is nil when the client is closed.
+// contend returns the contest of w, which is the first waiter, and begins one if there is none. It
+// is nil when the client is closed.
 func (m *Masters) contend(w *waiter) *contest {
 	m.mu.Lock()
 	n := m.names[w.key]
@@ -204,7 +204,7 @@ func (m *Masters) contend(w *waiter) *contest {
 	return c
 }
 
-// won takes the contest of a waiter away that has won it.
+// won takes away the contest of a waiter that has won it.
 func (m *Masters) won(w *waiter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -110,8 +110,8 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 			ready = w.turn
 		default:
 			if h := m.holding(req.Key); h != nil {
-				// Its release lets the caller enter the queue of the masters, so that the client is to be
-				// told when it is handed off.
+				// Its release will enter this caller into the queue of the masters, so the client
+				// must be told when the lock is handed off.
 				m.subscribe()
 				ready = h.ended()
 				break
@@ -138,8 +138,8 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 	}
 }
 
-// again is the time after which a caller that could not enter its owner's hold, for want
-// of a quorum, looks again.
+// again is how long a caller that found no quorum to enter its owner's hold waits before it looks
+// again.
 const again = 60 * time.Millisecond
 
 // after returns a channel that is closed after d.
@@ -149,8 +149,8 @@ func after(d time.Duration) <-chan struct{} {
 	return c
 }
 
-// contest waits for what becomes of c. It returns neither a hold nor an error where there is a reason
-// to look again.
+// contest waits for what becomes of c. It returns neither a hold nor an error if the caller should
+// look again.
 func (m *Masters) contest(ctx context.Context, w *waiter, c *contest, req Request) (*Hold, error) {
 	closed := false
 	select {

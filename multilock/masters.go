@@ -99,7 +99,7 @@ func (m *Masters) beginLocked() bool {
 	return true
 }
 
-// Close gives back all holds, which end with ErrClosed, lets those that wait return ErrClosed,
+// Close gives back all holds, which end with ErrClosed, makes waiting callers return ErrClosed,
 // waits for what is under way, and disconnects. It takes about two node timeouts at most.
 //
 // The error lists the holds that no majority confirmed to be free: they end with their leases. A
@@ -115,7 +115,7 @@ func (m *Masters) Close() error {
 	m.mu.Unlock()
 
 	m.dog.close()
-	m.tries.Wait() // now there are no more holds than there are, and each try is rolled back
+	m.tries.Wait() // from now on there are no new holds, and each try is rolled back
 
 	var returns []*Return
 	for _, h := range m.holds() {

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// outage has the reasons that the log was told for too few masters, and is nil as long as enough of
+// outage has the reasons for too few masters that the log was told. It is nil as long as enough of
 // them answer.
 type outage map[string]bool
 
 // stock is what a contender's last round came to: why is nil where enough masters answered.
 type stock struct{ why *MajorityError }
 
-// takeStockLocked has the next flush tell the log what the last round came to.
+// takeStockLocked makes the next flush tell the log what the last round came to.
 func (c *contest) takeStockLocked(unreachable bool) {
 	c.stock = new(stock)
 	if unreachable {

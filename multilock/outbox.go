@@ -37,7 +37,7 @@ func (c *contest) roundLocked(out *protocol.Effects) (*round, script.QueueEntry)
 }
 
 // giveBackLocked gives back what old has, as out says. The token of the release is at least what
-// was proposed, so that the next one is above.
+// was proposed, so that the next token is larger.
 func (c *contest) giveBackLocked(out *protocol.Effects, old *script.Owner, next *round, entry script.QueueEntry) {
 	claim := c.claimLocked(out, old)
 	r := c.m.newReturn(claim, 0)
@@ -71,7 +71,7 @@ func (c *contest) raiseLocked(out *protocol.Effects) {
 	c.postLocked(cmd, out.Raise, &raise{c: c, try: c.state.Try, number: uint32(c.state.Raises)})
 }
 
-// postLocked has cmd sent by the next flush.
+// postLocked puts cmd into the outbox, for the next flush.
 func (c *contest) postLocked(cmd *script.Command, at Set, to node.Receiver) {
 	c.outbox = append(c.outbox, message{cmd, at, to})
 }
@@ -93,7 +93,8 @@ func (c *contest) commandLocked(command protocol.Command, entry script.QueueEntr
 	}
 }
 
-// flush sends what is in the outbox, unless somebody else does. mu is held, and given up.
+// flush sends what is in the outbox, unless somebody else does. The caller holds mu, which flush
+// unlocks.
 func (c *contest) flush() {
 	for !c.flushing && (len(c.outbox) > 0 || c.stock != nil) {
 		c.flushing = true

@@ -28,8 +28,8 @@ func newOwners() owners {
 // mark begins the second part of our owners. Redisson's have a number there.
 const mark = "r"
 
-// make returns an owner at key, "uuid:rN", that was never used before: a roll-back of an earlier
-// try that is still under way must not free a later one. What is handed off to it goes to c.
+// make returns an owner at key, "uuid:rN", that was never used before: a late roll-back of an
+// earlier try must not free a later one. What is handed off to it goes to c.
 func (o *owners) make(key string, c *contest) *script.Owner {
 	var room [64]byte
 	id := string(strconv.AppendUint(append(append(room[:0], o.client...), ":"+mark...), o.seq.Add(1), 10))
@@ -85,8 +85,8 @@ func foreign(owner string) bool {
 	return !strings.HasPrefix(owner[strings.LastIndexByte(owner, ':')+1:], mark)
 }
 
-// releaseStray looks at who has the lock at master i, by an answer. An owner of this client that
-// is gone has it by a command that was carried out after all: it is released there.
+// releaseStray looks at who has the lock at master i, by an answer. If that is an owner of this
+// client that has gone, one of its commands was carried out after all: it is released there.
 func (m *Masters) releaseStray(i int, key string, a script.Answer) {
 	if a.Outcome != script.Refused || !m.owners.ours(a.Holder) {
 		return

@@ -38,8 +38,8 @@ func (m *Masters) release(claim Claim, keep int) *Return {
 	return r
 }
 
-// newReturn makes a release that is to be sent to the masters in claim.At. The others are known
-// not to have it.
+// newReturn makes a release that is to be sent to the masters in claim.At. The others are known not
+// to have the lock.
 func (m *Masters) newReturn(claim Claim, keep int) *Return {
 	r := &Return{m: m, claim: claim, keep: keep, ballot: ballot{n: len(m.nodes)}, done: make(chan struct{})}
 	for i := range m.nodes {

@@ -28,7 +28,7 @@ type renewals struct {
 }
 
 // extend extends holds to lease on all masters at once, and heals them: where nobody has the lock,
-// it is set again, and that is a vote like the others. Each is told exactly once, from a
+// it is set again, and that is a vote like the others. told is called exactly once for each, by a
 // goroutine that reads answers, so it must not block.
 //
 // Cost: one script call on each master for all holds.
@@ -140,10 +140,10 @@ func (h *Hold) renewal() script.Renewal {
 	return script.Renewal{Owner: h.claim.Owner, Count: h.state.Entries, Token: h.claim.Token}
 }
 
-// sent notes that a renewal was sent to the masters in at, which may have the hold from now on: it
-// heals. Where the hold ended meanwhile, its release may have been sent before, so that the renewal
-// sets the lock again. The first release goes first all the same: its answers say whether the
-// hold was there.
+// sent notes that a renewal was sent to the masters in at. They may have the hold from now on,
+// since a renewal heals. If the hold ended meanwhile, its release may have been sent before the
+// renewal, which then sets the lock again: so it is released once more, after the first release,
+// whose answers say whether the hold was there.
 func (h *Hold) sent(at Set) {
 	h.mu.Lock()
 	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldSent, At: at})
@@ -161,8 +161,8 @@ func (h *Hold) sent(at Set) {
 	}
 }
 
-// renewed is told what became of a renewal that was due. As long as there is validity left, one
-// that failed is followed by another soon, and sooner the less there is.
+// renewed is told what became of a renewal that was due. While validity is left, a renewal that
+// failed is followed by another, the sooner the less is left.
 func (h *Hold) renewed(ev protocol.HoldEvent, why *MajorityError) {
 	h.mu.Lock()
 	h.why = why // of HoldRenewed it is nil

@@ -8,8 +8,8 @@ import (
 	"example.com/redlock/node/script"
 )
 
-// gather is how long to wait after a subscription works until the next round: others will
-// soon.
+// gather is how long the next round waits after a subscription began to work: those to the other
+// masters will begin soon.
 const gather = 20 * time.Millisecond
 
 // subscriptions are what the masters publish to this client.
@@ -41,9 +41,9 @@ func (m *Masters) canBeTold() bool {
 	return m.majority(m.subs.work.Len())
 }
 
-// HandedOff implements [node.Subscriber]. A lock that was handed off to an owner that is gone is
-// released: the release that the owner sent should have come after, but need not where a master
-// does not let old connections be killed.
+// HandedOff implements [node.Subscriber]. A lock that was handed off to an owner that has gone is
+// released: the release that the owner sent should come after the hand-off, but may not at a master
+// that does not let old connections be killed.
 func (m *Masters) HandedOff(i int, h script.HandOff) {
 	c, known := m.owners.find(h.Owner)
 	switch {
@@ -63,7 +63,7 @@ func (m *Masters) Freed(_ int, key string) {
 	}
 }
 
-// Subscribed implements [node.Subscriber]. Messages may have been lost, and entries in the queue as
+// Subscribed implements [node.Subscriber]. Messages may have been lost, and places in the queue as
 // well, since nobody was there to be told.
 func (m *Masters) Subscribed(i int, on bool) {
 	m.subs.mu.Lock()

@@ -29,8 +29,8 @@ type watchdog struct {
 	pace time.Time // until when nothing is renewed that is not due
 }
 
-// Masters have to do with batch holds at a time, a gap apart, as long as that is enough:
-// some 0.2 ms of work.
+// Masters are given batch holds at a time (some 0.2 ms of work), a gap apart, as long as that is
+// enough.
 const (
 	batch = 24
 	gap   = time.Millisecond
@@ -43,7 +43,7 @@ func atOnce(n int, lease time.Duration) int {
 	return max(batch, int(2*gap*time.Duration(n)/protocol.RenewEvery(lease)))
 }
 
-// together is how much earlier than due a renewal goes along with others.
+// together is how much earlier than due a renewal may go along with others.
 func together(lease time.Duration) time.Duration { return lease / 60 }
 
 // suspendWatch is how long a suspend may go unnoticed after it.
@@ -70,7 +70,7 @@ func (w *watchdog) close() {
 	<-w.done
 }
 
-// schedule has h renewed when it is due, and not before half of the time until then has passed.
+// schedule has h renewed when that is due, and not before half of the time until then has passed.
 // h.mu is held.
 func (w *watchdog) schedule(h *Hold) {
 	w.mu.Lock()

@@ -6,13 +6,13 @@ import (
 	"example.com/redlock/clock"
 )
 
-// How a contender backs off: it gives back what votes it has, and begins anew.
+// How a contender backs off: it gives back the votes it has, and begins anew.
 
-// maxSplits is how often a try that does not wait asks for a lock that nobody got.
+// maxSplits is how often a contender that does not wait asks for a lock that nobody got.
 const maxSplits = 6
 
-// keep begins the time that a minority of votes is kept. A round that is sent meanwhile does not
-// put the end off, or callers who ask before they are answered would never back off.
+// keep starts the time for which a minority of votes is kept. A round that is sent meanwhile does
+// not extend it, or callers who ask again before they are answered would never back off.
 func (c *Contender) keep(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	if c.State != Minority {
 		c.State = Minority
@@ -48,8 +48,8 @@ func (c *Contender) backOff(conf *Config, now clock.Instant, ev *Event, out *Eff
 	}
 }
 
-// giveWay gives back what the owner has, and enters the queue again as a new one. Where its place
-// is not known, nobody hands the lock off to it: it asks again soon.
+// giveWay gives back what the owner has, and enters the queue again as a new one. While its place
+// is not known, nobody hands the lock off to it, so it asks again soon.
 func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.State = Waiting
 	c.BackOffs++
@@ -62,8 +62,8 @@ func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Eff
 	}
 }
 
-// pause gives back what a try has that split the votes with others, and has it ask again after a
-// random time: longer each time, so that owners who meet again and again part soon.
+// pause gives back what a contender has when the votes were split, and makes it ask again after a
+// random time: longer each time, so that owners who collide again and again soon miss each other.
 func (c *Contender) pause(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.State = Paused
 	c.release(out)
@@ -72,8 +72,8 @@ func (c *Contender) pause(conf *Config, now clock.Instant, ev *Event, out *Effec
 	c.BackOffs++
 }
 
-// anew makes the contender begin anew, as a new owner at the old place in the queue. An owner is
-// never used again, so that its release frees nothing but what it should.
+// anew makes the contender begin anew, as a new owner at its old place in the queue. An owner is
+// never used again, so that its release frees only what it should.
 func (c *Contender) anew(out *Effects) {
 	out.NewOwner = true
 	c.Try++

@@ -14,9 +14,10 @@ type Want struct {
 	Again bool          // enter a lock that the owner holds already
 }
 
-// Contender is a caller's try for a lock, from the first round to the grant. It asks all masters
-// at once; where the lock is taken and the caller waits, it stands in the queue of the masters,
-// who hand the lock off. Each grant and each hand-off is a vote that is valid for a time.
+// Contender is a caller's try for a lock, from the first round until it is won or given up. It asks
+// all masters at once. If the lock is taken and the caller waits, it stands in the queues of the
+// masters, which hand the lock off. Each grant and each hand-off is a vote that is valid for a
+// time.
 //
 // The zero Contender with its Want set is Idle.
 //
@@ -86,8 +87,8 @@ type Master struct {
 	Token int64 // the largest fencing counter that it answered to this owner
 }
 
-// Step is the whole protocol of a contender. It takes what happened at an instant, and says what
-// to send. ev.Try other than the contender's is about an owner that it gave up: it changes
+// Step is the whole protocol of a contender. It takes what happened at an instant, and says what to
+// send. An event whose Try is not the contender's is about an owner that it gave up: it changes
 // nothing.
 func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	*out = Effects{}
@@ -149,7 +150,7 @@ func (c *Contender) contends() bool {
 	return false
 }
 
-// Over reports whether nothing more comes of the contender.
+// Over reports whether the contender is done: taken, or failed.
 func (c *Contender) Over() bool { return c.State == Taken || c.State == Failed }
 
 // Wake returns when to call Step with [Due], and false if nothing is due at any time. As long
@@ -168,7 +169,7 @@ func (c *Contender) Wake() (at clock.Instant, ok bool) {
 	return clock.Instant{}, false
 }
 
-// due does what it is time for.
+// due does what is due.
 func (c *Contender) due(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	switch {
 	case c.State == Minority && reached(now, c.BackOffAt):
@@ -183,7 +184,7 @@ func (c *Contender) due(conf *Config, now clock.Instant, ev *Event, out *Effects
 	}
 }
 
-// take makes what was won a hold, unless the caller slept through it.
+// take lets the caller have what was won, unless it was too slow.
 func (c *Contender) take(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	switch {
 	case !reached(now, c.Until):
@@ -195,8 +196,8 @@ func (c *Contender) take(conf *Config, now clock.Instant, ev *Event, out *Effect
 	}
 }
 
-// fail ends the contender without the lock, and gives back what it may have. The release of a
-// hold that was only to be entered again is left to the hold.
+// fail ends the contender without the lock, and gives back what it may have. A hold that was only
+// to be entered again stays: the hold itself sees to its release.
 func (c *Contender) fail(why Verdict, out *Effects) {
 	if c.Over() {
 		return

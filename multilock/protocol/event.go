@@ -26,8 +26,7 @@ type Config struct {
 	Times
 }
 
-// Times are how long things wait, beside the round trips that come on top: masters may be
-// far away.
+// Times say how long to wait for what. Round trips come on top, since masters may be far away.
 type Times struct {
 	FirstPause time.Duration // longest time until the second round
 	LastPause  time.Duration // longest time between two rounds
@@ -68,8 +67,7 @@ const (
 // mayHold reports whether an acquire with this outcome may have left its owner a hold.
 func (o Outcome) mayHold() bool { return o == Yes || o == Unknown || o == Errored }
 
-// Holder stands for the owner that a master named, by a number that no other owner has. Nobody
-// is the number of none.
+// Holder stands for the owner that a master named: a number that no other owner has.
 type Holder uint64
 
 // Nobody has the lock.
@@ -118,8 +116,8 @@ func (e *Event) draw(d time.Duration, out *Effects) time.Duration {
 	return time.Duration(uint64(d) * uint64(e.Lot) >> 32)
 }
 
-// Effects are what a step of a [Contender] wants done, in this order. All else that follows is
-// read off the machine: State, Wake.
+// Effects are what a step of a [Contender] wants done, in this order. Everything else can be read
+// off the machine: State, Wake.
 type Effects struct {
 	// Release: give back what the owner has at these masters, and take it out of their queues.
 	// Where Yield is set, the lock is handed off to nobody. Where Enter is set, the release

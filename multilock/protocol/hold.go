@@ -111,7 +111,7 @@ type HoldEffects struct {
 // Live reports whether the hold has not ended.
 func (h *Hold) Live() bool { return h.State == Short || h.State == Valid }
 
-// Step is the whole life of a hold. Whatever happens, a hold whose validity is over has ended,
+// Step is the whole life of a hold. Whatever the event, a hold whose validity is over has ended,
 // and never comes back.
 func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEffects) {
 	*out = HoldEffects{}
@@ -169,7 +169,7 @@ func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEff
 	}
 }
 
-// won makes the hold of what a contender took.
+// won makes a hold of what a contender took.
 func (h *Hold) won(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEffects) {
 	*h = Hold{State: Valid, Until: ev.Until, Entries: 1, At: ev.At, Lease: ev.Lease}
 	if ev.Short {
@@ -227,8 +227,8 @@ func (h *Hold) schedule(conf *Config, now clock.Instant, trip time.Duration, out
 	}
 }
 
-// renewIn makes a renewal due after d, or earlier if one is, as long as renewals are wanted. A
-// hold that was handed off is renewed to the lease that was wanted, whatever becomes of it then.
+// renewIn makes a renewal due after d, unless one is due earlier, as long as renewals are wanted. A
+// hold that was handed off is renewed to the lease that was wanted in any case.
 func (h *Hold) renewIn(now clock.Instant, d time.Duration, out *HoldEffects) {
 	at := now.Add(d)
 	switch {

@@ -47,9 +47,9 @@ func (c *Contender) command(now clock.Instant, ev *Event) Command {
 	return AskOrQueue
 }
 
-// times returns how long to wait for the answers and messages to a round until the next, and the
-// lease for which the lock may be handed off in answer to it: never longer than the one that is
-// wanted, since a guard covers no more.
+// times returns how long to wait from one round to the next, and the lease for which the lock may
+// be handed off in answer to it: never longer than the one that is wanted, since a guard covers no
+// more.
 func (c *Contender) times(conf *Config, now clock.Instant, trip time.Duration) (pause, lease time.Duration) {
 	pause = min(min(max(conf.FirstPause, now.Sub(c.Begun)/2), conf.LastPause)+trip, c.Want.Lease/2)
 	lease = min(2*(pause+trip), c.Want.Lease)
@@ -66,7 +66,8 @@ func (c *Contender) round(number uint32) (r *Round, ok bool) {
 	return nil, false
 }
 
-// askSoon asks again after d at the latest, whatever the masters said so far.
+// askSoon makes the next round due after d at the latest, and one that may win: it forgets that the
+// lock was held.
 func (c *Contender) askSoon(conf *Config, now clock.Instant, d time.Duration) {
 	c.HeldUntil, c.HeldAsOf = now, c.Round
 	c.sooner(conf, now, d)
@@ -79,9 +80,9 @@ func (c *Contender) sooner(conf *Config, now clock.Instant, d time.Duration) {
 	}
 }
 
-// enter makes a release to the masters in at enter the caller into their queues; the others are
-// asked as usual. The answers tell nothing of a majority: where the hold was, they are those of
-// the release.
+// enter has a release to the masters in at enter the caller into their queues; the other masters
+// are asked as usual. The answers to this round say nothing of a majority, since those masters
+// answer the release.
 func (c *Contender) enter(conf *Config, now clock.Instant, ev *Event, at Set, out *Effects) {
 	c.ask(conf, now, ev, All(conf.Masters)&^at, out)
 	out.Enter = true
@@ -92,8 +93,8 @@ func (c *Contender) enter(conf *Config, now clock.Instant, ev *Event, at Set, ou
 	}
 }
 
-// takeStock tells what the last round came to. All the answers are in by now that come soon, so
-// they are told together.
+// takeStock reports what the last round came to. All answers that come soon are in by now, so they
+// are reported together.
 func (c *Contender) takeStock(conf *Config, out *Effects) {
 	if c.State == Waiting || c.State == Minority {
 		out.Stock, out.Outage = true, c.unreachable(conf)

@@ -26,8 +26,8 @@ type Renewal struct {
 }
 
 // Step counts what was found at master i, and returns the event of the hold that follows, once:
-// HoldRenewed, HoldFailed or HoldLost. A renewal that failures alone have spoilt is told when all
-// answers are in: only then is it clear that the hold is not simply gone.
+// HoldRenewed, HoldFailed or HoldLost. HoldFailed follows only when all answers are in: until then,
+// the hold may still be renewed, or turn out to be lost.
 func (r *Renewal) Step(conf *Config, i int, found Found) (ev HoldEvent, told bool) {
 	switch found {
 	case FoundHold:

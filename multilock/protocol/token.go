@@ -7,10 +7,11 @@ import (
 
 // How the masters agree on the fencing token of what was won.
 //
-// A majority that answered the largest counter has agreed already, at no cost. Otherwise the
-// others are raised to the largest. A master that has that number or a larger one refuses,
-// since it may be somebody else's: then all are raised to one more than the largest. So no two
-// holds have one token, and that of a later hold is larger. Validity runs on meanwhile.
+// A majority that answered the largest counter has agreed already, at no cost. Otherwise the other
+// masters are asked to raise their counters to the largest. A master that has that number already,
+// or a larger one, refuses, since the number may be somebody else's: then all are asked to raise
+// their counters to one more than the largest. So no two holds have the same token, and that of a
+// later hold is larger. Validity runs on meanwhile.
 
 // maxRaises is how often the masters are asked to agree on a fencing token before what was won
 // is given up. Once is enough unless somebody else raises the counters meanwhile.
@@ -22,8 +23,8 @@ func (c *Contender) settle(conf *Config, out *Effects) {
 		c.State = Won // the hold has its token
 		return
 	}
-	// The counter of a master whose vote has ended does not count: it may have restarted since, and
-	// have forgotten it.
+	// The counter of a master whose vote has ended does not count: the master may have restarted
+	// since, and have forgotten it.
 	var tokens [Max]int64
 	least := int64(0)
 	for i := range conf.Masters {
@@ -42,7 +43,7 @@ func (c *Contender) settle(conf *Config, out *Effects) {
 	c.raise(conf, token, out)
 }
 
-// raise asks those masters to raise their counters to token that do not have it.
+// raise asks the masters whose counter is not token yet to raise it to that.
 func (c *Contender) raise(conf *Config, token int64, out *Effects) {
 	c.Raises++
 	c.RaiseTo, c.Raised, c.Unraise = token, 0, 0

@@ -9,10 +9,10 @@ import (
 
 // How a contender counts.
 //
-// A vote of a master is valid for a time. A grant is valid from when its round was sent. A
-// hand-off is valid from when the round was sent that it names: the master carried that out
-// before it handed the lock off. It does not count from when the message came, nor from when another
-// round was sent: a hand-off that is held up while its lease runs out would make two holders.
+// A vote of a master is valid for a time. A grant is valid from when its round was sent. A hand-off
+// is valid from when the round was sent that it names: the master carried that out before it handed
+// the lock off. It does not count from when the message came, nor from when another round was sent:
+// a hand-off that is delayed until its lease has run out would make two holders.
 //
 // A busy answer takes no vote away: it may be older than the vote, and a vote ends by itself.
 
@@ -62,8 +62,8 @@ func (c *Contender) handedOff(conf *Config, now clock.Instant, ev *Event, out *E
 	}
 }
 
-// vote counts a vote, and ends the contest when a majority is valid at the same time: until
-// the q-th longest ends.
+// vote counts a vote. The contender wins when a majority is valid at the same time, until the q-th
+// longest of them ends.
 func (c *Contender) vote(conf *Config, now clock.Instant, i int, until clock.Instant, handedOff bool, ev *Event, out *Effects) {
 	m := &c.Masters[i]
 	c.read(m, ev.Token)
@@ -98,9 +98,9 @@ func (c *Contender) vote(conf *Config, now clock.Instant, i int, until clock.Ins
 	c.settle(conf, out)
 }
 
-// topUp returns how long a lock that was handed off must be valid for at least, so that its lease
-// can be renewed to the one wanted, and once more if that fails; of a lease that is short itself,
-// a quarter.
+// topUp returns how long, at least, a lock that was handed off must be valid: long enough to renew
+// it to the lease wanted, and to try that a second time. For a lease that is short itself, a
+// quarter of it is enough.
 func (c *Contender) topUp(conf *Config, trip time.Duration) time.Duration {
 	return min(2*(trip+conf.TopUp), c.Want.Lease/4)
 }
@@ -120,8 +120,9 @@ func (c *Contender) hasVotes() bool {
 	return false
 }
 
-// roundLost reports whether what was asked makes no majority. An answer to any round of the owner
-// counts, or callers whose masters are further away than their rounds are apart would never know.
+// roundLost reports whether what was asked can make no majority. An answer to any round of the
+// owner counts, or callers whose round trip is longer than the time between two rounds would never
+// know.
 func (c *Contender) roundLost(conf *Config) bool {
 	yes, no := 0, 0
 	for i := range conf.Masters {
@@ -134,8 +135,8 @@ func (c *Contender) roundLost(conf *Config) bool {
 	return conf.decide(yes, no) == quorum.Lost
 }
 
-// lost decides what follows when what was asked makes no majority. It is called again with each
-// answer that comes later, to round r.
+// lost decides what follows when what was asked makes no majority. It is called again for each
+// answer to round r that comes later.
 func (c *Contender) lost(conf *Config, now clock.Instant, r *Round, ev *Event, out *Effects) {
 	if !c.Want.Wait {
 		c.judge(conf, now, ev, out)
@@ -173,8 +174,8 @@ func (c *Contender) lost(conf *Config, now clock.Instant, r *Round, ev *Event, o
 	}
 }
 
-// judge decides a try that does not wait. A lost round waits for more answers while they can tell
-// a lock that is taken from one that nobody got.
+// judge decides for a contender that does not wait. A lost round waits for more answers as long as
+// they can tell a lock that is taken from one that nobody got.
 func (c *Contender) judge(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	yes, no, errs := c.tally(conf)
 	var room [Max]Holder
