@@ -28,29 +28,29 @@ func (n *Node) Ready() error {
 	return nil
 }
 
-// Notify has a value sent to to whenever Ready may have changed, until StopNotify: the master
-// came up, an attempt to connect failed, or its clock is steady again. It does not block: what
-// to has no room for is dropped. The end of a guard is not notified, since the error of Ready
-// tells when it is.
-func (n *Node) Notify(to chan<- struct{}) {
+// Notify sends on c whenever the result of Ready may have changed, until StopNotify: the master
+// came up, an attempt to connect failed, or its clock is steady again. It never blocks to send
+// to c: what c has no room for is dropped. The end of a guard is not notified, since the error
+// of Ready tells when that is.
+func (n *Node) Notify(c chan<- struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.notified = append(n.notified, to)
+	n.notified = append(n.notified, c)
 }
 
 // StopNotify undoes Notify.
-func (n *Node) StopNotify(to chan<- struct{}) {
+func (n *Node) StopNotify(c chan<- struct{}) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if i := slices.Index(n.notified, to); i >= 0 {
+	if i := slices.Index(n.notified, c); i >= 0 {
 		n.notified = slices.Delete(n.notified, i, i+1)
 	}
 }
 
 func (n *Node) notifyLocked() {
-	for _, to := range n.notified {
+	for _, c := range n.notified {
 		select {
-		case to <- struct{}{}:
+		case c <- struct{}{}:
 		default: // it was notified, and has yet to look
 		}
 	}

@@ -40,8 +40,8 @@ type watched struct {
 	callers int
 }
 
-// Subscribe begins to tell to, as number i, what the master publishes for client, a uuid. It
-// uses a connection of its own, must be called once at most, and goes on until Close.
+// Subscribe calls the methods of to, with i, for what the master publishes for client, a uuid,
+// until Close. It uses a connection of its own. It must be called once at most.
 func (n *Node) Subscribe(client string, to Subscriber, i int) {
 	s := &subscription{
 		n: n, to: to, i: i, client: client,

@@ -130,7 +130,8 @@ func (c *Command) Decode(reply any) (Answer, error) {
 }
 
 // Without returns what is left of c when the owners that were released meanwhile are taken out of
-// it, nil if nothing is. A release stays as it is: it may run twice, and each tells what it found.
+// it, nil if nothing is. A release stays, since it may run twice and each time tells what it found;
+// it only loses a next owner that was released.
 func (c *Command) Without(released func(owner string) bool) *Command {
 	switch {
 	case c.script == releaseScript:

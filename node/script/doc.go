@@ -1,16 +1,16 @@
-// Package script holds the Lua scripts that a master runs, and what goes to them and comes
-// back: keys, arguments, the meaning of replies and of messages. It does no I/O.
+// Package script holds the Lua scripts that a master runs, their keys and arguments, and the
+// meaning of their replies and messages. It does no I/O.
 //
-// A [Command] is one script with its arguments, made by the methods of an [Owner] and by
-// [Renew], [Inspect] and [Force]. An [Answer] is what became of it. Package node carries the one
-// to a master and brings the other back.
+// A [Command] is one script with its arguments. The methods of an [Owner] make it, and [Renew],
+// [Inspect] and [Force]. An [Answer] is what became of it. Package node carries the command to a
+// master and returns the answer.
 //
 // # Concurrency
 //
-// Commands and owners do not change once they are made, and may be shared. Nothing else is.
+// Commands and owners do not change once they are made, and may be shared between goroutines.
 //
 // # Errors
 //
-// What a script refused because a key holds something else is a [*NotLockError]; other
-// errors of a master stay as it said them, see [Meaning].
+// If the key holds something other than a lock, the error is a [*NotLockError]. Other error
+// replies stay as the master sent them. See [Meaning].
 package script
