@@ -35,7 +35,7 @@ var rooms = map[string][]string{
 	"cmd/redlock":        {"ours/redlock", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "golang.org/x/sys", multierror},
 	"integration":        {},
 	"integration/worker": {"ours/redlock"},
-	"model":              {},
+	"model":              {"ours/multilock/protocol", "ours/node/script/twin", "ours/clock"},
 	"":                   {}, // this file
 }
 

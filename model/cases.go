@@ -1,116 +1,80 @@
 package main
 
-import (
-	"fmt"
-	"reflect"
-	"regexp"
-	"strings"
-)
+import "fmt"
 
-// family is a part of the protocol that cases are about.
-type family string
+// far are the delays, one way, of masters that are nearer than a round is from the next, as far, and
+// further away: with a pause of 6 ticks.
+var far = []int{1, 2, 3, 4, 5}
 
-// The families, in the order of the table. Their first letters are used in the table of
-// actions.
-const (
-	exclusion family = "exclusion"
-	heal      family = "heal"
-	handOff   family = "pass"
-	tokens    family = "token"
-)
-
-// testCase is a protocol, with all its rules or some broken, that is searched within
-// bounds, and what that must show.
-type testCase struct {
-	family  family
-	name    string
-	shows   string // a violation by its name, or safe
-	nightly bool   // takes too long for every run
-	broken  string // the rules that are broken
-	bounds  string
-	search  func() found
-}
-
-// safe is what a case shows that violates nothing.
-const safe = ""
-
-// limit is how many states a case may have: with more it would not fit into a few GiB.
-const limit = 30_000_000
-
-// allCases is the table: each case, what it must show, and how large it is.
-func allCases() []testCase {
-	var all []testCase
-	lock := func(f family, nightly bool, cases []lockCase) {
-		for _, c := range cases {
-			all = append(all, c.testCase(f, nightly))
+// allCases is the table.
+func allCases() []*Case {
+	var all []*Case
+	add := func(name string, k Case) {
+		k.Name = name
+		if k.Guard == 0 {
+			k.Guard = k.Lease + 1
 		}
-	}
-	token := func(nightly bool, cases []tokenCase) {
-		for _, c := range cases {
-			all = append(all, c.testCase(nightly))
+		if k.Timeout == 0 {
+			k.Timeout = 4*k.Delay + 2
 		}
+		all = append(all, k.ready())
 	}
-	lock(exclusion, false, exclusionCases())
-	lock(exclusion, true, longExclusionCases())
-	lock(heal, false, healCases())
-	lock(heal, true, longHealCases())
-	lock(handOff, false, passCases())
-	lock(handOff, true, longPassCases())
-	token(false, tokenCases())
-	token(true, longTokenCases())
+	for _, d := range far {
+		near := Case{Masters: 3, Callers: 2, Delay: d, Lease: 24, Pause: 6, Starts: true}
+		add(fmt.Sprintf("far/two/%d", d), near)
+		k := near
+		k.Dead = 1
+		add(fmt.Sprintf("far/two, a master is dead/%d", d), k)
+		k = near
+		k.Callers, k.Starts = 3, false
+		add(fmt.Sprintf("far/three/%d", d), k)
+		k.Dead = 1
+		add(fmt.Sprintf("far/three, a master is dead/%d", d), k)
+		k.Dead, k.Near = 0, true
+		add(fmt.Sprintf("far/three, each near a master/%d", d), k)
+		k = near
+		k.Trip = 2 * d
+		add(fmt.Sprintf("far/two, distance known/%d", d), k)
+		k.Callers, k.Starts = 3, false
+		add(fmt.Sprintf("far/three, distance known/%d", d), k)
+		k = near
+		k.Callers, k.Starts, k.Masters, k.Nightly = 3, false, 4, d > 3
+		add(fmt.Sprintf("far/three, four masters/%d", d), k)
+		k = near
+		k.Tries = 1
+		add(fmt.Sprintf("far/one waits, one tries/%d", d), k)
+		k = near
+		k.Tries, k.Callers, k.Starts = 2, 3, false
+		add(fmt.Sprintf("far/one waits, two try/%d", d), k)
+		k = near
+		k.Unplaced = true
+		add(fmt.Sprintf("far/two without a place/%d", d), k)
+		k = near
+		k.Line, k.Callers = 2, 3
+		add(fmt.Sprintf("far/two in line, one beside/%d", d), k)
+	}
+	for _, f := range faultNames {
+		one := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Pause: 6, Starts: true, Faults: 1, Kinds: f.kind, Late: 3}
+		add(f.name+"/two", one)
+	}
 	return all
 }
 
-// choose returns the cases that are wanted.
-func choose(all []testCase, wanted *regexp.Regexp, nightly bool) []testCase {
-	var chosen []testCase
-	for _, c := range all {
-		if (!c.nightly || nightly) && wanted.MatchString(string(c.family)+"/"+c.name) {
-			chosen = append(chosen, c)
-		}
-	}
-	return chosen
-}
-
-// testCase makes a line of the table of all cases.
-func (c lockCase) testCase(f family, nightly bool) testCase {
-	rules := lockProtocol()
-	if c.breaks != nil {
-		c.breaks(&rules)
-	}
-	return testCase{
-		family: f, name: c.name, shows: c.shows, nightly: nightly,
-		broken: differences(lockProtocol(), rules), bounds: c.bounds.String(),
-		search: func() found { return search(newLock(rules, c.bounds), limit) },
-	}
-}
-
-// testCase makes a line of the table of all cases.
-func (c tokenCase) testCase(nightly bool) testCase {
-	rules := tokenProtocol()
-	if c.breaks != nil {
-		c.breaks(&rules)
-	}
-	return testCase{
-		family: tokens, name: c.name, shows: c.shows, nightly: nightly,
-		broken: differences(tokenProtocol(), rules), bounds: c.bounds.String(),
-		search: func() found { return search(newToken(rules, c.bounds), limit) },
-	}
-}
-
-// differences lists the fields of rules that are not as in protocol.
-func differences(protocol, rules any) string {
-	was, is := reflect.ValueOf(protocol), reflect.ValueOf(rules)
-	var names []string
-	for i := range was.NumField() {
-		if was.Field(i).Interface() == is.Field(i).Interface() {
-			continue
-		}
-		name := was.Type().Field(i).Name
-		if s, ok := is.Field(i).Interface().(fmt.Stringer); ok {
-			name += " " + s.String()
-		}
-		names = append(names, name)
-	}
-	return strings.Join(names, ", ")
+// faultNames are all kinds of faults.
+var faultNames = []struct {
+	kind fault
+	name string
+}{
+	{freezeLink, "freeze"},
+	{loseHandOff, "lose"},
+	{breakConn, "break"},
+	{doubled, "double"},
+	{restart, "restart"},
+	{older, "older"},
+	{crash, "crash"},
+	{giveUp, "give up"},
+	{force, "force"},
+	{sleep, "sleep"},
+	{slow, "slow"},
+	{late, "late"},
 }

@@ -1,69 +1,51 @@
-// Command model checks the protocol of docs/algorithm.md by trying everything that can
-// happen, within small bounds: each state that can be reached is looked at, so that what it
-// finds safe is safe there, and what is not comes with the shortest way to it. Random
-// schedules are no substitute: 200,000 of them missed a bug that needs 16 steps.
+// Command model searches the protocol itself: every state that a few callers and masters can come
+// to, within bounds. What callers do is the code of package multilock/protocol, Contender.Step,
+// Hold.Step and Renewal.Step; what masters do is node/script/twin, which is held against the Lua
+// scripts themselves. Nothing of the protocol is told a second time here. Random schedules are no
+// substitute: 200,000 of them missed a bug that needs 16 steps.
 //
-//	go run ./model              the table of cases, about a minute
-//	go run ./model -run '^heal/' -trace
-//	go run ./model -nightly     minutes, and up to 4 GiB
-//	go test -count=1 ./model    the same as the first, as a test
+//	go run ./model                  the table of cases, some minutes on two processors
+//	go run ./model -run '^far' -v   some of them, with the way to what is found
+//	go run ./model -nightly         more masters, callers and faults: hours, and several GiB
+//	go run ./model -teeth           the few that find a broken rule, less than a minute
 //
-// A case is the protocol within bounds, with all its rules or with one broken. It fails
-// when a broken rule does no harm, or other harm than the table says; when what is safe is
-// violated; when there are more states than fit into memory; and when an action of the model
-// happens in no case. So a rule that is in docs/algorithm.md for safety is here as a switch,
-// with what happens without it. With the race detector, go test only searches a few cases
-// of some seconds: there is nothing to race in the others, and they take ten times as long.
+// A case fails when something is violated in a state (rules.go), when there is a state from which no
+// way leads to where all callers are served and all masters are free, and when not all was seen. The
+// way to the nearest such state is the shortest there is.
 //
-// # How to read it
+// # What is searched
 //
-// Begin with the rules: lockrules.go and tokenrules.go. Then a model is a state (lock.go,
-// token.go), what masters do to it (lockmaster.go, tokenmaster.go: one function for each
-// script in node), what owners do (lockowner.go, tokenowner.go), and what must never be:
-// the functions wrong. The cases are in lockcases.go and tokencases.go. search.go, set.go
-// and pack.go know nothing of locks.
+// Time goes on in ticks, and the times of the protocol are set so that the margin for drift is about
+// one tick. Messages take as long as the case says: delays that are free hide callers who block each
+// other, since somebody is always lucky. Chance has two values. Everything else that may happen is a
+// fault, and a case says how many there may be, and of what kind (faults.go): links that freeze for
+// any time, messages that are lost, late, doubled, and carried out after those of a later
+// connection; masters that restart empty, or with an older copy; callers that crash, sleep and give
+// up; locks that are freed by force.
 //
-// In the table, N is the number of masters, K of owners, L the lease and H the lease of a
-// lock that is passed on, in ticks. For tokens, R is how many rounds of raising an owner has,
-// G how often a master grants to one owner, and P how many proposals there are. Restarts are
-// without end where no *1 says otherwise.
+// For liveness faults are no way out: only steps without any count, so that a way exists once nothing
+// goes wrong any more. A caller need not begin and need not come again, but it gives the lock back at
+// some time.
 //
-// # The lock
+// # What is not the code
 //
-// Who holds it, and for how long. Time goes on in ticks, for all at once; a master may end
-// a lease a tick early where clocks differ. What was sent is carried out at any later
-// moment, any number of times, or never, and what comes back is read at any later moment, or
-// never: late, lost, doubled and overtaking messages are all in that. That is more than
-// connections do, which keep order, and lose what is under way when they break. A master
-// restarts empty, with all it had, or with what it had on its disk; or a replica takes over.
-// An owner whose every trace has gone makes room for a new one, so there is no end of owners,
-// but only K at once.
+// The driver: what sends the effects of a step, hands answers back, and takes what was won
+// (caller.go, holder.go). It sends what Step wants sent, the release first, and decides nothing.
+// The network (network.go): channels that keep their order, until a connection breaks; releases
+// that were not answered are sent again on the next one. What package node adds for a guarded
+// master (master.go). Their own tests are in multilock and node.
 //
-// Some things are left out since they are covered by others that can do more harm:
+// # What is left out
 //
-//   - An owner's older asks. A master does the same for them, and their votes end earlier.
-//   - The answer that is read late. A vote does not get longer by it, and nobody is
-//     worse off for knowing of it: to hold, to wait and to give up are free choices.
-//   - The queues. Any owner may be in any, at any place: its last ask may have been carried
-//     out at any time before. See passOn.
-//   - The clock of the guard. A master's age is what it is.
+// Clocks of clients that differ (a master that ends a lease early does the same harm), unsteady
+// clocks, Redisson, foreign data at the key, counters that expire, re-entry, limits of the watchdog,
+// and the batching of renewals. Callers hear of the masters one after the other in the same order
+// when answers come in the same tick.
 //
-// # The token
+// # How states are kept
 //
-// Which number a hold gets, without time: a master's lease may end at any moment. As long
-// as masters keep their counters, tokens are unique and grow, whatever leases and proposals
-// do; the order is that of a hold and of asks that begin after it, or of a hold and of who
-// it was passed to. With the bound "leases" a vote ends no later than the lease on its master.
-// Then holds do not overlap, and their tokens have to grow in their full order. Only with it
-// do masters restart and lose counters, since a guard is made of time; and "clocks" says that
-// who asks proposes more than the token of any hold that began before. Both are needed
-// there, and the cases say so.
-//
-// # What is not modelled
-//
-// Hold counts and re-entry: they do not change who has a lock. The order in queues, and who
-// gives way when: that is about progress, and nothing here is. Rounds of renewals that
-// overlap: each is counted by itself. Redisson, which takes part in no majority. FLUSHALL and
-// eviction, which are restarts that nobody guards: there the promise ends. More than five
-// masters or three owners.
+// A state is kept as its key only (coder.go), and made from it again. Instants are told by what is
+// left, owners and tokens by rank, rounds by how long ago they were, and masters that are alike may
+// change places. What has no say any more is left out; a test walks at random and checks that
+// nothing was left out that has.
 package main

@@ -3,63 +3,105 @@ package main
 import (
 	"fmt"
 	"io"
+	"runtime"
+	"runtime/debug"
 	"time"
+
+	"example.com/redlock/multilock/protocol"
 )
 
-// report searches cases, some at once, writes a line for each, in order, and is false if
-// something is not as it must be. whole says that these are all cases of each family, so
-// that every action has to happen.
-//
-// Goroutines: one for each case, of which so many work as workers says, and one that
-// starts them. They end when their case is searched; report waits for them.
-func report(w io.Writer, cases []testCase, workers int, traces, whole bool) bool {
-	start, failures := time.Now(), 0
-	verdicts := make([]verdict, len(cases))
-	done := make([]chan struct{}, len(cases))
-	for i := range cases {
-		done[i] = make(chan struct{})
-	}
-	go func() {
-		free := make(chan struct{}, workers)
-		for i := range cases {
-			free <- struct{}{}
-			go func() {
-				verdicts[i] = cases[i].run()
-				close(done[i])
-				<-free
-			}()
-		}
-	}()
+// report searches cases and tells of each in a line.
+type report struct {
+	to     io.Writer
+	traces bool
+	first  bool // stop at the first that fails
 
-	fmt.Fprintf(w, columns, "family", "case", "broken rules", "bounds", "shows", "states", "steps", "time")
-	for i := range cases {
-		<-done[i]
-		v := &verdicts[i]
-		shows, steps := "safe", ""
-		if v.wrong != safe {
-			shows, steps = v.wrong, fmt.Sprint(len(v.trace))
-		}
-		fmt.Fprintf(w, columns, v.family, v.name, v.broken, v.bounds, shows, fmt.Sprint(v.states), steps, fmt.Sprintf("%.1fs", v.took.Seconds()))
-		complaint := v.complaint()
-		if complaint != "" {
-			failures++
-			fmt.Fprintf(w, "    FAILED: %s\n", complaint)
-		}
-		if traces || complaint != "" {
-			for n, line := range v.trace {
-				fmt.Fprintf(w, "    %2d %s\n", n+1, line)
+	states int
+	memory uint64 // most that was in use, in bytes
+	taken  arrows
+}
+
+// limit is how many states a case may have: with more it would not fit into 6 GiB.
+const limit = 16_000_000
+
+// all searches cases one after the other, each on all processors, and is false if one fails.
+func (r *report) all(cases []*Case) (ok bool) {
+	start := time.Now()
+	failed := 0
+	for _, k := range cases {
+		if !r.one(k) {
+			failed++
+			if r.first {
+				break
 			}
 		}
 	}
-	if whole {
-		for _, action := range dead(verdicts) {
-			failures++
-			fmt.Fprintf(w, "    FAILED: this never happens in %s\n", action)
-		}
-	}
-	fmt.Fprintf(w, "%d cases, %d failures, %.0fs\n", len(cases), failures, time.Since(start).Seconds())
-	return failures == 0
+	fmt.Fprintf(r.to, "%d cases, %d states, %.0f s, %.1f GiB; %d failed\n",
+		len(cases), r.states, time.Since(start).Seconds(), float64(r.memory)/(1<<30), failed)
+	r.arrows()
+	return failed == 0
 }
 
-// columns of the table.
-const columns = "%-9s  %-42s  %-21s  %-40s  %-24s %9s %5s %6s\n"
+func (r *report) one(k *Case) (ok bool) {
+	start := time.Now()
+	var systems []system
+	for range runtime.GOMAXPROCS(0) {
+		systems = append(systems, newWorker(k))
+	}
+	f := search(systems, limit)
+	r.note(k, &f)
+	verdict := "ok"
+	if f.wrong != "" {
+		verdict = "FAIL " + f.wrong
+	}
+	switch {
+	case f.traps > 0:
+		verdict += fmt.Sprintf(": from %d states, first in step %d", f.traps, len(f.trace)-1)
+	case f.cut > 0:
+		verdict += fmt.Sprintf(": %d states left", f.cut)
+	case f.wrong != "":
+		verdict += fmt.Sprintf(", in step %d", len(f.trace)-1)
+	}
+	fmt.Fprintf(r.to, "%-52s %9d states %3d deep %6.1f s  %s\n", k.Name, f.states, f.depth, time.Since(start).Seconds(), verdict)
+	if r.traces && f.trace != nil {
+		var keys [][]byte
+		for _, id := range f.trace {
+			keys = append(keys, f.store.key(id))
+		}
+		newWorker(k).retrace(keys, func(step int, w *World, happened []string) { w.tell(r.to, k, step, happened) })
+	}
+	return f.wrong == ""
+}
+
+// note adds up what a case has seen, and has its memory given back.
+func (r *report) note(k *Case, f *found) {
+	r.states += f.states
+	for from := range r.taken.contender {
+		for to := range r.taken.contender {
+			if k.taken.contender[from][to].Load() {
+				r.taken.contender[from][to].Store(true)
+			}
+			if k.taken.hold[from][to].Load() {
+				r.taken.hold[from][to].Store(true)
+			}
+		}
+	}
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	r.memory = max(r.memory, m.Sys-m.HeapReleased)
+	debug.FreeOSMemory()
+}
+
+// arrows lists the transitions that no case has made.
+func (r *report) arrows() {
+	for _, a := range protocol.Arrows {
+		if !r.taken.contender[a.From][a.To].Load() {
+			fmt.Fprintf(r.to, "no contender went from %v to %v (%s)\n", a.From, a.To, a.Why)
+		}
+	}
+	for _, a := range protocol.HoldArrows {
+		if !r.taken.hold[a.From][a.To].Load() {
+			fmt.Fprintf(r.to, "no hold went from %v to %v (%s)\n", a.From, a.To, a.Why)
+		}
+	}
+}

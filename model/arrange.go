@@ -1,0 +1,38 @@
+package main
+
+import "example.com/redlock/multilock/protocol"
+
+// arrange puts the masters into another order: order has, for each place, who comes there.
+func (w *World) arrange(k *Case, order []int) {
+	from := *w
+	w.Messages = messages{}
+	for to, m := range order {
+		w.Masters[to], w.Links[to] = from.Masters[m], from.Links[m]
+		for i := range from.Messages.len() {
+			if x := from.Messages.list[i]; int(x.Master) == m {
+				x.Master = uint8(to)
+				w.Messages.insert(w.Messages.len(), x)
+			}
+		}
+	}
+	for c := range k.Callers {
+		p, was := &w.Callers[c], &from.Callers[c]
+		for to, m := range order {
+			p.Contender.Masters[to] = was.Contender.Masters[m]
+		}
+		sets := []*protocol.Set{&p.Contender.Raised, &p.Contender.Unraise, &p.Hold.At}
+		for i := range p.Renewals {
+			r := &p.Renewals[i]
+			sets = append(sets, &r.Yes, &r.Absent, &r.Nothing)
+		}
+		for _, s := range sets {
+			was := *s
+			*s = 0
+			for to, m := range order {
+				if was.Has(m) {
+					*s |= 1 << to
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"example.com/redlock/multilock/protocol"
+)
+
+// What a client does for a contender: it hands Step what happened, and sends what Step wants
+// sent, the release first. Nothing is decided here.
+
+// lots are the random numbers that are drawn: nothing, and half of what may be waited.
+var lots = [2]uint32{0, 1 << 31}
+
+// step has a contender take an event, and is true if chance had a say.
+func (w *World) step(k *Case, c int, ev protocol.Event, lot uint32) (drawn bool) {
+	p := &w.Callers[c]
+	ev.Trip, ev.Lot, ev.Placed = ticks(k.Trip), lot, !k.Unplaced
+	from := p.Contender.State
+	var out protocol.Effects
+	p.Contender.Step(&k.config, instant(w.Now), &ev, &out)
+	w.noteStep(c, ev)
+	k.arrow(w, from, p.Contender.State)
+	next, entered := w.nextInLine(k, c)
+	if entered && p.Contender.State == protocol.Failed && from != protocol.Failed {
+		w.enterBy(k, next, w.giveBack(k, c, max(w.Clock, out.Read)), out.Release)
+		return out.Drawn
+	}
+	w.effect(k, c, &out)
+	return out.Drawn
+}
+
+// effect sends what a step wants sent.
+func (w *World) effect(k *Case, c int, out *protocol.Effects) {
+	p := &w.Callers[c]
+	free := w.giveBack(k, c, max(w.Clock, out.Read))
+	free.Yield = out.Yield
+	if out.NewOwner {
+		p.Last++
+		p.Forced = false
+	}
+	x := Message{
+		Client: uint8(k.client(c)), Kind: ask, Command: out.Command, Owner: w.current(c), Since: p.Since,
+		Round: out.Round, Lease: uint8(out.Lease / tick), Token: max(w.Clock, out.Read+1),
+	}
+	if out.Enter {
+		free.Next, free.Behind, free.Round, free.Lease = x.Owner, x.Since, x.Round, x.Lease
+	}
+	w.sendAll(k, free, out.Release)
+	w.sendAll(k, x, out.Ask)
+	w.sendAll(k, Message{Client: x.Client, Kind: raise, Owner: x.Owner, Round: uint32(p.Contender.Raises), Token: out.RaiseTo}, out.Raise)
+}
+
+// giveBack is the release of the last owner of a caller.
+func (w *World) giveBack(k *Case, c int, token int64) Message {
+	return Message{Client: uint8(k.client(c)), Kind: release, Owner: w.current(c), Since: w.Callers[c].Since, Token: token}
+}
+
+// sendAll sends x to the masters in at.
+func (w *World) sendAll(k *Case, x Message, at protocol.Set) {
+	for m := range k.Masters {
+		if at.Has(m) {
+			x.Master = uint8(m)
+			w.send(k, x)
+		}
+	}
+}
+
+// start has a caller want the lock.
+func (w *World) start(k *Case, c int) {
+	w.fresh(k, c)
+	w.step(k, c, protocol.Event{Kind: protocol.Start}, 0)
+}
+
+// fresh makes a contender of a caller: with an owner that was never used.
+func (w *World) fresh(k *Case, c int) {
+	p := &w.Callers[c]
+	p.Last++
+	p.Contender = protocol.Contender{Want: k.want(c)}
+	p.Hold, p.Held, p.Forced, p.Barred, p.Token = protocol.Hold{}, false, false, false, 0
+	p.Renewals = [maxRenewals]Renewal{}
+}
+
+// receive has a client take the answer or hand-off that has come, and is true if chance had a say.
+func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
+	about := x.Owner
+	if x.Kind == release {
+		about = x.Next
+	}
+	c := callerOf(about)
+	p := &w.Callers[c]
+	ev := protocol.Event{
+		Master: int(x.Master), Try: p.Contender.Try - (p.Last - numberOf(about)), Round: x.Round,
+		Outcome: x.Outcome, Token: x.Token,
+	}
+	switch x.Kind {
+	case ask:
+		ev.Kind = protocol.Answer
+		ev.Holder, ev.Left = protocol.Holder(x.Holder), ticks(int(x.Left/millis(1)))
+	case release:
+		ev.Kind = protocol.Entered
+	case raise:
+		ev.Kind = protocol.Raised
+	case handOff:
+		ev.Kind = protocol.HandedOff
+	case renew:
+		w.renewed(k, c, x)
+		return false
+	}
+	return w.step(k, c, ev, lot)
+}
+
+// take makes what a contender has won a hold.
+func (w *World) take(k *Case, c int, lot uint32) (drawn bool) {
+	p := &w.Callers[c]
+	at := p.Contender.Claimed()
+	drawn = w.step(k, c, protocol.Event{Kind: protocol.Take}, lot)
+	if p.Contender.State != protocol.Taken {
+		return drawn
+	}
+	p.Held, p.Token = true, p.Contender.Token
+	if k.Tokens && p.Token <= w.Top {
+		w.violate(badToken)
+	}
+	w.Top = max(w.Top, p.Token)
+	w.hold(k, c, protocol.HoldEvent{
+		Kind: protocol.HoldWon, Until: p.Contender.Until, At: at, Lease: ticks(k.Lease),
+		Short: p.Contender.Short, Watch: k.Watch, Trip: ticks(k.Trip),
+	})
+	return drawn
+}
+
+// behindAll returns a place behind all others.
+func (w *World) behindAll(k *Case) int64 {
+	last := int64(0)
+	for c := range k.Callers {
+		last = max(last, w.Callers[c].Since)
+	}
+	return last + 1
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"sync/atomic"
+	"time"
+
+	"example.com/redlock/multilock/protocol"
+)
+
+// Case is what is searched: how many there are, how far apart, and what may go wrong. Times are in
+// ticks.
+type Case struct {
+	Name             string
+	Masters, Callers int
+	Delay            int // of every message, one way
+	Lease            int
+	Pause            int  // between two rounds; beside Trip, and half a lease at most
+	Trip             int  // what the clients take for the longest round trip
+	Near             bool // each caller is a tick away from its own master
+
+	Dead     int  // masters that are never there
+	Starts   bool // callers begin at any time; else all at once
+	Comes    int  // how often a caller that has gone may come again
+	Tries    int  // of the callers, the last ones, who do not wait
+	Line     int  // so many callers, the first ones, have one client, and stand in line there
+	Unplaced bool // no caller knows its place in the queue
+	Watch    bool // holds are renewed for as long as they last
+	Drift    bool // masters end leases up to a tick early
+
+	Faults  int // how many things may go wrong
+	Kinds   fault
+	Late    int // ticks that a message may be late
+	Guard   int // of a master that has restarted
+	Timeout int // after which a silent connection is taken for broken
+
+	Tokens bool // counters count: else all tokens are alike
+	Clocks bool // tokens are proposed by a clock that goes on
+
+	Nightly, Teeth bool // searched in those runs
+
+	config  protocol.Config
+	handOff uint8 // lease of a hand-off
+	taken   *arrows
+}
+
+// arrows are the transitions that were made in a case.
+type arrows struct {
+	contender, hold [16][16]atomic.Bool
+}
+
+func ticks(n int) time.Duration { return time.Duration(n) * tick }
+
+// ready fills in what follows from the rest.
+func (k Case) ready() *Case {
+	k.config = protocol.Config{Masters: k.Masters, Times: protocol.Times{
+		FirstPause: ticks(k.Pause), LastPause: ticks(k.Pause),
+		BackOff: ticks(1), Settle: ticks(1), TopUp: ticks(1), Split: ticks(2),
+	}}
+	pause := min(k.Pause+k.Trip, k.Lease/2)
+	k.handOff = uint8(min(2*(pause+k.Trip), k.Lease))
+	k.taken = new(arrows)
+	return &k
+}
+
+// want is what a caller wants.
+func (k *Case) want(c int) protocol.Want {
+	return protocol.Want{Lease: ticks(k.Lease), Wait: c < k.Callers-k.Tries}
+}
+
+// client returns the client of a caller.
+func (k *Case) client(c int) int {
+	if c < k.Line {
+		return 0
+	}
+	return c
+}
+
+// inLine reports whether a caller only begins when one before it ends.
+func (k *Case) inLine(c int) bool { return k.client(c) != c }
+
+// delay is how long a message takes between a client and a master, either way.
+func (k *Case) delay(client, m int) int {
+	if k.Near && client == m {
+		return 1
+	}
+	return k.Delay
+}
+
+// first is the state in which all begins.
+func (k *Case) first() *World {
+	w := &World{Now: begin, Faults: uint8(k.Faults), Comes: uint8(k.Comes)}
+	for m := range k.Masters {
+		w.Masters[m].Name, w.Masters[m].Dead = uint8(m), m < k.Dead
+		if !k.Tokens {
+			w.Masters[m].Lock.Counter = 1
+		}
+	}
+	for c := range k.Callers {
+		w.Callers[c].Since = int64(c + 1)
+	}
+	for c := range k.Callers {
+		if !k.Starts && !k.inLine(c) {
+			w.start(k, c)
+		}
+	}
+	return w
+}
+
+// arrow notes a transition of a contender, which must be one of those allowed.
+func (k *Case) arrow(w *World, from, to protocol.State) {
+	if from == to {
+		return
+	}
+	k.taken.contender[from][to].Store(true)
+	for _, a := range protocol.Arrows {
+		if a.From == from && a.To == to {
+			return
+		}
+	}
+	w.violate(noArrow)
+}
+
+// holdArrow notes a transition of a hold.
+func (k *Case) holdArrow(w *World, from, to protocol.HoldState) {
+	if from == to {
+		return
+	}
+	k.taken.hold[from][to].Store(true)
+	for _, a := range protocol.HoldArrows {
+		if a.From == from && a.To == to {
+			return
+		}
+	}
+	w.violate(noArrow)
+}

@@ -1,0 +1,338 @@
+package main
+
+import (
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node/script/twin"
+)
+
+// What a state consists of: the head, and a column for each master. What has no say any more is
+// left out.
+
+func (c *coder) head() {
+	w := c.w
+	w.Faults = c.u8(w.Faults)
+	if c.k.Comes > 0 {
+		w.Comes = c.u8(w.Comes)
+	}
+	if c.k.Tokens {
+		w.Clock, w.Top = c.token(w.Clock), c.token(w.Top)
+	}
+	for i := range c.k.Callers {
+		c.caller(i)
+	}
+}
+
+func (c *coder) caller(i int) {
+	p := &c.w.Callers[i]
+	if c.reading {
+		p.Last = uint32(c.u8(0))
+	} else {
+		c.u8(c.names.owners[i].of(int64(p.Last)))
+	}
+	held := p.live() || p.Unsent || p.renewing()
+	forced, barred := p.Forced && !p.gone(), p.Barred && !p.gone()
+	c.flags(&held, &p.Crashed, &p.Asleep, &p.Unsent, &forced, &barred)
+	if c.reading {
+		p.Forced, p.Barred = forced, barred
+	}
+	c.contender(i, &p.Contender)
+	if held {
+		p.Held = true
+		c.hold(p)
+	}
+	if c.k.Comes > 0 || !p.gone() {
+		p.Since = c.since(p.Since)
+	}
+}
+
+// renewing reports whether the answers to a renewal are still to come.
+func (c *Caller) renewing() bool {
+	for i := range c.Renewals {
+		if c.Renewals[i].Used {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *coder) contender(caller int, p *protocol.Contender) {
+	most := uint8(4) // more change nothing
+	if !c.k.want(caller).Wait {
+		most = 15
+	}
+	state := p.State
+	if p.Over() {
+		state, most = protocol.Taken, 0
+	}
+	v := c.u8(uint8(state) | min(p.BackOffs, most)<<4)
+	if c.reading {
+		p.State, p.BackOffs = protocol.State(v&15), v>>4
+	}
+	if p.State == protocol.Idle || p.Over() {
+		return
+	}
+	if c.reading {
+		p.Want, p.Try, p.Begun = c.k.want(caller), 1, instant(c.w.Now)
+	}
+	round := uint32(usual)
+	if p.Round < usual && c.names.first[caller] {
+		round = p.Round
+	}
+	if round = uint32(c.u8(uint8(round))); c.reading {
+		p.Round = round
+	}
+	if counts(p) || p.State == protocol.Paused {
+		p.AskAt = c.instant(p.AskAt)
+	}
+	if p.State == protocol.Minority {
+		p.BackOffAt = c.instant(p.BackOffAt)
+	}
+	if !active(p) {
+		return
+	}
+	p.HeldUntil = c.instant(p.HeldUntil)
+	p.Token = c.token(p.Token)
+	if counts(p) {
+		c.rounds(caller, p)
+		return
+	}
+	p.Until = c.exact(p.Until)
+	c.flags(&p.Short)
+	if p.State == protocol.Settling {
+		p.Raises = c.u8(p.Raises)
+		p.RaiseTo = c.token(p.RaiseTo)
+	}
+}
+
+// usual is the number of the last round where it does not matter: the first one is long ago. A
+// first round is entered into the queues in another way than others.
+const usual = 10
+
+// rounds codes those rounds that something names, and since which one answers tell who has the
+// lock.
+func (c *coder) rounds(caller int, p *protocol.Contender) {
+	named := uint8(c.names.rounds[caller])
+	named = c.u8(named)
+	heldAsOf := uint8(maxRounds) // of those that are named the last that does not tell
+	for ago := uint32(0); ago < maxRounds; ago++ {
+		if named>>ago&1 == 0 {
+			continue
+		}
+		if !c.reading && p.Round-ago <= p.HeldAsOf {
+			heldAsOf = min(heldAsOf, uint8(ago))
+		}
+		r := &p.Rounds[maxRounds-1-ago]
+		c.flags(&r.Some, &r.Queue)
+		r.Sent = c.ago(r.Sent, c.k.Lease)
+		if c.reading {
+			r.Number, r.Lease = p.Round-ago, ticks(int(c.k.handOff))
+		}
+	}
+	heldAsOf = c.small8(heldAsOf, &p.Refreshing)
+	if c.reading && uint32(heldAsOf) < maxRounds {
+		p.HeldAsOf = p.Round - uint32(heldAsOf)
+	}
+}
+
+// small8 codes a small number and a flag in a byte.
+func (c *coder) small8(v uint8, flag *bool) uint8 {
+	x := c.u8(v | b2(*flag)<<7)
+	*flag = x>>7 == 1
+	return x & 127
+}
+
+func (c *coder) hold(p *Caller) {
+	h := &p.Hold
+	state := c.small8(uint8(h.State), &h.Due)
+	h.State = protocol.HoldState(state)
+	c.flags(&h.Watched)
+	var used uint8
+	for i := range p.Renewals {
+		used |= b2(p.Renewals[i].Used) << i
+	}
+	used = c.u8(used)
+	if h.Live() {
+		h.Until, h.Lease, h.Entries = c.exact(h.Until), ticks(c.k.Lease), 1
+		if h.Due {
+			h.RenewAt = c.instant(h.RenewAt)
+		}
+	}
+	if h.Live() || p.Unsent {
+		p.Token = c.token(p.Token)
+	}
+	for i := range p.Renewals {
+		if r := &p.Renewals[i]; used>>i&1 == 1 {
+			r.Used = true
+			c.flags(&r.Told)
+			r.Sent, r.Lease = c.ago(r.Sent, c.k.Lease), ticks(c.k.Lease)
+		}
+	}
+}
+
+// column codes a master with its links, and what callers know of it.
+func (c *coder) column(m int) {
+	p := &c.w.Masters[m]
+	c.flags(&p.Dead, &p.Saved)
+	p.Guard = c.tick(p.Guard)
+	c.lock(&p.Lock)
+	if p.Saved {
+		c.lock(&p.Copy)
+	}
+	for i := range c.k.Callers {
+		c.known(m, i)
+	}
+	for client := range c.k.Callers {
+		if c.k.client(client) == client {
+			c.link(m, client)
+		}
+	}
+}
+
+func (c *coder) lock(l *twin.Lock) {
+	l.Holder = c.owner(l.Holder)
+	if l.Holder != 0 {
+		l.Expires, l.Count = c.millis(l.Expires), 1
+	}
+	l.Counter = c.token(l.Counter)
+	queue, forced := 0, 0
+	for queue < len(l.Queue) && l.Queue[queue].Owner != 0 {
+		queue++
+	}
+	for forced < len(l.Forced) && l.Forced[forced].Owner != 0 {
+		forced++
+	}
+	v := c.u8(uint8(queue | forced<<4))
+	for i := range v & 15 {
+		e := &l.Queue[i]
+		e.Owner = c.owner(e.Owner)
+		e.Since = c.since(e.Since)
+		e.Round = c.round(e.Owner, e.Round)
+		e.Proposal = c.token(e.Proposal)
+		e.Stale = c.millis(e.Stale)
+		e.Lease = millis(int64(c.k.handOff))
+		l.QueueExpires = millis(c.w.Now) + forever
+	}
+	for i := range v >> 4 {
+		l.Forced[i].Owner = c.owner(l.Forced[i].Owner)
+		l.Forced[i].Until = c.millis(l.Forced[i].Until)
+	}
+}
+
+// known codes what a caller knows of a master.
+func (c *coder) known(m, caller int) {
+	p := &c.w.Callers[caller]
+	if active(&p.Contender) {
+		c.vote(&p.Contender, m)
+	}
+	if !p.Held {
+		return
+	}
+	if p.live() {
+		c.set(m, &p.Hold.At)
+	}
+	for i := range p.Renewals {
+		if r := &p.Renewals[i]; r.Used {
+			c.set(m, &r.Yes, &r.Absent, &r.Nothing)
+		}
+	}
+}
+
+// set codes whether master m is in each of sets.
+func (c *coder) set(m int, sets ...*protocol.Set) {
+	var v uint8
+	for i, s := range sets {
+		v |= b2(s.Has(m)) << i
+	}
+	v = c.u8(v)
+	for i, s := range sets {
+		*s |= protocol.Set(v>>i&1) << m
+	}
+}
+
+func (c *coder) vote(p *protocol.Contender, m int) {
+	x := &p.Masters[m]
+	c.flags(&x.Voted, &x.HandedOff, &x.Answered, &x.Reached, &x.Said)
+	v := c.u8(uint8(x.Outcome) | uint8(x.Open)<<4)
+	x.Outcome, x.Open = protocol.Outcome(v&15), int8(v>>4)
+	if x.Voted && counts(p) {
+		x.Until = c.exact(x.Until)
+	}
+	if x.Said && x.Outcome == protocol.No {
+		x.Holder = protocol.Holder(c.owner(twin.Owner(x.Holder)))
+		x.Free = c.instant(x.Free)
+	} else if c.reading {
+		x.Holder, x.Free = 0, clock.Instant{}
+	}
+	x.Token = c.token(x.Token)
+	if p.State == protocol.Settling {
+		c.set(m, &p.Raised, &p.Unraise)
+	}
+}
+
+func (c *coder) link(m, client int) {
+	l := &c.w.Links[m][client]
+	var counts [channels]int
+	any := false
+	for ch := range channels {
+		i, j := c.w.Messages.each(m, client, ch)
+		counts[ch] = j - i
+		any = any || i < j
+	}
+	c.flags(&l.Frozen, &l.Down, &l.Dirty, &any)
+	if l.Frozen && !l.Down {
+		l.Quiet = c.u8(l.Quiet)
+	}
+	if !any {
+		return
+	}
+	for ch := channel(0); ch < channels; ch += 2 {
+		v := c.u8(uint8(counts[ch] | counts[ch+1]<<4))
+		counts[ch], counts[ch+1] = int(v&15), int(v>>4)
+	}
+	i, _ := c.w.Messages.each(m, client, up)
+	for ch := range channels {
+		for range counts[ch] {
+			if c.reading {
+				c.w.Messages.insert(i, Message{Master: uint8(m), Client: uint8(client), Channel: ch})
+			}
+			c.message(&c.w.Messages.list[i])
+			i++
+		}
+	}
+}
+
+func (c *coder) message(x *Message) {
+	v := c.u8(uint8(x.Kind) | uint8(x.Command)<<3 | b2(x.Yield)<<5)
+	x.Kind, x.Command, x.Yield = kind(v&7), protocol.Command(v>>3&3), v>>5&1 == 1
+	x.Due = c.u8(x.Due)
+	x.Owner = c.owner(x.Owner)
+	x.Token = c.token(x.Token)
+	if x.Channel == down {
+		v := c.u8(uint8(x.Outcome) | uint8(x.Found)<<4)
+		x.Outcome, x.Found = protocol.Outcome(v&15), protocol.Found(v>>4)
+	}
+	switch x.Kind {
+	case ask:
+		x.Round = c.round(x.Owner, x.Round)
+		if x.Channel == down {
+			if x.Outcome == protocol.No {
+				x.Holder = c.owner(x.Holder)
+				x.Left = c.millis(x.Left+millis(c.w.Now)) - millis(c.w.Now)
+			}
+		} else {
+			x.Since, x.Lease = c.since(x.Since), c.k.handOff
+		}
+	case release:
+		x.Since = c.since(x.Since)
+		x.Next = c.owner(x.Next)
+		if x.Next != 0 {
+			x.Behind = c.since(x.Behind)
+			x.Round, x.Lease = c.round(x.Next, x.Round), c.k.handOff
+		}
+	case raise, renew:
+		x.Round = uint32(c.u8(uint8(x.Round)))
+	case handOff:
+		x.Round = c.round(x.Owner, x.Round)
+	}
+}

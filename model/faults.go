@@ -1,0 +1,243 @@
+package main
+
+import (
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node/script/twin"
+)
+
+// fault is a kind of thing that may go wrong. Each one that happens takes one from the budget of
+// its case.
+type fault uint32
+
+const (
+	freezeLink  fault = 1 << iota // for any time; a client takes it for broken after a while
+	loseHandOff                   // a message to a waiter is lost
+	breakConn                     // a connection breaks, and a new one is made at once
+	doubled                       // a command is carried out once more, at any time
+	restart                       // a master comes back empty
+	older                         // a master comes back with an older copy of what it had: its disk, or a replica
+	crash                         // a caller is gone without a word
+	giveUp                        // a caller wants the lock no more
+	force                         // an operator frees the lock
+	sleep                         // a caller does nothing for any time
+	slow                          // a renewal is made and sent later
+	late                          // a message is late
+)
+
+// faults makes what may go wrong at this moment, or no longer go wrong.
+func (x *mover) faults(it *item) (goOn bool) {
+	k, w := x.k, it
+	for m := range k.Masters {
+		for client := range k.Callers {
+			if w.Links[m][client].Frozen {
+				x.free(it, func(n *World) { n.thaw(m, client) })
+			}
+			if _, ok := w.due(m, client, ghost); ok {
+				x.fault(it, 0, func(n *World) { n.haunt(k, m, client) })
+			}
+		}
+	}
+	for c := range k.Callers {
+		if w.Callers[c].Asleep {
+			x.free(it, func(n *World) { n.Callers[c].Asleep = false; n.noteText("C%d wakes", c) })
+		}
+	}
+	if w.Faults == 0 {
+		return true
+	}
+	for m := range k.Masters {
+		x.masterFaults(it, m)
+		for client := range k.Callers {
+			x.linkFaults(it, m, client)
+		}
+	}
+	for c := range k.Callers {
+		x.callerFaults(it, c)
+	}
+	if k.Kinds&force != 0 {
+		x.fault(it, force, func(n *World) { n.forceUnlock(k) })
+	}
+	return true
+}
+
+func (x *mover) linkFaults(it *item, m, client int) {
+	k, w := x.k, it
+	_, command := w.due(m, client, up)
+	_, answer := w.due(m, client, down)
+	letter, handOff := w.due(m, client, post)
+	if k.Kinds&freezeLink != 0 && (command || answer || handOff) {
+		x.fault(it, freezeLink, func(n *World) { n.freeze(k, m, client) })
+	}
+	if k.Kinds&loseHandOff != 0 && handOff {
+		x.fault(it, loseHandOff, func(n *World) {
+			n.Messages.remove(letter)
+			n.noteText("the hand-off of m%d to C%d is lost", m, client)
+		})
+	}
+	if k.Kinds&breakConn != 0 && (command || answer) {
+		x.fault(it, breakConn, func(n *World) {
+			n.noteText("the connection of C%d to m%d breaks", client, m)
+			n.breakLink(m, client, true)
+		})
+	}
+	if k.Kinds&doubled != 0 && command {
+		x.fault(it, doubled, func(n *World) { n.double(m, client) })
+	}
+	if k.Kinds&late != 0 {
+		for _, ch := range []channel{up, down, post} {
+			if _, ok := w.due(m, client, ch); ok {
+				for ticks := 1; ticks <= k.Late; ticks++ {
+					x.fault(it, late, func(n *World) { n.delay(m, client, ch, ticks) })
+				}
+			}
+		}
+	}
+}
+
+func (x *mover) masterFaults(it *item, m int) {
+	k, w := x.k, it
+	if w.Masters[m].Dead {
+		return
+	}
+	if k.Kinds&restart != 0 {
+		x.fault(it, restart, func(n *World) { n.restart(k, m, twin.Lock{}) })
+	}
+	if k.Kinds&older != 0 {
+		if w.Masters[m].Saved {
+			x.fault(it, older, func(n *World) { n.restart(k, m, n.Masters[m].Copy) })
+		} else if !w.saved(k) && w.Masters[m].Lock.Holder != 0 {
+			x.fault(it, 0, func(n *World) { n.save(m) })
+		}
+	}
+}
+
+func (x *mover) callerFaults(it *item, c int) {
+	k, w := x.k, it
+	p := &w.Callers[c]
+	if p.Crashed {
+		return
+	}
+	if k.Kinds&crash != 0 && (p.contends() || p.live()) {
+		x.fault(it, crash, func(n *World) { n.crash(c) })
+	}
+	if k.Kinds&giveUp != 0 && p.contends() && !p.Asleep {
+		x.fault(it, giveUp, func(n *World) { n.step(k, c, protocol.Event{Kind: protocol.GiveUp}, 0) })
+	}
+	if k.Kinds&sleep != 0 && !p.Asleep && w.busy(k, c) {
+		x.fault(it, sleep, func(n *World) { n.Callers[c].Asleep = true; n.noteText("C%d SLEEPS", c) })
+	}
+}
+
+func (w *World) freeze(k *Case, m, client int) {
+	w.Links[m][client].Frozen, w.Links[m][client].Quiet = true, uint8(k.Timeout)
+	w.noteText("the link of C%d to m%d FREEZES", client, m)
+}
+
+func (w *World) thaw(m, client int) {
+	l := &w.Links[m][client]
+	l.Frozen, l.Quiet, l.Down = false, 0, false
+	w.noteText("the link of C%d to m%d thaws", client, m)
+}
+
+// haunt carries out the first command of a connection that has broken.
+func (w *World) haunt(k *Case, m, client int) {
+	i, _ := w.due(m, client, ghost)
+	x := w.Messages.remove(i)
+	w.Links[m][client].Dirty = true
+	w.noteText("late:")
+	w.carryOut(k, x, false)
+}
+
+// double leaves a copy of a command to be carried out at any time.
+func (w *World) double(m, client int) {
+	i, _ := w.due(m, client, up)
+	x := w.Messages.list[i]
+	x.Channel = ghost
+	w.put(x, 0)
+	w.noteText("a command of C%d to m%d is DOUBLED", client, m)
+}
+
+// delay makes all messages of a channel late that would arrive now.
+func (w *World) delay(m, client int, ch channel, ticks int) {
+	i, j := w.Messages.each(m, client, ch)
+	for ; i < j; i++ {
+		w.Messages.list[i].Due = max(w.Messages.list[i].Due, uint8(ticks))
+	}
+	w.noteText("%v between C%d and m%d are %d LATE", ch, client, m, ticks)
+}
+
+func (w *World) saved(k *Case) bool {
+	for m := range k.Masters {
+		if w.Masters[m].Saved {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *World) save(m int) {
+	w.Masters[m].Saved, w.Masters[m].Copy = true, w.Masters[m].Lock
+	w.noteText("m%d is SAVED", m)
+}
+
+// restart ends a master's process, and with it all connections and what was under way to it. The
+// next process begins with a copy.
+func (w *World) restart(k *Case, m int, with twin.Lock) {
+	w.noteText("m%d RESTARTS", m)
+	p := &w.Masters[m]
+	p.Lock, p.Guard, p.Saved, p.Copy = with, w.Now+int64(k.Guard), false, twin.Lock{}
+	p.Lock.Expire(millis(w.Now))
+	for client := range k.Callers {
+		for i, j := w.Messages.each(m, client, ghost); i < j; j-- {
+			w.Messages.remove(i)
+		}
+		w.breakLink(m, client, false)
+		w.Links[m][client].Dirty = with != twin.Lock{}
+	}
+}
+
+// crash ends a caller with its client. What it sent before is under way.
+func (w *World) crash(c int) {
+	p := &w.Callers[c]
+	*p = Caller{Crashed: true, Last: p.Last, Since: p.Since}
+	w.noteText("C%d CRASHES", c)
+}
+
+// busy reports whether there is something for a caller to do.
+func (w *World) busy(k *Case, c int) bool {
+	p := &w.Callers[c]
+	if !p.contends() && !p.live() {
+		return false
+	}
+	for m := range k.Masters {
+		for _, ch := range []channel{down, post} {
+			if _, ok := w.due(m, k.client(c), ch); ok {
+				return true
+			}
+		}
+	}
+	return w.wakes(c) || p.live() && p.Hold.Due && instant(w.Now).Left(p.Hold.RenewAt) <= 0
+}
+
+// forceUnlock frees the lock on all masters, whoever has it.
+func (w *World) forceUnlock(k *Case) {
+	w.noteText("FORCE UNLOCK")
+	for c := range k.Callers {
+		p := &w.Callers[c]
+		p.Forced = p.Forced || p.live()
+		p.Barred = p.Barred || p.live()
+		for m := range k.Masters {
+			p.Forced = p.Forced || w.Masters[m].Lock.Holder == w.current(c)
+		}
+	}
+	for m := range k.Masters {
+		if p := &w.Masters[m]; !p.Dead {
+			hears := func(o twin.Owner) bool { return o != twin.Redisson && !w.Callers[callerOf(o)].Crashed }
+			reply := p.Lock.Force(millis(w.Now), hears, w.Clock)
+			if !k.Tokens {
+				p.Lock.Counter, reply.HandOff.Token = 1, 1
+			}
+			w.publish(k, uint8(m), reply.HandOff)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"example.com/redlock/multilock/protocol"
+)
+
+// What a client does for a hold: it sends the renewals that are due, counts their answers with
+// Renewal.Step, and gives back what Step wants given back.
+
+// hold has a hold take an event.
+func (w *World) hold(k *Case, c int, ev protocol.HoldEvent) {
+	p := &w.Callers[c]
+	now := instant(w.Now)
+	from, over := p.Hold.State, p.Held && ev.Kind != protocol.HoldWon && (!p.Hold.Live() || now.Left(p.Hold.Until) <= 0)
+	var out protocol.HoldEffects
+	p.Hold.Step(&k.config, now, &ev, &out)
+	w.noteHold(c, ev)
+	if ev.Kind != protocol.HoldWon {
+		k.holdArrow(w, from, p.Hold.State)
+	}
+	if over && p.Hold.Live() && now.Left(p.Hold.Until) > 0 {
+		w.violate(revived)
+	}
+	if out.Release == 0 {
+		return
+	}
+	x := w.giveBack(k, c, max(w.Clock, p.Token))
+	if next, ok := w.nextInLine(k, c); ok && from != p.Hold.State {
+		w.enterBy(k, next, x, out.Release)
+		return
+	}
+	w.sendAll(k, x, out.Release)
+}
+
+// nextInLine returns the caller of the same client that stands behind c and has not asked yet.
+func (w *World) nextInLine(k *Case, c int) (next int, ok bool) {
+	for n := range k.Line {
+		if k.client(n) == k.client(c) && n != c && w.Callers[n].Contender.State == protocol.Idle && w.Callers[n].Last == 0 {
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// enterBy has a release enter caller c into the queue.
+func (w *World) enterBy(k *Case, c int, x Message, at protocol.Set) {
+	w.fresh(k, c)
+	p := &w.Callers[c]
+	ev := protocol.Event{Kind: protocol.Enter, At: at, Trip: ticks(k.Trip), Placed: true}
+	var out protocol.Effects
+	p.Contender.Step(&k.config, instant(w.Now), &ev, &out)
+	w.noteStep(c, ev)
+	k.arrow(w, protocol.Idle, p.Contender.State)
+	x.Next, x.Behind, x.Round, x.Lease = w.current(c), p.Since, out.Round, uint8(out.Lease/tick)
+	w.sendAll(k, x, at)
+	out.Enter = false
+	w.effect(k, c, &out)
+}
+
+// renewDue makes the renewal that is due.
+func (w *World) renewDue(k *Case, c int) {
+	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldRenew, Trip: ticks(k.Trip)})
+	w.Callers[c].Unsent = true
+}
+
+// sendRenewal sends the renewal that was made. The hold may have ended since.
+func (w *World) sendRenewal(k *Case, c int) {
+	p := &w.Callers[c]
+	p.Unsent = false
+	i := 0
+	for i < maxRenewals && p.Renewals[i].Used {
+		i++
+	}
+	if i == maxRenewals {
+		w.cut = true
+		return
+	}
+	all := protocol.All(k.Masters)
+	p.Renewals[i] = Renewal{Used: true, Renewal: protocol.Renewal{Sent: instant(w.Now), Lease: ticks(k.Lease)}}
+	w.sendAll(k, Message{Client: uint8(k.client(c)), Kind: renew, Owner: w.current(c), Round: uint32(i), Token: p.Token}, all)
+	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldSent, At: all, Trip: ticks(k.Trip)})
+}
+
+// renewed counts the answer to a renewal.
+func (w *World) renewed(k *Case, c int, x *Message) {
+	p := &w.Callers[c]
+	if x.Owner != w.current(c) || !p.Held {
+		return // of a hold that nobody remembers
+	}
+	r := &p.Renewals[x.Round]
+	ev, told := r.Step(&k.config, int(x.Master), x.Found)
+	if r.Yes|r.Absent|r.Nothing == protocol.All(k.Masters) {
+		*r = Renewal{}
+	}
+	if told {
+		ev.Trip = ticks(k.Trip)
+		w.hold(k, c, ev)
+	}
+}
+
+// holdTimers does what it is time for in a hold.
+func (w *World) holdTimers(k *Case, c int) {
+	p := &w.Callers[c]
+	now := instant(w.Now)
+	if p.live() && now.Left(p.Hold.Until) <= 0 {
+		w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDue})
+	}
+	if p.live() && p.Hold.Due && now.Left(p.Hold.RenewAt) <= 0 {
+		w.renewDue(k, c)
+	}
+}

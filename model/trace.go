@@ -1,0 +1,198 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node/script/twin"
+)
+
+// entry is a line of what happened. The last one knows the one before; the first one is empty.
+type entry struct {
+	before *entry
+	text   string
+}
+
+func (e *entry) lines() (lines []string) {
+	for ; e != nil && e.before != nil; e = e.before {
+		lines = append(lines, e.text)
+	}
+	slices.Reverse(lines)
+	return lines
+}
+
+// noteText notes what happens, if a trace is wanted.
+func (w *World) noteText(format string, args ...any) {
+	if w.log != nil {
+		w.log = &entry{w.log, fmt.Sprintf(format, args...)}
+	}
+}
+
+var kinds = [...]string{"ask", "release", "raise", "renew", "hand-off"}
+
+var commands = [...]string{"once", "or queue", "queue only", "again"}
+
+var outcomes = [...]string{"unsent", "unknown", "error", "no", "yes"}
+
+var founds = [...]string{"nothing", "hold", "absent"}
+
+func (ch channel) String() string {
+	return [...]string{"commands", "answers", "hand-offs", "ghosts"}[ch]
+}
+
+func name(o twin.Owner) string {
+	if o == 0 {
+		return "nobody"
+	}
+	return fmt.Sprintf("C%d.%d", callerOf(o), numberOf(o))
+}
+
+func (x *Message) String() string {
+	s := fmt.Sprintf("%s %s", kinds[x.Kind], name(x.Owner))
+	switch x.Kind {
+	case ask:
+		s += fmt.Sprintf(" #%d %s", x.Round, commands[x.Command])
+	case release:
+		if x.Yield {
+			s += " yield"
+		}
+		if x.Next != 0 {
+			s += fmt.Sprintf(" and enter %s #%d", name(x.Next), x.Round)
+		}
+	case handOff:
+		s += fmt.Sprintf(" #%d", x.Round)
+	case raise, renew:
+		s += fmt.Sprintf(" (%d)", x.Round)
+	}
+	if x.Token > 1 {
+		s += fmt.Sprintf(" token %d", x.Token)
+	}
+	if x.Channel == down {
+		s += ": "
+		if x.Kind == renew {
+			s += founds[x.Found]
+		} else {
+			s += outcomes[x.Outcome]
+		}
+		if x.Holder != 0 {
+			s += fmt.Sprintf(", %s has it for %d", name(x.Holder), x.Left/millis(1))
+		}
+	}
+	return s
+}
+
+func (w *World) noteCarry(x Message) {
+	if w.log != nil {
+		w.noteText("m%d carries out %v -> %s", x.Master, &x, w.master(int(x.Master)))
+	}
+}
+
+var events = [...]string{"starts", "is entered", "gets answer", "gets entered", "gets hand-off", "gets raised", "gets hint", "looks", "takes", "GIVES UP"}
+
+func (w *World) noteStep(c int, ev protocol.Event) {
+	if w.log == nil {
+		return
+	}
+	s := fmt.Sprintf("C%d %s", c, events[ev.Kind])
+	switch ev.Kind {
+	case protocol.Answer:
+		s += fmt.Sprintf(" of m%d to #%d: %s", ev.Master, ev.Round, outcomes[ev.Outcome])
+		if ev.Holder != 0 {
+			s += fmt.Sprintf(", %s has it for %d", name(twin.Owner(ev.Holder)), ev.Left/tick)
+		}
+	case protocol.HandedOff:
+		s += fmt.Sprintf(" of m%d for #%d", ev.Master, ev.Round)
+	case protocol.Entered, protocol.Raised:
+		s += fmt.Sprintf(" of m%d: %s", ev.Master, outcomes[ev.Outcome])
+	}
+	if ev.Try != w.Callers[c].Contender.Try && ev.Master != 0 {
+		s += " (try of before)"
+	}
+	w.noteText("%s -> %s", s, w.caller(c))
+}
+
+var holdEvents = [...]string{"won", "watch", "unwatch", "enter", "leave", "UNLOCKS", "renews", "sent renewal", "renewed", "extended", "renewal failed", "found lost", "validity over"}
+
+func (w *World) noteHold(c int, ev protocol.HoldEvent) {
+	if w.log != nil {
+		w.noteText("C%d hold: %s -> %s", c, holdEvents[ev.Kind], w.caller(c))
+	}
+}
+
+func (w *World) left(at clock.Instant) string {
+	return fmt.Sprintf("%.1f", float64(instant(w.Now).Left(at))/float64(tick))
+}
+
+// caller tells how a caller stands.
+func (w *World) caller(c int) string {
+	p := &w.Callers[c]
+	s := fmt.Sprintf("%s %v", name(w.current(c)), p.Contender.State)
+	switch {
+	case p.Crashed:
+		return s + " crashed"
+	case p.Held:
+		s += fmt.Sprintf(" HOLD %v until %s token %d", p.Hold.State, w.left(p.Hold.Until), p.Token)
+		if p.Hold.Due {
+			s += " renew in " + w.left(p.Hold.RenewAt)
+		}
+	case p.contends():
+		s += fmt.Sprintf(" #%d next in %s", p.Contender.Round, w.left(p.Contender.AskAt))
+		if p.Contender.State == protocol.Minority {
+			s += " back off in " + w.left(p.Contender.BackOffAt)
+		}
+		for m, x := range p.Contender.Masters {
+			if x.Voted {
+				s += fmt.Sprintf(" m%d:%s", m, w.left(x.Until))
+			}
+		}
+	}
+	if p.Asleep {
+		s += " asleep"
+	}
+	return s
+}
+
+// master tells what a master has.
+func (w *World) master(m int) string {
+	p := &w.Masters[m]
+	s := name(p.Lock.Holder)
+	if p.Lock.Holder != 0 {
+		s += fmt.Sprintf(" for %d", p.Lock.Expires/millis(1)-w.Now)
+	}
+	if p.Lock.Counter > 1 {
+		s += fmt.Sprintf(" counter %d", p.Lock.Counter)
+	}
+	for _, e := range p.Lock.Queue {
+		if e.Owner != 0 {
+			s += fmt.Sprintf(", queue %s #%d (stale in %d)", name(e.Owner), e.Round, e.Stale/millis(1)-w.Now)
+		}
+	}
+	if p.Guard > w.Now {
+		s += fmt.Sprintf(", guarded for %d", p.Guard-w.Now)
+	}
+	return s
+}
+
+// tell writes a step of a trace.
+func (w *World) tell(to io.Writer, k *Case, step int, happened []string) {
+	fmt.Fprintf(to, "  %d\n", step)
+	for _, line := range happened {
+		fmt.Fprintf(to, "      %s\n", line)
+	}
+	var now []string
+	for c := range k.Callers {
+		now = append(now, w.caller(c))
+	}
+	for m := range k.Masters {
+		now = append(now, fmt.Sprintf("m%d: %s", m, w.master(m)))
+	}
+	for i := range w.Messages.len() {
+		x := &w.Messages.list[i]
+		now = append(now, fmt.Sprintf("C%d-m%d %v in %d: %v", x.Client, x.Master, x.Channel, x.Due, x))
+	}
+	fmt.Fprintf(to, "    %s\n", strings.Join(now, "\n    "))
+}

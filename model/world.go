@@ -1,0 +1,147 @@
+package main
+
+import (
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node/script/twin"
+)
+
+// Most of what a World has room for.
+const (
+	maxMasters  = 5
+	maxCallers  = 4
+	maxMessages = 96
+	maxRenewals = 8 // of one hold, under way
+)
+
+// tick is the time between two moments at which anything happens. The margin for drift of the
+// leases that are searched is then about one tick, and the arithmetic of the protocol is the real
+// one.
+const tick = 2 * time.Millisecond
+
+// begin is the moment, in ticks, at which each state that is looked at is: only what is left until
+// an instant is a part of a state.
+const begin = 1000
+
+// World is all there is at one moment: callers, masters, and what is under way between them.
+type World struct {
+	Now    int64 // in ticks
+	Faults uint8 // that may still happen
+	Comes  uint8 // how often a caller that has gone may still come again
+	Clock  int64 // by which tokens are proposed
+	Top    int64 // largest token of a hold so far
+
+	Callers  [maxCallers]Caller
+	Masters  [maxMasters]Master
+	Links    [maxMasters][maxCallers]Link
+	Messages messages
+
+	wrong string // the first violation on the way here
+	cut   bool   // something had no room
+	log   *entry // what happened, if a trace is wanted
+}
+
+// Caller is one who wants the lock: first a contender, then a hold, then gone, and maybe back.
+// Its client is its own, unless the case says that callers stand in line.
+type Caller struct {
+	Contender protocol.Contender
+	Last      uint32 // its last owner, of those that were its own
+	Since     int64  // when it began to wait: its place in the queue
+
+	Hold     protocol.Hold // since a contender has won
+	Held     bool          // there is one
+	Forced   bool          // a lock of its owner was freed by force: it may not exclude anybody
+	Barred   bool          // that was when it held the lock: it is not to come back
+	Token    int64
+	Renewals [maxRenewals]Renewal
+	Unsent   bool // a renewal was made and is about to be sent
+
+	Crashed, Asleep bool
+}
+
+// Renewal is one that is under way. It is done when every master has answered, or will not.
+type Renewal struct {
+	Used bool
+	protocol.Renewal
+}
+
+// Master is one of them: a process with a lock in it.
+type Master struct {
+	Name  uint8 // in traces
+	Lock  twin.Lock
+	Guard int64 // the tick until which it makes no hold
+	Dead  bool  // for good: its clients know
+
+	Saved bool // it has a copy, to restart with
+	Copy  twin.Lock
+}
+
+// Link is what a client and a master have between them: a connection for commands and answers, and
+// one for hand-offs.
+type Link struct {
+	Frozen bool  // nothing moves
+	Quiet  uint8 // ticks until the client takes a frozen link for broken
+	Down   bool  // it did: what is sent is known not to have been, and releases wait
+	Dirty  bool  // something late was carried out: what it leaves is only gone with its lease
+}
+
+// owner makes the name of a caller's owner.
+func owner(caller int, number uint32) twin.Owner {
+	return twin.Owner(caller+1)<<24 | twin.Owner(number)
+}
+
+func callerOf(o twin.Owner) int    { return int(o>>24) - 1 }
+func numberOf(o twin.Owner) uint32 { return uint32(o) & (1<<24 - 1) }
+
+// instant is a moment by a caller's clock.
+func instant(ticks int64) clock.Instant { return clock.Instant{}.Add(time.Duration(ticks) * tick) }
+
+// millis is a moment by a master's clock, or a time, as scripts have it.
+func millis(ticks int64) int64 { return ticks * tick.Milliseconds() }
+
+// current is the last owner of caller c.
+func (w *World) current(c int) twin.Owner { return owner(c, w.Callers[c].Last) }
+
+// contends reports whether caller c has a contender that is not over.
+func (c *Caller) contends() bool {
+	return c.Contender.State != protocol.Idle && !c.Contender.Over()
+}
+
+// live reports whether there is a hold that has not ended.
+func (c *Caller) live() bool { return c.Held && c.Hold.Live() }
+
+// gone reports whether the caller wants nothing, and has nothing.
+func (c *Caller) gone() bool { return c.Crashed || c.Contender.Over() && !c.live() && !c.Unsent }
+
+// valid reports whether the caller has the lock, as far as it can know.
+func (c *Caller) valid(now int64) bool {
+	return c.live() && !c.Forced && instant(now).Left(c.Hold.Until) > 0
+}
+
+// copyTo copies what a case uses of w. A World has room for all of them, and most of it is empty.
+func (w *World) copyTo(to *World, k *Case) {
+	to.Now, to.Faults, to.Comes, to.Clock, to.Top = w.Now, w.Faults, w.Comes, w.Clock, w.Top
+	to.wrong, to.cut, to.log = w.wrong, w.cut, w.log
+	for c := range k.Callers {
+		to.Callers[c] = w.Callers[c]
+	}
+	for m := range k.Masters {
+		from, to := &w.Masters[m], &to.Masters[m]
+		to.Name, to.Lock, to.Guard, to.Dead, to.Saved = from.Name, from.Lock, from.Guard, from.Dead, from.Saved
+		if from.Saved {
+			to.Copy = from.Copy
+		}
+	}
+	to.Links = w.Links
+	to.Messages.ends = w.Messages.ends
+	copy(to.Messages.list[:w.Messages.len()], w.Messages.list[:w.Messages.len()])
+}
+
+// violate notes a violation, the first one only.
+func (w *World) violate(what string) {
+	if w.wrong == "" {
+		w.wrong = what
+	}
+}
