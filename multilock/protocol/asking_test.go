@@ -1,0 +1,299 @@
+package protocol
+
+import (
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"example.com/redlock/clock"
+)
+
+// A free lock is won with the q-th answer, and nothing is timed until then: each master answers, or
+// is taken to have failed.
+func TestAFreeLockIsWonInOneRound(t *testing.T) {
+	play(t, 5, waits, func(s *scene) {
+		s.start().want(Asking).wantRound(All(5), AskOrQueue, shortLease).wantNoWake()
+		s.at(60*ms).answer(3, yes(7)).answer(0, yes(7)).want(Asking).wantNoWake()
+		s.at(61*ms).answer(4, yes(7)).wantWon(full, false, 7).wantNoWake()
+		s.answer(1, yes(7)).wantQuiet()
+		s.at(full - 1).take().want(Taken).wantQuiet()
+		s.answer(2, yes(7)).giveUp().want(Taken).wantQuiet()
+		if got := s.c.Claimed(); got != All(5) {
+			t.Errorf("Claimed = %b, want all: those whose answers came late have it as well", got)
+		}
+	})
+}
+
+// Who waits asks again: after 200 ms, and every 400 ms when it has waited for long.
+func TestAsksAgain(t *testing.T) {
+	play(t, 3, waits, func(s *scene) {
+		s.start()
+		var rounds []time.Duration
+		for s.now < 2600*ms {
+			rounds = append(rounds, s.now/ms)
+			s.allAnswer(busy(x, time.Hour)).want(Waiting)
+			s.wake().wantRound(All(3), QueueOnly, s.out.Lease)
+		}
+		if want := []time.Duration{0, 200, 400, 600, 900, 1300, 1700, 2100, 2500}; !slices.Equal(rounds, want) {
+			t.Errorf("rounds at %v ms, want %v", rounds, want)
+		}
+	})
+}
+
+// Masters that are far away have their round trip on top, and the lock is handed off for so long
+// that the round it names still counts. Neither is longer than the lease allows.
+func TestPausesAndHandOffs(t *testing.T) {
+	for _, tt := range []struct {
+		lease, trip    time.Duration
+		pause, handOff time.Duration
+	}{
+		{lease, 0, 200 * ms, 400 * ms},
+		{lease, 70 * ms, 270 * ms, 680 * ms},
+		{lease, 600 * ms, 800 * ms, 2800 * ms},
+		{lease, 70*ms + 999*time.Microsecond, 270 * ms, 683 * ms},
+		{300 * ms, 0, 150 * ms, 300 * ms},
+		{300 * ms, 70 * ms, 150 * ms, 300 * ms},
+		{5 * ms, 0, 2 * ms, 5 * ms},
+	} {
+		play(t, 3, Want{Lease: tt.lease, Wait: true}, func(s *scene) {
+			s.trip = tt.trip
+			s.start().wantRound(All(3), AskOrQueue, tt.handOff)
+			s.allAnswer(busy(x, time.Hour)).wantWake(tt.pause)
+		})
+	}
+}
+
+// Rounds of many contenders fall on common moments, so that they share a flush: earlier than they
+// would be, never later.
+func TestRoundsFallOnAGrid(t *testing.T) {
+	for _, off := range []time.Duration{0, 1, 13 * ms, 49*ms + 999, 50 * ms} {
+		for _, begin := range beginnings {
+			conf := Config{Masters: 3, Times: Usual}
+			c := Contender{Want: waits}
+			now := begin.Add(off)
+			var out Effects
+			c.Step(&conf, now, &Event{Kind: Start, Placed: true}, &out)
+			since := c.AskAt.Sub(clock.Instant{})
+			if pause := c.AskAt.Sub(now); since%Usual.Grid != 0 || pause > 200*ms || pause <= 150*ms {
+				t.Errorf("at %v the next round is due in %v, at %v; want it on a multiple of %v, in 150 to 200 ms",
+					now, pause, since, Usual.Grid)
+			}
+		}
+	}
+	c := Contender{Want: Want{Lease: 8 * ms, Wait: true}}
+	var out Effects
+	now := clock.Instant{}.Add(-999 * time.Microsecond)
+	c.Step(&Config{Masters: 3, Times: Usual}, now, &Event{Kind: Start, Placed: true}, &out)
+	if pause := c.AskAt.Sub(now); pause <= 3*ms || pause > 4*ms {
+		t.Errorf("the next round of a short lease is due in %v, want 3 to 4 ms", pause)
+	}
+}
+
+// Expiry sends no message: the contender asks when the time is over that the masters said is left.
+func TestAsksWhenTheTimeLeftIsOver(t *testing.T) {
+	for _, left := range []time.Duration{50 * ms, 200 * ms, 300 * ms, 1234 * ms} {
+		play(t, 3, waits, func(s *scene) {
+			s.start().allAnswer(busy(x, left))
+			for s.wake(); s.now < left; s.wake() {
+				s.wantRound(All(3), QueueOnly, s.out.Lease)
+				s.allAnswer(busy(x, left-s.now))
+			}
+			s.wantRound(All(3), AskOrQueue, s.out.Lease)
+			if s.now > left+s.conf.Settle {
+				t.Errorf("asked at %v of a lease that ended at %v, want within %v", s.now, left, s.conf.Settle)
+			}
+			if s.allAnswer(yes(7)).c.State != Won {
+				t.Errorf("%v, want it won", s.c.State)
+			}
+		})
+	}
+}
+
+// It is the majority's time that counts, not the first master's.
+func TestAsksWhenAMajorityIsFree(t *testing.T) {
+	play(t, 3, waits, func(s *scene) {
+		s.start().answers(busy(x, 20*ms), busy(x, 5*time.Second)).want(Waiting)
+		s.answer(2, busy(x, 120*ms)).wantWake(121 * ms)
+	})
+	play(t, 3, waits, func(s *scene) {
+		s.start().answers(busy(x, 20*ms), silent, errored).want(Waiting)
+		s.wantWake(200 * ms) // one master is no majority
+	})
+}
+
+// A lock that never expires is asked about no more often than one that does.
+func TestALockThatNeverExpires(t *testing.T) {
+	play(t, 3, waits, func(s *scene) {
+		s.start().allAnswer(busy(x, math.MaxInt64)).want(Waiting).wantWake(200 * ms)
+		s.wake().wantRound(All(3), QueueOnly, shortLease)
+	})
+}
+
+// A hint that the lock is free, or that a message may be lost, brings the next round forward and
+// never puts it off. Other masters give the same hint: it waits for them a little.
+func TestHint(t *testing.T) {
+	for _, lot := range lots {
+		play(t, 3, waits, func(s *scene) {
+			s.lot = lot
+			s.start().allAnswer(busy(x, time.Minute)).at(100 * ms).hint(20 * ms)
+			s.wake().wantRound(All(3), AskOrQueue, shortLease)
+			if s.now < 120*ms || s.now > 140*ms || lot > 0 && s.now == 120*ms {
+				t.Errorf("asked at %v, want at 120 to 140 ms", s.now)
+			}
+			s.allAnswer(busy(x, time.Minute)).hint(0).wantWake(s.now + s.conf.Settle)
+			s.hint(time.Hour).wantWake(s.now + s.conf.Settle)
+		})
+	}
+	play(t, 3, waits, func(s *scene) { // before the first round is over
+		s.start().at(10 * ms).hint(0).wantNoWake().want(Asking)
+		s.at(20 * ms).allAnswer(busy(x, time.Minute)).wantWake(11 * ms)
+	})
+}
+
+// While a majority says that somebody has the lock for a while, the contender only keeps its place:
+// a grant of one master would be in the holder's way. What was answered before a hint no longer
+// tells that.
+func TestOnlyQueuesWhileTheLockIsHeld(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		answers []reply
+		want    Command
+	}{
+		{"held", []reply{busy(x, time.Minute), busy(x, time.Minute), busy(x, time.Minute)}, QueueOnly},
+		{"held by a majority", []reply{silent, busy(x, time.Minute), busy(x, time.Minute)}, QueueOnly},
+		{"until before the next round", []reply{busy(x, 10*ms), busy(x, 10*ms), busy(x, 10*ms)}, AskOrQueue},
+		{"held by two", []reply{busy(x, time.Minute), busy(y, time.Minute), silent}, AskOrQueue},
+		{"held by three", []reply{busy(x, time.Minute), busy(y, time.Minute), busy(z, time.Minute)}, AskOrQueue},
+		{"not known", []reply{busy(x, time.Minute), silent, silent}, AskOrQueue},
+		{"kept free", []reply{busy(Nobody, time.Minute), busy(Nobody, time.Minute), silent}, AskOrQueue},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, 3, waits, func(s *scene) {
+				s.start().answers(tt.answers...).wake().wantRound(All(3), tt.want, shortLease)
+			})
+		})
+	}
+	play(t, 3, waits, func(s *scene) {
+		s.start().answers(busy(x, time.Minute), busy(x, time.Minute)).round(50 * ms)
+		s.wantRound(All(3), AskOrQueue, shortLease)
+		s.answer(2, busy(x, time.Minute).to(1)) // it is as old as the others
+		s.wake().wantRound(All(3), AskOrQueue, shortLease)
+	})
+	play(t, 3, waits, func(s *scene) { // it has changed hands since
+		s.start().allAnswer(busy(x, time.Minute)).wake().wantRound(All(3), QueueOnly, shortLease)
+		s.answers(busy(y, time.Minute), silent, busy(x, time.Minute)).wake().wantRound(All(3), AskOrQueue, shortLease)
+	})
+}
+
+// Where a round that only kept the place in the queue finds the lock handed off, the message is late
+// or lost: the next one confirms it, soon.
+func TestQueueingFindsAHandOff(t *testing.T) {
+	play(t, 3, waits, func(s *scene) {
+		s.start().allAnswer(busy(x, time.Minute)).wake().wantRound(All(3), QueueOnly, shortLease)
+		s.at(210*ms).answer(0, yes(7)).want(Waiting).wantWake(211 * ms)
+		s.answer(1, yes(7)).answer(2, yes(7)).want(Waiting)
+		s.wake().wantRound(All(3), AskOrQueue, shortLease)
+		s.answer(0, yes(7)).answer(1, yes(7)).wantWon(211*ms+full, false, 7)
+	})
+}
+
+// A caller whose place in the queue is not known asks without one, and stands in the queue from the
+// first round on that knows it.
+func TestAsksWithoutAPlace(t *testing.T) {
+	play(t, 3, waits, func(s *scene) {
+		s.noPlace = true
+		s.start().wantRound(All(3), AskOnce, shortLease)
+		s.allAnswer(busy(x, time.Minute)).wake().wantRound(All(3), AskOnce, shortLease)
+		s.noPlace = false
+		s.allAnswer(busy(x, time.Minute)).wake().wantRound(All(3), QueueOnly, shortLease)
+	})
+}
+
+// An answer to a round that another one has followed brings no third one: the second is on its way
+// to learn more.
+func TestLateAnswersBringNoAsk(t *testing.T) {
+	play(t, 5, waits, func(s *scene) {
+		s.start().at(35*ms).answers(busy(x, time.Minute), busy(x, time.Minute), busy(x, 11*ms)).round(36 * ms)
+		s.at(41*ms).answer(3, busy(x, 5*ms).to(1)).answer(4, busy(x, 5*ms).to(1)).wantWake(236 * ms)
+		s.answer(0, busy(x, 5*ms)).wantWake(46*ms + s.conf.Settle)
+	})
+}
+
+// Waiting is in vain where so many masters say what does not pass by itself that no majority is
+// left, and nowhere else.
+func TestInVain(t *testing.T) {
+	held := busy(x, time.Minute)
+	for _, tt := range []struct {
+		name    string
+		answers []reply
+		want    bool
+	}{
+		{"a majority", []reply{hopeless, held, hopeless}, true},
+		{"a majority, and one silent", []reply{hopeless, silent, hopeless}, true},
+		{"all", []reply{hopeless, hopeless, hopeless}, true},
+		{"a minority, and two down", []reply{hopeless, unsent, unsent}, false},
+		{"a minority, and two errors", []reply{hopeless, errored, errored}, false},
+		{"a majority is down", []reply{unsent, unsent, held}, false},
+		{"a majority has errors", []reply{errored, errored, held}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, 3, waits, func(s *scene) {
+				s.start().answers(tt.answers...)
+				if !tt.want {
+					s.want(Waiting)
+				} else if s.want(Failed); s.c.Verdict != InVain {
+					t.Errorf("verdict %d, want %d", s.c.Verdict, InVain)
+				}
+			})
+			play(t, 3, waits, func(s *scene) { // it turns out while it waits
+				s.start().allAnswer(held).wake().answers(tt.answers...)
+				if got := s.c.State == Failed; got != tt.want {
+					t.Errorf("failed %v, want %v", got, tt.want)
+				}
+			})
+		})
+	}
+	play(t, 3, waits, func(s *scene) { // with a grant, which is given back
+		s.start().answer(0, yes(7)).answer(1, hopeless).answer(2, hopeless).wantFailed(InVain, 0b111)
+	})
+	play(t, 3, waits, func(s *scene) { // what has passed counts no more
+		s.start().answers(hopeless, held, held).wake().answers(held, hopeless, held).want(Waiting)
+	})
+}
+
+// Each round tells once, when the next one is sent, whether too few masters answered it: all answers
+// are in by then that come soon.
+func TestStock(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		answers []reply
+		outage  bool
+	}{
+		{"held", []reply{busy(x, time.Minute), busy(x, time.Minute), busy(x, time.Minute)}, false},
+		{"held by a majority", []reply{busy(x, time.Minute), errored, busy(x, time.Minute)}, false},
+		{"a majority has errors", []reply{errored, busy(x, time.Minute), errored}, true},
+		{"a majority is silent", []reply{silent, busy(x, time.Minute), silent}, true},
+		{"all are down", []reply{unsent, unsent, unsent}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, 3, waits, func(s *scene) {
+				for range 3 {
+					if s.now == 0 {
+						s.start()
+					}
+					if s.out.Stock && s.c.Round == 1 {
+						t.Error("stock is taken before the first round was answered")
+					}
+					s.answers(tt.answers...)
+					if s.out.Stock {
+						t.Error("stock is taken before the next round")
+					}
+					if s.wake(); !s.out.Stock || s.out.Outage != tt.outage {
+						t.Errorf("stock %v, outage %v, want true, %v", s.out.Stock, s.out.Outage, tt.outage)
+					}
+				}
+			})
+		})
+	}
+}

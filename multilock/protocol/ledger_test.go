@@ -1,0 +1,284 @@
+package protocol
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/quorum"
+)
+
+// ledger is what a deliberately simple observer knows of a contender: what was sent for it, and
+// what came back. It keeps lists where the contender keeps sums.
+type ledger struct {
+	wild bool // events come that no driver would bring: not all is checked
+
+	rounds []sentRound // by their numbers, from 1 on
+	owner  ownership   // of the present owner
+	raise  struct {
+		to  int64
+		yes Set // that have just this number
+	}
+}
+
+type sentRound struct {
+	Round
+	try uint32
+}
+
+// ownership is what one owner may have.
+type ownership struct {
+	sent    Set      // masters that were sent anything for it
+	open    [Max]int // commands that are not answered
+	left    Set      // masters where something of it may be
+	votes   [Max][]vote
+	largest [Max]int64 // counter
+}
+
+type vote struct {
+	until     clock.Instant
+	handedOff bool
+}
+
+// claims returns the masters that have to be told when the owner is given up.
+func (o *ownership) claims() (at Set) {
+	at = o.left
+	for i, open := range o.open {
+		if open > 0 {
+			at |= 1 << i
+		}
+	}
+	return at
+}
+
+// majority returns what a majority of the votes is worth at an instant: until when q of them are
+// valid, and whether the one that ends then may be a hand-off, or may be a grant.
+func (o *ownership) majority(conf *Config, now clock.Instant) (until clock.Instant, handedOff, granted, ok bool) {
+	var best []vote
+	for _, votes := range o.votes[:conf.Masters] {
+		votes = slices.DeleteFunc(slices.Clone(votes), func(v vote) bool { return now.Left(v.until) <= 0 })
+		if len(votes) > 0 {
+			best = append(best, slices.MaxFunc(votes, func(a, b vote) int { return int(a.until.Sub(b.until)) }))
+		}
+	}
+	slices.SortFunc(best, func(a, b vote) int { return int(b.until.Sub(a.until)) })
+	q := quorum.Majority(conf.Masters)
+	if len(best) < q {
+		return until, false, false, false
+	}
+	until = best[q-1].until
+	for _, v := range slices.Concat(o.votes[:]...) {
+		if v.until == until {
+			handedOff, granted = handedOff || v.handedOff, granted || !v.handedOff
+		}
+	}
+	return until, handedOff, granted, true
+}
+
+// wrongs takes note of one step, and returns what must not be.
+func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instant, ev *Event, out *Effects) (wrong []string) {
+	check := func(ok bool, format string, args ...any) {
+		if !ok {
+			wrong = append(wrong, fmt.Sprintf(format, args...))
+		}
+	}
+	contended := before.contends()
+	l.note(before, ev)
+
+	// States.
+	check(arrowOf(before.State, after.State), "%v became %v: no arrow says so", before.State, after.State)
+	check((after.State == Failed) == (after.Verdict != NoVerdict), "%v with verdict %d", after.State, after.Verdict)
+	if before.Over() {
+		check(*after == *before, "something became of a contender that is %v", before.State)
+		check(*out == Effects{Read: after.Token}, "a contender that is %v wants %+v", before.State, *out)
+	}
+	_, timed := after.Wake()
+	check(timed == slices.Contains([]State{Queued, Waiting, Minority, Paused}, after.State), "due at some time in %v: %v", after.State, timed)
+	if at, timed := before.Wake(); ev.Kind == Due && (!timed || now.Left(at) > 0) {
+		check(*after == *before && *out == Effects{Read: after.Token}, "something was due too early: %+v", *out)
+	}
+
+	// Who is asked, and for what.
+	check(out.Read == after.Token, "it has read %d, and says %d", after.Token, out.Read)
+	entering := Set(0)
+	if out.Enter {
+		entering = out.Release
+		if ev.Kind == Enter {
+			entering = ev.At
+		}
+		check(ev.Placed, "enters the queue without a place")
+		check(out.Ask|entering == All(conf.Masters) && out.Ask&entering == 0, "a release at %b enters, and %b are asked", entering, out.Ask)
+	}
+	if out.Ask != 0 {
+		switch command := out.Command; {
+		case after.Want.Again:
+			check(command == EnterAgain, "asks with command %d to enter again", command)
+		case !ev.Placed:
+			check(command == AskOnce, "asks with command %d without a place", command)
+		default:
+			check(command == AskOrQueue || command == QueueOnly, "asks with command %d, and waits", command)
+		}
+	}
+	if out.Ask != 0 || out.Enter {
+		check(out.Round == before.Round+1 && out.Round == after.Round, "round %d follows round %d", out.Round, before.Round)
+		check(out.Lease > 0 && out.Lease <= after.Want.Lease, "hand-off for %v of %v", out.Lease, after.Want.Lease)
+	}
+	check(!out.Yield || out.NewOwner && out.Ask == 0 && !out.Enter, "hands off to nobody, and enters: %+v", *out)
+	check(out.Raise == 0 || after.State == Settling, "a raise in %v", after.State)
+
+	// What is given back is all that there may be, and no more.
+	gaveUp := out.NewOwner || before.State != Failed && after.State == Failed
+	check(out.NewOwner == (after.Try != before.Try && before.Try > 0), "new owner %v, try %d after %d", out.NewOwner, after.Try, before.Try)
+	check(gaveUp || out.Release == 0, "a release at %b, and the owner goes on", out.Release)
+	if gaveUp && !after.Want.Again {
+		check(out.Release&^l.owner.sent == 0, "a release at %b, where only %b were asked", out.Release, l.owner.sent)
+		if !l.wild {
+			check(l.owner.claims()&^out.Release == 0, "a release at %b, but there may be something at %b", out.Release, l.owner.claims())
+		}
+	}
+	check(!after.Want.Again || out.Release == 0, "a release at %b of a hold that was not won here", out.Release)
+
+	// What is won.
+	until, handedOff, granted, majority := l.owner.majority(conf, now)
+	if contended && (after.State == Settling || after.State == Won) {
+		check(majority && until == after.Until, "won until %v, but a majority is valid until %v", after.Until, until)
+		check(after.Short && handedOff || !after.Short && granted, "won by a hand-off: %v", after.Short)
+	}
+	if contended && after.contends() && majority && !out.NewOwner {
+		check(handedOff && now.Left(until) < after.topUp(conf, ev.Trip), "a majority is valid for %v, and it is %v", now.Left(until), after.State)
+	}
+	if before.State != Won && after.State == Won && !after.Want.Again {
+		agreed := l.raise.yes
+		if before.State != Settling {
+			agreed = l.agree(conf, now, after.Token)
+			check(slices.Max(l.owner.largest[:]) == after.Token, "token %d, where %d was read", after.Token, l.owner.largest)
+		}
+		check(agreed.Len() >= quorum.Majority(conf.Masters), "token %d, on which %b agreed", after.Token, agreed)
+	}
+	if out.Raise != 0 {
+		has := All(conf.Masters) &^ out.Raise
+		check(has&^l.agree(conf, after.Until.Add(-1), out.RaiseTo) == 0, "%b are not raised to %d", has, out.RaiseTo)
+		l.raise.to, l.raise.yes = out.RaiseTo, has
+	}
+	if before.State == Won && after.State == Taken {
+		check(now.Left(after.Until) > 0, "taken when validity was over")
+	}
+	if (before.State == Won || before.State == Settling) && (after.State == Won || after.State == Settling || after.State == Taken) {
+		check(after.Until == before.Until && after.Short == before.Short, "the end of validity was moved")
+	}
+
+	// What follows is for the next owner.
+	if after.Try != before.Try {
+		l.owner = ownership{}
+	}
+	l.send(after, out, now, entering)
+	check(l.owner.claims()&^after.Claimed() == 0 || after.Over() || l.wild, "claims %b, but there may be something at %b", after.Claimed(), l.owner.claims())
+	for i, m := range after.Masters {
+		check(l.wild || m.Open >= 0, "%d commands are open at m%d", m.Open, i+1)
+	}
+	return wrong
+}
+
+// note notes what happened to the present owner.
+func (l *ledger) note(before *Contender, ev *Event) {
+	if ev.Try != before.Try || ev.Try == 0 {
+		return
+	}
+	o, i := &l.owner, ev.Master
+	round := sentRound{}
+	if n := int(ev.Round); n > 0 && n <= len(l.rounds) && l.rounds[n-1].try == ev.Try && len(l.rounds)-n < maxRounds {
+		round = l.rounds[n-1]
+	}
+	switch ev.Kind {
+	case Answer, Entered:
+		o.open[i]--
+		if ev.Outcome != Unsent && (ev.Outcome != No || before.Want.Wait || ev.Kind == Entered) {
+			o.left |= 1 << i
+		}
+		if ev.Kind == Answer && ev.Outcome == Yes && round.try > 0 && !round.Queue {
+			o.votes[i] = append(o.votes[i], vote{round.Sent.Add(clock.Validity(before.Want.Lease, 0)), false})
+			o.largest[i] = max(o.largest[i], ev.Token)
+		}
+	case HandedOff:
+		o.left |= 1 << i
+		o.largest[i] = max(o.largest[i], ev.Token)
+		if round.try > 0 {
+			o.votes[i] = append(o.votes[i], vote{round.Sent.Add(clock.Validity(round.Lease, 0)), true})
+		}
+	case Raised:
+		if ev.Outcome == Yes && before.State == Settling && ev.Round == uint32(before.Raises) {
+			l.raise.yes |= 1 << i
+		}
+	}
+}
+
+// send notes what was sent.
+func (l *ledger) send(c *Contender, out *Effects, now clock.Instant, entering Set) {
+	if out.Ask == 0 && !out.Enter {
+		return
+	}
+	l.rounds = append(l.rounds, sentRound{
+		Round{Number: out.Round, Sent: now, Lease: out.Lease, Queue: out.Command == QueueOnly}, c.Try,
+	})
+	for i := range c.Masters {
+		if (out.Ask | entering).Has(i) {
+			l.owner.open[i]++
+			l.owner.sent |= 1 << i
+		}
+	}
+}
+
+// agree returns the masters with a vote that is valid whose largest counter is token.
+func (l *ledger) agree(conf *Config, now clock.Instant, token int64) (at Set) {
+	for i := range conf.Masters {
+		valid := slices.ContainsFunc(l.owner.votes[i], func(v vote) bool { return now.Left(v.until) > 0 })
+		if valid && l.owner.largest[i] == token {
+			at |= 1 << i
+		}
+	}
+	return at
+}
+
+func arrowOf(from, to State) bool {
+	return from == to || slices.ContainsFunc(Arrows, func(a Arrow) bool { return a.From == from && a.To == to })
+}
+
+// The observer is no better than what it is shown: it does see a contender that is wrong.
+func TestLedgerSeesWhatIsWrong(t *testing.T) {
+	conf := Config{Masters: 3, Times: Usual}
+	now := clock.Instant{}
+	for name, spoil := range map[string]func(c *Contender, out *Effects){
+		"no arrow":        func(c *Contender, _ *Effects) { c.State = Taken },
+		"a verdict":       func(c *Contender, _ *Effects) { c.Verdict = Late },
+		"moved":           func(c *Contender, _ *Effects) { c.Until = c.Until.Add(1) },
+		"another token":   func(c *Contender, out *Effects) { c.Token, out.Read = 8, 8 },
+		"a release":       func(_ *Contender, out *Effects) { out.Release = 1 },
+		"a claim is lost": func(c *Contender, _ *Effects) { c.Masters[2].Open = 0 },
+		"unread":          func(_ *Contender, out *Effects) { out.Read++ },
+		"a raise":         func(_ *Contender, out *Effects) { out.Raise = 1 },
+		"no hand-off":     func(c *Contender, _ *Effects) { c.Short = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l ledger
+			var out Effects
+			c := Contender{Want: waits}
+			step := func(ev Event, spoil func(c *Contender, out *Effects)) []string {
+				ev.Placed, ev.Try = true, c.Try
+				before := c
+				c.Step(&conf, now, &ev, &out)
+				spoil(&c, &out)
+				return l.wrongs(&conf, &before, &c, now, &ev, &out)
+			}
+			nothing := func(*Contender, *Effects) {}
+			for _, ev := range []Event{{Kind: Start}, {Kind: Answer, Round: 1, Outcome: Yes, Token: 7}} {
+				if wrong := step(ev, nothing); wrong != nil {
+					t.Fatalf("%+v: %q, want nothing wrong", ev, wrong)
+				}
+			}
+			if wrong := step(Event{Kind: Answer, Master: 1, Round: 1, Outcome: Yes, Token: 7}, spoil); wrong == nil {
+				t.Error("nothing is wrong")
+			}
+		})
+	}
+}
