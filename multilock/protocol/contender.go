@@ -94,13 +94,17 @@ func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effect
 	*out = Effects{}
 	switch ev.Kind {
 	case Start:
-		c.begin(now)
-		c.State = Asking
-		c.ask(conf, now, ev, All(conf.Masters), out)
+		if c.State == Idle {
+			c.begin(now)
+			c.State = Asking
+			c.ask(conf, now, ev, All(conf.Masters), out)
+		}
 	case Enter:
-		c.begin(now)
-		c.State = Queued
-		c.enter(conf, now, ev, ev.At, out)
+		if c.State == Idle {
+			c.begin(now)
+			c.State = Queued
+			c.enter(conf, now, ev, ev.At, out)
+		}
 	case Answer:
 		if c.contends() && ev.Try == c.Try {
 			c.answer(conf, now, ev, out)

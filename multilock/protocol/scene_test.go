@@ -82,7 +82,7 @@ func (s *scene) step(ev Event) *scene {
 	before, now := s.c, s.begin.Add(s.now)
 	s.c.Step(&s.conf, now, &ev, &s.out)
 	for _, wrong := range s.ledger.wrongs(&s.conf, &before, &s.c, now, &ev, &s.out) {
-		s.Errorf("at %v, after %+v: %s", s.now, ev, wrong)
+		s.Fatalf("at %v, after %+v: %s", s.now, ev, wrong)
 	}
 	return s
 }

@@ -1,0 +1,250 @@
+package protocol
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// held5 has a majority name one holder, and split5 has none: m5 granted the lock in both.
+func held5(left time.Duration) []reply {
+	return []reply{busy(x, left), busy(x, left), busy(x, left), yes(7), yes(7)}
+}
+
+func split5() []reply {
+	return []reply{busy(x, time.Hour), busy(x, time.Hour), busy(y, time.Hour), busy(y, time.Hour), yes(7)}
+}
+
+// A minority of votes is handed off to nobody while one owner has a majority, who may need it to
+// heal. The contender looks again soon, then only keeps its place, and takes part when the holder's
+// lease has ended.
+func TestMinorityIsLeftToAHolder(t *testing.T) {
+	play(t, 5, waits, func(s *scene) {
+		s.start().answers(held5(3 * time.Second)...).want(Minority).wantWake(4 * ms)
+		s.wake().wantGivenBack(All(5), true, false).want(Waiting)
+		if s.out.Ask != 0 || s.c.BackOffs != 0 {
+			t.Errorf("%+v, after %d back-offs, want neither a round nor one", s.out, s.c.BackOffs)
+		}
+		s.wantWake(8*ms).wake().wantRound(All(5), QueueOnly, shortLease)
+		for s.now <= 3*time.Second {
+			left := 3*time.Second - s.now
+			s.answers(busy(x, left), busy(x, left), busy(x, left), busy(Nobody, 0), busy(Nobody, 0)).want(Waiting).wake()
+		}
+		s.wantRound(All(5), AskOrQueue, s.out.Lease).answers(yes(7), yes(7), yes(7)).want(Won)
+	})
+}
+
+// Where nobody has a majority, the votes are given back, and the contender enters the queue as a new
+// owner by the same release. What was not reached is asked.
+func TestMinorityIsGivenBack(t *testing.T) {
+	play(t, 5, waits, func(s *scene) {
+		s.start()
+		for try := range uint32(3) {
+			s.answers(split5()...).want(Minority).wake().want(Waiting).wantGivenBack(All(5), false, true)
+			if s.out.Ask != 0 || s.c.Try != try+2 || s.c.BackOffs != uint8(try+1) {
+				t.Errorf("%+v by owner %d after %d back-offs", s.out, s.c.Try, s.c.BackOffs)
+			}
+			for i := range 5 {
+				s.entered(i, Yes).want(Waiting)
+			}
+			s.wake().wantRound(All(5), AskOrQueue, s.out.Lease)
+		}
+	})
+	play(t, 5, waits, func(s *scene) {
+		answers := split5()
+		answers[3] = unsent
+		s.start().answers(answers...).wake().wantGivenBack(0b10111, false, true).wantRound(0b01000, AskOrQueue, shortLease)
+		s.answer(3, yes(7)).want(Waiting).wake().wantRound(All(5), AskOrQueue, shortLease)
+	})
+}
+
+// A caller that has no place in the queue only gives its votes back, for a while: nobody hands the
+// lock off to it.
+func TestMinorityWithoutAPlace(t *testing.T) {
+	play(t, 5, waits, func(s *scene) {
+		s.noPlace = true
+		s.start().answers(split5()...).want(Minority).wake().wantGivenBack(All(5), false, false).want(Waiting)
+		if s.out.Ask != 0 {
+			t.Errorf("%b are asked at once, want none: others may want the votes", s.out.Ask)
+		}
+		s.wantWake(4*ms+8*ms).wake().wantRound(All(5), AskOnce, shortLease)
+	})
+}
+
+// Hand-offs that make no majority are first asked about: what the masters said before them may be
+// out of date. Then they are given back as well.
+func TestPassedMinorityAsksBeforeItGivesBack(t *testing.T) {
+	for name, tt := range map[string]struct {
+		others []reply
+		yield  bool
+	}{
+		"held": {[]reply{busy(x, time.Hour), busy(x, time.Hour)}, true},
+		"not":  {[]reply{busy(x, time.Hour), busy(y, time.Hour)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 3, waits, func(s *scene) {
+				s.start().allAnswer(busy(x, time.Hour)).at(50*ms).handOff(0, 1, 7).want(Minority).wantWake(54 * ms)
+				s.wake().wantRound(All(3), AskOrQueue, shortLease).want(Waiting)
+				if s.out.Release != 0 || !s.out.Stock {
+					t.Errorf("%+v, want no release yet, and that stock is taken", s.out)
+				}
+				s.at(60*ms).answer(0, yes(7)).answer(1, tt.others[0]).answer(2, tt.others[1])
+				s.want(Minority).wake().wantGivenBack(All(3), tt.yield, !tt.yield)
+			})
+		})
+	}
+	play(t, 3, waits, func(s *scene) { // a round since then has asked already
+		s.start().allAnswer(busy(x, time.Hour)).at(50*ms).handOff(0, 1, 7).round(51 * ms).want(Minority)
+		s.at(54*ms).due().wantGivenBack(All(3), true, false)
+	})
+}
+
+// What tells of an owner that was given up is no vote for the next: the release is behind it, and
+// the master may be somebody else's by the time another vote comes.
+func TestGrantToAnOwnerThatWasGivenBack(t *testing.T) {
+	play(t, 5, waits, func(s *scene) {
+		s.start().answers(busy(x, time.Hour), busy(y, time.Hour), busy(z, time.Hour), yes(7)).want(Minority)
+		s.wake().wantGivenBack(All(5), false, true)
+		before := s.c
+		s.answer(4, yes(7).of(1).to(1)).wantQuiet()
+		for i := range 5 {
+			s.step(Event{Kind: HandedOff, Master: i, Try: 1, Round: 1, Token: 7}).wantQuiet()
+		}
+		s.step(Event{Kind: Entered, Master: 1, Try: 1, Outcome: Yes})
+		if s.c != before {
+			t.Errorf("%+v, want nothing changed by what is for the owner before", s.c)
+		}
+	})
+}
+
+// The time that a minority is kept is a round trip and some time more, random and twice as long after
+// each time, up to a bound: two contenders that share the masters part some day.
+func TestBackOffGrows(t *testing.T) {
+	for _, trip := range []time.Duration{0, 70 * ms, 600 * ms} {
+		for i, lot := range lots {
+			t.Run(fmt.Sprint(trip, i), func(t *testing.T) {
+				play(t, 3, waits, func(s *scene) {
+					s.trip, s.lot = trip, lot
+					s.start()
+					for _, unit := range []time.Duration{4 * ms, 8 * ms, 16 * ms, 32 * ms, 64 * ms, 64 * ms, 64 * ms} {
+						known := s.now
+						s.answers(busy(x, time.Hour), busy(y, time.Hour), yes(7)).want(Minority)
+						want := trip + unit + []time.Duration{0, (2*unit + trip) / 2, 2*unit + trip - 1}[i]
+						if got := s.c.BackOffAt.Sub(s.begin) - known; got != want || !s.out.Drawn {
+							t.Errorf("a minority is kept for %v, drawn %v, want %v of %v to %v",
+								got, s.out.Drawn, want, trip+unit, 2*trip+3*unit)
+						}
+						for s.c.State == Minority {
+							s.wake()
+						}
+						s.wake()
+					}
+				})
+			})
+		}
+	}
+}
+
+// The next round does not put off giving a minority back, and neither do its answers.
+func TestAskDoesNotPutOffGivingBack(t *testing.T) {
+	play(t, 3, waits, func(s *scene) {
+		s.start().answers(yes(7), busy(y, time.Hour), busy(z, time.Hour)).want(Minority).wantWake(4 * ms)
+		s.round(2 * ms).want(Minority).wantWake(4 * ms)
+		s.at(3*ms).answers(yes(7), busy(y, time.Hour), busy(z, time.Hour)).handOff(0, 1, 7).wantWake(4 * ms)
+	})
+}
+
+// Where the next round is sent before the last one was answered, its answers count all the same:
+// they tell that a minority is to be given back.
+func TestAnswersToAnEarlierAskCount(t *testing.T) {
+	play(t, 3, waits, func(s *scene) {
+		s.start().allAnswer(busy(y, time.Hour)).round(30 * ms).round(45 * ms).round(60 * ms)
+		s.answer(0, yes(7).to(2)).want(Minority)
+	})
+	play(t, 3, waits, func(s *scene) { // also those of an owner that nobody has answered yet
+		s.start().answers(yes(7), busy(y, time.Hour), busy(z, time.Hour)).wake().want(Waiting)
+		s.round(30 * ms).round(45 * ms)
+		s.answer(0, yes(7).to(3)).answer(1, busy(y, time.Hour).to(3)).want(Waiting)
+		s.answer(2, busy(z, time.Hour).to(3)).want(Minority)
+	})
+}
+
+// Callers whose masters are further away than their rounds are apart give a minority back: each
+// answer is older than the last round, and the back-off is no later for it.
+func TestFarCallersDoNotBlockEachOther(t *testing.T) {
+	for _, late := range []time.Duration{20 * ms, 198 * ms, 240 * ms, 450 * ms, 900 * ms} {
+		for _, known := range []bool{true, false} {
+			t.Run(fmt.Sprint(late, known), func(t *testing.T) {
+				play(t, 3, waits, func(s *scene) {
+					if known {
+						s.trip = late
+					}
+					type sent struct {
+						at           time.Duration
+						try, round   uint32
+						asked, enter Set
+					}
+					var under []sent // way
+					send := func() {
+						if s.out.Ask != 0 || s.out.Enter {
+							under = append(under, sent{s.now, s.c.Try, s.c.Round, s.out.Ask, All(3) &^ s.out.Ask})
+						}
+					}
+					s.start()
+					for send(); s.now < 20*time.Second; {
+						if at, ok := s.c.Wake(); ok && (len(under) == 0 || at.Sub(s.begin) < under[0].at+late) {
+							s.wake()
+							send()
+							continue
+						}
+						r := under[0]
+						under = under[1:]
+						s.at(r.at + late)
+						for i, a := range []reply{yes(7), busy(y, time.Hour), busy(z, time.Hour)} {
+							if r.asked.Has(i) {
+								s.answer(i, a.to(r.round).of(r.try))
+							} else {
+								s.step(Event{Kind: Entered, Master: i, Try: r.try, Outcome: Yes})
+							}
+						}
+					}
+					// A round, its answers, and the longest patience.
+					most := 20*time.Second/(400*ms+2*late+s.trip+2*64*ms) - 1
+					if got := time.Duration(s.c.BackOffs); got < most {
+						t.Errorf("backed off %d times, want %d at least", got, most)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A caller that sleeps through what it won gives it back and goes on as a new owner, of whom nobody
+// has said anything yet.
+func TestWhoSleptBeginsAnew(t *testing.T) {
+	play(t, 3, waits, func(s *scene) {
+		s.start().answers(yes(7), yes(7)).want(Won).at(full).take().want(Waiting).wantGivenBack(All(3), false, true)
+		for i, m := range s.c.Masters[:3] {
+			if m.Voted || m.Answered || m.Reached || m.Open != 1 || m.Token != 0 {
+				t.Errorf("m%d is %+v to a new owner", i+1, m)
+			}
+		}
+		s.answer(2, yes(7).of(1).to(1)).want(Waiting)
+		s.wake().want(Waiting).wantRound(All(3), AskOrQueue, s.out.Lease).answers(yes(8), yes(8)).wantWon(s.now+full, false, 8)
+	})
+	play(t, 3, waits, func(s *scene) { // a hand-off had come before, and a minority was to be given back
+		s.start().handOff(0, 1, 7).want(Minority).answers(yes(7), yes(7)).want(Won)
+		s.at(full).take().wake()
+		if s.c.BackOffs != 1 || s.c.Refreshing {
+			t.Errorf("backed off %d times, want once", s.c.BackOffs)
+		}
+	})
+	play(t, 3, waits, func(s *scene) {
+		s.noPlace = true
+		s.start().answers(yes(7), yes(7)).at(full).take().want(Waiting).wantGivenBack(All(3), false, false)
+		s.wantWakeBy(full+8*ms).wake().wantRound(All(3), AskOnce, s.out.Lease)
+	})
+	play(t, 3, tries, func(s *scene) { // who does not wait has failed
+		s.start().answers(yes(7), yes(7)).want(Won).at(full).take().wantFailed(Late, All(3))
+	})
+}

@@ -1,0 +1,86 @@
+package protocol
+
+import (
+	"testing"
+	"time"
+)
+
+// A contender that is given up takes back all that it may have at a master, and leaves the others
+// alone.
+func TestGiveUpLeavesNothing(t *testing.T) {
+	held := busy(x, time.Minute)
+	for _, tt := range []struct {
+		name string
+		want Want
+		to   func(s *scene)
+		at   Set
+	}{
+		{"before it asked", waits, func(*scene) {}, 0},
+		{"its round is under way", waits, func(s *scene) { s.start() }, 0b111},
+		{"some are down", waits, func(s *scene) { s.start().answers(unsent, unsent) }, 0b100},
+		{"in the queue", waits, func(s *scene) { s.start().answers(held, held, unsent) }, 0b011},
+		{"errors and silence", waits, func(s *scene) { s.start().answers(errored, silent, unsent) }, 0b011},
+		{"down since", waits, func(s *scene) { s.start().allAnswer(held).wake().answers(unsent, held, unsent) }, 0b111},
+		{"asked again", waits, func(s *scene) { s.start().answers(unsent, unsent, held).wake().answers(unsent) }, 0b110},
+		{"with a minority", waits, func(s *scene) { s.start().answers(held, unsent, yes(7)) }, 0b101},
+		{"a hand-off has come", waits, func(s *scene) { s.start().answers(unsent, unsent, unsent).handOff(1, 1, 7) }, 0b010},
+		{"one that is too late", waits, func(s *scene) { s.start().answers(unsent, unsent, unsent).handOff(1, 0, 7) }, 0b010},
+		{"it left its votes to a holder", waits, func(s *scene) { s.start().answers(held, held, yes(7)).wake() }, 0},
+		{"it backed off", waits, func(s *scene) { s.start().answers(held, silent, yes(7)).wake() }, 0b111},
+		{"it backed off, and has no place", waits, func(s *scene) {
+			s.noPlace = true
+			s.start().answers(held, silent, yes(7)).wake()
+		}, 0},
+		{"entered by a release", waits, func(s *scene) { s.enter(0b011) }, 0b111},
+		{"the release did not leave", waits, func(s *scene) { s.enter(0b111).entered(0, Unsent).entered(1, Unsent) }, 0b100},
+		{"the release found no hold", waits, func(s *scene) { s.enter(0b001).answer(1, unsent).answer(2, unsent).entered(0, No) }, 0b001},
+		{"settling", waits, func(s *scene) { s.start().answers(yes(7), unsent, yes(8)).want(Settling) }, 0b101},
+		{"won", waits, func(s *scene) { s.start().answers(yes(7), unsent, yes(7)).want(Won) }, 0b101},
+		{"won, and one has not answered", waits, func(s *scene) { s.start().answers(yes(7), yes(7)).want(Won) }, 0b111},
+		{"a try under way", tries, func(s *scene) { s.start() }, 0b111},
+		{"a try that was refused once", tries, func(s *scene) { s.start().answers(held) }, 0b110},
+		{"a try that pauses", tries, func(s *scene) { s.start().answers(held, yes(7), busy(y, 1)).want(Paused) }, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, 3, tt.want, func(s *scene) {
+				tt.to(s)
+				s.giveUp().wantFailed(GivenUp, tt.at)
+				for _, kind := range []Kind{Start, Enter, Answer, Entered, HandedOff, Raised, Hint, Due, Take, GiveUp} {
+					s.step(Event{Kind: kind, Try: s.c.Try, Round: s.c.Round, Outcome: Yes, At: 1}).wantFailed(GivenUp, 0)
+				}
+			})
+		})
+	}
+}
+
+// What was taken is the hold's, and whoever gives the contender up then comes too late.
+func TestGiveUpOfWhatWasTaken(t *testing.T) {
+	play(t, 3, waits, func(s *scene) {
+		s.start().answers(yes(7), yes(7)).take().giveUp().want(Taken).wantQuiet()
+	})
+}
+
+// A release enters its successor in the queue of the masters that it reaches, and only there that
+// has anything to give back. The answers tell nothing of a majority: they are those of the release.
+func TestSuccessorClaimsWhereTheReleaseArrived(t *testing.T) {
+	play(t, 3, waits, func(s *scene) {
+		s.enter(0b111).want(Queued).wantRound(0, AskOrQueue, shortLease).wantWake(200 * ms)
+		s.entered(0, Yes).entered(1, No).want(Queued)
+		if got := s.entered(2, Unsent).c.Claimed(); got != 0b011 {
+			t.Errorf("Claimed = %b, want 11", got)
+		}
+		s.handOff(0, 1, 7).want(Minority).handOff(1, 1, 7).wantWon(shortValid, true, 7)
+	})
+	play(t, 5, waits, func(s *scene) { // where the hold was not, it is asked as usual
+		s.enter(0b00011).want(Queued).wantRound(0b11100, AskOrQueue, shortLease)
+		s.answer(2, busy(x, time.Minute)).answer(3, busy(x, time.Minute)).answer(4, busy(x, time.Minute)).want(Queued)
+		s.wake().want(Queued).wantRound(All(5), AskOrQueue, shortLease)
+		if s.out.Stock {
+			t.Error("stock is taken of a round that went to some masters only")
+		}
+		s.answers(busy(x, time.Minute), busy(x, time.Minute)).want(Waiting) // the others are held still
+	})
+	play(t, 5, waits, func(s *scene) { // those votes count like any others
+		s.enter(0b00011).answer(2, yes(7)).answer(3, yes(7)).want(Queued).handOff(0, 1, 7).wantWon(shortValid, true, 7)
+	})
+}
