@@ -1,0 +1,203 @@
+package protocol
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// A hold ends with its validity, to the nanosecond, whoever comes to look and whenever.
+func TestAHoldEndsWithItsValidity(t *testing.T) {
+	for kind := HoldWatch; kind <= HoldDue; kind++ {
+		for _, late := range []time.Duration{0, time.Hour} {
+			t.Run(fmt.Sprint(kind, late), func(t *testing.T) {
+				playHold(t, HoldEvent{}, func(s *holdScene) {
+					s.at(full-1).does(HoldDue).want(Valid, full)
+					ev := HoldEvent{Kind: kind, Until: s.begin.Add(2 * full), At: 0b010, Lease: lease}
+					s.at(full+late).step(ev).wantEnd(Expired, full, 0b011)
+				})
+			})
+		}
+	}
+}
+
+// What has ended stays so. A renewal that was sent after the release sets the lock again, so it is
+// released again.
+func TestAHoldStaysEnded(t *testing.T) {
+	for name, end := range map[string]func(s *holdScene){
+		"expired":  func(s *holdScene) { s.at(full).does(HoldDue).wantEnd(Expired, full, 0b011) },
+		"lost":     func(s *holdScene) { s.at(7*ms).does(HoldLost).wantEnd(Lost, 7*ms, 0b011) },
+		"released": func(s *holdScene) { s.at(7*ms).does(HoldEnd).wantEnd(Released, 7*ms, 0b011) },
+		"left":     func(s *holdScene) { s.at(7*ms).does(HoldLeave).wantEnd(Released, 7*ms, 0b011) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			playHold(t, HoldEvent{Watch: true}, func(s *holdScene) {
+				end(s)
+				for kind := HoldWatch; kind <= HoldDue; kind++ {
+					s.at(s.now + 1).step(HoldEvent{Kind: kind, Until: s.begin.Add(2 * full), At: 0b110, Lease: lease})
+					if want := map[bool]Set{true: 0b110}[kind == HoldSent]; s.out.Release != want || s.h.Live() || s.h.Due {
+						t.Errorf("event %d: a release at %b of what is %v, want at %b", kind, s.out.Release, s.h.State, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A renewal that is confirmed after validity has ended does not bring the hold back: somebody else
+// may have held the lock in between.
+func TestALateConfirmationCountsForNothing(t *testing.T) {
+	playHold(t, HoldEvent{Watch: true}, func(s *holdScene) {
+		s.at(full/3).does(HoldRenew).sent(0b111).at(full).renewed(full/3+full).wantEnd(Expired, full, 0b111)
+	})
+	playHold(t, HoldEvent{Watch: true}, func(s *holdScene) {
+		s.at(full/3).does(HoldRenew).sent(0b111).at(full-1).renewed(full/3+full).want(Valid, full/3+full)
+	})
+}
+
+// A renewal never makes a hold end earlier.
+func TestARenewalDoesNotShorten(t *testing.T) {
+	for _, kind := range []HoldKind{HoldRenewed, HoldExtended} {
+		playHold(t, HoldEvent{}, func(s *holdScene) {
+			s.at(time.Second).step(HoldEvent{Kind: kind, Until: s.begin.Add(full - 1)}).want(Valid, full)
+			s.step(HoldEvent{Kind: kind, Until: s.begin.Add(full + 1)}).want(Valid, full+1)
+		})
+	}
+}
+
+// A renewal may set the lock again wherever it was sent, so it is given back there as well.
+func TestARenewedHoldMayBeWhereItHeals(t *testing.T) {
+	playHold(t, HoldEvent{}, func(s *holdScene) {
+		s.at(7*ms).sent(0b100).want(Valid, full).does(HoldEnd).wantEnd(Released, 7*ms, 0b111)
+	})
+	playHold(t, HoldEvent{}, func(s *holdScene) { // and where it ends with that
+		s.at(full).sent(0b100).wantEnd(Expired, full, 0b111)
+	})
+}
+
+// A hold that was entered n times is given back by the n-th leave, and each before it tells the
+// masters the hold count.
+func TestHoldCount(t *testing.T) {
+	playHold(t, HoldEvent{}, func(s *holdScene) {
+		s.does(HoldEnter).does(HoldEnter)
+		for _, left := range []int{2, 1} {
+			if s.does(HoldLeave).want(Valid, full); s.out.Count != 0b011 || s.h.Entries != left {
+				t.Errorf("%d entries are told to %b, want %d to 11", s.h.Entries, s.out.Count, left)
+			}
+		}
+		s.does(HoldLeave).wantEnd(Released, 0, 0b011)
+	})
+	playHold(t, HoldEvent{}, func(s *holdScene) { // all at once
+		s.does(HoldEnter).does(HoldEnter).does(HoldEnd).wantEnd(Released, 0, 0b011)
+	})
+}
+
+// A hold is renewed every third of its lease if it is watched, and not otherwise.
+func TestRenewalsAreDue(t *testing.T) {
+	playHold(t, HoldEvent{}, func(s *holdScene) {
+		s.wantNoneDue().at(time.Second).renewed(time.Second + full).wantNoneDue().does(HoldFailed).wantNoneDue()
+	})
+	playHold(t, HoldEvent{Watch: true}, func(s *holdScene) {
+		every := lease / 3
+		s.wantDue(every).at(every).does(HoldRenew).wantNoneDue().at(every + ms).renewed(every + full).wantDue(every + ms + every)
+		s.step(HoldEvent{Kind: HoldExtended, Until: s.begin.Add(2 * full)}).wantDue(every + ms + every)
+	})
+	playHold(t, HoldEvent{}, func(s *holdScene) { // from now on, and for a shorter lease
+		s.at(time.Second).step(HoldEvent{Kind: HoldWatch, Lease: lease}).wantDue(time.Second + lease/3)
+		s.at(2 * time.Second).step(HoldEvent{Kind: HoldWatch, Lease: 3 * time.Second}).wantDue(3 * time.Second)
+		s.at(3 * time.Second).does(HoldRenew).renewed(3*time.Second + full).wantDue(4 * time.Second)
+		if s.h.Unwatch(); s.h.Watched {
+			t.Error("it is watched still")
+		}
+		s.wantNoneDue().renewed(4*time.Second + full).wantNoneDue()
+	})
+}
+
+// A renewal that failed is followed by another soon: after a tenth of the lease, sooner the less
+// validity is left, and not before a hundredth.
+func TestAFailedRenewalIsRepeated(t *testing.T) {
+	for _, tt := range []struct{ left, again time.Duration }{
+		{full, lease / 10},
+		{4 * time.Second, time.Second},
+		{2 * time.Second, 500 * ms},
+		{400 * ms, 100 * ms},
+		{300 * ms, 100 * ms},
+		{1, 100 * ms},
+	} {
+		playHold(t, HoldEvent{Watch: true}, func(s *holdScene) {
+			now := full - tt.left
+			s.at(now).does(HoldRenew).does(HoldFailed).wantDue(now + tt.again)
+			s.at(now).does(HoldFailed).wantDue(now + tt.again)
+		})
+	}
+}
+
+// A hold that was handed off is renewed to the lease that was wanted, watched or not: soon, and once
+// more before the masters' silence can be told from a no.
+func TestTopUp(t *testing.T) {
+	for _, watch := range []bool{false, true} {
+		playHold(t, HoldEvent{Short: true, Watch: watch}, func(s *holdScene) {
+			s.want(Short, shortValid).wantDue(20 * ms)
+			s.at(20*ms).does(HoldRenew).want(Short, shortValid).wantDue(20*ms + (shortValid-20*ms)/4)
+			s.at(21 * ms).does(HoldFailed).wantDue(20*ms + (shortValid-20*ms)/4) // which is known already
+			s.at(22*ms).renewed(20*ms+full).want(Valid, 20*ms+full)
+			if watch {
+				s.wantDue(22*ms + lease/3)
+			} else {
+				s.wantNoneDue()
+			}
+		})
+		playHold(t, HoldEvent{Short: true, Watch: watch}, func(s *holdScene) { // until it ends
+			s.h.Unwatch()
+			for s.h.Due {
+				s.at(s.h.RenewAt.Sub(s.begin))
+				if s.does(HoldRenew); s.h.Due && s.h.RenewAt.Sub(s.begin) <= s.now {
+					t.Fatal("renewed again at once")
+				}
+			}
+			s.wantEnd(Expired, shortValid, 0b011)
+		})
+	}
+	for _, tt := range []struct{ trip, first, again time.Duration }{
+		{0, 20 * ms, 93500 * time.Microsecond},
+		{100 * ms, 20 * ms, 120 * ms},
+		{180 * ms, 17 * ms, 200 * ms},
+		{300 * ms, 0, 320 * ms},
+	} {
+		playHold(t, HoldEvent{Short: true, Trip: tt.trip}, func(s *holdScene) {
+			s.wantDue(tt.first).at(tt.first).does(HoldRenew).wantDue(tt.first + tt.again)
+		})
+	}
+}
+
+// A caller that extends a short hold leaves its renewal as it is.
+func TestExtendOfAShortHold(t *testing.T) {
+	playHold(t, HoldEvent{Short: true}, func(s *holdScene) {
+		s.step(HoldEvent{Kind: HoldExtended, Until: s.begin.Add(full)}).want(Short, full).wantDue(20 * ms)
+	})
+}
+
+// A hold is watched until its limit, which counts from the first time, and is then renewed no more:
+// it ends with its validity.
+func TestLimit(t *testing.T) {
+	playHold(t, HoldEvent{Watch: true, Limit: lease}, func(s *holdScene) {
+		s.wantDue(lease / 3).at(lease / 3).does(HoldRenew).renewed(lease/3 + full).wantDue(2 * (lease / 3))
+		s.at(2 * (lease / 3)).step(HoldEvent{Kind: HoldWatch, Lease: lease, Limit: lease}).wantDue(2 * (lease / 3))
+		s.does(HoldRenew).renewed(2*(lease/3) + full).wantDue(3 * (lease / 3))
+		s.at(3 * (lease / 3)).does(HoldRenew).renewed(lease + full).wantNoneDue()
+		if !s.out.Ceased || s.h.Watched {
+			t.Errorf("ceased %v, watched %v, want that it has ceased", s.out.Ceased, s.h.Watched)
+		}
+		s.at(19 * time.Second).does(HoldFailed).wantNoneDue()
+		if s.out.Ceased {
+			t.Error("it has ceased twice")
+		}
+		s.at(lease+full).does(HoldDue).wantEnd(Expired, lease+full, 0b011)
+	})
+	playHold(t, HoldEvent{Watch: true, Limit: lease / 3}, func(s *holdScene) { // no renewal is due at the limit
+		if s.wantNoneDue(); !s.out.Ceased {
+			t.Error("a renewal at the limit is waited for")
+		}
+	})
+	playHold(t, HoldEvent{Watch: true, Limit: lease/3 + 1}, func(s *holdScene) { s.wantDue(lease / 3) })
+}
