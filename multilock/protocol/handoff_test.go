@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 )
@@ -303,8 +302,5 @@ func TestHandOffInEachState(t *testing.T) {
 				}
 			})
 		})
-	}
-	if !slices.Contains(Arrows, Arrow{Queued, Minority, "hand-off"}) {
-		t.Error("a hand-off is what those who queue wait for")
 	}
 }

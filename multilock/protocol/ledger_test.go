@@ -84,7 +84,7 @@ func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instan
 		}
 	}
 	contended := before.contends()
-	l.note(before, ev)
+	voted := l.note(before, now, ev)
 
 	// States.
 	check(arrowOf(before.State, after.State), "%v became %v: no arrow says so", before.State, after.State)
@@ -145,7 +145,7 @@ func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instan
 		check(majority && until == after.Until, "won until %v, but a majority is valid until %v", after.Until, until)
 		check(after.Short && handedOff || !after.Short && granted, "won by a hand-off: %v", after.Short)
 	}
-	if contended && after.contends() && majority && !out.NewOwner {
+	if voted && after.contends() && majority {
 		check(handedOff && now.Left(until) < after.topUp(conf, ev.Trip), "a majority is valid for %v, and it is %v", now.Left(until), after.State)
 	}
 	if before.State != Won && after.State == Won && !after.Want.Again {
@@ -158,7 +158,7 @@ func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instan
 	}
 	if out.Raise != 0 {
 		has := All(conf.Masters) &^ out.Raise
-		check(has&^l.agree(conf, after.Until.Add(-1), out.RaiseTo) == 0, "%b are not raised to %d", has, out.RaiseTo)
+		check(has&^l.agree(conf, now, out.RaiseTo) == 0, "%b are not raised to %d", has, out.RaiseTo)
 		l.raise.to, l.raise.yes = out.RaiseTo, has
 	}
 	if before.State == Won && after.State == Taken {
@@ -180,10 +180,10 @@ func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instan
 	return wrong
 }
 
-// note notes what happened to the present owner.
-func (l *ledger) note(before *Contender, ev *Event) {
+// note notes what happened to the present owner, and reports whether that was a vote that counts.
+func (l *ledger) note(before *Contender, now clock.Instant, ev *Event) (voted bool) {
 	if ev.Try != before.Try || ev.Try == 0 {
-		return
+		return false
 	}
 	o, i := &l.owner, ev.Master
 	round := sentRound{}
@@ -199,18 +199,22 @@ func (l *ledger) note(before *Contender, ev *Event) {
 		if ev.Kind == Answer && ev.Outcome == Yes && round.try > 0 && !round.Queue {
 			o.votes[i] = append(o.votes[i], vote{round.Sent.Add(clock.Validity(before.Want.Lease, 0)), false})
 			o.largest[i] = max(o.largest[i], ev.Token)
+			voted = before.contends()
 		}
 	case HandedOff:
 		o.left |= 1 << i
 		o.largest[i] = max(o.largest[i], ev.Token)
 		if round.try > 0 {
-			o.votes[i] = append(o.votes[i], vote{round.Sent.Add(clock.Validity(round.Lease, 0)), true})
+			until := round.Sent.Add(clock.Validity(round.Lease, 0))
+			o.votes[i] = append(o.votes[i], vote{until, true})
+			voted = before.contends() && now.Left(until) > 0
 		}
 	case Raised:
 		if ev.Outcome == Yes && before.State == Settling && ev.Round == uint32(before.Raises) {
 			l.raise.yes |= 1 << i
 		}
 	}
+	return voted
 }
 
 // send notes what was sent.

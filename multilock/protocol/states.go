@@ -53,13 +53,13 @@ var Arrows = []Arrow{
 	{Asking, Paused, "votes split (TryLock)"},
 	{Asking, Settling, "majority"},
 	{Asking, Won, "majority, one token"},
-	{Asking, Failed, "refused (TryLock), or given up"},
+	{Asking, Failed, "refused (TryLock), in vain, or given up"},
 
 	{Queued, Waiting, "round lost"},
-	{Queued, Minority, "hand-off"},
+	{Queued, Minority, "some votes, or a hand-off"},
 	{Queued, Settling, "majority"},
 	{Queued, Won, "majority, one token"},
-	{Queued, Failed, "given up"},
+	{Queued, Failed, "given up, or in vain"},
 
 	{Waiting, Minority, "some votes, or a hand-off"},
 	{Waiting, Settling, "majority"},
@@ -76,7 +76,7 @@ var Arrows = []Arrow{
 
 	{Settling, Won, "token agreed"},
 	{Settling, Waiting, "no token, or too late: backed off"},
-	{Settling, Failed, "no token (TryLock), or given up"},
+	{Settling, Failed, "no token or too late (TryLock), or given up"},
 
 	{Won, Taken, "taken in time"},
 	{Won, Waiting, "taken too late: backed off"},
