@@ -97,6 +97,26 @@ func TestDocsWrapHasTeeth(t *testing.T) {
 	}
 }
 
+// TestDocsPictures: an arrow of a Mermaid picture has one colon. Versions before March 2026 take a
+// second one for a mistake, and show nothing (mermaid-js/mermaid issue 7418).
+func TestDocsPictures(t *testing.T) {
+	arrows := 0
+	for _, page := range pages(t) {
+		for i, line := range strings.Split(read(t, page), "\n") {
+			if !strings.HasPrefix(line, "    ") || !strings.Contains(line, " --> ") {
+				continue
+			}
+			arrows++
+			if strings.Count(line, ":") > 1 {
+				t.Errorf("%s:%d has more than one colon: %s", page, i+1, line)
+			}
+		}
+	}
+	if arrows == 0 {
+		t.Error("no arrow was found: this test looks in the wrong place")
+	}
+}
+
 // widest is how many characters a line of prose may have.
 const widest = 105
 

@@ -75,11 +75,11 @@ var Arrows = []Arrow{
 	{Paused, Failed, "given up"},
 
 	{Settling, Won, "token agreed"},
-	{Settling, Waiting, "no token, or too late: backed off"},
+	{Settling, Waiting, "no token or too late, so backed off"},
 	{Settling, Failed, "no token or too late (TryLock), or given up"},
 
 	{Won, Taken, "taken in time"},
-	{Won, Waiting, "taken too late: backed off"},
+	{Won, Waiting, "taken too late, so backed off"},
 	{Won, Failed, "taken too late (TryLock), or given up"},
 }
 
