@@ -171,7 +171,7 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 		}
 	}
 	guard := max(cfg.RestartGuard, 0)
-	roll := new(node.Registry)
+	registry := new(node.Registry)
 	nodes := make([]*node.Node, len(pools))
 	for i := range nodes {
 		nodes[i] = node.New(node.Config{
@@ -180,7 +180,7 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 			Timeout:  cfg.NodeTimeout,
 			Guard:    guard,
 			MaxLease: cfg.MaxLease,
-			Registry: roll,
+			Registry: registry,
 			Logger:   cfg.Logger,
 		})
 	}
