@@ -8,7 +8,7 @@ CHAOS  = $(GO) test -race -count=1 -timeout 30m -parallel 4 ./integration
 FUZZ  ?= 30s
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench test soak vet lint fmt unit sim model image chaos cover fuzz
+.PHONY: help demo bench test soak vet lint fmt unit sim model teeth image chaos cover fuzz
 # Checks print in the order they run, also under make -j.
 .NOTPARALLEL:
 
@@ -23,11 +23,12 @@ bench: ## measure against other locks on five redis-server processes: docs/bench
 
 test: vet lint unit sim model chaos ## everything that must pass; installs or builds what it needs
 
-soak: ## the long forms, an hour or so: all simulations and all modules with the race detector, the model's larger cases, the chaos tests' longer ones
+soak: ## the long forms, an hour or so: all simulations and all modules with the race detector, the model's larger cases, teeth, the chaos tests' longer ones
 	$(GO) test -race -count=1 -timeout 60m $(UNITS)
 	cd bench && $(GO) test -race -count=1 ./...
 	cd examples && $(GO) test -race -count=1 ./...
 	$(GO) run ./model -nightly
+	$(GO) run ./teeth
 	$(CHAOS)
 
 vet: ## go vet, for each system that the library is built for
@@ -61,6 +62,9 @@ sim: ## all of the simulations, without the race detector, which makes them ten 
 
 model: ## search all states of the protocol's model for two holders and bad tokens; FLAGS='-nightly' for the larger cases
 	$(GO) run ./model $(FLAGS)
+
+teeth: ## break each rule of docs/safety.md in the code and see who catches it, 25 minutes or so: in make soak, not in make test; FLAGS='-run hand-off' for some, -write for the table
+	$(GO) run ./teeth $(FLAGS)
 
 image: ## build the Redis image that the chaos tests run (REDLOCK_REDIS_IMAGE=redis:8 names another)
 	$(GO) test -count=1 -run '^$$' ./integration

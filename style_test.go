@@ -36,6 +36,7 @@ var rooms = map[string][]string{
 	"integration":        {},
 	"integration/worker": {"ours/redlock"},
 	"model":              {"ours/multilock/protocol", "ours/node/script/twin", "ours/clock"},
+	"teeth":              {},
 	"":                   {}, // this file
 }
 

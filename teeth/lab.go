@@ -1,0 +1,234 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// lab builds broken code and runs what should catch it.
+type lab struct {
+	root   string                    // of the module, absolute
+	dir    string                    // for what is built
+	limits map[catcher]time.Duration // how long each may take, by control
+}
+
+// longest is how long a catcher may take without a patch.
+const longest = 5 * time.Minute
+
+// limit is how long a catcher may take on broken code, that takes d without a patch. It may have
+// been luckier then with what else runs here.
+func limit(d time.Duration) time.Duration { return 20*time.Second + 4*d }
+
+// grace is for what a test says when its own time limit is over.
+const grace = 10 * time.Second
+
+func newLab(root string) (*lab, error) {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "teeth")
+	return &lab{root: root, dir: dir, limits: make(map[catcher]time.Duration)}, err
+}
+
+func (l *lab) close() { _ = os.RemoveAll(l.dir) }
+
+// catch is who noticed that a rule is broken.
+type catch struct {
+	who     string
+	seconds float64 // that the catchers ran, without building them
+}
+
+// control runs each catcher of patches on the code as it is. What fails without any patch shows
+// nothing. It also tells how long each takes.
+func (l *lab) control(ctx context.Context, patches []*patch, workers int) error {
+	var list []catcher
+	for _, p := range patches {
+		for _, by := range p.by {
+			if !slices.Contains(list, by) {
+				list = append(list, by)
+			}
+		}
+	}
+	failed, took := make([]error, len(list)), make([]time.Duration, len(list))
+	index := make([]int, len(list))
+	for i := range index {
+		index[i] = i
+	}
+	each(index, workers, func(i int) {
+		dir, err := os.MkdirTemp(l.dir, "control")
+		if err != nil {
+			failed[i] = err
+			return
+		}
+		who, d, err := l.run(ctx, dir, "", list[i], longest)
+		took[i] = d
+		switch {
+		case err != nil:
+			failed[i] = fmt.Errorf("%v, without a patch: %w", list[i], err)
+		case who != "":
+			failed[i] = fmt.Errorf("%s fails without a patch", who)
+		}
+	})
+	for i, by := range list {
+		l.limits[by] = limit(took[i])
+	}
+	return errors.Join(failed...)
+}
+
+// try returns who catches p: the first that does, or all that do.
+func (l *lab) try(ctx context.Context, p *patch, all bool) (catches []catch, err error) {
+	dir, err := os.MkdirTemp(l.dir, p.name)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	overlay, err := l.overlay(dir, p)
+	if err != nil {
+		return nil, err
+	}
+	total := time.Duration(0)
+	for _, by := range p.by {
+		who, took, err := l.run(ctx, dir, overlay, by, l.limits[by])
+		if err != nil {
+			return nil, err
+		}
+		if all {
+			total = 0
+		}
+		total += took
+		if who == "" {
+			continue
+		}
+		catches = append(catches, catch{who, total.Seconds()})
+		if !all {
+			break
+		}
+	}
+	return catches, nil
+}
+
+// overlay writes the files that p changes to dir, and the JSON that lays them over the code.
+func (l *lab) overlay(dir string, p *patch) (file string, err error) {
+	changed, err := p.apply(l.root)
+	if err != nil {
+		return "", err
+	}
+	replace := make(map[string]string)
+	for name, text := range changed {
+		copied := filepath.Join(dir, strings.ReplaceAll(name, "/", "-"))
+		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
+			return "", err
+		}
+		replace[filepath.Join(l.root, filepath.FromSlash(name))] = copied
+	}
+	text, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	file = filepath.Join(dir, "overlay.json")
+	return file, os.WriteFile(file, text, 0o600)
+}
+
+// run builds a catcher, with an overlay if there is one, and runs it. who is empty if it passes.
+func (l *lab) run(ctx context.Context, dir, overlay string, by catcher, limit time.Duration) (who string, took time.Duration, err error) {
+	binary := filepath.Join(dir, "catcher")
+	build := []string{"test", "-c"}
+	args := []string{"-test.short", "-test.failfast", "-test.timeout=" + limit.String(), "-test.skip=^TestSim"}
+	if by.test != "" {
+		args[len(args)-1] = "-test.run=^" + by.test + "$"
+	}
+	if by.pkg == "model" {
+		build, args = []string{"build"}, []string{"-teeth"}
+		if by.test != "" {
+			args = append(args, "-run="+by.test)
+		}
+	}
+	if overlay != "" {
+		build = append(build, "-overlay="+overlay)
+	}
+	command := exec.CommandContext(ctx, "go", append(build, "-o", binary, "./"+by.pkg)...)
+	command.Dir = l.root
+	if out, err := command.CombinedOutput(); err != nil {
+		return "", 0, fmt.Errorf("%s does not compile: %w\n%s", by.pkg, err, out)
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit+grace)
+	defer cancel()
+	command = exec.CommandContext(ctx, binary, args...)
+	command.Dir = filepath.Join(l.root, filepath.FromSlash(by.pkg))
+	start := time.Now()
+	out, err := command.CombinedOutput()
+	took = time.Since(start)
+	_, failed := errors.AsType[*exec.ExitError](err)
+	switch {
+	case ctx.Err() != nil:
+		return "", 0, fmt.Errorf("%s did not end: %w", by, ctx.Err())
+	case err == nil:
+		return "", took, nil
+	case !failed:
+		return "", 0, err
+	}
+	return verdict(by, string(out)), took, nil
+}
+
+func (c catcher) String() string {
+	if c.test == "" {
+		return c.pkg
+	}
+	return c.pkg + " " + c.test
+}
+
+var (
+	failedTest   = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
+	runningTest  = regexp.MustCompile(`running tests:\n\s*(\w+)`)
+	testOfStack  = regexp.MustCompile(`\.(Test\w+?)(?:\.func[\d.]+)*\(`)
+	failedSearch = regexp.MustCompile(`(?m)^(.*?)\s+\d+ states .* FAIL ([^:,\n]*)`)
+)
+
+// verdict says who noticed, by what a catcher printed that failed.
+func verdict(by catcher, out string) string {
+	if by.pkg == "model" {
+		if found := failedSearch.FindStringSubmatch(out); found != nil {
+			return fmt.Sprintf("search, case *%s*: %s", found[1], found[2])
+		}
+		return "search: " + lastLine(out)
+	}
+	what, name := "", "TestMain"
+	switch {
+	case strings.Contains(out, "panic: test timed out"):
+		what, name = ", by its time limit", first(runningTest, out, name)
+	case failedTest.MatchString(out):
+		name = first(failedTest, out, name)
+	default: // a panic beside the test's own goroutine, or a goroutine that was left behind
+		name = first(testOfStack, out, name)
+	}
+	kind := "unit test"
+	switch {
+	case strings.HasPrefix(name, "TestSim"):
+		kind = "simulation"
+	case by.pkg == "integration":
+		kind = "chaos"
+	}
+	return fmt.Sprintf("%s `%s` (%s)%s", kind, name, by.pkg, what)
+}
+
+func first(pattern *regexp.Regexp, out, otherwise string) string {
+	if found := pattern.FindStringSubmatch(out); found != nil {
+		return found[1]
+	}
+	return otherwise
+}
+
+func lastLine(out string) string {
+	out = strings.TrimSpace(out)
+	return out[strings.LastIndexByte(out, '\n')+1:]
+}

@@ -1,0 +1,123 @@
+// Command teeth shows that each rule of docs/safety.md is needed, and that something would notice
+// if it were gone: it breaks the code, a rule at a time, and runs what should catch it.
+//
+//	go run ./teeth                 all patches: 25 minutes or so on two cores
+//	go run ./teeth -run hand-off   those whose names match
+//	go run ./teeth -all            goes on after the first catch: who else catches it?
+//	go run ./teeth -write          writes the table of docs/safety.md; with -run only those rows
+//	go run ./teeth -list           the patches, and what they break
+//
+// A patch, patches/*.patch, is a change of a few lines that is laid over the code while it is
+// built (go test -overlay): nothing of it is in the product. patch.go says how it reads.
+//
+// A patch that does not apply or does not compile is an error, and so is a catcher that fails
+// without any patch. One that nobody catches is a rule that could be lost without anybody's
+// noticing: a test is missing.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"sync"
+)
+
+func main() {
+	run := flag.String("run", "", "the patches whose names match `regexp`")
+	all := flag.Bool("all", false, "run all catchers of a patch, also after the first catch")
+	write := flag.Bool("write", false, "write what was seen into the table of "+page)
+	list := flag.Bool("list", false, "list the patches, and run nothing")
+	workers := flag.Int("j", 2, "how many patches at a time")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := teeth(ctx, *run, *all, *write, *list, *workers); err != nil {
+		fmt.Fprintln(os.Stderr, "teeth:", err)
+		os.Exit(1)
+	}
+}
+
+func teeth(ctx context.Context, run string, all, write, list bool, workers int) error {
+	wanted, err := regexp.Compile(run)
+	if err != nil {
+		return err
+	}
+	patches, err := readPatches(".", wanted)
+	if err != nil {
+		return err
+	}
+	if len(patches) == 0 {
+		return fmt.Errorf("no patch has a name like %q", run)
+	}
+	if list {
+		for _, p := range patches {
+			fmt.Printf("%-44s %s\n", p.name, p.breaks)
+		}
+		return nil
+	}
+	lab, err := newLab(".")
+	if err != nil {
+		return err
+	}
+	defer lab.close()
+	if err := lab.control(ctx, patches, workers); err != nil {
+		return err
+	}
+	caught := make(map[string]catch)
+	lost := 0
+	var mu sync.Mutex
+	each(patches, workers, func(p *patch) {
+		catches, err := lab.try(ctx, p, all)
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case ctx.Err() != nil: // interrupted
+		case err != nil:
+			lost++
+			fmt.Printf("ERROR     %s: %v\n", p.name, err)
+		case len(catches) == 0:
+			lost++
+			fmt.Printf("SURVIVES  %s (%s: %s)\n", p.name, p.rule, p.breaks)
+		default:
+			caught[p.name] = catches[0]
+			for _, c := range catches {
+				fmt.Printf("caught    %-44s %6.1f s  %s\n", p.name, c.seconds, c.who)
+			}
+		}
+	})
+	if write {
+		if err := writeTable(".", caught); err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if lost > 0 {
+		return fmt.Errorf("%d of %d patches are not caught", lost, len(patches))
+	}
+	fmt.Printf("%d patches, all are caught\n", len(patches))
+	return nil
+}
+
+// each calls do for each of list, a few at a time.
+func each[T any](list []T, workers int, do func(T)) {
+	queue := make(chan T)
+	var busy sync.WaitGroup
+	// Goroutines: the workers, until the queue is closed.
+	for range workers {
+		busy.Go(func() {
+			for one := range queue {
+				do(one)
+			}
+		})
+	}
+	for _, one := range list {
+		queue <- one
+	}
+	close(queue)
+	busy.Wait()
+}

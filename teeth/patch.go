@@ -1,0 +1,165 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// patch breaks one rule. Its file reads like this:
+//
+//	rule: a majority is more than half
+//	breaks: half of the masters are enough
+//	by: quorum
+//	by: multilock TestSim
+//
+//	@@ quorum/quorum.go
+//	-func Majority(n int) int { return n/2 + 1 }
+//	+func Majority(n int) int { return n / 2 }
+//
+// rule is one of docs/safety.md. breaks says what the code does instead. Each by is a catcher: a
+// package, or one of its tests. They are tried in this order, so the cheapest comes first. A patch
+// without any has those that are usual for the package that it changes.
+//
+// What follows are changes, each to the one place of its file that reads as the lines with a minus
+// and those with a blank do. There are no line numbers: a patch applies for as long as these lines
+// stay as they are.
+type patch struct {
+	name   string // of the file, without folder and extension
+	rule   string
+	breaks string
+	by     []catcher
+	edits  []edit
+}
+
+// edit is one change of one file.
+type edit struct {
+	file     string // slash-separated, from the root of the module
+	old, new string
+}
+
+// catcher is what may notice that a rule is broken.
+type catcher struct {
+	pkg  string // folder of the package
+	test string // the only one to run; empty: all but the simulations
+}
+
+// usual are the catchers of a patch that names none, by the package of its first change: its own
+// tests first, then those of the packages that build on it.
+var usual = map[string][]catcher{
+	"quorum":             {{pkg: "quorum"}},
+	"clock":              {{pkg: "clock"}, {pkg: "redlock"}},
+	"node/script":        {{pkg: "node/script"}, {pkg: "node"}},
+	"node":               {{pkg: "node"}, {pkg: "redlock"}},
+	"multilock/protocol": {{pkg: "multilock/protocol"}, {pkg: "redlock"}},
+	"multilock":          {{pkg: "redlock"}},
+	"redlock":            {{pkg: "redlock"}},
+}
+
+const folder = "teeth/patches"
+
+// readPatches reads the patches of the module at root whose names match wanted.
+func readPatches(root string, wanted *regexp.Regexp) (patches []*patch, err error) {
+	files, err := filepath.Glob(filepath.Join(root, folder, "*.patch"))
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".patch")
+		if !wanted.MatchString(name) {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		p, err := parse(name, string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		patches = append(patches, p)
+	}
+	return patches, nil
+}
+
+// parse reads a patch.
+func parse(name, text string) (*patch, error) {
+	p := &patch{name: name}
+	head, changes, _ := strings.Cut(text, "\n@@ ")
+	for line := range strings.Lines(head) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		key, value, _ := strings.Cut(line, ": ")
+		switch key {
+		case "rule":
+			p.rule = value
+		case "breaks":
+			p.breaks = value
+		case "by":
+			pkg, test, _ := strings.Cut(value, " ")
+			p.by = append(p.by, catcher{pkg, test})
+		default:
+			return nil, fmt.Errorf("what is %q?", line)
+		}
+	}
+	if p.rule == "" || p.breaks == "" || changes == "" {
+		return nil, errors.New("it lacks a rule, what it breaks, or a change")
+	}
+	for change := range strings.SplitSeq(changes, "\n@@ ") {
+		file, lines, _ := strings.Cut(change, "\n")
+		e := edit{file: strings.TrimSpace(file)}
+		for line := range strings.Lines(strings.TrimRight(lines, "\n") + "\n") {
+			if line == "\n" {
+				line = " \n" // as editors leave it
+			}
+			switch line[0] {
+			case '-':
+				e.old += line[1:]
+			case '+':
+				e.new += line[1:]
+			case ' ':
+				e.old, e.new = e.old+line[1:], e.new+line[1:]
+			default:
+				return nil, fmt.Errorf("%q begins with no blank, minus or plus", line)
+			}
+		}
+		p.edits = append(p.edits, e)
+	}
+	if len(p.by) == 0 {
+		p.by = usual[path.Dir(p.edits[0].file)]
+	}
+	if len(p.by) == 0 {
+		return nil, errors.New("it names no catcher, and there is none that is usual")
+	}
+	return p, nil
+}
+
+// apply returns the files that p changes, as they are with it.
+func (p *patch) apply(root string) (changed map[string]string, err error) {
+	changed = make(map[string]string)
+	for _, e := range p.edits {
+		text, ok := changed[e.file]
+		if !ok {
+			read, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(e.file)))
+			if err != nil {
+				return nil, err
+			}
+			text = "\n" + string(read)
+		}
+		// Whole lines: the old text begins where one begins.
+		if n := strings.Count(text, "\n"+e.old); n != 1 {
+			return nil, fmt.Errorf("%s has %d places that read\n%s", e.file, n, e.old)
+		}
+		changed[e.file] = strings.Replace(text, "\n"+e.old, "\n"+e.new, 1)
+	}
+	for file := range changed {
+		changed[file] = changed[file][1:]
+	}
+	return changed, nil
+}
