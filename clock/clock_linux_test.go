@@ -1,6 +1,8 @@
 package clock
 
 import (
+	"os"
+	"os/exec"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -48,5 +50,26 @@ func TestNowCountsSuspend(t *testing.T) {
 	ahead.Add(2 * int64(tolerance)) // set back
 	if Now(); looked != 2 {
 		t.Errorf("looked up %d times after the wall clock was set back, want once more", looked)
+	}
+}
+
+// TestSuspendedIsWhatTheBootClockHasMore: a time namespace has the boot clock an hour ahead of the
+// monotonic clock, as after an hour of suspend.
+func TestSuspendedIsWhatTheBootClockHasMore(t *testing.T) {
+	const inside = "CLOCK_TEST_INSIDE"
+	if os.Getenv(inside) != "" {
+		if got := Suspended().Round(time.Second); got < time.Hour {
+			t.Errorf("Suspended() = %v, want an hour or more", got)
+		}
+		return
+	}
+	namespace := []string{"--user", "--map-root-user", "--time", "--boottime=3600"}
+	if err := exec.CommandContext(t.Context(), "unshare", append(namespace, "true")...).Run(); err != nil {
+		t.Skipf("no time namespace: %v", err)
+	}
+	child := exec.CommandContext(t.Context(), "unshare", append(namespace, os.Args[0], "-test.run=^"+t.Name()+"$")...)
+	child.Env = append(os.Environ(), inside+"=1")
+	if out, err := child.CombinedOutput(); err != nil {
+		t.Errorf("in a time namespace: %v\n%s", err, out)
 	}
 }
