@@ -86,6 +86,9 @@ func (c *contest) stepLocked(ev *protocol.Event) {
 	out := c.advanceLocked(ev)
 	if out.NewOwner {
 		c.owner = c.m.owners.make(c.key, c)
+		if out.Release == 0 {
+			c.m.owners.forget(old.ID) // it has nothing at any master
+		}
 	}
 	next, entry := c.roundLocked(&out)
 	if out.Release != 0 {
@@ -96,6 +99,9 @@ func (c *contest) stepLocked(ev *protocol.Event) {
 	}
 	if out.Raise != 0 {
 		c.raiseLocked(&out)
+	}
+	if c.closing && c.state.State == protocol.Paused {
+		c.stepLocked(&protocol.Event{Kind: protocol.GiveUp}) // nothing is left to release
 	}
 }
 
@@ -126,9 +132,6 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 	case protocol.Paused:
 		if out.NewOwner {
 			c.split = c.m.refused(c.key, &c.ballot, nil)
-		}
-		if c.closing {
-			c.advanceLocked(&protocol.Event{Kind: protocol.GiveUp}) // nothing is left to release
 		}
 	}
 	return out

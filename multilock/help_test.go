@@ -1,0 +1,540 @@
+package multilock
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node"
+	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktest"
+)
+
+// Tests outside synctest bubbles leave no goroutine behind; a bubble checks that itself.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	timeout = 100 * time.Millisecond // of a node
+	lease   = 10 * time.Second
+
+	// firstLease is for which the first round of a caller wants the lock handed off, where the
+	// masters are next door; firstValid is how long such a hand-off is a vote from then on.
+	firstLease = 400 * time.Millisecond
+)
+
+var firstValid = clock.Validity(firstLease, 0)
+
+// fixture is masters in memory, and a client of them.
+type fixture struct {
+	*redlocktest.Fleet
+	m   *Masters
+	log *journal // of m
+}
+
+// inBubble runs f with n masters in a bubble, and fails if anything is left running.
+func inBubble(t *testing.T, n int, f func(*testing.T, *fixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		fx := newFixture(t, n, 0)
+		// From here on the masters know the scripts, and a command is one round trip.
+		hold := fx.take(t, fx.m, "warm")
+		synctest.Wait() // a release behind it would have a master that lacks the script drop it
+		if err := hold.Extend(t.Context(), entryOf(hold), lease); err != nil {
+			t.Fatal(err)
+		}
+		unlock(t, hold)
+		synctest.Wait()
+		f(t, fx)
+	})
+}
+
+// inGuardedBubble is inBubble with a client that guards masters which restart.
+func inGuardedBubble(t *testing.T, n int, guard time.Duration, f func(*testing.T, *fixture)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { f(t, newFixture(t, n, guard)) })
+}
+
+func newFixture(t *testing.T, n int, guard time.Duration) *fixture {
+	t.Helper()
+	fx := &fixture{Fleet: redlocktest.Start(t, n), log: new(journal)}
+	fx.m = fx.client(t, node.Config{Guard: guard, Logger: slog.New(slog.NewTextHandler(fx.log, nil))})
+	return fx
+}
+
+// another makes one more client, for as long as the test.
+func (fx *fixture) another(t *testing.T) *Masters {
+	t.Helper()
+	return fx.client(t, node.Config{})
+}
+
+// client is another, with cfg for each of its nodes.
+func (fx *fixture) client(t *testing.T, cfg node.Config) *Masters {
+	t.Helper()
+	m := connect(fx.Fleet, fx.Pools(), cfg)
+	t.Cleanup(func() { m.Close() })
+	synctest.Wait() // connected
+	return m
+}
+
+// connect makes a client of a fleet. What cfg lacks is filled in.
+func connect(fleet *redlocktest.Fleet, pools []*redis.Pool, cfg node.Config) *Masters {
+	cfg.Timeout = cmp.Or(cfg.Timeout, timeout)
+	cfg.Logger = cmp.Or(cfg.Logger, slog.New(slog.DiscardHandler))
+	nodes := make([]*node.Node, len(pools))
+	for i, pool := range pools {
+		cfg.Name, cfg.Pool = fleet.Master(i).Name(), pool
+		nodes[i] = node.New(cfg)
+	}
+	return New(nodes, cfg.Logger)
+}
+
+// each does f to every master.
+func (fx *fixture) each(f func(*redlocktest.Master)) {
+	for _, m := range fx.Masters() {
+		f(m)
+	}
+}
+
+// journal is what is written to the log.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(p []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(p)
+}
+
+// lines returns the lines that contain message.
+func (j *journal) lines(message string) (found []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for line := range strings.Lines(j.text.String()) {
+		if strings.Contains(line, message) {
+			found = append(found, line)
+		}
+	}
+	return found
+}
+
+// entry is an Entry that notes what it is told.
+type entry struct {
+	mu     sync.Mutex
+	causes []error
+}
+
+func (e *entry) Ended(cause error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.causes = append(e.causes, cause)
+}
+
+// told returns what it was told so far.
+func (e *entry) told() []error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.causes)
+}
+
+// wantEnded fails unless e was told once that it has ended, with that cause.
+func (e *entry) wantEnded(t *testing.T, cause error) {
+	t.Helper()
+	if told := e.told(); len(told) != 1 || !errors.Is(told[0], cause) {
+		t.Errorf("the entry was told %v, want once, %v", told, cause)
+	}
+}
+
+// wantAlive fails if e was told that it has ended.
+func (e *entry) wantAlive(t *testing.T) {
+	t.Helper()
+	if told := e.told(); len(told) > 0 {
+		t.Errorf("the entry was told %v, want nothing", told)
+	}
+}
+
+// entryOf returns the first entry of a hold.
+func entryOf(h *Hold) *entry {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.entries[0].entry.(*entry)
+}
+
+// request wants key for lease, without waiting and without renewals.
+func request(key string) Request { return Request{Key: key, Lease: lease, Entry: new(entry)} }
+
+// patient wants key for lease, and waits for it.
+func patient(key string) Request {
+	req := request(key)
+	req.Wait = true
+	return req
+}
+
+// try tries to lock k.
+func (fx *fixture) try(t *testing.T) (*Hold, error) {
+	t.Helper()
+	return fx.m.Lock(t.Context(), request("k"))
+}
+
+// take locks what must be free. All masters have answered when it returns.
+func (fx *fixture) take(t *testing.T, m *Masters, key string) *Hold {
+	t.Helper()
+	hold, err := m.Lock(t.Context(), request(key))
+	if err != nil {
+		t.Fatalf("Lock(%q) = %v, want a hold", key, err)
+	}
+	synctest.Wait()
+	return hold
+}
+
+// unlock gives the first entry of a hold back.
+func unlock(t *testing.T, hold *Hold) {
+	t.Helper()
+	if err := hold.Unlock(context.Background(), entryOf(hold)); err != nil {
+		t.Errorf("Unlock = %v", err)
+	}
+}
+
+// call is a Lock under way.
+type call struct {
+	entry  *entry
+	cancel context.CancelFunc
+	done   chan struct{} // closed when it has returned, which is from when on the rest may be read
+	hold   *Hold
+	err    error
+	at     time.Time
+}
+
+// begin calls Lock in the background. It ends with the test at the latest.
+func begin(t *testing.T, m *Masters, req Request) *call {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &call{entry: req.Entry.(*entry), cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(c.done)
+		c.hold, c.err = m.Lock(ctx, req)
+		c.at = time.Now()
+	}()
+	synctest.Wait()
+	return c
+}
+
+// over reports whether it has returned.
+func (c *call) over() bool {
+	synctest.Wait()
+	select {
+	case <-c.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// wantHold fails unless it has returned with a hold, and returns that.
+func (c *call) wantHold(t *testing.T, when string) *Hold {
+	t.Helper()
+	if !c.over() {
+		t.Fatalf("%s: Lock still waits, want a hold", when)
+	}
+	if c.err != nil {
+		t.Fatalf("%s: Lock = %v, want a hold", when, c.err)
+	}
+	return c.hold
+}
+
+// wantWaiting fails if it has returned.
+func (c *call) wantWaiting(t *testing.T, when string) {
+	t.Helper()
+	if c.over() {
+		t.Errorf("%s: Lock = %v, %v, want it to wait", when, c.hold, c.err)
+	}
+}
+
+// wantError fails unless it has returned with errors of these kinds.
+func (c *call) wantError(t *testing.T, when string, kinds ...error) {
+	t.Helper()
+	if !c.over() {
+		t.Fatalf("%s: Lock still waits, want %v", when, kinds)
+	}
+	for _, kind := range kinds {
+		if !errors.Is(c.err, kind) {
+			t.Errorf("%s: Lock = %v, want %v", when, c.err, kinds)
+		}
+	}
+}
+
+// newWaiting makes a contest of a caller that waits for k, in no queue of the client. It must be
+// given up, or won and released.
+func newWaiting(m *Masters) *contest {
+	return m.newContest("k", protocol.Want{Lease: lease, Wait: true}, clock.Now())
+}
+
+// newQuiet is newWaiting that does nothing by itself: rounds begin and end when the test says so, by
+// start, ask and backOff.
+func newQuiet(m *Masters) *contest {
+	c := newWaiting(m)
+	c.timer = time.AfterFunc(1e6*time.Hour, func() {})
+	return c
+}
+
+// askedQuiet is newQuiet whose first round has been answered.
+func askedQuiet(m *Masters) *contest {
+	c := newQuiet(m)
+	c.start()
+	synctest.Wait()
+	return c
+}
+
+// asked is newWaiting whose first round has been answered.
+func asked(m *Masters) *contest {
+	c := newWaiting(m)
+	c.start()
+	synctest.Wait()
+	return c
+}
+
+// stateOf returns the state machine of a contest as it is now.
+func stateOf(c *contest) protocol.Contender {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state
+}
+
+// current returns the owner of a contest.
+func current(c *contest) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.owner.ID
+}
+
+// ask has a contest begin its next round now.
+func ask(c *contest) {
+	c.mu.Lock()
+	c.state.AskAt = clock.Now()
+	c.state.BackOffAt = clock.Now().Add(time.Hour) // the round comes first
+	c.stepLocked(&protocol.Event{Kind: protocol.Due})
+	c.flush()
+}
+
+// backOff has a contest give back the minority of votes that it has now.
+func backOff(t *testing.T, c *contest) {
+	t.Helper()
+	c.mu.Lock()
+	if c.state.State != protocol.Minority {
+		t.Errorf("%v, want a minority of votes", c.state.State)
+	}
+	c.state.BackOffAt = clock.Now()
+	c.stepLocked(&protocol.Event{Kind: protocol.Due})
+	c.flush()
+}
+
+// wantWon fails unless c has been won, and takes the grant.
+func wantWon(t *testing.T, when string, c *contest) Grant {
+	t.Helper()
+	synctest.Wait()
+	g, ok := c.take()
+	if !ok {
+		t.Fatalf("%s: %v, want it won", when, stateOf(c).State)
+	}
+	return g
+}
+
+// wantNotWon fails if c has been won.
+func wantNotWon(t *testing.T, when string, c *contest) {
+	t.Helper()
+	synctest.Wait()
+	if s := stateOf(c); s.State == protocol.Won || s.State == protocol.Taken {
+		t.Errorf("%s: won for %v, want it not won", when, clock.Until(s.Until))
+	}
+}
+
+// id writes an owner in full: "x:r1", or "x" for the same, with a UUID for the client x. It
+// leaves alone what has one, and "-" for nobody.
+func id(owner string) string {
+	name, number, _ := strings.Cut(owner, ":")
+	if owner == "-" || uuid.Validate(name) == nil {
+		return owner
+	}
+	digits := fmt.Sprintf("%x", name)
+	client := uuid.MustParse(strings.Repeat("0", 32-len(digits)) + digits)
+	return client.String() + ":" + cmp.Or(number, "r1")
+}
+
+// seat makes owner the holder of k at some masters, as an acquire of another client would.
+func (fx *fixture) seat(owner string, lease time.Duration, masters ...int) {
+	for _, i := range masters {
+		fx.Master(i).Del("k")
+		fx.Master(i).HSet("k", id(owner), "1")
+		fx.Master(i).Expire("k", lease)
+	}
+}
+
+// holders returns who has key at each master, "-" for nobody.
+func (fx *fixture) holders(key string) string {
+	var all []string
+	for _, m := range fx.Masters() {
+		all = append(all, cmp.Or(m.Holder(key), "-"))
+	}
+	return strings.Join(all, " ")
+}
+
+// wantHolders checks who has key at each master, "-" for nobody.
+func (fx *fixture) wantHolders(t *testing.T, key, want string) {
+	t.Helper()
+	synctest.Wait()
+	owners := strings.Fields(want)
+	for i, owner := range owners {
+		owners[i] = id(owner)
+	}
+	if got, want := fx.holders(key), strings.Join(owners, " "); got != want {
+		t.Errorf("holders of %s = %s, want %s", key, got, want)
+	}
+}
+
+// queues returns who waits for key at each master, in order.
+func (fx *fixture) queues(key string) []string {
+	var all []string
+	for _, m := range fx.Masters() {
+		places := m.ZSet("redlock_wait:{" + key + "}")
+		var waiters []string
+		for waiter := range places {
+			waiters = append(waiters, waiter)
+		}
+		slices.SortFunc(waiters, func(x, y string) int { return cmp.Compare(places[x], places[y]) })
+		for i, waiter := range waiters {
+			waiters[i], _, _ = strings.Cut(waiter, " ")
+		}
+		all = append(all, strings.Join(waiters, ","))
+	}
+	return all
+}
+
+// wantNothing checks that no master has anything of k but its fencing counter, and that no client
+// of these remembers an owner or a name.
+func (fx *fixture) wantNothing(t *testing.T, when string, clients ...*Masters) {
+	t.Helper()
+	synctest.Wait()
+	for i, m := range fx.Masters() {
+		if h, q := m.Holder("k"), fx.queues("k")[i]; h != "" || q != "" {
+			t.Errorf("%s: left at %s: holder %q, queue %q, want none", when, m.Name(), h, q)
+		}
+	}
+	for _, m := range clients {
+		wantForgotten(t, when, m)
+	}
+}
+
+// wantForgotten checks that a client remembers no owner and no name.
+func wantForgotten(t *testing.T, when string, m *Masters) {
+	t.Helper()
+	m.owners.mu.Lock()
+	owners := len(m.owners.known)
+	m.owners.mu.Unlock()
+	m.mu.Lock()
+	names := len(m.names)
+	m.mu.Unlock()
+	if owners > 0 || names > 0 {
+		t.Errorf("%s: %d owners and %d names are remembered, want none", when, owners, names)
+	}
+}
+
+// calls returns how many scripts ran on all masters.
+func (fx *fixture) calls() (n int64) {
+	for _, m := range fx.Masters() {
+		n += m.Calls("EVALSHA") + m.Calls("EVAL")
+	}
+	return n
+}
+
+// post stands between the masters and a client, and keeps what they publish to it until the test
+// delivers it.
+type post struct {
+	m *Masters
+
+	mu       sync.Mutex
+	handOffs [][]script.HandOff // from each master
+}
+
+// hold makes the post of m, which has not subscribed yet. To m it looks as if its subscriptions
+// worked.
+func (fx *fixture) hold(t *testing.T, m *Masters) *post {
+	t.Helper()
+	p := &post{m: m, handOffs: make([][]script.HandOff, m.Len())}
+	intercept(m, p)
+	m.subs.mu.Lock()
+	m.subs.work = m.All()
+	m.subs.mu.Unlock()
+	synctest.Wait()
+	return p
+}
+
+// intercept has to told what the masters publish to m, in its place.
+func intercept(m *Masters, to node.Subscriber) {
+	m.subs.mu.Lock()
+	m.subs.begun = true
+	m.subs.mu.Unlock()
+	for i, n := range m.nodes {
+		n.Subscribe(m.owners.client, to, i)
+	}
+}
+
+func (p *post) HandedOff(i int, h script.HandOff) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.handOffs[i] = append(p.handOffs[i], h)
+}
+
+func (p *post) Freed(i int, key string) { p.m.Freed(i, key) }
+func (p *post) Subscribed(int, bool)    {}
+
+// kept returns what master i has published since the last call.
+func (p *post) kept(i int) []script.HandOff {
+	synctest.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	kept := p.handOffs[i]
+	p.handOffs[i] = nil
+	return kept
+}
+
+// deliver brings the one hand-off that master i has published, and returns it.
+func (p *post) deliver(t *testing.T, i int) script.HandOff {
+	t.Helper()
+	kept := p.kept(i)
+	if len(kept) != 1 {
+		t.Fatalf("m%d published %v, want one hand-off", i+1, kept)
+	}
+	p.m.HandedOff(i, kept[0])
+	synctest.Wait()
+	return kept[0]
+}
+
+// handOff is a hand-off to the present owner of c.
+func handOff(c *contest, round uint64, token int64) script.HandOff {
+	return script.HandOff{Owner: current(c), Round: round, Token: token, Key: "k"}
+}
+
+// portion is how many of all seeds of a simulation to run: with -short, as make unit does under
+// the race detector, which makes each ten times as slow, a fifth. make sim runs all without it.
+func portion(all uint64) uint64 {
+	if testing.Short() {
+		return (all + 4) / 5
+	}
+	return all
+}
