@@ -1,0 +1,345 @@
+package multilock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlocktest"
+)
+
+// The queue of a client's callers that wait for one lock.
+
+// waiters returns how many callers of m wait for key.
+func waiters(m *Masters, key string) (many int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := m.names[key]; n != nil {
+		for w := n.first; w != nil; w = w.after {
+			many++
+		}
+	}
+	return many
+}
+
+// Callers are served in the order of their calls.
+func TestCallersAreServedInOrder(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		hold := fx.take(t, fx.m, "k")
+		const n = 10
+		var calls []*call
+		for range n {
+			calls = append(calls, begin(t, fx.m, patient("k")))
+		}
+		for i, c := range calls {
+			if i == 0 {
+				time.Sleep(time.Second) // subscribed
+			}
+			unlock(t, hold)
+			hold = c.wantHold(t, fmt.Sprintf("caller %d", i))
+			for _, later := range calls[i+1:] {
+				later.wantWaiting(t, "those behind it")
+			}
+		}
+		unlock(t, hold)
+		fx.wantNothing(t, "after all", fx.m)
+	})
+}
+
+// Only the first asks the masters, however many wait.
+func TestOneCallerAsksForAll(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		fx.seat("x", time.Hour, 0, 1, 2)
+		for range 20 {
+			begin(t, fx.m, patient("k"))
+		}
+		for i, q := range fx.queues("k") {
+			if strings.Contains(q, ",") || q == "" {
+				t.Errorf("queue of m%d = %q, want one owner", i+1, q)
+			}
+		}
+		before := fx.Master(0).Calls("EVALSHA")
+		time.Sleep(4 * time.Second)
+		if got := fx.Master(0).Calls("EVALSHA") - before; got > 14 {
+			t.Errorf("%d script calls in 4s, want those of one caller", got)
+		}
+	})
+}
+
+// A caller may leave from any place, and the others go on in their order.
+func TestCallersLeaveFromAnyPlace(t *testing.T) {
+	for leaver := range 4 {
+		t.Run(fmt.Sprint(leaver), func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				hold := fx.take(t, fx.m, "k")
+				var calls []*call
+				for range 4 {
+					calls = append(calls, begin(t, fx.m, patient("k")))
+				}
+				time.Sleep(time.Second)
+				calls[leaver].cancel()
+				calls[leaver].wantError(t, "it leaves", context.Canceled, ErrTaken)
+				if got := waiters(fx.m, "k"); got != 3 {
+					t.Errorf("%d wait, want 3", got)
+				}
+				for i, c := range slices.Delete(calls, leaver, leaver+1) {
+					unlock(t, hold)
+					hold = c.wantHold(t, fmt.Sprintf("caller %d of the rest", i))
+				}
+				unlock(t, hold)
+				fx.wantNothing(t, "after all", fx.m)
+			})
+		})
+	}
+}
+
+// The last waiter leaves, and others come behind those who are left.
+func TestCallersComeBehindAfterOneLeft(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		hold := fx.take(t, fx.m, "k")
+		first := begin(t, fx.m, patient("k"))
+		last := begin(t, fx.m, patient("k"))
+		last.cancel()
+		last.wantError(t, "it leaves", context.Canceled)
+		next := begin(t, fx.m, patient("k"))
+		first.cancel()
+		first.wantError(t, "it leaves", context.Canceled)
+		second := begin(t, fx.m, patient("k"))
+		unlock(t, hold)
+		hold = next.wantHold(t, "the one who came first of those that stay")
+		second.wantWaiting(t, "the other")
+		unlock(t, hold)
+		unlock(t, second.wantHold(t, "the other, then"))
+		fx.wantNothing(t, "after all", fx.m)
+	})
+}
+
+// A release enters the next caller of the client into the queue of the masters, in the same script
+// call, so that the client stands in it when others wait as well, and takes turns with them.
+func TestAReleaseEntersTheNextCaller(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		m := fx.another(t)
+		post := fx.hold(t, m)
+		hold := fx.take(t, m, "k")
+		other := begin(t, fx.m, patient("k")) // of another client
+		time.Sleep(time.Second)
+		mine := begin(t, m, patient("k"))
+		before := fx.Master(0).Calls("EVALSHA")
+		unlock(t, hold)
+		hold = other.wantHold(t, "it waited for longer")
+		if got := fx.Master(0).Calls("EVALSHA") - before; got != 1 {
+			t.Errorf("%d script calls, want 1: the release, which enters the next caller", got)
+		}
+		for i, q := range fx.queues("k") {
+			if !strings.HasPrefix(q, m.owners.client) {
+				t.Errorf("queue of m%d = %q, want the next caller", i+1, q)
+			}
+		}
+		unlock(t, hold)
+		mine.wantWaiting(t, "before a message came")
+		post.deliver(t, 0)
+		post.deliver(t, 1)
+		unlock(t, mine.wantHold(t, "after two messages"))
+		fx.wantNothing(t, "after all", fx.m, m)
+	})
+}
+
+// Nobody is entered who could not be told of a hand-off: the masters would give the lock to nobody,
+// and the others would wait for that.
+func TestNobodyIsEnteredWhoCannotBeTold(t *testing.T) {
+	for _, tt := range []struct {
+		work Set
+		want bool
+	}{{0b000, false}, {0b010, false}, {0b110, true}, {0b111, true}} {
+		t.Run(fmt.Sprintf("%03b", tt.work), func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				m := fx.another(t)
+				fx.hold(t, m)
+				m.subs.mu.Lock()
+				m.subs.work = tt.work
+				m.subs.mu.Unlock()
+				w := m.join(patient("k"))
+				c := m.next("k")
+				if got := c != nil; got != tt.want {
+					t.Errorf("next = %v, want %v", got, tt.want)
+				}
+				m.leave(w)
+				wantForgotten(t, "after it left", m)
+			})
+		})
+	}
+}
+
+// The next caller claims where the release that entered it arrived, and only there it has anything
+// to give back.
+func TestNextCallerClaimsWhereTheReleaseArrived(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		hold := fx.take(t, fx.m, "k")
+		fx.Master(2).Kill()
+		time.Sleep(time.Second)
+		next := newWaiting(fx.m)
+		fx.m.releaseTo(hold.claim, next)
+		synctest.Wait()
+		s := stateOf(next)
+		if at := s.Claimed(); at != 0b011 {
+			t.Errorf("the next caller claims %03b, want 011", at)
+		}
+		next.giveUp(nil)
+		hold.end(nil)
+	})
+}
+
+// The next caller enters with the release where the hold was, and with a round of its own where it
+// was not: everywhere, in one round trip.
+func TestReleaseToEntersEverywhere(t *testing.T) {
+	inBubble(t, 5, func(t *testing.T, fx *fixture) {
+		m := fx.another(t)
+		fx.hold(t, m)
+		hold := fx.take(t, m, "k")
+		claim := hold.claim
+		claim.At = 1<<1 | 1<<3
+		fx.seat("x", lease, 0, 2, 4)
+		var before []int64
+		for _, m := range fx.Masters() {
+			before = append(before, m.Calls("EVALSHA"))
+		}
+		next := newWaiting(m)
+		m.releaseTo(claim, next)
+		o := current(next)
+		fx.wantHolders(t, "k", strings.Join([]string{"x", o, "x", o, "x"}, " "))
+		if got, want := fx.queues("k"), []string{o, "", o, "", o}; !slices.Equal(got, want) {
+			t.Errorf("queues = %q, want %q", got, want)
+		}
+		for i, m := range fx.Masters() {
+			if got := m.Calls("EVALSHA") - before[i]; got != 1 {
+				t.Errorf("%s: %d script calls, want 1", m.Name(), got)
+			}
+		}
+		next.giveUp(nil)
+		hold.end(nil)
+		time.Sleep(time.Second)
+		fx.wantHolders(t, "k", "x - x - x")
+	})
+}
+
+// A contest that was given up before the release names it enters no queue, and asks nobody.
+func TestAContestThatIsGivenUpBeforeItBegan(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		m := fx.another(t)
+		fx.hold(t, m)
+		hold := fx.take(t, m, "k")
+		next := newWaiting(m)
+		next.giveUp(nil)
+		m.releaseTo(hold.claim, next)
+		next.start()
+		hold.end(nil)
+		fx.wantNothing(t, "after the release", m)
+	})
+}
+
+// A contest may be given up by its caller while another goroutine names it in a release: what it
+// asks never comes after what takes it back.
+func TestGiveUpWhileNamedInARelease(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		fx.Master(0).Kill() // its answer comes before anything is sent to the others
+		m := fx.another(t)
+		time.Sleep(200 * time.Millisecond)
+		for range 300 {
+			next := newWaiting(m)
+			named := make(chan struct{})
+			go func() {
+				m.releaseTo(Claim{Owner: m.owners.make("k", nil), Token: 1, At: 0}, next)
+				close(named)
+			}()
+			for stateOf(next).Round == 0 {
+			}
+			next.giveUp(nil)
+			<-named
+			synctest.Wait()
+			if got := fx.holders("k"); got != "- - -" {
+				t.Fatalf("holders = %s, want none: a round came after the release", got)
+			}
+		}
+	})
+}
+
+// Callers who come, leave, win and give back at random, of a client that always has its turn in the
+// queue of the masters by a release, are all served, and nothing is left.
+func TestCallersComeAndGo(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		m := fx.another(t)
+		fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+		m.subscribe()
+		time.Sleep(time.Second)
+		var callers sync.WaitGroup
+		var mu sync.Mutex
+		served, held := 0, 0
+		for i := range 40 {
+			d := dice{rand.New(rand.NewPCG(uint64(i), 7))}
+			client := m
+			if i%8 == 0 {
+				client = fx.m
+			}
+			callers.Go(func() {
+				for range 10 {
+					time.Sleep(d.upTo(200 * time.Millisecond))
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					if d.oneIn(2) {
+						ctx, cancel = context.WithTimeout(t.Context(), d.upTo(300*time.Millisecond))
+					}
+					hold, err := client.Lock(ctx, patient("k"))
+					if errors.Is(ctx.Err(), context.DeadlineExceeded) && err == nil {
+						t.Error("Lock returns nil after its deadline")
+					}
+					cancel()
+					if err != nil {
+						continue
+					}
+					mu.Lock()
+					served++
+					if held++; held > 1 {
+						t.Errorf("%d hold the lock", held)
+					}
+					mu.Unlock()
+					time.Sleep(d.upTo(10 * time.Millisecond))
+					mu.Lock()
+					held--
+					mu.Unlock()
+					unlock(t, hold)
+				}
+			})
+		}
+		callers.Wait()
+		if served < 200 {
+			t.Errorf("%d were served, want at least the 200 who wait for a minute", served)
+		}
+		time.Sleep(time.Second)
+		fx.wantNothing(t, "in the end", fx.m, m)
+	})
+}
+
+// A caller that waits for a hold of its own client asks nobody, and says so when it leaves.
+func TestWaitingForAHoldOfTheClient(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		hold := fx.take(t, fx.m, "k")
+		before := fx.calls()
+		c := begin(t, fx.m, patient("k"))
+		time.Sleep(5 * time.Second)
+		if got := fx.calls() - before; got > 0 {
+			t.Errorf("%d script calls, want none", got)
+		}
+		c.cancel()
+		c.wantError(t, "it leaves", context.Canceled, ErrTaken)
+		want := fmt.Sprintf(`redlock: lock "k": context canceled: taken by another owner: another caller of this client (owner %s)`, hold.Owner())
+		if c.err.Error() != want {
+			t.Errorf("Lock = %v, want %s", c.err, want)
+		}
+	})
+}
