@@ -1,0 +1,230 @@
+package multilock
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/redlocktest"
+)
+
+// When renewals are made, together and apart, and what the watchdog does after a suspend.
+
+// Holds that were taken together are renewed together: one script call for all of them.
+func TestRenewalsGoTogether(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		for i := range batch {
+			req := watched()
+			req.Key = fmt.Sprint("k", i)
+			if _, err := fx.m.Lock(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		before := fx.Master(0).Calls("EVALSHA")
+		time.Sleep(protocol.RenewEvery(lease) + time.Second)
+		if got := fx.Master(0).Calls("EVALSHA") - before; got != 1 {
+			t.Errorf("%d script calls for %d holds, want 1", got, batch)
+		}
+		var want clock.Instant
+		for i, h := range fx.m.holds() {
+			if i == 0 {
+				want = until(h)
+			}
+			if until(h) != want {
+				t.Errorf("a hold is valid until another time than the others")
+			}
+		}
+	})
+}
+
+// Renewals of many holds, taken in a burst, are spread over the time between two of them: a master is never
+// kept for longer than a batch takes.
+func TestABurstIsSpread(t *testing.T) {
+	const n = 20 * batch
+	inBubble(t, 1, func(t *testing.T, fx *fixture) {
+		for i := range n {
+			req := watched()
+			req.Key = fmt.Sprint("k", i)
+			if _, err := fx.m.Lock(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(3 * lease) // they have spread
+		every := protocol.RenewEvery(lease)
+		start, most := time.Now(), int64(0)
+		before := fx.Master(0).Calls("EVALSHA")
+		last := before
+		for range 100 {
+			time.Sleep(every / 100)
+			synctest.Wait()
+			now := fx.Master(0).Calls("EVALSHA")
+			most, last = max(most, now-last), now
+		}
+		calls := last - before
+		if took := time.Since(start).Truncate(every / 100); calls < n/batch || calls > 4*n/batch || most > 3 {
+			t.Errorf("%d script calls in %v for %d holds, %d at most in a hundredth of it; want %d to %d, and 3",
+				calls, took, n, most, n/batch, 4*n/batch)
+		}
+		for _, h := range fx.m.holds() {
+			if left := h.Remaining(); left < lease/2 {
+				t.Errorf("%q is valid for %v, want half of its lease at least", h.Name(), left)
+			}
+		}
+	})
+}
+
+// More than a batch is renewed in one call only where batches with gaps between them would take most of the
+// time that there is.
+func TestAtOnce(t *testing.T) {
+	for _, tt := range []struct {
+		n     int
+		lease time.Duration
+		want  int
+	}{
+		{1, time.Second, batch},
+		{1000, 30 * time.Second, batch},
+		{100_000, 30 * time.Second, batch},
+		{200_000, 30 * time.Second, 40},
+		{1000, 150 * time.Millisecond, 40},
+	} {
+		if got := atOnce(tt.n, tt.lease); got != tt.want {
+			t.Errorf("atOnce(%d, %v) = %d, want %d", tt.n, tt.lease, got, tt.want)
+		}
+	}
+}
+
+// Renewals for another lease go in a call of their own.
+func TestRenewalsForSeveralLeases(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		var holds []*Hold
+		for i, lease := range []time.Duration{lease, 2 * lease, lease} {
+			req := watched()
+			req.Key, req.Lease = fmt.Sprint("k", i), lease
+			hold, err := fx.m.Lock(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			holds = append(holds, hold)
+		}
+		time.Sleep(6 * lease)
+		for i, most := range []time.Duration{lease, 2 * lease, lease} {
+			if left := holds[i].Remaining(); left < most/2 || left > most {
+				t.Errorf("%q is valid for %v, want half of %v to all of it", holds[i].Name(), left, most)
+			}
+		}
+	})
+}
+
+// asleep runs f with a client, and a function that has holds end by a suspend: their validity is over, and no
+// timer has moved. It is no parallel test: what others know of suspends changes.
+func asleep(t *testing.T, f func(t *testing.T, fx *fixture, suspend func(...*Hold))) {
+	t.Helper()
+	var slept atomic.Int64
+	suspended = func() time.Duration { return time.Duration(slept.Load()) }
+	defer func() { suspended = clock.Suspended }()
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		f(t, fx, func(holds ...*Hold) {
+			for _, h := range holds {
+				h.mu.Lock()
+				h.state.Until = clock.Now().Add(-time.Minute)
+				h.mu.Unlock()
+			}
+			slept.Add(int64(time.Hour))
+		})
+	})
+}
+
+// After a suspend the loss is known at once to those who ask, and within a second to those who wait, of
+// holds with a fixed lease and of others.
+func TestSuspend(t *testing.T) {
+	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
+		fixed := fx.take(t, fx.m, "fixed")
+		req := watched()
+		renewed, err := fx.m.Lock(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second / 2)
+		suspend(fixed, renewed)
+		if err := renewed.Check(); !errors.Is(err, ErrLost) {
+			t.Errorf("Check after the suspend = %v, want ErrLost", err)
+		}
+		req.Entry.(*entry).wantEnded(t, ErrLost)
+		entryOf(fixed).wantAlive(t)
+		time.Sleep(suspendWatch)
+		synctest.Wait()
+		entryOf(fixed).wantEnded(t, ErrLost)
+		fx.wantNothing(t, "then", fx.m)
+	})
+}
+
+// A hold that ended in a suspend ends at the latest when the next one of its name is granted, also before
+// anything else has noticed the suspend: it never goes on beside the next.
+func TestNextHoldAfterASuspend(t *testing.T) {
+	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
+		old := fx.take(t, fx.m, "k")
+		suspend(old)
+		fx.each(func(m *redlocktest.Master) { m.Del("k") })
+		next := fx.take(t, fx.m, "k")
+		e := entryOf(old)
+		e.wantEnded(t, ErrLost)
+		if err := old.Unlock(t.Context(), e); !errors.Is(err, ErrLost) {
+			t.Errorf("Unlock of the old hold = %v, want ErrLost", err)
+		}
+		fx.wantHolders(t, "k", next.Owner()+" "+next.Owner()+" "+next.Owner())
+		// The end of the old hold has not made the client forget the next.
+		if err := fx.m.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		entryOf(next).wantEnded(t, ErrClosed)
+		fx.wantNothing(t, "after Close", fx.m)
+	})
+}
+
+// Renewals fail after a suspend, since the network is not back yet: that ends the hold.
+func TestSuspendWithoutNetwork(t *testing.T) {
+	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
+		hold := fx.take(t, fx.m, "k")
+		fx.each((*redlocktest.Master).Kill)
+		time.Sleep(time.Second)
+		suspend(hold)
+		hold.renewed(protocol.HoldEvent{Kind: protocol.HoldFailed}, new(MajorityError))
+		if lines := fx.log.lines("renewal failed"); len(lines) > 0 {
+			t.Errorf("the log says %q, want nothing of a hold that is over", lines)
+		}
+		entryOf(hold).wantEnded(t, ErrLost)
+	})
+}
+
+// The cause of a loss is the loss itself, and not a renewal that failed long before others succeeded.
+func TestLossAfterAnOutageThatIsOver(t *testing.T) {
+	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
+		req := watched()
+		hold, err := fx.m.Lock(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * time.Second)
+		fx.each((*redlocktest.Master).Kill)
+		time.Sleep(2 * time.Second)
+		if len(fx.log.lines("renewal failed")) == 0 {
+			t.Fatal("no renewal failed")
+		}
+		fx.each((*redlocktest.Master).RestartWithData)
+		time.Sleep(lease)
+		suspend(hold)
+		time.Sleep(suspendWatch)
+		synctest.Wait()
+		e := req.Entry.(*entry)
+		e.wantEnded(t, ErrLost)
+		if told := e.told(); len(told) == 1 && errors.Is(told[0], ErrNoQuorum) {
+			t.Errorf("told %v, want nothing of an outage that was over", told[0])
+		}
+	})
+}
