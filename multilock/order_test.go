@@ -1,0 +1,146 @@
+package multilock
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"regexp"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node"
+	"example.com/redlock/redlocktest"
+)
+
+// tap notes what is written on each connection to a fleet.
+type tap struct {
+	mu    sync.Mutex
+	lines []*tapped
+}
+
+// tapped is one connection.
+type tapped struct {
+	net.Conn
+	tap  *tap
+	sent bytes.Buffer
+}
+
+func (c *tapped) Write(p []byte) (int, error) {
+	c.tap.mu.Lock()
+	c.sent.Write(p)
+	c.tap.mu.Unlock()
+	return c.Conn.Write(p)
+}
+
+func (tap *tap) pools(fleet *redlocktest.Fleet) []*redis.Pool {
+	pools := make([]*redis.Pool, len(fleet.Masters()))
+	for i, m := range fleet.Masters() {
+		pools[i] = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+			conn, err := m.Dial(ctx)
+			if err != nil {
+				return nil, err
+			}
+			c := &tapped{Conn: conn, tap: tap}
+			tap.mu.Lock()
+			defer tap.mu.Unlock()
+			tap.lines = append(tap.lines, c)
+			return redis.NewConn(c, 0, 0), nil
+		}}
+	}
+	return pools
+}
+
+// wantInOrder checks that on each connection the owners of the client come one after the other, and
+// the rounds as well, and returns how many there were of both.
+func (tap *tap) wantInOrder(t *testing.T, client string) (owners, rounds int) {
+	t.Helper()
+	owner := regexp.MustCompile(regexp.QuoteMeta(client) + `:r(\d+)\r\n`)
+	round := regexp.MustCompile(`\r\n(\d+) \d{15,16} \d+ \d{15,16}\r\n`)
+	tap.mu.Lock()
+	defer tap.mu.Unlock()
+	for i, c := range tap.lines {
+		check := func(what string, found [][][]byte, least int) int {
+			last := 0
+			for _, match := range found {
+				n, _ := strconv.Atoi(string(match[1]))
+				if n < last+least {
+					t.Errorf("connection %d: %s %d comes after %d", i, what, n, last)
+				}
+				last = max(last, n)
+			}
+			return last
+		}
+		sent := c.sent.Bytes()
+		owners = max(owners, check("owner", owner.FindAllSubmatch(sent, -1), 0))
+		rounds = max(rounds, check("round", round.FindAllSubmatch(sent, -1), 1))
+	}
+	return owners, rounds
+}
+
+// The commands of a contest leave in the order of its steps, whoever makes them: a release never overtakes
+// what it takes back, and no round the one before. That is so where many goroutines step it at once, and where
+// answers come before they have been sent to all, as those of a master that is down do.
+func TestCommandsLeaveInTheOrderOfTheSteps(t *testing.T) {
+	for _, down := range []bool{false, true} {
+		t.Run(fmt.Sprint("down=", down), func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				fx.seat("x", time.Hour, 1)
+				if down {
+					fx.Master(2).Kill()
+				} else {
+					fx.seat("y", time.Hour, 2)
+				}
+				tap := new(tap)
+				m := connect(fx.Fleet, tap.pools(fx.Fleet), node.Config{})
+				defer m.Close()
+				m.greet(t.Context())
+				fx.hold(t, m)
+				c := asked(m)
+				var steps sync.WaitGroup
+				for i := range 8 {
+					d := dice{rand.New(rand.NewPCG(uint64(i), 1))}
+					steps.Go(func() {
+						for range 60 {
+							switch d.IntN(4) {
+							case 0:
+								c.step(&protocol.Event{Kind: protocol.Hint, Delay: time.Millisecond})
+							case 1:
+								m.HandedOff(0, handOff(c, uint64(stateOf(c).Round), 1))
+							default:
+								c.mu.Lock()
+								c.state.AskAt, c.state.BackOffAt = clock.Now(), clock.Now()
+								c.stepLocked(&protocol.Event{Kind: protocol.Due})
+								c.flush()
+							}
+							if d.oneIn(4) {
+								time.Sleep(d.upTo(20 * time.Microsecond))
+							}
+						}
+					})
+				}
+				steps.Wait()
+				synctest.Wait()
+				c.giveUp(nil)
+				synctest.Wait()
+				owners, rounds := tap.wantInOrder(t, m.owners.client)
+				if owners < 20 || rounds < 100 {
+					t.Errorf("%d owners and %d rounds, want enough to tell", owners, rounds)
+				}
+				time.Sleep(2 * time.Second)
+				if h := fx.Master(0).Holder("k"); h != "" {
+					t.Errorf("m1 has %s, want nobody", h)
+				}
+				wantForgotten(t, "then", m)
+			})
+		})
+	}
+}
