@@ -188,7 +188,11 @@ func TestHandOffsThatLeaveTooLittleTime(t *testing.T) {
 					s.start()
 					sent := s.c.Rounds[maxRounds-1]
 					until := deadline(sent.Sent, sent.Lease).Sub(s.begin)
-					s.allAnswer(busy(x, time.Minute)).at(until-tt.left+short).handOff(0, 1, 7).handOff(1, 1, 7)
+					s.allAnswer(busy(x, time.Minute))
+					for at, _ := s.c.Wake(); at.Sub(s.begin) < until-tt.left; at, _ = s.c.Wake() {
+						s.wake()
+					}
+					s.at(until-tt.left+short).handOff(0, 1, 7).handOff(1, 1, 7)
 					if short == 0 {
 						s.wantWon(until, true, 7)
 						return
@@ -262,7 +266,7 @@ func TestAnOwnerIsNotUsedAgain(t *testing.T) {
 		for old.Master = range 3 {
 			s.step(old).want(Minority)
 		}
-		s.answer(0, yes(7).of(1).to(1)).answer(2, yes(7).of(1).to(1)).want(Minority)
+		s.answer(0, yes(7).of(1).to(1)).answer(2, yes(7).of(1).to(1)).handOff(0, 1, 7).want(Minority)
 		for _, i := range []int{0, 2} {
 			if s.c.Masters[i].Voted {
 				t.Errorf("m%d voted for the owner before, and it counts", i+1)

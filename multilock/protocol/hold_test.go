@@ -166,6 +166,7 @@ func TestTopUp(t *testing.T) {
 	} {
 		playHold(t, HoldEvent{Short: true, Trip: tt.trip}, func(s *holdScene) {
 			s.wantDue(tt.first).at(tt.first).does(HoldRenew).wantDue(tt.first + tt.again)
+			s.does(HoldFailed).wantDue(tt.first + tt.again) // of an earlier one
 		})
 	}
 }

@@ -91,7 +91,7 @@ func TestVotesMustBeValidAtTheSameTime(t *testing.T) {
 func TestForgottenRounds(t *testing.T) {
 	play(t, 3, waits, func(s *scene) {
 		s.start().answers(busy(x, time.Hour), busy(x, time.Hour))
-		for range maxRounds {
+		for range 8 {
 			s.round(s.now + 10*ms)
 		}
 		s.answer(2, yes(7).to(1)).want(Waiting)
