@@ -212,7 +212,7 @@ func TestAsksWithoutAPlace(t *testing.T) {
 
 // An answer to a round that another one has followed brings no third one: the second is on its way
 // to learn more.
-func TestLateAnswersBringNoAsk(t *testing.T) {
+func TestLateAnswersBringNoRound(t *testing.T) {
 	play(t, 5, waits, func(s *scene) {
 		s.start().at(35*ms).answers(busy(x, time.Minute), busy(x, time.Minute), busy(x, 11*ms)).round(36 * ms)
 		s.at(41*ms).answer(3, busy(x, 5*ms).to(1)).answer(4, busy(x, 5*ms).to(1)).wantWake(236 * ms)

@@ -73,7 +73,7 @@ func TestMinorityWithoutAPlace(t *testing.T) {
 
 // Hand-offs that make no majority are first asked about: what the masters said before them may be
 // out of date. Then they are given back as well.
-func TestPassedMinorityAsksBeforeItGivesBack(t *testing.T) {
+func TestHandedOffMinorityAsksBeforeItGivesBack(t *testing.T) {
 	for name, tt := range map[string]struct {
 		others []reply
 		yield  bool
@@ -146,7 +146,7 @@ func TestBackOffGrows(t *testing.T) {
 }
 
 // The next round does not put off giving a minority back, and neither do its answers.
-func TestAskDoesNotPutOffGivingBack(t *testing.T) {
+func TestARoundDoesNotPutOffBackingOff(t *testing.T) {
 	play(t, 3, waits, func(s *scene) {
 		s.start().answers(yes(7), busy(y, time.Hour), busy(z, time.Hour)).want(Minority).wantWake(4 * ms)
 		s.round(2 * ms).want(Minority).wantWake(4 * ms)
@@ -156,7 +156,7 @@ func TestAskDoesNotPutOffGivingBack(t *testing.T) {
 
 // Where the next round is sent before the last one was answered, its answers count all the same:
 // they tell that a minority is to be given back.
-func TestAnswersToAnEarlierAskCount(t *testing.T) {
+func TestAnswersToAnEarlierRoundCount(t *testing.T) {
 	play(t, 3, waits, func(s *scene) {
 		s.start().allAnswer(busy(y, time.Hour)).round(30 * ms).round(45 * ms).round(60 * ms)
 		s.answer(0, yes(7).to(2)).want(Minority)

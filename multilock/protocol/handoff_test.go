@@ -85,7 +85,7 @@ func TestUntilWhateverComesLast(t *testing.T) {
 }
 
 // A round that finds what was handed off before makes it a grant, for the whole lease.
-func TestAnAskConfirmsAPass(t *testing.T) {
+func TestARoundConfirmsAHandOff(t *testing.T) {
 	play(t, 3, waits, func(s *scene) {
 		s.start().allAnswer(busy(x, time.Minute)).at(50*ms).handOff(0, 1, 7).round(52 * ms)
 		s.answer(0, yes(7)).want(Minority)
@@ -94,7 +94,7 @@ func TestAnAskConfirmsAPass(t *testing.T) {
 }
 
 // Messages that must change nothing: the lock is not won by them, and is not lost either.
-func TestHarmlessPasses(t *testing.T) {
+func TestHarmlessHandOffs(t *testing.T) {
 	for name, messages := range map[string]func(s *scene){
 		"a duplicate": func(s *scene) {
 			for range 5 {
@@ -140,7 +140,7 @@ func TestHarmlessPasses(t *testing.T) {
 
 // A hand-off that is too old to count, or names a round that is not known any more, is followed by
 // a round soon: the lock may be there.
-func TestAPassThatCannotCountIsConfirmed(t *testing.T) {
+func TestAHandOffThatCannotCountIsConfirmed(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		round uint32
@@ -211,7 +211,7 @@ func TestHandOffsThatLeaveTooLittleTime(t *testing.T) {
 // The lock is handed to B, whose messages are held up until the lease is over. C takes the lock. B
 // asks again, which C's hold answers. Now the messages come: they name the first round, and count
 // from then, so not at all.
-func TestAPassHeldUpPastItsLease(t *testing.T) {
+func TestAHandOffHeldUpPastItsLease(t *testing.T) {
 	play(t, 3, waits, func(s *scene) {
 		s.start().allAnswer(busy(x, time.Minute)).round(11*ms + shortLease).allAnswer(busy(y, lease))
 		for i := range 3 {
@@ -222,7 +222,7 @@ func TestAPassHeldUpPastItsLease(t *testing.T) {
 
 // The same with a round that was on its way when the lock was handed off: the hand-off names the
 // round before.
-func TestAPassUnderWayAtTheNextAsk(t *testing.T) {
+func TestAHandOffUnderWayAtTheNextRound(t *testing.T) {
 	play(t, 3, waits, func(s *scene) {
 		s.start().allAnswer(busy(x, time.Minute)).round(200 * ms) // handed off at 150 ms
 		for i := range 3 {
@@ -234,7 +234,7 @@ func TestAPassUnderWayAtTheNextAsk(t *testing.T) {
 
 // Messages that come while the lease runs do not make it longer: when C can have the lock, B has it
 // no more.
-func TestAPassDoesNotCountFromItsReceipt(t *testing.T) {
+func TestAHandOffDoesNotCountFromItsReceipt(t *testing.T) {
 	play(t, 3, waits, func(s *scene) {
 		s.start().allAnswer(busy(x, time.Minute)).at(300*ms).handOff(0, 1, 7).handOff(1, 1, 7)
 		s.wantWon(shortValid, true, 7)

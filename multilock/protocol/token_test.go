@@ -185,7 +185,7 @@ func TestRaiseThatIsLate(t *testing.T) {
 
 // Masters that hand a lock off with counters that differ agree on the largest of them. They agree at
 // once if none is above what the waiter proposed.
-func TestTokenOfPasses(t *testing.T) {
+func TestTokenOfHandOffs(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		tokens []int64 // in the messages, from m1 on
@@ -213,7 +213,7 @@ func TestTokenOfPasses(t *testing.T) {
 
 // Where a release and the next round cross, some masters grant what others hand off. They agree at
 // once all the same, and a master's last number counts.
-func TestTokenOfAnAskThatCrossesARelease(t *testing.T) {
+func TestTokenOfARoundThatCrossesARelease(t *testing.T) {
 	play(t, 3, waits, func(s *scene) {
 		s.start().answers(yes(50), busy(x, time.Minute), busy(x, time.Minute)).want(Minority)
 		s.handOff(1, 1, 50).wantWon(shortValid, true, 50)
