@@ -116,7 +116,7 @@ func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effect
 			m.Reached = m.Reached || ev.Outcome != Unsent
 		}
 	case HandedOff:
-		if c.contends() && ev.Try == c.Try {
+		if c.contends() && ev.Try == c.Try && c.Want.Wait { // others stand in no queue
 			c.handedOff(conf, now, ev, out)
 		}
 	case Raised:

@@ -308,3 +308,18 @@ func TestHandOffInEachState(t *testing.T) {
 		})
 	}
 }
+
+// A contender that does not wait stands in no queue: a message that names it is none of its own.
+func TestHandOffToWhoDoesNotWait(t *testing.T) {
+	for _, want := range []Want{tries, reenter} {
+		play(t, 3, want, func(s *scene) {
+			s.start()
+			for i := range 3 {
+				before := s.c
+				if s.handOff(i, 1, 7).wantQuiet(); s.c != before {
+					t.Errorf("%+v: it changed something", want)
+				}
+			}
+		})
+	}
+}

@@ -99,6 +99,15 @@ func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instan
 		check(*after == *before && *out == Effects{Read: after.Token}, "something was due too early: %+v", *out)
 	}
 
+	switch after.State {
+	case Queued, Waiting, Minority:
+		check(after.Want.Wait, "%v, and does not wait", after.State)
+	case Paused:
+		check(after.Want == Want{Lease: after.Want.Lease}, "%v, and waits or enters again", after.State)
+	case Settling:
+		check(!after.Want.Again, "%v, and has its token", after.State)
+	}
+
 	// Who is asked, and for what.
 	check(out.Read == after.Token, "it has read %d, and says %d", after.Token, out.Read)
 	entering := Set(0)
@@ -202,6 +211,9 @@ func (l *ledger) note(before *Contender, now clock.Instant, ev *Event) (voted bo
 			voted = before.contends()
 		}
 	case HandedOff:
+		if !before.Want.Wait {
+			return false
+		}
 		o.left |= 1 << i
 		o.largest[i] = max(o.largest[i], ev.Token)
 		if round.try > 0 {

@@ -75,8 +75,12 @@ func (w *walk) next() Event {
 		return Event{Kind: Start}
 	}
 	if w.ledger.wild && w.IntN(10) == 0 {
+		kind := Kind(w.IntN(int(GiveUp)))
+		if kind == Enter && !c.Want.Wait {
+			kind = Start // nothing enters it into a queue
+		}
 		return Event{
-			Kind: Kind(w.IntN(int(GiveUp))), Master: w.IntN(w.conf.Masters), Outcome: Outcome(w.IntN(5)), Token: w.Int64N(5),
+			Kind: kind, Master: w.IntN(w.conf.Masters), Outcome: Outcome(w.IntN(5)), Token: w.Int64N(5),
 			Try: c.Try - uint32(w.IntN(2)), Round: c.Round - uint32(w.IntN(10)), At: Set(w.Uint32()) & All(w.conf.Masters), Placed: true,
 		}
 	}
