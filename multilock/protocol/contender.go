@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"math"
 	"time"
 
 	"example.com/redlock/clock"
@@ -85,6 +86,16 @@ type Master struct {
 	Free     clock.Instant // when the lock is free there
 
 	Token int64 // the largest fencing counter that it answered to this owner
+}
+
+// sent notes that a command is on its way to the master. It may have carried out one of so many that
+// they cannot be counted.
+func (m *Master) sent() {
+	if m.Open == math.MaxInt8 {
+		m.Reached = true
+		return
+	}
+	m.Open++
 }
 
 // Step is the whole protocol of a contender. It takes what happened at an instant, and says what to

@@ -84,3 +84,16 @@ func TestSuccessorClaimsWhereTheReleaseArrived(t *testing.T) {
 		s.enter(0b00011).answer(2, yes(7)).answer(3, yes(7)).want(Queued).handOff(0, 1, 7).wantWon(shortValid, true, 7)
 	})
 }
+
+// A frozen master that was asked more often than can be counted is told all the same.
+func TestGiveUpTellsAMasterThatNeverAnswered(t *testing.T) {
+	for _, rounds := range []int{1, 127, 128, 129, 255, 256, 300} {
+		play(t, 3, waits, func(s *scene) {
+			s.start().answer(0, busy(x, time.Minute)).answer(1, busy(x, time.Minute))
+			for range rounds - 1 {
+				s.round(s.now+2*ms).answer(0, busy(x, time.Minute)).answer(1, busy(x, time.Minute))
+			}
+			s.giveUp().wantFailed(GivenUp, 0b111)
+		})
+	}
+}

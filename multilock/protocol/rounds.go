@@ -27,7 +27,7 @@ func (c *Contender) ask(conf *Config, now clock.Instant, ev *Event, at Set, out 
 	}
 	for i := range conf.Masters {
 		if at.Has(i) {
-			c.Masters[i].Open++
+			c.Masters[i].sent()
 		}
 	}
 }
@@ -88,7 +88,7 @@ func (c *Contender) enter(conf *Config, now clock.Instant, ev *Event, at Set, ou
 	out.Enter = true
 	for i := range conf.Masters {
 		if at.Has(i) {
-			c.Masters[i].Open++ // until Entered
+			c.Masters[i].sent() // until Entered
 		}
 	}
 }
