@@ -116,6 +116,10 @@ func TestAsksWhenAMajorityIsFree(t *testing.T) {
 		s.start().answers(busy(x, 20*ms), busy(x, 5*time.Second)).want(Waiting)
 		s.answer(2, busy(x, 120*ms)).wantWake(121 * ms)
 	})
+	play(t, 3, waits, func(s *scene) { // a master that granted it is free, or ours
+		s.trip = 100 * ms // so that the minority is kept until then
+		s.start().answers(yes(7), busy(x, 30*ms), busy(y, 5*time.Second)).want(Minority).wantWake(31 * ms)
+	})
 	play(t, 3, waits, func(s *scene) {
 		s.start().answers(busy(x, 20*ms), silent, errored).want(Waiting)
 		s.wantWake(200 * ms) // one master is no majority

@@ -93,6 +93,9 @@ func TestGiveUpTellsAMasterThatNeverAnswered(t *testing.T) {
 			for range rounds - 1 {
 				s.round(s.now+2*ms).answer(0, busy(x, time.Minute)).answer(1, busy(x, time.Minute))
 			}
+			for range min(rounds, 128) - 1 {
+				s.answer(2, unsent)
+			}
 			s.giveUp().wantFailed(GivenUp, 0b111)
 		})
 	}

@@ -106,7 +106,11 @@ func (s *scene) wake() *scene {
 		s.Fatalf("at %v: nothing is due in %v", s.now, s.c.State)
 	}
 	s.now = max(s.now, at.Sub(s.begin))
-	return s.due()
+	before := s.c
+	if s.due(); s.c == before {
+		s.Fatalf("at %v: nothing came of what was due in %v", s.now, s.c.State)
+	}
+	return s
 }
 
 // round asks the next round at a moment, whatever was planned.
