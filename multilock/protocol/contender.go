@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"math"
 	"time"
 
 	"example.com/redlock/clock"
@@ -88,10 +87,13 @@ type Master struct {
 	Token int64 // the largest fencing counter that it answered to this owner
 }
 
+// maxOpen are counted: an int8 has no more.
+const maxOpen = 1<<7 - 1
+
 // sent notes that a command is on its way to the master. It may have carried out one of so many that
 // they cannot be counted.
 func (m *Master) sent() {
-	if m.Open == math.MaxInt8 {
+	if m.Open == maxOpen {
 		m.Reached = true
 		return
 	}
