@@ -183,12 +183,16 @@ func TestGrantToAnOwnerThatWasGivenBack(t *testing.T) {
 		fx.Master(4).Delay(delay)
 		c := askedQuiet(fx.m)
 		first := current(c)
+		time.Sleep(delay / 4)
 		backOff(t, c)
 		if current(c) == first {
 			t.Fatal("the minority was not given back")
 		}
-		time.Sleep(2 * delay) // its answer to the first round is a grant
+		time.Sleep(2*delay - delay/4) // its answer to the first round is a grant
 		synctest.Wait()
+		if why := c.reason(nil); why == nil || why.Got != 1 {
+			t.Errorf("reason = %v, want that m4 alone said yes", why)
+		}
 		if s := stateOf(c); s.Masters[4].Voted && s.Masters[4].Until == s.Rounds[len(s.Rounds)-2].Sent {
 			t.Error("a vote of m5 for the owner before")
 		}

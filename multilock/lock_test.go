@@ -247,3 +247,25 @@ func TestATryThatPausesIsCutShort(t *testing.T) {
 		})
 	}
 }
+
+// The error of a try that asked several times is made of the answers to its last round.
+func TestATryIsJudgedByItsOwnAnswers(t *testing.T) {
+	const slow = 40 * time.Millisecond
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		fx.seat("x", time.Hour, 0)
+		fx.seat("y", time.Hour, 1)
+		fx.each(func(m *redlocktest.Master) { m.Delay(slow / 2) })
+		m := fx.another(t)
+		m.greet(t.Context())
+		c := begin(t, m, request("k"))
+		time.Sleep(slow) // the first round is answered, and the pause is a round trip and 9 ms at most
+		synctest.Wait()
+		fx.each((*redlocktest.Master).Freeze)
+		time.Sleep(slow + slow/2)
+		c.cancel()
+		c.wantError(t, "in the second round", context.Canceled, ErrNoQuorum)
+		if want := "m1: no answer yet; m2: no answer yet; m3: no answer yet"; !strings.HasSuffix(c.err.Error(), want) {
+			t.Errorf("Lock = %v, want %s", c.err, want)
+		}
+	})
+}

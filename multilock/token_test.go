@@ -329,3 +329,27 @@ func TestTokenOfARoundThatCrossesARelease(t *testing.T) {
 		m.release(g.Claim, 0)
 	})
 }
+
+// What is proposed is above what was read before, so that masters whose counters are ahead of their clocks
+// agree at once.
+func TestProposalIsAboveWhatWasRead(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		const base = 1 << 52
+		fx.fences(base+20, base+30, base+40)
+		fx.seat("x", time.Minute, 0)
+		fx.seat("y", time.Minute, 1)
+		c := askedQuiet(fx.m) // m3 grants
+		backOff(t, c)
+		synctest.Wait()
+		for _, i := range []int{0, 1} {
+			fx.Master(i).Del("k")
+		}
+		before := fx.calls()
+		ask(c)
+		g := wantWon(t, "with the next round", c)
+		if got := fx.calls() - before; got != 3 || g.Token != base+42 {
+			t.Errorf("%d script calls for token %d above base, want 3 for 42", got, g.Token-base)
+		}
+		fx.m.release(g.Claim, 0)
+	})
+}
