@@ -92,6 +92,7 @@ func TestAWatchedHoldGoesOn(t *testing.T) {
 			t.Errorf("Remaining = %v, want two thirds of the lease at least", left)
 		}
 		unlock(t, hold)
+		synctest.Wait()
 		before = fx.calls()
 		time.Sleep(lease)
 		if got := fx.calls() - before; got > 0 {
