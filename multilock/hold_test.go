@@ -112,8 +112,13 @@ func TestALimitEndsRenewals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute)
 		e := req.Entry.(*entry)
+		time.Sleep(26 * time.Second)
+		e.wantAlive(t)
+		if !hold.Orphan(e) {
+			t.Error("Orphan of a hold that was renewed up to its limit = false, want that it is a mistake")
+		}
+		time.Sleep(time.Minute)
 		e.wantEnded(t, ErrLost)
 		if took := hold.Until().Sub(start); took < 25*time.Second || took > 25*time.Second+lease {
 			t.Errorf("it ended after %v, want 25s to a lease more", took)
@@ -257,6 +262,30 @@ func TestUnlockBesideAnOrphan(t *testing.T) {
 		fx.wantCounts(t, hold, "1", 1)
 		time.Sleep(lease)
 		one.Entry.(*entry).wantEnded(t, ErrLost)
+		fx.wantNothing(t, "then", fx.m)
+	})
+}
+
+// An entry that is under way keeps the renewals of a hold whose other entries are orphans.
+func TestOrphanBesideAnEntryUnderWay(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		owner := new(int)
+		one := shared(owner)
+		one.Watch = true
+		hold, err := fx.m.Lock(t.Context(), one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
+		c := begin(t, fx.m, shared(owner))
+		hold.Orphan(one.Entry)
+		time.Sleep(3 * lease)
+		if h := c.wantHold(t, "its owner has the lock"); h != hold {
+			t.Error("another hold, want the one that is there")
+		}
+		c.entry.wantAlive(t)
+		hold.end(nil)
+		time.Sleep(time.Second)
 		fx.wantNothing(t, "then", fx.m)
 	})
 }
