@@ -139,6 +139,27 @@ func TestRoundsTellTheTimeOfTheMasters(t *testing.T) {
 	})
 }
 
+// The first Lock of a client waits until it knows their time.
+func TestFirstLockTellsTheTimeOfTheMasters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fx := &fixture{Fleet: redlocktest.Start(t, 3)}
+		fx.each(func(m *redlocktest.Master) {
+			m.Skew(-time.Hour)
+			m.Delay(10 * time.Millisecond)
+		})
+		m := connect(fx.Fleet, fx.Pools(), node.Config{})
+		defer m.Close()
+		hold, err := m.Lock(t.Context(), request("k"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ahead := time.Until(time.UnixMicro(hold.Token())); ahead > -time.Hour/2 {
+			t.Errorf("a token of %v from now by our clock, want an hour ago", ahead)
+		}
+		unlock(t, hold)
+	})
+}
+
 // A client that only frees a lock by force tells the time of the masters as well.
 func TestForceTellsTheTimeOfTheMasters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

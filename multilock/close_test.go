@@ -96,6 +96,39 @@ func TestCloseGivesBack(t *testing.T) {
 	}
 }
 
+// slowEntry takes its time when it is told that the hold has ended.
+type slowEntry struct{ entry }
+
+func (e *slowEntry) Ended(cause error) {
+	time.Sleep(10 * time.Millisecond)
+	e.entry.Ended(cause)
+}
+
+// Close waits for a release that somebody else is about to send.
+func TestCloseWaitsForAReleaseOfAnother(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		m := fx.another(t)
+		e := new(slowEntry)
+		req := request("k")
+		req.Entry = e
+		hold, err := m.Lock(t.Context(), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		unlocked := make(chan error, 1)
+		go func() { unlocked <- hold.Unlock(context.Background(), e) }()
+		synctest.Wait()
+		if err := m.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		if err := <-unlocked; err != nil {
+			t.Errorf("Unlock = %v", err)
+		}
+		fx.wantNothing(t, "then", m)
+	})
+}
+
 // After Close every call says ErrClosed, and a second Close nothing.
 func TestAfterClose(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {

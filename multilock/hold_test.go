@@ -309,3 +309,47 @@ func TestAFixedLeaseThatIsWatchedLater(t *testing.T) {
 		hold.end(nil)
 	})
 }
+
+// asks is a context that asks a hold whether it has ended, as that of a hold does.
+type asks struct {
+	context.Context
+	hold *Hold
+}
+
+func (a asks) Done() <-chan struct{} {
+	_ = a.hold.Check()
+	return a.Context.Done()
+}
+
+func (a asks) Err() error {
+	if cause := a.hold.Check(); cause != nil {
+		return cause
+	}
+	return a.Context.Err()
+}
+
+// A context that asks a hold whether it has ended may be given to any call for that hold.
+func TestContextThatAsksAHold(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		owner := new(int)
+		one, two := shared(owner), shared(owner)
+		hold, err := fx.m.Lock(t.Context(), one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		ctx := asks{t.Context(), hold}
+		if _, err := fx.m.Lock(ctx, two); err != nil {
+			t.Errorf("Lock = %v", err)
+		}
+		if err := hold.Extend(ctx, one.Entry, lease); err != nil {
+			t.Errorf("Extend = %v", err)
+		}
+		for _, req := range []Request{two, one} {
+			if err := hold.Unlock(ctx, req.Entry); err != nil {
+				t.Errorf("Unlock = %v", err)
+			}
+		}
+		fx.wantNothing(t, "then", fx.m)
+	})
+}

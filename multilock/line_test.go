@@ -151,6 +151,48 @@ func TestAReleaseEntersTheNextCaller(t *testing.T) {
 	})
 }
 
+// Who leaves is followed by the next caller, whom the same script call enters.
+func TestWhoLeavesEntersTheNextCaller(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		fx.seat("x", time.Hour, 0, 1, 2)
+		m := fx.another(t)
+		fx.hold(t, m)
+		first, second := begin(t, m, patient("k")), begin(t, m, patient("k"))
+		owners := fx.queues("k")
+		before := fx.calls()
+		first.cancel()
+		first.wantError(t, "it leaves", context.Canceled, ErrTaken)
+		if got := fx.calls() - before; got != 3 {
+			t.Errorf("%d script calls, want one on each master", got)
+		}
+		for i, q := range fx.queues("k") {
+			if q == "" || q == owners[i] || strings.Contains(q, ",") {
+				t.Errorf("queue of m%d = %q after %q, want the next caller", i+1, q, owners[i])
+			}
+		}
+		second.wantWaiting(t, "behind the holder")
+	})
+}
+
+// Why a lock was not there is forgotten when a caller got it: the next one does not wait for the same.
+func TestReasonIsForgottenWhenTheLockWasGot(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		fx.seat("x", time.Second, 0, 1, 2)
+		m := fx.another(t)
+		fx.hold(t, m)
+		first, second := begin(t, m, patient("k")), begin(t, m, patient("k"))
+		time.Sleep(500 * time.Millisecond)
+		begin(t, m, patient("k")).cancel() // who notes that x has it
+		time.Sleep(time.Second)
+		unlock(t, first.wantHold(t, "when the lease of x is over"))
+		second.cancel()
+		second.wantError(t, "before it knows what it waits for", context.Canceled)
+		if strings.Contains(second.err.Error(), id("x")) {
+			t.Errorf("Lock = %v, want nothing of who had it long ago", second.err)
+		}
+	})
+}
+
 // Nobody is entered who could not be told of a hand-off: the masters would give the lock to nobody,
 // and the others would wait for that.
 func TestNobodyIsEnteredWhoCannotBeTold(t *testing.T) {
@@ -334,6 +376,9 @@ func TestWaitingForAHoldOfTheClient(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		if got := fx.calls() - before; got > 0 {
 			t.Errorf("%d script calls, want none", got)
+		}
+		if !fx.m.canBeTold() {
+			t.Error("the client has not subscribed, so that its release can enter nobody")
 		}
 		c.cancel()
 		c.wantError(t, "it leaves", context.Canceled, ErrTaken)
