@@ -74,7 +74,7 @@ func renewAgain(lease time.Duration) time.Duration { return lease / 10 }
 type HoldKind uint8
 
 const (
-	HoldWon      HoldKind = iota // a contender took it: the fields of its grant
+	HoldWon      HoldKind = iota // the first event: a contender took it, with the fields of its grant
 	HoldWatch                    // renew it to Lease from now on
 	HoldEnter                    // its owner enters it again: a round is about to be sent
 	HoldLeave                    // one of its entries is given back, or was not confirmed
