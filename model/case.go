@@ -29,9 +29,10 @@ type Case struct {
 
 	Faults  int // how many things may go wrong
 	Kinds   fault
-	Late    int // ticks that a message may be late
-	Guard   int // of a master that has restarted
-	Timeout int // after which a silent connection is taken for broken
+	Late    int  // ticks that a message may be late
+	Guard   int  // of a master that has restarted
+	Timeout int  // after which a silent connection is taken for broken
+	Kills   bool // a connection that is taken for broken is killed: what was under way is lost
 
 	Tokens bool // counters count: else all tokens are alike
 	Clocks bool // tokens are proposed by a clock that goes on

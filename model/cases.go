@@ -1,63 +1,111 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
-// far are the delays, one way, of masters that are nearer than a round is from the next, as far, and
-// further away: with a pause of 6 ticks.
-var far = []int{1, 2, 3, 4, 5}
+// teeth are the cases that find every broken rule, and are small.
+var teeth = []string{
+	"far/two/1", "far/two, a master is dead/3", "far/three, a master is dead/3", "far/three/3",
+	"far/three, a master is dead/4", "far/one waits, one tries/2", "far/one waits, two try/2",
+	"far/two in line, one beside/2",
+	"freeze/two", "lose/two", "break/two", "double/two", "restart/two", "older/two", "crash/two",
+	"give up/two", "force/two", "sleep/two", "slow/two", "late/two",
+	"break/two, renewed", "restart/two, renewed", "slow/two, renewed", "force/two, renewed",
+	"late/two, clocks differ",
+	"token/two/1", "token/two, one comes again/1", "token/two, a fault/1", "token/two, a restart empty/1",
+}
 
 // allCases is the table.
 func allCases() []*Case {
-	var all []*Case
-	add := func(name string, k Case) {
-		k.Name = name
-		if k.Guard == 0 {
-			k.Guard = k.Lease + 1
-		}
-		if k.Timeout == 0 {
-			k.Timeout = 4*k.Delay + 2
-		}
-		all = append(all, k.ready())
+	var t table
+	t.far()
+	t.faults()
+	t.tokens()
+	t.large()
+	return t.cases
+}
+
+type table struct{ cases []*Case }
+
+func (t *table) add(name string, k Case) {
+	k.Name = name
+	if k.Pause == 0 {
+		k.Pause = 6
 	}
-	for _, d := range far {
-		near := Case{Masters: 3, Callers: 2, Delay: d, Lease: 24, Pause: 6, Starts: true}
-		add(fmt.Sprintf("far/two/%d", d), near)
-		k := near
-		k.Dead = 1
-		add(fmt.Sprintf("far/two, a master is dead/%d", d), k)
-		k = near
-		k.Callers, k.Starts = 3, false
-		add(fmt.Sprintf("far/three/%d", d), k)
-		k.Dead = 1
-		add(fmt.Sprintf("far/three, a master is dead/%d", d), k)
-		k.Dead, k.Near = 0, true
-		add(fmt.Sprintf("far/three, each near a master/%d", d), k)
-		k = near
-		k.Trip = 2 * d
-		add(fmt.Sprintf("far/two, distance known/%d", d), k)
-		k.Callers, k.Starts = 3, false
-		add(fmt.Sprintf("far/three, distance known/%d", d), k)
-		k = near
-		k.Callers, k.Starts, k.Masters, k.Nightly = 3, false, 4, d > 3
-		add(fmt.Sprintf("far/three, four masters/%d", d), k)
-		k = near
+	if k.Guard == 0 {
+		k.Guard = k.Lease + 1
+	}
+	if k.Timeout == 0 {
+		k.Timeout = 4*k.Delay + 2
+	}
+	k.Teeth = slices.Contains(teeth, name)
+	t.cases = append(t.cases, k.ready())
+}
+
+// far has nothing go wrong. What matters is how far away the masters are: a round trip is shorter
+// than the pause between two rounds (delays of 1 and 2), as long (3), and longer (4 and 5).
+func (t *table) far() {
+	for d := 1; d <= 5; d++ {
+		two := Case{Masters: 3, Callers: 2, Delay: d, Lease: 24, Starts: true}
+		three := two
+		three.Callers, three.Starts = 3, false
+		add := func(name string, k Case) { t.add(fmt.Sprintf("far/%s/%d", name, d), k) }
+		known := func(k Case) Case { k.Trip = 2 * d; return k }
+		dead := func(k Case) Case { k.Dead = 1; return k }
+		add("two", two)
+		add("two, distance known", known(two))
+		add("two, a master is dead", dead(two))
+		add("three", three)
+		add("three, a master is dead", dead(three))
+		k := known(three)
+		add("three, distance known", k)
+		k = three
+		k.Near = true
+		add("three, each near a master", k)
+		k = three
+		k.Masters, k.Nightly = 4, d > 3
+		add("three, four masters", k)
+		k = two
 		k.Tries = 1
-		add(fmt.Sprintf("far/one waits, one tries/%d", d), k)
-		k = near
-		k.Tries, k.Callers, k.Starts = 2, 3, false
-		add(fmt.Sprintf("far/one waits, two try/%d", d), k)
-		k = near
+		add("one waits, one tries", k)
+		k = three
+		k.Tries = 2
+		add("one waits, two try", k)
+		k = two
 		k.Unplaced = true
-		add(fmt.Sprintf("far/two without a place/%d", d), k)
-		k = near
-		k.Line, k.Callers = 2, 3
-		add(fmt.Sprintf("far/two in line, one beside/%d", d), k)
+		add("two without a place", k)
+		k = two
+		k.Callers, k.Line = 3, 2
+		add("two in line, one beside", k)
 	}
+}
+
+// faults has one thing go wrong.
+func (t *table) faults() {
 	for _, f := range faultNames {
-		one := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Pause: 6, Starts: true, Faults: 1, Kinds: f.kind, Late: 3}
-		add(f.name+"/two", one)
+		two := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Starts: true, Faults: 1, Kinds: f.kind, Late: 3}
+		t.add(f.name+"/two", two)
+		k := two
+		k.Delay = 2
+		t.add(f.name+"/two, further away", k)
+		k = two
+		k.Watch = true
+		t.add(f.name+"/two, renewed", k)
+		k = two
+		k.Drift = true
+		t.add(f.name+"/two, clocks differ", k)
+		k = two
+		k.Callers, k.Starts, k.Kills = 3, false, f.kind == freezeLink
+		t.add(f.name+"/three", k)
+		k = two
+		k.Faults = 2
+		t.add(f.name+" twice/two", k)
+		k = two
+		k.Kinds, k.Faults = f.kind|restart, 2
+		t.add(f.name+" and restart/two", k)
 	}
-	return all
 }
 
 // faultNames are all kinds of faults.
@@ -78,3 +126,28 @@ var faultNames = []struct {
 	{slow, "slow"},
 	{late, "late"},
 }
+
+// tokens has fencing tokens differ. Where masters keep their counters no clock matters.
+func (t *table) tokens() {
+	for d := 1; d <= 2; d++ {
+		two := Case{Masters: 3, Callers: 2, Delay: d, Lease: 12, Starts: true, Tokens: true}
+		add := func(name string, k Case) { t.add(fmt.Sprintf("token/%s/%d", name, d), k) }
+		add("two", two)
+		k := two
+		k.Comes = 1
+		add("two, one comes again", k)
+		k = two
+		k.Callers = 3
+		add("three", k)
+		k = two
+		k.Faults, k.Kinds, k.Late = 1, late|crash|breakConn|doubled|loseHandOff, 3
+		add("two, a fault", k)
+		k = two
+		k.Clocks, k.Faults, k.Kinds = true, 1, restart|older
+		add("two, a restart", k)
+		k.Kinds = restart
+		add("two, a restart empty", k)
+	}
+}
+
+func (t *table) large() {}

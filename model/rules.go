@@ -112,7 +112,7 @@ func (w *World) advance(k *Case) {
 			expire(&p.Copy, w.Now)
 		}
 		for client := range k.Callers {
-			w.silence(m, client)
+			w.silence(k, m, client)
 		}
 	}
 }
@@ -138,13 +138,13 @@ func expire(l *twin.Lock, now int64) {
 const forever = 10_000
 
 // silence breaks a connection that has been frozen for long.
-func (w *World) silence(m, client int) {
+func (w *World) silence(k *Case, m, client int) {
 	link := &w.Links[m][client]
 	if !link.Frozen || link.Down {
 		return
 	}
 	if link.Quiet--; link.Quiet == 0 {
-		w.breakLink(m, client, true)
+		w.breakLink(m, client, !k.Kills)
 		link.Down = true
 		w.noteText("the link of C%d to m%d is taken for broken", client, m)
 	}
