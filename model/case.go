@@ -25,7 +25,7 @@ type Case struct {
 	Line     int  // so many callers, the first ones, have one client, and stand in line there
 	Unplaced bool // no caller knows its place in the queue
 	Watch    bool // holds are renewed for as long as they last
-	Drift    bool // masters end leases up to a tick early
+	Drift    bool // masters end leases early, by up to the margin; see back
 
 	Faults  int // how many things may go wrong
 	Kinds   fault
@@ -85,6 +85,16 @@ func (k *Case) delay(client, m int) int {
 		return 1
 	}
 	return k.Delay
+}
+
+// back is how long an answer or a hand-off takes. A margin of one tick would not show where each
+// message takes a tick: so where clocks differ the way back takes none, and a lease ends early by
+// the tick that the command took and another one.
+func (k *Case) back(client, m int) int {
+	if k.Drift {
+		return 0
+	}
+	return k.delay(client, m)
 }
 
 // first is the state in which all begins.

@@ -11,9 +11,9 @@ var teeth = []string{
 	"far/three, a master is dead/4", "far/one waits, one tries/2", "far/one waits, two try/2",
 	"far/two in line, one beside/2",
 	"freeze/two", "lose/two", "break/two", "double/two", "restart/two", "older/two", "crash/two",
-	"give up/two", "force/two", "sleep/two", "slow/two", "late/two",
+	"give up/two", "force/two", "sleep/two", "sleep/two, one comes again", "slow/two", "late/two",
 	"break/two, renewed", "restart/two, renewed", "slow/two, renewed", "force/two, renewed",
-	"late/two, clocks differ",
+	"late/two, clocks differ", "crash/two, clocks differ", "restart/three",
 	"token/two/1", "token/two, one comes again/1", "token/two, a fault/1", "token/two, a restart empty/1",
 }
 
@@ -93,6 +93,9 @@ func (t *table) faults() {
 		k = two
 		k.Watch = true
 		t.add(f.name+"/two, renewed", k)
+		k = two
+		k.Comes = 1
+		t.add(f.name+"/two, one comes again", k)
 		k = two
 		k.Drift = true
 		t.add(f.name+"/two, clocks differ", k)

@@ -39,7 +39,13 @@ func (x *mover) faults(it *item) (goOn bool) {
 	}
 	for c := range k.Callers {
 		if w.Callers[c].Asleep {
-			x.free(it, func(n *World) { n.Callers[c].Asleep = false; n.noteText("C%d wakes", c) })
+			x.free(it, func(n *World) { n.wake(c) })
+			if w.wakes(c) { // before it takes what has come meanwhile
+				x.free(it, func(n *World) {
+					n.wake(c)
+					n.step(k, c, protocol.Event{Kind: protocol.Due}, lots[0])
+				})
+			}
 		}
 	}
 	if w.Faults == 0 {
@@ -201,6 +207,11 @@ func (w *World) crash(c int) {
 	p := &w.Callers[c]
 	*p = Caller{Crashed: true, Last: p.Last, Since: p.Since}
 	w.noteText("C%d CRASHES", c)
+}
+
+func (w *World) wake(c int) {
+	w.Callers[c].Asleep = false
+	w.noteText("C%d wakes", c)
 }
 
 // busy reports whether there is something for a caller to do.

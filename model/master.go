@@ -62,7 +62,7 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 	}
 	x.Outcome, x.Found = outcome(reply.Outcome, unsent), whatFound(reply.Renewed)
 	x.Holder, x.Left, x.Token = reply.Holder, reply.Left, reply.Token
-	w.put(x, k.delay(int(x.Client), int(x.Master)))
+	w.put(x, k.back(int(x.Client), int(x.Master)))
 }
 
 // publish sends a hand-off to the client of its owner.
@@ -74,7 +74,7 @@ func (w *World) publish(k *Case, m uint8, to twin.HandOff) {
 	w.put(Message{
 		Master: m, Client: uint8(client), Channel: post, Kind: handOff,
 		Owner: to.Owner, Round: to.Round, Token: to.Token,
-	}, k.delay(client, int(m)))
+	}, k.back(client, int(m)))
 }
 
 func outcome(o twin.Outcome, unsent bool) protocol.Outcome {
