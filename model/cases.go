@@ -95,6 +95,7 @@ func (t *table) faults() {
 		t.add(f.name+"/two, renewed", k)
 		k = two
 		k.Comes = 1
+		k.Nightly = f.kind == freezeLink || f.kind == breakConn || f.kind == doubled || f.kind == older
 		t.add(f.name+"/two, one comes again", k)
 		k = two
 		k.Drift = true
@@ -104,9 +105,9 @@ func (t *table) faults() {
 		t.add(f.name+"/three", k)
 		k = two
 		k.Faults = 2
+		k.Nightly = f.kind&(loseHandOff|restart|crash|giveUp|sleep|late) == 0
 		t.add(f.name+" twice/two", k)
-		k = two
-		k.Kinds, k.Faults = f.kind|restart, 2
+		k.Kinds |= restart
 		t.add(f.name+" and restart/two", k)
 	}
 }
@@ -153,4 +154,24 @@ func (t *table) tokens() {
 	}
 }
 
-func (t *table) large() {}
+// large are cases for the night: five masters, four callers, and any two things that go wrong.
+func (t *table) large() {
+	five := Case{Masters: 5, Callers: 2, Delay: 1, Lease: 12, Starts: true, Faults: 1, Late: 2, Nightly: true}
+	for _, f := range faultNames {
+		k := five
+		k.Kinds = f.kind
+		t.add("five masters/two, "+f.name, k)
+	}
+	k := five
+	k.Faults = 0
+	k.Callers, k.Starts = 3, false
+	t.add("five masters/three", k)
+	k = five
+	k.Masters, k.Faults = 3, 0
+	k.Callers, k.Starts = 4, false
+	t.add("four callers", k)
+	k = five
+	k.Masters, k.Faults = 3, 2
+	k.Kinds = crash | giveUp | loseHandOff | restart | late
+	t.add("any two/two", k)
+}

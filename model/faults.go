@@ -77,12 +77,12 @@ func (x *mover) linkFaults(it *item, m, client int) {
 	if k.Kinds&loseHandOff != 0 && handOff {
 		x.fault(it, loseHandOff, func(n *World) {
 			n.Messages.remove(letter)
-			n.noteText("the hand-off of m%d to C%d is lost", m, client)
+			n.noteText("the hand-off of m%d to C%d is LOST", n.Masters[m].Name, client)
 		})
 	}
 	if k.Kinds&breakConn != 0 && (command || answer) {
 		x.fault(it, breakConn, func(n *World) {
-			n.noteText("the connection of C%d to m%d breaks", client, m)
+			n.noteText("the connection of C%d to m%d BREAKS", client, n.Masters[m].Name)
 			n.breakLink(m, client, true)
 		})
 	}
@@ -136,13 +136,13 @@ func (x *mover) callerFaults(it *item, c int) {
 
 func (w *World) freeze(k *Case, m, client int) {
 	w.Links[m][client].Frozen, w.Links[m][client].Quiet = true, uint8(k.Timeout)
-	w.noteText("the link of C%d to m%d FREEZES", client, m)
+	w.noteText("the link of C%d to m%d FREEZES", client, w.Masters[m].Name)
 }
 
 func (w *World) thaw(m, client int) {
 	l := &w.Links[m][client]
 	l.Frozen, l.Quiet, l.Down = false, 0, false
-	w.noteText("the link of C%d to m%d thaws", client, m)
+	w.noteText("the link of C%d to m%d thaws", client, w.Masters[m].Name)
 }
 
 // haunt carries out the first command of a connection that has broken.
@@ -160,7 +160,7 @@ func (w *World) double(m, client int) {
 	x := w.Messages.list[i]
 	x.Channel = ghost
 	w.put(x, 0)
-	w.noteText("a command of C%d to m%d is DOUBLED", client, m)
+	w.noteText("a command of C%d to m%d is DOUBLED", client, w.Masters[m].Name)
 }
 
 // delay makes all messages of a channel late that would arrive now.
@@ -169,7 +169,7 @@ func (w *World) delay(m, client int, ch channel, ticks int) {
 	for ; i < j; i++ {
 		w.Messages.list[i].Due = max(w.Messages.list[i].Due, uint8(ticks))
 	}
-	w.noteText("%v between C%d and m%d are %d LATE", ch, client, m, ticks)
+	w.noteText("%v between C%d and m%d are %d LATE", ch, client, w.Masters[m].Name, ticks)
 }
 
 func (w *World) saved(k *Case) bool {
@@ -183,13 +183,13 @@ func (w *World) saved(k *Case) bool {
 
 func (w *World) save(m int) {
 	w.Masters[m].Saved, w.Masters[m].Copy = true, w.Masters[m].Lock
-	w.noteText("m%d is SAVED", m)
+	w.noteText("m%d is SAVED", w.Masters[m].Name)
 }
 
 // restart ends a master's process, and with it all connections and what was under way to it. The
 // next process begins with a copy.
 func (w *World) restart(k *Case, m int, with twin.Lock) {
-	w.noteText("m%d RESTARTS", m)
+	w.noteText("m%d RESTARTS", w.Masters[m].Name)
 	p := &w.Masters[m]
 	p.Lock, p.Guard, p.Saved, p.Copy = with, w.Now+int64(k.Guard), false, twin.Lock{}
 	p.Lock.Expire(millis(w.Now))

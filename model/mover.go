@@ -156,7 +156,7 @@ func (x *mover) early(it *item, m int) (goOn bool) {
 		x.fault(it, 0, func(w *World) {
 			w.Masters[m].Lock.Expires = millis(w.Now)
 			w.Masters[m].Lock.Expire(millis(w.Now))
-			w.noteText("m%d ends the lease EARLY", m)
+			w.noteText("m%d ends the lease EARLY", w.Masters[m].Name)
 		})
 	}
 	return true

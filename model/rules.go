@@ -146,6 +146,6 @@ func (w *World) silence(k *Case, m, client int) {
 	if link.Quiet--; link.Quiet == 0 {
 		w.breakLink(m, client, !k.Kills)
 		link.Down = true
-		w.noteText("the link of C%d to m%d is taken for broken", client, m)
+		w.noteText("the link of C%d to m%d is taken for broken", client, w.Masters[m].Name)
 	}
 }

@@ -87,7 +87,7 @@ func (x *Message) String() string {
 
 func (w *World) noteCarry(x Message) {
 	if w.log != nil {
-		w.noteText("m%d carries out %v -> %s", x.Master, &x, w.master(int(x.Master)))
+		w.noteText("m%d carries out %v -> %s", w.Masters[x.Master].Name, &x, w.master(int(x.Master)))
 	}
 }
 
@@ -100,14 +100,14 @@ func (w *World) noteStep(c int, ev protocol.Event) {
 	s := fmt.Sprintf("C%d %s", c, events[ev.Kind])
 	switch ev.Kind {
 	case protocol.Answer:
-		s += fmt.Sprintf(" of m%d to #%d: %s", ev.Master, ev.Round, outcomes[ev.Outcome])
+		s += fmt.Sprintf(" of m%d to #%d: %s", w.Masters[ev.Master].Name, ev.Round, outcomes[ev.Outcome])
 		if ev.Holder != 0 {
 			s += fmt.Sprintf(", %s has it for %d", name(twin.Owner(ev.Holder)), ev.Left/tick)
 		}
 	case protocol.HandedOff:
-		s += fmt.Sprintf(" of m%d for #%d", ev.Master, ev.Round)
+		s += fmt.Sprintf(" of m%d for #%d", w.Masters[ev.Master].Name, ev.Round)
 	case protocol.Entered, protocol.Raised:
-		s += fmt.Sprintf(" of m%d: %s", ev.Master, outcomes[ev.Outcome])
+		s += fmt.Sprintf(" of m%d: %s", w.Masters[ev.Master].Name, outcomes[ev.Outcome])
 	}
 	if ev.Try != w.Callers[c].Contender.Try && ev.Master != 0 {
 		s += " (try of before)"
@@ -146,7 +146,7 @@ func (w *World) caller(c int) string {
 		}
 		for m, x := range p.Contender.Masters {
 			if x.Voted {
-				s += fmt.Sprintf(" m%d:%s", m, w.left(x.Until))
+				s += fmt.Sprintf(" m%d:%s", w.Masters[m].Name, w.left(x.Until))
 			}
 		}
 	}
@@ -187,12 +187,16 @@ func (w *World) tell(to io.Writer, k *Case, step int, happened []string) {
 	for c := range k.Callers {
 		now = append(now, w.caller(c))
 	}
-	for m := range k.Masters {
-		now = append(now, fmt.Sprintf("m%d: %s", m, w.master(m)))
+	for name := range k.Masters {
+		for m := range k.Masters {
+			if int(w.Masters[m].Name) == name {
+				now = append(now, fmt.Sprintf("m%d: %s", name, w.master(m)))
+			}
+		}
 	}
 	for i := range w.Messages.len() {
 		x := &w.Messages.list[i]
-		now = append(now, fmt.Sprintf("C%d-m%d %v in %d: %v", x.Client, x.Master, x.Channel, x.Due, x))
+		now = append(now, fmt.Sprintf("C%d-m%d %v in %d: %v", x.Client, w.Masters[x.Master].Name, x.Channel, x.Due, x))
 	}
 	fmt.Fprintf(to, "    %s\n", strings.Join(now, "\n    "))
 }

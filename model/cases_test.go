@@ -1,0 +1,46 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/redlock/multilock/protocol"
+)
+
+// TestNames: a case is known by its name, and those with teeth are among them.
+func TestNames(t *testing.T) {
+	seen := map[string]bool{}
+	for _, k := range allCases() {
+		if seen[k.Name] {
+			t.Errorf("two cases are called %q", k.Name)
+		}
+		seen[k.Name] = true
+		if k.Teeth && k.Nightly {
+			t.Errorf("%q has teeth, and is searched at night only", k.Name)
+		}
+	}
+	for _, name := range teeth {
+		if !seen[name] {
+			t.Errorf("no case is called %q", name)
+		}
+	}
+}
+
+// TestReport: a small case is all well, and a contender that does what the table of arrows does not
+// allow is told, with the way there.
+func TestReport(t *testing.T) {
+	i := slices.IndexFunc(allCases(), func(k *Case) bool { return k.Name == "lose/two" })
+	var out strings.Builder
+	if r := (report{to: &out, traces: true}); !r.all(allCases()[i : i+1]) {
+		t.Errorf("a small case fails:\n%s", &out)
+	}
+	old := protocol.Arrows
+	defer func() { protocol.Arrows = old }()
+	protocol.Arrows = old[:1]
+	out.Reset()
+	r := report{to: &out, traces: true}
+	if r.all(allCases()[i:i+1]) || !strings.Contains(out.String(), noArrow) || !strings.Contains(out.String(), "C0 gets answer of m0 to #1: yes") {
+		t.Errorf("want %q and the way there:\n%s", noArrow, &out)
+	}
+}
