@@ -115,7 +115,7 @@ func (c *coder) rounds(caller int, p *protocol.Contender) {
 	named := uint8(c.names.rounds[caller])
 	named = c.u8(named)
 	heldAsOf := uint8(maxRounds) // of those that are named the last that does not tell
-	for ago := uint32(0); ago < maxRounds; ago++ {
+	for ago := range maxRounds {
 		if named>>ago&1 == 0 {
 			continue
 		}

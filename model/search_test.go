@@ -33,7 +33,7 @@ func (g toy) first() edge { return g.edge("start") }
 func (g toy) next(from []byte, emit func(edge)) {
 	for word, to := range g {
 		if string(key(word)) == string(from) {
-			for _, to := range strings.Fields(to) {
+			for to := range strings.FieldsSeq(to) {
 				emit(g.edge(to))
 			}
 		}

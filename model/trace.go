@@ -159,22 +159,23 @@ func (w *World) caller(c int) string {
 // master tells what a master has.
 func (w *World) master(m int) string {
 	p := &w.Masters[m]
-	s := name(p.Lock.Holder)
+	var s strings.Builder
+	s.WriteString(name(p.Lock.Holder))
 	if p.Lock.Holder != 0 {
-		s += fmt.Sprintf(" for %d", p.Lock.Expires/millis(1)-w.Now)
+		s.WriteString(fmt.Sprintf(" for %d", p.Lock.Expires/millis(1)-w.Now))
 	}
 	if p.Lock.Counter > 1 {
-		s += fmt.Sprintf(" counter %d", p.Lock.Counter)
+		s.WriteString(fmt.Sprintf(" counter %d", p.Lock.Counter))
 	}
 	for _, e := range p.Lock.Queue {
 		if e.Owner != 0 {
-			s += fmt.Sprintf(", queue %s #%d (stale in %d)", name(e.Owner), e.Round, e.Stale/millis(1)-w.Now)
+			s.WriteString(fmt.Sprintf(", queue %s #%d (stale in %d)", name(e.Owner), e.Round, e.Stale/millis(1)-w.Now))
 		}
 	}
 	if p.Guard > w.Now {
-		s += fmt.Sprintf(", guarded for %d", p.Guard-w.Now)
+		s.WriteString(fmt.Sprintf(", guarded for %d", p.Guard-w.Now))
 	}
-	return s
+	return s.String()
 }
 
 // tell writes a step of a trace.
