@@ -116,6 +116,9 @@ func (w *World) take(k *Case, c int, lot uint32) (drawn bool) {
 	if p.Contender.State != protocol.Taken {
 		return drawn
 	}
+	if instant(w.Now).Left(p.Contender.Until) <= 0 {
+		w.violate(overAlready)
+	}
 	p.Held, p.Token = true, p.Contender.Token
 	if k.Tokens && p.Token <= w.Top {
 		w.violate(badToken)

@@ -11,10 +11,11 @@ var teeth = []string{
 	"far/three, a master is dead/4", "far/one waits, one tries/2", "far/one waits, two try/2",
 	"far/two in line, one beside/2",
 	"freeze/two", "lose/two", "break/two", "double/two", "restart/two", "older/two", "crash/two",
-	"give up/two", "force/two", "sleep/two", "sleep/two, one comes again", "slow/two", "late/two",
+	"give up/two", "force/two", "sleep/two", "sleep/two, one comes again", "give up/two in line, one beside",
+	"sleep/one waits, one tries", "slow/two", "late/two",
 	"break/two, renewed", "restart/two, renewed", "slow/two, renewed", "force/two, renewed",
 	"late/two, clocks differ", "crash/two, clocks differ", "restart/three",
-	"token/two/1", "token/two, one comes again/1", "token/two, a fault/1", "token/two, a restart empty/1",
+	"token/two/1", "token/two, one comes again/1", "token/two, a fault/1", "token/two, one sleeps/1", "token/two, a restart empty/1",
 }
 
 // allCases is the table.
@@ -94,6 +95,12 @@ func (t *table) faults() {
 		k.Watch = true
 		t.add(f.name+"/two, renewed", k)
 		k = two
+		k.Callers, k.Line, k.Starts, k.Nightly = 3, 2, false, f.kind == freezeLink
+		t.add(f.name+"/two in line, one beside", k)
+		k = two
+		k.Tries = 1
+		t.add(f.name+"/one waits, one tries", k)
+		k = two
 		k.Comes = 1
 		k.Nightly = f.kind == freezeLink || f.kind == breakConn || f.kind == doubled || f.kind == older
 		t.add(f.name+"/two, one comes again", k)
@@ -146,6 +153,10 @@ func (t *table) tokens() {
 		k = two
 		k.Faults, k.Kinds, k.Late = 1, late|crash|breakConn|doubled|loseHandOff, 3
 		add("two, a fault", k)
+		k.Kinds = sleep
+		add("two, one sleeps", k)
+		k.Tries = 1
+		add("one waits, one tries, one of them sleeps", k)
 		k = two
 		k.Clocks, k.Faults, k.Kinds = true, 1, restart|older
 		add("two, a restart", k)

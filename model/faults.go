@@ -130,7 +130,7 @@ func (x *mover) callerFaults(it *item, c int) {
 		x.fault(it, giveUp, func(n *World) { n.step(k, c, protocol.Event{Kind: protocol.GiveUp}, 0) })
 	}
 	if k.Kinds&sleep != 0 && !p.Asleep && w.busy(k, c) {
-		x.fault(it, sleep, func(n *World) { n.Callers[c].Asleep = true; n.noteText("C%d SLEEPS", c) })
+		x.fault(it, sleep, func(n *World) { n.sleep(c) })
 	}
 }
 
@@ -207,6 +207,11 @@ func (w *World) crash(c int) {
 	p := &w.Callers[c]
 	*p = Caller{Crashed: true, Last: p.Last, Since: p.Since}
 	w.noteText("C%d CRASHES", c)
+}
+
+func (w *World) sleep(c int) {
+	w.Callers[c].Asleep = true
+	w.noteText("C%d SLEEPS", c)
 }
 
 func (w *World) wake(c int) {

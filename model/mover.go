@@ -177,6 +177,9 @@ func (x *mover) caller(c int) {
 		if p := &it.Callers[c]; p.Asleep || p.Contender.State != protocol.Won {
 			return true
 		}
+		if k.Kinds&sleep != 0 && it.Faults > 0 {
+			x.fault(it, sleep, func(w *World) { w.sleep(c) })
+		}
 		return x.draw(it, func(w *World, lot uint32) bool { return w.take(k, c, lot) })
 	})
 	x.stage(func(it *item) bool {

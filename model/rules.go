@@ -6,11 +6,12 @@ import (
 
 // What must never be.
 const (
-	twoHolders = "safety: two callers have the lock"
-	badToken   = "safety: a token is not above those of the holds before"
-	revived    = "safety: a hold that had ended came back"
-	noArrow    = "safety: a transition that is not in the table"
-	residue    = "safety: something of an owner that has gone is left at a master that answered its release"
+	twoHolders  = "safety: two callers have the lock"
+	badToken    = "safety: a token is not above those of the holds before"
+	revived     = "safety: a hold that had ended came back"
+	overAlready = "safety: a hold began when its validity was over"
+	noArrow     = "safety: a transition that is not in the table"
+	residue     = "safety: something of an owner that has gone is left at a master that answered its release"
 )
 
 // check notes what is violated in a state.
