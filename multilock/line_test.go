@@ -219,6 +219,33 @@ func TestNobodyIsEnteredWhoCannotBeTold(t *testing.T) {
 	}
 }
 
+// A client can be told as long as a majority of its subscriptions works.
+func TestCanBeTold(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		for i, tt := range []struct {
+			master int
+			on     bool
+			want   bool
+		}{{0, true, false}, {0, true, false}, {2, true, true}, {0, false, false}, {1, true, true}, {1, false, false}, {2, false, false}} {
+			fx.m.Subscribed(tt.master, tt.on)
+			if got := fx.m.canBeTold(); got != tt.want {
+				t.Errorf("%d: canBeTold = %v, want %v", i, got, tt.want)
+			}
+		}
+		fx.m.subscribe()
+		time.Sleep(time.Second)
+		if !fx.m.canBeTold() {
+			t.Error("canBeTold = false with all subscriptions")
+		}
+		fx.Master(0).Kill()
+		fx.Master(1).Kill()
+		time.Sleep(time.Second)
+		if fx.m.canBeTold() {
+			t.Error("canBeTold = true with two masters dead")
+		}
+	})
+}
+
 // The next caller claims where the release that entered it arrived, and only there it has anything
 // to give back.
 func TestNextCallerClaimsWhereTheReleaseArrived(t *testing.T) {
