@@ -55,6 +55,18 @@ func TestInspectCutShort(t *testing.T) {
 	})
 }
 
+// Answers that settle a question count, also where ctx ends at the same moment.
+func TestPollThatIsSettledWhenItIsCut(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		p := &poll{over: true, done: closedChan}
+		if _, cut := p.wait(ctx); cut != nil {
+			t.Fatalf("wait = %v, want nil", cut)
+		}
+	}
+}
+
 func TestForce(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		if freed, err := fx.m.Force(t.Context(), "k"); freed || err != nil {

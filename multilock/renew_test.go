@@ -105,19 +105,21 @@ func TestRenewVotesOnEachHold(t *testing.T) {
 			r, told := keptRenewal(fx.take(t, fx.m, fmt.Sprint("k", i)))
 			list, all = append(list, r), append(all, told)
 		}
-		for i, key := range []string{"k3", "k3", "k4"} {
-			fx.Master(i % 2).Del(key)
-			fx.Master(i%2).HSet(key, id("b"), "1")
+		for key, masters := range map[string][]int{"k3": {0, 1}, "k4": {0}, "k5": {1, 2}} {
+			for _, i := range masters {
+				fx.Master(i).Del(key)
+				fx.Master(i).HSet(key, id("b"), "1")
+			}
 		}
 		before := fx.Master(0).Calls("EVALSHA")
 		fx.m.extend(lease, list)
 		for i, told := range all {
 			got := <-told
-			if lost := got.ev.Kind == protocol.HoldLost; lost != (i == 3) || (got.why != nil) != lost {
-				t.Errorf("k%d: told %v, %v, want it lost: %v", i, got.ev.Kind, got.why, i == 3)
+			if lost := got.ev.Kind == protocol.HoldLost; lost != (i == 3 || i == 5) || (got.why != nil) != lost {
+				t.Errorf("k%d: told %v, %v, want k3 and k5 lost", i, got.ev.Kind, got.why)
 			}
-			if i == 3 && (got.why.Name != "k3" || len(got.why.Nodes.Errors) != 2 || !errors.Is(got.why, errForeign)) {
-				t.Errorf("k3: told %v, want that two masters have another owner of it", got.why)
+			if got.why != nil && (got.why.Name != fmt.Sprint("k", i) || len(got.why.Nodes.Errors) != 2 || !errors.Is(got.why, errForeign)) {
+				t.Errorf("k%d: told %v, want that two masters have another owner of it", i, got.why)
 			}
 		}
 		if calls := fx.Master(0).Calls("EVALSHA") - before; calls != 1 {

@@ -204,6 +204,19 @@ func TestSuspendWithoutNetwork(t *testing.T) {
 
 // The cause of a loss is the loss itself, and not a renewal that failed long before others succeeded.
 func TestLossAfterAnOutageThatIsOver(t *testing.T) {
+	for name, renew := range map[string]func(*testing.T, *Hold){
+		"renewed": func(*testing.T, *Hold) { time.Sleep(lease) },
+		"extended": func(t *testing.T, hold *Hold) {
+			if err := hold.Extend(t.Context(), entryOf(hold), lease); err != nil {
+				t.Errorf("Extend = %v", err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { lossAfterAnOutage(t, renew) })
+	}
+}
+
+func lossAfterAnOutage(t *testing.T, renew func(*testing.T, *Hold)) {
 	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
 		req := watched()
 		hold, err := fx.m.Lock(t.Context(), req)
@@ -217,7 +230,10 @@ func TestLossAfterAnOutageThatIsOver(t *testing.T) {
 			t.Fatal("no renewal failed")
 		}
 		fx.each((*redlocktest.Master).RestartWithData)
-		time.Sleep(lease)
+		if err := fx.m.Ready(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		renew(t, hold)
 		suspend(hold)
 		time.Sleep(suspendWatch)
 		synctest.Wait()
