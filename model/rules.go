@@ -57,12 +57,13 @@ func (w *World) checkResidue(k *Case, m, client int) {
 			return
 		}
 	}
-	found := false
+	any, found := false, false
 	l := &w.Masters[m].Lock
 	left := func(o twin.Owner) {
 		if o == 0 || k.client(callerOf(o)) != client {
 			return
 		}
+		any = true
 		p := &w.Callers[callerOf(o)]
 		if !p.Crashed && (o != w.current(callerOf(o)) || !p.contends() && !p.live()) {
 			found = true
@@ -75,7 +76,7 @@ func (w *World) checkResidue(k *Case, m, client int) {
 	if found && !link.Dirty {
 		w.violate(residue)
 	}
-	if !found {
+	if !any {
 		link.Dirty = false
 	}
 }
