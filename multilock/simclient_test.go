@@ -52,8 +52,8 @@ func (c *simClient) gone() bool { return c.life.Err() != nil }
 // over. In the end it may vanish.
 func (s *sim) disturb(d dice, c *simClient) {
 	for time.Since(s.start) < s.end {
-		time.Sleep(d.upTo(2 * time.Second))
-		switch d.IntN(5) {
+		time.Sleep(d.upTo(time.Second))
+		switch d.IntN(6) {
 		case 0:
 			s.note("client %d is unplugged", c.i)
 			s.count(unplugging)
@@ -61,12 +61,10 @@ func (s *sim) disturb(d dice, c *simClient) {
 			time.Sleep(d.upTo(time.Second))
 			s.note("client %d is plugged in", c.i)
 			c.plug.push()
-		case 1:
+		case 1, 2:
 			s.note("client %d is stopped", c.i)
-			c.mu.Lock()
-			c.stall = time.Now().Add(d.upTo(1200 * time.Millisecond))
-			c.mu.Unlock()
-		case 2:
+			c.stop(d.upTo(1200 * time.Millisecond))
+		case 3:
 			s.note("client %d is suspended", c.i)
 			c.suspend(d.upTo(s.lease))
 		default:
@@ -80,6 +78,20 @@ func (s *sim) disturb(d dice, c *simClient) {
 		c.plug.pull()
 		c.die()
 		_ = c.m.Close()
+	}
+}
+
+// stop has the client neither hear nor ask anything for d, as when its process is stopped.
+func (c *simClient) stop(d time.Duration) {
+	c.mu.Lock()
+	c.stall = time.Now().Add(d)
+	c.mu.Unlock()
+	for _, contest := range c.m.owners.contests() {
+		contest.mu.Lock()
+		if contest.timer != nil {
+			contest.timer.Reset(d)
+		}
+		contest.mu.Unlock()
 	}
 }
 
