@@ -42,10 +42,18 @@ func newLab(root string) (*lab, error) {
 
 func (l *lab) close() { _ = os.RemoveAll(l.dir) }
 
-// catch is who noticed that a rule is broken.
-type catch struct {
-	who     string
-	seconds float64 // that the catchers ran, without building them
+// result is what a catcher saw.
+type result struct {
+	by   catcher
+	who  string // noticed, empty if nobody did
+	took time.Duration
+}
+
+func (r result) String() string {
+	if r.who == "" {
+		return fmt.Sprintf("not by %s, %.1f s", r.by, r.took.Seconds())
+	}
+	return fmt.Sprintf("%s, %.1f s", r.who, r.took.Seconds())
 }
 
 // control runs each catcher of patches on the code as it is. What fails without any patch shows
@@ -85,8 +93,8 @@ func (l *lab) control(ctx context.Context, patches []*patch, workers int) error 
 	return errors.Join(failed...)
 }
 
-// try returns who catches p: the first that does, or all that do.
-func (l *lab) try(ctx context.Context, p *patch, all bool) (catches []catch, err error) {
+// try runs the catchers of p on the code that it breaks, and returns what each saw.
+func (l *lab) try(ctx context.Context, p *patch) (list []result, err error) {
 	dir, err := os.MkdirTemp(l.dir, p.name)
 	if err != nil {
 		return nil, err
@@ -96,25 +104,14 @@ func (l *lab) try(ctx context.Context, p *patch, all bool) (catches []catch, err
 	if err != nil {
 		return nil, err
 	}
-	total := time.Duration(0)
 	for _, by := range p.by {
 		who, took, err := l.run(ctx, dir, overlay, by, l.limits[by])
 		if err != nil {
 			return nil, err
 		}
-		if all {
-			total = 0
-		}
-		total += took
-		if who == "" {
-			continue
-		}
-		catches = append(catches, catch{who, total.Seconds()})
-		if !all {
-			break
-		}
+		list = append(list, result{by, who, took})
 	}
-	return catches, nil
+	return list, nil
 }
 
 // overlay writes the files that p changes to dir, and the JSON that lays them over the code.
@@ -170,6 +167,8 @@ func (l *lab) run(ctx context.Context, dir, overlay string, by catcher, limit ti
 	took = time.Since(start)
 	_, failed := errors.AsType[*exec.ExitError](err)
 	switch {
+	case ctx.Err() != nil && by.pkg == "model":
+		return "", took, nil // nothing was found in the time that there is
 	case ctx.Err() != nil:
 		return "", 0, fmt.Errorf("%s did not end: %w", by, ctx.Err())
 	case err == nil:
@@ -191,7 +190,7 @@ var (
 	failedTest   = regexp.MustCompile(`(?m)^--- FAIL: (\w+)`)
 	runningTest  = regexp.MustCompile(`running tests:\n\s*(\w+)`)
 	testOfStack  = regexp.MustCompile(`\.(Test\w+?)(?:\.func[\d.]+)*\(`)
-	failedSearch = regexp.MustCompile(`(?m)^(.*?)\s+\d+ states .* FAIL ([^:,\n]*)`)
+	failedSearch = regexp.MustCompile(`(?m)^(.*?)\s+\d+ states .* FAIL (.*?)(?:: from \d+ states|, in step|$)`)
 )
 
 // verdict says who noticed, by what a catcher printed that failed.

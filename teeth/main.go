@@ -3,7 +3,6 @@
 //
 //	go run ./teeth                 all patches: 25 minutes or so on two cores
 //	go run ./teeth -run hand-off   those whose names match
-//	go run ./teeth -all            goes on after the first catch: who else catches it?
 //	go run ./teeth -write          writes the table of docs/safety.md; with -run only those rows
 //	go run ./teeth -list           the patches, and what they break
 //
@@ -22,25 +21,25 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"sync"
 )
 
 func main() {
 	run := flag.String("run", "", "the patches whose names match `regexp`")
-	all := flag.Bool("all", false, "run all catchers of a patch, also after the first catch")
 	write := flag.Bool("write", false, "write what was seen into the table of "+page)
 	list := flag.Bool("list", false, "list the patches, and run nothing")
 	workers := flag.Int("j", 2, "how many patches at a time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := teeth(ctx, *run, *all, *write, *list, *workers); err != nil {
+	if err := teeth(ctx, *run, *write, *list, *workers); err != nil {
 		fmt.Fprintln(os.Stderr, "teeth:", err)
 		os.Exit(1)
 	}
 }
 
-func teeth(ctx context.Context, run string, all, write, list bool, workers int) error {
+func teeth(ctx context.Context, run string, write, list bool, workers int) error {
 	wanted, err := regexp.Compile(run)
 	if err != nil {
 		return err
@@ -66,11 +65,11 @@ func teeth(ctx context.Context, run string, all, write, list bool, workers int) 
 	if err := lab.control(ctx, patches, workers); err != nil {
 		return err
 	}
-	caught := make(map[string]catch)
+	seen := make(map[string][]result)
 	lost := 0
 	var mu sync.Mutex
 	each(patches, workers, func(p *patch) {
-		catches, err := lab.try(ctx, p, all)
+		results, err := lab.try(ctx, p)
 		mu.Lock()
 		defer mu.Unlock()
 		switch {
@@ -78,18 +77,22 @@ func teeth(ctx context.Context, run string, all, write, list bool, workers int) 
 		case err != nil:
 			lost++
 			fmt.Printf("ERROR     %s: %v\n", p.name, err)
-		case len(catches) == 0:
+		case !caught(results):
 			lost++
-			fmt.Printf("SURVIVES  %s (%s: %s)\n", p.name, p.rule, p.breaks)
+			fmt.Printf("SURVIVES  %s (%s: %s) %v\n", p.name, p.rule, p.breaks, results)
 		default:
-			caught[p.name] = catches[0]
-			for _, c := range catches {
-				fmt.Printf("caught    %-44s %6.1f s  %s\n", p.name, c.seconds, c.who)
+			seen[p.name] = results
+			for i, r := range results {
+				word, name := "caught", p.name
+				if i > 0 {
+					word, name = "", ""
+				}
+				fmt.Printf("%-9s %-40s %s\n", word, name, r)
 			}
 		}
 	})
 	if write {
-		if err := writeTable(".", caught); err != nil {
+		if err := writeTable(".", seen); err != nil {
 			return err
 		}
 	}
@@ -101,6 +104,10 @@ func teeth(ctx context.Context, run string, all, write, list bool, workers int) 
 	}
 	fmt.Printf("%d patches, all are caught\n", len(patches))
 	return nil
+}
+
+func caught(results []result) bool {
+	return slices.ContainsFunc(results, func(r result) bool { return r.who != "" })
 }
 
 // each calls do for each of list, a few at a time.

@@ -22,8 +22,8 @@ import (
 //	+func Majority(n int) int { return n / 2 }
 //
 // rule is one of docs/safety.md. breaks says what the code does instead. Each by is a catcher: a
-// package, or one of its tests. They are tried in this order, so the cheapest comes first. A patch
-// without any has those that are usual for the package that it changes.
+// package, or one of its tests. A patch without any has those that are usual for the package that it
+// changes.
 //
 // What follows are changes, each to the one place of its file that reads as the lines with a minus
 // and those with a blank do. There are no line numbers: a patch applies for as long as these lines
@@ -48,15 +48,14 @@ type catcher struct {
 	test string // the only one to run; empty: all but the simulations
 }
 
-// usual are the catchers of a patch that names none, by the package of its first change: its own
-// tests first, then those of the packages that build on it.
+// usual are the catchers of a patch that names none, by the package of its first change.
 var usual = map[string][]catcher{
 	"quorum":             {{pkg: "quorum"}},
-	"clock":              {{pkg: "clock"}, {pkg: "redlock"}},
-	"node/script":        {{pkg: "node/script"}, {pkg: "node"}},
-	"node":               {{pkg: "node"}, {pkg: "redlock"}},
-	"multilock/protocol": {{pkg: "multilock/protocol"}, {pkg: "redlock"}},
-	"multilock":          {{pkg: "redlock"}},
+	"clock":              {{pkg: "clock"}},
+	"node/script":        {{pkg: "node/script"}},
+	"node":               {{pkg: "node"}},
+	"multilock/protocol": {{pkg: "multilock/protocol"}, {pkg: "model"}},
+	"multilock":          {{pkg: "multilock"}},
 	"redlock":            {{pkg: "redlock"}},
 }
 

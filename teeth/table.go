@@ -31,25 +31,25 @@ func rulesOf(text string) (rules []string) {
 	return rules[min(1, len(rules)):] // without the head
 }
 
-var linked = regexp.MustCompile(`\.\./` + folder + `/([^)]*)\.patch\) \| (.*) \| (.*) s \|\n$`)
+var linked = regexp.MustCompile(`\.\./` + folder + `/([^)]*)\.patch\) \| (.*) \|\n$`)
 
-// rowsOf returns the rows of the table, by patch: who caught it, and after how many seconds.
-func rowsOf(text string) map[string][2]string {
+// rowsOf returns the last column of the table, by patch: who caught it.
+func rowsOf(text string) map[string]string {
 	_, text, _ = strings.Cut(text, beginsTable)
 	text, _, _ = strings.Cut(text, endsTable)
-	rows := make(map[string][2]string)
+	rows := make(map[string]string)
 	for line := range strings.Lines(text) {
 		if found := linked.FindStringSubmatch(line); found != nil {
-			rows[found[1]] = [2]string{found[2], found[3]}
+			rows[found[1]] = found[2]
 		}
 	}
 	return rows
 }
 
 // tableOf makes the table: the patches in the order of the rules that they break.
-func tableOf(rules []string, patches []*patch, rows map[string][2]string) string {
+func tableOf(rules []string, patches []*patch, rows map[string]string) string {
 	var b strings.Builder
-	b.WriteString("| rule | the code breaks it so | caught by | after |\n|---|---|---|---|\n")
+	b.WriteString("| rule | broken so | caught by |\n|---|---|---|\n")
 	for _, rule := range rules {
 		shown := rule
 		for _, p := range patches {
@@ -57,15 +57,15 @@ func tableOf(rules []string, patches []*patch, rows map[string][2]string) string
 			if p.rule != rule || !ok {
 				continue
 			}
-			fmt.Fprintf(&b, "| %s | [%s](../%s/%s.patch) | %s | %s s |\n", shown, p.breaks, folder, p.name, row[0], row[1])
+			fmt.Fprintf(&b, "| %s | [%s](../%s/%s.patch) | %s |\n", shown, p.breaks, folder, p.name, row)
 			shown = ""
 		}
 	}
 	return b.String()
 }
 
-// writeTable writes what was caught into the page. The rows of other patches stay as they are.
-func writeTable(root string, caught map[string]catch) error {
+// writeTable writes what was seen into the page. The rows of other patches stay as they are.
+func writeTable(root string, seen map[string][]result) error {
 	file := filepath.Join(root, filepath.FromSlash(page))
 	read, err := os.ReadFile(file)
 	if err != nil {
@@ -81,8 +81,14 @@ func writeTable(root string, caught map[string]catch) error {
 		return err
 	}
 	rules, rows := rulesOf(text), rowsOf(text)
-	for name, c := range caught {
-		rows[name] = [2]string{c.who, fmt.Sprintf("%.1f", c.seconds)}
+	for name, results := range seen {
+		var cell []string
+		for _, r := range results {
+			if r.who != "" {
+				cell = append(cell, r.String())
+			}
+		}
+		rows[name] = strings.Join(cell, "; ")
 	}
 	for _, p := range patches {
 		if !slices.Contains(rules, p.rule) {

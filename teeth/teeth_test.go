@@ -59,12 +59,20 @@ func TestCatchersAreThere(t *testing.T) {
 	}
 }
 
-// TestRulesStand: each patch breaks a rule of the page.
-func TestRulesStand(t *testing.T) {
+// TestRulesAreBroken: each patch breaks a rule of the page, and each rule of the page is broken by a
+// patch.
+func TestRulesAreBroken(t *testing.T) {
 	rules := rulesOf(safety(t))
+	broken := make(map[string]bool)
 	for _, p := range all(t) {
 		if !slices.Contains(rules, p.rule) {
 			t.Errorf("%s: %s has no rule %q", p.name, page, p.rule)
+		}
+		broken[p.rule] = true
+	}
+	for _, rule := range rules {
+		if !broken[rule] {
+			t.Errorf("no patch breaks the rule %q", rule)
 		}
 	}
 }
