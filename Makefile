@@ -60,7 +60,7 @@ unit: ## unit tests and style, with the race detector; of each simulation a fift
 sim: ## all of the simulations, without the race detector, which makes them ten times as slow
 	$(GO) test -count=1 ./redlock ./multilock ./node
 
-model: ## search all states of the protocol's model for two holders and bad tokens; FLAGS='-nightly' for the larger cases
+model: ## search all orders of events that a few callers and masters can meet, with the protocol's own code; FLAGS='-nightly' for the larger cases
 	$(GO) run ./model $(FLAGS)
 
 teeth: ## break each rule of docs/safety.md in the code and see who catches it, 25 minutes or so: in make soak, not in make test; FLAGS='-run hand-off' for some, -write for the table
