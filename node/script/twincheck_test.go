@@ -135,14 +135,14 @@ func (w *walk) picture(k int, keys map[string]string) {
 	if l.Counter != 0 {
 		keys[own.fence] = decimal(l.Counter)
 	}
-	queue := ""
+	var queue strings.Builder
 	for _, e := range l.Queue {
 		if e.Owner != 0 {
-			queue += fmt.Sprintf("%s %d %d %d %d since %d; ", w.text(e.Owner), e.Round, e.Lease, e.Proposal, e.Stale, e.Since)
+			queue.WriteString(fmt.Sprintf("%s %d %d %d %d since %d; ", w.text(e.Owner), e.Round, e.Lease, e.Proposal, e.Stale, e.Since))
 		}
 	}
-	if queue != "" || l.QueueExpires != 0 {
-		put(own.queue, queue, l.QueueExpires)
+	if queue.String() != "" || l.QueueExpires != 0 {
+		put(own.queue, queue.String(), l.QueueExpires)
 	}
 	if l.Turn != 0 {
 		put(own.turn, "1", l.Turn)
