@@ -143,10 +143,10 @@ func (n *noisy) HandedOff(i int, h script.HandOff) {
 	c, d := n.c, n.masters[i].dice
 	c.s.count(handingOff)
 	later := func(after time.Duration) {
-		c.late.Go(func() {
-			time.Sleep(after)
-			c.m.HandedOff(i, h)
-		})
+		arrive := func() { c.m.HandedOff(i, h) }
+		if !c.whileFaultsLast(func() { time.Sleep(after); arrive() }) {
+			arrive()
+		}
 	}
 	c.mu.Lock()
 	stall := time.Until(c.stall)
@@ -174,19 +174,28 @@ func (n *noisy) Freed(i int, key string) { n.c.m.Freed(i, key) }
 
 func (n *noisy) Subscribed(i int, on bool) {
 	m := &n.masters[i]
-	if n.c.s.healed() {
-		<-m.told
-		n.c.m.Subscribed(i, on)
-		return
-	}
 	before, told, after := m.told, make(chan struct{}), m.dice.upTo(300*time.Millisecond)
 	m.told = told
-	n.c.late.Go(func() {
-		time.Sleep(after)
+	tell := func() {
 		<-before // in order, or the client would go on to think the wrong thing
 		n.c.m.Subscribed(i, on)
 		close(told)
-	})
+	}
+	if !n.c.whileFaultsLast(func() { time.Sleep(after); tell() }) {
+		tell()
+	}
+}
+
+// whileFaultsLast runs f in a goroutine that is waited for when the faults are over. It is false if
+// they are.
+func (c *simClient) whileFaultsLast(f func()) bool {
+	c.s.mu.Lock()
+	defer c.s.mu.Unlock()
+	if c.s.over {
+		return false
+	}
+	c.late.Go(f)
+	return true
 }
 
 // plug is what connects a client to the masters.

@@ -37,7 +37,7 @@ func (n *Node) borrow(ctx context.Context) (redis.Conn, error) {
 	}
 	// A wrapper, such as the pool's, has the methods whatever it wraps, so only a call tells.
 	// These send nothing: an answer that never came would hold up Close.
-	_, err1 := redis.DoContext(conn, ctx, "")
+	_, err1 := redis.DoContext(conn, context.WithoutCancel(ctx), "") // redigo must be done with conn when it returns
 	_, err2 := redis.DoWithTimeout(conn, n.cfg.Timeout, "")
 	if errors.Is(err1, errNoContext) || errors.Is(err2, errNoTimeout) {
 		discard(conn)
