@@ -29,9 +29,6 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 		return ErrClosed
 	}
 	defer h.m.tries.Done()
-	if h.Check() != nil {
-		return errEnded
-	}
 	h.mu.Lock()
 	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldEnter})
 	if ended {
@@ -115,7 +112,6 @@ func (h *Hold) setCountLocked(out protocol.HoldEffects) *Return {
 // errors.
 func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 	live := ctx.Err() == nil
-	_ = h.Check()
 	h.mu.Lock()
 	i := h.indexLocked(e)
 	if i < 0 {
@@ -218,19 +214,18 @@ func (h *Hold) Extend(ctx context.Context, e Entry, lease time.Duration) error {
 
 // extended takes what became of an Extend, and returns its error, nil if a majority confirmed it.
 func (h *Hold) extended(ev protocol.HoldEvent, why *MajorityError) error {
-	switch ev.Kind {
-	case protocol.HoldRenewed:
+	if why == nil {
 		ev.Kind = protocol.HoldExtended
 		h.step(ev, nil)
 		return h.Check()
-	case protocol.HoldLost:
-		why.Op = "extend"
+	}
+	why.Op = "extend"
+	if ev.Kind == protocol.HoldLost {
 		h.step(ev, why)
 	}
 	if cause := h.Check(); cause != nil {
 		return cause // it may have been given back meanwhile
 	}
-	why.Op = "extend"
 	return why
 }
 

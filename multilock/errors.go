@@ -239,7 +239,7 @@ func (m *Masters) refused(name string, b *ballot, cut error) *MajorityError {
 	}
 	err := m.lost("lock", name, b, state, cut, nil)
 	_, held := quorum.Holder(len(m.nodes), b.holders())
-	err.split = !held && quorum.Vote(len(m.nodes), granted+refused, 0) == quorum.Won
+	err.split = !held && m.majority(granted+refused)
 	return err
 }
 

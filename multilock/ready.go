@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"example.com/redlock/node/script"
-	"example.com/redlock/quorum"
 )
 
 // Ready waits until a majority of the masters would grant a lock, as far as is known without
@@ -61,7 +60,7 @@ func (m *Masters) unready() *MajorityError {
 		}
 		b.put(i, a)
 	}
-	if ready, _, _ := b.tally(); quorum.Vote(len(m.nodes), ready, 0) == quorum.Won {
+	if ready, _, _ := b.tally(); m.majority(ready) {
 		return nil
 	}
 	return m.lost("ready", "", &b, ErrNoQuorum, nil, nil)

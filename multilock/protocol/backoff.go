@@ -39,9 +39,8 @@ func (c *Contender) backOff(conf *Config, now clock.Instant, ev *Event, out *Eff
 		// Nobody else can win, and the holder may need the votes that we have to heal. So
 		// hand them off to nobody, and wait without taking any.
 		c.State = Waiting
-		c.release(out)
-		out.Yield = true
 		c.anew(out)
+		out.Yield = true
 		c.sooner(conf, now, c.patience(conf, ev, out))
 	default:
 		c.giveWay(conf, now, ev, out)
@@ -53,7 +52,6 @@ func (c *Contender) backOff(conf *Config, now clock.Instant, ev *Event, out *Eff
 func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.State = Waiting
 	c.BackOffs++
-	c.release(out)
 	c.anew(out)
 	if ev.Placed {
 		c.enter(conf, now, ev, out.Release, out)
@@ -66,16 +64,16 @@ func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Eff
 // random time: longer each time, so that owners who collide again and again soon miss each other.
 func (c *Contender) pause(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.State = Paused
-	c.release(out)
 	c.anew(out)
 	c.AskAt = now.Add(time.Millisecond + ev.draw(conf.Split<<c.BackOffs+ev.Trip, out))
 	c.BackOffs++
 }
 
-// anew makes the contender begin anew, as a new owner at its old place in the queue. An owner is
-// never used again, so that its release frees only what it should.
+// anew gives back what the owner may have, and makes the contender begin anew, as a new owner at its
+// old place in the queue. An owner is never used again, so that its release frees only what it
+// should.
 func (c *Contender) anew(out *Effects) {
-	out.NewOwner = true
+	out.Release, out.NewOwner = c.Claimed(), true
 	c.Try++
 	c.Rounds = [maxRounds]Round{}
 	c.Raises, c.Refreshing = 0, false

@@ -220,14 +220,9 @@ func (c *Contender) fail(why Verdict, out *Effects) {
 		return
 	}
 	if !c.Want.Again {
-		c.release(out)
+		out.Release = c.Claimed()
 	}
 	c.State, c.Verdict = Failed, why
-}
-
-// release gives back what the owner may have.
-func (c *Contender) release(out *Effects) {
-	out.Release = c.Claimed()
 }
 
 // Claimed returns the masters that may have a grant of the owner, or an entry in their queue.
