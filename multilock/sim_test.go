@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/tally"
 	"example.com/redlock/redlocktest"
 )
 
@@ -32,8 +33,8 @@ import (
 // faults and what callers do, not the random pauses of the package itself, nor the order of
 // goroutines at one instant.
 func TestSim(t *testing.T) {
-	all := new(simTotal)
-	t.Cleanup(func() { all.expect(t) })
+	all := tally.New(simWanted[:])
+	t.Cleanup(func() { all.Expect(t) })
 	for seed := range portion(*seeds) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { simulate(t, seed, all) })
@@ -66,7 +67,7 @@ type sim struct {
 	last    map[string]*Hold // who was granted each name last
 	entries []*simEntry
 	events  []string
-	tally   simTally
+	tally   [simEvents]int // how often each event happened
 }
 
 // simTimes are how long things take in a seed.
@@ -111,7 +112,7 @@ func drawTimes(seed uint64, d dice) simTimes {
 // timeout is that of the nodes.
 func (s *simTimes) timeout() time.Duration { return timeout + 2*s.trip }
 
-func simulate(t *testing.T, seed uint64, all *simTotal) {
+func simulate(t *testing.T, seed uint64, all *tally.Total) {
 	d := dice{rand.New(rand.NewPCG(seed, 0))}
 	s := &sim{
 		t:        t,
@@ -176,7 +177,7 @@ func simulate(t *testing.T, seed uint64, all *simTotal) {
 	if s.tally[granting] == 0 {
 		t.Error("nobody ever got a lock")
 	}
-	all.add(&s.tally)
+	all.Add(s.tally[:])
 }
 
 // in runs f in a goroutine of wg, with dice of its own.

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/tally"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -25,8 +26,8 @@ var simSeeds = flag.Uint64("sim", 150, "how many seeds TestSim runs")
 // faults and what callers do; the random pauses of the library itself and the order of
 // goroutines at one instant are another time's.
 func TestSim(t *testing.T) {
-	all := new(total)
-	t.Cleanup(func() { all.expect(t) })
+	all := tally.New(wanted[:])
+	t.Cleanup(func() { all.Expect(t) })
 	for seed := range portion(*simSeeds) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +48,7 @@ type sim struct {
 	holders map[string]holder // who was last granted each name
 	tokens  map[string]int64
 	grants  int
-	tally   tally
+	tally   [events]int // how often each event happened
 }
 
 // times are how long things take in a seed: they follow the distance to the masters.
@@ -92,7 +93,7 @@ func holderOf(hold *redlock.Hold) holder {
 	return holder{hold.Context(), hold.Name(), hold.Token()}
 }
 
-func simulate(t *testing.T, seed uint64, all *total) {
+func simulate(t *testing.T, seed uint64, all *tally.Total) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	s := &sim{
 		t:       t,
@@ -164,7 +165,7 @@ func simulate(t *testing.T, seed uint64, all *total) {
 		expectNoQueue(t, s.fleet, name)
 	}
 	t.Logf("%d masters, %d clients, empty restarts: %v, %d grants", len(s.fleet.Masters()), len(clients), s.empty, s.grants)
-	all.add(&s.tally)
+	all.Add(s.tally[:])
 }
 
 // last wants c to have each name at once, when all is well.

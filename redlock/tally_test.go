@@ -1,11 +1,6 @@
 package redlock_test
 
-import (
-	"fmt"
-	"strings"
-	"sync"
-	"testing"
-)
+import "example.com/redlock/internal/tally"
 
 // event is something that TestSim is there to have happen: where it does not, the test passes and
 // shows nothing.
@@ -36,57 +31,20 @@ const (
 
 // wanted are the names of the events, and how many of each ten seeds have at least: about a third
 // of what they have in fact.
-var wanted = [events]struct {
-	name  string
-	least int
-}{
-	locking:    {"Lock", 20},
-	lockingFor: {"LockFor", 8},
-	trying:     {"TryLock", 3},
-	doing:      {"Do", 8},
-	entering:   {"re-entry", 7},
-	extending:  {"Extend", 7},
-	losing:     {"loss", 2},
-	refused:    {"ErrTaken", 25},
-	stranded:   {"ErrNoQuorum", 50},
-	killing:    {"kill", 8},
-	restarting: {"restart", 7},
-	emptying:   {"restart without data", 2},
-	freezing:   {"freeze", 9},
-	cutting:    {"cut", 8},
-	slowing:    {"slow", 25},
-}
-
-// tally is how often each event happened.
-type tally [events]int
-
-// total is the tally of all seeds that ran.
-type total struct {
-	mu    sync.Mutex
-	seeds int
-	sum   tally
-}
-
-func (all *total) add(t *tally) {
-	all.mu.Lock()
-	defer all.mu.Unlock()
-	all.seeds++
-	for e, n := range t {
-		all.sum[e] += n
-	}
-}
-
-// expect wants enough of each event. A few seeds that somebody replays need not have them all.
-func (all *total) expect(t *testing.T) {
-	if t.Failed() || all.seeds < 30 {
-		return
-	}
-	var had []string
-	for e, n := range all.sum {
-		had = append(had, fmt.Sprintf("%s %d", wanted[e].name, n))
-		if least := wanted[e].least * all.seeds / 10; n < least {
-			t.Errorf("%d seeds had %d of %q, want at least %d", all.seeds, n, wanted[e].name, least)
-		}
-	}
-	t.Logf("%d seeds: %s", all.seeds, strings.Join(had, ", "))
+var wanted = [events]tally.Event{
+	locking:    {Name: "Lock", Least: 20},
+	lockingFor: {Name: "LockFor", Least: 8},
+	trying:     {Name: "TryLock", Least: 3},
+	doing:      {Name: "Do", Least: 8},
+	entering:   {Name: "re-entry", Least: 7},
+	extending:  {Name: "Extend", Least: 7},
+	losing:     {Name: "loss", Least: 2},
+	refused:    {Name: "ErrTaken", Least: 25},
+	stranded:   {Name: "ErrNoQuorum", Least: 50},
+	killing:    {Name: "kill", Least: 8},
+	restarting: {Name: "restart", Least: 7},
+	emptying:   {Name: "restart without data", Least: 2},
+	freezing:   {Name: "freeze", Least: 9},
+	cutting:    {Name: "cut", Least: 8},
+	slowing:    {Name: "slow", Least: 25},
 }
