@@ -97,10 +97,7 @@ func TestEnterNeedsAMajority(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		owner := new(int)
 		req := shared(owner)
-		hold, err := fx.m.Lock(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hold := fx.lock(t, req)
 		synctest.Wait()
 		fx.Master(0).FlushAll()
 		if _, err := fx.m.Lock(t.Context(), shared(owner)); err != nil {
@@ -144,10 +141,7 @@ func TestWaitingToEnter(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		owner := new(int)
 		req := shared(owner)
-		hold, err := fx.m.Lock(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hold := fx.lock(t, req)
 		synctest.Wait()
 		for _, i := range []int{0, 1} {
 			fx.Master(i).Refuse("OOM no")
@@ -168,17 +162,14 @@ func TestWaitingToEnter(t *testing.T) {
 		again.Wait = true
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = fx.m.Lock(ctx, again)
+		_, err := fx.m.Lock(ctx, again)
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrNoQuorum) {
 			t.Errorf("Lock = %v, want DeadlineExceeded and ErrNoQuorum", err)
 		}
 		fx.each(func(m *redlocktest.Master) { m.Refuse("") })
 		hold.end(ErrNotHeld)
 		// And at once where it is in vain.
-		hold, err = fx.m.Lock(t.Context(), shared(owner))
-		if err != nil {
-			t.Fatal(err)
-		}
+		hold = fx.lock(t, shared(owner))
 		synctest.Wait()
 		fx.each(func(m *redlocktest.Master) { m.Refuse("NOPERM no") })
 		again = shared(owner)
@@ -256,10 +247,7 @@ func TestEntriesComeAndGoTogether(t *testing.T) {
 		}
 		owner := new(int)
 		first := shared(owner)
-		hold, err := fx.m.Lock(t.Context(), first)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hold := fx.lock(t, first)
 		var callers sync.WaitGroup
 		for i := range 20 {
 			callers.Go(func() {
@@ -291,22 +279,15 @@ func TestEntriesComeAndGoTogether(t *testing.T) {
 func TestEnterExtendsValidity(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		owner := new(int)
-		hold, err := fx.m.Lock(t.Context(), shared(owner))
-		if err != nil {
-			t.Fatal(err)
-		}
+		hold := fx.lock(t, shared(owner))
 		time.Sleep(time.Second)
 		short := shared(owner)
 		short.Lease = time.Second
-		if _, err := fx.m.Lock(t.Context(), short); err != nil {
-			t.Fatal(err)
-		}
+		fx.lock(t, short)
 		if got, want := hold.Remaining(), clock.Validity(lease, time.Second); got != want {
 			t.Errorf("Remaining after it was entered for a second = %v, want %v", got, want)
 		}
-		if _, err := fx.m.Lock(t.Context(), shared(owner)); err != nil {
-			t.Fatal(err)
-		}
+		fx.lock(t, shared(owner))
 		if got, want := hold.Remaining(), clock.Validity(lease, 0); got != want {
 			t.Errorf("Remaining after it was entered again = %v, want %v", got, want)
 		}

@@ -203,6 +203,16 @@ func (fx *fixture) take(t *testing.T, m *Masters, key string) *Hold {
 	return hold
 }
 
+// lock has the client of fx take or enter a lock, which must succeed.
+func (fx *fixture) lock(t *testing.T, req Request) *Hold {
+	t.Helper()
+	hold, err := fx.m.Lock(t.Context(), req)
+	if err != nil {
+		t.Fatalf("Lock(%q) = %v, want a hold", req.Key, err)
+	}
+	return hold
+}
+
 // unlock gives the first entry of a hold back.
 func unlock(t *testing.T, hold *Hold) {
 	t.Helper()

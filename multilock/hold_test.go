@@ -78,10 +78,7 @@ func TestUntilOfAHoldThatWasGivenBack(t *testing.T) {
 func TestAWatchedHoldGoesOn(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		req := watched()
-		hold, err := fx.m.Lock(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hold := fx.lock(t, req)
 		before := fx.Master(0).Calls("EVALSHA")
 		time.Sleep(10 * lease)
 		if got := fx.Master(0).Calls("EVALSHA") - before; got < 29 || got > 32 {
@@ -108,10 +105,7 @@ func TestALimitEndsRenewals(t *testing.T) {
 		req := watched()
 		req.Limit = 25 * time.Second
 		start := time.Now()
-		hold, err := fx.m.Lock(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hold := fx.lock(t, req)
 		e := req.Entry.(*entry)
 		time.Sleep(26 * time.Second)
 		e.wantAlive(t)
@@ -205,13 +199,8 @@ func TestOrphan(t *testing.T) {
 		owner := new(int)
 		one, two := shared(owner), shared(owner)
 		one.Watch, two.Watch = true, true
-		hold, err := fx.m.Lock(t.Context(), one)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := fx.m.Lock(t.Context(), two); err != nil {
-			t.Fatal(err)
-		}
+		hold := fx.lock(t, one)
+		fx.lock(t, two)
 		if !hold.Orphan(one.Entry) {
 			t.Error("Orphan of a watched hold = false, want that it is a mistake")
 		}
@@ -247,13 +236,8 @@ func TestUnlockBesideAnOrphan(t *testing.T) {
 		owner := new(int)
 		one, two := shared(owner), shared(owner)
 		one.Watch, two.Watch = true, true
-		hold, err := fx.m.Lock(t.Context(), one)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := fx.m.Lock(t.Context(), two); err != nil {
-			t.Fatal(err)
-		}
+		hold := fx.lock(t, one)
+		fx.lock(t, two)
 		hold.Orphan(one.Entry)
 		if err := hold.Unlock(t.Context(), two.Entry); err != nil {
 			t.Errorf("Unlock = %v", err)
@@ -272,10 +256,7 @@ func TestOrphanBesideAnEntryUnderWay(t *testing.T) {
 		owner := new(int)
 		one := shared(owner)
 		one.Watch = true
-		hold, err := fx.m.Lock(t.Context(), one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hold := fx.lock(t, one)
 		fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
 		c := begin(t, fx.m, shared(owner))
 		hold.Orphan(one.Entry)
@@ -294,16 +275,11 @@ func TestOrphanBesideAnEntryUnderWay(t *testing.T) {
 func TestAFixedLeaseThatIsWatchedLater(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		owner := new(int)
-		hold, err := fx.m.Lock(t.Context(), shared(owner))
-		if err != nil {
-			t.Fatal(err)
-		}
+		hold := fx.lock(t, shared(owner))
 		time.Sleep(time.Second)
 		req := shared(owner)
 		req.Watch = true
-		if _, err := fx.m.Lock(t.Context(), req); err != nil {
-			t.Fatal(err)
-		}
+		fx.lock(t, req)
 		time.Sleep(5 * lease)
 		req.Entry.(*entry).wantAlive(t)
 		hold.end(nil)
@@ -333,10 +309,7 @@ func TestContextThatAsksAHold(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		owner := new(int)
 		one, two := shared(owner), shared(owner)
-		hold, err := fx.m.Lock(t.Context(), one)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hold := fx.lock(t, one)
 		synctest.Wait()
 		ctx := asks{t.Context(), hold}
 		if _, err := fx.m.Lock(ctx, two); err != nil {

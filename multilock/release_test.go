@@ -139,15 +139,10 @@ func TestUnlockUnderItsOwnContext(t *testing.T) {
 				req := shared(owner)
 				e := &cancels{cancel: cancel}
 				req.Entry = e
-				hold, err := fx.m.Lock(t.Context(), req)
-				if err != nil {
-					t.Fatal(err)
-				}
+				hold := fx.lock(t, req)
 				other := shared(owner)
 				if shares {
-					if _, err := fx.m.Lock(t.Context(), other); err != nil {
-						t.Fatal(err)
-					}
+					fx.lock(t, other)
 				}
 				synctest.Wait()
 				fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
@@ -171,13 +166,8 @@ func TestUnlockOfOneEntryFindsTheHoldLost(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		owner := new(int)
 		one, two := shared(owner), shared(owner)
-		hold, err := fx.m.Lock(t.Context(), one)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := fx.m.Lock(t.Context(), two); err != nil {
-			t.Fatal(err)
-		}
+		hold := fx.lock(t, one)
+		fx.lock(t, two)
 		synctest.Wait()
 		fx.each(func(m *redlocktest.Master) { m.Del("k") })
 		if err := hold.Unlock(t.Context(), one.Entry); !errors.Is(err, ErrLost) {

@@ -134,10 +134,7 @@ func TestRenewHeals(t *testing.T) {
 	const guard = lease
 	inGuardedBubble(t, 3, guard, func(t *testing.T, fx *fixture) {
 		req := watched()
-		hold, err := fx.m.Lock(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hold := fx.lock(t, req)
 		for i, master := range fx.Masters() {
 			master.Restart()
 			time.Sleep(guard - 2*time.Second)
@@ -295,9 +292,7 @@ func TestExtendThatCrossesUnlock(t *testing.T) {
 func TestRenewalsOfAnOutage(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		req := watched()
-		if _, err := fx.m.Lock(t.Context(), req); err != nil {
-			t.Fatal(err)
-		}
+		fx.lock(t, req)
 		fx.each((*redlocktest.Master).Kill)
 		time.Sleep(lease)
 		req.Entry.(*entry).wantEnded(t, ErrLost)

@@ -21,9 +21,7 @@ func TestRenewalsGoTogether(t *testing.T) {
 		for i := range batch {
 			req := watched()
 			req.Key = fmt.Sprint("k", i)
-			if _, err := fx.m.Lock(t.Context(), req); err != nil {
-				t.Fatal(err)
-			}
+			fx.lock(t, req)
 			time.Sleep(time.Millisecond)
 		}
 		before := fx.Master(0).Calls("EVALSHA")
@@ -51,9 +49,7 @@ func TestABurstIsSpread(t *testing.T) {
 		for i := range n {
 			req := watched()
 			req.Key = fmt.Sprint("k", i)
-			if _, err := fx.m.Lock(t.Context(), req); err != nil {
-				t.Fatal(err)
-			}
+			fx.lock(t, req)
 		}
 		time.Sleep(3 * lease) // they have spread
 		every := protocol.RenewEvery(lease)
@@ -106,10 +102,7 @@ func TestRenewalsForSeveralLeases(t *testing.T) {
 		for i, lease := range []time.Duration{lease, 2 * lease, lease} {
 			req := watched()
 			req.Key, req.Lease = fmt.Sprint("k", i), lease
-			hold, err := fx.m.Lock(t.Context(), req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			hold := fx.lock(t, req)
 			holds = append(holds, hold)
 		}
 		time.Sleep(6 * lease)
@@ -146,10 +139,7 @@ func TestSuspend(t *testing.T) {
 	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
 		fixed := fx.take(t, fx.m, "fixed")
 		req := watched()
-		renewed, err := fx.m.Lock(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		renewed := fx.lock(t, req)
 		time.Sleep(time.Second / 2)
 		suspend(fixed, renewed)
 		if err := renewed.Check(); !errors.Is(err, ErrLost) {
@@ -219,10 +209,7 @@ func TestLossAfterAnOutageThatIsOver(t *testing.T) {
 func lossAfterAnOutage(t *testing.T, renew func(*testing.T, *Hold)) {
 	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
 		req := watched()
-		hold, err := fx.m.Lock(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hold := fx.lock(t, req)
 		time.Sleep(3 * time.Second)
 		fx.each((*redlocktest.Master).Kill)
 		time.Sleep(2 * time.Second)
