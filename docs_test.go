@@ -63,7 +63,7 @@ func TestDocsNameCode(t *testing.T) {
 // declares reports whether the text of a file declares name, of a method as Type.method.
 func declares(text, name string) bool {
 	receiver, method, isMethod := strings.Cut(name, ".")
-	declaration := `(?m)^(func|type|var|const|\t?local function) ` + name + `\b|^\t` + name + `\s+=`
+	declaration := `(?m)^(func|type|var|const|(local )?function) ` + name + `\b|^\t` + name + `\s+=`
 	if isMethod {
 		declaration = `(?m)^func \((\w+ )?\*?` + receiver + `\) ` + method + `\(`
 	}

@@ -23,6 +23,7 @@ type chart struct {
 var charts = []chart{
 	{"uncontended", "Acquire of a free lock, median", "uncontended", regexp.MustCompile(`^(1)$`), "", "acquire p50"},
 	{"parallel", "Locks per second on distinct names", "parallel", regexp.MustCompile(`^(\d+)$`), "goroutines", "throughput"},
+	{"majority", "Acquire of a free lock, median", "majority", regexp.MustCompile(`^(\d+)x1$`), "masters", "acquire p50"},
 	{"handoff", "From Unlock until another client has the lock, median", "handoff", regexp.MustCompile(`^(2)$`), "", "hand-off p50"},
 	{"contended-throughput", "Locks per second on one name, empty sections", "contended", regexp.MustCompile(`^(\d+)x0ms$`), "clients", "throughput"},
 	{"contended-wait", "Longest wait, empty sections", "contended", regexp.MustCompile(`^(\d+)x0ms$`), "clients", "wait max"},
@@ -32,6 +33,8 @@ var charts = []chart{
 	{"far-together", "10 clients that start together, all masters far away: until the last has it", "far", regexp.MustCompile(`^(\d+)ms$`), "round trip, ms", "10 start together, until the last has it"},
 	{"waiters", "Commands per second of 1,000 callers that wait", "waiters", regexp.MustCompile(`^(1000)$`), "", "commands"},
 	{"stalls", "Longest stall while a waiting client is killed or frozen every 200 ms", "stalls", regexp.MustCompile(`^(.*)$`), "", "stall max"},
+	{"fleet", "A master's CPU per second and client that waits, 300 clients on one name", "fleet", regexp.MustCompile(`^(300)$`), "", "waiting for one name: a master's CPU per client and second"},
+	{"herd", "Locks per second on one name while clients start at once", "herd", regexp.MustCompile(`^(\d+)$`), "clients", "throughput"},
 	{"held", "Client CPU per held lock and second", "held", regexp.MustCompile(`^(\d+)$`), "locks", "client CPU per lock and second"},
 }
 

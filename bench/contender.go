@@ -19,6 +19,10 @@ type contender struct {
 	failed func(used counters, locks int) float64
 
 	open func(addresses []string, t times) (client, error)
+
+	// steps makes the calls for the steps of a lock, for each of the names, with n steps in a call. It
+	// is nil where nobody asks.
+	steps func(names []string, n int) []step
 }
 
 // times are the durations that a contender is opened with.

@@ -14,6 +14,7 @@ import (
 type counters struct {
 	calls       map[string]int64 // by command, including those that scripts made
 	cpu         time.Duration    // of the processes
+	mainThread  time.Duration    // of the threads that run the commands
 	connections int64            // open now
 	wire        int64            // bytes received and sent
 	reports     int64            // bytes of the INFO answers themselves, which wire does not include yet
@@ -49,11 +50,13 @@ func (c *counters) add(info string) error {
 			}
 			c.calls[command] += n
 		case key == "used_cpu_user" || key == "used_cpu_sys":
-			seconds, err := strconv.ParseFloat(value, 64)
-			if err != nil {
+			if err := addSeconds(&c.cpu, value); err != nil {
 				return err
 			}
-			c.cpu += time.Duration(seconds * float64(time.Second))
+		case key == "used_cpu_user_main_thread" || key == "used_cpu_sys_main_thread":
+			if err := addSeconds(&c.mainThread, value); err != nil {
+				return err
+			}
 		case key == "connected_clients":
 			n, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {
@@ -72,11 +75,19 @@ func (c *counters) add(info string) error {
 	return lines.Err()
 }
 
+// addSeconds adds a number of seconds to sum.
+func addSeconds(sum *time.Duration, value string) error {
+	seconds, err := strconv.ParseFloat(value, 64)
+	*sum += time.Duration(seconds * float64(time.Second))
+	return err
+}
+
 // since returns what happened between before and c.
 func (c counters) since(before counters) counters {
 	d := counters{
 		calls:       make(map[string]int64),
 		cpu:         c.cpu - before.cpu,
+		mainThread:  c.mainThread - before.mainThread,
 		connections: c.connections - before.connections,
 		wire:        c.wire - before.wire - before.reports,
 	}
@@ -84,6 +95,15 @@ func (c counters) since(before counters) counters {
 		d.calls[command] = n - before.calls[command]
 	}
 	return d
+}
+
+// all returns the number of commands, including those that scripts made.
+func (c counters) all() int64 {
+	var n int64
+	for _, calls := range c.calls {
+		n += calls
+	}
+	return n
 }
 
 // scripts returns the number of script calls.

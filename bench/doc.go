@@ -7,6 +7,7 @@
 //	go run . -json > figures.json
 //	go run . -page ../docs                            tables and charts, in docs/benchmarks.md
 //	go run . -page ../docs -run far                   one section of that page
+//	go run . -run handoff/ -contenders '^redlock$' -v what the masters were asked when one was slow
 //
 // Each trial is measured in rounds, and within a round the contenders take turns, so that other
 // load on the machine affects all of them alike. In trials where clients mostly wait for masters
@@ -16,13 +17,15 @@
 // # Where things are
 //
 // run.go sets the order: rounds, contenders, medians. Each scenario is a file: uncontended.go,
-// parallel.go, handoff.go, contended.go, stalls.go, frozen.go, far.go (one master is far away),
-// remote.go (all of them are), waiters.go, held.go, memory.go. So is each kind of contender:
-// redlock.go, redsync.go, single.go (locks on one master), limit.go. Scenarios share healthy.go,
-// which compares with healthy masters, holding.go, which keeps many locks, and rested.go, which
-// locks after pauses. fleet.go starts and ends the masters, program.go finds redis-server, proxy.go
-// moves a master away. counters.go and meter.go read what masters and client have used, size.go
-// what the client keeps. report.go prints; page.go and chart.go write docs/benchmarks.md.
+// parallel.go, majority.go (other numbers of masters), handoff.go, contended.go, stalls.go,
+// frozen.go, far.go (one master is far away), remote.go (all of them are), waiters.go, held.go,
+// memory.go, many.go (fleets of clients), herd.go, steps.go (what each step costs one master). So
+// is each kind of contender: redlock.go, redsync.go, single.go (locks on one master), limit.go.
+// Scenarios share healthy.go, which compares with healthy masters, holding.go, which keeps many
+// locks, and rested.go, which locks after pauses. fleet.go starts and ends the masters, program.go
+// finds redis-server, proxy.go moves a master away. counters.go and meter.go read what masters and
+// client have used, size.go what the client keeps, and trace.go what the masters are asked.
+// report.go prints; page.go and chart.go write docs/benchmarks.md.
 //
 // # Fairness
 //

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -16,7 +15,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// mastersN is the number of masters.
+// mastersN is the number of masters, except in trials that start their own.
 const mastersN = 5
 
 // fleet is the masters: child processes that store nothing on disk.
@@ -34,18 +33,14 @@ type master struct {
 	control redis.Conn // for INFO and the like; the contenders do not use it
 }
 
-// startFleet starts the masters and waits until they answer. close ends them.
-func startFleet(ctx context.Context, log io.Writer) (*fleet, error) {
-	program, err := findProgram(ctx, log)
-	if err != nil {
-		return nil, err
-	}
+// startFleet starts n masters and waits until they answer. close ends them.
+func startFleet(ctx context.Context, program program, n int) (*fleet, error) {
 	dir, err := os.MkdirTemp("", "redlock-bench-")
 	if err != nil {
 		return nil, err
 	}
 	f := &fleet{program: program, dir: dir}
-	ports, err := freePorts(mastersN)
+	ports, err := freePorts(n)
 	if err != nil {
 		return nil, errors.Join(err, f.close())
 	}

@@ -23,6 +23,7 @@ type options struct {
 	duration   time.Duration
 	long       bool
 	json       bool
+	verbose    bool
 	page       string
 	cpuProfile string
 	memProfile string
@@ -65,6 +66,7 @@ func parse(args []string) (options, error) {
 	set.DurationVar(&opts.duration, "time", 500*time.Millisecond, "length of one measurement")
 	set.BoolVar(&opts.long, "long", false, "hold 100,000 locks as well, for minutes")
 	set.BoolVar(&opts.json, "json", false, "print JSON instead of tables")
+	set.BoolVar(&opts.verbose, "v", false, "tell on stderr what the masters were asked during each slow hand-off (MONITOR, which slows them down)")
 	set.StringVar(&opts.page, "page", "", "write benchmarks.md and its charts to `folder`; with -run, only the sections of scenarios whose trials all match; ignored with -contenders, which would leave gaps")
 	set.StringVar(&opts.cpuProfile, "cpuprofile", "", "write a CPU profile to `file`")
 	set.StringVar(&opts.memProfile, "memprofile", "", "write a profile of all allocations to `file`; times are meaningless then")
@@ -84,7 +86,11 @@ func realMain(ctx context.Context, opts options, out, log io.Writer) (err error)
 	if err != nil {
 		return err
 	}
-	fleet, err := startFleet(ctx, log)
+	program, err := findProgram(ctx, log)
+	if err != nil {
+		return err
+	}
+	fleet, err := startFleet(ctx, program, mastersN)
 	if err != nil {
 		return err
 	}
@@ -96,7 +102,11 @@ func realMain(ctx context.Context, opts options, out, log io.Writer) (err error)
 	}
 	r := &report{Machine: describe(fleet, opts), out: out, log: log, quiet: opts.json}
 	r.begin()
-	err = measureAll(ctx, &env{fleet: fleet, duration: opts.duration}, trials, contenders, opts.rounds, r)
+	e := &env{fleet: fleet, duration: opts.duration}
+	if opts.verbose {
+		e.details = log
+	}
+	err = measureAll(ctx, e, trials, contenders, opts.rounds, r)
 	if opts.json {
 		err = errors.Join(err, r.encode())
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,11 @@ type part struct {
 	contenders []contender
 	results    []result
 }
+
+// history is a section that no run writes: what was measured when something was changed on purpose.
+//
+//go:embed history.md
+var history string
 
 // writePage writes benchmarks.md and its charts to dir. It replaces the sections of scenarios whose
 // trials were all run, and keeps the other sections if the old page was made on the same machine in
@@ -50,6 +56,7 @@ func (r *report) writePage(dir string, all []trial) error {
 		}
 		page.WriteString(heading + text)
 	}
+	page.WriteString(heading + history)
 	return os.WriteFile(file, []byte(page.String()), 0o644)
 }
 

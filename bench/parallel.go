@@ -73,6 +73,7 @@ func measureParallel(ctx context.Context, e *env, c contender, n int) (_ []figur
 		{"throughput", "locks/s", count / used.wall.Seconds()},
 		{"client CPU per lock", "µs", micros(used.cpu) / count},
 		{"masters' CPU per lock", "µs", micros(used.masters.cpu) / count},
+		{"on the wire per lock", "B", float64(used.masters.wire) / count},
 		{"allocations per lock", "", float64(used.allocs) / count},
 		{"failed cycles", "", float64(failed)},
 	}, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"runtime"
 	"slices"
 	"sync"
@@ -14,6 +15,7 @@ import (
 type env struct {
 	fleet    *fleet
 	duration time.Duration // of one measurement
+	details  io.Writer     // where to tell what happened in slow cases; nil for nowhere
 }
 
 // trial is one thing to measure, for each contender in turn.
@@ -24,8 +26,11 @@ type trial struct {
 	among    []string      // names of the contenders that take part; nil for all
 	limit    time.Duration // of one measurement, with opening and closing; zero means maxTrial
 	waiting  bool          // clients mostly wait, so the contenders are measured at the same time
-	measure  func(ctx context.Context, e *env, c contender) ([]figure, error)
+	measure  measurement
 }
+
+// measurement measures one contender once.
+type measurement func(ctx context.Context, e *env, c contender) ([]figure, error)
 
 // figure is one number that a measurement gives.
 type figure struct {
@@ -68,8 +73,9 @@ func (t trial) suited(contenders []contender) []contender {
 
 func allTrials(long bool) []trial {
 	return slices.Concat(
-		uncontendedTrials(), parallelTrials(), handoffTrials(), contendedTrials(),
+		uncontendedTrials(), parallelTrials(), majorityTrials(), handoffTrials(), contendedTrials(),
 		stallsTrials(), frozenTrials(), farTrials(), waitersTrials(), heldTrials(long), memoryTrials(),
+		manyTrials(), herdTrials(), stepsTrials(),
 	)
 }
 

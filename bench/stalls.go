@@ -54,24 +54,24 @@ func measureStalls(ctx context.Context, e *env, c contender, signal syscall.Sign
 		return nil, err
 	}
 	defer closing(closeAll, &err)
-	herd := &herd{contender: c.name, addresses: e.fleet.addresses(c.masters)}
-	defer herd.close()
+	waiters := &processes{contender: c.name, addresses: e.fleet.addresses(c.masters)}
+	defer waiters.close()
 	for range stallWaiters {
-		if err := herd.start(); err != nil {
+		if err := waiters.start(); err != nil {
 			return nil, err
 		}
 	}
 
 	// Enough victims that one of them is the first in the queue.
 	d := max(4*e.duration, 10*stallEvery)
-	stalls, err := contendAmong(ctx, clients, d, func() error { return herd.next(signal) })
+	stalls, err := contendAmong(ctx, clients, d, func() error { return waiters.next(signal) })
 	if err != nil {
 		return nil, err
 	}
 	return []figure{
 		{"stall max", "ms", millis(stalls.percentile(100))},
 		{"stall p99", "ms", millis(stalls.percentile(99))},
-		{"victims", "", float64(herd.victims)},
+		{"victims", "", float64(waiters.victims)},
 		{"throughput of the others", "locks/s", float64(len(stalls)) / d.Seconds()},
 	}, nil
 }
@@ -134,8 +134,8 @@ func lockUntil(ctx context.Context, cl client, section func() error) error {
 	}
 }
 
-// herd is the waiting processes, oldest first.
-type herd struct {
+// processes are those that wait, oldest first.
+type processes struct {
 	contender string
 	addresses []string
 	live      []*exec.Cmd
@@ -144,13 +144,13 @@ type herd struct {
 }
 
 // start starts a process that waits for the lock, and returns when it is ready to.
-func (h *herd) start() error {
+func (p *processes) start() error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	waiter := exec.Command(self)
-	waiter.Env = append(os.Environ(), waiterVariable+"="+strings.Join(append([]string{h.contender}, h.addresses...), " "))
+	waiter.Env = append(os.Environ(), waiterVariable+"="+strings.Join(append([]string{p.contender}, p.addresses...), " "))
 	waiter.Stderr = os.Stderr
 	waiter.SysProcAttr = childAttr()
 	out, err := waiter.StdoutPipe()
@@ -160,7 +160,7 @@ func (h *herd) start() error {
 	if err := waiter.Start(); err != nil {
 		return err
 	}
-	h.live = append(h.live, waiter)
+	p.live = append(p.live, waiter)
 	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
 		return fmt.Errorf("a waiter does not start: %w: %s", err, line)
 	}
@@ -168,24 +168,24 @@ func (h *herd) start() error {
 }
 
 // next sends signal to the oldest waiting process, and starts another in its place.
-func (h *herd) next(signal syscall.Signal) error {
-	victim := h.live[0]
-	h.live = h.live[1:]
-	h.victims++
+func (p *processes) next(signal syscall.Signal) error {
+	victim := p.live[0]
+	p.live = p.live[1:]
+	p.victims++
 	if err := victim.Process.Signal(signal); err != nil {
 		return err
 	}
 	if signal == syscall.SIGSTOP {
-		h.frozen = append(h.frozen, victim)
+		p.frozen = append(p.frozen, victim)
 	} else {
 		_ = victim.Wait() // its error only says that it was killed
 	}
-	return h.start()
+	return p.start()
 }
 
 // close ends all remaining processes.
-func (h *herd) close() {
-	for _, waiter := range append(h.live, h.frozen...) {
+func (p *processes) close() {
+	for _, waiter := range append(p.live, p.frozen...) {
 		_ = waiter.Process.Kill()
 		_ = waiter.Wait()
 	}

@@ -44,6 +44,7 @@ func measureUncontended(ctx context.Context, e *env, c contender) (_ []figure, e
 		{"throughput", "locks/s", locks / used.wall.Seconds()},
 		{"client CPU per lock", "µs", micros(used.cpu) / locks},
 		{"masters' CPU per lock", "µs", micros(used.masters.cpu) / locks},
+		{"on the wire per lock", "B", float64(used.masters.wire) / locks},
 		{"allocations per lock", "", float64(used.allocs) / locks},
 		{"bytes allocated per lock", "B", float64(used.bytes) / locks},
 		{"script calls per lock", "", float64(used.masters.scripts()) / locks},

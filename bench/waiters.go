@@ -38,12 +38,7 @@ func measureWaiters(ctx context.Context, e *env, c contender, n, locks int) (_ [
 	if err != nil {
 		return nil, err
 	}
-	defer closing(func() error {
-		if lost := unlockAll(ctx, holds); lost > 0 {
-			return fmt.Errorf("%d of %d locks were lost meanwhile", lost, locks)
-		}
-		return nil
-	}, &err)
+	defer closing(func() error { return released(ctx, holds) }, &err)
 
 	before := settled(ctx)
 	alone, err := e.fleet.counters()

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -239,6 +240,26 @@ func TestPermissions(t *testing.T) {
 		if !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), "NOPERM") {
 			t.Errorf("TryLock(invoices:1) = %v, want ErrNoQuorum and NOPERM", err)
 		}
+	})
+	t.Run("a name outside of the prefix, beside others", func(t *testing.T) {
+		client := f.client(redlock.Config{Masters: urls})
+		var wg sync.WaitGroup
+		for i := range 32 {
+			wg.Go(func() {
+				for range 20 {
+					if i%4 == 0 {
+						if _, err := client.TryLock(ctx, fmt.Sprint("invoices:", i)); err == nil || !strings.Contains(err.Error(), "NOPERM") {
+							t.Errorf("TryLock(invoices:%d) = %v, want NOPERM", i, err)
+						}
+						continue
+					}
+					if err := client.Do(ctx, fmt.Sprint("orders:", i), func(context.Context) error { return nil }); err != nil {
+						t.Errorf("Do(orders:%d) = %v", i, err)
+					}
+				}
+			})
+		}
+		wg.Wait()
 	})
 	t.Run("no INFO", func(t *testing.T) {
 		for _, m := range f.masters {

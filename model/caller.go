@@ -13,7 +13,7 @@ var lots = [2]uint32{0, 1 << 31}
 // step has a contender take an event, and is true if chance had a say.
 func (w *World) step(k *Case, c int, ev protocol.Event, lot uint32) (drawn bool) {
 	p := &w.Callers[c]
-	ev.Trip, ev.Lot, ev.Placed = ticks(k.Trip), lot, !k.Unplaced
+	ev.Trip, ev.Lot, ev.Placed, ev.Told = ticks(k.Trip), lot, !k.Unplaced, true
 	from := p.Contender.State
 	var out protocol.Effects
 	p.Contender.Step(&k.config, instant(w.Now), &ev, &out)
@@ -32,7 +32,6 @@ func (w *World) step(k *Case, c int, ev protocol.Event, lot uint32) (drawn bool)
 func (w *World) effect(k *Case, c int, out *protocol.Effects) {
 	p := &w.Callers[c]
 	free := w.giveBack(k, c, max(w.Clock, out.Read))
-	free.Yield = out.Yield
 	if out.NewOwner {
 		p.Last++
 		p.Forced = false
@@ -44,7 +43,9 @@ func (w *World) effect(k *Case, c int, out *protocol.Effects) {
 	if out.Enter {
 		free.Next, free.Behind, free.Round, free.Lease = x.Owner, x.Since, x.Round, x.Lease
 	}
-	w.sendAll(k, free, out.Release)
+	w.sendAll(k, free, out.Release&^out.Yield)
+	free.Yield = true
+	w.sendAll(k, free, out.Yield)
 	w.sendAll(k, x, out.Ask)
 	w.sendAll(k, Message{Client: x.Client, Kind: raise, Owner: x.Owner, Round: uint32(p.Contender.Raises), Token: out.RaiseTo}, out.Raise)
 }
@@ -94,7 +95,7 @@ func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
 	switch x.Kind {
 	case ask:
 		ev.Kind = protocol.Answer
-		ev.Holder, ev.Left = protocol.Holder(x.Holder), ticks(int(x.Left/millis(1)))
+		ev.Holder, ev.Left, ev.Ahead = protocol.Holder(x.Holder), ticks(int(x.Left/millis(1))), int(x.Ahead)
 	case release:
 		ev.Kind = protocol.Entered
 	case raise:

@@ -16,6 +16,7 @@ type Case struct {
 	Lease            int
 	Pause            int  // between two rounds; beside Trip, and half a lease at most
 	Trip             int  // what the clients take for the longest round trip
+	Far              int  // between two rounds of a waiter behind the first; 0: as of the first
 	Near             bool // each caller is a tick away from its own master
 
 	Dead     int  // masters that are never there
@@ -40,7 +41,7 @@ type Case struct {
 	Nightly, Teeth bool // searched in those runs
 
 	config  protocol.Config
-	handOff uint8 // lease of a hand-off
+	handOff uint8 // lease of a hand-off, to the first where others ask less often
 	taken   *arrows
 }
 
@@ -57,6 +58,9 @@ func (k Case) ready() *Case {
 		FirstPause: ticks(k.Pause), LastPause: ticks(k.Pause),
 		BackOff: ticks(1), Settle: ticks(1), TopUp: ticks(1), Split: ticks(2),
 	}}
+	if k.Far > 0 {
+		k.config.Near, k.config.FarPause, k.config.Stagger = 1, ticks(k.Far), ticks(1)
+	}
 	pause := min(k.Pause+k.Trip, k.Lease/2)
 	k.handOff = uint8(min(2*(pause+k.Trip), k.Lease))
 	k.taken = new(arrows)

@@ -22,6 +22,7 @@ var teeth = []string{
 func allCases() []*Case {
 	var t table
 	t.far()
+	t.behind()
 	t.faults()
 	t.tokens()
 	t.large()
@@ -80,6 +81,31 @@ func (t *table) far() {
 		k = two
 		k.Callers, k.Line = 3, 2
 		add("two in line, one beside", k)
+	}
+}
+
+// behind has those who wait behind the first ask half as often, and be handed the lock for twice as
+// long.
+func (t *table) behind() {
+	for d := 1; d <= 2; d++ {
+		three := Case{Masters: 3, Callers: 3, Delay: d, Lease: 12, Pause: 3, Far: 6}
+		add := func(name string, k Case) { t.add(fmt.Sprintf("behind/%s/%d", name, d), k) }
+		add("three", three)
+		k := three
+		k.Dead = 1
+		add("three, a master is dead", k)
+		k = three
+		k.Tries = 1
+		add("two wait, one tries", k)
+		k.Tries, k.Dead, k.Faults, k.Kinds = 0, 1, 1, sleep
+		k.Nightly = d > 1
+		add("three, a master is dead, one sleeps", k)
+		for _, f := range faultNames {
+			k = three
+			k.Faults, k.Kinds, k.Late = 1, f.kind, 2
+			k.Nightly = d > 1 || f.kind&(loseHandOff|crash|giveUp|restart|late) == 0
+			add("three, "+f.name, k)
+		}
 	}
 }
 

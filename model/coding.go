@@ -125,8 +125,9 @@ func (c *coder) rounds(caller int, p *protocol.Contender) {
 		r := &p.Rounds[maxRounds-1-ago]
 		c.flags(&r.Some, &r.Queue)
 		r.Sent = c.ago(r.Sent, c.k.Lease)
+		r.Lease = ticks(int(c.handOff(uint8(r.Lease / tick))))
 		if c.reading {
-			r.Number, r.Lease = p.Round-ago, ticks(int(c.k.handOff))
+			r.Number = p.Round - ago
 		}
 	}
 	heldAsOf = c.small8(heldAsOf, &p.Refreshing)
@@ -210,7 +211,7 @@ func (c *coder) lock(l *twin.Lock) {
 		e.Round = c.round(e.Owner, e.Round)
 		e.Proposal = c.token(e.Proposal)
 		e.Stale = c.millis(e.Stale)
-		e.Lease = millis(int64(c.k.handOff))
+		e.Lease = millis(int64(c.handOff(uint8(e.Lease / millis(1)))))
 		l.QueueExpires = millis(c.w.Now) + forever
 	}
 	for i := range v >> 4 {
@@ -238,6 +239,22 @@ func (c *coder) known(m, caller int) {
 	}
 }
 
+// handOff codes the lease of a hand-off, in ticks: one, unless some ask less often.
+func (c *coder) handOff(lease uint8) uint8 {
+	if c.k.Far == 0 {
+		return c.k.handOff
+	}
+	return c.u8(lease)
+}
+
+// ahead codes how many stand before a waiter, where that matters.
+func (c *coder) ahead(n uint8) uint8 {
+	if c.k.Far == 0 {
+		return 0
+	}
+	return c.u8(n)
+}
+
 // set codes whether master m is in each of sets.
 func (c *coder) set(m int, sets ...*protocol.Set) {
 	var v uint8
@@ -252,7 +269,7 @@ func (c *coder) set(m int, sets ...*protocol.Set) {
 
 func (c *coder) vote(p *protocol.Contender, m int) {
 	x := &p.Masters[m]
-	c.flags(&x.Voted, &x.HandedOff, &x.Answered, &x.Reached, &x.Said)
+	c.flags(&x.Voted, &x.HandedOff, &x.Answered, &x.Reached, &x.Said, &x.Latest)
 	v := c.u8(uint8(x.Outcome) | uint8(x.Open)<<4)
 	x.Outcome, x.Open = protocol.Outcome(v&15), int8(v>>4)
 	if x.Voted && counts(p) {
@@ -261,8 +278,9 @@ func (c *coder) vote(p *protocol.Contender, m int) {
 	if x.Said && x.Outcome == protocol.No {
 		x.Holder = protocol.Holder(c.owner(twin.Owner(x.Holder)))
 		x.Free = c.instant(x.Free)
+		x.Ahead = int32(c.ahead(uint8(x.Ahead)))
 	} else if c.reading {
-		x.Holder, x.Free = 0, clock.Instant{}
+		x.Holder, x.Free, x.Ahead = 0, clock.Instant{}, 0
 	}
 	x.Token = c.token(x.Token)
 	if p.State == protocol.Settling {
@@ -319,16 +337,17 @@ func (c *coder) message(x *Message) {
 			if x.Outcome == protocol.No {
 				x.Holder = c.owner(x.Holder)
 				x.Left = c.millis(x.Left+millis(c.w.Now)) - millis(c.w.Now)
+				x.Ahead = c.ahead(x.Ahead)
 			}
 		} else {
-			x.Since, x.Lease = c.since(x.Since), c.k.handOff
+			x.Since, x.Lease = c.since(x.Since), c.handOff(x.Lease)
 		}
 	case release:
 		x.Since = c.since(x.Since)
 		x.Next = c.owner(x.Next)
 		if x.Next != 0 {
 			x.Behind = c.since(x.Behind)
-			x.Round, x.Lease = c.round(x.Next, x.Round), c.k.handOff
+			x.Round, x.Lease = c.round(x.Next, x.Round), c.handOff(x.Lease)
 		}
 	case raise, renew:
 		x.Round = uint32(c.u8(uint8(x.Round)))

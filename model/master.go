@@ -39,9 +39,9 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 		}
 		if x.Next != 0 {
 			entry.Owner, entry.Since = x.Next, x.Behind
-			reply = m.Lock.ReleaseTo(now, hears, x.Owner, token, x.Since, entry)
+			reply = m.Lock.ReleaseTo(now, hears, x.Owner, token, entry)
 		} else {
-			reply = m.Lock.Release(now, hears, x.Owner, token, x.Since)
+			reply = m.Lock.Release(now, hears, x.Owner, token)
 		}
 	case raise:
 		reply = m.Lock.Raise(now, x.Owner, x.Token)
@@ -61,7 +61,7 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 		x.Since, x.Lease = 0, 0 // the client knows
 	}
 	x.Outcome, x.Found = outcome(reply.Outcome, unsent), whatFound(reply.Renewed)
-	x.Holder, x.Left, x.Token = reply.Holder, reply.Left, reply.Token
+	x.Holder, x.Left, x.Token, x.Ahead = reply.Holder, reply.Left, reply.Token, uint8(reply.Rank)
 	w.put(x, k.back(int(x.Client), int(x.Master)))
 }
 

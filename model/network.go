@@ -50,6 +50,7 @@ type Message struct {
 	Found   protocol.Found   // of an answer to a renewal
 	Holder  twin.Owner
 	Left    int64 // in ms
+	Ahead   uint8 // who stand before the owner in the queue
 }
 
 // messages are all that are under way, by link and channel, each in order.

@@ -38,7 +38,7 @@ func (r *round) Answer(i int, a script.Answer) {
 		c.watchLocked(a)
 		c.stepLocked(&protocol.Event{
 			Kind: protocol.Answer, Master: i, Try: r.try, Round: r.number,
-			Outcome: outcome(a), Holder: holder(a), Left: a.Left, Token: a.Token,
+			Outcome: outcome(a), Holder: holder(a), Left: a.Left, Ahead: a.Rank, Token: a.Token,
 			Hopeless: a.Err != nil && !node.Heals(a.Err),
 		})
 	}

@@ -34,15 +34,17 @@ type Hold struct {
 	timer   *time.Timer   // fires when validity ends
 	gone    bool          // its release is on the way
 	over    chan struct{} // closed then, nil if nobody waits for it
+
+	firstEntry [1]share // of entries: few holds have more, which saves an allocation
 }
 
 // newHold makes a hold of what was won, and lets the callers that share its owner enter it.
 func (m *Masters) newHold(req Request, g Grant) *Hold {
 	h := &Hold{
 		m: m, key: req.Key, owner: req.Owner, claim: g.Claim, limit: req.Limit,
-		visit:   visit{index: unscheduled},
-		entries: []share{{entry: req.Entry}},
+		visit: visit{index: unscheduled},
 	}
+	h.entries = append(h.firstEntry[:0], share{entry: req.Entry})
 	if h.owner == nil {
 		h.owner = req.Entry
 	}

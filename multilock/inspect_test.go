@@ -102,6 +102,7 @@ func TestForce(t *testing.T) {
 
 // Ready waits for the guard, for a connection, for a steady clock; and goes back to nothing.
 func TestReady(t *testing.T) {
+	const silence = 18 * time.Second // of an idle client
 	for _, tt := range []struct {
 		name  string
 		do    func(fx *fixture)
@@ -114,13 +115,17 @@ func TestReady(t *testing.T) {
 			func(fx *fixture) { fx.Master(0).RestartWithData(); fx.Master(0).SetUptime(time.Hour) }, 12 * time.Second, "connection refused",
 		},
 		{"guarded", func(fx *fixture) { fx.Master(0).Restart(); fx.Master(1).Restart() }, func(*fixture) {}, 12 * time.Second, "restarted lately"},
-		{"clock", func(fx *fixture) { fx.Master(0).Skew(time.Hour); fx.Master(1).Skew(time.Hour) }, func(*fixture) {}, time.Minute, "clock ran ahead"},
+		{"clock", func(fx *fixture) { fx.Master(0).Skew(time.Hour); fx.Master(1).Skew(time.Hour); time.Sleep(silence) }, func(*fixture) {}, time.Minute, "clock ran ahead"},
 		{
-			"loading", func(fx *fixture) { fx.Master(0).Refuse("LOADING x"); fx.Master(1).Refuse("LOADING x") },
+			"loading", func(fx *fixture) {
+				fx.Master(0).Refuse("LOADING x")
+				fx.Master(1).Refuse("LOADING x")
+				time.Sleep(silence)
+			},
 			func(fx *fixture) { fx.Master(0).Refuse(""); fx.Master(1).Refuse("") }, time.Second, "LOADING x",
 		},
 		{
-			"replica", func(fx *fixture) { fx.Master(0).SetRole("slave"); fx.Master(1).SetRole("slave") },
+			"replica", func(fx *fixture) { fx.Master(0).SetRole("slave"); fx.Master(1).SetRole("slave"); time.Sleep(silence) },
 			func(fx *fixture) { fx.Master(1).SetRole("master") }, 13 * time.Second, "is a replica",
 		},
 	} {

@@ -48,17 +48,29 @@ var closedChan = func() chan struct{} {
 // nameLocked returns what this client has to do with key. tidyLocked forgets it.
 func (m *Masters) nameLocked(key string) *name {
 	n := m.names[key]
-	if n == nil {
-		n = new(name)
-		m.names[key] = n
+	if n != nil {
+		return n
 	}
+	if last := len(m.free) - 1; last >= 0 {
+		n, m.free = m.free[last], m.free[:last]
+	} else {
+		n = new(name)
+	}
+	m.names[key] = n
 	return n
 }
+
+// maxFree bounds the names that are kept for reuse.
+const maxFree = 1024
 
 // tidyLocked forgets a name that nobody holds and nobody waits for.
 func (m *Masters) tidyLocked(key string) {
 	if n := m.names[key]; n != nil && n.hold == nil && n.first == nil {
 		delete(m.names, key)
+		if len(m.free) < maxFree {
+			*n = name{} // so that it keeps nothing alive
+			m.free = append(m.free, n)
+		}
 	}
 }
 
@@ -70,6 +82,9 @@ func (m *Masters) adopt(h *Hold) (ended *Hold) {
 	defer m.mu.Unlock()
 	n := m.nameLocked(h.key)
 	ended, n.hold = n.hold, h
+	if ended == nil {
+		m.held++
+	}
 	for w := n.first; w != nil; w = w.after {
 		if w.owner != nil && w.owner == h.owner {
 			select {
@@ -87,6 +102,7 @@ func (m *Masters) forget(h *Hold) {
 	defer m.mu.Unlock()
 	if n := m.names[h.key]; n != nil && n.hold == h {
 		n.hold = nil
+		m.held--
 		m.tidyLocked(h.key)
 	}
 }

@@ -54,6 +54,8 @@ type Masters struct {
 	closed bool
 	tries  sync.WaitGroup // operations under way; Add with mu held and closed unset
 	names  map[string]*name
+	held   int     // of names, those with a hold
+	free   []*name // to be reused
 }
 
 // Max is the largest number of masters.
@@ -74,6 +76,9 @@ func New(nodes []*node.Node, log *slog.Logger) *Masters {
 		names:  make(map[string]*name),
 	}
 	m.dog = newWatchdog(m.renew, m.checkHolds)
+	for _, n := range nodes {
+		n.Attend(m.activity)
+	}
 	return m
 }
 
@@ -82,6 +87,22 @@ func (m *Masters) Len() int { return len(m.nodes) }
 
 // All returns the set of all masters.
 func (m *Masters) All() Set { return protocol.All(len(m.nodes)) }
+
+// activity returns what the client does with its masters. What an owner may have at one of them that
+// has gone counts as waiting, until it was released.
+func (m *Masters) activity() node.Activity {
+	m.mu.Lock()
+	held := m.held
+	m.mu.Unlock()
+	switch {
+	case held > 0:
+		return node.Holding
+	case m.owners.any():
+		return node.Waiting
+	default:
+		return node.Idle
+	}
+}
 
 // begin counts an operation under way, which Close waits for, unless Close was called. tries.Done
 // ends it.

@@ -64,7 +64,7 @@ func (tap *tap) pools(fleet *redlocktest.Fleet) []*redis.Pool {
 func (tap *tap) wantInOrder(t *testing.T, client string) (owners, rounds int) {
 	t.Helper()
 	owner := regexp.MustCompile(regexp.QuoteMeta(client) + `:r(\d+)\r\n`)
-	round := regexp.MustCompile(`\r\n(\d+) \d{15,16} \d+ \d{15,16}\r\n`)
+	round := regexp.MustCompile(`\r\n\d{15,16}\r\n\$\d\r\n\d{1,6}\r\n\$\d\r\n(\d{1,9})\r\n`) // behind since and short
 	tap.mu.Lock()
 	defer tap.mu.Unlock()
 	for i, c := range tap.lines {

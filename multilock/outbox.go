@@ -41,17 +41,15 @@ func (c *contest) roundLocked(out *protocol.Effects) (*round, script.QueueEntry)
 func (c *contest) giveBackLocked(out *protocol.Effects, old *script.Owner, next *round, entry script.QueueEntry) {
 	claim := c.claimLocked(out, old)
 	r := c.m.newReturn(claim, 0)
-	var cmd *script.Command
-	switch {
-	case out.Yield:
-		cmd = old.Yield(claim.since())
-	case out.Enter:
+	handOff, yield := claim.At&^out.Yield, out.Yield
+	if out.Enter {
 		r.next = next
-		cmd = old.ReleaseTo(claim.Token, claim.since(), c.owner, entry)
-	default:
-		cmd = claim.release()
+		c.postLocked(old.ReleaseTo(claim.Token, claim.since(), c.owner, entry), handOff, r)
+		c.postLocked(old.YieldTo(claim.since(), c.owner, entry), yield, r)
+	} else {
+		c.postLocked(claim.release(), handOff, r)
+		c.postLocked(old.Yield(claim.since()), yield, r)
 	}
-	c.postLocked(cmd, claim.At, r)
 }
 
 // claimLocked returns what out wants given back of what owner has.
@@ -73,7 +71,9 @@ func (c *contest) raiseLocked(out *protocol.Effects) {
 
 // postLocked puts cmd into the outbox, for the next flush.
 func (c *contest) postLocked(cmd *script.Command, at Set, to node.Receiver) {
-	c.outbox = append(c.outbox, message{cmd, at, to})
+	if at != 0 {
+		c.outbox = append(c.outbox, message{cmd, at, to})
+	}
 }
 
 // commandLocked returns what a round sends.

@@ -61,6 +61,13 @@ func (o *owners) find(owner string) (c *contest, known bool) {
 	return c, known
 }
 
+// any reports whether any owner may have a lock, or may get one.
+func (o *owners) any() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.known) > 0
+}
+
 // contests returns those under way.
 func (o *owners) contests() []*contest {
 	o.mu.Lock()

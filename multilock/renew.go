@@ -82,7 +82,7 @@ func (r *renewals) Answer(i int, a script.Answer) {
 // found returns what a says of hold h.
 func found(a script.Answer, h int) protocol.Found {
 	switch {
-	case a.Outcome != script.Done || a.Renewed[h] == script.Withdrawn:
+	case a.Outcome != script.Done || a.Renewed[h] == script.Withdrawn || a.Renewed[h] == script.Errored:
 		return protocol.FoundNothing
 	case a.Renewed[h] == script.Extended || a.Renewed[h] == script.Healed:
 		return protocol.FoundHold
@@ -109,8 +109,10 @@ func (r *renewals) lostLocked(h int, kind protocol.HoldKind) *MajorityError {
 		case script.Extended, script.Healed:
 		case script.Withdrawn:
 			b.answers[i].Outcome = script.Unsent
+		case script.Errored:
+			b.answers[i] = script.Answer{Outcome: script.Failed, Err: a.Errors[h]}
 		default:
-			b.answers[i] = script.Answer{Outcome: script.Refused, Err: a.NotLock[h]}
+			b.answers[i] = script.Answer{Outcome: script.Refused, Err: a.Errors[h]}
 			if a.Renewed[h] == script.Foreign {
 				b.answers[i].Err = errForeign
 			}

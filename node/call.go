@@ -1,8 +1,6 @@
 package node
 
 import (
-	"time"
-
 	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
 )
@@ -14,11 +12,12 @@ type call struct {
 	i   int
 
 	number      uint64 // among all calls of the node, in the order of their Sends
-	sent        time.Time
-	asked       clock.Instant   // when an AskTime was sent
-	withSource  bool            // goes out as EVAL, with the script's source
+	sent        clock.Instant
+	flight      int             // of the first call of a flight: how many calls it has
+	withSource  bool            // its flight goes out as EVAL, with the script's source
 	afterSource bool            // was sent again after a call that carries the source
 	original    *script.Command // what cmd was before a release took part of it away; nil: the same
+	alone       bool            // shares its flight with no other: the keys of one may be forbidden
 	guarded     bool            // goes out in the form for a guarded master
 	answered    bool            // to.Answer was called, or is about to be
 }

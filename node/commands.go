@@ -1,6 +1,15 @@
 package node
 
-import "example.com/redlock/node/script"
+import (
+	"slices"
+
+	"example.com/redlock/node/script"
+)
+
+// checks are the commands that check the connection and the master. See [Activity] for when.
+var checks = [...]*script.Command{ping, AskTime, askRole}
+
+func isCheck(cmd *script.Command) bool { return slices.Contains(checks[:], cmd) }
 
 // Commands of the connection itself, which run no script.
 var (

@@ -56,9 +56,9 @@ func (n *Node) connect() (*link, error) {
 	if err != nil {
 		return nil, n.withoutName(err)
 	}
-	l := &link{conn: conn, loading: make(map[string]bool), broken: make(chan struct{}), timerSet: true, lastAnswer: time.Now()}
+	l := &link{wire: wire{conn: conn}, broken: make(chan struct{}), timerSet: true}
 	if err := n.handshake(l); err != nil {
-		discard(conn)
+		l.close()
 		return nil, normalize(err)
 	}
 	n.mu.Lock()
@@ -66,6 +66,7 @@ func (n *Node) connect() (*link, error) {
 	n.storeRoundTripLocked(l)
 	l.resends = n.unacked.takeAll()
 	l.timer = time.AfterFunc(n.cfg.Timeout, func() { n.timeOutCalls(l) })
+	l.beat = time.AfterFunc(heartbeat, func() { n.beat(l) })
 	n.mu.Unlock()
 	return l, nil
 }
@@ -136,6 +137,7 @@ func (n *Node) serve(l *link) error {
 	}
 	n.previous = previousLink{id: l.id, clientID: l.clientID, guardEnds: l.guardEnds, ended: clock.Now()}
 	l.timer.Stop()
+	l.beat.Stop()
 	lost := l.inFlight.drain()
 	n.unacked.noteInFlight(lost)
 	for _, r := range l.resends {

@@ -23,11 +23,10 @@ const dialTimeout = time.Second
 var database = regexp.MustCompile(`^(/\d{0,4})?$`)
 
 // Pool makes a pool for a master from a redis:// or rediss:// URL, or from host:port. It also
-// returns the name for errors and logs, which is host:port without the password. writeTimeout
-// bounds one write to the connection.
+// returns the name for errors and logs, which is host:port without the password.
 //
 // User, password and database come from the URL. Errors do not repeat it.
-func Pool(address string, writeTimeout time.Duration) (pool *redis.Pool, name string, err error) {
+func Pool(address string) (pool *redis.Pool, name string, err error) {
 	raw := address
 	if !strings.Contains(raw, "://") {
 		raw = "redis://" + raw
@@ -73,8 +72,7 @@ func Pool(address string, writeTimeout time.Duration) (pool *redis.Pool, name st
 			return redis.DialURLContext(ctx, u.String(),
 				redis.DialContextFunc(dial),
 				redis.DialTLSHandshakeTimeout(dialTimeout),
-				redis.DialReadTimeout(dialTimeout), // AUTH and SELECT; commands have their own
-				redis.DialWriteTimeout(writeTimeout))
+				redis.DialReadTimeout(dialTimeout)) // AUTH and SELECT; commands have their own
 		},
 	}
 	return pool, u.Host, nil

@@ -38,7 +38,7 @@ func TestPoolName(t *testing.T) {
 		{"redis://user:password@[fe80::1%25eth0]:7000/3", "[fe80::1%eth0]:7000"},
 	} {
 		t.Run(tt.address, func(t *testing.T) {
-			_, name, err := Pool(tt.address, time.Second)
+			_, name, err := Pool(tt.address)
 			if err != nil || name != tt.want {
 				t.Errorf("Pool(%q): got %q (%v), want %q", tt.address, name, err, tt.want)
 			}
@@ -87,7 +87,7 @@ func TestPoolErrors(t *testing.T) {
 		{"redis://:12345\x0067890@localhost", "percent-encoded"},
 	} {
 		t.Run(tt.address, func(t *testing.T) {
-			pool, name, err := Pool(tt.address, time.Second)
+			pool, name, err := Pool(tt.address)
 			if err == nil {
 				t.Fatalf("Pool(%q): got %q, want an error", tt.address, name)
 			}
@@ -126,7 +126,7 @@ func TestPoolDials(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m.FlushAll()
-			pool, name, err := Pool(tt.url, time.Second)
+			pool, name, err := Pool(tt.url)
 			if err != nil || name != address {
 				t.Fatalf("Pool: got %q (%v), want %q", name, err, address)
 			}
@@ -165,7 +165,7 @@ func TestPoolDialsIPv6(t *testing.T) {
 		{"redis://[::1]", "[::1]:6379"},
 	} {
 		t.Run(tt.url, func(t *testing.T) {
-			pool, _, err := Pool(tt.url, time.Second)
+			pool, _, err := Pool(tt.url)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +185,7 @@ func TestPoolTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	pool, _, err := Pool("rediss://"+listener.Addr().String(), time.Second)
+	pool, _, err := Pool("rediss://" + listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func FuzzPool(f *testing.F) {
 		if len(password) < 4 || slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, password) }) {
 			t.Skip()
 		}
-		_, name, err := Pool("redis://user:"+password+"@localhost:6379/0", time.Second)
+		_, name, err := Pool("redis://user:" + password + "@localhost:6379/0")
 		if strings.Contains(name, password) || contains(err, password) {
 			t.Errorf("Pool with password %q: got %q (%v)", password, name, err)
 		}

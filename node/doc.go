@@ -16,8 +16,10 @@
 //     it is. A replica is refused.
 //   - Guard. A master younger than [Config.Guard], or promoted from a replica lately, has
 //     forgotten its votes and grants no holds yet. See [GuardedError].
-//   - Clock check. Each second the master is asked for the time. While its clock runs further
-//     ahead of ours than leases allow for, its votes do not count. See [UnsteadyError].
+//   - Checks. Role, clock and connection are checked each second while something is held, in front
+//     of the first command after a silence, and rarely while the client is idle. See [Activity].
+//   - Clock check. While a master's clock runs further ahead of ours than leases allow for, its
+//     votes do not count. See [UnsteadyError].
 //   - Subscription. After [Node.Subscribe], a second connection to the same process receives the
 //     hand-offs of locks to this client. See [Subscriber].
 //

@@ -1,8 +1,12 @@
 package node
 
 import (
+	"context"
 	"log/slog"
+	"net"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,5 +128,96 @@ func TestSilentConnectionIsReplaced(t *testing.T) {
 		got := sendAndWait(n, script.Inspect("k"))
 		want(t, "in the new connection", got, script.Done)
 		wantAt(t, "in the new connection", got, 0)
+	})
+}
+
+// stuckConn is a connection whose buffers are full: nothing is written any more until it is closed.
+type stuckConn struct {
+	net.Conn
+	stuck  *atomic.Bool
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (c *stuckConn) Write(p []byte) (int, error) {
+	if c.stuck.Load() {
+		<-c.closed
+		return 0, net.ErrClosed
+	}
+	return c.Conn.Write(p)
+}
+
+func (c *stuckConn) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}
+
+// withStuckConns makes a pool of connections to m whose buffers are full while stuck is true.
+func withStuckConns(m *redlocktest.Master, stuck *atomic.Bool) *redis.Pool {
+	return &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+		conn, err := m.Dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return redis.NewConn(&stuckConn{Conn: conn, stuck: stuck, closed: make(chan struct{})}, 0, 0), nil
+	}}
+}
+
+// TestHeldUpWrite: a write that a frozen master holds up needs no deadline of its own. What is written
+// is in flight before, so its time runs out, and the connection is given up.
+func TestHeldUpWrite(t *testing.T) {
+	for _, by := range []string{"the caller", "the writer"} {
+		t.Run(by, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				var stuck atomic.Bool
+				cfg.Pool = withStuckConns(m, &stuck)
+				n := started(t, cfg)
+				var before *pending
+				if by == "the writer" {
+					m.Delay(10 * time.Millisecond)
+					before = send(n, script.Inspect("k")) // so that what follows is queued
+				}
+				stuck.Store(true)
+				held := &pending{sent: time.Now(), done: make(chan struct{})}
+				go n.Send(script.NewOwner("k", id("me:1")).Acquire(lease, 1), held, 7)
+				synctest.Wait()
+				next := send(n, script.Inspect("k"))
+				if before != nil {
+					want(t, "before", before.wait(), script.Done)
+				}
+				got := held.wait()
+				wantErr(t, "held up", got, script.Unknown, ErrTimeout.Error())
+				wantAt(t, "held up", got, timeout)
+				if got := next.wait(); got.Outcome == script.Done || got.after > 3*timeout {
+					t.Errorf("the next one: got %v after %v, want that it did not get there, after %v at most", got.Outcome, got.after, 3*timeout)
+				}
+				stuck.Store(false)
+				waitUntil(t, time.Second, n.isUp)
+				want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
+
+				stuck.Store(true)
+				if took := closed(n); took > timeout {
+					t.Errorf("Close took %v, want %v at most", took, timeout)
+				}
+			})
+		})
+	}
+}
+
+// TestHeldUpSubscription: nor does that of a subscription, which ends with the connection for commands,
+// or with the node.
+func TestHeldUpSubscription(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var stuck atomic.Bool
+		cfg.Pool = withStuckConns(m, &stuck)
+		n, d := started(t, cfg), new(recorder)
+		n.Subscribe("a", d, 7)
+		d.want(t, "after Subscribe", "subscribed true")
+		stuck.Store(true)
+		n.Watch("k")
+		synctest.Wait()
+		if took := closed(n); took > timeout {
+			t.Errorf("Close took %v, want %v at most", took, timeout)
+		}
 	})
 }

@@ -53,7 +53,7 @@ func TestGuard(t *testing.T) {
 				cfg.Guard = guard
 				m.Restart()
 				time.Sleep(age)
-				loadScripts(t, cfg.Pool) // so that what is sent is carried out
+				loadScript(t, cfg.Pool) // so that what is sent is carried out
 				n := start(t, cfg)
 				left := guardWithDrift - age.Truncate(time.Second)
 				wantGuarded(t, n, left)
@@ -71,7 +71,7 @@ func TestGuardHandsNothingOff(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Guard = guard
 		m.Restart()
-		loadScripts(t, cfg.Pool)
+		loadScript(t, cfg.Pool)
 		n, d := start(t, cfg), new(recorder)
 		waitUntil(t, time.Second, n.isUp)
 		n.Subscribe(client("a"), d, 7)
@@ -144,7 +144,7 @@ func TestHealAfterTheGuard(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Guard = guard
 		m.Restart()
-		loadScripts(t, cfg.Pool)
+		loadScript(t, cfg.Pool)
 		n := start(t, cfg)
 		waitUntil(t, time.Second, n.isUp)
 		renew := func() script.Renewed {

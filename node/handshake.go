@@ -65,22 +65,31 @@ func sever(conn redis.Conn) {
 // command of the connection before runs from now on.
 func (n *Node) handshake(l *link) error {
 	asked := clock.Now()
-	replies, err := n.roundTrips(l.conn, "INFO", "CLIENT ID", "PING", "TIME")
+	replies, err := n.roundTrips(&l.wire, "INFO server", "INFO replication", "CLIENT ID", "PING", "TIME")
 	if err != nil {
 		return err
 	}
+	sections, clientID, pong, masterTime := replies[:2:2], replies[2], replies[3], replies[4]
 	told := clock.Now()
+	l.checked, l.silence, l.lastAnswer = asked, n.drawSilence(), told
 	l.answerTime.add(told.Sub(asked))
 	for _, reply := range replies {
 		if refusal, refused := reply.(redis.Error); refused && cannotServe(refusal) {
 			return refusal
 		}
 	}
-	l.id = identify(replies[0])
+	if _, refused := pong.(redis.Error); refused { // which does not say whether it still loads its data
+		more, err := n.roundTrips(&l.wire, "INFO persistence")
+		if err != nil {
+			return err
+		}
+		sections = append(sections, more...)
+	}
+	l.id = identify(sections...)
 	if err := checkVersion(l.id.version); err != nil {
 		return err
 	}
-	l.clientID, _ = replies[1].(int64)
+	l.clientID, _ = clientID.(int64)
 	if l.id.role != "" && l.id.role != "master" {
 		n.replicaRun = l.id.run
 		return ErrReplica
@@ -91,14 +100,14 @@ func (n *Node) handshake(l *link) error {
 	if err := n.cfg.Registry.add(n, l.id.run); err != nil {
 		return err
 	}
-	n.warnIfRefused(replies[1])
+	n.warnIfRefused(clientID)
 	l.guardEnds, l.mayBeGuarded = n.guardEnd(&l.id, told)
-	n.startClockCheck(l.id, asked, told, replies[3])
+	n.startClockCheck(l.id, asked, told, masterTime)
 
 	// If it is the same process, what the old connection wrote may still be in a socket buffer
 	// there. Once CLIENT KILL is answered, it has run or never will.
 	if n.previous.clientID != 0 && n.previous.id.run == l.id.run {
-		replies, err := n.roundTrips(l.conn, "CLIENT KILL ID "+strconv.FormatInt(n.previous.clientID, 10))
+		replies, err := n.roundTrips(&l.wire, "CLIENT KILL ID "+strconv.FormatInt(n.previous.clientID, 10))
 		if err != nil {
 			return err
 		}
@@ -117,8 +126,9 @@ func (n *Node) warnIfRefused(reply any) {
 }
 
 // roundTrips sends commands in one flush and returns the replies. An error of the master is a
-// reply.
-func (n *Node) roundTrips(conn redis.Conn, commands ...string) ([]any, error) {
+// reply. Neither the flush nor a reply takes longer than Config.Timeout.
+func (n *Node) roundTrips(w *wire, commands ...string) ([]any, error) {
+	conn := w.conn
 	for _, command := range commands {
 		words := strings.Fields(command)
 		args := make([]any, len(words)-1)
@@ -129,7 +139,10 @@ func (n *Node) roundTrips(conn redis.Conn, commands ...string) ([]any, error) {
 			return nil, err
 		}
 	}
-	if err := conn.Flush(); err != nil {
+	stuck := time.AfterFunc(n.cfg.Timeout, w.sever)
+	err := conn.Flush()
+	stuck.Stop()
+	if err != nil {
 		return nil, err
 	}
 	replies := make([]any, len(commands))

@@ -142,15 +142,18 @@ func client(name string) string {
 // run lets a master carry out cmd, without a node.
 func run(t *testing.T, c redis.Conn, cmd *script.Command) script.Answer {
 	t.Helper()
-	reply, err := c.Do("EVAL", cmd.Arguments(true, false)...)
+	reply, err := c.Do("EVAL", arguments(cmd)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, err := cmd.Decode(reply)
-	if err != nil {
-		t.Fatalf("decode %v: %v", reply, err)
-	}
-	return a
+	return cmd.Decode([]any{reply})
+}
+
+// arguments are those of EVAL with cmd alone.
+func arguments(cmd *script.Command) []any {
+	var call script.Call
+	call.Add(cmd, false)
+	return call.Arguments(true)
 }
 
 // noReceiver ignores the answer.
@@ -375,16 +378,13 @@ func ownerNumber(i int) *script.Owner { return script.NewOwner("k", fmt.Sprint("
 // scriptCalls is how many calls of scripts m has had.
 func scriptCalls(m *redlocktest.Master) int64 { return m.Calls("EVAL") + m.Calls("EVALSHA") }
 
-// loadScripts puts the scripts on a master.
-func loadScripts(t *testing.T, pool *redis.Pool) {
+// loadScript puts the script on a master.
+func loadScript(t *testing.T, pool *redis.Pool) {
 	t.Helper()
 	conn := pool.Get()
 	defer conn.Close()
-	o := script.NewOwner("k", id("a:r1"))
-	for _, cmd := range []*script.Command{o.Acquire(lease, 1), script.Renew(lease, nil), o.Release(1, 0)} {
-		if _, err := conn.Do("SCRIPT", "LOAD", cmd.Arguments(true, false)[0]); err != nil {
-			t.Fatal(err)
-		}
+	if _, err := conn.Do("SCRIPT", "LOAD", arguments(script.Inspect("k"))[0]); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -23,41 +24,43 @@ type identity struct {
 	history  string // replication id of its data, drawn anew by each promotion
 }
 
-// identify reads the reply to INFO.
-func identify(reply any) identity {
-	text, ok := reply.([]byte)
-	if !ok {
-		return identity{err: noIdentity(reply)}
-	}
+// identify reads replies to INFO: each is a section.
+func identify(replies ...any) identity {
 	var id identity
-	var secondID, secondOffset string
-	for line := range strings.Lines(string(text)) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-		switch key {
-		case "run_id":
-			id.run = value
-		case "redis_version":
-			id.version = value
-		case "role":
-			id.role = value
-		case "loading":
-			id.loading = value == "1"
-		case "uptime_in_seconds":
-			s, err := strconv.ParseInt(value, 10, 32)
-			if err != nil {
-				id.err = fmt.Errorf("INFO: uptime_in_seconds: %w", err)
+	var secondID, secondOffset bool
+	for _, reply := range replies {
+		text, ok := reply.([]byte)
+		if !ok {
+			return identity{err: noIdentity(reply)}
+		}
+		for line := range bytes.Lines(text) {
+			key, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(":"))
+			switch string(key) {
+			case "run_id":
+				id.run = string(value)
+			case "redis_version":
+				id.version = string(value)
+			case "role":
+				id.role = string(value)
+			case "loading":
+				id.loading = string(value) == "1"
+			case "uptime_in_seconds":
+				s, err := strconv.ParseInt(string(value), 10, 32)
+				if err != nil {
+					id.err = fmt.Errorf("INFO: uptime_in_seconds: %w", err)
+				}
+				// It is negative when the master's wall clock was set back.
+				id.uptime = time.Duration(max(0, s)) * time.Second
+			case "master_replid":
+				id.history = string(value)
+			case "master_replid2":
+				secondID = len(bytes.Trim(value, "0")) > 0
+			case "second_repl_offset":
+				secondOffset = len(bytes.TrimPrefix(value, []byte("-1"))) > 0
 			}
-			// It is negative when the master's wall clock was set back.
-			id.uptime = time.Duration(max(0, s)) * time.Second
-		case "master_replid":
-			id.history = value
-		case "master_replid2":
-			secondID = strings.Trim(value, "0")
-		case "second_repl_offset":
-			secondOffset = strings.TrimPrefix(value, "-1")
 		}
 	}
-	id.promoted = secondID != "" && secondOffset != ""
+	id.promoted = secondID && secondOffset
 	if id.run == "" && id.err == nil {
 		id.err = errors.New("INFO: no run_id")
 	}

@@ -238,8 +238,8 @@ func TestCheckVersion(t *testing.T) {
 func TestOldMasterIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-			if words == "INFO" {
-				return []byte("redis_version:6.0.16\r\nrun_id:abc\r\nrole:master\r\nuptime_in_seconds:99999\r\n")
+			if words == "INFO server" {
+				return []byte("redis_version:6.0.16\r\nrun_id:abc\r\nuptime_in_seconds:99999\r\n")
 			}
 			return nil
 		}})

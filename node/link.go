@@ -13,23 +13,26 @@ import (
 // link is one connection. redigo allows one goroutine to write to it while another reads. The
 // master answers in the order of the commands.
 type link struct {
-	conn         redis.Conn
+	wire
 	id           identity
 	clientID     int64         // of this connection at the master, 0 if it does not say
 	guardEnds    clock.Instant // from then on the master grants holds
 	mayBeGuarded bool          // guardEnds may be in the future
 	guardLogged  bool          // it was logged that the master grants nothing yet
-
-	closeMu sync.Mutex // guards closed, and that one at a time severs or closes
-	closed  bool
+	script       script.Call   // what is written: of whoever writes
 
 	// The rest is guarded by Node.mu.
 	writing    bool             // somebody writes to conn
+	crowded    bool             // the writer found more than one call when it wrote last
 	inFlight   fifo             // written, or about to be, and not answered
 	retries    []*call          // to be written again before all others: the master had lost the script
-	loading    map[string]bool  // SHA of each script whose source is on its way
+	loading    bool             // the source of the script is on its way
 	resends    []unackedRelease // of earlier connections, not written yet
-	lastAnswer time.Time
+	lastAnswer clock.Instant
+	checked    clock.Instant // when the checks were sent last
+	silence    time.Duration // from then on, while the client is Idle
+	beat       *time.Timer   // runs Node.beat
+	beatDue    bool          // the checks are to be sent even if nothing else is
 	answerTime answerTime
 	timer      *time.Timer // runs timeOutCalls
 	timerSet   bool
@@ -37,23 +40,42 @@ type link struct {
 	dead       bool          // nothing can be read any more
 	err        error         // why the connection is given up
 	broken     chan struct{} // closed when err is set
+
+	// Room of the reader, to be used again.
+	answered []*call
+	reply    [1]any
+}
+
+// wire is a connection that can be broken while it is in use.
+type wire struct {
+	conn redis.Conn
+
+	mu     sync.Mutex // one at a time severs or closes
+	closed bool
 }
 
 // sever breaks the connection, so that nobody is held up by reading from it or writing to it.
-func (l *link) sever() {
-	l.closeMu.Lock()
-	defer l.closeMu.Unlock()
-	if !l.closed {
-		sever(l.conn)
+func (w *wire) sever() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.closed {
+		sever(w.conn)
 	}
 }
 
-// close gives the connection back to the pool. Nobody may use it afterwards.
-func (l *link) close() {
-	l.closeMu.Lock()
-	defer l.closeMu.Unlock()
-	l.closed = true
-	discard(l.conn)
+// close gives the connection back to the pool. Nobody may use it afterwards. A sever that comes while
+// the pool says goodbye to the master does not wait for that.
+func (w *wire) close() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
+	discard(w.conn)
+}
+
+// giveUpLocked gives the connection up, and nothing more is read from it. Node.mu must be held.
+func (l *link) giveUpLocked(err error) {
+	l.dead = true
+	l.failLocked(err)
 }
 
 // failLocked gives the connection up. Node.mu must be held.
@@ -70,7 +92,7 @@ func (l *link) failLocked(err error) {
 func (n *Node) timeOutCalls(l *link) {
 	var due []delivery
 	n.mu.Lock()
-	now := time.Now()
+	now := clock.Now()
 	l.timerSet = false
 	silent := false
 	if l.inFlight.len() > 0 {

@@ -30,18 +30,21 @@ type Config struct {
 	// is kept until the master acknowledges it.
 	MaxLease time.Duration
 
+	// Lease is how long most holds last unless they are renewed. An idle client looks at the
+	// master's clock at least as often. Zero: no holds are short.
+	Lease time.Duration
+
 	// Registry finds the same server under two names. The nodes of one client share it.
 	Registry *Registry
 
 	Logger *slog.Logger
 }
 
-// Intervals of the background work. They bound how long it goes unnoticed that a master has
-// returned, that an idle connection is broken, or that a clock has jumped.
+// Between two attempts to connect, which bounds how long it goes unnoticed that a master has
+// returned.
 const (
 	firstRetry = 20 * time.Millisecond
 	lastRetry  = 500 * time.Millisecond
-	heartbeat  = time.Second
 )
 
 // state is where a node stands with its master.
@@ -74,6 +77,7 @@ type Node struct {
 	replicaRun   string            // run id of a process that was a replica when last seen
 	clockCheck   clockCheck        // of the process last connected to
 	subscription *subscription     // nil until Subscribe
+	activity     func() Activity   // of the client, nil until Attend
 	notified     []chan<- struct{} // by Notify
 
 	lastTime  atomic.Pointer[masterTime] // what the master's clock last showed, nil until it told

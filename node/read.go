@@ -1,9 +1,9 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -11,99 +11,168 @@ import (
 	"example.com/redlock/node/script"
 )
 
-// read delivers answers until the connection breaks, or until everything is answered and nothing
-// will be written any more.
+// read delivers answers until the connection breaks or is given up for what it answered, or until
+// everything is answered and nothing will be written any more.
 func (n *Node) read(l *link) {
+	var due []delivery
 	for {
 		reply, err := redis.ReceiveWithTimeout(l.conn, 0) // timeOutCalls bounds the wait
-		var one [1]delivery                               // saves an allocation, 10 of a lock on five masters
 		n.mu.Lock()
-		due := n.receiveLocked(l, one[:0], reply, err)
-		finished := l.dead || l.done && l.inFlight.len() == 0
+		due = n.receiveLocked(l, due[:0], reply, err)
+		dead, finished := l.dead, l.done && l.inFlight.len() == 0
 		n.mu.Unlock()
 		deliver(due)
-		if finished {
+		clear(due) // so that it keeps nothing alive
+		if dead {
+			l.sever() // whoever is held up by writing to it, since nobody reads
+		}
+		if dead || finished {
 			return
 		}
 	}
 }
 
 // receiveLocked takes in the answer to the oldest call in flight.
+//
+// When an answer shows that the master has no vote, nothing more is read. So whatever was written
+// behind that call is Unknown, and a release among it is sent again: a master that was a replica for
+// a while may have granted what it has forgotten.
 func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []delivery {
 	refusal, refused := err.(redis.Error)
 	if refused {
 		refusal = script.Said(refusal)
 	}
 	if err != nil && !refused {
-		l.dead = true
 		// The reason is the first error, which may be the writer's. err may only say that
 		// redigo has closed the connection since.
-		l.failLocked(normalize(l.conn.Err()))
+		l.giveUpLocked(normalize(cmp.Or(l.conn.Err(), err)))
 		return due
 	}
 	if l.inFlight.len() == 0 {
-		l.dead = true
-		l.failLocked(fmt.Errorf("unexpected reply: %T %.100v", reply, reply))
+		l.giveUpLocked(fmt.Errorf("unexpected reply: %T %.100v", reply, reply))
 		return due
 	}
-	l.lastAnswer = time.Now()
-	c := l.inFlight.pop()
-	n.measureLocked(l, l.lastAnswer.Sub(c.sent))
+	l.lastAnswer = clock.Now()
+	flight := l.inFlight.popFlight(l.answered[:0])
+	l.answered = flight
+	first := flight[0]
+	n.measureLocked(l, l.lastAnswer.Sub(first.sent))
 	if l.inFlight.len() == 0 && (n.state != up || n.closing) {
 		n.wakeWriter() // the writer waits for this
 	}
-	if c.withSource {
-		delete(l.loading, c.cmd.SHA())
+	if isCheck(first.cmd) {
+		return n.checkedLocked(l, due, first, reply, refusal)
+	}
+	if first.withSource {
+		l.loading = false
 	} else if refused && strings.HasPrefix(string(refusal), "NOSCRIPT") {
-		return n.resendLocked(l, due, c)
-	}
-	if refused && cannotServe(refusal) {
-		l.failLocked(refusal)
-		if strings.HasPrefix(string(refusal), "READONLY") {
-			n.replicaRun = l.id.run
-		}
-		if c.cmd.Repeats() {
-			n.unacked.add(c)
-		}
-	} else if c.cmd.Repeats() {
-		n.unacked.acknowledged(c)
-	}
-	defer n.freeCallLocked(c)
-	if c.cmd == AskTime {
-		n.addSampleLocked(c.asked, clock.Now(), reply)
-		return c.answer(due, script.Answer{Outcome: script.Done})
-	}
-	if refused {
-		return c.answer(due, script.Answer{Outcome: script.Failed, Err: script.Meaning(refusal)})
-	}
-	if c.cmd == askRole {
-		switch now := identify(reply); {
-		case now.role != "" && now.role != "master":
-			n.replicaRun = l.id.run
-			l.failLocked(ErrReplica)
-		case now.promoted && now.history != l.id.history:
-			l.failLocked(errPromoted)
+		for _, c := range flight {
+			due = n.resendLocked(l, due, c)
 		}
 		return due
 	}
-	if c.to == nil || c.answered {
-		return due // of a ping, or too late
+	if len(flight) > 1 && refusesKeys(refusal) {
+		for _, c := range flight {
+			c.alone, c.withSource = true, false
+			due, _ = n.writeAgainLocked(l, due, c)
+		}
+		return due
 	}
-	a, err := c.cmd.Decode(reply)
-	if err != nil {
-		a = script.Answer{Outcome: script.Failed, Err: err}
-	} else if c.original != nil {
+	if refused {
+		reply = refusal
+	}
+	replies, err := script.Split(l.reply[:0], reply, steps(flight))
+	for _, c := range flight {
+		if err != nil {
+			due = n.failedLocked(l, due, c, refusal, err)
+			continue
+		}
+		k := c.cmd.Steps()
+		due = n.answeredLocked(l, due, c, replies[:k])
+		replies = replies[k:]
+	}
+	return due
+}
+
+// refusedLocked gives up the connection if refusal says that the master can serve no lock just now.
+func (n *Node) refusedLocked(l *link, refusal redis.Error) (givenUp bool) {
+	if !cannotServe(refusal) {
+		return false
+	}
+	l.giveUpLocked(refusal)
+	if strings.HasPrefix(string(refusal), "READONLY") {
+		n.replicaRun = l.id.run
+	}
+	return true
+}
+
+// checkedLocked takes in the answer to a check.
+func (n *Node) checkedLocked(l *link, due []delivery, c *call, reply any, refusal redis.Error) []delivery {
+	defer n.freeCallLocked(c)
+	n.refusedLocked(l, refusal)
+	switch {
+	case c.cmd == AskTime:
+		n.addSampleLocked(c.sent, l.lastAnswer, reply)
+		return c.answer(due, script.Answer{Outcome: script.Done})
+	case c.cmd == askRole && refusal == "":
+		switch now := identify(reply); {
+		case now.role != "" && now.role != "master":
+			n.replicaRun = l.id.run
+			l.giveUpLocked(ErrReplica)
+		case now.promoted && now.history != l.id.history:
+			l.giveUpLocked(errPromoted)
+		}
+	}
+	return due
+}
+
+// answeredLocked takes in the replies to the steps of a call.
+func (n *Node) answeredLocked(l *link, due []delivery, c *call, replies []any) []delivery {
+	for _, reply := range replies {
+		if refusal, refused := reply.(redis.Error); refused && cannotServe(refusal) {
+			return n.failedLocked(l, due, c, script.Said(refusal), script.Meaning(refusal))
+		}
+	}
+	defer n.freeCallLocked(c)
+	if c.to == nil || c.answered {
+		return due // nobody waits for it, or it is too late
+	}
+	a := c.cmd.Decode(replies)
+	if c.original != nil {
 		a = c.original.Whole(c.cmd, a)
 	}
 	return c.answer(due, n.clockCheck.discount(c.cmd, a))
 }
 
-// resendLocked has a call written again, since the master did not have the script. Of all calls
-// of a script, one carries its source, and the master has it for those that follow.
+// failedLocked answers a call that the master refused to carry out, or whose reply makes no sense.
+func (n *Node) failedLocked(l *link, due []delivery, c *call, refusal redis.Error, err error) []delivery {
+	if n.refusedLocked(l, refusal) && c.cmd.Repeats() {
+		n.unacked.add(c)
+	}
+	defer n.freeCallLocked(c)
+	return c.answer(due, script.Answer{Outcome: script.Failed, Err: err})
+}
+
+// resendLocked has a call written again, since the master did not have the script. The first of
+// them carries its source, and the master has it for those that follow.
+func (n *Node) resendLocked(l *link, due []delivery, c *call) []delivery {
+	due, again := n.writeAgainLocked(l, due, c)
+	switch {
+	case !again:
+	case c.afterSource || !l.loading: // one that followed the source once brings it itself
+		c.withSource, l.loading = true, true
+	default:
+		c.afterSource = true
+	}
+	return due
+}
+
+// writeAgainLocked has a call written again that the master did not run, unless that is not wanted any
+// more, and reports which.
 //
 // c goes before the calls that are not written yet, but after those that are. If one of those
 // is the release that undoes c, c must not run any more, and is answered instead.
-func (n *Node) resendLocked(l *link, due []delivery, c *call) []delivery {
+func (n *Node) writeAgainLocked(l *link, due []delivery, c *call) (_ []delivery, again bool) {
 	cmd := c.cmd.Without(func(owner string) bool {
 		return l.inFlight.any(func(other *call) bool {
 			return other.number > c.number && other.cmd.Repeats() && other.cmd.Owner() == owner
@@ -111,19 +180,13 @@ func (n *Node) resendLocked(l *link, due []delivery, c *call) []delivery {
 	})
 	if cmd == nil {
 		defer n.freeCallLocked(c)
-		return c.answer(due, script.Answer{Outcome: script.Unsent, Err: script.ErrWithdrawn})
+		return c.answer(due, script.Answer{Outcome: script.Unsent, Err: script.ErrWithdrawn}), false
 	}
 	if c.original == nil && cmd != c.cmd {
 		c.original = c.cmd
 	}
 	c.cmd = cmd
-	// A call that followed the source once and still found no script brings it itself.
-	if c.afterSource || !l.loading[cmd.SHA()] {
-		c.withSource, l.loading[cmd.SHA()] = true, true
-	} else {
-		c.afterSource = true
-	}
 	l.retries = append(l.retries, c)
 	n.wakeWriter()
-	return due
+	return due, true
 }

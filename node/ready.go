@@ -6,7 +6,9 @@ import "slices"
 // connected, and there is no [GuardedError] and no [UnsteadyError]. Otherwise it returns the
 // reason.
 //
-// That a master has died is known after a heartbeat, one second, and Config.Timeout at most.
+// A connection that is closed is known at once. Anything else, such as a master that hangs, is known
+// at the next check and Config.Timeout at most: one second while something is held, up to 18 while the
+// client is idle; see [Activity].
 //
 // Cost: nothing is sent.
 func (n *Node) Ready() error {

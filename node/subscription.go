@@ -26,7 +26,7 @@ func (s *subscription) keepSubscribed() {
 			retry, logged = firstRetry, ""
 			s.to.Subscribed(s.i, false)
 		}
-		if _, down := s.n.runID(); down == nil && err.Error() != logged {
+		if _, down := s.n.working(); down == nil && err != nil && err.Error() != logged {
 			logged = err.Error()
 			s.n.cfg.Logger.Warn("redlock: no subscription: callers that wait ask the master from time to time",
 				"master", s.n.cfg.Name, "error", err)
@@ -41,10 +41,10 @@ func (s *subscription) keepSubscribed() {
 
 var errOther = errors.New("leads to another server than the connection for commands")
 
-// serve subscribes, and delivers what is published until the connection breaks. worked says
-// whether the master accepted the subscription.
+// serve subscribes, and delivers what is published until the connection breaks, or that for
+// commands does, which is a nil error. worked says whether the master accepted the subscription.
 func (s *subscription) serve() (worked bool, err error) {
-	run, err := s.n.runID()
+	l, err := s.n.working()
 	if err != nil {
 		return false, err
 	}
@@ -54,14 +54,16 @@ func (s *subscription) serve() (worked bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer discard(conn)
-	replies, err := s.n.roundTrips(conn, "INFO server")
+	w := &wire{conn: conn}
+	defer w.close()
+	defer context.AfterFunc(s.n.ctx, w.sever)() // also while it is written to
+	replies, err := s.n.roundTrips(w, "INFO server")
 	if err != nil {
 		return false, normalize(err)
 	}
 	// A vote must come from the process that commands go to. Otherwise a server could vote
 	// twice, if two names lead to it at different moments.
-	if identify(replies[0]).run != run {
+	if identify(replies[0]).run != l.id.run {
 		return false, errOther
 	}
 	if err := conn.Send("SUBSCRIBE", script.HandOffChannel(s.client)); err != nil {
@@ -74,18 +76,21 @@ func (s *subscription) serve() (worked bool, err error) {
 	// Goroutines: the reader. It ends when the connection does, and serve waits for it.
 	go func() {
 		defer close(broken)
-		worked, err = s.read(conn, run)
+		worked, err = s.read(conn, l)
 	}()
-	s.write(conn, broken)
-	sever(conn)
+	s.write(conn, l, broken)
+	w.sever()
 	<-broken
+	if now, _ := s.n.working(); now != l {
+		return worked, nil
+	}
 	return worked, normalize(err)
 }
 
 // write subscribes to the channels of what is watched, and keeps the connection busy, until it
-// breaks or the node closes. It ignores errors, which the reader notices.
-func (s *subscription) write(conn redis.Conn, broken <-chan struct{}) {
-	beat := time.NewTicker(heartbeat)
+// breaks, the one for commands does, or the node closes. It ignores errors, which the reader notices.
+func (s *subscription) write(conn redis.Conn, l *link, broken <-chan struct{}) {
+	beat := time.NewTimer(s.n.drawSilence())
 	defer beat.Stop()
 	subscribed := make(map[string]bool)
 	for {
@@ -101,7 +106,10 @@ func (s *subscription) write(conn redis.Conn, broken <-chan struct{}) {
 		case <-s.wake:
 		case <-beat.C:
 			_ = conn.Send("PING")
+			beat.Reset(s.n.drawSilence())
 		case <-broken:
+			return
+		case <-l.broken:
 			return
 		case <-s.n.ctx.Done():
 			return
@@ -129,16 +137,11 @@ func (s *subscription) update(subscribed map[string]bool) (added, removed []any)
 }
 
 // read delivers what is published until the connection breaks.
-func (s *subscription) read(conn redis.Conn, run string) (worked bool, err error) {
+func (s *subscription) read(conn redis.Conn, l *link) (worked bool, err error) {
 	for {
-		reply, err := redis.ReceiveWithTimeout(conn, heartbeat+s.n.cfg.Timeout)
+		reply, err := redis.ReceiveWithTimeout(conn, s.n.longestSilence()+s.n.cfg.Timeout)
 		if err != nil {
 			return worked, err
-		}
-		// It must still be the process that commands go to, and still a master: a replica
-		// publishes what its master does.
-		if now, err := s.n.runID(); err != nil || now != run {
-			return worked, errOther
 		}
 		kind, channel, payload, ok := message(reply)
 		switch {
@@ -152,14 +155,15 @@ func (s *subscription) read(conn redis.Conn, run string) (worked bool, err error
 			worked = true
 			s.to.Subscribed(s.i, true)
 		default:
-			s.deliver(payload)
+			s.deliver(l, payload)
 		}
 	}
 }
 
-// deliver delivers a message of queue.lua. A hand-off is a vote, so it counts only from a master
-// that neither is guarded nor has an unsteady clock.
-func (s *subscription) deliver(payload string) {
+// deliver delivers a message of queue.lua. A hand-off is a vote, so it counts only from the process
+// that commands go to by l, and while that is neither guarded nor has an unsteady clock. If it became
+// a replica, which publishes what its master does, l is given up.
+func (s *subscription) deliver(l *link, payload string) {
 	h, ok := script.DecodeHandOff(payload)
 	if !ok || !strings.HasPrefix(h.Owner, s.client+":") {
 		s.n.cfg.Logger.Warn("redlock: unexpected message", "master", s.n.cfg.Name, "message", payload)
@@ -170,8 +174,7 @@ func (s *subscription) deliver(payload string) {
 		return
 	}
 	s.n.mu.Lock()
-	l := s.n.link
-	counts := l != nil && !(l.mayBeGuarded && l.guardLeft() > 0) && !s.n.clockCheck.unsteady()
+	counts := s.n.link == l && l.err == nil && !(l.mayBeGuarded && l.guardLeft() > 0) && !s.n.clockCheck.unsteady()
 	s.n.mu.Unlock()
 	if counts {
 		s.to.HandedOff(s.i, h)
@@ -200,13 +203,16 @@ func message(reply any) (kind, channel, payload string, ok bool) {
 	return kind, string(second), string(third), ok1 && ok2 && known
 }
 
-// runID returns the run id of the process that commands go to, which is empty if it does not say,
-// or an error if there is no connection.
-func (n *Node) runID() (run string, err error) {
+// working returns the connection for commands, or an error if there is none or it is given up.
+func (n *Node) working() (*link, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.link == nil {
-		return "", n.reason
+	switch l := n.link; {
+	case l == nil:
+		return nil, n.reason
+	case l.err != nil:
+		return nil, l.err
+	default:
+		return l, nil
 	}
-	return n.link.id.run, nil
 }

@@ -350,6 +350,33 @@ func TestReplicaHandsNothingOff(t *testing.T) {
 	})
 }
 
+// TestHandOffAfterTheConnection: nor has a process to which commands go no more, or for no longer,
+// when its message is read.
+func TestHandOffAfterTheConnection(t *testing.T) {
+	const message = "a:r1 1 9 k"
+	subscribed(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *recorder) {
+		n.mu.Lock()
+		before := n.link
+		n.mu.Unlock()
+		n.subscription.deliver(before, message)
+		d.want(t, "at first", "handed off "+message)
+
+		reconnect(t, m, n)
+		d.read()
+		n.subscription.deliver(before, message)
+		d.want(t, "from a connection before")
+
+		n.mu.Lock()
+		now := n.link
+		now.failLocked(ErrReplica)
+		n.mu.Unlock()
+		n.subscription.deliver(now, message)
+		if got := d.read(); slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, "handed off") }) {
+			t.Errorf("from one that is given up: told %q", got)
+		}
+	})
+}
+
 // TestHandOffOfAGuardedMaster: one that was promoted has no vote either before its guard is over.
 func TestHandOffOfAGuardedMaster(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {

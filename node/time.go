@@ -15,9 +15,10 @@ type masterTime struct {
 }
 
 // Time returns what the master's wall clock shows now, to within half a round trip and what it
-// drifted since it was last asked, up to a second ago. A master that is gone is assumed to keep
-// time, and one that refuses to tell to have ours. The result is false if the master was never
-// asked.
+// drifted since it was last asked: at most a second ago while commands are sent, 18 when the client
+// was idle, in which clocks drift by a millisecond or two. If it was set meanwhile, the first
+// commands after the silence do not know of it yet. A master that is gone is assumed to keep time,
+// and one that refuses to tell to have ours. The result is false if the master was never asked.
 //
 // Cost: nothing is sent.
 func (n *Node) Time(now clock.Instant) (time.Time, bool) {

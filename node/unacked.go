@@ -52,13 +52,6 @@ func (u *unackedReleases) keep(r unackedRelease) {
 	u.byOwner[r.Owner] = r
 }
 
-// acknowledged drops the release c, which the master has answered, and any older one.
-func (u *unackedReleases) acknowledged(c *call) {
-	if r, ok := u.byOwner[c.cmd.Owner()]; ok && r.number <= c.number {
-		delete(u.byOwner, r.Owner)
-	}
-}
-
 // expire drops releases of holds that have expired. maxLease is that of [Config].
 func (u *unackedReleases) expire(maxLease time.Duration) {
 	if maxLease <= 0 {

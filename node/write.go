@@ -1,24 +1,17 @@
 package node
 
 import (
+	"runtime"
 	"slices"
-	"time"
 
 	"example.com/redlock/clock"
 )
 
 // write writes what is queued until the connection breaks or the node closes.
 func (n *Node) write(l *link) {
-	beat := time.NewTicker(heartbeat)
-	defer beat.Stop()
 	broken := l.broken
 	var batch []*call
 	for {
-		select {
-		case <-beat.C: // also when there is always something to write
-			n.beat()
-		default:
-		}
 		var due []delivery
 		var done bool
 		batch, due, done = n.nextBatch(l, batch)
@@ -27,46 +20,44 @@ func (n *Node) write(l *link) {
 			return
 		}
 		if len(batch) > 0 {
-			l.send(batch...)
+			l.send(batch)
 			continue
 		}
 		select {
 		case <-n.wake:
+			// Callers who are about to send come first: what they send shares the flush.
+			runtime.Gosched()
 		case <-broken:
 			broken = nil // a caller who still writes wakes us
-		case <-beat.C:
-			n.beat()
 		}
-	}
-}
-
-// beat queues the questions of a heartbeat: whether the connection works and the master can
-// write to its disk, what the time is, and whether it is still a master.
-func (n *Node) beat() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.state == up {
-		n.queue = append(n.queue, n.newCallLocked(ping, nil, 0), n.newCallLocked(AskTime, nil, 0), n.newCallLocked(askRole, nil, 0))
 	}
 }
 
 // canWriteDirectlyLocked reports whether whoever sends a command writes it as well, which saves
 // waking the writer. It is so when the master has answered everything and may be sent any
 // command. The buffers on the way there are empty then, so the write does not block.
-// Otherwise commands gather for the writer, and share a flush.
+// Otherwise commands gather for the writer, and share a flush; and so they do until the writer
+// finds a single one, or the first of many callers would write alone each time.
 func (n *Node) canWriteDirectlyLocked() bool {
 	l := n.link
-	return n.state == up && !l.writing && !l.mayBeGuarded && !n.clockCheck.unsteady() && l.err == nil &&
+	return n.state == up && !l.writing && !l.crowded && !l.mayBeGuarded && !n.clockCheck.unsteady() && l.err == nil &&
 		l.inFlight.len()+len(l.retries)+len(l.resends)+len(n.queue) == 0
 }
 
-// writeAndUnlock writes c. Node.mu must be held and canWriteDirectlyLocked true; it unlocks.
+// writeAndUnlock writes c, after the checks if they are due. Node.mu must be held and
+// canWriteDirectlyLocked true; it unlocks.
 func (n *Node) writeAndUnlock(c *call) {
 	l := n.link
 	l.writing = true
-	n.markInFlightLocked(l, c)
+	now := clock.Now()
+	var room [len(checks) + 1]*call
+	batch := append(room[:0], c)
+	if l.checksDue(now) {
+		batch = n.putChecksFirstLocked(l, batch, now)
+	}
+	n.markInFlightLocked(l, now, batch)
 	n.mu.Unlock()
-	l.send(c)
+	l.send(batch)
 	n.mu.Lock()
 	l.writing = false
 	writerWaits := len(n.queue)+len(l.retries) > 0 || n.closing || l.err != nil
@@ -76,13 +67,10 @@ func (n *Node) writeAndUnlock(c *call) {
 	}
 }
 
-func (n *Node) markInFlightLocked(l *link, calls ...*call) {
-	now := time.Now()
-	for _, c := range calls {
+func (n *Node) markInFlightLocked(l *link, now clock.Instant, batch []*call) {
+	groupCalls(batch)
+	for _, c := range batch {
 		c.sent = now
-		if c.cmd == AskTime {
-			c.asked = clock.Now()
-		}
 		l.inFlight.push(c)
 	}
 	if !l.timerSet {
@@ -112,12 +100,17 @@ func (n *Node) nextBatch(l *link, last []*call) (batch []*call, due []delivery, 
 		batch = n.fillBatchLocked(l, batch)
 	}
 	batch, due = n.applyGuardLocked(l, batch)
-	if len(batch) == 0 {
+	beat := l.beatDue && l.err == nil && !n.closing
+	if len(batch) == 0 && !beat {
 		l.done = l.err != nil || n.closing && l.inFlight.len() == 0
 		return batch, due, l.done
 	}
-	l.writing = true
-	n.markInFlightLocked(l, batch...)
+	l.writing, l.crowded = true, len(batch) > 1
+	now := clock.Now()
+	if beat || l.checksDue(now) {
+		batch = n.putChecksFirstLocked(l, batch, now)
+	}
+	n.markInFlightLocked(l, now, batch)
 	return batch, due, false
 }
 
@@ -161,24 +154,4 @@ func (n *Node) resendCallLocked(r unackedRelease) *call {
 func moveCalls(batch, from []*call) (_, rest []*call) {
 	k := min(len(from), maxBatch-len(batch))
 	return append(batch, from[:k]...), slices.Delete(from, 0, k)
-}
-
-// send writes batch and flushes it. It ignores errors: redigo closes a connection that it fails
-// to write to, which the reader notices.
-func (l *link) send(batch ...*call) {
-	for _, c := range batch {
-		switch {
-		case c.cmd == ping:
-			_ = l.conn.Send("PING")
-		case c.cmd == AskTime:
-			_ = l.conn.Send("TIME")
-		case c.cmd == askRole:
-			_ = l.conn.Send("INFO", "replication")
-		case c.withSource:
-			_ = l.conn.Send("EVAL", c.cmd.Arguments(true, c.guarded)...)
-		default:
-			_ = l.conn.Send("EVALSHA", c.cmd.Arguments(false, c.guarded)...)
-		}
-	}
-	_ = l.conn.Flush()
 }

@@ -9,7 +9,10 @@
 // All functions depend on their arguments alone; nothing is shared.
 package quorum
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Majority returns how many of n masters are a quorum. Any two quorums of the same n masters have a
 // master in common: Redlock's safety rests on that alone.
@@ -138,12 +141,28 @@ func FreeAfter(n int, left []time.Duration) (time.Duration, bool) {
 	return 0, false
 }
 
-// sooner returns how many masters are free before master i. Of two that become free at the same
-// moment, the one with the smaller index comes first, so that no two have the same rank.
-func sooner(left []time.Duration, i int) int {
+// Ahead returns how many stand before a waiter, at most, by what a majority of n masters told of
+// their queues. told has a number for each master that told one: if that is no majority, the
+// smallest counts, and 0 if there is none.
+func Ahead(n int, told []int) int {
+	rank := Majority(n) - 1
+	if len(told) <= rank {
+		rank = 0
+	}
+	for i, ahead := range told {
+		if sooner(told, i) == rank {
+			return ahead
+		}
+	}
+	return 0
+}
+
+// sooner returns how many of list come before the i-th, the smallest first. Of two that are equal,
+// the one with the smaller index comes first, so that no two have the same rank.
+func sooner[T cmp.Ordered](list []T, i int) int {
 	c := 0
-	for j, d := range left {
-		if d < left[i] || d == left[i] && j < i {
+	for j, x := range list {
+		if x < list[i] || x == list[i] && j < i {
 			c++
 		}
 	}

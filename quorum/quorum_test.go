@@ -252,6 +252,47 @@ func TestFreeAfter(t *testing.T) {
 	}
 }
 
+func TestAhead(t *testing.T) {
+	for _, tt := range []struct {
+		n    int
+		told []int
+		want int
+	}{
+		{3, nil, 0},
+		{3, []int{7}, 7},
+		{3, []int{7, 5}, 7},
+		{3, []int{9, 5, 7}, 7},
+		{5, []int{8, 6}, 6},
+		{5, []int{0, 600, 599, 601, 600}, 600},
+		{5, []int{0, 0, 599, 601, 600}, 599},
+		{4, []int{1, 2, 3, 4}, 3},
+		{1, []int{4}, 4},
+	} {
+		if got := Ahead(tt.n, tt.told); got != tt.want {
+			t.Errorf("Ahead(%d, %v) = %d, want %d", tt.n, tt.told, got, tt.want)
+		}
+	}
+}
+
+// A majority says that so many stand before the waiter at most, and none says that of fewer.
+func TestAheadIsWhatAMajoritySays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		told := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 7).Draw(t, "told")
+		n := len(told)
+		say := func(most int) (c int) {
+			for _, k := range told {
+				if k <= most {
+					c++
+				}
+			}
+			return c
+		}
+		if got := Ahead(n, told); say(got) < Majority(n) || say(got-1) >= Majority(n) {
+			t.Errorf("Ahead(%d, %v) = %d", n, told, got)
+		}
+	})
+}
+
 // A majority is free at the time that FreeAfter returns, and not a moment before.
 func TestFreeAfterIsTheFirstMoment(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

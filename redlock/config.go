@@ -156,7 +156,7 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 		names[i] = fmt.Sprintf("pool %d", i)
 	}
 	for i, address := range cfg.Masters {
-		pool, name, err := node.Pool(address, cfg.NodeTimeout)
+		pool, name, err := node.Pool(address)
 		if err != nil {
 			return nil, nil, fmt.Errorf("redlock: Config.Masters[%d]: %w", i, err)
 		}
@@ -180,6 +180,7 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 			Timeout:  cfg.NodeTimeout,
 			Guard:    guard,
 			MaxLease: cfg.MaxLease,
+			Lease:    cfg.Lease,
 			Registry: registry,
 			Logger:   cfg.Logger,
 		})

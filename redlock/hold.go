@@ -64,7 +64,7 @@ func (h *Hold) Until() time.Time { return h.h.Until() }
 // minus the allowance for clock drift. It is zero once the hold has ended.
 //
 // A lock that another Unlock handed over begins with a short lease, of at most 0.8 s and four round
-// trips, and is renewed to its full lease 20 ms later.
+// trips, or 3.2 s in a long queue, and is renewed to its full lease 20 ms later.
 func (h *Hold) Remaining() time.Duration { return h.h.Remaining() }
 
 // Count returns the hold count: how many Holds share this lock, zero once it has ended.

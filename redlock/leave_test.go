@@ -118,6 +118,7 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 						t.Errorf("%d connections, want %d", got, connections)
 					}
 					time.Sleep(time.Second)
+					synctest.Wait()
 					if got := runtime.NumGoroutine(); got > goroutines+2 { // some slack: a leak grows with the callers
 						t.Errorf("%d goroutines, want %d", got, goroutines)
 					}

@@ -27,7 +27,8 @@ import (
 //
 // Cost: when the lock is free, one round trip to the slowest master of the fastest majority. When
 // it is taken, one message after the holder's Unlock, and until then one script call on each master
-// every 200 to 400 ms plus a round trip, for all callers of the client that wait for name together.
+// every 200 to 400 ms plus a round trip, for all callers of the client that wait for name together;
+// up to every 1.6 s while more than a few clients are before it.
 // Source: docs/algorithm.md, "Acquire" and "Waiting".
 func (c *Client) Lock(ctx context.Context, name string) (*Hold, error) {
 	return c.lock(ctx, want{name: name, lease: c.cfg.Lease, watch: true, wait: true})

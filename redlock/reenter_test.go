@@ -331,6 +331,7 @@ func TestCutReentryKeepsTheHold(t *testing.T) {
 func TestReentryCutShortBesideAnother(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		hold := lock(t, t.Context(), c, "a")
+		synctest.Wait() // until all masters have it: one may have to be sent the script first
 		unlock(t, lock(t, hold.Context(), c, "a"))
 		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
 		ctx, cancel := context.WithTimeout(hold.Context(), 5*time.Millisecond)

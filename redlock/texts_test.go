@@ -41,10 +41,11 @@ type stage struct {
 	t *testing.T
 }
 
-// for5s is long enough for the client to know of what has happened, and is a caller's patience.
+// for5s is a caller's patience.
 const for5s = 5 * time.Second
 
-func (s *stage) settle() { time.Sleep(for5s) }
+// settle takes so long that an idle client knows of what has happened.
+func (s *stage) settle() { time.Sleep(19 * time.Second) }
 
 // first has something done to the first two masters.
 func (s *stage) first(do func(*redlocktest.Master)) { each(s.Fleet, 0, 2, do); s.settle() }

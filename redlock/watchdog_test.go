@@ -28,8 +28,7 @@ func TestWatchdogRenewsEveryThird(t *testing.T) {
 			if got := hold.Remaining(); got != validity {
 				t.Errorf("Remaining after round %d = %v, want %v", round, got, validity)
 			}
-			// The first round runs twice: the masters did not have the script.
-			if got := scripts(fleet) - before; got != 3*(round+1) {
+			if got := scripts(fleet) - before; got != 3*round {
 				t.Errorf("%d scripts by round %d, want one a round on each master", got, round)
 			}
 		}

@@ -50,6 +50,10 @@ var failure = regexp.MustCompile(`^-ERR Error compiling script \(new function\):
 // coded matches an error that begins with its kind, as the errors of all commands do.
 var coded = regexp.MustCompile(`^[A-Z]+ `)
 
+// caught matches what miniredis puts before an error that the script caught, and then answered with
+// as one of several answers.
+var caught = regexp.MustCompile(`(?m)^-:\d+: `)
+
 // signed matches the end of errors of the script engine itself.
 var signed = regexp.MustCompile(` script: [0-9a-f]{40}, &c\.?$`)
 
@@ -69,7 +73,7 @@ func (a *answers) end() {
 		answer = fmt.Appendf(nil, "-%s script: %s, on @user_script:%s.\r\n", msg, sha, line)
 	}
 	a.sha = ""
-	a.Write(answer)
+	a.Write(caught.ReplaceAll(answer, []byte("-")))
 	a.buf.Reset()
 }
 

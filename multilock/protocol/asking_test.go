@@ -64,6 +64,106 @@ func TestPausesAndHandOffs(t *testing.T) {
 	}
 }
 
+// Who is far from the head of the queue asks less often, and wants the lock handed off for longer: an
+// entry counts until the next one has come. Neither is longer than the lease allows.
+func TestFarWaitersAskLessOften(t *testing.T) {
+	for _, tt := range []struct {
+		ahead          int
+		lease, trip    time.Duration
+		pause, handOff time.Duration
+	}{
+		{0, lease, 0, 200 * ms, 400 * ms},
+		{3, lease, 0, 200 * ms, 400 * ms},
+		{4, lease, 0, 500 * ms, 1000 * ms},
+		{8, lease, 0, 900 * ms, 1800 * ms},
+		{15, lease, 0, 1600 * ms, 3200 * ms},
+		{16, lease, 0, 1600 * ms, 3200 * ms},
+		{100_000, lease, 0, 1600 * ms, 3200 * ms},
+		{100_000, lease, 70 * ms, 1670 * ms, 3480 * ms},
+		{100_000, 3 * time.Second, 0, 1500 * ms, 3 * time.Second},
+	} {
+		play(t, 3, Want{Lease: tt.lease, Wait: true}, func(s *scene) {
+			s.trip = tt.trip
+			held := busy(x, time.Hour).behind(tt.ahead)
+			s.start().allAnswer(held).wake().wantRound(All(3), QueueOnly, tt.handOff)
+			s.wantWake(s.now + tt.pause)
+		})
+	}
+	play(t, 3, waits, func(s *scene) { // until it has come near
+		held := busy(x, time.Hour)
+		s.start().allAnswer(held.behind(40)).wake().allAnswer(held.behind(39)).wake().allAnswer(held.behind(3))
+		s.wake().wantRound(All(3), QueueOnly, 2*400*ms)
+	})
+	play(t, 3, waits, func(s *scene) { // if it is told when its turn comes
+		s.deaf = true
+		s.start().allAnswer(busy(x, time.Hour).behind(40)).wake().wantRound(All(3), QueueOnly, shortLease)
+	})
+	play(t, 5, waits, func(s *scene) { // also as a new owner, which has the same place
+		left := busy(x, time.Hour).behind(40)
+		s.start().answers(left, left, left, yes(7)).wake().wantGivenBack(All(5), 0b11000, true).wantWake(1600 * ms)
+	})
+}
+
+// How far a waiter is from the head, a majority says: a master that lost its queue brings nobody near,
+// and neither does one that has not heard of those before.
+func TestHowFarAMajoritySays(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ahead []int
+		pause time.Duration
+	}{
+		"one forgot":            {[]int{0, 50, 50, 50, 50}, 1600 * ms},
+		"two forgot":            {[]int{0, 0, 50, 50, 50}, 1600 * ms},
+		"most forgot":           {[]int{0, 0, 0, 50, 50}, 200 * ms},
+		"one has more":          {[]int{2, 2, 2, 50, 50}, 200 * ms},
+		"few have told":         {[]int{50, 2}, 200 * ms},
+		"few, and it is behind": {[]int{50, 8}, 900 * ms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, 5, waits, func(s *scene) {
+				s.start()
+				for i := range 5 {
+					if i < len(tt.ahead) {
+						s.answer(i, busy(x, time.Hour).behind(tt.ahead[i]))
+					} else {
+						s.answer(i, silent)
+					}
+				}
+				s.wake().wantWake(200*ms + tt.pause)
+			})
+		})
+	}
+}
+
+// When many have reason to ask, they ask one after the other, by how many stand before them: those
+// near the head at once, the others later, and never later than they would have asked anyway.
+func TestManyDoNotAskAtOnce(t *testing.T) {
+	const left = 100 * ms
+	for _, tt := range []struct {
+		ahead   int
+		expiry  time.Duration // of the lease that masters told of
+		hint    time.Duration
+		present time.Duration // of the round that is planned
+	}{
+		{0, left + 1*ms, 5 * ms, 200 * ms},
+		{3, left + 1*ms, 5 * ms, 200 * ms},
+		{4, left + 5*ms, 9 * ms, 200 * ms},
+		{90, left + 91*ms, 95 * ms, 200 * ms},
+		{100, 200 * ms, 105 * ms, 200 * ms},
+		{900, 200 * ms, 200 * ms, 200 * ms},
+	} {
+		play(t, 3, waits, func(s *scene) {
+			s.start().allAnswer(busy(x, left).behind(tt.ahead)).wantWake(min(tt.expiry, tt.present))
+		})
+		play(t, 3, waits, func(s *scene) {
+			s.start().allAnswer(busy(x, time.Hour).behind(tt.ahead)).hint(5 * ms).wantWake(min(tt.hint, tt.present))
+		})
+	}
+	play(t, 3, waits, func(s *scene) { // a hand-off that came too late is for this one alone
+		s.start().allAnswer(busy(x, time.Hour).behind(900)).at(300 * ms).due().allAnswer(busy(x, time.Hour).behind(900))
+		s.at(900*ms).handOff(0, 1, 7).wantWake(901 * ms)
+	})
+}
+
 // Rounds of many contenders fall on common moments, so that they share a flush: earlier than they
 // would be, never later.
 func TestRoundsFallOnAGrid(t *testing.T) {

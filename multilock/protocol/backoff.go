@@ -20,6 +20,14 @@ func (c *Contender) keep(conf *Config, now clock.Instant, ev *Event, out *Effect
 	}
 }
 
+// keepFor keeps a minority for d at most: somebody else has a majority. If he gives it back at this
+// moment, what crossed our round is known by then.
+func (c *Contender) keepFor(now clock.Instant, d time.Duration) {
+	if at := now.Add(d); c.State != Minority || at.Left(c.BackOffAt) > 0 {
+		c.State, c.BackOffAt = Minority, at
+	}
+}
+
 // patience returns how long a minority of votes is kept: longer than a majority takes, longer
 // each time, and random, so that one of two owners that share the masters gives way.
 func (c *Contender) patience(conf *Config, ev *Event, out *Effects) time.Duration {
@@ -36,23 +44,43 @@ func (c *Contender) backOff(conf *Config, now clock.Instant, ev *Event, out *Eff
 		c.State = Waiting
 		c.ask(conf, now, ev, All(conf.Masters), out)
 	case c.held(conf):
-		// Nobody else can win, and the holder may need the votes that we have to heal. So
-		// hand them off to nobody, and wait without taking any.
-		c.State = Waiting
-		c.anew(out)
-		out.Yield = true
-		c.sooner(conf, now, c.patience(conf, ev, out))
+		c.yield(conf, now, ev, out)
 	default:
 		c.giveWay(conf, now, ev, out)
 	}
 }
 
-// giveWay gives back what the owner has, and enters the queue again as a new one. While its place
-// is not known, nobody hands the lock off to it, so it asks again soon.
+// yield gives back what the owner has while somebody else has a majority. Nobody else can win, and
+// the holder may need the votes that we have to heal: they are handed off to nobody.
+//
+// The new owner is in the queue as soon as the old one has left it, so the holder's release finds
+// one of them. Where the holder was named, and that release comes first, the old owner gives the
+// lock back, and the new one is handed it.
+func (c *Contender) yield(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	var named Set
+	for i := range conf.Masters {
+		if m := &c.Masters[i]; m.Said && m.Outcome == No && m.Holder != Nobody && !m.Voted {
+			named |= 1 << i
+		}
+	}
+	c.State = Waiting
+	c.anew(out)
+	out.Yield = out.Release &^ named
+	c.comeBack(conf, now, ev, out)
+	c.sooner(conf, now, now.Left(c.HeldUntil)+conf.Settle+c.stagger(conf))
+}
+
+// giveWay gives back what the owner has, and enters the queue again as a new one.
 func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.State = Waiting
 	c.BackOffs++
 	c.anew(out)
+	c.comeBack(conf, now, ev, out)
+}
+
+// comeBack has what gives the last owner back enter the new one into the queue. While its place is
+// not known, nobody hands the lock off to it, so it asks again soon.
+func (c *Contender) comeBack(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	if ev.Placed {
 		c.enter(conf, now, ev, out.Release, out)
 	} else {
@@ -79,6 +107,6 @@ func (c *Contender) anew(out *Effects) {
 	c.Raises, c.Refreshing = 0, false
 	for i := range c.Masters {
 		m := &c.Masters[i]
-		*m = Master{Said: m.Said, Outcome: m.Outcome, Hopeless: m.Hopeless, Holder: m.Holder, Free: m.Free}
+		*m = Master{Said: m.Said, Outcome: m.Outcome, Hopeless: m.Hopeless, Holder: m.Holder, Free: m.Free, Ahead: m.Ahead}
 	}
 }

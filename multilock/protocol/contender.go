@@ -79,10 +79,12 @@ type Master struct {
 
 	// What it said last, to this owner or an earlier one.
 	Said     bool
+	Latest   bool // to this owner's last round
 	Hopeless bool
 	Outcome  Outcome
 	Holder   Holder
 	Free     clock.Instant // when the lock is free there
+	Ahead    int32         // how many stand before the caller in its queue
 
 	Token int64 // the largest fencing counter that it answered to this owner
 }
@@ -138,7 +140,7 @@ func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effect
 		}
 	case Hint:
 		if c.contends() {
-			c.askSoon(conf, now, ev.Delay+ev.draw(ev.Delay, out))
+			c.askSoon(conf, now, ev.Delay+ev.draw(ev.Delay, out)+c.stagger(conf))
 		}
 	case Due:
 		c.due(conf, now, ev, out)

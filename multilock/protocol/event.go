@@ -29,7 +29,10 @@ type Config struct {
 // Times say how long to wait for what. Round trips come on top, since masters may be far away.
 type Times struct {
 	FirstPause time.Duration // longest time until the second round
-	LastPause  time.Duration // longest time between two rounds
+	LastPause  time.Duration // longest time between two rounds of a waiter near the head of the queue
+	Near       int           // so many are near the head; 0: all are
+	FarPause   time.Duration // longest time between two rounds of the others
+	Stagger    time.Duration // when many have reason to ask, each of those asks so much later than the one before it
 	Grid       time.Duration // rounds fall on multiples of it, so that those of many names share a flush; 0: anywhere
 	BackOff    time.Duration // unit of the time that a minority of votes is kept
 	Settle     time.Duration // after a hint that the lock is free: other masters give the same hint
@@ -43,9 +46,15 @@ type Times struct {
 // round which a hand-off names is never too old to count, and two renewals fit into what is left
 // when the message arrives. A waiter that is dead or frozen when the lock is handed to it costs
 // the others that lease; and the longer all have waited, the less it matters.
+//
+// Those near the head notice that a lease has run out or a message was lost. The others only keep
+// their places fresh.
 var Usual = Times{
 	FirstPause: 200 * time.Millisecond,
 	LastPause:  400 * time.Millisecond,
+	Near:       4,
+	FarPause:   1600 * time.Millisecond,
+	Stagger:    time.Millisecond,
 	Grid:       50 * time.Millisecond,
 	BackOff:    4 * time.Millisecond,
 	Settle:     time.Millisecond,
@@ -99,6 +108,7 @@ type Event struct {
 	Outcome  Outcome
 	Holder   Holder        // who has the lock, of a No
 	Left     time.Duration // how long the holder still has it
+	Ahead    int           // how many stand before the caller in the queue, of a No; 0 if it does not stand there
 	Token    int64         // fencing counter
 	Hopeless bool          // the error does not pass by itself
 	At       Set           // of Enter
@@ -108,6 +118,7 @@ type Event struct {
 	Trip   time.Duration // bound on the round trip to the q-th fastest master
 	Lot    uint32        // a random number
 	Placed bool          // the caller's place in the queue is known
+	Told   bool          // it hears of hand-offs from a majority of the masters
 }
 
 // draw returns a random duration below d, and notes that chance had a say.
@@ -119,11 +130,11 @@ func (e *Event) draw(d time.Duration, out *Effects) time.Duration {
 // Effects are what a step of a [Contender] wants done, in this order. Everything else can be read
 // off the machine: State, Wake.
 type Effects struct {
-	// Release: give back what the owner has at these masters, and take it out of their queues.
-	// Where Yield is set, the lock is handed off to nobody. Where Enter is set, the release
-	// enters the new owner into the queue with the round below.
-	Release      Set
-	Yield, Enter bool
+	// Release: give back what the owner has at these masters, and take it out of their queues. At
+	// those in Yield, the lock is handed off to nobody. With Enter, the release enters the new
+	// owner into the queue with the round below.
+	Release, Yield Set
+	Enter          bool
 
 	NewOwner bool // what follows is asked for by a new owner: no owner is used for two tries
 

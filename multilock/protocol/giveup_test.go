@@ -25,7 +25,7 @@ func TestGiveUpLeavesNothing(t *testing.T) {
 		{"with a minority", waits, func(s *scene) { s.start().answers(held, unsent, yes(7)) }, 0b101},
 		{"a hand-off has come", waits, func(s *scene) { s.start().answers(unsent, unsent, unsent).handOff(1, 1, 7) }, 0b010},
 		{"one that is too late", waits, func(s *scene) { s.start().answers(unsent, unsent, unsent).handOff(1, 0, 7) }, 0b010},
-		{"it left its votes to a holder", waits, func(s *scene) { s.start().answers(held, held, yes(7)).wake() }, 0},
+		{"it left its votes to a holder", waits, func(s *scene) { s.start().answers(held, held, yes(7)).wake() }, 0b111},
 		{"it backed off", waits, func(s *scene) { s.start().answers(held, silent, yes(7)).wake() }, 0b111},
 		{"it backed off, and has no place", waits, func(s *scene) {
 			s.noPlace = true

@@ -62,6 +62,7 @@ func TestUntilOfGrantsAndHandOffs(t *testing.T) {
 		s.start().allAnswer(held).handOff(0, 1, 7).round(50*ms).answer(2, yes(7)).wantWon(shortValid, true, 7)
 	})
 	play(t, 3, waits, func(s *scene) { // two grants, and a hand-off that does not matter
+		s.trip = 3 * ms
 		s.start().answers(held, held, yes(7)).want(Minority)
 		s.at(1*ms).hint(0).at(2*ms).due().answer(1, yes(7)).wantWon(full, false, 7)
 	})
@@ -260,7 +261,7 @@ func TestTheMajorityEndsWithItsFirstVote(t *testing.T) {
 func TestAnOwnerIsNotUsedAgain(t *testing.T) {
 	play(t, 3, waits, func(s *scene) {
 		s.start().answers(busy(x, time.Minute), busy(y, 300*ms), yes(7)).want(Minority)
-		s.wake().wantGivenBack(All(3), false, true).want(Waiting)
+		s.wake().wantGivenBack(All(3), 0, true).want(Waiting)
 		s.round(301*ms).answers(busy(z, lease), yes(9), busy(z, lease)).want(Minority) // y's lease is over
 		old := Event{Kind: HandedOff, Try: 1, Round: 1, Token: 7}
 		for old.Master = range 3 {

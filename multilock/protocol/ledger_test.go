@@ -133,7 +133,7 @@ func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instan
 		check(out.Round == before.Round+1 && out.Round == after.Round, "round %d follows round %d", out.Round, before.Round)
 		check(out.Lease > 0 && out.Lease <= after.Want.Lease, "hand-off for %v of %v", out.Lease, after.Want.Lease)
 	}
-	check(!out.Yield || out.NewOwner && out.Ask == 0 && !out.Enter, "hands off to nobody, and enters: %+v", *out)
+	check(out.Yield&^out.Release == 0 && (out.Yield == 0 || out.NewOwner), "hands off to nobody at %b of %b", out.Yield, out.Release)
 	check(out.Raise == 0 || after.State == Settling, "a raise in %v", after.State)
 
 	// What is given back is all that there may be, and no more.

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/quorum"
 )
 
 // How a contender asks.
@@ -11,7 +12,7 @@ import (
 // ask sends the next round to the masters in at.
 func (c *Contender) ask(conf *Config, now clock.Instant, ev *Event, at Set, out *Effects) {
 	c.Round++
-	pause, lease := c.times(conf, now, ev.Trip)
+	pause, lease := c.times(conf, now, ev)
 	out.Ask, out.Command = at, c.command(now, ev)
 	out.Round, out.Lease = c.Round, lease
 	copy(c.Rounds[:], c.Rounds[1:])
@@ -26,6 +27,7 @@ func (c *Contender) ask(conf *Config, now clock.Instant, ev *Event, at Set, out 
 		c.AskAt = now.Add(pause - (late+grid)%grid)
 	}
 	for i := range conf.Masters {
+		c.Masters[i].Latest = false
 		if at.Has(i) {
 			c.Masters[i].sent()
 		}
@@ -49,11 +51,40 @@ func (c *Contender) command(now clock.Instant, ev *Event) Command {
 
 // times returns how long to wait from one round to the next, and the lease for which the lock may
 // be handed off in answer to it: never longer than the one that is wanted, since a guard covers no
-// more.
-func (c *Contender) times(conf *Config, now clock.Instant, trip time.Duration) (pause, lease time.Duration) {
-	pause = min(min(max(conf.FirstPause, now.Sub(c.Begun)/2), conf.LastPause)+trip, c.Want.Lease/2)
-	lease = min(2*(pause+trip), c.Want.Lease)
+// more. Both grow with how many stand before the caller, unless it has to ask to get the lock.
+func (c *Contender) times(conf *Config, now clock.Instant, ev *Event) (pause, lease time.Duration) {
+	pause = min(max(conf.FirstPause, now.Sub(c.Begun)/2), conf.LastPause)
+	if ahead := c.ahead(conf); ev.Told && conf.far(ahead) {
+		pause = max(pause, min(conf.LastPause*time.Duration(ahead+1)/time.Duration(conf.Near), conf.FarPause))
+	}
+	pause = min(pause+ev.Trip, c.Want.Lease/2)
+	lease = min(2*(pause+ev.Trip), c.Want.Lease)
 	return pause.Truncate(time.Millisecond), lease.Truncate(time.Millisecond)
+}
+
+// ahead returns how many stand before the caller by what the masters said last: at most so many at
+// a majority of them. One that forgot its queue makes nobody the first.
+func (c *Contender) ahead(conf *Config) int {
+	var room [Max]int
+	told := room[:0]
+	for i := range conf.Masters {
+		if m := &c.Masters[i]; m.Said && m.Outcome == No {
+			told = append(told, int(m.Ahead))
+		}
+	}
+	return quorum.Ahead(conf.Masters, told)
+}
+
+// far reports whether a waiter is far from the head of the queue.
+func (conf *Config) far(ahead int) bool { return conf.Near > 0 && ahead >= conf.Near }
+
+// stagger returns how much later a caller asks than those near the head, when all have reason to:
+// one after the other, so that those who are farther away mostly need not ask any more.
+func (c *Contender) stagger(conf *Config) time.Duration {
+	if ahead := c.ahead(conf); conf.far(ahead) {
+		return min(time.Duration(ahead)*conf.Stagger, conf.FarPause)
+	}
+	return 0
 }
 
 // round returns a round of this try, and false if it is forgotten.

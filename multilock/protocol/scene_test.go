@@ -54,6 +54,7 @@ type scene struct {
 	trip    time.Duration
 	lot     uint32
 	noPlace bool // the caller's place in the queue is not known
+	deaf    bool // it does not hear of hand-offs
 	ledger  ledger
 }
 
@@ -78,7 +79,7 @@ func (s *scene) at(moment time.Duration) *scene {
 // step has ev happen, and checks what is so of each step.
 func (s *scene) step(ev Event) *scene {
 	s.Helper()
-	ev.Trip, ev.Lot, ev.Placed = s.trip, s.lot, s.c.Want.Wait && !s.noPlace
+	ev.Trip, ev.Lot, ev.Placed, ev.Told = s.trip, s.lot, s.c.Want.Wait && !s.noPlace, !s.deaf
 	before, now := s.c, s.begin.Add(s.now)
 	s.c.Step(&s.conf, now, &ev, &s.out)
 	for _, wrong := range s.ledger.wrongs(&s.conf, &before, &s.c, now, &ev, &s.out) {
@@ -137,6 +138,12 @@ var (
 // to makes it the answer to another round.
 func (r reply) to(round uint32) reply {
 	r.Round = round
+	return r
+}
+
+// behind has it tell how many stand before the caller.
+func (r reply) behind(n int) reply {
+	r.Ahead = n
 	return r
 }
 
@@ -206,7 +213,7 @@ func (s *scene) want(state State) *scene {
 func (s *scene) wantFailed(why Verdict, release Set) *scene {
 	s.Helper()
 	s.want(Failed)
-	if s.c.Verdict != why || s.out.Release != release || s.out.Enter || s.out.Yield || s.out.NewOwner {
+	if s.c.Verdict != why || s.out.Release != release || s.out.Enter || s.out.Yield != 0 || s.out.NewOwner {
 		s.Errorf("at %v: verdict %d with %+v, want %d and a release at %b", s.now, s.c.Verdict, s.out, why, release)
 	}
 	return s
@@ -242,11 +249,12 @@ func (s *scene) wantRaise(at Set, to int64) *scene {
 	return s
 }
 
-// wantGivenBack checks that the last step gave back what the owner had, and made a new one.
-func (s *scene) wantGivenBack(at Set, yield, enter bool) *scene {
+// wantGivenBack checks that the last step gave back what the owner had, in part to nobody, and made
+// a new one.
+func (s *scene) wantGivenBack(at, yield Set, enter bool) *scene {
 	s.Helper()
 	if out := s.out; out.Release != at || out.Yield != yield || out.Enter != enter || !out.NewOwner {
-		s.Errorf("at %v: %+v, want a new owner, and a release at %b, yield %v, enter %v", s.now, out, at, yield, enter)
+		s.Errorf("at %v: %+v, want a new owner, and a release at %b, at %b to nobody, enter %v", s.now, out, at, yield, enter)
 	}
 	return s
 }

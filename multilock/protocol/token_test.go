@@ -136,7 +136,7 @@ func TestRaiseGivesUp(t *testing.T) {
 		s.start().answers(yes(30), yes(40)).wantRaise(0b101, 40)
 		s.raised(0, No, 50).raised(2, No, 60).wantRaise(All(3), 61)
 		s.raised(2, No, 100).raised(0, No, 101).wantRaise(All(3), 102)
-		s.raised(1, No, 200).raised(0, Errored, 0).want(Waiting).wantGivenBack(All(3), false, true)
+		s.raised(1, No, 200).raised(0, Errored, 0).want(Waiting).wantGivenBack(All(3), 0, true)
 		if s.out.Read != 200 {
 			t.Errorf("read %d, want 200", s.out.Read)
 		}
@@ -176,7 +176,7 @@ func TestRaiseThatIsLate(t *testing.T) {
 		s.start().answers(yes(30), yes(40)).at(full-1).raised(0, Yes, 40).wantWon(full, false, 40)
 	})
 	play(t, 3, waits, func(s *scene) {
-		s.start().answers(yes(30), yes(40)).at(full).raised(0, Yes, 40).want(Waiting).wantGivenBack(All(3), false, true)
+		s.start().answers(yes(30), yes(40)).at(full).raised(0, Yes, 40).want(Waiting).wantGivenBack(All(3), 0, true)
 	})
 	play(t, 3, tries, func(s *scene) {
 		s.start().answers(yes(30), yes(40)).at(full).raised(0, Yes, 40).wantFailed(Late, All(3))

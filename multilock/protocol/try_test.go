@@ -44,7 +44,7 @@ func TestSplit(t *testing.T) {
 				s.start()
 				for n := range uint32(5) {
 					s.answers(busy(x, time.Hour), yes(7)).want(Asking).wantNoWake()
-					s.answer(2, busy(y, time.Hour)).want(Paused).wantGivenBack(0b010, false, false)
+					s.answer(2, busy(y, time.Hour)).want(Paused).wantGivenBack(0b010, 0, false)
 					longest := 8*ms<<n + trip
 					s.wantWake(s.now + ms + []time.Duration{0, longest / 2, longest - 1}[i])
 					before := s.c
@@ -70,7 +70,7 @@ func TestSplitWithOneSilent(t *testing.T) {
 		s.start().answers(busy(x, time.Hour), silent).want(Asking).answer(2, busy(y, time.Hour)).want(Paused)
 	})
 	play(t, 3, tries, func(s *scene) {
-		s.start().answers(yes(7), silent).want(Asking).answer(2, busy(y, time.Hour)).want(Paused).wantGivenBack(0b011, false, false)
+		s.start().answers(yes(7), silent).want(Asking).answer(2, busy(y, time.Hour)).want(Paused).wantGivenBack(0b011, 0, false)
 	})
 }
 

@@ -25,9 +25,9 @@ func (c *Contender) answer(conf *Config, now clock.Instant, ev *Event, out *Effe
 	m.Open--
 	// Who waits stands in the queue of a master that said no.
 	m.Reached = m.Reached || ev.Outcome.mayHold() || c.Want.Wait && ev.Outcome == No
-	m.Said, m.Answered = true, true
+	m.Said, m.Answered, m.Latest = true, true, ev.Round == c.Round
 	m.Outcome, m.Hopeless = ev.Outcome, ev.Hopeless
-	m.Holder, m.Free = ev.Holder, now.Add(min(ev.Left, longest))
+	m.Holder, m.Free, m.Ahead = ev.Holder, now.Add(min(ev.Left, longest)), int32(ev.Ahead)
 	r, known := c.round(ev.Round)
 	if !known {
 		return
@@ -158,15 +158,20 @@ func (c *Contender) lost(conf *Config, now clock.Instant, r *Round, ev *Event, o
 	}
 	free, known := quorum.FreeAfter(conf.Masters, left)
 	if known && r.Number == c.Round { // or each answer that is late would bring another round
-		c.sooner(conf, now, free+conf.Settle) // expiry sends no message
+		c.sooner(conf, now, free+conf.Settle+c.stagger(conf)) // expiry sends no message
 	}
-	if r.Number > c.HeldAsOf {
+	tells := r.Number > c.HeldAsOf
+	if tells {
 		c.HeldUntil = now
 		if known && c.held(conf) {
 			c.HeldUntil = now.Add(free)
 		}
 	}
-	if c.hasVotes() {
+	switch {
+	case !c.hasVotes():
+	case tells && !c.Refreshing && c.named(conf):
+		c.keepFor(now, ev.Trip)
+	default:
 		c.keep(conf, now, ev, out)
 	}
 	if c.inVain(conf) {
@@ -179,7 +184,7 @@ func (c *Contender) lost(conf *Config, now clock.Instant, r *Round, ev *Event, o
 func (c *Contender) judge(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	yes, no, errs := c.tally(conf)
 	var room [Max]Holder
-	undecided := quorum.Judge(conf.Masters, yes, errs, c.holders(conf, room[:0])) == quorum.Undecided
+	undecided := quorum.Judge(conf.Masters, yes, errs, c.holders(conf, false, room[:0])) == quorum.Undecided
 	// Enough masters answered, and no majority of them named one holder. With a master silent that
 	// cannot be told for sure from a lock that is taken.
 	split := conf.decide(yes+no, 0) == quorum.Won && !c.held(conf)
@@ -212,10 +217,11 @@ func (c *Contender) tally(conf *Config) (yes, no, errs int) {
 	return yes, no, errs
 }
 
-// holders appends who has the lock at the masters that said no.
-func (c *Contender) holders(conf *Config, to []Holder) []Holder {
+// holders appends who has the lock at the masters that said no; with latest, at those that answered
+// the last round.
+func (c *Contender) holders(conf *Config, latest bool, to []Holder) []Holder {
 	for i := range conf.Masters {
-		if m := &c.Masters[i]; m.Said && m.Outcome == No {
+		if m := &c.Masters[i]; m.Said && m.Outcome == No && (m.Latest || !latest) {
 			to = append(to, m.Holder)
 		}
 	}
@@ -223,9 +229,15 @@ func (c *Contender) holders(conf *Config, to []Holder) []Holder {
 }
 
 // held reports whether a majority of the masters named one holder.
-func (c *Contender) held(conf *Config) bool {
+func (c *Contender) held(conf *Config) bool { return c.oneHolder(conf, false) }
+
+// named reports whether a majority named one holder in answer to the last round. It is more than
+// held: answers to several rounds may name one who has given the lock back in between.
+func (c *Contender) named(conf *Config) bool { return c.oneHolder(conf, true) }
+
+func (c *Contender) oneHolder(conf *Config, latest bool) bool {
 	var room [Max]Holder
-	holder, ok := quorum.Holder(conf.Masters, c.holders(conf, room[:0]))
+	holder, ok := quorum.Holder(conf.Masters, c.holders(conf, latest, room[:0]))
 	return ok && holder != Nobody
 }
 
@@ -233,7 +245,7 @@ func (c *Contender) held(conf *Config) bool {
 func (c *Contender) unreachable(conf *Config) bool {
 	yes, _, errs := c.tally(conf)
 	var room [Max]Holder
-	return quorum.Judge(conf.Masters, yes, errs, c.holders(conf, room[:0])) == quorum.Unreachable
+	return quorum.Judge(conf.Masters, yes, errs, c.holders(conf, false, room[:0])) == quorum.Unreachable
 }
 
 // inVain reports whether so many masters said what does not pass by itself that no majority is

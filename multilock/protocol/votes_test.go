@@ -45,11 +45,13 @@ func TestValidityCountsFromBeforeTheCommandsWereSent(t *testing.T) {
 // A hold lasts until the q-th longest vote ends.
 func TestUntilIsTheQthLongestVote(t *testing.T) {
 	play(t, 5, waits, func(s *scene) {
+		s.trip = 4 * ms
 		s.start().answers(yes(7), busy(x, time.Hour), busy(x, time.Hour), busy(x, time.Hour)).want(Minority)
 		s.round(2*ms).answer(1, yes(7)).round(3*ms).answer(4, yes(7).to(1))
 		s.wantWon(full, false, 7)
 	})
 	play(t, 5, waits, func(s *scene) {
+		s.trip = 4 * ms
 		s.start().answers(yes(7), busy(x, time.Hour), busy(x, time.Hour), busy(x, time.Hour)).want(Minority)
 		s.round(2*ms).answer(1, yes(7)).answer(0, yes(7)).round(3 * ms)
 		s.answer(2, yes(7)).wantWon(2*ms+full, false, 7) // the vote of m1 is as new as that of m2

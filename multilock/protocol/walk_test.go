@@ -54,6 +54,8 @@ func (w *walk) reply() reply {
 		r.Holder = Holder(w.IntN(3))
 	}
 	switch r.Outcome {
+	case No:
+		r.Ahead = w.IntN(1 + w.IntN(30))
 	case Yes:
 		r.Token = 1 + int64(w.IntN(1+w.IntN(4)))
 	case Errored:

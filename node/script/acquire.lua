@@ -1,82 +1,68 @@
--- acquire.lua: take the lock for owner, or wait for it.
+-- acquire.lua: take a lock that is not free, or wait for it.
 --
--- KEYS[1]  lock key: a hash, owner -> hold count
--- KEYS[2]  fencing counter of the lock
--- KEYS[3]  queue, see queue.lua
--- KEYS[4]  Redisson's turn, see queue.lua
--- ARGV[1]  owner, "uuid:rN"
--- ARGV[2]  lease, in ms; 0 to wait only, and leave the lock even if it is free
--- ARGV[3]  fencing token proposed
--- ARGV[4]  entry of owner, see queue.lua, if it waits in the queue
--- returns  0: owner has the lock, and its fencing counter is the token proposed;
+-- KEYS[-]  lock queue counter, see queue.lua
+-- ARGV[-]  owner, "uuid:rN";
+--          lease, in ms; missing to wait only, and leave the lock even if it is free;
+--          proposal, the fencing token asked for;
+--          since, short and round, see queue.lua, if owner waits in the queue. The first
+--          ask does not say that its round is 1
+-- returns  nil: owner is to be given the lock, see grant.lua;
 --          the fencing counter, above 0: owner has the lock;
 --          {ms left, holder}: another owner has it (-1 ms: it never expires), or nobody:
---          0 ms and an empty string;
+--          0 ms and an empty string; behind these, if owner waits in the queue, how many
+--          stand before it there;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and nothing was changed
--- Called by Node.Send with an Acquire, AcquireOrRegister or Register command. A repeat
--- changes nothing but the expiry, which never shrinks.
+-- Called by call.lua, for an Acquire, AcquireOrRegister or Register command. A repeat changes
+-- nothing but the expiry, which never shrinks.
 
--- #include fence.lua
-
-local lock, counter, queue, turn = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
-local owner, lease, proposal, entry = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
-local ttl = string.format('%.0f', lease + fenceTTL) -- Redis takes longer to write a number
-
--- Most locks are free and nobody waits for them: this is for the others.
-if redis.call('exists', lock, queue) > 0 or lease == '0' then
-  -- #include holder.lua
-  -- #include queue.lua
+function acquire(step, lock, queue, k, a)
+  local counter, owner = keys[k + 3], args[a + 1]
+  local lease, proposal, since, short, round
+  if step == 'q' then
+    proposal, since, short, round = unpack(args, a + 2, a + 5)
+  elseif step == 'a' then
+    lease, proposal = args[a + 2], args[a + 3]
+  else
+    lease, proposal, since, short = unpack(args, a + 2, a + 5)
+    round = step == 'W' and args[a + 6] or '1'
+  end
 
   local left = redis.call('pttl', lock)
-  if left == -2 then
-    -- Nobody overtakes those who wait: a lease that ran out goes to the first of them.
-    if entry then
-      enter(owner, entry)
-    end
-    if lease == '0' then
-      return {0, ''}
-    end
-    local ms = redis.call('pttl', turn)
-    if ms > 0 then
-      return {ms, 'redisson'}
-    end
-    local holder, ms = handOff(0, owner)
-    if holder and holder ~= owner then
-      return {ms, holder}
-    end
-  else
-    local holder, wrong = holderOf(lock, owner)
+  local holder = ''
+  if left ~= -2 then
+    local wrong
+    holder, wrong = holderOf(lock, owner)
     if wrong then
       return wrong
     end
-    if holder ~= owner then
-      if entry then
-        enter(owner, entry)
+    if holder == owner then
+      -- Checked before anything is written: a step that fails is not rolled back.
+      local token = tonumber(redis.call('get', counter) or proposal)
+      assert(token and token > 0, 'ERR the fencing counter is no positive number')
+      redis.call('set', counter, proposal, 'px', (lease or 0) + fenceTTL .. '', 'nx')
+      redis.call('hset', lock, owner, '1')
+      if lease and left < tonumber(lease) then -- or a lock that never expires would be gone
+        redis.call('pexpire', lock, lease)
       end
-      return {left, holder}
+      return token
     end
-    -- Checked before anything is written: a script that fails is not rolled back.
-    local token = tonumber(redis.call('get', counter) or proposal)
-    assert(token and token > 0, 'the fencing counter is no positive number')
-    redis.call('set', counter, proposal, 'px', ttl, 'nx')
-    redis.call('hset', lock, owner, '1')
-    if left < tonumber(lease) and lease ~= '0' then -- or a lock that never expires would be gone
-      redis.call('pexpire', lock, lease)
-    end
-    return token
   end
-end
 
-local token = proposal
-local last = redis.call('get', counter)
-if last then
-  last = tonumber(last)
-  assert(last, 'the fencing counter is no number')
-  if last >= tonumber(proposal) then
-    token = string.format('%.0f', last + 1)
+  if since then
+    enter(queue, owner, proposal, since, short, round)
   end
+  if left == -2 and not lease then
+    left = 0
+  elseif left == -2 then
+    left = redis.call('pttl', (string.gsub(queue, '^redlock_wait:', 'redlock_turn:')))
+    holder = 'redisson'
+    if left <= 0 then
+      -- Nobody overtakes those who wait: a lease that ran out goes to the first of them.
+      holder, left = handOff(lock, counter, queue, 0, owner)
+      if not holder or holder == owner then
+        return nil
+      end
+    end
+  end
+  return {left, holder, since and redis.call('zrank', queue, owner) or nil}
 end
-redis.call('set', counter, token, 'px', ttl)
-redis.call('hset', lock, owner, '1')
-redis.call('pexpire', lock, lease)
-return token == proposal and 0 or tonumber(token)

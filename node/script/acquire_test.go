@@ -96,7 +96,7 @@ func TestAcquireScript(t *testing.T) {
 		{
 			name:   "garbage in the counter",
 			before: lock{fence: "x"},
-			cmd:    acquire(50), fails: "no number", after: lock{fence: "x"},
+			cmd:    acquire(50), fails: "no number", after: lock{fence: "x", fenceLeft: fenceLeft},
 		},
 		{
 			name:   "garbage in the counter, held by me",

@@ -33,9 +33,11 @@ func (o Outcome) MayHold() bool { return o == Done || o == Unknown || o == Faile
 // Renewed is what became of one hold of a Renew command.
 type Renewed int8
 
-// The values are those that renew.lua returns, but for NotLock and Withdrawn.
+// The values are those that the script returns, but for the first three.
 const (
-	// NotLock says that the key is no lock. renew.lua has an error in its place.
+	// Errored says that the master answered with an error, so that nothing is known of the hold.
+	Errored Renewed = -4
+	// NotLock says that the key is no lock, which is an error as well.
 	NotLock Renewed = -3
 	// Withdrawn holds were left out, since a release or a Leave was sent meanwhile, and nothing
 	// is known of them. It is not Absent, which would count against a hold that goes on after
@@ -57,8 +59,9 @@ type Answer struct {
 	Holder  string        // who has the lock: a refused Acquire, Inspect
 	Count   int           // hold count: Inspect
 	Left    time.Duration // how long the holder still has it
+	Rank    int           // how many stand before the owner in the queue: a refused AcquireOrRegister, Register
 	Renewed []Renewed     // one for each hold: Renew
-	NotLock map[int]error // why, for each hold that is NotLock: Renew
+	Errors  map[int]error // why, for each hold that is NotLock or Errored: Renew
 }
 
 // Why returns why the master did not say yes.
@@ -69,12 +72,12 @@ func (a Answer) Why() error {
 	return a.Err
 }
 
-// notLock notes that the key of the i-th hold of a Renew is no lock.
-func (a *Answer) notLock(i int, why error) {
-	if a.NotLock == nil {
-		a.NotLock = make(map[int]error)
+// spoil notes that the i-th hold of a Renew is NotLock or Errored, and why.
+func (a *Answer) spoil(i int, what Renewed, why error) {
+	if a.Errors == nil {
+		a.Errors = make(map[int]error)
 	}
-	a.Renewed[i], a.NotLock[i] = NotLock, why
+	a.Renewed[i], a.Errors[i] = what, why
 }
 
 var (

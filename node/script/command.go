@@ -3,29 +3,43 @@ package script
 import (
 	"iter"
 	"slices"
+	"strings"
 	"time"
 )
 
-// Command is one script with its arguments. It does not change once it is made, so the
-// same Command goes to every master.
+// Command is one or more steps of the script with their keys and arguments. It does not change once
+// it is made, so the same Command goes to every master.
 type Command struct {
-	script *script
-	args   []any   // script hash, number of keys, keys, arguments
-	room   [11]any // for args: saves an allocation, 10 of a lock on five masters
-	key    string
-	owner  string
-	next   string // owner that a ReleaseTo enters into the queue
+	steps string // a letter for each, as call.lua has them
+	keys  []any
+	args  []any
+	room  [6]any // for args: saves an allocation, 10 of a lock on five masters
+	key   string
+	owner string
+	next  string // owner that a ReleaseTo or YieldTo enters into the queue
 
 	proposal int64     // fencing token, of an Acquire or a Raise
 	holds    []Renewal // of a Renew
-
-	grants  bool // see Grants
-	repeats bool // see Repeats
-
-	// healArg is the argument by which the command, besides other things, makes a hold where
-	// there is none: it heals or hands off. 0: there is no such argument.
-	healArg int
+	repeats  bool      // see Repeats
 }
+
+// The steps, as call.lua has them.
+const (
+	acquireStep        = "a"
+	askStep            = "w" // acquire, or enter the queue
+	askAgainStep       = "W" // the same, in a later round
+	registerStep       = "q"
+	releaseStep        = "r"
+	releaseWaiterStep  = "R" // of an owner that has waited
+	passStep           = "t" // release, and enter another owner
+	passOfWaiterStep   = "T" // of an owner that has waited
+	forceStep          = "f"
+	renewStep          = 'n'
+	renewNoHealingStep = 'N'
+	enterStep          = "e"
+	raiseStep          = "c"
+	inspectStep        = "i"
+)
 
 // Renewal names one hold of a Renew command.
 type Renewal struct {
@@ -41,47 +55,27 @@ type Renewal struct {
 //
 // Cost: one script call for all of them. Source: docs/algorithm.md, "Renew".
 func Renew(lease time.Duration, holds []Renewal) *Command {
-	args := make([]any, 0, 4+5*len(holds))
-	args = append(args, renewScript.sha, 2*len(holds))
-	for _, h := range holds {
-		args = append(args, h.args[0], h.args[1])
+	c := &Command{
+		steps: strings.Repeat(string(renewStep), len(holds)),
+		keys:  make([]any, 0, 2*len(holds)), args: make([]any, 0, 4*len(holds)), holds: holds,
 	}
-	args = append(args, lease.Milliseconds(), true)
-	heal := len(args) - 1
+	var ms any = lease.Milliseconds()
 	for _, h := range holds {
-		args = append(args, h.args[4], h.Count, h.Token)
+		c.keys = append(c.keys, h.keys[0], h.keys[2])
+		c.args = append(c.args, h.id, ms, h.Token, h.Count)
 	}
-	return &Command{script: renewScript, args: args, holds: holds, healArg: heal}
+	return c
 }
 
 // Inspect asks who has the lock at key. The answer is Done, with an empty holder if nobody has.
 //
 // Cost: one script call.
 func Inspect(key string) *Command {
-	return &Command{script: inspectScript, args: []any{inspectScript.sha, 2, key, fenceKey(key)}, key: key}
+	return &Command{steps: inspectStep, keys: []any{key, fenceKey(key)}, key: key}
 }
 
-// SHA is the hash by which EVALSHA knows the command's script.
-func (c *Command) SHA() string { return c.script.sha.(string) }
-
-// Arguments returns the arguments of EVALSHA, or with source those of EVAL. If guarded, they are
-// for a guarded master: the command then neither heals nor hands off; see also Grants.
-//
-// The caller must not change the slice, since a Command is shared.
-func (c *Command) Arguments(source, guarded bool) []any {
-	args := c.args
-	guarded = guarded && c.healArg > 0
-	if source || guarded {
-		args = slices.Clone(args)
-	}
-	if source {
-		args[0] = c.script.source
-	}
-	if guarded {
-		args[c.healArg] = ""
-	}
-	return args
-}
+// Steps is how many steps the command has: a renewal of n holds has n, any other command one.
+func (c *Command) Steps() int { return len(c.steps) }
 
 // Owner is the owner whose command it is; empty for a Renew, an Inspect and a Force.
 func (c *Command) Owner() string { return c.owner }
@@ -104,29 +98,38 @@ func (c *Command) Owners() iter.Seq[string] {
 
 // Grants reports whether the command only makes a hold where there is none, so that it must not be
 // sent to a guarded master.
-func (c *Command) Grants() bool { return c.grants }
+func (c *Command) Grants() bool {
+	switch c.steps {
+	case acquireStep, askStep, askAgainStep:
+		return true
+	}
+	return false
+}
 
 // Repeats reports whether the command has to be sent again until the master has answered.
 func (c *Command) Repeats() bool { return c.repeats }
 
 // Vouches reports whether Done is a vote: it says that an owner has a lock.
 func (c *Command) Vouches() bool {
-	switch c.script {
-	case acquireScript, renewScript, raiseScript:
+	switch c.steps {
+	case acquireStep, askStep, askAgainStep, registerStep, raiseStep:
 		return true
-	case enterScript:
+	case enterStep:
 		return !c.repeats // otherwise it is a Leave
 	}
-	return false
+	return len(c.holds) > 0
 }
 
-// Decode returns the meaning of a reply.
-func (c *Command) Decode(reply any) (Answer, error) {
-	a, err := c.script.decode(reply)
-	if a.Outcome == Done && a.Token == 0 {
-		a.Token = c.proposal // which is 0 for other commands
+// tokenArg returns which of the arguments is the fencing token of a release, without which the lock
+// is not handed off; -1 if the command hands nothing off.
+func (c *Command) tokenArg() int {
+	switch c.steps {
+	case releaseStep, releaseWaiterStep, passStep, passOfWaiterStep:
+		return 1
+	case forceStep:
+		return 0
 	}
-	return a, err
+	return -1
 }
 
 // Without returns what is left of c when the owners that were released meanwhile are taken out of
@@ -134,7 +137,7 @@ func (c *Command) Decode(reply any) (Answer, error) {
 // it only loses a next owner that was released.
 func (c *Command) Without(released func(owner string) bool) *Command {
 	switch {
-	case c.script == releaseScript:
+	case c.tokenArg() >= 0:
 		if c.next != "" && released(c.next) {
 			return c.Repeat().Command()
 		}
@@ -154,9 +157,7 @@ func (c *Command) Without(released func(owner string) bool) *Command {
 }
 
 // lease returns the lease of a Renew.
-func (c *Command) lease() time.Duration {
-	return time.Duration(c.args[c.healArg-1].(int64)) * time.Millisecond
-}
+func (c *Command) lease() time.Duration { return time.Duration(c.args[1].(int64)) * time.Millisecond }
 
 // Whole turns a, the answer to rest, into the answer to c. rest is what Without left of c.
 func (c *Command) Whole(rest *Command, a Answer) Answer {
@@ -171,8 +172,8 @@ func (c *Command) Whole(rest *Command, a Answer) Answer {
 			continue
 		}
 		whole.Renewed[i] = a.Renewed[next]
-		if why := a.NotLock[next]; why != nil {
-			whole.notLock(i, why)
+		if why := a.Errors[next]; why != nil {
+			whole.spoil(i, a.Renewed[next], why)
 		}
 		next++
 	}

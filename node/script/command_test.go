@@ -8,10 +8,9 @@ import (
 )
 
 func TestWithout(t *testing.T) {
-	acquire := NewOwner("k", id("me:1")).Acquire(lease, 1)
 	renew := Renew(lease, []Renewal{{Owner: NewOwner("a", id("me:1"))}, {Owner: NewOwner("b", id("me:2"))}})
-	release := NewOwner("k", id("me:1")).Release(1, 0)
 	releaseTo := NewOwner("k", id("me:1")).ReleaseTo(1, 0, NewOwner("k", id("me:2")), QueueEntry{Round: 1})
+	yieldTo := NewOwner("k", id("me:1")).YieldTo(0, NewOwner("k", id("me:2")), QueueEntry{Round: 1})
 	const all, some, none = "all", "some", "none"
 	for _, tt := range []struct {
 		name, released string
@@ -27,6 +26,7 @@ func TestWithout(t *testing.T) {
 		{"release: each is to say what it found", id("me:1"), release, all},
 		{"release to one who has given up", id("me:2"), releaseTo, some},
 		{"release to one who waits", id("me:1"), releaseTo, all},
+		{"yield to one who has given up", id("me:2"), yieldTo, some},
 		{"inspect", id("me:1"), Inspect("k"), all},
 		{"force", id("me:1"), Force("k", 1), all},
 	} {
@@ -47,15 +47,16 @@ func TestWithout(t *testing.T) {
 
 // TestRepeat: what is sent again is what was sent, but for the next owner.
 func TestRepeat(t *testing.T) {
-	me := NewOwner("{k}", "me:1")
+	o := NewOwner("{k}", "me:1")
 	for _, tt := range []struct {
 		name      string
 		cmd, want *Command
 	}{
-		{"release", me.Release(17, 23), me.Release(17, 23)},
-		{"yield", me.Yield(23), me.Yield(23)},
-		{"leave", me.Leave(3), me.Leave(3)},
-		{"release to the next", me.ReleaseTo(17, 23, NewOwner("{k}", "me:2"), QueueEntry{Round: 1, Since: 24}), me.Release(17, 23)},
+		{"release", o.Release(17, 23), o.Release(17, 23)},
+		{"yield", o.Yield(23), o.Yield(23)},
+		{"leave", o.Leave(3), o.Leave(3)},
+		{"release to the next", o.ReleaseTo(17, 23, NewOwner("{k}", "me:2"), QueueEntry{Round: 1, Since: 24}), o.Release(17, 23)},
+		{"yield to the next", o.YieldTo(23, NewOwner("{k}", "me:2"), QueueEntry{Round: 1, Since: 24}), o.Yield(23)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.cmd.Repeat().Command(); fmt.Sprintf("%#v", *got) != fmt.Sprintf("%#v", *tt.want) {
@@ -108,32 +109,49 @@ func TestTree(t *testing.T) {
 		if len(rest) > 0 {
 			t.Errorf("tree(%q): got %v and a rest of %q", seed.data, reply, rest)
 		}
-		if a, err := seed.script.decode(reply); err != nil || a.Outcome != seed.want {
-			t.Errorf("decode %v: got %v (%v), want %v", reply, a.Outcome, err, seed.want)
+		steps, err := Split(nil, reply, seed.cmd.Steps())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a := seed.cmd.Decode(steps); a.Outcome != seed.want {
+			t.Errorf("decode %v: got %v (%v), want %v", reply, a.Outcome, a.Err, seed.want)
 		}
 	}
 }
 
-// replies are what the scripts answer, as bytes for tree.
+// One command of each kind of answer, and a Renew of several holds.
+var (
+	me      = NewOwner("k", id("me:1"))
+	acquire = me.Acquire(lease, 50)
+	enter   = me.Enter(lease, 2)
+	raise   = me.Raise(lease, 50)
+	renew4  = Renew(lease, []Renewal{{Owner: me}, {Owner: me}, {Owner: me}, {Owner: me}})
+	release = me.Release(50, 0)
+	inspect = Inspect("k")
+)
+
+// replies are what the script answers, as bytes for tree.
 var replies = []struct {
-	script *script
-	data   []byte
-	want   Outcome
+	cmd  *Command
+	data []byte
+	want Outcome
 }{
-	{acquireScript, []byte{6, 50}, Done},
-	{acquireScript, []byte{0}, Done},
-	{acquireScript, []byte{4 + 6*2, 6, 9, 1 + 6*2, 'm', 'e'}, Refused},
-	{enterScript, []byte{6, 1}, Done},
-	{enterScript, []byte{0}, Refused},
-	{enterScript, []byte{4 + 6*2, 6, 9, 1 + 6*2, 'm', 'e'}, Refused},
-	{raiseScript, []byte{0}, Done},
-	{raiseScript, []byte{6, 50}, Refused},
-	{raiseScript, []byte{6 * 8, 255, 255, 255, 255, 255, 255, 255, 255}, Refused},
-	{renewScript, []byte{4 + 6*4, 6, 1, 6, 2, 0, 6 * 8, 255, 255, 255, 255, 255, 255, 255, 255}, Done},
-	{renewScript, []byte{4 + 6*2, 6, 1, 3}, Done},
-	{releaseScript, []byte{6, 1}, Done},
-	{inspectScript, []byte{4 + 6*2, 6, 2, 1 + 6, '7'}, Done},
-	{inspectScript, []byte{4 + 6*4, 6, 9, 1 + 6, '7', 1 + 6*2, 'm', 'e', 1 + 6, '2'}, Done},
+	{acquire, []byte{6, 50}, Done},
+	{acquire, []byte{0}, Done},
+	{acquire, []byte{4 + 6*2, 6, 9, 1 + 6*2, 'm', 'e'}, Refused},
+	{acquire, []byte{4 + 6*3, 6, 9, 1 + 6*2, 'm', 'e', 6, 3}, Refused},
+	{enter, []byte{6, 1}, Done},
+	{enter, []byte{0}, Refused},
+	{enter, []byte{4 + 6*2, 6, 9, 1 + 6*2, 'm', 'e'}, Refused},
+	{raise, []byte{0}, Done},
+	{raise, []byte{6, 50}, Refused},
+	{raise, []byte{6 * 8, 255, 255, 255, 255, 255, 255, 255, 255}, Refused},
+	{renew4, []byte{4 + 6*4, 6, 1, 6, 2, 0, 6 * 8, 255, 255, 255, 255, 255, 255, 255, 255}, Done},
+	{renew4, []byte{4 + 6*4, 6, 1, 3, 3, 0}, Done},
+	{release, []byte{6, 1}, Done},
+	{release, []byte{3}, Failed},
+	{inspect, []byte{4 + 6*2, 6, 2, 1 + 6, '7'}, Done},
+	{inspect, []byte{4 + 6*4, 6, 9, 1 + 6, '7', 1 + 6*2, 'm', 'e', 1 + 6, '2'}, Done},
 }
 
 // FuzzDecode: no reply breaks a decoder, and what it lets pass makes sense.
@@ -141,32 +159,33 @@ func FuzzDecode(f *testing.F) {
 	for _, seed := range replies {
 		f.Add(seed.data)
 	}
-	f.Add([]byte{4 + 6, 6 * 2, 1, 1}) // 257 is no Renewed, though its last byte is
+	f.Add([]byte{4 + 6*4, 6 * 2, 1, 1}) // 257 is no Renewed, though its last byte is
 	f.Add([]byte{4 + 6*2, 6 * 8, 127, 255, 255, 255, 255, 255, 255, 255, 1 + 6, 'm'})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		reply, _ := tree(data, 0)
-		for _, s := range []*script{acquireScript, enterScript, raiseScript, renewScript, releaseScript, inspectScript} {
-			a, err := s.decode(reply)
+		for _, cmd := range []*Command{acquire, enter, raise, renew4, release, inspect} {
+			steps, err := Split(nil, reply, cmd.Steps())
 			if err != nil {
 				continue
 			}
-			if a.Outcome != Done && a.Outcome != Refused {
-				t.Errorf("decode %v: got outcome %v, want Done or Refused", reply, a.Outcome)
+			a := cmd.Decode(steps)
+			if a.Outcome != Done && a.Outcome != Refused && (a.Outcome != Failed || a.Err == nil) {
+				t.Errorf("decode %v: got outcome %v (%v), want Done, Refused or why it Failed", reply, a.Outcome, a.Err)
 			}
 			if a.Left < 0 {
 				t.Errorf("decode %v: got %v left, want none below zero", reply, a.Left)
 			}
-			if s == acquireScript && a.Outcome == Done && a.Token < 0 {
+			if cmd == acquire && a.Outcome == Done && a.Token < 0 {
 				t.Errorf("decode %v: got token %d, want none below zero", reply, a.Token)
 			}
 			for i, r := range a.Renewed {
-				if r == NotLock {
-					if a.NotLock[i] == nil {
-						t.Errorf("decode %v: got no reason why %d is no lock", reply, i)
+				if r == NotLock || r == Errored {
+					if a.Errors[i] == nil {
+						t.Errorf("decode %v: got no reason why %d is %d", reply, i, r)
 					}
 					continue
 				}
-				if said := reply.([]any)[i]; said != int64(r) {
+				if said := steps[i]; said != int64(r) {
 					t.Errorf("decode %v: got %d at %d, want %v", reply, r, i, said)
 				}
 			}
@@ -183,7 +202,7 @@ func TestKeysOfTwoNamesDiffer(t *testing.T) {
 		if k.fence != fenceKey(name) {
 			t.Errorf("counter of %q: %q and %q", name, k.fence, fenceKey(name))
 		}
-		for _, key := range []string{k.fence, k.queue, k.turn} {
+		for _, key := range []string{k.fence, k.queue} {
 			if other, ok := whose[key]; ok {
 				t.Errorf("%q is a key of %q and of %q", key, other, name)
 			}

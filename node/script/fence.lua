@@ -1,9 +1,9 @@
--- fence.lua: how long a fencing counter is kept. A part of the other scripts, which carry it
--- inside.
+-- fence.lua: how long a fencing counter is kept.
 --
--- KEYS[2]  fencing counter of the lock
+-- KEYS[-]  fencing counter of a lock
 -- returns  fenceTTL: a counter expires so long after the lease, in ms
--- Called by acquire.lua, raise.lua, renew.lua and release.lua.
+-- Called by grant.lua, extend.lua, queue.lua, acquire.lua and raise.lua. A part of call.lua,
+-- which carries it inside.
 
 -- Proposals follow the masters' clocks, so a counter only has to bridge what is wrong with
 -- those. Without any expiry, names that are used once would pile up forever.

@@ -14,16 +14,6 @@ type QueueEntry struct {
 	Proposal int64         // the fencing token asked for
 }
 
-// text is the entry as queue.lua reads it.
-func (e QueueEntry) text() string {
-	var room [80]byte
-	b := strconv.AppendUint(room[:0], e.Round, 10)
-	b = strconv.AppendInt(append(b, ' '), e.Since, 10)
-	b = strconv.AppendInt(append(b, ' '), e.Lease.Milliseconds(), 10)
-	b = strconv.AppendInt(append(b, ' '), e.Proposal, 10)
-	return string(b)
-}
-
 // HandOff says that a master handed a lock to an owner, for the lease that its entry asked for.
 type HandOff struct {
 	Owner string

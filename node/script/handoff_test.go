@@ -111,7 +111,10 @@ func TestHandOffSkips(t *testing.T) {
 			time.Sleep(short)
 		}},
 		{"what is no entry", func(h *scriptFixture) { h.do("ZADD", "redlock_wait:{k}", 1, "what?") }},
-		{"an owner without a client", func(h *scriptFixture) { h.do("ZADD", "redlock_wait:{k}", 1, "me 1 400 1 99999999999999") }},
+		{"an owner without a client", func(h *scriptFixture) {
+			h.do("ZADD", "redlock_wait:{k}", 1, "me")
+			h.do("SET", "redlock_wait:{k}me", "1 400 1")
+		}},
 		{"several", func(h *scriptFixture) {
 			h.register(id("gone:r1"), 1, 1)
 			h.register(id("gone:r2"), 1, 2)

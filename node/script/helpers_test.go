@@ -63,24 +63,39 @@ func lockAt(m *redlocktest.Master) lock {
 // run lets m carry out cmd, without a node.
 func run(t *testing.T, c redis.Conn, cmd *Command) Answer {
 	t.Helper()
-	reply, err := c.Do("EVAL", cmd.Arguments(true, false)...)
-	if err != nil {
-		if reply, ok := err.(redis.Error); ok {
-			err = Meaning(reply)
-		}
-		return Answer{Outcome: Failed, Err: err}
+	return runAll(t, c, cmd)[0]
+}
+
+// runAll lets m carry out all of them in one call.
+func runAll(t *testing.T, c redis.Conn, all ...*Command) (answers []Answer) {
+	t.Helper()
+	var call Call
+	steps := 0
+	for _, cmd := range all {
+		call.Add(cmd, false)
+		steps += cmd.Steps()
 	}
-	a, err := cmd.Decode(reply)
+	reply, err := c.Do("EVAL", call.Arguments(true)...)
 	if err != nil {
-		t.Fatalf("decode %v: %v", reply, err)
+		reply = err
 	}
-	return a
+	each, err := Split(nil, reply, steps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cmd := range all {
+		answers = append(answers, cmd.Decode(each[:cmd.Steps()]))
+		each = each[cmd.Steps():]
+	}
+	return answers
 }
 
 // guarded returns cmd as it goes to a guarded master.
 func guarded(cmd *Command) *Command {
+	var call Call
+	call.Add(cmd, true)
 	other := *cmd
-	other.args = cmd.Arguments(false, true)
+	other.steps, other.args = string(call.steps), call.args
 	return &other
 }
 
@@ -203,15 +218,17 @@ func (h *scriptFixture) heldBy(owner string) {
 	h.m.Expire("k", lease)
 }
 
-// queue returns who waits, the first one first, as "owner number".
+// queue returns who waits, the first one first, as "owner number", without the number of an ask that
+// is stale.
 func (h *scriptFixture) queue() []string {
 	members, err := redis.Strings(h.conn.Do("ZRANGE", "redlock_wait:{k}", 0, -1))
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	for i, m := range members {
-		words := strings.Fields(m)
-		members[i] = strings.Join(words[:min(2, len(words))], " ")
+		if round, _, ok := strings.Cut(h.m.Get("redlock_wait:{k}"+m), " "); ok {
+			members[i] = m + " " + round
+		}
 	}
 	return members
 }

@@ -1,15 +1,15 @@
--- holder.lua: who holds a lock, and whether its key is a lock at all. A part of the other
--- scripts, which carry it inside.
+-- holder.lua: who holds a lock, and whether its key is a lock at all.
 --
--- KEYS[1]  lock key: a hash, owner -> hold count
+-- KEYS[-]  lock key: a hash, owner -> hold count
 -- returns  holderOf returns the holder, nil if the key is absent. If the key holds
 --          anything else it returns nil and an error reply:
 --          "NOTLOCK type", and behind "NOTLOCK hash" its number of fields
--- Called by acquire.lua, enter.lua, raise.lua, renew.lua, release.lua and inspect.lua.
+-- Called by acquire.lua, enter.lua, raise.lua, renew.lua, release.lua and inspect.lua. A
+-- part of call.lua, which carries it inside.
 
 -- A lock has exactly one field, and that reads as an owner: ours, "uuid:rN", or Redisson's,
 -- "uuid:number". owner is the caller's own, which needs no second look.
-local function holderOf(lock, owner)
+function holderOf(lock, owner)
   -- Two fields are enough to tell. Another program's hash may have millions.
   local fields = redis.pcall('hrandfield', lock, '2')
   local holder = fields[1]

@@ -8,7 +8,7 @@ import "strings"
 const (
 	fencePrefix   = "redlock_fence:"
 	queuePrefix   = "redlock_wait:"
-	turnPrefix    = "redlock_turn:"
+	turnPrefix    = "redlock_turn:"   // as acquire.lua and release.lua have it
 	forcedPrefix  = "redlock_forced:" // as forced.lua has it
 	channelPrefix = "redisson_lock__channel:"
 )
@@ -33,7 +33,7 @@ func fenceKey(name string) string {
 	return fencePrefix + "{" + name + "}"
 }
 
-// FreedChannel is where Redisson's clients are told that the lock is free. release.lua has it too.
+// FreedChannel is where Redisson's clients are told that the lock is free. release.lua and call.lua have it too.
 func FreedChannel(name string) string {
 	if braced(name) {
 		return channelPrefix + name
@@ -41,8 +41,8 @@ func FreedChannel(name string) string {
 	return channelPrefix + "{" + name + "}"
 }
 
-// keys are the keys of a lock, besides its name, that acquire.lua and release.lua get.
-type keys struct{ fence, queue, turn string }
+// keys are the keys of a lock, besides its name, that are sent with its steps.
+type keys struct{ fence, queue string }
 
 // keysOf returns the keys of name, cut out of one string.
 func keysOf(name string) keys {
@@ -52,8 +52,8 @@ func keysOf(name string) keys {
 	}
 	var b strings.Builder
 	tail := len(left) + len(name) + len(right)
-	b.Grow(len(fencePrefix) + len(queuePrefix) + len(turnPrefix) + 3*tail)
-	for _, prefix := range [...]string{fencePrefix, queuePrefix, turnPrefix} {
+	b.Grow(len(fencePrefix) + len(queuePrefix) + 2*tail)
+	for _, prefix := range [...]string{fencePrefix, queuePrefix} {
 		b.WriteString(prefix)
 		b.WriteString(left)
 		b.WriteString(name)
@@ -64,5 +64,5 @@ func keysOf(name string) keys {
 		key, all = all[:len(prefix)+tail], all[len(prefix)+tail:]
 		return key
 	}
-	return keys{fence: cut(fencePrefix), queue: cut(queuePrefix), turn: cut(turnPrefix)}
+	return keys{fence: cut(fencePrefix), queue: cut(queuePrefix)}
 }

@@ -48,8 +48,9 @@ func inWords(what string) string {
 	return "a value of type " + kind
 }
 
-// scripted is what Redis 6.2 puts before the error of a command that a script called.
-var scripted = regexp.MustCompile(`^ERR Error running script .*@user_script: ?\d+: -?`)
+// scripted is what Redis 6.2 puts before the error of a command that a script called, whether it is
+// the answer to the whole script or to one of its steps.
+var scripted = regexp.MustCompile(`^(ERR Error running script .*)?@user_script: ?\d+: -?`)
 
 // place is what Redis 7 puts behind it.
 var place = regexp.MustCompile(` script: [0-9a-f]{40}, on @user_script:\d+\.?$`)

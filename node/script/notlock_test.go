@@ -60,7 +60,7 @@ func TestNotALock(t *testing.T) {
 					got := h.run(command.cmd)
 					err := got.Err
 					if got.Outcome == Done && reflect.DeepEqual(got.Renewed, []Renewed{NotLock}) {
-						err = got.NotLock[0]
+						err = got.Errors[0]
 					} else if got.Outcome != Failed {
 						t.Errorf("answered %+v, want Failed", got)
 					}

@@ -7,19 +7,20 @@ import "time"
 type Owner struct {
 	Key  string
 	ID   string // "uuid:rN"
-	args [5]any // the keys of acquire.lua and release.lua, and the owner
+	keys [3]any // lock, queue and fencing counter
+	id   any    // ID
 }
 
 // NewOwner makes an owner. An id must be used once only, for one key.
 func NewOwner(key, id string) *Owner {
 	k := keysOf(key)
-	return &Owner{Key: key, ID: id, args: [...]any{key, k.fence, k.queue, k.turn, id}}
+	return &Owner{Key: key, ID: id, keys: [...]any{key, k.queue, k.fence}, id: id}
 }
 
-// command begins a command for s, whose first arguments are those of o.
-func (o *Owner) command(s *script) *Command {
-	c := &Command{script: s, key: o.Key, owner: o.ID}
-	c.args = append(append(c.room[:0], s.sha, 4), o.args[:]...)
+// command begins a command of one step. Its first argument is the owner.
+func (o *Owner) command(step string, keys ...any) *Command {
+	c := &Command{steps: step, keys: keys, key: o.Key, owner: o.ID}
+	c.args = append(c.room[:0], o.id)
 	return c
 }
 
@@ -33,38 +34,43 @@ func (o *Owner) command(s *script) *Command {
 //
 // Cost: one script call. Source: docs/algorithm.md, "Acquire".
 func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
-	c := o.command(acquireScript)
-	c.proposal, c.grants = proposal, true
+	c := o.command(acquireStep, o.keys[:]...)
+	c.proposal = proposal
 	c.args = append(c.args, lease.Milliseconds(), proposal)
 	return c
 }
 
 // AcquireOrRegister is Acquire for a waiter: if the lock is taken, the owner enters the queue, or
-// stays there. A master that hands the lock to it says so with a [HandOff].
+// stays there, and Refused tells its rank. A master that hands the lock to it says so with a
+// [HandOff].
 //
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Command {
 	c := o.Acquire(lease, entry.Proposal)
-	c.args = append(c.args, entry.text())
+	c.steps = askStep
+	c.args = append(c.args, entry.Since, entry.Lease.Milliseconds())
+	if entry.Round != 1 {
+		c.steps = askAgainStep
+		c.args = append(c.args, entry.Round)
+	}
 	return c
 }
 
 // Register enters the owner into the queue, or keeps it there, and leaves the lock alone even if
 // it is free. Guarded masters do this as well.
 //
-// The answer is Refused, without a holder if nobody has the lock, or Done if the owner has it,
-// because it was handed to it.
+// The answer is Refused with its rank, without a holder if nobody has the lock, or Done if the
+// owner has it, because it was handed to it.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func (o *Owner) Register(entry QueueEntry) *Command {
-	c := o.command(acquireScript)
-	c.args = append(c.args, 0, entry.Proposal, entry.text())
+	c := o.command(registerStep, o.keys[:]...)
+	c.args = append(c.args, entry.Proposal, entry.Since, entry.Lease.Milliseconds(), entry.Round)
 	return c
 }
 
-// tokenArg is where the arguments of release.lua have the token. Without it the lock is not
-// handed off.
-const tokenArg = 7
+// noToken stands for the token of a release that does not hand the lock off.
+var noToken any = ""
 
 // Release takes the owner out of the queue and frees the lock, which is then handed to the first
 // in the queue. token is the owner's fencing token, or the one it proposed; since is that of its
@@ -75,25 +81,42 @@ const tokenArg = 7
 // the lock off.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Release".
-func (o *Owner) Release(token, since int64) *Command {
-	c := o.command(releaseScript)
-	c.repeats, c.healArg = true, tokenArg
-	c.args = append(c.args, token, since)
-	return c
-}
+func (o *Owner) Release(token, since int64) *Command { return o.release(token, since != 0) }
 
 // Yield is Release without a hand-off: the lock is left free.
-func (o *Owner) Yield(since int64) *Command {
-	c := o.Release(0, since)
-	c.args[tokenArg] = ""
+func (o *Owner) Yield(since int64) *Command { return o.release(noToken, since != 0) }
+
+func (o *Owner) release(token any, waited bool) *Command {
+	step := releaseStep
+	if waited {
+		step = releaseWaiterStep
+	}
+	c := o.command(step, o.keys[:2]...)
+	c.repeats = true
+	c.args = append(c.args, token)
 	return c
 }
 
 // ReleaseTo is Release, and enters next into the queue.
 func (o *Owner) ReleaseTo(token, since int64, next *Owner, entry QueueEntry) *Command {
-	c := o.Release(token, since)
+	return o.Release(token, since).enters(next, entry)
+}
+
+// YieldTo is Yield, and enters next into the queue.
+func (o *Owner) YieldTo(since int64, next *Owner, entry QueueEntry) *Command {
+	return o.Yield(since).enters(next, entry)
+}
+
+// enters has a release enter next into the queue.
+func (c *Command) enters(next *Owner, entry QueueEntry) *Command {
+	switch c.steps {
+	case releaseStep:
+		c.steps = passStep
+	case releaseWaiterStep:
+		c.steps = passOfWaiterStep
+	}
 	c.next = next.ID
-	c.args = append(c.args, next.args[4], entry.text())
+	c.args = append(c.args, next.id, entry.Proposal, entry.Since, entry.Lease.Milliseconds(), entry.Round)
 	return c
 }
 
@@ -104,9 +127,8 @@ func (o *Owner) ReleaseTo(token, since int64, next *Owner, entry QueueEntry) *Co
 //
 // Cost: one script call.
 func Force(key string, token int64) *Command {
-	c := NewOwner(key, "").Release(token, 0)
-	c.repeats = false
-	return c
+	k := keysOf(key)
+	return &Command{steps: forceStep, keys: []any{key, k.queue}, args: []any{token}, key: key}
 }
 
 // Raise raises the fencing counter of a lock that the owner has, for lease, to token.
@@ -116,13 +138,11 @@ func Force(key string, token int64) *Command {
 //
 // Cost: one script call. Source: docs/algorithm.md, "Fencing token".
 func (o *Owner) Raise(lease time.Duration, token int64) *Command {
-	return &Command{script: raiseScript, key: o.Key, owner: o.ID, proposal: token, args: []any{
-		raiseScript.sha, 2, o.args[0], o.args[1], o.args[4], token, lease.Milliseconds(),
-	}}
+	c := o.command(raiseStep, o.keys[0], o.keys[2])
+	c.proposal = token
+	c.args = append(c.args, lease.Milliseconds(), token)
+	return c
 }
-
-// countArg is where the arguments of enter.lua have the hold count.
-const countArg = 4
 
 // Enter sets the hold count of a lock that the owner has, and extends its lease to lease from now
 // if that is longer than what is left.
@@ -132,9 +152,9 @@ const countArg = 4
 //
 // Cost: one script call. Source: docs/algorithm.md, "Re-entry".
 func (o *Owner) Enter(lease time.Duration, count int) *Command {
-	return &Command{script: enterScript, key: o.Key, owner: o.ID, args: []any{
-		enterScript.sha, 1, o.args[0], o.args[4], count, lease.Milliseconds(),
-	}}
+	c := o.command(enterStep, o.keys[:1]...)
+	c.args = append(c.args, lease.Milliseconds(), count)
+	return c
 }
 
 // Leave lowers the hold count of a lock that the owner has. After an outcome other than Done and

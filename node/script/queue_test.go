@@ -41,7 +41,7 @@ func TestLaterEntryReplacesTheFirst(t *testing.T) {
 		h.register(id("b:r1"), 1, 20)
 		time.Sleep(6 * time.Second)
 		h.register(id("a:r1"), 2, 10)
-		h.wantQueue("after a second entry", id("a:r1 2"), id("b:r1 1"))
+		h.wantQueue("after a second entry", id("a:r1 2"), id("b:r1"))
 		if ttl := h.m.TTL("redlock_wait:{k}"); ttl != 10*time.Second {
 			t.Errorf("queue expires in %v, want 10s from the last entry on", ttl)
 		}
@@ -253,10 +253,10 @@ func TestAllKeysExpire(t *testing.T) {
 			keys int
 		}{
 			{"an acquire", func() { h.run(NewOwner("k", id("x:r0")).Acquire(lease, 15)) }, 2},
-			{"an entry", func() { h.register(id("a:r1"), 1, 10) }, 3},
-			{"another", func() { h.register(id("b:r1"), 1, 20) }, 3},
-			{"a pass", func() { h.release(id("x:r0"), 15) }, 3},
-			{"Redisson's turn", func() { h.release(id("a:r1"), 14) }, 3},
+			{"an entry", func() { h.register(id("a:r1"), 1, 10) }, 4},
+			{"another", func() { h.register(id("b:r1"), 1, 20) }, 5},
+			{"a pass", func() { h.release(id("x:r0"), 15) }, 4},
+			{"Redisson's turn", func() { h.release(id("a:r1"), 14) }, 4},
 			{"an entry after it", func() { time.Sleep(20 * time.Millisecond); h.register(id("b:r1"), 2, 20) }, 2},
 			{"a last release", func() { h.release(id("b:r1"), 17) }, 1},
 		} {
@@ -297,6 +297,39 @@ func TestRegister(t *testing.T) {
 	})
 }
 
+// Whoever enters the queue is told how many stand before it.
+func TestRank(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		h.subscribeClient("b")
+		h.heldByX()
+		for _, step := range []struct {
+			owner string
+			since int64
+			want  int
+		}{
+			{"b:r1", 20, 0},
+			{"c:r1", 30, 1},
+			{"a:r1", 10, 0},
+			{"c:r1", 30, 2},
+		} {
+			if got := h.register(id(step.owner), 2, step.since); got.Rank != step.want {
+				t.Errorf("%s, since %d: rank is %d, want %d", step.owner, step.since, got.Rank, step.want)
+			}
+		}
+		e := QueueEntry{Round: 3, Since: 30, Lease: short, Proposal: 1}
+		if got := h.run(NewOwner("k", id("c:r1")).Register(e)); got.Rank != 2 {
+			t.Errorf("Register: rank is %d, want 2", got.Rank)
+		}
+		h.m.Del("k")
+		// a:r1 does not hear of it, so the lock goes to b:r1, and c:r1 is the first of those left.
+		got := h.run(NewOwner("k", id("c:r1")).AcquireOrRegister(lease, e))
+		h.wantAnswer("of a lock handed to another", got, Refused, id("b:r1"))
+		if got.Rank != 0 {
+			t.Errorf("after a hand-off: rank is %d, want 0", got.Rank)
+		}
+	})
+}
+
 // What is yielded is left free, and those who wait stay in the queue.
 func TestYield(t *testing.T) {
 	withScripts(t, func(h *scriptFixture) {
@@ -308,6 +341,30 @@ func TestYield(t *testing.T) {
 		h.wantQueue("then", id("a:r1 1"))
 		h.wantAnswer("yield of one that waits", h.run(NewOwner("k", id("a:r1")).Yield(10)), Refused, "")
 		h.wantQueue("then")
+		post.want(t, "nobody is told")
+	})
+}
+
+// Who goes on waiting as a new owner has no gap in between, and the same place.
+func TestYieldTo(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		post, freed := h.subscribeClient("a"), h.subscribe(freedChannel)
+		h.register(id("x:r1"), 1, 10)
+		h.register(id("a:r1"), 1, 20)
+		next := QueueEntry{Round: 2, Since: 10, Lease: short, Proposal: 1}
+		yield := NewOwner("k", id("x:r1")).YieldTo(10, NewOwner("k", id("x:r2")), next)
+		h.wantAnswer("yield", h.run(yield), Done, "")
+		h.wantLock("then", "", 0)
+		h.wantQueue("then", id("x:r2 2"), id("a:r1 1"))
+		freed.want(t, "to Redisson's clients", "0")
+		h.wantAnswer("a repeat", h.run(yield), Refused, "")
+		h.wantQueue("then", id("x:r2 2"), id("a:r1 1"))
+
+		h.heldBy(id("x:r2"))
+		h.run(NewOwner("k", id("x:r2")).Yield(10))
+		h.heldBy(id("x:r2"))
+		h.wantAnswer("a repeat", h.run(yield), Refused, "")
+		h.wantQueue("does not enter who has the lock", id("a:r1 1"))
 		post.want(t, "nobody is told")
 	})
 }

@@ -18,7 +18,7 @@ func TestRenewScript(t *testing.T) {
 		return cmd
 	}
 	noLock := func(what string) Answer {
-		return Answer{Outcome: Done, Renewed: []Renewed{NotLock}, NotLock: map[int]error{0: notLock(what)}}
+		return Answer{Outcome: Done, Renewed: []Renewed{NotLock}, Errors: map[int]error{0: notLock(what)}}
 	}
 	is := func(r Renewed) Answer { return Answer{Outcome: Done, Renewed: []Renewed{r}} }
 	mine := func(left time.Duration, fence string, fenceLeft time.Duration) lock {
@@ -54,7 +54,7 @@ func TestRenewScript(t *testing.T) {
 		{
 			name:   "garbage in the counter",
 			before: mine(time.Second, "x", 0),
-			cmd:    renew(false), answer: is(Extended), after: mine(lease, "x", 0),
+			cmd:    renew(false), answer: is(Extended), after: mine(lease, "x", fenceLeft),
 		},
 		{
 			// The count of a renewal may be older than that of a re-entry.

@@ -8,9 +8,59 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
+// Split returns the answers to the steps of a call, n in all, out of the reply to it: a value or a
+// redis.Error. A single one is appended to room.
+func Split(room []any, reply any, n int) ([]any, error) {
+	if n == 1 {
+		return append(room, reply), nil
+	}
+	switch r := reply.(type) {
+	case redis.Error:
+		return nil, Meaning(r)
+	case []any:
+		if len(r) == n {
+			return r, nil
+		}
+	}
+	return nil, unexpected(reply)
+}
+
+// Decode returns the meaning of the answers to the steps of c.
+func (c *Command) Decode(steps []any) Answer {
+	if len(c.holds) > 0 || len(steps) == 0 {
+		return decodeRenew(steps)
+	}
+	if refusal, refused := steps[0].(redis.Error); refused {
+		return Answer{Outcome: Failed, Err: Meaning(refusal)}
+	}
+	a, err := c.decode(steps[0])
+	if err != nil {
+		return Answer{Outcome: Failed, Err: err}
+	}
+	if a.Outcome == Done && a.Token == 0 {
+		a.Token = c.proposal // which is 0 for other commands
+	}
+	return a
+}
+
+// decode returns the meaning of the answer to the only step of c, which its file states.
+func (c *Command) decode(reply any) (Answer, error) {
+	switch c.steps {
+	case acquireStep, askStep, askAgainStep, registerStep:
+		return decodeAcquire(reply)
+	case enterStep:
+		return decodeEnter(reply)
+	case raiseStep:
+		return decodeRaise(reply)
+	case inspectStep:
+		return decodeInspect(reply)
+	}
+	return decodeRelease(reply)
+}
+
 func decodeAcquire(reply any) (Answer, error) {
 	if n, ok := reply.(int64); ok && n >= 0 {
-		return Answer{Outcome: Done, Token: n}, nil // Command.read knows what 0 means
+		return Answer{Outcome: Done, Token: n}, nil // Command.Decode knows what 0 means
 	}
 	return decodeTaken(reply)
 }
@@ -39,34 +89,41 @@ func decodeRaise(reply any) (Answer, error) {
 }
 
 func decodeTaken(reply any) (Answer, error) {
-	if r, ok := reply.([]any); ok && len(r) == 2 {
-		left, ok1 := r[0].(int64)
-		holder, ok2 := r[1].([]byte)
-		if ok1 && ok2 {
-			return Answer{Outcome: Refused, Left: millis(left), Holder: string(holder)}, nil
-		}
-	}
-	return Answer{}, unexpected(reply)
-}
-
-func decodeRenew(reply any) (Answer, error) {
-	list, ok := reply.([]any)
-	if !ok {
+	r, ok := reply.([]any)
+	if !ok || len(r) != 2 && len(r) != 3 {
 		return Answer{}, unexpected(reply)
 	}
-	a := Answer{Outcome: Done, Renewed: make([]Renewed, len(list))}
-	for i, r := range list {
+	left, ok1 := r[0].(int64)
+	holder, ok2 := r[1].([]byte)
+	rank, ok3 := int64(0), true
+	if len(r) == 3 {
+		rank, ok3 = r[2].(int64)
+	}
+	if !ok1 || !ok2 || !ok3 || rank < 0 {
+		return Answer{}, unexpected(reply)
+	}
+	return Answer{Outcome: Refused, Left: millis(left), Holder: string(holder), Rank: int(rank)}, nil
+}
+
+func decodeRenew(steps []any) Answer {
+	a := Answer{Outcome: Done, Renewed: make([]Renewed, len(steps))}
+	for i, r := range steps {
 		if refusal, refused := r.(redis.Error); refused {
-			a.notLock(i, Meaning(refusal))
+			what, why := Errored, Meaning(refusal)
+			if _, notLock := why.(*NotLockError); notLock {
+				what = NotLock
+			}
+			a.spoil(i, what, why)
 			continue
 		}
 		n, ok := r.(int64)
 		if !ok || n < int64(Foreign) || n > int64(Healed) {
-			return Answer{}, unexpected(reply)
+			a.spoil(i, Errored, unexpected(r))
+			continue
 		}
 		a.Renewed[i] = Renewed(n)
 	}
-	return a, nil
+	return a
 }
 
 func decodeRelease(reply any) (Answer, error) {

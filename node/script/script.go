@@ -2,69 +2,32 @@ package script
 
 import (
 	"crypto/sha1"
-	_ "embed" // the scripts
+	"embed"
 	"encoding/hex"
-	"strings"
+	"regexp"
 )
 
-//go:embed holder.lua
-var holderSource string
+//go:embed *.lua
+var files embed.FS
 
-//go:embed queue.lua
-var queueSource string
+// source is the script that all commands share: call.lua with its parts. sha is the hash that
+// EVALSHA knows it by. Both are strings, as redigo takes them.
+var source, sha = func() (any, any) {
+	text := include("call.lua")
+	sum := sha1.Sum([]byte(text))
+	return text, hex.EncodeToString(sum[:])
+}()
 
-//go:embed fence.lua
-var fenceSource string
+// part is the line that stands for a part of a script.
+var part = regexp.MustCompile(`(?m)^ *-- #include (\w+\.lua)\n`)
 
-//go:embed forced.lua
-var forcedSource string
-
-//go:embed acquire.lua
-var acquireSource string
-
-//go:embed enter.lua
-var enterSource string
-
-//go:embed raise.lua
-var raiseSource string
-
-//go:embed renew.lua
-var renewSource string
-
-//go:embed release.lua
-var releaseSource string
-
-//go:embed inspect.lua
-var inspectSource string
-
-var (
-	acquireScript = newScript(acquireSource, decodeAcquire)
-	enterScript   = newScript(enterSource, decodeEnter)
-	raiseScript   = newScript(raiseSource, decodeRaise)
-	renewScript   = newScript(renewSource, decodeRenew)
-	releaseScript = newScript(releaseSource, decodeRelease)
-	inspectScript = newScript(inspectSource, decodeInspect)
-)
-
-// script is a Lua script, the name that EVALSHA knows it by, and the meaning of its
-// replies, which the header of the script states.
-type script struct {
-	source string
-	sha    any // a string, as redigo takes it
-	decode func(reply any) (Answer, error)
+// include returns the text of a script, with its parts in their places.
+func include(file string) string {
+	text, err := files.ReadFile(file)
+	if err != nil {
+		panic(err) // a file that is embedded is there
+	}
+	return part.ReplaceAllStringFunc(string(text), func(line string) string {
+		return include(part.FindStringSubmatch(line)[1])
+	})
 }
-
-func newScript(source string, decode func(any) (Answer, error)) *script {
-	source = parts.Replace(source)
-	sum := sha1.Sum([]byte(source))
-	return &script{source: source, sha: hex.EncodeToString(sum[:]), decode: decode}
-}
-
-// parts puts what scripts share in the place that a script has for it: after what comes
-// first in most calls, so that they do not pay for it.
-var parts = strings.NewReplacer(
-	"-- #include holder.lua\n", holderSource,
-	"-- #include queue.lua\n", queueSource,
-	"-- #include fence.lua\n", fenceSource,
-	"-- #include forced.lua\n", forcedSource,
-)

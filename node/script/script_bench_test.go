@@ -42,26 +42,30 @@ func BenchmarkCommand(b *testing.B) {
 }
 
 func BenchmarkDecode(b *testing.B) {
-	renewed := make([]any, 500)
+	renewed, holds := make([]any, 500), make([]Renewal, 500)
 	for i := range renewed {
-		renewed[i] = int64(1)
+		renewed[i], holds[i].Owner = int64(1), me
 	}
 	for _, bb := range []struct {
-		name   string
-		script *script
-		reply  any
-		want   Outcome
+		name  string
+		cmd   *Command
+		reply any
+		want  Outcome
 	}{
-		{"granted", acquireScript, int64(1795222713542292), Done},
-		{"taken", acquireScript, []any{int64(29_000), []byte(benchOwner)}, Refused},
-		{"released", releaseScript, int64(1), Done},
-		{"renewed 500", renewScript, renewed, Done},
+		{"granted", acquire, int64(1795222713542292), Done},
+		{"taken", acquire, []any{int64(29_000), []byte(benchOwner)}, Refused},
+		{"released", release, int64(1), Done},
+		{"renewed 500", Renew(lease, holds), renewed, Done},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if a, err := bb.script.decode(bb.reply); a.Outcome != bb.want {
-					b.Fatalf("decode(%v) = %v (%v), want %v", bb.reply, a.Outcome, err, bb.want)
+				steps, err := Split(nil, bb.reply, bb.cmd.Steps())
+				if err != nil {
+					b.Fatal(err)
+				}
+				if a := bb.cmd.Decode(steps); a.Outcome != bb.want {
+					b.Fatalf("decode %v: %v (%v), want %v", bb.reply, a.Outcome, a.Err, bb.want)
 				}
 			}
 		})

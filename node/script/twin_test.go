@@ -12,8 +12,8 @@ import (
 
 // TestTwin: a master and its twin do the same, whatever is asked of them. After every step of a
 // random walk the answer, all that the master keeps and all that was published are compared. Two
-// locks take part, so that a renewal has several holds and what belongs to one is not taken from
-// the other.
+// locks take part, so that what belongs to one is not taken from the other, and commands go in calls
+// of one or several.
 //
 // Replay one seed: go test ./node/script -run 'TestTwin/seed=17$' -v
 func TestTwin(t *testing.T) {
@@ -22,8 +22,12 @@ func TestTwin(t *testing.T) {
 			withScripts(t, func(h *scriptFixture) {
 				w := newWalk(h, rand.New(rand.NewPCG(seed, 0)))
 				for step := 0; step < 80 && !t.Failed(); step++ {
-					did, same := w.step()
-					w.check(fmt.Sprintf("step %d, %s", step, did), same)
+					did := w.step()
+					for step < 80 && w.r.IntN(2) == 0 {
+						did, step = did+"; "+w.step(), step+1
+					}
+					w.call()
+					w.check(fmt.Sprintf("step %d, %s", step, did))
 				}
 			})
 		})
@@ -40,6 +44,9 @@ type walk struct {
 	hears  map[string]bool     // clients; "redisson" for all of its own
 	posts  map[string]*mailbox // by channel
 	expect map[string][]string
+
+	waiting []command // for the next call
+	differ  string    // in what answers were not those of the twin
 
 	asks   [2][]twin.Entry // the last one of each owner that ever waited
 	sent   [2][]twin.Entry // all of them
@@ -74,8 +81,31 @@ func (w *walk) listen(channel string) { w.posts[channel] = w.h.subscribe(channel
 // now is the master's clock, as the twin has it.
 func (w *walk) now() int64 { return time.Now().UnixMilli() }
 
-// step does the same to both, and returns what, and whether the answers are the same: "" if so.
-func (w *walk) step() (did, differ string) {
+// command is one that the twin has carried out, and its answer there.
+type command struct {
+	*Command
+	differs func(got Answer) string // in what, "" if in nothing
+}
+
+// call lets the master carry out what waits, in one call.
+func (w *walk) call() {
+	var all []*Command
+	for _, c := range w.waiting {
+		all = append(all, c.Command)
+	}
+	if len(all) == 0 {
+		return
+	}
+	for i, got := range runAll(w.h.t, w.h.conn, all...) {
+		if differ := w.waiting[i].differs(got); differ != "" {
+			w.differ += fmt.Sprintf("command %d: %s; ", i, differ)
+		}
+	}
+	w.waiting = nil
+}
+
+// step does the same to both, and returns what. A command is carried out with the next call.
+func (w *walk) step() (did string) {
 	k := w.r.IntN(6) / 5 // mostly the first lock
 	l, key, now, r := &w.locks[k], w.names[k], w.now(), w.r
 	lease := 1 + r.Int64N(600)
@@ -84,44 +114,51 @@ func (w *walk) step() (did, differ string) {
 	case 0, 1, 2, 3:
 		e := w.waiter(k)
 		did = fmt.Sprintf("acquire %s for %d or register %+v", key, lease, e)
-		return did, w.compare(k, w.owner(k, e.Owner).AcquireOrRegister(millis(lease), entry(e)), l.AcquireOrRegister(now, w.hear, lease, e))
+		w.compare(k, w.owner(k, e.Owner).AcquireOrRegister(millis(lease), entry(e)), l.AcquireOrRegister(now, w.hear, lease, e))
+		return did
 	case 4:
 		e := w.waiter(k)
 		did = fmt.Sprintf("register %+v for %s", e, key)
-		return did, w.compare(k, w.owner(k, e.Owner).Register(entry(e)), l.Register(now, e))
+		w.compare(k, w.owner(k, e.Owner).Register(entry(e)), l.Register(now, e))
+		return did
 	case 5, 6:
 		owner, token := w.somebody(k), w.proposal(k)
 		did = fmt.Sprintf("acquire %s for %d by %d, proposal %d", key, lease, owner, token)
-		return did, w.compare(k, w.owner(k, owner).Acquire(millis(lease), token), l.Acquire(now, w.hear, owner, lease, token))
+		w.compare(k, w.owner(k, owner).Acquire(millis(lease), token), l.Acquire(now, w.hear, owner, lease, token))
+		return did
 	case 7:
 		owner, count := w.somebody(k), 1+r.Int32N(4)
 		did = fmt.Sprintf("%d enters %s for %d, count %d", owner, key, lease, count)
-		return did, w.compare(k, w.owner(k, owner).Enter(millis(lease), int(count)), l.Enter(now, owner, count, lease))
+		w.compare(k, w.owner(k, owner).Enter(millis(lease), int(count)), l.Enter(now, owner, count, lease))
+		return did
 	case 8:
 		owner, count := w.somebody(k), 1+r.Int32N(4)
 		did = fmt.Sprintf("%d leaves %s, count %d", owner, key, count)
-		return did, w.compare(k, w.owner(k, owner).Leave(int(count)), l.Leave(now, owner, count))
+		w.compare(k, w.owner(k, owner).Leave(int(count)), l.Leave(now, owner, count))
+		return did
 	case 9, 10, 11, 12:
 		return w.release(k)
 	case 13:
 		owner, token := w.somebody(k), w.proposal(k)
 		did = fmt.Sprintf("%d raises %s to %d", owner, key, token)
-		return did, w.compare(k, w.owner(k, owner).Raise(millis(lease), token), l.Raise(now, owner, token))
+		w.compare(k, w.owner(k, owner).Raise(millis(lease), token), l.Raise(now, owner, token))
+		return did
 	case 14, 15:
 		return w.renew()
 	case 16, 17, 18:
-		return w.sleep(), ""
+		return w.sleep()
 	case 19:
-		return "inspect " + key, w.compare(k, Inspect(key), l.Inspect(now))
+		w.compare(k, Inspect(key), l.Inspect(now))
+		return "inspect " + key
 	}
-	return w.others(k), ""
+	return w.others(k)
 }
 
-// release is one of the four commands of release.lua, at a guarded master or not.
-func (w *walk) release(k int) (did, differ string) {
+// release is one of the five commands of release.lua, at a guarded master or not.
+func (w *walk) release(k int) (did string) {
 	l, key, now, r := &w.locks[k], w.names[k], w.now(), w.r
-	owner, token, since := w.somebody(k), w.proposal(k), r.Int64N(4)
-	if i := slices.IndexFunc(w.asks[k], func(e twin.Entry) bool { return e.Owner == owner }); i >= 0 && r.IntN(6) > 0 {
+	owner, token, since := w.somebody(k), w.proposal(k), r.Int64N(2) // of one that never waited it does not matter
+	if i := slices.IndexFunc(w.asks[k], func(e twin.Entry) bool { return e.Owner == owner }); i >= 0 {
 		since = w.asks[k][i].Since
 	}
 	if r.IntN(3) == 0 {
@@ -129,17 +166,24 @@ func (w *walk) release(k int) (did, differ string) {
 	}
 	did = fmt.Sprintf("release of %s by %d since %d, token %d", key, owner, since, token)
 	cmd := w.owner(k, owner).Release(token, since)
-	there := func() twin.Reply { return l.Release(now, w.hear, owner, token, since) }
-	switch kind := r.IntN(8); {
-	case kind < 3 && w.room(k):
-		next := w.waiter(k)
+	there := func() twin.Reply { return l.Release(now, w.hear, owner, token) }
+	kind, next := r.IntN(9), twin.Entry{Owner: owner}
+	if w.room(k) && (kind < 3 || kind == 8) {
+		next = w.waiter(k)
+	}
+	switch {
+	case kind < 3 && next.Owner != owner:
 		did += fmt.Sprintf(", to %+v", next)
 		cmd = w.owner(k, owner).ReleaseTo(token, since, w.owner(k, next.Owner), entry(next))
-		there = func() twin.Reply { return l.ReleaseTo(now, w.hear, owner, token, since, next) }
+		there = func() twin.Reply { return l.ReleaseTo(now, w.hear, owner, token, next) }
+	case kind == 8 && next.Owner != owner:
+		did += fmt.Sprintf(", yield to %+v", next)
+		cmd = w.owner(k, owner).YieldTo(since, w.owner(k, next.Owner), entry(next))
+		there = func() twin.Reply { return l.YieldTo(now, w.hear, owner, next) }
 	case kind == 3:
 		did += ", yield"
 		cmd = w.owner(k, owner).Yield(since)
-		there = func() twin.Reply { return l.Yield(now, w.hear, owner, since) }
+		there = func() twin.Reply { return l.Yield(now, w.hear, owner) }
 	case kind == 4 && l.Forced[twin.MaxForced-1].Owner == 0:
 		did = fmt.Sprintf("force %s, token %d", key, token)
 		cmd = Force(key, token)
@@ -149,11 +193,12 @@ func (w *walk) release(k int) (did, differ string) {
 		did += ", guarded"
 		cmd, token = guarded(cmd), twin.NoToken
 	}
-	return did, w.compare(k, cmd, there())
+	w.compare(k, cmd, there())
+	return did
 }
 
 // renew renews a few holds of any locks in one call.
-func (w *walk) renew() (did, differ string) {
+func (w *walk) renew() (did string) {
 	lease, heal, now := 1+w.r.Int64N(600), w.r.IntN(6) > 0, w.now()
 	var holds []Renewal
 	var want Answer
@@ -169,20 +214,23 @@ func (w *walk) renew() (did, differ string) {
 	if !heal {
 		cmd = guarded(cmd)
 	}
-	got := w.h.run(cmd)
-	for i := range got.NotLock {
-		if got.Renewed[i] != NotLock {
-			differ = fmt.Sprintf("hold %d: %v, but %v", i, got.Renewed[i], got.NotLock[i])
+	w.waiting = append(w.waiting, command{cmd, func(got Answer) string {
+		for i := range got.Errors {
+			if got.Renewed[i] != NotLock {
+				return fmt.Sprintf("hold %d: %v, but %v", i, got.Renewed[i], got.Errors[i])
+			}
 		}
-	}
-	if got.Outcome != want.Outcome || !slices.Equal(got.Renewed, want.Renewed) {
-		differ = fmt.Sprintf("answered %v %v, want %v %v", got.Outcome, got.Renewed, want.Outcome, want.Renewed)
-	}
-	return fmt.Sprintf("renew for %d%s, heal %v", lease, did, heal), differ
+		if got.Outcome != want.Outcome || !slices.Equal(got.Renewed, want.Renewed) {
+			return fmt.Sprintf("answered %v %v, want %v %v", got.Outcome, got.Renewed, want.Outcome, want.Renewed)
+		}
+		return ""
+	}})
+	return fmt.Sprintf("renew for %d%s, heal %v", lease, did, heal)
 }
 
 // sleep waits until something runs out, or the millisecond before or after, or just so.
 func (w *walk) sleep() (did string) {
+	w.call()
 	now, ms := w.now(), 1+w.r.Int64N(200)
 	var ends []int64
 	for _, l := range w.locks {
@@ -204,6 +252,7 @@ func (w *walk) sleep() (did string) {
 
 // others is what is done to a master by somebody else.
 func (w *walk) others(k int) (did string) {
+	w.call()
 	h, l, key, now := w.h, &w.locks[k], w.names[k], w.now()
 	switch n := w.r.IntN(10); {
 	case n == 0:

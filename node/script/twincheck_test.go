@@ -13,9 +13,9 @@ import (
 	"example.com/redlock/node/script/twin"
 )
 
-// compare lets the master carry out cmd, and returns in what its answer is not that of the twin, ""
-// if in nothing. What the twin published is to be expected from then on.
-func (w *walk) compare(k int, cmd *Command, want twin.Reply) string {
+// compare has the next call carry out cmd, and compares its answer with that of the twin. What the
+// twin published is to be expected from then on.
+func (w *walk) compare(k int, cmd *Command, want twin.Reply) {
 	if to := want.HandOff; to.Owner != 0 {
 		name, _, _ := strings.Cut(w.text(to.Owner), ":")
 		w.published(HandOffChannel(name), fmt.Sprintf("%s %d %d %s", w.text(to.Owner), to.Round, to.Token, w.names[k]))
@@ -23,7 +23,11 @@ func (w *walk) compare(k int, cmd *Command, want twin.Reply) string {
 	if want.Told {
 		w.published(FreedChannel(w.names[k]), "0")
 	}
-	got := w.h.run(cmd)
+	w.waiting = append(w.waiting, command{cmd, func(got Answer) string { return w.differs(got, want) }})
+}
+
+// differs returns in what an answer is not that of the twin, "" if in nothing.
+func (w *walk) differs(got Answer, want twin.Reply) string {
 	if _, notLock := errors.AsType[*NotLockError](got.Err); got.Outcome == Failed && !notLock {
 		return fmt.Sprintf("failed: %v", got.Err)
 	}
@@ -33,7 +37,7 @@ func (w *walk) compare(k int, cmd *Command, want twin.Reply) string {
 		left = Never
 	}
 	same := Answer{
-		Outcome: Failed + Outcome(want.Outcome), Token: want.Token, Holder: w.text(want.Holder), Count: int(want.Count), Left: left,
+		Outcome: Failed + Outcome(want.Outcome), Token: want.Token, Holder: w.text(want.Holder), Count: int(want.Count), Left: left, Rank: want.Rank,
 	}
 	if g, s := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", same); g != s {
 		return fmt.Sprintf("answered %s, want %s", g, s)
@@ -47,10 +51,10 @@ func (w *walk) published(channel, message string) {
 }
 
 // check compares all that there is to see.
-func (w *walk) check(did, differ string) {
+func (w *walk) check(did string) {
 	t := w.h.t
-	if differ != "" {
-		t.Errorf("%s: %s", did, differ)
+	if w.differ != "" {
+		t.Errorf("%s: %s", did, w.differ)
 	}
 	got, want := map[string]string{}, map[string]string{}
 	for _, key := range w.h.m.Keys() {
@@ -138,14 +142,17 @@ func (w *walk) picture(k int, keys map[string]string) {
 	var queue strings.Builder
 	for _, e := range l.Queue {
 		if e.Owner != 0 {
-			queue.WriteString(fmt.Sprintf("%s %d %d %d %d since %d; ", w.text(e.Owner), e.Round, e.Lease, e.Proposal, e.Stale, e.Since))
+			queue.WriteString(fmt.Sprintf("%s since %d; ", w.text(e.Owner), e.Since))
+			if e.Stale > now {
+				put(own.queue+w.text(e.Owner), fmt.Sprintf("%d %d %d", e.Round, e.Lease, e.Proposal), e.Stale)
+			}
 		}
 	}
 	if queue.String() != "" || l.QueueExpires != 0 {
 		put(own.queue, queue.String(), l.QueueExpires)
 	}
 	if l.Turn != 0 {
-		put(own.turn, "1", l.Turn)
+		put(turnPrefix+strings.TrimPrefix(own.queue, queuePrefix), "1", l.Turn)
 	}
 	for _, m := range l.Forced {
 		if m.Owner != 0 {

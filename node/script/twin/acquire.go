@@ -29,19 +29,19 @@ func (l *Lock) acquire(now int64, hears Hears, lease int64, e Entry) Reply {
 		}
 		return Reply{Outcome: Done, Token: l.Counter}
 	case l.Holder != 0:
-		l.wait(now, e)
-		return refused(l.Holder, l.left(now))
+		w := l.wait(now, e)
+		return l.refusal(l.Holder, l.left(now), w)
 	case lease == 0:
-		l.wait(now, e)
-		return refused(0, 0)
+		w := l.wait(now, e)
+		return l.refusal(0, 0, w)
 	case l.waiting():
 		// Nobody overtakes those who wait: a lease that ran out goes to the first of them.
-		l.wait(now, e)
+		w := l.wait(now, e)
 		if l.Turn > 0 {
-			return refused(Redisson, l.Turn-now)
+			return l.refusal(Redisson, l.Turn-now, w)
 		}
 		if to := l.pass(now, hears, 0, e.Owner); to.Owner != 0 {
-			r := refused(to.Owner, l.left(now))
+			r := l.refusal(to.Owner, l.left(now), w)
 			r.HandOff = to
 			return r
 		}
@@ -51,9 +51,20 @@ func (l *Lock) acquire(now int64, hears Hears, lease int64, e Entry) Reply {
 	return Reply{Outcome: Done, Token: l.Counter}
 }
 
-// wait enters e into the queue if it is one that waits.
-func (l *Lock) wait(now int64, e Entry) {
-	if e.Round != 0 {
-		l.enter(now, e)
+// wait enters e into the queue if it is one that waits, and returns it as it stands there; else
+// the zero Entry.
+func (l *Lock) wait(now int64, e Entry) Entry {
+	if e.Round == 0 {
+		return Entry{}
 	}
+	return l.enter(now, e)
+}
+
+// refusal is the answer to the owner of w, which stands in the queue if it is not zero.
+func (l *Lock) refusal(holder Owner, left int64, w Entry) Reply {
+	r := refused(holder, left)
+	if w.Owner != 0 {
+		r.Rank = l.rank(w)
+	}
+	return r
 }

@@ -1,58 +1,42 @@
 package twin
 
+import "slices"
+
 // waiting reports whether anybody is in the queue.
 func (l *Lock) waiting() bool { return l.Queue[0].Owner != 0 }
 
 // before reports whether e comes before f: by when they began to wait, and then as a sorted set of
-// Redis has its members, which begin with the owner and go on with the other numbers. There it is
-// their text that counts. So the order is the same if that of the owners' texts is the order of
-// their numbers, and as long as round, lease, proposal and stale have as many digits as those of the
-// other entry: they matter only to an owner that is in the queue twice, see enter.
+// Redis has its members. There it is the text of the owners that counts, so the order is the same if
+// that is the order of their numbers.
 func (e *Entry) before(f *Entry) bool {
-	switch {
-	case e.Since != f.Since:
-		return e.Since < f.Since
-	case e.Owner != f.Owner:
-		return e.Owner < f.Owner
-	case e.Round != f.Round:
-		return e.Round < f.Round
-	case e.Lease != f.Lease:
-		return e.Lease < f.Lease
-	case e.Proposal != f.Proposal:
-		return e.Proposal < f.Proposal
-	}
-	return e.Stale < f.Stale
+	return e.Since < f.Since || e.Since == f.Since && e.Owner < f.Owner
 }
 
-// enter puts e into the queue, or notes its next ask. A first ask that comes again, or late, does
-// not replace what is there: its owner is in the queue twice then.
-func (l *Lock) enter(now int64, e Entry) {
-	if e.Round != 1 {
-		l.leave(e.Owner, e.Since)
-	}
+// enter puts e into the queue, or notes the next ask of its owner, and returns it as it stands there.
+func (l *Lock) enter(now int64, e Entry) Entry {
+	l.leave(e.Owner)
 	e.Stale = now + e.Lease
 	i := 0
 	for i < MaxQueue && l.Queue[i].Owner != 0 && l.Queue[i].before(&e) {
 		i++
 	}
-	if i == MaxQueue || l.Queue[i] != e {
-		if l.Queue[MaxQueue-1].Owner != 0 {
-			panic("twin: more than MaxQueue entries in a queue")
-		}
-		copy(l.Queue[i+1:], l.Queue[i:])
-		l.Queue[i] = e
+	if l.Queue[MaxQueue-1].Owner != 0 {
+		panic("twin: more than MaxQueue entries in a queue")
 	}
+	copy(l.Queue[i+1:], l.Queue[i:])
+	l.Queue[i] = e
 	l.QueueExpires = now + queueLasts
+	return e
 }
 
-// leave takes owner, who began to wait at since, out of the queue.
-func (l *Lock) leave(owner Owner, since int64) {
-	for i := 0; i < MaxQueue && l.Queue[i].Owner != 0; {
-		if l.Queue[i].Owner == owner && l.Queue[i].Since == since {
-			l.remove(i)
-		} else {
-			i++
-		}
+// rank returns how many stand before e, which is in the queue.
+func (l *Lock) rank(e Entry) int { return slices.Index(l.Queue[:], e) }
+
+// leave takes owner out of the queue.
+func (l *Lock) leave(owner Owner) {
+	i := slices.IndexFunc(l.Queue[:], func(e Entry) bool { return e.Owner == owner })
+	if owner != 0 && i >= 0 {
+		l.remove(i)
 	}
 }
 

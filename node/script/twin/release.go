@@ -4,20 +4,25 @@ package twin
 // must not.
 const NoToken int64 = -1
 
-// Release takes owner, who has waited since then, out of the queue and frees the lock, which then
-// passes to the first in the queue. token is the fencing token of owner, or the one it proposed.
-func (l *Lock) Release(now int64, hears Hears, owner Owner, token, since int64) Reply {
-	return l.release(now, hears, owner, token, since, Entry{})
+// Release takes owner out of the queue and frees the lock, which then passes to the first in the
+// queue. token is the fencing token of owner, or the one it proposed.
+func (l *Lock) Release(now int64, hears Hears, owner Owner, token int64) Reply {
+	return l.release(now, hears, owner, token, Entry{})
 }
 
 // Yield is Release, but leaves the lock free.
-func (l *Lock) Yield(now int64, hears Hears, owner Owner, since int64) Reply {
-	return l.release(now, hears, owner, NoToken, since, Entry{})
+func (l *Lock) Yield(now int64, hears Hears, owner Owner) Reply {
+	return l.release(now, hears, owner, NoToken, Entry{})
 }
 
 // ReleaseTo is Release, and enters next into the queue before.
-func (l *Lock) ReleaseTo(now int64, hears Hears, owner Owner, token, since int64, next Entry) Reply {
-	return l.release(now, hears, owner, token, since, next)
+func (l *Lock) ReleaseTo(now int64, hears Hears, owner Owner, token int64, next Entry) Reply {
+	return l.release(now, hears, owner, token, next)
+}
+
+// YieldTo is Yield, and enters next into the queue before.
+func (l *Lock) YieldTo(now int64, hears Hears, owner Owner, next Entry) Reply {
+	return l.release(now, hears, owner, NoToken, next)
 }
 
 // Force is Release by whoever has the lock, and keeps that owner from healing it for as long as its
@@ -31,11 +36,11 @@ func (l *Lock) Force(now int64, hears Hears, token int64) Reply {
 	if owner != 0 && l.Expires != Never {
 		l.force(owner, l.Expires)
 	}
-	return l.release(now, hears, owner, token, 0, Entry{})
+	return l.release(now, hears, owner, token, Entry{})
 }
 
 // release is release.lua, without what is particular about a Force. A next of owner 0 is none.
-func (l *Lock) release(now int64, hears Hears, owner Owner, token, since int64, next Entry) Reply {
+func (l *Lock) release(now int64, hears Hears, owner Owner, token int64, next Entry) Reply {
 	l.Expire(now)
 	holder, mine := l.Holder, owner != 0 && l.Holder == owner
 	r := Reply{Outcome: Refused}
@@ -48,17 +53,16 @@ func (l *Lock) release(now int64, hears Hears, owner Owner, token, since int64, 
 		return r
 	}
 	if next.Owner != 0 && l.Alien {
-		l.leave(owner, since)
+		l.leave(owner)
 		if !mine {
 			r.Outcome = Failed
 		}
 		return r
 	}
 	if next.Owner != 0 && holder != next.Owner {
-		l.leave(next.Owner, next.Since)
 		l.enter(now, next)
 	}
-	l.leave(owner, since) // also who has the lock: a renewal may have healed it
+	l.leave(owner) // also who has the lock: a renewal may have healed it
 	switch {
 	case l.Alien, l.Holder != 0, !mine && l.Turn > 0:
 		return r

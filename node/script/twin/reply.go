@@ -30,6 +30,7 @@ type Reply struct {
 	Left   int64 // how long still, in ms, or Never
 	Count  int32 // hold count: Inspect
 	Token  int64 // fencing counter: an acquire that is done, Raise, Inspect
+	Rank   int   // how many stand before the owner in the queue: AcquireOrRegister and Register, where refused
 
 	HandOff HandOff // zero if nobody has heard of one
 	Told    bool    // Redisson's clients have heard that the lock is free

@@ -14,11 +14,13 @@ func everything(l *Lock, now int64, hears Hears) (last Reply) {
 	l.Leave(now, 1, 1)
 	l.Raise(now, 1, 9)
 	l.Renew(now, 1, 1, 30_000, 9, true)
-	l.ReleaseTo(now, hears, 1, 9, 0, Entry{Owner: 4, Round: 1, Since: 30, Lease: 400, Proposal: 7})
-	l.Release(now, hears, 3, 10, 10)
+	l.ReleaseTo(now, hears, 1, 9, Entry{Owner: 4, Round: 1, Since: 30, Lease: 400, Proposal: 7})
+	l.Release(now, hears, 3, 10)
 	l.Force(now, hears, 11)
-	l.Yield(now, hears, 2, 20)
-	l.Release(now, hears, 4, 12, 30)
+	l.YieldTo(now, hears, 4, Entry{Owner: 5, Round: 1, Since: 30, Lease: 400, Proposal: 7})
+	l.Yield(now, hears, 2)
+	l.Release(now, hears, 5, 12)
+	l.Release(now, hears, 4, 12)
 	l.Renew(now, 2, 1, 30_000, 11, true)
 	return l.Inspect(now)
 }
@@ -39,7 +41,7 @@ func TestCopy(t *testing.T) {
 	var l Lock
 	l.Acquire(0, all, 1, 1000, 5)
 	older := l
-	l.Release(1, all, 1, 5, 0)
+	l.Release(1, all, 1, 5)
 	if l == older || l.Holder != 0 || older.Holder != 1 {
 		t.Errorf("after a release the lock is %+v, and the copy from before %+v", l, older)
 	}
@@ -83,7 +85,7 @@ func TestRoom(t *testing.T) {
 		l.Acquire(0, all, owner, 2000, 1)
 		if owner == 99 {
 			panics("one more forced out", func() { l.Force(0, all, 1) })
-			l.Release(0, all, 99, 1, 0)
+			l.Release(0, all, 99, 1)
 		} else {
 			l.Force(0, all, 1)
 		}
@@ -142,10 +144,10 @@ func BenchmarkLock(b *testing.B) {
 		}},
 		{"renew", held, func(l *Lock) { l.Renew(1, 1, 1, 30_000, 5, true) }},
 		{"release", held, func(l *Lock) {
-			l.Release(1, func(o Owner) bool { return o != deaf }, 1, 5, 0)
+			l.Release(1, func(o Owner) bool { return o != deaf }, 1, 5)
 		}},
 		{"hand off", queue, func(l *Lock) {
-			l.Release(1, func(o Owner) bool { return o != deaf }, 1, 5, 0)
+			l.Release(1, func(o Owner) bool { return o != deaf }, 1, 5)
 		}},
 	} {
 		b.Run(bb.name, func(b *testing.B) {

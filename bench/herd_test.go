@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// All clients start at the same time, which is when the first wait of each begins.
+func TestRush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lock := make(chan struct{}, 1)
+		waits, took, err := rush(t.Context(), 3, "name", func() (client, error) {
+			time.Sleep(time.Second)
+			return exclusive{lock, 30 * time.Millisecond, 20 * time.Millisecond, 0}, nil
+		})
+		if err != nil || len(waits) != 3*herdTimes {
+			t.Fatalf("rush = %d waits, %v, want %d", len(waits), err, 3*herdTimes)
+		}
+		if want := time.Second + 3*herdTimes*50*time.Millisecond; took != want {
+			t.Errorf("it took %v, want %v: they start at once, and hold the lock in turn", took, want)
+		}
+		slices.Sort(waits)
+		if first := time.Second + 30*time.Millisecond; !slices.Contains(waits, first) {
+			t.Errorf("waits = %v, want one of %v: starting is part of it", waits, first)
+		}
+		if shortest := waits[0]; shortest > 130*time.Millisecond {
+			t.Errorf("the shortest wait is %v, want at most that for two others: it begins after the Unlock", shortest)
+		}
+	})
+}
+
+// One client that cannot start ends it for all.
+func TestRushFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		broken := errors.New("broken")
+		lock := make(chan struct{}, 1)
+		lock <- struct{}{} // somebody has it forever
+		var opened atomic.Bool
+		_, took, err := rush(t.Context(), 2, "name", func() (client, error) {
+			if opened.Swap(true) {
+				time.Sleep(time.Second)
+				return nil, broken
+			}
+			return exclusive{lock: lock}, nil
+		})
+		if !errors.Is(err, broken) || took != time.Second {
+			t.Errorf("rush = %v after %v, want %v after 1s", err, took, broken)
+		}
+	})
+}

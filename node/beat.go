@@ -1,0 +1,113 @@
+package node
+
+import (
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"example.com/redlock/clock"
+)
+
+// Activity is what a client does with its masters. They are checked as often as it needs to know of
+// them: does the connection work, and can the master write to its disk; what time is it there; is
+// it a master, and has it been one all the time?
+//
+// After a second without checks, they go in front of the next command, in the same write. A master
+// answers in order, so they are judged before that command's vote counts. Whoever sends a command
+// each second needs no more than that; the following bounds the time without checks for others.
+type Activity uint8
+
+const (
+	// Holding: something is held, and who holds it must hear of a clock that has jumped or a
+	// master that was replaced. Checks go out each second.
+	Holding Activity = iota
+
+	// Waiting: something is asked for, and nothing held. Checks go along with the requests, and
+	// alone after three seconds, since masters also hand locks off to who does not ask.
+	Waiting
+
+	// Idle: neither. Checks go out after 12 to 18 seconds, so that routers and the master see a
+	// connection in use, and so that it is known before the next command whether it is one.
+	Idle
+)
+
+const (
+	heartbeat   = time.Second      // between checks, while commands are sent or something is held
+	waitingBeat = 3 * heartbeat    // at most, while the client waits
+	longSilence = 18 * time.Second // at most, while it is idle
+)
+
+// Attend has the node ask activity how often to check the master; it is called about as often as
+// the master is checked. Until then the client counts as Holding.
+func (n *Node) Attend(activity func() Activity) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.activity = activity
+}
+
+// does returns what the client does.
+func (n *Node) does() Activity {
+	n.mu.Lock()
+	activity := n.activity
+	n.mu.Unlock()
+	if activity == nil {
+		return Holding
+	}
+	return activity() // without n.mu: it takes the client's mutexes
+}
+
+// longestSilence returns how long an idle connection may go without checks.
+//
+// It is at most a lease: in a silence a clock may jump by what is allowed for its length without
+// being found, see [clockCheck]. If a lease is no shorter, it did not end earlier by that than its
+// client deducts. Otherwise it may have, and the master would be trusted with the next vote.
+func (n *Node) longestSilence() time.Duration {
+	if n.cfg.Lease > 0 {
+		return min(max(n.cfg.Lease, heartbeat), longSilence)
+	}
+	return longSilence
+}
+
+// drawSilence draws when the next beat of an idle connection is due, so that those of many clients
+// spread.
+func (n *Node) drawSilence() time.Duration {
+	longest := n.longestSilence()
+	return longest*2/3 + rand.N(longest/3)
+}
+
+// checksDue reports whether the checks go in front of the next command.
+func (l *link) checksDue(now clock.Instant) bool { return now.Sub(l.checked) >= heartbeat }
+
+// putChecksFirstLocked puts the checks in front of batch, to be sent now.
+func (n *Node) putChecksFirstLocked(l *link, batch []*call, now clock.Instant) []*call {
+	var first [len(checks)]*call
+	for i, cmd := range checks {
+		first[i] = n.newCallLocked(cmd, nil, 0)
+	}
+	l.checked, l.silence, l.beatDue = now, n.drawSilence(), false
+	l.beat.Reset(heartbeat)
+	return slices.Insert(batch, 0, first[:]...)
+}
+
+// beat has the checks sent if the client needs them now, and otherwise looks again when it may.
+func (n *Node) beat(l *link) {
+	does := n.does()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	pause := heartbeat
+	switch {
+	case n.link != l || l.err != nil:
+		return
+	case l.mayBeGuarded || n.clockCheck.unsteady(): // the log and Notify tell when that ends
+	case does == Waiting:
+		pause = waitingBeat
+	case does == Idle:
+		pause = max(l.silence, heartbeat)
+	}
+	if left := clock.Now().Left(l.checked.Add(pause)); left > 0 {
+		l.beat.Reset(left)
+		return
+	}
+	l.beatDue = true
+	n.wakeWriter()
+}

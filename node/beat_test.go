@@ -1,0 +1,323 @@
+package node
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktest"
+)
+
+// attended makes a node that has been up for a while, of a client that does what the result says.
+func attended(t *testing.T, cfg Config, does Activity) (*Node, *atomic.Uint32) {
+	t.Helper()
+	now := new(atomic.Uint32)
+	now.Store(uint32(does))
+	n := started(t, cfg)
+	n.Attend(func() Activity { return Activity(now.Load()) })
+	return n, now
+}
+
+// TestChecksOfWhoSendsNothing: how often a master is checked depends on what the client does.
+func TestChecksOfWhoSendsNothing(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		does        Activity
+		lease       time.Duration
+		least, most time.Duration // between two checks
+	}{
+		{"holding", Holding, lease, heartbeat, heartbeat},
+		{"waiting", Waiting, lease, 3 * time.Second, 3 * time.Second},
+		{"idle", Idle, lease, 12 * time.Second, 18 * time.Second},
+		{"idle, leases of any length", Idle, 0, 12 * time.Second, 18 * time.Second},
+		{"idle, short leases", Idle, 6 * time.Second, 4 * time.Second, 6 * time.Second},
+		{"idle, leases that are too short for it", Idle, 100 * time.Millisecond, heartbeat, heartbeat},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				cfg.Lease = tt.lease
+				attended(t, cfg, tt.does)
+				time.Sleep(20 * time.Second) // the first may be due earlier
+				const long = 30 * time.Minute
+				for _, command := range []string{"PING", "TIME", "INFO"} {
+					before := m.Calls(command)
+					time.Sleep(long)
+					got := m.Calls(command) - before
+					if least, most := int64(long/tt.most)-1, int64(long/tt.least)+1; got < least || got > most {
+						t.Errorf("%s in %v: got %d, want %d to %d", command, long, got, least, most)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestBeatsOfManyClientsSpread: clients that fall silent together do not beat together.
+func TestBeatsOfManyClientsSpread(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Registry = nil
+		const clients = 100
+		for range clients {
+			n := start(t, cfg)
+			n.Attend(func() Activity { return Idle })
+		}
+		time.Sleep(11 * time.Second)
+		most, total := int64(0), int64(0)
+		for range 8 {
+			before := m.Calls("PING")
+			time.Sleep(time.Second)
+			got := m.Calls("PING") - before
+			most, total = max(most, got), total+got
+		}
+		if total < clients || most > clients/3 {
+			t.Errorf("%d clients beat %d times, at most %d in one second; want each once, in six seconds", clients, total, most)
+		}
+	})
+}
+
+// TestChecksGoAlong: who sends commands is checked with them, and each second at most.
+func TestChecksGoAlong(t *testing.T) {
+	for _, tt := range []struct {
+		every time.Duration
+		want  int64 // in a minute
+	}{
+		{20 * time.Millisecond, 60},
+		{heartbeat - time.Millisecond, 31}, // with every other one
+		{1600 * time.Millisecond, 38},
+		{2900 * time.Millisecond, 21},
+	} {
+		t.Run(tt.every.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n, _ := attended(t, cfg, Waiting)
+				send(n, script.Inspect("k")).wait()
+				before := m.Calls("TIME")
+				for range time.Minute / tt.every {
+					time.Sleep(tt.every)
+					want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
+				}
+				if got := m.Calls("TIME") - before; got < tt.want-1 || got > tt.want+1 {
+					t.Errorf("samples in a minute: got %d, want %d", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestChecksFollowTheClient: they become frequent with the first command, and rare when the client is
+// idle again.
+func TestChecksFollowTheClient(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n, does := attended(t, cfg, Idle)
+		time.Sleep(time.Hour + heartbeat/7)
+		count := func(during string, d time.Duration, least, most int64) {
+			t.Helper()
+			before := m.Calls("TIME")
+			time.Sleep(d)
+			if got := m.Calls("TIME") - before; got < least || got > most {
+				t.Errorf("%s, samples in %v: got %d, want %d to %d", during, d, got, least, most)
+			}
+		}
+		owner := script.NewOwner("k", id("me:1"))
+		want(t, "acquire", sendAndWait(n, owner.Acquire(lease, 1)), script.Done)
+		does.Store(uint32(Holding))
+		count("held", 10*time.Second+heartbeat/2, 10, 11)
+		want(t, "release", sendAndWait(n, owner.Release(1, 0)), script.Done)
+		does.Store(uint32(Idle))
+		time.Sleep(heartbeat)
+		count("released", time.Minute, 3, 5)
+	})
+}
+
+// TestSubscriptionBeats: a connection that only hears is kept in use as well.
+func TestSubscriptionBeats(t *testing.T) {
+	subscribed(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *recorder) {
+		n.Attend(func() Activity { return Idle })
+		time.Sleep(time.Minute)
+		pings, samples := m.Calls("PING"), m.Calls("TIME")
+		time.Sleep(time.Hour)
+		if got, beats := m.Calls("PING")-pings, m.Calls("TIME")-samples; got-beats < 200 || got-beats > 300 {
+			t.Errorf("PINGs of the subscription in an hour: got %d, want 200 to 300", got-beats)
+		}
+		d.want(t, "all the time")
+	})
+}
+
+// faults of a master that the checks find, and what is said of a vote behind them.
+var faults = []struct {
+	name    string
+	do      func(m *redlocktest.Master, bend *atomic.Value)
+	outcome script.Outcome
+	says    string
+}{
+	{"clock jumped", func(m *redlocktest.Master, _ *atomic.Value) { m.Skew(5 * time.Second) }, script.Failed, "its clock ran ahead by"},
+	{"was a replica", func(m *redlocktest.Master, _ *atomic.Value) { promote(m) }, script.Unknown, errPromoted.Error()},
+	{"is a replica", func(m *redlocktest.Master, _ *atomic.Value) { m.SetRole("slave") }, script.Unknown, ErrReplica.Error()},
+	{"has no disk", func(_ *redlocktest.Master, bend *atomic.Value) { bend.Store("PING") }, script.Unknown, "MISCONF"},
+	{"says so when asked for its role", func(_ *redlocktest.Master, bend *atomic.Value) { bend.Store("INFO replication") }, script.Unknown, "MISCONF"},
+}
+
+// TestChecksComeBeforeTheFirstVote: after a silence, what happened in it is known before a vote counts,
+// whoever writes the command.
+func TestChecksComeBeforeTheFirstVote(t *testing.T) {
+	for _, fault := range faults {
+		for _, commands := range []int{1, 3} { // the first is written directly, the others by the writer
+			t.Run(fmt.Sprint(fault.name, ", ", commands), func(t *testing.T) {
+				bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+					var bend atomic.Value
+					cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+						if words == bend.Load() {
+							bend.Store("")
+							return redis.Error("MISCONF Errors writing to the AOF file")
+						}
+						return nil
+					}})
+					n, _ := attended(t, cfg, Idle)
+					time.Sleep(time.Hour)
+					waitForBeat(m)
+					time.Sleep(2 * heartbeat)
+					fault.do(m, &bend)
+					m.Delay(time.Millisecond)
+					var got []*pending
+					for i := range commands {
+						got = append(got, send(n, script.NewOwner(fmt.Sprint("k", i), id("me:1")).Acquire(lease, 1)))
+					}
+					for i, p := range got {
+						wantErr(t, fmt.Sprint("acquire ", i), p.wait(), fault.outcome, fault.says)
+					}
+				})
+			})
+		}
+	}
+}
+
+// waitForBeat waits until the checks were just sent.
+func waitForBeat(m *redlocktest.Master) {
+	for before := m.Calls("INFO"); m.Calls("INFO") == before; {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestNoVoteBehindAFailedCheck: all that was written behind it, however much later, is Unknown, and a
+// release among it is sent again.
+func TestNoVoteBehindAFailedCheck(t *testing.T) {
+	for _, fault := range faults[1:] {
+		t.Run(fault.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				var bend atomic.Value
+				var hits atomic.Int32
+				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+					if words == bend.Load() {
+						bend.Store("")
+						return redis.Error("MISCONF Errors writing to the AOF file")
+					}
+					if strings.HasPrefix(words, "EVAL") {
+						hits.Add(1)
+					}
+					return nil
+				}})
+				n, _ := attended(t, cfg, Holding)
+				want(t, "acquire", sendAndWait(n, ownerNumber(1).Acquire(lease, 1)), script.Done)
+				m.Delay(100 * time.Millisecond)
+				waitUntil(t, heartbeat, func() bool { // the checks are on their way
+					n.mu.Lock()
+					defer n.mu.Unlock()
+					return n.link.inFlight.len() == len(checks)
+				})
+				fault.do(m, &bend)
+				hits.Store(0)
+				var behind []*pending
+				for i := range 3 {
+					time.Sleep(10 * time.Millisecond)
+					behind = append(behind, send(n, script.NewOwner("other", fmt.Sprint("me:", i)).Acquire(lease, 1)))
+				}
+				release := send(n, ownerNumber(1).Release(1, 0))
+				for _, p := range append(behind, release) {
+					wantErr(t, "behind the check", p.wait(), script.Unknown, fault.says)
+				}
+				if got := hits.Load(); got != 0 {
+					t.Errorf("answers read behind the check: got %d, want none", got)
+				}
+				m.Delay(0)
+				m.SetRole("master")
+				waitUntil(t, 5*time.Second, n.isUp)
+				synctest.Wait()
+				if got := hits.Load(); got != 1 || n.unackedCount() != 0 {
+					t.Errorf("answers on the next connection: got %d, %d unacknowledged; want that to the release", got, n.unackedCount())
+				}
+			})
+		})
+	}
+}
+
+// TestJumpWhileIdle: a jump that a lease does not allow for is found before the first vote after it,
+// whenever it was, since the silence before is no longer than a lease.
+func TestJumpWhileIdle(t *testing.T) {
+	for _, usual := range []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, lease} {
+		t.Run(usual.String(), func(t *testing.T) {
+			for i := range 20 {
+				bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+					cfg.Lease = usual
+					n, _ := attended(t, cfg, Idle)
+					time.Sleep(time.Minute)
+					waitForBeat(m)
+					m.Skew(clock.Drift(usual) + time.Millisecond)
+					time.Sleep(heartbeat + time.Duration(i)*time.Second) // at times, till after the next beat
+					wantErr(t, "acquire", sendAndWait(n, ownerNumber(1).Acquire(usual, 1)), script.Failed, "clock ran ahead")
+				})
+			}
+		})
+	}
+}
+
+// TestUnsteadyIsFollowed: who is idle hears soon that a clock is steady again, and the log that a guard
+// is over.
+func TestUnsteadyIsFollowed(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		log := new(logRecorder)
+		cfg.Guard, cfg.Logger = guard, log.logger()
+		n, _ := attended(t, cfg, Idle)
+		waitForBeat(m)
+		time.Sleep(2 * heartbeat)
+		m.Skew(time.Hour)
+		sendAndWait(n, ownerNumber(1).Acquire(lease, 1))
+		time.Sleep(minRecovery + heartbeat)
+		log.want(t, 1, "is steady again")
+
+		m.Restart()
+		time.Sleep(guardWithDrift + 2*heartbeat)
+		log.want(t, 1, "grants holds again")
+	})
+}
+
+// TestDeathWhileIdle: a connection that the network has lost is found at the next beat; a command
+// before that is answered in time.
+func TestDeathWhileIdle(t *testing.T) {
+	t.Run("beat", func(t *testing.T) {
+		bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			n, _ := attended(t, cfg, Idle)
+			m.Freeze()
+			waitUntil(t, longSilence+timeout, func() bool { return !n.isUp() })
+		})
+	})
+	t.Run("command", func(t *testing.T) {
+		bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			n, _ := attended(t, cfg, Idle)
+			waitForBeat(m)
+			time.Sleep(2 * heartbeat)
+			m.Freeze()
+			got := sendAndWait(n, ownerNumber(1).Acquire(lease, 1))
+			wantErr(t, "acquire", got, script.Unknown, ErrTimeout.Error())
+			wantAt(t, "acquire", got, timeout)
+			if n.isUp() {
+				t.Error("up afterwards: got true")
+			}
+		})
+	})
+}

@@ -1,0 +1,130 @@
+-- call.lua: carry out steps, one after the other.
+--
+-- KEYS[-]  the keys of the steps, one step after the other
+-- ARGV[1]  what the steps are: a letter for each
+-- ARGV[-]  the arguments of the steps, one step after the other
+-- returns  the answer to the step if there is only one, else an array with the answer to
+--          each. An error is the answer to its own step, and the others run.
+-- Called by Node.Send, which puts commands that have gathered into one call.
+--
+-- Each step is described in a file of its own:
+--
+--   step                     keys                arguments
+--   a  acquire.lua           lock queue counter  owner lease proposal
+--   w  the same, first ask   lock queue counter  owner lease proposal since short
+--   W  the same, later ask   lock queue counter  owner lease proposal since short round
+--   q  the same, no acquire  lock queue counter  owner proposal since short round
+--   r  release.lua           lock queue          owner token
+--   R  the same, waited      lock queue          owner token
+--   t  the same, to another  lock queue          owner token next proposal since short round
+--   T  the same, waited      lock queue          owner token next proposal since short round
+--   f  the same, by force    lock queue          token
+--   n  renew.lua             lock counter        owner lease token count
+--   N  the same, no heal     lock counter        owner lease token count
+--   e  enter.lua             lock                owner lease count
+--   c  raise.lua             lock counter        owner lease token
+--   i  inspect.lua           lock counter
+--
+-- Most steps find a lock that is free and that nobody waits for, or renew one for its holder.
+-- They are carried out here. What the others need is made when the first of them comes.
+
+-- #include fence.lua
+
+-- An error must not end the call. So what is done here raises none.
+local call, keys, args = redis.pcall, KEYS, ARGV
+local steps = args[1]
+local k, a = 0, 1 -- the keys and arguments before those of the step
+local answers = {}
+local lease, ttl -- the last lease, and how long a counter lasts with it
+local holderOf, forcedKey, enter, notify, handOff, acquire, release
+
+for i = 1, #steps do
+  local step = #steps == 1 and steps or string.sub(steps, i, i)
+  local lock, queue = keys[k + 1], nil
+  local width, length -- how many keys and arguments it has
+  local answer, granted, extended, freed, there
+
+  if step == 'a' or step == 'w' then
+    width, length, queue = 3, step == 'a' and 3 or 5, keys[k + 2]
+    granted = call('exists', lock, queue) == 0
+  elseif step == 'r' or step == 'R' then
+    width, length, queue = 2, 2, keys[k + 2]
+    freed, there = call('hdel', lock, args[a + 1]), call('exists', lock, queue)
+    if there == 0 then
+      answer = freed == 0 and -1 or freed
+      if freed == 1 then -- Redisson puts a name into braces unless it has some
+        local name = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
+        local told = call('publish', 'redisson_lock__channel:' .. name, '0')
+        answer = type(told) == 'number' and 1 or told
+      end
+    end
+  elseif step == 'n' or step == 'N' then
+    width, length = 2, 4
+    local fields = call('hrandfield', lock, '2')
+    if fields[1] == args[a + 1] and not fields[2] then
+      answer, extended = 1, true
+    end
+  elseif step == 'W' or step == 'q' then
+    width, length, queue = 3, step == 'W' and 6 or 5, keys[k + 2]
+  elseif step == 't' or step == 'T' or step == 'f' then
+    width, length, queue = 2, step == 'f' and 1 or 7, keys[k + 2]
+  else -- e, c and i
+    width, length = step == 'e' and 1 or 2, step == 'i' and 0 or 3
+  end
+
+  if not granted and not answer then
+    local run
+    if not freed and not holderOf then
+      -- #include holder.lua
+    end
+    if (step == 'n' or step == 'f') and not forcedKey then
+      -- #include forced.lua
+    end
+    if queue and not handOff then
+      -- #include queue.lua
+    end
+    if width == 3 then
+      if not acquire then
+        -- #include acquire.lua
+      end
+      run = acquire
+    elseif queue then
+      if not release then
+        -- #include release.lua
+      end
+      run = release
+    elseif step == 'e' then
+      -- #include enter.lua
+    elseif step == 'c' then
+      -- #include raise.lua
+    elseif step == 'i' then
+      -- #include inspect.lua
+    else
+      -- #include renew.lua
+    end
+    local ok
+    ok, answer = pcall(run, step, lock, queue, k, a, freed, there)
+    if not ok and type(answer) == 'string' then
+      answer = redis.error_reply(answer)
+    end
+    granted, extended = answer == nil, answer == 2
+  end
+
+  if granted or extended then
+    local counter, token = keys[k + width], args[a + 3]
+    if args[a + 2] ~= lease then
+      lease = args[a + 2]
+      ttl = lease + fenceTTL .. '' -- Redis takes longer to write a number
+    end
+    if extended then
+      -- #include extend.lua
+    else
+      -- #include grant.lua
+    end
+  end
+
+  answers[i] = answer
+  k, a = k + width, a + length
+end
+
+return #steps == 1 and answers[1] or answers
