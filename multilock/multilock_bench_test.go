@@ -1,16 +1,11 @@
 package multilock
 
 import (
-	"bytes"
-	"context"
-	"net"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
-
+	"example.com/redlock/internal/answered"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
@@ -58,7 +53,7 @@ func TestAllocations(t *testing.T) {
 	const most = 33 - 5 + 1
 	synctest.Test(t, func(t *testing.T) { // no time passes, so no heartbeat comes in between
 		fleet := redlocktest.Start(t, 5)
-		m := connect(fleet, yesPools(fleet), node.Config{})
+		m := connect(fleet, answered.Pools(fleet, answered.Yes), node.Config{})
 		defer m.Close()
 		synctest.Wait()
 		for range 100 {
@@ -70,81 +65,3 @@ func TestAllocations(t *testing.T) {
 		}
 	})
 }
-
-// yesPools are pools of a fleet whose masters run no script: each is answered with 1 at once. What comes before
-// them goes to the master.
-func yesPools(fleet *redlocktest.Fleet) []*redis.Pool {
-	pools := make([]*redis.Pool, len(fleet.Masters()))
-	for i, m := range fleet.Masters() {
-		pools[i] = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-			conn, err := m.Dial(ctx)
-			if err != nil {
-				return nil, err
-			}
-			y := &yesConn{Conn: conn}
-			y.more.L = &y.mu
-			go y.forward()
-			return redis.NewConn(y, 0, 0), nil
-		}}
-	}
-	return pools
-}
-
-// yesConn is one such connection.
-//
-// Goroutines: one that reads from the master, until the connection is closed.
-type yesConn struct {
-	net.Conn // to the master
-
-	mu   sync.Mutex
-	more sync.Cond // there is something in in, or err
-	in   bytes.Buffer
-	err  error // after in
-}
-
-// forward passes on what the master says.
-func (y *yesConn) forward() {
-	room := make([]byte, 4096)
-	for {
-		n, err := y.Conn.Read(room)
-		y.mu.Lock()
-		y.in.Write(room[:n])
-		y.err = err
-		y.more.Broadcast()
-		y.mu.Unlock()
-		if err != nil {
-			return
-		}
-	}
-}
-
-// Write answers the scripts in p, which redigo writes whole, as long as they are few.
-func (y *yesConn) Write(p []byte) (int, error) {
-	scripts := bytes.Count(p, []byte("\r\nEVALSHA\r\n"))
-	if scripts == 0 {
-		return y.Conn.Write(p)
-	}
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	for range scripts {
-		y.in.WriteString(":1\r\n")
-	}
-	y.more.Broadcast()
-	return len(p), nil
-}
-
-func (y *yesConn) Read(p []byte) (int, error) {
-	y.mu.Lock()
-	defer y.mu.Unlock()
-	for y.in.Len() == 0 && y.err == nil {
-		y.more.Wait()
-	}
-	if y.in.Len() == 0 {
-		return 0, y.err
-	}
-	return y.in.Read(p)
-}
-
-func (*yesConn) SetDeadline(time.Time) error      { return nil }
-func (*yesConn) SetReadDeadline(time.Time) error  { return nil }
-func (*yesConn) SetWriteDeadline(time.Time) error { return nil }

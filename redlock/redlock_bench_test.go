@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/answered"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -22,10 +23,7 @@ import (
 // and of the allocations. Those that have "answered" before they run a script show what is
 // the client's: its allocations are exact there. For real masters see the module in bench.
 
-const (
-	yes   = ":1\r\n"
-	taken = "*2\r\n:29000\r\n$39\r\n6ba7b810-9dad-11d1-80b4-00c04fd430c8:r1\r\n"
-)
+const taken = "*2\r\n:29000\r\n$39\r\n6ba7b810-9dad-11d1-80b4-00c04fd430c8:r1\r\n"
 
 // onEach runs f with a client of five masters of each kind. Those that answer say reply.
 func onEach(b *testing.B, reply string, f func(*testing.B, *redlocktest.Fleet, *redlock.Client)) {
@@ -33,7 +31,7 @@ func onEach(b *testing.B, reply string, f func(*testing.B, *redlocktest.Fleet, *
 		name  string
 		pools func(*redlocktest.Fleet) []*redis.Pool
 	}{
-		{"answered", func(fleet *redlocktest.Fleet) []*redis.Pool { return answeredPools(fleet, reply) }},
+		{"answered", func(fleet *redlocktest.Fleet) []*redis.Pool { return answered.Pools(fleet, reply) }},
 		{"in memory", func(fleet *redlocktest.Fleet) []*redis.Pool { return fleet.Pools() }},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
@@ -75,7 +73,7 @@ func benchUnlock(b *testing.B, hold *redlock.Hold) {
 }
 
 func BenchmarkLockUnlock(b *testing.B) {
-	onEach(b, yes, func(b *testing.B, _ *redlocktest.Fleet, c *redlock.Client) {
+	onEach(b, answered.Yes, func(b *testing.B, _ *redlocktest.Fleet, c *redlock.Client) {
 		for b.Loop() {
 			benchUnlock(b, benchLock(b, b.Context(), c, "a"))
 		}
@@ -84,7 +82,7 @@ func BenchmarkLockUnlock(b *testing.B) {
 
 // BenchmarkReenter: one level more, and back.
 func BenchmarkReenter(b *testing.B) {
-	onEach(b, yes, func(b *testing.B, _ *redlocktest.Fleet, c *redlock.Client) {
+	onEach(b, answered.Yes, func(b *testing.B, _ *redlocktest.Fleet, c *redlock.Client) {
 		hold := benchLock(b, b.Context(), c, "a")
 		for b.Loop() {
 			benchUnlock(b, benchLock(b, hold.Context(), c, "a"))
@@ -110,7 +108,7 @@ func BenchmarkTryLockTaken(b *testing.B) {
 // BenchmarkLockUnlockParallel: as many callers as there are processors, or -cpu says, each
 // with a name of its own.
 func BenchmarkLockUnlockParallel(b *testing.B) {
-	onEach(b, yes, func(b *testing.B, _ *redlocktest.Fleet, c *redlock.Client) {
+	onEach(b, answered.Yes, func(b *testing.B, _ *redlocktest.Fleet, c *redlock.Client) {
 		var callers atomic.Int64
 		b.RunParallel(func(pb *testing.PB) {
 			name := strconv.FormatInt(callers.Add(1), 10)
