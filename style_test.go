@@ -33,6 +33,7 @@ var rooms = map[string][]string{
 	"node/script/twin":   {},
 	"redlocktest":        {redigo, "github.com/alicebob/miniredis/v2"},
 	"cmd/redlock":        {"ours/redlock", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "golang.org/x/sys", multierror},
+	"internal/answered":  {"ours/redlocktest", redigo},
 	"internal/tally":     {},
 	"integration":        {},
 	"integration/worker": {"ours/redlock"},
