@@ -12,6 +12,9 @@ type Want struct {
 	Lease time.Duration // whole milliseconds
 	Wait  bool          // until the lock is free; otherwise it tries, a few times at most
 	Again bool          // enter a lock that the owner holds already
+
+	Shared  bool // together with other readers
+	Permits int  // above 0: one of so many slots
 }
 
 // Contender is a caller's try for a lock, from the first round until it is won or given up. It asks
@@ -44,6 +47,9 @@ type Contender struct {
 	HeldUntil clock.Instant // until when one owner has a majority, by what the masters said last
 	HeldAsOf  uint32        // answers to rounds up to this one do not tell that any more
 
+	Slot  int // from Settling on: the slot that was won, of Want.Permits
+	Start int // the slot that the next round asks for first
+
 	Token   int64 // the largest fencing counter that was read; from Won on the hold's token
 	Raises  uint8 // of this try
 	RaiseTo int64 // of the raise under way
@@ -72,6 +78,7 @@ type Master struct {
 	Until     clock.Instant // of the vote
 	Voted     bool
 	HandedOff bool // the vote is a hand-off
+	Slot      int  // that it is for
 
 	Answered bool // a round of this owner
 	Reached  bool // it may have an entry in its queue, or a grant

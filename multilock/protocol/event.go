@@ -110,6 +110,7 @@ type Event struct {
 	Left     time.Duration // how long the holder still has it
 	Ahead    int           // how many stand before the caller in the queue, of a No; 0 if it does not stand there
 	Token    int64         // fencing counter
+	Slot     int           // that was granted or handed off
 	Hopeless bool          // the error does not pass by itself
 	At       Set           // of Enter
 	Delay    time.Duration // of Hint

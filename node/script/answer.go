@@ -59,6 +59,7 @@ type Answer struct {
 	Holder  string        // who has the lock: a refused Acquire, Inspect
 	Count   int           // hold count: Inspect
 	Left    time.Duration // how long the holder still has it
+	Slot    int           // which slot of a semaphore was granted: Acquire of a Permit
 	Rank    int           // how many stand before the owner in the queue: a refused AcquireOrRegister, Register
 	Renewed []Renewed     // one for each hold: Renew
 	Errors  map[int]error // why, for each hold that is NotLock or Errored: Renew

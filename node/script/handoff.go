@@ -20,6 +20,8 @@ type HandOff struct {
 	Round uint64 // of the last entry that the master had of Owner; 0: the lock is left to Redisson's clients for a moment
 	Token int64  // fencing counter
 	Key   string
+	Mode  Mode
+	Slot  int // of a Permit
 }
 
 // DecodeHandOff reads what queue.lua publishes: owner, round, token and key.

@@ -2,19 +2,58 @@ package script
 
 import "time"
 
+// Mode is how an owner has a name.
+type Mode uint8
+
+const (
+	// Exclusive owners have a lock alone.
+	Exclusive Mode = iota
+	// Shared owners have a lock together: readers.
+	Shared
+	// Permit owners have one of the slots of a semaphore.
+	Permit
+)
+
 // Owner is one try at a lock, and the hold that comes of it. What its commands have in common is
 // made once.
 type Owner struct {
 	Key  string
 	ID   string // "uuid:rN"
+	Mode Mode
 	keys [3]any // lock, queue and fencing counter
 	id   any    // ID
+
+	permits int // of the semaphore
+	slot    int // that it has won, or that is tried first
 }
 
 // NewOwner makes an owner. An id must be used once only, for one key.
 func NewOwner(key, id string) *Owner {
 	k := keysOf(key)
 	return &Owner{Key: key, ID: id, keys: [...]any{key, k.queue, k.fence}, id: id}
+}
+
+// NewReader makes an owner that shares the lock. It may have the id of an Exclusive owner: its
+// renewals then make the lock that this one has a shared one.
+func NewReader(key, id string) *Owner {
+	o := NewOwner(key, id)
+	o.Mode = Shared
+	return o
+}
+
+// NewPermit makes an owner of one of so many permits of the semaphore at key. It takes the first
+// free slot, counted from start.
+func NewPermit(key, id string, permits, start int) *Owner {
+	o := NewOwner(key, id)
+	o.Mode, o.permits, o.slot = Permit, permits, start
+	return o
+}
+
+// InSlot returns the owner of a permit, for the time when it has won that slot.
+func (o *Owner) InSlot(slot int) *Owner {
+	won := *o
+	won.slot = slot
+	return &won
 }
 
 // command begins a command of one step. Its first argument is the owner.
