@@ -251,9 +251,9 @@ func (w *World) forceUnlock(k *Case) {
 			hears := func(o twin.Owner) bool { return o != twin.Redisson && !w.Callers[callerOf(o)].Crashed }
 			reply := p.Lock.Force(millis(w.Now), hears, w.Clock)
 			if !k.Tokens {
-				p.Lock.Counter, reply.HandOff.Token = 1, 1
+				p.Lock.Counter = 1
 			}
-			w.publish(k, uint8(m), reply.HandOff)
+			w.publish(k, uint8(m), &reply)
 		}
 	}
 }

@@ -49,9 +49,9 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 		reply = m.Lock.Renew(now, x.Owner, 1, lease, x.Token, !guarded)
 	}
 	if !k.Tokens {
-		m.Lock.Counter, reply.Token, reply.HandOff.Token = 1, 1, 1
+		m.Lock.Counter, reply.Token = 1, 1
 	}
-	w.publish(k, x.Master, reply.HandOff)
+	w.publish(k, x.Master, &reply)
 	w.noteCarry(x)
 	if !answer || x.Kind == release && x.Next == 0 {
 		return
@@ -65,16 +65,21 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 	w.put(x, k.back(int(x.Client), int(x.Master)))
 }
 
-// publish sends a hand-off to the client of its owner.
-func (w *World) publish(k *Case, m uint8, to twin.HandOff) {
-	if to.Owner == 0 {
-		return
+// publish sends each hand-off to the client of its owner.
+func (w *World) publish(k *Case, m uint8, reply *twin.Reply) {
+	for _, to := range reply.HandOffs {
+		if to.Owner == 0 {
+			return
+		}
+		if !k.Tokens {
+			to.Token = 1
+		}
+		client := k.client(callerOf(to.Owner))
+		w.put(Message{
+			Master: m, Client: uint8(client), Channel: post, Kind: handOff,
+			Owner: to.Owner, Round: to.Round, Token: to.Token,
+		}, k.back(client, int(m)))
 	}
-	client := k.client(callerOf(to.Owner))
-	w.put(Message{
-		Master: m, Client: uint8(client), Channel: post, Kind: handOff,
-		Owner: to.Owner, Round: to.Round, Token: to.Token,
-	}, k.back(client, int(m)))
 }
 
 func outcome(o twin.Outcome, unsent bool) protocol.Outcome {

@@ -16,7 +16,10 @@ import (
 // compare has the next call carry out cmd, and compares its answer with that of the twin. What the
 // twin published is to be expected from then on.
 func (w *walk) compare(k int, cmd *Command, want twin.Reply) {
-	if to := want.HandOff; to.Owner != 0 {
+	for _, to := range want.HandOffs {
+		if to.Owner == 0 {
+			break
+		}
 		name, _, _ := strings.Cut(w.text(to.Owner), ":")
 		w.published(HandOffChannel(name), fmt.Sprintf("%s %d %d %s", w.text(to.Owner), to.Round, to.Token, w.names[k]))
 	}

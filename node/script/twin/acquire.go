@@ -42,7 +42,7 @@ func (l *Lock) acquire(now int64, hears Hears, lease int64, e Entry) Reply {
 		}
 		if to := l.pass(now, hears, 0, e.Owner); to.Owner != 0 {
 			r := l.refusal(to.Owner, l.left(now), w)
-			r.HandOff = to
+			r.handOff(to)
 			return r
 		}
 	}

@@ -41,21 +41,10 @@ type Lock struct {
 
 	Counter int64 // fencing counter, 0 where there is none
 
-	Queue        [MaxQueue]Entry // who waits, the first one first; the rest is zero
-	QueueExpires int64           // 0 while nobody waits
+	Line
 
 	Turn   int64           // until then Redisson's clients come first
 	Forced [MaxForced]Mark // by owner; the rest is zero
-}
-
-// Entry is one that waits in the queue.
-type Entry struct {
-	Owner    Owner
-	Round    uint32 // of the owner's last ask, from 1: a hand-off names it
-	Since    int64  // when the owner began to wait, by any clock: its place in the queue
-	Lease    int64  // in ms, for which the lock may be handed to it
-	Proposal int64  // fencing token that it asked for, above 0
-	Stale    int64  // until then the ask counts; set by the master
 }
 
 // Mark says that the lock was taken from Owner by force, who must not heal it before Until.
@@ -71,9 +60,7 @@ func (l *Lock) Expire(now int64) {
 		l.free()
 		l.Alien, l.Expires = false, 0
 	}
-	if l.QueueExpires <= now && l.waiting() {
-		l.Queue, l.QueueExpires = [MaxQueue]Entry{}, 0
-	}
+	l.expire(now)
 	if l.Turn <= now {
 		l.Turn = 0
 	}

@@ -2,8 +2,24 @@ package twin
 
 import "slices"
 
+// Line is who waits.
+type Line struct {
+	Queue        [MaxQueue]Entry // the first one first; the rest is zero
+	QueueExpires int64           // 0 while nobody waits
+}
+
+// Entry is one that waits in the queue.
+type Entry struct {
+	Owner    Owner
+	Round    uint32 // of the owner's last ask, from 1: a hand-off names it
+	Since    int64  // when the owner began to wait, by any clock: its place in the queue
+	Lease    int64  // in ms, for which the lock may be handed to it
+	Proposal int64  // fencing token that it asked for, above 0
+	Stale    int64  // until then the ask counts; set by the master
+}
+
 // waiting reports whether anybody is in the queue.
-func (l *Lock) waiting() bool { return l.Queue[0].Owner != 0 }
+func (l *Line) waiting() bool { return l.Queue[0].Owner != 0 }
 
 // before reports whether e comes before f: by when they began to wait, and then as a sorted set of
 // Redis has its members. There it is the text of the owners that counts, so the order is the same if
@@ -13,7 +29,7 @@ func (e *Entry) before(f *Entry) bool {
 }
 
 // enter puts e into the queue, or notes the next ask of its owner, and returns it as it stands there.
-func (l *Lock) enter(now int64, e Entry) Entry {
+func (l *Line) enter(now int64, e Entry) Entry {
 	l.leave(e.Owner)
 	e.Stale = now + e.Lease
 	i := 0
@@ -30,22 +46,29 @@ func (l *Lock) enter(now int64, e Entry) Entry {
 }
 
 // rank returns how many stand before e, which is in the queue.
-func (l *Lock) rank(e Entry) int { return slices.Index(l.Queue[:], e) }
+func (l *Line) rank(e Entry) int { return slices.Index(l.Queue[:], e) }
 
 // leave takes owner out of the queue.
-func (l *Lock) leave(owner Owner) {
+func (l *Line) leave(owner Owner) {
 	i := slices.IndexFunc(l.Queue[:], func(e Entry) bool { return e.Owner == owner })
 	if owner != 0 && i >= 0 {
 		l.remove(i)
 	}
 }
 
-// remove takes out the i-th entry of the queue.
-func (l *Lock) remove(i int) {
+// remove takes out the i-th entry.
+func (l *Line) remove(i int) {
 	copy(l.Queue[i:], l.Queue[i+1:])
 	l.Queue[MaxQueue-1] = Entry{}
 	if !l.waiting() {
 		l.QueueExpires = 0
+	}
+}
+
+// expire drops the queue if it has run out at now.
+func (l *Line) expire(now int64) {
+	if l.QueueExpires <= now && l.waiting() {
+		*l = Line{}
 	}
 }
 
@@ -62,7 +85,7 @@ func (l *Lock) pass(now int64, hears Hears, token int64, me Owner) HandOff {
 		if now < e.Stale && hears(e.Owner) {
 			l.Counter = max(l.Counter+1, token+1, e.Proposal)
 			l.give(now, e.Owner, 1, e.Lease)
-			return HandOff{e.Owner, e.Round, l.Counter}
+			return HandOff{Owner: e.Owner, Round: e.Round, Token: l.Counter}
 		}
 	}
 	return HandOff{}

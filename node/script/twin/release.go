@@ -72,11 +72,14 @@ func (l *Lock) release(now int64, hears Hears, owner Owner, token int64, next En
 	case mine && token%7 == 0 && l.waiting() && hears(Redisson):
 		l.Turn, r.Told = now+turnLasts, true
 		if first := l.Queue[0].Owner; hears(first) {
-			r.HandOff = HandOff{Owner: first}
+			r.handOff(HandOff{Owner: first})
 		}
 		return r
 	}
-	r.HandOff = l.pass(now, hears, token, 0)
-	r.Told = mine && r.HandOff.Owner == 0 && hears(Redisson)
+	if to := l.pass(now, hears, token, 0); to.Owner != 0 {
+		r.handOff(to)
+	} else {
+		r.Told = mine && hears(Redisson)
+	}
 	return r
 }

@@ -32,8 +32,17 @@ type Reply struct {
 	Token  int64 // fencing counter: an acquire that is done, Raise, Inspect
 	Rank   int   // how many stand before the owner in the queue: AcquireOrRegister and Register, where refused
 
-	HandOff HandOff // zero if nobody has heard of one
-	Told    bool    // Redisson's clients have heard that the lock is free
+	HandOffs [MaxQueue]HandOff // of which somebody has heard, in their order; the rest is zero
+	Told     bool              // Redisson's clients have heard that the lock is free
+}
+
+// handOff notes one that somebody has heard of.
+func (r *Reply) handOff(to HandOff) {
+	i := 0
+	for r.HandOffs[i].Owner != 0 {
+		i++
+	}
+	r.HandOffs[i] = to
 }
 
 // HandOff is the message to a waiter that the lock is his: that round of his asks is answered, with
