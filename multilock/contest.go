@@ -17,8 +17,8 @@ import (
 // finds nobody flushing sends what is there, without holding mu, since a node may answer before its
 // Send returns.
 type contest struct {
-	m       *Masters
-	key     string
+	m *Masters
+	target
 	began   clock.Instant // when the caller began to wait: its place in the queue
 	entries int           // hold count to set, of a lock that is entered again
 	decided chan struct{} // told when it is won, or has failed
@@ -49,7 +49,7 @@ type contest struct {
 func (m *Masters) newContest(key string, want protocol.Want, began clock.Instant) *contest {
 	c := &contest{
 		m:       m,
-		key:     key,
+		target:  target{key, want.Permits > 0},
 		began:   began,
 		decided: make(chan struct{}, 1),
 		state:   protocol.Contender{Want: want},

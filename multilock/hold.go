@@ -17,8 +17,8 @@ type Entry interface {
 
 // Hold is a lock that this client has. It drives a [protocol.Hold].
 type Hold struct {
-	m     *Masters
-	key   string
+	m *Masters
+	target
 	owner any // who may enter it again
 	claim Claim
 	limit time.Duration // of the time that it is renewed; 0: none
@@ -41,7 +41,7 @@ type Hold struct {
 // newHold makes a hold of what was won, and lets the callers that share its owner enter it.
 func (m *Masters) newHold(req Request, g Grant) *Hold {
 	h := &Hold{
-		m: m, key: req.Key, owner: req.Owner, claim: g.Claim, limit: req.Limit,
+		m: m, target: req.target(), owner: req.Owner, claim: g.Claim, limit: req.Limit,
 		visit: visit{index: unscheduled},
 	}
 	h.entries = append(h.firstEntry[:0], share{entry: req.Entry})
@@ -103,7 +103,7 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	for i := range entries {
 		entries[i].entry.Ended(h.cause)
 	}
-	r := h.m.releaseTo(claim, h.m.next(h.key))
+	r := h.m.releaseTo(claim, h.m.next(h.target))
 	h.m.forget(h)
 	h.mu.Lock()
 	h.gone = true

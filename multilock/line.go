@@ -1,35 +1,39 @@
 package multilock
 
 import (
-	"time"
-
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
 )
 
-// name is what this client has to do with one lock: the hold that it has, and the line of its
-// callers that wait. Only the first of them has a contest, and asks the masters.
-type name struct {
-	hold        *Hold          // nil if there is none
-	first, last *waiter        // in the order of their calls
-	contest     *contest       // of the first waiter, nil if it has none
-	why         *MajorityError // why the lock was not there when a contender last asked
-	outage      outage
+// line is the callers of a client that wait for one name, in the order of their calls. Those in
+// front bid, each with a contest of its own: a writer alone, readers together with those next to
+// them, and a few of those who want a permit.
+type line struct {
+	first, last *waiter
+	next        *waiter // the first that does not bid, nil if all do
+	bids        int     // how many bid
 }
+
+// maxBids is how many of a client's callers bid for the permits of one semaphore at a time. Each
+// asks the masters now and then; one alone would get one permit in a round trip, however many are
+// free.
+const maxBids = 4
 
 // waiter is a caller that waits for a lock.
 type waiter struct {
-	key   string
-	lease time.Duration
-	owner any           // nil: shared with nobody
-	since clock.Instant // when it began to wait
-	turn  chan struct{} // closed when it is the first
-	enter chan struct{} // told when its owner got the lock by another call
+	target
+	want    protocol.Want
+	owner   any           // nil: shared with nobody
+	since   clock.Instant // when it began to wait
+	turn    chan struct{} // closed when it bids
+	enter   chan struct{} // told when its owner got the lock by another call
+	contest *contest      // nil if it has none yet. Masters.mu guards it
 
 	before, after *waiter
 }
 
-func (w *waiter) isFirst() bool {
+// bids reports whether it is one of those that bid.
+func (w *waiter) bids() bool {
 	select {
 	case <-w.turn:
 		return true
@@ -45,130 +49,99 @@ var closedChan = func() chan struct{} {
 	return c
 }()
 
-// nameLocked returns what this client has to do with key. tidyLocked forgets it.
-func (m *Masters) nameLocked(key string) *name {
-	n := m.names[key]
-	if n != nil {
-		return n
-	}
-	if last := len(m.free) - 1; last >= 0 {
-		n, m.free = m.free[last], m.free[:last]
+// append puts w at the end.
+func (l *line) append(w *waiter) {
+	if w.before = l.last; w.before != nil {
+		w.before.after = w
 	} else {
-		n = new(name)
+		l.first = w
 	}
-	m.names[key] = n
-	return n
-}
-
-// maxFree bounds the names that are kept for reuse.
-const maxFree = 1024
-
-// tidyLocked forgets a name that nobody holds and nobody waits for.
-func (m *Masters) tidyLocked(key string) {
-	if n := m.names[key]; n != nil && n.hold == nil && n.first == nil {
-		delete(m.names, key)
-		if len(m.free) < maxFree {
-			*n = name{} // so that it keeps nothing alive
-			m.free = append(m.free, n)
-		}
+	l.last = w
+	switch {
+	case l.next != nil:
+		w.turn = make(chan struct{})
+	case l.mayBid(w):
+		w.turn = closedChan
+		l.bids++
+	default:
+		w.turn = make(chan struct{})
+		l.next = w
 	}
 }
 
-// adopt makes h the client's hold of its name, and wakes the waiters that share its owner: they
-// enter it. It returns the hold that it replaces: one whose validity has ended, since the
-// masters granted h, but whose timer has yet to say so.
-func (m *Masters) adopt(h *Hold) (ended *Hold) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n := m.nameLocked(h.key)
-	ended, n.hold = n.hold, h
-	if ended == nil {
-		m.held++
+// remove takes w out, wherever it stands. Others may bid then, and are told.
+func (l *line) remove(w *waiter) {
+	if w.bids() {
+		l.bids--
+	} else if l.next == w {
+		l.next = w.after
 	}
-	for w := n.first; w != nil; w = w.after {
-		if w.owner != nil && w.owner == h.owner {
+	if w.after != nil {
+		w.after.before = w.before
+	} else {
+		l.last = w.before
+	}
+	if w.before != nil {
+		w.before.after = w.after
+	} else {
+		l.first = w.after
+	}
+	for l.next != nil && l.mayBid(l.next) {
+		close(l.next.turn)
+		l.next = l.next.after
+		l.bids++
+	}
+}
+
+// mayBid reports whether w may bid, before whom all do.
+func (l *line) mayBid(w *waiter) bool {
+	switch {
+	case w.before == nil:
+		return true
+	case w.want.Permits > 0:
+		return l.bids < min(w.want.Permits, maxBids)
+	}
+	return w.want.Shared && w.before.want.Shared
+}
+
+// wake wakes the waiters of owner, which has got the lock: they enter its hold.
+func (l *line) wake(owner any) {
+	for w := l.first; w != nil; w = w.after {
+		if w.owner != nil && w.owner == owner {
 			select {
 			case w.enter <- struct{}{}:
 			default:
 			}
 		}
 	}
-	return ended
 }
 
-// forget undoes adopt.
-func (m *Masters) forget(h *Hold) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if n := m.names[h.key]; n != nil && n.hold == h {
-		n.hold = nil
-		m.held--
-		m.tidyLocked(h.key)
-	}
-}
-
-// holding returns the client's hold of key, nil if it has none.
-func (m *Masters) holding(key string) *Hold {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if n := m.names[key]; n != nil {
-		return n.hold
-	}
-	return nil
-}
-
-// join puts a caller at the end of the line for the lock it wants.
+// join puts a caller at the end of the line for what it wants.
 func (m *Masters) join(req Request) *waiter {
-	w := &waiter{key: req.Key, lease: req.Lease, owner: req.Owner, since: clock.Now(), turn: closedChan}
+	w := &waiter{target: req.target(), want: req.want(), owner: req.Owner, since: clock.Now()}
 	if w.owner != nil {
 		w.enter = make(chan struct{}, 1)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.nameLocked(w.key)
-	if w.before = n.last; w.before != nil {
-		w.turn = make(chan struct{})
-		w.before.after = w
-	} else {
-		n.first = w
-	}
-	n.last = w
+	m.nameLocked(w.target).line.append(w)
 	return w
 }
 
-// remove takes w out of the line, and reports whether it was the first. The next one is told that
-// it is first now.
-func (n *name) remove(w *waiter) (first bool) {
-	if w.after != nil {
-		w.after.before = w.before
-	} else {
-		n.last = w.before
-	}
-	if w.before != nil {
-		w.before.after = w.after
-		return false
-	}
-	n.first = w.after
-	if n.first != nil {
-		close(n.first.turn)
-	}
-	return true
-}
-
-// leave takes a caller out of its line, wherever it stands. A contest that it did not win is given
-// up, and the next caller's takes its place.
+// leave takes a caller out of its line. A contest that it did not win is given up, and the next
+// caller's takes its place.
 func (m *Masters) leave(w *waiter) {
 	m.mu.Lock()
-	n := m.names[w.key]
-	var c, next *contest
-	if n.remove(w) {
-		c, n.contest = n.contest, nil
-	}
+	n := m.names[w.target]
+	n.line.remove(w)
+	c := w.contest
+	var next *contest
 	if c != nil {
+		w.contest = nil
 		n.note(c)
-		next = m.nextLocked(w.key)
+		next = m.nextLocked(w.target)
 	}
-	m.tidyLocked(w.key)
+	m.tidyLocked(w.target)
 	m.mu.Unlock()
 	if c != nil {
 		c.giveUp(next)
@@ -176,45 +149,51 @@ func (m *Masters) leave(w *waiter) {
 	}
 }
 
-// next makes the contest of the first waiter for key, which a release of this client is to enter
-// into the queue of the masters, so that it stands there when the lock is handed off. It is nil if
-// nobody waits, if the first waiter has a contest already, or if the masters could not tell this
-// client that they handed the lock off to it.
-func (m *Masters) next(key string) *contest {
+// next makes the contest of the first that bids for t and has none yet. A release of this client is
+// to enter it into the queue of the masters, so that it stands there when the lock is handed off.
+// It is nil if there is none to make, or if the masters could not tell this client that they handed
+// the lock off to it.
+func (m *Masters) next(t target) *contest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.nextLocked(key)
+	return m.nextLocked(t)
 }
 
-func (m *Masters) nextLocked(key string) *contest {
-	n := m.names[key]
-	if n == nil || n.first == nil || n.contest != nil || !m.canBeTold() {
+func (m *Masters) nextLocked(t target) *contest {
+	n := m.names[t]
+	if n == nil {
 		return nil
 	}
-	return m.contestLocked(n)
+	for w := n.line.first; w != n.line.next; w = w.after {
+		if w.contest == nil {
+			if !m.canBeTold() {
+				return nil
+			}
+			return m.contestLocked(w)
+		}
+	}
+	return nil
 }
 
-// contestLocked makes the contest of the first waiter of n. It counts as an operation under way. It
-// is nil when the client is closed.
-func (m *Masters) contestLocked(n *name) *contest {
+// contestLocked makes the contest of w. It counts as an operation under way. It is nil when the
+// client is closed.
+func (m *Masters) contestLocked(w *waiter) *contest {
 	if !m.beginLocked() {
 		return nil
 	}
-	w := n.first
-	n.contest = m.newContest(w.key, protocol.Want{Lease: w.lease, Wait: true}, w.since)
-	return n.contest
+	w.contest = m.newContest(w.key, w.want, w.since)
+	return w.contest
 }
 
-// contend returns the contest of w, which is the first waiter, and begins one if there is none. It
-// is nil when the client is closed.
+// contend returns the contest of w, which bids, and begins one if there is none. It is nil when the
+// client is closed.
 func (m *Masters) contend(w *waiter) *contest {
 	m.mu.Lock()
-	n := m.names[w.key]
-	if n.contest != nil || m.closed {
+	if w.contest != nil || m.closed {
 		defer m.mu.Unlock()
-		return n.contest
+		return w.contest
 	}
-	c := m.contestLocked(n)
+	c := m.contestLocked(w)
 	m.mu.Unlock()
 	c.start()
 	return c
@@ -224,8 +203,8 @@ func (m *Masters) contend(w *waiter) *contest {
 func (m *Masters) won(w *waiter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.names[w.key]
-	n.contest, n.why = nil, nil
+	w.contest = nil
+	m.names[w.target].why = nil
 }
 
 // note remembers why c was not won.
@@ -240,16 +219,20 @@ func (n *name) note(c *contest) {
 func (m *Masters) reason(w *waiter, cut error) *MajorityError {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.names[w.key]
+	n := m.names[w.target]
+	c := w.contest
+	if c == nil {
+		c = n.line.first.contest // w waits behind it
+	}
 	switch {
 	case n.hold != nil:
 		return nil
-	case n.contest == nil:
+	case c == nil:
 		return n.why
 	}
-	n.note(n.contest)
+	n.note(c)
 	if n.why == nil {
-		return n.contest.reason(cut)
+		return c.reason(cut)
 	}
 	return n.why
 }

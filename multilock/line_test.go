@@ -21,8 +21,8 @@ import (
 func waiters(m *Masters, key string) (many int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n := m.names[key]; n != nil {
-		for w := n.first; w != nil; w = w.after {
+	if n := m.names[target{key: key}]; n != nil {
+		for w := n.line.first; w != nil; w = w.after {
 			many++
 		}
 	}
@@ -208,7 +208,7 @@ func TestNobodyIsEnteredWhoCannotBeTold(t *testing.T) {
 				m.subs.work = tt.work
 				m.subs.mu.Unlock()
 				w := m.join(patient("k"))
-				c := m.next("k")
+				c := m.next(target{key: "k"})
 				if got := c != nil; got != tt.want {
 					t.Errorf("next = %v, want %v", got, tt.want)
 				}

@@ -22,6 +22,12 @@ type Request struct {
 	Entry Entry // told when the hold has ended
 }
 
+// target is what is wanted.
+func (req *Request) target() target { return target{req.Key, false} }
+
+// want is how a contender wants it.
+func (req *Request) want() protocol.Want { return protocol.Want{Lease: req.Lease, Wait: req.Wait} }
+
 // Lock takes a lock, or enters the hold that req.Owner has of it. See redlock.Client.Lock for its
 // errors and its cost.
 func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
@@ -38,8 +44,8 @@ func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
 // enter enters the hold that the caller's owner has of the name, if it has one.
 func (m *Masters) enter(ctx context.Context, req Request) (*Hold, error) {
 	for req.Owner != nil {
-		h := m.holding(req.Key)
-		if h == nil || h.owner != req.Owner {
+		h, _ := m.owned(req.target(), req.Owner)
+		if h == nil {
 			break
 		}
 		err := h.enter(ctx, req)
@@ -65,7 +71,7 @@ func (m *Masters) try(ctx context.Context, req Request) (*Hold, error) {
 		return nil, ErrClosed
 	}
 	defer m.tries.Done()
-	c := m.newContest(req.Key, protocol.Want{Lease: req.Lease}, clock.Now())
+	c := m.newContest(req.Key, req.want(), clock.Now())
 	c.start()
 	var cut error
 	for done := m.done; ; done = nil {
@@ -102,14 +108,14 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 		case unsure != nil && unsure.Hopeless():
 			return nil, unsure
 		case unsure != nil:
-			m.report(req.Key, unsure)
+			m.report(w.target, unsure)
 			ready = after(again)
 		case err != nil:
 			return nil, err
-		case !w.isFirst():
+		case !w.bids():
 			ready = w.turn
 		default:
-			if h := m.holding(req.Key); h != nil {
+			if h := m.holding(w.target); h != nil {
 				// Its release will enter this caller into the queue of the masters, so the client
 				// must be told when the lock is handed off.
 				m.subscribe()
@@ -162,7 +168,7 @@ func (m *Masters) contest(ctx context.Context, w *waiter, c *contest, req Reques
 	}
 	if grant, ok := c.take(); ok {
 		m.won(w)
-		m.report(req.Key, nil)
+		m.report(w.target, nil)
 		hold := m.newHold(req, grant)
 		m.tries.Done() // not before the hold is one that Close finds
 		return hold, nil
@@ -190,7 +196,7 @@ func (m *Masters) waited(ctx context.Context, w *waiter, unsure *MajorityError) 
 		return last
 	}
 	by := "another caller of this client"
-	if h := m.holding(w.key); h != nil {
+	if h := m.holding(w.target); h != nil {
 		by = fmt.Sprintf("%s (owner %s)", by, h.Owner())
 	}
 	return Fail("lock", w.key, cut, ErrTaken, errors.New(by))

@@ -53,8 +53,8 @@ type Masters struct {
 	mu     sync.Mutex
 	closed bool
 	tries  sync.WaitGroup // operations under way; Add with mu held and closed unset
-	names  map[string]*name
-	held   int     // of names, those with a hold
+	names  map[target]*name
+	held   int     // holds of all names
 	free   []*name // to be reused
 }
 
@@ -73,7 +73,7 @@ func New(nodes []*node.Node, log *slog.Logger) *Masters {
 		log:    log,
 		owners: newOwners(),
 		done:   make(chan struct{}),
-		names:  make(map[string]*name),
+		names:  make(map[target]*name),
 	}
 	m.dog = newWatchdog(m.renew, m.checkHolds)
 	for _, n := range nodes {
@@ -173,6 +173,7 @@ func (m *Masters) holds() []*Hold {
 		if n.hold != nil {
 			holds = append(holds, n.hold)
 		}
+		holds = append(holds, n.others...)
 	}
 	return holds
 }

@@ -20,26 +20,26 @@ func (c *contest) takeStockLocked(unreachable bool) {
 	}
 }
 
-// report tells the log what the callers that wait for key wait for when that is not another owner,
+// report tells the log what the callers that wait for t wait for when that is not another owner,
 // again when the reasons change, and, with a nil why, when it is over.
-func (m *Masters) report(key string, why *MajorityError) {
+func (m *Masters) report(t target, why *MajorityError) {
 	if why != nil && !errors.Is(why, ErrNoQuorum) {
 		why = nil
 	}
 	m.mu.Lock()
 	before, news := false, false
-	if n := m.names[key]; n != nil {
+	if n := m.names[t]; n != nil {
 		before, news = n.outage.heard(why)
 	}
 	m.mu.Unlock()
 	switch {
 	case why == nil && before:
-		m.log.Info("redlock: quorum is back", "name", key)
+		m.log.Info("redlock: quorum is back", "name", t.key)
 	case !news:
 	case why.Guard > 0:
-		m.log.Warn("redlock: waiting for masters that restarted lately", "name", key, "left", why.Guard.Round(time.Millisecond), "error", why.Nodes)
+		m.log.Warn("redlock: waiting for masters that restarted lately", "name", t.key, "left", why.Guard.Round(time.Millisecond), "error", why.Nodes)
 	default:
-		m.log.Warn("redlock: waiting for a quorum", "name", key, "error", why.Nodes)
+		m.log.Warn("redlock: waiting for a quorum", "name", t.key, "error", why.Nodes)
 	}
 }
 

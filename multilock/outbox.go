@@ -105,7 +105,7 @@ func (c *contest) flush() {
 			c.m.send(msg.cmd, msg.at, msg.to)
 		}
 		if news != nil {
-			c.m.report(c.key, news.why)
+			c.m.report(c.target, news.why)
 		}
 		c.mu.Lock()
 		c.flushing = false

@@ -111,7 +111,7 @@ func (c *simClient) setClock(d time.Duration) {
 	c.m.mu.Lock()
 	defer c.m.mu.Unlock()
 	for _, n := range c.m.names {
-		for w := n.first; w != nil; w = w.after {
+		for w := n.line.first; w != nil; w = w.after {
 			w.since = w.since.Add(d)
 		}
 	}
