@@ -68,6 +68,28 @@ func TestStepsDoNotAllocate(t *testing.T) {
 				step(Event{Kind: Raised, Master: i, Outcome: Yes, Token: 9})
 			}
 		}, Won},
+		"a reader that raises counters": {func() {
+			c = Contender{Want: reads}
+			step(Event{Kind: Start})
+			for i := range 3 {
+				step(Event{Kind: Answer, Master: i, Outcome: Yes, Token: int64(7 + i)})
+			}
+			for i := range 2 {
+				step(Event{Kind: Raised, Master: i, Outcome: Yes, Token: 9})
+			}
+		}, Won},
+		"a permit, after votes for several slots": {func() {
+			c = Contender{Want: permits}
+			step(Event{Kind: Start})
+			for i := range 5 {
+				step(Event{Kind: Answer, Master: i, Outcome: Yes, Slot: i / 2, Token: 7})
+			}
+			wake()
+			wake()
+			for i := range 3 {
+				step(Event{Kind: Answer, Master: i, Outcome: Yes, Slot: 1, Token: 7})
+			}
+		}, Won},
 		"a try that is split": {func() {
 			c = Contender{Want: tries}
 			step(Event{Kind: Start})

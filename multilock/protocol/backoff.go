@@ -70,8 +70,12 @@ func (c *Contender) yield(conf *Config, now clock.Instant, ev *Event, out *Effec
 	c.sooner(conf, now, now.Left(c.HeldUntil)+conf.Settle+c.stagger(conf))
 }
 
-// giveWay gives back what the owner has, and enters the queue again as a new one.
+// giveWay gives back what the owner has, and enters the queue again as a new one. Of several slots, it
+// then asks first for the one that most masters gave it.
 func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	if slot, votes := c.strongest(conf, false); c.Want.Permits > 0 && votes > 0 {
+		c.Start = slot
+	}
 	c.State = Waiting
 	c.BackOffs++
 	c.anew(out)
@@ -89,11 +93,15 @@ func (c *Contender) comeBack(conf *Config, now clock.Instant, ev *Event, out *Ef
 }
 
 // pause gives back what a contender has when the votes were split, and makes it ask again after a
-// random time: longer each time, so that owners who collide again and again soon miss each other.
+// random time: longer each time, so that owners who collide again and again soon miss each other. Of
+// several slots, it then asks first for any.
 func (c *Contender) pause(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.State = Paused
 	c.anew(out)
 	c.AskAt = now.Add(time.Millisecond + ev.draw(conf.Split<<c.BackOffs+ev.Trip, out))
+	if c.Want.Permits > 0 {
+		c.Start = int(uint64(c.Want.Permits) * uint64(ev.Lot) >> 32)
+	}
 	c.BackOffs++
 }
 

@@ -14,7 +14,7 @@ type Want struct {
 	Again bool          // enter a lock that the owner holds already
 
 	Shared  bool // together with other readers
-	Permits int  // above 0: one of so many slots
+	Permits int  // above 0: one of so many slots, which are numbered from 0
 }
 
 // Contender is a caller's try for a lock, from the first round until it is won or given up. It asks
@@ -38,7 +38,7 @@ type Contender struct {
 	AskAt     clock.Instant // when the next round is due
 	BackOffAt clock.Instant // in Minority
 	Until     clock.Instant // from Settling on: end of validity
-	Short     bool          // from Settling on: it was handed off, for a short lease
+	Short     bool          // from Settling on: it was handed off, for a short lease, or some masters gave other slots
 
 	// Refreshing: a hand-off was counted since the last round, so that its answers tell nothing of
 	// those masters that have not handed off.
@@ -47,8 +47,8 @@ type Contender struct {
 	HeldUntil clock.Instant // until when one owner has a majority, by what the masters said last
 	HeldAsOf  uint32        // answers to rounds up to this one do not tell that any more
 
-	Slot  int // from Settling on: the slot that was won, of Want.Permits
-	Start int // the slot that the next round asks for first
+	Slot  int // from Settling on: which of Want.Permits was won
+	Start int // the slot that rounds ask for first
 
 	Token   int64 // the largest fencing counter that was read; from Won on the hold's token
 	Raises  uint8 // of this try
@@ -77,8 +77,8 @@ type Master struct {
 	// Its vote.
 	Until     clock.Instant // of the vote
 	Voted     bool
-	HandedOff bool // the vote is a hand-off
-	Slot      int  // that it is for
+	HandedOff bool  // the vote is a hand-off
+	Slot      int16 // that it is for, and that Token counts
 
 	Answered bool // a round of this owner
 	Reached  bool // it may have an entry in its queue, or a grant
@@ -93,7 +93,7 @@ type Master struct {
 	Free     clock.Instant // when the lock is free there
 	Ahead    int32         // how many stand before the caller in its queue
 
-	Token int64 // the largest fencing counter that it answered to this owner
+	Token int64 // the largest fencing counter that it answered to this owner, for Slot
 }
 
 // maxOpen are counted: an int8 has no more.

@@ -79,8 +79,12 @@ func (o Outcome) mayHold() bool { return o == Yes || o == Unknown || o == Errore
 // Holder stands for the owner that a master named: a number that no other owner has.
 type Holder uint64
 
-// Nobody has the lock.
-const Nobody Holder = 0
+const (
+	// Nobody has the lock.
+	Nobody Holder = 0
+	// somebody has it; that is all that matters.
+	somebody Holder = 1
+)
 
 // Kind is the kind of an [Event].
 type Kind uint8

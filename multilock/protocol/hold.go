@@ -10,7 +10,8 @@ import (
 type HoldState uint8
 
 const (
-	// Short: it was handed off for a short lease, and is to be renewed to the one wanted.
+	// Short: it was handed off for a short lease, and is to be renewed to the one wanted. Or some
+	// masters gave it other slots, which a renewal frees.
 	Short HoldState = iota
 	// Valid: it has the lease that was wanted.
 	Valid
@@ -54,6 +55,7 @@ type Hold struct {
 	Until   clock.Instant // end of validity
 	Ended   clock.Instant // when it ended, at the latest when its validity did
 	Entries int           // hold count
+	Shared  bool          // with other readers
 	At      Set           // masters that may have it
 
 	Lease   time.Duration // that a renewal is for
@@ -74,30 +76,33 @@ func renewAgain(lease time.Duration) time.Duration { return lease / 10 }
 type HoldKind uint8
 
 const (
-	HoldWon      HoldKind = iota // the first event: a contender took it, with the fields of its grant
-	HoldWatch                    // renew it to Lease from now on
-	HoldEnter                    // its owner enters it again: a round is about to be sent
-	HoldLeave                    // one of its entries is given back, or was not confirmed
-	HoldEnd                      // all of them are given back
-	HoldRenew                    // a renewal that is due is about to be sent
-	HoldSent                     // a renewal was sent to the masters in At
-	HoldRenewed                  // a majority confirmed a renewal that was due, Until then
-	HoldExtended                 // a majority confirmed it to the caller, Until then
-	HoldFailed                   // no majority confirmed a renewal that was due
-	HoldLost                     // so few masters have it that somebody else may have the lock
-	HoldDue                      // the end of validity has come
+	HoldWon       HoldKind = iota // the first event: a contender took it, with the fields of its grant
+	HoldWatch                     // renew it to Lease from now on
+	HoldEnter                     // its owner enters it again: a round is about to be sent
+	HoldLeave                     // one of its entries is given back, or was not confirmed
+	HoldEnd                       // all of them are given back
+	HoldDowngrade                 // it is shared from now on, and renewed for a reader
+	HoldRenew                     // a renewal that is due is about to be sent
+	HoldSent                      // a renewal was sent to the masters in At
+	HoldRenewed                   // a majority confirmed a renewal that was due, Until then
+	HoldExtended                  // a majority confirmed it to the caller, Until then
+	HoldFailed                    // no majority confirmed a renewal that was due
+	HoldLost                      // so few masters have it that somebody else may have the lock
+	HoldDue                       // the end of validity has come
 )
 
 // HoldEvent is something that happened to a [Hold].
 type HoldEvent struct {
-	Kind  HoldKind
-	Until clock.Instant
-	At    Set
-	Lease time.Duration
-	Short bool          // of HoldWon: it was handed off
-	Watch bool          // of HoldWon: as HoldWatch
-	Limit time.Duration // of the time that it is watched; 0: none
-	Trip  time.Duration // bound on the round trip to the q-th fastest master
+	Kind   HoldKind
+	Until  clock.Instant
+	At     Set
+	Lease  time.Duration
+	Short  bool          // of HoldWon: as the contender has it
+	Shared bool          // of HoldWon: with other readers
+	Writer bool          // of HoldLost: it was found by a renewal that was sent for a writer
+	Watch  bool          // of HoldWon: as HoldWatch
+	Limit  time.Duration // of the time that it is watched; 0: none
+	Trip   time.Duration // bound on the round trip to the q-th fastest master
 }
 
 // HoldEffects are what a step of a [Hold] wants done. Whether it has ended, and when it is to be
@@ -129,7 +134,11 @@ func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEff
 		}
 		return
 	}
-	switch ev.Kind {
+	kind := ev.Kind
+	if kind == HoldLost && ev.Writer && h.Shared {
+		kind = HoldFailed // masters that share the lock by now know no writer
+	}
+	switch kind {
 	case HoldWatch:
 		h.watch(conf, now, ev, out)
 	case HoldEnter:
@@ -166,12 +175,14 @@ func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEff
 		}
 	case HoldLost:
 		h.end(Lost, now, out)
+	case HoldDowngrade:
+		h.Shared = true
 	}
 }
 
 // won makes a hold of what a contender took.
 func (h *Hold) won(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEffects) {
-	*h = Hold{State: Valid, Until: ev.Until, Entries: 1, At: ev.At, Lease: ev.Lease}
+	*h = Hold{State: Valid, Until: ev.Until, Entries: 1, Shared: ev.Shared, At: ev.At, Lease: ev.Lease}
 	if ev.Short {
 		h.State = Short
 	}

@@ -119,7 +119,7 @@ func wrongsOfHold(before, after *Hold, now clock.Instant, ev *HoldEvent, out *Ho
 	}
 	ends := before.Live() && !after.Live()
 	if ev.Kind == HoldWon {
-		check(after.Live() && after.Entries == 1 && after.Until == ev.Until && after.At == ev.At, "%+v was won", *after)
+		check(after.Live() && after.Entries == 1 && after.Until == ev.Until && after.At == ev.At && after.Shared == ev.Shared, "%+v was won", *after)
 		check(*out == HoldEffects{Ceased: out.Ceased}, "%+v", *out)
 		return wrong
 	}
@@ -130,6 +130,8 @@ func wrongsOfHold(before, after *Hold, now clock.Instant, ev *HoldEvent, out *Ho
 	check(!after.Due || after.Live(), "a renewal is due of what is %v", after.State)
 	check(!after.Due || after.State == Short || after.Watched, "a renewal is due that nobody wants")
 	check(!out.Ceased || !after.Watched, "ceased, and is watched")
+	check(after.Shared == (before.Shared || before.Live() && after.Live() && ev.Kind == HoldDowngrade), "shared: %v, and was %v", after.Shared, before.Shared)
+	check(!ends || after.State != Lost || !ev.Writer || !before.Shared, "a reader was lost by a renewal for a writer")
 	check(after.Live() || after.Entries == before.Entries || ends, "entered when it is %v", after.State)
 	check(!after.Live() || after.Entries > 0, "live without entries")
 	switch {

@@ -25,6 +25,7 @@ func TestHoldWalk(t *testing.T) {
 				return HoldEvent{
 					Kind: kind, Until: now.Add(soon(12*time.Second) - time.Second), At: Set(r.Uint32()) & All(conf.Masters),
 					Lease: time.Second + soon(10*time.Second).Truncate(ms), Watch: r.IntN(2) == 0,
+					Shared: r.IntN(2) == 0, Writer: r.IntN(2) == 0,
 					Limit: time.Duration(r.IntN(2)) * soon(20*time.Second), Trip: soon(100 * ms),
 				}
 			}

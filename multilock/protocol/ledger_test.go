@@ -33,12 +33,29 @@ type ownership struct {
 	open    [Max]int // commands that are not answered
 	left    Set      // masters where something of it may be
 	votes   [Max][]vote
-	largest [Max]int64 // counter
+	largest [Max]map[int]int64 // counter of each slot
 }
 
 type vote struct {
 	until     clock.Instant
 	handedOff bool
+	slot      int
+}
+
+// vote returns what a master's vote is: the one that is valid for longest.
+func (o *ownership) vote(i int) (v vote, ok bool) {
+	if len(o.votes[i]) == 0 {
+		return v, false
+	}
+	return slices.MaxFunc(o.votes[i], func(a, b vote) int { return int(a.until.Sub(b.until)) }), true
+}
+
+// read notes a fencing counter.
+func (o *ownership) read(ev *Event) {
+	if o.largest[ev.Master] == nil {
+		o.largest[ev.Master] = map[int]int64{}
+	}
+	o.largest[ev.Master][ev.Slot] = max(o.largest[ev.Master][ev.Slot], ev.Token)
 }
 
 // claims returns the masters that have to be told when the owner is given up.
@@ -52,28 +69,32 @@ func (o *ownership) claims() (at Set) {
 	return at
 }
 
-// majority returns what a majority of the votes is worth at an instant: until when q of them are
-// valid, and whether the one that ends then may be a hand-off, or may be a grant.
-func (o *ownership) majority(conf *Config, now clock.Instant) (until clock.Instant, handedOff, granted, ok bool) {
+// majority returns what a majority of the votes for one slot is worth at an instant: until when q of
+// them are valid, whether the one that ends then may be a hand-off, or may be a grant, and whether
+// there are valid votes for other slots.
+func (o *ownership) majority(conf *Config, now clock.Instant, slot int) (until clock.Instant, handedOff, granted, others, ok bool) {
 	var best []vote
-	for _, votes := range o.votes[:conf.Masters] {
-		votes = slices.DeleteFunc(slices.Clone(votes), func(v vote) bool { return now.Left(v.until) <= 0 })
-		if len(votes) > 0 {
-			best = append(best, slices.MaxFunc(votes, func(a, b vote) int { return int(a.until.Sub(b.until)) }))
+	for i := range conf.Masters {
+		switch v, voted := o.vote(i); {
+		case !voted || now.Left(v.until) <= 0:
+		case v.slot == slot:
+			best = append(best, v)
+		default:
+			others = true
 		}
 	}
 	slices.SortFunc(best, func(a, b vote) int { return int(b.until.Sub(a.until)) })
 	q := quorum.Majority(conf.Masters)
 	if len(best) < q {
-		return until, false, false, false
+		return until, false, false, others, false
 	}
 	until = best[q-1].until
 	for _, v := range slices.Concat(o.votes[:]...) {
-		if v.until == until {
+		if v.until == until && v.slot == slot {
 			handedOff, granted = handedOff || v.handedOff, granted || !v.handedOff
 		}
 	}
-	return until, handedOff, granted, true
+	return until, handedOff, granted, others, true
 }
 
 // wrongs takes note of one step, and returns what must not be.
@@ -103,7 +124,7 @@ func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instan
 	case Queued, Waiting, Minority:
 		check(after.Want.Wait, "%v, and does not wait", after.State)
 	case Paused:
-		check(after.Want == Want{Lease: after.Want.Lease}, "%v, and waits or enters again", after.State)
+		check(!after.Want.Wait && !after.Want.Again, "%v, and waits or enters again", after.State)
 	case Settling:
 		check(!after.Want.Again, "%v, and has its token", after.State)
 	}
@@ -149,25 +170,32 @@ func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instan
 	check(!after.Want.Again || out.Release == 0, "a release at %b of a hold that was not won here", out.Release)
 
 	// What is won.
-	until, handedOff, granted, majority := l.owner.majority(conf, now)
 	if contended && (after.State == Settling || after.State == Won) {
+		until, handedOff, granted, others, majority := l.owner.majority(conf, now, after.Slot)
 		check(majority && until == after.Until, "won until %v, but a majority is valid until %v", after.Until, until)
-		check(after.Short && handedOff || !after.Short && granted, "won by a hand-off: %v", after.Short)
+		check(after.Short && (handedOff || others) || !after.Short && granted && !others, "won by a hand-off: %v", after.Short)
 	}
-	if voted && after.contends() && majority {
-		check(handedOff && now.Left(until) < after.topUp(conf, ev.Trip), "a majority is valid for %v, and it is %v", now.Left(until), after.State)
+	if voted && after.contends() {
+		for slot := range max(1, after.Want.Permits) {
+			until, handedOff, _, _, majority := l.owner.majority(conf, now, slot)
+			check(!majority || handedOff && now.Left(until) < after.topUp(conf, ev.Trip), "a majority is valid for %v, and it is %v", now.Left(until), after.State)
+		}
 	}
-	if before.State != Won && after.State == Won && !after.Want.Again {
+	counters := !l.wild || after.Want.Permits == 0 // a wild master has an owner in several slots
+	if before.State != Won && after.State == Won && !after.Want.Again && counters {
 		agreed := l.raise.yes
 		if before.State != Settling {
-			agreed = l.agree(conf, now, after.Token)
-			check(slices.Max(l.owner.largest[:]) == after.Token, "token %d, where %d was read", after.Token, l.owner.largest)
+			agreed = l.agree(conf, now, after.Slot, after.Token)
+			for _, read := range l.owner.largest {
+				check(read[after.Slot] <= after.Token, "token %d, where %d was read", after.Token, read)
+			}
 		}
 		check(agreed.Len() >= quorum.Majority(conf.Masters), "token %d, on which %b agreed", after.Token, agreed)
 	}
 	if out.Raise != 0 {
 		has := All(conf.Masters) &^ out.Raise
-		check(has&^l.agree(conf, now, out.RaiseTo) == 0, "%b are not raised to %d", has, out.RaiseTo)
+		check(has&^l.agree(conf, now, after.Slot, out.RaiseTo) == 0 || !counters, "%b are not raised to %d", has, out.RaiseTo)
+		check(!after.Want.Shared || before.State != Settling, "a reader raises twice")
 		l.raise.to, l.raise.yes = out.RaiseTo, has
 	}
 	if before.State == Won && after.State == Taken {
@@ -206,8 +234,8 @@ func (l *ledger) note(before *Contender, now clock.Instant, ev *Event) (voted bo
 			o.left |= 1 << i
 		}
 		if ev.Kind == Answer && ev.Outcome == Yes && round.try > 0 && !round.Queue {
-			o.votes[i] = append(o.votes[i], vote{round.Sent.Add(clock.Validity(before.Want.Lease, 0)), false})
-			o.largest[i] = max(o.largest[i], ev.Token)
+			o.votes[i] = append(o.votes[i], vote{round.Sent.Add(clock.Validity(before.Want.Lease, 0)), false, ev.Slot})
+			o.read(ev)
 			voted = before.contends()
 		}
 	case HandedOff:
@@ -215,10 +243,10 @@ func (l *ledger) note(before *Contender, now clock.Instant, ev *Event) (voted bo
 			return false
 		}
 		o.left |= 1 << i
-		o.largest[i] = max(o.largest[i], ev.Token)
+		o.read(ev)
 		if round.try > 0 {
 			until := round.Sent.Add(clock.Validity(round.Lease, 0))
-			o.votes[i] = append(o.votes[i], vote{until, true})
+			o.votes[i] = append(o.votes[i], vote{until, true, ev.Slot})
 			voted = before.contends() && now.Left(until) > 0
 		}
 	case Raised:
@@ -245,11 +273,11 @@ func (l *ledger) send(c *Contender, out *Effects, now clock.Instant, entering Se
 	}
 }
 
-// agree returns the masters with a vote that is valid whose largest counter is token.
-func (l *ledger) agree(conf *Config, now clock.Instant, token int64) (at Set) {
+// agree returns the masters with a vote for a slot that is valid whose largest counter is token.
+func (l *ledger) agree(conf *Config, now clock.Instant, slot int, token int64) (at Set) {
 	for i := range conf.Masters {
-		valid := slices.ContainsFunc(l.owner.votes[i], func(v vote) bool { return now.Left(v.until) > 0 })
-		if valid && l.owner.largest[i] == token {
+		v, voted := l.owner.vote(i)
+		if voted && v.slot == slot && now.Left(v.until) > 0 && l.owner.largest[i][slot] == token {
 			at |= 1 << i
 		}
 	}

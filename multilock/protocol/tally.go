@@ -18,8 +18,9 @@ const (
 
 // Renewal counts the answers to one renewal of one hold.
 type Renewal struct {
-	Sent  clock.Instant
-	Lease time.Duration
+	Sent   clock.Instant
+	Lease  time.Duration
+	Shared bool // it was sent for a reader
 
 	Yes, Absent, Nothing Set
 	Told                 bool
@@ -43,7 +44,7 @@ func (r *Renewal) Step(conf *Config, i int, found Found) (ev HoldEvent, told boo
 	case result == quorum.Won:
 		ev = HoldEvent{Kind: HoldRenewed, Until: deadline(r.Sent, r.Lease)}
 	case result == quorum.Lost:
-		ev.Kind = HoldLost
+		ev = HoldEvent{Kind: HoldLost, Writer: !r.Shared}
 	case r.Yes|r.Absent|r.Nothing == All(conf.Masters):
 		ev.Kind = HoldFailed
 	default:

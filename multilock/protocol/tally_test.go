@@ -48,7 +48,7 @@ func TestRenewal(t *testing.T) {
 				case yes == q:
 					want = HoldEvent{Kind: HoldRenewed, Until: sent.Add(full)}
 				case n-absent < q:
-					want = HoldEvent{Kind: HoldLost}
+					want = HoldEvent{Kind: HoldLost, Writer: true}
 				case i == n-1:
 					want = HoldEvent{Kind: HoldFailed}
 				default:

@@ -12,6 +12,10 @@ import (
 // or a larger one, refuses, since the number may be somebody else's: then all are asked to raise
 // their counters to one more than the largest. So no two holds have the same token, and that of a
 // later hold is larger. Validity runs on meanwhile.
+//
+// Readers share a token, which is no smaller than that of any writer before them, and smaller than
+// that of any writer after them. So the largest counter that was read will do, once a majority has
+// that or a larger one: a master where the reader is in never refuses to raise its counter to it.
 
 // maxRaises is how often the masters are asked to agree on a fencing token before what was won
 // is given up. Once is enough unless somebody else raises the counters meanwhile.
@@ -29,6 +33,9 @@ func (c *Contender) settle(conf *Config, out *Effects) {
 	least := int64(0)
 	for i := range conf.Masters {
 		m := &c.Masters[i]
+		if int(m.Slot) != c.Slot {
+			continue // another counter
+		}
 		least = max(least, m.Token)
 		if m.Voted {
 			tokens[i] = m.Token
@@ -48,7 +55,7 @@ func (c *Contender) raise(conf *Config, token int64, out *Effects) {
 	c.Raises++
 	c.RaiseTo, c.Raised, c.Unraise = token, 0, 0
 	for i := range conf.Masters {
-		if m := &c.Masters[i]; m.Voted && m.Token == token {
+		if m := &c.Masters[i]; m.Voted && int(m.Slot) == c.Slot && m.Token == token {
 			c.Raised |= 1 << i
 		}
 	}
@@ -58,7 +65,7 @@ func (c *Contender) raise(conf *Config, token int64, out *Effects) {
 // raised counts the answer of a master to the raise under way. What was answered to one before
 // counts for nothing.
 func (c *Contender) raised(conf *Config, now clock.Instant, ev *Event, out *Effects) {
-	c.read(&c.Masters[ev.Master], ev.Token)
+	c.Token = max(c.Token, ev.Token)
 	if ev.Outcome == Yes {
 		c.Raised |= 1 << ev.Master
 	} else {
@@ -70,7 +77,7 @@ func (c *Contender) raised(conf *Config, now clock.Instant, ev *Event, out *Effe
 	case result == quorum.Won:
 		c.unsettled(conf, now, Late, ev, out)
 	case result == quorum.Pending:
-	case c.Raises == maxRaises:
+	case c.Raises == maxRaises || c.Want.Shared: // a reader is refused only where it is not in
 		c.unsettled(conf, now, NoToken, ev, out)
 	default:
 		c.raise(conf, max(c.Token, c.RaiseTo)+1, out)

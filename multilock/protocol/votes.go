@@ -48,7 +48,7 @@ func (c *Contender) answer(conf *Config, now clock.Instant, ev *Event, out *Effe
 // handedOff counts a hand-off.
 func (c *Contender) handedOff(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	m := &c.Masters[ev.Master]
-	c.read(m, ev.Token)
+	c.read(m, ev)
 	m.Reached = true
 	r, known := c.round(ev.Round)
 	if !known || reached(now, deadline(r.Sent, r.Lease)) {
@@ -62,13 +62,16 @@ func (c *Contender) handedOff(conf *Config, now clock.Instant, ev *Event, out *E
 	}
 }
 
-// vote counts a vote. The contender wins when a majority is valid at the same time, until the q-th
-// longest of them ends.
+// vote counts a vote. The contender wins when a majority for one slot is valid at the same time, until
+// the q-th longest of them ends. A lock has one slot.
 func (c *Contender) vote(conf *Config, now clock.Instant, i int, until clock.Instant, handedOff bool, ev *Event, out *Effects) {
 	m := &c.Masters[i]
-	c.read(m, ev.Token)
 	if !m.Voted || until.Sub(m.Until) > 0 {
+		m.Voted = false
+		c.read(m, ev)
 		m.Voted, m.Until, m.HandedOff = true, until, handedOff
+	} else {
+		c.read(m, ev)
 	}
 	votes := 0
 	for i := range conf.Masters {
@@ -79,11 +82,19 @@ func (c *Contender) vote(conf *Config, now clock.Instant, i int, until clock.Ins
 	if conf.decide(votes, 0) != quorum.Won {
 		return
 	}
+	slot, others := m.Slot, false
 	var left [Max]time.Duration
 	for i := range conf.Masters {
-		if m := &c.Masters[i]; m.Voted {
-			left[i] = now.Left(m.Until)
-			m.Voted = left[i] > 0
+		m := &c.Masters[i]
+		if !m.Voted {
+			continue
+		}
+		d := now.Left(m.Until)
+		m.Voted = d > 0
+		if m.Slot == slot {
+			left[i] = d
+		} else {
+			others = others || m.Voted
 		}
 	}
 	_, last := quorum.Term(left[:conf.Masters])
@@ -94,7 +105,8 @@ func (c *Contender) vote(conf *Config, now clock.Instant, i int, until clock.Ins
 		c.askSoon(conf, now, 0) // it would end before it is renewed: an ask makes grants of the hand-offs
 		return
 	}
-	c.Until, c.Short = c.Masters[last].Until, c.Masters[last].HandedOff
+	c.Until, c.Slot = c.Masters[last].Until, int(slot)
+	c.Short = c.Masters[last].HandedOff || others
 	c.settle(conf, out)
 }
 
@@ -105,10 +117,16 @@ func (c *Contender) topUp(conf *Config, trip time.Duration) time.Duration {
 	return min(2*(trip+conf.TopUp), c.Want.Lease/4)
 }
 
-// read notes a fencing counter.
-func (c *Contender) read(m *Master, token int64) {
-	m.Token = max(m.Token, token)
-	c.Token = max(c.Token, token)
+// read notes a fencing counter. Each slot has its own: what m answered for another one than its vote is
+// for is read, and no more.
+func (c *Contender) read(m *Master, ev *Event) {
+	c.Token = max(c.Token, ev.Token)
+	switch slot := int16(ev.Slot); {
+	case slot == m.Slot:
+		m.Token = max(m.Token, ev.Token)
+	case !m.Voted:
+		m.Slot, m.Token = slot, ev.Token
+	}
 }
 
 func (c *Contender) hasVotes() bool {
@@ -132,6 +150,10 @@ func (c *Contender) roundLost(conf *Config) bool {
 			no++
 		}
 	}
+	if c.Want.Permits > 0 {
+		_, most := c.strongest(conf, false)
+		yes, no = most, no+yes-most
+	}
 	return conf.decide(yes, no) == quorum.Lost
 }
 
@@ -145,11 +167,16 @@ func (c *Contender) lost(conf *Config, now clock.Instant, r *Round, ev *Event, o
 	if c.State != Minority {
 		c.State = Waiting
 	}
+	slot := 0
+	if c.Want.Permits > 0 {
+		slot, _ = c.strongest(conf, false)
+	}
 	var room [Max]time.Duration
 	left := room[:0]
 	for i := range conf.Masters {
 		switch m := &c.Masters[i]; {
 		case !m.Said:
+		case m.Outcome == Yes && int(m.Slot) != slot: // asking again changes nothing there
 		case m.Outcome == Yes:
 			left = append(left, 0)
 		case m.Outcome == No:
@@ -188,8 +215,12 @@ func (c *Contender) judge(conf *Config, now clock.Instant, ev *Event, out *Effec
 	// Enough masters answered, and no majority of them named one holder. With a master silent that
 	// cannot be told for sure from a lock that is taken.
 	split := conf.decide(yes+no, 0) == quorum.Won && !c.held(conf)
+	granted := yes
+	if c.Want.Permits > 0 {
+		_, granted = c.strongest(conf, true)
+	}
 	switch {
-	case conf.decide(yes, 0) == quorum.Won:
+	case conf.decide(granted, 0) == quorum.Won:
 		c.fail(Late, out)
 	case c.Want.Again && conf.decide(0, no) == quorum.Lost:
 		c.fail(Gone, out)
@@ -218,11 +249,15 @@ func (c *Contender) tally(conf *Config) (yes, no, errs int) {
 }
 
 // holders appends who has the lock at the masters that said no; with latest, at those that answered
-// the last round.
+// the last round. To who tries for a permit, a no says that all are taken, whoever has them.
 func (c *Contender) holders(conf *Config, latest bool, to []Holder) []Holder {
 	for i := range conf.Masters {
 		if m := &c.Masters[i]; m.Said && m.Outcome == No && (m.Latest || !latest) {
-			to = append(to, m.Holder)
+			holder := m.Holder
+			if c.Want.Permits > 0 && !c.Want.Wait {
+				holder = somebody
+			}
+			to = append(to, holder)
 		}
 	}
 	return to

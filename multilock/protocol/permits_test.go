@@ -1,0 +1,126 @@
+package protocol
+
+import (
+	"testing"
+	"time"
+)
+
+// Permits: several slots, each a lock of its own.
+
+// A majority for one slot wins.
+func TestAPermitIsWonInOneRound(t *testing.T) {
+	play(t, 3, permits, func(s *scene) {
+		s.start().answers(yes(7).in(2), yes(7).in(2)).wantWon(full, false, 7)
+		if s.c.Slot != 2 {
+			t.Errorf("slot %d, want 2", s.c.Slot)
+		}
+	})
+	play(t, 5, permits, func(s *scene) {
+		s.start().answers(yes(7).in(1), yes(9).in(2), yes(7).in(1), errored, yes(7).in(1)).want(Won)
+		if s.c.Slot != 1 || s.c.Token != 7 || !s.c.Short {
+			t.Errorf("slot %d with token %d, short: %v, want slot 1 with 7, and that it moves soon", s.c.Slot, s.c.Token, s.c.Short)
+		}
+	})
+	play(t, 3, permits, func(s *scene) { // hand-offs as well
+		s.start().allAnswer(busy(x, time.Hour)).at(2*ms).handOffSlot(0, 1, 7, 2).handOffSlot(2, 1, 7, 2)
+		s.wantWon(shortValid, true, 7)
+	})
+}
+
+// Votes for several slots do not add up. They are given back, and the new owner asks first for the slot
+// that most masters gave the old one.
+func TestSlotsDoNotAddUp(t *testing.T) {
+	play(t, 3, permits, func(s *scene) {
+		s.start().answers(yes(7).in(0), yes(7).in(1)).want(Asking).answer(2, yes(7).in(2)).want(Minority)
+		s.wake().wantGivenBack(All(3), 0, true).want(Waiting)
+	})
+	play(t, 5, permits, func(s *scene) {
+		s.start().answers(yes(7).in(0), yes(7).in(2), yes(7).in(1), yes(7).in(2)).want(Asking)
+		s.answer(4, yes(7).in(0)).want(Minority).wake().wantGivenBack(All(5), 0, true)
+		if s.c.Start != 0 {
+			t.Errorf("begins with slot %d, want 0", s.c.Start)
+		}
+	})
+	play(t, 5, permits, func(s *scene) {
+		s.start().answers(yes(7).in(0), yes(7).in(2), yes(7).in(1), yes(7).in(2), busy(x, time.Hour)).want(Minority).wake()
+		if s.c.Start != 2 {
+			t.Errorf("begins with slot %d, want 2", s.c.Start)
+		}
+	})
+	play(t, 3, permits, func(s *scene) { // grants and hand-offs: it asks before it gives them back
+		s.start().answers(yes(7).in(0), busy(x, time.Hour), busy(x, time.Hour)).at(2*ms).handOffSlot(1, 1, 7, 1).want(Minority)
+		s.wake().wantRound(All(3), AskOrQueue, shortLease).want(Waiting)
+		s.answers(yes(7).in(0), yes(7).in(1), busy(x, time.Hour)).want(Minority).wake().wantGivenBack(All(3), 0, true)
+	})
+}
+
+// A round is lost as soon as no slot can win.
+func TestNoSlotCanWin(t *testing.T) {
+	play(t, 5, permits, func(s *scene) {
+		s.start().answers(yes(7).in(0), yes(7).in(1), yes(7).in(0)).want(Asking)
+		s.answer(3, yes(7).in(1)).want(Asking).answer(4, busy(x, time.Hour)).want(Minority)
+	})
+	play(t, 5, permits, func(s *scene) {
+		s.start().answers(yes(7).in(0), yes(7).in(1), yes(7).in(2)).want(Asking).answer(3, busy(x, time.Hour)).want(Minority)
+	})
+}
+
+// A vote is for the slot that the master gave, and its counter is that slot's.
+func TestEachSlotHasItsCounter(t *testing.T) {
+	play(t, 3, permits, func(s *scene) { // a hand-off of another slot that is too late to count
+		s.start().answers(busy(x, time.Hour), yes(7).in(1), busy(x, time.Hour)).at(shortValid).handOffSlot(1, 1, 9, 2)
+		s.handOffSlot(0, 1, 9, 1).round(shortValid+10*ms).answers(yes(10).in(1), yes(7).in(1)).want(Settling)
+		s.wantRaise(0b110, 10)
+	})
+	play(t, 3, permits, func(s *scene) { // another slot since
+		s.start().allAnswer(busy(x, time.Hour)).at(shortValid).handOffSlot(0, 1, 90, 1)
+		s.round(shortValid+10*ms).answers(yes(9).in(2), yes(9).in(2)).wantWon(shortValid+10*ms+full, false, 9)
+	})
+	play(t, 3, permits, func(s *scene) { // what one slot answered does not agree with another
+		s.start().answers(yes(9).in(2), yes(7).in(1), yes(9).in(1)).wantRaise(0b011, 9).raised(0, No, 0).raised(1, Yes, 9)
+		s.want(Won)
+	})
+}
+
+// While a majority names the same owners, all slots are taken: votes go to nobody, and the contender
+// only keeps its place.
+func TestAllSlotsAreTaken(t *testing.T) {
+	play(t, 3, permits, func(s *scene) {
+		s.start().answers(busy(x, time.Second), yes(7).in(1), busy(x, time.Second)).want(Minority)
+		s.wake().wantGivenBack(All(3), 0b010, true).wake().wantRound(All(3), QueueOnly, shortLease)
+	})
+}
+
+// A try is refused when a majority says that all slots are taken, whoever has them.
+func TestTryForAPermitIsRefused(t *testing.T) {
+	want := Want{Lease: lease, Permits: 3}
+	for _, third := range []reply{yes(7), silent} {
+		play(t, 3, want, func(s *scene) {
+			s.start().answer(2, third).want(Asking).answer(0, busy(x, time.Hour)).want(Asking)
+			s.answer(1, busy(y, time.Hour)).wantFailed(Refused, 0b100)
+		})
+	}
+}
+
+// Otherwise its votes are split: it gives them back, and tries again with any slot first, a few times.
+func TestTryForAPermitIsSplit(t *testing.T) {
+	want := Want{Lease: lease, Permits: 3}
+	for i, lot := range lots {
+		play(t, 3, want, func(s *scene) {
+			s.lot = lot
+			s.start()
+			for range 5 {
+				s.answers(yes(7).in(0), yes(7).in(1)).want(Asking).answer(2, yes(7).in(2)).want(Paused).wantGivenBack(All(3), 0, false)
+				if s.c.Start != i {
+					t.Errorf("drawn %d: begins with slot %d, want %d", lot, s.c.Start, i)
+				}
+				s.wake().want(Asking).wantRound(All(3), AskOnce, s.out.Lease)
+			}
+			s.answers(yes(7).in(0), yes(7).in(1), busy(x, time.Hour)).wantFailed(Refused, 0b011)
+		})
+	}
+	play(t, 3, want, func(s *scene) { // a majority of one slot that is too late is late
+		s.c.Want.Lease = 100 * ms
+		s.start().at(96*ms).answer(0, yes(7).in(1)).at(97*ms).answer(1, yes(7).in(1)).wantFailed(Late, All(3))
+	})
+}
