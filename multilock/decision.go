@@ -29,6 +29,11 @@ type Grant struct {
 	Claim
 	Until clock.Instant // end of validity
 	Short bool          // it was handed off: a renewal makes the lease the one wanted
+
+	// What the contest is still sending, nil if everything is sent: a round goes to one master after
+	// the other, and the first answers may have decided before it went to the last. The release of
+	// the hold must come after it.
+	sending *contest
 }
 
 // take takes what was won, if validity is left. Otherwise the contest goes on, or has failed.
@@ -49,11 +54,15 @@ func (c *contest) takeLocked() (g Grant, ok bool) {
 	if !c.state.Want.Again {
 		c.m.owners.decided(c.owner.ID)
 	}
-	return Grant{
+	g = Grant{
 		Claim: Claim{Owner: c.owner, Token: c.state.Token, Since: c.since, At: c.state.Claimed()},
 		Until: c.state.Until,
 		Short: c.state.Short,
-	}, true
+	}
+	if c.flushing {
+		g.sending = c
+	}
+	return g, true
 }
 
 // conclude takes what a try has won that does not wait, or gives it up and says why: with a

@@ -24,6 +24,8 @@ type Hold struct {
 	limit time.Duration // of the time that it is renewed; 0: none
 	visit visit         // the watchdog's
 
+	sending *contest // see Grant
+
 	mu      sync.Mutex
 	state   protocol.Hold
 	entries []share
@@ -42,7 +44,7 @@ type Hold struct {
 func (m *Masters) newHold(req Request, g Grant) *Hold {
 	h := &Hold{
 		m: m, target: req.target(), owner: req.Owner, claim: g.Claim, limit: req.Limit,
-		visit: visit{index: unscheduled},
+		visit: visit{index: unscheduled}, sending: g.sending,
 	}
 	h.entries = append(h.firstEntry[:0], share{entry: req.Entry})
 	if h.owner == nil {
@@ -102,6 +104,9 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	h.timer.Stop()
 	for i := range entries {
 		entries[i].entry.Ended(h.cause)
+	}
+	if h.sending != nil {
+		h.sending.drain()
 	}
 	r := h.m.releaseTo(claim, h.m.next(h.target))
 	h.m.forget(h)
