@@ -33,6 +33,7 @@ type contest struct {
 	timer    *time.Timer    // for what is due next, once something is
 	watching bool           // Redisson's channel
 	closing  bool           // it makes no further try
+	together bool           // what it sends is left to Node.Flush
 
 	outbox   []message
 	stock    *stock // to be told to the log

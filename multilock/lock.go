@@ -67,12 +67,25 @@ func (m *Masters) enter(ctx context.Context, req Request) (*Hold, error) {
 
 // try tries to take the lock without waiting for it.
 func (m *Masters) try(ctx context.Context, req Request) (*Hold, error) {
-	if !m.begin() {
+	c := m.tryLater(req)
+	if c == nil {
 		return nil, ErrClosed
 	}
-	defer m.tries.Done()
-	c := m.newContest(req.Key, req.want(), clock.Now())
 	c.start()
+	return m.tried(ctx, req, c)
+}
+
+// tryLater makes the contest of a try, which tried ends. It is nil when the client is closed.
+func (m *Masters) tryLater(req Request) *contest {
+	if !m.begin() {
+		return nil
+	}
+	return m.newContest(req.Key, req.want(), clock.Now())
+}
+
+// tried waits for what becomes of a try.
+func (m *Masters) tried(ctx context.Context, req Request, c *contest) (*Hold, error) {
+	defer m.tries.Done()
 	var cut error
 	for done := m.done; ; done = nil {
 		select {

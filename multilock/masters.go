@@ -186,9 +186,15 @@ func (m *Masters) checkHolds() {
 	}
 }
 
-// send sends cmd to the masters in at. Those that are down come first: they answer at once that
-// they got nothing, so that a vote which the others decide claims nothing there.
+// send sends cmd to the masters in at.
 func (m *Masters) send(cmd *script.Command, at Set, to node.Receiver) {
+	m.deliver(cmd, at, to, false)
+}
+
+// deliver sends cmd to the masters in at, or leaves it to Node.Flush if it is to share a script call.
+// Those that are down come first: they answer at once that they got nothing, so that a vote which the
+// others decide claims nothing there.
+func (m *Masters) deliver(cmd *script.Command, at Set, to node.Receiver, together bool) {
 	var down Set
 	for i, n := range m.nodes {
 		if at.Has(i) && n.Down() {
@@ -197,7 +203,11 @@ func (m *Masters) send(cmd *script.Command, at Set, to node.Receiver) {
 		}
 	}
 	for i, n := range m.nodes {
-		if (at &^ down).Has(i) {
+		switch {
+		case !(at &^ down).Has(i):
+		case together:
+			n.Queue(cmd, to, i)
+		default:
 			n.Send(cmd, to, i)
 		}
 	}

@@ -98,11 +98,11 @@ func (c *contest) commandLocked(command protocol.Command, entry script.QueueEntr
 func (c *contest) flush() {
 	for !c.flushing && (len(c.outbox) > 0 || c.stock != nil) {
 		c.flushing = true
-		messages, news := c.outbox, c.stock
+		messages, news, together := c.outbox, c.stock, c.together
 		c.outbox, c.stock = nil, nil
 		c.mu.Unlock()
 		for _, msg := range messages {
-			c.m.send(msg.cmd, msg.at, msg.to)
+			c.m.deliver(msg.cmd, msg.at, msg.to, together)
 		}
 		if news != nil {
 			c.m.report(c.target, news.why)

@@ -119,26 +119,34 @@ type Receiver interface {
 // then.
 func (n *Node) Send(cmd *script.Command, to Receiver, i int) {
 	n.mu.Lock()
-	c := n.newCallLocked(cmd, to, i)
-	if n.closing || n.state == down {
-		err := n.reason
-		if n.closing {
-			err = ErrClosed
-		} else if cmd.Repeats() {
-			n.unacked.add(c)
-		}
-		n.freeCallLocked(c)
+	c, why := n.acceptLocked(cmd, to, i)
+	switch {
+	case why != nil:
 		n.mu.Unlock()
-		to.Answer(i, script.Answer{Outcome: script.Unsent, Err: err})
-		return
-	}
-	if n.canWriteDirectlyLocked() {
+		to.Answer(i, script.Answer{Outcome: script.Unsent, Err: why})
+	case n.canWriteDirectlyLocked() && len(n.queue) == 0:
 		n.writeAndUnlock(c)
-		return
+	default:
+		n.queue = append(n.queue, c)
+		n.mu.Unlock()
+		n.wakeWriter()
 	}
-	n.queue = append(n.queue, c)
-	n.mu.Unlock()
-	n.wakeWriter()
+}
+
+// acceptLocked makes the call of cmd, or returns why the master gets none.
+func (n *Node) acceptLocked(cmd *script.Command, to Receiver, i int) (c *call, why error) {
+	c = n.newCallLocked(cmd, to, i)
+	if !n.closing && n.state != down {
+		return c, nil
+	}
+	why = n.reason
+	if n.closing {
+		why = ErrClosed
+	} else if cmd.Repeats() {
+		n.unacked.add(c)
+	}
+	n.freeCallLocked(c)
+	return nil, why
 }
 
 // Down reports whether the master is down, so that commands are answered Unsent at once.

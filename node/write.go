@@ -41,17 +41,17 @@ func (n *Node) write(l *link) {
 func (n *Node) canWriteDirectlyLocked() bool {
 	l := n.link
 	return n.state == up && !l.writing && !l.crowded && !l.mayBeGuarded && !n.clockCheck.unsteady() && l.err == nil &&
-		l.inFlight.len()+len(l.retries)+len(l.resends)+len(n.queue) == 0
+		l.inFlight.len()+len(l.retries)+len(l.resends) == 0
 }
 
-// writeAndUnlock writes c, after the checks if they are due. Node.mu must be held and
+// writeAndUnlock writes calls, after the checks if they are due. Node.mu must be held and
 // canWriteDirectlyLocked true; it unlocks.
-func (n *Node) writeAndUnlock(c *call) {
+func (n *Node) writeAndUnlock(calls ...*call) {
 	l := n.link
 	l.writing = true
 	now := clock.Now()
 	var room [len(checks) + 1]*call
-	batch := append(room[:0], c)
+	batch := append(room[:0], calls...)
 	if l.checksDue(now) {
 		batch = n.putChecksFirstLocked(l, batch, now)
 	}

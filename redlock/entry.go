@@ -17,6 +17,7 @@ type entry struct {
 	scope scope
 	ctx   window
 	since time.Time
+	group atomic.Pointer[group] // that it is a part of, nil if there is none
 }
 
 // scope is a context with the values of another, and those of an entry. It never ends.
@@ -75,7 +76,10 @@ func (c *Client) newEntry(ctx context.Context, bound bool) *entry {
 }
 
 // Ended implements [multilock.Entry].
-func (e *entry) Ended(cause error) { e.ctx.cancel(cause) }
+func (e *entry) Ended(cause error) {
+	e.ctx.cancel(cause)
+	e.group.Load().end(cause)
+}
 
 // handle makes the Hold of e. When the Hold is garbage, so that nobody can unlock e any more,
 // leaked is called.

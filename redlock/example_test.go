@@ -167,6 +167,43 @@ func ExampleClient_TryLock() {
 	// Output: somebody is at it
 }
 
+// Money moves between two accounts under both of their locks, whoever else moves some the other way.
+func ExampleClient_LockAll() {
+	client, done := exampleClient()
+	defer done()
+
+	ctx := context.Background()
+	holds, err := client.LockAll(ctx, "account:7", "account:3")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer holds.Unlock(ctx)
+
+	fmt.Println(holds.Names(), "are held:", holds.Context().Err() == nil)
+	// Output: [account:3 account:7] are held: true
+}
+
+// Names of different sets of masters are locked together as well.
+func ExampleLockAll() {
+	orders, done := exampleClient()
+	defer done()
+	stock, done := exampleClient()
+	defer done()
+
+	ctx := context.Background()
+	holds, err := redlock.LockAll(ctx, orders.Name("orders:42"), stock.Name("shelf:7"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(holds.Hold("shelf:7").Token() > 0)
+	fmt.Println(holds.Unlock(ctx))
+	// Output:
+	// true
+	// <nil>
+}
+
 // What the lock protects refuses a holder that was paused until after its lease.
 func ExampleHold_Token() {
 	client, done := exampleClient()

@@ -94,8 +94,14 @@ func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 	if ctx.Err() != nil {
 		return nil, multilock.Fail("lock", w.name, multilock.Ended(ctx))
 	}
+	e, req := c.request(ctx, w)
+	return e.locked(c.masters.Lock(ctx, req))
+}
+
+// request returns what is asked of the masters for w, and the entry that it is for.
+func (c *Client) request(ctx context.Context, w want) (*entry, multilock.Request) {
 	e := c.newEntry(ctx, w.bind)
-	hold, err := c.masters.Lock(ctx, multilock.Request{
+	return e, multilock.Request{
 		Key:   w.name,
 		Lease: w.lease.Truncate(time.Millisecond),
 		Wait:  w.wait,
@@ -103,7 +109,11 @@ func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 		Limit: c.cfg.MaxHold,
 		Owner: ctx.Value(ownerKey{}),
 		Entry: e,
-	})
+	}
+}
+
+// locked is what became of a request for e.
+func (e *entry) locked(hold *multilock.Hold, err error) (*Hold, error) {
 	if err != nil {
 		e.ctx.cancel(err)
 		return nil, err

@@ -1,0 +1,49 @@
+package multilock
+
+import (
+	"context"
+	"sync"
+)
+
+// TryAll takes several locks at the same time, without waiting for any: holds and errs are those of
+// reqs, in their order. Locks that an owner of reqs holds already are entered again.
+//
+// Cost: as that of a lock for each, but those that are not entered again share one script call on each
+// master.
+func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, errs []error) {
+	m.greet(ctx)
+	holds, errs = make([]*Hold, len(reqs)), make([]error, len(reqs))
+	contests := make([]*contest, len(reqs))
+	var again sync.WaitGroup
+	for i, req := range reqs {
+		if h, _ := m.owned(req.target(), req.Owner); h != nil {
+			again.Go(func() { holds[i], errs[i] = m.Lock(ctx, req) })
+		} else if contests[i] = m.tryLater(req); contests[i] == nil {
+			errs[i] = ErrClosed
+		}
+	}
+	m.startAll(contests)
+	for i, c := range contests {
+		if c != nil {
+			holds[i], errs[i] = m.tried(ctx, reqs[i], c)
+		}
+	}
+	again.Wait()
+	return holds, errs
+}
+
+// startAll starts contests, if any, so that they share a script call on each master.
+func (m *Masters) startAll(contests []*contest) {
+	for _, c := range contests {
+		if c != nil {
+			c.together = true // nobody else knows of it yet
+			c.start()
+			c.mu.Lock()
+			c.together = false
+			c.mu.Unlock()
+		}
+	}
+	for _, n := range m.nodes {
+		n.Flush()
+	}
+}

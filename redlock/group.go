@@ -1,0 +1,49 @@
+package redlock
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// group is the context of several holds: it ends with the first of them, for its cause.
+type group struct {
+	scope  scope
+	cancel context.CancelCauseFunc
+	parts  []*entry
+	outer  atomic.Pointer[group] // that it is a part of, nil if there is none
+
+	context.Context
+}
+
+// newGroup makes a group of parts for a caller whose context is ctx. e is what the context has for an
+// entry, nil where no token could be named.
+//
+// It refers to the entries and not to their Holds, as an entry does.
+func newGroup(ctx context.Context, e *entry, parts []*entry) *group {
+	g := &group{scope: scope{values: ctx, entry: e}, parts: parts}
+	g.Context, g.cancel = context.WithCancelCause(&g.scope)
+	for _, e := range parts {
+		e.group.Store(g)
+	}
+	_ = g.Err() // one may have ended before it knew of g
+	return g
+}
+
+// end ends the group, and what it is a part of. It returns when their contexts have ended, so nothing
+// is given back before.
+func (g *group) end(cause error) {
+	for ; g != nil; g = g.outer.Load() {
+		g.cancel(cause)
+	}
+}
+
+// Err says that the group has ended as soon as the validity of one hold has, even before a timer
+// does.
+func (g *group) Err() error {
+	for _, e := range g.parts {
+		if e.ctx.Err() != nil {
+			g.cancel(context.Cause(&e.ctx))
+		}
+	}
+	return g.Context.Err()
+}

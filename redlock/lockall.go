@@ -1,0 +1,143 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"example.com/redlock/multilock"
+)
+
+// Name is a name at a client, for [LockAll].
+type Name struct {
+	client *Client
+	name   string
+}
+
+// Name returns name at c, to be locked together with names of other clients: see [LockAll].
+func (c *Client) Name(name string) Name { return Name{c, name} }
+
+// LockAll locks several names at once, and waits until all are locked or ctx ends. It is the same as
+// the function [LockAll] with each name at c.
+func (c *Client) LockAll(ctx context.Context, names ...string) (*Holds, error) {
+	return LockAll(ctx, c.names(names)...)
+}
+
+// TryLockAll is LockAll without waiting. It is the same as the function [TryLockAll] with each name at
+// c.
+func (c *Client) TryLockAll(ctx context.Context, names ...string) (*Holds, error) {
+	return TryLockAll(ctx, c.names(names)...)
+}
+
+func (c *Client) names(names []string) []Name {
+	all := make([]Name, len(names))
+	for i, name := range names {
+		all[i] = c.Name(name)
+	}
+	return all
+}
+
+// LockAll locks several names at once, and waits until all are locked or ctx ends. The clients of the
+// names may have different sets of masters. A watchdog renews the holds as it does for [Client.Lock].
+// Names that are given twice are locked once; one name at two clients is an error, since a name
+// belongs to one set of masters. There are at most 64.
+//
+// Callers of LockAll never wait for each other in a circle, in whatever order they give the names: all
+// take them in the order of their bytes. A caller that holds names and locks more, with whatever
+// method, must keep to that order as well, or bound the wait.
+//
+// While LockAll waits for a name it holds those before it in the order, and none after it. If one of
+// those is lost meanwhile, it begins anew. The error is that of [Client.Lock] for the name that it
+// waited for, and says which that is; nothing is left on any master that can be reached.
+//
+// Under the context of a hold, or an owner (see [WithOwner]), names that the owner holds are entered
+// again.
+//
+// Cost: one round trip to the slowest of the masters' majorities when all names are free. Each name
+// that is taken adds the wait for it, and one round trip for those behind it. The masters get as many
+// steps as Lock sends for each name, in fewer script calls.
+// Source: docs/algorithm.md, "Several names".
+func LockAll(ctx context.Context, names ...Name) (*Holds, error) {
+	return lockAll(ctx, names, true)
+}
+
+// TryLockAll is LockAll without waiting: the error is that of [Client.TryLock] for the first of the
+// names that could not be locked. If several callers try for the same names at the same time, it may
+// be that none gets all.
+func TryLockAll(ctx context.Context, names ...Name) (*Holds, error) {
+	return lockAll(ctx, names, false)
+}
+
+func lockAll(ctx context.Context, names []Name, wait bool) (*Holds, error) {
+	items, err := inOrder(names)
+	if err != nil {
+		return nil, err
+	}
+	ctx = WithOwner(ctx) // one for all: their context enters each again
+	holds, err := takeAll(ctx, items, wait)
+	if err != nil {
+		return nil, err
+	}
+	return newHolds(ctx, holds), nil
+}
+
+// Holds are several locks that a caller holds together: see [LockAll].
+type Holds struct {
+	holds []*Hold // by the bytes of their names
+	ctx   *group
+}
+
+func newHolds(ctx context.Context, holds []*Hold) *Holds {
+	parts := make([]*entry, len(holds))
+	for i, h := range holds {
+		parts[i] = h.e
+	}
+	return &Holds{holds, newGroup(ctx, nil, parts)}
+}
+
+// Names returns the names that are locked, in the order of their bytes.
+func (h *Holds) Names() []string {
+	names := make([]string, len(h.holds))
+	for i, one := range h.holds {
+		names[i] = one.Name()
+	}
+	return names
+}
+
+// Hold returns the hold of name, nil if that is none of the names. It is the one to ask for a fencing
+// token. Unlocking it by itself ends the context of all.
+func (h *Holds) Hold(name string) *Hold {
+	for _, one := range h.holds {
+		if one.Name() == name {
+			return one
+		}
+	}
+	return nil
+}
+
+// Context returns a context for the work that the locks protect: see [Hold.Context]. It ends with the
+// first of them, for the cause of that one. [Token] finds none in it, since each name has its own.
+func (h *Holds) Context() context.Context { return h.ctx }
+
+// Unlock gives all locks back at once. The error joins those of [Hold.Unlock], each of which names its
+// lock.
+//
+// Cost: one round trip. Source: docs/algorithm.md, "Release".
+func (h *Holds) Unlock(ctx context.Context) error {
+	live := ctx.Err() == nil
+	h.ctx.end(ErrNotHeld) // before the first is given back
+	if live && ctx.Err() != nil {
+		ctx = context.WithoutCancel(ctx) // it was our own
+	}
+	errs := make([]error, len(h.holds))
+	var wg sync.WaitGroup
+	for i, one := range h.holds {
+		wg.Go(func() {
+			if errs[i] = one.Unlock(ctx); errs[i] == ErrNotHeld || errs[i] == ErrClosed {
+				errs[i] = multilock.Fail("unlock", one.Name(), errs[i])
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

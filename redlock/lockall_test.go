@@ -1,0 +1,449 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// lockAll is LockAll of names that must be free.
+func lockAll(t *testing.T, ctx context.Context, c *redlock.Client, names ...string) *redlock.Holds {
+	t.Helper()
+	holds, err := c.LockAll(ctx, names...)
+	if err != nil {
+		t.Fatalf("LockAll(%q): %v", names, err)
+	}
+	t.Cleanup(func() { runtime.KeepAlive(holds) })
+	return holds
+}
+
+// taking is LockAll in a goroutine. What comes is nil if it failed.
+func taking(t *testing.T, c *redlock.Client, names ...string) <-chan *redlock.Holds {
+	got := make(chan *redlock.Holds, 1)
+	go func() {
+		holds, err := c.LockAll(t.Context(), names...)
+		expect(t, "LockAll", err)
+		got <- holds
+	}()
+	return got
+}
+
+// unlockAll is an Unlock that must succeed.
+func unlockAll(t *testing.T, holds *redlock.Holds) {
+	t.Helper()
+	if err := holds.Unlock(context.Background()); err != nil {
+		t.Fatalf("Unlock: %v", err)
+	}
+}
+
+// When all names are free, all are locked in the round trip that one takes, and in one script call on
+// each master.
+func TestLockAllTakesOneRoundTrip(t *testing.T) {
+	bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		warm(t, c)
+		each(fleet, 0, 5, func(m *redlocktest.Master) { m.Delay(5 * time.Millisecond) })
+		before, start := scripts(fleet), time.Now()
+		holds := lockAll(t, t.Context(), c, "d", "b", "a", "c", "b")
+		if got := time.Since(start); got != 10*time.Millisecond {
+			t.Errorf("LockAll of 4 free names took %v, want one round trip of 10ms", got)
+		}
+		synctest.Wait()
+		if got := scripts(fleet) - before; got != 5 {
+			t.Errorf("LockAll of 4 free names took %d script calls, want one on each of 5 masters", got)
+		}
+		if got, want := holds.Names(), []string{"a", "b", "c", "d"}; !slices.Equal(got, want) {
+			t.Errorf("Names = %q, want %q", got, want)
+		}
+		for _, name := range holds.Names() {
+			expectCount(t, fleet, holds.Hold(name), "1", 1)
+		}
+		if got := holds.Hold("e"); got != nil {
+			t.Errorf("Hold of another name = %v, want nil", got)
+		}
+		start = time.Now()
+		unlockAll(t, holds)
+		if got := time.Since(start); got != 10*time.Millisecond {
+			t.Errorf("Unlock of 4 names took %v, want one round trip of 10ms", got)
+		}
+		expect(t, "Cause", context.Cause(holds.Context()), redlock.ErrNotHeld)
+		err := holds.Unlock(t.Context())
+		expect(t, "second Unlock", err, redlock.ErrNotHeld)
+		for _, name := range holds.Names() {
+			expectFree(t, fleet, name)
+			if want := fmt.Sprintf("unlock %q", name); !strings.Contains(err.Error(), want) {
+				t.Errorf("second Unlock = %q, want it to say %s", err, want)
+			}
+		}
+	})
+}
+
+// Whoever waits for a name has those before it, and none after it.
+func TestLockAllWaitsWithWhatComesBefore(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		other := open(t, fleet, redlock.Config{})
+		b, d := lock(t, t.Context(), other, "b"), lock(t, t.Context(), other, "d")
+		got := taking(t, c, "a", "b", "c", "d", "e")
+		for _, step := range []struct {
+			has, lacks []string
+			then       *redlock.Hold
+		}{
+			{[]string{"a"}, []string{"c", "e"}, b},
+			{[]string{"a", "b", "c"}, []string{"e"}, d},
+		} {
+			time.Sleep(time.Second)
+			synctest.Wait()
+			for _, name := range step.has {
+				if fleet.Master(0).Holder(name) == "" {
+					t.Errorf("nobody has %q while %q is waited for", name, step.then.Name())
+				}
+			}
+			for _, name := range step.lacks {
+				expectFree(t, fleet, name)
+			}
+			unlock(t, step.then)
+		}
+		holds := <-got
+		if holds == nil {
+			return
+		}
+		if err := holds.Context().Err(); err != nil {
+			t.Errorf("the context of the holds has ended: %v", err)
+		}
+		unlockAll(t, holds)
+	})
+}
+
+// Callers that take several names in any order, and some that take one, all get them, one at a time.
+func TestLockAllNeverDeadlocks(t *testing.T) {
+	for seed := range portion(20) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				r := rand.New(rand.NewPCG(seed, 0))
+				each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Duration(r.IntN(2_000_000))) })
+				clients := []*redlock.Client{c, open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})}
+				var mu sync.Mutex
+				held := make(map[string]int64) // the token of who has it
+				last := make(map[string]int64)
+				took := func(name string, token int64) {
+					mu.Lock()
+					defer mu.Unlock()
+					if other := held[name]; other != 0 {
+						t.Errorf("%q has two holders, with tokens %d and %d", name, other, token)
+					}
+					if token <= last[name] {
+						t.Errorf("%q has token %d after %d", name, token, last[name])
+					}
+					held[name], last[name] = token, token
+				}
+				gave := func(name string) {
+					mu.Lock()
+					defer mu.Unlock()
+					held[name] = 0
+				}
+				var wg sync.WaitGroup
+				for i := range 9 {
+					own := rand.New(rand.NewPCG(seed, uint64(i+1)))
+					wg.Go(func() {
+						for range 6 {
+							ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+							names := []string{"a", "b", "c", "d", "e"}
+							own.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+							holds, err := clients[i%3].LockAll(ctx, names[:1+own.IntN(4)]...)
+							cancel()
+							if err != nil {
+								t.Errorf("LockAll = %v: everybody unlocks within milliseconds", err)
+								return
+							}
+							for _, name := range holds.Names() {
+								took(name, holds.Hold(name).Token())
+							}
+							pause(own, 10*time.Millisecond)
+							expect(t, "Err", holds.Context().Err())
+							for _, name := range holds.Names() {
+								gave(name)
+							}
+							unlockAll(t, holds)
+						}
+					})
+				}
+				wg.Wait()
+				time.Sleep(10 * time.Millisecond) // for the slowest master
+				for _, name := range []string{"a", "b", "c", "d", "e"} {
+					expectFree(t, fleet, name)
+					expectNoQueue(t, fleet, name)
+				}
+			})
+		})
+	}
+}
+
+// A wait that is cut short gives all back, and says for which name it was.
+func TestCutLockAll(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		other := open(t, fleet, redlock.Config{})
+		b := lock(t, t.Context(), other, "b")
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		start := time.Now()
+		holds, err := c.LockAll(ctx, "c", "b", "a")
+		if got := time.Since(start); got != 3*time.Second || holds != nil {
+			t.Errorf("LockAll = %v after %v, want no holds after 3s", holds, got)
+		}
+		expect(t, "LockAll", err, context.DeadlineExceeded, redlock.ErrTaken)
+		if !strings.Contains(err.Error(), `lock "b"`) {
+			t.Errorf("LockAll = %q, want it to name b", err)
+		}
+		expectFree(t, fleet, "a")
+		expectFree(t, fleet, "c")
+		unlock(t, b)
+		expectFree(t, fleet, "b")
+		expectNoQueue(t, fleet, "b")
+		expectQuiet(t, fleet)
+	})
+}
+
+// What is lost while another name is waited for is taken again, before those after it.
+func TestLockAllBeginsAnewAfterALoss(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		other := open(t, fleet, redlock.Config{})
+		b := lock(t, t.Context(), other, "b")
+		got := taking(t, c, "a", "b")
+		time.Sleep(time.Second)
+		seize(fleet, 0, 3) // for a minute; noticed by the next renewal
+		time.Sleep(renewEvery)
+		unlock(t, b)
+		time.Sleep(time.Second)
+		expectFree(t, fleet, "b") // it is not kept while a is waited for
+		holds := <-got
+		if holds == nil {
+			return
+		}
+		if err := holds.Context().Err(); err != nil {
+			t.Errorf("the context of the holds has ended: %v", err)
+		}
+		if got := time.Since(b.Until()); got < 30*time.Second {
+			t.Errorf("LockAll returned %v after b was free, and a was taken for longer", got)
+		}
+		unlockAll(t, holds)
+	})
+}
+
+// What is lost while the others are tried is no hold: LockAll begins anew, TryLockAll says so.
+func TestLockAllLosesWhileItTries(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, far *redlocktest.Fleet, _ *redlock.Client) {
+		near := redlocktest.Start(t, 3)
+		b := open(t, far, redlock.Config{NodeTimeout: 10 * time.Second})
+		a := open(t, near, redlock.Config{Lease: time.Second})
+		each(far, 0, 3, func(m *redlocktest.Master) { m.Delay(2 * time.Second) })
+		lose := func() {
+			time.Sleep(100 * time.Millisecond)
+			each(near, 0, 3, (*redlocktest.Master).Kill)
+			time.Sleep(2 * time.Second)
+			each(near, 0, 3, (*redlocktest.Master).RestartWithData)
+		}
+		go lose()
+		_, err := redlock.TryLockAll(t.Context(), a.Name("a"), b.Name("b"))
+		expect(t, "TryLockAll", err, redlock.ErrLost)
+		if !strings.Contains(err.Error(), `lock "a"`) {
+			t.Errorf("TryLockAll = %q, want it to name a", err)
+		}
+		time.Sleep(10 * time.Second)
+		expectFree(t, far, "b")
+
+		go lose()
+		holds, err := redlock.LockAll(t.Context(), a.Name("a"), b.Name("b"))
+		if err != nil {
+			t.Fatalf("LockAll: %v", err)
+		}
+		expect(t, "Err", holds.Context().Err())
+		unlockAll(t, holds)
+	})
+}
+
+// The context of several holds ends with the first of them, for the cause of that one, before that
+// one is given back; and its Unlock gives the others back.
+func TestHoldsEndWithTheFirst(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		holds := lockAll(t, t.Context(), c, "a", "b", "c")
+		child, cancel := context.WithCancel(holds.Context())
+		defer cancel()
+		seize(fleet, 0, 3)
+		over(t, child)
+		expect(t, "Cause", context.Cause(child), redlock.ErrLost)
+		if cause := context.Cause(child); !strings.Contains(cause.Error(), `"a"`) {
+			t.Errorf("Cause = %q, want it to name a", cause)
+		}
+		expectAlive(t, holds.Hold("b"))
+		err := holds.Unlock(t.Context())
+		expect(t, "Unlock", err, redlock.ErrLost)
+		if n := len(err.(interface{ Unwrap() []error }).Unwrap()); n != 1 {
+			t.Errorf("Unlock = %q, want the error of one of the locks", err)
+		}
+		expectFree(t, fleet, "b")
+		expectFree(t, fleet, "c")
+
+		holds = lockAll(t, t.Context(), c, "b", "c")
+		unlock(t, holds.Hold("c"))
+		expect(t, "Cause", context.Cause(holds.Context()), redlock.ErrNotHeld)
+		err = holds.Unlock(t.Context())
+		expect(t, "Unlock", err, redlock.ErrNotHeld)
+		if !strings.Contains(err.Error(), `"c"`) || strings.Contains(err.Error(), `"b"`) {
+			t.Errorf("Unlock = %q, want it to name c and no other", err)
+		}
+		expectFree(t, fleet, "b")
+	})
+}
+
+// Names of several sets of masters are locked together; a name belongs to one of them.
+func TestLockAllAcrossClients(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		second := redlocktest.Start(t, 3)
+		other := open(t, second, redlock.Config{Lease: 10 * time.Second})
+		holds, err := redlock.LockAll(t.Context(), other.Name("b"), c.Name("a"), c.Name("c"))
+		if err != nil {
+			t.Fatalf("LockAll: %v", err)
+		}
+		expectCount(t, fleet, holds.Hold("a"), "1", 1)
+		expectCount(t, second, holds.Hold("b"), "1", 1)
+		expectFree(t, fleet, "b")
+		expectFree(t, second, "c")
+		time.Sleep(time.Hour) // each is renewed with its client's lease
+		expect(t, "Err", holds.Context().Err())
+
+		_, err = redlock.TryLockAll(t.Context(), c.Name("d"), other.Name("a"), other.Name("b"))
+		expect(t, "TryLockAll", err, redlock.ErrTaken)
+		if !strings.Contains(err.Error(), `"b"`) {
+			t.Errorf("TryLockAll = %q, want it to name b", err)
+		}
+		expectFree(t, fleet, "d")
+		expectFree(t, second, "a")
+
+		go other.Close()
+		over(t, holds.Context())
+		expect(t, "Cause", context.Cause(holds.Context()), redlock.ErrClosed)
+		expect(t, "Unlock", holds.Unlock(t.Context()), redlock.ErrClosed)
+		expectFree(t, fleet, "a")
+	})
+}
+
+// Close ends a LockAll, whichever of the names it waits for.
+func TestCloseDuringLockAll(t *testing.T) {
+	for name, closed := range map[string]int{"of what it waits for": 1, "of what it has": 0} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				clients := []*redlock.Client{open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})}
+				b := lock(t, t.Context(), c, "b")
+				ended := make(chan error)
+				go func() {
+					_, err := redlock.LockAll(t.Context(), clients[0].Name("a"), clients[1].Name("b"))
+					ended <- err
+				}()
+				time.Sleep(time.Second)
+				expect(t, "Close", clients[closed].Close())
+				err := <-ended
+				expect(t, "LockAll", err, redlock.ErrClosed)
+				if want := fmt.Sprintf("lock %q", []string{"a", "b"}[closed]); !strings.Contains(err.Error(), want) {
+					t.Errorf("LockAll = %q, want it to say %s", err, want)
+				}
+				expectFree(t, fleet, "a")
+				unlock(t, b)
+				expectFree(t, fleet, "b")
+			})
+		})
+	}
+}
+
+// Names that cannot be locked together are refused before any master is asked.
+func TestLockAllRefuses(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		other := open(t, fleet, redlock.Config{})
+		many := make([]redlock.Name, 65)
+		for i := range many {
+			many[i] = c.Name(fmt.Sprint(i))
+		}
+		before := scripts(fleet)
+		for name, tt := range map[string]struct {
+			names []redlock.Name
+			want  string
+		}{
+			"none":                      {nil, "no name to lock"},
+			"an empty one":              {[]redlock.Name{c.Name("a"), c.Name("")}, "empty"},
+			"one of the library's keys": {[]redlock.Name{c.Name("redlock_wait:{a}")}, "another lock"},
+			"one at two clients":        {[]redlock.Name{c.Name("a"), c.Name("b"), other.Name("a")}, "a name belongs to one set of masters"},
+			"the zero Name":             {[]redlock.Name{c.Name("a"), {}}, "Client.Name"},
+			"too many":                  {many, "65 names are to be locked together, more than 64"},
+		} {
+			for call, f := range map[string]func(context.Context, ...redlock.Name) (*redlock.Holds, error){
+				"LockAll": redlock.LockAll, "TryLockAll": redlock.TryLockAll,
+			} {
+				if holds, err := f(t.Context(), tt.names...); holds != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
+					t.Errorf("%s of %s = %v, %v, want an error that says %q", call, name, holds, err, tt.want)
+				}
+			}
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := c.LockAll(ended, "a", "b")
+		expect(t, "LockAll under a context that has ended", err, context.Canceled)
+		if got := scripts(fleet) - before; got != 0 {
+			t.Errorf("the masters ran %d scripts for it", got)
+		}
+		unlockAll(t, lockAll(t, t.Context(), c, "a", "a"))
+	})
+}
+
+// An owner enters what it holds again: of its own LockAll, and of an earlier Lock.
+func TestLockAllEntersAgain(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		outer := lock(t, t.Context(), c, "b")
+		holds := lockAll(t, outer.Context(), c, "a", "b", "c")
+		expectCount(t, fleet, holds.Hold("b"), "2", 2)
+		inner := lock(t, holds.Context(), c, "c")
+		expectCount(t, fleet, inner, "2", 2)
+		again := lockAll(t, holds.Context(), c, "a", "c")
+		expectCount(t, fleet, again.Hold("c"), "3", 3)
+		if got := redlock.Token(holds.Context()); got != 0 {
+			t.Errorf("Token of the context of several holds = %d, want none", got)
+		}
+		if got, want := redlock.Token(holds.Hold("a").Context()), holds.Hold("a").Token(); got != want {
+			t.Errorf("Token of the context of one of them = %d, want %d", got, want)
+		}
+		unlockAll(t, again)
+		unlock(t, inner)
+		unlockAll(t, holds)
+		expectCount(t, fleet, outer, "1", 1)
+		expectFree(t, fleet, "a")
+		unlock(t, outer)
+	})
+}
+
+// Holds that become garbage without Unlock are reported, and lost at the end of their validity.
+func TestHoldsLeak(t *testing.T) {
+	watched(t, redlock.Config{}, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+		ctx := func() context.Context {
+			holds, err := c.LockAll(t.Context(), "a", "b")
+			if err != nil {
+				t.Fatalf("LockAll: %v", err)
+			}
+			return holds.Context()
+		}()
+		w.leaks(t, 2)
+		over(t, ctx)
+		expect(t, "Cause", context.Cause(ctx), redlock.ErrLost)
+		var why *redlock.MajorityError
+		if errors.As(context.Cause(ctx), &why) {
+			t.Errorf("Cause = %q, want no vote to be blamed", why)
+		}
+	})
+}
