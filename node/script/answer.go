@@ -59,10 +59,31 @@ type Answer struct {
 	Holder  string        // who has the lock: a refused Acquire, Inspect
 	Count   int           // hold count: Inspect
 	Left    time.Duration // how long the holder still has it
-	Slot    int           // which slot of a semaphore was granted: Acquire of a Permit
+	Slot    int           // which slot of a semaphore the owner has: Acquire of a Permit
+	Permits *Permits      // InspectPermits
 	Rank    int           // how many stand before the owner in the queue: a refused AcquireOrRegister, Register
 	Renewed []Renewed     // one for each hold: Renew
 	Errors  map[int]error // why, for each hold that is NotLock or Errored: Renew
+}
+
+// Permits is what a master knows of a semaphore.
+type Permits struct {
+	Slots   []Slot   // that somebody has, by their numbers
+	Waiters []Waiter // in their order, a hundred at most
+}
+
+// Slot is who has a slot of a semaphore.
+type Slot struct {
+	Slot  int
+	Owner string
+	Left  time.Duration
+	Token int64 // fencing counter of the slot
+}
+
+// Waiter is one in the queue of a semaphore.
+type Waiter struct {
+	Owner   string
+	Permits int // how many it believes there are; 0 if its last ask is stale
 }
 
 // Why returns why the master did not say yes.

@@ -31,8 +31,11 @@ func (c *Call) Add(cmd *Command, guarded bool) {
 		c.args[first+token] = noToken
 	}
 	for i, step := range c.steps[from:] {
-		if step == renewStep {
+		switch step {
+		case renewStep:
 			c.steps[from+i] = renewNoHealingStep
+		case renewSlotStep:
+			c.steps[from+i] = renewSlotNoHealingStep
 		}
 	}
 }

@@ -25,6 +25,23 @@
 --   c  raise.lua             lock counter        owner lease token
 --   i  inspect.lua           lock counter
 --
+-- Those of a semaphore are in permit.lua. Each has the keys slots queue counters:
+--
+--   step                     arguments
+--   p  acquireslot.lua       owner lease proposal permits start
+--   P  the same, an ask      owner lease proposal permits start since short round
+--   k  the same, no acquire  owner proposal permits start since short round
+--   d  releaseslot.lua       owner token slot
+--   D  the same, waited      owner token slot
+--   g  the same, to another  owner token slot next proposal permits start since short round
+--   G  the same, waited      owner token slot next proposal permits start since short round
+--   v  the same, giving way  owner token slot next proposal permits start since short round
+--   x  the same, by force    token
+--   m  renewslot.lua         owner lease token slot
+--   M  the same, no heal     owner lease token slot
+--   u  raiseslot.lua         owner lease token slot
+--   s  inspectslots.lua
+--
 -- Most steps find a lock that is free and that nobody waits for, or renew one for its holder.
 -- They are carried out here. What the others need is made when the first of them comes.
 
@@ -36,7 +53,7 @@ local steps = args[1]
 local k, a = 0, 1 -- the keys and arguments before those of the step
 local answers = {}
 local lease, ttl -- the last lease, and how long a counter lasts with it
-local holderOf, forcedKey, enter, notify, handOff, acquire, release
+local holderOf, forcedKey, enter, notify, handOff, acquire, release, permit
 
 for i = 1, #steps do
   local step = #steps == 1 and steps or string.sub(steps, i, i)
@@ -68,8 +85,29 @@ for i = 1, #steps do
     width, length, queue = 3, step == 'W' and 6 or 5, keys[k + 2]
   elseif step == 't' or step == 'T' or step == 'f' then
     width, length, queue = 2, step == 'f' and 1 or 7, keys[k + 2]
-  else -- e, c and i
+  elseif step == 'e' or step == 'c' or step == 'i' then
     width, length = step == 'e' and 1 or 2, step == 'i' and 0 or 3
+  else
+    width, length = 3, 4 -- of m, M and u
+    if step == 'p' or step == 'P' then
+      length = step == 'p' and 5 or 8
+    elseif step == 'd' or step == 'D' then
+      length = 3
+    elseif step == 'g' or step == 'G' or step == 'v' then
+      length = 10
+    elseif step == 'k' then
+      length = 7
+    elseif step == 'x' or step == 's' then
+      length = step == 'x' and 1 or 0
+    end
+    if not permit then
+      -- #include permit.lua
+    end
+    local ok
+    ok, answer = pcall(permit, step, lock, keys[k + 2], keys[k + 3], a)
+    if not ok and type(answer) == 'string' then
+      answer = redis.error_reply(answer)
+    end
   end
 
   if not granted and not answer then

@@ -39,6 +39,21 @@ const (
 	enterStep          = "e"
 	raiseStep          = "c"
 	inspectStep        = "i"
+
+	// Those of a semaphore.
+	acquireSlotStep        = "p"
+	askSlotStep            = "P" // acquire, or enter the queue
+	registerSlotStep       = "k"
+	releaseSlotStep        = "d"
+	releaseSlotWaiterStep  = "D" // of an owner that has waited
+	passSlotStep           = "g" // release, and enter another owner
+	passSlotOfWaiterStep   = "G" // of an owner that has waited
+	giveWayStep            = "v" // release, pass to others, and enter the same caller's next owner
+	forceSlotsStep         = "x"
+	renewSlotStep          = 'm'
+	renewSlotNoHealingStep = 'M'
+	raiseSlotStep          = "u"
+	inspectSlotsStep       = "s"
 )
 
 // Renewal names one hold of a Renew command.
@@ -55,15 +70,22 @@ type Renewal struct {
 //
 // Cost: one script call for all of them. Source: docs/algorithm.md, "Renew".
 func Renew(lease time.Duration, holds []Renewal) *Command {
-	c := &Command{
-		steps: strings.Repeat(string(renewStep), len(holds)),
-		keys:  make([]any, 0, 2*len(holds)), args: make([]any, 0, 4*len(holds)), holds: holds,
-	}
+	c := &Command{keys: make([]any, 0, 2*len(holds)), args: make([]any, 0, 4*len(holds)), holds: holds}
+	var steps strings.Builder
+	steps.Grow(len(holds))
 	var ms any = lease.Milliseconds()
 	for _, h := range holds {
+		if h.Mode == Permit {
+			steps.WriteByte(renewSlotStep)
+			c.keys = append(c.keys, h.keys[:]...)
+			c.args = append(c.args, h.id, ms, h.Token, h.slot)
+			continue
+		}
+		steps.WriteByte(renewStep)
 		c.keys = append(c.keys, h.keys[0], h.keys[2])
 		c.args = append(c.args, h.id, ms, h.Token, h.Count)
 	}
+	c.steps = steps.String()
 	return c
 }
 
@@ -72,6 +94,15 @@ func Renew(lease time.Duration, holds []Renewal) *Command {
 // Cost: one script call.
 func Inspect(key string) *Command {
 	return &Command{steps: inspectStep, keys: []any{key, fenceKey(key)}, key: key}
+}
+
+// InspectPermits asks who has the permits of the semaphore at key, and who waits for one. The answer is
+// Done, with the largest fencing counter of a slot.
+//
+// Cost: one script call.
+func InspectPermits(key string) *Command {
+	k := slotKeysOf(key)
+	return &Command{steps: inspectSlotsStep, keys: []any{k.slots, k.queue, k.fence}, key: key}
 }
 
 // Steps is how many steps the command has: a renewal of n holds has n, any other command one.
@@ -100,7 +131,7 @@ func (c *Command) Owners() iter.Seq[string] {
 // sent to a guarded master.
 func (c *Command) Grants() bool {
 	switch c.steps {
-	case acquireStep, askStep, askAgainStep:
+	case acquireStep, askStep, askAgainStep, acquireSlotStep, askSlotStep:
 		return true
 	}
 	return false
@@ -112,7 +143,8 @@ func (c *Command) Repeats() bool { return c.repeats }
 // Vouches reports whether Done is a vote: it says that an owner has a lock.
 func (c *Command) Vouches() bool {
 	switch c.steps {
-	case acquireStep, askStep, askAgainStep, registerStep, raiseStep:
+	case acquireStep, askStep, askAgainStep, registerStep, raiseStep,
+		acquireSlotStep, askSlotStep, registerSlotStep, raiseSlotStep:
 		return true
 	case enterStep:
 		return !c.repeats // otherwise it is a Leave
@@ -124,9 +156,10 @@ func (c *Command) Vouches() bool {
 // is not handed off; -1 if the command hands nothing off.
 func (c *Command) tokenArg() int {
 	switch c.steps {
-	case releaseStep, releaseWaiterStep, passStep, passOfWaiterStep:
+	case releaseStep, releaseWaiterStep, passStep, passOfWaiterStep,
+		releaseSlotStep, releaseSlotWaiterStep, passSlotStep, passSlotOfWaiterStep, giveWayStep:
 		return 1
-	case forceStep:
+	case forceStep, forceSlotsStep:
 		return 0
 	}
 	return -1

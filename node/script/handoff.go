@@ -24,18 +24,26 @@ type HandOff struct {
 	Slot  int // of a Permit
 }
 
-// DecodeHandOff reads what queue.lua publishes: owner, round, token and key.
+// DecodeHandOff reads what queue.lua publishes: owner, round, token and key. Behind the token, slots.lua
+// has a colon and the slot.
 func DecodeHandOff(payload string) (HandOff, bool) {
 	words := strings.SplitN(payload, " ", 4)
 	if len(words) != 4 || words[0] == "" || words[3] == "" {
 		return HandOff{}, false
 	}
-	round, err1 := strconv.ParseUint(words[1], 10, 64)
-	token, err2 := strconv.ParseInt(words[2], 10, 64)
-	if err1 != nil || err2 != nil || token < 0 {
+	counter, place, inSlot := strings.Cut(words[2], ":")
+	h := HandOff{Owner: words[0], Key: words[3]}
+	var err1, err2, err3 error
+	h.Round, err1 = strconv.ParseUint(words[1], 10, 64)
+	h.Token, err2 = strconv.ParseInt(counter, 10, 64)
+	if inSlot {
+		h.Mode = Permit
+		h.Slot, err3 = strconv.Atoi(place)
+	}
+	if err1 != nil || err2 != nil || err3 != nil || h.Token < 0 || h.Slot < 0 {
 		return HandOff{}, false
 	}
-	return HandOff{Owner: words[0], Round: round, Token: token, Key: words[3]}, true
+	return h, true
 }
 
 // HandOffChannel is where a client is told of hand-offs, as queue.lua has it. client is the

@@ -11,12 +11,20 @@ const (
 	turnPrefix    = "redlock_turn:"   // as acquire.lua and release.lua have it
 	forcedPrefix  = "redlock_forced:" // as forced.lua has it
 	channelPrefix = "redisson_lock__channel:"
+
+	// Of a semaphore, as permit.lua and slots.lua have them. A lock and a semaphore of the same name
+	// are two things.
+	slotsPrefix     = "redlock_slots:"
+	slotFencePrefix = "redlock_slotfence:"
+	slotQueuePrefix = "redlock_slotwait:"
 )
 
 // Reserved returns the prefix of our own keys that name begins with, empty if there is none. Such a
 // name could be a key that belongs to another lock.
 func Reserved(name string) (prefix string) {
-	for _, prefix := range [...]string{fencePrefix, queuePrefix, turnPrefix, forcedPrefix} {
+	for _, prefix := range [...]string{
+		fencePrefix, queuePrefix, turnPrefix, forcedPrefix, slotsPrefix, slotFencePrefix, slotQueuePrefix,
+	} {
 		if strings.HasPrefix(name, prefix) {
 			return prefix
 		}
@@ -44,25 +52,41 @@ func FreedChannel(name string) string {
 // keys are the keys of a lock, besides its name, that are sent with its steps.
 type keys struct{ fence, queue string }
 
-// keysOf returns the keys of name, cut out of one string.
 func keysOf(name string) keys {
+	k := belongings(name, fencePrefix, queuePrefix)
+	return keys{fence: k[0], queue: k[1]}
+}
+
+// slotKeys are the keys of a semaphore.
+type slotKeys struct{ slots, queue, fence string }
+
+func slotKeysOf(name string) slotKeys {
+	k := belongings(name, slotsPrefix, slotQueuePrefix, slotFencePrefix)
+	return slotKeys{slots: k[0], queue: k[1], fence: k[2]}
+}
+
+// belongings returns the keys of name with these prefixes, cut out of one string.
+func belongings(name string, prefixes ...string) (keys [3]string) {
 	left, right := "{", "}"
 	if braced(name) {
 		left, right = "", ":"
 	}
 	var b strings.Builder
 	tail := len(left) + len(name) + len(right)
-	b.Grow(len(fencePrefix) + len(queuePrefix) + 2*tail)
-	for _, prefix := range [...]string{fencePrefix, queuePrefix} {
+	size := 0
+	for _, prefix := range prefixes {
+		size += len(prefix) + tail
+	}
+	b.Grow(size)
+	for _, prefix := range prefixes {
 		b.WriteString(prefix)
 		b.WriteString(left)
 		b.WriteString(name)
 		b.WriteString(right)
 	}
 	all := b.String()
-	cut := func(prefix string) (key string) {
-		key, all = all[:len(prefix)+tail], all[len(prefix)+tail:]
-		return key
+	for i, prefix := range prefixes {
+		keys[i], all = all[:len(prefix)+tail], all[len(prefix)+tail:]
 	}
-	return keys{fence: cut(fencePrefix), queue: cut(queuePrefix)}
+	return keys
 }

@@ -20,12 +20,15 @@ type Owner struct {
 	Key  string
 	ID   string // "uuid:rN"
 	Mode Mode
-	keys [3]any // lock, queue and fencing counter
+	keys [3]any // lock, queue and fencing counter; of a Permit slots, queue and fencing counters
 	id   any    // ID
 
 	permits int // of the semaphore
 	slot    int // that it has won, or that is tried first
 }
+
+// MaxPermits is how many permits a semaphore may have: a master looks at all of them in some steps.
+const MaxPermits = 1000
 
 // NewOwner makes an owner. An id must be used once only, for one key.
 func NewOwner(key, id string) *Owner {
@@ -42,11 +45,16 @@ func NewReader(key, id string) *Owner {
 }
 
 // NewPermit makes an owner of one of so many permits of the semaphore at key. It takes the first
-// free slot, counted from start.
+// free slot, counted from start. Permits have no Enter and no Leave.
+//
+// Source: docs/algorithm.md, "Permits".
 func NewPermit(key, id string, permits, start int) *Owner {
-	o := NewOwner(key, id)
-	o.Mode, o.permits, o.slot = Permit, permits, start
-	return o
+	k := slotKeysOf(key)
+	return &Owner{
+		Key: key, ID: id, Mode: Permit,
+		keys: [...]any{k.slots, k.queue, k.fence}, id: id,
+		permits: permits, slot: start % permits,
+	}
 }
 
 // InSlot returns the owner of a permit, for the time when it has won that slot.
@@ -63,19 +71,35 @@ func (o *Owner) command(step string, keys ...any) *Command {
 	return c
 }
 
+// asks appends what an owner asks for: a fencing token and, if it is a Permit, one of how many slots,
+// and which of them first.
+func (o *Owner) asks(args []any, proposal int64) []any {
+	if o.Mode == Permit {
+		return append(args, proposal, o.permits, o.slot)
+	}
+	return append(args, proposal)
+}
+
 // Acquire takes the lock if it is free, once.
 //
 // lease is sent in whole milliseconds, rounded down, and must be at least 1 ms; it never shortens
 // what is left. proposal is the fencing token asked for.
 //
-// The answer is Done with the fencing counter, or Refused with the holder and the time left.
+// The answer is Done with the fencing counter, or Refused with the holder and the time left. That of a
+// Permit is Done with its slot as well, and the slot's counter. Refused, its holder stands for all who
+// have the slots: it is the same where the same owners have them; and the time is left until the first
+// slot ends.
 // After any other outcome the owner may have the lock, and must be released.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Acquire".
 func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
-	c := o.command(acquireStep, o.keys[:]...)
+	step := acquireStep
+	if o.Mode == Permit {
+		step = acquireSlotStep
+	}
+	c := o.command(step, o.keys[:]...)
 	c.proposal = proposal
-	c.args = append(c.args, lease.Milliseconds(), proposal)
+	c.args = o.asks(append(c.args, lease.Milliseconds()), proposal)
 	return c
 }
 
@@ -88,8 +112,12 @@ func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Comman
 	c := o.Acquire(lease, entry.Proposal)
 	c.steps = askStep
 	c.args = append(c.args, entry.Since, entry.Lease.Milliseconds())
-	if entry.Round != 1 {
+	if o.Mode == Permit {
+		c.steps = askSlotStep
+	} else if entry.Round != 1 {
 		c.steps = askAgainStep
+	}
+	if c.steps != askStep {
 		c.args = append(c.args, entry.Round)
 	}
 	return c
@@ -99,12 +127,16 @@ func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Comman
 // it is free. Guarded masters do this as well.
 //
 // The answer is Refused with its rank, without a holder if nobody has the lock, or Done if the
-// owner has it, because it was handed to it.
+// owner has it, because it was handed to it. That of a Permit names no holder if any slot is free.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func (o *Owner) Register(entry QueueEntry) *Command {
-	c := o.command(registerStep, o.keys[:]...)
-	c.args = append(c.args, entry.Proposal, entry.Since, entry.Lease.Milliseconds(), entry.Round)
+	step := registerStep
+	if o.Mode == Permit {
+		step = registerSlotStep
+	}
+	c := o.command(step, o.keys[:]...)
+	c.args = append(o.asks(c.args, entry.Proposal), entry.Since, entry.Lease.Milliseconds(), entry.Round)
 	return c
 }
 
@@ -113,7 +145,7 @@ var noToken any = ""
 
 // Release takes the owner out of the queue and frees the lock, which is then handed to the first
 // in the queue. token is the owner's fencing token, or the one it proposed; since is that of its
-// queue entries, 0 if there were none.
+// queue entries, 0 if there were none. A Permit frees whichever slot it has.
 //
 // The answer is Done, or Refused if the owner does not have the lock. After any other outcome the
 // node sends it again by itself until the master has answered. A guarded master does not hand
@@ -126,36 +158,55 @@ func (o *Owner) Release(token, since int64) *Command { return o.release(token, s
 func (o *Owner) Yield(since int64) *Command { return o.release(noToken, since != 0) }
 
 func (o *Owner) release(token any, waited bool) *Command {
-	step := releaseStep
-	if waited {
+	step, keys := releaseStep, o.keys[:2]
+	switch {
+	case o.Mode == Permit && waited:
+		step, keys = releaseSlotWaiterStep, o.keys[:]
+	case o.Mode == Permit:
+		step, keys = releaseSlotStep, o.keys[:]
+	case waited:
 		step = releaseWaiterStep
 	}
-	c := o.command(step, o.keys[:2]...)
+	c := o.command(step, keys...)
 	c.repeats = true
 	c.args = append(c.args, token)
+	if o.Mode == Permit {
+		c.args = append(c.args, o.slot)
+	}
 	return c
 }
 
-// ReleaseTo is Release, and enters next into the queue.
+// ReleaseTo is Release, and enters next into the queue before the lock is handed to the first in it.
+//
+// If the stamp of the two is the same, one caller gives way to others and goes on as next. Where it
+// wants a Permit, next enters the queue afterwards: it does not get back what was given.
 func (o *Owner) ReleaseTo(token, since int64, next *Owner, entry QueueEntry) *Command {
-	return o.Release(token, since).enters(next, entry)
+	return o.Release(token, since).enters(since, next, entry)
 }
 
 // YieldTo is Yield, and enters next into the queue.
 func (o *Owner) YieldTo(since int64, next *Owner, entry QueueEntry) *Command {
-	return o.Yield(since).enters(next, entry)
+	return o.Yield(since).enters(since, next, entry)
 }
 
-// enters has a release enter next into the queue.
-func (c *Command) enters(next *Owner, entry QueueEntry) *Command {
+// enters has a release of an owner that has waited since then enter next into the queue.
+func (c *Command) enters(since int64, next *Owner, entry QueueEntry) *Command {
 	switch c.steps {
 	case releaseStep:
 		c.steps = passStep
 	case releaseWaiterStep:
 		c.steps = passOfWaiterStep
+	case releaseSlotStep:
+		c.steps = passSlotStep
+	case releaseSlotWaiterStep:
+		c.steps = passSlotOfWaiterStep
+		if since == entry.Since {
+			c.steps = giveWayStep
+		}
 	}
 	c.next = next.ID
-	c.args = append(c.args, next.id, entry.Proposal, entry.Since, entry.Lease.Milliseconds(), entry.Round)
+	c.args = next.asks(append(c.args, next.id), entry.Proposal)
+	c.args = append(c.args, entry.Since, entry.Lease.Milliseconds(), entry.Round)
 	return c
 }
 
@@ -170,13 +221,26 @@ func Force(key string, token int64) *Command {
 	return &Command{steps: forceStep, keys: []any{key, k.queue}, args: []any{token}, key: key}
 }
 
-// Raise raises the fencing counter of a lock that the owner has, for lease, to token.
+// ForcePermits releases all permits of the semaphore at key, as Force does a lock.
+func ForcePermits(key string, token int64) *Command {
+	k := slotKeysOf(key)
+	return &Command{steps: forceSlotsStep, keys: []any{k.slots, k.queue, k.fence}, args: []any{token}, key: key}
+}
+
+// Raise raises the fencing counter of a lock that the owner has, for lease, to token. Of a Permit it is
+// that of the slot that it has won, see InSlot, which it must have.
 //
 // The answer is Done, or Refused: with the counter if it is not below token, and without if the
 // owner does not have the lock. It is sent once only.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Fencing token".
 func (o *Owner) Raise(lease time.Duration, token int64) *Command {
+	if o.Mode == Permit {
+		c := o.command(raiseSlotStep, o.keys[:]...)
+		c.proposal = token
+		c.args = append(c.args, lease.Milliseconds(), token, o.slot)
+		return c
+	}
 	c := o.command(raiseStep, o.keys[0], o.keys[2])
 	c.proposal = token
 	c.args = append(c.args, lease.Milliseconds(), token)

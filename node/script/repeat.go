@@ -10,24 +10,36 @@ type Repeat struct {
 	Key, Owner    string
 	token         int64
 	yield, waited bool
-	count         int // of a Leave; else 0
+	mode          Mode
+	slot          int16 // of a Permit
+	count         int   // of a Leave; else 0
 }
 
 // Repeat returns what is needed to send c again, which must be a command that Repeats.
 func (c *Command) Repeat() Repeat {
 	r := Repeat{Key: c.key, Owner: c.owner}
-	if c.steps == enterStep {
+	switch c.steps {
+	case enterStep:
 		r.count = c.args[2].(int)
 		return r
+	case releaseWaiterStep, passOfWaiterStep:
+		r.waited = true
+	case releaseSlotStep, passSlotStep:
+		r.mode, r.slot = Permit, int16(c.args[2].(int))
+	case releaseSlotWaiterStep, passSlotOfWaiterStep, giveWayStep:
+		r.mode, r.slot, r.waited = Permit, int16(c.args[2].(int)), true
 	}
 	token, ok := c.args[1].(int64)
-	r.token, r.yield, r.waited = token, !ok, c.steps == releaseWaiterStep || c.steps == passOfWaiterStep
+	r.token, r.yield = token, !ok
 	return r
 }
 
 // Command makes the release, or Leave, again.
 func (r Repeat) Command() *Command {
 	o := NewOwner(r.Key, r.Owner)
+	if r.mode == Permit {
+		o = NewPermit(r.Key, r.Owner, 1, 0).InSlot(int(r.slot)) // how many there are is of no use to it
+	}
 	if r.count > 0 {
 		return o.Leave(r.count)
 	}

@@ -50,10 +50,14 @@ func (c *Command) decode(reply any) (Answer, error) {
 		return decodeAcquire(reply)
 	case enterStep:
 		return decodeEnter(reply)
-	case raiseStep:
+	case raiseStep, raiseSlotStep:
 		return decodeRaise(reply)
 	case inspectStep:
 		return decodeInspect(reply)
+	case acquireSlotStep, askSlotStep, registerSlotStep:
+		return decodeAcquireSlot(reply)
+	case inspectSlotsStep:
+		return decodeInspectSlots(reply)
 	}
 	return decodeRelease(reply)
 }

@@ -40,6 +40,7 @@ type walk struct {
 	r     *rand.Rand
 	names [2]string
 	locks [2]twin.Lock
+	slots [2]twin.Slots // of semaphores with the same names, see TestTwinSlots
 
 	hears  map[string]bool     // clients; "redisson" for all of its own
 	posts  map[string]*mailbox // by channel

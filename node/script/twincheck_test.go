@@ -16,17 +16,26 @@ import (
 // compare has the next call carry out cmd, and compares its answer with that of the twin. What the
 // twin published is to be expected from then on.
 func (w *walk) compare(k int, cmd *Command, want twin.Reply) {
+	w.told(k, want)
+	w.waiting = append(w.waiting, command{cmd, func(got Answer) string { return w.differs(got, want) }})
+}
+
+// told has what the twin published be expected from now on.
+func (w *walk) told(k int, want twin.Reply) {
 	for _, to := range want.HandOffs {
 		if to.Owner == 0 {
 			break
 		}
 		name, _, _ := strings.Cut(w.text(to.Owner), ":")
-		w.published(HandOffChannel(name), fmt.Sprintf("%s %d %d %s", w.text(to.Owner), to.Round, to.Token, w.names[k]))
+		token := fmt.Sprint(to.Token)
+		if w.slots[k] != (twin.Slots{}) { // a walk is on locks or on semaphores
+			token += fmt.Sprintf(":%d", to.Slot)
+		}
+		w.published(HandOffChannel(name), fmt.Sprintf("%s %d %s %s", w.text(to.Owner), to.Round, token, w.names[k]))
 	}
 	if want.Told {
 		w.published(FreedChannel(w.names[k]), "0")
 	}
-	w.waiting = append(w.waiting, command{cmd, func(got Answer) string { return w.differs(got, want) }})
 }
 
 // differs returns in what an answer is not that of the twin, "" if in nothing.
@@ -41,6 +50,10 @@ func (w *walk) differs(got Answer, want twin.Reply) string {
 	}
 	same := Answer{
 		Outcome: Failed + Outcome(want.Outcome), Token: want.Token, Holder: w.text(want.Holder), Count: int(want.Count), Left: left, Rank: want.Rank,
+		Slot: int(want.Slot),
+	}
+	if want.Holders[0] != 0 {
+		same.Holder = w.digest(want.Holders)
 	}
 	if g, s := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", same); g != s {
 		return fmt.Sprintf("answered %s, want %s", g, s)
@@ -65,6 +78,7 @@ func (w *walk) check(did string) {
 	}
 	for k := range w.locks {
 		w.picture(k, want)
+		w.pictureSlots(k, want)
 	}
 	for _, key := range slices.Sorted(maps.Keys(merged(got, want))) {
 		if got[key] != want[key] {
@@ -95,6 +109,12 @@ func (w *walk) real(key string) string {
 	switch m.Type(key) {
 	case "hash":
 		hash := m.Hash(key)
+		if strings.HasPrefix(key, slotsPrefix) {
+			return slotsThatCount(hash, w.now(), ttl)
+		}
+		if strings.HasPrefix(key, slotFencePrefix) {
+			ttl = 0 // the twin knows nothing of its expiry
+		}
 		var fields []string
 		for _, field := range slices.Sorted(maps.Keys(hash)) {
 			fields = append(fields, field+"="+hash[field])

@@ -43,14 +43,8 @@ type Lock struct {
 
 	Line
 
-	Turn   int64           // until then Redisson's clients come first
-	Forced [MaxForced]Mark // by owner; the rest is zero
-}
-
-// Mark says that the lock was taken from Owner by force, who must not heal it before Until.
-type Mark struct {
-	Owner Owner
-	Until int64
+	Turn int64 // until then Redisson's clients come first
+	Marks
 }
 
 // Expire drops what has run out at now, so that locks that do the same are equal. Every method
@@ -64,14 +58,7 @@ func (l *Lock) Expire(now int64) {
 	if l.Turn <= now {
 		l.Turn = 0
 	}
-	for i := 0; i < MaxForced && l.Forced[i].Owner != 0; {
-		if l.Forced[i].Until <= now {
-			copy(l.Forced[i:], l.Forced[i+1:])
-			l.Forced[MaxForced-1] = Mark{}
-		} else {
-			i++
-		}
-	}
+	l.lapse(now)
 }
 
 // left is how long the key lasts, 0 if there is none.
@@ -101,29 +88,4 @@ func (l *Lock) extend(now, lease int64) {
 	if l.Expires == Never || l.Expires < now+lease {
 		l.Expires = now + lease
 	}
-}
-
-// force marks owner as one that must not heal the lock before until.
-func (l *Lock) force(owner Owner, until int64) {
-	i := 0
-	for i < MaxForced && l.Forced[i].Owner != 0 && l.Forced[i].Owner < owner {
-		i++
-	}
-	if i == MaxForced || l.Forced[i].Owner != owner {
-		if l.Forced[MaxForced-1].Owner != 0 {
-			panic("twin: more than MaxForced owners were forced out")
-		}
-		copy(l.Forced[i+1:], l.Forced[i:])
-	}
-	l.Forced[i] = Mark{owner, until}
-}
-
-// forced reports whether owner must not heal the lock.
-func (l *Lock) forced(owner Owner) bool {
-	for _, m := range l.Forced {
-		if m.Owner == owner {
-			return true
-		}
-	}
-	return false
 }

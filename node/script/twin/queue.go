@@ -16,6 +16,8 @@ type Entry struct {
 	Lease    int64  // in ms, for which the lock may be handed to it
 	Proposal int64  // fencing token that it asked for, above 0
 	Stale    int64  // until then the ask counts; set by the master
+
+	Permits, Start uint8 // of a semaphore: how many there are, and which is tried first
 }
 
 // waiting reports whether anybody is in the queue.

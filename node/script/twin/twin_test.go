@@ -31,7 +31,7 @@ func TestEverything(t *testing.T) {
 	if got := everything(&l, 1000, all); got != want {
 		t.Errorf("Inspect at the end = %+v, want %+v", got, want)
 	}
-	if want := (Lock{Counter: 12, Forced: [MaxForced]Mark{{2, 1400}}}); l != want {
+	if want := (Lock{Counter: 12, Marks: Marks{[MaxForced]Mark{{2, 1400}}}}); l != want {
 		t.Errorf("Lock at the end = %+v, want %+v", l, want)
 	}
 }

@@ -1,0 +1,31 @@
+-- healslot.lua: renew a slot that owner does not have, or not any more.
+--
+-- KEYS[-]  slots queue counters, see permit.lua and slots.lua
+-- ARGV[-]  owner; lease, in ms; token, its fencing token; slot, the one that it won
+-- returns  2: nobody had the slot, and owner has it now;
+--          0: nobody has it; -1: another owner has it
+-- Called by permit.lua, for each hold of a Renew command. What owner has instead it gives up: a
+-- vote for another slot is of no use to it.
+
+function run(step, slots, queue, counters, a)
+  local owner, lease, token, slot = args[a + 1], args[a + 2], args[a + 3], tonumber(args[a + 4])
+  local other, answer = has[owner], 0
+  if other then
+    redis.call('hdel', slots, other)
+    owners[other], has[owner] = nil, nil
+  end
+  if owners[slot] then
+    answer = -1
+  elseif step == 'm' and redis.call('exists',
+    'redlock_forced:' .. string.sub(slots, #'redlock_slots:' + 1) .. owner) == 0
+    and pcall(put, slots, slot, owner, lease) then -- a full master has no room for it
+    owners[slot], has[owner] = owner, slot
+    ends[slot] = now + lease
+    recount(counters, slot, token, lease)
+    answer = 2
+  end
+  if other and step == 'm' then
+    pump(slots, queue, counters, 0)
+  end
+  return answer
+end

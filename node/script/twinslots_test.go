@@ -1,0 +1,360 @@
+package script
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/redlock/node/script/twin"
+)
+
+// TestTwinSlots is TestTwin for semaphores. Callers do not agree on how many permits there are.
+//
+// Replay one seed: go test ./node/script -run 'TestTwinSlots/seed=17$' -v
+func TestTwinSlots(t *testing.T) {
+	for seed := range portion(200) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			withScripts(t, func(h *scriptFixture) {
+				w := slotWalk{newWalk(h, rand.New(rand.NewPCG(seed, 1)))}
+				for step := 0; step < 80 && !t.Failed(); step++ {
+					did := w.step()
+					for step < 80 && w.r.IntN(2) == 0 {
+						did, step = did+"; "+w.step(), step+1
+					}
+					w.call()
+					w.check(fmt.Sprintf("step %d, %s", step, did))
+				}
+			})
+		})
+	}
+}
+
+// slotWalk is a random walk on semaphores.
+type slotWalk struct{ *walk }
+
+// owner is one who wants a permit, or has won slot.
+func (w slotWalk) owner(k int, o twin.Owner, slot int) *Owner {
+	return NewPermit(w.names[k], w.text(o), twin.MaxSlots, 0).InSlot(slot)
+}
+
+// asker is the owner of e.
+func (w slotWalk) asker(k int, e twin.Entry) *Owner {
+	return NewPermit(w.names[k], w.text(e.Owner), int(e.Permits), int(e.Start))
+}
+
+// step does the same to both, and returns what. A command is carried out with the next call.
+func (w slotWalk) step() (did string) {
+	k := w.r.IntN(6) / 5 // mostly the first
+	s, key, now, r := &w.slots[k], w.names[k], w.now(), w.r
+	lease, slot := 1+r.Int64N(600), r.IntN(twin.MaxSlots)
+	s.Expire(now)
+	switch r.IntN(21) {
+	case 0, 1, 2, 3, 4:
+		e := w.waiter(k)
+		did = fmt.Sprintf("acquire %s for %d or register %+v", key, lease, e)
+		w.compare(k, w.asker(k, e).AcquireOrRegister(millis(lease), entry(e)), s.AcquireOrRegister(now, w.hear, lease, e))
+	case 5:
+		e := w.waiter(k)
+		did = fmt.Sprintf("register %+v for %s", e, key)
+		w.compare(k, w.asker(k, e).Register(entry(e)), s.Register(now, e))
+	case 6, 7, 8:
+		e := twin.Entry{Owner: w.somebody(k), Proposal: w.proposal(k)}
+		w.wants(&e)
+		did = fmt.Sprintf("acquire %s for %d by %+v", key, lease, e)
+		w.compare(k, w.asker(k, e).Acquire(millis(lease), e.Proposal), s.Acquire(now, w.hear, lease, e))
+	case 9, 10, 11, 12:
+		return w.release(k)
+	case 13:
+		owner, token := w.somebody(k), w.proposal(k)
+		if at := slices.IndexFunc(s.Slots[:], func(at twin.Slot) bool { return at.Owner == owner }); at >= 0 && r.IntN(4) > 0 {
+			slot = at
+		}
+		did = fmt.Sprintf("%d raises slot %d of %s to %d", owner, slot, key, token)
+		w.compare(k, w.owner(k, owner, slot).Raise(millis(lease), token), s.Raise(now, owner, slot, token))
+	case 14, 15, 16:
+		return w.renew()
+	case 17, 18:
+		return w.sleep()
+	case 19:
+		return w.inspect(k)
+	default:
+		return w.others(k)
+	}
+	return did
+}
+
+// release is one of the commands of releaseslot.lua, at a guarded master or not.
+func (w slotWalk) release(k int) (did string) {
+	s, now, r := &w.slots[k], w.now(), w.r
+	owner, token, since := w.somebody(k), w.proposal(k), r.Int64N(2)
+	if i := slices.IndexFunc(w.asks[k], func(e twin.Entry) bool { return e.Owner == owner }); i >= 0 {
+		since = w.asks[k][i].Since
+	}
+	o := w.owner(k, owner, r.IntN(twin.MaxSlots))
+	if at := slices.IndexFunc(s.Slots[:], func(at twin.Slot) bool { return at.Owner == owner }); at >= 0 && r.IntN(4) > 0 {
+		o = o.InSlot(at)
+	}
+	did = fmt.Sprintf("release of %s by %d in slot %d since %d, token %d", w.names[k], owner, o.slot, since, token)
+	cmd := o.Release(token, since)
+	there := func() twin.Reply { return s.Release(now, w.hear, owner, token) }
+	kind, next := r.IntN(9), twin.Entry{Owner: owner}
+	if w.room(k) && kind < 5 {
+		next = w.waiter(k)
+	}
+	switch {
+	case kind < 5 && next.Owner != owner && since != 0 && next.Since == since:
+		did += fmt.Sprintf(", giving way as %+v", next)
+		cmd = o.ReleaseTo(token, since, w.asker(k, next), entry(next))
+		there = func() twin.Reply { return s.GiveWay(now, w.hear, owner, token, next) }
+	case kind < 5 && next.Owner != owner:
+		did += fmt.Sprintf(", to %+v", next)
+		cmd = o.ReleaseTo(token, since, w.asker(k, next), entry(next))
+		there = func() twin.Reply { return s.ReleaseTo(now, w.hear, owner, token, next) }
+	case kind == 5:
+		did += ", yield"
+		cmd, token = o.Yield(since), twin.NoToken
+	case kind == 6 && s.Forced[0].Owner == 0:
+		did = fmt.Sprintf("force %s, token %d", w.names[k], token)
+		cmd = ForcePermits(w.names[k], token)
+		there = func() twin.Reply { return s.Force(now, w.hear, token) }
+	}
+	if r.IntN(6) == 0 {
+		did += ", guarded"
+		cmd, token = guarded(cmd), twin.NoToken
+	}
+	w.compare(k, cmd, there())
+	return did
+}
+
+// renew renews a permit, alone in its command so that its hand-offs are known.
+func (w slotWalk) renew() (did string) {
+	lease, heal, k, slot := 1+w.r.Int64N(600), w.r.IntN(6) > 0, w.r.IntN(2), w.r.IntN(twin.MaxSlots)
+	s, owner, token := &w.slots[k], w.somebody(k), w.proposal(k)
+	if at := slices.IndexFunc(s.Slots[:], func(at twin.Slot) bool { return at.Owner == owner }); at >= 0 && w.r.IntN(2) > 0 {
+		slot = at
+	}
+	cmd := Renew(millis(lease), []Renewal{{Owner: w.owner(k, owner, slot), Token: token}})
+	if !heal {
+		cmd = guarded(cmd)
+	}
+	reply := s.Renew(w.now(), w.hear, owner, slot, lease, token, heal)
+	w.told(k, reply)
+	w.waiting = append(w.waiting, command{cmd, func(got Answer) string {
+		if got.Outcome != Done || len(got.Renewed) != 1 || got.Renewed[0] != Renewed(reply.Renewed) {
+			return fmt.Sprintf("answered %+v, want %v", got, reply.Renewed)
+		}
+		return ""
+	}})
+	return fmt.Sprintf("renew slot %d of %s by %d for %d, token %d, heal %v", slot, w.names[k], owner, lease, token, heal)
+}
+
+// inspect compares what a master tells with what its twin has.
+func (w slotWalk) inspect(k int) string {
+	w.call()
+	s, want := w.slots[k], Answer{Outcome: Done, Permits: new(Permits)}
+	for i, at := range s.Slots {
+		want.Token = max(want.Token, at.Counter)
+		if at.Owner != 0 {
+			want.Permits.Slots = append(want.Permits.Slots, Slot{i, w.text(at.Owner), millis(at.Expires - w.now()), at.Counter})
+		}
+	}
+	for _, e := range s.Queue {
+		if e.Owner == 0 {
+			break
+		}
+		if e.Stale <= w.now() {
+			e.Permits = 0
+		}
+		want.Permits.Waiters = append(want.Permits.Waiters, Waiter{w.text(e.Owner), int(e.Permits)})
+	}
+	w.waiting = append(w.waiting, command{InspectPermits(w.names[k]), func(got Answer) string {
+		if g, s := fmt.Sprintf("%+v %+v", got, got.Permits), fmt.Sprintf("%+v %+v", want, want.Permits); strings.ReplaceAll(g, fmt.Sprintf("%p", got.Permits), "") != strings.ReplaceAll(s, fmt.Sprintf("%p", want.Permits), "") {
+			return fmt.Sprintf("answered %s, want %s", g, s)
+		}
+		return ""
+	}})
+	return "inspect " + w.names[k]
+}
+
+// sleep waits until something runs out, or the millisecond before or after, or just so.
+func (w slotWalk) sleep() (did string) {
+	w.call()
+	now, ms := w.now(), 1+w.r.Int64N(200)
+	var ends []int64
+	for _, s := range w.slots {
+		ends = append(ends, s.QueueExpires)
+		for _, at := range s.Slots {
+			ends = append(ends, at.Expires)
+		}
+		for _, e := range s.Queue {
+			ends = append(ends, e.Stale)
+		}
+		for _, m := range s.Forced {
+			ends = append(ends, m.Until)
+		}
+	}
+	ends = slices.DeleteFunc(ends, func(end int64) bool { return end <= now+1 })
+	if len(ends) > 0 && w.r.IntN(2) == 0 {
+		ms = ends[w.r.IntN(len(ends))] - now + w.r.Int64N(3) - 1
+	}
+	time.Sleep(millis(ms))
+	return fmt.Sprint("sleep for ", ms)
+}
+
+// others is what is done to a master by somebody else.
+func (w slotWalk) others(k int) (did string) {
+	w.call()
+	switch n := w.r.IntN(8); n {
+	case 0:
+		w.h.m.FlushAll()
+		w.slots = [2]twin.Slots{}
+		return "flush all"
+	case 1, 2:
+		w.h.m.Del(slotKeysOf(w.names[k]).slots)
+		for i := range w.slots[k].Slots {
+			w.slots[k].Slots[i].Owner, w.slots[k].Slots[i].Expires = 0, 0
+		}
+		return "delete the slots of " + w.names[k]
+	case 3:
+		w.h.m.Del(slotKeysOf(w.names[k]).fence)
+		for i := range w.slots[k].Slots {
+			w.slots[k].Slots[i].Counter = 0
+		}
+		return "delete the counters of " + w.names[k]
+	}
+	return "nothing"
+}
+
+// somebody is mostly one who has a slot, or one who waits or did, or was forced out, or is new.
+func (w slotWalk) somebody(k int) twin.Owner {
+	s := &w.slots[k]
+	if at := s.Slots[w.r.IntN(twin.MaxSlots)]; at.Owner != 0 && w.r.IntN(2) == 0 {
+		return at.Owner
+	}
+	switch n := w.r.IntN(5); {
+	case n < 1 && s.Forced[0].Owner != 0:
+		return s.Forced[0].Owner
+	case n < 4 && len(w.asks[k]) > 0:
+		return w.asks[k][w.r.IntN(len(w.asks[k]))].Owner
+	}
+	return w.fresh(clients[w.r.IntN(3)])
+}
+
+// room reports whether two more fit into the queue.
+func (w slotWalk) room(k int) bool { return w.slots[k].Queue[twin.MaxQueue-2].Owner == 0 }
+
+// wants draws how many permits the owner of e believes there are, and which it tries first.
+func (w slotWalk) wants(e *twin.Entry) {
+	e.Permits = uint8(1 + min(w.r.IntN(twin.MaxSlots+2), twin.MaxSlots-1)) // mostly all
+	e.Start = uint8(w.r.IntN(int(e.Permits)))
+}
+
+// waiter returns an ask: the first of somebody new, the next of one who waits or did, or one that was
+// sent before and comes again.
+func (w slotWalk) waiter(k int) (e twin.Entry) {
+	asks, i := &w.asks[k], -1
+	switch n := w.r.IntN(10); {
+	case !w.room(k):
+		i = slices.IndexFunc(*asks, func(e twin.Entry) bool { return e.Owner == w.slots[k].Queue[0].Owner })
+	case n < 5 && len(*asks) > 0:
+		i = len(*asks) - 1 - w.r.IntN(min(6, len(*asks)))
+	case n < 6 && len(*asks) > 0:
+		return w.sent[k][w.r.IntN(len(w.sent[k]))]
+	}
+	if i < 0 {
+		i = len(*asks)
+		// Few stamps, so that some are equal.
+		*asks = append(*asks, twin.Entry{Owner: w.fresh(clients[w.r.IntN(3)]), Since: 1 + w.r.Int64N(4)})
+	}
+	last := &(*asks)[i]
+	last.Round++
+	last.Lease, last.Proposal = 100+w.r.Int64N(300), w.proposal(k)
+	w.wants(last)
+	w.sent[k] = append(w.sent[k], *last)
+	return *last
+}
+
+// proposal returns a fencing token near the counter of a slot.
+func (w slotWalk) proposal(k int) int64 {
+	return max(w.tokens, w.slots[k].Slots[w.r.IntN(twin.MaxSlots)].Counter+w.r.Int64N(7)-2)
+}
+
+// digest stands for holders, as acquireslot.lua has it.
+func (w *walk) digest(holders [twin.MaxSlots]twin.Owner) string {
+	var texts []string
+	for _, o := range holders {
+		if o != 0 {
+			texts = append(texts, w.text(o))
+		}
+	}
+	sum := sha1.Sum([]byte(strings.Join(texts, " ")))
+	return hex.EncodeToString(sum[:])
+}
+
+// slotsThatCount is what a master has of slots that have not run out: "" if nothing.
+func slotsThatCount(hash map[string]string, now int64, ttl time.Duration) string {
+	var all strings.Builder
+	last := int64(0)
+	for _, slot := range slices.Sorted(maps.Keys(hash)) {
+		owner, end, _ := strings.Cut(hash[slot], " ")
+		ms, err := strconv.ParseInt(end, 10, 64)
+		if err != nil {
+			return err.Error()
+		}
+		if left := ms - now; left > 0 {
+			fmt.Fprintf(&all, "%s: %s for %d; ", slot, owner, left)
+			last = max(last, left)
+		}
+	}
+	if ttl == 0 || ttl < millis(last) {
+		fmt.Fprintf(&all, "which is gone in %v", ttl)
+	}
+	return all.String()
+}
+
+// pictureSlots adds what the twin of the k-th semaphore has at each key.
+func (w *walk) pictureSlots(k int, keys map[string]string) {
+	s, own, now := &w.slots[k], slotKeysOf(w.names[k]), w.now()
+	s.Expire(now)
+	var slots strings.Builder
+	var counters []string
+	for i, at := range s.Slots {
+		if at.Owner != 0 {
+			fmt.Fprintf(&slots, "%d: %s for %d; ", i, w.text(at.Owner), at.Expires-now)
+		}
+		if at.Counter != 0 {
+			counters = append(counters, fmt.Sprintf("%d=%d", i, at.Counter))
+		}
+	}
+	if slots.Len() > 0 {
+		keys[own.slots] = slots.String()
+	}
+	if len(counters) > 0 {
+		keys[own.fence] = expiring(strings.Join(counters, ", "), 0)
+	}
+	var queue strings.Builder
+	for _, e := range s.Queue {
+		if e.Owner != 0 {
+			fmt.Fprintf(&queue, "%s since %d; ", w.text(e.Owner), e.Since)
+			if e.Stale > now {
+				ask := fmt.Sprintf("%d %d %d %d %d", e.Round, e.Lease, e.Proposal, e.Permits, e.Start)
+				keys[own.queue+w.text(e.Owner)] = expiring(ask, millis(e.Stale-now))
+			}
+		}
+	}
+	if queue.Len() > 0 {
+		keys[own.queue] = expiring(queue.String(), millis(s.QueueExpires-now))
+	}
+	for _, m := range s.Forced {
+		if m.Owner != 0 {
+			keys[forcedPrefix+strings.TrimPrefix(own.queue, slotQueuePrefix)+w.text(m.Owner)] = expiring("1", millis(m.Until-now))
+		}
+	}
+}
