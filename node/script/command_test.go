@@ -11,6 +11,7 @@ func TestWithout(t *testing.T) {
 	renew := Renew(lease, []Renewal{{Owner: NewOwner("a", id("me:1"))}, {Owner: NewOwner("b", id("me:2"))}})
 	releaseTo := NewOwner("k", id("me:1")).ReleaseTo(1, 0, NewOwner("k", id("me:2")), QueueEntry{Round: 1})
 	yieldTo := NewOwner("k", id("me:1")).YieldTo(0, NewOwner("k", id("me:2")), QueueEntry{Round: 1})
+	permit, next := NewPermit("k", id("me:1"), 2, 0), NewPermit("k", id("me:2"), 2, 0)
 	const all, some, none = "all", "some", "none"
 	for _, tt := range []struct {
 		name, released string
@@ -27,6 +28,12 @@ func TestWithout(t *testing.T) {
 		{"release to one who has given up", id("me:2"), releaseTo, some},
 		{"release to one who waits", id("me:1"), releaseTo, all},
 		{"yield to one who has given up", id("me:2"), yieldTo, some},
+		{"acquire of a permit", id("me:1"), permit.Acquire(lease, 50), none},
+		{"release of a permit", id("me:1"), permit.Release(1, 0), all},
+		{"release of a permit to one who has given up", id("me:2"), permit.ReleaseTo(1, 5, next, QueueEntry{}), some},
+		{"a permit that gives way, to one who has given up", id("me:2"), permit.ReleaseTo(1, 5, next, QueueEntry{Since: 5}), some},
+		{"renew of a permit and a lock", id("me:1"), Renew(lease, []Renewal{{Owner: permit}, {Owner: NewOwner("k", id("me:3"))}}), some},
+		{"force of permits", id("me:1"), ForcePermits("k", 1), all},
 		{"inspect", id("me:1"), Inspect("k"), all},
 		{"force", id("me:1"), Force("k", 1), all},
 	} {
@@ -47,7 +54,7 @@ func TestWithout(t *testing.T) {
 
 // TestRepeat: what is sent again is what was sent, but for the next owner.
 func TestRepeat(t *testing.T) {
-	o := NewOwner("{k}", "me:1")
+	o, p, next := NewOwner("{k}", "me:1"), NewPermit("{k}", "me:1", 5, 3), NewPermit("{k}", "me:2", 5, 3)
 	for _, tt := range []struct {
 		name      string
 		cmd, want *Command
@@ -57,6 +64,11 @@ func TestRepeat(t *testing.T) {
 		{"leave", o.Leave(3), o.Leave(3)},
 		{"release to the next", o.ReleaseTo(17, 23, NewOwner("{k}", "me:2"), QueueEntry{Round: 1, Since: 24}), o.Release(17, 23)},
 		{"yield to the next", o.YieldTo(23, NewOwner("{k}", "me:2"), QueueEntry{Round: 1, Since: 24}), o.Yield(23)},
+		{"release of a permit", p.Release(17, 0), p.Release(17, 0)},
+		{"release of a permit, waited", p.Release(17, 23), p.Release(17, 23)},
+		{"release of a permit to the next", p.ReleaseTo(17, 23, next, QueueEntry{Since: 24}), p.Release(17, 23)},
+		{"release of a permit that did not wait, to the next", p.ReleaseTo(17, 0, next, QueueEntry{Since: 24}), p.Release(17, 0)},
+		{"yield of a permit that gives way", p.YieldTo(23, next, QueueEntry{Since: 23}), p.Yield(23)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.cmd.Repeat().Command(); fmt.Sprintf("%#v", *got) != fmt.Sprintf("%#v", *tt.want) {
@@ -128,6 +140,9 @@ var (
 	renew4  = Renew(lease, []Renewal{{Owner: me}, {Owner: me}, {Owner: me}, {Owner: me}})
 	release = me.Release(50, 0)
 	inspect = Inspect("k")
+
+	acquireSlot  = NewPermit("k", id("me:1"), 2, 0).Acquire(lease, 50)
+	inspectSlots = InspectPermits("k")
 )
 
 // replies are what the script answers, as bytes for tree.
@@ -150,6 +165,11 @@ var replies = []struct {
 	{renew4, []byte{4 + 6*4, 6, 1, 3, 3, 0}, Done},
 	{release, []byte{6, 1}, Done},
 	{release, []byte{3}, Failed},
+	{acquireSlot, []byte{6, 1}, Done},
+	{acquireSlot, []byte{4 + 6*2, 0, 6, 51}, Done},
+	{acquireSlot, []byte{4 + 6*3, 6, 9, 1 + 6*2, 'm', 'e', 6, 3}, Refused},
+	{inspectSlots, []byte{4 + 6*3, 1 + 6, '7', 4, 4}, Done},
+	{inspectSlots, []byte{4 + 6*3, 1 + 6, '7', 4 + 6*4, 0, 1 + 6*2, 'm', 'e', 6, 9, 1 + 6, '7', 4 + 6*2, 1 + 6*2, 'm', 'e', 1 + 6, '2'}, Done},
 	{inspect, []byte{4 + 6*2, 6, 2, 1 + 6, '7'}, Done},
 	{inspect, []byte{4 + 6*4, 6, 9, 1 + 6, '7', 1 + 6*2, 'm', 'e', 1 + 6, '2'}, Done},
 }
@@ -163,7 +183,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte{4 + 6*2, 6 * 8, 127, 255, 255, 255, 255, 255, 255, 255, 1 + 6, 'm'})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		reply, _ := tree(data, 0)
-		for _, cmd := range []*Command{acquire, enter, raise, renew4, release, inspect} {
+		for _, cmd := range []*Command{acquire, enter, raise, renew4, release, inspect, acquireSlot, inspectSlots} {
 			steps, err := Split(nil, reply, cmd.Steps())
 			if err != nil {
 				continue
@@ -175,8 +195,15 @@ func FuzzDecode(f *testing.F) {
 			if a.Left < 0 {
 				t.Errorf("decode %v: got %v left, want none below zero", reply, a.Left)
 			}
-			if cmd == acquire && a.Outcome == Done && a.Token < 0 {
-				t.Errorf("decode %v: got token %d, want none below zero", reply, a.Token)
+			if (cmd == acquire || cmd == acquireSlot) && a.Outcome == Done && (a.Token < 0 || a.Slot < 0) {
+				t.Errorf("decode %v: got token %d and slot %d, want none below zero", reply, a.Token, a.Slot)
+			}
+			if cmd == inspectSlots && a.Outcome == Done {
+				for _, s := range a.Permits.Slots {
+					if s.Left < 0 {
+						t.Errorf("decode %v: got %v left, want none below zero", reply, s.Left)
+					}
+				}
 			}
 			for i, r := range a.Renewed {
 				if r == NotLock || r == Errored {
@@ -202,7 +229,11 @@ func TestKeysOfTwoNamesDiffer(t *testing.T) {
 		if k.fence != fenceKey(name) {
 			t.Errorf("counter of %q: %q and %q", name, k.fence, fenceKey(name))
 		}
-		for _, key := range []string{k.fence, k.queue} {
+		s := slotKeysOf(name)
+		for _, key := range []string{k.fence, k.queue, s.slots, s.queue, s.fence} {
+			if Reserved(key) == "" {
+				t.Errorf("%q may be the name of another lock", key)
+			}
 			if other, ok := whose[key]; ok {
 				t.Errorf("%q is a key of %q and of %q", key, other, name)
 			}

@@ -31,6 +31,15 @@ func TestStepsAreIsolated(t *testing.T) {
 		{"acquire, the counter is no number", []any{"SET", "redlock_fence:{k}", "x"}, owner("k").Acquire(lease, 5), "no number"},
 		{"acquire, the counter is a list", []any{"RPUSH", "redlock_fence:{k}", "x"}, owner("k").Acquire(lease, 5), "another type"},
 		{"inspect, the counter is a list", []any{"RPUSH", "redlock_fence:{k}", "x"}, Inspect("k"), "another type"},
+		{"acquire of a permit, no semaphore", []any{"SET", "redlock_slots:{k}", "x"}, NewPermit("k", id("me:r1"), 2, 0).Acquire(lease, 5), "another type"},
+		{"ask for a permit, no semaphore", []any{"HSET", "redlock_slots:{k}", "a", "b"}, NewPermit("k", id("me:r1"), 2, 0).AcquireOrRegister(lease, entry), "only field"},
+		{"register for a permit, no queue", []any{"SET", "redlock_slotwait:{k}", "x"}, NewPermit("k", id("me:r1"), 2, 0).Register(entry), "another type"},
+		{"release of a permit, no semaphore", []any{"SET", "redlock_slots:{k}", "x"}, NewPermit("k", id("me:r1"), 2, 0).Release(5, 10), "another type"},
+		{"release of a permit to another, no semaphore", []any{"SET", "redlock_slots:{k}", "x"}, NewPermit("k", id("me:r1"), 2, 0).ReleaseTo(5, 0, NewPermit("k", id("me:r2"), 2, 0), entry), "another type"},
+		{"release of a permit that gives way, no semaphore", []any{"SET", "redlock_slots:{k}", "x"}, NewPermit("k", id("me:r1"), 2, 0).ReleaseTo(5, 10, NewPermit("k", id("me:r2"), 2, 0), entry), "another type"},
+		{"raise of a permit, no semaphore", []any{"SET", "redlock_slots:{k}", "x"}, NewPermit("k", id("me:r1"), 2, 0).Raise(lease, 5), "another type"},
+		{"force of permits, no semaphore", []any{"SET", "redlock_slots:{k}", "x"}, ForcePermits("k", 5), "another type"},
+		{"inspect permits, no semaphore", []any{"SET", "redlock_slots:{k}", "x"}, InspectPermits("k"), "another type"},
 		{"ask, the queue is a string", []any{"SET", "redlock_wait:{k}", "x"}, owner("k").AcquireOrRegister(lease, entry), "another type"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -127,6 +136,7 @@ func TestSplit(t *testing.T) {
 func TestCall(t *testing.T) {
 	a, b := NewOwner("a", "me:1"), NewOwner("b", "me:2")
 	renew := Renew(lease, []Renewal{{Owner: a, Count: 1, Token: 7}, {Owner: b, Count: 2, Token: 8}})
+	permits := Renew(lease, []Renewal{{Owner: NewPermit("b", "me:4", 5, 0).InSlot(4), Token: 9}, {Owner: a, Count: 1, Token: 7}})
 	var call Call
 	call.Add(a.Release(5, 0), false)
 	for range 2 { // it is used again
@@ -136,17 +146,29 @@ func TestCall(t *testing.T) {
 		call.Add(renew, true)
 		call.Add(renew, false)
 		call.Add(Force("a", 9), true)
+		call.Add(permits, true)
+		call.Add(permits, false)
+		call.Add(ForcePermits("a", 9), true)
+		call.Add(NewPermit("a", "me:3", 5, 7).Acquire(lease, 9), false)
 	}
 	got := call.Arguments(false)
 	want := []any{
-		sha, 14, "a", "redlock_wait:{a}", "b", "redlock_wait:{b}",
+		sha, 30, "a", "redlock_wait:{a}", "b", "redlock_wait:{b}",
 		"a", "redlock_fence:{a}", "b", "redlock_fence:{b}", "a", "redlock_fence:{a}", "b", "redlock_fence:{b}",
 		"a", "redlock_wait:{a}",
-		"rRNNnnf",
+		"redlock_slots:{b}", "redlock_slotwait:{b}", "redlock_slotfence:{b}", "a", "redlock_fence:{a}",
+		"redlock_slots:{b}", "redlock_slotwait:{b}", "redlock_slotfence:{b}", "a", "redlock_fence:{a}",
+		"redlock_slots:{a}", "redlock_slotwait:{a}", "redlock_slotfence:{a}",
+		"redlock_slots:{a}", "redlock_slotwait:{a}", "redlock_slotfence:{a}",
+		"rRNNnnfMNmnxp",
 		"me:1", int64(5), "me:2", "",
 		"me:1", int64(30_000), int64(7), 1, "me:2", int64(30_000), int64(8), 2,
 		"me:1", int64(30_000), int64(7), 1, "me:2", int64(30_000), int64(8), 2,
 		"",
+		"me:4", int64(30_000), int64(9), 4, "me:1", int64(30_000), int64(7), 1,
+		"me:4", int64(30_000), int64(9), 4, "me:1", int64(30_000), int64(7), 1,
+		"",
+		"me:3", int64(30_000), int64(9), 5, 2,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("arguments: got %v, want %v", got, want)

@@ -1,0 +1,160 @@
+package script
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+)
+
+// TestPermitsAreHandedOff: a slot that is freed goes to the first who waits, with one message that says
+// which slot and a token above the last. Nobody overtakes.
+func TestPermitsAreHandedOff(t *testing.T) {
+	withPermits(t, func(p permits) {
+		post := p.subscribeClient("b")
+		p.take("a:r1", 2, 0)
+		p.take("a:r2", 2, 0)
+		for i, since := range []int64{20, 10} {
+			if got := p.ask(fmt.Sprintf("b:r%d", i), 2, 0, since); got.Outcome != Refused || got.Rank != 0 {
+				t.Errorf("ask %d: answered %+v, want no, and that nobody is before it", i, got)
+			}
+		}
+		p.want("waiting", []string{"0 a:r1 30s", "1 a:r2 30s"}, []string{"b:r1", "b:r0"})
+		p.release("a:r2", 1)
+		post.want(t, "the release of slot 1", id("b:r1 1 51:1 k"))
+		p.want("then", []string{"0 a:r1 30s", "1 b:r1 400ms"}, []string{"b:r0"})
+		wantSlot(t, "an ask that crossed the message", p.ask("b:r1", 2, 0, 10), 1, 51)
+
+		// Run out, while somebody waits.
+		p.ask("b:r0", 2, 0, 20)
+		time.Sleep(lease)
+		p.register("b:r0", 2, 20)
+		p.wantAnswer("a try past one who waits, for the slot that is left", p.run(NewPermit("k", id("c:r1"), 1, 0).Acquire(lease, 50)), Refused, holders("b:r0"))
+		post.want(t, "it", id("b:r0 2 51:0 k"))
+	})
+}
+
+// register is a round of a waiter that leaves the slots alone.
+func (p permits) register(owner string, round uint64, since int64) Answer {
+	e := asked(since)
+	e.Round = round
+	return p.run(NewPermit("k", id(owner), 2, 0).Register(e))
+}
+
+// TestPermitsAreRegisteredFor: who only registers takes nothing, and is told whether a slot is free.
+func TestPermitsAreRegisteredFor(t *testing.T) {
+	withPermits(t, func(p permits) {
+		if got, want := p.register("b:r1", 1, 20), (Answer{Outcome: Refused}); !reflect.DeepEqual(got, want) {
+			t.Errorf("while all are free: answered %+v, want %+v", got, want)
+		}
+		p.register("b:r2", 1, 10)
+		p.want("then", nil, []string{"b:r2", "b:r1"})
+	})
+	withPermits(t, func(p permits) {
+		p.take("a:r1", 2, 0)
+		p.wantAnswer("while one is free", p.register("b:r1", 1, 20), Refused, "")
+		p.take("a:r2", 2, 0) // b:r1 is not subscribed, so it has left the queue
+		p.wantAnswer("while none is", p.register("b:r1", 2, 20), Refused, holders("a:r1", "a:r2"))
+	})
+}
+
+// TestPermitsSkipWhoIsGone: whose client does not listen, or whose ask is stale, costs nobody anything.
+func TestPermitsSkipWhoIsGone(t *testing.T) {
+	withPermits(t, func(p permits) {
+		post := p.subscribeClient("b")
+		p.take("a:r1", 1, 0)
+		p.ask("b:r1", 1, 0, 1)
+		time.Sleep(short)
+		p.ask("c:r1", 1, 0, 2)
+		p.ask("b:r2", 1, 0, 3)
+		p.release("a:r1", 0)
+		post.want(t, "the release", id("b:r2 1 51:0 k"))
+		p.want("then", []string{"0 b:r2 400ms"}, nil)
+	})
+}
+
+// TestPermitsForDifferentNumbers: who wants one of few is not in the way of who wants one of many, where
+// this one asks.
+func TestPermitsForDifferentNumbers(t *testing.T) {
+	withPermits(t, func(p permits) {
+		post := p.subscribeClient("b")
+		p.take("a:r1", 1, 0)
+		p.ask("b:r1", 1, 0, 1)
+		p.ask("b:r2", 1, 0, 2)
+		wantSlot(t, "one of two", p.ask("b:r3", 2, 0, 3), 1, 50)
+		p.want("then", []string{"0 a:r1 30s", "1 b:r3 30s"}, []string{"b:r1", "b:r2"})
+		p.release("a:r1", 0)
+		post.want(t, "the release", id("b:r1 1 51:0 k"))
+	})
+}
+
+// TestPermitsGiveWay: what a caller gives back goes to others, and not to itself as a new owner; a
+// release for the next of its client may go to that.
+func TestPermitsGiveWay(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		since   int64
+		others  bool
+		slots   []string
+		waiters []string
+	}{
+		{"alone", 10, false, nil, []string{"b:r2"}},
+		{"to who came later", 10, true, []string{"0 b:r3 400ms"}, []string{"b:r2"}},
+		{"of another caller, alone", 9, false, []string{"0 b:r2 400ms"}, nil},
+		{"of another caller, before others", 9, true, []string{"0 b:r2 400ms"}, []string{"b:r3"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			withPermits(t, func(p permits) {
+				p.subscribeClient("b")
+				p.ask("b:r1", 1, 0, tt.since)
+				if tt.others {
+					p.ask("b:r3", 1, 0, 30)
+				}
+				cmd := NewPermit("k", id("b:r1"), 1, 0).ReleaseTo(50, tt.since, NewPermit("k", id("b:r2"), 1, 0), asked(10))
+				p.wantAnswer("it", p.run(cmd), Done, "")
+				p.want("then", tt.slots, tt.waiters)
+			})
+		})
+	}
+}
+
+// TestPermitsYield: a slot that is given back to nobody stays free, at a guarded master as well.
+func TestPermitsYield(t *testing.T) {
+	o, next := NewPermit("k", id("b:r1"), 1, 0), NewPermit("k", id("b:r2"), 1, 0)
+	for name, cmd := range map[string]*Command{
+		"yield":                o.Yield(10),
+		"yield to":             o.YieldTo(10, next, asked(10)),
+		"guarded":              guarded(o.Release(50, 10)),
+		"guarded, giving way":  guarded(o.ReleaseTo(50, 10, next, asked(10))),
+		"guarded, to the next": guarded(o.ReleaseTo(50, 9, next, asked(10))),
+		"guarded, by force":    guarded(ForcePermits("k", 50)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			withPermits(t, func(p permits) {
+				post := p.subscribeClient("b")
+				p.ask("b:r1", 1, 0, 10)
+				p.ask("b:r3", 1, 0, 30)
+				p.wantAnswer("it", p.run(cmd), Done, "")
+				waiters := []string{"b:r3"}
+				if cmd.next != "" {
+					waiters = []string{"b:r2", "b:r3"}
+				}
+				p.want("then", nil, waiters)
+				post.want(t, "it")
+			})
+		})
+	}
+}
+
+// TestPermitsLookNoFurther: a step looks at so much of the queue as does not hold up the master, and the
+// next one goes on from there.
+func TestPermitsLookNoFurther(t *testing.T) {
+	withPermits(t, func(p permits) {
+		for i := range int64(40) {
+			p.run(NewPermit("k", id(fmt.Sprintf("c:r%d", i)), 1, 0).Register(asked(i + 1)))
+		}
+		o := NewPermit("k", id("b:r1"), 1, 0)
+		p.wantAnswer("the first ask, behind 40 that are gone", p.run(o.AcquireOrRegister(lease, asked(100))), Refused, "")
+		wantSlot(t, "the second", p.run(o.AcquireOrRegister(lease, asked(100))), 0, 50)
+	})
+}
