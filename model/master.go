@@ -24,11 +24,11 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 		case x.Command == protocol.QueueOnly:
 			reply = m.Lock.Register(now, entry)
 		case x.Command == protocol.EnterAgain:
-			reply = m.Lock.Enter(now, x.Owner, 2, lease)
+			reply = m.Lock.Enter(now, twin.Exclusive, x.Owner, 2, lease)
 		case guarded:
 			unsent = true
 		case x.Command == protocol.AskOnce:
-			reply = m.Lock.Acquire(now, hears, x.Owner, lease, x.Token)
+			reply = m.Lock.Acquire(now, hears, twin.Exclusive, x.Owner, lease, x.Token)
 		default:
 			reply = m.Lock.AcquireOrRegister(now, hears, lease, entry)
 		}
@@ -39,14 +39,14 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 		}
 		if x.Next != 0 {
 			entry.Owner, entry.Since = x.Next, x.Behind
-			reply = m.Lock.ReleaseTo(now, hears, x.Owner, token, entry)
+			reply = m.Lock.ReleaseTo(now, hears, twin.Exclusive, x.Owner, token, entry)
 		} else {
-			reply = m.Lock.Release(now, hears, x.Owner, token)
+			reply = m.Lock.Release(now, hears, twin.Exclusive, x.Owner, token)
 		}
 	case raise:
-		reply = m.Lock.Raise(now, x.Owner, x.Token)
+		reply = m.Lock.Raise(now, twin.Exclusive, x.Owner, x.Token)
 	case renew:
-		reply = m.Lock.Renew(now, x.Owner, 1, lease, x.Token, !guarded)
+		reply = m.Lock.Renew(now, hears, twin.Exclusive, x.Owner, 1, lease, x.Token, !guarded)
 	}
 	if !k.Tokens {
 		m.Lock.Counter, reply.Token = 1, 1

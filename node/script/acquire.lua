@@ -8,9 +8,9 @@
 --          ask does not say that its round is 1
 -- returns  nil: owner is to be given the lock, see grant.lua;
 --          the fencing counter, above 0: owner has the lock;
---          {ms left, holder}: another owner has it (-1 ms: it never expires), or nobody:
---          0 ms and an empty string; behind these, if owner waits in the queue, how many
---          stand before it there;
+--          {ms left, holder}: another owner has it (-1 ms: it never expires), or readers,
+--          "shared", or nobody: 0 ms and an empty string; behind these, if owner waits in the
+--          queue, how many stand before it there;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and nothing was changed
 -- Called by call.lua, for an Acquire, AcquireOrRegister or Register command. A repeat changes
 -- nothing but the expiry, which never shrinks.
@@ -58,10 +58,11 @@ function acquire(step, lock, queue, k, a)
     holder = 'redisson'
     if left <= 0 then
       -- Nobody overtakes those who wait: a lease that ran out goes to the first of them.
-      holder, left = handOff(lock, counter, queue, 0, owner)
+      holder, left = handOff(lock, counter, queue, 0, nil, owner)
       if not holder or holder == owner then
         return nil
       end
+      left = left or redis.call('pttl', lock)
     end
   end
   return {left, holder, since and redis.call('zrank', queue, owner) or nil}

@@ -58,6 +58,7 @@ type Answer struct {
 	Token   int64         // fencing counter: Acquire, Raise, Inspect
 	Holder  string        // who has the lock: a refused Acquire, Inspect
 	Count   int           // hold count: Inspect
+	Crowd   *Crowd        // who has the lock together, and who waits: Inspect; nil if nobody does
 	Left    time.Duration // how long the holder still has it
 	Slot    int           // which slot of a semaphore the owner has: Acquire of a Permit
 	Permits *Permits      // InspectPermits
@@ -80,9 +81,10 @@ type Slot struct {
 	Token int64 // fencing counter of the slot
 }
 
-// Waiter is one in the queue of a semaphore.
+// Waiter is one in the queue of a lock or a semaphore.
 type Waiter struct {
 	Owner   string
+	Mode    Mode
 	Permits int // how many it believes there are; 0 if its last ask is stale
 }
 

@@ -28,12 +28,14 @@ func (c *Call) Add(cmd *Command, guarded bool) {
 		return
 	}
 	if token := cmd.tokenArg(); token >= 0 {
-		c.args[first+token] = noToken
+		c.args[first+token] = nothing
 	}
 	for i, step := range c.steps[from:] {
 		switch step {
 		case renewStep:
 			c.steps[from+i] = renewNoHealingStep
+		case renewSharedStep:
+			c.steps[from+i] = renewSharedNoHealingStep
 		case renewSlotStep:
 			c.steps[from+i] = renewSlotNoHealingStep
 		}

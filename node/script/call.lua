@@ -23,7 +23,17 @@
 --   N  the same, no heal     lock counter        owner lease token count
 --   e  enter.lua             lock                owner lease count
 --   c  raise.lua             lock counter        owner lease token
---   i  inspect.lua           lock counter
+--   i  inspect.lua           lock queue counter
+--
+-- Those of readers, where what is not said is empty:
+--
+--   b  share.lua             lock queue counter  owner lease proposal since short round
+--   l  release.lua           lock queue          owner token
+--   L  the same, to another  lock queue          owner token next proposal since short round
+--   h  keep.lua              lock queue counter  owner lease token
+--   H  the same, no heal     lock queue counter  owner lease token
+--   E  the same, to enter    lock                owner lease count
+--   C  raise.lua             lock counter        owner lease token
 --
 -- Those of a semaphore are in permit.lua. Each has the keys slots queue counters:
 --
@@ -54,6 +64,7 @@ local k, a = 0, 1 -- the keys and arguments before those of the step
 local answers = {}
 local lease, ttl -- the last lease, and how long a counter lasts with it
 local holderOf, forcedKey, enter, notify, handOff, acquire, release, permit
+local needReaders, readersOf, reads, settle, join, share, now -- see readers.lua
 
 for i = 1, #steps do
   local step = #steps == 1 and steps or string.sub(steps, i, i)
@@ -85,8 +96,17 @@ for i = 1, #steps do
     width, length, queue = 3, step == 'W' and 6 or 5, keys[k + 2]
   elseif step == 't' or step == 'T' or step == 'f' then
     width, length, queue = 2, step == 'f' and 1 or 7, keys[k + 2]
-  elseif step == 'e' or step == 'c' or step == 'i' then
-    width, length = step == 'e' and 1 or 2, step == 'i' and 0 or 3
+  elseif step == 'b' then
+    width, length, queue = 3, 6, keys[k + 2]
+    there = call('exists', lock, queue)
+  elseif step == 'l' or step == 'L' then
+    width, length, queue = 2, step == 'l' and 2 or 7, keys[k + 2]
+  elseif step == 'h' or step == 'H' then
+    width, length, queue = 3, 3, keys[k + 2]
+  elseif step == 'i' then
+    width, length = 3, 0
+  elseif string.find('eEcC', step, 1, true) then
+    width, length = (step == 'c' or step == 'C') and 2 or 1, 3
   else
     width, length = 3, 4 -- of m, M and u
     if step == 'p' or step == 'P' then
@@ -112,16 +132,35 @@ for i = 1, #steps do
 
   if not granted and not answer then
     local run
-    if not freed and not holderOf then
+    if (not freed or there == 2) and not holderOf then
       -- #include holder.lua
     end
-    if (step == 'n' or step == 'f') and not forcedKey then
+    if (step == 'n' or step == 'h' or step == 'f') and not forcedKey then
       -- #include forced.lua
     end
     if queue and not handOff then
       -- #include queue.lua
     end
-    if width == 3 then
+    if not needReaders then
+      function needReaders()
+        if not join then
+          -- #include readers.lua
+        end
+      end
+    end
+    if string.find('blLhHECfi', step, 1, true) then
+      needReaders()
+    end
+    if step == 'b' then
+      if not share then
+        -- #include share.lua
+      end
+      run = share
+    elseif step == 'h' or step == 'H' or step == 'E' then
+      -- #include keep.lua
+    elseif step == 'i' then
+      -- #include inspect.lua
+    elseif width == 3 then
       if not acquire then
         -- #include acquire.lua
       end
@@ -133,10 +172,8 @@ for i = 1, #steps do
       run = release
     elseif step == 'e' then
       -- #include enter.lua
-    elseif step == 'c' then
+    elseif step == 'c' or step == 'C' then
       -- #include raise.lua
-    elseif step == 'i' then
-      -- #include inspect.lua
     else
       -- #include renew.lua
     end
@@ -145,7 +182,8 @@ for i = 1, #steps do
     if not ok and type(answer) == 'string' then
       answer = redis.error_reply(answer)
     end
-    granted, extended = answer == nil, answer == 2
+    granted = answer == nil
+    extended = step == 'n' and answer == 2 or (step == 'h' or step == 'H') and (answer == 1 or answer == 2)
   end
 
   if granted or extended then

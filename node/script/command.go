@@ -40,6 +40,15 @@ const (
 	raiseStep          = "c"
 	inspectStep        = "i"
 
+	// Those of readers.
+	shareStep                = "b" // acquire, or enter the queue
+	releaseSharedStep        = "l"
+	passSharedStep           = "L" // release, and enter another owner
+	renewSharedStep          = 'h'
+	renewSharedNoHealingStep = 'H'
+	enterSharedStep          = "E"
+	raiseSharedStep          = "C"
+
 	// Those of a semaphore.
 	acquireSlotStep        = "p"
 	askSlotStep            = "P" // acquire, or enter the queue
@@ -75,6 +84,12 @@ func Renew(lease time.Duration, holds []Renewal) *Command {
 	steps.Grow(len(holds))
 	var ms any = lease.Milliseconds()
 	for _, h := range holds {
+		if h.Mode == Shared {
+			steps.WriteByte(renewSharedStep)
+			c.keys = append(c.keys, h.keys[:]...)
+			c.args = append(c.args, h.id, ms, h.Token)
+			continue
+		}
 		if h.Mode == Permit {
 			steps.WriteByte(renewSlotStep)
 			c.keys = append(c.keys, h.keys[:]...)
@@ -89,11 +104,13 @@ func Renew(lease time.Duration, holds []Renewal) *Command {
 	return c
 }
 
-// Inspect asks who has the lock at key. The answer is Done, with an empty holder if nobody has.
+// Inspect asks who has the lock at key, and who waits for it. The answer is Done, with an empty
+// holder if nobody has it, and [SharedHolder] if readers do.
 //
 // Cost: one script call.
 func Inspect(key string) *Command {
-	return &Command{steps: inspectStep, keys: []any{key, fenceKey(key)}, key: key}
+	k := keysOf(key)
+	return &Command{steps: inspectStep, keys: []any{key, k.queue, k.fence}, key: key}
 }
 
 // InspectPermits asks who has the permits of the semaphore at key, and who waits for one. The answer is
@@ -133,6 +150,8 @@ func (c *Command) Grants() bool {
 	switch c.steps {
 	case acquireStep, askStep, askAgainStep, acquireSlotStep, askSlotStep:
 		return true
+	case shareStep:
+		return c.args[1] != nothing // otherwise it is a Register
 	}
 	return false
 }
@@ -143,10 +162,10 @@ func (c *Command) Repeats() bool { return c.repeats }
 // Vouches reports whether Done is a vote: it says that an owner has a lock.
 func (c *Command) Vouches() bool {
 	switch c.steps {
-	case acquireStep, askStep, askAgainStep, registerStep, raiseStep,
+	case acquireStep, askStep, askAgainStep, registerStep, raiseStep, shareStep, raiseSharedStep,
 		acquireSlotStep, askSlotStep, registerSlotStep, raiseSlotStep:
 		return true
-	case enterStep:
+	case enterStep, enterSharedStep:
 		return !c.repeats // otherwise it is a Leave
 	}
 	return len(c.holds) > 0
@@ -156,7 +175,7 @@ func (c *Command) Vouches() bool {
 // is not handed off; -1 if the command hands nothing off.
 func (c *Command) tokenArg() int {
 	switch c.steps {
-	case releaseStep, releaseWaiterStep, passStep, passOfWaiterStep,
+	case releaseStep, releaseWaiterStep, passStep, passOfWaiterStep, releaseSharedStep, passSharedStep,
 		releaseSlotStep, releaseSlotWaiterStep, passSlotStep, passSlotOfWaiterStep, giveWayStep:
 		return 1
 	case forceStep, forceSlotsStep:

@@ -170,8 +170,9 @@ var replies = []struct {
 	{acquireSlot, []byte{4 + 6*3, 6, 9, 1 + 6*2, 'm', 'e', 6, 3}, Refused},
 	{inspectSlots, []byte{4 + 6*3, 1 + 6, '7', 4, 4}, Done},
 	{inspectSlots, []byte{4 + 6*3, 1 + 6, '7', 4 + 6*4, 0, 1 + 6*2, 'm', 'e', 6, 9, 1 + 6, '7', 4 + 6*2, 1 + 6*2, 'm', 'e', 1 + 6, '2'}, Done},
-	{inspect, []byte{4 + 6*2, 6, 2, 1 + 6, '7'}, Done},
-	{inspect, []byte{4 + 6*4, 6, 9, 1 + 6, '7', 1 + 6*2, 'm', 'e', 1 + 6, '2'}, Done},
+	{inspect, []byte{4 + 6*6, 6, 2, 1 + 6, '7', 1, 1 + 6, '0', 4, 4}, Done},
+	{inspect, []byte{4 + 6*6, 6, 9, 1 + 6, '7', 1 + 6*2, 'm', 'e', 1 + 6, '2', 4, 4 + 6*2, 1 + 6*2, 'm', 'y', 1}, Done},
+	{inspect, []byte{4 + 6*6, 6, 9, 1 + 6, '7', 1 + 6*2, 's', 'h', 1 + 6, '0', 4 + 6*2, 1 + 6*2, 'm', 'e', 6, 9, 4}, Done},
 }
 
 // FuzzDecode: no reply breaks a decoder, and what it lets pass makes sense.

@@ -24,8 +24,8 @@ type HandOff struct {
 	Slot  int // of a Permit
 }
 
-// DecodeHandOff reads what queue.lua publishes: owner, round, token and key. Behind the token, slots.lua
-// has a colon and the slot.
+// DecodeHandOff reads what queue.lua publishes: owner, round, token and key. Behind the token,
+// slots.lua has a colon and the slot; behind that of a reader is ":shared".
 func DecodeHandOff(payload string) (HandOff, bool) {
 	words := strings.SplitN(payload, " ", 4)
 	if len(words) != 4 || words[0] == "" || words[3] == "" {
@@ -36,7 +36,10 @@ func DecodeHandOff(payload string) (HandOff, bool) {
 	var err1, err2, err3 error
 	h.Round, err1 = strconv.ParseUint(words[1], 10, 64)
 	h.Token, err2 = strconv.ParseInt(counter, 10, 64)
-	if inSlot {
+	switch {
+	case place == SharedHolder:
+		h.Mode = Shared
+	case inSlot:
 		h.Mode = Permit
 		h.Slot, err3 = strconv.Atoi(place)
 	}

@@ -1,14 +1,15 @@
 -- holder.lua: who holds a lock, and whether its key is a lock at all.
 --
 -- KEYS[-]  lock key: a hash, owner -> hold count
--- returns  holderOf returns the holder, nil if the key is absent. If the key holds
---          anything else it returns nil and an error reply:
+-- returns  holderOf returns the holder, "shared" if readers have the lock, nil if the key is
+--          absent. If the key holds anything else it returns nil and an error reply:
 --          "NOTLOCK type", and behind "NOTLOCK hash" its number of fields
--- Called by acquire.lua, enter.lua, raise.lua, renew.lua, release.lua and inspect.lua. A
--- part of call.lua, which carries it inside.
+-- Called by acquire.lua, share.lua, keep.lua, enter.lua, raise.lua, renew.lua, release.lua and
+-- inspect.lua. A part of call.lua, which carries it inside.
 
 -- A lock has exactly one field, and that reads as an owner: ours, "uuid:rN", or Redisson's,
--- "uuid:number". owner is the caller's own, which needs no second look.
+-- "uuid:number"; or "mode", which is "shared", see readers.lua. owner is the caller's own, which
+-- needs no second look.
 function holderOf(lock, owner)
   -- Two fields are enough to tell. Another program's hash may have millions.
   local fields = redis.pcall('hrandfield', lock, '2')
@@ -19,6 +20,9 @@ function holderOf(lock, owner)
   if holder and not fields[2] and (holder == owner or string.find(holder,
     '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:[r%-]?%d+$')) then
     return holder
+  end
+  if holder == 'mode' and not fields[2] and redis.call('hget', lock, 'mode') == 'shared' then
+    return 'shared'
   end
   if fields.err and not string.find(fields.err, 'WRONGTYPE', 1, true) then
     redis.call('hrandfield', lock, '2') -- fails in the same way

@@ -10,6 +10,7 @@ const (
 	queuePrefix   = "redlock_wait:"
 	turnPrefix    = "redlock_turn:"   // as acquire.lua and release.lua have it
 	forcedPrefix  = "redlock_forced:" // as forced.lua has it
+	readPrefix    = "redlock_read:"   // as readers.lua has it
 	channelPrefix = "redisson_lock__channel:"
 
 	// Of a semaphore, as permit.lua and slots.lua have them. A lock and a semaphore of the same name
@@ -23,7 +24,7 @@ const (
 // name could be a key that belongs to another lock.
 func Reserved(name string) (prefix string) {
 	for _, prefix := range [...]string{
-		fencePrefix, queuePrefix, turnPrefix, forcedPrefix, slotsPrefix, slotFencePrefix, slotQueuePrefix,
+		fencePrefix, queuePrefix, turnPrefix, forcedPrefix, readPrefix, slotsPrefix, slotFencePrefix, slotQueuePrefix,
 	} {
 		if strings.HasPrefix(name, prefix) {
 			return prefix

@@ -1,6 +1,9 @@
 package script
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Mode is how an owner has a name.
 type Mode uint8
@@ -80,6 +83,14 @@ func (o *Owner) asks(args []any, proposal int64) []any {
 	return append(args, proposal)
 }
 
+// proposed is what a release says for an owner that it enters into the queue: a reader says what it is.
+func (o *Owner) proposed(args []any, proposal int64) []any {
+	if o.Mode == Shared {
+		return append(args, strconv.FormatInt(proposal, 10)+" "+SharedHolder)
+	}
+	return o.asks(args, proposal)
+}
+
 // Acquire takes the lock if it is free, once.
 //
 // lease is sent in whole milliseconds, rounded down, and must be at least 1 ms; it never shortens
@@ -93,6 +104,9 @@ func (o *Owner) asks(args []any, proposal int64) []any {
 //
 // Cost: one script call. Source: docs/algorithm.md, "Acquire".
 func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
+	if o.Mode == Shared {
+		return o.share(lease.Milliseconds(), proposal, nothing, nothing, nothing)
+	}
 	step := acquireStep
 	if o.Mode == Permit {
 		step = acquireSlotStep
@@ -109,6 +123,9 @@ func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
 //
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Command {
+	if o.Mode == Shared {
+		return o.share(lease.Milliseconds(), entry.Proposal, entry.Since, entry.Lease.Milliseconds(), entry.Round)
+	}
 	c := o.Acquire(lease, entry.Proposal)
 	c.steps = askStep
 	c.args = append(c.args, entry.Since, entry.Lease.Milliseconds())
@@ -131,6 +148,9 @@ func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Comman
 //
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func (o *Owner) Register(entry QueueEntry) *Command {
+	if o.Mode == Shared {
+		return o.share(nothing, entry.Proposal, entry.Since, entry.Lease.Milliseconds(), entry.Round)
+	}
 	step := registerStep
 	if o.Mode == Permit {
 		step = registerSlotStep
@@ -140,11 +160,12 @@ func (o *Owner) Register(entry QueueEntry) *Command {
 	return c
 }
 
-// noToken stands for the token of a release that does not hand the lock off.
-var noToken any = ""
+// nothing stands for an argument that is left out, such as the token of a release that does not
+// hand the lock off.
+var nothing any = ""
 
 // Release takes the owner out of the queue and frees the lock, which is then handed to the first
-// in the queue. token is the owner's fencing token, or the one it proposed; since is that of its
+// in the queue, or to the readers that are first. token is the owner's fencing token, or the one it proposed; since is that of its
 // queue entries, 0 if there were none. A Permit frees whichever slot it has.
 //
 // The answer is Done, or Refused if the owner does not have the lock. After any other outcome the
@@ -155,7 +176,7 @@ var noToken any = ""
 func (o *Owner) Release(token, since int64) *Command { return o.release(token, since != 0) }
 
 // Yield is Release without a hand-off: the lock is left free.
-func (o *Owner) Yield(since int64) *Command { return o.release(noToken, since != 0) }
+func (o *Owner) Yield(since int64) *Command { return o.release(nothing, since != 0) }
 
 func (o *Owner) release(token any, waited bool) *Command {
 	step, keys := releaseStep, o.keys[:2]
@@ -164,6 +185,8 @@ func (o *Owner) release(token any, waited bool) *Command {
 		step, keys = releaseSlotWaiterStep, o.keys[:]
 	case o.Mode == Permit:
 		step, keys = releaseSlotStep, o.keys[:]
+	case o.Mode == Shared:
+		step = releaseSharedStep
 	case waited:
 		step = releaseWaiterStep
 	}
@@ -196,6 +219,8 @@ func (c *Command) enters(since int64, next *Owner, entry QueueEntry) *Command {
 		c.steps = passStep
 	case releaseWaiterStep:
 		c.steps = passOfWaiterStep
+	case releaseSharedStep:
+		c.steps = passSharedStep
 	case releaseSlotStep:
 		c.steps = passSlotStep
 	case releaseSlotWaiterStep:
@@ -205,7 +230,7 @@ func (c *Command) enters(since int64, next *Owner, entry QueueEntry) *Command {
 		}
 	}
 	c.next = next.ID
-	c.args = next.asks(append(c.args, next.id), entry.Proposal)
+	c.args = next.proposed(append(c.args, next.id), entry.Proposal)
 	c.args = append(c.args, entry.Since, entry.Lease.Milliseconds(), entry.Round)
 	return c
 }
@@ -241,7 +266,11 @@ func (o *Owner) Raise(lease time.Duration, token int64) *Command {
 		c.args = append(c.args, lease.Milliseconds(), token, o.slot)
 		return c
 	}
-	c := o.command(raiseStep, o.keys[0], o.keys[2])
+	step := raiseStep
+	if o.Mode == Shared {
+		step = raiseSharedStep
+	}
+	c := o.command(step, o.keys[0], o.keys[2])
 	c.proposal = token
 	c.args = append(c.args, lease.Milliseconds(), token)
 	return c
@@ -255,7 +284,11 @@ func (o *Owner) Raise(lease time.Duration, token int64) *Command {
 //
 // Cost: one script call. Source: docs/algorithm.md, "Re-entry".
 func (o *Owner) Enter(lease time.Duration, count int) *Command {
-	c := o.command(enterStep, o.keys[:1]...)
+	step := enterStep
+	if o.Mode == Shared {
+		step = enterSharedStep
+	}
+	c := o.command(step, o.keys[:1]...)
 	c.args = append(c.args, lease.Milliseconds(), count)
 	return c
 }

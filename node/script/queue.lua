@@ -3,17 +3,18 @@
 -- KEYS[-]  lock, the lock key: a hash, owner -> hold count;
 --          counter, the fencing counter of the lock;
 --          queue, a sorted set of owners. The score is when the owner began to wait, in us;
---          queue .. owner, for each of them: "round short proposal", its last ask. round
---          numbers the owner's questions to all masters; short, in ms, is the lease for which
---          the lock may be handed to it, and after which the ask is stale and the key gone;
---          proposal is the fencing token it asked for;
+--          queue .. owner, for each of them: "round short proposal", its last ask, with a word
+--          more, "shared", if it is a reader. round numbers the owner's questions to all
+--          masters; short, in ms, is the lease for which the lock may be handed to it, and after
+--          which the ask is stale and the key gone; proposal is the fencing token it asked for;
 --          turn, which is there for as long as Redisson's clients come first
 -- returns  each function says what it returns
--- Called by acquire.lua and release.lua. A part of call.lua, which carries it inside.
+-- Called by acquire.lua, share.lua, keep.lua and release.lua. A part of call.lua, which carries
+-- it inside.
 
 -- enter puts owner into the queue, or notes its next round. since is the same in every round
 -- and on every master, so its place is. A queue is kept for 10 s after the last who entered it:
--- names do not pile up.
+-- names do not pile up. The proposal of a reader has the word "shared" behind it.
 function enter(queue, owner, proposal, since, short, round)
   redis.call('zadd', queue, since, owner)
   redis.call('set', queue .. owner, round .. ' ' .. short .. ' ' .. proposal, 'px', short)
@@ -27,39 +28,62 @@ function notify(lock, owner, round, token)
     owner .. ' ' .. round .. ' ' .. token .. ' ' .. lock)
 end
 
--- handOff gives the lock, which nobody has, to the first in the queue who can be notified
--- and whose last ask is not stale: it would not count the answer to one that is. Others leave
--- the queue, and enter it again with their next ask.
+-- handOff gives the lock to the first in the queue who can be notified and whose last ask is not
+-- stale: it would not count the answer to one that is. Others leave the queue, and enter it again
+-- with their next ask. A reader lets in those behind it, up to the first writer, who waits until
+-- they have gone. At most 32 are let in at once; the next ask of a reader lets in more.
 --
--- The fencing token of whoever comes next is above the counter and above token, and the one
--- proposed if that is so. It is what a grant would be.
+-- holder is who has the lock: nobody, or "shared" if readers do. The fencing token of a writer who comes next is
+-- above the counter and above token, and the one proposed if that is so. It is what a grant would
+-- be. A reader leaves the counter as it is, unless token is above it.
 --
--- handOff returns the new owner and its lease in ms, nil if there is none. me, who reads the
--- answer of this step, needs no message: it only leaves the queue.
-function handOff(lock, counter, queue, token, me)
-  while true do
+-- handOff returns the new owner and its lease in ms, "shared" if readers have the lock, nil if
+-- nobody has it. me, who reads the answer of this step, needs no message. If it is a writer it only
+-- leaves the queue; a reader is let in, for its lease, and returned then.
+function handOff(lock, counter, queue, token, holder, me, lease)
+  local joined, passes = false, 32
+  while passes > 0 do
+    if holder then
+      local first = redis.call('zrange', queue, 0, 0)[1]
+      local ask = first and first ~= '' and redis.call('get', queue .. first)
+      if ask and not string.find(ask, 'shared', 1, true) then
+        break
+      end
+    end
     local owner = redis.call('zpopmin', queue)[1]
     if not owner then
-      return nil
+      break
     end
     local ask = owner ~= '' and redis.call('getdel', queue .. owner)
-    if owner == me then
-      return me
+    if owner == me and not lease then
+      return holder or me
     end
-    local round, short, next = string.match(ask or '', '^(%d+) (%d+) (%d+)$')
-    if round then
+    local round, short, next, kind = string.match(ask or '', '^(%d+) (%d+) (%d+) ?(%a*)$')
+    if owner == me then
+      join(lock, me, lease, holder)
+      holder, joined = 'shared', true
+    elseif round then
+      local reader = kind == 'shared'
       local last = tonumber(redis.call('get', counter) or 0)
       assert(last, 'ERR the fencing counter is no number')
       last = math.max(last, token)
-      if last >= tonumber(next) then
+      if reader and last > 0 then
+        next = string.format('%.0f', last)
+      elseif last >= tonumber(next) then
         next = string.format('%.0f', last + 1)
       end
-      if notify(lock, owner, round, next) > 0 then
+      if notify(lock, owner, round, reader and next .. ':shared' or next) > 0 then
         redis.call('set', counter, next, 'px', short + fenceTTL .. '')
-        redis.call('hset', lock, owner, '1')
-        redis.call('pexpire', lock, short)
-        return owner, tonumber(short)
+        if not reader then
+          redis.call('hset', lock, owner, '1')
+          redis.call('pexpire', lock, short)
+          return owner, tonumber(short)
+        end
+        needReaders()
+        join(lock, owner, short, holder)
+        holder, passes = 'shared', passes - 1
       end
     end
   end
+  return joined and me or holder
 end

@@ -1,5 +1,6 @@
--- release.lua: give a lock back that somebody waits for, or give up waiting. If it is free
--- then, it is handed to the first in the queue.
+-- release.lua: give a lock back that somebody waits for or readers have, or give up waiting. If it
+-- is free then, it is handed to the first in the queue; if readers still have it, to the readers
+-- who are first there.
 --
 -- KEYS[-]  lock queue, see queue.lua
 -- ARGV[-]  owner, "uuid:rN"; missing to release whoever has the lock, by force;
@@ -21,59 +22,99 @@ local function notifyRedisson(lock)
   return redis.call('publish', 'redisson_lock__channel:' .. name, '0')
 end
 
+-- leave takes owner out of the queue, and returns whether it was there.
+local function leave(queue, owner)
+  return redis.call('zrem', queue, owner) == 1 and redis.call('del', queue .. owner)
+end
+
+-- forceOut takes the lock from whoever has it, and keeps that owner from healing it. It returns
+-- how many owners that were.
+local function forceOut(lock, queue, holder)
+  local owners = {holder, redis.call('pttl', lock)} -- each with how long it would have had it
+  if holder == 'shared' then
+    local readers, now = readersOf(lock)
+    local all = redis.call('zrange', readers, 0, -1, 'withscores')
+    owners = {}
+    for i = 1, #all, 2 do
+      if tonumber(all[i + 1]) > now then
+        owners[#owners + 1], owners[#owners + 2] = all[i], all[i + 1] - now
+      end
+    end
+    redis.call('del', readers)
+  end
+  redis.call('del', lock) -- first, or a full master would refuse both
+  for i = 1, #owners, 2 do
+    if owners[i + 1] > 0 then
+      redis.call('set', forcedKey(lock, owners[i]), 1, 'px', owners[i + 1])
+    end
+    leave(queue, owners[i]) -- a renewal may have healed it while it waited
+  end
+end
+
 -- Steps r and R come with what was found so far: freed, how many fields were deleted, and
 -- there, how many keys there are now of the lock and the queue.
 function release(step, lock, queue, k, a, freed, there)
   local owner, token, next = args[a + 1], args[a + 2], nil
-  local taken, holder, wrong -- what is there after the deletion
+  local holder, wrong -- who has the lock after the deletion
   if step == 'f' then
     token = owner
     owner, wrong = holderOf(lock)
     if wrong then
       return wrong
     end
-    local left = redis.call('pttl', lock)
-    freed = owner and redis.call('hdel', lock, owner)
-    if left > 0 then -- after the deletion, or a full master would refuse both
-      redis.call('set', forcedKey(lock, owner), 1, 'px', left)
+    if owner then
+      forceOut(lock, queue, owner)
+      freed, owner = 1, nil
     end
-    taken = redis.call('exists', lock) == 1
+  elseif step == 'l' or step == 'L' then
+    next = step == 'L' and args[a + 3]
+    holder, wrong = holderOf(lock, owner)
+    if holder == owner then
+      freed, holder = redis.call('hdel', lock, owner), nil
+    elseif holder == 'shared' and reads(lock, owner) then
+      freed = redis.call('zrem', (readersOf(lock)), owner)
+      holder = settle(lock) and holder or nil
+    end
   elseif step == 't' or step == 'T' then
     next = args[a + 3]
     freed = redis.call('hdel', lock, owner)
-    taken = redis.call('exists', lock) == 1
-    if taken then
-      holder, wrong = holderOf(lock, next)
-    end
+    holder, wrong = holderOf(lock, next)
   elseif type(freed) ~= 'number' or type(there) ~= 'number' then
     return type(freed) ~= 'number' and freed or there
-  else
-    taken = there == 2 -- if it is the only one of the two, there is nobody to hand it to
   end
 
   local mine = freed == 1
   local answer = mine and 1 or -1
-  if next and not wrong and holder ~= next then -- a repeat must not enter one that has it by now
-    enter(queue, next, unpack(args, a + 4, a + 7))
+  if next and not wrong then
+    if holder == 'shared' then
+      needReaders()
+    end
+    -- A repeat must not enter one that has it by now.
+    if holder ~= next and not (holder == 'shared' and reads(lock, next)) then
+      enter(queue, next, unpack(args, a + 4, a + 7))
+    end
   end
   -- Even if it had the lock: a renewal may have healed it while it waited.
-  if owner and step ~= 'r' and step ~= 't' and redis.call('zrem', queue, owner) == 1 then
-    redis.call('del', queue .. owner)
+  local left = owner and step ~= 'r' and step ~= 't' and leave(queue, owner)
+  if there == 2 then -- if it is the only one of the two, there is nobody to hand it to
+    holder = left and holderOf(lock) or lock
   end
   if wrong then
     return mine and 1 or wrong
   end
 
-  -- What is left at the lock key is not ours to hand off.
+  -- What is left at the lock key is not ours to hand off. Readers let in others, also when a
+  -- writer before those gives up.
   local name = string.sub(queue, #'redlock_wait:' + 1)
-  if taken or not mine and redis.call('exists', 'redlock_turn:' .. name) == 1 then
+  if holder and holder ~= 'shared' or
+    not holder and not mine and redis.call('exists', 'redlock_turn:' .. name) == 1 then
     return answer
   end
   if token ~= '' then
     -- Redisson's clients cannot enter the queue. So if any of them wait, one hold in seven
     -- leaves the key free for a moment when it ends, and the first in the queue looks again
     -- afterwards. Tokens follow a clock, so seven: no usual step of clocks is a multiple of it.
-    if mine and tonumber(token) % 7 == 0 then
+    if not holder and mine and tonumber(token) % 7 == 0 then
       local first = redis.call('zrange', queue, 0, 0)[1]
       if first and notifyRedisson(lock) > 0 then
         redis.call('set', 'redlock_turn:' .. name, 1, 'px', 20)
@@ -81,11 +122,11 @@ function release(step, lock, queue, k, a, freed, there)
         return answer
       end
     end
-    if handOff(lock, 'redlock_fence:' .. name, queue, tonumber(token)) then
+    if handOff(lock, 'redlock_fence:' .. name, queue, tonumber(token), holder) then
       return answer
     end
   end
-  if mine then
+  if mine and not holder then
     notifyRedisson(lock)
   end
   return answer

@@ -19,6 +19,11 @@ type Repeat struct {
 func (c *Command) Repeat() Repeat {
 	r := Repeat{Key: c.key, Owner: c.owner}
 	switch c.steps {
+	case releaseSharedStep, passSharedStep:
+		r.mode = Shared
+	case enterSharedStep:
+		r.mode, r.count = Shared, c.args[2].(int)
+		return r
 	case enterStep:
 		r.count = c.args[2].(int)
 		return r
@@ -37,7 +42,10 @@ func (c *Command) Repeat() Repeat {
 // Command makes the release, or Leave, again.
 func (r Repeat) Command() *Command {
 	o := NewOwner(r.Key, r.Owner)
-	if r.mode == Permit {
+	switch r.mode {
+	case Shared:
+		o = NewReader(r.Key, r.Owner)
+	case Permit:
 		o = NewPermit(r.Key, r.Owner, 1, 0).InSlot(int(r.slot)) // how many there are is of no use to it
 	}
 	if r.count > 0 {
@@ -45,7 +53,7 @@ func (r Repeat) Command() *Command {
 	}
 	var token any = r.token
 	if r.yield {
-		token = noToken
+		token = nothing
 	}
 	return o.release(token, r.waited)
 }

@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -46,11 +47,11 @@ func (c *Command) Decode(steps []any) Answer {
 // decode returns the meaning of the answer to the only step of c, which its file states.
 func (c *Command) decode(reply any) (Answer, error) {
 	switch c.steps {
-	case acquireStep, askStep, askAgainStep, registerStep:
+	case acquireStep, askStep, askAgainStep, registerStep, shareStep:
 		return decodeAcquire(reply)
-	case enterStep:
+	case enterStep, enterSharedStep:
 		return decodeEnter(reply)
-	case raiseStep, raiseSlotStep:
+	case raiseStep, raiseSharedStep, raiseSlotStep:
 		return decodeRaise(reply)
 	case inspectStep:
 		return decodeInspect(reply)
@@ -143,27 +144,46 @@ func decodeRelease(reply any) (Answer, error) {
 
 func decodeInspect(reply any) (Answer, error) {
 	list, ok := reply.([]any)
-	if !ok || len(list) < 2 {
+	if !ok || len(list) != 6 {
 		return Answer{}, unexpected(reply)
 	}
-	left, ok := list[0].(int64)
-	if !ok {
-		return Answer{}, unexpected(reply)
-	}
+	left, ok1 := list[0].(int64)
 	token, err := integer(list[1])
-	if err != nil {
+	holder, ok2 := list[2].([]byte)
+	readers, ok3 := list[4].([]any)
+	waiters, ok4 := list[5].([]any)
+	if !ok1 || err != nil || !ok2 || !ok3 || !ok4 || len(readers)%2+len(waiters)%2 > 0 {
 		return Answer{}, unexpected(reply)
 	}
 	a := Answer{Outcome: Done, Token: token}
-	if len(list) < 4 {
-		return a, nil
+	if len(holder) > 0 {
+		count, _ := integer(list[3]) // 0 if it is no number
+		a.Holder, a.Left, a.Count = string(holder), millis(left), int(count)
 	}
-	holder, ok := list[2].([]byte)
-	if !ok {
-		return Answer{}, unexpected(reply)
+	var crowd Crowd
+	for pair := range slices.Chunk(readers, 2) {
+		owner, ok1 := pair[0].([]byte)
+		left, ok2 := pair[1].(int64)
+		if !ok1 || !ok2 {
+			return Answer{}, unexpected(reply)
+		}
+		crowd.Readers = append(crowd.Readers, Reader{string(owner), millis(left)})
 	}
-	count, _ := integer(list[3]) // 0 if it is no number
-	a.Holder, a.Left, a.Count = string(holder), millis(left), int(count)
+	for pair := range slices.Chunk(waiters, 2) {
+		owner, ok1 := pair[0].([]byte)
+		kind, ok2 := pair[1].([]byte)
+		if !ok1 || !ok2 {
+			return Answer{}, unexpected(reply)
+		}
+		mode := Exclusive
+		if string(kind) == SharedHolder {
+			mode = Shared
+		}
+		crowd.Waiters = append(crowd.Waiters, Waiter{Owner: string(owner), Mode: mode})
+	}
+	if len(readers)+len(waiters) > 0 {
+		a.Crowd = &crowd
+	}
 	return a, nil
 }
 

@@ -52,6 +52,7 @@ type walk struct {
 	asks   [2][]twin.Entry // the last one of each owner that ever waited
 	sent   [2][]twin.Entry // all of them
 	owners twin.Owner
+	modes  map[twin.Owner]twin.Mode
 	tokens int64 // proposals begin there; all have as many digits, see before in package twin
 }
 
@@ -59,6 +60,7 @@ func newWalk(h *scriptFixture, r *rand.Rand) *walk {
 	w := &walk{
 		h: h, r: r, names: [...]string{"k", "a{b}c"},
 		hears: map[string]bool{}, posts: map[string]*mailbox{}, expect: map[string][]string{},
+		modes:  map[twin.Owner]twin.Mode{},
 		tokens: []int64{1000, 1_795_222_713_542_292}[r.IntN(2)],
 	}
 	for _, name := range []string{"a", "b", "redisson"} {
@@ -115,41 +117,45 @@ func (w *walk) step() (did string) {
 	case 0, 1, 2, 3:
 		e := w.waiter(k)
 		did = fmt.Sprintf("acquire %s for %d or register %+v", key, lease, e)
-		w.compare(k, w.owner(k, e.Owner).AcquireOrRegister(millis(lease), entry(e)), l.AcquireOrRegister(now, w.hear, lease, e))
+		w.compare(k, w.owner(k, e.Mode, e.Owner).AcquireOrRegister(millis(lease), entry(e)), l.AcquireOrRegister(now, w.hear, lease, e))
 		return did
 	case 4:
 		e := w.waiter(k)
 		did = fmt.Sprintf("register %+v for %s", e, key)
-		w.compare(k, w.owner(k, e.Owner).Register(entry(e)), l.Register(now, e))
+		w.compare(k, w.owner(k, e.Mode, e.Owner).Register(entry(e)), l.Register(now, e))
 		return did
 	case 5, 6:
 		owner, token := w.somebody(k), w.proposal(k)
-		did = fmt.Sprintf("acquire %s for %d by %d, proposal %d", key, lease, owner, token)
-		w.compare(k, w.owner(k, owner).Acquire(millis(lease), token), l.Acquire(now, w.hear, owner, lease, token))
+		mode := w.mode(k, owner)
+		did = fmt.Sprintf("acquire %s for %d by %d, mode %d, proposal %d", key, lease, owner, mode, token)
+		w.compare(k, w.owner(k, mode, owner).Acquire(millis(lease), token), l.Acquire(now, w.hear, mode, owner, lease, token))
 		return did
 	case 7:
 		owner, count := w.somebody(k), 1+r.Int32N(4)
-		did = fmt.Sprintf("%d enters %s for %d, count %d", owner, key, lease, count)
-		w.compare(k, w.owner(k, owner).Enter(millis(lease), int(count)), l.Enter(now, owner, count, lease))
+		mode := w.mode(k, owner)
+		did = fmt.Sprintf("%d enters %s for %d, mode %d, count %d", owner, key, lease, mode, count)
+		w.compare(k, w.owner(k, mode, owner).Enter(millis(lease), int(count)), l.Enter(now, mode, owner, count, lease))
 		return did
 	case 8:
 		owner, count := w.somebody(k), 1+r.Int32N(4)
-		did = fmt.Sprintf("%d leaves %s, count %d", owner, key, count)
-		w.compare(k, w.owner(k, owner).Leave(int(count)), l.Leave(now, owner, count))
+		mode := w.mode(k, owner)
+		did = fmt.Sprintf("%d leaves %s, mode %d, count %d", owner, key, mode, count)
+		w.compare(k, w.owner(k, mode, owner).Leave(int(count)), l.Leave(now, mode, owner, count))
 		return did
 	case 9, 10, 11, 12:
 		return w.release(k)
 	case 13:
 		owner, token := w.somebody(k), w.proposal(k)
-		did = fmt.Sprintf("%d raises %s to %d", owner, key, token)
-		w.compare(k, w.owner(k, owner).Raise(millis(lease), token), l.Raise(now, owner, token))
+		mode := w.mode(k, owner)
+		did = fmt.Sprintf("%d raises %s to %d, mode %d", owner, key, token, mode)
+		w.compare(k, w.owner(k, mode, owner).Raise(millis(lease), token), l.Raise(now, mode, owner, token))
 		return did
 	case 14, 15:
 		return w.renew()
 	case 16, 17, 18:
 		return w.sleep()
 	case 19:
-		w.compare(k, Inspect(key), l.Inspect(now))
+		w.inspect(k)
 		return "inspect " + key
 	}
 	return w.others(k)
@@ -165,9 +171,10 @@ func (w *walk) release(k int) (did string) {
 	if r.IntN(3) == 0 {
 		token += 7 - token%7 // Redisson's turn
 	}
-	did = fmt.Sprintf("release of %s by %d since %d, token %d", key, owner, since, token)
-	cmd := w.owner(k, owner).Release(token, since)
-	there := func() twin.Reply { return l.Release(now, w.hear, owner, token) }
+	mode := w.mode(k, owner)
+	did = fmt.Sprintf("release of %s by %d since %d, mode %d, token %d", key, owner, since, mode, token)
+	cmd := w.owner(k, mode, owner).Release(token, since)
+	there := func() twin.Reply { return l.Release(now, w.hear, mode, owner, token) }
 	kind, next := r.IntN(9), twin.Entry{Owner: owner}
 	if w.room(k) && (kind < 3 || kind == 8) {
 		next = w.waiter(k)
@@ -175,17 +182,17 @@ func (w *walk) release(k int) (did string) {
 	switch {
 	case kind < 3 && next.Owner != owner:
 		did += fmt.Sprintf(", to %+v", next)
-		cmd = w.owner(k, owner).ReleaseTo(token, since, w.owner(k, next.Owner), entry(next))
-		there = func() twin.Reply { return l.ReleaseTo(now, w.hear, owner, token, next) }
+		cmd = w.owner(k, mode, owner).ReleaseTo(token, since, w.owner(k, next.Mode, next.Owner), entry(next))
+		there = func() twin.Reply { return l.ReleaseTo(now, w.hear, mode, owner, token, next) }
 	case kind == 8 && next.Owner != owner:
 		did += fmt.Sprintf(", yield to %+v", next)
-		cmd = w.owner(k, owner).YieldTo(since, w.owner(k, next.Owner), entry(next))
-		there = func() twin.Reply { return l.YieldTo(now, w.hear, owner, next) }
+		cmd = w.owner(k, mode, owner).YieldTo(since, w.owner(k, next.Mode, next.Owner), entry(next))
+		there = func() twin.Reply { return l.YieldTo(now, w.hear, mode, owner, next) }
 	case kind == 3:
 		did += ", yield"
-		cmd = w.owner(k, owner).Yield(since)
-		there = func() twin.Reply { return l.Yield(now, w.hear, owner) }
-	case kind == 4 && l.Forced[twin.MaxForced-1].Owner == 0:
+		cmd = w.owner(k, mode, owner).Yield(since)
+		there = func() twin.Reply { return l.Yield(now, w.hear, mode, owner) }
+	case kind == 4 && w.mayForce(k):
 		did = fmt.Sprintf("force %s, token %d", key, token)
 		cmd = Force(key, token)
 		there = func() twin.Reply { return l.Force(now, w.hear, token) }
@@ -206,9 +213,14 @@ func (w *walk) renew() (did string) {
 	for range 1 + w.r.IntN(3) {
 		k := w.r.IntN(2)
 		owner, token, count := w.somebody(k), w.proposal(k), 1+w.r.Int32N(4)
-		holds = append(holds, Renewal{Owner: w.owner(k, owner), Count: int(count), Token: token})
-		did += fmt.Sprintf(", %s by %d, count %d, token %d", w.names[k], owner, count, token)
-		reply := w.locks[k].Renew(now, owner, count, lease, token, heal)
+		mode := w.mode(k, owner)
+		if w.mayRead(k, owner) && w.r.IntN(4) == 0 {
+			mode = twin.Shared // a downgrade
+		}
+		holds = append(holds, Renewal{Owner: w.owner(k, mode, owner), Count: int(count), Token: token})
+		did += fmt.Sprintf(", %s by %d, mode %d, count %d, token %d", w.names[k], owner, mode, count, token)
+		reply := w.locks[k].Renew(now, w.hear, mode, owner, count, lease, token, heal)
+		w.told(k, reply)
 		want.Outcome, want.Renewed = Outcome(Failed)+Outcome(reply.Outcome), append(want.Renewed, Renewed(reply.Renewed))
 	}
 	cmd := Renew(millis(lease), holds)
@@ -241,6 +253,9 @@ func (w *walk) sleep() (did string) {
 		}
 		for _, m := range l.Forced {
 			ends = append(ends, m.Until)
+		}
+		for _, r := range l.Reading {
+			ends = append(ends, r.Until)
 		}
 	}
 	ends = slices.DeleteFunc(ends, func(end int64) bool { return end <= now+1 || end == twin.Never })

@@ -1,10 +1,12 @@
 package script
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,6 +22,51 @@ func (w *walk) compare(k int, cmd *Command, want twin.Reply) {
 	w.waiting = append(w.waiting, command{cmd, func(got Answer) string { return w.differs(got, want) }})
 }
 
+// inspect compares what the master says of the lock.
+func (w *walk) inspect(k int) {
+	l, now := &w.locks[k], w.now()
+	want := l.Inspect(now)
+	var crowd Crowd
+	for _, r := range l.Reading {
+		if r.Owner != 0 && l.Holder == twin.Readers {
+			crowd.Readers = append(crowd.Readers, Reader{w.text(r.Owner), millis(r.Until - now)})
+		}
+	}
+	slices.SortStableFunc(crowd.Readers, func(a, b Reader) int { return cmp.Compare(a.Left, b.Left) })
+	for _, e := range l.Queue {
+		if e.Stale > now {
+			crowd.Waiters = append(crowd.Waiters, Waiter{Owner: w.text(e.Owner), Mode: Mode(e.Mode)})
+		}
+	}
+	w.waiting = append(w.waiting, command{Inspect(w.names[k]), func(got Answer) string {
+		var told Crowd
+		if got.Outcome == Failed {
+			crowd = Crowd{}
+		}
+		if got.Crowd != nil {
+			told, got.Crowd = *got.Crowd, nil
+		}
+		if g, s := fmt.Sprintf("%+v", told), fmt.Sprintf("%+v", crowd); g != s {
+			return fmt.Sprintf("told of %s, want %s", g, s)
+		}
+		return w.differs(got, want)
+	}})
+}
+
+// mayForce reports whether there is room for the marks of those who have the lock.
+func (w *walk) mayForce(k int) bool {
+	l, marks := &w.locks[k], map[twin.Owner]bool{}
+	for _, m := range l.Forced {
+		marks[m.Owner] = true
+	}
+	for _, r := range l.Reading {
+		marks[r.Owner] = true
+	}
+	marks[l.Holder] = true
+	delete(marks, 0)
+	return len(marks) <= twin.MaxForced
+}
+
 // told has what the twin published be expected from now on.
 func (w *walk) told(k int, want twin.Reply) {
 	for _, to := range want.HandOffs {
@@ -30,6 +77,8 @@ func (w *walk) told(k int, want twin.Reply) {
 		token := fmt.Sprint(to.Token)
 		if w.slots[k] != (twin.Slots{}) { // a walk is on locks or on semaphores
 			token += fmt.Sprintf(":%d", to.Slot)
+		} else if to.Mode == twin.Shared {
+			token += ":shared"
 		}
 		w.published(HandOffChannel(name), fmt.Sprintf("%s %d %s %s", w.text(to.Owner), to.Round, token, w.names[k]))
 	}
@@ -127,6 +176,11 @@ func (w *walk) real(key string) string {
 		}
 		var queue strings.Builder
 		for i := 0; i < len(all); i += 2 {
+			if strings.HasPrefix(key, readPrefix) {
+				if until, _ := strconv.ParseInt(all[i+1], 10, 64); until <= w.now() {
+					continue // it goes when somebody joins
+				}
+			}
 			fmt.Fprintf(&queue, "%s since %s; ", all[i], all[i+1])
 		}
 		return expiring(queue.String(), ttl)
@@ -150,7 +204,11 @@ func (w *walk) picture(k int, keys map[string]string) {
 	}
 	l.Expire(now)
 	var fields []string
-	if l.Holder != 0 {
+	switch l.Holder {
+	case 0:
+	case twin.Readers:
+		fields = append(fields, "mode=shared")
+	default:
 		fields = append(fields, fmt.Sprintf("%s=%d", w.text(l.Holder), l.Count))
 	}
 	if l.Alien {
@@ -158,6 +216,14 @@ func (w *walk) picture(k int, keys map[string]string) {
 	}
 	if l.Expires != 0 {
 		put(name, strings.Join(fields, ", "), l.Expires)
+	}
+	if readers := slices.DeleteFunc(slices.Clone(l.Reading[:]), func(r twin.Reader) bool { return r.Owner == 0 }); len(readers) > 0 {
+		slices.SortStableFunc(readers, func(a, b twin.Reader) int { return cmp.Compare(a.Until, b.Until) })
+		var set strings.Builder
+		for _, r := range readers {
+			fmt.Fprintf(&set, "%s since %d; ", w.text(r.Owner), r.Until)
+		}
+		put(readPrefix+strings.TrimPrefix(own.queue, queuePrefix), set.String(), readers[len(readers)-1].Until)
 	}
 	if l.Counter != 0 {
 		keys[own.fence] = decimal(l.Counter)
@@ -167,7 +233,7 @@ func (w *walk) picture(k int, keys map[string]string) {
 		if e.Owner != 0 {
 			queue.WriteString(fmt.Sprintf("%s since %d; ", w.text(e.Owner), e.Since))
 			if e.Stale > now {
-				put(own.queue+w.text(e.Owner), fmt.Sprintf("%d %d %d", e.Round, e.Lease, e.Proposal), e.Stale)
+				put(own.queue+w.text(e.Owner), fmt.Sprintf("%d %d %d%s", e.Round, e.Lease, e.Proposal, [...]string{"", " shared"}[e.Mode]), e.Stale)
 			}
 		}
 	}

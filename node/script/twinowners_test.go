@@ -14,7 +14,39 @@ var clients = [...]string{"a", "b", "deaf", "theirs"}
 // fresh returns a new owner of a client.
 func (w *walk) fresh(of string) twin.Owner {
 	w.owners++
-	return twin.Owner(slices.Index(clients[:], of)+1)*1000 + w.owners
+	o := twin.Owner(slices.Index(clients[:], of)+1)*1000 + w.owners
+	if of != "theirs" {
+		w.modes[o] = twin.Mode(w.r.IntN(2))
+	}
+	return o
+}
+
+// mode is what o asks for: mostly the same, unless there is no room for one more reader.
+func (w *walk) mode(k int, o twin.Owner) twin.Mode {
+	mode := w.modes[o]
+	if w.r.IntN(8) == 0 {
+		mode = twin.Mode(w.r.IntN(2))
+	}
+	if mode == twin.Shared && !w.mayRead(k, o) {
+		return twin.Exclusive
+	}
+	return mode
+}
+
+// mayRead reports whether there is room for o among the readers.
+func (w *walk) mayRead(k int, o twin.Owner) bool {
+	l, others := &w.locks[k], map[twin.Owner]bool{}
+	for _, r := range l.Reading {
+		others[r.Owner] = true
+	}
+	for _, e := range l.Queue {
+		if e.Mode == twin.Shared {
+			others[e.Owner] = true
+		}
+	}
+	delete(others, 0)
+	delete(others, o)
+	return len(others) < twin.MaxReaders
 }
 
 // text is an owner as the scripts know it.
@@ -24,6 +56,8 @@ func (w *walk) text(o twin.Owner) string {
 		return ""
 	case o == twin.Redisson:
 		return "redisson"
+	case o == twin.Readers:
+		return SharedHolder
 	case clients[c-1] == "theirs":
 		return id(fmt.Sprintf("theirs:%03d", o%1000))
 	default:
@@ -31,7 +65,12 @@ func (w *walk) text(o twin.Owner) string {
 	}
 }
 
-func (w *walk) owner(k int, o twin.Owner) *Owner { return NewOwner(w.names[k], w.text(o)) }
+func (w *walk) owner(k int, mode twin.Mode, o twin.Owner) *Owner {
+	if mode == twin.Shared {
+		return NewReader(w.names[k], w.text(o))
+	}
+	return NewOwner(w.names[k], w.text(o))
+}
 
 // hear is what the twin is told of who listens.
 func (w *walk) hear(o twin.Owner) bool {
@@ -45,7 +84,10 @@ func (w *walk) hear(o twin.Owner) bool {
 func (w *walk) somebody(k int) twin.Owner {
 	l := &w.locks[k]
 	switch n := w.r.IntN(10); {
-	case n < 5 && l.Holder != 0:
+	case n < 5 && l.Reading[0].Owner != 0:
+		readers := slices.DeleteFunc(slices.Clone(l.Reading[:]), func(r twin.Reader) bool { return r.Owner == 0 })
+		return readers[w.r.IntN(len(readers))].Owner
+	case n < 5 && l.Holder != 0 && l.Holder != twin.Readers:
 		return l.Holder
 	case n < 6 && l.Forced[0].Owner != 0:
 		return l.Forced[0].Owner
@@ -75,6 +117,7 @@ func (w *walk) waiter(k int) (e twin.Entry) {
 		case 1:
 			e.Proposal = w.proposal(k)
 		}
+		e.Mode = w.mode(k, e.Owner)
 		return e
 	}
 	if i < 0 {
@@ -84,7 +127,7 @@ func (w *walk) waiter(k int) (e twin.Entry) {
 	}
 	last := &(*asks)[i]
 	last.Round++
-	last.Lease, last.Proposal = 100+w.r.Int64N(300), w.proposal(k)
+	last.Mode, last.Lease, last.Proposal = w.mode(k, last.Owner), 100+w.r.Int64N(300), w.proposal(k)
 	w.sent[k] = append(w.sent[k], *last)
 	return *last
 }

@@ -172,7 +172,7 @@ func (w slotWalk) inspect(k int) string {
 		if e.Stale <= w.now() {
 			e.Permits = 0
 		}
-		want.Permits.Waiters = append(want.Permits.Waiters, Waiter{w.text(e.Owner), int(e.Permits)})
+		want.Permits.Waiters = append(want.Permits.Waiters, Waiter{Owner: w.text(e.Owner), Permits: int(e.Permits)})
 	}
 	w.waiting = append(w.waiting, command{InspectPermits(w.names[k]), func(got Answer) string {
 		if g, s := fmt.Sprintf("%+v %+v", got, got.Permits), fmt.Sprintf("%+v %+v", want, want.Permits); strings.ReplaceAll(g, fmt.Sprintf("%p", got.Permits), "") != strings.ReplaceAll(s, fmt.Sprintf("%p", want.Permits), "") {

@@ -1,8 +1,8 @@
 package twin
 
 // Acquire takes the lock for owner, once. proposal is the fencing token asked for, above 0.
-func (l *Lock) Acquire(now int64, hears Hears, owner Owner, lease, proposal int64) Reply {
-	return l.acquire(now, hears, lease, Entry{Owner: owner, Proposal: proposal})
+func (l *Lock) Acquire(now int64, hears Hears, mode Mode, owner Owner, lease, proposal int64) Reply {
+	return l.acquire(now, hears, lease, Entry{Owner: owner, Mode: mode, Proposal: proposal})
 }
 
 // AcquireOrRegister is Acquire for a waiter: it enters the queue where another owner has the lock.
@@ -19,6 +19,8 @@ func (l *Lock) acquire(now int64, hears Hears, lease int64, e Entry) Reply {
 	switch {
 	case l.Alien:
 		return Reply{Outcome: Failed}
+	case e.Mode == Shared:
+		return l.share(now, hears, lease, e)
 	case l.Holder == e.Owner:
 		if l.Counter == 0 {
 			l.Counter = e.Proposal
@@ -34,16 +36,17 @@ func (l *Lock) acquire(now int64, hears Hears, lease int64, e Entry) Reply {
 	case lease == 0:
 		w := l.wait(now, e)
 		return l.refusal(0, 0, w)
-	case l.waiting():
+	case l.waiting() || l.Turn > 0 && e.Round > 1: // what else is free is granted before anything is looked at
 		// Nobody overtakes those who wait: a lease that ran out goes to the first of them.
 		w := l.wait(now, e)
 		if l.Turn > 0 {
 			return l.refusal(Redisson, l.Turn-now, w)
 		}
-		if to := l.pass(now, hears, 0, e.Owner); to.Owner != 0 {
-			r := l.refusal(to.Owner, l.left(now), w)
-			r.handOff(to)
-			return r
+		var r Reply
+		if to := l.pass(now, hears, 0, e.Owner, 0, &r); to != 0 && to != e.Owner {
+			no := l.refusal(to, l.left(now), w)
+			no.HandOffs = r.HandOffs
+			return no
 		}
 	}
 	l.Counter = max(l.Counter+1, e.Proposal)

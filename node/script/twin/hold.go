@@ -1,11 +1,15 @@
 package twin
 
-// Enter sets the hold count of the lock that owner has, and extends it to lease.
-func (l *Lock) Enter(now int64, owner Owner, count int32, lease int64) Reply {
+// Enter sets the hold count of the lock that owner has, and extends it to lease. That of a reader is
+// kept nowhere.
+func (l *Lock) Enter(now int64, mode Mode, owner Owner, count int32, lease int64) Reply {
 	l.Expire(now)
 	switch {
 	case l.Alien:
 		return Reply{Outcome: Failed}
+	case mode == Shared && (l.Holder == owner || l.reads(owner)):
+		l.join(now, owner, lease)
+		return Reply{Outcome: Done}
 	case l.Holder != owner:
 		return refused(l.Holder, l.left(now))
 	}
@@ -17,17 +21,22 @@ func (l *Lock) Enter(now int64, owner Owner, count int32, lease int64) Reply {
 }
 
 // Leave sets the hold count of the lock that owner has to less than it was.
-func (l *Lock) Leave(now int64, owner Owner, count int32) Reply { return l.Enter(now, owner, count, 0) }
+func (l *Lock) Leave(now int64, mode Mode, owner Owner, count int32) Reply {
+	return l.Enter(now, mode, owner, count, 0)
+}
 
 // Raise raises the fencing counter of the lock that owner has to token. It is refused, with the
-// counter, where that is not below token, and without where owner does not have the lock.
-func (l *Lock) Raise(now int64, owner Owner, token int64) Reply {
+// counter, where that is not below token, and without where owner does not have the lock. To a
+// reader the larger counter is a yes.
+func (l *Lock) Raise(now int64, mode Mode, owner Owner, token int64) Reply {
 	l.Expire(now)
 	switch {
 	case l.Alien:
 		return Reply{Outcome: Failed}
-	case l.Holder != owner:
+	case l.Holder != owner && (mode == Exclusive || !l.reads(owner)):
 		return Reply{Outcome: Refused}
+	case l.Counter >= token && mode == Shared:
+		return Reply{Outcome: Done, Token: token}
 	case l.Counter >= token:
 		return Reply{Outcome: Refused, Token: l.Counter}
 	}
@@ -36,12 +45,15 @@ func (l *Lock) Raise(now int64, owner Owner, token int64) Reply {
 }
 
 // Renew extends one hold of owner to lease, with its count and its fencing token. With heal it sets
-// the lock again where nobody has it, but not after a Force.
-func (l *Lock) Renew(now int64, owner Owner, count int32, lease, token int64, heal bool) Reply {
+// the lock again where nobody has it, but not after a Force. A lock that a reader has alone becomes
+// a shared one, and with heal passes to the readers who wait.
+func (l *Lock) Renew(now int64, hears Hears, mode Mode, owner Owner, count int32, lease, token int64, heal bool) Reply {
 	l.Expire(now)
 	switch {
 	case l.Alien:
 		return Reply{Outcome: Done, Renewed: NotLock}
+	case mode == Shared:
+		return l.keep(now, hears, owner, lease, token, heal)
 	case l.Holder != 0 && l.Holder != owner:
 		return Reply{Outcome: Done, Renewed: Foreign}
 	case l.Holder == 0 && (!heal || l.forced(owner)):

@@ -9,6 +9,17 @@ type Owner uint32
 // that it is free.
 const Redisson Owner = math.MaxUint32
 
+// Readers is who has a lock that is shared.
+const Readers Owner = math.MaxUint32 - 1
+
+// Mode is how an owner has a lock: alone, or together with other readers.
+type Mode uint8
+
+const (
+	Exclusive Mode = iota
+	Shared
+)
+
 // Never is the instant at which a lock without expiry ends, and the time that it has left.
 const Never int64 = math.MaxInt64
 
@@ -31,13 +42,17 @@ const (
 // Expires, QueueExpires, Turn, Until and Stale are instants, 0 where there is none. Whoever counts
 // them from another origin, after Expire, leaves 0 and Never alone; an entry may be stale already.
 type Lock struct {
-	Holder  Owner // 0: nobody
+	Holder  Owner // 0: nobody; Readers: those in Reading
 	Count   int32 // hold count of Holder
 	Expires int64 // when the key does; Never, or 0 where there is no key
 
 	// Alien: the key is a hash with fields of another program, so it is no lock. Holder is then
 	// whoever has a field beside them.
 	Alien bool
+
+	// Reading is who reads, by owner; the rest is zero. Where the holder is not Readers, it is left
+	// from an earlier time, since somebody deleted the key.
+	Reading [MaxReaders]Reader
 
 	Counter int64 // fencing counter, 0 where there is none
 
@@ -53,6 +68,13 @@ func (l *Lock) Expire(now int64) {
 	if l.Expires <= now {
 		l.free()
 		l.Alien, l.Expires = false, 0
+	}
+	for i := 0; i < MaxReaders && l.Reading[i].Owner != 0; {
+		if l.Reading[i].Until <= now {
+			l.unread(i)
+		} else {
+			i++
+		}
 	}
 	l.expire(now)
 	if l.Turn <= now {

@@ -11,6 +11,7 @@ type Line struct {
 // Entry is one that waits in the queue.
 type Entry struct {
 	Owner    Owner
+	Mode     Mode
 	Round    uint32 // of the owner's last ask, from 1: a hand-off names it
 	Since    int64  // when the owner began to wait, by any clock: its place in the queue
 	Lease    int64  // in ms, for which the lock may be handed to it
@@ -50,12 +51,14 @@ func (l *Line) enter(now int64, e Entry) Entry {
 // rank returns how many stand before e, which is in the queue.
 func (l *Line) rank(e Entry) int { return slices.Index(l.Queue[:], e) }
 
-// leave takes owner out of the queue.
-func (l *Line) leave(owner Owner) {
+// leave takes owner out of the queue, and returns whether it was there.
+func (l *Line) leave(owner Owner) bool {
 	i := slices.IndexFunc(l.Queue[:], func(e Entry) bool { return e.Owner == owner })
-	if owner != 0 && i >= 0 {
-		l.remove(i)
+	if owner == 0 || i < 0 {
+		return false
 	}
+	l.remove(i)
+	return true
 }
 
 // remove takes out the i-th entry.
@@ -74,21 +77,46 @@ func (l *Line) expire(now int64) {
 	}
 }
 
-// pass hands the lock, which nobody has, to the first in the queue who hears of it and whose ask is
-// not stale. The token is above the counter and above token, and the one proposed if that is so.
-// Others leave the queue, as does me, with whom it ends: he reads the answer.
-func (l *Lock) pass(now int64, hears Hears, token int64, me Owner) HandOff {
+// pass hands the lock, which nobody has but readers, to the first in the queue who hears of it and
+// whose ask is not stale, and to all readers behind a reader. Others leave the queue. The token of a
+// writer is above the counter and above token, and the one proposed if that is so; that of a reader
+// is the larger of the two.
+//
+// me hears of it in any case, since he reads the answer, to which the hand-offs are added. A reader
+// is let in for lease. With a writer, for whom lease is 0, it ends when he leaves the queue. pass
+// returns who has the lock then, me if he may take it or was let in.
+func (l *Lock) pass(now int64, hears Hears, token int64, me Owner, lease int64, r *Reply) Owner {
+	joined := false
 	for l.waiting() {
 		e := l.Queue[0]
-		l.remove(0)
-		if e.Owner == me {
+		if l.Holder == Readers && e.Mode == Exclusive && now < e.Stale {
 			break
 		}
-		if now < e.Stale && hears(e.Owner) {
+		l.remove(0)
+		switch {
+		case e.Owner == me && lease == 0 && l.Holder == Readers:
+			return Readers
+		case e.Owner == me && lease == 0:
+			return me
+		case e.Owner == me:
+			joined = true
+			l.join(now, me, lease)
+		case now >= e.Stale || !hears(e.Owner):
+		case e.Mode == Exclusive:
 			l.Counter = max(l.Counter+1, token+1, e.Proposal)
 			l.give(now, e.Owner, 1, e.Lease)
-			return HandOff{Owner: e.Owner, Round: e.Round, Token: l.Counter}
+			r.handOff(HandOff{Owner: e.Owner, Mode: e.Mode, Round: e.Round, Token: l.Counter})
+			return e.Owner
+		default:
+			if l.Counter = max(l.Counter, token); l.Counter == 0 {
+				l.Counter = e.Proposal
+			}
+			l.join(now, e.Owner, e.Lease)
+			r.handOff(HandOff{Owner: e.Owner, Mode: e.Mode, Round: e.Round, Token: l.Counter})
 		}
 	}
-	return HandOff{}
+	if joined {
+		return me
+	}
+	return l.Holder
 }

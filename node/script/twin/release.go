@@ -1,85 +1,124 @@
 package twin
 
+import "slices"
+
 // NoToken is the token of a release that passes the lock to nobody, as a guarded or unsteady master
 // must not.
 const NoToken int64 = -1
 
 // Release takes owner out of the queue and frees the lock, which then passes to the first in the
 // queue. token is the fencing token of owner, or the one it proposed.
-func (l *Lock) Release(now int64, hears Hears, owner Owner, token int64) Reply {
-	return l.release(now, hears, owner, token, Entry{})
+func (l *Lock) Release(now int64, hears Hears, mode Mode, owner Owner, token int64) Reply {
+	return l.release(now, hears, mode, owner, token, Entry{})
 }
 
 // Yield is Release, but leaves the lock free.
-func (l *Lock) Yield(now int64, hears Hears, owner Owner) Reply {
-	return l.release(now, hears, owner, NoToken, Entry{})
+func (l *Lock) Yield(now int64, hears Hears, mode Mode, owner Owner) Reply {
+	return l.release(now, hears, mode, owner, NoToken, Entry{})
 }
 
 // ReleaseTo is Release, and enters next into the queue before.
-func (l *Lock) ReleaseTo(now int64, hears Hears, owner Owner, token int64, next Entry) Reply {
-	return l.release(now, hears, owner, token, next)
+func (l *Lock) ReleaseTo(now int64, hears Hears, mode Mode, owner Owner, token int64, next Entry) Reply {
+	return l.release(now, hears, mode, owner, token, next)
 }
 
 // YieldTo is Yield, and enters next into the queue before.
-func (l *Lock) YieldTo(now int64, hears Hears, owner Owner, next Entry) Reply {
-	return l.release(now, hears, owner, NoToken, next)
+func (l *Lock) YieldTo(now int64, hears Hears, mode Mode, owner Owner, next Entry) Reply {
+	return l.release(now, hears, mode, owner, NoToken, next)
 }
 
-// Force is Release by whoever has the lock, and keeps that owner from healing it for as long as its
-// lease would have lasted.
+// Force takes the lock from whoever has it, and keeps those owners from healing it for as long as
+// their leases would have lasted. Then it passes on.
 func (l *Lock) Force(now int64, hears Hears, token int64) Reply {
 	l.Expire(now)
 	if l.Alien {
 		return Reply{Outcome: Failed}
 	}
-	owner := l.Holder
-	if owner != 0 && l.Expires != Never {
-		l.force(owner, l.Expires)
+	mine := l.Holder != 0
+	if l.Holder == Readers {
+		for _, r := range l.Reading {
+			if r.Owner != 0 {
+				l.force(r.Owner, r.Until)
+				l.leave(r.Owner)
+			}
+		}
+		l.Reading = [MaxReaders]Reader{}
+	} else if mine {
+		if l.Expires != Never {
+			l.force(l.Holder, l.Expires)
+		}
+		l.leave(l.Holder)
 	}
-	return l.release(now, hears, owner, token, Entry{})
+	l.free()
+	return l.handOn(now, hears, token, mine)
 }
 
 // release is release.lua, without what is particular about a Force. A next of owner 0 is none.
-func (l *Lock) release(now int64, hears Hears, owner Owner, token int64, next Entry) Reply {
+func (l *Lock) release(now int64, hears Hears, mode Mode, owner Owner, token int64, next Entry) Reply {
 	l.Expire(now)
-	holder, mine := l.Holder, owner != 0 && l.Holder == owner
-	r := Reply{Outcome: Refused}
-	if mine {
+	mine := owner != 0 && l.Holder == owner
+	switch {
+	case mode == Shared && l.Alien:
+		l.leave(owner)
+		return Reply{Outcome: Failed}
+	case mine:
 		l.free()
-		r.Outcome = Done
+	case mode == Shared && l.reads(owner):
+		mine = true
+		l.unread(slices.IndexFunc(l.Reading[:], func(r Reader) bool { return r.Owner == owner }))
+		l.settle()
 	}
-	if next.Owner == 0 && !l.waiting() {
-		r.Told = mine && hears(Redisson)
-		return r
-	}
-	if next.Owner != 0 && l.Alien {
+	switch {
+	case next.Owner == 0:
+	case l.Alien:
 		l.leave(owner)
 		if !mine {
-			r.Outcome = Failed
+			return Reply{Outcome: Failed}
 		}
-		return r
-	}
-	if next.Owner != 0 && holder != next.Owner {
+		return released(mine)
+	case l.Holder != next.Owner && !l.reads(next.Owner):
 		l.enter(now, next)
 	}
-	l.leave(owner) // also who has the lock: a renewal may have healed it
+	waited := l.waiting()
+	left := l.leave(owner) // also who has the lock: a renewal may have healed it
+	if mode == Exclusive && next.Owner == 0 {
+		switch {
+		case !waited:
+			r := released(mine)
+			r.Told = mine && hears(Redisson)
+			return r
+		case l.Holder == Readers && !left:
+			return released(mine) // it was in nobody's way
+		}
+	}
+	return l.handOn(now, hears, token, mine)
+}
+
+// released is the answer to a release: whether owner had the lock.
+func released(mine bool) Reply {
+	if mine {
+		return Reply{Outcome: Done}
+	}
+	return Reply{Outcome: Refused}
+}
+
+// handOn passes on a lock that nobody has but readers, after a release that freed it, or some of it,
+// if mine.
+func (l *Lock) handOn(now int64, hears Hears, token int64, mine bool) Reply {
+	r := released(mine)
 	switch {
-	case l.Alien, l.Holder != 0, !mine && l.Turn > 0:
+	case l.Alien, l.Holder != 0 && l.Holder != Readers, l.Holder == 0 && !mine && l.Turn > 0:
 		return r
 	case token == NoToken:
-		r.Told = mine && hears(Redisson)
-		return r
-	case mine && token%7 == 0 && l.waiting() && hears(Redisson):
+	case l.Holder == 0 && mine && token%7 == 0 && l.waiting() && hears(Redisson):
 		l.Turn, r.Told = now+turnLasts, true
 		if first := l.Queue[0].Owner; hears(first) {
 			r.handOff(HandOff{Owner: first})
 		}
 		return r
+	default:
+		l.pass(now, hears, token, 0, 0, &r)
 	}
-	if to := l.pass(now, hears, token, 0); to.Owner != 0 {
-		r.handOff(to)
-	} else {
-		r.Told = mine && hears(Redisson)
-	}
+	r.Told = mine && l.Holder == 0 && hears(Redisson)
 	return r
 }

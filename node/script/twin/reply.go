@@ -53,6 +53,7 @@ func (r *Reply) handOff(to HandOff) {
 // Redisson's turn is over.
 type HandOff struct {
 	Owner Owner
+	Mode  Mode
 	Round uint32
 	Token int64
 	Slot  uint8

@@ -138,7 +138,7 @@ func (s *Slots) pump(now int64, hears Hears, token int64, me Owner, r *Reply) (s
 		}
 		if slot >= 0 && hears(e.Owner) {
 			s.give(now, slot, &e, e.Lease, token)
-			r.handOff(HandOff{e.Owner, e.Round, s.Slots[slot].Counter, uint8(slot)})
+			r.handOff(HandOff{Owner: e.Owner, Round: e.Round, Token: s.Slots[slot].Counter, Slot: uint8(slot)})
 		}
 	}
 	return -1

@@ -7,21 +7,21 @@ func all(Owner) bool { return true }
 
 // everything does each command at least once, and hands off, heals and forces.
 func everything(l *Lock, now int64, hears Hears) (last Reply) {
-	l.Acquire(now, hears, 1, 30_000, 5)
-	l.Enter(now, 1, 2, 30_000)
+	l.Acquire(now, hears, Exclusive, 1, 30_000, 5)
+	l.Enter(now, Exclusive, 1, 2, 30_000)
 	l.AcquireOrRegister(now, hears, 30_000, Entry{Owner: 2, Round: 1, Since: 20, Lease: 400, Proposal: 6})
 	l.Register(now, Entry{Owner: 3, Round: 1, Since: 10, Lease: 400, Proposal: 7})
-	l.Leave(now, 1, 1)
-	l.Raise(now, 1, 9)
-	l.Renew(now, 1, 1, 30_000, 9, true)
-	l.ReleaseTo(now, hears, 1, 9, Entry{Owner: 4, Round: 1, Since: 30, Lease: 400, Proposal: 7})
-	l.Release(now, hears, 3, 10)
+	l.Leave(now, Exclusive, 1, 1)
+	l.Raise(now, Exclusive, 1, 9)
+	l.Renew(now, hears, Exclusive, 1, 1, 30_000, 9, true)
+	l.ReleaseTo(now, hears, Exclusive, 1, 9, Entry{Owner: 4, Round: 1, Since: 30, Lease: 400, Proposal: 7})
+	l.Release(now, hears, Exclusive, 3, 10)
 	l.Force(now, hears, 11)
-	l.YieldTo(now, hears, 4, Entry{Owner: 5, Round: 1, Since: 30, Lease: 400, Proposal: 7})
-	l.Yield(now, hears, 2)
-	l.Release(now, hears, 5, 12)
-	l.Release(now, hears, 4, 12)
-	l.Renew(now, 2, 1, 30_000, 11, true)
+	l.YieldTo(now, hears, Exclusive, 4, Entry{Owner: 5, Round: 1, Since: 30, Lease: 400, Proposal: 7})
+	l.Yield(now, hears, Exclusive, 2)
+	l.Release(now, hears, Exclusive, 5, 12)
+	l.Release(now, hears, Exclusive, 4, 12)
+	l.Renew(now, hears, Exclusive, 2, 1, 30_000, 11, true)
 	return l.Inspect(now)
 }
 
@@ -39,9 +39,9 @@ func TestEverything(t *testing.T) {
 // TestCopy: a master that restarts with an older copy does what it did then.
 func TestCopy(t *testing.T) {
 	var l Lock
-	l.Acquire(0, all, 1, 1000, 5)
+	l.Acquire(0, all, Exclusive, 1, 1000, 5)
 	older := l
-	l.Release(1, all, 1, 5)
+	l.Release(1, all, Exclusive, 1, 5)
 	if l == older || l.Holder != 0 || older.Holder != 1 {
 		t.Errorf("after a release the lock is %+v, and the copy from before %+v", l, older)
 	}
@@ -78,14 +78,14 @@ func TestRoom(t *testing.T) {
 
 	l = Lock{}
 	for i := range Owner(MaxForced) {
-		l.Acquire(0, all, i+1, 1000, 1)
+		l.Acquire(0, all, Exclusive, i+1, 1000, 1)
 		l.Force(0, all, 1)
 	}
 	for _, owner := range []Owner{99, MaxForced} {
-		l.Acquire(0, all, owner, 2000, 1)
+		l.Acquire(0, all, Exclusive, owner, 2000, 1)
 		if owner == 99 {
 			panics("one more forced out", func() { l.Force(0, all, 1) })
-			l.Release(0, all, 99, 1)
+			l.Release(0, all, Exclusive, 99, 1)
 		} else {
 			l.Force(0, all, 1)
 		}
@@ -100,7 +100,7 @@ func TestForcedInAnyOrder(t *testing.T) {
 	var locks [2]Lock
 	for i, owners := range [][]Owner{{1, 2, 3}, {3, 1, 2}} {
 		for _, owner := range owners {
-			locks[i].Acquire(0, all, owner, 1000, int64(owner))
+			locks[i].Acquire(0, all, Exclusive, owner, 1000, int64(owner))
 			locks[i].Force(0, all, 1)
 		}
 		locks[i].Counter = 0
@@ -124,7 +124,7 @@ func TestNoAllocation(t *testing.T) {
 // What a step of the search pays for a master: to copy it, and to carry out a command.
 func BenchmarkLock(b *testing.B) {
 	var held, queue Lock
-	held.Acquire(0, all, 1, 30_000, 5)
+	held.Acquire(0, all, Exclusive, 1, 30_000, 5)
 	queue = held
 	for i := range Owner(3) {
 		queue.Register(0, Entry{Owner: i + 2, Round: 1, Since: int64(i), Lease: 400, Proposal: 1})
@@ -137,17 +137,17 @@ func BenchmarkLock(b *testing.B) {
 	}{
 		{"copy", queue, func(*Lock) {}},
 		{"acquire", Lock{}, func(l *Lock) {
-			l.Acquire(1, func(o Owner) bool { return o != deaf }, 1, 30_000, 5)
+			l.Acquire(1, func(o Owner) bool { return o != deaf }, Exclusive, 1, 30_000, 5)
 		}},
 		{"register", queue, func(l *Lock) {
 			l.Register(1, Entry{Owner: 3, Round: 2, Since: 1, Lease: 400, Proposal: 1})
 		}},
-		{"renew", held, func(l *Lock) { l.Renew(1, 1, 1, 30_000, 5, true) }},
+		{"renew", held, func(l *Lock) { l.Renew(1, all, Exclusive, 1, 1, 30_000, 5, true) }},
 		{"release", held, func(l *Lock) {
-			l.Release(1, func(o Owner) bool { return o != deaf }, 1, 5)
+			l.Release(1, func(o Owner) bool { return o != deaf }, Exclusive, 1, 5)
 		}},
 		{"hand off", queue, func(l *Lock) {
-			l.Release(1, func(o Owner) bool { return o != deaf }, 1, 5)
+			l.Release(1, func(o Owner) bool { return o != deaf }, Exclusive, 1, 5)
 		}},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
