@@ -111,8 +111,9 @@ func TestPermitsOneAfterTheOther(t *testing.T) {
 			t.Errorf("full for one who knows of two permits: answered %+v, want those who have these", got)
 		}
 		wantSlot(t, "one who knows of more permits", p.take("d:r1", 4, 0), 3, 50)
+		p.wantAnswer("a release by one who has none", p.release("e:r1", 2), Refused, "")
 		p.release("b:r1", 2)
-		p.release("a:r1", 1)
+		p.release("a:r1", 2) // which it does not have
 		p.wantAnswer("one who knows of one permit", p.take("e:r1", 1, 0), Refused, holders("c:r1"))
 		wantSlot(t, "one who knows of two", p.take("e:r1", 2, 0), 1, 51)
 	})
@@ -168,6 +169,8 @@ func TestPermitsAreRenewed(t *testing.T) {
 		p.take("a:r1", 2, 0)
 		time.Sleep(time.Second)
 		p.wantRenewed("what it has", p.renew("a:r1", 0, 60), Extended)
+		short := Renew(short, []Renewal{{Owner: NewPermit("k", id("a:r1"), 1, 0), Token: 60}})
+		p.wantRenewed("what it has, for a shorter time", short, Extended)
 		p.want("then", []string{"0 a:r1 30s"}, nil)
 		if got := p.counter(0); got != "60" {
 			t.Errorf("counter of slot 0: %s, want its token 60", got)
