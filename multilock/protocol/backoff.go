@@ -70,16 +70,28 @@ func (c *Contender) yield(conf *Config, now clock.Instant, ev *Event, out *Effec
 	c.sooner(conf, now, now.Left(c.HeldUntil)+conf.Settle+c.stagger(conf))
 }
 
-// giveWay gives back what the owner has, and enters the queue again as a new one. Of several slots, it
-// then asks first for the one that most masters gave it.
+// giveWay gives back what the owner has, and enters the queue again as a new one.
+//
+// Votes for several slots are handed off to nobody: whoever was first in the queues would get the same
+// votes, for as long as others have those that match them. Instead they are left free until others have
+// given up theirs as well. Then whoever asks first has all masters give each that waits, in the order of
+// the queue, the slot that it wants first: the one that most masters gave it before.
 func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Effects) {
-	if slot, votes := c.strongest(conf, false); c.Want.Permits > 0 && votes > 0 {
+	slot, votes := c.strongest(conf, false)
+	mixed := c.Want.Permits > 0 && votes < c.votes(conf)
+	if mixed {
 		c.Start = slot
 	}
 	c.State = Waiting
 	c.BackOffs++
 	c.anew(out)
+	if mixed {
+		out.Yield = out.Release
+	}
 	c.comeBack(conf, now, ev, out)
+	if mixed {
+		c.sooner(conf, now, c.patience(conf, ev, out))
+	}
 }
 
 // comeBack has what gives the last owner back enter the new one into the queue. While its place is

@@ -27,16 +27,16 @@ func TestAPermitIsWonInOneRound(t *testing.T) {
 	})
 }
 
-// Votes for several slots do not add up. They are given back, and the new owner asks first for the slot
-// that most masters gave the old one.
+// Votes for several slots do not add up. They are given back to nobody, and the new owner asks soon, and
+// first for the slot that most masters gave the old one.
 func TestSlotsDoNotAddUp(t *testing.T) {
 	play(t, 3, permits, func(s *scene) {
 		s.start().answers(yes(7).in(0), yes(7).in(1)).want(Asking).answer(2, yes(7).in(2)).want(Minority)
-		s.wake().wantGivenBack(All(3), 0, true).want(Waiting)
+		s.wake().wantGivenBack(All(3), All(3), true).want(Waiting).wantWakeBy(s.now + 16*ms).wake().wantRound(All(3), AskOrQueue, shortLease)
 	})
 	play(t, 5, permits, func(s *scene) {
 		s.start().answers(yes(7).in(0), yes(7).in(2), yes(7).in(1), yes(7).in(2)).want(Asking)
-		s.answer(4, yes(7).in(0)).want(Minority).wake().wantGivenBack(All(5), 0, true)
+		s.answer(4, yes(7).in(0)).want(Minority).wake().wantGivenBack(All(5), All(5), true)
 		if s.c.Start != 0 {
 			t.Errorf("begins with slot %d, want 0", s.c.Start)
 		}
@@ -50,7 +50,11 @@ func TestSlotsDoNotAddUp(t *testing.T) {
 	play(t, 3, permits, func(s *scene) { // grants and hand-offs: it asks before it gives them back
 		s.start().answers(yes(7).in(0), busy(x, time.Hour), busy(x, time.Hour)).at(2*ms).handOffSlot(1, 1, 7, 1).want(Minority)
 		s.wake().wantRound(All(3), AskOrQueue, shortLease).want(Waiting)
-		s.answers(yes(7).in(0), yes(7).in(1), busy(x, time.Hour)).want(Minority).wake().wantGivenBack(All(3), 0, true)
+		s.answers(yes(7).in(0), yes(7).in(1), busy(x, time.Hour)).want(Minority).wake().wantGivenBack(All(3), All(3), true)
+	})
+	play(t, 5, permits, func(s *scene) { // votes for one slot go to others
+		s.start().answers(yes(7).in(1), busy(x, time.Hour), busy(y, time.Hour), busy(z, time.Hour), yes(7).in(1)).want(Minority)
+		s.wake().wantGivenBack(All(5), 0, true).want(Waiting).wantWakeBy(s.now + 200*ms)
 	})
 }
 

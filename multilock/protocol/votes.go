@@ -73,13 +73,7 @@ func (c *Contender) vote(conf *Config, now clock.Instant, i int, until clock.Ins
 	} else {
 		c.read(m, ev)
 	}
-	votes := 0
-	for i := range conf.Masters {
-		if c.Masters[i].Voted {
-			votes++
-		}
-	}
-	if conf.decide(votes, 0) != quorum.Won {
+	if conf.decide(c.votes(conf), 0) != quorum.Won {
 		return
 	}
 	slot, others := m.Slot, false
@@ -127,6 +121,16 @@ func (c *Contender) read(m *Master, ev *Event) {
 	case !m.Voted:
 		m.Slot, m.Token = slot, ev.Token
 	}
+}
+
+// votes returns how many masters gave a vote.
+func (c *Contender) votes(conf *Config) (n int) {
+	for i := range conf.Masters {
+		if c.Masters[i].Voted {
+			n++
+		}
+	}
+	return n
 }
 
 func (c *Contender) hasVotes() bool {
