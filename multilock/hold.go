@@ -184,7 +184,11 @@ func (h *Hold) Name() string { return h.key }
 func (h *Hold) Owner() string { return h.claim.ID }
 
 // Token returns the fencing token.
-func (h *Hold) Token() int64 { return h.claim.Token }
+func (h *Hold) Token() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.claim.Token
+}
 
 // Count returns the hold count, zero once the hold has ended.
 func (h *Hold) Count() int {

@@ -18,6 +18,7 @@ type entry struct {
 	ctx   window
 	since time.Time
 	group atomic.Pointer[group] // that it is a part of, nil if there is none
+	use   atomic.Pointer[use]   // that it is a part of, nil if there is none
 }
 
 // scope is a context with the values of another, and those of an entry. It never ends.
@@ -66,19 +67,25 @@ func (w *window) Err() error {
 func (c *Client) newEntry(ctx context.Context, bound bool) *entry {
 	e := &entry{c: c}
 	e.scope = scope{values: ctx, entry: e}
-	parent := context.Context(&e.scope)
-	if bound {
-		parent = context.WithValue(context.WithValue(ctx, ownerKey{}, e.scope.Value(ownerKey{})), entryKey{}, e)
-	}
 	e.ctx.entry = e
-	e.ctx.Context, e.ctx.cancel = context.WithCancelCause(parent)
+	e.ctx.Context, e.ctx.cancel = context.WithCancelCause(e.scope.parent(bound))
 	return e
+}
+
+// parent returns what a context with the values of s is made of. If bound is set, that ends with the
+// caller's.
+func (s *scope) parent(bound bool) context.Context {
+	if bound {
+		return context.WithValue(context.WithValue(s.values, ownerKey{}, s.Value(ownerKey{})), entryKey{}, s.entry)
+	}
+	return s
 }
 
 // Ended implements [multilock.Entry].
 func (e *entry) Ended(cause error) {
 	e.ctx.cancel(cause)
 	e.group.Load().end(cause)
+	e.use.Load().end()
 }
 
 // handle makes the Hold of e. When the Hold is garbage, so that nobody can unlock e any more,

@@ -15,15 +15,21 @@ type group struct {
 	context.Context
 }
 
-// newGroup makes a group of parts for a caller whose context is ctx. e is what the context has for an
-// entry, nil where no token could be named.
+// newGroup makes a group of holds for a caller whose context is ctx, which it ends with if bound is
+// set. e is what the context has for an entry, nil where no token could be named.
 //
 // It refers to the entries and not to their Holds, as an entry does.
-func newGroup(ctx context.Context, e *entry, parts []*entry) *group {
-	g := &group{scope: scope{values: ctx, entry: e}, parts: parts}
-	g.Context, g.cancel = context.WithCancelCause(&g.scope)
-	for _, e := range parts {
-		e.group.Store(g)
+func newGroup(ctx context.Context, bound bool, e *entry, holds ...*Hold) *group {
+	g := &group{scope: scope{values: ctx, entry: e}}
+	g.Context, g.cancel = context.WithCancelCause(g.scope.parent(bound))
+	for _, h := range holds {
+		if h.pair != nil {
+			g.parts = append(g.parts, h.pair.old.e, h.pair.next.e)
+			h.pair.ctx.outer.Store(g)
+		} else {
+			g.parts = append(g.parts, h.e)
+			h.e.group.Store(g)
+		}
 	}
 	_ = g.Err() // one may have ended before it knew of g
 	return g
@@ -46,4 +52,16 @@ func (g *group) Err() error {
 		}
 	}
 	return g.Context.Err()
+}
+
+// unlocking ends the group since its holds are about to be given back, and returns the context for
+// that: one that was the group's own, or made of it, must not end the wait for the answers.
+func (g *group) unlocking(ctx context.Context) context.Context {
+	live := ctx.Err() == nil
+	_ = g.Err() // if a hold was lost before, that is why
+	g.end(ErrNotHeld)
+	if live && ctx.Err() != nil {
+		return context.WithoutCancel(ctx)
+	}
+	return ctx
 }

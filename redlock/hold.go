@@ -20,6 +20,7 @@ import (
 type Hold struct {
 	h    *multilock.Hold
 	e    *entry
+	pair *pair           // nil unless the lock is held in two sets of masters
 	leak runtime.Cleanup // what is to happen when the Hold is garbage
 }
 
@@ -39,7 +40,12 @@ func (h *Hold) Owner() string { return h.h.Owner() }
 // [context.Cause] then matches ErrNotHeld after Unlock, ErrLost, or ErrClosed. It does not end with
 // the context that was passed to Lock, which only bounds the wait; where it should, use
 // [Client.Do].
-func (h *Hold) Context() context.Context { return &h.e.ctx }
+func (h *Hold) Context() context.Context {
+	if h.pair != nil {
+		return h.pair.ctx
+	}
+	return &h.e.ctx
+}
 
 // Token returns the fencing token: a positive number that stays the same while the lock is held,
 // that no other hold of the name has, and that is larger for each later hold. A resource that
@@ -58,17 +64,32 @@ func (h *Hold) Token() int64 { return h.h.Token() }
 
 // Until returns the instant at which the hold's validity ends, by the local wall clock. A renewal
 // moves it. Once the hold has ended, Until returns when that was, and no longer changes.
-func (h *Hold) Until() time.Time { return h.h.Until() }
+func (h *Hold) Until() time.Time {
+	if h.pair != nil {
+		return h.pair.until()
+	}
+	return h.h.Until()
+}
 
 // Remaining returns how much validity is left: the lease, minus the time since it was asked for,
 // minus the allowance for clock drift. It is zero once the hold has ended.
 //
 // A lock that another Unlock handed over begins with a short lease, of at most 0.8 s and four round
 // trips, or 3.2 s in a long queue, and is renewed to its full lease 20 ms later.
-func (h *Hold) Remaining() time.Duration { return h.h.Remaining() }
+func (h *Hold) Remaining() time.Duration {
+	if h.pair != nil {
+		return min(h.pair.old.Remaining(), h.pair.next.Remaining())
+	}
+	return h.h.Remaining()
+}
 
 // Count returns the hold count: how many Holds share this lock, zero once it has ended.
-func (h *Hold) Count() int { return h.h.Count() }
+func (h *Hold) Count() int {
+	if h.pair != nil {
+		return min(h.pair.old.Count(), h.pair.next.Count())
+	}
+	return h.h.Count()
+}
 
 // Extend extends the hold to lease from now on a majority of the masters. It never
 // shortens it. lease is in whole milliseconds, rounded down, and at most
@@ -79,6 +100,9 @@ func (h *Hold) Count() int { return h.h.Count() }
 //
 // Cost: one round trip. Source: docs/algorithm.md, "Renew".
 func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
+	if h.pair != nil {
+		return h.pair.both(func(h *Hold) error { return h.Extend(ctx, lease) })
+	}
 	if err := h.e.c.cfg.checkLease("lease", lease); err != nil {
 		return err
 	}
@@ -98,6 +122,9 @@ func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 //
 // Cost: one round trip. Source: docs/algorithm.md, "Release".
 func (h *Hold) Unlock(ctx context.Context) error {
+	if h.pair != nil {
+		return h.pair.unlock(ctx)
+	}
 	h.leak.Stop()
 	runtime.KeepAlive(h) // until here, or it could have leaked in the call that unlocks it
 	return h.h.Unlock(ctx, h.e)

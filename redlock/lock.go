@@ -60,11 +60,16 @@ func (c *Client) TryLockFor(ctx context.Context, name string, lease time.Duratio
 // The context of fn ends when ctx does and, with a cause that matches ErrLost, when the
 // hold is lost. Do returns fn's error joined with that of Unlock, so it matches ErrLost
 // if fn ended without the lock.
-func (c *Client) Do(ctx context.Context, name string, fn func(context.Context) error) (err error) {
+func (c *Client) Do(ctx context.Context, name string, fn func(context.Context) error) error {
 	hold, err := c.lock(ctx, want{name: name, lease: c.cfg.Lease, watch: true, wait: true, bind: true})
 	if err != nil {
 		return err
 	}
+	return hold.do(ctx, fn)
+}
+
+// do runs fn under the hold, and unlocks it.
+func (hold *Hold) do(ctx context.Context, fn func(context.Context) error) (err error) {
 	defer func() {
 		// fn may return the loss, as the cause of its context: do not report it twice.
 		if lost := hold.Unlock(context.WithoutCancel(ctx)); lost != nil && !errors.Is(err, lost) {

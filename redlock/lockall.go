@@ -74,8 +74,8 @@ func lockAll(ctx context.Context, names []Name, wait bool) (*Holds, error) {
 		return nil, err
 	}
 	ctx = WithOwner(ctx) // one for all: their context enters each again
-	holds, err := takeAll(ctx, items, wait)
-	if err != nil {
+	holds := make([]*Hold, len(items))
+	if err := takeAll(ctx, items, holds, wait); err != nil {
 		return nil, err
 	}
 	return newHolds(ctx, holds), nil
@@ -88,11 +88,7 @@ type Holds struct {
 }
 
 func newHolds(ctx context.Context, holds []*Hold) *Holds {
-	parts := make([]*entry, len(holds))
-	for i, h := range holds {
-		parts[i] = h.e
-	}
-	return &Holds{holds, newGroup(ctx, nil, parts)}
+	return &Holds{holds, newGroup(ctx, false, nil, holds...)}
 }
 
 // Names returns the names that are locked, in the order of their bytes.
@@ -124,11 +120,7 @@ func (h *Holds) Context() context.Context { return h.ctx }
 //
 // Cost: one round trip. Source: docs/algorithm.md, "Release".
 func (h *Holds) Unlock(ctx context.Context) error {
-	live := ctx.Err() == nil
-	h.ctx.end(ErrNotHeld) // before the first is given back
-	if live && ctx.Err() != nil {
-		ctx = context.WithoutCancel(ctx) // it was our own
-	}
+	ctx = h.ctx.unlocking(ctx)
 	errs := make([]error, len(h.holds))
 	var wg sync.WaitGroup
 	for i, one := range h.holds {

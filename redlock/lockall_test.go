@@ -156,7 +156,7 @@ func TestLockAllNeverDeadlocks(t *testing.T) {
 					own := rand.New(rand.NewPCG(seed, uint64(i+1)))
 					wg.Go(func() {
 						for range 6 {
-							ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+							ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 							names := []string{"a", "b", "c", "d", "e"}
 							own.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 							holds, err := clients[i%3].LockAll(ctx, names[:1+own.IntN(4)]...)

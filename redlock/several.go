@@ -43,67 +43,82 @@ func inOrder(names []Name) ([]item, error) {
 			return nil, fmt.Errorf("redlock: %q is to be locked with two clients: a name belongs to one set of masters", items[i].name)
 		}
 	}
-	switch {
-	case len(items) == 0:
-		return nil, errors.New("redlock: no name to lock")
-	case len(items) > maxNames:
-		return nil, fmt.Errorf("redlock: %d names are to be locked together, more than %d", len(items), maxNames)
-	}
-	return items, nil
+	return items, checkCount(len(items))
 }
 
-// takeAll takes the locks of items, which are in order.
+// checkNames refuses names that cannot be locked together.
+func checkNames(names []string) error {
+	for _, name := range names {
+		if err := checkName(name); err != nil {
+			return err
+		}
+	}
+	return checkCount(len(names))
+}
+
+func checkCount(names int) error {
+	switch {
+	case names == 0:
+		return errors.New("redlock: no name to lock")
+	case names > maxNames:
+		return fmt.Errorf("redlock: %d names are to be locked together, more than %d", names, maxNames)
+	}
+	return nil
+}
+
+// takeAll takes the locks of items, which are in order, that are missing in holds. After an error, all
+// are given back.
 //
 // It is tempting to ask for one after the other. But most locks are free, and all answers come in one
 // round trip. What is granted behind a lock that is not is given back before that is waited for. So
 // whoever waits has only what comes before it in the order, and there is no circle.
-func takeAll(ctx context.Context, items []item, wait bool) ([]*Hold, error) {
-	holds := make([]*Hold, len(items))
-	for have := 0; ; {
-		first, err := tryAll(ctx, items, holds, have)
-		if err == nil {
+func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error {
+	for {
+		first, err := len(items)-1, error(nil)
+		if missing := slices.Index(holds, nil); missing != first || !wait { // else it waits for that one at once
+			first, err = tryAll(ctx, items, holds)
+		}
+		if first < 0 {
 			if err = lost(holds); err == nil {
-				return holds, nil
+				return nil
 			}
 			first = 0
 		}
-		if !wait || ctx.Err() != nil {
+		if !wait || err != nil && ctx.Err() != nil {
 			giveBack(ctx, holds)
-			return nil, err
+			return err
 		}
 		giveBack(ctx, holds[first:])
 		if holds[first], err = waitFor(ctx, items[first], holds[:first]); err == nil {
-			have = first + 1
 			continue
 		}
 		gone := lost(holds[:first])
 		giveBack(ctx, holds[:first])
 		switch {
 		case gone == nil || ctx.Err() != nil:
-			return nil, err
+			return err
 		case errors.Is(gone, ErrClosed):
-			return nil, gone
+			return gone
 		}
-		have = 0
 	}
 }
 
-// tryAll tries all locks behind those that it has, at the same time: those of one client share its
-// script calls. It returns the first that it did not get, and why not.
-func tryAll(ctx context.Context, items []item, holds []*Hold, have int) (first int, err error) {
+// tryAll tries all locks that are missing in holds at the same time: those of one client share its
+// script calls. It returns the first that it did not get, and why not; -1 if it got all.
+func tryAll(ctx context.Context, items []item, holds []*Hold) (first int, err error) {
 	errs := make([]error, len(items))
-	var wg sync.WaitGroup
-	for i := have; i < len(items); i++ {
-		c := items[i].c
-		same := func(it item) bool { return it.c == c }
-		if slices.ContainsFunc(items[have:i], same) {
-			continue
+	var clients []*Client
+	for i, it := range items {
+		if holds[i] == nil && !slices.Contains(clients, it.c) {
+			clients = append(clients, it.c)
 		}
-		try := func() { c.tryAll(ctx, items[i:], holds[i:], errs[i:]) }
-		if slices.ContainsFunc(items[i:], func(it item) bool { return it.c != c }) {
-			wg.Go(try)
+	}
+	var wg sync.WaitGroup
+	for i, c := range clients {
+		if i < len(clients)-1 {
+			wg.Go(func() { c.tryAll(ctx, items, holds, errs) })
 		} else {
-			try()
+			c.tryAll(ctx, items, holds, errs)
 		}
 	}
 	wg.Wait()
@@ -112,16 +127,18 @@ func tryAll(ctx context.Context, items []item, holds []*Hold, have int) (first i
 			return i, err
 		}
 	}
-	return 0, nil
+	return -1, nil
 }
 
-// tryAll tries the items of c.
+// tryAll tries the items of c that are missing in holds.
 func (c *Client) tryAll(ctx context.Context, items []item, holds []*Hold, errs []error) {
-	reqs, entries, at := make([]multilock.Request, 0, len(items)), make([]*entry, 0, len(items)), make([]int, 0, len(items))
+	var at []int
+	var reqs []multilock.Request
+	var entries []*entry
 	for i, it := range items {
-		if it.c == c {
+		if it.c == c && holds[i] == nil {
 			e, req := c.request(ctx, it.want)
-			reqs, entries, at = append(reqs, req), append(entries, e), append(at, i)
+			at, reqs, entries = append(at, i), append(reqs, req), append(entries, e)
 		}
 	}
 	got, failed := c.masters.TryAll(ctx, reqs)
@@ -132,10 +149,13 @@ func (c *Client) tryAll(ctx context.Context, items []item, holds []*Hold, errs [
 
 // waitFor waits for one lock, as long as it has those before it.
 func waitFor(ctx context.Context, it item, before []*Hold) (*Hold, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	for _, h := range before {
-		defer context.AfterFunc(h.Context(), func() { cancel(context.Cause(h.Context())) })()
+	if len(before) > 0 {
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		for _, h := range before {
+			defer context.AfterFunc(h.Context(), func() { cancel(context.Cause(h.Context())) })()
+		}
 	}
 	it.wait = true
 	hold, err := it.c.lock(ctx, it.want)
