@@ -48,7 +48,7 @@ func (m *Masters) HandedOff(i int, h script.HandOff) {
 	c, known := m.owners.find(h.Owner)
 	switch {
 	case !known || c != nil && c.key != h.Key:
-		m.nodes[i].Send(script.NewOwner(h.Key, h.Owner).Release(h.Token, 0), nobody{}, i)
+		m.nodes[i].Send(h.Release(), nobody{}, i)
 	case c != nil:
 		c.handedOff(i, h)
 	}

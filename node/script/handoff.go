@@ -49,6 +49,18 @@ func DecodeHandOff(payload string) (HandOff, bool) {
 	return h, true
 }
 
+// Release returns the command that gives back what was handed off.
+func (h HandOff) Release() *Command {
+	o := NewOwner(h.Key, h.Owner)
+	switch h.Mode {
+	case Shared:
+		o = NewReader(h.Key, h.Owner)
+	case Permit:
+		o = NewPermit(h.Key, h.Owner, 1, 0).InSlot(h.Slot)
+	}
+	return o.Release(h.Token, 0)
+}
+
 // HandOffChannel is where a client is told of hand-offs, as queue.lua has it. client is the
 // uuid that its owners begin with.
 func HandOffChannel(client string) string { return "redlock_wake:" + client }

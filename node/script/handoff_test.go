@@ -9,7 +9,7 @@ import (
 
 // FuzzHandOff: no message breaks the decoder, and what it lets pass is what queue.lua writes.
 func FuzzHandOff(f *testing.F) {
-	for _, message := range []string{"a:r1 1 2 k", "a:r1 1 2 k with spaces", "a:r1 0 0 k", "", " 1 2 k", "a:r1 1 2 ", "a:r1 01 2 k", "a:r1 +1 2 k", "a:r1 18446744073709551616 2 k"} {
+	for _, message := range []string{"a:r1 1 2 k", "a:r1 1 2 k with spaces", "a:r1 0 0 k", "", " 1 2 k", "a:r1 1 2 ", "a:r1 01 2 k", "a:r1 +1 2 k", "a:r1 18446744073709551616 2 k", "a:r1 1 2:shared k", "a:r1 1 2:3 k"} {
 		f.Add(message)
 	}
 	f.Fuzz(func(t *testing.T, message string) {
@@ -20,7 +20,14 @@ func FuzzHandOff(f *testing.F) {
 		if p.Owner == "" || strings.Contains(p.Owner, " ") || p.Key == "" || p.Token < 0 {
 			t.Errorf("DecodeHandOff(%q) = %+v", message, p)
 		}
-		again, ok := DecodeHandOff(fmt.Sprintf("%s %d %d %s", p.Owner, p.Round, p.Token, p.Key))
+		token := fmt.Sprint(p.Token)
+		switch p.Mode {
+		case Shared:
+			token += ":shared"
+		case Permit:
+			token += fmt.Sprintf(":%d", p.Slot)
+		}
+		again, ok := DecodeHandOff(fmt.Sprintf("%s %d %s %s", p.Owner, p.Round, token, p.Key))
 		if !ok || again != p {
 			t.Errorf("DecodeHandOff of what %q says = %+v, %v, want %+v", message, again, ok, p)
 		}
