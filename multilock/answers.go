@@ -15,7 +15,7 @@ func (c *contest) handedOff(i int, h script.HandOff) {
 	c.mu.Lock()
 	if h.Owner == c.owner.ID { // else its release was sent, and will free what was handed off
 		c.stepLocked(&protocol.Event{
-			Kind: protocol.HandedOff, Master: i, Try: c.state.Try, Round: uint32(h.Round), Token: h.Token,
+			Kind: protocol.HandedOff, Master: i, Try: c.state.Try, Round: uint32(h.Round), Token: h.Token, Slot: h.Slot,
 		})
 	}
 	c.flush()
@@ -38,7 +38,7 @@ func (r *round) Answer(i int, a script.Answer) {
 		c.watchLocked(a)
 		c.stepLocked(&protocol.Event{
 			Kind: protocol.Answer, Master: i, Try: r.try, Round: r.number,
-			Outcome: outcome(a), Holder: holder(a), Left: a.Left, Ahead: a.Rank, Token: a.Token,
+			Outcome: outcome(a), Holder: holder(a), Left: a.Left, Ahead: a.Rank, Token: a.Token, Slot: a.Slot,
 			Hopeless: a.Err != nil && !node.Heals(a.Err),
 		})
 	}

@@ -56,6 +56,9 @@ func (m *Masters) newContest(key string, want protocol.Want, began clock.Instant
 		state:   protocol.Contender{Want: want},
 		ballot:  ballot{n: len(m.nodes)},
 	}
+	if want.Permits > 0 {
+		c.state.Start = m.slots.start(want.Permits)
+	}
 	c.idle.L, c.outbox = &c.mu, c.firstMessage[:0]
 	return c
 }
@@ -70,7 +73,7 @@ func (c *contest) start() {
 		return // it was given up before it began
 	}
 	if c.owner == nil { // else it enters again
-		c.owner = c.m.owners.make(c.key, c)
+		c.owner = c.newOwnerLocked()
 	}
 	c.stepLocked(&protocol.Event{Kind: protocol.Start})
 }
@@ -86,7 +89,7 @@ func (c *contest) stepLocked(ev *protocol.Event) {
 	old := c.owner
 	out := c.advanceLocked(ev)
 	if out.NewOwner {
-		c.owner = c.m.owners.make(c.key, c)
+		c.owner = c.newOwnerLocked()
 		if out.Release == 0 {
 			c.m.owners.forget(old.ID) // it has nothing at any master
 		}

@@ -28,7 +28,8 @@ func (c *Claim) release() *script.Command { return c.Release(c.Token, c.since())
 type Grant struct {
 	Claim
 	Until clock.Instant // end of validity
-	Short bool          // it was handed off: a renewal makes the lease the one wanted
+	Short bool          // a renewal is due soon: it was handed off for a short lease, or has slots besides its own
+	Slot  int           // of a permit
 
 	// What the contest is still sending, nil if everything is sent: a round goes to one master after
 	// the other, and the first answers may have decided before it went to the last. The release of
@@ -55,9 +56,10 @@ func (c *contest) takeLocked() (g Grant, ok bool) {
 		c.m.owners.decided(c.owner.ID)
 	}
 	g = Grant{
-		Claim: Claim{Owner: c.owner, Token: c.state.Token, Since: c.since, At: c.state.Claimed()},
+		Claim: Claim{Owner: c.winnerLocked(), Token: c.state.Token, Since: c.since, At: c.state.Claimed()},
 		Until: c.state.Until,
 		Short: c.state.Short,
+		Slot:  c.state.Slot,
 	}
 	if c.flushing {
 		g.sending = c
@@ -133,7 +135,7 @@ func (c *contest) enterBy(claim Claim) *Return {
 		c.postLocked(claim.release(), claim.At, r)
 		return r
 	}
-	c.owner = c.m.owners.make(c.key, c)
+	c.owner = c.newOwnerLocked()
 	if !c.placedLocked(protocol.Enter) {
 		c.postLocked(claim.release(), claim.At, r)
 		c.stepLocked(&protocol.Event{Kind: protocol.Start})
@@ -185,7 +187,7 @@ func (c *contest) reasonLocked(cut error) *MajorityError {
 // watchLocked asks to be told when the lock is free, if one of Redisson's clients has it: their
 // releases hand it off to nobody.
 func (c *contest) watchLocked(a script.Answer) {
-	if c.watching || !c.state.Want.Wait || a.Outcome != script.Refused || a.Holder == "" || !foreign(a.Holder) {
+	if c.watching || !c.state.Want.Wait || a.Outcome != script.Refused || a.Holder == "" || a.Holder == script.SharedHolder || !foreign(a.Holder) {
 		return
 	}
 	c.watching = true

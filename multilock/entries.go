@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node/script"
 )
 
 // share is an entry of a hold, and what became of it.
@@ -30,6 +30,14 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 	}
 	defer h.m.tries.Done()
 	h.mu.Lock()
+	shared := h.claim.Mode == script.Shared
+	if shared && !req.Shared {
+		h.mu.Unlock()
+		if h.Check() != nil {
+			return errEnded
+		}
+		return Fail("lock", h.key, ErrUpgrade)
+	}
 	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldEnter})
 	if ended {
 		h.finish(out, nil)
@@ -39,7 +47,7 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 		h.mu.Unlock()
 		return errEnded
 	}
-	c := h.m.newContest(h.key, protocol.Want{Lease: req.Lease, Again: true}, clock.Instant{})
+	c := h.m.newContest(h.key, protocol.Want{Lease: req.Lease, Again: true, Shared: shared}, clock.Instant{})
 	c.owner, c.entries = h.claim.Owner, h.state.Entries
 	c.start()
 	h.mu.Unlock()
@@ -55,7 +63,7 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 	case why == nil:
 		return h.entered(req, grant.Until)
 	case lost(why):
-		h.step(protocol.HoldEvent{Kind: protocol.HoldLost}, why)
+		h.step(protocol.HoldEvent{Kind: protocol.HoldLost, Shared: shared}, why)
 		return errEnded
 	}
 	h.leave()
@@ -145,7 +153,7 @@ func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 	}
 	err := r.Wait(ctx)
 	if !ended && lost(err) {
-		h.step(protocol.HoldEvent{Kind: protocol.HoldLost}, err)
+		h.step(protocol.HoldEvent{Kind: protocol.HoldLost, Shared: r.claim.Mode == script.Shared}, err)
 	}
 	return err
 }
@@ -182,51 +190,6 @@ func (h *Hold) unwatchLocked() {
 	h.ceased = fmt.Errorf("%w: %q was renewed no more: its Hold was garbage without Unlock", ErrLost, h.key)
 	h.state.Unwatch()
 	h.m.dog.schedule(h)
-}
-
-// Extend extends the hold to lease from now for one of its entries. See redlock.Hold.Extend for its
-// errors.
-func (h *Hold) Extend(ctx context.Context, e Entry, lease time.Duration) error {
-	cause := h.Check()
-	h.mu.Lock()
-	held := h.indexLocked(e) >= 0
-	h.mu.Unlock()
-	switch {
-	case !held:
-		return ErrNotHeld
-	case cause != nil:
-		return cause
-	case !h.m.begin():
-		return ErrClosed
-	}
-	defer h.m.tries.Done()
-	result := make(chan error, 1)
-	h.m.extend(lease, []renewal{{hold: h, told: func(ev protocol.HoldEvent, why *MajorityError) {
-		result <- h.extended(ev, why)
-	}}})
-	select {
-	case err := <-result:
-		return err
-	case <-ctx.Done():
-		return Fail("extend", h.key, Ended(ctx))
-	}
-}
-
-// extended takes what became of an Extend, and returns its error, nil if a majority confirmed it.
-func (h *Hold) extended(ev protocol.HoldEvent, why *MajorityError) error {
-	if why == nil {
-		ev.Kind = protocol.HoldExtended
-		h.step(ev, nil)
-		return h.Check()
-	}
-	why.Op = "extend"
-	if ev.Kind == protocol.HoldLost {
-		h.step(ev, why)
-	}
-	if cause := h.Check(); cause != nil {
-		return cause // it may have been given back meanwhile
-	}
-	return why
 }
 
 // lost reports whether err says that the hold it is about was lost; ctx's cause, which it may

@@ -22,6 +22,7 @@ var (
 	ErrLost     = errors.New("redlock: hold lost")
 	ErrNotHeld  = errors.New("redlock: not held")
 	ErrClosed   = errors.New("redlock: client closed")
+	ErrUpgrade  = errors.New("redlock: its owner reads, and would wait for itself")
 
 	// ErrGuarded is an ErrNoQuorum that only needs time.
 	ErrGuarded error = &state{"redlock: masters restarted lately and grant nothing yet", ErrNoQuorum}

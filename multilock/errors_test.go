@@ -226,7 +226,7 @@ func TestReason(t *testing.T) {
 		}, cut, ErrNoQuorum, false},
 		{"entered by a release", func(fx *fixture) *contest {
 			c := newQuiet(fx.m)
-			fx.m.releaseTo(Claim{Owner: fx.m.owners.make("k", nil), At: 7}, c)
+			fx.m.releaseTo(Claim{Owner: script.NewOwner("k", fx.m.owners.make(nil)), At: 7}, c)
 			synctest.Wait()
 			return c
 		}, cut, nil, false},

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -75,12 +76,12 @@ var givenUp = []struct {
 	}},
 	{"entered by a release", func(_ *fixture, m *Masters, _ *Hold) *contest {
 		c := newWaiting(m)
-		m.releaseTo(Claim{Owner: m.owners.make("k", nil), Token: 1, At: 3}, c)
+		m.releaseTo(Claim{Owner: script.NewOwner("k", m.owners.make(nil)), Token: 1, At: 3}, c)
 		return c
 	}},
 	{"entered by a release a while ago", func(_ *fixture, m *Masters, _ *Hold) *contest {
 		c := newWaiting(m)
-		m.releaseTo(Claim{Owner: m.owners.make("k", nil), Token: 1, At: 5}, c)
+		m.releaseTo(Claim{Owner: script.NewOwner("k", m.owners.make(nil)), Token: 1, At: 5}, c)
 		time.Sleep(20 * time.Millisecond)
 		return c
 	}},

@@ -7,6 +7,7 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node/script"
 )
 
 // Entry is one of those that share a hold, which its owner entered once for each. Ended is called
@@ -19,14 +20,16 @@ type Entry interface {
 type Hold struct {
 	m *Masters
 	target
-	owner any // who may enter it again
-	claim Claim
+	owner any           // who may enter it again
+	id    string        // of the owner that the masters know
+	slot  int           // of a permit
 	limit time.Duration // of the time that it is renewed; 0: none
 	visit visit         // the watchdog's
 
 	sending *contest // see Grant
 
 	mu      sync.Mutex
+	claim   Claim // changes with a downgrade
 	state   protocol.Hold
 	entries []share
 	ceased  error          // why it is renewed no more, nil if it has not come to that
@@ -43,7 +46,7 @@ type Hold struct {
 // newHold makes a hold of what was won, and lets the callers that share its owner enter it.
 func (m *Masters) newHold(req Request, g Grant) *Hold {
 	h := &Hold{
-		m: m, target: req.target(), owner: req.Owner, claim: g.Claim, limit: req.Limit,
+		m: m, target: req.target(), owner: req.Owner, claim: g.Claim, id: g.ID, slot: g.Slot, limit: req.Limit,
 		visit: visit{index: unscheduled}, sending: g.sending,
 	}
 	h.entries = append(h.firstEntry[:0], share{entry: req.Entry})
@@ -52,7 +55,7 @@ func (m *Masters) newHold(req Request, g Grant) *Hold {
 	}
 	h.mu.Lock()
 	h.stepLocked(protocol.HoldEvent{
-		Kind: protocol.HoldWon, Until: g.Until, At: g.At, Short: g.Short,
+		Kind: protocol.HoldWon, Until: g.Until, At: g.At, Short: g.Short, Shared: g.Mode == script.Shared,
 		Lease: req.Lease, Watch: req.Watch, Limit: req.Limit,
 	})
 	h.timer = time.AfterFunc(clock.Until(g.Until), h.expire)
@@ -110,6 +113,9 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	}
 	r := h.m.releaseTo(claim, h.m.next(h.target))
 	h.m.forget(h)
+	if h.semaphore {
+		h.m.slots.freed(h.slot)
+	}
 	h.mu.Lock()
 	h.gone = true
 	if h.over != nil {
@@ -117,7 +123,7 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	}
 	h.mu.Unlock()
 	if h.state.State != protocol.Released {
-		h.m.log.Warn("redlock: hold is lost", "name", h.key, "owner", h.claim.ID, "error", h.cause)
+		h.m.log.Warn("redlock: hold is lost", "name", h.key, "owner", h.id, "error", h.cause)
 	}
 	return r
 }
@@ -181,7 +187,17 @@ func (h *Hold) ended() <-chan struct{} {
 func (h *Hold) Name() string { return h.key }
 
 // Owner returns the owner as the masters know it.
-func (h *Hold) Owner() string { return h.claim.ID }
+func (h *Hold) Owner() string { return h.id }
+
+// Shared reports whether it is a reader's, from the start or by a downgrade.
+func (h *Hold) Shared() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.state.Shared
+}
+
+// Slot returns which slot of a semaphore it is, zero if it is a lock.
+func (h *Hold) Slot() int { return h.slot }
 
 // Token returns the fencing token.
 func (h *Hold) Token() int64 {

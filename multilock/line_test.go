@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -324,7 +325,7 @@ func TestGiveUpWhileNamedInARelease(t *testing.T) {
 			next := newWaiting(m)
 			named := make(chan struct{})
 			go func() {
-				m.releaseTo(Claim{Owner: m.owners.make("k", nil), Token: 1, At: 0}, next)
+				m.releaseTo(Claim{Owner: script.NewOwner("k", m.owners.make(nil)), Token: 1, At: 0}, next)
 				close(named)
 			}()
 			for stateOf(next).Round == 0 {

@@ -12,21 +12,27 @@ import (
 
 // Request says what to lock, and how.
 type Request struct {
-	Key   string
-	Lease time.Duration // whole milliseconds
-	Wait  bool          // until the lock is free; otherwise it tries, a few times at most where votes split
-	Watch bool          // renew the hold until it is given back
-	Limit time.Duration // of the time that it is renewed; 0: none
+	Key     string
+	Shared  bool          // a lock, together with others that share it
+	Permits int           // above 0: one of the permits of a semaphore, as the caller counts them
+	Lease   time.Duration // whole milliseconds
+	Wait    bool          // until the lock is free; otherwise it tries, a few times at most where votes split
+	Watch   bool          // renew the hold until it is given back
+	Limit   time.Duration // of the time that it is renewed; 0: none
 
-	Owner any   // callers with the same Owner enter each other's hold; nil: only who is given the Entry for one does
+	// Callers with the same Owner enter each other's hold of a lock; nil: only who is given the Entry
+	// for one does. A permit is never entered again.
+	Owner any
 	Entry Entry // told when the hold has ended
 }
 
 // target is what is wanted.
-func (req *Request) target() target { return target{req.Key, false} }
+func (req *Request) target() target { return target{req.Key, req.Permits > 0} }
 
 // want is how a contender wants it.
-func (req *Request) want() protocol.Want { return protocol.Want{Lease: req.Lease, Wait: req.Wait} }
+func (req *Request) want() protocol.Want {
+	return protocol.Want{Lease: req.Lease, Wait: req.Wait, Shared: req.Shared, Permits: req.Permits}
+}
 
 // Lock takes a lock, or enters the hold that req.Owner has of it. See redlock.Client.Lock for its
 // errors and its cost.
@@ -43,8 +49,8 @@ func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
 
 // enter enters the hold that the caller's owner has of the name, if it has one.
 func (m *Masters) enter(ctx context.Context, req Request) (*Hold, error) {
-	for req.Owner != nil {
-		h, _ := m.owned(req.target(), req.Owner)
+	for req.Owner != nil && req.Permits == 0 {
+		h := m.owned(req.target(), req.Owner)
 		if h == nil {
 			break
 		}
@@ -128,11 +134,11 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 		case !w.bids():
 			ready = w.turn
 		default:
-			if h := m.holding(w.target); h != nil {
-				// Its release will enter this caller into the queue of the masters, so the client
-				// must be told when the lock is handed off.
+			if over := m.excluded(w.target); over != nil {
+				// The release of that hold will enter this caller into the queue of the masters, so
+				// the client must be told when the lock is handed off.
 				m.subscribe()
-				ready = h.ended()
+				ready = over
 				break
 			}
 			c := m.contend(w)

@@ -27,6 +27,7 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 
@@ -45,6 +46,7 @@ type Masters struct {
 	log    *slog.Logger
 	owners owners
 	subs   subscriptions
+	slots  slots
 	dog    *watchdog
 	done   chan struct{} // closed by Close
 
@@ -75,6 +77,7 @@ func New(nodes []*node.Node, log *slog.Logger) *Masters {
 		done:   make(chan struct{}),
 		names:  make(map[target]*name),
 	}
+	m.slots.freed(rand.IntN(1 << 16)) // clients that begin together begin at different slots
 	m.dog = newWatchdog(m.renew, m.checkHolds)
 	for _, n := range nodes {
 		n.Attend(m.activity)

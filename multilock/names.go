@@ -105,21 +105,44 @@ func (m *Masters) holding(t target) *Hold {
 	return nil
 }
 
-// owned returns the hold that owner has of t, nil if it has none, and whether it is a shared one.
-func (m *Masters) owned(t target, owner any) (h *Hold, shared bool) {
+// excluded returns a channel that is closed when the client's exclusive hold of t is that no more,
+// and the masters have been sent so; nil if it has none.
+func (m *Masters) excluded(t target) <-chan struct{} {
+	for {
+		h := m.holding(t)
+		if h == nil {
+			return nil
+		}
+		if over := h.ended(); m.holding(t) == h { // it was not downgraded in between
+			return over
+		}
+	}
+}
+
+// owned returns the hold that owner has of t, nil if it has none.
+func (m *Masters) owned(t target, owner any) *Hold {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := m.names[t]
 	if n == nil {
-		return nil, false
+		return nil
 	}
 	if n.hold != nil && n.hold.owner == owner {
-		return n.hold, false
+		return n.hold
 	}
 	for _, h := range n.others {
 		if h.owner == owner {
-			return h, true
+			return h
 		}
 	}
-	return nil, false
+	return nil
+}
+
+// share notes that h is no longer exclusive.
+func (m *Masters) share(h *Hold) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := m.names[h.target]; n != nil && n.hold == h {
+		n.hold, n.others = nil, append(n.others, h)
+	}
 }

@@ -65,7 +65,7 @@ func (c *contest) raiseLocked(out *protocol.Effects) {
 			c.raises.put(i, script.Answer{Outcome: script.Done}) // it has the number
 		}
 	}
-	cmd := c.owner.Raise(c.state.Want.Lease, out.RaiseTo)
+	cmd := c.winnerLocked().Raise(c.state.Want.Lease, out.RaiseTo)
 	c.postLocked(cmd, out.Raise, &raise{c: c, try: c.state.Try, number: uint32(c.state.Raises)})
 }
 

@@ -28,15 +28,15 @@ func newOwners() owners {
 // mark begins the second part of our owners. Redisson's have a number there.
 const mark = "r"
 
-// make returns an owner at key, "uuid:rN", that was never used before: a late roll-back of an
+// make returns the id of an owner, "uuid:rN", that was never used before: a late roll-back of an
 // earlier try must not free a later one. What is handed off to it goes to c.
-func (o *owners) make(key string, c *contest) *script.Owner {
+func (o *owners) make(c *contest) string {
 	var room [64]byte
 	id := string(strconv.AppendUint(append(append(room[:0], o.client...), ":"+mark...), o.seq.Add(1), 10))
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.known[id] = c
-	return script.NewOwner(key, id)
+	return id
 }
 
 // decided notes that the contest of owner is over. It may still have a lock.

@@ -15,7 +15,7 @@ import (
 // out after all, and its release was lost.
 func TestMeetingADeadOwner(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		dead := fx.m.owners.make("k", nil).ID
+		dead := fx.m.owners.make(nil)
 		fx.m.owners.forget(dead)
 		fx.seat(dead, time.Hour, 0, 1, 2)
 		if _, err := fx.try(t); !errors.Is(err, ErrTaken) {
@@ -54,7 +54,7 @@ func TestMeetingALiveOwner(t *testing.T) {
 // The owners of other clients are none of ours, also where one client's id begins as another's does.
 func TestOurs(t *testing.T) {
 	o := newOwners()
-	mine := o.make("k", nil).ID
+	mine := o.make(nil)
 	for owner, want := range map[string]bool{
 		mine:                  true,
 		o.client + ":17":      true,
@@ -75,7 +75,7 @@ func TestOurs(t *testing.T) {
 			t.Errorf("foreign(%q) = %v, want %v", owner, got, want)
 		}
 	}
-	if again := o.make("k", nil).ID; again == mine {
+	if again := o.make(nil); again == mine {
 		t.Errorf("owner %s is made twice", again)
 	}
 }
@@ -83,7 +83,7 @@ func TestOurs(t *testing.T) {
 // A hand-off to an owner that has gone is taken back at that master and no other.
 func TestStrayHandOffIsReleased(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		stray := fx.m.owners.make("k", nil).ID
+		stray := fx.m.owners.make(nil)
 		fx.m.owners.forget(stray)
 		fx.seat(stray, lease, 0, 1, 2)
 		fx.m.HandedOff(1, script.HandOff{Owner: stray, Round: 3, Token: 9, Key: "k"})

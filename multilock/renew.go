@@ -38,8 +38,8 @@ func (m *Masters) extend(lease time.Duration, list []renewal) {
 	holds := make([]script.Renewal, len(list))
 	now := clock.Now()
 	for i := range list {
-		list[i].state = protocol.Renewal{Sent: now, Lease: lease}
 		holds[i] = list[i].hold.renewal()
+		list[i].state = protocol.Renewal{Sent: now, Lease: lease, Shared: holds[i].Mode == script.Shared}
 	}
 	m.send(script.Renew(lease, holds), m.All(), r)
 	r.mu.Lock()

@@ -47,7 +47,7 @@ func (m *Masters) canBeTold() bool {
 func (m *Masters) HandedOff(i int, h script.HandOff) {
 	c, known := m.owners.find(h.Owner)
 	switch {
-	case !known || c != nil && c.key != h.Key:
+	case !known || c != nil && c.target != target{h.Key, h.Mode == script.Permit}:
 		m.nodes[i].Send(h.Release(), nobody{}, i)
 	case c != nil:
 		c.handedOff(i, h)
@@ -57,7 +57,7 @@ func (m *Masters) HandedOff(i int, h script.HandOff) {
 // Freed implements [node.Subscriber].
 func (m *Masters) Freed(_ int, key string) {
 	for _, c := range m.owners.contests() {
-		if c.key == key {
+		if c.target == (target{key: key}) {
 			c.step(&protocol.Event{Kind: protocol.Hint, Delay: m.conf.Settle})
 		}
 	}

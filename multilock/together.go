@@ -16,7 +16,7 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 	contests := make([]*contest, len(reqs))
 	var again sync.WaitGroup
 	for i, req := range reqs {
-		if h, _ := m.owned(req.target(), req.Owner); h != nil {
+		if h := m.owned(req.target(), req.Owner); h != nil {
 			again.Go(func() { holds[i], errs[i] = m.Lock(ctx, req) })
 		} else if contests[i] = m.tryLater(req); contests[i] == nil {
 			errs[i] = ErrClosed

@@ -8,6 +8,7 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -174,7 +175,7 @@ func TestAnOwnerIsNotUsedAgain(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		m, other := fx.another(t), fx.another(t)
 		post, othersPost := fx.hold(t, m), fx.hold(t, other)
-		a := Claim{Owner: fx.m.owners.make("k", nil), Token: 1, At: 1}
+		a := Claim{Owner: script.NewOwner("k", fx.m.owners.make(nil)), Token: 1, At: 1}
 		fx.seat(a.ID, time.Minute, 0)
 		fx.seat("x", 300*time.Millisecond, 1)
 
@@ -207,7 +208,7 @@ func TestAnOwnerIsNotUsedAgain(t *testing.T) {
 func TestAGuardedMasterHandsNothingOff(t *testing.T) {
 	inGuardedBubble(t, 3, 20*time.Second, func(t *testing.T, fx *fixture) {
 		m := fx.m
-		mine := m.owners.make("k", nil)
+		mine := script.NewOwner("k", m.owners.make(nil))
 		fx.seat(mine.ID, lease, 2) // what is left of an earlier try of B's client
 		a := fx.take(t, fx.another(t), "k")
 		fx.wantHolders(t, "k", a.Owner()+" "+a.Owner()+" "+mine.ID)
@@ -238,7 +239,7 @@ func TestAGuardedMasterHealsNothing(t *testing.T) {
 		m, other := fx.m, fx.another(t)
 		m.greet(t.Context())
 		post := fx.hold(t, m)
-		x := Claim{Owner: other.owners.make("k", nil), Token: 5, At: 1<<1 | 1<<2}
+		x := Claim{Owner: script.NewOwner("k", other.owners.make(nil)), Token: 5, At: 1<<1 | 1<<2}
 		fx.seat(x.ID, time.Minute, 1, 2)
 		a := askedQuiet(other)
 		fx.wantHolders(t, "k", current(a)+" "+x.ID+" "+x.ID)

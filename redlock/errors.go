@@ -24,6 +24,9 @@ var (
 	ErrLost = multilock.ErrLost
 	// ErrNotHeld says that the Hold was unlocked before.
 	ErrNotHeld = multilock.ErrNotHeld
+	// ErrUpgrade says that a Lock was called under the caller's own hold as a reader, and would
+	// wait for itself.
+	ErrUpgrade = multilock.ErrUpgrade
 	// ErrClosed says that the Client is closed.
 	ErrClosed = multilock.ErrClosed
 )

@@ -11,7 +11,7 @@ import (
 // Lock locks name, and waits until it is locked or ctx ends. A watchdog renews the hold every third
 // of Config.Lease, until Unlock, or for Config.MaxHold. A name has 1 to 1024 bytes and must not
 // begin like the library's own keys: with redlock_fence:, redlock_wait:, redlock_turn:,
-// redlock_forced:, redlock_slots:, redlock_slotfence: or redlock_slotwait:.
+// redlock_forced:, redlock_read:, redlock_slots:, redlock_slotfence: or redlock_slotwait:.
 //
 // It also waits through an outage of the masters, and tells Config.Logger why; ctx's deadline
 // bounds the wait. It returns at once, with ErrNoQuorum, when so many masters report an error that
@@ -61,7 +61,13 @@ func (c *Client) TryLockFor(ctx context.Context, name string, lease time.Duratio
 // hold is lost. Do returns fn's error joined with that of Unlock, so it matches ErrLost
 // if fn ended without the lock.
 func (c *Client) Do(ctx context.Context, name string, fn func(context.Context) error) error {
-	hold, err := c.lock(ctx, want{name: name, lease: c.cfg.Lease, watch: true, wait: true, bind: true})
+	return c.do(ctx, want{name: name}, fn)
+}
+
+// do is Do for what w wants, but for its lease.
+func (c *Client) do(ctx context.Context, w want, fn func(context.Context) error) error {
+	w.lease, w.watch, w.wait, w.bind = c.cfg.Lease, true, true, true
+	hold, err := c.lock(ctx, w)
 	if err != nil {
 		return err
 	}
@@ -81,11 +87,13 @@ func (hold *Hold) do(ctx context.Context, fn func(context.Context) error) (err e
 
 // want is what a caller wants.
 type want struct {
-	name  string
-	lease time.Duration
-	watch bool // the watchdog renews the hold
-	wait  bool // until it is free
-	bind  bool // the hold's context ends with the caller's
+	name    string
+	shared  bool // with other readers
+	permits int  // above 0: one of so many
+	lease   time.Duration
+	watch   bool // the watchdog renews the hold
+	wait    bool // until it is free
+	bind    bool // the hold's context ends with the caller's
 }
 
 // lock is all of them.
@@ -107,13 +115,15 @@ func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 func (c *Client) request(ctx context.Context, w want) (*entry, multilock.Request) {
 	e := c.newEntry(ctx, w.bind)
 	return e, multilock.Request{
-		Key:   w.name,
-		Lease: w.lease.Truncate(time.Millisecond),
-		Wait:  w.wait,
-		Watch: w.watch,
-		Limit: c.cfg.MaxHold,
-		Owner: ctx.Value(ownerKey{}),
-		Entry: e,
+		Key:     w.name,
+		Shared:  w.shared,
+		Permits: w.permits,
+		Lease:   w.lease.Truncate(time.Millisecond),
+		Wait:    w.wait,
+		Watch:   w.watch,
+		Limit:   c.cfg.MaxHold,
+		Owner:   ctx.Value(ownerKey{}),
+		Entry:   e,
 	}
 }
 

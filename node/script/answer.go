@@ -114,18 +114,22 @@ var (
 
 // TakenError says who has the lock at a master.
 type TakenError struct {
-	Holder string        // empty: nobody
+	Holder string        // empty: nobody; SharedHolder: readers
 	Left   time.Duration // Never: it does not expire
 }
 
 func (e *TakenError) Error() string {
-	if e.Holder == "" {
+	holder := e.Holder
+	switch {
+	case holder == "":
 		return "not held"
+	case holder == SharedHolder:
+		holder = "readers"
 	}
 	if e.Left == Never {
-		return fmt.Sprintf("held by %s, without expiry", e.Holder)
+		return fmt.Sprintf("held by %s, without expiry", holder)
 	}
-	return fmt.Sprintf("held by %s for another %v", e.Holder, e.Left)
+	return fmt.Sprintf("held by %s for another %v", holder, e.Left)
 }
 
 // Never is the time left of a lock that does not expire.

@@ -1,0 +1,612 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// rlock is RLock of a name that readers must be able to have.
+func rlock(t *testing.T, ctx context.Context, c *redlock.Client, name string) *redlock.Hold {
+	t.Helper()
+	return got(t, "RLock", func() (*redlock.Hold, error) { return c.RLock(ctx, name) })
+}
+
+// got is a call that must return a hold.
+func got(t *testing.T, what string, call func() (*redlock.Hold, error)) *redlock.Hold {
+	t.Helper()
+	hold, err := call()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	return hold
+}
+
+// waiting is a call that waits in the background.
+type waiting struct {
+	hold   *redlock.Hold // once it has returned, nil if it failed
+	err    error
+	at     time.Time
+	over   bool
+	cancel context.CancelFunc
+}
+
+// waitFor makes a call in the background.
+func waitFor(t *testing.T, call func(context.Context) (*redlock.Hold, error)) *waiting {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &waiting{cancel: cancel}
+	go func() {
+		w.hold, w.err = call(ctx)
+		w.at, w.over = time.Now(), true
+	}()
+	synctest.Wait()
+	return w
+}
+
+// reader waits for "a" to read it, and writer to write it.
+func reader(t *testing.T, c *redlock.Client) *waiting {
+	t.Helper()
+	return waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return c.RLock(ctx, "a") })
+}
+
+func writer(t *testing.T, c *redlock.Client) *waiting {
+	t.Helper()
+	return waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "a") })
+}
+
+// expectHolds wants these to have their holds, and the others of all to wait.
+func expectHolds(t *testing.T, when string, all []*waiting, want ...int) {
+	t.Helper()
+	synctest.Wait()
+	wanted := make(map[int]bool)
+	for _, i := range want {
+		wanted[i] = true
+	}
+	for i, w := range all {
+		if w.over != wanted[i] || w.over && w.err != nil {
+			t.Errorf("%s: caller %d returned %v, with %v; want %v to have a hold and the others to wait", when, i, w.over, w.err, want)
+		}
+	}
+}
+
+// Any number of readers have a name together, and no writer beside them.
+func TestReadersShare(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		d := open(t, fleet, redlock.Config{})
+		var holds []*redlock.Hold
+		for range 3 {
+			holds = append(holds, rlock(t, t.Context(), c, "a"), rlock(t, t.Context(), d, "a"))
+		}
+		owners := make(map[string]bool)
+		for i, hold := range holds {
+			expectAlive(t, hold)
+			owners[hold.Owner()] = true
+			if !hold.Shared() || hold.Count() != 1 || hold.Token() < holds[0].Token() {
+				t.Errorf("reader %d: Shared = %v, Count = %d, Token = %d, want true, 1 and at least %d",
+					i, hold.Shared(), hold.Count(), hold.Token(), holds[0].Token())
+			}
+		}
+		if len(owners) != len(holds) {
+			t.Errorf("%d readers have %d owners", len(holds), len(owners))
+		}
+		for i, hold := range holds {
+			_, err := d.TryLock(t.Context(), "a")
+			expect(t, fmt.Sprintf("TryLock beside %d readers", len(holds)-i), err, redlock.ErrTaken)
+			if err != nil && !strings.Contains(err.Error(), ": held by readers for another ") {
+				t.Errorf("TryLock = %v, want it to say that readers have it", err)
+			}
+			unlock(t, hold)
+			expect(t, "the context of a reader that unlocked", context.Cause(hold.Context()), redlock.ErrNotHeld)
+			expect(t, "a second Unlock", hold.Unlock(t.Context()), redlock.ErrNotHeld)
+			synctest.Wait()
+		}
+		expectFree(t, fleet, "a")
+		hold := lock(t, t.Context(), d, "a")
+		if hold.Token() <= holds[0].Token() || hold.Shared() {
+			t.Errorf("a writer behind readers with token %d has %d, shared: %v", holds[0].Token(), hold.Token(), hold.Shared())
+		}
+		_, err := c.TryRLock(t.Context(), "a")
+		expect(t, "TryRLock beside a writer", err, redlock.ErrTaken)
+		unlock(t, hold)
+		expectNoQueue(t, fleet, "a")
+	})
+}
+
+// Readers and writers are served in the order of their calls, and readers who wait one behind the
+// other at the same time.
+func TestReadersAndWritersAreServedInOrder(t *testing.T) {
+	for _, many := range []int{1, 2, 3} {
+		t.Run(fmt.Sprintf("clients=%d", many), func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				clients := []*redlock.Client{c}
+				for range many - 1 {
+					clients = append(clients, open(t, fleet, redlock.Config{}))
+				}
+				first := lock(t, t.Context(), c, "a")
+				var all []*waiting
+				for i, read := range []bool{true, true, false, false, true, true, true, false} {
+					if c := clients[i%many]; read {
+						all = append(all, reader(t, c))
+					} else {
+						all = append(all, writer(t, c))
+					}
+					time.Sleep(10 * time.Millisecond)
+				}
+				time.Sleep(time.Second)
+				expectHolds(t, "beside the first", all)
+				unlock(t, first)
+				var before []int
+				for _, batch := range [][]int{{0, 1}, {2}, {3}, {4, 5, 6}, {7}} {
+					time.Sleep(100 * time.Millisecond)
+					expectHolds(t, "in turn", all, append(before, batch...)...)
+					for _, i := range batch {
+						if all[i].hold == nil {
+							t.FailNow()
+						}
+						expectHolds(t, "before the last of a batch unlocked", all, append(before, batch...)...)
+						unlock(t, all[i].hold)
+					}
+					before = append(before, batch...)
+				}
+				expectFree(t, fleet, "a")
+				expectNoQueue(t, fleet, "a")
+			})
+		})
+	}
+}
+
+// A reader that comes after a writer that waits waits behind it, whether it is of the same client or
+// not. A try is refused.
+func TestReaderBehindAWaitingWriterWaits(t *testing.T) {
+	for name, same := range map[string]bool{"same client": true, "another client": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				d := open(t, fleet, redlock.Config{})
+				e := d
+				if !same {
+					e = open(t, fleet, redlock.Config{})
+				}
+				reading := rlock(t, t.Context(), c, "a")
+				w := writer(t, d)
+				time.Sleep(10 * time.Millisecond)
+				r := reader(t, e)
+				time.Sleep(5 * time.Second)
+				expectHolds(t, "beside a reader", []*waiting{w, r})
+				_, err := e.TryRLock(t.Context(), "a")
+				expect(t, "TryRLock", err, redlock.ErrTaken)
+				unlock(t, reading)
+				time.Sleep(10 * time.Millisecond)
+				expectHolds(t, "without one", []*waiting{w, r}, 0)
+				unlock(t, w.hold)
+				time.Sleep(10 * time.Millisecond)
+				unlock(t, r.hold)
+				expectNoQueue(t, fleet, "a")
+			})
+		})
+	}
+}
+
+// All readers at the head of the queue are let in by one release, with one message each.
+func TestReadersAreLetInAtOnce(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		const delay = 5 * time.Millisecond
+		clients := []*redlock.Client{open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})}
+		warm(t, c)
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(delay) })
+		hold := lock(t, t.Context(), c, "a")
+		var all []*waiting
+		for i := range 6 {
+			all = append(all, reader(t, clients[i%3]))
+		}
+		time.Sleep(1037 * time.Millisecond) // away from the asks
+		before, start := scripts(fleet), time.Now()
+		unlock(t, hold)
+		expectHolds(t, "one message later", all, 0, 1, 2, 3, 4, 5)
+		for i, r := range all {
+			if got := r.at.Sub(start); got != 2*delay {
+				t.Errorf("reader %d had the lock after %v, want %v", i, got, 2*delay)
+			}
+			if r.hold.Token() != all[0].hold.Token() || r.hold.Token() < hold.Token() {
+				t.Errorf("reader %d has token %d, the first reader %d, the writer before %d", i, r.hold.Token(), all[0].hold.Token(), hold.Token())
+			}
+		}
+		if got := scripts(fleet) - before; got != 3 {
+			t.Errorf("%d script calls, want 3: those of the release", got)
+		}
+		time.Sleep(time.Second)
+		for _, r := range all {
+			if got := r.hold.Remaining(); got < 20*time.Second {
+				t.Errorf("Remaining = %v, want that of a full lease", got)
+			}
+			unlock(t, r.hold)
+		}
+		time.Sleep(2 * delay)
+		expectFree(t, fleet, "a")
+		expectNoQueue(t, fleet, "a")
+	})
+}
+
+// A writer that gives up lets in the readers that waited behind it.
+func TestWriterThatGivesUpLetsReadersIn(t *testing.T) {
+	for name, same := range map[string]bool{"same client": true, "another client": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				d := open(t, fleet, redlock.Config{})
+				e := d
+				if !same {
+					e = open(t, fleet, redlock.Config{})
+				}
+				reading := rlock(t, t.Context(), c, "a")
+				w := writer(t, d)
+				time.Sleep(10 * time.Millisecond)
+				all := []*waiting{reader(t, e), reader(t, e)}
+				time.Sleep(1037 * time.Millisecond)
+				w.cancel()
+				synctest.Wait()
+				expect(t, "Lock", w.err, context.Canceled, redlock.ErrTaken)
+				expectHolds(t, "after it gave up", all, 0, 1)
+				expectAlive(t, reading)
+				for _, hold := range []*redlock.Hold{reading, all[0].hold, all[1].hold} {
+					unlock(t, hold)
+				}
+				expectFree(t, fleet, "a")
+				expectNoQueue(t, fleet, "a")
+			})
+		})
+	}
+}
+
+// A reader that dies keeps writers waiting for its own lease, however long others read.
+func TestDeadReaderCostsItsOwnLease(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		var w wall
+		dead := open(t, fleet, redlock.Config{Pools: w.pools(fleet)})
+		start := time.Now()
+		const fixed = 10 * time.Second
+		got(t, "RLockFor", func() (*redlock.Hold, error) { return dead.RLockFor(t.Context(), "a", fixed) })
+		synctest.Wait()
+		w.up.Store(true)
+		long := rlock(t, t.Context(), c, "a")
+		d := open(t, fleet, redlock.Config{})
+		next := writer(t, d)
+		time.Sleep(fixed - time.Second)
+		unlock(t, long)
+		time.Sleep(2 * time.Second)
+		expectHolds(t, "when both have gone", []*waiting{next}, 0)
+		if got := next.at.Sub(start); got < fixed || got > fixed+50*time.Millisecond {
+			t.Errorf("the writer had the lock after %v, want the lease of the dead reader, %v", got, fixed)
+		}
+		unlock(t, next.hold)
+	})
+}
+
+// A writer becomes a reader with no gap: no other writer comes in between, and readers do at once.
+func TestDowngrade(t *testing.T) {
+	for name, same := range map[string]bool{"same client": true, "another client": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				d := c
+				if !same {
+					d = open(t, fleet, redlock.Config{})
+				}
+				hold := lock(t, t.Context(), c, "a")
+				inner := lock(t, hold.Context(), c, "a")
+				token, owner := hold.Token(), hold.Owner()
+				all := []*waiting{reader(t, d), reader(t, d)}
+				time.Sleep(10 * time.Millisecond)
+				all = append(all, writer(t, d))
+				time.Sleep(1037 * time.Millisecond)
+				expectHolds(t, "beside a writer", all)
+				expect(t, "Downgrade", hold.Downgrade(t.Context()))
+				time.Sleep(10 * time.Millisecond)
+				expectHolds(t, "beside a reader", all, 0, 1)
+				for _, h := range []*redlock.Hold{hold, inner} {
+					if !h.Shared() || h.Token() != token || h.Owner() != owner || h.Count() != 2 {
+						t.Errorf("downgraded: Shared = %v, Token = %d, Owner = %s, Count = %d, want true, %d, %s, 2",
+							h.Shared(), h.Token(), h.Owner(), h.Count(), token, owner)
+					}
+					expectAlive(t, h)
+				}
+				for i := range 2 {
+					if got := all[i].hold.Token(); got < token {
+						t.Errorf("a reader beside the one with token %d has %d", token, got)
+					}
+				}
+				time.Sleep(time.Minute) // renewed as a reader
+				expectAlive(t, hold)
+				expect(t, "Extend", hold.Extend(t.Context(), lease))
+				expect(t, "a second Downgrade", hold.Downgrade(t.Context()))
+				_, err := d.TryLock(t.Context(), "a")
+				expect(t, "TryLock", err, redlock.ErrTaken)
+				unlock(t, all[0].hold)
+				unlock(t, all[1].hold)
+				unlock(t, inner)
+				time.Sleep(10 * time.Millisecond)
+				expectHolds(t, "while it reads", all[2:])
+				unlock(t, hold)
+				time.Sleep(10 * time.Millisecond)
+				expectHolds(t, "then", all[2:], 0)
+				if got := all[2].hold.Token(); got <= token {
+					t.Errorf("the writer behind the one with token %d has %d", token, got)
+				}
+				expect(t, "Downgrade after Unlock", hold.Downgrade(t.Context()), redlock.ErrNotHeld)
+				unlock(t, all[2].hold)
+				expectFree(t, fleet, "a")
+				expectNoQueue(t, fleet, "a")
+			})
+		})
+	}
+}
+
+// Without a majority a Downgrade says so, and the hold is a reader's all the same: the masters follow
+// when they are back.
+func TestDowngradeInAnOutage(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := lock(t, t.Context(), c, "a")
+		synctest.Wait()
+		each(fleet, 0, 2, (*redlocktest.Master).Kill)
+		expect(t, "Downgrade", hold.Downgrade(t.Context()), redlock.ErrNoQuorum)
+		if !hold.Shared() {
+			t.Error("the hold is not shared")
+		}
+		each(fleet, 0, 2, (*redlocktest.Master).RestartWithData)
+		time.Sleep(renewEvery + settle)
+		d := open(t, fleet, redlock.Config{})
+		other := got(t, "TryRLock", func() (*redlock.Hold, error) { return d.TryRLock(t.Context(), "a") })
+		unlock(t, hold)
+		unlock(t, other)
+		expectFree(t, fleet, "a")
+	})
+}
+
+// Two readers that both became writers would wait for each other forever, so none does.
+func TestUpgradeIsAnError(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := rlock(t, t.Context(), c, "a")
+		before := scripts(fleet)
+		for call, again := range map[string]func(context.Context) (*redlock.Hold, error){
+			"Lock":    func(ctx context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "a") },
+			"TryLock": func(ctx context.Context) (*redlock.Hold, error) { return c.TryLock(ctx, "a") },
+		} {
+			_, err := again(hold.Context())
+			expect(t, call, err, redlock.ErrUpgrade)
+			expectNot(t, call, err, redlock.ErrTaken, redlock.ErrNoQuorum)
+		}
+		if got := scripts(fleet) - before; got != 0 {
+			t.Errorf("%d script calls, want none", got)
+		}
+		expectAlive(t, hold)
+
+		// A writer of the same owner that waits already learns of it when the reader has the lock.
+		d := open(t, fleet, redlock.Config{})
+		other := lock(t, t.Context(), d, "b")
+		ctx := redlock.WithOwner(t.Context())
+		r := waitFor(t, func(context.Context) (*redlock.Hold, error) { return c.RLock(ctx, "b") })
+		w := waitFor(t, func(context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "b") })
+		time.Sleep(time.Second)
+		unlock(t, other)
+		time.Sleep(10 * time.Millisecond)
+		synctest.Wait()
+		expect(t, "RLock", r.err)
+		expect(t, "Lock", w.err, redlock.ErrUpgrade)
+		unlock(t, r.hold)
+		unlock(t, hold)
+	})
+}
+
+// RLock under a reader's own hold enters that, also while a writer waits, and under a writer's own
+// hold that one, which stays exclusive.
+func TestReadersReenter(t *testing.T) {
+	for name, outermost := range map[string]func(*testing.T, context.Context, *redlock.Client, string) *redlock.Hold{
+		"reader": rlock, "writer": lock,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				d := open(t, fleet, redlock.Config{})
+				outer := outermost(t, t.Context(), c, "a")
+				w := writer(t, d)
+				time.Sleep(time.Second)
+				for call, again := range map[string]func(context.Context) (*redlock.Hold, error){
+					"RLock":       func(ctx context.Context) (*redlock.Hold, error) { return c.RLock(ctx, "a") },
+					"TryRLock":    func(ctx context.Context) (*redlock.Hold, error) { return c.TryRLock(ctx, "a") },
+					"RLockFor":    func(ctx context.Context) (*redlock.Hold, error) { return c.RLockFor(ctx, "a", lease) },
+					"TryRLockFor": func(ctx context.Context) (*redlock.Hold, error) { return c.TryRLockFor(ctx, "a", lease) },
+				} {
+					inner, err := again(outer.Context())
+					if err != nil {
+						t.Fatalf("%s = %v", call, err)
+					}
+					if inner.Owner() != outer.Owner() || inner.Token() != outer.Token() || outer.Count() != 2 || inner.Shared() != outer.Shared() {
+						t.Errorf("%s: %s, token %d, count %d, shared %v, in %s, token %d, shared %v", call,
+							inner.Owner(), inner.Token(), outer.Count(), inner.Shared(), outer.Owner(), outer.Token(), outer.Shared())
+					}
+					unlock(t, inner)
+					if outer.Count() != 1 {
+						t.Errorf("%s: Count = %d after Unlock, want 1", call, outer.Count())
+					}
+					expectAlive(t, outer)
+				}
+				expectHolds(t, "beside the outer hold", []*waiting{w})
+				unlock(t, outer)
+				time.Sleep(10 * time.Millisecond)
+				expectHolds(t, "then", []*waiting{w}, 0)
+				unlock(t, w.hold)
+			})
+		})
+	}
+}
+
+// A fixed lease of a reader ends by itself, and is released then.
+func TestRLockFor(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		const fixed = 10 * time.Second
+		for call, lock := range map[string]func() (*redlock.Hold, error){
+			"RLockFor":    func() (*redlock.Hold, error) { return c.RLockFor(t.Context(), "a", fixed) },
+			"TryRLockFor": func() (*redlock.Hold, error) { return c.TryRLockFor(t.Context(), "a", fixed) },
+		} {
+			start := time.Now()
+			hold := got(t, call, lock)
+			expectEnd(t, hold, start, fixed-fixed/100-2*time.Millisecond, redlock.ErrLost)
+			expectFree(t, fleet, "a")
+		}
+		_, err := c.RLockFor(t.Context(), "a", lease+time.Millisecond)
+		if err == nil || errors.Is(err, redlock.ErrTaken) {
+			t.Errorf("RLockFor with a lease above MaxLease = %v, want an error of its own", err)
+		}
+	})
+}
+
+// A reader's context ends with its validity when a majority cannot be reached, and a watchdog renews
+// it for as long as one can.
+func TestReaderLearnsOfLoss(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := rlock(t, t.Context(), c, "a")
+		fleet.Master(0).Kill()
+		time.Sleep(3 * lease)
+		expectAlive(t, hold)
+		fleet.Master(1).Kill()
+		start, left := time.Now(), hold.Remaining()
+		expectEnd(t, hold, start, left, redlock.ErrLost)
+		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
+	})
+}
+
+// RDo runs under a reader's hold, beside others, and says that it was lost.
+func TestRDo(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		why := errors.New("why")
+		err := c.RDo(t.Context(), "a", func(ctx context.Context) error {
+			return errors.Join(why, c.RDo(t.Context(), "a", func(other context.Context) error {
+				if redlock.Token(ctx) != redlock.Token(other) || redlock.Token(ctx) == 0 {
+					t.Errorf("Token = %d and %d, want one", redlock.Token(ctx), redlock.Token(other))
+				}
+				_, err := c.TryLock(t.Context(), "a")
+				expect(t, "TryLock beside two readers", err, redlock.ErrTaken)
+				return nil
+			}))
+		})
+		expect(t, "RDo", err, why)
+		expectFree(t, fleet, "a")
+		err = c.RDo(t.Context(), "a", func(ctx context.Context) error {
+			each(fleet, 0, 2, (*redlocktest.Master).Kill)
+			<-ctx.Done()
+			return nil
+		})
+		expect(t, "RDo through an outage", err, redlock.ErrLost)
+	})
+}
+
+// Who frees a name by force takes it from all its readers, who learn of it when they renew.
+func TestForceUnlockOfReaders(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		d := open(t, fleet, redlock.Config{})
+		holds := []*redlock.Hold{rlock(t, t.Context(), c, "a"), rlock(t, t.Context(), c, "a"), rlock(t, t.Context(), d, "a")}
+		freed, err := d.ForceUnlock(t.Context(), "a")
+		expect(t, "ForceUnlock", err)
+		if !freed {
+			t.Error("ForceUnlock freed nothing")
+		}
+		expectFree(t, fleet, "a")
+		next := lock(t, t.Context(), d, "a")
+		time.Sleep(renewEvery + time.Second)
+		for i, hold := range holds {
+			expect(t, fmt.Sprintf("the context of reader %d", i), context.Cause(hold.Context()), redlock.ErrLost)
+		}
+		expectAlive(t, next)
+		unlock(t, next)
+	})
+}
+
+// Close gives back what a client's readers have, and ends the wait of those who have nothing yet.
+func TestCloseOfReaders(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		d := open(t, fleet, redlock.Config{})
+		reading := []*redlock.Hold{rlock(t, t.Context(), c, "a"), rlock(t, t.Context(), c, "a")}
+		w := writer(t, d)
+		time.Sleep(10 * time.Millisecond)
+		behind := []*waiting{reader(t, c), reader(t, c)}
+		time.Sleep(time.Second)
+		expect(t, "Close", c.Close())
+		synctest.Wait()
+		for _, hold := range reading {
+			expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrClosed)
+		}
+		for _, r := range behind {
+			expect(t, "RLock", r.err, redlock.ErrClosed)
+		}
+		expectHolds(t, "after Close", []*waiting{w}, 0)
+		unlock(t, w.hold)
+		expectFree(t, fleet, "a")
+		expectNoQueue(t, fleet, "a")
+	})
+}
+
+// Readers and writers of several clients never meet, and each gets its turn.
+func TestReadersAndWritersNeverMeet(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				r := rand.New(rand.NewPCG(seed, 0))
+				each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Duration(r.Int64N(int64(3 * time.Millisecond)))) })
+				clients := []*redlock.Client{c, open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})}
+				var mu sync.Mutex
+				var reading, writing, together int
+				var written int64 // the largest token of a writer
+				var callers sync.WaitGroup
+				for i := range 12 {
+					r := rand.New(rand.NewPCG(seed, uint64(i)+1))
+					callers.Go(func() {
+						for range 10 {
+							pause(r, 10*time.Millisecond)
+							c, read := clients[r.IntN(len(clients))], r.IntN(4) > 0
+							lock, count := c.Lock, &writing
+							if read {
+								lock, count = c.RLock, &reading
+							}
+							hold, err := lock(t.Context(), "a")
+							if err != nil {
+								t.Errorf("lock: %v", err)
+								return
+							}
+							mu.Lock()
+							*count++
+							if writing > 1 || writing == 1 && reading > 0 {
+								t.Errorf("%d writers beside %d readers", writing, reading)
+							}
+							together = max(together, reading)
+							if read && hold.Token() < written || !read && hold.Token() <= written {
+								t.Errorf("token %d after a writer's %d (reads: %v)", hold.Token(), written, read)
+							}
+							if !read {
+								written = hold.Token()
+							}
+							mu.Unlock()
+							pause(r, 10*time.Millisecond)
+							mu.Lock()
+							*count--
+							mu.Unlock()
+							unlock(t, hold)
+						}
+					})
+				}
+				callers.Wait()
+				if together < 2 {
+					t.Error("no two readers ever met")
+				}
+				time.Sleep(50 * time.Millisecond)
+				expectFree(t, fleet, "a")
+				expectNoQueue(t, fleet, "a")
+			})
+		})
+	}
+}
