@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"example.com/redlock/multilock"
 )
@@ -115,18 +116,39 @@ func (h *Holds) Hold(name string) *Hold {
 // first of them, for the cause of that one. [Token] finds none in it, since each name has its own.
 func (h *Holds) Context() context.Context { return h.ctx }
 
+// Remaining returns how much validity is left of the lock that ends first: see [Hold.Remaining].
+func (h *Holds) Remaining() time.Duration {
+	left := h.holds[0].Remaining()
+	for _, one := range h.holds[1:] {
+		left = min(left, one.Remaining())
+	}
+	return left
+}
+
+// Extend extends all locks to lease from now on, as [Hold.Extend] does. The error joins theirs.
+//
+// Cost: one round trip. Source: docs/algorithm.md, "Renew".
+func (h *Holds) Extend(ctx context.Context, lease time.Duration) error {
+	return h.each("extend", func(one *Hold) error { return one.Extend(ctx, lease) })
+}
+
 // Unlock gives all locks back at once. The error joins those of [Hold.Unlock], each of which names its
 // lock.
 //
 // Cost: one round trip. Source: docs/algorithm.md, "Release".
 func (h *Holds) Unlock(ctx context.Context) error {
 	ctx = h.ctx.unlocking(ctx)
+	return h.each("unlock", func(one *Hold) error { return one.Unlock(ctx) })
+}
+
+// each does f to all locks at the same time, and joins what comes of it, with their names.
+func (h *Holds) each(op string, f func(*Hold) error) error {
 	errs := make([]error, len(h.holds))
 	var wg sync.WaitGroup
 	for i, one := range h.holds {
 		wg.Go(func() {
-			if errs[i] = one.Unlock(ctx); errs[i] == ErrNotHeld || errs[i] == ErrClosed {
-				errs[i] = multilock.Fail("unlock", one.Name(), errs[i])
+			if errs[i] = f(one); errs[i] == ErrNotHeld || errs[i] == ErrClosed {
+				errs[i] = multilock.Fail(op, one.Name(), errs[i])
 			}
 		})
 	}

@@ -71,6 +71,15 @@ func TestLockAllTakesOneRoundTrip(t *testing.T) {
 		if got := holds.Hold("e"); got != nil {
 			t.Errorf("Hold of another name = %v, want nil", got)
 		}
+		if got := holds.Remaining(); got > validity || got < validity-20*time.Millisecond {
+			t.Errorf("Remaining = %v, want about %v", got, validity)
+		}
+		time.Sleep(5 * time.Second)
+		start = time.Now()
+		expect(t, "Extend", holds.Extend(t.Context(), lease))
+		if took, left := time.Since(start), holds.Remaining(); took != 10*time.Millisecond || left != validity-10*time.Millisecond {
+			t.Errorf("Extend took %v and left %v, want one round trip of 10ms and %v", took, left, validity-10*time.Millisecond)
+		}
 		start = time.Now()
 		unlockAll(t, holds)
 		if got := time.Since(start); got != 10*time.Millisecond {
@@ -79,6 +88,7 @@ func TestLockAllTakesOneRoundTrip(t *testing.T) {
 		expect(t, "Cause", context.Cause(holds.Context()), redlock.ErrNotHeld)
 		err := holds.Unlock(t.Context())
 		expect(t, "second Unlock", err, redlock.ErrNotHeld)
+		expect(t, "Extend after Unlock", holds.Extend(t.Context(), lease), redlock.ErrNotHeld)
 		for _, name := range holds.Names() {
 			expectFree(t, fleet, name)
 			if want := fmt.Sprintf("unlock %q", name); !strings.Contains(err.Error(), want) {

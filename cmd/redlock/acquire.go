@@ -19,12 +19,12 @@ const sayWhyAfter = 2 * time.Second
 //
 // Goroutines: two. One waits for the lock, the other says why that takes so long. Both end soon after
 // ctx does, and acquire waits for them.
-func (r *runCmd) acquire(client *redlock.Client, from origins, signals <-chan os.Signal, log *slog.Logger) (*redlock.Hold, error) {
+func (r *runCmd) acquire(client *redlock.Client, from origins, signals <-chan os.Signal, log *slog.Logger) (grip, error) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	var hold *redlock.Hold
+	var hold grip
 	var err error
 	decided := make(chan struct{})
 	wg.Go(func() {
@@ -38,7 +38,7 @@ func (r *runCmd) acquire(client *redlock.Client, from origins, signals <-chan os
 		case <-decided:
 			if by != nil {
 				// If the hold came just before the signal, closing the client releases it.
-				return nil, fail(signalCode(by), "ended by signal (%v) while waiting for %q", by, r.Name)
+				return nil, fail(signalCode(by), "ended by signal (%v) while waiting for %s", by, r.quoted())
 			}
 			if err != nil {
 				return nil, r.notAcquired(err, from)
@@ -53,16 +53,31 @@ func (r *runCmd) acquire(client *redlock.Client, from origins, signals <-chan os
 	}
 }
 
-func (r *runCmd) lock(ctx context.Context, client *redlock.Client, log *slog.Logger) (*redlock.Hold, error) {
+// grip is what redlock has while the command runs: a hold, or several.
+type grip interface {
+	held
+	lease
+}
+
+// holdsOf returns the holds of a grip.
+func holdsOf(g grip) (holds []*redlock.Hold) {
+	all := g.(*redlock.Holds)
+	for _, name := range all.Names() {
+		holds = append(holds, all.Hold(name))
+	}
+	return holds
+}
+
+func (r *runCmd) lock(ctx context.Context, client *redlock.Client, log *slog.Logger) (grip, error) {
 	if r.once() {
-		return client.TryLock(ctx, r.Name)
+		return client.TryLockAll(ctx, r.Name...)
 	}
 	if r.Wait != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(*r.Wait))
 		defer cancel()
 	}
-	return whole(ctx, log, time.Duration(r.Lease), func() (*redlock.Hold, error) { return client.Lock(ctx, r.Name) })
+	return whole(ctx, log, time.Duration(r.Lease), func() (grip, error) { return client.LockAll(ctx, r.Name...) })
 }
 
 // lease is the part of a hold that whole uses.
@@ -105,7 +120,7 @@ func whole[H lease](ctx context.Context, log *slog.Logger, full time.Duration, l
 	}
 }
 
-// sayWhy says after a while who holds the lock. If too few masters answer, or if they restarted lately
+// sayWhy says after a while who holds what is waited for. If too few masters answer, or if they restarted lately
 // and grant nothing, the client itself logs a warning.
 func (r *runCmd) sayWhy(ctx context.Context, client *redlock.Client, log *slog.Logger) {
 	select {
@@ -113,9 +128,11 @@ func (r *runCmd) sayWhy(ctx context.Context, client *redlock.Client, log *slog.L
 	case <-ctx.Done():
 		return
 	}
-	seen, err := client.Inspect(ctx, r.Name)
-	if ctx.Err() == nil && err == nil && seen.Held {
-		log.Info("still waiting: " + verdict(seen, nil))
+	for _, name := range r.Name {
+		seen, err := client.Inspect(ctx, name)
+		if ctx.Err() == nil && err == nil && seen.Held {
+			log.Info("still waiting: "+verdict(seen, nil), "lock", name)
+		}
 	}
 }
 

@@ -34,14 +34,18 @@ Examples:
     export REDLOCK_MASTERS=redis://:secret@m1:6379,redis://:secret@m2:6379,redis://:secret@m3:6379
     redlock run --name nightly --wait 1m -- ./report.sh
 
+  Lock several names together, in whatever order others name them:
+    redlock run --name account:3 --name account:7 -- ./transfer.sh
+
   Give it time to clean up when the hold is lost:
     redlock run --name nightly --lease 1m --grace 20s -- ./report.sh
 
 Environment:
   Every flag with a $NAME after it can be set there; the flag wins.
   The command inherits the environment, passwords included, with these set:
-    REDLOCK_NAME     the lock's name
-    REDLOCK_TOKEN    the fencing token: larger than that of every earlier holder
+    REDLOCK_NAME     the lock's name; of several, one on each line, in order
+    REDLOCK_TOKEN    the fencing token: larger than that of every earlier holder; of several names,
+                     the token of each on its line
     REDLOCK_MASTERS  the masters that grant the lock, so that redlock inspect "$REDLOCK_NAME" works
 
 Signals:

@@ -31,7 +31,7 @@ const (
 type runCmd struct {
 	fleetFlags
 
-	Name    string    `required:"" env:"REDLOCK_NAME" placeholder:"NAME" help:"What to lock."`
+	Name    []string  `required:"" sep:"\n" env:"REDLOCK_NAME" placeholder:"NAME" help:"What to lock. Given several times, all are locked together; in the variable, one name per line."`
 	Lease   positive  `default:"30s" env:"REDLOCK_LEASE" help:"How long the masters grant the lock for; it is renewed every third of that. If this machine dies, others can get the lock after that time."`
 	Wait    *patience `env:"REDLOCK_WAIT" placeholder:"DURATION" help:"How long to wait for the lock, such as 10s; 0 means one try. Default: forever."`
 	NoWait  bool      `help:"Try once: the same as --wait=0."`
@@ -58,7 +58,7 @@ func (r *runCmd) Run(std streams, from origins) error {
 	signals := listen(own)
 	defer signal.Stop(signals)
 
-	log := r.logger(std.err).With("name", r.Name)
+	log := r.logger(std.err).With("name", strings.Join(r.Name, ", "))
 	if r.Grace != nil && time.Duration(*r.Grace) > r.grace() {
 		log.Warn("the grace is longer than a third of the lease, and is cut to that", "grace", time.Duration(*r.Grace), "used", r.grace())
 	}
@@ -66,10 +66,12 @@ func (r *runCmd) Run(std streams, from origins) error {
 	if err != nil {
 		return err
 	}
-	log.Info("locked", "token", hold.Token(), "owner", hold.Owner())
+	for _, one := range holdsOf(hold) {
+		log.Info("locked", "lock", one.Name(), "token", one.Token(), "owner", one.Owner())
+	}
 	code, err := r.underLock(hold, &exec.Cmd{
 		Path: path, Args: r.Command,
-		Env:   childEnv(os.Environ(), trimmed(r.Masters), r.Name, hold.Token()),
+		Env:   childEnv(os.Environ(), trimmed(r.Masters), holdsOf(hold)),
 		Stdin: std.in, Stdout: std.out, Stderr: std.err,
 	}, own, signals, log)
 
@@ -77,7 +79,7 @@ func (r *runCmd) Run(std streams, from origins) error {
 	defer cancel()
 	unlockErr := hold.Unlock(ctx)
 	if code == 0 && errors.Is(unlockErr, redlock.ErrLost) {
-		return fail(exitLost, "the command ended by itself, but its hold of %q was lost before that: %w", r.Name, unlockErr)
+		return fail(exitLost, "the command ended by itself, but its hold of %s was lost before that: %w", r.quoted(), unlockErr)
 	}
 	if unlockErr != nil && code != exitLost {
 		fmt.Fprintf(std.err, "redlock: warning: %s\n", plain(unlockErr))
@@ -114,7 +116,7 @@ func (r *runCmd) underLock(h held, cmd *exec.Cmd, own bool, signals <-chan os.Si
 		if cause == nil {
 			cause = redlock.ErrLost
 		}
-		return exitLost, fmt.Errorf("the command was ended, since its hold of %q could not be kept: %w", r.Name, cause)
+		return exitLost, fmt.Errorf("the command was ended, since its hold of %s could not be kept: %w", r.quoted(), cause)
 	}
 	return code, nil
 }
@@ -127,6 +129,9 @@ func (r *runCmd) check(from origins) error {
 	if len(r.Command) == 0 || r.Command[0] == "" {
 		return fail(exitUsage, "no command to run")
 	}
+	if len(r.Name) == 0 {
+		r.Name = []string{""} // which the library refuses
+	}
 	if r.NoWait && r.Wait != nil {
 		if from.onLine("wait") {
 			return fail(exitUsage, "--wait and --no-wait cannot be used together")
@@ -135,10 +140,24 @@ func (r *runCmd) check(from origins) error {
 	}
 	// The child inherits REDLOCK_NAME, so a second redlock run inside the first would ask for the same
 	// lock by default, and wait for the end of its own caller.
-	if os.Getenv("REDLOCK_TOKEN") != "" && os.Getenv("REDLOCK_NAME") == r.Name {
-		return fail(exitUsage, "this already runs inside a redlock run that holds %q (if it does not, unset REDLOCK_TOKEN)", r.Name)
+	if os.Getenv("REDLOCK_TOKEN") != "" {
+		outer := strings.Split(os.Getenv("REDLOCK_NAME"), "\n")
+		for _, name := range r.Name {
+			if slices.Contains(outer, name) {
+				return fail(exitUsage, "this already runs inside a redlock run that holds %q (if it does not, unset REDLOCK_TOKEN)", name)
+			}
+		}
 	}
 	return nil
+}
+
+// quoted returns the names for a message.
+func (r *runCmd) quoted() string {
+	quoted := make([]string, len(r.Name))
+	for i, name := range r.Name {
+		quoted[i] = strconv.Quote(name)
+	}
+	return strings.Join(quoted, ", ")
 }
 
 // find looks the command up before taking the lock, so that a typing error costs nobody anything.
@@ -161,20 +180,32 @@ func startCode(err error) int {
 	return exitNotExecutable
 }
 
-// childEnv returns the environment of the command: environ, the lock's name and token, and the masters
-// that grant the lock, so that a redlock inspect in a script asks the right ones.
+// token is the part of a hold that the command is told of.
+type token interface {
+	Name() string
+	Token() int64
+}
+
+// childEnv returns the environment of the command: environ, the names and tokens of what is held, and
+// the masters that granted it, so that a redlock inspect in a script asks the right ones. Where several
+// names are held, there is one on each line, in the order of their bytes, and its token on the same line
+// of the other variable.
 //
 // This includes the masters' passwords. The command runs as the same user as redlock and can read them
 // anyway: leaving them out would break the script and protect nothing.
-func childEnv(environ, masters []string, name string, token int64) []string {
+func childEnv[H token](environ, masters []string, holds []H) []string {
 	env := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		key, _, _ := strings.Cut(entry, "=")
 		return key == "REDLOCK_MASTERS" || key == "REDLOCK_NAME" || key == "REDLOCK_TOKEN"
 	})
+	var names, tokens []string
+	for _, hold := range holds {
+		names, tokens = append(names, hold.Name()), append(tokens, strconv.FormatInt(hold.Token(), 10))
+	}
 	return append(env,
 		"REDLOCK_MASTERS="+kong.JoinEscaped(masters, ','),
-		"REDLOCK_NAME="+name,
-		"REDLOCK_TOKEN="+strconv.FormatInt(token, 10))
+		"REDLOCK_NAME="+strings.Join(names, "\n"),
+		"REDLOCK_TOKEN="+strings.Join(tokens, "\n"))
 }
 
 // listen starts to catch signals. A signal that was ignored when redlock started (nohup) stays ignored.

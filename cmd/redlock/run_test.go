@@ -104,6 +104,32 @@ func TestRunHoldsTheLock(t *testing.T) {
 	eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
 }
 
+// Several names are locked together, and the command is told of each.
+func TestRunSeveralNames(t *testing.T) {
+	fleet, flags := masters(t, 3)
+	for _, given := range [][]string{{"--name", "b", "--name", "a", "--name", "b"}, nil} {
+		i := command(t, append(line("run", flags, given...), "--", "sh", "-c", `echo "$REDLOCK_NAME"; echo "$REDLOCK_TOKEN"; echo ready; read x`)...)
+		if given == nil {
+			i.env("REDLOCK_NAME=b\na")
+		}
+		i, in := withStdin(t, i)
+		i.ready()
+		lines := strings.Split(i.stdout.String(), "\n")
+		if lines[0] != "a" || lines[1] != "b" || lines[2] == "" || lines[3] == "" || lines[2] == lines[3] {
+			t.Errorf("the command was told %q, want both names and their tokens", lines)
+		}
+		eventually(t, "every master has both locks", func() bool {
+			return !slices.Contains(append(holders(fleet, "a"), holders(fleet, "b")...), "")
+		})
+		inner := command(t, line("run", flags, "--no-wait", "--name", "c", "--name", "b", "--", "true")...).start()
+		inner.wantCode(exitTaken)
+		inner.wantError(`lock "b"`)
+		in.Close()
+		i.wantCode(1) // the exit code of read at the end of its input
+		eventually(t, "both are free", func() bool { return free(fleet, "a") && free(fleet, "b") && free(fleet, "c") })
+	}
+}
+
 func TestRunChecksTheCommandFirst(t *testing.T) {
 	fleet, flags := masters(t, 3)
 	script := filepath.Join(t.TempDir(), "not-executable")
@@ -163,6 +189,10 @@ func TestRunRefusesItsOwnLock(t *testing.T) {
 		env("REDLOCK_NAME=n", "REDLOCK_TOKEN=17").start()
 	i.wantCode(exitUsage)
 	i.wantError("REDLOCK_TOKEN")
+	i = command(t, "run", "--masters", "127.0.0.1:1", "--name", "x", "--name", "n", "--", "true").
+		env("REDLOCK_NAME=m\nn", "REDLOCK_TOKEN=17\n18").start()
+	i.wantCode(exitUsage)
+	i.wantError(`holds "n"`)
 }
 
 // The command's exit code is kept when the lock cannot be released.
