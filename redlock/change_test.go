@@ -358,6 +358,64 @@ func TestFinishWhileACallerWaitsInASetThatLeaves(t *testing.T) {
 	})
 }
 
+// Readers share a name that moves, in both sets, and exclude writers of every phase; their tokens lie
+// between those of the writers before and after.
+func TestReadersInTwoSets(t *testing.T) {
+	onRollout(t, func(t *testing.T, s *rollout) {
+		for _, m := range s.fleets["c"].Masters() {
+			m.Set("redlock_fence:{"+s.name+"}", "7000000000000000")
+		}
+		s.change(t)
+		later := s.newOnly(t)
+		writer := setLock(t, t.Context(), later, s.name)
+		unlock(t, writer)
+		one, err := s.changing.RLock(t.Context(), s.name)
+		expect(t, "RLock", err)
+		two, err := s.changing.TryRLock(t.Context(), s.name)
+		expect(t, "TryRLock", err)
+		if one.Token() < writer.Token() || two.Token() < writer.Token() {
+			t.Errorf("readers have tokens %d and %d, want at least %d of the writer before", one.Token(), two.Token(), writer.Token())
+		}
+		for _, other := range []*redlock.Sets{s.old, later, s.changing} {
+			_, err := other.TryLock(t.Context(), s.name)
+			expect(t, "TryLock beside readers", err, redlock.ErrTaken)
+			third, err := other.TryRLock(t.Context(), s.name)
+			expect(t, "TryRLock beside readers", err)
+			unlock(t, third)
+		}
+		_, err = s.changing.Lock(one.Context(), s.name)
+		expect(t, "Lock under a reader", err, redlock.ErrUpgrade)
+		unlock(t, one)
+		unlock(t, two)
+		for _, next := range []*redlock.Sets{s.old, later} {
+			writer := setLock(t, t.Context(), next, s.name)
+			if writer.Token() <= max(one.Token(), two.Token()) {
+				t.Errorf("the writer after them has token %d, want more than %d", writer.Token(), max(one.Token(), two.Token()))
+			}
+			unlock(t, writer)
+		}
+		hold := setLock(t, t.Context(), s.changing, s.name)
+		expect(t, "Downgrade", hold.Downgrade(t.Context()))
+		for _, other := range []*redlock.Sets{s.old, later} {
+			reader, err := other.TryRLock(t.Context(), s.name)
+			expect(t, "TryRLock beside one who was a writer", err)
+			unlock(t, reader)
+		}
+		unlock(t, hold)
+		expect(t, "RDo", s.changing.RDo(t.Context(), s.name, func(ctx context.Context) error {
+			reader, err := s.changing.RLockFor(t.Context(), s.name, time.Second)
+			expect(t, "RLockFor", err)
+			unlock(t, reader)
+			_, err = s.changing.TryRLockFor(ctx, s.name, time.Hour)
+			if err == nil {
+				t.Error("a lease longer than MaxLease was not refused")
+			}
+			return nil
+		}))
+		s.expectAt(t, s.name)
+	})
+}
+
 // Holds in two sets that become garbage are reported, once for each set, and lost.
 func TestHoldInTwoSetsLeaks(t *testing.T) {
 	onRollout(t, func(t *testing.T, s *rollout) {
@@ -405,20 +463,35 @@ func load(t *testing.T, seed uint64) {
 	cfg := redlock.Config{Lease: 3 * time.Second}
 	names := []string{"n1", "n2", "n3", "n4", "n5", "n6"}
 	var mu sync.Mutex
-	holders := make(map[string]*redlock.Hold)
-	tokens := make(map[string]int64)
-	moved := 0
+	holders := make(map[string][]*redlock.Hold) // the last writer, and the readers since
+	tokens := make(map[string]int64)            // the largest so far
+	moved, read := 0, 0
 	took := func(hold *redlock.Hold) {
 		mu.Lock()
 		defer mu.Unlock()
-		name := hold.Name()
-		if last := holders[name]; last != nil && last.Context().Err() == nil && hold.Context().Err() == nil {
-			t.Errorf("two holders of %q: with tokens %d and %d", name, last.Token(), hold.Token())
+		name, token := hold.Name(), hold.Token()
+		for _, other := range holders[name] {
+			if other.Context().Err() == nil && hold.Context().Err() == nil && !(other.Shared() && hold.Shared()) {
+				t.Errorf("two holders of %q: with tokens %d and %d", name, other.Token(), token)
+			}
+			if other.Shared() && hold.Shared() {
+				read++
+			}
 		}
-		if hold.Token() <= tokens[name] {
-			t.Errorf("%q has token %d after %d", name, hold.Token(), tokens[name])
+		if token <= tokens[name] && !hold.Shared() {
+			t.Errorf("%q has token %d after %d", name, token, tokens[name])
 		}
-		holders[name], tokens[name] = hold, hold.Token()
+		if hold.Shared() {
+			for _, other := range holders[name] {
+				if !other.Shared() && token < other.Token() {
+					t.Errorf("a reader of %q has token %d after a writer with %d", name, token, other.Token())
+				}
+			}
+		} else {
+			holders[name] = nil
+		}
+		holders[name] = append(holders[name], hold)
+		tokens[name] = max(tokens[name], token)
 		if len(f.peek(name)) > 1 {
 			moved++
 		}
@@ -444,7 +517,15 @@ func load(t *testing.T, seed uint64) {
 					pause(caller, 10*time.Millisecond)
 					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 					name := names[caller.IntN(len(names))]
-					switch caller.IntN(4) {
+					switch caller.IntN(6) {
+					case 5:
+						hold, err := s.RLock(ctx, name)
+						expect(t, "RLock", err)
+						if err == nil {
+							took(hold)
+							pause(caller, 15*time.Millisecond)
+							unlock(t, hold)
+						}
 					case 0:
 						hold, err := s.TryLock(ctx, name)
 						if err == nil {
@@ -493,7 +574,7 @@ func load(t *testing.T, seed uint64) {
 	for _, name := range names {
 		f.expectAt(t, name)
 	}
-	if moved == 0 {
-		t.Error("no name was ever held in two sets: the test shows nothing")
+	if moved == 0 || read == 0 {
+		t.Errorf("%d names were held in two sets, and %d readers followed another: the test shows nothing", moved, read)
 	}
 }

@@ -66,4 +66,9 @@ func (h *Hold) Shared() bool { return h.h.Shared() }
 // majority. ErrNotHeld: it was unlocked. A permit cannot be downgraded.
 //
 // Cost: one round trip. Source: docs/algorithm.md, "Readers".
-func (h *Hold) Downgrade(ctx context.Context) error { return h.h.Downgrade(ctx, h.e) }
+func (h *Hold) Downgrade(ctx context.Context) error {
+	if h.pair != nil {
+		return h.pair.both(func(h *Hold) error { return h.Downgrade(ctx) })
+	}
+	return h.h.Downgrade(ctx, h.e)
+}

@@ -29,7 +29,13 @@ func (s *Sets) TryLockFor(ctx context.Context, name string, lease time.Duration)
 
 // Do locks name, runs fn, and unlocks name: see [Client.Do].
 func (s *Sets) Do(ctx context.Context, name string, fn func(context.Context) error) error {
-	hold, err := s.lock(ctx, want{name: name, watch: true, wait: true, bind: true})
+	return s.do(ctx, want{name: name}, fn)
+}
+
+// do is Do for what w wants, but for its lease.
+func (s *Sets) do(ctx context.Context, w want, fn func(context.Context) error) error {
+	w.watch, w.wait, w.bind = true, true, true
+	hold, err := s.lock(ctx, w)
 	if err != nil {
 		return err
 	}
