@@ -37,22 +37,28 @@ func (w *World) effect(k *Case, c int, out *protocol.Effects) {
 		p.Forced = false
 	}
 	x := Message{
-		Client: uint8(k.client(c)), Kind: ask, Command: out.Command, Owner: w.current(c), Since: p.Since,
+		Client: uint8(k.client(c)), Kind: ask, Command: out.Command, Owner: w.current(c), Shared: k.reads(c), Since: p.Since,
 		Round: out.Round, Lease: uint8(out.Lease / tick), Token: max(w.Clock, out.Read+1),
+		Slot: uint8(p.Contender.Start),
 	}
 	if out.Enter {
-		free.Next, free.Behind, free.Round, free.Lease = x.Owner, x.Since, x.Round, x.Lease
+		free.Next, free.Behind, free.Round, free.Lease, free.Slot = x.Owner, x.Since, x.Round, x.Lease, x.Slot
 	}
 	w.sendAll(k, free, out.Release&^out.Yield)
 	free.Yield = true
 	w.sendAll(k, free, out.Yield)
 	w.sendAll(k, x, out.Ask)
-	w.sendAll(k, Message{Client: x.Client, Kind: raise, Owner: x.Owner, Round: uint32(p.Contender.Raises), Token: out.RaiseTo}, out.Raise)
+	w.sendAll(k, Message{
+		Client: x.Client, Kind: raise, Owner: x.Owner, Shared: x.Shared, Slot: uint8(p.Contender.Slot),
+		Round: uint32(p.Contender.Raises), Token: out.RaiseTo,
+	}, out.Raise)
 }
 
 // giveBack is the release of the last owner of a caller.
 func (w *World) giveBack(k *Case, c int, token int64) Message {
-	return Message{Client: uint8(k.client(c)), Kind: release, Owner: w.current(c), Since: w.Callers[c].Since, Token: token}
+	p := &w.Callers[c]
+	shared := k.reads(c) || p.Held && p.Hold.Shared
+	return Message{Client: uint8(k.client(c)), Kind: release, Owner: w.current(c), Shared: shared, Since: p.Since, Token: token}
 }
 
 // sendAll sends x to the masters in at.
@@ -75,8 +81,8 @@ func (w *World) start(k *Case, c int) {
 func (w *World) fresh(k *Case, c int) {
 	p := &w.Callers[c]
 	p.Last++
-	p.Contender = protocol.Contender{Want: k.want(c)}
-	p.Hold, p.Held, p.Forced, p.Barred, p.Token = protocol.Hold{}, false, false, false, 0
+	p.Contender = protocol.Contender{Want: k.want(c), Start: k.slot(c)}
+	p.Hold, p.Held, p.Forced, p.Barred, p.Token, p.Slot = protocol.Hold{}, false, false, false, 0, 0
 	p.Renewals = [maxRenewals]Renewal{}
 }
 
@@ -90,16 +96,16 @@ func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
 	p := &w.Callers[c]
 	ev := protocol.Event{
 		Master: int(x.Master), Try: p.Contender.Try - (p.Last - numberOf(about)), Round: x.Round,
-		Outcome: x.Outcome, Token: x.Token,
+		Outcome: x.Outcome, Token: x.Token, Slot: int(x.Slot),
 	}
 	switch x.Kind {
 	case ask:
 		ev.Kind = protocol.Answer
-		ev.Holder, ev.Left, ev.Ahead = protocol.Holder(x.Holder), ticks(int(x.Left/millis(1))), int(x.Ahead)
+		ev.Holder, ev.Left, ev.Ahead = x.Holder, ticks(int(x.Left/millis(1))), int(x.Ahead)
 	case release:
 		ev.Kind = protocol.Entered
 	case raise:
-		ev.Kind = protocol.Raised
+		ev.Kind, ev.Slot = protocol.Raised, 0
 	case handOff:
 		ev.Kind = protocol.HandedOff
 	case renew:
@@ -120,15 +126,14 @@ func (w *World) take(k *Case, c int, lot uint32) (drawn bool) {
 	if instant(w.Now).Left(p.Contender.Until) <= 0 {
 		w.violate(overAlready)
 	}
-	p.Held, p.Token = true, p.Contender.Token
-	if k.Tokens && p.Token <= w.Top {
-		w.violate(badToken)
-	}
-	w.Top = max(w.Top, p.Token)
+	p.Held, p.Token, p.Slot = true, p.Contender.Token, uint8(p.Contender.Slot)
 	w.hold(k, c, protocol.HoldEvent{
 		Kind: protocol.HoldWon, Until: p.Contender.Until, At: at, Lease: ticks(k.Lease),
-		Short: p.Contender.Short, Watch: k.Watch, Trip: ticks(k.Trip),
+		Short: p.Contender.Short, Watch: k.Watch, Trip: ticks(k.Trip), Shared: k.reads(c),
 	})
+	if k.Tokens && !w.Top.judge(p) {
+		w.violate(badToken)
+	}
 	return drawn
 }
 

@@ -19,14 +19,19 @@ type Case struct {
 	Far              int  // between two rounds of a waiter behind the first; 0: as of the first
 	Near             bool // each caller is a tick away from its own master
 
-	Dead     int  // masters that are never there
-	Starts   bool // callers begin at any time; else all at once
-	Comes    int  // how often a caller that has gone may come again
-	Tries    int  // of the callers, the last ones, who do not wait
-	Line     int  // so many callers, the first ones, have one client, and stand in line there
-	Unplaced bool // no caller knows its place in the queue
-	Watch    bool // holds are renewed for as long as they last
-	Drift    bool // masters end leases early, by up to the margin; see back
+	Dead      int    // masters that are never there
+	Starts    bool   // callers begin at any time; else all at once
+	Comes     int    // how often a caller that has gone may come again
+	Tries     int    // of the callers, the last ones, who do not wait
+	Line      int    // so many callers, the first ones, have one client, and stand in line there
+	Unplaced  bool   // no caller knows its place in the queue
+	Roles     string // of the callers, in their order: W or R for a reader; empty: all are writers
+	Downgrade bool   // a writer may become a reader at any time
+	Permits   int    // of a semaphore, which the callers want one of; 0: a lock
+	Fewer     int    // so many of the callers, the first ones, believe that there is a permit less
+	Spread    bool   // they begin with slots of their own, as far as there are enough
+	Watch     bool   // holds are renewed for as long as they last
+	Drift     bool   // masters end leases early, by up to the margin; see back
 
 	Faults  int // how many things may go wrong
 	Kinds   fault
@@ -69,7 +74,28 @@ func (k Case) ready() *Case {
 
 // want is what a caller wants.
 func (k *Case) want(c int) protocol.Want {
-	return protocol.Want{Lease: ticks(k.Lease), Wait: c < k.Callers-k.Tries}
+	return protocol.Want{
+		Lease: ticks(k.Lease), Wait: c < k.Callers-k.Tries, Shared: k.reads(c), Permits: k.permits(c),
+	}
+}
+
+// reads reports whether a caller is a reader.
+func (k *Case) reads(c int) bool { return c < len(k.Roles) && k.Roles[c] == 'R' }
+
+// permits returns how many permits a caller believes there are.
+func (k *Case) permits(c int) int {
+	if c < k.Fewer {
+		return k.Permits - 1
+	}
+	return k.Permits
+}
+
+// slot returns the slot that a caller begins with.
+func (k *Case) slot(c int) int {
+	if k.Spread {
+		return c % k.permits(c)
+	}
+	return 0
 }
 
 // client returns the client of a caller.
@@ -107,7 +133,7 @@ func (k *Case) first() *World {
 	for m := range k.Masters {
 		w.Masters[m].Name, w.Masters[m].Dead = uint8(m), m < k.Dead
 		if !k.Tokens {
-			w.Masters[m].Lock.Counter = 1
+			w.Masters[m].alike(k)
 		}
 	}
 	for c := range k.Callers {

@@ -15,6 +15,10 @@ var teeth = []string{
 	"sleep/one waits, one tries", "slow/two", "late/two",
 	"break/two, renewed", "restart/two, renewed", "slow/two, renewed", "force/two, renewed",
 	"late/two, clocks differ", "crash/two, clocks differ", "restart/three",
+	"shared/RW", "shared/RR, crash", "shared/WRR", "shared/RWR, tokens", "shared/WR, one comes again",
+	"shared/RW, tokens, late", "shared/RW, tokens, crash", "shared/WR, downgrade, crash", "shared/WR, downgrade, slow",
+	"shared/RR, older", "slots/two", "slots/two for one", "slots/three", "slots/two for one, lose",
+	"slots/two for one, tokens, crash", "slots/two for one, restart", "slots/one waits, two try",
 	"token/two/1", "token/two, one comes again/1", "token/two, a fault/1", "token/two, one sleeps/1", "token/two, a restart empty/1",
 }
 
@@ -25,6 +29,8 @@ func allCases() []*Case {
 	t.behind()
 	t.faults()
 	t.tokens()
+	t.shared()
+	t.slots()
 	t.large()
 	return t.cases
 }

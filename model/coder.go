@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script/twin"
 )
 
@@ -154,23 +155,46 @@ func (c *coder) ago(at clock.Instant, most int) clock.Instant {
 	return at
 }
 
+// together stands for all readers.
+const together = 255
+
 // owner codes an owner by its rank among those of its caller.
 func (c *coder) owner(o twin.Owner) twin.Owner {
 	if c.reading {
-		v := c.u8(0)
-		if v == 0 {
+		switch v := c.u8(0); v {
+		case 0:
 			return 0
+		case together:
+			return twin.Readers
+		default:
+			return owner(int(v>>5), uint32(v&31))
 		}
-		return owner(int(v>>5), uint32(v&31))
 	}
-	if o == 0 {
+	switch o {
+	case 0:
 		c.u8(0)
 		return 0
+	case twin.Readers:
+		c.u8(together)
+		return o
 	}
 	caller := callerOf(o)
 	rank := c.names.owners[caller].of(int64(numberOf(o)))
 	c.u8(uint8(caller)<<5 | rank)
 	return o
+}
+
+// party codes who has the lock, or the slots of a semaphore.
+func (c *coder) party(h protocol.Holder) protocol.Holder {
+	var room [maxHolders]twin.Owner
+	owners := room[:max(1, c.k.Permits)]
+	for i := len(owners) - 1; i >= 0; i-- {
+		owners[i], h = last(h)
+	}
+	for i := range owners {
+		owners[i] = c.owner(owners[i])
+	}
+	return party(owners...)
 }
 
 func (c *coder) since(v int64) int64 {

@@ -16,7 +16,13 @@ func (c *coder) head() {
 		w.Comes = c.u8(w.Comes)
 	}
 	if c.k.Tokens {
-		w.Clock, w.Top = c.token(w.Clock), c.token(w.Top)
+		w.Clock = c.token(w.Clock)
+		for i := range max(1, c.k.Permits) {
+			w.Top.holds[i] = c.token(w.Top.holds[i])
+		}
+		if c.k.Roles != "" {
+			w.Top.writers = c.token(w.Top.writers)
+		}
 	}
 	for i := range c.k.Callers {
 		c.caller(i)
@@ -75,6 +81,9 @@ func (c *coder) contender(caller int, p *protocol.Contender) {
 	if c.reading {
 		p.Want, p.Try, p.Begun = c.k.want(caller), 1, instant(c.w.Now)
 	}
+	if c.k.Permits > 0 {
+		p.Start, p.Slot = c.slots(p.Start, p.Slot)
+	}
 	round := uint32(usual)
 	if p.Round < usual && c.names.first[caller] {
 		round = p.Round
@@ -103,6 +112,12 @@ func (c *coder) contender(caller int, p *protocol.Contender) {
 		p.Raises = c.u8(p.Raises)
 		p.RaiseTo = c.token(p.RaiseTo)
 	}
+}
+
+// slots codes two slots.
+func (c *coder) slots(x, y int) (int, int) {
+	v := c.u8(uint8(x | y<<4))
+	return int(v & 15), int(v >> 4)
 }
 
 // usual is the number of the last round where it does not matter: the first one is long ago. A
@@ -147,7 +162,10 @@ func (c *coder) hold(p *Caller) {
 	h := &p.Hold
 	state := c.small8(uint8(h.State), &h.Due)
 	h.State = protocol.HoldState(state)
-	c.flags(&h.Watched)
+	c.flags(&h.Watched, &h.Shared)
+	if c.k.Permits > 0 {
+		p.Slot = c.u8(p.Slot)
+	}
 	var used uint8
 	for i := range p.Renewals {
 		used |= b2(p.Renewals[i].Used) << i
@@ -165,7 +183,7 @@ func (c *coder) hold(p *Caller) {
 	for i := range p.Renewals {
 		if r := &p.Renewals[i]; used>>i&1 == 1 {
 			r.Used = true
-			c.flags(&r.Told)
+			c.flags(&r.Told, &r.Shared)
 			r.Sent, r.Lease = c.ago(r.Sent, c.k.Lease), ticks(c.k.Lease)
 		}
 	}
@@ -176,9 +194,9 @@ func (c *coder) column(m int) {
 	p := &c.w.Masters[m]
 	c.flags(&p.Dead, &p.Saved)
 	p.Guard = c.tick(p.Guard)
-	c.lock(&p.Lock)
+	c.kept(&p.kept)
 	if p.Saved {
-		c.lock(&p.Copy)
+		c.kept(&p.Copy)
 	}
 	for i := range c.k.Callers {
 		c.known(m, i)
@@ -190,17 +208,42 @@ func (c *coder) column(m int) {
 	}
 }
 
-func (c *coder) lock(l *twin.Lock) {
-	l.Holder = c.owner(l.Holder)
-	if l.Holder != 0 {
-		l.Expires, l.Count = c.millis(l.Expires), 1
+func (c *coder) kept(p *kept) {
+	if c.k.Permits > 0 {
+		for i := range c.k.Permits {
+			at := &p.Slots.Slots[i]
+			at.Owner = c.owner(at.Owner)
+			if at.Owner != 0 {
+				at.Expires = c.millis(at.Expires)
+			}
+			at.Counter = c.token(at.Counter)
+		}
+	} else {
+		l := &p.Lock
+		l.Holder = c.owner(l.Holder)
+		switch l.Holder {
+		case 0:
+		case twin.Readers:
+			n := 0
+			for n < len(l.Reading) && l.Reading[n].Owner != 0 {
+				n++
+			}
+			for i := range c.u8(uint8(n)) {
+				r := &l.Reading[i]
+				r.Owner, r.Until = c.owner(r.Owner), c.millis(r.Until)
+			}
+			p.last()
+		default:
+			l.Expires, l.Count = c.millis(l.Expires), 1
+		}
+		l.Counter = c.token(l.Counter)
 	}
-	l.Counter = c.token(l.Counter)
+	l, marks := p.line(c.k), p.marks(c.k)
 	queue, forced := 0, 0
 	for queue < len(l.Queue) && l.Queue[queue].Owner != 0 {
 		queue++
 	}
-	for forced < len(l.Forced) && l.Forced[forced].Owner != 0 {
+	for forced < len(marks.Forced) && marks.Forced[forced].Owner != 0 {
 		forced++
 	}
 	v := c.u8(uint8(queue | forced<<4))
@@ -212,11 +255,15 @@ func (c *coder) lock(l *twin.Lock) {
 		e.Proposal = c.token(e.Proposal)
 		e.Stale = c.millis(e.Stale)
 		e.Lease = millis(int64(c.handOff(uint8(e.Lease / millis(1)))))
+		e.Mode = mode(c.k.reads(callerOf(e.Owner)))
+		if c.k.Permits > 0 {
+			e.Permits, e.Start = uint8(c.k.permits(callerOf(e.Owner))), c.u8(e.Start)
+		}
 		l.QueueExpires = millis(c.w.Now) + forever
 	}
 	for i := range v >> 4 {
-		l.Forced[i].Owner = c.owner(l.Forced[i].Owner)
-		l.Forced[i].Until = c.millis(l.Forced[i].Until)
+		mark := &marks.Forced[i]
+		mark.Owner, mark.Until = c.owner(mark.Owner), c.millis(mark.Until)
 	}
 }
 
@@ -276,82 +323,17 @@ func (c *coder) vote(p *protocol.Contender, m int) {
 		x.Until = c.exact(x.Until)
 	}
 	if x.Said && x.Outcome == protocol.No {
-		x.Holder = protocol.Holder(c.owner(twin.Owner(x.Holder)))
+		x.Holder = c.party(x.Holder)
 		x.Free = c.instant(x.Free)
 		x.Ahead = int32(c.ahead(uint8(x.Ahead)))
 	} else if c.reading {
 		x.Holder, x.Free, x.Ahead = 0, clock.Instant{}, 0
 	}
 	x.Token = c.token(x.Token)
+	if c.k.Permits > 0 {
+		x.Slot = int16(c.u8(uint8(x.Slot)))
+	}
 	if p.State == protocol.Settling {
 		c.set(m, &p.Raised, &p.Unraise)
-	}
-}
-
-func (c *coder) link(m, client int) {
-	l := &c.w.Links[m][client]
-	var counts [channels]int
-	any := false
-	for ch := range channels {
-		i, j := c.w.Messages.each(m, client, ch)
-		counts[ch] = j - i
-		any = any || i < j
-	}
-	c.flags(&l.Frozen, &l.Down, &l.Dirty, &any)
-	if l.Frozen && !l.Down {
-		l.Quiet = c.u8(l.Quiet)
-	}
-	if !any {
-		return
-	}
-	for ch := channel(0); ch < channels; ch += 2 {
-		v := c.u8(uint8(counts[ch] | counts[ch+1]<<4))
-		counts[ch], counts[ch+1] = int(v&15), int(v>>4)
-	}
-	i, _ := c.w.Messages.each(m, client, up)
-	for ch := range channels {
-		for range counts[ch] {
-			if c.reading {
-				c.w.Messages.insert(i, Message{Master: uint8(m), Client: uint8(client), Channel: ch})
-			}
-			c.message(&c.w.Messages.list[i])
-			i++
-		}
-	}
-}
-
-func (c *coder) message(x *Message) {
-	v := c.u8(uint8(x.Kind) | uint8(x.Command)<<3 | b2(x.Yield)<<5)
-	x.Kind, x.Command, x.Yield = kind(v&7), protocol.Command(v>>3&3), v>>5&1 == 1
-	x.Due = c.u8(x.Due)
-	x.Owner = c.owner(x.Owner)
-	x.Token = c.token(x.Token)
-	if x.Channel == down {
-		v := c.u8(uint8(x.Outcome) | uint8(x.Found)<<4)
-		x.Outcome, x.Found = protocol.Outcome(v&15), protocol.Found(v>>4)
-	}
-	switch x.Kind {
-	case ask:
-		x.Round = c.round(x.Owner, x.Round)
-		if x.Channel == down {
-			if x.Outcome == protocol.No {
-				x.Holder = c.owner(x.Holder)
-				x.Left = c.millis(x.Left+millis(c.w.Now)) - millis(c.w.Now)
-				x.Ahead = c.ahead(x.Ahead)
-			}
-		} else {
-			x.Since, x.Lease = c.since(x.Since), c.handOff(x.Lease)
-		}
-	case release:
-		x.Since = c.since(x.Since)
-		x.Next = c.owner(x.Next)
-		if x.Next != 0 {
-			x.Behind = c.since(x.Behind)
-			x.Round, x.Lease = c.round(x.Next, x.Round), c.handOff(x.Lease)
-		}
-	case raise, renew:
-		x.Round = uint32(c.u8(uint8(x.Round)))
-	case handOff:
-		x.Round = c.round(x.Owner, x.Round)
 	}
 }

@@ -27,6 +27,11 @@
 // goes wrong any more. A caller need not begin and need not come again, but it gives the lock back at
 // some time.
 //
+// # Families
+//
+// Most cases are about a lock. In those called shared, some callers are readers, and a writer may
+// become one. In those called slots, each wants a permit of a semaphore (families.go).
+//
 // # What is not the code
 //
 // The driver: what sends the effects of a step, hands answers back, and takes what was won
@@ -38,7 +43,8 @@
 // # What is left out
 //
 // Clocks of clients that differ (a master that ends a lease early does the same harm), unsteady
-// clocks, Redisson, foreign data at the key, counters that expire, re-entry, limits of the watchdog,
+// clocks, Redisson, foreign data at the key, counters that expire, re-entry, several names in one
+// hold, limits of the watchdog,
 // and the batching of renewals. Callers hear of the masters one after the other in the same order
 // when answers come in the same tick.
 //

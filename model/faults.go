@@ -1,8 +1,9 @@
 package main
 
 import (
+	"slices"
+
 	"example.com/redlock/multilock/protocol"
-	"example.com/redlock/node/script/twin"
 )
 
 // fault is a kind of thing that may go wrong. Each one that happens takes one from the budget of
@@ -106,12 +107,12 @@ func (x *mover) masterFaults(it *item, m int) {
 		return
 	}
 	if k.Kinds&restart != 0 {
-		x.fault(it, restart, func(n *World) { n.restart(k, m, twin.Lock{}) })
+		x.fault(it, restart, func(n *World) { n.restart(k, m, kept{}) })
 	}
 	if k.Kinds&older != 0 {
 		if w.Masters[m].Saved {
 			x.fault(it, older, func(n *World) { n.restart(k, m, n.Masters[m].Copy) })
-		} else if !w.saved(k) && w.Masters[m].Lock.Holder != 0 {
+		} else if !w.saved(k) && w.Masters[m].lease(k, 0) != nil {
 			x.fault(it, 0, func(n *World) { n.save(m) })
 		}
 	}
@@ -182,23 +183,23 @@ func (w *World) saved(k *Case) bool {
 }
 
 func (w *World) save(m int) {
-	w.Masters[m].Saved, w.Masters[m].Copy = true, w.Masters[m].Lock
+	w.Masters[m].Saved, w.Masters[m].Copy = true, w.Masters[m].kept
 	w.noteText("m%d is SAVED", w.Masters[m].Name)
 }
 
 // restart ends a master's process, and with it all connections and what was under way to it. The
 // next process begins with a copy.
-func (w *World) restart(k *Case, m int, with twin.Lock) {
+func (w *World) restart(k *Case, m int, with kept) {
 	w.noteText("m%d RESTARTS", w.Masters[m].Name)
 	p := &w.Masters[m]
-	p.Lock, p.Guard, p.Saved, p.Copy = with, w.Now+int64(k.Guard), false, twin.Lock{}
-	p.Lock.Expire(millis(w.Now))
+	p.kept, p.Guard, p.Saved, p.Copy = with, w.Now+int64(k.Guard), false, kept{}
+	p.drop(k, w.Now)
 	for client := range k.Callers {
 		for i, j := w.Messages.each(m, client, ghost); i < j; j-- {
 			w.Messages.remove(i)
 		}
 		w.breakLink(m, client, false)
-		w.Links[m][client].Dirty = with != twin.Lock{}
+		w.Links[m][client].Dirty = with != kept{}
 	}
 }
 
@@ -243,16 +244,12 @@ func (w *World) forceUnlock(k *Case) {
 		p.Forced = p.Forced || p.live()
 		p.Barred = p.Barred || p.live()
 		for m := range k.Masters {
-			p.Forced = p.Forced || w.Masters[m].Lock.Holder == w.current(c)
+			p.Forced = p.Forced || slices.Contains(w.Masters[m].holders(k, nil), w.current(c))
 		}
 	}
 	for m := range k.Masters {
 		if p := &w.Masters[m]; !p.Dead {
-			hears := func(o twin.Owner) bool { return o != twin.Redisson && !w.Callers[callerOf(o)].Crashed }
-			reply := p.Lock.Force(millis(w.Now), hears, w.Clock)
-			if !k.Tokens {
-				p.Lock.Counter = 1
-			}
+			reply := w.force(k, p)
 			w.publish(k, uint8(m), &reply)
 		}
 	}

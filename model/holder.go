@@ -52,6 +52,7 @@ func (w *World) enterBy(k *Case, c int, x Message, at protocol.Set) {
 	w.noteStep(c, ev)
 	k.arrow(w, protocol.Idle, p.Contender.State)
 	x.Next, x.Behind, x.Round, x.Lease = w.current(c), p.Since, out.Round, uint8(out.Lease/tick)
+	x.Slot = uint8(p.Contender.Start)
 	w.sendAll(k, x, at)
 	out.Enter = false
 	w.effect(k, c, &out)
@@ -61,6 +62,12 @@ func (w *World) enterBy(k *Case, c int, x Message, at protocol.Set) {
 func (w *World) renewDue(k *Case, c int) {
 	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldRenew, Trip: ticks(k.Trip)})
 	w.Callers[c].Unsent = true
+}
+
+// downgrade makes a reader of a writer: first to itself, then at the masters, with a renewal.
+func (w *World) downgrade(k *Case, c int) {
+	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDowngrade, Trip: ticks(k.Trip)})
+	w.sendRenewal(k, c)
 }
 
 // sendRenewal sends the renewal that was made. The hold may have ended since.
@@ -76,8 +83,13 @@ func (w *World) sendRenewal(k *Case, c int) {
 		return
 	}
 	all := protocol.All(k.Masters)
-	p.Renewals[i] = Renewal{Used: true, Renewal: protocol.Renewal{Sent: instant(w.Now), Lease: ticks(k.Lease)}}
-	w.sendAll(k, Message{Client: uint8(k.client(c)), Kind: renew, Owner: w.current(c), Round: uint32(i), Token: p.Token}, all)
+	p.Renewals[i] = Renewal{Used: true, Renewal: protocol.Renewal{
+		Sent: instant(w.Now), Lease: ticks(k.Lease), Shared: p.Hold.Shared,
+	}}
+	w.sendAll(k, Message{
+		Client: uint8(k.client(c)), Kind: renew, Owner: w.current(c), Shared: p.Hold.Shared, Slot: p.Slot,
+		Round: uint32(i), Token: p.Token,
+	}, all)
 	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldSent, At: all, Trip: ticks(k.Trip)})
 }
 

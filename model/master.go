@@ -12,47 +12,34 @@ import (
 // a command that comes twice otherwise: nobody reads it.
 func (w *World) carryOut(k *Case, x Message, answer bool) {
 	m := &w.Masters[x.Master]
-	now, guarded := millis(w.Now), m.Guard > w.Now
-	hears := func(o twin.Owner) bool { return o != twin.Redisson && !w.Callers[callerOf(o)].Crashed }
-	entry := twin.Entry{Owner: x.Owner, Round: x.Round, Since: x.Since, Lease: millis(int64(x.Lease)), Proposal: x.Token}
-	lease := millis(int64(k.Lease))
-	reply := twin.Reply{Outcome: twin.Refused}
-	unsent := false
-	switch x.Kind {
-	case ask:
-		switch {
-		case x.Command == protocol.QueueOnly:
-			reply = m.Lock.Register(now, entry)
-		case x.Command == protocol.EnterAgain:
-			reply = m.Lock.Enter(now, twin.Exclusive, x.Owner, 2, lease)
-		case guarded:
-			unsent = true
-		case x.Command == protocol.AskOnce:
-			reply = m.Lock.Acquire(now, hears, twin.Exclusive, x.Owner, lease, x.Token)
-		default:
-			reply = m.Lock.AcquireOrRegister(now, hears, lease, entry)
-		}
-	case release:
-		token := x.Token
-		if guarded || x.Yield {
-			token = twin.NoToken
-		}
-		if x.Next != 0 {
-			entry.Owner, entry.Since = x.Next, x.Behind
-			reply = m.Lock.ReleaseTo(now, hears, twin.Exclusive, x.Owner, token, entry)
-		} else {
-			reply = m.Lock.Release(now, hears, twin.Exclusive, x.Owner, token)
-		}
-	case raise:
-		reply = m.Lock.Raise(now, twin.Exclusive, x.Owner, x.Token)
-	case renew:
-		reply = m.Lock.Renew(now, hears, twin.Exclusive, x.Owner, 1, lease, x.Token, !guarded)
+	order := order{
+		Message: x, now: millis(w.Now), guarded: m.Guard > w.Now, lease: millis(int64(k.Lease)), hears: w.hears,
+		entry: twin.Entry{
+			Owner: x.Owner, Round: x.Round, Since: x.Since, Lease: millis(int64(x.Lease)), Proposal: x.Token,
+		},
+	}
+	asker := x.Owner
+	if x.Next != 0 {
+		asker = x.Next
+		order.entry.Owner, order.entry.Since = x.Next, x.Behind
+	}
+	order.entry.Mode = mode(k.reads(callerOf(asker)))
+	var reply twin.Reply
+	unsent := order.guarded && x.Kind == ask && x.Command != protocol.QueueOnly
+	switch {
+	case unsent:
+	case k.Permits > 0:
+		order.entry.Permits, order.entry.Start = uint8(k.permits(callerOf(asker))), x.Slot
+		reply = order.slots(&m.Slots)
+	default:
+		reply = order.lock(&m.Lock)
 	}
 	if !k.Tokens {
-		m.Lock.Counter, reply.Token = 1, 1
+		m.alike(k)
+		reply.Token = 1
 	}
 	w.publish(k, x.Master, &reply)
-	w.noteCarry(x)
+	w.noteCarry(k, x)
 	if !answer || x.Kind == release && x.Next == 0 {
 		return
 	}
@@ -61,8 +48,112 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 		x.Since, x.Lease = 0, 0 // the client knows
 	}
 	x.Outcome, x.Found = outcome(reply.Outcome, unsent), whatFound(reply.Renewed)
-	x.Holder, x.Left, x.Token, x.Ahead = reply.Holder, reply.Left, reply.Token, uint8(reply.Rank)
+	x.Holder, x.Left, x.Token, x.Ahead, x.Slot = named(&reply), reply.Left, reply.Token, uint8(reply.Rank), reply.Slot
 	w.put(x, k.back(int(x.Client), int(x.Master)))
+}
+
+// hears reports whether the client of an owner is there.
+func (w *World) hears(o twin.Owner) bool {
+	return o != twin.Redisson && !w.Callers[callerOf(o)].Crashed
+}
+
+// named is who has the lock, as an answer says.
+func named(r *twin.Reply) protocol.Holder {
+	if r.Holder != 0 {
+		return party(r.Holder)
+	}
+	return party(r.Holders[:]...)
+}
+
+// order is a command with what a master needs to carry it out.
+type order struct {
+	Message
+	now, lease int64
+	guarded    bool
+	hears      twin.Hears
+	entry      twin.Entry // of who asks, or is entered
+}
+
+// mode is how an owner has a lock.
+func mode(shared bool) twin.Mode {
+	if shared {
+		return twin.Shared
+	}
+	return twin.Exclusive
+}
+
+// last is the token that a release says.
+func (x *order) last() int64 {
+	if x.guarded || x.Yield {
+		return twin.NoToken
+	}
+	return x.Token
+}
+
+// lock carries out a command for a lock.
+func (x *order) lock(l *twin.Lock) twin.Reply {
+	switch x.Kind {
+	case ask:
+		switch x.Command {
+		case protocol.QueueOnly:
+			return l.Register(x.now, x.entry)
+		case protocol.AskOnce:
+			return l.Acquire(x.now, x.hears, mode(x.Shared), x.Owner, x.lease, x.Token)
+		default:
+			return l.AcquireOrRegister(x.now, x.hears, x.lease, x.entry)
+		}
+	case release:
+		if x.Next != 0 {
+			return l.ReleaseTo(x.now, x.hears, mode(x.Shared), x.Owner, x.last(), x.entry)
+		}
+		return l.Release(x.now, x.hears, mode(x.Shared), x.Owner, x.last())
+	case raise:
+		return l.Raise(x.now, mode(x.Shared), x.Owner, x.Token)
+	default:
+		return l.Renew(x.now, x.hears, mode(x.Shared), x.Owner, 1, x.lease, x.Token, !x.guarded)
+	}
+}
+
+// slots carries out a command for a semaphore. Who gives way enters the queue once others have got what
+// it gives back.
+func (x *order) slots(s *twin.Slots) twin.Reply {
+	switch x.Kind {
+	case ask:
+		switch x.Command {
+		case protocol.QueueOnly:
+			return s.Register(x.now, x.entry)
+		case protocol.AskOnce:
+			return s.Acquire(x.now, x.hears, x.lease, x.entry)
+		default:
+			return s.AcquireOrRegister(x.now, x.hears, x.lease, x.entry)
+		}
+	case release:
+		switch {
+		case x.Next == 0:
+			return s.Release(x.now, x.hears, x.Owner, x.last())
+		case callerOf(x.Next) == callerOf(x.Owner):
+			return s.GiveWay(x.now, x.hears, x.Owner, x.last(), x.entry)
+		default:
+			return s.ReleaseTo(x.now, x.hears, x.Owner, x.last(), x.entry)
+		}
+	case raise:
+		return s.Raise(x.now, x.Owner, int(x.Slot), x.Token)
+	default:
+		return s.Renew(x.now, x.hears, x.Owner, int(x.Slot), x.lease, x.Token, !x.guarded)
+	}
+}
+
+// force frees what a master has, whoever has it.
+func (w *World) force(k *Case, m *Master) (reply twin.Reply) {
+	if k.Permits > 0 {
+		reply = m.Slots.Force(millis(w.Now), w.hears, w.Clock)
+	} else {
+		reply = m.Lock.Force(millis(w.Now), w.hears, w.Clock)
+	}
+	if !k.Tokens {
+		m.alike(k)
+	}
+	return reply
 }
 
 // publish sends each hand-off to the client of its owner.
@@ -77,7 +168,7 @@ func (w *World) publish(k *Case, m uint8, reply *twin.Reply) {
 		client := k.client(callerOf(to.Owner))
 		w.put(Message{
 			Master: m, Client: uint8(client), Channel: post, Kind: handOff,
-			Owner: to.Owner, Round: to.Round, Token: to.Token,
+			Slot: to.Slot, Owner: to.Owner, Round: to.Round, Token: to.Token,
 		}, k.back(client, int(m)))
 	}
 }

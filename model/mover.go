@@ -152,12 +152,14 @@ func (w *World) serve(k *Case, m int, clients []int) {
 
 // early ends leases early, where clocks differ.
 func (x *mover) early(it *item, m int) (goOn bool) {
-	if l := &it.Masters[m].Lock; l.Holder != 0 && l.Expires <= millis(it.Now+2) {
-		x.fault(it, 0, func(w *World) {
-			w.Masters[m].Lock.Expires = millis(w.Now)
-			w.Masters[m].Lock.Expire(millis(w.Now))
-			w.noteText("m%d ends the lease EARLY", w.Masters[m].Name)
-		})
+	for i := range maxHolders {
+		if at := it.Masters[m].lease(x.k, i); at != nil && *at <= millis(it.Now+2) {
+			x.fault(it, 0, func(w *World) {
+				p := &w.Masters[m]
+				p.lapse(x.k, i, w.Now)
+				w.noteText("m%d ends a lease EARLY", p.Name)
+			})
+		}
 	}
 	return true
 }
@@ -250,6 +252,9 @@ func (x *mover) choices(it *item, c int) (goOn bool) {
 	case p.Last == 0 && !k.inLine(c):
 		x.fault(it, 0, func(w *World) { w.start(k, c) })
 	case p.live():
+		if k.Downgrade && !p.Hold.Shared {
+			x.fault(it, 0, func(w *World) { w.downgrade(k, c) })
+		}
 		x.free(it, func(w *World) { w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldEnd}) })
 	case it.Comes > 0 && (p.Held || p.Contender.Over()):
 		x.fault(it, 0, func(w *World) {

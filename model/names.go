@@ -74,7 +74,12 @@ func (t *names) collect(k *Case, w *World) {
 	}
 	t.since.n, t.tokens.n = 0, 0
 	t.tokens.add(w.Clock)
-	t.tokens.add(w.Top)
+	for _, top := range w.Top.holds {
+		t.tokens.add(top)
+	}
+	if k.Roles != "" {
+		t.tokens.add(w.Top.writers)
+	}
 	for c := range k.Callers {
 		p := &w.Callers[c]
 		t.owners[c].add(int64(p.Last))
@@ -87,9 +92,9 @@ func (t *names) collect(k *Case, w *World) {
 		}
 	}
 	for m := range k.Masters {
-		t.lock(w, &w.Masters[m].Lock)
+		t.kept(k, w, &w.Masters[m].kept)
 		if w.Masters[m].Saved {
-			t.lock(w, &w.Masters[m].Copy)
+			t.kept(k, w, &w.Masters[m].Copy)
 		}
 	}
 	for i := range w.Messages.len() {
@@ -101,7 +106,7 @@ func (t *names) collect(k *Case, w *World) {
 		t.tokens.add(x.Token)
 		switch x.Kind {
 		case ask:
-			t.owner(x.Holder)
+			t.party(x.Holder)
 			t.round(w, x.Owner, x.Round)
 		case handOff:
 			t.round(w, x.Owner, x.Round)
@@ -111,8 +116,16 @@ func (t *names) collect(k *Case, w *World) {
 	}
 }
 
+func (t *names) party(h protocol.Holder) {
+	for h != protocol.Nobody {
+		var o twin.Owner
+		o, h = last(h)
+		t.owner(o)
+	}
+}
+
 func (t *names) owner(o twin.Owner) {
-	if o != 0 {
+	if o != 0 && o != twin.Readers {
 		t.owners[callerOf(o)].add(int64(numberOf(o)))
 	}
 }
@@ -135,9 +148,16 @@ func (t *names) round(w *World, o twin.Owner, number uint32) {
 	}
 }
 
-func (t *names) lock(w *World, l *twin.Lock) {
-	t.owner(l.Holder)
-	t.tokens.add(l.Counter)
+func (t *names) kept(k *Case, w *World, p *kept) {
+	var room [maxHolders]twin.Owner
+	for _, o := range p.holders(k, room[:0]) {
+		t.owner(o)
+	}
+	t.tokens.add(p.Lock.Counter)
+	for i := range k.Permits {
+		t.tokens.add(p.Slots.Slots[i].Counter)
+	}
+	l := p.line(k)
 	for i := 0; i < len(l.Queue) && l.Queue[i].Owner != 0; i++ {
 		e := &l.Queue[i]
 		t.owner(e.Owner)
@@ -145,8 +165,8 @@ func (t *names) lock(w *World, l *twin.Lock) {
 		t.tokens.add(e.Proposal)
 		t.round(w, e.Owner, e.Round)
 	}
-	for i := range l.Forced {
-		t.owner(l.Forced[i].Owner)
+	for _, mark := range p.marks(k).Forced {
+		t.owner(mark.Owner)
 	}
 }
 
@@ -160,7 +180,7 @@ func (t *names) contender(k *Case, p *protocol.Contender) {
 	}
 	for m := range k.Masters {
 		t.tokens.add(p.Masters[m].Token)
-		t.owner(twin.Owner(p.Masters[m].Holder))
+		t.party(p.Masters[m].Holder)
 	}
 }
 

@@ -38,6 +38,8 @@ type Message struct {
 	Kind    kind
 	Command protocol.Command // of an ask
 	Yield   bool             // of a release: hand the lock off to nobody
+	Shared  bool             // for a reader
+	Slot    uint8            // of a semaphore: the first that is asked for, also of who is entered; that was won or given
 	Owner   twin.Owner
 	Since   int64
 	Round   uint32     // of an ask, and of who is entered; of a raise or renewal its number
@@ -48,7 +50,7 @@ type Message struct {
 
 	Outcome protocol.Outcome // of an answer
 	Found   protocol.Found   // of an answer to a renewal
-	Holder  twin.Owner
+	Holder  protocol.Holder
 	Left    int64 // in ms
 	Ahead   uint8 // who stand before the owner in the queue
 }

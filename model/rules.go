@@ -7,6 +7,8 @@ import (
 // What must never be.
 const (
 	twoHolders  = "safety: two callers have the lock"
+	besideOne   = "safety: a writer has the lock, and not alone"
+	oneSlot     = "safety: two callers have the same slot"
 	badToken    = "safety: a token is not above those of the holds before"
 	revived     = "safety: a hold that had ended came back"
 	overAlready = "safety: a hold began when its validity was over"
@@ -16,18 +18,28 @@ const (
 
 // check notes what is violated in a state.
 func (w *World) check(k *Case) {
-	holders := 0
+	holders, readers := 0, 0
+	var taken [maxHolders]bool
 	for c := range k.Callers {
 		p := &w.Callers[c]
 		if p.valid(w.Now) {
 			holders++
+			readers += int(b2(p.Hold.Shared))
+			if k.Permits > 0 && taken[p.Slot] {
+				w.violate(oneSlot)
+			}
+			taken[p.Slot] = true
 		}
 		// It may have stood in the queue of a master that had not granted it, but not of more.
 		if p.Barred && 2*w.has(k, c) > k.Masters {
 			w.violate(revived)
 		}
 	}
-	if holders > 1 {
+	switch {
+	case holders <= 1 || readers == holders || k.Permits > 0:
+	case readers > 0:
+		w.violate(besideOne)
+	default:
 		w.violate(twoHolders)
 	}
 	for m := range k.Masters {
@@ -37,14 +49,34 @@ func (w *World) check(k *Case) {
 	}
 }
 
-// has returns on how many masters a caller has the lock.
+// has returns on how many masters a caller has what it had won.
 func (w *World) has(k *Case, c int) (n int) {
 	for m := range k.Masters {
-		if w.Masters[m].Lock.Holder == w.current(c) {
+		if w.Masters[m].has(k, w.current(c), w.Callers[c].Slot) {
 			n++
 		}
 	}
 	return n
+}
+
+// tops are the largest tokens of the holds of each slot so far; a lock has one. Readers share theirs.
+type tops struct {
+	holds   [twin.MaxSlots]int64
+	writers int64
+}
+
+// judge notes the token of a hold that begins. That of a writer is above those of all holds before, that
+// of a reader no smaller than those of the writers before.
+func (t *tops) judge(p *Caller) (ok bool) {
+	top := &t.holds[p.Slot]
+	if p.Hold.Shared {
+		ok = p.Token >= t.writers
+	} else {
+		ok = p.Token > *top
+		t.writers = max(t.writers, p.Token)
+	}
+	*top = max(*top, p.Token)
+	return ok
 }
 
 // checkResidue looks for what is left of owners of a client at a master that has answered all that
@@ -58,7 +90,7 @@ func (w *World) checkResidue(k *Case, m, client int) {
 		}
 	}
 	any, found := false, false
-	l := &w.Masters[m].Lock
+	p := &w.Masters[m]
 	left := func(o twin.Owner) {
 		if o == 0 || k.client(callerOf(o)) != client {
 			return
@@ -69,9 +101,12 @@ func (w *World) checkResidue(k *Case, m, client int) {
 			found = true
 		}
 	}
-	left(l.Holder)
-	for i := range l.Queue {
-		left(l.Queue[i].Owner)
+	var room [maxHolders]twin.Owner
+	for _, o := range p.holders(k, room[:0]) {
+		left(o)
+	}
+	for i := range p.line(k).Queue {
+		left(p.line(k).Queue[i].Owner)
 	}
 	if found && !link.Dirty {
 		w.violate(residue)
@@ -89,7 +124,7 @@ func (w *World) goal(k *Case) bool {
 		}
 	}
 	for m := range k.Masters {
-		if l := &w.Masters[m].Lock; l.Holder != 0 || l.Queue[0].Owner != 0 {
+		if !w.Masters[m].free(k) {
 			return false
 		}
 	}
@@ -109,35 +144,15 @@ func (w *World) advance(k *Case) {
 	}
 	for m := range k.Masters {
 		p := &w.Masters[m]
-		expire(&p.Lock, w.Now)
+		p.expire(k, w.Now)
 		if p.Saved {
-			expire(&p.Copy, w.Now)
+			p.Copy.expire(k, w.Now)
 		}
 		for client := range k.Callers {
 			w.silence(k, m, client)
 		}
 	}
 }
-
-// expire drops what has run out. An entry in the queue that is stale does nothing any more, and
-// the queue itself lasts for as long as anybody is in it.
-func expire(l *twin.Lock, now int64) {
-	l.Expire(millis(now))
-	n := 0
-	for _, e := range l.Queue {
-		if e.Owner != 0 && e.Stale > millis(now) {
-			l.Queue[n] = e
-			n++
-		}
-	}
-	clear(l.Queue[n:])
-	if l.QueueExpires = 0; n > 0 {
-		l.QueueExpires = millis(now) + forever
-	}
-}
-
-// forever is longer than what is looked at takes.
-const forever = 10_000
 
 // silence breaks a connection that has been frozen for long.
 func (w *World) silence(k *Case, m, client int) {

@@ -45,10 +45,23 @@ func (ch channel) String() string {
 }
 
 func name(o twin.Owner) string {
-	if o == 0 {
+	switch o {
+	case 0:
 		return "nobody"
+	case twin.Readers:
+		return "readers"
 	}
 	return fmt.Sprintf("C%d.%d", callerOf(o), numberOf(o))
+}
+
+// partyName names who has a lock, or the slots of a semaphore.
+func partyName(h protocol.Holder) (s string) {
+	for h != protocol.Nobody {
+		var o twin.Owner
+		o, h = last(h)
+		s = name(o) + " " + s
+	}
+	return strings.TrimSpace(s)
 }
 
 func (x *Message) String() string {
@@ -68,6 +81,9 @@ func (x *Message) String() string {
 	case raise, renew:
 		s += fmt.Sprintf(" (%d)", x.Round)
 	}
+	if x.Shared {
+		s += " shared"
+	}
 	if x.Token > 1 {
 		s += fmt.Sprintf(" token %d", x.Token)
 	}
@@ -79,15 +95,15 @@ func (x *Message) String() string {
 			s += outcomes[x.Outcome]
 		}
 		if x.Holder != 0 {
-			s += fmt.Sprintf(", %s has it for %d", name(x.Holder), x.Left/millis(1))
+			s += fmt.Sprintf(", %s has it for %d", partyName(x.Holder), x.Left/millis(1))
 		}
 	}
 	return s
 }
 
-func (w *World) noteCarry(x Message) {
+func (w *World) noteCarry(k *Case, x Message) {
 	if w.log != nil {
-		w.noteText("m%d carries out %v -> %s", w.Masters[x.Master].Name, &x, w.master(int(x.Master)))
+		w.noteText("m%d carries out %v -> %s", w.Masters[x.Master].Name, &x, w.master(k, int(x.Master)))
 	}
 }
 
@@ -102,7 +118,7 @@ func (w *World) noteStep(c int, ev protocol.Event) {
 	case protocol.Answer:
 		s += fmt.Sprintf(" of m%d to #%d: %s", w.Masters[ev.Master].Name, ev.Round, outcomes[ev.Outcome])
 		if ev.Holder != 0 {
-			s += fmt.Sprintf(", %s has it for %d", name(twin.Owner(ev.Holder)), ev.Left/tick)
+			s += fmt.Sprintf(", %s has it for %d", partyName(ev.Holder), ev.Left/tick)
 		}
 	case protocol.HandedOff:
 		s += fmt.Sprintf(" of m%d for #%d", w.Masters[ev.Master].Name, ev.Round)
@@ -115,7 +131,7 @@ func (w *World) noteStep(c int, ev protocol.Event) {
 	w.noteText("%s -> %s", s, w.caller(c))
 }
 
-var holdEvents = [...]string{"won", "watch", "unwatch", "enter", "leave", "UNLOCKS", "renews", "sent renewal", "renewed", "extended", "renewal failed", "found lost", "validity over"}
+var holdEvents = [...]string{"won", "watch", "enter", "leave", "UNLOCKS", "DOWNGRADES", "renews", "sent renewal", "renewed", "extended", "renewal failed", "found lost", "validity over"}
 
 func (w *World) noteHold(c int, ev protocol.HoldEvent) {
 	if w.log != nil {
@@ -136,6 +152,12 @@ func (w *World) caller(c int) string {
 		return s + " crashed"
 	case p.Held:
 		s += fmt.Sprintf(" HOLD %v until %s token %d", p.Hold.State, w.left(p.Hold.Until), p.Token)
+		if p.Hold.Shared {
+			s += " shared"
+		}
+		if p.Contender.Want.Permits > 0 {
+			s += fmt.Sprintf(" slot %d", p.Slot)
+		}
 		if p.Hold.Due {
 			s += " renew in " + w.left(p.Hold.RenewAt)
 		}
@@ -147,6 +169,9 @@ func (w *World) caller(c int) string {
 		for m, x := range p.Contender.Masters {
 			if x.Voted {
 				s += fmt.Sprintf(" m%d:%s", w.Masters[m].Name, w.left(x.Until))
+				if p.Contender.Want.Permits > 0 {
+					s += fmt.Sprintf(" (slot %d)", x.Slot)
+				}
 			}
 		}
 	}
@@ -157,25 +182,27 @@ func (w *World) caller(c int) string {
 }
 
 // master tells what a master has.
-func (w *World) master(m int) string {
+func (w *World) master(k *Case, m int) string {
 	p := &w.Masters[m]
 	var s strings.Builder
-	s.WriteString(name(p.Lock.Holder))
-	if p.Lock.Holder != 0 {
-		s.WriteString(fmt.Sprintf(" for %d", p.Lock.Expires/millis(1)-w.Now))
+	for i, o := range p.holders(k, nil) {
+		fmt.Fprintf(&s, "%s for %d, ", name(o), *p.lease(k, i)/millis(1)-w.Now)
 	}
 	if p.Lock.Counter > 1 {
-		s.WriteString(fmt.Sprintf(" counter %d", p.Lock.Counter))
+		fmt.Fprintf(&s, "counter %d, ", p.Lock.Counter)
 	}
-	for _, e := range p.Lock.Queue {
+	for slot, at := range p.Slots.Slots[:k.Permits] {
+		fmt.Fprintf(&s, "slot %d: %s counter %d, ", slot, name(at.Owner), at.Counter)
+	}
+	for _, e := range p.line(k).Queue {
 		if e.Owner != 0 {
-			s.WriteString(fmt.Sprintf(", queue %s #%d (stale in %d)", name(e.Owner), e.Round, e.Stale/millis(1)-w.Now))
+			fmt.Fprintf(&s, "queue %s #%d (stale in %d), ", name(e.Owner), e.Round, e.Stale/millis(1)-w.Now)
 		}
 	}
 	if p.Guard > w.Now {
-		s.WriteString(fmt.Sprintf(", guarded for %d", p.Guard-w.Now))
+		fmt.Fprintf(&s, "guarded for %d, ", p.Guard-w.Now)
 	}
-	return s.String()
+	return strings.TrimSuffix(s.String(), ", ")
 }
 
 // tell writes a step of a trace.
@@ -191,7 +218,7 @@ func (w *World) tell(to io.Writer, k *Case, step int, happened []string) {
 	for name := range k.Masters {
 		for m := range k.Masters {
 			if int(w.Masters[m].Name) == name {
-				now = append(now, fmt.Sprintf("m%d: %s", name, w.master(m)))
+				now = append(now, fmt.Sprintf("m%d: %s", name, w.master(k, m)))
 			}
 		}
 	}

@@ -31,7 +31,7 @@ type World struct {
 	Faults uint8 // that may still happen
 	Comes  uint8 // how often a caller that has gone may still come again
 	Clock  int64 // by which tokens are proposed
-	Top    int64 // largest token of a hold so far
+	Top    tops  // largest tokens of holds so far
 
 	Callers  [maxCallers]Caller
 	Masters  [maxMasters]Master
@@ -54,6 +54,7 @@ type Caller struct {
 	Held     bool          // there is one
 	Forced   bool          // a lock of its owner was freed by force: it may not exclude anybody
 	Barred   bool          // that was when it held the lock: it is not to come back
+	Slot     uint8         // that it has, of a semaphore
 	Token    int64
 	Renewals [maxRenewals]Renewal
 	Unsent   bool // a renewal was made and is about to be sent
@@ -67,15 +68,15 @@ type Renewal struct {
 	protocol.Renewal
 }
 
-// Master is one of them: a process with a lock in it.
+// Master is one of them: a process with a lock or a semaphore in it.
 type Master struct {
-	Name  uint8 // in traces
-	Lock  twin.Lock
+	Name uint8 // in traces
+	kept
 	Guard int64 // the tick until which it makes no hold
 	Dead  bool  // for good: its clients know
 
 	Saved bool // it has a copy, to restart with
-	Copy  twin.Lock
+	Copy  kept
 }
 
 // Link is what a client and a master have between them: a connection for commands and answers, and
@@ -129,9 +130,10 @@ func (w *World) copyTo(to *World, k *Case) {
 	}
 	for m := range k.Masters {
 		from, to := &w.Masters[m], &to.Masters[m]
-		to.Name, to.Lock, to.Guard, to.Dead, to.Saved = from.Name, from.Lock, from.Guard, from.Dead, from.Saved
+		to.Name, to.Guard, to.Dead, to.Saved = from.Name, from.Guard, from.Dead, from.Saved
+		from.kept.copyTo(&to.kept, k)
 		if from.Saved {
-			to.Copy = from.Copy
+			from.Copy.copyTo(&to.Copy, k)
 		}
 	}
 	to.Links = w.Links

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"example.com/redlock/multilock/protocol"
+)
+
+// What is under way between a client and a master, as a part of a state.
+
+func (c *coder) link(m, client int) {
+	l := &c.w.Links[m][client]
+	var counts [channels]int
+	any := false
+	for ch := range channels {
+		i, j := c.w.Messages.each(m, client, ch)
+		counts[ch] = j - i
+		any = any || i < j
+	}
+	c.flags(&l.Frozen, &l.Down, &l.Dirty, &any)
+	if l.Frozen && !l.Down {
+		l.Quiet = c.u8(l.Quiet)
+	}
+	if !any {
+		return
+	}
+	for ch := channel(0); ch < channels; ch += 2 {
+		v := c.u8(uint8(counts[ch] | counts[ch+1]<<4))
+		counts[ch], counts[ch+1] = int(v&15), int(v>>4)
+	}
+	i, _ := c.w.Messages.each(m, client, up)
+	for ch := range channels {
+		for range counts[ch] {
+			if c.reading {
+				c.w.Messages.insert(i, Message{Master: uint8(m), Client: uint8(client), Channel: ch})
+			}
+			c.message(&c.w.Messages.list[i])
+			i++
+		}
+	}
+}
+
+func (c *coder) message(x *Message) {
+	v := c.u8(uint8(x.Kind) | uint8(x.Command)<<3 | b2(x.Yield)<<5 | b2(x.Shared)<<6)
+	x.Kind, x.Command, x.Yield, x.Shared = kind(v&7), protocol.Command(v>>3&3), v>>5&1 == 1, v>>6&1 == 1
+	if c.k.Permits > 0 {
+		x.Slot = c.u8(x.Slot)
+	}
+	x.Due = c.u8(x.Due)
+	x.Owner = c.owner(x.Owner)
+	x.Token = c.token(x.Token)
+	if x.Channel == down {
+		v := c.u8(uint8(x.Outcome) | uint8(x.Found)<<4)
+		x.Outcome, x.Found = protocol.Outcome(v&15), protocol.Found(v>>4)
+	}
+	switch x.Kind {
+	case ask:
+		x.Round = c.round(x.Owner, x.Round)
+		if x.Channel == down {
+			if x.Outcome == protocol.No {
+				x.Holder = c.party(x.Holder)
+				x.Left = c.millis(x.Left+millis(c.w.Now)) - millis(c.w.Now)
+				x.Ahead = c.ahead(x.Ahead)
+			}
+		} else {
+			x.Since, x.Lease = c.since(x.Since), c.handOff(x.Lease)
+		}
+	case release:
+		x.Since = c.since(x.Since)
+		x.Next = c.owner(x.Next)
+		if x.Next != 0 {
+			x.Behind = c.since(x.Behind)
+			x.Round, x.Lease = c.round(x.Next, x.Round), c.handOff(x.Lease)
+		}
+	case raise, renew:
+		x.Round = uint32(c.u8(uint8(x.Round)))
+	case handOff:
+		x.Round = c.round(x.Owner, x.Round)
+	}
+}
