@@ -34,6 +34,9 @@ func (r *round) Answer(i int, a script.Answer) {
 	c.m.releaseStray(i, c.key, a)
 	c.mu.Lock()
 	if r.try == c.state.Try && !c.state.Over() {
+		if a.Outcome == script.Refused && a.Holder != "" {
+			a.Taken = c.state.Want.Permits
+		}
 		c.ballot.put(i, a)
 		c.watchLocked(a)
 		c.stepLocked(&protocol.Event{

@@ -62,11 +62,16 @@ func (b *ballot) tally() (done, refused, failed int) {
 	return done, refused, failed
 }
 
-// holders returns who has the lock at the masters that refused it.
+// holders returns who has the lock at the masters that refused it. Who has all permits of a semaphore
+// counts as one.
 func (b *ballot) holders() []string {
 	holders := make([]string, 0, b.n)
 	for i := range b.n {
-		if a := b.at(i); b.in.Has(i) && a.Outcome == script.Refused {
+		switch a := b.at(i); {
+		case !b.in.Has(i) || a.Outcome != script.Refused:
+		case a.Taken > 0:
+			holders = append(holders, "all")
+		default:
 			holders = append(holders, a.Holder)
 		}
 	}

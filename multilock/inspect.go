@@ -1,7 +1,9 @@
 package multilock
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"example.com/redlock/node"
@@ -9,22 +11,28 @@ import (
 	"example.com/redlock/quorum"
 )
 
-// View is what one master says of a lock.
+// View is what one master says of a lock or a semaphore.
 type View struct {
-	Master string
-	Holder string // empty: nobody
-	Count  int
-	Left   time.Duration
-	Token  int64
-	Guard  time.Duration // how long it grants no holds yet
-	Err    error         // why it says nothing
+	Master  string
+	Holder  string // empty: nobody; script.SharedHolder: readers
+	Count   int
+	Left    time.Duration
+	Token   int64
+	Readers []script.Reader
+	Slots   []script.Slot // of a semaphore
+	Queue   []script.Waiter
+	Guard   time.Duration // how long it grants no holds yet
+	Err     error         // why it says nothing
 }
 
-// Inspection is what the masters say of a lock.
+// Inspection is what the masters say of a lock or a semaphore.
 type Inspection struct {
 	Views  []View        // of each master, in their order
 	Holder string        // whom a majority names, empty if none
 	Left   time.Duration // until a majority is free, zero when it is or too few answered
+
+	Readers []script.Reader // those that a majority names
+	Slots   []script.Slot   // of a semaphore: those that a majority gives to the same owner
 }
 
 // Inspect asks each master who has the lock at key, and waits for all of them, for
@@ -33,14 +41,82 @@ type Inspection struct {
 //
 // Cost: one script call on each master.
 func (m *Masters) Inspect(ctx context.Context, key string) (Inspection, error) {
+	in, err := m.inspect(ctx, key, script.Inspect(key))
+	if err != nil {
+		return in, err
+	}
+	var holders []string
+	var left []time.Duration
+	for _, v := range in.Views {
+		if v.Err == nil {
+			holders, left = append(holders, v.Holder), append(left, v.Left)
+		}
+	}
+	in.Holder, _ = quorum.Holder(len(m.nodes), holders)
+	in.Left, _ = quorum.FreeAfter(len(m.nodes), left)
+	said := make(map[string][]script.Reader)
+	for _, v := range in.Views {
+		for _, r := range v.Readers {
+			said[r.Owner] = append(said[r.Owner], r)
+		}
+	}
+	for owner, by := range said {
+		if m.majority(len(by)) {
+			left := longest(m, by, func(r script.Reader) time.Duration { return r.Left })
+			in.Readers = append(in.Readers, script.Reader{Owner: owner, Left: left})
+		}
+	}
+	slices.SortFunc(in.Readers, func(a, b script.Reader) int {
+		return cmp.Or(cmp.Compare(a.Left, b.Left), cmp.Compare(a.Owner, b.Owner))
+	})
+	return in, nil
+}
+
+// longest returns how long a majority of the masters, at least, goes on saying what those in by say.
+func longest[S any](m *Masters, by []S, left func(S) time.Duration) time.Duration {
+	slices.SortFunc(by, func(a, b S) int { return cmp.Compare(left(b), left(a)) })
+	return left(by[quorum.Majority(len(m.nodes))-1])
+}
+
+// InspectPermits is Inspect for the semaphore at key.
+//
+// Cost: one script call on each master.
+func (m *Masters) InspectPermits(ctx context.Context, key string) (Inspection, error) {
+	in, err := m.inspect(ctx, key, script.InspectPermits(key))
+	if err != nil {
+		return in, err
+	}
+	type place struct {
+		slot  int
+		owner string
+	}
+	said := make(map[place][]script.Slot)
+	for _, v := range in.Views {
+		for _, s := range v.Slots {
+			at := place{s.Slot, s.Owner}
+			said[at] = append(said[at], s)
+		}
+	}
+	for _, by := range said {
+		if m.majority(len(by)) {
+			slot := slices.MaxFunc(by, func(a, b script.Slot) int { return cmp.Compare(a.Token, b.Token) })
+			slot.Left = longest(m, by, func(s script.Slot) time.Duration { return s.Left })
+			in.Slots = append(in.Slots, slot)
+		}
+	}
+	slices.SortFunc(in.Slots, func(a, b script.Slot) int { return cmp.Compare(a.Slot, b.Slot) })
+	return in, nil
+}
+
+// inspect sends cmd, and returns what each master says.
+func (m *Masters) inspect(ctx context.Context, key string, cmd *script.Command) (Inspection, error) {
 	if !m.begin() {
 		return Inspection{}, ErrClosed
 	}
 	defer m.tries.Done()
-	b, cut := m.ask(script.Inspect(key), nil).wait(ctx)
+	b, cut := m.ask(cmd, nil).wait(ctx)
 	in := Inspection{Views: make([]View, len(m.nodes))}
-	var holders []string
-	var left []time.Duration
+	answered := 0
 	for i, n := range m.nodes {
 		a := b.answers[i]
 		v := View{
@@ -48,22 +124,25 @@ func (m *Masters) Inspect(ctx context.Context, key string) (Inspection, error) {
 			Holder: a.Holder, Count: a.Count, Left: a.Left, Token: a.Token,
 			Guard: n.Guard(),
 		}
+		if a.Crowd != nil {
+			v.Readers, v.Queue = a.Crowd.Readers, a.Crowd.Waiters
+		}
+		if a.Permits != nil {
+			v.Slots, v.Queue = a.Permits.Slots, a.Permits.Waiters
+		}
 		switch {
 		case !b.in.Has(i):
 			v.Err = &node.Error{Node: n.Name(), Err: errPending}
 		case a.Outcome != script.Done:
 			v.Err = n.Explain(a)
 		default:
-			holders = append(holders, a.Holder)
-			left = append(left, a.Left)
+			answered++
 		}
 		in.Views[i] = v
 	}
-	if !m.majority(len(left)) {
+	if !m.majority(answered) {
 		return in, m.lost("inspect", key, b, ErrNoQuorum, cut, nil)
 	}
-	in.Holder, _ = quorum.Holder(len(m.nodes), holders)
-	in.Left, _ = quorum.FreeAfter(len(m.nodes), left)
 	return in, nil
 }
 
@@ -73,12 +152,23 @@ func (m *Masters) Inspect(ctx context.Context, key string) (Inspection, error) {
 //
 // Cost: one script call on each master.
 func (m *Masters) Force(ctx context.Context, key string) (freed bool, err error) {
+	return m.force(ctx, key, script.Force)
+}
+
+// ForcePermits is Force for all permits of the semaphore at key.
+//
+// Cost: one script call on each master.
+func (m *Masters) ForcePermits(ctx context.Context, key string) (freed bool, err error) {
+	return m.force(ctx, key, script.ForcePermits)
+}
+
+func (m *Masters) force(ctx context.Context, key string, command func(string, int64) *script.Command) (freed bool, err error) {
 	if !m.begin() {
 		return false, ErrClosed
 	}
 	defer m.tries.Done()
 	m.greet(ctx)
-	b, cut := m.ask(script.Force(key, m.Now().UnixMicro()), nil).wait(ctx)
+	b, cut := m.ask(command(key, m.Now().UnixMicro()), nil).wait(ctx)
 	done, refused, _ := b.tally()
 	if m.majority(done + refused) {
 		return done > 0, nil

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"math"
+	"reflect"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,7 +88,7 @@ func TestInspectOfAHold(t *testing.T) {
 			want := redlock.MasterState{
 				Master: m.Master, Holder: hold.Owner(), Count: 2, Left: lease - time.Second, Token: hold.Token(),
 			}
-			if m != want || m.Master == "" {
+			if !reflect.DeepEqual(m, want) || m.Master == "" {
 				t.Errorf("Masters[%d] = %+v, want %+v", i, m, want)
 			}
 		}

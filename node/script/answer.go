@@ -60,6 +60,7 @@ type Answer struct {
 	Count   int           // hold count: Inspect
 	Crowd   *Crowd        // who has the lock together, and who waits: Inspect; nil if nobody does
 	Left    time.Duration // how long the holder still has it
+	Taken   int           // above 0: so many permits there are, and all are taken, the first of them for Left
 	Slot    int           // which slot of a semaphore the owner has: Acquire of a Permit
 	Permits *Permits      // InspectPermits
 	Rank    int           // how many stand before the owner in the queue: a refused AcquireOrRegister, Register
@@ -91,7 +92,7 @@ type Waiter struct {
 // Why returns why the master did not say yes.
 func (a Answer) Why() error {
 	if a.Outcome == Refused && a.Err == nil {
-		return &TakenError{Holder: a.Holder, Left: a.Left}
+		return &TakenError{Holder: a.Holder, Left: a.Left, Permits: a.Taken}
 	}
 	return a.Err
 }
@@ -114,13 +115,16 @@ var (
 
 // TakenError says who has the lock at a master.
 type TakenError struct {
-	Holder string        // empty: nobody; SharedHolder: readers
-	Left   time.Duration // Never: it does not expire
+	Holder  string        // empty: nobody; SharedHolder: readers
+	Left    time.Duration // Never: it does not expire
+	Permits int           // above 0: so many permits there are, and somebody has each
 }
 
 func (e *TakenError) Error() string {
 	holder := e.Holder
 	switch {
+	case e.Permits > 0:
+		return fmt.Sprintf("all permits are taken, of %d, the first for another %v", e.Permits, e.Left)
 	case holder == "":
 		return "not held"
 	case holder == SharedHolder:

@@ -1,0 +1,158 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"example.com/redlock/node/script"
+)
+
+// Semaphore gives out a number of permits of one name: at most that many are held at a time in the
+// whole fleet. Make it with [Client.Semaphore]. It has no state, and need not be kept.
+//
+// Each permit is one of the semaphore's slots, and each slot is locked on a majority of the masters as
+// a name is by [Client.Lock]. So what is said there of leases, the watchdog, contexts, errors and the
+// order of those who wait is so of permits.
+type Semaphore struct {
+	c       *Client
+	name    string
+	permits int
+}
+
+// Semaphore returns the semaphore name with so many permits, 1 to 1000. It has nothing to do with a
+// lock of the same name. Its methods return an error when name or permits are not valid.
+//
+// The masters do not store how many permits there are. Clients that give different numbers, as while
+// a change is rolled out, never hold more permits together than the largest of them.
+func (c *Client) Semaphore(name string, permits int) *Semaphore { return &Semaphore{c, name, permits} }
+
+// Name returns the name of the semaphore.
+func (s *Semaphore) Name() string { return s.name }
+
+// Permits returns how many permits there are, as this client counts them.
+func (s *Semaphore) Permits() int { return s.permits }
+
+// Acquire takes a permit, and waits until there is one or ctx ends. Those who wait are served in the
+// order in which they began to. A watchdog renews the permit, and [Hold.Unlock] gives it back, to the
+// first who waits.
+//
+// A permit is not entered again: each Acquire takes one more, also under the context of another. So
+// whoever takes several waits for itself when no other is left.
+//
+// [Hold.Slot] says which slot the permit is, and [Hold.Token] is a fencing token among the permits of
+// that slot: a resource that refuses stale tokens keeps one number for each slot.
+//
+// The errors are those of [Client.Lock]. Cost: that of Lock; up to four callers of a client ask the
+// masters at the same time. Source: docs/algorithm.md, "Permits".
+func (s *Semaphore) Acquire(ctx context.Context) (*Hold, error) {
+	return s.acquire(ctx, want{lease: s.c.cfg.Lease, watch: true, wait: true})
+}
+
+// TryAcquire is Acquire without waiting: ErrTaken when no permit is free, ErrNoQuorum when too few
+// masters answer within Config.NodeTimeout.
+//
+// If several clients try at the same time and none gets a majority for a slot, TryAcquire tries
+// again after some random milliseconds, a few times at most.
+func (s *Semaphore) TryAcquire(ctx context.Context) (*Hold, error) {
+	return s.acquire(ctx, want{lease: s.c.cfg.Lease, watch: true})
+}
+
+// AcquireFor is Acquire with a fixed lease, as [Client.LockFor] takes it.
+func (s *Semaphore) AcquireFor(ctx context.Context, lease time.Duration) (*Hold, error) {
+	return s.acquire(ctx, want{lease: lease, wait: true})
+}
+
+// TryAcquireFor is TryAcquire with a fixed lease, as [Client.LockFor] takes it.
+func (s *Semaphore) TryAcquireFor(ctx context.Context, lease time.Duration) (*Hold, error) {
+	return s.acquire(ctx, want{lease: lease})
+}
+
+// Do takes a permit as Acquire does, runs fn, and gives it back, as [Client.Do] does.
+func (s *Semaphore) Do(ctx context.Context, fn func(context.Context) error) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	return s.c.do(ctx, want{name: s.name, permits: s.permits}, fn)
+}
+
+// SemaphoreInspection is what the masters say of a semaphore.
+type SemaphoreInspection struct {
+	Name    string
+	Slots   []Slot           // that a majority of the masters gave to the same owner, by their numbers
+	Masters []SemaphoreState // in the order of Config
+}
+
+// SemaphoreState is what one master says of a semaphore.
+type SemaphoreState struct {
+	Master string        // host and port
+	Slots  []Slot        // that somebody has there, by their numbers
+	Queue  []Waiter      // who waits there, in their order, 100 at most
+	Guard  time.Duration // above 0: the master restarted, and grants no permits for so long
+	Err    error         // why it says nothing
+}
+
+// Slot is who has a slot of a semaphore.
+type Slot struct {
+	Slot  int
+	Owner string        // "uuid:rN"
+	Left  time.Duration // until it is free
+	Token int64         // fencing counter of the slot
+}
+
+// Inspect says who has permits of the semaphore and who waits for one, without taking one. Its error
+// and its cost are those of [Client.Inspect].
+func (s *Semaphore) Inspect(ctx context.Context) (SemaphoreInspection, error) {
+	in := SemaphoreInspection{Name: s.name}
+	if err := s.check(); err != nil {
+		return in, err
+	}
+	look, err := s.c.masters.InspectPermits(ctx, s.name)
+	in.Slots = slots(look.Slots)
+	in.Masters = make([]SemaphoreState, len(look.Views))
+	for i, v := range look.Views {
+		in.Masters[i] = SemaphoreState{
+			Master: v.Master, Slots: slots(v.Slots), Queue: waiters(v.Queue), Guard: v.Guard, Err: v.Err,
+		}
+	}
+	return in, err
+}
+
+func slots(taken []script.Slot) (list []Slot) {
+	for _, s := range taken {
+		list = append(list, Slot(s))
+	}
+	return list
+}
+
+// ForceRelease frees all permits on every master that answers, whoever has them, and reports whether
+// somebody had any: see [Client.ForceUnlock].
+func (s *Semaphore) ForceRelease(ctx context.Context) (freed bool, err error) {
+	if err := s.check(); err != nil {
+		return false, err
+	}
+	return s.c.masters.ForcePermits(ctx, s.name)
+}
+
+func (s *Semaphore) acquire(ctx context.Context, w want) (*Hold, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	w.name, w.permits = s.name, s.permits
+	return s.c.lock(ctx, w)
+}
+
+// check refuses names and permits that no semaphore can have.
+func (s *Semaphore) check() error {
+	if err := checkName(s.name); err != nil {
+		return err
+	}
+	if s.permits < 1 || s.permits > script.MaxPermits {
+		return fmt.Errorf("redlock: semaphore %q has %d permits: a semaphore has 1 to %d", s.name, s.permits, script.MaxPermits)
+	}
+	return nil
+}
+
+// Slot returns which slot of its semaphore a permit is, from 0, and below the largest number of
+// permits that any client gives. It is 0 for a lock.
+func (h *Hold) Slot() int { return h.h.Slot() }

@@ -1,0 +1,359 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// acquire is Acquire of a permit that must be free.
+func acquire(t *testing.T, s *redlock.Semaphore) *redlock.Hold {
+	t.Helper()
+	return got(t, "Acquire", func() (*redlock.Hold, error) { return s.Acquire(t.Context()) })
+}
+
+// acquirer waits for a permit of s.
+func acquirer(t *testing.T, s *redlock.Semaphore) *waiting {
+	t.Helper()
+	return waitFor(t, s.Acquire)
+}
+
+// expectNoPermits wants no master to have anything of the semaphore name but fencing counters.
+func expectNoPermits(t *testing.T, fleet *redlocktest.Fleet, name string) {
+	t.Helper()
+	synctest.Wait()
+	for _, m := range fleet.Masters() {
+		for _, key := range m.Keys() {
+			if key != "redlock_slotfence:{"+name+"}" {
+				t.Errorf("%s has %s: %v %v", m.Name(), key, m.Hash(key), m.ZSet(key))
+			}
+		}
+	}
+}
+
+// There are as many permits as there are, each in a slot of its own.
+func TestPermits(t *testing.T) {
+	for _, permits := range []int{1, 2, 5} {
+		t.Run(fmt.Sprintf("K=%d", permits), func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				d := open(t, fleet, redlock.Config{})
+				both := []*redlock.Semaphore{c.Semaphore("gpu", permits), d.Semaphore("gpu", permits)}
+				var holds []*redlock.Hold
+				slots := make(map[int]bool)
+				for i := range permits {
+					hold := acquire(t, both[i%2])
+					synctest.Wait()
+					expectAlive(t, hold)
+					if slots[hold.Slot()] || hold.Slot() < 0 || hold.Slot() >= permits || hold.Shared() || hold.Name() != "gpu" {
+						t.Errorf("permit %d has slot %d, others %v", i, hold.Slot(), slots)
+					}
+					slots[hold.Slot()] = true
+					holds = append(holds, hold)
+				}
+				for i, s := range both {
+					_, err := s.TryAcquire(t.Context())
+					expect(t, fmt.Sprintf("TryAcquire of client %d", i), err, redlock.ErrTaken)
+					if said := fmt.Sprintf(": all permits are taken, of %d, the first for another ", permits); err != nil && !strings.Contains(err.Error(), said) {
+						t.Errorf("TryAcquire = %v, want it to say %q", err, said)
+					}
+					_, err = s.TryAcquireFor(t.Context(), time.Second)
+					expect(t, fmt.Sprintf("TryAcquireFor of client %d", i), err, redlock.ErrTaken)
+				}
+				unlock(t, holds[0])
+				expect(t, "Cause", context.Cause(holds[0].Context()), redlock.ErrNotHeld)
+				synctest.Wait()
+				again := got(t, "TryAcquire", func() (*redlock.Hold, error) { return both[1].TryAcquire(t.Context()) })
+				if again.Slot() != holds[0].Slot() || again.Token() <= holds[0].Token() {
+					t.Errorf("slot %d with token %d, want %d and a token above %d", again.Slot(), again.Token(), holds[0].Slot(), holds[0].Token())
+				}
+				for _, hold := range append(holds[1:], again) {
+					unlock(t, hold)
+				}
+				expectNoPermits(t, fleet, "gpu")
+			})
+		})
+	}
+}
+
+// A semaphore with the name of a lock is another thing.
+func TestSemaphoreIsNoLock(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := lock(t, t.Context(), c, "a")
+		permit := got(t, "Acquire", func() (*redlock.Hold, error) { return c.Semaphore("a", 1).Acquire(hold.Context()) })
+		d := open(t, fleet, redlock.Config{})
+		for i, w := range []*waiting{writer(t, d), acquirer(t, d.Semaphore("a", 1))} {
+			time.Sleep(time.Second)
+			expectHolds(t, "beside the first", []*waiting{w})
+			if i == 0 {
+				unlock(t, hold)
+			} else {
+				unlock(t, permit)
+			}
+			time.Sleep(10 * time.Millisecond)
+			expectHolds(t, "then", []*waiting{w}, 0)
+			unlock(t, w.hold)
+		}
+		if err := acquire(t, d.Semaphore("a", 1)).Downgrade(t.Context()); err == nil {
+			t.Error("Downgrade of a permit = nil, want an error")
+		}
+	})
+}
+
+func TestSemaphoreIsChecked(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
+		for _, s := range []*redlock.Semaphore{
+			c.Semaphore("a", 0), c.Semaphore("a", -1), c.Semaphore("a", 1001), c.Semaphore("", 1), c.Semaphore("redlock_slots:a", 1),
+		} {
+			_, err := s.Acquire(t.Context())
+			if err == nil || errors.Is(err, redlock.ErrTaken) || errors.Is(err, redlock.ErrNoQuorum) {
+				t.Errorf("Acquire of %q with %d permits = %v, want an error of its own", s.Name(), s.Permits(), err)
+			}
+			if err := s.Do(t.Context(), func(context.Context) error { return nil }); err == nil {
+				t.Errorf("Do of %q with %d permits = nil", s.Name(), s.Permits())
+			}
+		}
+		unlock(t, acquire(t, c.Semaphore("a", 1000)))
+	})
+}
+
+// A permit that is free costs one round trip, and so do several at the same time, of one client or
+// of many.
+func TestFreePermitIsOneRoundTrip(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		const delay = 5 * time.Millisecond
+		warm(t, c)
+		unlock(t, acquire(t, c.Semaphore("b", 1))) // so that the masters know all steps
+		synctest.Wait()
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(delay) })
+		start, before := time.Now(), scripts(fleet)
+		hold := acquire(t, c.Semaphore("gpu", 4))
+		if got := time.Since(start); got != 2*delay {
+			t.Errorf("Acquire took %v, want %v", got, 2*delay)
+		}
+		if got := scripts(fleet) - before; got != 3 {
+			t.Errorf("Acquire took %d script calls, want 3", got)
+		}
+		start = time.Now()
+		unlock(t, hold)
+		if got := time.Since(start); got != 2*delay {
+			t.Errorf("Unlock took %v, want %v", got, 2*delay)
+		}
+		var all []*waiting
+		for range 4 {
+			all = append(all, acquirer(t, c.Semaphore("gpu", 4)))
+		}
+		time.Sleep(2 * delay)
+		expectHolds(t, "after one round trip", all, 0, 1, 2, 3)
+		for _, w := range all {
+			unlock(t, w.hold)
+		}
+	})
+}
+
+// A permit that is given back goes to the first who waits, in one message.
+func TestFreedPermitGoesToTheFirstInOneMessage(t *testing.T) {
+	for name, same := range map[string]bool{"same client": true, "another client": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				const delay = 5 * time.Millisecond
+				d, e := open(t, fleet, redlock.Config{}), c
+				if !same {
+					e = open(t, fleet, redlock.Config{})
+				}
+				warm(t, c)
+				unlock(t, acquire(t, c.Semaphore("b", 1)))
+				holds := []*redlock.Hold{acquire(t, c.Semaphore("gpu", 2)), acquire(t, d.Semaphore("gpu", 2))}
+				synctest.Wait()
+				each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(delay) })
+				all := []*waiting{acquirer(t, e.Semaphore("gpu", 2))}
+				time.Sleep(100 * time.Millisecond)
+				all = append(all, acquirer(t, d.Semaphore("gpu", 2)))
+				time.Sleep(1037 * time.Millisecond) // away from the asks
+				for i, hold := range holds {
+					start := time.Now()
+					before := scripts(fleet)
+					unlock(t, hold)
+					synctest.Wait()
+					expectHolds(t, "one message later", all, []int{0, 1}[:i+1]...)
+					if !all[i].over {
+						t.FailNow()
+					}
+					if got := all[i].at.Sub(start); got != 2*delay {
+						t.Errorf("waiter %d had its permit after %v, want %v", i, got, 2*delay)
+					}
+					if got := scripts(fleet) - before; got != 3 {
+						t.Errorf("hand-over %d took %d script calls, want 3", i, got)
+					}
+					if w := all[i].hold; w.Slot() != hold.Slot() || w.Token() <= hold.Token() {
+						t.Errorf("slot %d, token %d after slot %d, token %d", w.Slot(), w.Token(), hold.Slot(), hold.Token())
+					}
+					time.Sleep(1037 * time.Millisecond)
+				}
+				for _, w := range all {
+					if got := w.hold.Remaining(); got < 20*time.Second {
+						t.Errorf("Remaining = %v, want that of a full lease", got)
+					}
+					unlock(t, w.hold)
+				}
+				time.Sleep(3 * delay)
+				unlock(t, acquire(t, c.Semaphore("gpu", 2)))
+				time.Sleep(3 * delay)
+			})
+		})
+	}
+}
+
+// Clients that count the permits differently hold no more together than the one with the most says.
+func TestClientsMayCountPermitsDifferently(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		d := open(t, fleet, redlock.Config{})
+		few, many := c.Semaphore("gpu", 2), d.Semaphore("gpu", 4)
+		var holds []*redlock.Hold
+		for _, s := range []*redlock.Semaphore{many, many, many, few, many} {
+			hold, err := s.TryAcquire(t.Context())
+			if err == nil {
+				holds = append(holds, hold)
+			} else {
+				expect(t, "TryAcquire", err, redlock.ErrTaken)
+			}
+			synctest.Wait()
+		}
+		if len(holds) != 4 {
+			t.Fatalf("%d permits are held, want 4: the most that anybody counts", len(holds))
+		}
+		w := acquirer(t, few)
+		time.Sleep(time.Second)
+		// The one who counts two waits for one of the first two slots, and keeps nobody from the others.
+		for _, hold := range holds {
+			if hold.Slot() >= 2 {
+				unlock(t, hold)
+				time.Sleep(10 * time.Millisecond)
+				expectHolds(t, "when a slot is free that it does not know", []*waiting{w})
+				again := got(t, "TryAcquire", func() (*redlock.Hold, error) { return many.TryAcquire(t.Context()) })
+				unlock(t, again)
+			}
+		}
+		for _, hold := range holds {
+			if hold.Slot() < 2 {
+				unlock(t, hold)
+			}
+		}
+		time.Sleep(10 * time.Millisecond)
+		expectHolds(t, "then", []*waiting{w}, 0)
+		unlock(t, w.hold)
+		expectNoPermits(t, fleet, "gpu")
+	})
+}
+
+// A permit is not entered again: each Acquire takes one more.
+func TestPermitsAreNotReentered(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		s := c.Semaphore("gpu", 2)
+		err := s.Do(t.Context(), func(ctx context.Context) error {
+			return s.Do(ctx, func(ctx context.Context) error {
+				_, err := s.TryAcquire(ctx)
+				expect(t, "TryAcquire under both", err, redlock.ErrTaken)
+				if redlock.Token(ctx) == 0 {
+					t.Error("no token in the context")
+				}
+				return nil
+			})
+		})
+		expect(t, "Do", err)
+		expectNoPermits(t, fleet, "gpu")
+	})
+}
+
+// A permit is renewed while it is held, ends with its validity when a majority is lost, and with
+// Close. A fixed lease ends by itself.
+func TestPermitEnds(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		s := c.Semaphore("gpu", 2)
+		start := time.Now()
+		fixed := got(t, "AcquireFor", func() (*redlock.Hold, error) { return s.AcquireFor(t.Context(), 10*time.Second) })
+		expectEnd(t, fixed, start, 10*time.Second-102*time.Millisecond, redlock.ErrLost)
+		hold := acquire(t, s)
+		time.Sleep(3 * lease)
+		expectAlive(t, hold)
+		expect(t, "Extend", hold.Extend(t.Context(), lease))
+		each(fleet, 0, 2, (*redlocktest.Master).Kill)
+		start, left := time.Now(), hold.Remaining()
+		expectEnd(t, hold, start, left, redlock.ErrLost)
+		each(fleet, 0, 2, (*redlocktest.Master).RestartWithData)
+		time.Sleep(settle)
+		last, w := acquire(t, s), acquirer(t, open(t, fleet, redlock.Config{}).Semaphore("gpu", 1))
+		expect(t, "Close", c.Close())
+		expect(t, "Cause", context.Cause(last.Context()), redlock.ErrClosed)
+		time.Sleep(10 * time.Millisecond)
+		expectHolds(t, "after Close", []*waiting{w}, 0)
+		unlock(t, w.hold)
+		expectNoPermits(t, fleet, "gpu")
+	})
+}
+
+// However many clients and callers there are, at most so many hold permits, each in a slot of its
+// own whose tokens grow, and each gets its turn.
+func TestNeverMorePermits(t *testing.T) {
+	for _, permits := range []int{1, 2, 5} {
+		for seed := range uint64(8) {
+			t.Run(fmt.Sprintf("K=%d/seed=%d", permits, seed), func(t *testing.T) {
+				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+					r := rand.New(rand.NewPCG(seed, 0))
+					each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Duration(r.Int64N(int64(3 * time.Millisecond)))) })
+					clients := []*redlock.Client{c, open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})}
+					var mu sync.Mutex
+					held, most := make(map[int]bool), 0
+					tokens := make(map[int]int64)
+					var callers sync.WaitGroup
+					start := time.Now()
+					ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+					defer cancel()
+					for i := range 12 {
+						r := rand.New(rand.NewPCG(seed, uint64(i)+1))
+						callers.Go(func() {
+							for range 10 {
+								pause(r, 5*time.Millisecond)
+								hold, err := clients[r.IntN(len(clients))].Semaphore("gpu", permits).Acquire(ctx)
+								if err != nil {
+									t.Errorf("Acquire: %v", err)
+									return
+								}
+								mu.Lock()
+								if held[hold.Slot()] || len(held) == permits {
+									t.Errorf("slot %d is held beside %v", hold.Slot(), held)
+								}
+								if hold.Token() <= tokens[hold.Slot()] {
+									t.Errorf("token %d of slot %d after %d", hold.Token(), hold.Slot(), tokens[hold.Slot()])
+								}
+								held[hold.Slot()], tokens[hold.Slot()] = true, hold.Token()
+								most = max(most, len(held))
+								mu.Unlock()
+								pause(r, 10*time.Millisecond)
+								mu.Lock()
+								delete(held, hold.Slot())
+								mu.Unlock()
+								unlock(t, hold)
+							}
+						})
+					}
+					callers.Wait()
+					if most < (permits+1)/2 {
+						t.Errorf("at most %d held permits at a time, of %d", most, permits)
+					}
+					t.Logf("120 permits in %v", time.Since(start))
+					time.Sleep(50 * time.Millisecond)
+					expectNoPermits(t, fleet, "gpu")
+				})
+			})
+		}
+	}
+}
