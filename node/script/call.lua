@@ -64,7 +64,7 @@ local k, a = 0, 1 -- the keys and arguments before those of the step
 local answers = {}
 local lease, ttl -- the last lease, and how long a counter lasts with it
 local holderOf, forcedKey, enter, notify, handOff, acquire, release, permit
-local needReaders, readersOf, reads, settle, join, share, now -- see readers.lua
+local needReaders, readers, reads, settle, join, share, now -- see readers.lua
 
 for i = 1, #steps do
   local step = #steps == 1 and steps or string.sub(steps, i, i)
@@ -98,9 +98,24 @@ for i = 1, #steps do
     width, length, queue = 2, step == 'f' and 1 or 7, keys[k + 2]
   elseif step == 'b' then
     width, length, queue = 3, 6, keys[k + 2]
-    there = call('exists', lock, queue)
-  elseif step == 'l' or step == 'L' then
-    width, length, queue = 2, step == 'l' and 2 or 7, keys[k + 2]
+    readers = 'redlock_read:' .. string.sub(queue, #'redlock_wait:' + 1)
+    if args[a + 2] ~= '' and call('exists', lock, queue, readers) == 0 then
+      -- #include grantshared.lua
+    else
+      there = call('exists', lock, queue)
+      freed = there == 0
+      there = freed or there == 1 and call('hget', lock, 'mode') == 'shared'
+    end
+  elseif step == 'l' then
+    width, length, queue = 2, 2, keys[k + 2]
+    readers = 'redlock_read:' .. string.sub(queue, #'redlock_wait:' + 1)
+    there = call('exists', queue)
+    local first = there == 0 and call('zrange', readers, '0', '1')
+    if first and first[1] == args[a + 1] and not first[2] then
+      -- #include leaveshared.lua
+    end
+  elseif step == 'L' then
+    width, length, queue = 2, 7, keys[k + 2]
   elseif step == 'h' or step == 'H' then
     width, length, queue = 3, 3, keys[k + 2]
   elseif step == 'i' then
@@ -138,18 +153,18 @@ for i = 1, #steps do
     if (step == 'n' or step == 'h' or step == 'f') and not forcedKey then
       -- #include forced.lua
     end
-    if queue and not handOff then
+    -- A reader meets nobody in the queue.
+    local nobody = step == 'l' and there == 0 or step == 'b' and there == true and args[a + 2] ~= ''
+    if queue and not nobody and not handOff then
       -- #include queue.lua
     end
     if not needReaders then
-      function needReaders()
-        if not join then
-          -- #include readers.lua
-        end
+      function needReaders(lock)
+        -- #include readers.lua
       end
     end
     if string.find('blLhHECfi', step, 1, true) then
-      needReaders()
+      needReaders(lock)
     end
     if step == 'b' then
       if not share then

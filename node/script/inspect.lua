@@ -15,13 +15,12 @@ function run(_, lock, _, k)
   if wrong then
     return wrong
   end
-  local readers, waiters = {}, {}
+  local crowd, waiters = {}, {}
   if holder == 'shared' then
-    local key, now = readersOf(lock)
-    local all = redis.call('zrange', key, -32, -1, 'withscores')
+    local all = redis.call('zrange', readers, -32, -1, 'withscores')
     for i = 1, #all, 2 do
       if tonumber(all[i + 1]) > now then
-        readers[#readers + 1], readers[#readers + 2] = all[i], all[i + 1] - now
+        crowd[#crowd + 1], crowd[#crowd + 2] = all[i], all[i + 1] - now
       end
     end
   end
@@ -35,6 +34,6 @@ function run(_, lock, _, k)
   local count = holder and holder ~= 'shared' and redis.call('hget', lock, holder) or '0'
   return {
     redis.call('pttl', lock), redis.call('get', counter) or '0', holder or '', count,
-    readers, waiters,
+    crowd, waiters,
   }
 end

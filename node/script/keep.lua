@@ -17,7 +17,7 @@ function run(step, lock, queue, k, a)
   if wrong then
     return wrong
   end
-  local inside = holder == owner or holder == 'shared' and reads(lock, owner)
+  local inside = holder == owner or holder == 'shared' and reads(owner)
   if not inside then
     if step == 'E' then
       return holder and {redis.call('pttl', lock), holder} or 0

@@ -79,7 +79,7 @@ function handOff(lock, counter, queue, token, holder, me, lease)
           redis.call('pexpire', lock, short)
           return owner, tonumber(short)
         end
-        needReaders()
+        needReaders(lock)
         join(lock, owner, short, holder)
         holder, passes = 'shared', passes - 1
       end

@@ -16,7 +16,7 @@ function run(step, lock, _, k, a)
   if wrong then
     return wrong
   end
-  if holder ~= owner and not (step == 'C' and holder == 'shared' and reads(lock, owner)) then
+  if holder ~= owner and not (step == 'C' and holder == 'shared' and reads(owner)) then
     return -1
   end
   local last = tonumber(redis.call('get', counter) or 0)

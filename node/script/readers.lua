@@ -8,26 +8,26 @@
 -- Called by share.lua, keep.lua, raise.lua, release.lua, inspect.lua and queue.lua. A part of
 -- call.lua, which carries it inside.
 
--- readersOf returns the key of the readers, and what time it is, in ms. One call has one time.
-function readersOf(lock)
-  if not now then
-    local time = redis.call('time')
-    now = time[1] * 1000 + math.floor(time[2] / 1000)
-  end
-  local name = string.find(lock, '{', 1, true) and lock .. ':' or '{' .. lock .. '}'
-  return 'redlock_read:' .. name, now
+-- What is here is the inside of needReaders: it is made when readers are first met. One call has one
+-- time.
+if not now then
+  local time = redis.call('time')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+readers = 'redlock_read:' .. (string.find(lock, '{', 1, true) and lock .. ':' or '{' .. lock .. '}')
+
+if join then
+  return
 end
 
 -- reads reports whether owner is a reader of a lock that is shared.
-function reads(lock, owner)
-  local readers, now = readersOf(lock)
+function reads(owner)
   return tonumber(redis.call('zscore', readers, owner) or 0) > now
 end
 
 -- settle has the lock expire with the last of its readers, and frees it if there is none. It
 -- returns whether there is one.
 function settle(lock)
-  local readers, now = readersOf(lock)
   local last = tonumber(redis.call('zrange', readers, -1, -1, 'withscores')[2] or 0)
   if last <= now then
     redis.call('del', lock, readers)
@@ -42,7 +42,6 @@ end
 -- join makes owner a reader for ms from now, or for longer if it has longer. holder is who has
 -- the lock: nobody, "shared", or owner itself, which had it alone until now.
 function join(lock, owner, ms, holder)
-  local readers, now = readersOf(lock)
   local ends = now + ms
   if holder == 'shared' then
     -- Those whose lease is over go, the first of them first.

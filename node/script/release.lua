@@ -27,32 +27,9 @@ local function leave(queue, owner)
   return redis.call('zrem', queue, owner) == 1 and redis.call('del', queue .. owner)
 end
 
--- forceOut takes the lock from whoever has it, and keeps that owner from healing it. It returns
--- how many owners that were.
-local function forceOut(lock, queue, holder)
-  local owners = {holder, redis.call('pttl', lock)} -- each with how long it would have had it
-  if holder == 'shared' then
-    local readers, now = readersOf(lock)
-    local all = redis.call('zrange', readers, 0, -1, 'withscores')
-    owners = {}
-    for i = 1, #all, 2 do
-      if tonumber(all[i + 1]) > now then
-        owners[#owners + 1], owners[#owners + 2] = all[i], all[i + 1] - now
-      end
-    end
-    redis.call('del', readers)
-  end
-  redis.call('del', lock) -- first, or a full master would refuse both
-  for i = 1, #owners, 2 do
-    if owners[i + 1] > 0 then
-      redis.call('set', forcedKey(lock, owners[i]), 1, 'px', owners[i + 1])
-    end
-    leave(queue, owners[i]) -- a renewal may have healed it while it waited
-  end
-end
-
 -- Steps r and R come with what was found so far: freed, how many fields were deleted, and
--- there, how many keys there are now of the lock and the queue.
+-- there, how many keys there are now of the lock and the queue. Step l comes with there, 0 if there
+-- is no queue.
 function release(step, lock, queue, k, a, freed, there)
   local owner, token, next = args[a + 1], args[a + 2], nil
   local holder, wrong -- who has the lock after the deletion
@@ -62,17 +39,32 @@ function release(step, lock, queue, k, a, freed, there)
     if wrong then
       return wrong
     end
-    if owner then
-      forceOut(lock, queue, owner)
-      freed, owner = 1, nil
+    local owners = {owner, redis.call('pttl', lock)} -- each with how long it would have had it
+    if owner == 'shared' then
+      owners = {}
+      local all = redis.call('zrange', readers, 0, -1, 'withscores')
+      for i = 1, #all, 2 do
+        if tonumber(all[i + 1]) > now then
+          owners[#owners + 1], owners[#owners + 2] = all[i], all[i + 1] - now
+        end
+      end
+      redis.call('del', readers)
     end
+    freed = owner and redis.call('del', lock)
+    for i = 1, owner and #owners or 0, 2 do
+      if owners[i + 1] > 0 then -- after the deletion, or a full master would refuse both
+        redis.call('set', forcedKey(lock, owners[i]), 1, 'px', owners[i + 1])
+      end
+      leave(queue, owners[i])
+    end
+    owner = nil
   elseif step == 'l' or step == 'L' then
     next = step == 'L' and args[a + 3]
     holder, wrong = holderOf(lock, owner)
     if holder == owner then
       freed, holder = redis.call('hdel', lock, owner), nil
-    elseif holder == 'shared' and reads(lock, owner) then
-      freed = redis.call('zrem', (readersOf(lock)), owner)
+    elseif holder == 'shared' and reads(owner) then
+      freed = redis.call('zrem', readers, owner)
       holder = settle(lock) and holder or nil
     end
   elseif step == 't' or step == 'T' then
@@ -87,15 +79,15 @@ function release(step, lock, queue, k, a, freed, there)
   local answer = mine and 1 or -1
   if next and not wrong then
     if holder == 'shared' then
-      needReaders()
+      needReaders(lock)
     end
     -- A repeat must not enter one that has it by now.
-    if holder ~= next and not (holder == 'shared' and reads(lock, next)) then
+    if holder ~= next and not (holder == 'shared' and reads(next)) then
       enter(queue, next, unpack(args, a + 4, a + 7))
     end
   end
   -- Even if it had the lock: a renewal may have healed it while it waited.
-  local left = owner and step ~= 'r' and step ~= 't' and leave(queue, owner)
+  local left = owner and step ~= 'r' and step ~= 't' and there ~= 0 and leave(queue, owner)
   if there == 2 then -- if it is the only one of the two, there is nobody to hand it to
     holder = left and holderOf(lock) or lock
   end
@@ -110,7 +102,7 @@ function release(step, lock, queue, k, a, freed, there)
     not holder and not mine and redis.call('exists', 'redlock_turn:' .. name) == 1 then
     return answer
   end
-  if token ~= '' then
+  if token ~= '' and there ~= 0 then
     -- Redisson's clients cannot enter the queue. So if any of them wait, one hold in seven
     -- leaves the key free for a moment when it ends, and the first in the queue looks again
     -- afterwards. Tokens follow a clock, so seven: no usual step of clocks is a multiple of it.

@@ -18,26 +18,26 @@
 -- asks that let in whoever is next. So it is told of no holder: those who know of one only keep
 -- their place.
 
--- there is how many keys there are of the lock and the queue.
-function share(_, lock, queue, k, a, _, there)
+-- free is whether there is neither the lock nor a queue; open whether nobody waits, and the lock is
+-- free or shared.
+function share(_, lock, queue, k, a, free, open)
   local counter, owner = keys[k + 3], args[a + 1]
   local lease, proposal, since, short, round = unpack(args, a + 2, a + 6)
   local holder, wrong, inside
-  if there ~= 0 then
+  if not free then
     holder, wrong = holderOf(lock, owner)
     if wrong then
       return wrong
     end
-    inside = holder == owner or holder == 'shared' and reads(lock, owner)
+    inside = holder == owner or holder == 'shared' and reads(owner)
   end
 
   -- Checked before anything is written: a step that fails is not rolled back.
   local token = tonumber(redis.call('get', counter) or proposal)
   assert(token and token > 0, 'ERR the fencing counter is no positive number')
 
-  local nobodyWaits = there == 0 or there == 1 and holder == 'shared'
   local joined
-  if not inside and (lease == '' or not nobodyWaits) then
+  if not inside and (lease == '' or not open) then
     local waits, left = since ~= '', nil
     if waits then
       enter(queue, owner, proposal .. ' shared', since, short, round)
