@@ -33,6 +33,16 @@
 // waiting for itself. [WithOwner] gives a call tree one owner from its start. Each
 // [Hold] is unlocked once, and the last Unlock frees the lock.
 //
+// # Readers, permits, several names
+//
+// [Client.RLock] takes a name for reading: readers hold it together, and a writer, from
+// [Client.Lock], alone. [Hold.Downgrade] makes a writer a reader. [Client.Semaphore] gives out at most
+// so many permits of a name at a time. [Client.LockAll] takes several names in one hold, and
+// [LockAll] does so across clients. [Sets] spreads names over several sets of masters.
+//
+// They are made of the same parts as a lock: holds on a majority, a watchdog, a queue on the masters,
+// fencing tokens, a context that ends with the hold, and the same errors.
+//
 // # Caveats
 //
 // Masters run Redis 6.2 or later, or Valkey. Older ones are refused.
