@@ -71,8 +71,8 @@ func (m *master) paste(t *testing.T, line string) {
 }
 
 // everything does all that clients may want from a master, as the user in urls: lock, enter again,
-// renew, inspect, force, wait, give up, hand over, wait for Redisson, and reconnect. It returns the
-// first error.
+// renew, inspect, force, wait, give up, hand over, share, wait for Redisson, and reconnect. It returns
+// the first error.
 func (f *fleet) everything(ctx context.Context, t *testing.T, name string, urls []string) (err error) {
 	failed := func(what string, e error) bool {
 		if e != nil && err == nil {
@@ -141,6 +141,13 @@ func (f *fleet) everything(ctx context.Context, t *testing.T, name string, urls 
 			return ctx.Err()
 		case <-time.After(20 * time.Millisecond):
 		}
+	}
+	if failed("Downgrade", hold.Downgrade(ctx)) {
+		return err
+	}
+	reader, e := clients[1].RLock(ctx, name)
+	if failed("RLock", e) || failed("Extend", reader.Extend(ctx, 2*time.Second)) || failed("Unlock of a reader", reader.Unlock(ctx)) {
+		return err
 	}
 	if failed("Unlock", hold.Unlock(ctx)) {
 		return err
