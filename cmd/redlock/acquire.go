@@ -61,6 +61,9 @@ type grip interface {
 
 // holdsOf returns the holds of a grip.
 func holdsOf(g grip) (holds []*redlock.Hold) {
+	if one, ok := g.(*redlock.Hold); ok {
+		return []*redlock.Hold{one}
+	}
 	all := g.(*redlock.Holds)
 	for _, name := range all.Names() {
 		holds = append(holds, all.Hold(name))
@@ -69,15 +72,36 @@ func holdsOf(g grip) (holds []*redlock.Hold) {
 }
 
 func (r *runCmd) lock(ctx context.Context, client *redlock.Client, log *slog.Logger) (grip, error) {
+	try, lock := r.ways(client)
 	if r.once() {
-		return client.TryLockAll(ctx, r.Name...)
+		return try(ctx)
 	}
 	if r.Wait != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Duration(*r.Wait))
 		defer cancel()
 	}
-	return whole(ctx, log, time.Duration(r.Lease), func() (grip, error) { return client.LockAll(ctx, r.Name...) })
+	return whole(ctx, log, time.Duration(r.Lease), func() (grip, error) { return lock(ctx) })
+}
+
+// way is a way to take what the command runs under.
+type way func(context.Context) (grip, error)
+
+// ways returns how to try for what the flags ask for, and how to wait for it.
+func (r *runCmd) ways(client *redlock.Client) (try, lock way) {
+	one := func(f func(context.Context) (*redlock.Hold, error)) way {
+		return func(ctx context.Context) (grip, error) { return f(ctx) }
+	}
+	switch {
+	case r.Permits > 0:
+		permits := client.Semaphore(r.Name[0], int(r.Permits))
+		return one(permits.TryAcquire), one(permits.Acquire)
+	case r.Shared:
+		return one(func(ctx context.Context) (*redlock.Hold, error) { return client.TryRLock(ctx, r.Name[0]) }),
+			one(func(ctx context.Context) (*redlock.Hold, error) { return client.RLock(ctx, r.Name[0]) })
+	}
+	return func(ctx context.Context) (grip, error) { return client.TryLockAll(ctx, r.Name...) },
+		func(ctx context.Context) (grip, error) { return client.LockAll(ctx, r.Name...) }
 }
 
 // lease is the part of a hold that whole uses.
@@ -126,6 +150,13 @@ func (r *runCmd) sayWhy(ctx context.Context, client *redlock.Client, log *slog.L
 	select {
 	case <-time.After(sayWhyAfter):
 	case <-ctx.Done():
+		return
+	}
+	if r.Permits > 0 {
+		seen, err := client.Semaphore(r.Name[0], int(r.Permits)).Inspect(ctx)
+		if ctx.Err() == nil && err == nil {
+			log.Info("still waiting: "+permitsVerdict(seen, nil), "permits", int(r.Permits))
+		}
 		return
 	}
 	for _, name := range r.Name {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -51,5 +52,18 @@ func (g *guard) UnmarshalText(text []byte) error {
 		d = -1
 	}
 	*g = guard(d)
+	return nil
+}
+
+// permits is how many permits there are of a name; 0 where the flag is not given.
+type permits int
+
+// UnmarshalText parses what the user wrote.
+func (p *permits) UnmarshalText(text []byte) error {
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < 1 || n > 1000 {
+		return fmt.Errorf("%q is not a number from 1 to 1000", text)
+	}
+	*p = permits(n)
 	return nil
 }

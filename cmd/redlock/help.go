@@ -40,12 +40,19 @@ Examples:
   Give it time to clean up when the hold is lost:
     redlock run --name nightly --lease 1m --grace 20s -- ./report.sh
 
+  Read what others read as well, and nobody writes meanwhile:
+    redlock run --name index --shared -- ./search.sh
+
+  Run at most 4 at the same time in the whole fleet:
+    redlock run --name gpu --permits 4 -- sh -c './train.sh --device "$REDLOCK_SLOT"'
+
 Environment:
   Every flag with a $NAME after it can be set there; the flag wins.
   The command inherits the environment, passwords included, with these set:
     REDLOCK_NAME     the lock's name; of several, one on each line, in order
     REDLOCK_TOKEN    the fencing token: larger than that of every earlier holder; of several names,
                      the token of each on its line
+    REDLOCK_SLOT     with --permits K: which permit it is, from 0 to K-1; the token is that of the slot
     REDLOCK_MASTERS  the masters that grant the lock, so that redlock inspect "$REDLOCK_NAME" works
 
 Signals:
@@ -69,14 +76,17 @@ Exit codes:
 
 const inspectNotes = `
 Columns:
-  HOLDER  who holds the lock on that master: client id and number, as stored there
+  HOLDER  who holds the lock on that master: client id and number, as stored there; or how many readers
   COUNT   the hold count: how many times its holder has entered
   LEFT    time until that master drops the lock, unless it is renewed
   TOKEN   the fencing counter on that master
   NOTE    why the master did not answer, or why it grants nothing
+  HELD    with --permits: how many permits are held on that master; the slots that a majority agrees on
+          are listed below
+Below are the readers, if they have the lock, and who waits, and for what: the first one first.
 
 Exit codes:
-    0  held
+    0  held; with --permits: at least one permit is held
     1  free
    64  bad arguments
    69  too few masters answered to tell`

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -23,8 +22,9 @@ const lookLimit = 30 * time.Second
 type inspectCmd struct {
 	fleetFlags
 
-	JSON bool   `name:"json" help:"Print JSON; times are in milliseconds."`
-	Name string `arg:"" help:"The lock's name."`
+	JSON    bool   `name:"json" help:"Print JSON; times are in milliseconds."`
+	Permits bool   `help:"Show who has permits of that name, instead of who has the lock."`
+	Name    string `arg:"" help:"The lock's name."`
 }
 
 // Run prints what each master says, and a verdict.
@@ -36,6 +36,9 @@ func (i *inspectCmd) Run(std streams, from origins) error {
 	defer closeWithin(client, unlockLimit)
 	ctx, cancel := lookContext()
 	defer cancel()
+	if i.Permits {
+		return i.permits(ctx, client, std)
+	}
 	seen, err := client.Inspect(ctx, i.Name)
 	if err != nil && len(seen.Masters) == 0 {
 		return refuse(err, "<name>")
@@ -73,30 +76,39 @@ func printTable(out io.Writer, seen redlock.Inspection, err error) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, printErr := fmt.Fprintf(out, "\n%s\n", verdict(seen, err))
-	return printErr
+	if _, err := fmt.Fprintf(out, "\n%s\n", verdict(seen, err)); err != nil {
+		return err
+	}
+	var queues [][]redlock.Waiter
+	for _, m := range seen.Masters {
+		queues = append(queues, m.Queue)
+	}
+	return errors.Join(printReaders(out, seen), printQueue(out, queues))
 }
 
 func row(m redlock.MasterState) string {
 	if m.Err != nil {
-		return fmt.Sprintf("%s\t?\t?\t?\t?\t%s", m.Master, why(m))
+		return fmt.Sprintf("%s\t?\t?\t?\t?\t%s", m.Master, bare(m.Err, m.Master))
 	}
-	holder, count, left, token, note := "-", "-", "-", "-", ""
+	holder, count, left, token := "-", "-", "-", "-"
 	if m.Holder != "" {
-		holder, count, left = m.Holder, fmt.Sprint(m.Count), rounded(m.Left)
+		holder, count, left = holderOf(m.Holder, len(m.Readers)), fmt.Sprint(m.Count), rounded(m.Left)
+	}
+	if m.Holder == shared {
+		count = "-"
 	}
 	if m.Token > 0 {
 		token = fmt.Sprint(m.Token)
 	}
-	if m.Guard > 0 {
-		note = "restarted: grants nothing for another " + rounded(m.Guard)
-	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", m.Master, holder, count, left, token, note)
+	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", m.Master, holder, count, left, token, noteOf(m.Guard))
 }
 
-// why returns m's error without m's name, which is printed beside it.
-func why(m redlock.MasterState) string {
-	return strings.TrimPrefix(m.Err.Error(), m.Master+": ")
+// noteOf says why a master grants nothing yet.
+func noteOf(guard time.Duration) string {
+	if guard <= 0 {
+		return ""
+	}
+	return "restarted: grants nothing for another " + rounded(guard)
 }
 
 // verdict says in one line what the masters say together.
@@ -121,7 +133,7 @@ func verdict(seen redlock.Inspection, err error) string {
 		if seen.Left != never {
 			end = fmt.Sprintf("free in at most %s unless renewed", rounded(seen.Left))
 		}
-		return fmt.Sprintf("held by %s: %d of %d masters say so; %s", seen.Holder, naming, of, end)
+		return fmt.Sprintf("held by %s: %d of %d masters say so; %s", holderOf(seen.Holder, len(seen.Readers)), naming, of, end)
 	}
 	line := fmt.Sprintf("free: no %d of %d masters name the same owner", need, of)
 	switch {
@@ -155,6 +167,7 @@ type inspection struct {
 	Held    *bool    `json:"held"` // null when too few masters answered
 	Holder  string   `json:"holder,omitempty"`
 	LeftMS  int64    `json:"left_ms"`
+	Readers []reader `json:"readers,omitempty"`
 	Error   string   `json:"error,omitempty"`
 	Masters []master `json:"masters"`
 }
@@ -167,12 +180,43 @@ type master struct {
 	Token   int64  `json:"token"`
 	GuardMS int64  `json:"guard_ms"`
 	Error   string `json:"error,omitempty"`
+
+	Readers []reader `json:"readers,omitempty"`
+	Queue   []waiter `json:"queue,omitempty"`
+}
+
+// reader is one of those who hold a lock for reading.
+type reader struct {
+	Owner  string `json:"owner"`
+	LeftMS int64  `json:"left_ms"`
+}
+
+// waiter is one of those who wait, the first one first.
+type waiter struct {
+	Owner   string `json:"owner"`
+	Shared  bool   `json:"shared,omitempty"`
+	Permits int    `json:"permits,omitempty"`
+}
+
+func readersJSON(readers []redlock.Reader) (list []reader) {
+	for _, r := range readers {
+		list = append(list, reader{r.Owner, r.Left.Milliseconds()})
+	}
+	return list
+}
+
+func queueJSON(queue []redlock.Waiter) (list []waiter) {
+	for _, w := range queue {
+		list = append(list, waiter(w))
+	}
+	return list
 }
 
 // printJSON prints one object.
 func printJSON(out io.Writer, seen redlock.Inspection, err error) error {
 	report := inspection{
 		Name: seen.Name, Holder: seen.Holder, LeftMS: seen.Left.Milliseconds(),
+		Readers: readersJSON(seen.Readers),
 		Masters: make([]master, 0, len(seen.Masters)),
 	}
 	if err != nil {
@@ -185,12 +229,17 @@ func printJSON(out io.Writer, seen redlock.Inspection, err error) error {
 		entry := master{
 			Master: m.Master, Holder: m.Holder, Count: m.Count,
 			LeftMS: m.Left.Milliseconds(), Token: m.Token, GuardMS: m.Guard.Milliseconds(),
+			Readers: readersJSON(m.Readers), Queue: queueJSON(m.Queue),
 		}
 		if m.Err != nil {
-			entry.Error = why(m)
+			entry.Error = bare(m.Err, m.Master)
 		}
 		report.Masters = append(report.Masters, entry)
 	}
+	return encode(out, report)
+}
+
+func encode(out io.Writer, report any) error {
 	enc := json.NewEncoder(out)
 	enc.SetIndent("", "  ")
 	return enc.Encode(report)

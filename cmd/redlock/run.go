@@ -32,6 +32,8 @@ type runCmd struct {
 	fleetFlags
 
 	Name    []string  `required:"" sep:"\n" env:"REDLOCK_NAME" placeholder:"NAME" help:"What to lock. Given several times, all are locked together; in the variable, one name per line."`
+	Shared  bool      `help:"Lock for reading: together with others who do, and not beside anybody who does not."`
+	Permits permits   `placeholder:"K" help:"Take one of K permits of that name, instead of locking it: at most K commands run at the same time. Everybody should name the same K, 1 to 1000."`
 	Lease   positive  `default:"30s" env:"REDLOCK_LEASE" help:"How long the masters grant the lock for; it is renewed every third of that. If this machine dies, others can get the lock after that time."`
 	Wait    *patience `env:"REDLOCK_WAIT" placeholder:"DURATION" help:"How long to wait for the lock, such as 10s; 0 means one try. Default: forever."`
 	NoWait  bool      `help:"Try once: the same as --wait=0."`
@@ -67,11 +69,11 @@ func (r *runCmd) Run(std streams, from origins) error {
 		return err
 	}
 	for _, one := range holdsOf(hold) {
-		log.Info("locked", "lock", one.Name(), "token", one.Token(), "owner", one.Owner())
+		log.Info("locked", "lock", one.Name(), "slot", one.Slot(), "token", one.Token(), "owner", one.Owner())
 	}
 	code, err := r.underLock(hold, &exec.Cmd{
 		Path: path, Args: r.Command,
-		Env:   childEnv(os.Environ(), trimmed(r.Masters), holdsOf(hold)),
+		Env:   r.slotEnv(childEnv(os.Environ(), trimmed(r.Masters), holdsOf(hold)), hold),
 		Stdin: std.in, Stdout: std.out, Stderr: std.err,
 	}, own, signals, log)
 
@@ -138,6 +140,14 @@ func (r *runCmd) check(from origins) error {
 		}
 		r.Wait = nil // from the environment: the flag wins
 	}
+	switch {
+	case r.Shared && r.Permits > 0:
+		return fail(exitUsage, "--shared and --permits cannot be used together: permits are not locked for reading")
+	case len(r.Name) > 1 && r.Shared:
+		return fail(exitUsage, "--shared takes one %s, not %d", from["name"], len(r.Name))
+	case len(r.Name) > 1 && r.Permits > 0:
+		return fail(exitUsage, "--permits takes one %s, not %d", from["name"], len(r.Name))
+	}
 	// The child inherits REDLOCK_NAME, so a second redlock run inside the first would ask for the same
 	// lock by default, and wait for the end of its own caller.
 	if os.Getenv("REDLOCK_TOKEN") != "" {
@@ -196,7 +206,7 @@ type token interface {
 func childEnv[H token](environ, masters []string, holds []H) []string {
 	env := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		key, _, _ := strings.Cut(entry, "=")
-		return key == "REDLOCK_MASTERS" || key == "REDLOCK_NAME" || key == "REDLOCK_TOKEN"
+		return key == "REDLOCK_MASTERS" || key == "REDLOCK_NAME" || key == "REDLOCK_TOKEN" || key == "REDLOCK_SLOT"
 	})
 	var names, tokens []string
 	for _, hold := range holds {
@@ -206,6 +216,14 @@ func childEnv[H token](environ, masters []string, holds []H) []string {
 		"REDLOCK_MASTERS="+kong.JoinEscaped(masters, ','),
 		"REDLOCK_NAME="+strings.Join(names, "\n"),
 		"REDLOCK_TOKEN="+strings.Join(tokens, "\n"))
+}
+
+// slotEnv adds to env which slot a permit is.
+func (r *runCmd) slotEnv(env []string, hold grip) []string {
+	if r.Permits == 0 {
+		return env
+	}
+	return append(env, "REDLOCK_SLOT="+strconv.Itoa(holdsOf(hold)[0].Slot()))
 }
 
 // listen starts to catch signals. A signal that was ignored when redlock started (nohup) stays ignored.

@@ -64,6 +64,13 @@ var scenes = []scene{
 			m.Restart()
 		}
 	}, until: "waiting for masters"},
+	{args: "run NAMES " + off + " --name nightly --name weekly --no-wait -- true", when: "another process has one of two locks", do: taken},
+	{args: "run NAMES " + off + " --name nightly --no-wait -- true", when: "another process reads", do: reading},
+	{args: "run NAMES " + off + " --name nightly --shared --no-wait -- true", when: "another process has the lock, and this one wants to read", do: taken},
+	{args: "run NAMES " + off + " --name nightly --permits 1 --no-wait -- true", when: "another process has the only permit", do: permitted},
+	{args: "run NAMES " + off + " --name nightly --name weekly --shared -- true", when: "two names are to be read"},
+	{args: "run NAMES " + off + " --name nightly --shared --permits 3 -- true", when: "a permit is to be read"},
+	{args: "inspect NAMES --permits nightly", when: "two masters are dead", do: first((*redlocktest.Master).Kill)},
 	{args: "inspect NAMES nightly", when: "two masters are dead", do: first((*redlocktest.Master).Kill)},
 	{args: "inspect NAMES nightly", when: "the key is something else", do: first(text)},
 	{args: "unlock NAMES --force nightly", when: "two masters are dead", do: first((*redlocktest.Master).Kill)},
@@ -130,7 +137,8 @@ var normal = []struct {
 	{regexp.MustCompile(`\(\d of 3`), "(N of 3"},             // the third may vote before the others have decided
 	{regexp.MustCompile(`; m3:6379: not connected yet`), ""}, // the third may not be connected yet
 	{regexp.MustCompile(` +\n`), "\n"},
-	{regexp.MustCompile(`MASTER .*NOTE`), "MASTER HOLDER COUNT LEFT TOKEN NOTE"}, // the column width depends on the port
+	{regexp.MustCompile(`MASTER +HELD +WAITING`), "MASTER HELD WAITING"},                 // the column width depends on the port
+	{regexp.MustCompile(`MASTER +HOLDER .*NOTE`), "MASTER HOLDER COUNT LEFT TOKEN NOTE"}, // the column width depends on the port
 	{regexp.MustCompile(`(m\d:6379) +`), "$1 "},
 }
 

@@ -5,15 +5,20 @@ import "fmt"
 type unlockCmd struct {
 	fleetFlags
 
-	Force bool   `help:"Required: confirms that you know that a holder may be at work."`
-	Name  string `arg:"" help:"The lock's name."`
+	Force   bool   `help:"Required: confirms that you know that a holder may be at work."`
+	Permits bool   `help:"Free all permits of that name, instead of the lock."`
+	Name    string `arg:"" help:"The lock's name."`
 }
 
 // Run frees the lock and says whether there was one.
 func (u *unlockCmd) Run(std streams, from origins) error {
 	if !u.Force {
+		look := "redlock inspect "
+		if u.Permits {
+			look += "--permits "
+		}
 		return fail(exitUsage, "unlock takes %q away from its holder, which may be at work and learns of it only at its next renewal; "+
-			"use --force if you want that, or see first who holds it: redlock inspect %s", u.Name, u.Name)
+			"use --force if you want that, or see first who holds it: %s", u.Name, look+u.Name)
 	}
 	client, err := u.openToLook(from, std.err)
 	if err != nil {
@@ -22,7 +27,11 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 	defer closeWithin(client, unlockLimit)
 	ctx, cancel := lookContext()
 	defer cancel()
-	freed, err := client.ForceUnlock(ctx, u.Name)
+	free := func() (bool, error) { return client.ForceUnlock(ctx, u.Name) }
+	if u.Permits {
+		free = func() (bool, error) { return client.Semaphore(u.Name, 1).ForceRelease(ctx) }
+	}
+	freed, err := free()
 	if err != nil {
 		return refuse(err, "<name>")
 	}
