@@ -1,6 +1,8 @@
 // Command worker is a client process for the integration tests, which build and start it.
 //
 //	worker [flags] contend journal who    takes the lock again and again
+//	worker [flags] share journal who      takes it again and again, for reading and for writing
+//	worker [flags] read                   takes it once, for reading, and keeps it
 //	worker [flags] wake how               takes it once, and waits to be stopped and continued
 //
 // It prints one line when it begins, and one line with its findings when it ends. It ends when its
@@ -50,10 +52,14 @@ func run() error {
 	switch {
 	case flag.NArg() == 3 && flag.Arg(0) == "contend":
 		return contend(ctx, client, *name, flag.Arg(1), flag.Arg(2))
+	case flag.NArg() == 3 && flag.Arg(0) == "share":
+		return share(ctx, client, *name, flag.Arg(1), flag.Arg(2))
+	case flag.NArg() == 1 && flag.Arg(0) == "read":
+		return read(ctx, client, *name)
 	case flag.NArg() == 2 && flag.Arg(0) == "wake":
 		return wake(ctx, client, *name, flag.Arg(1))
 	}
-	return fmt.Errorf("arguments %q are neither contend nor wake", flag.Args())
+	return fmt.Errorf("arguments %q are none of contend, share, read and wake", flag.Args())
 }
 
 // say prints one line, for the test.
