@@ -41,6 +41,9 @@ const severalNames = 4
 var kinds = []kind{
 	{"Lock", func(ctx context.Context, c *redlock.Client, names []string) (hold, error) { return c.Lock(ctx, names[0]) }},
 	{"RLock", func(ctx context.Context, c *redlock.Client, names []string) (hold, error) { return c.RLock(ctx, names[0]) }},
+	{"Acquire", func(ctx context.Context, c *redlock.Client, names []string) (hold, error) {
+		return c.Semaphore(names[0], 4).Acquire(ctx)
+	}},
 	{fmt.Sprintf("LockAll of %d", severalNames), func(ctx context.Context, c *redlock.Client, names []string) (hold, error) {
 		return c.LockAll(ctx, names...)
 	}},

@@ -416,6 +416,50 @@ func TestReadersInTwoSets(t *testing.T) {
 	})
 }
 
+// Never more permits are held than there are, in whichever sets they are looked for.
+func TestPermitsInTwoSets(t *testing.T) {
+	onRollout(t, func(t *testing.T, s *rollout) {
+		later := s.newOnly(t)
+		s.change(t)
+		for id, other := range map[string]*redlock.Sets{"a": s.old, "c": later} {
+			expect(t, "Do", s.changing.Semaphore(s.name, 2).Do(t.Context(), func(context.Context) error {
+				second, err := other.Semaphore(s.name, 2).Acquire(t.Context())
+				expect(t, "Acquire", err)
+				for _, all := range []*redlock.Sets{s.changing, other} {
+					_, err := all.Semaphore(s.name, 2).TryAcquire(t.Context())
+					expect(t, "TryAcquire of a third", err, redlock.ErrTaken)
+				}
+				in, err := s.changing.Semaphore(s.name, 2).Inspect(t.Context())
+				expect(t, "Inspect", err)
+				if len(in.Slots) != 3 || len(in.Masters) != 6 || in.Name != s.name {
+					t.Errorf("Inspect = %+v, want a permit in both sets and one in set %q", in, id)
+				}
+				unlock(t, second)
+				third, err := s.changing.Semaphore(s.name, 2).AcquireFor(t.Context(), time.Second)
+				expect(t, "AcquireFor", err)
+				unlock(t, third)
+				return nil
+			}))
+		}
+		permit, err := s.changing.Semaphore(s.name, 1).Acquire(t.Context())
+		expect(t, "Acquire", err)
+		freed, err := s.changing.Semaphore(s.name, 1).ForceRelease(t.Context())
+		expect(t, "ForceRelease", err)
+		if !freed {
+			t.Error("ForceRelease freed nothing")
+		}
+		<-permit.Context().Done()
+		expect(t, "Cause", context.Cause(permit.Context()), redlock.ErrLost)
+		next, err := s.old.Semaphore(s.name, 1).TryAcquire(t.Context())
+		expect(t, "TryAcquire", err)
+		unlock(t, next)
+		_, err = s.changing.Semaphore(s.name, 0).TryAcquire(t.Context())
+		if err == nil {
+			t.Error("a semaphore of no permits was not refused")
+		}
+	})
+}
+
 // Holds in two sets that become garbage are reported, once for each set, and lost.
 func TestHoldInTwoSetsLeaks(t *testing.T) {
 	onRollout(t, func(t *testing.T, s *rollout) {

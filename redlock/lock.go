@@ -31,7 +31,7 @@ import (
 // up to every 1.6 s while more than a few clients are before it.
 // Source: docs/algorithm.md, "Acquire" and "Waiting".
 func (c *Client) Lock(ctx context.Context, name string) (*Hold, error) {
-	return c.lock(ctx, want{name: name, lease: c.cfg.Lease, watch: true, wait: true})
+	return c.lock(ctx, want{name: name, watch: true, wait: true})
 }
 
 // TryLock is Lock without waiting: ErrTaken when another owner has name, ErrNoQuorum
@@ -40,7 +40,7 @@ func (c *Client) Lock(ctx context.Context, name string) (*Hold, error) {
 // If several clients try at the same time and none gets a majority, the lock is free. TryLock then
 // tries again after some random milliseconds, a few times at most.
 func (c *Client) TryLock(ctx context.Context, name string) (*Hold, error) {
-	return c.lock(ctx, want{name: name, lease: c.cfg.Lease, watch: true})
+	return c.lock(ctx, want{name: name, watch: true})
 }
 
 // LockFor is Lock with a fixed lease, which nothing renews: the hold ends when the lease is over.
@@ -64,9 +64,9 @@ func (c *Client) Do(ctx context.Context, name string, fn func(context.Context) e
 	return c.do(ctx, want{name: name}, fn)
 }
 
-// do is Do for what w wants, but for its lease.
+// do is Do for what w wants.
 func (c *Client) do(ctx context.Context, w want, fn func(context.Context) error) error {
-	w.lease, w.watch, w.wait, w.bind = c.cfg.Lease, true, true, true
+	w.watch, w.wait, w.bind = true, true, true
 	hold, err := c.lock(ctx, w)
 	if err != nil {
 		return err
@@ -90,8 +90,8 @@ type want struct {
 	name    string
 	shared  bool // with other readers
 	permits int  // above 0: one of so many
+	watch   bool // the watchdog renews the hold, with the lease of Config
 	lease   time.Duration
-	watch   bool // the watchdog renews the hold
 	wait    bool // until it is free
 	bind    bool // the hold's context ends with the caller's
 }
@@ -100,6 +100,9 @@ type want struct {
 func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 	if err := checkName(w.name); err != nil {
 		return nil, err
+	}
+	if w.watch {
+		w.lease = c.cfg.Lease
 	}
 	if err := c.cfg.checkLease("lease", w.lease); err != nil {
 		return nil, err

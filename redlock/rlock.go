@@ -25,13 +25,13 @@ import (
 // Cost: that of Lock. The readers of one client ask for themselves, each with its own script calls.
 // Source: docs/algorithm.md, "Readers".
 func (c *Client) RLock(ctx context.Context, name string) (*Hold, error) {
-	return c.lock(ctx, want{name: name, shared: true, lease: c.cfg.Lease, watch: true, wait: true})
+	return c.lock(ctx, want{name: name, shared: true, watch: true, wait: true})
 }
 
 // TryRLock is RLock without waiting: ErrTaken when a writer has name, or when others have and a
 // writer waits; ErrNoQuorum when too few masters answer within Config.NodeTimeout.
 func (c *Client) TryRLock(ctx context.Context, name string) (*Hold, error) {
-	return c.lock(ctx, want{name: name, shared: true, lease: c.cfg.Lease, watch: true})
+	return c.lock(ctx, want{name: name, shared: true, watch: true})
 }
 
 // RLockFor is RLock with a fixed lease, as [Client.LockFor] takes it.

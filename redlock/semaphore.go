@@ -15,9 +15,17 @@ import (
 // a name is by [Client.Lock]. So what is said there of leases, the watchdog, contexts, errors and the
 // order of those who wait is so of permits.
 type Semaphore struct {
-	c       *Client
+	at      where
 	name    string
 	permits int
+}
+
+// where is a Client or Sets: where permits are taken.
+type where interface {
+	lock(ctx context.Context, w want) (*Hold, error)
+	do(ctx context.Context, w want, fn func(context.Context) error) error
+	inspectPermits(ctx context.Context, name string) (SemaphoreInspection, error)
+	forcePermits(ctx context.Context, name string) (freed bool, err error)
 }
 
 // Semaphore returns the semaphore name with so many permits, 1 to 1000. It has nothing to do with a
@@ -46,7 +54,7 @@ func (s *Semaphore) Permits() int { return s.permits }
 // The errors are those of [Client.Lock]. Cost: that of Lock; up to four callers of a client ask the
 // masters at the same time. Source: docs/algorithm.md, "Permits".
 func (s *Semaphore) Acquire(ctx context.Context) (*Hold, error) {
-	return s.acquire(ctx, want{lease: s.c.cfg.Lease, watch: true, wait: true})
+	return s.acquire(ctx, want{watch: true, wait: true})
 }
 
 // TryAcquire is Acquire without waiting: ErrTaken when no permit is free, ErrNoQuorum when too few
@@ -55,7 +63,7 @@ func (s *Semaphore) Acquire(ctx context.Context) (*Hold, error) {
 // If several clients try at the same time and none gets a majority for a slot, TryAcquire tries
 // again after some random milliseconds, a few times at most.
 func (s *Semaphore) TryAcquire(ctx context.Context) (*Hold, error) {
-	return s.acquire(ctx, want{lease: s.c.cfg.Lease, watch: true})
+	return s.acquire(ctx, want{watch: true})
 }
 
 // AcquireFor is Acquire with a fixed lease, as [Client.LockFor] takes it.
@@ -73,7 +81,7 @@ func (s *Semaphore) Do(ctx context.Context, fn func(context.Context) error) erro
 	if err := s.check(); err != nil {
 		return err
 	}
-	return s.c.do(ctx, want{name: s.name, permits: s.permits}, fn)
+	return s.at.do(ctx, want{name: s.name, permits: s.permits}, fn)
 }
 
 // SemaphoreInspection is what the masters say of a semaphore.
@@ -103,11 +111,15 @@ type Slot struct {
 // Inspect says who has permits of the semaphore and who waits for one, without taking one. Its error
 // and its cost are those of [Client.Inspect].
 func (s *Semaphore) Inspect(ctx context.Context) (SemaphoreInspection, error) {
-	in := SemaphoreInspection{Name: s.name}
 	if err := s.check(); err != nil {
-		return in, err
+		return SemaphoreInspection{Name: s.name}, err
 	}
-	look, err := s.c.masters.InspectPermits(ctx, s.name)
+	return s.at.inspectPermits(ctx, s.name)
+}
+
+func (c *Client) inspectPermits(ctx context.Context, name string) (SemaphoreInspection, error) {
+	in := SemaphoreInspection{Name: name}
+	look, err := c.masters.InspectPermits(ctx, name)
 	in.Slots = slots(look.Slots)
 	in.Masters = make([]SemaphoreState, len(look.Views))
 	for i, v := range look.Views {
@@ -131,7 +143,11 @@ func (s *Semaphore) ForceRelease(ctx context.Context) (freed bool, err error) {
 	if err := s.check(); err != nil {
 		return false, err
 	}
-	return s.c.masters.ForcePermits(ctx, s.name)
+	return s.at.forcePermits(ctx, s.name)
+}
+
+func (c *Client) forcePermits(ctx context.Context, name string) (freed bool, err error) {
+	return c.masters.ForcePermits(ctx, name)
 }
 
 func (s *Semaphore) acquire(ctx context.Context, w want) (*Hold, error) {
@@ -139,7 +155,7 @@ func (s *Semaphore) acquire(ctx context.Context, w want) (*Hold, error) {
 		return nil, err
 	}
 	w.name, w.permits = s.name, s.permits
-	return s.c.lock(ctx, w)
+	return s.at.lock(ctx, w)
 }
 
 // check refuses names and permits that no semaphore can have.

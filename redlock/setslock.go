@@ -32,7 +32,7 @@ func (s *Sets) Do(ctx context.Context, name string, fn func(context.Context) err
 	return s.do(ctx, want{name: name}, fn)
 }
 
-// do is Do for what w wants, but for its lease.
+// do is Do for what w wants.
 func (s *Sets) do(ctx context.Context, w want, fn func(context.Context) error) error {
 	w.watch, w.wait, w.bind = true, true, true
 	hold, err := s.lock(ctx, w)
@@ -138,7 +138,7 @@ func (s *Sets) agree(ctx context.Context, items []item, holds []*Hold) error {
 	errs := make([]error, len(items))
 	var wg sync.WaitGroup
 	for i := 1; i < len(items); i++ {
-		if items[i].name != items[i-1].name {
+		if items[i].name != items[i-1].name || items[i].permits > 0 { // each slot has a token of its own
 			continue
 		}
 		old, next := holds[i-1].h, holds[i].h

@@ -1,0 +1,59 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// RLock locks name for reading in its set: see [Client.RLock].
+func (s *Sets) RLock(ctx context.Context, name string) (*Hold, error) {
+	return s.lock(ctx, want{name: name, shared: true, watch: true, wait: true})
+}
+
+// TryRLock is RLock without waiting: see [Client.TryRLock].
+func (s *Sets) TryRLock(ctx context.Context, name string) (*Hold, error) {
+	return s.lock(ctx, want{name: name, shared: true, watch: true})
+}
+
+// RLockFor is RLock with a fixed lease: see [Client.LockFor].
+func (s *Sets) RLockFor(ctx context.Context, name string, lease time.Duration) (*Hold, error) {
+	return s.lock(ctx, want{name: name, shared: true, lease: lease, wait: true})
+}
+
+// TryRLockFor is TryRLock with a fixed lease.
+func (s *Sets) TryRLockFor(ctx context.Context, name string, lease time.Duration) (*Hold, error) {
+	return s.lock(ctx, want{name: name, shared: true, lease: lease})
+}
+
+// RDo locks name for reading, runs fn, and unlocks name: see [Client.RDo].
+func (s *Sets) RDo(ctx context.Context, name string, fn func(context.Context) error) error {
+	return s.do(ctx, want{name: name, shared: true}, fn)
+}
+
+// Semaphore returns the semaphore name with so many permits, in the set of name: see
+// [Client.Semaphore].
+//
+// While the sets are being changed, a permit of a name that moves is one in its old and one in its new
+// set: never more than so many are held, in whichever sets others look for them. Its Slot and Token are
+// those in the old set. They cannot be compared with those of permits that are taken in the new set
+// alone, so a resource that depends on them is better given a new name.
+func (s *Sets) Semaphore(name string, permits int) *Semaphore { return &Semaphore{s, name, permits} }
+
+func (s *Sets) inspectPermits(ctx context.Context, name string) (in SemaphoreInspection, err error) {
+	in.Name = name
+	for _, c := range s.routed().at(name) {
+		one, failed := c.inspectPermits(ctx, name)
+		in.Slots, in.Masters = append(in.Slots, one.Slots...), append(in.Masters, one.Masters...)
+		err = errors.Join(err, failed)
+	}
+	return in, err
+}
+
+func (s *Sets) forcePermits(ctx context.Context, name string) (freed bool, err error) {
+	for _, c := range s.routed().at(name) {
+		one, failed := c.forcePermits(ctx, name)
+		freed, err = freed || one, errors.Join(err, failed)
+	}
+	return freed, err
+}
