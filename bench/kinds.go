@@ -39,8 +39,12 @@ type kind struct {
 const severalNames = 4
 
 var kinds = []kind{
-	{"Lock", func(ctx context.Context, c *redlock.Client, names []string) (hold, error) { return c.Lock(ctx, names[0]) }},
-	{"RLock", func(ctx context.Context, c *redlock.Client, names []string) (hold, error) { return c.RLock(ctx, names[0]) }},
+	{"Lock", func(ctx context.Context, c *redlock.Client, names []string) (hold, error) {
+		return c.Lock(ctx, names[0])
+	}},
+	{"RLock", func(ctx context.Context, c *redlock.Client, names []string) (hold, error) {
+		return c.RLock(ctx, names[0])
+	}},
 	{"Acquire", func(ctx context.Context, c *redlock.Client, names []string) (hold, error) {
 		return c.Semaphore(names[0], 4).Acquire(ctx)
 	}},
