@@ -1,0 +1,106 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"example.com/redlock/redlock"
+)
+
+// Readers of a report share its name. Whoever rewrites it has the name alone.
+func ExampleClient_RLock() {
+	client, done := exampleClient()
+	defer done()
+
+	ctx := context.Background()
+	one, err := client.RLock(ctx, "report")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	another, err := client.RLock(ctx, "report")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = client.TryLock(ctx, "report")
+	fmt.Println("a writer beside two readers:", errors.Is(err, redlock.ErrTaken))
+
+	_ = one.Unlock(ctx)
+	_ = another.Unlock(ctx)
+	writer, err := client.Lock(ctx, "report")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer writer.Unlock(ctx)
+	_, err = client.TryRLock(ctx, "report")
+	fmt.Println("a reader beside a writer:", errors.Is(err, redlock.ErrTaken))
+	// Output:
+	// a writer beside two readers: true
+	// a reader beside a writer: true
+}
+
+// A writer that has written goes on reading what it wrote, and lets other readers in meanwhile.
+func ExampleHold_Downgrade() {
+	client, done := exampleClient()
+	defer done()
+
+	ctx := context.Background()
+	hold, err := client.Lock(ctx, "report")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer hold.Unlock(ctx)
+
+	if err := hold.Downgrade(ctx); err != nil { // no other writer had the name in between
+		fmt.Println(err)
+		return
+	}
+	err = client.RDo(ctx, "report", func(context.Context) error {
+		fmt.Println("another reader beside it, which is one too:", hold.Shared())
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// another reader beside it, which is one too: true
+	// <nil>
+}
+
+// Two jobs at most use the GPUs at a time, in the whole fleet.
+func ExampleClient_Semaphore() {
+	client, done := exampleClient()
+	defer done()
+
+	ctx := context.Background()
+	gpus := client.Semaphore("gpu", 2)
+	var permits []*redlock.Hold
+	for range 2 {
+		permit, err := gpus.Acquire(ctx)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		permits = append(permits, permit)
+	}
+	fmt.Println("slots differ:", permits[0].Slot() != permits[1].Slot())
+
+	_, err := gpus.TryAcquire(ctx)
+	fmt.Println("none is left:", errors.Is(err, redlock.ErrTaken))
+
+	_ = permits[0].Unlock(ctx)
+	permit, err := gpus.TryAcquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("the one that was given back:", permit.Slot() == permits[0].Slot())
+	_ = permit.Unlock(ctx)
+	_ = permits[1].Unlock(ctx)
+	// Output:
+	// slots differ: true
+	// none is left: true
+	// the one that was given back: true
+}
