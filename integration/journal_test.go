@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// journal is a file to which holders append lines while they have the lock, so that the lines are in
-// the order of the holds: "in who token" and "out who token".
+// journal is a file to which holders append lines while they have the lock, or a permit, so that the
+// lines of a slot are in the order of its holds: "in slot who token" and "out slot who token".
 type journal struct {
 	name  string
 	file  *os.File
@@ -57,12 +57,12 @@ func (j *journal) wait(ctx context.Context, t *testing.T, n int) {
 	})
 }
 
-// check checks the journal: there is one holder at a time, and each token is larger than the one
-// before.
-func (j *journal) check(t *testing.T, log *timeline) {
+// check checks the journal: there are so many slots at most, each has one holder at a time, and each
+// token of a slot is larger than the one before. It returns what it found.
+func (j *journal) check(t *testing.T, log *timeline, slots int) checker {
 	t.Helper()
 	j.holds(t)
-	c := checker{turns: make(map[string]int)}
+	c := checker{slots: make([]slot, slots), turns: make(map[string]int)}
 	for text := range strings.Lines(string(j.text)) {
 		if err := c.line(text); err != nil {
 			t.Errorf("journal:%d: %v", c.lines, err)
@@ -71,52 +71,65 @@ func (j *journal) check(t *testing.T, log *timeline) {
 			}
 		}
 	}
-	log.event("journal: %d holds by %v, %d changes of hands", c.lines/2, c.turns, c.hands)
-	for who := range skews {
-		if least := c.lines / 2 / 20; c.turns[who] < least {
-			t.Errorf("%s had %d holds, want at least %d, or nothing is shown about its clock", who, c.turns[who], least)
-		}
-	}
+	log.event("journal: %d holds by %v, %d changes of hands, at most %d inside", c.lines/2, c.turns, c.hands, c.most)
+	return c
 }
 
 // checker is what is known about the holds up to a line of the journal.
 type checker struct {
 	lines, wrong int
-	hands        int            // how often the lock went from one process to another
+	hands        int            // how often a slot went from one process to another
 	turns        map[string]int // holds of each process
-	inside       string         // who is inside, with its token
-	who          string         // whose hold was the last
-	token        int64          // of the last hold
+	slots        []slot         // a lock has one
+	inside, most int            // how many are inside, and how many were at a time
+}
+
+type slot struct {
+	inside string // who is inside, with its token
+	who    string // whose hold was the last
+	token  int64  // of the last hold
 }
 
 func (c *checker) line(text string) error {
 	c.lines++
-	act, holder, _ := strings.Cut(strings.TrimSpace(text), " ")
+	act, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
+	place, holder, _ := strings.Cut(rest, " ")
 	who, number, _ := strings.Cut(holder, " ")
+	i, err := strconv.Atoi(place)
+	if err != nil {
+		return err
+	}
 	token, err := strconv.ParseInt(number, 10, 64)
 	if err != nil {
 		return err
 	}
-	inside, lastWho, last := c.inside, c.who, c.token
+	if i < 0 || i >= len(c.slots) {
+		return fmt.Errorf("%s has slot %d of %d", holder, i, len(c.slots))
+	}
+	s := &c.slots[i]
+	last := *s
 	if act == "out" {
-		c.inside = ""
-		if inside != holder {
-			return fmt.Errorf("%s is out, but %q was in", holder, inside)
+		s.inside = ""
+		c.inside--
+		if last.inside != holder {
+			return fmt.Errorf("%s is out of slot %d, but %q was in", holder, i, last.inside)
 		}
 		return nil
 	}
-	c.inside, c.who, c.token = holder, who, token
+	*s = slot{inside: holder, who: who, token: token}
 	c.turns[who]++
-	if who != lastWho {
+	c.inside++
+	c.most = max(c.most, c.inside)
+	if who != last.who {
 		c.hands++
 	}
 	switch {
-	case inside != "":
-		return fmt.Errorf("%s is in while %s is", holder, inside)
-	case token == last:
-		return fmt.Errorf("%s has the token of %s before it", holder, lastWho)
-	case token < last:
-		return fmt.Errorf("%s is %v less than %s %d before it", holder, time.Duration(last-token)*time.Microsecond, lastWho, last)
+	case last.inside != "":
+		return fmt.Errorf("%s is in slot %d while %s is", holder, i, last.inside)
+	case token == last.token:
+		return fmt.Errorf("%s has the token of %s before it in slot %d", holder, last.who, i)
+	case token < last.token:
+		return fmt.Errorf("%s is %v less than %s %d before it in slot %d", holder, time.Duration(last.token-token)*time.Microsecond, last.who, last.token, i)
 	}
 	return nil
 }

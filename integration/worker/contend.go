@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"example.com/redlock/redlock"
 )
@@ -17,27 +19,28 @@ const callers = 3
 
 // contender is the state that the callers share.
 type contender struct {
-	client              *redlock.Client
-	name, who           string
+	take                func(context.Context) (*redlock.Hold, error)
+	stay                time.Duration // how long they are in, at most
+	who                 string
 	journal             *os.File
 	holds, lost, unsure atomic.Int64
 }
 
-// contend takes the lock again and again until ctx ends. While it has the lock, it appends two lines
-// to the journal, which all contenders share: that who is in, with its token, and that who is out. So
-// the lines are in the order of the holds.
+// contend takes the lock, or a permit, again and again until ctx ends. While it has it, it appends two
+// lines to the journal, which all contenders share: that who is in, with its slot and its token, and
+// that who is out. So the lines of a slot are in the order of its holds.
 //
 // Holds may be lost when masters restart. That is not a failure: contend says how many were lost.
 //
 // Goroutines: one for each caller. contend waits for them.
-func contend(ctx context.Context, client *redlock.Client, name, journal, who string) error {
+func contend(ctx context.Context, take func(context.Context) (*redlock.Hold, error), stay time.Duration, journal, who string) error {
 	file, err := os.OpenFile(journal, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
 	say("clock %d", shown())
-	c := &contender{client: client, name: name, who: who, journal: file}
+	c := &contender{take: take, stay: stay, who: who, journal: file}
 	var wg sync.WaitGroup
 	errs := make([]error, callers)
 	for i := range callers {
@@ -57,16 +60,19 @@ func contend(ctx context.Context, client *redlock.Client, name, journal, who str
 
 // turn locks and unlocks once.
 func (c *contender) turn(ctx context.Context) error {
-	hold, err := c.client.Lock(ctx, c.name)
+	hold, err := c.take(ctx)
 	if ctx.Err() != nil && err != nil {
 		return nil // it was time to end
 	}
 	if err != nil {
-		return fmt.Errorf("lock: %w", err)
+		return fmt.Errorf("taking it: %w", err)
 	}
 	c.holds.Add(1)
 	for _, act := range []string{"in", "out"} {
-		if _, err := fmt.Fprintf(c.journal, "%s %s %d\n", act, c.who, hold.Token()); err != nil {
+		if act == "out" && c.stay > 0 {
+			time.Sleep(rand.N(c.stay))
+		}
+		if _, err := fmt.Fprintf(c.journal, "%s %d %s %d\n", act, hold.Slot(), c.who, hold.Token()); err != nil {
 			return err
 		}
 	}

@@ -1,9 +1,10 @@
 // Command worker is a client process for the integration tests, which build and start it.
 //
-//	worker [flags] contend journal who    takes the lock again and again
-//	worker [flags] share journal who      takes it again and again, for reading and for writing
-//	worker [flags] read                   takes it once, for reading, and keeps it
-//	worker [flags] wake how               takes it once, and waits to be stopped and continued
+//	worker [flags] contend journal who      takes the lock again and again
+//	worker [flags] permits n journal who    takes one of n permits again and again
+//	worker [flags] share journal who        takes the lock again and again, for reading and for writing
+//	worker [flags] read                     takes it once, for reading, and keeps it
+//	worker [flags] wake how                 takes it once, and waits to be stopped and continued
 //
 // It prints one line when it begins, and one line with its findings when it ends. It ends when its
 // standard input does, which the test holds open. It exits with 1 if it saw something forbidden.
@@ -15,11 +16,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
 	"example.com/redlock/redlock"
 )
+
+// stay is how long at most each has a permit: long enough for others to have theirs meanwhile.
+const stay = 4 * time.Millisecond
 
 func main() {
 	if err := run(); err != nil {
@@ -51,7 +56,14 @@ func run() error {
 	}()
 	switch {
 	case flag.NArg() == 3 && flag.Arg(0) == "contend":
-		return contend(ctx, client, *name, flag.Arg(1), flag.Arg(2))
+		lock := func(ctx context.Context) (*redlock.Hold, error) { return client.Lock(ctx, *name) }
+		return contend(ctx, lock, 0, flag.Arg(1), flag.Arg(2))
+	case flag.NArg() == 4 && flag.Arg(0) == "permits":
+		n, err := strconv.Atoi(flag.Arg(1))
+		if err != nil {
+			return err
+		}
+		return contend(ctx, client.Semaphore(*name, n).Acquire, stay, flag.Arg(2), flag.Arg(3))
 	case flag.NArg() == 3 && flag.Arg(0) == "share":
 		return share(ctx, client, *name, flag.Arg(1), flag.Arg(2))
 	case flag.NArg() == 1 && flag.Arg(0) == "read":
@@ -59,7 +71,7 @@ func run() error {
 	case flag.NArg() == 2 && flag.Arg(0) == "wake":
 		return wake(ctx, client, *name, flag.Arg(1))
 	}
-	return fmt.Errorf("arguments %q are none of contend, share, read and wake", flag.Args())
+	return fmt.Errorf("arguments %q are none of contend, permits, share, read and wake", flag.Args())
 }
 
 // say prints one line, for the test.

@@ -1,0 +1,90 @@
+package integration
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/redlock"
+)
+
+// TestPermitsUnderFaults: four processes take 10,000 permits (600 with -short) of each semaphore, on
+// masters that are killed, so that they forget everything, and frozen. No more than K have a permit at a
+// time, each has a slot below K alone, and each has a larger token than the one before it in its slot.
+func TestPermitsUnderFaults(t *testing.T) {
+	holds, harms := 10_000, 4
+	if testing.Short() {
+		holds, harms = 600, 2
+	}
+	program := buildWorker(t.Context(), t)
+	for _, masters := range []int{3, 5} {
+		for _, permits := range []int{1, 2, 5} {
+			t.Run(fmt.Sprintf("masters=%d/permits=%d", masters, permits), func(t *testing.T) {
+				t.Parallel()
+				ctx := begin(t, 8*time.Minute)
+				random := randomness(t)
+				f := startFleet(ctx, t, fleetConfig{Masters: masters})
+				j := newJournal(t)
+				const lease = time.Second
+				cfg := redlock.Config{Lease: lease, MaxLease: lease, RestartGuard: lease}
+				var workers []*worker
+				for i := range 4 {
+					who := fmt.Sprint("worker", i)
+					w := f.startWorker(t, program, who, nil, cfg, "permits", strconv.Itoa(permits), j.name, who)
+					w.line(t)
+					workers = append(workers, w)
+				}
+				start, done := time.Now(), 0
+				for ; done < harms || j.holds(t) < holds; done++ {
+					m := f.masters[random.IntN(masters)]
+					if done%2 == 0 {
+						m.kill(ctx, t)
+						m.start(ctx, t)
+					} else {
+						m.pause(t)
+						select {
+						case <-ctx.Done():
+						case <-time.After(time.Duration(random.Int64N(int64(2 * lease)))):
+						}
+						m.unpause(t)
+					}
+					well := time.Now()
+					eventually(ctx, t, 20*time.Second, m.name+" grants permits again", func() error {
+						return m.countsSlots("orders:42", well)
+					})
+				}
+				f.log.event("%d permits in %v, %d harms", j.holds(t), time.Since(start), done)
+				f.end(t, workers)
+				found := j.check(t, f.log, permits)
+				if found.most != permits {
+					t.Errorf("at most %d were in at a time, want %d, or nothing is shown about more", found.most, permits)
+				}
+				for _, w := range workers {
+					if found.turns[w.who] == 0 {
+						t.Errorf("%s had no permit", w.who)
+					}
+				}
+				f.wantFree(ctx, t, f.masters, "redlock_slots:{orders:42}")
+			})
+		}
+	}
+}
+
+// countsSlots returns nil if the master has raised a fencing counter of the semaphore since then: it
+// grants permits, or has them handed off.
+func (m *master) countsSlots(name string, since time.Time) error {
+	counters, err := redis.Int64Map(m.try("HGETALL", "redlock_slotfence:{"+name+"}"))
+	if err != nil {
+		return err
+	}
+	for _, token := range counters {
+		if token > since.UnixMicro() {
+			return nil
+		}
+	}
+	return errors.New("it has counted nothing")
+}
