@@ -88,6 +88,37 @@ func TestPermitsForDifferentNumbers(t *testing.T) {
 	})
 }
 
+// TestPermitsFitTheSlots: two slots that are freed at a time go to the same waiters in either order, to
+// each the one that it wants first. But no more are asked than there are permits, and a slot that none of
+// them wants goes to the first of all.
+func TestPermitsFitTheSlots(t *testing.T) {
+	for _, order := range [][]int{{0, 1}, {1, 0}} {
+		t.Run(fmt.Sprint(order), func(t *testing.T) {
+			withPermits(t, func(p permits) {
+				p.subscribeClient("b")
+				p.take("a:r0", 2, 0)
+				p.take("a:r1", 2, 1)
+				p.ask("b:r1", 2, 1, 10)
+				p.ask("b:r2", 2, 0, 20)
+				for _, slot := range order {
+					p.release(fmt.Sprint("a:r", slot), slot)
+				}
+				p.want("then", []string{"0 b:r2 400ms", "1 b:r1 400ms"}, nil)
+			})
+		})
+	}
+	withPermits(t, func(p permits) {
+		p.subscribeClient("b")
+		p.take("a:r0", 2, 0)
+		p.take("a:r1", 2, 1)
+		p.ask("b:r1", 2, 1, 10)
+		p.ask("b:r2", 2, 1, 20)
+		p.ask("b:r3", 2, 0, 30) // the third
+		p.release("a:r0", 0)
+		p.want("then", []string{"0 b:r1 400ms", "1 a:r1 30s"}, []string{"b:r2", "b:r3"})
+	})
+}
+
 // TestPermitsGiveWay: what a caller gives back goes to others, and not to itself as a new owner; a
 // release for the next of its client may go to that.
 func TestPermitsGiveWay(t *testing.T) {

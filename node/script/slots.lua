@@ -51,26 +51,41 @@ function leave(queue, owner)
   end
 end
 
--- pump hands the slots that are free to those who wait, in their order: to each that has none
--- yet, whose last ask is not stale and who can be notified, the first that is free for it, with
--- a fencing token above token. Others leave the queue. It ends with the first who finds none.
+-- pump hands the slots that are free to those who wait, whose last ask is not stale, who can be
+-- notified and who have none yet, with a fencing token above token. Others leave the queue.
+--
+-- It is tempting to serve them in their order alone. But where two slots become free at a time, each
+-- master hears of it in its own order: the first who waits would be handed one slot here and the
+-- other one there, and such votes do not add up. So of the first in the queue, as many as there are
+-- permits, each is handed the slot that it wants first. What is left then goes to the first of all.
+-- It ends with the first who finds none.
 --
 -- me, who reads the answer of this step, needs no message. It ends with me, who leaves the queue
 -- and may have the slot that pump returns; and it goes on past those who want fewer permits than
 -- there are, and so find none, or they would keep me from one that is of no use to them. It looks
 -- at so many of the queue as do not hold up the master. Who stands behind them asks again.
 function pump(slots, queue, counters, token, me)
-  for _, owner in ipairs(redis.call('zrange', queue, 0, 31)) do
-    local round, short, proposal, permits, start = string.match(
-      redis.call('get', queue .. owner) or '', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-    if not round or has[owner] then
-      leave(queue, owner)
-    else
-      local slot = firstFree(permits, start)
-      if slot then
-        leave(queue, owner)
+  local waiting = redis.call('zrange', queue, 0, 31)
+  for pass = me and 2 or 1, 2 do
+    for i, owner in ipairs(waiting) do
+      local ask = owner and redis.call('get', queue .. owner) or ''
+      local round, short, proposal, permits, start = string.match(ask, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
+      local slot
+      if has[owner] then
+        round = nil
       end
-      if owner == me or not slot and not me then
+      if round and pass == 2 then
+        slot = firstFree(permits, start)
+      elseif round and i > tonumber(permits) then
+        break
+      elseif round then
+        slot = not owners[tonumber(start)] and tonumber(start)
+      end
+      if owner and (slot or not round) then
+        leave(queue, owner)
+        waiting[i] = false
+      end
+      if pass == 2 and round and (owner == me or not slot and not me) then
         return slot
       end
       if slot then

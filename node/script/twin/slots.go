@@ -118,12 +118,27 @@ func (s *Slots) acquire(now int64, hears Hears, lease int64, e Entry) (r Reply) 
 	return r
 }
 
-// pump hands the slots that are free to those in the queue, in their order, as slots.lua does. It ends
-// with the first who finds none; with me it ends with me, whose slot it returns, or -1.
+// pump hands the slots that are free to those in the queue, as slots.lua does: first, of as many as there
+// are permits, to each the one that it wants first; then to all in their order. It ends with the first
+// who finds none; with me it ends with me, whose slot it returns, or -1.
 func (s *Slots) pump(now int64, hears Hears, token int64, me Owner, r *Reply) (slot int) {
+	for i, n := 0, uint8(0); me == 0 && i < MaxQueue && s.Queue[i].Owner != 0; n++ {
+		e := s.Queue[i]
+		switch fresh := s.fresh(now, &e); {
+		case fresh && n >= e.Permits:
+			i = MaxQueue
+		case !fresh:
+			s.remove(i)
+		case s.Slots[e.Start].Owner == 0:
+			s.remove(i)
+			s.handOff(now, hears, int(e.Start), &e, token, r)
+		default:
+			i++
+		}
+	}
 	for i := 0; i < MaxQueue && s.Queue[i].Owner != 0; {
 		e := s.Queue[i]
-		if now >= e.Stale || s.has(e.Owner) >= 0 {
+		if !s.fresh(now, &e) {
 			s.remove(i)
 			continue
 		}
@@ -136,12 +151,22 @@ func (s *Slots) pump(now int64, hears Hears, token int64, me Owner, r *Reply) (s
 		if e.Owner == me || slot < 0 && me == 0 {
 			return slot
 		}
-		if slot >= 0 && hears(e.Owner) {
-			s.give(now, slot, &e, e.Lease, token)
-			r.handOff(HandOff{Owner: e.Owner, Round: e.Round, Token: s.Slots[slot].Counter, Slot: uint8(slot)})
+		if slot >= 0 {
+			s.handOff(now, hears, slot, &e, token, r)
 		}
 	}
 	return -1
+}
+
+// fresh reports whether e, which is in the queue, still waits.
+func (s *Slots) fresh(now int64, e *Entry) bool { return now < e.Stale && s.has(e.Owner) < 0 }
+
+// handOff hands a slot to the owner of e if that hears of it.
+func (s *Slots) handOff(now int64, hears Hears, slot int, e *Entry, token int64, r *Reply) {
+	if hears(e.Owner) {
+		s.give(now, slot, e, e.Lease, token)
+		r.handOff(HandOff{Owner: e.Owner, Round: e.Round, Token: s.Slots[slot].Counter, Slot: uint8(slot)})
+	}
 }
 
 // Release takes owner out of the queue and frees the slot that it has. What is free then passes to those
