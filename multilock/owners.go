@@ -99,6 +99,6 @@ func (m *Masters) releaseStray(i int, key string, a script.Answer) {
 		return
 	}
 	if _, known := m.owners.find(a.Holder); !known {
-		m.nodes[i].Send(script.NewOwner(key, a.Holder).Release(1, 0), nobody{}, i)
+		m.nodes[i].Send(script.ReleaseOfAny(key, a.Holder, 1), nobody{}, i)
 	}
 }

@@ -135,3 +135,23 @@ func TestMastersThatAreDownAnswerFirst(t *testing.T) {
 		unlock(t, hold)
 	})
 }
+
+// A hand-off that comes when its owner has gone is taken back also where the owner became a reader
+// meanwhile, and the master has not answered the release of that yet.
+func TestStrayHandOffToWhoWasDowngraded(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		hold := fx.take(t, fx.m, "k")
+		if err := hold.Downgrade(t.Context(), entryOf(hold)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		fx.Master(1).Kill()
+		time.Sleep(time.Second)
+		unlock(t, hold)
+		synctest.Wait()
+		fx.m.HandedOff(1, script.HandOff{Owner: hold.Owner(), Round: 1, Token: 9, Key: "k"})
+		fx.Master(1).RestartWithData()
+		time.Sleep(5 * time.Second)
+		fx.wantHolders(t, "k", "- - -")
+	})
+}

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,12 +16,15 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// TestSim has the callers of several clients lock two names in every way there is, while masters
+// TestSim has the callers of several clients lock two names in every way there is, as readers and as
+// writers, and take permits of two semaphores of the same names, of which clients count two or three,
+// while masters
 // die, restart empty, freeze, are cut off and slow, while hand-offs are lost, late and doubled, and
 // subscriptions are noticed late, while clients are unplugged, vanish and sleep, and their clocks
 // jump by an hour.
 //
-// No two callers may hold a name by their own validity. The tokens of a name grow. Calls return
+// No caller may hold a name beside a writer, nor a slot beside another, by their own validity. The
+// tokens of writers and of slots grow, and those of readers lie between. Calls return
 // when their contexts end. When the faults are over, each caller that waits is served in time, and
 // in the end nothing is left at any master or in any client.
 //
@@ -62,9 +64,9 @@ type sim struct {
 	start   time.Time
 	simTimes
 
-	mu      sync.Mutex
-	over    bool             // the faults are
-	last    map[string]*Hold // who was granted each name last
+	mu   sync.Mutex
+	over bool // the faults are
+	simHolds
 	entries []*simEntry
 	events  []string
 	tally   [simEvents]int // how often each event happened
@@ -120,7 +122,7 @@ func simulate(t *testing.T, seed uint64, all *tally.Total) {
 		fleet:    redlocktest.Start(t, []int{1, 2, 3, 3, 3, 3, 4, 5}[d.IntN(8)]),
 		start:    time.Now(),
 		simTimes: drawTimes(seed, d),
-		last:     make(map[string]*Hold),
+		simHolds: simHolds{live: make(map[target][]*Hold), tokens: make(map[simCounter]simTokens)},
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -199,53 +201,6 @@ func (s *sim) healed() bool {
 	return s.over
 }
 
-// wantFree checks that no master has anything of a client, of those that vanished only with all.
-func (s *sim) wantFree(when string, all bool) {
-	fx := fixture{Fleet: s.fleet}
-	for _, key := range []string{"k", "l"} {
-		for i, m := range s.fleet.Masters() {
-			left := append([]string{m.Holder(key)}, fx.queues(key)[i])
-			for _, c := range s.clients {
-				ours := slices.ContainsFunc(left, func(owner string) bool { return c.m.owners.ours(owner) })
-				if ours && (all || !c.vanished) {
-					s.t.Errorf("%s: %s has of %q, of client %d: %q", when, m.Name(), key, c.i, left)
-				}
-			}
-		}
-	}
-}
-
-// holds notes that a caller was granted a hold, and checks it against the last one of its name.
-func (s *sim) holds(h *Hold) {
-	s.note("%s holds %s for %v, token %d", h.Owner(), h.Name(), h.Remaining(), h.Token())
-	s.count(granting)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	last := s.last[h.Name()]
-	if last == h {
-		return // it was entered again
-	}
-	s.last[h.Name()] = h
-	if last == nil {
-		return
-	}
-	if h.Check() == nil && last.Check() == nil {
-		s.t.Errorf("%v: %s holds %q beside %s", time.Since(s.start), h.Owner(), h.Name(), last.Owner())
-	}
-	if h.Token() <= last.Token() {
-		s.t.Errorf("%v: %s has token %d of %q, want one above %d", time.Since(s.start), h.Owner(), h.Token(), h.Name(), last.Token())
-	}
-}
-
-// alone checks that nobody else was granted a name while h is valid.
-func (s *sim) alone(h *Hold) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if last := s.last[h.Name()]; last != h && h.Check() == nil {
-		s.t.Errorf("%v: %s still holds %q, which %s was granted", time.Since(s.start), h.Owner(), h.Name(), last.Owner())
-	}
-}
-
 // storm breaks masters, never for good, and mends them all in the end.
 func (s *sim) storm(d dice) {
 	time.Sleep(10 * s.trip) // until clients have connected
@@ -308,7 +263,13 @@ func (s *sim) lock(d dice, c *simClient) {
 	if d.oneIn(3) {
 		req.Key = "l"
 	}
-	if d.oneIn(3) {
+	switch d.IntN(6) {
+	case 0, 1:
+		req.Shared = true
+	case 2:
+		req.Permits = c.permits()
+	}
+	if d.oneIn(3) && req.Permits == 0 {
 		req.Owner = c
 	}
 	ctx, cancel := context.Context(c.life), context.CancelFunc(func() {})
@@ -350,6 +311,8 @@ func (s *sim) failed(c *simClient, err error) {
 		s.count(refusing)
 	case errors.Is(err, ErrNoQuorum):
 		s.count(stranding)
+	case errors.Is(err, ErrUpgrade):
+		s.count(upgrading)
 	case !errors.Is(err, context.DeadlineExceeded) && !c.gone():
 		s.t.Errorf("%v: client %d: Lock = %v, an error of no kind that is documented", time.Since(s.start), c.i, err)
 	}
@@ -384,6 +347,10 @@ func (s *sim) use(d dice, c *simClient, h *Hold, e *simEntry) {
 			if h.owner == any(c) {
 				s.enter(d, c, h)
 			}
+		case 3:
+			if !h.semaphore && d.oneIn(2) {
+				s.downgrade(d, h, e)
+			}
 		}
 	}
 	if s.brief && d.oneIn(20) && !s.healed() {
@@ -409,12 +376,23 @@ func (s *sim) extend(d dice, h *Hold, e *simEntry) {
 	s.alone(h)
 }
 
+func (s *sim) downgrade(d dice, h *Hold, e *simEntry) {
+	ctx, cancel := context.WithTimeout(context.Background(), d.upTo(2*s.timeout()))
+	defer cancel()
+	if h.Downgrade(ctx, e) == nil {
+		s.count(downgrading)
+	}
+	s.alone(h)
+}
+
 // enter enters a hold again, works under it, and gives that entry back.
 func (s *sim) enter(d dice, c *simClient, h *Hold) {
 	e := s.newEntry()
 	ctx, cancel := context.WithTimeout(c.life, d.upTo(4*s.timeout()))
 	defer cancel()
-	again, err := c.m.Lock(ctx, Request{Key: h.Name(), Lease: s.lease, Wait: d.oneIn(2), Watch: d.oneIn(2), Owner: c, Entry: e})
+	again, err := c.m.Lock(ctx, Request{
+		Key: h.Name(), Shared: d.oneIn(2), Lease: s.lease, Wait: d.oneIn(2), Watch: d.oneIn(2), Owner: c, Entry: e,
+	})
 	if err != nil {
 		s.failed(c, err)
 		return
@@ -449,10 +427,10 @@ func (s *sim) unlock(d dice, h *Hold, e *simEntry) {
 	}
 }
 
-// served has each client lock each name twice at the same time, without a deadline, once all is
-// well.
+// served has each client lock each name three times at the same time, once to read it, and take a
+// permit of each semaphore, without a deadline, once all is well.
 func (s *sim) served() {
-	const each = 2
+	const each = 4
 	start := time.Now()
 	var callers sync.WaitGroup
 	there := 0
@@ -462,10 +440,15 @@ func (s *sim) served() {
 		}
 		there++
 		for _, key := range []string{"k", "l"} {
-			for range each {
+			for i := range each {
+				req := Request{Key: key, Shared: i == 1, Lease: s.lease, Wait: true}
+				if i == 3 {
+					req.Permits = c.permits()
+				}
 				s.in(&callers, func(d dice) {
 					e := s.newEntry()
-					h, err := c.m.Lock(s.t.Context(), Request{Key: key, Lease: s.lease, Wait: true, Entry: e})
+					req.Entry = e
+					h, err := c.m.Lock(s.t.Context(), req)
 					if err != nil {
 						s.t.Errorf("client %d: the last Lock = %v", c.i, err)
 						return

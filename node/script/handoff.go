@@ -49,16 +49,19 @@ func DecodeHandOff(payload string) (HandOff, bool) {
 	return h, true
 }
 
-// Release returns the command that gives back what was handed off.
+// Release returns the command that gives back what was handed off, to an owner that has gone.
 func (h HandOff) Release() *Command {
-	o := NewOwner(h.Key, h.Owner)
-	switch h.Mode {
-	case Shared:
-		o = NewReader(h.Key, h.Owner)
-	case Permit:
-		o = NewPermit(h.Key, h.Owner, 1, 0).InSlot(h.Slot)
+	if h.Mode == Permit {
+		return NewPermit(h.Key, h.Owner, 1, 0).InSlot(h.Slot).Release(h.Token, 0)
 	}
-	return o.Release(h.Token, 0)
+	return ReleaseOfAny(h.Key, h.Owner, h.Token)
+}
+
+// ReleaseOfAny returns the release of a lock that an owner may have alone or share. It may have been a
+// writer when the lock was handed to it, and a reader when it was released: of the releases that a
+// master has not answered only the last is sent again, so that must free either.
+func ReleaseOfAny(key, owner string, token int64) *Command {
+	return NewReader(key, owner).Release(token, 0) // it frees also what a reader has alone
 }
 
 // HandOffChannel is where a client is told of hand-offs, as queue.lua has it. client is the
