@@ -17,7 +17,8 @@ var teeth = []string{
 	"late/two, clocks differ", "crash/two, clocks differ", "restart/three",
 	"shared/RW", "shared/RR, crash", "shared/WRR", "shared/RWR, tokens", "shared/WR, one comes again",
 	"shared/RW, tokens, late", "shared/RW, tokens, crash", "shared/WR, downgrade, crash", "shared/WR, downgrade, slow",
-	"shared/RR, older", "slots/two", "slots/two for one", "slots/three", "slots/two for one, lose",
+	"shared/RR, older", "shared/WR, tokens, one comes again, restart",
+	"slots/two", "slots/two for one", "slots/three", "slots/two for one, lose",
 	"slots/two for one, tokens, crash", "slots/two for one, restart", "slots/one waits, two try",
 	"token/two/1", "token/two, one comes again/1", "token/two, a fault/1", "token/two, one sleeps/1", "token/two, a restart empty/1",
 }

@@ -44,9 +44,8 @@
 //
 // Clocks of clients that differ (a master that ends a lease early does the same harm), unsteady
 // clocks, Redisson, foreign data at the key, counters that expire, re-entry, several names in one
-// hold, limits of the watchdog,
-// and the batching of renewals. Callers hear of the masters one after the other in the same order
-// when answers come in the same tick.
+// hold, limits of the watchdog, and the batching of renewals. Callers hear of the masters one after
+// the other in the same order when answers come in the same tick.
 //
 // # How states are kept
 //

@@ -36,6 +36,8 @@ func (t *table) shared() {
 		add("RW", ", tokens, "+f.name, tokens.with(f.kind))
 		tokens.Nightly = f.kind&(crash|restart|late) == 0
 		add("WR", ", tokens, "+f.name, tokens.with(f.kind))
+		tokens.Comes, tokens.Nightly = 1, f.kind&(loseHandOff|giveUp|crash|restart|late) == 0
+		add("WR", ", tokens, one comes again, "+f.name, tokens.with(f.kind))
 	}
 	for _, roles := range []string{"RRW", "RWR", "WRR", "WRW", "RWW", "WWR"} {
 		add(roles, "", Case{})

@@ -32,7 +32,7 @@ func TestAPermitIsWonInOneRound(t *testing.T) {
 func TestSlotsDoNotAddUp(t *testing.T) {
 	play(t, 3, permits, func(s *scene) {
 		s.start().answers(yes(7).in(0), yes(7).in(1)).want(Asking).answer(2, yes(7).in(2)).want(Minority)
-		s.wake().wantGivenBack(All(3), All(3), true).want(Waiting).wantWakeBy(s.now + 16*ms).wake().wantRound(All(3), AskOrQueue, shortLease)
+		s.wake().wantGivenBack(All(3), All(3), true).want(Waiting).wantWakeBy(s.now+16*ms).wake().wantRound(All(3), AskOrQueue, shortLease)
 	})
 	play(t, 5, permits, func(s *scene) {
 		s.start().answers(yes(7).in(0), yes(7).in(2), yes(7).in(1), yes(7).in(2)).want(Asking)
