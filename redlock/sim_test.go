@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -18,7 +20,8 @@ import (
 
 var simSeeds = flag.Uint64("sim", 150, "how many seeds TestSim runs")
 
-// Several clients lock two names in many goroutines, and mostly wait for them, while
+// Several clients lock two names in many goroutines, to read or to write, and take permits of a
+// semaphore, and mostly wait for them, while
 // masters die, restart, freeze, are cut off and are slow, minorities and majorities of them,
 // and one client vanishes and comes back.
 //
@@ -45,8 +48,10 @@ type sim struct {
 	mends int // how many of the things that are done to a master mend it, beside seven that do not
 
 	mu      sync.Mutex
-	holders map[string]holder // who was last granted each name
-	tokens  map[string]int64
+	holders map[string]holder   // who was last granted each name, or slot, alone
+	readers map[string][]holder // of each name, and who became one
+	tokens  map[string]int64    // the largest of each that is alone
+	read    map[string]int64    // the largest of a reader
 	grants  int
 	tally   [events]int // how often each event happened
 }
@@ -82,15 +87,24 @@ func drawTimes(r *rand.Rand) times {
 	return t
 }
 
-// holder is somebody who was granted a name, until ctx ends.
+// holder is somebody who was granted a name, or a slot of a semaphore, until ctx ends.
 type holder struct {
-	ctx   context.Context
-	name  string
-	token int64 // no two holders of a name have the same
+	ctx    context.Context
+	name   string
+	token  int64 // no two who have a name alone have the same
+	shared bool
 }
 
+// semaphore is the name of the semaphore. A client counts two permits, or three: who has which slot is
+// checked as who has which name.
+const semaphore = "gpu"
+
 func holderOf(hold *redlock.Hold) holder {
-	return holder{hold.Context(), hold.Name(), hold.Token()}
+	h := holder{hold.Context(), hold.Name(), hold.Token(), hold.Shared()}
+	if h.name == semaphore {
+		h.name = fmt.Sprintf("%s, slot %d", semaphore, hold.Slot())
+	}
+	return h
 }
 
 func simulate(t *testing.T, seed uint64, all *tally.Total) {
@@ -103,7 +117,9 @@ func simulate(t *testing.T, seed uint64, all *tally.Total) {
 		mends:   []int{3, 12}[r.IntN(2)],
 		times:   drawTimes(r),
 		holders: make(map[string]holder),
+		readers: make(map[string][]holder),
 		tokens:  make(map[string]int64),
+		read:    make(map[string]int64),
 	}
 	guard := time.Duration(-1)
 	if s.empty {
@@ -124,7 +140,7 @@ func simulate(t *testing.T, seed uint64, all *tally.Total) {
 		clients = append(clients, c)
 		for range 2 {
 			caller := rand.New(rand.NewPCG(seed, r.Uint64()))
-			wg.Go(func() { s.call(caller, c) })
+			wg.Go(func() { s.call(caller, c, c.Semaphore(semaphore, 2+i%2)) })
 		}
 	}
 	walls := rand.New(rand.NewPCG(seed, r.Uint64()))
@@ -182,6 +198,15 @@ func (s *sim) last(c *redlock.Client) {
 		s.granted(holderOf(hold))
 		expect(s.t, "Unlock when all is well", hold.Unlock(context.Background()))
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.timeout+6*s.trip)
+	defer cancel()
+	permit, err := c.Semaphore(semaphore, 2).Acquire(ctx)
+	if err != nil {
+		s.t.Errorf("Acquire when all is well = %v", err)
+		return
+	}
+	s.granted(holderOf(permit))
+	expect(s.t, "Unlock of a permit when all is well", permit.Unlock(context.Background()))
 }
 
 func (s *sim) expectFree(when string) {
@@ -191,6 +216,12 @@ func (s *sim) expectFree(when string) {
 				s.t.Errorf("%s has %q %v %s", m.Name(), name, got, when)
 			}
 		}
+		for slot, value := range m.Hash("redlock_slots:{" + semaphore + "}") {
+			owner, end, _ := strings.Cut(value, " ")
+			if ms, err := strconv.ParseFloat(end, 64); err != nil || ms > float64(time.Now().UnixMilli()) {
+				s.t.Errorf("%s has slot %s of %s %s", m.Name(), slot, owner, when)
+			}
+		}
 	}
 }
 
@@ -198,7 +229,7 @@ func (s *sim) expectFree(when string) {
 func pause(r *rand.Rand, most time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(most)))) }
 
 // call locks and unlocks in every way there is, until the end.
-func (s *sim) call(r *rand.Rand, c *redlock.Client) {
+func (s *sim) call(r *rand.Rand, c *redlock.Client, permits *redlock.Semaphore) {
 	for time.Since(s.start) < s.end {
 		pause(r, 200*time.Millisecond)
 		name := []string{"a", "a", "b"}[r.IntN(3)]
@@ -208,16 +239,28 @@ func (s *sim) call(r *rand.Rand, c *redlock.Client) {
 		var hold *redlock.Hold
 		var err error
 		bound := wait + time.Millisecond
-		way := []event{trying, lockingFor, doing, locking, locking, locking}[r.IntN(6)]
+		way := []event{trying, lockingFor, doing, locking, locking, locking, reading, reading, reading, permitting, permitting}[r.IntN(11)]
 		switch way {
 		case trying:
 			hold, err = c.TryLock(ctx, name)
 			bound = min(bound, 6*(s.bound+s.timeout)+256*time.Millisecond) // tries, and pauses between them
 		case lockingFor:
 			hold, err = c.LockFor(ctx, name, s.long/2)
+		case reading:
+			if r.IntN(5) == 0 {
+				hold, err = c.TryRLock(ctx, name)
+			} else {
+				hold, err = c.RLock(ctx, name)
+			}
+		case permitting:
+			if r.IntN(5) == 0 {
+				hold, err = permits.TryAcquire(ctx)
+			} else {
+				hold, err = permits.Acquire(ctx)
+			}
 		case doing:
 			err = c.Do(ctx, name, func(ctx context.Context) error {
-				h := holder{ctx, name, redlock.Token(ctx)}
+				h := holder{ctx: ctx, name: name, token: redlock.Token(ctx)}
 				s.granted(h)
 				s.count(doing)
 				defer s.alone(h)
@@ -253,10 +296,14 @@ func (s *sim) call(r *rand.Rand, c *redlock.Client) {
 // use keeps a hold for a while, enters it again, extends it, and unlocks.
 func (s *sim) use(r *rand.Rand, c *redlock.Client, hold *redlock.Hold) {
 	s.hold(r, hold)
-	switch r.IntN(4) {
-	case 0:
+	switch way := r.IntN(5); {
+	case way == 0 && hold.Name() != semaphore:
+		again := c.Lock
+		if hold.Shared() {
+			again = c.RLock
+		}
 		ctx, cancel := context.WithTimeout(hold.Context(), 200*time.Millisecond)
-		inner, err := c.Lock(ctx, hold.Name())
+		inner, err := again(ctx, hold.Name())
 		cancel()
 		if err == nil {
 			s.count(entering)
@@ -264,7 +311,15 @@ func (s *sim) use(r *rand.Rand, c *redlock.Client, hold *redlock.Hold) {
 			s.unlock(r, inner)
 			s.hold(r, hold) // one level is left
 		}
-	case 1:
+	case way == 1 && hold.Name() != semaphore && !hold.Shared():
+		begin := time.Now()
+		s.downgraded(holderOf(hold))
+		if hold.Downgrade(context.Background()) == nil {
+			s.count(downgrading)
+		}
+		s.within("Downgrade", begin, s.bound)
+		s.hold(r, hold)
+	case way == 2:
 		begin := time.Now()
 		if hold.Extend(context.Background(), s.lease) == nil {
 			s.count(extending)
@@ -303,27 +358,52 @@ func (s *sim) hold(r *rand.Rand, hold *redlock.Hold) {
 	s.alone(holderOf(hold))
 }
 
-// granted checks a holder against the one before, and takes its place.
+// granted checks a holder against those before, and takes its place.
 func (s *sim) granted(h holder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last, ok := s.holders[h.name]; ok && last.ctx.Err() == nil && h.ctx.Err() == nil {
-		s.t.Errorf("%v: two holders of %q: with tokens %d and %d", time.Since(s.start), h.name, last.token, h.token)
-	}
-	if !s.empty && h.token <= s.tokens[h.name] {
-		s.t.Errorf("%v: token %d of %q after %d", time.Since(s.start), h.token, h.name, s.tokens[h.name])
-	}
-	s.holders[h.name] = h
-	s.tokens[h.name] = h.token
 	s.grants++
+	if last, ok := s.holders[h.name]; ok && last.ctx.Err() == nil && h.ctx.Err() == nil {
+		s.t.Errorf("%v: two holders of %q: with tokens %d and %d (reads: %v)", time.Since(s.start), h.name, last.token, h.token, h.shared)
+	}
+	if h.shared {
+		if !s.empty && h.token < s.tokens[h.name] {
+			s.t.Errorf("%v: token %d of a reader of %q after %d", time.Since(s.start), h.token, h.name, s.tokens[h.name])
+		}
+		s.readers[h.name] = append(s.readers[h.name], h)
+		s.read[h.name] = max(s.read[h.name], h.token)
+		return
+	}
+	for _, reader := range s.readers[h.name] {
+		if reader.ctx.Err() == nil && h.ctx.Err() == nil {
+			s.t.Errorf("%v: who has token %d has %q beside a reader with %d", time.Since(s.start), h.token, h.name, reader.token)
+		}
+	}
+	if last := max(s.tokens[h.name], s.read[h.name]); !s.empty && h.token <= last {
+		s.t.Errorf("%v: token %d of %q after %d", time.Since(s.start), h.token, h.name, last)
+	}
+	s.holders[h.name], s.readers[h.name] = h, nil
+	s.tokens[h.name] = h.token
 }
 
-// alone checks that nobody else was granted the name while h's context goes on.
+// downgraded makes a reader of a holder.
+func (s *sim) downgraded(h holder) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.holders[h.name].token == h.token {
+		delete(s.holders, h.name)
+		s.readers[h.name] = append(s.readers[h.name], h)
+	}
+}
+
+// alone checks that nobody was granted the name while h's context goes on who must not have it beside
+// h.
 func (s *sim) alone(h holder) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if last := s.holders[h.name]; last.token != h.token && h.ctx.Err() == nil {
-		s.t.Errorf("%v: who has token %d has %q, and so has who has %d", time.Since(s.start), h.token, h.name, last.token)
+	last := s.holders[h.name]
+	if beside := last.ctx != nil && last.token != h.token; h.ctx.Err() == nil && (beside && !h.shared || beside && last.ctx.Err() == nil) {
+		s.t.Errorf("%v: who has token %d has %q (reads: %v), and so has who has %d", time.Since(s.start), h.token, h.name, h.shared, last.token)
 	}
 }
 
