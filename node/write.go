@@ -35,7 +35,8 @@ func (n *Node) write(l *link) {
 
 // canWriteDirectlyLocked reports whether whoever sends a command writes it as well, which saves
 // waking the writer. It is so when the master has answered everything and may be sent any
-// command. The buffers on the way there are empty then, so the write does not block.
+// command. The buffers on the way there are empty then, so the write does not block. What is queued
+// goes first, or with it.
 // Otherwise commands gather for the writer, and share a flush; and so they do until the writer
 // finds a single one, or the first of many callers would write alone each time.
 func (n *Node) canWriteDirectlyLocked() bool {
