@@ -71,8 +71,8 @@ func (m *master) paste(t *testing.T, line string) {
 }
 
 // everything does all that clients may want from a master, as the user in urls: lock, enter again,
-// renew, inspect, force, wait, give up, hand over, share, wait for Redisson, and reconnect. It returns
-// the first error.
+// renew, inspect, force, wait, give up, hand over, share, take permits, wait for Redisson, and reconnect.
+// It returns the first error.
 func (f *fleet) everything(ctx context.Context, t *testing.T, name string, urls []string) (err error) {
 	failed := func(what string, e error) bool {
 		if e != nil && err == nil {
@@ -123,7 +123,7 @@ func (f *fleet) everything(ctx context.Context, t *testing.T, name string, urls 
 			next, e = clients[(i+1)%2].Lock(ctx, name)
 			got <- e
 		}()
-		if failed("a waiter in the queue", f.queued(ctx, name, 1)) || failed("Unlock", hold.Unlock(ctx)) || failed("Lock passed on", <-got) {
+		if failed("a waiter in the queue", f.queued(ctx, queueOf(name), 1)) || failed("Unlock", hold.Unlock(ctx)) || failed("Lock passed on", <-got) {
 			return err
 		}
 		hold = next
@@ -164,6 +164,9 @@ func (f *fleet) everything(ctx context.Context, t *testing.T, name string, urls 
 	}
 	_ = hold.Unlock(ctx) // it was lost
 
+	if failed("permits", f.permits(ctx, name, clients)) {
+		return err
+	}
 	for _, m := range f.masters {
 		m.do(t, "HSET", name+":user", "name", "bob", "age", 3)
 	}
@@ -173,13 +176,48 @@ func (f *fleet) everything(ctx context.Context, t *testing.T, name string, urls 
 	return nil
 }
 
-// queued waits until a majority of the masters have at least many waiters for name. On the others a
+// permits is what clients may want from a semaphore.
+func (f *fleet) permits(ctx context.Context, name string, clients []*redlock.Client) error {
+	first, second := clients[0].Semaphore(name, 2), clients[1].Semaphore(name, 1)
+	hold, err := first.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("Acquire: %w", err)
+	}
+	other, err := first.Acquire(ctx)
+	if err != nil {
+		return fmt.Errorf("Acquire of the other: %w", err)
+	}
+	if err := errors.Join(other.Extend(ctx, 2*time.Second), hold.Extend(ctx, 2*time.Second)); err != nil {
+		return fmt.Errorf("Extend: %w", err)
+	}
+	got := make(chan error, 1)
+	var next *redlock.Hold
+	go func() { // ends when Acquire returns, at the latest with ctx
+		var e error
+		next, e = second.Acquire(ctx)
+		got <- e
+	}()
+	err = f.queued(ctx, "redlock_slotwait:{"+name+"}", 1)
+	if err := errors.Join(err, hold.Unlock(ctx), other.Unlock(ctx), <-got); err != nil {
+		return fmt.Errorf("a permit that is handed off: %w", err)
+	}
+	if _, err := first.Inspect(ctx); err != nil {
+		return fmt.Errorf("Inspect: %w", err)
+	}
+	if freed, err := first.ForceRelease(ctx); err != nil || !freed {
+		return fmt.Errorf("ForceRelease = %v, %w", freed, err)
+	}
+	_ = next.Unlock(ctx) // it was lost
+	return nil
+}
+
+// queued waits until a majority of the masters have at least many waiters in a queue. On the others a
 // waiter may already have a vote, since the lock was free there for a moment.
-func (f *fleet) queued(ctx context.Context, name string, many int) error {
+func (f *fleet) queued(ctx context.Context, queue string, many int) error {
 	for {
 		full := 0
 		for _, m := range f.masters {
-			if in, err := redis.Int(m.try("ZCARD", queueOf(name))); err == nil && in >= many {
+			if in, err := redis.Int(m.try("ZCARD", queue)); err == nil && in >= many {
 				full++
 			}
 		}
@@ -188,7 +226,7 @@ func (f *fleet) queued(ctx context.Context, name string, many int) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("only %d masters have %d waiters for %s: %w", full, many, name, ctx.Err())
+			return fmt.Errorf("only %d masters have %d waiters in %s: %w", full, many, queue, ctx.Err())
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

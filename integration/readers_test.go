@@ -146,7 +146,7 @@ func TestDeadReader(t *testing.T) {
 		hold, err = client.Lock(ctx, "orders:42")
 		got <- err
 	}()
-	if err := f.queued(ctx, "orders:42", 1); err != nil {
+	if err := f.queued(ctx, queueOf("orders:42"), 1); err != nil {
 		t.Fatal(err)
 	}
 	start := time.Now()

@@ -232,7 +232,7 @@ func TestRedissonWaits(t *testing.T) {
 					}
 				})
 			}
-			if err := f.queued(ctx, "orders:42", ours); err != nil {
+			if err := f.queued(ctx, queueOf("orders:42"), ours); err != nil {
 				t.Fatal(err)
 			}
 			const rounds = 10
