@@ -16,10 +16,11 @@ func TestInspectOfReaders(t *testing.T) {
 		d := open(t, fleet, redlock.Config{})
 		short := got(t, "RLockFor", func() (*redlock.Hold, error) { return c.RLockFor(t.Context(), "a", 10*time.Second) })
 		long := rlock(t, t.Context(), d, "a")
+		synctest.Wait() // it returns with the majority
 		w := writer(t, c)
-		time.Sleep(10 * time.Millisecond)
+		rest(10 * time.Millisecond)
 		r := reader(t, d)
-		time.Sleep(time.Second - 10*time.Millisecond)
+		rest(time.Second - 10*time.Millisecond)
 		in := inspect(t, d, "a")
 		want := []redlock.Reader{{Owner: short.Owner(), Left: 9 * time.Second}, {Owner: long.Owner(), Left: lease - time.Second}}
 		if !in.Held || in.Holder != "shared" || in.Left != lease-time.Second || !slices.Equal(in.Readers, want) {
@@ -36,13 +37,13 @@ func TestInspectOfReaders(t *testing.T) {
 		for _, hold := range []*redlock.Hold{short, long} {
 			unlock(t, hold)
 		}
-		time.Sleep(10 * time.Millisecond)
+		rest(10 * time.Millisecond)
 		synctest.Wait()
 		if in := inspect(t, d, "a"); in.Holder != w.hold.Owner() || len(in.Readers) > 0 || len(in.Masters[0].Readers) > 0 {
 			t.Errorf("Inspect = %+v, want %s", in, w.hold.Owner())
 		}
 		unlock(t, w.hold)
-		time.Sleep(10 * time.Millisecond)
+		rest(10 * time.Millisecond)
 		synctest.Wait()
 		unlock(t, r.hold)
 	})
@@ -55,8 +56,9 @@ func TestInspectOfPermits(t *testing.T) {
 		d := open(t, fleet, redlock.Config{})
 		s := c.Semaphore("gpu", 2)
 		holds := []*redlock.Hold{acquire(t, s), acquire(t, d.Semaphore("gpu", 2))}
+		synctest.Wait()
 		w := acquirer(t, d.Semaphore("gpu", 1))
-		time.Sleep(time.Second)
+		rest(time.Second)
 		look := func() redlock.SemaphoreInspection {
 			in, err := s.Inspect(t.Context())
 			expect(t, "Inspect", err)
@@ -78,6 +80,7 @@ func TestInspectOfPermits(t *testing.T) {
 			}
 		}
 		w.cancel()
+		rest(10 * time.Millisecond)
 		freed, err := s.ForceRelease(t.Context())
 		expect(t, "ForceRelease", err)
 		if got := look(); !freed || len(got.Slots) > 0 || len(got.Masters[0].Slots) > 0 {

@@ -21,13 +21,14 @@ func rlock(t *testing.T, ctx context.Context, c *redlock.Client, name string) *r
 	return got(t, "RLock", func() (*redlock.Hold, error) { return c.RLock(ctx, name) })
 }
 
-// got is a call that must return a hold.
+// got is a call that must return a hold. All masters have answered when it returns.
 func got(t *testing.T, what string, call func() (*redlock.Hold, error)) *redlock.Hold {
 	t.Helper()
 	hold, err := call()
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
+	synctest.Wait() // it returns with the majority
 	return hold
 }
 
@@ -51,6 +52,12 @@ func waitFor(t *testing.T, call func(context.Context) (*redlock.Hold, error)) *w
 	}()
 	synctest.Wait()
 	return w
+}
+
+// rest lets time pass, and then all that happens at that moment.
+func rest(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }
 
 // reader waits for "a" to read it, and writer to write it.
@@ -140,14 +147,14 @@ func TestReadersAndWritersAreServedInOrder(t *testing.T) {
 					} else {
 						all = append(all, writer(t, c))
 					}
-					time.Sleep(10 * time.Millisecond)
+					rest(10 * time.Millisecond)
 				}
-				time.Sleep(time.Second)
+				rest(time.Second)
 				expectHolds(t, "beside the first", all)
 				unlock(t, first)
 				var before []int
 				for _, batch := range [][]int{{0, 1}, {2}, {3}, {4, 5, 6}, {7}} {
-					time.Sleep(100 * time.Millisecond)
+					rest(100 * time.Millisecond)
 					expectHolds(t, "in turn", all, append(before, batch...)...)
 					for _, i := range batch {
 						if all[i].hold == nil {
@@ -178,17 +185,17 @@ func TestReaderBehindAWaitingWriterWaits(t *testing.T) {
 				}
 				reading := rlock(t, t.Context(), c, "a")
 				w := writer(t, d)
-				time.Sleep(10 * time.Millisecond)
+				rest(10 * time.Millisecond)
 				r := reader(t, e)
-				time.Sleep(5 * time.Second)
+				rest(5 * time.Second)
 				expectHolds(t, "beside a reader", []*waiting{w, r})
 				_, err := e.TryRLock(t.Context(), "a")
 				expect(t, "TryRLock", err, redlock.ErrTaken)
 				unlock(t, reading)
-				time.Sleep(10 * time.Millisecond)
+				rest(10 * time.Millisecond)
 				expectHolds(t, "without one", []*waiting{w, r}, 0)
 				unlock(t, w.hold)
-				time.Sleep(10 * time.Millisecond)
+				rest(10 * time.Millisecond)
 				unlock(t, r.hold)
 				expectNoQueue(t, fleet, "a")
 			})
@@ -208,7 +215,7 @@ func TestReadersAreLetInAtOnce(t *testing.T) {
 		for i := range 6 {
 			all = append(all, reader(t, clients[i%3]))
 		}
-		time.Sleep(1037 * time.Millisecond) // away from the asks
+		rest(1037 * time.Millisecond) // away from the asks
 		before, start := scripts(fleet), time.Now()
 		unlock(t, hold)
 		expectHolds(t, "one message later", all, 0, 1, 2, 3, 4, 5)
@@ -223,14 +230,14 @@ func TestReadersAreLetInAtOnce(t *testing.T) {
 		if got := scripts(fleet) - before; got != 3 {
 			t.Errorf("%d script calls, want 3: those of the release", got)
 		}
-		time.Sleep(time.Second)
+		rest(time.Second)
 		for _, r := range all {
 			if got := r.hold.Remaining(); got < 20*time.Second {
 				t.Errorf("Remaining = %v, want that of a full lease", got)
 			}
 			unlock(t, r.hold)
 		}
-		time.Sleep(2 * delay)
+		rest(2 * delay)
 		expectFree(t, fleet, "a")
 		expectNoQueue(t, fleet, "a")
 	})
@@ -248,9 +255,9 @@ func TestWriterThatGivesUpLetsReadersIn(t *testing.T) {
 				}
 				reading := rlock(t, t.Context(), c, "a")
 				w := writer(t, d)
-				time.Sleep(10 * time.Millisecond)
+				rest(10 * time.Millisecond)
 				all := []*waiting{reader(t, e), reader(t, e)}
-				time.Sleep(1037 * time.Millisecond)
+				rest(1037 * time.Millisecond)
 				w.cancel()
 				synctest.Wait()
 				expect(t, "Lock", w.err, context.Canceled, redlock.ErrTaken)
@@ -279,9 +286,9 @@ func TestDeadReaderCostsItsOwnLease(t *testing.T) {
 		long := rlock(t, t.Context(), c, "a")
 		d := open(t, fleet, redlock.Config{})
 		next := writer(t, d)
-		time.Sleep(fixed - time.Second)
+		rest(fixed - time.Second)
 		unlock(t, long)
-		time.Sleep(2 * time.Second)
+		rest(2 * time.Second)
 		expectHolds(t, "when both have gone", []*waiting{next}, 0)
 		if got := next.at.Sub(start); got < fixed || got > fixed+50*time.Millisecond {
 			t.Errorf("the writer had the lock after %v, want the lease of the dead reader, %v", got, fixed)
@@ -303,12 +310,12 @@ func TestDowngrade(t *testing.T) {
 				inner := lock(t, hold.Context(), c, "a")
 				token, owner := hold.Token(), hold.Owner()
 				all := []*waiting{reader(t, d), reader(t, d)}
-				time.Sleep(10 * time.Millisecond)
+				rest(10 * time.Millisecond)
 				all = append(all, writer(t, d))
-				time.Sleep(1037 * time.Millisecond)
+				rest(1037 * time.Millisecond)
 				expectHolds(t, "beside a writer", all)
 				expect(t, "Downgrade", hold.Downgrade(t.Context()))
-				time.Sleep(10 * time.Millisecond)
+				rest(10 * time.Millisecond)
 				expectHolds(t, "beside a reader", all, 0, 1)
 				for _, h := range []*redlock.Hold{hold, inner} {
 					if !h.Shared() || h.Token() != token || h.Owner() != owner || h.Count() != 2 {
@@ -331,10 +338,10 @@ func TestDowngrade(t *testing.T) {
 				unlock(t, all[0].hold)
 				unlock(t, all[1].hold)
 				unlock(t, inner)
-				time.Sleep(10 * time.Millisecond)
+				rest(10 * time.Millisecond)
 				expectHolds(t, "while it reads", all[2:])
 				unlock(t, hold)
-				time.Sleep(10 * time.Millisecond)
+				rest(10 * time.Millisecond)
 				expectHolds(t, "then", all[2:], 0)
 				if got := all[2].hold.Token(); got <= token {
 					t.Errorf("the writer behind the one with token %d has %d", token, got)
@@ -393,9 +400,9 @@ func TestUpgradeIsAnError(t *testing.T) {
 		ctx := redlock.WithOwner(t.Context())
 		r := waitFor(t, func(context.Context) (*redlock.Hold, error) { return c.RLock(ctx, "b") })
 		w := waitFor(t, func(context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "b") })
-		time.Sleep(time.Second)
+		rest(time.Second)
 		unlock(t, other)
-		time.Sleep(10 * time.Millisecond)
+		rest(10 * time.Millisecond)
 		synctest.Wait()
 		expect(t, "RLock", r.err)
 		expect(t, "Lock", w.err, redlock.ErrUpgrade)
@@ -415,7 +422,7 @@ func TestReadersReenter(t *testing.T) {
 				d := open(t, fleet, redlock.Config{})
 				outer := outermost(t, t.Context(), c, "a")
 				w := writer(t, d)
-				time.Sleep(time.Second)
+				rest(time.Second)
 				for call, again := range map[string]func(context.Context) (*redlock.Hold, error){
 					"RLock":       func(ctx context.Context) (*redlock.Hold, error) { return c.RLock(ctx, "a") },
 					"TryRLock":    func(ctx context.Context) (*redlock.Hold, error) { return c.TryRLock(ctx, "a") },
@@ -438,7 +445,7 @@ func TestReadersReenter(t *testing.T) {
 				}
 				expectHolds(t, "beside the outer hold", []*waiting{w})
 				unlock(t, outer)
-				time.Sleep(10 * time.Millisecond)
+				rest(10 * time.Millisecond)
 				expectHolds(t, "then", []*waiting{w}, 0)
 				unlock(t, w.hold)
 			})
@@ -533,9 +540,9 @@ func TestCloseOfReaders(t *testing.T) {
 		d := open(t, fleet, redlock.Config{})
 		reading := []*redlock.Hold{rlock(t, t.Context(), c, "a"), rlock(t, t.Context(), c, "a")}
 		w := writer(t, d)
-		time.Sleep(10 * time.Millisecond)
+		rest(10 * time.Millisecond)
 		behind := []*waiting{reader(t, c), reader(t, c)}
-		time.Sleep(time.Second)
+		rest(time.Second)
 		expect(t, "Close", c.Close())
 		synctest.Wait()
 		for _, hold := range reading {
@@ -603,7 +610,7 @@ func TestReadersAndWritersNeverMeet(t *testing.T) {
 				if together < 2 {
 					t.Error("no two readers ever met")
 				}
-				time.Sleep(50 * time.Millisecond)
+				rest(50 * time.Millisecond)
 				expectFree(t, fleet, "a")
 				expectNoQueue(t, fleet, "a")
 			})

@@ -91,14 +91,14 @@ func TestSemaphoreIsNoLock(t *testing.T) {
 		permit := got(t, "Acquire", func() (*redlock.Hold, error) { return c.Semaphore("a", 1).Acquire(hold.Context()) })
 		d := open(t, fleet, redlock.Config{})
 		for i, w := range []*waiting{writer(t, d), acquirer(t, d.Semaphore("a", 1))} {
-			time.Sleep(time.Second)
+			rest(time.Second)
 			expectHolds(t, "beside the first", []*waiting{w})
 			if i == 0 {
 				unlock(t, hold)
 			} else {
 				unlock(t, permit)
 			}
-			time.Sleep(10 * time.Millisecond)
+			rest(10 * time.Millisecond)
 			expectHolds(t, "then", []*waiting{w}, 0)
 			unlock(t, w.hold)
 		}
@@ -151,7 +151,7 @@ func TestFreePermitIsOneRoundTrip(t *testing.T) {
 		for range 4 {
 			all = append(all, acquirer(t, c.Semaphore("gpu", 4)))
 		}
-		time.Sleep(2 * delay)
+		rest(2 * delay)
 		expectHolds(t, "after one round trip", all, 0, 1, 2, 3)
 		for _, w := range all {
 			unlock(t, w.hold)
@@ -159,7 +159,7 @@ func TestFreePermitIsOneRoundTrip(t *testing.T) {
 	})
 }
 
-// A permit that is given back goes to the first who waits, in one message.
+// A permit that is given back goes to one of the first who wait, in one message.
 func TestFreedPermitGoesToTheFirstInOneMessage(t *testing.T) {
 	for name, same := range map[string]bool{"same client": true, "another client": false} {
 		t.Run(name, func(t *testing.T) {
@@ -175,14 +175,18 @@ func TestFreedPermitGoesToTheFirstInOneMessage(t *testing.T) {
 				synctest.Wait()
 				each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(delay) })
 				all := []*waiting{acquirer(t, e.Semaphore("gpu", 2))}
-				time.Sleep(100 * time.Millisecond)
+				rest(100 * time.Millisecond)
 				all = append(all, acquirer(t, d.Semaphore("gpu", 2)))
-				time.Sleep(1037 * time.Millisecond) // away from the asks
+				rest(1037 * time.Millisecond) // away from the asks
 				for i, hold := range holds {
 					start := time.Now()
 					before := scripts(fleet)
 					unlock(t, hold)
 					synctest.Wait()
+					// The first K who wait may overtake each other, for the slot that each wants first.
+					if i == 0 && all[1].over {
+						all[0], all[1] = all[1], all[0]
+					}
 					expectHolds(t, "one message later", all, []int{0, 1}[:i+1]...)
 					if !all[i].over {
 						t.FailNow()
@@ -196,7 +200,7 @@ func TestFreedPermitGoesToTheFirstInOneMessage(t *testing.T) {
 					if w := all[i].hold; w.Slot() != hold.Slot() || w.Token() <= hold.Token() {
 						t.Errorf("slot %d, token %d after slot %d, token %d", w.Slot(), w.Token(), hold.Slot(), hold.Token())
 					}
-					time.Sleep(1037 * time.Millisecond)
+					rest(1037 * time.Millisecond)
 				}
 				for _, w := range all {
 					if got := w.hold.Remaining(); got < 20*time.Second {
@@ -204,9 +208,9 @@ func TestFreedPermitGoesToTheFirstInOneMessage(t *testing.T) {
 					}
 					unlock(t, w.hold)
 				}
-				time.Sleep(3 * delay)
+				rest(3 * delay)
 				unlock(t, acquire(t, c.Semaphore("gpu", 2)))
-				time.Sleep(3 * delay)
+				rest(3 * delay)
 			})
 		})
 	}
@@ -231,12 +235,12 @@ func TestClientsMayCountPermitsDifferently(t *testing.T) {
 			t.Fatalf("%d permits are held, want 4: the most that anybody counts", len(holds))
 		}
 		w := acquirer(t, few)
-		time.Sleep(time.Second)
+		rest(time.Second)
 		// The one who counts two waits for one of the first two slots, and keeps nobody from the others.
 		for _, hold := range holds {
 			if hold.Slot() >= 2 {
 				unlock(t, hold)
-				time.Sleep(10 * time.Millisecond)
+				rest(10 * time.Millisecond)
 				expectHolds(t, "when a slot is free that it does not know", []*waiting{w})
 				again := got(t, "TryAcquire", func() (*redlock.Hold, error) { return many.TryAcquire(t.Context()) })
 				unlock(t, again)
@@ -247,7 +251,7 @@ func TestClientsMayCountPermitsDifferently(t *testing.T) {
 				unlock(t, hold)
 			}
 		}
-		time.Sleep(10 * time.Millisecond)
+		rest(10 * time.Millisecond)
 		expectHolds(t, "then", []*waiting{w}, 0)
 		unlock(t, w.hold)
 		expectNoPermits(t, fleet, "gpu")
@@ -293,7 +297,7 @@ func TestPermitEnds(t *testing.T) {
 		last, w := acquire(t, s), acquirer(t, open(t, fleet, redlock.Config{}).Semaphore("gpu", 1))
 		expect(t, "Close", c.Close())
 		expect(t, "Cause", context.Cause(last.Context()), redlock.ErrClosed)
-		time.Sleep(10 * time.Millisecond)
+		rest(10 * time.Millisecond)
 		expectHolds(t, "after Close", []*waiting{w}, 0)
 		unlock(t, w.hold)
 		expectNoPermits(t, fleet, "gpu")
@@ -350,7 +354,7 @@ func TestNeverMorePermits(t *testing.T) {
 						t.Errorf("at most %d held permits at a time, of %d", most, permits)
 					}
 					t.Logf("120 permits in %v", time.Since(start))
-					time.Sleep(50 * time.Millisecond)
+					rest(50 * time.Millisecond)
 					expectNoPermits(t, fleet, "gpu")
 				})
 			})
