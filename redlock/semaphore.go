@@ -42,8 +42,8 @@ func (s *Semaphore) Name() string { return s.name }
 func (s *Semaphore) Permits() int { return s.permits }
 
 // Acquire takes a permit, and waits until there is one or ctx ends. Those who wait are served in the
-// order in which they began to, except that the first of them, as many as there are permits, may
-// overtake one another: that spares them votes for different slots, of which nobody has a majority.
+// order in which they began to, except that of the first of them, as many as there are permits, one may
+// overtake another that began up to 50 ms before it: that spares them votes for different slots.
 // A watchdog renews the permit, and [Hold.Unlock] gives it back, to one of these, in one message.
 //
 // A permit is not entered again: each Acquire takes one more, also under the context of another. So

@@ -119,6 +119,29 @@ func TestPermitsFitTheSlots(t *testing.T) {
 	})
 }
 
+// TestPermitsOvertakeForAWhileOnly: who wants a slot that is freed overtakes one who wants another only if
+// it began to wait soon after that one, which could otherwise wait for ever.
+func TestPermitsOvertakeForAWhileOnly(t *testing.T) {
+	for _, tt := range []struct {
+		later int64 // in µs
+		gets  string
+		waits string
+	}{
+		{50_000, "b:r2", "b:r1"},
+		{50_001, "b:r1", "b:r2"},
+	} {
+		withPermits(t, func(p permits) {
+			p.subscribeClient("b")
+			p.take("a:r0", 2, 0)
+			p.take("a:r1", 2, 1)
+			p.ask("b:r1", 2, 1, 10)
+			p.ask("b:r2", 2, 0, 10+tt.later)
+			p.release("a:r0", 0)
+			p.want(fmt.Sprint(tt.later, " µs later"), []string{"0 " + tt.gets + " 400ms", "1 a:r1 30s"}, []string{tt.waits})
+		})
+	}
+}
+
 // TestPermitsGiveWay: what a caller gives back goes to others, and not to itself as a new owner; a
 // release for the next of its client may go to that.
 func TestPermitsGiveWay(t *testing.T) {

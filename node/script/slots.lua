@@ -57,17 +57,20 @@ end
 -- It is tempting to serve them in their order alone. But where two slots become free at a time, each
 -- master hears of it in its own order: the first who waits would be handed one slot here and the
 -- other one there, and such votes do not add up. So of the first in the queue, as many as there are
--- permits, each is handed the slot that it wants first. What is left then goes to the first of all.
--- It ends with the first who finds none.
+-- permits, each is handed the slot that it wants first, if it began to wait at most 50 ms after the
+-- first of all: or one whose slot nobody gives back could be overtaken for ever. What is left then
+-- goes to the first of all. It ends with the first who finds none.
 --
 -- me, who reads the answer of this step, needs no message. It ends with me, who leaves the queue
 -- and may have the slot that pump returns; and it goes on past those who want fewer permits than
 -- there are, and so find none, or they would keep me from one that is of no use to them. It looks
 -- at so many of the queue as do not hold up the master. Who stands behind them asks again.
 function pump(slots, queue, counters, token, me)
-  local waiting = redis.call('zrange', queue, 0, 31)
+  local waiting = redis.call('zrange', queue, 0, 31, 'withscores')
+  local first -- when the first began to wait
   for pass = me and 2 or 1, 2 do
-    for i, owner in ipairs(waiting) do
+    for i = 1, #waiting, 2 do
+      local owner, since = waiting[i], tonumber(waiting[i + 1])
       local ask = owner and redis.call('get', queue .. owner) or ''
       local round, short, proposal, permits, start = string.match(ask, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
       local slot
@@ -76,9 +79,10 @@ function pump(slots, queue, counters, token, me)
       end
       if round and pass == 2 then
         slot = firstFree(permits, start)
-      elseif round and i > tonumber(permits) then
+      elseif round and (i > 2 * permits or since > (first or since) + 50000) then
         break
       elseif round then
+        first = first or since
         slot = not owners[tonumber(start)] and tonumber(start)
       end
       if owner and (slot or not round) then

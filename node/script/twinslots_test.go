@@ -271,7 +271,7 @@ func (w slotWalk) waiter(k int) (e twin.Entry) {
 	if i < 0 {
 		i = len(*asks)
 		// Few stamps, so that some are equal.
-		*asks = append(*asks, twin.Entry{Owner: w.fresh(clients[w.r.IntN(3)]), Since: 1 + w.r.Int64N(4)})
+		*asks = append(*asks, twin.Entry{Owner: w.fresh(clients[w.r.IntN(3)]), Since: 20_000 * (1 + w.r.Int64N(4))})
 	}
 	last := &(*asks)[i]
 	last.Round++

@@ -1,6 +1,9 @@
 package twin
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // MaxSlots is how many permits a semaphore has at most. A command that wants one of more panics.
 const MaxSlots = 4
@@ -118,14 +121,22 @@ func (s *Slots) acquire(now int64, hears Hears, lease int64, e Entry) (r Reply) 
 	return r
 }
 
+// overtakes is how long after another one may have begun to wait, in µs, and still be served before it.
+const overtakes = 50_000
+
 // pump hands the slots that are free to those in the queue, as slots.lua does: first, of as many as there
-// are permits, to each the one that it wants first; then to all in their order. It ends with the first
-// who finds none; with me it ends with me, whose slot it returns, or -1.
+// are permits, to each the one that it wants first, if it began to wait soon after the first; then to all
+// in their order. It ends with the first who finds none; with me it ends with me, whose slot it returns,
+// or -1.
 func (s *Slots) pump(now int64, hears Hears, token int64, me Owner, r *Reply) (slot int) {
+	first := int64(math.MaxInt64) // until when one may have begun to wait
 	for i, n := 0, uint8(0); me == 0 && i < MaxQueue && s.Queue[i].Owner != 0; n++ {
 		e := s.Queue[i]
+		if s.fresh(now, &e) && first == math.MaxInt64 {
+			first = e.Since + overtakes
+		}
 		switch fresh := s.fresh(now, &e); {
-		case fresh && n >= e.Permits:
+		case fresh && (n >= e.Permits || e.Since > first):
 			i = MaxQueue
 		case !fresh:
 			s.remove(i)
