@@ -177,8 +177,9 @@ func TestFreedPermitGoesToTheFirstInOneMessage(t *testing.T) {
 				all := []*waiting{acquirer(t, e.Semaphore("gpu", 2))}
 				rest(100 * time.Millisecond)
 				all = append(all, acquirer(t, d.Semaphore("gpu", 2)))
-				rest(1037 * time.Millisecond) // away from the asks
 				for i, hold := range holds {
+					rest(time.Second)
+					betweenAsks(fleet)
 					start := time.Now()
 					before := scripts(fleet)
 					unlock(t, hold)
@@ -200,8 +201,8 @@ func TestFreedPermitGoesToTheFirstInOneMessage(t *testing.T) {
 					if w := all[i].hold; w.Slot() != hold.Slot() || w.Token() <= hold.Token() {
 						t.Errorf("slot %d, token %d after slot %d, token %d", w.Slot(), w.Token(), hold.Slot(), hold.Token())
 					}
-					rest(1037 * time.Millisecond)
 				}
+				rest(time.Second)
 				for _, w := range all {
 					if got := w.hold.Remaining(); got < 20*time.Second {
 						t.Errorf("Remaining = %v, want that of a full lease", got)
