@@ -114,5 +114,8 @@ func (h *Hold) extended(op string, ev protocol.HoldEvent, why *MajorityError) er
 	if cause := h.Check(); cause != nil {
 		return cause // it may have been given back meanwhile
 	}
+	if ev.Kind == protocol.HoldLost {
+		why.states = []error{ErrNoQuorum} // what was sent for a writer came after a downgrade: nothing is lost
+	}
 	return why
 }
