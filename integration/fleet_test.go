@@ -272,7 +272,13 @@ func (m *master) start(ctx context.Context, t *testing.T) {
 // commands wait in its buffers until unpause.
 func (m *master) pause(t *testing.T) {
 	t.Helper()
-	m.did(t, "pause", machine.docker.Client.PauseContainer(m.resource.Container.ID))
+	var err error
+	for range 5 { // on a busy machine Docker may give up before a container is frozen, and thaws it
+		if err = machine.docker.Client.PauseContainer(m.resource.Container.ID); err == nil {
+			break
+		}
+	}
+	m.did(t, "pause", err)
 }
 
 func (m *master) unpause(t *testing.T) {
