@@ -104,7 +104,8 @@ type use struct {
 	hold  *multilock.Hold // the first of its holds
 	name  string
 	at    []*Client     // where it is held
-	ended chan struct{} // closed when the first of its holds has ended; nil if nobody waits for it
+	left  int           // of its holds, those that have not ended
+	ended chan struct{} // closed when all of its holds have ended; nil if nobody waits for it
 }
 
 // admit notes that holds, which are those of items, are given to a caller, and reports true if r still
@@ -122,12 +123,13 @@ func (s *Sets) admit(r *route, items []item, holds []*Hold) bool {
 			s.uses[u.hold] = append(s.uses[u.hold], u)
 		}
 		u.at = append(u.at, it.c)
+		u.left++
 		holds[i].e.use.Store(u)
 	}
 	s.mu.Unlock()
 	for _, h := range holds {
 		if h.h.Check() != nil { // it ended before it knew of its use
-			h.e.use.Load().end()
+			h.e.use.Swap(nil).end()
 		}
 	}
 	return true
@@ -141,11 +143,11 @@ func (u *use) end() {
 	s := u.s
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if u.left--; u.left > 0 {
+		return
+	}
 	all := s.uses[u.hold]
 	i := slices.Index(all, u)
-	if i < 0 {
-		return // the other hold has ended before
-	}
 	if all = slices.Delete(all, i, i+1); len(all) > 0 {
 		s.uses[u.hold] = all
 	} else {

@@ -481,6 +481,32 @@ func TestHoldInTwoSetsLeaks(t *testing.T) {
 	})
 }
 
+// Finish waits until both parts of a hold in two sets have been given back: one that has left its set
+// open while the other one ends would be given back by Close, and Unlock would say so.
+func TestFinishBesideAnUnlock(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+		f := startFleets(t, "a", "b")
+		sets := f.sets(t, redlock.Config{}, "a", "b")
+		s := newSets(t, sets[:1]...)
+		if err := s.Change(t.Context(), sets[1:]...); err != nil {
+			t.Fatal(err)
+		}
+		hold, err := s.Lock(t.Context(), "n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		finished := make(chan error, 1)
+		go func() { finished <- s.Finish(t.Context()) }()
+		synctest.Wait()
+		if err := hold.Unlock(t.Context()); err != nil {
+			t.Errorf("Unlock = %v", err)
+		}
+		if err := <-finished; err != nil {
+			t.Errorf("Finish = %v", err)
+		}
+	})
+}
+
 // Processes move through a change of the sets at times of their own, while they lock: no name ever has
 // two holders, and its tokens grow.
 //

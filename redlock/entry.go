@@ -85,7 +85,7 @@ func (s *scope) parent(bound bool) context.Context {
 func (e *entry) Ended(cause error) {
 	e.ctx.cancel(cause)
 	e.group.Load().end(cause)
-	e.use.Load().end()
+	e.use.Swap(nil).end()
 }
 
 // handle makes the Hold of e. When the Hold is garbage, so that nobody can unlock e any more,
