@@ -286,6 +286,23 @@ func (m *master) unpause(t *testing.T) {
 	m.did(t, "unpause", machine.docker.Client.UnpauseContainer(m.resource.Container.ID))
 }
 
+// harm does the n-th harm to a master: it is killed, so that it forgets everything, and started again, or
+// frozen for up to most, in turn.
+func (m *master) harm(ctx context.Context, t *testing.T, n int, random *rand.Rand, most time.Duration) {
+	t.Helper()
+	if n%2 == 0 {
+		m.kill(ctx, t)
+		m.start(ctx, t)
+		return
+	}
+	m.pause(t)
+	select {
+	case <-ctx.Done():
+	case <-time.After(time.Duration(random.Int64N(int64(most)))):
+	}
+	m.unpause(t)
+}
+
 // cut lets nothing through to or from the master. It needs fleetConfig.Relay, as do mend and
 // cutAnswers.
 func (m *master) cut() { m.log.event("cut %s", m.name); m.wire.cut() }

@@ -30,27 +30,11 @@ func TestPermitsUnderFaults(t *testing.T) {
 				j := newJournal(t)
 				const lease = time.Second
 				cfg := redlock.Config{Lease: lease, MaxLease: lease, RestartGuard: lease}
-				var workers []*worker
-				for i := range 4 {
-					who := fmt.Sprint("worker", i)
-					w := f.startWorker(t, program, who, nil, cfg, "permits", strconv.Itoa(permits), j.name, who)
-					w.line(t)
-					workers = append(workers, w)
-				}
+				workers := f.startWorkers(t, program, 4, cfg, "permits", strconv.Itoa(permits), j.name)
 				start, done := time.Now(), 0
 				for ; done < harms || j.holds(t) < holds; done++ {
 					m := f.masters[random.IntN(masters)]
-					if done%2 == 0 {
-						m.kill(ctx, t)
-						m.start(ctx, t)
-					} else {
-						m.pause(t)
-						select {
-						case <-ctx.Done():
-						case <-time.After(time.Duration(random.Int64N(int64(2 * lease)))):
-						}
-						m.unpause(t)
-					}
+					m.harm(ctx, t, done, random, 2*lease)
 					well := time.Now()
 					eventually(ctx, t, 20*time.Second, m.name+" grants permits again", func() error {
 						return m.countsSlots("orders:42", well)

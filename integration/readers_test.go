@@ -26,27 +26,13 @@ func TestReadersAndWriters(t *testing.T) {
 			j := newJournal(t)
 			const lease = 2 * time.Second
 			cfg := redlock.Config{Lease: lease, MaxLease: lease, RestartGuard: lease}
-			var workers []*worker
-			for i := range 3 {
-				who := fmt.Sprint("worker", i)
-				w := f.startWorker(t, program, who, nil, cfg, "share", j.name, who)
-				w.line(t)
-				workers = append(workers, w)
-			}
+			workers := f.startWorkers(t, program, 3, cfg, "share", j.name)
 			start, done := time.Now(), 0
 			for ; done < harms || j.holds(t) < holds; done++ {
 				m := f.masters[random.IntN(masters)]
+				m.harm(ctx, t, done, random, 2*lease)
 				if done%2 == 0 {
-					m.kill(ctx, t)
-					m.start(ctx, t)
 					eventually(ctx, t, 20*time.Second, m.name+" grants holds again", func() error { return m.counts("orders:42") })
-				} else {
-					m.pause(t)
-					select {
-					case <-ctx.Done():
-					case <-time.After(time.Duration(random.Int64N(int64(2 * lease)))):
-					}
-					m.unpause(t)
 				}
 				j.wait(ctx, t, 50)
 			}

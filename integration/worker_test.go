@@ -3,11 +3,13 @@ package integration
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +39,19 @@ func buildWorker(ctx context.Context, t *testing.T, args ...string) string {
 	}
 	t.Logf("building the worker took %v", time.Since(start))
 	return program
+}
+
+// startWorkers starts so many workers, each of which has its name behind args, and waits for the first
+// line of each.
+func (f *fleet) startWorkers(t *testing.T, program string, n int, cfg redlock.Config, args ...string) []*worker {
+	t.Helper()
+	workers := make([]*worker, n)
+	for i := range workers {
+		who := fmt.Sprint("worker", i)
+		workers[i] = f.startWorker(t, program, who, nil, cfg, append(slices.Clone(args), who)...)
+		workers[i].line(t)
+	}
+	return workers
 }
 
 // startWorker starts the program as a client of the fleet, for one name. It is killed when the test
