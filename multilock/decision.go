@@ -29,7 +29,6 @@ type Grant struct {
 	Claim
 	Until clock.Instant // end of validity
 	Short bool          // a renewal is due soon: it was handed off for a short lease, or has slots besides its own
-	Slot  int           // of a permit
 
 	// What the contest is still sending, nil if everything is sent: a round goes to one master after
 	// the other, and the first answers may have decided before it went to the last. The release of
@@ -59,7 +58,6 @@ func (c *contest) takeLocked() (g Grant, ok bool) {
 		Claim: Claim{Owner: c.winnerLocked(), Token: c.state.Token, Since: c.since, At: c.state.Claimed()},
 		Until: c.state.Until,
 		Short: c.state.Short,
-		Slot:  c.state.Slot,
 	}
 	if c.flushing {
 		g.sending = c

@@ -30,8 +30,7 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 	}
 	defer h.m.tries.Done()
 	h.mu.Lock()
-	shared := h.claim.Mode == script.Shared
-	if shared && !req.Shared {
+	if h.claim.Mode == script.Shared && !req.Shared {
 		h.mu.Unlock()
 		if h.Check() != nil {
 			return errEnded
@@ -47,7 +46,7 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 		h.mu.Unlock()
 		return errEnded
 	}
-	c := h.m.newContest(h.key, protocol.Want{Lease: req.Lease, Again: true, Shared: shared}, clock.Instant{})
+	c := h.m.newContest(h.key, protocol.Want{Lease: req.Lease, Again: true}, clock.Instant{})
 	c.owner, c.entries = h.claim.Owner, h.state.Entries
 	c.start()
 	h.mu.Unlock()
@@ -63,7 +62,7 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 	case why == nil:
 		return h.entered(req, grant.Until)
 	case lost(why):
-		h.step(protocol.HoldEvent{Kind: protocol.HoldLost, Shared: shared}, why)
+		h.step(protocol.HoldEvent{Kind: protocol.HoldLost}, why)
 		return errEnded
 	}
 	h.leave()
@@ -153,7 +152,7 @@ func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 	}
 	err := r.Wait(ctx)
 	if !ended && lost(err) {
-		h.step(protocol.HoldEvent{Kind: protocol.HoldLost, Shared: r.claim.Mode == script.Shared}, err)
+		h.step(protocol.HoldEvent{Kind: protocol.HoldLost}, err)
 	}
 	return err
 }

@@ -22,7 +22,6 @@ type Hold struct {
 	target
 	owner any           // who may enter it again
 	id    string        // of the owner that the masters know
-	slot  int           // of a permit
 	limit time.Duration // of the time that it is renewed; 0: none
 	visit visit         // the watchdog's
 
@@ -46,7 +45,7 @@ type Hold struct {
 // newHold makes a hold of what was won, and lets the callers that share its owner enter it.
 func (m *Masters) newHold(req Request, g Grant) *Hold {
 	h := &Hold{
-		m: m, target: req.target(), owner: req.Owner, claim: g.Claim, id: g.ID, slot: g.Slot, limit: req.Limit,
+		m: m, target: req.target(), owner: req.Owner, claim: g.Claim, id: g.ID, limit: req.Limit,
 		visit: visit{index: unscheduled}, sending: g.sending,
 	}
 	h.entries = append(h.firstEntry[:0], share{entry: req.Entry})
@@ -114,7 +113,7 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	r := h.m.releaseTo(claim, h.m.next(h.target))
 	h.m.forget(h)
 	if h.semaphore {
-		h.m.slots.freed(h.slot)
+		h.m.slots.freed(claim.Slot())
 	}
 	h.mu.Lock()
 	h.gone = true
@@ -197,7 +196,11 @@ func (h *Hold) Shared() bool {
 }
 
 // Slot returns which slot of a semaphore it is, zero if it is a lock.
-func (h *Hold) Slot() int { return h.slot }
+func (h *Hold) Slot() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.claim.Slot()
+}
 
 // Token returns the fencing token.
 func (h *Hold) Token() int64 {

@@ -61,21 +61,16 @@ func (c *Client) TryLockFor(ctx context.Context, name string, lease time.Duratio
 // hold is lost. Do returns fn's error joined with that of Unlock, so it matches ErrLost
 // if fn ended without the lock.
 func (c *Client) Do(ctx context.Context, name string, fn func(context.Context) error) error {
-	return c.do(ctx, want{name: name}, fn)
+	return do(ctx, c, want{name: name}, fn)
 }
 
-// do is Do for what w wants.
-func (c *Client) do(ctx context.Context, w want, fn func(context.Context) error) error {
+// do is Do for what w wants of at.
+func do(ctx context.Context, at where, w want, fn func(context.Context) error) (err error) {
 	w.watch, w.wait, w.bind = true, true, true
-	hold, err := c.lock(ctx, w)
+	hold, err := at.lock(ctx, w)
 	if err != nil {
 		return err
 	}
-	return hold.do(ctx, fn)
-}
-
-// do runs fn under the hold, and unlocks it.
-func (hold *Hold) do(ctx context.Context, fn func(context.Context) error) (err error) {
 	defer func() {
 		// fn may return the loss, as the cause of its context: do not report it twice.
 		if lost := hold.Unlock(context.WithoutCancel(ctx)); lost != nil && !errors.Is(err, lost) {

@@ -46,7 +46,7 @@ func (c *Client) TryRLockFor(ctx context.Context, name string, lease time.Durati
 
 // RDo locks name as RLock does, runs fn, and unlocks name, as [Client.Do] does.
 func (c *Client) RDo(ctx context.Context, name string, fn func(context.Context) error) error {
-	return c.do(ctx, want{name: name, shared: true}, fn)
+	return do(ctx, c, want{name: name, shared: true}, fn)
 }
 
 // Shared reports whether the hold is a reader's: from RLock, or by Downgrade. RLock under the

@@ -23,7 +23,6 @@ type Semaphore struct {
 // where is a Client or Sets: where permits are taken.
 type where interface {
 	lock(ctx context.Context, w want) (*Hold, error)
-	do(ctx context.Context, w want, fn func(context.Context) error) error
 	inspectPermits(ctx context.Context, name string) (SemaphoreInspection, error)
 	forcePermits(ctx context.Context, name string) (freed bool, err error)
 }
@@ -82,7 +81,7 @@ func (s *Semaphore) Do(ctx context.Context, fn func(context.Context) error) erro
 	if err := s.check(); err != nil {
 		return err
 	}
-	return s.at.do(ctx, want{name: s.name, permits: s.permits}, fn)
+	return do(ctx, s.at, want{name: s.name, permits: s.permits}, fn)
 }
 
 // SemaphoreInspection is what the masters say of a semaphore.

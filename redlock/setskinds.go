@@ -28,7 +28,7 @@ func (s *Sets) TryRLockFor(ctx context.Context, name string, lease time.Duration
 
 // RDo locks name for reading, runs fn, and unlocks name: see [Client.RDo].
 func (s *Sets) RDo(ctx context.Context, name string, fn func(context.Context) error) error {
-	return s.do(ctx, want{name: name, shared: true}, fn)
+	return do(ctx, s, want{name: name, shared: true}, fn)
 }
 
 // Semaphore returns the semaphore name with so many permits, in the set of name: see
@@ -51,9 +51,5 @@ func (s *Sets) inspectPermits(ctx context.Context, name string) (in SemaphoreIns
 }
 
 func (s *Sets) forcePermits(ctx context.Context, name string) (freed bool, err error) {
-	for _, c := range s.routed().at(name) {
-		one, failed := c.forcePermits(ctx, name)
-		freed, err = freed || one, errors.Join(err, failed)
-	}
-	return freed, err
+	return s.force(name, func(c *Client) (bool, error) { return c.forcePermits(ctx, name) })
 }

@@ -29,17 +29,7 @@ func (s *Sets) TryLockFor(ctx context.Context, name string, lease time.Duration)
 
 // Do locks name, runs fn, and unlocks name: see [Client.Do].
 func (s *Sets) Do(ctx context.Context, name string, fn func(context.Context) error) error {
-	return s.do(ctx, want{name: name}, fn)
-}
-
-// do is Do for what w wants.
-func (s *Sets) do(ctx context.Context, w want, fn func(context.Context) error) error {
-	w.watch, w.wait, w.bind = true, true, true
-	hold, err := s.lock(ctx, w)
-	if err != nil {
-		return err
-	}
-	return hold.do(ctx, fn)
+	return do(ctx, s, want{name: name}, fn)
 }
 
 // LockAll locks several names at once, each in its set: see the function [LockAll].
@@ -194,8 +184,13 @@ func (s *Sets) Inspect(ctx context.Context, name string) (Inspection, error) {
 // ForceUnlock frees name in its set, whoever has it: see [Client.ForceUnlock]. While the sets are being
 // changed, a name that moves is freed in both.
 func (s *Sets) ForceUnlock(ctx context.Context, name string) (freed bool, err error) {
+	return s.force(name, func(c *Client) (bool, error) { return c.ForceUnlock(ctx, name) })
+}
+
+// force does f to each client at which name is locked, and joins what comes of it.
+func (s *Sets) force(name string, f func(*Client) (freed bool, err error)) (freed bool, err error) {
 	for _, c := range s.routed().at(name) {
-		one, failed := c.ForceUnlock(ctx, name)
+		one, failed := f(c)
 		freed, err = freed || one, errors.Join(err, failed)
 	}
 	return freed, err

@@ -133,15 +133,6 @@ func (c *Contender) votes(conf *Config) (n int) {
 	return n
 }
 
-func (c *Contender) hasVotes() bool {
-	for i := range c.Masters {
-		if c.Masters[i].Voted {
-			return true
-		}
-	}
-	return false
-}
-
 // roundLost reports whether what was asked can make no majority. An answer to any round of the
 // owner counts, or callers whose round trip is longer than the time between two rounds would never
 // know.
@@ -199,7 +190,7 @@ func (c *Contender) lost(conf *Config, now clock.Instant, r *Round, ev *Event, o
 		}
 	}
 	switch {
-	case !c.hasVotes():
+	case c.votes(conf) == 0:
 	case tells && !c.Refreshing && c.named(conf):
 		c.keepFor(now, ev.Trip)
 	default:

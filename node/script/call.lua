@@ -80,10 +80,8 @@ for i = 1, #steps do
     freed, there = call('hdel', lock, args[a + 1]), call('exists', lock, queue)
     if there == 0 then
       answer = freed == 0 and -1 or freed
-      if freed == 1 then -- Redisson puts a name into braces unless it has some
-        local name = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
-        local told = call('publish', 'redisson_lock__channel:' .. name, '0')
-        answer = type(told) == 'number' and 1 or told
+      if freed == 1 then
+        -- #include freed.lua
       end
     end
   elseif step == 'n' or step == 'N' then

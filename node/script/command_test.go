@@ -221,6 +221,14 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
+// fenceKey is the fencing counter of a lock.
+func fenceKey(name string) string {
+	if braced(name) {
+		return fencePrefix + name + ":"
+	}
+	return fencePrefix + "{" + name + "}"
+}
+
 // The keys of two names are never the same, whatever braces they have.
 func TestKeysOfTwoNamesDiffer(t *testing.T) {
 	names := []string{"a", "{a}", "{a}:", "{{a}}", "a}", "{a", "{a}}", "a:", "a}:", "{", "}", "{}", "{}:", "x{a}", "{a}x"}

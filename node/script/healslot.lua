@@ -16,8 +16,7 @@ function run(step, slots, queue, counters, a)
   end
   if owners[slot] then
     answer = -1
-  elseif step == 'm' and redis.call('exists',
-    'redlock_forced:' .. string.sub(slots, #'redlock_slots:' + 1) .. owner) == 0
+  elseif step == 'm' and redis.call('exists', forcedSlot(slots, owner)) == 0
     and pcall(put, slots, slot, owner, lease) then -- a full master has no room for it
     owners[slot], has[owner] = owner, slot
     ends[slot] = now + lease

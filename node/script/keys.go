@@ -35,14 +35,7 @@ func Reserved(name string) (prefix string) {
 
 func braced(name string) bool { return strings.Contains(name, "{") }
 
-func fenceKey(name string) string {
-	if braced(name) {
-		return fencePrefix + name + ":"
-	}
-	return fencePrefix + "{" + name + "}"
-}
-
-// FreedChannel is where Redisson's clients are told that the lock is free. release.lua and call.lua have it too.
+// FreedChannel is where Redisson's clients are told that the lock is free. freed.lua and release.lua have it too.
 func FreedChannel(name string) string {
 	if braced(name) {
 		return channelPrefix + name

@@ -8,8 +8,6 @@ local fields = call('hrandfield', lock, '2')
 if fields[1] == 'mode' and not fields[2] and call('hget', lock, 'mode') == 'shared' then
   answer = call('del', lock, readers)
   if type(answer) == 'number' then
-    local name = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
-    local told = call('publish', 'redisson_lock__channel:' .. name, '0')
-    answer = type(told) == 'number' and 1 or told
+    -- #include freed.lua
   end
 end

@@ -67,6 +67,9 @@ func (o *Owner) InSlot(slot int) *Owner {
 	return &won
 }
 
+// Slot returns the slot that a permit has won, or tries first; zero if it is a lock.
+func (o *Owner) Slot() int { return o.slot }
+
 // command begins a command of one step. Its first argument is the owner.
 func (o *Owner) command(step string, keys ...any) *Command {
 	c := &Command{steps: step, keys: keys, key: o.Key, owner: o.ID}

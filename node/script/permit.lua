@@ -13,7 +13,7 @@
 local now -- in ms since 1970, with a fraction
 local owners, ends -- by slot, of those that are taken
 local has -- by owner: its slot
-local look, firstFree, leave, enterSlot, pump
+local look, firstFree, leave, enterSlot, pump, forcedSlot
 
 -- count has the fencing counter of slot be token. The counters last an hour longer than lease, or
 -- two: each of these commands costs as much as all the rest of a function.

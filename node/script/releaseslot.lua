@@ -24,7 +24,7 @@ function run(step, slots, queue, counters, a)
     for slot, who in pairs(owners) do
       answer = 1
       local left = math.ceil(ends[slot] - now)
-      redis.call('set', 'redlock_forced:' .. string.sub(slots, #'redlock_slots:' + 1) .. who, '1', 'px', left)
+      redis.call('set', forcedSlot(slots, who), '1', 'px', left)
     end
     owners, has = {}, {}
   else

@@ -44,6 +44,11 @@ function enterSlot(queue, owner, proposal, permits, start, since, short, round)
   redis.call('pexpire', queue, '10000')
 end
 
+-- forcedSlot returns the key of the mark that owner's slot was taken by force, see forced.lua.
+function forcedSlot(slots, owner)
+  return 'redlock_forced:' .. string.sub(slots, #'redlock_slots:' + 1) .. owner
+end
+
 -- leave takes owner out of the queue.
 function leave(queue, owner)
   if redis.call('zrem', queue, owner) == 1 then
