@@ -18,6 +18,15 @@ import (
 // master in common: Redlock's safety rests on that alone.
 func Majority(n int) int { return n/2 + 1 }
 
+// Meet reports whether each majority of n masters has a master in common with each majority of m
+// masters, when the two sets have common of them in common. Then clients with the one set and clients
+// with the other exclude each other.
+//
+// That is so if two majorities together are more than all masters there are. Sets that differ by one
+// added or removed master always meet. Where one master takes the place of another in one step, they
+// do only if n is even.
+func Meet(n, m, common int) bool { return Majority(n)+Majority(m) > n+m-common }
+
 // Result is the state of a vote.
 type Result uint8
 
