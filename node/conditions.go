@@ -76,6 +76,10 @@ var conditions = []condition{
 		_, ok := errors.AsType[*tls.CertificateVerificationError](err)
 		return ok
 	}},
+	{"remote error: tls", false, func(err error) bool {
+		op, ok := errors.AsType[*net.OpError](err)
+		return ok && op.Op == "remote error"
+	}},
 }
 
 // Heals reports whether err, from a [script.Answer] or from [Node.Ready], may pass while a caller

@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -22,13 +23,19 @@ const dialTimeout = time.Second
 // database matches the path of a URL: nothing, or a database number.
 var database = regexp.MustCompile(`^(/\d{0,4})?$`)
 
-// Pool makes a pool for a master from a redis:// or rediss:// URL, or from host:port. It also
-// returns the name for errors and logs, which is host:port without the password.
+// Pool makes a pool for a master from a redis://, rediss:// or unix:// URL, from host:port, or from
+// the absolute path of a Unix socket. It also returns the name for errors and logs, which is host:port
+// or that path, without the password.
 //
-// User, password and database come from the URL. Errors do not repeat it.
-func Pool(address string) (pool *redis.Pool, name string, err error) {
+// User, password and database come from the URL. Errors do not repeat it. tlsConfig is for rediss://
+// URLs; nil means the system's certificate authorities. If it has no ServerName, the URL's host is
+// expected in the certificate.
+func Pool(address string, tlsConfig *tls.Config) (pool *redis.Pool, name string, err error) {
 	raw := address
-	if !strings.Contains(raw, "://") {
+	switch {
+	case strings.HasPrefix(raw, "/"):
+		raw = (&url.URL{Scheme: "unix", Path: raw}).String()
+	case !strings.Contains(raw, "://"):
 		raw = "redis://" + raw
 	}
 	u, err := url.Parse(raw)
@@ -36,8 +43,11 @@ func Pool(address string) (pool *redis.Pool, name string, err error) {
 		// The parser's error may quote the password.
 		return nil, "", errors.New("not a Redis URL or host:port (one master per entry, IPv6 in brackets; in a password, all but letters and digits must be percent-encoded)")
 	}
+	if u.Scheme == "unix" {
+		return socketPool(u)
+	}
 	if u.Scheme != "redis" && u.Scheme != "rediss" {
-		return nil, "", fmt.Errorf("not a Redis URL: scheme %q, want redis or rediss", u.Scheme)
+		return nil, "", fmt.Errorf("not a Redis URL: scheme %q, want redis, rediss or unix", u.Scheme)
 	}
 	if u.Hostname() == "" {
 		return nil, "", errors.New("not a Redis URL or host:port: no host")
@@ -71,6 +81,7 @@ func Pool(address string) (pool *redis.Pool, name string, err error) {
 		DialContext: func(ctx context.Context) (redis.Conn, error) {
 			return redis.DialURLContext(ctx, u.String(),
 				redis.DialContextFunc(dial),
+				redis.DialTLSConfig(tlsConfig),
 				redis.DialTLSHandshakeTimeout(dialTimeout),
 				redis.DialReadTimeout(dialTimeout)) // AUTH and SELECT; commands have their own
 		},

@@ -36,9 +36,12 @@ func TestPoolName(t *testing.T) {
 		{"[::1]:7000", "[::1]:7000"},
 		{"[::1]", "[::1]:6379"},
 		{"redis://user:password@[fe80::1%25eth0]:7000/3", "[fe80::1%eth0]:7000"},
+		{"unix:///run/redis.sock", "/run/redis.sock"},
+		{"unix://user:password@/run/redis.sock?db=3", "/run/redis.sock"},
+		{"/run/redis 1?.sock", "/run/redis 1?.sock"},
 	} {
 		t.Run(tt.address, func(t *testing.T) {
-			_, name, err := Pool(tt.address)
+			_, name, err := Pool(tt.address, nil)
 			if err != nil || name != tt.want {
 				t.Errorf("Pool(%q): got %q (%v), want %q", tt.address, name, err, tt.want)
 			}
@@ -54,8 +57,14 @@ func TestPoolErrors(t *testing.T) {
 		{"redis://", "no host"},
 		{":6379", "no host"},
 		{"redis:localhost:6379://", "no host"},
-		{"http://localhost:6379", `scheme "http", want redis or rediss`},
-		{"unix:///run/redis.sock", `scheme "unix"`},
+		{"http://localhost:6379", `scheme "http", want redis, rediss or unix`},
+		{"unix://run/redis.sock", "three slashes"},
+		{"unix://", "no path to a socket"},
+		{"unix:///run/", "no path to a socket"},
+		{"unix:///run/redis.sock?db=first", "not ?db= and a number"},
+		{"unix://user:abc@/run/redis.sock?password=678", "not ?db= and a number"},
+		{"unix://:123/45@/run/redis.sock", "three slashes"},
+		{"unix://:abc/45@/run/redis.sock", "percent-encoded"},
 		{"localhost:port", "not a Redis URL or host:port"},
 		{"localhost:0", "the port is not from 1 to 65535"},
 		{"localhost:65536", "the port is not from 1 to 65535"},
@@ -87,7 +96,7 @@ func TestPoolErrors(t *testing.T) {
 		{"redis://:12345\x0067890@localhost", "percent-encoded"},
 	} {
 		t.Run(tt.address, func(t *testing.T) {
-			pool, name, err := Pool(tt.address)
+			pool, name, err := Pool(tt.address, nil)
 			if err == nil {
 				t.Fatalf("Pool(%q): got %q, want an error", tt.address, name)
 			}
@@ -126,7 +135,7 @@ func TestPoolDials(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			m.FlushAll()
-			pool, name, err := Pool(tt.url)
+			pool, name, err := Pool(tt.url, nil)
 			if err != nil || name != address {
 				t.Fatalf("Pool: got %q (%v), want %q", name, err, address)
 			}
@@ -165,7 +174,7 @@ func TestPoolDialsIPv6(t *testing.T) {
 		{"redis://[::1]", "[::1]:6379"},
 	} {
 		t.Run(tt.url, func(t *testing.T) {
-			pool, _, err := Pool(tt.url)
+			pool, _, err := Pool(tt.url, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,7 +194,7 @@ func TestPoolTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	pool, _, err := Pool("rediss://" + listener.Addr().String())
+	pool, _, err := Pool("rediss://"+listener.Addr().String(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +218,7 @@ func FuzzPool(f *testing.F) {
 		if len(password) < 4 || slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, password) }) {
 			t.Skip()
 		}
-		_, name, err := Pool("redis://user:" + password + "@localhost:6379/0")
+		_, name, err := Pool("redis://user:"+password+"@localhost:6379/0", nil)
 		if strings.Contains(name, password) || contains(err, password) {
 			t.Errorf("Pool with password %q: got %q (%v)", password, name, err)
 		}

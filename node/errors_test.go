@@ -267,7 +267,7 @@ func TestTLSMismatch(t *testing.T) {
 		{"plain to a plain port that hangs up later", "redis", "+OK\r\n", errHungUp},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			pool, _, err := Pool(tt.scheme + "://" + answering(t, tt.answers))
+			pool, _, err := Pool(tt.scheme+"://"+answering(t, tt.answers), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,9 +1,12 @@
 package redlock
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -16,14 +19,22 @@ import (
 // Config says which masters to use and how. The zero value of each field but the
 // masters is its default.
 type Config struct {
-	// Masters are redis:// or rediss:// URLs, or host:port, one for each master: 3 or 5 in
-	// production, at most 16. An even number costs more than the odd one below it and survives no
-	// more: two masters survive the loss of neither. Errors and logs name a master by its host and
-	// port.
+	// Masters are redis://, rediss:// or unix:// URLs, host:port, or the path of a Unix socket, one
+	// for each master: 3 or 5 in production, at most 16. An even number costs more than the odd one
+	// below it and survives no more: two masters survive the loss of neither. Errors and logs name a
+	// master by its host and port, or by the path of its socket.
+	//
+	//	redis://user:password@host:6379/0   rediss:// is the same over TLS
+	//	unix://user:password@/run/redis/redis.sock?db=0
 	Masters []string
 
-	// Pools are used instead of Masters where a URL cannot say enough: certificates for TLS, Unix
-	// sockets. Each leads to one master, always the same. The client holds one connection of each
+	// TLS says how to connect to rediss:// Masters: which certificate authorities to trust, and the
+	// client's own certificate. Each master's certificate must be for the host in its URL, unless
+	// ServerName is set. Default: the system's authorities, and no client certificate.
+	TLS *tls.Config
+
+	// Pools are used instead of Masters where a URL cannot say enough: a password that changes, a
+	// proxy. Each leads to one master, always the same. The client holds one connection of each
 	// for commands and, once a caller has had to wait, a second one for subscriptions. Closing the
 	// pools is left to the caller. The connections must implement redis.ConnWithContext and
 	// redis.ConnWithTimeout, as redigo's own do; others are refused. Errors and logs name a master
@@ -76,6 +87,8 @@ func (cfg *Config) fill() error {
 		return errors.New("redlock: Config has no Masters and no Pools")
 	case len(cfg.Masters) > 0 && len(cfg.Pools) > 0:
 		return errors.New("redlock: Config has both Masters and Pools")
+	case cfg.TLS != nil && !slices.ContainsFunc(cfg.Masters, func(m string) bool { return strings.HasPrefix(m, "rediss://") }):
+		return errors.New("redlock: Config.TLS is of no use: no URL in Config.Masters begins with rediss://")
 	case n > multilock.Max:
 		return fmt.Errorf("redlock: Config has %d masters, more than %d", n, multilock.Max)
 	}
@@ -156,7 +169,7 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 		names[i] = fmt.Sprintf("pool %d", i)
 	}
 	for i, address := range cfg.Masters {
-		pool, name, err := node.Pool(address)
+		pool, name, err := node.Pool(address, cfg.TLS)
 		if err != nil {
 			return nil, nil, fmt.Errorf("redlock: Config.Masters[%d]: %w", i, err)
 		}

@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"math"
 	"strings"
@@ -52,6 +53,9 @@ func TestConfigRefuses(t *testing.T) {
 		{"another scheme", redlock.Config{Masters: []string{"http://a"}}, `scheme "http"`},
 		{"bad port", redlock.Config{Masters: []string{"a:b"}}, "Masters[0]"},
 		{"port 0", redlock.Config{Masters: []string{"a:1", "b:0"}}, "Masters[1]"},
+		{"TLS for nobody", redlock.Config{Masters: one, TLS: &tls.Config{}}, "Config.TLS is of no use"},
+		{"TLS for pools", redlock.Config{Pools: []*redis.Pool{pool}, TLS: &tls.Config{}}, "Config.TLS is of no use"},
+		{"one socket in two spellings", redlock.Config{Masters: []string{"/run/redis.sock", "unix:///run/redis.sock?db=1"}}, "twice, as 0 and 1: /run/redis.sock"},
 		{"masters in one string", redlock.Config{Masters: []string{"a:1,b:2,c:3"}}, "one master per entry"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,0 +1,133 @@
+package node
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/redlock/redlocktest"
+)
+
+// TestPoolDialsSocket: user, password and database of a unix:// URL reach the master.
+func TestPoolDialsSocket(t *testing.T) {
+	fleet := redlocktest.Start(t, 1)
+	m := fleet.Master(0)
+	m.Password("s/e?c#r@t")
+	socket := filepath.Join(t.TempDir(), "redis.sock")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Skip("no Unix sockets here:", err)
+	}
+	relay(t, listener, strings.TrimPrefix(fleet.URLs()[0], "redis://"))
+	const password = "s%2Fe%3Fc%23r%40t"
+	for _, tt := range []struct {
+		name, address string
+		key           string // where a key that is set arrives, in database 0
+		want          string // the error
+	}{
+		{name: "password", address: "unix://:" + password + "@" + socket, key: "k"},
+		{name: "password alone", address: "unix://" + password + "@" + socket, key: "k"},
+		{name: "user", address: "unix://default:" + password + "@" + socket + "?db=0", key: "k"},
+		{name: "database", address: "unix://:" + password + "@" + socket + "?db=3"},
+		{name: "another user", address: "unix://other:" + password + "@" + socket, want: "WRONGPASS"},
+		{name: "no password", address: "unix://" + socket, want: "NOAUTH"},
+		{name: "path", address: socket, want: "NOAUTH"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m.FlushAll()
+			pool, name, err := Pool(tt.address, nil)
+			if err != nil || name != socket {
+				t.Fatalf("Pool: got %q (%v), want %q", name, err, socket)
+			}
+			defer pool.Close()
+			conn := pool.Get()
+			defer conn.Close()
+			_, err = conn.Do("SET", "k", "v")
+			if tt.want != "" {
+				if !contains(err, tt.want) || contains(err, "s/e") {
+					t.Errorf("SET: got %v, want an error with %s", err, tt.want)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatalf("SET: %v", err)
+			}
+			if got := strings.Join(m.Keys(), " "); got != tt.key {
+				t.Errorf("keys in database 0: got %q, want %q", got, tt.key)
+			}
+		})
+	}
+}
+
+// TestPoolDialsTLS: the certificate of a rediss:// master is checked against the authorities that the
+// caller trusts, and for the name that it expects.
+func TestPoolDialsTLS(t *testing.T) {
+	fleet := redlocktest.Start(t, 1)
+	certified := httptest.NewUnstartedServer(nil) // net/http/httptest has a certificate for 127.0.0.1 and example.com
+	certified.StartTLS()
+	defer certified.Close()
+	trusted := x509.NewCertPool()
+	trusted.AddCert(certified.Certificate())
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	relay(t, listener, strings.TrimPrefix(fleet.URLs()[0], "redis://"))
+	for _, tt := range []struct {
+		name   string
+		config *tls.Config
+		want   string // the error
+	}{
+		{"the system's authorities", nil, "failed to verify certificate"},
+		{"the caller's authorities", &tls.Config{RootCAs: trusted}, ""},
+		{"its other name", &tls.Config{RootCAs: trusted, ServerName: "example.com"}, ""},
+		{"another name", &tls.Config{RootCAs: trusted, ServerName: "example.org"}, "failed to verify certificate"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			pool, _, err := Pool("rediss://"+listener.Addr().String(), tt.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pool.Close()
+			conn := pool.Get()
+			defer conn.Close()
+			_, err = conn.Do("PING")
+			if (err == nil) != (tt.want == "") || err != nil && !contains(err, tt.want) {
+				t.Errorf("PING: got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// relay passes what comes to listener on to address, and back.
+//
+// Goroutines: one, and two for each connection. They end with the listener, which ends with the test,
+// and with the connections.
+func relay(t *testing.T, listener net.Listener, address string) {
+	t.Helper()
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", address)
+			if err != nil {
+				near.Close()
+				continue
+			}
+			join := func(to, from net.Conn) {
+				_, _ = io.Copy(to, from)
+				to.Close()
+			}
+			go join(near, far)
+			go join(far, near)
+		}
+	}()
+}
