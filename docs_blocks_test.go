@@ -1,0 +1,202 @@
+package style_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A block is fenced code on a page.
+type block struct {
+	page string
+	line int // of its first line of code
+	lang string
+	code string
+}
+
+// languages are the words that may follow the fence. Only go and sh are code that these tests try;
+// what cannot be run is text.
+var languages = []string{"go", "sh", "text", "mermaid", "yaml", "json", "sql", "promql", "java", "ini"}
+
+// blocksOf returns the fenced blocks of a page.
+func blocksOf(t *testing.T, page string) (blocks []block) {
+	t.Helper()
+	var open *block
+	for i, line := range strings.Split(read(t, page), "\n") {
+		fence, isFence := strings.CutPrefix(strings.TrimSpace(line), "```")
+		switch {
+		case isFence && open == nil:
+			open = &block{page: page, line: i + 2, lang: fence}
+		case isFence:
+			blocks, open = append(blocks, *open), nil
+		case open != nil:
+			open.code += line + "\n"
+		}
+	}
+	if open != nil {
+		t.Errorf("%s:%d: the block has no end", page, open.line-1)
+	}
+	return blocks
+}
+
+// TestDocsNameLanguages: each block says what it is, so that none that looks like code goes untried.
+func TestDocsNameLanguages(t *testing.T) {
+	for _, page := range pages(t) {
+		for _, b := range blocksOf(t, page) {
+			if !slices.Contains(languages, b.lang) {
+				t.Errorf("%s:%d: the language of the block is %q, want one of %q", b.page, b.line-1, b.lang, languages)
+			}
+		}
+	}
+}
+
+// TestDocsCompile: every Go block on a page compiles.
+//
+// A block that begins with "package" is a whole program. Any other is a fragment: declarations,
+// or statements, which this test puts into a function that has a ctx and returns an error. Names
+// that a fragment uses and does not declare, and the imports, are in the page's preamble,
+// testdata/docs/PAGE.go; where that begins with "//module NAME", the page is compiled in the module
+// of that folder, for its dependencies. A fragment may leave a variable unused.
+func TestDocsCompile(t *testing.T) {
+	overlays := map[string]map[string]string{} // for each module: file -> source
+	for _, page := range pages(t) {
+		var fragments []block
+		programs := 0
+		preamble, module := preambleOf(t, page)
+		if overlays[module] == nil {
+			overlays[module] = map[string]string{}
+		}
+		folder := "docsblocks/" + strings.ReplaceAll(strings.TrimSuffix(page, ".md"), "/", "_")
+		for _, b := range blocksOf(t, page) {
+			switch {
+			case b.lang != "go":
+			case strings.HasPrefix(b.code, "package "):
+				programs++
+				file := fmt.Sprintf("%s_%d/main.go", folder, programs)
+				overlays[module][file] = position(b) + b.code
+			default:
+				fragments = append(fragments, b)
+			}
+		}
+		if len(fragments) > 0 {
+			overlays[module][folder+"/page.go"] = preamble + wrap(fragments)
+		}
+	}
+	for module, sources := range overlays {
+		if len(sources) > 0 {
+			for _, complaint := range compile(t, module, sources) {
+				t.Error(complaint)
+			}
+		}
+	}
+}
+
+func TestDocsCompileHasTeeth(t *testing.T) {
+	b := block{page: "x.md", line: 7, code: "unused := 1\nreturn strconv.Itoa(2)\n"}
+	source := "package docs\n\nimport (\n\t\"context\"\n\t\"strconv\"\n)\n" + wrap([]block{b})
+	complaints := compile(t, ".", map[string]string{"docsblocks/x/page.go": source})
+	if len(complaints) != 1 || !strings.Contains(complaints[0], "x.md:8:") {
+		t.Errorf("compile = %q, want one complaint about line 8", complaints)
+	}
+}
+
+// preambleOf returns what is put in front of the fragments of a page, and the module that they are
+// compiled in.
+func preambleOf(t *testing.T, page string) (source, module string) {
+	t.Helper()
+	file := "testdata/docs/" + strings.TrimSuffix(path.Base(page), ".md") + ".go"
+	if !slices.Contains(files(t), file) {
+		return "package docs\n\nimport \"context\"\n", "."
+	}
+	source, module = read(t, file), "."
+	first, _, _ := strings.Cut(source, "\n")
+	if name, ok := strings.CutPrefix(first, "//module "); ok {
+		module = name
+	}
+	return source, module
+}
+
+// position makes the compiler count lines as the page does.
+func position(b block) string {
+	return fmt.Sprintf("//line %s:%d\n", b.page, b.line)
+}
+
+// declaration matches how a fragment begins that is no list of statements.
+var declaration = regexp.MustCompile(`^(//.*\n)*(func [A-Z(a-z]|type |const |import |var \()`)
+
+// wrap makes functions of the fragments that are statements.
+func wrap(fragments []block) string {
+	var out strings.Builder
+	for _, b := range fragments {
+		if declaration.MatchString(b.code) {
+			fmt.Fprintf(&out, "\n%s%s", position(b), b.code)
+			continue
+		}
+		end := "return nil\n"
+		if strings.HasPrefix(lastLine(b.code), "return") {
+			end = ""
+		}
+		fmt.Fprintf(&out, "\nfunc _(ctx context.Context) error {\n%s%s%s}\n", position(b), b.code, end)
+	}
+	return out.String()
+}
+
+func lastLine(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return lines[len(lines)-1]
+}
+
+// compile builds sources, as if they were files of a module, and returns what the compiler says.
+func compile(t *testing.T, module string, sources map[string]string) (complaints []string) {
+	t.Helper()
+	root, err := filepath.Abs(module)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := map[string]string{}
+	var folders []string
+	for name, source := range sources {
+		real := filepath.Join(t.TempDir(), "source.go")
+		if err := os.WriteFile(real, []byte(source), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		replace[filepath.Join(root, filepath.FromSlash(name))] = real
+		folders = append(folders, "./"+path.Dir(name))
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "overlay.json")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// What is built is thrown away.
+	args := append([]string{"build", "-gcflags=-e", "-overlay", file, "-o", os.DevNull}, folders...)
+	command := exec.CommandContext(t.Context(), "go", args...)
+	command.Dir = root
+	out, err := command.CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	told := false
+	for lines := bufio.NewScanner(strings.NewReader(string(out))); lines.Scan(); {
+		line := lines.Text()
+		told = told || strings.HasPrefix(line, "#") // a package was compiled, and complained
+		if !strings.HasPrefix(line, "#") && !strings.Contains(line, "declared and not used") && !strings.Contains(line, "imported and not used") {
+			complaints = append(complaints, line)
+		}
+	}
+	if !told {
+		t.Fatalf("go %v: %v\n%s", args, err, out)
+	}
+	return complaints
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// blocks returns the blocks of README.md in a language, in their order.
+func blocks(t *testing.T, language string) (blocks []string) {
+	t.Helper()
+	text, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, match := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(string(text), -1) {
+		blocks = append(blocks, match[1])
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("README.md has no %s block", language)
+	}
+	return blocks
+}
+
+// The program in README.md is main.go, to the letter.
+func TestReadmeProgram(t *testing.T) {
+	source, err := os.ReadFile("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code := blocks(t, "go")[0]; !strings.HasSuffix(string(source), "\n"+code) {
+		t.Errorf("README.md shows another program than main.go:\n%s", code)
+	}
+}
+
+// The program takes the lock and gives it back.
+func TestRun(t *testing.T) {
+	fleet := redlocktest.Start(t, 5)
+	if err := run(t.Context(), fleet.URLs()...); err != nil {
+		t.Fatal(err)
+	}
+	for _, master := range fleet.Masters() {
+		if holder := master.Holder("orders:42"); holder != "" {
+			t.Errorf("%s still has the lock, of %s", master.Name(), holder)
+		}
+	}
+}
+
+// A hold that is lost during the work is reported, by the work and by Unlock.
+func TestRunLosesTheLock(t *testing.T) {
+	fleet := redlocktest.Start(t, 5)
+	urls := fleet.URLs()
+	go func() {
+		for fleet.Master(0).Holder("orders:42") == "" {
+			time.Sleep(time.Millisecond) // the sockets take real time
+		}
+		operator, err := redlock.New(redlock.Config{Masters: urls})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer operator.Close()
+		if _, err := operator.ForceUnlock(t.Context(), "orders:42"); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := run(t.Context(), urls...); !errors.Is(err, redlock.ErrLost) {
+		t.Errorf("run = %v, want ErrLost", err)
+	}
+}
+
+// The commands in README.md take a newcomer to the first lock: on five masters of their own, which
+// grant nothing for their first half minute, and then on the three that are left.
+func TestReadmeCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 40 s")
+	}
+	for _, tool := range []string{"redis-server", "redis-cli"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			t.Skip(err)
+		}
+	}
+	start, fewer, stop := blocks(t, "sh")[0], blocks(t, "sh")[1], blocks(t, "sh")[2]
+	stopped := false
+	defer func() {
+		if !stopped {
+			_ = exec.Command("sh", "-c", strings.ReplaceAll(stop, "7003;", "7003 7004 7005;")).Run()
+		}
+	}()
+	shell := exec.CommandContext(t.Context(), "sh", "-e")
+	shell.Dir = "../.."
+	shell.Stdin = strings.NewReader(start + fewer + stop)
+	out, err := shell.CombinedOutput()
+	stopped = err == nil
+	if n := strings.Count(string(out), "shipping order 42, with fencing token "); err != nil || n != 2 {
+		t.Errorf("the commands in README.md: %v, with %d locks, want 2\n%s", err, n, out)
+	}
+}

@@ -1,0 +1,9 @@
+package docs
+
+import (
+	"context"
+
+	"example.com/redlock/redlock"
+)
+
+var first, second *redlock.Client
