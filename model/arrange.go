@@ -2,7 +2,7 @@ package main
 
 import "example.com/redlock/multilock/protocol"
 
-// arrange puts the masters into another order: order has, for each place, who comes there.
+// arrange puts masters that are alike into another order: order has, for each place, who comes there.
 func (w *World) arrange(k *Case, order []int) {
 	from := *w
 	w.Messages = messages{}
@@ -18,7 +18,9 @@ func (w *World) arrange(k *Case, order []int) {
 	for c := range k.Callers {
 		p, was := &w.Callers[c], &from.Callers[c]
 		for to, m := range order {
-			p.Contender.Masters[to] = was.Contender.Masters[m]
+			if k.has(c, m) {
+				p.Contender.Masters[k.place(c, to)] = was.Contender.Masters[k.place(c, m)]
+			}
 		}
 		sets := []*protocol.Set{&p.Contender.Raised, &p.Contender.Unraise, &p.Hold.At}
 		for i := range p.Renewals {
@@ -29,8 +31,8 @@ func (w *World) arrange(k *Case, order []int) {
 			was := *s
 			*s = 0
 			for to, m := range order {
-				if was.Has(m) {
-					*s |= 1 << to
+				if k.has(c, m) && was.Has(k.place(c, m)) {
+					*s |= 1 << k.place(c, to)
 				}
 			}
 		}

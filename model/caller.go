@@ -16,8 +16,8 @@ func (w *World) step(k *Case, c int, ev protocol.Event, lot uint32) (drawn bool)
 	ev.Trip, ev.Lot, ev.Placed, ev.Told = ticks(k.Trip), lot, !k.Unplaced, true
 	from := p.Contender.State
 	var out protocol.Effects
-	p.Contender.Step(&k.config, instant(w.Now), &ev, &out)
-	w.noteStep(c, ev)
+	p.Contender.Step(k.config(c), instant(w.Now), &ev, &out)
+	w.noteStep(k, c, ev)
 	k.arrow(w, from, p.Contender.State)
 	next, entered := w.nextInLine(k, c)
 	if entered && p.Contender.State == protocol.Failed && from != protocol.Failed {
@@ -61,10 +61,10 @@ func (w *World) giveBack(k *Case, c int, token int64) Message {
 	return Message{Client: uint8(k.client(c)), Kind: release, Owner: w.current(c), Shared: shared, Since: p.Since, Token: token}
 }
 
-// sendAll sends x to the masters in at.
+// sendAll sends x to the masters in at, which are places in the set of its client.
 func (w *World) sendAll(k *Case, x Message, at protocol.Set) {
-	for m := range k.Masters {
-		if at.Has(m) {
+	for i, m := range k.masters(int(x.Client)) {
+		if at.Has(i) {
 			x.Master = uint8(m)
 			w.send(k, x)
 		}
@@ -95,7 +95,7 @@ func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
 	c := callerOf(about)
 	p := &w.Callers[c]
 	ev := protocol.Event{
-		Master: int(x.Master), Try: p.Contender.Try - (p.Last - numberOf(about)), Round: x.Round,
+		Master: k.place(c, int(x.Master)), Try: p.Contender.Try - (p.Last - numberOf(about)), Round: x.Round,
 		Outcome: x.Outcome, Token: x.Token, Slot: int(x.Slot),
 	}
 	switch x.Kind {

@@ -12,7 +12,8 @@ import (
 type Case struct {
 	Name             string
 	Masters, Callers int
-	Delay            int // of every message, one way
+	Sets             [][]int // masters of each client; nil: each has all. Masters in the same sets stand together
+	Delay            int     // of every message, one way
 	Lease            int
 	Pause            int  // between two rounds; beside Trip, and half a lease at most
 	Trip             int  // what the clients take for the longest round trip
@@ -45,8 +46,12 @@ type Case struct {
 
 	Nightly, Teeth bool // searched in those runs
 
-	config  protocol.Config
-	handOff uint8 // lease of a hand-off, to the first where others ask less often
+	Unsafe bool // two callers must come to have the lock: the search is to find it
+
+	configs [maxCallers]protocol.Config // of each caller
+	places  [maxCallers][maxMasters]int // of each master in the set of a caller, -1 if it is not there
+	class   [maxMasters]int             // those that are alike have the same
+	handOff uint8                       // lease of a hand-off, to the first where others ask less often
 	taken   *arrows
 }
 
@@ -59,13 +64,14 @@ func ticks(n int) time.Duration { return time.Duration(n) * tick }
 
 // ready fills in what follows from the rest.
 func (k Case) ready() *Case {
-	k.config = protocol.Config{Masters: k.Masters, Times: protocol.Times{
+	config := protocol.Config{Times: protocol.Times{
 		FirstPause: ticks(k.Pause), LastPause: ticks(k.Pause),
 		BackOff: ticks(1), Settle: ticks(1), TopUp: ticks(1), Split: ticks(2),
 	}}
 	if k.Far > 0 {
-		k.config.Near, k.config.FarPause, k.config.Stagger = 1, ticks(k.Far), ticks(1)
+		config.Near, config.FarPause, config.Stagger = 1, ticks(k.Far), ticks(1)
 	}
+	k.sets(config)
 	pause := min(k.Pause+k.Trip, k.Lease/2)
 	k.handOff = uint8(min(2*(pause+k.Trip), k.Lease))
 	k.taken = new(arrows)

@@ -32,6 +32,7 @@ func allCases() []*Case {
 	t.tokens()
 	t.shared()
 	t.slots()
+	t.changing()
 	t.large()
 	return t.cases
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -23,6 +24,45 @@ func TestNames(t *testing.T) {
 	for _, name := range teeth {
 		if !seen[name] {
 			t.Errorf("no case is called %q", name)
+		}
+	}
+}
+
+// TestUnsafe: clients who have different masters in the place of one come to have the lock at once, and
+// the search finds it. It fails where it does not.
+func TestUnsafe(t *testing.T) {
+	for _, k := range allCases() {
+		if !k.Unsafe {
+			continue
+		}
+		t.Run(k.Name, func(t *testing.T) {
+			var out strings.Builder
+			if r := (report{to: &out}); !r.all([]*Case{k}) || !strings.Contains(out.String(), "unsafe, as it must be") {
+				t.Errorf("not found:\n%s", &out)
+			}
+			safe := *k
+			safe.Sets = nil
+			if r := (report{to: &out}); r.all([]*Case{safe.ready()}) {
+				t.Errorf("found though all have the same masters:\n%s", &out)
+			}
+		})
+	}
+}
+
+// TestSetsAreSorted: masters that are alike stand together, or states would have keys that lose
+// something.
+func TestSetsAreSorted(t *testing.T) {
+	for _, k := range allCases() {
+		seen := map[string]int{}
+		for m := range k.Masters {
+			in := ""
+			for c := range k.Callers {
+				in += fmt.Sprint(k.has(c, m), " ")
+			}
+			if last, ok := seen[in]; ok && last != m-1 {
+				t.Errorf("%s: masters %d and %d are alike, and another is between them", k.Name, last, m)
+			}
+			seen[in] = m
 		}
 	}
 }

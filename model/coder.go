@@ -14,8 +14,9 @@ import (
 // and returns that, or returns what it reads.
 //
 // Of instants only what is left is in a key, and of those that are over that they are. Masters that
-// are alike can change places: all that a master and its links have is one column, and columns are
-// sorted. So states that differ in time, in names or in the order of masters have the same key.
+// are alike can change places: all that a master and its links have is one column, and columns of
+// masters that are alike are sorted. So states that differ in time, in names or in the order of such
+// masters have the same key.
 type coder struct {
 	k       *Case
 	w       *World
@@ -40,7 +41,7 @@ func (c *coder) write(w *World) []byte {
 		c.column(m)
 		column := c.buf
 		at := m
-		for ; at > 0 && !c.k.Near && bytes.Compare(column, c.columns[at-1]) < 0; at-- {
+		for ; at > 0 && c.k.alike(m, at-1) && bytes.Compare(column, c.columns[at-1]) < 0; at-- {
 			c.columns[at], c.order[at] = c.columns[at-1], c.order[at-1]
 		}
 		c.columns[at], c.order[at] = column, m

@@ -269,7 +269,11 @@ func (c *coder) kept(p *kept) {
 
 // known codes what a caller knows of a master.
 func (c *coder) known(m, caller int) {
+	if !c.k.has(caller, m) {
+		return
+	}
 	p := &c.w.Callers[caller]
+	m = c.k.place(caller, m)
 	if active(&p.Contender) {
 		c.vote(&p.Contender, m)
 	}
@@ -302,7 +306,7 @@ func (c *coder) ahead(n uint8) uint8 {
 	return c.u8(n)
 }
 
-// set codes whether master m is in each of sets.
+// set codes whether the master at place m is in each of sets.
 func (c *coder) set(m int, sets ...*protocol.Set) {
 	var v uint8
 	for i, s := range sets {

@@ -30,7 +30,9 @@
 // # Families
 //
 // Most cases are about a lock. In those called shared, some callers are readers, and a writer may
-// become one. In those called slots, each wants a permit of a semaphore (families.go).
+// become one. In those called slots, each wants a permit of a semaphore (families.go). In those called
+// changing, clients do not have the same masters: the set is being changed (changing.go). Some of these
+// are unsafe, and the search fails where it does not find that.
 //
 // # What is not the code
 //

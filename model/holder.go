@@ -13,8 +13,8 @@ func (w *World) hold(k *Case, c int, ev protocol.HoldEvent) {
 	now := instant(w.Now)
 	from, over := p.Hold.State, p.Held && ev.Kind != protocol.HoldWon && (!p.Hold.Live() || now.Left(p.Hold.Until) <= 0)
 	var out protocol.HoldEffects
-	p.Hold.Step(&k.config, now, &ev, &out)
-	w.noteHold(c, ev)
+	p.Hold.Step(k.config(c), now, &ev, &out)
+	w.noteHold(k, c, ev)
 	if ev.Kind != protocol.HoldWon {
 		k.holdArrow(w, from, p.Hold.State)
 	}
@@ -48,8 +48,8 @@ func (w *World) enterBy(k *Case, c int, x Message, at protocol.Set) {
 	p := &w.Callers[c]
 	ev := protocol.Event{Kind: protocol.Enter, At: at, Trip: ticks(k.Trip), Placed: true}
 	var out protocol.Effects
-	p.Contender.Step(&k.config, instant(w.Now), &ev, &out)
-	w.noteStep(c, ev)
+	p.Contender.Step(k.config(c), instant(w.Now), &ev, &out)
+	w.noteStep(k, c, ev)
 	k.arrow(w, protocol.Idle, p.Contender.State)
 	x.Next, x.Behind, x.Round, x.Lease = w.current(c), p.Since, out.Round, uint8(out.Lease/tick)
 	x.Slot = uint8(p.Contender.Start)
@@ -82,7 +82,7 @@ func (w *World) sendRenewal(k *Case, c int) {
 		w.cut = true
 		return
 	}
-	all := protocol.All(k.Masters)
+	all := protocol.All(k.config(c).Masters)
 	p.Renewals[i] = Renewal{Used: true, Renewal: protocol.Renewal{
 		Sent: instant(w.Now), Lease: ticks(k.Lease), Shared: p.Hold.Shared,
 	}}
@@ -100,8 +100,8 @@ func (w *World) renewed(k *Case, c int, x *Message) {
 		return // of a hold that nobody remembers
 	}
 	r := &p.Renewals[x.Round]
-	ev, told := r.Step(&k.config, int(x.Master), x.Found)
-	if r.Yes|r.Absent|r.Nothing == protocol.All(k.Masters) {
+	ev, told := r.Step(k.config(c), k.place(c, int(x.Master)), x.Found)
+	if r.Yes|r.Absent|r.Nothing == protocol.All(k.config(c).Masters) {
 		*r = Renewal{}
 	}
 	if told {

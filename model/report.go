@@ -73,6 +73,14 @@ func (r *report) one(k *Case) (ok bool) {
 	case f.wrong != "":
 		verdict += fmt.Sprintf(", in step %d", len(f.trace)-1)
 	}
+	ok = f.wrong == ""
+	if k.Unsafe {
+		if ok = f.wrong == twoHolders; ok {
+			verdict = fmt.Sprintf("ok: unsafe, as it must be, in step %d", len(f.trace)-1)
+		} else {
+			verdict = "FAIL to find what is unsafe: " + verdict
+		}
+	}
 	fmt.Fprintf(r.to, "%-52s %9d states %3d deep %6.1f s  %s\n", k.Name, f.states, f.depth, time.Since(start).Seconds(), verdict)
 	if r.traces && f.trace != nil {
 		var keys [][]byte
@@ -81,7 +89,7 @@ func (r *report) one(k *Case) (ok bool) {
 		}
 		newWorker(k).retrace(keys, func(step int, w *World, happened []string) { w.tell(r.to, k, step, happened) })
 	}
-	return f.wrong == ""
+	return ok
 }
 
 // note adds up what a case has seen, and has its memory given back.

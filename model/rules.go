@@ -31,7 +31,7 @@ func (w *World) check(k *Case) {
 			taken[p.Slot] = true
 		}
 		// It may have stood in the queue of a master that had not granted it, but not of more.
-		if p.Barred && 2*w.has(k, c) > k.Masters {
+		if p.Barred && 2*w.has(k, c) > k.config(c).Masters {
 			w.violate(revived)
 		}
 	}

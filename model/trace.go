@@ -109,33 +109,33 @@ func (w *World) noteCarry(k *Case, x Message) {
 
 var events = [...]string{"starts", "is entered", "gets answer", "gets entered", "gets hand-off", "gets raised", "gets hint", "looks", "takes", "GIVES UP"}
 
-func (w *World) noteStep(c int, ev protocol.Event) {
+func (w *World) noteStep(k *Case, c int, ev protocol.Event) {
 	if w.log == nil {
 		return
 	}
-	s := fmt.Sprintf("C%d %s", c, events[ev.Kind])
+	s, master := fmt.Sprintf("C%d %s", c, events[ev.Kind]), w.Masters[k.masters(c)[ev.Master]].Name
 	switch ev.Kind {
 	case protocol.Answer:
-		s += fmt.Sprintf(" of m%d to #%d: %s", w.Masters[ev.Master].Name, ev.Round, outcomes[ev.Outcome])
+		s += fmt.Sprintf(" of m%d to #%d: %s", master, ev.Round, outcomes[ev.Outcome])
 		if ev.Holder != 0 {
 			s += fmt.Sprintf(", %s has it for %d", partyName(ev.Holder), ev.Left/tick)
 		}
 	case protocol.HandedOff:
-		s += fmt.Sprintf(" of m%d for #%d", w.Masters[ev.Master].Name, ev.Round)
+		s += fmt.Sprintf(" of m%d for #%d", master, ev.Round)
 	case protocol.Entered, protocol.Raised:
-		s += fmt.Sprintf(" of m%d: %s", w.Masters[ev.Master].Name, outcomes[ev.Outcome])
+		s += fmt.Sprintf(" of m%d: %s", master, outcomes[ev.Outcome])
 	}
 	if ev.Try != w.Callers[c].Contender.Try && ev.Master != 0 {
 		s += " (try of before)"
 	}
-	w.noteText("%s -> %s", s, w.caller(c))
+	w.noteText("%s -> %s", s, w.caller(k, c))
 }
 
 var holdEvents = [...]string{"won", "watch", "enter", "leave", "UNLOCKS", "DOWNGRADES", "renews", "sent renewal", "renewed", "extended", "renewal failed", "found lost", "validity over"}
 
-func (w *World) noteHold(c int, ev protocol.HoldEvent) {
+func (w *World) noteHold(k *Case, c int, ev protocol.HoldEvent) {
 	if w.log != nil {
-		w.noteText("C%d hold: %s -> %s", c, holdEvents[ev.Kind], w.caller(c))
+		w.noteText("C%d hold: %s -> %s", c, holdEvents[ev.Kind], w.caller(k, c))
 	}
 }
 
@@ -144,7 +144,7 @@ func (w *World) left(at clock.Instant) string {
 }
 
 // caller tells how a caller stands.
-func (w *World) caller(c int) string {
+func (w *World) caller(k *Case, c int) string {
 	p := &w.Callers[c]
 	s := fmt.Sprintf("%s %v", name(w.current(c)), p.Contender.State)
 	switch {
@@ -166,8 +166,8 @@ func (w *World) caller(c int) string {
 		if p.Contender.State == protocol.Minority {
 			s += " back off in " + w.left(p.Contender.BackOffAt)
 		}
-		for m, x := range p.Contender.Masters {
-			if x.Voted {
+		for i, m := range k.masters(c) {
+			if x := &p.Contender.Masters[i]; x.Voted {
 				s += fmt.Sprintf(" m%d:%s", w.Masters[m].Name, w.left(x.Until))
 				if p.Contender.Want.Permits > 0 {
 					s += fmt.Sprintf(" (slot %d)", x.Slot)
@@ -213,7 +213,7 @@ func (w *World) tell(to io.Writer, k *Case, step int, happened []string) {
 	}
 	var now []string
 	for c := range k.Callers {
-		now = append(now, w.caller(c))
+		now = append(now, w.caller(k, c))
 	}
 	for name := range k.Masters {
 		for m := range k.Masters {

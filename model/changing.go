@@ -1,0 +1,64 @@
+package main
+
+// changing has clients of before and of after a change of the set of masters, where the last master is
+// added or removed.
+func (t *table) changing() {
+	add := func(name string, sets [][]int, k Case) {
+		k.Callers, k.Sets, k.Delay, k.Lease = len(sets), sets, 1, 12
+		for _, set := range sets {
+			k.Masters = max(k.Masters, set[len(set)-1]+1)
+		}
+		t.add("changing/"+name, k)
+	}
+	any := Case{Starts: true}
+	for _, c := range []struct {
+		name string
+		sets [][]int
+	}{
+		{"3 and 2", [][]int{{0, 1, 2}, {0, 1}}},
+		{"2 and 1", [][]int{{0, 1}, {0}}},
+		{"3 and 4", [][]int{{0, 1, 2}, {0, 1, 2, 3}}},
+		{"5 and 4", [][]int{{0, 1, 2, 3, 4}, {0, 1, 2, 3}}},
+	} {
+		add(c.name, c.sets, any)
+		for _, f := range faultNames {
+			five := len(c.sets[0]) == 5
+			one := any.with(f.kind)
+			one.Nightly = five || f.kind&(loseHandOff|restart|crash|giveUp|late) == 0
+			add(c.name+", "+f.name, c.sets, one)
+			one.Watch, one.Nightly = true, f.kind&(restart|crash|giveUp|loseHandOff) == 0 || five && f.kind != crash
+			add(c.name+", renewed, "+f.name, c.sets, one)
+			if f.kind == freezeLink {
+				continue // too many states
+			}
+			one.Watch, one.Tokens, one.Comes, one.Nightly = false, true, 1, five || f.kind&(loseHandOff|crash) == 0
+			one.Clocks = f.kind&(restart|older) != 0
+			if f.kind == restart && c.name == "2 and 1" {
+				one.Nightly = false // the smallest
+			}
+			add(c.name+", tokens, one comes again, "+f.name, c.sets, one)
+		}
+	}
+	three := Case{}.with(crash)
+	add("3, 3 and 2", [][]int{{0, 1, 2}, {0, 1, 2}, {0, 1}}, three)
+	add("3, 2 and 2", [][]int{{0, 1, 2}, {0, 1}, {0, 1}}, three)
+	shared := any.with(crash | restart)
+	shared.Roles = "WR"
+	add("3 and 2, shared", [][]int{{0, 1, 2}, {0, 1}}, shared)
+	permits := any.with(crash | restart)
+	permits.Permits = 1
+	add("3 and 2, slots", [][]int{{0, 1, 2}, {0, 1}}, permits)
+	t.atOnce(add)
+}
+
+// atOnce has one master take the place of another in one step.
+func (t *table) atOnce(add func(string, [][]int, Case)) {
+	unsafe := Case{Starts: true, Unsafe: true}
+	add("one for another of 3", [][]int{{0, 1, 2}, {0, 1, 3}}, unsafe)
+	add("two steps at a time", [][]int{{0, 1, 2}, {0, 1, 2, 3}, {0, 1, 3}}, unsafe)
+	safe := Case{Starts: true}
+	add("one for another of 4", [][]int{{0, 1, 2, 3}, {0, 1, 2, 4}}, safe)
+	safe.Dead = 1 // and was when all began
+	add("one for another of 3, which is dead", [][]int{{0, 1, 2}, {1, 2, 3}}, safe)
+	add("3 and 2, the third is dead", [][]int{{0, 1, 2}, {1, 2}}, safe)
+}
