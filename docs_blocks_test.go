@@ -61,7 +61,8 @@ func TestDocsNameLanguages(t *testing.T) {
 // TestDocsCompile: every Go block on a page compiles.
 //
 // A block that begins with "package" is a whole program. Any other is a fragment: declarations,
-// or statements, which this test puts into a function that has a ctx and returns an error. Names
+// or statements, which this test puts into a function that has a ctx and returns an error, or
+// nothing. Names
 // that a fragment uses and does not declare, and the imports, are in the page's preamble,
 // testdata/docs/PAGE.go; where that begins with "//module NAME", the page is compiled in the module
 // of that folder, for its dependencies. A fragment may leave a variable unused.
@@ -132,6 +133,9 @@ func position(b block) string {
 // declaration matches how a fragment begins that is no list of statements.
 var declaration = regexp.MustCompile(`^(//.*\n)*(func [A-Z(a-z]|type |const |import |var \()`)
 
+// bareReturn matches a return of nothing.
+var bareReturn = regexp.MustCompile(`(?m)^\s*return$`)
+
 // wrap makes functions of the fragments that are statements.
 func wrap(fragments []block) string {
 	var out strings.Builder
@@ -140,11 +144,14 @@ func wrap(fragments []block) string {
 			fmt.Fprintf(&out, "\n%s%s", position(b), b.code)
 			continue
 		}
-		end := "return nil\n"
-		if strings.HasPrefix(lastLine(b.code), "return") {
+		result, end := "error", "return nil\n"
+		switch {
+		case bareReturn.MatchString(b.code):
+			result, end = "", ""
+		case strings.HasPrefix(lastLine(b.code), "return"):
 			end = ""
 		}
-		fmt.Fprintf(&out, "\nfunc _(ctx context.Context) error {\n%s%s%s}\n", position(b), b.code, end)
+		fmt.Fprintf(&out, "\nfunc _(ctx context.Context) %s {\n%s%s%s}\n", result, position(b), b.code, end)
 	}
 	return out.String()
 }

@@ -21,7 +21,7 @@ func TestDocsNameTests(t *testing.T) {
 		if path.Ext(file) != ".md" {
 			continue
 		}
-		for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(read(t, file), -1) {
+		for _, name := range regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(strings.Join(proseLines(read(t, file)), "\n"), -1) {
 			if !strings.Contains(code.String(), "\nfunc "+name+"(") {
 				t.Errorf("%s: there is no %s", file, name)
 			}

@@ -1,0 +1,11 @@
+package docs
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"example.com/redlock/redlock"
+)
+
+var masters []string
