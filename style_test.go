@@ -27,12 +27,14 @@ var rooms = map[string][]string{
 	"multilock/protocol": {"ours/quorum", "ours/clock"},
 	"clock":              {"golang.org/x/sys"},
 	"node/script":        {redigo},
-	"node":               {"ours/node/script", "ours/clock", redigo},
-	"multilock":          {"ours/multilock/protocol", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "github.com/google/uuid", multierror},
-	"redlock":            {"ours/multilock", "ours/node", "ours/node/script", "ours/clock", redigo, "github.com/google/uuid", multierror},
+	"node":               {"ours/node/script", "ours/internal/tracer", "ours/redlocktrace", "ours/clock", redigo},
+	"multilock":          {"ours/multilock/protocol", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/tracer", "ours/redlocktrace", "github.com/google/uuid", multierror},
+	"redlock":            {"ours/multilock", "ours/node", "ours/node/script", "ours/clock", "ours/internal/tracer", "ours/redlocktrace", redigo, "github.com/google/uuid", multierror},
+	"redlocktrace":       {},
+	"internal/tracer":    {"ours/redlocktrace", "ours/quorum"},
 	"node/script/twin":   {},
 	"redlocktest":        {redigo, "github.com/alicebob/miniredis/v2"},
-	"cmd/redlock":        {"ours/redlock", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "golang.org/x/sys", multierror},
+	"cmd/redlock":        {"ours/redlock", "ours/redlocktrace", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "golang.org/x/sys", multierror},
 	"internal/answered":  {"ours/redlocktest", redigo},
 	"internal/tally":     {},
 	"integration":        {},
@@ -121,7 +123,7 @@ func TestRooms(t *testing.T) {
 // TestPackageComments: the comment of a library package has the sections that a caller
 // looks for. Pure arithmetic has no errors to tell of.
 func TestPackageComments(t *testing.T) {
-	for _, name := range []string{"redlock", "multilock", "node", "node/script", "quorum", "clock", "redlocktest", "integration"} {
+	for _, name := range []string{"redlock", "multilock", "node", "node/script", "quorum", "clock", "redlocktest", "redlocktrace", "integration"} {
 		sections := []string{"// # Concurrency\n"}
 		if name != "quorum" && name != "clock" {
 			sections = append(sections, "// # Errors\n")

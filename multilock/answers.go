@@ -14,6 +14,9 @@ import (
 func (c *contest) handedOff(i int, h script.HandOff) {
 	c.mu.Lock()
 	if h.Owner == c.owner.ID { // else its release was sent, and will free what was handed off
+		if c.trace != nil && !c.state.Over() {
+			c.trace.handedOffLocked(c, i, h)
+		}
 		c.stepLocked(&protocol.Event{
 			Kind: protocol.HandedOff, Master: i, Try: c.state.Try, Round: uint32(h.Round), Token: h.Token, Slot: h.Slot,
 		})
@@ -33,6 +36,9 @@ func (r *round) Answer(i int, a script.Answer) {
 	c := r.c
 	c.m.releaseStray(i, c.key, a)
 	c.mu.Lock()
+	if c.trace != nil {
+		c.trace.votedLocked(c, i, roundKey{try: r.try, number: r.number}, a)
+	}
 	if r.try == c.state.Try && !c.state.Over() {
 		if a.Outcome == script.Refused && a.Holder != "" {
 			a.Taken = c.state.Want.Permits
@@ -64,6 +70,9 @@ type raise struct {
 func (r *raise) Answer(i int, a script.Answer) {
 	c := r.c
 	c.mu.Lock()
+	if c.trace != nil {
+		c.trace.votedLocked(c, i, roundKey{r.try, r.number, true}, a)
+	}
 	if r.try == c.state.Try && r.number == uint32(c.state.Raises) {
 		c.raises.put(i, a)
 		c.stepLocked(&protocol.Event{

@@ -34,6 +34,7 @@ type contest struct {
 	watching bool           // Redisson's channel
 	closing  bool           // it makes no further try
 	together bool           // what it sends is left to Node.Flush
+	trace    *contestTrace  // nil: it is not traced
 
 	outbox   []message
 	stock    *stock // to be told to the log
@@ -46,8 +47,8 @@ type contest struct {
 	firstMessage [1]message
 }
 
-// newContest makes a contest for key. It begins with start or enterBy.
-func (m *Masters) newContest(key string, want protocol.Want, began clock.Instant) *contest {
+// newContest makes a contest for key, of a call with that trace. It begins with start or enterBy.
+func (m *Masters) newContest(key string, want protocol.Want, began clock.Instant, trace *callTrace) *contest {
 	c := &contest{
 		m:       m,
 		target:  target{key, want.Permits > 0},
@@ -55,6 +56,7 @@ func (m *Masters) newContest(key string, want protocol.Want, began clock.Instant
 		decided: make(chan struct{}, 1),
 		state:   protocol.Contender{Want: want},
 		ballot:  ballot{n: len(m.nodes)},
+		trace:   trace.contest(),
 	}
 	if want.Permits > 0 {
 		c.state.Start = m.slots.start(want.Permits)
@@ -119,6 +121,9 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 	}
 	before := c.state.State
 	c.state.Step(&c.m.conf, now, ev, &out)
+	if c.trace != nil {
+		c.trace.steppedLocked(c, before, ev, &out)
+	}
 	if out.Stock {
 		c.takeStockLocked(out.Outage)
 	}

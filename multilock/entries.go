@@ -46,7 +46,7 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 		h.mu.Unlock()
 		return errEnded
 	}
-	c := h.m.newContest(h.key, protocol.Want{Lease: req.Lease, Again: true}, clock.Instant{})
+	c := h.m.newContest(h.key, protocol.Want{Lease: req.Lease, Again: true}, clock.Instant{}, req.trace)
 	c.owner, c.entries = h.claim.Owner, h.state.Entries
 	c.start()
 	h.mu.Unlock()
@@ -82,6 +82,9 @@ func (h *Hold) entered(req Request, until clock.Instant) error {
 		return errEnded
 	}
 	h.entries = append(h.entries, share{entry: req.Entry})
+	if req.trace != nil {
+		req.trace.won(h)
+	}
 	if req.Watch && !h.state.Watched {
 		h.ceased = nil
 		h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldWatch, Lease: req.Lease, Limit: h.limit})

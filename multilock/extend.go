@@ -7,6 +7,7 @@ import (
 
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktrace"
 )
 
 // Extend extends the hold to lease from now for one of its entries. See redlock.Hold.Extend for its
@@ -83,7 +84,7 @@ func (h *Hold) beginFor(e Entry) error {
 // renewNow sends a renewal for op, and returns where to be told what becomes of it.
 func (h *Hold) renewNow(op string, lease time.Duration) <-chan error {
 	result := make(chan error, 1)
-	h.m.extend(lease, []renewal{{hold: h, told: func(ev protocol.HoldEvent, why *MajorityError) {
+	h.m.extend(redlocktrace.Renewal(op), lease, []renewal{{hold: h, told: func(ev protocol.HoldEvent, why *MajorityError) {
 		result <- h.extended(op, ev, why)
 	}}})
 	return result

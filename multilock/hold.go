@@ -25,7 +25,8 @@ type Hold struct {
 	limit time.Duration // of the time that it is renewed; 0: none
 	visit visit         // the watchdog's
 
-	sending *contest // see Grant
+	sending *contest   // see Grant
+	trace   *holdTrace // nil: it is not traced
 
 	mu      sync.Mutex
 	claim   Claim // changes with a downgrade
@@ -46,7 +47,7 @@ type Hold struct {
 func (m *Masters) newHold(req Request, g Grant) *Hold {
 	h := &Hold{
 		m: m, target: req.target(), owner: req.Owner, claim: g.Claim, id: g.ID, limit: req.Limit,
-		visit: visit{index: unscheduled}, sending: g.sending,
+		visit: visit{index: unscheduled}, sending: g.sending, trace: req.trace.hold(),
 	}
 	h.entries = append(h.firstEntry[:0], share{entry: req.Entry})
 	if h.owner == nil {
@@ -58,6 +59,9 @@ func (m *Masters) newHold(req Request, g Grant) *Hold {
 		Lease: req.Lease, Watch: req.Watch, Limit: req.Limit,
 	})
 	h.timer = time.AfterFunc(clock.Until(g.Until), h.expire)
+	if req.trace != nil {
+		req.trace.won(h)
+	}
 	ended := m.adopt(h)
 	h.mu.Unlock()
 	if ended != nil {
@@ -100,6 +104,9 @@ func (h *Hold) step(ev protocol.HoldEvent, cause error) *Return {
 // caller holds mu, which finish unlocks.
 func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	h.cause, h.endedAt = h.causeLocked(cause), time.Now().Add(-clock.Since(h.state.Ended))
+	if h.trace != nil {
+		h.trace.endedLocked(h)
+	}
 	entries, claim := h.entries, h.claim // entries do not change any more
 	claim.At = out.Release
 	h.mu.Unlock()

@@ -28,6 +28,7 @@ type waiter struct {
 	turn    chan struct{} // closed when it bids
 	enter   chan struct{} // told when its owner got the lock by another call
 	contest *contest      // nil if it has none yet. Masters.mu guards it
+	trace   *callTrace    // of the call, nil: it is not traced
 
 	before, after *waiter
 }
@@ -118,7 +119,7 @@ func (l *line) wake(owner any) {
 
 // join puts a caller at the end of the line for what it wants.
 func (m *Masters) join(req Request) *waiter {
-	w := &waiter{target: req.target(), want: req.want(), owner: req.Owner, since: clock.Now()}
+	w := &waiter{target: req.target(), want: req.want(), owner: req.Owner, since: clock.Now(), trace: req.trace}
 	if w.owner != nil {
 		w.enter = make(chan struct{}, 1)
 	}
@@ -181,7 +182,7 @@ func (m *Masters) contestLocked(w *waiter) *contest {
 	if !m.beginLocked() {
 		return nil
 	}
-	w.contest = m.newContest(w.key, w.want, w.since)
+	w.contest = m.newContest(w.key, w.want, w.since, w.trace)
 	return w.contest
 }
 

@@ -24,6 +24,8 @@ type Request struct {
 	// for one does. A permit is never entered again.
 	Owner any
 	Entry Entry // told when the hold has ended
+
+	trace *callTrace // nil: the call is not traced
 }
 
 // target is what is wanted.
@@ -37,6 +39,15 @@ func (req *Request) want() protocol.Want {
 // Lock takes a lock, or enters the hold that req.Owner has of it. See redlock.Client.Lock for its
 // errors and its cost.
 func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
+	req.trace = m.startCall(ctx, &req)
+	hold, err := m.lock(ctx, req)
+	if req.trace != nil && err != nil {
+		req.trace.failed(err)
+	}
+	return hold, err
+}
+
+func (m *Masters) lock(ctx context.Context, req Request) (*Hold, error) {
 	m.greet(ctx)
 	if req.Wait {
 		return m.wait(ctx, req)
@@ -86,7 +97,7 @@ func (m *Masters) tryLater(req Request) *contest {
 	if !m.begin() {
 		return nil
 	}
-	return m.newContest(req.Key, req.want(), clock.Now())
+	return m.newContest(req.Key, req.want(), clock.Now(), req.trace)
 }
 
 // tried waits for what becomes of a try.
@@ -149,6 +160,9 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 				return hold, err
 			}
 			ready = closedChan
+		}
+		if w.trace != nil && ready != closedChan {
+			w.trace.waitsHere(w, unsure)
 		}
 		select {
 		case <-ready:
@@ -214,9 +228,14 @@ func (m *Masters) waited(ctx context.Context, w *waiter, unsure *MajorityError) 
 		}
 		return last
 	}
+	return Fail("lock", w.key, cut, ErrTaken, m.caller(w.target))
+}
+
+// caller says which other caller of the client has t, or waits for it before others.
+func (m *Masters) caller(t target) error {
 	by := "another caller of this client"
-	if h := m.holding(w.target); h != nil {
+	if h := m.holding(t); h != nil {
 		by = fmt.Sprintf("%s (owner %s)", by, h.Owner())
 	}
-	return Fail("lock", w.key, cut, ErrTaken, errors.New(by))
+	return errors.New(by)
 }

@@ -14,7 +14,7 @@
 // answers each command by then.
 //
 // Mutexes are taken in this order: Hold.mu, Masters.mu, contest.mu, then those of owners,
-// subscriptions and the watchdog.
+// subscriptions and the watchdog. That of renewals comes before Hold.mu, that of a trace last.
 //
 // # Errors
 //
@@ -33,6 +33,7 @@ import (
 
 	"github.com/hashicorp/go-multierror"
 
+	"example.com/redlock/internal/tracer"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
@@ -58,6 +59,10 @@ type Masters struct {
 	names  map[target]*name
 	held   int     // holds of all names
 	free   []*name // to be reused
+
+	trace    *tracer.Tracer // nil: nothing is traced
+	calls    sync.WaitGroup // traced calls under way; Add with mu held and closed unset
+	lastCall uint64         // of those that are traced
 }
 
 // Max is the largest number of masters.
@@ -66,16 +71,20 @@ const Max = protocol.Max
 // Set is a set of masters.
 type Set = protocol.Set
 
-// New makes the masters of a new client from their nodes, at least 1 and at most Max.
-// Close closes them.
-func New(nodes []*node.Node, log *slog.Logger) *Masters {
+// New makes the masters of a new client from their nodes, at least 1 and at most Max. trace, which
+// may be nil, is the one that the nodes have. Close closes them all.
+func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
 	m := &Masters{
 		nodes:  nodes,
 		conf:   protocol.Config{Masters: len(nodes), Times: protocol.Usual},
 		log:    log,
+		trace:  trace,
 		owners: newOwners(),
 		done:   make(chan struct{}),
 		names:  make(map[target]*name),
+	}
+	if trace != nil {
+		m.owners.client = trace.Client
 	}
 	m.slots.freed(rand.IntN(1 << 16)) // clients that begin together begin at different slots
 	m.dog = newWatchdog(m.renew, m.checkHolds)
@@ -155,6 +164,8 @@ func (m *Masters) Close() error {
 		}
 	}
 	m.disconnect()
+	m.calls.Wait()
+	m.trace.Close()
 	return unconfirmed.ErrorOrNil()
 }
 

@@ -28,6 +28,9 @@ func (c *contest) roundLocked(out *protocol.Effects) (*round, script.QueueEntry)
 		r = new(round)
 	}
 	*r = round{c: c, try: c.state.Try, number: out.Round}
+	if c.trace != nil {
+		c.trace.askedLocked(c, out)
+	}
 	return r, script.QueueEntry{
 		Round:    uint64(out.Round),
 		Since:    micros(c.since),
@@ -60,6 +63,9 @@ func (c *contest) claimLocked(out *protocol.Effects, owner *script.Owner) Claim 
 // raiseLocked has masters raise their fencing counters.
 func (c *contest) raiseLocked(out *protocol.Effects) {
 	c.raises = ballot{n: len(c.m.nodes)}
+	if c.trace != nil {
+		c.trace.raisingLocked(c, out)
+	}
 	for i := range c.m.nodes {
 		if !out.Raise.Has(i) {
 			c.raises.put(i, script.Answer{Outcome: script.Done}) // it has the number

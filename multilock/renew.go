@@ -8,6 +8,7 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktrace"
 )
 
 // renewal is one of the holds that a call renews, and who is told what became of it.
@@ -25,16 +26,17 @@ type renewals struct {
 	mu     sync.Mutex
 	ballot ballot
 	unsent Set // masters that got nothing
+	trace  *renewalTrace
 }
 
 // extend extends holds to lease on all masters at once, and heals them: where nobody has the lock,
 // it is set again, and that is a vote like the others. told is called exactly once for each, by a
-// goroutine that reads answers, so it must not block.
+// goroutine that reads answers, so it must not block. what is for the trace.
 //
 // Cost: one script call on each master for all holds.
 // Source: docs/algorithm.md, "Renew".
-func (m *Masters) extend(lease time.Duration, list []renewal) {
-	r := &renewals{m: m, list: list, ballot: m.newBallot()}
+func (m *Masters) extend(what redlocktrace.Renewal, lease time.Duration, list []renewal) {
+	r := &renewals{m: m, list: list, ballot: m.newBallot(), trace: m.traceRenewal(what, list)}
 	holds := make([]script.Renewal, len(list))
 	now := clock.Now()
 	for i := range list {
@@ -67,10 +69,17 @@ func (r *renewals) Answer(i int, a script.Answer) {
 	if a.Outcome == script.Unsent {
 		r.unsent |= 1 << i
 	}
+	if r.trace != nil {
+		r.trace.healedLocked(r, i, a)
+	}
 	var settled []told
 	for h := range r.list {
 		if ev, ok := r.list[h].state.Step(&r.m.conf, i, found(a, h)); ok {
-			settled = append(settled, told{h, ev, r.lostLocked(h, ev.Kind)})
+			why := r.lostLocked(h, ev.Kind)
+			if r.trace != nil {
+				r.trace.settledLocked(r, h, ev, why)
+			}
+			settled = append(settled, told{h, ev, why})
 		}
 	}
 	r.mu.Unlock()
@@ -131,7 +140,7 @@ func (m *Masters) renew(lease time.Duration, holds []*Hold) {
 		}
 	}
 	if len(list) > 0 {
-		m.extend(lease, list)
+		m.extend(redlocktrace.RenewalWatchdog, lease, list)
 	}
 }
 

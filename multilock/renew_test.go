@@ -13,6 +13,7 @@ import (
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
+	"example.com/redlock/redlocktrace"
 )
 
 // Renewals: several holds in one script call, a vote on each, and healing.
@@ -32,7 +33,7 @@ func keptRenewal(h *Hold) (renewal, <-chan fate) {
 // renew renews h once, and returns what it was told.
 func renew(m *Masters, h *Hold) fate {
 	r, told := keptRenewal(h)
-	m.extend(lease, []renewal{r})
+	m.extend(redlocktrace.RenewalWatchdog, lease, []renewal{r})
 	return <-told
 }
 
@@ -75,7 +76,7 @@ func TestRenew(t *testing.T) {
 				tt.fault(fx)
 				synctest.Wait()
 				r, told := keptRenewal(hold)
-				fx.m.extend(lease, []renewal{r})
+				fx.m.extend(redlocktrace.RenewalWatchdog, lease, []renewal{r})
 				got := <-told
 				switch {
 				case tt.want == nil:
@@ -112,7 +113,7 @@ func TestRenewVotesOnEachHold(t *testing.T) {
 			}
 		}
 		before := fx.Master(0).Calls("EVALSHA")
-		fx.m.extend(lease, list)
+		fx.m.extend(redlocktrace.RenewalWatchdog, lease, list)
 		for i, told := range all {
 			got := <-told
 			if lost := got.ev.Kind == protocol.HoldLost; lost != (i == 3 || i == 5) || (got.why != nil) != lost {
@@ -164,7 +165,7 @@ func TestRenewWithdrawn(t *testing.T) {
 		})
 		first, toldFirst := keptRenewal(entered)
 		second, toldSecond := keptRenewal(other)
-		fx.m.extend(lease, []renewal{first, second})
+		fx.m.extend(redlocktrace.RenewalWatchdog, lease, []renewal{first, second})
 		synctest.Wait()
 		fx.m.release(entered.claim, 1)
 		if got := <-toldFirst; got.ev.Kind != protocol.HoldFailed || got.why == nil || got.why.Lost() || !strings.Contains(got.why.Error(), "withdrawn") {

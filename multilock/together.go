@@ -18,7 +18,10 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 	for i, req := range reqs {
 		if h := m.owned(req.target(), req.Owner); h != nil {
 			again.Go(func() { holds[i], errs[i] = m.Lock(ctx, req) })
-		} else if contests[i] = m.tryLater(req); contests[i] == nil {
+			continue
+		}
+		reqs[i].trace = m.startCall(ctx, &req)
+		if contests[i] = m.tryLater(reqs[i]); contests[i] == nil {
 			errs[i] = ErrClosed
 		}
 	}
@@ -26,6 +29,9 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 	for i, c := range contests {
 		if c != nil {
 			holds[i], errs[i] = m.tried(ctx, reqs[i], c)
+		}
+		if t := reqs[i].trace; t != nil && errs[i] != nil {
+			t.failed(errs[i])
 		}
 	}
 	again.Wait()

@@ -7,6 +7,7 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktrace"
 )
 
 // clockCheck compares how fast a master's clock runs with how fast ours does. What time it is
@@ -147,11 +148,15 @@ func (n *Node) addSampleLocked(sent, read clock.Instant, reply any) {
 	log, name := n.cfg.Logger, n.cfg.Name
 	switch ahead := n.clockCheck.ahead; n.clockCheck.add(sample{sent, read, told}, recovery) {
 	case fellBehind:
+		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateBehind})
 		log.Warn("redlock: master's clock was set back or runs slow: locks of clients that died stay for longer", "master", name)
 	case ranAhead:
+		why := &UnsteadyError{Ahead: n.clockCheck.ahead}
+		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateUnsteady, Ahead: why.Ahead, Err: why})
 		log.Warn("redlock: master's clock jumped ahead or runs fast: its votes do not count until it is steady",
 			"master", name, "ahead", n.clockCheck.ahead, "at_least", recovery)
 	case steadyAgain:
+		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateSteady})
 		log.Info("redlock: master's clock is steady again: its votes count", "master", name, "ahead", ahead)
 		n.notifyLocked()
 	}

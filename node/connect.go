@@ -7,6 +7,7 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktrace"
 )
 
 // keepConnected holds a connection to the master for as long as the node is open.
@@ -101,8 +102,10 @@ func (n *Node) logDownLocked(err error) {
 	case n.state == down && !refused && !isRefusal(n.reason):
 	case n.state == down && Kind(err) == Kind(n.reason):
 	case refused:
+		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateRefused, Err: err})
 		n.cfg.Logger.Warn("redlock: master is refused", "master", n.cfg.Name, "error", err)
 	default:
+		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateDown, Err: err})
 		n.cfg.Logger.Warn("redlock: master is down", "master", n.cfg.Name, "error", err)
 	}
 }

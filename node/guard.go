@@ -6,6 +6,7 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktrace"
 )
 
 // guardEnd returns from when on the master may grant holds, and whether that may be in the
@@ -69,9 +70,11 @@ func (n *Node) logUpLocked(l *link) {
 	if l.id.err != nil && left > 0 {
 		guard = slog.StringValue("unknown")
 	}
+	n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateUp, RunID: l.id.run, Guard: left})
 	n.cfg.Logger.Info("redlock: master is up", "master", n.cfg.Name, "run_id", l.id.run, "guard", guard)
 	if left > 0 {
 		l.guardLogged = true
+		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateGuarded, Guard: left, Err: l.guardedError(left)})
 		n.cfg.Logger.Warn("redlock: master grants no hold yet", "master", n.cfg.Name, "error", l.guardedError(left))
 	}
 }
@@ -89,6 +92,7 @@ func (n *Node) applyGuardLocked(l *link, batch []*call) (rest []*call, due []del
 	if l.mayBeGuarded && left <= 0 {
 		l.mayBeGuarded = false
 		if l.guardLogged {
+			n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateGranting})
 			n.cfg.Logger.Info("redlock: master grants holds again", "master", n.cfg.Name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/tracer"
 	"example.com/redlock/node/script"
 )
 
@@ -38,6 +39,9 @@ type Config struct {
 	Registry *Registry
 
 	Logger *slog.Logger
+
+	// Trace is told what becomes of the master. Nil: nobody is.
+	Trace *tracer.Tracer
 }
 
 // Between two attempts to connect, which bounds how long it goes unnoticed that a master has

@@ -63,6 +63,9 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 	if isCheck(first.cmd) {
 		return n.checkedLocked(l, due, first, reply, refusal)
 	}
+	if n.cfg.Trace != nil {
+		n.traceAnswer(flight, first.sent, l.lastAnswer, err)
+	}
 	if first.withSource {
 		l.loading = false
 	} else if refused && strings.HasPrefix(string(refusal), "NOSCRIPT") {

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+	"github.com/google/uuid"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/tracer"
 	"example.com/redlock/multilock"
 	"example.com/redlock/node"
 )
@@ -70,6 +72,10 @@ type Config struct {
 	// no majority can grant it, of holds that are lost, and of Holds that became garbage without
 	// Unlock. Default: silent.
 	Logger *slog.Logger
+
+	// Trace has functions that are called at each step: of a call, a hold and a master. Package
+	// redlocktrace lists them, and says how they are called. Default: none, at no cost.
+	Trace *Trace
 }
 
 // Defaults of Config.
@@ -184,7 +190,7 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 		}
 	}
 	guard := max(cfg.RestartGuard, 0)
-	registry := new(node.Registry)
+	registry, trace := new(node.Registry), tracer.New(cfg.Trace, uuid.NewString(), names)
 	nodes := make([]*node.Node, len(pools))
 	for i := range nodes {
 		nodes[i] = node.New(node.Config{
@@ -196,7 +202,8 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 			Lease:    cfg.Lease,
 			Registry: registry,
 			Logger:   cfg.Logger,
+			Trace:    trace,
 		})
 	}
-	return multilock.New(nodes, cfg.Logger), own, nil
+	return multilock.New(nodes, cfg.Logger, trace), own, nil
 }

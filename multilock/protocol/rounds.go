@@ -54,7 +54,7 @@ func (c *Contender) command(conf *Config, now clock.Instant, ev *Event) Command 
 // more. Both grow with how many stand before the caller, unless it has to ask to get the lock.
 func (c *Contender) times(conf *Config, now clock.Instant, ev *Event) (pause, lease time.Duration) {
 	pause = min(max(conf.FirstPause, now.Sub(c.Begun)/2), conf.LastPause)
-	if ahead := c.ahead(conf); ev.Told && conf.far(ahead) {
+	if ahead := c.Ahead(conf); ev.Told && conf.far(ahead) {
 		pause = max(pause, min(conf.LastPause*time.Duration(ahead+1)/time.Duration(conf.Near), conf.FarPause))
 	}
 	pause = min(pause+ev.Trip, c.Want.Lease/2)
@@ -62,9 +62,9 @@ func (c *Contender) times(conf *Config, now clock.Instant, ev *Event) (pause, le
 	return pause.Truncate(time.Millisecond), lease.Truncate(time.Millisecond)
 }
 
-// ahead returns how many stand before the caller by what the masters said last: at most so many at
+// Ahead returns how many stand before the caller by what the masters said last: at most so many at
 // a majority of them. One that forgot its queue makes nobody the first.
-func (c *Contender) ahead(conf *Config) int {
+func (c *Contender) Ahead(conf *Config) int {
 	var room [Max]int
 	told := room[:0]
 	for i := range conf.Masters {
@@ -81,7 +81,7 @@ func (conf *Config) far(ahead int) bool { return conf.Near > 0 && ahead >= conf.
 // stagger returns how much later a caller asks than those near the head, when all have reason to:
 // one after the other, so that those who are farther away mostly need not ask any more.
 func (c *Contender) stagger(conf *Config) time.Duration {
-	if ahead := c.ahead(conf); conf.far(ahead) {
+	if ahead := c.Ahead(conf); conf.far(ahead) {
 		return min(time.Duration(ahead)*conf.Stagger, conf.FarPause)
 	}
 	return 0

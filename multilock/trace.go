@@ -1,0 +1,170 @@
+package multilock
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/internal/tracer"
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/redlocktrace"
+)
+
+// What a trace is told of calls and holds. All of it is skipped, and nothing is allocated, for a
+// client without one: its traces are nil.
+//
+// Events are told with the mutex held under which they happen, of the contest or of the hold. So
+// they come in order, and the tracer calls the functions later, with no mutex held.
+
+// callTrace is the trace of a call.
+type callTrace struct {
+	m *Masters
+	*tracer.Tracer
+	redlocktrace.Call
+	ctx context.Context // of the caller, for its two events
+
+	began time.Time
+	once  sync.Once // done
+
+	mu      sync.Mutex // the last of all
+	waiting time.Time  // when Waiting was told
+	tries   int        // of all its contests
+	rounds  int
+}
+
+// startCall begins the trace of a call. It is nil when the client is not traced, or closed: Close
+// waits for the ends of all others.
+func (m *Masters) startCall(ctx context.Context, req *Request) *callTrace {
+	if m.trace == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return nil
+	}
+	m.calls.Add(1)
+	m.lastCall++
+	t := &callTrace{m: m, Tracer: m.trace, ctx: ctx, began: time.Now()}
+	t.Call = redlocktrace.Call{
+		Client: m.trace.Client, ID: m.lastCall, Name: req.Key, Kind: kind(req), Permits: req.Permits, Wait: req.Wait, Watch: req.Watch,
+	}
+	tracer.Tell(t.Tracer, t.CallStarted, redlocktrace.CallStarted{Call: t.Call, Time: t.began, Context: ctx, Lease: req.Lease})
+	return t
+}
+
+func kind(req *Request) redlocktrace.Kind {
+	switch {
+	case req.Permits > 0:
+		return redlocktrace.KindPermit
+	case req.Shared:
+		return redlocktrace.KindRead
+	}
+	return redlocktrace.KindLock
+}
+
+// won ends the call, which has h from now on. h.mu is held, so what happens to h is told later.
+func (t *callTrace) won(h *Hold) {
+	e := redlocktrace.CallDone{
+		Outcome: redlocktrace.OutcomeAcquired, Owner: h.id, Token: h.claim.Token, Slot: h.claim.Slot(),
+		Validity: max(0, clock.Until(h.state.Until)),
+	}
+	if h.trace.call != t {
+		e.Entered = h.trace.call.ID
+	}
+	t.done(e)
+}
+
+// failed ends the call with the error that the caller gets, unless it has ended.
+func (t *callTrace) failed(err error) {
+	t.done(redlocktrace.CallDone{Outcome: t.outcome(err), Err: err})
+}
+
+func (t *callTrace) done(e redlocktrace.CallDone) {
+	t.once.Do(func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		e.Call, e.Context, e.Time = t.Call, t.ctx, time.Now()
+		e.Took, e.Tries, e.Rounds = e.Time.Sub(t.began), t.tries, t.rounds
+		if !t.waiting.IsZero() {
+			e.Waited = e.Time.Sub(t.waiting)
+		}
+		tracer.Tell(t.Tracer, t.CallDone, e)
+		t.m.calls.Done()
+	})
+}
+
+// outcome is how a call ended with err.
+func (t *callTrace) outcome(err error) redlocktrace.Outcome {
+	switch ended := t.ctx.Err(); {
+	case errors.Is(err, ErrClosed):
+		return redlocktrace.OutcomeClosed
+	case ended != nil && errors.Is(err, ended):
+		return redlocktrace.OutcomeContextEnded
+	case errors.Is(err, ErrUpgrade):
+		return redlocktrace.OutcomeUpgrade
+	case errors.Is(err, ErrGuarded):
+		return redlocktrace.OutcomeGuarded
+	case errors.Is(err, ErrTaken):
+		return redlocktrace.OutcomeTaken
+	}
+	return redlocktrace.OutcomeNoQuorum
+}
+
+// waits notes that the caller waits, for what why says.
+func (t *callTrace) waits(behind int, why error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.waiting.IsZero() {
+		t.waiting = time.Now()
+		tracer.Tell(t.Tracer, t.Waiting, redlocktrace.Waiting{Call: t.Call, Time: t.waiting, Behind: behind, Err: why})
+	}
+}
+
+// waitsHere notes that w waits for other callers of the client, or for masters that confirm the hold
+// of its owner, if unsure is not nil.
+func (t *callTrace) waitsHere(w *waiter, unsure *MajorityError) {
+	if unsure != nil {
+		t.waits(0, unsure)
+		return
+	}
+	behind := 0
+	t.m.mu.Lock()
+	for before := w.before; before != nil; before = before.before {
+		behind++
+	}
+	t.m.mu.Unlock()
+	t.waits(behind, Fail("lock", w.key, ErrTaken, t.m.caller(w.target)))
+}
+
+// asked counts a round of a try.
+func (t *callTrace) asked(try int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tries = max(t.tries, try)
+	t.rounds++
+}
+
+// namesOf returns the names of the masters in at.
+func (m *Masters) namesOf(at Set) []string {
+	var names []string
+	for i, n := range m.nodes {
+		if at.Has(i) {
+			names = append(names, n.Name())
+		}
+	}
+	return names
+}
+
+// vote is what a master's answer is to a round.
+func vote(o protocol.Outcome) redlocktrace.Vote {
+	return [...]redlocktrace.Vote{
+		protocol.Unsent:  redlocktrace.VoteUnsent,
+		protocol.Unknown: redlocktrace.VoteUnanswered,
+		protocol.Errored: redlocktrace.VoteFailed,
+		protocol.No:      redlocktrace.VoteRefused,
+		protocol.Yes:     redlocktrace.VoteGranted,
+	}[o]
+}

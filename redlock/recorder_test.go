@@ -1,0 +1,136 @@
+package redlock_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktrace"
+)
+
+// recorder notes the events of a client.
+type recorder struct {
+	mu     sync.Mutex
+	events []any
+}
+
+// trace returns a Trace all of whose functions note their event.
+func (r *recorder) trace() *redlock.Trace {
+	t := new(redlock.Trace)
+	for _, f := range reflect.ValueOf(t).Elem().Fields() {
+		f.Set(reflect.MakeFunc(f.Type(), func(args []reflect.Value) []reflect.Value {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.events = append(r.events, args[0].Interface())
+			return nil
+		}))
+	}
+	return t
+}
+
+// take returns the events since the last take. In a bubble, what has happened is told by then.
+func (r *recorder) take() []any {
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	events := r.events
+	r.events = nil
+	return events
+}
+
+// steps are the events of calls and holds, a line for each.
+func (r *recorder) steps() []string {
+	var lines []string
+	for _, e := range r.take() {
+		switch e.(type) {
+		case redlocktrace.Answered, redlocktrace.MasterChanged, redlocktrace.ClientStarted, redlocktrace.ClientClosed:
+		default:
+			lines = append(lines, line(e))
+		}
+	}
+	return lines
+}
+
+// line tells of an event what the tests look at.
+func line(e any) string {
+	call := func(c redlocktrace.Call, what string, args ...any) string {
+		return fmt.Sprintf("%d: ", c.ID) + strings.TrimSpace(fmt.Sprintf(what, args...))
+	}
+	round := func(r redlocktrace.Round) string { return fmt.Sprintf("%d.%d %s", r.Try, r.Number, r.Ask) }
+	switch e := e.(type) {
+	case redlocktrace.CallStarted:
+		how := "tries"
+		if e.Wait {
+			how = "waits for"
+		}
+		return call(e.Call, "%s %s %q", how, e.Kind, e.Name)
+	case redlocktrace.Waiting:
+		return call(e.Call, "waiting behind %d, %s", e.Behind, why(e.Err))
+	case redlocktrace.Queued:
+		return call(e.Call, "queued, %d ahead", e.Ahead)
+	case redlocktrace.Asked:
+		entered := ""
+		if len(e.Entered) > 0 {
+			entered = ", entered by a release at " + places(e.Entered)
+		}
+		return call(e.Call, "asks %s at %s%s", round(e.Round), places(e.Masters), entered)
+	case redlocktrace.Voted:
+		return call(e.Call, "%s %s %s", round(e.Round), place(e.Master), e.Vote)
+	case redlocktrace.HandedOff:
+		return call(e.Call, "handed off %d.%d by %s", e.Try, e.Round, place(e.Master))
+	case redlocktrace.Decided:
+		return call(e.Call, "decided %s: %d granted, %d refused, %d failed, %d needed", e.Decision, e.Granted, e.Refused, e.Failed, e.Need)
+	case redlocktrace.RolledBack:
+		return call(e.Call, "rolled back %d, %s, at %s", e.Try, e.Reason, places(e.Masters))
+	case redlocktrace.CallDone:
+		entered := ""
+		if e.Entered > 0 {
+			entered = fmt.Sprintf(", entered %d", e.Entered)
+		}
+		return call(e.Call, "%s, %d tries, %d rounds%s", e.Outcome, e.Tries, e.Rounds, entered)
+	case redlocktrace.Renewed:
+		return call(e.Call, "%s %s, %v left, %v now", e.For, e.Result, e.Left, e.Validity)
+	case redlocktrace.Healed:
+		return call(e.Call, "healed by %s", place(e.Master))
+	case redlocktrace.HoldEnded:
+		return call(e.Call, "%s after %v", e.End, e.Held)
+	case redlocktrace.MasterChanged:
+		return fmt.Sprintf("%s %s", place(e.Master), e.State)
+	}
+	return fmt.Sprintf("%T", e)
+}
+
+// why is the state that an error tells.
+func why(err error) string {
+	for _, state := range []error{redlock.ErrTaken, redlock.ErrGuarded, redlock.ErrNoQuorum, redlock.ErrLost} {
+		if errors.Is(err, state) {
+			return strings.TrimPrefix(state.Error(), "redlock: ")
+		}
+	}
+	return fmt.Sprint(err)
+}
+
+// place is a master by its number.
+func place(name string) string { return strings.Replace(name, "pool ", "m", 1) }
+
+func places(names []string) string {
+	short := make([]string, len(names))
+	for i, name := range names {
+		short[i] = place(name)
+	}
+	return strings.Join(short, " ")
+}
+
+// expectSteps wants these events of calls and holds, in this order.
+func (r *recorder) expectSteps(t *testing.T, what string, want ...string) {
+	t.Helper()
+	if got := r.steps(); !slices.Equal(got, want) {
+		t.Errorf("%s told\n\t%s\nwant\n\t%s", what, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
+	}
+}

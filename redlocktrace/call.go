@@ -1,0 +1,203 @@
+package redlocktrace
+
+import (
+	"context"
+	"time"
+)
+
+// Call says which call an event is about.
+type Call struct {
+	Client  string // see ClientStarted
+	ID      uint64 // from 1; no other call of the client has it
+	Name    string
+	Kind    Kind
+	Permits int  // of the semaphore, as the caller counts them; 0 for a lock
+	Wait    bool // until the lock is free; otherwise it only tries
+	Watch   bool // the watchdog renews the hold; otherwise its lease is fixed
+}
+
+// Kind is what a call wants.
+type Kind string
+
+const (
+	KindLock   Kind = "lock"   // alone
+	KindRead   Kind = "read"   // together with other readers
+	KindPermit Kind = "permit" // of a semaphore
+)
+
+// CallStarted is the beginning of a call.
+type CallStarted struct {
+	Call
+	Time    time.Time
+	Context context.Context // the caller's
+	Lease   time.Duration
+}
+
+// Waiting says that a call waits.
+type Waiting struct {
+	Call
+	Time   time.Time
+	Behind int   // callers of the same client that wait for the name before it
+	Err    error // what it waits for: ErrTaken or ErrNoQuorum, as in the error of a wait that is cut short
+}
+
+// Queued says which place a call has in the queue of the masters.
+//
+// To show a user the place in line: it is Ahead+1, behind who has the lock, and Waiting.Err says
+// who that is. Callers of the same client that wait for the name share one place, so a caller that
+// has some before it (Waiting.Behind) is not told until its turn comes. The place is as old as the
+// last round, up to 0.4 s and up to 1.6 s far from the head of the queue.
+type Queued struct {
+	Call
+	Time   time.Time
+	Ahead  int    // how many stand before it, by what a majority of the masters say
+	Master string // whose answer changed it
+	There  int    // how many stand before it at that master
+}
+
+// Round is one question to the masters. Tries and rounds count from 1 in their call. Each try has an
+// owner of its own; rounds count on in a try.
+type Round struct {
+	Try    int
+	Number int // of a raise: which of the try
+	Ask    Ask
+}
+
+// Ask is what a round asks for.
+type Ask string
+
+const (
+	AskAcquire Ask = "acquire" // the lock, and a place in the queue where it is taken and the call waits
+	AskQueue   Ask = "queue"   // to stay in the queue: somebody else has the lock
+	AskEnter   Ask = "enter"   // one level more of a lock that is held: a re-entry
+	AskRaise   Ask = "raise"   // the masters to agree on a fencing token
+)
+
+// Asked is a round that is sent.
+type Asked struct {
+	Call
+	Round
+	Time    time.Time
+	Owner   string   // as the masters know the try
+	Masters []string // that are asked; must not be changed
+	Entered []string // where the release that goes before it enters it into the queue instead; must not be changed
+	Token   int64    // of AskRaise: the number to raise the fencing counters to
+}
+
+// Voted is a master's answer to a round, or why there is none.
+type Voted struct {
+	Call
+	Round
+	Time   time.Time
+	Master string
+	Vote   Vote
+	Holder string        // of VoteRefused: the owner that has the lock there, "shared" for readers
+	Left   time.Duration // of VoteRefused: for how long that has it
+	Ahead  int           // of VoteRefused: how many stand before the caller in the queue there
+	Token  int64         // fencing counter, as far as the master told
+	Slot   int           // of a permit that was granted
+	Err    error         // why, unless it was granted
+	Took   time.Duration // from when the round was sent
+}
+
+// Vote is what a master says to a round.
+type Vote string
+
+const (
+	VoteGranted    Vote = "granted"
+	VoteRefused    Vote = "refused"
+	VoteFailed     Vote = "failed"     // it answered with an error, or its clock is not to be trusted
+	VoteUnanswered Vote = "unanswered" // not within NodeTimeout: the master may have carried it out
+	VoteUnsent     Vote = "unsent"     // it is down or guarded, so nothing was asked
+)
+
+// HandedOff is a hand-off that has arrived: the release of another owner has passed the lock on.
+type HandedOff struct {
+	Call
+	Try    int
+	Round  int // that it answers
+	Time   time.Time
+	Master string
+	Token  int64
+	Slot   int // of a permit
+}
+
+// Decided is what the votes of a try have come to.
+type Decided struct {
+	Call
+	Try      int
+	Time     time.Time
+	Decision Decision
+	Granted  int           // masters whose votes count for it
+	Refused  int           // masters that said no
+	Failed   int           // masters that gave no answer that counts
+	Need     int           // a majority
+	Validity time.Duration // that is left, of a majority
+	Token    int64         // of DecisionWon
+}
+
+// Decision is what votes come to.
+type Decision string
+
+const (
+	DecisionWon      Decision = "won"      // the lock, and its fencing token
+	DecisionMajority Decision = "majority" // the lock, but the masters have yet to agree on a token
+	DecisionMinority Decision = "minority" // some votes, which are kept for a moment
+	DecisionLost     Decision = "lost"     // the lock is taken, or too few masters answer
+	DecisionSplit    Decision = "split"    // several callers have a part of the votes: it tries again
+	DecisionLate     Decision = "late"     // a majority, when the lease was used up
+	DecisionNoToken  Decision = "no_token" // a majority that agreed on no token
+)
+
+// RolledBack is a try that gives back what it may have.
+type RolledBack struct {
+	Call
+	Try     int
+	Time    time.Time
+	Owner   string
+	Reason  Reason
+	Masters []string // that may have a grant or an entry in the queue of it; must not be changed
+}
+
+// Reason is why a try was given up.
+type Reason string
+
+const (
+	ReasonGaveUp    Reason = "gave_up"    // the call is over: its context ended, the client was closed, or it entered another hold
+	ReasonLost      Reason = "lost"       // it lost the votes, and does not wait
+	ReasonBackedOff Reason = "backed_off" // it had a minority; the next try keeps its place in the queue
+	ReasonSplit     Reason = "split"      // see DecisionSplit; the next try follows
+	ReasonLate      Reason = "late"       // see DecisionLate
+	ReasonNoToken   Reason = "no_token"   // see DecisionNoToken
+)
+
+// CallDone is the end of a call.
+type CallDone struct {
+	Call
+	Time     time.Time
+	Context  context.Context // the caller's
+	Outcome  Outcome
+	Entered  uint64        // ID of the call whose hold it has entered again; 0: none
+	Owner    string        // of the hold
+	Token    int64         // of the hold
+	Slot     int           // of a permit
+	Validity time.Duration // that is left
+	Err      error         // that the caller gets
+	Took     time.Duration // since CallStarted
+	Waited   time.Duration // since Waiting; 0: it was not told
+	Tries    int           // owners that have asked
+	Rounds   int           // of all tries
+}
+
+// Outcome is how a call ended.
+type Outcome string
+
+const (
+	OutcomeAcquired     Outcome = "acquired"      // it has the lock
+	OutcomeTaken        Outcome = "taken"         // another owner has it, and the call does not wait
+	OutcomeNoQuorum     Outcome = "no_quorum"     // too few masters answered, or all that may help is in vain
+	OutcomeGuarded      Outcome = "guarded"       // masters restarted lately: only time is needed
+	OutcomeContextEnded Outcome = "context_ended" // while it waited; Err says for what
+	OutcomeClosed       Outcome = "closed"        // the client was closed
+	OutcomeUpgrade      Outcome = "upgrade"       // its owner reads, and would wait for itself
+)

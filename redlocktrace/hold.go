@@ -1,0 +1,68 @@
+package redlocktrace
+
+import "time"
+
+// Hold says which hold an event is about: its Call is the one that got it.
+type Hold struct {
+	Call
+	Owner string
+	Token int64
+	Slot  int // of a permit
+}
+
+// Renewed is a renewal of a hold.
+type Renewed struct {
+	Hold
+	Time     time.Time
+	For      Renewal
+	Result   Result
+	Left     time.Duration // validity that was left when it was sent
+	Validity time.Duration // that is left now
+	Healed   []string      // of the masters that had answered by now, those that the hold was given back to
+	Err      error         // nil if it was confirmed
+	Took     time.Duration
+}
+
+// Renewal is what a renewal is for.
+type Renewal string
+
+const (
+	RenewalWatchdog  Renewal = "renew" // it was due
+	RenewalExtend    Renewal = "extend"
+	RenewalDowngrade Renewal = "downgrade"
+)
+
+// Result is what became of a renewal.
+type Result string
+
+const (
+	ResultConfirmed   Result = "confirmed"   // by a majority
+	ResultUnconfirmed Result = "unconfirmed" // too few answered; the hold goes on while validity is left
+	ResultMissing     Result = "missing"     // so few masters have the hold that it is lost
+)
+
+// Healed is a hold that a master has again, which it had lost, by a restart for example.
+type Healed struct {
+	Hold
+	Time   time.Time
+	Master string
+}
+
+// HoldEnded is the end of a hold.
+type HoldEnded struct {
+	Hold
+	Time time.Time
+	End  End
+	Err  error         // the cause of its context
+	Held time.Duration // since the call was done
+}
+
+// End is how a hold ended.
+type End string
+
+const (
+	EndUnlocked End = "unlocked"
+	EndLost     End = "lost"    // too few masters have it
+	EndExpired  End = "expired" // its validity is over: its lease was fixed, it was renewed no more, or could not be
+	EndClosed   End = "closed"  // the client was closed
+)

@@ -1,0 +1,54 @@
+package redlocktrace
+
+import "time"
+
+// ClientStarted is a client that was made.
+type ClientStarted struct {
+	Client  string // its uuid: the first part of its owners, "uuid:rN"
+	Time    time.Time
+	Masters []string // as errors name them; must not be changed
+	Need    int      // how many are a majority
+}
+
+// ClientClosed is the end of a client.
+type ClientClosed struct {
+	Client string
+	Time   time.Time
+}
+
+// MasterChanged is a change of what a master is good for. It is told when the log is.
+type MasterChanged struct {
+	Client string // see ClientStarted
+	Time   time.Time
+	Master string // as errors name it
+	State  State
+	RunID  string        // of StateUp: the process
+	Guard  time.Duration // of StateUp and StateGuarded: how long it grants no holds yet
+	Ahead  time.Duration // of StateUnsteady: how far its clock ran ahead
+	Err    error         // why it is no good: of StateDown, StateRefused, StateGuarded and StateUnsteady
+}
+
+// State is where a master stands.
+type State string
+
+const (
+	StateUp       State = "up"       // connected
+	StateDown     State = "down"     // not reached; it is probed about every half second
+	StateRefused  State = "refused"  // reached, but it must not vote or does not let the client in
+	StateGuarded  State = "guarded"  // follows StateUp: it restarted lately, and grants no holds yet
+	StateGranting State = "granting" // the guard is over
+	StateUnsteady State = "unsteady" // its clock ran ahead: its votes do not count
+	StateSteady   State = "steady"   // they count again
+	StateBehind   State = "behind"   // its clock was set back or runs slow, which is safe
+)
+
+// Answered is an answer of a master to a script call, or an error in its place. One call carries the
+// steps of all commands that have gathered.
+type Answered struct {
+	Client string // see ClientStarted
+	Time   time.Time
+	Master string
+	Steps  int           // of the script
+	Took   time.Duration // from when it was sent
+	Err    error         // of the call as a whole
+}

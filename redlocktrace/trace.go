@@ -1,0 +1,100 @@
+// Package redlocktrace has the functions that a client of package redlock calls at each step: of a
+// call that wants a lock, of a hold, and of a master. Package net/http/httptrace does the same for
+// HTTP requests.
+//
+// # Usage
+//
+//	client, err := redlock.New(redlock.Config{
+//		Masters: masters,
+//		Trace: &redlocktrace.Trace{
+//			CallDone: func(e redlocktrace.CallDone) {
+//				acquired.WithLabelValues(string(e.Outcome)).Observe(e.Took.Seconds())
+//			},
+//			HoldEnded: func(e redlocktrace.HoldEnded) {
+//				if e.End != redlocktrace.EndUnlocked {
+//					alert(e.Name, e.Err)
+//				}
+//			},
+//		},
+//	})
+//
+// # Calls and holds
+//
+// A call is one caller's attempt to lock one name at one client. It begins with CallStarted, ends
+// with CallDone, and has an ID that no other call of its client has. A hold has the ID of the call
+// that got it: it begins with that call's CallDone and ends with HoldEnded.
+//
+//   - Lock, TryLock, LockFor, Do, RLock, Acquire and the like are one call each.
+//   - LockAll is one call for each name, without waiting, and for a name that is taken another one
+//     that waits. What it got behind that name is given back, so those holds end as EndUnlocked, and
+//     the names are called again.
+//   - Sets make a call at the client of each set where the name is locked: two while it moves.
+//   - A re-entry is a call of its own. It makes no hold: CallDone says in Entered whose it entered.
+//     The hold ends once, with its last Unlock.
+//   - Extend and Downgrade are no calls: they renew a hold, which Renewed tells.
+//   - A call that cannot begin is not traced: its name or lease is not valid, its context has ended,
+//     or its client is closed.
+//
+// # Concurrency
+//
+// The functions of one client are called one at a time, in a goroutine of their own, with no lock of
+// the client held. All events of a client come in the order in which they happened, those of different
+// masters as the client saw them. Several clients may share a Trace, whose functions are then called at
+// the same time for different clients. An event may come a little after what it tells, even after Lock has
+// returned: its Time is when it happened.
+//
+// A slow function delays no lock, but events wait for it in memory, so it must not block. It may call
+// the client, except for Close: that returns once all events are told, and nothing is told after it.
+// A panic in a function ends the program.
+//
+// Votes may come after CallDone, since a call does not wait for the slowest masters; no other event
+// of the call does, except those of its hold.
+//
+// # Errors
+//
+// Errors in events are those that the caller gets, or that a master gave. Use errors.Is with those
+// of package redlock.
+package redlocktrace
+
+// Trace is a set of functions that a client calls. Any may be nil. A client whose Trace is nil does
+// and allocates nothing for it.
+type Trace struct {
+	// ClientStarted: a client was made. It is told before all other events of the client.
+	ClientStarted func(ClientStarted)
+
+	// CallStarted: a caller wants a lock.
+	CallStarted func(CallStarted)
+	// Waiting: the caller did not get the lock at once, and waits from now on. It is told once for
+	// a call.
+	Waiting func(Waiting)
+	// Queued: the caller has a place in the queue of the masters, or another place than before.
+	Queued func(Queued)
+	// Asked: a round is sent to the masters.
+	Asked func(Asked)
+	// Voted: a master has answered a round, or it is known that it will not. Each master that was
+	// asked votes once.
+	Voted func(Voted)
+	// HandedOff: a master has handed the lock to the caller, which is a vote as well.
+	HandedOff func(HandedOff)
+	// Decided: the votes have come to something.
+	Decided func(Decided)
+	// RolledBack: what a try may have at the masters is given back, and it leaves their queues.
+	RolledBack func(RolledBack)
+	// CallDone: the caller has the lock, or an error.
+	CallDone func(CallDone)
+
+	// Renewed: a renewal has been confirmed by a majority, or not.
+	Renewed func(Renewed)
+	// Healed: a renewal has given a hold back to a master that had lost it.
+	Healed func(Healed)
+	// HoldEnded: the lock was given back or lost. It is told before the release is sent.
+	HoldEnded func(HoldEnded)
+
+	// MasterChanged: a master is up, down, refused, …
+	MasterChanged func(MasterChanged)
+	// Answered: a master has answered a script call.
+	Answered func(Answered)
+
+	// ClientClosed: Close is about to return. It is the last event of the client.
+	ClientClosed func(ClientClosed)
+}
