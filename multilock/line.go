@@ -126,6 +126,7 @@ func (m *Masters) join(req Request) *waiter {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.nameLocked(w.target).line.append(w)
+	m.waits++
 	return w
 }
 
@@ -135,6 +136,7 @@ func (m *Masters) leave(w *waiter) {
 	m.mu.Lock()
 	n := m.names[w.target]
 	n.line.remove(w)
+	m.waits--
 	c := w.contest
 	var next *contest
 	if c != nil {

@@ -51,6 +51,8 @@ type Masters struct {
 	dog    *watchdog
 	done   chan struct{} // closed by Close
 
+	presence presence
+
 	greeted atomic.Bool // a majority has told its time, or refused to
 
 	mu     sync.Mutex
@@ -58,6 +60,7 @@ type Masters struct {
 	tries  sync.WaitGroup // operations under way; Add with mu held and closed unset
 	names  map[target]*name
 	held   int     // holds of all names
+	waits  int     // callers that wait for any
 	free   []*name // to be reused
 
 	trace    *tracer.Tracer // nil: nothing is traced
@@ -163,6 +166,7 @@ func (m *Masters) Close() error {
 			unconfirmed = multierror.Append(unconfirmed, err)
 		}
 	}
+	m.retract()
 	m.disconnect()
 	m.calls.Wait()
 	m.trace.Close()

@@ -11,7 +11,7 @@ import (
 // asking them: see [node.Node.Ready]. It returns nil then.
 //
 // Otherwise it returns a [*MajorityError] that says what each of the others lacks: when ctx has
-// ended, and at once when waiting is in vain.
+// ended, and at once when waiting is in vain. It returns an [*OverlapError] at once.
 //
 // Cost: nothing is sent.
 func (m *Masters) Ready(ctx context.Context) error {
@@ -25,6 +25,9 @@ func (m *Masters) Ready(ctx context.Context) error {
 		case <-m.done:
 			return ErrClosed
 		default:
+		}
+		if err := m.overlap(); err != nil {
+			return err
 		}
 		why := m.unready()
 		if why == nil {

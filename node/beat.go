@@ -78,8 +78,9 @@ func (n *Node) drawSilence() time.Duration {
 // checksDue reports whether the checks go in front of the next command.
 func (l *link) checksDue(now clock.Instant) bool { return now.Sub(l.checked) >= heartbeat }
 
-// putChecksFirstLocked puts the checks in front of batch, to be sent now.
+// putChecksFirstLocked puts the checks in front of batch, and the notes behind it, to be sent now.
 func (n *Node) putChecksFirstLocked(l *link, batch []*call, now clock.Instant) []*call {
+	batch = n.putNotesLastLocked(l, batch, now)
 	var first [len(checks)]*call
 	for i, cmd := range checks {
 		first[i] = n.newCallLocked(cmd, nil, 0)
@@ -91,9 +92,12 @@ func (n *Node) putChecksFirstLocked(l *link, batch []*call, now clock.Instant) [
 
 // beat has the checks sent if the client needs them now, and otherwise looks again when it may.
 func (n *Node) beat(l *link) {
-	does := n.does()
+	does, notes := n.does(), n.notes(l)
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if notes != nil && n.compose != nil {
+		l.notes = notes
+	}
 	pause := heartbeat
 	switch {
 	case n.link != l || l.err != nil:
@@ -104,7 +108,8 @@ func (n *Node) beat(l *link) {
 	case does == Idle:
 		pause = max(l.silence, heartbeat)
 	}
-	if left := clock.Now().Left(l.checked.Add(pause)); left > 0 {
+	now := clock.Now()
+	if left := min(now.Left(l.checked.Add(pause)), n.notesLeftLocked(l, now)); left > 0 {
 		l.beat.Reset(left)
 		return
 	}

@@ -15,14 +15,14 @@ func isCheck(cmd *script.Command) bool { return slices.Contains(checks[:], cmd) 
 var (
 	// ping tests a connection that carries nothing else. A master that cannot write to its
 	// disk says so to a PING, but not to a TIME.
-	ping = &script.Command{}
+	ping = script.Plain("PING")
 
 	// askRole asks whether the master is still one, and has been one all the time.
-	askRole = &script.Command{}
+	askRole = script.Plain("INFO", "replication")
 
 	// AskTime asks a master for its time, which [Node.Time] then returns. The answer is Done,
 	// even if the master refuses to tell.
 	//
 	// Cost: one round trip.
-	AskTime = &script.Command{}
+	AskTime = script.Plain("TIME")
 )

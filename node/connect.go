@@ -67,7 +67,8 @@ func (n *Node) connect() (*link, error) {
 	n.storeRoundTripLocked(l)
 	l.resends = n.unacked.takeAll()
 	l.timer = time.AfterFunc(n.cfg.Timeout, func() { n.timeOutCalls(l) })
-	l.beat = time.AfterFunc(heartbeat, func() { n.beat(l) })
+	l.noted = clock.Now().Add(-longSilence) // they are due
+	l.beat = time.AfterFunc(n.firstBeatLocked(), func() { n.beat(l) })
 	n.mu.Unlock()
 	return l, nil
 }

@@ -7,13 +7,13 @@ package node
 const maxSteps = 16
 
 // groupCalls puts neighbours in batch into flights: each is one call of the script, with one reply.
-// The checks of a connection are flights of their own.
+// What runs no script is a flight of its own.
 func groupCalls(batch []*call) {
 	var first *call
 	has := 0 // steps so far
 	for _, c := range batch {
 		n := c.cmd.Steps()
-		if has == 0 || isCheck(c.cmd) || has+n > maxSteps || c.alone || first.alone {
+		if has == 0 || n == 0 || has+n > maxSteps || c.alone || first.alone {
 			first, has = c, 0
 			c.flight = 0
 		}
@@ -36,15 +36,8 @@ func (l *link) send(batch []*call) {
 
 func (l *link) sendFlight(flight []*call) {
 	first := flight[0]
-	switch first.cmd {
-	case ping:
-		_ = l.conn.Send("PING")
-		return
-	case AskTime:
-		_ = l.conn.Send("TIME")
-		return
-	case askRole:
-		_ = l.conn.Send("INFO", "replication")
+	if words := first.cmd.Plain(); words != nil {
+		_ = l.conn.Send(words[0].(string), words[1:]...)
 		return
 	}
 	for _, c := range flight {

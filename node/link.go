@@ -33,6 +33,8 @@ type link struct {
 	silence    time.Duration // from then on, while the client is Idle
 	beat       *time.Timer   // runs Node.beat
 	beatDue    bool          // the checks are to be sent even if nothing else is
+	notes      []Note        // to go along with the next checks
+	noted      clock.Instant // when notes were sent last
 	answerTime answerTime
 	timer      *time.Timer // runs timeOutCalls
 	timerSet   bool

@@ -76,13 +76,15 @@ type Node struct {
 	free         []*call // to be reused
 	calls        uint64  // made so far
 	unacked      unackedReleases
-	link         *link             // nil while there is none
-	previous     previousLink      // the connection before
-	replicaRun   string            // run id of a process that was a replica when last seen
-	clockCheck   clockCheck        // of the process last connected to
-	subscription *subscription     // nil until Subscribe
-	activity     func() Activity   // of the client, nil until Attend
-	notified     []chan<- struct{} // by Notify
+	link         *link              // nil while there is none
+	previous     previousLink       // the connection before
+	replicaRun   string             // run id of a process that was a replica when last seen
+	clockCheck   clockCheck         // of the process last connected to
+	subscription *subscription      // nil until Subscribe
+	activity     func() Activity    // of the client, nil until Attend
+	place        int                // of the master among those of the client
+	compose      func(i int) []Note // see Present, nil until then
+	notified     []chan<- struct{}  // by Notify
 
 	lastTime  atomic.Pointer[masterTime] // what the master's clock last showed, nil until it told
 	roundTrip atomic.Int64               // bound on a round trip, 0 without a connection

@@ -63,6 +63,10 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 	if isCheck(first.cmd) {
 		return n.checkedLocked(l, due, first, reply, refusal)
 	}
+	if first.cmd.Plain() != nil { // whether the master is well is left to the checks
+		defer n.freeCallLocked(first)
+		return first.answer(due, script.DecodePlain(reply, refusal))
+	}
 	if n.cfg.Trace != nil {
 		n.traceAnswer(flight, first.sent, l.lastAnswer, err)
 	}

@@ -62,6 +62,7 @@ func (s *Sets) changeLocked(next []Set) error {
 			}
 		}
 	}
+	takePart(next)
 	s.route, s.settled = &route{now: r.now, next: slices.Clone(next)}, false
 	return nil
 }

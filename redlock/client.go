@@ -26,6 +26,7 @@ func New(cfg Config) (*Client, error) {
 	if masters.Len() == 2 {
 		cfg.Logger.Warn("redlock: two masters survive the loss of neither, since a majority of two is both: use three")
 	}
+	masters.Introduce(cfg.identity())
 	return &Client{cfg: cfg, masters: masters, own: own}, nil
 }
 

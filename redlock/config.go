@@ -68,9 +68,18 @@ type Config struct {
 	// least 1 ms.
 	NodeTimeout time.Duration
 
+	// Name is what the program is called to others: in the record that the client keeps on every
+	// master, by which others name the holder of a lock (see [Client.Clients]). Default: the base
+	// name of the executable. At most 100 bytes.
+	Name string
+
+	// NoRecord keeps the client's record off the masters: others then see only its uuid. The set of
+	// masters that it uses is still compared with those that others use, see [ErrOverlap].
+	NoRecord bool
+
 	// Logger is told of masters that go down, come up or are refused, of why Lock waits while
-	// no majority can grant it, of holds that are lost, and of Holds that became garbage without
-	// Unlock. Default: silent.
+	// no majority can grant it, of holds that are lost, of other sets of masters that overlap with
+	// this one, and of Holds that became garbage without Unlock. Default: silent.
 	Logger *slog.Logger
 
 	// Trace has functions that are called at each step: of a call, a hold and a master. Package
@@ -84,6 +93,7 @@ const (
 	maxLease       = 100 * 365 * 24 * time.Hour // sums of more overflow
 	minNodeTimeout = time.Millisecond
 	maxNodeTimeout = 500 * time.Millisecond
+	maxClientName  = 100
 )
 
 // fill sets the defaults and refuses what does not fit together.
@@ -113,6 +123,9 @@ func (cfg *Config) fill() error {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Name == "" {
+		cfg.Name = program()
+	}
 	if err := cfg.check(); err != nil {
 		return err
 	}
@@ -130,6 +143,8 @@ func (cfg *Config) check() error {
 	}
 	lease := cfg.Lease.Truncate(time.Millisecond)
 	switch {
+	case len(cfg.Name) > maxClientName:
+		return fmt.Errorf("redlock: Config.Name has %d bytes, more than %d", len(cfg.Name), maxClientName)
 	case max(cfg.MaxLease, cfg.RestartGuard) > maxLease:
 		return fmt.Errorf("redlock: Config.MaxLease %v or Config.RestartGuard %v is longer than %v", cfg.MaxLease, cfg.RestartGuard, maxLease)
 	case cfg.MaxHold < 0:

@@ -27,12 +27,19 @@ var (
 	// ErrUpgrade says that a Lock was called under the caller's own hold as a reader, and would
 	// wait for itself.
 	ErrUpgrade = multilock.ErrUpgrade
+	// ErrOverlap says that another set of masters is in use that has masters in common with the
+	// client's, and that majorities of the two need not meet: two clients can hold one name at once.
+	// Ready returns it, in an [*OverlapError].
+	ErrOverlap = multilock.ErrOverlap
 	// ErrClosed says that the Client is closed.
 	ErrClosed = multilock.ErrClosed
 )
 
 // MajorityError says that an operation found no majority, and what each master said.
 type MajorityError = multilock.MajorityError
+
+// OverlapError says which other set of masters is in use, and who uses it. It matches [ErrOverlap].
+type OverlapError = multilock.OverlapError
 
 var errEmptyName = errors.New("redlock: the name of a lock is empty")
 

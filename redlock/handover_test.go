@@ -39,7 +39,7 @@ func expectNoQueue(t *testing.T, fleet *redlocktest.Fleet, name string) {
 	t.Helper()
 	synctest.Wait()
 	for _, m := range fleet.Masters() {
-		for _, key := range m.Keys() {
+		for _, key := range keys(m) {
 			if strings.HasSuffix(key, ":{"+name+"}") && !strings.HasPrefix(key, "redlock_fence:") {
 				t.Errorf("%s has %s: %v", m.Name(), key, m.ZSet(key))
 			}

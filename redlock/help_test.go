@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,4 +196,11 @@ func each(fleet *redlocktest.Fleet, from, to int, f func(*redlocktest.Master)) {
 	for _, m := range fleet.Masters()[from:to] {
 		f(m)
 	}
+}
+
+// keys are the keys of a master that have to do with locks: not those by which clients know each other.
+func keys(m *redlocktest.Master) []string {
+	return slices.DeleteFunc(m.Keys(), func(key string) bool {
+		return key == "redlock_sets" || strings.HasPrefix(key, "redlock_client:")
+	})
 }

@@ -11,7 +11,8 @@ import (
 // Lock locks name, and waits until it is locked or ctx ends. A watchdog renews the hold every third
 // of Config.Lease, until Unlock, or for Config.MaxHold. A name has 1 to 1024 bytes and must not
 // begin like the library's own keys: with redlock_fence:, redlock_wait:, redlock_turn:,
-// redlock_forced:, redlock_read:, redlock_slots:, redlock_slotfence: or redlock_slotwait:.
+// redlock_forced:, redlock_read:, redlock_slots:, redlock_slotfence:, redlock_slotwait:,
+// redlock_client: or redlock_sets.
 //
 // It also waits through an outage of the masters, and tells Config.Logger why; ctx's deadline
 // bounds the wait. It returns at once, with ErrNoQuorum, when so many masters report an error that

@@ -56,7 +56,7 @@ func TestAnotherProgramsData(t *testing.T) {
 						if data != "text" && data != "bob3" || m.TTL("a") != 0 {
 							t.Errorf("%s has %q for %v, want it as it was", m.Name(), data, m.TTL("a"))
 						}
-						if keys := m.Keys(); !reflect.DeepEqual(keys, []string{"a"}) {
+						if keys := keys(m); !reflect.DeepEqual(keys, []string{"a"}) {
 							t.Errorf("%s has the keys %q, want nothing beside the other program's", m.Name(), keys)
 						}
 					})

@@ -32,7 +32,7 @@ func expectNoPermits(t *testing.T, fleet *redlocktest.Fleet, name string) {
 	t.Helper()
 	synctest.Wait()
 	for _, m := range fleet.Masters() {
-		for _, key := range m.Keys() {
+		for _, key := range keys(m) {
 			if key != "redlock_slotfence:{"+name+"}" {
 				t.Errorf("%s has %s: %v %v", m.Name(), key, m.Hash(key), m.ZSet(key))
 			}

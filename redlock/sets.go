@@ -31,6 +31,9 @@ type Set struct {
 // So processes that have the same IDs agree on where each name is, in whatever order they list the
 // sets, and a set that is added or removed moves as few names as can be.
 //
+// Sets with different IDs may have masters in common, which is no [ErrOverlap]: each name is locked in
+// one of them.
+//
 // [Sets.Change] and [Sets.Finish] change the sets while names are locked.
 type Sets struct {
 	mu      sync.Mutex
@@ -46,7 +49,15 @@ func NewSets(sets ...Set) (*Sets, error) {
 	if err := checkSets(sets); err != nil {
 		return nil, err
 	}
+	takePart(sets)
 	return &Sets{route: &route{now: slices.Clone(sets)}, uses: make(map[*multilock.Hold][]*use)}, nil
+}
+
+// takePart tells the clients of sets which set each has.
+func takePart(sets []Set) {
+	for _, set := range sets {
+		set.Client.masters.Part(set.ID)
+	}
 }
 
 // checkSets refuses what no name could be spread over.

@@ -65,6 +65,7 @@ type Answer struct {
 	Permits *Permits      // InspectPermits
 	Rank    int           // how many stand before the owner in the queue: a refused AcquireOrRegister, Register
 	Renewed []Renewed     // one for each hold: Renew
+	Reply   any           // as redigo has it: of a plain command
 	Errors  map[int]error // why, for each hold that is NotLock or Errored: Renew
 }
 

@@ -25,6 +25,7 @@ const (
 func Reserved(name string) (prefix string) {
 	for _, prefix := range [...]string{
 		fencePrefix, queuePrefix, turnPrefix, forcedPrefix, readPrefix, slotsPrefix, slotFencePrefix, slotQueuePrefix,
+		clientPrefix, setsKey,
 	} {
 		if strings.HasPrefix(name, prefix) {
 			return prefix

@@ -1,0 +1,58 @@
+package redlock
+
+import (
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"example.com/redlock/multilock"
+)
+
+// ClientInfo is what a client says of itself: its record, which it keeps on every master for others to
+// see, and refreshes every 12 to 18 s. Without that it ends after a minute.
+type ClientInfo = multilock.ClientInfo
+
+// ID returns the client's uuid: the first part of its owners, "uuid:rN", and the ID of its
+// [ClientInfo].
+func (c *Client) ID() string { return c.masters.ID() }
+
+// identity returns what the client says of itself.
+func (cfg *Config) identity() multilock.Identity {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "an unknown host"
+	}
+	return multilock.Identity{
+		Name: cfg.Name, Host: host, Program: program(), Version: version(), PID: os.Getpid(), Since: time.Now(),
+		Hidden: cfg.NoRecord,
+	}
+}
+
+// program returns the base name of the executable.
+func program() string {
+	path, err := os.Executable()
+	if err != nil {
+		path = os.Args[0]
+	}
+	name := filepath.Base(path)
+	return name[:min(len(name), maxClientName)]
+}
+
+// module is the path of this module.
+const module = "example.com/redlock"
+
+// version returns the version of this library that the program was built with, as far as the Go tool
+// recorded it.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	for _, dep := range append(info.Deps, &info.Main) {
+		if dep.Path == module && dep.Version != "" {
+			return dep.Version
+		}
+	}
+	return "(devel)"
+}
