@@ -65,7 +65,9 @@ func TestDocsNameLanguages(t *testing.T) {
 // nothing. Names
 // that a fragment uses and does not declare, and the imports, are in the page's preamble,
 // testdata/docs/PAGE.go; where that begins with "//module NAME", the page is compiled in the module
-// of that folder, for its dependencies. A fragment may leave a variable unused.
+// of that folder, for its dependencies. Where it has a line "//tables", so are tables that compare
+// libraries: each piece of code in a column that is headed by one of them is a fragment, or an
+// expression. What a fragment declares it need not use.
 func TestDocsCompile(t *testing.T) {
 	overlays := map[string]map[string]string{} // for each module: file -> source
 	for _, page := range pages(t) {
@@ -87,6 +89,9 @@ func TestDocsCompile(t *testing.T) {
 				fragments = append(fragments, b)
 			}
 		}
+		if strings.Contains(preamble, "\n//tables\n") {
+			fragments = append(fragments, cells(page, read(t, page))...)
+		}
 		if len(fragments) > 0 {
 			overlays[module][folder+"/page.go"] = preamble + wrap(fragments)
 		}
@@ -107,6 +112,35 @@ func TestDocsCompileHasTeeth(t *testing.T) {
 	if len(complaints) != 1 || !strings.Contains(complaints[0], "x.md:8:") {
 		t.Errorf("compile = %q, want one complaint about line 8", complaints)
 	}
+}
+
+// libraries are the headings of columns whose code is compiled.
+var libraries = []string{"here", "redsync", "bsm/redislock", "rueidislock"}
+
+// cells returns the code in tables that compare libraries.
+func cells(page, text string) (fragments []block) {
+	code := regexp.MustCompile("`([^`]+)`")
+	var titles []string // of the table's columns
+	for i, line := range strings.Split(text, "\n") {
+		row := strings.Split(line, "|")
+		if len(row) == 1 {
+			titles = nil
+			continue
+		}
+		if titles == nil {
+			titles = row
+			continue
+		}
+		for column, title := range titles {
+			if !slices.Contains(libraries, strings.TrimSpace(title)) {
+				continue
+			}
+			for _, match := range code.FindAllStringSubmatch(row[column], -1) {
+				fragments = append(fragments, block{page: page, line: i + 1, code: match[1] + "\n"})
+			}
+		}
+	}
+	return fragments
 }
 
 // preambleOf returns what is put in front of the fragments of a page, and the module that they are
@@ -198,7 +232,7 @@ func compile(t *testing.T, module string, sources map[string]string) (complaints
 	for lines := bufio.NewScanner(strings.NewReader(string(out))); lines.Scan(); {
 		line := lines.Text()
 		told = told || strings.HasPrefix(line, "#") // a package was compiled, and complained
-		if !strings.HasPrefix(line, "#") && !strings.Contains(line, "declared and not used") && !strings.Contains(line, "imported and not used") {
+		if !strings.HasPrefix(line, "#") && !strings.Contains(line, " not used") {
 			complaints = append(complaints, line)
 		}
 	}
