@@ -19,7 +19,7 @@ const sayWhyAfter = 2 * time.Second
 //
 // Goroutines: two. One waits for the lock, the other says why that takes so long. Both end soon after
 // ctx does, and acquire waits for them.
-func (r *runCmd) acquire(client *redlock.Client, from origins, signals <-chan os.Signal, log *slog.Logger) (grip, error) {
+func (f *lockFlags) acquire(client *redlock.Client, from origins, signals <-chan os.Signal, log *slog.Logger) (grip, error) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -29,19 +29,22 @@ func (r *runCmd) acquire(client *redlock.Client, from origins, signals <-chan os
 	decided := make(chan struct{})
 	wg.Go(func() {
 		defer close(decided)
-		hold, err = r.lock(ctx, client, log)
+		hold, err = f.lock(ctx, client, log)
 	})
-	wg.Go(func() { r.sayWhy(ctx, client, log) })
+	wg.Go(func() { f.sayWhy(ctx, client, log) })
 	var by os.Signal
 	for {
 		select {
 		case <-decided:
 			if by != nil {
 				// If the hold came just before the signal, closing the client releases it.
-				return nil, fail(signalCode(by), "ended by signal (%v) while waiting for %s", by, r.quoted())
+				return nil, fail(signalCode(by), "ended by signal (%v) while waiting for %s", by, f.quoted())
 			}
 			if err != nil {
-				return nil, r.notAcquired(err, from)
+				return nil, f.notAcquired(err, from)
+			}
+			for _, one := range holdsOf(hold) {
+				log.Info("locked", "lock", one.Name(), "slot", one.Slot(), "token", one.Token(), "owner", one.Owner())
 			}
 			return hold, nil
 		case sig := <-signals:
@@ -53,7 +56,7 @@ func (r *runCmd) acquire(client *redlock.Client, from origins, signals <-chan os
 	}
 }
 
-// grip is what redlock has while the command runs: a hold, or several.
+// grip is what was locked: a hold, or several.
 type grip interface {
 	held
 	lease
@@ -71,37 +74,37 @@ func holdsOf(g grip) (holds []*redlock.Hold) {
 	return holds
 }
 
-func (r *runCmd) lock(ctx context.Context, client *redlock.Client, log *slog.Logger) (grip, error) {
-	try, lock := r.ways(client)
-	if r.once() {
+func (f *lockFlags) lock(ctx context.Context, client *redlock.Client, log *slog.Logger) (grip, error) {
+	try, lock := f.ways(client)
+	if f.once() {
 		return try(ctx)
 	}
-	if r.Wait != nil {
+	if f.Wait != nil {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(*r.Wait))
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(*f.Wait))
 		defer cancel()
 	}
-	return whole(ctx, log, time.Duration(r.Lease), func() (grip, error) { return lock(ctx) })
+	return whole(ctx, log, time.Duration(f.Lease), func() (grip, error) { return lock(ctx) })
 }
 
-// way is a way to take what the command runs under.
+// way is a way to take what the flags name.
 type way func(context.Context) (grip, error)
 
 // ways returns how to try for what the flags ask for, and how to wait for it.
-func (r *runCmd) ways(client *redlock.Client) (try, lock way) {
-	one := func(f func(context.Context) (*redlock.Hold, error)) way {
-		return func(ctx context.Context) (grip, error) { return f(ctx) }
+func (f *lockFlags) ways(client *redlock.Client) (try, lock way) {
+	one := func(take func(context.Context) (*redlock.Hold, error)) way {
+		return func(ctx context.Context) (grip, error) { return take(ctx) }
 	}
 	switch {
-	case r.Permits > 0:
-		permits := client.Semaphore(r.Name[0], int(r.Permits))
+	case f.Permits > 0:
+		permits := client.Semaphore(f.Name[0], int(f.Permits))
 		return one(permits.TryAcquire), one(permits.Acquire)
-	case r.Shared:
-		return one(func(ctx context.Context) (*redlock.Hold, error) { return client.TryRLock(ctx, r.Name[0]) }),
-			one(func(ctx context.Context) (*redlock.Hold, error) { return client.RLock(ctx, r.Name[0]) })
+	case f.Shared:
+		return one(func(ctx context.Context) (*redlock.Hold, error) { return client.TryRLock(ctx, f.Name[0]) }),
+			one(func(ctx context.Context) (*redlock.Hold, error) { return client.RLock(ctx, f.Name[0]) })
 	}
-	return func(ctx context.Context) (grip, error) { return client.TryLockAll(ctx, r.Name...) },
-		func(ctx context.Context) (grip, error) { return client.LockAll(ctx, r.Name...) }
+	return func(ctx context.Context) (grip, error) { return client.TryLockAll(ctx, f.Name...) },
+		func(ctx context.Context) (grip, error) { return client.LockAll(ctx, f.Name...) }
 }
 
 // lease is the part of a hold that whole uses.
@@ -146,20 +149,20 @@ func whole[H lease](ctx context.Context, log *slog.Logger, full time.Duration, l
 
 // sayWhy says after a while who holds what is waited for. If too few masters answer, or if they restarted lately
 // and grant nothing, the client itself logs a warning.
-func (r *runCmd) sayWhy(ctx context.Context, client *redlock.Client, log *slog.Logger) {
+func (f *lockFlags) sayWhy(ctx context.Context, client *redlock.Client, log *slog.Logger) {
 	select {
 	case <-time.After(sayWhyAfter):
 	case <-ctx.Done():
 		return
 	}
-	if r.Permits > 0 {
-		seen, err := client.Semaphore(r.Name[0], int(r.Permits)).Inspect(ctx)
+	if f.Permits > 0 {
+		seen, err := client.Semaphore(f.Name[0], int(f.Permits)).Inspect(ctx)
 		if ctx.Err() == nil && err == nil {
-			log.Info("still waiting: "+permitsVerdict(seen, nil), "permits", int(r.Permits))
+			log.Info("still waiting: "+permitsVerdict(seen, nil), "permits", int(f.Permits))
 		}
 		return
 	}
-	for _, name := range r.Name {
+	for _, name := range f.Name {
 		seen, err := client.Inspect(ctx, name)
 		if ctx.Err() == nil && err == nil && seen.Held {
 			log.Info("still waiting: "+verdict(seen, nil), "lock", name)
@@ -167,19 +170,14 @@ func (r *runCmd) sayWhy(ctx context.Context, client *redlock.Client, log *slog.L
 	}
 }
 
-// once reports whether there is only one try.
-func (r *runCmd) once() bool {
-	return r.NoWait || (r.Wait != nil && *r.Wait == 0)
-}
-
 // notAcquired returns err with what was tried, and with its exit code.
-func (r *runCmd) notAcquired(err error, from origins) error {
+func (f *lockFlags) notAcquired(err error, from origins) error {
 	how := "and waiting would not help"
 	switch {
-	case r.once():
+	case f.once():
 		how = "tried once"
-	case r.Wait != nil && errors.Is(err, context.DeadlineExceeded):
-		how = fmt.Sprintf("waited %v", time.Duration(*r.Wait).Round(time.Millisecond))
+	case f.Wait != nil && errors.Is(err, context.DeadlineExceeded):
+		how = fmt.Sprintf("waited %v", time.Duration(*f.Wait).Round(time.Millisecond))
 	}
 	if codeOf(err) != exitUsage {
 		err = fmt.Errorf("not locked, %s: %w", how, err)

@@ -89,7 +89,7 @@ func understood(t *testing.T, env map[string]string, args []string) error {
 	if err != nil {
 		return err
 	}
-	parsed, err := parser.Parse(args)
+	parsed, err := parse(parser, args)
 	if answered { // by --help: kong goes on and complains about what is missing
 		return nil
 	}

@@ -44,6 +44,14 @@ func fail(code int, format string, args ...any) error {
 	return &exitError{code: code, err: fmt.Errorf(format, args...)}
 }
 
+// codeFor returns the exit code that goes with err.
+func codeFor(err error) int {
+	if exit, ok := errors.AsType[*exitError](err); ok {
+		return exit.code
+	}
+	return exitSoftware
+}
+
 // quiet ends the program with code and prints nothing, since everything has been said.
 func quiet(code int) error {
 	if code == 0 {

@@ -74,6 +74,46 @@ Exit codes:
   127  the command was not found
   128+n  signal n ended the wait`
 
+// coprocess is how a shell script uses redlock hold.
+const coprocess = `
+  coproc LOCK { redlock hold nightly; }
+  pid=$LOCK_PID
+  if read -r token <&"${LOCK[0]}"; then   # held from here
+    ./report.sh
+    exec {LOCK[1]}>&-                     # to here
+  fi
+  wait "$pid"   # 0; or 75, 69, …: not locked; or 76: lost before the end
+`
+
+const holdHelp = `
+The token is printed once the lock is held. The lock is renewed and held until stdin is closed, or
+until a signal comes; then it is released. If the hold is lost before that, redlock says so and ends
+at once with 76. Nothing stops the caller then: it has to look, or to do with redlock run.
+
+In a shell, use it as a coprocess. If the shell dies, its end of the pipe is closed, and the lock is
+released:
+` + coprocess + `
+If stdin is the null device, as for cron, services and the background jobs of a script, its end means
+nothing, and only a signal ends the hold.`
+
+const holdNotes = `
+Output:
+  TOKEN               one name
+  TOKEN NAME          several names: a line for each, in the order of their bytes
+  TOKEN SLOT          with --permits K: the permit's slot, from 0 to K-1
+  {"held":[{"name":"nightly","token":1795280779002886,"owner":"…"}]}
+                      with --json, on one line; a permit has a "slot" as well. Fields may be added.
+  The lines are written at once. The token is larger than that of every earlier holder.
+
+Exit codes:
+    0  stdin was closed, and the lock released
+   64  bad arguments, or a variable that is wrong
+   69  too few masters answered
+   70  a fault of redlock itself, or the token could not be printed
+   75  not locked: taken by somebody else, or not free in time
+   76  the hold was lost
+  128+n  signal n ended the wait, or the hold: the lock is released`
+
 const inspectNotes = `
 Columns:
   HOLDER  who holds the lock on that master: client id and number, as stored there; or how many readers
@@ -120,6 +160,9 @@ Exit codes:
 // Help is the long help text.
 func (*runCmd) Help() string { return runHelp }
 
+// Help is the long help text.
+func (*holdCmd) Help() string { return holdHelp }
+
 // printHelp prints kong's help and, below the flags, the notes of the command.
 func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	if err := kong.DefaultHelpPrinter(options, ctx); err != nil {
@@ -128,7 +171,7 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	notes := appNotes
 	if selected := ctx.Selected(); selected != nil {
 		notes = map[string]string{
-			"run": runNotes, "inspect": inspectNotes, "unlock": unlockNotes, "demo": demoNotes,
+			"run": runNotes, "hold": holdNotes, "inspect": inspectNotes, "unlock": unlockNotes, "demo": demoNotes,
 		}[selected.Name]
 	}
 	if notes == "" {

@@ -24,11 +24,15 @@ type inspectCmd struct {
 
 	JSON    bool   `name:"json" help:"Print JSON; times are in milliseconds."`
 	Permits bool   `help:"Show who has permits of that name, instead of who has the lock."`
-	Name    string `arg:"" help:"The lock's name."`
+	oneName
 }
 
 // Run prints what each master says, and a verdict.
 func (i *inspectCmd) Run(std streams, from origins) error {
+	name, called, err := i.which("redlock inspect")
+	if err != nil {
+		return err
+	}
 	client, err := i.openToLook(from, std.err)
 	if err != nil {
 		return err
@@ -37,11 +41,11 @@ func (i *inspectCmd) Run(std streams, from origins) error {
 	ctx, cancel := lookContext()
 	defer cancel()
 	if i.Permits {
-		return i.permits(ctx, client, std)
+		return i.permits(ctx, client, name, called, std)
 	}
-	seen, err := client.Inspect(ctx, i.Name)
+	seen, err := client.Inspect(ctx, name)
 	if err != nil && len(seen.Masters) == 0 {
-		return refuse(err, "<name>")
+		return refuse(err, called)
 	}
 	show := printTable
 	if i.JSON {

@@ -18,6 +18,7 @@ type streams struct {
 // cli is the command line. kong fills it in, as the tags say.
 type cli struct {
 	Run     runCmd     `cmd:"" help:"Run a command while the lock is held."`
+	Hold    holdCmd    `cmd:"" help:"Hold a lock until stdin closes: for scripts and other programs."`
 	Inspect inspectCmd `cmd:"" help:"Show who holds a lock, master by master, without taking it."`
 	Unlock  unlockCmd  `cmd:"" help:"Free a lock, whoever holds it."`
 	Demo    demoCmd    `cmd:"" help:"Watch a lock survive the death of its masters; nothing to install."`
@@ -52,7 +53,7 @@ func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 	if err != nil {
 		return exitSoftware, err
 	}
-	parsed, err := parser.Parse(args)
+	parsed, err := parse(parser, args)
 	// kong goes on parsing after its Exit returns, so its error is about a line that was never meant
 	// to be complete.
 	if answered {
@@ -72,6 +73,19 @@ func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 		return exitSoftware, err
 	}
 	return 0, nil
+}
+
+// parse parses args, with names where redlock run may have them.
+func parse(parser *kong.Kong, args []string) (*kong.Context, error) {
+	var flags []*kong.Flag
+	for _, command := range parser.Model.Children {
+		if len(args) > 0 && command.Name == args[0] {
+			for _, group := range command.AllFlags(false) {
+				flags = append(flags, group...)
+			}
+		}
+	}
+	return parser.Parse(nameArguments(args, flags))
 }
 
 // newParser returns a parser that fills in line. exit is called after help has been printed.

@@ -12,10 +12,10 @@ import (
 )
 
 // permits prints who has permits of the name, and who waits for one.
-func (i *inspectCmd) permits(ctx context.Context, client *redlock.Client, std streams) error {
-	seen, err := client.Semaphore(i.Name, 1).Inspect(ctx) // the number does not matter to what the masters say
+func (i *inspectCmd) permits(ctx context.Context, client *redlock.Client, name, called string, std streams) error {
+	seen, err := client.Semaphore(name, 1).Inspect(ctx) // the number does not matter to what the masters say
 	if err != nil && len(seen.Masters) == 0 {
-		return refuse(err, "<name>")
+		return refuse(err, called)
 	}
 	show := printPermits
 	if i.JSON {

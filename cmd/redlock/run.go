@@ -29,16 +29,11 @@ const (
 )
 
 type runCmd struct {
-	fleetFlags
-
-	Name    []string  `required:"" sep:"\n" env:"REDLOCK_NAME" placeholder:"NAME" help:"What to lock. Given several times, all are locked together; in the variable, one name per line."`
-	Shared  bool      `help:"Lock for reading: together with others who do, and not beside anybody who does not."`
-	Permits permits   `placeholder:"K" help:"Take one of K permits of that name, instead of locking it: at most K commands run at the same time. Everybody should name the same K, 1 to 1000."`
-	Lease   positive  `default:"30s" env:"REDLOCK_LEASE" help:"How long the masters grant the lock for; it is renewed every third of that. If this machine dies, others can get the lock after that time."`
-	Wait    *patience `env:"REDLOCK_WAIT" placeholder:"DURATION" help:"How long to wait for the lock, such as 10s; 0 means one try. Default: forever."`
-	NoWait  bool      `help:"Try once: the same as --wait=0."`
+	lockFlags
 	Grace   *patience `env:"REDLOCK_GRACE" placeholder:"5s" help:"If the hold cannot be renewed, the command gets TERM this long before the hold ends, and KILL when it ends. Default: 5s; at most a third of the lease."`
-	Command []string  `arg:"" passthrough:"partial" help:"The command and its arguments."`
+	Script  *string   `short:"c" placeholder:"SCRIPT" help:"Run this with the shell (sh -c; on Windows cmd /c) instead of a command."`
+	Command []string  `arg:"" optional:"" passthrough:"partial" help:"The command and its arguments."`
+	fleetFlags
 }
 
 // Run locks, runs the command, unlocks.
@@ -46,7 +41,7 @@ func (r *runCmd) Run(std streams, from origins) error {
 	if err := r.check(from); err != nil {
 		return err
 	}
-	path, err := find(r.Command[0])
+	cmd, err := r.command(from)
 	if err != nil {
 		return err
 	}
@@ -68,14 +63,9 @@ func (r *runCmd) Run(std streams, from origins) error {
 	if err != nil {
 		return err
 	}
-	for _, one := range holdsOf(hold) {
-		log.Info("locked", "lock", one.Name(), "slot", one.Slot(), "token", one.Token(), "owner", one.Owner())
-	}
-	code, err := r.underLock(hold, &exec.Cmd{
-		Path: path, Args: r.Command,
-		Env:   r.slotEnv(childEnv(os.Environ(), trimmed(r.Masters), holdsOf(hold)), hold),
-		Stdin: std.in, Stdout: std.out, Stderr: std.err,
-	}, own, signals, log)
+	cmd.Env = r.slotEnv(childEnv(os.Environ(), trimmed(r.Masters), holdsOf(hold)), hold)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
+	code, err := r.underLock(hold, cmd, own, signals, log)
 
 	ctx, cancel := context.WithTimeout(context.Background(), unlockLimit)
 	defer cancel()
@@ -128,46 +118,30 @@ func (r *runCmd) check(from origins) error {
 	if len(r.Command) > 0 && r.Command[0] == "--" {
 		r.Command = r.Command[1:]
 	}
-	if len(r.Command) == 0 || r.Command[0] == "" {
-		return fail(exitUsage, "no command to run")
-	}
-	if len(r.Name) == 0 {
-		r.Name = []string{""} // which the library refuses
-	}
-	if r.NoWait && r.Wait != nil {
-		if from.onLine("wait") {
-			return fail(exitUsage, "--wait and --no-wait cannot be used together")
-		}
-		r.Wait = nil // from the environment: the flag wins
-	}
+	given := len(r.Command) > 0 && r.Command[0] != ""
 	switch {
-	case r.Shared && r.Permits > 0:
-		return fail(exitUsage, "--shared and --permits cannot be used together: permits are not locked for reading")
-	case len(r.Name) > 1 && r.Shared:
-		return fail(exitUsage, "--shared takes one %s, not %d", from["name"], len(r.Name))
-	case len(r.Name) > 1 && r.Permits > 0:
-		return fail(exitUsage, "--permits takes one %s, not %d", from["name"], len(r.Name))
+	case r.Script != nil && len(r.Command) > 0:
+		return fail(exitUsage, "-c and a command cannot be used together: %s", strings.Join(r.Command, " "))
+	case r.unnamed(from) && given:
+		return fail(exitUsage, "no lock is named; write: redlock run NAME -- %s", strings.Join(r.Command, " "))
+	case r.unnamed(from):
+		return fail(exitUsage, "no lock is named; write: redlock run NAME -- COMMAND")
+	case r.Script == nil && !given:
+		return fail(exitUsage, "no command to run; write: redlock run NAME -- COMMAND")
 	}
-	// The child inherits REDLOCK_NAME, so a second redlock run inside the first would ask for the same
-	// lock by default, and wait for the end of its own caller.
-	if os.Getenv("REDLOCK_TOKEN") != "" {
-		outer := strings.Split(os.Getenv("REDLOCK_NAME"), "\n")
-		for _, name := range r.Name {
-			if slices.Contains(outer, name) {
-				return fail(exitUsage, "this already runs inside a redlock run that holds %q (if it does not, unset REDLOCK_TOKEN)", name)
-			}
-		}
-	}
-	return nil
+	return r.lockFlags.check(from)
 }
 
-// quoted returns the names for a message.
-func (r *runCmd) quoted() string {
-	quoted := make([]string, len(r.Name))
-	for i, name := range r.Name {
-		quoted[i] = strconv.Quote(name)
+// command returns what to run, and says so if it is not there.
+func (r *runCmd) command(from origins) (*exec.Cmd, error) {
+	if r.Script != nil {
+		return shell(*r.Script)
 	}
-	return strings.Join(quoted, ", ")
+	path, err := find(r.Command[0])
+	if err != nil && slices.Contains(r.Command, "--") && !from.onLine("name") {
+		return nil, fail(codeFor(err), "%w (%s names the lock, so this is the command; to lock it instead, use --name)", err, from["name"])
+	}
+	return &exec.Cmd{Path: path, Args: r.Command}, err
 }
 
 // find looks the command up before taking the lock, so that a typing error costs nobody anything.

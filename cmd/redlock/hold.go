@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/redlock/redlock"
+)
+
+type holdCmd struct {
+	lockFlags
+	JSON     bool     `name:"json" help:"Print JSON instead, one object on one line."`
+	Argument []string `arg:"" optional:"" name:"name" help:"What to lock; several names are locked together."`
+	fleetFlags
+}
+
+// Run locks, prints the tokens, and unlocks when stdin is closed or a signal comes.
+func (h *holdCmd) Run(std streams, from origins) error {
+	if len(h.Argument) > 0 {
+		if h.Name != nil && from.onLine("name") {
+			return fail(exitUsage, "names are given twice: %s, and %s by --name", strings.Join(h.Argument, ", "), h.quoted())
+		}
+		h.Name, from["name"] = h.Argument, "<name>" // wins over the environment
+	}
+	if h.unnamed(from) {
+		return fail(exitUsage, "no lock is named; write: redlock hold NAME")
+	}
+	if err := h.check(from); err != nil {
+		return err
+	}
+	client, err := h.open(time.Duration(h.Lease), "lease", from, std.err)
+	if err != nil {
+		return err
+	}
+	defer closeWithin(client, unlockLimit)
+
+	signals := listen(false)
+	defer signal.Stop(signals)
+	ignoreBackgroundRead()
+	log := h.logger(std.err).With("name", strings.Join(h.Name, ", "))
+	hold, err := h.acquire(client, from, signals, log)
+	if err != nil {
+		return err
+	}
+	err = h.print(std.out, holdsOf(hold))
+	if err == nil {
+		err = untilTold(hold, std.in, signals, log)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), unlockLimit)
+	defer cancel()
+	unlockErr := hold.Unlock(ctx)
+	if errors.Is(unlockErr, redlock.ErrLost) {
+		return fail(exitLost, "the hold of %s was lost: %w", h.quoted(), unlockErr)
+	}
+	if unlockErr != nil {
+		fmt.Fprintf(std.err, "redlock: warning: %s\n", plain(unlockErr))
+	}
+	return err
+}
+
+// untilTold waits until the hold may end: stdin is closed, a signal comes, or it has ended already.
+//
+// Goroutines: one. It reads stdin, and ends with it or with the process.
+func untilTold(hold held, stdin *os.File, signals <-chan os.Signal, log *slog.Logger) error {
+	var closed chan struct{}
+	if !isNull(stdin) {
+		closed = make(chan struct{})
+		go func() {
+			if _, err := io.Copy(io.Discard, stdin); err == nil {
+				close(closed)
+				return
+			}
+			// A terminal may be read only in the foreground. A signal ends the hold then.
+		}()
+	}
+	for {
+		select {
+		case <-closed:
+			log.Info("stdin is closed")
+			return nil
+		case sig := <-signals:
+			if endsWait(sig) {
+				log.Info("ended by a signal", "signal", sig.String())
+				return quiet(signalCode(sig))
+			}
+		case <-hold.Context().Done():
+			return nil // Unlock says why
+		}
+	}
+}
+
+// isNull reports whether file is the null device. It is always at its end, so this end says nothing:
+// it is what a script's background jobs, cron and services have for stdin.
+func isNull(file *os.File) bool {
+	null, err := os.Stat(os.DevNull)
+	if err != nil {
+		return false
+	}
+	is, err := file.Stat()
+	return err == nil && os.SameFile(null, is)
+}
+
+// heldReport is the JSON form of what is held. Fields are never removed; new ones may be added.
+type heldReport struct {
+	Held []heldLock `json:"held"`
+}
+
+type heldLock struct {
+	Name  string `json:"name"`
+	Token int64  `json:"token"`
+	Owner string `json:"owner"`
+	Slot  *int   `json:"slot,omitempty"` // of a permit
+}
+
+// print says what is held, in one write: whoever reads the first line can read them all.
+func (h *holdCmd) print(out io.Writer, holds []*redlock.Hold) error {
+	text, err := h.text(holds)
+	if err == nil {
+		_, err = io.WriteString(out, text)
+	}
+	if err != nil {
+		return fail(exitSoftware, "not told, so not kept: %w", err)
+	}
+	return nil
+}
+
+func (h *holdCmd) text(holds []*redlock.Hold) (string, error) {
+	all := heldReport{Held: make([]heldLock, 0, len(holds))}
+	var lines strings.Builder
+	for _, hold := range holds {
+		one := heldLock{Name: hold.Name(), Token: hold.Token(), Owner: hold.Owner()}
+		switch slot := hold.Slot(); {
+		case h.Permits > 0:
+			one.Slot = &slot
+			fmt.Fprintf(&lines, "%d %d\n", hold.Token(), slot)
+		case len(holds) == 1:
+			fmt.Fprintf(&lines, "%d\n", hold.Token())
+		default:
+			fmt.Fprintf(&lines, "%d %s\n", hold.Token(), hold.Name())
+		}
+		all.Held = append(all.Held, one)
+	}
+	if !h.JSON {
+		return lines.String(), nil
+	}
+	text, err := json.Marshal(all)
+	return string(slices.Concat(text, []byte("\n"))), err
+}
