@@ -34,7 +34,7 @@ var rooms = map[string][]string{
 	"internal/tracer":    {"ours/redlocktrace", "ours/quorum"},
 	"node/script/twin":   {},
 	"redlocktest":        {redigo, "github.com/alicebob/miniredis/v2"},
-	"cmd/redlock":        {"ours/redlock", "ours/redlocktrace", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "golang.org/x/sys", multierror},
+	"cmd/redlock":        {"ours/redlock", "ours/redlocktrace", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2", "golang.org/x/sys", multierror},
 	"internal/answered":  {"ours/redlocktest", redigo},
 	"internal/tally":     {},
 	"integration":        {},

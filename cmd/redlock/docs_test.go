@@ -16,7 +16,7 @@ func TestDocumentedLines(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no docs: %v", err)
 	}
-	shown := map[string][]string{"help": {runNotes}}
+	shown := map[string][]string{"help": {runNotes, configTopic}}
 	for _, page := range append(pages, "../../README.md", "doc.go") {
 		shown[page] = blocks(readFile(t, page))
 	}
@@ -39,7 +39,7 @@ func blocks(page string) []string {
 	fenced := regexp.MustCompile("(?ms)^```[a-z]*\\n(.*?)^```$").FindAllString(page, -1)
 	indented := regexp.MustCompile(`(?m)(^(//)?(\t|    ).*\n)+`).FindAllString(page, -1)
 	all := append(fenced, indented...)
-	for _, code := range regexp.MustCompile("`(redlock (run|inspect|unlock|demo|--)[^`]*|make [a-z][^`]*)`").FindAllStringSubmatch(page, -1) {
+	for _, code := range regexp.MustCompile("`(redlock (run|hold|inspect|unlock|demo|help|--)[^`]*|make [a-z][^`]*)`").FindAllStringSubmatch(page, -1) {
 		all = append(all, "export REDLOCK_MASTERS=m1,m2,m3\n"+code[1])
 	}
 	return all
@@ -51,13 +51,16 @@ func tryBlock(t *testing.T, block string) (lines int) {
 	env := map[string]string{"REDLOCK_MASTERS": ""}
 	for line := range strings.Lines(block) {
 		line, _, _ = strings.Cut(strings.TrimSpace(strings.TrimPrefix(line, "//")), " #")
-		fields := strings.Fields(line)
+		fields := shellWords(line)
 		if len(fields) < 2 {
 			continue
 		}
 		switch fields[0] {
 		case "export":
 			name, value, _ := strings.Cut(fields[1], "=")
+			if strings.HasSuffix(name, "_FILE") {
+				value = write(t, "file", "open-sesame\n", 0o600)
+			}
 			env[name] = value
 		case "redlock":
 			lines++
@@ -72,6 +75,14 @@ func tryBlock(t *testing.T, block string) (lines int) {
 		}
 	}
 	return lines
+}
+
+// shellWords splits a line as a shell does, as far as quotes go.
+func shellWords(line string) (words []string) {
+	for _, word := range regexp.MustCompile(`(?:[^\s'"]|'[^']*'|"[^"]*")+`).FindAllString(line, -1) {
+		words = append(words, regexp.MustCompile(`'([^']*)'|"([^"]*)"`).ReplaceAllString(word, "$1$2"))
+	}
+	return words
 }
 
 // understood returns nil if redlock accepts the line.
@@ -96,7 +107,7 @@ func understood(t *testing.T, env map[string]string, args []string) error {
 	if err != nil {
 		return err
 	}
-	from := originsOf(parsed)
+	from := originsOf(parsed, &line.file)
 	if parsed.Selected().Name == "run" {
 		if err := line.Run.check(from); err != nil {
 			return err

@@ -54,13 +54,13 @@ func wantDuration(t *testing.T, kind, text string, u encoding.TextUnmarshaler, g
 }
 
 func TestChildEnv(t *testing.T) {
-	masters := []string{"redis://:a%2Cb@m1", "m2"}
-	got := childEnv([]string{"A=1", "REDLOCK_MASTERS=redis://other", "REDLOCK_NAME=outer", "REDLOCK_TOKEN=1", "REDLOCK_LEASE=5s"}, masters, []fakeToken{{"inner", 17}})
-	want := []string{"A=1", "REDLOCK_LEASE=5s", "REDLOCK_MASTERS=redis://:a%2Cb@m1,m2", "REDLOCK_NAME=inner", "REDLOCK_TOKEN=17"}
+	fleet := []string{"REDLOCK_MASTERS=redis://:a%2Cb@m1,m2", "REDLOCK_TLS_CA=/ca"}
+	got := childEnv([]string{"A=1", "REDLOCK_MASTERS=redis://other", "REDLOCK_TLS_CA=x", "REDLOCK_NAME=outer", "REDLOCK_TOKEN=1", "REDLOCK_LEASE=5s"}, fleet, []fakeToken{{"inner", 17}})
+	want := []string{"A=1", "REDLOCK_LEASE=5s", "REDLOCK_MASTERS=redis://:a%2Cb@m1,m2", "REDLOCK_TLS_CA=/ca", "REDLOCK_NAME=inner", "REDLOCK_TOKEN=17"}
 	if !slices.Equal(got, want) {
 		t.Errorf("childEnv = %q, want %q", got, want)
 	}
-	got = childEnv(nil, masters[1:], []fakeToken{{"a", 17}, {"b", 5}})
+	got = childEnv(nil, []string{"REDLOCK_MASTERS=m2"}, []fakeToken{{"a", 17}, {"b", 5}})
 	want = []string{"REDLOCK_MASTERS=m2", "REDLOCK_NAME=a\nb", "REDLOCK_TOKEN=17\n5"}
 	if !slices.Equal(got, want) {
 		t.Errorf("childEnv of two names = %q, want %q", got, want)

@@ -3,27 +3,38 @@ package main
 import (
 	"io"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"example.com/redlock/redlock"
 )
 
-// fleetFlags are what every subcommand needs to know about the masters.
+// fleetFlags are what every subcommand needs to know about the masters. Those with a variable can also
+// be set in a configuration file: see settings.
 type fleetFlags struct {
-	Masters      []string `required:"" env:"REDLOCK_MASTERS" placeholder:"URL" help:"The independent Redis masters, an odd number of them: redis:// or rediss:// URLs, or host:port. Every process must name the same ones. Passwords belong in the environment variable: others can read a command line."`
-	NodeTimeout  positive `env:"REDLOCK_NODE_TIMEOUT" placeholder:"500ms" help:"How long to wait for one master's answer; default: a tenth of the lease, at most 500ms."`
-	MaxLease     positive `env:"REDLOCK_MAX_LEASE" placeholder:"LEASE" help:"The longest lease that any process uses on these masters; default: the lease."`
-	RestartGuard guard    `env:"REDLOCK_RESTART_GUARD" placeholder:"MAX-LEASE" help:"How long a master that restarted grants nothing, since it may have forgotten what it granted; default: the longest lease; use off for masters that run with appendfsync always."`
-	NoGuard      bool     `name:"no-restart-guard" help:"The same as --restart-guard=off."`
-	Verbose      bool     `short:"v" env:"REDLOCK_VERBOSE" help:"Log everything to stderr."`
+	Config        string   `env:"REDLOCK_CONFIG" placeholder:"FILE" predictor:"file" help:"A file with settings (redlock help config); flags and variables win over it."`
+	Masters       []string `required:"" env:"REDLOCK_MASTERS" placeholder:"URL" help:"The independent Redis masters, an odd number of them: host:port, redis:// or rediss:// (TLS) URLs, unix:///path or /path for a socket. Every process must name the same ones. Passwords belong elsewhere: others can read a command line."`
+	Username      string   `env:"REDLOCK_USERNAME" help:"The user for masters whose URL names none."`
+	Password      secret   `hidden:"" env:"REDLOCK_PASSWORD"`
+	PasswordFile  string   `env:"REDLOCK_PASSWORD_FILE" placeholder:"FILE" predictor:"file" help:"A file with the password for masters whose URL has none. The password itself can be in $$REDLOCK_PASSWORD."`
+	TLSCA         string   `name:"tls-ca" env:"REDLOCK_TLS_CA" placeholder:"FILE" predictor:"file" help:"The certificate authorities that rediss:// masters are checked against (PEM). Default: those of the system."`
+	TLSCert       string   `name:"tls-cert" env:"REDLOCK_TLS_CERT" placeholder:"FILE" predictor:"file" help:"The certificate that rediss:// masters ask for (PEM)."`
+	TLSKey        string   `name:"tls-key" env:"REDLOCK_TLS_KEY" placeholder:"FILE" predictor:"file" help:"Its private key. Default: in the file of the certificate."`
+	TLSServerName string   `name:"tls-server-name" env:"REDLOCK_TLS_SERVER_NAME" placeholder:"HOST" help:"The host in the certificates of rediss:// masters. Default: the host in each URL."`
+	NodeTimeout   positive `env:"REDLOCK_NODE_TIMEOUT" placeholder:"500ms" help:"How long to wait for one master's answer. Default: a tenth of the lease, at most 500ms."`
+	MaxLease      positive `env:"REDLOCK_MAX_LEASE" placeholder:"LEASE" help:"The longest lease that any process uses on these masters. Default: the lease."`
+	RestartGuard  guard    `env:"REDLOCK_RESTART_GUARD" placeholder:"MAX-LEASE" help:"How long a master that restarted grants nothing, since it may have forgotten what it granted. Default: the longest lease; use off for masters that run with appendfsync always."`
+	NoGuard       bool     `name:"no-restart-guard" help:"The same as --restart-guard=off."`
+	Verbose       bool     `short:"v" env:"REDLOCK_VERBOSE" help:"Log everything to stderr."`
 }
 
 // open returns a client that takes locks for lease. It does not wait for the network, so an error is
 // about what the user wrote. Errors name the lease by the origin of the flag leaseFlag.
 func (f *fleetFlags) open(lease time.Duration, leaseFlag string, from origins, stderr io.Writer) (*redlock.Client, error) {
 	cfg := redlock.Config{
-		Masters:      trimmed(f.Masters),
 		Lease:        lease,
 		MaxLease:     time.Duration(f.MaxLease),
 		RestartGuard: time.Duration(f.RestartGuard),
@@ -36,11 +47,52 @@ func (f *fleetFlags) open(lease time.Duration, leaseFlag string, from origins, s
 		}
 		cfg.RestartGuard = -1
 	}
+	secrets, err := f.credentials(from)
+	if err != nil {
+		return nil, fail(exitUsage, "%w", err)
+	}
+	if cfg.Masters, err = secrets.into(trimmed(f.Masters), from); err != nil {
+		return nil, fail(exitUsage, "%w", err)
+	}
+	if cfg.TLS, err = f.tlsConfig(from); err != nil {
+		return nil, fail(exitUsage, "%w", err)
+	}
 	client, err := redlock.New(cfg)
 	if err != nil {
 		return nil, fail(exitUsage, "%s", asFlags(err, leaseFlag, from))
 	}
 	return client, nil
+}
+
+// env returns the variables that lead a redlock inside the command to the same masters: those that
+// this one got as flags. The masters have no password here that they were not given with.
+func (f *fleetFlags) env(from origins) []string {
+	env := []string{"REDLOCK_MASTERS=" + kong.JoinEscaped(trimmed(f.Masters), ',')}
+	for _, one := range []struct{ flag, variable, value string }{
+		{"config", "REDLOCK_CONFIG", absolute(f.Config)},
+		{"username", "REDLOCK_USERNAME", f.Username},
+		{"password-file", "REDLOCK_PASSWORD_FILE", absolute(f.PasswordFile)},
+		{"tls-ca", "REDLOCK_TLS_CA", absolute(f.TLSCA)},
+		{"tls-cert", "REDLOCK_TLS_CERT", absolute(f.TLSCert)},
+		{"tls-key", "REDLOCK_TLS_KEY", absolute(f.TLSKey)},
+		{"tls-server-name", "REDLOCK_TLS_SERVER_NAME", f.TLSServerName},
+	} {
+		if one.value != "" && from.onLine(one.flag) {
+			env = append(env, one.variable+"="+one.value)
+		}
+	}
+	return env
+}
+
+// absolute returns a path that also holds in another directory.
+func absolute(path string) string {
+	if path == "" {
+		return ""
+	}
+	if whole, err := filepath.Abs(path); err == nil {
+		return whole
+	}
+	return path
 }
 
 // asFlags returns the text of err with the user's flags and variables in place of the fields of
@@ -49,6 +101,7 @@ func asFlags(err error, leaseFlag string, from origins) string {
 	return strings.NewReplacer(
 		"Config has no Masters and no Pools", from["masters"]+" is empty",
 		"Config has", from["masters"]+" has",
+		"Config.TLS", from["tls"],
 		"Config.Masters", from["masters"],
 		"Config.NodeTimeout", from["node-timeout"],
 		"Config.MaxLease", from["max-lease"],

@@ -22,8 +22,8 @@ const lookLimit = 30 * time.Second
 type inspectCmd struct {
 	fleetFlags
 
-	JSON    bool   `name:"json" help:"Print JSON; times are in milliseconds."`
-	Permits bool   `help:"Show who has permits of that name, instead of who has the lock."`
+	JSON    bool `name:"json" help:"Print JSON; times are in milliseconds."`
+	Permits bool `help:"Show who has permits of that name, instead of who has the lock."`
 	oneName
 }
 

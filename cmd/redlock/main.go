@@ -22,9 +22,12 @@ type cli struct {
 	Inspect inspectCmd `cmd:"" help:"Show who holds a lock, master by master, without taking it."`
 	Unlock  unlockCmd  `cmd:"" help:"Free a lock, whoever holds it."`
 	Demo    demoCmd    `cmd:"" help:"Watch a lock survive the death of its masters; nothing to install."`
+	Help    helpCmd    `cmd:"" help:"Print the help of a command, or on config or exit-codes."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
 	VersionFlag kong.VersionFlag `name:"version" help:"Print the version and exit."`
+
+	file configFile
 }
 
 func main() {
@@ -49,7 +52,8 @@ func realMain(args []string, std streams) int {
 
 func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 	answered := false // --help or --version was asked for and has been printed
-	parser, err := newParser(&cli{}, helpTo, std.err, func(int) { answered = true })
+	var line cli
+	parser, err := newParser(&line, helpTo, std.err, func(int) { answered = true })
 	if err != nil {
 		return exitSoftware, err
 	}
@@ -59,13 +63,19 @@ func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 	if answered {
 		return 0, nil
 	}
+	if line.file.err != nil {
+		return exitUsage, line.file.err
+	}
 	if parseErr, ok := errors.AsType[*kong.ParseError](err); ok {
 		return exitUsage, fmt.Errorf("%w (%s --help says more)", parseErr, where(parseErr.Context))
 	}
 	if err != nil {
 		return exitSoftware, err
 	}
-	err = parsed.Run(std, originsOf(parsed))
+	if warning := line.file.exposed(); warning != "" {
+		fmt.Fprintf(std.err, "redlock: warning: %s\n", warning)
+	}
+	err = parsed.Run(std, originsOf(parsed, &line.file))
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		return exit.code, exit.err
 	}
@@ -99,6 +109,7 @@ func newParser(line *cli, helpTo, complainTo io.Writer, exit func(int)) (*kong.K
 		kong.Writers(helpTo, complainTo),
 		kong.Vars{"version": version()},
 		kong.Exit(exit),
+		kong.Resolvers(&line.file),
 	)
 }
 

@@ -160,7 +160,7 @@ func TestHelp(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{[]string{"--help"}, []string{"run", "inspect", "unlock", "demo", "Exit codes:"}},
+		{[]string{"--help"}, []string{"run", "inspect", "unlock", "demo", "redlock help exit-codes"}},
 		{[]string{"run", "--help"}, []string{"--masters", "$REDLOCK_MASTERS", "--wait", "Examples:", "Signals:", "REDLOCK_TOKEN", fmt.Sprint(exitTaken), fmt.Sprint(exitLost)}},
 		{[]string{"inspect", "--help"}, []string{"--json", "Exit codes:"}},
 		{[]string{"unlock", "--help"}, []string{"--force", "Exit codes:"}},

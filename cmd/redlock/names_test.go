@@ -72,7 +72,7 @@ func TestNameArguments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = line.Run.check(originsOf(parsed))
+			err = line.Run.check(originsOf(parsed, &line.file))
 			if c.names == "" {
 				if codeFor(err) != exitUsage {
 					t.Errorf("locks %q and runs %q, want an error (%v)", line.Run.Name, line.Run.Command, err)

@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/alecthomas/kong"
-
 	"example.com/redlock/redlock"
 )
 
@@ -63,7 +61,7 @@ func (r *runCmd) Run(std streams, from origins) error {
 	if err != nil {
 		return err
 	}
-	cmd.Env = r.slotEnv(childEnv(os.Environ(), trimmed(r.Masters), holdsOf(hold)), hold)
+	cmd.Env = r.slotEnv(childEnv(os.Environ(), r.env(from), holdsOf(hold)), hold)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
 	code, err := r.underLock(hold, cmd, own, signals, log)
 
@@ -171,23 +169,27 @@ type token interface {
 }
 
 // childEnv returns the environment of the command: environ, the names and tokens of what is held, and
-// the masters that granted it, so that a redlock inspect in a script asks the right ones. Where several
-// names are held, there is one on each line, in the order of their bytes, and its token on the same line
-// of the other variable.
+// the variables that lead to the masters that granted it, so that a redlock inspect in a script asks the
+// right ones. Where several names are held, there is one on each line, in the order of their bytes, and
+// its token on the same line of the other variable.
 //
 // This includes the masters' passwords. The command runs as the same user as redlock and can read them
 // anyway: leaving them out would break the script and protect nothing.
-func childEnv[H token](environ, masters []string, holds []H) []string {
+func childEnv[H token](environ, fleet []string, holds []H) []string {
+	set := map[string]bool{"REDLOCK_NAME": true, "REDLOCK_TOKEN": true, "REDLOCK_SLOT": true}
+	for _, entry := range fleet {
+		key, _, _ := strings.Cut(entry, "=")
+		set[key] = true
+	}
 	env := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		key, _, _ := strings.Cut(entry, "=")
-		return key == "REDLOCK_MASTERS" || key == "REDLOCK_NAME" || key == "REDLOCK_TOKEN" || key == "REDLOCK_SLOT"
+		return set[key]
 	})
 	var names, tokens []string
 	for _, hold := range holds {
 		names, tokens = append(names, hold.Name()), append(tokens, strconv.FormatInt(hold.Token(), 10))
 	}
-	return append(env,
-		"REDLOCK_MASTERS="+kong.JoinEscaped(masters, ','),
+	return append(append(env, fleet...),
 		"REDLOCK_NAME="+strings.Join(names, "\n"),
 		"REDLOCK_TOKEN="+strings.Join(tokens, "\n"))
 }

@@ -5,8 +5,8 @@ import "fmt"
 type unlockCmd struct {
 	fleetFlags
 
-	Force   bool   `help:"Required: confirms that you know that a holder may be at work."`
-	Permits bool   `help:"Free all permits of that name, instead of the lock."`
+	Force   bool `help:"Required: confirms that you know that a holder may be at work."`
+	Permits bool `help:"Free all permits of that name, instead of the lock."`
 	oneName
 }
 

@@ -1,0 +1,218 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// servers starts n real masters, each with the arguments that args returns for a port and a folder that
+// are its own. It returns these folders.
+func servers(t *testing.T, n int, args func(port, dir string) []string) (dirs []string) {
+	t.Helper()
+	program, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("no redis-server here:", err)
+	}
+	for range n {
+		dir := t.TempDir()
+		// The system chooses a port that is free, and may give it to somebody else before Redis has it.
+		// Redis then says so and ends, and the test fails.
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, port, _ := net.SplitHostPort(listener.Addr().String())
+		listener.Close()
+		server := exec.Command(program, append([]string{"--dir", dir, "--save", "", "--bind", "127.0.0.1"}, args(port, dir)...)...)
+		var says output
+		server.Stdout, server.Stderr = &says, &says
+		if err := server.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = server.Process.Kill()
+			_ = server.Wait()
+			if t.Failed() {
+				t.Logf("redis-server:\n%s", &says)
+			}
+		})
+		eventually(t, "redis-server is up", func() bool {
+			if strings.Contains(says.String(), "Failed") {
+				t.Skipf("this redis-server cannot do that:\n%s", &says)
+			}
+			return strings.Contains(strings.ToLower(says.String()), "ready to accept connections")
+		})
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+// authority is a certificate authority for one test.
+type authority struct {
+	t    *testing.T
+	dir  string
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	last int64
+}
+
+func newAuthority(t *testing.T) *authority {
+	t.Helper()
+	a := &authority{t: t, dir: t.TempDir()}
+	a.cert, a.key = a.issue("ca", &x509.Certificate{
+		Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	})
+	return a
+}
+
+// path returns where name.crt or name.key is.
+func (a *authority) path(file string) string { return filepath.Join(a.dir, file) }
+
+// issue writes name.crt and name.key.
+func (a *authority) issue(name string, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+	a.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.last++
+	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(a.last), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	parent, signer := a.cert, a.key
+	if parent == nil {
+		parent, signer = template, key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.write(name+".crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	a.write(name+".key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return cert, key
+}
+
+func (a *authority) write(file string, text []byte) {
+	a.t.Helper()
+	if err := os.WriteFile(a.path(file), text, 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// Masters that speak TLS, have certificates of an authority that the system does not know, and want one
+// from the client.
+func TestTLS(t *testing.T) {
+	ca := newAuthority(t)
+	ca.issue("server", &x509.Certificate{DNSNames: []string{"redis.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
+	ca.issue("client", &x509.Certificate{Subject: pkix.Name{CommonName: "a client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	var masters []string
+	servers(t, 3, func(port, _ string) []string {
+		masters = append(masters, "rediss://127.0.0.1:"+port)
+		return []string{
+			"--port", "0", "--tls-port", port, "--requirepass", "open-sesame",
+			"--tls-ca-cert-file", ca.path("ca.crt"), "--tls-cert-file", ca.path("server.crt"), "--tls-key-file", ca.path("server.key"),
+		}
+	})
+	both, err := os.ReadFile(ca.path("client.crt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := os.ReadFile(ca.path("client.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ca.write("both.pem", bytes.Join([][]byte{both, key}, nil))
+	config := fmt.Sprintf("masters = [%q, %q, %q]\ntls_ca = \"ca.crt\"\ntls_cert = \"both.pem\"\npassword_file = \"password\"\n", masters[0], masters[1], masters[2])
+	ca.write("redlock.toml", []byte(config))
+	ca.write("password", []byte("open-sesame\n"))
+
+	all, with := strings.Join(masters, ","), "REDLOCK_PASSWORD=open-sesame"
+	for _, c := range []struct {
+		name  string
+		flags []string
+		env   string
+		code  int
+		says  []string
+	}{
+		{name: "flags", flags: []string{"--masters", all, "--tls-ca", ca.path("ca.crt"), "--tls-cert", ca.path("client.crt"), "--tls-key", ca.path("client.key")}, env: with},
+		{name: "key in the certificate's file", flags: []string{"--masters", all, "--tls-ca", ca.path("ca.crt"), "--tls-cert", ca.path("both.pem")}, env: with},
+		{name: "another name of the server", flags: []string{"--masters", all, "--tls-ca", ca.path("ca.crt"), "--tls-cert", ca.path("both.pem"), "--tls-server-name", "redis.test"}, env: with},
+		{name: "file", flags: []string{"--config", ca.path("redlock.toml")}},
+		{name: "file of the environment", env: "REDLOCK_CONFIG=" + ca.path("redlock.toml")},
+		{
+			name: "unknown authority", flags: []string{"--masters", all, "--tls-cert", ca.path("both.pem")}, env: with, code: exitNoQuorum,
+			says: []string{strings.TrimPrefix(masters[0], "rediss://"), ": tls: failed to verify certificate"},
+		},
+		{
+			name: "wrong name", flags: []string{"--masters", all, "--tls-ca", ca.path("ca.crt"), "--tls-cert", ca.path("both.pem"), "--tls-server-name", "other.test"}, env: with, code: exitNoQuorum,
+			says: []string{"other.test"},
+		},
+		{
+			name: "no certificate", flags: []string{"--masters", all, "--tls-ca", ca.path("ca.crt")}, env: with, code: exitNoQuorum,
+			says: []string{"remote error: tls: certificate required", "waiting would not help"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			// The inner one finds its way to the same masters, from another folder.
+			i := command(t, append(append([]string{"run", "--no-restart-guard", "--name", "n"}, c.flags...), "--", "sh", "-c", "cd / && exec "+os.Args[0]+` inspect --name "$REDLOCK_NAME"`)...)
+			if c.env != "" {
+				i.env(c.env)
+			}
+			i.start().wantCode(c.code)
+			i.wantError(c.says...)
+			if c.code == 0 && !strings.Contains(i.stdout.String(), "held by") {
+				t.Errorf("redlock inspect inside says\n%s", &i.stdout)
+			}
+		})
+	}
+}
+
+// Masters on Unix sockets, one of them in a database of its own, with a user and a password that the
+// environment has.
+func TestUnixSockets(t *testing.T) {
+	dirs := servers(t, 3, func(_, dir string) []string {
+		acl := filepath.Join(dir, "acl")
+		if err := os.WriteFile(acl, []byte("user default off\nuser locks on >open-sesame ~* &* +@all\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return []string{"--port", "0", "--unixsocket", filepath.Join(dir, "s"), "--aclfile", acl}
+	})
+	masters := fmt.Sprintf("%s/s,unix://%s/s?db=3,unix://locks:open-sesame@%s/s", dirs[0], dirs[1], dirs[2])
+	flags := []string{"--masters", masters, "--no-restart-guard"}
+	i := command(t, line("run", flags, "n", "--", "sh", "-c", os.Args[0]+` inspect "$REDLOCK_NAME"`)...).
+		env("REDLOCK_USERNAME=locks", "REDLOCK_PASSWORD=open-sesame").start()
+	i.wantCode(0)
+	for _, dir := range dirs {
+		if !strings.Contains(i.stdout.String(), dir+"/s ") {
+			t.Errorf("redlock inspect does not name %s/s:\n%s", dir, &i.stdout)
+		}
+	}
+	if !strings.Contains(i.stdout.String(), "3 of 3 masters say so") {
+		t.Errorf("redlock inspect says\n%s", &i.stdout)
+	}
+	i = command(t, line("run", flags, "n", "--no-wait", "--", "true")...).start()
+	i.wantCode(exitNoQuorum)
+	i.wantError(dirs[0] + "/s: NOAUTH")
+}

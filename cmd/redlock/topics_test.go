@@ -1,0 +1,96 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	gotoken "go/token"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Each exit code of the program is in the table, with its meaning, and the table is what is printed.
+func TestExitCodesAreExplained(t *testing.T) {
+	file, err := parser.ParseFile(gotoken.NewFileSet(), "exit.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := map[int]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && strings.HasPrefix(spec.Names[0].Name, "exit") && len(spec.Values) == 1 {
+			if value, ok := spec.Values[0].(*ast.BasicLit); ok {
+				code, err := strconv.Atoi(value.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				codes[code] = spec.Names[0].Name
+			}
+		}
+		return true
+	})
+	if len(codes) < 9 {
+		t.Errorf("exit.go has %d codes: this test looks for the wrong thing", len(codes))
+	}
+	for _, e := range exitCodes {
+		if e.means == "" {
+			t.Errorf("the meaning of %d is empty", e.code)
+		}
+		if !e.own {
+			delete(codes, e.code)
+		}
+	}
+	for code, name := range codes {
+		t.Errorf("%s (%d) is not in the table", name, code)
+	}
+	i := command(t, "help", "exit-codes").start()
+	i.wantCode(0)
+	for _, e := range exitCodes {
+		for word := range strings.FieldsSeq(e.means) {
+			if !strings.Contains(i.stdout.String(), word) {
+				t.Errorf("redlock help exit-codes does not say %q:\n%s", e.means, &i.stdout)
+				break
+			}
+		}
+	}
+}
+
+func TestHelpTopics(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		says string
+		code int
+	}{
+		{[]string{"help"}, "Commands:", 0},
+		{[]string{"help", "run"}, "Usage: redlock run [flags] NAME... -- COMMAND", 0},
+		{[]string{"help", "config"}, "password_file", 0},
+		{[]string{"help", "lock"}, "", exitUsage},
+	} {
+		i := command(t, c.args...).start()
+		i.wantCode(c.code)
+		if !strings.Contains(i.stdout.String(), c.says) {
+			t.Errorf("redlock %v prints\n%s\nwant %q", c.args, &i.stdout, c.says)
+		}
+	}
+}
+
+// Each help fits a terminal of 80 columns.
+func TestHelpFits(t *testing.T) {
+	for _, args := range [][]string{
+		{"--help"},
+		{"run", "--help"},
+		{"hold", "--help"},
+		{"inspect", "--help"},
+		{"unlock", "--help"},
+		{"demo", "--help"},
+		{"help", "config"},
+		{"help", "exit-codes"},
+	} {
+		i := command(t, args...).env("COLUMNS=80").start()
+		i.wantCode(0)
+		for line := range strings.Lines(i.stdout.String()) {
+			if got := len([]rune(strings.TrimSuffix(line, "\n"))); got > columns || strings.TrimRight(line, " \n") != strings.TrimSuffix(line, "\n") {
+				t.Errorf("redlock %v: a line has %d columns, or ends with a space: %q", args, got, line)
+			}
+		}
+	}
+}
