@@ -6,6 +6,9 @@ UNITS  = $$($(GO) list ./... | grep -v /integration)
 # Tests that mostly wait run beside each other.
 CHAOS  = $(GO) test -race -count=1 -timeout 30m -parallel 4 ./integration
 FUZZ  ?= 30s
+# Modules of their own, so that what they import does not become the library's.
+MODULES = bench examples otel
+each    = @for module in $(MODULES); do (set -x; cd $$module && $(1)) || exit 1; done
 
 .DEFAULT_GOAL := help
 .PHONY: help demo bench test soak vet lint fmt unit sim model teeth image chaos cover fuzz
@@ -25,8 +28,7 @@ test: vet lint unit sim model chaos ## everything that must pass; installs or bu
 
 soak: ## the long forms, an hour or so: all simulations and all modules with the race detector, the model's larger cases, teeth, the chaos tests' longer ones
 	$(GO) test -race -count=1 -timeout 60m $(UNITS)
-	cd bench && $(GO) test -race -count=1 ./...
-	cd examples && $(GO) test -race -count=1 ./...
+	$(call each,$(GO) test -race -count=1 ./...)
 	$(GO) run ./model -nightly
 	$(GO) run ./teeth
 	$(CHAOS)
@@ -38,11 +40,8 @@ vet: ## go vet, for each system that the library is built for
 
 lint: ## staticcheck, go fix, dead code, gofumpt
 	$(TOOL) staticcheck ./...
-	cd bench && $(TOOL) staticcheck ./...
-	cd examples && $(TOOL) staticcheck ./...
 	$(GO) fix -diff ./...
-	cd bench && $(GO) fix -diff ./...
-	cd examples && $(GO) fix -diff ./...
+	$(call each,$(TOOL) staticcheck ./... && $(GO) fix -diff ./...)
 	@dead="$$($(TOOL) deadcode -test ./...)" || exit 1; \
 	if [ -n "$$dead" ]; then echo "$$dead"; exit 1; fi
 	@unformatted="$$($(TOOL) gofumpt -l .)" || exit 1; \
@@ -54,8 +53,7 @@ fmt: ## format the code and bring it up to date with the language
 
 unit: ## unit tests and style, with the race detector; of each simulation a fifth
 	$(GO) test -race -short -count=1 $(UNITS)
-	cd bench && $(GO) test -count=1 ./...
-	cd examples && $(GO) test -count=1 ./...
+	$(call each,$(GO) test -count=1 ./...)
 
 sim: ## all of the simulations, without the race detector, which makes them ten times as slow
 	$(GO) test -count=1 ./redlock ./multilock ./node

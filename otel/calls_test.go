@@ -1,0 +1,209 @@
+package otelredlock
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// TestOutcomes: each way in which a call ends is counted, and only those that are errors say so.
+func TestOutcomes(t *testing.T) {
+	for outcome, tt := range map[string]struct {
+		call  func(*testing.T, *lab)
+		error string
+		kind  string
+	}{
+		"acquired": {call: func(t *testing.T, l *lab) {
+			l.unlock(l.lock(t.Context(), l.open(redlock.Config{}), "a"))
+		}},
+		"entered": {call: func(t *testing.T, l *lab) {
+			c := l.open(redlock.Config{})
+			hold := l.lock(t.Context(), c, "a")
+			l.unlock(l.lock(hold.Context(), c, "a"))
+			l.expect("entered", map[string]int64{"hold.count{kind=lock}": 1})
+			l.unlock(hold)
+		}},
+		"taken": {call: func(t *testing.T, l *lab) {
+			l.lock(t.Context(), l.open(redlock.Config{}), "a")
+			_, err := l.open(redlock.Config{}).TryLock(t.Context(), "a")
+			want(t, err, redlock.ErrTaken)
+		}},
+		"no_quorum": {error: "no_quorum", call: func(t *testing.T, l *lab) {
+			c := l.open(redlock.Config{})
+			l.fleet.Master(0).Kill()
+			l.fleet.Master(1).Kill()
+			_, err := c.TryLock(t.Context(), "a")
+			want(t, err, redlock.ErrNoQuorum)
+		}},
+		"guarded": {error: "guarded", call: func(t *testing.T, l *lab) {
+			c := l.open(redlock.Config{RestartGuard: time.Minute})
+			l.fleet.Master(0).Restart()
+			l.fleet.Master(1).Restart()
+			time.Sleep(2 * time.Second)
+			_, err := c.TryLock(t.Context(), "a")
+			want(t, err, redlock.ErrGuarded)
+		}},
+		"context_ended": {error: "context_ended", call: func(t *testing.T, l *lab) {
+			l.lock(t.Context(), l.open(redlock.Config{}), "a")
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := l.open(redlock.Config{}).Lock(ctx, "a")
+			want(t, err, context.DeadlineExceeded)
+		}},
+		"closed": {error: "closed", call: func(t *testing.T, l *lab) {
+			l.lock(t.Context(), l.open(redlock.Config{}), "a")
+			c := l.open(redlock.Config{})
+			time.AfterFunc(time.Second, func() { c.Close() })
+			_, err := c.Lock(t.Context(), "a")
+			want(t, err, redlock.ErrClosed)
+		}},
+		"upgrade": {error: "upgrade", call: func(t *testing.T, l *lab) {
+			c := l.open(redlock.Config{})
+			hold, err := c.RLock(t.Context(), "a")
+			want(t, err, nil)
+			_, err = c.Lock(hold.Context(), "a")
+			want(t, err, redlock.ErrUpgrade)
+			l.unlock(hold)
+		}},
+	} {
+		t.Run(outcome, func(t *testing.T) {
+			bubble(t, Config{}, func(t *testing.T, l *lab) {
+				tt.call(t, l)
+				synctest.Wait()
+				failed := ""
+				if tt.error != "" {
+					failed = "error.type=" + tt.error + ","
+				}
+				l.expect("after the call", map[string]int64{
+					"acquire.duration{" + failed + "kind=lock,outcome=" + outcome + "}": 1,
+				})
+				for _, span := range l.spans.GetSpans() {
+					if at(span, keyOutcome) != outcome {
+						continue
+					}
+					if got := at(span, keyError); got != tt.error {
+						t.Errorf("error.type of the span is %q, want %q", got, tt.error)
+					}
+					if failed := span.Status.Description != ""; failed != (tt.error != "") {
+						t.Errorf("status of the span is %+v, error.type %q", span.Status, tt.error)
+					}
+					return
+				}
+				t.Errorf("no span has the outcome %s", outcome)
+			})
+		})
+	}
+}
+
+func TestWaits(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, l *lab) {
+		a, b := l.open(redlock.Config{}), l.open(redlock.Config{})
+		hold := l.lock(t.Context(), a, "a")
+		time.AfterFunc(3*time.Second, func() {
+			l.expect("while one waits", map[string]int64{"waiter.count{kind=lock}": 1, "hold.count{kind=lock}": 1})
+			want(t, hold.Unlock(t.Context()), nil)
+		})
+		l.unlock(l.lock(t.Context(), b, "a"))
+		l.expect("at the end", map[string]int64{
+			"waiter.count{kind=lock}":                      0,
+			"hold.count{kind=lock}":                        0,
+			"acquire.duration{kind=lock,outcome=acquired}": 2,
+			"wait.duration{kind=lock,outcome=acquired}":    1,
+		})
+		if n := l.total("master.votes{", "vote=handed_off}"); n < 2 {
+			t.Errorf("%d masters have handed the lock off, want a majority", n)
+		}
+	})
+}
+
+// TestLabel: metrics have what Config.Label makes of the name, and Config.Attributes.
+func TestLabel(t *testing.T) {
+	cfg := Config{
+		Label:      func(name string) string { return name[:1] },
+		Attributes: []attribute.KeyValue{attribute.String("set", "one")},
+	}
+	bubble(t, cfg, func(t *testing.T, l *lab) {
+		c := l.open(redlock.Config{})
+		l.unlock(l.lock(t.Context(), c, "orders:42"))
+		l.unlock(l.lock(t.Context(), c, "others:43"))
+		l.expect("after two holds", map[string]int64{
+			"acquire.duration{kind=lock,name=o,outcome=acquired,set=one}": 2,
+			"hold.duration{end=unlocked,kind=lock,name=o,set=one}":        2,
+			"hold.losses{end=lost,kind=lock,name=o,set=one}":              0,
+			"master.votes{master=pool 0,vote=granted,set=one}":            2,
+			"master.state{master=pool 0,state=up,set=one}":                1,
+			"script.duration{error.type=NOSCRIPT,master=pool 0,set=one}":  1,
+		})
+		for _, span := range l.spans.GetSpans() {
+			if at(span, "set") != "one" {
+				t.Errorf("span %s has no attribute of Config", span.Name)
+			}
+		}
+	})
+}
+
+// TestEventsAreBounded: a call that waits through an outage keeps the events of its beginning and of
+// its end.
+func TestEventsAreBounded(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, l *lab) {
+		c := l.open(redlock.Config{})
+		l.unlock(l.lock(t.Context(), c, "warm"))
+		l.spans.Reset()
+		each(l.fleet, 0, 2, (*redlocktest.Master).Kill)
+		time.AfterFunc(time.Minute, func() { each(l.fleet, 0, 2, (*redlocktest.Master).RestartWithData) })
+		l.unlock(l.lock(t.Context(), c, "a"))
+		span := l.span("redlock.lock")
+		events := span.Events
+		if n := len(events); n != mostEvents+1 {
+			t.Errorf("%d events, want %d and the decision", n, mostEvents)
+		}
+		if span.DroppedEvents != 0 || at(span, keyOmitted) == "" {
+			t.Errorf("the SDK dropped %d events, %q were omitted", span.DroppedEvents, at(span, keyOmitted))
+		}
+		if first, last := events[0].Name, events[len(events)-1]; first != "redlock.asked" || last.Name != "redlock.decided" {
+			t.Errorf("the first event is %s, the last %s", first, last.Name)
+		}
+	})
+}
+
+// TestSlowExporter: a span processor that blocks holds up neither a lock nor what other clients tell.
+func TestSlowExporter(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, l *lab) {
+		blocked := make(chan struct{})
+		l.tracers.RegisterSpanProcessor(&blocker{until: blocked})
+		a, b := l.open(redlock.Config{}), l.open(redlock.Config{})
+		hold := l.lock(t.Context(), a, "a") // the end of its span blocks
+		synctest.Wait()
+		l.unlock(l.lock(t.Context(), b, "b"))
+		l.unlock(hold)
+		l.expect("while one client's spans are blocked", map[string]int64{"acquire.duration{kind=lock,outcome=acquired}": 2})
+		close(blocked)
+		synctest.Wait()
+		l.expect("later", map[string]int64{"hold.duration{end=unlocked,kind=lock}": 2})
+	})
+}
+
+// TestNoProvider: without providers nothing is measured, and nothing fails.
+func TestNoProvider(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		c, err := redlock.New(redlock.Config{Pools: fleet.Pools(), RestartGuard: -1, Trace: New(Config{})})
+		want(t, err, nil)
+		want(t, c.Do(t.Context(), "a", func(context.Context) error { return nil }), nil)
+		want(t, c.Close(), nil)
+	})
+}
+
+func want(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("error %v, want %v", err, want)
+	}
+}

@@ -1,0 +1,124 @@
+package otelredlock
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+
+	"example.com/redlock/redlocktrace"
+)
+
+// hold is a lock that is held.
+type hold struct {
+	story
+	lease time.Duration
+	short bool // it was handed off, with a short lease, and not renewed yet
+}
+
+// What redlock.end says of a hold that expired: if nothing renews it, that was the caller's wish.
+const (
+	endExpired   = "expired"
+	endLeaseOver = "lease_over"
+)
+
+// holdStarted begins the hold that c has got.
+func (r *recorder) holdStarted(c *call, e *redlocktrace.CallDone) {
+	kind, name := pair{keyKind, string(e.Kind)}, r.label(e.Name)
+	r.metrics.holds.Add(context.Background(), 1, r.sets.of(kind, name).add...)
+	// A series that begins with the first loss would hide it from rate and increase.
+	for _, end := range []string{string(redlocktrace.EndLost), endExpired} {
+		r.metrics.losses.Add(context.Background(), 0, r.sets.of(kind, pair{keyEnd, end}, name).add...)
+	}
+	ctx := e.Context
+	if !trace.SpanContextFromContext(ctx).IsValid() {
+		ctx = trace.ContextWithSpan(ctx, c.Span) // in one trace with the call, at least
+	}
+	_, span := r.tracer.Start(ctx, "redlock.hold", trace.WithTimestamp(e.Time), trace.WithAttributes(r.cfg.Attributes...),
+		trace.WithAttributes(keyName.String(e.Name), keyKind.String(string(e.Kind)), keyOwner.String(e.Owner), keyToken.Int64(e.Token)))
+	if span.IsRecording() {
+		span.SetAttributes(keyClient.String(e.Client))
+		if e.Permits > 0 {
+			span.SetAttributes(keyPermits.Int(e.Permits), keySlot.Int(e.Slot))
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.holds[e.Owner] = &hold{story: story{Span: span}, lease: c.lease, short: e.Validity < c.lease/2}
+}
+
+// hold returns a hold that has not ended, or nil.
+func (r *recorder) hold(owner string) *hold {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.holds[owner]
+}
+
+func (r *recorder) renewed(e redlocktrace.Renewed) {
+	h := r.hold(e.Owner)
+	if h == nil {
+		return
+	}
+	ctx := trace.ContextWithSpan(context.Background(), h.Span)
+	r.metrics.renewal.Record(ctx, e.Took.Seconds(), r.sets.of(pair{keyRenewal, string(e.For)}, pair{keyResult, string(e.Result)}).record...)
+	// The first renewal of a hold that was handed off finds little left, and so does one that somebody
+	// calls for whenever he likes: neither shows that renewals come late.
+	if e.For == redlocktrace.RenewalWatchdog && !h.short {
+		r.metrics.remaining.Record(ctx, e.Left.Seconds()/h.lease.Seconds(), r.sets.of().record...)
+	}
+	if e.Result == redlocktrace.ResultConfirmed {
+		h.short = false
+	}
+	if h.IsRecording() && (e.Result != redlocktrace.ResultConfirmed || e.For != redlocktrace.RenewalWatchdog) {
+		h.add(e.Time, "redlock.renewed", keyRenewal.String(string(e.For)), keyResult.String(string(e.Result)),
+			seconds(keyLeft, e.Left), seconds(keyValidity, e.Validity))
+	}
+}
+
+func (r *recorder) healed(e redlocktrace.Healed) {
+	if h := r.hold(e.Owner); h != nil && h.IsRecording() {
+		h.add(e.Time, "redlock.healed", keyMaster.String(e.Master))
+	}
+}
+
+func (r *recorder) holdEnded(e redlocktrace.HoldEnded) {
+	r.mu.Lock()
+	h := r.holds[e.Owner]
+	if h != nil {
+		delete(r.holds, e.Owner)
+		r.passed.add(place{e.Name, e.Kind == redlocktrace.KindPermit, e.Slot}, handOver{e.Owner, e.Token, h.SpanContext()})
+	}
+	r.mu.Unlock()
+	if h == nil {
+		return
+	}
+	end := string(e.End)
+	if e.End == redlocktrace.EndExpired {
+		end = endExpired
+		if !e.Watch {
+			end = endLeaseOver
+		}
+	}
+	ctx := trace.ContextWithSpan(context.Background(), h.Span)
+	kind, name := pair{keyKind, string(e.Kind)}, r.label(e.Name)
+	o := r.sets.of(kind, pair{keyEnd, end}, name)
+	r.metrics.holds.Add(context.Background(), -1, r.sets.of(kind, name).add...)
+	r.metrics.hold.Record(ctx, e.Held.Seconds(), o.record...)
+	if lost(end) {
+		r.metrics.losses.Add(ctx, 1, o.add...)
+	}
+	if h.IsRecording() {
+		h.SetAttributes(keyEnd.String(end))
+		if lost(end) {
+			h.SetAttributes(keyError.String(end))
+			h.SetStatus(codes.Error, e.Err.Error())
+		}
+	}
+	h.end(e.Time)
+}
+
+// lost reports whether a hold ended before anybody wished it to.
+func lost(end string) bool {
+	return end == string(redlocktrace.EndLost) || end == endExpired
+}

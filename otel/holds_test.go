@@ -1,0 +1,105 @@
+package otelredlock
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// TestEnds: each way in which a hold ends is counted, and a loss is an error.
+func TestEnds(t *testing.T) {
+	for end, tt := range map[string]struct {
+		act  func(*testing.T, *lab)
+		loss bool
+	}{
+		"unlocked": {act: func(t *testing.T, l *lab) {
+			l.unlock(l.lock(t.Context(), l.open(redlock.Config{}), "a"))
+		}},
+		"closed": {act: func(t *testing.T, l *lab) {
+			c := l.open(redlock.Config{})
+			l.lock(t.Context(), c, "a")
+			c.Close()
+		}},
+		"expired": {loss: true, act: func(t *testing.T, l *lab) {
+			l.lock(t.Context(), l.open(redlock.Config{}), "a")
+			each(l.fleet, 0, 2, (*redlocktest.Master).Kill)
+			time.Sleep(time.Minute)
+		}},
+		"lost": {loss: true, act: func(t *testing.T, l *lab) {
+			c := l.open(redlock.Config{})
+			l.lock(t.Context(), c, "a")
+			want(t, second(c.ForceUnlock(t.Context(), "a")), nil)
+			time.Sleep(time.Minute)
+		}},
+		"lease_over": {act: func(t *testing.T, l *lab) {
+			_, err := l.open(redlock.Config{}).LockFor(t.Context(), "a", time.Second)
+			want(t, err, nil)
+			time.Sleep(time.Minute)
+		}},
+	} {
+		t.Run(end, func(t *testing.T) {
+			bubble(t, Config{}, func(t *testing.T, l *lab) {
+				tt.act(t, l)
+				synctest.Wait()
+				values := map[string]int64{
+					"hold.duration{end=" + end + ",kind=lock}": 1,
+					"hold.count{kind=lock}":                    0,
+					"hold.losses{end=lost,kind=lock}":          0, // there from the first hold on
+					"hold.losses{end=expired,kind=lock}":       0,
+				}
+				code, failed := codes.Unset, ""
+				if tt.loss {
+					values["hold.losses{end="+end+",kind=lock}"] = 1
+					code, failed = codes.Error, end
+				}
+				l.expect("after the end", values)
+				span := l.span("redlock.hold")
+				if span.Status.Code != code || at(span, keyError) != failed || at(span, keyEnd) != end {
+					t.Errorf("span: status %v, error.type %q, end %q", span.Status, at(span, keyError), at(span, keyEnd))
+				}
+			})
+		})
+	}
+}
+
+// TestRenewals: what was left at a renewal is told as a share of the lease, but not where the lease
+// had just begun to be short.
+func TestRenewals(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, l *lab) {
+		c, d := l.open(redlock.Config{}), l.open(redlock.Config{})
+		first := l.lock(t.Context(), c, "a")
+		time.AfterFunc(time.Second, func() { want(t, first.Unlock(t.Context()), nil) })
+		hold := l.lock(t.Context(), d, "a") // with a short lease
+		time.Sleep(time.Second)
+		l.expect("after the first renewal", map[string]int64{"renewal.duration{renewal=renew,result=confirmed}": 1})
+		if n := l.total("renewal.remaining", "}"); n != 0 {
+			t.Errorf("%d renewals tell what was left, want none of a short lease", n)
+		}
+		time.Sleep(35 * time.Second)
+		if n, low := l.remaining(0.6, 0.7), l.total("renewal.remaining", "}"); n != 3 || low != 3 {
+			t.Errorf("%d of %d renewals had two thirds left, want 3 of 3", n, low)
+		}
+		want(t, hold.Extend(t.Context(), 20*time.Second), nil)
+		each(l.fleet, 0, 2, (*redlocktest.Master).Kill)
+		time.Sleep(15 * time.Second)
+		l.expect("in an outage", map[string]int64{"renewal.duration{renewal=extend,result=confirmed}": 1})
+		if n := l.total("renewal.duration{renewal=renew,result=unconfirmed}", ""); n == 0 {
+			t.Error("no renewal failed")
+		}
+		each(l.fleet, 0, 2, (*redlocktest.Master).Restart)
+		time.Sleep(5 * time.Second)
+		l.unlock(hold)
+		names := map[string]int{}
+		for _, event := range l.named("redlock.hold")[1].Events {
+			names[event.Name]++
+		}
+		if names["redlock.healed"] != 2 || names["redlock.renewed"] < 2 {
+			t.Errorf("the hold has the events %v, want two heals and the failed renewals", names)
+		}
+	})
+}

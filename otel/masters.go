@@ -1,0 +1,166 @@
+package otelredlock
+
+import (
+	"context"
+	"regexp"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+
+	"example.com/redlock/redlocktrace"
+)
+
+// States of a master. Only one that is up votes.
+const (
+	stateUp       = "up"
+	stateDown     = "down"
+	stateRefused  = "refused"
+	stateGuarded  = "guarded"
+	stateUnsteady = "unsteady"
+)
+
+var states = []string{stateUp, stateDown, stateRefused, stateGuarded, stateUnsteady}
+
+// client is what is known of the masters of a client.
+type client map[string]*master
+
+// master is one of them.
+type master struct {
+	reached  bool
+	refused  bool
+	guarded  bool
+	unsteady bool
+	run      string // the process that it was when it was last reached
+}
+
+// state is the one that says most of what the master is good for.
+func (m *master) state() string {
+	switch {
+	case m.refused:
+		return stateRefused
+	case !m.reached:
+		return stateDown
+	case m.unsteady:
+		return stateUnsteady
+	case m.guarded:
+		return stateGuarded
+	}
+	return stateUp
+}
+
+// change takes in what the client tells of the master.
+func (m *master) change(e *redlocktrace.MasterChanged) {
+	switch e.State {
+	case redlocktrace.StateUp:
+		m.reached, m.refused, m.guarded = true, false, false
+		m.unsteady = m.unsteady && m.run == e.RunID // a new process has a clock that nobody knows yet
+		m.run = e.RunID
+	case redlocktrace.StateDown:
+		m.reached, m.refused = false, false
+	case redlocktrace.StateRefused:
+		m.refused = true
+	case redlocktrace.StateGuarded:
+		m.guarded = true
+	case redlocktrace.StateGranting:
+		m.guarded = false
+	case redlocktrace.StateUnsteady:
+		m.unsteady = true
+	case redlocktrace.StateSteady:
+		m.unsteady = false
+	case redlocktrace.StateBehind: // keeps leases longer, which is safe
+	}
+}
+
+func (r *recorder) clientStarted(e redlocktrace.ClientStarted) {
+	c := client{}
+	for _, name := range e.Masters {
+		c[name] = new(master)
+	}
+	r.mu.Lock()
+	r.clients[e.Client] = c
+	r.mu.Unlock()
+	r.observe()
+}
+
+func (r *recorder) masterChanged(e redlocktrace.MasterChanged) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m := r.clients[e.Client][e.Master]; m != nil {
+		m.change(&e)
+	}
+}
+
+// clientClosed forgets a client. Its calls and holds have ended before.
+func (r *recorder) clientClosed(e redlocktrace.ClientClosed) {
+	r.mu.Lock()
+	delete(r.clients, e.Client)
+	r.mu.Unlock()
+	r.observe()
+}
+
+// observe has the states of masters collected for as long as there are clients: the meter provider
+// keeps a callback, and what it refers to, until it is unregistered.
+func (r *recorder) observe() {
+	r.callbacks.Lock() // no other function waits for it
+	defer r.callbacks.Unlock()
+	r.mu.Lock()
+	wanted := len(r.clients) > 0
+	r.mu.Unlock()
+	switch {
+	case wanted && r.callback == nil:
+		callback, err := r.meter.RegisterCallback(r.observed, r.metrics.state)
+		if err != nil {
+			otel.Handle(err)
+			return
+		}
+		r.callback = callback
+	case !wanted && r.callback != nil:
+		if err := r.callback.Unregister(); err != nil {
+			otel.Handle(err)
+		}
+		r.callback = nil
+	}
+}
+
+// observed tells how many clients see each master in each state. A state that none sees is 0, so that
+// a graph shows when it ended.
+func (r *recorder) observed(_ context.Context, o metric.Observer) error {
+	seen := map[string]map[string]int64{}
+	r.mu.Lock()
+	for _, c := range r.clients {
+		for name, m := range c {
+			if seen[name] == nil {
+				seen[name] = map[string]int64{}
+			}
+			seen[name][m.state()]++
+		}
+	}
+	r.mu.Unlock()
+	for name, clients := range seen {
+		for _, state := range states {
+			set := r.sets.set(pair{keyMaster, name}, pair{keyState, state})
+			o.ObserveInt64(r.metrics.state, clients[state], metric.WithAttributeSet(set))
+		}
+	}
+	return nil
+}
+
+func (r *recorder) answered(e redlocktrace.Answered) {
+	o := r.sets.of(pair{keyMaster, e.Master}, pair{keyError, answerError(e.Err)})
+	r.metrics.script.Record(context.Background(), e.Took.Seconds(), o.record...)
+}
+
+// code is how a Redis error begins.
+var code = regexp.MustCompile(`^[A-Z]{2,20}\b`)
+
+// answerError is the class of an error that a master answered: the word that it begins with, such as
+// OOM or NOSCRIPT.
+func answerError(err error) string {
+	if err == nil {
+		return ""
+	}
+	if word := code.FindString(err.Error()); word != "" {
+		return word
+	}
+	return "_OTHER" // as in OpenTelemetry's conventions
+}

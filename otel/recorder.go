@@ -1,0 +1,122 @@
+package otelredlock
+
+import (
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"example.com/redlock/redlock"
+)
+
+// recorder makes metrics and spans of what its clients tell. A client tells of one thing after the
+// other, so what belongs to one client needs no mutex; the maps are shared by all clients.
+type recorder struct {
+	cfg     Config
+	tracer  trace.Tracer
+	meter   metric.Meter
+	metrics *instruments
+	sets    *sets
+
+	mu      sync.Mutex // of what follows; no function of the SDK is called with it held
+	calls   map[callID]*call
+	holds   map[string]*hold // by their owners
+	passed  passed
+	clients map[string]client
+
+	callbacks sync.Mutex
+	callback  metric.Registration // while there are clients
+}
+
+func newRecorder(cfg Config) *recorder {
+	if cfg.MeterProvider == nil {
+		cfg.MeterProvider = otel.GetMeterProvider()
+	}
+	if cfg.TracerProvider == nil {
+		cfg.TracerProvider = otel.GetTracerProvider()
+	}
+	if cfg.Label == nil {
+		cfg.Label = func(string) string { return "" }
+	}
+	meter := cfg.MeterProvider.Meter(Scope)
+	return &recorder{
+		cfg:     cfg,
+		tracer:  cfg.TracerProvider.Tracer(Scope),
+		meter:   meter,
+		metrics: newInstruments(meter),
+		sets:    newSets(cfg.Attributes),
+		calls:   map[callID]*call{},
+		holds:   map[string]*hold{},
+		clients: map[string]client{},
+	}
+}
+
+// trace has the functions that a client calls.
+func (r *recorder) trace() *redlock.Trace {
+	return &redlock.Trace{
+		ClientStarted: r.clientStarted,
+		CallStarted:   r.callStarted,
+		Waiting:       r.waiting,
+		Queued:        r.queued,
+		Asked:         r.asked,
+		Voted:         r.voted,
+		HandedOff:     r.handedOff,
+		Decided:       r.decided,
+		RolledBack:    r.rolledBack,
+		CallDone:      r.callDone,
+		Renewed:       r.renewed,
+		Healed:        r.healed,
+		HoldEnded:     r.holdEnded,
+		MasterChanged: r.masterChanged,
+		Answered:      r.answered,
+		ClientClosed:  r.clientClosed,
+	}
+}
+
+// callID names a call among those of all clients.
+type callID struct {
+	client string
+	id     uint64
+}
+
+// label is the attribute of metrics for the name of a lock.
+func (r *recorder) label(name string) pair { return pair{keyName, r.cfg.Label(name)} }
+
+func seconds(key attribute.Key, d time.Duration) attribute.KeyValue {
+	return key.Float64(d.Seconds())
+}
+
+// story is a span with its events. The SDK keeps the last 128 events of a span, unless it was told
+// otherwise, and a call that waits through an outage has thousands. How it began and how it ended say
+// more than the rest.
+type story struct {
+	trace.Span
+	told, omitted int
+}
+
+const mostEvents = 64
+
+// add adds an event, unless there are many already.
+func (s *story) add(at time.Time, name string, attributes ...attribute.KeyValue) {
+	s.addUpTo(mostEvents, at, name, attributes...)
+}
+
+func (s *story) addUpTo(most int, at time.Time, name string, attributes ...attribute.KeyValue) {
+	if s.told >= most {
+		s.omitted++
+		return
+	}
+	s.told++
+	s.AddEvent(name, trace.WithTimestamp(at), trace.WithAttributes(attributes...))
+}
+
+// end ends the span.
+func (s *story) end(at time.Time) {
+	if s.omitted > 0 {
+		s.SetAttributes(keyOmitted.Int(s.omitted))
+	}
+	s.End(trace.WithTimestamp(at))
+}

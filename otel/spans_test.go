@@ -1,0 +1,207 @@
+package otelredlock
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// TestSpans: the spans of a lock that is held, waited for and handed off, and what they have in them.
+func TestSpans(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, l *lab) {
+		a, b := l.open(redlock.Config{}), l.open(redlock.Config{})
+		ctx, request := l.tracers.Tracer("test").Start(t.Context(), "request")
+		first := l.lock(ctx, a, "a")
+		time.AfterFunc(time.Second, func() { want(t, first.Unlock(t.Context()), nil) })
+		second := l.lock(ctx, b, "a")
+		time.Sleep(time.Minute)
+		l.unlock(second)
+		request.End()
+
+		calls, holds := l.named("redlock.lock"), l.named("redlock.hold")
+		if len(calls) != 2 || len(holds) != 2 {
+			t.Fatalf("%d calls and %d holds, want 2 of each", len(calls), len(holds))
+		}
+		for _, span := range append(calls, holds...) {
+			if span.Parent.SpanID() != request.SpanContext().SpanID() {
+				t.Errorf("%s is no child of the caller's span", span.Name)
+			}
+			if span.Status.Code != codes.Unset {
+				t.Errorf("%s has the status %v", span.Name, span.Status)
+			}
+		}
+		for _, call := range calls {
+			if call.SpanKind != trace.SpanKindClient {
+				t.Errorf("the span of a call is of kind %v", call.SpanKind)
+			}
+		}
+		if took := calls[1].EndTime.Sub(calls[1].StartTime); took != time.Second {
+			t.Errorf("the second call took %v, want 1s", took)
+		}
+		if held := holds[1].EndTime.Sub(holds[1].StartTime); held != time.Minute {
+			t.Errorf("the second hold lasted %v, want 1m0s", held)
+		}
+		for i, hold := range []*redlock.Hold{first, second} {
+			for _, span := range []tracetest.SpanStub{calls[i], holds[i]} {
+				if at(span, keyOwner) != hold.Owner() || at(span, keyToken) != fmt.Sprint(hold.Token()) {
+					t.Errorf("%s has owner %s and token %s, want %s and %d", span.Name, at(span, keyOwner), at(span, keyToken), hold.Owner(), hold.Token())
+				}
+			}
+		}
+		var names strings.Builder
+		for _, event := range calls[1].Events {
+			names.WriteString(strings.TrimPrefix(event.Name, "redlock.") + " ")
+		}
+		for _, want := range []string{"asked voted ", " queued ", " waiting ", " handed_off ", " decided "} {
+			if !strings.Contains(names.String(), want) {
+				t.Errorf("the second call has the events %q, want %q among them", &names, want)
+			}
+		}
+		if n := len(holds[1].Events); n != 0 {
+			t.Errorf("the second hold has %d events: renewals that succeed are none", n)
+		}
+	})
+}
+
+// TestLinks: a call that waited leads to the hold that it waited for, and to the one whose release
+// passed the lock on.
+func TestLinks(t *testing.T) {
+	for name, tt := range map[string]struct {
+		clients int // that the two holds are of
+		want    string
+	}{
+		"another client": {2, "waited_for handed_off_by"},
+		"the same":       {1, "handed_off_by"}, // the masters have nobody to name the holder to
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, Config{}, func(t *testing.T, l *lab) {
+				clients := []*redlock.Client{l.open(redlock.Config{}), l.open(redlock.Config{})}
+				first := l.lock(t.Context(), clients[0], "a")
+				time.AfterFunc(time.Second, func() { want(t, first.Unlock(t.Context()), nil) })
+				l.unlock(l.lock(t.Context(), clients[tt.clients-1], "a"))
+				hold, call := l.named("redlock.hold")[0], l.named("redlock.lock")[1]
+				var got []string
+				for _, link := range call.Links {
+					got = append(got, link.Attributes[0].Value.AsString())
+					if link.SpanContext.SpanID() != hold.SpanContext.SpanID() {
+						t.Errorf("a link leads elsewhere than to the first hold")
+					}
+				}
+				if strings.Join(got, " ") != tt.want {
+					t.Errorf("links %q, want %q", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// TestNoLinkAcrossPrograms: where another program held the lock in between, the release that passed it
+// on is not ours.
+func TestNoLinkAcrossPrograms(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, l *lab) {
+		ours, theirs := l.open(redlock.Config{}), newLab(t, l.fleet, Config{}).open(redlock.Config{})
+		l.unlock(l.lock(t.Context(), ours, "a"))
+		hold := l.lock(t.Context(), theirs, "a")
+		time.AfterFunc(time.Second, func() { want(t, hold.Unlock(t.Context()), nil) })
+		l.unlock(l.lock(t.Context(), ours, "a"))
+		call := l.named("redlock.lock")[1]
+		if len(call.Links) != 0 {
+			t.Errorf("the call has the links %v, want none", call.Links)
+		}
+		named := ""
+		for _, event := range call.Events {
+			for _, a := range event.Attributes {
+				if a.Key == keyHolder {
+					named = a.Value.AsString()
+				}
+			}
+		}
+		if named != hold.Owner() {
+			t.Errorf("the call names %q as the holder, want %q", named, hold.Owner())
+		}
+	})
+}
+
+// TestRootSpans: under a context without a span, the hold is in one trace with its call.
+func TestRootSpans(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, l *lab) {
+		l.unlock(l.lock(t.Context(), l.open(redlock.Config{}), "a"))
+		call, hold := l.span("redlock.lock"), l.span("redlock.hold")
+		if hold.Parent.SpanID() != call.SpanContext.SpanID() {
+			t.Errorf("the hold's parent is %v, want the call", hold.Parent)
+		}
+	})
+}
+
+// TestPassed: of names beyond a number, those that were locked first are forgotten.
+func TestPassed(t *testing.T) {
+	var p passed
+	for i := range 3 * mostPassed {
+		p.add(place{name: fmt.Sprint(i % (2 * mostPassed))}, handOver{token: int64(i)})
+		p.add(place{name: "again"}, handOver{token: int64(i)})
+	}
+	if n := len(p.last); n != mostPassed || len(p.order) != mostPassed {
+		t.Errorf("%d names in a ring of %d, want %d", n, len(p.order), mostPassed)
+	}
+	last := 3*mostPassed - 1
+	if got := p.last[place{name: fmt.Sprint(last % (2 * mostPassed))}].token; got != int64(last) {
+		t.Errorf("the token of the last hold is %d, want %d", got, last)
+	}
+	for i, at := range p.order {
+		if _, there := p.last[at]; !there {
+			t.Fatalf("place %d of the ring is not in the map", i)
+		}
+	}
+}
+
+// TestNothingStays: what ended is forgotten, however it ended.
+func TestNothingStays(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, l *lab) {
+		for range 3 {
+			a, b := l.open(redlock.Config{}), l.open(redlock.Config{})
+			l.unlock(l.lock(t.Context(), a, "a"))
+			l.lock(t.Context(), a, "a")
+			go b.Lock(t.Context(), "a") // until b is closed
+			_, err := b.TryLock(t.Context(), "a")
+			want(t, err, redlock.ErrTaken)
+			_, err = b.LockFor(t.Context(), "b", time.Second)
+			want(t, err, nil)
+			time.Sleep(2 * time.Second)
+			if calls, holds, clients, callback := l.kept(); calls != 1 || holds == 0 || clients != 2 || !callback {
+				t.Errorf("%d calls, %d holds, %d clients, callback: %t: there is too little to forget", calls, holds, clients, callback)
+			}
+			each(l.fleet, 0, 3, (*redlocktest.Master).Kill)
+			time.Sleep(time.Minute) // a hold is lost
+			each(l.fleet, 0, 3, (*redlocktest.Master).RestartWithData)
+			time.Sleep(2 * time.Second)
+			a.Close()
+			b.Close()
+			synctest.Wait()
+			if calls, holds, clients, callback := l.kept(); calls != 0 || holds != 0 || clients != 0 || callback {
+				t.Errorf("%d calls, %d holds, %d clients are left, callback: %t", calls, holds, clients, callback)
+			}
+			if n := l.total("master.state", "}") + l.total("hold.count", "}") + l.total("waiter.count", "}"); n != 0 {
+				t.Errorf("gauges still show %d", n)
+			}
+		}
+	})
+}
+
+// kept is what the recorder remembers.
+func (l *lab) kept() (calls, holds, clients int, callback bool) {
+	r := l.recorder
+	r.callbacks.Lock()
+	defer r.callbacks.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.calls), len(r.holds), len(r.clients), r.callback != nil
+}
