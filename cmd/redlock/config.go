@@ -38,6 +38,7 @@ type settings struct {
 	Lease        *checked[positive, *positive] `toml:"lease"`
 	Wait         *checked[patience, *patience] `toml:"wait"`
 	Grace        *checked[patience, *patience] `toml:"grace"`
+	ClientName   *word                         `toml:"client_name"`
 	Verbose      *truth                        `toml:"verbose"`
 }
 

@@ -28,7 +28,10 @@ type fleetFlags struct {
 	MaxLease      positive `env:"REDLOCK_MAX_LEASE" placeholder:"LEASE" help:"The longest lease that any process uses on these masters. Default: the lease."`
 	RestartGuard  guard    `env:"REDLOCK_RESTART_GUARD" placeholder:"MAX-LEASE" help:"How long a master that restarted grants nothing, since it may have forgotten what it granted. Default: the longest lease; use off for masters that run with appendfsync always."`
 	NoGuard       bool     `name:"no-restart-guard" help:"The same as --restart-guard=off."`
+	ClientName    string   `env:"REDLOCK_CLIENT_NAME" placeholder:"NAME" help:"What this process is called to others, who see who holds a lock. Default: the name of the command, or redlock."`
 	Verbose       bool     `short:"v" env:"REDLOCK_VERBOSE" help:"Log everything to stderr."`
+
+	onlyLooks bool // is not worth a record of its own on the masters
 }
 
 // open returns a client that takes locks for lease. It does not wait for the network, so an error is
@@ -39,6 +42,8 @@ func (f *fleetFlags) open(lease time.Duration, leaseFlag string, from origins, s
 		MaxLease:     time.Duration(f.MaxLease),
 		RestartGuard: time.Duration(f.RestartGuard),
 		NodeTimeout:  time.Duration(f.NodeTimeout),
+		Name:         f.ClientName,
+		NoRecord:     f.onlyLooks,
 		Logger:       f.logger(stderr),
 	}
 	if f.NoGuard {
@@ -102,6 +107,7 @@ func asFlags(err error, leaseFlag string, from origins) string {
 		"Config has no Masters and no Pools", from["masters"]+" is empty",
 		"Config has", from["masters"]+" has",
 		"Config.TLS", from["tls"],
+		"Config.Name", from["client-name"],
 		"Config.Masters", from["masters"],
 		"Config.NodeTimeout", from["node-timeout"],
 		"Config.MaxLease", from["max-lease"],
@@ -120,6 +126,7 @@ func (f *fleetFlags) openToLook(from origins, stderr io.Writer) (*redlock.Client
 	if !f.Verbose {
 		stderr = io.Discard
 	}
+	f.onlyLooks = true
 	return f.open(lease, "max-lease", from, stderr)
 }
 

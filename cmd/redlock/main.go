@@ -17,13 +17,14 @@ type streams struct {
 
 // cli is the command line. kong fills it in, as the tags say.
 type cli struct {
-	Run     runCmd     `cmd:"" help:"Run a command while the lock is held."`
-	Hold    holdCmd    `cmd:"" help:"Hold a lock until stdin closes: for scripts and other programs."`
-	Inspect inspectCmd `cmd:"" help:"Show who holds a lock, master by master, without taking it."`
-	Unlock  unlockCmd  `cmd:"" help:"Free a lock, whoever holds it."`
-	Demo    demoCmd    `cmd:"" help:"Watch a lock survive the death of its masters; nothing to install."`
-	Help    helpCmd    `cmd:"" help:"Print the help of a command, or on config or exit-codes."`
-	Version versionCmd `cmd:"" help:"Print the version."`
+	Run        runCmd        `cmd:"" help:"Run a command while the lock is held."`
+	Hold       holdCmd       `cmd:"" help:"Hold a lock until stdin closes: for scripts and other programs."`
+	Inspect    inspectCmd    `cmd:"" help:"Show who holds a lock, master by master, without taking it."`
+	Unlock     unlockCmd     `cmd:"" help:"Free a lock, whoever holds it."`
+	Demo       demoCmd       `cmd:"" help:"Watch a lock survive the death of its masters; nothing to install."`
+	Help       helpCmd       `cmd:"" help:"Print the help of a command, or on config or exit-codes."`
+	Completion completionCmd `cmd:"" help:"Print a script that completes command lines in bash, zsh or fish."`
+	Version    versionCmd    `cmd:"" help:"Print the version."`
 
 	VersionFlag kong.VersionFlag `name:"version" help:"Print the version and exit."`
 

@@ -52,6 +52,7 @@ func TestUsage(t *testing.T) {
 		{"hold an empty name", line("hold", masters, ""), "<name>: the name of a lock is empty"},
 		{"hold several to read", line("hold", masters, "--shared", "a", "b"), "--shared takes one <name>, not 2"},
 		{"hold names given twice", line("hold", masters, "a", "--name", "b"), "given twice: a, and \"b\" by --name"},
+		{"long client name", line("inspect", masters, "--client-name", strings.Repeat("n", 101), "n"), "--client-name has 101 bytes"},
 		{"inspect two names", line("inspect", masters, "--name", "a", "b"), "given twice"},
 		{"no command", line("run", masters, "--name", "n"), "command"},
 		{"no command after --", line("run", masters, "--name", "n", "--"), "command"},

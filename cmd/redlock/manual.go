@@ -133,3 +133,11 @@ const demoHelp = `
 Five masters run inside this process, and two clients compete for one lock. While it is held, two
 masters are killed, then a third, which comes back just in time. Then the second client gets the lock.
 It takes about ten seconds.`
+
+const completionHelp = `
+To use it, put this where your shell starts:
+
+  bash  source <(redlock completion bash)
+  zsh   source <(redlock completion zsh)
+  fish  redlock completion fish | source
+`

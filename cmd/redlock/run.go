@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +21,8 @@ import (
 const (
 	defaultLease = 30 * time.Second
 	defaultGrace = 5 * time.Second
+
+	maxClientName = 100 // bytes: see redlock.Config
 
 	// unlockLimit limits how long the release takes after the command has ended. What is not confirmed
 	// by then ends with the lease.
@@ -42,6 +45,10 @@ func (r *runCmd) Run(std streams, from origins) error {
 	cmd, err := r.command(from)
 	if err != nil {
 		return err
+	}
+	if r.ClientName == "" && r.Script == nil {
+		name := filepath.Base(r.Command[0])
+		r.ClientName = name[:min(len(name), maxClientName)]
 	}
 	client, err := r.open(time.Duration(r.Lease), "lease", from, std.err)
 	if err != nil {

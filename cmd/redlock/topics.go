@@ -47,6 +47,7 @@ const configTopic = `Settings can be in a file that --config or REDLOCK_CONFIG n
   lease = "30s"
   wait = "1m"
   grace = "5s"
+  client_name = "reports"               # what others see as the holder
   verbose = false
 
   password = "…" takes the place of password_file
