@@ -33,8 +33,9 @@ var rooms = map[string][]string{
 	"redlocktrace":       {},
 	"internal/tracer":    {"ours/redlocktrace", "ours/quorum"},
 	"node/script/twin":   {},
+	"doctor":             {"ours/redlock", "ours/node", "ours/quorum", "ours/clock", redigo},
 	"redlocktest":        {redigo, "github.com/alicebob/miniredis/v2"},
-	"cmd/redlock":        {"ours/redlock", "ours/redlocktrace", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2", "golang.org/x/sys", multierror},
+	"cmd/redlock":        {"ours/redlock", "ours/doctor", "ours/redlocktrace", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2", "golang.org/x/sys", multierror},
 	"internal/answered":  {"ours/redlocktest", redigo},
 	"internal/tally":     {},
 	"integration":        {},
@@ -123,7 +124,7 @@ func TestRooms(t *testing.T) {
 // TestPackageComments: the comment of a library package has the sections that a caller
 // looks for. Pure arithmetic has no errors to tell of.
 func TestPackageComments(t *testing.T) {
-	for _, name := range []string{"redlock", "multilock", "node", "node/script", "quorum", "clock", "redlocktest", "redlocktrace", "integration"} {
+	for _, name := range []string{"redlock", "multilock", "node", "node/script", "quorum", "clock", "doctor", "redlocktest", "redlocktrace", "integration"} {
 		sections := []string{"// # Concurrency\n"}
 		if name != "quorum" && name != "clock" {
 			sections = append(sections, "// # Errors\n")

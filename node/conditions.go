@@ -15,9 +15,11 @@ import (
 // condition is one thing that can be wrong with a master. It heals if it can pass while a caller
 // waits, without anybody changing a setting, a permission, a key or the address.
 type condition struct {
-	what  string // as docs/operations.md lists it
-	heals bool
-	is    func(error) bool
+	what   string // as docs/operations.md lists it
+	heals  bool
+	about  string // the check of package doctor that tells of it
+	remedy string // as docs/operations.md has it, without what it adds
+	is     func(error) bool
 }
 
 // conditions are tried in this order, and the first that matches counts. An error that matches none
@@ -26,57 +28,57 @@ type condition struct {
 // A replica may be promoted. Two names may lead to one server while an address moves from one
 // server to another.
 var conditions = []condition{
-	{"`LOADING`", true, replied("LOADING")},
-	{"`BUSY`", true, replied("BUSY")},
-	{"`OOM`", true, replied("OOM")},
-	{"`MISCONF`", true, replied("MISCONF")},
-	{"`NOREPLICAS`", true, replied("NOREPLICAS")},
-	{"`READONLY`", true, replied("READONLY")},
-	{"`MASTERDOWN`", true, replied("MASTERDOWN")},
-	{"`CLUSTERDOWN`", true, replied("CLUSTERDOWN")},
-	{"`TRYAGAIN`", true, replied("TRYAGAIN")},
-	{"`ERR max number of clients`", true, replied("ERR max number of clients")},
-	{"restarted lately, or was promoted", true, func(err error) bool {
+	{"`LOADING`", true, "reachable", "time: it is loading its data", replied("LOADING")},
+	{"`BUSY`", true, "reachable", "find the script that blocks it; SCRIPT KILL", replied("BUSY")},
+	{"`OOM`", true, "memory", "memory: a key that expires may free enough", replied("OOM")},
+	{"`MISCONF`", true, "persistence", "disk: see the master's log", replied("MISCONF")},
+	{"`NOREPLICAS`", true, "min-replicas", "min-replicas-to-write 0: locks need no replicas", replied("NOREPLICAS")},
+	{"`READONLY`", true, "role", "promote it, or use its master's address", replied("READONLY")},
+	{"`MASTERDOWN`", true, "role", "promote it, or use its master's address", replied("MASTERDOWN")},
+	{"`CLUSTERDOWN`", true, "cluster", "use plain masters instead of a cluster", replied("CLUSTERDOWN")},
+	{"`TRYAGAIN`", true, "cluster", "use plain masters instead of a cluster", replied("TRYAGAIN")},
+	{"`ERR max number of clients`", true, "max-clients", "raise maxclients", replied("ERR max number of clients")},
+	{"restarted lately, or was promoted", true, "guard", "time: the error says how much", func(err error) bool {
 		guarded, ok := errors.AsType[*GuardedError](err)
 		return ok && guarded.Why == nil
 	}},
-	{"its clock ran ahead", true, func(err error) bool {
+	{"its clock ran ahead", true, "clock-rate", "time; slew the clock, do not step it", func(err error) bool {
 		_, ok := errors.AsType[*UnsteadyError](err)
 		return ok
 	}},
-	{"is a replica, not a master", true, among(ErrReplica)},
-	{"is the same server", true, among(ErrSameServer)},
-	{"no answer in time", true, among(ErrTimeout)},
-	{"connection closed by the master", true, among(errHungUp)},
-	{"connection refused, no such host", true, func(err error) bool {
+	{"is a replica, not a master", true, "role", "promote it, or use its master's address", among(ErrReplica)},
+	{"is the same server", true, "same-server", "use another server, unless an address is just being moved", among(ErrSameServer)},
+	{"no answer in time", true, "reachable", "see whether it hangs, whether packets arrive, and whether a rediss:// URL points to a port without TLS, which may never answer", among(ErrTimeout)},
+	{"connection closed by the master", true, "reachable", "see the master's log", among(errHungUp)},
+	{"connection refused, no such host", true, "reachable", "start it, or correct the address", func(err error) bool {
 		_, ok := errors.AsType[*net.DNSError](err)
 		return ok || errors.Is(err, syscall.ECONNREFUSED)
 	}},
 
-	{"runs an older Redis", false, func(err error) bool {
+	{"runs an older Redis", false, "version", "Redis 6.2 or later, or Valkey", func(err error) bool {
 		_, ok := errors.AsType[*VersionError](err)
 		return ok
 	}},
-	{"the key is no lock", false, replied("NOTLOCK", "WRONGTYPE")},
-	{"`NOPERM`", false, replied("NOPERM",
+	{"the key is no lock", false, "trial", "the key holds something else: use another name, or delete the key", replied("NOTLOCK", "WRONGTYPE")},
+	{"`NOPERM`", false, "permissions", "see docs/operations.md#permissions", replied("NOPERM",
 		"The user executing the script can't", "ERR The user executing the script can't", "ERR ACL failure in script")}, // 6.2, 7.0, 7.2
-	{"`NOAUTH`", false, replied("NOAUTH")},
-	{"`WRONGPASS`", false, replied("WRONGPASS", "ERR AUTH", "ERR invalid password")},
-	{"`DENIED`", false, replied("DENIED")},
-	{"`ERR unknown command`", false, replied("ERR unknown command", "ERR Unknown Redis command", "Unknown Redis command")},
-	{"`ERR DB index is out of range`", false, replied("ERR DB index", "ERR invalid DB index")},
-	{"`CROSSSLOT`, `MOVED`", false, replied("CROSSSLOT", "MOVED")},
-	{"its uptime is unknown", false, func(err error) bool {
+	{"`NOAUTH`", false, "login", "put a password in the URL", replied("NOAUTH")},
+	{"`WRONGPASS`", false, "login", "correct the user or the password", replied("WRONGPASS", "ERR AUTH", "ERR invalid password")},
+	{"`DENIED`", false, "protected-mode", "protected mode: give the master a password or an address to bind to", replied("DENIED")},
+	{"`ERR unknown command`", false, "commands", "do not rename EVALSHA, EVAL and INFO; use Redis or Valkey", replied("ERR unknown command", "ERR Unknown Redis command", "Unknown Redis command")},
+	{"`ERR DB index is out of range`", false, "login", "correct the database number", replied("ERR DB index", "ERR invalid DB index")},
+	{"`CROSSSLOT`, `MOVED`", false, "cluster", "use plain masters instead of a cluster", replied("CROSSSLOT", "MOVED")},
+	{"its uptime is unknown", false, "guard", "permit INFO, or turn the restart guard off", func(err error) bool {
 		guarded, ok := errors.AsType[*GuardedError](err)
 		return ok && guarded.Why != nil
 	}},
-	{"answers without TLS, answers with TLS", false, among(errPlainPort, errTLSPort)},
-	{"connections of its pool", false, among(errConn)},
-	{"failed to verify certificate", false, func(err error) bool {
+	{"answers without TLS, answers with TLS", false, "tls", "use redis:// without TLS, rediss:// with it", among(errPlainPort, errTLSPort)},
+	{"connections of its pool", false, "pool", "connections from Config.Pools must implement redis.ConnWithContext and redis.ConnWithTimeout, as redigo's own do", among(errConn)},
+	{"failed to verify certificate", false, "tls", "make the client trust the certificate's issuer: on its host, or with Config.TLS", func(err error) bool {
 		_, ok := errors.AsType[*tls.CertificateVerificationError](err)
 		return ok
 	}},
-	{"remote error: tls", false, func(err error) bool {
+	{"remote error: tls", false, "tls", "the master wants a certificate from the client, or does not accept the one it got: Config.TLS", func(err error) bool {
 		op, ok := errors.AsType[*net.OpError](err)
 		return ok && op.Op == "remote error"
 	}},

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -194,15 +195,21 @@ func TestHeals(t *testing.T) {
 	}
 }
 
-// TestConditionsAreDocumented: the table of docs/operations.md says what the code does.
+// TestConditionsAreDocumented: the table of docs/operations.md says what the code does, and the code
+// gives the remedies of the table.
 func TestConditionsAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+	checks, err := os.ReadFile("../docs/doctor.md")
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, table, _ := strings.Cut(string(text), "| a master says | passes by itself |")
 	table, _, _ = strings.Cut(table, "\n\n")
-	documented := map[string]bool{}
+	documented, helps := map[string]bool{}, map[string]string{}
+	link := regexp.MustCompile(`\[\w+\]\((#\w+)\)`)
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, " | ")
 		if len(cells) < 3 || !strings.HasPrefix(line, "| ") {
@@ -211,11 +218,19 @@ func TestConditionsAreDocumented(t *testing.T) {
 		if cells[1] != "yes" && cells[1] != "no" {
 			t.Errorf("docs/operations.md: %q is neither yes nor no, in %s", cells[1], line)
 		}
-		documented[strings.TrimPrefix(cells[0], "| ")] = cells[1] == "yes"
+		what := strings.TrimPrefix(cells[0], "| ")
+		documented[what] = cells[1] == "yes"
+		helps[what] = strings.ReplaceAll(link.ReplaceAllString(cells[2], "docs/operations.md$1"), "`", "")
 	}
 	for _, r := range conditions {
 		if heals, ok := documented[r.what]; !ok || heals != r.heals {
 			t.Errorf("docs/operations.md: %s: got %v (listed %v), want %v", r.what, heals, ok, r.heals)
+		}
+		if r.remedy == "" || !strings.HasPrefix(helps[r.what], r.remedy) {
+			t.Errorf("docs/operations.md: against %s helps %q, but the code says %q", r.what, helps[r.what], r.remedy)
+		}
+		if !strings.Contains(string(checks), "| `"+r.about+"` |") {
+			t.Errorf("docs/doctor.md has no check %q, which is to tell of %s", r.about, r.what)
 		}
 		delete(documented, r.what)
 	}

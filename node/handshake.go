@@ -128,14 +128,20 @@ func (n *Node) warnIfRefused(reply any) {
 // roundTrips sends commands in one flush and returns the replies. An error of the master is a
 // reply. Neither the flush nor a reply takes longer than Config.Timeout.
 func (n *Node) roundTrips(w *wire, commands ...string) ([]any, error) {
-	conn := w.conn
-	for _, command := range commands {
-		words := strings.Fields(command)
-		args := make([]any, len(words)-1)
-		for i := range args {
-			args[i] = words[i+1]
+	all := make([][]any, len(commands))
+	for i, command := range commands {
+		for word := range strings.FieldsSeq(command) {
+			all[i] = append(all[i], word)
 		}
-		if err := conn.Send(words[0], args...); err != nil {
+	}
+	return n.exchange(w, all)
+}
+
+// exchange is roundTrips for commands whose words may be anything.
+func (n *Node) exchange(w *wire, commands [][]any) ([]any, error) {
+	conn := w.conn
+	for _, words := range commands {
+		if err := conn.Send(words[0].(string), words[1:]...); err != nil {
 			return nil, err
 		}
 	}

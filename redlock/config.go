@@ -96,6 +96,12 @@ const (
 	maxClientName  = 100
 )
 
+// WithDefaults returns cfg with the defaults that [New] would use, or the error of New.
+func (cfg Config) WithDefaults() (Config, error) {
+	err := cfg.fill()
+	return cfg, err
+}
+
 // fill sets the defaults and refuses what does not fit together.
 func (cfg *Config) fill() error {
 	switch n := len(cfg.Masters) + len(cfg.Pools); {

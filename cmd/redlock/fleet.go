@@ -37,6 +37,19 @@ type fleetFlags struct {
 // open returns a client that takes locks for lease. It does not wait for the network, so an error is
 // about what the user wrote. Errors name the lease by the origin of the flag leaseFlag.
 func (f *fleetFlags) open(lease time.Duration, leaseFlag string, from origins, stderr io.Writer) (*redlock.Client, error) {
+	cfg, err := f.config(lease, from, stderr)
+	if err != nil {
+		return nil, err
+	}
+	client, err := redlock.New(cfg)
+	if err != nil {
+		return nil, fail(exitUsage, "%s", asFlags(err, leaseFlag, from))
+	}
+	return client, nil
+}
+
+// config returns the configuration of a client that takes locks for lease.
+func (f *fleetFlags) config(lease time.Duration, from origins, stderr io.Writer) (redlock.Config, error) {
 	cfg := redlock.Config{
 		Lease:        lease,
 		MaxLease:     time.Duration(f.MaxLease),
@@ -48,25 +61,21 @@ func (f *fleetFlags) open(lease time.Duration, leaseFlag string, from origins, s
 	}
 	if f.NoGuard {
 		if f.RestartGuard != 0 && from.onLine("restart-guard") {
-			return nil, fail(exitUsage, "--restart-guard and --no-restart-guard cannot be used together")
+			return cfg, fail(exitUsage, "--restart-guard and --no-restart-guard cannot be used together")
 		}
 		cfg.RestartGuard = -1
 	}
 	secrets, err := f.credentials(from)
 	if err != nil {
-		return nil, fail(exitUsage, "%w", err)
+		return cfg, fail(exitUsage, "%w", err)
 	}
 	if cfg.Masters, err = secrets.into(trimmed(f.Masters), from); err != nil {
-		return nil, fail(exitUsage, "%w", err)
+		return cfg, fail(exitUsage, "%w", err)
 	}
 	if cfg.TLS, err = f.tlsConfig(from); err != nil {
-		return nil, fail(exitUsage, "%w", err)
+		return cfg, fail(exitUsage, "%w", err)
 	}
-	client, err := redlock.New(cfg)
-	if err != nil {
-		return nil, fail(exitUsage, "%s", asFlags(err, leaseFlag, from))
-	}
-	return client, nil
+	return cfg, nil
 }
 
 // env returns the variables that lead a redlock inside the command to the same masters: those that

@@ -21,7 +21,7 @@ var usages = map[string]string{
 }
 
 // notes are what stands below the flags.
-var notes = map[string]string{"run": runNotes, "hold": holdNotes, "inspect": inspectNotes, "unlock": unlockNotes}
+var notes = map[string]string{"run": runNotes, "hold": holdNotes, "inspect": inspectNotes, "unlock": unlockNotes, "doctor": doctorNotes}
 
 // Help is the long help text.
 func (*runCmd) Help() string { return runHelp }

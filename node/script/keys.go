@@ -20,13 +20,16 @@ const (
 	slotQueuePrefix = "redlock_slotwait:"
 )
 
+// prefixes are those of all keys of our own.
+var prefixes = [...]string{
+	fencePrefix, queuePrefix, turnPrefix, forcedPrefix, readPrefix, slotsPrefix, slotFencePrefix, slotQueuePrefix,
+	clientPrefix, setsKey,
+}
+
 // Reserved returns the prefix of our own keys that name begins with, empty if there is none. Such a
 // name could be a key that belongs to another lock.
 func Reserved(name string) (prefix string) {
-	for _, prefix := range [...]string{
-		fencePrefix, queuePrefix, turnPrefix, forcedPrefix, readPrefix, slotsPrefix, slotFencePrefix, slotQueuePrefix,
-		clientPrefix, setsKey,
-	} {
+	for _, prefix := range prefixes {
 		if strings.HasPrefix(name, prefix) {
 			return prefix
 		}

@@ -1,0 +1,27 @@
+// Package doctor examines a set of Redis masters and says whether locks are safe there, and what to do
+// if they are not.
+//
+//	report, err := doctor.Examine(ctx, redlock.Config{Masters: masters}, "")
+//	if err != nil {
+//		return err // the Config makes no sense
+//	}
+//	for _, f := range report.Findings {
+//		fmt.Println(f.Severity, f.ID, f.Masters, f.Verdict, f.Remedy)
+//	}
+//
+// The facts are gathered at all masters at the same time, see [node.Probe]. What they mean is worked
+// out from the facts alone: [Finding] by finding, each with an ID that stays the same from version to
+// version. The page docs/doctor.md says of each what it means and what to do.
+//
+// Examine locks one random name of its own at each master, and removes every trace of that. It changes
+// nothing else.
+//
+// # Concurrency
+//
+// Examine may be called from any goroutine, and at the same time as other calls. It runs one goroutine
+// per master, which have ended when it returns.
+//
+// # Errors
+//
+// Whatever is wrong with a master is a finding. An error says that the Config is invalid.
+package doctor

@@ -1,0 +1,78 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/node"
+	"example.com/redlock/redlock"
+)
+
+// Limit is how long an examination takes at most, give or take the time for two answers. On masters
+// that are near it takes two seconds.
+const Limit = 20 * time.Second
+
+// patience is how long one answer may take. It is longer than any sensible NodeTimeout, so that a slow
+// master is found to be slow, and not dead.
+const patience = 2 * time.Second
+
+// Examine examines the masters of a client with that Config, all at the same time. It takes two
+// seconds or so, and [Limit] at most; a master that does not answer costs two seconds, once. At the end
+// of ctx it reports what it has found by then.
+//
+// prefix is put in front of the random name that the examination locks: that of your names, if the
+// user may use no others, or empty.
+func Examine(ctx context.Context, cfg redlock.Config, prefix string) (Report, error) {
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		return Report{}, err
+	}
+	pools, names, err := open(cfg)
+	if err != nil {
+		return Report{}, err
+	}
+	if len(cfg.Pools) == 0 {
+		defer func() {
+			for _, pool := range pools {
+				_ = pool.Close()
+			}
+		}()
+	}
+	ctx, cancel := context.WithTimeout(ctx, Limit)
+	defer cancel()
+	scratch := fmt.Sprintf("%sredlock_doctor:%016x", prefix, rand.Uint64())
+	facts := make([]node.Facts, len(pools))
+	var wg sync.WaitGroup
+	for i := range pools {
+		wg.Go(func() {
+			facts[i] = node.Probe(ctx, node.Examination{
+				Name: names[i], Pool: pools[i],
+				Guard: max(cfg.RestartGuard, 0), Patience: max(patience, cfg.NodeTimeout),
+				Scratch: scratch,
+			})
+		})
+	}
+	wg.Wait()
+	return diagnose(cfg, facts), nil
+}
+
+// open returns a pool for each master, and its name in errors.
+func open(cfg redlock.Config) (pools []*redis.Pool, names []string, err error) {
+	for i := range cfg.Pools {
+		names = append(names, fmt.Sprintf("pool %d", i))
+	}
+	pools = cfg.Pools
+	for i, address := range cfg.Masters {
+		pool, name, err := node.Pool(address, cfg.TLS)
+		if err != nil {
+			return nil, nil, fmt.Errorf("redlock: Config.Masters[%d]: %w", i, err)
+		}
+		pools, names = append(pools, pool), append(names, name)
+	}
+	return pools, names, nil
+}

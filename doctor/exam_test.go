@@ -1,0 +1,271 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/node"
+	"example.com/redlock/redlock"
+)
+
+// well returns the facts of n masters with which nothing is wrong.
+func well(n int) []node.Facts {
+	facts := make([]node.Facts, n)
+	for i := range facts {
+		facts[i] = node.Facts{
+			Name:    fmt.Sprintf("m%d", i+1),
+			Reached: true,
+			Info: map[string]string{
+				"run_id": fmt.Sprintf("%040d", i), "redis_version": "7.0.15", "role": "master", "uptime_in_seconds": "86400",
+				"maxmemory": "0", "maxmemory_policy": "noeviction", "used_memory": "1000000", "used_memory_rss": "5000000",
+				"total_system_memory": "8000000000", "evicted_keys": "0", "connected_clients": "12", "maxclients": "10000",
+				"connected_slaves": "0", "cluster_enabled": "0", "latest_fork_usec": "300",
+				"aof_enabled": "1", "aof_last_write_status": "ok", "rdb_last_bgsave_status": "ok",
+			},
+			Settings: map[string]string{
+				"appendonly": "yes", "appendfsync": "always", "save": "", "maxmemory": "0", "maxmemory-policy": "noeviction",
+				"maxclients": "10000", "timeout": "0", "min-replicas-to-write": "0",
+			},
+			Trips:   []time.Duration{time.Millisecond, 2 * time.Millisecond, time.Millisecond},
+			Scripts: []time.Duration{2 * time.Millisecond},
+			Clock:   node.ClockFacts{Known: true, Offset: time.Duration(i) * time.Millisecond, Over: 2 * time.Second},
+		}
+	}
+	return facts
+}
+
+// off is a Config without a guard.
+var off = redlock.Config{Masters: []string{"m1"}, RestartGuard: -1}
+
+func examined(t *testing.T, cfg redlock.Config, facts []node.Facts) Report {
+	t.Helper()
+	cfg, err := cfg.WithDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return diagnose(cfg, facts)
+}
+
+func TestHealthyMastersHaveNoFindings(t *testing.T) {
+	for _, n := range []int{3, 5} {
+		for _, cfg := range []redlock.Config{off, {Masters: []string{"m1"}}} {
+			report := examined(t, cfg, well(n))
+			for _, f := range report.Findings {
+				if f.Severity != OK || f.Remedy != "" || f.Verdict == "" {
+					t.Errorf("%d healthy masters: %+v", n, f)
+				}
+			}
+			if !report.Safe() || report.Examined != n || report.Needed != n/2+1 || len(report.Findings) < 10 {
+				t.Errorf("%d healthy masters: %+v", n, report)
+			}
+		}
+	}
+}
+
+// TestFindings: each row changes the facts about the second of five masters, and the report says so.
+func TestFindings(t *testing.T) {
+	info := func(pairs ...string) func(*node.Facts) {
+		return func(f *node.Facts) {
+			for i := 0; i < len(pairs); i += 2 {
+				f.Info[pairs[i]] = pairs[i+1]
+			}
+		}
+	}
+	set := func(pairs ...string) func(*node.Facts) {
+		return func(f *node.Facts) {
+			for i := 0; i < len(pairs); i += 2 {
+				f.Settings[pairs[i]] = pairs[i+1]
+			}
+		}
+	}
+	fails := func(err error) func(*node.Facts) {
+		return func(f *node.Facts) { *f = node.Facts{Name: f.Name, Err: err} }
+	}
+	noperm := redis.Error("NOPERM this user has no permissions to run the 'hset' command")
+	trips := func(d time.Duration) func(*node.Facts) {
+		return func(f *node.Facts) { f.Trips = []time.Duration{d, d, 2 * d} }
+	}
+	rate := func(gained, lost time.Duration) func(*node.Facts) {
+		return func(f *node.Facts) { f.Clock.Gained, f.Clock.Lost = gained, lost }
+	}
+	for _, tt := range []struct {
+		name     string
+		change   func(*node.Facts)
+		id       string
+		severity Severity
+		verdict  string // a part of it
+		remedy   string
+	}{
+		{"dead", fails(errors.New("connect: connection refused")), "reachable", Warning, "connect: connection refused", ""},
+		{"silent", fails(node.ErrTimeout), "reachable", Warning, "no answer in time", "see whether it hangs"},
+		{"cut short", fails(context.DeadlineExceeded), "reachable", Warning, "ended before", "again"},
+		{"password", fails(redis.Error("WRONGPASS invalid username-password pair")), "login", Warning, "WRONGPASS", "correct the user or the password"},
+		{"no password", fails(redis.Error("NOAUTH Authentication required.")), "login", Warning, "NOAUTH", "put a password in the URL"},
+		{"protected", fails(redis.Error("DENIED Redis is running in protected mode")), "protected-mode", Warning, "DENIED", "bind"},
+		{"full pool", fails(redis.ErrPoolExhausted), "pool", Warning, "pool exhausted", "two connections"},
+		{"old", func(f *node.Facts) { f.Err = &node.VersionError{Version: "5.0.7"} }, "version", Warning, "runs Redis 5.0.7", "use Redis 6.2"},
+		{"other server", info("dragonfly_version", "df-v1.21.0"), "version", Note, "runs Dragonfly 1.21.0", "try it"},
+		{"replica", func(f *node.Facts) {
+			f.Err = node.ErrReplica
+			f.Info["master_host"], f.Info["master_port"] = "10.0.0.9", "6379"
+		}, "role", Warning, "is a replica, not a master (of 10.0.0.9:6379)", "its master's address"},
+		{"loading", fails(redis.Error("LOADING Redis is loading the dataset in memory")), "reachable", Warning, "LOADING", "time"},
+		{"replicas attached", info("connected_slaves", "2"), "replicas", Note, "has 2 replicas", "never promote"},
+		{"same server", info("run_id", fmt.Sprintf("%040d", 0)), "same-server", Warning, "is the same server as m1", "once"},
+		{"min replicas", set("min-replicas-to-write", "1"), "min-replicas", Warning, "is 1", "CONFIG SET min-replicas-to-write 0"},
+		{"cluster", info("cluster_enabled", "1"), "cluster", Warning, "cluster mode", "plain masters"},
+
+		{"guarded", func(f *node.Facts) { f.Guard = 20 * time.Second; f.Info["uptime_in_seconds"] = "11" }, "guard", Warning, "restarted 11s ago, and grants nothing for another 20s", "wait"},
+		{"promoted", func(f *node.Facts) { f.Guard, f.Promoted = 20*time.Second, true }, "guard", Warning, "was promoted", ""},
+		{"age unknown", func(f *node.Facts) { f.Guard, f.Info = 2*never, nil }, "guard", Warning, "does not say how long", "permit INFO"},
+		{"no persistence", set("appendonly", "no"), "restart-guard", Error, "off, but with appendonly no a restart forgets", "RestartGuard"},
+		{"late fsync", set("appendfsync", "everysec"), "restart-guard", Error, "with appendfsync everysec", "appendfsync always"},
+		{"persistence unseen", func(f *node.Facts) { f.Settings = nil }, "restart-guard", Warning, "could not be seen", "look by hand"},
+		{"no AOF, by INFO", func(f *node.Facts) { f.Settings = nil; f.Info["aof_enabled"] = "0" }, "restart-guard", Error, "appendonly no", ""},
+		{"disk", info("aof_last_write_status", "err"), "persistence", Warning, "could not write to its disk", "free some disk"},
+		{"snapshots", set("save", "3600 1"), "persistence", Note, `"3600 1"`, "CONFIG SET save"},
+
+		{"evicts", set("maxmemory-policy", "allkeys-lru", "maxmemory", "100000000"), "eviction-policy", Error, "allkeys-lru, and 1% of maxmemory (100 MB)", "noeviction"},
+		{"would evict", set("maxmemory-policy", "volatile-ttl"), "eviction-policy", Warning, "volatile-ttl", "noeviction"},
+		{"evicts, by INFO", func(f *node.Facts) {
+			f.Settings = nil
+			f.Info["maxmemory_policy"], f.Info["maxmemory"] = "allkeys-lru", "2000000"
+		}, "eviction-policy", Error, "50% of maxmemory (2000 kB)", "noeviction"},
+		{"policy unseen", func(f *node.Facts) { f.Settings, f.Info = nil, nil }, "eviction-policy", Note, "could not be seen", "by hand"},
+		{"has evicted", info("evicted_keys", "17"), "evicted-keys", Warning, "evicted 17 keys", "memory"},
+		{"has evicted and goes on", func(f *node.Facts) {
+			f.Info["evicted_keys"], f.Settings["maxmemory-policy"] = "1", "allkeys-lru"
+		}, "evicted-keys", Error, "evicted 1 key since", "cache"},
+		{"full", set("maxmemory", "1100000"), "memory", Warning, "90% of maxmemory (1100 kB)", "more memory"},
+		{"machine full", info("used_memory_rss", "7900000000"), "memory", Warning, "98% of the machine's memory (8000 MB)", ""},
+
+		{"an hour ahead", func(f *node.Facts) { f.Clock.Offset = time.Hour }, "clock-offset", Warning, "is 1h0m0s ahead of", "NTP"},
+		{"behind", func(f *node.Facts) { f.Clock.Offset = -2 * time.Second }, "clock-offset", Warning, "is 2s behind", "NTP"},
+		{"fast", rate(100*time.Millisecond, 0), "clock-rate", Warning, "gained 100ms in 2s, and leases allow for 22ms", "slewed"},
+		{"slow", rate(0, 100*time.Millisecond), "clock-rate", Warning, "lost 100ms in 2s", "slewed"},
+		{"far", trips(600 * time.Millisecond), "round-trip", Warning, "takes 600ms (600ms to 1.2s), and NodeTimeout is 500ms: clients take the master for dead", "a NodeTimeout of 2.4s or more and a Lease of 24s or more"},
+		{"near the timeout", trips(300 * time.Millisecond), "round-trip", Warning, "now and then", "NodeTimeout of 1.2s"},
+
+		{"command denied", func(f *node.Facts) {
+			f.Denials = []node.Denial{{What: "+hset", Err: noperm}, {What: "+zadd", Err: noperm}}
+			f.Trials = []node.Trial{{What: "acquire", Err: noperm}}
+		}, "permissions", Error, "the user lacks +hset +zadd: no lock", "ACL SETUSER … +hset +zadd"},
+		{"luxury denied", func(f *node.Facts) {
+			f.Denials = []node.Denial{{What: "+client|id", Err: noperm, Without: "this and that"}}
+		}, "permissions", Warning, "the user lacks +client|id: this and that", "+client|id"},
+		{"scratch denied", func(f *node.Facts) {
+			f.Denials = []node.Denial{{What: "~redlock_doctor:1", Err: noperm}}
+		}, "permissions", Error, "may not use the key redlock_doctor:1", "--scratch"},
+		{"renamed", func(f *node.Facts) {
+			f.Denials = []node.Denial{{What: "+evalsha", Err: redis.Error("ERR unknown command 'EVALSHA', with args beginning with: ")}}
+		}, "commands", Error, "does not know EVALSHA", "do not rename"},
+		{"out of memory", func(f *node.Facts) {
+			f.Trials = []node.Trial{{What: "acquire", Err: redis.Error("OOM command not allowed when used memory > 'maxmemory'.")}}
+		}, "trial", Warning, "to acquire fails on a scratch name: OOM", "memory: a key that expires"},
+		{"no subscription", func(f *node.Facts) { f.Channel = redis.ErrPoolExhausted }, "subscription", Warning, "no subscription", "two connections"},
+		{"slow scripts", func(f *node.Facts) { f.Scripts = []time.Duration{time.Second} }, "script-latency", Warning, "up to 999ms longer", "see what else"},
+		{"slow commands", func(f *node.Facts) { f.Slow = []node.SlowCommand{{Command: "KEYS", Took: time.Second}} }, "slow-commands", Warning, "KEYS took 1s", "SLOWLOG"},
+		{"slow fork", info("latest_fork_usec", "400000"), "fork", Warning, "took 400ms", "fewer"},
+		{"idle timeout", set("timeout", "10"), "idle-timeout", Warning, "timeout is 10 s", "CONFIG SET timeout 0"},
+		{"many clients", info("connected_clients", "9000"), "max-clients", Warning, "9000 clients of 10000", "raise"},
+		{"foreign locks", func(f *node.Facts) { f.Sample = node.Sample{Scanned: 9, Tokens: []string{"a", "b", "c", "d"}} }, "foreign-locks", Warning, `4 of 9 keys looked at`, "same library"},
+		{"Redisson", func(f *node.Facts) { f.Sample.Redisson = []string{"a"} }, "redisson", Note, `"a"`, "docs/redisson.md"},
+		{"foreign keys", func(f *node.Facts) { f.Sample.Wrong = []string{"redlock_fence:{a}"} }, "foreign-keys", Warning, `1 key of another type`, "delete"},
+		{"unseen", func(f *node.Facts) { f.Unseen = []node.Unseen{{What: "SCAN", Err: noperm}} }, "unseen", Note, "SCAN is refused (NOPERM", "by hand"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			facts := well(5)
+			tt.change(&facts[1])
+			report := examined(t, off, facts)
+			found := report.Find(tt.id)
+			if len(found) != 1 {
+				t.Fatalf("%d findings %q, want one: %+v", len(found), tt.id, report.Findings)
+			}
+			f := found[0]
+			if f.Severity != tt.severity || !slices.Equal(f.Masters, []string{"m2"}) || !strings.Contains(f.Verdict, tt.verdict) || !strings.Contains(f.Remedy, tt.remedy) {
+				t.Errorf("got %+v\nwant %v of m2: %q -> %q", f, tt.severity, tt.verdict, tt.remedy)
+			}
+			if f.Remedy == "" && tt.name != "dead" {
+				t.Errorf("%+v has no remedy", f)
+			}
+			if report.Safe() != (tt.severity < Error) {
+				t.Errorf("Safe() = %v with severity %v", report.Safe(), tt.severity)
+			}
+		})
+	}
+}
+
+func TestFindingsAboutTheSet(t *testing.T) {
+	dead := func(f *node.Facts) { *f = node.Facts{Name: f.Name, Err: node.ErrTimeout} }
+	guarded := func(f *node.Facts) { f.Guard = 20 * time.Second }
+	for _, tt := range []struct {
+		name     string
+		masters  int
+		change   func(*node.Facts)
+		changed  int
+		id       string
+		severity Severity
+		verdict  string
+	}{
+		{"one", 1, nil, 0, "set-size", Warning, "no lock survives"},
+		{"two", 2, nil, 0, "set-size", Warning, "neither"},
+		{"four", 4, nil, 0, "set-size", Note, "4 masters survive the loss of 1, which 3 do as well"},
+		{"a minority is dead", 5, dead, 2, "quorum", Warning, "3 of 5 masters can grant a lock, and 3 are needed: none of these may fail"},
+		{"a majority is dead", 5, dead, 3, "quorum", Error, "2 of 5 masters can grant a lock, and 3 are needed: nobody gets one"},
+		{"all restarted", 3, guarded, 3, "quorum", Error, "0 of 3 masters can grant a lock now, and 2 are needed: nobody gets one for another 20s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			facts := well(tt.masters)
+			for i := range tt.changed {
+				tt.change(&facts[i])
+			}
+			found := examined(t, off, facts).Find(tt.id)
+			if len(found) != 1 || found[0].Severity != tt.severity || !strings.Contains(found[0].Verdict, tt.verdict) {
+				t.Errorf("got %+v, want %v %q", found, tt.severity, tt.verdict)
+			}
+		})
+	}
+}
+
+// TestOneFindingForMany: what is to be said of several masters alike is said once.
+func TestOneFindingForMany(t *testing.T) {
+	facts := well(5)
+	for _, i := range []int{1, 3} {
+		facts[i].Settings["timeout"] = "10"
+	}
+	found := examined(t, off, facts).Find("idle-timeout")
+	if len(found) != 1 || !slices.Equal(found[0].Masters, []string{"m2", "m4"}) {
+		t.Errorf("got %+v, want one finding about m2 and m4", found)
+	}
+}
+
+// TestPage: docs/doctor.md says of each check what it means, and of nothing else.
+func TestPage(t *testing.T) {
+	text, err := os.ReadFile("../docs/doctor.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|").FindAllStringSubmatch(string(text), -1) {
+		documented[row[1]] = true
+	}
+	for _, c := range checks {
+		if !documented[c.id] {
+			t.Errorf("docs/doctor.md does not have %s", c.id)
+		}
+		delete(documented, c.id)
+	}
+	for _, id := range slices.Sorted(maps.Keys(documented)) {
+		t.Errorf("docs/doctor.md has %s, which is no check", id)
+	}
+}

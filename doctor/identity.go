@@ -1,0 +1,145 @@
+package doctor
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"example.com/redlock/node"
+)
+
+// kind returns which server it is, and of which version.
+func kind(f *node.Facts) string {
+	for _, server := range []struct{ field, name string }{
+		{"valkey_version", "Valkey"}, {"dragonfly_version", "Dragonfly"}, {"garnet_version", "Garnet"},
+	} {
+		if v := f.Info[server.field]; v != "" {
+			return server.name + " " + strings.TrimPrefix(v, "df-v")
+		}
+	}
+	if v := f.Info["redis_version"]; v != "" {
+		return "Redis " + v
+	}
+	return ""
+}
+
+func (e *exam) version() {
+	for _, f := range e.reached() {
+		if old, ok := errors.AsType[*node.VersionError](f.Err); ok {
+			e.note(f, "version", Warning, "use "+node.Remedy(f.Err), "%s", old.Error())
+		} else if k := kind(f); k != "" && !strings.HasPrefix(k, "Redis") && !strings.HasPrefix(k, "Valkey") {
+			e.note(f, "version", Note, "try it well before you rely on it", "runs %s, with which redlock is not tested", k)
+		}
+	}
+}
+
+func (e *exam) versionOK() string {
+	many := map[string]int{}
+	for _, f := range e.reached() {
+		if k := kind(f); k != "" {
+			many[k]++
+		}
+	}
+	kinds := slices.Sorted(maps.Keys(many))
+	if len(kinds) > 1 {
+		for i, k := range kinds {
+			kinds[i] = fmt.Sprintf("%s (%d)", k, many[k])
+		}
+	}
+	return strings.Join(kinds, ", ")
+}
+
+func (e *exam) role() {
+	for _, f := range e.reached() {
+		if node.About(f.Err) == "role" && f.Err != nil {
+			of := ""
+			if host := f.Info["master_host"]; host != "" {
+				of = fmt.Sprintf(" (of %s:%s)", host, f.Info["master_port"])
+			}
+			e.note(f, "role", Warning, "use its master's address; a replica's copy is of no use to a lock", "%s%s", f.Err, of)
+		}
+	}
+}
+
+func (e *exam) roleOK() string {
+	for _, f := range e.reached() {
+		if f.Info["role"] == "" {
+			return ""
+		}
+	}
+	if len(e.reached()) == 0 {
+		return ""
+	}
+	return "all that answer are masters"
+}
+
+func (e *exam) sameServer() {
+	by := map[string]*node.Facts{}
+	for _, f := range e.facts {
+		run := f.Info["run_id"]
+		if run == "" {
+			continue
+		}
+		if first := by[run]; first != nil {
+			e.note(f, "same-server", Warning, "name each server once; a server of its own for each master",
+				"is the same server as %s (run id %.8s): it has one vote, not two", first.Name, run)
+			continue
+		}
+		by[run] = f
+	}
+}
+
+func (e *exam) replicas() {
+	for _, f := range e.reached() {
+		if n, _ := info(f, "connected_slaves"); n > 0 {
+			e.note(f, "replicas", Note, "never promote one: replace a lost master with an empty one",
+				"has %s attached, which may lack locks that it granted", count(int(n), "replica"))
+		}
+	}
+}
+
+func (e *exam) minReplicas() {
+	for _, f := range e.reached() {
+		if n, _ := settingNumber(f, "min-replicas-to-write", ""); n > 0 {
+			e.note(f, "min-replicas", Warning, "CONFIG SET min-replicas-to-write 0: locks need no replicas",
+				"min-replicas-to-write is %d: locks are refused while fewer replicas are connected", n)
+		}
+	}
+}
+
+func (e *exam) cluster() {
+	for _, f := range e.reached() {
+		if n, _ := info(f, "cluster_enabled"); n > 0 {
+			e.note(f, "cluster", Warning, "use plain masters instead of a cluster",
+				"runs in cluster mode, where some names fail and a failover may lose locks")
+		}
+	}
+}
+
+func (e *exam) unseen() {
+	for _, f := range e.reached() {
+		for _, u := range f.Unseen {
+			e.note(f, "unseen", Note, cmp.Or(missed[u.What], "permit it, or look by hand"), "%s is refused (%s)", u.What, said(u.Err))
+		}
+	}
+}
+
+// said returns what a master says, without the arguments that it repeats.
+func said(err error) string {
+	text, _, _ := strings.Cut(err.Error(), ", with args")
+	return text
+}
+
+// missed is what to look at by hand where a command is refused.
+var missed = map[string]string{
+	"CONFIG GET": "run doctor as a user that may, or look by hand at " + strings.Join([]string{
+		"appendfsync", "save", "timeout", "maxclients", "min-replicas-to-write",
+	}, ", "),
+	"INFO":     "permit INFO: without it neither clients nor doctor know the master",
+	"SLOWLOG":  "run doctor as a user that may, or look by hand for slow commands",
+	"SCAN":     "run doctor as a user that may, or look by hand for locks of other libraries",
+	"GETRANGE": "run doctor as a user that may, or look by hand for locks of other libraries",
+}

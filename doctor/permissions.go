@@ -1,0 +1,141 @@
+package doctor
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"example.com/redlock/node"
+)
+
+// permissions notes what the user may not do, and which commands the master does not know.
+func (e *exam) permissions() {
+	for _, f := range e.reached() {
+		missing := map[string][]string{} // by what does not work without them
+		for _, d := range f.Denials {
+			switch {
+			case node.About(d.Err) == "commands":
+				e.note(f, "commands", severityOf(d), "do not rename commands; use Redis or Valkey",
+					"does not know %s: %s", strings.ToUpper(strings.TrimPrefix(d.What, "+")), consequence(d.Without))
+			case strings.Contains(d.What, "redlock_doctor:"):
+				e.note(f, "permissions", Error, "if the user may only use names with a prefix, pass that as --scratch; otherwise permit the names of your locks",
+					"the user may not use the key %s", strings.TrimPrefix(d.What, "~"))
+			default:
+				missing[d.Without] = append(missing[d.Without], d.What)
+			}
+		}
+		for _, without := range slices.Sorted(maps.Keys(missing)) {
+			severity := Warning
+			if without == "" {
+				severity = Error
+			}
+			rules := strings.Join(missing[without], " ")
+			e.note(f, "permissions", severity, "ACL SETUSER … "+rules+" (see docs/operations.md#permissions)",
+				"the user lacks %s: %s", rules, consequence(without))
+		}
+	}
+}
+
+func severityOf(d node.Denial) Severity {
+	if d.Without == "" {
+		return Error
+	}
+	return Warning
+}
+
+func consequence(without string) string {
+	if without == "" {
+		return "no lock can be had there, or scripts fail halfway"
+	}
+	return without
+}
+
+func (e *exam) permissionsOK() string {
+	for _, f := range e.facts {
+		if len(f.Scripts) > 0 {
+			return "the user may use every command, key and channel that clients need"
+		}
+	}
+	return ""
+}
+
+func (e *exam) trial() {
+	for _, f := range e.facts {
+		if len(f.Trials) == 0 || slices.ContainsFunc(f.Denials, func(d node.Denial) bool { return d.Without == "" }) {
+			continue
+		}
+		first := f.Trials[0]
+		e.note(f, "trial", Warning, node.Remedy(first.Err), "to %s fails on a scratch name: %s", first.What, first.Err)
+	}
+}
+
+func (e *exam) trialOK() string {
+	for _, f := range e.facts {
+		if len(f.Scripts) > 0 {
+			return "locked, waited, handed off, renewed, read, forced and took permits on a scratch name"
+		}
+	}
+	return ""
+}
+
+func (e *exam) subscription() {
+	for _, f := range e.reached() {
+		if f.Channel == nil {
+			continue
+		}
+		remedy := node.Remedy(f.Channel)
+		switch {
+		case strings.Contains(f.Channel.Error(), "pool exhausted"):
+			remedy = "give each pool room for two connections (MaxActive)"
+		case node.About(f.Channel) == "permissions":
+			remedy = "ACL SETUSER … +subscribe +unsubscribe &redlock_wake:* &redisson_lock__channel:* (see docs/operations.md#permissions)"
+		}
+		e.note(f, "subscription", Warning, remedy, "no subscription: %s: waiters are not told that a lock is theirs, and ask from time to time", f.Channel)
+	}
+}
+
+func (e *exam) idleTimeout() {
+	for _, f := range e.reached() {
+		if s, _ := settingNumber(f, "timeout", ""); s > 0 && s < 30 {
+			e.note(f, "idle-timeout", Warning, "CONFIG SET timeout 0, or 30 or more",
+				"timeout is %d s, and connections of an idle client are silent for up to 18 s, so some are closed", s)
+		}
+	}
+}
+
+func (e *exam) maxClients() {
+	for _, f := range e.reached() {
+		has, _ := info(f, "connected_clients")
+		most, _ := settingNumber(f, "maxclients", "maxclients")
+		if most > 0 && 100*has/most >= 80 {
+			e.note(f, "max-clients", Warning, "raise maxclients", "%s of %d that maxclients allows", count(int(has), "client"), most)
+		}
+	}
+}
+
+func (e *exam) foreignLocks() {
+	for _, f := range e.facts {
+		if keys := f.Sample.Tokens; len(keys) > 0 {
+			e.note(f, "foreign-locks", Warning, "let all programs lock a name with the same library (see docs/migrating.md)",
+				"%d of %d keys looked at may be locks of another library (redsync, bsm/redislock): %s",
+				len(keys), f.Sample.Scanned, some(keys))
+		}
+	}
+}
+
+func (e *exam) redisson() {
+	for _, f := range e.facts {
+		if keys := f.Sample.Redisson; len(keys) > 0 {
+			e.note(f, "redisson", Note, "see docs/redisson.md", "clients of Redisson have %s, and share names with ours", some(keys))
+		}
+	}
+}
+
+func (e *exam) foreignKeys() {
+	for _, f := range e.facts {
+		if keys := f.Sample.Wrong; len(keys) > 0 {
+			e.note(f, "foreign-keys", Warning, "see what wrote them, and delete them: no lock with such a key can be had",
+				"has %s of another type under redlock's own prefixes: %s", count(len(keys), "key"), some(keys))
+		}
+	}
+}

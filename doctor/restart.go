@@ -1,0 +1,117 @@
+package doctor
+
+import (
+	"fmt"
+	"time"
+
+	"example.com/redlock/node"
+)
+
+func (e *exam) guard() {
+	for _, f := range e.reached() {
+		uptime, known := info(f, "uptime_in_seconds")
+		switch {
+		case f.Err != nil || f.Guard <= 0:
+		case !known || len(f.Info) == 0:
+			e.note(f, "guard", Warning, "permit INFO, or turn the restart guard off if every write is on disk (appendfsync always)",
+				"does not say how long it has been up, so it grants nothing")
+		case f.Promoted:
+			e.note(f, "guard", Warning, "time; each client that starts waits as long, until the master has had no replica for an hour",
+				"was promoted from a replica and may lack locks, so it grants nothing to a client that starts now for %s", about(f.Guard))
+		default:
+			e.note(f, "guard", Warning, "wait, also before you restart another master",
+				"restarted %s ago, and grants nothing for another %s", about(time.Duration(uptime)*time.Second), about(f.Guard))
+		}
+	}
+}
+
+func (e *exam) guardOK() string {
+	if e.cfg.RestartGuard < 0 || len(e.reached()) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("all have been up for longer than the restart guard of %s", about(e.cfg.RestartGuard))
+}
+
+// durability is what a master keeps over a restart.
+type durability int
+
+const (
+	unknown   durability = iota
+	forgets              // some or all of what it granted last
+	remembers            // everything
+)
+
+func durabilityOf(f *node.Facts) durability {
+	aof, known := setting(f, "appendonly", "")
+	if !known {
+		if enabled, ok := f.Info["aof_enabled"]; ok && enabled == "0" {
+			return forgets
+		}
+		return unknown
+	}
+	fsync, known := f.Settings["appendfsync"]
+	switch {
+	case aof != "yes":
+		return forgets
+	case !known:
+		return unknown
+	case fsync == "always":
+		return remembers
+	}
+	return forgets
+}
+
+// written says how a master persists.
+func written(f *node.Facts) string {
+	if aof := f.Settings["appendonly"]; aof == "yes" {
+		return "appendfsync " + f.Settings["appendfsync"]
+	}
+	return "appendonly no"
+}
+
+func (e *exam) restartGuard() {
+	if e.cfg.RestartGuard >= 0 {
+		return
+	}
+	for _, f := range e.reached() {
+		switch durabilityOf(f) {
+		case forgets:
+			e.note(f, "restart-guard", Error, "use a RestartGuard of MaxLease (the default), or CONFIG SET appendonly yes and appendfsync always",
+				"the restart guard is off, but with %s a restart forgets locks, and grants them again", written(f))
+		case unknown:
+			e.note(f, "restart-guard", Warning, "look by hand whether appendfsync is always; otherwise use a RestartGuard of MaxLease (the default)",
+				"the restart guard is off, and whether every lock is on disk could not be seen")
+		}
+	}
+}
+
+func (e *exam) restartGuardOK() string {
+	durable := 0
+	for _, f := range e.reached() {
+		if durabilityOf(f) == remembers {
+			durable++
+		}
+	}
+	switch {
+	case len(e.reached()) == 0:
+		return ""
+	case e.cfg.RestartGuard < 0:
+		return "off, and all write each lock to disk (appendfsync always)"
+	case durable == len(e.facts):
+		return fmt.Sprintf("%s, though it could be off: all write each lock to disk", about(e.cfg.RestartGuard))
+	}
+	return fmt.Sprintf("%s: a master that restarts grants nothing for that long", about(e.cfg.RestartGuard))
+}
+
+func (e *exam) persistence() {
+	for _, f := range e.reached() {
+		if f.Info["aof_last_write_status"] == "err" || f.Info["rdb_last_bgsave_status"] == "err" {
+			e.note(f, "persistence", Warning, "see the master's log; free some disk",
+				"could not write to its disk last time, so locks may be refused (MISCONF)")
+		}
+		if save := f.Settings["save"]; save != "" {
+			e.note(f, "persistence", Note, `CONFIG SET save "", unless something else needs the snapshots`,
+				"save is %q: snapshots are of no use to a lock, and each forks the server", save)
+		}
+	}
+}

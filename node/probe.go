@@ -1,0 +1,238 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/clock"
+)
+
+// Examination says which master to probe, and how.
+type Examination struct {
+	Name string      // in errors
+	Pool *redis.Pool // lends two connections
+
+	// Guard is how old the master's process must be before it grants holds, as [Config.Guard].
+	Guard time.Duration
+
+	// Patience bounds the time for one answer. A master that takes longer is not examined further.
+	Patience time.Duration
+
+	// Scratch is a name that nobody locks. The probe locks it, and then deletes all keys of it.
+	Scratch string
+}
+
+// Facts are what a probe found out about one master. What it could not find out is left zero.
+type Facts struct {
+	Name    string
+	Reached bool  // it answered something
+	Err     error // why the client would not use it, or why the probe ended early
+
+	Info     map[string]string // what INFO says
+	Settings map[string]string // what CONFIG GET says of the settings that matter
+	Unseen   []Unseen          // what the user may not look at
+
+	Guard    time.Duration // for how long it grants no holds yet
+	Promoted bool          // it was a replica
+
+	Trips   []time.Duration // round trips of PING and TIME together
+	Clock   ClockFacts
+	Scripts []time.Duration // an acquire and a release in one round trip
+
+	Denials []Denial
+	Trials  []Trial
+	Channel error // why there is no second connection that is subscribed
+
+	Slow   []SlowCommand
+	Sample Sample
+}
+
+// Unseen is something that the user may not look at.
+type Unseen struct {
+	What string // the command
+	Err  error
+}
+
+// Bounds of a probe that a fast master does not reach.
+const (
+	fewTrips   = 3               // of each kind, however long they take
+	manyTrips  = 20              // of each kind, at most
+	tripsTime  = time.Second     // after which no more are begun
+	watchClock = 2 * time.Second // for which a master's clock is compared with ours
+)
+
+// Probe examines a master, over connections of its own. It locks e.Scratch in every way that clients
+// lock a name, and deletes what that left behind; it changes nothing else.
+//
+// It takes two seconds and the time of about fifty round trips, which it shortens to fifteen where
+// they are slow. A master that does not answer costs e.Patience, or what its pool takes to connect.
+// After the end of ctx it begins nothing more.
+//
+// What it could not delete, since the connection broke, goes by itself within two hours.
+func Probe(ctx context.Context, e Examination) Facts {
+	p := &probe{
+		Examination: e,
+		client:      fmt.Sprintf("%08x-%04x-4000-8000-%012x", rand.Uint32(), rand.N(1<<16), rand.N(1<<48)),
+		node:        &Node{cfg: Config{Name: e.Name, Pool: e.Pool, Timeout: e.Patience, Guard: e.Guard}},
+		facts:       Facts{Name: e.Name},
+	}
+	p.facts.Err = p.run(ctx)
+	return p.facts
+}
+
+// probe is an examination that is under way.
+type probe struct {
+	Examination
+	client string // that its owners belong to
+	node   *Node  // never connected: it lends what a handshake needs
+	wire   *wire
+	facts  Facts
+	clock  clockWatch
+}
+
+// run takes all steps, or those up to the first that fails.
+func (p *probe) run(ctx context.Context) error {
+	conn, err := p.connect(ctx)
+	if err != nil {
+		return err
+	}
+	p.wire = &wire{conn: conn}
+	defer p.wire.close()
+	for _, step := range []func(context.Context) error{
+		p.identify, p.timeTrips, p.tryEverything, p.lookAround, p.compareClocks,
+	} {
+		err := step(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return normalize(err)
+		}
+	}
+	return nil
+}
+
+func (p *probe) connect(ctx context.Context) (redis.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, max(dialTimeout, p.Patience))
+	defer cancel()
+	conn, err := p.node.borrow(ctx)
+	if err != nil {
+		if _, answered := errors.AsType[redis.Error](err); answered {
+			p.facts.Reached = true
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = ErrTimeout
+		}
+		return nil, p.node.withoutName(err)
+	}
+	return conn, nil
+}
+
+// ask sends commands in one flush and returns the replies.
+func (p *probe) ask(commands ...[]any) ([]any, error) { return p.node.exchange(p.wire, commands) }
+
+// settings are those that locks depend on.
+var settings = []string{
+	"appendonly", "appendfsync", "save", "maxmemory", "maxmemory-policy", "maxclients", "timeout",
+	"min-replicas-to-write", "protected-mode",
+}
+
+// identify asks who the master is and how it is set up, and refuses it if a client would.
+func (p *probe) identify(context.Context) error {
+	commands := [][]any{{"PING"}, {"INFO"}}
+	for _, name := range settings {
+		commands = append(commands, []any{"CONFIG", "GET", name})
+	}
+	replies, err := p.ask(commands...)
+	if err != nil {
+		return err
+	}
+	told := clock.Now()
+	p.facts.Reached = true
+	p.facts.Settings = p.pairs(replies[2:])
+	id := identify(replies[1])
+	p.facts.Info = fields(replies[1])
+	if refusal, refused := replies[1].(redis.Error); refused {
+		p.facts.Unseen = append(p.facts.Unseen, Unseen{"INFO", refusal})
+	}
+	if refusal, refused := replies[0].(redis.Error); refused && !denied(refusal) {
+		return refusal
+	}
+	p.facts.Promoted = id.promoted
+	end, _ := p.node.guardEnd(&id, told)
+	p.facts.Guard = max(0, clock.Until(end))
+	if err := checkVersion(id.version); err != nil {
+		return err
+	}
+	if id.role != "" && id.role != "master" {
+		return ErrReplica
+	}
+	return nil
+}
+
+// pairs reads the replies to CONFIG GET of one setting each.
+func (p *probe) pairs(replies []any) map[string]string {
+	all := make(map[string]string)
+	for _, reply := range replies {
+		if refusal, refused := reply.(redis.Error); refused {
+			if len(p.facts.Unseen) == 0 {
+				p.facts.Unseen = append(p.facts.Unseen, Unseen{"CONFIG GET", refusal})
+			}
+			continue
+		}
+		if pair, err := redis.Strings(reply, nil); err == nil && len(pair) == 2 {
+			all[pair[0]] = pair[1]
+		}
+	}
+	return all
+}
+
+// fields reads the reply to INFO.
+func fields(reply any) map[string]string {
+	all := make(map[string]string)
+	text, _ := reply.([]byte)
+	for line := range bytes.Lines(text) {
+		if name, value, ok := bytes.Cut(bytes.TrimSpace(line), []byte(":")); ok && name[0] != '#' {
+			all[string(name)] = string(value)
+		}
+	}
+	return all
+}
+
+// trip makes one round trip with PING and TIME.
+func (p *probe) trip() (time.Duration, error) {
+	sent := clock.Now()
+	replies, err := p.ask([]any{"PING"}, []any{"TIME"})
+	if err != nil {
+		return 0, err
+	}
+	read := clock.Now()
+	if told, ok := timeOf(replies[1]); ok {
+		p.clock.add(sample{sent, read, told})
+	}
+	return read.Sub(sent), nil
+}
+
+func (p *probe) timeTrips(context.Context) (err error) {
+	p.facts.Trips, err = timed(p.trip)
+	return err
+}
+
+// timed repeats a round trip, and returns how long each took.
+func timed(trip func() (time.Duration, error)) (took []time.Duration, err error) {
+	start := clock.Now()
+	for len(took) < fewTrips || len(took) < manyTrips && clock.Since(start) < tripsTime {
+		d, err := trip()
+		if err != nil {
+			return took, err
+		}
+		took = append(took, d)
+	}
+	return took, nil
+}

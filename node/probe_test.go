@@ -1,0 +1,254 @@
+package node
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktest"
+)
+
+// probed probes a master of a bubble.
+func probed(ctx context.Context, m *redlocktest.Master, cfg Config) Facts {
+	return Probe(ctx, Examination{Name: m.Name(), Pool: cfg.Pool, Guard: lease, Patience: timeout, Scratch: "scratch"})
+}
+
+// TestProbe: what a healthy master tells, and that nothing is left of the scratch name.
+func TestProbe(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		m.Delay(time.Millisecond)
+		m.Set("other", "value")
+		start := time.Now()
+		f := probed(t.Context(), m, cfg)
+		if f.Err != nil || !f.Reached || f.Channel != nil || len(f.Denials)+len(f.Trials) > 0 {
+			t.Fatalf("Probe = %+v", f)
+		}
+		if f.Info["run_id"] == "" || f.Settings["maxmemory-policy"] != "noeviction" || f.Guard != 0 || f.Promoted {
+			t.Errorf("Probe = %+v", f)
+		}
+		if len(f.Trips) != manyTrips || f.Trips[0] != 2*time.Millisecond || len(f.Scripts) != manyTrips || f.Sample.Scanned != 1 {
+			t.Errorf("trips %v, scripts %v, sample %+v", f.Trips, f.Scripts, f.Sample)
+		}
+		if took := time.Since(start); took < watchClock || took > 2*watchClock {
+			t.Errorf("it took %v, want %v or a little longer", took, watchClock)
+		}
+		if keys := m.Keys(); !slices.Equal(keys, []string{"other"}) {
+			t.Errorf("keys afterwards: %q, want the other one alone", keys)
+		}
+	})
+}
+
+// TestProbeOfATroubledMaster: the error says what it is, in bounded time.
+func TestProbeOfATroubledMaster(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		do      func(*redlocktest.Master)
+		text    string
+		about   string
+		reached bool
+	}{
+		{"dead", (*redlocktest.Master).Kill, "connection refused", "reachable", false},
+		{"frozen", (*redlocktest.Master).Freeze, "no answer in time", "reachable", false},
+		{"cut off", (*redlocktest.Master).Cut, "no answer in time", "reachable", false},
+		{"password", func(m *redlocktest.Master) { m.Password("secret") }, "NOAUTH", "login", true},
+		{"replica", func(m *redlocktest.Master) { m.SetRole("slave") }, "is a replica", "role", true},
+		{"loading", func(m *redlocktest.Master) { m.Refuse("LOADING Redis is loading") }, "LOADING", "reachable", true},
+		{"disk", func(m *redlocktest.Master) { m.Refuse("MISCONF Errors writing to the AOF file") }, "MISCONF", "persistence", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				tt.do(m)
+				start := time.Now()
+				f := probed(t.Context(), m, cfg)
+				if !contains(f.Err, tt.text) || About(f.Err) != tt.about || f.Reached != tt.reached {
+					t.Errorf("Err = %v about %q, reached %v; want %q about %q, reached %v", f.Err, About(f.Err), f.Reached, tt.text, tt.about, tt.reached)
+				}
+				if took := time.Since(start); took > dialTimeout {
+					t.Errorf("it took %v, want at most %v", took, dialTimeout)
+				}
+			})
+		})
+	}
+}
+
+// TestProbeThatBreaksOff: when the master hangs half-way, what is known by then is kept. What may be
+// left at the master has an expiry.
+func TestProbeThatBreaksOff(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		m.Delay(10 * time.Millisecond)
+		go func() {
+			time.Sleep(530 * time.Millisecond) // among the scripts that are timed
+			m.Freeze()
+		}()
+		f := probed(t.Context(), m, cfg)
+		if !contains(f.Err, "no answer in time") || len(f.Trips) == 0 || len(f.Scripts) == manyTrips {
+			t.Fatalf("Err = %v, %d trips, %d scripts", f.Err, len(f.Trips), len(f.Scripts))
+		}
+		m.Thaw()
+		time.Sleep(3 * time.Hour)
+		if keys := m.Keys(); len(keys) > 0 {
+			t.Errorf("keys three hours later: %q", keys)
+		}
+	})
+}
+
+func TestProbeEndsWithItsContext(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		f := probed(ctx, m, cfg)
+		if f.Err != context.DeadlineExceeded || time.Since(start) != time.Second || len(f.Scripts) == 0 {
+			t.Errorf("Err = %v after %v, %d scripts; want what was known after a second", f.Err, time.Since(start), len(f.Scripts))
+		}
+		if keys := m.Keys(); len(keys) > 0 {
+			t.Errorf("keys afterwards: %q", keys)
+		}
+	})
+}
+
+func TestProbeComparesClocks(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		m.Skew(time.Hour)
+		m.SetUptime(10 * time.Second)
+		m.Delay(time.Millisecond)
+		go func() {
+			time.Sleep(1500 * time.Millisecond)
+			m.Skew(time.Hour + 100*time.Millisecond)
+		}()
+		f := probed(t.Context(), m, cfg)
+		c := f.Clock
+		if !c.Known || (c.Offset-time.Hour).Abs() > c.Within || c.Gained < 90*time.Millisecond || c.Gained > 100*time.Millisecond || c.Lost != 0 {
+			t.Errorf("clock: %+v, want an hour ahead and 100 ms gained, less what was on the way", c)
+		}
+		if f.Guard <= 0 || f.Guard > lease {
+			t.Errorf("a guard of %v, 10 s after the start", f.Guard)
+		}
+	})
+}
+
+// TestProbeOfAFullPool: with room for one connection, only the second one is missed.
+func TestProbeOfAFullPool(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Pool.MaxActive = 1
+		f := probed(t.Context(), m, cfg)
+		if f.Err != nil || f.Channel != redis.ErrPoolExhausted || len(f.Trials) > 0 {
+			t.Errorf("Err = %v, Channel = %v, Trials = %v; want %v for the subscription alone", f.Err, f.Channel, f.Trials, redis.ErrPoolExhausted)
+		}
+		if keys := m.Keys(); len(keys) > 0 {
+			t.Errorf("keys afterwards: %q", keys)
+		}
+	})
+}
+
+func TestProbeSeesForeignKeys(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		conn := cfg.Pool.Get()
+		for _, words := range [][]any{
+			{"SET", "redsync", "c2l4dGVlbiByYW5kb20gYg==", "PX", 8000},
+			{"SET", "bsm", "c2l4dGVlbiByYW5kb20gYg", "PX", 8000},
+			{"SET", "session", "c2l4dGVlbiByYW5kb20gYg==", "PX", 86_400_000},
+			{"SET", "forever", "c2l4dGVlbiByYW5kb20gYg=="},
+			{"SET", "number", "1234567890123456789012", "PX", 8000},
+			{"HSET", "java", "0b5c9aa4-1d0f-4c1c-9d0e-2f6b7f6f2b11:42", "1"},
+			{"HSET", "ours", "0b5c9aa4-1d0f-4c1c-9d0e-2f6b7f6f2b11:r42", "1"},
+			{"HSET", "redlock_fence:{n}", "a", "b"},
+			{"SET", "redlock_fence:{m}", "17"},
+		} {
+			if _, err := conn.Do(words[0].(string), words[1:]...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		conn.Close()
+		s := probed(t.Context(), m, cfg).Sample
+		slices.Sort(s.Tokens)
+		if !slices.Equal(s.Tokens, []string{"bsm", "redsync"}) || !slices.Equal(s.Redisson, []string{"java"}) ||
+			!slices.Equal(s.Wrong, []string{"redlock_fence:{n}"}) || s.Scanned != 9 {
+			t.Errorf("sample = %+v", s)
+		}
+	})
+}
+
+// TestRights: what is tried is what docs/operations.md has a user permitted.
+func TestRights(t *testing.T) {
+	text, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule := regexp.MustCompile(`(?m)^    ACL SETUSER locks .*$`).FindString(string(text))
+	documented := regexp.MustCompile(` ([+~&]\S+)`).FindAllStringSubmatch(rule, -1)
+	var want []string
+	for _, word := range documented {
+		want = append(want, strings.Replace(word[1], "~orders:*", "~scratch", 1))
+	}
+	p := &probe{Examination: Examination{Scratch: "scratch"}}
+	var got []string
+	for _, r := range p.rights() {
+		got = append(got, r.rule)
+	}
+	got = append(got, "+subscribe", "+unsubscribe") // by listen
+	slices.Sort(got)
+	slices.Sort(want)
+	if len(want) < 30 || !slices.Equal(got, want) {
+		t.Errorf("tried\n%q\ndocs/operations.md has\n%q", got, want)
+	}
+}
+
+// TestRefuses: which permission is missing, by the words of Redis 6.2, 7.0 and 7.2.
+func TestRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		said string
+		rule byte
+	}{
+		{"NOPERM this user has no permissions to run the 'hset' command or its subcommand", '+'},
+		{"NOPERM this user has no permissions to run the 'hset' command", '+'},
+		{"NOPERM User keymaster has no permissions to run the 'hset' command", '+'},
+		{"NOPERM this user has no permissions to access one of the keys used as arguments", '~'},
+		{"NOPERM No permissions to access a key", '~'},
+		{"NOPERM this user has no permissions to access one of the channels used as arguments", '&'},
+		{"NOPERM No permissions to access a channel", '&'},
+		{"ERR unknown command 'HSET', with args beginning with: 'k' 'f' 'v' ", '+'},
+		{"WRONGTYPE Operation against a key holding the wrong kind of value", 0},
+	} {
+		for _, rule := range []string{"+hset", "~redlock_fence:*", "&redlock_wake:*"} {
+			if got, want := refuses(redis.Error(tt.said), rule), rule[0] == tt.rule; got != want {
+				t.Errorf("%q refuses %s: got %v, want %v", tt.said, rule, got, want)
+			}
+		}
+	}
+}
+
+// TestTrialsLeaveWhatTracesKnow: without the deletion at the end, the keys that are left are among
+// those that it would delete.
+func TestTrialsLeaveWhatTracesKnow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 1)
+		p := &probe{Examination: Examination{Scratch: "scratch"}, client: client("me")}
+		conn := fleet.Pools()[0].Get()
+		defer conn.Close()
+		known := script.Traces("scratch", p.owners()...)
+		seen := map[string]bool{}
+		for _, trial := range p.trials(false) {
+			if a := run(t, conn, trial.cmd); a.Outcome != trial.want {
+				t.Errorf("%s: got %v (%v), want %v", trial.what, a.Outcome, a.Err, trial.want)
+			}
+			for _, key := range fleet.Master(0).Keys() {
+				seen[key] = true
+				if !slices.Contains(known, key) {
+					t.Errorf("%s leaves %q, which is not deleted afterwards", trial.what, key)
+				}
+			}
+		}
+		if len(seen) < 8 {
+			t.Errorf("only %d keys were seen: the trials do not try enough", len(seen))
+		}
+	})
+}

@@ -1,0 +1,172 @@
+package node
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
+)
+
+// Sample is what a bounded look at a master's keys found.
+type Sample struct {
+	Scanned  int
+	Tokens   []string // strings with an expiry and a random value, as redsync and bsm/redislock have
+	Redisson []string // locks that clients of Redisson have
+	Wrong    []string // keys that begin as the library's own and are of another type
+}
+
+// SlowCommand is an entry of SLOWLOG.
+type SlowCommand struct {
+	Command string // its first word
+	Took    time.Duration
+}
+
+// Bounds of the look at a master's keys.
+const (
+	scanCount = 500
+	scanTimes = 4
+)
+
+// lookAround looks at the log of slow commands and at some of the keys, if the user may.
+func (p *probe) lookAround(context.Context) error {
+	replies, err := p.ask([]any{"SLOWLOG", "GET", 32})
+	if err != nil {
+		return err
+	}
+	if refusal, refused := replies[0].(redis.Error); refused {
+		p.facts.Unseen = append(p.facts.Unseen, Unseen{"SLOWLOG", refusal})
+	}
+	entries, _ := redis.Values(replies[0], nil)
+	for _, entry := range entries {
+		if e, ok := slowCommand(entry); ok {
+			p.facts.Slow = append(p.facts.Slow, e)
+		}
+	}
+	return p.sampleKeys()
+}
+
+// slowCommand reads an entry of SLOWLOG: number, time, how long it took in µs, words.
+func slowCommand(entry any) (SlowCommand, bool) {
+	parts, _ := redis.Values(entry, nil)
+	if len(parts) < 4 {
+		return SlowCommand{}, false
+	}
+	took, err1 := redis.Int64(parts[2], nil)
+	words, err2 := redis.Strings(parts[3], nil)
+	if err1 != nil || err2 != nil || len(words) == 0 {
+		return SlowCommand{}, false
+	}
+	return SlowCommand{Command: strings.ToUpper(words[0]), Took: time.Duration(took) * time.Microsecond}, true
+}
+
+// sampleKeys looks at 2,000 keys or so.
+func (p *probe) sampleKeys() error {
+	cursor, start := "0", clock.Now()
+	for range scanTimes {
+		replies, err := p.ask([]any{"SCAN", cursor, "COUNT", scanCount})
+		if err != nil {
+			return err
+		}
+		if refusal, refused := replies[0].(redis.Error); refused {
+			p.facts.Unseen = append(p.facts.Unseen, Unseen{"SCAN", refusal})
+			return nil
+		}
+		page, _ := redis.Values(replies[0], nil)
+		if len(page) != 2 {
+			return nil
+		}
+		cursor, _ = redis.String(page[0], nil)
+		keys, _ := redis.Strings(page[1], nil)
+		if err := p.lookAt(keys); err != nil {
+			return err
+		}
+		if cursor == "0" || clock.Since(start) > tripsTime {
+			return nil
+		}
+	}
+	return nil
+}
+
+// lookAt sorts keys by what they look like. Values stay here.
+func (p *probe) lookAt(keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	p.facts.Sample.Scanned += len(keys)
+	var kinds [][]any
+	for _, key := range keys {
+		kinds = append(kinds, []any{"TYPE", key})
+	}
+	types, err := p.ask(kinds...)
+	if err != nil {
+		return err
+	}
+	var closer [][]any
+	var names []string
+	for i, key := range keys {
+		switch kind, _ := redis.String(types[i], nil); {
+		case script.Reserved(key) != "":
+			if want := script.TypeOf(key); kind != want && kind != "none" {
+				p.facts.Sample.Wrong = append(p.facts.Sample.Wrong, key)
+			}
+			continue
+		case kind == "string":
+			closer = append(closer, []any{"GETRANGE", key, 0, maxToken})
+		case kind == "hash":
+			closer = append(closer, []any{"HRANDFIELD", key, 1})
+		default:
+			continue
+		}
+		closer = append(closer, []any{"PTTL", key})
+		names = append(names, key)
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	replies, err := p.ask(closer...)
+	if err != nil {
+		return err
+	}
+	for i, key := range names {
+		if refusal, refused := replies[2*i].(redis.Error); refused && denied(refusal) {
+			p.facts.Unseen = append(p.facts.Unseen, Unseen{"GETRANGE", refusal})
+			return nil
+		}
+		ttl, _ := replies[2*i+1].(int64)
+		switch value := replies[2*i].(type) {
+		case []byte:
+			if looksLikeToken(string(value)) && 0 < ttl && ttl <= longestForeign.Milliseconds() {
+				p.facts.Sample.Tokens = append(p.facts.Sample.Tokens, key)
+			}
+		case []any:
+			if field, _ := redis.Strings(value, nil); len(field) == 1 && redissonOwner.MatchString(field[0]) {
+				p.facts.Sample.Redisson = append(p.facts.Sample.Redisson, key)
+			}
+		}
+	}
+	return nil
+}
+
+const (
+	maxToken       = 64
+	longestForeign = time.Hour // a lock's lease is shorter
+)
+
+// redissonOwner is who has a lock of Redisson: a client and a thread. Ours end in r and a number.
+var redissonOwner = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}:\d+$`)
+
+// token is what other libraries set as the value of a lock: 16 random bytes or more, in base64
+// (redsync, bsm/redislock), in hexadecimal (node-redlock), or as a UUID.
+var token = regexp.MustCompile(`^([A-Za-z0-9+/_-]{22}(==)?|[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$`)
+
+// looksLikeToken reports whether value could be one, and is no number.
+func looksLikeToken(value string) bool {
+	_, err := strconv.ParseFloat(value, 64)
+	return err != nil && token.MatchString(value)
+}

@@ -1,0 +1,11 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+
+	"example.com/redlock/doctor"
+	"example.com/redlock/redlock"
+)
+
+var masters []string
