@@ -120,7 +120,7 @@ func (n *Node) handshake(l *link) error {
 // warnIfRefused logs that old connections cannot be killed, if reply is a refusal.
 func (n *Node) warnIfRefused(reply any) {
 	if err, refused := reply.(redis.Error); refused {
-		n.cfg.Logger.Warn("redlock: CLIENT KILL is refused, or CLIENT ID that it needs: a hold that was given up may stay until its lease ends",
+		n.cfg.Logger.Warn("redlock: CLIENT KILL is refused, or CLIENT ID, which it needs: a lock that was released during an outage may stay taken until its lease ends",
 			"master", n.cfg.Name, "error", err)
 	}
 }

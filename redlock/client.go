@@ -13,8 +13,8 @@ type Client struct {
 	own     []*redis.Pool // closed with the client
 }
 
-// New makes a client, which begins to connect to the masters in the background. New does not fail
-// when masters cannot be reached. Close must be called.
+// New makes a client, which connects to the masters in the background. New does not fail if masters
+// cannot be reached. Call Close when done.
 func New(cfg Config) (*Client, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
@@ -33,8 +33,8 @@ func New(cfg Config) (*Client, error) {
 // Close gives back all holds, whose contexts end with ErrClosed, makes waiting callers return
 // ErrClosed, and disconnects. It takes about two NodeTimeouts at most.
 //
-// The error lists the holds that no majority confirmed to be free: they end with their
-// leases. A second Close does nothing.
+// The error lists the holds that no majority confirmed to be free; they end with their leases. A
+// second Close does nothing.
 func (c *Client) Close() error {
 	err := c.masters.Close()
 	for _, pool := range c.own {

@@ -35,26 +35,25 @@ type Config struct {
 	// ServerName is set. Default: the system's authorities, and no client certificate.
 	TLS *tls.Config
 
-	// Pools are used instead of Masters where a URL cannot say enough: a password that changes, a
-	// proxy. Each leads to one master, always the same. The client holds one connection of each
-	// for commands and, once a caller has had to wait, a second one for subscriptions. Closing the
-	// pools is left to the caller. The connections must implement redis.ConnWithContext and
-	// redis.ConnWithTimeout, as redigo's own do; others are refused. Errors and logs name a master
-	// by its place, "pool 0".
+	// Pools replace Masters where a URL cannot say enough: a password that changes, a proxy. Each pool
+	// leads to one master, always the same. The client keeps one connection of each for commands and,
+	// once a caller has had to wait, a second one for subscriptions. The caller closes the pools. The
+	// connections must implement redis.ConnWithContext and redis.ConnWithTimeout, as redigo's own do;
+	// others are refused. Errors and logs name a master by its index, "pool 0".
 	Pools []*redis.Pool
 
 	// Lease is how long a hold lives without renewal, and so how long a dead client keeps the
 	// others out. Default 30 s, as in Redisson. Whole milliseconds, rounded down.
 	Lease time.Duration
 
-	// MaxHold is how long after Lock the watchdog goes on renewing a hold. The hold is then lost at
-	// the end of its validity, which is later than MaxHold by less than Lease. It bounds what a
-	// holder that hangs costs the others; a holder that needs longer uses Extend, or locks the name
-	// again. At least Lease. Default: no bound.
+	// MaxHold is how long after Lock the watchdog keeps renewing a hold. The hold is then lost at the
+	// end of its validity, which is later than MaxHold by less than Lease. It bounds what a hung
+	// holder costs the others; a holder that needs longer calls Extend, or locks the name again. At
+	// least Lease. Default: no bound.
 	MaxHold time.Duration
 
-	// MaxLease is the longest lease that any client of these masters takes. Default
-	// Lease; LockFor cannot take more.
+	// MaxLease is the longest lease that any client of these masters takes; it must be the same in all
+	// of them. LockFor refuses more. Default: Lease.
 	MaxLease time.Duration
 
 	// RestartGuard is how long a master that restarted must have been up before it
@@ -68,18 +67,18 @@ type Config struct {
 	// least 1 ms.
 	NodeTimeout time.Duration
 
-	// Name is what the program is called to others: in the record that the client keeps on every
-	// master, by which others name the holder of a lock (see [Client.Clients]). Default: the base
-	// name of the executable. At most 100 bytes.
+	// Name is what others call this program. It is in the record that the client keeps on every
+	// master, by which others name the holder of a lock (see [Client.Clients]). Default: the base name
+	// of the executable. At most 100 bytes.
 	Name string
 
 	// NoRecord keeps the client's record off the masters: others then see only its uuid. The set of
 	// masters that it uses is still compared with those that others use, see [ErrOverlap].
 	NoRecord bool
 
-	// Logger is told of masters that go down, come up or are refused, of why Lock waits while
-	// no majority can grant it, of holds that are lost, of other sets of masters that overlap with
-	// this one, and of Holds that became garbage without Unlock. Default: silent.
+	// Logger gets a message when a master goes down, comes up or is refused, when Lock waits because
+	// no majority can grant it, when a hold is lost, when another set of masters overlaps with this
+	// one, and when a Hold became garbage without Unlock. Default: silent.
 	Logger *slog.Logger
 
 	// Trace has functions that are called at each step: of a call, a hold and a master. Package

@@ -1,5 +1,5 @@
-// Package redlock locks a name, so that at most one holder in a whole fleet acts on it at a time,
-// on a majority of N independent Redis masters (the Redlock algorithm).
+// Package redlock locks names on a majority of N independent Redis masters (the Redlock algorithm),
+// so that at most one holder in a whole fleet acts on a name at a time.
 //
 // # Usage
 //
@@ -16,44 +16,44 @@
 //	defer hold.Unlock(ctx)
 //	write(hold.Context(), hold.Token())
 //
-// [Client.Lock] waits until the lock is held or its context ends, and a watchdog renews
-// the hold until Unlock. [Client.LockFor] takes a fixed lease, which nothing renews. The
-// Try forms do not wait. [Client.Do] locks, runs a function and unlocks.
+// [Client.Lock] waits until the lock is held or its context ends, and a watchdog renews the hold
+// until Unlock. [Client.LockFor] takes a fixed lease, which is not renewed. The Try forms do not
+// wait. [Client.Do] locks, runs a function and unlocks.
 //
 // The waiting callers of the whole fleet stand in a queue on the masters, and an Unlock hands the
 // lock to the first of them.
 //
-// A hold survives the loss of any minority of the masters. When a majority cannot be
-// reached, it ends with its validity: [Hold.Context] is cancelled then, at the latest,
-// with a cause that matches [ErrLost].
+// A hold survives the loss of any minority of the masters. When a majority cannot be reached, the
+// hold ends with its validity: by then, [Hold.Context] is cancelled with a cause that matches
+// [ErrLost].
 //
 // # Re-entry
 //
-// Locking a name again under [Hold.Context] enters the same hold once more, instead of
-// waiting for itself. [WithOwner] gives a call tree one owner from its start. Each
-// [Hold] is unlocked once, and the last Unlock frees the lock.
+// Locking a name again under [Hold.Context] enters the same hold once more, instead of waiting for
+// itself. [WithOwner] gives a call tree one owner from its start. Unlock each [Hold] once; the last
+// Unlock frees the lock.
 //
 // # Readers, permits, several names
 //
 // [Client.RLock] takes a name for reading: readers hold it together, and a writer, from
-// [Client.Lock], alone. [Hold.Downgrade] makes a writer a reader. [Client.Semaphore] gives out at most
-// so many permits of a name at a time. [Client.LockAll] takes several names in one hold, and
-// [LockAll] does so across clients. [Sets] spreads names over several sets of masters.
+// [Client.Lock], alone. [Hold.Downgrade] turns a writer into a reader. [Client.Semaphore] limits
+// how many permits of a name are held at a time. [Client.LockAll] takes several names in one hold,
+// and [LockAll] does so across clients. [Sets] spreads names over several sets of masters.
 //
-// They are made of the same parts as a lock: holds on a majority, a watchdog, a queue on the masters,
+// All of them have what a lock has: holds on a majority, a watchdog, a queue on the masters,
 // fencing tokens, a context that ends with the hold, and the same errors.
 //
 // # Caveats
 //
 // Masters run Redis 6.2 or later, or Valkey. Older ones are refused.
 //
-// A lock with a lease is no barrier by itself: a process that was paused for longer than its lease
-// carries on where it was when it wakes. Whatever must be safe even then checks [Hold.Token], which
-// grows with every hold of the name; [Token] finds it in a context.
+// A lease is not a barrier: a process that was paused for longer than its lease carries on where it
+// was when it wakes up. Whatever must be safe even then has to check [Hold.Token], which grows with
+// every hold of the name; [Token] finds it in a context.
 //
-// The watchdog also keeps the lock of a holder that hangs, unless [Config.MaxHold] bounds that. It
-// does not keep the lock of a [Hold] that was dropped without Unlock: once the garbage collector
-// finds it, [Config.Logger] is told, and the lock is lost at the end of its validity.
+// The watchdog keeps renewing the lock of a holder that hangs, unless [Config.MaxHold] bounds that.
+// It does not keep the lock of a [Hold] that was dropped without Unlock: once the garbage collector
+// finds the Hold, this is logged, and the lock is lost at the end of its validity.
 //
 // Masters must be independent, with no replication between them. A master that restarted grants no
 // holds until [Config.RestartGuard] has passed, so a fresh fleet makes its first clients wait once:
@@ -70,11 +70,11 @@
 // errors.Is finds [ErrTaken], [ErrNoQuorum], [ErrGuarded], [ErrLost], [ErrNotHeld] and [ErrClosed].
 // ErrGuarded is a kind of ErrNoQuorum that only needs time: masters restarted lately. What each
 // master said is in a [*MajorityError]. The error of a wait that was cut short matches its
-// context's error, and also says what it was waiting for; where that was a hold of the same client,
-// there is no MajorityError, since no master was asked.
+// context's error and also says what the caller was waiting for. If that was a hold of the same
+// client, there is no MajorityError, since no master was asked.
 //
-// [Client.Lock] waits through errors that pass by themselves, such as an outage, and tells
-// [Config.Logger] why. When so many masters report one that does not, such as a wrong
-// password, that no majority is left, it returns ErrNoQuorum at once. docs/operations.md
-// lists which is which. [Client.Ready] tells beforehand.
+// [Client.Lock] waits through errors that pass by themselves, such as an outage, and logs the
+// reason. It returns ErrNoQuorum at once when so many masters report an error that does not pass by
+// itself, such as a wrong password, that no majority is left. docs/operations.md lists which is
+// which. [Client.Ready] reports such errors beforehand.
 package redlock

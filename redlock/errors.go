@@ -22,7 +22,7 @@ var (
 	// ErrLost says that the hold ended before its Unlock: its validity ran out, or a
 	// majority of the masters no longer had it.
 	ErrLost = multilock.ErrLost
-	// ErrNotHeld says that the Hold was unlocked before.
+	// ErrNotHeld says that the Hold was already unlocked.
 	ErrNotHeld = multilock.ErrNotHeld
 	// ErrUpgrade says that a Lock was called under the caller's own hold as a reader, and would
 	// wait for itself.

@@ -8,13 +8,13 @@ import (
 	"example.com/redlock/multilock"
 )
 
-// Hold is a lock that a caller holds. Each successful Lock returns a Hold of its own, which is
-// unlocked once, even if it entered a lock that its owner held already.
+// Hold is a lock that the caller holds. Each successful Lock returns a Hold of its own, to be
+// unlocked once, even if its owner held the lock already.
 //
-// A Hold that becomes garbage without Unlock is a mistake, and Config.Logger is told of it. When
-// none of the Holds of a lock can be unlocked any more, the watchdog stops renewing it: it is lost
-// at the end of its validity, and work under its context is protected until then. So keeping only
-// the context does not keep the lock. A fixed lease may be left to end by itself.
+// Dropping a Hold without Unlock is a bug, and is logged. When none of the Holds of a lock can be
+// unlocked any more, the watchdog stops renewing the lock: it is lost at the end of its validity,
+// and work under its context is protected until then. So keeping only the context does not keep the
+// lock. A lock with a fixed lease may be left to expire.
 //
 // A Hold must not be copied.
 type Hold struct {
@@ -38,8 +38,7 @@ func (h *Hold) Owner() string { return h.h.Owner() }
 // It ends with Unlock, or at the latest with the hold's validity, when no other client can have the
 // lock yet. After the machine was suspended, Err knows of that at once, and Done within a second.
 // [context.Cause] then matches ErrNotHeld after Unlock, ErrLost, or ErrClosed. It does not end with
-// the context that was passed to Lock, which only bounds the wait; where it should, use
-// [Client.Do].
+// the context that was passed to Lock, which bounds only the wait. If it should, use [Client.Do].
 func (h *Hold) Context() context.Context {
 	if h.pair != nil {
 		return h.pair.ctx
@@ -47,7 +46,7 @@ func (h *Hold) Context() context.Context {
 	return &h.e.ctx
 }
 
-// Token returns the fencing token: a positive number that stays the same while the lock is held,
+// Token returns the fencing token: a positive number that does not change while the lock is held,
 // that no other hold of the name has, and that is larger for each later hold. A resource that
 // refuses a number smaller than one it has seen is safe from holders that do not know yet that they
 // have lost the lock.
@@ -57,8 +56,8 @@ func (h *Hold) Context() context.Context {
 // restart, by FLUSHALL, or because nobody locked the name for an hour), as long as their clocks are
 // not set back meanwhile.
 //
-// Cost: none where the masters agree at once, as they do unless one of them missed earlier holds;
-// otherwise one round trip in Lock, seldom more.
+// Cost: none if the masters agree at once, as they do unless one of them missed earlier holds;
+// otherwise one round trip in Lock, rarely more.
 // Source: docs/algorithm.md, "Fencing token".
 func (h *Hold) Token() int64 { return h.h.Token() }
 
@@ -74,8 +73,8 @@ func (h *Hold) Until() time.Time {
 // Remaining returns how much validity is left: the lease, minus the time since it was asked for,
 // minus the allowance for clock drift. It is zero once the hold has ended.
 //
-// A lock that another Unlock handed over begins with a short lease, of at most 0.8 s and four round
-// trips, or 3.2 s in a long queue, and is renewed to its full lease 20 ms later.
+// If another client's Unlock handed the lock over, it begins with a short lease: at most 0.8 s plus
+// four round trips, or 3.2 s in a long queue. It is renewed to its full lease 20 ms later.
 func (h *Hold) Remaining() time.Duration {
 	if h.pair != nil {
 		return min(h.pair.old.Remaining(), h.pair.next.Remaining())
@@ -91,9 +90,8 @@ func (h *Hold) Count() int {
 	return h.h.Count()
 }
 
-// Extend extends the hold to lease from now on a majority of the masters. It never
-// shortens it. lease is in whole milliseconds, rounded down, and at most
-// Config.MaxLease.
+// Extend renews the hold on a majority of the masters, for lease from now. It never shortens the
+// hold. lease is in whole milliseconds, rounded down, and at most Config.MaxLease.
 //
 // ErrLost: the hold has ended, or a majority no longer has it. ErrNoQuorum: too few
 // masters answered; the hold stays as it was. ErrNotHeld: it was unlocked.
@@ -115,10 +113,9 @@ func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 // Under a ctx that has ended, it still releases the lock, but does not wait for the answers: the
 // error then matches ctx's error and ErrNoQuorum.
 //
-// ErrNotHeld: it was unlocked before. ErrLost: the hold had ended, so what it protected
-// may have run beside another owner. ErrNoQuorum: too few masters confirmed; the release
-// goes on in the background, and the lock ends with its lease at the latest. ErrClosed:
-// Client.Close gave it back.
+// ErrNotHeld: it was unlocked before. ErrLost: the hold had ended before, so what it protected may
+// have run beside another owner. ErrNoQuorum: too few masters confirmed; the release goes on in the
+// background, and the lock ends with its lease at the latest. ErrClosed: Client.Close gave it back.
 //
 // Cost: one round trip. Source: docs/algorithm.md, "Release".
 func (h *Hold) Unlock(ctx context.Context) error {

@@ -13,35 +13,35 @@ type Inspection struct {
 	Held    bool          // a majority of the masters name the same holder
 	Holder  string        // that holder, "uuid:rN", or "shared": readers
 	Left    time.Duration // until a majority is free, if nothing is renewed; 0 when it is, or when too few answered
-	Readers []Reader      // those that a majority names; who has it the longest is the last
+	Readers []Reader      // those that a majority names, by the time left
 	Masters []MasterState // in the order of Config
 }
 
 // MasterState is what one master says of a name.
 type MasterState struct {
 	Master string        // host and port
-	Holder string        // empty: free there; "shared": readers have it
-	Count  int           // hold count; 0 of readers
-	Left   time.Duration // until it is free there; the largest Duration when it never expires
+	Holder string        // empty if it is free there; "shared" if readers have it
+	Count  int           // hold count; 0 for readers
+	Left   time.Duration // until it is free there; the largest Duration if it never expires
 	Token  int64         // fencing counter, 0 when the master has none
-	Guard  time.Duration // above 0: the master restarted, and grants no hold for so long
-	Err    error         // why it says nothing
+	Guard  time.Duration // above 0: the master restarted, and grants no hold for this long
+	Err    error         // why there is no answer
 
-	Readers []Reader // those who have it the longest, 32 at most
-	Queue   []Waiter // who waits there, in their order, 32 at most
+	Readers []Reader // at most 32, those with the most time left
+	Queue   []Waiter // at most 32, in order
 }
 
-// Reader is one of the readers that a master knows of a name.
+// Reader is a reader of a name, as a master reports it.
 type Reader struct {
 	Owner string
 	Left  time.Duration // until its lease ends
 }
 
-// Waiter is one of those who wait for a name, or for a permit, in the queue of a master.
+// Waiter is one entry in a master's queue for a name or for permits.
 type Waiter struct {
 	Owner   string
-	Shared  bool // it wants to read
-	Permits int  // of a semaphore: how many permits there are, as it counts them; 0 if it has not asked for long
+	Shared  bool // it waits to read
+	Permits int  // of a semaphore: how many there are by its count; 0 if it has not asked lately
 }
 
 // Inspect says who has name and who waits for it, without taking it.
@@ -84,9 +84,9 @@ func waiters(queue []script.Waiter) (list []Waiter) {
 }
 
 // ForceUnlock frees name on every master that answers, whoever has it, and reports whether somebody
-// had it: a writer, or all readers. They learn of it when they renew next; until then, both they and
-// the next owner believe that they have the lock. It is a tool for operators. A key that holds anything but a lock
-// is left alone, and reported as that master's error.
+// had it: a writer, or all readers. They learn of it at their next renewal; until then, both they
+// and the next owner believe that they have the lock. It is a tool for operators. A key that holds
+// anything but a lock is left alone, and reported as that master's error.
 //
 // The error is a [*MajorityError] that matches ErrNoQuorum when fewer than a majority of
 // the masters answered.

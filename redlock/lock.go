@@ -14,14 +14,14 @@ import (
 // redlock_forced:, redlock_read:, redlock_slots:, redlock_slotfence:, redlock_slotwait:,
 // redlock_client: or redlock_sets.
 //
-// It also waits through an outage of the masters, and tells Config.Logger why; ctx's deadline
-// bounds the wait. It returns at once, with ErrNoQuorum, when so many masters report an error that
-// does not pass by itself that no majority is left: a wrong password, a key that is no lock
-// (docs/operations.md has the list). Callers of one client are served in the order of their calls;
-// callers of several clients in the order in which they began to wait, by the masters' clocks.
+// It also waits through an outage of the masters, and logs why; ctx's deadline bounds the wait. It
+// returns ErrNoQuorum at once when so many masters report an error that does not pass by itself (a
+// wrong password, a key that is no lock) that no majority is left; docs/operations.md has the list.
+// Callers of one client are served in the order of their calls; callers of several clients in the
+// order in which they began to wait, by the masters' clocks.
 //
-// When ctx ends, the error matches its error, and ErrTaken or ErrNoQuorum, depending on what Lock
-// waited for; nothing is left on any master that can be reached. ErrClosed: the client was closed.
+// When ctx ends, the error matches ctx's error, and ErrTaken or ErrNoQuorum, depending on what Lock
+// waited for; nothing is left on any reachable master. ErrClosed: the client was closed.
 //
 // Under the context of a hold of the same name, or of its owner (see [WithOwner]), Lock
 // enters that hold again, and the watchdog renews it even if it had a fixed lease.
@@ -44,19 +44,19 @@ func (c *Client) TryLock(ctx context.Context, name string) (*Hold, error) {
 	return c.lock(ctx, want{name: name, watch: true})
 }
 
-// LockFor is Lock with a fixed lease, which nothing renews: the hold ends when the lease is over.
+// LockFor is Lock with a fixed lease that is not renewed: the hold ends when the lease is over.
 // lease is in whole milliseconds, rounded down, and at most Config.MaxLease. If another Unlock
 // handed the lock over, the lease starts up to 20 ms after LockFor returns.
 func (c *Client) LockFor(ctx context.Context, name string, lease time.Duration) (*Hold, error) {
 	return c.lock(ctx, want{name: name, lease: lease, wait: true})
 }
 
-// TryLockFor is TryLock with a fixed lease, as LockFor takes it.
+// TryLockFor is TryLock with a fixed lease: see LockFor.
 func (c *Client) TryLockFor(ctx context.Context, name string, lease time.Duration) (*Hold, error) {
 	return c.lock(ctx, want{name: name, lease: lease})
 }
 
-// Do locks name as Lock does, runs fn, and unlocks name, even if fn panics.
+// Do locks name like Lock, runs fn, and unlocks name, even if fn panics.
 //
 // The context of fn ends when ctx does and, with a cause that matches ErrLost, when the
 // hold is lost. Do returns fn's error joined with that of Unlock, so it matches ErrLost

@@ -38,18 +38,18 @@ func (c *Client) names(names []string) []Name {
 	return all
 }
 
-// LockAll locks several names at once, and waits until all are locked or ctx ends. The clients of the
-// names may have different sets of masters. A watchdog renews the holds as it does for [Client.Lock].
-// Names that are given twice are locked once; one name at two clients is an error, since a name
-// belongs to one set of masters. There are at most 64.
+// LockAll locks several names at once, and waits until all are locked or ctx ends. The clients of
+// the names may have different sets of masters. A watchdog renews the holds as it does for
+// [Client.Lock]. A name that is given twice is locked once; the same name at two clients is an
+// error, since a name belongs to one set of masters. At most 64 names.
 //
-// Callers of LockAll never wait for each other in a circle, in whatever order they give the names: all
-// take them in the order of their bytes. A caller that holds names and locks more, with whatever
-// method, must keep to that order as well, or bound the wait.
+// Callers of LockAll never wait for each other in a circle, whatever order they give the names in:
+// all take them in the order of their bytes. A caller that holds names and locks more, with any
+// method, must keep to that order too, or bound the wait.
 //
-// While LockAll waits for a name it holds those before it in the order, and none after it. If one of
-// those is lost meanwhile, it begins anew. The error is that of [Client.Lock] for the name that it
-// waited for, and says which that is; nothing is left on any master that can be reached.
+// While LockAll waits for a name, it holds those before it in the order, and none after it. If one
+// of those is lost in the meantime, LockAll starts over. The error is that of [Client.Lock] for the
+// name that it waited for, and says which name that is; nothing is left on any reachable master.
 //
 // Under the context of a hold, or an owner (see [WithOwner]), names that the owner holds are entered
 // again.
@@ -63,8 +63,8 @@ func LockAll(ctx context.Context, names ...Name) (*Holds, error) {
 }
 
 // TryLockAll is LockAll without waiting: the error is that of [Client.TryLock] for the first of the
-// names that could not be locked. If several callers try for the same names at the same time, it may
-// be that none gets all.
+// names that could not be locked. If several callers try for the same names at the same time, it
+// may be that none of them gets all.
 func TryLockAll(ctx context.Context, names ...Name) (*Holds, error) {
 	return lockAll(ctx, names, false)
 }
@@ -101,7 +101,7 @@ func (h *Holds) Names() []string {
 	return names
 }
 
-// Hold returns the hold of name, nil if that is none of the names. It is the one to ask for a fencing
+// Hold returns the hold of name, or nil if name is not among the names. Ask it for the fencing
 // token. Unlocking it by itself ends the context of all.
 func (h *Holds) Hold(name string) *Hold {
 	for _, one := range h.holds {
@@ -112,8 +112,9 @@ func (h *Holds) Hold(name string) *Hold {
 	return nil
 }
 
-// Context returns a context for the work that the locks protect: see [Hold.Context]. It ends with the
-// first of them, for the cause of that one. [Token] finds none in it, since each name has its own.
+// Context returns a context for the work that the locks protect: see [Hold.Context]. It ends with
+// the first of them, with that one's cause. [Token] finds no token in it, since each name has its
+// own.
 func (h *Holds) Context() context.Context { return h.ctx }
 
 // Remaining returns how much validity is left of the lock that ends first: see [Hold.Remaining].
@@ -125,7 +126,7 @@ func (h *Holds) Remaining() time.Duration {
 	return left
 }
 
-// Extend extends all locks to lease from now on, as [Hold.Extend] does. The error joins theirs.
+// Extend extends all locks, as [Hold.Extend] does. The error joins theirs.
 //
 // Cost: one round trip. Source: docs/algorithm.md, "Renew".
 func (h *Holds) Extend(ctx context.Context, lease time.Duration) error {

@@ -20,9 +20,9 @@ func WithOwner(ctx context.Context) context.Context {
 	return context.WithValue(ctx, ownerKey{}, new(owner))
 }
 
-// Token returns the fencing token of the innermost hold under whose context ctx is, zero if there
-// is none: see [Hold.Token]. Where several names are locked one inside the other, that is the one
-// locked last; for another one, use Hold.Token.
+// Token returns the fencing token of the innermost hold whose context ctx derives from, or zero if
+// there is none: see [Hold.Token]. If several names are locked one inside the other, that is the
+// token of the one locked last; for the others, use Hold.Token.
 func Token(ctx context.Context) int64 {
 	e, _ := ctx.Value(entryKey{}).(*entry)
 	if e == nil {

@@ -8,9 +8,9 @@ import "context"
 //
 // When ctx ends first, it returns a [*MajorityError] that names each master that is not ready and
 // says why. It matches ctx's error and ErrNoQuorum, and ErrGuarded where masters restarted lately
-// and nothing but time is needed. It returns such an error at once, without ctx's error, when so
-// many masters report an error that does not pass by itself that no majority is left. ErrClosed:
-// the client was closed.
+// and nothing but time is needed. If so many masters report an error that does not pass by itself
+// that no majority is left, it returns such an error at once, without ctx's error. ErrClosed: the
+// client was closed.
 //
 // It writes nothing to the masters, so it does not see what only a write would show: a full memory,
 // a missing permission. A master that has just died may still count as ready, for a second and

@@ -8,12 +8,12 @@ import (
 	"example.com/redlock/node/script"
 )
 
-// Semaphore gives out a number of permits of one name: at most that many are held at a time in the
-// whole fleet. Make it with [Client.Semaphore]. It has no state, and need not be kept.
+// Semaphore limits how many callers in the whole fleet hold a permit of one name at a time. Make it
+// with [Client.Semaphore]. It has no state, so it need not be kept.
 //
-// Each permit is one of the semaphore's slots, and each slot is locked on a majority of the masters as
-// a name is by [Client.Lock]. So what is said there of leases, the watchdog, contexts, errors and the
-// order of those who wait is so of permits.
+// Each permit is one of the semaphore's slots, and each slot is locked on a majority of the
+// masters, as [Client.Lock] locks a name. Leases, the watchdog, contexts, errors and the order of
+// waiters are those of a lock.
 type Semaphore struct {
 	at      where
 	name    string
@@ -27,11 +27,11 @@ type where interface {
 	forcePermits(ctx context.Context, name string) (freed bool, err error)
 }
 
-// Semaphore returns the semaphore name with so many permits, 1 to 1000. It has nothing to do with a
-// lock of the same name. Its methods return an error when name or permits are not valid.
+// Semaphore returns the semaphore name with the given number of permits, 1 to 1000. It has nothing
+// to do with a lock of the same name. Its methods return an error if name or permits is not valid.
 //
-// The masters do not store how many permits there are. Clients that give different numbers, as while
-// a change is rolled out, never hold more permits together than the largest of them.
+// The masters do not store how many permits there are. Clients that give different numbers, as
+// during a rollout, together never hold more permits than the largest of them.
 func (c *Client) Semaphore(name string, permits int) *Semaphore { return &Semaphore{c, name, permits} }
 
 // Name returns the name of the semaphore.
@@ -40,16 +40,17 @@ func (s *Semaphore) Name() string { return s.name }
 // Permits returns how many permits there are, as this client counts them.
 func (s *Semaphore) Permits() int { return s.permits }
 
-// Acquire takes a permit, and waits until there is one or ctx ends. Those who wait are served in the
-// order in which they began to, except that of the first of them, as many as there are permits, one may
-// overtake another that began up to 50 ms before it: that spares them votes for different slots.
-// A watchdog renews the permit, and [Hold.Unlock] gives it back, to one of these, in one message.
+// Acquire takes a permit, and waits until there is one or ctx ends. Waiters are served in the order
+// in which they began to wait, with one exception: among the first of them, as many as there are
+// permits, one may overtake another that began up to 50 ms earlier, so that they do not split their
+// votes over slots. A watchdog renews the permit, and [Hold.Unlock] hands it to one of these
+// waiters, in one message.
 //
-// A permit is not entered again: each Acquire takes one more, also under the context of another. So
-// whoever takes several waits for itself when no other is left.
+// Permits are not re-entrant: each Acquire takes one more, even under the context of another
+// permit. So a caller that takes several may end up waiting for itself.
 //
-// [Hold.Slot] says which slot the permit is, and [Hold.Token] is a fencing token among the permits of
-// that slot: a resource that refuses stale tokens keeps one number for each slot.
+// [Hold.Slot] says which slot the permit is, and [Hold.Token] is a fencing token among the permits
+// of that slot: a resource that refuses stale tokens keeps one number for each slot.
 //
 // The errors are those of [Client.Lock]. Cost: that of Lock; up to four callers of a client ask the
 // masters at the same time. Source: docs/algorithm.md, "Permits".
@@ -66,17 +67,17 @@ func (s *Semaphore) TryAcquire(ctx context.Context) (*Hold, error) {
 	return s.acquire(ctx, want{watch: true})
 }
 
-// AcquireFor is Acquire with a fixed lease, as [Client.LockFor] takes it.
+// AcquireFor is Acquire with a fixed lease: see [Client.LockFor].
 func (s *Semaphore) AcquireFor(ctx context.Context, lease time.Duration) (*Hold, error) {
 	return s.acquire(ctx, want{lease: lease, wait: true})
 }
 
-// TryAcquireFor is TryAcquire with a fixed lease, as [Client.LockFor] takes it.
+// TryAcquireFor is TryAcquire with a fixed lease: see [Client.LockFor].
 func (s *Semaphore) TryAcquireFor(ctx context.Context, lease time.Duration) (*Hold, error) {
 	return s.acquire(ctx, want{lease: lease})
 }
 
-// Do takes a permit as Acquire does, runs fn, and gives it back, as [Client.Do] does.
+// Do is [Client.Do] with Acquire: it takes a permit, runs fn, and gives the permit back.
 func (s *Semaphore) Do(ctx context.Context, fn func(context.Context) error) error {
 	if err := s.check(); err != nil {
 		return err
@@ -87,20 +88,20 @@ func (s *Semaphore) Do(ctx context.Context, fn func(context.Context) error) erro
 // SemaphoreInspection is what the masters say of a semaphore.
 type SemaphoreInspection struct {
 	Name    string
-	Slots   []Slot           // that a majority of the masters gave to the same owner, by their numbers
+	Slots   []Slot           // that a majority of the masters gave to the same owner, by number
 	Masters []SemaphoreState // in the order of Config
 }
 
 // SemaphoreState is what one master says of a semaphore.
 type SemaphoreState struct {
 	Master string        // host and port
-	Slots  []Slot        // that somebody has there, by their numbers
-	Queue  []Waiter      // who waits there, in their order, 100 at most
-	Guard  time.Duration // above 0: the master restarted, and grants no permits for so long
-	Err    error         // why it says nothing
+	Slots  []Slot        // that somebody has there, by number
+	Queue  []Waiter      // at most 100, in order
+	Guard  time.Duration // above 0: the master restarted, and grants no permits for this long
+	Err    error         // why there is no answer
 }
 
-// Slot is who has a slot of a semaphore.
+// Slot is a slot of a semaphore that somebody has.
 type Slot struct {
 	Slot  int
 	Owner string        // "uuid:rN"

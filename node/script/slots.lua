@@ -63,7 +63,7 @@ end
 -- master hears of it in its own order: the first who waits would be handed one slot here and the
 -- other one there, and such votes do not add up. So of the first in the queue, as many as there are
 -- permits, each is handed the slot that it wants first, if it began to wait at most 50 ms after the
--- first of all: or one whose slot nobody gives back could be overtaken for ever. What is left then
+-- first of all: or one whose slot nobody gives back could be overtaken forever. What is left then
 -- goes to the first of all. It ends with the first who finds none.
 --
 -- me, who reads the answer of this step, needs no message. It ends with me, who leaves the queue
