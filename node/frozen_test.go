@@ -104,7 +104,7 @@ func TestKillRefused(t *testing.T) {
 				reconnect(t, m, n)
 				want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 				n.Close()
-				said := strings.Count(log.String(), "a hold that was given up may stay until its lease ends")
+				said := strings.Count(log.String(), "a lock that was released during an outage may stay taken until its lease ends")
 				if said != tt.warnings {
 					t.Errorf("warnings: got %d, want %d:\n%s", said, tt.warnings, &log)
 				}
