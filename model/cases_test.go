@@ -57,9 +57,7 @@ func TestSetsAreSorted(t *testing.T) {
 		for m := range k.Masters {
 			in := ""
 			for c := range k.Callers {
-				if k.has(c, m) {
-					in = fmt.Sprint(in, c)
-				}
+				in += fmt.Sprint(k.has(c, m), " ")
 			}
 			if last, ok := seen[in]; ok && last != m-1 {
 				t.Errorf("%s: masters %d and %d are alike, and another is between them", k.Name, last, m)

@@ -38,10 +38,13 @@ func (h *Hold) Agree(ctx context.Context, token int64) error {
 		}
 		return yes, no
 	}
-	b, cut := h.m.ask(claim.Raise(lease, token), func(b *ballot) bool {
+	p := h.m.newPoll(func(b *ballot) bool {
 		yes, no := reached(b)
 		return quorum.Vote(b.n, yes, no) != quorum.Pending
-	}).wait(ctx)
+	})
+	p.told = claim.trace.agrees(claim.ID, token)
+	h.m.send(claim.Raise(lease, token), h.m.All(), p)
+	b, cut := p.wait(ctx)
 	if yes, _ := reached(b); h.m.majority(yes) {
 		return nil
 	}

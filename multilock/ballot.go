@@ -81,7 +81,8 @@ func (b *ballot) holders() []string {
 // poll collects the answers to one command of an operation that is no part of the protocol. The
 // first answer that settles it ends the wait; nobody looks at later ones.
 type poll struct {
-	settled func(*ballot) bool // nil: all answers are awaited
+	settled func(*ballot) bool           // nil: all answers are awaited
+	told    func(i int, a script.Answer) // is told of each answer, nil: nobody is
 
 	mu     sync.Mutex
 	ballot ballot
@@ -91,13 +92,20 @@ type poll struct {
 
 // ask sends cmd to all masters in a poll.
 func (m *Masters) ask(cmd *script.Command, settled func(*ballot) bool) *poll {
-	p := &poll{settled: settled, ballot: m.newBallot(), done: make(chan struct{})}
+	p := m.newPoll(settled)
 	m.send(cmd, m.All(), p)
 	return p
 }
 
+func (m *Masters) newPoll(settled func(*ballot) bool) *poll {
+	return &poll{settled: settled, ballot: m.newBallot(), done: make(chan struct{})}
+}
+
 // Answer implements [node.Receiver].
 func (p *poll) Answer(i int, a script.Answer) {
+	if p.told != nil {
+		p.told(i, a)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.over {

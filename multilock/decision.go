@@ -16,6 +16,8 @@ type Claim struct {
 	Token int64     // no fencing token of it is larger
 	Since time.Time // its place in the queue, zero if it never waited
 	At    Set       // the masters that may know of it
+
+	trace *holdTrace // of a hold, nil: it is not traced
 }
 
 // since returns the claim's place in the queue as the masters have it.

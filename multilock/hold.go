@@ -25,8 +25,7 @@ type Hold struct {
 	limit time.Duration // of the time that it is renewed; 0: none
 	visit visit         // the watchdog's
 
-	sending *contest   // see Grant
-	trace   *holdTrace // nil: it is not traced
+	sending *contest // see Grant
 
 	mu      sync.Mutex
 	claim   Claim // changes with a downgrade
@@ -47,8 +46,9 @@ type Hold struct {
 func (m *Masters) newHold(req Request, g Grant) *Hold {
 	h := &Hold{
 		m: m, target: req.target(), owner: req.Owner, claim: g.Claim, id: g.ID, limit: req.Limit,
-		visit: visit{index: unscheduled}, sending: g.sending, trace: req.trace.hold(),
+		visit: visit{index: unscheduled}, sending: g.sending,
 	}
+	h.claim.trace = req.trace.hold()
 	h.entries = append(h.firstEntry[:0], share{entry: req.Entry})
 	if h.owner == nil {
 		h.owner = req.Entry
@@ -104,8 +104,8 @@ func (h *Hold) step(ev protocol.HoldEvent, cause error) *Return {
 // caller holds mu, which finish unlocks.
 func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	h.cause, h.endedAt = h.causeLocked(cause), time.Now().Add(-clock.Since(h.state.Ended))
-	if h.trace != nil {
-		h.trace.endedLocked(h)
+	if h.claim.trace != nil {
+		h.claim.trace.endedLocked(h)
 	}
 	entries, claim := h.entries, h.claim // entries do not change any more
 	claim.At = out.Release

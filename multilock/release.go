@@ -68,6 +68,9 @@ func (r *Return) count(i int, a script.Answer) {
 	}
 	if !r.over && r.state.Over(&r.m.conf) {
 		r.over = true
+		if t := r.claim.trace; t != nil && r.keep == 0 {
+			t.releasedLocked(r)
+		}
 		close(r.done)
 	}
 }
@@ -90,6 +93,11 @@ func (r *Return) Wait(ctx context.Context) error {
 	if r.over {
 		cut, state = nil, errUnconfirmed
 	}
+	return r.resultLocked(state, cut)
+}
+
+// resultLocked returns what Wait does. state is what to say if too few masters have answered.
+func (r *Return) resultLocked(state, cut error) error {
 	switch {
 	case r.state.Lost(&r.m.conf) == quorum.Won:
 		state = ErrLost

@@ -159,7 +159,7 @@ func (h *Hold) sent(at Set) {
 	h.mu.Lock()
 	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldSent, At: at})
 	claim := h.claim
-	claim.At = at
+	claim.At, claim.trace = at, nil // its release is told by the first
 	again := out.Release != 0
 	if ended {
 		h.finish(out, nil)

@@ -9,6 +9,7 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/internal/tracer"
 	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -32,6 +33,7 @@ type callTrace struct {
 	waiting time.Time  // when Waiting was told
 	tries   int        // of all its contests
 	rounds  int
+	raises  int
 }
 
 // startCall begins the trace of a call. It is nil when the client is not traced, or closed: Close
@@ -71,8 +73,8 @@ func (t *callTrace) won(h *Hold) {
 		Outcome: redlocktrace.OutcomeAcquired, Owner: h.id, Token: h.claim.Token, Slot: h.claim.Slot(),
 		Validity: max(0, clock.Until(h.state.Until)),
 	}
-	if h.trace.call != t {
-		e.Entered = h.trace.call.ID
+	if got := h.claim.trace.call; got != t {
+		e.Entered = got.ID
 	}
 	t.done(e)
 }
@@ -139,12 +141,48 @@ func (t *callTrace) waitsHere(w *waiter, unsure *MajorityError) {
 	t.waits(behind, Fail("lock", w.key, ErrTaken, t.m.caller(w.target)))
 }
 
-// asked counts a round of a try.
-func (t *callTrace) asked(try int) {
+// asked counts a round of a try, or a raise, whose number in the call it returns.
+func (t *callTrace) asked(try int, ask redlocktrace.Ask) (raise int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tries = max(t.tries, try)
 	t.rounds++
+	if ask == redlocktrace.AskRaise {
+		t.raises++
+	}
+	return t.raises
+}
+
+// voted tells of the answer of master i to a round that was sent then.
+func (t *callTrace) voted(r redlocktrace.Round, sent time.Time, i int, a script.Answer) {
+	now := time.Now()
+	e := redlocktrace.Voted{
+		Call: t.Call, Round: r, Time: now, Master: t.m.nodes[i].Name(), Vote: vote(outcome(a)),
+		Token: a.Token, Slot: a.Slot, Took: now.Sub(sent),
+	}
+	if a.Outcome == script.Refused {
+		e.Holder, e.Left, e.Ahead = a.Holder, a.Left, a.Rank
+	}
+	if a.Outcome != script.Done {
+		e.Err = a.Why()
+	}
+	tracer.Tell(t.Tracer, t.Voted, e)
+}
+
+// agrees makes the trace of a raise that makes token the one of the hold that the call has got from owner.
+// It returns what to tell it of each answer, nil if the call is not traced.
+func (t *holdTrace) agrees(owner string, token int64) func(i int, a script.Answer) {
+	if t == nil {
+		return nil
+	}
+	c := t.call
+	r := redlocktrace.Round{Number: c.asked(0, redlocktrace.AskRaise), Ask: redlocktrace.AskRaise}
+	c.mu.Lock()
+	r.Try = c.tries
+	c.mu.Unlock()
+	e := redlocktrace.Asked{Call: c.Call, Round: r, Time: time.Now(), Owner: owner, Masters: c.m.namesOf(c.m.All()), Token: token}
+	tracer.Tell(c.Tracer, c.Asked, e)
+	return func(i int, a script.Answer) { c.voted(r, e.Time, i, a) }
 }
 
 // namesOf returns the names of the masters in at.

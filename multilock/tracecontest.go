@@ -26,7 +26,7 @@ type roundKey struct {
 }
 
 type pending struct {
-	ask   redlocktrace.Ask
+	redlocktrace.Round
 	since time.Time
 	left  int // masters that have yet to answer
 }
@@ -64,16 +64,15 @@ func (t *contestTrace) raisingLocked(c *contest, out *protocol.Effects) {
 }
 
 func (t *contestTrace) tellAsked(r roundKey, ask redlocktrace.Ask, e redlocktrace.Asked) {
-	t.call.asked(t.before + int(r.try))
-	e.Call, e.Round, e.Time = t.call.Call, t.round(r, ask), time.Now()
+	e.Call, e.Time = t.call.Call, time.Now()
+	e.Round = redlocktrace.Round{Try: t.before + int(r.try), Number: int(r.number), Ask: ask}
+	if raise := t.call.asked(e.Try, ask); r.raise {
+		e.Number = raise
+	}
 	if n := len(e.Masters); n > 0 {
-		t.open[r] = pending{ask, e.Time, n}
+		t.open[r] = pending{e.Round, e.Time, n}
 	}
 	tracer.Tell(t.call.Tracer, t.call.Asked, e)
-}
-
-func (t *contestTrace) round(r roundKey, ask redlocktrace.Ask) redlocktrace.Round {
-	return redlocktrace.Round{Try: t.before + int(r.try), Number: int(r.number), Ask: ask}
 }
 
 // votedLocked tells of the answer of master i to a round.
@@ -84,18 +83,7 @@ func (t *contestTrace) votedLocked(c *contest, i int, r roundKey, a script.Answe
 	} else {
 		delete(t.open, r)
 	}
-	now := time.Now()
-	e := redlocktrace.Voted{
-		Call: t.call.Call, Round: t.round(r, p.ask), Time: now, Master: c.m.nodes[i].Name(), Vote: vote(outcome(a)),
-		Token: a.Token, Slot: a.Slot, Took: now.Sub(p.since),
-	}
-	if a.Outcome == script.Refused {
-		e.Holder, e.Left, e.Ahead = a.Holder, a.Left, a.Rank
-	}
-	if a.Outcome != script.Done {
-		e.Err = a.Why()
-	}
-	tracer.Tell(t.call.Tracer, t.call.Voted, e)
+	t.call.voted(p.Round, p.since, i, a)
 }
 
 // handedOffLocked tells of a hand-off from master i.

@@ -15,6 +15,9 @@ import (
 type holdTrace struct {
 	call  *callTrace
 	since time.Time
+
+	hold  redlocktrace.Hold // once it has ended
+	ended time.Time
 }
 
 // hold makes the trace of a hold that the call has got, nil if the call has none.
@@ -27,15 +30,25 @@ func (t *callTrace) hold() *holdTrace {
 
 // aboutLocked says which hold an event is about.
 func (h *Hold) aboutLocked() redlocktrace.Hold {
-	return redlocktrace.Hold{Call: h.trace.call.Call, Owner: h.id, Token: h.claim.Token, Slot: h.claim.Slot()}
+	return redlocktrace.Hold{Call: h.claim.trace.call.Call, Owner: h.id, Token: h.claim.Token, Slot: h.claim.Slot()}
 }
 
 // endedLocked tells that h has ended.
 func (t *holdTrace) endedLocked(h *Hold) {
-	now := time.Now()
+	t.hold, t.ended = h.aboutLocked(), time.Now()
 	tracer.Tell(t.call.Tracer, t.call.HoldEnded, redlocktrace.HoldEnded{
-		Hold: h.aboutLocked(), Time: now, End: end(h), Err: h.cause, Held: now.Sub(t.since),
+		Hold: t.hold, Time: t.ended, End: end(h), Err: h.cause, Held: t.ended.Sub(t.since),
 	})
+}
+
+// releasedLocked tells what came of the release that followed the end of a hold. r.mu is held.
+func (t *holdTrace) releasedLocked(r *Return) {
+	now := time.Now()
+	e := redlocktrace.Released{Hold: t.hold, Time: now, Err: r.resultLocked(errUnconfirmed, nil), Took: now.Sub(t.ended)}
+	if r.next != nil {
+		e.Next = r.next.c.trace.call.ID
+	}
+	tracer.Tell(t.call.Tracer, t.call.Released, e)
 }
 
 // end is how h, whose mutex is held, has ended.
@@ -98,7 +111,7 @@ func (t *renewalTrace) settledLocked(r *renewals, n int, ev protocol.HoldEvent, 
 		case why != nil:
 			e.Err = why
 			if ev.Kind == protocol.HoldLost && (!ev.Writer || !h.state.Shared) { // see protocol.Hold
-				e.Result = redlocktrace.ResultMissing
+				e.Result, e.Validity = redlocktrace.ResultMissing, 0
 			}
 		default:
 			e.Result, e.Validity = redlocktrace.ResultConfirmed, max(e.Validity, clock.Until(ev.Until))

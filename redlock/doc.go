@@ -62,8 +62,8 @@
 // # Concurrency
 //
 // All methods may be called from any goroutine. A [Client] runs two goroutines per master, two more
-// per master once a caller has had to wait, and one for the watchdog, however many holds and
-// waiting callers there are.
+// per master once a caller has had to wait, one for the watchdog, and one for [Config.Trace] if that
+// is set, however many holds and waiting callers there are.
 //
 // # Errors
 //

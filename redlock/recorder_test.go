@@ -3,7 +3,9 @@ package redlock_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -48,16 +50,35 @@ func (r *recorder) take() []any {
 func (r *recorder) steps() []string {
 	var lines []string
 	for _, e := range r.take() {
-		switch e.(type) {
-		case redlocktrace.Answered, redlocktrace.MasterChanged, redlocktrace.ClientStarted, redlocktrace.ClientClosed:
-		default:
-			lines = append(lines, line(e))
+		if text := line(e); text != "" {
+			lines = append(lines, text)
 		}
 	}
 	return lines
 }
 
-// line tells of an event what the tests look at.
+// turns are steps without rounds and votes, of which there are as many as fit into a wait. Those of one
+// call come together, since calls go on beside each other.
+func (r *recorder) turns() []string {
+	calls := make(map[string][]string)
+	for _, text := range r.steps() {
+		if id, rest, _ := strings.Cut(text, ": "); !roundOrVote.MatchString(rest) {
+			calls[id] = append(calls[id], rounds.ReplaceAllString(text, ""))
+		}
+	}
+	var lines []string
+	for _, id := range slices.Sorted(maps.Keys(calls)) {
+		lines = append(lines, calls[id]...)
+	}
+	return lines
+}
+
+var (
+	roundOrVote = regexp.MustCompile(`^asks |^\d+\.\d+ `)
+	rounds      = regexp.MustCompile(` \d+\.\d+|, \d+ tries, \d+ rounds`)
+)
+
+// line tells of an event of a call or a hold what the tests look at, nothing of another.
 func line(e any) string {
 	call := func(c redlocktrace.Call, what string, args ...any) string {
 		return fmt.Sprintf("%d: ", c.ID) + strings.TrimSpace(fmt.Sprintf(what, args...))
@@ -95,15 +116,22 @@ func line(e any) string {
 		}
 		return call(e.Call, "%s, %d tries, %d rounds%s", e.Outcome, e.Tries, e.Rounds, entered)
 	case redlocktrace.Renewed:
-		return call(e.Call, "%s %s, %v left, %v now", e.For, e.Result, e.Left, e.Validity)
+		return call(e.Call, "%s %s", e.For, e.Result)
 	case redlocktrace.Healed:
 		return call(e.Call, "healed by %s", place(e.Master))
 	case redlocktrace.HoldEnded:
 		return call(e.Call, "%s after %v", e.End, e.Held)
-	case redlocktrace.MasterChanged:
-		return fmt.Sprintf("%s %s", place(e.Master), e.State)
+	case redlocktrace.Released:
+		next := ""
+		if e.Next > 0 {
+			next = fmt.Sprintf(", enters %d", e.Next)
+		}
+		if e.Err != nil {
+			next += ", " + why(e.Err)
+		}
+		return call(e.Call, "released%s", next)
 	}
-	return fmt.Sprintf("%T", e)
+	return ""
 }
 
 // why is the state that an error tells.
@@ -130,7 +158,30 @@ func places(names []string) string {
 // expectSteps wants these events of calls and holds, in this order.
 func (r *recorder) expectSteps(t *testing.T, what string, want ...string) {
 	t.Helper()
-	if got := r.steps(); !slices.Equal(got, want) {
+	expectLines(t, what, r.steps(), want)
+}
+
+// expectTurns is expectSteps without rounds and votes.
+func (r *recorder) expectTurns(t *testing.T, what string, want ...string) {
+	t.Helper()
+	expectLines(t, what, r.turns(), want)
+}
+
+// expectMasters wants these changes of masters, in this order.
+func (r *recorder) expectMasters(t *testing.T, what string, want ...string) {
+	t.Helper()
+	var got []string
+	for _, e := range r.take() {
+		if e, ok := e.(redlocktrace.MasterChanged); ok {
+			got = append(got, fmt.Sprintf("%s %s", place(e.Master), e.State))
+		}
+	}
+	expectLines(t, what, got, want)
+}
+
+func expectLines(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
 		t.Errorf("%s told\n\t%s\nwant\n\t%s", what, strings.Join(got, "\n\t"), strings.Join(want, "\n\t"))
 	}
 }

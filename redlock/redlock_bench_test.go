@@ -12,6 +12,7 @@ import (
 	"example.com/redlock/internal/answered"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
+	"example.com/redlock/redlocktrace"
 )
 
 // What each call costs the client. To compare two versions:
@@ -36,7 +37,7 @@ func onEach(b *testing.B, reply string, f func(*testing.B, *redlocktest.Fleet, *
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			fleet := redlocktest.Start(b, 5)
-			c := benchClient(b, bb.pools(fleet))
+			c := benchClient(b, bb.pools(fleet), nil)
 			b.ReportAllocs()
 			f(b, fleet, c)
 		})
@@ -44,8 +45,8 @@ func onEach(b *testing.B, reply string, f func(*testing.B, *redlocktest.Fleet, *
 }
 
 // benchClient makes a client, in real time.
-func benchClient(b *testing.B, pools []*redis.Pool) *redlock.Client {
-	c, err := redlock.New(redlock.Config{Pools: pools, RestartGuard: -1})
+func benchClient(b *testing.B, pools []*redis.Pool, trace *redlock.Trace) *redlock.Client {
+	c, err := redlock.New(redlock.Config{Pools: pools, RestartGuard: -1, Trace: trace})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -122,4 +123,49 @@ func BenchmarkLockUnlockParallel(b *testing.B) {
 			}
 		})
 	})
+}
+
+// BenchmarkTrace: what a trace costs. Without one, a Lock and an Unlock cost what they did before there
+// was Config.Trace.
+func BenchmarkTrace(b *testing.B) {
+	counted := 0
+	for _, bb := range []struct {
+		name  string
+		trace *redlock.Trace
+	}{
+		{"nil", nil},
+		{"no function", new(redlock.Trace)},
+		{"all functions", countAll(&counted)},
+	} {
+		b.Run(bb.name, func(b *testing.B) {
+			c := benchClient(b, answered.Pools(redlocktest.Start(b, 5), answered.Yes), bb.trace)
+			b.ReportAllocs()
+			for b.Loop() {
+				benchUnlock(b, benchLock(b, b.Context(), c, "a"))
+			}
+		})
+	}
+}
+
+// countAll returns a Trace whose functions count their calls.
+func countAll(n *int) *redlock.Trace {
+	return &redlock.Trace{
+		ClientStarted: func(redlocktrace.ClientStarted) { *n++ },
+		CallStarted:   func(redlocktrace.CallStarted) { *n++ },
+		Waiting:       func(redlocktrace.Waiting) { *n++ },
+		Queued:        func(redlocktrace.Queued) { *n++ },
+		Asked:         func(redlocktrace.Asked) { *n++ },
+		Voted:         func(redlocktrace.Voted) { *n++ },
+		HandedOff:     func(redlocktrace.HandedOff) { *n++ },
+		Decided:       func(redlocktrace.Decided) { *n++ },
+		RolledBack:    func(redlocktrace.RolledBack) { *n++ },
+		CallDone:      func(redlocktrace.CallDone) { *n++ },
+		Renewed:       func(redlocktrace.Renewed) { *n++ },
+		Healed:        func(redlocktrace.Healed) { *n++ },
+		HoldEnded:     func(redlocktrace.HoldEnded) { *n++ },
+		Released:      func(redlocktrace.Released) { *n++ },
+		MasterChanged: func(redlocktrace.MasterChanged) { *n++ },
+		Answered:      func(redlocktrace.Answered) { *n++ },
+		ClientClosed:  func(redlocktrace.ClientClosed) { *n++ },
+	}
 }

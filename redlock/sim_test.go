@@ -131,10 +131,14 @@ func simulate(t *testing.T, seed uint64, all *tally.Total) {
 	var wg sync.WaitGroup
 	var w wall
 	var clients []*redlock.Client
+	var traces []*recorder
 	for i := range 2 + r.IntN(2) {
 		cfg := redlock.Config{Lease: s.lease, NodeTimeout: s.timeout, RestartGuard: guard}
 		if i == 0 {
 			cfg.Pools = w.pools(s.fleet)
+		} else {
+			traces = append(traces, new(recorder))
+			cfg.Trace = traces[i-1].trace()
 		}
 		c := open(t, s.fleet, cfg)
 		clients = append(clients, c)
@@ -174,6 +178,9 @@ func simulate(t *testing.T, seed uint64, all *tally.Total) {
 	}
 	for _, c := range clients {
 		expect(t, "Close", c.Close())
+	}
+	for _, r := range traces {
+		r.expectSound(t)
 	}
 	synctest.Wait()
 	s.expectFree("after Close")

@@ -55,11 +55,11 @@ type Queued struct {
 	There  int    // how many stand before it at that master
 }
 
-// Round is one question to the masters. Tries and rounds count from 1 in their call. Each try has an
-// owner of its own; rounds count on in a try.
+// Round is one question to the masters. Each try has an owner of its own. Tries, rounds and raises
+// count from 1 in their call.
 type Round struct {
 	Try    int
-	Number int // of a raise: which of the try
+	Number int
 	Ask    Ask
 }
 

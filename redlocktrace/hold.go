@@ -57,6 +57,19 @@ type HoldEnded struct {
 	Held time.Duration // since the call was done
 }
 
+// Released is what came of the release that follows the end of a hold: a majority of the masters is
+// known to be free, or all have answered, or their time is up.
+//
+// Each master passes the lock to the first in its queue, and does not say to whom. The caller that
+// gets it is told of it by its own HandedOff.
+type Released struct {
+	Hold
+	Time time.Time
+	Next uint64        // ID of the call of the same client that the release enters into the queue; 0: none
+	Err  error         // that Unlock returns if it is waited for; nil: the lock is free
+	Took time.Duration // since HoldEnded
+}
+
 // End is how a hold ended.
 type End string
 

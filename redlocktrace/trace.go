@@ -47,8 +47,9 @@
 // the client, except for Close: that returns once all events are told, and nothing is told after it.
 // A panic in a function ends the program.
 //
-// Votes may come after CallDone, since a call does not wait for the slowest masters; no other event
-// of the call does, except those of its hold.
+// Votes may come after CallDone, since a call does not wait for the slowest masters. So may, while Sets
+// are changed, the raise by which two sets of masters agree on a token. No other event of a call
+// comes after it, and none of a hold after its HoldEnded, but Released.
 //
 // # Errors
 //
@@ -89,6 +90,9 @@ type Trace struct {
 	Healed func(Healed)
 	// HoldEnded: the lock was given back or lost. It is told before the release is sent.
 	HoldEnded func(HoldEnded)
+	// Released: the release that follows the end of a hold was confirmed, or not. It is told once for
+	// each hold.
+	Released func(Released)
 
 	// MasterChanged: a master is up, down, refused, …
 	MasterChanged func(MasterChanged)

@@ -1,0 +1,224 @@
+package redlock_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+	"example.com/redlock/redlocktrace"
+)
+
+// ballotPaper is one master's part in a round.
+type ballotPaper struct {
+	call uint64
+	redlocktrace.Round
+	master string
+}
+
+// tracedCall is what the events of a call have told so far.
+type tracedCall struct {
+	waits, waiting, done, won, ended, released bool
+	owner                                      string
+	rounds                                     int
+}
+
+// expectSound wants of the events of a client, from New until after Close, that each thing that begins ends
+// once, and that nothing happens out of order.
+func (r *recorder) expectSound(t *testing.T) {
+	t.Helper()
+	events := r.take()
+	calls := make(map[uint64]*tracedCall)
+	papers := make(map[ballotPaper]int)
+	for i, e := range events {
+		bad := func(format string, args ...any) {
+			t.Helper()
+			t.Errorf("event %d of %d, %T %+v: %s", i, len(events), e, e, fmt.Sprintf(format, args...))
+		}
+		if _, ok := e.(redlocktrace.ClientStarted); ok != (i == 0) {
+			bad("want ClientStarted first and once")
+		}
+		if _, ok := e.(redlocktrace.ClientClosed); ok != (i == len(events)-1) {
+			bad("want ClientClosed last and once")
+		}
+		about, ok := callOf(e)
+		if !ok {
+			continue
+		}
+		c := calls[about.ID]
+		if _, starts := e.(redlocktrace.CallStarted); starts != (c == nil) {
+			bad("want CallStarted first and once")
+			continue
+		}
+		switch e := e.(type) {
+		case redlocktrace.CallStarted:
+			calls[about.ID] = &tracedCall{waits: e.Wait}
+		case redlocktrace.Waiting:
+			if c.waiting || c.done || !c.waits {
+				bad("of %+v", *c)
+			}
+			c.waiting = true
+		case redlocktrace.Asked:
+			if c.done {
+				bad("of a call that is done")
+			}
+			c.rounds++
+			for _, m := range e.Masters {
+				papers[ballotPaper{about.ID, e.Round, m}]++
+			}
+		case redlocktrace.Voted:
+			paper := ballotPaper{about.ID, e.Round, e.Master}
+			if papers[paper] != 1 {
+				bad("of %d questions that are open", papers[paper])
+			}
+			delete(papers, paper)
+		case redlocktrace.Queued, redlocktrace.HandedOff, redlocktrace.Decided, redlocktrace.RolledBack:
+			if c.done {
+				bad("of a call that is done")
+			}
+		case redlocktrace.CallDone:
+			if c.done || c.rounds != e.Rounds || (e.Err == nil) != (e.Outcome == redlocktrace.OutcomeAcquired) || !c.waiting && e.Waited != 0 {
+				bad("of %+v", *c)
+			}
+			c.done, c.won, c.owner = true, e.Err == nil && e.Entered == 0, e.Owner
+			if got := calls[e.Entered]; e.Entered > 0 && (got == nil || !got.won || got.ended || got.owner != e.Owner) {
+				bad("it entered no hold")
+			}
+		case redlocktrace.Renewed, redlocktrace.Healed:
+			if !c.won || c.ended {
+				bad("of no hold")
+			}
+		case redlocktrace.HoldEnded:
+			if !c.won || c.ended || c.owner != e.Owner {
+				bad("of %+v", *c)
+			}
+			c.ended = true
+		case redlocktrace.Released:
+			if !c.ended || c.released {
+				bad("of %+v", *c)
+			}
+			c.released = true
+		}
+	}
+	for id, c := range calls {
+		if !c.done || c.won != c.ended || c.ended != c.released {
+			t.Errorf("call %d is %+v when the client is closed", id, *c)
+		}
+	}
+	for paper, n := range papers {
+		t.Errorf("%d votes are missing: %+v", n, paper)
+	}
+}
+
+// callOf returns the call that an event is about, if it is about one.
+func callOf(e any) (redlocktrace.Call, bool) {
+	v := reflect.ValueOf(e).FieldByName("Call")
+	if !v.IsValid() {
+		return redlocktrace.Call{}, false
+	}
+	return v.Interface().(redlocktrace.Call), true
+}
+
+// Each function of a Trace is called, and each field of the events says something at some time.
+func TestTraceTellsAll(t *testing.T) {
+	bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, other *redlock.Client) {
+		r := new(recorder)
+		c := open(t, fleet, redlock.Config{Trace: r.trace(), RestartGuard: lease})
+		warm(t, c)
+		for i, m := range fleet.Masters() { // the one that forgets answers first
+			m.Delay(time.Duration(i+1) * time.Millisecond)
+		}
+
+		// Others are before it, in the queue and in its client.
+		first := lock(t, t.Context(), other, "a")
+		second := await(t, open(t, fleet, redlock.Config{}), "a")
+		time.Sleep(100 * time.Millisecond)
+		third, fourth := await(t, c, "a"), await(t, c, "a")
+		time.Sleep(time.Second)
+		_, err := c.TryLock(t.Context(), "a")
+		expect(t, "TryLock", err, redlock.ErrTaken)
+		unlock(t, first)
+		unlock(t, <-second)
+		hold := <-third
+		time.Sleep(time.Second)
+
+		// A re-entry, the next caller, and masters that restart and whose clock jumps.
+		unlock(t, lock(t, hold.Context(), c, "a"))
+		fleet.Master(0).Restart()
+		fleet.Master(1).Skew(time.Second)
+		time.Sleep(5 * time.Second)
+		unlock(t, lock(t, t.Context(), c, "b"))
+		time.Sleep(2 * time.Minute)
+		unlock(t, hold)
+		unlock(t, <-fourth)
+
+		// Both permits, a token that is not agreed on, a hold that is lost.
+		s, o := c.Semaphore("s", 2), other.Semaphore("s", 2)
+		one, err := s.Acquire(t.Context())
+		expect(t, "Acquire", err)
+		two, err := s.Acquire(t.Context())
+		expect(t, "Acquire", err)
+		unlock(t, one)
+		unlock(t, two)
+		one, err = o.Acquire(t.Context())
+		expect(t, "Acquire", err)
+		two, err = o.Acquire(t.Context())
+		expect(t, "Acquire", err)
+		got := make(chan *redlock.Hold)
+		go func() {
+			hold, _ := s.Acquire(t.Context())
+			got <- hold
+		}()
+		time.Sleep(time.Second)
+		if one.Slot() == 1 {
+			one, two = two, one
+		}
+		unlock(t, two) // slot 1 is handed off
+		unlock(t, <-got)
+		unlock(t, one)
+		for i, m := range fleet.Masters() {
+			m.Set("redlock_fence:{b}", fmt.Sprint(5_000_000_000_000_000+10*i))
+		}
+		hold = lock(t, t.Context(), c, "b")
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Refuse("ERR out of order") })
+		<-hold.Context().Done()
+		time.Sleep(time.Second)
+		expect(t, "Close", c.Close())
+
+		seen := make(map[string]bool)
+		for _, e := range r.take() {
+			for name, at := range fieldsOf(reflect.TypeOf(e)) {
+				seen[name] = seen[name] || !reflect.ValueOf(e).FieldByIndex(at).IsZero()
+			}
+		}
+		for f := range reflect.TypeFor[redlock.Trace]().Fields() {
+			event := f.Type.In(0)
+			if event.Name() != f.Name {
+				t.Errorf("%s has the event %v", f.Name, event)
+			}
+			for name := range fieldsOf(event) {
+				if !seen[name] {
+					t.Errorf("no event has a %s", name)
+				}
+			}
+		}
+	})
+}
+
+// fieldsOf returns where the fields of a struct are, by the names of the struct or an embedded one, and
+// the field.
+func fieldsOf(event reflect.Type) map[string][]int {
+	at := make(map[string][]int)
+	for _, f := range reflect.VisibleFields(event) {
+		if !f.Anonymous {
+			owner := event
+			for _, i := range f.Index[:len(f.Index)-1] {
+				owner = owner.Field(i).Type
+			}
+			at[owner.Name()+"."+f.Name] = f.Index
+		}
+	}
+	return at
+}
