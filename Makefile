@@ -51,7 +51,7 @@ fmt: ## format the code and bring it up to date with the language
 	$(GO) fix ./...
 	$(TOOL) gofumpt -w .
 
-unit: ## unit tests and style, with the race detector; of each simulation a fifth
+unit: ## unit tests and style, with the race detector; of each simulation a tenth
 	$(GO) test -race -short -count=1 $(UNITS)
 	$(call each,$(GO) test -count=1 ./...)
 

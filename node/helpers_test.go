@@ -356,11 +356,11 @@ func (p *bentConn) DoWithTimeout(d time.Duration, name string, args ...any) (any
 	return redis.DoWithTimeout(p.Conn, d, name, args...)
 }
 
-// portion is how many of all seeds of a simulation to run: a fifth with -short, as in make unit,
+// portion is how many of all seeds of a simulation to run: a tenth with -short, as in make unit,
 // where the race detector makes each ten times as slow. make sim runs all.
 func portion(all uint64) uint64 {
 	if testing.Short() {
-		return (all + 4) / 5
+		return (all + 9) / 10
 	}
 	return all
 }

@@ -36,6 +36,7 @@ func main() {
 func run() error {
 	masters := flag.String("masters", "", "addresses of the masters, separated by commas")
 	name := flag.String("name", "", "what to lock")
+	inLock := flag.Duration("stay", 0, "how long at most contend has the lock")
 	var cfg redlock.Config
 	flag.DurationVar(&cfg.Lease, "lease", 0, "Config.Lease")
 	flag.DurationVar(&cfg.MaxLease, "maxlease", 0, "Config.MaxLease")
@@ -57,7 +58,7 @@ func run() error {
 	switch {
 	case flag.NArg() == 3 && flag.Arg(0) == "contend":
 		lock := func(ctx context.Context) (*redlock.Hold, error) { return client.Lock(ctx, *name) }
-		return contend(ctx, lock, 0, flag.Arg(1), flag.Arg(2))
+		return contend(ctx, lock, *inLock, flag.Arg(1), flag.Arg(2))
 	case flag.NArg() == 4 && flag.Arg(0) == "permits":
 		n, err := strconv.Atoi(flag.Arg(1))
 		if err != nil {
