@@ -51,7 +51,11 @@ func (r *round) Answer(i int, a script.Answer) {
 			Hopeless: a.Err != nil && !node.Heals(a.Err),
 		})
 	}
+	waits := c.state.Want.Wait
 	c.flush()
+	if waits && a.Outcome == script.Refused && a.Taken == 0 {
+		c.m.met(c.target, a.Holder)
+	}
 }
 
 // entered takes what became of the release that entered the round into the queue of master i.

@@ -62,6 +62,9 @@ func (b *ballot) tally() (done, refused, failed int) {
 	return done, refused, failed
 }
 
+// allTaken stands for the holders of all permits.
+const allTaken = "all"
+
 // holders returns who has the lock at the masters that refused it. Who has all permits of a semaphore
 // counts as one.
 func (b *ballot) holders() []string {
@@ -70,7 +73,7 @@ func (b *ballot) holders() []string {
 		switch a := b.at(i); {
 		case !b.in.Has(i) || a.Outcome != script.Refused:
 		case a.Taken > 0:
-			holders = append(holders, "all")
+			holders = append(holders, allTaken)
 		default:
 			holders = append(holders, a.Holder)
 		}

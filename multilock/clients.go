@@ -150,8 +150,8 @@ func (m *published) Answer(i int, a script.Answer) {
 
 // retract takes the client's record away.
 func (m *Masters) retract() {
-	if m.presence.Name == "" {
-		return // it was never introduced
+	if !m.introduced() {
+		return
 	}
 	for i, n := range m.nodes {
 		n.Present(i, nil)

@@ -61,6 +61,11 @@ type MajorityError struct {
 	Guard         time.Duration     // of ErrGuarded: how long until a majority grants; otherwise 0
 	Nodes         *multierror.Error // one entry for each master that said something else than yes, naming it; never nil
 
+	// Of ErrTaken: who has the lock, as a majority of the masters says.
+	Holder string        // its owner, "uuid:rN", or "shared": readers; empty if no majority names one, and of a semaphore
+	Client *ClientInfo   // whose owner that is; nil if it has no record, or is not known
+	For    time.Duration // how long it has had the lock; 0 if that is not known
+
 	states   []error
 	free     time.Duration // until a majority is free
 	told     bool          // whether free is known
@@ -73,6 +78,9 @@ func (e *MajorityError) Error() string {
 	b.WriteString(subject(e.Op, e.Name))
 	for _, s := range e.states {
 		b.WriteString(": " + Bare(s))
+		if s == ErrTaken && e.Client != nil {
+			b.WriteString(": held by " + e.heldBy())
+		}
 	}
 	if e.Guard > 0 {
 		fmt.Fprintf(&b, ", a majority does in %v", e.Guard.Round(time.Millisecond))
@@ -82,6 +90,18 @@ func (e *MajorityError) Error() string {
 		b.WriteString(": " + e.Nodes.Error())
 	}
 	return b.String()
+}
+
+// heldBy says who has the lock, and for how long.
+func (e *MajorityError) heldBy() string {
+	if e.For == 0 {
+		return e.Client.String()
+	}
+	unit := time.Millisecond
+	if e.For >= time.Second {
+		unit = time.Second
+	}
+	return fmt.Sprintf("%v for %v", e.Client, e.For.Round(unit))
 }
 
 // subject is how an error begins.
@@ -239,8 +259,11 @@ func (m *Masters) refused(name string, b *ballot, cut error) *MajorityError {
 		state = ErrNoQuorum
 	}
 	err := m.lost("lock", name, b, state, cut, nil)
-	_, held := quorum.Holder(len(m.nodes), b.holders())
+	holder, held := quorum.Holder(len(m.nodes), b.holders())
 	err.split = !held && m.majority(granted+refused)
+	if held && state == ErrTaken && holder != allTaken {
+		err.Holder = holder
+	}
 	return err
 }
 

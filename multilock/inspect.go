@@ -30,6 +30,7 @@ type Inspection struct {
 	Views  []View        // of each master, in their order
 	Holder string        // whom a majority names, empty if none
 	Left   time.Duration // until a majority is free, zero when it is or too few answered
+	For    time.Duration // how long the holder has had it, by its fencing token; zero if that is not known
 
 	Readers []script.Reader // those that a majority names
 	Slots   []script.Slot   // of a semaphore: those that a majority gives to the same owner
@@ -54,6 +55,7 @@ func (m *Masters) Inspect(ctx context.Context, key string) (Inspection, error) {
 	}
 	in.Holder, _ = quorum.Holder(len(m.nodes), holders)
 	in.Left, _ = quorum.FreeAfter(len(m.nodes), left)
+	in.For = m.heldFor(in.granted())
 	said := make(map[string][]script.Reader)
 	for _, v := range in.Views {
 		for _, r := range v.Readers {
@@ -70,6 +72,21 @@ func (m *Masters) Inspect(ctx context.Context, key string) (Inspection, error) {
 		return cmp.Or(cmp.Compare(a.Left, b.Left), cmp.Compare(a.Owner, b.Owner))
 	})
 	return in, nil
+}
+
+// granted returns when the holder got the lock, by the masters' clocks: its fencing token says so. It is
+// the zero time if that is not known, or readers have it.
+func (in *Inspection) granted() time.Time {
+	var tokens []int64
+	for _, v := range in.Views {
+		if v.Holder == in.Holder {
+			tokens = append(tokens, v.Token)
+		}
+	}
+	if clientOf(in.Holder) == "" || len(tokens) == 0 {
+		return time.Time{} // a lock of Redisson's leaves the counter as it is
+	}
+	return granted(tokens)
 }
 
 // longest returns how long a majority of the masters, at least, goes on saying what those in by say.

@@ -41,6 +41,9 @@ func (req *Request) want() protocol.Want {
 func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
 	req.trace = m.startCall(ctx, &req)
 	hold, err := m.lock(ctx, req)
+	if err != nil {
+		err = m.Identify(err)
+	}
 	if req.trace != nil && err != nil {
 		req.trace.failed(err)
 	}

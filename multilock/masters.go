@@ -51,7 +51,8 @@ type Masters struct {
 	dog    *watchdog
 	done   chan struct{} // closed by Close
 
-	presence presence
+	presence  presence
+	directory directory
 
 	greeted atomic.Bool // a majority has told its time, or refused to
 

@@ -3,6 +3,7 @@ package multilock
 import (
 	"slices"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
 )
 
@@ -22,6 +23,9 @@ type name struct {
 
 	why    *MajorityError // why the lock was not there when a contender last asked
 	outage outage
+
+	blocker string        // the owner that a master named last
+	since   clock.Instant // when it was named first
 }
 
 // nameLocked returns what this client has to do with t. tidyLocked forgets it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"example.com/redlock/multilock"
 	"example.com/redlock/node/script"
 )
 
@@ -12,7 +13,9 @@ type Inspection struct {
 	Name    string
 	Held    bool          // a majority of the masters name the same holder
 	Holder  string        // that holder, "uuid:rN", or "shared": readers
+	Client  *ClientInfo   // of that holder; nil if it has no record
 	Left    time.Duration // until a majority is free, if nothing is renewed; 0 when it is, or when too few answered
+	For     time.Duration // how long the holder has had it; 0 if that is not known, as of readers
 	Readers []Reader      // those that a majority names, by the time left
 	Masters []MasterState // in the order of Config
 }
@@ -33,15 +36,17 @@ type MasterState struct {
 
 // Reader is a reader of a name, as a master reports it.
 type Reader struct {
-	Owner string
-	Left  time.Duration // until its lease ends
+	Owner  string
+	Client *ClientInfo   // whose owner it is; nil if it has no record
+	Left   time.Duration // until its lease ends
 }
 
 // Waiter is one entry in a master's queue for a name or for permits.
 type Waiter struct {
 	Owner   string
-	Shared  bool // it waits to read
-	Permits int  // of a semaphore: how many there are by its count; 0 if it has not asked lately
+	Client  *ClientInfo // whose owner it is; nil if it has no record
+	Shared  bool        // it waits to read
+	Permits int         // of a semaphore: how many there are by its count; 0 if it has not asked lately
 }
 
 // Inspect says who has name and who waits for it, without taking it.
@@ -50,35 +55,55 @@ type Waiter struct {
 // the masters answered; the Inspection then has what the others said. It waits for all
 // of them, up to Config.NodeTimeout.
 //
-// Cost: one round trip to the slowest master.
+// Cost: one round trip to the slowest master, and about one more where a client is met for the first
+// time.
 func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	in := Inspection{Name: name}
 	if err := checkName(name); err != nil {
 		return in, err
 	}
 	look, err := c.masters.Inspect(ctx, name)
-	in.Holder, in.Held, in.Left = look.Holder, look.Holder != "", look.Left
-	in.Readers = readers(look.Readers)
+	who := c.clientsOf(ctx, look)
+	in.Holder, in.Held, in.Left, in.For = look.Holder, look.Holder != "", look.Left, look.For
+	in.Client = who[look.Holder]
+	in.Readers = readers(look.Readers, who)
 	in.Masters = make([]MasterState, len(look.Views))
 	for i, v := range look.Views {
 		in.Masters[i] = MasterState{
 			Master: v.Master, Holder: v.Holder, Count: v.Count, Left: v.Left, Token: v.Token, Guard: v.Guard, Err: v.Err,
-			Readers: readers(v.Readers), Queue: waiters(v.Queue),
+			Readers: readers(v.Readers, who), Queue: waiters(v.Queue, who),
 		}
 	}
 	return in, err
 }
 
-func readers(all []script.Reader) (list []Reader) {
+// clientsOf returns the clients of all owners in look, by owner.
+func (c *Client) clientsOf(ctx context.Context, look multilock.Inspection) map[string]*ClientInfo {
+	owners := []string{look.Holder}
+	for _, v := range look.Views {
+		for _, r := range v.Readers {
+			owners = append(owners, r.Owner)
+		}
+		for _, s := range v.Slots {
+			owners = append(owners, s.Owner)
+		}
+		for _, w := range v.Queue {
+			owners = append(owners, w.Owner)
+		}
+	}
+	return c.masters.Find(ctx, owners)
+}
+
+func readers(all []script.Reader, who map[string]*ClientInfo) (list []Reader) {
 	for _, r := range all {
-		list = append(list, Reader(r))
+		list = append(list, Reader{Owner: r.Owner, Client: who[r.Owner], Left: r.Left})
 	}
 	return list
 }
 
-func waiters(queue []script.Waiter) (list []Waiter) {
+func waiters(queue []script.Waiter, who map[string]*ClientInfo) (list []Waiter) {
 	for _, w := range queue {
-		list = append(list, Waiter{Owner: w.Owner, Shared: w.Mode == script.Shared, Permits: w.Permits})
+		list = append(list, Waiter{Owner: w.Owner, Client: who[w.Owner], Shared: w.Mode == script.Shared, Permits: w.Permits})
 	}
 	return list
 }

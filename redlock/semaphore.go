@@ -103,10 +103,11 @@ type SemaphoreState struct {
 
 // Slot is a slot of a semaphore that somebody has.
 type Slot struct {
-	Slot  int
-	Owner string        // "uuid:rN"
-	Left  time.Duration // until it is free
-	Token int64         // fencing counter of the slot
+	Slot   int
+	Owner  string        // "uuid:rN"
+	Client *ClientInfo   // whose owner it is; nil if it has no record
+	Left   time.Duration // until it is free
+	Token  int64         // fencing counter of the slot
 }
 
 // Inspect says who has permits of the semaphore and who waits for one, without taking one. Its error
@@ -121,19 +122,20 @@ func (s *Semaphore) Inspect(ctx context.Context) (SemaphoreInspection, error) {
 func (c *Client) inspectPermits(ctx context.Context, name string) (SemaphoreInspection, error) {
 	in := SemaphoreInspection{Name: name}
 	look, err := c.masters.InspectPermits(ctx, name)
-	in.Slots = slots(look.Slots)
+	who := c.clientsOf(ctx, look)
+	in.Slots = slots(look.Slots, who)
 	in.Masters = make([]SemaphoreState, len(look.Views))
 	for i, v := range look.Views {
 		in.Masters[i] = SemaphoreState{
-			Master: v.Master, Slots: slots(v.Slots), Queue: waiters(v.Queue), Guard: v.Guard, Err: v.Err,
+			Master: v.Master, Slots: slots(v.Slots, who), Queue: waiters(v.Queue, who), Guard: v.Guard, Err: v.Err,
 		}
 	}
 	return in, err
 }
 
-func slots(taken []script.Slot) (list []Slot) {
+func slots(taken []script.Slot, who map[string]*ClientInfo) (list []Slot) {
 	for _, s := range taken {
-		list = append(list, Slot(s))
+		list = append(list, Slot{Slot: s.Slot, Owner: s.Owner, Client: who[s.Owner], Left: s.Left, Token: s.Token})
 	}
 	return list
 }

@@ -172,7 +172,7 @@ func (s *Sets) Inspect(ctx context.Context, name string) (Inspection, error) {
 	for _, c := range at[1:] {
 		next, failed := c.Inspect(ctx, name)
 		if !in.Held {
-			in.Held, in.Holder = next.Held, next.Holder
+			in.Held, in.Holder, in.Client, in.For = next.Held, next.Holder, next.Client, next.For
 		}
 		in.Left = max(in.Left, next.Left)
 		in.Masters = append(in.Masters, next.Masters...)

@@ -211,7 +211,7 @@ func readersJSON(readers []redlock.Reader) (list []reader) {
 
 func queueJSON(queue []redlock.Waiter) (list []waiter) {
 	for _, w := range queue {
-		list = append(list, waiter(w))
+		list = append(list, waiter{w.Owner, w.Shared, w.Permits})
 	}
 	return list
 }

@@ -41,7 +41,11 @@ func first(do func(*redlocktest.Master)) func(*testing.T, *redlocktest.Fleet) {
 // the same masters that decide.
 func taken(t *testing.T, fleet *redlocktest.Fleet) {
 	take(t, fleet, "nightly")
-	eventually(t, "all masters have it", func() bool { return !slices.Contains(holders(fleet, "nightly"), "") })
+	eventually(t, "all masters have it, and know whose it is", func() bool {
+		return !slices.Contains(holders(fleet, "nightly"), "") && !slices.ContainsFunc(fleet.Masters(), func(m *redlocktest.Master) bool {
+			return !slices.ContainsFunc(m.Keys(), func(key string) bool { return strings.HasPrefix(key, "redlock_client:") })
+		})
+	})
 	fleet.Master(2).Delay(150 * time.Millisecond)
 }
 
@@ -134,8 +138,9 @@ var normal = []struct {
 }{
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}:r?\d+`), "OWNER"},
 	{regexp.MustCompile(`(another |does in |left=)[0-9.hmsµ]+`), "${1}TIME"},
-	{regexp.MustCompile(`\(\d of 3`), "(N of 3"},             // the third may vote before the others have decided
-	{regexp.MustCompile(`; m3:6379: not connected yet`), ""}, // the third may not be connected yet
+	{regexp.MustCompile(` on \S+ \(pid \d+\)( for [0-9.hms]+)?`), " on HOST (pid N)"}, // a lock that is just taken may name no time
+	{regexp.MustCompile(`\(\d of 3`), "(N of 3"},                                      // the third may vote before the others have decided
+	{regexp.MustCompile(`; m3:6379: not connected yet`), ""},                          // the third may not be connected yet
 	{regexp.MustCompile(` +\n`), "\n"},
 	{regexp.MustCompile(`MASTER +HELD +WAITING`), "MASTER HELD WAITING"},                 // the column width depends on the port
 	{regexp.MustCompile(`MASTER +HOLDER .*NOTE`), "MASTER HOLDER COUNT LEFT TOKEN NOTE"}, // the column width depends on the port

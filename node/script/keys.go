@@ -63,6 +63,23 @@ func slotKeysOf(name string) slotKeys {
 	return slotKeys{slots: k[0], queue: k[1], fence: k[2]}
 }
 
+// ScanSemaphores is a Scan for the keys that have the slots of semaphores. SemaphoreOf reads those that it
+// finds.
+func ScanSemaphores(cursor uint64) *Command { return Scan(cursor, slotsPrefix+"*", "hash") }
+
+// SemaphoreOf returns the name of the semaphore whose slots are at key, empty if that is no such key.
+func SemaphoreOf(key string) string {
+	name, ok := strings.CutPrefix(key, slotsPrefix)
+	switch {
+	case !ok:
+	case len(name) > 2 && name[0] == '{' && name[len(name)-1] == '}' && !braced(name[1:len(name)-1]):
+		return name[1 : len(name)-1]
+	case len(name) > 1 && name[len(name)-1] == ':' && braced(name):
+		return name[:len(name)-1]
+	}
+	return ""
+}
+
 // belongings returns the keys of name with these prefixes, cut out of one string.
 func belongings(name string, prefixes ...string) (keys [3]string) {
 	left, right := "{", "}"

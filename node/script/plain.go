@@ -1,6 +1,10 @@
 package script
 
-import "github.com/gomodule/redigo/redis"
+import (
+	"strconv"
+
+	"github.com/gomodule/redigo/redis"
+)
 
 // Plain makes a command of Redis itself: it runs no script, and no owner has anything by it. The
 // answer is Done with what the master replied, see [Answer.Reply], or Failed with its error.
@@ -25,4 +29,30 @@ func DecodePlain(reply any, refusal redis.Error) Answer {
 		return Answer{Outcome: Failed, Err: refusal}
 	}
 	return Answer{Outcome: Done, Reply: reply}
+}
+
+// scanned is how many keys a master looks at in one Scan: it does nothing else meanwhile.
+const scanned = 100
+
+// Scan asks a master for a part of the keys of type kind that match pattern, as SCAN has it. It begins
+// with cursor 0; Scanned reads the reply.
+//
+// Cost: one command, some 20 µs of the master's time.
+func Scan(cursor uint64, pattern, kind string) *Command {
+	return Plain("SCAN", strconv.FormatUint(cursor, 10), "MATCH", pattern, "COUNT", scanned, "TYPE", kind)
+}
+
+// Scanned returns the keys that the reply to a Scan has, and the cursor of the next, 0 if there is none.
+func Scanned(reply any) (keys []string, next uint64, err error) {
+	list, ok := reply.([]any)
+	if !ok || len(list) != 2 {
+		return nil, 0, unexpected(reply)
+	}
+	if next, err = redis.Uint64(list[0], nil); err != nil {
+		return nil, 0, unexpected(reply)
+	}
+	if keys, err = redis.Strings(list[1], nil); err != nil {
+		return nil, 0, unexpected(reply)
+	}
+	return keys, next, nil
 }

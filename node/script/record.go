@@ -61,6 +61,18 @@ func ReadRecord(reply any) (r Record, ok bool) {
 	return r, ok && json.Unmarshal(text, &r) == nil
 }
 
+// ScanClients is a Scan for records. ClientOf reads the keys that it finds.
+func ScanClients(cursor uint64) *Command { return Scan(cursor, clientPrefix+"*", "string") }
+
+// ClientOf returns the client whose record is at key, empty if that is no such key.
+func ClientOf(key string) string {
+	client, ok := strings.CutPrefix(key, clientPrefix+"{")
+	if !ok || !strings.HasSuffix(client, "}") {
+		return ""
+	}
+	return client[:len(client)-1]
+}
+
 func clientKey(client string) string { return clientPrefix + "{" + client + "}" }
 
 // Use is a set of masters that some client uses, as one of them knows it. Times are ms by the master's

@@ -1,0 +1,309 @@
+package multilock
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
+)
+
+// directory is what the client knows of others whose owners it has met: it looks each up once.
+type directory struct {
+	mu      sync.Mutex
+	clients map[string]known         // by uuid
+	grants  map[string]time.Time     // by owner: when it got its lock, by the masters' clocks
+	asked   map[string]clock.Instant // what was asked for last: clients, and owners
+}
+
+// known is a client's record, as it was read.
+type known struct {
+	info ClientInfo
+	at   clock.Instant
+}
+
+const (
+	// maxKnown bounds what a directory keeps of each kind. It begins anew then.
+	maxKnown = 1000
+
+	// askAgain is how long what was not found is not asked for again.
+	askAgain = 5 * time.Second
+)
+
+// clientOf returns the client of owner, empty if it is none of this library's.
+func clientOf(owner string) string {
+	client, number, ok := strings.Cut(owner, ":")
+	if !ok || !strings.HasPrefix(number, mark) {
+		return ""
+	}
+	return client
+}
+
+// client returns the record of client, nil if it is not known.
+func (d *directory) client(client string) *ClientInfo {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k, ok := d.clients[client]
+	if !ok {
+		return nil
+	}
+	k.info.Seen += clock.Since(k.at)
+	return &k.info
+}
+
+// since returns when owner got its lock, by the masters' clocks; the zero time if that is not known.
+func (d *directory) since(owner string) time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.grants[owner]
+}
+
+// ask reports whether what is to be asked for, and notes that it is.
+func (d *directory) ask(what string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := clock.Now()
+	if at, ok := d.asked[what]; ok && now.Sub(at) < askAgain {
+		return false
+	}
+	put(&d.asked, what, now)
+	return true
+}
+
+// put adds to a map of the directory.
+func put[V any](m *map[string]V, key string, v V) {
+	if *m == nil || len(*m) >= maxKnown {
+		*m = make(map[string]V)
+	}
+	(*m)[key] = v
+}
+
+// inquiry takes the answers to a question of the directory.
+type inquiry struct {
+	read func(script.Answer) (known bool) // is called with one answer at a time
+
+	mu   sync.Mutex
+	left int
+	done chan struct{} // closed once it is known, or all have answered
+}
+
+// Answer implements [node.Receiver].
+func (q *inquiry) Answer(_ int, a script.Answer) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.left == 0 {
+		return
+	}
+	q.left--
+	if a.Outcome == script.Done && q.read(a) {
+		q.left = 0
+	}
+	if q.left == 0 {
+		close(q.done)
+	}
+}
+
+// inquire sends cmd to all masters, for read to look at the answers. Nobody has to wait for them.
+func (m *Masters) inquire(cmd *script.Command, read func(script.Answer) bool) <-chan struct{} {
+	q := &inquiry{read: read, left: len(m.nodes), done: make(chan struct{})}
+	m.send(cmd, m.All(), q)
+	return q.done
+}
+
+// lookUp asks for the record of client, unless it is known or was asked for lately: then it returns a
+// closed channel, and else one that is closed once the record is known, or no master has it.
+//
+// Cost: one command to each master.
+func (m *Masters) lookUp(client string) <-chan struct{} {
+	d := &m.directory
+	if client == "" || client == m.ID() || d.client(client) != nil || !d.ask(client) {
+		return closedChan
+	}
+	return m.inquire(script.LookUp(client), func(a script.Answer) bool {
+		r, ok := script.ReadRecord(a.Reply)
+		if ok {
+			info := m.info(client, r)
+			d.mu.Lock()
+			put(&d.clients, client, known{*info, clock.Now()})
+			d.mu.Unlock()
+		}
+		return ok
+	})
+}
+
+// lookAt asks since when owner has the lock at key, as lookUp does for a client: its fencing token is
+// the time at which it got the lock.
+//
+// Cost: one script call on each master.
+func (m *Masters) lookAt(key, owner string) <-chan struct{} {
+	d := &m.directory
+	if !d.since(owner).IsZero() || !d.ask(owner) {
+		return closedChan
+	}
+	tokens := make([]int64, 0, len(m.nodes))
+	return m.inquire(script.Inspect(key), func(a script.Answer) bool {
+		if a.Holder != owner {
+			return false
+		}
+		tokens = append(tokens, a.Token)
+		if !m.majority(len(tokens)) {
+			return false
+		}
+		d.mu.Lock()
+		put(&d.grants, owner, granted(tokens))
+		d.mu.Unlock()
+		return true
+	})
+}
+
+// granted returns when a lock was granted, by what its masters have for its fencing token. Those of a
+// minority may have another number, or none.
+func granted(tokens []int64) time.Time {
+	slices.Sort(tokens)
+	return time.UnixMicro(tokens[(len(tokens)-1)/2])
+}
+
+// tooLong is the longest time that a lock is said to be held for. What is longer is no time.
+const tooLong = 10 * 365 * 24 * time.Hour
+
+// heldFor returns how long ago since was by the masters' clocks, 0 if that makes no sense.
+func (m *Masters) heldFor(since time.Time) time.Duration {
+	if d := m.Now().Sub(since); !since.IsZero() && d > 0 && d < tooLong {
+		return d
+	}
+	return 0
+}
+
+// met is told which owner keeps callers that wait from t. Its client is looked up at once, so that they
+// can name it, and when it got the lock once it has kept them for a second: most do not.
+func (m *Masters) met(t target, owner string) {
+	client := clientOf(owner)
+	if client == "" || client == m.ID() || !m.introduced() {
+		return
+	}
+	m.lookUp(client)
+	m.mu.Lock()
+	n, now := m.names[t], clock.Now()
+	long := false
+	if n != nil && n.blocker == owner {
+		long = now.Sub(n.since) >= time.Second
+	} else if n != nil {
+		n.blocker, n.since = owner, now
+	}
+	m.mu.Unlock()
+	if long {
+		m.lookAt(t.key, owner)
+	}
+}
+
+// self returns what the client says of itself.
+func (m *Masters) self() *ClientInfo {
+	holds, waits := m.busy()
+	p := &m.presence
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	set, _ := parseSet(p.at[0].set)
+	return &ClientInfo{
+		ID: m.ID(), Name: p.Name, Host: p.Host, Program: p.Program, Version: p.Version, PID: p.PID, Since: p.Since,
+		Holds: holds, Waits: waits, Set: set.text, Masters: len(m.nodes),
+	}
+}
+
+// who returns the client of owner as far as it is known, nil otherwise.
+func (m *Masters) who(owner string) *ClientInfo {
+	switch client := clientOf(owner); client {
+	case "":
+		return nil
+	case m.ID():
+		if !m.introduced() {
+			return nil
+		}
+		return m.self()
+	default:
+		return m.directory.client(client)
+	}
+}
+
+// Identify adds to err, if it says that another owner has a lock, who that is. A client that is not known
+// is looked up, for about two round trips at most.
+//
+// Cost: none where the client is known; every few seconds, one script call on each master that nobody
+// waits for. Else one command and one script call on each master.
+func (m *Masters) Identify(err error) error {
+	why, ok := err.(*MajorityError)
+	if !ok || !m.introduced() || clientOf(why.Holder) == "" {
+		return err
+	}
+	t := target{key: why.Name}
+	switch {
+	case !m.begin():
+	case m.who(why.Holder) == nil:
+		m.find(t.key, why.Holder)
+		m.tries.Done()
+	default:
+		if m.since(t, why.Holder).IsZero() && m.directory.ask("since when "+t.key) {
+			m.lookAt(t.key, why.Holder) // for the next who is refused
+		}
+		m.tries.Done()
+	}
+	named := *why
+	named.Client, named.For = m.who(why.Holder), m.heldFor(m.since(t, why.Holder))
+	return &named
+}
+
+// find looks up the client of owner, and when that got the lock at key.
+func (m *Masters) find(key, owner string) {
+	enough, cancel := context.WithTimeout(context.Background(), 2*m.RoundTrip()+20*time.Millisecond)
+	defer cancel()
+	for _, found := range [...]<-chan struct{}{m.lookAt(key, owner), m.lookUp(clientOf(owner))} {
+		select {
+		case <-found:
+		case <-enough.Done():
+		}
+	}
+}
+
+// since returns when owner got t, by the masters' clocks; the zero time if that is not known.
+func (m *Masters) since(t target, owner string) time.Time {
+	if m.owners.ours(owner) {
+		if h := m.holding(t); h != nil && h.Owner() == owner {
+			return time.UnixMicro(h.Token())
+		}
+	}
+	return m.directory.since(owner)
+}
+
+// introduced reports whether the client says who it is, and wants to know who others are.
+func (m *Masters) introduced() bool { return m.presence.Name != "" }
+
+// Find returns the records of the clients of owners, as far as there are any, by owner.
+//
+// Cost: one command to each master for each client that is not known.
+func (m *Masters) Find(ctx context.Context, owners []string) map[string]*ClientInfo {
+	found := make(map[string]*ClientInfo)
+	if !m.introduced() || !m.begin() {
+		return found
+	}
+	defer m.tries.Done()
+	var asked []<-chan struct{}
+	for _, owner := range owners {
+		asked = append(asked, m.lookUp(clientOf(owner)))
+	}
+	enough, cancel := context.WithTimeout(ctx, 2*m.RoundTrip()+20*time.Millisecond)
+	defer cancel()
+	for _, done := range asked {
+		select {
+		case <-done:
+		case <-enough.Done():
+		}
+	}
+	for _, owner := range owners {
+		if client := m.who(owner); client != nil {
+			found[owner] = client
+		}
+	}
+	return found
+}

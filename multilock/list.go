@@ -1,0 +1,215 @@
+package multilock
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/redlock/node/script"
+)
+
+// Listing is what List found.
+type Listing struct {
+	Locks []Listed // by name, locks before the semaphores of the same name
+	More  bool     // there are more, or may be: there was no room, or no time, for them
+}
+
+// Listed is a lock or a semaphore that somebody has.
+type Listed struct {
+	Name      string
+	Semaphore bool
+	Held      bool          // a majority of the masters name who has it
+	Holder    string        // owner, "uuid:rN", or "shared": readers; empty for a semaphore
+	Client    *ClientInfo   // of the holder; nil if it has no record
+	Count     int           // hold count
+	Left      time.Duration // until a majority is free, or the first permit; the largest Duration when it never expires
+	For       time.Duration // how long the holder has had it; 0 if that is not known
+	Token     int64         // fencing token
+	Readers   int           // that have it
+	Slots     int           // of a semaphore: permits that are held
+	Waiting   int           // in the queue, as far as a master tells: 32 of a lock, 100 of a semaphore
+	Masters   int           // that name the holder, or somebody
+}
+
+// spare is how many keys List looks at besides ten times as many as it may list: most hashes that
+// another program keeps on the masters are no locks.
+const spare = 1000
+
+// listedAtOnce is how many names are inspected at the same time.
+const listedAtOnce = 128
+
+// List returns the locks and semaphores with names that match pattern, as Redis matches keys, and that
+// somebody has: limit of them at most, in the order of their names. It searches for about ten seconds at most.
+//
+// The error is a [*MajorityError] when fewer than a majority of the masters could be searched.
+//
+// Cost: on each master two SCAN for each hundred keys that it has, and a script call for each 16 names.
+func (m *Masters) List(ctx context.Context, pattern string, limit int) (Listing, error) {
+	var l Listing
+	start := time.Now()
+	found := &names{limit: 10*limit + spare, all: make(map[target]bool)}
+	err := m.everywhere(ctx, "list", pattern, func(looking context.Context, i int) script.Answer {
+		a := m.scan(looking, i, func(cursor uint64) *script.Command {
+			return script.Scan(cursor, pattern, "hash")
+		}, found.locks)
+		if a.Outcome == script.Done {
+			a = m.scan(looking, i, script.ScanSemaphores, func(keys []string) bool {
+				return found.semaphores(pattern, keys)
+			})
+		}
+		if looking.Err() != nil && ctx.Err() == nil {
+			found.cut()
+			a = script.Answer{Outcome: script.Done}
+		}
+		return a
+	})
+	if err != nil {
+		return l, err
+	}
+	targets, more := found.sorted()
+	l.More = more
+	for part := range slices.Chunk(targets, listedAtOnce) {
+		if time.Since(start) > scanTime {
+			l.More = true
+			break
+		}
+		listed, err := m.listed(ctx, part)
+		if err != nil {
+			return l, err
+		}
+		l.Locks = append(l.Locks, listed...)
+		if len(l.Locks) > limit {
+			l.Locks, l.More = l.Locks[:limit], true
+			break
+		}
+	}
+	var holders []string
+	for _, one := range l.Locks {
+		holders = append(holders, one.Holder)
+	}
+	clients := m.Find(ctx, holders)
+	for i := range l.Locks {
+		l.Locks[i].Client = clients[l.Locks[i].Holder]
+	}
+	return l, nil
+}
+
+// names are those that were found.
+type names struct {
+	mu    sync.Mutex
+	limit int
+	all   map[target]bool
+	more  bool
+}
+
+// locks takes keys that may be locks.
+func (n *names) locks(keys []string) (more bool) {
+	return n.add(keys, func(key string) (target, bool) { return target{key: key}, script.Reserved(key) == "" })
+}
+
+// semaphores takes keys of semaphores.
+func (n *names) semaphores(pattern string, keys []string) (more bool) {
+	return n.add(keys, func(key string) (target, bool) {
+		name := script.SemaphoreOf(key)
+		return target{name, true}, name != "" && matches(pattern, name)
+	})
+}
+
+func (n *names) add(keys []string, of func(key string) (target, bool)) (more bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, key := range keys {
+		t, ok := of(key)
+		if !ok || n.all[t] {
+			continue
+		}
+		if len(n.all) == n.limit {
+			n.more = true
+			return false
+		}
+		n.all[t] = true
+	}
+	return true
+}
+
+// cut notes that there was no time for more.
+func (n *names) cut() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.more = true
+}
+
+func (n *names) sorted() (list []target, more bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for t := range n.all {
+		list = append(list, t)
+	}
+	slices.SortFunc(list, func(a, b target) int {
+		switch c := strings.Compare(a.key, b.key); {
+		case c != 0 || a.semaphore == b.semaphore:
+			return c
+		case b.semaphore:
+			return -1
+		}
+		return 1
+	})
+	return list, n.more
+}
+
+// listed inspects targets, and returns those that somebody has.
+func (m *Masters) listed(ctx context.Context, targets []target) (list []Listed, err error) {
+	all, errs := make([]Listed, len(targets)), make([]error, len(targets))
+	var wg sync.WaitGroup
+	for i, t := range targets {
+		wg.Go(func() { all[i], errs[i] = m.listOne(ctx, t) })
+	}
+	wg.Wait()
+	for i, l := range all {
+		if why, ok := errors.AsType[*MajorityError](errs[i]); ok && why.Hopeless() {
+			continue // another program's
+		}
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		if l.Masters > 0 {
+			list = append(list, l)
+		}
+	}
+	return list, nil
+}
+
+// listOne inspects a lock or a semaphore.
+func (m *Masters) listOne(ctx context.Context, t target) (Listed, error) {
+	l := Listed{Name: t.key, Semaphore: t.semaphore}
+	look := m.Inspect
+	if t.semaphore {
+		look = m.InspectPermits
+	}
+	in, err := look(ctx, t.key)
+	if err != nil {
+		return l, err
+	}
+	l.Held, l.Holder, l.Left, l.For = in.Holder != "" || len(in.Slots) > 0, in.Holder, in.Left, in.For
+	l.Readers, l.Slots = len(in.Readers), len(in.Slots)
+	for i, s := range in.Slots {
+		if i == 0 || s.Left < l.Left {
+			l.Left = s.Left
+		}
+	}
+	for _, v := range in.Views {
+		l.Waiting = max(l.Waiting, len(v.Queue))
+		if len(v.Slots) == 0 && (v.Holder == "" || l.Held && v.Holder != l.Holder) {
+			continue
+		}
+		l.Masters++
+		l.Count, l.Token = max(l.Count, v.Count), max(l.Token, v.Token)
+	}
+	if t.semaphore {
+		l.Token = 0 // each slot has its own
+	}
+	return l, nil
+}

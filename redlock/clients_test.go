@@ -1,0 +1,364 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+const recordPrefix = "redlock_client:{"
+
+// records returns how many masters have the record of c.
+func records(fleet *redlocktest.Fleet, c *redlock.Client) (n int) {
+	for _, m := range fleet.Masters() {
+		if m.Get(recordPrefix+c.ID()+"}") != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// TestClientRecord: a client that began a second ago is known by name, with all that it says of itself,
+// for as long as it lives and is connected, and is forgotten when it is closed.
+func TestClientRecord(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		orders, _ := member(t, fleet, "orders-api", 0, 1, 2)
+		time.Sleep(time.Second)
+		hold := lock(t, t.Context(), orders, "a")
+		lockFor(t, t.Context(), orders, "b", lease)
+		waiting, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go orders.Lock(waiting, "a")
+		time.Sleep(20 * time.Second)
+		if got, want := strings.Split(hold.Owner(), ":")[0], orders.ID(); got != want {
+			t.Errorf("ID = %s, want the first part of the owner %s", want, hold.Owner())
+		}
+		find := func() *redlock.ClientInfo {
+			t.Helper()
+			all, err := c.Clients(t.Context())
+			if err != nil || len(all) != 2 {
+				t.Fatalf("Clients = %v, %v; want two", all, err)
+			}
+			for _, i := range all {
+				if i.ID == orders.ID() {
+					return &i
+				}
+			}
+			t.Fatalf("Clients = %v, want %s among them", all, orders.ID())
+			return nil
+		}
+		i := find()
+		host, _ := os.Hostname()
+		since := time.Since(i.Since).Round(time.Second)
+		if i.Name != "orders-api" || i.Host != host || i.PID != os.Getpid() || i.Program == "" || i.Version == "" || since != 21*time.Second {
+			t.Errorf("record: %+v, %v old, want this process, 21 s old", i, since)
+		}
+		if i.Holds != 2 || i.Waits != 1 || i.Masters != 3 || i.At != 3 || i.Seen < 0 || i.Seen > 19*time.Second {
+			t.Errorf("record: %+v, want 2 holds, 1 waiting, 3 masters and 3 that know it, and seen within 19 s", i)
+		}
+		if !strings.HasPrefix(i.Set, "3:") || strings.Contains(i.Set, "?") || len(i.Set) != len("3:1a2b3c4d,1a2b3c4d,1a2b3c4d") {
+			t.Errorf("record: set %q, want three masters", i.Set)
+		}
+		if want := fmt.Sprintf("orders-api on %s (pid %d)", host, os.Getpid()); i.String() != want {
+			t.Errorf("String = %q, want %q", i, want)
+		}
+		cancel()
+		unlock(t, hold)
+		for range 100 { // busy, idle, and busy again
+			if n := records(fleet, orders); n != 3 {
+				t.Fatalf("%d masters have the record, want 3", n)
+			}
+			time.Sleep(3 * time.Second)
+		}
+		if i := find(); i.Holds != 0 || i.Seen > 19*time.Second {
+			t.Errorf("record: %+v, want no hold, and seen within 19 s", i)
+		}
+		fleet.Master(0).Restart()
+		time.Sleep(2 * time.Second)
+		if n := records(fleet, orders); n != 3 {
+			t.Errorf("%d masters have the record after one restarted, want 3", n)
+		}
+		orders.Close()
+		if n := records(fleet, orders); n != 0 {
+			t.Errorf("%d masters have the record of a client that is closed, want none", n)
+		}
+	})
+}
+
+// TestRecordOfTheDead: the record of a client that is gone without a word lasts a minute.
+func TestRecordOfTheDead(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		time.Sleep(time.Minute)
+		fleet.Master(0).Cut()
+		time.Sleep(40 * time.Second) // of at most 60
+		if n := records(fleet, c); n != 1 {
+			t.Errorf("%d masters have the record after 40 s, want 1", n)
+		}
+		time.Sleep(21 * time.Second)
+		if n := records(fleet, c); n != 0 {
+			t.Errorf("%d masters have the record after a minute, want none", n)
+		}
+	})
+}
+
+// TestNoRecord: a client that keeps no record says nothing of itself but which masters it uses.
+func TestNoRecord(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hidden := open(t, fleet, redlock.Config{Name: "secret", NoRecord: true})
+		lock(t, t.Context(), hidden, "a")
+		time.Sleep(time.Minute)
+		if n := records(fleet, hidden); n != 0 {
+			t.Errorf("%d masters have the record, want none", n)
+		}
+		_, err := c.TryLock(t.Context(), "a")
+		why, ok := errors.AsType[*redlock.MajorityError](err)
+		if !ok || why.Client != nil || !strings.HasPrefix(why.Holder, hidden.ID()) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("TryLock = %v, want the owner's uuid alone", err)
+		}
+	})
+}
+
+// TestHolderIsNamed: who waits for a lock, or tries it, is told who has it, and for how long.
+func TestHolderIsNamed(t *testing.T) {
+	host, _ := os.Hostname()
+	by := fmt.Sprintf(": held by orders-api on %s (pid %d)", host, os.Getpid())
+	for _, tt := range []struct {
+		name string
+		lock func(ctx context.Context, c *redlock.Client) error
+		says string
+		took time.Duration
+	}{
+		{"TryLock", func(ctx context.Context, c *redlock.Client) error {
+			_, err := c.TryLock(ctx, "a")
+			return err
+		}, by + " for 12s (", 0},
+		{"Lock", func(ctx context.Context, c *redlock.Client) error {
+			ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+			defer cancel()
+			_, err := c.Lock(ctx, "a")
+			return err
+		}, by + " for 15s (", 3 * time.Second},
+		{"RLock", func(ctx context.Context, c *redlock.Client) error {
+			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			defer cancel()
+			_, err := c.RLock(ctx, "a")
+			return err
+		}, by + " (", 50 * time.Millisecond}, // most locks change hands within a second
+		{"LockAll", func(ctx context.Context, c *redlock.Client) error {
+			_, err := c.TryLockAll(ctx, "b", "a")
+			return err
+		}, by + " for 12s (", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				holder, _ := member(t, fleet, "orders-api", 0, 1, 2, 3, 4)
+				hold := lock(t, t.Context(), holder, "a")
+				time.Sleep(12 * time.Second)
+				start := time.Now()
+				err := tt.lock(t.Context(), c)
+				if took := time.Since(start); took != tt.took {
+					t.Errorf("it took %v, want %v", took, tt.took)
+				}
+				expect(t, tt.name, err, redlock.ErrTaken)
+				why, ok := errors.AsType[*redlock.MajorityError](err)
+				if !ok || !strings.Contains(err.Error(), tt.says) {
+					t.Fatalf("%s = %v, want %q", tt.name, err, tt.says)
+				}
+				if why.Holder != hold.Owner() || why.Client == nil || why.Client.ID != holder.ID() {
+					t.Errorf("%s: holder %q, client %+v; want %q of orders-api", tt.name, why.Holder, why.Client, hold.Owner())
+				}
+			})
+		})
+	}
+}
+
+// TestKilledHolderIsNamed: the name of a holder that is gone is known for as long as it has the lock.
+func TestKilledHolderIsNamed(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		pools := fleet.Pools()
+		killed := open(t, fleet, redlock.Config{Name: "killed", Pools: pools})
+		time.Sleep(time.Minute)
+		lockFor(t, t.Context(), killed, "a", lease)
+		for _, m := range fleet.Masters() { // it does not come back: its name is asked for after that
+			m.Password("gone")
+			m.Cut()
+		}
+		time.Sleep(2 * time.Second)
+		for _, m := range fleet.Masters() {
+			m.Password("")
+			m.Mend()
+		}
+		time.Sleep(2 * time.Second)
+		_, err := c.TryLock(t.Context(), "a")
+		if err == nil || !strings.Contains(err.Error(), "held by killed on ") {
+			t.Errorf("TryLock = %v, want the name of the holder", err)
+		}
+	})
+}
+
+// TestNamesCostLittle: a client is looked up once, and what is not found is not asked for at once again.
+func TestNamesCostLittle(t *testing.T) {
+	for _, hidden := range []bool{false, true} {
+		t.Run(fmt.Sprint("hidden ", hidden), func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				holder := open(t, fleet, redlock.Config{NoRecord: hidden})
+				time.Sleep(time.Second)
+				lock(t, t.Context(), holder, "a")
+				try := func(times int, every time.Duration) (asked int64) {
+					before := fleet.Master(0).Calls("GET")
+					for range times {
+						_, err := c.TryLock(t.Context(), "a")
+						expect(t, "TryLock", err, redlock.ErrTaken)
+						time.Sleep(every)
+					}
+					return fleet.Master(0).Calls("GET") - before
+				}
+				if n := try(100, 10*time.Millisecond); n != 1 {
+					t.Errorf("100 tries in a second looked up the holder %d times, want once", n)
+				}
+				want := int64(0)
+				if hidden {
+					want = 12 // every 5 s
+				}
+				if n := try(60, time.Second); n < want-1 || n > want+1 {
+					t.Errorf("60 tries in a minute looked up the holder %d times, want %d", n, want)
+				}
+			})
+		})
+	}
+}
+
+// TestHeldForOfTheNext: a try does not wait to be told how long a holder has had the lock whose client it
+// knows, but the next one knows.
+func TestHeldForOfTheNext(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		holder := open(t, fleet, redlock.Config{})
+		time.Sleep(time.Second)
+		for i, want := range []time.Duration{2 * time.Second, 0, 0} {
+			hold := lock(t, t.Context(), holder, "a")
+			time.Sleep(2 * time.Second)
+			try := func() *redlock.MajorityError {
+				_, err := c.TryLock(t.Context(), "a")
+				why, _ := errors.AsType[*redlock.MajorityError](err)
+				if why == nil || why.Client == nil {
+					t.Fatalf("TryLock = %v, want the client", err)
+				}
+				return why
+			}
+			if got := try().For.Round(time.Second); got != want {
+				t.Errorf("hold %d: held for %v, want %v", i, got, want)
+			}
+			time.Sleep(5 * time.Second)
+			try() // where it was asked for lately
+			time.Sleep(time.Second)
+			if got := try().For.Round(time.Second); got != 8*time.Second {
+				t.Errorf("hold %d: held for %v, want 8 s", i, got)
+			}
+			unlock(t, hold)
+		}
+	})
+}
+
+// TestNamesNeedNoMaster: where no master answers what is asked about the holder, a try takes two round
+// trips and 20 ms longer.
+func TestNamesNeedNoMaster(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		holder := open(t, fleet, redlock.Config{})
+		time.Sleep(time.Minute)
+		lock(t, t.Context(), holder, "a")
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(5 * time.Millisecond) })
+		time.Sleep(time.Minute)
+		lock(t, t.Context(), c, "warm")
+		start := time.Now()
+		go func() {
+			time.Sleep(11 * time.Millisecond) // it has the answers to the try, of 10 ms
+			each(fleet, 0, 3, (*redlocktest.Master).Freeze)
+		}()
+		_, err := c.TryLock(t.Context(), "a")
+		expect(t, "TryLock", err, redlock.ErrTaken)
+		if took := time.Since(start); took > 10*time.Millisecond+2*15*time.Millisecond+20*time.Millisecond {
+			t.Errorf("TryLock took %v, want the try, and two round trips and 20 ms", took)
+		}
+		each(fleet, 0, 3, (*redlocktest.Master).Thaw)
+	})
+}
+
+// TestInspectNames: whoever has a name, reads it or waits for it is named by Inspect.
+func TestInspectNames(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		api, _ := member(t, fleet, "api", 0, 1, 2)
+		billing, _ := member(t, fleet, "billing", 0, 1, 2)
+		lock(t, t.Context(), api, "a")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go billing.Lock(ctx, "a")
+		read, err := billing.RLock(t.Context(), "r")
+		expect(t, "RLock", err)
+		permit, err := billing.Semaphore("s", 2).Acquire(t.Context())
+		expect(t, "Acquire", err)
+		time.Sleep(5 * time.Second)
+		named := func(what string, i *redlock.ClientInfo, name string) {
+			t.Helper()
+			if i == nil || i.Name != name {
+				t.Errorf("%s: %v, want %s", what, i, name)
+			}
+		}
+		in, err := c.Inspect(t.Context(), "a")
+		expect(t, "Inspect", err)
+		named("holder", in.Client, "api")
+		if got := in.For.Round(time.Second); got != 5*time.Second {
+			t.Errorf("held for %v, want 5 s", got)
+		}
+		named("waiter", in.Masters[0].Queue[0].Client, "billing")
+		in, err = c.Inspect(t.Context(), "r")
+		expect(t, "Inspect", err)
+		named("reader", in.Readers[0].Client, "billing")
+		named("reader at a master", in.Masters[2].Readers[0].Client, "billing")
+		if in.Client != nil || in.For != 0 {
+			t.Errorf("readers have it: client %v for %v, want none", in.Client, in.For)
+		}
+		slots, err := c.Semaphore("s", 2).Inspect(t.Context())
+		expect(t, "Inspect of a semaphore", err)
+		named("permit", slots.Slots[0].Client, "billing")
+		unlock(t, read)
+		unlock(t, permit)
+	})
+}
+
+// TestVersionAndProgram: a client names the program that it runs in.
+func TestVersionAndProgram(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		time.Sleep(time.Second)
+		all, err := c.Clients(t.Context())
+		expect(t, "Clients", err)
+		program := filepath.Base(os.Args[0])
+		if len(all) != 1 || all[0].Name != program || all[0].Program != program {
+			t.Errorf("Clients = %+v, want one that is called %s", all, program)
+		}
+	})
+}
+
+// TestClientsOfAMinority: a client that a minority knows is told, and a minority that does not answer is
+// no error.
+func TestClientsOfAMinority(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		time.Sleep(time.Minute)
+		fleet.Master(0).Del(recordPrefix + c.ID() + "}")
+		fleet.Master(1).Kill()
+		all, err := c.Clients(t.Context())
+		if err != nil || len(all) != 1 || all[0].At != 1 {
+			t.Errorf("Clients = %+v, %v; want one, at one master", all, err)
+		}
+		fleet.Master(2).Kill()
+		_, err = c.Clients(t.Context())
+		expect(t, "Clients of a minority", err, redlock.ErrNoQuorum)
+	})
+}

@@ -1,0 +1,149 @@
+package redlock_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+const ofRedisson = "1b2c3d4e-0000-4000-8000-000000000000:17"
+
+// TestList: locks, readers and semaphores that somebody has are listed, Redisson's among them, and
+// nothing else.
+func TestList(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		api, _ := member(t, fleet, "api", 0, 1, 2)
+		lock(t, t.Context(), api, "orders:1")
+		again := lock(t, t.Context(), api, "orders:{2}")
+		lock(t, again.Context(), api, "orders:{2}")
+		for range 2 {
+			if _, err := api.RLock(t.Context(), "orders:3"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := api.Semaphore("orders:1", 3).Acquire(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := api.Semaphore("orders:{s}", 3).Acquire(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go c.Lock(ctx, "orders:1")
+		unlock(t, lock(t, t.Context(), api, "orders:free"))
+		lock(t, t.Context(), api, "invoices:1")
+		each(fleet, 0, 3, func(m *redlocktest.Master) {
+			m.HSet("orders:java", ofRedisson, "1")
+			m.HSet("orders:user", "name", "bob")
+			m.HSet("orders:user2", "name", "bob")
+			m.HSet("orders:user2", "age", "3")
+			m.Set("orders:text", "x")
+		})
+		each(fleet, 0, 1, func(m *redlocktest.Master) { m.HSet("orders:minority", ofRedisson, "1") })
+		time.Sleep(5 * time.Second)
+		list, err := c.List(t.Context(), "orders:*", 100)
+		if err != nil || list.More {
+			t.Fatalf("List = %+v, %v; want all", list, err)
+		}
+		var got []string
+		for _, l := range list.Locks {
+			holder := l.Holder
+			if l.Client != nil {
+				holder = l.Client.Name
+			}
+			got = append(got, fmt.Sprintf("%s %v %v %s %d %v %d %d %d %d", l.Name, l.Semaphore, l.Held, holder, l.Count,
+				l.For.Round(time.Second), l.Readers, l.Slots, l.Waiting, l.Masters))
+		}
+		want := []string{ // name, semaphore, held, holder, count, for, readers, slots, waiting, masters
+			"orders:1 false true api 1 5s 0 0 1 3",
+			"orders:1 true true  0 0s 0 2 0 3",
+			"orders:3 false true shared 0 0s 2 0 0 3",
+			"orders:java false true " + ofRedisson + " 1 0s 0 0 0 3",
+			"orders:minority false false  1 0s 0 0 0 1",
+			"orders:{2} false true api 2 5s 0 0 0 3",
+			"orders:{s} true true  0 0s 0 2 0 3",
+		}
+		if strings.Join(got, "\n") != strings.Join(want, "\n") {
+			t.Errorf("List has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		if first := list.Locks[0]; first.Token == 0 || first.Left <= 20*time.Second || first.Left > lease {
+			t.Errorf("List has %+v, want a token, and what is left of a lease", first)
+		}
+	})
+}
+
+// TestListBounds: a list has as many names as it may, and says that there are more.
+func TestListBounds(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		for i := range 250 {
+			lock(t, t.Context(), c, fmt.Sprint("k", i))
+		}
+		for _, tt := range []struct {
+			pattern     string
+			limit, want int
+			more        bool
+		}{
+			{"*", 1000, 250, false},
+			{"*", 250, 250, false},
+			{"*", 249, 249, true},
+			{"k2?", 100, 10, false},
+			{"k2?", 1, 1, true},
+			{"none", 10, 0, false},
+		} {
+			list, err := c.List(t.Context(), tt.pattern, tt.limit)
+			if err != nil || len(list.Locks) != tt.want || list.More != tt.more {
+				t.Errorf("List(%s, %d) has %d, more %v, %v; want %d, more %v", tt.pattern, tt.limit, len(list.Locks), list.More, err, tt.want, tt.more)
+			}
+		}
+		each(fleet, 0, 3, func(m *redlocktest.Master) {
+			for i := range 500 {
+				m.HSet(fmt.Sprintf("k2 %d", i), "another", "program's")
+			}
+		})
+		list, err := c.List(t.Context(), "k2*", 20)
+		if err != nil || len(list.Locks) != 20 || list.Locks[0].Name != "k2" || !list.More {
+			t.Errorf("List among other hashes = %+v, %v; want 20 from k2, and more", list, err)
+		}
+		if _, err := c.List(t.Context(), "*", 0); err == nil {
+			t.Error("List of none: no error")
+		}
+		fleet.Master(0).Kill()
+		list, err = c.List(t.Context(), "*", 1000)
+		if err != nil || len(list.Locks) != 250 {
+			t.Errorf("List without one master has %d, %v; want all", len(list.Locks), err)
+		}
+		fleet.Master(1).Kill()
+		_, err = c.List(t.Context(), "*", 1000)
+		expect(t, "List of a minority", err, redlock.ErrNoQuorum)
+	})
+}
+
+// TestListTakesNoLongerThanTen: a list of masters that are slow has what was found in ten seconds.
+func TestListTakesNoLongerThanTen(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		each(fleet, 0, 3, func(m *redlocktest.Master) {
+			for i := range 10_000 {
+				m.HSet(fmt.Sprintf("k%05d", i), "no", "lock")
+			}
+		})
+		lock(t, t.Context(), c, "k")
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(200 * time.Millisecond) })
+		start := time.Now()
+		list, err := c.List(t.Context(), "k*", 10_000)
+		if took := time.Since(start); took < 10*time.Second || took > 12*time.Second {
+			t.Errorf("List took %v, want 10 s and some round trips", took)
+		}
+		if err != nil || !list.More {
+			t.Errorf("List = %+v, %v; want some, and more", list, err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = c.List(ctx, "k*", 10)
+		expect(t, "List that is cut short", err, context.DeadlineExceeded)
+	})
+}
