@@ -13,7 +13,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// deafPools are pools of a client that can not subscribe: its connections break where it tries.
+// deafPools are pools of a client that cannot subscribe: its connections break where it tries.
 func deafPools(fleet *redlocktest.Fleet) []*redis.Pool {
 	pools := make([]*redis.Pool, len(fleet.Masters()))
 	for i, m := range fleet.Masters() {

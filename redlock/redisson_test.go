@@ -114,7 +114,7 @@ func (r *redisson) change(conn redis.Conn, so func(holders map[string]string) bo
 const theirPause = 3 * time.Millisecond
 
 // lock waits for the lock, until done is closed. What several of them give back at the same
-// time wakes them all, so each looks after a random time, or they would meet again for ever.
+// time wakes them all, so each looks after a random time, or they would meet again forever.
 func (r *redisson) lock(done <-chan struct{}) bool {
 	for !r.try() {
 		select {

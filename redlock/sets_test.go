@@ -134,7 +134,7 @@ func TestSetsSpreadNames(t *testing.T) {
 			got = append(got, four.SetOf(name))
 		}
 		if want := "[c b a a d a]"; fmt.Sprint(got) != want {
-			t.Errorf("SetOf = %v, want %s for ever", got, want)
+			t.Errorf("SetOf = %v, want %s forever", got, want)
 		}
 	})
 }

@@ -61,7 +61,7 @@ func TestSplitVotesAreRepeated(t *testing.T) {
 	}
 }
 
-// With a master dead, a vote that is split can not be told for sure from a lock that is
+// With a master dead, a vote that is split cannot be told for sure from a lock that is
 // taken: it is repeated as well.
 func TestSplitVotesWithADeadMaster(t *testing.T) {
 	for _, n := range []int{3, 5} {

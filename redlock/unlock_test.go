@@ -78,7 +78,7 @@ func TestUnlockOfAHoldThatIsGone(t *testing.T) {
 	})
 }
 
-// The release is kept for masters that can not be reached, until they are back.
+// The release is kept for masters that cannot be reached, until they are back.
 func TestUnlockDuringAnOutage(t *testing.T) {
 	for name, fault := range map[string]struct{ begin, end func(*redlocktest.Master) }{
 		"dead":     {(*redlocktest.Master).Kill, (*redlocktest.Master).RestartWithData},

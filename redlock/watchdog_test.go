@@ -147,7 +147,7 @@ func TestLateRenewalDoesNotCount(t *testing.T) {
 }
 
 // A hold that a majority no longer has is lost at the next renewal, and a minority that
-// still has it is not renewed for ever.
+// still has it is not renewed forever.
 func TestHoldThatIsGoneIsLostAtTheNextRenewal(t *testing.T) {
 	for name, gone := range map[string]func(*redlocktest.Fleet, *redlock.Client){
 		"force unlock": func(_ *redlocktest.Fleet, c *redlock.Client) {

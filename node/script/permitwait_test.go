@@ -120,7 +120,7 @@ func TestPermitsFitTheSlots(t *testing.T) {
 }
 
 // TestPermitsOvertakeForAWhileOnly: who wants a slot that is freed overtakes one who wants another only if
-// it began to wait soon after that one, which could otherwise wait for ever.
+// it began to wait soon after that one, which could otherwise wait forever.
 func TestPermitsOvertakeForAWhileOnly(t *testing.T) {
 	for _, tt := range []struct {
 		later int64 // in µs

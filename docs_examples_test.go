@@ -1,0 +1,160 @@
+package style_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/importer"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestEverySymbolHasAnExample: each exported function, method, type and variable of package redlock
+// is used in one of its examples, or in a program of the module examples. Not asked for: a method of
+// Sets that Client has too, what package errors or fmt calls, and what only the library calls.
+func TestEverySymbolHasAnExample(t *testing.T) {
+	const public = module + "/redlock"
+	examples, err := filepath.Glob("redlock/example*_test.go")
+	if err != nil || len(examples) == 0 {
+		t.Fatalf("there are no examples: %v", err)
+	}
+	used := usedIn(t, ".", examples)
+	programs, err := filepath.Glob("examples/*/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, program := range programs {
+		sources, err := filepath.Glob(program + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = slices.DeleteFunc(sources, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+		if len(sources) > 0 {
+			maps.Copy(used, usedIn(t, "examples", sources))
+		}
+	}
+
+	exports := exportsOf(t, ".", "./redlock")
+	pkg, err := exports.Import(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	symbols := symbolsOf(pkg)
+	if len(symbols) < 50 {
+		t.Errorf("%d symbols were found: this test looks in the wrong way", len(symbols))
+	}
+	for _, symbol := range symbols {
+		client, ofSets := strings.CutPrefix(symbol, "Sets.")
+		_, method, _ := strings.Cut(symbol, ".")
+		called := slices.Contains([]string{"Error", "Unwrap", "String"}, method) || symbol == "MajorityError.With"
+		if !used[symbol] && !called && !(ofSets && used["Client."+client]) {
+			t.Errorf("redlock.%s is in no example", symbol)
+		}
+	}
+}
+
+// symbolsOf returns the exported names of a package, of methods as Type.Method.
+func symbolsOf(pkg *types.Package) (symbols []string) {
+	for _, name := range pkg.Scope().Names() {
+		object := pkg.Scope().Lookup(name)
+		if !object.Exported() {
+			continue
+		}
+		symbols = append(symbols, name)
+		if _, isType := object.(*types.TypeName); !isType || types.IsInterface(object.Type()) {
+			continue
+		}
+		for method := range types.NewMethodSet(types.NewPointer(object.Type())).Methods() {
+			if method.Obj().Exported() && len(method.Index()) == 1 {
+				symbols = append(symbols, name+"."+method.Obj().Name())
+			}
+		}
+	}
+	return symbols
+}
+
+// usedIn returns the names of everything that some files of a module use: objects by their names,
+// methods as Type.Method, and the types of all expressions.
+func usedIn(t *testing.T, folder string, names []string) map[string]bool {
+	t.Helper()
+	fset := token.NewFileSet()
+	var parsed []*ast.File
+	for _, name := range names {
+		file, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed = append(parsed, file)
+	}
+	where, err := filepath.Rel(folder, filepath.Dir(names[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}, Types: map[ast.Expr]types.TypeAndValue{}}
+	config := types.Config{Importer: exportsOf(t, folder, "./"+filepath.ToSlash(where))}
+	if _, err := config.Check("examples", fset, parsed, info); err != nil {
+		t.Fatal(err)
+	}
+	used := map[string]bool{}
+	for _, object := range info.Uses {
+		used[object.Name()] = true
+		if f, ok := object.(*types.Func); ok && f.Signature().Recv() != nil {
+			used[nameOf(f.Signature().Recv().Type())+"."+f.Name()] = true
+		}
+	}
+	for _, expression := range info.Types {
+		used[nameOf(expression.Type)] = true
+	}
+	return used
+}
+
+// nameOf returns the name of a type, or of what it points to or is a slice of.
+func nameOf(t types.Type) string {
+	switch t := types.Unalias(t).(type) {
+	case *types.Pointer:
+		return nameOf(t.Elem())
+	case *types.Slice:
+		return nameOf(t.Elem())
+	case *types.Named:
+		return t.Obj().Name()
+	}
+	return ""
+}
+
+// exportsOf returns an importer of what a package of the module in folder and its tests import.
+func exportsOf(t *testing.T, folder, pkg string) types.Importer {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-test", "-json=ImportPath,Export", pkg)
+	command.Dir = folder
+	var complaint bytes.Buffer
+	command.Stderr = &complaint
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("go list %s: %v\n%s", pkg, err, &complaint)
+	}
+	exports := map[string]string{}
+	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p struct{ ImportPath, Export string }
+		err := decoder.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		exports[p.ImportPath] = p.Export
+	}
+	return importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {
+		return os.Open(exports[path])
+	})
+}

@@ -1,0 +1,135 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// An error says what kind of failure it is, and what each master said.
+func ExampleMajorityError() {
+	fleet := redlocktest.New(3)
+	defer fleet.Close()
+	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+
+	fleet.Master(1).Set("orders:42", "not a lock")
+	fleet.Master(2).Set("orders:42", "not a lock")
+	_, err = client.Lock(context.Background(), "orders:42") // does not wait: that would not help
+	if why, ok := errors.AsType[*redlock.MajorityError](err); ok && errors.Is(err, redlock.ErrNoQuorum) {
+		fmt.Printf("%s %q: %d masters are needed of %d\n", why.Op, why.Name, why.Need, why.Of)
+		fmt.Println("waiting cannot help:", why.Hopeless())
+		fmt.Println(why.Reasons())
+	}
+	// Output:
+	// lock "orders:42": 2 masters are needed of 3
+	// waiting cannot help: true
+	// [pool 1: the key is no lock pool 2: the key is no lock]
+}
+
+// The error of a lock that is taken says when it would be free if its holder were gone.
+func ExampleMajorityError_FreeAfter() {
+	fleet := redlocktest.New(3)
+	defer fleet.Close()
+	other, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer other.Close()
+	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+
+	ctx := context.Background()
+	hold, err := other.TryLock(ctx, "orders:42")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer hold.Unlock(ctx)
+	_, err = client.TryLock(ctx, "orders:42")
+	if why, ok := errors.AsType[*redlock.MajorityError](err); ok && errors.Is(err, redlock.ErrTaken) {
+		left, known := why.FreeAfter()
+		fmt.Println("the lease has at most 30 s left:", known && left > 0 && left <= 30*time.Second)
+		fmt.Println("one owner has it:", !why.Split())
+		fmt.Println("a hold of ours was lost:", why.Lost())
+	}
+	// Output:
+	// the lease has at most 30 s left: true
+	// one owner has it: true
+	// a hold of ours was lost: false
+}
+
+// A hold is unlocked once, and by nobody after Close.
+func ExampleHold_Unlock() {
+	client, done := exampleClient()
+	defer done()
+
+	ctx := context.Background()
+	hold, err := client.Lock(ctx, "orders:42")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(hold.Unlock(ctx))
+	fmt.Println("unlocked before:", errors.Is(hold.Unlock(ctx), redlock.ErrNotHeld))
+
+	hold, err = client.Lock(ctx, "orders:42")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	client.Close()
+	fmt.Println("given back by Close:", errors.Is(hold.Unlock(ctx), redlock.ErrClosed))
+	fmt.Println("for whoever asks the hold:", errors.Is(context.Cause(hold.Context()), redlock.ErrClosed))
+	// Output:
+	// <nil>
+	// unlocked before: true
+	// given back by Close: true
+	// for whoever asks the hold: true
+}
+
+// A reader cannot become a writer: two that tried would wait for each other.
+func ExampleClient_RLock_upgrade() {
+	client, done := exampleClient()
+	defer done()
+
+	ctx := context.Background()
+	hold, err := client.RLock(ctx, "report")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer hold.Unlock(ctx)
+	_, err = client.Lock(hold.Context(), "report")
+	fmt.Println(errors.Is(err, redlock.ErrUpgrade))
+	// Output: true
+}
+
+// Another set of masters that overlaps with the client's own keeps it from being ready.
+func ExampleOverlapError() {
+	client, done := exampleClient()
+	defer done()
+
+	err := client.Ready(context.Background())
+	if errors.Is(err, redlock.ErrOverlap) {
+		if other, ok := errors.AsType[*redlock.OverlapError](err); ok {
+			fmt.Println("also in use:", other.Other, "by", other.Client)
+		}
+		return
+	}
+	fmt.Println(err)
+	// Output: <nil>
+}
