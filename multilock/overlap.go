@@ -10,6 +10,7 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
+	"example.com/redlock/redlocktrace"
 )
 
 // ErrOverlap says that another set of masters is in use that has masters in common with this client's,
@@ -151,6 +152,7 @@ func (m *Masters) compare(i int, uses []script.Use, now clock.Instant, shown int
 		}
 		o.found = true
 		why := o.why
+		m.traceOverlap(&redlocktrace.SetsOverlap{Other: why.Other, Err: &why})
 		m.log.Error("redlock: another set of masters is in use that overlaps with this one: two clients can hold one name at once",
 			"client", who(why.Client), "other", why.Other, "set", why.Set, "master", why.Master)
 	}
@@ -167,6 +169,7 @@ func (p *presence) tidyLocked(m *Masters, own *setOf, now clock.Instant) {
 		}
 		delete(p.others, set)
 		if o.found {
+			m.traceOverlap(&redlocktrace.SetsOverlap{Other: o.why.Other})
 			m.log.Info("redlock: the other set of masters is no longer in use", "other", o.why.Other, "set", own.text)
 		}
 	}

@@ -185,6 +185,14 @@ func (t *holdTrace) agrees(owner string, token int64) func(i int, a script.Answe
 	return func(i int, a script.Answer) { c.voted(r, e.Time, i, a) }
 }
 
+// traceOverlap tells the trace of another set of masters. It is called where the log is told.
+func (m *Masters) traceOverlap(e *redlocktrace.SetsOverlap) {
+	if m.trace != nil {
+		e.Client, e.Time = m.trace.Client, time.Now()
+		tracer.Tell(m.trace, m.trace.SetsOverlap, *e)
+	}
+}
+
 // namesOf returns the names of the masters in at.
 func (m *Masters) namesOf(at Set) []string {
 	var names []string

@@ -31,7 +31,8 @@ func New(cfg Config) (*Client, error) {
 }
 
 // Close gives back all holds, whose contexts end with ErrClosed, makes waiting callers return
-// ErrClosed, and disconnects. It takes about two NodeTimeouts at most.
+// ErrClosed, and disconnects. It takes about two NodeTimeouts at most, and half a second more where
+// functions of Config.Trace are slow.
 //
 // The error lists the holds that no majority confirmed to be free; they end with their leases. A
 // second Close does nothing.

@@ -210,7 +210,7 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 		}
 	}
 	guard := max(cfg.RestartGuard, 0)
-	registry, trace := new(node.Registry), tracer.New(cfg.Trace, uuid.NewString(), names)
+	registry, trace := new(node.Registry), tracer.New(cfg.Trace, uuid.NewString(), names, max(cfg.NodeTimeout, maxNodeTimeout))
 	nodes := make([]*node.Node, len(pools))
 	for i := range nodes {
 		nodes[i] = node.New(node.Config{

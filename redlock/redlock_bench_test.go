@@ -166,6 +166,8 @@ func countAll(n *int) *redlock.Trace {
 		Released:      func(redlocktrace.Released) { *n++ },
 		MasterChanged: func(redlocktrace.MasterChanged) { *n++ },
 		Answered:      func(redlocktrace.Answered) { *n++ },
+		SetsOverlap:   func(redlocktrace.SetsOverlap) { *n++ },
+		Missed:        func(redlocktrace.Missed) { *n++ },
 		ClientClosed:  func(redlocktrace.ClientClosed) { *n++ },
 	}
 }

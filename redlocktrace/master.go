@@ -16,6 +16,21 @@ type ClientClosed struct {
 	Time   time.Time
 }
 
+// SetsOverlap is another set of masters that overlaps with the client's.
+type SetsOverlap struct {
+	Client string // see ClientStarted
+	Time   time.Time
+	Other  string // the other set: how many masters it has, and their short run ids
+	Err    error  // that Ready returns, which matches ErrOverlap; nil: it is in use no longer
+}
+
+// Missed says that events were dropped.
+type Missed struct {
+	Client string // see ClientStarted
+	Time   time.Time
+	Events int // how many
+}
+
 // MasterChanged is a change of what a master is good for. It is told when the log is.
 type MasterChanged struct {
 	Client string // see ClientStarted

@@ -10,26 +10,36 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
+// maxEvents bounds those that wait to be told: some hundred locks.
+const maxEvents = 10_000
+
 // Tracer has the events of a client that are still to be told. A nil Tracer is that of a client that
 // is not traced: check for nil before an event is made, so that none costs anything.
 type Tracer struct {
 	redlocktrace.Trace
 	Client string // uuid: the first part of the client's owners
 
-	wake chan struct{} // told when there are events
-	done chan struct{} // closed when all are told, after Close
+	patience time.Duration // of Close
+	wake     chan struct{} // told when there are events
+	done     chan struct{} // closed when all are told, after Close
 
 	mu     sync.Mutex
 	events []func()
-	closed bool
+	missed int  // dropped since the last event that was kept
+	closed bool // none is kept any more
+	over   bool // none is told any more
 }
 
-// New makes a Tracer of a new client of these masters for t, nil if t is.
-func New(t *redlocktrace.Trace, client string, masters []string) *Tracer {
+// New makes a Tracer of a new client of these masters for t, nil if t is. Close waits for its functions
+// for as long as patience.
+func New(t *redlocktrace.Trace, client string, masters []string, patience time.Duration) *Tracer {
 	if t == nil {
 		return nil
 	}
-	tr := &Tracer{Trace: *t, Client: client, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	tr := &Tracer{
+		Trace: *t, Client: client, patience: patience,
+		wake: make(chan struct{}, 1), done: make(chan struct{}),
+	}
 	Tell(tr, tr.ClientStarted, redlocktrace.ClientStarted{
 		Client: client, Time: time.Now(), Masters: masters, Need: quorum.Majority(len(masters)),
 	})
@@ -45,28 +55,50 @@ func Tell[E any](t *Tracer, f func(E), e E) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed {
-		return
+	switch {
+	case t.closed:
+	case len(t.events) >= maxEvents:
+		t.missed++
+	default:
+		t.keepLocked(func() { f(e) })
 	}
-	t.events = append(t.events, func() { f(e) })
+}
+
+// keepLocked has event told, after the word of those that were dropped before it.
+func (t *Tracer) keepLocked(event func()) {
+	if t.missed > 0 && t.Missed != nil {
+		e := redlocktrace.Missed{Client: t.Client, Time: time.Now(), Events: t.missed}
+		t.events = append(t.events, func() { t.Missed(e) })
+	}
+	t.missed = 0
+	t.events = append(t.events, event)
 	select {
 	case t.wake <- struct{}{}:
 	default:
 	}
 }
 
-// Close tells that the client is closed, and returns once all events are told. What comes later is not
-// told. It is called once.
+// Close tells that the client is closed, and returns once all events are told, or when a function takes
+// too long. What comes later is not told. It is called once.
 func (t *Tracer) Close() {
 	if t == nil {
 		return
 	}
-	Tell(t, t.ClientClosed, redlocktrace.ClientClosed{Client: t.Client, Time: time.Now()})
 	t.mu.Lock()
+	if f := t.ClientClosed; f != nil { // even if there is no room
+		e := redlocktrace.ClientClosed{Client: t.Client, Time: time.Now()}
+		t.keepLocked(func() { f(e) })
+	}
 	t.closed = true
 	close(t.wake)
 	t.mu.Unlock()
-	<-t.done
+	select {
+	case <-t.done:
+	case <-time.After(t.patience):
+		t.mu.Lock()
+		t.over = true
+		t.mu.Unlock()
+	}
 }
 
 func (t *Tracer) run() {
@@ -79,11 +111,22 @@ func (t *Tracer) run() {
 
 // tell calls what is to be called by now.
 func (t *Tracer) tell() {
+	for _, event := range t.take() {
+		t.mu.Lock()
+		over := t.over
+		t.mu.Unlock()
+		if over {
+			return
+		}
+		event()
+	}
+}
+
+// take returns the events that wait.
+func (t *Tracer) take() []func() {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	events := t.events
 	t.events = nil
-	t.mu.Unlock()
-	for _, e := range events {
-		e()
-	}
+	return events
 }

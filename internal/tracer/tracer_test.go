@@ -1,0 +1,85 @@
+package tracer
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlocktrace"
+)
+
+// slow is a Trace whose first CallStarted blocks until it is let go.
+func slow() (t *redlocktrace.Trace, told *[]any, let chan struct{}) {
+	told, let = new([]any), make(chan struct{})
+	return &redlocktrace.Trace{
+		CallStarted: func(e redlocktrace.CallStarted) {
+			<-let
+			*told = append(*told, e.ID)
+		},
+		Missed:       func(e redlocktrace.Missed) { *told = append(*told, e) },
+		ClientClosed: func(redlocktrace.ClientClosed) { *told = append(*told, "closed") },
+	}, told, let
+}
+
+// start tells of calls with these IDs.
+func start(tr *Tracer, from, to uint64) {
+	for id := from; id < to; id++ {
+		Tell(tr, tr.CallStarted, redlocktrace.CallStarted{Call: redlocktrace.Call{ID: id}})
+	}
+}
+
+// A function that hangs keeps events waiting. Those for which there is no room are dropped, and
+// counted.
+func TestSlowFunctionMisses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		trace, told, let := slow()
+		tr := New(trace, "uuid", nil, time.Second)
+		start(tr, 0, 1)
+		synctest.Wait() // it hangs
+		start(tr, 1, maxEvents+1)
+		start(tr, maxEvents+1, maxEvents+8) // no room
+		close(let)
+		synctest.Wait()
+		start(tr, maxEvents+8, maxEvents+9)
+		tr.Close()
+		want := []any{
+			uint64(maxEvents), redlocktrace.Missed{Client: "uuid", Time: time.Now(), Events: 7}, uint64(maxEvents + 8), "closed",
+		}
+		if n := len(*told) - len(want); n != maxEvents || !slices.Equal((*told)[n:], want) {
+			t.Errorf("told %d events, the last of them %v, want %d and %v", len(*told), (*told)[max(0, n):], maxEvents+len(want), want)
+		}
+	})
+}
+
+// Close waits for a function, but not forever, and nothing is told after it.
+func TestCloseOfASlowFunction(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		slow  time.Duration
+		takes time.Duration
+		told  int
+	}{
+		{"in time", 900 * time.Millisecond, 900 * time.Millisecond, 3},
+		{"too slow", time.Minute, time.Second, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				trace, told, let := slow()
+				tr := New(trace, "uuid", nil, time.Second)
+				start(tr, 1, 3)
+				time.AfterFunc(tt.slow, func() { close(let) })
+				begun := time.Now()
+				tr.Close()
+				if took := time.Since(begun); took != tt.takes {
+					t.Errorf("Close took %v, want %v", took, tt.takes)
+				}
+				start(tr, 3, 4)
+				time.Sleep(time.Hour)
+				if len(*told) != tt.told {
+					t.Errorf("told %v, want %d events", *told, tt.told)
+				}
+			})
+		})
+	}
+}
