@@ -33,7 +33,7 @@ var rooms = map[string][]string{
 	"redlocktrace":       {},
 	"internal/tracer":    {"ours/redlocktrace", "ours/quorum"},
 	"node/script/twin":   {},
-	"doctor":             {"ours/redlock", "ours/node", "ours/quorum", "ours/clock", redigo},
+	"doctor":             {"ours/redlock", "ours/multilock", "ours/node", "ours/quorum", "ours/clock", redigo},
 	"redlocktest":        {redigo, "github.com/alicebob/miniredis/v2"},
 	"cmd/redlock":        {"ours/redlock", "ours/doctor", "ours/redlocktrace", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2", "golang.org/x/sys", multierror},
 	"internal/answered":  {"ours/redlocktest", redigo},

@@ -45,7 +45,6 @@ func Examine(ctx context.Context, cfg redlock.Config, prefix string) (Report, er
 	}
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
-	scratch := fmt.Sprintf("%sredlock_doctor:%016x", prefix, rand.Uint64())
 	facts := make([]node.Facts, len(pools))
 	var wg sync.WaitGroup
 	for i := range pools {
@@ -53,7 +52,7 @@ func Examine(ctx context.Context, cfg redlock.Config, prefix string) (Report, er
 			facts[i] = node.Probe(ctx, node.Examination{
 				Name: names[i], Pool: pools[i],
 				Guard: max(cfg.RestartGuard, 0), Patience: max(patience, cfg.NodeTimeout),
-				Scratch: scratch,
+				Scratch: fmt.Sprintf("%sredlock_doctor:%016x", prefix, rand.Uint64()), // two names may lead to one server
 			})
 		})
 	}

@@ -24,6 +24,7 @@ type check struct {
 var checks = []check{
 	{"quorum", (*exam).quorum, (*exam).quorumOK},
 	{"set-size", (*exam).setSize, (*exam).setSizeOK},
+	{"other-sets", (*exam).otherSets, (*exam).otherSetsOK},
 	{"reachable", (*exam).refusals, (*exam).reachableOK},
 	{"tls", nil, nil}, // the next few are refusals as well
 	{"login", nil, nil},

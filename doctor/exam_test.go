@@ -26,7 +26,7 @@ func well(n int) []node.Facts {
 			Name:    fmt.Sprintf("m%d", i+1),
 			Reached: true,
 			Info: map[string]string{
-				"run_id": fmt.Sprintf("%040d", i), "redis_version": "7.0.15", "role": "master", "uptime_in_seconds": "86400",
+				"run_id": fmt.Sprintf("%08d%032d", i, 0), "redis_version": "7.0.15", "role": "master", "uptime_in_seconds": "86400",
 				"maxmemory": "0", "maxmemory_policy": "noeviction", "used_memory": "1000000", "used_memory_rss": "5000000",
 				"total_system_memory": "8000000000", "evicted_keys": "0", "connected_clients": "12", "maxclients": "10000",
 				"connected_slaves": "0", "cluster_enabled": "0", "latest_fork_usec": "300",
@@ -165,7 +165,7 @@ func TestFindings(t *testing.T) {
 		}, "permissions", Warning, "the user lacks +client|id: this and that", "+client|id"},
 		{"scratch denied", func(f *node.Facts) {
 			f.Denials = []node.Denial{{What: "~redlock_doctor:1", Err: noperm}}
-		}, "permissions", Error, "may not use the key redlock_doctor:1", "--scratch"},
+		}, "permissions", Error, "may not use names such as redlock_doctor:…", "--scratch"},
 		{"renamed", func(f *node.Facts) {
 			f.Denials = []node.Denial{{What: "+evalsha", Err: redis.Error("ERR unknown command 'EVALSHA', with args beginning with: ")}}
 		}, "commands", Error, "does not know EVALSHA", "do not rename"},
@@ -181,7 +181,16 @@ func TestFindings(t *testing.T) {
 		{"foreign locks", func(f *node.Facts) { f.Sample = node.Sample{Scanned: 9, Tokens: []string{"a", "b", "c", "d"}} }, "foreign-locks", Warning, `4 of 9 keys looked at`, "same library"},
 		{"Redisson", func(f *node.Facts) { f.Sample.Redisson = []string{"a"} }, "redisson", Note, `"a"`, "docs/redisson.md"},
 		{"foreign keys", func(f *node.Facts) { f.Sample.Wrong = []string{"redlock_fence:{a}"} }, "foreign-keys", Warning, `1 key of another type`, "delete"},
-		{"unseen", func(f *node.Facts) { f.Unseen = []node.Unseen{{What: "SCAN", Err: noperm}} }, "unseen", Note, "SCAN is refused (NOPERM", "by hand"},
+		{"other set", func(f *node.Facts) {
+			f.Sets = []node.SetInUse{{Set: "3:00000000,11111111,22222222", Seen: time.Second, Client: "orders on h (pid 1)"}}
+		}, "other-sets", Error, "orders on h (pid 1) uses other masters", "wrong masters"},
+		{"other set, after a restart", func(f *node.Facts) {
+			f.Info["uptime_in_seconds"] = "30"
+			f.Sets = []node.SetInUse{{Set: "5:00000000,00000001,00000002,00000003,99999999", Seen: time.Second}}
+		}, "other-sets", Warning, "a client without a record uses other masters", "look again"},
+		{"unseen", func(f *node.Facts) {
+			f.Unseen = []node.Unseen{{What: "SLOWLOG", Err: noperm}, {What: "SCAN", Err: noperm}}
+		}, "unseen", Note, "SLOWLOG, SCAN refused (NOPERM", "as a user that may"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			facts := well(5)
@@ -234,6 +243,22 @@ func TestFindingsAboutTheSet(t *testing.T) {
 				t.Errorf("got %+v, want %v %q", found, tt.severity, tt.verdict)
 			}
 		})
+	}
+}
+
+// TestOtherSets: a set that meets this one, or that nobody publishes any more, is none to tell of.
+func TestOtherSets(t *testing.T) {
+	for _, set := range []node.SetInUse{
+		{Set: "5:00000000,00000001,00000002,00000003,00000004"},
+		{Set: "4:00000000,00000001,00000002,00000003"},
+		{Set: "3:00000000,11111111,22222222", Seen: 30 * time.Second},
+		{Set: "what"},
+	} {
+		facts := well(5)
+		facts[1].Sets = []node.SetInUse{set}
+		if found := examined(t, off, facts).Find("other-sets"); len(found) > 0 {
+			t.Errorf("%+v: got %+v", set, found)
+		}
 	}
 }
 

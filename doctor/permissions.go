@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -19,7 +20,7 @@ func (e *exam) permissions() {
 					"does not know %s: %s", strings.ToUpper(strings.TrimPrefix(d.What, "+")), consequence(d.Without))
 			case strings.Contains(d.What, "redlock_doctor:"):
 				e.note(f, "permissions", Error, "if the user may only use names with a prefix, pass that as --scratch; otherwise permit the names of your locks",
-					"the user may not use the key %s", strings.TrimPrefix(d.What, "~"))
+					"the user may not use names such as %s", d.What[1:strings.LastIndex(d.What, ":")+1]+"…")
 			default:
 				missing[d.Without] = append(missing[d.Without], d.What)
 			}
@@ -65,7 +66,7 @@ func (e *exam) trial() {
 			continue
 		}
 		first := f.Trials[0]
-		e.note(f, "trial", Warning, node.Remedy(first.Err), "to %s fails on a scratch name: %s", first.What, first.Err)
+		e.note(f, "trial", Warning, cmp.Or(node.Remedy(first.Err), "see the master's log"), "to %s fails on a scratch name: %s", first.What, first.Err)
 	}
 }
 
@@ -134,7 +135,7 @@ func (e *exam) redisson() {
 func (e *exam) foreignKeys() {
 	for _, f := range e.facts {
 		if keys := f.Sample.Wrong; len(keys) > 0 {
-			e.note(f, "foreign-keys", Warning, "see what wrote them, and delete them: no lock with such a key can be had",
+			e.note(f, "foreign-keys", Warning, "find out what wrote that, and delete it: a lock with such a key cannot be had",
 				"has %s of another type under redlock's own prefixes: %s", count(len(keys), "key"), some(keys))
 		}
 	}

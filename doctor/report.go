@@ -33,7 +33,7 @@ type Finding struct {
 // Report is what an examination found.
 type Report struct {
 	Masters  []string  `json:"masters"`  // by the names that the findings use
-	Examined int       `json:"examined"` // how many answered
+	Examined int       `json:"examined"` // how many let us in
 	Needed   int       `json:"needed"`   // how many make a majority
 	Findings []Finding `json:"findings"` // in the order of the checks
 }

@@ -31,7 +31,7 @@ type Examination struct {
 // Facts are what a probe found out about one master. What it could not find out is left zero.
 type Facts struct {
 	Name    string
-	Reached bool  // it answered something
+	Reached bool  // it let us in, and told something of itself
 	Err     error // why the client would not use it, or why the probe ended early
 
 	Info     map[string]string // what INFO says
@@ -51,6 +51,7 @@ type Facts struct {
 
 	Slow   []SlowCommand
 	Sample Sample
+	Sets   []SetInUse // of masters, of which this is one
 }
 
 // Unseen is something that the user may not look at.
@@ -105,7 +106,7 @@ func (p *probe) run(ctx context.Context) error {
 	p.wire = &wire{conn: conn}
 	defer p.wire.close()
 	for _, step := range []func(context.Context) error{
-		p.identify, p.timeTrips, p.tryEverything, p.lookAround, p.compareClocks,
+		p.identify, p.timeTrips, p.tryEverything, p.lookAround, p.lookAtSets, p.compareClocks,
 	} {
 		err := step(ctx)
 		if ctx.Err() != nil {
@@ -123,9 +124,6 @@ func (p *probe) connect(ctx context.Context) (redis.Conn, error) {
 	defer cancel()
 	conn, err := p.node.borrow(ctx)
 	if err != nil {
-		if _, answered := errors.AsType[redis.Error](err); answered {
-			p.facts.Reached = true
-		}
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = ErrTimeout
 		}
@@ -154,14 +152,16 @@ func (p *probe) identify(context.Context) error {
 		return err
 	}
 	told := clock.Now()
-	p.facts.Reached = true
 	p.facts.Settings = p.pairs(replies[2:])
 	id := identify(replies[1])
 	p.facts.Info = fields(replies[1])
 	if refusal, refused := replies[1].(redis.Error); refused {
 		p.facts.Unseen = append(p.facts.Unseen, Unseen{"INFO", refusal})
 	}
-	if refusal, refused := replies[0].(redis.Error); refused && !denied(refusal) {
+	refusal, refused := replies[0].(redis.Error)
+	refused = refused && !denied(refusal)
+	p.facts.Reached = !refused || len(p.facts.Info) > 0
+	if refused {
 		return refusal
 	}
 	p.facts.Promoted = id.promoted

@@ -58,7 +58,7 @@ func TestProbeOfATroubledMaster(t *testing.T) {
 		{"dead", (*redlocktest.Master).Kill, "connection refused", "reachable", false},
 		{"frozen", (*redlocktest.Master).Freeze, "no answer in time", "reachable", false},
 		{"cut off", (*redlocktest.Master).Cut, "no answer in time", "reachable", false},
-		{"password", func(m *redlocktest.Master) { m.Password("secret") }, "NOAUTH", "login", true},
+		{"password", func(m *redlocktest.Master) { m.Password("secret") }, "NOAUTH", "login", false},
 		{"replica", func(m *redlocktest.Master) { m.SetRole("slave") }, "is a replica", "role", true},
 		{"loading", func(m *redlocktest.Master) { m.Refuse("LOADING Redis is loading") }, "LOADING", "reachable", true},
 		{"disk", func(m *redlocktest.Master) { m.Refuse("MISCONF Errors writing to the AOF file") }, "MISCONF", "persistence", true},

@@ -71,7 +71,11 @@ func screen(r doctor.Report) string {
 			severity = "ERROR"
 		}
 		said := f.Verdict
-		if len(f.Masters) > 0 {
+		switch len(f.Masters) {
+		case 0:
+		case len(r.Masters):
+			said = "each master: " + said
+		default:
 			said = strings.Join(f.Masters, ", ") + ": " + said
 		}
 		fmt.Fprintf(&b, "%-8s %-17s %s\n", severity, f.ID, hang(said, indent))

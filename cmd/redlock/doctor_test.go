@@ -30,6 +30,7 @@ var screens = []struct {
 			{ID: "quorum", Severity: doctor.Warning, Verdict: "2 of 3 masters can grant a lock, and 2 are needed: none of these may fail", Remedy: "see below what each of the others lacks"},
 			{ID: "reachable", Severity: doctor.Warning, Masters: []string{"m3:6379"}, Verdict: "connect: connection refused", Remedy: "start it, or correct the address"},
 			{ID: "eviction-policy", Severity: doctor.Error, Masters: []string{"m1:6379", "m2:6379"}, Verdict: "maxmemory-policy is allkeys-lru, and 97% of maxmemory (100 MB) are used: to evict a lock is to unlock it", Remedy: "CONFIG SET maxmemory-policy noeviction"},
+			{ID: "unseen", Severity: doctor.Note, Masters: []string{"m1:6379", "m2:6379", "m3:6379"}, Verdict: "SCAN refused (NOPERM): doctor did not see locks of other libraries", Remedy: "run doctor as a user that may, see docs/doctor.md"},
 			{ID: "redisson", Severity: doctor.Note, Masters: []string{"m1:6379"}, Verdict: `clients of Redisson have "a", and share names with ours`, Remedy: "see docs/redisson.md"},
 		},
 	}},
