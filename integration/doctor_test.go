@@ -59,7 +59,8 @@ var faults = []fault{
 			t.Cleanup(func() { f.masters[1].start(ctx, t) })
 			return urls
 		},
-		[]string{"warning reachable ADDR: connect: connection refused -> start it"}, 0,
+		[]string{"warning reachable ADDR: connect: connection refused -> start it"},
+		0,
 	},
 	{
 		"a frozen master", func(_ context.Context, t *testing.T, f *fleet, urls []string) []string {
@@ -67,21 +68,24 @@ var faults = []fault{
 			t.Cleanup(func() { f.masters[1].unpause(t) })
 			return urls
 		},
-		[]string{"warning reachable ADDR: no answer in time -> see whether it hangs"}, 0,
+		[]string{"warning reachable ADDR: no answer in time -> see whether it hangs"},
+		0,
 	},
 	{
 		"TLS on a plain port", func(_ context.Context, _ *testing.T, _ *fleet, urls []string) []string {
 			urls[1] = strings.Replace(urls[1], "redis://", "rediss://", 1)
 			return urls
 		},
-		[]string{"warning tls ADDR: no answer in time to the TLS handshake (a plain port needs redis://) -> use redis:// without TLS"}, 0,
+		[]string{"warning tls ADDR: no answer in time to the TLS handshake (a plain port needs redis://) -> use redis:// without TLS"},
+		0,
 	},
 	{
 		"no TLS on a TLS port", func(_ context.Context, t *testing.T, f *fleet, urls []string) []string {
 			urls[1] = "redis://" + tlsPort(t, f.masters[1].direct)
 			return urls
 		},
-		[]string{"warning tls 127.0.0.1:", "(a TLS port needs rediss://) -> use redis:// without TLS, rediss:// with it"}, 0,
+		[]string{"warning tls 127.0.0.1:", "(a TLS port needs rediss://) -> use redis:// without TLS, rediss:// with it"},
+		0,
 	},
 	{
 		"a wrong password", func(_ context.Context, t *testing.T, f *fleet, urls []string) []string {
@@ -89,7 +93,8 @@ var faults = []fault{
 			urls[1] = "redis://locks:wrong@" + f.masters[1].addr
 			return urls
 		},
-		[]string{"warning login ADDR: WRONGPASS", "-> correct the user or the password"}, 0,
+		[]string{"warning login ADDR: WRONGPASS", "-> correct the user or the password"},
+		0,
 	},
 	{
 		"a command that the user may not use", func(_ context.Context, t *testing.T, f *fleet, urls []string) []string {
@@ -97,7 +102,8 @@ var faults = []fault{
 			urls[1] = "redis://locks:password@" + f.masters[1].addr
 			return urls
 		},
-		[]string{"ERROR permissions ADDR: the user lacks +zpopmin: no lock can be had there"}, 1,
+		[]string{"ERROR permissions ADDR: the user lacks +zpopmin: no lock can be had there"},
+		1,
 	},
 	{
 		"keys and a channel that the user may not use", func(_ context.Context, t *testing.T, f *fleet, urls []string) []string {
@@ -108,7 +114,8 @@ var faults = []fault{
 			urls[1] = "redis://locks:password@" + f.masters[1].addr
 			return urls
 		},
-		[]string{"ERROR permissions ADDR: the user lacks &redlock_wake:* ~redlock_forced:* ~redlock_wait:*: no lock", "ACL SETUSER … &redlock_wake:* ~redlock_forced:* ~redlock_wait:*"}, 1,
+		[]string{"ERROR permissions ADDR: the user lacks &redlock_wake:* ~redlock_forced:* ~redlock_wait:*: no lock", "ACL SETUSER … &redlock_wake:* ~redlock_forced:* ~redlock_wait:*"},
+		1,
 	},
 	{
 		"the same server twice", func(_ context.Context, _ *testing.T, f *fleet, urls []string) []string {
@@ -116,7 +123,8 @@ var faults = []fault{
 			urls[1] = "redis://localhost:" + port
 			return urls
 		},
-		[]string{"warning same-server localhost:", "is the same server as 127.0.0.1:"}, 0,
+		[]string{"warning same-server localhost:", "is the same server as 127.0.0.1:"},
+		0,
 	},
 	{
 		"allkeys-lru, and next to no memory left", func(_ context.Context, t *testing.T, f *fleet, urls []string) []string {
@@ -134,14 +142,16 @@ var faults = []fault{
 			t.Cleanup(func() { m.do(t, "CONFIG", "RESETSTAT") })
 			return urls
 		},
-		[]string{"ERROR eviction-policy ADDR: maxmemory-policy is allkeys-lru, and 9", "-> CONFIG SET maxmemory-policy noeviction", "warning memory ADDR: 9"}, 1,
+		[]string{"ERROR eviction-policy ADDR: maxmemory-policy is allkeys-lru, and 9", "-> CONFIG SET maxmemory-policy noeviction", "warning memory ADDR: 9"},
+		1,
 	},
 	{
 		"no guard without appendfsync always", func(_ context.Context, t *testing.T, f *fleet, urls []string) []string {
 			f.masters[1].config(t, "appendfsync", "everysec")
 			return urls
 		},
-		[]string{"ERROR restart-guard ADDR: the restart guard is off, but with appendfsync everysec a restart forgets locks"}, 1,
+		[]string{"ERROR restart-guard ADDR: the restart guard is off, but with appendfsync everysec a restart forgets locks"},
+		1,
 	},
 	{
 		"a slow link", func(_ context.Context, t *testing.T, f *fleet, urls []string) []string {
@@ -150,7 +160,8 @@ var faults = []fault{
 			urls[1] = "redis://" + wire.listener.Addr().String()
 			return urls
 		},
-		[]string{"warning round-trip 127.0.0.1:", "and NodeTimeout is 500ms: clients take the master for dead -> use a NodeTimeout of 2."}, 0,
+		[]string{"warning round-trip 127.0.0.1:", "and NodeTimeout is 500ms: clients take the master for dead -> use a NodeTimeout of 2."},
+		0,
 	},
 	{
 		"clients that lock with another library", func(_ context.Context, t *testing.T, f *fleet, urls []string) []string {
@@ -158,21 +169,24 @@ var faults = []fault{
 			t.Cleanup(func() { f.masters[1].do(t, "DEL", "orders:7") })
 			return urls
 		},
-		[]string{`warning foreign-locks ADDR: 1 of`, `(redsync, bsm/redislock): "orders:7"`}, 0,
+		[]string{`warning foreign-locks ADDR: 1 of`, `(redsync, bsm/redislock): "orders:7"`},
+		0,
 	},
 	{
 		"a timeout that closes idle connections", func(_ context.Context, t *testing.T, f *fleet, urls []string) []string {
 			f.masters[1].config(t, "timeout", 10)
 			return urls
 		},
-		[]string{"warning idle-timeout ADDR: timeout is 10 s"}, 0,
+		[]string{"warning idle-timeout ADDR: timeout is 10 s"},
+		0,
 	},
 	{
 		"a master that needs replicas", func(_ context.Context, t *testing.T, f *fleet, urls []string) []string {
 			f.masters[1].config(t, "min-replicas-to-write", 1)
 			return urls
 		},
-		[]string{"warning min-replicas ADDR: min-replicas-to-write is 1", "warning trial ADDR: to acquire fails on a scratch name: NOREPLICAS"}, 0,
+		[]string{"warning min-replicas ADDR: min-replicas-to-write is 1", "warning trial ADDR: to acquire fails on a scratch name: NOREPLICAS"},
+		0,
 	},
 	{
 		"too few masters", func(ctx context.Context, t *testing.T, f *fleet, urls []string) []string {
@@ -182,7 +196,8 @@ var faults = []fault{
 			}
 			return urls
 		},
-		[]string{"ERROR quorum 2 of 5 masters can grant a lock, and 3 are needed: nobody gets one", "Unknown: 2 of 5 masters answered"}, 69,
+		[]string{"ERROR quorum 2 of 5 masters can grant a lock, and 3 are needed: nobody gets one", "Unknown: 2 of 5 masters answered"},
+		69,
 	},
 	{
 		"clocks an hour ahead and too fast", func(ctx context.Context, t *testing.T, _ *fleet, urls []string) []string {
@@ -190,7 +205,8 @@ var faults = []fault{
 			urls[2] = "redis://" + skewedMaster(ctx, t, 0, 1.1)
 			return urls
 		},
-		[]string{"warning clock-offset 127.0.0.1:", "is 1h0m0s ahead of the others' median", "warning clock-rate 127.0.0.1:", "and leases allow for 22ms: its votes do not count"}, 0,
+		[]string{"warning clock-offset 127.0.0.1:", "is 1h0m0s ahead of the others' median", "warning clock-rate 127.0.0.1:", "and leases allow for 22ms: its votes do not count"},
+		0,
 	},
 	{
 		"another set of masters", func(ctx context.Context, t *testing.T, f *fleet, urls []string) []string {
@@ -207,7 +223,8 @@ var faults = []fault{
 			})
 			return urls[:4]
 		},
-		[]string{"other-sets", "orders-api on ", "uses other masters together with this one (3:"}, -1,
+		[]string{"other-sets", "orders-api on ", "uses other masters together with this one (3:"},
+		-1,
 	},
 	{ // the last one: the master counts as promoted afterwards
 		"a replica", func(_ context.Context, t *testing.T, f *fleet, urls []string) []string {
@@ -215,7 +232,8 @@ var faults = []fault{
 			t.Cleanup(func() { f.masters[1].do(t, "REPLICAOF", "NO", "ONE") })
 			return urls
 		},
-		[]string{"warning role ADDR: is a replica, not a master (of 127.0.0.1:1)"}, 0,
+		[]string{"warning role ADDR: is a replica, not a master (of 127.0.0.1:1)"},
+		0,
 	},
 }
 
