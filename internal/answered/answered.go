@@ -139,6 +139,8 @@ func (c *conn) answer(args [][]byte) {
 		c.in.WriteString("$0\r\n\r\n")
 	case "SET":
 		c.in.WriteString("+OK\r\n")
+	case "GET":
+		c.in.WriteString("$-1\r\n")
 	case "HSET", "PEXPIRE", "DEL":
 		c.in.WriteString(Yes)
 	case "HGETALL":
