@@ -7,7 +7,7 @@ UNITS  = $$($(GO) list ./... | grep -v /integration)
 CHAOS  = $(GO) test -race -count=1 -timeout 30m -parallel 4 ./integration
 FUZZ  ?= 30s
 # Modules of their own, so that what they import does not become the library's.
-MODULES = bench examples otel
+MODULES = bench examples otel otel/example
 each    = @for module in $(MODULES); do (set -x; cd $$module && $(1)) || exit 1; done
 
 .DEFAULT_GOAL := help

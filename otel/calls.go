@@ -67,11 +67,7 @@ func (r *recorder) waiting(e redlocktrace.Waiting) {
 	if !c.IsRecording() {
 		return
 	}
-	reason := "no_quorum"
-	if errors.Is(e.Err, redlock.ErrTaken) {
-		reason = "taken"
-	}
-	c.add(e.Time, "redlock.waiting", keyReason.String(reason), keyBehind.Int(e.Behind))
+	c.add(e.Time, "redlock.waiting", keyReason.String(awaited(e.Err)), keyBehind.Int(e.Behind))
 }
 
 func (r *recorder) queued(e redlocktrace.Queued) {
@@ -97,6 +93,7 @@ func (r *recorder) voted(e redlocktrace.Voted) {
 	}
 	if e.Holder != "" {
 		c.holder = e.Holder
+		r.linkWaitedFor(c, e.Holder)
 		if c.holders[e.Master] == e.Holder {
 			return // as it said before
 		}
@@ -104,7 +101,6 @@ func (r *recorder) voted(e redlocktrace.Voted) {
 			c.holders = map[string]string{}
 		}
 		c.holders[e.Master] = e.Holder
-		r.linkWaitedFor(c, e.Holder)
 	}
 	attributes := []attribute.KeyValue{
 		keyMaster.String(e.Master), keyVote.String(string(e.Vote)), keyTry.Int(e.Try), keyRound.Int(e.Number),
@@ -191,11 +187,25 @@ func (r *recorder) endCall(c *call, e *redlocktrace.CallDone, outcome string) {
 	c.end(e.Time)
 }
 
-// failure is the class of the error that a call ended with: its outcome. That a lock is taken, of a
-// call that only tries, is an answer and no error.
+// failure is the class of the error that a call ended with: its outcome or, where its context ended,
+// what it waited for. That a lock is taken, of a call that only tries, is an answer and no error.
 func failure(e *redlocktrace.CallDone) string {
-	if e.Err == nil || e.Outcome == redlocktrace.OutcomeTaken {
+	switch {
+	case e.Err == nil || e.Outcome == redlocktrace.OutcomeTaken:
 		return ""
+	case e.Outcome == redlocktrace.OutcomeContextEnded:
+		return awaited(e.Err)
 	}
 	return string(e.Outcome)
+}
+
+// awaited is what a call waits for, or waited for when it ended.
+func awaited(err error) string {
+	switch {
+	case errors.Is(err, redlock.ErrGuarded):
+		return string(redlocktrace.OutcomeGuarded)
+	case errors.Is(err, redlock.ErrNoQuorum):
+		return string(redlocktrace.OutcomeNoQuorum)
+	}
+	return string(redlocktrace.OutcomeTaken)
 }

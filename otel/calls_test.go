@@ -3,6 +3,7 @@ package otelredlock
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,10 +16,9 @@ import (
 
 // TestOutcomes: each way in which a call ends is counted, and only those that are errors say so.
 func TestOutcomes(t *testing.T) {
-	for outcome, tt := range map[string]struct {
+	for name, tt := range map[string]struct {
 		call  func(*testing.T, *lab)
 		error string
-		kind  string
 	}{
 		"acquired": {call: func(t *testing.T, l *lab) {
 			l.unlock(l.lock(t.Context(), l.open(redlock.Config{}), "a"))
@@ -50,11 +50,28 @@ func TestOutcomes(t *testing.T) {
 			_, err := c.TryLock(t.Context(), "a")
 			want(t, err, redlock.ErrGuarded)
 		}},
-		"context_ended": {error: "context_ended", call: func(t *testing.T, l *lab) {
+		"context_ended": {error: "taken", call: func(t *testing.T, l *lab) {
 			l.lock(t.Context(), l.open(redlock.Config{}), "a")
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			_, err := l.open(redlock.Config{}).Lock(ctx, "a")
+			want(t, err, context.DeadlineExceeded)
+		}},
+		"context_ended in an outage": {error: "no_quorum", call: func(t *testing.T, l *lab) {
+			c := l.open(redlock.Config{})
+			each(l.fleet, 0, 2, (*redlocktest.Master).Kill)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := c.Lock(ctx, "a")
+			want(t, err, context.DeadlineExceeded)
+		}},
+		"context_ended in a guard": {error: "guarded", call: func(t *testing.T, l *lab) {
+			c := l.open(redlock.Config{RestartGuard: time.Minute})
+			each(l.fleet, 0, 3, (*redlocktest.Master).Restart)
+			time.Sleep(2 * time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := c.Lock(ctx, "a")
 			want(t, err, context.DeadlineExceeded)
 		}},
 		"closed": {error: "closed", call: func(t *testing.T, l *lab) {
@@ -73,7 +90,8 @@ func TestOutcomes(t *testing.T) {
 			l.unlock(hold)
 		}},
 	} {
-		t.Run(outcome, func(t *testing.T) {
+		outcome, _, _ := strings.Cut(name, " ")
+		t.Run(name, func(t *testing.T) {
 			bubble(t, Config{}, func(t *testing.T, l *lab) {
 				tt.call(t, l)
 				synctest.Wait()

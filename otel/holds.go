@@ -27,7 +27,11 @@ const (
 func (r *recorder) holdStarted(c *call, e *redlocktrace.CallDone) {
 	kind, name := pair{keyKind, string(e.Kind)}, r.label(e.Name)
 	r.metrics.holds.Add(context.Background(), 1, r.sets.of(kind, name).add...)
-	// A series that begins with the first loss would hide it from rate and increase.
+	// A series that begins with the first loss, or failure, would hide it from rate and increase.
+	for _, result := range []redlocktrace.Result{redlocktrace.ResultConfirmed, redlocktrace.ResultUnconfirmed, redlocktrace.ResultMissing} {
+		renewals := r.sets.of(pair{keyRenewal, string(redlocktrace.RenewalWatchdog)}, pair{keyResult, string(result)})
+		r.metrics.renewals.Add(context.Background(), 0, renewals.add...)
+	}
 	for _, end := range []string{string(redlocktrace.EndLost), endExpired} {
 		r.metrics.losses.Add(context.Background(), 0, r.sets.of(kind, pair{keyEnd, end}, name).add...)
 	}
@@ -61,7 +65,8 @@ func (r *recorder) renewed(e redlocktrace.Renewed) {
 		return
 	}
 	ctx := trace.ContextWithSpan(context.Background(), h.Span)
-	r.metrics.renewal.Record(ctx, e.Took.Seconds(), r.sets.of(pair{keyRenewal, string(e.For)}, pair{keyResult, string(e.Result)}).record...)
+	r.metrics.renewal.Record(ctx, e.Took.Seconds(), r.sets.of(pair{keyRenewal, string(e.For)}).record...)
+	r.metrics.renewals.Add(ctx, 1, r.sets.of(pair{keyRenewal, string(e.For)}, pair{keyResult, string(e.Result)}).add...)
 	// The first renewal of a hold that was handed off finds little left, and so does one that somebody
 	// calls for whenever he likes: neither shows that renewals come late.
 	if e.For == redlocktrace.RenewalWatchdog && !h.short {

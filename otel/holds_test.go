@@ -76,7 +76,7 @@ func TestRenewals(t *testing.T) {
 		time.AfterFunc(time.Second, func() { want(t, first.Unlock(t.Context()), nil) })
 		hold := l.lock(t.Context(), d, "a") // with a short lease
 		time.Sleep(time.Second)
-		l.expect("after the first renewal", map[string]int64{"renewal.duration{renewal=renew,result=confirmed}": 1})
+		l.expect("after the first renewal", map[string]int64{"renewals{renewal=renew,result=confirmed}": 1, "renewal.duration{renewal=renew}": 1})
 		if n := l.total("renewal.remaining", "}"); n != 0 {
 			t.Errorf("%d renewals tell what was left, want none of a short lease", n)
 		}
@@ -87,8 +87,8 @@ func TestRenewals(t *testing.T) {
 		want(t, hold.Extend(t.Context(), 20*time.Second), nil)
 		each(l.fleet, 0, 2, (*redlocktest.Master).Kill)
 		time.Sleep(15 * time.Second)
-		l.expect("in an outage", map[string]int64{"renewal.duration{renewal=extend,result=confirmed}": 1})
-		if n := l.total("renewal.duration{renewal=renew,result=unconfirmed}", ""); n == 0 {
+		l.expect("in an outage", map[string]int64{"renewals{renewal=extend,result=confirmed}": 1})
+		if n := l.total("renewals{renewal=renew,result=unconfirmed}", ""); n == 0 {
 			t.Error("no renewal failed")
 		}
 		each(l.fleet, 0, 2, (*redlocktest.Master).Restart)

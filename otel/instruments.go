@@ -22,6 +22,7 @@ type instruments struct {
 	hold      metric.Float64Histogram
 	holds     metric.Int64UpDownCounter
 	losses    metric.Int64Counter
+	renewals  metric.Int64Counter
 	renewal   metric.Float64Histogram
 	remaining metric.Float64Histogram
 	votes     metric.Int64Counter
@@ -39,6 +40,7 @@ func newInstruments(meter metric.Meter) *instruments {
 		hold:      m.histogram("redlock.hold.duration", "s", "How long locks were held.", holds),
 		holds:     m.upDown("redlock.hold.count", "{hold}", "Locks that are held now."),
 		losses:    m.counter("redlock.hold.losses", "{hold}", "Holds that ended before their Unlock."),
+		renewals:  m.counter("redlock.renewals", "{renewal}", "Renewals of holds."),
 		renewal:   m.histogram("redlock.renewal.duration", "s", "How long renewals of holds took.", roundTrips),
 		remaining: m.histogram("redlock.renewal.remaining", "1", "Share of the lease that was left when a hold was renewed.", shares),
 		votes:     m.counter("redlock.master.votes", "{vote}", "What masters said when they were asked for a lock."),

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/model/rulefmt"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// rules reads ../alerts.yaml as Prometheus does.
+func rules(t *testing.T) (all []rulefmt.Rule) {
+	t.Helper()
+	text, err := os.ReadFile("../alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, errs := rulefmt.Parse(text, false, model.LegacyValidation)
+	for _, err := range errs {
+		t.Errorf("alerts.yaml: %v", err)
+	}
+	for _, group := range groups.Groups {
+		all = append(all, group.Rules...)
+	}
+	return all
+}
+
+// fires reports whether an alert fired at some time of the tape: whether its expression had a result
+// with the same labels for as long as the rule wants.
+func (tp *tape) fires(t *testing.T, rule rulefmt.Rule) bool {
+	t.Helper()
+	for _, series := range tp.query(t, rule.Expr) {
+		var since, last int64
+		for i, point := range series.Floats {
+			if i == 0 || point.T-last > every.Milliseconds() {
+				since = point.T
+			}
+			last = point.T
+			if last-since >= time.Duration(rule.For).Milliseconds() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TestAlertsAreDocumented: docs/alerts.md has a section for each alert, and for nothing else, and the
+// alert's runbook leads there.
+func TestAlertsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/alerts.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	for _, heading := range regexp.MustCompile(`(?m)^## (Redlock\w+)$`).FindAllStringSubmatch(string(page), -1) {
+		documented[heading[1]] = true
+	}
+	for _, rule := range rules(t) {
+		if !documented[rule.Alert] {
+			t.Errorf("docs/alerts.md has no section %s", rule.Alert)
+		}
+		delete(documented, rule.Alert)
+		if want := "docs/alerts.md#" + strings.ToLower(rule.Alert); rule.Annotations["runbook"] != want {
+			t.Errorf("%s: runbook %q, want %q", rule.Alert, rule.Annotations["runbook"], want)
+		}
+		for _, name := range []string{"summary", "description"} {
+			if rule.Annotations[name] == "" {
+				t.Errorf("%s has no %s", rule.Alert, name)
+			}
+		}
+		if severity := rule.Labels["severity"]; severity != "critical" && severity != "warning" {
+			t.Errorf("%s: severity %q, want critical or warning", rule.Alert, severity)
+		}
+	}
+	for name := range documented {
+		t.Errorf("docs/alerts.md has a section %s, and alerts.yaml no such alert", name)
+	}
+}
+
+// TestAlerts: each alert fires in a story that it is for, and no other does.
+func TestAlerts(t *testing.T) {
+	all := rules(t)
+	stories := map[string]struct {
+		cfg   redlock.Config
+		story func(*scene)
+		want  []string
+	}{
+		"nothing happens": {story: func(s *scene) {
+			s.work()
+			s.lock(s.a, "leader:cron")
+			s.wait(20 * time.Minute)
+		}},
+		"a master dies": {story: func(s *scene) {
+			s.work()
+			s.harm(1, (*redlocktest.Master).Kill)
+			s.wait(10 * time.Minute)
+		}, want: []string{"RedlockMasterDown"}},
+		"two masters die": {story: func(s *scene) {
+			s.work()
+			s.harm(2, (*redlocktest.Master).Kill)
+			s.wait(10 * time.Minute)
+		}, want: []string{"RedlockMasterDown", "RedlockQuorumInDanger"}},
+		"a majority dies": {story: func(s *scene) {
+			s.work()
+			s.lock(s.a, "leader:cron")
+			s.wait(2 * time.Minute)
+			s.harm(3, (*redlocktest.Master).Kill)
+			s.wait(3 * time.Minute)
+			s.harm(3, (*redlocktest.Master).RestartWithData)
+			s.wait(2 * time.Minute)
+		}, want: []string{
+			"RedlockNoQuorum", "RedlockCallsFindNoQuorum", "RedlockHoldLost", "RedlockRenewalsFail", "RedlockValidityLow", "RedlockMasterDown",
+		}},
+		"a majority dies for a moment": {story: func(s *scene) {
+			s.lock(s.a, "leader:cron")
+			s.wait(2 * time.Minute)
+			s.harm(3, (*redlocktest.Master).Freeze)
+			s.sleep(15 * time.Second)
+			s.harm(3, (*redlocktest.Master).Thaw)
+			s.wait(10 * time.Minute)
+		}, want: []string{"RedlockRenewalsFail", "RedlockValidityLow"}},
+		"a master becomes a replica": {story: func(s *scene) {
+			s.work()
+			s.harm(1, func(m *redlocktest.Master) { m.SetRole("slave") })
+			s.wait(5 * time.Minute)
+		}, want: []string{"RedlockMasterRefused"}},
+		"a master restarts": {story: func(s *scene) {
+			s.work()
+			s.harm(1, (*redlocktest.Master).Restart)
+			s.wait(20 * time.Minute)
+		}},
+		"a master restarts, and some lease is long": {cfg: redlock.Config{MaxLease: time.Hour}, story: func(s *scene) {
+			s.work()
+			s.harm(1, (*redlocktest.Master).Restart)
+			s.wait(20 * time.Minute)
+		}, want: []string{"RedlockMasterGuarded"}},
+		"a clock jumps": {story: func(s *scene) {
+			s.work()
+			s.harm(1, func(m *redlocktest.Master) { m.Skew(time.Minute) })
+			s.wait(5 * time.Minute)
+		}, want: []string{"RedlockMasterUnsteady"}},
+		"a master is slow": {story: func(s *scene) {
+			s.work()
+			s.harm(1, func(m *redlocktest.Master) { m.Delay(100 * time.Millisecond) })
+			s.wait(20 * time.Minute)
+		}, want: []string{"RedlockMasterSlow"}},
+		"somebody holds a lock for long": {story: func(s *scene) {
+			hold := s.lock(s.a, "orders:a")
+			for range 3 {
+				go s.b.Do(s.ctx, "orders:a", func(context.Context) error { return nil })
+			}
+			s.wait(10 * time.Minute)
+			_ = hold.Unlock(s.ctx)
+			s.wait(10 * time.Minute)
+		}, want: []string{"RedlockWaitsLong"}},
+		"somebody holds a lock for good": {story: func(s *scene) {
+			s.lock(s.a, "orders:a")
+			go s.b.Do(s.ctx, "orders:a", func(context.Context) error { return nil })
+			s.wait(40 * time.Minute)
+		}, want: []string{"RedlockWaitersStuck"}},
+	}
+	tested := map[string]bool{}
+	for name, tt := range stories {
+		for _, alert := range tt.want {
+			tested[alert] = true
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tp := record(t, tt.cfg, tt.story)
+			var got []string
+			for _, rule := range all {
+				if tp.fires(t, rule) {
+					got = append(got, rule.Alert)
+				}
+			}
+			slices.Sort(got)
+			slices.Sort(tt.want)
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("alerts %q, want %q", got, tt.want)
+			}
+		})
+	}
+	for _, rule := range all {
+		if !tested[rule.Alert] {
+			t.Errorf("%s has no story", rule.Alert)
+		}
+	}
+}

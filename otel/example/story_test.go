@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	otelredlock "example.com/redlock/otel"
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// scene is a program with two clients of five masters, which is scraped every 15 s.
+type scene struct {
+	t       *testing.T
+	ctx     context.Context // ends with the scene
+	tape    *tape
+	handler http.Handler
+	fleet   *redlocktest.Fleet
+	a, b    *redlock.Client
+	holds   []*redlock.Hold // or they would be garbage, and renewed no more
+}
+
+// record runs f on time of its own, and returns what Prometheus would have of it.
+func record(t *testing.T, cfg redlock.Config, f func(*scene)) *tape {
+	t.Helper()
+	tp := new(tape)
+	synctest.Test(t, func(t *testing.T) {
+		provider, handler, err := telemetry()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &scene{t: t, ctx: ctx, tape: tp, handler: handler, fleet: redlocktest.Start(t, 5)}
+		for i, m := range s.fleet.Masters() {
+			m.Delay(time.Duration(i+1) * 300 * time.Microsecond)
+		}
+		cfg.Trace = otelredlock.New(otelredlock.Config{MeterProvider: provider, Label: prefix})
+		for _, c := range []**redlock.Client{&s.a, &s.b} {
+			cfg.Pools = s.fleet.Pools()
+			client, err := redlock.New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			*c = client
+		}
+		defer cancel()
+		s.wait(time.Minute)
+		f(s)
+		runtime.KeepAlive(s)
+	})
+	return tp
+}
+
+// wait lets time pass, and scrapes.
+func (s *scene) wait(d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		synctest.Wait()
+		s.tape.scrape(s.t, s.handler)
+		time.Sleep(every)
+	}
+}
+
+// work has both clients want the same few names again and again, as a service does.
+func (s *scene) work() {
+	for _, c := range []*redlock.Client{s.a, s.b} {
+		go func() {
+			for n := 0; s.ctx.Err() == nil; n++ {
+				budget, cancel := context.WithTimeout(s.ctx, 10*time.Second)
+				_ = c.Do(budget, "orders:"+string(rune('a'+n%3)), func(ctx context.Context) error {
+					s.sleep(time.Second)
+					return nil
+				})
+				cancel()
+				s.sleep(19 * time.Second)
+			}
+		}()
+	}
+}
+
+func (s *scene) sleep(d time.Duration) {
+	select {
+	case <-s.ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// lock locks a name that is free.
+func (s *scene) lock(c *redlock.Client, name string) *redlock.Hold {
+	s.t.Helper()
+	hold, err := c.Lock(s.ctx, name)
+	if err != nil {
+		s.t.Fatalf("Lock(%q): %v", name, err)
+	}
+	s.holds = append(s.holds, hold)
+	return hold
+}
+
+// harm does something to the first n masters.
+func (s *scene) harm(n int, f func(*redlocktest.Master)) {
+	for _, m := range s.fleet.Masters()[:n] {
+		f(m)
+	}
+}
+
+// story is what the golden file and the dashboard are about: a service that works and waits, loses a
+// hold when a majority dies, goes on when it is back, and finds a clock and a role that are wrong.
+func story(s *scene) {
+	s.work()
+	leader := s.lock(s.a, "leader:cron")
+	_, taken := s.b.TryLock(s.ctx, "leader:cron")
+	reader, errRead := s.a.RLock(s.ctx, "index:1")
+	permit, errPermit := s.b.Semaphore("gpu:1", 2).Acquire(s.ctx)
+	if taken == nil || errRead != nil || errPermit != nil {
+		s.t.Fatalf("TryLock: %v, RLock: %v, Acquire: %v", taken, errRead, errPermit)
+	}
+	s.wait(3 * time.Minute)
+	for _, hold := range []*redlock.Hold{reader, permit} {
+		if err := hold.Unlock(s.ctx); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	s.harm(1, (*redlocktest.Master).Kill)
+	s.wait(2 * time.Minute)
+	s.harm(3, (*redlocktest.Master).Kill)
+	s.wait(90 * time.Second)
+	if err := leader.Unlock(s.ctx); err == nil {
+		s.t.Fatal("the leader's hold was not lost")
+	}
+	s.harm(3, (*redlocktest.Master).RestartWithData)
+	s.wait(3 * time.Minute)
+	s.fleet.Master(4).Skew(time.Minute)
+	s.fleet.Master(3).SetRole("slave")
+	s.wait(2 * time.Minute)
+}
