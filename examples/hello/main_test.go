@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -101,5 +102,31 @@ func TestReadmeCommands(t *testing.T) {
 	stopped = err == nil
 	if n := strings.Count(string(out), "shipping order 42, with fencing token "); err != nil || n != 2 {
 		t.Errorf("the commands in README.md: %v, with %d locks, want 2\n%s", err, n, out)
+	}
+}
+
+// The commands in README.md make a module of one's own use the checkout.
+func TestReadmeModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("asks the module proxy")
+	}
+	checkout, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("main.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "main.go"), source, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	use := strings.ReplaceAll(blocks(t, "sh")[3], "../redlock", checkout)
+	shell := exec.CommandContext(t.Context(), "sh", "-e")
+	shell.Dir = folder
+	shell.Stdin = strings.NewReader("go mod init hello\n" + use + "go build -o hello .\n")
+	if out, err := shell.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
