@@ -173,6 +173,7 @@ func TestFindings(t *testing.T) {
 			f.Trials = []node.Trial{{What: "acquire", Err: redis.Error("OOM command not allowed when used memory > 'maxmemory'.")}}
 		}, "trial", Warning, "to acquire fails on a scratch name: OOM", "memory: a key that expires"},
 		{"no subscription", func(f *node.Facts) { f.Channel = redis.ErrPoolExhausted }, "subscription", Warning, "no subscription", "two connections"},
+		{"silent subscription", func(f *node.Facts) { f.Channel = node.ErrTimeout }, "subscription", Warning, "no answer in time", "room for two"},
 		{"slow scripts", func(f *node.Facts) { f.Scripts = []time.Duration{time.Second} }, "script-latency", Warning, "up to 999ms longer", "see what else"},
 		{"slow commands", func(f *node.Facts) { f.Slow = []node.SlowCommand{{Command: "KEYS", Took: time.Second}} }, "slow-commands", Warning, "KEYS took 1s", "SLOWLOG"},
 		{"slow fork", info("latest_fork_usec", "400000"), "fork", Warning, "took 400ms", "fewer"},

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"cmp"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -88,6 +89,8 @@ func (e *exam) subscription() {
 		switch {
 		case strings.Contains(f.Channel.Error(), "pool exhausted"):
 			remedy = "give each pool room for two connections (MaxActive)"
+		case errors.Is(f.Channel, node.ErrTimeout):
+			remedy = "see whether the pool has room for two connections, and whether packets arrive"
 		case node.About(f.Channel) == "permissions":
 			remedy = "ACL SETUSER … +subscribe +unsubscribe &redlock_wake:* &redisson_lock__channel:* (see docs/operations.md#permissions)"
 		}

@@ -117,6 +117,17 @@ var faults = []fault{
 		[]string{"ERROR permissions ADDR: the user lacks &redlock_wake:* ~redlock_forced:* ~redlock_wait:*: no lock", "ACL SETUSER … &redlock_wake:* ~redlock_forced:* ~redlock_wait:*"},
 		1,
 	},
+	{ // no fault
+		"the user of the docs", func(_ context.Context, t *testing.T, f *fleet, urls []string) []string {
+			for i, m := range f.masters {
+				m.do(t, "ACL", documentedRule(t)...)
+				urls[i] = "redis://locks:password@" + m.addr
+			}
+			return urls
+		},
+		[]string{"ok permissions the user may use every command, key and channel", "note unseen each master: CONFIG GET, SLOWLOG, SCAN refused"},
+		0,
+	},
 	{
 		"the same server twice", func(_ context.Context, _ *testing.T, f *fleet, urls []string) []string {
 			_, port, _ := strings.Cut(f.masters[0].addr, ":")
