@@ -35,7 +35,7 @@ var rooms = map[string][]string{
 	"node/script/twin":   {},
 	"doctor":             {"ours/redlock", "ours/multilock", "ours/node", "ours/quorum", "ours/clock", redigo},
 	"redlocktest":        {redigo, "github.com/alicebob/miniredis/v2"},
-	"cmd/redlock":        {"ours/redlock", "ours/doctor", "ours/redlocktrace", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2", "golang.org/x/sys", multierror},
+	"cmd/redlock":        {"ours/redlock", "ours/doctor", "ours/quorum", "ours/redlocktrace", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2", "golang.org/x/sys", multierror},
 	"internal/answered":  {"ours/redlocktest", redigo},
 	"internal/tally":     {},
 	"integration":        {},

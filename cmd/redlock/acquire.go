@@ -12,14 +12,12 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// sayWhyAfter is how long redlock waits before it says what it is waiting for.
-const sayWhyAfter = 2 * time.Second
-
-// acquire waits for the lock as long as the flags allow, or until a signal ends the wait.
+// acquire waits for the lock as long as the flags allow, or until a signal ends the wait. What it says to
+// people goes to plain, which adds no name: they know it.
 //
 // Goroutines: two. One waits for the lock, the other says why that takes so long. Both end soon after
 // ctx does, and acquire waits for them.
-func (f *lockFlags) acquire(client *redlock.Client, from origins, signals <-chan os.Signal, log *slog.Logger) (grip, error) {
+func (f *lockFlags) acquire(client *redlock.Client, from origins, signals <-chan os.Signal, log, plain *slog.Logger) (grip, error) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -31,7 +29,9 @@ func (f *lockFlags) acquire(client *redlock.Client, from origins, signals <-chan
 		defer close(decided)
 		hold, err = f.lock(ctx, client, log)
 	})
-	wg.Go(func() { f.sayWhy(ctx, client, log) })
+	if !f.Quiet {
+		wg.Go(func() { f.sayWhy(ctx, client, plain) })
+	}
 	var by os.Signal
 	for {
 		select {
@@ -143,29 +143,6 @@ func whole[H lease](ctx context.Context, log *slog.Logger, full time.Duration, l
 		case <-time.After(tryAgain):
 		case <-ctx.Done():
 			return none, err
-		}
-	}
-}
-
-// sayWhy says after a while who holds what is waited for. If too few masters answer, or if they restarted lately
-// and grant nothing, the client itself logs a warning.
-func (f *lockFlags) sayWhy(ctx context.Context, client *redlock.Client, log *slog.Logger) {
-	select {
-	case <-time.After(sayWhyAfter):
-	case <-ctx.Done():
-		return
-	}
-	if f.Permits > 0 {
-		seen, err := client.Semaphore(f.Name[0], int(f.Permits)).Inspect(ctx)
-		if ctx.Err() == nil && err == nil {
-			log.Info("still waiting: "+permitsVerdict(seen, nil), "permits", int(f.Permits))
-		}
-		return
-	}
-	for _, name := range f.Name {
-		seen, err := client.Inspect(ctx, name)
-		if ctx.Err() == nil && err == nil && seen.Held {
-			log.Info("still waiting: "+verdict(seen, nil), "lock", name)
 		}
 	}
 }

@@ -2,9 +2,7 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
-	"text/tabwriter"
 
 	"example.com/redlock/redlock"
 )
@@ -15,10 +13,10 @@ import (
 const shared = "shared"
 
 // holderOf says who has a lock.
-func holderOf(holder string, readers int) string {
+func holderOf(holder string, client *redlock.ClientInfo, readers int) string {
 	switch {
 	case holder != shared:
-		return holder
+		return named(holder, client)
 	case readers == 0: // no majority has the same ones
 		return "readers"
 	case readers == 1:
@@ -28,16 +26,15 @@ func holderOf(holder string, readers int) string {
 }
 
 // printReaders prints those who have a lock together, if readers do.
-func printReaders(out io.Writer, seen redlock.Inspection) error {
+func printReaders(out page, seen redlock.Inspection) error {
 	if len(seen.Readers) == 0 {
 		return nil
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nREADER\tLEFT")
+	rows := [][]string{{"READER", "LEFT"}}
 	for _, r := range seen.Readers {
-		fmt.Fprintf(table, "%s\t%s\n", r.Owner, rounded(r.Left))
+		rows = append(rows, []string{named(r.Owner, r.Client), rounded(r.Left)})
 	}
-	return table.Flush()
+	return out.nextTable(rows)
 }
 
 // queued is a waiter, and at how many masters it stands in the queue.
@@ -70,13 +67,12 @@ func inLine(queues [][]redlock.Waiter) (line []queued) {
 }
 
 // printQueue prints who waits, and for what, if anybody does.
-func printQueue(out io.Writer, queues [][]redlock.Waiter) error {
+func printQueue(out page, queues [][]redlock.Waiter) error {
 	line := inLine(queues)
 	if len(line) == 0 {
 		return nil
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nWAITER\tFOR\tMASTERS")
+	rows := [][]string{{"WAITER", "FOR", "MASTERS"}}
 	for _, w := range line {
 		what := "the lock"
 		switch {
@@ -85,7 +81,7 @@ func printQueue(out io.Writer, queues [][]redlock.Waiter) error {
 		case w.Shared:
 			what = "reading"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%d of %d\n", w.Owner, what, w.masters, len(queues))
+		rows = append(rows, []string{named(w.Owner, w.Client), what, fmt.Sprintf("%d of %d", w.masters, len(queues))})
 	}
-	return table.Flush()
+	return out.nextTable(rows)
 }

@@ -39,10 +39,14 @@ var exitCodes = []meaning{
 	{code: exitOK, of: "hold", means: "stdin was closed, and the lock released"},
 	{code: exitOK, of: "inspect", means: "held; with --permits: at least one permit is held"},
 	{code: exitOK, of: "doctor", means: "locks are safe on these masters; there may be warnings"},
+	{code: exitOK, of: "list", means: "at least one name is listed"},
+	{code: exitOK, of: "clients", means: "all use the same masters, or sets of masters that are safe together"},
 	{code: exitOK, of: "unlock", means: "the lock is free now, whether or not somebody held it: the output says which"},
 	{code: exitOK, of: "demo", means: "every claim of the demo held"},
 	{code: exitNo, of: "inspect", means: "free"},
 	{code: exitNo, of: "doctor", means: "there are errors: locks are not safe, or cannot be had"},
+	{code: exitNo, of: "list", means: "nothing that matches is held"},
+	{code: exitNo, of: "clients", means: "clients use sets of masters that are not known to be safe together"},
 	{code: exitNo, of: "demo", means: "a claim did not hold"},
 	{code: exitUsage, means: "bad arguments, or a variable or a configuration file that is wrong"},
 	{code: exitUsage, of: "unlock", means: "no --force"},
@@ -55,6 +59,7 @@ var exitCodes = []meaning{
 	{code: exitNotExecutable, of: "run", means: "the command cannot be run"},
 	{code: exitNotFound, of: "run", means: "the command was not found"},
 	{code: exitSignal, of: "run", means: "signal n ended the wait"},
+	{code: exitSignal, of: "inspect, list, clients", means: "with --watch: signal n ended it"},
 	{code: exitSignal, of: "hold", means: "signal n ended the wait, or the hold: then the lock is released"},
 }
 

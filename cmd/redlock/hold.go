@@ -47,7 +47,7 @@ func (h *holdCmd) Run(std streams, from origins) error {
 	defer signal.Stop(signals)
 	ignoreBackgroundRead()
 	log := h.logger(std.err).With("name", strings.Join(h.Name, ", "))
-	hold, err := h.acquire(client, from, signals, log)
+	hold, err := h.acquire(client, from, signals, log, h.logger(std.err))
 	if err != nil {
 		return err
 	}

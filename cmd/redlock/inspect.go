@@ -10,7 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"text/tabwriter"
+	"strings"
 	"time"
 
 	"example.com/redlock/redlock"
@@ -24,6 +24,7 @@ type inspectCmd struct {
 
 	JSON    bool `name:"json" help:"Print JSON; times are in milliseconds."`
 	Permits bool `help:"Show who has permits of that name, instead of who has the lock."`
+	watchFlag
 	oneName
 }
 
@@ -38,11 +39,15 @@ func (i *inspectCmd) Run(std streams, from origins) error {
 		return err
 	}
 	defer closeWithin(client, unlockLimit)
-	ctx, cancel := lookContext()
-	defer cancel()
+	look := func(ctx context.Context, out page) error { return i.look(ctx, client, name, called, out) }
 	if i.Permits {
-		return i.permits(ctx, client, name, called, std)
+		look = func(ctx context.Context, out page) error { return i.permits(ctx, client, name, called, out) }
 	}
+	return i.run(std, "redlock inspect "+name, i.JSON, look)
+}
+
+// look prints the lock once.
+func (i *inspectCmd) look(ctx context.Context, client *redlock.Client, name, called string, out page) error {
 	seen, err := client.Inspect(ctx, name)
 	if err != nil && len(seen.Masters) == 0 {
 		return refuse(err, called)
@@ -51,7 +56,7 @@ func (i *inspectCmd) Run(std streams, from origins) error {
 	if i.JSON {
 		show = printJSON
 	}
-	if showErr := show(std.out, seen, err); showErr != nil {
+	if showErr := show(out, seen, err); showErr != nil {
 		return showErr
 	}
 	if err != nil {
@@ -70,33 +75,44 @@ func lookContext() (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel() }
 }
 
-// printTable prints one line per master and a verdict.
-func printTable(out io.Writer, seen redlock.Inspection, err error) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "MASTER\tHOLDER\tCOUNT\tLEFT\tTOKEN\tNOTE")
-	for _, m := range seen.Masters {
-		fmt.Fprintln(table, row(m))
-	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	if _, err := fmt.Fprintf(out, "\n%s\n", verdict(seen, err)); err != nil {
-		return err
-	}
+// printTable prints one line per master and a verdict, and below that who reads and who waits.
+func printTable(out page, seen redlock.Inspection, err error) error {
+	rows := [][]string{{"MASTER", "HOLDER", "COUNT", "LEFT", "TOKEN"}}
+	var notes []string
 	var queues [][]redlock.Waiter
 	for _, m := range seen.Masters {
+		rows = append(rows, row(m))
+		if m.Err != nil {
+			notes = append(notes, m.Master+": "+bare(m.Err, m.Master))
+		} else if m.Guard > 0 {
+			notes = append(notes, m.Master+": "+noteOf(m.Guard))
+		}
 		queues = append(queues, m.Queue)
 	}
-	return errors.Join(printReaders(out, seen), printQueue(out, queues))
+	if err := out.table(rows, 0); err != nil {
+		return err
+	}
+	return errors.Join(out.below(notes, verdict(seen, err)), printReaders(out, seen), printQueue(out, queues))
 }
 
-func row(m redlock.MasterState) string {
+// below prints what is to be said about masters, and the verdict.
+func (p page) below(notes []string, verdict string) error {
+	var lines []string
+	for _, note := range notes {
+		lines = append(lines, wrap(note, columns)...)
+	}
+	lines = append(append(lines, ""), wrap(verdict, columns)...)
+	_, err := io.WriteString(p, strings.Join(lines, "\n")+"\n")
+	return err
+}
+
+func row(m redlock.MasterState) []string {
 	if m.Err != nil {
-		return fmt.Sprintf("%s\t?\t?\t?\t?\t%s", m.Master, bare(m.Err, m.Master))
+		return []string{m.Master, "?", "?", "?", "?"}
 	}
 	holder, count, left, token := "-", "-", "-", "-"
 	if m.Holder != "" {
-		holder, count, left = holderOf(m.Holder, len(m.Readers)), fmt.Sprint(m.Count), rounded(m.Left)
+		holder, count, left = short(holderOf(m.Holder, nil, len(m.Readers))), fmt.Sprint(m.Count), rounded(m.Left)
 	}
 	if m.Holder == shared {
 		count = "-"
@@ -104,14 +120,11 @@ func row(m redlock.MasterState) string {
 	if m.Token > 0 {
 		token = fmt.Sprint(m.Token)
 	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", m.Master, holder, count, left, token, noteOf(m.Guard))
+	return []string{m.Master, holder, count, left, token}
 }
 
 // noteOf says why a master grants nothing yet.
 func noteOf(guard time.Duration) string {
-	if guard <= 0 {
-		return ""
-	}
 	return "restarted: grants nothing for another " + rounded(guard)
 }
 
@@ -137,7 +150,14 @@ func verdict(seen redlock.Inspection, err error) string {
 		if seen.Left != never {
 			end = fmt.Sprintf("free in at most %s unless renewed", rounded(seen.Left))
 		}
-		return fmt.Sprintf("held by %s: %d of %d masters say so; %s", holderOf(seen.Holder, len(seen.Readers)), naming, of, end)
+		by := "held by " + holderOf(seen.Holder, seen.Client, len(seen.Readers))
+		if seen.For > 0 {
+			by += " for " + howLong(seen.For)
+		}
+		if seen.Client != nil {
+			by += ", owner " + seen.Holder
+		}
+		return fmt.Sprintf("%s: %d of %d masters say so; %s", by, naming, of, end)
 	}
 	line := fmt.Sprintf("free: no %d of %d masters name the same owner", need, of)
 	switch {
@@ -165,15 +185,25 @@ func rounded(d time.Duration) string {
 	return d.Round(time.Millisecond).String()
 }
 
+// howLong returns a duration as the errors of the library do.
+func howLong(d time.Duration) string {
+	if d >= time.Second {
+		return d.Round(time.Second).String()
+	}
+	return d.Round(time.Millisecond).String()
+}
+
 // inspection and master are the JSON form. Fields are never removed; new ones may be added.
 type inspection struct {
-	Name    string   `json:"name"`
-	Held    *bool    `json:"held"` // null when too few masters answered
-	Holder  string   `json:"holder,omitempty"`
-	LeftMS  int64    `json:"left_ms"`
-	Readers []reader `json:"readers,omitempty"`
-	Error   string   `json:"error,omitempty"`
-	Masters []master `json:"masters"`
+	Name    string      `json:"name"`
+	Held    *bool       `json:"held"` // null when too few masters answered
+	Holder  string      `json:"holder,omitempty"`
+	Client  *clientJSON `json:"client,omitempty"` // of the holder
+	LeftMS  int64       `json:"left_ms"`
+	ForMS   int64       `json:"for_ms"` // how long it has been held; 0 if that is not known
+	Readers []reader    `json:"readers,omitempty"`
+	Error   string      `json:"error,omitempty"`
+	Masters []master    `json:"masters"`
 }
 
 type master struct {
@@ -191,35 +221,37 @@ type master struct {
 
 // reader is one of those who hold a lock for reading.
 type reader struct {
-	Owner  string `json:"owner"`
-	LeftMS int64  `json:"left_ms"`
+	Owner  string      `json:"owner"`
+	Client *clientJSON `json:"client,omitempty"`
+	LeftMS int64       `json:"left_ms"`
 }
 
 // waiter is one of those who wait, the first one first.
 type waiter struct {
-	Owner   string `json:"owner"`
-	Shared  bool   `json:"shared,omitempty"`
-	Permits int    `json:"permits,omitempty"`
+	Owner   string      `json:"owner"`
+	Client  *clientJSON `json:"client,omitempty"`
+	Shared  bool        `json:"shared,omitempty"`
+	Permits int         `json:"permits,omitempty"`
 }
 
 func readersJSON(readers []redlock.Reader) (list []reader) {
 	for _, r := range readers {
-		list = append(list, reader{r.Owner, r.Left.Milliseconds()})
+		list = append(list, reader{r.Owner, clientAsJSON(r.Client), r.Left.Milliseconds()})
 	}
 	return list
 }
 
 func queueJSON(queue []redlock.Waiter) (list []waiter) {
 	for _, w := range queue {
-		list = append(list, waiter{w.Owner, w.Shared, w.Permits})
+		list = append(list, waiter{w.Owner, clientAsJSON(w.Client), w.Shared, w.Permits})
 	}
 	return list
 }
 
 // printJSON prints one object.
-func printJSON(out io.Writer, seen redlock.Inspection, err error) error {
+func printJSON(out page, seen redlock.Inspection, err error) error {
 	report := inspection{
-		Name: seen.Name, Holder: seen.Holder, LeftMS: seen.Left.Milliseconds(),
+		Name: seen.Name, Holder: seen.Holder, Client: clientAsJSON(seen.Client), LeftMS: seen.Left.Milliseconds(), ForMS: seen.For.Milliseconds(),
 		Readers: readersJSON(seen.Readers),
 		Masters: make([]master, 0, len(seen.Masters)),
 	}

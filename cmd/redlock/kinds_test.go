@@ -121,8 +121,10 @@ func TestWaitingForAPermitSaysSo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := command(t, line("run", flags, "-v", "--permits", "1", "--name", "gpu", "--", "true")...).start()
-	eventually(t, "it says what it waits for", func() bool { return strings.Contains(i.stderr.String(), "still waiting: 1 permit is held") })
+	i := command(t, line("run", flags, "--permits", "1", "--name", "gpu", "--", "true")...).start()
+	eventually(t, "it says what it waits for", func() bool {
+		return strings.Contains(i.stderr.String(), `still waiting for a permit of "gpu": 1 permit is held, by `) && strings.Contains(i.stderr.String(), "; next in line\n")
+	})
 	if err := hold.Unlock(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -141,10 +143,11 @@ func TestPrintReadersAndQueue(t *testing.T) {
 		Masters: []redlock.MasterState{one, two, three},
 	}
 	want := `
-MASTER  HOLDER    COUNT  LEFT  TOKEN  NOTE
-m1      1 reader  -      9s    5      
-m2      1 reader  -      9s    5      
-m3      ?         ?      ?     ?      no answer
+MASTER  HOLDER    COUNT  LEFT  TOKEN
+m1      1 reader  -      9s    5
+m2      1 reader  -      9s    5
+m3      ?         ?      ?     ?
+m3: no answer
 
 held by 1 reader: 2 of 3 masters say so; free in at most 9s unless renewed
 
@@ -156,7 +159,7 @@ b:r1    the lock  1 of 3
 c:r7    reading   2 of 3
 `
 	var out bytes.Buffer
-	if err := printTable(&out, seen, nil); err != nil {
+	if err := printTable(page{Writer: &out}, seen, nil); err != nil {
 		t.Fatal(err)
 	}
 	if out.String() != want[1:] {
@@ -182,11 +185,13 @@ func TestPrintPermits(t *testing.T) {
 		want string
 	}{
 		{"held", seen, nil, `
-MASTER  HELD  WAITING  NOTE
-m1      1     1        
-m2      1     1        
-m3      0     0        restarted: grants nothing for another 3s
-m4      ?     ?        no answer
+MASTER  HELD  WAITING
+m1      1     1
+m2      1     1
+m3      0     0
+m4      ?     ?
+m3: restarted: grants nothing for another 3s
+m4: no answer
 
 1 permit is held
 
@@ -197,21 +202,23 @@ WAITER  FOR               MASTERS
 b:r1    one of 4 permits  2 of 4
 `},
 		{"unknown", redlock.SemaphoreInspection{Masters: seen.Masters[3:]}, redlock.ErrNoQuorum, `
-MASTER  HELD  WAITING  NOTE
-m4      ?     ?        no answer
+MASTER  HELD  WAITING
+m4      ?     ?
+m4: no answer
 
 unknown: 0 of 1 masters answered, 1 are needed
 `},
 		{"free", redlock.SemaphoreInspection{Masters: seen.Masters[2:3]}, nil, `
-MASTER  HELD  WAITING  NOTE
-m3      0     0        restarted: grants nothing for another 3s
+MASTER  HELD  WAITING
+m3      0     0
+m3: restarted: grants nothing for another 3s
 
 no permit is held
 `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := printPermits(&out, c.seen, c.err); err != nil {
+			if err := printPermits(page{Writer: &out}, c.seen, c.err); err != nil {
 				t.Fatal(err)
 			}
 			if want := c.want[1:]; out.String() != want {
@@ -220,7 +227,7 @@ no permit is held
 		})
 	}
 	var out bytes.Buffer
-	if err := printPermitsJSON(&out, redlock.SemaphoreInspection{Masters: seen.Masters[3:]}, redlock.ErrNoQuorum); err != nil {
+	if err := printPermitsJSON(page{Writer: &out}, redlock.SemaphoreInspection{Masters: seen.Masters[3:]}, redlock.ErrNoQuorum); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out.String(), `"held": null`) || !strings.Contains(out.String(), `"error": "no answer"`) {

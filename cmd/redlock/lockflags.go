@@ -15,6 +15,7 @@ type lockFlags struct {
 	Lease   positive  `default:"30s" env:"REDLOCK_LEASE" help:"How long the masters grant the lock for; it is renewed every third of that. If this machine dies, others can get the lock after that time."`
 	Wait    *patience `env:"REDLOCK_WAIT" placeholder:"DURATION" help:"How long to wait for the lock, such as 10s; 0 means one try. Default: forever."`
 	NoWait  bool      `help:"Try once: the same as --wait=0."`
+	Quiet   bool      `short:"q" help:"Do not say who holds the lock while waiting for it."`
 }
 
 // unnamed reports whether nothing says what to lock. A name that is given and empty is another mistake.

@@ -20,6 +20,8 @@ type cli struct {
 	Run        runCmd        `cmd:"" help:"Run a command while the lock is held."`
 	Hold       holdCmd       `cmd:"" help:"Hold a lock until stdin closes: for scripts and other programs."`
 	Inspect    inspectCmd    `cmd:"" help:"Show who holds a lock, master by master, without taking it."`
+	List       listCmd       `cmd:"" help:"List the names that are held, and who holds them."`
+	Clients    clientsCmd    `cmd:"" help:"Show who uses these masters, and whether all use the same."`
 	Doctor     doctorCmd     `cmd:"" help:"Examine the masters: are locks safe there, and if not, what to do."`
 	Unlock     unlockCmd     `cmd:"" help:"Free a lock, whoever holds it."`
 	Demo       demoCmd       `cmd:"" help:"Watch a lock survive the death of its masters; nothing to install."`

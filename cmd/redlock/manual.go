@@ -111,16 +111,17 @@ Output, written at once:
 
 const inspectNotes = `
 Columns:
-  HOLDER  who holds the lock on that master: client id and number, as stored
-          there; or how many readers
-  COUNT   the hold count: how many times its holder has entered
-  LEFT    time until that master drops the lock, unless it is renewed
-  TOKEN   the fencing counter on that master
-  NOTE    why the master did not answer, or why it grants nothing
-  HELD    with --permits: how many permits are held on that master; the slots
-          that a majority agrees on are listed below
-Below are the readers, if they have the lock, and who waits, and for what: the
-first one first.
+  HOLDER   who holds the lock on that master: the beginning of its client's id,
+           and a number; or how many readers
+  COUNT    the hold count: how many times its holder has entered
+  LEFT     time until that master drops the lock, unless it is renewed
+  TOKEN    the fencing counter on that master
+  HELD     with --permits: how many permits are held on that master; the slots
+           that a majority agrees on are listed below
+  WAITING  with --permits: how many wait there
+Below are the masters that do not answer or grant nothing, and why; who holds
+the lock, by the name that it goes by; the readers, if they have it; and who
+waits, and for what: the first one first.
 `
 
 const unlockNotes = `

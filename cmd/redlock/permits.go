@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"text/tabwriter"
 
 	"example.com/redlock/redlock"
 )
 
 // permits prints who has permits of the name, and who waits for one.
-func (i *inspectCmd) permits(ctx context.Context, client *redlock.Client, name, called string, std streams) error {
+func (i *inspectCmd) permits(ctx context.Context, client *redlock.Client, name, called string, out page) error {
 	seen, err := client.Semaphore(name, 1).Inspect(ctx) // the number does not matter to what the masters say
 	if err != nil && len(seen.Masters) == 0 {
 		return refuse(err, called)
@@ -21,7 +19,7 @@ func (i *inspectCmd) permits(ctx context.Context, client *redlock.Client, name, 
 	if i.JSON {
 		show = printPermitsJSON
 	}
-	if showErr := show(std.out, seen, err); showErr != nil {
+	if showErr := show(out, seen, err); showErr != nil {
 		return showErr
 	}
 	if err != nil {
@@ -34,31 +32,34 @@ func (i *inspectCmd) permits(ctx context.Context, client *redlock.Client, name, 
 }
 
 // printPermits prints one line per master, a verdict, and who has and who waits.
-func printPermits(out io.Writer, seen redlock.SemaphoreInspection, err error) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "MASTER\tHELD\tWAITING\tNOTE")
+func printPermits(out page, seen redlock.SemaphoreInspection, err error) error {
+	rows := [][]string{{"MASTER", "HELD", "WAITING"}}
+	var notes []string
 	var queues [][]redlock.Waiter
 	for _, m := range seen.Masters {
 		queues = append(queues, m.Queue)
 		if m.Err != nil {
-			fmt.Fprintf(table, "%s\t?\t?\t%s\n", m.Master, bare(m.Err, m.Master))
+			rows = append(rows, []string{m.Master, "?", "?"})
+			notes = append(notes, m.Master+": "+bare(m.Err, m.Master))
 			continue
 		}
-		fmt.Fprintf(table, "%s\t%d\t%d\t%s\n", m.Master, len(m.Slots), len(m.Queue), noteOf(m.Guard))
+		rows = append(rows, []string{m.Master, fmt.Sprint(len(m.Slots)), fmt.Sprint(len(m.Queue))})
+		if m.Guard > 0 {
+			notes = append(notes, m.Master+": "+noteOf(m.Guard))
+		}
 	}
-	if err := table.Flush(); err != nil {
+	if err := out.table(rows, 0); err != nil {
 		return err
 	}
-	if _, err := fmt.Fprintf(out, "\n%s\n", permitsVerdict(seen, err)); err != nil {
+	if err := out.below(notes, permitsVerdict(seen, err)); err != nil {
 		return err
 	}
 	if len(seen.Slots) > 0 {
-		table = tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(table, "\nSLOT\tHOLDER\tLEFT\tTOKEN")
+		rows = [][]string{{"SLOT", "HOLDER", "LEFT", "TOKEN"}}
 		for _, s := range seen.Slots {
-			fmt.Fprintf(table, "%d\t%s\t%s\t%d\n", s.Slot, s.Owner, rounded(s.Left), s.Token)
+			rows = append(rows, []string{fmt.Sprint(s.Slot), named(s.Owner, s.Client), rounded(s.Left), fmt.Sprint(s.Token)})
 		}
-		if err := table.Flush(); err != nil {
+		if err := out.nextTable(rows); err != nil {
 			return err
 		}
 	}
@@ -109,22 +110,23 @@ type permitsMaster struct {
 }
 
 type slot struct {
-	Slot   int    `json:"slot"`
-	Holder string `json:"holder"`
-	LeftMS int64  `json:"left_ms"`
-	Token  int64  `json:"token"`
+	Slot   int         `json:"slot"`
+	Holder string      `json:"holder"`
+	Client *clientJSON `json:"client,omitempty"`
+	LeftMS int64       `json:"left_ms"`
+	Token  int64       `json:"token"`
 }
 
 func slotsJSON(slots []redlock.Slot) []slot {
 	list := make([]slot, 0, len(slots))
 	for _, s := range slots {
-		list = append(list, slot{s.Slot, s.Owner, s.Left.Milliseconds(), s.Token})
+		list = append(list, slot{s.Slot, s.Owner, clientAsJSON(s.Client), s.Left.Milliseconds(), s.Token})
 	}
 	return list
 }
 
 // printPermitsJSON prints one object.
-func printPermitsJSON(out io.Writer, seen redlock.SemaphoreInspection, err error) error {
+func printPermitsJSON(out page, seen redlock.SemaphoreInspection, err error) error {
 	report := permitsReport{Name: seen.Name, Slots: slotsJSON(seen.Slots), Masters: make([]permitsMaster, 0, len(seen.Masters))}
 	if err != nil {
 		report.Error = err.Error()

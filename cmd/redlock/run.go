@@ -64,7 +64,7 @@ func (r *runCmd) Run(std streams, from origins) error {
 	if r.Grace != nil && time.Duration(*r.Grace) > r.grace() {
 		log.Warn("the grace is longer than a third of the lease, and is cut to that", "grace", time.Duration(*r.Grace), "used", r.grace())
 	}
-	hold, err := r.acquire(client, from, signals, log)
+	hold, err := r.acquire(client, from, signals, log, r.logger(std.err))
 	if err != nil {
 		return err
 	}

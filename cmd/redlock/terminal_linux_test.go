@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -77,4 +78,39 @@ func onTerminal(t *testing.T, i *invocation) (*invocation, *os.File) {
 		ptmx.Close()
 	})
 	return i, ptmx
+}
+
+// On a terminal, --watch draws in place, until Ctrl-C. Elsewhere it appends, and JSON is on one line each.
+func TestWatch(t *testing.T) {
+	_, flags := masters(t, 3)
+	for _, args := range [][]string{{"inspect", "n"}, {"list"}, {"clients"}} {
+		i, terminal := onTerminal(t, command(t, append(append(args, "--watch=100ms"), flags...)...))
+		eventually(t, "it draws twice", func() bool { return strings.Count(i.stdout.String(), "\x1b[H") >= 2 })
+		if _, err := terminal.Write([]byte{3}); err != nil {
+			t.Fatal(err)
+		}
+		i.wantCode(128 + 2)
+
+		i = command(t, append(append(args, "--watch=100ms"), flags...)...).start()
+		title := "  redlock " + args[0]
+		eventually(t, "it prints twice", func() bool { return strings.Count(i.stdout.String(), title) >= 2 })
+		i.signal(unix.SIGTERM)
+		i.wantCode(128 + 15)
+		if strings.Contains(i.stdout.String(), "\x1b") {
+			t.Errorf("it draws, and there is no terminal: %q", &i.stdout)
+		}
+
+		i = command(t, append(append(args, "--json", "--watch=100ms"), flags...)...).start()
+		eventually(t, "it prints three lines", func() bool { return strings.Count(i.stdout.String(), "\n") >= 3 })
+		i.signal(unix.SIGTERM)
+		i.wantCode(128 + 15)
+		if first, _, _ := strings.Cut(i.stdout.String(), "\n"); !json.Valid([]byte(first)) {
+			t.Errorf("this is no JSON: %s", first)
+		}
+	}
+	i := command(t, line("inspect", flags, "--watch=1ms", "n")...).start()
+	i.wantCode(exitUsage)
+	i.wantError("--watch")
+	i = command(t, line("inspect", flags, "--watch", "")...).start()
+	i.wantCode(exitUsage)
 }

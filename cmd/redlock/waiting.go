@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/redlock/redlock"
+)
+
+const (
+	// sayWhyAfter is how long redlock waits before it says what it is waiting for.
+	sayWhyAfter = 2 * time.Second
+
+	// lookMost is the longest time between two looks at what is waited for. The time doubles as long as
+	// nothing changes, since each look is a question to every master.
+	lookMost = 30 * time.Second
+)
+
+// sayWhy says after a while who holds what is waited for, for how long, and how many wait in front, and
+// says it again when somebody else holds it or the place in the line has changed. If too few masters
+// answer, or if they restarted lately and grant nothing, the client itself logs a warning.
+func (f *lockFlags) sayWhy(ctx context.Context, client *redlock.Client, log *slog.Logger) {
+	said := make(map[string]reason)
+	pause := sayWhyAfter
+	for {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return
+		}
+		pause = min(2*pause, lookMost)
+		for name, why := range f.reasons(ctx, client) {
+			if ctx.Err() == nil && said[name].key() != why.key() {
+				said[name] = why
+				pause = sayWhyAfter
+				log.Warn(why.String())
+			}
+		}
+	}
+}
+
+// reasons returns why each name is waited for that somebody else has.
+func (f *lockFlags) reasons(ctx context.Context, client *redlock.Client) map[string]reason {
+	all := make(map[string]reason)
+	if f.Permits > 0 {
+		name := f.Name[0]
+		seen, err := client.Semaphore(name, int(f.Permits)).Inspect(ctx)
+		if err == nil && len(seen.Slots) > 0 {
+			all[name] = whyNoPermit(seen, client.ID())
+		}
+		return all
+	}
+	for _, name := range f.Name {
+		seen, err := client.Inspect(ctx, name)
+		if err == nil && seen.Held && !ours(seen.Holder, client.ID()) {
+			all[name] = whyNotLocked(seen, client.ID())
+		}
+	}
+	return all
+}
+
+// reason is why a caller waits.
+type reason struct {
+	what  string // what it waits for
+	held  string // by whom
+	since time.Duration
+	ahead int // how many wait in front; negative: not known
+}
+
+// key is the part of a reason whose change is worth saying.
+func (r reason) key() string { return fmt.Sprint(r.what, r.held, r.ahead) }
+
+// String says it.
+func (r reason) String() string {
+	line := "still waiting for " + r.what + ": " + r.held
+	if r.since > 0 {
+		line += " for " + howLong(r.since)
+	}
+	switch {
+	case r.ahead == 0:
+		line += "; next in line"
+	case r.ahead > 0:
+		line += fmt.Sprintf("; %d ahead in line", r.ahead)
+	}
+	return line
+}
+
+func whyNotLocked(seen redlock.Inspection, me string) reason {
+	var queues [][]redlock.Waiter
+	for _, m := range seen.Masters {
+		queues = append(queues, m.Queue)
+	}
+	by := holderOf(seen.Holder, seen.Client, len(seen.Readers))
+	if seen.Holder == shared && len(seen.Readers) > 0 {
+		by += " (" + some(seen.Readers, func(r redlock.Reader) string { return named(r.Owner, r.Client) }) + ")"
+	}
+	return reason{what: fmt.Sprintf("%q", seen.Name), held: "held by " + by, since: seen.For, ahead: ahead(queues, me)}
+}
+
+func whyNoPermit(seen redlock.SemaphoreInspection, me string) reason {
+	var queues [][]redlock.Waiter
+	for _, m := range seen.Masters {
+		queues = append(queues, m.Queue)
+	}
+	by := some(seen.Slots, func(s redlock.Slot) string { return named(s.Owner, s.Client) })
+	return reason{
+		what:  fmt.Sprintf("a permit of %q", seen.Name),
+		held:  counted(len(seen.Slots), "permit is", "permits are") + " held, by " + by,
+		ahead: ahead(queues, me),
+	}
+}
+
+// some names the first few of a list.
+func some[T any](list []T, name func(T) string) string {
+	const most = 3
+	var names []string
+	for _, one := range list[:min(len(list), most)] {
+		names = append(names, name(one))
+	}
+	text := strings.Join(names, ", ")
+	if more := len(list) - most; more > 0 {
+		text += " and " + counted(more, "other", "others")
+	}
+	return text
+}
+
+// ours reports whether owner is one of client me.
+func ours(owner, me string) bool { return strings.HasPrefix(owner, me+":") }
+
+// ahead returns how many wait in front of client me: the middle one of what the masters that know it say,
+// since some may not have heard of all. It is negative if none does.
+func ahead(queues [][]redlock.Waiter, me string) int {
+	var places []int
+	for _, queue := range queues {
+		if i := slices.IndexFunc(queue, func(w redlock.Waiter) bool { return ours(w.Owner, me) }); i >= 0 {
+			places = append(places, i)
+		}
+	}
+	if len(places) == 0 {
+		return -1
+	}
+	slices.Sort(places)
+	return places[len(places)/2]
+}

@@ -1,0 +1,206 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/redlock/redlock"
+)
+
+func TestFrame(t *testing.T) {
+	for _, c := range []struct {
+		name, text  string
+		rows, width int
+		first       bool
+		want        string
+	}{
+		{"first", "a\nb\n", 5, 10, true, "\x1b[2J\x1b[Ha\x1b[K\r\nb\x1b[K\x1b[J"},
+		{"next", "a\n", 5, 10, false, "\x1b[Ha\x1b[K\x1b[J"},
+		{"too wide", "0123456789\n", 5, 4, false, "\x1b[H012…\x1b[K\x1b[J"},
+		{"too long", "a\nb\nc\nd\n", 3, 20, false, "\x1b[Ha\x1b[K\r\nb\x1b[K\r\n… 2 more lines\x1b[K\x1b[J"},
+		{"just long enough", "a\nb\nc\n", 3, 20, false, "\x1b[Ha\x1b[K\r\nb\x1b[K\r\nc\x1b[K\x1b[J"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := frame(c.text, c.rows, c.width, c.first); got != c.want {
+				t.Errorf("frame = %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A table is as wide as it must be, and no wider than the page: then some columns are cut.
+func TestTable(t *testing.T) {
+	rows := [][]string{{"NAME", "HOST", "N", "NOTE"}, {"a-name-that-is-long", "hé", "1", ""}, {"b", "a-host-as-well", "22", "x"}}
+	for _, c := range []struct {
+		width int
+		want  string
+	}{
+		{0, `
+NAME                 HOST            N   NOTE
+a-name-that-is-long  hé              1
+b                    a-host-as-well  22  x
+`},
+		{34, `
+NAME         HOST         N   NOTE
+a-name-tha…  hé           1
+b            a-host-as-…  22  x
+`},
+		{10, `
+NAME      HOST      N   NOTE
+a-name-…  hé        1
+b         a-host-…  22  x
+`},
+	} {
+		var out bytes.Buffer
+		if err := (page{&out, c.width}).table(rows, 0, 1); err != nil {
+			t.Fatal(err)
+		}
+		if want := c.want[1:]; out.String() != want {
+			t.Errorf("in %d columns:\n%s\nwant\n%s", c.width, &out, want)
+		}
+	}
+}
+
+// orders and reports are clients for tests of what is printed.
+func orders(now time.Time) redlock.ClientInfo {
+	return redlock.ClientInfo{
+		ID: "11111111-1111-1111-1111-111111111111", Name: "orders-api", Host: "orders-api-7d9f8b6c5d-x2x4z", PID: 4242, Program: "orders", Version: "v1.2.3",
+		Since: now.Add(-75 * time.Hour), Seen: 4 * time.Second, Holds: 2, Waits: 1, Set: "5:aaaaaaaa,bbbbbbbb,cccccccc,dddddddd,eeeeeeee", Masters: 5, At: 5,
+	}
+}
+
+func reports(now time.Time) redlock.ClientInfo {
+	return redlock.ClientInfo{
+		ID: "22222222-2222-2222-2222-222222222222", Name: "report.sh", Host: "host-9", PID: 17, Program: "redlock", Version: "(devel)",
+		Since: now.Add(-40 * time.Second), Seen: 41 * time.Second, Set: "4:aaaaaaaa,bbbbbbbb,cccccccc,dddddddd", Masters: 4, At: 4,
+	}
+}
+
+func TestPrintClients(t *testing.T) {
+	now := time.Date(2026, 11, 22, 15, 4, 5, 0, time.UTC)
+	one, two := orders(now), reports(now)
+	third := one
+	third.PID, third.Since = 4243, now.Add(-3*time.Hour)
+	few := two
+	few.Set, few.Masters, few.Seen = "3:aaaaaaaa,xxxxxxxx,yyyyyyyy", 3, time.Second
+	unsure := few
+	unsure.Set, unsure.Masters = "5:aaaaaaaa,?,?,?,?", 5
+	for _, c := range []struct {
+		name string
+		all  []redlock.ClientInfo
+		code int
+		want string
+	}{
+		{"one set", []redlock.ClientInfo{one, third}, exitOK, `
+NAME        HOST                       PID   UP  HOLDS  WAITS  SET  AT   VERSION
+orders-api  orders-api-7d9f8b6c5d-x2…  4242  3d  2      1      A    5/5  v1.2.3
+orders-api  orders-api-7d9f8b6c5d-x2…  4243  3h  2      1      A    5/5  v1.2.3
+
+A: 2 clients use 5 masters: aaaaaaaa bbbbbbbb cccccccc dddddddd eeeeeeee
+`},
+		{"a change under way", []redlock.ClientInfo{two, one, third}, exitOK, `
+NAME        HOST                      PID   UP   HOLDS  WAITS  SET  AT   VERSION
+report.sh   host-9                    17    40s  0      0      B    4/4  (devel)
+orders-api  orders-api-7d9f8b6c5d-x…  4242  3d   2      1      A    5/5  v1.2.3
+orders-api  orders-api-7d9f8b6c5d-x…  4243  3h   2      1      A    5/5  v1.2.3
+report.sh on host-9 (pid 17) has not been heard of for 41s: it may be dead
+
+A: 2 clients use 5 masters: aaaaaaaa bbbbbbbb cccccccc dddddddd eeeeeeee
+B: 1 client uses 4 masters: aaaaaaaa bbbbbbbb cccccccc dddddddd
+A and B have 4 masters in common: each majority of one meets each of the other,
+so both are safe together. A change of the masters is under way until one set is
+left.
+`},
+		{"two sets that are not safe", []redlock.ClientInfo{one, few}, exitNo, `
+A and B have 1 master in common: NOT SAFE: a majority of one need not meet one
+of the other, so two clients may hold the same name at once.
+`},
+		{"a set that is not known", []redlock.ClientInfo{one, unsure}, exitNo, `
+A and B have 1 master in common: some masters are not connected, so it cannot be
+told whether majorities always meet. Look again soon.
+`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := printClients(page{&out, columns}, c.all, now); err != nil {
+				t.Fatal(err)
+			}
+			want := strings.TrimPrefix(c.want, "\n")
+			if got := out.String(); got != want && (strings.HasPrefix(want, "NAME") || !strings.HasSuffix(got, want)) {
+				t.Errorf("printClients:\n%s\nwant\n%s", got, want)
+			}
+			for line := range strings.Lines(out.String()) {
+				if got := len([]rune(strings.TrimSuffix(line, "\n"))); got > columns {
+					t.Errorf("%d columns: %s", got, line)
+				}
+			}
+			if got := clientsCode(c.all); got != c.code {
+				t.Errorf("the exit code is %d, want %d", got, c.code)
+			}
+		})
+	}
+}
+
+func TestPrintList(t *testing.T) {
+	now := time.Now()
+	one := orders(now)
+	all := redlock.Listing{More: true, Locks: []redlock.Listed{
+		{Name: "orders:42", Held: true, Holder: one.ID + ":r7", Client: &one, Count: 2, Left: 28 * time.Second, For: 12 * time.Second, Token: 1795280779002886, Waiting: 3, Masters: 5},
+		{Name: "unknown", Held: true, Holder: one.ID + ":r8", Count: 1, Left: never, Token: 17, Masters: 4},
+		{Name: "index", Held: true, Holder: shared, Readers: 3, Left: 9 * time.Second, Masters: 5},
+		{Name: "gpu", Semaphore: true, Held: true, Slots: 1, Left: 9 * time.Second, Masters: 5},
+		{Name: "split", Left: 2 * time.Second, Token: 18, Masters: 1},
+	}}
+	want := `
+NAME       HOLDER                  COUNT  FOR  LEFT   WAIT  AT  TOKEN
+orders:42  orders-api@orders-api…  2      12s  28s    3     5   1795280779002886
+unknown    11111111:r8             1      -    never  0     4   17
+index      3 readers               -      -    9s     0     5   -
+gpu        1 permit                -      -    9s     0     5   -
+split      (no majority)           -      -    2s     0     1   18
+
+There may be more: narrow it down with a pattern, or raise --limit.
+`
+	var out bytes.Buffer
+	if err := printList(page{&out, columns}, all); err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != want[1:] {
+		t.Errorf("printList:\n%s\nwant\n%s", &out, want)
+	}
+}
+
+// redlock list and redlock clients say what a command that holds something is.
+func TestListAndClients(t *testing.T) {
+	_, flags := masters(t, 3)
+	i, _, told := holding(t, line("hold", flags, "n", "--client-name", "nightly-report")...)
+	known(t, flags, i)
+	list := command(t, append([]string{"list"}, flags...)...).start()
+	list.wantCode(0)
+	for _, want := range []string{"n ", "nightly-report@", fmt.Sprintf(":%d ", i.cmd.Process.Pid), "  3   " + told} {
+		if !strings.Contains(list.stdout.String(), want) {
+			t.Errorf("redlock list prints\n%s\nwant %q", &list.stdout, want)
+		}
+	}
+	none := command(t, append([]string{"list", "m*"}, flags...)...).start()
+	none.wantCode(exitNo)
+	clients := command(t, append([]string{"clients"}, flags...)...).start()
+	clients.wantCode(0)
+	for _, want := range []string{"nightly-report ", fmt.Sprintf(" %d ", i.cmd.Process.Pid), " 3/3 ", "A: 1 client uses 3 masters: "} {
+		if !strings.Contains(clients.stdout.String(), want) {
+			t.Errorf("redlock clients prints\n%s\nwant %q", &clients.stdout, want)
+		}
+	}
+	for _, args := range [][]string{{"list", "--json"}, {"clients", "--json"}} {
+		json := command(t, append(args, flags...)...).start()
+		json.wantCode(0)
+		if want := `"name": "nightly-report"`; !strings.Contains(json.stdout.String(), want) {
+			t.Errorf("redlock %v prints\n%s\nwant %s", args, &json.stdout, want)
+		}
+	}
+}
