@@ -103,10 +103,9 @@ func (t *Tracer) Close() {
 
 func (t *Tracer) run() {
 	defer close(t.done)
-	for range t.wake {
+	for range t.wake { // also what is left of it after Close
 		t.tell()
 	}
-	t.tell() // what came between the last look and Close
 }
 
 // tell calls what is to be called by now.

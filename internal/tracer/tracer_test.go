@@ -76,6 +76,7 @@ func TestCloseOfASlowFunction(t *testing.T) {
 				}
 				start(tr, 3, 4)
 				time.Sleep(time.Hour)
+				synctest.Wait()
 				if len(*told) != tt.told {
 					t.Errorf("told %v, want %d events", *told, tt.told)
 				}
