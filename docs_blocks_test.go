@@ -24,7 +24,7 @@ type block struct {
 
 // languages are the words that may follow the fence. Only go and sh are code that these tests try;
 // what cannot be run is text.
-var languages = []string{"go", "sh", "text", "mermaid", "yaml", "json", "sql", "promql", "java", "ini"}
+var languages = []string{"go", "sh", "text", "mermaid", "yaml", "json", "sql", "promql", "java", "ini", "toml", "bash"}
 
 // blocksOf returns the fenced blocks of a page.
 func blocksOf(t *testing.T, page string) (blocks []block) {

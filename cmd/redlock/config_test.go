@@ -64,6 +64,11 @@ func TestConfigExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	_, block, _ := strings.Cut(readFile(t, "../../docs/command.md"), "```toml\n")
+	block, _, _ = strings.Cut(block, "```")
+	if _, err := readConfig(write(t, "redlock.toml", block, 0o600)); err != nil {
+		t.Error(err)
+	}
 	if want := reflect.TypeFor[settings]().NumField() - 1; len(values) != want { // one of password and password_file
 		t.Errorf("%d keys are set, want %d: %v", len(values), want, values)
 	}

@@ -202,6 +202,10 @@ func TestHoldAsCoprocess(t *testing.T) {
 	if err != nil {
 		t.Skip("no bash here:", err)
 	}
+	page := readFile(t, "../../docs/command.md")
+	if block := strings.TrimPrefix(strings.ReplaceAll(coprocess, "\n  ", "\n"), "\n"); !strings.Contains(page, "```bash\n"+block+"```") {
+		t.Errorf("docs/command.md has another script than\n%s", block)
+	}
 	fleet := redlocktest.Start(t, 3)
 	for _, c := range []struct {
 		name, work string
