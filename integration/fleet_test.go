@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -32,6 +33,11 @@ type fleetConfig struct {
 	Durable  bool   // appendonly with appendfsync always: a restart forgets nothing, else everything
 	Password string // requirepass; none by default
 	Relay    bool   // reach each master through a relay that can be cut
+
+	Settings []string    // files and options instead of the arguments above, for redis-server
+	Mounts   []string    // of the machine's files in the containers: "file:path:ro"
+	User     string      // whose password Password is; by default the default user's
+	TLS      *tls.Config // of clients; nil: no TLS
 }
 
 // fleet is a set of independent masters that belongs to one test.
@@ -47,7 +53,9 @@ type master struct {
 	name     string // "m1"
 	addr     string // where clients connect: "127.0.0.1:port", which may be the relay's
 	direct   string // the master's own address
+	user     string
 	password string
+	tls      *tls.Config
 	log      *timeline
 	wire     *relay // nil without fleetConfig.Relay
 	resource *dockertest.Resource
@@ -82,7 +90,7 @@ func startFleet(ctx context.Context, t *testing.T, cfg fleetConfig) *fleet {
 	errs := make([]error, cfg.Masters)
 	var wg sync.WaitGroup
 	for i := range cfg.Masters {
-		m := &master{name: fmt.Sprintf("m%d", i+1), password: cfg.Password, log: f.log, life: life}
+		m := &master{name: fmt.Sprintf("m%d", i+1), user: cfg.User, password: cfg.Password, tls: cfg.TLS, log: f.log, life: life}
 		f.masters[i] = m
 		wg.Go(func() { errs[i] = m.create(ctx, id, cfg) })
 	}
@@ -107,7 +115,9 @@ func (m *master) create(ctx context.Context, fleetID string, cfg fleetConfig) er
 	if cfg.Durable {
 		args = append(args, "--dir", "/data", "--appendonly", "yes", "--appendfsync", "always")
 	}
-	if cfg.Password != "" {
+	if cfg.Settings != nil {
+		args = cfg.Settings
+	} else if cfg.Password != "" {
 		args = append(args, "--requirepass", cfg.Password)
 	}
 	var err error
@@ -118,6 +128,7 @@ func (m *master) create(ctx context.Context, fleetID string, cfg fleetConfig) er
 			Tag:          machine.image.tag,
 			Entrypoint:   []string{"redis-server"}, // a stock image's own entry point would change the user first
 			Cmd:          args,
+			Mounts:       cfg.Mounts,
 			ExposedPorts: []string{string(port)},
 			PortBindings: map[docker.Port][]docker.PortBinding{port: {{HostIP: "127.0.0.1", HostPort: hostPort}}},
 			Labels: map[string]string{
@@ -228,10 +239,14 @@ func (f *fleet) close(client *redlock.Client) {
 }
 
 func (m *master) url() string {
-	if m.password != "" {
-		return fmt.Sprintf("redis://:%s@%s", m.password, m.addr)
+	scheme, user := "redis", ""
+	if m.tls != nil {
+		scheme = "rediss"
 	}
-	return "redis://" + m.addr
+	if m.password != "" {
+		user = m.user + ":" + m.password + "@"
+	}
+	return scheme + "://" + user + m.addr
 }
 
 // The acts. Each returns when it has taken effect, and fails the test if it cannot.
@@ -322,7 +337,10 @@ func (m *master) did(t *testing.T, act string, err error) {
 // dial connects to the server directly, without the relay.
 func (m *master) dial() (redis.Conn, error) {
 	return redis.Dial("tcp", m.direct,
+		redis.DialUsername(m.user),
 		redis.DialPassword(m.password),
+		redis.DialUseTLS(m.tls != nil),
+		redis.DialTLSConfig(m.tls),
 		redis.DialConnectTimeout(time.Second),
 		redis.DialReadTimeout(2*time.Second),
 		redis.DialWriteTimeout(time.Second))

@@ -1,0 +1,32 @@
+#!/bin/sh
+# secrets.sh DIR [HOST…]: draw passwords, and make what masters and clients need, in a new folder.
+#
+#   password            of the user locks, for clients
+#   operator-password   of the user operator, who may do everything; keep it to yourself
+#   users.acl           for masters: users.acl of this folder with those passwords, as hashes
+#   tls/ca.crt, ca.key  an issuer of certificates; keep the key to yourself
+#   tls/server.crt, .key  for masters: good for a year, for each HOST, localhost and 127.0.0.1
+set -eu
+umask 077
+from=$(dirname "$0")
+to=${1:?which folder}
+shift
+mkdir "$to" "$to/tls"
+draw() { openssl rand -hex 32 | tr -d '\n' >"$to/$1"; }
+hash() { openssl dgst -sha256 -r <"$to/$1" | cut -d ' ' -f 1; }
+draw password
+draw operator-password
+sed "s/>password/#$(hash password)/; s/>operator-password/#$(hash operator-password)/" "$from/users.acl" >"$to/users.acl"
+
+names=DNS:localhost,IP:127.0.0.1
+for host in "$@"; do names="$names,DNS:$host"; done
+cd "$to/tls"
+openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj '/CN=issuer for locks' -keyout ca.key -out ca.crt 2>/dev/null
+openssl req -newkey rsa:2048 -nodes -subj '/CN=a master for locks' -keyout server.key -out server.csr 2>/dev/null
+printf 'subjectAltName=%s\n' "$names" >extensions
+openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 365 -extfile extensions -out server.crt 2>/dev/null
+rm server.csr extensions ca.srl
+
+# The server in a container is another user.
+chmod 755 . ..
+chmod 644 ../users.acl ca.crt server.crt server.key

@@ -1,0 +1,268 @@
+package integration
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"gopkg.in/yaml.v3"
+
+	"example.com/redlock/doctor"
+	"example.com/redlock/redlock"
+)
+
+// secrets are what deploy/secrets.sh makes.
+type secrets struct{ folder, password string }
+
+func newSecrets(t *testing.T) secrets {
+	t.Helper()
+	s := secrets{folder: filepath.Join(t.TempDir(), "secrets")}
+	if out, err := exec.CommandContext(t.Context(), "sh", "../deploy/secrets.sh", s.folder, "master1").CombinedOutput(); err != nil {
+		t.Fatalf("secrets.sh: %v\n%s", err, out)
+	}
+	s.password = string(s.file(t, "password"))
+	return s
+}
+
+func (s secrets) file(t *testing.T, name string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.folder, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// masters are such as docs/operations.md asks for, with the files of deploy.
+func (s secrets) masters(t *testing.T, n int, settings ...string) fleetConfig {
+	t.Helper()
+	deploy, err := filepath.Abs("../deploy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fleetConfig{
+		Masters: n, User: "locks", Password: s.password,
+		Settings: append([]string{"/etc/redis/redis.conf"}, settings...),
+		Mounts: []string{
+			deploy + "/redis.conf:/etc/redis/redis.conf:ro",
+			deploy + "/tls.conf:/etc/redis/tls.conf:ro",
+			s.folder + "/users.acl:/etc/redis/users.acl:ro",
+			s.folder + "/tls:/etc/redis/tls:ro",
+		},
+	}
+}
+
+// TestSetUp: real masters with the files of deploy, without and with TLS, have locks, and the doctor has
+// nothing to say.
+func TestSetUp(t *testing.T) {
+	t.Parallel()
+	s := newSecrets(t)
+	for _, secure := range []bool{false, true} {
+		t.Run(fmt.Sprintf("tls=%v", secure), func(t *testing.T) {
+			t.Parallel()
+			ctx := begin(t, time.Minute)
+			set := s.masters(t, 3)
+			if secure {
+				set = s.masters(t, 3, "--include", "/etc/redis/tls.conf")
+				issuers := x509.NewCertPool()
+				issuers.AppendCertsFromPEM(s.file(t, "tls/ca.crt"))
+				set.TLS = &tls.Config{RootCAs: issuers, ServerName: "master1"}
+			}
+			f := startFleet(ctx, t, set)
+			const lease = 2 * time.Second
+			client := f.client(redlock.Config{TLS: set.TLS, Lease: lease, RestartGuard: lease})
+			if err := client.Ready(ctx); err != nil {
+				t.Fatalf("Ready = %v", err)
+			}
+			mustUnlock(ctx, t, mustLock(ctx, t, client, "orders:42"))
+
+			var masters []string
+			for _, m := range f.masters {
+				masters = append(masters, m.url())
+			}
+			cfg := redlock.Config{Masters: masters, TLS: set.TLS, Lease: lease, RestartGuard: lease}
+			eventually(ctx, t, 20*time.Second, "the doctor has nothing to say of what locks may see", func() error {
+				return examine(ctx, cfg, doctor.Note)
+			})
+			for i, m := range f.masters {
+				m.user, m.password = "operator", string(s.file(t, "operator-password"))
+				cfg.Masters[i] = m.url()
+			}
+			if err := examine(ctx, cfg, doctor.OK); err != nil {
+				t.Errorf("as operator: %v", err)
+			}
+			bare := *f.masters[0]
+			bare.user, bare.password = "", ""
+			if _, err := bare.try("PING"); err == nil || !strings.Contains(err.Error(), "NOAUTH") {
+				t.Errorf("PING without a password = %v, want NOAUTH", err)
+			}
+		})
+	}
+}
+
+// examine returns what the doctor finds that is worse than most.
+func examine(ctx context.Context, cfg redlock.Config, most doctor.Severity) error {
+	report, err := doctor.Examine(ctx, cfg, "orders:")
+	for _, found := range report.Findings {
+		if found.Severity > most {
+			err = errors.Join(err, fmt.Errorf("%v %s %v: %s", found.Severity, found.ID, found.Masters, found.Verdict))
+		}
+	}
+	return err
+}
+
+// TestRotatePassword: a user has two passwords for a while, and a pool that reads the password at each
+// dial goes over from the one to the other. No hold is lost.
+func TestRotatePassword(t *testing.T) {
+	t.Parallel()
+	ctx := begin(t, time.Minute)
+	s := newSecrets(t)
+	f := startFleet(ctx, t, s.masters(t, 3))
+	var password atomic.Value // stands for a file, or a store of secrets
+	password.Store(s.password)
+	var pools []*redis.Pool
+	for _, m := range f.masters {
+		pool := &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+			return redis.DialContext(ctx, "tcp", m.addr, redis.DialConnectTimeout(time.Second),
+				redis.DialUsername("locks"), redis.DialPassword(password.Load().(string)))
+		}}
+		t.Cleanup(func() { pool.Close() })
+		pools = append(pools, pool)
+	}
+	client, err := redlock.New(redlock.Config{Pools: pools, Lease: 2 * time.Second, RestartGuard: -1, Logger: f.log.logger()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.close(client) })
+	hold := mustLock(ctx, t, client, "orders:42")
+
+	all := func(command string, args ...any) {
+		for _, m := range f.masters {
+			m.user, m.password = "operator", string(s.file(t, "operator-password"))
+			m.do(t, command, args...)
+		}
+	}
+	all("ACL", "SETUSER", "locks", ">the next one")
+	password.Store("the next one")
+	all("ACL", "SETUSER", "locks", "<"+s.password)
+	all("CLIENT", "KILL", "USER", "locks") // connections live on with the password of before
+	if _, err := redis.Dial("tcp", f.masters[0].addr, redis.DialUsername("locks"), redis.DialPassword(s.password)); err == nil {
+		t.Error("the password of before still lets clients in")
+	}
+	watch(ctx, t, 3*time.Second, func() error { return live(hold) }) // longer than its lease
+	mustUnlock(ctx, t, hold)
+	mustUnlock(ctx, t, mustLock(ctx, t, client, "orders:42"))
+}
+
+// TestUsersFile: users.acl has the line of docs/operations.md.
+func TestUsersFile(t *testing.T) {
+	page, users := readFile(t, "../docs/operations.md"), readFile(t, "../deploy/users.acl")
+	_, line, _ := strings.Cut(page, "ACL SETUSER ")
+	line, _, _ = strings.Cut(line, "\n")
+	if want := "user default off resetpass\nuser " + line + "\nuser operator on >operator-password ~* &* +@all\n"; users != want {
+		t.Errorf("users.acl has\n%s\nwant\n%s", users, want)
+	}
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// TestComposeFile: five masters, each with a port and a volume of its own, and the files that TestSetUp
+// tries.
+func TestComposeFile(t *testing.T) {
+	var file struct {
+		Services map[string]struct {
+			Image          string
+			Command, Ports []string
+			Restart        string
+			Volumes        []string
+			Healthcheck    struct{ Test []string }
+		}
+		Volumes map[string]any
+	}
+	if err := yaml.Unmarshal([]byte(readFile(t, "../deploy/compose.yaml")), &file); err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Services) != 5 || len(file.Volumes) != 5 {
+		t.Errorf("%d services and %d volumes, want 5 each", len(file.Services), len(file.Volumes))
+	}
+	for i := 1; i <= 5; i++ {
+		s := file.Services[fmt.Sprint("master", i)]
+		volumes := fmt.Sprintf("[./redis.conf:/etc/redis/redis.conf:ro ./secrets/users.acl:/etc/redis/users.acl:ro data%d:/data]", i)
+		if fmt.Sprint(s.Volumes) != volumes || fmt.Sprint(s.Ports) != fmt.Sprintf("[127.0.0.1:700%d:6379]", i) ||
+			fmt.Sprint(s.Command) != "[redis-server /etc/redis/redis.conf]" || s.Restart != "unless-stopped" || len(s.Healthcheck.Test) == 0 {
+			t.Errorf("master%d is %+v", i, s)
+		}
+		if _, ok := file.Volumes[fmt.Sprint("data", i)]; !ok {
+			t.Errorf("there is no volume data%d", i)
+		}
+	}
+}
+
+// TestKubernetesFile: five pods with names of their own, no two on a node, of which one at a time may be
+// missing, a guard apart, with the files that TestSetUp tries.
+func TestKubernetesFile(t *testing.T) {
+	docs := map[string]map[string]any{}
+	decoder := yaml.NewDecoder(strings.NewReader(readFile(t, "../deploy/kubernetes.yaml")))
+	for {
+		var doc map[string]any
+		if err := decoder.Decode(&doc); err != nil {
+			break // the end
+		}
+		docs[doc["kind"].(string)] = doc
+	}
+	const pod = "spec.template.spec."
+	for _, tt := range []struct {
+		kind, path string
+		want       any
+	}{
+		{"Service", "metadata.name", "redlock"},
+		{"Service", "spec.clusterIP", "None"},
+		{"Service", "spec.publishNotReadyAddresses", true},
+		{"Service", "spec.ports.0.port", 6379},
+		{"PodDisruptionBudget", "spec.maxUnavailable", 1},
+		{"StatefulSet", "spec.serviceName", "redlock"},
+		{"StatefulSet", "spec.replicas", 5},
+		{"StatefulSet", "spec.minReadySeconds", 45},
+		{"StatefulSet", pod + "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution.0.topologyKey", "kubernetes.io/hostname"},
+		{"StatefulSet", pod + "containers.0.command.1", "/etc/redis/redis.conf"},
+		{"StatefulSet", pod + "containers.0.ports.0.containerPort", 6379},
+		{"StatefulSet", pod + "containers.0.volumeMounts.0.mountPath", "/etc/redis/redis.conf"},
+		{"StatefulSet", pod + "containers.0.volumeMounts.1.mountPath", "/etc/redis/users.acl"},
+		{"StatefulSet", pod + "volumes.0.configMap.name", "redlock"},
+		{"StatefulSet", pod + "volumes.1.secret.secretName", "redlock"},
+		{"StatefulSet", "spec.selector.matchLabels.app", "redlock"},
+		{"StatefulSet", "spec.template.metadata.labels.app", "redlock"},
+	} {
+		var at any = docs[tt.kind]
+		for step := range strings.SplitSeq(tt.path, ".") {
+			switch x := at.(type) {
+			case map[string]any:
+				at = x[step]
+			case []any:
+				var i int
+				_, _ = fmt.Sscan(step, &i)
+				at = x[i]
+			}
+		}
+		if at != tt.want {
+			t.Errorf("%s: %s is %v, want %v", tt.kind, tt.path, at, tt.want)
+		}
+	}
+}
