@@ -126,7 +126,7 @@ func (m *master) create(ctx context.Context, fleetID string, cfg fleetConfig) er
 		m.resource, err = machine.docker.RunWithOptions(&dockertest.RunOptions{
 			Repository:   machine.image.repository,
 			Tag:          machine.image.tag,
-			Entrypoint:   []string{"redis-server"}, // a stock image's own entry point would change the user first
+			Entrypoint:   []string{machine.image.server()}, // a stock image's own entry point would change the user first
 			Cmd:          args,
 			Mounts:       cfg.Mounts,
 			ExposedPorts: []string{string(port)},

@@ -25,6 +25,14 @@ type imageName struct{ repository, tag string }
 
 func (n imageName) String() string { return n.repository + ":" + n.tag }
 
+// server is the program in the image that is a master.
+func (n imageName) server() string {
+	if strings.HasPrefix(path.Base(n.repository), "valkey") {
+		return "valkey-server"
+	}
+	return "redis-server"
+}
+
 func parseImage(s string) imageName {
 	if colon := strings.LastIndex(s, ":"); colon > strings.LastIndex(s, "/") {
 		return imageName{repository: s[:colon], tag: s[colon+1:]}
@@ -37,8 +45,8 @@ var (
 	stockImage = imageName{"redis", "7"}
 )
 
-// An imageStep is one way to get an image. Every image has redis-server in its PATH: a fleet needs
-// nothing else.
+// An imageStep is one way to get an image. Every image has redis-server in its PATH, or
+// valkey-server if it is called that: a fleet needs nothing else.
 type imageStep struct {
 	do    imageAction
 	image imageName

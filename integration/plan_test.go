@@ -109,3 +109,22 @@ func TestNoEngine(t *testing.T) {
 		}
 	}
 }
+
+// An image is named by its repository, which may be on a host with a port.
+func TestImageNames(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		want   imageName
+		server string
+	}{
+		{"redis", imageName{"redis", "latest"}, "redis-server"},
+		{"localhost:5000/redis:8", imageName{"localhost:5000/redis", "8"}, "redis-server"},
+		{"valkey/valkey:8.1", imageName{"valkey/valkey", "8.1"}, "valkey-server"},
+		{"localhost:5000/valkey-bundle", imageName{"localhost:5000/valkey-bundle", "latest"}, "valkey-server"},
+		{"redlock-test/redis:local", builtImage, "redis-server"},
+	} {
+		if got := parseImage(tt.name); got != tt.want || got.server() != tt.server {
+			t.Errorf("parseImage(%q) = %v with %s, want %v with %s", tt.name, got, got.server(), tt.want, tt.server)
+		}
+	}
+}

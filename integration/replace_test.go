@@ -195,6 +195,22 @@ func (r *rollout) step(ctx context.Context, t *testing.T, masters []*master, har
 	}
 	r.f.close(r.elder)
 	r.elder = heir
+	eventually(ctx, t, 30*time.Second, "all clients are seen to have the new set", func() error { return r.done(ctx) })
+}
+
+// done returns nil if the clients of the masters are the processes and the client that holds the other
+// name, each with the number of masters that is configured now: the step is done.
+func (r *rollout) done(ctx context.Context) error {
+	clients, err := r.elder.Clients(ctx)
+	for _, c := range clients {
+		if c.Masters != len(r.f.masters) {
+			err = errors.Join(err, fmt.Errorf("%v has %d masters", &c, c.Masters))
+		}
+	}
+	if len(clients) != len(r.workers)+1 {
+		err = errors.Join(err, fmt.Errorf("there are %d clients, want %d", len(clients), len(r.workers)+1))
+	}
+	return err
 }
 
 // over ends a process, which must not have lost a hold.

@@ -17,7 +17,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"gopkg.in/yaml.v3"
 
-	"example.com/redlock/doctor"
+	exam "example.com/redlock/doctor"
 	"example.com/redlock/redlock"
 )
 
@@ -92,13 +92,13 @@ func TestSetUp(t *testing.T) {
 			}
 			cfg := redlock.Config{Masters: masters, TLS: set.TLS, Lease: lease, RestartGuard: lease}
 			eventually(ctx, t, 20*time.Second, "the doctor has nothing to say of what locks may see", func() error {
-				return examine(ctx, cfg, doctor.Note)
+				return examine(ctx, cfg, exam.Note)
 			})
 			for i, m := range f.masters {
 				m.user, m.password = "operator", string(s.file(t, "operator-password"))
 				cfg.Masters[i] = m.url()
 			}
-			if err := examine(ctx, cfg, doctor.OK); err != nil {
+			if err := examine(ctx, cfg, exam.OK); err != nil {
 				t.Errorf("as operator: %v", err)
 			}
 			bare := *f.masters[0]
@@ -111,8 +111,8 @@ func TestSetUp(t *testing.T) {
 }
 
 // examine returns what the doctor finds that is worse than most.
-func examine(ctx context.Context, cfg redlock.Config, most doctor.Severity) error {
-	report, err := doctor.Examine(ctx, cfg, "orders:")
+func examine(ctx context.Context, cfg redlock.Config, most exam.Severity) error {
+	report, err := exam.Examine(ctx, cfg, "orders:")
 	for _, found := range report.Findings {
 		if found.Severity > most {
 			err = errors.Join(err, fmt.Errorf("%v %s %v: %s", found.Severity, found.ID, found.Masters, found.Verdict))

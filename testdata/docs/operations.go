@@ -1,0 +1,9 @@
+package docs
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
