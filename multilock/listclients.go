@@ -20,7 +20,7 @@ const maxListed = 10_000
 func (m *Masters) Clients(ctx context.Context) ([]ClientInfo, error) {
 	var mu sync.Mutex
 	all := make(map[string]*sighting)
-	err := m.everywhere(ctx, "list clients", "", func(ctx context.Context, i int) script.Answer {
+	err := m.everywhere(ctx, "listed", "", func(ctx context.Context, i int) script.Answer {
 		seen := make(map[string]bool) // SCAN may name a key twice
 		return m.scan(ctx, i, script.ScanClients, func(keys []string) bool {
 			var clients []string
