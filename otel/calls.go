@@ -18,6 +18,7 @@ type call struct {
 	story
 	lease   time.Duration
 	waiting bool
+	counted options           // of redlock.waiter.count
 	holders map[string]string // the owner that each master last named as the holder
 	links   map[string]bool   // the owners whose holds it is known to have waited for
 	holder  string            // the last that any of them named
@@ -62,8 +63,8 @@ func (r *recorder) waiting(e redlocktrace.Waiting) {
 	if c == nil {
 		return
 	}
-	c.waiting = true
-	r.metrics.waiters.Add(context.Background(), 1, r.sets.of(pair{keyKind, string(e.Kind)}, r.label(e.Name)).add...)
+	c.waiting, c.counted = true, r.sets.of(pair{keyKind, string(e.Kind)}, r.label(e.Name))
+	r.metrics.waiters.Add(context.Background(), 1, c.counted.add...)
 	if !c.IsRecording() {
 		return
 	}
@@ -150,8 +151,8 @@ func (r *recorder) callDone(e redlocktrace.CallDone) {
 	c := r.calls[id]
 	delete(r.calls, id)
 	r.mu.Unlock()
-	if c == nil {
-		return
+	if c == nil { // its beginning was missed
+		c = &call{story: story{Span: trace.SpanFromContext(context.Background())}}
 	}
 	outcome := string(e.Outcome)
 	if e.Entered != 0 {
@@ -164,7 +165,7 @@ func (r *recorder) callDone(e redlocktrace.CallDone) {
 	r.metrics.acquire.Record(ctx, e.Took.Seconds(), o.record...)
 	if c.waiting {
 		r.metrics.wait.Record(ctx, e.Waited.Seconds(), o.record...)
-		r.metrics.waiters.Add(context.Background(), -1, r.sets.of(kind, name).add...)
+		r.metrics.waiters.Add(context.Background(), -1, c.counted.add...)
 	}
 	if e.Outcome == redlocktrace.OutcomeAcquired && e.Entered == 0 {
 		r.holdStarted(c, &e)

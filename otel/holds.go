@@ -2,19 +2,23 @@ package otelredlock
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktrace"
 )
 
 // hold is a lock that is held.
 type hold struct {
 	story
-	lease time.Duration
-	short bool // it was handed off, with a short lease, and not renewed yet
+	client  string
+	counted options // of redlock.hold.count
+	lease   time.Duration
+	short   bool // it was handed off, with a short lease, and not renewed yet
 }
 
 // What redlock.end says of a hold that expired: if nothing renews it, that was the caller's wish.
@@ -26,7 +30,8 @@ const (
 // holdStarted begins the hold that c has got.
 func (r *recorder) holdStarted(c *call, e *redlocktrace.CallDone) {
 	kind, name := pair{keyKind, string(e.Kind)}, r.label(e.Name)
-	r.metrics.holds.Add(context.Background(), 1, r.sets.of(kind, name).add...)
+	counted := r.sets.of(kind, name)
+	r.metrics.holds.Add(context.Background(), 1, counted.add...)
 	// A series that begins with the first loss, or failure, would hide it from rate and increase.
 	for _, result := range []redlocktrace.Result{redlocktrace.ResultConfirmed, redlocktrace.ResultUnconfirmed, redlocktrace.ResultMissing} {
 		renewals := r.sets.of(pair{keyRenewal, string(redlocktrace.RenewalWatchdog)}, pair{keyResult, string(result)})
@@ -49,7 +54,7 @@ func (r *recorder) holdStarted(c *call, e *redlocktrace.CallDone) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.holds[e.Owner] = &hold{story: story{Span: span}, lease: c.lease, short: e.Validity < c.lease/2}
+	r.holds[e.Owner] = &hold{story: story{Span: span}, client: e.Client, counted: counted, lease: c.lease, short: e.Validity < c.lease/2}
 }
 
 // hold returns a hold that has not ended, or nil.
@@ -69,7 +74,7 @@ func (r *recorder) renewed(e redlocktrace.Renewed) {
 	r.metrics.renewals.Add(ctx, 1, r.sets.of(pair{keyRenewal, string(e.For)}, pair{keyResult, string(e.Result)}).add...)
 	// The first renewal of a hold that was handed off finds little left, and so does one that somebody
 	// calls for whenever he likes: neither shows that renewals come late.
-	if e.For == redlocktrace.RenewalWatchdog && !h.short {
+	if e.For == redlocktrace.RenewalWatchdog && !h.short && h.lease > 0 {
 		r.metrics.remaining.Record(ctx, e.Left.Seconds()/h.lease.Seconds(), r.sets.of().record...)
 	}
 	if e.Result == redlocktrace.ResultConfirmed {
@@ -108,7 +113,7 @@ func (r *recorder) holdEnded(e redlocktrace.HoldEnded) {
 	ctx := trace.ContextWithSpan(context.Background(), h.Span)
 	kind, name := pair{keyKind, string(e.Kind)}, r.label(e.Name)
 	o := r.sets.of(kind, pair{keyEnd, end}, name)
-	r.metrics.holds.Add(context.Background(), -1, r.sets.of(kind, name).add...)
+	r.metrics.holds.Add(context.Background(), -1, h.counted.add...)
 	r.metrics.hold.Record(ctx, e.Held.Seconds(), o.record...)
 	if lost(end) {
 		r.metrics.losses.Add(ctx, 1, o.add...)
@@ -126,4 +131,23 @@ func (r *recorder) holdEnded(e redlocktrace.HoldEnded) {
 // lost reports whether a hold ended before anybody wished it to.
 func lost(end string) bool {
 	return end == string(redlocktrace.EndLost) || end == endExpired
+}
+
+func (r *recorder) released(e redlocktrace.Released) {
+	r.metrics.release.Record(context.Background(), e.Took.Seconds(), r.sets.of(pair{keyError, unreleased(e.Err)}).record...)
+}
+
+// unreleased is the class of the error of an Unlock.
+func unreleased(err error) string {
+	switch {
+	case err == nil:
+		return ""
+	case errors.Is(err, redlock.ErrNoQuorum):
+		return string(redlocktrace.OutcomeNoQuorum)
+	case errors.Is(err, redlock.ErrLost):
+		return string(redlocktrace.EndLost)
+	case errors.Is(err, redlock.ErrClosed):
+		return string(redlocktrace.EndClosed)
+	}
+	return "_OTHER" // as in OpenTelemetry's conventions
 }

@@ -25,9 +25,12 @@ type instruments struct {
 	renewals  metric.Int64Counter
 	renewal   metric.Float64Histogram
 	remaining metric.Float64Histogram
+	release   metric.Float64Histogram
 	votes     metric.Int64Counter
 	script    metric.Float64Histogram
 	state     metric.Int64ObservableUpDownCounter
+	overlaps  metric.Int64ObservableUpDownCounter
+	missed    metric.Int64Counter
 }
 
 // newInstruments makes them. One that the provider refuses does nothing.
@@ -43,9 +46,12 @@ func newInstruments(meter metric.Meter) *instruments {
 		renewals:  m.counter("redlock.renewals", "{renewal}", "Renewals of holds."),
 		renewal:   m.histogram("redlock.renewal.duration", "s", "How long renewals of holds took.", roundTrips),
 		remaining: m.histogram("redlock.renewal.remaining", "1", "Share of the lease that was left when a hold was renewed.", shares),
+		release:   m.histogram("redlock.release.duration", "s", "How long releases of holds took.", roundTrips),
 		votes:     m.counter("redlock.master.votes", "{vote}", "What masters said when they were asked for a lock."),
 		script:    m.histogram("redlock.script.duration", "s", "How long masters took to answer script calls.", roundTrips),
 		state:     m.observed("redlock.master.state", "{client}", "Clients that see the master in the state."),
+		overlaps:  m.observed("redlock.overlap.count", "{set}", "Other sets of masters in use that overlap with the client's."),
+		missed:    m.counter("redlock.trace.missed", "{event}", "Events that were dropped, since telemetry was too slow."),
 	}
 }
 

@@ -3,6 +3,7 @@ package otelredlock
 import (
 	"context"
 	"regexp"
+	"time"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
@@ -21,8 +22,11 @@ const (
 
 var states = []string{stateUp, stateDown, stateRefused, stateGuarded, stateUnsteady}
 
-// client is what is known of the masters of a client.
-type client map[string]*master
+// client is what is known of a client.
+type client struct {
+	masters  map[string]*master
+	overlaps map[string]bool // other sets of masters in use that overlap with its own
+}
 
 // master is one of them.
 type master struct {
@@ -72,26 +76,77 @@ func (m *master) change(e *redlocktrace.MasterChanged) {
 }
 
 func (r *recorder) clientStarted(e redlocktrace.ClientStarted) {
-	c := client{}
+	c := &client{masters: map[string]*master{}, overlaps: map[string]bool{}}
 	for _, name := range e.Masters {
-		c[name] = new(master)
+		c.masters[name] = new(master)
 	}
 	r.mu.Lock()
 	r.clients[e.Client] = c
 	r.mu.Unlock()
 	r.observe()
+	r.metrics.missed.Add(context.Background(), 0, r.sets.of().add...)
 }
 
 func (r *recorder) masterChanged(e redlocktrace.MasterChanged) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if m := r.clients[e.Client][e.Master]; m != nil {
-		m.change(&e)
+	if c := r.clients[e.Client]; c != nil && c.masters[e.Master] != nil {
+		c.masters[e.Master].change(&e)
 	}
 }
 
-// clientClosed forgets a client. Its calls and holds have ended before.
+func (r *recorder) setsOverlap(e redlocktrace.SetsOverlap) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.clients[e.Client]
+	switch {
+	case c == nil:
+	case e.Err != nil:
+		c.overlaps[e.Other] = true
+	default:
+		delete(c.overlaps, e.Other)
+	}
+}
+
+// missed forgets what the client has begun: it may have ended unseen.
+func (r *recorder) missed(e redlocktrace.Missed) {
+	r.metrics.missed.Add(context.Background(), int64(e.Events), r.sets.of().add...)
+	r.forget(e.Client)
+}
+
+// forget takes the calls and holds of a client out of the counts of those that there are now.
+func (r *recorder) forget(client string) {
+	var calls []*call
+	var holds []*hold
+	r.mu.Lock()
+	for id, c := range r.calls {
+		if id.client == client {
+			calls = append(calls, c)
+			delete(r.calls, id)
+		}
+	}
+	for owner, h := range r.holds {
+		if h.client == client {
+			holds = append(holds, h)
+			delete(r.holds, owner)
+		}
+	}
+	r.mu.Unlock()
+	for _, c := range calls {
+		if c.waiting {
+			r.metrics.waiters.Add(context.Background(), -1, c.counted.add...)
+		}
+		c.end(time.Now())
+	}
+	for _, h := range holds {
+		r.metrics.holds.Add(context.Background(), -1, h.counted.add...)
+		h.end(time.Now())
+	}
+}
+
+// clientClosed forgets a client. Its calls and holds have ended before, unless events were missed.
 func (r *recorder) clientClosed(e redlocktrace.ClientClosed) {
+	r.forget(e.Client)
 	r.mu.Lock()
 	delete(r.clients, e.Client)
 	r.mu.Unlock()
@@ -108,7 +163,7 @@ func (r *recorder) observe() {
 	r.mu.Unlock()
 	switch {
 	case wanted && r.callback == nil:
-		callback, err := r.meter.RegisterCallback(r.observed, r.metrics.state)
+		callback, err := r.meter.RegisterCallback(r.observed, r.metrics.state, r.metrics.overlaps)
 		if err != nil {
 			otel.Handle(err)
 			return
@@ -125,10 +180,11 @@ func (r *recorder) observe() {
 // observed tells how many clients see each master in each state. A state that none sees is 0, so that
 // a graph shows when it ended.
 func (r *recorder) observed(_ context.Context, o metric.Observer) error {
-	seen := map[string]map[string]int64{}
+	seen, overlaps := map[string]map[string]int64{}, int64(0)
 	r.mu.Lock()
 	for _, c := range r.clients {
-		for name, m := range c {
+		overlaps += int64(len(c.overlaps))
+		for name, m := range c.masters {
 			if seen[name] == nil {
 				seen[name] = map[string]int64{}
 			}
@@ -136,6 +192,7 @@ func (r *recorder) observed(_ context.Context, o metric.Observer) error {
 		}
 	}
 	r.mu.Unlock()
+	o.ObserveInt64(r.metrics.overlaps, overlaps, metric.WithAttributeSet(r.sets.set()))
 	for name, clients := range seen {
 		for _, state := range states {
 			set := r.sets.set(pair{keyMaster, name}, pair{keyState, state})

@@ -7,6 +7,7 @@ import (
 
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
+	"example.com/redlock/redlocktrace"
 )
 
 // TestMasterStates: what a master is good for, as it changes.
@@ -79,4 +80,39 @@ func (l *lab) expectState(when, state string) {
 	}
 	values["master.state{master=pool 0,state="+state+"}"] = 1
 	l.expect(when, values)
+}
+
+// TestOverlap: other sets of masters in use are counted until they are no longer.
+func TestOverlap(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, l *lab) {
+		c := l.open(redlock.Config{})
+		l.expect("at first", map[string]int64{"overlap.count{}": 0})
+		l.trace.SetsOverlap(redlocktrace.SetsOverlap{Client: c.ID(), Other: "3:a,b,c", Err: redlock.ErrOverlap})
+		l.trace.SetsOverlap(redlocktrace.SetsOverlap{Client: c.ID(), Other: "3:a,b,d", Err: redlock.ErrOverlap})
+		l.expect("when two were found", map[string]int64{"overlap.count{}": 2})
+		l.trace.SetsOverlap(redlocktrace.SetsOverlap{Client: c.ID(), Other: "3:a,b,c"})
+		l.expect("when one has gone", map[string]int64{"overlap.count{}": 1})
+	})
+}
+
+// TestMissed: when events were dropped, what had begun is forgotten, and what goes on does no harm.
+func TestMissed(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, l *lab) {
+		a, b := l.open(redlock.Config{}), l.open(redlock.Config{})
+		hold := l.lock(t.Context(), a, "a")
+		other := l.lock(t.Context(), b, "b")
+		got := make(chan *redlock.Hold)
+		go func() { got <- l.lock(t.Context(), a, "b") }()
+		time.Sleep(time.Second)
+		l.expect("before", map[string]int64{"hold.count{kind=lock}": 2, "waiter.count{kind=lock}": 1})
+		l.trace.Missed(redlocktrace.Missed{Client: a.ID(), Events: 7})
+		l.expect("then", map[string]int64{"hold.count{kind=lock}": 1, "waiter.count{kind=lock}": 0, "trace.missed{}": 7})
+		l.unlock(hold)
+		want(t, other.Unlock(t.Context()), nil)
+		next := <-got
+		time.Sleep(time.Minute)
+		l.expect("later", map[string]int64{"hold.count{kind=lock}": 1, "waiter.count{kind=lock}": 0, "acquire.duration{kind=lock,outcome=acquired}": 3})
+		l.unlock(next)
+		l.expect("at the end", map[string]int64{"hold.count{kind=lock}": 0, "release.duration{}": 3})
+	})
 }

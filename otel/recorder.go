@@ -25,7 +25,7 @@ type recorder struct {
 	calls   map[callID]*call
 	holds   map[string]*hold // by their owners
 	passed  passed
-	clients map[string]client
+	clients map[string]*client
 
 	callbacks sync.Mutex
 	callback  metric.Registration // while there are clients
@@ -50,7 +50,7 @@ func newRecorder(cfg Config) *recorder {
 		sets:    newSets(cfg.Attributes),
 		calls:   map[callID]*call{},
 		holds:   map[string]*hold{},
-		clients: map[string]client{},
+		clients: map[string]*client{},
 	}
 }
 
@@ -70,8 +70,11 @@ func (r *recorder) trace() *redlock.Trace {
 		Renewed:       r.renewed,
 		Healed:        r.healed,
 		HoldEnded:     r.holdEnded,
+		Released:      r.released,
 		MasterChanged: r.masterChanged,
 		Answered:      r.answered,
+		SetsOverlap:   r.setsOverlap,
+		Missed:        r.missed,
 		ClientClosed:  r.clientClosed,
 	}
 }

@@ -152,6 +152,11 @@ func TestAlerts(t *testing.T) {
 			s.harm(1, func(m *redlocktest.Master) { m.Delay(100 * time.Millisecond) })
 			s.wait(20 * time.Minute)
 		}, want: []string{"RedlockMasterSlow"}},
+		"others use masters that overlap": {story: func(s *scene) {
+			s.open(redlock.Config{Pools: s.fleet.Pools()[2:]})
+			s.open(redlock.Config{Pools: s.fleet.Pools()[:3]})
+			s.wait(5 * time.Minute)
+		}, want: []string{"RedlockSetsOverlap"}},
 		"somebody holds a lock for long": {story: func(s *scene) {
 			hold := s.lock(s.a, "orders:a")
 			for range 3 {

@@ -19,6 +19,7 @@ type scene struct {
 	ctx     context.Context // ends with the scene
 	tape    *tape
 	handler http.Handler
+	trace   *redlock.Trace
 	fleet   *redlocktest.Fleet
 	a, b    *redlock.Client
 	holds   []*redlock.Hold // or they would be garbage, and renewed no more
@@ -38,22 +39,29 @@ func record(t *testing.T, cfg redlock.Config, f func(*scene)) *tape {
 		for i, m := range s.fleet.Masters() {
 			m.Delay(time.Duration(i+1) * 300 * time.Microsecond)
 		}
-		cfg.Trace = otelredlock.New(otelredlock.Config{MeterProvider: provider, Label: prefix})
+		s.trace = otelredlock.New(otelredlock.Config{MeterProvider: provider, Label: prefix})
 		for _, c := range []**redlock.Client{&s.a, &s.b} {
 			cfg.Pools = s.fleet.Pools()
-			client, err := redlock.New(cfg)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer client.Close()
-			*c = client
+			*c = s.open(cfg)
 		}
-		defer cancel()
+		t.Cleanup(cancel) // before the clients are closed
 		s.wait(time.Minute)
 		f(s)
 		runtime.KeepAlive(s)
 	})
 	return tp
+}
+
+// open makes a client, which is closed with the scene.
+func (s *scene) open(cfg redlock.Config) *redlock.Client {
+	s.t.Helper()
+	cfg.Trace = s.trace
+	client, err := redlock.New(cfg)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { client.Close() })
+	return client
 }
 
 // wait lets time pass, and scrapes.
