@@ -228,11 +228,12 @@ func (m *Masters) who(owner string) *ClientInfo {
 }
 
 // Identify adds to err, if it says that another owner has a lock, who that is. A client that is not known
-// is looked up, for about two round trips at most.
+// is looked up: the caller waits for about two round trips for that, 50 ms at most, and not once ctx has
+// ended.
 //
 // Cost: none where the client is known; every few seconds, one script call on each master that nobody
 // waits for. Else one command and one script call on each master.
-func (m *Masters) Identify(err error) error {
+func (m *Masters) Identify(ctx context.Context, err error) error {
 	why, ok := err.(*MajorityError)
 	if !ok || !m.introduced() || clientOf(why.Holder) == "" {
 		return err
@@ -241,7 +242,7 @@ func (m *Masters) Identify(err error) error {
 	switch {
 	case !m.begin():
 	case m.who(why.Holder) == nil:
-		m.find(t.key, why.Holder)
+		m.find(ctx, t.key, why.Holder)
 		m.tries.Done()
 	default:
 		if m.since(t, why.Holder).IsZero() && m.directory.ask("since when "+t.key) {
@@ -254,11 +255,19 @@ func (m *Masters) Identify(err error) error {
 	return &named
 }
 
+// longestLookUp bounds what a name may cost a caller. Far masters take longer; the next caller who is
+// refused knows the name then.
+const longestLookUp = 50 * time.Millisecond
+
 // find looks up the client of owner, and when that got the lock at key.
-func (m *Masters) find(key, owner string) {
-	enough, cancel := context.WithTimeout(context.Background(), 2*m.RoundTrip()+20*time.Millisecond)
+func (m *Masters) find(ctx context.Context, key, owner string) {
+	at, client := m.lookAt(key, owner), m.lookUp(clientOf(owner))
+	if at == closedChan && client == closedChan {
+		return // there is nothing to wait for, as for most who are refused
+	}
+	enough, cancel := context.WithTimeout(ctx, min(2*m.RoundTrip()+20*time.Millisecond, longestLookUp))
 	defer cancel()
-	for _, found := range [...]<-chan struct{}{m.lookAt(key, owner), m.lookUp(clientOf(owner))} {
+	for _, found := range [...]<-chan struct{}{at, client} {
 		select {
 		case <-found:
 		case <-enough.Done():

@@ -42,7 +42,7 @@ func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
 	req.trace = m.startCall(ctx, &req)
 	hold, err := m.lock(ctx, req)
 	if err != nil {
-		err = m.Identify(err)
+		err = m.Identify(ctx, err)
 	}
 	if req.trace != nil && err != nil {
 		req.trace.failed(err)

@@ -204,6 +204,48 @@ func TestKilledHolderIsNamed(t *testing.T) {
 	})
 }
 
+// TestNamesHoldNobodyUp: a try that failed waits 50 ms for the holder's name, and not once its context has
+// ended. With masters that are farther away, the next try knows it.
+func TestNamesHoldNobodyUp(t *testing.T) {
+	const trip = 200 * time.Millisecond
+	for _, tt := range []struct {
+		name      string
+		limit     time.Duration // of the context
+		took      time.Duration
+		cut, next bool // what the error says: that the context ended, and the name in the next try
+	}{
+		{"far masters", time.Minute, trip + 50*time.Millisecond, false, true},
+		{"little time left", trip + 10*time.Millisecond, trip + 10*time.Millisecond, false, true},
+		{"no time left", trip / 2, trip / 2, true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				holder, _ := member(t, fleet, "orders-api", 0, 1, 2)
+				lock(t, t.Context(), holder, "a")
+				for _, m := range fleet.Masters() {
+					m.Delay(trip / 2)
+				}
+				unlock(t, lock(t, t.Context(), c, "b")) // so that the client knows how far away they are
+				ctx, cancel := context.WithTimeout(t.Context(), tt.limit)
+				defer cancel()
+				start := time.Now()
+				_, err := c.TryLock(ctx, "a")
+				if took := time.Since(start); took < tt.took || took > tt.took+time.Millisecond {
+					t.Errorf("it took %v, want %v", took, tt.took)
+				}
+				if cut := errors.Is(err, context.DeadlineExceeded); cut != tt.cut {
+					t.Errorf("TryLock = %v, want an ended context: %v", err, tt.cut)
+				}
+				time.Sleep(time.Second)
+				_, err = c.TryLock(t.Context(), "a")
+				if named := strings.Contains(fmt.Sprint(err), "held by orders-api on "); tt.next && !named {
+					t.Errorf("the next TryLock = %v, want the name", err)
+				}
+			})
+		})
+	}
+}
+
 // TestNamesCostLittle: a client is looked up once, and what is not found is not asked for at once again.
 func TestNamesCostLittle(t *testing.T) {
 	for _, hidden := range []bool{false, true} {

@@ -86,7 +86,7 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 		}
 		if !wait || err != nil && ctx.Err() != nil {
 			giveBack(ctx, holds)
-			return items[first].c.masters.Identify(err)
+			return items[first].c.masters.Identify(ctx, err)
 		}
 		giveBack(ctx, holds[first:])
 		if holds[first], err = waitFor(ctx, items[first], holds[:first]); err == nil {
