@@ -65,7 +65,7 @@ func all(s setOf, masters string) (sets [][]string) {
 	for range s.unknown {
 		var more [][]string
 		for _, set := range sets {
-			for _, run := range strings.Split(masters, "") {
+			for run := range strings.SplitSeq(masters, "") {
 				if !slices.Contains(set, run) {
 					more = append(more, append(slices.Clone(set), run))
 				}
