@@ -50,8 +50,9 @@ func (d *directory) client(client string) *ClientInfo {
 	if !ok {
 		return nil
 	}
-	k.info.Seen += clock.Since(k.at)
-	return &k.info
+	info := k.info
+	info.Seen += clock.Since(k.at)
+	return &info
 }
 
 // since returns when owner got its lock, by the masters' clocks; the zero time if that is not known.
@@ -238,11 +239,12 @@ func (m *Masters) Identify(ctx context.Context, err error) error {
 	if !ok || !m.introduced() || clientOf(why.Holder) == "" {
 		return err
 	}
-	t := target{key: why.Name}
+	t, client := target{key: why.Name}, m.who(why.Holder)
 	switch {
 	case !m.begin():
-	case m.who(why.Holder) == nil:
+	case client == nil:
 		m.find(ctx, t.key, why.Holder)
+		client = m.who(why.Holder)
 		m.tries.Done()
 	default:
 		if m.since(t, why.Holder).IsZero() && m.directory.ask("since when "+t.key) {
@@ -251,7 +253,7 @@ func (m *Masters) Identify(ctx context.Context, err error) error {
 		m.tries.Done()
 	}
 	named := *why
-	named.Client, named.For = m.who(why.Holder), m.heldFor(m.since(t, why.Holder))
+	named.Client, named.For = client, m.heldFor(m.since(t, why.Holder))
 	return &named
 }
 
