@@ -3,6 +3,7 @@ package docs
 import (
 	"context"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
