@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/redlock/redlock"
@@ -254,6 +255,7 @@ func TestNamesCostLittle(t *testing.T) {
 				holder := open(t, fleet, redlock.Config{NoRecord: hidden})
 				time.Sleep(time.Second)
 				lock(t, t.Context(), holder, "a")
+				synctest.Wait() // it returns with the majority
 				try := func(times int, every time.Duration) (asked int64) {
 					before := fleet.Master(0).Calls("GET")
 					for range times {
@@ -284,6 +286,7 @@ func TestHeldForOfTheNext(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		holder := open(t, fleet, redlock.Config{})
 		time.Sleep(time.Second)
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
 		for i, want := range []time.Duration{2 * time.Second, 0, 0} {
 			hold := lock(t, t.Context(), holder, "a")
 			time.Sleep(2 * time.Second)
