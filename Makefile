@@ -52,6 +52,7 @@ fmt: ## format the code and bring it up to date with the language
 	$(TOOL) gofumpt -w .
 
 unit: ## unit tests and style, with the race detector; of each simulation a tenth
+	$(GO) test -count=1 ./internal/redisserver # installs it for the others
 	$(GO) test -race -short -count=1 $(UNITS)
 	$(call each,$(GO) test -count=1 ./...)
 

@@ -23,26 +23,27 @@ const module = "example.com/redlock"
 // rooms are the packages of the project. What each may import, besides the standard
 // library, is all that is listed. "ours/" stands for the module's own path.
 var rooms = map[string][]string{
-	"quorum":             {},
-	"multilock/protocol": {"ours/quorum", "ours/clock"},
-	"clock":              {"golang.org/x/sys"},
-	"node/script":        {redigo},
-	"node":               {"ours/node/script", "ours/internal/tracer", "ours/redlocktrace", "ours/clock", redigo},
-	"multilock":          {"ours/multilock/protocol", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/tracer", "ours/redlocktrace", "github.com/google/uuid", multierror},
-	"redlock":            {"ours/multilock", "ours/node", "ours/node/script", "ours/clock", "ours/internal/tracer", "ours/redlocktrace", redigo, "github.com/google/uuid", multierror},
-	"redlocktrace":       {},
-	"internal/tracer":    {"ours/redlocktrace", "ours/quorum"},
-	"node/script/twin":   {},
-	"doctor":             {"ours/redlock", "ours/multilock", "ours/node", "ours/quorum", "ours/clock", redigo},
-	"redlocktest":        {redigo, "github.com/alicebob/miniredis/v2"},
-	"cmd/redlock":        {"ours/redlock", "ours/doctor", "ours/quorum", "ours/redlocktrace", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2", "golang.org/x/sys", multierror},
-	"internal/answered":  {"ours/redlocktest", redigo},
-	"internal/tally":     {},
-	"integration":        {},
-	"integration/worker": {"ours/redlock"},
-	"model":              {"ours/multilock/protocol", "ours/node/script/twin", "ours/clock"},
-	"teeth":              {},
-	"":                   {}, // this file
+	"quorum":               {},
+	"multilock/protocol":   {"ours/quorum", "ours/clock"},
+	"clock":                {"golang.org/x/sys"},
+	"node/script":          {redigo},
+	"node":                 {"ours/node/script", "ours/internal/tracer", "ours/redlocktrace", "ours/clock", redigo},
+	"multilock":            {"ours/multilock/protocol", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/tracer", "ours/redlocktrace", "github.com/google/uuid", multierror},
+	"redlock":              {"ours/multilock", "ours/node", "ours/node/script", "ours/clock", "ours/internal/tracer", "ours/redlocktrace", redigo, "github.com/google/uuid", multierror},
+	"redlocktrace":         {},
+	"internal/tracer":      {"ours/redlocktrace", "ours/quorum"},
+	"node/script/twin":     {},
+	"doctor":               {"ours/redlock", "ours/multilock", "ours/node", "ours/quorum", "ours/clock", redigo},
+	"redlocktest":          {redigo, "github.com/alicebob/miniredis/v2"},
+	"cmd/redlock":          {"ours/redlock", "ours/doctor", "ours/quorum", "ours/redlocktrace", "ours/redlocktest", redigo, "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2", "golang.org/x/sys", multierror},
+	"internal/answered":    {"ours/redlocktest", redigo},
+	"internal/redisserver": {},
+	"internal/tally":       {},
+	"integration":          {},
+	"integration/worker":   {"ours/redlock"},
+	"model":                {"ours/multilock/protocol", "ours/node/script/twin", "ours/clock"},
+	"teeth":                {},
+	"":                     {}, // this file
 }
 
 // noIO names what a room without I/O, goroutines and clocks does not import of the standard library.

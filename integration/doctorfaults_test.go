@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/redisserver"
 )
 
 // tlsPort opens a port that speaks TLS and leads to target, and returns its address.
@@ -113,7 +115,7 @@ int clock_gettime(clockid_t id, struct timespec *ts) {
 // address. It needs gcc.
 func skewedMaster(ctx context.Context, t *testing.T, ahead time.Duration, rate float64) string {
 	t.Helper()
-	server, err := findServer()
+	server, err := redisserver.Find()
 	if err != nil {
 		t.Fatal(err)
 	}

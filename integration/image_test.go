@@ -3,7 +3,6 @@ package integration
 import (
 	"archive/tar"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/ory/dockertest/v3/docker"
+
+	"example.com/redlock/internal/redisserver"
 )
 
 // imageVariable is the environment variable that names an image to use, such as "redis:8".
@@ -89,8 +90,7 @@ func prepareImage(client *docker.Client) (imageName, error) {
 		return err == nil
 	}
 	named := os.Getenv(imageVariable)
-	_, noInstaller := exec.LookPath("apt-get")
-	why := buildable(runtime.GOOS, serverPath(), noInstaller == nil && os.Geteuid() == 0)
+	why := buildable(runtime.GOOS, redisserver.Path(), redisserver.CanInstall())
 	for _, step := range imagePlan(named, there, why) {
 		switch step.do {
 		case useImage:
@@ -126,7 +126,7 @@ func buildable(goos, server string, canInstall bool) error {
 	case goos != "linux":
 		return fmt.Errorf("no redis-server of %s runs in a container", goos)
 	case server == "" && !canInstall:
-		return errors.New("redis-server is missing, and only root can install it, with apt-get")
+		return redisserver.ErrMissing
 	}
 	return nil
 }
@@ -134,7 +134,7 @@ func buildable(goos, server string, canInstall bool) error {
 // buildImage imports an image of one layer: the machine's redis-server, the shared
 // libraries it loads, and two empty folders. It needs no registry and no network.
 func buildImage(client *docker.Client) error {
-	server, err := findServer()
+	server, err := redisserver.Find()
 	if err != nil {
 		return err
 	}
@@ -153,41 +153,6 @@ func buildImage(client *docker.Client) error {
 		return fmt.Errorf("importing %s: %w", builtImage, err)
 	}
 	return nil
-}
-
-// serverPath returns the path of redis-server, or "" if there is none.
-//
-// On Debian the program is in the package redis-tools, under the name redis-check-rdb: it acts as the
-// program that argv[0] names. The package redis-server would also start a service.
-func serverPath() string {
-	for _, name := range []string{"redis-server", "redis-check-rdb"} {
-		if found, err := exec.LookPath(name); err == nil {
-			return found
-		}
-	}
-	return ""
-}
-
-// findServer returns the path of redis-server, after installing it if need be.
-func findServer() (string, error) {
-	if found := serverPath(); found != "" {
-		return found, nil
-	}
-	fmt.Fprintln(os.Stderr, "integration: installing redis-tools with apt-get")
-	for _, args := range [][]string{
-		{"update"},
-		{"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120", "redis-tools"},
-	} {
-		command := exec.Command("apt-get", args...)
-		command.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := command.CombinedOutput(); err != nil {
-			return "", fmt.Errorf("apt-get %s: %w: %s", strings.Join(args, " "), err, lastLine(out))
-		}
-	}
-	if found := serverPath(); found != "" {
-		return found, nil
-	}
-	return "", errors.New("redis-tools is installed but has no redis-server: install redis-server by hand")
 }
 
 // serverLayer packs the program as /usr/local/bin/redis-server, each library where the loader looks
@@ -246,9 +211,4 @@ func sharedLibraries(program string) ([]string, error) {
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths), nil
-}
-
-func lastLine(out []byte) string {
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	return lines[len(lines)-1]
 }

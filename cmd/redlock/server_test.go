@@ -14,20 +14,21 @@ import (
 	"math/big"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/redlock/internal/redisserver"
 )
 
 // servers starts n real masters, each with the arguments that args returns for a port and a folder that
 // are its own. It returns these folders.
 func servers(t *testing.T, n int, args func(port, dir string) []string) (dirs []string) {
 	t.Helper()
-	program, err := exec.LookPath("redis-server")
+	program, err := redisserver.Find()
 	if err != nil {
-		t.Skip("no redis-server here:", err)
+		t.Fatal(err)
 	}
 	for range n {
 		dir := t.TempDir()
@@ -39,7 +40,7 @@ func servers(t *testing.T, n int, args func(port, dir string) []string) (dirs []
 		}
 		_, port, _ := net.SplitHostPort(listener.Addr().String())
 		listener.Close()
-		server := exec.Command(program, append([]string{"--dir", dir, "--save", "", "--bind", "127.0.0.1"}, args(port, dir)...)...)
+		server := redisserver.Command(program, append([]string{"--dir", dir, "--save", "", "--bind", "127.0.0.1"}, args(port, dir)...)...)
 		var says output
 		server.Stdout, server.Stderr = &says, &says
 		if err := server.Start(); err != nil {
@@ -54,7 +55,7 @@ func servers(t *testing.T, n int, args func(port, dir string) []string) (dirs []
 		})
 		eventually(t, "redis-server is up", func() bool {
 			if strings.Contains(says.String(), "Failed") {
-				t.Skipf("this redis-server cannot do that:\n%s", &says)
+				t.Fatalf("this redis-server cannot do that:\n%s", &says)
 			}
 			return strings.Contains(strings.ToLower(says.String()), "ready to accept connections")
 		})

@@ -1,0 +1,67 @@
+// Package redisserver finds the redis-server of this machine for tests that need a real one, and
+// installs it where that needs nobody's consent: as root, on a system with apt-get.
+package redisserver
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+)
+
+// ErrMissing says that there is no redis-server, and that it cannot be installed.
+var ErrMissing = errors.New("redis-server is missing, and only root can install it, with apt-get")
+
+// Path returns the path of redis-server, or "" if there is none.
+//
+// On Debian the program is in the package redis-tools, under the name redis-check-rdb: it acts as the
+// program that argv[0] names, so start it with [Command]. The package redis-server would also start a
+// service.
+func Path() string {
+	for _, name := range []string{"redis-server", "redis-check-rdb"} {
+		if found, err := exec.LookPath(name); err == nil {
+			return found
+		}
+	}
+	return ""
+}
+
+// CanInstall reports whether Find can install the program.
+func CanInstall() bool {
+	_, err := exec.LookPath("apt-get")
+	return err == nil && os.Geteuid() == 0
+}
+
+// Find returns the path of redis-server, after installing it if need be.
+func Find() (string, error) {
+	if found := Path(); found != "" {
+		return found, nil
+	}
+	if !CanInstall() {
+		return "", ErrMissing
+	}
+	fmt.Fprintln(os.Stderr, "installing redis-tools with apt-get, for redis-server")
+	for _, args := range [][]string{
+		{"update"},
+		{"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120", "redis-tools"},
+	} {
+		command := exec.Command("apt-get", args...)
+		command.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if out, err := command.CombinedOutput(); err != nil {
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			return "", fmt.Errorf("apt-get %s: %w: %s", strings.Join(args, " "), err, lines[len(lines)-1])
+		}
+	}
+	if found := Path(); found != "" {
+		return found, nil
+	}
+	return "", errors.New("redis-tools is installed but has no redis-server: install redis-server by hand")
+}
+
+// Command returns the command that runs the program at path, which Find returned, as redis-server.
+func Command(path string, args ...string) *exec.Cmd {
+	command := exec.Command(path, args...)
+	command.Args[0] = "redis-server"
+	return command
+}
