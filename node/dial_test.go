@@ -119,11 +119,7 @@ func TestPoolDials(t *testing.T) {
 	address := strings.TrimPrefix(fleet.URLs()[0], "redis://")
 	m.Password("s/e?c#r@t")
 	const password = "s%2Fe%3Fc%23r%40t"
-	for _, tt := range []struct {
-		name, url string
-		key       string // where a key that is set arrives, in database 0
-		want      string // the error
-	}{
+	testPool(t, m, address, []poolTest{
 		{name: "password", url: "redis://:" + password + "@" + address, key: "k"},
 		{name: "password alone", url: "redis://" + password + "@" + address, key: "k"},
 		{name: "user", url: "redis://default:" + password + "@" + address, key: "k"},
@@ -132,12 +128,23 @@ func TestPoolDials(t *testing.T) {
 		{name: "another user", url: "redis://other:" + password + "@" + address, want: "WRONGPASS"},
 		{name: "wrong password", url: "redis://:wrong@" + address, want: "WRONGPASS"},
 		{name: "no password", url: "redis://" + address, want: "NOAUTH"},
-	} {
+	})
+}
+
+type poolTest struct {
+	name, url string
+	key       string // a key that is set arrives there, in database 0
+	want      string // the error
+}
+
+// testPool sets a key of master m by each URL. called is what the pool calls the master.
+func testPool(t *testing.T, m *redlocktest.Master, called string, tests []poolTest) {
+	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			m.FlushAll()
 			pool, name, err := Pool(tt.url, nil)
-			if err != nil || name != address {
-				t.Fatalf("Pool: got %q (%v), want %q", name, err, address)
+			if err != nil || name != called {
+				t.Fatalf("Pool: got %q (%v), want %q", name, err, called)
 			}
 			defer pool.Close()
 			conn := pool.Get()

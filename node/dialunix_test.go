@@ -25,43 +25,15 @@ func TestPoolDialsSocket(t *testing.T) {
 	}
 	relay(t, listener, strings.TrimPrefix(fleet.URLs()[0], "redis://"))
 	const password = "s%2Fe%3Fc%23r%40t"
-	for _, tt := range []struct {
-		name, address string
-		key           string // where a key that is set arrives, in database 0
-		want          string // the error
-	}{
-		{name: "password", address: "unix://:" + password + "@" + socket, key: "k"},
-		{name: "password alone", address: "unix://" + password + "@" + socket, key: "k"},
-		{name: "user", address: "unix://default:" + password + "@" + socket + "?db=0", key: "k"},
-		{name: "database", address: "unix://:" + password + "@" + socket + "?db=3"},
-		{name: "another user", address: "unix://other:" + password + "@" + socket, want: "WRONGPASS"},
-		{name: "no password", address: "unix://" + socket, want: "NOAUTH"},
-		{name: "path", address: socket, want: "NOAUTH"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			m.FlushAll()
-			pool, name, err := Pool(tt.address, nil)
-			if err != nil || name != socket {
-				t.Fatalf("Pool: got %q (%v), want %q", name, err, socket)
-			}
-			defer pool.Close()
-			conn := pool.Get()
-			defer conn.Close()
-			_, err = conn.Do("SET", "k", "v")
-			if tt.want != "" {
-				if !contains(err, tt.want) || contains(err, "s/e") {
-					t.Errorf("SET: got %v, want an error with %s", err, tt.want)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatalf("SET: %v", err)
-			}
-			if got := strings.Join(m.Keys(), " "); got != tt.key {
-				t.Errorf("keys in database 0: got %q, want %q", got, tt.key)
-			}
-		})
-	}
+	testPool(t, m, socket, []poolTest{
+		{name: "password", url: "unix://:" + password + "@" + socket, key: "k"},
+		{name: "password alone", url: "unix://" + password + "@" + socket, key: "k"},
+		{name: "user", url: "unix://default:" + password + "@" + socket + "?db=0", key: "k"},
+		{name: "database", url: "unix://:" + password + "@" + socket + "?db=3"},
+		{name: "another user", url: "unix://other:" + password + "@" + socket, want: "WRONGPASS"},
+		{name: "no password", url: "unix://" + socket, want: "NOAUTH"},
+		{name: "path", url: socket, want: "NOAUTH"},
+	})
 }
 
 // TestPoolDialsTLS: the certificate of a rediss:// master is checked against the authorities that the

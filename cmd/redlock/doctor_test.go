@@ -4,7 +4,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"strings"
 	"testing"
 
@@ -48,19 +47,7 @@ func TestDoctorScreen(t *testing.T) {
 	for _, s := range screens {
 		got.WriteString("# " + s.when + "\n" + screen(s.report) + "\n")
 	}
-	const file = "testdata/doctor.txt"
-	if *update {
-		if err := os.WriteFile(file, []byte(got.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != got.String() {
-		t.Errorf("got\n%s\nwant\n%s", &got, want)
-	}
+	golden(t, "testdata/doctor.txt", got.String())
 	for line := range strings.Lines(got.String()) {
 		if n := len(strings.TrimSuffix(line, "\n")); n > columns {
 			t.Errorf("%d columns: %s", n, line)

@@ -96,9 +96,14 @@ func TestTexts(t *testing.T) {
 			fmt.Fprintf(&got, "# %s\n$ redlock %s\n%s\n", s.when, strings.Replace(s.args, " NAMES", "", 1), s.play(t))
 		})
 	}
-	const file = "testdata/texts.txt"
+	golden(t, "testdata/texts.txt", got.String())
+}
+
+// golden compares got with the text of a file, which -update writes.
+func golden(t *testing.T, file, got string) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile(file, []byte(got.String()), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,8 +111,8 @@ func TestTexts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(want) != got.String() {
-		t.Errorf("got\n%s\nwant\n%s", &got, want)
+	if string(want) != got {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
