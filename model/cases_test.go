@@ -40,6 +40,9 @@ func TestUnsafe(t *testing.T) {
 			if r := (report{to: &out}); !r.all([]*Case{k}) || !strings.Contains(out.String(), "unsafe, as it must be") {
 				t.Errorf("not found:\n%s", &out)
 			}
+			if k.Callers > 2 {
+				return // three callers with equal masters are searched as cases of their own
+			}
 			safe := *k
 			safe.Sets = nil
 			if r := (report{to: &out}); r.all([]*Case{safe.ready()}) {
