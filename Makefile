@@ -26,8 +26,10 @@ bench: ## measure against other locks on five redis-server processes: docs/bench
 
 test: vet lint unit sim model chaos ## everything that must pass; installs or builds what it needs
 
-soak: ## the long forms, an hour or so: all simulations and all modules with the race detector, the model's larger cases, teeth, the chaos tests' longer ones
+soak: ## the long forms, an hour or so: all simulations and all modules with the race detector, many more seeds without it, the model's larger cases, teeth, the chaos tests' longer ones
 	$(GO) test -race -count=1 -timeout 60m $(UNITS)
+	$(GO) test -count=1 -timeout 60m -run TestSim ./redlock -sim 600
+	$(GO) test -count=1 -timeout 60m -run TestSim ./multilock -seeds 1000
 	$(call each,$(GO) test -race -count=1 ./...)
 	$(GO) run ./model -nightly
 	$(GO) run ./teeth
@@ -51,12 +53,12 @@ fmt: ## format the code and bring it up to date with the language
 	$(GO) fix ./...
 	$(TOOL) gofumpt -w .
 
-unit: ## unit tests and style, with the race detector; of each simulation a tenth
+unit: ## unit tests and style, with the race detector; of each simulation a fifth or less
 	$(GO) test -count=1 ./internal/redisserver # installs it for the others
 	$(GO) test -race -short -count=1 $(UNITS)
 	$(call each,$(GO) test -count=1 ./...)
 
-sim: ## all of the simulations, without the race detector, which makes them ten times as slow
+sim: ## the simulations, without the race detector, which makes them ten times as slow
 	$(GO) test -count=1 ./redlock ./multilock ./node
 
 model: ## search all orders of events that a few callers and masters can meet, with the protocol's own code; FLAGS='-nightly' for the larger cases

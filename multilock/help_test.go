@@ -541,10 +541,10 @@ func handOff(c *contest, round uint64, token int64) script.HandOff {
 }
 
 // portion is how many of all seeds of a simulation to run: with -short, as make unit does under
-// the race detector, which makes each ten times as slow, a tenth. make sim runs all without it.
+// the race detector, which makes each ten times as slow, a fifth. make sim runs all without it.
 func portion(all uint64) uint64 {
 	if testing.Short() {
-		return (all + 9) / 10
+		return (all + 4) / 5
 	}
 	return all
 }

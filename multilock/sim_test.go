@@ -44,7 +44,7 @@ func TestSim(t *testing.T) {
 	}
 }
 
-var seeds = flag.Uint64("seeds", 240, "how many seeds TestSim runs")
+var seeds = flag.Uint64("seeds", 120, "how many seeds TestSim runs")
 
 // dice are what one goroutine draws from.
 type dice struct{ *rand.Rand }

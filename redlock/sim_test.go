@@ -18,7 +18,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-var simSeeds = flag.Uint64("sim", 150, "how many seeds TestSim runs")
+var simSeeds = flag.Uint64("sim", 75, "how many seeds TestSim runs")
 
 // Several clients lock two names in many goroutines, to read or to write, and take permits of a
 // semaphore, and mostly wait for them, while
