@@ -178,24 +178,32 @@ func (m *Masters) heldFor(since time.Time) time.Duration {
 	return 0
 }
 
-// met is told which owner keeps callers that wait from t. Its client is looked up at once, so that they
-// can name it, and when it got the lock once it has kept them for a second: most do not.
+const (
+	// Callers that wait learn who keeps them from a lock only once it has done so for a while. Most locks
+	// change hands sooner, and of a thousand clients that wait each would ask for a thousand others.
+	namedAfter = 100 * time.Millisecond // its client is looked up
+	timedAfter = time.Second            // and since when it has the lock
+)
+
+// met is told which owner keeps callers that wait from t.
 func (m *Masters) met(t target, owner string) {
 	client := clientOf(owner)
 	if client == "" || client == m.ID() || !m.introduced() {
 		return
 	}
-	m.lookUp(client)
+	var kept time.Duration
 	m.mu.Lock()
 	n, now := m.names[t], clock.Now()
-	long := false
 	if n != nil && n.blocker == owner {
-		long = now.Sub(n.since) >= time.Second
+		kept = now.Sub(n.since)
 	} else if n != nil {
 		n.blocker, n.since = owner, now
 	}
 	m.mu.Unlock()
-	if long {
+	if kept >= namedAfter {
+		m.lookUp(client)
+	}
+	if kept >= timedAfter {
 		m.lookAt(t.key, owner)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,11 +149,11 @@ func TestHolderIsNamed(t *testing.T) {
 			return err
 		}, by + " for 15s (", 3 * time.Second},
 		{"RLock", func(ctx context.Context, c *redlock.Client) error {
-			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			ctx, cancel := context.WithTimeout(ctx, 600*time.Millisecond)
 			defer cancel()
 			_, err := c.RLock(ctx, "a")
 			return err
-		}, by + " (", 50 * time.Millisecond}, // most locks change hands within a second
+		}, by + " (", 600 * time.Millisecond}, // most locks change hands within a second
 		{"LockAll", func(ctx context.Context, c *redlock.Client) error {
 			_, err := c.TryLockAll(ctx, "b", "a")
 			return err
@@ -201,6 +202,26 @@ func TestKilledHolderIsNamed(t *testing.T) {
 		_, err := c.TryLock(t.Context(), "a")
 		if err == nil || !strings.Contains(err.Error(), "held by killed on ") {
 			t.Errorf("TryLock = %v, want the name of the holder", err)
+		}
+	})
+}
+
+// TestBriefHoldersAreNotLookedUp: callers who wait ask for nobody who has the lock for a moment only.
+func TestBriefHoldersAreNotLookedUp(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		var waiters sync.WaitGroup
+		for range 20 {
+			other, _ := member(t, fleet, "other", 0, 1, 2)
+			waiters.Go(func() {
+				hold := lock(t, t.Context(), other, "a")
+				time.Sleep(10 * time.Millisecond)
+				unlock(t, hold)
+			})
+		}
+		unlock(t, lock(t, t.Context(), c, "a"))
+		waiters.Wait()
+		if n := fleet.Master(0).Calls("GET"); n != 0 {
+			t.Errorf("%d clients were looked up, want none", n)
 		}
 	})
 }
