@@ -130,8 +130,8 @@ type clientJSON struct {
 	Holds   int       `json:"holds"`
 	Waits   int       `json:"waits"`
 	Set     string    `json:"set"`
-	Masters int       `json:"masters"` // how many it uses
-	At      int       `json:"at"`      // how many have its record
+	Masters int       `json:"masters"`      // how many it uses
+	At      int       `json:"at,omitempty"` // how many have its record; only of clients
 }
 
 func clientAsJSON(c *redlock.ClientInfo) *clientJSON {
