@@ -423,6 +423,7 @@ var normal = []struct {
 	with string
 }{
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}:r?\d+`), "OWNER"},
+	{regexp.MustCompile(`\S+ on \S+ \(pid \d+\)`), "CLIENT"},
 	{regexp.MustCompile(`(another |does in |left=|ahead by )[0-9.hmsµ]+`), "${1}TIME"},
 }
 
