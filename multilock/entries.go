@@ -150,7 +150,7 @@ func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 		h.mu.Unlock()
 		e.Ended(ErrNotHeld)
 	}
-	if live && ctx.Err() != nil {
+	if live && errors.Is(context.Cause(ctx), ErrNotHeld) {
 		ctx = context.WithoutCancel(ctx) // it was the entry's own: a wait for the answers must not end by that
 	}
 	err := r.Wait(ctx)

@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,7 +61,11 @@ func TestAllocations(t *testing.T) {
 			lockUnlock(t, m)
 		}
 		synctest.Wait()
-		if got := testing.AllocsPerRun(500, func() { lockUnlock(t, m) }); got > most {
+		got := math.Inf(1)
+		for range 3 { // a garbage collection empties the pools of what is used again
+			got = min(got, testing.AllocsPerRun(500, func() { lockUnlock(t, m) }))
+		}
+		if got > most {
 			t.Errorf("a Lock and an Unlock cost %v allocations, want %d at most", got, most)
 		}
 	})

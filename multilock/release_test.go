@@ -119,12 +119,12 @@ func TestUnlockThatIsNotWaitedFor(t *testing.T) {
 // cancels is an entry whose end ends a context, as the context of a hold does.
 type cancels struct {
 	entry
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 }
 
 func (c *cancels) Ended(cause error) {
 	c.entry.Ended(cause)
-	c.cancel()
+	c.cancel(cause)
 }
 
 // Unlock under the context of its own entry waits for the answers all the same: that context ends
@@ -133,8 +133,8 @@ func TestUnlockUnderItsOwnContext(t *testing.T) {
 	for name, shares := range map[string]bool{"alone": false, "one of two": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
+				ctx, cancel := context.WithCancelCause(t.Context())
+				defer cancel(nil)
 				owner := new(int)
 				req := shared(owner)
 				e := &cancels{cancel: cancel}

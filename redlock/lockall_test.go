@@ -223,6 +223,26 @@ func TestCutLockAll(t *testing.T) {
 	})
 }
 
+// A wait that ends just as the first answers come says both: what it waited for, and that its time was up.
+func TestLockAllEndsWithItsAnswer(t *testing.T) {
+	const trip = 10 * time.Millisecond
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		lock(t, t.Context(), open(t, fleet, redlock.Config{}), "b")
+		for _, m := range fleet.Masters() {
+			m.Delay(trip / 2)
+		}
+		for range 100 {
+			ctx, cancel := context.WithTimeout(t.Context(), trip)
+			_, err := c.LockAll(ctx, "a", "b")
+			cancel()
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("LockAll = %v, want %v in it", err, context.DeadlineExceeded)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
 // What is lost while another name is waited for is taken again, before those after it.
 func TestLockAllBeginsAnewAfterALoss(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {

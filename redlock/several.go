@@ -84,8 +84,11 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 			}
 			first = 0
 		}
-		if !wait || err != nil && ctx.Err() != nil {
+		if why, refused := errors.AsType[*MajorityError](err); !wait || refused && ctx.Err() != nil {
 			giveBack(ctx, holds)
+			if wait && !errors.Is(err, ctx.Err()) {
+				err = why.With(multilock.Ended(ctx)) // it ended while other answers were still to come
+			}
 			return items[first].c.masters.Identify(ctx, err)
 		}
 		giveBack(ctx, holds[first:])

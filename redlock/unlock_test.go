@@ -194,3 +194,41 @@ func TestUnlockUnderItsOwnContext(t *testing.T) {
 		expectFree(t, fleet, "a")
 	})
 }
+
+// An Unlock whose context ends just after it began waits no longer, as with any other that ends: only the end
+// of the hold's own context, which Unlock brings about, does not count.
+func TestUnlockWhoseContextEndsAtOnce(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := lock(t, t.Context(), c, "a")
+		for _, m := range fleet.Masters() {
+			m.Freeze()
+		}
+		start := time.Now()
+		_ = hold.Unlock(&brief{Context: t.Context(), looks: 1})
+		if got := time.Since(start); got > 0 {
+			t.Errorf("Unlock returned after %v, want at once", got)
+		}
+		for _, m := range fleet.Masters() {
+			m.Thaw()
+		}
+	})
+}
+
+// brief is a context that ends after so many looks at it.
+type brief struct {
+	context.Context
+	looks int
+}
+
+func (b *brief) Err() error {
+	if b.looks--; b.looks < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+func (b *brief) Done() <-chan struct{} {
+	ended := make(chan struct{})
+	close(ended)
+	return ended
+}

@@ -53,8 +53,9 @@
 // two allocations each (BenchmarkTrace in package redlock).
 //
 // Votes may come after CallDone, since a call does not wait for the slowest masters. So may, while Sets
-// are changed, the raise by which two sets of masters agree on a token. No other event of a call
-// comes after it, and none of a hold after its HoldEnded, but Released.
+// are changed, the raise by which two sets of masters agree on a token; and, where a call entered a
+// hold again while it already tried as a new owner, the RolledBack of that try. No other event of a
+// call comes after it, and none of a hold after its HoldEnded, but Released.
 //
 // # Errors
 //
