@@ -1,22 +1,26 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/redlock/multilock/protocol"
 )
 
-// report searches cases and tells of each in a line.
+// report searches cases and tells of each in a line, in their order.
 type report struct {
 	to     io.Writer
 	traces bool
 	first  bool // stop at the first that fails
 	whole  bool // these are all cases, so that all transitions should have been made
 
+	mu     sync.Mutex // of what all cases add up
 	states int
 	memory uint64 // most that was in use, in bytes
 	taken  arrows
@@ -29,17 +33,20 @@ const (
 	teethLimit = 1_000_000
 )
 
-// all searches cases one after the other, each on all processors, and is false if one fails.
+// all searches cases, and is false if one fails. The large ones come last.
 func (r *report) all(cases []*Case) (ok bool) {
 	start := time.Now()
-	failed := 0
+	var small, large []*Case
 	for _, k := range cases {
-		if !r.one(k) {
-			failed++
-			if r.first {
-				break
-			}
+		if k.Nightly {
+			large = append(large, k)
+		} else {
+			small = append(small, k)
 		}
+	}
+	failed := r.each(small, runtime.GOMAXPROCS(0))
+	if failed == 0 || !r.first {
+		failed += r.each(large, 1) // one fills the memory
 	}
 	fmt.Fprintf(r.to, "%d cases, %d states, %.0f s, %.1f GiB; %d failed\n",
 		len(cases), r.states, time.Since(start).Seconds(), float64(r.memory)/(1<<30), failed)
@@ -49,10 +56,58 @@ func (r *report) all(cases []*Case) (ok bool) {
 	return failed == 0
 }
 
-func (r *report) one(k *Case) (ok bool) {
+// told is what is told of a case.
+type told struct {
+	text []byte
+	ok   bool
+}
+
+// each searches so many cases at a time, on its share of the processors each, and returns how many failed.
+//
+// Goroutines: atATime, each of which ends after the last case, or the case during which one failed that
+// ends the report. each waits for them.
+func (r *report) each(cases []*Case, atATime int) (failed int) {
+	done := make([]chan told, len(cases))
+	for i := range done {
+		done[i] = make(chan told, 1)
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	var next atomic.Int32
+	var enough atomic.Bool
+	for range atATime {
+		wg.Go(func() {
+			for !enough.Load() {
+				i := int(next.Add(1)) - 1
+				if i >= len(cases) {
+					return
+				}
+				var text bytes.Buffer
+				ok := r.one(&text, cases[i], runtime.GOMAXPROCS(0)/atATime)
+				done[i] <- told{text.Bytes(), ok}
+			}
+		})
+	}
+	for i := range cases {
+		t := <-done[i]
+		_, _ = r.to.Write(t.text)
+		if t.ok {
+			continue
+		}
+		failed++
+		if r.first {
+			enough.Store(true)
+			break
+		}
+	}
+	return failed
+}
+
+// one searches a case on so many processors.
+func (r *report) one(to io.Writer, k *Case, processors int) (ok bool) {
 	start := time.Now()
 	var systems []system
-	for range runtime.GOMAXPROCS(0) {
+	for range processors {
 		systems = append(systems, newWorker(k))
 	}
 	most := limit
@@ -81,19 +136,21 @@ func (r *report) one(k *Case) (ok bool) {
 			verdict = "FAIL to find what is unsafe: " + verdict
 		}
 	}
-	fmt.Fprintf(r.to, "%-52s %9d states %3d deep %6.1f s  %s\n", k.Name, f.states, f.depth, time.Since(start).Seconds(), verdict)
+	fmt.Fprintf(to, "%-52s %9d states %3d deep %6.1f s  %s\n", k.Name, f.states, f.depth, time.Since(start).Seconds(), verdict)
 	if r.traces && f.trace != nil {
 		var keys [][]byte
 		for _, id := range f.trace {
 			keys = append(keys, f.store.key(id))
 		}
-		newWorker(k).retrace(keys, func(step int, w *World, happened []string) { w.tell(r.to, k, step, happened) })
+		newWorker(k).retrace(keys, func(step int, w *World, happened []string) { w.tell(to, k, step, happened) })
 	}
 	return ok
 }
 
 // note adds up what a case has seen, and has its memory given back.
 func (r *report) note(k *Case, f *found) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.states += f.states
 	for from := range r.taken.contender {
 		for to := range r.taken.contender {
