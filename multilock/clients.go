@@ -1,7 +1,6 @@
 package multilock
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
@@ -29,7 +28,8 @@ type ClientInfo struct {
 
 // String names the client: "orders-api on host-7 (pid 4242)".
 func (i *ClientInfo) String() string {
-	return fmt.Sprintf("%s on %s (pid %d)", i.Name, i.Host, i.PID)
+	r := script.Record{Name: i.Name, Host: i.Host, PID: i.PID}
+	return r.String()
 }
 
 // Identity is what a client says of itself that does not change.

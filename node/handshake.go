@@ -90,7 +90,7 @@ func (n *Node) handshake(l *link) error {
 		return err
 	}
 	l.clientID, _ = clientID.(int64)
-	if l.id.role != "" && l.id.role != "master" {
+	if l.id.replica() {
 		n.replicaRun = l.id.run
 		return ErrReplica
 	}

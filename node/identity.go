@@ -67,6 +67,9 @@ func identify(replies ...any) identity {
 	return id
 }
 
+// replica reports whether the process says that it is no master.
+func (id *identity) replica() bool { return id.role != "" && id.role != "master" }
+
 // noIdentity explains a reply to INFO that tells nothing.
 func noIdentity(reply any) error {
 	refusal, refused := reply.(redis.Error)

@@ -170,7 +170,7 @@ func (p *probe) identify(context.Context) error {
 	if err := checkVersion(id.version); err != nil {
 		return err
 	}
-	if id.role != "" && id.role != "master" {
+	if id.replica() {
 		return ErrReplica
 	}
 	return nil

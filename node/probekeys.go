@@ -67,7 +67,7 @@ func slowCommand(entry any) (SlowCommand, bool) {
 
 // sampleKeys looks at 2,000 keys or so.
 func (p *probe) sampleKeys() error {
-	cursor, start := "0", clock.Now()
+	cursor, start := uint64(0), clock.Now()
 	for range scanTimes {
 		replies, err := p.ask([]any{"SCAN", cursor, "COUNT", scanCount})
 		if err != nil {
@@ -77,16 +77,15 @@ func (p *probe) sampleKeys() error {
 			p.facts.Unseen = append(p.facts.Unseen, Unseen{"SCAN", refusal})
 			return nil
 		}
-		page, _ := redis.Values(replies[0], nil)
-		if len(page) != 2 {
-			return nil
+		keys, next, err := script.Scanned(replies[0])
+		if err != nil {
+			return err
 		}
-		cursor, _ = redis.String(page[0], nil)
-		keys, _ := redis.Strings(page[1], nil)
+		cursor = next
 		if err := p.lookAt(keys); err != nil {
 			return err
 		}
-		if cursor == "0" || clock.Since(start) > tripsTime {
+		if cursor == 0 || clock.Since(start) > tripsTime {
 			return nil
 		}
 	}

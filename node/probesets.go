@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -42,7 +41,7 @@ func (p *probe) lookAtSets(context.Context) error {
 				return err
 			}
 			if r, ok := script.ReadRecord(replies[0]); ok {
-				found.Client = fmt.Sprintf("%s on %s (pid %d)", r.Name, r.Host, r.PID)
+				found.Client = r.String()
 			}
 		}
 		p.facts.Sets = append(p.facts.Sets, found)

@@ -21,7 +21,7 @@ type Denial struct {
 // what does not work without some permissions.
 const (
 	noAge   = "the master's age is unknown, and it grants nothing unless the restart guard is off"
-	noKill  = "a hold that was given up during an outage may stay until its lease ends"
+	noKill  = "a lock that was released during an outage may stay taken until its lease ends"
 	noWaits = "waiters are not told that a lock is theirs, and ask from time to time instead"
 	noNames = "clients do not know each other by name, and sets of masters that overlap are not found"
 	noCheck = "the connection cannot be checked"

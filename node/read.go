@@ -123,7 +123,7 @@ func (n *Node) checkedLocked(l *link, due []delivery, c *call, reply any, refusa
 		return c.answer(due, script.Answer{Outcome: script.Done})
 	case c.cmd == askRole && refusal == "":
 		switch now := identify(reply); {
-		case now.role != "" && now.role != "master":
+		case now.replica():
 			n.replicaRun = l.id.run
 			l.giveUpLocked(ErrReplica)
 		case now.promoted && now.history != l.id.history:

@@ -2,6 +2,7 @@ package script
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -35,6 +36,9 @@ type Record struct {
 	Waits   int    `json:"waits"`
 	Set     string `json:"set"` // the masters that it uses
 }
+
+// String names the client: "orders-api on host-7 (pid 4242)".
+func (r *Record) String() string { return fmt.Sprintf("%s on %s (pid %d)", r.Name, r.Host, r.PID) }
 
 // Publish keeps the record of client at a master, in place of the one before, for RecordLife.
 //
