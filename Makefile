@@ -2,12 +2,15 @@
 
 GO    ?= go
 TOOL  := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
-UNITS  = $$($(GO) list ./... | grep -v /integration)
-# Tests that mostly wait run beside each other.
-CHAOS  = $(GO) test -race -count=1 -timeout 30m -parallel 4 ./integration
+UNITS  = $$($(GO) list ./... | grep -vE '/integration(/fleet)?$$')
+# Tests that mostly wait run beside each other, but not beside those of the other package: some measure time.
+CHAOS  = $(GO) test -race -count=1 -timeout 30m -p 1 -parallel 4 ./integration ./integration/fleet
 FUZZ  ?= 30s
+# Of the trial in make soak.
+SEED    ?= 1
+MINUTES ?= 10
 # Modules of their own, so that what they import does not become the library's.
-MODULES = bench examples otel otel/example
+MODULES = bench examples otel otel/example integration/peers
 each    = @for module in $(MODULES); do (set -x; cd $$module && $(1)) || exit 1; done
 
 .DEFAULT_GOAL := help
@@ -26,10 +29,11 @@ bench: ## measure against other locks on five redis-server processes: docs/bench
 
 test: vet lint unit sim model chaos ## everything that must pass; installs or builds what it needs
 
-soak: ## the long forms, an hour or so: all simulations and all modules with the race detector, many more seeds without it, the model's larger cases, teeth, the chaos tests' longer ones
-	$(GO) test -race -count=1 -timeout 60m $(UNITS)
-	$(GO) test -count=1 -timeout 60m -run TestSim ./redlock -sim 600
+soak: ## the long forms, an hour or so: many seeds of the simulations, a trial on real masters (make soak SEED=7 MINUTES=10), all tests with the race detector, the model's larger cases, teeth, the chaos tests' longer ones
+	$(GO) run ./simulation
 	$(GO) test -count=1 -timeout 60m -run TestSim ./multilock -seeds 1000
+	$(GO) run ./integration/chaos -seed $(SEED) -minutes $(MINUTES)
+	$(GO) test -race -count=1 -timeout 60m $(UNITS)
 	$(call each,$(GO) test -race -count=1 ./...)
 	$(GO) run ./model -nightly
 	$(GO) run ./teeth
@@ -70,7 +74,7 @@ teeth: ## break each rule of docs/safety.md in the code and see who catches it, 
 image: ## build the Redis image that the chaos tests run (REDLOCK_REDIS_IMAGE=redis:8 names another)
 	$(GO) test -count=1 -run '^$$' ./integration
 
-chaos: ## real Redis masters in containers, killed, frozen and cut off; with the race detector
+chaos: ## real Redis masters in containers, killed, frozen and cut off, and a minute of all faults with a judge; with the race detector
 	$(CHAOS) -short
 
 cover: ## which lines the unit tests reach: out/cover.html

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -9,31 +8,14 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// TestActs checks the harness itself: each act must do what the other tests rely on.
+// TestActs checks the harness itself: each act must do what the other tests rely on. Those that need no
+// wire are checked in package fleet.
 func TestActs(t *testing.T) {
 	key := func(m *master) (string, error) { return redis.String(m.try("GET", "key")) }
 
-	for _, durable := range []bool{false, true} {
-		t.Run(fmt.Sprintf("restart durable=%v", durable), func(t *testing.T) {
-			ctx := begin(t, time.Minute)
-			m := startFleet(ctx, t, fleetConfig{Masters: 1, Durable: durable}).masters[0]
-			for _, end := range []func(*master, context.Context, *testing.T){(*master).kill, (*master).stop} {
-				m.do(t, "SET", "key", "value")
-				end(m, ctx, t)
-				if _, err := key(m); err == nil {
-					t.Errorf("an ended master answers")
-				}
-				m.start(ctx, t)
-				if got, err := key(m); (got == "value") != durable {
-					t.Errorf("GET after the restart = %q, %v, with durable=%v", got, err, durable)
-				}
-			}
-		})
-	}
-
 	t.Run("freeze and cut", func(t *testing.T) {
 		ctx := begin(t, time.Minute)
-		m := startFleet(ctx, t, fleetConfig{Masters: 1, Relay: true}).masters[0]
+		m := startFleet(ctx, t, fleetConfig{Masters: 1, Wires: true}).masters[0]
 		acts := []struct {
 			name       string
 			hurt, undo func()
@@ -51,7 +33,7 @@ func TestActs(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer conn.Close()
-				if _, err := conn.Do("PING"); err != nil { // the relay has dialed the master
+				if _, err := conn.Do("PING"); err != nil { // the wire has dialed the master
 					t.Fatal(err)
 				}
 				act.hurt()

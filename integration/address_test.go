@@ -112,7 +112,7 @@ func TestTLSAgainstPlain(t *testing.T) {
 // TestNobodyListens: addresses with nothing behind them.
 func TestNobodyListens(t *testing.T) {
 	ctx := begin(t, time.Minute)
-	nobody := []string{"127.0.0.1:" + freePort(), "127.0.0.1:" + freePort(), "127.0.0.1:" + freePort()}
+	nobody := []string{"127.0.0.1:" + machine.engine.FreePort(), "127.0.0.1:" + machine.engine.FreePort(), "127.0.0.1:" + machine.engine.FreePort()}
 	f := &fleet{t: t, log: newTimeline(t)}
 	client := f.client(redlock.Config{Masters: nobody})
 	quick(t, 2*time.Second, "TryLock where nobody listens", func() {

@@ -26,7 +26,7 @@ func TestClose(t *testing.T) {
 		for _, h := range hurts {
 			t.Run(h.name+" "+at, func(t *testing.T) {
 				ctx := begin(t, time.Minute)
-				f := startFleet(ctx, t, fleetConfig{Masters: 3, Relay: h.name == "minority cut"})
+				f := startFleet(ctx, t, fleetConfig{Masters: 3, Wires: h.name == "minority cut"})
 				client := f.client(redlock.Config{})
 				hold := mustLock(ctx, t, client, "orders:42")
 				waiter := make(chan error, 1)

@@ -99,7 +99,7 @@ func TestReturnUnderLoad(t *testing.T) {
 	for _, delay := range []time.Duration{0, 2 * time.Millisecond, 10 * time.Millisecond} {
 		t.Run(delay.String(), func(t *testing.T) {
 			f := near.farther(t, 0)
-			f.masters[0].wire.delay(delay) // the others are near, so more releases come than it answers in a round trip
+			f.masters[0].wire.Slow(delay, 0) // the others are near, so more releases come than it answers in a round trip
 			client := f.client(redlock.Config{Lease: 3 * time.Second, NodeTimeout: time.Second})
 			back := f.masters[0]
 			handOver := mustRenew(ctx, t, client, func() { back.kill(ctx, t) })

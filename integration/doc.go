@@ -2,10 +2,9 @@
 // freezes and cuts them off, and checks after each act that the promises still hold. It consists of
 // tests only.
 //
-// Each master is a container of its own (dockertest). If there is no image, it is built from the
-// machine's redis-server. Where that is impossible, as on a Mac, redis:7 is pulled;
-// REDLOCK_REDIS_IMAGE names another image. A test never skips: it installs what is missing (with
-// apt-get, as root on Debian and the like), or says in one line what it lacks.
+// Each master is a container of its own: package fleet starts it and harms it, and says which images
+// will do. A test never skips: it installs what is missing (with apt-get, as root on Debian and the like), or
+// says in one line what it lacks.
 //
 //	go test -race -short -parallel 4 ./integration         what make chaos runs
 //	go test -race -parallel 4 ./integration                everything, with more rounds

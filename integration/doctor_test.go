@@ -166,9 +166,9 @@ var faults = []fault{
 	},
 	{
 		"a slow link", func(_ context.Context, t *testing.T, f *fleet, urls []string) []string {
-			wire := newRelay(t, f.masters[1].direct)
-			wire.delay(300 * time.Millisecond)
-			urls[1] = "redis://" + wire.listener.Addr().String()
+			slow := newWire(t, f.masters[1].direct)
+			slow.Slow(300*time.Millisecond, 0)
+			urls[1] = "redis://" + slow.Addr()
 			return urls
 		},
 		[]string{"warning round-trip 127.0.0.1:", "and NodeTimeout is 500ms: clients take the master for dead -> use a NodeTimeout of 2."},
@@ -212,8 +212,11 @@ var faults = []fault{
 	},
 	{
 		"clocks an hour ahead and too fast", func(ctx context.Context, t *testing.T, _ *fleet, urls []string) []string {
-			urls[1] = "redis://" + skewedMaster(ctx, t, time.Hour, 1)
-			urls[2] = "redis://" + skewedMaster(ctx, t, 0, 1.1)
+			skewed := startFleet(ctx, t, fleetConfig{Masters: 2, Durable: true, Clocks: true})
+			ahead, fast := skewed.masters[0], skewed.masters[1]
+			ahead.did(t, "move the clock of", ahead.container.MoveClock(time.Hour))
+			fast.did(t, "speed up the clock of", fast.container.RunClock(1.1))
+			urls[1], urls[2] = ahead.url(), fast.url()
 			return urls
 		},
 		[]string{"warning clock-offset 127.0.0.1:", "is 1h0m0s ahead of the others' median", "warning clock-rate 127.0.0.1:", "and leases allow for 22ms: its votes do not count"},

@@ -97,7 +97,7 @@ func turn(ctx context.Context, client *redlock.Client, guarded *resource, who in
 func TestExclusionUnderFaults(t *testing.T) {
 	ctx := begin(t, 2*time.Minute)
 	random := randomness(t)
-	f := startFleet(ctx, t, fleetConfig{Masters: 5, Durable: true, Relay: true})
+	f := startFleet(ctx, t, fleetConfig{Masters: 5, Durable: true, Wires: true})
 	const clients, goroutines = 6, 1
 	working, done := context.WithCancel(ctx)
 	guarded := &resource{t: t}

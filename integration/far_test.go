@@ -14,15 +14,15 @@ import (
 
 var handOffs = flag.Int("handoffs", 40, "how many hand-offs TestFarMasters makes at each distance")
 
-// farther returns the same masters behind relays of their own, whose delay makes a round trip take
+// farther returns the same masters behind wires of their own, whose delay makes a round trip take
 // trip.
 func (f *fleet) farther(t *testing.T, trip time.Duration) *fleet {
 	away := &fleet{t: t, log: newTimeline(t)}
 	for _, m := range f.masters {
 		at := *m
-		at.wire = newRelay(t, m.direct)
-		at.wire.delay(trip / 2)
-		at.addr = at.wire.listener.Addr().String()
+		at.wire = newWire(t, m.direct)
+		at.wire.Slow(trip/2, 0)
+		at.addr = at.wire.Addr()
 		at.log = away.log
 		away.masters = append(away.masters, &at)
 	}
@@ -33,6 +33,7 @@ func (f *fleet) farther(t *testing.T, trip time.Duration) *fleet {
 // between the callers of one client, and none of them is lost. Clients that start at the same time
 // are all served, one after another.
 func TestFarMasters(t *testing.T) {
+	t.Parallel()
 	trips := []time.Duration{100 * time.Millisecond, 200 * time.Millisecond, 300 * time.Millisecond, 500 * time.Millisecond}
 	limit := 3*time.Minute + time.Duration(*handOffs)*2*time.Second
 	near := startFleet(begin(t, limit), t, fleetConfig{Masters: 5})

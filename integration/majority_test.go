@@ -42,7 +42,7 @@ func TestMajorityKilled(t *testing.T) {
 // TestMajorityCut: the same when packets are lost silently.
 func TestMajorityCut(t *testing.T) {
 	ctx := begin(t, time.Minute)
-	f := startFleet(ctx, t, fleetConfig{Masters: 3, Relay: true})
+	f := startFleet(ctx, t, fleetConfig{Masters: 3, Wires: true})
 	const lease = 2 * time.Second
 	client := f.client(redlock.Config{Lease: lease})
 	hold := mustLock(ctx, t, client, "orders:42")
@@ -168,7 +168,7 @@ func TestMajorityPaused(t *testing.T) {
 func TestContextEndsAnywhere(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	random := randomness(t)
-	f := startFleet(ctx, t, fleetConfig{Masters: 3, Relay: true})
+	f := startFleet(ctx, t, fleetConfig{Masters: 3, Wires: true})
 	client := f.client(redlock.Config{})
 	mustUnlock(ctx, t, mustLock(ctx, t, client, "warm"))
 	const tries = 600

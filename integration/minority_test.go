@@ -79,7 +79,7 @@ func TestMinorityCut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx := begin(t, time.Minute)
-			f := startFleet(ctx, t, fleetConfig{Masters: 3, Relay: true})
+			f := startFleet(ctx, t, fleetConfig{Masters: 3, Wires: true})
 			const lease = 2 * time.Second
 			a, b := f.client(redlock.Config{Lease: lease}), f.client(redlock.Config{Lease: lease})
 			hold := mustLock(ctx, t, a, "orders:42")

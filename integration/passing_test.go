@@ -16,7 +16,7 @@ import (
 func TestPassUnderFaults(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	random := randomness(t)
-	f := startFleet(ctx, t, fleetConfig{Masters: 5, Durable: true, Relay: true})
+	f := startFleet(ctx, t, fleetConfig{Masters: 5, Durable: true, Wires: true})
 	const clients, callers = 4, 3
 	guarded := &resource{t: t}
 	working, done := context.WithCancel(ctx)

@@ -103,7 +103,7 @@ func newRollout(ctx context.Context, t *testing.T, f *fleet, masters []*master, 
 	t.Helper()
 	const lease = 3 * time.Second
 	r := &rollout{f: f.with(masters), apart: apart, program: buildWorker(ctx, t), journal: newJournal(t)}
-	r.cfg = redlock.Config{Lease: lease, MaxLease: lease, RestartGuard: lease}
+	r.cfg = redlock.Config{Lease: lease, MaxLease: lease, RestartGuard: lease, NodeTimeout: time.Second} // for a busy machine
 	for range 4 {
 		r.workers = append(r.workers, r.process(t))
 	}
@@ -126,7 +126,7 @@ func (r *rollout) reached() *fleet {
 	}
 	masters := slices.Clone(r.f.masters)
 	missed := *masters[r.steps%2]
-	missed.addr = "127.0.0.1:" + freePort() // where nobody listens
+	missed.addr = "127.0.0.1:" + machine.engine.FreePort() // where nobody listens
 	masters[r.steps%2] = &missed
 	return r.f.with(masters)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/integration/skew"
 	"example.com/redlock/redlock"
 )
 
@@ -16,16 +17,20 @@ import (
 var skews = map[string]time.Duration{"behind": -time.Hour, "right": 0, "ahead": +time.Hour}
 
 // TestTokensOfSkewedClients: three processes whose clocks are hours apart hold one name 100,000 times
-// (24,000 with -short), on masters that restart empty: one after another, a guard apart, and then all
+// (10,000 with -short), on masters that restart empty: one after another, a guard apart, and then all
 // at once, while clients wait and also when no client is left that could remember a token. There is
 // one holder at a time, and each has a larger token than the one before.
 func TestTokensOfSkewedClients(t *testing.T) {
 	inTurn, after := 90_000, 5_000 // holds while masters restart in turn, and after each restart of all
 	if testing.Short() {
-		inTurn, after = 20_000, 2_000
+		inTurn, after = 8_000, 1_000
 	}
 	ctx := begin(t, 6*time.Minute)
-	program := buildWorker(ctx, t, "-overlay", skewedClock(ctx, t))
+	overlay, err := skew.Overlay(ctx, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := buildWorker(ctx, t, "-overlay", overlay)
 	f := startFleet(ctx, t, fleetConfig{Masters: 3})
 	j := newJournal(t)
 	workers := f.contend(t, program, j, "ahead", "right", "behind")
@@ -62,15 +67,15 @@ func (f *fleet) contend(t *testing.T, program string, j *journal, whos ...string
 	const lease = time.Second
 	cfg := redlock.Config{Lease: lease, MaxLease: lease, RestartGuard: lease}
 	for _, who := range whos {
-		skew := skews[who]
-		first := time.Now().Add(skew).UnixMicro()
-		w := f.startWorker(t, program, who, []string{fmt.Sprintf("%s=%.0f", skewVariable, skew.Seconds())}, cfg, "contend", j.name, who)
+		off := skews[who]
+		first := time.Now().Add(off).UnixMicro()
+		w := f.startWorker(t, program, who, []string{skew.Env(off)}, cfg, "contend", j.name, who)
 		var shown int64
 		if _, err := fmt.Sscanf(w.line(t), "clock %d", &shown); err != nil {
 			t.Fatal(err)
 		}
-		if last := time.Now().Add(skew).UnixMicro(); shown < first || shown > last {
-			t.Fatalf("the clock of %s shows %d, want %d to %d, which is off by %v", who, shown, first, last, skew)
+		if last := time.Now().Add(off).UnixMicro(); shown < first || shown > last {
+			t.Fatalf("the clock of %s shows %d, want %d to %d, which is off by %v", who, shown, first, last, off)
 		}
 		workers = append(workers, w)
 	}

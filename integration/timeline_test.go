@@ -82,6 +82,12 @@ func (l *timeline) logger() *slog.Logger {
 // REDLOCK_SEED=17.
 func randomness(t *testing.T) *rand.Rand {
 	t.Helper()
+	return rand.New(rand.NewPCG(drawSeed(t), 0))
+}
+
+// drawSeed returns a random seed, or the one that REDLOCK_SEED says, and logs it.
+func drawSeed(t *testing.T) uint64 {
+	t.Helper()
 	seed := rand.Uint64()
 	if given := os.Getenv("REDLOCK_SEED"); given != "" {
 		var err error
@@ -90,5 +96,5 @@ func randomness(t *testing.T) *rand.Rand {
 		}
 	}
 	t.Logf("replay: REDLOCK_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
+	return seed
 }

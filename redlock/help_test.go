@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -204,3 +205,6 @@ func keys(m *redlocktest.Master) []string {
 		return key == "redlock_sets" || strings.HasPrefix(key, "redlock_client:")
 	})
 }
+
+// pause sleeps for a random time that no other pause has, to the nanosecond.
+func pause(r *rand.Rand, most time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(most)))) }

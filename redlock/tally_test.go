@@ -1,56 +1,58 @@
 package redlock_test
 
-import "example.com/redlock/internal/tally"
-
-// event is something that TestSim is there to have happen: where it does not, the test passes and
-// shows nothing.
-type event int
-
-const (
-	// What callers got.
-	locking event = iota
-	lockingFor
-	trying
-	reading
-	permitting
-	downgrading
-	doing
-	entering
-	extending
-	losing
-	refused
-	stranded
-
-	// What was done to masters.
-	killing
-	restarting
-	emptying
-	freezing
-	cutting
-	slowing
-
-	events // how many kinds there are
+import (
+	"example.com/redlock/internal/history"
+	"example.com/redlock/internal/tally"
 )
 
-// wanted are the names of the events, and how many of each ten seeds have at least: about a third
-// of what they have in fact.
-var wanted = [events]tally.Event{
-	locking:     {Name: "Lock", Least: 20},
-	lockingFor:  {Name: "LockFor", Least: 8},
-	trying:      {Name: "TryLock", Least: 3},
-	reading:     {Name: "RLock", Least: 15},
-	permitting:  {Name: "Acquire", Least: 10},
-	downgrading: {Name: "Downgrade", Least: 2},
-	doing:       {Name: "Do", Least: 8},
-	entering:    {Name: "re-entry", Least: 7},
-	extending:   {Name: "Extend", Least: 7},
-	losing:      {Name: "loss", Least: 2},
-	refused:     {Name: "ErrTaken", Least: 25},
-	stranded:    {Name: "ErrNoQuorum", Least: 50},
-	killing:     {Name: "kill", Least: 8},
-	restarting:  {Name: "restart", Least: 7},
-	emptying:    {Name: "restart without data", Least: 2},
-	freezing:    {Name: "freeze", Least: 9},
-	cutting:     {Name: "cut", Least: 8},
-	slowing:     {Name: "slow", Least: 25},
+// wanted are the things that TestSim is there to have happen, and how many of each ten seeds have at least.
+var wanted = []tally.Event{
+	// What callers were granted, and told.
+	{Name: "grant", Least: 60},
+	{Name: "enter", Least: 5},
+	{Name: "extend", Least: 5},
+	{Name: "downgrade", Least: 2},
+	{Name: "lost", Least: 2},
+	{Name: "accepted", Least: 30},
+	{Name: "taken", Least: 5},
+	{Name: "noquorum", Least: 1},
+
+	// What was done to masters, the network and clients. The last of them need a seed of their kind.
+	{Name: "kill-aof", Least: 1},
+	{Name: "restart", Least: 1},
+	{Name: "pause", Least: 1},
+	{Name: "cut", Least: 1},
+	{Name: "cut-client", Least: 1},
+	{Name: "cut-there", Least: 1},
+	{Name: "cut-back", Least: 1},
+	{Name: "slow", Least: 1},
+	{Name: "jitter", Least: 1},
+	{Name: "lossy", Least: 1},
+	{Name: "reset", Least: 1},
+	{Name: "memory-full", Least: 1},
+	{Name: "client-kill", Least: 1},
+	{Name: "script-flush", Least: 1},
+	{Name: "demote", Least: 1},
+	{Name: "kill-empty"},
+	{Name: "replace"},
+	{Name: "flushall"},
+	{Name: "eviction"},
+	{Name: "clock-ahead"},
+	{Name: "clock-back"},
+	{Name: "clock-fast"},
+	{Name: "clock-slow"},
+	{Name: "client-kill-9"},
+}
+
+// kindOf names what an event counts as.
+func kindOf(e history.Event) string {
+	switch e.What {
+	case history.Fault:
+		return e.Fault
+	case history.Called:
+		return string(e.Do)
+	case history.Returned:
+		return string(e.Err)
+	}
+	return string(e.What)
 }

@@ -21,6 +21,7 @@ type ballotPaper struct {
 // tracedCall is what the events of a call have told so far.
 type tracedCall struct {
 	waits, waiting, done, won, ended, released bool
+	entered                                    bool // a hold of its owner
 	owner                                      string
 	rounds                                     int
 }
@@ -75,13 +76,14 @@ func (r *recorder) expectSound(t *testing.T) {
 			}
 			delete(papers, paper)
 		case redlocktrace.Queued, redlocktrace.HandedOff, redlocktrace.Decided, redlocktrace.RolledBack:
-			if c.done {
+			if _, rolledBack := e.(redlocktrace.RolledBack); c.done && !(rolledBack && c.entered) {
 				bad("of a call that is done")
 			}
 		case redlocktrace.CallDone:
 			if c.done || c.rounds != e.Rounds || (e.Err == nil) != (e.Outcome == redlocktrace.OutcomeAcquired) || !c.waiting && e.Waited != 0 {
 				bad("of %+v", *c)
 			}
+			c.entered = e.Entered > 0
 			c.done, c.won, c.owner = true, e.Err == nil && e.Entered == 0, e.Owner
 			if got := calls[e.Entered]; e.Entered > 0 && (got == nil || !got.won || got.ended || got.owner != e.Owner) {
 				bad("it entered no hold")

@@ -36,6 +36,7 @@ func setOf(names ...string) map[string]bool {
 func (s *session) runLocked(args []string) {
 	m, cmd := s.master, strings.ToUpper(args[0])
 	m.tally.add(cmd)
+	m.wrote = false
 	m.tickLocked()
 	refusal := m.settings.refusal
 	switch {
@@ -110,14 +111,25 @@ func (s *session) clientKillLocked(args []string) {
 	s.peer.WriteInt(1)
 }
 
+// growing are the commands that take memory, of those that locks use: Redis calls them deny-oom.
+var growing = setOf("SET", "HSET", "HSETNX", "HINCRBY", "INCR", "INCRBY", "ZADD", "ZINCRBY", "RPUSH")
+
 // refuseWritesLocked is miniredis's hook before every command, including those that scripts call: a
-// replica refuses to change data.
+// replica refuses to change data, and a master without memory to add any. Like Redis, it does not refuse
+// that to a script which has changed something already.
 func (m *Master) refuseWritesLocked(peer *server.Peer, cmd string, _ ...string) bool {
-	if m.settings.role == "master" || handshake[cmd] || harmless[cmd] || m.redis.IsReadOnlyCommand(cmd) {
+	switch {
+	case handshake[cmd] || harmless[cmd] || m.redis.IsReadOnlyCommand(cmd):
 		return false
+	case m.settings.role != "master":
+		peer.WriteError("READONLY You can't write against a read only replica.")
+		return true
+	case m.settings.full && growing[cmd] && !m.wrote:
+		peer.WriteError("OOM command not allowed when used memory > 'maxmemory'.")
+		return true
 	}
-	peer.WriteError("READONLY You can't write against a read only replica.")
-	return true
+	m.wrote = true
+	return false
 }
 
 // discardScriptsLocked empties the script cache, which does not survive a restart. The caller holds

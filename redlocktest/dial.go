@@ -16,10 +16,12 @@ const dialTimeout = 30 * time.Second
 //
 // It fails at once if the master is dead. While the master is cut off, it fails when ctx ends, or
 // after 30 s.
-func (m *Master) Dial(ctx context.Context) (net.Conn, error) {
+func (m *Master) Dial(ctx context.Context) (net.Conn, error) { return m.dialOver(ctx, m.Wire()) }
+
+func (m *Master) dialOver(ctx context.Context, w *Wire) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	c, err := m.dial(ctx)
+	c, err := m.dial(ctx, w)
 	if err != nil {
 		a := addr(m.name)
 		return nil, &net.OpError{Op: "dial", Net: a.Network(), Addr: a, Err: err}
@@ -27,23 +29,26 @@ func (m *Master) Dial(ctx context.Context) (net.Conn, error) {
 	return c, nil
 }
 
-func (m *Master) dial(ctx context.Context) (net.Conn, error) {
+func (m *Master) dial(ctx context.Context, w *Wire) (net.Conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := m.roundTrip(ctx); err != nil {
+	if err := m.roundTrip(ctx, w); err != nil {
 		return nil, err
 	}
 	for {
 		m.mu.Lock()
 		cut := m.network.cut
+		if cut == nil {
+			cut = w.mended
+		}
 		switch {
 		case cut != nil: // wait
 		case m.proc == nil:
 			m.mu.Unlock()
 			return nil, syscall.ECONNREFUSED
 		default:
-			c := m.attachLocked()
+			c := m.attachLocked(w)
 			m.mu.Unlock()
 			return c, nil
 		}
@@ -57,14 +62,17 @@ func (m *Master) dial(ctx context.Context) (net.Conn, error) {
 }
 
 // roundTrip takes as long as a TCP handshake: one round trip.
-func (m *Master) roundTrip(ctx context.Context) error {
+func (m *Master) roundTrip(ctx context.Context, w *Wire) error {
 	m.mu.Lock()
-	delay := m.network.delay
+	trip := 2 * m.network.delay
+	if w.lag != nil {
+		trip += w.lag() + w.lag()
+	}
 	m.mu.Unlock()
-	if delay == 0 {
+	if trip == 0 {
 		return nil
 	}
-	timer := time.NewTimer(2 * delay)
+	timer := time.NewTimer(trip)
 	defer timer.Stop()
 	select {
 	case <-timer.C:

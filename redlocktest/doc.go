@@ -23,7 +23,9 @@
 //	Freeze, Thaw                    the process stops, its kernel goes on: SIGSTOP, docker pause
 //	Cut, Mend                       the network stops: a partition
 //	Delay                           the network is slow
-//	Refuse, SetRole, Password       the process answers, but refuses what a client wants
+//	Wire                            the network of one client: cut one way, late, reset
+//	Refuse, Fill, SetRole, Password the process answers, but refuses what a client wants
+//	KillClients, FlushScripts       connections, or scripts, are gone
 //	Skew, SetUptime                 the clock is wrong
 //	FlushAll, Del, Set, …           the data is changed behind the clients' backs
 //

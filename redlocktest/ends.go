@@ -69,7 +69,7 @@ func (l *link) write(p []byte) (int, error) {
 		if expired(l.writeDeadline) {
 			return n, os.ErrDeadlineExceeded
 		}
-		if end := len(l.down.chunks) - 1; end >= 0 && l.down.chunks[end].fin && l.arrivedLocked(l.down.chunks[end]) {
+		if end := len(l.down.chunks) - 1; end >= 0 && l.down.chunks[end].fin && l.arrivedLocked(&l.down, l.down.chunks[end]) {
 			return n, syscall.EPIPE
 		}
 		if l.up.dropping {

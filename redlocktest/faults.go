@@ -12,7 +12,7 @@ func (m *Master) Cut() {
 		return
 	}
 	m.network.cut = make(chan struct{})
-	for l := range m.links {
+	for _, l := range m.links {
 		l.setCut(true)
 	}
 }
@@ -32,7 +32,7 @@ func (m *Master) mendLocked() {
 	}
 	close(m.network.cut)
 	m.network.cut = nil
-	for l := range m.links {
+	for _, l := range m.links {
 		l.setCut(false)
 	}
 }
@@ -43,9 +43,29 @@ func (m *Master) Delay(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.network.delay = d
-	for l := range m.links {
+	for _, l := range m.links {
 		l.setDelay(d)
 	}
+}
+
+// KillClients ends all connections, as CLIENT KILL TYPE normal does. New ones are accepted.
+func (m *Master) KillClients() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.proc == nil {
+		return
+	}
+	for _, s := range m.proc.sessions {
+		s.endLocked()
+	}
+}
+
+// Fill makes the master refuse commands that need memory, with OOM, also those that scripts call, as one
+// with maxmemory and noeviction does when it is full. Fill(false) ends that.
+func (m *Master) Fill(full bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.settings.full = full
 }
 
 // SetRole makes INFO show role, "master" or "slave". A slave refuses to change data, with READONLY.

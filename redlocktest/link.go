@@ -3,6 +3,7 @@ package redlocktest
 import (
 	"io"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -24,7 +25,8 @@ type link struct {
 	down direction // master to client
 
 	delay time.Duration
-	cut   bool
+	lag   func() time.Duration // adds to delay; nil: nothing
+	cut   bool                 // in both directions, beside each direction's own
 
 	clientClosed, masterClosed  bool
 	readDeadline, writeDeadline time.Time // of the client end
@@ -34,6 +36,7 @@ type link struct {
 type direction struct {
 	chunks   []chunk // read in the order in which they were written, even if a later one is due earlier
 	bytes    int
+	cut      bool
 	dropping bool // the reader has gone: what is written is dropped
 }
 
@@ -42,6 +45,8 @@ type chunk struct {
 	data []byte
 	due  time.Time // when it arrives; zero if it has arrived
 	fin  bool
+
+	reset bool // of a fin: the connection was reset
 }
 
 func newLink(delay time.Duration, cut bool) *link {
@@ -56,21 +61,27 @@ func (l *link) sendLocked(d *direction, c chunk) {
 		return
 	}
 	c.due = time.Now().Add(l.delay)
+	if l.lag != nil {
+		c.due = c.due.Add(l.lag())
+	}
 	d.chunks = append(d.chunks, c)
 	d.bytes += len(c.data)
 	l.cond.Broadcast()
 }
 
-func (l *link) arrivedLocked(c chunk) bool {
-	return c.due.IsZero() || !l.cut && !c.due.After(time.Now())
+func (l *link) arrivedLocked(d *direction, c chunk) bool {
+	return c.due.IsZero() || !l.cut && !d.cut && !c.due.After(time.Now())
 }
 
 // takeLocked moves what has arrived into p. ok is false if nothing has. The caller holds l.mu.
 func (l *link) takeLocked(d *direction, p []byte) (n int, err error, ok bool) {
-	if len(d.chunks) == 0 || !l.arrivedLocked(d.chunks[0]) {
+	if len(d.chunks) == 0 || !l.arrivedLocked(d, d.chunks[0]) {
 		return 0, nil, false
 	}
 	head := &d.chunks[0]
+	if head.reset {
+		return 0, syscall.ECONNRESET, true
+	}
 	if head.fin {
 		return 0, io.EOF, true // it stays, so the next read returns EOF as well
 	}
@@ -87,7 +98,7 @@ func (l *link) takeLocked(d *direction, p []byte) (n int, err error, ok bool) {
 // nextArrivalLocked returns when takeLocked may have more, or zero if the passing of time alone
 // changes nothing. The caller holds l.mu.
 func (l *link) nextArrivalLocked(d *direction) time.Time {
-	if len(d.chunks) == 0 || l.cut {
+	if len(d.chunks) == 0 || l.cut || d.cut {
 		return time.Time{}
 	}
 	return d.chunks[0].due
@@ -119,21 +130,42 @@ func (l *link) wake() {
 func (l *link) setCut(cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.settleLocked()
+	l.cut = cut
+	l.cond.Broadcast()
+}
+
+// cutWire is setCut for each direction.
+func (l *link) cutWire(there, back bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.settleLocked()
+	l.up.cut, l.down.cut = there, back
+	l.cond.Broadcast()
+}
+
+// settleLocked marks what has arrived, so that it can be read whatever is cut later. The caller holds
+// l.mu.
+func (l *link) settleLocked() {
 	for _, d := range []*direction{&l.up, &l.down} {
 		for i := range d.chunks {
-			if l.arrivedLocked(d.chunks[i]) {
+			if l.arrivedLocked(d, d.chunks[i]) {
 				d.chunks[i].due = time.Time{}
 			}
 		}
 	}
-	l.cut = cut
-	l.cond.Broadcast()
 }
 
 func (l *link) setDelay(delay time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.delay = delay
+}
+
+func (l *link) setLag(lag func() time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lag = lag
 }
 
 // closeMaster closes the master's end. What it has written still arrives; what it has not read is
@@ -143,7 +175,7 @@ func (l *link) closeMaster() {
 	defer l.mu.Unlock()
 	if !l.masterClosed {
 		l.masterClosed = true
-		l.up = direction{dropping: true}
+		l.up.drop()
 		l.sendLocked(&l.down, chunk{fin: true})
 		l.cond.Broadcast()
 	}
@@ -156,11 +188,24 @@ func (l *link) closeClient() {
 	defer l.mu.Unlock()
 	if !l.clientClosed {
 		l.clientClosed = true
-		l.down = direction{dropping: true}
+		l.down.drop()
 		l.sendLocked(&l.up, chunk{fin: true})
 		l.cond.Broadcast()
 	}
 }
+
+// reset closes both ends. The client's reads nothing more either.
+func (l *link) reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.masterClosed = true
+	l.up.drop()
+	l.down.chunks = []chunk{{fin: true, reset: true}}
+	l.cond.Broadcast()
+}
+
+// drop drops what is in transit, and what is written from now on.
+func (d *direction) drop() { *d = direction{cut: d.cut, dropping: true} }
 
 func (l *link) closed() bool {
 	l.mu.Lock()

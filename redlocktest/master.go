@@ -25,11 +25,13 @@ type Master struct {
 	mu     sync.Mutex
 	thawed sync.Cond // a frozen process was thawed, or a session has ended
 	closed bool
-	links  map[*link]struct{}
+	links  []*link // in the order in which they were made, so that what becomes of them has an order
 
 	proc  *process // nil while dead
 	store *miniredis.Miniredis
 	redis *server.Server // of store
+
+	wrote bool // the command that runs has changed something
 
 	network  network
 	settings settings
@@ -48,12 +50,13 @@ type settings struct {
 	refusal  string
 	password string
 	aof      bool
+	full     bool
 	skew     time.Duration
 	skewed   bool
 }
 
 func newMaster(name string, wg *sync.WaitGroup) *Master {
-	m := &Master{name: name, wg: wg, links: map[*link]struct{}{}}
+	m := &Master{name: name, wg: wg}
 	m.thawed.L = &m.mu
 	m.settings.role = "master"
 	m.formatLocked()
@@ -170,7 +173,7 @@ func (m *Master) close() {
 	m.closed = true
 	m.killLocked()
 	m.mendLocked()
-	for l := range m.links {
+	for _, l := range m.links {
 		l.closeMaster()
 		l.flush()
 	}

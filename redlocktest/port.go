@@ -86,7 +86,7 @@ func (m *Master) accept(listener net.Listener) {
 				socket.Close()
 				continue
 			}
-			end := m.attachLocked()
+			end := m.attachLocked(m.Wire())
 			m.mu.Unlock()
 			m.wg.Go(func() {
 				io.Copy(end, socket)

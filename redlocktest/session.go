@@ -3,6 +3,7 @@ package redlocktest
 import (
 	"bufio"
 	"errors"
+	"slices"
 
 	"github.com/alicebob/miniredis/v2/server"
 )
@@ -28,14 +29,11 @@ type session struct {
 //
 // Goroutines: one per connection, counted in m.wg. It ends when the client has closed its end and
 // everything it sent is carried out, or when the session is ended.
-func (m *Master) attachLocked() clientEnd {
-	for l := range m.links {
-		if l.closed() {
-			delete(m.links, l)
-		}
-	}
+func (m *Master) attachLocked(w *Wire) clientEnd {
+	m.links = slices.DeleteFunc(m.links, (*link).closed)
 	l := newLink(m.network.delay, m.network.cut != nil)
-	m.links[l] = struct{}{}
+	m.links = append(m.links, l)
+	w.addLocked(l)
 
 	m.proc.lastID++
 	s := &session{master: m, proc: m.proc, link: l, id: m.proc.lastID}

@@ -5,6 +5,8 @@
 //	go run ./teeth -run hand-off   those whose names match
 //	go run ./teeth -write          writes the table of docs/safety.md; with -run only those rows
 //	go run ./teeth -list           the patches, and what they break
+//	go run ./teeth -overlay DIR -run '^majority-half$'
+//	                               writes to DIR what go build -overlay needs for this patch, and says where
 //
 // A patch, patches/*.patch, is a change of a few lines that is laid over the code while it is
 // built (go test -overlay): nothing of it is in the product. patch.go says how it reads.
@@ -29,17 +31,18 @@ func main() {
 	run := flag.String("run", "", "the patches whose names match `regexp`")
 	write := flag.Bool("write", false, "write what was seen into the table of "+page)
 	list := flag.Bool("list", false, "list the patches, and run nothing")
+	overlay := flag.String("overlay", "", "`folder` for an overlay of the one patch that -run names: run nothing")
 	workers := flag.Int("j", 2, "how many patches at a time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := teeth(ctx, *run, *write, *list, *workers); err != nil {
+	if err := teeth(ctx, *run, *overlay, *write, *list, *workers); err != nil {
 		fmt.Fprintln(os.Stderr, "teeth:", err)
 		os.Exit(1)
 	}
 }
 
-func teeth(ctx context.Context, run string, write, list bool, workers int) error {
+func teeth(ctx context.Context, run, overlay string, write, list bool, workers int) error {
 	wanted, err := regexp.Compile(run)
 	if err != nil {
 		return err
@@ -62,6 +65,16 @@ func teeth(ctx context.Context, run string, write, list bool, workers int) error
 		return err
 	}
 	defer lab.close()
+	if overlay != "" {
+		if len(patches) > 1 {
+			return fmt.Errorf("%d patches have a name like %q, and an overlay is of one", len(patches), run)
+		}
+		file, err := lab.overlay(overlay, patches[0])
+		if err == nil {
+			fmt.Println(file)
+		}
+		return err
+	}
 	if err := lab.control(ctx, patches, workers); err != nil {
 		return err
 	}

@@ -15,45 +15,30 @@ import (
 // acquire waits for the lock as long as the flags allow, or until a signal ends the wait. What it says to
 // people goes to plain, which adds no name: they know it.
 //
-// Goroutines: two. One waits for the lock, the other says why that takes so long. Both end soon after
-// ctx does, and acquire waits for them.
+// Goroutines: one, which says why that takes so long. It ends soon after the wait does, and acquire waits
+// for it.
 func (f *lockFlags) acquire(client *redlock.Client, from origins, signals <-chan os.Signal, log, plain *slog.Logger) (grip, error) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	var hold grip
-	var err error
-	decided := make(chan struct{})
-	wg.Go(func() {
-		defer close(decided)
-		hold, err = f.lock(ctx, client, log)
-	})
-	if !f.Quiet {
-		wg.Go(func() { f.sayWhy(ctx, client, plain) })
-	}
-	var by os.Signal
-	for {
-		select {
-		case <-decided:
-			if by != nil {
-				// If the hold came just before the signal, closing the client releases it.
-				return nil, fail(signalCode(by), "ended by signal (%v) while waiting for %s", by, f.quoted())
-			}
-			if err != nil {
-				return nil, f.notAcquired(err, from)
-			}
-			for _, one := range holdsOf(hold) {
-				log.Info("locked", "lock", one.Name(), "slot", one.Slot(), "token", one.Token(), "owner", one.Owner())
-			}
-			return hold, nil
-		case sig := <-signals:
-			if by == nil && endsWait(sig) {
-				by = sig
-				cancel()
-			}
+	by, err := untilSignal(context.Background(), signals, func(ctx context.Context) (err error) {
+		if !f.Quiet {
+			wg.Go(func() { f.sayWhy(ctx, client, plain) })
 		}
+		hold, err = f.lock(ctx, client, log)
+		return err
+	})
+	if by != nil {
+		// If the hold came just before the signal, closing the client releases it.
+		return nil, fail(signalCode(by), "ended by signal (%v) while waiting for %s", by, f.quoted())
 	}
+	if err != nil {
+		return nil, f.notAcquired(err, from)
+	}
+	for _, one := range holdsOf(hold) {
+		log.Info("locked", "lock", one.Name(), "slot", one.Slot(), "token", one.Token(), "owner", one.Owner())
+	}
+	return hold, nil
 }
 
 // grip is what was locked: a hold, or several.

@@ -16,6 +16,7 @@ var completions = []struct{ typed, want string }{
 	{"redlock hold n --js", "redlock hold n --json "},
 	{"redlock inspect --tls-ca ca", "redlock inspect --tls-ca ca-cert.pem "},
 	{"redlock inspect --tls-ca=ca", "redlock inspect --tls-ca=ca-cert.pem "},
+	{"redlock demo --html ca", "redlock demo --html ca-cert.pem "},
 	{"redlock completion fi", "redlock completion fish "},
 	{"redlock help exit", "redlock help exit-codes "},
 	{"redlock run n -- ca-c", "redlock run n -- ca-command "},

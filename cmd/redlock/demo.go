@@ -2,10 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
+	"example.com/redlock/internal/history"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -24,21 +27,38 @@ const (
 	demoLimit = 18 * time.Second
 )
 
-type demoCmd struct{}
+type demoCmd struct {
+	HTML string `name:"html" placeholder:"FILE" predictor:"file" help:"Also draw what happened, as a web page of one file."`
+}
 
 // Help is the long help text.
-func (demoCmd) Help() string { return demoHelp }
+func (*demoCmd) Help() string { return demoHelp }
 
-// Run plays the story. The exit code is 0 only if every claim held.
-func (demoCmd) Run(std streams) error {
+// Run plays the story, and draws it. The exit code is 0 only if every claim held.
+func (c *demoCmd) Run(std streams) error {
+	var page *os.File
+	if c.HTML != "" { // now, since what cannot be written would otherwise be known after ten seconds
+		var err error
+		if page, err = os.Create(c.HTML); err != nil {
+			return fail(exitUsage, "--html: %w", err)
+		}
+		defer page.Close()
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), demoLimit)
 	defer cancel()
 	d, err := newDemo(std.out, paletteFor(std.out))
 	if err != nil {
 		return err
 	}
-	defer d.close()
-	if !d.play(ctx) {
+	held := d.play(ctx)
+	d.close()
+	if page != nil {
+		if err := errors.Join(d.record.draw(page), page.Close()); err != nil {
+			return fail(exitUsage, "--html: %w", err)
+		}
+		fmt.Fprintf(std.out, "\nA picture of it is in %s: open it in a browser.\n", c.HTML)
+	}
+	if !held {
 		return fail(exitNo, "not every claim held")
 	}
 	return nil
@@ -54,6 +74,7 @@ type demo struct {
 	room   room
 	time   *timeline
 	claims claims
+	record *record
 
 	// revive brings the third master back. Tests replace it to make the claims fail.
 	revive func(*redlocktest.Master)
@@ -64,6 +85,11 @@ func newDemo(out io.Writer, ink palette) (*demo, error) {
 		out: out, ink: ink, fleet: redlocktest.New(demoMasters),
 		revive: func(m *redlocktest.Master) { m.RestartWithData() },
 	}
+	var masters []string
+	for _, m := range d.fleet.Masters() {
+		masters = append(masters, m.Name())
+	}
+	d.record = newRecord(time.Now(), masters)
 	for _, client := range []**redlock.Client{&d.a, &d.b} {
 		var err error
 		*client, err = redlock.New(redlock.Config{
@@ -82,11 +108,11 @@ func newDemo(out io.Writer, ink palette) (*demo, error) {
 }
 
 func (d *demo) close() {
-	if d.a != nil {
-		_ = d.a.Close() // releases what a story that broke off still holds
-	}
-	if d.b != nil {
-		_ = d.b.Close()
+	for i, client := range []*redlock.Client{d.a, d.b} {
+		if client != nil {
+			_ = client.Close() // releases what a story that broke off still holds
+			d.record.Add(history.Event{What: history.Exited, Who: []string{"A", "B"}[i]})
+		}
 	}
 	d.fleet.Close()
 }

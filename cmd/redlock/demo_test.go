@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +15,8 @@ import (
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
-	i := command(t, "demo").start()
+	page := filepath.Join(t.TempDir(), "demo.html")
+	i := command(t, "demo", "--html", page).start()
 	i.wantCode(0)
 	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("the demo took %v, want less than 20s", took)
@@ -32,6 +35,60 @@ func TestDemo(t *testing.T) {
 	}
 	if strings.Contains(out, "\x1b") {
 		t.Error("there are colours, and no terminal")
+	}
+	if !strings.Contains(out, page) {
+		t.Error("nothing says where the picture is")
+	}
+	wantPicture(t, readFile(t, page))
+}
+
+// wantPicture checks that the page has what the demo tells: A's hold, which was renewed, and B's, to which it
+// was handed over, and the deaths of three masters, one of which came back.
+func wantPicture(t *testing.T, page string) {
+	t.Helper()
+	_, data, _ := strings.Cut(page, `id="data">`)
+	data, _, _ = strings.Cut(data, "</script>")
+	var drawn struct {
+		Names          []string
+		Bars, HandOffs [][]any
+		Faults, Marks  [][]any
+		Lanes          []struct{ Name string }
+	}
+	if err := json.Unmarshal([]byte(data), &drawn); err != nil {
+		t.Fatal(err)
+	}
+	var lanes []string
+	for _, lane := range drawn.Lanes {
+		lanes = append(lanes, lane.Name)
+	}
+	if got := strings.Join(lanes, " "); got != "m1 m2 m3 m4 m5 A B" {
+		t.Errorf("the lanes are %s", got)
+	}
+	if len(drawn.Bars) < 2 || len(drawn.HandOffs) != 1 || len(drawn.Names) != 1 || drawn.Names[0] != demoName {
+		t.Errorf("%d holds of %q, %d hand-offs, want 2 or more of %q, 1", len(drawn.Bars), drawn.Names, len(drawn.HandOffs), demoName)
+	}
+	mended := 0
+	for _, f := range drawn.Faults {
+		if to := f[3].(float64); to > 0 {
+			mended++
+		}
+	}
+	if len(drawn.Faults) != 3 || mended != 1 {
+		t.Errorf("%d faults, %d of them mended, want 3, 1", len(drawn.Faults), mended)
+	}
+	if len(drawn.Marks) < 3 {
+		t.Errorf("%d renewals, want 3 or more", len(drawn.Marks))
+	}
+}
+
+// A page that cannot be written is known before the story begins.
+func TestDemoNowhere(t *testing.T) {
+	t.Parallel()
+	i := command(t, "demo", "--html", filepath.Join(t.TempDir(), "none", "demo.html")).start()
+	i.wantCode(exitUsage)
+	i.wantError("--html", "none")
+	if i.stdout.String() != "" {
+		t.Errorf("the demo prints %q", &i.stdout)
 	}
 }
 

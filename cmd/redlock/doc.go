@@ -14,7 +14,7 @@
 // main.go sets up the subcommands, exit.go names the exit codes. run.go has the steps of redlock run:
 // check, lock (acquire.go), start (child_*.go: the command as a process tree, one file per kind of
 // system), supervise (supervise.go, by the rules in escalation.go), unlock. demo.go has the setting of
-// redlock demo, story.go what happens in it, and claims.go what it shows.
+// redlock demo, story.go what happens in it, claims.go what it shows, and record.go what --html draws.
 //
 // # Concurrency
 //

@@ -50,6 +50,7 @@ var exitCodes = []meaning{
 	{code: exitNo, of: "demo", means: "a claim did not hold"},
 	{code: exitUsage, means: "bad arguments, or a variable or a configuration file that is wrong"},
 	{code: exitUsage, of: "unlock", means: "no --force"},
+	{code: exitUsage, of: "demo", means: "the file of --html cannot be written"},
 	{code: exitNoQuorum, means: "too few masters answered"},
 	{code: exitSoftware, means: "a fault of redlock itself"},
 	{code: exitSoftware, of: "hold", means: "the token could not be printed"},

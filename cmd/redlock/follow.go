@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"time"
-
-	"example.com/redlock/redlock"
 )
 
 // seen is what follow has seen so far.
@@ -28,7 +26,7 @@ const (
 
 // follow prints how a hold's validity changes, until done returns true. It fails when the hold or ctx
 // ends.
-func (d *demo) follow(ctx context.Context, hold *redlock.Hold, done func(seen) bool) (seen, error) {
+func (d *demo) follow(ctx context.Context, hold *guest, done func(seen) bool) (seen, error) {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	start := time.Now()
@@ -39,6 +37,7 @@ func (d *demo) follow(ctx context.Context, hold *redlock.Hold, done func(seen) b
 		case <-ctx.Done():
 			return s, ctx.Err()
 		case <-hold.Context().Done():
+			d.record.lost(hold)
 			d.room.leave()
 			d.time.event("A's hold has ended, and A leaves")
 			return s, context.Cause(hold.Context())
@@ -47,6 +46,7 @@ func (d *demo) follow(ctx context.Context, hold *redlock.Hold, done func(seen) b
 		left := hold.Remaining()
 		if left > s.left+rise {
 			s.renewals++
+			d.record.renewed(hold, left)
 			d.time.event("renewed: %s were left", seconds(s.left))
 			said = time.Now()
 		} else if left < fresh && time.Since(said) > quietSpell {

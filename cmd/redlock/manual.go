@@ -133,7 +133,8 @@ holder work at the same time.
 const demoHelp = `
 Five masters run inside this process, and two clients compete for one lock. While it is held, two
 masters are killed, then a third, which comes back just in time. Then the second client gets the lock.
-It takes about ten seconds.`
+It takes about ten seconds. With --html, a web page shows it all to scale: who held and waited when, until
+when each hold was valid, and when each master was dead.`
 
 const completionHelp = `
 To use it, put this where your shell starts:

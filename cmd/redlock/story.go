@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"example.com/redlock/redlock"
 )
 
 // story plays what happens, in order. An error breaks it off; what it has shown is in d.claims.
@@ -31,9 +29,9 @@ func (d *demo) story(ctx context.Context) error {
 
 // take locks for A, on all five masters. Lock returns at the third yes; if B then asked a master that
 // A's request had not reached yet, A would have fewer masters than the story needs.
-func (d *demo) take(ctx context.Context) (*redlock.Hold, error) {
+func (d *demo) take(ctx context.Context) (*guest, error) {
 	for {
-		hold, err := d.a.Lock(ctx, demoName)
+		hold, err := d.record.lock(ctx, d.a, "A")
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +47,7 @@ func (d *demo) take(ctx context.Context) (*redlock.Hold, error) {
 			return hold, nil
 		}
 		// This machine is so busy that a request to a master timed out before it was connected.
-		if err := hold.Unlock(ctx); err != nil {
+		if err := d.record.unlock(ctx, hold); err != nil {
 			return nil, err
 		}
 	}
@@ -57,7 +55,7 @@ func (d *demo) take(ctx context.Context) (*redlock.Hold, error) {
 
 // outcome is the result of B's one call of Lock.
 type outcome struct {
-	hold *redlock.Hold
+	hold *guest
 	err  error
 	asked,
 	got time.Time
@@ -71,7 +69,7 @@ func (d *demo) contend(ctx context.Context) <-chan outcome {
 	next := make(chan outcome, 1)
 	asked := time.Now()
 	go func() {
-		hold, err := d.b.Lock(ctx, demoName)
+		hold, err := d.record.lock(ctx, d.b, "B")
 		if err == nil {
 			d.room.enter("B")
 		}
@@ -81,7 +79,7 @@ func (d *demo) contend(ctx context.Context) <-chan outcome {
 }
 
 // minorityDies kills two masters of five and expects the hold to go on.
-func (d *demo) minorityDies(ctx context.Context, hold *redlock.Hold) error {
+func (d *demo) minorityDies(ctx context.Context, hold *guest) error {
 	if _, err := d.follow(ctx, hold, func(s seen) bool { return s.renewals == 1 }); err != nil {
 		return err
 	}
@@ -100,9 +98,9 @@ func (d *demo) minorityDies(ctx context.Context, hold *redlock.Hold) error {
 }
 
 // majorityDies kills a third master and brings it back in time.
-func (d *demo) majorityDies(ctx context.Context, hold *redlock.Hold) error {
+func (d *demo) majorityDies(ctx context.Context, hold *guest) error {
 	token := hold.Token()
-	d.kill(2)
+	dead := d.kill(2)
 	// An answer that the master gave before it died may still be read.
 	if _, err := d.follow(ctx, hold, func(s seen) bool { return s.took > demoLease/20 }); err != nil {
 		return err
@@ -119,6 +117,7 @@ func (d *demo) majorityDies(ctx context.Context, hold *redlock.Hold) error {
 		"%d renewals; it was down to %s, and a healthy hold is never below %s", s.renewals, seconds(s.left), seconds(demoLease*2/3-demoLease/50))
 
 	d.revive(d.fleet.Master(2))
+	d.record.mended(dead)
 	d.time.event("m3 is started again, with its data")
 	s, err = d.follow(ctx, hold, func(s seen) bool { return s.renewals == 1 })
 	guests, _ := d.room.log()
@@ -134,11 +133,11 @@ func (d *demo) majorityDies(ctx context.Context, hold *redlock.Hold) error {
 }
 
 // handOver ends A's hold, after which B gets the lock.
-func (d *demo) handOver(ctx context.Context, hold *redlock.Hold, next <-chan outcome) error {
+func (d *demo) handOver(ctx context.Context, hold *guest, next <-chan outcome) error {
 	token := hold.Token()
 	d.room.leave()
 	left := time.Now()
-	unlocked := hold.Unlock(ctx)
+	unlocked := d.record.unlock(ctx, hold)
 	d.time.holds("", nil)
 	if unlocked == nil {
 		d.time.event("A unlocks")
@@ -160,7 +159,7 @@ func (d *demo) handOver(ctx context.Context, hold *redlock.Hold, next <-chan out
 		"B's fencing token is larger: a resource that checks it refuses what A sent too late.",
 		"%d > %d", b.hold.Token(), token)
 	d.room.leave()
-	if err := b.hold.Unlock(ctx); err != nil {
+	if err := d.record.unlock(ctx, b.hold); err != nil {
 		return fmt.Errorf("client B: %w", err)
 	}
 	d.time.holds("", nil)
@@ -195,8 +194,10 @@ func (d *demo) nothingLeft(ctx context.Context) error {
 	return err
 }
 
-func (d *demo) kill(i int) {
+// kill kills a master and returns the number of that in the record.
+func (d *demo) kill(i int) int {
 	m := d.fleet.Master(i)
 	m.Kill()
 	d.time.event("%s is killed", m.Name())
+	return d.record.killed(m.Name())
 }

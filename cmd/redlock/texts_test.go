@@ -90,13 +90,17 @@ var scenes = []scene{
 // TestTexts: what the user of the command reads, word for word, is in testdata/texts.txt. Read changes
 // to that file aloud.
 func TestTexts(t *testing.T) {
-	var got strings.Builder
-	for _, s := range scenes {
-		t.Run(s.args+", "+s.when, func(t *testing.T) {
-			fmt.Fprintf(&got, "# %s\n$ redlock %s\n%s\n", s.when, strings.Replace(s.args, " NAMES", "", 1), s.play(t))
-		})
-	}
-	golden(t, "testdata/texts.txt", got.String())
+	t.Parallel()
+	got := make([]string, len(scenes))
+	t.Run("scenes", func(t *testing.T) { // returns when all have ended
+		for i, s := range scenes {
+			t.Run(s.args+", "+s.when, func(t *testing.T) {
+				t.Parallel()
+				got[i] = fmt.Sprintf("# %s\n$ redlock %s\n%s\n", s.when, strings.Replace(s.args, " NAMES", "", 1), s.play(t))
+			})
+		}
+	})
+	golden(t, "testdata/texts.txt", strings.Join(got, ""))
 }
 
 // golden compares got with the text of a file, which -update writes.

@@ -63,7 +63,9 @@ func (w watchFlag) run(std streams, title string, asJSON bool, once look) error 
 	defer tick.Stop()
 	for {
 		var text bytes.Buffer
-		sig, err := untilSignal(signals, func(ctx context.Context) error { return once(ctx, page{&text, pageOn(std.out).width}) })
+		ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+		sig, err := untilSignal(ctx, signals, func(ctx context.Context) error { return once(ctx, page{&text, pageOn(std.out).width}) })
+		cancel()
 		if sig != nil {
 			return quiet(signalCode(sig))
 		}
@@ -73,27 +75,32 @@ func (w watchFlag) run(std streams, title string, asJSON bool, once look) error 
 		if err := s.show(time.Now(), text.Bytes()); err != nil {
 			return err
 		}
-		for sig == nil {
-			select {
-			case <-tick.C:
-			case sig = <-signals:
-				if endsWait(sig) {
-					return quiet(signalCode(sig))
-				}
-				sig = nil
-				continue
-			}
-			break
+		if sig := nextTick(tick.C, signals); sig != nil {
+			return quiet(signalCode(sig))
 		}
 	}
 }
 
-// untilSignal calls f, whose context ends with the first signal that ends the program, or after
-// lookLimit. It returns that signal.
+// nextTick waits for a tick, or for a signal that ends the program, which it returns.
+func nextTick(tick <-chan time.Time, signals <-chan os.Signal) os.Signal {
+	for {
+		select {
+		case <-tick:
+			return nil
+		case sig := <-signals:
+			if endsWait(sig) {
+				return sig
+			}
+		}
+	}
+}
+
+// untilSignal calls f with a context that ends with ctx, or at the first signal that ends the program. It
+// returns that signal.
 //
 // Goroutines: one. It calls f, which untilSignal waits for.
-func untilSignal(signals <-chan os.Signal, f func(context.Context) error) (by os.Signal, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+func untilSignal(ctx context.Context, signals <-chan os.Signal, f func(context.Context) error) (by os.Signal, err error) {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan struct{})
 	go func() {

@@ -1,4 +1,4 @@
-package integration
+package fleet
 
 import (
 	"errors"
@@ -102,10 +102,10 @@ func TestPullFails(t *testing.T) {
 }
 
 func TestNoEngine(t *testing.T) {
-	_, err := engine("unix:///no/such/docker.sock")
-	for _, part := range []string{"Docker does not answer", "DOCKER_HOST"} {
+	_, err := connect("unix:///no/such/docker.sock")
+	for _, part := range []string{"cannot reach Docker", "DOCKER_HOST"} {
 		if err == nil || !strings.Contains(err.Error(), part) {
-			t.Errorf("engine = %v, want %q in it", err, part)
+			t.Errorf("connect = %v, want %q in it", err, part)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package integration
+package fleet
 
 import (
 	"archive/tar"
@@ -97,12 +97,12 @@ func prepareImage(client *docker.Client) (imageName, error) {
 			return step.image, nil
 		case buildTheImage:
 			if why = buildImage(client); why == nil {
-				fmt.Fprintln(os.Stderr, "integration: built the image", step.image)
+				fmt.Fprintln(os.Stderr, "fleet: built the image", step.image)
 				return step.image, nil
 			}
 		case pullImage:
 			if named == "" {
-				fmt.Fprintf(os.Stderr, "integration: pulling %s, since no image can be built here: %v\n", step.image, why)
+				fmt.Fprintf(os.Stderr, "fleet: pulling %s, since no image can be built here: %v\n", step.image, why)
 			}
 			return step.image, pull(client, step.image)
 		}

@@ -1,0 +1,99 @@
+// Command chaos runs trials, judges them and draws them.
+//
+//	go run ./integration/chaos -seed 7 -minutes 10
+//	go run ./integration/chaos -peers 1,2,3 -minutes 1
+//	go run ./integration/chaos -table
+//	go run ./integration/chaos -judge out/history.jsonl
+//
+// A trial starts masters in containers and client processes, does all kinds of harm to both by a plan that
+// the seed determines, and writes what happened to history.jsonl. The judge's report goes to report.txt, and
+// the picture to picture.html. It exits with 1 if a promise was broken, or if the trial went wrong.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"example.com/redlock/integration/trial"
+	"example.com/redlock/internal/history"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := command(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "chaos:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func command(ctx context.Context, args []string) error {
+	cfg := trial.Config{Lease: 3 * time.Second, Callers: 4}
+	set := flag.NewFlagSet("chaos", flag.ContinueOnError)
+	set.Uint64Var(&cfg.Seed, "seed", 1, "of the faults, and of what clients do")
+	minutes := set.Float64("minutes", 10, "for how long there are faults")
+	set.IntVar(&cfg.Masters, "masters", 5, "how many masters")
+	set.IntVar(&cfg.Clients, "clients", 5, "how many client processes")
+	set.StringVar(&cfg.Locker, "locker", trial.Redlock, "library: redlock, redsync, redsync-ff or single")
+	only := set.String("only", "", "kinds of faults, separated by commas; none: all")
+	tabled := set.Bool("table", false, "try each kind of fault alone for 20 s, on a minority and on a majority, and print a table in Markdown")
+	peers := set.String("peers", "", "seeds, separated by commas: run the same trials with each library, and print a table in Markdown")
+	beside := set.Int("j", 3, "how many trials of a table beside each other")
+	set.StringVar(&cfg.Out, "out", "", "folder for the history, the report and the picture; by default out/chaos-SEED")
+	old := set.String("judge", "", "history to judge and to draw, instead of a trial")
+	if err := set.Parse(args); err != nil {
+		return err
+	}
+	if *old != "" {
+		events, err := trial.ReadEvents(*old)
+		if err != nil {
+			return err
+		}
+		h, err := history.Merge(events)
+		if err != nil {
+			return err
+		}
+		_, err = trial.Conclude(os.Stdout, filepath.Dir(*old), h, nil)
+		return err
+	}
+	cfg.Lasts = time.Duration(*minutes * float64(time.Minute))
+	cfg.Replay = "go run ./integration/chaos " + strings.Join(args, " ")
+	cfg.Title = fmt.Sprintf("%s, %d masters, %d clients, seed %d", cfg.Locker, cfg.Masters, cfg.Clients, cfg.Seed)
+	if *only != "" {
+		cfg.Only = strings.Split(*only, ",")
+	}
+	if cfg.Out == "" {
+		cfg.Out = filepath.Join("out", fmt.Sprintf("chaos-%d", cfg.Seed))
+	}
+	if err := os.RemoveAll(filepath.Join(cfg.Out, "parts")); err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp("", "chaos")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	if *peers != "" {
+		return compare(ctx, cfg, folder, *peers, *beside)
+	}
+	if cfg.Programs, err = trial.Build(ctx, folder, cfg.Locker); err != nil {
+		return err
+	}
+	if *tabled {
+		cfg.Lasts = 20 * time.Second
+		return table(ctx, cfg, *beside)
+	}
+	h, err := trial.Run(ctx, cfg, trial.NewPlan(cfg))
+	if h == nil {
+		return err
+	}
+	_, err = trial.Conclude(os.Stdout, cfg.Out, h, err)
+	return err
+}

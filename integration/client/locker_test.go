@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/integration/workload"
+	"example.com/redlock/internal/history"
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// newLocker returns a locker with masters in memory.
+func newLocker(t *testing.T) (*locker, *redlocktest.Fleet) {
+	fleet := redlocktest.Start(t, 3)
+	client, err := redlock.New(redlock.Config{Pools: fleet.Pools(), Lease: lease})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return &locker{client, lease}, fleet
+}
+
+// TestPermitsCountFrom1: a slot of 0 would be a lock.
+func TestPermitsCountFrom1(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, _ := newLocker(t)
+		slots := map[int]bool{}
+		for range 2 {
+			h, err := l.Acquire(t.Context(), "p", 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			slots[h.Slot()] = true
+			if _, ok := h.(workload.Enterer); ok {
+				t.Error("a permit can be entered")
+			}
+		}
+		if !slots[1] || !slots[2] {
+			t.Errorf("slots are %v, want 1 and 2", slots)
+		}
+		h, err := l.Lock(t.Context(), "p")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Slot() != 0 {
+			t.Errorf("the slot of a lock is %d, want 0", h.Slot())
+		}
+	})
+}
+
+// TestEnter: the same hold, or another, where the first was lost.
+func TestEnter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, fleet := newLocker(t)
+		ctx := l.WithOwner(t.Context())
+		h, err := l.Lock(ctx, "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, same, err := h.(workload.Enterer).Enter(ctx, true); !same || err != nil {
+			t.Errorf("Enter = %v, %v, want the same hold", same, err)
+		}
+		for _, m := range fleet.Masters() {
+			m.Kill()
+			m.Restart()
+		}
+		<-h.Context().Done()
+		again, same, err := h.(workload.Enterer).Enter(ctx, false)
+		if same || err != nil {
+			t.Fatalf("Enter = %v, %v, want another hold", same, err)
+		}
+		if again.Token() <= h.Token() {
+			t.Errorf("its token is %d, not larger than %d", again.Token(), h.Token())
+		}
+	})
+}
+
+func TestClassify(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want history.Failure
+	}{
+		{redlock.ErrTaken, history.Taken},
+		{redlock.ErrNoQuorum, history.NoQuorum},
+		{redlock.ErrGuarded, history.NoQuorum},
+		{redlock.ErrLost, history.NoLock},
+		{redlock.ErrNotHeld, history.NotHeld},
+		{redlock.ErrClosed, history.Closed},
+		{redlock.ErrUpgrade, history.Upgrade},
+		{errors.Join(redlock.ErrTaken, context.DeadlineExceeded), history.Ended},
+		{errors.Join(redlock.ErrNoQuorum, context.Canceled), history.Ended},
+		{fmt.Errorf("lock: %w", redlock.ErrTaken), history.Taken},
+		{redlock.ErrOverlap, history.Unknown},
+		{redis.ErrNil, history.Unknown},
+	} {
+		if got := classify(test.err); got != test.want {
+			t.Errorf("classify(%v) = %q, want %q", test.err, got, test.want)
+		}
+	}
+}
+
+// TestMayFail: what the documentation of each method says.
+func TestMayFail(t *testing.T) {
+	l := &locker{}
+	for _, test := range []struct {
+		do   history.Do
+		as   history.Failure
+		want bool
+	}{
+		{history.Lock, history.Ended, true},
+		{history.Lock, history.NoQuorum, false},
+		{history.Lock, history.Taken, false},
+		{history.Lock, history.NoLock, false},
+		{history.Acquire, history.Taken, false},
+		{history.TryLock, history.Taken, true},
+		{history.TryLock, history.Upgrade, false},
+		{history.TryAcquire, history.NoQuorum, true},
+		{history.Enter, history.Upgrade, true},
+		{history.Enter, history.NoLock, true},
+		{history.Enter, history.Taken, false},
+		{history.Enter, history.NoQuorum, false},
+		{history.Extend, history.NoLock, true},
+		{history.Extend, history.Taken, false},
+		{history.Unlock, history.NoLock, true},
+		{history.Unlock, history.NotHeld, false}, // of what was not unlocked before
+		{history.Unlock, history.Unknown, false},
+		{history.CloseClient, history.NoQuorum, true},
+		{history.CloseClient, history.NoLock, false},
+	} {
+		if got := l.MayFail(test.do, test.as); got != test.want {
+			t.Errorf("MayFail(%s, %s) = %v, want %v", test.do, test.as, got, test.want)
+		}
+	}
+}

@@ -1,0 +1,7 @@
+// Command client is a client process of a trial. It takes locks with package redlock: see package
+// workload.
+package main
+
+import "example.com/redlock/integration/workload"
+
+func main() { workload.Main(open, classify) }

@@ -1,0 +1,73 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ory/dockertest/v3/docker"
+)
+
+// Kill ends the server with SIGKILL: nothing is flushed, connections break.
+func (m *Master) Kill(ctx context.Context) error { return m.end(ctx, "kill", docker.SIGKILL) }
+
+// Stop ends the server with SIGTERM, as a planned restart does.
+func (m *Master) Stop(ctx context.Context) error { return m.end(ctx, "stop", docker.SIGTERM) }
+
+func (m *Master) end(ctx context.Context, act string, signal docker.Signal) error {
+	client, id := m.fleet.engine.docker.Client, m.container()
+	err := client.KillContainer(docker.KillContainerOptions{ID: id, Signal: signal, Context: ctx})
+	if err == nil {
+		_, err = client.WaitContainerWithContext(id, ctx)
+	}
+	return m.did(act, err)
+}
+
+// Start brings an ended master back at its address, empty unless it is durable.
+func (m *Master) Start(ctx context.Context) error {
+	err := m.fleet.engine.docker.Client.StartContainerWithContext(m.container(), nil, ctx)
+	if err == nil {
+		err = m.ready(ctx)
+	}
+	return m.did("start", err)
+}
+
+// Replace removes the master for good, whatever its state, and starts a new and empty one at its address.
+// What the clock shows stays as it was moved.
+func (m *Master) Replace(ctx context.Context) error {
+	err := remove(m.fleet.engine.docker.Client, m.container())
+	if err == nil {
+		err = m.create(ctx)
+	}
+	if err == nil {
+		err = m.ready(ctx)
+	}
+	return m.did("replace", err)
+}
+
+// Pause freezes the server: connections stay, new ones are accepted by the kernel, and
+// commands wait in its buffers until Unpause.
+func (m *Master) Pause() error {
+	var err error
+	for range 5 { // on a busy machine Docker may give up before a container is frozen, and thaws it
+		if err = m.fleet.engine.docker.Client.PauseContainer(m.container()); err == nil {
+			break
+		}
+	}
+	return m.did("pause", err)
+}
+
+// Unpause ends what Pause began.
+func (m *Master) Unpause() error {
+	return m.did("unpause", m.fleet.engine.docker.Client.UnpauseContainer(m.container()))
+}
+
+// container returns the id of the container that is the master now.
+func (m *Master) container() string { return m.resource.Load().Container.ID }
+
+// did returns err with what was done to whom.
+func (m *Master) did(act string, err error) error {
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", act, m.Name(), err)
+	}
+	return nil
+}

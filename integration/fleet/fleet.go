@@ -1,0 +1,107 @@
+package fleet
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ory/dockertest/v3/docker"
+)
+
+// Config says what to start. The zero value of each field is its default.
+type Config struct {
+	Masters int              // how many; no default
+	Durable func(i int) bool // whether master i has appendonly with appendfsync always: a restart forgets nothing, else everything. By default none
+	Clocks  bool             // the masters' wall clocks can be moved; needs gcc
+	Life    time.Duration    // after which a container ends by itself, counted from when it last started; by default an hour
+
+	Password string      // requirepass; none by default
+	Settings []string    // files and options instead of the arguments above, for redis-server
+	Mounts   []string    // of the machine's files in the containers: "file:path:ro"
+	User     string      // whose password Password is; by default the default user's
+	TLS      *tls.Config // of clients; nil: no TLS
+}
+
+// Fleet is a set of independent masters.
+type Fleet struct {
+	id      string // in the label of each container
+	engine  *Engine
+	cfg     Config
+	masters []*Master
+	clocks  clocks
+}
+
+// Start is [Prepare] and [Engine.Start].
+func Start(ctx context.Context, cfg Config) (*Fleet, error) {
+	engine, err := Prepare()
+	if err != nil {
+		return nil, err
+	}
+	return engine.Start(ctx, cfg)
+}
+
+// Start starts the masters and returns when each answers. After an error nothing is left of them.
+//
+// Goroutines: one per master, which ends when that master answers or ctx does; Start waits.
+func (e *Engine) Start(ctx context.Context, cfg Config) (*Fleet, error) {
+	if cfg.Life == 0 {
+		cfg.Life = time.Hour
+	}
+	f := &Fleet{id: strconv.FormatUint(rand.Uint64(), 36), engine: e, cfg: cfg}
+	var err error
+	if cfg.Clocks {
+		if f.clocks, err = newClocks(ctx); err != nil {
+			return nil, err
+		}
+	}
+	errs := make([]error, cfg.Masters)
+	var wg sync.WaitGroup
+	for i := range cfg.Masters {
+		m := &Master{fleet: f, number: i}
+		f.masters = append(f.masters, m)
+		wg.Go(func() { errs[i] = m.begin(ctx) })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting %d masters: %w", cfg.Masters, err), f.Close())
+	}
+	return f, nil
+}
+
+// Masters returns m1, m2 and so on, in this order.
+func (f *Fleet) Masters() []*Master { return f.masters }
+
+// Close removes the masters, whatever their state.
+//
+// Goroutines: one per container, which ends when that is removed; Close waits.
+func (f *Fleet) Close() error {
+	for _, m := range f.masters {
+		m.mu.Lock()
+		m.endEvictionLocked()
+		m.mu.Unlock()
+	}
+	// By label, which also finds containers that never started.
+	all, err := f.engine.docker.Client.ListContainers(docker.ListContainersOptions{
+		All:     true,
+		Filters: map[string][]string{"label": {labelFleet + "=" + f.id}},
+	})
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, c := range all {
+		wg.Go(func() { errs[i] = remove(f.engine.docker.Client, c.ID) })
+	}
+	wg.Wait()
+	if f.clocks.folder != "" {
+		err = errors.Join(err, os.RemoveAll(f.clocks.folder))
+	}
+	if err = errors.Join(err, errors.Join(errs...)); err != nil {
+		return fmt.Errorf("cleaning up: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,85 @@
+package fleet
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ory/dockertest/v3/docker"
+)
+
+// count returns how many containers have a label.
+func count(t *testing.T, label string) int {
+	t.Helper()
+	all, err := machine.docker.Client.ListContainers(docker.ListContainersOptions{
+		All: true, Filters: map[string][]string{"label": {label}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all)
+}
+
+// TestCloseLeavesNothing: neither containers, whatever their state, nor files.
+func TestCloseLeavesNothing(t *testing.T) {
+	t.Parallel()
+	ctx, f := start(t, Config{Masters: 3, Clocks: true})
+	m := f.Masters()
+	did(t, m[0].Kill(ctx))
+	did(t, m[1].Pause())
+	label := labelFleet + "=" + f.id
+	if n := count(t, label); n != 3 {
+		t.Errorf("%d containers, want 3", n)
+	}
+	did(t, f.Close())
+	if n := count(t, label); n != 0 {
+		t.Errorf("%d containers after Close", n)
+	}
+	if _, err := os.Stat(f.clocks.folder); !os.IsNotExist(err) {
+		t.Errorf("Stat of the clocks' folder after Close: %v", err)
+	}
+}
+
+// TestStartFails: a fleet with a master that does not start leaves nothing. Its error names the master.
+func TestStartFails(t *testing.T) {
+	t.Parallel()
+	f, err := machine.Start(t.Context(), Config{Masters: 2, Mounts: []string{"no such volume"}})
+	if err == nil {
+		_ = f.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), "starting 2 masters: m1: ") {
+		t.Errorf("Start = %v, want an error that names m1", err)
+	}
+}
+
+// TestLife: a container ends by itself.
+func TestLife(t *testing.T) {
+	t.Parallel()
+	_, m := one(t, Config{Life: 2 * time.Second})
+	eventually(t, 20*time.Second, "it has ended", func() bool {
+		_, err := m.Do("PING")
+		return err != nil
+	})
+}
+
+// TestSweep: containers whose time is over go, and others stay.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	_, m := one(t, Config{})
+	client := machine.docker.Client
+	name := "sweep-" + m.fleet.id
+	_, err := client.CreateContainer(docker.CreateContainerOptions{Config: &docker.Config{
+		Image: machine.image.String(), Cmd: []string{"redis-server"},
+		Labels: map[string]string{labelFleet: name, labelExpires: strconv.FormatInt(time.Now().Unix()-1, 10)},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sweep(client)
+	if n := count(t, labelFleet+"="+name); n != 0 {
+		t.Error("a container whose time is over is still there")
+	}
+	do(t, m, "PING")
+}

@@ -1,0 +1,199 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// wantError wants that a command is refused with a reply that begins with prefix.
+func wantError(t *testing.T, m *Master, prefix, command string, args ...any) {
+	t.Helper()
+	if reply, err := m.Do(command, args...); err == nil || !strings.HasPrefix(err.Error(), prefix) {
+		t.Errorf("%s %v = %v, %v, want the error %s", command, args, reply, err, prefix)
+	}
+}
+
+// TestHarm: each act on a server that goes on does what tests and trials rely on.
+func TestHarm(t *testing.T) {
+	t.Parallel()
+	_, m := one(t, Config{})
+	for _, tt := range []struct {
+		name string
+		test func(t *testing.T)
+	}{
+		{"flush", func(t *testing.T) {
+			did(t, m.Flush())
+			if keys := do(t, m, "DBSIZE"); keys != int64(0) {
+				t.Errorf("DBSIZE = %v, want 0", keys)
+			}
+		}},
+		{"flush scripts", func(t *testing.T) {
+			hash := do(t, m, "SCRIPT", "LOAD", "return 1")
+			do(t, m, "EVALSHA", hash, 0)
+			did(t, m.FlushScripts())
+			wantError(t, m, "NOSCRIPT", "EVALSHA", hash, 0)
+		}},
+		{"kill clients", func(t *testing.T) {
+			client, subscriber := dial(t, m), dial(t, m)
+			if _, err := client.Do("PING"); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := subscriber.Do("SUBSCRIBE", "channel"); err != nil {
+				t.Fatal(err)
+			}
+			did(t, m.KillClients())
+			if _, err := client.Do("PING"); err == nil {
+				t.Error("the connection of a client still works")
+			}
+			if reply, err := redis.ReceiveWithTimeout(subscriber, time.Second); !errors.Is(err, io.EOF) {
+				t.Errorf("the connection of a subscriber still works: %v, %v", reply, err)
+			}
+		}},
+		{"demote and promote", func(t *testing.T) {
+			did(t, m.Demote())
+			wantError(t, m, "READONLY", "SET", "key", "changed")
+			if err := m.Evict(); err == nil || err.Error() != "evict keys of m1: it evicts nothing" {
+				t.Errorf("Evict of a replica = %v", err)
+			}
+			did(t, m.Drain())
+			did(t, m.Promote())
+			if got, err := redis.String(m.Do("GET", "key")); got != "value" {
+				t.Errorf("GET = %q, %v, want what was there", got, err)
+			}
+			do(t, m, "SET", "key", "changed")
+		}},
+		{"fill and drain", func(t *testing.T) {
+			did(t, m.Fill())
+			wantError(t, m, "OOM", "SET", "other", "value")
+			if keys := do(t, m, "DBSIZE"); keys != int64(1) {
+				t.Errorf("DBSIZE = %v, want 1", keys)
+			}
+			did(t, m.Drain())
+			do(t, m, "SET", "other", "value")
+		}},
+		{"evict and drain", func(t *testing.T) {
+			store := func(n int) (stored int) {
+				for i := range n {
+					if _, err := m.Do("HSET", fmt.Sprint("orders:", i), "owner", 1); err == nil {
+						stored++
+					}
+				}
+				return stored
+			}
+			const many = 100
+			store(many)
+			before := numbers(t, m)["evicted_keys"]
+			did(t, m.Evict())
+			if numbers(t, m)["evicted_keys"] == before {
+				t.Error("no key is gone when Evict returns")
+			}
+			stored, asked := 0, 0
+			eventually(t, 5*time.Second, "keys go as they are stored", func() bool {
+				stored, asked = stored+store(many), asked+many
+				return numbers(t, m)["evicted_keys"] > before+2*many
+			})
+			if stored < asked/2 {
+				t.Errorf("%d of %d keys were stored while others went, want most", stored, asked)
+			}
+			conn := dial(t, m)
+			eventually(t, 5*time.Second, "there is enough memory in between", func() bool {
+				limit, err := configured(conn, "maxmemory")
+				return err == nil && limit == "0"
+			})
+			did(t, m.Drain())
+			if policy, err := redis.Strings(m.Do("CONFIG", "GET", "maxmemory-policy")); err != nil || policy[1] != "noeviction" {
+				t.Errorf("the policy is %v, %v after Drain", policy, err)
+			}
+			if stored := store(many); stored < many {
+				t.Errorf("after Drain, %d of %d keys were stored", stored, many)
+			}
+		}},
+		{"occupy", func(t *testing.T) {
+			const d = 200 * time.Millisecond
+			conn := dial(t, m)
+			var refused error
+			for range 20 { // what the server reads together with the script, it may carry out before
+				var done atomic.Bool
+				var acted error
+				var wg sync.WaitGroup
+				wg.Go(func() {
+					for !done.Load() && refused == nil {
+						_, refused = conn.Do("SET", "key", "changed")
+					}
+				})
+				wg.Go(func() {
+					for !done.Load() && acted == nil {
+						acted = m.FlushScripts() // waits for its turn
+					}
+				})
+				began := time.Now()
+				err := m.Occupy(d)
+				took := time.Since(began)
+				done.Store(true)
+				wg.Wait()
+				if err != nil || acted != nil || took < d {
+					t.Fatalf("Occupy = %v after %v, and another act = %v", err, took, acted)
+				}
+				if refused != nil {
+					break
+				}
+			}
+			if refused == nil || !strings.HasPrefix(refused.Error(), "BUSY") {
+				t.Errorf("SET = %v, want BUSY", refused)
+			}
+			if limit, err := configured(conn, "lua-time-limit"); limit != "5000" || err != nil {
+				t.Errorf("lua-time-limit is %s, %v afterwards", limit, err)
+			}
+			do(t, m, "SET", "key", "changed")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			do(t, m, "FLUSHALL")
+			do(t, m, "SET", "key", "value")
+			tt.test(t)
+		})
+	}
+}
+
+// TestKeys: what is left on a master, of each type.
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	_, m := one(t, Config{})
+	do(t, m, "SET", "string", strings.Repeat("x", 1000))
+	do(t, m, "HSET", "hash", "owner", 1)
+	do(t, m, "RPUSH", "list", "a", "b")
+	do(t, m, "SADD", "set", "a")
+	do(t, m, "ZADD", "zset", 7, "a")
+	do(t, m, "PEXPIRE", "hash", 100_000)
+	keys, err := m.Keys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"string": "string -1 " + strings.Repeat("x", longest) + "…",
+		"list":   "list -1 [a b]",
+		"set":    "set -1 [a]",
+		"zset":   "zset -1 [a 7]",
+	}
+	for name, text := range want {
+		if keys[name] != text {
+			t.Errorf("%s: %q, want %q", name, keys[name], text)
+		}
+	}
+	var left int
+	var content string
+	if _, err := fmt.Sscanf(keys["hash"], "hash %d %s", &left, &content); err != nil || left < 1 || left > 100_000 || content != "[owner" {
+		t.Errorf("hash: %q, want what is left of 100000 ms and [owner 1]", keys["hash"])
+	}
+	if len(keys) != 5 {
+		t.Errorf("%d keys, want 5", len(keys))
+	}
+}

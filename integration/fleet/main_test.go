@@ -1,0 +1,112 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// machine is the Docker engine, which TestMain sets before the first test.
+var machine *Engine
+
+// TestMain prepares the machine, or says in one line what is missing.
+func TestMain(m *testing.M) {
+	var err error
+	if machine, err = Prepare(); err != nil {
+		fmt.Fprintln(os.Stderr, "fleet:", err)
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+// start starts a fleet that is removed when the test ends.
+func start(t *testing.T, cfg Config) (context.Context, *Fleet) {
+	t.Helper()
+	const limit = time.Minute
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	if cfg.Life == 0 {
+		cfg.Life = 2 * limit
+	}
+	f, err := machine.Start(ctx, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return ctx, f
+}
+
+// one starts a single master.
+func one(t *testing.T, cfg Config) (context.Context, *Master) {
+	t.Helper()
+	cfg.Masters = 1
+	ctx, f := start(t, cfg)
+	return ctx, f.Masters()[0]
+}
+
+// did fails the test if an act failed.
+func did(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// do sends a command to a master that must answer.
+func do(t *testing.T, m *Master, command string, args ...any) any {
+	t.Helper()
+	reply, err := m.Do(command, args...)
+	if err != nil {
+		t.Fatalf("%s: %s %v: %v", m.Name(), command, args, err)
+	}
+	return reply
+}
+
+// dial connects to a master for as long as the test lasts.
+func dial(t *testing.T, m *Master) redis.Conn {
+	t.Helper()
+	conn, err := m.Dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// numbers are those in INFO.
+func numbers(t *testing.T, m *Master) map[string]int64 {
+	t.Helper()
+	found, err := info(dial(t, m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// runID returns which run of a server this is.
+func runID(t *testing.T, m *Master) string {
+	t.Helper()
+	id, err := redis.String(m.Do("EVAL", `return redis.call("INFO", "server"):match("run_id:(%x+)")`, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// eventually waits until so returns true, for at most limit.
+func eventually(t *testing.T, limit time.Duration, what string, so func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(limit); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", limit, what)
+		}
+	}
+}

@@ -1,0 +1,137 @@
+package fleet
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+	"github.com/ory/dockertest/v3"
+	"github.com/ory/dockertest/v3/docker"
+)
+
+const (
+	port      = docker.Port("6379/tcp")
+	readyWait = 20 * time.Second // for a container to answer PING
+	grace     = 15 * time.Second // between the end of a container and its removal by anybody
+)
+
+// Master is one Redis in a container of its own, always at the same address.
+type Master struct {
+	fleet    *Fleet
+	number   int    // from 0
+	port     string // of 127.0.0.1
+	resource atomic.Pointer[dockertest.Resource]
+	clock    *clock // nil without Config.Clocks
+
+	mu     sync.Mutex // one act by commands at a time: while Occupy's script runs, the server refuses others
+	memory memory     // guarded by mu
+}
+
+// Name returns "m1" for the first master of its fleet.
+func (m *Master) Name() string { return fmt.Sprintf("m%d", m.number+1) }
+
+// Addr returns the master's own address, "127.0.0.1:port".
+func (m *Master) Addr() string { return net.JoinHostPort("127.0.0.1", m.port) }
+
+// Dial connects to the server. Options come after those that follow from Config, so they win.
+func (m *Master) Dial(options ...redis.DialOption) (redis.Conn, error) {
+	cfg := &m.fleet.cfg
+	return redis.Dial("tcp", m.Addr(), append([]redis.DialOption{
+		redis.DialUsername(cfg.User),
+		redis.DialPassword(cfg.Password),
+		redis.DialUseTLS(cfg.TLS != nil),
+		redis.DialTLSConfig(cfg.TLS),
+		redis.DialConnectTimeout(time.Second),
+		redis.DialReadTimeout(2 * time.Second),
+		redis.DialWriteTimeout(time.Second),
+	}, options...)...)
+}
+
+// Do sends one command on a new connection. It waits for at most two seconds for the answer.
+func (m *Master) Do(command string, args ...any) (any, error) {
+	conn, err := m.Dial()
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return conn.Do(command, args...)
+}
+
+// begin runs the first container, on a port that the master keeps.
+func (m *Master) begin(ctx context.Context) error {
+	if m.fleet.cfg.Clocks {
+		var err error
+		if m.clock, err = m.fleet.clocks.add(m.Name()); err != nil {
+			return fmt.Errorf("%s: %w", m.Name(), err)
+		}
+	}
+	var err error
+	for range 5 { // another process may take the port before the container does
+		m.port = m.fleet.engine.FreePort()
+		if err = m.create(ctx); err == nil {
+			return m.ready(ctx)
+		}
+	}
+	return fmt.Errorf("%s: %w", m.Name(), err)
+}
+
+// create runs a container on the master's port.
+func (m *Master) create(ctx context.Context) error {
+	cfg, engine := &m.fleet.cfg, m.fleet.engine
+	args := []string{"--bind", "0.0.0.0", "--protected-mode", "no", "--save", "", "--loglevel", "warning"}
+	if cfg.Durable != nil && cfg.Durable(m.number) {
+		args = append(args, "--dir", "/data", "--appendonly", "yes", "--appendfsync", "always")
+	}
+	if cfg.Settings != nil {
+		args = cfg.Settings
+	} else if cfg.Password != "" {
+		args = append(args, "--requirepass", cfg.Password)
+	}
+	options := &dockertest.RunOptions{
+		Repository:   engine.image.repository,
+		Tag:          engine.image.tag,
+		Entrypoint:   []string{engine.image.server()}, // a stock image's own entry point would change the user first
+		Cmd:          args,
+		Mounts:       cfg.Mounts,
+		ExposedPorts: []string{string(port)},
+		PortBindings: map[docker.Port][]docker.PortBinding{port: {{HostIP: "127.0.0.1", HostPort: m.port}}},
+		Labels: map[string]string{
+			labelFleet:   m.fleet.id,
+			labelExpires: strconv.FormatInt(time.Now().Add(cfg.Life+grace).Unix(), 10),
+		},
+	}
+	if m.clock != nil {
+		m.clock.install(options)
+	}
+	resource, err := engine.docker.RunWithOptions(options, func(host *docker.HostConfig) { host.PublishAllPorts = false })
+	if err != nil {
+		return err
+	}
+	m.resource.Store(resource)
+	return ctx.Err()
+}
+
+// ready sets the time at which the container ends by itself, and waits until the server answers PING.
+func (m *Master) ready(ctx context.Context) error {
+	if err := m.resource.Load().Expire(uint(m.fleet.cfg.Life.Seconds())); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyWait)
+	defer cancel()
+	for {
+		_, err := m.Do("PING")
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not answer PING: %w", m.Name(), err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}

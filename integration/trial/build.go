@@ -1,0 +1,57 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"example.com/redlock/integration/skew"
+)
+
+const module = "example.com/redlock"
+
+// Programs are the client programs of a library.
+type Programs struct {
+	Right  string
+	Skewed string // its wall clock is off by what the environment says
+}
+
+// Build builds the client programs of locker, "redlock" or one of the peers, into folder. args are more
+// arguments for go build, but not for the program with the skewed clock, which has an overlay already.
+//
+// Goroutines: two, one per program. Build waits for them.
+func Build(ctx context.Context, folder, locker string, args ...string) (Programs, error) {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
+	if err != nil {
+		return Programs{}, fmt.Errorf("where is module %s: %w", module, err)
+	}
+	source := filepath.Join(strings.TrimSpace(string(root)), "integration", "client")
+	if locker != Redlock {
+		source = filepath.Join(filepath.Dir(source), "peers")
+	}
+	programs := Programs{Right: filepath.Join(folder, "client"), Skewed: filepath.Join(folder, "skewed")}
+	var wg sync.WaitGroup
+	var right, skewed error
+	wg.Go(func() { right = build(ctx, source, programs.Right, args...) })
+	wg.Go(func() {
+		overlay, err := skew.Overlay(ctx, folder)
+		if err == nil {
+			err = build(ctx, source, programs.Skewed, "-overlay="+overlay)
+		}
+		skewed = err
+	})
+	wg.Wait()
+	return programs, errors.Join(right, skewed)
+}
+
+func build(ctx context.Context, source, program string, args ...string) error {
+	args = append([]string{"-C", source, "build", "-buildvcs=false", "-o", program}, args...)
+	if out, err := exec.CommandContext(ctx, "go", append(args, ".")...).CombinedOutput(); err != nil {
+		return fmt.Errorf("go build of %s: %w\n%s", filepath.Base(source), err, out)
+	}
+	return nil
+}

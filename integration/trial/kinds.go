@@ -1,0 +1,120 @@
+package trial
+
+import (
+	"slices"
+	"time"
+)
+
+// The kinds of faults, as histories name them.
+const (
+	KillEmpty      = "kill-empty"        // SIGKILL, and a start without data
+	KillAOF        = "kill-aof"          // SIGKILL, and a start with all data
+	StopRestart    = "stop-restart"      // SIGTERM, and a start
+	Pause          = "pause"             // frozen: connections stay
+	Replace        = "replace"           // another server at the same address
+	Demote         = "demote"            // a replica of nobody, and a master again
+	MemoryFull     = "memory-full"       // writes are refused
+	Eviction       = "eviction"          // any key may go
+	FlushAll       = "flushall"          //
+	ClientKill     = "client-kill"       // CLIENT KILL, again and again
+	ScriptFlush    = "script-flush"      // SCRIPT FLUSH, again and again
+	Busy           = "busy"              // one command takes long
+	ClockAhead     = "clock-ahead"       // the wall clock jumps forward, and back at the end
+	ClockBack      = "clock-back"        // it jumps back, and forward at the end
+	ClockFast      = "clock-fast"        // it runs fast, and is set at the end
+	ClockSlow      = "clock-slow"        // it runs slow, and is set at the end
+	Cut            = "cut"               // nothing comes through
+	CutThere       = "cut-there"         // nothing from clients to masters
+	CutBack        = "cut-back"          // nothing from masters to clients
+	CutClient      = "cut-client"        // as cut, for one client
+	Slow           = "slow"              // a delay
+	Jitter         = "jitter"            // a delay that differs from packet to packet
+	Lossy          = "lossy"             // packets are lost and resent, as TCP does
+	Reset          = "reset"             // RST, again and again
+	ClientStop     = "client-stop"       // SIGSTOP for longer than a lease
+	ClientStopped  = "client-stop-short" // for less
+	ClientKilled   = "client-kill-9"     // SIGKILL, and a successor
+	ClientSkew     = "client-skew"       // a successor whose wall clock is off by an hour
+	calm           = "calm"              // no fault: nothing is begun before all others are over
+	successorAfter = 2 * time.Second     // the longest time until a successor starts
+)
+
+// part is what a fault is done to. On one part of one master or client, there is one fault at a time.
+type part string
+
+const (
+	server part = "server" // a master's process, and what it has stored
+	clock  part = "clock"  // a master's wall clock
+	way    part = "way"    // whether anything comes through from clients to a master, and back
+	delay  part = "delay"  // how long that takes
+	loss   part = "loss"   // how much of it is lost
+	resets part = "resets" // how often connections are reset
+	client part = "client" // a client process
+)
+
+// kind is a row of the table of faults.
+type kind struct {
+	name        string
+	part        part
+	least, most time.Duration // how long it lasts
+	forgets     bool          // a master loses what it has granted, though it does not restart
+	restarts    bool          // a master grants nothing for a while afterwards
+}
+
+const second = time.Second
+
+var kinds = []kind{
+	{name: KillEmpty, part: server, most: 4 * second, restarts: true},
+	{name: KillAOF, part: server, most: 4 * second, restarts: true},
+	{name: StopRestart, part: server, most: 3 * second, restarts: true},
+	{name: Replace, part: server, most: second, restarts: true},
+	{name: Demote, part: server, least: second / 2, most: 3 * second, restarts: true},
+	{name: Pause, part: server, least: second / 10, most: 5 * second},
+	{name: MemoryFull, part: server, least: second, most: 4 * second},
+	{name: ClientKill, part: server, least: second / 2, most: 2 * second},
+	{name: ScriptFlush, part: server, least: second / 2, most: 2 * second},
+	{name: Busy, part: server, least: second / 10, most: 5 * second / 2},
+	{name: Cut, part: way, least: second / 3, most: 5 * second},
+	{name: CutThere, part: way, least: second / 3, most: 4 * second},
+	{name: CutBack, part: way, least: second / 3, most: 4 * second},
+	{name: CutClient, part: way, least: second / 2, most: 6 * second},
+	{name: Slow, part: delay, least: second, most: 5 * second},
+	{name: Jitter, part: delay, least: second, most: 5 * second},
+	{name: Lossy, part: loss, least: second, most: 5 * second},
+	{name: Reset, part: resets, most: 3 * second},
+	{name: ClientStop, part: client, least: 32 * second / 10, most: 6 * second},
+	{name: ClientStopped, part: client, least: second / 20, most: 3 * second / 2},
+	{name: ClientKilled, part: client, least: second / 10, most: successorAfter},
+	{name: ClientSkew, part: client, least: 4 * second, most: 9 * second},
+
+	{name: FlushAll, part: server, forgets: true},
+	{name: Eviction, part: server, least: second / 2, most: 2 * second, forgets: true},
+	{name: ClockAhead, part: clock, least: second / 2, most: 5 * second, forgets: true},
+	{name: ClockBack, part: clock, least: second / 2, most: 5 * second, forgets: true},
+	{name: ClockFast, part: clock, least: 2 * second, most: 6 * second, forgets: true},
+	{name: ClockSlow, part: clock, least: 2 * second, most: 6 * second, forgets: true},
+}
+
+// Kinds returns the names of all kinds of faults.
+func Kinds() []string {
+	names := make([]string, len(kinds))
+	for i, k := range kinds {
+		names[i] = k.name
+	}
+	return names
+}
+
+// kindOf returns the row of a kind.
+func kindOf(name string) kind {
+	return kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })]
+}
+
+// echo is for how long after a fault that forgets another master must not forget: until what the one forgot
+// was renewed or has ended, and until clients count its votes again. They do not count those of a master
+// whose clock ran ahead for half a minute.
+func (k kind) echo(lease time.Duration) time.Duration {
+	if k.part == clock {
+		return 35 * second
+	}
+	return lease + second
+}

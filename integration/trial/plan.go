@@ -1,0 +1,151 @@
+package trial
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Act is a fault of a plan: what is done when to whom, and for how long.
+type Act struct {
+	At, Lasts time.Duration // At is counted from when the plan begins
+	Kind      string
+	On        []string // masters "m1", "m2", …, and clients "c1", "c2", …
+
+	Every  time.Duration // how often it is done while it lasts
+	Delay  time.Duration
+	Jitter time.Duration
+	Loss   float64       // probability
+	Offset time.Duration // of a wall clock
+	Rate   float64       // of a wall clock: 1 is right
+}
+
+// String says what an act does, with its parameters.
+func (a Act) String() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s on %s for %v", a.Kind, strings.Join(a.On, " "), a.Lasts)
+	for _, p := range []struct {
+		name  string
+		given bool
+		value any
+	}{
+		{"every", a.Every > 0, a.Every},
+		{"delay", a.Delay > 0, a.Delay},
+		{"jitter", a.Jitter > 0, a.Jitter},
+		{"loss", a.Loss > 0, a.Loss},
+		{"offset", a.Offset != 0, a.Offset},
+		{"rate", a.Rate > 0, a.Rate},
+	} {
+		if p.given {
+			fmt.Fprintf(&text, ", %s %v", p.name, p.value)
+		}
+	}
+	return text.String()
+}
+
+// Plan is what is done in a trial. It is determined by the seed and by what there is to be harmed.
+type Plan struct {
+	Durable []bool // which masters keep all data over a restart
+	Acts    []Act  // in the order of time; those of kind calm are pauses between them
+}
+
+const (
+	warmUp   = 4 * time.Second // before the first fault: masters that have just started grant nothing for a lease
+	calmTime = 9 * time.Second // longer than lease, guard and 2 s, in which waits must end
+)
+
+// planner draws a plan.
+type planner struct {
+	*rand.Rand
+	cfg      Config
+	plan     Plan
+	free     map[string]time.Duration // when a part of somebody is free again
+	echoes   map[string]time.Duration // until when a master counts as one that forgot
+	decks    map[bool][]kind          // those not drawn since all were, of kinds that forget and of others
+	deadline time.Duration            // when all of a stretch is over
+}
+
+// NewPlan draws a plan: stretches of faults, singly and several at a time, and calm between them. In every
+// third stretch masters also forget, though never a majority within one lease.
+func NewPlan(cfg Config) Plan {
+	p := &planner{
+		Rand:   rand.New(rand.NewPCG(cfg.Seed, 17)),
+		cfg:    cfg,
+		free:   map[string]time.Duration{},
+		echoes: map[string]time.Duration{},
+		decks:  map[bool][]kind{},
+	}
+	p.plan.Durable = make([]bool, cfg.Masters)
+	for _, i := range p.Perm(cfg.Masters)[:1+p.IntN(cfg.Masters-1)] {
+		p.plan.Durable[i] = true
+	}
+	at := warmUp
+	for n := 0; ; n++ {
+		stretch := p.between(24*second, 36*second)
+		if left := cfg.Lasts - at; left < 2*stretch+calmTime {
+			stretch = left
+			if left > stretchLeast {
+				stretch = (left - calmTime) / 2
+			}
+		}
+		p.deadline = at + stretch
+		p.stretch(at, n%3 == 1)
+		if at = p.deadline; at >= cfg.Lasts-second {
+			break
+		}
+		p.plan.Acts = append(p.plan.Acts, Act{At: at, Lasts: calmTime, Kind: calm})
+		at += calmTime
+	}
+	slices.SortStableFunc(p.plan.Acts, func(a, b Act) int { return int(a.At - b.At) })
+	return p.plan
+}
+
+// stretchLeast is how much is divided into two stretches and calm between them.
+const stretchLeast = 30 * time.Second
+
+// stretch draws faults until the deadline: bursts of some that begin at nearly the same time, and now and
+// then one that goes round all masters.
+func (p *planner) stretch(at time.Duration, forget bool) {
+	for ; at < p.deadline-second/2; at += p.between(second, 3*second) {
+		for range 1 + p.least(4, 3) {
+			p.draw(at+p.between(0, second/2), forget && p.IntN(2) == 0)
+		}
+	}
+}
+
+// draw adds a fault of a kind that has not been drawn for longest and can be had at that time.
+func (p *planner) draw(at time.Duration, forget bool) {
+	deck := p.decks[forget]
+	if len(deck) == 0 {
+		for _, k := range kinds {
+			if k.forgets == forget && (len(p.cfg.Only) == 0 || slices.Contains(p.cfg.Only, k.name)) {
+				deck = append(deck, k)
+			}
+		}
+		p.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+	}
+	for i, k := range deck {
+		if acts := p.acts(at, k); len(acts) > 0 {
+			p.plan.Acts = append(p.plan.Acts, acts...)
+			p.decks[forget] = slices.Delete(deck, i, i+1)
+			return
+		}
+	}
+	p.decks[forget] = deck
+}
+
+// between draws a time, in whole milliseconds.
+func (p *planner) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(p.Int64N(int64((most-least)/time.Millisecond)+1))*time.Millisecond
+}
+
+// least returns the smallest of so many numbers below n.
+func (p *planner) least(n, many int) int {
+	smallest := n
+	for range many {
+		smallest = min(smallest, p.IntN(n))
+	}
+	return smallest
+}

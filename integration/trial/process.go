@@ -1,0 +1,142 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"example.com/redlock/integration/skew"
+	"example.com/redlock/integration/workload"
+	"example.com/redlock/internal/history"
+)
+
+// slot is the place of one client: a process, and its successor when it has ended. All of them have the same
+// wires. Only one fault at a time uses a slot.
+type slot struct {
+	name     string // "c1", also of the first process in it
+	cfg      workload.Config
+	programs Programs
+	folder   string
+	rec      *history.Recorder
+
+	mu      sync.Mutex
+	n       int      // how many processes there were; guarded by mu
+	process *process // guarded by mu
+}
+
+// process is one client process.
+type process struct {
+	who    string
+	cmd    *exec.Cmd
+	stdin  io.Closer
+	ended  chan struct{} // closed when it was waited for
+	err    error         // how it ended; read after ended
+	killed atomic.Bool   // by us
+}
+
+// now returns the process that is in the slot.
+func (s *slot) now() *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.process
+}
+
+// start starts a process, with a wall clock that is off by offset.
+//
+// Goroutines: one, which waits for the process and ends with it.
+func (s *slot) start(offset time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n++
+	cfg := s.cfg
+	cfg.Who = s.name
+	if s.n > 1 {
+		cfg.Who = fmt.Sprintf("%s.%d", s.name, s.n)
+	}
+	cfg.Seed += uint64(s.n) << 32
+	cfg.Out = filepath.Join(s.folder, cfg.Who+".jsonl")
+	program := s.programs.Right
+	if offset != 0 {
+		program = s.programs.Skewed
+	}
+	p := &process{who: cfg.Who, cmd: exec.Command(program, cfg.Args()...), ended: make(chan struct{})}
+	p.cmd.Env = append(os.Environ(), skew.Env(offset))
+	said, err := os.Create(filepath.Join(s.folder, cfg.Who+".stderr"))
+	if err != nil {
+		return err
+	}
+	p.cmd.Stderr = said
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		return err
+	}
+	s.rec.Add(history.Event{What: history.Started, Who: p.who, Skew: offset})
+	if err := p.cmd.Start(); err != nil {
+		return err
+	}
+	s.process = p
+	go func() {
+		p.err = p.cmd.Wait()
+		_ = said.Close()
+		what := history.Exited
+		if p.killed.Load() {
+			what = history.Killed
+		}
+		s.rec.Add(history.Event{What: what, Who: p.who})
+		close(p.ended)
+	}()
+	return nil
+}
+
+// kill ends the process with SIGKILL.
+func (p *process) kill() error {
+	p.killed.Store(true)
+	err := p.cmd.Process.Kill()
+	<-p.ended
+	return err
+}
+
+// endsWithin is how long a client has to end: its calls, its holds and its client.
+const endsWithin = 20 * time.Second
+
+// end closes the standard input of the process and waits until it has ended.
+func (p *process) end(ctx context.Context) error {
+	_ = p.stdin.Close()
+	ctx, cancel := context.WithTimeout(ctx, endsWithin)
+	defer cancel()
+	select {
+	case <-p.ended:
+	case <-ctx.Done():
+		_ = p.cmd.Process.Signal(syscall.SIGQUIT) // it says what its goroutines do
+		select {
+		case <-p.ended:
+		case <-time.After(3 * time.Second):
+			_ = p.cmd.Process.Kill()
+			<-p.ended
+		}
+		return fmt.Errorf("client %s did not end within %v: see its .stderr", p.who, endsWithin)
+	}
+	if p.err != nil {
+		return fmt.Errorf("client %s: %w: see its .stderr", p.who, p.err)
+	}
+	return nil
+}
+
+// gone returns an error if a process has ended by itself.
+func (p *process) gone() error {
+	select {
+	case <-p.ended:
+		if !p.killed.Load() {
+			return errors.Join(fmt.Errorf("client %s has ended by itself", p.who), p.err)
+		}
+	default:
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+package trial
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"example.com/redlock/internal/history"
+	"example.com/redlock/internal/judge"
+	"example.com/redlock/internal/picture"
+)
+
+// Conclude judges a history, draws it, and reports to out and to the folder: to report.txt and picture.html.
+// The error says that promises were broken. It comes after ran, which says what else went wrong with the
+// trial, or is nil. There is no Report if the history could not be judged.
+func Conclude(out io.Writer, folder string, h *history.History, ran error) (*judge.Report, error) {
+	found, err := judge.Judge(h)
+	if err != nil {
+		return nil, errors.Join(ran, err)
+	}
+	report, err := os.Create(filepath.Join(folder, "report.txt"))
+	if err != nil {
+		return found, errors.Join(ran, err)
+	}
+	tell(io.MultiWriter(out, report), h, found)
+	page, err := os.Create(filepath.Join(folder, "picture.html"))
+	if err == nil {
+		err = errors.Join(picture.Write(page, h, found.Violations()), page.Close())
+	}
+	err = errors.Join(ran, err, report.Close())
+	for i := range found.Checks {
+		if c := &found.Checks[i]; c.Verdict() == judge.Failed {
+			broken, _ := c.Count()
+			err = errors.Join(err, fmt.Errorf("%s: %d violations", c.Name, broken))
+		}
+	}
+	return found, err
+}
+
+// tell writes what the judge says, and which faults could not be done.
+func tell(out io.Writer, h *history.History, found *judge.Report) {
+	_, _ = found.WriteTo(out)
+	for _, e := range h.Events {
+		if e.What == history.Mended && e.Text != "" {
+			fmt.Fprintf(out, "\nfault %d, %s, at %v %s\n", e.ID, e.Fault, e.At, e.Text)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"example.com/redlock/integration/fleet"
+	"example.com/redlock/integration/register"
+	"example.com/redlock/integration/wire"
+	"example.com/redlock/integration/workload"
+	"example.com/redlock/internal/boottime"
+	"example.com/redlock/internal/history"
+)
+
+// Redlock is the name of this library, among those that can be tried.
+const Redlock = "redlock"
+
+// Config says what is tried.
+type Config struct {
+	Title   string
+	Seed    uint64
+	Lasts   time.Duration // until the last fault is over; what follows takes half a minute more
+	Masters int
+	Clients int
+	Callers int // of each client
+	Lease   time.Duration
+	Only    []string // kinds of faults; none: all
+
+	Locker   string // the library: Redlock, or one of the peers
+	Programs Programs
+	Replay   string // the command that runs this trial again
+	Out      string // folder for the history and what belongs to it
+}
+
+// guard is how long masters that restarted grant nothing. Only this library has such a guard.
+func (cfg Config) guard() time.Duration {
+	if cfg.Locker != Redlock {
+		return -1
+	}
+	return cfg.Lease
+}
+
+// Run carries out a trial by a plan and returns its history, which it also writes to history.jsonl. An error
+// says that something is wrong with the trial, or that a client failed or did not end: if there is a history
+// it may be judged nevertheless.
+func Run(ctx context.Context, cfg Config, plan Plan) (*history.History, error) {
+	parts := filepath.Join(cfg.Out, "parts")
+	if err := os.MkdirAll(parts, 0o755); err != nil {
+		return nil, err
+	}
+	out, err := os.Create(filepath.Join(parts, "trial.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	defer out.Close()
+	began := boottime.Now()
+	rec := history.NewRecorder(out, "trial", func() time.Duration { return boottime.Now() - began })
+	ran := run(ctx, cfg, plan, parts, began, rec)
+	h, err := merge(cfg.Out, parts)
+	return h, errors.Join(ran, err)
+}
+
+// run is Run without the merging.
+//
+// Goroutines: those of the register and of the wires, and one per master that watches it. All have ended
+// when it returns.
+func run(ctx context.Context, cfg Config, plan Plan, parts string, began time.Duration, rec *history.Recorder) (err error) {
+	f, err := fleet.Start(ctx, fleet.Config{
+		Masters: cfg.Masters,
+		Durable: func(i int) bool { return plan.Durable[i] },
+		Clocks:  true,
+		Life:    cfg.Lasts + 10*time.Minute,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	record, err := os.Create(filepath.Join(parts, "register.jsonl"))
+	if err != nil {
+		return err
+	}
+	defer record.Close()
+	registers := register.Serve(listener, history.NewRecorder(record, "register", rec.Now))
+	defer registers.Close()
+
+	s := &stage{
+		cfg:     cfg,
+		masters: map[string]*fleet.Master{},
+		clients: map[string]*slot{},
+		wires:   map[string]map[string]*wire.Wire{},
+		rec:     rec,
+		busy:    map[string]chan struct{}{},
+	}
+	s.how = s.deed
+	run := history.Run{
+		Title: cfg.Title, Seed: cfg.Seed, Began: time.Now(), Locker: cfg.Locker,
+		Lease: cfg.Lease, MaxLease: cfg.Lease, Guard: cfg.guard(), NodeTimeout: cfg.Lease / 10,
+		Tokens: cfg.Locker == Redlock, Signal: cfg.Locker == Redlock,
+		Replay: cfg.Replay,
+	}
+	for _, m := range f.Masters() {
+		s.masters[m.Name()] = m
+		run.Masters = append(run.Masters, m.Name())
+	}
+	rec.Add(history.Event{What: history.RunBegan, Run: &run})
+	defer s.close()
+	for n := 1; n <= cfg.Clients; n++ {
+		c := &slot{name: fmt.Sprint("c", n), programs: cfg.Programs, folder: parts, rec: rec}
+		s.wires[c.name], s.clients[c.name] = map[string]*wire.Wire{}, c
+		var addrs []string
+		for _, m := range f.Masters() {
+			w, err := wire.New(m.Addr())
+			if err != nil {
+				return err
+			}
+			s.wires[c.name][m.Name()] = w
+			addrs = append(addrs, w.Addr())
+		}
+		c.cfg = workload.Config{
+			Masters: addrs, Register: registers.Addr(), Seed: cfg.Seed<<8 + uint64(n), Began: began,
+			Lease: cfg.Lease, MaxLease: cfg.Lease, Guard: cfg.guard(), NodeTimeout: cfg.Lease / 10, Locker: cfg.Locker,
+			Callers: cfg.Callers, Think: think,
+		}
+		if err := c.start(0); err != nil {
+			return err
+		}
+	}
+	for name := range s.masters {
+		for _, p := range []part{server, clock, way, delay, loss, resets} {
+			s.busy[name+string(p)] = make(chan struct{}, 1)
+		}
+	}
+	for name := range s.clients {
+		s.busy[name+string(client)] = make(chan struct{}, 1)
+	}
+	watching, enough := context.WithCancel(ctx)
+	var watches sync.WaitGroup
+	defer watches.Wait()
+	defer enough()
+	for _, m := range f.Masters() {
+		watches.Go(func() { watch(watching, m, rec) })
+	}
+	if err := s.perform(ctx, plan); err != nil {
+		return err
+	}
+	wait(ctx, 2*cfg.Lease+7*time.Second) // lease, guard and 2 s, in which all waits must end, and calm
+	if err := s.endClients(ctx); err != nil {
+		return err
+	}
+	return errors.Join(s.audit(ctx), rec.Err(), ctx.Err())
+}
+
+// think is for how long a caller pauses between two visits, on average.
+const think = 500 * time.Millisecond
+
+// endClients lets all clients end, at the same time.
+func (s *stage) endClients(ctx context.Context) error {
+	return each(only(s.clients, nil), func(c *slot) error { return c.now().end(ctx) })
+}
+
+// close kills what has not ended and closes the wires.
+func (s *stage) close() {
+	for _, c := range s.clients {
+		if p := c.now(); p != nil && p.gone() == nil {
+			_ = p.kill()
+		}
+	}
+	for _, wires := range s.wires {
+		for _, w := range wires {
+			_ = w.Close()
+		}
+	}
+}
+
+// merge puts together what all processes recorded.
+func merge(folder, parts string) (*history.History, error) {
+	files, err := filepath.Glob(filepath.Join(parts, "*.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	var all [][]history.Event
+	for _, file := range files {
+		events, err := ReadEvents(file)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, events)
+	}
+	h, err := history.Merge(all...)
+	if err != nil {
+		return nil, err
+	}
+	out, err := os.Create(filepath.Join(folder, "history.jsonl"))
+	if err != nil {
+		return nil, err
+	}
+	_, err = h.WriteTo(out)
+	return h, errors.Join(err, out.Close())
+}
+
+// ReadEvents reads a file of a history, or of a part of it.
+func ReadEvents(file string) ([]history.Event, error) {
+	in, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	events, err := history.Read(in)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Base(file), err)
+	}
+	return events, nil
+}

@@ -1,0 +1,168 @@
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"example.com/redlock/integration/fleet"
+	"example.com/redlock/integration/wire"
+	"example.com/redlock/internal/history"
+)
+
+// stage is what acts are carried out on.
+type stage struct {
+	cfg     Config
+	masters map[string]*fleet.Master
+	clients map[string]*slot
+	wires   map[string]map[string]*wire.Wire // by client and master
+	rec     *history.Recorder
+	busy    map[string]chan struct{} // full while a part of a master or client has an act
+	how     func(Act) deed           // deed, except in tests
+
+	mu     sync.Mutex
+	faults int   // guarded by mu, as is err
+	err    error // what makes the trial worthless
+}
+
+// perform carries out a plan and returns when all of it is over.
+//
+// Goroutines: one per act, which ends when the act is mended; perform waits for all before calm, and before
+// it returns. When ctx ends, what was begun is mended and nothing else is begun.
+func (s *stage) perform(ctx context.Context, plan Plan) error {
+	var wg sync.WaitGroup
+	began := s.rec.Now()
+	for _, a := range plan.Acts {
+		wait(ctx, began+a.At-s.rec.Now())
+		if ctx.Err() != nil {
+			break
+		}
+		if a.Kind != calm {
+			wg.Go(func() { s.carryOut(ctx, a) })
+			continue
+		}
+		wg.Wait()
+		s.rec.Add(history.Event{What: history.Calm})
+		wait(ctx, a.Lasts)
+		began = s.rec.Now() - a.At - a.Lasts // faults may have been over late
+	}
+	wg.Wait()
+	s.rec.Add(history.Event{What: history.Over})
+	return errors.Join(ctx.Err(), s.err)
+}
+
+// carryOut does one act, and mends it when it has lasted. Where it cannot be done, the event that it is
+// mended says so.
+func (s *stage) carryOut(ctx context.Context, a Act) {
+	k := kindOf(a.Kind)
+	leave := s.occupy(k, a)
+	defer leave()
+	s.mu.Lock()
+	s.faults++
+	id := s.faults
+	s.mu.Unlock()
+	s.rec.Add(history.Event{What: history.Fault, ID: id, Fault: a.Kind, On: s.processes(a.On), Forgets: k.forgets, Text: a.String()})
+	began := s.rec.Now()
+	d := s.how(a)
+	text := ""
+	if err := d.begin(ctx); err != nil {
+		text = "could not be done: " + err.Error()
+	}
+	for d.again != nil && s.rec.Now() < began+a.Lasts-a.Every && ctx.Err() == nil {
+		wait(ctx, a.Every)
+		_ = d.again(ctx) // the master may have other troubles
+	}
+	wait(ctx, began+a.Lasts-s.rec.Now())
+	if d.mend != nil {
+		// It must be mended even if the trial is to end.
+		if err := d.mend(context.WithoutCancel(ctx)); err != nil {
+			s.fail(fmt.Errorf("fault %d, %v, could not be mended: %w", id, a, err))
+		}
+	}
+	s.rec.Add(history.Event{What: history.Mended, ID: id, Fault: a.Kind, Text: text})
+}
+
+// fail notes what makes the trial worthless.
+func (s *stage) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = errors.Join(s.err, err)
+}
+
+// occupy waits until no other act has any of the parts that a needs, in the order of their names.
+func (s *stage) occupy(k kind, a Act) (leave func()) {
+	var taken []chan struct{}
+	for _, name := range slices.Sorted(slices.Values(a.On)) {
+		if busy := s.busy[name+string(k.part)]; busy != nil {
+			busy <- struct{}{}
+			taken = append(taken, busy)
+		}
+	}
+	return func() {
+		for _, busy := range taken {
+			<-busy
+		}
+	}
+}
+
+// processes names the client processes of now instead of their slots.
+func (s *stage) processes(on []string) []string {
+	on = slices.Clone(on)
+	for i, name := range on {
+		if c := s.clients[name]; c != nil {
+			on[i] = c.now().who
+		}
+	}
+	return on
+}
+
+// again does something until it succeeds, for no longer than that.
+func again(ctx context.Context, most time.Duration, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	for {
+		err := do(ctx)
+		if err == nil {
+			return nil
+		}
+		wait(ctx, 100*time.Millisecond)
+		if ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+// wait sleeps for d, or until ctx ends.
+func wait(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// only returns those of all whose names are in on, or all if on is nil.
+func only[T any](all map[string]T, on []string) (some []T) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if on == nil || slices.Contains(on, name) {
+			some = append(some, all[name])
+		}
+	}
+	return some
+}
+
+// each calls do for all at the same time and returns their errors.
+//
+// Goroutines: one for each; each waits for them.
+func each[T any](all []T, do func(T) error) error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, one := range all {
+		wg.Go(func() { errs[i] = do(one) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}

@@ -1,0 +1,175 @@
+package trial
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/internal/history"
+)
+
+// rehearse performs acts that how does, on masters that do not exist, and returns what was recorded: "fault
+// pause 5s" and the like.
+func rehearse(ctx context.Context, t *testing.T, how func(Act) deed, acts ...Act) (told []string, err error) {
+	t.Helper()
+	began := time.Now()
+	var out bytes.Buffer
+	s := &stage{
+		rec: history.NewRecorder(&out, "trial", func() time.Duration { return time.Since(began) }),
+		busy: map[string]chan struct{}{
+			"m1" + string(server): make(chan struct{}, 1),
+			"m2" + string(server): make(chan struct{}, 1),
+			"m1" + string(way):    make(chan struct{}, 1),
+		},
+		how: how,
+	}
+	err = s.perform(ctx, Plan{Acts: acts})
+	events, wrong := history.Read(&out)
+	if wrong != nil {
+		t.Fatal(wrong)
+	}
+	for _, e := range events {
+		line := fmt.Sprint(e.What, " ", e.Fault, " ", e.At)
+		if e.What == history.Mended && e.Text != "" {
+			line += " " + e.Text
+		}
+		told = append(told, strings.ReplaceAll(line, "  ", " "))
+	}
+	return told, err
+}
+
+func nothing(Act) deed {
+	return deed{begin: func(context.Context) error { return nil }, mend: func(context.Context) error { return nil }}
+}
+
+// Acts go on beside each other, and a calm begins when all are over.
+func TestPerform(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told, err := rehearse(t.Context(), t, nothing,
+			Act{At: second, Lasts: 3 * second, Kind: Pause, On: []string{"m1"}},
+			Act{At: 2 * second, Lasts: second, Kind: Cut, On: []string{"m1"}},
+			Act{At: 3 * second / 2, Lasts: second, Kind: Busy, On: []string{"m2"}},
+			Act{At: 4 * second, Lasts: 9 * second, Kind: calm},
+			Act{At: 13 * second, Kind: FlushAll, On: []string{"m2"}},
+		)
+		want := []string{
+			"fault pause 1s", "fault cut 2s", "fault busy 2s", "mended cut 3s", "mended busy 3s", "mended pause 4s", "calm 4s",
+			"fault flushall 13s", "mended flushall 13s", "over 13s",
+		}
+		slices.Sort(told[1:3]) // two begin at once
+		slices.Sort(told[3:5])
+		slices.Sort(want[1:3])
+		slices.Sort(want[3:5])
+		if err != nil || !slices.Equal(told, want) {
+			t.Errorf("perform = %v, and it recorded %q, want %q", err, told, want)
+		}
+	})
+}
+
+// An act waits until another of the same part is over, and the plan waits for both.
+func TestActsOfOnePartTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told, err := rehearse(t.Context(), t, nothing,
+			Act{At: second, Lasts: 3 * second, Kind: Pause, On: []string{"m1"}},
+			Act{At: 2 * second, Lasts: second, Kind: Busy, On: []string{"m1", "m2"}},
+			Act{At: 3 * second, Lasts: 2 * second, Kind: calm},
+			Act{At: 5 * second, Kind: FlushAll, On: []string{"m2"}},
+		)
+		want := []string{
+			"fault pause 1s", "mended pause 4s", "fault busy 4s", "mended busy 5s", "calm 5s",
+			"fault flushall 7s", "mended flushall 7s", "over 7s",
+		}
+		if err != nil || !slices.Equal(told, want) {
+			t.Errorf("perform = %v, and it recorded %q, want %q", err, told, want)
+		}
+	})
+}
+
+// What cannot be done is recorded, and mended nevertheless. What cannot be mended makes the trial worthless.
+func TestWhatCannotBeDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := errors.New("Docker is slow")
+		mended := 0
+		how := func(a Act) deed {
+			return deed{
+				begin: func(context.Context) error { return slow },
+				mend: func(context.Context) error {
+					mended++
+					if a.Kind == Busy {
+						return slow
+					}
+					return nil
+				},
+			}
+		}
+		told, err := rehearse(t.Context(), t, how, Act{Kind: Pause, On: []string{"m1"}})
+		want := []string{"fault pause 1ns", "mended pause 1ns could not be done: Docker is slow", "over 1ns"}
+		for i := range told {
+			told[i] = strings.Replace(told[i], " 0s", " 1ns", 1)
+		}
+		if err != nil || mended != 1 || !slices.Equal(told, want) {
+			t.Errorf("perform = %v, mended %d times, and it recorded %q, want %q", err, mended, told, want)
+		}
+		if _, err := rehearse(t.Context(), t, how, Act{Kind: Busy, On: []string{"m1"}}); !errors.Is(err, slow) {
+			t.Errorf("perform of what cannot be mended = %v, want %v", err, slow)
+		}
+	})
+}
+
+// An act that is done again and again is done until it is over.
+func TestAgainAndAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		how := func(Act) deed {
+			again := func(context.Context) error { n++; return errors.New("not now") }
+			return deed{begin: func(context.Context) error { n++; return nil }, again: again}
+		}
+		_, err := rehearse(t.Context(), t, how, Act{Lasts: second, Every: 100 * time.Millisecond, Kind: ScriptFlush, On: []string{"m1"}})
+		if err != nil || n != 10 {
+			t.Errorf("perform = %v, done %d times in a second, want 10", err, n)
+		}
+	})
+}
+
+// A plan that is interrupted begins nothing more, and mends what was begun.
+func TestInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 2*second)
+		defer cancel()
+		told, err := rehearse(ctx, t, nothing,
+			Act{At: second, Lasts: 3 * second, Kind: Pause, On: []string{"m1"}},
+			Act{At: 3 * second, Lasts: 3 * second, Kind: Cut, On: []string{"m1"}},
+		)
+		want := []string{"fault pause 1s", "mended pause 2s", "over 2s"}
+		if !errors.Is(err, context.DeadlineExceeded) || !slices.Equal(told, want) {
+			t.Errorf("perform = %v, and it recorded %q, want %q", err, told, want)
+		}
+	})
+}
+
+// again tries until it succeeds, or for as long as it may.
+func TestAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		err := again(t.Context(), 3*second, func(context.Context) error {
+			if n++; n < 5 {
+				return errors.New("not yet")
+			}
+			return nil
+		})
+		if err != nil || n != 5 {
+			t.Errorf("again = %v after %d tries, want success after 5", err, n)
+		}
+		start := time.Now()
+		never := errors.New("never")
+		if err := again(t.Context(), 3*second, func(context.Context) error { return never }); err != never || time.Since(start) != 3*second {
+			t.Errorf("again = %v after %v, want %v after 3s", err, time.Since(start), never)
+		}
+	})
+}

@@ -1,0 +1,210 @@
+package trial
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// pattern is on how many at once a fault falls.
+type pattern int
+
+const (
+	one pattern = iota
+	minority
+	majority
+	all
+	inTurn // all, one after another
+	patterns
+)
+
+// weights say how often each pattern is drawn, in percent.
+var weights = [patterns]int{one: 38, minority: 22, majority: 18, all: 9, inTurn: 13}
+
+func (p *planner) pattern() pattern {
+	n := p.IntN(100)
+	for which, weight := range weights {
+		if n -= weight; n < 0 {
+			return pattern(which)
+		}
+	}
+	return one
+}
+
+// acts returns a fault of kind k at that time: several acts if it goes round or if masters with and without
+// data are killed together, none if all whom it can fall on have one already.
+func (p *planner) acts(at time.Duration, k kind) []Act {
+	which := p.pattern()
+	switch {
+	case at+k.least > p.deadline:
+		return nil
+	case k.part == client:
+		return p.onClients(at, k, which)
+	case k.name == CutClient:
+		on := p.some(p.masters(at, k), which)
+		if len(on) == 0 {
+			return nil
+		}
+		return p.reserve(k, p.act(at, k, append([]string{p.client(1 + p.IntN(p.cfg.Clients))}, on...)))
+	case which == inTurn && !k.forgets:
+		if acts := p.goRound(at, k); acts != nil {
+			return acts
+		}
+	}
+	on := p.some(p.masters(at, k), which)
+	if k.forgets {
+		on = p.forgetful(at, k, on)
+	}
+	if len(on) == 0 {
+		return nil
+	}
+	acts := p.reserve(k, p.act(at, k, on))
+	if other, ok := twin[k.name]; ok && which >= all {
+		also := kindOf(other)
+		if rest := p.masters(at, also); len(rest) > 0 {
+			acts = append(acts, p.reserve(also, p.act(at, also, rest))...)
+		}
+	}
+	return acts
+}
+
+// twin is what happens to the other masters if all are killed.
+var twin = map[string]string{KillEmpty: KillAOF, KillAOF: KillEmpty}
+
+// onClients returns a fault of one client, of some, or of all.
+func (p *planner) onClients(at time.Duration, k kind, which pattern) []Act {
+	var free []string
+	for n := 1; n <= p.cfg.Clients; n++ {
+		if p.free[p.client(n)+string(client)] <= at {
+			free = append(free, p.client(n))
+		}
+	}
+	if k.name == ClientSkew {
+		which = one
+	}
+	on := p.some(free, which)
+	if len(on) == 0 {
+		return nil
+	}
+	return p.reserve(k, p.act(at, k, on))
+}
+
+// masters returns those that a fault of kind k can fall on at that time.
+func (p *planner) masters(at time.Duration, k kind) (free []string) {
+	for i, durable := range p.plan.Durable {
+		name := fmt.Sprint("m", i+1)
+		if p.free[name+string(k.part)] <= at && (k.name != KillEmpty || !durable) && (k.name != KillAOF || durable) {
+			free = append(free, name)
+		}
+	}
+	return free
+}
+
+func (p *planner) client(n int) string { return fmt.Sprint("c", n) }
+
+// some draws as many as the pattern says, of as many as there are, from those that are free.
+func (p *planner) some(free []string, which pattern) []string {
+	p.Shuffle(len(free), func(i, j int) { free[i], free[j] = free[j], free[i] })
+	n, quorum := 1, p.cfg.Masters/2+1
+	switch which {
+	case minority:
+		n = quorum - 1
+	case majority:
+		n = quorum + p.IntN(max(p.cfg.Masters-quorum, 1))
+	case all, inTurn:
+		n = len(free)
+	}
+	on := free[:min(n, len(free))]
+	slices.Sort(on)
+	return on
+}
+
+// forgetful leaves out masters that would make it a majority that forgot within a lease.
+func (p *planner) forgetful(at time.Duration, k kind, on []string) (few []string) {
+	forgot := map[string]bool{}
+	for name, until := range p.echoes {
+		if until > at {
+			forgot[name] = true
+		}
+	}
+	most := (p.cfg.Masters - 1) / 2
+	for _, name := range on {
+		// Of two that are drawn for nearly the same time, the later may be the first: forgot may be too many.
+		if forgot[name] && len(forgot) <= most || len(forgot) < most {
+			forgot[name] = true
+			few = append(few, name)
+		}
+	}
+	return few
+}
+
+// goRound returns acts on all masters, one after another: at once, or so far apart that a hold that is
+// renewed survives. It returns nil if there is no time for it, or if a master has something else to bear.
+func (p *planner) goRound(at time.Duration, k kind) (acts []Act) {
+	var pause time.Duration
+	if k.restarts && p.IntN(2) == 0 {
+		pause = p.cfg.Lease + 300*time.Millisecond
+	}
+	next := at
+	for _, i := range p.Perm(p.cfg.Masters) {
+		name, k := fmt.Sprint("m", i+1), k
+		if other, ok := twin[k.name]; ok && p.plan.Durable[i] != (k.name == KillAOF) {
+			k = kindOf(other)
+		}
+		a := p.act(next, k, []string{name})
+		a.Lasts = min(a.Lasts, time.Second)
+		next += a.Lasts + pause
+		if p.free[name+string(k.part)] > a.At || a.At+k.least > p.deadline || next > p.deadline {
+			return nil
+		}
+		acts = append(acts, a)
+	}
+	for _, a := range acts {
+		p.reserve(kindOf(a.Kind), a)
+	}
+	return acts
+}
+
+// act draws how a fault of kind k on the given masters and clients goes.
+func (p *planner) act(at time.Duration, k kind, on []string) Act {
+	a := Act{At: at, Kind: k.name, On: on}
+	a.Lasts = max(0, min(p.between(k.least, k.most), p.deadline-at))
+	const ms = time.Millisecond
+	switch k.name {
+	case ClientKill:
+		a.Every = p.between(50*ms, 300*ms)
+	case ScriptFlush:
+		a.Every = p.between(5*ms, 100*ms)
+	case Reset:
+		a.Every = p.between(20*ms, 400*ms)
+	case Slow:
+		a.Delay = p.between(20*ms, 600*ms)
+	case Jitter:
+		a.Delay, a.Jitter = p.between(5*ms, 100*ms), p.between(20*ms, 300*ms)
+	case Lossy:
+		a.Loss = float64(2+p.IntN(24)) / 100
+	case ClockAhead:
+		a.Offset = p.between(second, 8*second)
+	case ClockBack:
+		a.Offset = -p.between(second/2, 3*second)
+	case ClockFast:
+		a.Rate = 1 + float64(2+p.IntN(20))/100
+	case ClockSlow:
+		a.Rate = 1 - float64(2+p.IntN(20))/100
+	case ClientSkew:
+		a.Offset = []time.Duration{-time.Hour, time.Hour}[p.IntN(2)]
+	}
+	return a
+}
+
+// reserve notes who has what to bear for how long. Between two faults of the same part there is a moment.
+func (p *planner) reserve(k kind, a Act) []Act {
+	const moment = time.Second / 2
+	for _, name := range a.On {
+		p.free[name+string(k.part)] = max(p.free[name+string(k.part)], a.At+a.Lasts+moment)
+		if k.forgets {
+			p.echoes[name] = max(p.echoes[name], a.At+a.Lasts+k.echo(p.cfg.Lease))
+		}
+	}
+	return []Act{a}
+}

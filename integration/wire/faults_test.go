@@ -1,0 +1,244 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// ends returns both ends of a connection through a wire.
+func ends(t *testing.T) (w *Wire, client, master *net.TCPConn) {
+	t.Helper()
+	l := listen(t)
+	w = start(t, l)
+	client = dial(t, w)
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return w, client, conn.(*net.TCPConn)
+}
+
+// TestCut: what is sent in a direction that is cut waits, and comes in order when it is mended. The other
+// direction goes on.
+func TestCut(t *testing.T) {
+	for name, test := range map[string]struct {
+		cut         Directions
+		there, back bool // what still passes
+	}{
+		"both":  {Both, false, false},
+		"there": {There, false, true},
+		"back":  {Back, true, false},
+		"none":  {0, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, client, master := ends(t)
+			w.Cut(Both)
+			w.Cut(test.cut) // instead of the one before
+			check := func(from, to net.Conn, passes bool) {
+				t.Helper()
+				send(t, from, "one ")
+				if passes {
+					want(t, to, "one ")
+					return
+				}
+				silent(t, to, 30*time.Millisecond)
+				send(t, from, "two")
+			}
+			check(client, master, test.there)
+			check(master, client, test.back)
+			w.Mend()
+			if !test.there {
+				want(t, master, "one two")
+			}
+			if !test.back {
+				want(t, client, "one two")
+			}
+		})
+	}
+}
+
+// TestConnectDuringCut: a connection is accepted, and what is sent on it comes when the cut is mended,
+// also when its client has given it up.
+func TestConnectDuringCut(t *testing.T) {
+	l := listen(t)
+	w := start(t, l)
+	w.Cut(Both)
+	client := dial(t, w)
+	send(t, client, "late")
+	client.Close()
+	master, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	silent(t, master, 30*time.Millisecond)
+	w.Cut(0)
+	if got, err := io.ReadAll(master); string(got) != "late" || err != nil {
+		t.Errorf("after the cut the master reads %q, %v, want what was sent, and its end", got, err)
+	}
+}
+
+// TestSlow: a chunk takes at least the delay in each direction, and jitter keeps the order.
+func TestSlow(t *testing.T) {
+	w := start(t, echo(t))
+	conn := dial(t, w)
+	w.Slow(40*time.Millisecond, 20*time.Millisecond)
+	var all strings.Builder
+	began := time.Now()
+	go func() {
+		for i := range 30 {
+			_, _ = fmt.Fprintf(conn, "%d ", i)
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	for i := range 30 {
+		fmt.Fprintf(&all, "%d ", i)
+	}
+	want(t, conn, "0 ")
+	if took := time.Since(began); took < 80*time.Millisecond {
+		t.Errorf("there and back took %v, want at least twice 40ms", took)
+	}
+	want(t, conn, all.String()[2:])
+	w.Slow(0, 0)
+	send(t, conn, "x")
+	if took := want(t, conn, "x"); took > 35*time.Millisecond {
+		t.Errorf("there and back took %v after Slow(0, 0)", took)
+	}
+}
+
+// TestLose: what is lost comes later, and holds up what is behind it.
+func TestLose(t *testing.T) {
+	w, client, master := ends(t)
+	w.Lose(1)
+	send(t, client, "one ")
+	silent(t, master, 250*time.Millisecond)
+	w.Lose(0)
+	send(t, client, "two")
+	if took := want(t, master, "one two"); took > 100*time.Millisecond {
+		t.Errorf("what was lost came %v after Lose(0), want at once", took)
+	}
+
+	w.Lose(0.25)
+	late := 0
+	for i := range 40 {
+		text := fmt.Sprint(i)
+		send(t, client, text)
+		if took := want(t, master, text); took >= resend/2 {
+			late++
+			if took < resend-10*time.Millisecond {
+				t.Errorf("a lost chunk came after %v, want at least %v", took, resend)
+			}
+		}
+		if late > 0 && late <= i {
+			return // some were lost, and some were not
+		}
+	}
+	t.Errorf("%d of 40 chunks were lost with probability 0.25", late)
+}
+
+// TestReset: both ends are reset, also during a cut, and the wire still takes new connections.
+func TestReset(t *testing.T) {
+	for _, cut := range []Directions{0, Both} {
+		w, client, master := ends(t)
+		send(t, client, "here")
+		want(t, master, "here")
+		w.Cut(cut)
+		send(t, client, "gone")
+		w.Reset()
+		_, err := io.Copy(io.Discard, client)
+		wantReset(t, "the client", err)
+		_, err = io.Copy(io.Discard, master)
+		wantReset(t, "the master", err)
+		empty(t, w)
+		w.Mend()
+		dial(t, w)
+	}
+}
+
+func wantReset(t *testing.T, who string, err error) {
+	t.Helper()
+	if !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+		t.Errorf("%s reads %v, want that the connection is reset", who, err)
+	}
+}
+
+// empty waits until the wire has no connection.
+func empty(t *testing.T, w *Wire) {
+	t.Helper()
+	for began := time.Now(); w.Conns() > 0; time.Sleep(time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("Conns() = %d, want 0", w.Conns())
+		}
+	}
+}
+
+// TestResets: connections are reset one after another, until it is mended.
+func TestResets(t *testing.T) {
+	w := start(t, echo(t))
+	for range 5 {
+		dial(t, w)
+	}
+	w.Resets(time.Hour)
+	w.Resets(2 * time.Millisecond) // instead of the one before
+	for began := time.Now(); w.Conns() == 0 && time.Since(began) < time.Second; {
+		time.Sleep(time.Millisecond)
+	}
+	empty(t, w)
+	w.Mend()
+	conn := dial(t, w)
+	time.Sleep(30 * time.Millisecond)
+	send(t, conn, "still here")
+	want(t, conn, "still here")
+}
+
+// TestEndOfStream: the end of one direction passes, and leaves the other one open.
+func TestEndOfStream(t *testing.T) {
+	w, client, master := ends(t)
+	w.Cut(There)
+	send(t, client, "question")
+	if err := client.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	silent(t, master, 30*time.Millisecond)
+	w.Mend()
+	if got, err := io.ReadAll(master); string(got) != "question" || err != nil {
+		t.Errorf("the master reads %q, %v, want the question and its end", got, err)
+	}
+	send(t, master, "answer")
+	want(t, client, "answer")
+	master.Close()
+	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the client reads %v, want the end", err)
+	}
+	empty(t, w)
+}
+
+// TestResetByOneEnd: the other end is reset too, after what was sent before.
+func TestResetByOneEnd(t *testing.T) {
+	w, client, master := ends(t)
+	reset(master)
+	_, err := io.Copy(io.Discard, client)
+	wantReset(t, "the client", err)
+	empty(t, w)
+}
+
+// TestDeadMaster: who connects to a master that refuses is reset.
+func TestDeadMaster(t *testing.T) {
+	l := listen(t)
+	w := start(t, l)
+	l.Close()
+	conn, err := net.Dial("tcp", w.Addr())
+	if err == nil { // it may also be reset within Dial
+		defer conn.Close()
+		_, err = io.Copy(io.Discard, conn)
+	}
+	wantReset(t, "the client", err)
+	empty(t, w)
+}

@@ -1,0 +1,195 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+)
+
+// Directions are the ways along a wire.
+type Directions int
+
+const (
+	There Directions = 1 << iota // from the client to the master
+	Back                         // from the master to the client
+	Both  = There | Back
+)
+
+// Wire is a proxy in front of one master. Its faults are independent of each other: each stays until its
+// own method is called again, or Mend.
+type Wire struct {
+	listener net.Listener
+	target   string
+	there    path
+	back     path
+	wg       sync.WaitGroup
+
+	mu       sync.Mutex
+	links    map[*link]struct{}
+	closed   bool
+	stopping context.CancelFunc // ends the goroutine of Resets
+}
+
+// New returns a wire to the master at target, host:port. It listens on a port of its own.
+func New(target string) (*Wire, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("wire to %s: %w", target, err)
+	}
+	w := &Wire{listener: listener, target: target, links: map[*link]struct{}{}, stopping: func() {}}
+	w.there.change(func(*conditions) {})
+	w.back.change(func(*conditions) {})
+	w.wg.Go(w.accept)
+	return w, nil
+}
+
+// Addr is where clients reach the master, host:port.
+func (w *Wire) Addr() string { return w.listener.Addr().String() }
+
+// Conns returns how many connections there are, with those of which an end, or the end of a stream, is
+// still on its way.
+func (w *Wire) Conns() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.links)
+}
+
+// Cut stops the given directions, and only these; Cut(0) stops none. Connections stay up, and new ones are
+// accepted, as when packets are dropped silently.
+func (w *Wire) Cut(d Directions) {
+	w.there.change(func(c *conditions) { c.cut = d&There != 0 })
+	w.back.change(func(c *conditions) { c.cut = d&Back != 0 })
+}
+
+// Slow makes what is sent from now on take delay and up to jitter more to arrive, in each direction. It
+// does not change the order. Connecting takes no time.
+func (w *Wire) Slow(delay, jitter time.Duration) {
+	w.both(func(c *conditions) { c.delay, c.jitter = delay, jitter })
+}
+
+// Lose makes each chunk be lost with probability p, in each direction. It comes 200 ms later, and twice as
+// late each time it is lost again, and holds up what is behind it. What is lost comes at once after Lose(0).
+func (w *Wire) Lose(p float64) { w.both(func(c *conditions) { c.loss = p }) }
+
+// Reset resets all connections: both ends receive RST, also during a cut.
+func (w *Wire) Reset() {
+	for _, l := range w.all() {
+		l.abort()
+	}
+}
+
+// Resets resets a random connection again and again, at random times that are every apart on average, until
+// it is called again; with 0 it only stops.
+func (w *Wire) Resets(every time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopping()
+	if every <= 0 || w.closed {
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	w.stopping = stop
+	w.wg.Go(func() { w.resets(ctx, every) })
+}
+
+func (w *Wire) resets(ctx context.Context, every time.Duration) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Duration(rand.ExpFloat64() * float64(every))):
+			w.resetOne(ctx)
+		}
+	}
+}
+
+// resetOne resets a random connection, unless Resets was called again meanwhile.
+func (w *Wire) resetOne(ctx context.Context) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ctx.Err() != nil || len(w.links) == 0 {
+		return
+	}
+	skip := rand.IntN(len(w.links))
+	for l := range w.links {
+		if skip == 0 {
+			l.abort()
+			return
+		}
+		skip--
+	}
+}
+
+// Mend ends all faults. What is slow and on its way still arrives late.
+func (w *Wire) Mend() {
+	w.both(func(c *conditions) { *c = conditions{} })
+	w.Resets(0)
+}
+
+// Close resets all connections and refuses new ones. It may be called again.
+func (w *Wire) Close() error {
+	w.mu.Lock()
+	again := w.closed
+	w.closed = true
+	w.stopping()
+	w.mu.Unlock()
+	if again {
+		return nil
+	}
+	err := w.listener.Close()
+	w.Reset()
+	w.wg.Wait()
+	return err
+}
+
+func (w *Wire) both(set func(*conditions)) {
+	w.there.change(set)
+	w.back.change(set)
+}
+
+// all returns the links of now.
+func (w *Wire) all() []*link {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	links := make([]*link, 0, len(w.links))
+	for l := range w.links {
+		links = append(links, l)
+	}
+	return links
+}
+
+func (w *Wire) accept() {
+	for {
+		client, err := w.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			time.Sleep(time.Millisecond) // out of descriptors: the backlog waits
+			continue
+		}
+		w.add(client.(*net.TCPConn))
+	}
+}
+
+// add begins to carry a connection.
+func (w *Wire) add(client *net.TCPConn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		reset(client)
+		return
+	}
+	l := newLink(client, &w.there, &w.back)
+	w.links[l] = struct{}{}
+	w.wg.Go(func() {
+		l.carry(w.target)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.links, l)
+	})
+}

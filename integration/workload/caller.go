@@ -1,0 +1,133 @@
+package workload
+
+import (
+	"context"
+	"time"
+
+	"example.com/redlock/integration/register"
+	"example.com/redlock/internal/history"
+)
+
+// caller is a goroutine that takes locks.
+type caller struct {
+	*process
+	draw
+	registers *register.Client // nil: there are none
+	can       map[history.Do]bool
+	tree      context.Context // of this visit: it has an owner, or is nil
+	left      []*held         // that Close is to give back
+}
+
+// visits makes one visit after another until no more calls are to begin. Even those that wait give up when
+// waits ends.
+func (c *caller) visits(waits context.Context) {
+	for {
+		c.pause(c.think(c.cfg.Think))
+		if c.isEnding() {
+			return
+		}
+		c.visit(waits)
+	}
+}
+
+// visit asks for something, does something under it, and gives it back.
+func (c *caller) visit(waits context.Context) {
+	c.tree = nil
+	if o, ok := c.locker.(Owned); ok && c.chance(50) {
+		c.tree = o.WithOwner(waits)
+		waits = c.tree
+	}
+	do := c.kind(c.can)
+	ctx, cancel := within(waits, c.bound(do))
+	defer cancel()
+	holds, unlockAll := c.take(ctx, do)
+	if len(holds) == 0 {
+		return
+	}
+	c.stayIn(holds)
+	switch _, closes := c.locker.(Documented); {
+	case closes && c.isEnding() && c.chance(30):
+		c.left = append(c.left, holds...)
+	case unlockAll != nil && c.chance(60):
+		c.leaveAll(holds, unlockAll)
+	default:
+		for _, hd := range holds {
+			c.leave(hd)
+		}
+	}
+}
+
+// bound is how long a call may take, 0 for as long as it likes. A call that does not wait ends by itself,
+// but may be given a bound as well.
+func (c *caller) bound(do history.Do) time.Duration {
+	if do.Waits() || c.chance(10) {
+		return c.patience()
+	}
+	return 0
+}
+
+// within returns a context that ends with ctx, and after d if that is not 0.
+func within(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+// take asks for something and returns what it was granted, with what unlocks all of it if it is several
+// names.
+func (c *caller) take(ctx context.Context, do history.Do) (got []*held, unlockAll func(context.Context) error) {
+	e := history.Event{Do: do, Names: c.namesFor(do)}
+	_ = c.call(ctx, e, func(call int, _ *history.Event) error {
+		holds, unlock, err := c.ask(ctx, do, e.Names)
+		if err != nil {
+			return err
+		}
+		unlockAll = unlock
+		for _, h := range holds {
+			got = append(got, c.granted(call, h, do == history.RLock || do == history.TryRLock))
+		}
+		return nil
+	})
+	return got, unlockAll
+}
+
+// namesFor returns what a call of kind do asks for.
+func (c *caller) namesFor(do history.Do) []string {
+	switch do {
+	case history.LockAll:
+		return c.names()
+	case history.Acquire, history.TryAcquire:
+		return []string{semaphore}
+	case history.RLock, history.TryRLock:
+		return []string{readWrite}
+	}
+	if c.can[history.RLock] && c.chance(25) {
+		return []string{readWrite}
+	}
+	return []string{c.name()}
+}
+
+// ask is the call itself.
+func (c *caller) ask(ctx context.Context, do history.Do, names []string) (holds []Hold, unlockAll func(context.Context) error, err error) {
+	var h Hold
+	switch name := names[0]; do {
+	case history.LockAll:
+		return c.locker.(Several).LockAll(ctx, names...)
+	case history.Lock:
+		h, err = c.locker.Lock(ctx, name)
+	case history.TryLock:
+		h, err = c.locker.TryLock(ctx, name)
+	case history.LockFor:
+		h, err = c.locker.(Fixed).LockFor(ctx, name, c.between(c.cfg.Lease/2, c.cfg.MaxLease))
+	case history.RLock:
+		h, err = c.locker.(Reader).RLock(ctx, name)
+	case history.TryRLock:
+		h, err = c.locker.(Reader).TryRLock(ctx, name)
+	case history.Acquire:
+		h, err = c.locker.(Permits).Acquire(ctx, name, permits)
+	case history.TryAcquire:
+		h, err = c.locker.(Permits).TryAcquire(ctx, name, permits)
+	}
+	return []Hold{h}, nil, err
+}

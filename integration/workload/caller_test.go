@@ -1,0 +1,245 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/internal/history"
+)
+
+// locking is a library whose locks nobody else wants.
+func locking(hold func(name string) Hold) *plain {
+	return &plain{lock: func(_ context.Context, name string) (Hold, error) { return hold(name), nil }}
+}
+
+// valid returns a hold that lasts for an hour.
+func valid(name string) Hold { return &fakeHold{name: name, until: time.Now().Add(time.Hour)} }
+
+// What a library cannot do is not asked of it.
+func TestOnlyWhatItCanDo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, locking(valid))
+		c := f.caller(1)
+		for range 100 {
+			c.visit(t.Context())
+		}
+		for _, e := range f.of(history.Called) {
+			switch e.Do {
+			case history.Lock, history.TryLock, history.Unlock, history.Extend:
+			default:
+				t.Fatalf("asked to %s", e.Do)
+			}
+			if e.Names[0] == readWrite {
+				t.Fatalf("asked for %s, which nobody can read", readWrite)
+			}
+		}
+	})
+}
+
+// While a caller has a hold, it looks every 50 ms whether that is valid, before it unlocks, and never says
+// that it is when it is not.
+func TestLooksOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const left = 700 * time.Millisecond
+		f := newFixture(t, locking(func(name string) Hold {
+			return &fakeHold{name: name, until: time.Now().Add(left)}
+		}))
+		c := f.caller(2)
+		var granted, last history.Event
+		long := 0
+		for range 150 {
+			c.visit(t.Context())
+		}
+		for _, e := range f.all() {
+			switch {
+			case e.What == history.Granted:
+				granted, last = e, e
+			case e.What == history.Alive && e.At >= granted.At+left:
+				t.Fatalf("alive at %v, though it ended at %v", e.At, granted.At+left)
+			case e.What == history.Alive || e.What == history.Called && e.Do == history.Unlock && e.At-last.At < time.Second:
+				if e.At-last.At > look {
+					t.Errorf("%s at %v, %v after the last look", e.What, e.At, e.At-last.At)
+				}
+				if e.At-granted.At > left-look {
+					long++
+				}
+				last = e
+			}
+		}
+		if long == 0 {
+			t.Error("no hold lasted to its end: nothing was shown")
+		}
+	})
+}
+
+// attended is a library whose locks must be extended by hand.
+type attended struct{ plain }
+
+func (*attended) ExtendEvery() time.Duration { return 300 * time.Millisecond }
+
+// A library without a watchdog has its holds extended as a careful user does.
+func TestExtendsWhatNobodyRenews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &attended{*locking(func(name string) Hold {
+			h := &fakeHold{name: name, until: time.Now().Add(time.Second)}
+			h.extend = func() error { h.until = time.Now().Add(time.Second); return nil }
+			return h
+		})})
+		c := f.caller(3)
+		for range 150 {
+			c.visit(t.Context())
+		}
+		for _, e := range f.of(history.Alive) {
+			if left := e.Until - e.At; left < 600*time.Millisecond {
+				t.Fatalf("at %v, only %v is left of hold %d", e.At, left, e.Hold)
+			}
+		}
+		longest := time.Duration(0)
+		grants := f.of(history.Granted)
+		for _, e := range f.of(history.Alive) {
+			longest = max(longest, e.At-grants[e.Hold-1].At)
+		}
+		if longest < time.Second {
+			t.Errorf("the longest hold lasted %v, less than a lease: nothing was shown", longest)
+		}
+	})
+}
+
+// One that enters again is granted another hold if the first had ended, and gives it back.
+func TestEnterAnother(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{})
+		h := &enterable{fakeHold: fakeHold{name: "a", ctx: t.Context(), until: time.Now().Add(time.Second)}}
+		h.enter = func() (Hold, bool, error) { return valid("a"), false, nil }
+		hd := f.grant(h)
+		f.caller(1).enter(hd)
+		grants := f.of(history.Granted)
+		if len(grants) != 2 || grants[1].Hold == grants[0].Hold || grants[1].Call != 2 {
+			t.Errorf("grants are %+v, want two holds, the second by call 2", grants)
+		}
+		calls := f.of(history.Called)
+		if e := calls[len(calls)-1]; e.Do != history.Unlock || e.Hold != grants[1].Hold {
+			t.Errorf("the last call is %+v, want an unlock of hold %d", e, grants[1].Hold)
+		}
+		hd.release(hd.top())
+		f.watchers.Wait()
+	})
+}
+
+// A reader's hold that is entered to write is a mistake of the library.
+func TestNoUpgrade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{})
+		h := &enterable{fakeHold: fakeHold{name: readWrite, ctx: t.Context(), until: time.Now().Add(time.Second)}}
+		h.enter = func() (Hold, bool, error) { return h, true, nil }
+		hd := f.grant(h)
+		hd.shared = true
+		c := f.caller(1)
+		for range 20 {
+			c.enter(hd)
+		}
+		for _, one := range hd.handles {
+			hd.release(one)
+		}
+		f.watchers.Wait()
+		calls := f.of(history.Called)
+		for i, e := range f.of(history.Returned) {
+			wrong := e.Do == history.Enter && !calls[i].Shared
+			if (e.Err == history.Unknown) != wrong {
+				t.Errorf("call %d, %s, shared %v: recorded as %q", e.Call, e.Do, calls[i].Shared, e.Err)
+			}
+		}
+	})
+}
+
+// group is a library that locks several names at once.
+type group struct {
+	plain
+	unlock func() error
+}
+
+func (g *group) LockAll(_ context.Context, names ...string) (holds []Hold, unlock func(context.Context) error, err error) {
+	for _, name := range names {
+		holds = append(holds, valid(name))
+	}
+	return holds, func(context.Context) error { return g.unlock() }, nil
+}
+
+// Several holds that are unlocked in one call have a call each in the history, with what it says of each.
+func TestLeaveAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		unlocks := 0
+		g := &group{plain: *locking(valid)}
+		g.unlock = func() error {
+			unlocks++
+			return errors.Join(errors.New(`unlock "a": odd`), nil)
+		}
+		f := newFixture(t, g)
+		c := f.caller(1)
+		holds, unlockAll := c.take(t.Context(), history.LockAll)
+		c.leaveAll(holds, unlockAll)
+		if len(holds) < 2 || unlocks != 1 {
+			t.Fatalf("%d holds were unlocked by %d calls, want several by 1", len(holds), unlocks)
+		}
+		failed := map[string]bool{}
+		for _, call := range f.of(history.Called) {
+			for _, e := range f.of(history.Returned) {
+				if call.Call == e.Call && call.Do == history.Unlock {
+					failed[call.Names[0]] = e.Err != ""
+				}
+			}
+		}
+		if len(failed) != len(holds) || slices.ContainsFunc(holds, func(hd *held) bool { return failed[hd.name] != (hd.name == "a") }) {
+			t.Errorf("failed are %v of %d holds, want only a", failed, len(holds))
+		}
+	})
+}
+
+func TestPart(t *testing.T) {
+	ofA, ofB := errors.New(`unlock "a": lost`), errors.New(`unlock "b": not held`)
+	for name, test := range map[string]struct{ err, want error }{
+		"none":            {nil, nil},
+		"one for all":     {errLost, errLost},
+		"its own":         {errors.Join(ofA, ofB), ofB},
+		"only of another": {errors.Join(ofA), nil},
+	} {
+		if got := part(test.err, "b"); got != test.want { //nolint:errorlint // the same value
+			t.Errorf("%s: part = %v, want %v", name, got, test.want)
+		}
+	}
+}
+
+// Each kind of call is drawn about as often as odds says.
+func TestOdds(t *testing.T) {
+	sum, can := 0, map[history.Do]bool{}
+	for _, o := range odds {
+		sum += o.of
+		can[o.do] = true
+	}
+	if sum != totalOdds {
+		t.Errorf("the sum of odds is %d, totalOdds is %d", sum, totalOdds)
+	}
+	drawn, c := map[history.Do]int{}, newFixture(t, &plain{}).caller(1)
+	const n = 10_000
+	for range n {
+		drawn[c.kind(can)]++
+	}
+	for _, o := range odds {
+		if want := n * o.of / totalOdds; drawn[o.do] < want*8/10 || drawn[o.do] > want*12/10 {
+			t.Errorf("%s was drawn %d times, want about %d", o.do, drawn[o.do], want)
+		}
+	}
+}
+
+// A permit's registers are those of its slot, under the name by which a judge knows it.
+func TestKey(t *testing.T) {
+	hd := &held{name: semaphore, slot: 2}
+	if got := hd.key(); !strings.Contains(got, "slot 2") || got != (&history.Hold{Event: history.Event{Name: semaphore, Slot: 2}}).Key() {
+		t.Errorf("key = %q", got)
+	}
+}

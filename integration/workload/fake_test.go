@@ -1,0 +1,182 @@
+package workload
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/redlock/internal/history"
+)
+
+// Errors of the fake library.
+var (
+	errTaken   = errors.New("taken")
+	errLost    = errors.New("lost")
+	errNotHeld = errors.New("not held")
+	errOdd     = errors.New("odd")
+)
+
+func classify(err error) history.Failure {
+	for known, as := range map[error]history.Failure{
+		errTaken: history.Taken, errLost: history.NoLock, errNotHeld: history.NotHeld,
+		context.Canceled: history.Ended, context.DeadlineExceeded: history.Ended, errClosed: history.Closed,
+	} {
+		if errors.Is(err, known) {
+			return as
+		}
+	}
+	return history.Unknown
+}
+
+var errClosed = errors.New("closed")
+
+// plain is a library that can do no more than it must, and has no loss signal.
+type plain struct {
+	lock func(ctx context.Context, name string) (Hold, error)
+}
+
+func (f *plain) Lock(ctx context.Context, name string) (Hold, error)    { return f.lock(ctx, name) }
+func (f *plain) TryLock(ctx context.Context, name string) (Hold, error) { return f.lock(ctx, name) }
+func (f *plain) Close() error                                           { return nil }
+
+// documented is a library that says which errors it has: of Try calls, that the lock is taken, and of
+// Extend and Unlock, that it is lost.
+type documented struct{ plain }
+
+func (documented) MayFail(do history.Do, as history.Failure) bool {
+	switch as {
+	case history.Taken:
+		return do == history.TryLock
+	case history.NoLock:
+		return do == history.Unlock || do == history.Extend || do == history.Leave
+	}
+	return as == history.Ended || as == history.Closed
+}
+
+// fakeHold is a hold of the fake library. What is nil does nothing.
+type fakeHold struct {
+	name   string
+	ctx    context.Context
+	until  time.Time
+	extend func() error
+	unlock func() error
+}
+
+func (h *fakeHold) Name() string             { return h.name }
+func (h *fakeHold) Slot() int                { return 0 }
+func (h *fakeHold) Token() int64             { return 7 }
+func (h *fakeHold) Context() context.Context { return h.ctx }
+func (h *fakeHold) Until() time.Time         { return h.until }
+
+func (h *fakeHold) Extend(context.Context) error { return maybe(h.extend) }
+func (h *fakeHold) Unlock(context.Context) error { return maybe(h.unlock) }
+
+// enterable is a hold that can be entered again.
+type enterable struct {
+	fakeHold
+	enter func() (Hold, bool, error)
+}
+
+func (h *enterable) Enter(context.Context, bool) (Hold, bool, error) { return h.enter() }
+
+func maybe(f func() error) error {
+	if f == nil {
+		return nil
+	}
+	return f()
+}
+
+// fixture is a process with a fake library, in a synctest bubble, and what it has recorded.
+type fixture struct {
+	*process
+	t      *testing.T
+	out    output
+	ending chan struct{}
+}
+
+// output is where events go. It may be read while watchers write.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+func newFixture(t *testing.T, l Locker) *fixture {
+	f := &fixture{t: t, ending: make(chan struct{})}
+	start := time.Now()
+	rec := history.NewRecorder(&f.out, "c1", func() time.Duration { return time.Since(start) + time.Second })
+	cfg := Config{Who: "c1", Lease: time.Second, MaxLease: 2 * time.Second, Callers: 2, Think: 50 * time.Millisecond}
+	f.process = &process{cfg: cfg, locker: l, classify: classify, rec: rec, ending: f.ending}
+	return f
+}
+
+// caller returns a caller of the process.
+func (f *fixture) caller(seed uint64) *caller {
+	return &caller{process: f.process, draw: draw{rand.New(rand.NewPCG(seed, 0))}, can: abilities(f.locker)}
+}
+
+// grant records a call that was granted h.
+func (f *fixture) grant(h Hold) (hd *held) {
+	_ = f.call(f.t.Context(), history.Event{Do: history.Lock, Names: []string{h.Name()}}, func(call int, _ *history.Event) error {
+		hd = f.granted(call, h, false)
+		return nil
+	})
+	return hd
+}
+
+// all returns all events.
+func (f *fixture) all() []history.Event {
+	f.t.Helper()
+	all, err := history.Read(strings.NewReader(f.out.String()))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return all
+}
+
+// of returns the events of a kind.
+func (f *fixture) of(what history.What) (found []history.Event) {
+	f.t.Helper()
+	for _, e := range f.all() {
+		if e.What == what {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// one returns the only event of a kind.
+func (f *fixture) one(what history.What) history.Event {
+	f.t.Helper()
+	found := f.of(what)
+	if len(found) != 1 {
+		f.t.Fatalf("%d events %s, want 1:\n%s", len(found), what, &f.out)
+	}
+	return found[0]
+}
+
+// last returns the last event of a kind.
+func (f *fixture) last(what history.What) history.Event {
+	f.t.Helper()
+	found := f.of(what)
+	if len(found) == 0 {
+		f.t.Fatalf("no event %s:\n%s", what, &f.out)
+	}
+	return found[len(found)-1]
+}

@@ -1,0 +1,262 @@
+package workload
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/internal/history"
+)
+
+// slowContext is one at which a look takes a second, since the process is stopped just after it.
+type slowContext struct{ context.Context }
+
+func (c slowContext) Err() error {
+	err := c.Context.Err()
+	time.Sleep(time.Second)
+	return err
+}
+
+// A hold is recorded to be alive at a time from before the look: at any later one it may have ended.
+func TestAliveIsFromBeforeTheLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer f.watchers.Wait()
+		defer cancel()
+		hd := f.grant(&fakeHold{name: "a", ctx: slowContext{ctx}, until: time.Now().Add(9 * time.Second)})
+		before := f.rec.Now()
+		if !hd.alive() {
+			t.Fatal("the hold is not alive")
+		}
+		if e := f.of(history.Alive)[0]; e.At != before || e.Until != before+9*time.Second || e.Hold != hd.number {
+			t.Errorf("recorded %+v, want hold %d alive at %v until %v", e, hd.number, before, before+9*time.Second)
+		}
+	})
+}
+
+// The watcher looks too, for a caller that is in a call for long, but not at what is about to be unlocked.
+func TestWatcherLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{})
+		hd := f.grant(&fakeHold{name: "a", ctx: t.Context(), until: time.Now().Add(9 * time.Second)})
+		time.Sleep(time.Second + look/2)
+		one := hd.top()
+		hd.release(one)
+		f.watchers.Wait()
+		if hd.see(one) {
+			t.Error("a look is recorded at what is being unlocked")
+		}
+		looks := f.of(history.Alive)
+		if want := int(time.Second / look); len(looks) != want {
+			t.Errorf("%d looks in %v, want %d", len(looks), time.Second, want)
+		}
+	})
+}
+
+// slowHold has its process stopped while it is granted and asked until when.
+type slowHold struct {
+	fakeHold
+	asked int
+}
+
+func (h *slowHold) Until() time.Time {
+	if h.asked++; h.asked == 1 {
+		time.Sleep(3 * time.Second)
+	}
+	return h.until
+}
+
+// The grant is recorded with the time of the library's return, and validity never as later than it is,
+// nor much earlier.
+func TestGrantOfAStoppedProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{})
+		start := f.rec.Now()
+		f.grant(&slowHold{fakeHold: fakeHold{name: "a", until: time.Now().Add(time.Second)}})
+		e := f.one(history.Granted)
+		if e.At != start || e.Until != start+time.Second {
+			t.Errorf("granted at %v until %v, want %v and %v", e.At, e.Until, start, start+time.Second)
+		}
+	})
+}
+
+// Without a context, a hold is alive until its validity ends.
+func TestAliveWithoutContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{})
+		hd := f.grant(&fakeHold{name: "a", until: time.Now().Add(time.Second)})
+		time.Sleep(time.Second - 1)
+		if !hd.alive() {
+			t.Error("not alive 1 ns before its validity ends")
+		}
+		time.Sleep(time.Nanosecond)
+		if hd.alive() {
+			t.Error("alive when its validity has ended")
+		}
+		if n := len(f.of(history.Alive)); n != 1 {
+			t.Errorf("%d events alive, want 1", n)
+		}
+	})
+}
+
+func TestLost(t *testing.T) {
+	tests := map[string]struct {
+		before func(f *fixture, hd *held, lose func())
+		want   int
+	}{
+		"it is":                 {func(_ *fixture, _ *held, lose func()) { lose() }, 1},
+		"after Unlock it isn't": {func(_ *fixture, hd *held, lose func()) { hd.release(hd.top()); lose() }, 0},
+		"once for all handles": {func(_ *fixture, hd *held, lose func()) {
+			hd.add(&fakeHold{name: "a", ctx: hd.top().Context(), until: hd.top().Until()})
+			lose()
+		}, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, &plain{})
+				ctx, cancel := context.WithCancelCause(t.Context())
+				end := time.Now().Add(time.Second)
+				hd := f.grant(&fakeHold{name: "a", ctx: ctx, until: end})
+				time.Sleep(time.Second)
+				at := f.rec.Now()
+				test.before(f, hd, func() { cancel(errLost) })
+				f.watchers.Wait()
+				lost := f.of(history.Lost)
+				if len(lost) != test.want {
+					t.Fatalf("%d events lost, want %d:\n%s", len(lost), test.want, &f.out)
+				}
+				for _, e := range lost {
+					if e.At != at || e.Until != at || e.Err != history.NoLock || e.Text != "lost" || e.Hold != hd.number {
+						t.Errorf("recorded %+v, want hold %d lost at %v, valid until then, because it was lost", e, hd.number, at)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A hold that was unlocked is not watched any more, whatever its context does.
+func TestNobodyWatchesWhatIsUnlocked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		hd := f.grant(&fakeHold{name: "a", ctx: ctx, until: time.Now().Add(time.Second)})
+		_ = hd.giveBack(ctx, 0, func(Hold) error { return nil })
+		f.watchers.Wait() // or the bubble has a deadlock
+	})
+}
+
+// brokenSignal is the context of a library that says that the hold has ended but wakes nobody up.
+type brokenSignal struct{ context.Context }
+
+func (brokenSignal) Err() error { return context.Canceled }
+
+// What an Unlock returns is checked against what the caller knows.
+func TestUnlockIsChecked(t *testing.T) {
+	tests := map[string]struct {
+		ends   bool // its context, with Unlock
+		lose   bool // before
+		silent bool // the loss is not told
+		unlock error
+		want   history.Failure
+		text   string
+	}{
+		"right":             {ends: true},
+		"an error":          {ends: true, unlock: errLost, want: history.NoLock, text: "lost"},
+		"an odd error":      {ends: true, unlock: errOdd, want: history.Unknown, text: "odd"},
+		"not its error":     {ends: true, unlock: errTaken, want: history.Unknown, text: "taken"},
+		"closed too early":  {ends: true, unlock: errClosed, want: history.Unknown, text: "closed"},
+		"no deadline":       {ends: true, unlock: context.DeadlineExceeded, want: history.Unknown, text: "deadline"},
+		"valid ever after":  {want: history.Unknown, text: "context has not ended"},
+		"lost":              {lose: true, unlock: errLost, want: history.NoLock},
+		"lost, and no word": {lose: true, want: history.Unknown, text: "no error"},
+		"told in no way":    {silent: true, unlock: errLost, want: history.NoLock},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, &documented{})
+				ctx, cancel := context.WithCancelCause(t.Context())
+				h := &fakeHold{name: "a", ctx: ctx, until: time.Now().Add(time.Second)}
+				if test.silent {
+					h.ctx = brokenSignal{ctx}
+				}
+				hd := f.grant(h)
+				if test.lose {
+					cancel(errLost)
+				}
+				before := f.rec.Now()
+				_ = hd.giveBack(context.Background(), 0, func(Hold) error {
+					if test.ends {
+						cancel(errNotHeld)
+					}
+					return test.unlock
+				})
+				cancel(nil)
+				f.watchers.Wait()
+				if e := f.last(history.Returned); e.Err != test.want || !strings.Contains(e.Text, test.text) {
+					t.Errorf("unlock is recorded as %q, %q, want %q, %q", e.Err, e.Text, test.want, test.text)
+				}
+				switch told := f.of(history.Lost); {
+				case test.lose && (len(told) != 1 || told[0].At != before):
+					t.Errorf("events lost: %+v, want one at %v", told, before)
+				case test.silent && (len(told) != 1 || told[0].At != before+loss):
+					t.Errorf("events lost: %+v, want one at %v, when nobody had been told", told, before+loss)
+				case !test.lose && !test.silent && len(told) != 0:
+					t.Errorf("events lost: %+v, want none", told)
+				}
+			})
+		})
+	}
+}
+
+// The last handle that is given back unlocks the hold; the others are left.
+func TestHandles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{})
+		hd := f.grant(&fakeHold{name: "outer", until: time.Now().Add(time.Second)})
+		hd.add(&fakeHold{name: "inner", until: time.Now().Add(time.Second)})
+		var given []string
+		back := func(h Hold) error { given = append(given, h.Name()); return nil }
+		_ = hd.giveBack(t.Context(), 0, back)
+		_ = hd.giveBack(t.Context(), 0, back)
+		calls := f.of(history.Called)[1:]
+		if len(calls) != 2 || calls[0].Do != history.Leave || calls[1].Do != history.Unlock {
+			t.Errorf("calls are %+v, want leave and unlock", calls)
+		}
+		if strings.Join(given, " ") != "outer inner" {
+			t.Errorf("given back are %q, want outer and inner", given)
+		}
+	})
+}
+
+// Using a handle that was given back must fail as documented.
+func TestAfterUnlock(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		want history.Failure
+	}{
+		"right": {errNotHeld, history.NotHeld},
+		"nil":   {nil, history.Unknown},
+		"lost":  {errLost, history.Unknown},
+	} {
+		for _, do := range []history.Do{history.Unlock, history.Extend} {
+			t.Run(name+"/"+string(do), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := newFixture(t, &documented{})
+					again := func() error { return test.err }
+					hd := f.grant(&fakeHold{name: "a", until: time.Now().Add(time.Second), unlock: again, extend: again})
+					hd.after(do)
+					if e := f.last(history.Returned); e.Do != do || e.Err != test.want {
+						t.Errorf("%s is recorded as %s %q, want %q", do, e.Do, e.Err, test.want)
+					}
+				})
+			})
+		}
+	}
+}

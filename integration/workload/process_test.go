@@ -1,0 +1,162 @@
+package workload
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/internal/history"
+)
+
+// The event says when the call's context ends.
+func TestDeadlineIsTheContexts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{lock: func(ctx context.Context, _ string) (Hold, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+		for seed := range uint64(20) {
+			before := len(f.of(history.Returned))
+			waits, cancel := context.WithTimeout(t.Context(), time.Hour)
+			f.caller(seed).visit(waits)
+			cancel()
+			call, result := f.last(history.Called), f.last(history.Returned)
+			if len(f.of(history.Returned)) != before+1 {
+				t.Fatalf("visit %d made no call, or several", seed)
+			}
+			if result.At != call.Deadline || result.Err != history.Ended {
+				t.Errorf("the context of call %d ended at %v, want %v; its error is %q", call.Call, result.At, call.Deadline, result.Err)
+			}
+		}
+	})
+}
+
+// A call without an end has no deadline.
+func TestNoDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{})
+		_ = f.call(t.Context(), history.Event{Do: history.Lock}, func(int, *history.Event) error { return nil })
+		if e := f.one(history.Called); e.Deadline != 0 {
+			t.Errorf("Deadline = %v, want 0", e.Deadline)
+		}
+	})
+}
+
+func TestFailures(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	live := context.Background()
+	for name, test := range map[string]struct {
+		ctx     context.Context
+		do      history.Do
+		err     error
+		closing bool
+		want    history.Failure
+	}{
+		"none":                       {live, history.Lock, nil, false, ""},
+		"documented":                 {live, history.TryLock, errTaken, false, history.Taken},
+		"not for this call":          {live, history.Lock, errTaken, false, history.Unknown},
+		"not at all":                 {live, history.TryLock, errOdd, false, history.Unknown},
+		"the context's":              {ended, history.Lock, context.Canceled, false, history.Ended},
+		"of a context that goes on":  {live, history.Lock, context.Canceled, false, history.Unknown},
+		"closed":                     {live, history.Lock, errClosed, true, history.Closed},
+		"closed when nobody did it":  {live, history.Lock, errClosed, false, history.Unknown},
+		"the context's, and closing": {ended, history.Lock, context.Canceled, true, history.Ended},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, &documented{})
+				f.closing.Store(test.closing)
+				_ = f.call(test.ctx, history.Event{Do: test.do}, func(int, *history.Event) error { return test.err })
+				e := f.one(history.Returned)
+				if e.Err != test.want {
+					t.Errorf("recorded as %q, want %q", e.Err, test.want)
+				}
+				if test.err != nil && e.Text != test.err.Error() {
+					t.Errorf("its text is %q, want %q", e.Text, test.err)
+				}
+			})
+		})
+	}
+}
+
+// A panic of the library is in the history, and the caller goes on.
+func TestPanicIsRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{lock: func(context.Context, string) (Hold, error) { panic("nil map") }})
+		f.caller(1).visit(t.Context())
+		e := f.one(history.Returned)
+		if e.Err != history.Unknown || !strings.Contains(e.Text, "nil map") || !strings.Contains(e.Text, "process_test.go") {
+			t.Errorf("recorded as %q, %q, want other, with the panic and where it was", e.Err, e.Text)
+		}
+	})
+}
+
+// Time that the process did not run is a stall, and other time is not.
+func TestStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{})
+		start := time.Now()
+		var stopped atomic.Int64
+		f.rec = history.NewRecorder(&f.out, "c1", func() time.Duration { return time.Since(start) + time.Duration(stopped.Load()) + 1 })
+		ending := make(chan struct{})
+		done := make(chan struct{})
+		go func() { defer close(done); beat(f.rec, nothing, ending) }()
+		time.Sleep(time.Second + pulse/2)
+		stopped.Add(int64(stall - pulse)) // the next tick is 20 ms after the last one: no stall yet
+		time.Sleep(time.Second)
+		stopped.Add(int64(stall))
+		time.Sleep(time.Second)
+		close(ending)
+		<-done
+		want := 2*time.Second + stall - pulse + 1 // the tick before
+		if e := f.one(history.Stall); e.From != want || e.At != want+stall+pulse {
+			t.Errorf("a stall from %v to %v, want %v to %v", e.From, e.At, want, want+stall+pulse)
+		}
+	})
+}
+
+// nothing says that no thread waits for a processor.
+func nothing() map[string]time.Duration { return nil }
+
+// A thread that had to wait for a processor is a stall, though the others went on, and so is not what it
+// waited before.
+func TestStallOfAThread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{})
+		start := time.Now()
+		f.rec = history.NewRecorder(&f.out, "c1", func() time.Duration { return time.Since(start) + 1 })
+		var waited atomic.Int64
+		waited.Store(int64(time.Minute))
+		delays := func() map[string]time.Duration { return map[string]time.Duration{"7": time.Duration(waited.Load())} }
+		ending := make(chan struct{})
+		done := make(chan struct{})
+		go func() { defer close(done); beat(f.rec, delays, ending) }()
+		time.Sleep(time.Second + pulse/2)
+		waited.Add(int64(stall))
+		time.Sleep(time.Second)
+		waited.Add(int64(3 * stall))
+		time.Sleep(time.Second)
+		close(ending)
+		<-done
+		want := 2*time.Second + pulse + 1 // the tick after
+		if e := f.one(history.Stall); e.At != want || e.At-e.From != 3*stall {
+			t.Errorf("a stall from %v to %v, want one of %v to %v", e.From, e.At, 3*stall, want)
+		}
+	})
+}
+
+// Where the system tells, each thread of this process has waited for some time, or for none.
+func TestRunDelays(t *testing.T) {
+	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
+		t.Log("this system does not tell:", err)
+		return
+	}
+	if delays := runDelays(); len(delays) == 0 {
+		t.Error("runDelays found no thread")
+	}
+}

@@ -1,0 +1,119 @@
+package workload
+
+import (
+	"context"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"example.com/redlock/integration/register"
+	"example.com/redlock/internal/history"
+)
+
+const (
+	// lastWaits is how long calls that wait may go on once no more are to begin.
+	lastWaits = 2 * time.Second
+	// lastCalls is how long the end of the process then waits for callers, all of which have enough time
+	// by far.
+	lastCalls = 15 * time.Second
+)
+
+// Run is the life of a client process: it takes locks until input ends, and then closes the library's
+// client and looks what is left of it. The error is that of the start, or of the history.
+//
+// Goroutines: one for each caller, one to watch each hold, and one that notices stalls. Run waits for all
+// of them. A caller that hangs in the library is left behind: the history then shows its call.
+func Run(cfg Config, open func(Config) (Locker, error), classify func(error) history.Failure, rec *history.Recorder, input io.Reader) error {
+	before := takeStock()
+	locker, err := open(cfg)
+	if err != nil {
+		return err
+	}
+	ending := make(chan struct{})
+	p := &process{cfg: cfg, locker: locker, classify: classify, rec: rec, ending: ending}
+	callers, err := p.callers()
+	if err != nil {
+		return err
+	}
+	beating := make(chan struct{})
+	var heart sync.WaitGroup
+	heart.Go(func() { beat(rec, runDelays, beating) })
+
+	waits, giveUp := context.WithCancel(context.Background())
+	defer giveUp()
+	served := make(chan struct{})
+	var serving sync.WaitGroup
+	for _, c := range callers {
+		serving.Go(func() { c.visits(waits) })
+	}
+	go func() { // ends with the callers
+		serving.Wait()
+		close(served)
+	}()
+	_, _ = io.Copy(io.Discard, input)
+	close(ending)
+	all := finish(served, giveUp)
+	p.closing.Store(true)
+	_ = p.call(context.Background(), history.Event{Do: history.CloseClient}, func(int, *history.Event) error { return locker.Close() })
+	if all {
+		for _, c := range callers {
+			c.end()
+		}
+		p.watchers.Wait()
+	}
+	close(beating)
+	heart.Wait()
+	p.audit(before)
+	return rec.Err()
+}
+
+// finish waits for callers, and ends the calls that wait meanwhile. It reports whether all callers came
+// back.
+func finish(served <-chan struct{}, giveUp func()) bool {
+	patience := time.NewTimer(lastWaits)
+	defer patience.Stop()
+	select {
+	case <-served:
+		return true
+	case <-patience.C:
+	}
+	giveUp()
+	patience.Reset(lastCalls)
+	select {
+	case <-served:
+		return true
+	case <-patience.C:
+		return false
+	}
+}
+
+// callers returns the callers, each with a seed of its own.
+func (p *process) callers() ([]*caller, error) {
+	who := fnv.New64()
+	_, _ = io.WriteString(who, p.cfg.Who)
+	callers := make([]*caller, p.cfg.Callers)
+	for i := range callers {
+		seed := rand.NewPCG(p.cfg.Seed, who.Sum64()+uint64(i))
+		callers[i] = &caller{process: p, draw: draw{rand.New(seed)}, can: abilities(p.locker)}
+		if p.cfg.Register == "" {
+			continue
+		}
+		var err error
+		if callers[i].registers, err = register.Dial(p.cfg.Register); err != nil {
+			return nil, err
+		}
+	}
+	return callers, nil
+}
+
+// end does what is to do after Close: the holds that it gave back are unlocked, which must fail.
+func (c *caller) end() {
+	for _, hd := range c.left {
+		_ = hd.giveBack(context.Background(), 0, func(h Hold) error { return h.Unlock(context.Background()) })
+	}
+	if c.registers != nil {
+		_ = c.registers.Close()
+	}
+}

@@ -1,0 +1,140 @@
+package workload
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/internal/history"
+)
+
+// start runs a process until its input is closed. wait returns when it has ended.
+func start(t *testing.T, f *fixture) (input io.Closer, wait func()) {
+	t.Helper()
+	in, input := io.Pipe()
+	done := make(chan error, 1)
+	go func() {
+		done <- Run(f.cfg, func(Config) (Locker, error) { return f.locker, nil }, classify, f.rec, in)
+	}()
+	return input, func() {
+		t.Helper()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// When input ends, no call begins any more, and waits end soon after; then the client is closed, and the
+// audit is the last event.
+func TestEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{lock: func(ctx context.Context, _ string) (Hold, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}})
+		input, wait := start(t, f)
+		time.Sleep(20 * time.Second)
+		at := f.rec.Now()
+		input.Close()
+		wait()
+		if took := f.rec.Now() - at; took > lastWaits {
+			t.Errorf("the end took %v, want at most %v", took, lastWaits)
+		}
+		for _, e := range f.of(history.Called) {
+			if e.At > at && e.Do != history.CloseClient {
+				t.Errorf("%s began at %v, after the end of the input at %v", e.Do, e.At, at)
+			}
+		}
+		all := f.all()
+		last := all[len(all)-3:]
+		if last[0].Do != history.CloseClient || last[1].Do != history.CloseClient || last[2].What != history.Audited {
+			t.Errorf("the last events are %+v, want close, its return, and the audit", last)
+		}
+		if last[2].Goroutines != 0 || last[2].Heap == 0 {
+			t.Errorf("left are %d goroutines and %d bytes, want 0 and some:\n%s", last[2].Goroutines, last[2].Heap, last[2].Text)
+		}
+		if len(all) < 10 {
+			t.Errorf("only %d events: nothing was shown", len(all))
+		}
+	})
+}
+
+// A call that never returns holds up the end only for so long. The audit finds the goroutine.
+func TestHungCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := make(chan struct{})
+		f := newFixture(t, &plain{lock: func(context.Context, string) (Hold, error) {
+			<-hang
+			return nil, errTaken
+		}})
+		input, wait := start(t, f)
+		time.Sleep(20 * time.Second)
+		at := f.rec.Now()
+		input.Close()
+		wait()
+		if took := f.rec.Now() - at; took > lastWaits+lastCalls+settle {
+			t.Errorf("the end took %v, want at most %v", took, lastWaits+lastCalls+settle)
+		}
+		if n := len(f.of(history.Called)) - len(f.of(history.Returned)); n != f.cfg.Callers {
+			t.Errorf("%d calls have not returned, want %d", n, f.cfg.Callers)
+		}
+		if e := f.one(history.Audited); e.Goroutines < f.cfg.Callers || e.Text == "" {
+			t.Errorf("left are %d goroutines, %q, want at least %d and what they do", e.Goroutines, e.Text, f.cfg.Callers)
+		}
+		close(hang)
+	})
+}
+
+func TestOpenFails(t *testing.T) {
+	f := newFixture(t, nil)
+	err := Run(f.cfg, func(Config) (Locker, error) { return nil, errOdd }, classify, f.rec, bytes.NewReader(nil))
+	if !errors.Is(err, errOdd) {
+		t.Errorf("Run = %v, want %v", err, errOdd)
+	}
+}
+
+// A socket that is left open is found.
+func TestSockets(t *testing.T) {
+	before := sockets()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if got := sockets(); got != before+1 {
+		t.Errorf("sockets = %d, want %d", got, before+1)
+	}
+}
+
+func TestArgs(t *testing.T) {
+	want := Config{
+		Who: "c1.2", Masters: []string{"127.0.0.1:1", "127.0.0.1:2"}, Register: "127.0.0.1:3", Seed: 1<<64 - 1,
+		Began: 123456789 * time.Nanosecond, Lease: time.Second, MaxLease: 2 * time.Second, Guard: -1,
+		NodeTimeout: 100 * time.Millisecond, Locker: "redlock", Callers: 4, Think: time.Millisecond, Out: "c1 2.jsonl",
+	}
+	got, err := parse(want.Args())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Args(), want.Args()) || got.Masters[1] != want.Masters[1] || got.Out != want.Out {
+		t.Errorf("parse(Args) = %+v, want %+v", got, want)
+	}
+	for name, spoil := range map[string]func(*Config){
+		"no who":         func(c *Config) { c.Who = "" },
+		"short MaxLease": func(c *Config) { c.MaxLease = 1 },
+		"no lease":       func(c *Config) { c.Lease = 0 },
+		"no callers":     func(c *Config) { c.Callers = 0 },
+	} {
+		cfg := want
+		spoil(&cfg)
+		if _, err := parse(cfg.Args()); err == nil {
+			t.Errorf("%s: parse has no error", name)
+		}
+	}
+}

@@ -1,0 +1,72 @@
+package workload
+
+import (
+	"context"
+	"errors"
+
+	"example.com/redlock/integration/register"
+	"example.com/redlock/internal/history"
+)
+
+// work reads the registers of the hold, and unless it is a reader's, adds one to each. It reports whether
+// the hold was alive before and after each write. Between the look before and the write some time passes, as
+// in any program. If the hold ends then, only its token can tell.
+func (c *caller) work(hd *held) bool {
+	if !hd.alive() {
+		return false
+	}
+	if c.registers == nil {
+		return true
+	}
+	plain, err := c.register(hd, history.PlainReading, 0, 0)
+	if err == nil && !hd.shared {
+		if !hd.alive() {
+			return false
+		}
+		c.pause(c.compute())
+		_, _ = c.register(hd, history.PlainWriting, plain, plain+1)
+	}
+	if hd.token == 0 {
+		return hd.alive() // to a register that looks at tokens, it has nothing to show
+	}
+	if !hd.alive() {
+		return false
+	}
+	fenced, err := c.register(hd, history.Reading, 0, 0)
+	if err == nil && !hd.shared {
+		if !hd.alive() {
+			return false
+		}
+		c.pause(c.compute())
+		_, _ = c.register(hd, history.Writing, fenced, fenced+1)
+	}
+	return hd.alive()
+}
+
+// register reads or writes one of the hold's registers, and returns the value that it read. base is what
+// the writer read before.
+func (c *caller) register(hd *held, do history.Do, base, value int64) (read int64, err error) {
+	key := hd.key()
+	e := history.Event{Do: do, Hold: hd.number, Names: []string{key}, Token: hd.token, Base: base, Value: value}
+	err = c.call(context.Background(), e, func(_ int, result *history.Event) error {
+		switch do {
+		case history.PlainReading:
+			read, err = c.registers.PlainRead(key)
+		case history.PlainWriting:
+			err = c.registers.PlainWrite(c.cfg.Who, hd.number, key, base, value)
+		case history.Reading:
+			read, result.Token, err = c.registers.Read(key)
+		case history.Writing:
+			err = c.registers.Write(c.cfg.Who, hd.number, key, hd.token, base, value)
+		}
+		result.Value = read
+		switch {
+		case errors.Is(err, register.ErrStale):
+			result.Err, result.Text = history.Stale, err.Error()
+		case err != nil:
+			result.Err, result.Text = history.Unreached, err.Error()
+		}
+		return err
+	})
+	return read, err
+}

@@ -1,0 +1,75 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// History is all events of a run, in the order of time.
+type History struct {
+	Run    Run
+	Events []Event
+}
+
+// Read reads a history, or the part of it that one process wrote. A last line that is not complete is left
+// out: its writer was killed.
+func Read(in io.Reader) ([]Event, error) {
+	var events []Event
+	lines := bufio.NewReader(in)
+	for n := 1; ; n++ {
+		line, err := lines.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return events, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		decoder := json.NewDecoder(bytes.NewReader(line))
+		decoder.DisallowUnknownFields()
+		var e Event
+		if err := decoder.Decode(&e); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, err)
+		}
+		events = append(events, e)
+	}
+}
+
+// ErrNoRun says that no event tells what was set up.
+var ErrNoRun = errors.New("a history needs an event of kind run")
+
+// Merge puts parts of a history in the order of time. What one part has at one instant stays in its order.
+func Merge(parts ...[]Event) (*History, error) {
+	h := &History{Events: slices.Concat(parts...)}
+	slices.SortStableFunc(h.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
+	for _, e := range h.Events {
+		if e.What == RunBegan && e.Run != nil {
+			h.Run = *e.Run
+			return h, nil
+		}
+	}
+	return nil, ErrNoRun
+}
+
+// WriteTo writes the history as Read reads it.
+func (h *History) WriteTo(out io.Writer) (int64, error) {
+	var n int64
+	buffer := bufio.NewWriter(out)
+	for i := range h.Events {
+		line, err := json.Marshal(&h.Events[i])
+		if err != nil {
+			return n, err
+		}
+		wrote, err := buffer.Write(append(line, '\n'))
+		n += int64(wrote)
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, buffer.Flush()
+}

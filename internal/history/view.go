@@ -1,0 +1,214 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Never is the time of what did not happen in the run.
+const Never = time.Duration(math.MaxInt64)
+
+// View is a history sorted by what it is about. Each part is in the order of time.
+type View struct {
+	Run       Run
+	Calls     []*Call
+	Holds     []*Hold
+	Faults    []*Trouble
+	Processes []*Process
+	Over      time.Duration // when the last faults were mended; Never if that was not told
+	End       time.Duration // of the last event
+}
+
+// Call is a call of a client.
+type Call struct {
+	Event                  // that it began
+	Returned time.Duration // Never: it did not
+	Result   *Event        // nil: it did not return
+	Holds    []*Hold       // that it was granted
+}
+
+// Hold is a hold of a name, or of a slot of a semaphore.
+type Hold struct {
+	Event               // the grant
+	By    *Call         // that was granted it
+	Looks []*Event      // Granted, Alive: its context had not ended, in order
+	Until time.Duration // when its validity was to end, as told last
+
+	Downgraded time.Duration // when Downgrade was called; Never
+	Unlock     *Call         // the first; nil: it was not called
+	Lost       *Event        // nil: it was not seen to be lost
+}
+
+// Alive returns when the hold's context was last seen not to have ended.
+func (h *Hold) Alive() time.Duration { return h.Looks[len(h.Looks)-1].At }
+
+// Key names what can have one holder: a name, or a slot of a semaphore.
+func (h *Hold) Key() string {
+	if h.Slot > 0 {
+		return fmt.Sprintf("%s, slot %d", h.Name, h.Slot)
+	}
+	return h.Name
+}
+
+// Trouble is a fault.
+type Trouble struct {
+	Event
+	Mended time.Duration // Never: it was not
+}
+
+// Process is the life of a client process.
+type Process struct {
+	Who    string
+	Skew   time.Duration
+	Began  time.Duration
+	Ended  time.Duration // it exited or was killed; Never
+	Killed bool
+	Stops  []Span // when it was stopped from outside
+	Stalls []Span // when it noticed itself that it had not run
+	Audit  *Event // what was left of it; nil if it never closed
+}
+
+// Span is a stretch of time.
+type Span struct{ From, To time.Duration }
+
+// Overlap returns how much of s is within other.
+func (s Span) Overlap(other Span) time.Duration {
+	return max(0, min(s.To, other.To)-max(s.From, other.From))
+}
+
+// View sorts the history.
+func (h *History) View() (*View, error) {
+	s := sorter{
+		view:      View{Run: h.Run, Over: Never},
+		calls:     map[number]*Call{},
+		holds:     map[number]*Hold{},
+		faults:    map[int]*Trouble{},
+		processes: map[string]*Process{},
+	}
+	for i := range h.Events {
+		if err := s.add(&h.Events[i]); err != nil {
+			return nil, fmt.Errorf("event %d, %s of %s at %v: %w", i+1, h.Events[i].What, h.Events[i].Who, h.Events[i].At, err)
+		}
+	}
+	return &s.view, nil
+}
+
+// number is that of a call or hold.
+type number struct {
+	who string
+	n   int
+}
+
+type sorter struct {
+	view      View
+	calls     map[number]*Call
+	holds     map[number]*Hold
+	faults    map[int]*Trouble
+	processes map[string]*Process
+}
+
+func (s *sorter) add(e *Event) error {
+	s.view.End = e.At
+	switch e.What {
+	case Called:
+		c := &Call{Event: *e, Returned: Never}
+		if e.Hold == 0 && len(e.Names) == 0 && e.Do != CloseClient {
+			return errors.New("it is a call of nothing")
+		}
+		if s.calls[number{e.Who, e.Call}] != nil {
+			return fmt.Errorf("there is a call %d already", e.Call)
+		}
+		s.calls[number{e.Who, e.Call}] = c
+		s.view.Calls = append(s.view.Calls, c)
+		return s.asksOf(c)
+	case Returned:
+		c := s.calls[number{e.Who, e.Call}]
+		if c == nil || c.Result != nil {
+			return fmt.Errorf("no call %d is under way", e.Call)
+		}
+		c.Returned, c.Result = e.At, e
+	case Granted:
+		c := s.calls[number{e.Who, e.Call}]
+		if c == nil || s.holds[number{e.Who, e.Hold}] != nil {
+			return fmt.Errorf("call %d is not there, or hold %d is already", e.Call, e.Hold)
+		}
+		hold := &Hold{Event: *e, By: c, Looks: []*Event{e}, Until: e.Until, Downgraded: Never}
+		s.holds[number{e.Who, e.Hold}] = hold
+		c.Holds = append(c.Holds, hold)
+		s.view.Holds = append(s.view.Holds, hold)
+	case Alive, Lost:
+		hold := s.holds[number{e.Who, e.Hold}]
+		if hold == nil {
+			return fmt.Errorf("there is no hold %d", e.Hold)
+		}
+		if e.What == Lost {
+			hold.Lost = e
+			break
+		}
+		hold.Looks, hold.Until = append(hold.Looks, e), e.Until
+	case Fault:
+		f := &Trouble{Event: *e, Mended: Never}
+		s.faults[e.ID] = f
+		s.view.Faults = append(s.view.Faults, f)
+	case Mended:
+		f := s.faults[e.ID]
+		if f == nil {
+			return fmt.Errorf("there is no fault %d", e.ID)
+		}
+		f.Mended = e.At
+	case Over:
+		s.view.Over = e.At
+	case Started, Stopped, Continued, Killed, Exited, Stall, Audited:
+		s.live(e)
+	}
+	return nil
+}
+
+// asksOf notes what a call does to its hold.
+func (s *sorter) asksOf(c *Call) error {
+	if c.Hold == 0 {
+		return nil
+	}
+	hold := s.holds[number{c.Who, c.Hold}]
+	if hold == nil {
+		return fmt.Errorf("there is no hold %d", c.Hold)
+	}
+	switch c.Do {
+	case Unlock:
+		if hold.Unlock == nil { // a second one has nothing to give back
+			hold.Unlock = c
+		}
+	case Downgrade:
+		hold.Downgraded = min(hold.Downgraded, c.At)
+	}
+	return nil
+}
+
+// live notes what becomes of a process. What a master's audit found is no part of a process.
+func (s *sorter) live(e *Event) {
+	p := s.processes[e.Who]
+	if e.What == Started {
+		p = &Process{Who: e.Who, Skew: e.Skew, Began: e.At, Ended: Never}
+		s.processes[e.Who] = p
+		s.view.Processes = append(s.view.Processes, p)
+	}
+	if p == nil {
+		return
+	}
+	switch e.What {
+	case Stopped:
+		p.Stops = append(p.Stops, Span{e.At, Never})
+	case Continued:
+		if n := len(p.Stops); n > 0 {
+			p.Stops[n-1].To = e.At
+		}
+	case Stall:
+		p.Stalls = append(p.Stalls, Span{e.From, e.At})
+	case Killed, Exited:
+		p.Ended, p.Killed = e.At, e.What == Killed
+	case Audited:
+		p.Audit = e
+	}
+}

@@ -1,0 +1,66 @@
+package judge
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"example.com/redlock/internal/history"
+)
+
+// absences returns when each process did not run, as its stops and stalls tell, each moment once.
+func absences(troubles []trouble) map[string][]history.Span {
+	all := map[string][]history.Span{}
+	for _, t := range troubles {
+		if t.who != "" {
+			all[t.who] = append(all[t.who], t.Span)
+		}
+	}
+	for who, spans := range all {
+		all[who] = union(spans)
+	}
+	return all
+}
+
+// union returns the same stretches of time in order, each moment once.
+func union(spans []history.Span) []history.Span {
+	slices.SortFunc(spans, func(a, b history.Span) int { return cmp.Compare(a.From, b.From) })
+	var all []history.Span
+	for _, s := range spans {
+		if n := len(all); n > 0 && s.From <= all[n-1].To {
+			all[n-1].To = max(all[n-1].To, s.To)
+		} else {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// away returns for how long within span a process did not run.
+func (r *record) away(who string, span history.Span) time.Duration {
+	var sum time.Duration
+	for _, s := range r.absent[who] {
+		sum += s.Overlap(span)
+	}
+	return sum
+}
+
+// late reports whether a process did at done what was due, with grace to do it: what it did not run meanwhile
+// does not count.
+func (r *record) late(who string, due, grace, done time.Duration) bool {
+	return done > due+grace+r.away(who, history.Span{From: due, To: done})
+}
+
+// ended returns when a process was there for the last time: the end of the run, if it is not known.
+func (r *record) ended(who string) time.Duration {
+	if p := r.processes[who]; p != nil {
+		return min(p.Ended, r.End)
+	}
+	return r.End
+}
+
+// killed reports whether a process was killed.
+func (r *record) killed(who string) bool {
+	p := r.processes[who]
+	return p != nil && p.Killed
+}

@@ -1,0 +1,66 @@
+package judge
+
+import (
+	"fmt"
+	"time"
+
+	"example.com/redlock/internal/history"
+)
+
+// Deadlines is the check that calls return when their contexts end, and those that do not wait in any case.
+const Deadlines = "deadlines"
+
+// lateReturn is how long after its deadline a call may return.
+const lateReturn = 100 * time.Millisecond
+
+// deadlines looks at each call that has a deadline or does not wait: that it returned in time, but for what
+// its process did not run meanwhile; and at all others that they returned at all, unless the process was
+// killed.
+func deadlines(r *record) Check {
+	check := Check{Name: Deadlines}
+	for _, c := range r.Calls {
+		check.Looked++
+		ended := r.ended(c.Who)
+		if c.Returned == history.Never && !r.killed(c.Who) {
+			check.Violations = append(check.Violations, history.Violation{
+				Check: Deadlines, At: ended, Events: r.part(c.Event),
+				Text: fmt.Sprintf("%s: %s never returned", c.Who, c.Do),
+			})
+			continue
+		}
+		due, grace, why := r.due(c)
+		if !r.late(c.Who, due, grace, min(c.Returned, ended)) {
+			continue
+		}
+		events := []history.Event{c.Event}
+		if c.Result != nil {
+			events = append(events, *c.Result)
+		} else {
+			events = append(events, history.Event{At: ended, What: history.Killed, Who: c.Who})
+		}
+		check.Violations = append(check.Violations, history.Violation{
+			Check: Deadlines, At: due + grace, Events: r.part(events...),
+			Text: fmt.Sprintf("%s: %s went on for %v after %s", c.Who, c.Do, round(min(c.Returned, ended)-due), why),
+		})
+	}
+	return check
+}
+
+// due returns when a call should return and how much later it may, and says why then.
+//
+// Without a deadline, what bounds a call is how long a master may take to answer. Unlock, Extend and
+// Downgrade ask once, and again where the master has lost its scripts. A try asks up to six times more where
+// its votes are split, after a random pause, and then for the holder's name. Close lets releases and
+// goroutines end, for two such times.
+func (r *record) due(c *history.Call) (due, grace time.Duration, why string) {
+	switch {
+	case c.Deadline > 0:
+		return c.Deadline, lateReturn, "its deadline"
+	case r.Run.NodeTimeout == 0:
+	case c.Do == history.Unlock, c.Do == history.Leave, c.Do == history.Extend, c.Do == history.Downgrade, c.Do == history.CloseClient:
+		return c.At, 2*r.Run.NodeTimeout + lateReturn, "it began"
+	case c.Do.Takes() && !c.Do.Waits():
+		return c.At, 7*r.Run.NodeTimeout + time.Second, "it began"
+	}
+	return history.Never - time.Hour, 0, ""
+}

@@ -1,0 +1,92 @@
+package judge
+
+import (
+	"fmt"
+	"time"
+
+	"example.com/redlock/internal/history"
+)
+
+// Exclusion is the check that no two clients have one name, or one slot of a semaphore, at a time.
+const Exclusion = "exclusion"
+
+// exclusion looks for two holds of a key that were certainly valid at one moment. A hold is that from its
+// grant until it was last seen to be valid: the time of such a look is taken before the look. So there is
+// nothing to allow for: both clients were told that they had the lock.
+//
+// A hold at which nobody looked after its grant counts as never valid: its process may have been stopped
+// between the library's return and the grant's record.
+//
+// excused are the pairs of which nobody promised that they exclude each other.
+func exclusion(r *record) (check Check, excused [][2]*history.Hold) {
+	check.Name = Exclusion
+	for _, key := range r.keys {
+		var open []*history.Hold // that may be valid when the next is granted
+		for _, second := range r.byKey[key] {
+			check.Looked++
+			kept := open[:0]
+			for _, first := range open {
+				if first.Alive() <= second.At {
+					continue
+				}
+				kept = append(kept, first)
+				if v, found := r.overlap(first, second); found {
+					check.Violations = append(check.Violations, v)
+					if v.Unpromised != "" {
+						excused = append(excused, [2]*history.Hold{first, second})
+					}
+				}
+			}
+			open = append(kept, second)
+		}
+	}
+	return check, excused
+}
+
+// overlap reports whether two holds, the first granted no later than the second, were valid at one moment
+// although one of them was a writer's then.
+func (r *record) overlap(first, second *history.Hold) (history.Violation, bool) {
+	together := history.Span{
+		From: second.At,
+		To:   min(first.Alive(), second.Alive(), max(writesUntil(first), writesUntil(second))),
+	}
+	if together.To <= together.From {
+		return history.Violation{}, false
+	}
+	v := history.Violation{
+		Check: Exclusion, At: second.At,
+		Text: fmt.Sprintf("%s and %s had %s at the same time for at least %v",
+			first.Who, second.Who, second.Key(), round(together.To-together.From)),
+		Events: r.part(first.By.Event, first.Event, second.Event, *firstLook(first, second.At), *firstLook(second, second.At)),
+	}
+	if fault := r.excuse(first, second); fault != nil {
+		v.Unpromised = fmt.Sprintf("masters forgot without restarting (%s)", fault.events[0].Fault)
+	}
+	return v, true
+}
+
+// writesUntil returns until when a hold that stays valid is a writer's. One that is downgraded is a reader's
+// from the call on.
+func writesUntil(h *history.Hold) time.Duration {
+	if h.Shared {
+		return 0
+	}
+	return h.Downgraded
+}
+
+// excuse returns the fault for which nobody promised that two holds exclude each other, the first granted
+// no later than the second, or nil.
+//
+// A master that both count must have forgotten one of the two votes, without restarting, before the second
+// was granted. It gave that vote after the first of the two calls began, and any vote lasts for the longest
+// lease, 1 % more or less by the clocks; a second is for an answer that is late.
+func (r *record) excuse(first, second *history.Hold) *trouble {
+	from := min(first.By.At, second.By.At)
+	return r.forgot(history.Span{
+		From: max(from, second.At-r.Run.MaxLease-r.Run.MaxLease/100-time.Second),
+		To:   second.At,
+	})
+}
+
+// round shortens a time for people.
+func round(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }

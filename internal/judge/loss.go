@@ -1,0 +1,80 @@
+package judge
+
+import (
+	"fmt"
+	"time"
+
+	"example.com/redlock/internal/history"
+)
+
+// Loss is the check that no hold goes on after its validity, and that its loss is told in time.
+const Loss = "loss"
+
+const (
+	// lateSignal is how long after the end of validity a loss may be recorded: for timers, and for the
+	// goroutine that records it. A process notes for itself when it did not run for longer.
+	lateSignal = 30 * time.Millisecond
+	// asking is how much earlier than the library says a history may have the end of validity.
+	asking = time.Millisecond
+)
+
+// loss looks at each hold: that its holder was told of the end, or gave it back, no later than lateSignal
+// after the validity that it was told last; that it was never seen to be valid after that; and that it was
+// not valid again after it was lost. What the process was stopped or stalled meanwhile is allowed for.
+func loss(r *record) Check {
+	check := Check{Name: Loss}
+	if !r.Run.Signal {
+		return check
+	}
+	found := func(at time.Duration, text string, events ...history.Event) {
+		check.Violations = append(check.Violations, history.Violation{Check: Loss, At: at, Text: text, Events: r.part(events...)})
+	}
+	for _, h := range r.Holds {
+		check.Looked++
+		last := *h.Looks[len(h.Looks)-1]
+		end, what, events := r.end(h), "not told at all", []history.Event{last}
+		switch {
+		case h.Lost != nil && h.Lost.At == end:
+			what, events = "told", append(events, *h.Lost)
+		case h.Unlock != nil && h.Unlock.At == end:
+			what, events = "not told before it unlocked", append(events, h.Unlock.Event)
+		}
+		if r.late(h.Who, h.Until, lateSignal, end) {
+			found(end, fmt.Sprintf("%s: %s's hold was valid until %v, of which it was %s, %v later",
+				h.Key(), h.Who, round(h.Until), what, round(end-h.Until)), events...)
+		}
+		for _, look := range h.Looks {
+			if look.What == history.Alive && look.At > look.Until+asking {
+				found(look.At, fmt.Sprintf("%s: %s's hold had not ended %v after its validity", h.Key(), h.Who, round(look.At-look.Until)), *look)
+				break
+			}
+		}
+		if h.Lost != nil && last.At > h.Lost.At {
+			found(last.At, fmt.Sprintf("%s: %s's hold was lost, and had not ended %v later", h.Key(), h.Who, round(last.At-h.Lost.At)), *h.Lost, last)
+		}
+	}
+	return check
+}
+
+// end returns when a hold ended for its holder: it unlocked, was told of the loss, or ended itself.
+func (r *record) end(h *history.Hold) time.Duration {
+	end := r.ended(h.Who)
+	if h.Unlock != nil {
+		end = min(end, h.Unlock.At)
+	}
+	if h.Lost != nil {
+		end = min(end, h.Lost.At)
+	}
+	return end
+}
+
+// unnoticed counts the holds that went on after their validity, of a library that does not tell.
+func (r *record) unnoticed() int {
+	n := 0
+	for _, h := range r.Holds {
+		if !r.Run.Signal && r.end(h) > h.Until {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,145 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"example.com/redlock/internal/history"
+)
+
+// Order is the check that all holds of a key fit into one order.
+const Order = "order"
+
+// order asks porcupine whether the holds of each key could have come from a lock that does one thing after
+// the other: take it, turn a writer into a reader, end. A take has its place between the call and the grant;
+// a hold ends after it was last seen to be valid. How long after does not matter, since a hold that ends
+// earlier makes nothing harder: so it ends there and then.
+//
+// With tokens this is more than exclusion and tokens together: of two who waited at the same time, the one
+// who got in only after the other had left needs the larger token.
+//
+// A part of the holds of a valid history is a valid history. So it is enough to look at windows, which
+// bounds the time, and a part that fits into no order is a proof by itself.
+func order(r *record) Check {
+	check := Check{Name: Order}
+	for _, key := range r.keys {
+		holds := stays(r.byKey[key])
+		check.Looked += len(holds)
+		for len(holds) > 0 {
+			n := min(windowSize, len(holds))
+			rest, violations := r.disorders(key, holds[:n])
+			check.Violations = append(check.Violations, violations...)
+			if n == len(holds) {
+				break
+			}
+			holds = append(rest[max(0, len(rest)-windowOverlap):], holds[n:]...)
+		}
+	}
+	return check
+}
+
+const (
+	windowSize    = 1000 // holds that are looked at together
+	windowOverlap = 200  // of them also in the next window: more than ever wait at a time
+	maxPerWindow  = 20   // violations that are told of one window: each takes several searches
+	patience      = 10 * time.Second
+)
+
+// disorders returns what is wrong with some stays, and those that are left without what is wrong.
+func (r *record) disorders(key string, some []stay) (rest []stay, violations []history.Violation) {
+	rest = slices.Clone(some)
+	for range maxPerWindow {
+		switch r.fits(rest) {
+		case porcupine.Ok:
+			return rest, violations
+		case porcupine.Unknown:
+			return rest, append(violations, undecided(Order, key, some[0].hold.Event))
+		}
+		part := r.shortest(rest)
+		violations = append(violations, r.disorder(key, part))
+		// Go on without the last of them.
+		rest = slices.DeleteFunc(rest, func(s stay) bool { return s.hold == part[len(part)-1].hold })
+	}
+	return rest, append(violations, undecided(Order, key, some[0].hold.Event))
+}
+
+// undecided tells of a search that was given up. That is no proof of an error, but a run that was not checked
+// has not passed.
+func undecided(check, what string, from history.Event) history.Violation {
+	return history.Violation{
+		Check: check, At: from.At, Events: []history.Event{from},
+		Text: fmt.Sprintf("%s: the judge gave up, which shows nothing of the rest that begins here", what),
+	}
+}
+
+// stay is a hold as this check sees it.
+type stay struct {
+	hold  *history.Hold
+	from  time.Duration // it was taken after
+	valid time.Duration // it ended after; 0 if only after it was taken
+}
+
+func stays(holds []*history.Hold) []stay {
+	all := make([]stay, len(holds))
+	for i, h := range holds {
+		all[i] = stay{hold: h, from: h.By.At}
+		if len(h.Looks) > 1 { // as in exclusion
+			all[i].valid = h.Alive()
+		}
+	}
+	return all
+}
+
+// shortest returns as few of the stays as show that there is no order, each with what is needed of it.
+func (r *record) shortest(all []stay) []stay {
+	fails := func(some []stay) bool { return r.fits(some) == porcupine.Illegal }
+	// The first so many of them, and then the last of these: both can be searched for, since more of them
+	// fit into an order no better than fewer.
+	last := sort.Search(len(all), func(i int) bool { return fails(all[:i+1]) })
+	all = slices.Clone(all[:min(last+1, len(all))])
+	all = all[sort.Search(len(all), func(i int) bool { return !fails(all[i+1:]) }):]
+	if ends := []stay{all[0], all[len(all)-1]}; len(all) > 2 && fails(ends) {
+		all = ends
+	}
+	for i := 0; i < len(all); i++ {
+		if fewer := slices.Delete(slices.Clone(all), i, i+1); fails(fewer) {
+			all = fewer
+			i--
+		}
+	}
+	for i := range all {
+		for _, without := range []func(*stay){func(s *stay) { s.valid = 0 }, func(s *stay) { s.from = 0 }} {
+			kept := all[i]
+			if without(&all[i]); !fails(all) {
+				all[i] = kept
+			}
+		}
+	}
+	return all
+}
+
+// disorder tells of stays that fit into no order.
+func (r *record) disorder(key string, part []stay) history.Violation {
+	v := history.Violation{Check: Order}
+	var who []string
+	var events []history.Event
+	for _, s := range part {
+		v.At = max(v.At, s.hold.At)
+		who = append(who, fmt.Sprintf("%s (token %d)", s.hold.Who, s.hold.Token))
+		if s.from > 0 {
+			events = append(events, s.hold.By.Event)
+		}
+		events = append(events, s.hold.Event)
+		if s.valid > 0 {
+			events = append(events, *s.hold.Looks[len(s.hold.Looks)-1])
+		}
+	}
+	v.Text = fmt.Sprintf("%s: the holds of %s fit into no order", key, strings.Join(who, " and "))
+	v.Events = r.part(events...)
+	return v
+}

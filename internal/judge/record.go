@@ -1,0 +1,176 @@
+package judge
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"example.com/redlock/internal/history"
+)
+
+// record is a history with what several checks look up in it.
+type record struct {
+	*history.View
+	processes map[string]*history.Process
+	troubles  []trouble                  // in the order in which they began
+	absent    map[string][]history.Span  // when each process did not run
+	audits    map[string]history.Event   // the last of each client and master
+	keys      []string                   // that were held, sorted
+	byKey     map[string][]*history.Hold // in the order of their grants
+	byID      map[holdID]*history.Hold
+	accesses  map[string][]access        // of each fenced register, as clients saw it
+	carried   map[string][]history.Event // Accepted and Refused of each fenced register, as it carried them out
+	plain     map[string][]history.Event // the same of each register that looks at no tokens
+	last      history.Event
+}
+
+// holdID names a hold.
+type holdID struct {
+	who string
+	n   int
+}
+
+// holdOf returns the hold that a call is about, or nil.
+func (r *record) holdOf(c *history.Call) *history.Hold { return r.byID[holdID{c.Who, c.Hold}] }
+
+// trouble is a fault, or a stretch in which a process did not run. The beginning of the run is one, too: all
+// masters have just started. A master may stall by itself, on a machine that has too much to do. From as long
+// on as a client waits for its answer, that is a fault like any other.
+type trouble struct {
+	history.Span
+	who     string // the process that did not run; "" if it is a fault
+	forgets bool
+	events  []history.Event // that tell of it: the beginning and, if there is one, the end
+}
+
+func newRecord(h *history.History) (*record, error) {
+	view, err := h.View()
+	if err != nil {
+		return nil, err
+	}
+	r := &record{
+		View:      view,
+		processes: map[string]*history.Process{},
+		audits:    map[string]history.Event{},
+		byKey:     map[string][]*history.Hold{},
+		byID:      map[holdID]*history.Hold{},
+		accesses:  accessesOf(view),
+		carried:   map[string][]history.Event{},
+		plain:     map[string][]history.Event{},
+	}
+	for _, p := range view.Processes {
+		r.processes[p.Who] = p
+	}
+	for _, hold := range view.Holds {
+		r.byKey[hold.Key()] = append(r.byKey[hold.Key()], hold)
+		r.byID[holdID{hold.Who, hold.Hold}] = hold
+	}
+	r.keys = slices.Sorted(maps.Keys(r.byKey))
+	for _, e := range h.Events {
+		switch {
+		case e.What == history.Audited:
+			r.audits[e.Who] = e
+		case e.What != history.Accepted && e.What != history.Refused:
+		case e.Do == history.Writing:
+			r.carried[e.Name] = append(r.carried[e.Name], e)
+		case e.Do == history.PlainWriting:
+			r.plain[e.Name] = append(r.plain[e.Name], e)
+		}
+		r.last = e
+	}
+	r.noteTroubles(h)
+	r.absent = absences(r.troubles)
+	return r, nil
+}
+
+// noteTroubles collects faults, stops and stalls.
+func (r *record) noteTroubles(h *history.History) {
+	faults := map[int]int{}   // the index in troubles of a fault
+	stops := map[string]int{} // and of the last stop of a process
+	end := func(i int, ok bool, e history.Event) {
+		if ok && r.troubles[i].To == history.Never {
+			r.troubles[i].To = e.At
+			r.troubles[i].events = append(r.troubles[i].events, e)
+		}
+	}
+	for _, e := range h.Events {
+		began := trouble{Span: history.Span{From: e.At, To: history.Never}, events: []history.Event{e}}
+		switch e.What {
+		case history.Fault:
+			began.forgets = e.Forgets
+			faults[e.ID] = len(r.troubles)
+		case history.Stopped:
+			began.who = e.Who
+			stops[e.Who] = len(r.troubles)
+		case history.RunBegan:
+			began.Span = history.Span{To: e.At}
+		case history.Stall:
+			began.Span = history.Span{From: e.From, To: e.At}
+			if e.At-e.From < r.Run.NodeTimeout || !slices.Contains(r.Run.Masters, e.Who) {
+				began.who = e.Who
+			}
+		case history.Mended:
+			i, ok := faults[e.ID]
+			end(i, ok, e)
+			continue
+		case history.Continued, history.Killed:
+			i, ok := stops[e.Who]
+			end(i, ok, e)
+			continue
+		default:
+			continue
+		}
+		r.troubles = append(r.troubles, began)
+	}
+	// Stalls are told when they are over. The indexes above are of no use from here on.
+	slices.SortStableFunc(r.troubles, func(a, b trouble) int { return cmp.Compare(a.From, b.From) })
+}
+
+// within reports whether any of the trouble lies within span, ends included.
+func (t *trouble) within(span history.Span) bool { return t.From <= span.To && t.To >= span.From }
+
+// troubled reports whether anything was done to anybody within span, or a process among who did not run.
+func (r *record) troubled(span history.Span, who ...string) bool {
+	return slices.ContainsFunc(r.troubles, func(t trouble) bool {
+		return t.within(span) && (t.who == "" || slices.Contains(who, t.who))
+	})
+}
+
+// forgot returns the first fault within span in which a master forgets without restarting, or nil.
+func (r *record) forgot(span history.Span) *trouble {
+	for i := range r.troubles {
+		if t := &r.troubles[i]; t.forgets && t.within(span) {
+			return t
+		}
+	}
+	return nil
+}
+
+// part returns the events given in the order of time, with the faults that were active between the first
+// and the last of them, and with the stretches in which the processes concerned did not run.
+func (r *record) part(events ...history.Event) []history.Event {
+	span := history.Span{From: history.Never}
+	var whose []string
+	for _, e := range events {
+		span.From, span.To = min(span.From, e.At), max(span.To, e.At)
+		whose = append(whose, e.Who)
+	}
+	for i := range r.troubles {
+		if t := &r.troubles[i]; t.within(span) && (t.who == "" || slices.Contains(whose, t.who)) {
+			events = append(events, t.events...)
+		}
+	}
+	slices.SortStableFunc(events, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })
+	return events
+}
+
+// firstLook returns the first look after at that found the hold valid, or nil.
+func firstLook(hold *history.Hold, at time.Duration) *history.Event {
+	for _, look := range hold.Looks {
+		if look.At > at {
+			return look
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package judge
+
+import (
+	"cmp"
+	"slices"
+
+	"example.com/redlock/internal/history"
+)
+
+// Report is what was checked, and what was found.
+type Report struct {
+	Run     history.Run
+	Checks  []Check
+	Summary Summary
+}
+
+// Check is one rule that a history must keep.
+type Check struct {
+	Name       string
+	Looked     int                 // at so many things
+	Unjudged   int                 // cases that look wrong, in which nothing is promised
+	Violations []history.Violation // in the order of time
+}
+
+// Verdict is the outcome of a check.
+type Verdict string
+
+const (
+	Passed  Verdict = "passed"
+	Failed  Verdict = "FAILED"
+	Nothing Verdict = "looked at nothing" // so it shows nothing
+)
+
+// Count returns how many violations there are of what was promised, and how many others.
+func (c *Check) Count() (broken, unpromised int) {
+	for _, v := range c.Violations {
+		if v.Unpromised != "" {
+			unpromised++
+		}
+	}
+	return len(c.Violations) - unpromised, unpromised
+}
+
+// Verdict returns the outcome. Violations of what nobody promised do not fail a check.
+func (c *Check) Verdict() Verdict {
+	switch broken, _ := c.Count(); {
+	case broken > 0:
+		return Failed
+	case c.Looked == 0:
+		return Nothing
+	}
+	return Passed
+}
+
+// Judge checks a history against all rules.
+func Judge(h *history.History) (*Report, error) {
+	r, err := newRecord(h)
+	if err != nil {
+		return nil, err
+	}
+	exclusion, excused := exclusion(r)
+	report := &Report{Run: r.Run, Checks: []Check{
+		exclusion,
+		order(r),
+		register(r),
+		tokens(r),
+		loss(r),
+		deadlines(r),
+		turns(r),
+		service(r),
+		residue(r),
+		answers(r),
+	}, Summary: r.summary(excused)}
+	for _, c := range report.Checks {
+		slices.SortStableFunc(c.Violations, func(a, b history.Violation) int { return cmp.Compare(a.At, b.At) })
+	}
+	return report, nil
+}
+
+// Violations returns what all checks found, in the order of time.
+func (r *Report) Violations() []history.Violation {
+	all := []history.Violation{} // not nil, which would say to the picture that nobody judged
+	for _, c := range r.Checks {
+		all = append(all, c.Violations...)
+	}
+	slices.SortStableFunc(all, func(a, b history.Violation) int { return cmp.Compare(a.At, b.At) })
+	return all
+}

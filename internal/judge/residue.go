@@ -1,0 +1,58 @@
+package judge
+
+import (
+	"fmt"
+	"strings"
+
+	"example.com/redlock/internal/history"
+)
+
+// Residue is the check that nothing is left of what is over.
+const Residue = "residue"
+
+// mostHeap is how many bytes a client process may have in use when its client has closed.
+const mostHeap = 64 << 20
+
+// residue looks at what was found at the end: on each master, which must be empty but for what is kept on
+// purpose, and in each client process that was not killed.
+//
+// What a client releases reaches a master that answers. One to which something happened less than a lease ago,
+// such as that the machine gave it no time, may have what ends with that lease: that is not judged.
+func residue(r *record) Check {
+	check := Check{Name: Residue}
+	found := func(e history.Event, format string, args ...any) {
+		check.Violations = append(check.Violations, history.Violation{
+			Check: Residue, At: e.At, Events: []history.Event{e}, Text: fmt.Sprintf(format, args...),
+		})
+	}
+	for _, p := range r.Processes {
+		if p.Killed {
+			continue
+		}
+		check.Looked++
+		e, ok := r.audits[p.Who]
+		switch {
+		case !ok:
+			found(r.last, "%s: nobody looked what is left of it", p.Who)
+		case e.Goroutines > 0:
+			found(e, "%s: %d goroutines are left", p.Who, e.Goroutines)
+		case e.Sockets > 0:
+			found(e, "%s: %d sockets are left open", p.Who, e.Sockets)
+		case e.Heap > mostHeap:
+			found(e, "%s: %d MiB are still in use", p.Who, e.Heap>>20)
+		}
+	}
+	for _, name := range r.Run.Masters {
+		check.Looked++
+		e, ok := r.audits[name]
+		switch {
+		case !ok:
+			found(r.last, "%s: nobody looked what is left on it", name)
+		case len(e.Left) > 0 && r.troubled(history.Span{From: e.At - r.Run.MaxLease, To: e.At}):
+			check.Unjudged++
+		case len(e.Left) > 0:
+			found(e, "%s: these keys are left: %s", name, strings.Join(e.Left, ", "))
+		}
+	}
+	return check
+}

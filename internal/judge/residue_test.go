@@ -1,0 +1,53 @@
+package judge
+
+import "testing"
+
+func TestResidue(t *testing.T) {
+	const clean = `
+			9.0 m1 audit
+			9.0 m2 audit
+			9.0 m3 audit`
+	try(t, residue, []sentence{
+		{"nothing", `
+			1.0 c1 started
+			1.0 c2 started
+			2.0 c2 killed
+			8.0 c1 audit heap=67108864
+			8.1 c1 exited` + clean, "", false},
+		{"goroutines", `
+			  1.0 c1 started
+			> 8.0 c1 audit goroutines=2
+			  8.1 c1 exited` + clean, "c1: 2 goroutines", false},
+		{"sockets", `
+			  1.0 c1 started
+			> 8.0 c1 audit sockets=1
+			  8.1 c1 exited` + clean, "c1: 1 sockets", false},
+		{"memory", `
+			  1.0 c1 started
+			> 8.0 c1 audit heap=68157440
+			  8.1 c1 exited` + clean, "c1: 65 MiB", false},
+		{"nobody looked at a client", `
+			  1.0 c1 started
+			  8.1 c1 exited
+			  9.0 m1 audit
+			  9.0 m2 audit
+			> 9.0 m3 audit`, "c1: nobody looked", false},
+		{"a lock", `
+			  9.0 m1 audit
+			> 9.0 m2 audit left=a,b
+			  9.0 m3 audit`, "m2: these keys are left: a, b", false},
+		{"a lock on a master that had no time", `
+			9.0 m1 audit
+			9.0 m2 audit left=a
+			9.0 m3 audit
+			6.0 m2 stall from=5.5`, "", false},
+		{"a lock on a master that had no time long ago", `
+			  4.9 m2 stall from=4.5
+			  9.0 m1 audit
+			> 9.0 m2 audit left=a
+			  9.0 m3 audit`, "m2: these keys are left: a", false},
+		{"nobody looked at a master", `
+			  9.0 m1 audit
+			> 9.0 m3 audit`, "m2: nobody looked", false},
+	})
+}

@@ -1,0 +1,138 @@
+package judge
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"example.com/redlock/internal/history"
+)
+
+// Service is the check that everybody is served once faults are over.
+const Service = "service"
+
+// prompt is how long it takes to notice that a name is free, and to get it, where nothing is wrong.
+const prompt = 2 * time.Second
+
+// service looks at the stretches without faults, once lease, guard and prompt have passed:
+//
+//   - A name that somebody waits for is without a holder for no longer than prompt.
+//   - A plain wait is granted no later than prompt after all who were there before it are gone: those that
+//     had the name, and those that asked no later than it, by what can be told.
+//
+// The runner ends a trial with such a stretch, so no wait can go on forever unnoticed. What a process that
+// waits does not run is allowed for.
+func service(r *record) Check {
+	check := Check{Name: Service}
+	calms := r.calms()
+	for _, l := range r.lines() {
+		lacking := r.lacking(l)
+		for _, calm := range calms {
+			served := history.Span{From: calm.From + r.settles(), To: calm.To}
+			if served.From >= served.To {
+				continue
+			}
+			var told []history.Span
+			for _, s := range lacking {
+				check.Looked++
+				s = history.Span{From: max(s.From, served.From-prompt), To: min(s.To, served.To)}
+				if s.To-s.From > prompt {
+					check.Violations = append(check.Violations, r.unserved(l, s))
+					told = append(told, s)
+				}
+			}
+			for _, t := range l.waits {
+				from, to := max(t.call.At, served.From-prompt), min(t.ends, served.To)
+				if from >= to {
+					continue
+				}
+				check.Looked++
+				waited := history.Span{From: max(from, r.before(l, t, from)), To: to}
+				if r.late(t.call.Who, waited.From, prompt, to) && !slices.ContainsFunc(told, func(s history.Span) bool { return s.Overlap(waited) > 0 }) {
+					check.Violations = append(check.Violations, r.starved(l, t, waited))
+				}
+			}
+		}
+	}
+	return check
+}
+
+// before returns when all are gone who were there before a turn that asks still at from.
+func (r *record) before(l *line, t *turn, from time.Duration) time.Duration {
+	var last time.Duration
+	for _, h := range l.holds {
+		if h != t.hold && h.At <= from {
+			last = max(last, r.gone(h))
+		}
+	}
+	for _, other := range l.takes {
+		if other.call == t.call || other.call.At > t.call.At+behindPermit {
+			continue
+		}
+		last = max(last, other.ends)
+		if other.hold != nil {
+			last = max(last, r.gone(other.hold))
+		}
+	}
+	return last
+}
+
+// unserved tells of a stretch in which nobody had a name.
+func (r *record) unserved(l *line, s history.Span) history.Violation {
+	var events []history.Event
+	for _, t := range l.waits {
+		if t.call.At <= s.From && t.ends > s.From {
+			events = append(events, t.call.Event)
+			break
+		}
+	}
+	for _, h := range l.holds {
+		if h.At >= s.To {
+			events = append(events, h.Event)
+			break
+		}
+	}
+	return history.Violation{
+		Check: Service, At: s.From + prompt, Events: r.part(events...),
+		Text: fmt.Sprintf("%s: for %v from %v on nobody had it, though it was waited for and there was no fault", l.name, round(s.To-s.From), round(s.From)),
+	}
+}
+
+// starved tells of a wait that went on though all before it were gone.
+func (r *record) starved(l *line, t *turn, s history.Span) history.Violation {
+	events := []history.Event{t.call.Event}
+	what := "had not been granted it yet"
+	switch {
+	case t.hold != nil:
+		events, what = append(events, t.hold.Event), "was granted it"
+	case t.call.Result != nil && t.ends == t.call.Returned:
+		events, what = append(events, *t.call.Result), "gave up"
+	}
+	return history.Violation{
+		Check: Service, At: s.From + prompt, Events: r.part(events...),
+		Text: fmt.Sprintf("%s: %s %s %v after all before it were gone, without any fault", l.name, t.call.Who, what, round(s.To-s.From)),
+	}
+}
+
+// settles returns how long after the last fault waits may go on that nobody holds up.
+func (r *record) settles() time.Duration { return r.Run.Lease + max(0, r.Run.Guard) + prompt }
+
+// calms returns the stretches without any fault, and in which no process was stopped from outside.
+func (r *record) calms() []history.Span {
+	var busy []history.Span
+	for _, t := range r.troubles {
+		if t.who == "" || t.events[0].What == history.Stopped {
+			busy = append(busy, t.Span)
+		}
+	}
+	var calms []history.Span
+	var from time.Duration
+	for _, b := range union(busy) {
+		calms = append(calms, history.Span{From: from, To: b.From})
+		from = b.To
+	}
+	if from < r.End {
+		calms = append(calms, history.Span{From: from, To: r.End})
+	}
+	return calms
+}

@@ -1,0 +1,97 @@
+package judge
+
+import "testing"
+
+// Lease and guard are 2 s each: 6 s after a fault, waits must be served.
+func TestService(t *testing.T) {
+	try(t, service, []sentence{
+		{"served in turn", `
+			20.0 c1 call 1 lock a
+			20.1 c1 grant 1 a until=30
+			20.2 c2 call 1 lock a
+			20.3 c3 call 1 lock a
+			24.0 c1 call 2 unlock hold=1
+			24.1 c1 return 2
+			25.0 c2 grant 1 a until=30
+			29.0 c2 call 2 unlock hold=1
+			29.1 c2 return 2
+			30.0 c3 grant 1 a until=40`, "", false},
+		{"served in time after a fault", `
+			10.0 r  fault 1 cut on=m1
+			11.0 c1 call 1 lock a
+			14.0 r  mended 1
+			19.9 c1 grant 1 a until=30`, "", false},
+		{"a fault comes before it is due", `
+			10.0 r  fault 1 cut on=m1
+			11.0 c1 call 1 lock a
+			14.0 r  mended 1
+			19.9 r  fault 2 cut on=m1
+			30.0 c1 grant 1 a until=40`, "", false},
+		{"behind one that was killed", `
+			18.0 c1 started
+			20.0 c1 call 1 lock a
+			20.1 c1 grant 1 a until=22
+			20.2 c1 killed
+			20.3 c2 call 1 lock a
+			26.0 c2 grant 1 a until=30`, "", false},
+		{"the process of the one who waits stalled", `
+			20.0 c1 started
+			20.0 c1 call 1 lock a
+			22.5 c1 stall from=20
+			22.6 c1 grant 1 a until=30`, "", false},
+		{"a name that lies free", `
+			> 20.0 c1 call 1 lock a
+			> 22.1 c1 grant 1 a until=30`, "for 2.1s from 20s on nobody had it", false},
+		{"a name that lies free for several who give up", `
+			> 20.0 c1 call 1 lock a
+			  21.4 c2 call 1 lock a
+			  21.5 c1 return 1 err=ended
+			  22.9 c2 return 1 err=ended
+			  23.0 c3 call 1 lock a
+			> 23.0 c3 grant 1 a until=30`, "for 2.9s from 20s on nobody had it", false},
+		{"one that several names may have", `
+			20.0 c1 call 1 lockall a b
+			20.0 c2 call 1 lock a
+			23.0 c1 grant 1 a until=30
+			24.0 c1 call 2 unlock hold=1
+			24.1 c1 return 2
+			24.2 c2 grant 1 a until=30`, "", false},
+		{"too late after a fault", `
+			> 10.0 r  fault 1 cut on=m1
+			> 11.0 c1 call 1 lock a
+			> 14.0 r  mended 1
+			> 20.1 c1 grant 1 a until=30`, "for 2.1s from 18s on nobody had it", false},
+		{"after a master stalled", `
+			13.0 c1 call 1 lock a
+			14.0 m1 stall from=13.8
+			19.9 c1 grant 1 a until=30`, "", false},
+		{"a master that stalled for a moment only", `
+			> 20.0 c1 call 1 lock a
+			  20.2 m1 stall from=20.1
+			> 22.1 c1 grant 1 a until=30`, "for 2.1s from 20s on nobody had it", false},
+		{"others are served instead", `
+			> 20.0 c1 call 1 acquire s
+			  20.1 c2 call 1 acquire s
+			  20.2 c3 call 1 acquire s
+			  20.2 c2 grant 1 s slot=1 until=30
+			  21.0 c3 grant 1 s slot=2 until=30
+			  21.1 c2 call 2 unlock hold=1
+			  21.2 c2 return 2
+			  22.0 c2 call 3 acquire s
+			  22.0 c2 grant 3 s slot=1 until=30
+			  25.0 c3 call 3 unlock hold=1
+			  25.2 c3 return 3
+			  26.0 c2 call 4 unlock hold=3
+			  26.1 c2 return 4
+			  26.1 c4 call 1 tryacquire s
+			  26.1 c4 grant 1 s slot=1 until=40
+			> 28.0 c1 grant 1 s slot=2 until=30`, "c1 was granted it 2.8s after all before it were gone", false},
+		{"somebody who does not wait is served instead", `
+			> 20.0 c1 call 1 lock a
+			  20.5 c2 call 1 trylock a
+			  20.5 c2 grant 1 a until=30
+			  20.5 c2 return 1
+			> 22.5 c1 return 1 err=ended
+			  24.0 c2 call 2 unlock hold=1`, "c1 gave up 2.5s after all before it were gone", false},
+	})
+}

@@ -1,0 +1,96 @@
+package judge
+
+import (
+	"time"
+
+	"example.com/redlock/internal/history"
+)
+
+// Summary is what there was in a history.
+type Summary struct {
+	Calls  map[history.Do]int
+	Holds  map[history.Do]int // by the kind of call that was granted them
+	Faults map[string]int     // by kind
+	Undone map[string]int     // of these, those that could not be done
+	Lost   int                // holds that were lost while they were held
+
+	// Unavailable is the longest stretch in which a name was waited for and nobody had it, and Calm the
+	// longest of these without any fault.
+	Unavailable, Calm Unavailable
+
+	Refused   int // writes to fenced registers
+	Excused   int // pairs of holds that nobody promised to exclude
+	Caught    int // of these, with tokens that a resource can tell apart
+	Unnoticed int // holds that went on after their validity, of a library that does not tell
+	Plain     Unprotected
+}
+
+// Unavailable is a stretch in which a name was waited for and nobody had it.
+type Unavailable struct {
+	Name string
+	history.Span
+}
+
+// Lasted returns how long it was.
+func (u Unavailable) Lasted() time.Duration { return u.To - u.From }
+
+// summary counts. excused are the pairs of holds that exclusion found and excused.
+func (r *record) summary(excused [][2]*history.Hold) Summary {
+	s := Summary{
+		Calls: map[history.Do]int{}, Holds: map[history.Do]int{}, Faults: map[string]int{},
+		Undone: map[string]int{}, Excused: len(excused), Unnoticed: r.unnoticed(), Plain: r.unprotected(),
+	}
+	for _, c := range r.Calls {
+		s.Calls[c.Do]++
+	}
+	for _, h := range r.Holds {
+		s.Holds[h.By.Do]++
+		if h.Lost != nil && h.Lost.Err != history.Closed {
+			s.Lost++
+		}
+	}
+	for _, f := range r.Faults {
+		s.Faults[f.Fault]++
+	}
+	for _, t := range r.troubles {
+		if end := t.events[len(t.events)-1]; end.What == history.Mended && end.Text != "" {
+			s.Undone[t.events[0].Fault]++
+		}
+	}
+	for _, events := range r.carried {
+		for _, e := range events {
+			if e.What == history.Refused {
+				s.Refused++
+			}
+		}
+	}
+	for _, pair := range excused {
+		if pair[0].Token != pair[1].Token {
+			s.Caught++
+		}
+	}
+	calms := r.calms()
+	for _, l := range r.lines() {
+		for _, span := range r.lacking(l) {
+			if u := (Unavailable{l.name, span}); u.Lasted() > s.Unavailable.Lasted() {
+				s.Unavailable = u
+			}
+			for _, calm := range calms {
+				u := Unavailable{l.name, history.Span{From: max(span.From, calm.From), To: min(span.To, calm.To)}}
+				if u.Lasted() > s.Calm.Lasted() {
+					s.Calm = u
+				}
+			}
+		}
+	}
+	return s
+}
+
+// Sum returns how many there are of all kinds.
+func Sum[K comparable](counts map[K]int) int {
+	n := 0
+	for _, count := range counts {
+		n += count
+	}
+	return n
+}

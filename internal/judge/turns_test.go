@@ -1,0 +1,144 @@
+package judge
+
+import "testing"
+
+func TestTurns(t *testing.T) {
+	try(t, turns, []sentence{
+		{"in turn", `
+			10.0 c1 call 1 lock a
+			10.2 c2 call 1 lock a
+			11.0 c1 grant 1 a until=13
+			11.1 c2 grant 1 a until=13`, "", false},
+		{"overtaken", `
+			> 10.0 c1 call 1 lock a
+			> 10.2 c2 call 1 lock a
+			> 11.0 c2 grant 1 a until=13
+			> 11.1 c1 grant 1 a until=13`, "c2 was granted it after 800ms, but c1, which asked 200ms earlier, was granted it 100ms after that", false},
+		{"overtaken, and gave up", `
+			> 10.0 c1 call 1 lock a
+			> 10.2 c2 call 1 rlock a
+			> 11.0 c2 grant 1 a shared until=13
+			> 11.1 c1 return 1 err=ended`, "was not granted it", false},
+		{"at about the same time", `
+			10.0 c1 call 1 lock a
+			10.14 c2 call 1 lock a
+			11.0 c2 grant 1 a until=13
+			11.1 c1 grant 1 a until=13`, "", false},
+		{"gave up before", `
+			10.0 c1 call 1 lock a
+			10.2 c2 call 1 lock a
+			10.9 c1 return 1 err=ended
+			11.0 c2 grant 1 a until=13`, "", false},
+		{"one that does not wait, and several names", `
+			10.0 c1 call 1 lock a
+			10.2 c2 call 1 trylock a
+			10.2 c3 call 1 lockall a b
+			11.0 c2 grant 1 a until=13
+			11.0 c3 grant 1 a until=13
+			11.1 c1 grant 1 a until=13`, "", false},
+		{"a lock and a semaphore of one name", `
+			10.0 c1 call 1 lock a
+			10.5 c2 call 1 acquire a
+			11.0 c2 grant 1 a slot=1 until=13
+			11.5 c1 grant 1 a until=13`, "", false},
+		{"readers that are let in together", `
+			10.0 c1 call 1 rlock a
+			10.2 c2 call 1 rlock a
+			11.0 c2 grant 1 a shared until=13
+			11.14 c1 grant 1 a shared until=13`, "", false},
+		{"a reader after another for long", `
+			> 10.0 c1 call 1 rlock a
+			> 10.2 c2 call 1 rlock a
+			> 11.0 c2 grant 1 a shared until=13
+			> 11.2 c1 grant 1 a shared until=13`, "c1, which asked 200ms earlier", false},
+		{"permits", `
+			10.0 c1 call 1 acquire s
+			10.24 c2 call 1 acquire s
+			11.0 c2 grant 1 s slot=1 until=13
+			11.5 c1 grant 1 s slot=2 until=13`, "", false},
+		{"a permit that came late", `
+			> 10.0 c1 call 1 acquire s
+			> 10.26 c2 call 1 acquire s
+			> 11.0 c2 grant 1 s slot=1 until=13
+			> 11.5 c1 grant 1 s slot=2 until=13`, "c1, which asked 260ms earlier", false},
+		{"a writer behind a reader of its own client", `
+			10.0 c1 call 1 rlock a
+			10.1 c1 call 2 lock a
+			10.5 c2 call 1 rlock a
+			11.0 c2 grant 1 a shared until=13
+			11.0 c1 grant 1 a shared until=13
+			11.2 c1 grant 2 a until=13`, "", false},
+		{"a writer who stood behind one", `
+			  10.0 c1 call 1 rlock a
+			> 10.1 c1 call 2 lock a
+			  10.2 c1 grant 1 a shared until=13
+			> 10.5 c2 call 1 rlock a
+			> 11.0 c2 grant 1 a shared until=13
+			> 11.2 c1 grant 2 a until=13`, "c1, which asked 400ms earlier", false},
+		{"a writer behind a writer of its own client", `
+			  10.0 c1 call 1 lock a
+			> 10.1 c1 call 2 lock a
+			> 10.5 c2 call 1 lock a
+			  10.9 c1 grant 1 a until=13
+			> 11.0 c2 grant 1 a until=13
+			> 11.2 c1 grant 2 a until=13`, "c1, which asked 400ms earlier", false},
+		{"in a fault", `
+			10.0 c1 call 1 lock a
+			10.2 c2 call 1 lock a
+			10.3 r  fault 1 cut on=m1
+			10.4 r  mended 1
+			11.0 c2 grant 1 a until=13
+			11.1 c1 grant 1 a until=13`, "", false},
+		{"shortly after one", `
+			6.0 r  fault 1 cut on=m1
+			6.1 r  mended 1
+			10.0 c1 call 1 lock a
+			10.2 c2 call 1 lock a
+			11.0 c2 grant 1 a until=13
+			11.1 c1 grant 1 a until=13`, "", false},
+		{"long after one", `
+			  5.0 r  fault 1 cut on=m1
+			  5.9 r  mended 1
+			> 10.0 c1 call 1 lock a
+			> 10.2 c2 call 1 lock a
+			> 11.0 c2 grant 1 a until=13
+			> 11.1 c1 grant 1 a until=13`, "c1, which asked", false},
+		{"stopped", `
+			10.0 c1 call 1 lock a
+			10.2 c2 call 1 lock a
+			10.3 c1 stopped
+			11.0 c2 grant 1 a until=13
+			11.1 c1 continued
+			11.1 c1 grant 1 a until=13`, "", false},
+		{"one that stalled before", `
+			  9.9 c1 stall from=9.8
+			  9.9 m1 stall from=9.8
+			> 10.0 c1 call 1 lock a
+			> 10.2 c2 call 1 lock a
+			> 11.0 c2 grant 1 a until=13
+			> 11.1 c1 grant 1 a until=13`, "c1, which asked", false},
+		{"a master that had no time", `
+			10.0 c1 call 1 lock a
+			10.2 c2 call 1 lock a
+			10.9 m1 stall from=10.3
+			11.0 c2 grant 1 a until=13
+			11.1 c1 grant 1 a until=13`, "", false},
+	})
+}
+
+// TestTurnsNotJudged: what looks wrong in a fault is counted.
+func TestTurnsNotJudged(t *testing.T) {
+	h, _ := story(`
+		10.0 c1 call 1 lock a
+		10.2 c2 call 1 lock a
+		10.3 r  fault 1 cut on=m1
+		11.0 c2 grant 1 a until=13
+		11.1 c1 grant 1 a until=13`).read(t)
+	r, err := newRecord(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if check := turns(r); check.Unjudged != 1 || check.Looked != 0 {
+		t.Errorf("%d not judged, looked at %d; want 1, 0", check.Unjudged, check.Looked)
+	}
+}

@@ -1,0 +1,210 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"example.com/redlock/internal/history"
+	"example.com/redlock/redlock"
+)
+
+// caller is a goroutine that locks and unlocks in every way there is, until the faults are over.
+type caller struct {
+	*sim
+	c *simClient
+	dice
+}
+
+// simHeld is a hold as the history has it.
+type simHeld struct {
+	*redlock.Hold
+	number int
+	over   bool // it was given back; guarded by sim.mu
+}
+
+func (c *caller) run() {
+	for time.Since(c.start) < c.end && !c.vanished(c.c) {
+		time.Sleep(c.upTo(200 * time.Millisecond))
+		do := []history.Do{
+			history.TryLock, history.LockFor, history.Lock, history.Lock, history.Lock, history.RLock, history.RLock,
+			history.TryRLock, history.Acquire, history.Acquire, history.TryAcquire, history.LockAll,
+		}[c.IntN(12)]
+		names := []string{[]string{"a", "a", "b"}[c.IntN(3)]}
+		switch do {
+		case history.Acquire, history.TryAcquire:
+			names[0] = semaphore
+		case history.LockAll:
+			names = []string{"a", "b"}
+		}
+		wait := c.upTo(2*time.Second + 10*c.trip)
+		if c.oneIn(8) && do.Waits() {
+			wait = 0 // for as long as it takes
+		}
+		all, err := c.take(do, names, wait)
+		if err != nil {
+			continue
+		}
+		for _, hold := range all {
+			c.use(hold)
+		}
+		for _, hold := range all {
+			c.alive(c.c, hold)
+			_ = c.unlock(hold, c.upTo(2*c.timeout)+1)
+		}
+	}
+}
+
+// take asks for names, for up to wait, or for as long as it takes if that is 0.
+func (c *caller) take(do history.Do, names []string, wait time.Duration) (all []*simHeld, err error) {
+	e := history.Event{Do: do, Names: names}
+	ctx, cancel := context.WithCancel(context.Background())
+	if wait > 0 {
+		ctx, cancel = context.WithTimeout(context.Background(), wait)
+		e.Deadline = time.Since(c.start) + wait
+	}
+	defer cancel()
+	begin := time.Now()
+	err = c.call(c.c, e, func(call int) error {
+		holds, err := c.ask(ctx, do, names)
+		for _, hold := range holds {
+			all = append(all, c.granted(c.c, call, hold))
+		}
+		return err
+	})
+	if took := time.Since(begin); wait > 0 && took > wait+time.Millisecond {
+		c.t.Errorf("%v: %s of %s took %v, with a context that ended after %v", time.Since(c.start), do, c.c.who, took, wait)
+	}
+	if err != nil && !errors.Is(err, redlock.ErrTaken) && !errors.Is(err, redlock.ErrNoQuorum) && !errors.Is(err, context.DeadlineExceeded) && !c.vanished(c.c) {
+		c.t.Errorf("%v: %s of %s = %v: an error of no kind that is documented", time.Since(c.start), do, c.c.who, err)
+	}
+	return all, err
+}
+
+// ask is the call itself.
+func (c *caller) ask(ctx context.Context, do history.Do, names []string) ([]*redlock.Hold, error) {
+	var hold *redlock.Hold
+	var err error
+	switch do {
+	case history.Lock:
+		hold, err = c.c.Lock(ctx, names[0])
+	case history.TryLock:
+		hold, err = c.c.TryLock(ctx, names[0])
+	case history.LockFor:
+		hold, err = c.c.LockFor(ctx, names[0], c.long/2)
+	case history.RLock:
+		hold, err = c.c.RLock(ctx, names[0])
+	case history.TryRLock:
+		hold, err = c.c.TryRLock(ctx, names[0])
+	case history.Acquire:
+		hold, err = c.c.permits.Acquire(ctx)
+	case history.TryAcquire:
+		hold, err = c.c.permits.TryAcquire(ctx)
+	case history.LockAll:
+		holds, err := c.c.LockAll(ctx, names...)
+		if err != nil {
+			return nil, err
+		}
+		return []*redlock.Hold{holds.Hold(names[0]), holds.Hold(names[1])}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []*redlock.Hold{hold}, nil
+}
+
+// use works under a hold, and enters it again, extends it, or becomes a reader.
+func (c *caller) use(h *simHeld) {
+	c.work(h)
+	switch way := c.IntN(5); {
+	case way == 0 && h.Name() != semaphore:
+		c.enter(h)
+		c.work(h) // one level is left
+	case way == 1 && h.Name() != semaphore && !h.Shared():
+		_ = c.bounded(h, history.Downgrade, 2*c.timeout, func(ctx context.Context) error { return h.Downgrade(ctx) })
+		c.work(h)
+	case way == 2:
+		_ = c.bounded(h, history.Extend, 2*c.timeout, func(ctx context.Context) error { return h.Extend(ctx, c.lease) })
+	}
+}
+
+// work keeps a hold for a while, mostly a short one, and sometimes longer than a lease; and writes to its
+// registers.
+func (c *caller) work(h *simHeld) {
+	c.write(c, h)
+	most := 100 * time.Millisecond
+	if c.oneIn(4) {
+		most = c.long * 3 / 2
+	}
+	select {
+	case <-time.After(c.upTo(most)):
+	case <-h.Context().Done():
+	}
+	if c.oneIn(2) {
+		c.write(c, h)
+	}
+}
+
+// enter enters a hold again, and leaves it. If the hold ends meanwhile, that is another hold.
+func (c *caller) enter(h *simHeld) {
+	again, do := c.c.Lock, history.Lock
+	if h.Shared() {
+		again, do = c.c.RLock, history.RLock
+	}
+	ctx, cancel := context.WithTimeout(h.Context(), 200*time.Millisecond)
+	defer cancel()
+	var inner *simHeld
+	e := history.Event{Do: do, Names: []string{h.Name()}, Deadline: time.Since(c.start) + 200*time.Millisecond}
+	if h.Context().Err() == nil {
+		e = history.Event{Do: history.Enter, Hold: h.number, Names: e.Names, Deadline: e.Deadline}
+	}
+	_ = c.call(c.c, e, func(call int) error {
+		hold, err := again(ctx, h.Name())
+		switch {
+		case err != nil:
+			return err
+		case hold.Owner() == h.Owner():
+			inner = &simHeld{Hold: hold, number: h.number}
+		default:
+			inner = c.granted(c.c, call, hold)
+		}
+		return nil
+	})
+	if inner == nil {
+		return
+	}
+	c.work(inner)
+	if inner.number != h.number {
+		_ = c.unlock(inner, 2*c.timeout)
+		return
+	}
+	_ = c.bounded(h, history.Leave, 2*c.timeout, inner.Unlock)
+}
+
+// unlock gives a hold back.
+func (c *caller) unlock(h *simHeld, bound time.Duration) error {
+	c.mu.Lock()
+	h.over = true
+	c.mu.Unlock()
+	err := c.bounded(h, history.Unlock, bound, h.Unlock)
+	if err != nil && !errors.Is(err, redlock.ErrLost) && !errors.Is(err, redlock.ErrNoQuorum) && !c.vanished(c.c) {
+		c.t.Errorf("%v: Unlock of %s = %v: an error of no kind that is documented", time.Since(c.start), c.c.who, err)
+	}
+	if h.Context().Err() == nil {
+		c.t.Errorf("the context of %s goes on after Unlock", h.Owner())
+	}
+	return err
+}
+
+// bounded calls f, which is about a hold and returns when its context ends.
+func (c *caller) bounded(h *simHeld, do history.Do, bound time.Duration, f func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	defer cancel()
+	begin := time.Now()
+	e := history.Event{Do: do, Hold: h.number, Names: []string{h.Name()}, Deadline: begin.Sub(c.start) + bound}
+	err := c.call(c.c, e, func(int) error { return f(ctx) })
+	if took := time.Since(begin); took > bound+time.Millisecond {
+		c.t.Errorf("%v: %s of %s took %v, with a context that ended after %v", time.Since(c.start), do, c.c.who, took, bound)
+	}
+	return err
+}

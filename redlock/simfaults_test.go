@@ -1,0 +1,241 @@
+package redlock_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"example.com/redlock/internal/history"
+	"example.com/redlock/redlocktest"
+)
+
+// simFault is a kind of fault.
+type simFault struct {
+	name    string
+	in      []regime // nil: in each
+	forgets bool     // a master loses what it granted, though it does not restart
+	// act harms a master, or the wires of clients to it, and returns what mends it: nil if nothing does.
+	act func(f *faults, m *redlocktest.Master) func()
+}
+
+var simFaults = []simFault{
+	{name: "kill-aof", act: func(f *faults, m *redlocktest.Master) func() {
+		m.Kill()
+		return func() { revive(m) }
+	}},
+	{name: "restart", act: once((*redlocktest.Master).RestartWithData)},
+	{name: "pause", act: func(_ *faults, m *redlocktest.Master) func() { m.Freeze(); return m.Thaw }},
+	{name: "cut", act: func(_ *faults, m *redlocktest.Master) func() { m.Cut(); return m.Mend }},
+	{name: "cut-client", act: cutting(true, true)},
+	{name: "cut-there", act: cutting(true, false)},
+	{name: "cut-back", act: cutting(false, true)},
+	{name: "slow", act: func(f *faults, m *redlocktest.Master) func() {
+		m.Delay(f.trip/2 + 10*time.Millisecond + f.upTo(290*time.Millisecond))
+		return func() { m.Delay(f.trip / 2) }
+	}},
+	{name: "jitter", act: lagging(func(d dice) time.Duration { return d.upTo(40 * time.Millisecond) })},
+	{name: "lossy", act: lagging(func(d dice) (late time.Duration) {
+		for again := 200 * time.Millisecond; d.oneIn(5); again *= 2 { // as TCP sends it again
+			late += again
+		}
+		return late
+	})},
+	{name: "reset", act: func(f *faults, m *redlocktest.Master) func() {
+		for _, w := range f.wires(m) {
+			w.Reset()
+		}
+		return nil
+	}},
+	{name: "memory-full", act: func(_ *faults, m *redlocktest.Master) func() {
+		m.Fill(true)
+		return func() { m.Fill(false) }
+	}},
+	{name: "client-kill", act: once((*redlocktest.Master).KillClients)},
+	{name: "script-flush", act: once((*redlocktest.Master).FlushScripts)},
+	{name: "demote", act: func(_ *faults, m *redlocktest.Master) func() {
+		m.SetRole("slave")
+		return func() { m.SetRole("master") }
+	}},
+	{name: "kill-empty", in: []regime{emptying}, act: func(_ *faults, m *redlocktest.Master) func() {
+		m.Kill()
+		return func() {
+			if !m.Alive() {
+				m.Restart()
+			}
+		}
+	}},
+	{name: "replace", in: []regime{emptying}, act: once((*redlocktest.Master).Restart)},
+	{name: "flushall", in: []regime{forgetting}, forgets: true, act: once((*redlocktest.Master).FlushAll)},
+	{name: "eviction", in: []regime{forgetting}, forgets: true, act: func(f *faults, m *redlocktest.Master) func() {
+		m.Del([]string{"a", "b", "redlock_slots:{" + semaphore + "}"}[f.IntN(3)])
+		return nil
+	}},
+	{name: "clock-ahead", in: []regime{skewing}, forgets: true, act: jump(1)},
+	{name: "clock-back", in: []regime{skewing}, forgets: true, act: jump(-1)},
+	{name: "clock-fast", in: []regime{skewing}, forgets: true, act: drift(1)},
+	{name: "clock-slow", in: []regime{skewing}, forgets: true, act: drift(-1)},
+}
+
+// once makes a fault of what takes no time.
+func once(act func(*redlocktest.Master)) func(*faults, *redlocktest.Master) func() {
+	return func(_ *faults, m *redlocktest.Master) func() { act(m); return nil }
+}
+
+func revive(m *redlocktest.Master) {
+	if !m.Alive() {
+		m.RestartWithData()
+	}
+}
+
+// cutting cuts one client off from a master.
+func cutting(there, back bool) func(*faults, *redlocktest.Master) func() {
+	return func(f *faults, m *redlocktest.Master) func() {
+		wires := f.wires(m)
+		w := wires[f.IntN(len(wires))]
+		w.Cut(there, back)
+		return func() { w.Cut(false, false) }
+	}
+}
+
+// lagging makes what all clients and a master send to each other late.
+func lagging(late func(dice) time.Duration) func(*faults, *redlocktest.Master) func() {
+	return func(f *faults, m *redlocktest.Master) func() {
+		var mu sync.Mutex
+		d, wires := f.fork(), f.wires(m)
+		for _, w := range wires {
+			w.Lag(func() time.Duration {
+				mu.Lock()
+				defer mu.Unlock()
+				return late(d)
+			})
+		}
+		return func() {
+			for _, w := range wires {
+				w.Lag(nil)
+			}
+		}
+	}
+}
+
+// jump moves a master's clock by up to two minutes: not so often that all jumps together are an hour, after
+// which masters forget the counters of tokens. Nobody promises these if clocks are set back as well.
+func jump(sign time.Duration) func(*faults, *redlocktest.Master) func() {
+	return func(f *faults, m *redlocktest.Master) func() {
+		m.Skew(sign * f.upTo([]time.Duration{3 * time.Second, 2 * time.Minute}[f.IntN(2)]))
+		return func() { m.Skew(0) }
+	}
+}
+
+// drift lets a master's clock run 5 % fast or slow for a while.
+func drift(sign time.Duration) func(*faults, *redlocktest.Master) func() {
+	return func(f *faults, m *redlocktest.Master) func() {
+		for i := range time.Duration(10) {
+			time.Sleep(20 * time.Millisecond)
+			m.Skew(sign * (i + 1) * time.Millisecond)
+		}
+		return func() { m.Skew(0) }
+	}
+}
+
+// faults is one fault: what is drawn for it.
+type faults struct {
+	*sim
+	dice
+}
+
+// wires returns those of all clients to m that were not killed.
+func (s *sim) wires(m *redlocktest.Master) (all []*redlocktest.Wire) {
+	i := slices.Index(s.fleet.Masters(), m)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.clients {
+		if !c.gone {
+			all = append(all, c.wires[i])
+		}
+	}
+	return all
+}
+
+// disturb does one thing after the other, or at the same time in half of the seeds, and returns when all of
+// it is mended.
+func (s *sim) disturb(d dice) {
+	possible := slices.DeleteFunc(slices.Clone(simFaults), func(f simFault) bool {
+		return f.in != nil && !slices.Contains(f.in, s.regime)
+	})
+	together := d.oneIn(2)
+	var under sync.WaitGroup
+	defer under.Wait()
+	for id := 1; time.Since(s.start) < s.end; id++ {
+		time.Sleep(d.upTo(400*time.Millisecond + 4*s.trip))
+		if d.oneIn(20) && s.lease == s.long.Truncate(time.Millisecond) && s.regime != skewing {
+			s.vanish(d.fork(), id)
+			continue
+		}
+		f, one := possible[d.IntN(len(possible))], &faults{s, d.fork()}
+		if !together {
+			one.strike(f, id)
+			continue
+		}
+		under.Go(func() { one.strike(f, id) })
+	}
+}
+
+// strike does one fault to one master, to a minority, a majority, or all, at once or one after the other,
+// and mends it.
+func (f *faults) strike(kind simFault, id int) {
+	masters := f.fleet.Masters()
+	n := len(masters)
+	count := []int{1, 1, max(1, (n-1)/2), n/2 + 1, n}[f.IntN(5)]
+	f.Shuffle(n, func(i, j int) { masters[i], masters[j] = masters[j], masters[i] })
+	masters = masters[:count]
+	e := history.Event{What: history.Fault, ID: id, Fault: kind.name, Forgets: kind.forgets}
+	for _, m := range masters {
+		e.On = append(e.On, m.Name())
+	}
+	f.add(e)
+	inTurn, lasts := f.oneIn(4), f.upTo(600*time.Millisecond+4*f.trip)
+	var mends []func()
+	for _, m := range masters {
+		mend := kind.act(f, m)
+		if mend == nil {
+			mend = func() {}
+		}
+		if !inTurn {
+			mends = append(mends, mend)
+			continue
+		}
+		time.Sleep(lasts / time.Duration(count))
+		mend()
+	}
+	if !inTurn {
+		time.Sleep(lasts)
+	}
+	for _, mend := range mends {
+		mend()
+	}
+	f.add(history.Event{What: history.Mended, ID: id})
+}
+
+// vanish kills a client, as SIGKILL does: what it has sent arrives, and nothing else is heard of it. Another
+// one takes its place.
+func (s *sim) vanish(d dice, id int) {
+	s.mu.Lock()
+	c := s.clients[d.IntN(len(s.clients))]
+	again := c.gone
+	c.gone = true
+	if !again {
+		s.addLocked(history.Event{What: history.Fault, ID: id, Fault: "client-kill-9", On: []string{c.who}})
+		s.addLocked(history.Event{What: history.Killed, Who: c.who})
+		s.addLocked(history.Event{What: history.Mended, ID: id})
+	}
+	s.mu.Unlock()
+	if again {
+		return
+	}
+	for _, w := range c.wires {
+		w.Cut(true, true)
+	}
+	s.callers.Go(func() { c.Close() }) // so that its callers end
+	s.join(d.fork(), fmt.Sprintf("%s.%d", c.who, id), d.IntN(2))
+}

@@ -1,0 +1,330 @@
+package redlock_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/redlock/internal/history"
+	"example.com/redlock/internal/judge"
+	"example.com/redlock/internal/picture"
+	"example.com/redlock/internal/tally"
+	"example.com/redlock/redlock"
+)
+
+// record is the history of a seed, and the registers that are written to in it.
+type record struct {
+	mu        sync.Mutex
+	events    []history.Event
+	registers map[string]*simRegister
+}
+
+// simRegister is a fenced register, and one beside it that looks at no token.
+type simRegister struct{ token, value, plain int64 }
+
+// begin records what is set up.
+func (s *sim) begin() {
+	run := &history.Run{
+		Title: fmt.Sprintf("simulation, seed %d", s.seed), Seed: s.seed, Locker: "redlock",
+		Lease: s.lease, MaxLease: s.lease, Guard: s.guard, NodeTimeout: s.timeout, Tokens: true, Signal: true,
+		Replay: s.replay(),
+	}
+	for _, m := range s.fleet.Masters() {
+		run.Masters = append(run.Masters, m.Name())
+	}
+	s.registers = make(map[string]*simRegister)
+	s.add(history.Event{What: history.RunBegan, Run: run})
+}
+
+// replay is the command that runs the seed again, to the same history.
+func (s *sim) replay() string {
+	return fmt.Sprintf("go run ./simulation -seed %d -history seed%d.jsonl", s.seed, s.seed)
+}
+
+// add records an event that happens now.
+func (s *sim) add(e history.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addLocked(e)
+}
+
+func (s *sim) addLocked(e history.Event) {
+	e.At = time.Since(s.start)
+	s.events = append(s.events, e)
+}
+
+// tell records an event of a client, unless that was killed before.
+func (s *sim) tell(c *simClient, e history.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !c.gone {
+		e.Who = c.who
+		s.addLocked(e)
+	}
+}
+
+func (s *sim) vanished(c *simClient) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return c.gone
+}
+
+// call records a call of f.
+func (s *sim) call(c *simClient, e history.Event, f func(call int) error) error {
+	s.mu.Lock()
+	c.calls++
+	e.What, e.Call = history.Called, c.calls
+	s.mu.Unlock()
+	s.tell(c, e)
+	err := f(e.Call)
+	back := history.Event{What: history.Returned, Call: e.Call, Err: failure(err)}
+	if back.Err == history.Unknown {
+		back.Text = err.Error()
+	}
+	s.tell(c, back)
+	return err
+}
+
+// granted records a hold, and has it watched.
+//
+// Goroutines: one, which ends with the hold. run waits for it.
+func (s *sim) granted(c *simClient, call int, hold *redlock.Hold) *simHeld {
+	s.mu.Lock()
+	c.holds++
+	h := &simHeld{Hold: hold, number: c.holds}
+	s.mu.Unlock()
+	e := s.about(history.Granted, h)
+	e.Call = call
+	s.tell(c, e)
+	s.callers.Go(func() { s.watch(c, h) })
+	return h
+}
+
+// watch looks at a hold until it ends, and records its loss if it was not given back.
+func (s *sim) watch(c *simClient, h *simHeld) {
+	every := time.NewTicker(50 * time.Millisecond)
+	defer every.Stop()
+	for {
+		select {
+		case <-every.C:
+			s.alive(c, h)
+			continue
+		case <-h.Context().Done():
+		}
+		s.mu.Lock()
+		over := h.over
+		s.mu.Unlock()
+		if !over {
+			e := s.about(history.Lost, h)
+			e.Text = context.Cause(h.Context()).Error()
+			s.tell(c, e)
+		}
+		return
+	}
+}
+
+// about returns an event about a hold.
+func (s *sim) about(what history.What, h *simHeld) history.Event {
+	return history.Event{
+		What: what, Hold: h.number, Name: h.Name(), Slot: slotOf(h), Shared: h.Shared(), Token: h.Token(),
+		Until: h.Until().Sub(s.start),
+	}
+}
+
+// slotOf counts slots from 1, and is 0 for a lock.
+func slotOf(h *simHeld) int {
+	if h.Name() == semaphore {
+		return h.Slot() + 1
+	}
+	return 0
+}
+
+// alive records that a hold is valid, if it is.
+func (s *sim) alive(c *simClient, h *simHeld) bool {
+	if h.Context().Err() != nil {
+		return false
+	}
+	s.tell(c, s.about(history.Alive, h))
+	return true
+}
+
+// write reads the registers of a hold, which are some milliseconds away, and unless it is a reader's adds
+// one to each.
+func (s *sim) write(c *caller, h *simHeld) {
+	key := (&history.Hold{Event: s.about(history.Granted, h)}).Key()
+	for _, fenced := range []bool{true, false} {
+		reading, writing := history.PlainReading, history.PlainWriting
+		if fenced {
+			reading, writing = history.Reading, history.Writing
+		}
+		var base int64
+		about := history.Event{Do: reading, Hold: h.number, Names: []string{key}, Token: h.Token()}
+		s.access(c, about, func(r *simRegister, back *history.Event) {
+			if back.Value = r.plain; fenced {
+				back.Value, back.Token = r.value, r.token
+			}
+			base = back.Value
+		})
+		if h.Shared() || !s.alive(c.c, h) {
+			continue
+		}
+		about.Do, about.Base, about.Value = writing, base, base+1
+		s.access(c, about, func(r *simRegister, back *history.Event) {
+			did := history.Event{
+				What: history.Accepted, Who: c.c.who, Do: writing, Hold: h.number, Name: key,
+				Token: about.Token, Base: about.Base, Value: about.Value,
+			}
+			switch {
+			case !fenced:
+				r.plain = about.Value
+			case about.Token < r.token:
+				did.What, back.Err = history.Refused, history.Stale
+			default:
+				r.token, r.value = about.Token, about.Value
+			}
+			s.addLocked(did)
+		})
+		s.alive(c.c, h)
+	}
+}
+
+// access calls a register, which does f.
+func (s *sim) access(c *caller, e history.Event, f func(r *simRegister, back *history.Event)) {
+	s.mu.Lock()
+	c.c.calls++
+	e.What, e.Call = history.Called, c.c.calls
+	s.mu.Unlock()
+	s.tell(c.c, e)
+	time.Sleep(c.upTo(4 * time.Millisecond))
+	back := history.Event{What: history.Returned, Call: e.Call}
+	s.mu.Lock()
+	if s.registers[e.Names[0]] == nil {
+		s.registers[e.Names[0]] = new(simRegister)
+	}
+	f(s.registers[e.Names[0]], &back)
+	s.mu.Unlock()
+	time.Sleep(c.upTo(4 * time.Millisecond))
+	s.tell(c.c, back)
+}
+
+// failure says of what kind an error is. Some match several: the context's comes with what the caller
+// waited for.
+func failure(err error) history.Failure {
+	if err == nil {
+		return ""
+	}
+	for _, kind := range []struct {
+		err error
+		is  history.Failure
+	}{
+		{redlock.ErrClosed, history.Closed},
+		{redlock.ErrUpgrade, history.Upgrade},
+		{redlock.ErrNotHeld, history.NotHeld},
+		{redlock.ErrLost, history.NoLock},
+		{context.DeadlineExceeded, history.Ended},
+		{context.Canceled, history.Ended},
+		{redlock.ErrTaken, history.Taken},
+		{redlock.ErrNoQuorum, history.NoQuorum},
+	} {
+		if errors.Is(err, kind.err) {
+			return kind.is
+		}
+	}
+	return history.Unknown
+}
+
+// seedReport is what became of a seed, for simulation/.
+type seedReport struct {
+	Seed       uint64
+	Holds      int
+	Faults     map[string]int
+	Violations int
+	Unpromised int
+	Failed     bool
+}
+
+// judge checks the history. That of a seed that fails is kept, with a picture.
+func (s *sim) judge(t *testing.T, all *tally.Total) {
+	h, err := history.Merge(s.events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if *simWrite != "" {
+		write(t, *simWrite, h)
+	}
+	report, err := judge.Judge(h)
+	if err != nil {
+		t.Fatalf("the history is wrong: %v", err)
+	}
+	r := seedReport{Seed: s.seed, Faults: make(map[string]int)}
+	counts := make([]int, len(wanted))
+	for _, e := range s.events {
+		for i := range wanted {
+			if kindOf(e) == wanted[i].Name {
+				counts[i]++
+			}
+		}
+		switch e.What {
+		case history.Granted:
+			r.Holds++
+		case history.Fault:
+			r.Faults[e.Fault]++
+		}
+	}
+	all.Add(counts)
+	for _, v := range report.Violations() {
+		if v.Unpromised != "" {
+			r.Unpromised++
+			continue
+		}
+		r.Violations++
+		var text strings.Builder
+		fmt.Fprintf(&text, "%s, at %v: %s", v.Check, v.At, v.Text)
+		for _, e := range v.Events {
+			line, _ := json.Marshal(e)
+			fmt.Fprintf(&text, "\n\t%s", line)
+		}
+		t.Error(text.String())
+	}
+	r.Failed = t.Failed()
+	if r.Failed {
+		write(t, filepath.Join(t.ArtifactDir(), "history.jsonl"), h)
+		page, err := os.Create(filepath.Join(t.ArtifactDir(), "history.html"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer page.Close()
+		expect(t, "picture.Write", picture.Write(page, h, report.Violations()))
+		t.Logf("replay it: %s", s.replay())
+	}
+	if *simReport != "" {
+		line, err := json.Marshal(r)
+		expect(t, "Marshal", err)
+		file, err := os.OpenFile(*simReport, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		_, err = file.Write(append(line, '\n'))
+		expect(t, "Write", err)
+	}
+}
+
+// write writes a history to a file.
+func write(t *testing.T, path string, h *history.History) {
+	t.Helper()
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	_, err = h.WriteTo(file)
+	expect(t, "WriteTo", err)
+}

@@ -1,0 +1,88 @@
+// Command simulation runs the simulation of package redlock (TestSim) at scale, so that each seed can be
+// replayed: the same seed has the same history, byte for byte, in any process.
+//
+//	go run ./simulation                            20,000 seeds, on all cores
+//	go run ./simulation -first 20000 -seeds 1000   others
+//	go run ./simulation -for 1h -seeds 1000000     as many as an hour allows
+//	go run ./simulation -seed 17 -history FILE     one seed, and its history
+//
+// A seed settles the faults, what callers do, and, since the tests are built with a Go runtime that is
+// changed in a few lines (overlay.go), all else that is random. That takes a minute or two when it is built
+// for the first time. The Go distribution itself is not changed.
+//
+// A seed that fails is run twice more, to see that it can be replayed.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+func main() {
+	var o options
+	flag.Uint64Var(&o.first, "first", 0, "the first `seed`")
+	flag.Uint64Var(&o.seeds, "seeds", 20_000, "how many seeds")
+	flag.DurationVar(&o.limit, "for", 0, "begin no more seeds after this `time`")
+	flag.IntVar(&o.workers, "j", runtime.NumCPU(), "how many processes at a time")
+	seed := flag.Uint64("seed", 0, "run this `seed` alone")
+	history := flag.String("history", "", "with -seed: the `file` for its history")
+	flag.Parse()
+	alone := false
+	flag.Visit(func(f *flag.Flag) { alone = alone || f.Name == "seed" })
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	err := run(ctx, o, alone, *seed, *history)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "simulation:", err)
+		os.Exit(1)
+	}
+}
+
+// options say which seeds are run.
+type options struct {
+	first, seeds uint64
+	limit        time.Duration // 0: none
+	workers      int
+}
+
+func run(ctx context.Context, o options, alone bool, seed uint64, history string) error {
+	dir, err := os.MkdirTemp("", "simulation")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	p, err := build(ctx, ".", dir, true)
+	if err != nil {
+		return err
+	}
+	if !alone {
+		return p.scale(ctx, o)
+	}
+	out, err := p.replay(ctx, seed, history)
+	os.Stdout.Write(out)
+	return err
+}
+
+// replayed reports whether a seed has the same history twice.
+func (p *program) replayed(ctx context.Context, seed uint64) (bool, error) {
+	var histories [2][]byte
+	for i := range histories {
+		file := filepath.Join(p.dir, fmt.Sprintf("seed%d-%d", seed, i))
+		defer os.Remove(file)
+		_, failed := p.replay(ctx, seed, file) // which it is expected to
+		history, err := os.ReadFile(file)
+		if err != nil {
+			return false, errors.Join(failed, err)
+		}
+		histories[i] = history
+	}
+	return bytes.Equal(histories[0], histories[1]), nil
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// portions is how many seeds a process runs.
+const portions = 250
+
+// total is what became of all seeds so far.
+type total struct {
+	program *program
+	begun   time.Time
+
+	mu     sync.Mutex
+	seeds  int
+	holds  int
+	faults map[string]int
+	// violations are those of promises, unpromised those that nobody promised would not be.
+	violations, unpromised int
+	failed                 []uint64
+	err                    error
+}
+
+// scale runs seeds in several processes and prints what became of them.
+//
+// Goroutines: one for each worker, which end when there are no more seeds, and one that prints how far they
+// are. scale waits for all.
+func (p *program) scale(ctx context.Context, o options) error {
+	t := &total{program: p, begun: time.Now(), faults: make(map[string]int)}
+	next := make(chan uint64)
+	var workers, printer sync.WaitGroup
+	for range o.workers {
+		workers.Go(func() {
+			for first := range next {
+				t.portion(ctx, first, min(portions, o.first+o.seeds-first))
+			}
+		})
+	}
+	done := make(chan struct{})
+	printer.Go(func() {
+		every := time.NewTicker(30 * time.Second)
+		defer every.Stop()
+		for {
+			select {
+			case <-every.C:
+				fmt.Println(t.line())
+			case <-done:
+				return
+			}
+		}
+	})
+	for first := o.first; first < o.first+o.seeds && ctx.Err() == nil; first += portions {
+		if o.limit > 0 && time.Since(t.begun) > o.limit {
+			break
+		}
+		next <- first
+	}
+	close(next)
+	workers.Wait()
+	close(done)
+	printer.Wait()
+	fmt.Println(t.line())
+	fmt.Println("faults:", t.kinds())
+	if t.err != nil {
+		return t.err
+	}
+	if n := len(t.failed); n > 0 {
+		return fmt.Errorf("%d seeds failed: %v", n, t.failed)
+	}
+	return ctx.Err()
+}
+
+// portion runs seeds in one process, and in another one those after a seed that ended it.
+func (t *total) portion(ctx context.Context, first, seeds uint64) {
+	for seeds > 0 {
+		done, out, crashed, err := t.program.portion(ctx, first, seeds)
+		failed := t.add(done, err)
+		if crashed {
+			seed := first + uint64(len(done))
+			failed = append(failed, seed)
+			t.add([]seedReport{{Seed: seed, Failed: true}}, nil)
+			done = append(done, seedReport{})
+		}
+		if len(failed) > 0 {
+			fmt.Printf("%s\n", out)
+		}
+		for _, seed := range failed {
+			same, err := t.program.replayed(ctx, seed)
+			fmt.Printf("FAILED: go run ./simulation -seed %d -history seed%d.jsonl (the same history twice: %v, %v)\n", seed, seed, same, err)
+		}
+		if err != nil || !crashed {
+			return
+		}
+		first, seeds = first+uint64(len(done)), seeds-uint64(len(done))
+	}
+}
+
+// add adds seeds, and returns those that failed.
+func (t *total) add(done []seedReport, err error) (failed []uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err == nil {
+		t.err = err
+	}
+	for _, r := range done {
+		t.seeds++
+		t.holds += r.Holds
+		t.violations += r.Violations
+		t.unpromised += r.Unpromised
+		for kind, n := range r.Faults {
+			t.faults[kind] += n
+		}
+		if r.Failed {
+			failed = append(failed, r.Seed)
+		}
+	}
+	t.failed = append(t.failed, failed...)
+	return failed
+}
+
+// line says how far it is.
+func (t *total) line() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := 0
+	for _, of := range t.faults {
+		n += of
+	}
+	took := time.Since(t.begun)
+	return fmt.Sprintf("%v: %d seeds, %.1f a second, %d holds, %d faults of %d kinds, %d violations, %d of what nobody promised, %d seeds failed",
+		took.Round(time.Second), t.seeds, float64(t.seeds)/took.Seconds(), t.holds, n, len(t.faults), t.violations, t.unpromised, len(t.failed))
+}
+
+// kinds lists the faults.
+func (t *total) kinds() string {
+	var list []string
+	for _, kind := range slices.Sorted(maps.Keys(t.faults)) {
+		list = append(list, fmt.Sprintf("%s %d", kind, t.faults[kind]))
+	}
+	return strings.Join(list, ", ")
+}
