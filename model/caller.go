@@ -13,7 +13,7 @@ var lots = [2]uint32{0, 1 << 31}
 // step has a contender take an event, and is true if chance had a say.
 func (w *World) step(k *Case, c int, ev protocol.Event, lot uint32) (drawn bool) {
 	p := &w.Callers[c]
-	ev.Trip, ev.Lot, ev.Placed, ev.Told = ticks(k.Trip), lot, !k.Unplaced, true
+	ev.Trip, ev.Lot, ev.Told = ticks(k.Trip), lot, true
 	from := p.Contender.State
 	var out protocol.Effects
 	p.Contender.Step(k.config(c), instant(w.Now), &ev, &out)

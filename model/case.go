@@ -25,7 +25,6 @@ type Case struct {
 	Comes     int    // how often a caller that has gone may come again
 	Tries     int    // of the callers, the last ones, who do not wait
 	Line      int    // so many callers, the first ones, have one client, and stand in line there
-	Unplaced  bool   // no caller knows its place in the queue
 	Roles     string // of the callers, in their order: W or R for a reader; empty: all are writers
 	Downgrade bool   // a writer may become a reader at any time
 	Permits   int    // of a semaphore, which the callers want one of; 0: a lock

@@ -84,9 +84,6 @@ func (t *table) far() {
 		k.Tries = 2
 		add("one waits, two try", k)
 		k = two
-		k.Unplaced = true
-		add("two without a place", k)
-		k = two
 		k.Callers, k.Line = 3, 2
 		add("two in line, one beside", k)
 	}

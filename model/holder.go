@@ -46,7 +46,7 @@ func (w *World) nextInLine(k *Case, c int) (next int, ok bool) {
 func (w *World) enterBy(k *Case, c int, x Message, at protocol.Set) {
 	w.fresh(k, c)
 	p := &w.Callers[c]
-	ev := protocol.Event{Kind: protocol.Enter, At: at, Trip: ticks(k.Trip), Placed: true}
+	ev := protocol.Event{Kind: protocol.Enter, At: at, Trip: ticks(k.Trip)}
 	var out protocol.Effects
 	p.Contender.Step(k.config(c), instant(w.Now), &ev, &out)
 	w.noteStep(k, c, ev)

@@ -37,28 +37,74 @@ func (m *Masters) clocks() (median time.Time, told int) {
 	return time.UnixMicro(shown[(len(shown)-1)/2]), told
 }
 
-// stamp returns what the masters' clocks showed at i. It is the zero time until a majority of the
-// masters has told, or refused to: before that it would show our own clock, and a waiter keeps its
-// stamp for good.
-func (m *Masters) stamp(i clock.Instant) time.Time {
-	now, told := m.clocks()
-	if !m.majority(told) {
-		return time.Time{}
+// stamp returns what the masters' clocks showed at i. A waiter keeps its stamp for good, so none is made
+// before the masters' time is known.
+func (m *Masters) stamp(i clock.Instant) time.Time { return m.Now().Add(-clock.Since(i)) }
+
+// knowsTime reports whether a majority of the masters has told its time, or refused to. Until then Now
+// may show our own clock, and no lock is asked for: a fencing counter that took over a token by our
+// clock would keep it, and so would the queue a place.
+func (m *Masters) knowsTime() bool {
+	if m.timed.Load() {
+		return true
 	}
-	return now.Add(-clock.Since(i))
+	if _, told := m.clocks(); !m.majority(told) {
+		return false
+	}
+	m.timed.Store(true)
+	return true
 }
 
-// greet waits until a majority of the masters has told its time, for about the node timeout at
-// most. It is for the first command of a client, which may not have connected yet: the
-// command itself would wait for that as well.
+// greet waits until the masters' time is known, for about the node timeout at most. It is for the
+// first command of a client, which may not have connected yet: the command itself would wait for
+// that as well.
 //
-// Cost: nothing once they have told or refused to, else one round trip to the q-th fastest.
+// Cost: nothing once the time is known, else one round trip to the q-th fastest.
 func (m *Masters) greet(ctx context.Context) {
-	if m.greeted.Load() {
-		return
+	if !m.knowsTime() {
+		m.ask(node.AskTime, func(b *ballot) bool { return b.answered() != quorum.Pending }).wait(ctx)
 	}
-	told := m.ask(node.AskTime, func(b *ballot) bool { return b.answered() != quorum.Pending })
-	if b, cut := told.wait(ctx); cut == nil && b.answered() == quorum.Won {
-		m.greeted.Store(true)
+}
+
+// greeted says why the lock at key cannot be tried for: the masters' time is still not known.
+func (m *Masters) greeted(ctx context.Context, key string) error {
+	why := m.noTime(key)
+	switch {
+	case why == nil:
+		return nil
+	case m.over():
+		return ErrClosed
+	case ctx.Err() != nil:
+		return why.With(Ended(ctx))
 	}
+	return why
+}
+
+// waitForTime is greet for a caller that waits: until the masters' time is known, however long that
+// takes. Meanwhile the log and the call are told why it is not.
+//
+// Cost: nothing is sent.
+func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
+	if m.knowsTime() {
+		return nil
+	}
+	return m.await(ctx, func() error {
+		why := m.noTime(w.key)
+		if why == nil {
+			return nil
+		}
+		m.report(w.target, why)
+		if w.trace != nil {
+			w.trace.waits(0, why)
+		}
+		return why
+	})
+}
+
+// noTime says why the masters' time is not known, nil if it is.
+func (m *Masters) noTime(key string) *MajorityError {
+	if m.knowsTime() {
+		return nil
+	}
+	return m.unready("lock", key)
 }

@@ -2,6 +2,8 @@ package multilock
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -124,6 +126,101 @@ func TestOutageGivesNobodyAWrongPlace(t *testing.T) {
 	}
 }
 
+// A client that starts where only a minority is in reach asks that for nothing: the counter there would take
+// over its own clock, and keep it.
+func TestNothingIsAskedBeforeTheTimeIsKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fx := &fixture{Fleet: redlocktest.Start(t, 5)}
+		fx.each(func(m *redlocktest.Master) { m.Skew(-time.Hour) }) // or: the client's clock is ahead
+		for i := range 3 {
+			fx.Master(i).Kill()
+		}
+		log := new(journal)
+		m := fx.client(t, node.Config{Logger: slog.New(slog.NewTextHandler(log, nil))})
+		c := begin(t, m, patient("k"))
+		_, err := m.Lock(t.Context(), request("k"))
+		if !errors.Is(err, ErrNoQuorum) {
+			t.Errorf("a try = %v, want %v", err, ErrNoQuorum)
+		}
+		_, errs := m.TryAll(t.Context(), []Request{request("k"), request("l")})
+		for _, err := range errs {
+			if why, ok := errors.AsType[*MajorityError](err); !ok || !errors.Is(err, ErrNoQuorum) || len(why.Nodes.Errors) != 3 {
+				t.Errorf("one of several tries = %v, want %v with three masters", err, ErrNoQuorum)
+			}
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if _, err := m.Lock(ended, request("k")); !errors.Is(err, ErrNoQuorum) || !errors.Is(err, context.Canceled) {
+			t.Errorf("a try whose context has ended = %v, want %v and %v", err, ErrNoQuorum, context.Canceled)
+		}
+		if _, err := m.Force(t.Context(), "k"); !errors.Is(err, ErrNoQuorum) {
+			t.Errorf("Force = %v, want %v", err, ErrNoQuorum)
+		}
+		time.Sleep(time.Minute)
+		for i := 3; i < 5; i++ {
+			if got := fx.Master(i).Keys(); len(got) > 0 {
+				t.Errorf("m%d has %q, want nothing", i+1, got)
+			}
+		}
+		c.wantWaiting(t, "a minority is there")
+		if lines := log.lines("waiting for a quorum"); len(lines) != 1 {
+			t.Errorf("the log has %q, want one line that says so", lines)
+		}
+
+		fx.Master(0).Restart()
+		time.Sleep(3 * time.Second)
+		hold := c.wantHold(t, "a majority is there")
+		if ahead := time.Until(time.UnixMicro(hold.Token())); ahead > -time.Hour/2 {
+			t.Errorf("a token of %v from now by our clock, want an hour ago", ahead)
+		}
+		if lines := log.lines("quorum is back"); len(lines) != 1 {
+			t.Errorf("the log has %q, want one line that says so", lines)
+		}
+		unlock(t, hold)
+	})
+}
+
+// A wait for the masters' time ends as any wait does.
+func TestWaitForTimeEnds(t *testing.T) {
+	start := func(t *testing.T) (*fixture, *Masters, *call) {
+		fx := &fixture{Fleet: redlocktest.Start(t, 3)}
+		fx.each((*redlocktest.Master).Kill)
+		m := fx.another(t)
+		c := begin(t, m, patient("k"))
+		time.Sleep(time.Second)
+		c.wantWaiting(t, "nobody is there")
+		return fx, m, c
+	}
+	t.Run("context", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			_, _, c := start(t)
+			c.cancel()
+			c.wantError(t, "then", context.Canceled, ErrNoQuorum)
+		})
+	})
+	t.Run("close", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			_, m, c := start(t)
+			m.Close()
+			c.wantError(t, "then", ErrClosed)
+			if _, err := m.Lock(t.Context(), request("k")); !errors.Is(err, ErrClosed) {
+				t.Errorf("a try after that = %v, want %v", err, ErrClosed)
+			}
+		})
+	})
+	t.Run("in vain", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			fx, _, c := start(t)
+			fx.each(func(m *redlocktest.Master) {
+				m.Password("secret")
+				m.Restart()
+			})
+			time.Sleep(3 * time.Second)
+			c.wantError(t, "then", ErrNoQuorum)
+		})
+	})
+}
+
 // The place of a waiter and the token that is proposed follow the masters' clocks.
 func TestRoundsTellTheTimeOfTheMasters(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
@@ -189,7 +286,7 @@ func TestForceTellsTheTimeOfTheMasters(t *testing.T) {
 	})
 }
 
-// A client asks no more once a majority has answered, even if that would not tell.
+// Connections tell the time. Only where no majority is connected is it asked for.
 func TestGreet(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -197,9 +294,9 @@ func TestGreet(t *testing.T) {
 		asks   int // of four, that cost a command
 		within time.Duration
 	}{
-		{"all there", func(*fixture) {}, 1, 0},
-		{"a minority dead", func(fx *fixture) { fx.Master(0).Kill() }, 1, 0},
-		{"a minority frozen", func(fx *fixture) { fx.Master(0).Freeze() }, 1, 0},
+		{"all there", func(*fixture) {}, 0, 0},
+		{"a minority dead", func(fx *fixture) { fx.Master(0).Kill() }, 0, 0},
+		{"a minority frozen", func(fx *fixture) { fx.Master(0).Freeze() }, 0, 0},
 		{"a majority dead", func(fx *fixture) { fx.Master(0).Kill(); fx.Master(1).Kill() }, 4, 0},
 		{"a majority frozen", func(fx *fixture) { fx.Master(0).Freeze(); fx.Master(1).Freeze() }, 4, timeout},
 	} {

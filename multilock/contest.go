@@ -19,14 +19,13 @@ import (
 type contest struct {
 	m *Masters
 	target
-	began   clock.Instant // when the caller began to wait: its place in the queue
 	entries int           // hold count to set, of a lock that is entered again
+	since   time.Time     // when its caller began to wait, by the masters' clocks; zero: it does not wait
 	decided chan struct{} // told when it is won, or has failed
 
 	mu       sync.Mutex
 	state    protocol.Contender
 	owner    *script.Owner
-	since    time.Time      // began by the masters' clocks; zero until they tell
 	ballot   ballot         // the last answer of each master
 	raises   ballot         // the last answer of each to a raise of the fencing counter
 	split    *MajorityError // why the last try was lost, while it is Paused
@@ -47,12 +46,12 @@ type contest struct {
 	firstMessage [1]message
 }
 
-// newContest makes a contest for key, of a call with that trace. It begins with start or enterBy.
-func (m *Masters) newContest(key string, want protocol.Want, began clock.Instant, trace *callTrace) *contest {
+// newContest makes a contest for key, of a call with that trace. Its place in the queue is since, if it waits. It begins with start or enterBy.
+func (m *Masters) newContest(key string, want protocol.Want, since time.Time, trace *callTrace) *contest {
 	c := &contest{
 		m:       m,
+		since:   since,
 		target:  target{key, want.Permits > 0},
-		began:   began,
 		decided: make(chan struct{}, 1),
 		state:   protocol.Contender{Want: want},
 		ballot:  ballot{n: len(m.nodes)},
@@ -116,7 +115,6 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 	now := clock.Now()
 	ev.Trip, ev.Lot = c.m.RoundTrip(), rand.Uint32()
 	if c.state.Want.Wait {
-		ev.Placed = c.placedLocked(ev.Kind)
 		ev.Told = ev.Kind != protocol.Answer && c.m.canBeTold() // nothing is asked at an answer
 	}
 	before := c.state.State
@@ -172,16 +170,6 @@ func (c *contest) tell() {
 	case c.decided <- struct{}{}:
 	default:
 	}
-}
-
-// placedLocked reports whether the contender has a place in the queue. It has none before the
-// masters' clocks are known: by our own clock it might be before everybody, or after, for as long
-// as it waits.
-func (c *contest) placedLocked(kind protocol.Kind) bool {
-	if c.since.IsZero() && kind != protocol.Answer {
-		c.since = c.m.stamp(c.began)
-	}
-	return !c.since.IsZero()
 }
 
 // armLocked sets the timer for what is due after d.

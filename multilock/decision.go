@@ -123,8 +123,8 @@ func (m *Masters) releaseTo(claim Claim, next *contest) *Return {
 	return next.enterBy(claim)
 }
 
-// enterBy has the release of claim enter the contest into the queue of the masters. If its place is
-// not known, it only asks; if it was given up before it began, only the release is sent.
+// enterBy has the release of claim enter the contest into the queue of the masters. If it was given up
+// before it began, only the release is sent.
 //
 // Cost: one script call on each master.
 func (c *contest) enterBy(claim Claim) *Return {
@@ -136,11 +136,6 @@ func (c *contest) enterBy(claim Claim) *Return {
 		return r
 	}
 	c.owner = c.newOwnerLocked()
-	if !c.placedLocked(protocol.Enter) {
-		c.postLocked(claim.release(), claim.At, r)
-		c.stepLocked(&protocol.Event{Kind: protocol.Start})
-		return r
-	}
 	out := c.advanceLocked(&protocol.Event{Kind: protocol.Enter, At: claim.At})
 	next, entry := c.roundLocked(&out)
 	r.next = next

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
@@ -46,7 +47,7 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 		h.mu.Unlock()
 		return errEnded
 	}
-	c := h.m.newContest(h.key, protocol.Want{Lease: req.Lease, Again: true}, clock.Instant{}, req.trace)
+	c := h.m.newContest(h.key, protocol.Want{Lease: req.Lease, Again: true}, time.Time{}, req.trace)
 	c.owner, c.entries = h.claim.Owner, h.state.Entries
 	c.start()
 	h.mu.Unlock()

@@ -292,7 +292,7 @@ func (c *call) wantError(t *testing.T, when string, kinds ...error) {
 // newWaiting makes a contest of a caller that waits for k, in no queue of the client. It must be
 // given up, or won and released.
 func newWaiting(m *Masters) *contest {
-	return m.newContest("k", protocol.Want{Lease: lease, Wait: true}, clock.Now(), nil)
+	return m.newContest("k", protocol.Want{Lease: lease, Wait: true}, m.stamp(clock.Now()), nil)
 }
 
 // newQuiet is newWaiting that does nothing by itself: rounds begin and end when the test says so, by

@@ -184,8 +184,12 @@ func (m *Masters) force(ctx context.Context, key string, command func(string, in
 		return false, ErrClosed
 	}
 	defer m.tries.Done()
+	token := int64(0)
 	m.greet(ctx)
-	b, cut := m.ask(command(key, m.Now().UnixMicro()), nil).wait(ctx)
+	if m.knowsTime() {
+		token = m.Now().UnixMicro()
+	}
+	b, cut := m.ask(command(key, token), nil).wait(ctx)
 	done, refused, _ := b.tally()
 	if m.majority(done + refused) {
 		return done > 0, nil

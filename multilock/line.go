@@ -184,7 +184,7 @@ func (m *Masters) contestLocked(w *waiter) *contest {
 	if !m.beginLocked() {
 		return nil
 	}
-	w.contest = m.newContest(w.key, w.want, w.since, w.trace)
+	w.contest = m.newContest(w.key, w.want, m.stamp(w.since), w.trace)
 	return w.contest
 }
 

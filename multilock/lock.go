@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
 )
 
@@ -55,6 +54,9 @@ func (m *Masters) lock(ctx context.Context, req Request) (*Hold, error) {
 	if req.Wait {
 		return m.wait(ctx, req)
 	}
+	if err := m.greeted(ctx, req.Key); err != nil {
+		return nil, err
+	}
 	if hold, err := m.enter(ctx, req); hold != nil || err != nil {
 		return hold, err
 	}
@@ -100,7 +102,7 @@ func (m *Masters) tryLater(req Request) *contest {
 	if !m.begin() {
 		return nil
 	}
-	return m.newContest(req.Key, req.want(), clock.Now(), req.trace)
+	return m.newContest(req.Key, req.want(), time.Time{}, req.trace)
 }
 
 // tried waits for what becomes of a try.
@@ -129,6 +131,9 @@ func (m *Masters) tried(ctx context.Context, req Request, c *contest) (*Hold, er
 func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 	w := m.join(req)
 	defer m.leave(w)
+	if err := m.waitForTime(ctx, w); err != nil {
+		return nil, err
+	}
 	var unsure *MajorityError // why the caller could not enter its owner's hold, if it tried last
 	for {
 		hold, err := m.enter(ctx, req)

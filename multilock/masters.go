@@ -54,7 +54,7 @@ type Masters struct {
 	presence  presence
 	directory directory
 
-	greeted atomic.Bool // a majority has told its time, or refused to
+	timed atomic.Bool // see knowsTime
 
 	mu     sync.Mutex
 	closed bool

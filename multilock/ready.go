@@ -2,6 +2,7 @@ package multilock
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"example.com/redlock/node/script"
@@ -15,26 +16,33 @@ import (
 //
 // Cost: nothing is sent.
 func (m *Masters) Ready(ctx context.Context) error {
+	return m.await(ctx, func() error {
+		if err := m.overlap(); err != nil {
+			return err
+		}
+		if why := m.unready("ready", ""); why != nil {
+			return why
+		}
+		return nil
+	})
+}
+
+// await waits until nothing is lacking. It returns what is lacking when ctx has ended, or when waiting is
+// in vain.
+func (m *Masters) await(ctx context.Context, lacking func() error) error {
 	changed := make(chan struct{}, 1)
 	for _, n := range m.nodes {
 		n.Notify(changed)
 		defer n.StopNotify(changed)
 	}
 	for {
-		select {
-		case <-m.done:
+		if m.over() {
 			return ErrClosed
-		default:
 		}
-		if err := m.overlap(); err != nil {
+		err := lacking()
+		why, passes := errors.AsType[*MajorityError](err)
+		if !passes || why.Hopeless() {
 			return err
-		}
-		why := m.unready()
-		if why == nil {
-			return nil
-		}
-		if why.Hopeless() {
-			return why
 		}
 		if ctx.Err() != nil {
 			return why.With(Ended(ctx))
@@ -53,8 +61,18 @@ func (m *Masters) Ready(ctx context.Context) error {
 	}
 }
 
-// unready says why no majority of the masters is ready, nil if one is.
-func (m *Masters) unready() *MajorityError {
+// over reports whether the client is closed.
+func (m *Masters) over() bool {
+	select {
+	case <-m.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// unready says why op on key finds no majority of the masters ready, nil if one is.
+func (m *Masters) unready(op, key string) *MajorityError {
 	b := ballot{n: len(m.nodes)}
 	for i, n := range m.nodes {
 		a := script.Answer{Outcome: script.Done}
@@ -66,5 +84,5 @@ func (m *Masters) unready() *MajorityError {
 	if ready, _, _ := b.tally(); m.majority(ready) {
 		return nil
 	}
-	return m.lost("ready", "", &b, ErrNoQuorum, nil, nil)
+	return m.lost(op, key, &b, ErrNoQuorum, nil, nil)
 }

@@ -21,6 +21,9 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 			continue
 		}
 		reqs[i].trace = m.startCall(ctx, &req)
+		if errs[i] = m.greeted(ctx, req.Key); errs[i] != nil {
+			continue
+		}
 		if contests[i] = m.tryLater(reqs[i]); contests[i] == nil {
 			errs[i] = ErrClosed
 		}

@@ -118,7 +118,7 @@ func (t *contestTrace) steppedLocked(c *contest, before protocol.State, ev *prot
 			t.call.waits(0, why)
 		}
 	}
-	if ev.Kind == protocol.Answer && ev.Outcome == protocol.No && ev.Placed && !c.state.Over() {
+	if ev.Kind == protocol.Answer && ev.Outcome == protocol.No && !c.state.Over() {
 		if ahead := c.state.Ahead(&c.m.conf); ahead != t.ahead {
 			t.ahead = ahead
 			tracer.Tell(t.call.Tracer, t.call.Queued, redlocktrace.Queued{

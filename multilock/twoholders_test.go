@@ -183,7 +183,7 @@ func TestAnOwnerIsNotUsedAgain(t *testing.T) {
 		fx.m.release(a, 0)   // m1 hands it to B, and the message is held up
 		synctest.Wait()      //
 		c := newQuiet(other) // C has waited for longer
-		c.began = clock.Now().Add(-time.Hour)
+		c.since = c.since.Add(-time.Hour)
 		c.start()
 		time.Sleep(20 * time.Millisecond)
 		backOff(t, b) // m1 and m3 are given back, and handed to C
@@ -247,7 +247,7 @@ func TestAGuardedMasterHealsNothing(t *testing.T) {
 		time.Sleep(time.Second)
 
 		b := newQuiet(m)
-		b.began = clock.Now().Add(-time.Hour)
+		b.since = b.since.Add(-time.Hour)
 		b.start()
 		synctest.Wait()
 		other.release(x, 0)

@@ -173,7 +173,7 @@ func TestRoundsFallOnAGrid(t *testing.T) {
 			c := Contender{Want: waits}
 			now := begin.Add(off)
 			var out Effects
-			c.Step(&conf, now, &Event{Kind: Start, Placed: true}, &out)
+			c.Step(&conf, now, &Event{Kind: Start}, &out)
 			since := c.AskAt.Sub(clock.Instant{})
 			if pause := c.AskAt.Sub(now); since%Usual.Grid != 0 || pause > 200*ms || pause <= 150*ms {
 				t.Errorf("at %v the next round is due in %v, at %v; want it on a multiple of %v, in 150 to 200 ms",
@@ -184,7 +184,7 @@ func TestRoundsFallOnAGrid(t *testing.T) {
 	c := Contender{Want: Want{Lease: 8 * ms, Wait: true}}
 	var out Effects
 	now := clock.Instant{}.Add(-999 * time.Microsecond)
-	c.Step(&Config{Masters: 3, Times: Usual}, now, &Event{Kind: Start, Placed: true}, &out)
+	c.Step(&Config{Masters: 3, Times: Usual}, now, &Event{Kind: Start}, &out)
 	if pause := c.AskAt.Sub(now); pause <= 3*ms || pause > 4*ms {
 		t.Errorf("the next round of a short lease is due in %v, want 3 to 4 ms", pause)
 	}
@@ -299,18 +299,6 @@ func TestQueueingFindsAHandOff(t *testing.T) {
 		s.answer(1, yes(7)).answer(2, yes(7)).want(Waiting)
 		s.wake().wantRound(All(3), AskOrQueue, shortLease)
 		s.answer(0, yes(7)).answer(1, yes(7)).wantWon(211*ms+full, false, 7)
-	})
-}
-
-// A caller whose place in the queue is not known asks without one, and stands in the queue from the
-// first round on that knows it.
-func TestAsksWithoutAPlace(t *testing.T) {
-	play(t, 3, waits, func(s *scene) {
-		s.noPlace = true
-		s.start().wantRound(All(3), AskOnce, shortLease)
-		s.allAnswer(busy(x, time.Minute)).wake().wantRound(All(3), AskOnce, shortLease)
-		s.noPlace = false
-		s.allAnswer(busy(x, time.Minute)).wake().wantRound(All(3), QueueOnly, shortLease)
 	})
 }
 

@@ -66,7 +66,7 @@ func (c *Contender) yield(conf *Config, now clock.Instant, ev *Event, out *Effec
 	c.State = Waiting
 	c.anew(out)
 	out.Yield = out.Release &^ named
-	c.comeBack(conf, now, ev, out)
+	c.enter(conf, now, ev, out.Release, out)
 	c.sooner(conf, now, now.Left(c.HeldUntil)+conf.Settle+c.stagger(conf))
 }
 
@@ -88,18 +88,8 @@ func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Eff
 	if mixed {
 		out.Yield = out.Release
 	}
-	c.comeBack(conf, now, ev, out)
+	c.enter(conf, now, ev, out.Release, out)
 	if mixed {
-		c.sooner(conf, now, c.patience(conf, ev, out))
-	}
-}
-
-// comeBack has what gives the last owner back enter the new one into the queue. While its place is
-// not known, nobody hands the lock off to it, so it asks again soon.
-func (c *Contender) comeBack(conf *Config, now clock.Instant, ev *Event, out *Effects) {
-	if ev.Placed {
-		c.enter(conf, now, ev, out.Release, out)
-	} else {
 		c.sooner(conf, now, c.patience(conf, ev, out))
 	}
 }

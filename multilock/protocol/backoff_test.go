@@ -51,11 +51,6 @@ func TestMinorityIsLeftToAHolder(t *testing.T) {
 		s.round(11*ms).answers(busy(x, lease), busy(x, lease), yes(7), busy(y, lease), busy(x, lease))
 		s.wake().wantGivenBack(All(5), 0b00100, true)
 	})
-	play(t, 3, waits, func(s *scene) { // without a place it cannot enter, and looks again soon
-		s.noPlace = true
-		s.start().answers(busy(x, lease), yes(7), busy(x, lease)).wake().wantGivenBack(All(3), 0b010, false).want(Waiting)
-		s.wantWake(4*ms).wake().wantRound(All(3), AskOnce, shortLease)
-	})
 }
 
 // An owner that answers to different rounds name may have gone in between. Votes beside it may be
@@ -98,19 +93,6 @@ func TestMinorityIsGivenBack(t *testing.T) {
 		answers[3] = unsent
 		s.start().answers(answers...).wake().wantGivenBack(0b10111, 0, true).wantRound(0b01000, AskOrQueue, shortLease)
 		s.answer(3, yes(7)).want(Waiting).wake().wantRound(All(5), AskOrQueue, shortLease)
-	})
-}
-
-// A caller that has no place in the queue only gives its votes back, for a while: nobody hands the
-// lock off to it.
-func TestMinorityWithoutAPlace(t *testing.T) {
-	play(t, 5, waits, func(s *scene) {
-		s.noPlace = true
-		s.start().answers(split5()...).want(Minority).wake().wantGivenBack(All(5), 0, false).want(Waiting)
-		if s.out.Ask != 0 {
-			t.Errorf("%b are asked at once, want none: others may want the votes", s.out.Ask)
-		}
-		s.wantWake(4*ms+8*ms).wake().wantRound(All(5), AskOnce, shortLease)
 	})
 }
 
@@ -285,11 +267,6 @@ func TestWhoSleptBeginsAnew(t *testing.T) {
 		if s.c.BackOffs != 1 || s.c.Refreshing {
 			t.Errorf("backed off %d times, want once", s.c.BackOffs)
 		}
-	})
-	play(t, 3, waits, func(s *scene) {
-		s.noPlace = true
-		s.start().answers(yes(7), yes(7)).at(full).take().want(Waiting).wantGivenBack(All(3), 0, false)
-		s.wantWakeBy(full+8*ms).wake().wantRound(All(3), AskOnce, s.out.Lease)
 	})
 	play(t, 3, tries, func(s *scene) { // who does not wait has failed
 		s.start().answers(yes(7), yes(7)).want(Won).at(full).take().wantFailed(Late, All(3))

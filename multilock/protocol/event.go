@@ -120,10 +120,9 @@ type Event struct {
 	Delay    time.Duration // of Hint
 
 	// What the driver knows and draws.
-	Trip   time.Duration // bound on the round trip to the q-th fastest master
-	Lot    uint32        // a random number
-	Placed bool          // the caller's place in the queue is known
-	Told   bool          // it hears of hand-offs from a majority of the masters
+	Trip time.Duration // bound on the round trip to the q-th fastest master
+	Lot  uint32        // a random number
+	Told bool          // it hears of hand-offs from a majority of the masters
 }
 
 // draw returns a random duration below d, and notes that chance had a say.

@@ -27,10 +27,6 @@ func TestGiveUpLeavesNothing(t *testing.T) {
 		{"one that is too late", waits, func(s *scene) { s.start().answers(unsent, unsent, unsent).handOff(1, 0, 7) }, 0b010},
 		{"it left its votes to a holder", waits, func(s *scene) { s.start().answers(held, held, yes(7)).wake() }, 0b111},
 		{"it backed off", waits, func(s *scene) { s.start().answers(held, silent, yes(7)).wake() }, 0b111},
-		{"it backed off, and has no place", waits, func(s *scene) {
-			s.noPlace = true
-			s.start().answers(held, silent, yes(7)).wake()
-		}, 0},
 		{"entered by a release", waits, func(s *scene) { s.enter(0b011) }, 0b111},
 		{"the release did not leave", waits, func(s *scene) { s.enter(0b111).entered(0, Unsent).entered(1, Unsent) }, 0b100},
 		{"the release found no hold", waits, func(s *scene) { s.enter(0b001).answer(1, unsent).answer(2, unsent).entered(0, No) }, 0b001},

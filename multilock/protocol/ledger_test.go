@@ -137,15 +137,14 @@ func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instan
 		if ev.Kind == Enter {
 			entering = ev.At
 		}
-		check(ev.Placed, "enters the queue without a place")
 		check(out.Ask|entering == All(conf.Masters) && out.Ask&entering == 0, "a release at %b enters, and %b are asked", entering, out.Ask)
 	}
 	if out.Ask != 0 {
 		switch command := out.Command; {
 		case after.Want.Again:
 			check(command == EnterAgain, "asks with command %d to enter again", command)
-		case !ev.Placed:
-			check(command == AskOnce, "asks with command %d without a place", command)
+		case !after.Want.Wait:
+			check(command == AskOnce, "asks with command %d, and does not wait", command)
 		default:
 			check(command == AskOrQueue || command == QueueOnly, "asks with command %d, and waits", command)
 		}
@@ -308,7 +307,7 @@ func TestLedgerSeesWhatIsWrong(t *testing.T) {
 			var out Effects
 			c := Contender{Want: waits}
 			step := func(ev Event, spoil func(c *Contender, out *Effects)) []string {
-				ev.Placed, ev.Try = true, c.Try
+				ev.Try = c.Try
 				before := c
 				c.Step(&conf, now, &ev, &out)
 				spoil(&c, &out)

@@ -13,7 +13,7 @@ import (
 func (c *Contender) ask(conf *Config, now clock.Instant, ev *Event, at Set, out *Effects) {
 	c.Round++
 	pause, lease := c.times(conf, now, ev)
-	out.Ask, out.Command = at, c.command(conf, now, ev)
+	out.Ask, out.Command = at, c.command(conf, now)
 	out.Round, out.Lease = c.Round, lease
 	copy(c.Rounds[:], c.Rounds[1:])
 	c.Rounds[maxRounds-1] = Round{
@@ -37,11 +37,11 @@ func (c *Contender) ask(conf *Config, now clock.Instant, ev *Event, at Set, out 
 // command returns what the next round sends. While somebody else surely has the lock it only
 // keeps the caller in the queue: a grant of one master would be in the way of the holder, who
 // may need that master to heal.
-func (c *Contender) command(conf *Config, now clock.Instant, ev *Event) Command {
+func (c *Contender) command(conf *Config, now clock.Instant) Command {
 	switch {
 	case c.Want.Again:
 		return EnterAgain
-	case !c.Want.Wait || !ev.Placed:
+	case !c.Want.Wait:
 		return AskOnce
 	case now.Left(c.HeldUntil) > 0 && !c.Refreshing && c.votes(conf) == 0:
 		return QueueOnly

@@ -53,11 +53,10 @@ type scene struct {
 	begin clock.Instant // moments are counted from here
 	now   time.Duration
 
-	trip    time.Duration
-	lot     uint32
-	noPlace bool // the caller's place in the queue is not known
-	deaf    bool // it does not hear of hand-offs
-	ledger  ledger
+	trip   time.Duration
+	lot    uint32
+	deaf   bool // it does not hear of hand-offs
+	ledger ledger
 }
 
 // play tells a story of a contender on n masters, once from each beginning.
@@ -81,7 +80,7 @@ func (s *scene) at(moment time.Duration) *scene {
 // step has ev happen, and checks what is so of each step.
 func (s *scene) step(ev Event) *scene {
 	s.Helper()
-	ev.Trip, ev.Lot, ev.Placed, ev.Told = s.trip, s.lot, s.c.Want.Wait && !s.noPlace, !s.deaf
+	ev.Trip, ev.Lot, ev.Told = s.trip, s.lot, !s.deaf
 	before, now := s.c, s.begin.Add(s.now)
 	s.c.Step(&s.conf, now, &ev, &s.out)
 	for _, wrong := range s.ledger.wrongs(&s.conf, &before, &s.c, now, &ev, &s.out) {

@@ -17,7 +17,7 @@ func BenchmarkStep(b *testing.B) {
 	for b.Loop() {
 		c := Contender{Want: Want{Lease: 30 * time.Second, Wait: true}}
 		now := clock.Instant{}
-		c.Step(&conf, now, &Event{Kind: Start, Placed: true}, &out)
+		c.Step(&conf, now, &Event{Kind: Start}, &out)
 		for m := range 3 {
 			c.Step(&conf, now, &Event{Kind: Answer, Master: m, Try: 1, Round: 1, Outcome: Yes, Token: 1000}, &out)
 		}

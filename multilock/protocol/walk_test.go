@@ -98,7 +98,7 @@ func (w *walk) next() Event {
 		case n == 0:
 			return Event{Kind: GiveUp}
 		case n < 10 && c.Want.Wait:
-			return Event{Kind: Enter, At: Set(w.Uint32()) & All(w.conf.Masters), Placed: true}
+			return Event{Kind: Enter, At: Set(w.Uint32()) & All(w.conf.Masters)}
 		}
 		return Event{Kind: Start}
 	}
@@ -109,7 +109,7 @@ func (w *walk) next() Event {
 		}
 		return Event{
 			Kind: kind, Master: w.IntN(w.conf.Masters), Outcome: Outcome(w.IntN(5)), Token: w.Int64N(5),
-			Try: c.Try - uint32(w.IntN(2)), Round: c.Round - uint32(w.IntN(10)), At: Set(w.Uint32()) & All(w.conf.Masters), Placed: true,
+			Try: c.Try - uint32(w.IntN(2)), Round: c.Round - uint32(w.IntN(10)), At: Set(w.Uint32()) & All(w.conf.Masters),
 		}
 	}
 	if c.State == Paused && w.IntN(20) == 0 {
@@ -166,7 +166,6 @@ func (w *walk) step() (ev Event, wrong []string) {
 	w.pass(&ev)
 	ev.Trip = time.Duration(w.IntN(3)) * 30 * ms
 	ev.Lot = w.Uint32()
-	ev.Placed = w.c.Want.Wait && (ev.Placed || w.IntN(8) > 0)
 	before := w.c
 	w.c.Step(&w.conf, w.now, &ev, &w.out)
 	wrong = w.ledger.wrongs(&w.conf, &before, &w.c, w.now, &ev, &w.out)
@@ -243,7 +242,7 @@ func TestWalk(t *testing.T) {
 
 // idles says what is wrong if the contender is to be looked after again and again at one instant.
 func (w *walk) idles() string {
-	c, out, led := w.c, Effects{}, Event{Kind: Due, Placed: w.c.Want.Wait}
+	c, out, led := w.c, Effects{}, Event{Kind: Due}
 	for range 3 {
 		at, ok := c.Wake()
 		if !ok || w.now.Left(at) > 0 {
