@@ -351,3 +351,34 @@ func TestProposalIsAboveWhatWasRead(t *testing.T) {
 		fx.m.release(g.Claim, 0)
 	})
 }
+
+// A master that is full raises no counter, but hands the lock off. Its caller does not go round and round
+// with what it is handed.
+func TestFullMastersAreNotAskedWithoutPause(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		const base = 1 << 52 // above what is proposed
+		m := fx.another(t)
+		hold := fx.take(t, fx.m, "k")
+		c := begin(t, m, patient("k"))
+		time.Sleep(time.Second)
+		fx.fences(base+10, base+20, base+30)
+		fx.Master(2).Kill()
+		for i := range 2 {
+			fx.Master(i).Fill(true)
+			fx.Master(i).Delay(time.Millisecond)
+		}
+		before := fx.calls()
+		unlock(t, hold)
+		time.Sleep(time.Second)
+		c.wantWaiting(t, "no token can be agreed on")
+		if got := fx.calls() - before; got > 250 {
+			t.Errorf("%d script calls in a second, want 250 at most", got)
+		}
+		for i := range 2 {
+			fx.Master(i).Fill(false)
+		}
+		time.Sleep(time.Second)
+		unlock(t, c.wantHold(t, "there is memory"))
+		time.Sleep(time.Second)
+	})
+}

@@ -94,6 +94,16 @@ func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Eff
 	}
 }
 
+// stepAside gives back what the owner has, and leaves the queue for a random time: longer each time. A
+// master that is out of memory raises no counter, but hands the lock off. In the queue at once, the same
+// caller would be handed the same votes at once, in vain, again and again.
+func (c *Contender) stepAside(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	c.State = Waiting
+	c.anew(out)
+	c.sooner(conf, now, c.patience(conf, ev, out))
+	c.BackOffs++
+}
+
 // pause gives back what a contender has when the votes were split, and makes it ask again after a
 // random time: longer each time, so that owners who collide again and again soon miss each other. Of
 // several slots, it then asks first for any.

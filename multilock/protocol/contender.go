@@ -50,7 +50,7 @@ type Contender struct {
 	Slot  int // from Settling on: which of Want.Permits was won
 	Start int // the slot that rounds ask for first
 
-	Token   int64 // the largest fencing counter that was read; from Won on the hold's token
+	Token   int64 // the largest fencing counter that was read, or asked for; from Won on the hold's token
 	Raises  uint8 // of this try
 	RaiseTo int64 // of the raise under way
 	Raised  Set   // masters that have just this number

@@ -65,7 +65,7 @@ func TestRaiseOfAReaderGivesUp(t *testing.T) {
 	play(t, 3, reads, func(s *scene) {
 		s.start().answers(yes(7), yes(9)).wantRaise(0b101, 9)
 		fences{7, 9, 0}.raiseReader(s, 0b101)
-		s.wantGivenBack(All(3), 0, true).want(Waiting)
+		s.wantGivenBack(All(3), 0, false).want(Waiting)
 	})
 	play(t, 3, Want{Lease: lease, Shared: true}, func(s *scene) {
 		s.start().answers(yes(7), yes(9)).wantRaise(0b101, 9)

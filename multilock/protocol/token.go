@@ -54,6 +54,7 @@ func (c *Contender) settle(conf *Config, out *Effects) {
 func (c *Contender) raise(conf *Config, token int64, out *Effects) {
 	c.Raises++
 	c.RaiseTo, c.Raised, c.Unraise = token, 0, 0
+	c.Token = max(c.Token, token) // a master may accept it, and its answer be lost
 	for i := range conf.Masters {
 		if m := &c.Masters[i]; m.Voted && int(m.Slot) == c.Slot && m.Token == token {
 			c.Raised |= 1 << i
@@ -80,15 +81,18 @@ func (c *Contender) raised(conf *Config, now clock.Instant, ev *Event, out *Effe
 	case c.Raises == maxRaises || c.Want.Shared: // a reader is refused only where it is not in
 		c.unsettled(conf, now, NoToken, ev, out)
 	default:
-		c.raise(conf, max(c.Token, c.RaiseTo)+1, out)
+		c.raise(conf, c.Token+1, out)
 	}
 }
 
 // unsettled gives up what was won without a token.
 func (c *Contender) unsettled(conf *Config, now clock.Instant, why Verdict, ev *Event, out *Effects) {
-	if c.Want.Wait {
-		c.giveWay(conf, now, ev, out)
-	} else {
+	switch {
+	case !c.Want.Wait:
 		c.fail(why, out)
+	case why == NoToken:
+		c.stepAside(conf, now, ev, out)
+	default:
+		c.giveWay(conf, now, ev, out)
 	}
 }

@@ -129,20 +129,29 @@ func TestRaise(t *testing.T) {
 	}
 }
 
-// A token that is never agreed on is given up: who waits begins anew as another owner, and proposes
-// more than what was read.
+// A token that is never agreed on is given up: who waits begins anew as another owner, after a while in
+// which it stands in no queue, and proposes more than what was read.
 func TestRaiseGivesUp(t *testing.T) {
 	play(t, 3, waits, func(s *scene) {
 		s.start().answers(yes(30), yes(40)).wantRaise(0b101, 40)
 		s.raised(0, No, 50).raised(2, No, 60).wantRaise(All(3), 61)
 		s.raised(2, No, 100).raised(0, No, 101).wantRaise(All(3), 102)
-		s.raised(1, No, 200).raised(0, Errored, 0).want(Waiting).wantGivenBack(All(3), 0, true)
+		s.raised(1, No, 200).raised(0, Errored, 0).want(Waiting).wantGivenBack(All(3), 0, false)
 		if s.out.Read != 200 {
 			t.Errorf("read %d, want 200", s.out.Read)
 		}
-		s.wake().answers(yes(201), yes(201)).want(Won)
+		s.wantWake(4*ms).wake().wantRound(All(3), AskOrQueue, shortLease).answers(yes(201), yes(201)).want(Won)
 		if s.c.Token != 201 {
 			t.Errorf("token %d, want 201", s.c.Token)
+		}
+	})
+	play(t, 3, waits, func(s *scene) { // a raise may be accepted, and the answer be lost
+		s.start().answers(yes(30), yes(40))
+		for range maxRaises {
+			s.raised(0, Unknown, 0).raised(2, Unknown, 0)
+		}
+		if s.want(Waiting); s.out.Read != 42 {
+			t.Errorf("read %d, want 42, as the last raise asked for", s.out.Read)
 		}
 	})
 	play(t, 3, tries, func(s *scene) { // silent masters
