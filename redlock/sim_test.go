@@ -49,6 +49,7 @@ func TestSim(t *testing.T) {
 			if deterministic.Seed(seed) {
 				cryptotest.SetGlobalRandom(t, seed)
 				collectGarbage()
+				defer time.AfterFunc(stuck, func() { panic(fmt.Sprintf("seed %d does not end", seed)) }).Stop()
 			} else {
 				t.Parallel()
 			}
@@ -58,6 +59,10 @@ func TestSim(t *testing.T) {
 		})
 	}
 }
+
+// stuck is how long a seed may take, which takes a tenth of a second or so. What goes round and round at one
+// instant of a bubble takes all memory meanwhile: garbage is collected only between seeds.
+const stuck = 20 * time.Second
 
 // collectGarbage does so between two seeds: when that happens follows from no seed.
 func collectGarbage() {

@@ -18,7 +18,7 @@ const prompt = 2 * time.Second
 //
 //   - A name that somebody waits for is without a holder for no longer than prompt.
 //   - A plain wait is granted no later than prompt after all who were there before it are gone: those that
-//     had the name, and those that asked no later than it, by what can be told.
+//     had the name, or may have, and those that asked no later than it, by what can be told.
 //
 // The runner ends a trial with such a stretch, so no wait can go on forever unnoticed. What a process that
 // waits does not run is allowed for.
@@ -66,7 +66,11 @@ func (r *record) before(l *line, t *turn, from time.Duration) time.Duration {
 		}
 	}
 	for _, other := range l.takes {
-		if other.call == t.call || other.call.At > t.call.At+behindPermit {
+		latest := t.call.At + behindPermit
+		if other.call.Do == history.LockAll {
+			latest = max(latest, from) // it may have had the name while faults kept it from the others
+		}
+		if other.call == t.call || other.call.At > latest {
 			continue
 		}
 		last = max(last, other.ends)

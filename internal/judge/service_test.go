@@ -56,6 +56,22 @@ func TestService(t *testing.T) {
 			24.0 c1 call 2 unlock hold=1
 			24.1 c1 return 2
 			24.2 c2 grant 1 a until=30`, "", false},
+		{"another that came later, and may have had it when faults ended", `
+			10.0 r  fault 1 cut on=m1
+			11.0 c1 call 1 lock a
+			13.0 c2 call 1 lockall a b
+			14.0 r  mended 1
+			18.5 c2 grant 1 a until=30
+			24.0 c2 call 2 unlock hold=1
+			24.1 c2 return 2
+			25.0 c1 grant 1 a until=30`, "", false},
+		{"another for several names that came after faults", `
+			> 20.0 c1 call 1 lock a
+			  20.3 c2 call 1 lockall a b
+			  20.5 c2 grant 1 a until=30
+			  24.0 c2 call 2 unlock hold=1
+			  24.1 c2 return 2
+			> 25.0 c1 grant 1 a until=30`, "c1 was granted it 5s after all before it were gone", false},
 		{"too late after a fault", `
 			> 10.0 r  fault 1 cut on=m1
 			> 11.0 c1 call 1 lock a
