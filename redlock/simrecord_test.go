@@ -3,7 +3,6 @@ package redlock_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/internal/failure"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
 	"example.com/redlock/internal/picture"
@@ -84,7 +84,7 @@ func (s *sim) call(c *simClient, e history.Event, f func(call int) error) error 
 	s.mu.Unlock()
 	s.tell(c, e)
 	err := f(e.Call)
-	back := history.Event{What: history.Returned, Call: e.Call, Err: failure(err)}
+	back := history.Event{What: history.Returned, Call: e.Call, Err: failure.Of(err)}
 	if back.Err == history.Unknown {
 		back.Text = err.Error()
 	}
@@ -212,32 +212,6 @@ func (s *sim) access(c *caller, e history.Event, f func(r *simRegister, back *hi
 	s.mu.Unlock()
 	time.Sleep(c.upTo(4 * time.Millisecond))
 	s.tell(c.c, back)
-}
-
-// failure says of what kind an error is. Some match several: the context's comes with what the caller
-// waited for.
-func failure(err error) history.Failure {
-	if err == nil {
-		return ""
-	}
-	for _, kind := range []struct {
-		err error
-		is  history.Failure
-	}{
-		{redlock.ErrClosed, history.Closed},
-		{redlock.ErrUpgrade, history.Upgrade},
-		{redlock.ErrNotHeld, history.NotHeld},
-		{redlock.ErrLost, history.NoLock},
-		{context.DeadlineExceeded, history.Ended},
-		{context.Canceled, history.Ended},
-		{redlock.ErrTaken, history.Taken},
-		{redlock.ErrNoQuorum, history.NoQuorum},
-	} {
-		if errors.Is(err, kind.err) {
-			return kind.is
-		}
-	}
-	return history.Unknown
 }
 
 // seedReport is what became of a seed, for simulation/.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.com/redlock/integration/workload"
+	"example.com/redlock/internal/failure"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
 	"example.com/redlock/redlock"
@@ -125,7 +126,7 @@ func inMemory(t *testing.T, seed uint64) *history.History {
 		in, input := io.Pipe()
 		inputs = append(inputs, input)
 		wg.Go(func() {
-			if err := workload.Run(cfg, connect, classify, mine, in); err != nil {
+			if err := workload.Run(cfg, connect, failure.Of, mine, in); err != nil {
 				t.Error(err)
 			}
 		})

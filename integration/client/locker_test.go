@@ -1,13 +1,8 @@
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"testing"
 	"testing/synctest"
-
-	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/integration/workload"
 	"example.com/redlock/internal/history"
@@ -79,30 +74,6 @@ func TestEnter(t *testing.T) {
 			t.Errorf("its token is %d, not larger than %d", again.Token(), h.Token())
 		}
 	})
-}
-
-func TestClassify(t *testing.T) {
-	for _, test := range []struct {
-		err  error
-		want history.Failure
-	}{
-		{redlock.ErrTaken, history.Taken},
-		{redlock.ErrNoQuorum, history.NoQuorum},
-		{redlock.ErrGuarded, history.NoQuorum},
-		{redlock.ErrLost, history.NoLock},
-		{redlock.ErrNotHeld, history.NotHeld},
-		{redlock.ErrClosed, history.Closed},
-		{redlock.ErrUpgrade, history.Upgrade},
-		{errors.Join(redlock.ErrTaken, context.DeadlineExceeded), history.Ended},
-		{errors.Join(redlock.ErrNoQuorum, context.Canceled), history.Ended},
-		{fmt.Errorf("lock: %w", redlock.ErrTaken), history.Taken},
-		{redlock.ErrOverlap, history.Unknown},
-		{redis.ErrNil, history.Unknown},
-	} {
-		if got := classify(test.err); got != test.want {
-			t.Errorf("classify(%v) = %q, want %q", test.err, got, test.want)
-		}
-	}
 }
 
 // TestMayFail: what the documentation of each method says.

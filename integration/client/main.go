@@ -2,6 +2,9 @@
 // workload.
 package main
 
-import "example.com/redlock/integration/workload"
+import (
+	"example.com/redlock/integration/workload"
+	"example.com/redlock/internal/failure"
+)
 
-func main() { workload.Main(open, classify) }
+func main() { workload.Main(open, failure.Of) }

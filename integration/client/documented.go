@@ -1,35 +1,6 @@
 package main
 
-import (
-	"context"
-	"errors"
-
-	"example.com/redlock/internal/history"
-	"example.com/redlock/redlock"
-)
-
-// classify says of what kind an error of package redlock is. Some match several: the context's comes
-// with what the caller waited for.
-func classify(err error) history.Failure {
-	for _, kind := range []struct {
-		err error
-		is  history.Failure
-	}{
-		{redlock.ErrClosed, history.Closed},
-		{redlock.ErrUpgrade, history.Upgrade},
-		{redlock.ErrNotHeld, history.NotHeld},
-		{redlock.ErrLost, history.NoLock},
-		{context.DeadlineExceeded, history.Ended},
-		{context.Canceled, history.Ended},
-		{redlock.ErrTaken, history.Taken},
-		{redlock.ErrNoQuorum, history.NoQuorum},
-	} {
-		if errors.Is(err, kind.err) {
-			return kind.is
-		}
-	}
-	return history.Unknown
-}
+import "example.com/redlock/internal/history"
 
 // MayFail reports whether the documentation of a method has such an error.
 func (l *locker) MayFail(do history.Do, as history.Failure) bool {

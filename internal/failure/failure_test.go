@@ -1,0 +1,37 @@
+package failure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/history"
+	"example.com/redlock/redlock"
+)
+
+func TestOf(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want history.Failure
+	}{
+		{redlock.ErrTaken, history.Taken},
+		{redlock.ErrNoQuorum, history.NoQuorum},
+		{redlock.ErrGuarded, history.NoQuorum},
+		{redlock.ErrLost, history.NoLock},
+		{redlock.ErrNotHeld, history.NotHeld},
+		{redlock.ErrClosed, history.Closed},
+		{redlock.ErrUpgrade, history.Upgrade},
+		{errors.Join(redlock.ErrTaken, context.DeadlineExceeded), history.Ended},
+		{errors.Join(redlock.ErrNoQuorum, context.Canceled), history.Ended},
+		{fmt.Errorf("lock: %w", redlock.ErrTaken), history.Taken},
+		{redlock.ErrOverlap, history.Unknown},
+		{redis.ErrNil, history.Unknown},
+	} {
+		if got := Of(test.err); got != test.want {
+			t.Errorf("Of(%v) = %q, want %q", test.err, got, test.want)
+		}
+	}
+}
