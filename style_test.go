@@ -48,16 +48,17 @@ var rooms = map[string][]string{
 	"integration/workload":   {"ours/internal/boottime", "ours/internal/history", "ours/integration/register"},
 	"integration/client":     {"ours/redlock", "ours/internal/failure", "ours/internal/history", "ours/integration/workload"},
 	"integration/trial":      {"ours/internal/boottime", "ours/internal/history", "ours/integration/fleet", "ours/integration/wire", "ours/integration/register", "ours/integration/skew", "ours/integration/workload", "ours/internal/judge", "ours/internal/picture", redigo},
-	"integration/chaos":      {"ours/internal/history", "ours/internal/judge", "ours/integration/trial"},
+	"integration/chaos":      {"ours/internal/beside", "ours/internal/history", "ours/internal/judge", "ours/integration/trial"},
 	"internal/boottime":      {"golang.org/x/sys"},
 	"internal/history":       {},
 	"internal/failure":       {"ours/redlock", "ours/internal/history"},
 	"internal/judge":         {"ours/internal/history", "github.com/anishathalye/porcupine"},
 	"internal/deterministic": {},
-	"simulation":             {},
+	"internal/beside":        {},
+	"simulation":             {"ours/internal/deterministic"},
 	"internal/picture":       {"ours/internal/history"},
 	"model":                  {"ours/multilock/protocol", "ours/node/script/twin", "ours/clock"},
-	"teeth":                  {},
+	"teeth":                  {"ours/internal/beside"},
 	"":                       {}, // this file
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/internal/deterministic"
 	"example.com/redlock/internal/failure"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
@@ -195,9 +196,13 @@ func (s *sim) write(c *caller, h *simHeld) {
 	}
 }
 
-// access calls a register, which does f.
+// access calls a register, which does f. A process that was killed calls nobody.
 func (s *sim) access(c *caller, e history.Event, f func(r *simRegister, back *history.Event)) {
 	s.mu.Lock()
+	if c.c.gone {
+		s.mu.Unlock()
+		return
+	}
 	c.c.calls++
 	e.What, e.Call = history.Called, c.c.calls
 	s.mu.Unlock()
@@ -214,16 +219,6 @@ func (s *sim) access(c *caller, e history.Event, f func(r *simRegister, back *hi
 	s.tell(c.c, back)
 }
 
-// seedReport is what became of a seed, for simulation/.
-type seedReport struct {
-	Seed       uint64
-	Holds      int
-	Faults     map[string]int
-	Violations int
-	Unpromised int
-	Failed     bool
-}
-
 // judge checks the history. That of a seed that fails is kept, with a picture.
 func (s *sim) judge(t *testing.T, all *tally.Total) {
 	h, err := history.Merge(s.events)
@@ -237,7 +232,7 @@ func (s *sim) judge(t *testing.T, all *tally.Total) {
 	if err != nil {
 		t.Fatalf("the history is wrong: %v", err)
 	}
-	r := seedReport{Seed: s.seed, Faults: make(map[string]int)}
+	r := deterministic.Report{Seed: s.seed, Faults: make(map[string]int)}
 	counts := make([]int, len(wanted))
 	for _, e := range s.events {
 		for i := range wanted {

@@ -23,6 +23,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 )
 
@@ -37,7 +38,7 @@ func main() {
 	flag.Parse()
 	alone := false
 	flag.Visit(func(f *flag.Flag) { alone = alone || f.Name == "seed" })
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx, o, alone, *seed, *history)
 	if err != nil {

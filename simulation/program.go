@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"example.com/redlock/internal/deterministic"
 )
 
 // program is the tests of package redlock, compiled.
@@ -74,19 +76,9 @@ func (p *program) replay(ctx context.Context, seed uint64, history string) ([]by
 	return p.run(ctx, seed, 1, args...)
 }
 
-// seedReport is what became of a seed, as TestSim reports it.
-type seedReport struct {
-	Seed       uint64
-	Holds      int
-	Faults     map[string]int
-	Violations int
-	Unpromised int
-	Failed     bool
-}
-
 // portion runs seeds in one process and returns what became of those that it got through. out is what the
 // process printed, if any of them failed; crashed says that it ended in the one after the last.
-func (p *program) portion(ctx context.Context, first, seeds uint64) (done []seedReport, out []byte, crashed bool, err error) {
+func (p *program) portion(ctx context.Context, first, seeds uint64) (done []deterministic.Report, out []byte, crashed bool, err error) {
 	file := filepath.Join(p.dir, fmt.Sprintf("report%d", first))
 	defer os.Remove(file)
 	out, failed := p.run(ctx, first, seeds, "-sim-report="+file)
@@ -98,7 +90,7 @@ func (p *program) portion(ctx context.Context, first, seeds uint64) (done []seed
 		return nil, nil, false, err
 	}
 	for line := range bytes.Lines(lines) {
-		var r seedReport
+		var r deterministic.Report
 		if err := json.Unmarshal(line, &r); err != nil {
 			return nil, nil, false, err
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"example.com/redlock/internal/deterministic"
 )
 
 // portions is how many seeds a process runs.
@@ -85,8 +87,8 @@ func (t *total) portion(ctx context.Context, first, seeds uint64) {
 		if crashed {
 			seed := first + uint64(len(done))
 			failed = append(failed, seed)
-			t.add([]seedReport{{Seed: seed, Failed: true}}, nil)
-			done = append(done, seedReport{})
+			t.add([]deterministic.Report{{Seed: seed, Failed: true}}, nil)
+			done = append(done, deterministic.Report{})
 		}
 		if len(failed) > 0 {
 			fmt.Printf("%s\n", out)
@@ -103,7 +105,7 @@ func (t *total) portion(ctx context.Context, first, seeds uint64) {
 }
 
 // add adds seeds, and returns those that failed.
-func (t *total) add(done []seedReport, err error) (failed []uint64) {
+func (t *total) add(done []deterministic.Report, err error) (failed []uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.err == nil {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"example.com/redlock/internal/beside"
 )
 
 // lab builds broken code and runs what should catch it.
@@ -72,7 +74,7 @@ func (l *lab) control(ctx context.Context, patches []*patch, workers int) error 
 	for i := range index {
 		index[i] = i
 	}
-	each(index, workers, func(i int) {
+	beside.Each(index, workers, func(i int) {
 		dir, err := os.MkdirTemp(l.dir, "control")
 		if err != nil {
 			failed[i] = err

@@ -25,6 +25,9 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+	"syscall"
+
+	"example.com/redlock/internal/beside"
 )
 
 func main() {
@@ -34,7 +37,7 @@ func main() {
 	overlay := flag.String("overlay", "", "`folder` for an overlay of the one patch that -run names: run nothing")
 	workers := flag.Int("j", 2, "how many patches at a time")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := teeth(ctx, *run, *overlay, *write, *list, *workers); err != nil {
 		fmt.Fprintln(os.Stderr, "teeth:", err)
@@ -81,7 +84,7 @@ func teeth(ctx context.Context, run, overlay string, write, list bool, workers i
 	seen := make(map[string][]result)
 	lost := 0
 	var mu sync.Mutex
-	each(patches, workers, func(p *patch) {
+	beside.Each(patches, workers, func(p *patch) {
 		results, err := lab.try(ctx, p)
 		mu.Lock()
 		defer mu.Unlock()
@@ -121,23 +124,4 @@ func teeth(ctx context.Context, run, overlay string, write, list bool, workers i
 
 func caught(results []result) bool {
 	return slices.ContainsFunc(results, func(r result) bool { return r.who != "" })
-}
-
-// each calls do for each of list, a few at a time.
-func each[T any](list []T, workers int, do func(T)) {
-	queue := make(chan T)
-	var busy sync.WaitGroup
-	// Goroutines: the workers, until the queue is closed.
-	for range workers {
-		busy.Go(func() {
-			for one := range queue {
-				do(one)
-			}
-		})
-	}
-	for _, one := range list {
-		queue <- one
-	}
-	close(queue)
-	busy.Wait()
 }

@@ -18,6 +18,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"example.com/redlock/integration/trial"
@@ -25,7 +26,7 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := command(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "chaos:", err)
@@ -64,7 +65,6 @@ func command(ctx context.Context, args []string) error {
 		return err
 	}
 	cfg.Lasts = time.Duration(*minutes * float64(time.Minute))
-	cfg.Replay = "go run ./integration/chaos " + strings.Join(args, " ")
 	cfg.Title = fmt.Sprintf("%s, %d masters, %d clients, seed %d", cfg.Locker, cfg.Masters, cfg.Clients, cfg.Seed)
 	if *only != "" {
 		cfg.Only = strings.Split(*only, ",")
@@ -90,10 +90,21 @@ func command(ctx context.Context, args []string) error {
 		cfg.Lasts = 20 * time.Second
 		return table(ctx, cfg, *beside)
 	}
+	cfg.Replay = again(cfg)
 	h, err := trial.Run(ctx, cfg, trial.NewPlan(cfg))
 	if h == nil {
 		return err
 	}
 	_, err = trial.Conclude(os.Stdout, cfg.Out, h, err)
 	return err
+}
+
+// again returns the command that runs the trial of cfg once more.
+func again(cfg trial.Config) string {
+	line := fmt.Sprintf("go run ./integration/chaos -locker %s -seed %d -minutes %v -masters %d -clients %d",
+		cfg.Locker, cfg.Seed, cfg.Lasts.Minutes(), cfg.Masters, cfg.Clients)
+	if len(cfg.Only) > 0 {
+		line += " -only " + strings.Join(cfg.Only, ",")
+	}
+	return line
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/redlock/integration/trial"
+	"example.com/redlock/internal/beside"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
 )
@@ -22,7 +23,7 @@ var lockers = []string{trial.Redlock, "redsync", "redsync-ff", "single"}
 // compare runs the same trials with each library, a few beside each other, and prints what came of them in a
 // table in Markdown. That a check fails is no error here. A trial that went wrong does not count: it is one
 // in which the machine could not mend a fault, or a client failed.
-func compare(ctx context.Context, cfg trial.Config, folder, seeds string, beside int) error {
+func compare(ctx context.Context, cfg trial.Config, folder, seeds string, workers int) error {
 	var trials []*one
 	for text := range strings.SplitSeq(seeds, ",") {
 		seed, err := strconv.ParseUint(text, 10, 64)
@@ -33,22 +34,18 @@ func compare(ctx context.Context, cfg trial.Config, folder, seeds string, beside
 			trials = append(trials, &one{locker: locker, seed: seed})
 		}
 	}
-	programs := map[string]trial.Programs{}
-	for _, locker := range lockers[:2] { // the program of one peer is that of all
-		into := filepath.Join(folder, locker)
-		if err := os.Mkdir(into, 0o755); err != nil {
-			return err
-		}
-		built, err := trial.Build(ctx, into, locker)
-		if err != nil {
-			return err
-		}
-		programs[locker] = built
+	ours, err := build(ctx, folder, trial.Redlock)
+	if err != nil {
+		return err
 	}
-	sideBySide(beside, trials, func(o *one) {
+	peers, err := build(ctx, folder, "redsync") // the same program for all of them
+	if err != nil {
+		return err
+	}
+	beside.Each(trials, workers, func(o *one) {
 		cfg := cfg
-		if cfg.Programs = programs[lockers[1]]; o.locker == trial.Redlock {
-			cfg.Programs = programs[trial.Redlock]
+		if cfg.Programs = peers; o.locker == trial.Redlock {
+			cfg.Programs = ours
 		}
 		o.run(ctx, cfg)
 	})
@@ -69,6 +66,15 @@ func compare(ctx context.Context, cfg trial.Config, folder, seeds string, beside
 	return errors.Join(errs...)
 }
 
+// build compiles the programs for a library into a folder of its own.
+func build(ctx context.Context, folder, locker string) (trial.Programs, error) {
+	into := filepath.Join(folder, locker)
+	if err := os.Mkdir(into, 0o755); err != nil {
+		return trial.Programs{}, err
+	}
+	return trial.Build(ctx, into, locker)
+}
+
 // one is a trial of one library.
 type one struct {
 	locker string
@@ -81,7 +87,7 @@ func (o *one) run(ctx context.Context, cfg trial.Config) {
 	cfg.Locker, cfg.Seed = o.locker, o.seed
 	cfg.Out = filepath.Join(cfg.Out, fmt.Sprintf("%s-%d", o.locker, o.seed))
 	cfg.Title = fmt.Sprintf("%s, seed %d", o.locker, o.seed)
-	cfg.Replay = fmt.Sprintf("go run ./integration/chaos -locker %s -seed %d -minutes %v", o.locker, o.seed, cfg.Lasts.Minutes())
+	cfg.Replay = again(cfg)
 	var h *history.History
 	h, o.err = trial.Run(ctx, cfg, trial.NewPlan(cfg))
 	if o.err != nil {

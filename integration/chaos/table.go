@@ -8,10 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"example.com/redlock/integration/trial"
+	"example.com/redlock/internal/beside"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
 )
@@ -27,7 +27,7 @@ type row struct {
 // table tries each kind of fault alone, on a minority and on a majority of the masters, or of the clients, a
 // few trials at a time, and prints what came of it. Those of which a majority forgets break what nobody
 // promised.
-func table(ctx context.Context, cfg trial.Config, beside int) error {
+func table(ctx context.Context, cfg trial.Config, workers int) error {
 	kinds := cfg.Only
 	if len(kinds) == 0 {
 		kinds = trial.Kinds()
@@ -38,7 +38,7 @@ func table(ctx context.Context, cfg trial.Config, beside int) error {
 			rows = append(rows, &row{kind: kind, many: many})
 		}
 	}
-	sideBySide(beside, rows, func(r *row) { r.try(ctx, cfg) })
+	beside.Each(rows, workers, func(r *row) { r.try(ctx, cfg) })
 	fmt.Printf("| fault | on | faults | holds | lost | two holders | of these against a promise | told apart by tokens | writes refused | tokens out of order | longest unavailability |\n|%s\n", strings.Repeat("---|", 11))
 	var errs []error
 	for _, r := range rows {
@@ -65,6 +65,7 @@ func table(ctx context.Context, cfg trial.Config, beside int) error {
 // try runs the trial of a row.
 func (r *row) try(ctx context.Context, cfg trial.Config) {
 	cfg.Out = filepath.Join(cfg.Out, fmt.Sprintf("%s-%d", r.kind, r.many))
+	cfg.Replay = again(cfg) + " -table -only " + r.kind
 	cfg.Title = fmt.Sprintf("%s on %d of %d, seed %d", r.kind, r.many, cfg.Masters, cfg.Seed)
 	var h *history.History
 	if h, r.err = trial.Run(ctx, cfg, trial.NewSinglePlan(cfg, r.kind, r.many)); h == nil {
@@ -76,24 +77,4 @@ func (r *row) try(ctx context.Context, cfg trial.Config) {
 		r.err = fmt.Errorf("%s on %d: %w", r.kind, r.many, r.err)
 	}
 	fmt.Fprintf(os.Stderr, "%v %s\n", time.Now().Format(time.TimeOnly), cfg.Title)
-}
-
-// sideBySide calls do for each of all, beside at a time.
-//
-// Goroutines: beside of them, each of which does one after another; sideBySide waits for them.
-func sideBySide[T any](beside int, all []T, do func(T)) {
-	next := make(chan T)
-	var wg sync.WaitGroup
-	for range beside {
-		wg.Go(func() {
-			for one := range next {
-				do(one)
-			}
-		})
-	}
-	for _, one := range all {
-		next <- one
-	}
-	close(next)
-	wg.Wait()
 }
