@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -512,15 +513,26 @@ func TestFinishBesideAnUnlock(t *testing.T) {
 //
 // Replay one seed: go test ./redlock -run 'TestChangeUnderLoad/seed=17$' -v.
 func TestChangeUnderLoad(t *testing.T) {
+	var moved, read atomic.Int64
+	t.Cleanup(func() { // after all seeds
+		if moved.Load() == 0 || read.Load() == 0 {
+			t.Errorf("%d names were held in two sets, and %d readers followed another: the test shows nothing", moved.Load(), read.Load())
+		}
+	})
 	for seed := range portion(20) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) { load(t, seed) })
+			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+				m, r := load(t, seed)
+				moved.Add(m)
+				read.Add(r)
+			})
 		})
 	}
 }
 
-// load is one seed of TestChangeUnderLoad.
-func load(t *testing.T, seed uint64) {
+// load is one seed of TestChangeUnderLoad. It returns how many names were held in two sets, and how many
+// readers followed another.
+func load(t *testing.T, seed uint64) (moved, read int64) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	f := startFleets(t, "a", "b", "c", "d")
 	for _, id := range []string{"a", "b", "c", "d"} {
@@ -535,7 +547,6 @@ func load(t *testing.T, seed uint64) {
 	var mu sync.Mutex
 	holders := make(map[string][]*redlock.Hold) // the last writer, and the readers since
 	tokens := make(map[string]int64)            // the largest so far
-	moved, read := 0, 0
 	took := func(hold *redlock.Hold) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -644,7 +655,5 @@ func load(t *testing.T, seed uint64) {
 	for _, name := range names {
 		f.expectAt(t, name)
 	}
-	if moved == 0 || read == 0 {
-		t.Errorf("%d names were held in two sets, and %d readers followed another: the test shows nothing", moved, read)
-	}
+	return moved, read
 }
