@@ -90,8 +90,11 @@ func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
 	}
 	return m.await(ctx, func() error {
 		why := m.noTime(w.key)
-		if why == nil {
+		switch {
+		case why == nil:
 			return nil
+		case why.Hopeless():
+			return why // it is no wait
 		}
 		m.report(w.target, why)
 		if w.trace != nil {
