@@ -51,3 +51,20 @@ func TestResidue(t *testing.T) {
 			> 9.0 m3 audit`, "m2: nobody looked", false},
 	})
 }
+
+// TestResidueNotJudged: what is left on a master to which something has happened is counted.
+func TestResidueNotJudged(t *testing.T) {
+	h, _ := story(`
+		8.0 r  fault 1 cut on=m1
+		8.5 r  mended 1
+		9.0 m1 audit left=a
+		9.0 m2 audit
+		9.0 m3 audit`).read(t)
+	r, err := newRecord(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := residue(r); got.Unjudged != 1 || got.Looked != 3 || len(got.Violations) > 0 {
+		t.Errorf("%d not judged, looked at %d, want 1, 3; got\n%swant none", got.Unjudged, got.Looked, show(got.Violations))
+	}
+}
