@@ -46,6 +46,11 @@ func TestResidue(t *testing.T) {
 			  9.0 m1 audit
 			> 9.0 m2 audit left=a
 			  9.0 m3 audit`, "m2: these keys are left: a", false},
+		{"a lock, when another master had no time", `
+			  6.0 m1 stall from=5.5
+			  9.0 m1 audit
+			> 9.0 m2 audit left=a
+			  9.0 m3 audit`, "m2: these keys are left: a", false},
 		{"nobody looked at a master", `
 			  9.0 m1 audit
 			> 9.0 m3 audit`, "m2: nobody looked", false},
