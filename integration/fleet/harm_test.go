@@ -172,6 +172,7 @@ func TestKeys(t *testing.T) {
 	do(t, m, "RPUSH", "list", "a", "b")
 	do(t, m, "SADD", "set", "a")
 	do(t, m, "ZADD", "zset", 7, "a")
+	do(t, m, "XADD", "stream", "*", "a", "b")
 	do(t, m, "PEXPIRE", "hash", 100_000)
 	keys, err := m.Keys()
 	if err != nil {
@@ -182,6 +183,7 @@ func TestKeys(t *testing.T) {
 		"list":   "list -1 [a b]",
 		"set":    "set -1 [a]",
 		"zset":   "zset -1 [a 7]",
+		"stream": "stream -1 ",
 	}
 	for name, text := range want {
 		if keys[name] != text {
@@ -193,7 +195,7 @@ func TestKeys(t *testing.T) {
 	if _, err := fmt.Sscanf(keys["hash"], "hash %d %s", &left, &content); err != nil || left < 1 || left > 100_000 || content != "[owner" {
 		t.Errorf("hash: %q, want what is left of 100000 ms and [owner 1]", keys["hash"])
 	}
-	if len(keys) != 5 {
-		t.Errorf("%d keys, want 5", len(keys))
+	if len(keys) != 6 {
+		t.Errorf("%d keys, want 6", len(keys))
 	}
 }

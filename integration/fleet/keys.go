@@ -9,7 +9,7 @@ import (
 // longest is how much of a key's content Keys tells, in bytes.
 const longest = 200
 
-// contents are the commands that return what a key of a type has.
+// contents are the commands that return what a key of a type has. Of other types nothing is told but the name.
 var contents = map[string][]any{
 	"string": {"GET"},
 	"hash":   {"HGETALL"},
@@ -46,15 +46,20 @@ func (m *Master) keys() (map[string]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		command, ok := contents[kind]
-		if !ok { // it is gone
+		if kind == "none" { // it is gone
 			continue
 		}
-		content, err := conn.Do(command[0].(string), append([]any{name}, command[1:]...)...)
-		if err != nil || content == nil {
-			continue
+		text := ""
+		if command, ok := contents[kind]; ok {
+			content, err := conn.Do(command[0].(string), append([]any{name}, command[1:]...)...)
+			if err != nil {
+				return nil, err
+			}
+			if content == nil { // it is gone
+				continue
+			}
+			text = fmt.Sprintf("%s", content)
 		}
-		text := fmt.Sprintf("%s", content)
 		if len(text) > longest {
 			text = text[:longest] + "…"
 		}

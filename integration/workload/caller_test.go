@@ -207,6 +207,7 @@ func TestPart(t *testing.T) {
 		"one for all":     {errLost, errLost},
 		"its own":         {errors.Join(ofA, ofB), ofB},
 		"only of another": {errors.Join(ofA), nil},
+		"of nobody":       {errors.Join(ofA, errOdd), errOdd},
 	} {
 		if got := part(test.err, "b"); got != test.want { //nolint:errorlint // the same value
 			t.Errorf("%s: part = %v, want %v", name, got, test.want)

@@ -109,16 +109,20 @@ func (hd *held) see(one *handle) bool {
 // top returns the handle that was added last.
 func (hd *held) top() *handle { return hd.handles[len(hd.handles)-1] }
 
-// precise is how much time may pass while a hold is asked what is left. More passes only when the process
-// was not running.
-const precise = time.Millisecond
-
 // until returns when the hold's validity ends, on the clock of the history: not later than the hold says,
 // and earlier by at most as long as it takes to ask.
-func (p *process) until(h Hold) time.Duration {
+func (p *process) until(h Hold) time.Duration { return p.when(h.Until) }
+
+// precise is how much time may pass between looks at two clocks. More passes only when the process was not
+// running.
+const precise = time.Millisecond
+
+// when returns on the clock of the history what end says: not later, and earlier by at most as long as it
+// takes to ask.
+func (p *process) when(end func() time.Time) time.Duration {
 	for tries := 1; ; tries++ {
 		now := p.rec.Now()
-		until := now + time.Until(h.Until())
+		until := now + time.Until(end())
 		if p.rec.Now()-now < precise || tries == 10 {
 			return until
 		}

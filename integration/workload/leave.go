@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,14 +69,15 @@ func (c *caller) leaveAll(holds []*held, unlockAll func(context.Context) error) 
 }
 
 // part returns what an error that joins those of several names says of one of them. One that names none
-// says the same of all.
+// says the same of all, on its own or among others.
 func part(err error, name string) error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return err
 	}
 	for _, one := range joined.Unwrap() {
-		if strings.Contains(one.Error(), strconv.Quote(name)) {
+		names := func(name string) bool { return strings.Contains(one.Error(), strconv.Quote(name)) }
+		if names(name) || !slices.ContainsFunc(locks, names) {
 			return one
 		}
 	}

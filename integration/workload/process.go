@@ -29,7 +29,7 @@ type process struct {
 func (p *process) call(ctx context.Context, e history.Event, do func(call int, result *history.Event) error) (err error) {
 	e.What, e.Call = history.Called, int(p.calls.Add(1))
 	if end, ok := ctx.Deadline(); ok {
-		e.Deadline = p.rec.Now() + time.Until(end)
+		e.Deadline = p.when(func() time.Time { return end })
 	}
 	p.rec.Add(e)
 	result := history.Event{What: history.Returned, Call: e.Call, Do: e.Do}

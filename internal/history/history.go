@@ -33,7 +33,11 @@ func Read(in io.Reader) ([]Event, error) {
 		decoder := json.NewDecoder(bytes.NewReader(line))
 		decoder.DisallowUnknownFields()
 		var e Event
-		if err := decoder.Decode(&e); err != nil {
+		err = decoder.Decode(&e)
+		if err == nil && decoder.More() {
+			err = errors.New("there is more than one event")
+		}
+		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", n, err)
 		}
 		events = append(events, e)

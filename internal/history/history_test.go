@@ -75,6 +75,7 @@ func TestErrorsNameTheirLine(t *testing.T) {
 	for _, test := range []struct{ name, line string }{
 		{"no JSON", "what?"},
 		{"a torn line before the last", `{"at":1,"wh`},
+		{"two events, of which the first was torn at its very end", `{"at":1,"what":"over"}{"at":1,"what":"over"}`},
 		{"a field that is not known", `{"at":1,"what":"alive","colour":"red"}`},
 	} {
 		t.Run(test.name, func(t *testing.T) {

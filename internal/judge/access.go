@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sort"
@@ -13,7 +14,7 @@ import (
 
 const (
 	segmentSize    = 5000 // accesses that are looked at together, at least: what porcupine needs grows by the square
-	segmentOverlap = 100  // of them also in the next, at least
+	segmentOverlap = 100  // of them also in the next, at most
 )
 
 // segments cuts accesses, which are in the order of their calls, where none was under way.
@@ -34,14 +35,14 @@ func segments(all []access) [][]access {
 		}
 		parts = append(parts, all[from:cuts[i]])
 		i, _ = slices.BinarySearch(cuts, cuts[i]-segmentOverlap)
-		from = max(from+1, cuts[i])
+		from = cuts[i]
 	}
 }
 
 // cell is the state of a register.
 type cell struct {
-	token, value           int64
-	tokenKnown, valueKnown bool // not so where a segment begins, until something tells
+	token, value           int64 // 0 where they are not known
+	tokenKnown, valueKnown bool  // not so where a segment begins, until something tells
 }
 
 // cells is a fenced register as a sequential model. It is empty at first, or holds nobody knows what.
@@ -50,7 +51,7 @@ func cells(empty bool) porcupine.Model {
 		Init: func() any { return cell{tokenKnown: empty, valueKnown: empty} },
 		Step: func(before, input, _ any) (bool, any) {
 			state, a := before.(cell), input.(access)
-			old := state.tokenKnown && a.call.Token < state.token
+			old := a.call.Token < state.token
 			write := cell{a.call.Token, a.call.Value, true, true}
 			switch a.outcome {
 			case accepted:
@@ -114,7 +115,7 @@ func (r *record) misread(name string, some []access, empty bool) []history.Viola
 // untilWrong returns the accesses up to the first answer that is wrong, which comes last. Of writes that were
 // under way then, nobody knows the outcome yet.
 func untilWrong(some []access, empty bool) []access {
-	answers := slices.SortedFunc(slices.Values(some), func(a, b access) int { return int(min(max(a.ends-b.ends, -1), 1)) })
+	answers := slices.SortedFunc(slices.Values(some), func(a, b access) int { return cmp.Compare(a.ends, b.ends) })
 	upTo := func(last access) []access {
 		var known []access
 		for _, a := range some {

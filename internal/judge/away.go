@@ -12,9 +12,7 @@ import (
 func absences(troubles []trouble) map[string][]history.Span {
 	all := map[string][]history.Span{}
 	for _, t := range troubles {
-		if t.who != "" {
-			all[t.who] = append(all[t.who], t.Span)
-		}
+		all[t.who] = append(all[t.who], t.Span) // faults, too, which nobody looks up
 	}
 	for who, spans := range all {
 		all[who] = union(spans)

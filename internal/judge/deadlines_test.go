@@ -60,5 +60,51 @@ func TestDeadlines(t *testing.T) {
 		{"a client that does not close", `
 			> 1.0 c1 call 1 closeclient
 			> 1.6 c1 return 1`, "closeclient went on for 600ms", false},
+		{"still under way when the history ends", `
+			  1.0 c1 started
+			> 1.0 c1 call 1 lock a
+			  5.0 r  over`, "lock never returned", false},
+		{"what is left of a hold, in time and late", `
+			  1.0 c1 call 1 lock a
+			  1.1 c1 grant 1 a until=9
+			  1.1 c1 return 1
+			  2.0 c1 call 2 extend hold=1
+			  2.4 c1 return 2
+			  3.0 c1 call 3 downgrade hold=1
+			  3.4 c1 return 3
+			> 4.0 c1 call 4 leave hold=1
+			> 4.6 c1 return 4`, "leave went on for 600ms", false},
+		{"an extension", `
+			  1.0 c1 call 1 lock a
+			  1.1 c1 grant 1 a until=9
+			  1.1 c1 return 1
+			> 2.0 c1 call 2 extend hold=1
+			> 2.6 c1 return 2`, "extend went on for 600ms", false},
+		{"a downgrade", `
+			  1.0 c1 call 1 lock a
+			  1.1 c1 grant 1 a until=9
+			  1.1 c1 return 1
+			> 2.0 c1 call 2 downgrade hold=1
+			> 2.6 c1 return 2`, "downgrade went on for 600ms", false},
+		{"what asks no master", `
+			1.0 c1 call 1 write a token=5
+			8.0 c1 return 1`, "", false},
 	})
+}
+
+// TestDeadlinesWithoutATimeout: how long a call without a deadline may take is known only by that.
+func TestDeadlinesWithoutATimeout(t *testing.T) {
+	h, _ := story(`
+		1.0 c1 call 1 trylock a
+		1.0 c1 call 2 closeclient
+		9.0 c1 return 1
+		9.0 c1 return 2`).read(t)
+	h.Run.NodeTimeout = 0
+	r, err := newRecord(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := deadlines(r); len(got.Violations) > 0 || got.Looked != 2 {
+		t.Errorf("looked at %d, want 2; got\n%swant none", got.Looked, show(got.Violations))
+	}
 }

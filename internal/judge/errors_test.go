@@ -85,5 +85,43 @@ func TestErrors(t *testing.T) {
 			16.9 r  mended 1
 			17.2 c2 call 1 trylock a
 			17.3 c2 return 1 err=taken`, "", false},
+		{"a loss that comes with no hold", `
+			1.0 c1 call 1 lock a deadline=2
+			2.0 c1 return 1 err=lost`, "", false},
+		{"another error, though nobody had it", `
+			17.0 c1 call 1 trylock a
+			17.1 c1 return 1 err=noquorum`, "", false},
+		{"a wait that ends so", `
+			17.0 c1 call 1 lock a
+			17.1 c1 return 1 err=taken`, "", false},
+		{"taken before anybody had it", `
+			> 17.2 c2 call 1 trylock a
+			> 17.3 c2 return 1 err=taken
+			  17.4 c1 call 1 lock a
+			  17.5 c1 grant 1 a until=20`, "says that a is taken", false},
+		{"a permit that others have", `
+			17.0 c1 call 1 acquire s
+			17.1 c1 grant 1 s slot=1 until=30
+			24.2 c2 call 1 tryacquire s
+			24.3 c2 return 1 err=taken`, "", false},
+		{"taken by one who enters again", `
+			1.0 c1 call 1 lock a
+			1.1 c1 grant 1 a until=3
+			3.0 c1 lost 1
+			3.0 c1 call 2 enter hold=1 a
+			24.2 c2 call 1 trylock a
+			24.3 c2 return 1 err=taken`, "", false},
+		{"taken long after one was killed who asked", `
+			  10.0 c1 started
+			  10.0 c1 call 1 lock a
+			  10.1 c1 killed
+			> 20.2 c2 call 1 trylock a
+			> 20.3 c2 return 1 err=taken`, "says that a is taken", false},
+		{"taken long after one has exited who asked", `
+			  10.0 c1 started
+			  10.0 c1 call 1 lock a
+			  10.1 c1 exited
+			> 17.2 c2 call 1 trylock a
+			> 17.3 c2 return 1 err=taken`, "says that a is taken", false},
 	})
 }

@@ -147,5 +147,65 @@ func TestExclusion(t *testing.T) {
 			> 1.4 c2 grant 1 a until=3
 			> 1.5 c1 alive 1 until=3
 			> 1.5 c2 alive 1 until=3`, "had a", true},
+		{"a master forgot before the second asked", `
+			> 1.0 c1 call 1 lock a
+			> 1.1 c1 grant 1 a until=3
+			> 1.15 r  fault 1 flushall on=m1 forgets
+			> 1.15 r  mended 1
+			  1.2 c2 call 1 lock a
+			> 1.3 c2 grant 1 a until=3
+			> 1.4 c1 alive 1 until=3
+			> 1.5 c2 alive 1 until=3`, "had a", true},
+		{"a master forgot as long ago as a vote lasts", `
+			> 1.0 c1 call 1 lock a
+			> 1.1 c1 grant 1 a until=3
+			> 1.265 r fault 1 flushall on=m1 forgets
+			> 1.265 r mended 1
+			  6.2 c2 call 1 lock a
+			> 6.3 c2 grant 1 a until=9
+			> 6.4 c1 alive 1 until=9
+			> 6.5 c2 alive 1 until=9`, "had a", true},
+		{"a master forgot just before that", `
+			> 1.0 c1 call 1 lock a
+			> 1.1 c1 grant 1 a until=3
+			> 1.255 r fault 1 flushall on=m1 forgets
+			> 1.255 r mended 1
+			  6.2 c2 call 1 lock a
+			> 6.3 c2 grant 1 a until=9
+			> 6.4 c1 alive 1 until=9
+			> 6.5 c2 alive 1 until=9`, "had a", false},
+		{"what was done until the last of the looks that show it", `
+			> 1.0 c1 call 1 lock a
+			> 1.1 c1 grant 1 a until=3
+			  1.2 c2 call 1 lock a
+			> 1.3 c2 grant 1 a until=3
+			> 1.4 c2 alive 1 until=3
+			> 1.5 r  fault 1 cut on=m1
+			> 1.6 c1 alive 1 until=3`, "had a at the same time for at least 100ms", false},
+		{"the first was valid for less", `
+			> 1.0 c1 call 1 lock a
+			> 1.1 c1 grant 1 a until=3
+			  1.2 c2 call 1 lock a
+			> 1.3 c2 grant 1 a until=3
+			> 1.4 c1 alive 1 until=3
+			> 1.6 c2 alive 1 until=3`, "for at least 100ms", false},
 	})
+}
+
+// TestExcused: only what nobody promised to exclude counts as such.
+func TestExcused(t *testing.T) {
+	h, _ := story(`
+		1.0 c1 call 1 lock a
+		1.1 c1 grant 1 a until=3
+		1.2 c2 call 1 lock a
+		1.3 c2 grant 1 a until=3
+		1.4 c1 alive 1 until=3
+		1.5 c2 alive 1 until=3`).read(t)
+	r, err := newRecord(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, excused := exclusion(r); len(excused) != 0 {
+		t.Errorf("%d pairs are excused, want none", len(excused))
+	}
 }

@@ -49,7 +49,7 @@ func (r *record) lines() []*line {
 			t := &turn{call: c, granted: history.Never, ends: min(c.Returned, r.ended(c.Who))}
 			for _, h := range c.Holds {
 				if h.Name == name {
-					t.hold, t.granted, t.ends = h, h.At, min(t.ends, h.At)
+					t.hold, t.granted, t.ends = h, h.At, h.At
 				}
 			}
 			l.takes = append(l.takes, t)

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"hash/maphash"
 	"slices"
 	"time"
 
@@ -76,7 +75,6 @@ func (r *record) fits(all []stay) porcupine.CheckResult {
 
 // lock is a lock as a sequential model.
 func (r *record) lock(all []stay) porcupine.Model {
-	seed := maphash.MakeSeed()
 	return porcupine.Model{
 		Init: func() any { return locked{} },
 		Step: func(before, input, _ any) (bool, any) {
@@ -111,17 +109,8 @@ func (r *record) lock(all []stay) porcupine.Model {
 			}
 			return true, state
 		},
-		Equal: func(a, b any) bool {
-			one, other := a.(locked), b.(locked)
-			return one.writers == other.writers && slices.Equal(one.in, other.in)
-		},
-		Hash: func(state any) uint64 {
-			var sum uint64
-			for _, in := range state.(locked).in {
-				sum += maphash.Comparable(seed, in)
-			}
-			return sum
-		},
+		// The state after the same steps is the same, in whichever order they were done.
+		Equal: func(_, _ any) bool { return true },
 	}
 }
 

@@ -36,7 +36,7 @@ func loss(r *record) Check {
 		switch {
 		case h.Lost != nil && h.Lost.At == end:
 			what, events = "told", append(events, *h.Lost)
-		case h.Unlock != nil && h.Unlock.At == end:
+		case h.Unlock != nil:
 			what, events = "not told before it unlocked", append(events, h.Unlock.Event)
 		}
 		if r.late(h.Who, h.Until, lateSignal, end) {

@@ -64,5 +64,50 @@ func TestLoss(t *testing.T) {
 			> 1.2 c1 lost 1
 			> 1.3 c1 alive 1 until=3
 			  1.4 c1 call 2 unlock hold=1`, "was lost, and had not ended 100ms later", false},
+		{"told a little late", `
+			  1.0 c1 call 1 lock a
+			> 1.1 c1 grant 1 a until=3
+			> 3.032 c1 lost 1`, "told, 32ms later", false},
+		{"the run ends meanwhile", `
+			1.0 c1 started
+			1.0 c1 call 1 lock a
+			1.1 c1 grant 1 a until=3
+			2.0 r  over`, "", false},
+		{"told late, after it had unlocked late", `
+			  1.0 c1 call 1 lock a
+			> 1.1 c1 grant 1 a until=3
+			> 3.1 c1 call 2 unlock hold=1
+			  3.2 c1 lost 1`, "not told before it unlocked, 100ms later", false},
+		{"told late, after it had unlocked in time", `
+			1.0 c1 call 1 lock a
+			1.1 c1 grant 1 a until=3
+			3.02 c1 call 2 unlock hold=1
+			3.05 c1 lost 1`, "", false},
+		{"killed long after it had been stopped", `
+			  1.0 c1 started
+			  1.0 c1 call 1 lock a
+			> 1.1 c1 grant 1 a until=3
+			  2.0 c1 stopped
+			  2.1 c1 continued
+			  5.0 c1 killed`, "not told at all, 2s later", false},
+		{"valid at its end, for as long as it takes to ask", `
+			1.0 c1 call 1 lock a
+			1.1 c1 grant 1 a until=3
+			3.001 c1 alive 1 until=3
+			3.01 c1 call 2 unlock hold=1`, "", false},
+		{"stalls within each other count once", `
+			  1.0 c1 started
+			  1.0 c1 call 1 lock a
+			> 1.1 c1 grant 1 a until=3
+			> 3.5 c1 stall from=3.4
+			> 3.6 c1 stall from=2.9
+			> 3.64 c1 lost 1`, "640ms later", false},
+		{"stalls that overlap", `
+			1.0 c1 started
+			1.0 c1 call 1 lock a
+			1.1 c1 grant 1 a until=3
+			3.5 c1 stall from=2.9
+			3.6 c1 stall from=3.4
+			3.63 c1 lost 1`, "", false},
 	})
 }

@@ -37,7 +37,7 @@ func order(r *record) Check {
 			if n == len(holds) {
 				break
 			}
-			holds = append(rest[max(0, len(rest)-windowOverlap):], holds[n:]...)
+			holds = append(rest[len(rest)-windowOverlap:], holds[n:]...)
 		}
 	}
 	return check
@@ -46,7 +46,7 @@ func order(r *record) Check {
 const (
 	windowSize    = 1000 // holds that are looked at together
 	windowOverlap = 200  // of them also in the next window: more than ever wait at a time
-	maxPerWindow  = 20   // violations that are told of one window: each takes several searches
+	maxPerWindow  = 20   // violations that are told of one window, and holds that it loses: each takes several searches
 	patience      = 10 * time.Second
 )
 
@@ -95,7 +95,8 @@ func stays(holds []*history.Hold) []stay {
 	return all
 }
 
-// shortest returns as few of the stays as show that there is no order, each with what is needed of it.
+// shortest returns as few of the stays as show that there is no order, each with what is needed of it. That
+// is two of them, wherever two contradict each other.
 func (r *record) shortest(all []stay) []stay {
 	fails := func(some []stay) bool { return r.fits(some) == porcupine.Illegal }
 	// The first so many of them, and then the last of these: both can be searched for, since more of them
@@ -103,14 +104,8 @@ func (r *record) shortest(all []stay) []stay {
 	last := sort.Search(len(all), func(i int) bool { return fails(all[:i+1]) })
 	all = slices.Clone(all[:min(last+1, len(all))])
 	all = all[sort.Search(len(all), func(i int) bool { return !fails(all[i+1:]) }):]
-	if ends := []stay{all[0], all[len(all)-1]}; len(all) > 2 && fails(ends) {
+	if ends := []stay{all[0], all[len(all)-1]}; fails(ends) {
 		all = ends
-	}
-	for i := 0; i < len(all); i++ {
-		if fewer := slices.Delete(slices.Clone(all), i, i+1); fails(fewer) {
-			all = fewer
-			i--
-		}
 	}
 	for i := range all {
 		for _, without := range []func(*stay){func(s *stay) { s.valid = 0 }, func(s *stay) { s.from = 0 }} {

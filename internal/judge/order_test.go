@@ -102,6 +102,14 @@ func TestOrder(t *testing.T) {
 			> 1.4 c2 grant 1 a token=4 until=3
 			  1.5 c1 alive 1 until=3
 			  1.5 c2 alive 1 until=3`, "c1 (token 5) and c2 (token 4)", false},
+		{"a fault before the first in the order was told of its hold", `
+			1.0 c1 call 1 lock a
+			1.0 c2 call 1 lock a
+			1.1 c2 grant 1 a token=6 until=3
+			1.2 r  fault 1 flushall on=m1 forgets
+			1.3 c1 grant 1 a token=5 until=3
+			1.4 c1 alive 1 until=3
+			1.4 c2 alive 1 until=3`, "", false},
 	})
 }
 
@@ -133,7 +141,7 @@ func TestOrderWithoutTokens(t *testing.T) {
 // TestOrderOfMany: what is wrong is found in each window, and told once.
 func TestOrderOfMany(t *testing.T) {
 	const n = 3 * windowSize
-	wrong := map[int]bool{3: true, windowSize - 5: true, windowSize + 3: true, 2*windowSize + 7: true}
+	wrong := map[int]bool{3: true, windowSize - 5: true, windowSize: true, windowSize + 3: true, 2*windowSize + 7: true}
 	var lines strings.Builder
 	for i := range n {
 		at, token := 1+float64(i)/10, 10*i
@@ -155,5 +163,23 @@ func TestOrderOfMany(t *testing.T) {
 		if !wrong[number(t, fmt.Sprint(v.Events[len(v.Events)-1].Hold))-1] || len(v.Events) != 3 {
 			t.Errorf("got\n%s", show([]history.Violation{v}))
 		}
+	}
+}
+
+// TestOrderGivesUp: what is left of a window in which too much is wrong has not passed.
+func TestOrderGivesUp(t *testing.T) {
+	var lines strings.Builder
+	for i := range maxPerWindow + 2 { // each token is smaller than that before
+		at := 1 + float64(i)/10
+		fmt.Fprintf(&lines, "%.3f c1 call %d lock a\n%.3f c1 grant %d a token=%d\n%.3f c1 alive %d\n", at, i+1, at+.01, i+1, 100-i, at+.02, i+1)
+	}
+	h, _ := story(lines.String()).read(t)
+	r, err := newRecord(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := order(r).Violations
+	if len(got) != maxPerWindow+1 || !strings.Contains(got[maxPerWindow].Text, "gave up") || got[maxPerWindow].At != seconds(t, "1.01") {
+		t.Errorf("got %d violations, want %d and that the judge gave up:\n%s", len(got), maxPerWindow, show(got))
 	}
 }

@@ -21,7 +21,7 @@ type record struct {
 	byID      map[holdID]*history.Hold
 	accesses  map[string][]access        // of each fenced register, as clients saw it
 	carried   map[string][]history.Event // Accepted and Refused of each fenced register, as it carried them out
-	plain     map[string][]history.Event // the same of each register that looks at no tokens
+	plain     map[string][]history.Event // Accepted of each register that looks at no tokens
 	last      history.Event
 }
 

@@ -83,14 +83,14 @@ func accessesOf(view *history.View) map[string][]access {
 		switch {
 		case c.Do == history.Reading && told:
 			a.outcome = read
-		case c.Do == history.Writing && told:
-			a.outcome = accepted
-		case c.Do == history.Writing && c.Result != nil && c.Result.Err == history.Stale:
-			a.outcome = refused
-		case c.Do == history.Writing:
-			a.outcome, a.ends = unknown, history.Never
-		default: // a read that failed, or another call
+		case c.Do != history.Writing: // a read that failed, or another call
 			continue
+		case told:
+			a.outcome = accepted
+		case c.Result != nil && c.Result.Err == history.Stale:
+			a.outcome = refused
+		default:
+			a.outcome, a.ends = unknown, history.Never
 		}
 		all[c.Names[0]] = append(all[c.Names[0]], a)
 	}

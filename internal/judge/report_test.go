@@ -68,3 +68,40 @@ func TestJudgeRefusesContradictions(t *testing.T) {
 		t.Error("a return without a call: no error")
 	}
 }
+
+// TestWhen: a violation begins when something is late for the first time.
+func TestWhen(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		check func(*record) Check
+		story
+		want string
+	}{
+		{"after a deadline", deadlines, `
+			1.0 c1 call 1 lock a deadline=2
+			5.0 c1 return 1 err=ended`, "2.1"},
+		{"never returned", deadlines, `
+			1.0 c1 started
+			1.0 c1 call 1 lock a
+			5.0 r  over`, "5"},
+		{"nobody has a name", service, `
+			20.0 c1 call 1 lock a
+			25.0 c1 grant 1 a until=30`, "22"},
+		{"others have it", service, `
+			20.0 c1 call 1 lock a
+			20.5 c2 call 1 trylock a
+			20.5 c2 grant 1 a until=30
+			25.0 c1 return 1 err=ended`, "22"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			h, _ := test.read(t)
+			r, err := newRecord(h)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := test.check(r).Violations; len(got) != 1 || got[0].At != seconds(t, test.want) {
+				t.Errorf("got\n%swant one at %s s", show(got), test.want)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.com/redlock/internal/history"
@@ -48,11 +49,20 @@ func residue(r *record) Check {
 		switch {
 		case !ok:
 			found(r.last, "%s: nobody looked what is left on it", name)
-		case len(e.Left) > 0 && r.troubled(history.Span{From: e.At - r.Run.MaxLease, To: e.At}):
+		case len(e.Left) > 0 && r.busy(name, history.Span{From: e.At - r.Run.MaxLease, To: e.At}):
 			check.Unjudged++
 		case len(e.Left) > 0:
 			found(e, "%s: these keys are left: %s", name, strings.Join(e.Left, ", "))
 		}
 	}
 	return check
+}
+
+// busy reports whether there was a fault within span, or a master had no time for what it was asked. What
+// another master had no time for leaves nothing here.
+func (r *record) busy(master string, span history.Span) bool {
+	return slices.ContainsFunc(r.troubles, func(t trouble) bool {
+		stalled := t.events[0].What == history.Stall
+		return t.who == "" && t.within(span) && (!stalled || t.events[0].Who == master)
+	})
 }

@@ -46,8 +46,30 @@ func TestResidue(t *testing.T) {
 			  9.0 m1 audit
 			> 9.0 m2 audit left=a
 			  9.0 m3 audit`, "m2: these keys are left: a", false},
+		{"a lock, when another master had no time", `
+			  6.0 m1 stall from=5.5
+			  9.0 m1 audit
+			> 9.0 m2 audit left=a
+			  9.0 m3 audit`, "m2: these keys are left: a", false},
 		{"nobody looked at a master", `
 			  9.0 m1 audit
 			> 9.0 m3 audit`, "m2: nobody looked", false},
 	})
+}
+
+// TestResidueNotJudged: what is left on a master to which something has happened is counted.
+func TestResidueNotJudged(t *testing.T) {
+	h, _ := story(`
+		8.0 r  fault 1 cut on=m1
+		8.5 r  mended 1
+		9.0 m1 audit left=a
+		9.0 m2 audit
+		9.0 m3 audit`).read(t)
+	r, err := newRecord(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := residue(r); got.Unjudged != 1 || got.Looked != 3 || len(got.Violations) > 0 {
+		t.Errorf("%d not judged, looked at %d, want 1, 3; got\n%swant none", got.Unjudged, got.Looked, show(got.Violations))
+	}
 }

@@ -61,7 +61,7 @@ func service(r *record) Check {
 func (r *record) before(l *line, t *turn, from time.Duration) time.Duration {
 	var last time.Duration
 	for _, h := range l.holds {
-		if h != t.hold && h.At <= from {
+		if h.At <= from {
 			last = max(last, r.gone(h))
 		}
 	}

@@ -56,5 +56,31 @@ func TestTokens(t *testing.T) {
 			> 1.1 c1 grant 1 a token=5 shared until=3
 			> 1.2 c2 call 1 lock a
 			> 1.3 c2 grant 1 a token=5 until=3`, "c2 asked later, and has 5", false},
+		{"a smaller one than the largest before", `
+			  1.0 c1 call 1 lock a
+			  1.0 c2 call 1 lock a
+			> 1.1 c1 grant 1 a token=7 until=3
+			  1.2 c2 grant 1 a token=5 until=3
+			> 1.3 c3 call 1 lock a
+			> 1.4 c3 grant 1 a token=6 until=3`, "c1 has token 7, c3 asked later, and has 6", false},
+		{"a reader with less than the largest of the writers before", `
+			  1.0 c1 call 1 lock a
+			  1.0 c2 call 1 lock a
+			> 1.1 c1 grant 1 a token=7 until=3
+			  1.2 c2 grant 1 a token=5 until=3
+			> 1.3 c3 call 1 rlock a
+			> 1.4 c3 grant 1 a token=6 shared until=3`, "c1 has token 7, c3 asked later, to read, and has 6", false},
+		{"one twice, the second asked later", `
+			  1.0 c1 call 1 lock a
+			> 1.1 c1 grant 1 a token=5 until=3
+			> 1.2 c2 call 1 lock a
+			> 1.3 c2 grant 1 a token=5 until=3`, "c2 has the same 5", false},
+		{"the second of three", `
+			  1.0 c1 call 1 lock a
+			  1.1 c1 grant 1 a token=4 until=3
+			  1.2 c2 call 1 lock a
+			> 1.3 c2 grant 1 a token=6 until=3
+			> 1.4 c3 call 1 lock a
+			> 1.5 c3 grant 1 a token=5 until=3`, "c2 has token 6, c3 asked later, and has 5", false},
 	})
 }

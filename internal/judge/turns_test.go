@@ -123,6 +123,47 @@ func TestTurns(t *testing.T) {
 			10.9 m1 stall from=10.3
 			11.0 c2 grant 1 a until=13
 			11.1 c1 grant 1 a until=13`, "", false},
+		{"overtaken by one who came not much later", `
+			> 10.0 c1 call 1 lock a
+			> 10.16 c2 call 1 lock a
+			> 11.0 c2 grant 1 a until=13
+			> 11.1 c1 grant 1 a until=13`, "c1, which asked 160ms earlier", false},
+		{"overtaken, and waits on", `
+			> 10.0 c1 call 1 lock a
+			> 10.2 c2 call 1 lock a
+			> 11.0 c2 grant 1 a until=13
+			  11.5 r  over`, "c1, which asked 200ms earlier, was not granted it", false},
+		{"a reader overtaken by a writer", `
+			> 10.0 c1 call 1 rlock a
+			> 10.2 c2 call 1 lock a
+			> 11.0 c2 grant 1 a until=13
+			> 11.1 c1 grant 1 a shared until=13`, "c1, which asked 200ms earlier", false},
+		{"one who waits behind another of its client, overtaken by a fixed lease", `
+			  10.0 c1 call 1 lockfor a
+			> 10.1 c1 call 2 lock a
+			> 10.5 c2 call 1 lockfor a
+			  10.9 c1 grant 1 a until=13
+			> 11.0 c2 grant 1 a until=13
+			> 11.2 c1 grant 2 a until=13`, "c1, which asked 400ms earlier", false},
+		{"a reader of another client gets in as well", `
+			  9.9 c3 call 1 rlock a
+			> 10.0 c1 call 1 rlock a
+			> 10.5 c2 call 1 rlock a
+			  11.0 c3 grant 1 a shared until=13
+			> 11.0 c2 grant 1 a shared until=13
+			> 11.2 c1 grant 1 a shared until=13`, "c1, which asked 500ms earlier", false},
+		{"a reader behind a writer of its own client", `
+			  10.0 c1 call 1 lock a
+			> 10.1 c1 call 2 rlock a
+			> 10.5 c2 call 1 rlock a
+			  10.9 c1 grant 1 a until=13
+			> 11.0 c2 grant 1 a shared until=13
+			> 11.2 c1 grant 2 a shared until=13`, "c1, which asked 400ms earlier", false},
+		{"when the run has just begun", `
+			3.0 c1 call 1 lock a
+			3.2 c2 call 1 lock a
+			3.8 c2 grant 1 a until=13
+			3.9 c1 grant 1 a until=13`, "", false},
 	})
 }
 

@@ -1,7 +1,5 @@
 package judge
 
-import "example.com/redlock/internal/history"
-
 // Unprotected is what happened to the registers that look at no tokens: what nobody promised to prevent,
 // since a process may be stopped between a look at its hold and the write.
 type Unprotected struct {
@@ -16,9 +14,6 @@ func (r *record) unprotected() Unprotected {
 	for _, writes := range r.plain {
 		var value, largest int64
 		for _, w := range writes {
-			if w.What != history.Accepted {
-				continue
-			}
 			u.Writes++
 			var token int64
 			if h := r.byID[holdID{w.Who, w.Hold}]; h != nil {
