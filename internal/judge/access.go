@@ -126,7 +126,7 @@ func untilWrong(some []access, empty bool) []access {
 			case a.outcome == accepted:
 				a.outcome = unknown
 				fallthrough
-			case a.outcome == unknown, a.outcome == lawless:
+			case a.outcome == unknown:
 				a.ends = history.Never
 				known = append(known, a)
 			}

@@ -107,6 +107,7 @@ func TestErrors(t *testing.T) {
 		{"taken by one who enters again", `
 			1.0 c1 call 1 lock a
 			1.1 c1 grant 1 a until=3
+			1.1 c1 return 1
 			3.0 c1 lost 1
 			3.0 c1 call 2 enter hold=1 a
 			24.2 c2 call 1 trylock a

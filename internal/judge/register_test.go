@@ -130,6 +130,17 @@ func TestRegister(t *testing.T) {
 			  1.9 c1 return 2 err=unreached
 			> 2.0 c2 call 3 read a
 			> 2.1 c2 return 3 value=7`, "c2 read 7", false},
+		{"one that is read before it has returned", `
+			  1.0 c2 call 1 read a
+			  1.1 c2 return 1 value=0
+			  1.2 c2 call 2 read a
+			  1.3 c2 return 2 value=0
+			  1.4 c1 call 1 write a token=5 value=1
+			  1.5 c2 call 3 read a
+			  1.6 c2 return 3 value=1
+			  1.7 c1 return 1
+			> 2.0 c2 call 4 read a
+			> 2.1 c2 return 4 value=7`, "c2 read 7", false},
 		{"a read that failed", `
 			1.0 c1 call 1 write a token=5 value=1
 			1.1 c1 return 1
@@ -146,7 +157,8 @@ func TestRegisterGoesOn(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		story
-		want []string
+		want   []string
+		looked int
 	}{
 		{"a late write that is there before it has returned", `
 			1.0 c1 call 1 write a token=6 value=1
@@ -156,14 +168,14 @@ func TestRegisterGoesOn(t *testing.T) {
 			1.4 c1 return 2 value=2
 			1.9 c2 return 1
 			2.0 c1 call 3 read a
-			2.1 c1 return 3 value=7`, []string{"c1 read 2", "c2 wrote 2 with token 5", "c1 read 7"}},
+			2.1 c1 return 3 value=7`, []string{"c1 read 2", "c2 wrote 2 with token 5", "c1 read 7"}, 4},
 		{"late writes", `
 			1.0 c1 accepted write a token=6
 			1.1 c1 accepted write a token=5
-			1.2 c1 accepted write a token=5`, []string{"token 5 was accepted after one with 6", "token 5 was accepted after one with 6"}},
+			1.2 c1 accepted write a token=5`, []string{"token 5 was accepted after one with 6", "token 5 was accepted after one with 6"}, 3},
 		{"refused for a token that was refused", `
 			1.0 c1 refused write a token=7
-			1.1 c1 accepted write a token=6`, []string{"token 7 was refused after one with 0"}},
+			1.1 c1 accepted write a token=6`, []string{"token 7 was refused after one with 0"}, 2},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			h, _ := test.read(t)
@@ -172,12 +184,12 @@ func TestRegisterGoesOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := register(r)
-			ok := len(got.Violations) == len(test.want)
+			ok := len(got.Violations) == len(test.want) && got.Looked == test.looked
 			for i := range min(len(got.Violations), len(test.want)) {
 				ok = ok && strings.Contains(got.Violations[i].Text, test.want[i])
 			}
 			if !ok {
-				t.Errorf("got\n%swant %q", show(got.Violations), test.want)
+				t.Errorf("looked at %d, want %d; got\n%swant %q", got.Looked, test.looked, show(got.Violations), test.want)
 			}
 		})
 	}

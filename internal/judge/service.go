@@ -109,7 +109,7 @@ func (r *record) starved(l *line, t *turn, s history.Span) history.Violation {
 	switch {
 	case t.hold != nil:
 		events, what = append(events, t.hold.Event), "was granted it"
-	case t.call.Result != nil && t.ends == t.call.Returned:
+	case t.call.Result != nil:
 		events, what = append(events, *t.call.Result), "gave up"
 	}
 	return history.Violation{

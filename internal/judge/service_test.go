@@ -236,6 +236,7 @@ func TestService(t *testing.T) {
 			  20.0 c2 call 1 lockall a b
 			> 20.1 c1 call 1 lock a
 			  20.2 c2 grant 1 a until=30
+			  20.2 c2 grant 1 b hold=9 until=30
 			  20.3 c2 return 1
 			  20.9 c2 call 2 unlock hold=1
 			  21.0 c2 return 2
@@ -248,4 +249,26 @@ func TestService(t *testing.T) {
 			  20.5 c2 grant 1 a until=30
 			  24.0 r  over`, "c1 had not been granted it yet 4s after all before it were gone", false},
 	})
+}
+
+// TestServiceTwice: who is starved is told, though the name has lain free at another time, and is not told
+// twice.
+func TestServiceTwice(t *testing.T) {
+	h, _ := story(`
+		20.0 c1 call 1 lock a
+		23.0 c1 grant 1 a until=40
+		24.0 c1 call 2 unlock hold=1
+		24.1 c1 return 2
+		25.0 c2 call 1 lock a
+		25.5 c3 call 1 trylock a
+		25.5 c3 grant 1 a until=40
+		28.0 c2 return 1 err=ended`).read(t)
+	r, err := newRecord(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := service(r).Violations
+	if len(got) != 2 || got[0].At != seconds(t, "22") || got[1].At != seconds(t, "27") {
+		t.Errorf("got\n%swant one at 22 s, and one at 27 s", show(got))
+	}
 }

@@ -38,7 +38,11 @@ const busy story = `
 	5.1 c2 grant 4 b token=1 until=9
 	5.1 c2 return 4
 	5.2 r  fault 3 pause on=m1 text=a
-	5.3 c2 lost 4 err=closed`
+	5.3 c2 lost 4 err=closed
+	5.4 c2 call 5 lock c
+	5.4 c2 grant 5 c token=1 until=9
+	5.4 c2 return 5
+	5.5 c2 lost 5 err=closed`
 
 func TestSummary(t *testing.T) {
 	h, _ := busy.read(t)
@@ -47,8 +51,8 @@ func TestSummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Summary{
-		Calls:       map[history.Do]int{history.Lock: 4, history.Unlock: 1},
-		Holds:       map[history.Do]int{history.Lock: 3},
+		Calls:       map[history.Do]int{history.Lock: 5, history.Unlock: 1},
+		Holds:       map[history.Do]int{history.Lock: 4},
 		Faults:      map[string]int{"flushall": 1, "cut": 1, "pause": 1},
 		Undone:      map[string]int{"cut": 1},
 		Refused:     1,
@@ -66,9 +70,9 @@ func TestSummary(t *testing.T) {
 		t.Errorf("WriteTo = %d, %v; it wrote %d bytes", n, err, text.Len())
 	}
 	for _, want := range []string{
-		"exclusion  passed             looked at 3, 1 that nobody promised to exclude\n",
+		"exclusion  passed             looked at 4, 1 that nobody promised to exclude\n",
 		"residue    FAILED             looked at 4, 4 violations\n",
-		"\n3 holds: lock 3\n5 calls: lock 4, unlock 1\n3 faults of 3 kinds: cut 1, flushall 1, pause 1\n1 of these could not be done: cut 1\n1 holds were lost",
+		"\n4 holds: lock 4\n6 calls: lock 5, unlock 1\n3 faults of 3 kinds: cut 1, flushall 1, pause 1\n1 of these could not be done: cut 1\n1 holds were lost",
 		"longest unavailability in all: 3s of b, from 2s on\nlongest unavailability outside faults: 500ms of b, from 2s on\n",
 		"1 pairs of holds that nobody promised to exclude, 1 of them told apart by their tokens\n",
 		"1 writes refused for their tokens\n3 writes without a look at tokens: 2 lost an update, 1 of these had an old token\n",

@@ -81,6 +81,13 @@ func TestTokens(t *testing.T) {
 			  1.2 c2 call 1 lock a
 			> 1.3 c2 grant 1 a token=6 until=3
 			> 1.4 c3 call 1 lock a
-			> 1.5 c3 grant 1 a token=5 until=3`, "c2 has token 6, c3 asked later, and has 5", false},
+			> 1.5 c3 grant 1 a token=3 until=3`, "c2 has token 6, c3 asked later, and has 3", false},
+		{"a reader after two writers", `
+			  1.0 c1 call 1 lock a
+			  1.1 c1 grant 1 a token=4 until=3
+			  1.2 c2 call 1 lock a
+			> 1.3 c2 grant 1 a token=6 until=3
+			> 1.4 c3 call 1 rlock a
+			> 1.5 c3 grant 1 a token=4 shared until=3`, "c2 has token 6, c3 asked later, to read, and has 4", false},
 	})
 }
