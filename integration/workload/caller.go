@@ -78,6 +78,9 @@ func within(ctx context.Context, d time.Duration) (context.Context, context.Canc
 // names.
 func (c *caller) take(ctx context.Context, do history.Do) (got []*held, unlockAll func(context.Context) error) {
 	e := history.Event{Do: do, Names: c.namesFor(do)}
+	if do == history.Acquire || do == history.TryAcquire {
+		e.Permits = permits
+	}
 	_ = c.call(ctx, e, func(call int, _ *history.Event) error {
 		holds, unlock, err := c.ask(ctx, do, e.Names)
 		if err != nil {

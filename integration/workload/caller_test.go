@@ -41,6 +41,37 @@ func TestOnlyWhatItCanDo(t *testing.T) {
 	})
 }
 
+// limited is a library with semaphores.
+type limited struct {
+	*plain
+	asked int // for how many permits, at last
+}
+
+func (l *limited) Acquire(_ context.Context, name string, k int) (Hold, error) {
+	l.asked = k
+	return valid(name), nil
+}
+
+func (l *limited) TryAcquire(ctx context.Context, name string, k int) (Hold, error) {
+	return l.Acquire(ctx, name, k)
+}
+
+// A call for a permit says of how many.
+func TestPermitsAreRecorded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &limited{plain: locking(valid)}
+		f := newFixture(t, l)
+		c := f.caller(1)
+		for _, do := range []history.Do{history.Acquire, history.TryAcquire, history.Lock} {
+			l.asked = 0
+			_, _ = c.take(t.Context(), do)
+			if e := f.last(history.Called); e.Permits != l.asked || (e.Permits > 0) != (do != history.Lock) {
+				t.Errorf("%s: recorded for one of %d, want %d", do, e.Permits, l.asked)
+			}
+		}
+	})
+}
+
 // While a caller has a hold, it looks every 50 ms whether that is valid, before it unlocks, and never says
 // that it is when it is not.
 func TestLooksOften(t *testing.T) {

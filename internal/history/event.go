@@ -25,7 +25,8 @@ const (
 	RunBegan What = "run"
 
 	// Called: a caller begins a call. Call is its number, Do what it asks for, Names for which names, Hold of
-	// which hold, Deadline when its context ends. A write to a register has Token and Value.
+	// which hold, Permits for one of how many, Deadline when its context ends. A write to a register has Token
+	// and Value.
 	Called What = "call"
 	// Returned: the call with that number returned. Err is empty where it succeeded. A read has Value.
 	Returned What = "return"
@@ -128,6 +129,7 @@ type Event struct {
 	Call     int           `json:"call,omitempty"` // its number, unique to Who, from 1
 	Do       Do            `json:"do,omitempty"`
 	Names    []string      `json:"names,omitempty"`
+	Permits  int           `json:"permits,omitempty"`  // that a semaphore has, of those who acquire one
 	Deadline time.Duration `json:"deadline,omitempty"` // 0: none
 	Err      Failure       `json:"err,omitempty"`
 	Text     string        `json:"text,omitempty"`

@@ -17,6 +17,8 @@ const Exclusion = "exclusion"
 // A hold at which nobody looked after its grant counts as never valid: its process may have been stopped
 // between the library's return and the grant's record.
 //
+// A slot above the permits that its holder asked for is one holder too many, even if nobody else has a slot.
+//
 // excused are the pairs of which nobody promised that they exclude each other.
 func exclusion(r *record) (check Check, excused [][2]*history.Hold) {
 	check.Name = Exclusion
@@ -24,6 +26,12 @@ func exclusion(r *record) (check Check, excused [][2]*history.Hold) {
 		var open []*history.Hold // that may be valid when the next is granted
 		for _, second := range r.byKey[key] {
 			check.Looked++
+			if most := second.By.Permits; most > 0 && second.Slot > most {
+				check.Violations = append(check.Violations, history.Violation{
+					Check: Exclusion, At: second.At, Events: r.part(second.By.Event, second.Event),
+					Text: fmt.Sprintf("%s has %s, and asked for one of %d", second.Who, key, most),
+				})
+			}
 			kept := open[:0]
 			for _, first := range open {
 				if first.Alive() <= second.At {

@@ -79,6 +79,13 @@ func TestExclusion(t *testing.T) {
 			1.1 c2 grant 1 s slot=2 until=3
 			1.3 c1 alive 1 until=3
 			1.3 c2 alive 1 until=3`, "", false},
+		{"more slots than permits", `
+			  1.0 c1 call 1 acquire s permits=2
+			  1.0 c2 call 1 acquire s permits=2
+			> 1.0 c3 call 1 tryacquire s permits=2
+			  1.1 c1 grant 1 s slot=1 until=3
+			  1.1 c2 grant 1 s slot=2 until=3
+			> 1.2 c3 grant 1 s slot=3 until=3`, "c3 has s, slot 3, and asked for one of 2", false},
 		{"one slot", `
 			> 1.0 c1 call 1 acquire s
 			  1.0 c2 call 1 acquire s

@@ -94,6 +94,8 @@ func parse(t *testing.T, words []string) history.Event {
 			e.Base = int64(number(t, value))
 		case "text":
 			e.Text = value
+		case "permits":
+			e.Permits = number(t, value)
 		case "slot":
 			e.Slot = number(t, value)
 		case "until":

@@ -119,6 +119,7 @@ func sentenceOf(e history.Event) string {
 	add("%s", e.Do, e.Do != "")
 	add("%s", e.Fault, e.Fault != "")
 	add("of %s", strings.Join(e.Names, ", "), len(e.Names) > 0)
+	add("one of %d", e.Permits, e.Permits > 0)
 	add("of %s", e.Name, e.Name != "")
 	add("slot %d", e.Slot, e.Slot > 0)
 	add("on %s", strings.Join(e.On, ", "), len(e.On) > 0)
