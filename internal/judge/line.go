@@ -21,7 +21,7 @@ type turn struct {
 	call    *history.Call
 	hold    *history.Hold // that it was granted; nil: none
 	granted time.Duration // Never: it was not
-	ends    time.Duration // it no longer asks: it was granted, returned, or its process was gone
+	ends    time.Duration // it no longer asks: it was granted, its context had ended, it returned, or its process was gone
 }
 
 // lines sorts the calls and holds of all names.
@@ -47,9 +47,12 @@ func (r *record) lines() []*line {
 		for _, name := range c.Names {
 			l := at(name, c.Do == history.Acquire || c.Do == history.TryAcquire)
 			t := &turn{call: c, granted: history.Never, ends: min(c.Returned, r.ended(c.Who))}
+			if c.Deadline > 0 {
+				t.ends = min(t.ends, c.Deadline)
+			}
 			for _, h := range c.Holds {
 				if h.Name == name {
-					t.hold, t.granted, t.ends = h, h.At, h.At
+					t.hold, t.granted, t.ends = h, h.At, min(t.ends, h.At)
 				}
 			}
 			l.takes = append(l.takes, t)
