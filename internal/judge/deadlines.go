@@ -47,20 +47,29 @@ func deadlines(r *record) Check {
 }
 
 // due returns when a call should return and how much later it may, and says why then.
-//
-// Without a deadline, what bounds a call is how long a master may take to answer. Unlock, Extend and
-// Downgrade ask once, and again where the master has lost its scripts. A try asks up to six times more where
-// its votes are split, after a random pause, and then for the holder's name. Close lets releases and
-// goroutines end, for two such times.
 func (r *record) due(c *history.Call) (due, grace time.Duration, why string) {
+	due = history.Never - time.Hour
+	if c.Deadline > 0 {
+		due, grace, why = c.Deadline, lateReturn, "its deadline"
+	}
+	if most := r.most(c); most > 0 && c.At+most < due+grace {
+		due, grace, why = c.At, most, "it began"
+	}
+	return due, grace, why
+}
+
+// most returns how long a call that does not wait may take, with or without a deadline: 0 if that is not known.
+//
+// What bounds it is how long a master may take to answer. Unlock, Extend and Downgrade ask once, and again
+// where the master has lost its scripts. A try asks up to six times more where its votes are split, after a
+// random pause, and then for the holder's name. Close lets releases and goroutines end, for two such times.
+func (r *record) most(c *history.Call) time.Duration {
 	switch {
-	case c.Deadline > 0:
-		return c.Deadline, lateReturn, "its deadline"
 	case r.Run.NodeTimeout == 0:
 	case c.Do == history.Unlock, c.Do == history.Leave, c.Do == history.Extend, c.Do == history.Downgrade, c.Do == history.CloseClient:
-		return c.At, 2*r.Run.NodeTimeout + lateReturn, "it began"
+		return 2*r.Run.NodeTimeout + lateReturn
 	case c.Do.Takes() && !c.Do.Waits():
-		return c.At, 7*r.Run.NodeTimeout + time.Second, "it began"
+		return 7*r.Run.NodeTimeout + time.Second
 	}
-	return history.Never - time.Hour, 0, ""
+	return 0
 }

@@ -80,6 +80,21 @@ func TestDeadlines(t *testing.T) {
 			  1.1 c1 return 1
 			> 2.0 c1 call 2 extend hold=1
 			> 2.6 c1 return 2`, "extend went on for 600ms", false},
+		{"an extension whose deadline is far", `
+			  1.0 c1 call 1 lock a
+			  1.1 c1 grant 1 a until=9
+			  1.1 c1 return 1
+			> 2.0 c1 call 2 extend hold=1 deadline=5
+			> 2.6 c1 return 2`, "extend went on for 600ms after it began", false},
+		{"an extension whose deadline is near", `
+			  1.0 c1 call 1 lock a
+			  1.1 c1 grant 1 a until=9
+			  1.1 c1 return 1
+			> 2.0 c1 call 2 extend hold=1 deadline=2.1
+			> 2.3 c1 return 2 err=ended`, "extend went on for 200ms after its deadline", false},
+		{"a try whose deadline is far", `
+			> 1.0 c1 call 1 trylock a deadline=5
+			> 3.5 c1 return 1 err=taken`, "trylock went on for 2.5s after it began", false},
 		{"a downgrade", `
 			  1.0 c1 call 1 lock a
 			  1.1 c1 grant 1 a until=9
