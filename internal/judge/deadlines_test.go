@@ -86,6 +86,12 @@ func TestDeadlines(t *testing.T) {
 			  1.1 c1 return 1
 			> 2.0 c1 call 2 extend hold=1 deadline=5
 			> 2.6 c1 return 2`, "extend went on for 600ms after it began", false},
+		{"an extension whose deadline is hardly nearer", `
+			  1.0 c1 call 1 lock a
+			  1.1 c1 grant 1 a until=9
+			  1.1 c1 return 1
+			> 2.0 c1 call 2 extend hold=1 deadline=2.45
+			> 2.53 c1 return 2`, "extend went on for 530ms after it began", false},
 		{"an extension whose deadline is near", `
 			  1.0 c1 call 1 lock a
 			  1.1 c1 grant 1 a until=9

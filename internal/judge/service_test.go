@@ -197,6 +197,27 @@ func TestService(t *testing.T) {
 			  18.1 c2 call 3 tryacquire s
 			  18.1 c2 grant 3 s slot=1 until=30
 			> 20.5 c1 grant 1 s slot=2 until=30`, "c1 was granted it 2.5s after all before it were gone", false},
+		{"others are served instead after a fault, while somebody waits who came later", `
+			> 10.0 r  fault 1 cut on=m1
+			> 11.0 c1 call 1 acquire s
+			> 14.0 r  mended 1
+			  15.0 c9 call 1 acquire s
+			  17.0 c2 call 1 tryacquire s
+			  17.0 c2 grant 1 s slot=1 until=17.5
+			  17.5 c2 call 2 unlock hold=1
+			  17.6 c2 return 2
+			  18.1 c2 call 3 tryacquire s
+			  18.1 c2 grant 3 s slot=1 until=30
+			> 20.5 c1 grant 1 s slot=2 until=30
+			  22.0 c9 return 1 err=ended`, "c1 was granted it 2.5s after all before it were gone", false},
+		{"behind several names that were asked for hardly later", `
+			20.0 c1 call 1 lock a
+			20.2 c2 call 1 lockall a b
+			20.4 c2 grant 1 a until=30
+			20.4 c2 return 1
+			22.9 c2 call 2 unlock hold=1
+			23.0 c2 return 2
+			24.5 c1 grant 1 a until=30`, "", false},
 		{"behind those that came in during a fault", `
 			10.0 r  fault 1 cut on=m1
 			11.0 c1 call 1 acquire s

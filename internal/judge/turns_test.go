@@ -29,6 +29,11 @@ func TestTurns(t *testing.T) {
 			10.2 c2 call 1 lock a
 			10.9 c1 return 1 err=ended
 			11.0 c2 grant 1 a until=13`, "", false},
+		{"gave up before its context ended", `
+			10.0 c1 call 1 lock a deadline=12
+			10.2 c2 call 1 lock a
+			10.9 c1 return 1 err=closed
+			11.0 c2 grant 1 a until=13`, "", false},
 		{"its context ended before", `
 			10.0 c1 call 1 lock a deadline=10.95
 			10.2 c2 call 1 lock a
