@@ -90,7 +90,8 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string, began time.Du
 		return err
 	}
 	defer record.Close()
-	registers := register.Serve(listener, history.NewRecorder(record, "register", rec.Now))
+	carried := history.NewRecorder(record, "register", rec.Now)
+	registers := register.Serve(listener, carried)
 	defer registers.Close()
 
 	s := &stage{
@@ -157,7 +158,7 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string, began time.Du
 	if err := s.endClients(ctx); err != nil {
 		return err
 	}
-	return errors.Join(s.audit(ctx), rec.Err(), ctx.Err())
+	return errors.Join(s.audit(ctx), rec.Err(), carried.Err(), ctx.Err())
 }
 
 // think is for how long a caller pauses between two visits, on average.
