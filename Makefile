@@ -3,6 +3,8 @@
 GO    ?= go
 TOOL  := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 UNITS  = $$($(GO) list ./... | grep -vE '/integration(/fleet)?$$')
+# Tests of which make unit runs a part. TestLongForms knows if one is missing.
+LONG   = TestSim|TestChangeUnderLoad|TestThousandCallersGiveUp|TestLockAllNeverDeadlocks|TestReleaseBesideTheFirstAsk
 # Tests that mostly wait run beside each other, but not beside those of the other package: some measure time.
 CHAOS  = $(GO) test -race -count=1 -timeout 30m -p 1 -parallel 4 ./integration ./integration/fleet
 FUZZ  ?= 30s
@@ -62,8 +64,8 @@ unit: ## unit tests and style, with the race detector; of each simulation a fift
 	$(GO) test -race -short -count=1 $(UNITS)
 	$(call each,$(GO) test -count=1 ./...)
 
-sim: ## the simulations, without the race detector, which makes them ten times as slow
-	$(GO) test -count=1 ./redlock ./multilock ./node
+sim: ## the simulations, whole, without the race detector, which makes them ten times as slow
+	$(GO) test -count=1 -run '^($(LONG))$$' ./redlock ./multilock ./node
 
 model: ## search all orders of events that a few callers and masters can meet, with the protocol's own code; FLAGS='-nightly' for the larger cases
 	$(GO) run ./model $(FLAGS)
