@@ -3,10 +3,12 @@ package integration
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,6 +54,18 @@ func (j *journal) wait(ctx context.Context, t *testing.T, n int) {
 	eventually(ctx, t, 2*time.Minute, fmt.Sprintf("%d holds", n), func() error {
 		if there := j.holds(t); there < n {
 			return fmt.Errorf("there are %d", there)
+		}
+		return nil
+	})
+}
+
+// served waits until a process has had the lock.
+func (j *journal) served(ctx context.Context, t *testing.T, who string) {
+	t.Helper()
+	eventually(ctx, t, 30*time.Second, who+" has had the lock", func() error {
+		j.holds(t)
+		if !slices.Contains(strings.Fields(string(j.text)), who) {
+			return errors.New("it has not")
 		}
 		return nil
 	})

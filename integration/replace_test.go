@@ -179,6 +179,7 @@ func (r *rollout) step(ctx context.Context, t *testing.T, masters []*master, har
 		if i == 1 && harm != nil {
 			harm()
 		}
+		r.journal.served(ctx, t, old.who)
 		r.over(t, old)
 		r.journal.wait(ctx, t, 10)
 	}
