@@ -2,7 +2,6 @@ package style_test
 
 import (
 	"bufio"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/overlay"
 )
 
 // A block is fenced code on a page.
@@ -202,22 +203,14 @@ func compile(t *testing.T, module string, sources map[string]string) (complaints
 	if err != nil {
 		t.Fatal(err)
 	}
-	replace := map[string]string{}
+	files := overlay.Files{}
 	var folders []string
 	for name, source := range sources {
-		real := filepath.Join(t.TempDir(), "source.go")
-		if err := os.WriteFile(real, []byte(source), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		replace[filepath.Join(root, filepath.FromSlash(name))] = real
+		files[filepath.Join(root, filepath.FromSlash(name))] = source
 		folders = append(folders, "./"+path.Dir(name))
 	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	file, err := files.Write(t.TempDir())
 	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "overlay.json")
-	if err := os.WriteFile(file, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	// What is built is thrown away.

@@ -44,7 +44,7 @@ var rooms = map[string][]string{
 	"integration/fleet":      {"ours/internal/redisserver", redigo, "github.com/ory/dockertest/v3"},
 	"integration/wire":       {},
 	"integration/register":   {"ours/internal/history"},
-	"integration/skew":       {},
+	"integration/skew":       {"ours/internal/overlay"},
 	"integration/workload":   {"ours/internal/boottime", "ours/internal/history", "ours/integration/register"},
 	"integration/client":     {"ours/redlock", "ours/internal/failure", "ours/internal/history", "ours/integration/workload"},
 	"integration/trial":      {"ours/internal/boottime", "ours/internal/history", "ours/integration/fleet", "ours/integration/wire", "ours/integration/register", "ours/integration/skew", "ours/integration/workload", "ours/internal/judge", "ours/internal/picture", redigo},
@@ -55,10 +55,11 @@ var rooms = map[string][]string{
 	"internal/judge":         {"ours/internal/history", "github.com/anishathalye/porcupine"},
 	"internal/deterministic": {},
 	"internal/beside":        {},
-	"simulation":             {"ours/internal/deterministic"},
+	"internal/overlay":       {},
+	"simulation":             {"ours/internal/deterministic", "ours/internal/overlay"},
 	"internal/picture":       {"ours/internal/history"},
 	"model":                  {"ours/multilock/protocol", "ours/node/script/twin", "ours/clock"},
-	"teeth":                  {"ours/internal/beside"},
+	"teeth":                  {"ours/internal/beside", "ours/internal/overlay"},
 	"":                       {}, // this file
 }
 

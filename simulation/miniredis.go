@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"example.com/redlock/internal/overlay"
 )
 
 const miniredis = "github.com/alicebob/miniredis/v2"
@@ -66,9 +68,9 @@ func modfile(ctx context.Context, root, dir string) (string, error) {
 	if err := os.CopyFS(copied, os.DirFS(strings.TrimSpace(string(out)))); err != nil {
 		return "", err
 	}
-	texts := map[string]string{filepath.Join(copied, "states.go"): states}
+	files := overlay.Files{filepath.Join(copied, "states.go"): states}
 	for _, e := range quicker {
-		if err := e.apply(texts, filepath.Join(copied, e.file)); err != nil {
+		if err := files.Replace(filepath.Join(copied, e.file), e.old, e.new); err != nil {
 			return "", err
 		}
 	}
@@ -80,9 +82,9 @@ func modfile(ctx context.Context, root, dir string) (string, error) {
 		if name == "go.mod" {
 			text = append(text, "\nreplace "+miniredis+" => "+copied+"\n"...)
 		}
-		texts[filepath.Join(dir, name)] = string(text)
+		files[filepath.Join(dir, name)] = string(text)
 	}
-	for path, text := range texts {
+	for path, text := range files {
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 			return "", err
 		}

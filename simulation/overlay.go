@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"example.com/redlock/internal/overlay"
 )
 
 // An edit replaces a text that a file of the Go distribution, or of the module, has exactly once.
@@ -115,56 +113,26 @@ func seedRuntime(seed uint64) bool {
 }
 `
 
-// overlay writes to dir what go build lays over the Go distribution and over the module in root, and
-// returns the file that lists it.
-func overlay(ctx context.Context, root, dir string) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+// lay writes to dir what go build lays over the Go distribution and over the module in root, and returns the
+// file that lists it.
+func lay(ctx context.Context, root, dir string) (string, error) {
+	source, err := overlay.Source(ctx)
 	if err != nil {
 		return "", err
 	}
-	goroot := filepath.Join(strings.TrimSpace(string(out)), "src")
-	texts := map[string]string{
-		filepath.Join(goroot, "runtime", "seeded.go"):                  seeded,
-		filepath.Join(goroot, "context", "inorder.go"):                 inOrder,
+	files := overlay.Files{
+		filepath.Join(source, "runtime", "seeded.go"):                  seeded,
+		filepath.Join(source, "context", "inorder.go"):                 inOrder,
 		filepath.Join(root, "internal", "deterministic", "runtime.go"): seedRuntime,
 	}
 	for _, e := range edits {
-		path := filepath.Join(goroot, filepath.FromSlash(e.file))
+		path := filepath.Join(source, filepath.FromSlash(e.file))
 		if ours, ok := strings.CutPrefix(e.file, module); ok {
 			path = filepath.Join(root, filepath.FromSlash(ours))
 		}
-		if err := e.apply(texts, path); err != nil {
+		if err := files.Replace(path, e.old, e.new); err != nil {
 			return "", err
 		}
 	}
-	replace := make(map[string]string, len(texts))
-	for path, text := range texts {
-		file := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			return "", err
-		}
-		replace[path] = file
-	}
-	list, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(dir, "overlay.json")
-	return file, os.WriteFile(file, list, 0o644)
-}
-
-// apply carries out an edit of the file path, whose text is read unless it is in texts.
-func (e edit) apply(texts map[string]string, path string) error {
-	if _, ok := texts[path]; !ok {
-		source, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		texts[path] = string(source)
-	}
-	if n := strings.Count(texts[path], e.old); n != 1 {
-		return fmt.Errorf("%s has %q %d times, want once: it is too different", path, e.old, n)
-	}
-	texts[path] = strings.Replace(texts[path], e.old, e.new, 1)
-	return nil
+	return files.Write(dir)
 }

@@ -30,7 +30,7 @@ func build(ctx context.Context, root, dir string, seeded bool) (*program, error)
 	p := &program{filepath.Join(dir, "redlock.test"), filepath.Join(root, "redlock"), dir}
 	args := []string{"test", "-c", "-o", p.path}
 	if seeded {
-		file, err := overlay(ctx, root, dir)
+		file, err := lay(ctx, root, dir)
 		if err != nil {
 			return nil, err
 		}

@@ -72,7 +72,7 @@ func TestOtherGoIsRefused(t *testing.T) {
 	before := edits
 	defer func() { edits = before }()
 	edits = []edit{{"runtime/rand.go", "no such line", ""}}
-	if _, err := overlay(context.Background(), "..", t.TempDir()); err == nil {
+	if _, err := lay(context.Background(), "..", t.TempDir()); err == nil {
 		t.Error("an edit that does not apply is no error")
 	}
 }

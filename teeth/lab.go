@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"example.com/redlock/internal/beside"
+	"example.com/redlock/internal/overlay"
 )
 
 // lab builds broken code and runs what should catch it.
@@ -122,20 +122,11 @@ func (l *lab) overlay(dir string, p *patch) (file string, err error) {
 	if err != nil {
 		return "", err
 	}
-	replace := make(map[string]string)
+	files := make(overlay.Files, len(changed))
 	for name, text := range changed {
-		copied := filepath.Join(dir, strings.ReplaceAll(name, "/", "-"))
-		if err := os.WriteFile(copied, []byte(text), 0o600); err != nil {
-			return "", err
-		}
-		replace[filepath.Join(l.root, filepath.FromSlash(name))] = copied
+		files[filepath.Join(l.root, filepath.FromSlash(name))] = text
 	}
-	text, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	file = filepath.Join(dir, "overlay.json")
-	return file, os.WriteFile(file, text, 0o600)
+	return files.Write(dir)
 }
 
 // run builds a catcher, with an overlay if there is one, and runs it. who is empty if it passes.

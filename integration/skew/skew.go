@@ -3,13 +3,11 @@ package skew
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
+
+	"example.com/redlock/internal/overlay"
 )
 
 // variable is the environment variable with the number of seconds by which the wall clock is off.
@@ -53,34 +51,13 @@ func Env(d time.Duration) string {
 // and returns its file. Go reads the clock without libc, so the clock cannot be intercepted at run time,
 // and the library has no hook for it.
 func Overlay(ctx context.Context, folder string) (string, error) {
-	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	source, err := overlay.Source(ctx)
 	if err != nil {
 		return "", err
 	}
-	const old, renamed = "\nfunc Now() Time {\n", "\nfunc rightNow() Time {\n"
-	standard := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
-	source, err := os.ReadFile(filepath.Join(standard, "time.go"))
-	if err != nil {
-		return "", err
+	files := overlay.Files{filepath.Join(source, "time", "skew.go"): now}
+	if err := files.Replace(filepath.Join(source, "time", "time.go"), "\nfunc Now() Time {\n", "\nfunc rightNow() Time {\n"); err != nil {
+		return "", fmt.Errorf("the clock of this Go cannot be skewed: %w", err)
 	}
-	if n := strings.Count(string(source), old); n != 1 {
-		return "", fmt.Errorf("%s has %q %d times, want once: this Go is too different to skew its clock", standard, old, n)
-	}
-	replace := map[string]string{}
-	for name, text := range map[string]string{
-		"time.go": strings.Replace(string(source), old, renamed, 1),
-		"skew.go": now,
-	} {
-		file := filepath.Join(folder, name)
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			return "", err
-		}
-		replace[filepath.Join(standard, name)] = file
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": replace})
-	if err != nil {
-		return "", err
-	}
-	file := filepath.Join(folder, "overlay.json")
-	return file, os.WriteFile(file, overlay, 0o644)
+	return files.Write(folder)
 }
