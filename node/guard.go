@@ -13,7 +13,7 @@ import (
 // future. told is when the answer came in which the process said how old it is.
 //
 // The age counts on by our clock from told: between the question and the answer the process
-// may have been frozen. It is in whole seconds, hence one second more. What this node saw
+// may have been frozen. It is up to a second too great, hence one second more. What this node saw
 // itself takes precedence, since the master's wall clock may have jumped. Where it saw another
 // process before, this one is no older than the time since then. A guard that was worked out
 // for the same process before does not end sooner now.

@@ -15,7 +15,7 @@ import (
 )
 
 // guardWithDrift is a guard of 10 s as it is kept: with drift, and a second because a master
-// tells its age in whole ones.
+// counts its age from the beginning of the second in which it started.
 const guard = 10 * time.Second
 
 var guardWithDrift = guard + clock.Drift(guard) + time.Second
@@ -55,12 +55,36 @@ func TestGuard(t *testing.T) {
 				time.Sleep(age)
 				loadScript(t, cfg.Pool) // so that what is sent is carried out
 				n := start(t, cfg)
-				left := guardWithDrift - age.Truncate(time.Second)
+				left := guardWithDrift - age
 				wantGuarded(t, n, left)
 				time.Sleep(left - time.Nanosecond)
 				wantGuarded(t, n, time.Nanosecond)
 				time.Sleep(time.Nanosecond)
 				wantGrants(t, n)
+			})
+		})
+	}
+}
+
+// TestGuardEndsForAll: nodes that ask at different times how old the master is see its guard end at the same
+// time.
+func TestGuardEndsForAll(t *testing.T) {
+	for _, fraction := range []time.Duration{0, 300 * time.Millisecond, 999 * time.Millisecond} {
+		t.Run(fraction.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				cfg.Guard = guard
+				time.Sleep(fraction)
+				m.Restart()
+				want := time.Now().Add(guardWithDrift - fraction)
+				for range 5 {
+					time.Sleep(550 * time.Millisecond)
+					n := start(t, cfg)
+					synctest.Wait()
+					if end := time.Now().Add(n.Guard()); !end.Equal(want) {
+						t.Errorf("the guard ends %v later than it should", end.Sub(want))
+					}
+					n.Close() // a client has one node for a process
+				}
 			})
 		})
 	}

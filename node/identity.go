@@ -16,7 +16,7 @@ type identity struct {
 	run     string        // run id, drawn anew by each process
 	version string        // of Redis
 	role    string        // master or slave
-	uptime  time.Duration // in whole seconds, by the master's wall clock
+	uptime  time.Duration // by the master's wall clock, from the beginning of the second in which it started
 	loading bool          // it is still reading its data from disk
 	err     error         // why it does not say
 
@@ -28,6 +28,7 @@ type identity struct {
 func identify(replies ...any) identity {
 	var id identity
 	var secondID, secondOffset bool
+	var now int64 // by the master's wall clock, in µs
 	for _, reply := range replies {
 		text, ok := reply.([]byte)
 		if !ok {
@@ -51,6 +52,8 @@ func identify(replies ...any) identity {
 				}
 				// It is negative when the master's wall clock was set back.
 				id.uptime = time.Duration(max(0, s)) * time.Second
+			case "server_time_usec": // Redis 6.0 does not say it
+				now, _ = strconv.ParseInt(string(value), 10, 64)
 			case "master_replid":
 				id.history = string(value)
 			case "master_replid2":
@@ -60,6 +63,9 @@ func identify(replies ...any) identity {
 			}
 		}
 	}
+	// Redis subtracts the second in which it started from that of now. What has passed of the latter counts
+	// too, so that all clients see the same age, whenever they ask.
+	id.uptime += time.Duration(max(0, now)%1e6) * time.Microsecond
 	id.promoted = secondID && secondOffset
 	if id.run == "" && id.err == nil {
 		id.err = errors.New("INFO: no run_id")

@@ -169,6 +169,12 @@ func TestIdentify(t *testing.T) {
 			reply: []byte("# Server\r\nrun_id:abc\r\nuptime_in_seconds:12\r\n\r\n# Persistence\r\nloading:0\r\n# Replication\r\nrole:master\r\n"),
 			want:  identity{run: "abc", role: "master", uptime: 12 * time.Second},
 		},
+		{
+			name:  "some of the present second has passed",
+			reply: []byte("run_id:a\nserver_time_usec:1795420800250000\nuptime_in_seconds:12"),
+			want:  identity{run: "a", uptime: 12*time.Second + 250*time.Millisecond},
+		},
+		{name: "strange time", reply: []byte("run_id:a\nserver_time_usec:-1\nuptime_in_seconds:12"), want: identity{run: "a", uptime: 12 * time.Second}},
 		{name: "a replica", reply: []byte("run_id:a\nrole:slave"), want: identity{run: "a", role: "slave"}},
 		{name: "loads", reply: []byte("run_id:a\nloading:1"), want: identity{run: "a", loading: true}},
 		{

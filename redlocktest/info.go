@@ -5,7 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 )
 
 // noReplID is what Redis shows for a replication history that it does not have.
@@ -65,7 +64,7 @@ func (m *Master) sectionsLocked() []section {
 			"run_id:" + p.runID,
 			fmt.Sprintf("tcp_port:%d", m.port.number()),
 			fmt.Sprintf("server_time_usec:%d", m.nowLocked().UnixMicro()),
-			fmt.Sprintf("uptime_in_seconds:%d", m.nowLocked().Sub(p.started)/time.Second),
+			fmt.Sprintf("uptime_in_seconds:%d", m.nowLocked().Unix()-p.started.Unix()),
 		}},
 		{"clients", []string{fmt.Sprintf("connected_clients:%d", len(p.sessions))}},
 		{"memory", []string{"maxmemory:0", "maxmemory_policy:noeviction"}},

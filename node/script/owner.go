@@ -168,8 +168,8 @@ func (o *Owner) Register(entry QueueEntry) *Command {
 var nothing any = ""
 
 // Release takes the owner out of the queue and frees the lock, which is then handed to the first
-// in the queue, or to the readers that are first. token is the owner's fencing token, or the one it proposed; since is that of its
-// queue entries, 0 if there were none. A Permit frees whichever slot it has.
+// in the queue, or to the readers that are first. token is the owner's fencing token, or the one it
+// proposed; since is that of its queue entries, 0 if there were none. A Permit frees whichever slot it has.
 //
 // The answer is Done, or Refused if the owner does not have the lock. After any other outcome the
 // node sends it again by itself until the master has answered. A guarded master does not hand
