@@ -46,7 +46,8 @@ type contest struct {
 	firstMessage [1]message
 }
 
-// newContest makes a contest for key, of a call with that trace. Its place in the queue is since, if it waits. It begins with start or enterBy.
+// newContest makes a contest for key, of a call with that trace. Its place in the queue is since, if it
+// waits. It begins with start or enterBy.
 func (m *Masters) newContest(key string, want protocol.Want, since time.Time, trace *callTrace) *contest {
 	c := &contest{
 		m:       m,

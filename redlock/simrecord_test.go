@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -254,13 +253,7 @@ func (s *sim) judge(t *testing.T, all *tally.Total) {
 			continue
 		}
 		r.Violations++
-		var text strings.Builder
-		fmt.Fprintf(&text, "%s, at %v: %s", v.Check, v.At, v.Text)
-		for _, e := range v.Events {
-			line, _ := json.Marshal(e)
-			fmt.Fprintf(&text, "\n\t%s", line)
-		}
-		t.Error(text.String())
+		t.Error(judge.Tell(v))
 	}
 	r.Failed = t.Failed()
 	if r.Failed {

@@ -9,9 +9,9 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// Exit codes, whose meanings are in exitCodes. Those between 64 and 78 are from sysexits.h, which scripts and mailers know; 126, 127
-// and 128+n are the shell's. A command may use the same numbers. A caller that must tell them apart
-// looks at stderr, where redlock says why it ended.
+// Exit codes, whose meanings are in exitCodes. Those between 64 and 78 are from sysexits.h, which scripts
+// and mailers know; 126, 127 and 128+n are the shell's. A command may use the same numbers. A caller that
+// must tell them apart looks at stderr, where redlock says why it ended.
 const (
 	exitOK            = 0
 	exitNo            = 1   // what was asked for is not so

@@ -21,7 +21,8 @@ func (m *Master) Occupy(d time.Duration) error {
 }
 
 // occupy leaves counting the time to the server: once the script has run for lua-time-limit, and not before,
-// it reads what clients have sent, and finds that the script is to end.
+// it reads what clients have sent, and finds that the script is to end. The script would end by itself, after
+// a minute or so, should nobody get through.
 func (m *Master) occupy(d time.Duration) error {
 	patience := redis.DialReadTimeout(d + scriptWait)
 	busy, err := m.Dial(patience)
@@ -43,7 +44,7 @@ func (m *Master) occupy(d time.Duration) error {
 	if err := configure(busy, limit, strconv.FormatInt(max(1, d.Milliseconds()), 10)); err != nil {
 		return err
 	}
-	if err := busy.Send("EVAL", "while true do end", 0); err != nil {
+	if err := busy.Send("EVAL", "for i = 1, 1e10 do end", 0); err != nil {
 		return err
 	}
 	if err := busy.Flush(); err != nil {

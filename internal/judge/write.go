@@ -34,13 +34,7 @@ func (r *Report) WriteTo(out io.Writer) (int64, error) {
 				fmt.Fprintf(&text, "\n%s: and %d more\n", c.Name, len(c.Violations)-i)
 				break
 			}
-			fmt.Fprintf(&text, "\n%s at %v: %s\n", v.Check, round(v.At), v.Text)
-			if v.Unpromised != "" {
-				fmt.Fprintf(&text, "(nobody promised otherwise: %s)\n", v.Unpromised)
-			}
-			for _, e := range v.Events {
-				fmt.Fprintf(&text, "  %s\n", sentenceOf(e))
-			}
+			fmt.Fprintf(&text, "\n%s", Tell(v))
 		}
 	}
 	if r.Run.Replay != "" {
@@ -48,6 +42,19 @@ func (r *Report) WriteTo(out io.Writer) (int64, error) {
 	}
 	n, err := io.WriteString(out, text.String())
 	return int64(n), err
+}
+
+// Tell returns a violation for people: what it is, and the part of the history that shows it, a line each.
+func Tell(v history.Violation) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s at %v: %s\n", v.Check, round(v.At), v.Text)
+	if v.Unpromised != "" {
+		fmt.Fprintf(&text, "(nobody promised otherwise: %s)\n", v.Unpromised)
+	}
+	for _, e := range v.Events {
+		fmt.Fprintf(&text, "  %s\n", sentenceOf(e))
+	}
+	return text.String()
 }
 
 // details says what else there is to a check's verdict.

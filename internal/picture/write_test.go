@@ -100,6 +100,26 @@ func TestSelfContained(t *testing.T) {
 	}
 }
 
+// The example of docs is drawn by today's page.
+func TestExample(t *testing.T) {
+	const file = "../../docs/chaos-example.html"
+	example, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?s)<title>(.*?)</title>.*<script type="application/json" id="data">(.*?)</script>`).FindSubmatch(example)
+	if found == nil {
+		t.Fatalf("%s has no title and data", file)
+	}
+	var today bytes.Buffer
+	if err := fill(&today, string(found[1]), string(found[2])); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(today.Bytes(), example) {
+		t.Errorf("%s differs from the page that is written today: docs/chaos.md says how it is made", file)
+	}
+}
+
 // Each file of the folder is in the page.
 func TestScripts(t *testing.T) {
 	files, err := parts.ReadDir("page")

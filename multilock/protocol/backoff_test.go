@@ -16,9 +16,9 @@ func split5() []reply {
 }
 
 // Votes that are left over while one owner has a majority are kept for a round trip only, in case he
-// gives it back, and handed off to nobody: he may need them to heal. The contender stands in the queue without a gap: its new
-// owner enters when the last one leaves. It only keeps its place, and takes part when the holder's
-// lease has ended.
+// gives it back, and handed off to nobody: he may need them to heal. The contender stands in the queue
+// without a gap: its new owner enters when the last one leaves. It only keeps its place, and takes part
+// when the holder's lease has ended.
 func TestMinorityIsLeftToAHolder(t *testing.T) {
 	play(t, 5, waits, func(s *scene) {
 		s.trip = 2 * ms

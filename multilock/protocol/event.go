@@ -142,8 +142,8 @@ type Effects struct {
 
 	NewOwner bool // what follows is asked for by a new owner: no owner is used for two tries
 
-	// Read is the largest fencing counter that was read, or that a raise asked for. The token that is proposed has to be above
-	// it, and the one that a release tells the masters no lower.
+	// Read is the largest fencing counter that was read, or that a raise asked for. The token that is
+	// proposed has to be above it, and the one that a release tells the masters no lower.
 	Read int64
 
 	// Ask: send a round to these masters.
