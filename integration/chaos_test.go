@@ -33,6 +33,7 @@ func TestChaos(t *testing.T) {
 
 // TestChaosHasTeeth: clients that break a rule are found out, by the check that is for it.
 func TestChaosHasTeeth(t *testing.T) {
+	t.Parallel()
 	most := []string{"m1", "m2", "m3"}
 	plan := trial.Plan{Durable: make([]bool, 5), Acts: []trial.Act{
 		{At: 6 * time.Second, Lasts: 2 * time.Second, Kind: trial.Cut, On: most},
@@ -43,6 +44,7 @@ func TestChaosHasTeeth(t *testing.T) {
 		{"reader-let-in-beside-a-writer", judge.Exclusion},
 	} {
 		t.Run(c.patch, func(t *testing.T) {
+			t.Parallel()
 			ctx := begin(t, 4*time.Minute)
 			teeth := exec.CommandContext(ctx, "go", "run", "./teeth", "-overlay", t.TempDir(), "-run", "^"+c.patch+"$")
 			teeth.Dir = ".."

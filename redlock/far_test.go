@@ -43,9 +43,9 @@ func TestHandOverOnFarMasters(t *testing.T) {
 		for _, lease := range []time.Duration{30 * time.Second, 10 * time.Minute} {
 			trip := ms * time.Millisecond
 			farBubble(t, trip, lease, func(t *testing.T, ctx context.Context, fleet *redlocktest.Fleet, clients []*redlock.Client) {
-				const callers, rounds = 5, 8
+				const callers = 5
 				r := rand.New(rand.NewPCG(uint64(trip), uint64(lease)))
-				for range rounds {
+				for range portion(8) { // rounds
 					holder := lock(t, ctx, clients[0], "a")
 					var served []int
 					var wg sync.WaitGroup

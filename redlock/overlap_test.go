@@ -60,7 +60,7 @@ func TestOverlapIsFound(t *testing.T) {
 		{name: "{1,2,3} and {1}", one: []int{0, 1, 2}, two: []int{0}},
 		{name: "without records", one: []int{0, 1, 2}, two: []int{2, 3, 4}, hidden: true},
 	} {
-		for seed := range 5 { // the beats of clients are drawn
+		for seed := range portion(5) { // the beats of clients are drawn
 			t.Run(fmt.Sprint(tt.name, "/", seed), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestNoFalseOverlap(t *testing.T) {
 			fleet.Master(2).Restart()
 		}},
 	} {
-		for seed := range 3 {
+		for seed := range portion(3) {
 			t.Run(fmt.Sprint(tt.name, "/", seed), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {

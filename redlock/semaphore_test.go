@@ -306,7 +306,7 @@ func TestPermitEnds(t *testing.T) {
 // own whose tokens grow, and each gets its turn.
 func TestNeverMorePermits(t *testing.T) {
 	for _, permits := range []int{1, 2, 5} {
-		for seed := range uint64(8) {
+		for seed := range portion(8) {
 			t.Run(fmt.Sprintf("K=%d/seed=%d", permits, seed), func(t *testing.T) {
 				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 					r := rand.New(rand.NewPCG(seed, 0))
