@@ -62,7 +62,7 @@ fmt: ## format the code and bring it up to date with the language
 unit: ## unit tests and style, with the race detector; of each simulation a fifth or less
 	$(GO) test -count=1 ./internal/redisserver # installs it for the others
 	$(GO) test -race -short -count=1 $(UNITS)
-	$(call each,$(GO) test -count=1 ./...)
+	printf '%s\n' $(MODULES) | xargs -P 5 -I{} sh -c 'cd {} && $(GO) test -count=1 ./...' # they mostly wait
 
 sim: ## the simulations, whole, without the race detector, which makes them ten times as slow
 	$(GO) test -count=1 -run '^($(LONG))$$' ./redlock ./multilock ./node

@@ -323,6 +323,7 @@ func TestPermissions(t *testing.T) {
 // TestPermissionsAreNeeded: if any one of the permissions in the docs is missing, something is
 // refused.
 func TestPermissionsAreNeeded(t *testing.T) {
+	t.Parallel()
 	ctx := begin(t, 2*time.Minute)
 	f := startFleet(ctx, t, fleetConfig{Masters: 1})
 	rule := documentedRule(t)
