@@ -47,8 +47,10 @@ const (
 	windowSize    = 1000 // holds that are looked at together
 	windowOverlap = 200  // of them also in the next window: more than ever wait at a time
 	maxPerWindow  = 20   // violations that are told of one window, and holds that it loses: each takes several searches
-	patience      = 10 * time.Second
 )
+
+// patience is for how long porcupine may search for one order. Tests have less.
+var patience = 10 * time.Second
 
 // disorders returns what is wrong with some stays, and those that are left without what is wrong.
 func (r *record) disorders(key string, some []stay) (rest []stay, violations []history.Violation) {
