@@ -295,3 +295,11 @@ func TestPage(t *testing.T) {
 		t.Errorf("docs/doctor.md has %s, which is no check", id)
 	}
 }
+
+// A Config that redlock.New refuses is refused.
+func TestNilPool(t *testing.T) {
+	_, err := Examine(t.Context(), redlock.Config{Pools: []*redis.Pool{nil}}, "")
+	if err == nil || !strings.Contains(err.Error(), "Config.Pools[0] is nil") {
+		t.Errorf("Examine with a nil pool = %v", err)
+	}
+}

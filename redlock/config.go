@@ -138,8 +138,11 @@ func (cfg *Config) fill() error {
 	return nil
 }
 
-// check refuses durations that do not fit together.
+// check refuses pools that are nil, and durations that do not fit together.
 func (cfg *Config) check() error {
+	if i := slices.Index(cfg.Pools, nil); i >= 0 {
+		return fmt.Errorf("redlock: Config.Pools[%d] is nil", i)
+	}
 	if cfg.MaxLease < 0 {
 		return fmt.Errorf("redlock: Config.MaxLease %v is negative", cfg.MaxLease)
 	}
@@ -189,9 +192,6 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 	var own []*redis.Pool
 	pools, names := cfg.Pools, make([]string, len(cfg.Pools))
 	for i := range pools {
-		if pools[i] == nil {
-			return nil, nil, fmt.Errorf("redlock: Config.Pools[%d] is nil", i)
-		}
 		names[i] = fmt.Sprintf("pool %d", i)
 	}
 	for i, address := range cfg.Masters {
