@@ -2,6 +2,8 @@ package script
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 )
@@ -343,6 +345,45 @@ func TestYield(t *testing.T) {
 		h.wantQueue("then")
 		post.want(t, "nobody is told")
 	})
+}
+
+// Who gives up leaves the queue of a master without memory, too, and whoever comes next for its client takes
+// its place there.
+func TestGivingUpAtAFullMaster(t *testing.T) {
+	writer := func(owner string) *Owner { return NewOwner("k", id(owner)) }
+	permit := func(owner string) *Owner { return NewPermit("k", id(owner), 1, 0) }
+	for name, tt := range map[string]struct {
+		holds, waits func(owner string) *Owner
+	}{
+		"writer": {writer, writer},
+		"reader": {writer, reader},
+		"permit": {permit, permit},
+	} {
+		o, next, entry := tt.waits("a:r1"), tt.waits("a:r2"), asked(10)
+		for way, cmd := range map[string]*Command{
+			"release":    o.Release(50, 10),
+			"yield":      o.Yield(10),
+			"release to": o.ReleaseTo(50, 10, next, entry),
+			"yield to":   o.YieldTo(10, next, entry),
+		} {
+			t.Run(name+", "+way, func(t *testing.T) {
+				withScripts(t, func(h *scriptFixture) {
+					h.run(tt.holds("x:r0").Acquire(lease, 5))
+					h.run(o.AcquireOrRegister(lease, entry))
+					h.m.Fill(true)
+					h.wantAnswer("it", h.run(cmd), Refused, "")
+					h.m.Fill(false)
+					var want []string
+					if cmd.next != "" {
+						want = []string{cmd.next}
+					}
+					if got := slices.Collect(maps.Keys(h.m.ZSet(o.keys[1].(string)))); !slices.Equal(got, want) {
+						t.Errorf("%q wait, want %q", got, want)
+					}
+				})
+			})
+		}
+	}
 }
 
 // Who goes on waiting as a new owner has no gap in between, and the same place.

@@ -77,6 +77,9 @@ function release(step, lock, queue, k, a, freed, there)
 
   local mine = freed == 1
   local answer = mine and 1 or -1
+  -- Even if it had the lock: a renewal may have healed it while it waited. It leaves before next enters, or
+  -- a full master would refuse both.
+  local left = owner and step ~= 'r' and step ~= 't' and there ~= 0 and leave(queue, owner)
   if next and not wrong then
     if holder == 'shared' then
       needReaders(lock)
@@ -86,8 +89,6 @@ function release(step, lock, queue, k, a, freed, there)
       enter(queue, next, unpack(args, a + 4, a + 7))
     end
   end
-  -- Even if it had the lock: a renewal may have healed it while it waited.
-  local left = owner and step ~= 'r' and step ~= 't' and there ~= 0 and leave(queue, owner)
   if there == 2 then -- if it is the only one of the two, there is nobody to hand it to
     holder = left and holderOf(lock) or lock
   end
