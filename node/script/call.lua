@@ -71,6 +71,7 @@ for i = 1, #steps do
   local lock, queue = keys[k + 1], nil
   local width, length -- how many keys and arguments it has
   local answer, granted, extended, freed, there
+  local ok = true
 
   if step == 'a' or step == 'w' then
     width, length, queue = 3, step == 'a' and 3 or 5, keys[k + 2]
@@ -136,11 +137,7 @@ for i = 1, #steps do
     if not permit then
       -- #include permit.lua
     end
-    local ok
     ok, answer = pcall(permit, step, lock, keys[k + 2], keys[k + 3], a)
-    if not ok and type(answer) == 'string' then
-      answer = redis.error_reply(answer)
-    end
   end
 
   if not granted and not answer then
@@ -190,11 +187,7 @@ for i = 1, #steps do
     else
       -- #include renew.lua
     end
-    local ok
     ok, answer = pcall(run, step, lock, queue, k, a, freed, there)
-    if not ok and type(answer) == 'string' then
-      answer = redis.error_reply(answer)
-    end
     granted = answer == nil
     extended = step == 'n' and answer == 2 or (step == 'h' or step == 'H') and (answer == 1 or answer == 2)
   end
@@ -210,6 +203,14 @@ for i = 1, #steps do
     else
       -- #include grant.lua
     end
+  end
+
+  if not ok then
+    answer = type(answer) == 'string' and redis.error_reply(answer) or answer
+    -- In miniredis, which tests use, functions that were made before an error share no local with those that
+    -- are made after it. So they are all made anew.
+    holderOf, forcedKey, enter, notify, handOff, acquire, release, permit = nil
+    needReaders, reads, settle, join, share = nil
   end
 
   answers[i] = answer

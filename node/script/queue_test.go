@@ -409,3 +409,19 @@ func TestYieldTo(t *testing.T) {
 		post.want(t, "nobody is told")
 	})
 }
+
+// A step that a full master refuses leaves the steps behind it in the same call as they are.
+func TestStepBehindARefusedOne(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		post := h.subscribeClient("a")
+		h.heldByX()
+		h.waits("a:r1", 10)
+		h.m.Fill(true)
+		x := NewOwner("k", id("x:r0"))
+		answers := runAll(t, h.conn, x.Raise(lease, 100), x.Release(6, 5))
+		h.wantAnswer("the raise", answers[0], Failed, "")
+		h.wantAnswer("the release", answers[1], Done, "")
+		h.wantReaders("then", "a:r1 400ms")
+		post.want(t, "to the reader", id("a:r1 1 6:shared k"))
+	})
+}
