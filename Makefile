@@ -4,7 +4,7 @@ GO    ?= go
 TOOL  := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 UNITS  = $$($(GO) list ./... | grep -vE '/integration(/fleet)?$$')
 # Tests of which make unit runs a part. TestLongForms knows if one is missing.
-LONG   = TestSim|TestNeverMorePermits|TestReadersAndWritersNeverMeet|TestOverlapIsFound|TestNoFalseOverlap|TestHandOverOnFarMasters|TestChangeUnderLoad|TestThousandCallersGiveUp|TestLockAllNeverDeadlocks|TestReleaseBesideTheFirstAsk
+LONG   = TestSim|TestNeverMorePermits|TestReadersAndWritersNeverMeet|TestOfTwoAtOnceOneTakesNoLock|TestNoFalseConflict|TestHandOverOnFarMasters|TestRolloutUnderLoad|TestThousandCallersGiveUp|TestLockAllNeverDeadlocks|TestReleaseBesideTheFirstAsk|TestOrder
 # Tests that mostly wait run beside each other, but not beside those of the other package: some measure time.
 CHAOS  = $(GO) test -race -count=1 -timeout 30m -p 1 -parallel 6 ./integration ./integration/fleet
 FUZZ  ?= 30s

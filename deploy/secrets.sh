@@ -19,7 +19,13 @@ draw operator-password
 sed "s/>password/#$(hash password)/; s/>operator-password/#$(hash operator-password)/" "$from/users.acl" >"$to/users.acl"
 
 names=DNS:localhost,IP:127.0.0.1
-for host in "$@"; do names="$names,DNS:$host"; done
+for host in "$@"; do
+	case $host in
+	*:*) names="$names,IP:$host" ;;
+	*[!0-9.]*) names="$names,DNS:$host" ;;
+	*) names="$names,IP:$host" ;;
+	esac
+done
 cd "$to/tls"
 openssl req -x509 -newkey rsa:2048 -nodes -days 3650 -subj '/CN=issuer for locks' -keyout ca.key -out ca.crt 2>/dev/null
 openssl req -newkey rsa:2048 -nodes -subj '/CN=a master for locks' -keyout server.key -out server.csr 2>/dev/null
@@ -27,6 +33,13 @@ printf 'subjectAltName=%s\n' "$names" >extensions
 openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 365 -extfile extensions -out server.crt 2>/dev/null
 rm server.csr extensions ca.srl
 
-# The server in a container is another user.
 chmod 755 . ..
-chmod 644 ../users.acl ca.crt server.crt server.key
+chmod 644 ca.crt server.crt
+# The server in a container is of the group 999. Only root can give it what nobody else may read.
+for file in ../users.acl server.key; do
+	if chgrp 999 "$file" 2>/dev/null; then
+		chmod 640 "$file"
+	else
+		echo "secrets.sh: before a container uses it, as root: chgrp 999 $file; chmod 640 $file (in $PWD)" >&2
+	fi
+done

@@ -13,8 +13,7 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// Limit is how long an examination takes at most, give or take the time for two answers. On masters
-// that are near it takes two seconds.
+// Limit is how long an examination takes at most. On masters that are near it takes two seconds.
 const Limit = 20 * time.Second
 
 // patience is how long one answer may take. It is longer than any sensible NodeTimeout, so that a slow
@@ -23,11 +22,12 @@ const patience = 2 * time.Second
 
 // Examine examines the masters of a client with that Config, all at the same time. It takes two
 // seconds or so, and [Limit] at most; a master that does not answer costs two seconds, once. At the end
-// of ctx it reports what it has found by then.
+// of ctx it reports what it has found by then, within a second.
 //
-// prefix is put in front of the random name that the examination locks: that of your names, if the
-// user may use no others, or empty.
-func Examine(ctx context.Context, cfg redlock.Config, prefix string) (Report, error) {
+// The examination locks a random name that begins with name: one of yours, or how yours begin, since
+// the user may be permitted no others. Where it is empty, it finds out nothing about your names unless
+// the user may use all.
+func Examine(ctx context.Context, cfg redlock.Config, name string) (Report, error) {
 	cfg, err := cfg.WithDefaults()
 	if err != nil {
 		return Report{}, err
@@ -43,7 +43,7 @@ func Examine(ctx context.Context, cfg redlock.Config, prefix string) (Report, er
 			}
 		}()
 	}
-	ctx, cancel := context.WithTimeout(ctx, Limit)
+	ctx, cancel := context.WithTimeout(ctx, Limit-node.CleanTime)
 	defer cancel()
 	facts := make([]node.Facts, len(pools))
 	var wg sync.WaitGroup
@@ -52,7 +52,8 @@ func Examine(ctx context.Context, cfg redlock.Config, prefix string) (Report, er
 			facts[i] = node.Probe(ctx, node.Examination{
 				Name: names[i], Pool: pools[i],
 				Guard: max(cfg.RestartGuard, 0), Patience: max(patience, cfg.NodeTimeout),
-				Scratch: fmt.Sprintf("%sredlock_doctor:%016x", prefix, rand.Uint64()), // two names may lead to one server
+				Start:   name,
+				Scratch: fmt.Sprintf("%sdoctor:%016x", name, rand.Uint64()), // two names may lead to one server
 			})
 		})
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/redlock/internal/quote"
 	"example.com/redlock/node"
 	"example.com/redlock/quorum"
 	"example.com/redlock/redlock"
@@ -24,12 +25,15 @@ type check struct {
 var checks = []check{
 	{"quorum", (*exam).quorum, (*exam).quorumOK},
 	{"set-size", (*exam).setSize, (*exam).setSizeOK},
+	{"same-host", (*exam).sameHost, nil},
 	{"other-sets", (*exam).otherSets, (*exam).otherSetsOK},
+	{"leases", nil, nil}, // other-sets
 	{"reachable", (*exam).refusals, (*exam).reachableOK},
 	{"tls", nil, nil}, // the next few are refusals as well
 	{"login", nil, nil},
 	{"protected-mode", nil, nil},
 	{"pool", nil, nil},
+	{"no-password", (*exam).noPassword, nil},
 	{"version", (*exam).version, (*exam).versionOK},
 	{"role", (*exam).role, (*exam).roleOK},
 	{"same-server", (*exam).sameServer, nil},
@@ -47,6 +51,7 @@ var checks = []check{
 	{"round-trip", (*exam).roundTrip, (*exam).roundTripOK},
 	{"permissions", (*exam).permissions, (*exam).permissionsOK},
 	{"commands", nil, nil}, // permissions
+	{"channels", (*exam).channels, nil},
 	{"trial", (*exam).trial, (*exam).trialOK},
 	{"subscription", (*exam).subscription, nil},
 	{"script-latency", (*exam).scriptLatency, (*exam).scriptLatencyOK},
@@ -87,7 +92,7 @@ func diagnose(cfg redlock.Config, facts []node.Facts) Report {
 		if c.ok == nil || bad {
 			continue
 		}
-		if verdict := c.ok(e); verdict != "" {
+		if verdict := quote.Text(c.ok(e)); verdict != "" {
 			e.found = append(e.found, Finding{ID: c.id, Verdict: verdict})
 		}
 	}
@@ -99,7 +104,7 @@ func diagnose(cfg redlock.Config, facts []node.Facts) Report {
 
 // note notes a finding about one master, together with others of whom the same is to be said.
 func (e *exam) note(f *node.Facts, id string, severity Severity, remedy, verdict string, args ...any) {
-	verdict = fmt.Sprintf(verdict, args...)
+	verdict = quote.Text(fmt.Sprintf(verdict, args...))
 	for i := range e.found {
 		if o := &e.found[i]; o.ID == id && o.Severity == severity && o.Verdict == verdict && o.Remedy == remedy && o.Masters != nil {
 			o.Masters = append(o.Masters, f.Name)

@@ -15,6 +15,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 )
 
@@ -156,6 +157,12 @@ func TestFindings(t *testing.T) {
 		{"far", trips(600 * time.Millisecond), "round-trip", Warning, "takes 600ms (600ms to 1.2s), and NodeTimeout is 500ms: clients take the master for dead", "a NodeTimeout of 2.4s or more and a Lease of 24s or more"},
 		{"near the timeout", trips(300 * time.Millisecond), "round-trip", Warning, "now and then", "NodeTimeout of 1.2s"},
 
+		{"open", func(f *node.Facts) {
+			f.Open, f.Settings["protected-mode"], f.Settings["bind"] = true, "no", "0.0.0.0"
+		}, "no-password", Warning, "without a password (it listens on 0.0.0.0, with protected-mode off)", "ACL SETUSER default off"},
+		{"open everywhere", func(f *node.Facts) { f.Open, f.Settings = true, nil }, "no-password", Warning, "listens on every address", ""},
+		{"all channels", set("acl-pubsub-default", "allchannels"), "channels", Note, "acl-pubsub-default is allchannels", "resetchannels"},
+
 		{"command denied", func(f *node.Facts) {
 			f.Denials = []node.Denial{{What: "+hset", Err: noperm}, {What: "+zadd", Err: noperm}}
 			f.Trials = []node.Trial{{What: "acquire", Err: noperm}}
@@ -164,8 +171,8 @@ func TestFindings(t *testing.T) {
 			f.Denials = []node.Denial{{What: "+client|id", Err: noperm, Without: "this and that"}}
 		}, "permissions", Warning, "the user lacks +client|id: this and that", "+client|id"},
 		{"scratch denied", func(f *node.Facts) {
-			f.Denials = []node.Denial{{What: "~redlock_doctor:1", Err: noperm}}
-		}, "permissions", Error, "may not use names such as redlock_doctor:…", "--scratch"},
+			f.Denials = []node.Denial{{What: node.AllNames, Err: noperm}, {What: "~redlock_fence:*", Err: noperm}}
+		}, "permissions", Error, "may not use every name: doctor made one up", "--name"},
 		{"renamed", func(f *node.Facts) {
 			f.Denials = []node.Denial{{What: "+evalsha", Err: redis.Error("ERR unknown command 'EVALSHA', with args beginning with: ")}}
 		}, "commands", Error, "does not know EVALSHA", "do not rename"},
@@ -183,12 +190,18 @@ func TestFindings(t *testing.T) {
 		{"Redisson", func(f *node.Facts) { f.Sample.Redisson = []string{"a"} }, "redisson", Note, `"a"`, "docs/redisson.md"},
 		{"foreign keys", func(f *node.Facts) { f.Sample.Wrong = []string{"redlock_fence:{a}"} }, "foreign-keys", Warning, `1 key of another type`, "delete"},
 		{"other set", func(f *node.Facts) {
-			f.Sets = []node.SetInUse{{Set: "3:00000000,11111111,22222222", Seen: time.Second, Client: "orders on h (pid 1)"}}
-		}, "other-sets", Error, "orders on h (pid 1) uses other masters", "wrong masters"},
-		{"other set, after a restart", func(f *node.Facts) {
-			f.Info["uptime_in_seconds"] = "30"
-			f.Sets = []node.SetInUse{{Set: "5:00000000,00000001,00000002,00000003,99999999", Seen: time.Second}}
-		}, "other-sets", Warning, "a client without a record uses other masters", "look again"},
+			f.Uses = []script.Use{inUse("orders", "00000000 11111111 22222222")}
+		}, "other-sets", Error, "orders on h (pid 1) uses run 00000000, run 11111111 and run 22222222", "wrong masters"},
+		{"another route", func(f *node.Facts) {
+			one, other := inUse("reports", fiveRuns), inUse("orders", fiveRuns)
+			one.Now, other.Now, other.Next = []string{"1", "2"}, []string{"1", "3"}, []string{"1"}
+			f.Uses = []script.Use{one, other}
+		}, "other-sets", Error, "reports on h (pid 1) spreads names over the sets 1, 2, and orders on h (pid 1) over the sets 1, 3 now and 1 next", "wrong sets"},
+		{"leases above a guard", func(f *node.Facts) {
+			long, short := inUse("reports", fiveRuns), inUse("orders", fiveRuns)
+			long.Lease, long.Guard = 300_000, 300_000
+			f.Uses = []script.Use{long, short}
+		}, "leases", Error, "reports on h (pid 1) takes leases of 5m0s, and orders on h (pid 1) has a restart guard of 30s", "raise the restart guard"},
 		{"unseen", func(f *node.Facts) {
 			f.Unseen = []node.Unseen{{What: "SLOWLOG", Err: noperm}, {What: "SCAN", Err: noperm}}
 		}, "unseen", Note, "SLOWLOG, SCAN refused (NOPERM", "as a user that may"},
@@ -230,6 +243,9 @@ func TestFindingsAboutTheSet(t *testing.T) {
 		{"one", 1, nil, 0, "set-size", Warning, "no lock survives"},
 		{"two", 2, nil, 0, "set-size", Warning, "neither"},
 		{"four", 4, nil, 0, "set-size", Note, "4 masters survive the loss of 1, which 3 do as well"},
+		{"a majority on one host", 5, func(f *node.Facts) { f.Name = "h:" + f.Name[1:] }, 3, "same-host", Warning, "3 of 5 masters are on one host, h: nobody gets a lock while it is down"},
+		{"two on one host", 5, func(f *node.Facts) { f.Name = "h:" + f.Name[1:] }, 2, "same-host", Note, "2 of 5 masters are on one host, h: they fail together"},
+		{"sockets", 3, func(f *node.Facts) { f.Name = "/run/" + f.Name }, 3, "same-host", Warning, "3 of 3 masters are on one host, this one"},
 		{"a minority is dead", 5, dead, 2, "quorum", Warning, "3 of 5 masters can grant a lock, and 3 are needed: none of these may fail"},
 		{"a majority is dead", 5, dead, 3, "quorum", Error, "2 of 5 masters can grant a lock, and 3 are needed: nobody gets one"},
 		{"all restarted", 3, guarded, 3, "quorum", Error, "0 of 3 masters can grant a lock now, and 2 are needed: nobody gets one for another 20s"},
@@ -247,19 +263,73 @@ func TestFindingsAboutTheSet(t *testing.T) {
 	}
 }
 
-// TestOtherSets: a set that meets this one, or that nobody publishes any more, is none to tell of.
+// TestNotOpen: what keeps strangers out of a master whose default user has no password.
+func TestNotOpen(t *testing.T) {
+	for _, kept := range []map[string]string{
+		{"protected-mode": "yes", "bind": "* -::*"},
+		{"protected-mode": "no", "bind": "127.0.0.1 -::1"},
+	} {
+		facts := well(3)
+		for i := range facts {
+			facts[i].Open = true
+			maps.Copy(facts[i].Settings, kept)
+		}
+		if found := examined(t, off, facts).Find("no-password"); len(found) > 0 {
+			t.Errorf("%v: got %+v", kept, found)
+		}
+	}
+}
+
+// TestClocksOfHalf: with two of five clocks off, the median of the four others is between the two camps, and
+// only these two are told of.
+func TestClocksOfHalf(t *testing.T) {
+	facts := well(5)
+	for i, offset := range []time.Duration{0, 0, 0, 1500 * time.Millisecond, 1500 * time.Millisecond} {
+		facts[i].Clock.Offset = offset
+	}
+	found := examined(t, off, facts).Find("clock-offset")
+	if len(found) != 1 || !slices.Equal(found[0].Masters, []string{"m4", "m5"}) {
+		t.Errorf("got %+v, want one finding about m4 and m5", found)
+	}
+}
+
+const fiveRuns = "00000000 00000001 00000002 00000003 00000004"
+
+// inUse is the use of masters with these run ids by a client that is called name.
+func inUse(name, runs string) script.Use {
+	u := script.Use{Terms: script.Terms{Lease: 30_000, Guard: 30_000}, Last: 1, Client: name, Record: &script.Record{Name: name, Host: "h", PID: 1}}
+	for run := range strings.FieldsSeq(runs) {
+		u.Masters = append(u.Masters, script.NewMaster(run, ""))
+	}
+	return u
+}
+
+// TestOtherSets: a set that meets this one is none to tell of, nor one that nobody takes locks with any
+// more, nor another one of several sets that share masters.
 func TestOtherSets(t *testing.T) {
-	for _, set := range []node.SetInUse{
-		{Set: "5:00000000,00000001,00000002,00000003,00000004"},
-		{Set: "4:00000000,00000001,00000002,00000003"},
-		{Set: "3:00000000,11111111,22222222", Seen: 30 * time.Second},
-		{Set: "what"},
+	const other = "00000000 11111111 22222222"
+	part := func(u script.Use, id string) script.Use { u.Part = id; return u }
+	late, refused := inUse("orders", other), inUse("orders", other)
+	late.Last = -2 * published.Milliseconds()
+	refused.Refused = true
+	for _, uses := range [][]script.Use{
+		{inUse("orders", fiveRuns)},
+		{inUse("orders", "00000000 00000001 00000002 00000003")},
+		{late},
+		{refused},
+		{part(inUse("orders", fiveRuns), "1"), part(inUse("orders", other), "2")},
 	} {
 		facts := well(5)
-		facts[1].Sets = []node.SetInUse{set}
+		facts[1].Uses = uses
 		if found := examined(t, off, facts).Find("other-sets"); len(found) > 0 {
-			t.Errorf("%+v: got %+v", set, found)
+			t.Errorf("%+v: got %+v", uses, found)
 		}
+	}
+	facts := well(5)
+	facts[2].Info["uptime_in_seconds"] = "30"
+	facts[1].Uses = []script.Use{inUse("orders", "00000000 00000001 99999999 00000003 00000004")}
+	if found := examined(t, off, facts).Find("other-sets"); len(found) > 0 {
+		t.Errorf("a client that does not know that m3 restarted: got %+v", found)
 	}
 }
 

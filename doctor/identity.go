@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -91,6 +93,50 @@ func (e *exam) sameServer() {
 	}
 }
 
+// sameHost notes masters that a single host takes with it. Those of Config.Pools have no address.
+func (e *exam) sameHost() {
+	by := map[string][]string{}
+	for _, f := range e.facts {
+		if host, _, err := net.SplitHostPort(f.Name); err == nil {
+			by[host] = append(by[host], f.Name)
+		} else if strings.HasPrefix(f.Name, "/") {
+			by["this one"] = append(by["this one"], f.Name) // sockets
+		}
+	}
+	for _, host := range slices.Sorted(maps.Keys(by)) {
+		switch n := len(by[host]); {
+		case n > len(e.facts)-e.need && n > 1:
+			e.noteAll("same-host", Warning, "put each master on a host of its own", "%d of %d masters are on one host, %s: nobody gets a lock while it is down", n, len(e.facts), host)
+		case n > 1:
+			e.noteAll("same-host", Note, "put each master on a host of its own", "%d of %d masters are on one host, %s: they fail together", n, len(e.facts), host)
+		}
+	}
+}
+
+// noPassword notes masters that let in everybody.
+func (e *exam) noPassword() {
+	for _, f := range e.reached() {
+		bind, known := f.Settings["bind"]
+		if !f.Open || f.Settings["protected-mode"] == "yes" || known && local(bind) {
+			continue
+		}
+		if bind == "" {
+			bind = "every address"
+		}
+		e.note(f, "no-password", Warning, "ACL SETUSER default off, and a user with a password for locks (see docs/operations.md#permissions)",
+			"lets in everybody who reaches it, without a password (it listens on %s, with protected-mode off): who can write can take and free any lock", bind)
+	}
+}
+
+// local reports whether a server that binds to these addresses can be reached from its own host alone.
+func local(bind string) bool {
+	addresses := strings.Fields(bind)
+	return len(addresses) > 0 && !slices.ContainsFunc(addresses, func(address string) bool {
+		ip, err := netip.ParseAddr(strings.TrimPrefix(address, "-"))
+		return err != nil || !ip.IsLoopback()
+	})
+}
+
 func (e *exam) replicas() {
 	for _, f := range e.reached() {
 		if n, _ := info(f, "connected_slaves"); n > 0 {
@@ -141,6 +187,7 @@ func said(err error) string {
 var shows = map[string]string{
 	"CONFIG GET":           "all settings",
 	"INFO":                 "what the master is",
+	"ACL GETUSER":          "who needs no password",
 	"SLOWLOG":              "slow commands",
 	"SCAN":                 "locks of other libraries",
 	"GETRANGE":             "locks of other libraries",

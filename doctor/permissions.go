@@ -19,9 +19,11 @@ func (e *exam) permissions() {
 			case node.About(d.Err) == "commands":
 				e.note(f, "commands", severityOf(d), "do not rename commands; use Redis or Valkey",
 					"does not know %s: %s", strings.ToUpper(strings.TrimPrefix(d.What, "+")), consequence(d.Without))
-			case strings.Contains(d.What, "redlock_doctor:"):
-				e.note(f, "permissions", Error, "if the user may only use names with a prefix, pass that as --scratch; otherwise permit the names of your locks",
-					"the user may not use names such as %s", d.What[1:strings.LastIndex(d.What, ":")+1]+"…")
+			case d.What == node.AllNames:
+				e.note(f, "permissions", Error, "give doctor one of your names, or how they begin: --name orders:",
+					"the user may not use every name: doctor made one up, and so cannot tell whether yours can be locked")
+			case stranger(f) && (d.What[0] == '~' && d.Without == "" || strings.HasPrefix(d.What, "&redisson")):
+				// What belongs to that name is refused as well, which says no more.
 			default:
 				missing[d.Without] = append(missing[d.Without], d.What)
 			}
@@ -36,6 +38,11 @@ func (e *exam) permissions() {
 				"the user lacks %s: %s", rules, consequence(without))
 		}
 	}
+}
+
+// stranger reports whether the user may not use the name that doctor made up.
+func stranger(f *node.Facts) bool {
+	return slices.ContainsFunc(f.Denials, func(d node.Denial) bool { return d.What == node.AllNames })
 }
 
 func severityOf(d node.Denial) Severity {
@@ -61,6 +68,15 @@ func (e *exam) permissionsOK() string {
 	return ""
 }
 
+func (e *exam) channels() {
+	for _, f := range e.reached() {
+		if f.Settings["acl-pubsub-default"] == "allchannels" && !f.Open {
+			e.note(f, "channels", Note, "CONFIG SET acl-pubsub-default resetchannels, and name the channels of each user",
+				"acl-pubsub-default is allchannels: users whose rules name no channels may listen and send where waiters are told of their turn")
+		}
+	}
+}
+
 func (e *exam) trial() {
 	for _, f := range e.facts {
 		if len(f.Trials) == 0 || slices.ContainsFunc(f.Denials, func(d node.Denial) bool { return d.Without == "" }) {
@@ -82,7 +98,7 @@ func (e *exam) trialOK() string {
 
 func (e *exam) subscription() {
 	for _, f := range e.reached() {
-		if f.Channel == nil {
+		if f.Channel == nil || stranger(f) {
 			continue
 		}
 		remedy := node.Remedy(f.Channel)
@@ -92,7 +108,7 @@ func (e *exam) subscription() {
 		case errors.Is(f.Channel, node.ErrTimeout):
 			remedy = "see whether the pool has room for two connections, and whether packets arrive"
 		case node.About(f.Channel) == "permissions":
-			remedy = "ACL SETUSER … +subscribe +unsubscribe &redlock_wake:* &redisson_lock__channel:* (see docs/operations.md#permissions)"
+			remedy = "ACL SETUSER … +subscribe +unsubscribe, and both channels of docs/operations.md#permissions"
 		}
 		e.note(f, "subscription", Warning, remedy, "no subscription: %s: waiters are not told that a lock is theirs, and ask from time to time", f.Channel)
 	}

@@ -124,10 +124,22 @@ func newWire(t *testing.T, target string) *wire.Wire {
 	return w
 }
 
-// client opens a client of the whole fleet, and closes it when the test ends. It fills in Masters and
-// Logger, and turns RestartGuard off unless the test sets it, since these masters have just started.
+// client opens a client of the whole fleet, with what config fills in, and closes it when the test ends.
 func (f *fleet) client(cfg redlock.Config) *redlock.Client {
 	f.t.Helper()
+	cfg = f.config(cfg)
+	client, err := redlock.New(cfg)
+	if err != nil {
+		f.t.Fatalf("New(%v) = %v", cfg.Masters, err)
+	}
+	f.t.Cleanup(func() { f.close(client) })
+	f.clients = append(f.clients, client)
+	return client
+}
+
+// config fills in Masters and Logger, and turns RestartGuard off unless the test sets it, since these
+// masters have just started.
+func (f *fleet) config(cfg redlock.Config) redlock.Config {
 	if cfg.Masters == nil {
 		for _, m := range f.masters {
 			cfg.Masters = append(cfg.Masters, m.url())
@@ -137,13 +149,7 @@ func (f *fleet) client(cfg redlock.Config) *redlock.Client {
 		cfg.RestartGuard = -1
 	}
 	cfg.Logger = f.log.logger()
-	client, err := redlock.New(cfg)
-	if err != nil {
-		f.t.Fatalf("New(%v) = %v", cfg.Masters, err)
-	}
-	f.t.Cleanup(func() { f.close(client) })
-	f.clients = append(f.clients, client)
-	return client
+	return cfg
 }
 
 // close closes a client, and reports an error if that takes longer than closeWait, whatever state the

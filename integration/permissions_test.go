@@ -286,6 +286,32 @@ func TestPermissions(t *testing.T) {
 			t.Errorf("TryLock(invoices:1) = %v, want ErrNoQuorum and NOPERM", err)
 		}
 	})
+	t.Run("what belongs to others", func(t *testing.T) {
+		others := f.client(redlock.Config{})
+		permit, err := others.Semaphore("billing:pool", 1).Acquire(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tenant, err := redis.Dial("tcp", f.masters[0].direct, redis.DialUsername("locks"), redis.DialPassword("password"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tenant.Close()
+		for _, cmd := range [][]any{
+			{"GET", "billing:1"},
+			{"DEL", "redlock_slots:{billing:pool}"},
+			{"EVAL", "return redis.call('del', 'redlock_slots:{billing:pool}')", 0},
+			{"ZADD", "redlock_wait:{billing:1}", 1, "me"},
+			{"SET", "redlock_fence:{billing:1}", "9007199254740992"},
+			{"HSET", "redlock_slotfence:{billing:pool}", 0, "9007199254740992"},
+			{"PUBLISH", "redisson_lock__channel:{billing:1}", "0"},
+		} {
+			if reply, err := tenant.Do(cmd[0].(string), cmd[1:]...); err == nil || !strings.Contains(strings.ToLower(err.Error()), "perm") && !strings.Contains(err.Error(), "can't access") {
+				t.Errorf("%v = %v, %v, want NOPERM", cmd, reply, err)
+			}
+		}
+		mustUnlock(ctx, t, permit)
+	})
 	t.Run("a name outside of the prefix, beside others", func(t *testing.T) {
 		client := f.client(redlock.Config{Masters: urls})
 		var wg sync.WaitGroup

@@ -204,8 +204,8 @@ func (r *rollout) step(ctx context.Context, t *testing.T, masters []*master, har
 func (r *rollout) done(ctx context.Context) error {
 	clients, err := r.elder.Clients(ctx)
 	for _, c := range clients {
-		if c.Masters != len(r.f.masters) {
-			err = errors.Join(err, fmt.Errorf("%v has %d masters", &c, c.Masters))
+		if len(c.Terms.Masters) != len(r.f.masters) {
+			err = errors.Join(err, fmt.Errorf("%v has %d masters", &c, len(c.Terms.Masters)))
 		}
 	}
 	if len(clients) != len(r.workers)+1 {

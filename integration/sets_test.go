@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -42,60 +43,103 @@ func (r *register) count() int {
 	return r.grants
 }
 
-// TestChangeOfSets: clients pass from one set of masters to two at times of their own, while they lock
-// one name or several together, and a master of each set is killed and started again. No name has two
-// holders at any time, and its tokens grow.
-func TestChangeOfSets(t *testing.T) {
-	ctx := begin(t, 3*time.Minute)
+// process is one that locks names, and is restarted with other sets.
+type process struct {
+	sets *redlock.Sets
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+}
+
+// start has callers lock one name or two together, until the process is stopped. Where others that do not
+// go together with the process have ended just now, it is ready a minute later.
+func (p *process) start(ctx context.Context, t *testing.T, r *register, cfg redlock.SetsConfig) {
+	t.Helper()
+	var err error
+	if p.sets, err = redlock.NewSets(cfg); err != nil {
+		t.Fatal(err)
+	}
+	sets := p.sets
+	eventually(ctx, t, 2*time.Minute, "ready", func() error { return sets.Ready(ctx) })
+	var short context.Context
+	short, p.stop = context.WithCancel(ctx)
+	for c := range 3 {
+		p.wg.Go(func() {
+			for i := c; short.Err() == nil; i++ {
+				names := []string{fmt.Sprint("n", i%5), fmt.Sprint("n", i*i%5)}
+				holds, err := sets.LockAll(short, names[:1+i%2]...)
+				if err != nil {
+					if short.Err() == nil {
+						t.Errorf("LockAll = %v", err)
+					}
+					return
+				}
+				for _, name := range holds.Names() {
+					r.took(t, holds.Hold(name))
+				}
+				if err := holds.Unlock(ctx); err != nil && !errors.Is(err, redlock.ErrLost) && !errors.Is(err, redlock.ErrNoQuorum) {
+					t.Errorf("Unlock = %v", err)
+				}
+			}
+		})
+	}
+}
+
+// end ends the process.
+func (p *process) end(t *testing.T) {
+	t.Helper()
+	p.stop()
+	p.wg.Wait()
+	if err := p.sets.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+}
+
+// wantRefused wants a process with these sets to take no lock, since others came first.
+func wantRefused(ctx context.Context, t *testing.T, what string, cfg redlock.SetsConfig) {
+	t.Helper()
+	sets, err := redlock.NewSets(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 5 {
+		_, err := sets.Lock(ctx, fmt.Sprint("n", i))
+		why, ok := errors.AsType[*redlock.ConflictError](err)
+		if !ok || !errors.Is(err, redlock.ErrRoute) || why.Client == nil || why.Client.Name != "fleet" {
+			t.Errorf("%s: Lock = %v, want it refused, by fleet", what, err)
+		}
+	}
+	if err := sets.Close(); err != nil {
+		t.Errorf("Close = %v", err)
+	}
+}
+
+// TestRolloutOfSets: four processes that lock names restart one after the other with other sets of
+// masters: from one set to two in two rollouts, the first of which is taken back half-way and done again,
+// and half of the way back. A master is killed and started again in each. No name has two holders at any
+// time, and its tokens grow. A process that comes late, with the sets from before, takes no lock, nor does
+// that of another operator, who has other sets in mind; those that run go on.
+func TestRolloutOfSets(t *testing.T) {
+	ctx := begin(t, 5*time.Minute)
 	t.ArtifactDir() // which must outlive both fleets, for their timelines
 	random := randomness(t)
 	const lease = 2 * time.Second
-	cfg := redlock.Config{Lease: lease, RestartGuard: lease}
+	cfg := redlock.Config{Lease: lease, RestartGuard: lease, Name: "fleet"}
 	fleets := []*fleet{startFleet(ctx, t, fleetConfig{Masters: 3}), startFleet(ctx, t, fleetConfig{Masters: 3})}
-	const clients, callers = 3, 3
+	sets := map[string]redlock.Config{"old": fleets[0].config(cfg), "new": fleets[1].config(cfg)}
+	route := func(now, next string) redlock.SetsConfig {
+		cfg := redlock.SetsConfig{Sets: make(map[string]redlock.Config), Now: strings.Fields(now), Next: strings.Fields(next)}
+		for _, id := range append(cfg.Now, cfg.Next...) {
+			cfg.Sets[id] = sets[id]
+		}
+		return cfg
+	}
+	before, moving, after, back := route("old", ""), route("old", "old new"), route("old new", ""), route("old new", "old")
 	r := &register{holds: make(map[string]*redlock.Hold)}
-	var all []*redlock.Sets
-	var next [][]redlock.Set
-	for range clients {
-		sets := []redlock.Set{{ID: "old", Client: fleets[0].client(cfg)}, {ID: "new", Client: fleets[1].client(cfg)}}
-		s, err := redlock.NewSets(sets[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, set := range sets {
-			if err := set.Client.Ready(ctx); err != nil {
-				t.Fatal(err)
-			}
-		}
-		all, next = append(all, s), append(next, sets)
+	var all [4]process
+	for i := range all {
+		all[i].start(ctx, t, r, before)
 	}
-
-	short, stop := context.WithCancel(ctx)
-	defer stop()
-	var callersDone sync.WaitGroup
-	for _, s := range all {
-		for c := range callers {
-			callersDone.Go(func() {
-				for i := c; short.Err() == nil; i++ {
-					names := []string{fmt.Sprint("n", i%5), fmt.Sprint("n", i*i%5)}
-					holds, err := s.LockAll(short, names[:1+i%2]...)
-					if err != nil {
-						if short.Err() == nil {
-							t.Errorf("LockAll = %v", err)
-						}
-						return
-					}
-					for _, name := range holds.Names() {
-						r.took(t, holds.Hold(name))
-					}
-					if err := holds.Unlock(ctx); err != nil && !errors.Is(err, redlock.ErrLost) && !errors.Is(err, redlock.ErrNoQuorum) {
-						t.Errorf("Unlock = %v", err)
-					}
-				}
-			})
-		}
-	}
-	// more waits for more holds, so that each phase is under load, and whoever is stuck is noticed.
+	// more waits for more holds, so that each step is under load, and whoever is stuck is noticed.
 	more := func(what string) {
 		before := r.count()
 		eventually(ctx, t, time.Minute, "more holds "+what, func() error {
@@ -106,30 +150,38 @@ func TestChangeOfSets(t *testing.T) {
 		})
 	}
 	more("with the old set")
-	order := random.Perm(clients)
-	for k, step := range []func(i int) error{
-		func(i int) error { return all[i].Change(ctx, next[i]...) },
-		func(i int) error { return all[i].Finish(ctx) },
+	for k, rollout := range []struct {
+		what  string
+		to    redlock.SetsConfig
+		reach int // of the processes; the others stay as they are
+	}{
+		{"forth, half-way", moving, 2},
+		{"half-way back", before, 2},
+		{"forth", moving, 4},
+		{"forth, the end", after, 4},
+		{"back", back, 4},
 	} {
-		m := fleets[k].masters[random.IntN(3)]
-		for _, i := range order {
-			if err := step(i); err != nil {
-				t.Errorf("step %d of client %d = %v", k, i, err)
-			}
-			more(fmt.Sprintf("after step %d of client %d", k, i))
-			if i == order[0] {
+		m := fleets[k%2].masters[random.IntN(3)]
+		for n, i := range random.Perm(rollout.reach) {
+			all[i].end(t)
+			all[i].start(ctx, t, r, rollout.to)
+			if n == 0 {
 				m.kill(ctx, t)
 				more("without " + m.name)
 				m.start(ctx, t)
 			}
+			more(fmt.Sprintf("in the rollout %s, after process %d", rollout.what, i))
+		}
+		switch rollout.what {
+		case "forth":
+			wantRefused(ctx, t, "another operator", route("new", ""))
+		case "forth, the end":
+			wantRefused(ctx, t, "late", before)
+			wantRefused(ctx, t, "another operator", route("old", "new"))
 		}
 	}
-	stop()
-	callersDone.Wait()
+	for i := range all {
+		all[i].end(t)
+	}
 	t.Logf("%d holds", r.count())
-	for _, s := range all {
-		if err := s.Close(); err != nil {
-			t.Errorf("Close = %v", err)
-		}
-	}
 }

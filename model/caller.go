@@ -13,10 +13,10 @@ var lots = [2]uint32{0, 1 << 31}
 // step has a contender take an event, and is true if chance had a say.
 func (w *World) step(k *Case, c int, ev protocol.Event, lot uint32) (drawn bool) {
 	p := &w.Callers[c]
-	ev.Trip, ev.Lot, ev.Told = ticks(k.Trip), lot, true
+	ev.Trip, ev.Lot, ev.Told = ticks(k.Trip), lot, !k.deaf(c)
 	from := p.Contender.State
 	var out protocol.Effects
-	p.Contender.Step(k.config(c), instant(w.Now), &ev, &out)
+	p.Contender.Step(k.config(c), w.clock(c), &ev, &out)
 	w.noteStep(k, c, ev)
 	k.arrow(w, from, p.Contender.State)
 	next, entered := w.nextInLine(k, c)
@@ -123,16 +123,19 @@ func (w *World) take(k *Case, c int, lot uint32) (drawn bool) {
 	if p.Contender.State != protocol.Taken {
 		return drawn
 	}
-	if instant(w.Now).Left(p.Contender.Until) <= 0 {
+	if w.clock(c).Left(p.Contender.Until) <= 0 {
 		w.violate(overAlready)
 	}
 	p.Held, p.Token, p.Slot = true, p.Contender.Token, uint8(p.Contender.Slot)
 	w.hold(k, c, protocol.HoldEvent{
-		Kind: protocol.HoldWon, Until: p.Contender.Until, At: at, Lease: ticks(k.Lease),
-		Short: p.Contender.Short, Watch: k.Watch, Trip: ticks(k.Trip), Shared: k.reads(c),
+		Kind: protocol.HoldWon, Until: p.Contender.Until, At: at, Wish: protocol.Wish{Watched: k.Watch, Lease: ticks(k.Lease)},
+		Short: p.Contender.Short, Trip: ticks(k.Trip), Shared: k.reads(c),
 	})
 	if k.Tokens && !w.Top.judge(p) {
 		w.violate(badToken)
+	}
+	if !p.Contender.Short { // else the renewal that is due soon comes with it
+		w.startNext(k, c)
 	}
 	return drawn
 }

@@ -31,6 +31,7 @@ type Case struct {
 	Fewer     int    // so many of the callers, the first ones, believe that there is a permit less
 	Spread    bool   // they begin with slots of their own, as far as there are enough
 	Watch     bool   // holds are renewed for as long as they last
+	Deaf      int    // so many of the callers, the last ones, hear of no hand-off, and ask
 	Drift     bool   // masters end leases early, by up to the margin; see back
 
 	Faults  int // how many things may go wrong
@@ -111,7 +112,10 @@ func (k *Case) client(c int) int {
 	return c
 }
 
-// inLine reports whether a caller only begins when one before it ends.
+// deaf reports whether a caller hears of no hand-off.
+func (k *Case) deaf(c int) bool { return c >= k.Callers-k.Deaf }
+
+// inLine reports whether a caller only begins when one before it has the lock, or gives up.
 func (k *Case) inLine(c int) bool { return k.client(c) != c }
 
 // delay is how long a message takes between a client and a master, either way.

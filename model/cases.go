@@ -14,10 +14,10 @@ var teeth = []string{
 	"give up/two", "force/two", "sleep/two", "sleep/two, one comes again", "give up/two in line, one beside",
 	"sleep/one waits, one tries", "slow/two", "late/two",
 	"break/two, renewed", "restart/two, renewed", "slow/two, renewed", "force/two, renewed",
-	"late/two, clocks differ", "crash/two, clocks differ", "restart/three",
+	"still/two, renewed", "late/two, clocks differ", "crash/two, clocks differ", "restart/three",
 	"shared/RW", "shared/RR, crash", "shared/WRR", "shared/RWR, tokens", "shared/WR, one comes again",
 	"shared/RW, tokens, late", "shared/RW, tokens, crash", "shared/WR, downgrade, crash", "shared/WR, downgrade, slow",
-	"shared/RR, older", "shared/WR, tokens, one comes again, restart",
+	"shared/WWR, two in line, downgrade/1", "shared/RR, older", "shared/WR, tokens, one comes again, restart",
 	"slots/two", "slots/two for one", "slots/three", "slots/two for one, lose",
 	"slots/two for one, tokens, crash", "slots/two for one, restart", "slots/one waits, two try",
 	"token/two/1", "token/two, one comes again/1", "token/two, a fault/1", "token/two, one sleeps/1", "token/two, a restart empty/1",
@@ -29,6 +29,8 @@ func allCases() []*Case {
 	t.far()
 	t.behind()
 	t.faults()
+	t.still()
+	t.deaf()
 	t.tokens()
 	t.shared()
 	t.slots()
@@ -147,6 +149,58 @@ func (t *table) faults() {
 		t.add(f.name+" twice/two", k)
 		k.Kinds |= restart
 		t.add(f.name+" and restart/two", k)
+	}
+}
+
+// still has the clock of a caller stand still for up to more than a lease, and show the right time again at
+// any later moment.
+func (t *table) still() {
+	two := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Starts: true, Faults: 1, Kinds: still}
+	t.add("still/two", two)
+	k := two
+	k.Watch = true
+	t.add("still/two, renewed", k)
+	k = two
+	k.Tries = 1
+	t.add("still/one waits, one tries", k)
+	k = two
+	k.Roles = "WR"
+	t.add("still/WR", k)
+	k = two
+	k.Permits = 1
+	t.add("still/two for one permit", k)
+	k = two
+	k.Callers, k.Starts, k.Nightly = 3, false, true
+	t.add("still/three", k)
+	k = two
+	k.Faults, k.Nightly = 2, true
+	t.add("still twice/two", k)
+}
+
+// deaf has callers that hear of no hand-off. They find one when they ask.
+func (t *table) deaf() {
+	for d := 1; d <= 2; d++ {
+		two := Case{Masters: 3, Callers: 2, Deaf: 1, Delay: d, Lease: 12, Starts: true}
+		add := func(name string, k Case) { t.add(fmt.Sprintf("deaf/%s/%d", name, d), k) }
+		add("one of two", two)
+		k := two
+		k.Comes = 1
+		add("one of two, one comes again", k)
+		k = two
+		k.Deaf = 2
+		add("two", k)
+		k = two
+		k.Callers, k.Starts = 3, false
+		add("one of three", k)
+		for _, f := range faultNames {
+			k = two
+			k.Faults, k.Kinds, k.Late = 1, f.kind, 2
+			k.Nightly = d > 1 || f.kind&(loseHandOff|crash|giveUp|restart|late) == 0
+			add("one of two, "+f.name, k)
+		}
+		k = two
+		k.Permits = 1
+		add("one of two for one permit", k)
 	}
 }
 

@@ -23,6 +23,7 @@ type coder struct {
 	reading bool
 	buf     []byte
 	names   names
+	clock   clock.Instant // of the caller whose part it is
 	columns [maxMasters][]byte
 	order   [maxMasters]int // of the masters, as their columns are sorted
 }
@@ -124,9 +125,9 @@ func (c *coder) millis(at int64) int64 {
 
 // instant codes a moment that is to come. Whatever waits for it looks at ticks only.
 func (c *coder) instant(at clock.Instant) clock.Instant {
-	left := c.small(int((max(0, instant(c.w.Now).Left(at)) + tick - 1) / tick))
+	left := c.small(int((max(0, c.clock.Left(at)) + tick - 1) / tick))
 	if c.reading {
-		at = instant(c.w.Now + int64(left))
+		at = c.clock.Add(ticks(left))
 	}
 	return at
 }
@@ -136,22 +137,22 @@ const grain = 10 * time.Microsecond
 
 // exact codes a moment that is to come, to the grain.
 func (c *coder) exact(at clock.Instant) clock.Instant {
-	left := max(0, instant(c.w.Now).Left(at)) / grain
+	left := max(0, c.clock.Left(at)) / grain
 	if left >= 1<<16 {
 		panic("model: a vote is too long")
 	}
 	left = time.Duration(c.u8(uint8(left>>8)))<<8 | time.Duration(c.u8(uint8(left)))
 	if c.reading {
-		at = instant(c.w.Now).Add(left * grain)
+		at = c.clock.Add(left * grain)
 	}
 	return at
 }
 
 // ago codes a moment that has passed, up to most ticks ago.
 func (c *coder) ago(at clock.Instant, most int) clock.Instant {
-	ago := c.small(int(min(time.Duration(most), instant(c.w.Now).Sub(at)/tick)))
+	ago := c.small(int(min(time.Duration(most), c.clock.Sub(at)/tick)))
 	if c.reading {
-		at = instant(c.w.Now - int64(ago))
+		at = c.clock.Add(-ticks(ago))
 	}
 	return at
 }

@@ -38,7 +38,11 @@ func (c *coder) caller(i int) {
 	}
 	held := p.live() || p.Unsent || p.renewing()
 	forced, barred := p.Forced && !p.gone(), p.Barred && !p.gone()
-	c.flags(&held, &p.Crashed, &p.Asleep, &p.Unsent, &forced, &barred)
+	c.flags(&held, &p.Crashed, &p.Asleep, &p.Unsent, &forced, &barred, &p.Still)
+	if c.k.Kinds&still != 0 {
+		p.Behind = c.u8(p.Behind)
+	}
+	c.clock = c.w.clock(i)
 	if c.reading {
 		p.Forced, p.Barred = forced, barred
 	}
@@ -79,7 +83,7 @@ func (c *coder) contender(caller int, p *protocol.Contender) {
 		return
 	}
 	if c.reading {
-		p.Want, p.Try, p.Begun = c.k.want(caller), 1, instant(c.w.Now)
+		p.Want, p.Try, p.Begun = c.k.want(caller), 1, c.clock
 	}
 	if c.k.Permits > 0 {
 		p.Start, p.Slot = c.slots(p.Start, p.Slot)
@@ -172,7 +176,7 @@ func (c *coder) hold(p *Caller) {
 	}
 	used = c.u8(used)
 	if h.Live() {
-		h.Until, h.Lease, h.Entries = c.exact(h.Until), ticks(c.k.Lease), 1
+		h.Until, h.Lease = c.exact(h.Until), ticks(c.k.Lease)
 		if h.Due {
 			h.RenewAt = c.instant(h.RenewAt)
 		}
@@ -255,7 +259,7 @@ func (c *coder) kept(p *kept) {
 		e.Proposal = c.token(e.Proposal)
 		e.Stale = c.millis(e.Stale)
 		e.Lease = millis(int64(c.handOff(uint8(e.Lease / millis(1)))))
-		e.Mode = mode(c.k.reads(callerOf(e.Owner)))
+		e.Mode, e.Polls = mode(c.k.reads(callerOf(e.Owner))), c.k.deaf(callerOf(e.Owner))
 		if c.k.Permits > 0 {
 			e.Permits, e.Start = uint8(c.k.permits(callerOf(e.Owner))), c.u8(e.Start)
 		}
@@ -273,6 +277,7 @@ func (c *coder) known(m, caller int) {
 		return
 	}
 	p := &c.w.Callers[caller]
+	c.clock = c.w.clock(caller)
 	m = c.k.place(caller, m)
 	if active(&p.Contender) {
 		c.vote(&p.Contender, m)

@@ -21,7 +21,7 @@
 // fault, and a case says how many there may be, and of what kind (faults.go): links that freeze for
 // any time, messages that are lost, late, doubled, and carried out after those of a later
 // connection; masters that restart empty, or with an older copy; callers that crash, sleep and give
-// up; locks that are freed by force.
+// up; callers whose clock stands still while they sleep; locks that are freed by force.
 //
 // For liveness faults are no way out: only steps without any count, so that a way exists once nothing
 // goes wrong any more. A caller need not begin and need not come again, but it gives the lock back at
@@ -44,8 +44,8 @@
 //
 // # What is left out
 //
-// Clocks of clients that differ (a master that ends a lease early does the same harm), unsteady
-// clocks, Redisson, foreign data at the key, counters that expire, re-entry, several names in one
+// Clocks of clients that run at other rates (a master that ends a lease early does the same harm),
+// unsteady clocks of masters, Redisson, foreign data at the key, counters that expire, re-entry, several names in one
 // hold, limits of the watchdog, and the batching of renewals. Callers hear of the masters one after
 // the other in the same order when answers come in the same tick.
 //

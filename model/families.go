@@ -1,5 +1,7 @@
 package main
 
+import "fmt"
+
 // shared has readers beside writers. They stand in the queue in their order, so who comes first matters.
 func (t *table) shared() {
 	add := func(roles, name string, k Case) {
@@ -38,6 +40,12 @@ func (t *table) shared() {
 		add("WR", ", tokens, "+f.name, tokens.with(f.kind))
 		tokens.Comes, tokens.Nightly = 1, f.kind&(loseHandOff|giveUp|crash|restart|late) == 0
 		add("WR", ", tokens, one comes again, "+f.name, tokens.with(f.kind))
+	}
+	for d := 1; d <= 2; d++ {
+		line := Case{Line: 2, Downgrade: true, Delay: d, Lease: 12 * d, Nightly: d > 1}
+		add("WWR", fmt.Sprintf(", two in line, downgrade/%d", d), line)
+		line.Watch, line.Nightly = true, true
+		add("WWR", fmt.Sprintf(", two in line, downgrade, renewed/%d", d), line)
 	}
 	for _, roles := range []string{"RRW", "RWR", "WRR", "WRW", "RWW", "WWR"} {
 		add(roles, "", Case{})

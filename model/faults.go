@@ -23,6 +23,7 @@ const (
 	sleep                         // a caller does nothing for any time
 	slow                          // a renewal is made and sent later
 	late                          // a message is late
+	still                         // a caller does nothing for any time, in which its clock stands still
 )
 
 // faults makes what may go wrong at this moment, or no longer go wrong.
@@ -40,13 +41,15 @@ func (x *mover) faults(it *item) (goOn bool) {
 	}
 	for c := range k.Callers {
 		if w.Callers[c].Asleep {
-			x.free(it, func(n *World) { n.wake(c) })
+			x.free(it, func(n *World) { n.wake(k, c) })
 			if w.wakes(c) { // before it takes what has come meanwhile
 				x.free(it, func(n *World) {
-					n.wake(c)
+					n.wake(k, c)
 					n.step(k, c, protocol.Event{Kind: protocol.Due}, lots[0])
 				})
 			}
+		} else if w.Callers[c].Behind > 0 {
+			x.free(it, func(n *World) { n.learn(c) })
 		}
 	}
 	if w.Faults == 0 {
@@ -125,13 +128,16 @@ func (x *mover) callerFaults(it *item, c int) {
 		return
 	}
 	if k.Kinds&crash != 0 && (p.contends() || p.live()) {
-		x.fault(it, crash, func(n *World) { n.crash(c) })
+		x.fault(it, crash, func(n *World) { n.crash(k, c) })
 	}
 	if k.Kinds&giveUp != 0 && p.contends() && !p.Asleep {
 		x.fault(it, giveUp, func(n *World) { n.step(k, c, protocol.Event{Kind: protocol.GiveUp}, 0) })
 	}
 	if k.Kinds&sleep != 0 && !p.Asleep && w.busy(k, c) {
-		x.fault(it, sleep, func(n *World) { n.sleep(c) })
+		x.fault(it, sleep, func(n *World) { n.sleep(k, c) })
+	}
+	if k.Kinds&still != 0 && !p.Asleep && (p.contends() || p.live()) {
+		x.fault(it, still, func(n *World) { n.pause(k, c) })
 	}
 }
 
@@ -203,20 +209,41 @@ func (w *World) restart(k *Case, m int, with kept) {
 	}
 }
 
-// crash ends a caller with its client. What it sent before is under way.
-func (w *World) crash(c int) {
-	p := &w.Callers[c]
-	*p = Caller{Crashed: true, Last: p.Last, Since: p.Since}
+// process does f to all callers of c's client: they share a process.
+func (w *World) process(k *Case, c int, f func(p *Caller)) {
+	for other := range k.Callers {
+		if k.client(other) == k.client(c) {
+			f(&w.Callers[other])
+		}
+	}
+}
+
+// crash ends a client, with its callers. What it sent before is under way.
+func (w *World) crash(k *Case, c int) {
+	w.process(k, c, func(p *Caller) { *p = Caller{Crashed: true, Last: p.Last, Since: p.Since} })
 	w.noteText("C%d CRASHES", c)
 }
 
-func (w *World) sleep(c int) {
-	w.Callers[c].Asleep = true
+// pause is sleep with a clock that stands still as well.
+func (w *World) pause(k *Case, c int) {
+	w.process(k, c, func(p *Caller) { p.Asleep, p.Still = true, true })
+	w.noteText("C%d and its clock STAND STILL", c)
+}
+
+// learn has a caller find out how far its clock is behind, as a majority of the masters shows it. Before, it
+// cannot know whether it has the lock.
+func (w *World) learn(c int) {
+	w.noteText("C%d learns that its clock is %d behind", c, w.Callers[c].Behind)
+	w.Callers[c].Behind = 0
+}
+
+func (w *World) sleep(k *Case, c int) {
+	w.process(k, c, func(p *Caller) { p.Asleep = true })
 	w.noteText("C%d SLEEPS", c)
 }
 
-func (w *World) wake(c int) {
-	w.Callers[c].Asleep = false
+func (w *World) wake(k *Case, c int) {
+	w.process(k, c, func(p *Caller) { p.Asleep, p.Still = false, false })
 	w.noteText("C%d wakes", c)
 }
 
@@ -233,7 +260,7 @@ func (w *World) busy(k *Case, c int) bool {
 			}
 		}
 	}
-	return w.wakes(c) || p.live() && p.Hold.Due && instant(w.Now).Left(p.Hold.RenewAt) <= 0
+	return w.wakes(c) || p.live() && p.Hold.Due && w.clock(c).Left(p.Hold.RenewAt) <= 0
 }
 
 // forceUnlock frees the lock on all masters, whoever has it.

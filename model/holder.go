@@ -10,7 +10,7 @@ import (
 // hold has a hold take an event.
 func (w *World) hold(k *Case, c int, ev protocol.HoldEvent) {
 	p := &w.Callers[c]
-	now := instant(w.Now)
+	now := w.clock(c)
 	from, over := p.Hold.State, p.Held && ev.Kind != protocol.HoldWon && (!p.Hold.Live() || now.Left(p.Hold.Until) <= 0)
 	var out protocol.HoldEffects
 	p.Hold.Step(k.config(c), now, &ev, &out)
@@ -42,13 +42,20 @@ func (w *World) nextInLine(k *Case, c int) (next int, ok bool) {
 	return 0, false
 }
 
+// startNext starts the caller that stands behind c, which has the lock.
+func (w *World) startNext(k *Case, c int) {
+	if next, ok := w.nextInLine(k, c); ok {
+		w.start(k, next)
+	}
+}
+
 // enterBy has a release enter caller c into the queue.
 func (w *World) enterBy(k *Case, c int, x Message, at protocol.Set) {
 	w.fresh(k, c)
 	p := &w.Callers[c]
-	ev := protocol.Event{Kind: protocol.Enter, At: at, Trip: ticks(k.Trip)}
+	ev := protocol.Event{Kind: protocol.Enter, At: at, Trip: ticks(k.Trip), Told: !k.deaf(c)}
 	var out protocol.Effects
-	p.Contender.Step(k.config(c), instant(w.Now), &ev, &out)
+	p.Contender.Step(k.config(c), w.clock(c), &ev, &out)
 	w.noteStep(k, c, ev)
 	k.arrow(w, protocol.Idle, p.Contender.State)
 	x.Next, x.Behind, x.Round, x.Lease = w.current(c), p.Since, out.Round, uint8(out.Lease/tick)
@@ -82,9 +89,10 @@ func (w *World) sendRenewal(k *Case, c int) {
 		w.cut = true
 		return
 	}
+	w.startNext(k, c)
 	all := protocol.All(k.config(c).Masters)
 	p.Renewals[i] = Renewal{Used: true, Renewal: protocol.Renewal{
-		Sent: instant(w.Now), Lease: ticks(k.Lease), Shared: p.Hold.Shared,
+		Sent: w.clock(c), Lease: ticks(k.Lease), Shared: p.Hold.Shared,
 	}}
 	w.sendAll(k, Message{
 		Client: uint8(k.client(c)), Kind: renew, Owner: w.current(c), Shared: p.Hold.Shared, Slot: p.Slot,
@@ -113,7 +121,7 @@ func (w *World) renewed(k *Case, c int, x *Message) {
 // holdTimers does what it is time for in a hold.
 func (w *World) holdTimers(k *Case, c int) {
 	p := &w.Callers[c]
-	now := instant(w.Now)
+	now := w.clock(c)
 	if p.live() && now.Left(p.Hold.Until) <= 0 {
 		w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDue})
 	}

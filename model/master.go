@@ -13,7 +13,7 @@ import (
 func (w *World) carryOut(k *Case, x Message, answer bool) {
 	m := &w.Masters[x.Master]
 	order := order{
-		Message: x, now: millis(w.Now), guarded: m.Guard > w.Now, lease: millis(int64(k.Lease)), hears: w.hears,
+		Message: x, now: millis(w.Now), guarded: m.Guard > w.Now, lease: millis(int64(k.Lease)), hears: func(o twin.Owner) bool { return w.hears(k, o) },
 		entry: twin.Entry{
 			Owner: x.Owner, Round: x.Round, Since: x.Since, Lease: millis(int64(x.Lease)), Proposal: x.Token,
 		},
@@ -23,9 +23,13 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 		asker = x.Next
 		order.entry.Owner, order.entry.Since = x.Next, x.Behind
 	}
-	order.entry.Mode = mode(k.reads(callerOf(asker)))
+	order.entry.Mode, order.entry.Polls = mode(k.reads(callerOf(asker))), k.deaf(callerOf(asker))
 	var reply twin.Reply
-	unsent := order.guarded && x.Kind == ask && x.Command != protocol.QueueOnly
+	withheld := order.guarded && x.Kind == ask && x.Command != protocol.QueueOnly
+	unsent := withheld && x.Command == protocol.AskOnce
+	if withheld {
+		order.Command = protocol.QueueOnly
+	}
 	switch {
 	case unsent:
 	case k.Permits > 0:
@@ -48,13 +52,16 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 		x.Since, x.Lease = 0, 0 // the client knows
 	}
 	x.Outcome, x.Found = outcome(reply.Outcome, unsent), whatFound(reply.Renewed)
+	if withheld && !unsent {
+		x.Outcome = protocol.Errored
+	}
 	x.Holder, x.Left, x.Token, x.Ahead, x.Slot = named(&reply), reply.Left, reply.Token, uint8(reply.Rank), reply.Slot
 	w.put(x, k.back(int(x.Client), int(x.Master)))
 }
 
 // hears reports whether the client of an owner is there.
-func (w *World) hears(o twin.Owner) bool {
-	return o != twin.Redisson && !w.Callers[callerOf(o)].Crashed
+func (w *World) hears(k *Case, o twin.Owner) bool {
+	return o != twin.Redisson && !w.Callers[callerOf(o)].Crashed && !k.deaf(callerOf(o))
 }
 
 // named is who has the lock, as an answer says.
@@ -145,10 +152,11 @@ func (x *order) slots(s *twin.Slots) twin.Reply {
 
 // force frees what a master has, whoever has it.
 func (w *World) force(k *Case, m *Master) (reply twin.Reply) {
+	hears := func(o twin.Owner) bool { return w.hears(k, o) }
 	if k.Permits > 0 {
-		reply = m.Slots.Force(millis(w.Now), w.hears, w.Clock)
+		reply = m.Slots.Force(millis(w.Now), hears, -1, w.Clock)
 	} else {
-		reply = m.Lock.Force(millis(w.Now), w.hears, w.Clock)
+		reply = m.Lock.Force(millis(w.Now), hears, w.Clock)
 	}
 	if !k.Tokens {
 		m.alike(k)

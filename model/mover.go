@@ -180,7 +180,7 @@ func (x *mover) caller(c int) {
 			return true
 		}
 		if k.Kinds&sleep != 0 && it.Faults > 0 {
-			x.fault(it, sleep, func(w *World) { w.sleep(c) })
+			x.fault(it, sleep, func(w *World) { w.sleep(k, c) })
 		}
 		return x.draw(it, func(w *World, lot uint32) bool { return w.take(k, c, lot) })
 	})
@@ -213,7 +213,7 @@ func (x *mover) caller(c int) {
 func (w *World) wakes(c int) bool {
 	p := &w.Callers[c]
 	at, ok := p.Contender.Wake()
-	return ok && instant(w.Now).Left(at) <= 0
+	return ok && w.clock(c).Left(at) <= 0
 }
 
 func (x *mover) anyArrives(m, c int, ch channel) bool {

@@ -7,6 +7,7 @@ import (
 // What must never be.
 const (
 	twoHolders  = "safety: two callers have the lock"
+	overtaken   = "order: a reader was let in beside one that had been a writer, before an earlier writer of that one's client"
 	besideOne   = "safety: a writer has the lock, and not alone"
 	oneSlot     = "safety: two callers have the same slot"
 	badToken    = "safety: a token is not above those of the holds before"
@@ -42,9 +43,30 @@ func (w *World) check(k *Case) {
 	default:
 		w.violate(twoHolders)
 	}
+	if k.Line > 0 && k.Downgrade {
+		w.checkOrder(k)
+	}
 	for m := range k.Masters {
 		for client := range k.Callers {
 			w.checkResidue(k, m, client)
+		}
+	}
+}
+
+// checkOrder looks for readers who came in before somebody who asked before them.
+func (w *World) checkOrder(k *Case) {
+	for c := range k.Callers {
+		if p := &w.Callers[c]; !k.reads(c) || !p.valid(w.Now) {
+			continue
+		}
+		for a := range k.Line {
+			for b := range k.Line {
+				made, first := &w.Callers[a], &w.Callers[b]
+				waits := !first.Held && !first.Contender.Over()
+				if made.valid(w.Now) && made.Hold.Shared && !k.reads(a) && waits && first.Since < w.Callers[c].Since {
+					w.violate(overtaken)
+				}
+			}
 		}
 	}
 }
@@ -140,6 +162,13 @@ func (w *World) advance(k *Case) {
 	for i := range w.Messages.len() {
 		if x := &w.Messages.list[i]; x.Due > 0 {
 			x.Due--
+		}
+	}
+	for c := range k.Callers {
+		if p := &w.Callers[c]; p.Still {
+			if p.Behind++; int(p.Behind) > k.Lease {
+				w.wake(k, c)
+			}
 		}
 	}
 	for m := range k.Masters {

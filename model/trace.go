@@ -107,7 +107,7 @@ func (w *World) noteCarry(k *Case, x Message) {
 	}
 }
 
-var events = [...]string{"starts", "is entered", "gets answer", "gets entered", "gets hand-off", "gets raised", "gets hint", "looks", "takes", "GIVES UP"}
+var events = [...]string{"starts", "is entered", "gets answer", "gets entered", "gets hand-off", "gets raised", "gets hint", "looks", "takes", "GIVES UP", "doubts a vote"}
 
 func (w *World) noteStep(k *Case, c int, ev protocol.Event) {
 	if w.log == nil {
@@ -131,7 +131,7 @@ func (w *World) noteStep(k *Case, c int, ev protocol.Event) {
 	w.noteText("%s -> %s", s, w.caller(k, c))
 }
 
-var holdEvents = [...]string{"won", "watch", "enter", "leave", "UNLOCKS", "DOWNGRADES", "renews", "sent renewal", "renewed", "extended", "renewal failed", "found lost", "validity over"}
+var holdEvents = [...]string{"won", "watch", "enter", "leave", "UNLOCKS", "DOWNGRADES", "renews", "sent renewal", "renewed", "extended", "renewal failed", "may be forgotten", "found lost", "validity over"}
 
 func (w *World) noteHold(k *Case, c int, ev protocol.HoldEvent) {
 	if w.log != nil {
@@ -177,6 +177,9 @@ func (w *World) caller(k *Case, c int) string {
 	}
 	if p.Asleep {
 		s += " asleep"
+	}
+	if p.Behind > 0 {
+		s += fmt.Sprintf(" %d behind", p.Behind)
 	}
 	return s
 }

@@ -60,6 +60,9 @@ type Caller struct {
 	Unsent   bool // a renewal was made and is about to be sent
 
 	Crashed, Asleep bool
+
+	Still  bool  // it is asleep, and its clock stands still
+	Behind uint8 // ticks by which its clock is, and it does not know
 }
 
 // Renewal is one that is under way. It is done when every master has answered, or will not.
@@ -99,6 +102,9 @@ func numberOf(o twin.Owner) uint32 { return uint32(o) & (1<<24 - 1) }
 // instant is a moment by a caller's clock.
 func instant(ticks int64) clock.Instant { return clock.Instant{}.Add(time.Duration(ticks) * tick) }
 
+// clock is this moment by the clock of caller c.
+func (w *World) clock(c int) clock.Instant { return instant(w.Now - int64(w.Callers[c].Behind)) }
+
 // millis is a moment by a master's clock, or a time, as scripts have it.
 func millis(ticks int64) int64 { return ticks * tick.Milliseconds() }
 
@@ -116,9 +122,10 @@ func (c *Caller) live() bool { return c.Held && c.Hold.Live() }
 // gone reports whether the caller wants nothing, and has nothing.
 func (c *Caller) gone() bool { return c.Crashed || c.Contender.Over() && !c.live() && !c.Unsent }
 
-// valid reports whether the caller has the lock, as far as it can know.
+// valid reports whether the caller has the lock, as far as it can know: with a clock that is behind, it
+// cannot.
 func (c *Caller) valid(now int64) bool {
-	return c.live() && !c.Forced && instant(now).Left(c.Hold.Until) > 0
+	return c.live() && !c.Forced && c.Behind == 0 && instant(now).Left(c.Hold.Until) > 0
 }
 
 // copyTo copies what a case uses of w. A World has room for all of them, and most of it is empty.

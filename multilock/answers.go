@@ -10,15 +10,18 @@ import (
 
 // What comes back to a contest.
 
-// handedOff counts a hand-off from master i.
+// handedOff counts a hand-off from master i. One to an owner that was given up is not counted: its release
+// was sent, and will free what was handed off. One that names no round of the owner is forged, by somebody who
+// may publish and knows no more than who waits.
 func (c *contest) handedOff(i int, h script.HandOff) {
 	c.mu.Lock()
-	if h.Owner == c.owner.ID { // else its release was sent, and will free what was handed off
+	round := c.owner.Round(h)
+	if h.Owner == c.owner.ID && round > 0 && round <= uint64(c.state.Round) {
 		if c.trace != nil && !c.state.Over() {
-			c.trace.handedOffLocked(c, i, h)
+			c.trace.handedOffLocked(c, i, int(round), h)
 		}
 		c.stepLocked(&protocol.Event{
-			Kind: protocol.HandedOff, Master: i, Try: c.state.Try, Round: uint32(h.Round), Token: h.Token, Slot: h.Slot,
+			Kind: protocol.HandedOff, Master: i, Try: c.state.Try, Round: uint32(round), Token: h.Token, Slot: h.Slot,
 		})
 	}
 	c.flush()
@@ -47,7 +50,7 @@ func (r *round) Answer(i int, a script.Answer) {
 		c.watchLocked(a)
 		c.stepLocked(&protocol.Event{
 			Kind: protocol.Answer, Master: i, Try: r.try, Round: r.number,
-			Outcome: outcome(a), Holder: holder(a), Left: a.Left, Ahead: a.Rank, Token: a.Token, Slot: a.Slot,
+			Outcome: outcome(a), Holder: c.m.holder(a), Left: a.Left, Ahead: a.Rank, Token: a.Token, Slot: a.Slot,
 			Hopeless: a.Err != nil && !node.Heals(a.Err),
 		})
 	}
@@ -92,9 +95,13 @@ func outcome(a script.Answer) protocol.Outcome { return protocol.Outcome(a.Outco
 var seed = maphash.MakeSeed()
 
 // holder returns the number of the owner that a names.
-func holder(a script.Answer) protocol.Holder {
+func (m *Masters) holder(a script.Answer) protocol.Holder {
 	if a.Outcome != script.Refused || a.Holder == "" {
 		return protocol.Nobody
 	}
-	return protocol.Holder(maphash.String(seed, a.Holder) | 1)
+	number := protocol.Holder(maphash.String(seed, a.Holder) | 1)
+	if m.owners.ours(a.Holder) {
+		return number | protocol.Ours
+	}
+	return number &^ protocol.Ours
 }

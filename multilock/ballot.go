@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"example.com/redlock/node/script"
-	"example.com/redlock/quorum"
 )
 
 // ballot has the answers of n masters to one command.
@@ -136,10 +135,4 @@ func (p *poll) wait(ctx context.Context) (b *ballot, cut error) {
 		p.over = true
 		return &p.ballot, Ended(ctx)
 	}
-}
-
-// answered counts the masters that said yes, against those that did not.
-func (b *ballot) answered() quorum.Result {
-	done, refused, failed := b.tally()
-	return quorum.Vote(b.n, done, refused+failed)
 }

@@ -1,7 +1,9 @@
 package multilock
 
 import (
+	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/redlock/clock"
@@ -21,8 +23,7 @@ type ClientInfo struct {
 	Seen    time.Duration // since it last refreshed its record, by the masters' clocks
 	Holds   int           // locks and permits that it had then
 	Waits   int           // calls that waited then
-	Set     string        // the masters that it uses, "3:1a2b3c4d,5e6f7081,?": how many, and short run ids, sorted; ? where it is not connected
-	Masters int           // how many it uses
+	Terms   Terms         // how it uses its masters
 	At      int           // how many masters have its record
 }
 
@@ -38,32 +39,50 @@ type Identity struct {
 	PID                          int
 	Since                        time.Time
 	Hidden                       bool // it keeps no record
+
+	Addressed    bool          // the names of its masters are their addresses
+	Lease, Guard time.Duration // the longest lease that it takes; its restart guard, 0: none
 }
 
 // presence is what a client says of itself at its masters, and what others say of themselves there.
 type presence struct {
 	Identity
 
+	admitted atomic.Bool // it takes locks, and nobody came before it
+
 	mu      sync.Mutex
-	part    string // which set of several it has, see Part
+	part    Part
+	stands  standing
+	since   clock.Instant // when it published its terms before its first lock
+	look    *look         // the last at the terms of others, for a lock
+	told    string        // what terms it published last
 	at      [Max]presenceAt
 	changed clock.Instant // when another process was found behind a master
-	others  map[string]*otherSet
+	others  map[string]*otherTerms
 }
+
+// standing is where a client stands among those that use its masters.
+type standing uint8
+
+const (
+	onlooker standing = iota // it was asked for no lock yet, and publishes nothing
+	refused                  // it takes no lock, since others came first
+	user                     // it takes locks
+)
 
 // presenceAt is what presence knows of one master.
 type presenceAt struct {
-	run   string // id of the process that was found there last
-	set   string // what was published there last
-	first int64  // when it was, first, in ms by the master's clock
-	stale []string
-	told  string // of what refusal the log was told
+	run    string // id of the process that was found there last
+	first  int64  // when this client's terms were published there first, in ms by the master's clock; 0: they are not there
+	heard  bool   // it has told the terms of others
+	denied string // of what refusal the log was told
 }
 
-// Introduce has the client keep a record of itself on every master, unless id is Hidden, and compare the
-// set of masters that it uses with those that others use. See docs/algorithm.md, "Client records".
+// Introduce has the client know of others that use its masters. Once it is asked for a lock it keeps a
+// record of itself on every master, unless id is Hidden, and publishes its terms there. See
+// docs/algorithm.md, "Client records".
 //
-// Cost: four commands to each master every 12 to 18 s, along with its checks.
+// Cost: up to two commands to each master every 12 to 18 s, along with its checks.
 func (m *Masters) Introduce(id Identity) {
 	m.presence.Identity = id
 	m.presence.changed = clock.Now()
@@ -72,76 +91,131 @@ func (m *Masters) Introduce(id Identity) {
 	}
 }
 
-// Part says that the client has one of several sets that names are spread over. Clients of sets with
-// different ids share masters on purpose.
-func (m *Masters) Part(id string) {
-	p := &m.presence
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.part = id
+// Part says which of several sets of masters a client has. Clients of sets with different IDs may share
+// masters.
+type Part struct {
+	ID        string   // empty: it has no others
+	Now, Next []string // IDs of the sets that names are spread over, and of those that they will be; sorted
 }
+
+// Part says that the client has one of several sets. It is called before Introduce.
+func (m *Masters) Part(of Part) { m.presence.part = of }
 
 // ID returns the first part of the owners of this client.
 func (m *Masters) ID() string { return m.owners.client }
 
 // notes returns what is published at master i now, and asked there.
-func (m *Masters) notes(i int) (list []node.Note) {
-	p := &m.presence
-	runs := make([]string, len(m.nodes))
-	for j, n := range m.nodes {
-		runs[j] = n.Run()
-	}
+func (m *Masters) notes(i int) []node.Note {
 	holds, waits := m.busy()
-	now := clock.Now()
-	shown, ok := m.nodes[i].Time(now)
-	if !ok {
-		shown = time.Now()
-	}
-
+	p := &m.presence
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for j, run := range runs {
-		if run != "" && run != p.at[j].run {
-			p.at[j].run, p.changed = run, now
-		}
+	own := m.ownTermsLocked()
+	if p.stands == onlooker {
+		return []node.Note{{Cmd: script.LookAtUses(), To: (*heard)(m)}}
 	}
-	set := fingerprint(runs)
-	at := &p.at[i]
-	if field := inUse(set, p.part); at.set != field {
-		at.set, at.first = field, shown.UnixMilli()
+	own.Refused = p.stands == refused
+	publish := own.Publish(p.publisherLocked(m), p.ageLocked())
+	list := []node.Note{{Cmd: publish, To: (*heard)(m)}}
+	if record := p.recordLocked(m, own, holds, waits); record != nil {
+		list = append(list, node.Note{Cmd: record, To: (*published)(m)})
 	}
-	use := script.Use{Set: at.set, First: min(at.first, shown.UnixMilli()), Last: shown.UnixMilli()}
-	if !p.Hidden {
-		use.Client = m.ID()
-		record := &script.Record{
-			Name: p.Name, Host: p.Host, Program: p.Program, PID: p.PID, Version: p.Version,
-			Since: p.Since.UnixMilli(), At: m.Now().UnixMilli(), Holds: holds, Waits: waits, Set: set,
-		}
-		list = append(list, node.Note{Cmd: record.Publish(m.ID()), To: (*published)(m)})
-	}
-	for _, cmd := range use.Publish() {
-		list = append(list, node.Note{Cmd: cmd, To: (*published)(m)})
-	}
-	if len(at.stale) > 0 {
-		list = append(list, node.Note{Cmd: script.Forget(at.stale), To: nobody{}})
-		at.stale = nil
-	}
-	return append(list, node.Note{Cmd: script.Uses(), To: (*heard)(m)})
+	return list
 }
 
-// published takes what became of what was published.
+// recordLocked returns the command that publishes the client's record, nil if it keeps none.
+func (p *presence) recordLocked(m *Masters, own Terms, holds, waits int) *script.Command {
+	if p.Hidden {
+		return nil
+	}
+	record := &script.Record{
+		Name: p.Name, Host: p.Host, Program: p.Program, PID: p.PID, Version: p.Version,
+		Since: p.Since.UnixMilli(), At: m.Now().UnixMilli(), Holds: holds, Waits: waits, Terms: own,
+	}
+	return record.Publish(m.ID())
+}
+
+// publisherLocked returns as who the client publishes its terms.
+func (p *presence) publisherLocked(m *Masters) string {
+	if p.Hidden {
+		return ""
+	}
+	return m.ID()
+}
+
+// ageLocked returns for how many ms the client has used the masters, 0 if it does not.
+func (p *presence) ageLocked() int64 {
+	if p.stands != user {
+		return 0
+	}
+	return max(1, clock.Since(p.since).Milliseconds())
+}
+
+// young is how long a process may still be unknown to other clients, which publish the run id before it.
+const young = script.RecordLife + 20*time.Second
+
+// ownTermsLocked returns the terms of this client, by what it is connected to now.
+func (m *Masters) ownTermsLocked() Terms {
+	p := &m.presence
+	now := clock.Now()
+	t := Terms{Masters: make([]script.Master, len(m.nodes)), Part: p.part.ID, Now: p.part.Now, Next: p.part.Next, Lease: p.Lease.Milliseconds(), Guard: p.Guard.Milliseconds()}
+	for i, n := range m.nodes {
+		run, since := n.Process()
+		if run != "" && run != p.at[i].run {
+			p.at[i].run, p.changed = run, now
+		}
+		t.Masters[i] = script.NewMaster(run, p.address(n.Name()))
+		t.Masters[i].Young = run != "" && now.Sub(since) < young
+	}
+	if text := t.Text(); text != p.told {
+		p.told = text
+		for i := range p.at {
+			p.at[i].first = 0
+		}
+	}
+	return t
+}
+
+func (m *Masters) ownTerms() Terms {
+	m.presence.mu.Lock()
+	defer m.presence.mu.Unlock()
+	return m.ownTermsLocked()
+}
+
+// address returns the address of the master that is called name, empty if it is not known.
+func (p *presence) address(name string) string {
+	if !p.Addressed {
+		return ""
+	}
+	return Address(name, p.Host)
+}
+
+// Address returns an address as others can compare it: one of the machine itself, which is called host,
+// leads to another master on each machine.
+func Address(at, host string) string {
+	if name, _, err := net.SplitHostPort(at); err != nil || name == "localhost" || net.ParseIP(name).IsLoopback() {
+		return at + " on " + host
+	}
+	return at
+}
+
+// published takes what became of a record.
 type published Masters
 
-// Answer implements [node.Receiver]. A refusal is told to the log, once, and harms nothing.
-func (m *published) Answer(i int, a script.Answer) {
-	if a.Outcome != script.Failed {
+// Answer implements [node.Receiver].
+func (m *published) Answer(i int, a script.Answer) { (*Masters)(m).denied(i, a) }
+
+// denied tells the log, once, that a master refuses what clients publish there, unless that may pass. It
+// harms no lock.
+func (m *Masters) denied(i int, a script.Answer) {
+	if a.Outcome != script.Failed || node.Heals(a.Err) {
 		return
 	}
 	p, n := &m.presence, m.nodes[i]
 	kind := node.Kind(a.Err)
 	p.mu.Lock()
-	news := p.at[i].told != kind
-	p.at[i].told = kind
+	news := p.at[i].denied != kind
+	p.at[i].denied = kind
 	p.mu.Unlock()
 	if news {
 		m.log.Warn("redlock: client record is refused: others do not see who this client is", "master", n.Name(), "error", a.Err)
@@ -155,10 +229,17 @@ func (m *Masters) retract() {
 	}
 	for i, n := range m.nodes {
 		n.Present(i, nil)
-		if !m.presence.Hidden {
+		if !m.presence.Hidden && m.presence.published() {
 			n.Send(script.Retract(m.ID()), nobody{}, i)
 		}
 	}
+}
+
+// published reports whether the client has published anything of itself.
+func (p *presence) published() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.stands != onlooker
 }
 
 // busy returns how much the client holds, and how many of its callers wait.

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node"
-	"example.com/redlock/quorum"
 )
 
 // Now returns what time it is by the masters' clocks: the median of what they show, with our own
@@ -55,20 +53,20 @@ func (m *Masters) knowsTime() bool {
 	return true
 }
 
-// greet waits until the masters' time is known, for about the node timeout at most. It is for the
-// first command of a client, which may not have connected yet: the command itself would wait for
-// that as well.
+// greet waits until the masters' time is known, which they tell as they are connected, for about the
+// node timeout at most. It is for the first command of a client, which may not have connected yet: the
+// command itself would wait for that as well.
 //
-// Cost: nothing once the time is known, else one round trip to the q-th fastest.
+// Cost: nothing is sent.
 func (m *Masters) greet(ctx context.Context) {
 	if !m.knowsTime() {
-		m.ask(node.AskTime, func(b *ballot) bool { return b.answered() != quorum.Pending }).wait(ctx)
+		m.meet(ctx, 0)
 	}
 }
 
-// greeted says why the lock at key cannot be tried for: the masters' time is still not known.
-func (m *Masters) greeted(ctx context.Context, key string) error {
-	why := m.noTime(key)
+// greeted says why t cannot be tried for: the masters' time is still not known.
+func (m *Masters) greeted(ctx context.Context, t target) error {
+	why := m.noTime(t)
 	switch {
 	case why == nil:
 		return nil
@@ -89,7 +87,7 @@ func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
 		return nil
 	}
 	return m.await(ctx, func() error {
-		why := m.noTime(w.key)
+		why := m.noTime(w.target)
 		switch {
 		case why == nil:
 			return nil
@@ -105,9 +103,9 @@ func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
 }
 
 // noTime says why the masters' time is not known, nil if it is.
-func (m *Masters) noTime(key string) *MajorityError {
+func (m *Masters) noTime(t target) *MajorityError {
 	if m.knowsTime() {
 		return nil
 	}
-	return m.unready("lock", key)
+	return m.unready(t.op(), t.key)
 }

@@ -286,19 +286,19 @@ func TestForceTellsTheTimeOfTheMasters(t *testing.T) {
 	})
 }
 
-// Connections tell the time. Only where no majority is connected is it asked for.
+// Connections tell the time, so nothing is asked for it. Where no majority is connected, that is known when
+// the attempts to connect are over.
 func TestGreet(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		fault  func(fx *fixture)
-		asks   int // of four, that cost a command
 		within time.Duration
 	}{
-		{"all there", func(*fixture) {}, 0, 0},
-		{"a minority dead", func(fx *fixture) { fx.Master(0).Kill() }, 0, 0},
-		{"a minority frozen", func(fx *fixture) { fx.Master(0).Freeze() }, 0, 0},
-		{"a majority dead", func(fx *fixture) { fx.Master(0).Kill(); fx.Master(1).Kill() }, 4, 0},
-		{"a majority frozen", func(fx *fixture) { fx.Master(0).Freeze(); fx.Master(1).Freeze() }, 4, timeout},
+		{"all there", func(*fixture) {}, 0},
+		{"a minority dead", func(fx *fixture) { fx.Master(0).Kill() }, 0},
+		{"a minority frozen", func(fx *fixture) { fx.Master(0).Freeze() }, 0},
+		{"a majority dead", func(fx *fixture) { fx.Master(0).Kill(); fx.Master(1).Kill() }, 0},
+		{"a majority frozen", func(fx *fixture) { fx.Master(0).Freeze(); fx.Master(1).Freeze() }, timeout},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -313,8 +313,8 @@ func TestGreet(t *testing.T) {
 				if took := time.Since(start); took > tt.within {
 					t.Errorf("took %v, want %v at most", took, tt.within)
 				}
-				if got := fx.Master(2).Calls("TIME") - before; got != int64(tt.asks) {
-					t.Errorf("asked %d times, want %d", got, tt.asks)
+				if got := fx.Master(2).Calls("TIME") - before; got > 0 {
+					t.Errorf("asked %d times, want never", got)
 				}
 			})
 		})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -104,21 +105,28 @@ func (e *slowEntry) Ended(cause error) {
 	e.entry.Ended(cause)
 }
 
+// unlockSlowly begins to unlock a hold of m, whose release is not sent yet when it returns.
+func unlockSlowly(t *testing.T, m *Masters) (*Hold, <-chan error) {
+	t.Helper()
+	e := new(slowEntry)
+	req := request("k")
+	req.Entry = e
+	hold, err := m.Lock(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Wait()
+	unlocked := make(chan error, 1)
+	go func() { unlocked <- hold.Unlock(context.Background(), e) }()
+	synctest.Wait()
+	return hold, unlocked
+}
+
 // Close waits for a release that somebody else is about to send.
 func TestCloseWaitsForAReleaseOfAnother(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		m := fx.another(t)
-		e := new(slowEntry)
-		req := request("k")
-		req.Entry = e
-		hold, err := m.Lock(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		unlocked := make(chan error, 1)
-		go func() { unlocked <- hold.Unlock(context.Background(), e) }()
-		synctest.Wait()
+		_, unlocked := unlockSlowly(t, m)
 		if err := m.Close(); err != nil {
 			t.Errorf("Close = %v", err)
 		}
@@ -127,6 +135,120 @@ func TestCloseWaitsForAReleaseOfAnother(t *testing.T) {
 		}
 		fx.wantNothing(t, "then", m)
 	})
+}
+
+// A hold that was forced and whose name the client locked again is one that Close ends, too.
+func TestCloseEndsWhatWasForcedAndTakenAgain(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		m := fx.another(t)
+		first, second := request("k"), request("k")
+		if _, err := m.Lock(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if _, err := fx.m.Force(t.Context(), "k"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Lock(t.Context(), second); err != nil {
+			t.Fatal(err)
+		}
+		if holds, _ := m.busy(); holds != 2 {
+			t.Errorf("%d holds, want both", holds)
+		}
+		_ = m.Close() // says that the first was lost
+		for _, req := range []Request{first, second} {
+			req.Entry.(*entry).wantEnded(t, ErrClosed)
+		}
+		fx.wantNothing(t, "then", m)
+	})
+}
+
+// A hold whose release is held up on its way to the masters is one that Close finds.
+func TestCloseFindsAHoldUntilItsReleaseIsSent(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		tap := new(tap)
+		m := connect(fx.Fleet, tap.pools(fx.Fleet), node.Config{})
+		defer m.Close()
+		synctest.Wait() // connected
+		hold := fx.take(t, m, "k")
+		full := make(chan struct{})
+		tap.fill(full)
+		unlocked := make(chan error, 1)
+		go func() { unlocked <- hold.Unlock(context.Background(), entryOf(hold)) }()
+		synctest.Wait()
+		if holds := m.holds(); len(holds) != 1 {
+			t.Errorf("%d holds while the release is on its way, want the one", len(holds))
+		}
+		tap.fill(nil)
+		close(full)
+		if err := <-unlocked; err != nil {
+			t.Errorf("Unlock = %v", err)
+		}
+		if holds := m.holds(); len(holds) != 0 {
+			t.Errorf("%d holds after Unlock, want none", len(holds))
+		}
+	})
+}
+
+// A lock that was won is an operation under way, which Close waits for, until it is a hold, which Close
+// finds.
+func TestCloseWaitsForAWonLockToBeAHold(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		hold, m := fx.take(t, fx.m, "k"), fx.another(t)
+		c := begin(t, m, patient("k"))
+		time.Sleep(time.Second)
+		m.dog.mu.Lock() // from here on synctest.Wait would not return: whoever makes a hold waits for it
+		unlock(t, hold)
+		for won := false; !won; runtime.Gosched() {
+			m.mu.Lock()
+			won = m.names[target{key: "k"}].line.first.contest == nil
+			m.mu.Unlock()
+		}
+		over := make(chan struct{})
+		go func() {
+			m.tries.Wait()
+			close(over)
+		}()
+		early := false
+		for range 10_000 {
+			runtime.Gosched()
+			select {
+			case <-over:
+				early = true
+			default:
+			}
+		}
+		m.dog.mu.Unlock()
+		if early {
+			t.Error("nothing is under way, and there is no hold yet")
+		}
+		unlock(t, c.wantHold(t, "then"))
+		<-over
+	})
+}
+
+// What crosses an Unlock whose release is about to be sent leaves the lock to it: the release tells
+// whether the hold was there until then.
+func TestUnlockBesideARenewal(t *testing.T) {
+	for name, cross := range map[string]func(*testing.T, *Hold){
+		"a renewal that was sent": func(t *testing.T, hold *Hold) { hold.sent(hold.m.All()) },
+		"a downgrade": func(t *testing.T, hold *Hold) {
+			if err := hold.downgrade(t.Context()); !errors.Is(err, ErrNotHeld) {
+				t.Errorf("downgrade = %v, want ErrNotHeld", err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				hold, unlocked := unlockSlowly(t, fx.m)
+				cross(t, hold)
+				if err := <-unlocked; err != nil {
+					t.Errorf("Unlock = %v", err)
+				}
+				fx.wantNothing(t, "then", fx.m)
+			})
+		})
+	}
 }
 
 // After Close every call says ErrClosed, and a second Close nothing.

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 )
@@ -65,19 +64,29 @@ func (m *Masters) newContest(key string, want protocol.Want, since time.Time, tr
 	return c
 }
 
-// start asks all masters for the lock.
+// start asks all masters for the lock, unless the contest has begun.
 //
 // Cost: one script call on each master.
-func (c *contest) start() {
+func (c *contest) start() { c.startIn(0) }
+
+// startIn is start after a delay, in which a release may enter the contest into the queues instead.
+func (c *contest) startIn(delay time.Duration) {
 	c.mu.Lock()
 	defer c.flush()
 	if c.state.State != protocol.Idle {
-		return // it was given up before it began
+		return // it was entered, or given up before it began
 	}
-	if c.owner == nil { // else it enters again
+	if c.owner == nil { // else it enters again, or was started with a delay
 		c.owner = c.newOwnerLocked()
 	}
-	c.stepLocked(&protocol.Event{Kind: protocol.Start})
+	c.stepLocked(&protocol.Event{Kind: protocol.Start, Delay: delay})
+}
+
+// begun reports whether the contest has asked anybody, or is over.
+func (c *contest) begun() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.State != protocol.Idle
 }
 
 // step passes ev to the contender, and sends what follows.
@@ -113,10 +122,10 @@ func (c *contest) stepLocked(ev *protocol.Event) {
 
 // advanceLocked passes ev to the contender. What that wants sent is left to the caller.
 func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
-	now := clock.Now()
+	now := c.m.now()
 	ev.Trip, ev.Lot = c.m.RoundTrip(), rand.Uint32()
 	if c.state.Want.Wait {
-		ev.Told = ev.Kind != protocol.Answer && c.m.canBeTold() // nothing is asked at an answer
+		ev.Told = ev.Kind != protocol.Answer && c.m.hears() // nothing is asked at an answer
 	}
 	before := c.state.State
 	c.state.Step(&c.m.conf, now, ev, &out)
@@ -142,7 +151,7 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 		c.tell()
 	case protocol.Paused:
 		if out.NewOwner {
-			c.split = c.m.refused(c.key, &c.ballot, nil)
+			c.split = c.m.refused(c.target, &c.ballot, nil)
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"fmt"
 	"time"
 
 	"example.com/redlock/clock"
@@ -123,8 +124,8 @@ func (m *Masters) releaseTo(claim Claim, next *contest) *Return {
 	return next.enterBy(claim)
 }
 
-// enterBy has the release of claim enter the contest into the queue of the masters. If it was given up
-// before it began, only the release is sent.
+// enterBy has the release of claim enter the contest into the queue of the masters. If it has begun by
+// itself, or was given up, only the release is sent.
 //
 // Cost: one script call on each master.
 func (c *contest) enterBy(claim Claim) *Return {
@@ -135,7 +136,9 @@ func (c *contest) enterBy(claim Claim) *Return {
 		c.postLocked(claim.release(), claim.At, r)
 		return r
 	}
-	c.owner = c.newOwnerLocked()
+	if c.owner == nil { // else it was started with a delay
+		c.owner = c.newOwnerLocked()
+	}
 	out := c.advanceLocked(&protocol.Event{Kind: protocol.Enter, At: claim.At})
 	next, entry := c.roundLocked(&out)
 	r.next = next
@@ -170,13 +173,27 @@ func (c *contest) reasonLocked(cut error) *MajorityError {
 		}
 		return c.split
 	case s.State == protocol.Settling && !s.Want.Wait, s.Verdict == protocol.NoToken:
-		return m.lost("lock", c.key, &c.raises, ErrNoQuorum, cut, errTokens)
+		return m.lost(c.op(), c.key, &c.raises, ErrNoQuorum, cut, errTokens)
 	case s.Verdict == protocol.Late:
-		return m.lost("lock", c.key, &c.ballot, ErrNoQuorum, cut, errLate)
+		return m.lost(c.op(), c.key, &c.ballot, ErrNoQuorum, cut, c.late())
 	case s.Verdict == protocol.Gone:
-		return m.lost("lock", c.key, &c.ballot, ErrLost, cut, nil)
+		return m.lost(c.op(), c.key, &c.ballot, ErrLost, cut, nil)
 	}
-	return m.refused(c.key, &c.ballot, cut)
+	if granted, _, _ := c.ballot.tally(); m.majority(granted) && c.tooShort() {
+		return m.lost(c.op(), c.key, &c.ballot, ErrNoQuorum, cut, c.late())
+	}
+	return m.refused(c.target, &c.ballot, cut)
+}
+
+// tooShort reports whether the lease is used up before the masters' answers come.
+func (c *contest) tooShort() bool { return protocol.TooShort(c.state.Want.Lease, c.m.RoundTrip()) }
+
+// late says why a grant came too late.
+func (c *contest) late() error {
+	if !c.tooShort() {
+		return errLate
+	}
+	return fmt.Errorf("%w: %v is too short for a round trip, which takes up to %v", errLate, c.state.Want.Lease, c.m.RoundTrip().Round(time.Millisecond))
 }
 
 // watchLocked asks to be told when the lock is free, if one of Redisson's clients has it: their

@@ -214,10 +214,9 @@ func (m *Masters) self() *ClientInfo {
 	p := &m.presence
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	set, _ := parseSet(p.at[0].set)
 	return &ClientInfo{
 		ID: m.ID(), Name: p.Name, Host: p.Host, Program: p.Program, Version: p.Version, PID: p.PID, Since: p.Since,
-		Holds: holds, Waits: waits, Set: set.text, Masters: len(m.nodes),
+		Holds: holds, Waits: waits, Terms: m.ownTermsLocked(),
 	}
 }
 
@@ -269,12 +268,14 @@ func (m *Masters) Identify(ctx context.Context, err error) error {
 // refused knows the name then.
 const longestLookUp = 50 * time.Millisecond
 
-// find looks up the client of owner, and when that got the lock at key.
+// find looks up the client of owner, and when that got the lock at key: without the one, nobody is told
+// the other.
 func (m *Masters) find(ctx context.Context, key, owner string) {
-	at, client := m.lookAt(key, owner), m.lookUp(clientOf(owner))
-	if at == closedChan && client == closedChan {
-		return // there is nothing to wait for, as for most who are refused
+	client := m.lookUp(clientOf(owner))
+	if client == closedChan {
+		return // it was asked for lately, and has no record
 	}
+	at := m.lookAt(key, owner)
 	enough, cancel := context.WithTimeout(ctx, min(2*m.RoundTrip()+20*time.Millisecond, longestLookUp))
 	defer cancel()
 	for _, found := range [...]<-chan struct{}{at, client} {
@@ -288,7 +289,7 @@ func (m *Masters) find(ctx context.Context, key, owner string) {
 // since returns when owner got t, by the masters' clocks; the zero time if that is not known.
 func (m *Masters) since(t target, owner string) time.Time {
 	if m.owners.ours(owner) {
-		if h := m.holding(t); h != nil && h.Owner() == owner {
+		if h := m.latest(t); h != nil && h.Owner() == owner {
 			return time.UnixMicro(h.Token())
 		}
 	}

@@ -294,3 +294,63 @@ func TestEnterExtendsValidity(t *testing.T) {
 		hold.end(ErrNotHeld)
 	})
 }
+
+// What was asked for a writer, and comes behind the downgrade because its script was missing, says nothing
+// of the reader that the hold is by then: nothing is lost, and it is asked again for a reader.
+func TestWhatComesBehindADowngrade(t *testing.T) {
+	for name, tt := range map[string]struct {
+		call  func(fx *fixture, hold *Hold, owner any, inner Entry) error
+		want  error
+		count int
+	}{
+		"RLock": {func(fx *fixture, _ *Hold, owner any, _ Entry) error {
+			req := shared(owner)
+			req.Shared = true
+			_, err := fx.m.Lock(context.Background(), req)
+			return err
+		}, nil, 3},
+		"Lock": {func(fx *fixture, _ *Hold, owner any, _ Entry) error {
+			_, err := fx.m.Lock(context.Background(), shared(owner))
+			return err
+		}, ErrUpgrade, 2},
+		"Unlock": {func(_ *fixture, hold *Hold, _ any, inner Entry) error {
+			return hold.Unlock(context.Background(), inner)
+		}, nil, 1},
+		"Extend": {func(_ *fixture, hold *Hold, _ any, inner Entry) error {
+			return hold.Extend(context.Background(), inner, lease)
+		}, nil, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				owner, outer := new(int), shared(nil)
+				outer.Owner = owner
+				hold, inner, m := fx.lock(t, outer), shared(owner), fx.another(t)
+				fx.lock(t, inner)
+				synctest.Wait()
+				fx.each(func(m *redlocktest.Master) {
+					m.FlushScripts()
+					m.Delay(10 * time.Millisecond)
+				})
+				result := make(chan error, 1)
+				go func() { result <- tt.call(fx, hold, owner, inner.Entry) }()
+				time.Sleep(11 * time.Millisecond) // refused, and the refusal is on its way
+				fx.each(func(m *redlocktest.Master) { m.Delay(0) })
+				fx.take(t, m, "other") // the masters have the script again
+				fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
+				if err := hold.Downgrade(t.Context(), outer.Entry); err != nil {
+					t.Errorf("Downgrade = %v", err)
+				}
+				if err := <-result; err != tt.want && !errors.Is(err, tt.want) {
+					t.Errorf("%s = %v, want %v", name, err, tt.want)
+				}
+				if got := hold.Count(); got != tt.count {
+					t.Errorf("Count = %d, want %d", got, tt.count)
+				}
+				outer.Entry.(*entry).wantAlive(t)
+				hold.end(ErrNotHeld)
+				time.Sleep(time.Second)
+				fx.wantHolders(t, "k", "- - -")
+			})
+		})
+	}
+}

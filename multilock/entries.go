@@ -3,21 +3,12 @@ package multilock
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 )
-
-// share is an entry of a hold, and what became of it.
-type share struct {
-	entry  Entry
-	orphan bool // nobody can give it back any more
-	back   bool // it was given back after the hold had ended, whose entries stay as they are
-}
 
 // errEnded tells the caller of enter to lock anew.
 var errEnded = errors.New("redlock: hold has ended")
@@ -38,7 +29,7 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 		}
 		return Fail("lock", h.key, ErrUpgrade)
 	}
-	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldEnter})
+	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldDue})
 	if ended {
 		h.finish(out, nil)
 		return errEnded
@@ -47,8 +38,9 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 		h.mu.Unlock()
 		return errEnded
 	}
+	h.entries.Ask()
 	c := h.m.newContest(h.key, protocol.Want{Lease: req.Lease, Again: true}, time.Time{}, req.trace)
-	c.owner, c.entries = h.claim.Owner, h.state.Entries
+	c.owner, c.entries = h.claim.Owner, h.entries.Count()
 	c.start()
 	h.mu.Unlock()
 
@@ -63,10 +55,17 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 	case why == nil:
 		return h.entered(req, grant.Until)
 	case lost(why):
-		h.step(protocol.HoldEvent{Kind: protocol.HoldLost}, why)
-		return errEnded
+		h.step(protocol.HoldEvent{Kind: protocol.HoldLost, Writer: c.owner.Mode == script.Exclusive}, why)
+		if h.Check() != nil {
+			return errEnded
+		}
 	}
-	h.leave()
+	h.mu.Lock()
+	h.entries.Drop()
+	h.leftUnlock()
+	if lost(why) {
+		return h.enter(ctx, req) // of the reader that it was made meanwhile
+	}
 	return why
 }
 
@@ -82,41 +81,33 @@ func (h *Hold) entered(req Request, until clock.Instant) error {
 	if h.cause != nil {
 		return errEnded
 	}
-	h.entries = append(h.entries, share{entry: req.Entry})
+	h.entries.Add(req.Entry, h.m.wish(&req))
 	if req.trace != nil {
 		req.trace.won(h)
 	}
-	if req.Watch && !h.state.Watched {
-		h.ceased = nil
-		h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldWatch, Lease: req.Lease, Limit: h.limit})
-	}
+	h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldWatch, Wish: h.entries.Wish()})
 	return nil
 }
 
-// leave takes back an entry that was not confirmed. If all others were given back meanwhile, that
-// frees the lock.
-func (h *Hold) leave() {
-	h.mu.Lock()
-	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldLeave})
-	if ended {
-		h.finish(out, ErrNotHeld)
-		return
+// leftUnlock follows an entry that was given back, or was not confirmed. The last one of a hold frees
+// the lock; otherwise the masters are sent the hold count. The release that it returns is nil if there
+// is nothing to send. The caller holds mu, which leftUnlock unlocks.
+func (h *Hold) leftUnlock() *Return {
+	ev := protocol.HoldEvent{Kind: protocol.HoldWatch, Wish: h.entries.Wish()}
+	if h.entries.Count() == 0 {
+		ev.Kind = protocol.HoldEnd
 	}
-	h.setCountLocked(out)
-	h.mu.Unlock()
-}
-
-// setCountLocked sends the hold count to the masters that out names, and ends the renewals of a
-// hold that nobody can give back any more. The release that it returns is nil if there is nothing
-// to send.
-func (h *Hold) setCountLocked(out protocol.HoldEffects) *Return {
-	h.unwatchLocked()
-	if out.Count == 0 {
+	out, ended := h.stepLocked(ev)
+	if ended {
+		return h.finish(out, ErrNotHeld)
+	}
+	defer h.mu.Unlock()
+	if h.cause != nil {
 		return nil
 	}
 	claim := h.claim
-	claim.At = out.Count
-	return h.m.release(claim, h.state.Entries)
+	claim.At = h.state.At
+	return h.m.release(claim, h.entries.Count())
 }
 
 // Unlock gives an entry back, and with the last one the lock. See redlock.Hold.Unlock for its
@@ -124,50 +115,50 @@ func (h *Hold) setCountLocked(out protocol.HoldEffects) *Return {
 func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 	live := ctx.Err() == nil
 	h.mu.Lock()
-	i := h.indexLocked(e)
-	if i < 0 {
+	if !h.entries.Has(e) {
 		h.mu.Unlock()
 		return ErrNotHeld
 	}
-	if h.cause != nil {
-		defer h.mu.Unlock()
-		h.entries[i].back = true
-		return h.cause
+	ev := protocol.HoldEvent{Kind: protocol.HoldDue}
+	if h.entries.Count() == 1 {
+		ev.Kind = protocol.HoldEnd
 	}
-	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldLeave})
+	out, ended := h.stepLocked(ev)
 	var r *Return
 	if ended {
 		r = h.finish(out, ErrNotHeld)
 		h.mu.Lock()
-		h.entries[i].back = true
-		lost := h.state.State != protocol.Released
+	}
+	h.entries.Leave(e)
+	switch {
+	case ended && h.state.State == protocol.Released:
 		h.mu.Unlock()
-		if lost {
-			return h.cause
-		}
-	} else {
-		h.entries = slices.Delete(h.entries, i, i+1)
-		r = h.setCountLocked(out)
-		h.mu.Unlock()
+	case h.cause != nil:
+		defer h.mu.Unlock()
+		return h.cause
+	default:
+		r = h.leftUnlock()
 		e.Ended(ErrNotHeld)
 	}
 	if live && errors.Is(context.Cause(ctx), ErrNotHeld) {
 		ctx = context.WithoutCancel(ctx) // it was the entry's own: a wait for the answers must not end by that
 	}
 	err := r.Wait(ctx)
-	if !ended && lost(err) {
-		h.step(protocol.HoldEvent{Kind: protocol.HoldLost}, err)
+	if ended || !lost(err) {
+		return err
 	}
-	return err
+	h.step(protocol.HoldEvent{Kind: protocol.HoldLost, Writer: r.claim.Mode == script.Exclusive}, err)
+	h.mu.Lock()
+	if h.cause != nil {
+		h.mu.Unlock()
+		return err
+	}
+	return h.leftUnlock().Wait(ctx) // of the reader that it was made meanwhile
 }
 
-func (h *Hold) indexLocked(e Entry) int {
-	return slices.IndexFunc(h.entries, func(s share) bool { return s.entry == e && !s.back })
-}
-
-// Orphan notes that nobody can give e back any more. Once that is so of all entries, the hold is
-// renewed no more. It ends with its validity and not before, since work under the context of an
-// entry may still be going on. Orphan reports whether that is a mistake: a fixed lease may be left
+// Orphan notes that nobody can give e back any more. Once that is so of all entries that want the hold
+// renewed, it is renewed no more. It ends with its validity and not before, since work under the context
+// of an entry may still be going on. Orphan reports whether that is a mistake: a fixed lease may be left
 // to end by itself.
 //
 // It may be called outside the synctest bubble that the client is in: it reads no clock and touches
@@ -175,24 +166,15 @@ func (h *Hold) indexLocked(e Entry) int {
 func (h *Hold) Orphan(e Entry) (mistake bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	i := h.indexLocked(e)
-	if i < 0 || h.cause != nil {
+	if h.cause != nil || !h.entries.Has(e) {
 		return false
 	}
-	mistake = h.state.Watched || h.ceased != nil
-	h.entries[i].orphan = true
-	h.unwatchLocked()
-	return mistake
-}
-
-// unwatchLocked ends the renewals of a hold once nobody is left who can give it back.
-func (h *Hold) unwatchLocked() {
-	if !h.state.Watched || slices.ContainsFunc(h.entries, func(s share) bool { return !s.orphan }) || len(h.entries) < h.state.Entries {
-		return
+	mistake = h.entries.Leak(e)
+	if h.state.Watched {
+		h.state.Want(h.entries.Wish())
+		h.m.dog.schedule(h)
 	}
-	h.ceased = fmt.Errorf("%w: %q was renewed no more: its Hold was garbage without Unlock", ErrLost, h.key)
-	h.state.Unwatch()
-	h.m.dog.schedule(h)
+	return mistake
 }
 
 // lost reports whether err says that the hold it is about was lost; ctx's cause, which it may

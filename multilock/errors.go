@@ -55,8 +55,8 @@ var (
 // errors.Is finds the state (ErrTaken, ErrNoQuorum, …), the context error if a wait was
 // cut short, and what each master said.
 type MajorityError struct {
-	Op            string            // "lock", "unlock", "extend", "renew", "inspect", "force unlock" or "ready"
-	Name          string            // of the lock, empty for "ready"
+	Op            string            // "lock", "acquire" (a permit), "unlock", "extend", "renew", "inspect", "force unlock", "force release" or "ready"
+	Name          string            // of the lock or semaphore, empty for "ready"
 	Got, Need, Of int               // masters that said yes, that were needed, that there are
 	Guard         time.Duration     // of ErrGuarded: how long until a majority grants; otherwise 0
 	Nodes         *multierror.Error // one entry for each master that said something else than yes, naming it; never nil
@@ -71,6 +71,7 @@ type MajorityError struct {
 	told     bool          // whether free is known
 	split    bool
 	hopeless bool
+	ours     bool // Holder is an owner of this client
 }
 
 func (e *MajorityError) Error() string {
@@ -78,7 +79,7 @@ func (e *MajorityError) Error() string {
 	b.WriteString(subject(e.Op, e.Name))
 	for _, s := range e.states {
 		b.WriteString(": " + Bare(s))
-		if s == ErrTaken && e.Client != nil {
+		if s == ErrTaken && (e.ours || e.Client != nil) {
 			b.WriteString(": held by " + e.heldBy())
 		}
 	}
@@ -94,14 +95,18 @@ func (e *MajorityError) Error() string {
 
 // heldBy says who has the lock, and for how long.
 func (e *MajorityError) heldBy() string {
+	by := "another caller of this client"
+	if !e.ours {
+		by = e.Client.String()
+	}
 	if e.For == 0 {
-		return e.Client.String()
+		return by
 	}
 	unit := time.Millisecond
 	if e.For >= time.Second {
 		unit = time.Second
 	}
-	return fmt.Sprintf("%v for %v", e.Client, e.For.Round(unit))
+	return fmt.Sprintf("%v for %v", by, e.For.Round(unit))
 }
 
 // subject is how an error begins.
@@ -252,17 +257,17 @@ func (b *ballot) hopeless() bool {
 
 // refused makes the error of a lock that was not granted. cut is the context error of a
 // wait that was cut short, nil if it was not.
-func (m *Masters) refused(name string, b *ballot, cut error) *MajorityError {
+func (m *Masters) refused(t target, b *ballot, cut error) *MajorityError {
 	granted, refused, _ := b.tally()
 	state := ErrTaken
 	if b.unreachable() || cut != nil && refused == 0 {
 		state = ErrNoQuorum
 	}
-	err := m.lost("lock", name, b, state, cut, nil)
+	err := m.lost(t.op(), t.key, b, state, cut, nil)
 	holder, held := quorum.Holder(len(m.nodes), b.holders())
 	err.split = !held && m.majority(granted+refused)
 	if held && state == ErrTaken && holder != allTaken {
-		err.Holder = holder
+		err.Holder, err.ours = holder, m.owners.ours(holder)
 	}
 	return err
 }

@@ -17,8 +17,16 @@ func (h *Hold) Extend(ctx context.Context, e Entry, lease time.Duration) error {
 		return err
 	}
 	defer h.m.tries.Done()
-	return h.await(ctx, "extend", h.renewNow("extend", lease))
+	err := h.await(ctx, "extend", h.renewNow("extend", lease))
+	if err == errDowngraded {
+		err = h.await(ctx, "extend", h.renewNow("extend", lease))
+	}
+	return err
 }
+
+// errDowngraded says that a renewal was sent for a writer and came behind the downgrade. It found readers,
+// which says nothing of the reader that the hold is by now.
+var errDowngraded = errors.New("downgraded meanwhile")
 
 var errPermit = errors.New("it is a permit")
 
@@ -37,6 +45,12 @@ func (h *Hold) Downgrade(ctx context.Context, e Entry) error {
 	if h.semaphore {
 		return Fail("downgrade", h.key, errPermit)
 	}
+	return h.downgrade(ctx)
+}
+
+// downgrade is Downgrade. The hold may end at any moment until h.mu is held: then nothing is sent, or
+// its release, which is about to be sent for a writer, would find none.
+func (h *Hold) downgrade(ctx context.Context) error {
 	h.mu.Lock()
 	lease := h.state.Lease
 	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldDowngrade})
@@ -44,31 +58,22 @@ func (h *Hold) Downgrade(ctx context.Context, e Entry) error {
 		h.finish(out, nil)
 		return h.Check()
 	}
+	if h.cause != nil {
+		defer h.mu.Unlock()
+		return h.cause
+	}
 	if h.claim.Mode == script.Exclusive {
 		h.claim.Owner = script.NewReader(h.key, h.id)
-		h.m.share(h)
 	}
 	h.mu.Unlock()
-	result := h.renewNow("downgrade", lease)
-	h.letIn()
-	return h.await(ctx, "downgrade", result)
-}
-
-// letIn wakes the callers of this client that wait for the exclusive hold: it is none any more.
-func (h *Hold) letIn() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.cause == nil && h.over != nil {
-		close(h.over)
-		h.over = nil
-	}
+	return h.await(ctx, "downgrade", h.renewNow("downgrade", lease))
 }
 
 // beginFor begins an operation for one of the hold's entries, which must be held.
 func (h *Hold) beginFor(e Entry) error {
 	cause := h.Check()
 	h.mu.Lock()
-	held := h.indexLocked(e) >= 0
+	held := h.entries.Has(e)
 	h.mu.Unlock()
 	switch {
 	case !held:
@@ -116,7 +121,7 @@ func (h *Hold) extended(op string, ev protocol.HoldEvent, why *MajorityError) er
 		return cause // it may have been given back meanwhile
 	}
 	if ev.Kind == protocol.HoldLost {
-		why.states = []error{ErrNoQuorum} // what was sent for a writer came after a downgrade: nothing is lost
+		return errDowngraded
 	}
 	return why
 }

@@ -173,7 +173,7 @@ func (e *entry) wantAlive(t *testing.T) {
 func entryOf(h *Hold) *entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.entries[0].entry.(*entry)
+	return h.entries.Key(0).(*entry)
 }
 
 // request wants key for lease, without waiting and without renewals.
@@ -537,7 +537,9 @@ func (p *post) deliver(t *testing.T, i int) script.HandOff {
 
 // handOff is a hand-off to the present owner of c.
 func handOff(c *contest, round uint64, token int64) script.HandOff {
-	return script.HandOff{Owner: current(c), Round: round, Token: token, Key: "k"}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return script.HandOff{Owner: c.owner.ID, Round: round - c.owner.Round(script.HandOff{}), Token: token, Key: "k"}
 }
 
 // portion is how many of all seeds of a simulation to run: with -short, as make unit does under

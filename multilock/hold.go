@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 )
@@ -30,16 +29,14 @@ type Hold struct {
 	mu      sync.Mutex
 	claim   Claim // changes with a downgrade
 	state   protocol.Hold
-	entries []share
-	ceased  error          // why it is renewed no more, nil if it has not come to that
+	entries protocol.Entries[Entry]
 	why     *MajorityError // of the last renewal, if it failed
+	bound   *Hold          // is lost when this one is; nil: see Join
 	cause   error          // why it has ended, nil while it has not
 	endedAt time.Time
 	timer   *time.Timer   // fires when validity ends
 	gone    bool          // its release is on the way
 	over    chan struct{} // closed then, nil if nobody waits for it
-
-	firstEntry [1]share // of entries: few holds have more, which saves an allocation
 }
 
 // newHold makes a hold of what was won, and lets the callers that share its owner enter it.
@@ -49,23 +46,25 @@ func (m *Masters) newHold(req Request, g Grant) *Hold {
 		visit: visit{index: unscheduled}, sending: g.sending,
 	}
 	h.claim.trace = req.trace.hold()
-	h.entries = append(h.firstEntry[:0], share{entry: req.Entry})
 	if h.owner == nil {
 		h.owner = req.Entry
 	}
+	wish := m.wish(&req)
 	h.mu.Lock()
+	h.entries.Ask()
+	h.entries.Add(req.Entry, wish)
 	h.stepLocked(protocol.HoldEvent{
 		Kind: protocol.HoldWon, Until: g.Until, At: g.At, Short: g.Short, Shared: g.Mode == script.Shared,
-		Lease: req.Lease, Watch: req.Watch, Limit: req.Limit,
+		Wish: wish,
 	})
-	h.timer = time.AfterFunc(clock.Until(g.Until), h.expire)
+	h.timer = time.AfterFunc(m.left(g.Until), h.expire)
 	if req.trace != nil {
 		req.trace.won(h)
 	}
-	ended := m.adopt(h)
+	before := m.adopt(h)
 	h.mu.Unlock()
-	if ended != nil {
-		_ = ended.Check() // the masters granted this one, so its validity is over
+	if before != nil {
+		_ = before.Check() // its validity may be over, and its timer has yet to say so
 	}
 	return h
 }
@@ -75,10 +74,7 @@ func (m *Masters) newHold(req Request, g Grant) *Hold {
 func (h *Hold) stepLocked(ev protocol.HoldEvent) (out protocol.HoldEffects, ended bool) {
 	ev.Trip = h.m.RoundTrip()
 	live := h.state.Live()
-	h.state.Step(&h.m.conf, clock.Now(), &ev, &out)
-	if out.Ceased {
-		h.ceased = fmt.Errorf("%w: %q was renewed for Config.MaxHold %v, and no longer", ErrLost, h.key, h.limit)
-	}
+	h.state.Step(&h.m.conf, h.m.now(), &ev, &out)
 	if ev.Kind == protocol.HoldRenewed || ev.Kind == protocol.HoldExtended {
 		h.why = nil
 	}
@@ -100,25 +96,36 @@ func (h *Hold) step(ev protocol.HoldEvent, cause error) *Return {
 
 // finish does what follows the end of the hold. The contexts of its entries end before the release
 // is sent, so nobody else has the lock while they say that it is held. The client forgets the hold
-// after the release is sent, so Close finds every hold whose release is still to be sent. The
-// caller holds mu, which finish unlocks.
+// after the release is sent, so Close finds every hold whose release is still to be sent, and after
+// the other half of a hold in two sets was lost with it. The caller holds mu, which finish unlocks.
 func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
-	h.cause, h.endedAt = h.causeLocked(cause), time.Now().Add(-clock.Since(h.state.Ended))
+	h.cause, h.endedAt = h.causeLocked(cause), time.Now().Add(h.m.left(h.state.Ended))
 	if h.claim.trace != nil {
 		h.claim.trace.endedLocked(h)
 	}
-	entries, claim := h.entries, h.claim // entries do not change any more
+	h.entries.End()
+	claim, bound := h.claim, h.bound
 	claim.At = out.Release
 	h.mu.Unlock()
 	h.timer.Stop()
-	for i := range entries {
-		entries[i].entry.Ended(h.cause)
+	for i := range h.entries.Len() {
+		h.entries.Key(i).Ended(h.cause)
 	}
 	if h.sending != nil {
 		h.sending.drain()
 	}
-	r := h.m.releaseTo(claim, h.m.next(h.target))
+	next, others := h.m.next(h.target)
+	for _, c := range others {
+		c.start() // ahead of the release, which lets in whoever stands in the queue
+	}
+	r := h.m.releaseTo(claim, next)
+	if bound != nil && h.state.State != protocol.Released {
+		bound.step(protocol.HoldEvent{Kind: protocol.HoldLost}, h.cause)
+	}
 	h.m.forget(h)
+	if !h.m.canBeTold() {
+		h.m.freed(h.target)
+	}
 	if h.semaphore {
 		h.m.slots.freed(claim.Slot())
 	}
@@ -139,8 +146,10 @@ func (h *Hold) causeLocked(given error) error {
 	switch {
 	case h.state.State != protocol.Expired:
 		return given
-	case h.ceased != nil:
-		return h.ceased
+	case !h.state.Watched && h.state.Limited:
+		return fmt.Errorf("%w: %q was renewed for Config.MaxHold %v, and no longer", ErrLost, h.key, h.limit)
+	case !h.state.Watched && h.entries.Leaked():
+		return fmt.Errorf("%w: %q was renewed no more: its Hold was garbage without Unlock", ErrLost, h.key)
 	case h.why != nil:
 		return h.why.With(ErrLost)
 	}
@@ -154,14 +163,14 @@ func (h *Hold) expire() {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.timer.Reset(clock.Until(h.state.Until)) // it was renewed meanwhile
+	h.timer.Reset(h.m.left(h.state.Until)) // it was renewed meanwhile
 }
 
 // Check ends a hold whose validity is over even if its timer has not fired yet, as after the
 // machine was suspended. It returns why the hold has ended, nil if it has not.
 func (h *Hold) Check() error {
 	h.mu.Lock()
-	if h.cause == nil && clock.Until(h.state.Until) <= 0 {
+	if h.cause == nil && h.m.left(h.state.Until) <= 0 {
 		h.mu.Unlock()
 		h.step(protocol.HoldEvent{Kind: protocol.HoldDue}, nil)
 		h.mu.Lock()
@@ -223,7 +232,7 @@ func (h *Hold) Count() int {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.entries)
+	return h.entries.Len()
 }
 
 // Remaining returns how much validity is left, zero once the hold has ended.
@@ -233,7 +242,7 @@ func (h *Hold) Remaining() time.Duration {
 	if h.cause != nil {
 		return 0
 	}
-	return max(0, clock.Until(h.state.Until))
+	return max(0, h.m.left(h.state.Until))
 }
 
 // Until returns when validity ends, or when the hold ended, by the wall clock.
@@ -244,5 +253,5 @@ func (h *Hold) Until() time.Time {
 	if cause != nil {
 		return h.endedAt
 	}
-	return time.Now().Add(clock.Until(h.state.Until))
+	return time.Now().Add(h.m.left(h.state.Until))
 }

@@ -250,7 +250,7 @@ func TestUnlockBesideAnOrphan(t *testing.T) {
 	})
 }
 
-// An entry that is under way keeps the renewals of a hold whose other entries are orphans.
+// An entry that is under way has a hold renewed whose other entries are orphans.
 func TestOrphanBesideAnEntryUnderWay(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		owner := new(int)
@@ -258,7 +258,9 @@ func TestOrphanBesideAnEntryUnderWay(t *testing.T) {
 		one.Watch = true
 		hold := fx.lock(t, one)
 		fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
-		c := begin(t, fx.m, shared(owner))
+		two := shared(owner)
+		two.Watch = true
+		c := begin(t, fx.m, two)
 		hold.Orphan(one.Entry)
 		time.Sleep(3 * lease)
 		if h := c.wantHold(t, "its owner has the lock"); h != hold {
@@ -284,6 +286,34 @@ func TestAFixedLeaseThatIsWatchedLater(t *testing.T) {
 		req.Entry.(*entry).wantAlive(t)
 		hold.end(nil)
 	})
+}
+
+// What an entry wants goes with it: a fixed lease that shared a renewed hold is renewed no more, and ends.
+func TestAFixedLeaseOutlivesWhatWasWatched(t *testing.T) {
+	for name, first := range map[string]bool{"watched first": true, "watched later": false} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				owner := new(int)
+				fixed, renewed := shared(owner), shared(owner)
+				renewed.Watch = true
+				if first {
+					fx.lock(t, renewed)
+				}
+				hold := fx.lock(t, fixed)
+				if !first {
+					fx.lock(t, renewed)
+				}
+				time.Sleep(2 * lease)
+				if err := hold.Unlock(t.Context(), renewed.Entry); err != nil {
+					t.Errorf("Unlock = %v", err)
+				}
+				fixed.Entry.(*entry).wantAlive(t)
+				time.Sleep(lease)
+				fixed.Entry.(*entry).wantEnded(t, ErrLost)
+				fx.wantNothing(t, "then", fx.m)
+			})
+		})
+	}
 }
 
 // asks is a context that asks a hold whether it has ended, as that of a hold does.

@@ -169,17 +169,22 @@ func (m *Masters) inspect(ctx context.Context, key string, cmd *script.Command) 
 //
 // Cost: one script call on each master.
 func (m *Masters) Force(ctx context.Context, key string) (freed bool, err error) {
-	return m.force(ctx, key, script.Force)
+	return m.force(ctx, "force unlock", key, script.Force)
 }
 
-// ForcePermits is Force for all permits of the semaphore at key.
+// ForcePermits is Force for a slot of the semaphore at key, or for all if that is below 0.
 //
 // Cost: one script call on each master.
-func (m *Masters) ForcePermits(ctx context.Context, key string) (freed bool, err error) {
-	return m.force(ctx, key, script.ForcePermits)
+func (m *Masters) ForcePermits(ctx context.Context, key string, slot int) (freed bool, err error) {
+	return m.force(ctx, "force release", key, func(key string, token int64) *script.Command {
+		if slot < 0 {
+			return script.ForcePermits(key, token)
+		}
+		return script.ForceSlot(key, slot, token)
+	})
 }
 
-func (m *Masters) force(ctx context.Context, key string, command func(string, int64) *script.Command) (freed bool, err error) {
+func (m *Masters) force(ctx context.Context, op, key string, command func(string, int64) *script.Command) (freed bool, err error) {
 	if !m.begin() {
 		return false, ErrClosed
 	}
@@ -199,5 +204,5 @@ func (m *Masters) force(ctx context.Context, key string, command func(string, in
 			b.answers[i].Outcome = script.Done // nobody had it there, which is an answer
 		}
 	}
-	return done > 0, m.lost("force unlock", key, b, ErrNoQuorum, cut, nil)
+	return done > 0, m.lost(op, key, b, ErrNoQuorum, cut, nil)
 }

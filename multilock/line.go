@@ -1,23 +1,27 @@
 package multilock
 
 import (
+	"time"
+
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
 )
 
 // line is the callers of a client that wait for one name, in the order of their calls. Those in
-// front bid, each with a contest of its own: a writer alone, readers together with those next to
-// them, and a few of those who want a permit.
+// front bid, each with a contest of its own: a writer alone; readers together with those next to them,
+// and the first writer behind them, who keeps later readers of other clients out; and a few of those who
+// want a permit.
 type line struct {
 	first, last *waiter
 	next        *waiter // the first that does not bid, nil if all do
 	bids        int     // how many bid
 }
 
-// maxBids is how many of a client's callers bid for the permits of one semaphore at a time. Each
-// asks the masters now and then; one alone would get one permit in a round trip, however many are
-// free.
-const maxBids = 4
+// maxBids is how many of a client's callers bid for the permits of one semaphore at a time, if there are as
+// many permits. The others of the fleet who began later would overtake those who do not, when several are
+// given back at once. A master looks no further, see slots.lua; and those who are far from the head of the
+// queue ask seldom.
+const maxBids = 32
 
 // waiter is a caller that waits for a lock.
 type waiter struct {
@@ -102,7 +106,7 @@ func (l *line) mayBid(w *waiter) bool {
 	case w.want.Permits > 0:
 		return l.bids < min(w.want.Permits, maxBids)
 	}
-	return w.want.Shared && w.before.want.Shared
+	return w.before.want.Shared
 }
 
 // wake wakes the waiters of owner, which has got the lock: they enter its hold.
@@ -139,43 +143,91 @@ func (m *Masters) leave(w *waiter) {
 	m.waits--
 	c := w.contest
 	var next *contest
+	var others []*contest
 	if c != nil {
 		w.contest = nil
 		n.note(c)
-		next = m.nextLocked(w.target)
+		next, others = m.nextLocked(w.target)
 	}
 	m.tidyLocked(w.target)
 	m.mu.Unlock()
+	for _, o := range others {
+		o.start()
+	}
 	if c != nil {
 		c.giveUp(next)
 		m.tries.Done()
 	}
 }
 
-// next makes the contest of the first that bids for t and has none yet. A release of this client is
-// to enter it into the queue of the masters, so that it stands there when the lock is handed off.
-// It is nil if there is none to make, or if the masters could not tell this client that they handed
-// the lock off to it.
-func (m *Masters) next(t target) *contest {
+// next returns the contests of those who bid for t and have asked nobody yet, and makes them if need
+// be. Whatever this client sends about its hold of t is to come behind their entries in the queues of the
+// masters, or a release may enter the first of them itself. There are none if the masters could not tell
+// this client that they handed the lock off to it.
+func (m *Masters) next(t target) (first *contest, others []*contest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.nextLocked(t)
 }
 
-func (m *Masters) nextLocked(t target) *contest {
+func (m *Masters) nextLocked(t target) (first *contest, others []*contest) {
 	n := m.names[t]
-	if n == nil {
-		return nil
+	if n == nil || !m.canBeTold() {
+		return nil, nil
 	}
 	for w := n.line.first; w != n.line.next; w = w.after {
-		if w.contest == nil {
-			if !m.canBeTold() {
-				return nil
+		c := w.contest
+		switch {
+		case c == nil:
+			if c = m.contestLocked(w); c == nil {
+				return first, others
 			}
-			return m.contestLocked(w)
+		case c.begun():
+			continue
+		}
+		if first == nil {
+			first = c
+		} else {
+			others = append(others, c)
 		}
 	}
-	return nil
+	return first, others
+}
+
+// freed tells those who bid for t that this client gave it back, which no message does.
+func (m *Masters) freed(t target) {
+	var bids []*contest
+	m.mu.Lock()
+	if n := m.names[t]; n != nil {
+		for w := n.line.first; w != n.line.next; w = w.after {
+			if w.contest != nil {
+				bids = append(bids, w.contest)
+			}
+		}
+	}
+	m.mu.Unlock()
+	for _, c := range bids {
+		c.step(&protocol.Event{Kind: protocol.Hint, Delay: m.conf.Settle})
+	}
+}
+
+// soon returns for how long a caller of this client that begins to wait for t may leave it to the client's
+// next command about its own hold to enter it into the queues of the masters: until a little after a
+// renewal that is due at once, as of a hold that was handed off, and no time if none is.
+func (m *Masters) soon(t target) time.Duration {
+	h := m.latest(t)
+	if h == nil || t.semaphore || !m.canBeTold() {
+		return 0
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.state.Due || h.state.Shared {
+		return 0
+	}
+	if left := max(0, clock.Until(h.state.RenewAt)); left <= m.conf.TopUp {
+		return left + m.conf.TopUp
+	}
+	return 0
 }
 
 // contestLocked makes the contest of w. It counts as an operation under way. It is nil when the
@@ -191,6 +243,7 @@ func (m *Masters) contestLocked(w *waiter) *contest {
 // contend returns the contest of w, which bids, and begins one if there is none. It is nil when the
 // client is closed.
 func (m *Masters) contend(w *waiter) *contest {
+	delay := m.soon(w.target)
 	m.mu.Lock()
 	if w.contest != nil || m.closed {
 		defer m.mu.Unlock()
@@ -198,7 +251,7 @@ func (m *Masters) contend(w *waiter) *contest {
 	}
 	c := m.contestLocked(w)
 	m.mu.Unlock()
-	c.start()
+	c.startIn(delay)
 	return c
 }
 
@@ -217,8 +270,7 @@ func (n *name) note(c *contest) {
 	}
 }
 
-// reason returns what w waits for, nil if that is a hold of the client. cut is the error that
-// ended the wait.
+// reason returns what w waits for, nil if that is not known. cut is the error that ended the wait.
 func (m *Masters) reason(w *waiter, cut error) *MajorityError {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -227,10 +279,7 @@ func (m *Masters) reason(w *waiter, cut error) *MajorityError {
 	if c == nil {
 		c = n.line.first.contest // w waits behind it
 	}
-	switch {
-	case n.hold != nil:
-		return nil
-	case c == nil:
+	if c == nil {
 		return n.why
 	}
 	n.note(c)

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -209,7 +210,7 @@ func TestNobodyIsEnteredWhoCannotBeTold(t *testing.T) {
 				m.subs.work = tt.work
 				m.subs.mu.Unlock()
 				w := m.join(patient("k"))
-				c := m.next(target{key: "k"})
+				c, _ := m.next(target{key: "k"})
 				if got := c != nil; got != tt.want {
 					t.Errorf("next = %v, want %v", got, tt.want)
 				}
@@ -395,24 +396,172 @@ func TestCallersComeAndGo(t *testing.T) {
 	})
 }
 
-// A caller that waits for a hold of its own client asks nobody, and says so when it leaves.
+// A caller that waits for a hold of its own client stands in the queue like any other, asks seldom, and
+// says what it waits for when it leaves.
 func TestWaitingForAHoldOfTheClient(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		hold := fx.take(t, fx.m, "k")
-		before := fx.calls()
+		fx.m.subscribe()
+		time.Sleep(time.Second)
+		req := request("k")
+		req.Watch = true
+		fx.lock(t, req)
 		c := begin(t, fx.m, patient("k"))
-		time.Sleep(5 * time.Second)
-		if got := fx.calls() - before; got > 0 {
-			t.Errorf("%d script calls, want none", got)
+		time.Sleep(time.Second)
+		for i, q := range fx.queues("k") {
+			if !strings.HasPrefix(q, fx.m.owners.client) {
+				t.Errorf("queue of m%d = %q, want the caller", i+1, q)
+			}
 		}
-		if !fx.m.canBeTold() {
-			t.Error("the client has not subscribed, so that its release can enter nobody")
+		before := fx.calls()
+		time.Sleep(5 * time.Second)
+		if got := fx.calls() - before; got < 3*(4+1) || got > 3*(5+1) {
+			t.Errorf("%d script calls in 5s, want one a second on each master, and a renewal", got)
 		}
 		c.cancel()
 		c.wantError(t, "it leaves", context.Canceled, ErrTaken)
-		want := fmt.Sprintf(`redlock: lock "k": context canceled: taken by another owner: another caller of this client (owner %s)`, hold.Owner())
-		if c.err.Error() != want {
-			t.Errorf("Lock = %v, want %s", c.err, want)
+		if want := "taken by another owner: held by another caller of this client"; !strings.Contains(c.err.Error(), want) {
+			t.Errorf("Lock = %v, want that it says %q", c.err, want)
 		}
 	})
+}
+
+// While masters that restarted grant nothing, those who come are entered into their queues: the lock goes to them
+// in their order when that is over, and not to whoever asks first then.
+func TestOrderAfterAGuard(t *testing.T) {
+	const guard = 10 * time.Second
+	inGuardedBubble(t, 3, guard, func(t *testing.T, fx *fixture) {
+		var clients []*Masters
+		for range 6 {
+			clients = append(clients, fx.client(t, node.Config{Guard: guard}))
+		}
+		time.Sleep(2 * time.Second)
+		fx.each((*redlocktest.Master).Restart)
+		time.Sleep(time.Second)
+		var calls []*call
+		for _, m := range clients {
+			calls = append(calls, begin(t, m, patient("k")))
+			time.Sleep(700 * time.Millisecond)
+		}
+		if got := len(strings.Split(fx.queues("k")[0], ",")); got != len(clients) {
+			t.Errorf("%d are in the queue of a guarded master, want %d", got, len(clients))
+		}
+		fx.wantHolders(t, "k", "- - -")
+		time.Sleep(guard)
+		for i, c := range calls {
+			hold := c.wantHold(t, fmt.Sprint("number ", i))
+			if i+1 < len(calls) {
+				calls[i+1].wantWaiting(t, fmt.Sprint("behind number ", i))
+			}
+			unlock(t, hold)
+		}
+	})
+}
+
+// A client alone pays its masters one script call for a lock, however many of its callers want it, and
+// one more where the lock is kept for so long that it is renewed: the release enters the next caller, or
+// the renewal does, in whose script call it asks.
+func TestCallsOfOneClientAlone(t *testing.T) {
+	for _, tt := range []struct {
+		callers int
+		section time.Duration
+		want    float64
+	}{{2, 0, 1}, {3, 0, 1}, {20, 0, 1}, {20, 10 * time.Millisecond, 1}, {20, 100 * time.Millisecond, 2}} {
+		t.Run(fmt.Sprint(tt.callers, " ", tt.section), func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+				fx.m.subscribe()
+				time.Sleep(time.Second)
+				rounds := 400 / tt.callers
+				before := fx.calls()
+				var all sync.WaitGroup
+				for range tt.callers {
+					all.Go(func() {
+						for range rounds {
+							hold := fx.lock(t, patient("k"))
+							time.Sleep(tt.section)
+							unlock(t, hold)
+						}
+					})
+				}
+				all.Wait()
+				locks := tt.callers * rounds
+				if got := float64(fx.calls()-before) / 3 / float64(locks); got > tt.want+0.25 { // for both ends
+					t.Errorf("%.2f script calls on a master for a lock, want %v", got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// Whatever a client sends about its own hold comes behind the entries of its callers in the queues: who asks
+// later, of another client, comes later. It is so where the hold was handed off a moment ago, and where it
+// becomes a reader's, is taken away by force, or is healed at a master that forgot it.
+func TestOwnCallersComeFirst(t *testing.T) {
+	giveBack := func(t *testing.T, _ *fixture, h *Hold) { unlock(t, h) }
+	downgrade := func(t *testing.T, _ *fixture, h *Hold) {
+		if err := h.Downgrade(t.Context(), entryOf(h)); err != nil {
+			t.Errorf("Downgrade = %v", err)
+		}
+		time.Sleep(time.Second)
+		unlock(t, h)
+	}
+	for _, tt := range []struct {
+		what string
+		let  func(*testing.T, *fixture, *Hold)
+		age  time.Duration
+	}{
+		{"given back at once", giveBack, 0},
+		{"given back before it is renewed", giveBack, 15 * time.Millisecond},
+		{"given back", giveBack, time.Second},
+		{"downgraded at once", downgrade, 0},
+		{"downgraded before it is renewed", downgrade, 15 * time.Millisecond},
+		{"downgraded", downgrade, time.Second},
+		{"forced", func(t *testing.T, fx *fixture, h *Hold) {
+			if freed, err := fx.m.Force(t.Context(), "k"); err != nil || !freed {
+				t.Errorf("Force = %v, %v", freed, err)
+			}
+		}, time.Second},
+		{"healed and given back", func(t *testing.T, fx *fixture, h *Hold) {
+			fx.Master(0).FlushAll()
+			time.Sleep(lease / 2)
+			unlock(t, h)
+		}, time.Second},
+	} {
+		for name, readers := range map[string]int{"writer": 0, "writer behind readers": 2} {
+			t.Run(name+", "+tt.what, func(t *testing.T) {
+				inBubble(t, 3, func(t *testing.T, fx *fixture) {
+					other := fx.another(t)
+					fx.m.subscribe()
+					other.subscribe()
+					time.Sleep(time.Second)
+					wait := func(m *Masters, reads bool) *call {
+						req := patient("k")
+						req.Shared, req.Watch = reads, true
+						time.Sleep(time.Millisecond)
+						return begin(t, m, req)
+					}
+					first := fx.take(t, other, "k")
+					handed := wait(fx.m, false)
+					var own []*call
+					for range readers {
+						own = append(own, wait(fx.m, true))
+					}
+					own = append(own, wait(fx.m, false))
+					later := wait(other, true)
+					time.Sleep(time.Second)
+					unlock(t, first)
+					hold := handed.wantHold(t, "it waited for longest")
+					time.Sleep(tt.age)
+					tt.let(t, fx, hold)
+					for i, c := range own {
+						time.Sleep(time.Second)
+						later.wantWaiting(t, fmt.Sprintf("behind caller %d", i))
+						unlock(t, c.wantHold(t, fmt.Sprintf("caller %d", i)))
+					}
+					time.Sleep(time.Second)
+					unlock(t, later.wantHold(t, "in the end"))
+				})
+			})
+		}
+	}
 }

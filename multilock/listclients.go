@@ -42,10 +42,15 @@ func (m *Masters) Clients(ctx context.Context) ([]ClientInfo, error) {
 			return len(seen) < maxListed
 		})
 	})
+	own := m.ownTerms()
 	list := make([]ClientInfo, 0, len(all))
 	for client, s := range all {
 		info := m.info(client, s.newest)
 		info.At = s.at
+		for k := range info.Terms.Masters {
+			r := &info.Terms.Masters[k]
+			r.Young = slices.ContainsFunc(own.Masters, func(o script.Master) bool { return o.Young && o.Run == r.Run })
+		}
 		list = append(list, *info)
 	}
 	slices.SortFunc(list, func(a, b ClientInfo) int {

@@ -3,7 +3,6 @@ package multilock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"example.com/redlock/multilock/protocol"
@@ -35,6 +34,15 @@ func (req *Request) want() protocol.Want {
 	return protocol.Want{Lease: req.Lease, Wait: req.Wait, Shared: req.Shared, Permits: req.Permits}
 }
 
+// wish is how the entry of req wants its hold renewed, which it begins to share now.
+func (m *Masters) wish(req *Request) protocol.Wish {
+	w := protocol.Wish{Watched: req.Watch, Lease: req.Lease}
+	if req.Watch && req.Limit > 0 {
+		w.Limited, w.Limit = true, m.now().Add(req.Limit)
+	}
+	return w
+}
+
 // Lock takes a lock, or enters the hold that req.Owner has of it. See redlock.Client.Lock for its
 // errors and its cost.
 func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
@@ -54,11 +62,14 @@ func (m *Masters) lock(ctx context.Context, req Request) (*Hold, error) {
 	if req.Wait {
 		return m.wait(ctx, req)
 	}
-	if err := m.greeted(ctx, req.Key); err != nil {
+	if err := m.greeted(ctx, req.target()); err != nil {
 		return nil, err
 	}
 	if hold, err := m.enter(ctx, req); hold != nil || err != nil {
 		return hold, err
+	}
+	if err := m.Admit(ctx, req.Key); err != nil {
+		return nil, err
 	}
 	return m.try(ctx, req)
 }
@@ -140,6 +151,9 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 		if hold != nil {
 			return hold, nil
 		}
+		if err == nil {
+			err = m.Admit(ctx, req.Key)
+		}
 		var ready <-chan struct{}
 		unsure, _ = errors.AsType[*MajorityError](err)
 		switch {
@@ -153,13 +167,6 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 		case !w.bids():
 			ready = w.turn
 		default:
-			if over := m.excluded(w.target); over != nil {
-				// The release of that hold will enter this caller into the queue of the masters, so
-				// the client must be told when the lock is handed off.
-				m.subscribe()
-				ready = over
-				break
-			}
 			c := m.contend(w)
 			if c == nil {
 				return nil, ErrClosed
@@ -236,14 +243,8 @@ func (m *Masters) waited(ctx context.Context, w *waiter, unsure *MajorityError) 
 		}
 		return last
 	}
-	return Fail("lock", w.key, cut, ErrTaken, m.caller(w.target))
+	return Fail(w.op(), w.key, cut, ErrTaken, errOther)
 }
 
-// caller says which other caller of the client has t, or waits for it before others.
-func (m *Masters) caller(t target) error {
-	by := "another caller of this client"
-	if h := m.holding(t); h != nil {
-		by = fmt.Sprintf("%s (owner %s)", by, h.Owner())
-	}
-	return errors.New(by)
-}
+// errOther is why a caller waits that has not asked anybody.
+var errOther = errors.New("another caller of this client")

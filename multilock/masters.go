@@ -55,6 +55,7 @@ type Masters struct {
 	directory directory
 
 	timed atomic.Bool // see knowsTime
+	lag   lag
 
 	mu     sync.Mutex
 	closed bool
@@ -91,9 +92,10 @@ func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
 		m.owners.client = trace.Client
 	}
 	m.slots.freed(rand.IntN(1 << 16)) // clients that begin together begin at different slots
-	m.dog = newWatchdog(m.renew, m.checkHolds)
-	for _, n := range nodes {
+	m.dog = newWatchdog(m.renew, m.asleep, m.wakeHolds)
+	for i, n := range nodes {
 		n.Attend(m.activity)
+		n.Observe(m, i)
 	}
 	return m
 }
@@ -189,19 +191,16 @@ func (m *Masters) holds() []*Hold {
 	defer m.mu.Unlock()
 	var holds []*Hold
 	for n := range maps.Values(m.names) {
-		if n.hold != nil {
-			holds = append(holds, n.hold)
-		}
-		holds = append(holds, n.others...)
+		holds = append(holds, n.holds...)
 	}
 	return holds
 }
 
-// checkHolds ends the holds whose validity ended while the machine was suspended: their timers
-// stood still.
-func (m *Masters) checkHolds() {
+// wakeHolds ends the holds whose validity ended while the machine was suspended: their timers
+// stood still. Those of the others are set anew.
+func (m *Masters) wakeHolds() {
 	for _, h := range m.holds() {
-		_ = h.Check()
+		h.expire()
 	}
 }
 

@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"math/rand/v2"
 	"sync/atomic"
 
 	"example.com/redlock/node/script"
@@ -9,13 +10,16 @@ import (
 // newOwnerLocked makes an owner for the next try of a contest.
 func (c *contest) newOwnerLocked() *script.Owner {
 	id := c.m.owners.make(c)
+	var o *script.Owner
 	switch want := &c.state.Want; {
 	case want.Permits > 0:
-		return script.NewPermit(c.key, id, want.Permits, c.state.Start)
+		o = script.NewPermit(c.key, id, want.Permits, c.state.Start)
 	case want.Shared:
-		return script.NewReader(c.key, id)
+		o = script.NewReader(c.key, id)
+	default:
+		o = script.NewOwner(c.key, id)
 	}
-	return script.NewOwner(c.key, id)
+	return o.CountFrom(rand.Uint64N(1 << 52))
 }
 
 // winnerLocked returns the owner as it has won: a permit has its slot.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node/script"
 )
 
 // target is what a caller wants: a lock, or a permit of a semaphore. The lock and the semaphore of
@@ -14,12 +13,19 @@ type target struct {
 	semaphore bool
 }
 
+// op is what a caller does who wants it.
+func (t target) op() string {
+	if t.semaphore {
+		return "acquire"
+	}
+	return "lock"
+}
+
 // name is what this client has to do with one target: the holds that it has, and the line of its
 // callers that wait.
 type name struct {
-	hold   *Hold   // the exclusive one, nil if there is none
-	others []*Hold // shared ones, or permits
-	line   line
+	holds []*Hold // in the order in which they were won
+	line  line
 
 	why    *MajorityError // why the lock was not there when a contender last asked
 	outage outage
@@ -48,35 +54,28 @@ const maxFree = 1024
 
 // tidyLocked forgets a name that nobody holds and nobody waits for.
 func (m *Masters) tidyLocked(t target) {
-	if n := m.names[t]; n != nil && n.hold == nil && len(n.others) == 0 && n.line.first == nil {
+	if n := m.names[t]; n != nil && len(n.holds) == 0 && n.line.first == nil {
 		delete(m.names, t)
 		if len(m.free) < maxFree {
-			*n = name{} // so that it keeps nothing alive
+			*n = name{holds: n.holds} // so that it keeps nothing alive
 			m.free = append(m.free, n)
 		}
 	}
 }
 
 // adopt makes h one of the client's holds of its name, and wakes the waiters that share its owner:
-// they enter it. It returns a hold whose place h takes: one whose validity has ended, since the
-// masters granted h, but whose timer has yet to say so.
-func (m *Masters) adopt(h *Hold) (ended *Hold) {
+// they enter it. It returns the hold that was won before it, nil if there is none.
+func (m *Masters) adopt(h *Hold) (before *Hold) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := m.nameLocked(h.target)
-	switch {
-	case h.claim.Mode != script.Exclusive:
-		n.others = append(n.others, h)
-		ended = n.hold
-	case n.hold == nil:
-		n.hold = h
-	default:
-		ended, n.hold = n.hold, h
-		m.held-- // forget will not find it
+	if last := len(n.holds) - 1; last >= 0 {
+		before = n.holds[last]
 	}
+	n.holds = append(n.holds, h)
 	m.held++
 	n.line.wake(h.owner)
-	return ended
+	return before
 }
 
 // forget undoes adopt.
@@ -87,40 +86,22 @@ func (m *Masters) forget(h *Hold) {
 	if n == nil {
 		return
 	}
-	if n.hold == h {
-		n.hold = nil
-	} else if i := slices.Index(n.others, h); i >= 0 {
-		n.others = slices.Delete(n.others, i, i+1)
-	} else {
-		return
+	if i := slices.Index(n.holds, h); i >= 0 {
+		n.holds = slices.Delete(n.holds, i, i+1)
+		m.held--
+		m.tidyLocked(h.target)
 	}
-	m.held--
-	m.tidyLocked(h.target)
 }
 
-// holding returns the client's exclusive hold of t, which keeps its other callers from t; nil if it
-// has none.
-func (m *Masters) holding(t target) *Hold {
+// latest returns the hold of t that the client won last, nil if it has none.
+func (m *Masters) latest(t target) *Hold {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n := m.names[t]; n != nil {
-		return n.hold
+	n := m.names[t]
+	if n == nil || len(n.holds) == 0 {
+		return nil
 	}
-	return nil
-}
-
-// excluded returns a channel that is closed when the client's exclusive hold of t is that no more,
-// and the masters have been sent so; nil if it has none.
-func (m *Masters) excluded(t target) <-chan struct{} {
-	for {
-		h := m.holding(t)
-		if h == nil {
-			return nil
-		}
-		if over := h.ended(); m.holding(t) == h { // it was not downgraded in between
-			return over
-		}
-	}
+	return n.holds[len(n.holds)-1]
 }
 
 // owned returns the hold that owner has of t, nil if it has none.
@@ -131,22 +112,10 @@ func (m *Masters) owned(t target, owner any) *Hold {
 	if n == nil {
 		return nil
 	}
-	if n.hold != nil && n.hold.owner == owner {
-		return n.hold
-	}
-	for _, h := range n.others {
+	for _, h := range n.holds {
 		if h.owner == owner {
 			return h
 		}
 	}
 	return nil
-}
-
-// share notes that h is no longer exclusive.
-func (m *Masters) share(h *Hold) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if n := m.names[h.target]; n != nil && n.hold == h {
-		n.hold, n.others = nil, append(n.others, h)
-	}
 }

@@ -25,6 +25,7 @@ import (
 type tap struct {
 	mu    sync.Mutex
 	lines []*tapped
+	full  chan struct{} // while it is open, nothing is written: buffers are full; nil: they are not
 }
 
 // tapped is one connection.
@@ -37,8 +38,19 @@ type tapped struct {
 func (c *tapped) Write(p []byte) (int, error) {
 	c.tap.mu.Lock()
 	c.sent.Write(p)
+	full := c.tap.full
 	c.tap.mu.Unlock()
+	if full != nil {
+		<-full
+	}
 	return c.Conn.Write(p)
+}
+
+// fill has whoever writes wait until full is closed.
+func (tap *tap) fill(full chan struct{}) {
+	tap.mu.Lock()
+	defer tap.mu.Unlock()
+	tap.full = full
 }
 
 func (tap *tap) pools(fleet *redlocktest.Fleet) []*redis.Pool {
@@ -60,28 +72,34 @@ func (tap *tap) pools(fleet *redlocktest.Fleet) []*redis.Pool {
 }
 
 // wantInOrder checks that on each connection the owners of the client come one after the other, and
-// the rounds as well, and returns how many there were of both.
+// the rounds of each as well, and returns how many there were of both.
 func (tap *tap) wantInOrder(t *testing.T, client string) (owners, rounds int) {
 	t.Helper()
 	owner := regexp.MustCompile(regexp.QuoteMeta(client) + `:r(\d+)\r\n`)
-	round := regexp.MustCompile(`\r\n\d{15,16}\r\n\$\d\r\n\d{1,6}\r\n\$\d\r\n(\d{1,9})\r\n`) // behind since and short
+	// Behind the owner stand lease and proposal, or only that, then since and short.
+	round := regexp.MustCompile(`:r(\d+)\r\n(?:\$\d+\r\n\d+\r\n){1,2}\$\d+\r\n\d{15,16}\r\n\$\d\r\n\d{1,6}\r\n\$\d+\r\n(\d+)\r\n`)
 	tap.mu.Lock()
 	defer tap.mu.Unlock()
 	for i, c := range tap.lines {
-		check := func(what string, found [][][]byte, least int) int {
-			last := 0
-			for _, match := range found {
-				n, _ := strconv.Atoi(string(match[1]))
-				if n < last+least {
-					t.Errorf("connection %d: %s %d comes after %d", i, what, n, last)
-				}
-				last = max(last, n)
+		sent, last := c.sent.Bytes(), 0
+		for _, match := range owner.FindAllSubmatch(sent, -1) {
+			n, _ := strconv.Atoi(string(match[1]))
+			if n < last {
+				t.Errorf("connection %d: owner %d comes after %d", i, n, last)
 			}
-			return last
+			last = max(last, n)
 		}
-		sent := c.sent.Bytes()
-		owners = max(owners, check("owner", owner.FindAllSubmatch(sent, -1), 0))
-		rounds = max(rounds, check("round", round.FindAllSubmatch(sent, -1), 1))
+		owners = max(owners, last)
+		asked, all := map[string]int{}, round.FindAllSubmatch(sent, -1)
+		for _, match := range all {
+			of := string(match[1])
+			n, _ := strconv.Atoi(string(match[2]))
+			if n <= asked[of] {
+				t.Errorf("connection %d: round %d of owner %s comes after %d", i, n, of, asked[of])
+			}
+			asked[of] = n
+		}
+		rounds = max(rounds, len(all))
 	}
 	return owners, rounds
 }

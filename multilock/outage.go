@@ -16,7 +16,7 @@ type stock struct{ why *MajorityError }
 func (c *contest) takeStockLocked(unreachable bool) {
 	c.stock = new(stock)
 	if unreachable {
-		c.stock.why = c.m.refused(c.key, &c.ballot, nil)
+		c.stock.why = c.m.refused(c.target, &c.ballot, nil)
 	}
 }
 

@@ -31,12 +31,17 @@ func (c *contest) roundLocked(out *protocol.Effects) (*round, script.QueueEntry)
 	if c.trace != nil {
 		c.trace.askedLocked(c, out)
 	}
-	return r, script.QueueEntry{
+	entry := script.QueueEntry{
 		Round:    uint64(out.Round),
 		Since:    micros(c.since),
 		Lease:    out.Lease,
-		Proposal: max(c.m.Now().UnixMicro(), out.Read+1),
+		Proposal: c.m.Now().UnixMicro(),
+		Polls:    out.Polls,
 	}
+	if out.Read < script.MaxToken { // or the master that said so would have the last word
+		entry.Proposal = max(entry.Proposal, out.Read+1)
+	}
+	return r, entry
 }
 
 // giveBackLocked gives back what old has, as out says. The token of the release is at least what

@@ -2,6 +2,8 @@ package multilock
 
 import (
 	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,5 +155,56 @@ func TestStrayHandOffToWhoWasDowngraded(t *testing.T) {
 		fx.Master(1).RestartWithData()
 		time.Sleep(5 * time.Second)
 		fx.wantHolders(t, "k", "- - -")
+	})
+}
+
+// Who may publish, and no more, learns which clients wait, and can guess their owners and tokens. A hand-off that
+// such a one makes up is no vote, and the forger's token is not read.
+func TestForgedHandOffs(t *testing.T) {
+	for name, permits := range map[string]int{"lock": 0, "permit": 1} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				req := patient("k")
+				req.Permits = permits
+				holder := begin(t, fx.m, req).wantHold(t, "the first")
+				waits := fx.another(t)
+				req.Entry = new(entry)
+				call := begin(t, waits, req)
+				before := time.Now()
+				for round := range uint64(100) {
+					for i := range 3 {
+						forged := script.HandOff{Owner: waits.ID() + ":r1", Round: round, Token: 1 << 52, Key: "k", Mode: script.Mode(2 * permits)}
+						waits.HandedOff(i, forged)
+						forged.Round += 1 << 52
+						waits.HandedOff(i, forged)
+					}
+				}
+				call.wantWaiting(t, "after forged hand-offs")
+				unlock(t, holder)
+				next := call.wantHold(t, "after the holder")
+				if token := next.Token(); token > before.Add(time.Hour).UnixMicro() {
+					t.Errorf("token %d, want the time: the forger's is not to be read", token)
+				}
+				unlock(t, next)
+			})
+		})
+	}
+}
+
+// No two tries number their rounds alike.
+func TestRoundsBeginAnywhere(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		fx.seat("x", time.Hour, 0, 1, 2)
+		seen := map[uint64]bool{}
+		for range 8 {
+			c := asked(fx.m)
+			from := -c.owner.Round(script.HandOff{})
+			ask := fx.Master(0).Get("redlock_wait:{k}" + current(c))
+			if seen[from>>12] || from >= 1<<52 || !strings.HasPrefix(ask, fmt.Sprintf("%d ", from+1)) {
+				t.Errorf("rounds are counted from %d, and the first is %q", from, ask)
+			}
+			seen[from>>12] = true
+			c.giveUp(nil)
+		}
 	})
 }

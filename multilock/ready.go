@@ -12,12 +12,12 @@ import (
 // asking them: see [node.Node.Ready]. It returns nil then.
 //
 // Otherwise it returns a [*MajorityError] that says what each of the others lacks: when ctx has
-// ended, and at once when waiting is in vain. It returns an [*OverlapError] at once.
+// ended, and at once when waiting is in vain. It returns a [*ConflictError] if this client came second.
 //
-// Cost: nothing is sent.
+// Cost: nothing is sent, but the first time one command to each master.
 func (m *Masters) Ready(ctx context.Context) error {
-	return m.await(ctx, func() error {
-		if err := m.overlap(); err != nil {
+	err := m.await(ctx, func() error {
+		if err := m.refusal(); err != nil {
 			return err
 		}
 		if why := m.unready("ready", ""); why != nil {
@@ -25,6 +25,11 @@ func (m *Masters) Ready(ctx context.Context) error {
 		}
 		return nil
 	})
+	if err != nil {
+		return err
+	}
+	m.listen(ctx)
+	return m.refusal()
 }
 
 // await waits until nothing is lacking. It returns what is lacking when ctx has ended, or when waiting is

@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktrace"
@@ -33,16 +32,20 @@ type renewals struct {
 // it is set again, and that is a vote like the others. told is called exactly once for each, by a
 // goroutine that reads answers, so it must not block. what is for the trace.
 //
+// Callers who are to wait for these locks, and have asked nobody yet, do so in the same script call. They
+// come first: where the renewal makes a reader of a writer, it lets in whoever is first in the queue.
+//
 // Cost: one script call on each master for all holds.
 // Source: docs/algorithm.md, "Renew".
 func (m *Masters) extend(what redlocktrace.Renewal, lease time.Duration, list []renewal) {
 	r := &renewals{m: m, list: list, ballot: m.newBallot(), trace: m.traceRenewal(what, list)}
 	holds := make([]script.Renewal, len(list))
-	now := clock.Now()
+	now := m.now()
 	for i := range list {
 		holds[i] = list[i].hold.renewal()
 		list[i].state = protocol.Renewal{Sent: now, Lease: lease, Shared: holds[i].Mode == script.Shared}
 	}
+	m.queueAll(m.unbegun(list))
 	m.send(script.Renew(lease, holds), m.All(), r)
 	r.mu.Lock()
 	at := m.All() &^ r.unsent
@@ -130,6 +133,16 @@ func (r *renewals) lostLocked(h int, kind protocol.HoldKind) *MajorityError {
 	return r.m.lost("renew", r.list[h].hold.key, &b, state, nil, nil)
 }
 
+// unbegun returns the contests of the callers who bid for what is renewed and have asked nobody yet.
+func (m *Masters) unbegun(list []renewal) (all []*contest) {
+	for i := range list {
+		if next, others := m.next(list[i].hold.target); next != nil {
+			all = append(append(all, next), others...)
+		}
+	}
+	return all
+}
+
 // renew renews holds whose renewal is due.
 func (m *Masters) renew(lease time.Duration, holds []*Hold) {
 	list := make([]renewal, 0, len(holds))
@@ -148,7 +161,7 @@ func (m *Masters) renew(lease time.Duration, holds []*Hold) {
 func (h *Hold) renewal() script.Renewal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return script.Renewal{Owner: h.claim.Owner, Count: h.state.Entries, Token: h.claim.Token}
+	return script.Renewal{Owner: h.claim.Owner, Count: h.entries.Count(), Token: h.claim.Token}
 }
 
 // sent notes that a renewal was sent to the masters in at. They may have the hold from now on,
@@ -182,7 +195,7 @@ func (h *Hold) renewed(ev protocol.HoldEvent, why *MajorityError) {
 		h.finish(out, why) // a nil why is not looked at: validity is over
 		return
 	}
-	live, left := h.state.Live(), clock.Until(h.state.Until)
+	live, left := h.state.Live(), h.m.left(h.state.Until)
 	h.mu.Unlock()
 	if live && why != nil {
 		h.m.log.Warn("redlock: renewal failed", "name", h.key, "left", left.Round(time.Millisecond), "error", why)

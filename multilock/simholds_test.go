@@ -1,9 +1,8 @@
 package multilock
 
 import (
-	"fmt"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -107,21 +106,23 @@ func (s *sim) wantFree(when string, all bool) {
 
 // ownersAt returns the owners that have something in a key of a master, and have not lost it by time.
 func ownersAt(m *redlocktest.Master, key string) (owners []string) {
-	lost := func(end string) bool {
-		ms, err := strconv.ParseFloat(end, 64)
-		return err == nil && ms <= float64(time.Now().UnixMilli())
-	}
+	ends := m.ZSet(key + "ends") // of slots
 	for owner, score := range m.ZSet(key) {
-		if !strings.HasPrefix(key, "redlock_read:") || !lost(fmt.Sprint(score)) {
+		end := math.Inf(1)
+		switch {
+		case strings.HasPrefix(key, "redlock_read:"):
+			end = score * 1000
+		case strings.HasPrefix(key, "redlock_slots:") && strings.HasSuffix(key, "ends"):
+			end = score
+		case strings.HasPrefix(key, "redlock_slots:"):
+			end = ends[owner]
+		}
+		if end > float64(time.Now().UnixMicro()) {
 			owners = append(owners, owner)
 		}
 	}
-	for field, value := range m.Hash(key) {
-		if !strings.HasPrefix(key, "redlock_slots:") {
-			owners = append(owners, field)
-		} else if owner, end, _ := strings.Cut(value, " "); !lost(end) {
-			owners = append(owners, owner)
-		}
+	for field := range m.Hash(key) {
+		owners = append(owners, field)
 	}
 	return owners
 }

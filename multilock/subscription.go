@@ -41,6 +41,15 @@ func (m *Masters) canBeTold() bool {
 	return m.majority(m.subs.work.Len())
 }
 
+// hears reports whether this client hears of hand-offs, or may still: until the first caller waits, it does not
+// subscribe. A client that does not has the lock handed off to it all the same, and finds it when it asks.
+func (m *Masters) hears() bool {
+	m.subs.mu.Lock()
+	begun := m.subs.begun
+	m.subs.mu.Unlock()
+	return !begun || m.canBeTold()
+}
+
 // HandedOff implements [node.Subscriber]. A lock that was handed off to an owner that has gone is
 // released: the release that the owner sent should come after the hand-off, but may not at a master
 // that does not let old connections be killed.

@@ -21,7 +21,10 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 			continue
 		}
 		reqs[i].trace = m.startCall(ctx, &req)
-		if errs[i] = m.greeted(ctx, req.Key); errs[i] != nil {
+		if errs[i] = m.greeted(ctx, req.target()); errs[i] == nil {
+			errs[i] = m.Admit(ctx, req.Key)
+		}
+		if errs[i] != nil {
 			continue
 		}
 		if contests[i] = m.tryLater(reqs[i]); contests[i] == nil {
@@ -43,16 +46,27 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 
 // startAll starts contests, if any, so that they share a script call on each master.
 func (m *Masters) startAll(contests []*contest) {
-	for _, c := range contests {
-		if c != nil {
-			c.together = true // nobody else knows of it yet
-			c.start()
-			c.mu.Lock()
-			c.together = false
-			c.mu.Unlock()
-		}
-	}
+	m.queueAll(contests)
 	for _, n := range m.nodes {
 		n.Flush()
 	}
+}
+
+// queueAll starts contests, if any. What they send is written with what is sent next, or by Node.Flush.
+func (m *Masters) queueAll(contests []*contest) {
+	for _, c := range contests {
+		if c != nil {
+			c.gather(true)
+			c.start()
+			c.drain() // somebody else may be sending it
+			c.gather(false)
+		}
+	}
+}
+
+// gather has what the contest sends left to Node.Flush, or no longer.
+func (c *contest) gather(on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.together = on
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -381,4 +383,31 @@ func TestFullMastersAreNotAskedWithoutPause(t *testing.T) {
 		unlock(t, c.wantHold(t, "there is memory"))
 		time.Sleep(time.Second)
 	})
+}
+
+// A counter of one master that is no token makes neither equal tokens nor a name that nobody can lock, and
+// does not spread. Nor does the last token there is: who is told of it asks for another.
+func TestCounterThatIsNoToken(t *testing.T) {
+	for _, counter := range []int64{script.MaxToken, script.MaxToken + 1, script.MaxToken + 2, math.MaxInt64} {
+		t.Run(fmt.Sprint(counter), func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				fx.Master(0).Set("redlock_fence:{k}", fmt.Sprint(counter))
+				var last int64
+				for i := range 6 {
+					hold := fx.take(t, fx.another(t), "k")
+					if got := hold.Token(); got <= last || got > time.Now().Add(time.Hour).UnixMicro() {
+						t.Errorf("hold %d: token %d after %d, want the time", i, got, last)
+					}
+					last = hold.Token()
+					unlock(t, hold)
+					time.Sleep(time.Millisecond)
+				}
+				for _, m := range fx.Masters() {
+					if got := m.Get("redlock_fence:{k}"); got != fmt.Sprint(last) {
+						t.Errorf("%s counts %s, want %d", m.Name(), got, last)
+					}
+				}
+			})
+		})
+	}
 }

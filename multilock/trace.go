@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"example.com/redlock/clock"
 	"example.com/redlock/internal/tracer"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
@@ -71,7 +70,7 @@ func kind(req *Request) redlocktrace.Kind {
 func (t *callTrace) won(h *Hold) {
 	e := redlocktrace.CallDone{
 		Outcome: redlocktrace.OutcomeAcquired, Owner: h.id, Token: h.claim.Token, Slot: h.claim.Slot(),
-		Validity: max(0, clock.Until(h.state.Until)),
+		Validity: max(0, h.m.left(h.state.Until)),
 	}
 	if got := h.claim.trace.call; got != t {
 		e.Entered = got.ID
@@ -100,11 +99,14 @@ func (t *callTrace) done(e redlocktrace.CallDone) {
 
 // outcome is how a call ended with err.
 func (t *callTrace) outcome(err error) redlocktrace.Outcome {
+	_, conflict := errors.AsType[*ConflictError](err)
 	switch ended := t.ctx.Err(); {
 	case errors.Is(err, ErrClosed):
 		return redlocktrace.OutcomeClosed
 	case ended != nil && errors.Is(err, ended):
 		return redlocktrace.OutcomeContextEnded
+	case conflict:
+		return redlocktrace.OutcomeConflict
 	case errors.Is(err, ErrUpgrade):
 		return redlocktrace.OutcomeUpgrade
 	case errors.Is(err, ErrGuarded):
@@ -138,7 +140,7 @@ func (t *callTrace) waitsHere(w *waiter, unsure *MajorityError) {
 		behind++
 	}
 	t.m.mu.Unlock()
-	t.waits(behind, Fail("lock", w.key, ErrTaken, t.m.caller(w.target)))
+	t.waits(behind, Fail(w.op(), w.key, ErrTaken, errOther))
 }
 
 // asked counts a round of a try, or a raise, whose number in the call it returns.

@@ -3,7 +3,6 @@ package multilock
 import (
 	"time"
 
-	"example.com/redlock/clock"
 	"example.com/redlock/internal/tracer"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
@@ -87,9 +86,9 @@ func (t *contestTrace) votedLocked(c *contest, i int, r roundKey, a script.Answe
 }
 
 // handedOffLocked tells of a hand-off from master i.
-func (t *contestTrace) handedOffLocked(c *contest, i int, h script.HandOff) {
+func (t *contestTrace) handedOffLocked(c *contest, i, round int, h script.HandOff) {
 	tracer.Tell(t.call.Tracer, t.call.HandedOff, redlocktrace.HandedOff{
-		Call: t.call.Call, Try: t.before + int(c.state.Try), Round: int(h.Round), Time: time.Now(),
+		Call: t.call.Call, Try: t.before + int(c.state.Try), Round: round, Time: time.Now(),
 		Master: c.m.nodes[i].Name(), Token: h.Token, Slot: h.Slot,
 	})
 }
@@ -145,7 +144,7 @@ func (t *contestTrace) decidedLocked(c *contest, d redlocktrace.Decision, out *p
 		e.Token = s.Token
 		fallthrough
 	case redlocktrace.DecisionMajority:
-		e.Validity = max(0, clock.Until(s.Until))
+		e.Validity = max(0, c.m.left(s.Until))
 	}
 	tracer.Tell(t.call.Tracer, t.call.Decided, e)
 }

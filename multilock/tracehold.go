@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	"example.com/redlock/clock"
 	"example.com/redlock/internal/tracer"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
@@ -106,7 +105,7 @@ func (t *renewalTrace) settledLocked(r *renewals, n int, ev protocol.HoldEvent, 
 	}
 	h := r.list[n].hold
 	t.tellOf(h, func(about redlocktrace.Hold) {
-		e.Hold, e.Validity = about, max(0, clock.Until(h.state.Until))
+		e.Hold, e.Validity = about, max(0, h.m.left(h.state.Until))
 		switch {
 		case why != nil:
 			e.Err = why
@@ -114,7 +113,7 @@ func (t *renewalTrace) settledLocked(r *renewals, n int, ev protocol.HoldEvent, 
 				e.Result, e.Validity = redlocktrace.ResultMissing, 0
 			}
 		default:
-			e.Result, e.Validity = redlocktrace.ResultConfirmed, max(e.Validity, clock.Until(ev.Until))
+			e.Result, e.Validity = redlocktrace.ResultConfirmed, max(e.Validity, h.m.left(ev.Until))
 		}
 		tracer.Tell(t.Tracer, t.Renewed, e)
 	})

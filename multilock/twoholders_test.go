@@ -66,7 +66,7 @@ func TestAHandOffHeldUpPastItsLease(t *testing.T) {
 		ask(b)
 		at(start, 20*time.Millisecond+firstLease)
 		for i := range 3 {
-			if h := post.deliver(t, i); h.Round != 1 || h.Owner != current(b) {
+			if h := post.deliver(t, i); h != handOff(b, 1, h.Token) {
 				t.Errorf("m%d handed off %+v, want it for round 1 of %s", i+1, h, current(b))
 			}
 			wantOne(t, b, until(c))

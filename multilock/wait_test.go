@@ -2,7 +2,9 @@ package multilock
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -385,5 +387,62 @@ func TestTurnsOutInVain(t *testing.T) {
 		time.Sleep(15 * time.Second) // a refused release is repeated, ever more rarely
 		fx.wantHolders(t, "k", "x x x")
 		wantForgotten(t, "in the end", fx.m)
+	})
+}
+
+// A client that hears of no hand-off is served in its turn all the same: it is handed the lock, and finds it
+// when it asks. Whoever comes later waits.
+func TestDeafClientIsServedInItsTurn(t *testing.T) {
+	for name, req := range map[string]Request{
+		"lock":   {},
+		"reader": {Shared: true},
+		"permit": {Permits: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				wants := func(req Request) Request {
+					all := patient("k")
+					all.Shared, all.Permits = req.Shared, req.Permits
+					return all
+				}
+				holder := begin(t, fx.m, wants(Request{Permits: req.Permits})).wantHold(t, "the first")
+				deaf := fx.another(t)
+				deaf.subs.begun = true // and nothing comes of it
+				first := begin(t, deaf, wants(req))
+				time.Sleep(time.Second)
+				second := begin(t, fx.another(t), wants(Request{Permits: req.Permits}))
+				time.Sleep(time.Second)
+				unlock(t, holder)
+				time.Sleep(firstLease + 100*time.Millisecond)
+				second.wantWaiting(t, "behind the deaf one")
+				unlock(t, first.wantHold(t, "when it had time to ask"))
+				unlock(t, second.wantHold(t, "after the deaf one"))
+			})
+		})
+	}
+}
+
+// A lease that is used up before it can be granted is no lock that somebody else has, and no reason to ask
+// again at once: the caller waits, and learns why.
+func TestALeaseBelowTheRoundTrip(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
+		for range 30 {
+			unlock(t, fx.take(t, fx.m, "other")) // it learns how far the masters are
+		}
+		req := patient("k")
+		req.Lease = 10 * time.Millisecond
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		before := fx.calls()
+		_, err := fx.m.Lock(ctx, req)
+		if !errors.Is(err, ErrNoQuorum) || errors.Is(err, ErrTaken) || !strings.Contains(err.Error(), "10ms is too short for a round trip") {
+			t.Errorf("Lock for 10ms over 20ms = %v, want ErrNoQuorum, and why", err)
+		}
+		if calls := fx.calls() - before; calls > 400 {
+			t.Errorf("%d script calls in 10s, want 400 at most", calls)
+		}
+		time.Sleep(time.Second)
+		fx.wantNothing(t, "a second later", fx.m)
 	})
 }

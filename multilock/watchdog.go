@@ -16,11 +16,12 @@ import (
 // over the time between two of them, and some are made early for that: holds that were
 // taken in a burst do not fall due in a burst again.
 type watchdog struct {
-	renew func(lease time.Duration, holds []*Hold)
-	awake func()        // called after a suspend
-	wake  chan struct{} // told when an earlier renewal is due than the goroutine waits for
-	stop  chan struct{}
-	done  chan struct{} // closed when the goroutine has ended
+	renew  func(lease time.Duration, holds []*Hold)
+	asleep func() time.Duration // for how long the machine was suspended so far, as far as is known
+	awake  func()               // called when that has grown
+	wake   chan struct{}        // told when an earlier renewal is due than the goroutine waits for
+	stop   chan struct{}
+	done   chan struct{} // closed when the goroutine has ended
 
 	mu   sync.Mutex
 	heap schedule
@@ -52,13 +53,14 @@ const suspendWatch = time.Second
 // suspended is clock.Suspended, but for tests.
 var suspended = clock.Suspended
 
-func newWatchdog(renew func(time.Duration, []*Hold), awake func()) *watchdog {
+func newWatchdog(renew func(time.Duration, []*Hold), asleep func() time.Duration, awake func()) *watchdog {
 	w := &watchdog{
-		renew: renew,
-		awake: awake,
-		wake:  make(chan struct{}, 1),
-		stop:  make(chan struct{}),
-		done:  make(chan struct{}),
+		renew:  renew,
+		asleep: asleep,
+		awake:  awake,
+		wake:   make(chan struct{}, 1),
+		stop:   make(chan struct{}),
+		done:   make(chan struct{}),
 	}
 	// Goroutines: one, which close ends and waits for.
 	go w.run()
@@ -85,7 +87,7 @@ func (w *watchdog) schedule(h *Hold) {
 	if v.index != unscheduled && v.at == h.state.RenewAt {
 		return
 	}
-	d := clock.Until(h.state.RenewAt)
+	d := h.m.left(h.state.RenewAt)
 	now := time.Now()
 	v.at, v.lease, v.from, v.due = h.state.RenewAt, h.state.Lease, now.Add(d/2), now.Add(d)
 	if v.index == unscheduled {
@@ -96,10 +98,15 @@ func (w *watchdog) schedule(h *Hold) {
 	// Most holds are given back before they are due. The goroutine is not woken for them,
 	// but to begin early where they have just become many.
 	if v.due.Before(w.next) || len(w.heap) == batch+1 {
-		select {
-		case w.wake <- struct{}{}:
-		default:
-		}
+		w.look()
+	}
+}
+
+// look has the goroutine look again.
+func (w *watchdog) look() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -107,9 +114,10 @@ func (w *watchdog) run() {
 	defer close(w.done)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	asleep := suspended()
+	asleep := w.asleep()
 	for {
-		if so := suspended(); so-asleep >= time.Millisecond {
+		if so := w.asleep(); so-asleep >= time.Millisecond {
+			w.catchUp(so - asleep)
 			asleep = so
 			w.awake()
 		}
@@ -125,6 +133,15 @@ func (w *watchdog) run() {
 		case <-w.stop:
 			return
 		}
+	}
+}
+
+// catchUp makes up for a suspend, in which the time of timers stood still.
+func (w *watchdog) catchUp(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, h := range w.heap {
+		h.visit.from, h.visit.due = h.visit.from.Add(-d), h.visit.due.Add(-d)
 	}
 }
 

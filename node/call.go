@@ -11,14 +11,15 @@ type call struct {
 	to  Receiver // nil: nobody waits for the answer
 	i   int
 
-	number      uint64 // among all calls of the node, in the order of their Sends
-	sent        clock.Instant
+	number      uint64          // among all calls of the node, in the order of their Sends
+	sent        clock.Instant   // while it waits: when it came
 	flight      int             // of the first call of a flight: how many calls it has
 	withSource  bool            // its flight goes out as EVAL, with the script's source
 	afterSource bool            // was sent again after a call that carries the source
 	original    *script.Command // what cmd was before a release took part of it away; nil: the same
 	alone       bool            // shares its flight with no other: the keys of one may be forbidden
 	guarded     bool            // goes out in the form for a guarded master
+	withheld    error           // why it only enters the queue; nil: it does what was wanted
 	answered    bool            // to.Answer was called, or is about to be
 }
 
@@ -45,11 +46,12 @@ func (n *Node) freeCallLocked(c *call) {
 	}
 }
 
-// delivery is an answer that is delivered once no lock is held.
+// delivery is an answer that is delivered once no lock is held, or something to tell then.
 type delivery struct {
 	to     Receiver
 	i      int
 	answer script.Answer
+	tell   func() // nil: it is an answer
 }
 
 // answer marks c as answered and appends a to due, unless c was answered before.
@@ -58,12 +60,16 @@ func (c *call) answer(due []delivery, a script.Answer) []delivery {
 		return due
 	}
 	c.answered = true
-	return append(due, delivery{c.to, c.i, a})
+	return append(due, delivery{to: c.to, i: c.i, answer: a})
 }
 
 func deliver(due []delivery) {
 	for _, d := range due {
-		d.to.Answer(d.i, d.answer)
+		if d.tell != nil {
+			d.tell()
+		} else {
+			d.to.Answer(d.i, d.answer)
+		}
 	}
 }
 

@@ -19,11 +19,15 @@ import (
 // as one that restarted. So until those leases would have ended, the master's votes do not
 // count. It is sent every command and does what it is told, but
 //
-//   - where it says that an owner has a lock, to an Acquire, AcquireOrRegister, Enter, Renew or
-//     Raise, the answer is Failed with an [UnsteadyError], and the caller releases what it may have;
+//   - where it says that an owner has a lock, to an Acquire, AcquireOrRegister, Enter or Raise, the
+//     answer is Failed with an [UnsteadyError], and the caller releases what it may have; a hold that
+//     it renewed is Errored, with the same reason;
 //   - a [script.HandOff] from it is not delivered;
 //   - it neither heals a lock nor hands one off for us, as if it were guarded;
-//   - refusals, and answers to commands that only free or look, stay as they were.
+//   - refusals, and answers to commands that only free or look, stay as they were: so does the
+//     answer to a Renew that somebody else has the lock, or nobody.
+//
+// The [Observer] is told of each gain, since it casts doubt on votes that were counted before.
 //
 // A clock that was set back, or runs slow, keeps leases for longer. That is safe, and is only
 // logged.
@@ -40,6 +44,7 @@ type clockCheck struct {
 	reference    sample // the one since which the clock has gained most
 	last         sample
 	ahead        time.Duration // gained since it was last steady, above 0 while it is not
+	gained       time.Duration // by the last sample, at most; 0 if it kept pace
 	steadyAt     clock.Instant // when it counts as steady again, if it gains no more
 	behindLogged bool          // it was logged that the clock fell behind
 }
@@ -72,6 +77,7 @@ const minRecovery = 30 * time.Second
 // steady, this falls by the hundredth that is allowed, so it is one of the last few samples:
 // what was allowed for an hour does not excuse a jump now.
 func (c *clockCheck) add(s sample, recovery time.Duration) (found verdict) {
+	c.gained = 0
 	if c.last.told.IsZero() {
 		c.reference, c.last = s, s
 		return unchanged
@@ -87,6 +93,7 @@ func (c *clockCheck) add(s sample, recovery time.Duration) (found verdict) {
 			found = ranAhead
 		}
 		c.ahead += gain
+		c.gained = s.told.Sub(c.reference.told) - s.sent.Sub(c.reference.read)
 		c.reference, c.steadyAt = s, s.read.Add(recovery)
 		return found
 	}
@@ -113,12 +120,16 @@ const (
 // unsteady reports whether the master's votes do not count.
 func (c *clockCheck) unsteady() bool { return c.ahead > 0 }
 
-// discount returns a, the answer to cmd, or an error in its place if it must not count as a vote.
+// discount returns a, the answer to cmd, with an error in place of each vote if those must not count.
 func (c *clockCheck) discount(cmd *script.Command, a script.Answer) script.Answer {
 	if !c.unsteady() || a.Outcome != script.Done || !cmd.Vouches() {
 		return a
 	}
-	return script.Answer{Outcome: script.Failed, Err: &UnsteadyError{Ahead: c.ahead}}
+	why := &UnsteadyError{Ahead: c.ahead}
+	if len(a.Renewed) > 0 {
+		return a.WithoutVotes(why)
+	}
+	return script.Answer{Outcome: script.Failed, Err: why}
 }
 
 // startClockCheck begins to check the clock of the process that a new connection leads to, or
@@ -129,24 +140,29 @@ func (n *Node) startClockCheck(id identity, asked, told clock.Instant, reply any
 		n.cfg.Logger.Warn("redlock: TIME is refused: nobody notices when the master's clock jumps",
 			"master", n.cfg.Name, "error", refusal)
 	}
+	var due []delivery
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	if n.previous.id.run != id.run {
 		n.clockCheck = clockCheck{}
+		due = n.observedLocked(due, Observer.Steady)
 	}
-	n.addSampleLocked(asked, told, reply)
+	due = n.addSampleLocked(due, asked, told, reply)
+	n.mu.Unlock()
+	deliver(due)
 }
 
 // addSampleLocked takes in the answer to a TIME.
-func (n *Node) addSampleLocked(sent, read clock.Instant, reply any) {
+func (n *Node) addSampleLocked(due []delivery, sent, read clock.Instant, reply any) []delivery {
 	told, ok := timeOf(reply)
 	n.storeTimeLocked(sent, read, told, ok)
 	if !ok {
-		return
+		return due
 	}
 	recovery := max(n.cfg.Guard+clock.Drift(n.cfg.Guard), minRecovery)
 	log, name := n.cfg.Logger, n.cfg.Name
-	switch ahead := n.clockCheck.ahead; n.clockCheck.add(sample{sent, read, told}, recovery) {
+	ahead := n.clockCheck.ahead
+	found := n.clockCheck.add(sample{sent, read, told}, recovery)
+	switch found {
 	case fellBehind:
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateBehind})
 		log.Warn("redlock: master's clock was set back or runs slow: locks of clients that died stay for longer", "master", name)
@@ -155,9 +171,15 @@ func (n *Node) addSampleLocked(sent, read clock.Instant, reply any) {
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateUnsteady, Ahead: why.Ahead, Err: why})
 		log.Warn("redlock: master's clock jumped ahead or runs fast: its votes do not count until it is steady",
 			"master", name, "ahead", n.clockCheck.ahead, "at_least", recovery)
+		due = n.observedLocked(due, Observer.RanAhead)
 	case steadyAgain:
 		n.traceChange(redlocktrace.MasterChanged{State: redlocktrace.StateSteady})
 		log.Info("redlock: master's clock is steady again: its votes count", "master", name, "ahead", ahead)
 		n.notifyLocked()
+		due = n.observedLocked(due, Observer.Steady)
 	}
+	if most := n.clockCheck.gained; most > 0 {
+		due = n.observedLocked(due, func(to Observer, i int) { to.Gained(i, most) })
+	}
+	return due
 }

@@ -49,6 +49,7 @@ var conditions = []condition{
 	{"is a replica, not a master", true, "role", "promote it, or use its master's address", among(ErrReplica)},
 	{"is the same server", true, "same-server", "use another server, unless an address is just being moved", among(ErrSameServer)},
 	{"no answer in time", true, "reachable", "see whether it hangs, whether packets arrive, and whether a rediss:// URL points to a port without TLS, which may never answer", among(ErrTimeout)},
+	{"is too slow for all that it is asked", true, "reachable", "see what keeps it, or the network to it, busy", among(ErrBehind)},
 	{"connection closed by the master", true, "reachable", "see the master's log", among(errHungUp)},
 	{"connection refused, no such host", true, "reachable", "start it, or correct the address", func(err error) bool {
 		_, ok := errors.AsType[*net.DNSError](err)

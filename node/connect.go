@@ -58,8 +58,11 @@ func (n *Node) connect() (*link, error) {
 		return nil, n.withoutName(err)
 	}
 	l := &link{wire: wire{conn: conn}, broken: make(chan struct{}), timerSet: true}
+	l.unhook = context.AfterFunc(n.ctx, func() { n.cutOff(l) })
 	if err := n.handshake(l); err != nil {
+		l.unhook()
 		l.close()
+		n.cfg.Registry.left(n, l.id.run)
 		return nil, normalize(err)
 	}
 	n.mu.Lock()
@@ -71,6 +74,14 @@ func (n *Node) connect() (*link, error) {
 	l.beat = time.AfterFunc(n.firstBeatLocked(), func() { n.beat(l) })
 	n.mu.Unlock()
 	return l, nil
+}
+
+// cutOff breaks the connection when the node closes and has waited for long enough.
+func (n *Node) cutOff(l *link) {
+	n.mu.Lock()
+	l.failLocked(ErrClosed)
+	n.mu.Unlock()
+	l.sever()
 }
 
 // goDown answers everything that waits for a connection, unless there is one.
@@ -128,7 +139,9 @@ func (n *Node) serve(l *link) error {
 		l.sever() // the reader has nothing to wait for
 	}
 	<-readerDone
+	l.unhook()
 	l.close()
+	n.cfg.Registry.left(n, l.id.run)
 
 	n.mu.Lock()
 	n.link = nil

@@ -72,31 +72,72 @@ func Pool(address string, tlsConfig *tls.Config) (pool *redis.Pool, name string,
 		return nil, "", errors.New("not a Redis URL or host:port: the port is not from 1 to 65535")
 	}
 	u.Host = net.JoinHostPort(u.Hostname(), port)
-	dial := (&net.Dialer{Timeout: dialTimeout}).DialContext
-	if u.Scheme == "redis" {
-		dial = dialPlain
+	name = u.Host
+	dial := dialPlain
+	if u.Scheme == "rediss" {
+		dial, u.Scheme = dialTLS(tlsConfig, u.Hostname()), "redis"
 	}
 	pool = &redis.Pool{
 		MaxIdle: 1,
 		DialContext: func(ctx context.Context) (redis.Conn, error) {
 			return redis.DialURLContext(ctx, u.String(),
 				redis.DialContextFunc(dial),
-				redis.DialTLSConfig(tlsConfig),
-				redis.DialTLSHandshakeTimeout(dialTimeout),
 				redis.DialReadTimeout(dialTimeout)) // AUTH and SELECT; commands have their own
 		},
 	}
-	return pool, u.Host, nil
+	return pool, name, nil
+}
+
+// dialFunc makes a connection on which replies are checked before redigo reads them.
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
+func dialRaw(ctx context.Context, network, address string) (net.Conn, error) {
+	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
+}
+
+// dialSocket makes a connection to a Unix socket.
+func dialSocket(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := dialRaw(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &framedConn{Conn: conn}, nil
 }
 
 // dialPlain makes a connection that does not use TLS.
 func dialPlain(ctx context.Context, network, address string) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: dialTimeout}
-	conn, err := dialer.DialContext(ctx, network, address)
+	conn, err := dialRaw(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	return &plainConn{Conn: conn}, nil
+	return &framedConn{Conn: &plainConn{Conn: conn}}, nil
+}
+
+// dialTLS returns a function that makes connections with TLS, which redigo does not make itself: it would
+// read replies where nothing checks them.
+func dialTLS(config *tls.Config, host string) dialFunc {
+	config = config.Clone() // of nil: nil
+	if config == nil {
+		config = new(tls.Config)
+	}
+	config.ServerName = cmp.Or(config.ServerName, host)
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		raw, err := dialRaw(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		conn := tls.Client(raw, config)
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		if err := conn.HandshakeContext(ctx); err != nil {
+			raw.Close()
+			if isTimeout(err) {
+				err = errTLSSilent
+			}
+			return nil, err
+		}
+		return &framedConn{Conn: conn}, nil
+	}
 }
 
 // plainConn recognizes a port that expects TLS: it answers with a TLS alert, or hangs up.

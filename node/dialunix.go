@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"net"
 	"net/url"
 	"regexp"
 	"strconv"
@@ -30,7 +29,7 @@ func socketPool(u *url.URL) (pool *redis.Pool, name string, err error) {
 	db, _ := strconv.Atoi(query[2]) // 0 if there is none
 	options := []redis.DialOption{
 		redis.DialDatabase(db),
-		redis.DialContextFunc((&net.Dialer{Timeout: dialTimeout}).DialContext),
+		redis.DialContextFunc(dialSocket),
 		redis.DialReadTimeout(dialTimeout), // AUTH and SELECT; commands have their own
 	}
 	// As in the other URLs, a user without a password is a password.

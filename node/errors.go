@@ -13,6 +13,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/quote"
 	"example.com/redlock/node/script"
 )
 
@@ -20,10 +21,12 @@ import (
 var (
 	errConnecting = errors.New("not connected yet")
 	ErrTimeout    = errors.New("no answer in time")
+	ErrBehind     = errors.New("is too slow for all that it is asked")
 	ErrReplica    = errors.New("is a replica, not a master")
 	ErrSameServer = errors.New("is the same server")
 	ErrClosed     = errors.New("closed")
 	errPromoted   = errors.New("was a replica since")
+	errReply      = errors.New("sends what is no reply to any of our commands")
 
 	errHungUp      = errors.New("connection closed by the master")
 	errHungUpFirst = fmt.Errorf("%w before its first answer (a TLS port needs rediss://)", errHungUp)
@@ -68,7 +71,8 @@ type Error struct {
 	Err  error
 }
 
-func (e *Error) Error() string { return e.Node + ": " + e.Err.Error() }
+// Error quotes what the master may have said.
+func (e *Error) Error() string { return e.Node + ": " + quote.Text(e.Err.Error()) }
 
 func (e *Error) Unwrap() error { return e.Err }
 
@@ -111,8 +115,8 @@ func normalize(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) || isTimeout(err) {
 		return ErrTimeout
 	}
-	if reply, ok := err.(redis.Error); ok {
-		return script.Said(reply)
+	if reply, ok := errors.AsType[redis.Error](err); ok {
+		return script.Said(reply) // without what a user's pool says of it, which may repeat all
 	}
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return errPlainPort

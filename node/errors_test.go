@@ -129,6 +129,18 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestErrorsQuoteOthers: neither a master nor a client at it chooses lines of an error.
+func TestErrorsQuoteOthers(t *testing.T) {
+	err := &Error{"m1", redis.Error("ERR \x1b[31m")}
+	if got, want := err.Error(), `m1: ERR \x1b[31m`; got != want {
+		t.Errorf("Error() = %q, want %q", got, want)
+	}
+	record := script.Record{Name: "a\nb", Host: "\x07", PID: 1}
+	if got, want := record.String(), `a\nb on \a (pid 1)`; got != want {
+		t.Errorf("String() = %q, want %q", got, want)
+	}
+}
+
 // TestHeals: what a master says, in the words of the versions that say it, and whether
 // waiting helps.
 func TestHeals(t *testing.T) {

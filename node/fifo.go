@@ -1,7 +1,5 @@
 package node
 
-import "slices"
-
 // fifo holds the calls in flight, in the order they were written.
 type fifo struct {
 	calls []*call
@@ -11,8 +9,6 @@ type fifo struct {
 func (f *fifo) len() int { return len(f.calls) - f.head }
 
 func (f *fifo) all() []*call { return f.calls[f.head:] }
-
-func (f *fifo) any(is func(*call) bool) bool { return slices.ContainsFunc(f.all(), is) }
 
 func (f *fifo) push(c *call) {
 	if f.head > 32 && f.head > len(f.calls)/2 {

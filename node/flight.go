@@ -6,21 +6,22 @@ package node
 // hardly cheaper.
 const maxSteps = 16
 
-// groupCalls puts neighbours in batch into flights: each is one call of the script, with one reply.
-// What runs no script is a flight of its own.
-func groupCalls(batch []*call) {
+// groupCalls puts neighbours in batch into flights, and returns how many: each is one call of the script,
+// with one reply. What runs no script is a flight of its own.
+func groupCalls(batch []*call) (flights int) {
 	var first *call
 	has := 0 // steps so far
 	for _, c := range batch {
 		n := c.cmd.Steps()
 		if has == 0 || n == 0 || has+n > maxSteps || c.alone || first.alone {
-			first, has = c, 0
+			first, has, flights = c, 0, flights+1
 			c.flight = 0
 		}
 		has += n
 		first.flight++
 		first.withSource = first.withSource || c.withSource
 	}
+	return flights
 }
 
 // send writes batch and flushes it. It ignores errors: redigo closes a connection that it fails

@@ -221,6 +221,21 @@ func TestGuardWithinACall(t *testing.T) {
 	})
 }
 
+// TestAFlightBringsTheSource: a flight is sent with the source if any of its calls is to be.
+func TestAFlightBringsTheSource(t *testing.T) {
+	x := script.NewOwner("k", id("x:r1"))
+	for name, with := range map[string][]bool{"none": {false, false, false}, "first": {true, false, false}, "in between": {false, true, false}, "last": {false, false, true}} {
+		var batch []*call
+		for _, source := range with {
+			batch = append(batch, &call{cmd: x.Leave(2), withSource: source})
+		}
+		groupCalls(batch)
+		if want := name != "none"; batch[0].flight != 3 || batch[0].withSource != want {
+			t.Errorf("%s: a flight of %d, with the source: %v, want of 3, %v", name, batch[0].flight, batch[0].withSource, want)
+		}
+	}
+}
+
 // TestLostScriptOfACall: all commands of a call that found no script are sent again, in one call that
 // carries the source; but what was released behind it is not.
 func TestLostScriptOfACall(t *testing.T) {

@@ -80,7 +80,8 @@ func (n *Node) logUpLocked(l *link) {
 }
 
 // applyGuardLocked takes out of batch what a guarded master must not run, and marks the rest to
-// go out in the form for one. To a master whose clock is unsteady everything goes, in that form.
+// go out in the form for one. Who waits is entered into its queue, so that the lock goes to the first of
+// them when the guard ends: whatever the master says to that is no vote. To a master whose clock is unsteady everything goes, in that form.
 //
 // The guard is checked here, as late as possible, and the answer stays true until the script
 // runs: in the process this connection was made to, which only grows older.
@@ -101,8 +102,12 @@ func (n *Node) applyGuardLocked(l *link, batch []*call) (rest []*call, due []del
 	}
 	for _, c := range batch {
 		if l.mayBeGuarded && c.cmd.Grants() {
-			due = c.answer(due, script.Answer{Outcome: script.Unsent, Err: l.guardedError(left)})
-			continue
+			ask := c.cmd.Registering()
+			if ask == nil {
+				due = c.answer(due, script.Answer{Outcome: script.Unsent, Err: l.guardedError(left)})
+				continue
+			}
+			c.cmd, c.withheld = ask, l.guardedError(left)
 		}
 		c.guarded = true
 		rest = append(rest, c)

@@ -10,6 +10,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
 )
 
 // previousLink is what a node remembers of the connection before.
@@ -102,17 +103,22 @@ func (n *Node) handshake(l *link) error {
 	}
 	n.warnIfRefused(clientID)
 	l.guardEnds, l.mayBeGuarded = n.guardEnd(&l.id, told)
+	if l.began = told.Add(-l.id.uptime); l.id.promoted {
+		l.began = told
+	}
 	n.startClockCheck(l.id, asked, told, masterTime)
 
 	// If it is the same process, what the old connection wrote may still be in a socket buffer
-	// there. Once CLIENT KILL is answered, it has run or never will.
-	if n.previous.clientID != 0 && n.previous.id.run == l.id.run {
+	// there. Once CLIENT KILL is answered, it has run or never will. A process that does not say which it
+	// is may be another one, where a stranger's connection has the number.
+	if n.previous.clientID != 0 && l.id.run != "" && n.previous.id.run == l.id.run {
 		replies, err := n.roundTrips(&l.wire, "CLIENT KILL ID "+strconv.FormatInt(n.previous.clientID, 10))
 		if err != nil {
 			return err
 		}
 		n.warnIfRefused(replies[0])
 	}
+	n.restarted = n.restarted || n.previous.id.run != "" && n.previous.id.run != l.id.run
 	n.previous, n.replicaRun = previousLink{}, ""
 	return nil
 }
@@ -153,9 +159,9 @@ func (n *Node) exchange(w *wire, commands [][]any) ([]any, error) {
 	}
 	replies := make([]any, len(commands))
 	for i := range replies {
-		reply, err := redis.ReceiveWithTimeout(conn, n.cfg.Timeout)
+		reply, err := receive(conn, n.cfg.Timeout)
 		if refusal, refused := err.(redis.Error); refused {
-			reply = refusal
+			reply = script.Said(refusal)
 		} else if err != nil {
 			return nil, err
 		}

@@ -3,6 +3,8 @@ package node
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -105,20 +108,79 @@ func TestSameServerNoMore(t *testing.T) {
 	})
 }
 
-// TestSameServerLeft: a name that leads elsewhere leaves the registry.
-func TestSameServerLeft(t *testing.T) {
-	sameServer(t, func(t *testing.T, fleet *redlocktest.Fleet, a, b *Node, to *atomic.Int32) {
-		to.Store(1)
-		waitUntil(t, lastRetry*3/2, b.isUp)
-		a.Close()
-		to.Store(0)
-		fleet.Master(1).Delay(time.Hour)
-		time.Sleep(2*heartbeat + timeout) // the heartbeat notices
-		waitUntil(t, lastRetry*3/2, b.isUp)
-		fleet.Master(1).Delay(0)
-		cfg := b.cfg
-		cfg.Name, cfg.Pool = "c", fleet.Pools()[1]
-		want(t, "acquire by the third", sendAndWait(start(t, cfg), script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
+// TestAddressesMove: when two addresses are exchanged, or one comes to lead to the server of another that
+// is gone, each server is used under its new address: once the votes that it gave under the old one have
+// ended, and not before, or it would have two.
+func TestAddressesMove(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		to     [2]int32 // where a and b lead then; the third server is dead
+		wantUp [2]bool
+	}{
+		{"exchanged", [2]int32{1, 0}, [2]bool{true, true}},
+		{"taken over", [2]int32{2, 0}, [2]bool{false, true}},
+		{"and the other one moved on", [2]int32{3, 0}, [2]bool{true, true}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+				fleet := redlocktest.Start(t, 4)
+				fleet.Master(2).Kill()
+				var to [2]atomic.Int32
+				var nodes [2]*Node
+				pools := fleet.Pools()
+				for i := range nodes {
+					to[i].Store(int32(i))
+					cfg.Name, cfg.Pool = fmt.Sprint("m", i), &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+						return pools[to[i].Load()].DialContext(ctx)
+					}}
+					nodes[i] = started(t, cfg)
+				}
+				owner := script.NewOwner("k", id("me:1"))
+				want(t, "acquire", sendAndWait(nodes[0], owner.Acquire(lease, 1)), script.Done)
+				for i := range nodes {
+					to[i].Store(tt.to[i])
+				}
+				fleet.Master(0).KillClients()
+				fleet.Master(1).KillClients()
+				moved := time.Now()
+				for time.Since(moved) < lease {
+					if got := sendAndWait(nodes[1], owner.Acquire(lease, 1)); got.Outcome == script.Done {
+						t.Fatalf("after %v, with a lease of %v: a second vote of one server", time.Since(moved), lease)
+					}
+					time.Sleep(lease / 20)
+				}
+				time.Sleep(clock.Drift(lease) + 2*lastRetry)
+				for i, n := range nodes {
+					if got := n.isUp(); got != tt.wantUp[i] {
+						t.Errorf("m%d: up is %v (%v), want %v", i, got, n.Ready(), tt.wantUp[i])
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestStrangersAreNotKilled: a process that does not say which it is may have restarted, and the number
+// of the old connection be another program's.
+func TestStrangersAreNotKilled(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var killed atomic.Int32
+		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+			switch {
+			case strings.HasPrefix(words, "CLIENT KILL"):
+				killed.Add(1)
+			case strings.HasPrefix(words, "INFO"):
+				return redis.Error("NOPERM this user has no permissions to run the 'info' command")
+			}
+			return nil
+		}})
+		n := started(t, cfg)
+		m.Restart()
+		time.Sleep(time.Minute)
+		want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
+		if got := killed.Load(); got > 0 {
+			t.Errorf("CLIENT KILL: got %d, want none", got)
+		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 type link struct {
 	wire
 	id           identity
+	began        clock.Instant // since when the process has been a master, as far as it says
 	clientID     int64         // of this connection at the master, 0 if it does not say
 	guardEnds    clock.Instant // from then on the master grants holds
 	mayBeGuarded bool          // guardEnds may be in the future
@@ -25,6 +27,7 @@ type link struct {
 	writing    bool             // somebody writes to conn
 	crowded    bool             // the writer found more than one call when it wrote last
 	inFlight   fifo             // written, or about to be, and not answered
+	flights    int              // so many
 	retries    []*call          // to be written again before all others: the master had lost the script
 	loading    bool             // the source of the script is on its way
 	resends    []unackedRelease // of earlier connections, not written yet
@@ -36,12 +39,15 @@ type link struct {
 	notes      []Note        // to go along with the next checks
 	noted      clock.Instant // when notes were sent last
 	answerTime answerTime
-	timer      *time.Timer // runs timeOutCalls
+	alone      time.Duration // how long the answer took to the last call that found none in flight
+	first      bool          // the oldest call in flight is such a one
+	timer      *time.Timer   // runs timeOutCalls
 	timerSet   bool
 	done       bool          // nothing is written any more
 	dead       bool          // nothing can be read any more
 	err        error         // why the connection is given up
 	broken     chan struct{} // closed when err is set
+	unhook     func() bool   // from the end of the node's context
 
 	// Room of the reader, to be used again.
 	answered []*call
@@ -88,36 +94,81 @@ func (l *link) failLocked(err error) {
 	}
 }
 
+// hopeless is how many times Config.Timeout an answer may take while others come: a master that is that
+// late is as good as down.
+const hopeless = 4
+
 // timeOutCalls answers Unknown to the calls that have waited for Config.Timeout. They stay in
 // flight, so that a late answer is matched with its own call and not with the next one. A
-// connection on which nothing was answered for that long is given up.
+// connection on which nothing was answered for that long is given up, and so is one with a call that
+// has waited for longer than is hopeless.
 func (n *Node) timeOutCalls(l *link) {
-	var due []delivery
 	n.mu.Lock()
 	now := clock.Now()
-	l.timerSet = false
-	silent := false
-	if l.inFlight.len() > 0 {
-		next := n.cfg.Timeout
-		for _, c := range l.inFlight.all() {
+	due, next := n.dropStaleLocked(nil, now, n.cfg.Timeout)
+	failed := false
+	if calls := l.inFlight.all(); len(calls) > 0 {
+		oldest := now.Sub(calls[0].sent)
+		patience := min(n.cfg.Timeout-min(now.Sub(l.lastAnswer), oldest), hopeless*n.cfg.Timeout-oldest)
+		if failed = patience <= 0; failed {
+			l.failLocked(ErrTimeout)
+			n.pace.hopeless()
+		}
+		next = min(next, patience)
+		for _, c := range calls {
 			if wait := n.cfg.Timeout - now.Sub(c.sent); wait > 0 {
-				next = wait
+				next = min(next, wait)
 				break
 			}
 			due = c.answer(due, script.Answer{Outcome: script.Unknown, Err: ErrTimeout})
 		}
-		silence := min(now.Sub(l.lastAnswer), now.Sub(l.inFlight.all()[0].sent))
-		silent = silence >= n.cfg.Timeout
-		if silent {
-			l.failLocked(ErrTimeout)
-		} else {
-			l.timerSet = true
-			l.timer.Reset(min(next, n.cfg.Timeout-silence))
-		}
+	}
+	l.timerSet = !failed && l.inFlight.len()+len(n.queue) > 0
+	if l.timerSet {
+		l.timer.Reset(next)
 	}
 	n.mu.Unlock()
 	deliver(due)
-	if silent {
+	if failed {
 		l.sever()
 	}
+}
+
+// dropStaleLocked answers the commands that have waited for Config.Timeout to be written, and keeps the
+// releases among them, which are older than all that still waits. It returns when it has to look again,
+// next at the latest.
+//
+// An owner whose first command is dropped has nothing at the master, so what else of it waits goes as
+// well: its release, usually. Otherwise a master that could not be asked for a lock would have to be
+// asked to release it.
+func (n *Node) dropStaleLocked(due []delivery, now clock.Instant, next time.Duration) ([]delivery, time.Duration) {
+	if n.state != up || len(n.queue) == 0 {
+		return due, next // they wait for the connection, which has a deadline
+	}
+	if wait := n.cfg.Timeout - now.Sub(n.queue[0].sent); wait > 0 {
+		return due, min(next, wait)
+	}
+	n.pace.gaveUp()
+	unsent := script.Answer{Outcome: script.Unsent, Err: ErrBehind}
+	absent := make(map[string]bool) // owners
+	n.queue = slices.DeleteFunc(n.queue, func(c *call) bool {
+		owner := c.cmd.Owner()
+		wait := n.cfg.Timeout - now.Sub(c.sent)
+		switch {
+		case absent[owner]:
+			due = c.answer(due, unsent)
+			n.freeCallLocked(c)
+		case wait <= 0:
+			absent[owner] = c.cmd.First()
+			due = n.abandonLocked(due, []*call{c}, unsent)
+		default:
+			for named := range c.cmd.Owners() {
+				delete(absent, named) // it is asked for after all
+			}
+			next = min(next, wait)
+			return false
+		}
+		return true
+	})
+	return due, next
 }

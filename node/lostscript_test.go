@@ -300,6 +300,45 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
+// TestSentAgainBehindWhatFollowed: a command that the master could not run, because it had lost the
+// script, is sent again behind what followed it, and undoes nothing of that.
+func TestSentAgainBehindWhatFollowed(t *testing.T) {
+	me := script.NewOwner("k", id("me:1"))
+	for _, tt := range []struct {
+		name        string
+		cmd, behind *script.Command
+	}{
+		{"enter, behind a leave", me.Enter(lease, 3), me.Leave(2)},
+		{"leave, behind an enter", me.Leave(1), me.Enter(lease, 2)},
+		{"renew, behind a leave", script.Renew(lease, []script.Renewal{{Owner: me, Count: 3, Token: 1}}), me.Leave(2)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				want(t, "acquire", sendAndWait(n, me.Acquire(time.Second, 1)), script.Done)
+				m.FlushScripts()
+				m.Delay(10 * time.Millisecond)
+				first := send(n, tt.cmd)
+				time.Sleep(11 * time.Millisecond) // refused, and the refusal is on its way
+				m.Delay(0)
+				loadScript(t, cfg.Pool)
+				m.Delay(10 * time.Millisecond)
+				second := send(n, tt.behind)
+				for _, p := range []*pending{first, second} {
+					got := p.wait()
+					want(t, tt.name, got, script.Done)
+					if len(got.Renewed) > 0 && got.Renewed[0] != script.Extended {
+						t.Errorf("renewed: got %v, want Extended", got.Renewed)
+					}
+				}
+				if got := m.HGet("k", me.ID); got != "2" {
+					t.Errorf("hold count: got %q, want that of the later command, 2", got)
+				}
+			})
+		})
+	}
+}
+
 // TestWithdrawnFromBatch: of a batch of renewals only the hold that is released is withdrawn. Each
 // answer is at the place of its hold, and the one withdrawn does not count as a hold that is gone.
 func TestWithdrawnFromBatch(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/internal/tracer"
 	"example.com/redlock/node/script"
 )
@@ -19,7 +20,7 @@ type Config struct {
 	Pool *redis.Pool // provides the node's connections
 
 	// Timeout bounds the answer to one command. A connection on which nothing is answered
-	// for that long is given up.
+	// for that long is given up, and so is one on which an answer takes four times that.
 	Timeout time.Duration
 
 	// Guard is how old the master's process must be before it grants holds: the longest
@@ -73,6 +74,7 @@ type Node struct {
 	reason       error   // why it is not up
 	closing      bool    // Close was called: no more commands
 	queue        []*call // not written yet
+	pace         pace
 	free         []*call // to be reused
 	calls        uint64  // made so far
 	unacked      unackedReleases
@@ -82,7 +84,9 @@ type Node struct {
 	clockCheck   clockCheck         // of the process last connected to
 	subscription *subscription      // nil until Subscribe
 	activity     func() Activity    // of the client, nil until Attend
+	observer     Observer           // nil until Observe
 	place        int                // of the master among those of the client
+	restarted    bool               // the observer is to be told so once the master is up
 	compose      func(i int) []Note // see Present, nil until then
 	notified     []chan<- struct{}  // by Notify
 
@@ -102,6 +106,7 @@ func New(cfg Config) *Node {
 		stopped: make(chan struct{}),
 		reason:  errConnecting,
 	}
+	n.pace.rested()
 	// Goroutines: one, which Close waits for.
 	go n.keepConnected()
 	return n
@@ -112,17 +117,17 @@ func (n *Node) Name() string { return n.cfg.Name }
 
 // Receiver takes the answers to the commands of a fan-out.
 type Receiver interface {
-	// Answer is called exactly once for each Send: within about Config.Timeout, or up to
-	// four times that if the connection breaks and the script is lost meanwhile. It may be
-	// called before Send returns, and must not block.
+	// Answer is called exactly once for each Send: within about Config.Timeout, or twice that
+	// where the master is slow, or up to four times that if the connection breaks and the script
+	// is lost meanwhile. It may be called before Send returns, and must not block.
 	Answer(i int, a script.Answer)
 }
 
 // Send sends cmd, and calls to.Answer(i, …) exactly once with the answer.
 //
-// Send does not block. While the master is down the answer is Unsent, at once. A release is
-// kept all the same, and sent when the master is back, unless Config.MaxLease has passed by
-// then.
+// Send does not block. While the master is down the answer is Unsent, at once, and so it is where
+// more waits for the master than it answers in time. A release is kept all the same, and sent when
+// the master is back, unless Config.MaxLease has passed by then.
 func (n *Node) Send(cmd *script.Command, to Receiver, i int) {
 	n.mu.Lock()
 	c, why := n.acceptLocked(cmd, to, i)
@@ -141,18 +146,22 @@ func (n *Node) Send(cmd *script.Command, to Receiver, i int) {
 
 // acceptLocked makes the call of cmd, or returns why the master gets none.
 func (n *Node) acceptLocked(cmd *script.Command, to Receiver, i int) (c *call, why error) {
-	c = n.newCallLocked(cmd, to, i)
-	if !n.closing && n.state != down {
-		return c, nil
-	}
-	why = n.reason
-	if n.closing {
-		why = ErrClosed
-	} else if cmd.Repeats() {
+	switch waiting := len(n.queue); {
+	case n.closing:
+		return nil, ErrClosed
+	case n.state == down && cmd.Repeats():
+		c = n.newCallLocked(cmd, to, i)
 		n.unacked.add(c)
+		n.freeCallLocked(c)
+		return nil, n.reason
+	case n.state == down:
+		return nil, n.reason
+	case waiting >= n.pace.room && cmd.Grants(), waiting >= mostRoom && !cmd.Repeats():
+		return nil, ErrBehind
 	}
-	n.freeCallLocked(c)
-	return nil, why
+	c = n.newCallLocked(cmd, to, i)
+	c.sent = clock.Now()
+	return c, nil
 }
 
 // Down reports whether the master is down, so that commands are answered Unsent at once.
@@ -176,12 +185,19 @@ func (n *Node) Close() {
 	n.mu.Lock()
 	n.closing = true
 	sub := n.subscription
-	if n.state == down || n.state == connecting && len(n.queue)+n.unacked.len() == 0 {
+	patience := n.cfg.Timeout
+	switch {
+	case n.link != nil:
+	case n.state == down || len(n.queue)+n.unacked.len() == 0:
 		n.cancel()
+	default:
+		patience *= 2
 	}
 	n.mu.Unlock()
 	n.wakeWriter()
+	deadline := time.AfterFunc(patience, n.cancel)
 	<-n.stopped
+	deadline.Stop()
 	n.cancel()
 	if sub != nil {
 		<-sub.stopped

@@ -73,12 +73,20 @@ func (n *Node) putNotesLastLocked(l *link, batch []*call, now clock.Instant) []*
 	return batch
 }
 
-// Run returns the run id of the process that the master is, empty while it is not up.
-func (n *Node) Run() string {
+// Process returns the run id of the process that the master is, and since when it has been one, as far
+// as it says; an empty id while the master is not up.
+func (n *Node) Process() (run string, since clock.Instant) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.state != up || n.link.err != nil {
-		return ""
+		return "", since
 	}
-	return n.link.id.run
+	return n.link.id.run, n.link.began
+}
+
+// Met reports whether the master is up, or down: the first attempt to connect is over.
+func (n *Node) Met() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.state != connecting
 }

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
 )
 
 // Examination says which master to probe, and how.
@@ -24,8 +26,9 @@ type Examination struct {
 	// Patience bounds the time for one answer. A master that takes longer is not examined further.
 	Patience time.Duration
 
-	// Scratch is a name that nobody locks. The probe locks it, and then deletes all keys of it.
-	Scratch string
+	// Scratch is a name that nobody locks, and begins with Start, as all names do that the user may lock.
+	// The probe locks it, and then deletes all keys of it.
+	Scratch, Start string
 }
 
 // Facts are what a probe found out about one master. What it could not find out is left zero.
@@ -36,6 +39,7 @@ type Facts struct {
 
 	Info     map[string]string // what INFO says
 	Settings map[string]string // what CONFIG GET says of the settings that matter
+	Open     bool              // whoever reaches the master needs no password
 	Unseen   []Unseen          // what the user may not look at
 
 	Guard    time.Duration // for how long it grants no holds yet
@@ -51,7 +55,8 @@ type Facts struct {
 
 	Slow   []SlowCommand
 	Sample Sample
-	Sets   []SetInUse // of masters, of which this is one
+	Uses   []script.Use // of this master, by clients
+	Shown  int64        // ms by its clock when it told them
 }
 
 // Unseen is something that the user may not look at.
@@ -66,6 +71,9 @@ const (
 	manyTrips  = 20              // of each kind, at most
 	tripsTime  = time.Second     // after which no more are begun
 	watchClock = 2 * time.Second // for which a master's clock is compared with ours
+
+	// CleanTime is for how long a probe may go on after the end of its context, to delete what it left.
+	CleanTime = time.Second
 )
 
 // Probe examines a master, over connections of its own. It locks e.Scratch in every way that clients
@@ -73,9 +81,11 @@ const (
 //
 // It takes two seconds and the time of about fifty round trips, which it shortens to fifteen where
 // they are slow. A master that does not answer costs e.Patience, or what its pool takes to connect.
-// After the end of ctx it begins nothing more.
+// After the end of ctx it begins nothing more, and returns after [CleanTime] whatever the master does.
 //
 // What it could not delete, since the connection broke, goes by itself within two hours.
+//
+// Goroutines: one, which ends with the call.
 func Probe(ctx context.Context, e Examination) Facts {
 	p := &probe{
 		Examination: e,
@@ -105,8 +115,22 @@ func (p *probe) run(ctx context.Context) error {
 	}
 	p.wire = &wire{conn: conn}
 	defer p.wire.close()
+	done := make(chan struct{})
+	defer close(done)
+	go func() { // a master that answers drop by drop keeps within the Patience for each
+		select {
+		case <-ctx.Done():
+		case <-done:
+			return
+		}
+		select {
+		case <-time.After(CleanTime):
+			p.wire.sever()
+		case <-done:
+		}
+	}()
 	for _, step := range []func(context.Context) error{
-		p.identify, p.timeTrips, p.tryEverything, p.lookAround, p.lookAtSets, p.compareClocks,
+		p.identify, p.timeTrips, p.tryEverything, p.lookAround, p.lookAtUses, p.compareClocks,
 	} {
 		err := step(ctx)
 		if ctx.Err() != nil {
@@ -138,7 +162,7 @@ func (p *probe) ask(commands ...[]any) ([]any, error) { return p.node.exchange(p
 // settings are those that locks depend on.
 var settings = []string{
 	"appendonly", "appendfsync", "save", "maxmemory", "maxmemory-policy", "maxclients", "timeout",
-	"min-replicas-to-write", "protected-mode",
+	"min-replicas-to-write", "protected-mode", "bind", "acl-pubsub-default",
 }
 
 // identify asks who the master is and how it is set up, and refuses it if a client would.
@@ -147,14 +171,20 @@ func (p *probe) identify(context.Context) error {
 	for _, name := range settings {
 		commands = append(commands, []any{"CONFIG", "GET", name})
 	}
+	commands = append(commands, []any{"ACL", "GETUSER", "default"})
 	replies, err := p.ask(commands...)
 	if err != nil {
 		return err
 	}
 	told := clock.Now()
-	p.facts.Settings = p.pairs(replies[2:])
+	last := len(replies) - 1
+	p.facts.Settings = p.pairs(replies[2:last])
 	id := identify(replies[1])
 	p.facts.Info = fields(replies[1])
+	p.facts.Open = open(replies[last])
+	if refusal, refused := replies[last].(redis.Error); refused && denied(refusal) {
+		p.facts.Unseen = append(p.facts.Unseen, Unseen{"ACL GETUSER", refusal})
+	}
 	if refusal, refused := replies[1].(redis.Error); refused {
 		p.facts.Unseen = append(p.facts.Unseen, Unseen{"INFO", refusal})
 	}
@@ -198,11 +228,24 @@ func fields(reply any) map[string]string {
 	all := make(map[string]string)
 	text, _ := reply.([]byte)
 	for line := range bytes.Lines(text) {
-		if name, value, ok := bytes.Cut(bytes.TrimSpace(line), []byte(":")); ok && name[0] != '#' {
+		if name, value, ok := bytes.Cut(bytes.TrimSpace(line), []byte(":")); ok && !bytes.HasPrefix(name, []byte("#")) {
 			all[string(name)] = string(value)
 		}
 	}
 	return all
+}
+
+// open reads the reply to ACL GETUSER of the user that a connection has which gives no password: its
+// properties, each behind its name.
+func open(reply any) bool {
+	properties, _ := redis.Values(reply, nil)
+	for i := 0; i+1 < len(properties); i += 2 {
+		if name, _ := redis.String(properties[i], nil); name == "flags" {
+			flags, _ := redis.Strings(properties[i+1], nil)
+			return slices.Contains(flags, "on") && slices.Contains(flags, "nopass")
+		}
+	}
+	return false
 }
 
 // trip makes one round trip with PING and TIME.

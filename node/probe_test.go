@@ -177,6 +177,29 @@ func TestProbeSeesForeignKeys(t *testing.T) {
 	})
 }
 
+// TestReadings: what a master says of itself, whatever that is.
+func TestReadings(t *testing.T) {
+	info := fields([]byte("# Server\r\nrun_id:a\r\n:\r\n:x\r\n\r\nno colon\r\nrole:"))
+	if info["run_id"] != "a" || info["role"] != "" {
+		t.Errorf("fields = %q", info)
+	}
+	for _, tt := range []struct {
+		flags []any
+		want  bool
+	}{
+		{[]any{[]byte("on"), []byte("allkeys"), []byte("nopass")}, true},
+		{[]any{[]byte("off"), []byte("nopass")}, false},
+		{[]any{[]byte("on"), []byte("allkeys")}, false},
+	} {
+		if got := open([]any{[]byte("passwords"), []any{}, []byte("flags"), tt.flags}); got != tt.want {
+			t.Errorf("open of a user that is %q = %v, want %v", tt.flags, got, tt.want)
+		}
+	}
+	if open(redis.Error("NOPERM")) || open([]any{[]byte("flags")}) || open(nil) {
+		t.Error("open of no such reply = true")
+	}
+}
+
 // TestRights: what is tried is what docs/operations.md has a user permitted.
 func TestRights(t *testing.T) {
 	text, err := os.ReadFile("../docs/operations.md")
@@ -187,9 +210,9 @@ func TestRights(t *testing.T) {
 	documented := regexp.MustCompile(` ([+~&]\S+)`).FindAllStringSubmatch(rule, -1)
 	var want []string
 	for _, word := range documented {
-		want = append(want, strings.Replace(word[1], "~orders:*", "~scratch", 1))
+		want = append(want, word[1])
 	}
-	p := &probe{Examination: Examination{Scratch: "scratch"}}
+	p := &probe{Examination: Examination{Scratch: "orders:doctor:1", Start: "orders:"}}
 	var got []string
 	for _, r := range p.rights() {
 		got = append(got, r.rule)
@@ -199,6 +222,49 @@ func TestRights(t *testing.T) {
 	slices.Sort(want)
 	if len(want) < 30 || !slices.Equal(got, want) {
 		t.Errorf("tried\n%q\ndocs/operations.md has\n%q", got, want)
+	}
+}
+
+// TestTenants: of the keys and channels of locks, the user that docs/operations.md permits orders:* may use
+// those of all such names, and none of any other.
+func TestTenants(t *testing.T) {
+	page, err := os.ReadFile("../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^    ACL SETUSER locks .*$`).FindString(string(page))
+	if braces := regexp.MustCompile(`(?m)^    ACL SETUSER locks ~redlock_.*$`).FindString(string(page)); braces != "" {
+		line += " " + braces
+	}
+	var patterns []string
+	for word := range strings.FieldsSeq(line) {
+		if word[0] == '~' || word[0] == '&' {
+			patterns = append(patterns, word)
+		}
+	}
+	permits := func(what string) bool {
+		return slices.ContainsFunc(patterns, func(pattern string) bool {
+			start, open := strings.CutSuffix(pattern, "*")
+			return what == pattern || open && strings.HasPrefix(what, start)
+		})
+	}
+	for name, own := range map[string]bool{
+		"orders:42": true, "orders:": true, "orders:a b*?[c]\\": true, "orders:{42}": true, "orders:}": true, "orders:{": true,
+		"billing:1": false, "orders": false, "order:1": false, "billing:orders:1": false, "billing:{orders:1}": false, "x{orders:1": false,
+		"billing:redlock_fence:{orders:1}": false, "{billing}": false, "*": false,
+	} {
+		all := []string{"&" + script.FreedChannel(name)}
+		for _, key := range script.Traces(name, client("me")+":r1") {
+			all = append(all, "~"+key)
+		}
+		for _, what := range all {
+			if got := permits(what); got != own {
+				t.Errorf("of %q, %s is permitted: %v, want %v", name, what, got, own)
+			}
+		}
+	}
+	if len(patterns) < 20 {
+		t.Errorf("the page permits %q: this test looks in the wrong way", patterns)
 	}
 }
 

@@ -105,6 +105,7 @@ func (p *probe) tryLocks(ctx context.Context) error {
 		p.facts.Channel = normalize(err)
 	} else {
 		defer listener.close()
+		defer context.AfterFunc(ctx, listener.sever)()
 	}
 	all := p.trials(err == nil)
 	var calls [][]any

@@ -13,10 +13,13 @@ import (
 // Denial is a command, a key or a channel that the user may not use, or a command that the master does
 // not know.
 type Denial struct {
-	What    string // as an ACL rule has it: "+hset", "~redlock_fence:*", "&redlock_wake:*"
+	What    string // as an ACL rule has it: "+hset", "~redlock_fence:{orders:*", "&redlock_wake:*"
 	Err     error
 	Without string // what does not work without it; empty: no lock can be had
 }
+
+// AllNames is the What of a Denial of Scratch where no Start was given.
+const AllNames = "~*"
 
 // what does not work without some permissions.
 const (
@@ -56,9 +59,14 @@ func rights(key string) []right {
 		{"+zrange", []any{"ZRANGE", key, "0", "0"}, ""},
 		{"+zrank", []any{"ZRANK", key, "m"}, ""},
 		{"+zscore", []any{"ZSCORE", key, "m"}, ""},
+		{"+zmscore", []any{"ZMSCORE", key, "m"}, ""},
+		{"+zcard", []any{"ZCARD", key}, ""},
+		{"+zcount", []any{"ZCOUNT", key, 0, 1}, ""},
+		{"+zincrby", []any{"ZINCRBY", key, 1, "m"}, ""},
 		{"+zrem", []any{"ZREM", key, "m"}, ""},
 		{"+zpopmin", []any{"ZPOPMIN", key}, ""},
 		{"+get", []any{"GET", key}, ""},
+		{"+mget", []any{"MGET", key}, ""},
 		{"+getdel", []any{"GETDEL", key}, ""},
 		{"+pexpire", []any{"PEXPIRE", key, scratchLease.Milliseconds()}, ""},
 		{"+pexpireat", []any{"PEXPIREAT", key, 1}, ""},
@@ -74,7 +82,7 @@ func rights(key string) []right {
 // rights are the rights to all commands, keys and channels.
 func (p *probe) rights() []right {
 	all := rights(p.Scratch)
-	for pattern, key := range script.Families(p.Scratch) {
+	for pattern, key := range script.Families(p.Scratch, p.Start) {
 		all = append(all, right{"~" + pattern, []any{"EVAL", "return 0", 1, key}, ""})
 	}
 	for pattern, key := range script.RecordFamilies() {
@@ -84,7 +92,7 @@ func (p *probe) rights() []right {
 		all,
 		right{"+publish", []any{"PUBLISH", script.HandOffChannel(p.client), "doctor"}, ""},
 		right{"&redlock_wake:*", []any{"PUBLISH", script.HandOffChannel(p.client), "doctor"}, ""},
-		right{"&redisson_lock__channel:*", []any{"PUBLISH", script.FreedChannel(p.Scratch), "doctor"}, ""},
+		right{"&" + script.FreedChannels(p.Scratch, p.Start), []any{"PUBLISH", script.FreedChannel(p.Scratch), "doctor"}, ""},
 	)
 }
 

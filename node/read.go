@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -16,7 +17,7 @@ import (
 func (n *Node) read(l *link) {
 	var due []delivery
 	for {
-		reply, err := redis.ReceiveWithTimeout(l.conn, 0) // timeOutCalls bounds the wait
+		reply, err := receive(l.conn, 0) // timeOutCalls bounds the wait
 		n.mu.Lock()
 		due = n.receiveLocked(l, due[:0], reply, err)
 		dead, finished := l.dead, l.done && l.inFlight.len() == 0
@@ -30,6 +31,17 @@ func (n *Node) read(l *link) {
 			return
 		}
 	}
+}
+
+// receive reads a reply. redigo panics at some that no server sends which is well, and connections of a
+// user's pool pass on all of them.
+func receive(conn redis.Conn, timeout time.Duration) (reply any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", errReply, p)
+		}
+	}()
+	return redis.ReceiveWithTimeout(conn, timeout)
 }
 
 // receiveLocked takes in the answer to the oldest call in flight.
@@ -53,11 +65,22 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 		return due
 	}
 	l.lastAnswer = clock.Now()
+	full := l.flights >= n.pace.window
+	l.flights--
 	flight := l.inFlight.popFlight(l.answered[:0])
 	l.answered = flight
 	first := flight[0]
-	n.measureLocked(l, l.lastAnswer.Sub(first.sent))
-	if l.inFlight.len() == 0 && (n.state != up || n.closing) {
+	took := l.lastAnswer.Sub(first.sent)
+	n.measureLocked(l, took)
+	if l.first {
+		l.first, l.alone = false, took
+	}
+	n.pace.answered(first.sent, l.lastAnswer, full, took-l.alone > n.cfg.Timeout/2)
+	empty := l.inFlight.len() == 0
+	if empty && n.state == up && len(n.queue)+len(l.resends)+n.unacked.len() == 0 {
+		n.pace.rested()
+	}
+	if full || empty && (n.state != up || n.closing) {
 		n.wakeWriter() // the writer waits for this
 	}
 	if isCheck(first.cmd) {
@@ -119,7 +142,7 @@ func (n *Node) checkedLocked(l *link, due []delivery, c *call, reply any, refusa
 	n.refusedLocked(l, refusal)
 	switch {
 	case c.cmd == AskTime:
-		n.addSampleLocked(c.sent, l.lastAnswer, reply)
+		due = n.addSampleLocked(due, c.sent, l.lastAnswer, reply)
 		return c.answer(due, script.Answer{Outcome: script.Done})
 	case c.cmd == askRole && refusal == "":
 		switch now := identify(reply); {
@@ -147,6 +170,9 @@ func (n *Node) answeredLocked(l *link, due []delivery, c *call, replies []any) [
 	a := c.cmd.Decode(replies)
 	if c.original != nil {
 		a = c.original.Whole(c.cmd, a)
+	}
+	if c.withheld != nil {
+		a = script.Answer{Outcome: script.Failed, Err: c.withheld}
 	}
 	return c.answer(due, n.clockCheck.discount(c.cmd, a))
 }
@@ -177,14 +203,16 @@ func (n *Node) resendLocked(l *link, due []delivery, c *call) []delivery {
 // writeAgainLocked has a call written again that the master did not run, unless that is not wanted any
 // more, and reports which.
 //
-// c goes before the calls that are not written yet, but after those that are. If one of those
-// is the release that undoes c, c must not run any more, and is answered instead.
+// c goes before the calls that are not written yet, but after those that are, and must not undo what
+// those do. If one of them is the release that undoes c, c must not run any more, and is answered
+// instead.
 func (n *Node) writeAgainLocked(l *link, due []delivery, c *call) (_ []delivery, again bool) {
-	cmd := c.cmd.Without(func(owner string) bool {
-		return l.inFlight.any(func(other *call) bool {
-			return other.number > c.number && other.cmd.Repeats() && other.cmd.Owner() == owner
-		})
-	})
+	cmd := c.cmd
+	for _, later := range l.inFlight.all() {
+		if cmd != nil && later.number > c.number {
+			cmd = cmd.Behind(later.cmd)
+		}
+	}
 	if cmd == nil {
 		defer n.freeCallLocked(c)
 		return c.answer(due, script.Answer{Outcome: script.Unsent, Err: script.ErrWithdrawn}), false

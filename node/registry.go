@@ -2,47 +2,67 @@ package node
 
 import (
 	"fmt"
+	"maps"
 	"sync"
+
+	"example.com/redlock/clock"
 )
 
 // Registry holds the run ids of the processes that nodes lead to, and so finds the same server
 // under two names. The zero value is ready to use.
+//
+// When addresses move, another node may come to lead to a process. It may not have it at once: votes
+// that the process gave over the old connection may still count, and with its votes to the other node it
+// would have two. They have ended when the longest lease has.
 type Registry struct {
 	mu    sync.Mutex
-	nodes map[string]*Node // by run id
+	links map[string]registered // by run id
 }
 
-// add notes that n leads to the process run, or returns an error when another node does.
+// registered is the node that leads to a process, or did last.
+type registered struct {
+	node *Node
+	left bool          // it does no more
+	ends clock.Instant // then: when its votes have ended
+}
+
+// add notes that n leads to the process run, or returns an error when another node does, or votes that
+// it got there may still count.
 func (r *Registry) add(n *Node, run string) error {
 	if r == nil || run == "" {
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if other := r.nodes[run]; other != nil && other != n {
-		return fmt.Errorf("%w as %s", ErrSameServer, other.cfg.Name)
+	maps.DeleteFunc(r.links, func(_ string, l registered) bool { return l.left && clock.Until(l.ends) <= 0 })
+	if l, ok := r.links[run]; ok && l.node != n {
+		return fmt.Errorf("%w as %s", ErrSameServer, l.node.cfg.Name)
 	}
-	r.removeLocked(n)
-	if r.nodes == nil {
-		r.nodes = make(map[string]*Node)
+	if r.links == nil {
+		r.links = make(map[string]registered)
 	}
-	r.nodes[run] = n
+	r.links[run] = registered{node: n}
 	return nil
 }
 
+// left notes that the connection of n to the process run has ended.
+func (r *Registry) left(n *Node, run string) {
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if lease := n.cfg.MaxLease; r.links[run].node == n && lease > 0 { // else it is not known when its votes end
+		r.links[run] = registered{node: n, left: true, ends: clock.Now().Add(lease + clock.Drift(lease))}
+	}
+}
+
+// remove takes out a node that has closed, with its client.
 func (r *Registry) remove(n *Node) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.removeLocked(n)
-}
-
-func (r *Registry) removeLocked(n *Node) {
-	for run, other := range r.nodes {
-		if other == n {
-			delete(r.nodes, run)
-		}
-	}
+	maps.DeleteFunc(r.links, func(_ string, l registered) bool { return l.node == n })
 }

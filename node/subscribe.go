@@ -30,6 +30,8 @@ type subscription struct {
 	wake    chan struct{} // tells the writer that watched has changed
 	stopped chan struct{} // closed when keepSubscribed has returned
 
+	unexpected bool // a message was, and is in the log; of the reader
+
 	mu      sync.Mutex
 	watched map[string]watched // by channel
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/internal/quote"
 	"example.com/redlock/node/script"
 )
 
@@ -139,7 +140,7 @@ func (s *subscription) update(subscribed map[string]bool) (added, removed []any)
 // read delivers what is published until the connection breaks.
 func (s *subscription) read(conn redis.Conn, l *link) (worked bool, err error) {
 	for {
-		reply, err := redis.ReceiveWithTimeout(conn, s.n.longestSilence()+s.n.cfg.Timeout)
+		reply, err := receive(conn, s.n.longestSilence()+s.n.cfg.Timeout)
 		if err != nil {
 			return worked, err
 		}
@@ -166,7 +167,10 @@ func (s *subscription) read(conn redis.Conn, l *link) (worked bool, err error) {
 func (s *subscription) deliver(l *link, payload string) {
 	h, ok := script.DecodeHandOff(payload)
 	if !ok || !strings.HasPrefix(h.Owner, s.client+":") {
-		s.n.cfg.Logger.Warn("redlock: unexpected message", "master", s.n.cfg.Name, "message", payload)
+		if !s.unexpected { // whoever sends one may send a million
+			s.unexpected = true
+			s.n.cfg.Logger.Warn("redlock: unexpected message; further ones are ignored in silence", "master", s.n.cfg.Name, "message", quote.Text(payload[:min(len(payload), 100)]))
+		}
 		return
 	}
 	if h.Round == 0 { // the lock was left to Redisson's clients, and may be free in a moment

@@ -225,6 +225,18 @@ func TestReleaseOfAnEntrantInFlightIsKept(t *testing.T) {
 	}
 }
 
+// What an earlier release undoes may still run, so the later one that is kept instead does not expire.
+func TestALaterReleaseOfWhatMayStillRun(t *testing.T) {
+	x := script.NewOwner("k", id("x:r1"))
+	var owed unackedReleases
+	owed.add(&call{cmd: x.Leave(2), number: 9})
+	owed.noteInFlight([]*call{{cmd: x.Acquire(lease, 1)}})
+	owed.add(&call{cmd: x.Release(1, 0), number: 8})
+	if got := owed.byOwner[x.ID]; got.number != 9 || !got.mayStillRun {
+		t.Errorf("kept: %+v, want the later one, which may still run", got)
+	}
+}
+
 // A release is sent again after it has handed the lock to the next owner: that one keeps it, and
 // nobody is notified twice.
 func TestResentReleaseSparesTheNextHolder(t *testing.T) {

@@ -41,6 +41,23 @@ func wantUnsteady(t *testing.T, name string, got reply, ahead time.Duration) {
 	}
 }
 
+// wantNoVote checks that a renewal that was carried out does not count, because the clock ran ahead.
+func wantNoVote(t *testing.T, name string, got reply, ahead time.Duration) {
+	t.Helper()
+	wantRenewed(t, name, got, script.Errored)
+	if err, ok := errors.AsType[*UnsteadyError](got.Errors[0]); !ok || err.Ahead != ahead {
+		t.Errorf("%s: got %v, want an UnsteadyError of %v", name, got.Errors, ahead)
+	}
+}
+
+// wantRenewed checks what became of the only hold of a renewal.
+func wantRenewed(t *testing.T, name string, got reply, want script.Renewed) {
+	t.Helper()
+	if got.Outcome != script.Done || len(got.Renewed) != 1 || got.Renewed[0] != want {
+		t.Errorf("%s: got %v %v, want %v", name, got.Outcome, got.Renewed, want)
+	}
+}
+
 // wantSteady checks that the node has found nothing.
 func wantSteady(t *testing.T, n *Node, log *logRecorder) {
 	t.Helper()
@@ -50,8 +67,8 @@ func wantSteady(t *testing.T, n *Node, log *logRecorder) {
 	log.want(t, 0, "clock")
 }
 
-// TestClockJumps: nothing that the master says of who has a lock counts, from the next
-// sample on until it has recovered.
+// TestClockJumps: where the master says that an owner has a lock, that does not count, from the next
+// sample on until it has recovered. Where it says that somebody else has it, or nobody, it does.
 func TestClockJumps(t *testing.T) {
 	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
 		const ahead = 5 * time.Second
@@ -66,7 +83,7 @@ func TestClockJumps(t *testing.T) {
 
 		wantUnsteady(t, "acquire", sendAndWait(n, owner.Acquire(lease, 1)), ahead)
 		wantUnsteady(t, "queue", sendAndWait(n, owner.AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 1, Lease: lease, Proposal: 1})), ahead)
-		wantUnsteady(t, "renew", sendAndWait(n, renew), ahead)
+		wantNoVote(t, "renew", sendAndWait(n, renew), ahead)
 		wantUnsteady(t, "enter", sendAndWait(n, owner.Enter(lease, 2)), ahead)
 		wantUnsteady(t, "raise", sendAndWait(n, owner.Raise(lease, 9)), ahead)
 		want(t, "acquire by another", sendAndWait(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1)), script.Refused)
@@ -75,8 +92,11 @@ func TestClockJumps(t *testing.T) {
 		want(t, "release", sendAndWait(n, owner.Release(1, 0)), script.Done)
 		want(t, "release again", sendAndWait(n, owner.Release(1, 0)), script.Refused)
 		wantHolder(t, m, "k", "")
-		wantUnsteady(t, "heal", sendAndWait(n, renew), ahead)
+		wantRenewed(t, "heal", sendAndWait(n, renew), script.Absent)
 		wantHolder(t, m, "k", "") // it may have been somebody else's
+		m.HSet("k", id("me:2"), "1")
+		wantRenewed(t, "renew beside another", sendAndWait(n, renew), script.Foreign)
+		m.Del("k")
 
 		waitUntil(t, time.Minute, func() bool { return !n.isUnsteady() })
 		if got := time.Since(found); got < minRecovery || got > minRecovery+heartbeat {
@@ -271,7 +291,7 @@ func TestClockToldLate(t *testing.T) {
 		late := []any{[]byte(strconv.FormatInt(time.Now().Unix(), 10)), []byte("0")}
 		time.Sleep(10 * time.Minute) // the process was stopped
 		n.mu.Lock()
-		n.addSampleLocked(sent, clock.Now(), late)
+		n.addSampleLocked(nil, sent, clock.Now(), late)
 		n.mu.Unlock()
 		if got, ok := n.Time(clock.Now()); !ok || time.Until(got).Abs() > time.Millisecond {
 			t.Errorf("time: got %v, %v, want %v", got, ok, time.Now())
@@ -288,7 +308,7 @@ func TestClockNotTold(t *testing.T) {
 		m.Restart()
 		time.Sleep(5 * heartbeat)
 		n.mu.Lock()
-		n.addSampleLocked(clock.Now(), clock.Now(), redis.Error("BUSY Redis is busy running a script"))
+		n.addSampleLocked(nil, clock.Now(), clock.Now(), redis.Error("BUSY Redis is busy running a script"))
 		n.mu.Unlock()
 		if got, ok := n.Time(clock.Now()); !ok || (time.Until(got)+time.Hour).Abs() > time.Millisecond {
 			t.Errorf("time: got %v, %v, want an hour ago", got, ok)

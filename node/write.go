@@ -42,7 +42,7 @@ func (n *Node) write(l *link) {
 func (n *Node) canWriteDirectlyLocked() bool {
 	l := n.link
 	return n.state == up && !l.writing && !l.crowded && !l.mayBeGuarded && !n.clockCheck.unsteady() && l.err == nil &&
-		l.inFlight.len()+len(l.retries)+len(l.resends) == 0
+		l.inFlight.len()+len(l.retries)+len(l.resends)+n.unacked.len() == 0
 }
 
 // writeAndUnlock writes calls, after the checks if they are due. Node.mu must be held and
@@ -50,7 +50,7 @@ func (n *Node) canWriteDirectlyLocked() bool {
 func (n *Node) writeAndUnlock(calls ...*call) {
 	l := n.link
 	l.writing = true
-	now := clock.Now()
+	now := calls[len(calls)-1].sent
 	var room [len(checks) + 1]*call
 	batch := append(room[:0], calls...)
 	if l.checksDue(now) {
@@ -69,7 +69,8 @@ func (n *Node) writeAndUnlock(calls ...*call) {
 }
 
 func (n *Node) markInFlightLocked(l *link, now clock.Instant, batch []*call) {
-	groupCalls(batch)
+	l.flights += groupCalls(batch)
+	l.first = l.first || l.inFlight.len() == 0
 	for _, c := range batch {
 		c.sent = now
 		l.inFlight.push(c)
@@ -80,8 +81,7 @@ func (n *Node) markInFlightLocked(l *link, now clock.Instant, batch []*call) {
 	}
 }
 
-// maxBatch bounds the calls that are written at once, and those in flight while releases are
-// sent again.
+// maxBatch bounds the calls that are written at once.
 const maxBatch = 1024
 
 // nextBatch puts in flight what may be written now, and returns it in place of the batch before,
@@ -101,6 +101,10 @@ func (n *Node) nextBatch(l *link, last []*call) (batch []*call, due []delivery, 
 		batch = n.fillBatchLocked(l, batch)
 	}
 	batch, due = n.applyGuardLocked(l, batch)
+	if n.restarted && n.state == up {
+		n.restarted = false
+		due = n.observedLocked(due, Observer.Restarted)
+	}
 	beat := l.beatDue && l.err == nil && !n.closing
 	if len(batch) == 0 && !beat {
 		l.done = l.err != nil || n.closing && l.inFlight.len() == 0
@@ -115,31 +119,37 @@ func (n *Node) nextBatch(l *link, last []*call) (batch []*call, due []delivery, 
 	return batch, due, false
 }
 
-// fillBatchLocked appends to batch what is to be written next.
+// fillBatchLocked appends to batch what is to be written next, as far as there is room in the window.
 //
 // First come the releases that were not acknowledged when the connection was made, and only
 // when the master has answered them is it up: so releases cannot pile up at a master that
-// answers handshakes and nothing else. Those that were added meanwhile come next, before
-// anything that waits.
+// answers handshakes and nothing else. Those that were added meanwhile, or have waited for too long,
+// come next, before anything that waits.
 func (n *Node) fillBatchLocked(l *link, batch []*call) []*call {
-	batch, l.retries = moveCalls(batch, l.retries)
+	room := min(max(0, n.pace.window-l.flights)*maxSteps, maxBatch)
+	batch, l.retries = moveCalls(batch, l.retries, room)
 	idle := len(batch) == 0 && l.inFlight.len() == 0
 	if n.state != up && idle && len(l.resends) == 0 {
 		n.state, n.reason = up, nil
 		n.down.Store(false)
 		n.logUpLocked(l)
 		n.notifyLocked()
+	}
+	if n.state == up && len(l.resends) == 0 {
 		l.resends = n.unacked.takeAll()
 	}
 	if n.state == up || idle {
-		k := min(len(l.resends), maxBatch-len(batch))
+		k := min(len(l.resends), room-len(batch))
 		for _, r := range l.resends[:k] {
 			batch = append(batch, n.resendCallLocked(r))
 		}
 		l.resends = l.resends[k:]
 	}
-	if n.state == up { // there is room if all resends are written
-		batch, n.queue = moveCalls(batch, n.queue)
+	if n.state == up && len(n.queue) > 0 { // there is room if all resends are written
+		batch, n.queue = moveCalls(batch, n.queue, room)
+		if len(n.queue) == 0 {
+			n.pace.tookAll()
+		}
 	}
 	return batch
 }
@@ -151,8 +161,8 @@ func (n *Node) resendCallLocked(r unackedRelease) *call {
 	return c
 }
 
-// moveCalls moves calls to the end of batch, as many as it has room for.
-func moveCalls(batch, from []*call) (_, rest []*call) {
-	k := min(len(from), maxBatch-len(batch))
+// moveCalls moves calls to the end of batch, which may have most.
+func moveCalls(batch, from []*call, most int) (_, rest []*call) {
+	k := min(len(from), most-len(batch))
 	return append(batch, from[:k]...), slices.Delete(from, 0, k)
 }

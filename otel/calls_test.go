@@ -89,6 +89,11 @@ func TestOutcomes(t *testing.T) {
 			want(t, err, redlock.ErrUpgrade)
 			l.unlock(hold)
 		}},
+		"conflict": {error: "conflict", call: func(t *testing.T, l *lab) {
+			l.lock(t.Context(), l.open(redlock.Config{Lease: time.Hour}), "a")
+			_, err := l.open(redlock.Config{RestartGuard: time.Minute}).TryLock(t.Context(), "b")
+			want(t, err, redlock.ErrShortGuard)
+		}},
 	} {
 		outcome, _, _ := strings.Cut(name, " ")
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func newInstruments(meter metric.Meter) *instruments {
 		votes:     m.counter("redlock.master.votes", "{vote}", "What masters said when they were asked for a lock."),
 		script:    m.histogram("redlock.script.duration", "s", "How long masters took to answer script calls.", roundTrips),
 		state:     m.observed("redlock.master.state", "{client}", "Clients that see the master in the state."),
-		overlaps:  m.observed("redlock.overlap.count", "{set}", "Other sets of masters in use that overlap with the client's."),
+		overlaps:  m.observed("redlock.overlap.count", "{set}", "Ways in which others use the masters that conflict with the client's."),
 		missed:    m.counter("redlock.trace.missed", "{event}", "Events that were dropped, since telemetry was too slow."),
 	}
 }

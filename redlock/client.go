@@ -15,7 +15,10 @@ type Client struct {
 
 // New makes a client, which connects to the masters in the background. New does not fail if masters
 // cannot be reached. Call Close when done.
-func New(cfg Config) (*Client, error) {
+func New(cfg Config) (*Client, error) { return newClient(cfg, multilock.Part{}) }
+
+// newClient is New for one of several sets, or for none.
+func newClient(cfg Config, part multilock.Part) (*Client, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
@@ -26,6 +29,7 @@ func New(cfg Config) (*Client, error) {
 	if masters.Len() == 2 {
 		cfg.Logger.Warn("redlock: two masters survive the loss of neither, since a majority of two is both: use three")
 	}
+	masters.Part(part)
 	masters.Introduce(cfg.identity())
 	return &Client{cfg: cfg, masters: masters, own: own}, nil
 }

@@ -52,8 +52,8 @@ type Config struct {
 	// least Lease. Default: no bound.
 	MaxHold time.Duration
 
-	// MaxLease is the longest lease that any client of these masters takes; it must be the same in all
-	// of them. LockFor refuses more. Default: Lease.
+	// MaxLease is the longest lease that the client takes. LockFor refuses more. It must not be longer than
+	// the RestartGuard of any client of these masters, see [ErrShortGuard]. Default: Lease.
 	MaxLease time.Duration
 
 	// RestartGuard is how long a master that restarted must have been up before it
@@ -72,13 +72,13 @@ type Config struct {
 	// of the executable. At most 100 bytes.
 	Name string
 
-	// NoRecord keeps the client's record off the masters: others then see only its uuid. The set of
-	// masters that it uses is still compared with those that others use, see [ErrOverlap].
+	// NoRecord keeps the client's record off the masters: others then see only its uuid. Its masters,
+	// MaxLease and RestartGuard are still compared with those of others, see [ConflictError].
 	NoRecord bool
 
 	// Logger gets a message when a master goes down, comes up or is refused, when Lock waits because
-	// no majority can grant it, when a hold is lost, when another set of masters overlaps with this
-	// one, and when a Hold became garbage without Unlock. Default: silent.
+	// no majority can grant it, when a hold is lost, when other clients use the masters in a way that
+	// conflicts with this one, and when a Hold became garbage without Unlock. Default: silent.
 	Logger *slog.Logger
 
 	// Trace has functions that are called at each step: of a call, a hold and a master. Package

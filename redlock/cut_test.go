@@ -89,8 +89,11 @@ func TestCutWaitBehindAnotherCaller(t *testing.T) {
 		}, redlock.ErrTaken},
 		"the client itself has it": {func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 			lock(t, t.Context(), c, "a")
-			each(fleet, 0, 2, (*redlocktest.Master).Kill)
 		}, redlock.ErrTaken},
+		"the client itself has it, in an outage": {func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+			lock(t, t.Context(), c, "a")
+			each(fleet, 0, 2, (*redlocktest.Master).Kill)
+		}, redlock.ErrNoQuorum},
 		"outage": {func(_ *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
 			each(fleet, 0, 2, (*redlocktest.Master).Kill)
 		}, redlock.ErrNoQuorum},

@@ -13,8 +13,8 @@
 //	if err != nil {
 //		return err
 //	}
-//	defer hold.Unlock(ctx)
-//	write(hold.Context(), hold.Token())
+//	defer func() { err = errors.Join(err, hold.Unlock(ctx)) }() // ErrLost: we did not have it throughout
+//	return write(hold.Context(), hold.Token())
 //
 // [Client.Lock] waits until the lock is held or its context ends, and a watchdog renews the hold
 // until Unlock. [Client.LockFor] takes a fixed lease, which is not renewed. The Try forms do not
@@ -30,8 +30,9 @@
 // # Re-entry
 //
 // Locking a name again under [Hold.Context] enters the same hold once more, instead of waiting for
-// itself. [WithOwner] gives a call tree one owner from its start. Unlock each [Hold] once; the last
-// Unlock frees the lock.
+// itself; so does the name of each hold around it. For any other name, each caller under that context
+// is a new owner: goroutines of one job exclude each other. [WithOwner] gives a call tree one owner for
+// all names. Unlock each [Hold] once; the last Unlock frees the lock.
 //
 // # Readers, permits, several names
 //

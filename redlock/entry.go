@@ -13,38 +13,66 @@ import (
 // garbage.
 type entry struct {
 	c     *Client
+	name  string                         // that is entered again under its context; "" for a permit, which is never
+	owner any                            // who may do so
 	hold  atomic.Pointer[multilock.Hold] // set before anybody sees the entry
 	scope scope
 	ctx   window
 	since time.Time
 	group atomic.Pointer[group] // that it is a part of, nil if there is none
-	use   atomic.Pointer[use]   // that it is a part of, nil if there is none
 }
 
-// scope is a context with the values of another, and those of an entry. It never ends.
+// scope is a context with the values of another, inside an entry or a group. It never ends.
 type scope struct {
 	values context.Context
-	entry  *entry
+	entry  *entry // whose token Token returns, nil where no token could be named
+	group  *group // nil: it is the scope of entry alone
 }
 
 func (*scope) Deadline() (_ time.Time, ok bool) { return }
 func (*scope) Done() <-chan struct{}            { return nil }
 func (*scope) Err() error                       { return nil }
 
+type scopeKey struct{}
+
 func (s *scope) Value(key any) any {
-	switch key {
-	case ownerKey{}:
-		if owner := s.values.Value(ownerKey{}); owner != nil {
-			return owner
-		}
-		return s.entry
-	case entryKey{}:
-		return s.entry
+	if key == (scopeKey{}) {
+		return s
 	}
 	return s.values.Value(key)
 }
 
-type entryKey struct{}
+// scopeOf returns the innermost scope that ctx derives from, nil if there is none.
+func scopeOf(ctx context.Context) *scope {
+	s, _ := ctx.Value(scopeKey{}).(*scope)
+	return s
+}
+
+// find returns the entry for name at c, nil if s has none whose hold lasts. Names that are locked together
+// are entered again under the context of any of them.
+func (s *scope) find(c *Client, name string) *entry {
+	parts, g := []*entry{s.entry}, s.group
+	if g == nil {
+		g = s.entry.group.Load()
+	}
+	for ; g != nil; g = g.outer.Load() {
+		parts = g.parts
+	}
+	for _, e := range parts {
+		if e.c == c && e.name == name && e.hold.Load().Check() == nil {
+			return e
+		}
+	}
+	return nil
+}
+
+// bounded is a scope that ends with the context that it has the values of.
+type bounded struct {
+	context.Context
+	scope *scope
+}
+
+func (b bounded) Value(key any) any { return b.scope.Value(key) }
 
 // window is the context of an entry. Err says that it has ended as soon as validity has, even
 // before the timer does, as after the machine was suspended.
@@ -63,12 +91,19 @@ func (w *window) Err() error {
 	return w.Context.Err()
 }
 
-// newEntry makes an entry for a caller whose context is ctx. Its own ends with ctx if bound is set.
-func (c *Client) newEntry(ctx context.Context, bound bool) *entry {
-	e := &entry{c: c}
+// newEntry makes an entry for what a caller wants whose context is ctx. owner enters it again, or
+// the entry itself if that is nil.
+func (c *Client) newEntry(ctx context.Context, w want, owner any) *entry {
+	e := &entry{c: c, owner: owner}
+	if w.permits == 0 {
+		e.name = w.name
+	}
+	if owner == nil {
+		e.owner = e
+	}
 	e.scope = scope{values: ctx, entry: e}
 	e.ctx.entry = e
-	e.ctx.Context, e.ctx.cancel = context.WithCancelCause(e.scope.parent(bound))
+	e.ctx.Context, e.ctx.cancel = context.WithCancelCause(e.scope.parent(w.bind))
 	return e
 }
 
@@ -76,7 +111,7 @@ func (c *Client) newEntry(ctx context.Context, bound bool) *entry {
 // caller's.
 func (s *scope) parent(bound bool) context.Context {
 	if bound {
-		return context.WithValue(context.WithValue(s.values, ownerKey{}, s.Value(ownerKey{})), entryKey{}, s.entry)
+		return bounded{s.values, s}
 	}
 	return s
 }
@@ -85,7 +120,6 @@ func (s *scope) parent(bound bool) context.Context {
 func (e *entry) Ended(cause error) {
 	e.ctx.cancel(cause)
 	e.group.Load().end(cause)
-	e.use.Swap(nil).end()
 }
 
 // handle makes the Hold of e. When the Hold is garbage, so that nobody can unlock e any more,

@@ -27,10 +27,16 @@ var (
 	// ErrUpgrade says that a Lock was called under the caller's own hold as a reader, and would
 	// wait for itself.
 	ErrUpgrade = multilock.ErrUpgrade
-	// ErrOverlap says that another set of masters is in use that has masters in common with the
-	// client's, and that majorities of the two need not meet: two clients can hold one name at once.
-	// Ready returns it, in an [*OverlapError].
+	// ErrOverlap says that other clients use some of the client's masters together with others, and that
+	// majorities of the two sets need not meet: both could hold one name at once. Who comes second gets
+	// it from each lock and from Ready, in a [*ConflictError].
 	ErrOverlap = multilock.ErrOverlap
+	// ErrShortGuard says that the leases of one client are longer than the restart guard of another:
+	// after a restart of masters both could hold one name. Who comes second gets it as with ErrOverlap.
+	ErrShortGuard = multilock.ErrShortGuard
+	// ErrRoute says that two processes spread names over different [Sets], with no list of sets in common:
+	// both could hold one name, each in another set. Who comes second gets it as with ErrOverlap.
+	ErrRoute = multilock.ErrRoute
 	// ErrClosed says that the Client is closed.
 	ErrClosed = multilock.ErrClosed
 )
@@ -38,8 +44,15 @@ var (
 // MajorityError says that an operation found no majority, and what each master said.
 type MajorityError = multilock.MajorityError
 
-// OverlapError says which other set of masters is in use, and who uses it. It matches [ErrOverlap].
-type OverlapError = multilock.OverlapError
+// ConflictError says who uses the masters in a way that does not go together with that of the client. It
+// matches [ErrOverlap], [ErrShortGuard] or [ErrRoute].
+type ConflictError = multilock.ConflictError
+
+// Terms are how a client uses its masters: a part of its [ClientInfo].
+type Terms = multilock.Terms
+
+// Master is one of the masters of Terms.
+type Master = multilock.Master
 
 var errEmptyName = errors.New("redlock: the name of a lock is empty")
 

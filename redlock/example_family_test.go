@@ -104,3 +104,34 @@ func ExampleClient_Semaphore() {
 	// none is left: true
 	// the one that was given back: true
 }
+
+// A permit's slot is a number that no other holder has at the same time: here, that of a device.
+func ExamplePermitSlot() {
+	client, done := exampleClient()
+	defer done()
+
+	ctx := context.Background()
+	gpus := client.Semaphore("gpu", 2)
+	used := make(map[int]bool)
+	render := func(ctx context.Context) error {
+		slot, ok := redlock.PermitSlot(ctx)
+		used[slot] = ok
+		return nil
+	}
+	if err := gpus.Do(ctx, func(ctx context.Context) error { return errors.Join(render(ctx), gpus.Do(ctx, render)) }); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(used)
+
+	permit, err := gpus.Acquire(ctx)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	freed, err := gpus.ForceReleaseSlot(ctx, permit.Slot()) // an operator, if its holder hangs
+	fmt.Println(freed, err)
+	// Output:
+	// map[0:true 1:true]
+	// true <nil>
+}

@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 
@@ -12,7 +13,11 @@ import (
 // When one set of masters is not enough, names are spread over several, which have nothing to do with
 // each other.
 func ExampleSets() {
-	sets, err := redlock.NewSets(exampleSet("1"), exampleSet("2"), exampleSet("3"))
+	sets, err := redlock.NewSets(redlock.SetsConfig{Sets: map[string]redlock.Config{
+		"1": exampleMasters(),
+		"2": exampleMasters(),
+		"3": exampleMasters(),
+	}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -20,7 +25,7 @@ func ExampleSets() {
 
 	for _, name := range []string{"orders:42", "orders:43", "invoices:7"} {
 		err := sets.Do(context.Background(), name, func(context.Context) error {
-			fmt.Println(name, "is locked in set", sets.SetOf(name))
+			fmt.Println(name, "is locked in set", sets.SetsOf(name))
 			return nil
 		})
 		if err != nil {
@@ -28,34 +33,65 @@ func ExampleSets() {
 		}
 	}
 	// Output:
-	// orders:42 is locked in set 2
-	// orders:43 is locked in set 3
-	// invoices:7 is locked in set 2
+	// orders:42 is locked in set [2]
+	// orders:43 is locked in set [3]
+	// invoices:7 is locked in set [2]
 }
 
-// A third set is added while names are locked.
-func ExampleSets_Change() {
-	first, second, third := exampleSet("1"), exampleSet("2"), exampleSet("3")
-	sets, err := redlock.NewSets(first, second)
+// A third set is added. In the first rollout, each process starts with the sets of now and those of next,
+// and locks names that move in both. In the second, it starts with the new ones alone.
+func ExampleSetsConfig_next() {
+	cfg := redlock.SetsConfig{
+		Sets: map[string]redlock.Config{"1": exampleMasters(), "2": exampleMasters(), "3": exampleMasters()},
+		Now:  []string{"1", "2"},
+		Next: []string{"1", "2", "3"},
+	}
+	sets, err := redlock.NewSets(cfg)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer sets.Close()
 
-	ctx := context.Background()
-	if err := sets.Change(ctx, first, second, third); err != nil { // in every process
-		log.Fatal(err)
+	for _, name := range []string{"orders:42", "orders:43", "invoices:7"} {
+		fmt.Println(name, "is locked in", sets.SetsOf(name))
 	}
-	// … and when it has returned in every process, also in every process:
-	fmt.Println(sets.Finish(ctx))
-	// Output: <nil>
+	// Output:
+	// orders:42 is locked in [2]
+	// orders:43 is locked in [1 3]
+	// invoices:7 is locked in [2]
 }
 
-// exampleSet is a set of three masters in memory. (Real ones are three other servers for each set.)
-func exampleSet(id string) redlock.Set {
-	client, err := redlock.New(redlock.Config{Pools: redlocktest.New(3).Pools(), RestartGuard: -1})
+// A process that was started with the sets from before both rollouts takes no lock.
+func ExampleErrRoute() {
+	ctx := context.Background()
+	one, two, three := exampleMasters(), exampleMasters(), exampleMasters()
+	one.Name, two.Name, three.Name = "orders", "orders", "orders"
+
+	fleet, err := redlock.NewSets(redlock.SetsConfig{Sets: map[string]redlock.Config{"1": one, "2": two, "3": three}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	return redlock.Set{ID: id, Client: client}
+	defer fleet.Close()
+	if err := fleet.Do(ctx, "orders:42", func(context.Context) error { return nil }); err != nil {
+		log.Fatal(err)
+	}
+
+	late, err := redlock.NewSets(redlock.SetsConfig{Sets: map[string]redlock.Config{"1": one, "2": two}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer late.Close()
+	_, err = late.Lock(ctx, "orders:42")
+	if why, ok := errors.AsType[*redlock.ConflictError](err); ok && errors.Is(err, redlock.ErrRoute) {
+		fmt.Printf("%s has %s, and this process %s\n", why.Client.Name, why.Other.Route(), why.Own.Route())
+	}
+	fmt.Println("as it goes on:", late.Conflict() != nil)
+	// Output:
+	// orders has the sets 1, 2, 3, and this process the sets 1, 2
+	// as it goes on: true
+}
+
+// exampleMasters are three masters in memory. (Real ones are three other servers for each set.)
+func exampleMasters() redlock.Config {
+	return redlock.Config{Pools: redlocktest.New(3).Pools(), RestartGuard: -1}
 }

@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"example.com/redlock/redlock"
@@ -55,4 +56,35 @@ func ExampleClient_List() {
 	// orders:43 is held by us: true
 	// there may be more: false
 	// other clients: 0
+}
+
+// Clients must agree on the masters, and leases must fit the restart guards of all. Who comes second takes
+// no lock until that is mended; the others are told.
+func ExampleClient_Conflict() {
+	client, done := exampleClient()
+	defer done()
+
+	switch err := client.Conflict(); {
+	case errors.Is(err, redlock.ErrOverlap):
+		fmt.Println("somebody uses other masters together with ours:", err)
+	case errors.Is(err, redlock.ErrShortGuard):
+		fmt.Println("raise RestartGuard everywhere before Lease:", err)
+	default:
+		fmt.Println("as far as is known:", err)
+	}
+
+	clients, err := client.Clients(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i := range clients { // for all clients, whoever came first
+		for j := range clients[:i] {
+			if err := clients[i].Conflict(&clients[j]); err != nil {
+				fmt.Println(clients[i].String(), "and", clients[j].String(), err)
+			}
+		}
+	}
+	// Output:
+	// as far as is known: <nil>
 }

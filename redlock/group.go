@@ -21,10 +21,11 @@ type group struct {
 // It refers to the entries and not to their Holds, as an entry does.
 func newGroup(ctx context.Context, bound bool, e *entry, holds ...*Hold) *group {
 	g := &group{scope: scope{values: ctx, entry: e}}
+	g.scope.group = g
 	g.Context, g.cancel = context.WithCancelCause(g.scope.parent(bound))
 	for _, h := range holds {
 		if h.pair != nil {
-			g.parts = append(g.parts, h.pair.old.e, h.pair.next.e)
+			g.parts = append(g.parts, h.pair.first.e, h.pair.second.e)
 			h.pair.ctx.outer.Store(g)
 		} else {
 			g.parts = append(g.parts, h.e)

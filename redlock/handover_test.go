@@ -172,10 +172,14 @@ func TestShortSectionsAreNotRenewed(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const rounds = 10
 		warm(t, c)
-		hold := lock(t, t.Context(), c, "a")
 		clients := []*redlock.Client{open(t, fleet, redlock.Config{}), c}
-		next := await(t, clients[0], "a")
-		time.Sleep(1037 * time.Millisecond)
+		hold, next := lock(t, t.Context(), clients[0], "a"), await(t, c, "a")
+		for range 2 { // until both have waited, and were told
+			time.Sleep(1037 * time.Millisecond)
+			unlock(t, hold)
+			hold, next = <-next, await(t, clients[0], "a")
+			clients[0], clients[1] = clients[1], clients[0]
+		}
 		for i := range rounds {
 			after := await(t, clients[(i+1)%2], "a")
 			before := scripts(fleet)

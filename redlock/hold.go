@@ -31,9 +31,10 @@ func (h *Hold) Name() string { return h.h.Name() }
 // same one.
 func (h *Hold) Owner() string { return h.h.Owner() }
 
-// Context returns a context for the work that the lock protects. It has the values of
-// the context that was passed to Lock, and an owner: a Lock of the same name under it
-// enters this hold again.
+// Context returns a context for the work that the lock protects. It has the values of the context
+// that was passed to Lock. A Lock of the same name under it enters this hold again, as long as that
+// lasts; a Lock of another name does not, unless the context that was passed to Lock was that of a hold
+// of that name, or had an owner (see [WithOwner]).
 //
 // It ends with Unlock, or at the latest with the hold's validity, when no other client can have the
 // lock yet. After the machine was suspended, Err knows of that at once, and Done within a second.
@@ -74,10 +75,10 @@ func (h *Hold) Until() time.Time {
 // minus the allowance for clock drift. It is zero once the hold has ended.
 //
 // If another client's Unlock handed the lock over, it begins with a short lease: at most 0.8 s plus
-// four round trips, or 3.2 s in a long queue. It is renewed to its full lease 20 ms later.
+// four round trips, 2 s behind a hold of the same client, or 3.2 s in a long queue. It is renewed to its full lease 20 ms later.
 func (h *Hold) Remaining() time.Duration {
 	if h.pair != nil {
-		return min(h.pair.old.Remaining(), h.pair.next.Remaining())
+		return min(h.pair.first.Remaining(), h.pair.second.Remaining())
 	}
 	return h.h.Remaining()
 }
@@ -85,7 +86,7 @@ func (h *Hold) Remaining() time.Duration {
 // Count returns the hold count: how many Holds share this lock, zero once it has ended.
 func (h *Hold) Count() int {
 	if h.pair != nil {
-		return min(h.pair.old.Count(), h.pair.next.Count())
+		return min(h.pair.first.Count(), h.pair.second.Count())
 	}
 	return h.h.Count()
 }

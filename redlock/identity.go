@@ -25,7 +25,7 @@ func (cfg *Config) identity() multilock.Identity {
 	}
 	return multilock.Identity{
 		Name: cfg.Name, Host: host, Program: program(), Version: version(), PID: os.Getpid(), Since: time.Now(),
-		Hidden: cfg.NoRecord,
+		Hidden: cfg.NoRecord, Addressed: len(cfg.Masters) > 0, Lease: cfg.MaxLease, Guard: max(cfg.RestartGuard, 0),
 	}
 }
 

@@ -23,13 +23,15 @@ import (
 // When ctx ends, the error matches ctx's error, and ErrTaken or ErrNoQuorum, depending on what Lock
 // waited for; nothing is left on any reachable master. ErrClosed: the client was closed.
 //
-// Under the context of a hold of the same name, or of its owner (see [WithOwner]), Lock
-// enters that hold again, and the watchdog renews it even if it had a fixed lease.
+// Under the context of a hold of the same name, or of its owner (see [WithOwner]), Lock enters that
+// hold again, and the watchdog renews it until Unlock even if it had a fixed lease. Under the context
+// of a hold of another name, the caller is a new owner.
 //
 // Cost: when the lock is free, one round trip to the slowest master of the fastest majority. When
 // it is taken, one message after the holder's Unlock, and until then one script call on each master
-// every 200 to 400 ms plus a round trip, for all callers of the client that wait for name together;
-// up to every 1.6 s while more than a few clients are before it.
+// every 200 to 400 ms plus a round trip, for all callers of the client that wait for name together:
+// every second while the client itself has it, up to every 1.6 s while more than a few clients are
+// before it.
 // Source: docs/algorithm.md, "Acquire" and "Waiting".
 func (c *Client) Lock(ctx context.Context, name string) (*Hold, error) {
 	return c.lock(ctx, want{name: name, watch: true, wait: true})
@@ -47,6 +49,9 @@ func (c *Client) TryLock(ctx context.Context, name string) (*Hold, error) {
 // LockFor is Lock with a fixed lease that is not renewed: the hold ends when the lease is over.
 // lease is in whole milliseconds, rounded down, and at most Config.MaxLease. If another Unlock
 // handed the lock over, the lease starts up to 20 ms after LockFor returns.
+//
+// If it enters a hold that another Hold has renewed, it lasts as long as that one is not unlocked, and
+// up to Config.Lease longer.
 func (c *Client) LockFor(ctx context.Context, name string, lease time.Duration) (*Hold, error) {
 	return c.lock(ctx, want{name: name, lease: lease, wait: true})
 }
@@ -92,27 +97,44 @@ type want struct {
 	bind    bool // the hold's context ends with the caller's
 }
 
+// op is what its errors say was done.
+func (w *want) op() string {
+	if w.permits > 0 {
+		return "acquire"
+	}
+	return "lock"
+}
+
 // lock is all of them.
 func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
-	if err := checkName(w.name); err != nil {
+	if err := c.check(ctx, &w); err != nil {
 		return nil, err
-	}
-	if w.watch {
-		w.lease = c.cfg.Lease
-	}
-	if err := c.cfg.checkLease("lease", w.lease); err != nil {
-		return nil, err
-	}
-	if ctx.Err() != nil {
-		return nil, multilock.Fail("lock", w.name, multilock.Ended(ctx))
 	}
 	e, req := c.request(ctx, w)
 	return e.locked(c.masters.Lock(ctx, req))
 }
 
+// check fills in the lease of w, and refuses what cannot begin.
+func (c *Client) check(ctx context.Context, w *want) error {
+	if err := checkName(w.name); err != nil {
+		return err
+	}
+	if w.watch {
+		w.lease = c.cfg.Lease
+	}
+	if err := c.cfg.checkLease("lease", w.lease); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return multilock.Fail(w.op(), w.name, multilock.Ended(ctx))
+	}
+	return nil
+}
+
 // request returns what is asked of the masters for w, and the entry that it is for.
 func (c *Client) request(ctx context.Context, w want) (*entry, multilock.Request) {
-	e := c.newEntry(ctx, w.bind)
+	owner := c.owner(ctx, w.name)
+	e := c.newEntry(ctx, w, owner)
 	return e, multilock.Request{
 		Key:     w.name,
 		Shared:  w.shared,
@@ -121,7 +143,7 @@ func (c *Client) request(ctx context.Context, w want) (*entry, multilock.Request
 		Wait:    w.wait,
 		Watch:   w.watch,
 		Limit:   c.cfg.MaxHold,
-		Owner:   ctx.Value(ownerKey{}),
+		Owner:   owner,
 		Entry:   e,
 	}
 }

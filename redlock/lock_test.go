@@ -83,6 +83,7 @@ func TestMinorityCostsNoTime(t *testing.T) {
 
 func TestMajorityErrorNamesEachMaster(t *testing.T) {
 	bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		use(t, c)
 		fleet.Master(0).Kill()
 		fleet.Master(2).Set("a", "no lock")
 		fleet.Master(3).HSet("a", someone, "1")

@@ -9,31 +9,33 @@ import (
 	"example.com/redlock/multilock"
 )
 
-// Name is a name at a client, for [LockAll].
+// Name is a name at a client, or in a set of [Sets], for [LockAll].
 type Name struct {
-	client *Client
-	name   string
+	at   []*Client // see Sets.at
+	name string
+	sets *Sets // nil unless it made the Name
 }
 
 // Name returns name at c, to be locked together with names of other clients: see [LockAll].
-func (c *Client) Name(name string) Name { return Name{c, name} }
+func (c *Client) Name(name string) Name { return Name{at: []*Client{c}, name: name} }
 
 // LockAll locks several names at once, and waits until all are locked or ctx ends. It is the same as
 // the function [LockAll] with each name at c.
 func (c *Client) LockAll(ctx context.Context, names ...string) (*Holds, error) {
-	return LockAll(ctx, c.names(names)...)
+	return LockAll(ctx, named(names, c.Name)...)
 }
 
 // TryLockAll is LockAll without waiting. It is the same as the function [TryLockAll] with each name at
 // c.
 func (c *Client) TryLockAll(ctx context.Context, names ...string) (*Holds, error) {
-	return TryLockAll(ctx, c.names(names)...)
+	return TryLockAll(ctx, named(names, c.Name)...)
 }
 
-func (c *Client) names(names []string) []Name {
+// named returns the Name of each of names.
+func named(names []string, name func(string) Name) []Name {
 	all := make([]Name, len(names))
-	for i, name := range names {
-		all[i] = c.Name(name)
+	for i, one := range names {
+		all[i] = name(one)
 	}
 	return all
 }
@@ -51,8 +53,8 @@ func (c *Client) names(names []string) []Name {
 // of those is lost in the meantime, LockAll starts over. The error is that of [Client.Lock] for the
 // name that it waited for, and says which name that is; nothing is left on any reachable master.
 //
-// Under the context of a hold, or an owner (see [WithOwner]), names that the owner holds are entered
-// again.
+// Names that a hold around ctx has, or its owner (see [WithOwner]), are entered again, as by
+// [Client.Lock].
 //
 // Cost: one round trip to the slowest of the masters' majorities when all names are free. Each name
 // that is taken adds the wait for it, and one round trip for those behind it. The masters get as many
@@ -74,9 +76,15 @@ func lockAll(ctx context.Context, names []Name, wait bool) (*Holds, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx = WithOwner(ctx) // one for all: their context enters each again
-	holds := make([]*Hold, len(items))
-	if err := takeAll(ctx, items, holds, wait); err != nil {
+	for i, n := range names {
+		if n.sets != nil && (i == 0 || n.sets != names[i-1].sets) {
+			if err := n.sets.admit(ctx, n.name); err != nil {
+				return nil, err
+			}
+		}
+	}
+	holds, err := take(ctx, items, wait, false)
+	if err != nil {
 		return nil, err
 	}
 	return newHolds(ctx, holds), nil
@@ -114,7 +122,7 @@ func (h *Holds) Hold(name string) *Hold {
 
 // Context returns a context for the work that the locks protect: see [Hold.Context]. It ends with
 // the first of them, with that one's cause. [Token] finds no token in it, since each name has its
-// own.
+// own. Each of the names is entered again under it.
 func (h *Holds) Context() context.Context { return h.ctx }
 
 // Remaining returns how much validity is left of the lock that ends first: see [Hold.Remaining].

@@ -292,12 +292,54 @@ func TestLockAllLosesWhileItTries(t *testing.T) {
 		expectFree(t, far, "b")
 
 		go lose()
-		holds, err := redlock.LockAll(t.Context(), a.Name("a"), b.Name("b"))
+		holds, err := redlock.LockAll(t.Context(), b.Name("0"), a.Name("a"), b.Name("b"))
 		if err != nil {
 			t.Fatalf("LockAll: %v", err)
 		}
 		expect(t, "Err", holds.Context().Err())
+		for _, name := range holds.Names() { // what was not lost was given back, and is entered once
+			if n := holds.Hold(name).Count(); n != 1 {
+				t.Errorf("%s is held %d times, want once", name, n)
+			}
+		}
 		unlockAll(t, holds)
+	})
+}
+
+// Where counters differ, all that were tried together agree on their tokens in one more round trip.
+func TestTryLockAllAgreesOnTokens(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		warm(t, c)
+		for _, name := range []string{"a", "b"} {
+			for i, counter := range []string{"7000000000000000", "7000000000000005"} {
+				fleet.Master(i).Set("redlock_fence:{"+name+"}", counter)
+			}
+		}
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(5 * time.Millisecond) })
+		start := time.Now()
+		holds, err := c.TryLockAll(t.Context(), "a", "b")
+		expect(t, "TryLockAll", err)
+		if took := time.Since(start); took != 20*time.Millisecond {
+			t.Errorf("TryLockAll took %v, want two round trips of 10ms", took)
+		}
+		unlockAll(t, holds)
+	})
+}
+
+// Unlock under the context of the holds, which ends with them, waits for the answers all the same.
+func TestUnlockAllUnderTheirOwnContext(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		names := make([]string, 32)
+		for i := range names {
+			names[i] = fmt.Sprint(i)
+		}
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
+		for range 10 {
+			holds := lockAll(t, t.Context(), c, names...)
+			if err := holds.Unlock(holds.Context()); err != nil {
+				t.Fatalf("Unlock = %.200v", err)
+			}
+		}
 	})
 }
 

@@ -50,13 +50,13 @@ func TestMaxHold(t *testing.T) {
 				return nil
 			}), redlock.ErrLost)
 		},
-		"counts from the first level": func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *warnings) {
+		"counts for each level": func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *warnings) {
 			start := time.Now()
 			outer := lock(t, t.Context(), c, "a")
 			time.Sleep(renewEvery / 2)
 			inner := lock(t, outer.Context(), c, "a")
 			unlock(t, outer)
-			renewedFor(t, w, inner.Context(), start, last+validity)
+			renewedFor(t, w, inner.Context(), start, most+validity)
 		},
 		"counts from when a fixed lease is renewed": func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *warnings) {
 			outer := lockFor(t, t.Context(), c, "a", 20*time.Second)

@@ -5,34 +5,36 @@ import (
 	"errors"
 	"sync"
 	"time"
+
+	"example.com/redlock/multilock"
 )
 
-// pair is a lock that is held in two sets of masters: see [Sets.Change]. Its Hold has the name, the
-// owner and the token of the hold in the old set, whose token both sets have agreed on.
+// pair is a lock that is held in two sets of masters: see [SetsConfig]. Its Hold has the owner and the
+// slot of the first, and the token that both sets have agreed on.
 type pair struct {
-	old, next *Hold
-	ctx       *group
+	first, second *Hold
+	ctx           *group
 }
 
 // newPair makes one Hold of two. Each of them reports it if the Hold becomes garbage.
-func newPair(ctx context.Context, bound bool, old, next *Hold) *Hold {
-	return &Hold{h: old.h, e: old.e, pair: &pair{old, next, newGroup(ctx, bound, old.e, old, next)}}
+func newPair(ctx context.Context, bound bool, first, second *Hold) *Hold {
+	return &Hold{h: first.h, e: first.e, pair: &pair{first, second, newGroup(ctx, bound, first.e, first, second)}}
 }
 
-// both does f to both holds at the same time, and joins what comes of it.
+// both runs f for both holds at the same time, and joins the errors.
 func (p *pair) both(f func(*Hold) error) error {
-	var old, next error
+	var first, second error
 	var wg sync.WaitGroup
-	wg.Go(func() { old = f(p.old) })
-	next = f(p.next)
+	wg.Go(func() { first = f(p.first) })
+	second = f(p.second)
 	wg.Wait()
 	switch {
-	case old == nil:
-		return next
-	case next == nil || next.Error() == old.Error():
-		return old
+	case first == nil:
+		return second
+	case second == nil || second.Error() == first.Error():
+		return first
 	}
-	return errors.Join(old, next)
+	return errors.Join(first, second)
 }
 
 // unlock gives both back.
@@ -43,9 +45,57 @@ func (p *pair) unlock(ctx context.Context) error {
 
 // until returns the end of the validity that ends first.
 func (p *pair) until() time.Time {
-	old, next := p.old.Until(), p.next.Until()
-	if next.Before(old) {
-		return next
+	first, second := p.first.Until(), p.second.Until()
+	if second.Before(first) {
+		return second
 	}
-	return old
+	return first
+}
+
+// take takes the locks of items, and returns one Hold for each name. With bound, the context of a Hold
+// for two items ends with ctx.
+func take(ctx context.Context, items []item, wait, bound bool) ([]*Hold, error) {
+	for {
+		holds := make([]*Hold, len(items))
+		if err := takeAll(ctx, items, holds, wait); err != nil {
+			return nil, err
+		}
+		all, err := join(ctx, bound, holds)
+		if err == nil {
+			return all, nil
+		}
+		giveBack(ctx, holds)
+		switch {
+		case errors.Is(err, ErrLost): // start over
+		case !wait || ctx.Err() != nil || errors.Is(err, ErrClosed):
+			return nil, err
+		default:
+			pause(ctx)
+		}
+	}
+}
+
+// join makes one Hold of those that have the same name.
+func join(ctx context.Context, bound bool, holds []*Hold) ([]*Hold, error) {
+	all := make([]*Hold, 0, len(holds))
+	errs := make([]error, len(holds))
+	var wg sync.WaitGroup
+	for i, h := range holds {
+		if i == 0 || holds[i-1].Name() != h.Name() {
+			all = append(all, h)
+			continue
+		}
+		first := holds[i-1]
+		all[len(all)-1] = newPair(ctx, bound, first, h)
+		wg.Go(func() { errs[i] = multilock.Join(ctx, first.h, h.h) })
+	}
+	wg.Wait()
+	return all, errors.Join(errs...)
+}
+
+// pause lets some time pass before masters that did not agree are asked anew.
+func pause(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 60*time.Millisecond)
+	defer cancel()
+	<-ctx.Done()
 }

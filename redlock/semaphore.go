@@ -24,11 +24,12 @@ type Semaphore struct {
 type where interface {
 	lock(ctx context.Context, w want) (*Hold, error)
 	inspectPermits(ctx context.Context, name string) (SemaphoreInspection, error)
-	forcePermits(ctx context.Context, name string) (freed bool, err error)
+	forcePermits(ctx context.Context, name string, slot int) (freed bool, err error)
 }
 
-// Semaphore returns the semaphore name with the given number of permits, 1 to 1000. It has nothing
-// to do with a lock of the same name. Its methods return an error if name or permits is not valid.
+// Semaphore returns the semaphore name with the given number of permits, 1 to 1000; any number will do
+// if it is only inspected and released by force. It has nothing to do with a lock of the same name. Its
+// methods return an error if name or permits is not valid.
 //
 // The masters do not store how many permits there are. Clients that give different numbers, as
 // during a rollout, together never hold more permits than the largest of them.
@@ -41,10 +42,11 @@ func (s *Semaphore) Name() string { return s.name }
 func (s *Semaphore) Permits() int { return s.permits }
 
 // Acquire takes a permit, and waits until there is one or ctx ends. Waiters are served in the order
-// in which they began to wait, with one exception: among the first of them, as many as there are
-// permits, one may overtake another that began up to 50 ms earlier, so that they do not split their
-// votes over slots. A watchdog renews the permit, and [Hold.Unlock] hands it to one of these
-// waiters, in one message.
+// in which they began to wait, with two exceptions, so that they do not split their votes over slots:
+// among the first of them, as many as there are permits, one may overtake another that began up to
+// 50 ms earlier; and one whose votes were split all the same is in no queue for some ms. Of one client,
+// 32 callers at most wait for a semaphore where others see them. A watchdog renews the permit, and
+// [Hold.Unlock] hands it to one of these waiters, in one message.
 //
 // Permits are not re-entrant: each Acquire takes one more, even under the context of another
 // permit. So a caller that takes several may end up waiting for itself.
@@ -52,7 +54,7 @@ func (s *Semaphore) Permits() int { return s.permits }
 // [Hold.Slot] says which slot the permit is, and [Hold.Token] is a fencing token among the permits
 // of that slot: a resource that refuses stale tokens keeps one number for each slot.
 //
-// The errors are those of [Client.Lock]. Cost: that of Lock; up to four callers of a client ask the
+// The errors are those of [Client.Lock]. Cost: that of Lock; up to 32 callers of a client ask the
 // masters at the same time. Source: docs/algorithm.md, "Permits".
 func (s *Semaphore) Acquire(ctx context.Context) (*Hold, error) {
 	return s.acquire(ctx, want{watch: true, wait: true})
@@ -77,7 +79,8 @@ func (s *Semaphore) TryAcquireFor(ctx context.Context, lease time.Duration) (*Ho
 	return s.acquire(ctx, want{lease: lease})
 }
 
-// Do is [Client.Do] with Acquire: it takes a permit, runs fn, and gives the permit back.
+// Do is [Client.Do] with Acquire: it takes a permit, runs fn, and gives the permit back. [PermitSlot] tells
+// fn, by its context, which slot it is.
 func (s *Semaphore) Do(ctx context.Context, fn func(context.Context) error) error {
 	if err := s.check(); err != nil {
 		return err
@@ -113,7 +116,7 @@ type Slot struct {
 // Inspect says who has permits of the semaphore and who waits for one, without taking one. Its error
 // and its cost are those of [Client.Inspect].
 func (s *Semaphore) Inspect(ctx context.Context) (SemaphoreInspection, error) {
-	if err := s.check(); err != nil {
+	if err := checkName(s.name); err != nil {
 		return SemaphoreInspection{Name: s.name}, err
 	}
 	return s.at.inspectPermits(ctx, s.name)
@@ -143,14 +146,27 @@ func slots(taken []script.Slot, who map[string]*ClientInfo) (list []Slot) {
 // ForceRelease frees all permits on every master that answers, whoever has them, and reports whether
 // somebody had any: see [Client.ForceUnlock].
 func (s *Semaphore) ForceRelease(ctx context.Context) (freed bool, err error) {
-	if err := s.check(); err != nil {
-		return false, err
-	}
-	return s.at.forcePermits(ctx, s.name)
+	return s.force(ctx, -1)
 }
 
-func (c *Client) forcePermits(ctx context.Context, name string) (freed bool, err error) {
-	return c.masters.ForcePermits(ctx, name)
+// ForceReleaseSlot is ForceRelease for the permit of one slot, as [Semaphore.Inspect] tells it.
+func (s *Semaphore) ForceReleaseSlot(ctx context.Context, slot int) (freed bool, err error) {
+	if slot < 0 || slot >= script.MaxPermits {
+		return false, fmt.Errorf("redlock: semaphore %q has no slot %d: slots are 0 to %d", s.name, slot, script.MaxPermits-1)
+	}
+	return s.force(ctx, slot)
+}
+
+// force releases a slot, or all if that is below 0.
+func (s *Semaphore) force(ctx context.Context, slot int) (freed bool, err error) {
+	if err := checkName(s.name); err != nil {
+		return false, err
+	}
+	return s.at.forcePermits(ctx, s.name, slot)
+}
+
+func (c *Client) forcePermits(ctx context.Context, name string, slot int) (freed bool, err error) {
+	return c.masters.ForcePermits(ctx, name, slot)
 }
 
 func (s *Semaphore) acquire(ctx context.Context, w want) (*Hold, error) {
@@ -175,3 +191,14 @@ func (s *Semaphore) check() error {
 // Slot returns which slot of its semaphore a permit is, from 0, and below the largest number of
 // permits that any client gives. It is 0 for a lock.
 func (h *Hold) Slot() int { return h.h.Slot() }
+
+// PermitSlot returns the slot of the innermost permit under whose context ctx is, and false if there is none:
+// see [Hold.Slot].
+func PermitSlot(ctx context.Context) (slot int, ok bool) {
+	for s := scopeOf(ctx); s != nil; s = scopeOf(s.values) {
+		if e := s.entry; e != nil && e.name == "" {
+			return e.hold.Load().Slot(), true
+		}
+	}
+	return 0, false
+}

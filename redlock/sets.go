@@ -1,10 +1,12 @@
 package redlock
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -12,14 +14,24 @@ import (
 	"example.com/redlock/multilock"
 )
 
-// Set is one of the sets of masters that [Sets] spreads names over.
-type Set struct {
-	// ID stands for the set in the choice of its names. It is the same in every process, and stays the
-	// same for as long as the set is used, also when its masters move.
-	ID string
+// SetsConfig says over which sets of masters names are spread.
+//
+// A set has an ID, which stands for it in the choice of its names. It is the same in every process, and
+// stays the same for as long as the set is used, also when its masters are replaced.
+type SetsConfig struct {
+	// Sets are the sets by ID, each with the Config of its masters.
+	Sets map[string]Config
 
-	// Client has the masters of the set. It belongs to the Sets, which closes it.
-	Client *Client
+	// Now has the IDs of the sets that names are spread over, in any order. Default: all of Sets.
+	Now []string
+
+	// Next has the IDs of the sets that names will be spread over when the sets have changed. While it is
+	// given, a name is locked in its set of Now and in that of Next. Default: the sets do not change.
+	//
+	// The sets change in two rollouts. After the first, every process has the old sets as Now and the new
+	// ones as Next; after the second, every process has the new ones as Now, and no Next. Either rollout
+	// can be taken back half-way. See docs/cost.md, "Changing the sets".
+	Next []string
 }
 
 // Sets spreads names over several sets of masters, each of which has a [Client] of its own, and has
@@ -28,163 +40,164 @@ type Set struct {
 //
 // A name belongs to the set for which the first 64 bits of the SHA-256 hash of the set's ID, a zero
 // byte and the name, as a big-endian number, are largest (rendezvous hashing). This will not change.
-// So processes that have the same IDs agree on where each name is, in whatever order they list the
-// sets, and a set that is added or removed moves as few names as can be.
+// So processes that have the same IDs agree on where each name is, and a set that is added or removed
+// moves as few names as can be.
 //
 // Sets with different IDs may have masters in common, which is no [ErrOverlap]: each name is locked in
-// one of them.
+// one of them, or in both.
 //
-// [Sets.Change] and [Sets.Finish] change the sets while names are locked.
+// While SetsConfig.Next is given, a lock of a name that moves takes three round trips: one for each
+// set, and one in which both agree on its fencing token. Its [Hold] is one, and ends when it is lost in
+// either set.
 type Sets struct {
-	mu      sync.Mutex
-	route   *route // is replaced, and does not change
-	settled bool   // Change has returned
-	leaving []Set  // that are to be closed by Finish
-	uses    map[*multilock.Hold][]*use
+	clients   map[string]*Client // by ID
+	now, next []string           // IDs
 }
 
-// NewSets makes a Sets of sets, which have different IDs. Close must be called, and closes their
-// clients.
-func NewSets(sets ...Set) (*Sets, error) {
-	if err := checkSets(sets); err != nil {
+// NewSets makes a Sets, with a client for each set as [New] makes it. Close must be called.
+func NewSets(cfg SetsConfig) (*Sets, error) {
+	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
-	takePart(sets)
-	return &Sets{route: &route{now: slices.Clone(sets)}, uses: make(map[*multilock.Hold][]*use)}, nil
-}
-
-// takePart tells the clients of sets which set each has.
-func takePart(sets []Set) {
-	for _, set := range sets {
-		set.Client.masters.Part(set.ID)
-	}
-}
-
-// checkSets refuses what no name could be spread over.
-func checkSets(sets []Set) error {
-	if len(sets) == 0 {
-		return errors.New("redlock: no set of masters")
-	}
-	for i, s := range sets {
-		switch {
-		case s.ID == "" || strings.ContainsRune(s.ID, 0):
-			return fmt.Errorf("redlock: the ID %q of a set is empty or has a zero byte", s.ID)
-		case s.Client == nil:
-			return fmt.Errorf("redlock: set %q has no Client", s.ID)
+	s := &Sets{clients: make(map[string]*Client), now: cfg.Now, next: cfg.Next}
+	for id, of := range cfg.Sets {
+		c, err := newClient(of, multilock.Part{ID: id, Now: cfg.Now, Next: cfg.Next})
+		if err != nil {
+			_ = s.Close()
+			return nil, fmt.Errorf("set %q: %w", id, err)
 		}
-		for _, other := range sets[:i] {
-			if other.ID == s.ID || other.Client == s.Client {
-				return fmt.Errorf("redlock: sets %q and %q have the same ID or the same Client", other.ID, s.ID)
+		s.clients[id] = c
+	}
+	return s, nil
+}
+
+// fill fills in defaults, and refuses what no name could be spread over.
+func (cfg *SetsConfig) fill() error {
+	if len(cfg.Sets) == 0 {
+		return errors.New("redlock: SetsConfig.Sets is empty")
+	}
+	if len(cfg.Now) == 0 && len(cfg.Next) == 0 {
+		cfg.Now = slices.Collect(maps.Keys(cfg.Sets))
+	}
+	if len(cfg.Now) == 0 {
+		return errors.New("redlock: SetsConfig.Next without Now")
+	}
+	unused := maps.Clone(cfg.Sets)
+	for _, list := range []*[]string{&cfg.Now, &cfg.Next} {
+		*list = slices.Sorted(slices.Values(*list))
+		for i, id := range *list {
+			_, known := cfg.Sets[id]
+			switch {
+			case !known:
+				return fmt.Errorf("redlock: SetsConfig.Sets has no set %q", id)
+			case id == "" || strings.ContainsRune(id, 0):
+				return fmt.Errorf("redlock: the ID %q of a set is empty or has a zero byte", id)
+			case i > 0 && id == (*list)[i-1]:
+				return fmt.Errorf("redlock: set %q is listed twice", id)
 			}
+			delete(unused, id)
 		}
+	}
+	for id := range unused {
+		return fmt.Errorf("redlock: set %q is neither in SetsConfig.Now nor in Next", id)
 	}
 	return nil
 }
 
-// Close closes the clients of all sets: see [Client.Close].
-func (s *Sets) Close() error {
-	return s.all(func(set Set) error { return set.Client.Close() })
-}
-
-// all does f to all sets at the same time, and joins what comes of it.
-func (s *Sets) all(f func(Set) error) error {
-	s.mu.Lock()
-	sets := append(s.route.sets(), s.leaving...)
-	s.mu.Unlock()
-	return together(sets, f)
-}
-
-// together does f to sets at the same time, and joins what comes of it.
-func together(sets []Set, f func(Set) error) error {
-	errs := make([]error, len(sets))
-	var wg sync.WaitGroup
-	for i, set := range sets {
-		wg.Go(func() {
-			if err := f(set); err != nil {
-				errs[i] = fmt.Errorf("set %q: %w", set.ID, err)
-			}
-		})
+// SetsOf returns the IDs of the sets in which name is locked: one, or two in order while it moves.
+func (s *Sets) SetsOf(name string) []string {
+	now := pick(s.now, name)
+	if len(s.next) == 0 {
+		return []string{now}
 	}
-	wg.Wait()
-	return errors.Join(errs...)
-}
-
-// SetOf returns the ID of the set that name belongs to. While the sets are being changed, it is the one
-// that name moves from.
-func (s *Sets) SetOf(name string) string {
-	return pick(s.routed().now, name).ID
-}
-
-// routed returns where names are locked.
-func (s *Sets) routed() *route {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.route
-}
-
-// route says where names are locked.
-type route struct {
-	now  []Set
-	next []Set // where names are locked as well, nil unless the sets are being changed
-}
-
-// sets returns all sets, each once.
-func (r *route) sets() []Set {
-	all := slices.Clone(r.now)
-	for _, set := range r.next {
-		if !slices.Contains(r.now, set) {
-			all = append(all, set)
-		}
+	switch next := pick(s.next, name); strings.Compare(now, next) {
+	case -1:
+		return []string{now, next}
+	case +1:
+		return []string{next, now}
 	}
-	return all
+	return []string{now}
 }
 
-// at returns the clients at which name is locked, the old one before the new one.
-func (r *route) at(name string) []*Client {
-	old := pick(r.now, name).Client
-	if r.next != nil {
-		if next := pick(r.next, name).Client; next != old {
-			return []*Client{old, next}
-		}
+// at returns the clients at which name is locked, in the order of their sets' IDs. All processes lock
+// it in this order, whichever way the sets change, so that they never wait for each other in a circle.
+func (s *Sets) at(name string) []*Client {
+	var at []*Client
+	for _, id := range s.SetsOf(name) {
+		at = append(at, s.clients[id])
 	}
-	return []*Client{old}
+	return at
 }
 
-// pick returns the set of name.
-func pick(sets []Set, name string) (best Set) {
+// pick returns which of the sets name belongs to.
+func pick(ids []string, name string) (best string) {
 	var most uint64
 	var room [128]byte
-	for _, set := range sets {
-		sum := sha256.Sum256(append(append(append(room[:0], set.ID...), 0), name...))
-		weight := binary.BigEndian.Uint64(sum[:])
-		if best.Client == nil || weight > most || weight == most && set.ID > best.ID {
-			best, most = set, weight
+	for _, id := range ids {
+		sum := sha256.Sum256(append(append(append(room[:0], id...), 0), name...))
+		if weight := binary.BigEndian.Uint64(sum[:]); weight > most || weight == most && id > best {
+			best, most = id, weight
 		}
 	}
 	return best
 }
 
-// items returns what is locked for names, in order.
-func (r *route) items(w want, names []string) ([]item, error) {
-	names = slices.Clone(names)
-	slices.Sort(names)
-	names = slices.Compact(names)
-	if err := checkNames(names); err != nil {
-		return nil, err
+// Close closes the clients of all sets: see [Client.Close].
+func (s *Sets) Close() error { return s.all((*Client).Close) }
+
+// Ready waits until a majority of the masters of each set would grant a lock: see [Client.Ready]. The
+// error joins those of the sets.
+func (s *Sets) Ready(ctx context.Context) error {
+	return s.all(func(c *Client) error { return c.Ready(ctx) })
+}
+
+// Conflict joins the conflicts of the sets with other clients: see [Client.Conflict].
+func (s *Sets) Conflict() error { return s.all((*Client).Conflict) }
+
+// admit lets a process take locks that was asked for name, or returns why it must not: others came first,
+// with another route, see [ErrRoute]. They may be known to the masters of one set alone, so it asks those
+// of all before it publishes its own route, and before its first lock. A set of which too few masters
+// answer keeps nobody from the others.
+func (s *Sets) admit(ctx context.Context, name string) error {
+	admitted := true
+	for _, c := range s.clients {
+		admitted = admitted && c.masters.Admitted()
 	}
-	items := make([]item, 0, len(names))
-	for _, name := range names {
-		for _, c := range r.at(name) {
-			it := item{c, w}
-			it.name, it.wait = name, false // as far as it tries several at the same time
-			if it.watch {
-				it.lease = c.cfg.Lease
+	if admitted {
+		return nil
+	}
+	for _, step := range []func(*Client) error{
+		func(c *Client) error { return c.masters.Look(ctx) },
+		func(c *Client) error { return c.masters.Admit(ctx, name) },
+	} {
+		err := s.all(func(c *Client) error {
+			if err := step(c); errors.Is(err, ErrRoute) {
+				return err
 			}
-			if err := c.cfg.checkLease("lease", it.lease); err != nil {
-				return nil, err
+			return nil // whatever else there is concerns that set alone
+		})
+		if why, refused := errors.AsType[*ConflictError](err); refused {
+			for _, c := range s.clients {
+				c.masters.Refuse()
 			}
-			items = append(items, it)
+			return multilock.Fail("lock", name, why)
 		}
 	}
-	return items, nil
+	return nil
+}
+
+// all runs f for all sets at the same time, and joins the errors.
+func (s *Sets) all(f func(*Client) error) error {
+	ids := slices.Sorted(maps.Keys(s.clients))
+	errs := make([]error, len(ids))
+	var wg sync.WaitGroup
+	for i, id := range ids {
+		wg.Go(func() {
+			if err := f(s.clients[id]); err != nil {
+				errs[i] = fmt.Errorf("set %q: %w", id, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }

@@ -28,21 +28,26 @@ func startFleets(t *testing.T, ids ...string) fleets {
 	return f
 }
 
-// sets makes what one process has of the sets: a client for each.
-func (f fleets) sets(t *testing.T, cfg redlock.Config, ids ...string) []redlock.Set {
+// open makes the Sets of one process, which is ready, and closed with the test. now and next are IDs.
+func (f fleets) open(t *testing.T, cfg redlock.Config, now, next string) *redlock.Sets {
 	t.Helper()
-	var sets []redlock.Set
-	for _, id := range ids {
-		cfg.Pools = f[id].Pools()
-		sets = append(sets, redlock.Set{ID: id, Client: open(t, f[id], cfg)})
-	}
-	return sets
+	s := f.start(t, cfg, now, next)
+	expect(t, "Ready", s.Ready(t.Context()))
+	return s
 }
 
-// newSets is NewSets, closed with the test.
-func newSets(t *testing.T, sets ...redlock.Set) *redlock.Sets {
+// start is open for a process that may be refused.
+func (f fleets) start(t *testing.T, cfg redlock.Config, now, next string) *redlock.Sets {
 	t.Helper()
-	s, err := redlock.NewSets(sets...)
+	of := redlock.SetsConfig{Sets: make(map[string]redlock.Config), Now: strings.Fields(now), Next: strings.Fields(next)}
+	if cfg.RestartGuard == 0 {
+		cfg.RestartGuard = -1
+	}
+	for _, id := range append(of.Now, of.Next...) {
+		cfg.Pools = f[id].Pools()
+		of.Sets[id] = cfg
+	}
+	s, err := redlock.NewSets(of)
 	if err != nil {
 		t.Fatalf("NewSets: %v", err)
 	}
@@ -81,15 +86,15 @@ func (f fleets) expectAt(t *testing.T, name string, want ...string) {
 	}
 }
 
-// names returns names that belong to one set and then to another, when sets change.
-func moving(t *testing.T, old, next *redlock.Sets, from, to string) string {
+// nameIn returns a name that these Sets lock in those sets.
+func nameIn(t *testing.T, s *redlock.Sets, ids ...string) string {
 	t.Helper()
 	for i := range 1000 {
-		if name := fmt.Sprint("name-", i); old.SetOf(name) == from && next.SetOf(name) == to {
+		if name := fmt.Sprint("name-", i); slices.Equal(s.SetsOf(name), ids) {
 			return name
 		}
 	}
-	t.Fatalf("no name moves from %q to %q", from, to)
+	t.Fatalf("no name is in %q", ids)
 	return ""
 }
 
@@ -109,15 +114,13 @@ func setLock(t *testing.T, ctx context.Context, s *redlock.Sets, name string) *r
 func TestSetsSpreadNames(t *testing.T) {
 	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
 		f := startFleets(t, "a", "b", "c", "d")
-		sets := f.sets(t, redlock.Config{}, "a", "b", "c", "d")
-		three := newSets(t, sets[:3]...)
-		slices.Reverse(sets)
-		four := newSets(t, sets...)
+		three := f.open(t, redlock.Config{}, "a b c", "")
+		four := f.open(t, redlock.Config{}, "d c b a", "")
 		count := map[string]int{}
 		const names = 4000
 		for i := range names {
 			name := fmt.Sprint("orders:", i)
-			old, now := three.SetOf(name), four.SetOf(name)
+			old, now := three.SetsOf(name)[0], four.SetsOf(name)[0]
 			count[now]++
 			if old != now && now != "d" {
 				t.Errorf("%q moves from %q to %q, which was there before", name, old, now)
@@ -131,10 +134,10 @@ func TestSetsSpreadNames(t *testing.T) {
 		// Changing these puts running processes of two versions at odds.
 		var got []string
 		for _, name := range []string{"orders:42", "orders:43", "invoices:7", "", "ü", strings.Repeat("x", 1000)} {
-			got = append(got, four.SetOf(name))
+			got = append(got, four.SetsOf(name)...)
 		}
 		if want := "[c b a a d a]"; fmt.Sprint(got) != want {
-			t.Errorf("SetOf = %v, want %s forever", got, want)
+			t.Errorf("SetsOf = %v, want %s forever", got, want)
 		}
 	})
 }
@@ -143,12 +146,11 @@ func TestSetsSpreadNames(t *testing.T) {
 func TestSetsLockInOneSet(t *testing.T) {
 	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
 		f := startFleets(t, "a", "b", "c")
-		s := newSets(t, f.sets(t, redlock.Config{}, "a", "b", "c")...)
-		other := newSets(t, f.sets(t, redlock.Config{}, "c", "a", "b")...)
+		s, other := f.open(t, redlock.Config{}, "a b c", ""), f.open(t, redlock.Config{}, "c a b", "")
 		expect(t, "Ready", s.Ready(t.Context()))
 		for i := range 6 {
 			name := fmt.Sprint(i)
-			set := s.SetOf(name)
+			set := s.SetsOf(name)[0]
 			hold := setLock(t, t.Context(), s, name)
 			f.expectAt(t, name, set)
 			_, err := other.TryLock(t.Context(), name)
@@ -193,7 +195,7 @@ func TestSetsLockInOneSet(t *testing.T) {
 		holds, err := s.LockAll(t.Context(), "0", "1", "2", "3", "4", "5")
 		expect(t, "LockAll", err)
 		for _, name := range holds.Names() {
-			f.expectAt(t, name, s.SetOf(name))
+			f.expectAt(t, name, s.SetsOf(name)...)
 		}
 		_, err = other.TryLockAll(t.Context(), "9", "3")
 		expect(t, "TryLockAll", err, redlock.ErrTaken)
@@ -209,37 +211,42 @@ func TestSetsLockInOneSet(t *testing.T) {
 
 // What names could not be spread over is refused.
 func TestSetsAreChecked(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		other := open(t, fleet, redlock.Config{})
-		good := newSets(t, redlock.Set{ID: "a", Client: c})
-		for want, sets := range map[string][]redlock.Set{
-			"no set":                {},
-			"empty":                 {{Client: c}},
-			"zero byte":             {{ID: "a\x00", Client: c}},
-			"no Client":             {{ID: "a"}},
-			"the same ID":           {{ID: "a", Client: c}, {ID: "a", Client: other}},
-			"or the same Client":    {{ID: "a", Client: c}, {ID: "b", Client: c}},
-			"another ID or Client":  {{ID: "a", Client: other}},
-			"another ID or Client ": {{ID: "b", Client: c}},
-		} {
-			want = strings.TrimSpace(want)
-			if !strings.HasPrefix(want, "another") {
-				if _, err := redlock.NewSets(sets...); err == nil || !strings.Contains(err.Error(), want) {
-					t.Errorf("NewSets(%v) = %v, want an error that says %q", sets, err, want)
-				}
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+		good := redlock.Config{Pools: fleet.Pools(), RestartGuard: -1}
+		all := func(ids ...string) map[string]redlock.Config {
+			sets := make(map[string]redlock.Config)
+			for _, id := range ids {
+				sets[id] = good
 			}
-			if err := good.Change(t.Context(), sets...); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("Change(%v) = %v, want an error that says %q", sets, err, want)
+			return sets
+		}
+		ab := []string{"a", "b"}
+		for want, cfg := range map[string]redlock.SetsConfig{
+			"Sets is empty":             {Now: ab},
+			"Next without Now":          {Sets: all(ab...), Next: ab},
+			"has no set \"c\"":          {Sets: all(ab...), Now: ab, Next: []string{"a", "c"}},
+			"is empty or has":           {Sets: all("")},
+			"has a zero byte":           {Sets: all("a\x00")},
+			"\"a\" is listed twice":     {Sets: all(ab...), Now: []string{"a", "b", "a"}},
+			"\"b\" is neither in":       {Sets: all(ab...), Now: ab[:1]},
+			"set \"c\": redlock: Confi": {Sets: map[string]redlock.Config{"a": good, "c": {}}},
+		} {
+			if _, err := redlock.NewSets(cfg); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("NewSets(%v) = %v, want an error that says %q", cfg, err, want)
 			}
 		}
-		expect(t, "Finish without a change", good.Finish(t.Context()))
-		if _, err := good.LockAll(t.Context()); err == nil {
+		s, err := redlock.NewSets(redlock.SetsConfig{Sets: all(ab...), Now: ab, Next: ab[:1]})
+		expect(t, "NewSets", err)
+		defer s.Close()
+		if _, err := s.LockAll(t.Context()); err == nil {
 			t.Error("LockAll of no names succeeded")
 		}
-		_, err := good.Lock(t.Context(), "")
-		var none *redlock.MajorityError
-		if err == nil || errors.As(err, &none) {
+		_, err = s.Lock(t.Context(), "")
+		if _, asked := errors.AsType[*redlock.MajorityError](err); err == nil || asked {
 			t.Errorf("Lock of an empty name = %v, want it to be refused", err)
+		}
+		if _, err := s.TryLockFor(t.Context(), nameIn(t, s, "a", "b"), time.Hour); err == nil || !strings.Contains(err.Error(), "lease 1h") {
+			t.Errorf("TryLockFor of an hour = %v, want it to be refused", err)
 		}
 	})
 }

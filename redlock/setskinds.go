@@ -34,15 +34,15 @@ func (s *Sets) RDo(ctx context.Context, name string, fn func(context.Context) er
 // Semaphore returns the semaphore name with so many permits, in the set of name: see
 // [Client.Semaphore].
 //
-// While the sets are being changed, a permit of a name that moves is one in its old and one in its new
-// set: never more than so many are held, in whichever sets others look for them. Its Slot and Token are
-// those in the old set. They cannot be compared with those of permits that are taken in the new set
-// alone, so a resource that depends on them is better given a new name.
+// A permit of a name that moves is one in each of its two sets: never more than so many are held, in
+// whichever sets others look for them. Its Slot and Token are those in the first of [Sets.SetsOf]. They
+// cannot be compared with those of permits that are taken in the other set alone, so a resource that
+// depends on them is better given a new name.
 func (s *Sets) Semaphore(name string, permits int) *Semaphore { return &Semaphore{s, name, permits} }
 
 func (s *Sets) inspectPermits(ctx context.Context, name string) (in SemaphoreInspection, err error) {
 	in.Name = name
-	for _, c := range s.routed().at(name) {
+	for _, c := range s.at(name) {
 		one, failed := c.inspectPermits(ctx, name)
 		in.Slots, in.Masters = append(in.Slots, one.Slots...), append(in.Masters, one.Masters...)
 		err = errors.Join(err, failed)
@@ -50,6 +50,6 @@ func (s *Sets) inspectPermits(ctx context.Context, name string) (in SemaphoreIns
 	return in, err
 }
 
-func (s *Sets) forcePermits(ctx context.Context, name string) (freed bool, err error) {
-	return s.force(name, func(c *Client) (bool, error) { return c.forcePermits(ctx, name) })
+func (s *Sets) forcePermits(ctx context.Context, name string, slot int) (freed bool, err error) {
+	return s.force(name, func(c *Client) (bool, error) { return c.forcePermits(ctx, name, slot) })
 }

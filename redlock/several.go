@@ -26,34 +26,25 @@ type item struct {
 // inOrder returns the items of several names: by the bytes of the names, each once. This is the order
 // in which they are taken, whoever takes them.
 func inOrder(names []Name) ([]item, error) {
+	names = slices.Clone(names)
+	slices.SortStableFunc(names, func(a, b Name) int { return strings.Compare(a.name, b.name) })
+	names = slices.CompactFunc(names, func(a, b Name) bool { return a.name == b.name && slices.Equal(a.at, b.at) })
 	items := make([]item, 0, len(names))
-	for _, n := range names {
-		if n.client == nil {
-			return nil, errors.New("redlock: a Name is made by Client.Name")
+	for i, n := range names {
+		if len(n.at) == 0 {
+			return nil, errors.New("redlock: a Name is made by Client.Name or Sets.Name")
 		}
 		if err := checkName(n.name); err != nil {
 			return nil, err
 		}
-		items = append(items, item{n.client, want{name: n.name, lease: n.client.cfg.Lease, watch: true}})
-	}
-	slices.SortStableFunc(items, func(a, b item) int { return strings.Compare(a.name, b.name) })
-	items = slices.CompactFunc(items, func(a, b item) bool { return a.name == b.name && a.c == b.c })
-	for i := 1; i < len(items); i++ {
-		if items[i].name == items[i-1].name {
-			return nil, fmt.Errorf("redlock: %q is to be locked with two clients: a name belongs to one set of masters", items[i].name)
+		if i > 0 && n.name == names[i-1].name {
+			return nil, fmt.Errorf("redlock: %q is to be locked with two clients: a name belongs to one set of masters", n.name)
+		}
+		for _, c := range n.at {
+			items = append(items, item{c, want{name: n.name, lease: c.cfg.Lease, watch: true}})
 		}
 	}
-	return items, checkCount(len(items))
-}
-
-// checkNames refuses names that cannot be locked together.
-func checkNames(names []string) error {
-	for _, name := range names {
-		if err := checkName(name); err != nil {
-			return err
-		}
-	}
-	return checkCount(len(names))
+	return items, checkCount(len(names))
 }
 
 func checkCount(names int) error {
@@ -74,23 +65,30 @@ func checkCount(names int) error {
 // whoever waits has only what comes before it in the order, and there is no circle.
 func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error {
 	for {
-		first, err := len(items)-1, error(nil)
-		if missing := slices.Index(holds, nil); missing != first || !wait { // else it waits for that one at once
-			first, err = tryAll(ctx, items, holds)
+		if wait {
+			if err := reach(ctx, items); err != nil {
+				giveBack(ctx, holds)
+				return err
+			}
 		}
-		if first < 0 {
+		refused, err := len(items)-1, error(nil)
+		if missing := slices.Index(holds, nil); missing != refused || !wait { // else it waits for that one at once
+			refused, err = tryAll(ctx, items, holds)
+		}
+		if refused < 0 {
 			if err = lost(holds); err == nil {
 				return nil
 			}
-			first = 0
+			refused = 0
 		}
-		if why, refused := errors.AsType[*MajorityError](err); !wait || refused && ctx.Err() != nil {
+		if why, taken := errors.AsType[*MajorityError](err); !wait || taken && ctx.Err() != nil {
 			giveBack(ctx, holds)
 			if wait && !errors.Is(err, ctx.Err()) {
 				err = why.With(multilock.Ended(ctx)) // it ended while other answers were still to come
 			}
-			return items[first].c.masters.Identify(ctx, err)
+			return items[refused].c.masters.Identify(ctx, err)
 		}
+		first := max(0, slices.Index(holds, nil))
 		giveBack(ctx, holds[first:])
 		if holds[first], err = waitFor(ctx, items[first], holds[:first]); err == nil {
 			continue
@@ -106,47 +104,70 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 	}
 }
 
+// reach waits until the masters of all items can be reached, if those have several clients: whoever waits
+// for that holds nothing meanwhile.
+func reach(ctx context.Context, items []item) error {
+	for _, it := range items {
+		if it.c == items[0].c && it.c == items[len(items)-1].c {
+			continue
+		}
+		if err := it.c.masters.Reach(ctx, it.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // tryAll tries all locks that are missing in holds at the same time: those of one client share its
-// script calls. It returns the first that it did not get, and why not; -1 if it got all.
-func tryAll(ctx context.Context, items []item, holds []*Hold) (first int, err error) {
+// script calls. But what is to be locked in two sets is tried in the second only when it is had in the
+// first: of two that try at the same time, one gets it. tryAll returns the first that it did not get, and
+// why not; -1 if it got all.
+func tryAll(ctx context.Context, items []item, holds []*Hold) (refused int, err error) {
 	errs := make([]error, len(items))
-	var clients []*Client
-	for i, it := range items {
-		if holds[i] == nil && !slices.Contains(clients, it.c) {
-			clients = append(clients, it.c)
+	for slices.Contains(holds, nil) {
+		var now []int
+		var clients []*Client
+		for i, it := range items {
+			if holds[i] != nil || i > 0 && items[i-1].name == it.name && holds[i-1] == nil {
+				continue
+			}
+			now = append(now, i)
+			if !slices.Contains(clients, it.c) {
+				clients = append(clients, it.c)
+			}
 		}
-	}
-	var wg sync.WaitGroup
-	for i, c := range clients {
-		if i < len(clients)-1 {
-			wg.Go(func() { c.tryAll(ctx, items, holds, errs) })
-		} else {
-			c.tryAll(ctx, items, holds, errs)
+		var wg sync.WaitGroup
+		for i, c := range clients {
+			if i < len(clients)-1 {
+				wg.Go(func() { c.tryAll(ctx, items, now, holds, errs) })
+			} else {
+				c.tryAll(ctx, items, now, holds, errs)
+			}
 		}
-	}
-	wg.Wait()
-	for i, err := range errs {
-		if err != nil {
-			return i, err
+		wg.Wait()
+		for i, err := range errs {
+			if err != nil {
+				return i, err
+			}
 		}
 	}
 	return -1, nil
 }
 
-// tryAll tries the items of c that are missing in holds.
-func (c *Client) tryAll(ctx context.Context, items []item, holds []*Hold, errs []error) {
+// tryAll tries those of the items now that are c's.
+func (c *Client) tryAll(ctx context.Context, items []item, now []int, holds []*Hold, errs []error) {
 	var at []int
 	var reqs []multilock.Request
 	var entries []*entry
-	for i, it := range items {
-		if it.c == c && holds[i] == nil {
+	for _, i := range now {
+		if it := items[i]; it.c == c {
 			e, req := c.request(ctx, it.want)
 			at, reqs, entries = append(at, i), append(reqs, req), append(entries, e)
 		}
 	}
 	got, failed := c.masters.TryAll(ctx, reqs)
 	for j, i := range at {
-		holds[i], errs[i] = entries[j].locked(got[j], named(items[i].name, failed[j]))
+		holds[i], errs[i] = entries[j].locked(got[j], withName(items[i].name, failed[j]))
 	}
 }
 
@@ -162,11 +183,11 @@ func waitFor(ctx context.Context, it item, before []*Hold) (*Hold, error) {
 	}
 	it.wait = true
 	hold, err := it.c.lock(ctx, it.want)
-	return hold, named(it.name, err)
+	return hold, withName(it.name, err)
 }
 
-// named returns the error of a lock with its name.
-func named(name string, err error) error {
+// withName returns the error of a lock with its name.
+func withName(name string, err error) error {
 	if err == ErrClosed {
 		return multilock.Fail("lock", name, err)
 	}

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -302,11 +301,10 @@ func (s *sim) left(m *redlocktest.Master) (list []string) {
 			}
 		}
 	}
-	slots := m.Hash("redlock_slots:{" + semaphore + "}")
-	for _, slot := range slices.Sorted(maps.Keys(slots)) {
-		owner, end, _ := strings.Cut(slots[slot], " ")
-		if ms, err := strconv.ParseFloat(end, 64); err != nil || ms > float64(time.Now().UnixMilli()) {
-			list = append(list, fmt.Sprintf("slot %s of %s", slot, owner))
+	slots, ends := m.ZSet("redlock_slots:{"+semaphore+"}"), m.ZSet("redlock_slots:{"+semaphore+"}ends")
+	for _, owner := range slices.Sorted(maps.Keys(slots)) {
+		if ends[owner] > float64(time.Now().UnixMicro()) {
+			list = append(list, fmt.Sprintf("slot %.0f of %s", slots[owner], owner))
 		}
 	}
 	return list

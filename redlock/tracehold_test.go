@@ -17,7 +17,7 @@ func TestTraceRenewal(t *testing.T) {
 		hold := lock(t, t.Context(), c, "a")
 		time.Sleep(time.Second)
 		r.take()
-		fleet.Master(0).Restart()
+		fleet.Master(0).Del("a")
 		time.Sleep(renewEvery)
 		told := r.take()
 		if i := slices.IndexFunc(told, func(e any) bool { _, ok := e.(redlocktrace.Renewed); return ok }); i < 0 {
@@ -79,7 +79,7 @@ func TestTraceClose(t *testing.T) {
 		if _, ok := last.(redlocktrace.ClientClosed); !ok {
 			t.Errorf("the last event when Close has returned is %T, want ClientClosed", last)
 		}
-		r.expectTurns(t, "Close", "2: closed after 1s", "2: released", "3: closed")
+		r.expectTurns(t, "Close", "2: closed after 1s", "2: released", "3: rolled back 1, gave_up, at m0 m1 m2", "3: closed")
 		_, err := c.Lock(t.Context(), "a")
 		expect(t, "Lock", err, redlock.ErrClosed)
 		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrClosed)

@@ -151,11 +151,14 @@ func TestTraceSets(t *testing.T) {
 	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
 		f := startFleets(t, "a", "b", "c")
 		old, next := new(recorder), new(recorder)
-		sets := f.sets(t, redlock.Config{}, "b")
-		sets = append(f.sets(t, redlock.Config{Trace: old.trace()}, "a"), append(sets, f.sets(t, redlock.Config{Trace: next.trace()}, "c")...)...)
-		s := newSets(t, sets[:2]...)
-		name := moving(t, s, newSets(t, f.sets(t, redlock.Config{}, "b", "c")...), "a", "c")
-		expect(t, "Change", s.Change(t.Context(), sets[1:]...))
+		s, err := redlock.NewSets(redlock.SetsConfig{Now: []string{"a", "b"}, Next: []string{"b", "c"}, Sets: map[string]redlock.Config{
+			"a": {Pools: f["a"].Pools(), RestartGuard: -1, Trace: old.trace()},
+			"b": {Pools: f["b"].Pools(), RestartGuard: -1},
+			"c": {Pools: f["c"].Pools(), RestartGuard: -1, Trace: next.trace()},
+		}})
+		expect(t, "NewSets", err)
+		t.Cleanup(func() { s.Close() })
+		name := nameIn(t, s, "a", "c")
 		for _, m := range f["c"].Masters() {
 			m.Set("redlock_fence:{"+name+"}", "5000000000000000")
 		}

@@ -133,9 +133,11 @@ func TestTraceTellsAll(t *testing.T) {
 			m.Delay(time.Duration(i+1) * time.Millisecond)
 		}
 
-		// A set of masters that overlaps with its own, until that is gone.
+		// A client that conflicts with it, until that is gone.
 		strange := open(t, fleet, redlock.Config{Pools: append(fleet.Pools()[:1], redlocktest.Start(t, 2).Pools()...)})
-		time.Sleep(3 * time.Minute)
+		_, err := strange.TryLock(t.Context(), "a")
+		expect(t, "TryLock of who came second", err, redlock.ErrOverlap)
+		time.Sleep(time.Minute)
 		expect(t, "Close", strange.Close())
 		time.Sleep(5 * time.Minute)
 
@@ -143,9 +145,9 @@ func TestTraceTellsAll(t *testing.T) {
 		first := lock(t, t.Context(), other, "a")
 		second := await(t, open(t, fleet, redlock.Config{}), "a")
 		time.Sleep(100 * time.Millisecond)
-		third, fourth := await(t, c, "a"), await(t, c, "a")
+		third, fourth, fifth := await(t, c, "a"), await(t, c, "a"), await(t, c, "a")
 		time.Sleep(time.Second)
-		_, err := c.TryLock(t.Context(), "a")
+		_, err = c.TryLock(t.Context(), "a")
 		expect(t, "TryLock", err, redlock.ErrTaken)
 		unlock(t, first)
 		unlock(t, <-second)
@@ -160,7 +162,8 @@ func TestTraceTellsAll(t *testing.T) {
 		unlock(t, lock(t, t.Context(), c, "b"))
 		time.Sleep(2 * time.Minute)
 		unlock(t, hold)
-		unlock(t, <-fourth)
+		unlock(t, <-fourth) // at once, so its release enters the fifth
+		unlock(t, <-fifth)
 
 		// Both permits, a token that is not agreed on, a hold that is lost.
 		s, o := c.Semaphore("s", 2), other.Semaphore("s", 2)

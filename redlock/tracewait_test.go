@@ -5,10 +5,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
+	"example.com/redlock/redlocktrace"
 )
 
 // Who waits is told of its place in the queue as that goes down, and of the hand-off by each master.
@@ -52,8 +54,26 @@ func TestTraceWait(t *testing.T) {
 	})
 }
 
+// A call's wait begins when it learns that it has to wait, a round trip after the call began.
+func TestTraceWaited(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		var done redlocktrace.CallDone
+		d := open(t, fleet, redlock.Config{Trace: &redlocktrace.Trace{CallDone: func(e redlocktrace.CallDone) { done = e }}})
+		warm(t, d)
+		first := lock(t, t.Context(), c, "a")
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(20 * time.Millisecond) })
+		time.AfterFunc(time.Second, func() { expect(t, "Unlock", first.Unlock(t.Context())) })
+		second := lock(t, t.Context(), d, "a")
+		synctest.Wait()
+		if got, want := done.Waited, done.Took-40*time.Millisecond; got <= 0 || got != want {
+			t.Errorf("waited %v of %v, want %v", got, done.Took, want)
+		}
+		unlock(t, second)
+	})
+}
+
 // A caller that waits behind others of its client is told how many, and has no place in the queue of
-// the masters until a release enters it.
+// the masters until it is the first of them: the next call of its client enters it.
 func TestTraceLine(t *testing.T) {
 	traced(t, func(t *testing.T, _ *redlocktest.Fleet, c, _ *redlock.Client, r *recorder) {
 		hold := lock(t, t.Context(), c, "a")
@@ -64,6 +84,8 @@ func TestTraceLine(t *testing.T) {
 			"2: decided won: 2 granted, 0 refused, 0 failed, 2 needed",
 			"2: acquired",
 			`3: waits for lock "a"`,
+			"3: queued, 0 ahead",
+			"3: decided lost: 0 granted, 2 refused, 0 failed, 2 needed",
 			"3: waiting behind 0, taken by another owner",
 			`4: waits for lock "a"`,
 			"4: waiting behind 1, taken by another owner",
@@ -73,16 +95,34 @@ func TestTraceLine(t *testing.T) {
 		time.Sleep(time.Second)
 		r.expectTurns(t, "the first Unlock",
 			"2: unlocked after 1s",
-			"2: released, enters 3",
+			"2: released",
 			"3: handed off by m0",
-			"3: decided minority: 1 granted, 0 refused, 0 failed, 2 needed",
+			"3: decided minority: 1 granted, 2 refused, 0 failed, 2 needed",
 			"3: handed off by m1",
-			"3: decided won: 2 granted, 0 refused, 0 failed, 2 needed",
+			"3: decided won: 2 granted, 1 refused, 0 failed, 2 needed",
 			"3: acquired",
 			"3: renew confirmed",
+			"4: queued, 0 ahead",
+			"4: decided lost: 0 granted, 2 refused, 0 failed, 2 needed",
+		)
+		fourth := await(t, c, "a")
+		unlock(t, hold)
+		hold = <-third
+		synctest.Wait()
+		r.take()
+		unlock(t, hold) // at once
+		hold = <-fourth
+		synctest.Wait()
+		r.expectTurns(t, "an Unlock at once",
+			"4: unlocked after 0s",
+			"4: released, enters 5",
+			"5: handed off by m0",
+			"5: decided minority: 1 granted, 0 refused, 0 failed, 2 needed",
+			"5: handed off by m1",
+			"5: decided won: 2 granted, 0 refused, 0 failed, 2 needed",
+			"5: acquired",
 		)
 		unlock(t, hold)
-		unlock(t, <-third)
 	})
 }
 

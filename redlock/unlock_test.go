@@ -48,6 +48,23 @@ func TestUnlockUnderAnEndedContext(t *testing.T) {
 	})
 }
 
+// A release that a master missed is repeated for as long as that may keep the lock: for the longest lease
+// that Config allows, and not for that of Lock.
+func TestUnlockOfALongLeaseReachesALateMaster(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+		c := open(t, fleet, redlock.Config{Lease: 10 * time.Second, MaxLease: time.Hour})
+		hold := lockFor(t, t.Context(), c, "a", time.Hour)
+		synctest.Wait()
+		fleet.Master(0).Kill()
+		time.Sleep(time.Second)
+		unlock(t, hold)
+		time.Sleep(time.Minute)
+		fleet.Master(0).RestartWithData()
+		time.Sleep(5 * time.Second)
+		expectFree(t, fleet, "a")
+	})
+}
+
 // A hold that has ended never frees the lock of the next owner, whose id may begin with
 // its own.
 func TestUnlockAfterLossFreesNobodyElse(t *testing.T) {

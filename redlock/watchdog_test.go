@@ -73,9 +73,9 @@ func TestFailedRoundIsRepeatedSoon(t *testing.T) {
 		start := time.Now()
 		hold := lock(t, t.Context(), c, "a")
 		time.Sleep(renewEvery - time.Second)
-		each(fleet, 0, 3, (*redlocktest.Master).Kill)
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Refuse("ERR not now") })
 		time.Sleep(2 * time.Second) // one round failed
-		each(fleet, 0, 3, (*redlocktest.Master).RestartWithData)
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Refuse("") })
 
 		time.Sleep(renewAgain - time.Second - 1)
 		if got, want := hold.Remaining(), validity-time.Since(start); got != want {

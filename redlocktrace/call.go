@@ -199,5 +199,6 @@ const (
 	OutcomeGuarded      Outcome = "guarded"       // masters restarted lately: only time is needed
 	OutcomeContextEnded Outcome = "context_ended" // while it waited; Err says for what
 	OutcomeClosed       Outcome = "closed"        // the client was closed
+	OutcomeConflict     Outcome = "conflict"      // other clients use the masters in another way, and came first
 	OutcomeUpgrade      Outcome = "upgrade"       // its owner reads, and would wait for itself
 )

@@ -16,12 +16,12 @@ type ClientClosed struct {
 	Time   time.Time
 }
 
-// SetsOverlap is another set of masters that overlaps with the client's.
+// SetsOverlap says that other clients use the masters in a way that conflicts with that of the client.
 type SetsOverlap struct {
 	Client string // see ClientStarted
 	Time   time.Time
-	Other  string // the other set: how many masters it has, and their short run ids
-	Err    error  // that Ready returns, which matches ErrOverlap; nil: it is in use no longer
+	Other  string // their masters: addresses, or short run ids
+	Err    error  // a ConflictError; nil: it is over
 }
 
 // Missed says that events were dropped.

@@ -105,8 +105,8 @@ type Trace struct {
 	// Answered: a master has answered a script call.
 	Answered func(Answered)
 
-	// SetsOverlap: another set of masters is in use that overlaps with the client's, so that two clients
-	// can hold one name at once; or it is in use no longer.
+	// SetsOverlap: other clients use the masters in a way that conflicts with that of the client, with other
+	// masters or with leases above a guard; or they no longer do.
 	SetsOverlap func(SetsOverlap)
 
 	// Missed: events were dropped, since the functions are too slow. What has begun may have ended

@@ -141,6 +141,9 @@ func (f *lockFlags) notAcquired(err error, from origins) error {
 	case f.Wait != nil && errors.Is(err, context.DeadlineExceeded):
 		how = fmt.Sprintf("waited %v", time.Duration(*f.Wait).Round(time.Millisecond))
 	}
+	if f.guardWhy != "" && errors.Is(err, redlock.ErrGuarded) {
+		how += "; masters that restarted grant nothing for so long " + f.guardWhy
+	}
 	if codeOf(err) != exitUsage {
 		err = fmt.Errorf("not locked, %s: %w", how, err)
 	}

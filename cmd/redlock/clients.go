@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"example.com/redlock/redlock"
@@ -48,24 +48,24 @@ func printClients(out page, all []redlock.ClientInfo, now time.Time) error {
 		return out.say("no client uses these masters, or none keeps a record")
 	}
 	sets := setsInUse(all)
-	rows := [][]string{{"NAME", "HOST", "PID", "UP", "HOLDS", "WAITS", "SET", "AT", "VERSION"}}
+	rows := [][]string{{"NAME", "HOST", "PID", "UP", "SEEN", "HOLDS", "WAITS", "SET", "AT", "VERSION"}}
 	var notes []string
 	for _, c := range all {
 		label := ""
 		for _, s := range sets {
-			if s.text == c.Set {
+			if s.one.Terms.Text() == c.Terms.Text() {
 				label = s.label
 			}
 		}
 		rows = append(rows, []string{
-			c.Name, c.Host, fmt.Sprint(c.PID), age(now.Sub(c.Since)), fmt.Sprint(c.Holds), fmt.Sprint(c.Waits),
-			label, fmt.Sprintf("%d/%d", c.At, c.Masters), c.Version,
+			c.Name, c.Host, fmt.Sprint(c.PID), age(now.Sub(c.Since)), age(c.Seen), fmt.Sprint(c.Holds), fmt.Sprint(c.Waits),
+			label, fmt.Sprintf("%d/%d", c.At, len(c.Terms.Masters)), c.Version,
 		})
 		if c.Seen > stale {
 			notes = append(notes, fmt.Sprintf("%v has not been heard of for %s: it may be dead", &c, age(c.Seen)))
 		}
 	}
-	if err := out.table(rows, 0, 1, 8); err != nil {
+	if err := out.table(rows, 0, 1, 9); err != nil {
 		return err
 	}
 	notes = append(notes, "")
@@ -74,7 +74,12 @@ func printClients(out page, all []redlock.ClientInfo, now time.Time) error {
 		if s.clients == 1 {
 			use = "uses"
 		}
-		notes = append(notes, fmt.Sprintf("%s: %s %s %s: %s", s.label, counted(s.clients, "client", "clients"), use, counted(s.masters, "master", "masters"), ids(s)))
+		t := &s.one.Terms
+		note := fmt.Sprintf("%s: %s %s %s: %v; leases up to %v, guard %s", s.label, counted(s.clients, "client", "clients"), use, counted(len(t.Masters), "master", "masters"), t, ms(t.Lease), guardOf(t))
+		if t.Part != "" {
+			note += fmt.Sprintf("; set %q of %s", t.Part, t.Route())
+		}
+		notes = append(notes, note)
 		for _, other := range sets[:i] {
 			notes = append(notes, s.against(other).say(s, other))
 		}
@@ -87,18 +92,22 @@ func printClients(out page, all []redlock.ClientInfo, now time.Time) error {
 	return nil
 }
 
-// ids returns the run ids of a set.
-func ids(s *setInUse) string {
-	_, list, _ := strings.Cut(s.text, ":")
-	return strings.ReplaceAll(list, ",", " ")
+// guardOf returns the restart guard of clients.
+func guardOf(t *redlock.Terms) string {
+	if t.Guard == 0 {
+		return "off"
+	}
+	return ms(t.Guard).String()
 }
+
+func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // clientsCode returns the exit code: whether there are sets whose majorities need not meet.
 func clientsCode(all []redlock.ClientInfo) int {
 	sets := setsInUse(all)
 	for i, s := range sets {
 		for _, other := range sets[:i] {
-			if !s.against(other).meet {
+			if !s.against(other).safe(s, other) {
 				return exitNo
 			}
 		}
@@ -123,7 +132,8 @@ type pairJSON struct {
 	Sets   [2]string `json:"sets"`
 	Common int       `json:"common"` // masters that are in both
 	Known  bool      `json:"known"`  // whether all masters of both are
-	Meet   bool      `json:"meet"`   // each majority of one has a master in common with each of the other
+	Meet   bool      `json:"meet"`   // each majority of one has a master in common with each of the other, as far as is known
+	Safe   bool      `json:"safe"`   // clients of both may take locks at the same time
 }
 
 func clientsReport(all []redlock.ClientInfo) clientsJSON {
@@ -133,10 +143,10 @@ func clientsReport(all []redlock.ClientInfo) clientsJSON {
 	}
 	sets := setsInUse(all)
 	for i, s := range sets {
-		report.Sets = append(report.Sets, setJSON{s.text, s.masters, s.clients})
+		report.Sets = append(report.Sets, setJSON{s.one.Terms.String(), len(s.one.Terms.Masters), s.clients})
 		for _, other := range sets[:i] {
 			r := s.against(other)
-			report.Pairs = append(report.Pairs, pairJSON{[2]string{other.text, s.text}, r.common, r.known, r.meet})
+			report.Pairs = append(report.Pairs, pairJSON{[2]string{other.one.Terms.String(), s.one.Terms.String()}, r.common, r.known, !errors.Is(r.why, redlock.ErrOverlap), r.safe(s, other)})
 		}
 	}
 	return report

@@ -55,6 +55,9 @@ type list []string
 
 func (l *list) flag() (string, error) { return kong.JoinEscaped(*l, ','), nil }
 
+// UnmarshalText refuses what is no list.
+func (*list) UnmarshalText([]byte) error { return errors.New(`write a list: ["a", "b"]`) }
+
 type truth bool
 
 func (t *truth) flag() (string, error) { return strconv.FormatBool(bool(*t)), nil }

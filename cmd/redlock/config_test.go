@@ -122,7 +122,7 @@ func TestConfigRefuses(t *testing.T) {
 		{"duration without a unit", "lease = 30\n", `F: lease: "30" is not a duration longer than 0, such as 30s`},
 		{"duration that is too long for kong to see", "\nwait = '-1s'\n", `F: wait: "-1s" is neither a duration such as 10s nor 0`},
 		{"guard", "restart_guard = 'often'\n", `F: restart_guard: "often" is neither`},
-		{"masters that are no list", "masters = 'a,b'\n", "F:1: masters: it cannot be a TOML string"},
+		{"masters that are no list", "masters = 'open-sesame@a,b'\n", `F:1: masters: write a list: ["a", "b"]`},
 		{"password that is no text", "password = 12345\n", "F:1: password: it cannot be a TOML integer"},
 		{"both passwords", "masters = ['m']\npassword = 'open-sesame'\npassword_file = 'x'\n", "F: password and F: password_file cannot be used together"},
 		{"password file that is not there", "masters = ['m']\npassword_file = 'not/there'\n", "F: password_file: open "},

@@ -12,9 +12,9 @@ import (
 type doctorCmd struct {
 	fleetFlags
 
-	Lease   positive `env:"REDLOCK_LEASE" default:"30s" help:"The lease that clients use."`
-	Scratch string   `placeholder:"PREFIX" help:"What the name that doctor locks begins with: the prefix of your names, if the user may use no others."`
-	JSON    bool     `name:"json" help:"Print JSON."`
+	Lease positive `env:"REDLOCK_LEASE" default:"30s" help:"The lease that clients use."`
+	Name  string   `placeholder:"NAME" help:"One of the names that you lock, or how they begin: doctor locks a random one that begins so. Needed if the user may use no other names."`
+	JSON  bool     `name:"json" help:"Print JSON."`
 }
 
 const doctorHelp = `
@@ -37,7 +37,7 @@ func (d *doctorCmd) Run(std streams, from origins) error {
 	}
 	ctx, cancel := lookContext()
 	defer cancel()
-	report, err := doctor.Examine(ctx, cfg, d.Scratch)
+	report, err := doctor.Examine(ctx, cfg, d.Name)
 	if err != nil {
 		return fail(exitUsage, "%s", asFlags(err, "lease", from))
 	}

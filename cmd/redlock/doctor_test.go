@@ -65,7 +65,7 @@ func TestDoctor(t *testing.T) {
 		says []string
 	}{
 		{"well", nil, "", 0, []string{"ok       quorum", "Locks are safe here"}},
-		{"a dead one", func(f *redlocktest.Fleet) { f.Master(2).Kill() }, "", 0, []string{"warning  reachable", "connection refused", "Locks are safe here: 2 warnings"}},
+		{"a dead one", func(f *redlocktest.Fleet) { f.Master(2).Kill() }, "", 0, []string{"warning  reachable", "connection refused", "warning  same-host", "Locks are safe here: 3 warnings"}},
 		{"two dead", func(f *redlocktest.Fleet) { f.Master(1).Kill(); f.Master(2).Kill() }, "", exitNoQuorum, []string{"ERROR    quorum", "Unknown: 1 of 3"}},
 		{"the guard is off", nil, "--no-restart-guard", exitNo, []string{"ERROR    restart-guard", "Locks are not safe here"}},
 		{"a bad address", nil, "--masters a:b:c", exitUsage, nil},

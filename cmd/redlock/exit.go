@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"example.com/redlock/internal/quote"
 	"example.com/redlock/redlock"
 )
 
@@ -100,10 +101,10 @@ func quiet(code int) error {
 	return &exitError{code: code}
 }
 
-// plain returns the text of err without "redlock: ", with which the library's errors begin: the line
-// begins with it already.
+// plain returns the text of err on one line, without "redlock: ", with which the library's errors begin:
+// the line begins with it already.
 func plain(err error) string {
-	return strings.ReplaceAll(err.Error(), "redlock: ", "")
+	return quote.Text(strings.ReplaceAll(err.Error(), "redlock: ", ""))
 }
 
 // codeOf maps an error of the library to an exit code.
@@ -121,7 +122,7 @@ func codeOf(err error) int {
 	if _, ok := errors.AsType[*redlock.MajorityError](err); ok {
 		return exitSoftware
 	}
-	return exitUsage // refused before any master was asked: an invalid name or lease
+	return exitUsage // an invalid name or lease, or settings that conflict with those of others
 }
 
 // refuse adds an exit code to err, the error of a call to the library. If the library refused the call
@@ -129,7 +130,7 @@ func codeOf(err error) int {
 // client was made. name is what the user calls that name: the flag, variable or argument.
 func refuse(err error, name string) error {
 	code := codeOf(err)
-	if code == exitUsage {
+	if _, second := errors.AsType[*redlock.ConflictError](err); code == exitUsage && !second {
 		err = fmt.Errorf("%s: %w", name, err)
 	}
 	return fail(code, "%w", err)

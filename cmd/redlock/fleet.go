@@ -15,23 +15,40 @@ import (
 // fleetFlags are what every subcommand needs to know about the masters. Those with a variable can also
 // be set in a configuration file: see settings.
 type fleetFlags struct {
-	Config        string   `env:"REDLOCK_CONFIG" placeholder:"FILE" predictor:"file" help:"A file with settings (redlock help config); flags and variables win over it."`
-	Masters       []string `required:"" env:"REDLOCK_MASTERS" placeholder:"URL" help:"The independent Redis masters, an odd number of them: host:port, redis:// or rediss:// (TLS) URLs, unix:///path or /path for a socket. Every process must name the same ones. Passwords belong elsewhere: others can read a command line."`
-	Username      string   `env:"REDLOCK_USERNAME" help:"The user for masters whose URL names none."`
-	Password      secret   `hidden:"" env:"REDLOCK_PASSWORD"`
-	PasswordFile  string   `env:"REDLOCK_PASSWORD_FILE" placeholder:"FILE" predictor:"file" help:"A file with the password for masters whose URL has none. The password itself can be in $$REDLOCK_PASSWORD."`
-	TLSCA         string   `name:"tls-ca" env:"REDLOCK_TLS_CA" placeholder:"FILE" predictor:"file" help:"The certificate authorities that rediss:// masters are checked against (PEM). Default: those of the system."`
-	TLSCert       string   `name:"tls-cert" env:"REDLOCK_TLS_CERT" placeholder:"FILE" predictor:"file" help:"The certificate that rediss:// masters ask for (PEM)."`
-	TLSKey        string   `name:"tls-key" env:"REDLOCK_TLS_KEY" placeholder:"FILE" predictor:"file" help:"Its private key. Default: in the file of the certificate."`
-	TLSServerName string   `name:"tls-server-name" env:"REDLOCK_TLS_SERVER_NAME" placeholder:"HOST" help:"The host in the certificates of rediss:// masters. Default: the host in each URL."`
-	NodeTimeout   positive `env:"REDLOCK_NODE_TIMEOUT" placeholder:"500ms" help:"How long to wait for one master's answer. Default: a tenth of the lease, at most 500ms."`
-	MaxLease      positive `env:"REDLOCK_MAX_LEASE" placeholder:"LEASE" help:"The longest lease that any process uses on these masters. Default: the lease."`
-	RestartGuard  guard    `env:"REDLOCK_RESTART_GUARD" placeholder:"MAX-LEASE" help:"How long a master that restarted grants nothing, since it may have forgotten what it granted. Default: the longest lease; use off for masters that run with appendfsync always."`
-	NoGuard       bool     `name:"no-restart-guard" help:"The same as --restart-guard=off."`
-	ClientName    string   `env:"REDLOCK_CLIENT_NAME" placeholder:"NAME" help:"What this process is called to others, who see who holds a lock. Default: the name of the command, or redlock."`
-	Verbose       bool     `short:"v" env:"REDLOCK_VERBOSE" help:"Log everything to stderr."`
+	Config        string    `env:"REDLOCK_CONFIG" placeholder:"FILE" predictor:"file" help:"A file with settings (redlock help config); flags and variables win over it."`
+	Masters       addresses `env:"REDLOCK_MASTERS" placeholder:"URL" help:"The independent Redis masters, an odd number of them: host:port, redis:// or rediss:// (TLS) URLs, unix:///path or /path for a socket. Every process must name the same ones. Passwords belong elsewhere: others can read a command line."`
+	Username      string    `env:"REDLOCK_USERNAME" help:"The user for masters whose URL names none."`
+	Password      secret    `hidden:"" env:"REDLOCK_PASSWORD"`
+	PasswordFile  string    `env:"REDLOCK_PASSWORD_FILE" placeholder:"FILE" predictor:"file" help:"A file with the password for masters whose URL has none. The password itself can be in $$REDLOCK_PASSWORD."`
+	TLSCA         string    `name:"tls-ca" env:"REDLOCK_TLS_CA" placeholder:"FILE" predictor:"file" help:"The certificate authorities that rediss:// masters are checked against (PEM). Default: those of the system."`
+	TLSCert       string    `name:"tls-cert" env:"REDLOCK_TLS_CERT" placeholder:"FILE" predictor:"file" help:"The certificate that rediss:// masters ask for (PEM)."`
+	TLSKey        string    `name:"tls-key" env:"REDLOCK_TLS_KEY" placeholder:"FILE" predictor:"file" help:"Its private key. Default: in the file of the certificate."`
+	TLSServerName string    `name:"tls-server-name" env:"REDLOCK_TLS_SERVER_NAME" placeholder:"HOST" help:"The host in the certificates of rediss:// masters. Default: the host in each URL."`
+	NodeTimeout   positive  `env:"REDLOCK_NODE_TIMEOUT" placeholder:"500ms" help:"How long to wait for one master's answer. Default: a tenth of the lease, at most 500ms."`
+	MaxLease      positive  `env:"REDLOCK_MAX_LEASE" placeholder:"LEASE" help:"The longest lease that any process uses on these masters. Default: the lease."`
+	RestartGuard  guard     `env:"REDLOCK_RESTART_GUARD" placeholder:"MAX-LEASE" help:"How long a master that restarted grants nothing, since it may have forgotten what it granted. Default: the longest lease; use off for masters that run with appendfsync always."`
+	NoGuard       bool      `name:"no-restart-guard" help:"The same as --restart-guard=off."`
+	ClientName    string    `env:"REDLOCK_CLIENT_NAME" placeholder:"NAME" help:"What this process is called to others, who see who holds a lock. Default: the name of the command, or redlock."`
+	Verbose       bool      `short:"v" env:"REDLOCK_VERBOSE" help:"Log everything to stderr."`
 
 	onlyLooks bool // is not worth a record of its own on the masters
+}
+
+// addresses are masters, separated by commas.
+type addresses []string
+
+// Decode parses what the user wrote. A comma at the end is followed by an address that is missing, as one at
+// the beginning is preceded by one: kong would let the first pass.
+func (a *addresses) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("addresses", &text); err != nil {
+		return err
+	}
+	*a = append(*a, kong.SplitEscaped(text, ',')...)
+	if strings.HasSuffix(text, ",") {
+		*a = append(*a, "")
+	}
+	return nil
 }
 
 // open returns a client that takes locks for lease. It does not wait for the network, so an error is
@@ -68,6 +85,9 @@ func (f *fleetFlags) config(lease time.Duration, from origins, stderr io.Writer)
 	secrets, err := f.credentials(from)
 	if err != nil {
 		return cfg, fail(exitUsage, "%w", err)
+	}
+	if len(f.Masters) == 0 && from.onLine("masters") {
+		return cfg, fail(exitUsage, "no masters are named: use --masters, REDLOCK_MASTERS, or a file with them and --config (redlock help config)")
 	}
 	if cfg.Masters, err = secrets.into(trimmed(f.Masters), from); err != nil {
 		return cfg, fail(exitUsage, "%w", err)

@@ -40,7 +40,7 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 		return err
 	}
 	help := strings.NewReplacer(
-		"--name=NAME\n...  ", "--name=NAME       ", // the separator of names is a new line
+		"--name=NAME\n...  ", "--name=NAME      ", // the separator of names is a new line
 		"Show context-sensitive help.", "Print this help and exit.",
 	).Replace(text.String())
 	selected := ctx.Selected()

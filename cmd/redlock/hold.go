@@ -42,6 +42,7 @@ func (h *holdCmd) Run(std streams, from origins) error {
 		return err
 	}
 	defer closeWithin(client, unlockLimit)
+	h.explainGuard(&h.fleetFlags, from)
 
 	signals := listen(false)
 	defer signal.Stop(signals)

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"time"
 
 	"example.com/redlock/redlock"
@@ -97,13 +96,12 @@ func printTable(out page, seen redlock.Inspection, err error) error {
 
 // below prints what is to be said about masters, and the verdict.
 func (p page) below(notes []string, verdict string) error {
-	var lines []string
-	for _, note := range notes {
-		lines = append(lines, wrap(note, columns)...)
+	for _, line := range append(notes, "", verdict) {
+		if err := p.say(line); err != nil {
+			return err
+		}
 	}
-	lines = append(append(lines, ""), wrap(verdict, columns)...)
-	_, err := io.WriteString(p, strings.Join(lines, "\n")+"\n")
-	return err
+	return nil
 }
 
 func row(m redlock.MasterState) []string {

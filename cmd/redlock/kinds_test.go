@@ -251,7 +251,7 @@ func permitted(t *testing.T, fleet *redlocktest.Fleet) {
 	}
 	eventually(t, "all masters have it", func() bool {
 		for _, m := range fleet.Masters() {
-			if len(m.Hash("redlock_slots:{nightly}")) == 0 {
+			if len(m.ZSet("redlock_slots:{nightly}")) == 0 {
 				return false
 			}
 		}

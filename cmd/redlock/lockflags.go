@@ -1,10 +1,12 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // lockFlags say what to lock, and how. The commands that take locks have them.
@@ -16,6 +18,15 @@ type lockFlags struct {
 	Wait    *patience `env:"REDLOCK_WAIT" placeholder:"DURATION" help:"How long to wait for the lock, such as 10s; 0 means one try. Default: forever."`
 	NoWait  bool      `help:"Try once: the same as --wait=0."`
 	Quiet   bool      `short:"q" help:"Do not say who holds the lock while waiting for it."`
+
+	guardWhy string // why masters that restarted grant nothing for longer than by default, if the lease is why
+}
+
+// explainGuard sets guardWhy.
+func (f *lockFlags) explainGuard(of *fleetFlags, from origins) {
+	if f.Lease > positive(defaultLease) && of.MaxLease == 0 && of.RestartGuard == 0 && !of.NoGuard {
+		f.guardWhy = fmt.Sprintf("because %s makes the guard %v", from["lease"], time.Duration(f.Lease))
+	}
 }
 
 // unnamed reports whether nothing says what to lock. A name that is given and empty is another mistake.
@@ -41,8 +52,9 @@ func (f *lockFlags) check(from origins) error {
 		return fail(exitUsage, "--permits takes one %s, not %d", from["name"], len(f.Name))
 	}
 	// The command of redlock run inherits REDLOCK_NAME, so a second redlock run inside the first would
-	// ask for the same lock by default, and wait for the end of its own caller.
-	if nested() {
+	// ask for the same lock by default, and wait for the end of its own caller. The permits of a name are
+	// another thing than its lock.
+	if nested() && (os.Getenv("REDLOCK_SLOT") != "") == (f.Permits > 0) {
 		outer := strings.Split(os.Getenv("REDLOCK_NAME"), "\n")
 		for _, name := range f.Name {
 			if slices.Contains(outer, name) {

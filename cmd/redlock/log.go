@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+
+	"example.com/redlock/internal/quote"
 )
 
 // plainLog writes warnings and errors in a form for people at a terminal:
@@ -50,7 +52,7 @@ func (p *plainLog) Handle(ctx context.Context, r slog.Record) error {
 	if err := p.attrs.Handle(ctx, r); err != nil {
 		return err
 	}
-	line := "redlock: " + strings.TrimPrefix(r.Message, "redlock: ")
+	line := "redlock: " + quote.Text(strings.TrimPrefix(r.Message, "redlock: "))
 	if p.text.Len() > 1 {
 		line += " "
 	}

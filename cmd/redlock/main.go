@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
+	"strings"
 
 	"github.com/alecthomas/kong"
 )
@@ -71,7 +73,7 @@ func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 		return exitUsage, line.file.err
 	}
 	if parseErr, ok := errors.AsType[*kong.ParseError](err); ok {
-		return exitUsage, fmt.Errorf("%w (%s --help says more)", parseErr, where(parseErr.Context))
+		return exitUsage, fmt.Errorf("%s (%s --help says more)", inOurWords(parseErr), where(parseErr.Context))
 	}
 	if err != nil {
 		return exitSoftware, err
@@ -87,6 +89,28 @@ func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 		return exitSoftware, err
 	}
 	return 0, nil
+}
+
+// noValue is how kong says that a flag has no value.
+var noValue = regexp.MustCompile(`^--([a-z-]+): (?:missing value|expected \S+ value but got "([^"]*)" \((?:<EOL>|short flag|long flag)\))`)
+
+// inOurWords returns the text of err, and how to give a value to a flag that has none.
+func inOurWords(err *kong.ParseError) string {
+	match := noValue.FindStringSubmatch(err.Error())
+	if match == nil || err.Context == nil {
+		return err.Error()
+	}
+	for _, flag := range err.Context.Flags() {
+		if flag.Name != match[1] {
+			continue
+		}
+		text := fmt.Sprintf("--%s needs a value: --%[1]s=%s", flag.Name, flag.FormatPlaceHolder())
+		if got := match[2]; strings.HasPrefix(got, "-") && !strings.HasPrefix(got, "--") {
+			text += fmt.Sprintf(", and %q is none", got)
+		}
+		return text
+	}
+	return err.Error()
 }
 
 // parse parses args, with names where redlock run may have them.

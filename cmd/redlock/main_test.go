@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 
 	"example.com/redlock/redlock"
@@ -26,6 +28,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(realMain(os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr}))
 	}
+	// Where this process ignores a signal, as in the background of a shell, those that it starts would, too.
+	// One that is caught they have at its default.
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGHUP, syscall.SIGQUIT} {
+		if signal.Ignored(sig) {
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 	os.Exit(m.Run())
 }
 
@@ -38,7 +47,15 @@ func TestUsage(t *testing.T) {
 	}{
 		{"no arguments", nil, ""},
 		{"no such command", []string{"lock"}, "lock"},
-		{"no masters", []string{"run", "--name", "n", "true"}, "--masters"},
+		{"no masters", []string{"run", "--name", "n", "true"}, "no masters are named: use --masters, REDLOCK_MASTERS, or a file with them and --config"},
+		{"a comma behind the masters", []string{"inspect", "--masters", "a,b,", "n"}, "--masters[2]: not a Redis URL or host:port: no host"},
+		{"a comma before the masters", []string{"inspect", "--masters", ",a,b", "n"}, "--masters[0]: not a Redis URL or host:port: no host"},
+		{"no --", line("run", masters, "nightly", "./report.sh", "-v"), "put -- before the command: redlock run nightly -- ./report.sh -v"},
+		{"no --, and masters behind", line("run", nil, "nightly", "./report.sh", "--masters", "m"), "put -- before the command: redlock run nightly -- ./report.sh"},
+		{"a script behind the name", line("run", masters, "nightly", "-v", "-c", "true"), "put -c before the name: redlock run -c SCRIPT nightly"},
+		{"no value", line("run", masters, "n", "--wait", "--", "true"), "--wait needs a value: --wait=DURATION (redlock run"},
+		{"no value at the end", line("list", masters, "--limit"), "--limit needs a value: --limit=N ("},
+		{"a value with a dash", line("run", masters, "n", "--lease", "-5s", "--", "true"), "--lease needs a value: --lease=30s, and \"-5s\" is none"},
 		{"no name", line("run", masters, "true"), "redlock run NAME -- true"},
 		{"no name, and a flag", line("run", masters, "ls", "-l"), "redlock run NAME -- ls -l"},
 		{"no name and no command", line("run", masters), "redlock run NAME -- COMMAND"},
@@ -83,7 +100,7 @@ func TestUsage(t *testing.T) {
 		{"bad guard", line("run", masters, "--name", "n", "--restart-guard=often", "--", "true"), "often"},
 		{"bad URL", []string{"run", "--masters", "http://:open-sesame@x", "--name", "n", "--", "true"}, "--masters[0]: not a Redis URL"},
 		{"one master twice", []string{"run", "--masters", "m:1,m:1,m:2", "--name", "n", "--", "true"}, "--masters has the same master twice, as 0 and 1: m:1"},
-		{"empty masters", []string{"run", "--masters=", "--name", "n", "--", "true"}, "--masters is empty"},
+		{"empty masters", []string{"run", "--masters=", "--name", "n", "--", "true"}, "no masters are named: use --masters, REDLOCK_MASTERS, or a file"},
 		{"unlock without force", line("unlock", masters, "n"), "--force"},
 		{"inspect without a name", line("inspect", masters), "name"},
 	} {
@@ -122,6 +139,7 @@ func TestUsageOfTheEnvironment(t *testing.T) {
 		{"REDLOCK_VERBOSE=maybe", look, "REDLOCK_VERBOSE=\"maybe\""},
 		{"REDLOCK_NAME=", run, "REDLOCK_NAME: the name of a lock is empty"},
 		{"REDLOCK_MASTERS=", look, "REDLOCK_MASTERS is empty"},
+		{"REDLOCK_MASTERS=a,b,", look, "REDLOCK_MASTERS[2]: not a Redis URL"},
 		{"REDLOCK_MASTERS=http://:open-sesame@x", look, "REDLOCK_MASTERS[0]: not a Redis URL"},
 		{"REDLOCK_MASTERS=m:1,m:1", look, "REDLOCK_MASTERS has the same master twice"},
 	} {

@@ -72,9 +72,9 @@ Signals:
   On a terminal, Ctrl-C, Ctrl-\ and Ctrl-Z reach the command directly; to end a
   run from elsewhere, send redlock TERM. A job that is stopped for longer than
   its hold lasts is ended when it continues.
-  If redlock itself is killed, so is the command (on Linux and Windows).
-  Whatever the command leaves running in the background goes on without the
-  lock.
+  If redlock itself is killed, so is the command (on Linux and Windows). What
+  the command has started is killed with it on Windows alone: on Linux, the
+  programs of a -c SCRIPT may go on without the lock.
 `
 
 // coprocess is how a shell script uses redlock hold.

@@ -45,7 +45,7 @@ func nameArguments(args []string, flags []*kong.Flag) []string {
 		}
 		script = script || len(names) == 0 && flag.Name == "script"
 		others = append(others, args[i])
-		if wantsNext && i+1 < len(args) {
+		if wantsNext && i+1 < len(args) && args[i+1] != "--" {
 			i++
 			others = append(others, args[i])
 		}

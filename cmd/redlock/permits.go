@@ -11,7 +11,7 @@ import (
 
 // permits prints who has permits of the name, and who waits for one.
 func (i *inspectCmd) permits(ctx context.Context, client *redlock.Client, name, called string, out page) error {
-	seen, err := client.Semaphore(name, 1).Inspect(ctx) // the number does not matter to what the masters say
+	seen, err := client.Semaphore(name, 0).Inspect(ctx) // how many there are does not matter
 	if err != nil && len(seen.Masters) == 0 {
 		return refuse(err, called)
 	}

@@ -55,6 +55,7 @@ func (r *runCmd) Run(std streams, from origins) error {
 		return err
 	}
 	defer closeWithin(client, unlockLimit)
+	r.explainGuard(&r.fleetFlags, from)
 
 	own := !foreground()
 	signals := listen(own)
@@ -120,11 +121,18 @@ func (r *runCmd) underLock(h held, cmd *exec.Cmd, own bool, signals <-chan os.Si
 
 // check refuses what can be refused without asking a master, and strips the -- that kong leaves in.
 func (r *runCmd) check(from origins) error {
-	if len(r.Command) > 0 && r.Command[0] == "--" {
+	dashes := len(r.Command) > 0 && r.Command[0] == "--"
+	if dashes {
 		r.Command = r.Command[1:]
 	}
 	given := len(r.Command) > 0 && r.Command[0] != ""
+	_, missing := exec.LookPath(append(r.Command, "")[0])
+	isName := r.unnamed(from) && len(r.Command) > 1 && !dashes && missing != nil // as far as one can tell
 	switch {
+	case isName && r.Script == nil && slices.Contains(r.Command, "-c"):
+		return fail(exitUsage, "put -c before the name: redlock run -c SCRIPT %s", r.Command[0])
+	case isName && !strings.HasPrefix(r.Command[1], "-"):
+		return fail(exitUsage, "put -- before the command: redlock run %s -- %s", r.Command[0], strings.Join(r.Command[1:], " "))
 	case r.Script != nil && len(r.Command) > 0:
 		return fail(exitUsage, "-c and a command cannot be used together: %s", strings.Join(r.Command, " "))
 	case r.unnamed(from) && given:

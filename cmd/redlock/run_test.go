@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"example.com/redlock/redlocktest"
 )
 
 func TestRunPassesTheExitCode(t *testing.T) {
@@ -193,6 +195,31 @@ func TestRunRefusesItsOwnLock(t *testing.T) {
 		env("REDLOCK_NAME=m\nn", "REDLOCK_TOKEN=17\n18").start()
 	i.wantCode(exitUsage)
 	i.wantError(`holds "n"`)
+	i = command(t, "run", "--masters", "127.0.0.1:1", "--permits", "2", "--name", "n", "--", "true").
+		env("REDLOCK_NAME=n", "REDLOCK_TOKEN=17", "REDLOCK_SLOT=0").start()
+	i.wantCode(exitUsage)
+	i.wantError(`holds "n"`)
+}
+
+// A name's permits and its lock are two things, so one may be had inside the other.
+func TestRunPermitsInsideTheLock(t *testing.T) {
+	_, flags := masters(t, 3)
+	i := command(t, line("run", flags, "--permits", "2", "--name", "n", "--", "true")...).env("REDLOCK_NAME=n", "REDLOCK_TOKEN=17").start()
+	i.wantCode(0)
+	i = command(t, line("run", flags, "--name", "n", "--", "true")...).env("REDLOCK_NAME=n", "REDLOCK_TOKEN=17", "REDLOCK_SLOT=1").start()
+	i.wantCode(0)
+}
+
+// A lease that makes the guard long is named where that is why nothing is granted.
+func TestRunExplainsALongGuard(t *testing.T) {
+	fleet := redlocktest.Start(t, 3)
+	flags := []string{"--masters", strings.Join(fleet.URLs(), ","), "--lease", "1000h"}
+	const why = "masters that restarted grant nothing for so long because --lease makes the guard 1000h0m0s"
+	i := command(t, line("run", flags, "--no-wait", "n", "--", "true")...).start()
+	i.wantCode(exitNoQuorum)
+	i.wantError(why)
+	i = command(t, line("run", flags, "n", "--", "true")...).start()
+	eventually(t, "it says why", func() bool { return strings.Contains(i.stderr.String(), "redlock: "+why) })
 }
 
 // The command's exit code is kept when the lock cannot be released.

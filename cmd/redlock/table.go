@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"example.com/redlock/internal/quote"
 	"example.com/redlock/redlock"
 )
 
@@ -23,12 +24,15 @@ func pageOn(out *os.File) page {
 	return page{Writer: out, width: width}
 }
 
-// table prints rows in columns that are two spaces apart. Where the page is too narrow, the columns that
+// table prints rows in columns that are two spaces apart. What is in a cell looks like no other cell or row,
+// whoever chose it. Where the page is too narrow, the columns that
 // flexible lists are cut, the widest first, but none to less than its heading or to less than 8.
 func (p page) table(rows [][]string, flexible ...int) error {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
+			row[i] = strings.ReplaceAll(quote.Text(cell), "  ", ` \x20`)
+			cell = row[i]
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
@@ -73,7 +77,7 @@ func (p page) nextTable(rows [][]string) error {
 
 // say prints text in lines that fit everywhere.
 func (p page) say(text string) error {
-	_, err := fmt.Fprintln(p, strings.Join(wrap(text, columns), "\n"))
+	_, err := fmt.Fprintln(p, strings.Join(wrap(quote.Text(text), columns), "\n"))
 	return err
 }
 
@@ -130,8 +134,11 @@ type clientJSON struct {
 	Holds   int       `json:"holds"`
 	Waits   int       `json:"waits"`
 	Set     string    `json:"set"`
-	Masters int       `json:"masters"`      // how many it uses
-	At      int       `json:"at,omitempty"` // how many have its record; only of clients
+	Masters int       `json:"masters"` // how many it uses
+	Lease   int64     `json:"max_lease_ms"`
+	Guard   int64     `json:"restart_guard_ms"` // 0: none
+	Refused bool      `json:"refused"`          // it came second, and takes no lock
+	At      int       `json:"at,omitempty"`     // how many have its record; only of clients
 }
 
 func clientAsJSON(c *redlock.ClientInfo) *clientJSON {
@@ -140,6 +147,7 @@ func clientAsJSON(c *redlock.ClientInfo) *clientJSON {
 	}
 	return &clientJSON{
 		ID: c.ID, Name: c.Name, Host: c.Host, PID: c.PID, Program: c.Program, Version: c.Version, Since: c.Since.UTC(),
-		SeenMS: c.Seen.Milliseconds(), Holds: c.Holds, Waits: c.Waits, Set: c.Set, Masters: c.Masters, At: c.At,
+		SeenMS: c.Seen.Milliseconds(), Holds: c.Holds, Waits: c.Waits, Set: c.Terms.String(), Masters: len(c.Terms.Masters),
+		Lease: c.Terms.Lease, Guard: c.Terms.Guard, Refused: c.Terms.Refused, At: c.At,
 	}
 }

@@ -76,13 +76,24 @@ func printExitCodes(out io.Writer) error {
 
 // exitSection returns what the exit codes of one command mean. Commands that ask masters share some.
 func exitSection(command string, asks bool) string {
+	var own []meaning // one for each code
+	for _, e := range exitCodes {
+		if (e.of != "" || !asks) && !strings.Contains(" "+strings.ReplaceAll(e.of, ",", "")+" ", " "+command+" ") {
+			continue
+		}
+		if last := len(own) - 1; last >= 0 && own[last].code == e.code && !own[last].own {
+			own[last].means += "; " + e.means
+			continue
+		}
+		own = append(own, e)
+	}
+	if len(own) == 0 {
+		return ""
+	}
 	var text strings.Builder
 	text.WriteString("\nExit codes:\n")
-	for _, e := range exitCodes {
-		switch {
-		case e.of == "" && asks, strings.Contains(" "+strings.ReplaceAll(e.of, ",", "")+" ", " "+command+" "):
-			writeExit(&text, e, e.means)
-		}
+	for _, e := range own {
+		writeExit(&text, e, e.means)
 	}
 	return text.String()
 }

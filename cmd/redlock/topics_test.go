@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	gotoken "go/token"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -93,6 +94,33 @@ func TestHelpFits(t *testing.T) {
 		for line := range strings.Lines(i.stdout.String()) {
 			if got := len([]rune(strings.TrimSuffix(line, "\n"))); got > columns || strings.TrimRight(line, " \n") != strings.TrimSuffix(line, "\n") {
 				t.Errorf("redlock %v: a line has %d columns, or ends with a space: %q", args, got, line)
+			}
+		}
+	}
+}
+
+// The help of each command says what each code means once, nothing of codes that it does not have, and
+// aligns what flags mean.
+func TestHelpIsTidy(t *testing.T) {
+	code := regexp.MustCompile(`(?m)^  +(\d+|\*|128\+n)  `)
+	for _, name := range []string{"run", "hold", "inspect", "list", "clients", "doctor", "unlock", "demo", "completion", "version"} {
+		i := command(t, "help", name).start()
+		i.wantCode(0)
+		help, codes, has := strings.Cut(i.stdout.String(), "\nExit codes:\n")
+		seen := map[string]bool{}
+		for _, match := range code.FindAllStringSubmatch(codes, -1) {
+			if seen[match[1]] {
+				t.Errorf("help %s explains code %s twice", name, match[1])
+			}
+			seen[match[1]] = true
+		}
+		if has && len(seen) == 0 {
+			t.Errorf("help %s has no codes under their heading", name)
+		}
+		_, flags, _ := strings.Cut(help, "--version ")
+		for line := range strings.Lines(flags) {
+			if strings.Contains(flags, "--masters") && strings.HasPrefix(line, "      --") && len(line) > 35 && (line[34] != ' ' || line[35] == ' ') {
+				t.Errorf("help %s: not aligned: %q", name, line)
 			}
 		}
 	}

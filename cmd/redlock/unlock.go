@@ -1,12 +1,17 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"example.com/redlock/internal/quote"
+)
 
 type unlockCmd struct {
 	fleetFlags
 
 	Force   bool `help:"Required: confirms that you know that a holder may be at work."`
 	Permits bool `help:"Free all permits of that name, instead of the lock."`
+	Slot    *int `placeholder:"N" help:"With --permits: free this one only, as inspect --permits shows it."`
 	oneName
 }
 
@@ -15,6 +20,9 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 	name, called, err := u.which("redlock unlock --force")
 	if err != nil {
 		return err
+	}
+	if u.Slot != nil && !u.Permits {
+		return fail(exitUsage, "--slot is about a permit: use --permits with it")
 	}
 	if !u.Force {
 		look := "redlock inspect "
@@ -32,17 +40,27 @@ func (u *unlockCmd) Run(std streams, from origins) error {
 	ctx, cancel := lookContext()
 	defer cancel()
 	free := func() (bool, error) { return client.ForceUnlock(ctx, name) }
+	whose := "" // for whoever has to tell them
 	if u.Permits {
-		free = func() (bool, error) { return client.Semaphore(name, 1).ForceRelease(ctx) }
+		permits := client.Semaphore(name, 0) // how many there are does not matter
+		free = func() (bool, error) { return permits.ForceRelease(ctx) }
+		if u.Slot != nil {
+			free = func() (bool, error) { return permits.ForceReleaseSlot(ctx, *u.Slot) }
+		}
+	} else if seen, err := client.Inspect(ctx, name); err == nil && seen.Held {
+		whose = ", was held by " + holderOf(seen.Holder, seen.Client, len(seen.Readers))
+		if seen.For > 0 {
+			whose += " for " + howLong(seen.For)
+		}
 	}
 	freed, err := free()
 	if err != nil {
 		return refuse(err, called)
 	}
 	if !freed {
-		_, err = fmt.Fprintf(std.out, "%s: nobody held it\n", name)
+		_, err = fmt.Fprintf(std.out, "%s: nobody held it\n", quote.Text(name))
 		return err
 	}
-	_, err = fmt.Fprintf(std.out, "%s: freed\n", name)
+	_, err = fmt.Fprintf(std.out, "%s: freed%s\n", quote.Text(name), quote.Text(whose))
 	return err
 }

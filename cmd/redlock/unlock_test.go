@@ -18,8 +18,8 @@ func TestUnlock(t *testing.T) {
 
 	freed := command(t, line("unlock", flags, "--force", "n")...).start()
 	freed.wantCode(0)
-	if !strings.Contains(freed.stdout.String(), "freed") {
-		t.Errorf("unlock --force says %q, want that it was freed", &freed.stdout)
+	if !strings.HasPrefix(freed.stdout.String(), "n: freed, was held by ") {
+		t.Errorf("unlock --force says %q, want that it was freed, and whose it was", &freed.stdout)
 	}
 	eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -26,11 +27,17 @@ const (
 func (f *lockFlags) sayWhy(ctx context.Context, client *redlock.Client, log *slog.Logger) {
 	said := make(map[string]reason)
 	pause := sayWhyAfter
-	for {
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	for guardWhy := f.guardWhy; ; {
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return
+		}
+		if guardWhy != "" && errors.Is(client.Ready(ended), redlock.ErrGuarded) {
+			log.Warn("masters that restarted grant nothing for so long " + guardWhy)
+			guardWhy = ""
 		}
 		pause = min(2*pause, lookMost)
 		for name, why := range f.reasons(ctx, client) {

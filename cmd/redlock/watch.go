@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"example.com/redlock/internal/quote"
 )
 
 // interval is the value of --watch: how often to look, or 0 to look once.
@@ -57,7 +59,7 @@ func (w watchFlag) run(std streams, title string, asJSON bool, once look) error 
 	}
 	signals := listen(false)
 	defer signal.Stop(signals)
-	s := &pictures{out: std.out, title: title, lines: asJSON}
+	s := &pictures{out: std.out, title: quote.Text(title), lines: asJSON}
 	defer s.end()
 	tick := time.NewTicker(time.Duration(w.Watch))
 	defer tick.Stop()

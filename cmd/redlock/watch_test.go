@@ -70,15 +70,30 @@ b         a-host-…  22  x
 func orders(now time.Time) redlock.ClientInfo {
 	return redlock.ClientInfo{
 		ID: "11111111-1111-1111-1111-111111111111", Name: "orders-api", Host: "orders-api-7d9f8b6c5d-x2x4z", PID: 4242, Program: "orders", Version: "v1.2.3",
-		Since: now.Add(-75 * time.Hour), Seen: 4 * time.Second, Holds: 2, Waits: 1, Set: "5:aaaaaaaa,bbbbbbbb,cccccccc,dddddddd,eeeeeeee", Masters: 5, At: 5,
+		Since: now.Add(-75 * time.Hour), Seen: 4 * time.Second, Holds: 2, Waits: 1, At: 5,
+		Terms: terms("m1 m2 m3 m4 m5"),
 	}
 }
 
 func reports(now time.Time) redlock.ClientInfo {
 	return redlock.ClientInfo{
 		ID: "22222222-2222-2222-2222-222222222222", Name: "report.sh", Host: "host-9", PID: 17, Program: "redlock", Version: "(devel)",
-		Since: now.Add(-40 * time.Second), Seen: 41 * time.Second, Set: "4:aaaaaaaa,bbbbbbbb,cccccccc,dddddddd", Masters: 4, At: 4,
+		Since: now.Add(-40 * time.Second), Seen: 41 * time.Second, At: 4,
+		Terms: terms("m1 m2 m3 m4"),
 	}
+}
+
+// terms are those of a client of masters with these addresses; ? is one that it is not connected to.
+func terms(masters string) redlock.Terms {
+	t := redlock.Terms{Lease: 30_000, Guard: 30_000}
+	for at := range strings.FieldsSeq(masters) {
+		m := redlock.Master{Run: at, Address: at + ":6379"}
+		if at == "?" {
+			m = redlock.Master{}
+		}
+		t.Masters = append(t.Masters, m)
+	}
+	return t
 }
 
 func TestPrintClients(t *testing.T) {
@@ -87,9 +102,18 @@ func TestPrintClients(t *testing.T) {
 	third := one
 	third.PID, third.Since = 4243, now.Add(-3*time.Hour)
 	few := two
-	few.Set, few.Masters, few.Seen = "3:aaaaaaaa,xxxxxxxx,yyyyyyyy", 3, time.Second
-	unsure := few
-	unsure.Set, unsure.Masters = "5:aaaaaaaa,?,?,?,?", 5
+	few.Terms, few.Seen = terms("m1 m8 m9"), time.Second
+	unsure, long, part, refused := few, few, few, few
+	unsure.Terms = terms("m1 ? ? ? ?")
+	long.Terms = one.Terms
+	long.Terms.Lease, long.Terms.Guard = 300_000, 300_000
+	part.Terms.Part, refused.Terms.Refused = "2", true
+	east := one
+	east.Terms.Part = "1"
+	before, moving, after := one, third, third
+	before.Terms.Part, moving.Terms.Part, after.Terms.Part = "1", "1", "1"
+	before.Terms.Now, moving.Terms.Now, moving.Terms.Next = []string{"1", "2"}, []string{"1", "2"}, []string{"1", "3"}
+	after.Terms.Now = moving.Terms.Next
 	for _, c := range []struct {
 		name string
 		all  []redlock.ClientInfo
@@ -97,21 +121,24 @@ func TestPrintClients(t *testing.T) {
 		want string
 	}{
 		{"one set", []redlock.ClientInfo{one, third}, exitOK, `
-NAME        HOST                       PID   UP  HOLDS  WAITS  SET  AT   VERSION
-orders-api  orders-api-7d9f8b6c5d-x2…  4242  3d  2      1      A    5/5  v1.2.3
-orders-api  orders-api-7d9f8b6c5d-x2…  4243  3h  2      1      A    5/5  v1.2.3
+NAME        HOST                 PID   UP  SEEN  HOLDS  WAITS  SET  AT   VERSION
+orders-api  orders-api-7d9f8b6…  4242  3d  4s    2      1      A    5/5  v1.2.3
+orders-api  orders-api-7d9f8b6…  4243  3h  4s    2      1      A    5/5  v1.2.3
 
-A: 2 clients use 5 masters: aaaaaaaa bbbbbbbb cccccccc dddddddd eeeeeeee
+A: 2 clients use 5 masters: m1:6379, m2:6379, m3:6379, m4:6379 and m5:6379;
+leases up to 30s, guard 30s
 `},
 		{"a change under way", []redlock.ClientInfo{two, one, third}, exitOK, `
-NAME        HOST                      PID   UP   HOLDS  WAITS  SET  AT   VERSION
-report.sh   host-9                    17    40s  0      0      B    4/4  (devel)
-orders-api  orders-api-7d9f8b6c5d-x…  4242  3d   2      1      A    5/5  v1.2.3
-orders-api  orders-api-7d9f8b6c5d-x…  4243  3h   2      1      A    5/5  v1.2.3
+NAME        HOST                PID   UP   SEEN  HOLDS  WAITS  SET  AT   VERSION
+report.sh   host-9              17    40s  41s   0      0      B    4/4  (devel)
+orders-api  orders-api-7d9f8b…  4242  3d   4s    2      1      A    5/5  v1.2.3
+orders-api  orders-api-7d9f8b…  4243  3h   4s    2      1      A    5/5  v1.2.3
 report.sh on host-9 (pid 17) has not been heard of for 41s: it may be dead
 
-A: 2 clients use 5 masters: aaaaaaaa bbbbbbbb cccccccc dddddddd eeeeeeee
-B: 1 client uses 4 masters: aaaaaaaa bbbbbbbb cccccccc dddddddd
+A: 2 clients use 5 masters: m1:6379, m2:6379, m3:6379, m4:6379 and m5:6379;
+leases up to 30s, guard 30s
+B: 1 client uses 4 masters: m1:6379, m2:6379, m3:6379 and m4:6379; leases up to
+30s, guard 30s
 A and B have 4 masters in common: each majority of one meets each of the other,
 so both are safe together. A change of the masters is under way until one set is
 left.
@@ -119,6 +146,34 @@ left.
 		{"two sets that are not safe", []redlock.ClientInfo{one, few}, exitNo, `
 A and B have 1 master in common: NOT SAFE: a majority of one need not meet one
 of the other, so two clients may hold the same name at once.
+`},
+		{"and the second came second", []redlock.ClientInfo{one, refused}, exitOK, `
+A and B have 1 master in common: NOT SAFE: a majority of one need not meet one
+of the other, so two clients may hold the same name at once. B came second, and
+takes no lock.
+`},
+		{"leases above the guard of others", []redlock.ClientInfo{one, third, long}, exitNo, `
+A and B have 5 masters in common: NOT SAFE: B takes leases of 5m0s, and A has a
+restart guard of 30s, so two clients may hold the same name at once after
+masters restart.
+`},
+		{"two of several sets", []redlock.ClientInfo{east, part}, exitOK, `
+A and B have 1 master in common: they are two of several sets that names are
+spread over.
+`},
+		{"a rollout of sets", []redlock.ClientInfo{before, moving}, exitOK, `
+A: 1 client uses 5 masters: m1:6379, m2:6379, m3:6379, m4:6379 and m5:6379;
+leases up to 30s, guard 30s; set "1" of the sets 1, 2
+B: 1 client uses 5 masters: m1:6379, m2:6379, m3:6379, m4:6379 and m5:6379;
+leases up to 30s, guard 30s; set "1" of the sets 1, 2 now and 1, 3 next
+A and B have 5 masters in common: the sets that names are spread over are
+changing, and names that move are locked in both. A rollout is under way until
+all clients have the same.
+`},
+		{"a rollout that was skipped", []redlock.ClientInfo{before, after}, exitNo, `
+A and B have 5 masters in common: NOT SAFE: A spreads names over the sets 1, 2,
+and B over the sets 1, 3, so two clients may hold the same name at once in
+different sets.
 `},
 		{"a set that is not known", []redlock.ClientInfo{one, unsure}, exitNo, `
 A and B have 1 master in common: some masters are not connected, so it cannot be

@@ -53,7 +53,8 @@ type putter interface {
 func run(ctx context.Context, out io.Writer) (err error) {
 	fleet := redlocktest.New(3) // in a service: redlock.Config{Masters: …}
 	defer fleet.Close()
-	a, err := redlock.New(redlock.Config{Pools: fleet.Pools(), Lease: shortLease})
+	// MaxLease covers the leases of b: a client whose restart guard is shorter than those takes no lock.
+	a, err := redlock.New(redlock.Config{Pools: fleet.Pools(), Lease: shortLease, MaxLease: 30 * time.Second})
 	if err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func TestStepsDoNotAllocate(t *testing.T) {
 		var out HoldEffects
 		got := testing.AllocsPerRun(100, func() {
 			now := clock.Instant{}
-			h.Step(&conf, now, &HoldEvent{Kind: HoldWon, Until: now.Add(full), At: 31, Lease: lease, Watch: true}, &out)
+			h.Step(&conf, now, &HoldEvent{Kind: HoldWon, Until: now.Add(full), At: 31, Wish: Wish{Watched: true, Lease: lease}}, &out)
 			h.Step(&conf, now, &HoldEvent{Kind: HoldRenew}, &out)
 			r := Renewal{Sent: now, Lease: lease}
 			for i := range 5 {

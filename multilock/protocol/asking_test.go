@@ -41,6 +41,24 @@ func TestAsksAgain(t *testing.T) {
 	})
 }
 
+// A lease that is used up before the answers come is asked for seldom: neither grants that are too late,
+// nor hand-offs, nor hints make the next round come sooner.
+func TestALeaseThatIsTooShort(t *testing.T) {
+	play(t, 3, Want{Lease: 10 * ms, Wait: true}, func(s *scene) {
+		s.trip = 20 * ms
+		rounds := 0
+		for s.start(); s.now < 10*time.Second; rounds++ {
+			s.at(s.now+20*ms).answer(0, yes(7)).answer(1, yes(7)).handOff(2, s.c.Round, 7).hint(0)
+			for s.wake(); s.out.Ask == 0; {
+				s.wake()
+			}
+		}
+		if rounds > 60 {
+			t.Errorf("%d rounds in 10s, want 60 at most", rounds)
+		}
+	})
+}
+
 // Masters that are far away have their round trip on top, and the lock is handed off for so long
 // that the round it names still counts. Neither is longer than the lease allows.
 func TestPausesAndHandOffs(t *testing.T) {
@@ -388,4 +406,41 @@ func TestStock(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Who is started with a delay asks when that is over, unless a release enters it before, or it is given up:
+// then it has asked nobody.
+func TestStartWithADelay(t *testing.T) {
+	later := Event{Kind: Start, Delay: 20 * ms}
+	play(t, 3, waits, func(s *scene) {
+		s.step(later).want(Idle).wantQuiet().wantWake(20 * ms)
+		s.at(20*ms - 1).due().want(Idle).wantQuiet()
+		s.at(20*ms).due().want(Asking).wantRound(All(3), AskOrQueue, shortLease)
+		s.step(later).want(Asking).wantQuiet()
+	})
+	play(t, 3, waits, func(s *scene) {
+		s.step(later).start().want(Asking).wantRound(All(3), AskOrQueue, shortLease)
+	})
+	play(t, 3, waits, func(s *scene) {
+		s.step(later).at(ms).enter(0b011).want(Queued).wantRound(0b100, AskOrQueue, shortLease)
+		s.at(20 * ms).due().want(Queued).wantQuiet()
+	})
+	play(t, 3, waits, func(s *scene) {
+		s.step(later).at(ms).giveUp().wantFailed(GivenUp, 0).wantNoWake()
+	})
+}
+
+// Who waits behind its own client's hold asks seldom, as long as a majority names that and it would be told of
+// a hand-off.
+func TestAsksSeldomBehindItsOwnClient(t *testing.T) {
+	own := busy(x|Ours, time.Hour)
+	play(t, 3, waits, func(s *scene) {
+		s.start().answers(own, own, busy(x, time.Hour)).wantWake(200 * ms)
+		s.wake().wantRound(All(3), QueueOnly, 2000*ms).wantWake(1200 * ms)
+		s.answers(own, busy(x, time.Hour), busy(x, time.Hour)).wake().wantRound(All(3), QueueOnly, 800*ms)
+	})
+	play(t, 3, waits, func(s *scene) {
+		s.deaf = true
+		s.start().allAnswer(own).wake().wantRound(All(3), QueueOnly, shortLease)
+	})
 }

@@ -118,8 +118,9 @@ func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effect
 	case Start:
 		if c.State == Idle {
 			c.begin(now)
-			c.State = Asking
-			c.ask(conf, now, ev, All(conf.Masters), out)
+			if c.AskAt = now.Add(ev.Delay); ev.Delay == 0 {
+				c.first(conf, now, ev, out)
+			}
 		}
 	case Enter:
 		if c.State == Idle {
@@ -147,10 +148,14 @@ func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effect
 		}
 	case Hint:
 		if c.contends() {
-			c.askSoon(conf, now, ev.Delay+ev.draw(ev.Delay, out)+c.stagger(conf))
+			c.askSoon(conf, now, ev, ev.Delay+ev.draw(ev.Delay, out)+c.stagger(conf))
 		}
 	case Due:
 		c.due(conf, now, ev, out)
+	case Doubt:
+		if !c.Over() {
+			c.doubt(conf, now, ev.Master)
+		}
 	case Take:
 		if c.State == Won {
 			c.take(conf, now, ev, out)
@@ -165,6 +170,12 @@ func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effect
 func (c *Contender) begin(now clock.Instant) {
 	c.Try = 1
 	c.Begun, c.HeldUntil = now, now
+}
+
+// first asks for the first time.
+func (c *Contender) first(conf *Config, now clock.Instant, ev *Event, out *Effects) {
+	c.State = Asking
+	c.ask(conf, now, ev, All(conf.Masters), out)
 }
 
 // contends reports whether votes count.
@@ -184,6 +195,8 @@ func (c *Contender) Over() bool { return c.State == Taken || c.State == Failed }
 // have failed.
 func (c *Contender) Wake() (at clock.Instant, ok bool) {
 	switch c.State {
+	case Idle:
+		return c.AskAt, c.Try > 0
 	case Queued, Waiting, Paused:
 		return c.AskAt, true
 	case Minority:
@@ -198,6 +211,8 @@ func (c *Contender) Wake() (at clock.Instant, ok bool) {
 // due does what is due.
 func (c *Contender) due(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	switch {
+	case c.State == Idle && c.Try > 0 && reached(now, c.AskAt):
+		c.first(conf, now, ev, out)
 	case c.State == Minority && reached(now, c.BackOffAt):
 		c.backOff(conf, now, ev, out)
 	case c.State == Paused && reached(now, c.AskAt):

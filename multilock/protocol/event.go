@@ -32,6 +32,7 @@ type Times struct {
 	LastPause  time.Duration // longest time between two rounds of a waiter near the head of the queue
 	Near       int           // so many are near the head; 0: all are
 	FarPause   time.Duration // longest time between two rounds of the others
+	OwnPause   time.Duration // shortest time between two rounds while the contender's own client has the lock
 	Stagger    time.Duration // when many have reason to ask, each of those asks so much later than the one before it
 	Grid       time.Duration // rounds fall on multiples of it, so that those of many names share a flush; 0: anywhere
 	BackOff    time.Duration // unit of the time that a minority of votes is kept
@@ -48,12 +49,13 @@ type Times struct {
 // the others that lease; and the longer all have waited, the less it matters.
 //
 // Those near the head notice that a lease has run out or a message was lost. The others only keep
-// their places fresh.
+// their places fresh, and so do those whose own client has the lock, and renews and releases it.
 var Usual = Times{
 	FirstPause: 200 * time.Millisecond,
 	LastPause:  400 * time.Millisecond,
 	Near:       4,
 	FarPause:   1600 * time.Millisecond,
+	OwnPause:   time.Second,
 	Stagger:    time.Millisecond,
 	Grid:       50 * time.Millisecond,
 	BackOff:    4 * time.Millisecond,
@@ -84,13 +86,15 @@ const (
 	Nobody Holder = 0
 	// somebody has it; that is all that matters.
 	somebody Holder = 1
+	// Ours is set in the numbers of owners of the contender's own client.
+	Ours Holder = 1 << 63
 )
 
 // Kind is the kind of an [Event].
 type Kind uint8
 
 const (
-	Start     Kind = iota // the caller wants the lock
+	Start     Kind = iota // the caller wants the lock, and asks for it after Delay unless it was entered
 	Enter                 // a release to the masters in At enters the caller into the queue
 	Answer                // a master answered a round, or did not in time
 	Entered               // a master answered the release that entered the caller
@@ -98,6 +102,7 @@ const (
 	Raised                // a master answered a raise of the fencing counter
 	Hint                  // the lock may be free: ask again after Delay and up to twice that
 	Due                   // the instant of Wake has come
+	Doubt                 // what a master voted for may have ended early
 	Take                  // the caller takes what was won
 	GiveUp                // the caller wants the lock no more
 )
@@ -117,12 +122,12 @@ type Event struct {
 	Slot     int           // that was granted or handed off
 	Hopeless bool          // the error does not pass by itself
 	At       Set           // of Enter
-	Delay    time.Duration // of Hint
+	Delay    time.Duration // of Start and Hint
 
 	// What the driver knows and draws.
 	Trip time.Duration // bound on the round trip to the q-th fastest master
 	Lot  uint32        // a random number
-	Told bool          // it hears of hand-offs from a majority of the masters
+	Told bool          // it hears of hand-offs from a majority of the masters, or is about to
 }
 
 // draw returns a random duration below d, and notes that chance had a say.
@@ -151,6 +156,7 @@ type Effects struct {
 	Command Command
 	Round   uint32
 	Lease   time.Duration // for which the lock may be handed off
+	Polls   bool          // hand it off without being heard: the next round finds it
 
 	// Raise: have these masters raise their fencing counters to RaiseTo.
 	Raise   Set

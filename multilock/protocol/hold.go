@@ -46,23 +46,18 @@ var HoldArrows = []HoldArrow{
 	{Valid, Released, "given back"},
 }
 
-// Hold is a lock that was won, until it has ended. Its owner may enter it again: Entries is the
-// hold count.
+// Hold is a lock that was won, until it has ended. Its owner may enter it again: see [Entries].
 //
 // Source: docs/algorithm.md, "Renew" and "Release".
 type Hold struct {
-	State   HoldState
-	Until   clock.Instant // end of validity
-	Ended   clock.Instant // when it ended, at the latest when its validity did
-	Entries int           // hold count
-	Shared  bool          // with other readers
-	At      Set           // masters that may have it
+	State  HoldState
+	Until  clock.Instant // end of validity
+	Ended  clock.Instant // when it ended, at the latest when its validity did
+	Shared bool          // with other readers
+	At     Set           // masters that may have it
 
-	Lease   time.Duration // that a renewal is for
-	Watched bool          // it is renewed until it is given back
-	Limited bool          // by Limit
-	Limit   clock.Instant // no renewal is due then or later
-	Due     bool          // a renewal is due at RenewAt
+	Wish
+	Due     bool // a renewal is due at RenewAt
 	RenewAt clock.Instant
 }
 
@@ -77,16 +72,15 @@ type HoldKind uint8
 
 const (
 	HoldWon       HoldKind = iota // the first event: a contender took it, with the fields of its grant
-	HoldWatch                     // renew it to Lease from now on
-	HoldEnter                     // its owner enters it again: a round is about to be sent
-	HoldLeave                     // one of its entries is given back, or was not confirmed
-	HoldEnd                       // all of them are given back
+	HoldWatch                     // from now on its entries want Wish
+	HoldEnd                       // it is given back
 	HoldDowngrade                 // it is shared from now on, and renewed for a reader
 	HoldRenew                     // a renewal that is due is about to be sent
 	HoldSent                      // a renewal was sent to the masters in At
 	HoldRenewed                   // a majority confirmed a renewal that was due, Until then
 	HoldExtended                  // a majority confirmed it to the caller, Until then
 	HoldFailed                    // no majority confirmed a renewal that was due
+	HoldDoubt                     // the masters in At may have forgotten it
 	HoldLost                      // so few masters have it that somebody else may have the lock
 	HoldDue                       // the end of validity has come
 )
@@ -96,21 +90,17 @@ type HoldEvent struct {
 	Kind   HoldKind
 	Until  clock.Instant
 	At     Set
-	Lease  time.Duration
+	Wish   Wish          // of HoldWon and HoldWatch
 	Short  bool          // of HoldWon: as the contender has it
 	Shared bool          // of HoldWon: with other readers
 	Writer bool          // of HoldLost: it was found by a renewal that was sent for a writer
-	Watch  bool          // of HoldWon: as HoldWatch
-	Limit  time.Duration // of the time that it is watched; 0: none
 	Trip   time.Duration // bound on the round trip to the q-th fastest master
 }
 
 // HoldEffects are what a step of a [Hold] wants done. Whether it has ended, and when it is to be
 // renewed, is read off the hold.
 type HoldEffects struct {
-	Release Set  // give it back at these masters
-	Count   Set  // set the hold count to Entries at these masters
-	Ceased  bool // it is renewed no more, since its limit has come
+	Release Set // give it back at these masters
 }
 
 // Live reports whether the hold has not ended.
@@ -121,7 +111,7 @@ func (h *Hold) Live() bool { return h.State == Short || h.State == Valid }
 func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEffects) {
 	*out = HoldEffects{}
 	if ev.Kind == HoldWon {
-		h.won(conf, now, ev, out)
+		h.won(conf, now, ev)
 		return
 	}
 	if h.Live() && reached(now, h.Until) {
@@ -140,23 +130,15 @@ func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEff
 	}
 	switch kind {
 	case HoldWatch:
-		h.watch(conf, now, ev, out)
-	case HoldEnter:
-		h.Entries++
-	case HoldLeave:
-		h.Entries--
-		if h.Entries == 0 {
-			h.end(Released, now, out)
-		} else {
-			out.Count = h.At
-		}
+		h.Want(ev.Wish)
+		h.schedule(conf, now, ev.Trip)
 	case HoldEnd:
 		h.end(Released, now, out)
 	case HoldRenew:
 		h.Due = false
 		if h.State == Short {
 			// It may end before the masters' silence is taken for a no.
-			h.renewIn(now, max(ev.Trip+conf.TopUp, now.Left(h.Until)/4), out)
+			h.renewIn(now, max(ev.Trip+conf.TopUp, now.Left(h.Until)/4))
 		}
 	case HoldSent:
 		h.At |= ev.At // it heals
@@ -165,13 +147,17 @@ func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEff
 		if h.State == Short {
 			h.State, h.Due = Valid, false // the next try is not needed
 		}
-		h.schedule(conf, now, ev.Trip, out)
+		h.schedule(conf, now, ev.Trip)
 	case HoldExtended:
 		h.extend(now, ev.Until)
 	case HoldFailed:
 		if h.State == Valid { // else the next try is due already, see HoldRenew
 			again := renewAgain(h.Lease)
-			h.renewIn(now, min(again, max(now.Left(h.Until)/4, again/10)), out)
+			h.renewIn(now, min(again, max(now.Left(h.Until)/4, again/10)))
+		}
+	case HoldDoubt:
+		if h.At&ev.At != 0 {
+			h.renewIn(now, 0)
 		}
 	case HoldLost:
 		h.end(Lost, now, out)
@@ -181,16 +167,12 @@ func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEff
 }
 
 // won makes a hold of what a contender took.
-func (h *Hold) won(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEffects) {
-	*h = Hold{State: Valid, Until: ev.Until, Entries: 1, Shared: ev.Shared, At: ev.At, Lease: ev.Lease}
+func (h *Hold) won(conf *Config, now clock.Instant, ev *HoldEvent) {
+	*h = Hold{State: Valid, Until: ev.Until, Shared: ev.Shared, At: ev.At, Wish: ev.Wish}
 	if ev.Short {
 		h.State = Short
 	}
-	if ev.Watch {
-		h.watch(conf, now, ev, out)
-	} else {
-		h.schedule(conf, now, ev.Trip, out)
-	}
+	h.schedule(conf, now, ev.Trip)
 }
 
 // end ends the hold, and gives it back.
@@ -210,44 +192,41 @@ func (h *Hold) extend(now, until clock.Instant) {
 	}
 }
 
-// watch has the hold renewed until it is given back, or until its limit, which counts from the
-// first time.
-func (h *Hold) watch(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEffects) {
-	h.Watched, h.Lease = true, ev.Lease
-	if ev.Limit > 0 && !h.Limited {
-		h.Limited, h.Limit = true, now.Add(ev.Limit)
+// Want has the hold renewed as its entries want it from now on. Where they do not want it, it ends with
+// its validity: a renewal that is due is not made, unless it is the first of a hold that was handed off.
+// It needs no instant, and makes no renewal due, which HoldWatch does.
+func (h *Hold) Want(w Wish) {
+	if !w.Watched {
+		w.Lease = h.Lease
 	}
-	h.schedule(conf, now, ev.Trip, out)
-}
-
-// Unwatch ends the renewals of the hold. It then ends with its validity. It needs no instant.
-func (h *Hold) Unwatch() {
-	h.Watched = false
-	if h.State != Short {
+	h.Wish = w
+	if !w.Watched && h.State != Short {
 		h.Due = false
 	}
 }
 
 // schedule makes the next renewal due, if one is wanted.
-func (h *Hold) schedule(conf *Config, now clock.Instant, trip time.Duration, out *HoldEffects) {
+func (h *Hold) schedule(conf *Config, now clock.Instant, trip time.Duration) {
 	if h.State == Short {
 		spare := now.Left(h.Until) - 2*trip // of two tries
-		h.renewIn(now, max(0, min(conf.TopUp, spare/2)), out)
+		h.renewIn(now, max(0, min(conf.TopUp, spare/2)))
 	} else {
-		h.renewIn(now, RenewEvery(h.Lease), out)
+		h.renewIn(now, RenewEvery(h.Lease))
 	}
 }
 
 // renewIn makes a renewal due after d, unless one is due earlier, as long as renewals are wanted. A
 // hold that was handed off is renewed to the lease that was wanted in any case.
-func (h *Hold) renewIn(now clock.Instant, d time.Duration, out *HoldEffects) {
+func (h *Hold) renewIn(now clock.Instant, d time.Duration) {
 	at := now.Add(d)
+	if h.Due && at.Left(h.RenewAt) <= 0 {
+		at = h.RenewAt
+	}
 	switch {
 	case h.State != Short && !h.Watched:
 	case h.Limited && reached(at, h.Limit):
-		out.Ceased = true
-		h.Unwatch()
-	case !h.Due || at.Left(h.RenewAt) > 0:
+		h.Watched, h.Due = false, false
+	default:
 		h.Due, h.RenewAt = true, at
 	}
 }

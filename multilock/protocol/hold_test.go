@@ -4,7 +4,12 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"example.com/redlock/clock"
 )
+
+// watched is the beginning of a hold that is renewed.
+var watched = HoldEvent{Wish: Wish{Watched: true}}
 
 // A hold ends with its validity, to the nanosecond, whoever comes to look and whenever.
 func TestAHoldEndsWithItsValidity(t *testing.T) {
@@ -13,7 +18,7 @@ func TestAHoldEndsWithItsValidity(t *testing.T) {
 			t.Run(fmt.Sprint(kind, late), func(t *testing.T) {
 				playHold(t, HoldEvent{}, func(s *holdScene) {
 					s.at(full-1).does(HoldDue).want(Valid, full)
-					ev := HoldEvent{Kind: kind, Until: s.begin.Add(2 * full), At: 0b010, Lease: lease}
+					ev := HoldEvent{Kind: kind, Until: s.begin.Add(2 * full), At: 0b010}
 					s.at(full+late).step(ev).wantEnd(Expired, full, 0b011)
 				})
 			})
@@ -28,13 +33,12 @@ func TestAHoldStaysEnded(t *testing.T) {
 		"expired":  func(s *holdScene) { s.at(full).does(HoldDue).wantEnd(Expired, full, 0b011) },
 		"lost":     func(s *holdScene) { s.at(7*ms).does(HoldLost).wantEnd(Lost, 7*ms, 0b011) },
 		"released": func(s *holdScene) { s.at(7*ms).does(HoldEnd).wantEnd(Released, 7*ms, 0b011) },
-		"left":     func(s *holdScene) { s.at(7*ms).does(HoldLeave).wantEnd(Released, 7*ms, 0b011) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			playHold(t, HoldEvent{Watch: true}, func(s *holdScene) {
+			playHold(t, watched, func(s *holdScene) {
 				end(s)
 				for kind := HoldWatch; kind <= HoldDue; kind++ {
-					s.at(s.now + 1).step(HoldEvent{Kind: kind, Until: s.begin.Add(2 * full), At: 0b110, Lease: lease})
+					s.at(s.now + 1).step(HoldEvent{Kind: kind, Until: s.begin.Add(2 * full), At: 0b110})
 					if want := map[bool]Set{true: 0b110}[kind == HoldSent]; s.out.Release != want || s.h.Live() || s.h.Due {
 						t.Errorf("event %d: a release at %b of what is %v, want at %b", kind, s.out.Release, s.h.State, want)
 					}
@@ -47,10 +51,10 @@ func TestAHoldStaysEnded(t *testing.T) {
 // A renewal that is confirmed after validity has ended does not bring the hold back: somebody else
 // may have held the lock in between.
 func TestALateConfirmationCountsForNothing(t *testing.T) {
-	playHold(t, HoldEvent{Watch: true}, func(s *holdScene) {
+	playHold(t, watched, func(s *holdScene) {
 		s.at(full/3).does(HoldRenew).sent(0b111).at(full).renewed(full/3+full).wantEnd(Expired, full, 0b111)
 	})
-	playHold(t, HoldEvent{Watch: true}, func(s *holdScene) {
+	playHold(t, watched, func(s *holdScene) {
 		s.at(full/3).does(HoldRenew).sent(0b111).at(full-1).renewed(full/3+full).want(Valid, full/3+full)
 	})
 }
@@ -75,41 +79,21 @@ func TestARenewedHoldMayBeWhereItHeals(t *testing.T) {
 	})
 }
 
-// A hold that was entered n times is given back by the n-th leave, and each before it tells the
-// masters the hold count.
-func TestHoldCount(t *testing.T) {
-	playHold(t, HoldEvent{}, func(s *holdScene) {
-		s.does(HoldEnter).does(HoldEnter)
-		for _, left := range []int{2, 1} {
-			if s.does(HoldLeave).want(Valid, full); s.out.Count != 0b011 || s.h.Entries != left {
-				t.Errorf("%d entries are told to %b, want %d to 11", s.h.Entries, s.out.Count, left)
-			}
-		}
-		s.does(HoldLeave).wantEnd(Released, 0, 0b011)
-	})
-	playHold(t, HoldEvent{}, func(s *holdScene) { // all at once
-		s.does(HoldEnter).does(HoldEnter).does(HoldEnd).wantEnd(Released, 0, 0b011)
-	})
-}
-
 // A hold is renewed every third of its lease if it is watched, and not otherwise.
 func TestRenewalsAreDue(t *testing.T) {
 	playHold(t, HoldEvent{}, func(s *holdScene) {
 		s.wantNoneDue().at(time.Second).renewed(time.Second + full).wantNoneDue().does(HoldFailed).wantNoneDue()
 	})
-	playHold(t, HoldEvent{Watch: true}, func(s *holdScene) {
+	playHold(t, watched, func(s *holdScene) {
 		every := lease / 3
 		s.wantDue(every).at(every).does(HoldRenew).wantNoneDue().at(every + ms).renewed(every + full).wantDue(every + ms + every)
 		s.step(HoldEvent{Kind: HoldExtended, Until: s.begin.Add(2 * full)}).wantDue(every + ms + every)
 	})
 	playHold(t, HoldEvent{}, func(s *holdScene) { // from now on, and for a shorter lease
-		s.at(time.Second).step(HoldEvent{Kind: HoldWatch, Lease: lease}).wantDue(time.Second + lease/3)
-		s.at(2 * time.Second).step(HoldEvent{Kind: HoldWatch, Lease: 3 * time.Second}).wantDue(3 * time.Second)
+		s.at(time.Second).wants(Wish{Watched: true, Lease: lease}).wantDue(time.Second + lease/3)
+		s.at(2 * time.Second).wants(Wish{Watched: true, Lease: 3 * time.Second}).wantDue(3 * time.Second)
 		s.at(3 * time.Second).does(HoldRenew).renewed(3*time.Second + full).wantDue(4 * time.Second)
-		if s.h.Unwatch(); s.h.Watched {
-			t.Error("it is watched still")
-		}
-		s.wantNoneDue().renewed(4*time.Second + full).wantNoneDue()
+		s.wants(Wish{}).wantNoneDue().renewed(4*time.Second + full).wantNoneDue()
 	})
 }
 
@@ -124,7 +108,7 @@ func TestAFailedRenewalIsRepeated(t *testing.T) {
 		{300 * ms, 100 * ms},
 		{1, 100 * ms},
 	} {
-		playHold(t, HoldEvent{Watch: true}, func(s *holdScene) {
+		playHold(t, watched, func(s *holdScene) {
 			now := full - tt.left
 			s.at(now).does(HoldRenew).does(HoldFailed).wantDue(now + tt.again)
 			s.at(now).does(HoldFailed).wantDue(now + tt.again)
@@ -132,11 +116,24 @@ func TestAFailedRenewalIsRepeated(t *testing.T) {
 	}
 }
 
+// A hold is renewed at once when a master that may have voted for it may have forgotten that: if it is renewed
+// at all.
+func TestDoubtIsCleared(t *testing.T) {
+	doubt := HoldEvent{Kind: HoldDoubt, At: 0b010}
+	playHold(t, watched, func(s *holdScene) {
+		s.at(time.Second).step(doubt).want(Valid, full).wantDue(time.Second)
+		s.does(HoldRenew).wantNoneDue().renewed(time.Second + full).wantDue(time.Second + lease/3)
+		s.at(2 * time.Second).step(HoldEvent{Kind: HoldDoubt, At: 0b100}).wantDue(time.Second + lease/3) // it was not there
+	})
+	playHold(t, HoldEvent{}, func(s *holdScene) { s.step(doubt).wantNoneDue() })
+	playHold(t, HoldEvent{Short: true}, func(s *holdScene) { s.at(ms).step(doubt).wantDue(ms) })
+}
+
 // A hold that was handed off is renewed to the lease that was wanted, watched or not: soon, and once
 // more before the masters' silence can be told from a no.
 func TestTopUp(t *testing.T) {
 	for _, watch := range []bool{false, true} {
-		playHold(t, HoldEvent{Short: true, Watch: watch}, func(s *holdScene) {
+		playHold(t, HoldEvent{Short: true, Wish: Wish{Watched: watch}}, func(s *holdScene) {
 			s.want(Short, shortValid).wantDue(20 * ms)
 			s.at(20*ms).does(HoldRenew).want(Short, shortValid).wantDue(20*ms + (shortValid-20*ms)/4)
 			s.at(21 * ms).does(HoldFailed).wantDue(20*ms + (shortValid-20*ms)/4) // which is known already
@@ -147,8 +144,8 @@ func TestTopUp(t *testing.T) {
 				s.wantNoneDue()
 			}
 		})
-		playHold(t, HoldEvent{Short: true, Watch: watch}, func(s *holdScene) { // until it ends
-			s.h.Unwatch()
+		playHold(t, HoldEvent{Short: true, Wish: Wish{Watched: watch}}, func(s *holdScene) { // until it ends
+			s.h.Want(Wish{})
 			for s.h.Due {
 				s.at(s.h.RenewAt.Sub(s.begin))
 				if s.does(HoldRenew); s.h.Due && s.h.RenewAt.Sub(s.begin) <= s.now {
@@ -178,27 +175,28 @@ func TestExtendOfAShortHold(t *testing.T) {
 	})
 }
 
-// A hold is watched until its limit, which counts from the first time, and is then renewed no more:
-// it ends with its validity.
+// A hold is watched until its limit, and is then renewed no more: it ends with its validity.
 func TestLimit(t *testing.T) {
-	playHold(t, HoldEvent{Watch: true, Limit: lease}, func(s *holdScene) {
+	limited := func(after time.Duration) Wish {
+		return Wish{Watched: true, Lease: lease, Limited: true, Limit: clock.Instant{}.Add(after)}
+	}
+	first := func(after time.Duration, story func(s *holdScene)) {
+		playHold(t, HoldEvent{}, func(s *holdScene) { story(s.wants(limited(s.begin.Sub(clock.Instant{}) + after))) })
+	}
+	first(lease, func(s *holdScene) {
 		s.wantDue(lease / 3).at(lease / 3).does(HoldRenew).renewed(lease/3 + full).wantDue(2 * (lease / 3))
-		s.at(2 * (lease / 3)).step(HoldEvent{Kind: HoldWatch, Lease: lease, Limit: lease}).wantDue(2 * (lease / 3))
-		s.does(HoldRenew).renewed(2*(lease/3) + full).wantDue(3 * (lease / 3))
+		s.at(2 * (lease / 3)).does(HoldRenew).renewed(2*(lease/3) + full).wantDue(3 * (lease / 3))
 		s.at(3 * (lease / 3)).does(HoldRenew).renewed(lease + full).wantNoneDue()
-		if !s.out.Ceased || s.h.Watched {
-			t.Errorf("ceased %v, watched %v, want that it has ceased", s.out.Ceased, s.h.Watched)
+		if s.h.Watched {
+			t.Error("it is watched beyond its limit")
 		}
 		s.at(19 * time.Second).does(HoldFailed).wantNoneDue()
-		if s.out.Ceased {
-			t.Error("it has ceased twice")
-		}
 		s.at(lease+full).does(HoldDue).wantEnd(Expired, lease+full, 0b011)
 	})
-	playHold(t, HoldEvent{Watch: true, Limit: lease / 3}, func(s *holdScene) { // no renewal is due at the limit
-		if s.wantNoneDue(); !s.out.Ceased {
-			t.Error("a renewal at the limit is waited for")
-		}
+	first(lease/3, func(s *holdScene) { s.wantNoneDue() }) // no renewal is due at the limit
+	first(lease/3+1, func(s *holdScene) { s.wantDue(lease / 3) })
+	first(lease/2, func(s *holdScene) { // one that is due before stays so
+		s.at(lease / 4).wants(s.h.Wish).wantDue(lease / 3)
+		s.wants(Wish{}).wantNoneDue() // until nobody wants it
 	})
-	playHold(t, HoldEvent{Watch: true, Limit: lease/3 + 1}, func(s *holdScene) { s.wantDue(lease / 3) })
 }

@@ -24,9 +24,11 @@ func TestHoldWalk(t *testing.T) {
 			draw := func(kind HoldKind) HoldEvent {
 				return HoldEvent{
 					Kind: kind, Until: now.Add(soon(12*time.Second) - time.Second), At: Set(r.Uint32()) & All(conf.Masters),
-					Lease: time.Second + soon(10*time.Second).Truncate(ms), Watch: r.IntN(2) == 0,
-					Shared: r.IntN(2) == 0, Writer: r.IntN(2) == 0,
-					Limit: time.Duration(r.IntN(2)) * soon(20*time.Second), Trip: soon(100 * ms),
+					Wish: Wish{
+						Watched: r.IntN(2) == 0, Lease: time.Second + soon(10*time.Second).Truncate(ms),
+						Limited: r.IntN(2) == 0, Limit: now.Add(soon(20 * time.Second)),
+					},
+					Shared: r.IntN(2) == 0, Writer: r.IntN(2) == 0, Trip: soon(100 * ms),
 				}
 			}
 			var h Hold
@@ -50,7 +52,7 @@ func TestHoldWalk(t *testing.T) {
 					now = now.Add(max(0, now.Left(h.RenewAt)))
 				}
 				if r.IntN(30) == 0 {
-					h.Unwatch()
+					h.Want(Wish{})
 				}
 				kind := HoldWatch + HoldKind(r.IntN(int(HoldDue)))
 				if (kind == HoldEnd || kind == HoldLost) && r.IntN(4) > 0 {

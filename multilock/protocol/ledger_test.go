@@ -115,7 +115,8 @@ func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instan
 		check(*out == Effects{Read: after.Token}, "a contender that is %v wants %+v", before.State, *out)
 	}
 	_, timed := after.Wake()
-	check(timed == slices.Contains([]State{Queued, Waiting, Minority, Paused}, after.State), "due at some time in %v: %v", after.State, timed)
+	started := after.State == Idle && after.Try > 0 // with a delay
+	check(timed == (started || slices.Contains([]State{Queued, Waiting, Minority, Paused}, after.State)), "due at some time in %v: %v", after.State, timed)
 	if at, timed := before.Wake(); ev.Kind == Due && (!timed || now.Left(at) > 0) {
 		check(*after == *before && *out == Effects{Read: after.Token}, "something was due too early: %+v", *out)
 	}
@@ -201,7 +202,10 @@ func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instan
 		check(now.Left(after.Until) > 0, "taken when validity was over")
 	}
 	if (before.State == Won || before.State == Settling) && (after.State == Won || after.State == Settling || after.State == Taken) {
-		check(after.Until == before.Until && after.Short == before.Short, "the end of validity was moved")
+		left := now.Left(after.Until)
+		until, _, _, _, majority := l.owner.majority(conf, now, after.Slot)
+		doubted := ev.Kind == Doubt && before.Masters[ev.Master].Voted && (left <= 0 || majority && left <= now.Left(until))
+		check((after.Until == before.Until || doubted) && after.Short == before.Short, "the end of validity was moved to %v", after.Until)
 	}
 
 	// What follows is for the next owner.
@@ -218,10 +222,13 @@ func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instan
 
 // note notes what happened to the present owner, and reports whether that was a vote that counts.
 func (l *ledger) note(before *Contender, now clock.Instant, ev *Event) (voted bool) {
+	o, i := &l.owner, ev.Master
+	if ev.Kind == Doubt {
+		o.votes[i] = nil
+	}
 	if ev.Try != before.Try || ev.Try == 0 {
 		return false
 	}
-	o, i := &l.owner, ev.Master
 	round := sentRound{}
 	if n := int(ev.Round); n > 0 && n <= len(l.rounds) && l.rounds[n-1].try == ev.Try && len(l.rounds)-n < maxRounds {
 		round = l.rounds[n-1]

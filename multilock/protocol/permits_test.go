@@ -27,30 +27,52 @@ func TestAPermitIsWonInOneRound(t *testing.T) {
 	})
 }
 
-// Votes for several slots do not add up. They are given back to nobody, and the new owner asks soon, and
-// first for the slot that most masters gave the old one.
+// Votes for several slots do not add up. They are given back to nobody, soon, by a contender that is in no
+// queue until it asks again: first for the slot that most masters gave the old owner.
 func TestSlotsDoNotAddUp(t *testing.T) {
-	play(t, 3, permits, func(s *scene) {
-		s.start().answers(yes(7).in(0), yes(7).in(1)).want(Asking).answer(2, yes(7).in(2)).want(Minority)
-		s.wake().wantGivenBack(All(3), All(3), true).want(Waiting).wantWakeBy(s.now+16*ms).wake().wantRound(All(3), AskOrQueue, shortLease)
-	})
-	play(t, 5, permits, func(s *scene) {
-		s.start().answers(yes(7).in(0), yes(7).in(2), yes(7).in(1), yes(7).in(2)).want(Asking)
-		s.answer(4, yes(7).in(0)).want(Minority).wake().wantGivenBack(All(5), All(5), true)
-		if s.c.Start != 0 {
-			t.Errorf("begins with slot %d, want 0", s.c.Start)
-		}
-	})
-	play(t, 5, permits, func(s *scene) {
-		s.start().answers(yes(7).in(0), yes(7).in(2), yes(7).in(1), yes(7).in(2), busy(x, time.Hour)).want(Minority).wake()
-		if s.c.Start != 2 {
-			t.Errorf("begins with slot %d, want 2", s.c.Start)
-		}
-	})
+	for _, lot := range lots {
+		play(t, 3, permits, func(s *scene) {
+			const trip = 10 * ms
+			s.lot, s.trip = lot, trip
+			s.start()
+			for try := range 8 {
+				crossed := s.now
+				s.answers(yes(7).in(0), yes(7).in(1)).answer(2, yes(7).in(2)).want(Minority)
+				s.wake().wantGivenBack(All(3), All(3), false).want(Waiting)
+				if s.now < crossed+trip || s.now > crossed+2*trip+ms {
+					t.Errorf("try %d: kept for %v, want a round trip to two", try, s.now-crossed)
+				}
+				if s.out.Ask != 0 {
+					t.Errorf("try %d: asks %b, want to be in no queue", try, s.out.Ask)
+				}
+				gap, unit := s.now, ms<<min(try, 4)
+				if s.wake(); s.now < gap+trip+unit || s.now > gap+2*trip+3*unit {
+					t.Errorf("try %d: asks after %v, want more than %v", try, s.now-gap, trip+unit)
+				}
+				s.wantRound(All(3), AskOrQueue, s.out.Lease)
+			}
+		})
+	}
+	for want, answers := range [][]reply{
+		{yes(7).in(0), yes(7).in(2), yes(7).in(1), yes(7).in(2), yes(7).in(0)},
+		{yes(7).in(0), yes(7).in(1), yes(7).in(3), yes(7).in(1), busy(x, time.Hour)},
+	} {
+		play(t, 5, permits, func(s *scene) {
+			s.start().answers(answers...).want(Minority).wake().wantGivenBack(All(5), All(5), false)
+			if s.c.Start != want {
+				t.Errorf("begins with slot %d, want %d", s.c.Start, want)
+			}
+		})
+	}
 	play(t, 3, permits, func(s *scene) { // grants and hand-offs: it asks before it gives them back
 		s.start().answers(yes(7).in(0), busy(x, time.Hour), busy(x, time.Hour)).at(2*ms).handOffSlot(1, 1, 7, 1).want(Minority)
 		s.wake().wantRound(All(3), AskOrQueue, shortLease).want(Waiting)
-		s.answers(yes(7).in(0), yes(7).in(1), busy(x, time.Hour)).want(Minority).wake().wantGivenBack(All(3), All(3), true)
+		s.answers(yes(7).in(0), yes(7).in(1), busy(x, time.Hour)).want(Minority).wake().wantGivenBack(All(3), All(3), false)
+	})
+	play(t, 3, permits, func(s *scene) { // a minority that is mixed only now
+		s.trip = 2 * ms
+		s.start().answers(busy(x, time.Hour), busy(y, time.Hour), busy(z, time.Hour)).at(10*ms).handOffSlot(0, 1, 7, 1).wantWake(13 * ms)
+		s.at(10*ms).handOffSlot(1, 1, 7, 2).want(Minority).wantWake(12 * ms)
 	})
 	play(t, 5, permits, func(s *scene) { // votes for one slot go to others
 		s.start().answers(yes(7).in(1), busy(x, time.Hour), busy(y, time.Hour), busy(z, time.Hour), yes(7).in(1)).want(Minority)
@@ -113,7 +135,7 @@ func TestTryForAPermitIsSplit(t *testing.T) {
 		play(t, 3, want, func(s *scene) {
 			s.lot = lot
 			s.start()
-			for range 5 {
+			for range 11 {
 				s.answers(yes(7).in(0), yes(7).in(1)).want(Asking).answer(2, yes(7).in(2)).want(Paused).wantGivenBack(All(3), 0, false)
 				if s.c.Start != i {
 					t.Errorf("drawn %d: begins with slot %d, want %d", lot, s.c.Start, i)

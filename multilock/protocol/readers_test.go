@@ -101,7 +101,7 @@ func TestAReaderBehindAWriterGoesOnAsking(t *testing.T) {
 // A downgrade makes a hold shared at once, and ends nothing. What a renewal finds that was sent for the
 // writer counts if it is a yes; but a master that shares the lock by now knows no writer.
 func TestDowngrade(t *testing.T) {
-	for _, won := range []HoldEvent{{Watch: true}, {Watch: true, Short: true}} {
+	for _, won := range []HoldEvent{watched, {Short: true, Wish: watched.Wish}} {
 		state := map[bool]HoldState{false: Valid, true: Short}[won.Short]
 		playHold(t, won, func(s *holdScene) {
 			until := s.h.Until.Sub(s.begin)

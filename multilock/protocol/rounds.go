@@ -14,7 +14,7 @@ func (c *Contender) ask(conf *Config, now clock.Instant, ev *Event, at Set, out 
 	c.Round++
 	pause, lease := c.times(conf, now, ev)
 	out.Ask, out.Command = at, c.command(conf, now)
-	out.Round, out.Lease = c.Round, lease
+	out.Round, out.Lease, out.Polls = c.Round, lease, c.Want.Wait && !ev.Told
 	copy(c.Rounds[:], c.Rounds[1:])
 	c.Rounds[maxRounds-1] = Round{
 		Number: c.Round, Sent: now, Lease: lease,
@@ -51,16 +51,27 @@ func (c *Contender) command(conf *Config, now clock.Instant) Command {
 
 // times returns how long to wait from one round to the next, and the lease for which the lock may
 // be handed off in answer to it: never longer than the one that is wanted, since a guard covers no
-// more. Both grow with how many stand before the caller, unless it has to ask to get the lock.
+// more. Both grow with how many stand before the caller, and while its own client has the lock, unless
+// it has to ask to get the lock.
 func (c *Contender) times(conf *Config, now clock.Instant, ev *Event) (pause, lease time.Duration) {
 	pause = min(max(conf.FirstPause, now.Sub(c.Begun)/2), conf.LastPause)
 	if ahead := c.Ahead(conf); ev.Told && conf.far(ahead) {
 		pause = max(pause, min(conf.LastPause*time.Duration(ahead+1)/time.Duration(conf.Near), conf.FarPause))
 	}
-	pause = min(pause+ev.Trip, c.Want.Lease/2)
+	if ev.Told && c.holder(conf, false)&Ours != 0 {
+		pause = max(pause, conf.OwnPause)
+	}
+	pause += ev.Trip
+	if !TooShort(c.Want.Lease, ev.Trip) {
+		pause = min(pause, c.Want.Lease/2)
+	}
 	lease = min(2*(pause+ev.Trip), c.Want.Lease)
 	return pause.Truncate(time.Millisecond), lease.Truncate(time.Millisecond)
 }
+
+// TooShort reports whether a lease is used up before the answers come that grant it. Nothing can be won
+// then, so who waits asks no sooner than the time between two rounds.
+func TooShort(lease, trip time.Duration) bool { return clock.Validity(lease, trip) <= 0 }
 
 // Ahead returns how many stand before the caller by what the masters said last: at most so many at
 // a majority of them. One that forgot its queue makes nobody the first.
@@ -99,14 +110,14 @@ func (c *Contender) round(number uint32) (r *Round, ok bool) {
 
 // askSoon makes the next round due after d at the latest, and one that may win: it forgets that the
 // lock was held.
-func (c *Contender) askSoon(conf *Config, now clock.Instant, d time.Duration) {
+func (c *Contender) askSoon(conf *Config, now clock.Instant, ev *Event, d time.Duration) {
 	c.HeldUntil, c.HeldAsOf = now, c.Round
-	c.sooner(conf, now, d)
+	c.sooner(conf, now, ev, d)
 }
 
-// sooner makes the next round due after d at the latest.
-func (c *Contender) sooner(conf *Config, now clock.Instant, d time.Duration) {
-	if at := now.Add(max(d, conf.Settle)); at.Left(c.AskAt) > 0 {
+// sooner makes the next round due after d at the latest, unless that is in vain.
+func (c *Contender) sooner(conf *Config, now clock.Instant, ev *Event, d time.Duration) {
+	if at := now.Add(max(d, conf.Settle)); at.Left(c.AskAt) > 0 && !TooShort(c.Want.Lease, ev.Trip) {
 		c.AskAt = at
 	}
 }

@@ -1,5 +1,7 @@
 package protocol
 
+import "example.com/redlock/quorum"
+
 // How permits are counted. A semaphore of K permits is K slots, and each slot is a lock of its own: a
 // majority for one slot wins, and votes for different slots do not add up. A master gives an owner one
 // slot at most. What a hold has in other slots moves to its own with its first renewal.
@@ -24,4 +26,29 @@ func (c *Contender) strongest(conf *Config, ended bool) (slot, votes int) {
 		}
 	}
 	return slot, votes
+}
+
+// mixed reports whether the contender has votes for several slots.
+func (c *Contender) mixed(conf *Config) bool {
+	if c.Want.Permits <= 1 {
+		return false
+	}
+	_, most := c.strongest(conf, false)
+	return most < c.votes(conf)
+}
+
+// crossed reports whether the votes are for so many slots that none can win, whatever the masters do that
+// have given none.
+func (c *Contender) crossed(conf *Config) bool {
+	if !c.mixed(conf) {
+		return false
+	}
+	_, most := c.strongest(conf, false)
+	no := c.votes(conf) - most
+	for i := range conf.Masters {
+		if m := &c.Masters[i]; !m.Voted && m.Said && m.Outcome != No {
+			no++
+		}
+	}
+	return conf.decide(most, no) == quorum.Lost
 }

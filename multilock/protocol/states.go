@@ -4,7 +4,8 @@ package protocol
 type State uint8
 
 const (
-	// Idle contenders have asked nobody anything.
+	// Idle contenders have asked nobody anything. One that was started with a delay asks at AskAt,
+	// unless a release of the same client enters it before.
 	Idle State = iota
 	// Asking: the first round is under way, and may still win.
 	Asking

@@ -36,7 +36,7 @@ func (c *Contender) answer(conf *Config, now clock.Instant, ev *Event, out *Effe
 	case ev.Outcome != Yes:
 	case r.Queue:
 		// The lock was handed off, and the message is late or lost: a grant confirms it.
-		c.askSoon(conf, now, 0)
+		c.askSoon(conf, now, ev, 0)
 	default:
 		c.vote(conf, now, ev.Master, deadline(r.Sent, c.Want.Lease), false, ev, out)
 	}
@@ -52,7 +52,7 @@ func (c *Contender) handedOff(conf *Config, now clock.Instant, ev *Event, out *E
 	m.Reached = true
 	r, known := c.round(ev.Round)
 	if !known || reached(now, deadline(r.Sent, r.Lease)) {
-		c.askSoon(conf, now, 0) // too late to count: a grant confirms it
+		c.askSoon(conf, now, ev, 0) // too late to count: a grant confirms it
 		return
 	}
 	c.Refreshing = true
@@ -96,12 +96,33 @@ func (c *Contender) vote(conf *Config, now clock.Instant, i int, until clock.Ins
 		return
 	}
 	if c.Masters[last].HandedOff && left[last] < c.topUp(conf, ev.Trip) {
-		c.askSoon(conf, now, 0) // it would end before it is renewed: an ask makes grants of the hand-offs
+		c.askSoon(conf, now, ev, 0) // it would end before it is renewed: an ask makes grants of the hand-offs
 		return
 	}
 	c.Until, c.Slot = c.Masters[last].Until, int(slot)
 	c.Short = c.Masters[last].HandedOff || others
 	c.settle(conf, out)
+}
+
+// doubt takes the vote of master i away, which may have ended early. What was won ends with the q-th longest
+// of those that are left, or now.
+func (c *Contender) doubt(conf *Config, now clock.Instant, i int) {
+	voted := c.Masters[i].Voted
+	c.Masters[i].Voted = false
+	if !voted || c.contends() || reached(now, c.Until) {
+		return
+	}
+	var left [Max]time.Duration
+	for i := range conf.Masters {
+		if m := &c.Masters[i]; m.Voted && int(m.Slot) == c.Slot {
+			left[i] = now.Left(m.Until)
+		}
+	}
+	if _, last := quorum.Term(left[:conf.Masters]); last >= 0 {
+		c.Until = c.Masters[last].Until
+	} else {
+		c.Until = now
+	}
 }
 
 // topUp returns how long, at least, a lock that was handed off must be valid: long enough to renew
@@ -180,7 +201,7 @@ func (c *Contender) lost(conf *Config, now clock.Instant, r *Round, ev *Event, o
 	}
 	free, known := quorum.FreeAfter(conf.Masters, left)
 	if known && r.Number == c.Round { // or each answer that is late would bring another round
-		c.sooner(conf, now, free+conf.Settle+c.stagger(conf)) // expiry sends no message
+		c.sooner(conf, now, ev, free+conf.Settle+c.stagger(conf)) // expiry sends no message
 	}
 	tells := r.Number > c.HeldAsOf
 	if tells {
@@ -220,7 +241,7 @@ func (c *Contender) judge(conf *Config, now clock.Instant, ev *Event, out *Effec
 	case c.Want.Again && conf.decide(0, no) == quorum.Lost:
 		c.fail(Gone, out)
 	case undecided:
-	case split && !c.Want.Again && c.BackOffs < maxSplits-1:
+	case split && !c.Want.Again && c.BackOffs < c.maxSplits()-1:
 		c.pause(conf, now, ev, out)
 	default:
 		c.fail(Refused, out)
@@ -259,16 +280,20 @@ func (c *Contender) holders(conf *Config, latest bool, to []Holder) []Holder {
 }
 
 // held reports whether a majority of the masters named one holder.
-func (c *Contender) held(conf *Config) bool { return c.oneHolder(conf, false) }
+func (c *Contender) held(conf *Config) bool { return c.holder(conf, false) != Nobody }
 
 // named reports whether a majority named one holder in answer to the last round. It is more than
 // held: answers to several rounds may name one who has given the lock back in between.
-func (c *Contender) named(conf *Config) bool { return c.oneHolder(conf, true) }
+func (c *Contender) named(conf *Config) bool { return c.holder(conf, true) != Nobody }
 
-func (c *Contender) oneHolder(conf *Config, latest bool) bool {
+// holder returns the holder that a majority named, or Nobody; with latest, in answer to the last round.
+func (c *Contender) holder(conf *Config, latest bool) Holder {
 	var room [Max]Holder
 	holder, ok := quorum.Holder(conf.Masters, c.holders(conf, latest, room[:0]))
-	return ok && holder != Nobody
+	if !ok {
+		return Nobody
+	}
+	return holder
 }
 
 // unreachable reports whether too few masters gave an answer that counts.

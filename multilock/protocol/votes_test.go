@@ -119,3 +119,20 @@ func TestAnswersToAnotherOwner(t *testing.T) {
 		}
 	})
 }
+
+// A master whose clock ran ahead may have ended what it voted for: its vote counts no more. What was won ends
+// with the votes that are left, or at once.
+func TestDoubtedVotes(t *testing.T) {
+	doubt := func(i int) Event { return Event{Kind: Doubt, Master: i} }
+	play(t, 3, tries, func(s *scene) {
+		s.start().answer(0, yes(7)).step(doubt(0)).answer(1, yes(7)).want(Asking).answer(2, yes(7)).wantWon(full, false, 7)
+		s.step(doubt(0)).wantWon(full, false, 7) // it had no say
+		s.at(ms).step(doubt(2)).take().wantFailed(Late, 0b111)
+	})
+	play(t, 3, waits, func(s *scene) { // while the token is agreed on
+		s.start().answers(yes(7), yes(9)).wantRaise(0b101, 9).step(doubt(1)).raised(0, Yes, 9).want(Waiting).wantGivenBack(0b111, 0, true)
+	})
+	play(t, 3, waits, func(s *scene) { // it is over
+		s.start().allAnswer(yes(7)).take().want(Taken).step(doubt(0)).want(Taken)
+	})
+}

@@ -142,6 +142,8 @@ func (w *walk) next() Event {
 		return Event{Kind: Hint, Delay: time.Duration(w.Int64N(int64(20 * ms)))}
 	case n == 80 && w.IntN(4) == 0:
 		return Event{Kind: GiveUp}
+	case n == 81:
+		return Event{Kind: Doubt, Master: w.IntN(w.conf.Masters)}
 	}
 	return Event{Kind: Due}
 }

@@ -4,8 +4,7 @@
 -- ARGV[-]  owner, "uuid:rN";
 --          lease, in ms; missing to wait only, and leave the lock even if it is free;
 --          proposal, the fencing token asked for;
---          since, short and round, see queue.lua, if owner waits in the queue. The first
---          ask does not say that its round is 1
+--          since, short and round, see queue.lua, if owner waits in the queue
 -- returns  nil: owner is to be given the lock, see grant.lua;
 --          the fencing counter, above 0: owner has the lock;
 --          {ms left, holder}: another owner has it (-1 ms: it never expires), or readers,
@@ -23,8 +22,7 @@ function acquire(step, lock, queue, k, a)
   elseif step == 'a' then
     lease, proposal = args[a + 2], args[a + 3]
   else
-    lease, proposal, since, short = unpack(args, a + 2, a + 5)
-    round = step == 'W' and args[a + 6] or '1'
+    lease, proposal, since, short, round = unpack(args, a + 2, a + 6)
   end
 
   local left = redis.call('pttl', lock)
@@ -39,6 +37,10 @@ function acquire(step, lock, queue, k, a)
       -- Checked before anything is written: a step that fails is not rolled back.
       local token = tonumber(redis.call('get', counter) or proposal)
       assert(token and token > 0, 'ERR the fencing counter is no positive number')
+      if token >= fenceEnd then
+        redis.call('set', counter, proposal, 'px', (lease or 0) + fenceTTL .. '')
+        return redis.error_reply(beyond)
+      end
       redis.call('set', counter, proposal, 'px', (lease or 0) + fenceTTL .. '', 'nx')
       redis.call('hset', lock, owner, '1')
       if lease and left < tonumber(lease) then -- or a lock that never expires would be gone

@@ -40,11 +40,6 @@ func TestAcquireScript(t *testing.T) {
 			cmd:    acquire(50), answer: done(big), after: fresh(decimal(big)),
 		},
 		{
-			name:   "largest counter",
-			before: lock{fence: decimal(big)},
-			cmd:    acquire(50), answer: done(big + 1), after: fresh(decimal(big + 1)),
-		},
-		{
 			name:   "held by me",
 			before: held("1", 3*time.Second),
 			cmd:    acquire(50), answer: done(40), after: held("1", lease),

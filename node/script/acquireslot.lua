@@ -9,9 +9,10 @@
 -- returns  slot: owner has it, and its fencing counter is the token proposed;
 --          {slot, counter}: owner has the slot, whose fencing counter is above 0;
 --          {ms left, holder}: no slot is free. holder stands for all owners: it is the same
---          where the same have the slots. The first of these ends so soon. If owner only
---          waits and a slot is free: 0 ms and an empty string. Behind these, if owner waits
---          in the queue, how many stand before it there
+--          where the same have slots. The first of these ends so soon. If owner only waits, or
+--          has not been looked at yet, and a slot is free: 0 ms and an empty string. Behind
+--          these, if owner waits in the queue, how many of those who say that there are so many
+--          permits stand before it there
 -- Called by permit.lua, for an Acquire, AcquireOrRegister or Register command. An owner has one
 -- slot at most. A repeat changes nothing but the expiry, which never shrinks.
 
@@ -23,21 +24,26 @@ function run(step, slots, queue, counters, a)
   end
   local proposal, permits, start = args[a + 2], args[a + 3], args[a + 4]
 
-  local slot = has[owner]
+  local slot = has(slots, owner)
   if slot then
     local last = redis.call('hget', counters, slot)
     local token = tonumber(last or proposal)
     assert(token and token > 0, 'ERR the fencing counter is no positive number')
+    if token >= fenceEnd then
+      count(counters, slot, proposal, lease or 0)
+      return redis.error_reply(beyond)
+    end
     if not last then
       count(counters, slot, proposal, lease or 0)
     end
-    if lease and ends[slot] < now + lease then
-      put(slots, slot, owner, lease)
+    if lease and tonumber(redis.call('zscore', ends, owner)) < now + lease * 1000 then
+      extend(slots, owner, lease)
     end
     return {slot, token}
   end
 
-  slot = lease and firstFree(permits, start)
+  local any = firstFree(slots, permits, start)
+  slot = lease and any
   if not slot or redis.call('exists', queue) == 1 then
     if waits then
       enterSlot(queue, owner, unpack(args, a + 2, a + 7))
@@ -45,30 +51,24 @@ function run(step, slots, queue, counters, a)
     if slot then
       -- Nobody overtakes those who wait.
       slot = pump(slots, queue, counters, 0, owner)
-      if not waits and not slot then
-        slot = firstFree(permits, start)
-      end
+      any = slot or firstFree(slots, permits, start)
+      slot = slot or not waits and any
     end
   end
   if slot then
-    local token = above(counters, slot, proposal, 0)
+    local token, wrong = above(counters, slot, proposal, 0)
     count(counters, slot, token, lease)
-    put(slots, slot, owner, lease)
+    if wrong then
+      return wrong
+    end
+    give(slots, slot, owner, lease)
     return token == proposal and slot or {slot, tonumber(token)}
   end
 
-  local there, first, holder = {}, now, ''
-  for i = 0, permits - 1 do
-    if owners[i] then
-      first = #there == 0 and ends[i] or math.min(first, ends[i])
-      there[#there + 1] = owners[i]
-    end
+  local left, holder = 0, ''
+  if not any then
+    left = math.ceil((redis.call('zrange', ends, 0, 0, 'withscores')[2] - now) / 1000)
+    holder = redis.call('zscore', slots, 'sum')
   end
-  if not lease and firstFree(permits, start) then
-    first = now
-  elseif #there > 0 then
-    table.sort(there)
-    holder = redis.sha1hex(table.concat(there, ' '))
-  end
-  return {math.ceil(first - now), holder, waits and redis.call('zrank', queue, owner) or nil}
+  return {left, holder, waits and redis.call('zrank', queue .. permits, owner) or nil}
 end

@@ -27,6 +27,10 @@ func (o Outcome) String() string {
 	return [...]string{"Unsent", "Unknown", "Failed", "Refused", "Done"}[o]
 }
 
+// MaxToken is the largest fencing token. Lua, as other languages, keeps numbers beyond it only roughly: two
+// holds would have the same. A counter that is larger is an error of its master, which overwrites it.
+const MaxToken = 1<<53 - 2
+
 // MayHold reports whether an acquire with this outcome may have left a hold behind.
 func (o Outcome) MayHold() bool { return o == Done || o == Unknown || o == Failed }
 
@@ -39,9 +43,8 @@ const (
 	Errored Renewed = -4
 	// NotLock says that the key is no lock, which is an error as well.
 	NotLock Renewed = -3
-	// Withdrawn holds were left out, since a release or a Leave was sent meanwhile, and nothing
-	// is known of them. It is not Absent, which would count against a hold that goes on after
-	// a Leave.
+	// Withdrawn holds were left out, since a release was sent meanwhile, and nothing is known of
+	// them.
 	Withdrawn Renewed = -2
 
 	Foreign  Renewed = -1 // another owner has it
@@ -98,6 +101,17 @@ func (a Answer) Why() error {
 	return a.Err
 }
 
+// WithoutVotes returns a, the answer to a Renew, with an error in place of each vote: where the master has
+// the hold, or set it again. That it does not have it stays.
+func (a Answer) WithoutVotes(why error) Answer {
+	for i, r := range a.Renewed {
+		if r > Absent {
+			a.spoil(i, Errored, why)
+		}
+	}
+	return a
+}
+
 // spoil notes that the i-th hold of a Renew is NotLock or Errored, and why.
 func (a *Answer) spoil(i int, what Renewed, why error) {
 	if a.Errors == nil {
@@ -112,6 +126,7 @@ var (
 	ErrWithdrawn = errors.New("withdrawn")
 
 	errCounter = errors.New("its fencing counter has moved on")
+	errBeyond  = errors.New("its fencing counter is beyond 2^53")
 )
 
 // TakenError says who has the lock at a master.

@@ -11,7 +11,7 @@
 --
 --   step                     keys                arguments
 --   a  acquire.lua           lock queue counter  owner lease proposal
---   w  the same, first ask   lock queue counter  owner lease proposal since short
+--   w  the same, first ask   lock queue counter  owner lease proposal since short round
 --   W  the same, later ask   lock queue counter  owner lease proposal since short round
 --   q  the same, no acquire  lock queue counter  owner proposal since short round
 --   r  release.lua           lock queue          owner token
@@ -46,7 +46,7 @@
 --   g  the same, to another  owner token slot next proposal permits start since short round
 --   G  the same, waited      owner token slot next proposal permits start since short round
 --   v  the same, giving way  owner token slot next proposal permits start since short round
---   x  the same, by force    token
+--   x  the same, by force    token slot
 --   m  renewslot.lua         owner lease token slot
 --   M  the same, no heal     owner lease token slot
 --   u  raiseslot.lua         owner lease token slot
@@ -74,7 +74,7 @@ for i = 1, #steps do
   local ok = true
 
   if step == 'a' or step == 'w' then
-    width, length, queue = 3, step == 'a' and 3 or 5, keys[k + 2]
+    width, length, queue = 3, step == 'a' and 3 or 6, keys[k + 2]
     granted = call('exists', lock, queue) == 0
   elseif step == 'r' or step == 'R' then
     width, length, queue = 2, 2, keys[k + 2]
@@ -132,7 +132,7 @@ for i = 1, #steps do
     elseif step == 'k' then
       length = 7
     elseif step == 'x' or step == 's' then
-      length = step == 'x' and 1 or 0
+      length = step == 'x' and 2 or 0
     end
     if not permit then
       -- #include permit.lua

@@ -21,6 +21,7 @@ type Command struct {
 	proposal int64     // fencing token, of an Acquire or a Raise
 	holds    []Renewal // of a Renew
 	repeats  bool      // see Repeats
+	first    bool      // see First
 }
 
 // The steps, as call.lua has them.
@@ -156,8 +157,42 @@ func (c *Command) Grants() bool {
 	return false
 }
 
+// Registering returns what is left of an ask that must not grant: it enters its owner into the queue, as
+// [Owner.Register] does. It is nil if c is no ask of one that waits.
+func (c *Command) Registering() *Command {
+	step := ""
+	switch c.steps {
+	case askStep, askAgainStep:
+		step = registerStep
+	case askSlotStep:
+		step = registerSlotStep
+	case shareStep:
+		if c.args[3] == nothing {
+			return nil // it does not wait
+		}
+		step = shareStep
+	default:
+		return nil
+	}
+	r := *c
+	r.steps, r.args = step, slices.Clone(c.args)
+	if step == shareStep {
+		r.args[1] = nothing
+	} else {
+		r.args = slices.Delete(r.args, 1, 2) // the lease
+	}
+	return &r
+}
+
 // Repeats reports whether the command has to be sent again until the master has answered.
 func (c *Command) Repeats() bool { return c.repeats }
+
+// Releases reports whether the command gives back all that its owner has. A Leave does not.
+func (c *Command) Releases() bool { return c.owner != "" && c.tokenArg() >= 0 }
+
+// First reports whether nothing was asked for its owner before: a master that does not get the command
+// has nothing of the owner.
+func (c *Command) First() bool { return c.first }
 
 // Vouches reports whether Done is a vote: it says that an owner has a lock.
 func (c *Command) Vouches() bool {
@@ -184,17 +219,23 @@ func (c *Command) tokenArg() int {
 	return -1
 }
 
-// Without returns what is left of c when the owners that were released meanwhile are taken out of
-// it, nil if nothing is. A release stays, since it may run twice and each time tells what it found;
-// it only loses a next owner that was released.
-func (c *Command) Without(released func(owner string) bool) *Command {
+// Behind returns c as it may be sent again behind later, which was to come after it; nil if nothing is
+// left of it. What later gave back is left out, and a hold count that it set stays.
+//
+// A release stays, since it may run twice and each time tells what it found. It only loses a next
+// owner that was released.
+func (c *Command) Behind(later *Command) *Command {
+	released := ""
+	if later.Releases() {
+		released = later.owner
+	}
 	switch {
 	case c.tokenArg() >= 0:
-		if c.next != "" && released(c.next) {
+		if c.next != "" && c.next == released {
 			return c.Repeat().Command()
 		}
 	case len(c.holds) > 0:
-		left := slices.DeleteFunc(slices.Clone(c.holds), func(h Renewal) bool { return released(h.ID) })
+		left := slices.DeleteFunc(slices.Clone(c.holds), func(h Renewal) bool { return h.ID == released })
 		switch len(left) {
 		case 0:
 			return nil
@@ -202,8 +243,12 @@ func (c *Command) Without(released func(owner string) bool) *Command {
 		default:
 			return Renew(c.lease(), left)
 		}
-	case c.owner != "" && released(c.owner):
+	case c.owner != "" && c.owner == released:
 		return nil
+	case c.counts() && later.counts() && c.owner == later.owner:
+		behind := *c
+		behind.args = []any{c.args[0], c.args[1], later.args[2]}
+		return &behind
 	}
 	return c
 }
@@ -211,7 +256,10 @@ func (c *Command) Without(released func(owner string) bool) *Command {
 // lease returns the lease of a Renew.
 func (c *Command) lease() time.Duration { return time.Duration(c.args[1].(int64)) * time.Millisecond }
 
-// Whole turns a, the answer to rest, into the answer to c. rest is what Without left of c.
+// counts reports whether it is an Enter or a Leave.
+func (c *Command) counts() bool { return c.steps == enterStep || c.steps == enterSharedStep }
+
+// Whole turns a, the answer to rest, into the answer to c. rest is what Behind left of c.
 func (c *Command) Whole(rest *Command, a Answer) Answer {
 	if len(rest.holds) == len(c.holds) || a.Outcome != Done || len(a.Renewed) != len(rest.holds) {
 		return a
@@ -219,7 +267,7 @@ func (c *Command) Whole(rest *Command, a Answer) Answer {
 	whole := Answer{Outcome: Done, Err: ErrWithdrawn, Renewed: make([]Renewed, len(c.holds))}
 	next := 0 // of those that are left
 	for i, h := range c.holds {
-		if next == len(a.Renewed) || rest.holds[next].Owner != h.Owner {
+		if next == len(a.Renewed) || rest.holds[next].ID != h.ID {
 			whole.Renewed[i] = Withdrawn
 			continue
 		}

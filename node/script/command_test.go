@@ -7,46 +7,60 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-func TestWithout(t *testing.T) {
-	renew := Renew(lease, []Renewal{{Owner: NewOwner("a", id("me:1"))}, {Owner: NewOwner("b", id("me:2"))}})
-	releaseTo := NewOwner("k", id("me:1")).ReleaseTo(1, 0, NewOwner("k", id("me:2")), QueueEntry{Round: 1})
-	yieldTo := NewOwner("k", id("me:1")).YieldTo(0, NewOwner("k", id("me:2")), QueueEntry{Round: 1})
+// A command that is sent again behind a later one does not undo what that did.
+func TestBehind(t *testing.T) {
+	me, you, reader := NewOwner("k", id("me:1")), NewOwner("k", id("me:2")), NewReader("k", id("me:1"))
+	other := NewOwner("a", id("me:3"))
 	permit, next := NewPermit("k", id("me:1"), 2, 0), NewPermit("k", id("me:2"), 2, 0)
-	const all, some, none = "all", "some", "none"
+	renew := func(owners ...*Owner) *Command {
+		var holds []Renewal
+		for _, o := range owners {
+			holds = append(holds, Renewal{Owner: o, Count: 1, Token: 1})
+		}
+		return Renew(lease, holds)
+	}
+	releases := me.Release(1, 0)
 	for _, tt := range []struct {
-		name, released string
-		cmd            *Command
-		left           string
+		name             string
+		cmd, later, left *Command
 	}{
-		{"acquire", id("me:1"), acquire, none},
-		{"acquire of another owner", id("me:10"), acquire, all},
-		{"enter", id("me:1"), NewOwner("k", id("me:1")).Enter(lease, 2), none},
-		{"leave: its count would come back", id("me:1"), NewOwner("k", id("me:1")).Leave(2), none},
-		{"renew", id("me:2"), renew, some},
-		{"renew of other owners", id("me:3"), renew, all},
-		{"release: each is to say what it found", id("me:1"), release, all},
-		{"release to one who has given up", id("me:2"), releaseTo, some},
-		{"release to one who waits", id("me:1"), releaseTo, all},
-		{"yield to one who has given up", id("me:2"), yieldTo, some},
-		{"acquire of a permit", id("me:1"), permit.Acquire(lease, 50), none},
-		{"release of a permit", id("me:1"), permit.Release(1, 0), all},
-		{"release of a permit to one who has given up", id("me:2"), permit.ReleaseTo(1, 5, next, QueueEntry{}), some},
-		{"a permit that gives way, to one who has given up", id("me:2"), permit.ReleaseTo(1, 5, next, QueueEntry{Since: 5}), some},
-		{"renew of a permit and a lock", id("me:1"), Renew(lease, []Renewal{{Owner: permit}, {Owner: NewOwner("k", id("me:3"))}}), some},
-		{"force of permits", id("me:1"), ForcePermits("k", 1), all},
-		{"inspect", id("me:1"), Inspect("k"), all},
-		{"force", id("me:1"), Force("k", 1), all},
+		{"acquire, of what was released", me.Acquire(lease, 50), releases, nil},
+		{"acquire, of another owner", you.Acquire(lease, 50), releases, you.Acquire(lease, 50)},
+		{"acquire, of a permit", permit.Acquire(lease, 50), permit.Release(1, 0), nil},
+		{"enter, of what was released", me.Enter(lease, 2), releases, nil},
+		{"leave: its count would come back", me.Leave(2), releases, nil},
+		{"enter, which was left again", me.Enter(lease, 3), me.Leave(2), me.Enter(lease, 2)},
+		{"leave, which was entered again", me.Leave(2), me.Enter(lease, 3), me.Leave(3)},
+		{"enter, of another owner", you.Enter(lease, 3), me.Leave(2), you.Enter(lease, 3)},
+		{"enter, of a reader by now", me.Enter(lease, 3), renew(other, reader), me.Enter(lease, 3)},
+		{"enter, of a reader that left", me.Enter(lease, 3), reader.Leave(2), me.Enter(lease, 2)},
+		{"enter, of what was renewed", me.Enter(lease, 3), renew(me), me.Enter(lease, 3)},
+		{"renew, of some that were released", renew(you, me, other), releases, renew(you, other)},
+		{"renew, of what was released", renew(me), releases, nil},
+		{"renew, of other owners", renew(you, other), releases, renew(you, other)},
+		{"renew, of what was left", renew(me), me.Leave(2), renew(me)},
+		{"renew, of a permit", renew(permit, you), permit.Release(1, 0), renew(you)},
+		{"release: each is to say what it found", releases, releases, releases},
+		{"release to one who has given up", you.ReleaseTo(1, 0, me, QueueEntry{}), releases, you.Release(1, 0)},
+		{"release to one who waits", releases, you.Release(1, 0), releases},
+		{"yield to one who has given up", you.YieldTo(0, me, QueueEntry{}), releases, you.Yield(0)},
+		{"release of a permit to one who has given up", next.ReleaseTo(1, 5, permit, QueueEntry{}), permit.Release(1, 0), next.Release(1, 5)},
+		{"a permit that gives way, to one who has given up", next.ReleaseTo(1, 5, permit, QueueEntry{Since: 5}), permit.Release(1, 0), next.Release(1, 5)},
+		{"inspect", Inspect("k"), releases, Inspect("k")},
+		{"force", Force("k", 1), releases, Force("k", 1)},
+		{"acquire, behind a force", me.Acquire(lease, 50), Force("k", 1), me.Acquire(lease, 50)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			left := some
-			switch tt.cmd.Without(func(owner string) bool { return owner == tt.released }) {
-			case tt.cmd:
-				left = all
-			case nil:
-				left = none
+			got := tt.cmd.Behind(tt.later)
+			if got == nil || tt.left == nil {
+				if got != tt.left {
+					t.Errorf("left: %v, want %v", got, tt.left)
+				}
+				return
 			}
-			if left != tt.left {
-				t.Errorf("without %s: %s is left, want %s", tt.released, left, tt.left)
+			sent := func(c *Command) string { return fmt.Sprint(c.steps, c.keys, c.args, c.repeats) }
+			if sent(got) != sent(tt.left) {
+				t.Errorf("left: %s, want %s", sent(got), sent(tt.left))
 			}
 		})
 	}

@@ -17,7 +17,7 @@ local last = call('set', counter, token, 'get', 'px', ttl)
 -- A counter that is no number is left alone: acquire reports it.
 if type(last) == 'string' and last ~= token then
   local number = tonumber(last)
-  if not number or number > tonumber(token) then
+  if not number or number > tonumber(token) and number < fenceEnd then
     call('set', counter, last, 'px', ttl)
   end
 end

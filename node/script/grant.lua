@@ -15,6 +15,8 @@ if last and not number then
     call('set', counter, last, 'px', ttl) -- it is put back
     answer = redis.error_reply('ERR the fencing counter is no number')
   end
+elseif last and number + 1 >= fenceEnd then
+  answer = redis.error_reply(beyond)
 else
   answer = 0
   if last and number >= tonumber(token) then

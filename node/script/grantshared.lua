@@ -12,6 +12,9 @@ local last, time = call('get', counter), call('time')
 local token = tonumber(type(last) == 'table' and '' or last or args[a + 3])
 if not token or token <= 0 then
   answer = type(last) == 'table' and last or redis.error_reply('ERR the fencing counter is no positive number')
+elseif token >= fenceEnd then
+  call('set', counter, args[a + 3], 'px', args[a + 2] + fenceTTL .. '')
+  answer = redis.error_reply(beyond)
 else
   local ends = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000) + args[a + 2])
   answer = call('zadd', readers, ends, args[a + 1])

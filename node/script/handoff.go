@@ -8,16 +8,17 @@ import (
 
 // QueueEntry is what a waiter says of itself when it enters the queue of a lock.
 type QueueEntry struct {
-	Round    uint64        // the owner's questions to all masters, from 1; a HandOff names the one it answers
+	Round    uint64        // the owner's questions to all masters, from 1; a HandOff names the one it answers, see CountFrom
 	Since    int64         // when the caller began to wait, in µs since 1970; the same in each round
 	Lease    time.Duration // for which the lock may be handed to it; whole milliseconds
 	Proposal int64         // the fencing token asked for
+	Polls    bool          // it may not hear of a HandOff: it asks whether the lock was handed to it
 }
 
 // HandOff says that a master handed a lock to an owner, for the lease that its entry asked for.
 type HandOff struct {
 	Owner string
-	Round uint64 // of the last entry that the master had of Owner; 0: the lock is left to Redisson's clients for a moment
+	Round uint64 // of the last entry that the master had of Owner, see [Owner.Round]; 0: the lock is left to Redisson's clients for a moment
 	Token int64  // fencing counter
 	Key   string
 	Mode  Mode
@@ -43,7 +44,7 @@ func DecodeHandOff(payload string) (HandOff, bool) {
 		h.Mode = Permit
 		h.Slot, err3 = strconv.Atoi(place)
 	}
-	if err1 != nil || err2 != nil || err3 != nil || h.Token < 0 || h.Slot < 0 {
+	if err1 != nil || err2 != nil || err3 != nil || h.Token < 0 || h.Token > MaxToken || h.Slot < 0 {
 		return HandOff{}, false
 	}
 	return h, true

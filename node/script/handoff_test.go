@@ -406,3 +406,35 @@ func TestForceWithoutACounter(t *testing.T) {
 		}
 	})
 }
+
+// TestHandOffToWhoPolls: nobody is told, and its next ask finds it; for as long as it wanted, and no longer.
+func TestHandOffToWhoPolls(t *testing.T) {
+	entry := QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 50, Polls: true}
+	for name, tt := range map[string]struct{ holder, owner *Owner }{
+		"lock":   {NewOwner("k", id("x:r0")), NewOwner("k", id("deaf:r1"))},
+		"reader": {NewOwner("k", id("x:r0")), NewReader("k", id("deaf:r1"))},
+		"permit": {NewPermit("k", id("x:r0"), 1, 0), NewPermit("k", id("deaf:r1"), 1, 0)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withScripts(t, func(h *scriptFixture) {
+				want := func(what string, got Answer, want Outcome) {
+					if got.Outcome != want {
+						t.Errorf("%s: answered %+v, want %v", what, got, want)
+					}
+				}
+				h.run(tt.holder.Acquire(lease, 1))
+				want("ask", h.run(tt.owner.AcquireOrRegister(lease, entry)), Refused)
+				h.run(tt.holder.Release(1, 0))
+				other := NewOwner("k", id("y:r1"))
+				if tt.owner.Mode == Permit {
+					other = NewPermit("k", id("y:r1"), 1, 0)
+				}
+				want("another", h.run(other.Acquire(lease, 1)), Refused)
+				time.Sleep(short - time.Millisecond)
+				want("register", h.run(tt.owner.Register(QueueEntry{Round: 2, Since: 10, Lease: short, Proposal: 50, Polls: true})), Done)
+				time.Sleep(time.Millisecond)
+				want("another, after the short lease", h.run(other.Acquire(lease, 1)), Done)
+			})
+		})
+	}
+}

@@ -8,18 +8,15 @@
 -- vote for another slot is of no use to it.
 
 function run(step, slots, queue, counters, a)
-  local owner, lease, token, slot = args[a + 1], args[a + 2], args[a + 3], tonumber(args[a + 4])
-  local other, answer = has[owner], 0
+  local owner, lease, token, slot = args[a + 1], args[a + 2], args[a + 3], args[a + 4]
+  local other, answer = has(slots, owner), 0
   if other then
-    redis.call('hdel', slots, other)
-    owners[other], has[owner] = nil, nil
+    free(slots, owner)
   end
-  if owners[slot] then
+  if at(slots, slot) then
     answer = -1
   elseif step == 'm' and redis.call('exists', forcedSlot(slots, owner)) == 0
-    and pcall(put, slots, slot, owner, lease) then -- a full master has no room for it
-    owners[slot], has[owner] = owner, slot
-    ends[slot] = now + lease
+    and pcall(give, slots, slot, owner, lease) then -- a full master has no room for it
     recount(counters, slot, token, lease)
     answer = 2
   end

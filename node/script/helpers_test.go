@@ -150,7 +150,7 @@ func runScripts(t *testing.T, cases []scriptCase) {
 const (
 	lease     = 30 * time.Second
 	fenceLeft = lease + time.Hour // of a counter that was just set
-	big       = 1<<53 - 1         // all digits must survive Lua's float64
+	big       = MaxToken          // all digits must survive Lua's float64
 )
 
 func done(token int64) Answer { return Answer{Outcome: Done, Token: token} }

@@ -9,26 +9,32 @@
 -- Called by permit.lua, for an InspectPermits command.
 
 function run(_, slots, queue, counters)
-  local largest, taken, waiters, order = '0', {}, {}, {}
+  local largest, there, waiters, told = '0', {}, {}, {}
   local all = redis.call('hgetall', counters)
   for i = 2, #all, 2 do
     if (tonumber(all[i]) or 0) > tonumber(largest) then
       largest = all[i]
     end
   end
-  for slot in pairs(owners) do
-    order[#order + 1] = slot
+  all = redis.call('zrange', slots, 0, '+inf', 'byscore', 'withscores')
+  for i = 1, #all, 2 do
+    local n, slot = 2 * i - 2, tonumber(all[i + 1])
+    there[n + 1], there[n + 2] = slot, all[i]
+    there[n + 3] = math.ceil((redis.call('zscore', ends, all[i]) - now) / 1000)
+    there[n + 4] = redis.call('hget', counters, slot) or '0'
   end
-  table.sort(order)
-  for _, slot in ipairs(order) do
-    local n = #taken
-    taken[n + 1], taken[n + 2] = slot, owners[slot]
-    taken[n + 3] = math.ceil(ends[slot] - now)
-    taken[n + 4] = redis.call('hget', counters, slot) or '0'
+  for _, permits in ipairs(redis.call('zrange', queue, 0, -1)) do
+    local line = redis.call('zrange', queue .. permits, 0, 99, 'withscores')
+    for i = 1, #line, 2 do
+      waiters[#waiters + 1] = {owner = line[i], since = tonumber(line[i + 1])}
+    end
   end
-  for i, owner in ipairs(redis.call('zrange', queue, 0, 99)) do
-    local ask = redis.call('get', queue .. owner) or ''
-    waiters[2 * i - 1], waiters[2 * i] = owner, string.match(ask, '(%d+) %d+$') or ''
+  table.sort(waiters, function(x, y)
+    return x.since < y.since or x.since == y.since and x.owner < y.owner
+  end)
+  for i = 1, math.min(#waiters, 100) do
+    local ask = redis.call('get', queue .. waiters[i].owner) or ''
+    told[2 * i - 1], told[2 * i] = waiters[i].owner, string.match(ask, '(%d+) %d+$') or ''
   end
-  return {largest, taken, waiters}
+  return {largest, there, told}
 end

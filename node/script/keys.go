@@ -18,6 +18,7 @@ const (
 	slotsPrefix     = "redlock_slots:"
 	slotFencePrefix = "redlock_slotfence:"
 	slotQueuePrefix = "redlock_slotwait:"
+	slotEnds        = "ends" // what the key of the slots has behind it where their ends are
 )
 
 // prefixes are those of all keys of our own.
@@ -65,7 +66,7 @@ func slotKeysOf(name string) slotKeys {
 
 // ScanSemaphores is a Scan for the keys that have the slots of semaphores. SemaphoreOf reads those that it
 // finds.
-func ScanSemaphores(cursor uint64) *Command { return Scan(cursor, slotsPrefix+"*", "hash") }
+func ScanSemaphores(cursor uint64) *Command { return Scan(cursor, slotsPrefix+"*", "zset") }
 
 // SemaphoreOf returns the name of the semaphore whose slots are at key, empty if that is no such key.
 func SemaphoreOf(key string) string {

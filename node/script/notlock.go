@@ -56,8 +56,10 @@ var scripted = regexp.MustCompile(`^(ERR Error running script .*)?@user_script: 
 var place = regexp.MustCompile(` script: [0-9a-f]{40}, on @user_script:\d+\.?$`)
 
 // Said takes out of an error reply what Redis adds when the command was called by a script: what is
-// left begins with the code word.
+// left begins with the code word. It also takes out the arguments, which a server repeats that does not
+// know the command: those of AUTH are a password.
 func Said(reply redis.Error) redis.Error {
-	text := scripted.ReplaceAllString(string(reply), "")
+	text, _, _ := strings.Cut(string(reply), ", with args")
+	text = scripted.ReplaceAllString(text, "")
 	return redis.Error(strings.TrimRight(place.ReplaceAllString(text, ""), " .:"))
 }

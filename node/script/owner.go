@@ -26,8 +26,11 @@ type Owner struct {
 	keys [3]any // lock, queue and fencing counter; of a Permit slots, queue and fencing counters
 	id   any    // ID
 
-	permits int // of the semaphore
-	slot    int // that it has won, or that is tried first
+	from    uint64 // what its rounds are counted from
+	permits int    // of the semaphore
+	slot    int    // that it has won, or that is tried first
+
+	named bool // an ask names it, or a release that enters it into the queue
 }
 
 // MaxPermits is how many permits a semaphore may have: a master looks at all of them in some steps.
@@ -60,6 +63,26 @@ func NewPermit(key, id string, permits, start int) *Owner {
 	}
 }
 
+// CountFrom has the masters number the owner's rounds from n + 1 on, and returns it. Only who may read the
+// queue knows a number that nobody can guess: so a [HandOff] that names it is a master's.
+func (o *Owner) CountFrom(n uint64) *Owner {
+	o.from = n
+	return o
+}
+
+// Round returns which round of the owner a hand-off to it names. It is none of its rounds if the hand-off
+// names a number from before them, or after.
+func (o *Owner) Round(h HandOff) uint64 { return h.Round - o.from }
+
+// round is the number of a round as the masters have it, with a mark if the owner polls.
+func (o *Owner) round(entry QueueEntry) any {
+	n := int64(o.from + entry.Round)
+	if entry.Polls {
+		return strconv.FormatInt(n, 10) + "p"
+	}
+	return n
+}
+
 // InSlot returns the owner of a permit, for the time when it has won that slot.
 func (o *Owner) InSlot(slot int) *Owner {
 	won := *o
@@ -74,6 +97,13 @@ func (o *Owner) Slot() int { return o.slot }
 func (o *Owner) command(step string, keys ...any) *Command {
 	c := &Command{steps: step, keys: keys, key: o.Key, owner: o.ID}
 	c.args = append(c.room[:0], o.id)
+	return c
+}
+
+// ask begins a command by which the owner may come to have something. One goroutine makes these.
+func (o *Owner) ask(step string) *Command {
+	c := o.command(step, o.keys[:]...)
+	c.first, o.named = !o.named, true
 	return c
 }
 
@@ -114,7 +144,7 @@ func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
 	if o.Mode == Permit {
 		step = acquireSlotStep
 	}
-	c := o.command(step, o.keys[:]...)
+	c := o.ask(step)
 	c.proposal = proposal
 	c.args = o.asks(append(c.args, lease.Milliseconds()), proposal)
 	return c
@@ -127,18 +157,17 @@ func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Command {
 	if o.Mode == Shared {
-		return o.share(lease.Milliseconds(), entry.Proposal, entry.Since, entry.Lease.Milliseconds(), entry.Round)
+		return o.share(lease.Milliseconds(), entry.Proposal, entry.Since, entry.Lease.Milliseconds(), o.round(entry))
 	}
 	c := o.Acquire(lease, entry.Proposal)
-	c.steps = askStep
-	c.args = append(c.args, entry.Since, entry.Lease.Milliseconds())
-	if o.Mode == Permit {
+	c.args = append(c.args, entry.Since, entry.Lease.Milliseconds(), o.round(entry))
+	switch {
+	case o.Mode == Permit:
 		c.steps = askSlotStep
-	} else if entry.Round != 1 {
+	case entry.Round == 1:
+		c.steps = askStep
+	default:
 		c.steps = askAgainStep
-	}
-	if c.steps != askStep {
-		c.args = append(c.args, entry.Round)
 	}
 	return c
 }
@@ -152,14 +181,14 @@ func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Comman
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func (o *Owner) Register(entry QueueEntry) *Command {
 	if o.Mode == Shared {
-		return o.share(nothing, entry.Proposal, entry.Since, entry.Lease.Milliseconds(), entry.Round)
+		return o.share(nothing, entry.Proposal, entry.Since, entry.Lease.Milliseconds(), o.round(entry))
 	}
 	step := registerStep
 	if o.Mode == Permit {
 		step = registerSlotStep
 	}
-	c := o.command(step, o.keys[:]...)
-	c.args = append(o.asks(c.args, entry.Proposal), entry.Since, entry.Lease.Milliseconds(), entry.Round)
+	c := o.ask(step)
+	c.args = append(o.asks(c.args, entry.Proposal), entry.Since, entry.Lease.Milliseconds(), o.round(entry))
 	return c
 }
 
@@ -232,9 +261,9 @@ func (c *Command) enters(since int64, next *Owner, entry QueueEntry) *Command {
 			c.steps = giveWayStep
 		}
 	}
-	c.next = next.ID
+	c.next, next.named = next.ID, true
 	c.args = next.proposed(append(c.args, next.id), entry.Proposal)
-	c.args = append(c.args, entry.Since, entry.Lease.Milliseconds(), entry.Round)
+	c.args = append(c.args, entry.Since, entry.Lease.Milliseconds(), next.round(entry))
 	return c
 }
 
@@ -250,9 +279,14 @@ func Force(key string, token int64) *Command {
 }
 
 // ForcePermits releases all permits of the semaphore at key, as Force does a lock.
-func ForcePermits(key string, token int64) *Command {
+func ForcePermits(key string, token int64) *Command { return forceSlots(key, token, nothing) }
+
+// ForceSlot releases one slot of the semaphore at key, as Force does a lock.
+func ForceSlot(key string, slot int, token int64) *Command { return forceSlots(key, token, slot) }
+
+func forceSlots(key string, token int64, slot any) *Command {
 	k := slotKeysOf(key)
-	return &Command{steps: forceSlotsStep, keys: []any{k.slots, k.queue, k.fence}, args: []any{token}, key: key}
+	return &Command{steps: forceSlotsStep, keys: []any{k.slots, k.queue, k.fence}, args: []any{token, slot}, key: key}
 }
 
 // Raise raises the fencing counter of a lock that the owner has, for lease, to token. Of a Permit it is

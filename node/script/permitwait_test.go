@@ -7,6 +7,20 @@ import (
 	"time"
 )
 
+// TestAHundredWhoWaitAreTold: of more, who waits for a permit, the first hundred are told.
+func TestAHundredWhoWaitAreTold(t *testing.T) {
+	withPermits(t, func(p permits) {
+		p.take("a:r1", 1, 0)
+		for i := range 101 {
+			p.ask(fmt.Sprintf("b:r%d", i), 1, 0, int64(i+1))
+		}
+		told := p.run(InspectPermits("k")).Permits.Waiters
+		if len(told) != 100 || told[99].Owner != id("b:r99") {
+			t.Errorf("%d are told, want the first hundred", len(told))
+		}
+	})
+}
+
 // TestPermitsAreHandedOff: a slot that is freed goes to the first who waits, with one message that says
 // which slot and a token above the last. Nobody overtakes.
 func TestPermitsAreHandedOff(t *testing.T) {
@@ -85,6 +99,35 @@ func TestPermitsForDifferentNumbers(t *testing.T) {
 		p.want("then", []string{"0 a:r1 30s", "1 b:r3 30s"}, []string{"b:r1", "b:r2"})
 		p.release("a:r1", 0)
 		post.want(t, "the release", id("b:r1 1 51:0 k"))
+	})
+}
+
+// TestPermitsForFewAndMany: nor however many want one of few, and also where a slot is given back: it goes to
+// the first who knows of it.
+func TestPermitsForFewAndMany(t *testing.T) {
+	withPermits(t, func(p permits) {
+		post := p.subscribeClient("b")
+		for slot := range 3 {
+			p.take(fmt.Sprint("a:r", slot), 3, slot)
+		}
+		var few []*Command
+		for i := range int64(100) {
+			few = append(few, NewPermit("k", id(fmt.Sprint("b:r", i)), 1, 0).AcquireOrRegister(lease, asked(i+1)))
+		}
+		runAll(t, p.conn, few...)
+		if got := p.ask("b:r100", 3, 0, 1000); got.Rank != 0 {
+			t.Errorf("%d are before it, want none: the others count other permits", got.Rank)
+		}
+		p.ask("b:r101", 3, 0, 1001)
+		p.release("a:r1", 1)
+		post.want(t, "the release", id("b:r100 1 51:1 k"))
+		p.release("b:r100", 1)
+		post.want(t, "the next", id("b:r101 1 52:1 k"))
+		p.release("b:r101", 1)
+		post.want(t, "one that nobody knows of")
+		wantSlot(t, "who asks then", p.ask("c:r1", 3, 0, 1002), 1, 53)
+		p.release("a:r0", 0)
+		post.want(t, "a release of what all know of", id("b:r0 1 51:0 k"))
 	})
 }
 
@@ -208,7 +251,12 @@ func TestPermitsLookNoFurther(t *testing.T) {
 			p.run(NewPermit("k", id(fmt.Sprintf("c:r%d", i)), 1, 0).Register(asked(i + 1)))
 		}
 		o := NewPermit("k", id("b:r1"), 1, 0)
-		p.wantAnswer("the first ask, behind 40 that are gone", p.run(o.AcquireOrRegister(lease, asked(100))), Refused, "")
-		wantSlot(t, "the second", p.run(o.AcquireOrRegister(lease, asked(100))), 0, 50)
+		for ask := range 5 {
+			got := p.run(o.AcquireOrRegister(lease, asked(100)))
+			if want := (Answer{Outcome: Refused, Rank: 32 - 8*ask}); !reflect.DeepEqual(got, want) {
+				t.Errorf("ask %d, behind 40 that are gone: answered %+v, want %+v", ask, got, want)
+			}
+		}
+		wantSlot(t, "the next", p.run(o.AcquireOrRegister(lease, asked(100))), 0, 50)
 	})
 }

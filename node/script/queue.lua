@@ -5,7 +5,8 @@
 --          queue, a sorted set of owners. The score is when the owner began to wait, in us;
 --          queue .. owner, for each of them: "round short proposal", its last ask, with a word
 --          more, "shared", if it is a reader. round numbers the owner's questions to all
---          masters; short, in ms, is the lease for which the lock may be handed to it, and after
+--          masters, from a number that others cannot guess; with a "p" behind it, its client
+--          polls, and hears of nothing; short, in ms, is the lease for which the lock may be handed to it, and after
 --          which the ask is stale and the key gone; proposal is the fencing token it asked for;
 --          turn, which is there for as long as Redisson's clients come first
 -- returns  each function says what it returns
@@ -28,21 +29,24 @@ function notify(lock, owner, round, token)
     owner .. ' ' .. round .. ' ' .. token .. ' ' .. lock)
 end
 
--- handOff gives the lock to the first in the queue who can be notified and whose last ask is not
+-- handOff gives the lock to the first in the queue who can be notified, or polls, and whose last ask is not
 -- stale: it would not count the answer to one that is. Others leave the queue, and enter it again
 -- with their next ask. A reader lets in those behind it, up to the first writer, who waits until
--- they have gone. At most 32 are let in at once; the next ask of a reader lets in more.
+-- they have gone. At most 32 are let in at once; the next ask of a reader lets in more. And at most
+-- 64 are looked at, since the master does nothing else meanwhile: however many have died, those
+-- who live ask again, and come to the first of them in the end.
 --
 -- holder is who has the lock: nobody, or "shared" if readers do. The fencing token of a writer who comes next is
--- above the counter and above token, and the one proposed if that is so. It is what a grant would
--- be. A reader leaves the counter as it is, unless token is above it.
+-- above the counter and above token, and the one proposed if that is so, or if the counter is no token, see
+-- fence.lua. It is what a grant would be. A reader leaves the counter as it is, unless token is above it.
 --
 -- handOff returns the new owner and its lease in ms, "shared" if readers have the lock, nil if
--- nobody has it. me, who reads the answer of this step, needs no message. If it is a writer it only
+-- nobody has it and nobody waits, an empty string and 0 if those who wait are still to be looked at. me, who reads the answer of this step, needs no message. If it is a writer it only
 -- leaves the queue; a reader is let in, for its lease, and returned then.
 function handOff(lock, counter, queue, token, holder, me, lease)
-  local joined, passes = false, 32
-  while passes > 0 do
+  local joined, passes, looks = false, 32, 64
+  while passes > 0 and looks > 0 do
+    looks = looks - 1
     if holder then
       local first = redis.call('zrange', queue, 0, 0)[1]
       local ask = first and first ~= '' and redis.call('get', queue .. first)
@@ -58,7 +62,7 @@ function handOff(lock, counter, queue, token, holder, me, lease)
     if owner == me and not lease then
       return holder or me
     end
-    local round, short, next, kind = string.match(ask or '', '^(%d+) (%d+) (%d+) ?(%a*)$')
+    local round, polls, short, next, kind = string.match(ask or '', '^(%d+)(p?) (%d+) (%d+) ?(%a*)$')
     if owner == me then
       join(lock, me, lease, holder)
       holder, joined = 'shared', true
@@ -67,12 +71,15 @@ function handOff(lock, counter, queue, token, holder, me, lease)
       local last = tonumber(redis.call('get', counter) or 0)
       assert(last, 'ERR the fencing counter is no number')
       last = math.max(last, token)
+      if last + 1 >= fenceEnd then
+        last = 0
+      end
       if reader and last > 0 then
         next = string.format('%.0f', last)
       elseif last >= tonumber(next) then
         next = string.format('%.0f', last + 1)
       end
-      if notify(lock, owner, round, reader and next .. ':shared' or next) > 0 then
+      if notify(lock, owner, round, reader and next .. ':shared' or next) > 0 or polls == 'p' then
         redis.call('set', counter, next, 'px', short + fenceTTL .. '')
         if not reader then
           redis.call('hset', lock, owner, '1')
@@ -84,6 +91,9 @@ function handOff(lock, counter, queue, token, holder, me, lease)
         holder, passes = 'shared', passes - 1
       end
     end
+  end
+  if looks == 0 and not holder and redis.call('exists', queue) == 1 then
+    return '', 0
   end
   return joined and me or holder
 end

@@ -354,10 +354,11 @@ func TestGivingUpAtAFullMaster(t *testing.T) {
 	permit := func(owner string) *Owner { return NewPermit("k", id(owner), 1, 0) }
 	for name, tt := range map[string]struct {
 		holds, waits func(owner string) *Owner
+		queue        string
 	}{
-		"writer": {writer, writer},
-		"reader": {writer, reader},
-		"permit": {permit, permit},
+		"writer": {writer, writer, "redlock_wait:{k}"},
+		"reader": {writer, reader, "redlock_wait:{k}"},
+		"permit": {permit, permit, "redlock_slotwait:{k}1"},
 	} {
 		o, next, entry := tt.waits("a:r1"), tt.waits("a:r2"), asked(10)
 		for way, cmd := range map[string]*Command{
@@ -377,7 +378,7 @@ func TestGivingUpAtAFullMaster(t *testing.T) {
 					if cmd.next != "" {
 						want = []string{cmd.next}
 					}
-					if got := slices.Collect(maps.Keys(h.m.ZSet(o.keys[1].(string)))); !slices.Equal(got, want) {
+					if got := slices.Collect(maps.Keys(h.m.ZSet(tt.queue))); !slices.Equal(got, want) {
 						t.Errorf("%q wait, want %q", got, want)
 					}
 				})

@@ -21,6 +21,10 @@ function run(step, lock, _, k, a)
   end
   local last = tonumber(redis.call('get', counter) or 0)
   assert(last, 'ERR the fencing counter is no number')
+  if last >= fenceEnd then
+    redis.call('set', counter, token, 'px', lease + fenceTTL)
+    return redis.error_reply(beyond)
+  end
   if last >= tonumber(token) then
     return step == 'C' and 0 or last
   end

@@ -13,6 +13,10 @@ if at(slots, args[a + 4]) ~= owner then
 end
 local last = tonumber(redis.call('hget', counters, args[a + 4]) or 0)
 assert(last, 'ERR the fencing counter is no number')
+if last >= fenceEnd then
+  count(counters, args[a + 4], args[a + 3], args[a + 2])
+  return redis.error_reply(beyond)
+end
 if last >= tonumber(args[a + 3]) then
   return last
 end

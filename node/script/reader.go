@@ -10,7 +10,7 @@ const SharedHolder = "shared"
 
 // share is an ask of a reader, or of one that waits.
 func (o *Owner) share(lease, proposal, since, short, round any) *Command {
-	c := o.command(shareStep, o.keys[:]...)
+	c := o.ask(shareStep)
 	c.args = append(c.args, lease, proposal, since, short, round)
 	return c
 }

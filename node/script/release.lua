@@ -115,7 +115,8 @@ function release(step, lock, queue, k, a, freed, there)
         return answer
       end
     end
-    if handOff(lock, 'redlock_fence:' .. name, queue, tonumber(token), holder) then
+    local to = handOff(lock, 'redlock_fence:' .. name, queue, tonumber(token), holder)
+    if to and to ~= '' then
       return answer
     end
   end

@@ -9,8 +9,8 @@
 local lease, token, slot = args[a + 2], args[a + 3], args[a + 4]
 local who, stop = at(slots, slot)
 if who == owner then
-  if stop < now + lease then
-    put(slots, slot, owner, lease)
+  if stop < now + lease * 1000 then
+    extend(slots, owner, lease)
   end
   recount(counters, slot, token, lease)
   return 1

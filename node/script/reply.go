@@ -41,6 +41,9 @@ func (c *Command) Decode(steps []any) Answer {
 	if a.Outcome == Done && a.Token == 0 {
 		a.Token = c.proposal // which is 0 for other commands
 	}
+	if a.Token > MaxToken {
+		return Answer{Outcome: Failed, Err: errBeyond}
+	}
 	return a
 }
 

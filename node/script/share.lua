@@ -35,6 +35,10 @@ function share(_, lock, queue, k, a, free, open)
   -- Checked before anything is written: a step that fails is not rolled back.
   local token = tonumber(redis.call('get', counter) or proposal)
   assert(token and token > 0, 'ERR the fencing counter is no positive number')
+  if token >= fenceEnd then
+    redis.call('set', counter, proposal, 'px', (tonumber(lease) or 0) + fenceTTL)
+    return redis.error_reply(beyond)
+  end
 
   local joined
   if not inside and (lease == '' or not open) then

@@ -1,47 +1,78 @@
--- slots.lua: who has the slots of a semaphore, and who waits for one.
+-- slots.lua: which slots of a semaphore are free, and who waits for one.
 --
 -- KEYS[-]  slots and counters, see permit.lua;
---          queue, a sorted set of owners. The score is when the owner began to wait, in us;
---          queue .. owner, for each of them: "round short proposal permits start", its last
+--          queue, a sorted set of numbers: how many permits there are, as those say who wait;
+--          queue .. permits, for each of them: a sorted set of the owners who say so. The score
+--          is when the owner began to wait, in us;
+--          queue .. owner, for each of these: "round short proposal permits start", its last
 --          ask, see queue.lua. It takes the first free slot below permits, counted from start
 -- returns  each function says what it returns
 -- Called by acquireslot.lua, releaseslot.lua, healslot.lua and inspectslots.lua. A part of
 -- permit.lua, which carries it inside.
 
--- look reads who has which slot.
+-- look frees the slots whose end has come.
 function look(slots)
-  owners, ends, has = {}, {}, {}
-  local all = redis.call('hgetall', slots)
-  for i = 1, #all, 2 do
-    local slot = tonumber(all[i])
-    local owner, stop = string.match(all[i + 1], '^(%S+) (%S+)$')
-    stop = tonumber(stop)
-    if not slot or not stop then
-      error(redis.error_reply('NOTLOCK hash ' .. #all / 2))
-    end
-    if stop > now then
-      owners[slot], ends[slot], has[owner] = owner, stop, slot
+  for _, owner in ipairs(redis.call('zrange', ends, '-inf', string.format('%.0f', now), 'byscore')) do
+    redis.call('zrem', ends, owner)
+    if redis.call('zrem', slots, owner) == 1 then
+      add(slots, owner, -1)
     end
   end
+  local members, there = redis.call('zcard', slots), redis.call('zcard', ends)
+  if members == 0 and there > 0 then
+    redis.call('del', ends) -- somebody has deleted the slots
+  elseif members ~= there + (there > 0 and 1 or 0) then
+    error(redis.error_reply('NOTLOCK zset ' .. members))
+  end
+end
+
+-- takenIn returns how many slots are taken, of those from first to last.
+local function takenIn(slots, first, last)
+  return redis.call('zcount', slots, first, last)
+end
+
+-- firstFreeIn returns the first slot from first to last that is free, nil if there is none: where
+-- fewer are taken than there are, the first half has a free one, or the second.
+local function firstFreeIn(slots, first, last)
+  if takenIn(slots, first, last) > last - first then
+    return nil
+  end
+  while first < last do
+    local middle = math.floor((first + last) / 2)
+    if takenIn(slots, first, middle) > middle - first then
+      first = middle + 1
+    else
+      last = middle
+    end
+  end
+  return first
 end
 
 -- firstFree returns the first free slot below permits, counted from start; nil if there is
 -- none.
-function firstFree(permits, start)
-  for i = 0, permits - 1 do
-    local slot = (start + i) % permits
-    if not owners[slot] then
-      return slot
-    end
+function firstFree(slots, permits, start)
+  permits, start = tonumber(permits), tonumber(start)
+  if takenIn(slots, start, start) == 0 then
+    return start
   end
+  return firstFreeIn(slots, start, permits - 1) or firstFreeIn(slots, 0, start - 1)
+end
+
+-- has returns the slot that owner has, nil if none.
+function has(slots, owner)
+  return tonumber(redis.call('zscore', slots, owner) or '')
 end
 
 -- enterSlot puts owner into the queue, or notes its next round.
 function enterSlot(queue, owner, proposal, permits, start, since, short, round)
-  redis.call('zadd', queue, since, owner)
+  redis.call('zadd', queue .. permits, since, owner)
   local ask = round .. ' ' .. short .. ' ' .. proposal .. ' ' .. permits .. ' ' .. start
   redis.call('set', queue .. owner, ask, 'px', short)
+  redis.call('zadd', queue, permits, permits)
   redis.call('pexpire', queue, '10000')
+  for _, number in ipairs(redis.call('zrange', queue, 0, -1)) do
+    redis.call('pexpire', queue .. number, '10000')
+  end
 end
 
 -- forcedSlot returns the key of the mark that owner's slot was taken by force, see forced.lua.
@@ -49,52 +80,85 @@ function forcedSlot(slots, owner)
   return 'redlock_forced:' .. string.sub(slots, #'redlock_slots:' + 1) .. owner
 end
 
--- leave takes owner out of the queue.
-function leave(queue, owner)
-  if redis.call('zrem', queue, owner) == 1 then
-    redis.call('del', queue .. owner)
+-- leave takes owner out of the queue. permits is how many it says there are; nil: any number.
+function leave(queue, owner, permits)
+  for _, number in ipairs(permits and {permits} or redis.call('zrange', queue, 0, -1)) do
+    if redis.call('zrem', queue .. number, owner) == 1 then
+      redis.call('del', queue .. owner)
+      if redis.call('exists', queue .. number) == 0 then
+        redis.call('zrem', queue, number)
+      end
+    end
   end
 end
 
 -- pump hands the slots that are free to those who wait, whose last ask is not stale, who can be
--- notified and who have none yet, with a fencing token above token. Others leave the queue.
+-- notified, or poll, and who have none yet, with a fencing token above token. Others leave the queue.
 --
 -- It is tempting to serve them in their order alone. But where two slots become free at a time, each
 -- master hears of it in its own order: the first who waits would be handed one slot here and the
 -- other one there, and such votes do not add up. So of the first in the queue, as many as there are
 -- permits, each is handed the slot that it wants first, if it began to wait at most 50 ms after the
 -- first of all: or one whose slot nobody gives back could be overtaken forever. What is left then
--- goes to the first of all. It ends with the first who finds none.
+-- goes to the first of all who knows of so many. Who says that there are fewer is in nobody's way,
+-- however many say so: all who say the same are looked at together.
 --
 -- me, who reads the answer of this step, needs no message. It ends with me, who leaves the queue
--- and may have the slot that pump returns; and it goes on past those who want fewer permits than
--- there are, and so find none, or they would keep me from one that is of no use to them. It looks
--- at so many of the queue as do not hold up the master. Who stands behind them asks again.
+-- and may have the slot that pump returns. It looks at so many of the queue as do not hold up the
+-- master. Who stands behind them asks again.
 function pump(slots, queue, counters, token, me)
-  local waiting = redis.call('zrange', queue, 0, 31, 'withscores')
+  local numbers, waiting, top = redis.call('zrange', queue, 0, -1), {}, 0
+  for _, permits in ipairs(numbers) do
+    permits = tonumber(permits)
+    top = math.max(top, permits)
+    local line = redis.call('zrange', queue .. permits, 0, math.ceil(32 / #numbers) - 1, 'withscores')
+    for i = 1, #line, 2 do
+      waiting[#waiting + 1] = {owner = line[i], since = tonumber(line[i + 1]), place = (i + 1) / 2, line = permits}
+    end
+  end
+  local spare = top - takenIn(slots, 0, top - 1)
+  if spare == 0 or not waiting[1] then
+    return
+  end
+  if numbers[2] then
+    table.sort(waiting, function(x, y)
+      return x.since < y.since or x.since == y.since and x.owner < y.owner
+    end)
+  end
+  local owners, asks = {}, {}
+  for i, w in ipairs(waiting) do
+    owners[i], asks[i] = w.owner, queue .. w.owner
+  end
+  asks, owners = redis.call('mget', unpack(asks)), redis.call('zmscore', slots, unpack(owners))
+
   local first -- when the first began to wait
+  local none = 0 -- who says that there are so many, or fewer, finds no slot
+  local deaf = 0 -- who could not be notified
   for pass = me and 2 or 1, 2 do
-    for i = 1, #waiting, 2 do
-      local owner, since = waiting[i], tonumber(waiting[i + 1])
-      local ask = owner and redis.call('get', queue .. owner) or ''
-      local round, short, proposal, permits, start = string.match(ask, '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
-      local slot
-      if has[owner] then
-        round = nil
+    for i, w in ipairs(waiting) do
+      if spare == 0 or none >= top or deaf == 8 then
+        return
       end
-      if round and pass == 2 then
-        slot = firstFree(permits, start)
-      elseif round and (i > 2 * permits or since > (first or since) + 50000) then
-        break
-      elseif round then
-        first = first or since
-        slot = not owners[tonumber(start)] and tonumber(start)
+      local owner = w.owner
+      local ask = owner and not owners[i] and asks[i] or ''
+      local round, polls, short, proposal, permits, start =
+        string.match(ask, '^(%d+)(p?) (%d+) (%d+) (%d+) (%d+)$')
+      local slot
+      if round and pass == 1 then
+        first = first or w.since
+        if w.since > first + 50000 then
+          break
+        end
+        slot = w.place <= w.line and takenIn(slots, start, start) == 0 and tonumber(start)
+      elseif round and w.line > none then
+        slot = firstFree(slots, permits, start)
+        none = slot and none or w.line
       end
       if owner and (slot or not round) then
-        leave(queue, owner)
-        waiting[i] = false
+        leave(queue, owner, w.line)
+        w.owner = false
       end
-      if pass == 2 and round and (owner == me or not slot and not me) then
+      if owner == me and round then
         return slot
       end
       if slot then
@@ -103,11 +167,12 @@ function pump(slots, queue, counters, token, me)
         local name = string.match(slots, '^redlock_slots:{(.*)}$')
           or string.match(slots, '^redlock_slots:(.*):$')
         if redis.call('publish', 'redlock_wake:' .. (string.match(owner, '^(.*):') or ''),
-          owner .. ' ' .. round .. ' ' .. next .. ':' .. slot .. ' ' .. name) > 0 then
+          owner .. ' ' .. round .. ' ' .. next .. ':' .. slot .. ' ' .. name) > 0 or polls == 'p' then
           count(counters, slot, next, short)
-          put(slots, slot, owner, short)
-          owners[slot], has[owner] = owner, slot
-          ends[slot] = now + short
+          give(slots, slot, owner, short)
+          spare = spare - 1
+        else
+          deaf = deaf + 1
         end
       end
     end

@@ -37,7 +37,7 @@ func TestStepsAreIsolated(t *testing.T) {
 		{"wait to read, the queue is a string", []any{"SET", "redlock_wait:{k}", "x"}, NewReader("k", id("me:r1")).AcquireOrRegister(lease, entry), "another type"},
 		{"inspect, the counter is a list", []any{"RPUSH", "redlock_fence:{k}", "x"}, Inspect("k"), "another type"},
 		{"acquire of a permit, no semaphore", []any{"SET", "redlock_slots:{k}", "x"}, NewPermit("k", id("me:r1"), 2, 0).Acquire(lease, 5), "another type"},
-		{"ask for a permit, no semaphore", []any{"HSET", "redlock_slots:{k}", "a", "b"}, NewPermit("k", id("me:r1"), 2, 0).AcquireOrRegister(lease, entry), "only field"},
+		{"ask for a permit, no semaphore", []any{"ZADD", "redlock_slots:{k}", "1", "x"}, NewPermit("k", id("me:r1"), 2, 0).AcquireOrRegister(lease, entry), "a sorted set"},
 		{"register for a permit, no queue", []any{"SET", "redlock_slotwait:{k}", "x"}, NewPermit("k", id("me:r1"), 2, 0).Register(entry), "another type"},
 		{"release of a permit, no semaphore", []any{"SET", "redlock_slots:{k}", "x"}, NewPermit("k", id("me:r1"), 2, 0).Release(5, 10), "another type"},
 		{"release of a permit to another, no semaphore", []any{"SET", "redlock_slots:{k}", "x"}, NewPermit("k", id("me:r1"), 2, 0).ReleaseTo(5, 0, NewPermit("k", id("me:r2"), 2, 0), entry), "another type"},
@@ -172,7 +172,7 @@ func TestCall(t *testing.T) {
 		"",
 		"me:4", int64(30_000), int64(9), 4, "me:1", int64(30_000), int64(7), 1,
 		"me:4", int64(30_000), int64(9), 4, "me:1", int64(30_000), int64(7), 1,
-		"",
+		"", "",
 		"me:3", int64(30_000), int64(9), 5, 2,
 	}
 	if !reflect.DeepEqual(got, want) {

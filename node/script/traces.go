@@ -3,12 +3,12 @@ package script
 import "regexp"
 
 // Traces returns every key that commands of these owners may leave at a master for the lock and the
-// semaphore called name. Whoever tries the commands on a name of its own deletes them afterwards.
+// semaphore of one permit called name. Whoever tries the commands on a name of its own deletes them afterwards.
 func Traces(name string, owners ...string) []string {
 	k := belongings(name, fencePrefix, queuePrefix)
 	slots := slotKeysOf(name)
 	rest := belongings(name, turnPrefix, forcedPrefix, readPrefix)
-	all := append([]string{name}, k[0], k[1], rest[0], rest[2], slots.slots, slots.queue, slots.fence)
+	all := append([]string{name}, k[0], k[1], rest[0], rest[2], slots.slots, slots.slots+slotEnds, slots.queue, slots.queue+"1", slots.fence)
 	for _, owner := range owners {
 		all = append(all, k[1]+owner, slots.queue+owner, rest[1]+owner)
 	}
@@ -16,16 +16,29 @@ func Traces(name string, owners ...string) []string {
 }
 
 // Families returns one key for each kind of key that the scripts use for a lock called name, by the pattern
-// of all such keys in an ACL rule. That of the lock itself is name.
-func Families(name string) map[string]string {
-	of := map[string]string{name: name}
+// that an ACL rule has for such keys of all names that begin with start, as name does. No pattern matches a
+// key of another name, unless that begins with a brace and start.
+func Families(name, start string) map[string]string {
+	of := map[string]string{start + "*": name}
 	for _, prefix := range prefixes {
 		if prefix == clientPrefix || prefix == setsKey {
 			continue
 		}
-		of[prefix+"*"] = belongings(name, prefix)[0]
+		of[prefix+opening(name, start)+"*"] = belongings(name, prefix)[0]
 	}
 	return of
+}
+
+// FreedChannels is the pattern of the FreedChannel of such names.
+func FreedChannels(name, start string) string { return channelPrefix + opening(name, start) + "*" }
+
+// opening is how what belongs to name begins behind its prefix, up to start. With no start it is empty: the
+// pattern is to match the keys of all names, whether they have braces or not.
+func opening(name, start string) string {
+	if start == "" || braced(name) {
+		return start
+	}
+	return "{" + start
 }
 
 // RecordFamilies does the same for the keys by which clients know of each other.
@@ -36,9 +49,9 @@ func RecordFamilies() map[string]string {
 // TypeOf returns of which type a key is that begins as one of our own, see [Reserved].
 func TypeOf(key string) string {
 	switch Reserved(key) {
-	case readPrefix:
+	case readPrefix, slotsPrefix:
 		return "zset"
-	case slotsPrefix, slotFencePrefix, setsKey:
+	case slotFencePrefix, setsKey:
 		return "hash"
 	case queuePrefix, slotQueuePrefix:
 		// The last ask of an owner stands behind the queue's own key.

@@ -17,7 +17,9 @@ func TestTypeOf(t *testing.T) {
 		"redlock_turn:{n}":           "string",
 		"redlock_forced:{n}" + owner: "string",
 		"redlock_read:{n}":           "zset",
-		"redlock_slots:{n}":          "hash",
+		"redlock_slots:{n}":          "zset",
+		"redlock_slots:{n}ends":      "zset",
+		"redlock_slotwait:{n}8":      "zset",
 		"redlock_slotfence:{n}":      "hash",
 		"redlock_slotwait:{n}":       "zset",
 		"redlock_slotwait:a{b:":      "zset",
@@ -34,7 +36,7 @@ func TestTypeOf(t *testing.T) {
 func TestTraces(t *testing.T) {
 	for _, name := range []string{"n", "{n}", "a}b"} {
 		traces := Traces(name, "me:r1")
-		families := Families(name)
+		families := Families(name, "")
 		if len(families)+len(RecordFamilies()) != len(prefixes)+1 {
 			t.Errorf("%d families, want one for the lock and one for each of %q", len(families), prefixes)
 		}

@@ -275,6 +275,10 @@ func (w *walk) others(k int) (did string) {
 		h.m.FlushAll()
 		w.locks = [2]twin.Lock{}
 		return "flush all"
+	case n == 9 && w.r.IntN(3) == 0:
+		l.Counter = w.far()
+		h.do("SET", keysOf(key).fence, l.Counter)
+		return fmt.Sprintf("the counter of %s is %d", key, l.Counter)
 	case n < 3 && l.Alien:
 		h.do("HDEL", key, "name")
 		l.Alien = false

@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"example.com/redlock/node/script/twin"
@@ -128,14 +129,28 @@ func (w *walk) waiter(k int) (e twin.Entry) {
 	last := &(*asks)[i]
 	last.Round++
 	last.Mode, last.Lease, last.Proposal = w.mode(k, last.Owner), 100+w.r.Int64N(300), w.proposal(k)
+	last.Polls = w.r.IntN(6) == 0
 	w.sent[k] = append(w.sent[k], *last)
 	return *last
 }
 
 // entry is an ask as the commands take it.
 func entry(e twin.Entry) QueueEntry {
-	return QueueEntry{Round: uint64(e.Round), Since: e.Since, Lease: millis(e.Lease), Proposal: e.Proposal}
+	return QueueEntry{Round: uint64(e.Round), Since: e.Since, Lease: millis(e.Lease), Proposal: e.Proposal, Polls: e.Polls}
 }
 
 // proposal returns a fencing token near the counter.
-func (w *walk) proposal(k int) int64 { return max(w.tokens, w.locks[k].Counter+w.r.Int64N(7)-2) }
+func (w *walk) proposal(k int) int64 { return w.near(w.locks[k].Counter) }
+
+// near returns a fencing token near a counter, unless that is near the end.
+func (w *walk) near(counter int64) int64 {
+	if counter > MaxToken/2 {
+		counter = 0
+	}
+	return max(w.tokens, counter+w.r.Int64N(7)-2)
+}
+
+// far draws a counter near the last token, or far beyond.
+func (w *walk) far() int64 {
+	return []int64{MaxToken - 1, MaxToken, MaxToken + 1, MaxToken + 2, math.MaxInt64}[w.r.IntN(5)]
+}

@@ -1,13 +1,11 @@
 package script
 
 import (
-	"crypto/sha1"
-	"encoding/hex"
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -121,9 +119,12 @@ func (w slotWalk) release(k int) (did string) {
 		did += ", yield"
 		cmd, token = o.Yield(since), twin.NoToken
 	case kind == 6 && s.Forced[0].Owner == 0:
-		did = fmt.Sprintf("force %s, token %d", w.names[k], token)
-		cmd = ForcePermits(w.names[k], token)
-		there = func() twin.Reply { return s.Force(now, w.hear, token) }
+		slot := r.IntN(2*twin.MaxSlots) - twin.MaxSlots
+		did = fmt.Sprintf("force slot %d of %s, token %d", slot, w.names[k], token)
+		if cmd = ForcePermits(w.names[k], token); slot >= 0 {
+			cmd = ForceSlot(w.names[k], slot, token)
+		}
+		there = func() twin.Reply { return s.Force(now, w.hear, slot, token) }
 	}
 	if r.IntN(6) == 0 {
 		did += ", guarded"
@@ -174,6 +175,9 @@ func (w slotWalk) inspect(k int) string {
 		}
 		want.Permits.Waiters = append(want.Permits.Waiters, Waiter{Owner: w.text(e.Owner), Permits: int(e.Permits)})
 	}
+	if want.Token > MaxToken {
+		want = Answer{Outcome: Failed, Err: errBeyond}
+	}
 	w.waiting = append(w.waiting, command{InspectPermits(w.names[k]), func(got Answer) string {
 		if g, s := fmt.Sprintf("%+v %+v", got, got.Permits), fmt.Sprintf("%+v %+v", want, want.Permits); strings.ReplaceAll(g, fmt.Sprintf("%p", got.Permits), "") != strings.ReplaceAll(s, fmt.Sprintf("%p", want.Permits), "") {
 			return fmt.Sprintf("answered %s, want %s", g, s)
@@ -218,6 +222,9 @@ func (w slotWalk) others(k int) (did string) {
 		return "flush all"
 	case 1, 2:
 		w.h.m.Del(slotKeysOf(w.names[k]).slots)
+		if w.r.IntN(2) == 0 {
+			w.h.m.Del(slotKeysOf(w.names[k]).slots + slotEnds)
+		}
 		for i := range w.slots[k].Slots {
 			w.slots[k].Slots[i].Owner, w.slots[k].Slots[i].Expires = 0, 0
 		}
@@ -228,6 +235,11 @@ func (w slotWalk) others(k int) (did string) {
 			w.slots[k].Slots[i].Counter = 0
 		}
 		return "delete the counters of " + w.names[k]
+	case 4:
+		slot, counter := w.r.IntN(twin.MaxSlots), w.far()
+		w.slots[k].Slots[slot].Counter = counter
+		w.h.do("HSET", slotKeysOf(w.names[k]).fence, slot, counter)
+		return fmt.Sprintf("counter %d of %s is %d", slot, w.names[k], counter)
 	}
 	return "nothing"
 }
@@ -271,22 +283,23 @@ func (w slotWalk) waiter(k int) (e twin.Entry) {
 	if i < 0 {
 		i = len(*asks)
 		// Few stamps, so that some are equal.
-		*asks = append(*asks, twin.Entry{Owner: w.fresh(clients[w.r.IntN(3)]), Since: 20_000 * (1 + w.r.Int64N(4))})
+		e := twin.Entry{Owner: w.fresh(clients[w.r.IntN(3)]), Since: 20_000 * (1 + w.r.Int64N(4))}
+		w.wants(&e)
+		*asks = append(*asks, e)
 	}
 	last := &(*asks)[i]
 	last.Round++
-	last.Lease, last.Proposal = 100+w.r.Int64N(300), w.proposal(k)
-	w.wants(last)
+	last.Lease, last.Proposal, last.Polls = 100+w.r.Int64N(300), w.proposal(k), w.r.IntN(6) == 0
 	w.sent[k] = append(w.sent[k], *last)
 	return *last
 }
 
 // proposal returns a fencing token near the counter of a slot.
 func (w slotWalk) proposal(k int) int64 {
-	return max(w.tokens, w.slots[k].Slots[w.r.IntN(twin.MaxSlots)].Counter+w.r.Int64N(7)-2)
+	return w.near(w.slots[k].Slots[w.r.IntN(twin.MaxSlots)].Counter)
 }
 
-// digest stands for holders, as acquireslot.lua has it.
+// digest stands for holders, as permit.lua has it.
 func (w *walk) digest(holders [twin.MaxSlots]twin.Owner) string {
 	var texts []string
 	for _, o := range holders {
@@ -294,29 +307,70 @@ func (w *walk) digest(holders [twin.MaxSlots]twin.Owner) string {
 			texts = append(texts, w.text(o))
 		}
 	}
-	sum := sha1.Sum([]byte(strings.Join(texts, " ")))
-	return hex.EncodeToString(sum[:])
+	return sumOf(texts)
 }
 
-// slotsThatCount is what a master has of slots that have not run out: "" if nothing.
-func slotsThatCount(hash map[string]string, now int64, ttl time.Duration) string {
-	var all strings.Builder
-	last := int64(0)
-	for _, slot := range slices.Sorted(maps.Keys(hash)) {
-		owner, end, _ := strings.Cut(hash[slot], " ")
-		ms, err := strconv.ParseInt(end, 10, 64)
-		if err != nil {
-			return err.Error()
-		}
-		if left := ms - now; left > 0 {
-			fmt.Fprintf(&all, "%s: %s for %d; ", slot, owner, left)
-			last = max(last, left)
+// realSlots adds what the master has of the slots and the queue of the k-th semaphore, and takes the keys
+// that it has them at away: "" if nothing.
+func (w *walk) realSlots(k int, keys map[string]string) {
+	m, own, now := w.h.m, slotKeysOf(w.names[k]), w.now()
+	var slots strings.Builder
+	there, ends, last := m.ZSet(own.slots), m.ZSet(own.slots+slotEnds), int64(0)
+	var owners []string
+	for slot := range twin.MaxSlots {
+		for owner, at := range there {
+			if at != float64(slot) {
+				continue
+			}
+			owners = append(owners, owner)
+			if left := int64(ends[owner])/1000 - now; left > 0 {
+				fmt.Fprintf(&slots, "%d: %s for %d; ", slot, owner, left)
+				last = max(last, left)
+			}
 		}
 	}
-	if ttl == 0 || ttl < millis(last) {
-		fmt.Fprintf(&all, "which is gone in %v", ttl)
+	if sum := sumOf(owners); len(there) != 0 && (len(there) != len(owners)+1 || fmt.Sprintf("%.0f", there["sum"]) != sum) {
+		fmt.Fprintf(&slots, "in %v, want a sum of %s", there, sum)
 	}
-	return all.String()
+	if m.TTL(own.slots) < millis(last) || m.TTL(own.slots+slotEnds) < m.TTL(own.slots) {
+		fmt.Fprintf(&slots, "which is gone in %v", m.TTL(own.slots))
+	}
+	delete(keys, own.slots+slotEnds)
+	if keys[own.slots] = slots.String(); slots.Len() == 0 {
+		delete(keys, own.slots)
+	}
+
+	type place struct {
+		owner string
+		since float64
+	}
+	var queue []place
+	var numbers []string
+	for permits := range twin.MaxSlots {
+		number := fmt.Sprint(permits + 1)
+		line := m.ZSet(own.queue + number)
+		for owner, since := range line {
+			queue = append(queue, place{owner, since})
+		}
+		if len(line) > 0 {
+			numbers = append(numbers, number)
+			if m.TTL(own.queue+number) != m.TTL(own.queue) {
+				numbers = append(numbers, "which is gone before the others")
+			}
+		}
+		delete(keys, own.queue+number)
+	}
+	slices.SortFunc(queue, func(a, b place) int { return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.owner, b.owner)) })
+	var text strings.Builder
+	for _, at := range queue {
+		fmt.Fprintf(&text, "%s since %.0f; ", at.owner, at.since)
+	}
+	if there := slices.Sorted(maps.Keys(m.ZSet(own.queue))); !slices.Equal(there, numbers) {
+		fmt.Fprintf(&text, "numbers %q, want %q", there, numbers)
+	}
+	if delete(keys, own.queue); text.Len() > 0 {
+		keys[own.queue] = expiring(text.String(), m.TTL(own.queue))
+	}
 }
 
 // pictureSlots adds what the twin of the k-th semaphore has at each key.
@@ -344,7 +398,7 @@ func (w *walk) pictureSlots(k int, keys map[string]string) {
 		if e.Owner != 0 {
 			fmt.Fprintf(&queue, "%s since %d; ", w.text(e.Owner), e.Since)
 			if e.Stale > now {
-				ask := fmt.Sprintf("%d %d %d %d %d", e.Round, e.Lease, e.Proposal, e.Permits, e.Start)
+				ask := fmt.Sprintf("%s %d %d %d %d", round(e), e.Lease, e.Proposal, e.Permits, e.Start)
 				keys[own.queue+w.text(e.Owner)] = expiring(ask, millis(e.Stale-now))
 			}
 		}

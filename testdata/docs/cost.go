@@ -6,4 +6,4 @@ import (
 	"example.com/redlock/redlock"
 )
 
-var first, second *redlock.Client
+var first, second []string

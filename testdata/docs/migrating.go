@@ -6,6 +6,7 @@ package docs
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/bsm/redislock"

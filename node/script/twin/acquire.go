@@ -22,6 +22,9 @@ func (l *Lock) acquire(now int64, hears Hears, lease int64, e Entry) Reply {
 	case e.Mode == Shared:
 		return l.share(now, hears, lease, e)
 	case l.Holder == e.Owner:
+		if l.Counter > maxToken {
+			return beginAnew(&l.Counter, e.Proposal)
+		}
 		if l.Counter == 0 {
 			l.Counter = e.Proposal
 		}
@@ -48,6 +51,9 @@ func (l *Lock) acquire(now int64, hears Hears, lease int64, e Entry) Reply {
 			no.HandOffs = r.HandOffs
 			return no
 		}
+	}
+	if l.Counter >= maxToken {
+		return beginAnew(&l.Counter, e.Proposal)
 	}
 	l.Counter = max(l.Counter+1, e.Proposal)
 	l.give(now, e.Owner, 1, lease)

@@ -24,7 +24,7 @@
 //
 // The time to live of the fencing counter: proposals follow clocks, and what becomes of a counter
 // that is lost early a restart shows. Keys of another type than a hash, which differ from a foreign
-// hash only in that a release fails as well. Masters that have no memory left.
+// hash only in that a release fails as well. How many of a queue one step looks at: a queue here is shorter. Masters that have no memory left.
 //
 // # Concurrency
 //

@@ -35,6 +35,8 @@ func (l *Lock) Raise(now int64, mode Mode, owner Owner, token int64) Reply {
 		return Reply{Outcome: Failed}
 	case l.Holder != owner && (mode == Exclusive || !l.reads(owner)):
 		return Reply{Outcome: Refused}
+	case l.Counter > maxToken:
+		return beginAnew(&l.Counter, token)
 	case l.Counter >= token && mode == Shared:
 		return Reply{Outcome: Done, Token: token}
 	case l.Counter >= token:
@@ -65,14 +67,14 @@ func (l *Lock) Renew(now int64, hears Hears, mode Mode, owner Owner, count int32
 		r.Renewed = Healed
 	}
 	l.extend(now, lease)
-	l.Counter = max(l.Counter, token)
+	l.Counter = recounted(l.Counter, token)
 	return r
 }
 
 // Inspect tells who has the lock.
 func (l *Lock) Inspect(now int64) Reply {
 	l.Expire(now)
-	if l.Alien {
+	if l.Alien || l.Counter > maxToken {
 		return Reply{Outcome: Failed}
 	}
 	return Reply{Outcome: Done, Holder: l.Holder, Left: l.left(now), Count: l.Count, Token: l.Counter}

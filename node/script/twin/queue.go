@@ -18,11 +18,16 @@ type Entry struct {
 	Proposal int64  // fencing token that it asked for, above 0
 	Stale    int64  // until then the ask counts; set by the master
 
+	Polls bool // its client hears of nothing, and asks
+
 	Permits, Start uint8 // of a semaphore: how many there are, and which is tried first
 }
 
 // waiting reports whether anybody is in the queue.
 func (l *Line) waiting() bool { return l.Queue[0].Owner != 0 }
+
+// hears reports whether the lock may be handed to e.
+func (e *Entry) hears(hears Hears) bool { return e.Polls || hears(e.Owner) }
 
 // before reports whether e comes before f: by when they began to wait, and then as a sorted set of
 // Redis has its members. There it is the text of the owners that counts, so the order is the same if
@@ -101,18 +106,18 @@ func (l *Lock) pass(now int64, hears Hears, token int64, me Owner, lease int64, 
 		case e.Owner == me:
 			joined = true
 			l.join(now, me, lease)
-		case now >= e.Stale || !hears(e.Owner):
+		case now >= e.Stale || !e.hears(hears):
 		case e.Mode == Exclusive:
-			l.Counter = max(l.Counter+1, token+1, e.Proposal)
+			l.Counter = max(above(l.Counter, token)+1, e.Proposal)
 			l.give(now, e.Owner, 1, e.Lease)
-			r.handOff(HandOff{Owner: e.Owner, Mode: e.Mode, Round: e.Round, Token: l.Counter})
+			r.handOff(hears, HandOff{Owner: e.Owner, Mode: e.Mode, Round: e.Round, Token: l.Counter})
 			return e.Owner
 		default:
-			if l.Counter = max(l.Counter, token); l.Counter == 0 {
+			if l.Counter = above(l.Counter, token); l.Counter == 0 {
 				l.Counter = e.Proposal
 			}
 			l.join(now, e.Owner, e.Lease)
-			r.handOff(HandOff{Owner: e.Owner, Mode: e.Mode, Round: e.Round, Token: l.Counter})
+			r.handOff(hears, HandOff{Owner: e.Owner, Mode: e.Mode, Round: e.Round, Token: l.Counter})
 		}
 	}
 	if joined {

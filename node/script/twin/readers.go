@@ -60,6 +60,9 @@ func (l *Lock) unread(i int) {
 
 // share is share.lua: what acquire is to a writer.
 func (l *Lock) share(now int64, hears Hears, lease int64, e Entry) Reply {
+	if l.Counter > maxToken {
+		return beginAnew(&l.Counter, e.Proposal)
+	}
 	r := Reply{Outcome: Done}
 	inside := l.Holder == e.Owner || l.reads(e.Owner)
 	open := !l.waiting() && (l.Holder == 0 || l.Holder == Readers)
@@ -115,6 +118,6 @@ func (l *Lock) keep(now int64, hears Hears, owner Owner, lease, token int64, hea
 	if alone && heal {
 		l.pass(now, hears, token, 0, 0, &r)
 	}
-	l.Counter = max(l.Counter, token)
+	l.Counter = recounted(l.Counter, token)
 	return r
 }

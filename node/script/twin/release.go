@@ -112,9 +112,7 @@ func (l *Lock) handOn(now int64, hears Hears, token int64, mine bool) Reply {
 	case token == NoToken:
 	case l.Holder == 0 && mine && token%7 == 0 && l.waiting() && hears(Redisson):
 		l.Turn, r.Told = now+turnLasts, true
-		if first := l.Queue[0].Owner; hears(first) {
-			r.handOff(HandOff{Owner: first})
-		}
+		r.handOff(hears, HandOff{Owner: l.Queue[0].Owner})
 		return r
 	default:
 		l.pass(now, hears, token, 0, 0, &r)

@@ -39,8 +39,11 @@ type Reply struct {
 	Told     bool              // Redisson's clients have heard that the lock is free
 }
 
-// handOff notes one that somebody has heard of.
-func (r *Reply) handOff(to HandOff) {
+// handOff notes one if somebody hears of it.
+func (r *Reply) handOff(hears Hears, to HandOff) {
+	if !hears(to.Owner) {
+		return
+	}
 	i := 0
 	for r.HandOffs[i].Owner != 0 {
 		i++

@@ -1,6 +1,7 @@
 package twin
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -55,7 +56,7 @@ func (s *Slots) free(slot int) { s.Slots[slot].Owner, s.Slots[slot].Expires = 0,
 // give has the owner of e have a slot, with a fencing token above the counter and above token, and the
 // one proposed if that is so.
 func (s *Slots) give(now int64, slot int, e *Entry, lease, token int64) {
-	s.Slots[slot] = Slot{e.Owner, now + lease, max(s.Slots[slot].Counter+1, token+1, e.Proposal)}
+	s.Slots[slot] = Slot{e.Owner, now + lease, max(above(s.Slots[slot].Counter, token)+1, e.Proposal)}
 }
 
 // Acquire takes a slot for e, once.
@@ -77,6 +78,9 @@ func (s *Slots) acquire(now int64, hears Hears, lease int64, e Entry) (r Reply) 
 	s.Expire(now)
 	if slot := s.has(e.Owner); slot >= 0 {
 		at := &s.Slots[slot]
+		if at.Counter > maxToken {
+			return beginAnew(&at.Counter, e.Proposal)
+		}
 		if at.Counter == 0 {
 			at.Counter = e.Proposal
 		}
@@ -102,22 +106,30 @@ func (s *Slots) acquire(now int64, hears Hears, lease int64, e Entry) (r Reply) 
 		}
 	}
 	if slot >= 0 {
+		if at := &s.Slots[slot]; at.Counter >= maxToken {
+			r.Outcome = beginAnew(&at.Counter, e.Proposal).Outcome
+			return r
+		}
 		s.give(now, slot, &e, lease, 0)
 		r.Outcome, r.Slot, r.Token = Done, uint8(slot), s.Slots[slot].Counter
 		return r
 	}
 	r.Outcome = Refused
-	if e.Round > 0 {
-		r.Rank = s.rank(e)
+	for i := 0; e.Round > 0 && s.Queue[i].Owner != e.Owner; i++ {
+		if s.Queue[i].Permits == e.Permits {
+			r.Rank++
+		}
 	}
-	if lease == 0 && s.firstFree(&e) >= 0 {
+	if s.firstFree(&e) >= 0 {
 		return r
 	}
 	r.Left = Never
-	for i, at := range s.Slots[:e.Permits] { // all are taken
-		r.Holders[i], r.Left = at.Owner, min(r.Left, at.Expires-now)
+	for i, at := range s.Slots {
+		if at.Owner != 0 {
+			r.Holders[i], r.Left = at.Owner, min(r.Left, at.Expires-now)
+		}
 	}
-	slices.Sort(r.Holders[:e.Permits])
+	slices.SortFunc(r.Holders[:], func(a, b Owner) int { return cmp.Compare(b, a) }) // nobody comes last
 	return r
 }
 
@@ -126,40 +138,57 @@ const overtakes = 50_000
 
 // pump hands the slots that are free to those in the queue, as slots.lua does: first, of as many as there
 // are permits, to each the one that it wants first, if it began to wait soon after the first; then to all
-// in their order. It ends with the first who finds none; with me it ends with me, whose slot it returns,
-// or -1.
+// in their order who know of one that is free. It ends when none is free that anybody knows of; with me it
+// ends with me, whose slot it returns, or -1.
 func (s *Slots) pump(now int64, hears Hears, token int64, me Owner, r *Reply) (slot int) {
+	var top, none uint8 // the most permits that anybody counts; who counts so many finds none
+	for _, e := range s.Queue {
+		top = max(top, e.Permits)
+	}
+	spent := func() bool {
+		return none >= top || !slices.ContainsFunc(s.Slots[:top], func(at Slot) bool { return at.Owner == 0 })
+	}
 	first := int64(math.MaxInt64) // until when one may have begun to wait
-	for i, n := 0, uint8(0); me == 0 && i < MaxQueue && s.Queue[i].Owner != 0; n++ {
+	var place [MaxSlots + 1]uint8 // among those who count as many permits
+	for i := 0; me == 0 && i < MaxQueue && s.Queue[i].Owner != 0; {
 		e := s.Queue[i]
-		if s.fresh(now, &e) && first == math.MaxInt64 {
-			first = e.Since + overtakes
-		}
+		place[e.Permits]++
 		switch fresh := s.fresh(now, &e); {
-		case fresh && (n >= e.Permits || e.Since > first):
-			i = MaxQueue
+		case spent():
+			return -1
 		case !fresh:
 			s.remove(i)
-		case s.Slots[e.Start].Owner == 0:
+			continue
+		case first == math.MaxInt64:
+			first = e.Since + overtakes
+		}
+		switch {
+		case e.Since > first:
+			i = MaxQueue
+		case place[e.Permits] <= e.Permits && s.Slots[e.Start].Owner == 0:
 			s.remove(i)
 			s.handOff(now, hears, int(e.Start), &e, token, r)
 		default:
 			i++
 		}
 	}
-	for i := 0; i < MaxQueue && s.Queue[i].Owner != 0; {
+	for i := 0; i < MaxQueue && s.Queue[i].Owner != 0 && !spent(); {
 		e := s.Queue[i]
 		if !s.fresh(now, &e) {
 			s.remove(i)
 			continue
 		}
-		slot := s.firstFree(&e)
-		if slot >= 0 {
-			s.remove(i)
-		} else {
-			i++
+		slot := -1
+		if e.Permits > none {
+			slot = s.firstFree(&e)
 		}
-		if e.Owner == me || slot < 0 && me == 0 {
+		if slot < 0 {
+			none = max(none, e.Permits)
+			i++
+		} else {
+			s.remove(i)
+		}
+		if e.Owner == me {
 			return slot
 		}
 		if slot >= 0 {
@@ -174,9 +203,9 @@ func (s *Slots) fresh(now int64, e *Entry) bool { return now < e.Stale && s.has(
 
 // handOff hands a slot to the owner of e if that hears of it.
 func (s *Slots) handOff(now int64, hears Hears, slot int, e *Entry, token int64, r *Reply) {
-	if hears(e.Owner) {
+	if e.hears(hears) {
 		s.give(now, slot, e, e.Lease, token)
-		r.handOff(HandOff{Owner: e.Owner, Round: e.Round, Token: s.Slots[slot].Counter, Slot: uint8(slot)})
+		r.handOff(hears, HandOff{Owner: e.Owner, Round: e.Round, Token: s.Slots[slot].Counter, Slot: uint8(slot)})
 	}
 }
 
@@ -228,13 +257,13 @@ func (s *Slots) passOn(now int64, hears Hears, token int64, r *Reply) {
 	}
 }
 
-// Force frees all slots, and keeps their owners from healing them for as long as their leases would have
-// lasted.
-func (s *Slots) Force(now int64, hears Hears, token int64) Reply {
+// Force frees a slot, or all if that is -1, and keeps their owners from healing them for as long as their
+// leases would have lasted.
+func (s *Slots) Force(now int64, hears Hears, slot int, token int64) Reply {
 	s.Expire(now)
 	r := Reply{Outcome: Refused}
 	for i, at := range s.Slots {
-		if at.Owner != 0 {
+		if at.Owner != 0 && (slot < 0 || slot == i) {
 			s.force(at.Owner, at.Expires)
 			s.free(i)
 			r.Outcome = Done
@@ -251,6 +280,8 @@ func (s *Slots) Raise(now int64, owner Owner, slot int, token int64) Reply {
 	switch at := &s.Slots[slot]; {
 	case at.Owner != owner:
 		return Reply{Outcome: Refused}
+	case at.Counter > maxToken:
+		return beginAnew(&at.Counter, token)
 	case at.Counter >= token:
 		return Reply{Outcome: Refused, Token: at.Counter}
 	default:
@@ -278,7 +309,7 @@ func (s *Slots) Renew(now int64, hears Hears, owner Owner, slot int, lease, toke
 		at.Owner, r.Renewed = owner, Healed
 	}
 	if at.Owner == owner {
-		at.Expires, at.Counter = max(at.Expires, now+lease), max(at.Counter, token)
+		at.Expires, at.Counter = max(at.Expires, now+lease), recounted(at.Counter, token)
 	}
 	if heal && other >= 0 && other != slot {
 		s.pump(now, hears, 0, 0, &r)

@@ -18,7 +18,7 @@ func everyPermit(s *Slots, now int64, hears Hears) (last Reply) {
 	s.GiveWay(now, hears, 3, 9, e(6, 20))      // 5 has slot 1
 	s.Release(now, hears, 1, 10)               // 6 has slot 0
 	s.Renew(now, hears, 7, 3, 30_000, 11, true)
-	return s.Force(now, hears, 12)
+	return s.Force(now, hears, -1, 12)
 }
 
 func TestEveryPermit(t *testing.T) {

@@ -1,0 +1,204 @@
+package multilock
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktrace"
+)
+
+// settledAfter is for how long a client that takes locks must see others publish terms that conflict with
+// its own before it believes them. When a master restarts, clients learn of its new run id within a beat of
+// each other, 18 s at most, and publish the old one until then.
+const settledAfter = 25 * time.Second
+
+// otherTerms are terms of other clients that conflict with those of this one.
+type otherTerms struct {
+	why   ConflictError
+	first [Max]int64    // when each master was told of them first, in ms by its clock; 0: it does not know them
+	seen  clock.Instant // when they were seen first
+	last  clock.Instant // when they were published last, as far as is known
+	found bool          // no restart explains them, and the log was told
+}
+
+// heard takes what a master knows of those who use it.
+type heard Masters
+
+// Answer implements [node.Receiver].
+func (t *heard) Answer(i int, a script.Answer) {
+	m := (*Masters)(t)
+	m.denied(i, a)
+	if a.Outcome != script.Done {
+		return
+	}
+	if uses, shown, ok := script.ReadUses(a.Reply); ok {
+		m.compare(i, uses, clock.Now(), shown)
+	}
+}
+
+// compare compares the terms of others, as master i knows them, with this client's own. shown is what
+// the master's clock shows now.
+func (m *Masters) compare(i int, uses []script.Use, now clock.Instant, shown int64) {
+	p := &m.presence
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	own := m.ownTermsLocked()
+	p.at[i].heard, p.at[i].first = true, 0
+	if p.stands == user {
+		p.at[i].first = shown - p.ageLocked() // until they are there
+	}
+	for _, o := range p.others {
+		o.first[i] = 0
+	}
+	for _, u := range uses {
+		text := u.Text()
+		if text == p.told {
+			p.at[i].first = u.First
+		}
+		if reason := Conflict(&own, &u.Terms); reason != nil {
+			o := p.others[text]
+			if o == nil {
+				o = &otherTerms{seen: now, last: now.Add(-time.Hour)}
+				if p.others == nil {
+					p.others = make(map[string]*otherTerms)
+				}
+				p.others[text] = o
+			}
+			o.first[i] = u.First
+			if published := now.Add(-time.Duration(max(0, shown-u.Last)) * time.Millisecond); published.Sub(o.last) > 0 {
+				o.last = published
+			}
+			o.why.Reason, o.why.Own, o.why.Other, o.why.Master = reason, own, u.Terms, m.nodes[i].Name()
+			if u.Record != nil {
+				o.why.Client = m.info(u.Client, *u.Record)
+			}
+		}
+	}
+	m.judgeLocked(&own, now)
+}
+
+// judgeLocked tells the log of terms that conflict with own, and of those that no longer do.
+func (m *Masters) judgeLocked(own *Terms, now clock.Instant) {
+	p := &m.presence
+	for _, text := range slices.Sorted(maps.Keys(p.others)) {
+		o := p.others[text]
+		if now.Sub(o.last) > script.RecordLife || Conflict(own, &o.why.Other) == nil {
+			delete(p.others, text)
+			if o.found {
+				m.traceOverlap(&redlocktrace.SetsOverlap{Other: o.why.Other.String()})
+				m.log.Info("redlock: the conflict with other clients is over", "other", o.why.Other.String())
+			}
+			continue
+		}
+		from := o.seen
+		if from.Sub(p.changed) < 0 {
+			from = p.changed
+		}
+		// Who was refused has compared its terms by itself, and a restart changes no route.
+		explained := o.why.Reason != ErrRoute && !o.why.Other.Refused && o.last.Sub(from) < settledAfter
+		if o.found || p.stands != user || explained {
+			continue
+		}
+		m.foundLocked(o)
+	}
+	p.admitted.Store(p.stands == user && p.rivalLocked(now) == nil)
+}
+
+// foundLocked tells the log and the trace of a conflict, once.
+func (m *Masters) foundLocked(o *otherTerms) {
+	if o.found {
+		return
+	}
+	o.found = true
+	why := m.presence.explainLocked(o)
+	m.traceOverlap(&redlocktrace.SetsOverlap{Other: why.Other.String(), Err: why})
+	m.log.Error("redlock: other clients use the masters in a way that conflicts with this one", "error", why)
+}
+
+// explainLocked returns the error of a conflict.
+func (p *presence) explainLocked(o *otherTerms) *ConflictError {
+	why := o.why
+	why.Refused = p.behindLocked(o)
+	return &why
+}
+
+// behindLocked reports whether this client came second, so that it takes no lock: o was published
+// before its own terms, at the masters that know both. Who was refused itself comes before nobody.
+//
+// Of two that publish their terms and then look, one comes second at least: at each master one was
+// first, and the other sees it there. Wherever both are seen, they agree on who has the earliest entry.
+func (p *presence) behindLocked(o *otherTerms) bool {
+	if o.why.Other.Refused {
+		return false
+	}
+	const never = math.MaxInt64
+	mine, theirs := int64(never), int64(never)
+	for i := range p.at {
+		if p.at[i].first > 0 && o.first[i] > 0 {
+			mine, theirs = min(mine, p.at[i].first), min(theirs, o.first[i])
+		}
+	}
+	if mine == theirs {
+		return p.stands != user && mine == never || mine != never && o.why.Other.Text() < p.told
+	}
+	return theirs < mine
+}
+
+// rivalLocked returns the conflict because of which this client takes no lock, nil if there is none. A
+// client that takes locks believes only what no restart explains. Of several, it is one whose client is
+// known: others may be of a client that is no more.
+func (p *presence) rivalLocked(now clock.Instant) (rival *otherTerms) {
+	for _, text := range slices.Sorted(maps.Keys(p.others)) {
+		o := p.others[text]
+		if now.Sub(o.last) <= script.RecordLife && (o.found || p.stands != user) && p.behindLocked(o) {
+			if rival = o; o.why.Client != nil {
+				break
+			}
+		}
+	}
+	return rival
+}
+
+// refusal returns why this client takes no lock, nil if it may.
+func (m *Masters) refusal() error {
+	p := &m.presence
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if o := p.rivalLocked(clock.Now()); o != nil {
+		return p.explainLocked(o)
+	}
+	return nil
+}
+
+// Conflict returns a [*ConflictError] if other clients use the masters in a way that does not go together
+// with that of this client, whoever came first; nil as far as none is known.
+//
+// Cost: nothing is sent.
+func (m *Masters) Conflict() error {
+	if err := m.refusal(); err != nil {
+		return err
+	}
+	p := &m.presence
+	now := clock.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, text := range slices.Sorted(maps.Keys(p.others)) {
+		if o := p.others[text]; o.found && now.Sub(o.last) <= script.RecordLife {
+			return p.explainLocked(o)
+		}
+	}
+	return nil
+}
+
+// info returns what r says of client.
+func (m *Masters) info(client string, r script.Record) *ClientInfo {
+	return &ClientInfo{
+		ID: client, Name: r.Name, Host: r.Host, Program: r.Program, Version: r.Version, PID: r.PID,
+		Since: time.UnixMilli(r.Since), Seen: max(0, m.Now().Sub(time.UnixMilli(r.At))),
+		Holds: r.Holds, Waits: r.Waits, Terms: r.Terms,
+	}
+}

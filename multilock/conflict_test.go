@@ -1,0 +1,55 @@
+package multilock
+
+import (
+	"testing"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
+)
+
+// TestWhatARestartExplains: a client that takes locks believes terms that conflict with its own once they
+// were published 25 s after it saw them first, and after its masters changed last. It stops then if they came
+// first.
+func TestWhatARestartExplains(t *testing.T) {
+	const hour = time.Hour
+	type look struct{ at, last time.Duration } // since this client's masters changed last
+	for _, tt := range []struct {
+		name   string
+		first  time.Duration // when they were published first; the client's own were an hour ago
+		looks  []look
+		want   bool
+		second bool
+	}{
+		{"nobody uses them any more", 0, []look{{0, -time.Second}, {18 * time.Second, -time.Second}, {36 * time.Second, -time.Second}}, false, false},
+		{"somebody finds out 18 s later", -2 * hour, []look{{0, -time.Second}, {18 * time.Second, 18 * time.Second}, {36 * time.Second, 18 * time.Second}}, false, false},
+		{"they are used on", 0, []look{{0, -time.Second}, {18 * time.Second, 15 * time.Second}, {36 * time.Second, 33 * time.Second}}, true, false},
+		{"they are used on, and came first", -2 * hour, []look{{0, -time.Second}, {18 * time.Second, 15 * time.Second}, {36 * time.Second, 33 * time.Second}}, true, true},
+		{"this client was suspended", -2 * hour, []look{{hour, hour}}, false, false},
+		{"another one was, and finds out", -2 * hour, []look{{hour, hour - time.Minute}, {hour + 12*time.Second, hour}, {hour + 30*time.Second, hour}}, false, false},
+		{"they are new", 0, []look{{hour, hour}, {hour + 12*time.Second, hour + 12*time.Second}, {hour + 24*time.Second, hour + 24*time.Second}}, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				p := &fx.m.presence
+				p.stands, p.since = user, clock.Now().Add(-hour)
+				fx.m.ownTerms()
+				p.changed = clock.Now()
+				shown := time.Now()
+				ms := func(d time.Duration) int64 { return shown.Add(d).UnixMilli() }
+				for _, l := range tt.looks {
+					use := script.Use{Terms: termsOf("x y z"), First: ms(tt.first), Last: ms(l.last)}
+					use.Terms.Lease = 0
+					time.Sleep(time.Until(shown.Add(l.at)))
+					fx.m.compare(0, []script.Use{use}, clock.Now(), ms(l.at))
+				}
+				if got := len(fx.log.lines("in a way that conflicts")); got > 1 || (got == 1) != tt.want {
+					t.Errorf("the log has it %d times, want %v", got, tt.want)
+				}
+				if err := fx.m.refusal(); (err != nil) != tt.second {
+					t.Errorf("refusal = %v, want %v", err, tt.second)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,210 @@
+package node
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktest"
+)
+
+// bombs are replies that end the process if redigo reads them, or take all its memory.
+var bombs = map[string]string{
+	"length that overflows":     "$9223372036854775807\r\n",
+	"negative length":           "$-2\r\n",
+	"no length":                 "$-\r\n",
+	"string of 8 GB":            "$8000000000\r\n",
+	"strings of 540 MB":         "*9\r\n" + strings.Repeat("$60000000\r\n"+strings.Repeat("x", 60e6)+"\r\n", 2),
+	"list of 100 million":       "*100000000\r\n",
+	"lists of 4 million in all": "*4\r\n" + strings.Repeat("*1000000\r\n"+strings.Repeat(":1\r\n", 1e6), 2),
+	"lists in lists":            strings.Repeat("*1\r\n", 1e6),
+	"line without an end":       "+" + strings.Repeat("x", 1e6),
+	"another protocol":          "HTTP/1.1 400 Bad Request\r\n",
+}
+
+// bytesConn is a connection from which bytes are read, at most so many at once.
+type bytesConn struct {
+	net.Conn
+	bytes.Reader
+	most int
+}
+
+func (c *bytesConn) Read(p []byte) (int, error)       { return c.Reader.Read(p[:min(len(p), c.most)]) }
+func (c *bytesConn) Close() error                     { return nil }
+func (c *bytesConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *bytesConn) SetWriteDeadline(time.Time) error { return nil }
+
+// framed returns a connection on which text is read, and checked before redigo sees it.
+func framed(text string, most int) redis.Conn {
+	b := &bytesConn{most: most}
+	b.Reset([]byte(text))
+	return redis.NewConn(&framedConn{Conn: b}, 0, 0)
+}
+
+// TestFraming: what our commands have as replies passes, in whichever pieces it is read, and nothing that
+// would take memory or the stack without bound.
+func TestFraming(t *testing.T) {
+	info := strings.Repeat("a:b\r\n", 2000)
+	good := fmt.Sprintf("+OK\r\n:-1\r\n$-1\r\n*-1\r\n*0\r\n$0\r\n\r\n$%d\r\n%s\r\n-ERR no\r\n"+
+		"*3\r\n*2\r\n:1\r\n$1\r\n\n\r\n*0\r\n*1\r\n*1\r\n$2\r\n\r\n\r\n+PONG\r\n", len(info), info)
+	const want = "OK -1 <nil> <nil> [] [] [%s] ERR no [[1 [10]] [] [[[13 10]]]] PONG"
+	for _, most := range []int{1, 2, 3, 7, 1 << 20} {
+		conn := framed(good, most)
+		var got []string
+		for range 10 {
+			reply, err := redis.ReceiveWithTimeout(conn, time.Second)
+			if text, ok := reply.([]byte); ok && string(text) == info {
+				reply = []string{"%s"}
+			} else if err != nil {
+				reply = err
+			}
+			got = append(got, fmt.Sprint(reply))
+		}
+		if all := strings.Join(got, " "); all != want {
+			t.Errorf("read %d bytes at a time: got %s, want %s", most, all, want)
+		}
+	}
+	for name, bomb := range bombs {
+		t.Run(name, func(t *testing.T) {
+			before := heap()
+			_, err := redis.ReceiveWithTimeout(framed(bomb, 4096), time.Second)
+			if grown := heap() - before; grown > mostBytes {
+				t.Errorf("memory: %d MB more", grown>>20)
+			}
+			if !contains(err, errReply.Error()) {
+				t.Errorf("got %v, want %v", err, errReply)
+			}
+		})
+	}
+}
+
+// FuzzFraming: whatever a server sends, redigo does not panic behind a framing, which says the same of it
+// in whichever pieces it comes.
+func FuzzFraming(f *testing.F) {
+	for _, bomb := range bombs {
+		f.Add([]byte(bomb[:min(len(bomb), 100)]))
+	}
+	f.Add([]byte("*2\r\n$3\r\nfoo\r\n*1\r\n:5\r\n-ERR\r\n"))
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		var whole, split framing
+		want := whole.take(sent)
+		var got error
+		for i := 0; i < len(sent) && got == nil; i++ {
+			got = split.take(sent[i : i+1])
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("byte by byte: got %v, want %v", got, want)
+		}
+		conn := framed(string(sent), len(sent))
+		for {
+			reply, err := redis.ReceiveWithTimeout(conn, time.Second)
+			if _, refused := err.(redis.Error); err != nil && !refused {
+				break
+			}
+			identify(reply)
+		}
+	})
+}
+
+// TestBombs: a server that sends any of them is down, with the reason, and that is all, with TLS and
+// without.
+func TestBombs(t *testing.T) {
+	https := httptest.NewTLSServer(nil) // it has a certificate for 127.0.0.1
+	https.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(https.Certificate())
+	for name, bomb := range bombs {
+		if len(bomb) > 1<<25 {
+			continue // it would take longer than Timeout
+		}
+		for _, scheme := range []string{"redis", "rediss"} {
+			t.Run(name+", "+scheme, func(t *testing.T) {
+				listener, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if scheme == "rediss" {
+					listener = tls.NewListener(listener, &tls.Config{Certificates: https.TLS.Certificates})
+				}
+				defer listener.Close()
+				go func() {
+					for {
+						conn, err := listener.Accept()
+						if err != nil {
+							return
+						}
+						go func() {
+							defer conn.Close()
+							if _, err := conn.Read(make([]byte, 1000)); err == nil {
+								_, _ = io.WriteString(conn, bomb)
+							}
+						}()
+					}
+				}()
+				pool, name, err := Pool(scheme+"://"+listener.Addr().String(), &tls.Config{RootCAs: roots})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer pool.Close()
+				n := start(t, Config{Name: name, Pool: pool, Timeout: 10 * timeout, Logger: quiet})
+				wantErr(t, "inspect", untimed(n, script.Inspect("k")), script.Unsent, errReply.Error())
+			})
+		}
+	}
+}
+
+// untimed is sendAndWait outside of a bubble.
+func untimed(n *Node, cmd *script.Command) reply {
+	p := send(n, cmd)
+	<-p.done
+	return p.look()
+}
+
+// TestPanicOfAConnection: the reader survives a connection that panics, in the handshake and later.
+func TestPanicOfAConnection(t *testing.T) {
+	for _, at := range []string{"INFO server", "EVAL", "SUBSCRIBE"} {
+		t.Run(at, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				var well atomic.Bool
+				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+					if strings.HasPrefix(words, at) && !well.Load() {
+						panic("makeslice: len out of range")
+					}
+					return nil
+				}})
+				n := start(t, cfg)
+				n.Subscribe("a", new(recorder), 7)
+				got := sendAndWait(n, script.Inspect("k"))
+				if at != "SUBSCRIBE" && !contains(got.Err, "makeslice") {
+					t.Errorf("inspect: got %v (%v), want the reason", got.Outcome, got.Err)
+				}
+				well.Store(true)
+				waitUntil(t, time.Second, n.isUp)
+				want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
+			})
+		})
+	}
+}
+
+// BenchmarkFraming: what a framing costs for each reply, as a busy master sends them: 64 to a read.
+func BenchmarkFraming(b *testing.B) {
+	p := []byte(strings.Repeat("*4\r\n:1\r\n:0\r\n:1732386000000000\r\n:0\r\n", 64))
+	b.SetBytes(int64(len(p)))
+	var f framing
+	for b.Loop() {
+		if err := f.take(p); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

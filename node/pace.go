@@ -1,0 +1,58 @@
+package node
+
+import "example.com/redlock/clock"
+
+// pace is how much one master is sent. A master that answers, but slower than it is asked, would
+// otherwise be owed more from second to second, in its buffers and in ours, and answer everything when
+// nobody waits for it any more.
+//
+// What is in flight is bounded as TCP bounds it: by a window that doubles with each round trip while it
+// is full, is halved when answers are late, and then grows slowly. Commands that find it full wait, and
+// share script calls. Once some have waited for [Config.Timeout], no more holds are asked of the master
+// than it has room for: what would wait in vain is answered Unsent at once, and leaves nothing there that
+// must be released. Renewals are still taken, and so are releases, without a bound of their own: each
+// follows a command that was let in.
+type pace struct {
+	window  int           // how many flights may be under way
+	changed clock.Instant // when it did last, while wary
+	wary    bool          // it was halved since the master last owed nothing
+	room    int           // how many calls may wait before a command that Grants is refused
+}
+
+const (
+	// firstWindow is so small that a master with 20 script calls a second answers it before its
+	// connection is given up, see hopeless, and so large that a burst on a far master takes few
+	// round trips.
+	firstWindow = 32
+
+	// leastRoom and mostRoom bound the calls that wait.
+	leastRoom = maxSteps
+	mostRoom  = 1 << 14
+)
+
+// rested takes in that the master owes nothing.
+func (p *pace) rested() { p.window, p.wary, p.room = max(p.window, firstWindow), false, mostRoom }
+
+// answered takes in the answer to a flight that was sent when the window may have been another, whether
+// the window was full, and whether the answer was late.
+func (p *pace) answered(sent, now clock.Instant, full, late bool) {
+	switch {
+	case p.wary && sent.Sub(p.changed) <= 0: // it tells of the window before
+	case late:
+		p.window, p.changed, p.wary = max(p.window/2, 1), now, true
+	case !full:
+	case p.wary:
+		p.window, p.changed = p.window+1, now
+	default:
+		p.window++
+	}
+}
+
+// hopeless takes in that an answer was so late that the connection is given up.
+func (p *pace) hopeless() { p.window, p.wary = 1, true }
+
+// tookAll takes in that the writer took all that waited.
+func (p *pace) tookAll() { p.room = min(2*p.room, mostRoom) }
+
+// gaveUp takes in that commands waited in vain.
+func (p *pace) gaveUp() { p.room = leastRoom }

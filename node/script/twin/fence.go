@@ -1,0 +1,26 @@
+package twin
+
+// maxToken is the largest fencing token, see fence.lua.
+const maxToken = 1<<53 - 2
+
+// beginAnew puts what is proposed in the place of a counter that is no token.
+func beginAnew(counter *int64, proposal int64) Reply {
+	*counter = proposal
+	return Reply{Outcome: Failed}
+}
+
+// recounted returns a counter after the renewal of a hold with that token.
+func recounted(counter, token int64) int64 {
+	if counter > maxToken {
+		return token
+	}
+	return max(counter, token)
+}
+
+// above returns the larger of a counter and the token of a release, 0 if the next would be no token.
+func above(counter, token int64) int64 {
+	if last := max(counter, token); last < maxToken {
+		return last
+	}
+	return 0
+}

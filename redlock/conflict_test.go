@@ -1,0 +1,462 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+const (
+	conflictFound = "other clients use the masters in a way that conflicts"
+	conflictOver  = "the conflict with other clients is over"
+
+	// forgotten is how long the terms of a client that is closed stay, and a beat.
+	forgotten = 80 * time.Second
+)
+
+// member is a client that is called name, of the masters at places in fleet, and its log.
+func member(t *testing.T, fleet *redlocktest.Fleet, name string, places ...int) (*redlock.Client, *lines) {
+	t.Helper()
+	return joins(t, fleet, redlock.Config{Name: name}, places...)
+}
+
+// joins is member with other settings.
+func joins(t *testing.T, fleet *redlocktest.Fleet, cfg redlock.Config, places ...int) (*redlock.Client, *lines) {
+	t.Helper()
+	all := fleet.Pools()
+	for _, i := range places {
+		cfg.Pools = append(cfg.Pools, all[i])
+	}
+	log := new(lines)
+	cfg.Logger = logger(log)
+	return open(t, fleet, cfg), log
+}
+
+// ready is Ready without waiting.
+func ready(c *redlock.Client) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 0)
+	defer cancel()
+	return c.Ready(ctx)
+}
+
+// use takes a lock, and gives it back.
+func use(t *testing.T, c *redlock.Client) {
+	t.Helper()
+	unlock(t, lock(t, t.Context(), c, "used"))
+}
+
+// TestWhoComesSecond: a client whose masters or leases do not go together with those of others that came
+// first takes no lock and is not ready, and says by whom. The first take locks and are ready as before, and
+// are told. When they have gone, the second takes locks.
+func TestWhoComesSecond(t *testing.T) {
+	t.Parallel()
+	three := []int{0, 1, 2}
+	minutes := redlock.Config{Name: "second", Lease: 5 * time.Minute, RestartGuard: 5 * time.Minute}
+	seconds := redlock.Config{Name: "second", RestartGuard: 30 * time.Second}
+	for _, tt := range []struct {
+		name        string
+		cfg, second redlock.Config
+		one, two    []int
+		want        error
+		says        string
+	}{
+		{"{1,2,3} and {3,4,5}", redlock.Config{Name: "first"}, redlock.Config{Name: "second"}, three, []int{2, 3, 4}, redlock.ErrOverlap, "first on "},
+		{"{1,2,3} and {2,3,4}", redlock.Config{Name: "first"}, redlock.Config{Name: "second"}, three, []int{1, 2, 3}, redlock.ErrOverlap, "first on "},
+		{"{1,2,3} and {1}", redlock.Config{Name: "first"}, redlock.Config{Name: "second"}, three, []int{0}, redlock.ErrOverlap, "first on "},
+		{"without records", redlock.Config{NoRecord: true}, redlock.Config{NoRecord: true}, three, []int{2, 3, 4}, redlock.ErrOverlap, "a client without a record uses"},
+		{"a lease above the guard of others", redlock.Config{Name: "first", RestartGuard: 30 * time.Second}, minutes, three, three, redlock.ErrShortGuard, "this client takes leases of 5m0s, and first on "},
+		{"a guard below the leases of others", redlock.Config{Name: "first", Lease: 5 * time.Minute, RestartGuard: 5 * time.Minute}, seconds, three, three, redlock.ErrShortGuard, "takes leases of 5m0s, and this client has a guard of 30s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				fleet := redlocktest.Start(t, 5)
+				a, logA := joins(t, fleet, tt.cfg, tt.one...)
+				use(t, a)
+				time.Sleep(time.Hour)
+				b, logB := joins(t, fleet, tt.second, tt.two...)
+				expect(t, "Ready of the second", b.Ready(t.Context()), tt.want)
+				for range 40 {
+					_, err := b.Lock(t.Context(), "a")
+					expect(t, "Lock of the second", err, tt.want)
+					if why, ok := errors.AsType[*redlock.ConflictError](err); !ok || !why.Refused || !strings.Contains(err.Error(), tt.says) || tt.cfg.NoRecord != (why.Client == nil) {
+						t.Fatalf("Lock of the second = %v, want a *ConflictError that says %q", err, tt.says)
+					}
+					_, err = b.TryLockAll(t.Context(), "a", "b")
+					expect(t, "TryLockAll of the second", err, tt.want)
+					expect(t, "Ready of the second", ready(b), tt.want)
+					expect(t, "Ready of the first", ready(a))
+					use(t, a)
+					time.Sleep(5 * time.Second)
+				}
+				expect(t, "Conflict of the first", a.Conflict(), tt.want)
+				if why, ok := errors.AsType[*redlock.ConflictError](a.Conflict()); !ok || why.Refused || !strings.Contains(why.Error(), "it came second") {
+					t.Errorf("Conflict of the first = %v, want it to say that the other came second", why)
+				}
+				expect(t, "Conflict of the second", b.Conflict(), tt.want)
+				if x, y := logA.count(conflictFound), logB.count(conflictFound); x != 1 || y != 1 {
+					t.Errorf("the logs have the conflict %d and %d times, want each once", x, y)
+				}
+				a.Close()
+				time.Sleep(forgotten)
+				use(t, b)
+				expect(t, "Ready of the second, alone", ready(b))
+				expect(t, "Conflict of the second, alone", b.Conflict())
+				if n := logB.count(conflictOver); n != 1 {
+					t.Errorf("the log of the second has %d times that it is over, want once", n)
+				}
+			})
+		})
+	}
+}
+
+// TestFirstIsToldWhenTheSecondHasGone: the log of who came first says when there was a conflict, and when it
+// is over.
+func TestFirstIsToldWhenTheSecondHasGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 5)
+		a, log := member(t, fleet, "a", 0, 1, 2)
+		use(t, a)
+		time.Sleep(time.Minute)
+		b, _ := member(t, fleet, "b", 2, 3, 4)
+		_, err := b.TryLock(t.Context(), "a")
+		expect(t, "TryLock", err, redlock.ErrOverlap)
+		time.Sleep(20 * time.Second)
+		expect(t, "Conflict", a.Conflict(), redlock.ErrOverlap)
+		b.Close()
+		time.Sleep(forgotten)
+		expect(t, "Conflict, afterwards", a.Conflict())
+		if found, over := log.count(conflictFound), log.count(conflictOver); found != 1 || over != 1 {
+			t.Errorf("the log has %d times that there is a conflict, and %d times that it is over, want once each", found, over)
+		}
+	})
+}
+
+// TestWhoWasRefusedRefusesNobody: a client that came second, and goes on asking, keeps nobody from locks for
+// longer than a minute, though its terms conflict with theirs as well.
+func TestWhoWasRefusedRefusesNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 5)
+		a, _ := member(t, fleet, "a", 0, 1, 2)
+		use(t, a)
+		b, _ := member(t, fleet, "b", 1, 3, 4)
+		for range 80 {
+			_, err := b.TryLock(t.Context(), "a")
+			expect(t, "TryLock", err, redlock.ErrOverlap)
+			time.Sleep(time.Second)
+		}
+		fewer, _ := member(t, fleet, "fewer", 0, 1) // goes together with a
+		use(t, fewer)
+	})
+}
+
+// TestOnlookers: a client that takes no lock harms nobody, whatever its masters are, and writes nothing.
+func TestOnlookers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 5)
+		look := func(places ...int) {
+			c, _ := member(t, fleet, "looks", places...)
+			_, err := c.Inspect(t.Context(), "a")
+			expect(t, "Inspect", err)
+			_, err = c.Clients(t.Context())
+			expect(t, "Clients", err)
+			_, err = c.List(t.Context(), "*", 10)
+			expect(t, "List", err)
+			_ = c.Ready(t.Context())
+		}
+		look(0)
+		time.Sleep(time.Minute)
+		for i, m := range fleet.Masters() {
+			if keys := m.Keys(); len(keys) > 0 {
+				t.Errorf("master %d has %q, want nothing of who looks", i, keys)
+			}
+		}
+		a, log := member(t, fleet, "a", 0, 1, 2)
+		use(t, a)
+		look(2, 3, 4)
+		for range 100 {
+			time.Sleep(time.Second)
+			expect(t, "Ready", ready(a))
+			expect(t, "Conflict", a.Conflict())
+		}
+		if n := log.count(conflictFound); n > 0 {
+			t.Errorf("the log has %d conflicts, want none", n)
+		}
+	})
+}
+
+// TestOfTwoAtOnceOneTakesNoLock: two clients with overlapping masters that are asked for their first locks
+// at the same time never both take one. One of them does before long.
+func TestOfTwoAtOnceOneTakesNoLock(t *testing.T) {
+	t.Parallel()
+	for seed := range portion(40) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := rand.New(rand.NewPCG(uint64(seed), 0))
+				fleet := redlocktest.Start(t, 4)
+				clients := []*redlock.Client{}
+				for _, places := range [][]int{{0, 1, 2}, {1, 2, 3}} {
+					c, _ := member(t, fleet, fmt.Sprint(places), places...)
+					clients = append(clients, c)
+				}
+				for _, m := range fleet.Masters() {
+					m.Delay(time.Duration(r.IntN(3000)) * time.Microsecond)
+					m.Skew(time.Duration(r.IntN(400)-200) * time.Millisecond)
+				}
+				took := make([]bool, len(clients))
+				var all sync.WaitGroup
+				for i, c := range clients {
+					wait := time.Duration(r.IntN(2000)) * time.Microsecond
+					all.Go(func() {
+						time.Sleep(wait)
+						for range 5 {
+							hold, err := c.TryLock(t.Context(), fmt.Sprint("a", i))
+							if err == nil {
+								took[i] = true
+								unlock(t, hold)
+							}
+							time.Sleep(1100 * time.Millisecond)
+						}
+					})
+				}
+				all.Wait()
+				if took[0] == took[1] {
+					t.Errorf("the two took locks: %v, want one of them to", took)
+				}
+			})
+		})
+	}
+}
+
+// TestFirstLockLooksOnce: to look at the terms of others costs a client one round trip, before its first
+// lock, and no later one. A master that hangs or refuses to tell keeps nobody from it.
+func TestFirstLockLooksOnce(t *testing.T) {
+	t.Parallel()
+	const trip = 10 * time.Millisecond
+	for _, tt := range []struct {
+		name  string
+		do    func(fleet *redlocktest.Fleet)
+		first time.Duration
+	}{
+		{"all are well", func(*redlocktest.Fleet) {}, 2 * trip},
+		{"one refuses to tell", func(fleet *redlocktest.Fleet) { fleet.Master(0).Set("redlock_sets", "text") }, 2 * trip},
+		{"all refuse to tell", func(fleet *redlocktest.Fleet) {
+			each(fleet, 0, 3, func(m *redlocktest.Master) { m.Set("redlock_sets", "text") })
+		}, 2 * trip},
+		{"one is down", func(fleet *redlocktest.Fleet) { fleet.Master(0).Kill() }, 2 * trip},
+		{"one hangs", func(fleet *redlocktest.Fleet) { fleet.Master(0).Freeze() }, 2*trip + 100*time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				fleet := redlocktest.Start(t, 3)
+				use(t, open(t, fleet, redlock.Config{})) // the masters know the script
+				c := open(t, fleet, redlock.Config{})
+				time.Sleep(time.Minute)
+				each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(trip / 2) })
+				tt.do(fleet)
+				for i, want := range []time.Duration{tt.first, trip, trip} {
+					start := time.Now()
+					hold, err := c.TryLock(t.Context(), "a")
+					expect(t, "TryLock", err)
+					if took := time.Since(start); took != want {
+						t.Errorf("lock %d took %v, want %v", i, took, want)
+					}
+					unlock(t, hold)
+				}
+			})
+		})
+	}
+}
+
+// TestNoFalseConflict: what happens to masters, and changes of the set that are safe, are no conflict: not
+// for those that take locks, nor for who comes then.
+func TestNoFalseConflict(t *testing.T) {
+	t.Parallel()
+	five := []int{0, 1, 2, 3, 4}
+	for _, tt := range []struct {
+		name     string
+		one, two []int
+		do       func(fleet *redlocktest.Fleet)
+	}{
+		{"the same set in another order", []int{0, 1, 2}, []int{2, 1, 0}, func(*redlocktest.Fleet) {}},
+		{"N and N-1", []int{0, 1, 2}, []int{0, 1}, func(*redlocktest.Fleet) {}},
+		{"5 and 4", five, five[1:], func(*redlocktest.Fleet) {}},
+		{"N-1 and another N", []int{0, 1}, []int{0, 1, 3}, func(*redlocktest.Fleet) {}},
+		{"a master restarts empty", five[:3], five[:3], func(fleet *redlocktest.Fleet) { fleet.Master(1).Restart() }},
+		{"a majority restarts at once", five[:3], five[:3], func(fleet *redlocktest.Fleet) {
+			each(fleet, 1, 3, (*redlocktest.Master).Restart)
+		}},
+		{"all restart, one after the other", five, five, func(fleet *redlocktest.Fleet) {
+			for _, m := range fleet.Masters() {
+				m.Restart()
+				time.Sleep(44 * time.Second)
+			}
+		}},
+		{"all restart, one soon after the other", five, five, func(fleet *redlocktest.Fleet) {
+			for range 3 {
+				for _, m := range fleet.Masters() {
+					m.Restart()
+					time.Sleep(7 * time.Second)
+				}
+			}
+		}},
+		{"a master dies, and another one comes back", five[:3], five[:3], func(fleet *redlocktest.Fleet) {
+			fleet.Master(0).Kill()
+			time.Sleep(5 * time.Minute)
+			fleet.Master(0).Restart()
+			fleet.Master(1).Restart()
+		}},
+		{"a master is cut off, and restarts meanwhile", five[:3], five[:3], func(fleet *redlocktest.Fleet) {
+			fleet.Master(0).Cut()
+			time.Sleep(time.Minute)
+			fleet.Master(0).Restart()
+			fleet.Master(0).Mend()
+		}},
+		{"clocks jump", five[:3], five[:3], func(fleet *redlocktest.Fleet) {
+			fleet.Master(0).Restart()
+			fleet.Master(1).Skew(5 * time.Minute)
+			time.Sleep(time.Minute)
+			fleet.Master(1).Skew(-5 * time.Minute)
+			fleet.Master(2).Restart()
+		}},
+	} {
+		for seed := range portion(3) {
+			t.Run(fmt.Sprint(tt.name, "/", seed), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					fleet := redlocktest.Start(t, 5)
+					a, logA := member(t, fleet, "a", tt.one...)
+					time.Sleep(time.Duration(seed) * 5 * time.Second)
+					b, logB := member(t, fleet, "b", tt.two...)
+					use(t, a)
+					use(t, b)
+					time.Sleep(5 * time.Minute)
+					tt.do(fleet)
+					for range 60 { // for as long as what it left could be mistaken
+						time.Sleep(5 * time.Second)
+						late, _ := member(t, fleet, "late", tt.one...)
+						for _, c := range []*redlock.Client{a, b, late} {
+							_, err := c.TryLock(t.Context(), "x")
+							expectNot(t, "TryLock", err, redlock.ErrOverlap)
+							expect(t, "Conflict", c.Conflict())
+						}
+						late.Close()
+					}
+					if n := logA.count(conflictFound) + logB.count(conflictFound); n != 0 {
+						t.Errorf("the logs have a conflict %d times, want none", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestCutOffFromOne: a client that cannot reach one of its masters may use any there, as far as the
+// others know.
+func TestCutOffFromOne(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		a, logA := member(t, fleet, "a", 0, 1, 2)
+		use(t, a)
+		var cut atomic.Bool
+		pools := fleet.Pools()
+		dial := pools[2].DialContext
+		pools[2].DialContext = func(ctx context.Context) (redis.Conn, error) {
+			if cut.Load() {
+				return nil, &net.OpError{Op: "dial", Err: syscall.EHOSTUNREACH}
+			}
+			return dial(ctx)
+		}
+		logB := new(lines)
+		use(t, open(t, fleet, redlock.Config{Name: "b", Pools: pools, Logger: logger(logB)}))
+		time.Sleep(5 * time.Minute)
+		cut.Store(true)
+		fleet.Master(2).Cut() // until the connections are given up
+		time.Sleep(30 * time.Second)
+		fleet.Master(2).Mend()
+		time.Sleep(5 * time.Minute)
+		fleet.Master(1).Restart()
+		time.Sleep(5 * time.Minute)
+		if n := logA.count(conflictFound) + logB.count(conflictFound); n != 0 {
+			t.Errorf("the logs have a conflict %d times, want none", n)
+		}
+		if n := logB.count("EHOSTUNREACH") + logB.count("no route to host"); n == 0 {
+			t.Error("b could reach the master that it was cut off from")
+		}
+	})
+}
+
+// TestSetsShareMasters: sets that names are spread over may share masters, whoever looks at one of them
+// alone. A process in which one of the IDs stands for other masters takes no lock in that set.
+func TestSetsShareMasters(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 7)
+		spread := func(two ...int) *redlock.Sets {
+			cfg := redlock.SetsConfig{Sets: map[string]redlock.Config{}}
+			for id, places := range map[string][]int{"east": {0, 1, 2}, "west": two} {
+				var pools []*redis.Pool
+				for _, i := range places {
+					pools = append(pools, fleet.Pools()[i])
+				}
+				cfg.Sets[id] = redlock.Config{Pools: pools, RestartGuard: -1}
+			}
+			s, err := redlock.NewSets(cfg)
+			expect(t, "NewSets", err)
+			t.Cleanup(func() { s.Close() })
+			return s
+		}
+		all := []*redlock.Sets{spread(2, 3, 4), spread(2, 3, 4)}
+		name := make(map[string]string) // in each set
+		for i := range 20 {
+			name[all[0].SetsOf(fmt.Sprint(i))[0]] = fmt.Sprint(i)
+		}
+		for _, s := range all {
+			for _, name := range name {
+				unlock(t, setLock(t, t.Context(), s, name))
+			}
+		}
+		looks, _ := member(t, fleet, "looks", 0, 1, 2)
+		for range 30 {
+			time.Sleep(5 * time.Second)
+			for _, s := range all {
+				ctx, cancel := context.WithTimeout(t.Context(), 0)
+				expect(t, "Ready", s.Ready(ctx))
+				cancel()
+				expect(t, "Conflict", s.Conflict())
+			}
+		}
+		clients, err := looks.Clients(t.Context())
+		expect(t, "Clients", err)
+		for i := range clients {
+			for j := range i {
+				expect(t, "Conflict of two clients", clients[i].Conflict(&clients[j]))
+			}
+		}
+		wrong := spread(2, 5, 6)
+		_, err = wrong.TryLock(t.Context(), name["west"])
+		expect(t, "TryLock in a set with other masters", err, redlock.ErrOverlap)
+		expect(t, "Conflict", wrong.Conflict(), redlock.ErrOverlap)
+		unlock(t, setLock(t, t.Context(), wrong, name["east"]))
+	})
+}

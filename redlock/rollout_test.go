@@ -1,0 +1,639 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// rollout is two processes of a fleet that has the sets a and b, and is about to have b and c: one that is
+// not part of the first rollout yet, and one that is.
+type rollout struct {
+	fleets
+	old, moving *redlock.Sets
+	name        string // moves from a to c
+}
+
+// onRollout runs f with a rollout.
+func onRollout(t *testing.T, f func(*testing.T, *rollout)) {
+	t.Helper()
+	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+		s := &rollout{fleets: startFleets(t, "a", "b", "c")}
+		s.old = s.open(t, redlock.Config{}, "a b", "")
+		s.moving = s.open(t, redlock.Config{}, "a b", "b c")
+		s.name = nameIn(t, s.moving, "a", "c")
+		f(t, s)
+	})
+}
+
+// known is how long others remember a process that is no more.
+const known = time.Minute + time.Second
+
+// others runs f with a process that locks the name in one of its sets alone: first with that from before
+// the first rollout, then with one of the second.
+func (s *rollout) others(t *testing.T, f func(other *redlock.Sets, id string)) {
+	t.Helper()
+	f(s.old, "a")
+	expect(t, "Close", s.old.Close())
+	time.Sleep(known)
+	f(s.open(t, redlock.Config{}, "b c", ""), "c")
+}
+
+// expectCounter wants the fencing counters of a majority in a set not to be below token.
+func (s *rollout) expectCounter(t *testing.T, id, name string, token int64) {
+	t.Helper()
+	synctest.Wait()
+	n := 0
+	for _, m := range s.fleets[id].Masters() {
+		var counter int64
+		_, _ = fmt.Sscan(m.Get("redlock_fence:{"+name+"}"), &counter)
+		if counter >= token {
+			n++
+		}
+	}
+	if n < 2 {
+		t.Errorf("%d masters of set %q have a counter of %d or more, want a majority", n, id, token)
+	}
+}
+
+// A name that moves is locked in both sets, and others as before: so processes before, in and after the
+// rollout exclude each other.
+func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
+	onRollout(t, func(t *testing.T, s *rollout) {
+		stays := nameIn(t, s.moving, "b")
+		s.others(t, func(other *redlock.Sets, id string) {
+			hold := setLock(t, t.Context(), s.moving, s.name)
+			s.expectAt(t, s.name, "a", "c")
+			_, err := other.TryLock(t.Context(), s.name)
+			expect(t, "TryLock", err, redlock.ErrTaken)
+			unlock(t, hold)
+			s.expectAt(t, s.name)
+			hold = setLock(t, t.Context(), other, s.name)
+			_, err = s.moving.TryLock(t.Context(), s.name)
+			expect(t, "TryLock", err, redlock.ErrTaken)
+			s.expectAt(t, s.name, id) // and the other one was given back
+			in, err := s.moving.Inspect(t.Context(), s.name)
+			expect(t, "Inspect", err)
+			if !in.Held || in.Holder != hold.Owner() || in.Left <= 0 || len(in.Masters) != 6 {
+				t.Errorf("Inspect = %+v, want it held by %s, and what 6 masters say", in, hold.Owner())
+			}
+			freed, err := s.moving.ForceUnlock(t.Context(), s.name)
+			expect(t, "ForceUnlock", err)
+			if !freed {
+				t.Error("ForceUnlock freed nothing")
+			}
+			expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
+			holds, err := s.moving.LockAll(t.Context(), stays, s.name)
+			expect(t, "LockAll", err)
+			s.expectAt(t, stays, "b")
+			s.expectAt(t, s.name, "a", "c")
+			inner := setLock(t, holds.Hold(s.name).Context(), s.moving, stays) // they are entered together
+			if got := holds.Hold(stays).Count(); got != 2 {
+				t.Errorf("Count = %d, want 2", got)
+			}
+			unlock(t, inner)
+			unlockAll(t, holds)
+			s.expectAt(t, s.name)
+			all, err := redlock.TryLockAll(t.Context(), s.moving.Name(s.name), other.Name(stays), s.moving.Name(s.name))
+			expect(t, "TryLockAll", err)
+			if got := all.Names(); len(got) != 2 {
+				t.Errorf("Names = %q, want each once", got)
+			}
+			unlockAll(t, all)
+		})
+	})
+}
+
+// Whether a hold is in one set or in two makes no difference to who has it.
+func TestAHoldInTwoSetsIsOne(t *testing.T) {
+	onRollout(t, func(t *testing.T, s *rollout) {
+		type key struct{}
+		start := time.Now()
+		hold := setLock(t, context.WithValue(t.Context(), key{}, "value"), s.moving, s.name)
+		if got := hold.Context().Value(key{}); got != "value" {
+			t.Errorf("Value = %v, want that of the caller's context", got)
+		}
+		if got := hold.Remaining(); got != validity {
+			t.Errorf("Remaining = %v, want %v", got, validity)
+		}
+		if got := hold.Until(); !got.Equal(start.Add(validity)) {
+			t.Errorf("Until = %v, want %v", got, start.Add(validity))
+		}
+		if got := redlock.Token(hold.Context()); got != hold.Token() || got == 0 {
+			t.Errorf("Token of the context = %d, want %d", got, hold.Token())
+		}
+		inner := setLock(t, hold.Context(), s.moving, s.name)
+		if hold.Count() != 2 || inner.Token() != hold.Token() {
+			t.Errorf("re-entry: Count = %d, Token = %d, want 2 and %d", hold.Count(), inner.Token(), hold.Token())
+		}
+		expect(t, "Extend", hold.Extend(t.Context(), 25*time.Second))
+		unlock(t, inner)
+		expect(t, "second Unlock", inner.Unlock(t.Context()), redlock.ErrNotHeld)
+		s.expectAt(t, s.name, "a", "c")
+		time.Sleep(time.Hour)
+		expectAlive(t, hold)
+		unlock(t, hold)
+		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrNotHeld)
+
+		for _, id := range []string{"a", "c"} { // it is lost with either
+			err := s.moving.Do(t.Context(), s.name, func(ctx context.Context) error {
+				for _, m := range s.fleets[id].Masters() {
+					m.Del(s.name)
+					m.HSet(s.name, another, "1")
+				}
+				<-ctx.Done()
+				expect(t, "Cause", context.Cause(ctx), redlock.ErrLost)
+				s.expectAt(t, s.name, id) // where another owner has it: the other half was given back at once
+				for _, m := range s.fleets[id].Masters() {
+					m.Del(s.name)
+				}
+				return nil
+			})
+			expect(t, "Do", err, redlock.ErrLost)
+			s.expectAt(t, s.name)
+		}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("the customer left")
+		expect(t, "Do", s.moving.Do(ctx, s.name, func(ctx context.Context) error {
+			cancel(why)
+			return context.Cause(ctx)
+		}), why)
+		s.expectAt(t, s.name)
+	})
+}
+
+// The end of the validity of a hold in two sets is that of the one that ends first.
+func TestUntilOfTwoSets(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+		f := startFleets(t, "a", "c")
+		for long := range f {
+			cfg := redlock.SetsConfig{Sets: make(map[string]redlock.Config), Now: []string{"a"}, Next: []string{"c"}}
+			for id := range f {
+				cfg.Sets[id] = redlock.Config{Pools: f[id].Pools(), RestartGuard: -1, Lease: 20 * time.Second}
+			}
+			longer := cfg.Sets[long]
+			longer.Lease = lease
+			cfg.Sets[long] = longer
+			s, err := redlock.NewSets(cfg)
+			expect(t, "NewSets", err)
+			hold := setLock(t, t.Context(), s, "n")
+			if until, left := time.Until(hold.Until()), hold.Remaining(); until != left || left > 20*time.Second {
+				t.Errorf("%q has the longer lease: validity ends in %v, and %v remain", long, until, left)
+			}
+			unlock(t, hold)
+			expect(t, "Close", s.Close())
+		}
+	})
+}
+
+// A hold in two sets that is lost in one of them is entered no more: its owner gets a new one, with a token
+// above that of whoever had the name in between.
+func TestTwoSetsEndAsOne(t *testing.T) {
+	for now, next := range map[string]string{"a": "c", "c": "a"} {
+		t.Run("lost in "+next, func(t *testing.T) {
+			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+				f := startFleets(t, "a", "c")
+				cfg := redlock.Config{RestartGuard: lease}
+				moving, done := f.open(t, cfg, now, next), f.open(t, cfg, next, "")
+				ctx := redlock.WithOwner(t.Context())
+				first := setLock(t, ctx, moving, "n")
+				f[next].Master(0).Restart()
+				f[next].Master(1).Restart()
+				<-first.Context().Done()
+				expect(t, "Cause", context.Cause(first.Context()), redlock.ErrLost)
+				second := setLock(t, t.Context(), done, "n") // when the guard has passed
+				unlock(t, second)
+				third := setLock(t, ctx, moving, "n") // the owner has not unlocked its first Hold yet
+				expectAlive(t, third)
+				if third.Token() <= second.Token() {
+					t.Errorf("the next hold has token %d, the one before %d", third.Token(), second.Token())
+				}
+				unlock(t, third)
+				expect(t, "Unlock", first.Unlock(t.Context()), redlock.ErrLost)
+			})
+		})
+	}
+}
+
+// Whichever set has the larger token, the hold has that one, and neither set falls behind it.
+func TestSetsAgreeOnAToken(t *testing.T) {
+	for _, ahead := range []string{"a", "c"} {
+		t.Run(ahead, func(t *testing.T) {
+			onRollout(t, func(t *testing.T, s *rollout) {
+				for _, m := range s.fleets[ahead].Masters() {
+					m.Set("redlock_fence:{"+s.name+"}", "7000000000000000") // ahead of time
+				}
+				token := int64(7000000000000000)
+				s.others(t, func(other *redlock.Sets, _ string) {
+					hold := setLock(t, t.Context(), s.moving, s.name)
+					if hold.Token() <= token {
+						t.Errorf("Token = %d, want it above %d", hold.Token(), token)
+					}
+					token = hold.Token()
+					s.expectCounter(t, "a", s.name, token)
+					s.expectCounter(t, "c", s.name, token)
+					// Masters that restart empty get it with a renewal.
+					for _, m := range s.fleets["a"].Masters()[:1] {
+						m.Del("redlock_fence:{" + s.name + "}")
+					}
+					time.Sleep(2 * renewEvery)
+					unlock(t, hold)
+					later := setLock(t, t.Context(), other, s.name)
+					if later.Token() <= token {
+						t.Errorf("the next hold, of a process that locks in one set alone, has token %d, want more than %d", later.Token(), token)
+					}
+					token = later.Token()
+					unlock(t, later)
+				})
+			})
+		})
+	}
+}
+
+// Sets that do not agree on a token make no hold: TryLock says so, and Lock waits.
+func TestSetsThatDoNotAgree(t *testing.T) {
+	onRollout(t, func(t *testing.T, s *rollout) {
+		unlock(t, setLock(t, t.Context(), s.moving, s.name)) // so that the masters have the scripts
+		for _, m := range s.fleets["a"].Masters() {
+			m.Delay(10 * time.Millisecond)
+		}
+		for _, wait := range []bool{false, true} {
+			for _, m := range s.fleets["c"].Masters() {
+				m.Set("redlock_fence:{"+s.name+"}", map[bool]string{false: "7000000000000000", true: "8000000000000000"}[wait])
+			}
+			// The masters of a freeze when they have granted, and before they are asked to raise.
+			time.AfterFunc(15*time.Millisecond, func() {
+				for _, m := range s.fleets["a"].Masters() {
+					if m.Holder(s.name) == "" {
+						t.Error("frozen before it has granted")
+					}
+					m.Freeze()
+				}
+			})
+			time.AfterFunc(3*time.Second, func() {
+				for _, m := range s.fleets["a"].Masters() {
+					m.Thaw()
+				}
+			})
+			start := time.Now()
+			if !wait {
+				_, err := s.moving.TryLock(t.Context(), s.name)
+				expect(t, "TryLock", err, redlock.ErrNoQuorum)
+				time.Sleep(10 * time.Second)
+				s.expectAt(t, s.name)
+				continue
+			}
+			hold := setLock(t, t.Context(), s.moving, s.name)
+			if got := time.Since(start); got < 3*time.Second {
+				t.Errorf("Lock returned after %v, want it to wait until set a is back", got)
+			}
+			s.expectCounter(t, "a", s.name, hold.Token())
+			unlock(t, hold)
+		}
+	})
+}
+
+// Of those who try for a name at the same time, one gets it, though it is in two sets.
+func TestTryLockInTwoSets(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+		f := startFleets(t, "a", "b")
+		all := []*redlock.Sets{f.open(t, redlock.Config{}, "a", "b"), f.open(t, redlock.Config{}, "b", "a")}
+		for _, id := range []string{"a", "b"} {
+			each(f[id], 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+		}
+		for range 100 {
+			var tries sync.WaitGroup
+			var won atomic.Int64
+			for _, s := range all {
+				tries.Go(func() {
+					hold, err := s.TryLock(t.Context(), "n")
+					if err != nil {
+						expect(t, "TryLock", err, redlock.ErrTaken)
+						return
+					}
+					won.Add(1)
+					time.Sleep(10 * time.Millisecond)
+					unlock(t, hold)
+				})
+			}
+			tries.Wait()
+			if won.Load() != 1 {
+				t.Fatalf("%d of two that tried at the same time got the name, want 1", won.Load())
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
+}
+
+// Whoever cannot reach one of a name's sets keeps nobody from the other.
+func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+		f := startFleets(t, "a", "b")
+		canary, s := f.open(t, redlock.Config{}, "a", "b"), f.open(t, redlock.Config{}, "a", "")
+		each(f["b"], 0, 3, func(m *redlocktest.Master) { m.Cut() })
+		time.Sleep(settle)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		got := make(chan error, 1)
+		go func() { _, err := canary.Lock(ctx, "n"); got <- err }()
+		time.Sleep(time.Second)
+		start := time.Now()
+		unlock(t, setLock(t, t.Context(), s, "n"))
+		if took := time.Since(start); took > 0 {
+			t.Errorf("Lock took %v behind one who waits for the masters of another set", took)
+		}
+		err := <-got
+		expect(t, "Lock", err, redlock.ErrNoQuorum, context.DeadlineExceeded)
+		if why, ok := errors.AsType[*redlock.MajorityError](err); !ok || why.Name != "n" {
+			t.Errorf("Lock = %v, want it to say that it is about n", err)
+		}
+	})
+}
+
+// Readers share a name that moves, in both sets, and exclude writers of every phase; their tokens lie
+// between those of the writers before and after.
+func TestReadersInTwoSets(t *testing.T) {
+	onRollout(t, func(t *testing.T, s *rollout) {
+		for _, m := range s.fleets["c"].Masters() {
+			m.Set("redlock_fence:{"+s.name+"}", "7000000000000000")
+		}
+		s.others(t, func(other *redlock.Sets, id string) {
+			writer := setLock(t, t.Context(), other, s.name)
+			unlock(t, writer)
+			one, err := s.moving.RLock(t.Context(), s.name)
+			expect(t, "RLock", err)
+			two, err := s.moving.TryRLock(t.Context(), s.name)
+			expect(t, "TryRLock", err)
+			if one.Token() < writer.Token() || two.Token() < writer.Token() {
+				t.Errorf("readers have tokens %d and %d, want at least %d of the writer before", one.Token(), two.Token(), writer.Token())
+			}
+			for _, other := range []*redlock.Sets{other, s.moving} {
+				_, err := other.TryLock(t.Context(), s.name)
+				expect(t, "TryLock beside readers", err, redlock.ErrTaken)
+				third, err := other.TryRLock(t.Context(), s.name)
+				expect(t, "TryRLock beside readers", err)
+				unlock(t, third)
+			}
+			_, err = s.moving.Lock(one.Context(), s.name)
+			expect(t, "Lock under a reader", err, redlock.ErrUpgrade)
+			unlock(t, one)
+			unlock(t, two)
+			writer = setLock(t, t.Context(), other, s.name)
+			if writer.Token() <= max(one.Token(), two.Token()) {
+				t.Errorf("the writer after them has token %d, want more than %d", writer.Token(), max(one.Token(), two.Token()))
+			}
+			unlock(t, writer)
+			hold := setLock(t, t.Context(), s.moving, s.name)
+			expect(t, "Downgrade", hold.Downgrade(t.Context()))
+			reader, err := other.TryRLock(t.Context(), s.name)
+			expect(t, "TryRLock beside one who was a writer", err)
+			unlock(t, reader)
+			unlock(t, hold)
+		})
+		expect(t, "RDo", s.moving.RDo(t.Context(), s.name, func(ctx context.Context) error {
+			reader, err := s.moving.RLockFor(t.Context(), s.name, time.Second)
+			expect(t, "RLockFor", err)
+			unlock(t, reader)
+			_, err = s.moving.TryRLockFor(ctx, s.name, time.Hour)
+			if err == nil {
+				t.Error("a lease longer than MaxLease was not refused")
+			}
+			return nil
+		}))
+		s.expectAt(t, s.name)
+	})
+}
+
+// Never more permits are held than there are, in whichever sets they are looked for.
+func TestPermitsInTwoSets(t *testing.T) {
+	onRollout(t, func(t *testing.T, s *rollout) {
+		s.others(t, func(other *redlock.Sets, id string) {
+			expect(t, "Do", s.moving.Semaphore(s.name, 2).Do(t.Context(), func(context.Context) error {
+				second, err := other.Semaphore(s.name, 2).Acquire(t.Context())
+				expect(t, "Acquire", err)
+				for _, all := range []*redlock.Sets{s.moving, other} {
+					_, err := all.Semaphore(s.name, 2).TryAcquire(t.Context())
+					expect(t, "TryAcquire of a third", err, redlock.ErrTaken)
+				}
+				in, err := s.moving.Semaphore(s.name, 2).Inspect(t.Context())
+				expect(t, "Inspect", err)
+				if len(in.Slots) != 3 || len(in.Masters) != 6 || in.Name != s.name {
+					t.Errorf("Inspect = %+v, want a permit in both sets and one in set %q", in, id)
+				}
+				unlock(t, second)
+				third, err := s.moving.Semaphore(s.name, 2).AcquireFor(t.Context(), time.Second)
+				expect(t, "AcquireFor", err)
+				unlock(t, third)
+				return nil
+			}))
+			permit, err := s.moving.Semaphore(s.name, 1).Acquire(t.Context())
+			expect(t, "Acquire", err)
+			freed, err := s.moving.Semaphore(s.name, 1).ForceRelease(t.Context())
+			expect(t, "ForceRelease", err)
+			if !freed {
+				t.Error("ForceRelease freed nothing")
+			}
+			<-permit.Context().Done()
+			expect(t, "Cause", context.Cause(permit.Context()), redlock.ErrLost)
+			next, err := other.Semaphore(s.name, 1).TryAcquire(t.Context())
+			expect(t, "TryAcquire", err)
+			unlock(t, next)
+		})
+		_, err := s.moving.Semaphore(s.name, 0).TryAcquire(t.Context())
+		if err == nil {
+			t.Error("a semaphore of no permits was not refused")
+		}
+	})
+}
+
+// Holds in two sets that become garbage are reported, once for each set, and lost.
+func TestHoldInTwoSetsLeaks(t *testing.T) {
+	onRollout(t, func(t *testing.T, s *rollout) {
+		ctx := func() context.Context {
+			hold, err := s.moving.Lock(t.Context(), s.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer runtime.KeepAlive(hold)
+			return hold.Context()
+		}()
+		collect(t, func() bool { return true })
+		for range 3 {
+			runtime.GC()
+		}
+		over(t, ctx)
+		expect(t, "Cause", context.Cause(ctx), redlock.ErrLost)
+	})
+}
+
+// A fleet's processes restart one by one with other sets, while all lock: forth in two rollouts, half-way
+// and back, and from the end back again. No name ever has two holders, its tokens grow, and nobody waits
+// for long.
+//
+// Replay one seed: go test ./redlock -run 'TestRolloutUnderLoad/seed=17$' -v.
+func TestRolloutUnderLoad(t *testing.T) {
+	var moved, read atomic.Int64
+	t.Cleanup(func() { // after all seeds
+		if moved.Load() == 0 || read.Load() == 0 {
+			t.Errorf("%d names were held in two sets, and %d readers followed another: the test shows nothing", moved.Load(), read.Load())
+		}
+	})
+	for seed := range portion(20) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+				l := &load{t: t, holders: make(map[string][]*redlock.Hold), tokens: make(map[string]int64)}
+				l.run(seed)
+				moved.Add(l.moved)
+				read.Add(l.read)
+			})
+		})
+	}
+}
+
+// routes are the Now and Next of processes in the order of the rollouts, some of which are taken back.
+// Those beside each other are used at the same time.
+var routes = [...][2]string{{"a b", ""}, {"a b", "d b c"}, {"a b", ""}, {"a b", "d b c"}, {"d b c", "a b"}, {"d b c", ""}, {"d b c", "a b"}, {"a b", ""}}
+
+// load is one seed of TestRolloutUnderLoad.
+type load struct {
+	t *testing.T
+	fleets
+	mu          sync.Mutex
+	holders     map[string][]*redlock.Hold // the last writer, and the readers since
+	tokens      map[string]int64           // the largest so far
+	moved, read int64                      // names that were held in two sets, readers that followed another
+}
+
+func (l *load) run(seed uint64) {
+	t, r := l.t, rand.New(rand.NewPCG(seed, 0))
+	l.fleets = startFleets(t, "a", "b", "c", "d")
+	for _, id := range []string{"a", "b", "c", "d"} {
+		skew := time.Duration(r.IntN(3)-1) * time.Duration(r.Int64N(int64(time.Minute)))
+		for _, m := range l.fleets[id].Masters() {
+			m.Skew(skew) // so that tokens of one set do not fit another
+			m.Delay(time.Duration(r.Int64N(int64(time.Millisecond))))
+		}
+	}
+	names := []string{"n1", "n2", "n3", "n4", "n5", "n6"}
+	const processes = 3
+	var rollouts [len(routes)]sync.WaitGroup // one ends when all processes have gone through it
+	for i := range rollouts {
+		rollouts[i].Add(processes)
+	}
+	var all sync.WaitGroup
+	for p := range processes {
+		own := rand.New(rand.NewPCG(seed, uint64(p+1)))
+		all.Go(func() {
+			for i, route := range routes {
+				s := l.open(t, redlock.Config{Lease: 3 * time.Second}, route[0], route[1])
+				work := func(until func()) {
+					ctx, cancel := context.WithCancel(t.Context())
+					var callers sync.WaitGroup
+					for range 2 {
+						caller := rand.New(rand.NewPCG(own.Uint64(), 0))
+						callers.Go(func() { l.call(ctx, s, caller, names) })
+					}
+					until()
+					pause(own, 100*time.Millisecond)
+					cancel()
+					callers.Wait()
+				}
+				work(func() { // beside processes of the rollout before
+					rollouts[i].Done()
+					rollouts[i].Wait() // whoever runs the rollouts waits for all processes
+				})
+				time.Sleep(known)
+				work(func() {}) // beside processes of the next rollout
+				expect(t, "Close", s.Close())
+			}
+		})
+	}
+	all.Wait()
+	for _, name := range names {
+		l.expectAt(t, name)
+	}
+}
+
+// call locks names until ctx ends.
+func (l *load) call(ctx context.Context, s *redlock.Sets, r *rand.Rand, names []string) {
+	name := func() string { return names[r.IntN(len(names))] }
+	for ctx.Err() == nil {
+		pause(r, 10*time.Millisecond)
+		short, cancel := context.WithTimeout(l.t.Context(), 30*time.Second)
+		var got []*redlock.Hold
+		unlock := func(ctx context.Context) error { return got[0].Unlock(ctx) }
+		one := func(hold *redlock.Hold, err error) error {
+			got = append(got, hold)
+			return err
+		}
+		var err error
+		switch r.IntN(6) {
+		case 0:
+			err = one(s.TryLock(short, name()))
+		case 1:
+			var holds *redlock.Holds
+			if holds, err = s.LockAll(short, name(), name(), name()); err == nil {
+				unlock = holds.Unlock
+				for _, name := range holds.Names() {
+					got = append(got, holds.Hold(name))
+				}
+			}
+		case 2:
+			err = one(s.RLock(short, name()))
+		default:
+			err = one(s.Lock(short, name()))
+		}
+		switch {
+		case err == nil:
+			for _, hold := range got {
+				l.took(hold)
+			}
+			pause(r, 15*time.Millisecond)
+			expect(l.t, "Unlock", unlock(l.t.Context()))
+		case !errors.Is(err, redlock.ErrTaken) || short.Err() != nil:
+			l.t.Errorf("no lock: %v", err)
+		}
+		cancel()
+	}
+}
+
+// took checks a hold against those before.
+func (l *load) took(hold *redlock.Hold) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	name, token := hold.Name(), hold.Token()
+	for _, other := range l.holders[name] {
+		switch {
+		case !other.Shared() || !hold.Shared():
+			if other.Context().Err() == nil && hold.Context().Err() == nil {
+				l.t.Errorf("two holders of %q: with tokens %d and %d", name, other.Token(), token)
+			}
+			if !other.Shared() && hold.Shared() && token < other.Token() {
+				l.t.Errorf("a reader of %q has token %d after a writer with %d", name, token, other.Token())
+			}
+		default:
+			l.read++
+		}
+	}
+	if !hold.Shared() {
+		if token <= l.tokens[name] {
+			l.t.Errorf("%q has token %d after %d", name, token, l.tokens[name])
+		}
+		l.holders[name] = nil
+	}
+	l.holders[name] = append(l.holders[name], hold)
+	l.tokens[name] = max(l.tokens[name], token)
+	if len(l.peek(name)) > 1 {
+		l.moved++
+	}
+}
