@@ -465,7 +465,7 @@ func TestCallsOfOneClientAlone(t *testing.T) {
 		callers int
 		section time.Duration
 		want    float64
-	}{{2, 0, 1}, {3, 0, 1}, {20, 0, 1}, {20, 10 * time.Millisecond, 1}, {20, 100 * time.Millisecond, 2}} {
+	}{{2, time.Microsecond, 1}, {3, time.Microsecond, 1}, {20, time.Microsecond, 1}, {20, 10 * time.Millisecond, 1}, {20, 100 * time.Millisecond, 2}} {
 		t.Run(fmt.Sprint(tt.callers, " ", tt.section), func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, fx *fixture) {
 				fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
