@@ -5,8 +5,6 @@ TOOL  := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 UNITS  = $$($(GO) list ./... | grep -vE '/integration(/fleet)?$$')
 # Tests of which make unit runs a part. TestLongForms knows if one is missing.
 LONG   = TestSim|TestNeverMorePermits|TestReadersAndWritersNeverMeet|TestOfTwoAtOnceOneTakesNoLock|TestNoFalseConflict|TestHandOverOnFarMasters|TestRolloutUnderLoad|TestThousandCallersGiveUp|TestLockAllNeverDeadlocks|TestReleaseBesideTheFirstAsk|TestOrder
-# Tests that mostly wait run beside each other, but not beside those of the other package: some measure time.
-CHAOS  = $(GO) test -race -count=1 -timeout 30m -p 1 -parallel 6 ./integration ./integration/fleet
 FUZZ  ?= 30s
 # Of the trial in make soak.
 SEED    ?= 1
@@ -31,7 +29,7 @@ bench: ## measure against other locks on five redis-server processes: docs/bench
 
 test: vet lint unit sim model chaos ## everything that must pass; installs or builds what it needs
 
-soak: ## the long forms, an hour or so: many seeds of the simulations, a trial on real masters (make soak SEED=7 MINUTES=10), all tests with the race detector, the model's larger cases, teeth, the chaos tests' longer ones
+soak: ## the long forms, an hour or so: many seeds of the simulations, a trial on real masters (make soak SEED=7 MINUTES=10), all tests with the race detector, the model's larger cases, teeth
 	$(GO) run ./simulation
 	$(GO) test -count=1 -timeout 60m -run TestSim ./multilock -seeds 1000
 	$(GO) run ./integration/chaos -seed $(SEED) -minutes $(MINUTES)
@@ -39,7 +37,6 @@ soak: ## the long forms, an hour or so: many seeds of the simulations, a trial o
 	$(call each,$(GO) test -race -count=1 ./...)
 	$(GO) run ./model -nightly
 	$(GO) run ./teeth
-	$(CHAOS)
 
 vet: ## go vet, for each system that the library is built for
 	GOOS=linux $(GO) vet ./...
@@ -76,8 +73,9 @@ teeth: ## break each rule of docs/safety.md in the code and see who catches it, 
 image: ## build the Redis image that the chaos tests run (REDLOCK_REDIS_IMAGE=redis:8 names another)
 	$(GO) test -count=1 -run '^$$' ./integration
 
+# Tests that mostly wait run beside each other, but not beside those of the other package: some measure time.
 chaos: ## real Redis masters in containers, killed, frozen and cut off, and a minute of all faults with a judge; with the race detector
-	$(CHAOS) -short
+	$(GO) test -race -count=1 -timeout 30m -p 1 -parallel 4 ./integration ./integration/fleet
 
 cover: ## which lines the unit tests reach: out/cover.html
 	@mkdir -p out

@@ -41,7 +41,6 @@ var rooms = map[string][]string{
 	"internal/quote":         {},
 	"internal/tally":         {},
 	"integration":            {},
-	"integration/worker":     {"ours/redlock"},
 	"integration/fleet":      {"ours/internal/redisserver", redigo, "github.com/ory/dockertest/v3"},
 	"integration/wire":       {},
 	"integration/register":   {"ours/internal/history"},

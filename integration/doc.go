@@ -1,26 +1,45 @@
-// Package integration tests the lock on real Redis masters and hurts them: it kills, stops, restarts,
-// freezes and cuts them off, and checks after each act that the promises still hold. It consists of
-// tests only.
+// Package integration tests the lock on real Redis masters. It consists of tests only. Most are trials: client
+// processes lock while masters and clients are harmed by a plan, all of them record what they were told and
+// what they did, and a judge finds from this history alone whether every promise was kept. The rest are what
+// only a real server can show and what no history tells, such as permissions.
 //
-// Each master is a container of its own: package fleet starts it and harms it, and says which images
-// will do. A test never skips: it installs what is missing (with apt-get, as root on Debian and the like), or
-// says in one line what it lacks.
+//	trials_test.go       the trials: at random, and with plans of their own
+//	restart_test.go      the guard of masters that restarted; a hold that survives all of them
+//	redisson_test.go     Redisson beside us: what it finds on the masters, and who wakes whom
+//	notlock_test.go      data of other programs, and which commands a lock costs a master
+//	permissions_test.go  the ACL rule of the docs is enough, and none of it too much
+//	setup_test.go        the files of deploy, TLS, passwords that change
+//	doctor_test.go       what doctor finds on real servers
+//	fleet_test.go        helpers
 //
-//	go test -race -short -parallel 4 ./integration         what make chaos runs
-//	go test -race -parallel 4 ./integration                everything, with more rounds
-//	go test -race ./integration -run TestExclusion -v      one test, with its timeline
-//	go test ./integration -artifacts -outputdir out        keeps each test's timeline.txt
+// A trial consists of
 //
-// A test that draws random numbers logs its seed. REDLOCK_SEED=n replays it, as far as that is
-// possible with real servers.
+//	fleet      Redis masters in containers, and the harm that can be done to each
+//	wire       the network from one client to one master: a proxy
+//	client     the client process of this library; peers are those of others
+//	workload   what a client process does, and what it records
+//	register   what the locks protect: a server that looks at tokens, or does not
+//	skew       builds programs whose wall clock is off
+//	trial      the plan of faults, and the run
+//	chaos      the command
+//
+// and internal/history, internal/judge and internal/picture, which are not for trials alone.
+//
+//	go test -race -short -parallel 6 ./integration         what make chaos runs
+//	go test ./integration -run TestRestarts -v             one test; of a trial, with the judge's report
+//	go test ./integration -artifacts -outputdir out        keeps the history and the picture of each trial
+//	go run ./integration/chaos -seed 7 -minutes 10         a long trial
+//
+// A test never skips: it installs what is missing (with apt-get, as root on Debian and the like), or says in
+// one line what it lacks. REDLOCK_SEED=n has TestChaos do the same harm again.
 //
 // # Concurrency
 //
-// Every test has a fleet of its own. Tests that measure time run one after another. Those that mostly
-// wait for leases run after them, in parallel (t.Parallel).
+// Every test has a fleet of its own. Tests that measure time run one after another; the others after them, in
+// parallel (t.Parallel).
 //
 // # Errors
 //
-// Each test has a deadline of its own, and ends the process if it overruns. The containers end by
-// themselves a little later, and the next run removes the rest.
+// Each test has a deadline of its own. Containers that a dead run has left end by themselves, and the next run
+// removes them.
 package integration

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	containers "example.com/redlock/integration/fleet"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 )
@@ -20,7 +21,7 @@ import (
 // TestNotALock: every call reports another program's data, and leaves it alone.
 func TestNotALock(t *testing.T) {
 	ctx := begin(t, time.Minute)
-	f := startFleet(ctx, t, fleetConfig{Masters: 3})
+	f := startFleet(ctx, t, containers.Config{Masters: 3})
 	client := f.client(redlock.Config{})
 	dump := func(key string) (all []string) {
 		for _, m := range f.masters {
@@ -65,7 +66,7 @@ func TestNotALock(t *testing.T) {
 			}
 			for i, after := range dump(tt.key) {
 				if after != before[i] {
-					t.Errorf("%s has changed %s", f.masters[i].name, tt.key)
+					t.Errorf("%s has changed %s", f.masters[i].Name(), tt.key)
 				}
 			}
 			for _, m := range f.masters {
@@ -74,7 +75,7 @@ func TestNotALock(t *testing.T) {
 					return key == "redlock_sets" || strings.HasPrefix(key, "redlock_client:") // no lock's
 				})
 				if err != nil || len(keys) != 1 {
-					t.Errorf("%s has the keys %q, %v, want %s alone", m.name, keys, err, tt.key)
+					t.Errorf("%s has the keys %q, %v, want %s alone", m.Name(), keys, err, tt.key)
 				}
 			}
 		})
@@ -85,7 +86,7 @@ func TestNotALock(t *testing.T) {
 // that it does not read a large hash of another program.
 func TestCommandsOfALock(t *testing.T) {
 	ctx := begin(t, time.Minute)
-	f := startFleet(ctx, t, fleetConfig{Masters: 1})
+	f := startFleet(ctx, t, containers.Config{Masters: 1})
 	m, client := f.masters[0], f.client(redlock.Config{})
 	m.do(t, "EVAL", "for i = 1, 100000 do redis.call('hset', KEYS[1], i, i) end", 1, "large")
 	warm := func(name string) {

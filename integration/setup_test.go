@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,6 +18,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	exam "example.com/redlock/doctor"
+	containers "example.com/redlock/integration/fleet"
 	"example.com/redlock/redlock"
 )
 
@@ -46,13 +46,13 @@ func (s secrets) file(t *testing.T, name string) []byte {
 }
 
 // masters are such as docs/operations.md asks for, with the files of deploy.
-func (s secrets) masters(t *testing.T, n int, settings ...string) fleetConfig {
+func (s secrets) masters(t *testing.T, n int, settings ...string) containers.Config {
 	t.Helper()
 	deploy, err := filepath.Abs("../deploy")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fleetConfig{
+	return containers.Config{
 		Masters: n, User: "locks", Password: s.password,
 		Settings: append([]string{"/etc/redis/redis.conf"}, settings...),
 		Mounts: []string{
@@ -88,18 +88,14 @@ func TestSetUp(t *testing.T) {
 			}
 			mustUnlock(ctx, t, mustLock(ctx, t, client, "orders:42"))
 
-			var masters []string
-			for _, m := range f.masters {
-				masters = append(masters, m.url())
-			}
-			cfg := redlock.Config{Masters: masters, TLS: set.TLS, Lease: lease, RestartGuard: lease}
+			cfg := redlock.Config{Masters: f.urls(), TLS: set.TLS, Lease: lease, RestartGuard: lease}
 			eventually(ctx, t, 20*time.Second, "the doctor has nothing to say of what locks may see", func() error {
 				return examine(ctx, cfg, exam.Note)
 			})
-			for i, m := range f.masters {
+			for _, m := range f.masters {
 				m.user, m.password = "operator", string(s.file(t, "operator-password"))
-				cfg.Masters[i] = m.url()
 			}
+			cfg.Masters = f.urls()
 			if err := examine(ctx, cfg, exam.OK); err != nil {
 				t.Errorf("as operator: %v", err)
 			}
@@ -110,17 +106,6 @@ func TestSetUp(t *testing.T) {
 			}
 		})
 	}
-}
-
-// examine returns what the doctor finds that is worse than most, besides that all are on this machine.
-func examine(ctx context.Context, cfg redlock.Config, most exam.Severity) error {
-	report, err := exam.Examine(ctx, cfg, "orders:")
-	for _, found := range report.Findings {
-		if found.Severity > most && found.ID != "same-host" {
-			err = errors.Join(err, fmt.Errorf("%v %s %v: %s", found.Severity, found.ID, found.Masters, found.Verdict))
-		}
-	}
-	return err
 }
 
 // TestRotatePassword: a user has two passwords for a while, and a pool that reads the password at each
@@ -135,17 +120,15 @@ func TestRotatePassword(t *testing.T) {
 	var pools []*redis.Pool
 	for _, m := range f.masters {
 		pool := &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-			return redis.DialContext(ctx, "tcp", m.addr, redis.DialConnectTimeout(time.Second),
+			return redis.DialContext(ctx, "tcp", m.Addr(), redis.DialConnectTimeout(time.Second),
 				redis.DialUsername("locks"), redis.DialPassword(password.Load().(string)))
 		}}
 		t.Cleanup(func() { pool.Close() })
 		pools = append(pools, pool)
 	}
-	client, err := redlock.New(redlock.Config{Pools: pools, Lease: 2 * time.Second, RestartGuard: -1, Logger: f.log.logger()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.close(client) })
+	client, err := redlock.New(redlock.Config{Pools: pools, Lease: 2 * time.Second, RestartGuard: -1})
+	did(t, err)
+	t.Cleanup(func() { client.Close() })
 	hold := mustLock(ctx, t, client, "orders:42")
 
 	all := func(command string, args ...any) {
@@ -158,10 +141,10 @@ func TestRotatePassword(t *testing.T) {
 	password.Store("the next one")
 	all("ACL", "SETUSER", "locks", "<"+s.password)
 	all("CLIENT", "KILL", "USER", "locks") // connections live on with the password of before
-	if _, err := redis.Dial("tcp", f.masters[0].addr, redis.DialUsername("locks"), redis.DialPassword(s.password)); err == nil {
+	if _, err := redis.Dial("tcp", f.masters[0].Addr(), redis.DialUsername("locks"), redis.DialPassword(s.password)); err == nil {
 		t.Error("the password of before still lets clients in")
 	}
-	watch(ctx, t, 3*time.Second, func() error { return live(hold) }) // longer than its lease
+	did(t, live(hold, 3*time.Second)) // longer than its lease
 	mustUnlock(ctx, t, hold)
 	mustUnlock(ctx, t, mustLock(ctx, t, client, "orders:42"))
 }

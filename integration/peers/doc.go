@@ -1,5 +1,5 @@
-// Command peers is the client process of a trial of other libraries: see package workload. Its flag -locker
-// says which:
+// Command peers is the client process of a trial of other libraries: see package workload. Config.Locker says
+// which:
 //
 //   - redsync is go-redsync/redsync over go-redis, as its README has it. A caller waits for the answers of
 //     all masters.

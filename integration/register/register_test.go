@@ -26,59 +26,40 @@ func serve(t *testing.T, out io.Writer) *Server {
 	}
 	began := time.Now()
 	s := Serve(l, history.NewRecorder(out, "register", func() time.Duration { return time.Since(began) }))
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Errorf("Close() = %v", err)
-		}
-	})
+	t.Cleanup(func() { s.Close() })
 	return s
 }
 
-func dial(t *testing.T, s *Server) *Client {
-	t.Helper()
-	c, err := Dial(s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
+func newClient(t *testing.T, s *Server) *Client {
+	c := NewClient(s.Addr())
+	t.Cleanup(c.Close)
 	return c
 }
 
-func TestFencedRegister(t *testing.T) {
-	var out bytes.Buffer
-	c := dial(t, serve(t, &out))
+func TestRegisters(t *testing.T) {
+	c := newClient(t, serve(t, io.Discard))
 	for _, step := range []struct {
+		do    history.Do
 		name  string
 		token int64
 		want  error
 	}{
-		{"a", 5, nil},
-		{"a", 4, ErrStale},
-		{"a", 5, nil}, // the same hold's
-		{"b", 1, nil}, // names are apart
-		{"a", 9, nil},
-		{"a", 5, ErrStale},
+		{history.Writing, "a", 5, nil},
+		{history.Writing, "a", 4, ErrStale},
+		{history.Writing, "a", 5, nil}, // the same hold's
+		{history.Writing, "b", 1, nil}, // names are apart
+		{history.Writing, "a", 9, nil},
+		{history.Writing, "a", 5, ErrStale},
+		{history.PlainWriting, "a", 3, nil},
+		{history.PlainWriting, "a", 2, nil},
 	} {
-		if err := c.Write("c1", 1, step.name, step.token, 0, 100*step.token); !errors.Is(err, step.want) {
-			t.Errorf("Write(%s, token %d) = %v, want %v", step.name, step.token, err, step.want)
+		if _, err := c.Do(Request{Do: step.do, Name: step.name, Token: step.token, Value: 100 * step.token}); !errors.Is(err, step.want) {
+			t.Errorf("%s of %s with token %d = %v, want %v", step.do, step.name, step.token, err, step.want)
 		}
 	}
-	if value, token, err := c.Read("a"); value != 900 || token != 9 || err != nil {
-		t.Errorf("Read(a) = %d, %d, %v, want 900, 9, nil", value, token, err)
-	}
-	if value, err := c.PlainRead("a"); value != 0 || err != nil {
-		t.Errorf("PlainRead(a) = %d, %v, want the 0 of a register that nobody wrote to", value, err)
-	}
-}
-
-func TestPlainRegister(t *testing.T) {
-	c := dial(t, serve(t, io.Discard))
-	for value := range int64(3) {
-		if err := c.PlainWrite("c1", 1, "a", 0, value); err != nil {
-			t.Fatalf("PlainWrite(%d) = %v", value, err)
-		}
-		if got, err := c.PlainRead("a"); got != value || err != nil {
-			t.Errorf("PlainRead() = %d, %v, want %d", got, err, value)
+	for do, want := range map[history.Do]Reply{history.Reading: {Value: 900, Token: 9}, history.PlainReading: {Value: 200, Token: 2}} {
+		if got, err := c.Do(Request{Do: do, Name: "a"}); got != want || err != nil {
+			t.Errorf("%s = %v, %v, want %v", do, got, err, want)
 		}
 	}
 }
@@ -90,114 +71,62 @@ func TestHistory(t *testing.T) {
 	s := serve(t, &out)
 	var wg sync.WaitGroup
 	for caller := range 8 {
-		c := dial(t, s)
+		c := newClient(t, s)
 		wg.Go(func() {
 			for i := range int64(50) {
-				_, token, err := c.Read("a")
+				was, err := c.Do(Request{Do: history.Reading, Name: "a"})
 				if err != nil {
-					t.Errorf("Read() = %v", err)
+					t.Errorf("reading = %v", err)
 				}
-				if err := c.Write(fmt.Sprintf("c%d", caller), int(i)+1, "a", token+i%3-1, i, 1000+i); err != nil && !errors.Is(err, ErrStale) {
-					t.Errorf("Write() = %v", err)
+				write := Request{Do: history.Writing, Who: fmt.Sprint("c", caller), Hold: 7, Name: "a", Token: was.Token + i%3 - 1, Base: i, Value: 1000 + i}
+				if _, err := c.Do(write); err != nil && !errors.Is(err, ErrStale) {
+					t.Errorf("writing = %v", err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	if err := dial(t, s).PlainWrite("c9", 7, "b", 3, 4); err != nil {
-		t.Fatal(err)
-	}
-	value, largest, err := dial(t, s).Read("a")
+	last, err := newClient(t, s).Do(Request{Do: history.Reading, Name: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
-
 	events, err := history.Read(&out)
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(events) != 8*50 {
+		t.Fatalf("the history has %d events, %v, want %d", len(events), err, 8*50)
 	}
-	if len(events) != 8*50+1 {
-		t.Fatalf("the history has %d events, want %d", len(events), 8*50+1)
-	}
-	var token, last int64
-	for _, e := range events[:400] {
-		if stale := e.Token < token; stale != (e.What == history.Refused) {
-			t.Fatalf("%s with token %d after %d", e.What, e.Token, token)
+	var now Reply
+	for _, e := range events {
+		if stale := e.Token < now.Token; stale != (e.What == history.Refused) || e.Hold != 7 || e.Value != 1000+e.Base {
+			t.Fatalf("%+v after token %d", e, now.Token)
 		}
 		if e.What == history.Accepted {
-			token, last = e.Token, e.Value
+			now = Reply{Value: e.Value, Token: e.Token}
 		}
 	}
-	if token != largest || last != value {
-		t.Errorf("the history ends with value %d of token %d, the register with %d of %d", last, token, value, largest)
-	}
-	e := events[400]
-	e.At = 0
-	want := history.Event{What: history.Accepted, Who: "c9", Do: history.PlainWriting, Hold: 7, Name: "b", Base: 3, Value: 4}
-	if fmt.Sprint(e) != fmt.Sprint(want) {
-		t.Errorf("PlainWrite is in the history as %+v, want %+v", e, want)
-	}
-}
-
-// TestDeafClient: a client that asks and never reads, like one that was stopped, holds up nobody.
-func TestDeafClient(t *testing.T) {
-	s := serve(t, io.Discard)
-	deaf, err := net.Dial("tcp", s.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer deaf.Close()
-	if err := deaf.SetWriteDeadline(time.Now().Add(200 * time.Millisecond)); err != nil {
-		t.Fatal(err)
-	}
-	for asked := line(request{Do: history.Reading, Name: "a"}); err == nil; {
-		_, err = deaf.Write(asked) // until the server waits for it, or time is up
-	}
-	began := time.Now()
-	if err := dial(t, s).Write("c1", 1, "a", 1, 0, 1); err != nil {
-		t.Errorf("Write() = %v", err)
-	}
-	if took := time.Since(began); took > time.Second {
-		t.Errorf("Write() took %v beside a client that does not read", took)
+	if now != last {
+		t.Errorf("the history ends with %v, the register with %v", now, last)
 	}
 }
 
 // TestServerGone: a call without a reply fails, and the next one connects again.
 func TestServerGone(t *testing.T) {
 	s := serve(t, io.Discard)
-	c := dial(t, s)
-	if _, _, err := c.Read("a"); err != nil { // from now on the server knows the connection
+	c := newClient(t, s)
+	if _, err := c.Do(Request{Do: history.Reading, Name: "a"}); err != nil { // from now on the server knows the connection
 		t.Fatal(err)
 	}
 	s.mu.Lock()
-	for conn := range s.conns {
-		conn.Close()
-	}
+	s.conns[0].Close()
 	s.mu.Unlock()
-	if err := c.Write("c1", 1, "a", 1, 0, 1); err == nil || errors.Is(err, ErrStale) {
-		t.Errorf("Write() on a broken connection = %v, want that it is not known", err)
+	write := Request{Do: history.Writing, Name: "a", Token: 1}
+	if _, err := c.Do(write); err == nil || errors.Is(err, ErrStale) {
+		t.Errorf("writing on a broken connection = %v, want that it is not known", err)
 	}
-	if err := c.Write("c1", 1, "a", 1, 0, 1); err != nil {
-		t.Errorf("Write() after that = %v", err)
+	if _, err := c.Do(write); err != nil {
+		t.Errorf("writing after that = %v", err)
 	}
-	if _, err := Dial("127.0.0.1:1"); err == nil {
-		t.Error("Dial of nobody = nil")
-	}
-}
-
-func TestNonsenseEndsTheConnection(t *testing.T) {
-	s := serve(t, io.Discard)
-	for _, text := range []string{"hello\n", `{"do":"lock","name":"a"}` + "\n"} {
-		conn, err := net.Dial("tcp", s.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := conn.Write([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		if answer, err := io.ReadAll(conn); len(answer) > 0 {
-			t.Errorf("the reply to %q is %q, %v", text, answer, err)
-		}
-		conn.Close()
+	s.Close()
+	if _, err := c.Do(write); err == nil {
+		t.Error("writing to a server that is gone = nil")
 	}
 }

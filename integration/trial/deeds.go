@@ -122,6 +122,9 @@ func (s *stage) clientDeed(a Act) deed {
 			if err := c.now().end(ctx); err != nil {
 				s.fail(err)
 			}
+			if a.Set != nil {
+				c.reach(a.Set)
+			}
 			return c.start(skew)
 		})
 	}
@@ -131,6 +134,8 @@ func (s *stage) clientDeed(a Act) deed {
 			begin: clients(func(c *slot) error { return c.now().kill() }),
 			mend:  clients(func(c *slot) error { return c.start(0) }),
 		}
+	case ClientSet:
+		return deed{begin: func(ctx context.Context) error { return succeed(ctx, 0) }}
 	case ClientSkew:
 		return deed{
 			begin: func(ctx context.Context) error { return succeed(ctx, a.Offset) },

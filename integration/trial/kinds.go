@@ -35,6 +35,7 @@ const (
 	ClientStopped  = "client-stop-short" // for less
 	ClientKilled   = "client-kill-9"     // SIGKILL, and a successor
 	ClientSkew     = "client-skew"       // a successor whose wall clock is off by an hour
+	ClientSet      = "client-set"        // a successor with another set of masters; never drawn
 	calm           = "calm"              // no fault: nothing is begun before all others are over
 	successorAfter = 2 * time.Second     // the longest time until a successor starts
 )
@@ -106,6 +107,9 @@ func Kinds() []string {
 
 // kindOf returns the row of a kind.
 func kindOf(name string) kind {
+	if name == ClientSet {
+		return kind{name: ClientSet, part: client}
+	}
 	return kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })]
 }
 

@@ -20,6 +20,7 @@ type Act struct {
 	Loss   float64       // probability
 	Offset time.Duration // of a wall clock
 	Rate   float64       // of a wall clock: 1 is right
+	Set    []string      // of masters
 }
 
 // String says what an act does, with its parameters.
@@ -37,6 +38,7 @@ func (a Act) String() string {
 		{"loss", a.Loss > 0, a.Loss},
 		{"offset", a.Offset != 0, a.Offset},
 		{"rate", a.Rate > 0, a.Rate},
+		{"set", a.Set != nil, a.Set},
 	} {
 		if p.given {
 			fmt.Fprintf(&text, ", %s %v", p.name, p.value)
@@ -47,8 +49,9 @@ func (a Act) String() string {
 
 // Plan is what is done in a trial. It is determined by the seed and by what there is to be harmed.
 type Plan struct {
-	Durable []bool // which masters keep all data over a restart
-	Acts    []Act  // in the order of time; those of kind calm are pauses between them
+	Durable []bool   // which masters keep all data over a restart
+	Set     []string // of masters that clients begin with; nil: all
+	Acts    []Act    // in the order of time; those of kind calm are pauses between them
 }
 
 const (

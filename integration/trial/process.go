@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.com/redlock/integration/skew"
+	"example.com/redlock/integration/wire"
 	"example.com/redlock/integration/workload"
 	"example.com/redlock/internal/history"
 )
@@ -21,7 +22,8 @@ import (
 // slot is the place of one client: a process, and its successor when it has ended. All of them have the same
 // wires. Only one fault at a time uses a slot.
 type slot struct {
-	name     string // "c1", also of the first process in it
+	name     string                // "c1", also of the first process in it
+	ways     map[string]*wire.Wire // to each master
 	cfg      workload.Config
 	programs Programs
 	folder   string
@@ -49,6 +51,14 @@ func (s *slot) now() *process {
 	return s.process
 }
 
+// reach has the processes that start from now on use these masters.
+func (s *slot) reach(set []string) {
+	s.cfg.Masters = nil
+	for _, name := range set {
+		s.cfg.Masters = append(s.cfg.Masters, s.ways[name].Addr())
+	}
+}
+
 // start starts a process, with a wall clock that is off by offset.
 //
 // Goroutines: one, which waits for the process and ends with it.
@@ -67,7 +77,7 @@ func (s *slot) start(offset time.Duration) error {
 	if offset != 0 {
 		program = s.programs.Skewed
 	}
-	p := &process{who: cfg.Who, cmd: exec.Command(program, cfg.Args()...), ended: make(chan struct{})}
+	p := &process{who: cfg.Who, cmd: exec.Command(program, cfg.Arg()), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), skew.Env(offset))
 	said, err := os.Create(filepath.Join(s.folder, cfg.Who+".stderr"))
 	if err != nil {

@@ -114,24 +114,26 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string, began time.Du
 		run.Masters = append(run.Masters, m.Name())
 	}
 	rec.Add(history.Event{What: history.RunBegan, Run: &run})
+	if plan.Set == nil {
+		plan.Set = run.Masters
+	}
 	defer s.close()
 	for n := 1; n <= cfg.Clients; n++ {
-		c := &slot{name: fmt.Sprint("c", n), programs: cfg.Programs, folder: parts, rec: rec}
-		s.wires[c.name], s.clients[c.name] = map[string]*wire.Wire{}, c
-		var addrs []string
+		c := &slot{name: fmt.Sprint("c", n), ways: map[string]*wire.Wire{}, programs: cfg.Programs, folder: parts, rec: rec}
+		s.wires[c.name], s.clients[c.name] = c.ways, c
 		for _, m := range f.Masters() {
 			w, err := wire.New(m.Addr())
 			if err != nil {
 				return err
 			}
-			s.wires[c.name][m.Name()] = w
-			addrs = append(addrs, w.Addr())
+			c.ways[m.Name()] = w
 		}
 		c.cfg = workload.Config{
-			Masters: addrs, Register: registers.Addr(), Seed: cfg.Seed<<8 + uint64(n), Began: began,
+			Register: registers.Addr(), Seed: cfg.Seed<<8 + uint64(n), Began: began,
 			Lease: cfg.Lease, MaxLease: cfg.Lease, Guard: cfg.guard(), NodeTimeout: cfg.Lease / 10, Locker: cfg.Locker,
 			Callers: cfg.Callers, Think: think,
 		}
+		c.reach(plan.Set)
 		if err := c.start(0); err != nil {
 			return err
 		}

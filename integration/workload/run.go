@@ -33,10 +33,7 @@ func Run(cfg Config, open func(Config) (Locker, error), classify func(error) his
 	}
 	ending := make(chan struct{})
 	p := &process{cfg: cfg, locker: locker, classify: classify, rec: rec, ending: ending}
-	callers, err := p.callers()
-	if err != nil {
-		return err
-	}
+	callers := p.callers()
 	beating := make(chan struct{})
 	var heart sync.WaitGroup
 	heart.Go(func() { beat(rec, runDelays, beating) })
@@ -90,22 +87,18 @@ func finish(served <-chan struct{}, giveUp func()) bool {
 }
 
 // callers returns the callers, each with a seed of its own.
-func (p *process) callers() ([]*caller, error) {
+func (p *process) callers() []*caller {
 	who := fnv.New64()
 	_, _ = io.WriteString(who, p.cfg.Who)
 	callers := make([]*caller, p.cfg.Callers)
 	for i := range callers {
 		seed := rand.NewPCG(p.cfg.Seed, who.Sum64()+uint64(i))
 		callers[i] = &caller{process: p, draw: draw{rand.New(seed)}, can: abilities(p.locker)}
-		if p.cfg.Register == "" {
-			continue
-		}
-		var err error
-		if callers[i].registers, err = register.Dial(p.cfg.Register); err != nil {
-			return nil, err
+		if p.cfg.Register != "" {
+			callers[i].registers = register.NewClient(p.cfg.Register)
 		}
 	}
-	return callers, nil
+	return callers
 }
 
 // end does what is to do after Close: the holds that it gave back are unlocked, which must fail.
@@ -114,6 +107,6 @@ func (c *caller) end() {
 		_ = hd.giveBack(context.Background(), 0, func(h Hold) error { return h.Unlock(context.Background()) })
 	}
 	if c.registers != nil {
-		_ = c.registers.Close()
+		c.registers.Close()
 	}
 }

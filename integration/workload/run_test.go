@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -109,32 +108,5 @@ func TestSockets(t *testing.T) {
 	defer l.Close()
 	if got := sockets(); got != before+1 {
 		t.Errorf("sockets = %d, want %d", got, before+1)
-	}
-}
-
-func TestArgs(t *testing.T) {
-	want := Config{
-		Who: "c1.2", Masters: []string{"127.0.0.1:1", "127.0.0.1:2"}, Register: "127.0.0.1:3", Seed: 1<<64 - 1,
-		Began: 123456789 * time.Nanosecond, Lease: time.Second, MaxLease: 2 * time.Second, Guard: -1,
-		NodeTimeout: 100 * time.Millisecond, Locker: "redlock", Callers: 4, Think: time.Millisecond, Out: "c1 2.jsonl",
-	}
-	got, err := parse(want.Args())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Equal(got.Args(), want.Args()) || got.Masters[1] != want.Masters[1] || got.Out != want.Out {
-		t.Errorf("parse(Args) = %+v, want %+v", got, want)
-	}
-	for name, spoil := range map[string]func(*Config){
-		"no who":         func(c *Config) { c.Who = "" },
-		"short MaxLease": func(c *Config) { c.MaxLease = 1 },
-		"no lease":       func(c *Config) { c.Lease = 0 },
-		"no callers":     func(c *Config) { c.Callers = 0 },
-	} {
-		cfg := want
-		spoil(&cfg)
-		if _, err := parse(cfg.Args()); err == nil {
-			t.Errorf("%s: parse has no error", name)
-		}
 	}
 }

@@ -49,15 +49,11 @@ func (c *caller) register(hd *held, do history.Do, base, value int64) (read int6
 	key := hd.key()
 	e := history.Event{Do: do, Hold: hd.number, Names: []string{key}, Token: hd.token, Base: base, Value: value}
 	err = c.call(context.Background(), e, func(_ int, result *history.Event) error {
-		switch do {
-		case history.PlainReading:
-			read, err = c.registers.PlainRead(key)
-		case history.PlainWriting:
-			err = c.registers.PlainWrite(c.cfg.Who, hd.number, key, base, value)
-		case history.Reading:
-			read, result.Token, err = c.registers.Read(key)
-		case history.Writing:
-			err = c.registers.Write(c.cfg.Who, hd.number, key, hd.token, base, value)
+		reply, err := c.registers.Do(register.Request{
+			Do: do, Who: c.cfg.Who, Hold: hd.number, Name: key, Token: hd.token, Base: base, Value: value,
+		})
+		if read = reply.Value; do == history.Reading {
+			result.Token = reply.Token
 		}
 		result.Value = read
 		switch {

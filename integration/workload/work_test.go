@@ -49,9 +49,7 @@ func TestWork(t *testing.T) {
 			server := register.Serve(l, history.NewRecorder(&theirs, "register", f.rec.Now))
 			defer server.Close()
 			c := f.caller(1)
-			if c.registers, err = register.Dial(server.Addr()); err != nil {
-				t.Fatal(err)
-			}
+			c.registers = register.NewClient(server.Addr())
 			defer c.registers.Close()
 			hd := f.grant(&fakeHold{name: "a", until: time.Now().Add(time.Second)})
 			hd.handles[0].Hold.(*fakeHold).ctx = &countdown{t.Context(), test.looks}
@@ -94,12 +92,10 @@ func TestRegisterFails(t *testing.T) {
 	server := register.Serve(l, history.NewRecorder(new(bytes.Buffer), "register", f.rec.Now))
 	defer server.Close()
 	c := f.caller(1)
-	if c.registers, err = register.Dial(server.Addr()); err != nil {
-		t.Fatal(err)
-	}
+	c.registers = register.NewClient(server.Addr())
 	defer c.registers.Close()
 	hd := f.grant(valid("a"))
-	if err := c.registers.Write("c2", 1, "a", hd.token+1, 0, 5); err != nil {
+	if _, err := c.registers.Do(register.Request{Do: history.Writing, Who: "c2", Hold: 1, Name: "a", Token: hd.token + 1, Value: 5}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.register(hd, history.Writing, 0, 1); !errors.Is(err, register.ErrStale) || f.last(history.Returned).Err != history.Stale {

@@ -60,21 +60,21 @@ func (r *record) disorders(key string, some []stay) (rest []stay, violations []h
 		case porcupine.Ok:
 			return rest, violations
 		case porcupine.Unknown:
-			return rest, append(violations, undecided(Order, key, some[0].hold.Event))
+			return rest, append(violations, undecided(key, some[0].hold.Event))
 		}
 		part := r.shortest(rest)
 		violations = append(violations, r.disorder(key, part))
 		// Go on without the last of them.
 		rest = slices.DeleteFunc(rest, func(s stay) bool { return s.hold == part[len(part)-1].hold })
 	}
-	return rest, append(violations, undecided(Order, key, some[0].hold.Event))
+	return rest, append(violations, undecided(key, some[0].hold.Event))
 }
 
 // undecided tells of a search that was given up. That is no proof of an error, but a run that was not checked
 // has not passed.
-func undecided(check, what string, from history.Event) history.Violation {
+func undecided(what string, from history.Event) history.Violation {
 	return history.Violation{
-		Check: check, At: from.At, Events: []history.Event{from},
+		Check: Order, At: from.At, Events: []history.Event{from},
 		Text: fmt.Sprintf("%s: the judge gave up, which shows nothing of the rest that begins here", what),
 	}
 }

@@ -11,17 +11,13 @@ import (
 func TestPatience(t *testing.T) {
 	defer func(usual time.Duration) { patience = usual }(patience)
 	patience = 20 * time.Millisecond
-	var writes, locks strings.Builder
+	var locks strings.Builder
 	for i := range 40 {
-		fmt.Fprintf(&writes, "1.%02d c%d call 1 write a token=5 value=%d\n", i, i+1, i+1)
 		fmt.Fprintf(&locks, "1.%02d c%d call 1 lock a\n", i, i+1)
 	}
 	for i := range 40 {
 		fmt.Fprintf(&locks, "2.%02d c%d grant 1 a token=5 until=2.9\n", i, i+1)
 	}
-	try(t, register, []sentence{{"of a register", story("> " + writes.String() + `
-		2.0 d1 call 1 read a
-		2.1 d1 return 1 value=99`), "gave up", false}})
 	tokenless := func(r *record) Check {
 		r.Run.Tokens = false
 		return order(r)

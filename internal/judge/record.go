@@ -19,7 +19,6 @@ type record struct {
 	keys      []string                   // that were held, sorted
 	byKey     map[string][]*history.Hold // in the order of their grants
 	byID      map[holdID]*history.Hold
-	accesses  map[string][]access        // of each fenced register, as clients saw it
 	carried   map[string][]history.Event // Accepted and Refused of each fenced register, as it carried them out
 	plain     map[string][]history.Event // Accepted of each register that looks at no tokens
 	last      history.Event
@@ -55,7 +54,6 @@ func newRecord(h *history.History) (*record, error) {
 		audits:    map[string]history.Event{},
 		byKey:     map[string][]*history.Hold{},
 		byID:      map[holdID]*history.Hold{},
-		accesses:  accessesOf(view),
 		carried:   map[string][]history.Event{},
 		plain:     map[string][]history.Event{},
 	}

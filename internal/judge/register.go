@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"example.com/redlock/internal/history"
 )
@@ -12,9 +11,7 @@ import (
 // Register is the check that a register which refuses smaller tokens protects what is in it.
 const Register = "register"
 
-// register looks at the fenced registers from both sides: at the order in which each carried out what was
-// asked of it, and, with porcupine, at whether what clients were told could come from one that does one
-// thing after the other.
+// register looks at the order in which each fenced register carried out what was asked of it.
 func register(r *record) Check {
 	check := Check{Name: Register}
 	if !r.Run.Tokens {
@@ -23,12 +20,6 @@ func register(r *record) Check {
 	for _, name := range slices.Sorted(maps.Keys(r.carried)) {
 		check.Looked += len(r.carried[name])
 		check.Violations = append(check.Violations, r.carriedOut(r.carried[name])...)
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.accesses)) {
-		check.Looked += len(r.accesses[name])
-		for i, some := range segments(r.accesses[name]) {
-			check.Violations = append(check.Violations, r.misread(name, some, i == 0)...)
-		}
 	}
 	return check
 }
@@ -55,63 +46,4 @@ func (r *record) carriedOut(events []history.Event) []history.Violation {
 		}
 	}
 	return violations
-}
-
-// access is a call that read or wrote a register, with what it was told.
-type access struct {
-	call    *history.Call
-	ends    time.Duration // it had its effect by then, if any
-	outcome outcome
-}
-
-type outcome int
-
-const (
-	read outcome = iota
-	accepted
-	refused
-	unknown // a write that did not return, or with another error
-	lawless // a write that was accepted, though its token was too small: what it wrote is there
-)
-
-// accessesOf sorts the calls to fenced registers by name.
-func accessesOf(view *history.View) map[string][]access {
-	all := map[string][]access{}
-	for _, c := range view.Calls {
-		a := access{call: c, ends: c.Returned}
-		told := c.Result != nil && c.Result.Err == ""
-		switch {
-		case c.Do == history.Reading && told:
-			a.outcome = read
-		case c.Do != history.Writing: // a read that failed, or another call
-			continue
-		case told:
-			a.outcome = accepted
-		case c.Result != nil && c.Result.Err == history.Stale:
-			a.outcome = refused
-		default:
-			a.outcome, a.ends = unknown, history.Never
-		}
-		all[c.Names[0]] = append(all[c.Names[0]], a)
-	}
-	for _, some := range all {
-		bound(some)
-	}
-	return all
-}
-
-// bound ends the writes of which nobody knows the outcome. Once a write with a larger token was accepted, it
-// makes no difference if one that is still on its way is carried out or not.
-func bound(some []access) {
-	for i := range some {
-		a := &some[i]
-		if a.outcome != unknown {
-			continue
-		}
-		for _, later := range some {
-			if later.outcome == accepted && later.call.Token > a.call.Token && later.ends >= a.call.At {
-				a.ends = min(a.ends, later.ends)
-			}
-		}
-	}
 }

@@ -1,6 +1,8 @@
 package picture
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -31,9 +33,31 @@ func (s *script) hold(who string, n int, do history.Do, name string, asked, gran
 	s.add(history.Event{At: granted * ms, What: history.Granted, Who: who, Call: n, Hold: n, Name: name, Shared: shared, Token: int64(n), Until: granted*ms + time.Second})
 	s.add(history.Event{At: granted * ms, What: history.Returned, Who: who, Call: n})
 	if unlock > 0 {
-		s.add(history.Event{At: unlock * ms, What: history.Called, Who: who, Call: 1000 + n, Do: history.Unlock, Hold: n})
-		s.add(history.Event{At: unlock*ms + ms, What: history.Returned, Who: who, Call: 1000 + n})
+		s.add(history.Event{At: unlock * ms, What: history.Called, Who: who, Call: 100_000 + n, Do: history.Unlock, Hold: n})
+		s.add(history.Event{At: unlock*ms + ms, What: history.Returned, Who: who, Call: 100_000 + n})
 	}
+}
+
+// long is a run of five clients with so many holds at random times, some of which were never unlocked.
+func long(t *testing.T, holds int) *history.History {
+	r := rand.New(rand.NewPCG(1, 1))
+	var s script
+	for c := range 5 {
+		s.add(history.Event{At: ms, What: history.Started, Who: fmt.Sprint("c", c+1)})
+	}
+	for n := 1; n <= holds; n++ {
+		who, name := fmt.Sprint("c", 1+r.IntN(5)), string(rune('a'+r.IntN(4)))
+		asked := time.Duration(10 + 100*n + r.IntN(500))
+		granted := asked + time.Duration(r.IntN(200))
+		unlock := granted + time.Duration(1+r.IntN(300))
+		if r.IntN(10) == 0 {
+			unlock = 0
+		}
+		s.hold(who, n, history.Lock, name, asked, granted, unlock)
+		s.add(history.Event{At: asked * ms, What: history.Called, Who: who, Call: 200_000 + n, Do: history.TryLock, Names: []string{name}})
+		s.add(history.Event{At: granted * ms, What: history.Alive, Who: who, Hold: n, Until: (granted + 1200) * ms})
+	}
+	return of(t, s.events...)
 }
 
 func TestBar(t *testing.T) {
@@ -135,8 +159,7 @@ func TestCut(t *testing.T) {
 
 // No two items of a row overlap, whatever happens.
 func TestRowsOfARun(t *testing.T) {
-	h, violations := synthetic(t, 2, time.Minute)
-	p := drawn(t, h, violations)
+	p := drawn(t, long(t, 300), nil)
 	type place struct{ lane, row int }
 	type stretch struct{ from, to at }
 	all := map[place][]stretch{}
@@ -145,9 +168,6 @@ func TestRowsOfARun(t *testing.T) {
 	}
 	for _, w := range p.Waits {
 		all[place{w.Lane, w.Row}] = append(all[place{w.Lane, w.Row}], stretch{w.At, w.End})
-	}
-	if len(p.Bars) < 100 || len(p.Waits) < 20 {
-		t.Fatalf("%d holds and %d waits: that is no run", len(p.Bars), len(p.Waits))
 	}
 	for where, items := range all {
 		for i, a := range items {

@@ -30,20 +30,15 @@ func Write(out io.Writer, h *history.History, violations []history.Violation) er
 	if err != nil {
 		return err
 	}
-	return fill(out, html.EscapeString(h.Run.Title), string(data))
-}
-
-// fill writes the page with that title and data, which can stand in it as they are.
-func fill(out io.Writer, title, data string) error {
 	script := strings.Builder{}
 	for _, name := range scripts {
 		script.WriteString(part(name))
 	}
 	// Replaces in one pass, so what is put in is not searched for more.
-	_, err := strings.NewReplacer(
-		"{{title}}", title,
+	_, err = strings.NewReplacer(
+		"{{title}}", html.EscapeString(h.Run.Title),
 		"{{style}}", part("page.css"),
-		"{{data}}", data,
+		"{{data}}", string(data),
 		"{{script}}", script.String(),
 	).WriteString(out, part("page.html"))
 	return err

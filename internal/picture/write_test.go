@@ -2,9 +2,6 @@ package picture
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -62,30 +59,19 @@ func TestTextsAreData(t *testing.T) {
 
 // The same history gives the same page.
 func TestSameBytes(t *testing.T) {
-	h, violations := synthetic(t, 1, 20*time.Second)
-	want := written(t, h, violations)
+	h := long(t, 300)
+	want := written(t, h, nil)
 	for range 5 {
-		if got := written(t, h, violations); got != want {
+		if got := written(t, h, nil); got != want {
 			t.Fatal("two pages of one history differ")
 		}
 	}
 }
 
-var pages = flag.String("pages", "", "write the pages of made-up runs to this folder, to look at")
-
-// Ten minutes with far more than 5,000 holds make a page of less than 5 MB.
+// A run of 5,000 holds makes a page of less than 5 MB.
 func TestSize(t *testing.T) {
-	for name, long := range map[string]time.Duration{"short": 40 * time.Second, "long": 10 * time.Minute} {
-		h, violations := synthetic(t, 3, long)
-		page := written(t, h, violations)
-		if len(page) > 5e6 || name == "long" && len(drawn(t, h, nil).Bars) < 5000 {
-			t.Errorf("%s: %d holds make a page of %d bytes", name, len(drawn(t, h, nil).Bars), len(page))
-		}
-		if *pages != "" {
-			if err := os.WriteFile(filepath.Join(*pages, name+".html"), []byte(page), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
+	if page := written(t, long(t, 5000), nil); len(page) > 5e6 {
+		t.Errorf("the page has %d bytes", len(page))
 	}
 }
 
@@ -97,26 +83,6 @@ func TestSelfContained(t *testing.T) {
 	}
 	if left := regexp.MustCompile(`\{\{\w+\}\}`).FindString(got); left != "" {
 		t.Errorf("%s was not filled in", left)
-	}
-}
-
-// The example of docs is drawn by today's page.
-func TestExample(t *testing.T) {
-	const file = "../../docs/chaos-example.html"
-	example, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := regexp.MustCompile(`(?s)<title>(.*?)</title>.*<script type="application/json" id="data">(.*?)</script>`).FindSubmatch(example)
-	if found == nil {
-		t.Fatalf("%s has no title and data", file)
-	}
-	var today bytes.Buffer
-	if err := fill(&today, string(found[1]), string(found[2])); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(today.Bytes(), example) {
-		t.Errorf("%s differs from the page that is written today: docs/chaos.md says how it is made", file)
 	}
 }
 

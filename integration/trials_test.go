@@ -1,0 +1,233 @@
+package integration
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"example.com/redlock/integration/trial"
+	"example.com/redlock/internal/judge"
+)
+
+// TestChaos: for a minute, all kinds of harm are done to five masters and to five client processes, singly
+// and together, and a judge who sees only the history of it finds no promise broken. The history and the
+// picture are among the artifacts.
+func TestChaos(t *testing.T) {
+	seed := rand.Uint64()
+	if given := os.Getenv("REDLOCK_SEED"); given != "" {
+		var err error
+		if seed, err = strconv.ParseUint(given, 10, 64); err != nil {
+			t.Fatalf("REDLOCK_SEED: %v", err)
+		}
+	}
+	cfg := trial.Config{Seed: seed, Lasts: time.Minute, Masters: 5, Clients: 5}
+	cfg.Replay = fmt.Sprintf("REDLOCK_SEED=%d go test ./integration -run '^TestChaos$' -v", seed)
+	report, text, err := tryOut(t, cfg, trial.NewPlan(settled(cfg)))
+	t.Log(text)
+	if err != nil {
+		t.Error(err)
+	}
+	// The least that such a minute has. Less would show nothing.
+	const holds, kinds = 200, 15
+	got := judge.Sum(report.Summary.Holds)
+	if n := len(report.Summary.Faults); got < holds || n < kinds {
+		t.Errorf("%d holds and %d kinds of faults, want %d and %d", got, n, holds, kinds)
+	}
+}
+
+// The tests that follow are trials with a plan of their own: the judge must find that all promises were kept.
+// What clients do is the same in each: package workload.
+
+// TestRestarts: masters restart empty, one after another, a guard apart, and then all at once: while clients
+// whose clocks are hours apart lock, and when none is left that could remember a token.
+func TestRestarts(t *testing.T) {
+	carryOut(t, 3, 3, trial.Plan{Acts: []trial.Act{
+		{At: at(0), Lasts: at(22), Kind: trial.ClientSkew, On: on("c1"), Offset: -time.Hour},
+		{At: at(0), Lasts: at(22), Kind: trial.ClientSkew, On: on("c3"), Offset: +time.Hour},
+		{At: at(4), Kind: trial.KillEmpty, On: on("m1")},
+		{At: at(8), Kind: trial.KillEmpty, On: on("m2")},
+		{At: at(12), Kind: trial.KillEmpty, On: on("m3")},
+		{At: at(16), Kind: trial.KillEmpty, On: on("m1 m2 m3")},
+		{At: at(25), Lasts: at(3), Kind: trial.ClientKilled, On: on("c1 c2 c3")},
+		{At: at(26), Lasts: at(1), Kind: trial.KillEmpty, On: on("m1 m2 m3")},
+	}})
+}
+
+// TestMajorityAway: a majority of the masters is killed, frozen, cut off, and out of memory for longer than a
+// lease, and a minority beside that.
+func TestMajorityAway(t *testing.T) {
+	carryOut(t, 5, 3, trial.Plan{Durable: []bool{true, true, true, false, false}, Acts: []trial.Act{
+		{At: at(4), Lasts: at(4), Kind: trial.KillAOF, On: on("m1 m2 m3")},
+		{At: at(6), Lasts: at(1), Kind: trial.KillEmpty, On: on("m4 m5")},
+		{At: at(13), Lasts: at(4), Kind: trial.Pause, On: on("m2 m3 m4")},
+		{At: at(19), Lasts: at(4), Kind: trial.Cut, On: on("m3 m4 m5")},
+		{At: at(20), Lasts: at(2), Kind: trial.Pause, On: on("m1 m2")},
+		{At: at(25), Lasts: at(3), Kind: trial.CutBack, On: on("m1 m3 m5")},
+		{At: at(29), Lasts: at(3), Kind: trial.MemoryFull, On: on("m1 m2 m3")},
+	}})
+}
+
+// TestClientsAway: processes are stopped for longer than their leases, or killed, while they have locks and
+// while they wait.
+func TestClientsAway(t *testing.T) {
+	carryOut(t, 3, 4, trial.Plan{Acts: []trial.Act{
+		{At: at(4), Lasts: at(4), Kind: trial.ClientStop, On: on("c1 c2")},
+		{At: at(6), Lasts: at(1), Kind: trial.ClientKilled, On: on("c3")},
+		{At: at(9), Lasts: at(4), Kind: trial.ClientStop, On: on("c3 c4")},
+		{At: at(10), Lasts: at(1), Kind: trial.ClientKilled, On: on("c1")},
+		{At: at(14), Lasts: at(1), Kind: trial.ClientStopped, On: on("c1 c2 c3 c4")},
+		{At: at(16), Lasts: at(4), Kind: trial.ClientStop, On: on("c1 c2 c3 c4")},
+		{At: at(21), Lasts: at(1), Kind: trial.ClientKilled, On: on("c1 c2 c3 c4")},
+	}})
+}
+
+// TestReplaceMaster: the last master is replaced for good, as docs/operations.md says: one step after the
+// other, each rolled out process by process. It is dead; it still works, and processes of before and of after
+// a step each miss another of the masters that they share; or it is the only one.
+func TestReplaceMaster(t *testing.T) {
+	// rollout has each client use set, from second s on.
+	rollout := func(s float64, set string) (acts []trial.Act) {
+		for i, client := range on("c1 c2 c3") {
+			acts = append(acts, trial.Act{At: at(s + 3*float64(i)), Kind: trial.ClientSet, On: on(client), Set: on(set)})
+		}
+		return acts
+	}
+	// gone kills masters, until second s+lasts.
+	gone := func(s, lasts float64, masters string) trial.Act {
+		return trial.Act{At: at(s), Lasts: at(lasts), Kind: trial.KillEmpty, On: on(masters)}
+	}
+	for _, c := range []struct {
+		name    string
+		masters int
+		plan    trial.Plan
+	}{
+		{"dead", 4, trial.Plan{Set: on("m1 m2 m3"), Acts: join(
+			[]trial.Act{gone(0, 14, "m4"), gone(5, 30, "m3")}, // there is no m4 yet
+			rollout(7, "m1 m2"), rollout(19, "m1 m2 m4"),
+			[]trial.Act{gone(28, 4, "m1")},
+		)}},
+		{"still works", 4, trial.Plan{Set: on("m1 m2 m3"), Acts: join(
+			[]trial.Act{
+				{At: at(4), Lasts: at(20), Kind: trial.CutClient, On: on("c1 m1")},
+				{At: at(4), Lasts: at(20), Kind: trial.CutClient, On: on("c2 m2")},
+			},
+			rollout(5, "m1 m2 m3 m4"), rollout(17, "m1 m2 m4"),
+			[]trial.Act{gone(26, 5, "m3"), gone(27, 4, "m1")},
+		)}},
+		{"the only one", 2, trial.Plan{Set: on("m1"), Acts: join(
+			rollout(5, "m1 m2"), rollout(17, "m2"), []trial.Act{gone(26, 3, "m1")},
+		)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			report := carryOut(t, c.masters, 3, c.plan)
+			// Those with a fixed lease may end before their holders unlock.
+			if lost, holds := report.Summary.Lost, judge.Sum(report.Summary.Holds); lost > holds/50 {
+				t.Errorf("%d of %d holds were lost", lost, holds)
+			}
+		})
+	}
+}
+
+// TestChaosHasTeeth: clients that break a rule are found out.
+func TestChaosHasTeeth(t *testing.T) {
+	plan := trial.Plan{Acts: []trial.Act{
+		{At: at(6), Lasts: at(2), Kind: trial.Cut, On: on("m1 m2 m3")},
+		{At: at(9), Lasts: at(1), Kind: trial.Pause, On: on("m1 m2 m3")},
+	}}
+	for _, patch := range []string{"majority-half", "reader-let-in-beside-a-writer"} {
+		t.Run(patch, func(t *testing.T) {
+			t.Parallel()
+			teeth := exec.CommandContext(t.Context(), "go", "run", "./teeth", "-overlay", t.TempDir(), "-run", "^"+patch+"$")
+			teeth.Dir = ".."
+			overlay, err := teeth.Output()
+			if err != nil {
+				t.Fatalf("teeth: %v", err)
+			}
+			cfg := trial.Config{Lasts: 10 * time.Second, Masters: 5, Clients: 3}
+			if cfg.Programs, err = trial.Build(t.Context(), t.TempDir(), trial.Redlock, "-overlay="+strings.TrimSpace(string(overlay))); err != nil {
+				t.Fatal(err)
+			}
+			_, report, err := tryOut(t, cfg, plan)
+			if err == nil || !strings.Contains(report, "\n"+judge.Exclusion+" at ") && !strings.Contains(report, "\n"+judge.Order+" at ") {
+				t.Errorf("%v, and the report does not tell of two who had a lock:\n%s", err, report)
+			}
+		})
+	}
+}
+
+func at(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
+
+func on(names string) []string { return strings.Fields(names) }
+
+// join puts acts in the order of time.
+func join(parts ...[]trial.Act) []trial.Act {
+	all := slices.Concat(parts...)
+	slices.SortStableFunc(all, func(a, b trial.Act) int { return cmp.Compare(a.At, b.At) })
+	return all
+}
+
+// carryOut carries out a plan, beside other tests, and wants every promise kept.
+func carryOut(t *testing.T, masters, clients int, plan trial.Plan) *judge.Report {
+	t.Helper()
+	t.Parallel()
+	cfg := trial.Config{Masters: masters, Clients: clients, Seed: 1}
+	for _, a := range plan.Acts {
+		cfg.Lasts = max(cfg.Lasts, a.At+a.Lasts)
+	}
+	report, text, err := tryOut(t, cfg, plan)
+	t.Log(text)
+	if err != nil {
+		t.Error(err)
+	}
+	if s := report.Summary; judge.Sum(s.Holds) < 100 || len(s.Undone) > 0 {
+		t.Errorf("%d holds, want 100 at least; these faults could not be done: %v", judge.Sum(s.Holds), s.Undone)
+	}
+	return report
+}
+
+// rightClients are the programs of clients that break no rule, built once for all trials.
+var rightClients = sync.OnceValues(func() (trial.Programs, error) {
+	return trial.Build(context.Background(), machine.folder, trial.Redlock)
+})
+
+// settled is cfg with what all trials have in common.
+func settled(cfg trial.Config) trial.Config {
+	cfg.Locker, cfg.Lease, cfg.Callers = trial.Redlock, 3*time.Second, 4
+	return cfg
+}
+
+// tryOut runs a trial, and returns the judge's report, its text and what is wrong.
+func tryOut(t *testing.T, cfg trial.Config, plan trial.Plan) (*judge.Report, string, error) {
+	t.Helper()
+	cfg = settled(cfg)
+	cfg.Out, cfg.Title = t.ArtifactDir(), fmt.Sprintf("%s, seed %d", t.Name(), cfg.Seed)
+	if plan.Durable == nil {
+		plan.Durable = make([]bool, cfg.Masters)
+	}
+	var err error
+	if cfg.Programs.Right == "" {
+		if cfg.Programs, err = rightClients(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h, err := trial.Run(begin(t, cfg.Lasts+2*time.Minute), cfg, plan)
+	if h == nil {
+		t.Fatal(err)
+	}
+	var report bytes.Buffer
+	found, err := trial.Conclude(&report, cfg.Out, h, err)
+	if found == nil {
+		t.Fatal(err)
+	}
+	return found, report.String(), err
+}
