@@ -22,8 +22,8 @@ import (
 // not wait. So its age counts from its promotion. INFO does not tell when that was, so it is
 // zero when this node first sees the process as a master. (A process says that it was promoted
 // for as long as it has replicas, and for repl-backlog-ttl after that, an hour. Redis 7 says the
-// same after a restart from a dump that it wrote while it had replicas. Either costs a client
-// that starts one guard at this master.)
+// same after a restart from a dump that it wrote while it had replicas, and INFO may be the same in
+// every other field too, see docs/operations.md. Either costs a client that starts one guard at this master.)
 func (n *Node) guardEnd(id *identity, told clock.Instant) (end clock.Instant, mayBeGuarded bool) {
 	last := n.previous.id
 	met := last.run == id.run && n.replicaRun != id.run && (!id.promoted || last.history == id.history)
