@@ -38,23 +38,11 @@ func ExampleMajorityError() {
 
 // The error of a lock that is taken says when it would be free if its holder were gone.
 func ExampleMajorityError_FreeAfter() {
-	fleet := redlocktest.New(3)
-	defer fleet.Close()
-	other, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer other.Close()
-	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer client.Close()
+	client, done := exampleClient()
+	defer done()
 
 	ctx := context.Background()
-	hold, err := other.TryLock(ctx, "orders:42")
+	hold, err := client.Lock(ctx, "orders:42")
 	if err != nil {
 		fmt.Println(err)
 		return

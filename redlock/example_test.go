@@ -241,7 +241,9 @@ func ExampleHold_Token() {
 // exampleClient is a client of three masters in memory, and what ends them.
 func exampleClient() (client *redlock.Client, done func()) {
 	fleet := redlocktest.New(3)
-	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
+	// These masters are in the process, and run when it does: a busy machine may not let them answer a
+	// TryLock within half a second.
+	client, err := redlock.New(redlock.Config{Pools: fleet.Pools(), NodeTimeout: 10 * time.Second})
 	if err != nil {
 		panic(err)
 	}
