@@ -172,6 +172,7 @@ func (m *Master) close() {
 	}
 	m.closed = true
 	m.killLocked()
+	m.port.free()
 	m.mendLocked()
 	for _, l := range m.links {
 		l.closeMaster()

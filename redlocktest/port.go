@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// A tcpPort is a loopback port that outlives the processes that listen on it. The zero value is no
-// port.
+// A tcpPort is a loopback port that outlives the processes that listen on it: in between nobody else gets
+// it, or a client of a dead master would talk to one of another fleet. The zero value is no port.
 type tcpPort struct {
 	addr     string
 	listener net.Listener // nil while nobody listens
+	release  func()       // gives back the port that is kept meanwhile, nil if none is
 }
 
 // url returns the TCP address of m, and listens on it from the first call on.
@@ -33,6 +34,7 @@ func (m *Master) url() string {
 // open listens and passes the listener to serve. It panics if it cannot listen, as
 // httptest.NewServer does.
 func (p *tcpPort) open(serve func(net.Listener)) {
+	p.free()
 	l, err := net.Listen("tcp", p.addr)
 	// Another process may have taken the port of a dead master for a moment.
 	for tries := 0; errors.Is(err, syscall.EADDRINUSE) && tries < 50; tries++ {
@@ -57,6 +59,15 @@ func (p *tcpPort) close() {
 	if p.listener != nil {
 		p.listener.Close()
 		p.listener = nil
+		p.release = reserve(p.number())
+	}
+}
+
+// free gives up the port of a dead master.
+func (p *tcpPort) free() {
+	if p.release != nil {
+		p.release()
+		p.release = nil
 	}
 }
 

@@ -2,8 +2,11 @@ package redlocktest
 
 import (
 	"errors"
+	"net"
 	"net/url"
+	"runtime"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -107,4 +110,32 @@ func TestURLsBeforeRestart(t *testing.T) {
 	}
 	m.RestartWithData()
 	do(t, dialURL(t, url), "PING")
+}
+
+// TestURLsOfTheDead: nobody else is given the port of a dead master, and after Close it is free.
+func TestURLsOfTheDead(t *testing.T) {
+	f, other := Start(t, 1), Start(t, 1)
+	m := f.Master(0)
+	addr, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(f.URLs()[0], "redis://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := net.Dialer{LocalAddr: addr}
+	take := func() error {
+		conn, err := from.Dial("tcp", strings.TrimPrefix(other.URLs()[0], "redis://"))
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	}
+	m.Kill()
+	if err := take(); !errors.Is(err, syscall.EADDRINUSE) && runtime.GOOS != "windows" {
+		t.Errorf("a connection from the port of a dead master: got %v, want EADDRINUSE", err)
+	}
+	m.RestartWithData()
+	m.Kill()
+	f.Close()
+	if err := take(); err != nil {
+		t.Errorf("a connection from the port after Close: %v", err)
+	}
 }
