@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,12 +13,13 @@ import (
 )
 
 // TestRestartGuard: masters that have just started grant nothing and say for how long, and grant again when
-// the longest lease must have ended.
+// the longest lease must have ended: nobody gets what they have forgotten before.
 func TestRestartGuard(t *testing.T) {
 	ctx := begin(t, time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
-	const lease, guard = 2 * time.Second, 4 * time.Second // three containers start faster than the guard passes
-	client := f.client(redlock.Config{Lease: lease, RestartGuard: guard})
+	const lease, guard = 2 * time.Second, 5 * time.Second // three containers start faster than the guard passes
+	cfg := redlock.Config{Lease: lease, MaxLease: guard, RestartGuard: guard}
+	client, second := f.client(cfg), f.client(cfg)
 
 	hold, err := client.TryLock(ctx, "orders:42")
 	if !errors.Is(err, redlock.ErrNoQuorum) || !regexp.MustCompile(`\d(m|s|ms)\b`).MatchString(err.Error()) {
@@ -50,6 +52,25 @@ func TestRestartGuard(t *testing.T) {
 		t.Errorf("Inspect = %+v, %v, want the guard of %s", inspection, err, f.masters[0].Name())
 	}
 	mustUnlock(ctx, t, other)
+
+	// All restart.
+	fixed, err := client.LockFor(ctx, "orders:44", guard)
+	did(t, err)
+	until := fixed.Until()
+	var restarts sync.WaitGroup
+	for _, m := range f.masters {
+		restarts.Go(func() {
+			if err := errors.Join(m.Kill(ctx), m.Start(ctx)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	restarts.Wait()
+	next := mustLock(ctx, t, second, "orders:44")
+	if early := time.Until(until); early > 0 || next.Token() <= fixed.Token() {
+		t.Errorf("the next has the lock %v before the end of the hold that was forgotten, with token %d after %d", early, next.Token(), fixed.Token())
+	}
+	mustUnlock(ctx, t, next)
 }
 
 // TestRestartInTurn: while a client holds the lock, all masters restart empty, one after another, a

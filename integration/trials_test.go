@@ -38,10 +38,10 @@ func TestChaos(t *testing.T) {
 		t.Error(err)
 	}
 	// The least that such a minute has. Less would show nothing.
-	const holds, kinds = 200, 15
-	got := judge.Sum(report.Summary.Holds)
-	if n := len(report.Summary.Faults); got < holds || n < kinds {
-		t.Errorf("%d holds and %d kinds of faults, want %d and %d", got, n, holds, kinds)
+	const holds, kinds, dos = 200, 15, 18
+	s := report.Summary
+	if judge.Sum(s.Holds) < holds || len(s.Faults) < kinds || len(s.Calls) < dos {
+		t.Errorf("%d holds, %d kinds of faults, calls %v; want %d, %d, and %d kinds of calls", judge.Sum(s.Holds), len(s.Faults), s.Calls, holds, kinds, dos)
 	}
 }
 
@@ -49,7 +49,7 @@ func TestChaos(t *testing.T) {
 // What clients do is the same in each: package workload.
 
 // TestRestarts: masters restart empty, one after another, a guard apart, and then all at once: while clients
-// whose clocks are hours apart lock, and when none is left that could remember a token.
+// whose clocks are hours apart lock, when none is left that could remember a token, and again and again.
 func TestRestarts(t *testing.T) {
 	carryOut(t, 3, 3, trial.Plan{Acts: []trial.Act{
 		{At: at(0), Lasts: at(22), Kind: trial.ClientSkew, On: on("c1"), Offset: -time.Hour},
@@ -60,6 +60,9 @@ func TestRestarts(t *testing.T) {
 		{At: at(16), Kind: trial.KillEmpty, On: on("m1 m2 m3")},
 		{At: at(25), Lasts: at(3), Kind: trial.ClientKilled, On: on("c1 c2 c3")},
 		{At: at(26), Lasts: at(1), Kind: trial.KillEmpty, On: on("m1 m2 m3")},
+		{At: at(32), Kind: trial.KillEmpty, On: on("m1 m2 m3")},
+		{At: at(37), Kind: trial.KillEmpty, On: on("m1 m2")},
+		{At: at(42), Kind: trial.KillEmpty, On: on("m2 m3")},
 	}})
 }
 

@@ -3,12 +3,14 @@ package main
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"example.com/redlock/integration/workload"
-	"example.com/redlock/internal/history"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
+
+const lease = time.Second
 
 // newLocker returns a locker with masters in memory.
 func newLocker(t *testing.T) (*locker, *redlocktest.Fleet) {
@@ -74,38 +76,4 @@ func TestEnter(t *testing.T) {
 			t.Errorf("its token is %d, not larger than %d", again.Token(), h.Token())
 		}
 	})
-}
-
-// TestMayFail: what the documentation of each method says.
-func TestMayFail(t *testing.T) {
-	l := &locker{}
-	for _, test := range []struct {
-		do   history.Do
-		as   history.Failure
-		want bool
-	}{
-		{history.Lock, history.Ended, true},
-		{history.Lock, history.NoQuorum, false},
-		{history.Lock, history.Taken, false},
-		{history.Lock, history.NoLock, false},
-		{history.Acquire, history.Taken, false},
-		{history.TryLock, history.Taken, true},
-		{history.TryLock, history.Upgrade, false},
-		{history.TryAcquire, history.NoQuorum, true},
-		{history.Enter, history.Upgrade, true},
-		{history.Enter, history.NoLock, true},
-		{history.Enter, history.Taken, false},
-		{history.Enter, history.NoQuorum, false},
-		{history.Extend, history.NoLock, true},
-		{history.Extend, history.Taken, false},
-		{history.Unlock, history.NoLock, true},
-		{history.Unlock, history.NotHeld, false}, // of what was not unlocked before
-		{history.Unlock, history.Unknown, false},
-		{history.CloseClient, history.NoQuorum, true},
-		{history.CloseClient, history.NoLock, false},
-	} {
-		if got := l.MayFail(test.do, test.as); got != test.want {
-			t.Errorf("MayFail(%s, %s) = %v, want %v", test.do, test.as, got, test.want)
-		}
-	}
 }

@@ -46,68 +46,30 @@ var (
 	stockImage = imageName{"redis", "7"}
 )
 
-// An imageStep is one way to get an image. Every image has redis-server in its PATH, or
-// valkey-server if it is called that: a fleet needs nothing else.
-type imageStep struct {
-	do    imageAction
-	image imageName
-}
-
-type imageAction string
-
-const (
-	useImage      imageAction = "use"
-	pullImage     imageAction = "pull"
-	buildTheImage imageAction = "build"
-)
-
-// imagePlan returns which ways to get an image to try, in order. If imageVariable names an image, it
-// is that one and no other. Else it is the image that an earlier run built, or one that is built now
-// if that can be done, or the stock image.
-func imagePlan(named string, there func(imageName) bool, cannotBuild error) []imageStep {
-	get := func(image imageName) imageStep {
-		if there(image) {
-			return imageStep{useImage, image}
-		}
-		return imageStep{pullImage, image}
-	}
-	switch {
-	case named != "":
-		return []imageStep{get(parseImage(named))}
-	case there(builtImage):
-		return []imageStep{{useImage, builtImage}}
-	case cannotBuild != nil:
-		return []imageStep{get(stockImage)}
-	}
-	return []imageStep{{buildTheImage, builtImage}, get(stockImage)}
-}
-
-// prepareImage returns the masters' image, by the first step of the plan that works. It says in one
+// prepareImage returns the masters' image, in which redis-server is in the PATH, or valkey-server if it is called
+// that: a fleet needs nothing else. If imageVariable names an image, it is that one and no other. Else it is the
+// image that an earlier run built, or one that is built now if that can be done, or the stock image. It says in one
 // line what it had to do.
 func prepareImage(client *docker.Client) (imageName, error) {
 	there := func(image imageName) bool {
 		_, err := client.InspectImage(image.String())
 		return err == nil
 	}
-	named := os.Getenv(imageVariable)
-	why := buildable(runtime.GOOS, redisserver.Path(), redisserver.CanInstall())
-	for _, step := range imagePlan(named, there, why) {
-		switch step.do {
-		case useImage:
-			return step.image, nil
-		case buildTheImage:
-			if why = buildImage(client); why == nil {
-				fmt.Fprintln(os.Stderr, "fleet: built the image", step.image)
-				return step.image, nil
-			}
-		case pullImage:
-			if named == "" {
-				fmt.Fprintf(os.Stderr, "fleet: pulling %s, since no image can be built here: %v\n", step.image, why)
-			}
-			return step.image, pull(client, step.image)
-		}
+	image := stockImage
+	if named := os.Getenv(imageVariable); named != "" {
+		image = parseImage(named)
+	} else if there(builtImage) {
+		return builtImage, nil
+	} else if why := buildImage(client); why == nil {
+		fmt.Fprintln(os.Stderr, "fleet: built the image", builtImage)
+		return builtImage, nil
+	} else if !there(stockImage) {
+		fmt.Fprintf(os.Stderr, "fleet: pulling %s, since no image can be built here: %v\n", stockImage, why)
 	}
-	panic("a plan ends with an image to use or to pull")
+	if there(image) {
+		return image, nil
+	}
+	return image, pull(client, image)
 }
 
 // pull gets an image from its registry.
@@ -119,21 +81,12 @@ func pull(client *docker.Client, image imageName) error {
 	return nil
 }
 
-// buildable returns nil if buildImage can be tried, or else why not. The image needs a redis-server
-// for Linux that is present or can be installed without asking anybody.
-func buildable(goos, server string, canInstall bool) error {
-	switch {
-	case goos != "linux":
-		return fmt.Errorf("no redis-server of %s runs in a container", goos)
-	case server == "" && !canInstall:
-		return redisserver.ErrMissing
-	}
-	return nil
-}
-
 // buildImage imports an image of one layer: the machine's redis-server, the shared
 // libraries it loads, and two empty folders. It needs no registry and no network.
 func buildImage(client *docker.Client) error {
+	if runtime.GOOS != "linux" {
+		return fmt.Errorf("no redis-server of %s runs in a container", runtime.GOOS)
+	}
 	server, err := redisserver.Find()
 	if err != nil {
 		return err

@@ -1,95 +1,9 @@
 package fleet
 
 import (
-	"errors"
-	"slices"
 	"strings"
 	"testing"
 )
-
-// The masters' image depends on what is available on the machine.
-func TestImagePlan(t *testing.T) {
-	cannot := errors.New("no redis-server of darwin runs in a container")
-	named := imageName{"registry.local:5000/redis", "8"}
-	for _, c := range []struct {
-		name        string
-		variable    string
-		there       []imageName
-		cannotBuild error
-		want        []imageStep
-	}{
-		{
-			name:     "a variable",
-			variable: "registry.local:5000/redis:8", there: []imageName{builtImage, stockImage},
-			want: []imageStep{{pullImage, named}},
-		},
-		{
-			name:     "a variable, and its image",
-			variable: "registry.local:5000/redis:8", there: []imageName{named}, cannotBuild: cannot,
-			want: []imageStep{{useImage, named}},
-		},
-		{
-			name: "an image of an earlier run", there: []imageName{builtImage, stockImage},
-			want: []imageStep{{useImage, builtImage}},
-		},
-		{
-			name: "redis-server, or root and apt-get",
-			want: []imageStep{{buildTheImage, builtImage}, {pullImage, stockImage}},
-		},
-		{
-			name: "redis-server and a stock image", there: []imageName{stockImage},
-			want: []imageStep{{buildTheImage, builtImage}, {useImage, stockImage}},
-		},
-		{
-			name: "neither redis-server nor an image", cannotBuild: cannot,
-			want: []imageStep{{pullImage, stockImage}},
-		},
-		{
-			name: "a stock image only", there: []imageName{stockImage}, cannotBuild: cannot,
-			want: []imageStep{{useImage, stockImage}},
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			there := func(image imageName) bool { return slices.Contains(c.there, image) }
-			if got := imagePlan(c.variable, there, c.cannotBuild); !slices.Equal(got, c.want) {
-				t.Errorf("imagePlan = %v, want %v", got, c.want)
-			}
-		})
-	}
-}
-
-func TestBuildable(t *testing.T) {
-	for _, c := range []struct {
-		name, goos, server string
-		canInstall         bool
-		says               string // "" where an image can be built
-	}{
-		{"linux with redis", "linux", "/usr/bin/redis-server", false, ""},
-		{"linux as root", "linux", "", true, ""},
-		{"linux without either", "linux", "", false, "redis-server is missing"},
-		{"mac", "darwin", "/opt/homebrew/bin/redis-server", false, "no redis-server of darwin"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			err := buildable(c.goos, c.server, c.canInstall)
-			if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
-				t.Errorf("buildable = %v, want %q", err, c.says)
-			}
-		})
-	}
-}
-
-func TestParseImage(t *testing.T) {
-	for text, want := range map[string]imageName{
-		"redis":                   {"redis", "latest"},
-		"redis:7":                 {"redis", "7"},
-		"registry:5000/redis":     {"registry:5000/redis", "latest"},
-		"registry:5000/redis:7.2": {"registry:5000/redis", "7.2"},
-	} {
-		if got := parseImage(text); got != want {
-			t.Errorf("parseImage(%q) = %v, want %v", text, got, want)
-		}
-	}
-}
 
 // A pull that fails says what to do instead. Nobody listens on that port.
 func TestPullFails(t *testing.T) {

@@ -1,11 +1,13 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -53,7 +55,7 @@ func TestCut(t *testing.T) {
 			}
 			check(client, master, test.there)
 			check(master, client, test.back)
-			w.Mend()
+			w.Cut(0)
 			if !test.there {
 				want(t, master, "one two")
 			}
@@ -157,7 +159,7 @@ func TestReset(t *testing.T) {
 		_, err = io.Copy(io.Discard, master)
 		wantReset(t, "the master", err)
 		empty(t, w)
-		w.Mend()
+		w.Cut(0)
 		dial(t, w)
 	}
 }
@@ -172,9 +174,9 @@ func wantReset(t *testing.T, who string, err error) {
 // empty waits until the wire has no connection.
 func empty(t *testing.T, w *Wire) {
 	t.Helper()
-	for began := time.Now(); w.Conns() > 0; time.Sleep(time.Millisecond) {
+	for began := time.Now(); len(w.all()) > 0; time.Sleep(time.Millisecond) {
 		if time.Since(began) > 10*time.Second {
-			t.Fatalf("Conns() = %d, want 0", w.Conns())
+			t.Fatalf("%d connections, want none", len(w.all()))
 		}
 	}
 }
@@ -187,11 +189,11 @@ func TestResets(t *testing.T) {
 	}
 	w.Resets(time.Hour)
 	w.Resets(2 * time.Millisecond) // instead of the one before
-	for began := time.Now(); w.Conns() == 0 && time.Since(began) < time.Second; {
+	for began := time.Now(); len(w.all()) == 0 && time.Since(began) < time.Second; {
 		time.Sleep(time.Millisecond)
 	}
 	empty(t, w)
-	w.Mend()
+	w.Resets(0)
 	conn := dial(t, w)
 	time.Sleep(30 * time.Millisecond)
 	send(t, conn, "still here")
@@ -207,7 +209,7 @@ func TestEndOfStream(t *testing.T) {
 		t.Fatal(err)
 	}
 	silent(t, master, 30*time.Millisecond)
-	w.Mend()
+	w.Cut(0)
 	if got, err := io.ReadAll(master); string(got) != "question" || err != nil {
 		t.Errorf("the master reads %q, %v, want the question and its end", got, err)
 	}
@@ -217,15 +219,6 @@ func TestEndOfStream(t *testing.T) {
 	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the client reads %v, want the end", err)
 	}
-	empty(t, w)
-}
-
-// TestResetByOneEnd: the other end is reset too, after what was sent before.
-func TestResetByOneEnd(t *testing.T) {
-	w, client, master := ends(t)
-	reset(master)
-	_, err := io.Copy(io.Discard, client)
-	wantReset(t, "the client", err)
 	empty(t, w)
 }
 
@@ -241,4 +234,63 @@ func TestDeadMaster(t *testing.T) {
 	}
 	wantReset(t, "the client", err)
 	empty(t, w)
+}
+
+// TestStreamUnderFaults: what is sent arrives whole and in order, whatever happens on the way.
+func TestStreamUnderFaults(t *testing.T) {
+	w, client, master := ends(t)
+	sent := make([]byte, 3<<20) // more than may be on its way
+	for i := range sent {
+		sent[i] = byte(i / 7)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := client.Write(sent); err != nil {
+			t.Errorf("Write() = %v", err)
+		}
+		if err := client.CloseWrite(); err != nil {
+			t.Errorf("CloseWrite() = %v", err)
+		}
+	})
+	wg.Go(func() {
+		for range 5 {
+			for _, fault := range []func(){
+				func() { w.Cut(There) },
+				func() { w.Slow(3*time.Millisecond, 3*time.Millisecond) },
+				func() { w.Lose(0.01) },
+			} {
+				fault()
+				time.Sleep(5 * time.Millisecond)
+			}
+			w.Cut(0)
+			w.Slow(0, 0)
+			w.Lose(0)
+		}
+	})
+	got, err := io.ReadAll(master)
+	wg.Wait()
+	if err != nil || !bytes.Equal(got, sent) {
+		t.Errorf("%d bytes arrived, %v, want the %d that were sent", len(got), err, len(sent))
+	}
+}
+
+// TestCloseBehindAFullWindow: a sender that is held up does not hold up Close.
+func TestCloseBehindAFullWindow(t *testing.T) {
+	w, client, _ := ends(t)
+	w.Cut(Both)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, err := client.Write(make([]byte, 64<<20))
+		wantReset(t, "the client", err)
+	})
+	for s := w.all()[0].there; ; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		full := s.bytes >= window
+		s.mu.Unlock()
+		if full {
+			break
+		}
+	}
+	w.Close()
+	wg.Wait()
 }

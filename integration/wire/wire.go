@@ -20,7 +20,7 @@ const (
 )
 
 // Wire is a proxy in front of one master. Its faults are independent of each other: each stays until its
-// own method is called again, or Mend.
+// own method is called again.
 type Wire struct {
 	listener net.Listener
 	target   string
@@ -49,14 +49,6 @@ func New(target string) (*Wire, error) {
 
 // Addr is where clients reach the master, host:port.
 func (w *Wire) Addr() string { return w.listener.Addr().String() }
-
-// Conns returns how many connections there are, with those of which an end, or the end of a stream, is
-// still on its way.
-func (w *Wire) Conns() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.links)
-}
 
 // Cut stops the given directions, and only these; Cut(0) stops none. Connections stay up, and new ones are
 // accepted, as when packets are dropped silently.
@@ -122,12 +114,6 @@ func (w *Wire) resetOne(ctx context.Context) {
 		}
 		skip--
 	}
-}
-
-// Mend ends all faults. What is slow and on its way still arrives late.
-func (w *Wire) Mend() {
-	w.both(func(c *conditions) { *c = conditions{} })
-	w.Resets(0)
 }
 
 // Close resets all connections and refuses new ones. It may be called again.

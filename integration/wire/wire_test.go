@@ -100,9 +100,3 @@ func silent(t *testing.T, conn net.Conn, d time.Duration) {
 		t.Fatal(err)
 	}
 }
-
-func TestPassesOn(t *testing.T) {
-	conn := dial(t, start(t, echo(t)))
-	send(t, conn, "hello")
-	want(t, conn, "hello")
-}
