@@ -49,7 +49,7 @@ func TestReleaseComesAfterTheRoundThatWon(t *testing.T) {
 		other := connect(fleet, fleet.Pools(), node.Config{})
 		defer other.Close()
 		synctest.Wait()
-		lockUnlock(t, m)
+		lockUnlock(t, m, func() {})
 
 		const lease = time.Second
 		if _, err := other.Lock(t.Context(), Request{Key: "k", Lease: lease, Wait: true, Entry: new(free)}); err != nil {
