@@ -12,10 +12,12 @@ import (
 // The table of docs/safety.md.
 
 const (
-	page        = "docs/safety.md"
-	beginsRules = "## Each rule is needed\n"
-	beginsTable = "<!-- teeth -->\n"
-	endsTable   = "<!-- /teeth -->\n"
+	page         = "docs/safety.md"
+	beginsRules  = "## Each rule is needed\n"
+	beginsTable  = "<!-- teeth -->\n"
+	endsTable    = "<!-- /teeth -->\n"
+	beginsLevels = "<!-- levels -->\n"
+	endsLevels   = "<!-- /levels -->\n"
 )
 
 // rulesOf returns the rules of the page: the first column of their table.
@@ -66,35 +68,45 @@ func tableOf(rules []string, patches []*patch, rows map[string]string) string {
 
 // writeTable writes what was seen into the page. The rows of other patches stay as they are.
 func writeTable(root string, seen map[string][]result) error {
+	patches, err := readPatches(root, regexp.MustCompile(""))
+	if err != nil {
+		return err
+	}
+	return rewrite(root, beginsTable, endsTable, func(text string) (string, error) {
+		rules, rows := rulesOf(text), rowsOf(text)
+		for name, results := range seen {
+			var cell []string
+			for _, r := range results {
+				if r.who != "" {
+					cell = append(cell, r.String())
+				}
+			}
+			rows[name] = strings.Join(cell, "; ")
+		}
+		for _, p := range patches {
+			if !slices.Contains(rules, p.rule) {
+				return "", fmt.Errorf("%s: %s has no rule %q", p.name, page, p.rule)
+			}
+		}
+		return tableOf(rules, patches, rows), nil
+	})
+}
+
+// rewrite replaces what is between two lines of the page.
+func rewrite(root, begins, ends string, with func(text string) (string, error)) error {
 	file := filepath.Join(root, filepath.FromSlash(page))
 	read, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
 	text := string(read)
-	begin, end := strings.Index(text, beginsTable), strings.Index(text, endsTable)
+	begin, end := strings.Index(text, begins), strings.Index(text, ends)
 	if begin < 0 || end < begin {
 		return fmt.Errorf("%s lacks the lines between which the table belongs", page)
 	}
-	patches, err := readPatches(root, regexp.MustCompile(""))
+	table, err := with(text)
 	if err != nil {
 		return err
 	}
-	rules, rows := rulesOf(text), rowsOf(text)
-	for name, results := range seen {
-		var cell []string
-		for _, r := range results {
-			if r.who != "" {
-				cell = append(cell, r.String())
-			}
-		}
-		rows[name] = strings.Join(cell, "; ")
-	}
-	for _, p := range patches {
-		if !slices.Contains(rules, p.rule) {
-			return fmt.Errorf("%s: %s has no rule %q", p.name, page, p.rule)
-		}
-	}
-	text = text[:begin+len(beginsTable)] + tableOf(rules, patches, rows) + text[end:]
-	return os.WriteFile(file, []byte(text), 0o644)
+	return os.WriteFile(file, []byte(text[:begin+len(begins)]+table+text[end:]), 0o644)
 }
