@@ -99,6 +99,9 @@ func TestTryAcquireOfFreePermits(t *testing.T) {
 						})
 					}
 					wg.Wait()
+					if t.Failed() {
+						return
+					}
 					for _, h := range holds {
 						unlock(t, h)
 					}
