@@ -25,7 +25,7 @@
 //
 // and internal/history, internal/judge and internal/picture, which are not for trials alone.
 //
-//	go test -race -short -parallel 6 ./integration         what make chaos runs
+//	go test -race -parallel 4 ./integration                what make chaos runs
 //	go test ./integration -run TestRestarts -v             one test; of a trial, with the judge's report
 //	go test ./integration -artifacts -outputdir out        keeps the history and the picture of each trial
 //	go run ./integration/chaos -seed 7 -minutes 10         a long trial
