@@ -146,9 +146,11 @@ func (m *Masters) present(l *look) {
 	publish, record := own.Publish(p.publisherLocked(m), 0), p.recordLocked(m, own, 0, 1)
 	p.mu.Unlock()
 	if record != nil {
-		m.send(record, m.All(), (*published)(m))
+		m.send(record, m.All(), (*recorded)(m))
 	}
-	l.heard = m.hear(publish)
+	if l.heard = m.hear(publish); m.refusal() != nil {
+		m.hear(script.LookAtUses()) // who it is
+	}
 
 	p.mu.Lock()
 	rival := p.rivalLocked(clock.Now())

@@ -58,6 +58,7 @@ type presence struct {
 	told    string        // what terms it published last
 	at      [Max]presenceAt
 	changed clock.Instant // when another process was found behind a master
+	texts   script.Texts
 	others  map[string]*otherTerms
 }
 
@@ -116,9 +117,9 @@ func (m *Masters) notes(i int) []node.Note {
 	}
 	own.Refused = p.stands == refused
 	publish := own.Publish(p.publisherLocked(m), p.ageLocked())
-	list := []node.Note{{Cmd: publish, To: (*heard)(m)}}
+	list := []node.Note{{Cmd: publish, To: (*published)(m)}}
 	if record := p.recordLocked(m, own, holds, waits); record != nil {
-		list = append(list, node.Note{Cmd: record, To: (*published)(m)})
+		list = append(list, node.Note{Cmd: record, To: (*recorded)(m)})
 	}
 	return list
 }
@@ -199,11 +200,11 @@ func Address(at, host string) string {
 	return at
 }
 
-// published takes what became of a record.
-type published Masters
+// recorded takes what became of a record.
+type recorded Masters
 
 // Answer implements [node.Receiver].
-func (m *published) Answer(i int, a script.Answer) { (*Masters)(m).denied(i, a) }
+func (m *recorded) Answer(i int, a script.Answer) { (*Masters)(m).denied(i, a) }
 
 // denied tells the log, once, that a master refuses what clients publish there, unless that may pass. It
 // harms no lock.

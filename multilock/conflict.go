@@ -30,22 +30,41 @@ type heard Masters
 
 // Answer implements [node.Receiver].
 func (t *heard) Answer(i int, a script.Answer) {
-	m := (*Masters)(t)
+	m, p := (*Masters)(t), &(*Masters)(t).presence
 	m.denied(i, a)
 	if a.Outcome != script.Done {
 		return
 	}
-	if uses, shown, ok := script.ReadUses(a.Reply); ok {
-		m.compare(i, uses, clock.Now(), shown)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if uses, shown, ok := p.texts.ReadUses(a.Reply); ok {
+		m.compareLocked(i, uses, clock.Now(), shown)
 	}
 }
 
-// compare compares the terms of others, as master i knows them, with this client's own. shown is what
-// the master's clock shows now.
-func (m *Masters) compare(i int, uses []script.Use, now clock.Instant, shown int64) {
-	p := &m.presence
+// published takes what a master answers to the terms of this client: what it knows of those who use it,
+// but not who they are. That is asked where their terms conflict with those of this one.
+type published Masters
+
+// Answer implements [node.Receiver].
+func (t *published) Answer(i int, a script.Answer) {
+	m, p := (*Masters)(t), &(*Masters)(t).presence
+	(*heard)(m).Answer(i, a)
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	var unnamed bool
+	for _, o := range p.others {
+		unnamed = unnamed || o.first[i] > 0 && o.why.Client == nil
+	}
+	p.mu.Unlock()
+	if unnamed && a.Outcome == script.Done {
+		m.nodes[i].Send(script.LookAtUses(), (*heard)(m), i)
+	}
+}
+
+// compareLocked compares the terms of others, as master i knows them, with this client's own. shown is what
+// the master's clock shows now.
+func (m *Masters) compareLocked(i int, uses []script.Use, now clock.Instant, shown int64) {
+	p := &m.presence
 	own := m.ownTermsLocked()
 	p.at[i].heard, p.at[i].first = true, 0
 	if p.stands == user {
@@ -55,9 +74,10 @@ func (m *Masters) compare(i int, uses []script.Use, now clock.Instant, shown int
 		o.first[i] = 0
 	}
 	for _, u := range uses {
-		text := u.Text()
+		text := u.Text
 		if text == p.told {
 			p.at[i].first = u.First
+			continue
 		}
 		if reason := Conflict(&own, &u.Terms); reason != nil {
 			o := p.others[text]

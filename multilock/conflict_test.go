@@ -40,8 +40,11 @@ func TestWhatARestartExplains(t *testing.T) {
 				for _, l := range tt.looks {
 					use := script.Use{Terms: termsOf("x y z"), First: ms(tt.first), Last: ms(l.last)}
 					use.Terms.Lease = 0
+					use.Text = use.Terms.Text()
 					time.Sleep(time.Until(shown.Add(l.at)))
-					fx.m.compare(0, []script.Use{use}, clock.Now(), ms(l.at))
+					p.mu.Lock()
+					fx.m.compareLocked(0, []script.Use{use}, clock.Now(), ms(l.at))
+					p.mu.Unlock()
 				}
 				if got := len(fx.log.lines("in a way that conflicts")); got > 1 || (got == 1) != tt.want {
 					t.Errorf("the log has it %d times, want %v", got, tt.want)

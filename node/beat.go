@@ -102,6 +102,9 @@ func (n *Node) beat(l *link) {
 	switch {
 	case n.link != l || l.err != nil:
 		return
+	case n.state == down:
+		l.beat.Reset(heartbeat) // it has yet to answer what it was sent
+		return
 	case l.mayBeGuarded || n.clockCheck.unsteady(): // the log and Notify tell when that ends
 	case does == Waiting:
 		pause = waitingBeat

@@ -252,7 +252,7 @@ func TestStoppedClientIsNoJump(t *testing.T) {
 				many, held := 0, false
 				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
 					if words == "TIME" {
-						if many++; many%3 == 0 {
+						if many++; many%4 == 0 {
 							time.Sleep(stopped)
 							held = true
 						}
@@ -261,7 +261,7 @@ func TestStoppedClientIsNoJump(t *testing.T) {
 				}})
 				n := started(t, cfg)
 				time.Sleep(10 * stopped)
-				waitUntil(t, timeout+stopped, n.isUp)
+				waitUntil(t, givenUp+stopped, n.isUp)
 				time.Sleep(2 * heartbeat)
 				if n.Close(); !held { // from here on nobody reads
 					t.Error("no sample was held up")

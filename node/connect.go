@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"example.com/redlock/clock"
@@ -13,21 +12,21 @@ import (
 // keepConnected holds a connection to the master for as long as the node is open.
 func (n *Node) keepConnected() {
 	defer close(n.stopped)
-	retry := firstRetry
+	tries := firstAttempts()
 	for {
 		// Commands may wait for a connection, but not longer than for an answer. When the
 		// node is down none wait, and it keeps the reason it has.
-		deadline := time.AfterFunc(n.cfg.Timeout, func() {
+		deadline := afterAwake(n.cfg.Timeout, func() {
 			if !n.Down() {
 				n.goDown(ErrTimeout)
 			}
 		})
-		l, err := n.connect()
+		l, err := n.connect(tries.patience)
 		since := time.Now()
 		if err == nil {
 			err = n.serve(l)
 		}
-		deadline.Stop()
+		deadline.stop()
 		if n.ctx.Err() != nil || err == nil {
 			n.goDown(ErrClosed)
 			return
@@ -35,29 +34,26 @@ func (n *Node) keepConnected() {
 		// A connection that worked for a while is tried again at once: the master may only
 		// have restarted.
 		if l != nil && time.Since(since) > heartbeat {
-			retry = firstRetry
+			tries = firstAttempts()
 			continue
 		}
 		n.goDown(err)
 		select {
-		case <-time.After(retry/2 + rand.N(retry)):
+		case <-time.After(tries.failed(err)):
 		case <-n.ctx.Done():
 			n.goDown(ErrClosed) // and leaves the pool alone, which may be closed by now
 			return
 		}
-		retry = min(2*retry, lastRetry)
 	}
 }
 
 // connect makes a connection and finds out where it leads.
-func (n *Node) connect() (*link, error) {
-	ctx, cancel := context.WithTimeout(n.ctx, dialTimeout)
-	defer cancel()
-	conn, err := n.borrow(ctx)
+func (n *Node) connect(patience time.Duration) (*link, error) {
+	conn, err := n.borrow(n.ctx, patience)
 	if err != nil {
 		return nil, n.withoutName(err)
 	}
-	l := &link{wire: wire{conn: conn}, broken: make(chan struct{}), timerSet: true}
+	l := &link{wire: wire{conn: conn, patience: patience}, broken: make(chan struct{})}
 	l.unhook = context.AfterFunc(n.ctx, func() { n.cutOff(l) })
 	if err := n.handshake(l); err != nil {
 		l.unhook()
@@ -70,6 +66,7 @@ func (n *Node) connect() (*link, error) {
 	n.storeRoundTripLocked(l)
 	l.resends = n.unacked.takeAll()
 	l.timer = time.AfterFunc(n.cfg.Timeout, func() { n.timeOutCalls(l) })
+	n.setTimerLocked(l, n.cfg.Timeout)
 	l.noted = clock.Now().Add(-longSilence) // they are due
 	l.beat = time.AfterFunc(n.firstBeatLocked(), func() { n.beat(l) })
 	n.mu.Unlock()
@@ -87,22 +84,27 @@ func (n *Node) cutOff(l *link) {
 // goDown answers everything that waits for a connection, unless there is one.
 func (n *Node) goDown(err error) {
 	n.mu.Lock()
-	if n.state == up {
-		n.mu.Unlock()
-		return
+	var due []delivery
+	if n.state != up {
+		due = n.goDownLocked(nil, err)
 	}
+	n.mu.Unlock()
+	deliver(due)
+}
+
+// goDownLocked answers everything that waits to be written, and appends that to due.
+func (n *Node) goDownLocked(due []delivery, err error) []delivery {
 	n.logDownLocked(err)
 	n.state, n.reason = down, err
 	n.down.Store(true)
 	n.notifyLocked()
-	if n.closing {
+	if n.closing && n.link == nil {
 		n.cancel()
 	}
 	n.unacked.expire(n.cfg.MaxLease)
-	due := n.abandonLocked(nil, n.queue, script.Answer{Outcome: script.Unsent, Err: err})
+	due = n.abandonLocked(due, n.queue, script.Answer{Outcome: script.Unsent, Err: err})
 	n.queue = nil
-	n.mu.Unlock()
-	deliver(due)
+	return due
 }
 
 // logDownLocked logs that the master is down, or that it is there and refused, and why. That it

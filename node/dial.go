@@ -11,14 +11,9 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gomodule/redigo/redis"
 )
-
-// dialTimeout bounds one attempt to connect. It is not Config.Timeout, since TCP and TLS take
-// several round trips to connect, and nobody waits for it.
-const dialTimeout = time.Second
 
 // database matches the path of a URL: nothing, or a database number.
 var database = regexp.MustCompile(`^(/\d{0,4})?$`)
@@ -82,7 +77,7 @@ func Pool(address string, tlsConfig *tls.Config) (pool *redis.Pool, name string,
 		DialContext: func(ctx context.Context) (redis.Conn, error) {
 			return redis.DialURLContext(ctx, u.String(),
 				redis.DialContextFunc(dial),
-				redis.DialReadTimeout(dialTimeout)) // AUTH and SELECT; commands have their own
+				redis.DialReadTimeout(lastPatience)) // AUTH and SELECT; commands have their own
 		},
 	}
 	return pool, name, nil
@@ -91,8 +86,20 @@ func Pool(address string, tlsConfig *tls.Config) (pool *redis.Pool, name string,
 // dialFunc makes a connection on which replies are checked before redigo reads them.
 type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
 
+// tcpTimeout is how long TCP may take to connect: less than until it would try again by itself, and than
+// any attempt has for all that has to be done.
+const tcpTimeout = firstPatience * 3 / 4
+
 func dialRaw(ctx context.Context, network, address string) (net.Conn, error) {
-	return (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, address)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	limit := afterAwake(tcpTimeout, func() { cancel(errUnreached) })
+	defer limit.stop()
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil && context.Cause(ctx) == errUnreached {
+		err = errUnreached
+	}
+	return conn, err
 }
 
 // dialSocket makes a connection to a Unix socket.
@@ -127,7 +134,7 @@ func dialTLS(config *tls.Config, host string) dialFunc {
 			return nil, err
 		}
 		conn := tls.Client(raw, config)
-		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		ctx, cancel := context.WithTimeout(ctx, lastPatience)
 		defer cancel()
 		if err := conn.HandshakeContext(ctx); err != nil {
 			raw.Close()

@@ -30,7 +30,7 @@ func socketPool(u *url.URL) (pool *redis.Pool, name string, err error) {
 	options := []redis.DialOption{
 		redis.DialDatabase(db),
 		redis.DialContextFunc(dialSocket),
-		redis.DialReadTimeout(dialTimeout), // AUTH and SELECT; commands have their own
+		redis.DialReadTimeout(lastPatience), // AUTH and SELECT; commands have their own
 	}
 	// As in the other URLs, a user without a password is a password.
 	user := u.User.Username()

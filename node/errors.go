@@ -20,6 +20,7 @@ import (
 // Reasons why a master did not answer, or is not used.
 var (
 	errConnecting = errors.New("not connected yet")
+	errUnreached  = fmt.Errorf("%w", ErrTimeout) // not even by TCP
 	ErrTimeout    = errors.New("no answer in time")
 	ErrBehind     = errors.New("is too slow for all that it is asked")
 	ErrReplica    = errors.New("is a replica, not a master")

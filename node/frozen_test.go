@@ -59,6 +59,7 @@ func TestLateAcquireIsKilled(t *testing.T) {
 		synctest.Wait()
 		m.Delay(0)
 		want(t, "acquire", acquired.wait(), script.Unknown)
+		waitUntil(t, givenUp, n.isUp)
 		want(t, "release", sendAndWait(n, script.NewOwner("k", "me:1").Release(1, 0)), script.Refused)
 		time.Sleep(20 * time.Second)
 		wantHolder(t, m, "k", "")
@@ -74,6 +75,7 @@ func TestLateHealIsKilled(t *testing.T) {
 		synctest.Wait()
 		m.Delay(0)
 		want(t, "renew", renewed.wait(), script.Unknown)
+		waitUntil(t, givenUp, n.isUp)
 		want(t, "release", sendAndWait(n, script.NewOwner("k", "me:1").Release(1, 0)), script.Refused)
 		time.Sleep(20 * time.Second)
 		wantHolder(t, m, "k", "")
@@ -113,8 +115,8 @@ func TestKillRefused(t *testing.T) {
 	}
 }
 
-// TestSilentConnectionIsReplaced: a connection that the network has lost is given up
-// after Timeout, and a new one takes over.
+// TestSilentConnectionIsReplaced: a master that answers nothing for Timeout is down. A connection that the
+// network has lost is given up some time later, and a new one takes over.
 func TestSilentConnectionIsReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		n := started(t, cfg)
@@ -126,8 +128,62 @@ func TestSilentConnectionIsReplaced(t *testing.T) {
 		wantErr(t, "in the old connection", lost.wait(), script.Unknown, ErrTimeout.Error())
 		wantErr(t, "in the old connection", next.wait(), script.Unknown, ErrTimeout.Error())
 		got := sendAndWait(n, script.Inspect("k"))
-		want(t, "in the new connection", got, script.Done)
-		wantAt(t, "in the new connection", got, 0)
+		wantErr(t, "while it is silent", got, script.Unsent, ErrTimeout.Error())
+		wantAt(t, "while it is silent", got, 0)
+		waitUntil(t, givenUp, n.isUp)
+		want(t, "in the new connection", sendAndWait(n, script.Inspect("k")), script.Done)
+	})
+}
+
+// TestLateConnectionIsKept: a master that hangs for a while is down, and up again with the answers that it
+// owes, over the same connection. What is released meanwhile goes first.
+func TestLateConnectionIsKept(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		l, _ := n.working()
+		m.Freeze()
+		first := send(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+		wantErr(t, "what is asked of it", first.wait(), script.Unknown, ErrTimeout.Error())
+		if !n.Down() {
+			t.Error("it is silent, and not down")
+		}
+		n.Send(script.NewOwner("k", "me:1").Release(1, 0), noReceiver{}, 0)
+		time.Sleep(2 * timeout)
+		m.Thaw()
+		synctest.Wait()
+		if !n.isUp() {
+			t.Error("it has answered, and is down")
+		}
+		wantHolder(t, m, "k", "")
+		want(t, "afterwards", sendAndWait(n, script.NewOwner("k", "me:2").Acquire(lease, 1)), script.Done)
+		if now, _ := n.working(); now != l {
+			t.Error("it was connected to again")
+		}
+	})
+}
+
+// TestStarved: a timer that fires late tells that this process had no time to run. Its answers may have come
+// long ago, so they are read first, and the connection is kept.
+func TestStarved(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.Delay(timeout * 3 / 5)
+		asked := send(n, script.Inspect("k"))
+		synctest.Wait()
+		n.mu.Lock()
+		l := n.link
+		l.timerDue = l.timerDue.Add(-timeout) // as if it were to have run by now
+		n.mu.Unlock()
+		time.Sleep(timeout)
+		if got := asked.look(); got.times != 0 {
+			t.Errorf("answered %v while nobody had time to read", got.Outcome)
+		}
+		want(t, "what was asked", asked.wait(), script.Done)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		if n.state != up || n.link != l {
+			t.Errorf("state %v, and another connection %v", n.state, n.link != l)
+		}
 	})
 }
 
@@ -192,7 +248,7 @@ func TestHeldUpWrite(t *testing.T) {
 					t.Errorf("the next one: got %v after %v, want that it did not get there, after %v at most", got.Outcome, got.after, 3*timeout)
 				}
 				stuck.Store(false)
-				waitUntil(t, time.Second, n.isUp)
+				time.Sleep(givenUp)
 				want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
 
 				stuck.Store(true)

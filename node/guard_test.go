@@ -264,7 +264,7 @@ func TestGuardOverReconnects(t *testing.T) {
 		begin := time.Now()
 		wantGuarded(t, n, guardWithDrift)
 		for range 3 {
-			time.Sleep(2 * time.Second)
+			time.Sleep(time.Second)
 			m.SetUptime(24 * time.Hour)
 			reconnect(t, m, n)
 			wantGuarded(t, n, guardWithDrift-time.Since(begin))

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"errors"
+	"net"
 	"strconv"
 	"strings"
 	"time"
@@ -31,9 +32,19 @@ var (
 )
 
 // borrow takes a connection out of the pool, and refuses one that sever could not break.
-func (n *Node) borrow(ctx context.Context) (redis.Conn, error) {
-	conn, err := n.cfg.Pool.GetContext(ctx)
+func (n *Node) borrow(ctx context.Context, patience time.Duration) (redis.Conn, error) {
+	dialing, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	limit := afterAwake(patience, func() { cancel(ErrTimeout) })
+	conn, err := n.cfg.Pool.GetContext(dialing)
+	limit.stop()
+	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" && dial.Timeout() {
+		err = errUnreached
+	}
 	if err != nil {
+		if context.Cause(dialing) == ErrTimeout {
+			return nil, ErrTimeout
+		}
 		return nil, normalize(err)
 	}
 	// A wrapper, such as the pool's, has the methods whatever it wraps, so only a call tells.
@@ -132,7 +143,7 @@ func (n *Node) warnIfRefused(reply any) {
 }
 
 // roundTrips sends commands in one flush and returns the replies. An error of the master is a
-// reply. Neither the flush nor a reply takes longer than Config.Timeout.
+// reply. Neither the flush nor a reply takes longer than the connection's patience.
 func (n *Node) roundTrips(w *wire, commands ...string) ([]any, error) {
 	all := make([][]any, len(commands))
 	for i, command := range commands {
@@ -151,21 +162,25 @@ func (n *Node) exchange(w *wire, commands [][]any) ([]any, error) {
 			return nil, err
 		}
 	}
-	stuck := time.AfterFunc(n.cfg.Timeout, w.sever)
-	err := conn.Flush()
-	stuck.Stop()
-	if err != nil {
+	patiently := func(f func() error) error {
+		limit := afterAwake(w.patience, w.sever)
+		defer limit.stop()
+		return limit.why(f())
+	}
+	if err := patiently(conn.Flush); err != nil {
 		return nil, err
 	}
 	replies := make([]any, len(commands))
 	for i := range replies {
-		reply, err := receive(conn, n.cfg.Timeout)
+		err := patiently(func() (err error) {
+			replies[i], err = receive(conn, 0)
+			return err
+		})
 		if refusal, refused := err.(redis.Error); refused {
-			reply = script.Said(refusal)
+			replies[i] = script.Said(refusal)
 		} else if err != nil {
 			return nil, err
 		}
-		replies[i] = reply
 	}
 	return replies, nil
 }

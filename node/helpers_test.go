@@ -388,6 +388,9 @@ func loadScript(t *testing.T, pool *redis.Pool) {
 	}
 }
 
+// givenUp is when a connection on which nothing is answered has been replaced.
+const givenUp = hopeless*timeout + 3*firstRetry
+
 // reconnect makes n open another connection to the same process.
 func reconnect(t *testing.T, m *redlocktest.Master, n *Node) {
 	t.Helper()
@@ -397,7 +400,7 @@ func reconnect(t *testing.T, m *redlocktest.Master, n *Node) {
 	synctest.Wait()
 	m.Delay(0)
 	want(t, "over the connection that breaks", lost.wait(), script.Unknown)
-	waitUntil(t, time.Second, n.isUp)
+	waitUntil(t, givenUp, n.isUp)
 	if m.Calls("INFO") == before {
 		t.Fatal("handshakes: got no more")
 	}

@@ -43,6 +43,8 @@ type link struct {
 	first      bool          // the oldest call in flight is such a one
 	timer      *time.Timer   // runs timeOutCalls
 	timerSet   bool
+	timerDue   clock.Instant // when it is to run
+	ranLate    bool          // it ran much later when it did last
 	done       bool          // nothing is written any more
 	dead       bool          // nothing can be read any more
 	err        error         // why the connection is given up
@@ -56,7 +58,8 @@ type link struct {
 
 // wire is a connection that can be broken while it is in use.
 type wire struct {
-	conn redis.Conn
+	conn     redis.Conn
+	patience time.Duration // with an exchange
 
 	mu     sync.Mutex // one at a time severs or closes
 	closed bool
@@ -94,27 +97,52 @@ func (l *link) failLocked(err error) {
 	}
 }
 
-// hopeless is how many times Config.Timeout an answer may take while others come: a master that is that
-// late is as good as down.
+// hopeless is how many times Config.Timeout an answer may take: a master that is that late is as good as
+// gone.
 const hopeless = 4
 
+// setTimerLocked has timeOutCalls run after d.
+func (n *Node) setTimerLocked(l *link, d time.Duration) {
+	l.timerSet, l.timerDue = true, clock.Now().Add(d)
+	l.timer.Reset(d)
+}
+
 // timeOutCalls answers Unknown to the calls that have waited for Config.Timeout. They stay in
-// flight, so that a late answer is matched with its own call and not with the next one. A
-// connection on which nothing was answered for that long is given up, and so is one with a call that
-// has waited for longer than is hopeless.
+// flight, so that a late answer is matched with its own call and not with the next one.
+//
+// A master that answers nothing for that long is down. Its connection is kept all the same, and it is up
+// once it has answered: to connect again costs both sides many times what the answer does, and who is late
+// because of too much work would get more. The connection is given up with a call that has waited for
+// longer than is hopeless.
+//
+// A timer that fires late tells that this process had no time to run, be it for want of CPU or because it
+// was stopped. Answers may have come, and nobody had time to read them. So nothing is judged before the
+// reader had another chance, and the master is not judged at all.
 func (n *Node) timeOutCalls(l *link) {
+	now := afterOthers()
 	n.mu.Lock()
-	now := clock.Now()
+	starved, again := late(now, l.timerDue, n.cfg.Timeout/2), l.ranLate
+	if l.ranLate = starved; starved && !again {
+		n.setTimerLocked(l, min(now.Sub(l.timerDue), n.cfg.Timeout/2))
+		n.mu.Unlock()
+		return
+	}
 	due, next := n.dropStaleLocked(nil, now, n.cfg.Timeout)
 	failed := false
 	if calls := l.inFlight.all(); len(calls) > 0 {
 		oldest := now.Sub(calls[0].sent)
-		patience := min(n.cfg.Timeout-min(now.Sub(l.lastAnswer), oldest), hopeless*n.cfg.Timeout-oldest)
-		if failed = patience <= 0; failed {
-			l.failLocked(ErrTimeout)
-			n.pace.hopeless()
+		if !starved && !again {
+			if failed = oldest >= hopeless*n.cfg.Timeout; failed {
+				l.failLocked(ErrTimeout)
+				n.pace.hopeless()
+			}
+			if silent := l.silent(now); silent >= n.cfg.Timeout {
+				due = n.goDownLocked(due, ErrTimeout)
+			} else if n.state == up {
+				next = min(next, n.cfg.Timeout-silent)
+			}
 		}
-		next = min(next, patience)
+		next = min(next, max(hopeless*n.cfg.Timeout-oldest, n.cfg.Timeout/2))
 		for _, c := range calls {
 			if wait := n.cfg.Timeout - now.Sub(c.sent); wait > 0 {
 				next = min(next, wait)
@@ -123,15 +151,24 @@ func (n *Node) timeOutCalls(l *link) {
 			due = c.answer(due, script.Answer{Outcome: script.Unknown, Err: ErrTimeout})
 		}
 	}
-	l.timerSet = !failed && l.inFlight.len()+len(n.queue) > 0
-	if l.timerSet {
-		l.timer.Reset(next)
+	l.timerSet = false
+	if !failed && l.inFlight.len()+len(n.queue) > 0 {
+		n.setTimerLocked(l, next)
 	}
 	n.mu.Unlock()
 	deliver(due)
 	if failed {
 		l.sever()
 	}
+}
+
+// silent returns for how long the master has not answered, while it should.
+func (l *link) silent(now clock.Instant) time.Duration {
+	calls := l.inFlight.all()
+	if len(calls) == 0 {
+		return 0
+	}
+	return min(now.Sub(l.lastAnswer), now.Sub(calls[0].sent))
 }
 
 // dropStaleLocked answers the commands that have waited for Config.Timeout to be written, and keeps the

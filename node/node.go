@@ -45,13 +45,6 @@ type Config struct {
 	Trace *tracer.Tracer
 }
 
-// Between two attempts to connect, which bounds how long it goes unnoticed that a master has
-// returned.
-const (
-	firstRetry = 20 * time.Millisecond
-	lastRetry  = 500 * time.Millisecond
-)
-
 // state is where a node stands with its master.
 type state uint8
 
@@ -187,7 +180,7 @@ func (n *Node) Close() {
 	sub := n.subscription
 	patience := n.cfg.Timeout
 	switch {
-	case n.link != nil:
+	case n.link != nil && n.link.silent(clock.Now()) < n.cfg.Timeout:
 	case n.state == down || len(n.queue)+n.unacked.len() == 0:
 		n.cancel()
 	default:

@@ -3,7 +3,6 @@ package node
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -113,7 +112,7 @@ func (p *probe) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.wire = &wire{conn: conn}
+	p.wire = &wire{conn: conn, patience: p.Patience}
 	defer p.wire.close()
 	done := make(chan struct{})
 	defer close(done)
@@ -144,13 +143,8 @@ func (p *probe) run(ctx context.Context) error {
 }
 
 func (p *probe) connect(ctx context.Context) (redis.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, max(dialTimeout, p.Patience))
-	defer cancel()
-	conn, err := p.node.borrow(ctx)
+	conn, err := p.node.borrow(ctx, max(firstPatience, p.Patience))
 	if err != nil {
-		if errors.Is(err, context.DeadlineExceeded) {
-			err = ErrTimeout
-		}
 		return nil, p.node.withoutName(err)
 	}
 	return conn, nil

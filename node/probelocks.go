@@ -164,7 +164,7 @@ func (p *probe) listen(ctx context.Context) (*wire, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{conn: conn}
+	w := &wire{conn: conn, patience: p.Patience}
 	replies, err := p.node.exchange(w, [][]any{
 		{"SUBSCRIBE", "redlock_wake:unused"},
 		{"UNSUBSCRIBE", "redlock_wake:unused"},

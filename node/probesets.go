@@ -17,6 +17,6 @@ func (p *probe) lookAtUses(context.Context) error {
 	if refusal, refused := replies[0].(redis.Error); refused {
 		p.facts.Unseen = append(p.facts.Unseen, Unseen{"HGETALL redlock_sets", refusal})
 	}
-	p.facts.Uses, p.facts.Shown, _ = script.ReadUses(replies[0])
+	p.facts.Uses, p.facts.Shown, _ = new(script.Texts).ReadUses(replies[0])
 	return nil
 }

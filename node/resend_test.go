@@ -63,6 +63,7 @@ func TestUnansweredRelease(t *testing.T) {
 		acquired := send(n, script.NewOwner("k", "me:2").Acquire(lease, 1))
 		want(t, "release", released.wait(), script.Unknown)
 		want(t, "acquire, sent over the same connection", acquired.wait(), script.Unknown)
+		waitUntil(t, givenUp, n.isUp)
 		want(t, "acquire, sent when it had broken", sendAndWait(n, script.NewOwner("k", "me:2").Acquire(lease, 1)), script.Done)
 		wantHolder(t, m, "k", "me:2")
 	})
@@ -81,7 +82,8 @@ func TestUnackedReleaseWithoutScript(t *testing.T) {
 		m.FlushScripts()
 		want(t, "release", released.wait(), script.Unknown)
 		another := start(t, Config{Pool: cfg.Pool, Timeout: timeout, Logger: cfg.Logger})
-		another.Send(script.NewOwner("x", "you:1").Acquire(lease, 1), noReceiver{}, 0) // loads acquire.lua
+		another.Send(script.NewOwner("x", "you:1").Acquire(lease, 1), noReceiver{}, 0) // loads the script
+		waitUntil(t, givenUp+time.Second, n.isUp)
 		want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:2").Acquire(lease, 1)), script.Done)
 		wantHolder(t, m, "k", "me:2")
 	})

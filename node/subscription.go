@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -17,14 +16,19 @@ import (
 // keepSubscribed holds a subscription for as long as the node is open.
 func (s *subscription) keepSubscribed() {
 	defer close(s.stopped)
-	retry, logged := firstRetry, ""
+	tries, logged := firstAttempts(), ""
 	for s.n.ctx.Err() == nil {
-		worked, err := s.serve()
+		l, err := s.n.working()
+		if err != nil || s.n.Down() {
+			s.pause(tries.failed(nil))
+			continue
+		}
+		worked, err := s.serve(l, tries.patience)
 		if s.n.ctx.Err() != nil {
 			return
 		}
 		if worked {
-			retry, logged = firstRetry, ""
+			tries, logged = firstAttempts(), ""
 			s.to.Subscribed(s.i, false)
 		}
 		if _, down := s.n.working(); down == nil && err != nil && err.Error() != logged {
@@ -32,30 +36,28 @@ func (s *subscription) keepSubscribed() {
 			s.n.cfg.Logger.Warn("redlock: no subscription: callers that wait ask the master from time to time",
 				"master", s.n.cfg.Name, "error", err)
 		}
-		select {
-		case <-time.After(retry/2 + rand.N(retry)):
-		case <-s.n.ctx.Done():
-		}
-		retry = min(2*retry, lastRetry)
+		s.pause(tries.failed(err))
+	}
+}
+
+// pause waits for d, or until the node closes.
+func (s *subscription) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-s.n.ctx.Done():
 	}
 }
 
 var errOther = errors.New("leads to another server than the connection for commands")
 
-// serve subscribes, and delivers what is published until the connection breaks, or that for
-// commands does, which is a nil error. worked says whether the master accepted the subscription.
-func (s *subscription) serve() (worked bool, err error) {
-	l, err := s.n.working()
+// serve subscribes, and delivers what is published until the connection breaks or l does, that for commands,
+// which is a nil error. worked says whether the master accepted the subscription.
+func (s *subscription) serve(l *link, patience time.Duration) (worked bool, err error) {
+	conn, err := s.n.borrow(s.n.ctx, patience)
 	if err != nil {
 		return false, err
 	}
-	ctx, cancel := context.WithTimeout(s.n.ctx, dialTimeout)
-	defer cancel()
-	conn, err := s.n.borrow(ctx)
-	if err != nil {
-		return false, err
-	}
-	w := &wire{conn: conn}
+	w := &wire{conn: conn, patience: patience}
 	defer w.close()
 	defer context.AfterFunc(s.n.ctx, w.sever)() // also while it is written to
 	replies, err := s.n.roundTrips(w, "INFO server")

@@ -88,6 +88,10 @@ func (u *unackedReleases) noteInFlight(calls []*call) {
 		}
 		for owner := range c.cmd.Owners() {
 			u.inFlight[owner] = true
+			if r, ok := u.byOwner[owner]; ok { // it came while the master was silent
+				r.mayStillRun = true
+				u.byOwner[owner] = r
+			}
 		}
 	}
 }

@@ -76,8 +76,7 @@ func (n *Node) markInFlightLocked(l *link, now clock.Instant, batch []*call) {
 		l.inFlight.push(c)
 	}
 	if !l.timerSet {
-		l.timerSet = true
-		l.timer.Reset(n.cfg.Timeout)
+		n.setTimerLocked(l, n.cfg.Timeout)
 	}
 }
 

@@ -135,7 +135,7 @@ func TestTryForAPermitIsSplit(t *testing.T) {
 		play(t, 3, want, func(s *scene) {
 			s.lot = lot
 			s.start()
-			for range 11 {
+			for range 4*maxSplits - 1 {
 				s.answers(yes(7).in(0), yes(7).in(1)).want(Asking).answer(2, yes(7).in(2)).want(Paused).wantGivenBack(All(3), 0, false)
 				if s.c.Start != i {
 					t.Errorf("drawn %d: begins with slot %d, want %d", lot, s.c.Start, i)

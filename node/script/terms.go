@@ -87,13 +87,14 @@ func (t *Terms) Text() string {
 	return string(text)
 }
 
-// Publish tells a master the terms of client, which has used them for age ms, and asks for those of others.
-// client is empty if it keeps no record. ReadUses reads the reply.
+// Publish tells a master the terms of client, which has used them for age ms, and asks for those of others,
+// without the records of their clients. client is empty if it keeps no record. ReadUses reads the reply.
 //
 // Cost: one script call, some 30 µs of the master's time.
 func (t *Terms) Publish(client string, age int64) *Command { return uses(t.Text(), client, age) }
 
-// LookAtUses asks how clients use a master. ReadUses reads the reply.
+// LookAtUses asks how clients use a master, and for a record of a client of each kind. ReadUses reads the
+// reply.
 //
 // Cost: one script call.
 func LookAtUses() *Command { return uses("", "", 0) }
@@ -110,12 +111,34 @@ type Use struct {
 	Terms
 	First, Last int64   // when the terms were published first, and last
 	Client      string  // who published them last; empty if that has no record
-	Record      *Record // of Client; nil if that has none
+	Record      *Record // of Client; nil if that has none, or was not asked for
+	Text        string  // of the terms, as they were told
+}
+
+// Texts remembers what terms say: thousands of clients publish the same ones, time and again. The zero
+// Texts remembers nothing yet.
+type Texts map[string]*Terms
+
+// read returns the terms that text tells, nil if they are not of our kind.
+func (t *Texts) read(text string) *Terms {
+	terms, ok := (*t)[text]
+	if ok {
+		return terms
+	}
+	var u Terms
+	if json.Unmarshal([]byte(text), &u) == nil && len(u.Masters) > 0 && len(u.Masters) <= maxMasters {
+		terms = &u
+	}
+	if *t == nil || len(*t) >= 4*maxTerms {
+		*t = make(Texts)
+	}
+	(*t)[text] = terms
+	return terms
 }
 
 // ReadUses returns the terms that a master knows, and what its clock shows. ok is false if the reply is
 // not one to Publish or LookAtUses.
-func ReadUses(reply any) (list []Use, now int64, ok bool) {
+func (t *Texts) ReadUses(reply any) (list []Use, now int64, ok bool) {
 	words, err := redis.Strings(reply, nil)
 	if err != nil || len(words)%3 != 1 {
 		return nil, 0, false
@@ -124,9 +147,8 @@ func ReadUses(reply any) (list []Use, now int64, ok bool) {
 		return nil, 0, false
 	}
 	for w := range slices.Chunk(words[1:], 3) {
-		var u Use
-		value := strings.SplitN(w[1], " ", 3)
-		if json.Unmarshal([]byte(w[0]), &u.Terms) != nil || len(u.Masters) == 0 || len(u.Masters) > maxMasters || len(value) != 3 {
+		terms, value := t.read(w[0]), strings.SplitN(w[1], " ", 3)
+		if terms == nil || len(value) != 3 {
 			continue // not of our kind
 		}
 		first, err1 := strconv.ParseInt(value[0], 10, 64)
@@ -134,7 +156,7 @@ func ReadUses(reply any) (list []Use, now int64, ok bool) {
 		if err1 != nil || err2 != nil || first <= 0 || first > last {
 			continue
 		}
-		u.First, u.Last, u.Client = first, last, value[2]
+		u := Use{Terms: *terms, First: first, Last: last, Client: value[2], Text: w[0]}
 		if r, ok := ReadRecord([]byte(w[2])); ok {
 			u.Record = &r
 		}

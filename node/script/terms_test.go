@@ -14,7 +14,7 @@ import (
 // and last in ms, and by whom.
 func told(t *testing.T, reply any) (list []string) {
 	t.Helper()
-	uses, now, ok := ReadUses(reply)
+	uses, now, ok := new(Texts).ReadUses(reply)
 	if !ok {
 		t.Fatalf("the reply %v cannot be read", reply)
 	}
@@ -55,7 +55,7 @@ func TestUses(t *testing.T) {
 
 		do(LookAtUses())
 		do(terms("a").Publish("A", 0), "a 0 0 A")
-		do(terms("b").Publish("", 0), "a 0 0 A orders", "b -1 -1 ") // behind a, in the same millisecond
+		do(terms("b").Publish("", 0), "a 0 0 A", "b -1 -1 ") // behind a, in the same millisecond
 		do(LookAtUses(), "a 0 0 A orders", "b -1 -1 ")
 		do(terms("a").Publish("C", 0), "a 0 0 C", "b -1 -1 ") // who has the same terms shares them
 		time.Sleep(40 * time.Second)

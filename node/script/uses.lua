@@ -8,7 +8,7 @@
 -- ARGV[4]  ms for which it has used them; 0 puts them behind all that are there
 -- ARGV[5]  the client, empty if it keeps no record
 -- returns  a list: ms by this master's clock; then for each of the terms in use: they, their value,
---          and the record of its client, empty if there is none
+--          and the record of its client, empty if there is none, or if the client publishes its own
 -- Called by Terms.Publish and LookAtUses, without call.lua: no lock depends on it. A repeat only
 -- makes the terms newer.
 local life, most, own, age = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
@@ -23,8 +23,10 @@ for i = 1, #found, 2 do
   if not last or now - last > life then
     stale[#stale + 1] = found[i]
   else
-    if last > now + 1000 then first, last = math.min(first, now), now end -- the clock was set back
     local use = {terms = found[i], first = first, last = last, client = client}
+    if last > now + 1000 then -- the clock was set back
+      use.first, use.last, use.changed = math.min(first, now), now, true
+    end
     latest = math.max(latest, use.first)
     if use.terms == own then
       mine = use
@@ -44,15 +46,17 @@ if own ~= '' then
   local first = now - age
   if age == 0 and first <= latest then first = latest + 1 end
   if mine then first = math.min(first, mine.first) end
-  uses[#uses + 1] = {terms = own, first = first, last = math.max(now, first), client = ARGV[5]}
-  for _, use in ipairs(uses) do redis.call('hset', KEYS[1], use.terms, value(use)) end
+  uses[#uses + 1] = {terms = own, first = first, last = math.max(now, first), client = ARGV[5], changed = true}
+  for _, use in ipairs(uses) do
+    if use.changed then redis.call('hset', KEYS[1], use.terms, value(use)) end
+  end
   for _, terms in ipairs(stale) do redis.call('hdel', KEYS[1], terms) end
   redis.call('pexpire', KEYS[1], life)
 end
 
 local reply = {string.format('%.0f', now)}
 for _, use in ipairs(uses) do
-  local record = use.terms ~= own and use.client ~= '' and redis.pcall('get', 'redlock_client:{' .. use.client .. '}')
+  local record = own == '' and use.client ~= '' and redis.pcall('get', 'redlock_client:{' .. use.client .. '}')
   reply[#reply + 1] = use.terms
   reply[#reply + 1] = value(use)
   reply[#reply + 1] = type(record) == 'string' and record or ''
