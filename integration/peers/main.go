@@ -26,7 +26,7 @@ func open(cfg workload.Config) (workload.Locker, error) {
 	case "single":
 		return openSingle(cfg), nil
 	}
-	return nil, fmt.Errorf("Locker %s: it can be redsync, redsync-ff or single", cfg.Locker)
+	return nil, fmt.Errorf("no locker %s: it can be redsync, redsync-ff or single", cfg.Locker)
 }
 
 // newClient returns a client of one master. A command takes no longer than its context, nor than a master
