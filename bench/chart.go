@@ -34,7 +34,7 @@ var charts = []chart{
 	{"waiters", "Commands per second of 1,000 callers that wait", "waiters", regexp.MustCompile(`^(1000)$`), "", "commands"},
 	{"stalls", "Longest stall while a waiting client is killed or frozen every 200 ms", "stalls", regexp.MustCompile(`^(.*)$`), "", "stall max"},
 	{"fleet", "A master's CPU per second and client that waits, 300 clients on one name", "fleet", regexp.MustCompile(`^(300)$`), "", "waiting for one name: a master's CPU per client and second"},
-	{"herd", "Locks per second on one name while clients start at once", "herd", regexp.MustCompile(`^(\d+)$`), "clients", "throughput"},
+	{"storm", "Locks per second on one name while clients start at once", "storm", regexp.MustCompile(`^(\d+)$`), "clients", "throughput"},
 	{"held", "Client CPU per held lock and second", "held", regexp.MustCompile(`^(\d+)$`), "locks", "client CPU per lock and second"},
 }
 

@@ -16,6 +16,7 @@ type counters struct {
 	cpu         time.Duration    // of the processes
 	mainThread  time.Duration    // of the threads that run the commands
 	connections int64            // open now
+	accepted    int64            // connections so far
 	wire        int64            // bytes received and sent
 	reports     int64            // bytes of the INFO answers themselves, which wire does not include yet
 }
@@ -63,6 +64,12 @@ func (c *counters) add(info string) error {
 				return err
 			}
 			c.connections += n
+		case key == "total_connections_received":
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return err
+			}
+			c.accepted += n
 		case key == "total_net_input_bytes" || key == "total_net_output_bytes":
 			n, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {

@@ -19,7 +19,7 @@
 // run.go sets the order: rounds, contenders, medians. Each scenario is a file: uncontended.go,
 // parallel.go, majority.go (other numbers of masters), handoff.go, contended.go, stalls.go,
 // frozen.go, far.go (one master is far away), remote.go (all of them are), waiters.go, held.go,
-// memory.go, many.go (fleets of clients), herd.go, steps.go (what each step costs one master). So
+// memory.go, many.go (fleets of clients), storm.go, steps.go (what each step costs one master). So
 // is each kind of contender: redlock.go, redsync.go, single.go (locks on one master), limit.go.
 // Scenarios share healthy.go, which compares with healthy masters, holding.go, which keeps many
 // locks, and rested.go, which locks after pauses. fleet.go starts and ends the masters, program.go

@@ -75,7 +75,7 @@ func allTrials(long bool) []trial {
 	return slices.Concat(
 		uncontendedTrials(), parallelTrials(), majorityTrials(), handoffTrials(), contendedTrials(),
 		stallsTrials(), frozenTrials(), farTrials(), waitersTrials(), heldTrials(long), memoryTrials(),
-		manyTrials(), herdTrials(), kindsTrials(), stepsTrials(),
+		manyTrials(), stormTrials(), kindsTrials(), stepsTrials(),
 	)
 }
 

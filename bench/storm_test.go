@@ -9,18 +9,20 @@ import (
 	"time"
 )
 
+func name(int) string { return "name" }
+
 // All clients start at the same time, which is when the first wait of each begins.
 func TestRush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lock := make(chan struct{}, 1)
-		waits, took, err := rush(t.Context(), 3, "name", func() (client, error) {
+		waits, took, err := rush(t.Context(), 3, stormTimes, name, func() (client, error) {
 			time.Sleep(time.Second)
 			return exclusive{lock, 30 * time.Millisecond, 20 * time.Millisecond, 0}, nil
 		})
-		if err != nil || len(waits) != 3*herdTimes {
-			t.Fatalf("rush = %d waits, %v, want %d", len(waits), err, 3*herdTimes)
+		if err != nil || len(waits) != 3*stormTimes {
+			t.Fatalf("rush = %d waits, %v, want %d", len(waits), err, 3*stormTimes)
 		}
-		if want := time.Second + 3*herdTimes*50*time.Millisecond; took != want {
+		if want := time.Second + 3*stormTimes*50*time.Millisecond; took != want {
 			t.Errorf("it took %v, want %v: they start at once, and hold the lock in turn", took, want)
 		}
 		slices.Sort(waits)
@@ -40,7 +42,7 @@ func TestRushFails(t *testing.T) {
 		lock := make(chan struct{}, 1)
 		lock <- struct{}{} // somebody has it forever
 		var opened atomic.Bool
-		_, took, err := rush(t.Context(), 2, "name", func() (client, error) {
+		_, took, err := rush(t.Context(), 2, stormTimes, name, func() (client, error) {
 			if opened.Swap(true) {
 				time.Sleep(time.Second)
 				return nil, broken
