@@ -5,6 +5,7 @@
 //
 //	trials_test.go       the trials: at random, and with plans of their own
 //	restart_test.go      the guard of masters that restarted; a hold that survives all of them
+//	overload_test.go     many clients at once, and masters that hang
 //	redisson_test.go     Redisson beside us: what it finds on the masters, and who wakes whom
 //	notlock_test.go      data of other programs, and which commands a lock costs a master
 //	permissions_test.go  the ACL rule of the docs is enough, and none of it too much
