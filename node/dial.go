@@ -138,7 +138,7 @@ func dialTLS(config *tls.Config, host string) dialFunc {
 		defer cancel()
 		if err := conn.HandshakeContext(ctx); err != nil {
 			raw.Close()
-			if isTimeout(err) {
+			if isTimeout(err) || context.Cause(ctx) == ErrTimeout {
 				err = errTLSSilent
 			}
 			return nil, err

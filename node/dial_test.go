@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -195,7 +194,7 @@ func TestPoolDialsIPv6(t *testing.T) {
 }
 
 // TestPoolTLS: a server that accepts and does not shake hands does not hold a dial for
-// longer than its context.
+// longer than the patience of an attempt.
 func TestPoolTLS(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -206,12 +205,11 @@ func TestPoolTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), firstPatience)
-	defer cancel()
+	n := &Node{cfg: Config{Pool: pool, Timeout: timeout}}
 	begin := time.Now()
-	_, err = pool.DialContext(ctx)
-	if got := normalize(err); got != errTLSSilent || !errors.Is(got, ErrTimeout) {
-		t.Errorf("dial: got %v, want %v", got, errTLSSilent)
+	_, err = n.borrow(t.Context(), firstPatience)
+	if err != errTLSSilent || !errors.Is(err, ErrTimeout) {
+		t.Errorf("dial: got %v, want %v", err, errTLSSilent)
 	}
 	if got := time.Since(begin); got > 3*firstPatience {
 		t.Errorf("dial: took %v, want about %v", got, firstPatience)

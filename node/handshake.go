@@ -42,7 +42,7 @@ func (n *Node) borrow(ctx context.Context, patience time.Duration) (redis.Conn, 
 		err = errUnreached
 	}
 	if err != nil {
-		if context.Cause(dialing) == ErrTimeout {
+		if context.Cause(dialing) == ErrTimeout && !errors.Is(err, ErrTimeout) {
 			return nil, ErrTimeout
 		}
 		return nil, normalize(err)
