@@ -58,7 +58,7 @@ func TestStorm(t *testing.T) {
 	time.Sleep(time.Second)
 	f.each(t, (*containers.Master).Unpause)
 	for _, hold := range holds {
-		did(t, hold.Extend(ctx, 30*time.Second))
+		eventually(ctx, t, 10*time.Second, "a hold is extended", func() error { return hold.Extend(ctx, 30*time.Second) })
 	}
 	for i, m := range f.masters {
 		if again := f.accepted(t)[i] - before[i]; again > int((slack-1)*n) {

@@ -8,8 +8,8 @@ import (
 
 // Attempts to connect begin with these times.
 const (
-	// firstPatience bounds an attempt. It is not Config.Timeout, since TCP and TLS take several round trips
-	// to connect, and nobody waits for it.
+	// firstPatience bounds how long it takes to connect, and half of it each reply of the handshake. It is not
+	// Config.Timeout, since TCP and TLS take several round trips to connect, and nobody waits for it.
 	firstPatience = time.Second
 	firstRetry    = 20 * time.Millisecond
 )

@@ -53,7 +53,7 @@ func (n *Node) connect(patience time.Duration) (*link, error) {
 	if err != nil {
 		return nil, n.withoutName(err)
 	}
-	l := &link{wire: wire{conn: conn, patience: patience}, broken: make(chan struct{})}
+	l := &link{wire: wire{conn: conn, patience: patience / 2}, broken: make(chan struct{})}
 	l.unhook = context.AfterFunc(n.ctx, func() { n.cutOff(l) })
 	if err := n.handshake(l); err != nil {
 		l.unhook()

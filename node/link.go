@@ -59,7 +59,7 @@ type link struct {
 // wire is a connection that can be broken while it is in use.
 type wire struct {
 	conn     redis.Conn
-	patience time.Duration // with an exchange
+	patience time.Duration // with each reply to an exchange
 
 	mu     sync.Mutex // one at a time severs or closes
 	closed bool

@@ -57,7 +57,7 @@ func (s *subscription) serve(l *link, patience time.Duration) (worked bool, err 
 	if err != nil {
 		return false, err
 	}
-	w := &wire{conn: conn, patience: patience}
+	w := &wire{conn: conn, patience: patience / 2}
 	defer w.close()
 	defer context.AfterFunc(s.n.ctx, w.sever)() // also while it is written to
 	replies, err := s.n.roundTrips(w, "INFO server")
