@@ -30,7 +30,8 @@ type heard Masters
 
 // Answer implements [node.Receiver].
 func (t *heard) Answer(i int, a script.Answer) {
-	m, p := (*Masters)(t), &(*Masters)(t).presence
+	m := (*Masters)(t)
+	p := &m.presence
 	m.denied(i, a)
 	if a.Outcome != script.Done {
 		return
@@ -48,7 +49,8 @@ type published Masters
 
 // Answer implements [node.Receiver].
 func (t *published) Answer(i int, a script.Answer) {
-	m, p := (*Masters)(t), &(*Masters)(t).presence
+	m := (*Masters)(t)
+	p := &m.presence
 	(*heard)(m).Answer(i, a)
 	p.mu.Lock()
 	var unnamed bool

@@ -19,8 +19,8 @@ type Config struct {
 	Name string      // in errors and logs
 	Pool *redis.Pool // provides the node's connections
 
-	// Timeout bounds the answer to one command. A connection on which nothing is answered
-	// for that long is given up, and so is one on which an answer takes four times that.
+	// Timeout bounds the answer to one command. A master that answers nothing for that long is
+	// down, and its connection is given up when an answer takes four times that.
 	Timeout time.Duration
 
 	// Guard is how old the master's process must be before it grants holds: the longest
