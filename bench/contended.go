@@ -69,7 +69,7 @@ func measureContended(ctx context.Context, e *env, c contender, n, callers int, 
 	if locks == 0 {
 		return nil, errors.New("nobody got the lock")
 	}
-	figures := []figure{
+	return []figure{
 		{"throughput", "locks/s", float64(locks) / used.wall.Seconds()},
 		{"wait p50", "ms", millis(all.percentile(50))},
 		{"wait p99", "ms", millis(all.percentile(99))},
@@ -79,11 +79,7 @@ func measureContended(ctx context.Context, e *env, c contender, n, callers int, 
 		{"masters' CPU per lock", "µs", micros(used.masters.cpu) / float64(locks)},
 		{"script calls per lock", "", float64(used.masters.scripts()) / float64(locks)},
 		{"commands per lock", "", float64(used.masters.sent(c.plain)) / float64(locks)},
-	}
-	if c.failed != nil {
-		figures = append(figures, figure{"failed tries per lock", "", c.failed(used.masters, locks) / float64(locks)})
-	}
-	return figures, nil
+	}, nil
 }
 
 // contend runs one caller for each element of clients, which may repeat. Each locks one name as often

@@ -14,15 +14,7 @@ type contender struct {
 	masters int      // how many it uses
 	plain   []string // commands that it sends besides scripts
 
-	// failed computes, from the masters' counters, how many tries failed while so many locks were
-	// taken. It is nil where the counters do not show that.
-	failed func(used counters, locks int) float64
-
 	open func(addresses []string, t times) (client, error)
-
-	// steps makes the calls for the steps of a lock, for each of the names, with n steps in a call. It
-	// is nil where nobody asks.
-	steps func(names []string, n int) []step
 }
 
 // times are the durations that a contender is opened with.

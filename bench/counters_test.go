@@ -1,9 +1,6 @@
 package main
 
-import (
-	"testing"
-	"time"
-)
+import "testing"
 
 // info is what redis-server 7.0 answers, shortened.
 const info = "# Clients\r\nconnected_clients:3\r\n# CPU\r\nused_cpu_sys:0.250000\r\nused_cpu_user:0.500000\r\n" +
@@ -51,27 +48,6 @@ func TestCountersRefuse(t *testing.T) {
 			c := counters{calls: make(map[string]int64)}
 			if err := c.add(line); err == nil {
 				t.Errorf("add(%q) = nil, want an error", line)
-			}
-		})
-	}
-}
-
-// A lock takes two script calls per master; any more come from failed tries.
-func TestFailedTries(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		c    contender
-		used counters
-		want float64
-	}{
-		{"redlock, none", ours, counters{calls: map[string]int64{"evalsha": 100}}, 0},
-		{"redlock, two", ours, counters{calls: map[string]int64{"evalsha": 105, "eval": 5}}, 2},
-		{"redlock, a release is still to come", ours, counters{calls: map[string]int64{"evalsha": 98}}, 0},
-		{"redsync, three", redsyncs[0], counters{calls: map[string]int64{"set": 65}, cpu: time.Second}, 3},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if got := c.c.failed(c.used, 10); got != c.want {
-				t.Errorf("failed(%v, 10 locks) = %v, want %v", c.used.calls, got, c.want)
 			}
 		})
 	}

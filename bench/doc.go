@@ -5,9 +5,8 @@
 //	go run . -run 'contended/(1|32)x'                 some trials, by "scenario/setting"
 //	go run . -contenders '^(redlock|limit)$' -run parallel -cpuprofile cpu.prof
 //	go run . -json > figures.json
-//	go run . -page ../docs                            tables and charts, in docs/benchmarks.md
+//	go run . -page ../docs                            tables, in docs/benchmarks.md
 //	go run . -page ../docs -run far                   one section of that page
-//	go run . -run handoff/ -contenders '^redlock$' -v what the masters were asked when one was slow
 //
 // Each trial is measured in rounds, and within a round the contenders take turns, so that other
 // load on the machine affects all of them alike. In trials where clients mostly wait for masters
@@ -17,15 +16,13 @@
 // # Where things are
 //
 // run.go sets the order: rounds, contenders, medians. Each scenario is a file: uncontended.go,
-// parallel.go, majority.go (other numbers of masters), handoff.go, contended.go, stalls.go,
-// frozen.go, far.go (one master is far away), remote.go (all of them are), waiters.go, held.go,
-// memory.go, many.go (fleets of clients), storm.go, steps.go (what each step costs one master). So
-// is each kind of contender: redlock.go, redsync.go, single.go (locks on one master), limit.go.
-// Scenarios share healthy.go, which compares with healthy masters, holding.go, which keeps many
-// locks, and rested.go, which locks after pauses. fleet.go starts and ends the masters, program.go
-// finds redis-server, proxy.go moves a master away. counters.go and meter.go read what masters and
-// client have used, size.go what the client keeps, and trace.go what the masters are asked.
-// report.go prints; page.go and chart.go write docs/benchmarks.md.
+// parallel.go, majority.go (other numbers of masters), handoff.go, contended.go, frozen.go, far.go
+// (one master is far away), remote.go (all of them are), held.go, idle.go, many.go (fleets of
+// clients), storm.go. So is each kind of contender: redlock.go, redsync.go, single.go (locks on one
+// master), limit.go. Scenarios share healthy.go, which compares with healthy masters, holding.go,
+// which keeps many locks, and rested.go, which locks after pauses. fleet.go starts and ends the
+// masters, proxy.go moves a master away. counters.go and meter.go read what masters and client have
+// used. report.go prints, page.go writes docs/benchmarks.md.
 //
 // # Fairness
 //

@@ -9,9 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
+	"example.com/redlock/internal/redisserver"
 	"github.com/gomodule/redigo/redis"
 )
 
@@ -20,9 +22,10 @@ const mastersN = 5
 
 // fleet is the masters: child processes that store nothing on disk.
 type fleet struct {
-	program program
+	program string // path of redis-server
 	dir     string
 	masters []*master
+	version string // of Redis
 }
 
 // master is one redis-server.
@@ -34,7 +37,7 @@ type master struct {
 }
 
 // startFleet starts n masters and waits until they answer. close ends them.
-func startFleet(ctx context.Context, program program, n int) (*fleet, error) {
+func startFleet(ctx context.Context, program string, n int) (*fleet, error) {
 	dir, err := os.MkdirTemp("", "redlock-bench-")
 	if err != nil {
 		return nil, err
@@ -56,6 +59,13 @@ func startFleet(ctx context.Context, program program, n int) (*fleet, error) {
 			return nil, errors.Join(err, f.close())
 		}
 	}
+	info, err := redis.String(f.masters[0].control.Do("INFO", "server"))
+	if err != nil {
+		return nil, errors.Join(err, f.close())
+	}
+	if _, rest, found := strings.Cut(info, "redis_version:"); found {
+		f.version, _, _ = strings.Cut(rest, "\r\n")
+	}
 	return f, nil
 }
 
@@ -73,7 +83,7 @@ func freePorts(n int) ([]int, error) {
 	return ports, nil
 }
 
-func startMaster(program program, dir string, port int) (*master, error) {
+func startMaster(program string, dir string, port int) (*master, error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -81,7 +91,7 @@ func startMaster(program program, dir string, port int) (*master, error) {
 		address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
 		log:     filepath.Join(dir, "log"),
 	}
-	m.process = program.command(
+	m.process = redisserver.Command(program,
 		"--bind", "127.0.0.1", "--port", strconv.Itoa(port),
 		"--save", "", "--appendonly", "no", "--dir", dir, "--logfile", m.log,
 	)
@@ -104,7 +114,7 @@ func (m *master) await(ctx context.Context) error {
 		case <-time.After(5 * time.Millisecond):
 		case <-ctx.Done():
 			text, _ := os.ReadFile(m.log)
-			return fmt.Errorf("the master at %s does not start: %w: %s", m.address, err, lastLine(text))
+			return fmt.Errorf("the master at %s does not start: %w: %s", m.address, err, text)
 		}
 	}
 }

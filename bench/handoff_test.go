@@ -63,7 +63,7 @@ func TestTakeTurns(t *testing.T) {
 				if err != nil {
 					t.Fatalf("takeTurns = %v", err)
 				}
-				waits := got.waits()
+				waits := got.waits
 				if n, least, most := len(waits), waits.percentile(0), waits.percentile(100); n != 5 || least != 7*time.Millisecond || most != least {
 					t.Errorf("%d hand-offs took %v to %v, want 5 of 7ms", n, least, most)
 				}
@@ -72,20 +72,5 @@ func TestTakeTurns(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// A turn is slow if it took longer than asked, and tells how it went.
-func TestSlowerTurns(t *testing.T) {
-	at := func(ms int) time.Time { return time.UnixMilli(int64(ms)) }
-	slow := turn{taken: at(0), asked: at(1), released: at(12), freed: at(14), got: at(19)}
-	h := handOffs{turns: []turn{{released: at(5), got: at(6)}, slow, {released: at(30), got: at(33)}}}
-	got := h.slower(3 * time.Millisecond)
-	if len(got) != 1 || got[0] != slow {
-		t.Fatalf("slower = %v, want the second", got)
-	}
-	const want = "a hand-off took 7ms: the lock was held for 12ms, the next asked 1ms after it was taken, Unlock took 2ms"
-	if text := got[0].String(); text != want {
-		t.Errorf("it says %q, want %q", text, want)
 	}
 }

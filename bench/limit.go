@@ -11,7 +11,7 @@ import (
 
 // limit is what a lock on five masters cannot do without, and nothing else: two script calls to each
 // master, pipelined, decided at the third answer. It has no validity, roll-back, waiting or repair.
-var limit = contender{name: "limit", masters: mastersN, open: openLimit, steps: limitSteps}
+var limit = contender{name: "limit", masters: mastersN, open: openLimit}
 
 var (
 	limitAcquire = redis.NewScript(1, `return redis.call('set', KEYS[1], ARGV[1], 'nx', 'px', ARGV[2]) and 1 or 0`)
@@ -120,11 +120,6 @@ func (c *limitClient) Lock(ctx context.Context, name string) (hold, error) {
 	return &limitHold{c, name, owner}, nil
 }
 
-// TryLock is the same as Lock, which does not wait here.
-func (c *limitClient) TryLock(ctx context.Context, name string) (hold, error) {
-	return c.Lock(ctx, name)
-}
-
 func (c *limitClient) Close() error {
 	var err error
 	for _, l := range c.lanes {
@@ -142,22 +137,4 @@ type limitHold struct {
 
 func (h *limitHold) Unlock(ctx context.Context) error {
 	return h.c.decide(ctx, limitRelease, h.name, h.owner)
-}
-
-// limitSteps has one step in a call, whatever is asked for: it has no script for more.
-func limitSteps(names []string, _ int) []step {
-	acquire := step{name: stepAcquire, script: limitAcquire, each: 1}
-	release := step{name: stepRelease, script: limitRelease, each: 1}
-	one := func(reply any) error {
-		if reply != int64(1) {
-			return errRefused
-		}
-		return nil
-	}
-	for i, name := range names {
-		owner := strconv.Itoa(i)
-		acquire.calls = append(acquire.calls, call{[]any{name, owner, lease.Milliseconds()}, one})
-		release.calls = append(release.calls, call{[]any{name, owner}, one})
-	}
-	return []step{acquire, release}
 }

@@ -13,6 +13,8 @@ import (
 	"runtime/pprof"
 	"syscall"
 	"time"
+
+	"example.com/redlock/internal/redisserver"
 )
 
 // options are the command line.
@@ -23,7 +25,6 @@ type options struct {
 	duration   time.Duration
 	long       bool
 	json       bool
-	verbose    bool
 	page       string
 	cpuProfile string
 	memProfile string
@@ -32,12 +33,6 @@ type options struct {
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if args := os.Getenv(waiterVariable); args != "" {
-		if err := runWaiter(args, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
-		}
-	}
 	opts, err := parse(os.Args[1:])
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -66,8 +61,7 @@ func parse(args []string) (options, error) {
 	set.DurationVar(&opts.duration, "time", 500*time.Millisecond, "length of one measurement")
 	set.BoolVar(&opts.long, "long", false, "hold 100,000 locks as well, for minutes")
 	set.BoolVar(&opts.json, "json", false, "print JSON instead of tables")
-	set.BoolVar(&opts.verbose, "v", false, "tell on stderr what the masters were asked during each slow hand-off (MONITOR, which slows them down)")
-	set.StringVar(&opts.page, "page", "", "write benchmarks.md and its charts to `folder`; with -run, only the sections of scenarios whose trials all match; ignored with -contenders, which would leave gaps")
+	set.StringVar(&opts.page, "page", "", "write benchmarks.md to `folder`; with -run, only the sections of scenarios whose trials all match; ignored with -contenders, which would leave gaps")
 	set.StringVar(&opts.cpuProfile, "cpuprofile", "", "write a CPU profile to `file`")
 	set.StringVar(&opts.memProfile, "memprofile", "", "write a profile of all allocations to `file`; times are meaningless then")
 	if err := set.Parse(args); err != nil {
@@ -86,7 +80,7 @@ func realMain(ctx context.Context, opts options, out, log io.Writer) (err error)
 	if err != nil {
 		return err
 	}
-	program, err := findProgram(ctx, log)
+	program, err := redisserver.Find()
 	if err != nil {
 		return err
 	}
@@ -103,9 +97,6 @@ func realMain(ctx context.Context, opts options, out, log io.Writer) (err error)
 	r := &report{Machine: describe(fleet, opts), out: out, log: log, quiet: opts.json}
 	r.begin()
 	e := &env{fleet: fleet, duration: opts.duration}
-	if opts.verbose {
-		e.details = log
-	}
 	err = measureAll(ctx, e, trials, contenders, opts.rounds, r)
 	if opts.json {
 		err = errors.Join(err, r.encode())
@@ -138,37 +129,27 @@ func choose(opts options) ([]trial, []contender, error) {
 
 // startProfiles starts the profiles that opts asks for. The function that it returns writes them.
 func startProfiles(opts options) (end func() error, err error) {
-	var ends []func() error
-	if opts.memProfile != "" {
-		runtime.MemProfileRate = 512 // bytes per sample: a cycle allocates little
-		ends = append(ends, func() error { return writeTo(opts.memProfile, pprof.Lookup("allocs")) })
-	}
+	end = func() error { return nil }
 	if opts.cpuProfile != "" {
 		file, err := os.Create(opts.cpuProfile)
 		if err != nil {
 			return nil, err
 		}
-		if err := pprof.StartCPUProfile(file); err != nil {
-			return nil, errors.Join(err, file.Close())
-		}
-		ends = append(ends, func() error {
+		end = func() error {
 			pprof.StopCPUProfile()
 			return file.Close()
-		})
-	}
-	return func() error {
-		var err error
-		for _, end := range ends {
-			err = errors.Join(err, end())
 		}
-		return err
-	}, nil
-}
-
-func writeTo(path string, profile *pprof.Profile) error {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
+		return end, pprof.StartCPUProfile(file)
 	}
-	return errors.Join(profile.WriteTo(file, 0), file.Close())
+	if opts.memProfile != "" {
+		runtime.MemProfileRate = 512 // bytes per sample: a cycle allocates little
+		end = func() error {
+			file, err := os.Create(opts.memProfile)
+			if err != nil {
+				return err
+			}
+			return errors.Join(pprof.Lookup("allocs").WriteTo(file, 0), file.Close())
+		}
+	}
+	return end, nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,12 +17,7 @@ type part struct {
 	results    []result
 }
 
-// history is a section that no run writes: what was measured when something was changed on purpose.
-//
-//go:embed history.md
-var history string
-
-// writePage writes benchmarks.md and its charts to dir. It replaces the sections of scenarios whose
+// writePage writes benchmarks.md to dir. It replaces the sections of scenarios whose
 // trials were all run, and keeps the other sections if the old page was made on the same machine in
 // the same way. If it was not, and sections are missing, writePage changes nothing and says so in
 // r.log.
@@ -50,13 +44,10 @@ func (r *report) writePage(dir string, all []trial) error {
 	for _, scenario := range list {
 		text := stay[title(scenario)]
 		if r.complete(scenario, all) {
-			if text, err = r.section(scenario, dir); err != nil {
-				return err
-			}
+			text = r.section(scenario)
 		}
 		page.WriteString(heading + text)
 	}
-	page.WriteString(heading + history)
 	return os.WriteFile(file, []byte(page.String()), 0o644)
 }
 
@@ -116,26 +107,16 @@ result.
 		strings.Join(r.Machine.Libraries, ", "), remotePatience, patience)
 }
 
-// section returns the page's section on a scenario, and draws its charts in dir.
-func (r *report) section(scenario, dir string) (string, error) {
+// section returns the page's section on a scenario.
+func (r *report) section(scenario string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", title(scenario))
-	for _, c := range charts {
-		if settings, _, _ := c.columns(r); c.scenario != scenario || len(settings) == 0 {
-			continue // another scenario's chart, or no contender got through
-		}
-		file := "benchmarks-" + c.name + ".svg"
-		if err := c.draw(r, filepath.Join(dir, file)); err != nil {
-			return "", fmt.Errorf("chart %s: %w", c.name, err)
-		}
-		fmt.Fprintf(&b, "\n![%s](%s)\n", c.title, file)
-	}
 	for _, p := range r.parts {
 		if p.trial.scenario == scenario {
 			p.write(&b)
 		}
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 // write writes the trial's table, with a column for each contender that took part.

@@ -2,70 +2,100 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"strings"
+	"net"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	toxiproxy "github.com/Shopify/toxiproxy/v2"
 	"github.com/gomodule/redigo/redis"
-	"github.com/rs/zerolog"
 )
 
-// proxy forwards to a master with a delay that can be set: toxiproxy, in this process.
-//
-// Goroutines: toxiproxy's own, one that accepts and eight per connection. They end after close and
-// when their connections end; nobody waits for them.
-type proxy struct{ toxi *toxiproxy.Proxy }
+// proxy forwards to a master with a delay that can be set.
+type proxy struct {
+	listener net.Listener
+	master   string
+	oneWay   atomic.Int64 // the delay of each direction
 
-// directions are toxiproxy's names: to the master, and from it.
-var directions = []string{"upstream", "downstream"}
+	mu    sync.Mutex
+	conns []net.Conn // to close
+}
 
 // startProxy starts to forward to the master at that address. close ends it.
+//
+// Goroutines: one that accepts, and four for each connection. They end after close; nobody waits for
+// them.
 func startProxy(master string) (*proxy, error) {
-	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	p := &proxy{toxiproxy.NewProxy(server, master, "127.0.0.1:0", master)}
-	for _, direction := range directions {
-		if _, err := p.toxi.Toxics.AddToxicJson(latency(direction, 0)); err != nil {
-			return nil, fmt.Errorf("toxiproxy: %w", err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{listener: listener, master: master}
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", master)
+			if err != nil {
+				client.Close()
+				continue
+			}
+			p.mu.Lock()
+			p.conns = append(p.conns, client, server)
+			p.mu.Unlock()
+			p.forward(client, server)
+			p.forward(server, client)
 		}
-	}
-	if err := p.toxi.Start(); err != nil {
-		return nil, fmt.Errorf("toxiproxy: %w", err)
-	}
+	}()
 	return p, nil
 }
 
-func (p *proxy) address() string { return p.toxi.Listen }
-
-func (p *proxy) close() { p.toxi.Stop() }
-
-// move sets the round trip to the master: half of it in each direction, each in whole milliseconds.
-// Opening a connection stays as fast as before.
-//
-// Call it only while nothing is in transit: toxiproxy changes a toxic without locking.
-func (p *proxy) move(roundTrip time.Duration) error {
-	for _, direction := range directions {
-		if _, err := p.toxi.Toxics.UpdateToxicJson(toxicName(direction), latency(direction, roundTrip/2)); err != nil {
-			return fmt.Errorf("toxiproxy: %w", err)
+// forward sends to to what from sends, each piece as late as the delay says when it arrives.
+func (p *proxy) forward(from, to net.Conn) {
+	type piece struct {
+		bytes []byte
+		due   time.Time
+	}
+	pieces := make(chan piece, 1024)
+	go func() {
+		defer close(pieces)
+		for {
+			room := make([]byte, 16<<10)
+			n, err := from.Read(room)
+			if err != nil {
+				return
+			}
+			pieces <- piece{room[:n], time.Now().Add(time.Duration(p.oneWay.Load()))}
 		}
-	}
-	return nil
+	}()
+	go func() {
+		defer to.Close()
+		for piece := range pieces {
+			time.Sleep(time.Until(piece.due))
+			_, _ = to.Write(piece.bytes) // from ends too when to is broken
+		}
+	}()
 }
 
-// moveTo calls move, then measures the round trip.
+func (p *proxy) address() string { return p.listener.Addr().String() }
+
+func (p *proxy) close() {
+	p.listener.Close()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, conn := range p.conns {
+		conn.Close()
+	}
+}
+
+// move sets the round trip to the master: half of it in each direction. Opening a connection stays as
+// fast as before.
+func (p *proxy) move(roundTrip time.Duration) { p.oneWay.Store(int64(roundTrip / 2)) }
+
+// moveTo calls move, then measures the round trip on a new connection.
 func (p *proxy) moveTo(roundTrip time.Duration) (time.Duration, error) {
-	if err := p.move(roundTrip); err != nil {
-		return 0, err
-	}
-	took, err := p.roundTrip()
-	if err == nil && took < roundTrip {
-		err = fmt.Errorf("a master that is %v away answers after %v", roundTrip, took)
-	}
-	return took, err
-}
-
-// roundTrip measures the round trip on a new connection.
-func (p *proxy) roundTrip() (time.Duration, error) {
+	p.move(roundTrip)
 	conn, err := redis.Dial("tcp", p.address())
 	if err != nil {
 		return 0, err
@@ -73,13 +103,9 @@ func (p *proxy) roundTrip() (time.Duration, error) {
 	defer conn.Close()
 	asked := time.Now()
 	_, err = conn.Do("PING")
-	return time.Since(asked), err
-}
-
-func toxicName(direction string) string { return "latency-" + direction }
-
-// latency describes a toxic in the form that toxiproxy's API accepts.
-func latency(direction string, oneWay time.Duration) io.Reader {
-	return strings.NewReader(fmt.Sprintf(`{"name": %q, "type": "latency", "stream": %q, "toxicity": 1, "attributes": {"latency": %d}}`,
-		toxicName(direction), direction, oneWay.Milliseconds()))
+	took := time.Since(asked)
+	if err == nil && took < roundTrip {
+		err = fmt.Errorf("a master that is %v away answers after %v", roundTrip, took)
+	}
+	return took, err
 }

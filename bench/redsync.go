@@ -28,9 +28,6 @@ func redsyncContender(name string, pool makePool, failFast bool) contender {
 		name:    name,
 		masters: mastersN,
 		plain:   []string{"set"},
-		failed: func(used counters, locks int) float64 {
-			return max(0, float64(used.calls["set"])/mastersN-float64(locks))
-		},
 		open: func(addresses []string, t times) (client, error) {
 			c := &redsyncClient{times: t, failFast: failFast}
 			pools := make([]redsyncredis.Pool, len(addresses))
@@ -84,11 +81,6 @@ type redsyncClient struct {
 func (c *redsyncClient) Lock(ctx context.Context, name string) (hold, error) {
 	m := c.mutex(name)
 	return redsyncHold{m}, m.LockContext(ctx)
-}
-
-func (c *redsyncClient) TryLock(ctx context.Context, name string) (hold, error) {
-	m := c.mutex(name)
-	return redsyncHold{m}, m.TryLockContext(ctx)
 }
 
 func (c *redsyncClient) mutex(name string) *redsync.Mutex {

@@ -76,14 +76,13 @@ func measureRemote(ctx context.Context, e *env, c contender, trip time.Duration)
 		return nil, err
 	}
 
-	waits := passed.waits()
 	figures := []figure{
 		{"acquire p50", "ms", millis(alone.acquires.percentile(50))},
 		{"release p50", "ms", millis(alone.releases.percentile(50))},
-		{"hand-off p50", "ms", millis(waits.percentile(50))},
-		{"hand-off p99", "ms", millis(waits.percentile(99))},
+		{"hand-off p50", "ms", millis(passed.waits.percentile(50))},
+		{"hand-off p99", "ms", millis(passed.waits.percentile(99))},
 	}
-	holds, lost := len(waits), len(passed.lost)
+	holds, lost := len(passed.waits), len(passed.lost)
 	for i, n := range together {
 		figures = append(figures, figure{fmt.Sprintf("%d start together, until the last has it", n), "ms", millis(crowds[i].served)})
 		holds += n
@@ -156,7 +155,7 @@ func passMany(ctx context.Context, clients []client, prefix string, trip, d time
 	err := passing.Wait()
 	var all handOffs
 	for _, h := range each {
-		all.turns = append(all.turns, h.turns...)
+		all.waits = append(all.waits, h.waits...)
 		all.lost = append(all.lost, h.lost...)
 	}
 	return all, err

@@ -5,8 +5,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/gomodule/redigo/redis"
 )
 
 // The last of the clients that start together has waited for all the others.
@@ -26,31 +24,5 @@ func TestLockTogether(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// Each master gets an address of its own, at which it is as far away as asked.
-func TestMoveAway(t *testing.T) {
-	const trip = 40 * time.Millisecond
-	near := []string{pongs(t), pongs(t)}
-	addresses, closeProxies, err := moveAway(near, trip)
-	if err != nil {
-		t.Fatalf("moveAway = %v", err)
-	}
-	defer closeProxies()
-	if len(addresses) != 2 || addresses[0] == addresses[1] {
-		t.Fatalf("addresses = %v, want two", addresses)
-	}
-	for _, address := range addresses {
-		asked := time.Now()
-		conn, err := redis.Dial("tcp", address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = conn.Do("PING")
-		if took := time.Since(asked); err != nil || took < trip {
-			t.Errorf("%v answers after %v, %v, want %v at least", address, took, err, trip)
-		}
-		conn.Close()
 	}
 }

@@ -53,7 +53,7 @@ func describe(f *fleet, opts options) machine {
 		System:   runtime.GOOS + "/" + runtime.GOARCH,
 		CPUs:     runtime.NumCPU(),
 		Go:       runtime.Version(),
-		Redis:    f.program.version,
+		Redis:    f.version,
 		Masters:  len(f.masters),
 		Rounds:   opts.rounds,
 		Duration: opts.duration.String(),

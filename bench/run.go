@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"runtime"
 	"slices"
 	"sync"
@@ -15,7 +14,6 @@ import (
 type env struct {
 	fleet    *fleet
 	duration time.Duration // of one measurement
-	details  io.Writer     // where to tell what happened in slow cases; nil for nowhere
 }
 
 // trial is one thing to measure, for each contender in turn.
@@ -74,8 +72,7 @@ func (t trial) suited(contenders []contender) []contender {
 func allTrials(long bool) []trial {
 	return slices.Concat(
 		uncontendedTrials(), parallelTrials(), majorityTrials(), handoffTrials(), contendedTrials(),
-		stallsTrials(), frozenTrials(), farTrials(), waitersTrials(), heldTrials(long), memoryTrials(),
-		manyTrials(), stormTrials(), kindsTrials(), stepsTrials(),
+		frozenTrials(), farTrials(), heldTrials(long), idleTrials(), manyTrials(), stormTrials(),
 	)
 }
 

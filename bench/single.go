@@ -33,11 +33,6 @@ func (c *bsmClient) Lock(ctx context.Context, name string) (hold, error) {
 	return bsmHold{l, c.lease}, err
 }
 
-func (c *bsmClient) TryLock(ctx context.Context, name string) (hold, error) {
-	l, err := c.locks.Obtain(ctx, name, c.lease, nil)
-	return bsmHold{l, c.lease}, err
-}
-
 func (c *bsmClient) Close() error { return c.redis.Close() }
 
 type bsmHold struct {
@@ -66,11 +61,6 @@ func openRueidis(addresses []string, t times) (client, error) {
 
 func (c rueidisClient) Lock(ctx context.Context, name string) (hold, error) {
 	held, release, err := c.WithContext(ctx, name)
-	return rueidisHold{ctx, held, release}, err
-}
-
-func (c rueidisClient) TryLock(ctx context.Context, name string) (hold, error) {
-	held, release, err := c.TryWithContext(ctx, name)
 	return rueidisHold{ctx, held, release}, err
 }
 

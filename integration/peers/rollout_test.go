@@ -39,7 +39,7 @@ func openBesides(t *testing.T) besides {
 	var pools []redsyncredis.Pool
 	var first *goredis.Client
 	for _, url := range fleet.URLs() {
-		c := goredisClient(strings.TrimPrefix(url, "redis://"), time.Second)
+		c := goredis.NewClient(&goredis.Options{Addr: strings.TrimPrefix(url, "redis://"), MaxRetries: -1})
 		t.Cleanup(func() { c.Close() })
 		pools = append(pools, overgoredis.NewPool(c))
 		if first == nil {
