@@ -248,6 +248,7 @@ func TestFindingsAboutTheSet(t *testing.T) {
 		{"sockets", 3, func(f *node.Facts) { f.Name = "/run/" + f.Name }, 3, "same-host", Warning, "3 of 3 masters are on one host, this one"},
 		{"a minority is dead", 5, dead, 2, "quorum", Warning, "3 of 5 masters can grant a lock, and 3 are needed: none of these may fail"},
 		{"a majority is dead", 5, dead, 3, "quorum", Error, "2 of 5 masters can grant a lock, and 3 are needed: nobody gets one"},
+		{"one server by two names", 3, func(f *node.Facts) { f.Info["run_id"] = strings.Repeat("0", 40) }, 2, "quorum", Warning, "2 of 3 masters can grant a lock, and 2 are needed: none of these may fail"},
 		{"all restarted", 3, guarded, 3, "quorum", Error, "0 of 3 masters can grant a lock now, and 2 are needed: nobody gets one for another 20s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

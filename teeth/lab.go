@@ -146,8 +146,8 @@ func (l *lab) run(ctx context.Context, dir, overlay string, by catcher, limit ti
 	if overlay != "" {
 		build = append(build, "-overlay="+overlay)
 	}
-	command := exec.CommandContext(ctx, "go", append(build, "-o", binary, "./"+by.pkg)...)
-	command.Dir = l.root
+	command := exec.CommandContext(ctx, "go", append(build, "-o", binary, ".")...)
+	command.Dir = filepath.Join(l.root, filepath.FromSlash(by.pkg)) // which may be in a module of its own
 	if out, err := command.CombinedOutput(); err != nil {
 		return "", 0, fmt.Errorf("%s does not compile: %w\n%s", by.pkg, err, out)
 	}

@@ -57,6 +57,9 @@ var usual = map[string][]catcher{
 	"multilock/protocol": {{pkg: "multilock/protocol"}, {pkg: "model"}},
 	"multilock":          {{pkg: "multilock"}},
 	"redlock":            {{pkg: "redlock"}},
+	"cmd/redlock":        {{pkg: "cmd/redlock"}},
+	"doctor":             {{pkg: "doctor"}},
+	"otel":               {{pkg: "otel"}},
 }
 
 const folder = "teeth/patches"

@@ -20,12 +20,14 @@ func TestSupervise(t *testing.T) {
 		until    time.Duration // the end of the hold's validity
 		freed    time.Duration // when the masters lose the hold, 0 for never
 		obeys    time.Duration // how long after TERM the command ends, 0 for never
+		leaves   bool          // what the command started does not end with it
 		term     time.Duration
 		kill     time.Duration // 0 for never
 		wantCode int
 	}{
 		{name: "stubborn", until: 3 * time.Second, term: 2500 * time.Millisecond, kill: 3 * time.Second, wantCode: 137},
 		{name: "obedient", until: 3 * time.Second, obeys: 499 * time.Millisecond, term: 2500 * time.Millisecond, wantCode: 7},
+		{name: "obedient, with a stubborn child", until: 3 * time.Second, obeys: 100 * time.Millisecond, leaves: true, term: 2500 * time.Millisecond, kill: 3 * time.Second, wantCode: 7},
 		{name: "freed by force", until: 3 * time.Second, freed: time.Second, term: time.Second, kill: 1500 * time.Millisecond, wantCode: 137},
 		{name: "freed in the grace", until: 3 * time.Second, freed: 2700 * time.Millisecond, term: 2500 * time.Millisecond, kill: 2700 * time.Millisecond, wantCode: 137},
 		{name: "less than the grace", until: 300 * time.Millisecond, term: 0, kill: 300 * time.Millisecond, wantCode: 137},
@@ -33,7 +35,7 @@ func TestSupervise(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := startHold(t, c.until, c.freed)
-				tree := &fakeTree{ending: newEnding(), start: time.Now(), obeys: c.obeys}
+				tree := &fakeTree{ending: newEnding(), start: time.Now(), obeys: c.obeys, leaves: c.leaves}
 				code, lost := supervise(tree, h, grace, nil, slog.New(slog.DiscardHandler))
 				if code != c.wantCode || !lost {
 					t.Errorf("supervise = %d, %t, want %d, true", code, lost, c.wantCode)
@@ -80,6 +82,7 @@ type fakeTree struct {
 	ending
 	start          time.Time
 	obeys          time.Duration // how long after TERM it ends by itself, 0 for never
+	leaves         bool          // then it leaves processes behind
 	immortal       bool
 	termed, killed []time.Duration // when
 }
@@ -94,13 +97,22 @@ func (f *fakeTree) forward(os.Signal, func() bool) {}
 func (f *fakeTree) terminate() {
 	f.termed = append(f.termed, time.Since(f.start))
 	if f.obeys > 0 {
-		time.AfterFunc(f.obeys, func() { f.end(7) })
+		time.AfterFunc(f.obeys, func() {
+			f.exited <- 7
+			if !f.leaves {
+				close(f.gone)
+			}
+		})
 	}
 }
 
 func (f *fakeTree) kill() {
 	f.killed = append(f.killed, time.Since(f.start))
-	if !f.immortal && len(f.killed) == 1 {
+	switch {
+	case f.immortal || len(f.killed) > 1:
+	case f.leaves:
+		close(f.gone)
+	default:
 		f.end(137)
 	}
 }
