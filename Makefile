@@ -1,10 +1,8 @@
 # make lists the targets; make demo and make test are the two to begin with.
 
 GO    ?= go
-TOOL  := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
+TOOL  := $(GO) tool -modfile=$(CURDIR)/verify/tools/go.mod
 UNITS  = $$($(GO) list ./... | grep -vE '/integration(/fleet)?$$')
-# Tests of which make unit runs a part. TestLongForms knows if one is missing.
-LONG   = TestSim|TestNeverMorePermits|TestReadersAndWritersNeverMeet|TestOfTwoAtOnceOneTakesNoLock|TestNoFalseConflict|TestHandOverOnFarMasters|TestRolloutUnderLoad|TestThousandCallersGiveUp|TestLockAllNeverDeadlocks|TestReleaseBesideTheFirstAsk|TestOrder
 FUZZ  ?= 30s
 # Of the trial in make soak.
 SEED    ?= 1
@@ -14,7 +12,7 @@ MODULES = bench examples otel otel/example integration/peers
 each    = @for module in $(MODULES); do (set -x; cd $$module && $(1)) || exit 1; done
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench test soak vet lint fmt unit sim model teeth image chaos cover fuzz
+.PHONY: help demo bench test soak vet lint fmt unit sim model mutants image chaos cover fuzz
 # Checks print in the order they run, also under make -j.
 .NOTPARALLEL:
 
@@ -29,14 +27,14 @@ bench: ## measure against other locks on five redis-server processes: docs/bench
 
 test: vet lint unit sim model chaos ## everything that must pass; installs or builds what it needs
 
-soak: ## the long forms, an hour or so: many seeds of the simulations, a trial on real masters (make soak SEED=7 MINUTES=10), all tests with the race detector, the model's larger cases, teeth
-	$(GO) run ./simulation
+soak: ## the long forms, an hour or so: many seeds of the simulations, a trial on real masters (make soak SEED=7 MINUTES=10), all tests with the race detector, the model's larger cases, mutants
+	$(GO) run ./verify/simulation
 	$(GO) test -count=1 -timeout 60m -run TestSim ./multilock -seeds 1000
 	$(GO) run ./integration/chaos -seed $(SEED) -minutes $(MINUTES)
 	$(GO) test -race -count=1 -timeout 60m $(UNITS)
 	$(call each,$(GO) test -race -count=1 ./...)
-	$(GO) run ./model -nightly
-	$(GO) run ./teeth
+	$(GO) run ./verify/model -nightly
+	$(GO) run ./verify/mutants
 
 vet: ## go vet, for each system that the library is built for
 	GOOS=linux $(GO) vet ./...
@@ -61,14 +59,14 @@ unit: ## unit tests and style, with the race detector; of each simulation a fift
 	$(GO) test -race -short -count=1 $(UNITS)
 	printf '%s\n' $(MODULES) | xargs -P 5 -I{} sh -c 'cd {} && $(GO) test -count=1 ./...' # they mostly wait
 
-sim: ## the simulations, whole, without the race detector, which makes them ten times as slow
-	$(GO) test -count=1 -run '^($(LONG))$$' ./redlock ./multilock ./node
+sim: ## the simulations and the tests that end in Long, whole, without the race detector, which makes them ten times as slow
+	$(GO) test -count=1 -run '^TestSim$$|Long$$' ./redlock ./multilock ./node
 
 model: ## search all orders of events that a few callers and masters can meet, with the protocol's own code; FLAGS='-nightly' for the larger cases
-	$(GO) run ./model $(FLAGS)
+	$(GO) run ./verify/model $(FLAGS)
 
-teeth: ## break each rule of docs/safety.md in the code and see who catches it, 25 minutes or so: in make soak, not in make test; FLAGS='-run hand-off' for some, -write for the table
-	$(GO) run ./teeth $(FLAGS)
+mutants: ## break each rule of docs/safety.md in the code and see who catches it, 25 minutes or so: in make soak, not in make test; FLAGS='-run hand-off' for some, -write for the table
+	$(GO) run ./verify/mutants $(FLAGS)
 
 image: ## build the Redis image that the chaos tests run (REDLOCK_REDIS_IMAGE=redis:8 names another)
 	$(GO) test -count=1 -run '^$$' ./integration

@@ -9,7 +9,7 @@
 //	redisson_test.go     Redisson beside us: what it finds on the masters, and who wakes whom
 //	notlock_test.go      data of other programs, and which commands a lock costs a master
 //	permissions_test.go  the ACL rule of the docs is enough, and none of it too much
-//	setup_test.go        the files of deploy, TLS, passwords that change
+//	setup_test.go        the files of docs/deploy, TLS, passwords that change
 //	doctor_test.go       what doctor finds on real servers
 //	fleet_test.go        helpers
 //

@@ -22,13 +22,13 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// secrets are what deploy/secrets.sh makes.
+// secrets are what docs/deploy/secrets.sh makes.
 type secrets struct{ folder, password string }
 
 func newSecrets(t *testing.T, hosts ...string) secrets {
 	t.Helper()
 	s := secrets{folder: filepath.Join(t.TempDir(), "secrets")}
-	args := append([]string{"../deploy/secrets.sh", s.folder, "master1"}, hosts...)
+	args := append([]string{"../docs/deploy/secrets.sh", s.folder, "master1"}, hosts...)
 	if out, err := exec.CommandContext(t.Context(), "sh", args...).CombinedOutput(); err != nil {
 		t.Fatalf("secrets.sh: %v\n%s", err, out)
 	}
@@ -48,7 +48,7 @@ func (s secrets) file(t *testing.T, name string) []byte {
 // masters are such as docs/operations.md asks for, with the files of deploy.
 func (s secrets) masters(t *testing.T, n int, settings ...string) containers.Config {
 	t.Helper()
-	deploy, err := filepath.Abs("../deploy")
+	deploy, err := filepath.Abs("../docs/deploy")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +176,7 @@ func TestSecrets(t *testing.T) {
 
 // TestUsersFile: users.acl has the line of docs/operations.md.
 func TestUsersFile(t *testing.T) {
-	page, users := readFile(t, "../docs/operations.md"), readFile(t, "../deploy/users.acl")
+	page, users := readFile(t, "../docs/operations.md"), readFile(t, "../docs/deploy/users.acl")
 	_, line, _ := strings.Cut(page, "ACL SETUSER ")
 	line, _, _ = strings.Cut(line, "\n")
 	if want := "user default off resetpass\nuser " + line + "\nuser operator on >operator-password ~* &* +@all\n"; users != want {
@@ -206,7 +206,7 @@ func TestComposeFile(t *testing.T) {
 		}
 		Volumes map[string]any
 	}
-	if err := yaml.Unmarshal([]byte(readFile(t, "../deploy/compose.yaml")), &file); err != nil {
+	if err := yaml.Unmarshal([]byte(readFile(t, "../docs/deploy/compose.yaml")), &file); err != nil {
 		t.Fatal(err)
 	}
 	if len(file.Services) != 5 || len(file.Volumes) != 5 {
@@ -229,7 +229,7 @@ func TestComposeFile(t *testing.T) {
 // missing, a guard apart, with the files that TestSetUp tries.
 func TestKubernetesFile(t *testing.T) {
 	docs := map[string]map[string]any{}
-	decoder := yaml.NewDecoder(strings.NewReader(readFile(t, "../deploy/kubernetes.yaml")))
+	decoder := yaml.NewDecoder(strings.NewReader(readFile(t, "../docs/deploy/kubernetes.yaml")))
 	for {
 		var doc map[string]any
 		if err := decoder.Decode(&doc); err != nil {

@@ -144,11 +144,11 @@ func TestReplaceMaster(t *testing.T) {
 // TestChaosHasTeeth: clients that break a rule are found out: two have a lock, or both are left on a master.
 func TestChaosHasTeeth(t *testing.T) {
 	t.Parallel()
-	teeth := exec.CommandContext(t.Context(), "go", "run", "./teeth", "-overlay", t.TempDir(), "-run", "^reader-let-in-beside-a-writer$")
-	teeth.Dir = ".."
-	overlay, err := teeth.Output()
+	mutants := exec.CommandContext(t.Context(), "go", "run", "./verify/mutants", "-overlay", t.TempDir(), "-run", "^reader-let-in-beside-a-writer$")
+	mutants.Dir = ".."
+	overlay, err := mutants.Output()
 	if err != nil {
-		t.Fatalf("teeth: %v", err)
+		t.Fatalf("mutants: %v", err)
 	}
 	cfg := trial.Config{Lasts: 10 * time.Second, Masters: 5, Clients: 3}
 	if cfg.Programs, err = trial.Build(t.Context(), t.TempDir(), trial.Redlock, "-overlay="+strings.TrimSpace(string(overlay))); err != nil {

@@ -202,9 +202,9 @@ func TestOnlookers(t *testing.T) {
 	})
 }
 
-// TestOfTwoAtOnceOneTakesNoLock: two clients with overlapping masters that are asked for their first locks
+// TestOfTwoAtOnceOneTakesNoLockLong: two clients with overlapping masters that are asked for their first locks
 // at the same time never both take one. One of them does before long.
-func TestOfTwoAtOnceOneTakesNoLock(t *testing.T) {
+func TestOfTwoAtOnceOneTakesNoLockLong(t *testing.T) {
 	t.Parallel()
 	for seed := range portion(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -287,9 +287,9 @@ func TestFirstLockLooksOnce(t *testing.T) {
 	}
 }
 
-// TestNoFalseConflict: what happens to masters, and changes of the set that are safe, are no conflict: not
+// TestNoFalseConflictLong: what happens to masters, and changes of the set that are safe, are no conflict: not
 // for those that take locks, nor for who comes then.
-func TestNoFalseConflict(t *testing.T) {
+func TestNoFalseConflictLong(t *testing.T) {
 	t.Parallel()
 	five := []int{0, 1, 2, 3, 4}
 	for _, tt := range []struct {

@@ -38,7 +38,7 @@ func farBubble(t *testing.T, trip, lease time.Duration, f func(*testing.T, conte
 // However far away the masters are, a hold that was handed over, by another client or by a caller
 // of the same one, is one that stays: neither the short lease that it begins with nor a leap of
 // the round trip ends it. Callers are served in the order of their calls.
-func TestHandOverOnFarMasters(t *testing.T) {
+func TestHandOverOnFarMastersLong(t *testing.T) {
 	for _, ms := range []time.Duration{1, 100, 200, 300, 500} {
 		for _, lease := range []time.Duration{30 * time.Second, 10 * time.Minute} {
 			trip := ms * time.Millisecond

@@ -132,7 +132,7 @@ func TestGivingUpLeavesNothing(t *testing.T) {
 }
 
 // Callers without number give up at random, also while the lock is passed to them.
-func TestThousandCallersGiveUp(t *testing.T) {
+func TestThousandCallersGiveUpLong(t *testing.T) {
 	for seed := range portion(3) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -135,7 +135,7 @@ func TestLockAllWaitsWithWhatComesBefore(t *testing.T) {
 }
 
 // Callers that take several names in any order, and some that take one, all get them, one at a time.
-func TestLockAllNeverDeadlocks(t *testing.T) {
+func TestLockAllNeverDeadlocksLong(t *testing.T) {
 	for seed := range portion(20) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {

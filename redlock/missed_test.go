@@ -37,7 +37,7 @@ func expectWithin(t *testing.T, next <-chan *redlock.Hold, start time.Time, most
 
 // The release falls at every point of a waiter's first steps: before its first ask, while
 // that is under way, and before it is told of anything.
-func TestReleaseBesideTheFirstAsk(t *testing.T) {
+func TestReleaseBesideTheFirstAskLong(t *testing.T) {
 	const delay = 5 * time.Millisecond
 	step := time.Millisecond / 2
 	if testing.Short() {

@@ -31,7 +31,7 @@ func (s *stay) String() string {
 
 // Without faults, whoever asks first is served first, whichever client it belongs to and whatever that has
 // at the moment: among writers and readers who come, give up, become readers and leave at random.
-func TestOrder(t *testing.T) {
+func TestOrderLong(t *testing.T) {
 	for seed := range portion(8) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()

@@ -569,7 +569,7 @@ func TestCloseOfReaders(t *testing.T) {
 }
 
 // Readers and writers of several clients never meet, and each gets its turn.
-func TestReadersAndWritersNeverMeet(t *testing.T) {
+func TestReadersAndWritersNeverMeetLong(t *testing.T) {
 	for seed := range portion(20) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {

@@ -480,8 +480,8 @@ func TestHoldInTwoSetsLeaks(t *testing.T) {
 // and back, and from the end back again. No name ever has two holders, its tokens grow, and nobody waits
 // for long.
 //
-// Replay one seed: go test ./redlock -run 'TestRolloutUnderLoad/seed=17$' -v.
-func TestRolloutUnderLoad(t *testing.T) {
+// Replay one seed: go test ./redlock -run 'TestRolloutUnderLoadLong/seed=17$' -v.
+func TestRolloutUnderLoadLong(t *testing.T) {
 	var moved, read atomic.Int64
 	t.Cleanup(func() { // after all seeds
 		if moved.Load() == 0 || read.Load() == 0 {
@@ -504,7 +504,7 @@ func TestRolloutUnderLoad(t *testing.T) {
 // Those beside each other are used at the same time.
 var routes = [...][2]string{{"a b", ""}, {"a b", "d b c"}, {"a b", ""}, {"a b", "d b c"}, {"d b c", "a b"}, {"d b c", ""}, {"d b c", "a b"}, {"a b", ""}}
 
-// load is one seed of TestRolloutUnderLoad.
+// load is one seed of TestRolloutUnderLoadLong.
 type load struct {
 	t *testing.T
 	fleets

@@ -304,7 +304,7 @@ func TestPermitEnds(t *testing.T) {
 
 // However many clients and callers there are, at most so many hold permits, each in a slot of its
 // own whose tokens grow, and each gets its turn.
-func TestNeverMorePermits(t *testing.T) {
+func TestNeverMorePermitsLong(t *testing.T) {
 	for _, permits := range []int{1, 2, 5} {
 		for seed := range portion(8) {
 			t.Run(fmt.Sprintf("K=%d/seed=%d", permits, seed), func(t *testing.T) {

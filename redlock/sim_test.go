@@ -37,7 +37,7 @@ var (
 // network and clients fail in every way that masters in memory can. Each seed has a history, which
 // package judge checks.
 //
-// Replay one seed: go run ./simulation -seed 17. In a test, go test ./redlock -run 'TestSim/seed=17$',
+// Replay one seed: go run ./verify/simulation -seed 17. In a test, go test ./redlock -run 'TestSim/seed=17$',
 // a seed settles only the faults and what callers do: the random pauses of the library and the order of
 // goroutines at one instant are another time's.
 func TestSim(t *testing.T) {

@@ -45,7 +45,7 @@ func (s *sim) begin() {
 
 // replay is the command that runs the seed again, to the same history.
 func (s *sim) replay() string {
-	return fmt.Sprintf("go run ./simulation -seed %d -history seed%d.jsonl", s.seed, s.seed)
+	return fmt.Sprintf("go run ./verify/simulation -seed %d -history seed%d.jsonl", s.seed, s.seed)
 }
 
 // add records an event that happens now.

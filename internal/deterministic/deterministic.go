@@ -4,7 +4,7 @@
 // A bubble fixes the time, but not the rest. Go draws at random which case of a select is taken, where the
 // loop over a map begins, and which of two timers of the same instant goes off first; math/rand/v2 is
 // seeded by the kernel; and a goroutine that the machine held up for 10 ms gives way to others. So
-// `go run ./simulation` builds its tests with a Go runtime that is changed in a few lines (overlay.go says
+// `go run ./verify/simulation` builds its tests with a Go runtime that is changed in a few lines (overlay.go says
 // which), and one goroutine at a time. Without that runtime, Seed does nothing.
 package deterministic
 

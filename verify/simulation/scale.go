@@ -95,7 +95,7 @@ func (t *total) portion(ctx context.Context, first, seeds uint64) {
 		}
 		for _, seed := range failed {
 			same, err := t.program.replayed(ctx, seed)
-			fmt.Printf("FAILED: go run ./simulation -seed %d -history seed%d.jsonl (the same history twice: %v, %v)\n", seed, seed, same, err)
+			fmt.Printf("FAILED: go run ./verify/simulation -seed %d -history seed%d.jsonl (the same history twice: %v, %v)\n", seed, seed, same, err)
 		}
 		if err != nil || !crashed {
 			return

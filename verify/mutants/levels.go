@@ -36,7 +36,7 @@ var levels = []catcher{
 // seenFile has a line for each patch that was asked about: its name, a hash of its changes, and the
 // levels, with a plus if they caught it, a minus if not, and a question mark if nothing but their time
 // limit did, as on a busy machine. A level that does not have the code that the patch changes is left out.
-const seenFile = "teeth/levels.txt"
+const seenFile = "verify/mutants/levels.txt"
 
 // seenBy is a line of seenFile, without the name.
 type seenBy struct {
@@ -75,7 +75,7 @@ func hashOf(p *patch) string {
 
 // codeOf returns the folders of the code that c runs, absolute.
 func (l *lab) codeOf(ctx context.Context, c catcher) ([]string, error) {
-	list := exec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f", "{{.Dir}}", "./"+c.pkg)
+	list := exec.CommandContext(ctx, "go", "list", "-deps", "-test", "-f", "{{.Dir}}", "./"+c.folder())
 	list.Dir = l.root
 	out, err := list.Output()
 	return strings.Split(string(out), "\n"), err

@@ -1,10 +1,10 @@
 // Command simulation runs the simulation of package redlock (TestSim) at scale, so that each seed can be
 // replayed: the same seed has the same history, byte for byte, in any process.
 //
-//	go run ./simulation                            20,000 seeds, on all cores
-//	go run ./simulation -first 20000 -seeds 1000   others
-//	go run ./simulation -for 1h -seeds 1000000     as many as an hour allows
-//	go run ./simulation -seed 17 -history FILE     one seed, and its history
+//	go run ./verify/simulation                            20,000 seeds, on all cores
+//	go run ./verify/simulation -first 20000 -seeds 1000   others
+//	go run ./verify/simulation -for 1h -seeds 1000000     as many as an hour allows
+//	go run ./verify/simulation -seed 17 -history FILE     one seed, and its history
 //
 // A seed settles the faults, what callers do, and, since the tests are built with a Go runtime that is
 // changed in a few lines (overlay.go), all else that is random. That takes a minute or two when it is built

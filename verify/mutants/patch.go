@@ -48,6 +48,14 @@ type catcher struct {
 	test string // the only one to run; empty: all but the simulations
 }
 
+// folder is where the package is. That of the search is called model for short.
+func (c catcher) folder() string {
+	if c.pkg == "model" {
+		return "verify/model"
+	}
+	return c.pkg
+}
+
 // usual are the catchers of a patch that names none, by the package of its first change.
 var usual = map[string][]catcher{
 	"quorum":             {{pkg: "quorum"}},
@@ -62,7 +70,7 @@ var usual = map[string][]catcher{
 	"otel":               {{pkg: "otel"}},
 }
 
-const folder = "teeth/patches"
+const folder = "verify/mutants/patches"
 
 // readPatches reads the patches of the module at root whose names match wanted.
 func readPatches(root string, wanted *regexp.Regexp) (patches []*patch, err error) {

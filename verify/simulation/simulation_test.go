@@ -28,7 +28,7 @@ func historyOf(t *testing.T, p *program, seed uint64) []byte {
 
 func built(t *testing.T, seeded bool) *program {
 	t.Helper()
-	p, err := build(t.Context(), "..", t.TempDir(), seeded)
+	p, err := build(t.Context(), "../..", t.TempDir(), seeded)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestOtherGoIsRefused(t *testing.T) {
 	before := edits
 	defer func() { edits = before }()
 	edits = []edit{{"runtime/rand.go", "no such line", ""}}
-	if _, err := lay(context.Background(), "..", t.TempDir()); err == nil {
+	if _, err := lay(context.Background(), "../..", t.TempDir()); err == nil {
 		t.Error("an edit that does not apply is no error")
 	}
 }

@@ -1,13 +1,13 @@
-// Command teeth shows that each rule of docs/safety.md is needed, and that something would notice
+// Command mutants shows that each rule of docs/safety.md is needed, and that something would notice
 // if it were gone: it breaks the code, a rule at a time, and runs what should catch it.
 //
-//	go run ./teeth                 all patches: 25 minutes or so on two cores
-//	go run ./teeth -run hand-off   those whose names match
-//	go run ./teeth -write          writes the table of docs/safety.md; with -run only those rows
-//	go run ./teeth -levels         asks each kind of check about each patch that levels.txt does not have
+//	go run ./verify/mutants                 all patches: 25 minutes or so on two cores
+//	go run ./verify/mutants -run hand-off   those whose names match
+//	go run ./verify/mutants -write          writes the table of docs/safety.md; with -run only those rows
+//	go run ./verify/mutants -levels         asks each kind of check about each patch that levels.txt does not have
 //	                               yet, minutes for each; -write sums it up in docs/safety.md
-//	go run ./teeth -list           the patches, and what they break
-//	go run ./teeth -overlay DIR -run '^majority-half$'
+//	go run ./verify/mutants -list           the patches, and what they break
+//	go run ./verify/mutants -overlay DIR -run '^majority-half$'
 //	                               writes to DIR what go build -overlay needs for this patch, and says where
 //
 // A patch, patches/*.patch, is a change of a few lines that is laid over the code while it is
@@ -42,13 +42,13 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := teeth(ctx, *run, *overlay, *write, *all, *list, *workers); err != nil {
-		fmt.Fprintln(os.Stderr, "teeth:", err)
+	if err := breakRules(ctx, *run, *overlay, *write, *all, *list, *workers); err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func teeth(ctx context.Context, run, overlay string, write, all, list bool, workers int) error {
+func breakRules(ctx context.Context, run, overlay string, write, all, list bool, workers int) error {
 	wanted, err := regexp.Compile(run)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-const root = ".."
+const root = "../.."
 
 func all(t *testing.T) []*patch {
 	t.Helper()
@@ -42,7 +42,7 @@ func TestPatchesApply(t *testing.T) {
 func TestCatchersAreThere(t *testing.T) {
 	for _, p := range all(t) {
 		for _, by := range p.by {
-			files, err := filepath.Glob(filepath.Join(root, by.pkg, "*.go"))
+			files, err := filepath.Glob(filepath.Join(root, by.folder(), "*.go"))
 			if err != nil || len(files) == 0 {
 				t.Errorf("%s: there is no package %s", p.name, by.pkg)
 			}
@@ -83,10 +83,10 @@ func TestTableIsWhole(t *testing.T) {
 	rows := rowsOf(text)
 	for _, p := range patches {
 		if _, ok := rows[p.name]; !ok {
-			t.Errorf("%s does not tell who catches %s: go run ./teeth -write -run '^%s$'", page, p.name, p.name)
+			t.Errorf("%s does not tell who catches %s: go run ./verify/mutants -write -run '^%s$'", page, p.name, p.name)
 		}
 	}
 	if !strings.Contains(text, beginsTable+tableOf(rulesOf(text), patches, rows)+endsTable) {
-		t.Errorf("the table of %s is not as its rows and the patches are: go run ./teeth -write", page)
+		t.Errorf("the table of %s is not as its rows and the patches are: go run ./verify/mutants -write", page)
 	}
 }

@@ -65,7 +65,7 @@ func TestDocsNameLanguages(t *testing.T) {
 // or statements, which this test puts into a function that has a ctx and returns an error, or
 // nothing. Names
 // that a fragment uses and does not declare, and the imports, are in the page's preamble,
-// testdata/docs/PAGE.go; where that begins with "//module NAME", the page is compiled in the module
+// internal/style/testdata/docs/PAGE.go; where that begins with "//module NAME", the page is compiled in the module
 // of that folder, for its dependencies. Where it has a line "//tables", so are tables that compare
 // libraries: each piece of code in a column that is headed by one of them is a fragment, or an
 // expression. What a fragment declares it need not use.
@@ -148,7 +148,7 @@ func cells(page, text string) (fragments []block) {
 // compiled in.
 func preambleOf(t *testing.T, page string) (source, module string) {
 	t.Helper()
-	file := "testdata/docs/" + strings.TrimSuffix(path.Base(page), ".md") + ".go"
+	file := "internal/style/testdata/docs/" + strings.TrimSuffix(path.Base(page), ".md") + ".go"
 	if !slices.Contains(files(t), file) {
 		return "package docs\n\nimport \"context\"\n", "."
 	}

@@ -1,5 +1,5 @@
 // Development tools, apart from the library's go.mod so that its users download none of them.
-// Run one with: go tool -modfile=tools/go.mod staticcheck ./...
+// Run one with: go tool -modfile=verify/tools/go.mod staticcheck ./...
 module example.com/redlock/tools
 
 go 1.26.0

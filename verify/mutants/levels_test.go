@@ -68,7 +68,7 @@ func TestLevelsAreSummedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(safety(t), beginsLevels+levelsTable(seen)+endsLevels) {
-		t.Errorf("%s does not sum up %s: go run ./teeth -levels -write", page, seenFile)
+		t.Errorf("%s does not sum up %s: go run ./verify/mutants -levels -write", page, seenFile)
 	}
 	for _, p := range all(t) {
 		for _, by := range seen[p.name].by {

@@ -4,10 +4,10 @@
 // scripts themselves. Nothing of the protocol is told a second time here. Random schedules are no
 // substitute: 200,000 of them missed a bug that needs 16 steps.
 //
-//	go run ./model                  the table of cases, some minutes on two processors
-//	go run ./model -run '^far' -v   some of them, with the way to what is found
-//	go run ./model -nightly         more masters, callers and faults: hours, and several GiB
-//	go run ./model -teeth           the few that find a broken rule, less than a minute
+//	go run ./verify/model                  the table of cases, some minutes on two processors
+//	go run ./verify/model -run '^far' -v   some of them, with the way to what is found
+//	go run ./verify/model -nightly         more masters, callers and faults: hours, and several GiB
+//	go run ./verify/model -teeth           the few that find a broken rule, less than a minute
 //
 // A case fails when something is violated in a state (rules.go), when there is a state from which no
 // way leads to where all callers are served and all masters are free, and when not all was seen. The

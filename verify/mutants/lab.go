@@ -38,7 +38,7 @@ func newLab(root string) (*lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "teeth")
+	dir, err := os.MkdirTemp("", "mutants")
 	return &lab{root: root, dir: dir, limits: make(map[catcher]time.Duration)}, err
 }
 
@@ -147,14 +147,14 @@ func (l *lab) run(ctx context.Context, dir, overlay string, by catcher, limit ti
 		build = append(build, "-overlay="+overlay)
 	}
 	command := exec.CommandContext(ctx, "go", append(build, "-o", binary, ".")...)
-	command.Dir = filepath.Join(l.root, filepath.FromSlash(by.pkg)) // which may be in a module of its own
+	command.Dir = filepath.Join(l.root, filepath.FromSlash(by.folder())) // which may be in a module of its own
 	if out, err := command.CombinedOutput(); err != nil {
 		return "", 0, fmt.Errorf("%s does not compile: %w\n%s", by.pkg, err, out)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit+grace)
 	defer cancel()
 	command = exec.CommandContext(ctx, binary, args...)
-	command.Dir = filepath.Join(l.root, filepath.FromSlash(by.pkg))
+	command.Dir = filepath.Join(l.root, filepath.FromSlash(by.folder()))
 	start := time.Now()
 	out, err := command.CombinedOutput()
 	took = time.Since(start)
