@@ -2,33 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-func TestShare(t *testing.T) {
-	var seen [1000]atomic.Int32
-	if err := share(len(seen), func(i int) error { seen[i].Add(1); return nil }); err != nil {
-		t.Fatalf("share = %v", err)
-	}
-	for i := range seen {
-		if n := seen[i].Load(); n != 1 {
-			t.Errorf("called %d times for %d, want once", n, i)
-		}
-	}
-	broken := errors.New("broken")
-	if err := share(len(seen), func(i int) error {
-		if i == 500 {
-			return broken
-		}
-		return nil
-	}); !errors.Is(err, broken) {
-		t.Errorf("share = %v, want %v", err, broken)
-	}
-}
 
 // witnessed is a hold whose context ends with it.
 type witnessed struct {
@@ -89,32 +67,5 @@ func TestKeepRenewsEachOnceInAPeriod(t *testing.T) {
 				t.Errorf("hold %d was renewed %d times in two periods, want twice", i, n)
 			}
 		}
-	})
-}
-
-// untouched is a hold of a library that renews its holds itself, so nobody else may touch it.
-type untouched struct{ t *testing.T }
-
-func (u untouched) Context() context.Context {
-	u.t.Error("keep asked the hold for its context")
-	return u.t.Context()
-}
-
-func (u untouched) Unlock(context.Context) error {
-	u.t.Error("keep unlocked the hold")
-	return nil
-}
-
-// keep leaves holds alone that their library renews: its channel is closed at once, though the
-// context has not ended, and no goroutine is left running.
-func TestKeepLeavesOthersAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		done := keep(context.Background(), []hold{untouched{t}, untouched{t}}, time.Second)
-		select {
-		case <-done:
-		default:
-			t.Error("keep waits for holds that it does not renew")
-		}
-		time.Sleep(time.Minute)
 	})
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"slices"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -31,26 +29,6 @@ func TestRush(t *testing.T) {
 		}
 		if shortest := waits[0]; shortest > 130*time.Millisecond {
 			t.Errorf("the shortest wait is %v, want at most that for two others: it begins after the Unlock", shortest)
-		}
-	})
-}
-
-// One client that cannot start ends it for all.
-func TestRushFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		broken := errors.New("broken")
-		lock := make(chan struct{}, 1)
-		lock <- struct{}{} // somebody has it forever
-		var opened atomic.Bool
-		_, took, err := rush(t.Context(), 2, stormTimes, name, func() (client, error) {
-			if opened.Swap(true) {
-				time.Sleep(time.Second)
-				return nil, broken
-			}
-			return exclusive{lock: lock}, nil
-		})
-		if !errors.Is(err, broken) || took != time.Second {
-			t.Errorf("rush = %v after %v, want %v after 1s", err, took, broken)
 		}
 	})
 }
