@@ -63,26 +63,6 @@ func TestRunLostCommandObeys(t *testing.T) {
 	}
 }
 
-// If the hold is lost without warning, the command still gets the grace.
-func TestRunLostByForce(t *testing.T) {
-	t.Parallel()
-	fleet, flags := masters(t, 3)
-	i := command(t, line("run", flags, "--name", "n", "--lease=3s", "--grace=700ms", "--", "sh", "-c", stubborn)...).start()
-	i.ready()
-	if freed, err := client(t, fleet).ForceUnlock(t.Context(), "n"); !freed || err != nil {
-		t.Fatalf("ForceUnlock = %t, %v", freed, err)
-	}
-	eventually(t, "the command gets TERM", func() bool { return strings.Contains(i.stdout.String(), "term\n") })
-	termed := time.Now()
-	i.wantCode(exitLost)
-	if grace := time.Since(termed); grace < 500*time.Millisecond {
-		t.Errorf("KILL came %v after TERM, want the grace of 700ms", grace)
-	}
-	if running(i.pids()[0]) {
-		t.Error("the command is still running")
-	}
-}
-
 // If the hold was lost before the command ended, redlock reports that, even if it learns of the loss
 // only afterwards and the command ended with 0.
 func TestRunLostUnnoticed(t *testing.T) {
@@ -100,23 +80,6 @@ func TestRunLostUnnoticed(t *testing.T) {
 			i.wantError("lost")
 		})
 	}
-}
-
-// A minority of the masters may die: the hold is renewed, and the command notices nothing.
-func TestRunMinorityLossIsNoLoss(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	i, in := withStdin(t, command(t, line("run", flags, "--name", "n", "--lease=2s", "--", "sh", "-c", "echo ready; read x; exit 0")...))
-	i.ready()
-	fleet.Master(0).Kill()
-	left := fleet.Master(1).TTL("n")
-	eventually(t, "the hold is renewed", func() bool {
-		now := fleet.Master(1).TTL("n")
-		renewed := now > left
-		left = now
-		return renewed
-	})
-	in.Close()
-	i.wantCode(0)
 }
 
 // What the command started ends with it, whatever process group it is in.

@@ -100,7 +100,8 @@ func (tp *tape) query(t *testing.T, expr string) promql.Matrix {
 	t.Helper()
 	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 1e7, Timeout: time.Minute, LookbackDelta: 5 * time.Minute})
 	defer engine.Close()
-	query, err := engine.NewRangeQuery(context.Background(), tp, nil, expr, tp.start, tp.end, every)
+	queryable := &storage.MockQueryable{MockQuerier: &storage.MockQuerier{SelectMockFunction: tp.matching}}
+	query, err := engine.NewRangeQuery(context.Background(), queryable, nil, expr, tp.start, tp.end, every)
 	if err != nil {
 		t.Fatalf("%s: %v", expr, err)
 	}
@@ -125,15 +126,10 @@ func (tp *tape) names() map[string]bool {
 	return names
 }
 
-// Querier implements [storage.Queryable].
-func (tp *tape) Querier(int64, int64) (storage.Querier, error) { return reader{tp}, nil }
-
-// reader implements [storage.Querier].
-type reader struct{ tape *tape }
-
-func (r reader) Select(_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+// matching returns the series that a query asks for, sorted.
+func (tp *tape) matching(_ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
 	var found []storage.Series
-	for _, s := range r.tape.series {
+	for _, s := range tp.series {
 		if !slices.ContainsFunc(matchers, func(m *labels.Matcher) bool { return !m.Matches(s.labels.Get(m.Name)) }) {
 			found = append(found, storage.NewListSeries(s.labels, s.samples))
 		}
@@ -141,16 +137,6 @@ func (r reader) Select(_ context.Context, _ bool, _ *storage.SelectHints, matche
 	slices.SortFunc(found, func(a, b storage.Series) int { return labels.Compare(a.Labels(), b.Labels()) })
 	return &set{found: found, at: -1}
 }
-
-func (reader) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
-	return nil, nil, nil
-}
-
-func (reader) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
-	return nil, nil, nil
-}
-
-func (reader) Close() error { return nil }
 
 // set implements [storage.SeriesSet].
 type set struct {
