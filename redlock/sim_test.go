@@ -84,6 +84,7 @@ type sim struct {
 	regime
 	times
 	record
+	noise
 
 	clients  []*simClient
 	callers  sync.WaitGroup
@@ -169,6 +170,7 @@ func (s *sim) run(t *testing.T) {
 	s.t, s.start = t, time.Now()
 	s.regime = regime(d.IntN(4))
 	s.times = drawTimes(d, s.regime)
+	s.noise.dice = d.fork()
 	s.fleet = redlocktest.Start(t, []int{1, 3, 3, 3, 3, 3, 3, 5}[d.IntN(8)])
 	s.begin()
 	for _, m := range s.fleet.Masters() {
@@ -197,7 +199,7 @@ func (s *sim) join(d dice, who string, i int) *simClient {
 			if err != nil {
 				return nil, err
 			}
-			return redis.NewConn(conn, 0, 0), nil
+			return s.noisy(m, redis.NewConn(conn, 0, 0)), nil
 		}})
 	}
 	if d.oneIn(6) {

@@ -41,6 +41,7 @@ var simFaults = []simFault{
 		}
 		return late
 	})},
+	{name: "noise", act: func(f *faults, m *redlocktest.Master) func() { return f.noise.begin(m) }},
 	{name: "reset", act: func(f *faults, m *redlocktest.Master) func() {
 		for _, w := range f.wires(m) {
 			w.Reset()
@@ -88,11 +89,11 @@ func revive(m *redlocktest.Master) {
 	}
 }
 
-// cutting cuts one client off from a master.
+// cutting cuts one client off from a master: from each that the fault is done to the same one.
 func cutting(there, back bool) func(*faults, *redlocktest.Master) func() {
 	return func(f *faults, m *redlocktest.Master) func() {
 		wires := f.wires(m)
-		w := wires[f.IntN(len(wires))]
+		w := wires[f.victim%len(wires)]
 		w.Cut(there, back)
 		return func() { w.Cut(false, false) }
 	}
@@ -142,6 +143,7 @@ func drift(sign time.Duration) func(*faults, *redlocktest.Master) func() {
 type faults struct {
 	*sim
 	dice
+	victim int // which client it is done to, of those that there are
 }
 
 // wires returns those of all clients to m that were not killed.
@@ -172,7 +174,7 @@ func (s *sim) disturb(d dice) {
 			s.vanish(d.fork(), id)
 			continue
 		}
-		f, one := possible[d.IntN(len(possible))], &faults{s, d.fork()}
+		f, one := possible[d.IntN(len(possible))], &faults{s, d.fork(), d.IntN(6)}
 		if !together {
 			one.strike(f, id)
 			continue

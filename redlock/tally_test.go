@@ -28,6 +28,7 @@ var wanted = []tally.Event{
 	{Name: "slow", Least: 1},
 	{Name: "jitter", Least: 1},
 	{Name: "lossy", Least: 1},
+	{Name: "noise", Least: 1},
 	{Name: "reset", Least: 1},
 	{Name: "memory-full", Least: 1},
 	{Name: "client-kill", Least: 1},
