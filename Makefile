@@ -29,7 +29,6 @@ test: vet lint unit sim model chaos ## everything that must pass; installs or bu
 
 soak: ## the long forms, an hour or so: many seeds of the simulations, a trial on real masters (make soak SEED=7 MINUTES=10), all tests with the race detector, the model's larger cases, mutants
 	$(GO) run ./verify/simulation
-	$(GO) test -count=1 -timeout 60m -run TestSim ./multilock -seeds 1000
 	$(GO) run ./integration/chaos -seed $(SEED) -minutes $(MINUTES)
 	$(GO) test -race -count=1 -timeout 60m $(UNITS)
 	$(call each,$(GO) test -race -count=1 ./...)
@@ -60,7 +59,7 @@ unit: ## unit tests and style, with the race detector; of each simulation a fift
 	printf '%s\n' $(MODULES) | xargs -P 5 -I{} sh -c 'cd {} && $(GO) test -count=1 ./...' # they mostly wait
 
 sim: ## the simulations and the tests that end in Long, whole, without the race detector, which makes them ten times as slow
-	$(GO) test -count=1 -run '^TestSim$$|Long$$' ./redlock ./multilock ./node
+	$(GO) test -count=1 -run '^TestSim$$|Long$$' ./redlock ./node
 
 model: ## search all orders of events that a few callers and masters can meet, with the protocol's own code; FLAGS='-nightly' for the larger cases
 	$(GO) run ./verify/model $(FLAGS)

@@ -63,29 +63,3 @@ func TestActivity(t *testing.T) {
 		check("after a hold was lost", node.Idle)
 	})
 }
-
-// TestChecksOfAClient: how many checks masters get from a client that holds, waits, is idle.
-func TestChecksOfAClient(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		count := func(who string, least, most int64) {
-			t.Helper()
-			before := fx.Master(0).Calls("TIME")
-			time.Sleep(time.Minute)
-			if got := fx.Master(0).Calls("TIME") - before; got < least || got > most {
-				t.Errorf("%s: %d samples in a minute, want %d to %d", who, got, least, most)
-			}
-		}
-		time.Sleep(time.Minute)
-		count("idle", 3, 5)
-		hold := renewed(t, fx.m, "k")
-		count("holding", 59, 61)
-
-		waits := begin(t, fx.another(t), patient("k"))
-		time.Sleep(time.Second)
-		count("one that holds and one that waits", 59+20, 61+61)
-		waits.cancel()
-		unlock(t, hold)
-		time.Sleep(time.Second)
-		count("two that are idle", 6, 10)
-	})
-}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
@@ -48,48 +50,6 @@ func TestNowIsTheMedianOfTheMasters(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Where one is down, our own clock stands for it: one of the others that is wrong has no say.
-func TestNowWithAMinorityDown(t *testing.T) {
-	const hour = time.Hour
-	for _, skews := range [][]time.Duration{{0, 0, hour}, {0, 0, -hour}, {0, hour, 0, hour, 0}, {0, -hour, 0, -hour, 0}} {
-		synctest.Test(t, func(t *testing.T) {
-			fx := &fixture{Fleet: redlocktest.Start(t, len(skews))}
-			for i, skew := range skews {
-				fx.Master(i).Skew(skew)
-			}
-			fx.Master(0).Kill()
-			m := fx.another(t)
-			time.Sleep(time.Second)
-			if got := time.Until(m.Now()); got.Abs() > time.Millisecond {
-				t.Errorf("%v, the first one down: Now is %v ahead, want 0", skews, got)
-			}
-		})
-	}
-}
-
-// It goes on while masters are away, and before any is there it is our own clock.
-func TestNowWithoutMasters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fx := &fixture{Fleet: redlocktest.Start(t, 3)}
-		fx.each(func(m *redlocktest.Master) { m.Skew(time.Hour); m.Kill() })
-		m := fx.another(t)
-		want := func(when string, ahead time.Duration) {
-			t.Helper()
-			// TIME tells whole microseconds.
-			if got := time.Until(m.Now()); (got - ahead).Abs() > time.Microsecond {
-				t.Errorf("%s: Now is %v ahead, want %v", when, got, ahead)
-			}
-		}
-		want("never connected", 0)
-		fx.each((*redlocktest.Master).Restart)
-		time.Sleep(3 * time.Second)
-		want("connected", time.Hour)
-		fx.each((*redlocktest.Master).Kill)
-		time.Sleep(time.Hour)
-		want("after an hour without masters", time.Hour)
-	})
 }
 
 // Whoever begins to wait in an outage, with a clock of its own that is wrong, has the place in the queue of
@@ -221,21 +181,6 @@ func TestWaitForTimeEnds(t *testing.T) {
 	})
 }
 
-// The place of a waiter and the token that is proposed follow the masters' clocks.
-func TestRoundsTellTheTimeOfTheMasters(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		fx.each(func(m *redlocktest.Master) { m.Skew(time.Hour) })
-		m := fx.another(t)
-		ahead := time.Now().Add(time.Hour).UnixMicro()
-		c := askedQuiet(m)
-		if g := wantWon(t, "a free lock", c); g.Token != ahead || g.since() != ahead {
-			t.Errorf("token %d and place %d, want %d", g.Token, g.since(), ahead)
-		} else {
-			m.release(g.Claim, 0)
-		}
-	})
-}
-
 // The first Lock of a client waits until it knows their time.
 func TestFirstLockTellsTheTimeOfTheMasters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -257,66 +202,113 @@ func TestFirstLockTellsTheTimeOfTheMasters(t *testing.T) {
 	})
 }
 
-// A client that only frees a lock by force tells the time of the masters as well.
-func TestForceTellsTheTimeOfTheMasters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fx := &fixture{Fleet: redlocktest.Start(t, 3)}
-		waiter := fx.another(t)
-		fx.each(func(m *redlocktest.Master) {
-			m.Skew(-time.Hour)
-			m.HSet("k", id("x"), "1")
-			m.Expire("k", time.Minute)
-		})
-		time.Sleep(5 * time.Second)
-		c := begin(t, waiter, patient("k"))
-		time.Sleep(time.Second)
-		fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) }) // so that it has not connected yet
-		m := connect(fx.Fleet, fx.Pools(), node.Config{})
-		defer m.Close()
-		if _, err := m.Force(t.Context(), "k"); err != nil {
-			t.Errorf("Force = %v", err)
-		}
-		time.Sleep(time.Second)
-		hold := c.wantHold(t, "after Force")
-		if ahead := time.Until(time.UnixMicro(hold.Token())); ahead > -time.Hour/2 {
-			t.Errorf("a token of %v from now by our clock, want an hour ago", ahead)
-		}
-		unlock(t, hold)
-		time.Sleep(time.Second)
-	})
-}
+// What becomes of what was won when masters turn out not to stand by it.
 
-// Connections tell the time, so nothing is asked for it. Where no majority is connected, that is known when
-// the attempts to connect are over.
-func TestGreet(t *testing.T) {
+// The clocks of so many masters gain on the client's, as all do while its machine is paused and does not know
+// it. Of 10 s that a hold is valid, as much is gone, within a second, whatever has it; and a hold that is over
+// then never is beside the next one. A minority that runs ahead costs a hold nothing, and is found out at once.
+func TestClockThatStoodStill(t *testing.T) {
+	full := clock.Validity(lease, 0)
 	for _, tt := range []struct {
 		name   string
-		fault  func(fx *fixture)
-		within time.Duration
+		ahead  int
+		paused time.Duration
+		want   time.Duration // left of the fixed lease a second later; 0: it is over
+		keeps  bool          // the hold that is renewed
 	}{
-		{"all there", func(*fixture) {}, 0},
-		{"a minority dead", func(fx *fixture) { fx.Master(0).Kill() }, 0},
-		{"a minority frozen", func(fx *fixture) { fx.Master(0).Freeze() }, 0},
-		{"a majority dead", func(fx *fixture) { fx.Master(0).Kill(); fx.Master(1).Kill() }, 0},
-		{"a majority frozen", func(fx *fixture) { fx.Master(0).Freeze(); fx.Master(1).Freeze() }, timeout},
+		{"a minority for long", 1, time.Hour, full - time.Second, true},
+		{"a majority for a while", 2, 3 * time.Second, full - 4*time.Second, true},
+		{"all for a while", 3, 3 * time.Second, full - 4*time.Second, true},
+		{"a majority for longer than the lease", 2, time.Minute, 0, false},
+		{"all for longer than the lease", 3, time.Minute, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				fx := &fixture{Fleet: redlocktest.Start(t, 3)}
-				tt.fault(fx)
-				m := fx.another(t)
-				start, before := time.Now(), fx.Master(2).Calls("TIME")
-				for range 4 {
-					m.greet(t.Context())
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				fixed, req := fx.take(t, fx.m, "fixed"), watched()
+				renewed := fx.lock(t, req)
+				for i := range tt.ahead {
+					fx.Master(i).Skew(tt.paused)
+				}
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if got := fixed.Remaining(); got != tt.want {
+					t.Errorf("a second later %v is left, want %v", got, tt.want)
+				}
+				if tt.want == 0 {
+					entryOf(fixed).wantEnded(t, ErrLost)
+				} else {
+					entryOf(fixed).wantAlive(t)
+					time.Sleep(tt.want)
 					synctest.Wait()
+					entryOf(fixed).wantEnded(t, ErrLost) // and its timer fires then
 				}
-				if took := time.Since(start); took > tt.within {
-					t.Errorf("took %v, want %v at most", took, tt.within)
+				if err := renewed.Check(); tt.keeps && tt.ahead == 1 && err != nil || !tt.keeps && !errors.Is(err, ErrLost) {
+					t.Errorf("the hold that is renewed: %v, want it kept: %v", err, tt.keeps)
 				}
-				if got := fx.Master(2).Calls("TIME") - before; got > 0 {
-					t.Errorf("asked %d times, want never", got)
-				}
+				renewed.end(nil)
 			})
 		})
 	}
+}
+
+// A renewal that was sent before the client's clock stood still, and is answered after, is worth that much less.
+func TestRenewalAcrossAPause(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		hold := fx.take(t, fx.m, "k")
+		fx.m.Gained(1, 3*time.Second)
+		r, told := keptRenewal(hold)
+		fx.m.extend("", lease, []renewal{r})
+		fx.m.Gained(2, 4*time.Second)
+		got := <-told
+		if left, want := fx.m.left(got.ev.Until), clock.Validity(lease, 3*time.Second); left != want {
+			t.Errorf("renewed for %v, want %v", left, want)
+		}
+		hold.end(nil)
+	})
+}
+
+// Who holds a lock learns at once that a majority of the masters has restarted without it, and that it still
+// has the lock where a minority has.
+func TestRestartIsLookedAtOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		restart func(*redlocktest.Master)
+		masters int
+		want    error
+	}{
+		{"a majority, empty", (*redlocktest.Master).Restart, 2, ErrLost},
+		{"a majority, with its data", (*redlocktest.Master).RestartWithData, 2, nil},
+		{"a minority, empty", (*redlocktest.Master).Restart, 1, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			inGuardedBubble(t, 3, time.Minute, func(t *testing.T, fx *fixture) {
+				req := watched()
+				req.Lease = 30 * time.Second
+				hold := fx.lock(t, req)
+				time.Sleep(3 * time.Second)
+				for i := range tt.masters {
+					tt.restart(fx.Master(i))
+				}
+				time.Sleep(100 * time.Millisecond)
+				synctest.Wait()
+				if err := hold.Check(); !errors.Is(err, tt.want) {
+					t.Errorf("the hold: %v, want %v", err, tt.want)
+				}
+				if want := clock.Validity(30*time.Second, 100*time.Millisecond); tt.want == nil && hold.Remaining() < want {
+					t.Errorf("%v is left, want %v or more: it was renewed", hold.Remaining(), want)
+				}
+				hold.end(nil)
+			})
+		})
+	}
+}
+
+// places returns the owners in the queue of a master for k, and their places.
+func (fx *fixture) places(i int) map[string]float64 {
+	places := map[string]float64{}
+	for waiter, since := range fx.Master(i).ZSet("redlock_wait:{k}") {
+		owner, _, _ := strings.Cut(waiter, " ")
+		places[owner] = since
+	}
+	return places
 }

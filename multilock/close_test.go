@@ -137,32 +137,6 @@ func TestCloseWaitsForAReleaseOfAnother(t *testing.T) {
 	})
 }
 
-// A hold that was forced and whose name the client locked again is one that Close ends, too.
-func TestCloseEndsWhatWasForcedAndTakenAgain(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		m := fx.another(t)
-		first, second := request("k"), request("k")
-		if _, err := m.Lock(t.Context(), first); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		if _, err := fx.m.Force(t.Context(), "k"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := m.Lock(t.Context(), second); err != nil {
-			t.Fatal(err)
-		}
-		if holds, _ := m.busy(); holds != 2 {
-			t.Errorf("%d holds, want both", holds)
-		}
-		_ = m.Close() // says that the first was lost
-		for _, req := range []Request{first, second} {
-			req.Entry.(*entry).wantEnded(t, ErrClosed)
-		}
-		fx.wantNothing(t, "then", m)
-	})
-}
-
 // A hold whose release is held up on its way to the masters is one that Close finds.
 func TestCloseFindsAHoldUntilItsReleaseIsSent(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {

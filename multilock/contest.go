@@ -31,7 +31,7 @@ type contest struct {
 	timer    *time.Timer    // for what is due next, once something is
 	watching bool           // Redisson's channel
 	closing  bool           // it makes no further try
-	together bool           // what it sends is left to Node.Flush
+	gathered bool           // what it sends is left to Node.Flush
 	trace    *contestTrace  // nil: it is not traced
 
 	outbox   []message

@@ -62,8 +62,8 @@ func (d *directory) since(owner string) time.Time {
 	return d.grants[owner]
 }
 
-// ask reports whether what is to be asked for, and notes that it is.
-func (d *directory) ask(what string) bool {
+// mayAsk reports whether what is to be asked for, and notes that it is.
+func (d *directory) mayAsk(what string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := clock.Now()
@@ -120,7 +120,7 @@ func (m *Masters) inquire(cmd *script.Command, read func(script.Answer) bool) <-
 // Cost: one command to each master.
 func (m *Masters) lookUp(client string) <-chan struct{} {
 	d := &m.directory
-	if client == "" || client == m.ID() || d.client(client) != nil || !d.ask(client) {
+	if client == "" || client == m.ID() || d.client(client) != nil || !d.mayAsk(client) {
 		return closedChan
 	}
 	return m.inquire(script.LookUp(client), func(a script.Answer) bool {
@@ -141,7 +141,7 @@ func (m *Masters) lookUp(client string) <-chan struct{} {
 // Cost: one script call on each master.
 func (m *Masters) lookAt(key, owner string) <-chan struct{} {
 	d := &m.directory
-	if !d.since(owner).IsZero() || !d.ask(owner) {
+	if !d.since(owner).IsZero() || !d.mayAsk(owner) {
 		return closedChan
 	}
 	tokens := make([]int64, 0, len(m.nodes))
@@ -254,7 +254,7 @@ func (m *Masters) Identify(ctx context.Context, err error) error {
 		client = m.who(why.Holder)
 		m.tries.Done()
 	default:
-		if m.since(t, why.Holder).IsZero() && m.directory.ask("since when "+t.key) {
+		if m.since(t, why.Holder).IsZero() && m.directory.mayAsk("since when "+t.key) {
 			m.lookAt(t.key, why.Holder) // for the next who is refused
 		}
 		m.tries.Done()

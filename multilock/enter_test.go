@@ -3,12 +3,10 @@ package multilock
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"example.com/redlock/clock"
 	"example.com/redlock/redlocktest"
 )
 
@@ -33,63 +31,6 @@ func (fx *fixture) wantCounts(t *testing.T, hold *Hold, want string, inClient in
 	if got := hold.Count(); got != inClient {
 		t.Errorf("Count = %d, want %d", got, inClient)
 	}
-}
-
-// Callers with one owner share one hold, which is freed with the last entry.
-func TestEnterAgain(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		owner := new(int)
-		var entries []*entry
-		var hold *Hold
-		for i := range 3 {
-			req := shared(owner)
-			req.Wait = i == 1 // waiting or not is all the same
-			h, err := fx.m.Lock(t.Context(), req)
-			if err != nil || hold != nil && h != hold {
-				t.Fatalf("Lock %d = %v, %v, want the hold that is there", i, h, err)
-			}
-			hold = h
-			entries = append(entries, req.Entry.(*entry))
-		}
-		fx.wantCounts(t, hold, "3", 3)
-		for i, e := range entries[:2] {
-			if err := hold.Unlock(t.Context(), e); err != nil {
-				t.Errorf("Unlock = %v", err)
-			}
-			e.wantEnded(t, ErrNotHeld)
-			fx.wantCounts(t, hold, string(rune('2'-i)), 2-i)
-			if err := hold.Unlock(t.Context(), e); !errors.Is(err, ErrNotHeld) {
-				t.Errorf("Unlock twice = %v, want ErrNotHeld", err)
-			}
-		}
-		entries[2].wantAlive(t)
-		if err := hold.Unlock(t.Context(), entries[2]); err != nil {
-			t.Errorf("Unlock = %v", err)
-		}
-		entries[2].wantEnded(t, ErrNotHeld)
-		fx.wantNothing(t, "after all", fx.m)
-	})
-}
-
-// Other callers of the client do not enter it.
-func TestOthersDoNotEnter(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		hold := fx.take(t, fx.m, "k") // of no owner but its first entry
-		for _, owner := range []any{nil, new(int)} {
-			if _, err := fx.m.Lock(t.Context(), shared(owner)); !errors.Is(err, ErrTaken) {
-				t.Errorf("Lock of another owner = %v, want ErrTaken", err)
-			}
-		}
-		again := request("k")
-		again.Owner = entryOf(hold) // a call tree that begins with a hold has its entry for an owner
-		if h, err := fx.m.Lock(t.Context(), again); err != nil || h != hold {
-			t.Errorf("Lock of its first entry = %v, %v, want the same hold", h, err)
-		}
-		fx.wantCounts(t, hold, "2", 2)
-		hold.end(ErrNotHeld)
-		again.Entry.(*entry).wantEnded(t, ErrNotHeld)
-		fx.wantNothing(t, "after all", fx.m)
-	})
 }
 
 // Re-entry touches only what is held, and needs a majority that has the hold.
@@ -210,88 +151,6 @@ func TestOwnersCallersEnterOutOfTurn(t *testing.T) {
 		}
 		unlock(t, between.wantHold(t, "then"))
 		fx.wantNothing(t, "after all", fx.m)
-	})
-}
-
-// The first of the waiters enters a hold that its owner gets by a try, instead of the lock that it
-// asked for.
-func TestFirstWaiterEntersWhatATryGot(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		owner := new(int)
-		fx.seat("x", time.Hour, 0, 1, 2)
-		m := fx.another(t)
-		fx.hold(t, m) // it hears nothing
-		again := shared(owner)
-		again.Wait = true
-		first := begin(t, m, again)
-		fx.each(func(m *redlocktest.Master) { m.Del("k"); m.Del("redlock_wait:{k}") })
-		hold, err := m.Lock(t.Context(), shared(owner))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h := first.wantHold(t, "its owner has it"); h != hold {
-			t.Error("the waiter has another hold")
-		}
-		fx.wantCounts(t, hold, "2", 2)
-		hold.end(ErrNotHeld)
-		fx.wantNothing(t, "after all", fx.m, m)
-	})
-}
-
-// Entries that come and go at the same time leave the masters with the count that the client has, and
-// with nothing in the end.
-func TestEntriesComeAndGoTogether(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		for i, m := range fx.Masters() {
-			m.Delay(time.Duration(i) * time.Millisecond)
-		}
-		owner := new(int)
-		first := shared(owner)
-		hold := fx.lock(t, first)
-		var callers sync.WaitGroup
-		for i := range 20 {
-			callers.Go(func() {
-				for k := range 5 {
-					req := shared(owner)
-					req.Wait = i%2 == 0
-					h, err := fx.m.Lock(t.Context(), req)
-					if err != nil || h != hold {
-						t.Errorf("Lock = %v, %v, want the hold that is there", h, err)
-						return
-					}
-					time.Sleep(time.Duration(i*k) * 100 * time.Microsecond)
-					if err := h.Unlock(t.Context(), req.Entry); err != nil {
-						t.Errorf("Unlock = %v", err)
-					}
-				}
-			})
-		}
-		callers.Wait()
-		time.Sleep(time.Second)
-		fx.wantCounts(t, hold, "1", 1)
-		unlock(t, hold)
-		time.Sleep(time.Second)
-		fx.wantNothing(t, "after all", fx.m)
-	})
-}
-
-// What is entered again is valid as long as the majority said, and never shorter.
-func TestEnterExtendsValidity(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		owner := new(int)
-		hold := fx.lock(t, shared(owner))
-		time.Sleep(time.Second)
-		short := shared(owner)
-		short.Lease = time.Second
-		fx.lock(t, short)
-		if got, want := hold.Remaining(), clock.Validity(lease, time.Second); got != want {
-			t.Errorf("Remaining after it was entered for a second = %v, want %v", got, want)
-		}
-		fx.lock(t, shared(owner))
-		if got, want := hold.Remaining(), clock.Validity(lease, 0); got != want {
-			t.Errorf("Remaining after it was entered again = %v, want %v", got, want)
-		}
-		hold.end(ErrNotHeld)
 	})
 }
 

@@ -37,8 +37,6 @@ const (
 	firstLease = 400 * time.Millisecond
 )
 
-var firstValid = clock.Validity(firstLease, 0)
-
 // fixture is masters in memory, and a client of them.
 type fixture struct {
 	*redlocktest.Fleet
@@ -295,22 +293,6 @@ func newWaiting(m *Masters) *contest {
 	return m.newContest("k", protocol.Want{Lease: lease, Wait: true}, m.stamp(clock.Now()), nil)
 }
 
-// newQuiet is newWaiting that does nothing by itself: rounds begin and end when the test says so, by
-// start, ask and backOff.
-func newQuiet(m *Masters) *contest {
-	c := newWaiting(m)
-	c.timer = time.AfterFunc(1e6*time.Hour, func() {})
-	return c
-}
-
-// askedQuiet is newQuiet whose first round has been answered.
-func askedQuiet(m *Masters) *contest {
-	c := newQuiet(m)
-	c.start()
-	synctest.Wait()
-	return c
-}
-
 // asked is newWaiting whose first round has been answered.
 func asked(m *Masters) *contest {
 	c := newWaiting(m)
@@ -326,34 +308,6 @@ func stateOf(c *contest) protocol.Contender {
 	return c.state
 }
 
-// current returns the owner of a contest.
-func current(c *contest) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.owner.ID
-}
-
-// ask has a contest begin its next round now.
-func ask(c *contest) {
-	c.mu.Lock()
-	c.state.AskAt = clock.Now()
-	c.state.BackOffAt = clock.Now().Add(time.Hour) // the round comes first
-	c.stepLocked(&protocol.Event{Kind: protocol.Due})
-	c.flush()
-}
-
-// backOff has a contest give back the minority of votes that it has now.
-func backOff(t *testing.T, c *contest) {
-	t.Helper()
-	c.mu.Lock()
-	if c.state.State != protocol.Minority {
-		t.Errorf("%v, want a minority of votes", c.state.State)
-	}
-	c.state.BackOffAt = clock.Now()
-	c.stepLocked(&protocol.Event{Kind: protocol.Due})
-	c.flush()
-}
-
 // wantWon fails unless c has been won, and takes the grant.
 func wantWon(t *testing.T, when string, c *contest) Grant {
 	t.Helper()
@@ -363,15 +317,6 @@ func wantWon(t *testing.T, when string, c *contest) Grant {
 		t.Fatalf("%s: %v, want it won", when, stateOf(c).State)
 	}
 	return g
-}
-
-// wantNotWon fails if c has been won.
-func wantNotWon(t *testing.T, when string, c *contest) {
-	t.Helper()
-	synctest.Wait()
-	if s := stateOf(c); s.State == protocol.Won || s.State == protocol.Taken {
-		t.Errorf("%s: won for %v, want it not won", when, clock.Until(s.Until))
-	}
 }
 
 // id writes an owner in full: "x:r1", or "x" for the same, with a UUID for the client x. It
@@ -540,13 +485,4 @@ func handOff(c *contest, round uint64, token int64) script.HandOff {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return script.HandOff{Owner: c.owner.ID, Round: round - c.owner.Round(script.HandOff{}), Token: token, Key: "k"}
-}
-
-// portion is how many of all seeds of a simulation to run: with -short, as make unit does under
-// the race detector, which makes each ten times as slow, a fifth. make sim runs all without it.
-func portion(all uint64) uint64 {
-	if testing.Short() {
-		return (all + 4) / 5
-	}
-	return all
 }

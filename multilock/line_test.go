@@ -5,31 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"example.com/redlock/node"
-	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
 // The queue of a client's callers that wait for one lock.
-
-// waiters returns how many callers of m wait for key.
-func waiters(m *Masters, key string) (many int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if n := m.names[target{key: key}]; n != nil {
-		for w := n.line.first; w != nil; w = w.after {
-			many++
-		}
-	}
-	return many
-}
 
 // Callers are served in the order of their calls.
 func TestCallersAreServedInOrder(t *testing.T) {
@@ -53,53 +38,6 @@ func TestCallersAreServedInOrder(t *testing.T) {
 		unlock(t, hold)
 		fx.wantNothing(t, "after all", fx.m)
 	})
-}
-
-// Only the first asks the masters, however many wait.
-func TestOneCallerAsksForAll(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		fx.seat("x", time.Hour, 0, 1, 2)
-		for range 20 {
-			begin(t, fx.m, patient("k"))
-		}
-		for i, q := range fx.queues("k") {
-			if strings.Contains(q, ",") || q == "" {
-				t.Errorf("queue of m%d = %q, want one owner", i+1, q)
-			}
-		}
-		before := fx.Master(0).Calls("EVALSHA")
-		time.Sleep(4 * time.Second)
-		if got := fx.Master(0).Calls("EVALSHA") - before; got > 14 {
-			t.Errorf("%d script calls in 4s, want those of one caller", got)
-		}
-	})
-}
-
-// A caller may leave from any place, and the others go on in their order.
-func TestCallersLeaveFromAnyPlace(t *testing.T) {
-	for leaver := range 4 {
-		t.Run(fmt.Sprint(leaver), func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				hold := fx.take(t, fx.m, "k")
-				var calls []*call
-				for range 4 {
-					calls = append(calls, begin(t, fx.m, patient("k")))
-				}
-				time.Sleep(time.Second)
-				calls[leaver].cancel()
-				calls[leaver].wantError(t, "it leaves", context.Canceled, ErrTaken)
-				if got := waiters(fx.m, "k"); got != 3 {
-					t.Errorf("%d wait, want 3", got)
-				}
-				for i, c := range slices.Delete(calls, leaver, leaver+1) {
-					unlock(t, hold)
-					hold = c.wantHold(t, fmt.Sprintf("caller %d of the rest", i))
-				}
-				unlock(t, hold)
-				fx.wantNothing(t, "after all", fx.m)
-			})
-		})
-	}
 }
 
 // The last waiter leaves, and others come behind those who are left.
@@ -221,85 +159,6 @@ func TestNobodyIsEnteredWhoCannotBeTold(t *testing.T) {
 	}
 }
 
-// A client can be told as long as a majority of its subscriptions works.
-func TestCanBeTold(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		for i, tt := range []struct {
-			master int
-			on     bool
-			want   bool
-		}{{0, true, false}, {0, true, false}, {2, true, true}, {0, false, false}, {1, true, true}, {1, false, false}, {2, false, false}} {
-			fx.m.Subscribed(tt.master, tt.on)
-			if got := fx.m.canBeTold(); got != tt.want {
-				t.Errorf("%d: canBeTold = %v, want %v", i, got, tt.want)
-			}
-		}
-		fx.m.subscribe()
-		time.Sleep(time.Second)
-		if !fx.m.canBeTold() {
-			t.Error("canBeTold = false with all subscriptions")
-		}
-		fx.Master(0).Kill()
-		fx.Master(1).Kill()
-		time.Sleep(time.Second)
-		if fx.m.canBeTold() {
-			t.Error("canBeTold = true with two masters dead")
-		}
-	})
-}
-
-// The next caller claims where the release that entered it arrived, and only there it has anything
-// to give back.
-func TestNextCallerClaimsWhereTheReleaseArrived(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		hold := fx.take(t, fx.m, "k")
-		fx.Master(2).Kill()
-		time.Sleep(time.Second)
-		next := newWaiting(fx.m)
-		fx.m.releaseTo(hold.claim, next)
-		synctest.Wait()
-		s := stateOf(next)
-		if at := s.Claimed(); at != 0b011 {
-			t.Errorf("the next caller claims %03b, want 011", at)
-		}
-		next.giveUp(nil)
-		hold.end(nil)
-	})
-}
-
-// The next caller enters with the release where the hold was, and with a round of its own where it
-// was not: everywhere, in one round trip.
-func TestReleaseToEntersEverywhere(t *testing.T) {
-	inBubble(t, 5, func(t *testing.T, fx *fixture) {
-		m := fx.another(t)
-		fx.hold(t, m)
-		hold := fx.take(t, m, "k")
-		claim := hold.claim
-		claim.At = 1<<1 | 1<<3
-		fx.seat("x", lease, 0, 2, 4)
-		var before []int64
-		for _, m := range fx.Masters() {
-			before = append(before, m.Calls("EVALSHA"))
-		}
-		next := newWaiting(m)
-		m.releaseTo(claim, next)
-		o := current(next)
-		fx.wantHolders(t, "k", strings.Join([]string{"x", o, "x", o, "x"}, " "))
-		if got, want := fx.queues("k"), []string{o, "", o, "", o}; !slices.Equal(got, want) {
-			t.Errorf("queues = %q, want %q", got, want)
-		}
-		for i, m := range fx.Masters() {
-			if got := m.Calls("EVALSHA") - before[i]; got != 1 {
-				t.Errorf("%s: %d script calls, want 1", m.Name(), got)
-			}
-		}
-		next.giveUp(nil)
-		hold.end(nil)
-		time.Sleep(time.Second)
-		fx.wantHolders(t, "k", "x - x - x")
-	})
-}
-
 // A contest that was given up before the release names it enters no queue, and asks nobody.
 func TestAContestThatIsGivenUpBeforeItBegan(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
@@ -315,32 +174,6 @@ func TestAContestThatIsGivenUpBeforeItBegan(t *testing.T) {
 	})
 }
 
-// A contest may be given up by its caller while another goroutine names it in a release: what it
-// asks never comes after what takes it back.
-func TestGiveUpWhileNamedInARelease(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		fx.Master(0).Kill() // its answer comes before anything is sent to the others
-		m := fx.another(t)
-		time.Sleep(200 * time.Millisecond)
-		for range 300 {
-			next := newWaiting(m)
-			named := make(chan struct{})
-			go func() {
-				m.releaseTo(Claim{Owner: script.NewOwner("k", m.owners.make(nil)), Token: 1, At: 0}, next)
-				close(named)
-			}()
-			for stateOf(next).Round == 0 {
-			}
-			next.giveUp(nil)
-			<-named
-			synctest.Wait()
-			if got := fx.holders("k"); got != "- - -" {
-				t.Fatalf("holders = %s, want none: a round came after the release", got)
-			}
-		}
-	})
-}
-
 // Callers who come, leave, win and give back at random, of a client that always has its turn in the
 // queue of the masters by a release, are all served, and nothing is left.
 func TestCallersComeAndGo(t *testing.T) {
@@ -353,17 +186,18 @@ func TestCallersComeAndGo(t *testing.T) {
 		var mu sync.Mutex
 		served, held := 0, 0
 		for i := range 40 {
-			d := dice{rand.New(rand.NewPCG(uint64(i), 7))}
+			d := rand.New(rand.NewPCG(uint64(i), 7))
+			upTo := func(most time.Duration) time.Duration { return time.Duration(d.Int64N(int64(most))) }
 			client := m
 			if i%8 == 0 {
 				client = fx.m
 			}
 			callers.Go(func() {
 				for range 10 {
-					time.Sleep(d.upTo(200 * time.Millisecond))
+					time.Sleep(upTo(200 * time.Millisecond))
 					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-					if d.oneIn(2) {
-						ctx, cancel = context.WithTimeout(t.Context(), d.upTo(300*time.Millisecond))
+					if d.IntN(2) == 0 {
+						ctx, cancel = context.WithTimeout(t.Context(), upTo(300*time.Millisecond))
 					}
 					hold, err := client.Lock(ctx, patient("k"))
 					if errors.Is(ctx.Err(), context.DeadlineExceeded) && err == nil {
@@ -379,7 +213,7 @@ func TestCallersComeAndGo(t *testing.T) {
 						t.Errorf("%d hold the lock", held)
 					}
 					mu.Unlock()
-					time.Sleep(d.upTo(10 * time.Millisecond))
+					time.Sleep(upTo(10 * time.Millisecond))
 					mu.Lock()
 					held--
 					mu.Unlock()
@@ -457,42 +291,6 @@ func TestOrderAfterAGuard(t *testing.T) {
 	})
 }
 
-// A client alone pays its masters one script call for a lock, however many of its callers want it, and
-// one more where the lock is kept for so long that it is renewed: the release enters the next caller, or
-// the renewal does, in whose script call it asks.
-func TestCallsOfOneClientAlone(t *testing.T) {
-	for _, tt := range []struct {
-		callers int
-		section time.Duration
-		want    float64
-	}{{2, time.Microsecond, 1}, {3, time.Microsecond, 1}, {20, time.Microsecond, 1}, {20, 10 * time.Millisecond, 1}, {20, 100 * time.Millisecond, 2}} {
-		t.Run(fmt.Sprint(tt.callers, " ", tt.section), func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
-				fx.m.subscribe()
-				time.Sleep(time.Second)
-				rounds := 400 / tt.callers
-				before := fx.calls()
-				var all sync.WaitGroup
-				for range tt.callers {
-					all.Go(func() {
-						for range rounds {
-							hold := fx.lock(t, patient("k"))
-							time.Sleep(tt.section)
-							unlock(t, hold)
-						}
-					})
-				}
-				all.Wait()
-				locks := tt.callers * rounds
-				if got := float64(fx.calls()-before) / 3 / float64(locks); got > tt.want+0.25 { // for both ends
-					t.Errorf("%.2f script calls on a master for a lock, want %v", got, tt.want)
-				}
-			})
-		})
-	}
-}
-
 // Whatever a client sends about its own hold comes behind the entries of its callers in the queues: who asks
 // later, of another client, comes later. It is so where the hold was handed off a moment ago, and where it
 // becomes a reader's, is taken away by force, or is healed at a master that forgot it.
@@ -564,4 +362,14 @@ func TestOwnCallersComeFirst(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Where nobody can tell what a contest left, since it asked nobody, the next one asks by itself.
+func TestGiveUpOfAnIdleContestToTheNext(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		next := newWaiting(fx.m)
+		newWaiting(fx.m).giveUp(next)
+		fx.m.release(wantWon(t, "a free lock", next).Claim, 0)
+		fx.wantNothing(t, "then", fx.m)
+	})
 }

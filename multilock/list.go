@@ -46,7 +46,7 @@ const listedAtOnce = 128
 //
 // The error is a [*MajorityError] when fewer than a majority of the masters could be searched.
 //
-// Cost: on each master two SCAN for each hundred keys that it has, and a script call for each 16 names.
+// Cost: on each master three SCAN for each hundred keys that it has, and a script call for each 16 names.
 func (m *Masters) List(ctx context.Context, pattern string, limit int) (Listing, error) {
 	var l Listing
 	start := time.Now()
@@ -55,10 +55,12 @@ func (m *Masters) List(ctx context.Context, pattern string, limit int) (Listing,
 		a := m.scan(looking, i, func(cursor uint64) *script.Command {
 			return script.Scan(cursor, pattern, "hash")
 		}, found.locks)
-		if a.Outcome == script.Done {
-			a = m.scan(looking, i, script.ScanSemaphores, func(keys []string) bool {
-				return found.semaphores(pattern, keys)
-			})
+		for _, inBraces := range [...]bool{false, true} {
+			if a.Outcome == script.Done {
+				a = m.scan(looking, i, func(cursor uint64) *script.Command {
+					return script.ScanSemaphores(cursor, pattern, inBraces)
+				}, found.semaphores)
+			}
 		}
 		if looking.Err() != nil && ctx.Err() == nil {
 			found.cut()
@@ -111,10 +113,10 @@ func (n *names) locks(keys []string) (more bool) {
 }
 
 // semaphores takes keys of semaphores.
-func (n *names) semaphores(pattern string, keys []string) (more bool) {
+func (n *names) semaphores(keys []string) (more bool) {
 	return n.add(keys, func(key string) (target, bool) {
 		name := script.SemaphoreOf(key)
-		return target{name, true}, name != "" && matches(pattern, name)
+		return target{name, true}, name != ""
 	})
 }
 

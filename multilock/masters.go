@@ -212,7 +212,7 @@ func (m *Masters) send(cmd *script.Command, at Set, to node.Receiver) {
 // deliver sends cmd to the masters in at, or leaves it to Node.Flush if it is to share a script call.
 // Those that are down come first: they answer at once that they got nothing, so that a vote which the
 // others decide claims nothing there.
-func (m *Masters) deliver(cmd *script.Command, at Set, to node.Receiver, together bool) {
+func (m *Masters) deliver(cmd *script.Command, at Set, to node.Receiver, gathered bool) {
 	var down Set
 	for i, n := range m.nodes {
 		if at.Has(i) && n.Down() {
@@ -223,7 +223,7 @@ func (m *Masters) deliver(cmd *script.Command, at Set, to node.Receiver, togethe
 	for i, n := range m.nodes {
 		switch {
 		case !(at &^ down).Has(i):
-		case together:
+		case gathered:
 			n.Queue(cmd, to, i)
 		default:
 			n.Send(cmd, to, i)

@@ -1,13 +1,10 @@
 package multilock
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/hashicorp/go-multierror"
 
 	"example.com/redlock/redlocktest"
 )
@@ -66,35 +63,4 @@ func TestGuardIsReported(t *testing.T) {
 			t.Errorf("the log says %q, want once that the quorum is back", got)
 		}
 	})
-}
-
-// The outages of a name have each reason once.
-func TestOutageHeard(t *testing.T) {
-	why := func(texts ...string) *MajorityError {
-		e := &MajorityError{Nodes: new(multierror.Error)}
-		for _, text := range texts {
-			e.Nodes.Errors = append(e.Nodes.Errors, errors.New(text))
-		}
-		return e
-	}
-	var o outage
-	for i, tt := range []struct {
-		why          *MajorityError
-		before, news bool
-	}{
-		{nil, false, false},
-		{why("a", "b"), false, true},
-		{why("b"), true, false},
-		{why("b", "c"), true, true},
-		{why("a", "c"), true, false},
-		{nil, true, false},
-		{nil, false, false},
-		{why("a"), false, true},
-		{nil, true, false},
-		{why(), false, true},
-	} {
-		if before, news := o.heard(tt.why); before != tt.before || news != tt.news {
-			t.Errorf("%d: heard = %v, %v, want %v, %v", i, before, news, tt.before, tt.news)
-		}
-	}
 }

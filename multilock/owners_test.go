@@ -2,8 +2,6 @@ package multilock
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,55 +31,6 @@ func TestMeetingADeadOwner(t *testing.T) {
 	})
 }
 
-// Owners that live are left alone, however they came by their locks.
-func TestMeetingALiveOwner(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		held := fx.take(t, fx.m, "k")
-		for range 2 {
-			if _, err := fx.try(t); !errors.Is(err, ErrTaken) {
-				t.Errorf("Lock = %v, want ErrTaken", err)
-			}
-			fx.wantHolders(t, "k", held.Owner()+" "+held.Owner()+" "+held.Owner())
-		}
-		unlock(t, held)
-		waited := begin(t, fx.m, patient("k")).wantHold(t, "a free lock")
-		synctest.Wait()
-		_, _ = fx.try(t)
-		fx.wantHolders(t, "k", waited.Owner()+" "+waited.Owner()+" "+waited.Owner())
-		unlock(t, waited)
-		fx.wantNothing(t, "then", fx.m)
-	})
-}
-
-// The owners of other clients are none of ours, also where one client's id begins as another's does.
-func TestOurs(t *testing.T) {
-	o := newOwners()
-	mine := o.make(nil)
-	for owner, want := range map[string]bool{
-		mine:                  true,
-		o.client + ":17":      true,
-		o.client + "0:r1":     false,
-		o.client:              false,
-		newOwners().client:    false,
-		id("x"):               false,
-		"":                    false,
-		o.client[1:] + ":r1":  false,
-		"x" + o.client + ":r": false,
-	} {
-		if got := o.ours(owner); got != want {
-			t.Errorf("ours(%q) = %v, want %v", owner, got, want)
-		}
-	}
-	for owner, want := range map[string]bool{mine: false, o.client + ":17": true, "": true, id("x:r9"): false} {
-		if got := foreign(owner); got != want {
-			t.Errorf("foreign(%q) = %v, want %v", owner, got, want)
-		}
-	}
-	if again := o.make(nil); again == mine {
-		t.Errorf("owner %s is made twice", again)
-	}
-}
-
 // A hand-off to an owner that has gone is taken back at that master and no other.
 func TestStrayHandOffIsReleased(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
@@ -90,17 +39,6 @@ func TestStrayHandOffIsReleased(t *testing.T) {
 		fx.seat(stray, lease, 0, 1, 2)
 		fx.m.HandedOff(1, script.HandOff{Owner: stray, Round: 3, Token: 9, Key: "k"})
 		fx.wantHolders(t, "k", stray+" - "+stray)
-	})
-}
-
-// A hand-off to an owner that has a hold, or whose release is under way, is left alone.
-func TestHandOffToAHolder(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		hold := fx.take(t, fx.m, "k")
-		fx.m.HandedOff(1, script.HandOff{Owner: hold.Owner(), Round: 1, Token: 9, Key: "k"})
-		fx.wantHolders(t, "k", hold.Owner()+" "+hold.Owner()+" "+hold.Owner())
-		unlock(t, hold)
-		fx.wantNothing(t, "then", fx.m)
 	})
 }
 
@@ -138,26 +76,6 @@ func TestMastersThatAreDownAnswerFirst(t *testing.T) {
 	})
 }
 
-// A hand-off that comes when its owner has gone is taken back also where the owner became a reader
-// meanwhile, and the master has not answered the release of that yet.
-func TestStrayHandOffToWhoWasDowngraded(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		hold := fx.take(t, fx.m, "k")
-		if err := hold.Downgrade(t.Context(), entryOf(hold)); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait()
-		fx.Master(1).Kill()
-		time.Sleep(time.Second)
-		unlock(t, hold)
-		synctest.Wait()
-		fx.m.HandedOff(1, script.HandOff{Owner: hold.Owner(), Round: 1, Token: 9, Key: "k"})
-		fx.Master(1).RestartWithData()
-		time.Sleep(5 * time.Second)
-		fx.wantHolders(t, "k", "- - -")
-	})
-}
-
 // Who may publish, and no more, learns which clients wait, and can guess their owners and tokens. A hand-off that
 // such a one makes up is no vote, and the forger's token is not read.
 func TestForgedHandOffs(t *testing.T) {
@@ -189,22 +107,4 @@ func TestForgedHandOffs(t *testing.T) {
 			})
 		})
 	}
-}
-
-// No two tries number their rounds alike.
-func TestRoundsBeginAnywhere(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		fx.seat("x", time.Hour, 0, 1, 2)
-		seen := map[uint64]bool{}
-		for range 8 {
-			c := asked(fx.m)
-			from := -c.owner.Round(script.HandOff{})
-			ask := fx.Master(0).Get("redlock_wait:{k}" + current(c))
-			if seen[from>>12] || from >= 1<<52 || !strings.HasPrefix(ask, fmt.Sprintf("%d ", from+1)) {
-				t.Errorf("rounds are counted from %d, and the first is %q", from, ask)
-			}
-			seen[from>>12] = true
-			c.giveUp(nil)
-		}
-	})
 }

@@ -30,72 +30,6 @@ func keptRenewal(h *Hold) (renewal, <-chan fate) {
 	return renewal{hold: h, told: func(ev protocol.HoldEvent, why *MajorityError) { told <- fate{ev, why} }}, told
 }
 
-// renew renews h once, and returns what it was told.
-func renew(m *Masters, h *Hold) fate {
-	r, told := keptRenewal(h)
-	m.extend(redlocktrace.RenewalWatchdog, lease, []renewal{r})
-	return <-told
-}
-
-func TestRenew(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		fault func(fx *fixture)
-		want  error // nil: renewed
-	}{
-		{"all masters", func(*fixture) {}, nil},
-		{"a dead minority", func(fx *fixture) { fx.Master(0).Kill(); fx.Master(4).Kill() }, nil},
-		{"a frozen minority", func(fx *fixture) { fx.Master(0).Freeze(); fx.Master(4).Freeze() }, nil},
-		{"a minority lost it", func(fx *fixture) { fx.Master(0).FlushAll(); fx.Master(4).FlushAll() }, nil},
-		{"dead and lost minority", func(fx *fixture) { fx.Master(0).Kill(); fx.Master(4).FlushAll() }, nil},
-		{"a majority lost it", func(fx *fixture) { fx.Master(0).FlushAll(); fx.Master(2).FlushAll(); fx.Master(4).FlushAll() }, nil},
-		{"a majority was forced", func(fx *fixture) {
-			for i := range 3 {
-				fx.m.nodes[i].Send(script.Force("k", 1), nobody{}, i)
-			}
-		}, ErrLost},
-		{"a majority has another owner", func(fx *fixture) { fx.seat("b", time.Hour, 0, 1, 2) }, ErrLost},
-		{"a majority is no lock", func(fx *fixture) {
-			for i := range 3 {
-				fx.Master(i).Set("k", "x")
-			}
-		}, ErrLost},
-		{"a majority is dead", func(fx *fixture) { fx.Master(0).Kill(); fx.Master(2).Kill(); fx.Master(4).Kill() }, ErrNoQuorum},
-		{"a majority is frozen", func(fx *fixture) { fx.Master(0).Freeze(); fx.Master(2).Freeze(); fx.Master(4).Freeze() }, ErrNoQuorum},
-		{"dead or lost", func(fx *fixture) { fx.Master(0).Kill(); fx.Master(2).Kill(); fx.Master(4).FlushAll() }, nil},
-		{"dead or another's", func(fx *fixture) {
-			fx.Master(0).Kill()
-			fx.Master(2).Kill()
-			fx.seat("b", time.Hour, 4)
-		}, ErrNoQuorum},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, 5, func(t *testing.T, fx *fixture) {
-				hold := fx.take(t, fx.m, "k")
-				time.Sleep(5 * time.Second)
-				tt.fault(fx)
-				synctest.Wait()
-				r, told := keptRenewal(hold)
-				fx.m.extend(redlocktrace.RenewalWatchdog, lease, []renewal{r})
-				got := <-told
-				switch {
-				case tt.want == nil:
-					if left, want := clock.Until(got.ev.Until), clock.Validity(lease, 0); got.ev.Kind != protocol.HoldRenewed || got.why != nil || left != want {
-						t.Errorf("told %v with %v left, %v, want that it was renewed, with %v", got.ev.Kind, left, got.why, want)
-					}
-				case got.why == nil || !errors.Is(got.why, tt.want) || (got.ev.Kind == protocol.HoldLost) != (tt.want == ErrLost):
-					t.Errorf("told %v, %v, want %v", got.ev.Kind, got.why, tt.want)
-				}
-				time.Sleep(time.Second)
-				if len(told) > 0 {
-					t.Errorf("told twice: %v", <-told)
-				}
-				hold.end(nil)
-			})
-		})
-	}
-}
-
 // One script call renews many holds, and each of them has a vote of its own.
 func TestRenewVotesOnEachHold(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
@@ -198,36 +132,6 @@ func TestRenewOfAnotherNumber(t *testing.T) {
 	}
 }
 
-// A renewal claims the masters that it was sent to, and no others.
-func TestRenewalClaimsWhereItWasSent(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		fx.Master(1).Kill()
-		time.Sleep(time.Second)
-		hold := fx.take(t, fx.m, "k")
-		claimed := func() Set {
-			hold.mu.Lock()
-			defer hold.mu.Unlock()
-			return hold.state.At
-		}
-		if at := claimed(); at != 0b101 {
-			t.Errorf("the hold claims %03b, want 101", at)
-		}
-		renew(fx.m, hold)
-		if at := claimed(); at != 0b101 {
-			t.Errorf("after a renewal the hold claims %03b, want 101", at)
-		}
-		fx.Master(1).RestartWithData()
-		time.Sleep(2 * time.Second)
-		renew(fx.m, hold)
-		if at := claimed(); at != 0b111 {
-			t.Errorf("after one that healed it claims %03b, want 111", at)
-		}
-		fx.wantHolders(t, "k", hold.Owner()+" "+hold.Owner()+" "+hold.Owner())
-		unlock(t, hold)
-		fx.wantNothing(t, "then", fx.m)
-	})
-}
-
 // A renewal that was made before a release and sent after it sets the lock again on masters that have just
 // freed it: it is released again, and nothing is left of it.
 func TestRenewalThatCrossesARelease(t *testing.T) {
@@ -259,61 +163,6 @@ func TestRenewalThatCrossesARelease(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The same by itself: an Extend and an Unlock at the same time, over and over, leave nothing.
-func TestExtendThatCrossesUnlock(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		for i, m := range fx.Masters() {
-			m.Delay(time.Duration(i) * time.Millisecond)
-		}
-		for range 200 {
-			hold := fx.take(t, fx.m, "k")
-			e := entryOf(hold)
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				_ = hold.Extend(t.Context(), e, lease)
-			}()
-			if err := hold.Unlock(t.Context(), e); err != nil {
-				t.Fatalf("Unlock = %v", err)
-			}
-			<-done
-			time.Sleep(10 * time.Millisecond)
-			if got := fx.holders("k"); got != "- - -" {
-				t.Fatalf("holders = %s, want none: a renewal came after the release", got)
-			}
-		}
-		fx.wantNothing(t, "then", fx.m)
-	})
-}
-
-// In an outage a hold is renewed again and again, sooner as validity runs out, but neither the masters
-// nor the log are flooded. The loss says why.
-func TestRenewalsOfAnOutage(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		req := watched()
-		fx.lock(t, req)
-		fx.each((*redlocktest.Master).Kill)
-		time.Sleep(lease)
-		req.Entry.(*entry).wantEnded(t, ErrLost)
-		req.Entry.(*entry).wantEnded(t, ErrNoQuorum)
-		if n := len(fx.log.lines("renewal failed")); n < 10 || n > 20 {
-			t.Errorf("%d renewals failed until the end of validity, want 10 to 20", n)
-		}
-	})
-}
-
-// A renewal that crosses Unlock has failed to no purpose: the log is silent.
-func TestUnlockedHoldIsNotReported(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		hold := fx.take(t, fx.m, "k")
-		unlock(t, hold)
-		hold.renewed(protocol.HoldEvent{Kind: protocol.HoldFailed}, new(MajorityError))
-		if lines := fx.log.lines("renewal failed"); len(lines) > 0 {
-			t.Errorf("the log says %q, want nothing", lines)
-		}
-	})
 }
 
 // An Extend that was made for a writer and arrives after the downgrade finds readers. The hold is not

@@ -44,8 +44,8 @@ func atOnce(n int, lease time.Duration) int {
 	return max(batch, int(2*gap*time.Duration(n)/protocol.RenewEvery(lease)))
 }
 
-// together is how much earlier than due a renewal may go along with others.
-func together(lease time.Duration) time.Duration { return lease / 60 }
+// leeway is how much earlier than due a renewal may go along with others.
+func leeway(lease time.Duration) time.Duration { return lease / 60 }
 
 // suspendWatch is how long a suspend may go unnoticed after it.
 const suspendWatch = time.Second
@@ -168,7 +168,7 @@ func (w *watchdog) take() (holds []*Hold, lease, next time.Duration) {
 	size := atOnce(n, lease)
 	for len(w.heap) > 0 && len(holds) < size {
 		v := &w.heap[0].visit
-		early := v.due.Sub(now) <= together(lease) || spread && !v.from.After(now)
+		early := v.due.Sub(now) <= leeway(lease) || spread && !v.from.After(now)
 		if v.lease != lease || !early {
 			break
 		}
@@ -192,4 +192,42 @@ func later(a, b time.Time) time.Time {
 		return a
 	}
 	return b
+}
+
+// visit is the next renewal of a hold. Watchdog.mu guards it.
+type visit struct {
+	at    clock.Instant // as the hold has it
+	lease time.Duration
+	from  time.Time // from when it may be made
+	due   time.Time
+	index int // in the heap
+}
+
+// unscheduled is the index of what is not in the heap.
+const unscheduled = -1
+
+// schedule is a heap of holds by their visits, the earliest first.
+type schedule []*Hold
+
+func (s schedule) Len() int           { return len(s) }
+func (s schedule) Less(i, j int) bool { return s[i].visit.due.Before(s[j].visit.due) }
+
+func (s schedule) Swap(i, j int) {
+	s[i], s[j] = s[j], s[i]
+	s[i].visit.index, s[j].visit.index = i, j
+}
+
+func (s *schedule) Push(v any) {
+	h := v.(*Hold)
+	h.visit.index = len(*s)
+	*s = append(*s, h)
+}
+
+func (s *schedule) Pop() any {
+	last := len(*s) - 1
+	h := (*s)[last]
+	h.visit.index = unscheduled
+	(*s)[last] = nil
+	*s = (*s)[:last]
+	return h
 }

@@ -75,26 +75,6 @@ func TestABurstIsSpread(t *testing.T) {
 	})
 }
 
-// More than a batch is renewed in one call only where batches with gaps between them would take most of the
-// time that there is.
-func TestAtOnce(t *testing.T) {
-	for _, tt := range []struct {
-		n     int
-		lease time.Duration
-		want  int
-	}{
-		{1, time.Second, batch},
-		{1000, 30 * time.Second, batch},
-		{100_000, 30 * time.Second, batch},
-		{200_000, 30 * time.Second, 40},
-		{1000, 150 * time.Millisecond, 40},
-	} {
-		if got := atOnce(tt.n, tt.lease); got != tt.want {
-			t.Errorf("atOnce(%d, %v) = %d, want %d", tt.n, tt.lease, got, tt.want)
-		}
-	}
-}
-
 // Renewals for another lease go in a call of their own.
 func TestRenewalsForSeveralLeases(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
@@ -151,44 +131,6 @@ func TestSuspend(t *testing.T) {
 		synctest.Wait()
 		entryOf(fixed).wantEnded(t, ErrLost)
 		fx.wantNothing(t, "then", fx.m)
-	})
-}
-
-// A hold that ended in a suspend ends at the latest when the next one of its name is granted, also before
-// anything else has noticed the suspend: it never goes on beside the next.
-func TestNextHoldAfterASuspend(t *testing.T) {
-	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
-		old := fx.take(t, fx.m, "k")
-		suspend(old)
-		fx.each(func(m *redlocktest.Master) { m.Del("k") })
-		next := fx.take(t, fx.m, "k")
-		e := entryOf(old)
-		e.wantEnded(t, ErrLost)
-		if err := old.Unlock(t.Context(), e); !errors.Is(err, ErrLost) {
-			t.Errorf("Unlock of the old hold = %v, want ErrLost", err)
-		}
-		fx.wantHolders(t, "k", next.Owner()+" "+next.Owner()+" "+next.Owner())
-		// The end of the old hold has not made the client forget the next.
-		if err := fx.m.Close(); err != nil {
-			t.Errorf("Close = %v", err)
-		}
-		entryOf(next).wantEnded(t, ErrClosed)
-		fx.wantNothing(t, "after Close", fx.m)
-	})
-}
-
-// Renewals fail after a suspend, since the network is not back yet: that ends the hold.
-func TestSuspendWithoutNetwork(t *testing.T) {
-	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
-		hold := fx.take(t, fx.m, "k")
-		fx.each((*redlocktest.Master).Kill)
-		time.Sleep(time.Second)
-		suspend(hold)
-		hold.renewed(protocol.HoldEvent{Kind: protocol.HoldFailed}, new(MajorityError))
-		if lines := fx.log.lines("renewal failed"); len(lines) > 0 {
-			t.Errorf("the log says %q, want nothing of a hold that is over", lines)
-		}
-		entryOf(hold).wantEnded(t, ErrLost)
 	})
 }
 

@@ -32,7 +32,7 @@ func (c *Client) Clients(ctx context.Context) ([]ClientInfo, error) { return c.m
 // The error is a [*MajorityError] that matches ErrNoQuorum when fewer than a majority of the masters
 // told. A user needs the permission +scan, which locks do without.
 //
-// Cost: on each master two SCAN for each hundred keys that it has, and a script call for each 16 names.
+// Cost: on each master three SCAN for each hundred keys that it has, and a script call for each 16 names.
 // It is a tool for operators.
 func (c *Client) List(ctx context.Context, pattern string, limit int) (Listing, error) {
 	if limit < 1 {

@@ -64,9 +64,14 @@ func slotKeysOf(name string) slotKeys {
 	return slotKeys{slots: k[0], queue: k[1], fence: k[2]}
 }
 
-// ScanSemaphores is a Scan for the keys that have the slots of semaphores. SemaphoreOf reads those that it
-// finds.
-func ScanSemaphores(cursor uint64) *Command { return Scan(cursor, slotsPrefix+"*", "zset") }
+// ScanSemaphores is a Scan for the keys that have the slots of semaphores with names that match pattern:
+// of names in braces, or of all others. SemaphoreOf reads those that it finds.
+func ScanSemaphores(cursor uint64, pattern string, inBraces bool) *Command {
+	if inBraces {
+		return Scan(cursor, slotsPrefix+pattern+":", "zset")
+	}
+	return Scan(cursor, slotsPrefix+"{"+pattern+"}", "zset")
+}
 
 // SemaphoreOf returns the name of the semaphore whose slots are at key, empty if that is no such key.
 func SemaphoreOf(key string) string {

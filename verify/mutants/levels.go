@@ -29,7 +29,6 @@ var levels = []catcher{
 	{pkg: "redlock"},
 	{pkg: "model"},
 	{"node", "TestSim"},
-	{"multilock", "TestSim"},
 	{"redlock", "TestSim"},
 }
 

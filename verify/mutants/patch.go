@@ -15,7 +15,7 @@ import (
 //	rule: a majority is more than half
 //	breaks: half of the masters are enough
 //	by: quorum
-//	by: multilock TestSim
+//	by: redlock TestSim
 //
 //	@@ quorum/quorum.go
 //	-func Majority(n int) int { return n/2 + 1 }

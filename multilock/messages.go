@@ -1,0 +1,315 @@
+package multilock
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node"
+	"example.com/redlock/node/script"
+)
+
+// What comes back to a contest.
+
+// handedOff counts a hand-off from master i. One to an owner that was given up is not counted: its release
+// was sent, and will free what was handed off. One that names no round of the owner is forged, by somebody who
+// may publish and knows no more than who waits.
+func (c *contest) handedOff(i int, h script.HandOff) {
+	c.mu.Lock()
+	round := c.owner.Round(h)
+	if h.Owner == c.owner.ID && round > 0 && round <= uint64(c.state.Round) {
+		if c.trace != nil && !c.state.Over() {
+			c.trace.handedOffLocked(c, i, int(round), h)
+		}
+		c.stepLocked(&protocol.Event{
+			Kind: protocol.HandedOff, Master: i, Try: c.state.Try, Round: uint32(round), Token: h.Token, Slot: h.Slot,
+		})
+	}
+	c.flush()
+}
+
+// round takes the answers to one round of a contest.
+type round struct {
+	c      *contest
+	try    uint32
+	number uint32
+}
+
+// Answer implements [node.Receiver].
+func (r *round) Answer(i int, a script.Answer) {
+	c := r.c
+	c.m.releaseStray(i, c.key, a)
+	c.mu.Lock()
+	if c.trace != nil {
+		c.trace.votedLocked(c, i, roundKey{try: r.try, number: r.number}, a)
+	}
+	if r.try == c.state.Try && !c.state.Over() {
+		if a.Outcome == script.Refused && a.Holder != "" {
+			a.Taken = c.state.Want.Permits
+		}
+		c.ballot.put(i, a)
+		c.watchLocked(a)
+		c.stepLocked(&protocol.Event{
+			Kind: protocol.Answer, Master: i, Try: r.try, Round: r.number,
+			Outcome: outcome(a), Holder: c.m.holder(a), Left: a.Left, Ahead: a.Rank, Token: a.Token, Slot: a.Slot,
+			Hopeless: a.Err != nil && !node.Heals(a.Err),
+		})
+	}
+	waits := c.state.Want.Wait
+	c.flush()
+	if waits && a.Outcome == script.Refused && a.Taken == 0 {
+		c.m.met(c.target, a.Holder)
+	}
+}
+
+// entered takes what became of the release that entered the round into the queue of master i.
+func (r *round) entered(i int, o script.Outcome) {
+	r.c.step(&protocol.Event{Kind: protocol.Entered, Master: i, Try: r.try, Outcome: protocol.Outcome(o)})
+}
+
+// raise takes the answers to one raise of the fencing counter.
+type raise struct {
+	c      *contest
+	try    uint32
+	number uint32
+}
+
+// Answer implements [node.Receiver].
+func (r *raise) Answer(i int, a script.Answer) {
+	c := r.c
+	c.mu.Lock()
+	if c.trace != nil {
+		c.trace.votedLocked(c, i, roundKey{r.try, r.number, true}, a)
+	}
+	if r.try == c.state.Try && r.number == uint32(c.state.Raises) {
+		c.raises.put(i, a)
+		c.stepLocked(&protocol.Event{
+			Kind: protocol.Raised, Master: i, Try: r.try, Round: r.number, Outcome: outcome(a), Token: a.Token,
+		})
+	}
+	c.flush()
+}
+
+// outcome is the outcome of a as the protocol has it: both packages number outcomes alike.
+func outcome(a script.Answer) protocol.Outcome { return protocol.Outcome(a.Outcome) }
+
+var seed = maphash.MakeSeed()
+
+// holder returns the number of the owner that a names.
+func (m *Masters) holder(a script.Answer) protocol.Holder {
+	if a.Outcome != script.Refused || a.Holder == "" {
+		return protocol.Nobody
+	}
+	number := protocol.Holder(maphash.String(seed, a.Holder) | 1)
+	if m.owners.ours(a.Holder) {
+		return number | protocol.Ours
+	}
+	return number &^ protocol.Ours
+}
+
+// gather is how long the next round waits after a subscription began to work: those to the other
+// masters will begin soon.
+const gather = 20 * time.Millisecond
+
+// subscriptions are what the masters publish to this client.
+type subscriptions struct {
+	mu    sync.Mutex
+	begun bool
+	work  Set // masters where they work
+}
+
+// subscribe begins to subscribe to what the masters publish to this client, unless that was done
+// before. Contenders are told as soon as it works.
+func (m *Masters) subscribe() {
+	m.subs.mu.Lock() // until it is done: whoever calls it may watch a channel next
+	defer m.subs.mu.Unlock()
+	if m.subs.begun {
+		return
+	}
+	m.subs.begun = true
+	for i, n := range m.nodes {
+		n.Subscribe(m.owners.client, m, i)
+	}
+}
+
+// canBeTold reports whether a majority of the masters can tell this client that they handed a lock
+// off to it.
+func (m *Masters) canBeTold() bool {
+	m.subs.mu.Lock()
+	defer m.subs.mu.Unlock()
+	return m.majority(m.subs.work.Len())
+}
+
+// hears reports whether this client hears of hand-offs, or may still: until the first caller waits, it does not
+// subscribe. A client that does not has the lock handed off to it all the same, and finds it when it asks.
+func (m *Masters) hears() bool {
+	m.subs.mu.Lock()
+	begun := m.subs.begun
+	m.subs.mu.Unlock()
+	return !begun || m.canBeTold()
+}
+
+// HandedOff implements [node.Subscriber]. A lock that was handed off to an owner that has gone is
+// released: the release that the owner sent should come after the hand-off, but may not at a master
+// that does not let old connections be killed.
+func (m *Masters) HandedOff(i int, h script.HandOff) {
+	c, known := m.owners.find(h.Owner)
+	switch {
+	case !known || c != nil && c.target != target{h.Key, h.Mode == script.Permit}:
+		m.nodes[i].Send(h.Release(), nobody{}, i)
+	case c != nil:
+		c.handedOff(i, h)
+	}
+}
+
+// Freed implements [node.Subscriber].
+func (m *Masters) Freed(_ int, key string) {
+	for _, c := range m.owners.contests() {
+		if c.target == (target{key: key}) {
+			c.step(&protocol.Event{Kind: protocol.Hint, Delay: m.conf.Settle})
+		}
+	}
+}
+
+// Subscribed implements [node.Subscriber]. Messages may have been lost, and places in the queue as
+// well, since nobody was there to be told.
+func (m *Masters) Subscribed(i int, on bool) {
+	m.subs.mu.Lock()
+	m.subs.work &^= 1 << i
+	if on {
+		m.subs.work |= 1 << i
+	}
+	delay := gather
+	if !on || m.subs.work == m.All() {
+		delay = m.conf.Settle
+	}
+	m.subs.mu.Unlock()
+	for _, c := range m.owners.contests() {
+		c.step(&protocol.Event{Kind: protocol.Hint, Delay: delay})
+	}
+}
+
+// What a contest sends.
+
+// message is a command on its way to the masters in at.
+type message struct {
+	cmd *script.Command
+	at  Set
+	to  node.Receiver
+}
+
+// roundLocked makes the round that out wants, nil if it wants none, and what it says of the
+// contender to the queue.
+func (c *contest) roundLocked(out *protocol.Effects) (*round, script.QueueEntry) {
+	if out.Ask == 0 && !out.Enter {
+		return nil, script.QueueEntry{}
+	}
+	r := &c.firstRound
+	if out.Round > 1 {
+		r = new(round)
+	}
+	*r = round{c: c, try: c.state.Try, number: out.Round}
+	if c.trace != nil {
+		c.trace.askedLocked(c, out)
+	}
+	entry := script.QueueEntry{
+		Round:    uint64(out.Round),
+		Since:    micros(c.since),
+		Lease:    out.Lease,
+		Proposal: c.m.Now().UnixMicro(),
+		Polls:    out.Polls,
+	}
+	if out.Read < script.MaxToken { // or the master that said so would have the last word
+		entry.Proposal = max(entry.Proposal, out.Read+1)
+	}
+	return r, entry
+}
+
+// giveBackLocked gives back what old has, as out says. The token of the release is at least what
+// was proposed, so that the next token is larger.
+func (c *contest) giveBackLocked(out *protocol.Effects, old *script.Owner, next *round, entry script.QueueEntry) {
+	claim := c.claimLocked(out, old)
+	r := c.m.newReturn(claim, 0)
+	handOff, yield := claim.At&^out.Yield, out.Yield
+	if out.Enter {
+		r.next = next
+		c.postLocked(old.ReleaseTo(claim.Token, claim.since(), c.owner, entry), handOff, r)
+		c.postLocked(old.YieldTo(claim.since(), c.owner, entry), yield, r)
+	} else {
+		c.postLocked(claim.release(), handOff, r)
+		c.postLocked(old.Yield(claim.since()), yield, r)
+	}
+}
+
+// claimLocked returns what out wants given back of what owner has.
+func (c *contest) claimLocked(out *protocol.Effects, owner *script.Owner) Claim {
+	return Claim{Owner: owner, Token: max(c.m.Now().UnixMicro(), out.Read), Since: c.since, At: out.Release}
+}
+
+// raiseLocked has masters raise their fencing counters.
+func (c *contest) raiseLocked(out *protocol.Effects) {
+	c.raises = ballot{n: len(c.m.nodes)}
+	if c.trace != nil {
+		c.trace.raisingLocked(c, out)
+	}
+	for i := range c.m.nodes {
+		if !out.Raise.Has(i) {
+			c.raises.put(i, script.Answer{Outcome: script.Done}) // it has the number
+		}
+	}
+	cmd := c.winnerLocked().Raise(c.state.Want.Lease, out.RaiseTo)
+	c.postLocked(cmd, out.Raise, &raise{c: c, try: c.state.Try, number: uint32(c.state.Raises)})
+}
+
+// postLocked puts cmd into the outbox, for the next flush.
+func (c *contest) postLocked(cmd *script.Command, at Set, to node.Receiver) {
+	if at != 0 {
+		c.outbox = append(c.outbox, message{cmd, at, to})
+	}
+}
+
+// commandLocked returns what a round sends.
+func (c *contest) commandLocked(command protocol.Command, entry script.QueueEntry) *script.Command {
+	switch lease := c.state.Want.Lease; command {
+	case protocol.AskOrQueue:
+		return c.owner.AcquireOrRegister(lease, entry)
+	case protocol.QueueOnly:
+		return c.owner.Register(entry)
+	case protocol.EnterAgain:
+		return c.owner.Enter(lease, c.entries)
+	default:
+		if !c.state.Want.Wait {
+			c.ballot = ballot{n: len(c.m.nodes)} // each try is judged by its own answers
+		}
+		return c.owner.Acquire(lease, entry.Proposal)
+	}
+}
+
+// flush sends what is in the outbox, unless somebody else does. The caller holds mu, which flush
+// unlocks.
+func (c *contest) flush() {
+	for !c.flushing && (len(c.outbox) > 0 || c.stock != nil) {
+		c.flushing = true
+		messages, news, gathered := c.outbox, c.stock, c.gathered
+		c.outbox, c.stock = nil, nil
+		c.mu.Unlock()
+		for _, msg := range messages {
+			c.m.deliver(msg.cmd, msg.at, msg.to, gathered)
+		}
+		if news != nil {
+			c.m.report(c.target, news.why)
+		}
+		c.mu.Lock()
+		c.flushing = false
+	}
+	c.idle.Broadcast()
+	c.mu.Unlock()
+}
+
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
