@@ -146,10 +146,15 @@ func (m *Masters) present(l *look) {
 	publish, record := own.Publish(p.publisherLocked(m), 0), p.recordLocked(m, own, 0, 1)
 	p.mu.Unlock()
 	if record != nil {
-		m.send(record, m.All(), (*recorded)(m))
+		m.deliver(record, m.All(), (*recorded)(m), true) // in the same write as the terms
 	}
 	if l.heard = m.hear(publish); m.refusal() != nil {
 		m.hear(script.LookAtUses()) // who it is
+	}
+	if !slices.ContainsFunc(own.Masters, func(at script.Master) bool { return at.Run == "" }) {
+		for _, n := range m.nodes {
+			n.Noted() // or each would be told the same again, soon after it was connected
+		}
 	}
 
 	p.mu.Lock()

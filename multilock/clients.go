@@ -58,7 +58,6 @@ type presence struct {
 	told    string        // what terms it published last
 	at      [Max]presenceAt
 	changed clock.Instant // when another process was found behind a master
-	texts   script.Texts
 	others  map[string]*otherTerms
 }
 
@@ -111,6 +110,9 @@ func (m *Masters) notes(i int) []node.Note {
 	p := &m.presence
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.stands == onlooker && p.look != nil {
+		return nil // a caller is about to publish
+	}
 	own := m.ownTermsLocked()
 	if p.stands == onlooker {
 		return []node.Note{{Cmd: script.LookAtUses(), To: (*heard)(m)}}

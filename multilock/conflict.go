@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"example.com/redlock/clock"
@@ -36,11 +37,20 @@ func (t *heard) Answer(i int, a script.Answer) {
 	if a.Outcome != script.Done {
 		return
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if uses, shown, ok := p.texts.ReadUses(a.Reply); ok {
+	texts.mu.Lock()
+	uses, shown, ok := texts.ReadUses(a.Reply)
+	texts.mu.Unlock()
+	if ok {
+		p.mu.Lock()
+		defer p.mu.Unlock()
 		m.compareLocked(i, uses, clock.Now(), shown)
 	}
+}
+
+// texts remembers what terms say, for all clients of this process.
+var texts struct {
+	mu sync.Mutex
+	script.Texts
 }
 
 // published takes what a master answers to the terms of this client: what it knows of those who use it,

@@ -32,6 +32,15 @@ func (n *Node) Present(i int, compose func(i int) []Note) {
 	}
 }
 
+// Noted tells the node that notes were sent just now, by Send.
+func (n *Node) Noted() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if l := n.link; l != nil {
+		l.noted = clock.Now()
+	}
+}
+
 // firstBeatLocked returns when the first beat of a new connection is due. Those of clients that start
 // together spread.
 func (n *Node) firstBeatLocked() time.Duration {

@@ -190,7 +190,7 @@ func (p *probe) hear(listener *wire) error {
 		if err != nil {
 			return fmt.Errorf("no message of a hand-off: %w", normalize(err))
 		}
-		_, channel, payload, _ := message(reply)
+		channel, payload, _ := message(reply)
 		if _, ok := script.DecodeHandOff(payload); ok && channel == script.HandOffChannel(p.client) {
 			return nil
 		}

@@ -60,7 +60,7 @@ func (s *subscription) serve(l *link, patience time.Duration) (worked bool, err 
 	w := &wire{conn: conn, patience: patience / 2}
 	defer w.close()
 	defer context.AfterFunc(s.n.ctx, w.sever)() // also while it is written to
-	replies, err := s.n.roundTrips(w, "INFO server")
+	replies, err := s.n.roundTrips(w, "INFO server", "SUBSCRIBE "+script.HandOffChannel(s.client))
 	if err != nil {
 		return false, normalize(err)
 	}
@@ -69,25 +69,23 @@ func (s *subscription) serve(l *link, patience time.Duration) (worked bool, err 
 	if identify(replies[0]).run != l.id.run {
 		return false, errOther
 	}
-	if err := conn.Send("SUBSCRIBE", script.HandOffChannel(s.client)); err != nil {
-		return false, normalize(err)
+	if refusal, refused := replies[1].(redis.Error); refused {
+		return false, refusal
 	}
-	if err := conn.Flush(); err != nil {
-		return false, normalize(err)
-	}
+	s.to.Subscribed(s.i, true)
 	broken := make(chan struct{})
 	// Goroutines: the reader. It ends when the connection does, and serve waits for it.
 	go func() {
 		defer close(broken)
-		worked, err = s.read(conn, l)
+		err = s.read(conn, l)
 	}()
 	s.write(conn, l, broken)
 	w.sever()
 	<-broken
 	if now, _ := s.n.working(); now != l {
-		return worked, nil
+		return true, nil
 	}
-	return worked, normalize(err)
+	return true, normalize(err)
 }
 
 // write subscribes to the channels of what is watched, and keeps the connection busy, until it
@@ -140,25 +138,21 @@ func (s *subscription) update(subscribed map[string]bool) (added, removed []any)
 }
 
 // read delivers what is published until the connection breaks.
-func (s *subscription) read(conn redis.Conn, l *link) (worked bool, err error) {
+func (s *subscription) read(conn redis.Conn, l *link) error {
 	for {
 		reply, err := receive(conn, s.n.longestSilence()+s.n.cfg.Timeout)
 		if err != nil {
-			return worked, err
+			return err
 		}
-		kind, channel, payload, ok := message(reply)
-		switch {
+		switch channel, payload, ok := message(reply); {
 		case !ok:
-		case channel != script.HandOffChannel(s.client):
+		case channel == script.HandOffChannel(s.client):
+			s.deliver(l, payload)
+		default:
 			// Also when the subscription begins, since a message may have been published before.
 			if key, ok := s.keyOf(channel); ok {
 				s.to.Freed(s.i, key)
 			}
-		case kind == "subscribe":
-			worked = true
-			s.to.Subscribed(s.i, true)
-		default:
-			s.deliver(l, payload)
 		}
 	}
 }
@@ -196,17 +190,16 @@ func (s *subscription) keyOf(channel string) (string, bool) {
 }
 
 // message takes a message on a subscribed connection apart.
-func message(reply any) (kind, channel, payload string, ok bool) {
+func message(reply any) (channel, payload string, ok bool) {
 	list, _ := reply.([]any)
 	if len(list) != 3 {
-		return "", "", "", false
+		return "", "", false
 	}
 	first, ok1 := list[0].([]byte)
 	second, ok2 := list[1].([]byte)
 	third, _ := list[2].([]byte) // not of (un)subscribe, which has a number of channels
-	kind = string(first)
-	known := slices.Contains([]string{"message", "subscribe", "unsubscribe"}, kind)
-	return kind, string(second), string(third), ok1 && ok2 && known
+	known := slices.Contains([]string{"message", "subscribe", "unsubscribe"}, string(first))
+	return string(second), string(third), ok1 && ok2 && known
 }
 
 // working returns the connection for commands, or an error if there is none or it is given up.

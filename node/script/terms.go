@@ -157,8 +157,10 @@ func (t *Texts) ReadUses(reply any) (list []Use, now int64, ok bool) {
 			continue
 		}
 		u := Use{Terms: *terms, First: first, Last: last, Client: value[2], Text: w[0]}
-		if r, ok := ReadRecord([]byte(w[2])); ok {
-			u.Record = &r
+		if w[2] != "" {
+			if r, ok := ReadRecord([]byte(w[2])); ok {
+				u.Record = &r
+			}
 		}
 		list = append(list, u)
 	}
