@@ -102,3 +102,25 @@ func TestRestartInTurn(t *testing.T) {
 	mustUnlock(ctx, t, hold)
 	f.wantFree(ctx, t, "orders:42")
 }
+
+// TestRestartKeepsAll: masters that write each command to their disk, and have the users of deploy, come back
+// with a lock that was just taken. With a default user that has no rights they would not.
+func TestRestartKeepsAll(t *testing.T) {
+	t.Parallel()
+	ctx := begin(t, time.Minute)
+	set := newSecrets(t).masters(t, 3, durable...)
+	f := startFleet(ctx, t, set)
+	hold, err := f.client(redlock.Config{}).LockFor(ctx, "orders:42", 30*time.Second) // which nobody renews
+	did(t, err)
+	eventually(ctx, t, 5*time.Second, "all masters have it", func() error { return f.has(hold, 1) })
+	f.restart(ctx, t)
+	for _, m := range f.masters {
+		m.user, m.password = "locks", set.Password
+	}
+	if err := f.has(hold, 1); err != nil {
+		t.Errorf("after a restart: %v", err)
+	}
+}
+
+// durable has redis-server forget nothing.
+var durable = []string{"--dir", "/tmp", "--appendonly", "yes", "--appendfsync", "always"}

@@ -45,6 +45,14 @@ func (s secrets) file(t *testing.T, name string) []byte {
 	return text
 }
 
+// tls is how clients connect to masters with these secrets.
+func (s secrets) tls(t *testing.T) *tls.Config {
+	t.Helper()
+	issuers := x509.NewCertPool()
+	issuers.AppendCertsFromPEM(s.file(t, "tls/ca.crt"))
+	return &tls.Config{RootCAs: issuers, ServerName: "master1"}
+}
+
 // masters are such as docs/operations.md asks for, with the files of deploy.
 func (s secrets) masters(t *testing.T, n int, settings ...string) containers.Config {
 	t.Helper()
@@ -76,9 +84,7 @@ func TestSetUp(t *testing.T) {
 			set := s.masters(t, 3)
 			if secure {
 				set = s.masters(t, 3, "--include", "/etc/redis/tls.conf")
-				issuers := x509.NewCertPool()
-				issuers.AppendCertsFromPEM(s.file(t, "tls/ca.crt"))
-				set.TLS = &tls.Config{RootCAs: issuers, ServerName: "master1"}
+				set.TLS = s.tls(t)
 			}
 			f := startFleet(ctx, t, set)
 			const lease = 2 * time.Second
@@ -179,7 +185,7 @@ func TestUsersFile(t *testing.T) {
 	page, users := readFile(t, "../docs/operations.md"), readFile(t, "../docs/deploy/users.acl")
 	_, line, _ := strings.Cut(page, "ACL SETUSER ")
 	line, _, _ = strings.Cut(line, "\n")
-	if want := "user default off resetpass\nuser " + line + "\nuser operator on >operator-password ~* &* +@all\n"; users != want {
+	if want := "user default off resetpass ~* &* +@all\nuser " + line + "\nuser operator on >operator-password ~* &* +@all\n"; users != want {
 		t.Errorf("users.acl has\n%s\nwant\n%s", users, want)
 	}
 }

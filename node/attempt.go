@@ -36,8 +36,12 @@ type attempts struct {
 	retry    time.Duration // the mean pause before it
 }
 
-// firstAttempts are those after a connection that worked.
-func firstAttempts() attempts { return attempts{firstPatience, firstRetry} }
+// newAttempts are those at a master that has not answered yet: it may not be one, which its user wants to
+// hear soon.
+func newAttempts() attempts { return attempts{firstPatience, firstRetry} }
+
+// moreAttempts are those after a connection that worked. All others may have lost theirs at the same moment.
+func moreAttempts() attempts { return attempts{lastPatience, firstRetry} }
 
 // failed takes in why an attempt failed, and returns how long to pause before the next.
 func (a *attempts) failed(err error) (pause time.Duration) {

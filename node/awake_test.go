@@ -72,7 +72,7 @@ func TestPatience(t *testing.T) {
 		t.Run(tt.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := &Node{cfg: Config{Pool: &redis.Pool{DialContext: tt.dial}, Timeout: timeout}}
-				tries := firstAttempts()
+				tries := newAttempts()
 				for range 5 {
 					begin := time.Now()
 					_, err := n.borrow(t.Context(), tries.patience)

@@ -12,7 +12,7 @@ import (
 // keepConnected holds a connection to the master for as long as the node is open.
 func (n *Node) keepConnected() {
 	defer close(n.stopped)
-	tries := firstAttempts()
+	tries := newAttempts()
 	for {
 		// Commands may wait for a connection, but not longer than for an answer. When the
 		// node is down none wait, and it keeps the reason it has.
@@ -34,7 +34,7 @@ func (n *Node) keepConnected() {
 		// A connection that worked for a while is tried again at once: the master may only
 		// have restarted.
 		if l != nil && time.Since(since) > heartbeat {
-			tries = firstAttempts()
+			tries = moreAttempts()
 			continue
 		}
 		n.goDown(err)

@@ -2,6 +2,7 @@ package node
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"example.com/redlock/node/script"
 )
@@ -30,7 +31,8 @@ type subscription struct {
 	wake    chan struct{} // tells the writer that watched has changed
 	stopped chan struct{} // closed when keepSubscribed has returned
 
-	unexpected bool // a message was, and is in the log; of the reader
+	heard      atomic.Bool // anything since the last PING
+	unexpected bool        // a message was, and is in the log; of the reader
 
 	mu      sync.Mutex
 	watched map[string]watched // by channel

@@ -16,7 +16,7 @@ import (
 // keepSubscribed holds a subscription for as long as the node is open.
 func (s *subscription) keepSubscribed() {
 	defer close(s.stopped)
-	tries, logged := firstAttempts(), ""
+	tries, logged := moreAttempts(), ""
 	for s.n.ctx.Err() == nil {
 		l, err := s.n.working()
 		if err != nil || s.n.Down() {
@@ -28,7 +28,7 @@ func (s *subscription) keepSubscribed() {
 			return
 		}
 		if worked {
-			tries, logged = firstAttempts(), ""
+			tries, logged = moreAttempts(), ""
 			s.to.Subscribed(s.i, false)
 		}
 		if _, down := s.n.working(); down == nil && err != nil && err.Error() != logged {
@@ -79,7 +79,7 @@ func (s *subscription) serve(l *link, patience time.Duration) (worked bool, err 
 		defer close(broken)
 		err = s.read(conn, l)
 	}()
-	s.write(conn, l, broken)
+	s.write(w, l, broken)
 	w.sever()
 	<-broken
 	if now, _ := s.n.working(); now != l {
@@ -90,23 +90,32 @@ func (s *subscription) serve(l *link, patience time.Duration) (worked bool, err 
 
 // write subscribes to the channels of what is watched, and keeps the connection busy, until it
 // breaks, the one for commands does, or the node closes. It ignores errors, which the reader notices.
-func (s *subscription) write(conn redis.Conn, l *link, broken <-chan struct{}) {
+//
+// A master that says nothing at all for long after a PING is gone. The reader has no time limit of its own: it would
+// count the time in which this process was stopped.
+func (s *subscription) write(w *wire, l *link, broken <-chan struct{}) {
 	beat := time.NewTimer(s.n.drawSilence())
 	defer beat.Stop()
 	subscribed := make(map[string]bool)
 	for {
 		added, removed := s.update(subscribed)
 		if len(added) > 0 {
-			_ = conn.Send("SUBSCRIBE", added...)
+			_ = w.conn.Send("SUBSCRIBE", added...)
 		}
 		if len(removed) > 0 {
-			_ = conn.Send("UNSUBSCRIBE", removed...)
+			_ = w.conn.Send("UNSUBSCRIBE", removed...)
 		}
-		_ = conn.Flush()
+		_ = w.conn.Flush()
 		select {
 		case <-s.wake:
 		case <-beat.C:
-			_ = conn.Send("PING")
+			_ = w.conn.Send("PING")
+			s.heard.Store(false)
+			afterAwake(hopeless*s.n.cfg.Timeout, func() {
+				if !s.heard.Load() {
+					w.sever() // which does nothing once it is closed
+				}
+			})
 			beat.Reset(s.n.drawSilence())
 		case <-broken:
 			return
@@ -140,10 +149,11 @@ func (s *subscription) update(subscribed map[string]bool) (added, removed []any)
 // read delivers what is published until the connection breaks.
 func (s *subscription) read(conn redis.Conn, l *link) error {
 	for {
-		reply, err := receive(conn, s.n.longestSilence()+s.n.cfg.Timeout)
+		reply, err := receive(conn, 0)
 		if err != nil {
 			return err
 		}
+		s.heard.Store(true)
 		switch channel, payload, ok := message(reply); {
 		case !ok:
 		case channel == script.HandOffChannel(s.client):

@@ -274,6 +274,30 @@ func TestSubscriptionFollowsTheCommands(t *testing.T) {
 	})
 }
 
+// TestSubscriptionFallsSilent: a subscription on which nothing arrives any more is made again, and the
+// connection for commands stays.
+func TestSubscriptionFallsSilent(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var wires []*redlocktest.Wire
+		cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+			wires = append(wires, m.Wire())
+			conn, err := wires[len(wires)-1].Dial(ctx)
+			return redis.NewConn(conn, 0, 0), err
+		}}
+		n, d := started(t, cfg), new(recorder)
+		n.Subscribe("a", d, 7)
+		d.want(t, "after Subscribe", "subscribed true")
+		time.Sleep(10 * longSilence)
+		d.want(t, "while all is well")
+		wires[1].Cut(true, true)
+		time.Sleep(longSilence + hopeless*timeout + time.Second)
+		d.want(t, "after a silence", "subscribed false", "subscribed true")
+		if len(wires) != 3 || !n.isUp() {
+			t.Errorf("%d connections were made, up %v; want 3, true", len(wires), n.isUp())
+		}
+	})
+}
+
 // Close ends a subscription in every state; that nothing is left, TestMain sees.
 func TestSubscriptionCloses(t *testing.T) {
 	for _, tt := range []struct {

@@ -287,6 +287,22 @@ func TestFirstLockLooksOnce(t *testing.T) {
 	}
 }
 
+// TestTermsAreToldOnce: a client that starts with a lock tells each master its terms with that, and not
+// again soon after.
+func TestTermsAreToldOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fleet := redlocktest.Start(t, 3)
+		use(t, open(t, fleet, redlock.Config{})) // the masters know the script
+		before := fleet.Master(0).Calls("EVAL")
+		use(t, open(t, fleet, redlock.Config{}))
+		time.Sleep(2 * time.Second)
+		if told := fleet.Master(0).Calls("EVAL") - before; told != 1 {
+			t.Errorf("a master was told the terms %d times, want once", told)
+		}
+	})
+}
+
 // TestNoFalseConflictLong: what happens to masters, and changes of the set that are safe, are no conflict: not
 // for those that take locks, nor for who comes then.
 func TestNoFalseConflictLong(t *testing.T) {
