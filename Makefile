@@ -30,6 +30,7 @@ test: vet lint unit sim model chaos ## everything that must pass; installs or bu
 soak: ## the long forms, an hour or so: many seeds of the simulations, a trial on real masters (make soak SEED=7 MINUTES=10), all tests with the race detector, the model's larger cases, mutants
 	$(GO) run ./verify/simulation
 	$(GO) run ./integration/chaos -seed $(SEED) -minutes $(MINUTES)
+	$(GO) test -count=1 -timeout 30m -run TestOverload ./integration -full
 	$(GO) test -race -count=1 -timeout 60m $(UNITS)
 	$(call each,$(GO) test -race -count=1 ./...)
 	$(GO) run ./verify/model -nightly

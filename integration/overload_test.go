@@ -3,20 +3,16 @@ package integration
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -175,9 +171,9 @@ func (c *crowd) suffer(ctx context.Context, reconnect int, trigger func()) {
 		len(c.clients), before, during, ended.Sub(began).Seconds(), back.Seconds(), lost, again, runtime.NumGoroutine(), goroutines)
 }
 
-// TestStorm: clients that start all at once all get their locks over the connections that they began with: two
+// TestOverloadStart: clients that start all at once all get their locks over the connections that they began with: two
 // to each master, since they wait. They keep both, and their holds, when all masters hang for a second.
-func TestStorm(t *testing.T) {
+func TestOverloadStart(t *testing.T) {
 	alone(t)
 	ctx := begin(t, 3*time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
@@ -195,8 +191,8 @@ func TestStorm(t *testing.T) {
 	})
 }
 
-// TestRestartUnderLoad: all masters, which forget nothing, restart at once under clients that hold and wait.
-func TestRestartUnderLoad(t *testing.T) {
+// TestOverloadRestart: all masters, which forget nothing, restart at once under clients that hold and wait.
+func TestOverloadRestart(t *testing.T) {
 	alone(t)
 	ctx := begin(t, 3*time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3, Durable: func(int) bool { return true }})
@@ -204,8 +200,8 @@ func TestRestartUnderLoad(t *testing.T) {
 	c.suffer(ctx, 1, func() { f.restart(ctx, t) })
 }
 
-// TestRestartUnderTLS: the same over TLS, where each connection costs the masters a millisecond or two.
-func TestRestartUnderTLS(t *testing.T) {
+// TestOverloadTLS: the same over TLS, where each connection costs the masters a millisecond or two.
+func TestOverloadTLS(t *testing.T) {
 	alone(t)
 	ctx := begin(t, 3*time.Minute)
 	secrets := newSecrets(t)
@@ -216,136 +212,8 @@ func TestRestartUnderTLS(t *testing.T) {
 	c.suffer(ctx, 1, func() { f.restart(ctx, t) })
 }
 
-// TestStoppedClient: a process with many holds and waiting callers is stopped for a while. It goes on over the
-// connections that it had, and has lost no hold if it was stopped for less than a lease, and all otherwise.
-func TestStoppedClient(t *testing.T) {
-	const inChild = "REDLOCK_STOPPED_CLIENT"
-	holds, waiters, lease := size(500, 10_000), size(100, 1000), 30*time.Second
-	if urls := os.Getenv(inChild); urls != "" {
-		beStopped(t, redlock.Config{Masters: strings.Split(urls, ","), RestartGuard: -1}, holds, waiters)
-		return
-	}
-	alone(t)
-	ctx := begin(t, 3*time.Minute)
-	f := startFleet(ctx, t, containers.Config{Masters: 3})
-	hold := mustLock(ctx, t, f.client(redlock.Config{}), "taken")
-
-	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestStoppedClient$", fmt.Sprintf("-full=%v", *full))
-	child.Env = append(os.Environ(), inChild+"="+strings.Join(f.urls(), ","))
-	out, err := child.StdoutPipe()
-	did(t, err)
-	in, err := child.StdinPipe()
-	did(t, err)
-	did(t, child.Start())
-	var state stopped
-	lines := bufio.NewScanner(out)
-	// until reads what the child says of itself until it has something.
-	until := func(what string, ok func() bool) (took time.Duration) {
-		t.Helper()
-		began := time.Now()
-		for lines.Scan() {
-			if json.Unmarshal(lines.Bytes(), &state) == nil && ok() {
-				return time.Since(began)
-			}
-		}
-		t.Fatalf("the child ended before %s: %+v", what, state)
-		return 0
-	}
-	until("it held all", func() bool { return state.Held == holds && state.Waiting == waiters })
-	for range 20 {
-		until("it worked for a while", func() bool { return true })
-	}
-	before, accepted := state, f.accepted(t)
-	pause := size(3*time.Second, time.Minute)
-	did(t, child.Process.Signal(syscall.SIGSTOP))
-	time.Sleep(pause)
-	did(t, child.Process.Signal(syscall.SIGCONT))
-	back := until("it was as fast again", func() bool { return float64(state.Rate) >= size(0.5, 0.9)*float64(before.Rate) })
-	if pause > lease {
-		until("it lost all", func() bool { return state.Held == 0 })
-	} else if state.Held != holds {
-		t.Errorf("%d of %d holds are left", state.Held, holds)
-	}
-	mustUnlock(ctx, t, hold)
-	served := until("all were served", func() bool { return state.Waiting == 0 })
-	for i, now := range f.accepted(t) {
-		if again := now - accepted[i] - 1; again > 0 { // this question's own
-			t.Errorf("the client connected to %s %d times again", f.masters[i].Name(), again)
-		}
-	}
-	t.Logf("stopped for %v with %d holds and %d waiting callers: %d turns a second before, as fast again after %.1f s; %d holds left; all callers served within %.1f s; goroutines %d, before %d; heap %d KiB, before %d",
-		pause, holds, waiters, before.Rate, back.Seconds(), state.Held, served.Seconds(), state.Goroutines, before.Goroutines, state.HeapKiB, before.HeapKiB)
-	did(t, in.Close())
-	did(t, child.Wait())
-}
-
-// stopped is what the client of TestStoppedClient says of itself.
-type stopped struct {
-	Rate                int // turns in the last second
-	Held, Waiting       int
-	Goroutines, HeapKiB int
-}
-
-// beStopped is the process that is stopped: it says each 100 ms how it is, until its input ends.
-func beStopped(t *testing.T, cfg redlock.Config, holds, waiters int) {
-	ctx, end := context.WithCancel(t.Context())
-	client, err := redlock.New(cfg)
-	did(t, err)
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		end()
-	}()
-	var all sync.WaitGroup
-	defer all.Wait()
-	defer client.Close()
-	var held, waiting, turns atomic.Int64
-	for i := range holds {
-		all.Go(func() {
-			hold, err := client.Lock(ctx, fmt.Sprint("orders:", i))
-			if err == nil {
-				held.Add(1)
-				<-hold.Context().Done()
-				held.Add(-1)
-			}
-		})
-	}
-	for range waiters {
-		waiting.Add(1)
-		all.Go(func() {
-			defer waiting.Add(-1)
-			if hold, err := client.Lock(ctx, "taken"); err == nil {
-				_ = hold.Unlock(ctx)
-			}
-		})
-	}
-	for i := range 8 {
-		all.Go(func() {
-			for ctx.Err() == nil {
-				if hold, err := client.Lock(ctx, fmt.Sprint("turns:", i%4)); err == nil {
-					turns.Add(1)
-					_ = hold.Unlock(ctx)
-				}
-			}
-		})
-	}
-	counts := make([]int64, 10)
-	for tick := 0; ctx.Err() == nil; tick++ {
-		time.Sleep(100 * time.Millisecond)
-		now := turns.Load()
-		last := &counts[tick%len(counts)]
-		var stats runtime.MemStats
-		runtime.ReadMemStats(&stats)
-		line, _ := json.Marshal(stopped{
-			Rate: int(now - *last), Held: int(held.Load()), Waiting: int(waiting.Load()),
-			Goroutines: runtime.NumGoroutine(), HeapKiB: int(stats.HeapAlloc >> 10),
-		})
-		fmt.Println(string(line))
-		*last = now
-	}
-}
-
-// TestSlowMaster: one of three masters answers 20 commands a second for a while.
-func TestSlowMaster(t *testing.T) {
+// TestOverloadSlowMaster: one of three masters answers 20 commands a second for a while.
+func TestOverloadSlowMaster(t *testing.T) {
 	alone(t)
 	ctx := begin(t, 3*time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
@@ -360,8 +228,8 @@ func TestSlowMaster(t *testing.T) {
 	})
 }
 
-// TestLossyNetwork: a third of the packets to and from all masters is lost for a while.
-func TestLossyNetwork(t *testing.T) {
+// TestOverloadLoss: a third of the packets to and from all masters is lost for a while.
+func TestOverloadLoss(t *testing.T) {
 	alone(t)
 	ctx := begin(t, 3*time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
@@ -387,9 +255,9 @@ func TestLossyNetwork(t *testing.T) {
 	})
 }
 
-// TestManyCallers: as many callers of one client as there may be take turns at one name, and nothing is left
+// TestOverloadCallers: as many callers of one client as there may be take turns at one name, and nothing is left
 // of them.
-func TestManyCallers(t *testing.T) {
+func TestOverloadCallers(t *testing.T) {
 	alone(t)
 	ctx := begin(t, 3*time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
