@@ -183,7 +183,7 @@ func TestWhatComesBehindADowngrade(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, fx *fixture) {
 				owner, outer := new(int), shared(nil)
 				outer.Owner = owner
-				hold, inner, m := fx.lock(t, outer), shared(owner), fx.another(t)
+				hold, inner := fx.lock(t, outer), shared(owner)
 				fx.lock(t, inner)
 				synctest.Wait()
 				fx.each(func(m *redlocktest.Master) {
@@ -194,7 +194,7 @@ func TestWhatComesBehindADowngrade(t *testing.T) {
 				go func() { result <- tt.call(fx, hold, owner, inner.Entry) }()
 				time.Sleep(11 * time.Millisecond) // refused, and the refusal is on its way
 				fx.each(func(m *redlocktest.Master) { m.Delay(0) })
-				fx.take(t, m, "other") // the masters have the script again
+				fx.loadScripts(t)
 				fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
 				if err := hold.Downgrade(t.Context(), outer.Entry); err != nil {
 					t.Errorf("Downgrade = %v", err)

@@ -253,7 +253,7 @@ var errOther = errors.New("another caller of this client")
 // TryAll takes several locks at the same time, without waiting for any: holds and errs are those of
 // reqs, in their order. Locks that an owner of reqs holds already are entered again.
 //
-// Cost: as that of a lock for each, but those that are not entered again share one script call on each
+// Cost: as that of a lock for each, but those that are not entered again are written together to each
 // master.
 func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, errs []error) {
 	m.greet(ctx)
@@ -289,7 +289,7 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 	return holds, errs
 }
 
-// startAll starts contests, if any, so that they share a script call on each master.
+// startAll starts contests, if any, so that they are written together to each master.
 func (m *Masters) startAll(contests []*contest) {
 	m.queueAll(contests)
 	for _, n := range m.nodes {

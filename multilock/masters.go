@@ -209,7 +209,7 @@ func (m *Masters) send(cmd *script.Command, at Set, to node.Receiver) {
 	m.deliver(cmd, at, to, false)
 }
 
-// deliver sends cmd to the masters in at, or leaves it to Node.Flush if it is to share a script call.
+// deliver sends cmd to the masters in at, or leaves it to Node.Flush if it is to be written with others.
 // Those that are down come first: they answer at once that they got nothing, so that a vote which the
 // others decide claims nothing there.
 func (m *Masters) deliver(cmd *script.Command, at Set, to node.Receiver, gathered bool) {

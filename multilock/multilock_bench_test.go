@@ -50,14 +50,12 @@ func lockUnlock(tb testing.TB, m *Masters, rest func()) {
 	}
 }
 
-// A Lock and an Unlock of a free lock may cost 27 allocations. Package redlock adds five for the Hold and its
+// A Lock and an Unlock of a free lock may cost 24 allocations. Package redlock adds five for the Hold and its
 // context, and the entry here stands for one of them: the rest is for the driver and the nodes.
 //
-// All masters answer before the next command. Otherwise a release, or a request that the vote did not wait
-// for, may share a script call with the next one, at times: that costs four more, for the letters of the
-// steps and for the reply, which is a list.
+// All masters answer before the next command.
 func TestAllocations(t *testing.T) {
-	const most = 27 - 5 + 1
+	const most = 24 - 5 + 1
 	synctest.Test(t, func(t *testing.T) { // no time passes, so no heartbeat comes in between
 		fleet := redlocktest.Start(t, 5)
 		m := connect(fleet, answered.Pools(fleet, answered.Yes), node.Config{})

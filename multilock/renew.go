@@ -34,20 +34,34 @@ type renewals struct {
 // it is set again, and that is a vote like the others. told is called exactly once for each, by a
 // goroutine that reads answers, so it must not block. what is for the trace.
 //
-// Callers who are to wait for these locks, and have asked nobody yet, do so in the same script call. They
+// Callers who are to wait for these locks, and have asked nobody yet, do so with the same flush. They
 // come first: where the renewal makes a reader of a writer, it lets in whoever is first in the queue.
 //
-// Cost: one script call on each master for all holds.
+// Cost: one script call on each master for all holds of a mode.
 // Source: docs/algorithm.md, "Renew".
 func (m *Masters) extend(what redlocktrace.Renewal, lease time.Duration, list []renewal) {
-	r := &renewals{m: m, list: list, ballot: m.newBallot(), trace: m.traceRenewal(what, list)}
-	holds := make([]script.Renewal, len(list))
+	var of [script.Permit + 1]struct { // by mode
+		list  []renewal
+		holds []script.Renewal
+	}
 	now := m.now()
-	for i := range list {
-		holds[i] = list[i].hold.renewal()
-		list[i].state = protocol.Renewal{Sent: now, Lease: lease, Shared: holds[i].Mode == script.Shared}
+	for _, one := range list {
+		h := one.hold.renewal()
+		one.state = protocol.Renewal{Sent: now, Lease: lease, Shared: h.Mode == script.Shared}
+		all := &of[h.Mode]
+		all.list, all.holds = append(all.list, one), append(all.holds, h)
 	}
 	m.queueAll(m.unbegun(list))
+	for _, all := range of {
+		if len(all.list) > 0 {
+			m.extendAlike(what, lease, all.list, all.holds)
+		}
+	}
+}
+
+// extendAlike is extend of holds of one mode.
+func (m *Masters) extendAlike(what redlocktrace.Renewal, lease time.Duration, list []renewal, holds []script.Renewal) {
+	r := &renewals{m: m, list: list, ballot: m.newBallot(), trace: m.traceRenewal(what, list)}
 	m.send(script.Renew(lease, holds), m.All(), r)
 	r.mu.Lock()
 	at := m.All() &^ r.unsent

@@ -11,16 +11,14 @@ type call struct {
 	to  Receiver // nil: nobody waits for the answer
 	i   int
 
-	number      uint64          // among all calls of the node, in the order of their Sends
-	sent        clock.Instant   // while it waits: when it came
-	flight      int             // of the first call of a flight: how many calls it has
-	withSource  bool            // its flight goes out as EVAL, with the script's source
-	afterSource bool            // was sent again after a call that carries the source
-	original    *script.Command // what cmd was before a release took part of it away; nil: the same
-	alone       bool            // shares its flight with no other: the keys of one may be forbidden
-	guarded     bool            // goes out in the form for a guarded master
-	withheld    error           // why it only enters the queue; nil: it does what was wanted
-	answered    bool            // to.Answer was called, or is about to be
+	number     uint64          // among all calls of the node, in the order of their Sends
+	sent       clock.Instant   // while it waits: when it came
+	withSource bool            // goes out as EVAL, with the script's source
+	resent     bool            // the master had lost the script
+	original   *script.Command // what cmd was before a release took part of it away; nil: the same
+	guarded    bool            // goes out in the form for a guarded master
+	withheld   error           // why it only enters the queue; nil: it does what was wanted
+	answered   bool            // to.Answer was called, or is about to be
 }
 
 // maxFree bounds the calls that are kept for reuse.

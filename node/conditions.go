@@ -130,13 +130,6 @@ func replied(beginnings ...string) func(error) bool {
 	}
 }
 
-// refusesKeys reports whether a master that replies err to a call does so for one of its keys. It looks
-// at all of them before it runs a step, so none was run.
-func refusesKeys(err redis.Error) bool {
-	code, _, _ := strings.Cut(string(err), " ")
-	return code == "NOPERM" || code == "CROSSSLOT"
-}
-
 // cannotServe reports whether a master that replies err can serve no lock at all just now. Its
 // connection is then given up, and the master is tried until it recovers.
 func cannotServe(err redis.Error) bool {

@@ -29,14 +29,6 @@ func (f *fifo) pop() *call {
 	return c
 }
 
-// popFlight moves the first flight out of f to the end of flight.
-func (f *fifo) popFlight(flight []*call) []*call {
-	for range f.calls[f.head].flight {
-		flight = append(flight, f.pop())
-	}
-	return flight
-}
-
 // drain empties f and returns what was in it.
 func (f *fifo) drain() []*call {
 	calls := f.all()

@@ -53,7 +53,7 @@ func TestGuard(t *testing.T) {
 				cfg.Guard = guard
 				m.Restart()
 				time.Sleep(age)
-				loadScript(t, cfg.Pool) // so that what is sent is carried out
+				loadScripts(t, cfg.Pool) // so that what is sent is carried out
 				n := start(t, cfg)
 				left := guardWithDrift - age
 				wantGuarded(t, n, left)
@@ -95,7 +95,7 @@ func TestGuardHandsNothingOff(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Guard = guard
 		m.Restart()
-		loadScript(t, cfg.Pool)
+		loadScripts(t, cfg.Pool)
 		n, d := start(t, cfg), new(recorder)
 		waitUntil(t, time.Second, n.isUp)
 		n.Subscribe(client("a"), d, 7)
@@ -168,7 +168,7 @@ func TestHealAfterTheGuard(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Guard = guard
 		m.Restart()
-		loadScript(t, cfg.Pool)
+		loadScripts(t, cfg.Pool)
 		n := start(t, cfg)
 		waitUntil(t, time.Second, n.isUp)
 		renew := func() script.Renewed {

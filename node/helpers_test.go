@@ -142,18 +142,12 @@ func client(name string) string {
 // run lets a master carry out cmd, without a node.
 func run(t *testing.T, c redis.Conn, cmd *script.Command) script.Answer {
 	t.Helper()
-	reply, err := c.Do("EVAL", arguments(cmd)...)
+	words := cmd.Words(nil, true, false)
+	reply, err := c.Do("EVAL", words[1:]...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cmd.Decode([]any{reply})
-}
-
-// arguments are those of EVAL with cmd alone.
-func arguments(cmd *script.Command) []any {
-	var call script.Call
-	call.Add(cmd, false)
-	return call.Arguments(true)
+	return cmd.Decode(reply)
 }
 
 // noReceiver ignores the answer.
@@ -378,13 +372,18 @@ func ownerNumber(i int) *script.Owner { return script.NewOwner("k", fmt.Sprint("
 // scriptCalls is how many calls of scripts m has had.
 func scriptCalls(m *redlocktest.Master) int64 { return m.Calls("EVAL") + m.Calls("EVALSHA") }
 
-// loadScript puts the script on a master.
-func loadScript(t *testing.T, pool *redis.Pool) {
+// loadScripts puts the scripts of locks on a master.
+func loadScripts(t *testing.T, pool *redis.Pool) {
 	t.Helper()
 	conn := pool.Get()
 	defer conn.Close()
-	if _, err := conn.Do("SCRIPT", "LOAD", arguments(script.Inspect("k"))[0]); err != nil {
-		t.Fatal(err)
+	o := script.NewOwner("k", "me:1")
+	for _, cmd := range []*script.Command{
+		o.Acquire(lease, 1), o.Release(1, 0), o.Enter(lease, 1), script.Renew(lease, []script.Renewal{{Owner: o}}), script.Inspect("k"),
+	} {
+		if _, err := conn.Do("SCRIPT", "LOAD", cmd.Words(nil, true, false)[1]); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

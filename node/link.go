@@ -21,16 +21,15 @@ type link struct {
 	guardEnds    clock.Instant // from then on the master grants holds
 	mayBeGuarded bool          // guardEnds may be in the future
 	guardLogged  bool          // it was logged that the master grants nothing yet
-	script       script.Call   // what is written: of whoever writes
+	words        []any         // room for a command that is written: of whoever writes
 
 	// The rest is guarded by Node.mu.
-	writing    bool             // somebody writes to conn
-	crowded    bool             // the writer found more than one call when it wrote last
-	inFlight   fifo             // written, or about to be, and not answered
-	flights    int              // so many
-	retries    []*call          // to be written again before all others: the master had lost the script
-	loading    bool             // the source of the script is on its way
-	resends    []unackedRelease // of earlier connections, not written yet
+	writing    bool                    // somebody writes to conn
+	crowded    bool                    // the writer found more than one call when it wrote last
+	inFlight   fifo                    // written, or about to be, and not answered
+	retries    []*call                 // to be written again before all others: the master had lost the script
+	loading    map[*script.Script]bool // the source is on its way
+	resends    []unackedRelease        // of earlier connections, not written yet
 	lastAnswer clock.Instant
 	checked    clock.Instant // when the checks were sent last
 	silence    time.Duration // from then on, while the client is Idle
@@ -50,10 +49,6 @@ type link struct {
 	err        error         // why the connection is given up
 	broken     chan struct{} // closed when err is set
 	unhook     func() bool   // from the end of the node's context
-
-	// Room of the reader, to be used again.
-	answered []*call
-	reply    [1]any
 }
 
 // wire is a connection that can be broken while it is in use.

@@ -7,33 +7,33 @@ import "example.com/redlock/clock"
 // nobody waits for it any more.
 //
 // What is in flight is bounded as TCP bounds it: by a window that doubles with each round trip while it
-// is full, is halved when answers are late, and then grows slowly. Commands that find it full wait, and
-// share script calls. Once some have waited for [Config.Timeout], no more holds are asked of the master
+// is full, is halved when answers are late, and then grows slowly. Commands that find it full wait.
+// Once some have waited for [Config.Timeout], no more holds are asked of the master
 // than it has room for: what would wait in vain is answered Unsent at once, and leaves nothing there that
 // must be released. Renewals are still taken, and so are releases, without a bound of their own: each
 // follows a command that was let in.
 type pace struct {
-	window  int           // how many flights may be under way
+	window  int           // how many calls may be under way
 	changed clock.Instant // when it did last, while wary
 	wary    bool          // it was halved since the master last owed nothing
 	room    int           // how many calls may wait before a command that Grants is refused
 }
 
 const (
-	// firstWindow is so small that a master with 20 script calls a second answers it before its
+	// firstWindow is so small that a master with 100 script calls a second answers it before its
 	// connection is given up, see hopeless, and so large that a burst on a far master takes few
 	// round trips.
-	firstWindow = 32
+	firstWindow = 128
 
 	// leastRoom and mostRoom bound the calls that wait.
-	leastRoom = maxSteps
+	leastRoom = 16
 	mostRoom  = 1 << 14
 )
 
 // rested takes in that the master owes nothing.
 func (p *pace) rested() { p.window, p.wary, p.room = max(p.window, firstWindow), false, mostRoom }
 
-// answered takes in the answer to a flight that was sent when the window may have been another, whether
+// answered takes in the answer to a call that was sent when the window may have been another, whether
 // the window was full, and whether the answer was late.
 func (p *pace) answered(sent, now clock.Instant, full, late bool) {
 	switch {

@@ -109,8 +109,8 @@ func (p *probe) tryLocks(ctx context.Context) error {
 	}
 	all := p.trials(err == nil)
 	var calls [][]any
-	for i, t := range all {
-		calls = append(calls, evaluate(t.cmd, i == 0))
+	for _, t := range all {
+		calls = append(calls, t.cmd.Words(nil, true, false))
 	}
 	replies, err := p.ask(calls...)
 	if err != nil {
@@ -127,24 +127,9 @@ func (p *probe) tryLocks(ctx context.Context) error {
 	return nil
 }
 
-// evaluate returns the words that have a master carry out cmd.
-func evaluate(cmd *script.Command, withSource bool) []any {
-	var c script.Call
-	c.Add(cmd, false)
-	name := "EVALSHA"
-	if withSource {
-		name = "EVAL"
-	}
-	return append([]any{name}, c.Arguments(withSource)...)
-}
-
 // judge returns why a reply is not what it should be.
 func (t *trial) judge(reply any) error {
-	replies, err := script.Split(nil, reply, t.cmd.Steps())
-	if err != nil {
-		return err
-	}
-	a := t.cmd.Decode(replies)
+	a := t.cmd.Decode(reply)
 	switch {
 	case a.Outcome == script.Failed:
 		return a.Err
@@ -204,7 +189,7 @@ func (p *probe) timeScripts() (err error) {
 	}
 	n := manyOwners - 1
 	o := script.NewOwner(p.Scratch, p.owner(n))
-	acquire, release := evaluate(o.Acquire(scratchLease, scratchToken), false), evaluate(o.Release(scratchToken, 0), false)
+	acquire, release := o.Acquire(scratchLease, scratchToken).Words(nil, false, false), o.Release(scratchToken, 0).Words(nil, false, false)
 	p.facts.Scripts, err = timed(func() (time.Duration, error) {
 		sent := clock.Now()
 		_, err := p.ask(acquire, release)

@@ -10,7 +10,7 @@ import (
 
 // lookAtUses asks how clients use the master.
 func (p *probe) lookAtUses(context.Context) error {
-	replies, err := p.ask(script.LookAtUses().Plain())
+	replies, err := p.ask(script.LookAtUses().Words(nil, false, false))
 	if err != nil {
 		return err
 	}

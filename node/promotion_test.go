@@ -37,7 +37,7 @@ func TestPromoted(t *testing.T) {
 		cfg.Guard, cfg.Logger = guard, log.logger()
 		promote(m)
 		time.Sleep(time.Hour)
-		loadScript(t, cfg.Pool)
+		loadScripts(t, cfg.Pool)
 		n := start(t, cfg)
 		wantPromoted(t, n, guardWithDrift)
 		time.Sleep(guardWithDrift - time.Nanosecond)
@@ -86,7 +86,7 @@ func TestPromotedMeanwhile(t *testing.T) {
 			}
 			wantPromoted(t, n, left-time.Since(seen))
 			time.Sleep(left)
-			loadScript(t, cfg.Pool)
+			loadScripts(t, cfg.Pool)
 			wantGrants(t, n)
 		}
 	})
@@ -131,7 +131,7 @@ func TestPromotedBetweenConnections(t *testing.T) {
 		reconnect(t, m, n)
 		wantPromoted(t, n, left-time.Since(seen))
 		time.Sleep(left)
-		loadScript(t, plain)
+		loadScripts(t, plain)
 		wantGrants(t, n)
 		reconnect(t, m, n)
 		wantGrants(t, n)
@@ -180,7 +180,7 @@ func TestGuardIsLogged(t *testing.T) {
 					return nil
 				}})
 				m.Restart()
-				loadScript(t, cfg.Pool)
+				loadScripts(t, cfg.Pool)
 				n := start(t, cfg)
 				got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 				want(t, "acquire", got, script.Unsent)
@@ -228,7 +228,7 @@ func TestPromotedWhileIdle(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				cfg.Guard = guard
 				time.Sleep(time.Hour)
-				loadScript(t, cfg.Pool)
+				loadScripts(t, cfg.Pool)
 				n := start(t, cfg)
 				wantGrants(t, n)
 				demote(t, m, n)
@@ -249,7 +249,7 @@ func TestReplicaForAMoment(t *testing.T) {
 				cfg.Guard = guard
 				cfg.Pool = withoutHistory(cfg.Pool)
 				time.Sleep(time.Hour)
-				loadScript(t, cfg.Pool)
+				loadScripts(t, cfg.Pool)
 				n := started(t, cfg)
 				wantGrants(t, n)
 				m.Delay(10 * time.Millisecond)

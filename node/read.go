@@ -65,17 +65,14 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 		return due
 	}
 	l.lastAnswer = clock.Now()
-	full := l.flights >= n.pace.window
-	l.flights--
-	flight := l.inFlight.popFlight(l.answered[:0])
-	l.answered = flight
-	first := flight[0]
-	took := l.lastAnswer.Sub(first.sent)
+	full := l.inFlight.len() >= n.pace.window
+	c := l.inFlight.pop()
+	took := l.lastAnswer.Sub(c.sent)
 	n.measureLocked(l, took)
 	if l.first {
 		l.first, l.alone = false, took
 	}
-	n.pace.answered(first.sent, l.lastAnswer, full, took-l.alone > n.cfg.Timeout/2)
+	n.pace.answered(c.sent, l.lastAnswer, full, took-l.alone > n.cfg.Timeout/2)
 	empty := l.inFlight.len() == 0
 	if empty && n.state == up && len(n.queue)+len(l.resends)+n.unacked.len() == 0 {
 		n.pace.rested()
@@ -83,57 +80,37 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 	if full || empty && (n.state != up || n.closing) {
 		n.wakeWriter() // the writer waits for this
 	}
-	if isCheck(first.cmd) {
-		return n.checkedLocked(l, due, first, reply, refusal)
-	}
-	if first.cmd.Plain() != nil { // whether the master is well is left to the checks
-		defer n.freeCallLocked(first)
-		return first.answer(due, script.DecodePlain(reply, refusal))
-	}
-	if n.cfg.Trace != nil {
-		n.traceAnswer(flight, first.sent, l.lastAnswer, err)
-	}
-	if first.withSource {
-		l.loading = false
-	} else if refused && strings.HasPrefix(string(refusal), "NOSCRIPT") {
-		for _, c := range flight {
-			due = n.resendLocked(l, due, c)
-		}
-		return due
-	}
-	if len(flight) > 1 && refusesKeys(refusal) {
-		for _, c := range flight {
-			c.alone, c.withSource = true, false
-			due, _ = n.writeAgainLocked(l, due, c)
-		}
-		return due
+	if isCheck(c.cmd) {
+		return n.checkedLocked(l, due, c, reply, refusal)
 	}
 	if refused {
 		reply = refusal
 	}
-	replies, err := script.Split(l.reply[:0], reply, steps(flight))
-	for _, c := range flight {
-		if err != nil {
-			due = n.failedLocked(l, due, c, refusal, err)
-			continue
-		}
-		k := c.cmd.Steps()
-		due = n.answeredLocked(l, due, c, replies[:k])
-		replies = replies[k:]
+	used := c.cmd.Script()
+	if used == nil { // whether the master is well is left to the checks
+		defer n.freeCallLocked(c)
+		return c.answer(due, c.cmd.Decode(reply))
 	}
-	return due
+	if n.cfg.Trace != nil {
+		n.traceAnswer(c, l.lastAnswer, err)
+	}
+	if c.withSource {
+		delete(l.loading, used)
+	} else if strings.HasPrefix(string(refusal), "NOSCRIPT") {
+		return n.resendLocked(l, due, c)
+	}
+	return n.answeredLocked(l, due, c, reply)
 }
 
 // refusedLocked gives up the connection if refusal says that the master can serve no lock just now.
-func (n *Node) refusedLocked(l *link, refusal redis.Error) (givenUp bool) {
-	if !cannotServe(refusal) {
-		return false
+func (n *Node) refusedLocked(l *link, refusal redis.Error) {
+	if refusal == "" || !cannotServe(refusal) {
+		return
 	}
 	l.giveUpLocked(refusal)
 	if strings.HasPrefix(string(refusal), "READONLY") {
 		n.replicaRun = l.id.run
 	}
-	return true
 }
 
 // checkedLocked takes in the answer to a check.
@@ -156,18 +133,23 @@ func (n *Node) checkedLocked(l *link, due []delivery, c *call, reply any, refusa
 	return due
 }
 
-// answeredLocked takes in the replies to the steps of a call.
-func (n *Node) answeredLocked(l *link, due []delivery, c *call, replies []any) []delivery {
-	for _, reply := range replies {
-		if refusal, refused := reply.(redis.Error); refused && cannotServe(refusal) {
-			return n.failedLocked(l, due, c, script.Said(refusal), script.Meaning(refusal))
+// answeredLocked takes in the reply to a call that runs a script.
+func (n *Node) answeredLocked(l *link, due []delivery, c *call, reply any) []delivery {
+	why := unserved(reply)
+	if why != "" {
+		n.refusedLocked(l, why)
+		if c.cmd.Repeats() {
+			n.unacked.add(c)
 		}
 	}
 	defer n.freeCallLocked(c)
 	if c.to == nil || c.answered {
 		return due // nobody waits for it, or it is too late
 	}
-	a := c.cmd.Decode(replies)
+	if why != "" {
+		reply = why
+	}
+	a := c.cmd.Decode(reply)
 	if c.original != nil {
 		a = c.original.Whole(c.cmd, a)
 	}
@@ -177,36 +159,32 @@ func (n *Node) answeredLocked(l *link, due []delivery, c *call, replies []any) [
 	return c.answer(due, n.clockCheck.discount(c.cmd, a))
 }
 
-// failedLocked answers a call that the master refused to carry out, or whose reply makes no sense.
-func (n *Node) failedLocked(l *link, due []delivery, c *call, refusal redis.Error, err error) []delivery {
-	if n.refusedLocked(l, refusal) && c.cmd.Repeats() {
-		n.unacked.add(c)
+// unserved returns a refusal that is the reply, or the answer to a hold in it, and says that the master
+// can serve no lock just now; empty if there is none.
+func unserved(reply any) redis.Error {
+	switch r := reply.(type) {
+	case redis.Error:
+		if cannotServe(r) {
+			return script.Said(r)
+		}
+	case []any:
+		for _, one := range r {
+			if refusal, refused := one.(redis.Error); refused && cannotServe(refusal) {
+				return script.Said(refusal)
+			}
+		}
 	}
-	defer n.freeCallLocked(c)
-	return c.answer(due, script.Answer{Outcome: script.Failed, Err: err})
+	return ""
 }
 
-// resendLocked has a call written again, since the master did not have the script. The first of
-// them carries its source, and the master has it for those that follow.
-func (n *Node) resendLocked(l *link, due []delivery, c *call) []delivery {
-	due, again := n.writeAgainLocked(l, due, c)
-	switch {
-	case !again:
-	case c.afterSource || !l.loading: // one that followed the source once brings it itself
-		c.withSource, l.loading = true, true
-	default:
-		c.afterSource = true
-	}
-	return due
-}
-
-// writeAgainLocked has a call written again that the master did not run, unless that is not wanted any
-// more, and reports which.
+// resendLocked has a call written again, since the master did not have its script. The first of those
+// that need a script carries its source, and the master has it for the others, which follow. So a script
+// is on its way to a master once at a time.
 //
 // c goes before the calls that are not written yet, but after those that are, and must not undo what
 // those do. If one of them is the release that undoes c, c must not run any more, and is answered
 // instead.
-func (n *Node) writeAgainLocked(l *link, due []delivery, c *call) (_ []delivery, again bool) {
+func (n *Node) resendLocked(l *link, due []delivery, c *call) []delivery {
 	cmd := c.cmd
 	for _, later := range l.inFlight.all() {
 		if cmd != nil && later.number > c.number {
@@ -215,13 +193,22 @@ func (n *Node) writeAgainLocked(l *link, due []delivery, c *call) (_ []delivery,
 	}
 	if cmd == nil {
 		defer n.freeCallLocked(c)
-		return c.answer(due, script.Answer{Outcome: script.Unsent, Err: script.ErrWithdrawn}), false
+		return c.answer(due, script.Answer{Outcome: script.Unsent, Err: script.ErrWithdrawn})
 	}
 	if c.original == nil && cmd != c.cmd {
 		c.original = c.cmd
 	}
 	c.cmd = cmd
+	used := cmd.Script()
+	c.withSource = c.resent || !l.loading[used] // one that followed the source once brings it itself
+	c.resent = true
+	if c.withSource {
+		if l.loading == nil {
+			l.loading = make(map[*script.Script]bool)
+		}
+		l.loading[used] = true
+	}
 	l.retries = append(l.retries, c)
 	n.wakeWriter()
-	return due, true
+	return due
 }

@@ -233,7 +233,7 @@ func TestBatchesAreBounded(t *testing.T) {
 			}
 			return n.state == up
 		})
-		if least := firstWindow * maxSteps; most < least || most > maxBatch {
+		if least := firstWindow; most < least || most > maxBatch {
 			t.Errorf("in flight: got up to %d, want from %d to %d", most, least, maxBatch)
 		}
 	})

@@ -207,6 +207,9 @@ func (s *simClient) renew(held []*ownership) {
 			owners = append(owners, o.owner)
 		}
 	}
+	if len(holds) == 0 {
+		return
+	}
 	s.send("renew "+strings.Join(owners, " "), script.Renew(time.Hour, holds))
 }
 

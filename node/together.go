@@ -3,7 +3,7 @@ package node
 import "example.com/redlock/node/script"
 
 // Queue is Send of a command that others follow at once: it is not written before Flush is called, so
-// that all share a script call.
+// that all are written together.
 func (n *Node) Queue(cmd *script.Command, to Receiver, i int) {
 	n.mu.Lock()
 	c, why := n.acceptLocked(cmd, to, i)

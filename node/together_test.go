@@ -20,15 +20,15 @@ func queued(n *Node, cmds ...*script.Command) (sent []*pending) {
 	return sent
 }
 
-// TestQueuedCommandsShareACall: what is queued is written with Flush, or with what somebody else sends,
-// in one call.
-func TestQueuedCommandsShareACall(t *testing.T) {
+// TestQueuedCommandsShareAFlush: what is queued is written with Flush, or with what somebody else sends,
+// all at once.
+func TestQueuedCommandsShareAFlush(t *testing.T) {
 	look := func(n *Node) []*pending { return []*pending{send(n, script.Inspect("k"))} }
 	none := func(*Node) []*pending { return nil }
 	for _, tt := range []struct {
 		name       string
 		begin, end func(*Node) []*pending
-		calls      int64
+		flushes    int64
 	}{
 		{"while nothing is in flight", none, none, 1},
 		{"while a command is in flight", look, none, 2},
@@ -36,9 +36,10 @@ func TestQueuedCommandsShareACall(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				conn := countFlushes(&cfg)
 				n := started(t, cfg)
 				m.Delay(time.Millisecond)
-				before := scriptCalls(m)
+				before := conn.flushes.Load()
 				sent := tt.begin(n)
 				sent = append(sent, queued(n, acquires(4)...)...)
 				sent = append(sent, tt.end(n)...)
@@ -48,8 +49,8 @@ func TestQueuedCommandsShareACall(t *testing.T) {
 				}
 				n.Flush() // there is nothing left
 				synctest.Wait()
-				if got := scriptCalls(m) - before; got != tt.calls {
-					t.Errorf("calls: got %d, want %d", got, tt.calls)
+				if got := conn.flushes.Load() - before; got != tt.flushes {
+					t.Errorf("flushes: got %d, want %d", got, tt.flushes)
 				}
 			})
 		})

@@ -17,11 +17,10 @@ func (n *Node) traceChange(e redlocktrace.MasterChanged) {
 	}
 }
 
-// traceAnswer tells the trace that a call of the script was answered, which was sent then, with err or a
-// reply.
-func (n *Node) traceAnswer(flight []*call, sent, answered clock.Instant, err error) {
+// traceAnswer tells the trace that c, which runs a script, was answered with err or a reply.
+func (n *Node) traceAnswer(c *call, answered clock.Instant, err error) {
 	t := n.cfg.Trace
 	tracer.Tell(t, t.Answered, redlocktrace.Answered{
-		Client: t.Client, Time: time.Now(), Master: n.cfg.Name, Steps: steps(flight), Took: answered.Sub(sent), Err: err,
+		Client: t.Client, Time: time.Now(), Master: n.cfg.Name, Steps: c.cmd.Holds(), Took: answered.Sub(c.sent), Err: err,
 	})
 }

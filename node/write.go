@@ -69,7 +69,6 @@ func (n *Node) writeAndUnlock(calls ...*call) {
 }
 
 func (n *Node) markInFlightLocked(l *link, now clock.Instant, batch []*call) {
-	l.flights += groupCalls(batch)
 	l.first = l.first || l.inFlight.len() == 0
 	for _, c := range batch {
 		c.sent = now
@@ -78,6 +77,17 @@ func (n *Node) markInFlightLocked(l *link, now clock.Instant, batch []*call) {
 	if !l.timerSet {
 		n.setTimerLocked(l, n.cfg.Timeout)
 	}
+}
+
+// send writes batch and flushes it. It ignores errors: redigo closes a connection that it fails
+// to write to, which the reader notices.
+func (l *link) send(batch []*call) {
+	for _, c := range batch {
+		l.words = c.cmd.Words(l.words[:0], c.withSource, c.guarded)
+		_ = l.conn.Send(l.words[0].(string), l.words[1:]...)
+		clear(l.words) // so that it keeps nothing alive
+	}
+	_ = l.conn.Flush()
 }
 
 // maxBatch bounds the calls that are written at once.
@@ -125,7 +135,7 @@ func (n *Node) nextBatch(l *link, last []*call) (batch []*call, due []delivery, 
 // answers handshakes and nothing else. Those that were added meanwhile, or have waited for too long,
 // come next, before anything that waits.
 func (n *Node) fillBatchLocked(l *link, batch []*call) []*call {
-	room := min(max(0, n.pace.window-l.flights)*maxSteps, maxBatch)
+	room := min(max(0, n.pace.window-l.inFlight.len()), maxBatch)
 	batch, l.retries = moveCalls(batch, l.retries, room)
 	idle := len(batch) == 0 && l.inFlight.len() == 0
 	if n.state != up && idle && len(l.resends) == 0 {

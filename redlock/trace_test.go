@@ -19,6 +19,7 @@ func traced(t *testing.T, f func(t *testing.T, fleet *redlocktest.Fleet, c, othe
 		r := new(recorder)
 		c, other := open(t, fleet, redlock.Config{Trace: r.trace()}), open(t, fleet, redlock.Config{})
 		warm(t, c)
+		loadScripts(t, fleet)
 		for i, m := range fleet.Masters() {
 			m.Delay(time.Millisecond << i)
 		}

@@ -57,13 +57,13 @@ const (
 	StateBehind   State = "behind"   // its clock was set back or runs slow, which is safe
 )
 
-// Answered is an answer of a master to a script call, or an error in its place. One call carries the
-// steps of all commands that have gathered.
+// Answered is an answer of a master to a script call, or an error in its place. One call renews several
+// holds; any other does one thing with one name.
 type Answered struct {
 	Client string // see ClientStarted
 	Time   time.Time
 	Master string
-	Steps  int           // of the script
+	Steps  int           // how many holds it renews, else 1
 	Took   time.Duration // from when it was sent
 	Err    error         // of the call as a whole
 }

@@ -11,20 +11,20 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
 // Yes is the answer to an acquire that was granted.
 const Yes = ":1\r\n"
 
-// Pools are pools of a fleet whose masters run no script. Each step that acquires is answered with
-// reply, and each other one with 1.
+// Pools are pools of a fleet whose masters run no script. Each acquire of a lock is answered with
+// reply, and everything else with 1.
 func Pools(fleet *redlocktest.Fleet, reply string) []*redis.Pool {
 	pools := make([]*redis.Pool, len(fleet.Masters()))
 	for i, m := range fleet.Masters() {
@@ -44,6 +44,9 @@ func Pools(fleet *redlocktest.Fleet, reply string) []*redis.Pool {
 	}
 	return pools
 }
+
+// acquire is the hash of the script that takes a lock.
+var acquire = script.NewOwner("", "").Acquire(0, 0).Words(nil, false, false)[1].(string)
 
 // conn is one connection. What comes before the first call of the script goes to the master. It has
 // no deadlines.
@@ -145,19 +148,19 @@ func (c *conn) answer(args [][]byte) {
 		c.in.WriteString(Yes)
 	case "HGETALL":
 		c.in.WriteString("*0\r\n")
-	case "EVALSHA": // hash, number of keys, keys, a letter for each step
-		steps := args[3+atoi(args[2])]
-		if len(steps) > 1 {
+	case "EVALSHA": // hash, number of keys, keys, arguments
+		switch holds := (len(args) - 5) / 4; { // behind two arguments for all of them
+		case atoi(args[2]) == 0: // a renewal of locks
 			c.in.WriteByte('*')
-			c.in.Write(strconv.AppendInt(c.in.AvailableBuffer(), int64(len(steps)), 10))
+			c.in.Write(strconv.AppendInt(c.in.AvailableBuffer(), int64(holds), 10))
 			c.in.WriteString("\r\n")
-		}
-		for _, step := range steps {
-			if strings.ContainsRune("awW", rune(step)) {
-				c.in.WriteString(c.reply)
-			} else {
+			for range holds {
 				c.in.WriteString(Yes)
 			}
+		case string(args[1]) == acquire:
+			c.in.WriteString(c.reply)
+		default:
+			c.in.WriteString(Yes)
 		}
 	default:
 		panic("a command that was not expected: " + name)

@@ -44,7 +44,7 @@ var rooms = map[string][]string{
 	"doctor":                 {"ours/redlock", "ours/multilock", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/quote", redigo},
 	"redlocktest":            {redigo, "github.com/alicebob/miniredis/v2"},
 	"cmd/redlock":            {"ours/redlock", "ours/doctor", "ours/quorum", "ours/redlocktrace", "ours/redlocktest", "ours/internal/history", "ours/internal/picture", "ours/internal/quote", redigo, "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2", "golang.org/x/sys", multierror},
-	"internal/answered":      {"ours/redlocktest", redigo},
+	"internal/answered":      {"ours/node/script", "ours/redlocktest", redigo},
 	"internal/redisserver":   {},
 	"internal/quote":         {},
 	"internal/tally":         {},
@@ -235,7 +235,7 @@ func TestImportGraph(t *testing.T) {
 //	--
 //	-- KEYS[1]  lock key: a hash, owner -> holds
 //	-- returns  1 freed, 0 still held, -1 not held by owner
-//	-- Called by Node.Release. A repeat changes nothing.
+//	-- Called for a Release command. A repeat changes nothing.
 func TestScriptHeaders(t *testing.T) {
 	scripts := 0
 	for _, file := range files(t) {
@@ -252,9 +252,9 @@ func TestScriptHeaders(t *testing.T) {
 		}
 		for _, want := range []string{
 			`\A-- ` + regexp.QuoteMeta(path.Base(file)) + `: \S`,
-			`(?m)^-- KEYS\[[^]]+\]\s+\S`,
+			`(?m)^-- (KEYS|ARGV)\[[^]]+\]\s+\S`,
 			`(?m)^-- returns\s+\S`,
-			`(?m)^-- Called by \S`,
+			`(?m)^-- (Called for|Called by|A part of) \S`,
 		} {
 			if !regexp.MustCompile(want).MatchString(header) {
 				t.Errorf("%s: its header has no line like %s", file, want)

@@ -1,42 +1,47 @@
--- acquire.lua: take a lock that is not free, or wait for it.
+-- acquire.lua: take a lock, or wait for it.
 --
--- KEYS[-]  lock queue counter, see queue.lua
--- ARGV[-]  owner, "uuid:rN";
---          lease, in ms; missing to wait only, and leave the lock even if it is free;
---          proposal, the fencing token asked for;
---          since, short and round, see queue.lua, if owner waits in the queue
--- returns  nil: owner is to be given the lock, see grant.lua;
+-- KEYS[1]  lock, the lock key: a hash, owner -> hold count
+-- ARGV[1]  owner, "uuid:rN"
+-- ARGV[2]  lease, in ms; empty to wait only, and leave the lock even if it is free
+-- ARGV[3]  proposal, the fencing token asked for
+-- ARGV[4]  since, ARGV[5] short and ARGV[6] round, see queue.lua; missing if owner does not wait
+--          in the queue
+-- returns  0: owner has the lock, and its fencing counter is the token proposed;
 --          the fencing counter, above 0: owner has the lock;
 --          {ms left, holder}: another owner has it (-1 ms: it never expires), or readers,
 --          "shared", or nobody: 0 ms and an empty string; behind these, if owner waits in the
 --          queue, how many stand before it there;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and nothing was changed
--- Called by call.lua, for an Acquire, AcquireOrRegister or Register command. A repeat changes
--- nothing but the expiry, which never shrinks.
+-- Called for an Acquire, AcquireOrRegister or Register command. A repeat changes nothing but the
+-- expiry, which never shrinks.
 
-function acquire(step, lock, queue, k, a)
-  local counter, owner = keys[k + 3], args[a + 1]
-  local lease, proposal, since, short, round
-  if step == 'q' then
-    proposal, since, short, round = unpack(args, a + 2, a + 5)
-  elseif step == 'a' then
-    lease, proposal = args[a + 2], args[a + 3]
-  else
-    lease, proposal, since, short, round = unpack(args, a + 2, a + 6)
+-- #include fence.lua
+local lock, owner, lease, proposal = KEYS[1], ARGV[1], ARGV[2], ARGV[3]
+-- #include names.lua
+local queue, counter = 'redlock_wait:' .. name, 'redlock_fence:' .. name
+
+if lease == '' or redis.call('exists', lock, queue) ~= 0 then
+  -- #include holder.lua
+  -- #include readers.lua
+  -- #include queue.lua
+  if lease == '' then
+    lease = nil
   end
 
   local left = redis.call('pttl', lock)
-  local holder = ''
+  local holder, granted = '', false
   if left ~= -2 then
     local wrong
-    holder, wrong = holderOf(lock, owner)
+    holder, wrong = holderOf(owner)
     if wrong then
       return wrong
     end
     if holder == owner then
-      -- Checked before anything is written: a step that fails is not rolled back.
+      -- Checked before anything is written: a script that fails is not rolled back.
       local token = tonumber(redis.call('get', counter) or proposal)
-      assert(token and token > 0, 'ERR the fencing counter is no positive number')
+      if not token or token <= 0 then
+        return redis.error_reply('ERR the fencing counter is no positive number')
+      end
       if token >= fenceEnd then
         redis.call('set', counter, proposal, 'px', (lease or 0) + fenceTTL .. '')
         return redis.error_reply(beyond)
@@ -50,22 +55,44 @@ function acquire(step, lock, queue, k, a)
     end
   end
 
+  local since = ARGV[4]
   if since then
-    enter(queue, owner, proposal, since, short, round)
+    enter(owner, proposal, since, ARGV[5], ARGV[6])
   end
   if left == -2 and not lease then
     left = 0
   elseif left == -2 then
-    left = redis.call('pttl', (string.gsub(queue, '^redlock_wait:', 'redlock_turn:')))
+    left = redis.call('pttl', 'redlock_turn:' .. name)
     holder = 'redisson'
     if left <= 0 then
       -- Nobody overtakes those who wait: a lease that ran out goes to the first of them.
-      holder, left = handOff(lock, counter, queue, 0, nil, owner)
-      if not holder or holder == owner then
-        return nil
-      end
+      holder, left = handOff(0, nil, owner)
+      granted = not holder or holder == owner
       left = left or redis.call('pttl', lock)
     end
   end
-  return {left, holder, since and redis.call('zrank', queue, owner) or nil}
+  if not granted then
+    return {left, holder, since and redis.call('zrank', queue, owner) or nil}
+  end
 end
+
+local ttl = lease + fenceTTL .. '' -- Redis takes longer to write a number
+local last = redis.call('set', counter, proposal, 'get', 'px', ttl)
+local token = 0
+if last then
+  local number = tonumber(last)
+  if not number then
+    redis.call('set', counter, last, 'px', ttl) -- it is put back
+    return redis.error_reply('ERR the fencing counter is no number')
+  end
+  if number + 1 >= fenceEnd then
+    return redis.error_reply(beyond)
+  end
+  if number >= tonumber(proposal) then
+    token = number + 1
+    redis.call('set', counter, string.format('%.0f', token), 'px', ttl)
+  end
+end
+redis.call('hset', lock, owner, '1')
+redis.call('pexpire', lock, lease)
+return token

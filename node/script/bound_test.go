@@ -8,9 +8,10 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// counting is the script, with an account of what it does: how many commands of Redis it carries out, and how
-// many words it sends and receives.
-var counting = `
+// counting returns a script with an account of what it does: how many commands of Redis it carries out, and
+// how many words it sends and receives.
+func counting(s *Script) string {
+	return `
 local real, commands, words = redis, 0, 0
 local function size(v)
   if type(v) ~= 'table' then
@@ -33,23 +34,22 @@ local redis = {
   call = counted(real.call), pcall = counted(real.pcall), sha1hex = real.sha1hex, error_reply = real.error_reply,
 }
 local function main()
-` + source.(string) + `
+` + s.source.(string) + `
 end
 local reply = main()
 return {reply == nil and 'nil' or reply, commands, words}`
+}
 
 // costs has h carry out cmd, and returns how many commands of Redis that took, and how many words.
 func (h *scriptFixture) costs(cmd *Command) (a Answer, commands, words int) {
 	h.t.Helper()
-	var call Call
-	call.Add(cmd, false)
-	args := call.Arguments(true)
-	args[0] = counting
+	args := cmd.Words(nil, true, false)[1:]
+	args[0] = counting(cmd.Script())
 	r, err := redis.Values(h.conn.Do("EVAL", args...))
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return cmd.Decode(r[:1]), int(r[1].(int64)), int(r[2].(int64))
+	return cmd.Decode(r[0]), int(r[1].(int64)), int(r[2].(int64))
 }
 
 // crowd puts n waiters that ask no more before all others into a queue.

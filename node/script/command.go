@@ -3,15 +3,17 @@ package script
 import (
 	"iter"
 	"slices"
-	"strings"
 	"time"
 )
 
-// Command is one or more steps of the script with their keys and arguments. It does not change once
-// it is made, so the same Command goes to every master.
+// Command is a call of a script, with its keys and arguments. It does not change once it is made, so
+// the same Command goes to every master.
 type Command struct {
-	steps string // a letter for each, as call.lua has them
-	keys  []any
+	verb  verb
+	mode  Mode
+	waits bool // an ask enters the queue; a release is of an owner that may be there
+	first bool // see First
+	name  any  // KEYS[1]; nil: there is none
 	args  []any
 	room  [6]any // for args: saves an allocation, 10 of a lock on five masters
 	key   string
@@ -20,51 +22,57 @@ type Command struct {
 
 	proposal int64     // fencing token, of an Acquire or a Raise
 	holds    []Renewal // of a Renew
-	repeats  bool      // see Repeats
-	first    bool      // see First
 }
 
-// The steps, as call.lua has them.
+// verb is what a command does.
+type verb uint8
+
 const (
-	acquireStep        = "a"
-	askStep            = "w" // acquire, or enter the queue
-	askAgainStep       = "W" // the same, in a later round
-	registerStep       = "q"
-	releaseStep        = "r"
-	releaseWaiterStep  = "R" // of an owner that has waited
-	passStep           = "t" // release, and enter another owner
-	passOfWaiterStep   = "T" // of an owner that has waited
-	forceStep          = "f"
-	renewStep          = 'n'
-	renewNoHealingStep = 'N'
-	enterStep          = "e"
-	raiseStep          = "c"
-	inspectStep        = "i"
-
-	// Those of readers.
-	shareStep                = "b" // acquire, or enter the queue
-	releaseSharedStep        = "l"
-	passSharedStep           = "L" // release, and enter another owner
-	renewSharedStep          = 'h'
-	renewSharedNoHealingStep = 'H'
-	enterSharedStep          = "E"
-	raiseSharedStep          = "C"
-
-	// Those of a semaphore.
-	acquireSlotStep        = "p"
-	askSlotStep            = "P" // acquire, or enter the queue
-	registerSlotStep       = "k"
-	releaseSlotStep        = "d"
-	releaseSlotWaiterStep  = "D" // of an owner that has waited
-	passSlotStep           = "g" // release, and enter another owner
-	passSlotOfWaiterStep   = "G" // of an owner that has waited
-	giveWayStep            = "v" // release, pass to others, and enter the same caller's next owner
-	forceSlotsStep         = "x"
-	renewSlotStep          = 'm'
-	renewSlotNoHealingStep = 'M'
-	raiseSlotStep          = "u"
-	inspectSlotsStep       = "s"
+	plain verb = iota // a command of Redis itself
+	acquiring
+	registering
+	releasing
+	forcing
+	renewing
+	entering
+	leaving
+	raising
+	inspecting
 )
+
+// Script is the script that carries c out; nil if c is a plain command.
+func (c *Command) Script() *Script { return scripts[c.verb][c.mode] }
+
+// Words appends to words the command as it is sent: EVALSHA, or with source EVAL, with the script's text.
+// A guarded master gets it in a form that neither heals nor hands off; see also [Command.Grants].
+func (c *Command) Words(words []any, withSource, guarded bool) []any {
+	s := c.Script()
+	if s == nil {
+		return append(words, c.args...)
+	}
+	if withSource {
+		words = append(words, "EVAL", s.source)
+	} else {
+		words = append(words, "EVALSHA", s.sha)
+	}
+	if c.name == nil {
+		words = append(words, "0")
+	} else {
+		words = append(words, "1", c.name)
+	}
+	first := len(words)
+	words = append(words, c.args...)
+	if !guarded {
+		return words
+	}
+	switch token := c.tokenArg(); {
+	case token >= 0:
+		words[first+token] = nothing
+	case c.verb == renewing:
+		words[first+1] = nothing
+	}
+	return words
+}
 
 // Renewal names one hold of a Renew command.
 type Renewal struct {
@@ -73,58 +81,52 @@ type Renewal struct {
 	Token int64
 }
 
-// Renew extends the lease of each hold to lease from now, if that is longer than what is left.
+// Renew extends the lease of each hold to lease from now, if that is longer than what is left. All
+// have the same mode.
 //
 // It heals: a lock that nobody has is set again for its owner, except on a guarded master and
 // after a Force. The answer is Done with one [Renewed] for each hold.
 //
 // Cost: one script call for all of them. Source: docs/algorithm.md, "Renew".
 func Renew(lease time.Duration, holds []Renewal) *Command {
-	c := &Command{keys: make([]any, 0, 2*len(holds)), args: make([]any, 0, 4*len(holds)), holds: holds}
-	var steps strings.Builder
-	steps.Grow(len(holds))
-	var ms any = lease.Milliseconds()
+	c := &Command{verb: renewing, mode: holds[0].Mode, args: make([]any, 2, 2+4*len(holds)), holds: holds}
+	c.args[0], c.args[1] = lease.Milliseconds(), healing
 	for _, h := range holds {
-		if h.Mode == Shared {
-			steps.WriteByte(renewSharedStep)
-			c.keys = append(c.keys, h.keys[:]...)
-			c.args = append(c.args, h.id, ms, h.Token)
-			continue
+		c.args = append(c.args, h.name, h.id, h.Token)
+		switch h.Mode {
+		case Exclusive:
+			c.args = append(c.args, h.Count)
+		case Permit:
+			c.args = append(c.args, h.slot)
 		}
-		if h.Mode == Permit {
-			steps.WriteByte(renewSlotStep)
-			c.keys = append(c.keys, h.keys[:]...)
-			c.args = append(c.args, h.id, ms, h.Token, h.slot)
-			continue
-		}
-		steps.WriteByte(renewStep)
-		c.keys = append(c.keys, h.keys[0], h.keys[2])
-		c.args = append(c.args, h.id, ms, h.Token, h.Count)
 	}
-	c.steps = steps.String()
 	return c
 }
+
+// healing has a renewal set again what nobody has.
+var healing any = "heal"
 
 // Inspect asks who has the lock at key, and who waits for it. The answer is Done, with an empty
 // holder if nobody has it, and [SharedHolder] if readers do.
 //
 // Cost: one script call.
-func Inspect(key string) *Command {
-	k := keysOf(key)
-	return &Command{steps: inspectStep, keys: []any{key, k.queue, k.fence}, key: key}
-}
+func Inspect(key string) *Command { return &Command{verb: inspecting, name: key, key: key} }
 
 // InspectPermits asks who has the permits of the semaphore at key, and who waits for one. The answer is
 // Done, with the largest fencing counter of a slot.
 //
 // Cost: one script call.
 func InspectPermits(key string) *Command {
-	k := slotKeysOf(key)
-	return &Command{steps: inspectSlotsStep, keys: []any{k.slots, k.queue, k.fence}, key: key}
+	return &Command{verb: inspecting, mode: Permit, name: slotsOf(key), key: key}
 }
 
-// Steps is how many steps the command has: a renewal of n holds has n, any other command one.
-func (c *Command) Steps() int { return len(c.steps) }
+// Holds is how many holds a Renew renews, and 1 for any other command that runs a script.
+func (c *Command) Holds() int {
+	if c.verb == renewing {
+		return len(c.holds)
+	}
+	return 1
+}
 
 // Owner is the owner whose command it is; empty for a Renew, an Inspect and a Force.
 func (c *Command) Owner() string { return c.owner }
@@ -147,48 +149,25 @@ func (c *Command) Owners() iter.Seq[string] {
 
 // Grants reports whether the command only makes a hold where there is none, so that it must not be
 // sent to a guarded master.
-func (c *Command) Grants() bool {
-	switch c.steps {
-	case acquireStep, askStep, askAgainStep, acquireSlotStep, askSlotStep:
-		return true
-	case shareStep:
-		return c.args[1] != nothing // otherwise it is a Register
-	}
-	return false
-}
+func (c *Command) Grants() bool { return c.verb == acquiring }
 
 // Registering returns what is left of an ask that must not grant: it enters its owner into the queue, as
 // [Owner.Register] does. It is nil if c is no ask of one that waits.
 func (c *Command) Registering() *Command {
-	step := ""
-	switch c.steps {
-	case askStep, askAgainStep:
-		step = registerStep
-	case askSlotStep:
-		step = registerSlotStep
-	case shareStep:
-		if c.args[3] == nothing {
-			return nil // it does not wait
-		}
-		step = shareStep
-	default:
+	if c.verb != acquiring || !c.waits {
 		return nil
 	}
 	r := *c
-	r.steps, r.args = step, slices.Clone(c.args)
-	if step == shareStep {
-		r.args[1] = nothing
-	} else {
-		r.args = slices.Delete(r.args, 1, 2) // the lease
-	}
+	r.verb, r.args = registering, slices.Clone(c.args)
+	r.args[1] = nothing // the lease
 	return &r
 }
 
 // Repeats reports whether the command has to be sent again until the master has answered.
-func (c *Command) Repeats() bool { return c.repeats }
+func (c *Command) Repeats() bool { return c.verb == releasing || c.verb == leaving }
 
 // Releases reports whether the command gives back all that its owner has. A Leave does not.
-func (c *Command) Releases() bool { return c.owner != "" && c.tokenArg() >= 0 }
+func (c *Command) Releases() bool { return c.verb == releasing }
 
 // First reports whether nothing was asked for its owner before: a master that does not get the command
 // has nothing of the owner.
@@ -196,24 +175,20 @@ func (c *Command) First() bool { return c.first }
 
 // Vouches reports whether Done is a vote: it says that an owner has a lock.
 func (c *Command) Vouches() bool {
-	switch c.steps {
-	case acquireStep, askStep, askAgainStep, registerStep, raiseStep, shareStep, raiseSharedStep,
-		acquireSlotStep, askSlotStep, registerSlotStep, raiseSlotStep:
+	switch c.verb {
+	case acquiring, registering, renewing, entering, raising:
 		return true
-	case enterStep, enterSharedStep:
-		return !c.repeats // otherwise it is a Leave
 	}
-	return len(c.holds) > 0
+	return false
 }
 
 // tokenArg returns which of the arguments is the fencing token of a release, without which the lock
 // is not handed off; -1 if the command hands nothing off.
 func (c *Command) tokenArg() int {
-	switch c.steps {
-	case releaseStep, releaseWaiterStep, passStep, passOfWaiterStep, releaseSharedStep, passSharedStep,
-		releaseSlotStep, releaseSlotWaiterStep, passSlotStep, passSlotOfWaiterStep, giveWayStep:
+	switch c.verb {
+	case releasing:
 		return 1
-	case forceStep, forceSlotsStep:
+	case forcing:
 		return 0
 	}
 	return -1
@@ -230,7 +205,7 @@ func (c *Command) Behind(later *Command) *Command {
 		released = later.owner
 	}
 	switch {
-	case c.tokenArg() >= 0:
+	case c.verb == releasing || c.verb == forcing:
 		if c.next != "" && c.next == released {
 			return c.Repeat().Command()
 		}
@@ -247,17 +222,18 @@ func (c *Command) Behind(later *Command) *Command {
 		return nil
 	case c.counts() && later.counts() && c.owner == later.owner:
 		behind := *c
-		behind.args = []any{c.args[0], c.args[1], later.args[2]}
+		behind.args = slices.Clone(c.args)
+		behind.args[2] = later.args[2]
 		return &behind
 	}
 	return c
 }
 
 // lease returns the lease of a Renew.
-func (c *Command) lease() time.Duration { return time.Duration(c.args[1].(int64)) * time.Millisecond }
+func (c *Command) lease() time.Duration { return time.Duration(c.args[0].(int64)) * time.Millisecond }
 
 // counts reports whether it is an Enter or a Leave.
-func (c *Command) counts() bool { return c.steps == enterStep || c.steps == enterSharedStep }
+func (c *Command) counts() bool { return c.verb == entering || c.verb == leaving }
 
 // Whole turns a, the answer to rest, into the answer to c. rest is what Behind left of c.
 func (c *Command) Whole(rest *Command, a Answer) Answer {

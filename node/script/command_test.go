@@ -32,14 +32,14 @@ func TestBehind(t *testing.T) {
 		{"enter, which was left again", me.Enter(lease, 3), me.Leave(2), me.Enter(lease, 2)},
 		{"leave, which was entered again", me.Leave(2), me.Enter(lease, 3), me.Leave(3)},
 		{"enter, of another owner", you.Enter(lease, 3), me.Leave(2), you.Enter(lease, 3)},
-		{"enter, of a reader by now", me.Enter(lease, 3), renew(other, reader), me.Enter(lease, 3)},
+		{"enter, of a reader by now", me.Enter(lease, 3), renew(reader), me.Enter(lease, 3)},
 		{"enter, of a reader that left", me.Enter(lease, 3), reader.Leave(2), me.Enter(lease, 2)},
 		{"enter, of what was renewed", me.Enter(lease, 3), renew(me), me.Enter(lease, 3)},
 		{"renew, of some that were released", renew(you, me, other), releases, renew(you, other)},
 		{"renew, of what was released", renew(me), releases, nil},
 		{"renew, of other owners", renew(you, other), releases, renew(you, other)},
 		{"renew, of what was left", renew(me), me.Leave(2), renew(me)},
-		{"renew, of a permit", renew(permit, you), permit.Release(1, 0), renew(you)},
+		{"renew, of a permit", renew(permit, next), permit.Release(1, 0), renew(next)},
 		{"release: each is to say what it found", releases, releases, releases},
 		{"release to one who has given up", you.ReleaseTo(1, 0, me, QueueEntry{}), releases, you.Release(1, 0)},
 		{"release to one who waits", releases, you.Release(1, 0), releases},
@@ -58,7 +58,7 @@ func TestBehind(t *testing.T) {
 				}
 				return
 			}
-			sent := func(c *Command) string { return fmt.Sprint(c.steps, c.keys, c.args, c.repeats) }
+			sent := func(c *Command) string { return fmt.Sprint(c.verb, c.name, c.args, c.waits) }
 			if sent(got) != sent(tt.left) {
 				t.Errorf("left: %s, want %s", sent(got), sent(tt.left))
 			}
@@ -135,11 +135,7 @@ func TestTree(t *testing.T) {
 		if len(rest) > 0 {
 			t.Errorf("tree(%q): got %v and a rest of %q", seed.data, reply, rest)
 		}
-		steps, err := Split(nil, reply, seed.cmd.Steps())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if a := seed.cmd.Decode(steps); a.Outcome != seed.want {
+		if a := seed.cmd.Decode(reply); a.Outcome != seed.want {
 			t.Errorf("decode %v: got %v (%v), want %v", reply, a.Outcome, a.Err, seed.want)
 		}
 	}
@@ -199,11 +195,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		reply, _ := tree(data, 0)
 		for _, cmd := range []*Command{acquire, enter, raise, renew4, release, inspect, acquireSlot, inspectSlots} {
-			steps, err := Split(nil, reply, cmd.Steps())
-			if err != nil {
-				continue
-			}
-			a := cmd.Decode(steps)
+			a := cmd.Decode(reply)
 			if a.Outcome != Done && a.Outcome != Refused && (a.Outcome != Failed || a.Err == nil) {
 				t.Errorf("decode %v: got outcome %v (%v), want Done, Refused or why it Failed", reply, a.Outcome, a.Err)
 			}
@@ -227,7 +219,7 @@ func FuzzDecode(f *testing.F) {
 					}
 					continue
 				}
-				if said := steps[i]; said != int64(r) {
+				if said := reply.([]any)[i]; said != int64(r) {
 					t.Errorf("decode %v: got %d at %d, want %v", reply, r, i, said)
 				}
 			}
@@ -235,25 +227,13 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// fenceKey is the fencing counter of a lock.
-func fenceKey(name string) string {
-	if braced(name) {
-		return fencePrefix + name + ":"
-	}
-	return fencePrefix + "{" + name + "}"
-}
-
 // The keys of two names are never the same, whatever braces they have.
 func TestKeysOfTwoNamesDiffer(t *testing.T) {
 	names := []string{"a", "{a}", "{a}:", "{{a}}", "a}", "{a", "{a}}", "a:", "a}:", "{", "}", "{}", "{}:", "x{a}", "{a}x"}
 	whose := make(map[string]string)
 	for _, name := range names {
-		k := keysOf(name)
-		if k.fence != fenceKey(name) {
-			t.Errorf("counter of %q: %q and %q", name, k.fence, fenceKey(name))
-		}
-		s := slotKeysOf(name)
-		for _, key := range []string{k.fence, k.queue, s.slots, s.queue, s.fence} {
+		for _, prefix := range []string{fencePrefix, queuePrefix, slotsPrefix, slotQueuePrefix, slotFencePrefix} {
+			key := belonging(prefix, name)
 			if Reserved(key) == "" {
 				t.Errorf("%q may be the name of another lock", key)
 			}

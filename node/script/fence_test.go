@@ -78,9 +78,9 @@ func TestHandOffOverACounterThatIsNoToken(t *testing.T) {
 					return // a renewal has no next token
 				}
 				runAway(h, counter)
-				h.run(Renew(lease, []Renewal{
-					{Owner: NewOwner("k", id("a:r1")), Count: 1, Token: 50}, {Owner: NewPermit("k", id("a:r2"), 1, 0), Count: 1, Token: 50},
-				}))
+				for _, o := range []*Owner{NewOwner("k", id("a:r1")), NewPermit("k", id("a:r2"), 1, 0)} {
+					h.run(Renew(lease, []Renewal{{Owner: o, Count: 1, Token: 50}}))
+				}
 				if lock, slot, lasts := counters(h); lock != "50" || slot != "50" || !lasts {
 					t.Errorf("after a renewal the counters are %s and %s, want 50", lock, slot)
 				}
@@ -117,7 +117,7 @@ func TestNoDecoderTakesWhatIsNoToken(t *testing.T) {
 			"permit":          {permit.Acquire(lease, 5), []any{int64(0), token}},
 			"inspect permits": {InspectPermits("k"), []any{text, []any{}, []any{}}},
 		} {
-			got := tt.cmd.Decode([]any{tt.reply})
+			got := tt.cmd.Decode(tt.reply)
 			if failed := got.Outcome == Failed; failed != (token > MaxToken) || !failed && got.Token != token {
 				t.Errorf("%s: %d is decoded as %+v", name, token, got)
 			}

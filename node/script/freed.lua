@@ -1,10 +1,7 @@
--- freed.lua: tell Redisson's waiters that a lock is free.
+-- freed.lua: where Redisson's waiters hear that a lock is free.
 --
--- KEYS[-]  lock
--- returns  answer: 1, or an error
--- Called by call.lua and leaveshared.lua, which carry it inside.
+-- KEYS[-]  lock, and its name, see names.lua
+-- returns  freed: the channel. Redisson puts a name into braces unless it has some
+-- A part of release.lua, leave.lua and force.lua, which carry it inside.
 
--- Redisson puts a name into braces unless it has some.
-local name = string.find(lock, '{', 1, true) and lock or '{' .. lock .. '}'
-local told = call('publish', 'redisson_lock__channel:' .. name, '0')
-answer = type(told) == 'number' and 1 or told
+local freed = 'redisson_lock__channel:' .. (string.find(lock, '{', 1, true) and lock or name)

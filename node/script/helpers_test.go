@@ -2,6 +2,7 @@ package script
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -63,39 +64,32 @@ func lockAt(m *redlocktest.Master) lock {
 // run lets m carry out cmd, without a node.
 func run(t *testing.T, c redis.Conn, cmd *Command) Answer {
 	t.Helper()
-	return runAll(t, c, cmd)[0]
-}
-
-// runAll lets m carry out all of them in one call.
-func runAll(t *testing.T, c redis.Conn, all ...*Command) (answers []Answer) {
-	t.Helper()
-	var call Call
-	steps := 0
-	for _, cmd := range all {
-		call.Add(cmd, false)
-		steps += cmd.Steps()
-	}
-	reply, err := c.Do("EVAL", call.Arguments(true)...)
-	if err != nil {
-		reply = err
-	}
-	each, err := Split(nil, reply, steps)
-	if err != nil {
+	words := cmd.Words(nil, true, false)
+	reply, err := c.Do(words[0].(string), words[1:]...)
+	refusal, refused := errors.AsType[redis.Error](err)
+	switch {
+	case refused:
+		reply = refusal
+	case err != nil:
 		t.Fatal(err)
 	}
+	return cmd.Decode(reply)
+}
+
+// runAll lets m carry out all of them.
+func runAll(t *testing.T, c redis.Conn, all ...*Command) (answers []Answer) {
+	t.Helper()
 	for _, cmd := range all {
-		answers = append(answers, cmd.Decode(each[:cmd.Steps()]))
-		each = each[cmd.Steps():]
+		answers = append(answers, run(t, c, cmd))
 	}
 	return answers
 }
 
 // guarded returns cmd as it goes to a guarded master.
 func guarded(cmd *Command) *Command {
-	var call Call
-	call.Add(cmd, true)
+	words := cmd.Words(nil, false, true)
 	other := *cmd
-	other.steps, other.args = string(call.steps), call.args
+	other.args = words[len(words)-len(cmd.args):]
 	return &other
 }
 

@@ -4,13 +4,12 @@
 -- returns  holderOf returns the holder, "shared" if readers have the lock, nil if the key is
 --          absent. If the key holds anything else it returns nil and an error reply:
 --          "NOTLOCK type", and behind "NOTLOCK hash" its number of fields
--- Called by acquire.lua, share.lua, keep.lua, enter.lua, raise.lua, renew.lua, release.lua and
--- inspect.lua. A part of call.lua, which carries it inside.
+-- A part of the scripts of locks, which carry it inside.
 
 -- A lock has exactly one field, and that reads as an owner: ours, "uuid:rN", or Redisson's,
 -- "uuid:number"; or "mode", which is "shared", see readers.lua. owner is the caller's own, which
 -- needs no second look.
-function holderOf(lock, owner)
+local function holderOf(owner)
   -- Two fields are enough to tell. Another program's hash may have millions.
   local fields = redis.pcall('hrandfield', lock, '2')
   local holder = fields[1]
@@ -25,7 +24,7 @@ function holderOf(lock, owner)
     return 'shared'
   end
   if fields.err and not string.find(fields.err, 'WRONGTYPE', 1, true) then
-    redis.call('hrandfield', lock, '2') -- fails in the same way
+    return nil, fields
   end
   local what = redis.call('type', lock).ok
   if what == 'hash' then

@@ -1,39 +1,41 @@
 -- inspect.lua: tell who has the lock and who waits for it, and change nothing.
 --
--- KEYS[-]  lock queue counter, see queue.lua
+-- KEYS[1]  lock, the lock key: a hash, owner -> hold count
 -- returns  {ms left, fencing counter, owner, hold count, {reader, ms left, ...}, {waiter, kind,
 --          ...}}. When nobody has the lock, ms left is -2 and the owner empty; when readers have
 --          it, the owner is "shared". Of them, and of those who wait, there are 32 at most: the
 --          readers who have it the longest, the last of them last, and the first in the queue,
 --          of kind "shared" for a reader and else empty. Those whose ask is stale are left out;
 --          NOTLOCK, an error: the key is no lock, see holder.lua
--- Called by call.lua, for an Inspect command.
+-- Called for an Inspect command.
 
-function run(_, lock, _, k)
-  local queue, counter = keys[k + 2], keys[k + 3]
-  local holder, wrong = holderOf(lock)
-  if wrong then
-    return wrong
-  end
-  local crowd, waiters = {}, {}
-  if holder == 'shared' then
-    local all = redis.call('zrange', readers, -32, -1, 'withscores')
-    for i = 1, #all, 2 do
-      if tonumber(all[i + 1]) > now then
-        crowd[#crowd + 1], crowd[#crowd + 2] = all[i], all[i + 1] - now
-      end
-    end
-  end
-  for _, owner in ipairs(redis.call('zrange', queue, 0, 31)) do
-    local ask = owner ~= '' and redis.call('get', queue .. owner)
-    if ask then
-      waiters[#waiters + 1] = owner
-      waiters[#waiters + 1] = string.match(ask, '%a*$')
-    end
-  end
-  local count = holder and holder ~= 'shared' and redis.call('hget', lock, holder) or '0'
-  return {
-    redis.call('pttl', lock), redis.call('get', counter) or '0', holder or '', count,
-    crowd, waiters,
-  }
+local lock = KEYS[1]
+-- #include names.lua
+-- #include holder.lua
+-- #include readers.lua
+local queue = 'redlock_wait:' .. name
+local holder, wrong = holderOf()
+if wrong then
+  return wrong
 end
+local crowd, waiters = {}, {}
+if holder == 'shared' then
+  local all = redis.call('zrange', readers, -32, -1, 'withscores')
+  for i = 1, #all, 2 do
+    if tonumber(all[i + 1]) > clock() then
+      crowd[#crowd + 1], crowd[#crowd + 2] = all[i], all[i + 1] - clock()
+    end
+  end
+end
+for _, owner in ipairs(redis.call('zrange', queue, 0, 31)) do
+  local ask = owner ~= '' and redis.call('get', queue .. owner)
+  if ask then
+    waiters[#waiters + 1] = owner
+    waiters[#waiters + 1] = string.match(ask, '%a*$')
+  end
+end
+local count = holder and holder ~= 'shared' and redis.call('hget', lock, holder) or '0'
+return {
+  redis.call('pttl', lock), redis.call('get', 'redlock_fence:' .. name) or '0', holder or '', count,
+  crowd, waiters,
+}

@@ -1,35 +1,71 @@
--- keep.lua: renew the lease of a reader. A lock that it has alone becomes a shared one.
+-- keep.lua: renew the leases of readers, and raise the fencing counters to their tokens. A lock that
+-- a reader has alone becomes a shared one.
 --
--- KEYS[-]  lock queue counter, see queue.lua; of step E only the lock
--- ARGV[-]  owner; lease, in ms; of h and H token, its fencing token
--- returns  1: it is a reader, for that lease;
---          2: it was not, and is again;
---          0: it is not, and nobody has the lock alone; -1: another owner has it alone; to step
---          E both are {ms left, holder} unless nobody has the lock;
+-- ARGV[1]  lease, in ms
+-- ARGV[2]  "heal" to have owners read again; else empty, as for a guarded master, which hands off
+--          nothing either
+-- ARGV[-]  for each hold: lock, the lock key, see readers.lua; owner; token, its fencing token
+-- returns  for each hold:
+--          1: it is a reader, for that lease; 2: it was not, and is again;
+--          0: it is not, and nobody has the lock alone; -1: another owner has it alone;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and was left alone
--- Called by call.lua, for each hold of a reader in a Renew command, where extend.lua follows,
--- and for its Enter or Leave command. An expiry never shrinks, so a repeat, or one that comes
--- late, takes nothing away.
+-- Called for a Renew command of readers. Errors are as in renew.lua. An expiry never shrinks, so a
+-- repeat, or one that comes late, takes nothing away.
 
-function run(step, lock, queue, k, a)
-  local owner, lease, token = args[a + 1], args[a + 2], args[a + 3]
-  local holder, wrong = holderOf(lock, owner)
+-- #include fence.lua
+local call, lease, answers = redis.pcall, ARGV[1], {}
+local ttl = lease + fenceTTL .. ''
+local time = redis.call('time')
+local start = time[1] * 1000 + math.floor(time[2] / 1000)
+local stop = string.format('%.0f', start + lease)
+
+-- restore renews the hold of a reader that does not have the lock with others, or not any more.
+local function restore(lock, name, owner, token)
+  local queue, counter = 'redlock_wait:' .. name, 'redlock_fence:' .. name
+  -- #include holder.lua
+  -- #include readers.lua
+  -- #include queue.lua
+  local holder, wrong = holderOf(owner)
   if wrong then
     return wrong
   end
   local inside = holder == owner or holder == 'shared' and reads(owner)
   if not inside then
-    if step == 'E' then
-      return holder and {redis.call('pttl', lock), holder} or 0
-    elseif holder and holder ~= 'shared' then
+    if holder and holder ~= 'shared' then
       return -1
-    elseif step == 'H' or redis.call('exists', forcedKey(lock, owner)) == 1 then
+    elseif ARGV[2] ~= 'heal' or redis.call('exists', 'redlock_forced:' .. name .. owner) == 1 then
       return 0
     end
   end
-  join(lock, owner, lease, holder)
-  if holder == owner and step == 'h' then
-    handOff(lock, keys[k + 3], queue, tonumber(token), 'shared')
+  join(owner, lease, holder)
+  if holder == owner and ARGV[2] == 'heal' then
+    handOff(tonumber(token), 'shared')
   end
   return inside and 1 or 2
 end
+
+for i = 3, #ARGV, 3 do
+  local lock, owner, token = ARGV[i], ARGV[i + 1], ARGV[i + 2]
+  -- #include names.lua
+  local readers, ok, answer = 'redlock_read:' .. name, true, 1
+  local fields, left = call('hrandfield', lock, '2', 'withvalues'), -1
+  if fields[1] == 'mode' and fields[2] == 'shared' and not fields[3] and
+    (tonumber(call('zscore', readers, owner)) or 0) > start then
+    left = tonumber(call('pttl', lock)) or -1
+  end
+  if left > 0 and call('zadd', readers, 'gt', stop, owner) == 0 then
+    -- The lock expires with the last of them: whoever lasts for longer has seen to that.
+    if left < tonumber(lease) then
+      call('pexpireat', lock, stop)
+      call('pexpireat', readers, stop)
+    end
+  else
+    ok, answer = pcall(restore, lock, name, owner, token)
+    -- #include failed.lua
+  end
+  if answer == 1 or answer == 2 then
+    -- #include counted.lua
+  end
+  answers[#answers + 1] = answer
+end
+return answers

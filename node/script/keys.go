@@ -8,12 +8,12 @@ import "strings"
 const (
 	fencePrefix   = "redlock_fence:"
 	queuePrefix   = "redlock_wait:"
-	turnPrefix    = "redlock_turn:"   // as acquire.lua and release.lua have it
-	forcedPrefix  = "redlock_forced:" // as forced.lua has it
+	turnPrefix    = "redlock_turn:"   // as acquire.lua, share.lua and handon.lua have it
+	forcedPrefix  = "redlock_forced:" // as force.lua has it
 	readPrefix    = "redlock_read:"   // as readers.lua has it
 	channelPrefix = "redisson_lock__channel:"
 
-	// Of a semaphore, as permit.lua and slots.lua have them. A lock and a semaphore of the same name
+	// Of a semaphore, as permit.lua and slotnames.lua have them. A lock and a semaphore of the same name
 	// are two things.
 	slotsPrefix     = "redlock_slots:"
 	slotFencePrefix = "redlock_slotfence:"
@@ -40,7 +40,7 @@ func Reserved(name string) (prefix string) {
 
 func braced(name string) bool { return strings.Contains(name, "{") }
 
-// FreedChannel is where Redisson's clients are told that the lock is free. freed.lua and release.lua have it too.
+// FreedChannel is where Redisson's clients are told that the lock is free. freed.lua has it too.
 func FreedChannel(name string) string {
 	if braced(name) {
 		return channelPrefix + name
@@ -48,21 +48,8 @@ func FreedChannel(name string) string {
 	return channelPrefix + "{" + name + "}"
 }
 
-// keys are the keys of a lock, besides its name, that are sent with its steps.
-type keys struct{ fence, queue string }
-
-func keysOf(name string) keys {
-	k := belongings(name, fencePrefix, queuePrefix)
-	return keys{fence: k[0], queue: k[1]}
-}
-
-// slotKeys are the keys of a semaphore.
-type slotKeys struct{ slots, queue, fence string }
-
-func slotKeysOf(name string) slotKeys {
-	k := belongings(name, slotsPrefix, slotQueuePrefix, slotFencePrefix)
-	return slotKeys{slots: k[0], queue: k[1], fence: k[2]}
-}
+// slotsOf is the key that has the slots of a semaphore.
+func slotsOf(name string) string { return belonging(slotsPrefix, name) }
 
 // ScanSemaphores is a Scan for the keys that have the slots of semaphores with names that match pattern:
 // of names in braces, or of all others. SemaphoreOf reads those that it finds.
@@ -86,28 +73,10 @@ func SemaphoreOf(key string) string {
 	return ""
 }
 
-// belongings returns the keys of name with these prefixes, cut out of one string.
-func belongings(name string, prefixes ...string) (keys [3]string) {
-	left, right := "{", "}"
+// belonging returns the key of name with this prefix, as names.lua has it.
+func belonging(prefix, name string) string {
 	if braced(name) {
-		left, right = "", ":"
+		return prefix + name + ":"
 	}
-	var b strings.Builder
-	tail := len(left) + len(name) + len(right)
-	size := 0
-	for _, prefix := range prefixes {
-		size += len(prefix) + tail
-	}
-	b.Grow(size)
-	for _, prefix := range prefixes {
-		b.WriteString(prefix)
-		b.WriteString(left)
-		b.WriteString(name)
-		b.WriteString(right)
-	}
-	all := b.String()
-	for i, prefix := range prefixes {
-		keys[i], all = all[:len(prefix)+tail], all[len(prefix)+tail:]
-	}
-	return keys
+	return prefix + "{" + name + "}"
 }

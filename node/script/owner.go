@@ -23,8 +23,8 @@ type Owner struct {
 	Key  string
 	ID   string // "uuid:rN"
 	Mode Mode
-	keys [3]any // lock, queue and fencing counter; of a Permit slots, queue and fencing counters
-	id   any    // ID
+	name any // the key of its scripts: the lock's, or of a Permit that of the slots
+	id   any // ID
 
 	from    uint64 // what its rounds are counted from
 	permits int    // of the semaphore
@@ -38,8 +38,7 @@ const MaxPermits = 1000
 
 // NewOwner makes an owner. An id must be used once only, for one key.
 func NewOwner(key, id string) *Owner {
-	k := keysOf(key)
-	return &Owner{Key: key, ID: id, keys: [...]any{key, k.queue, k.fence}, id: id}
+	return &Owner{Key: key, ID: id, name: key, id: id}
 }
 
 // NewReader makes an owner that shares the lock. It may have the id of an Exclusive owner: its
@@ -55,12 +54,7 @@ func NewReader(key, id string) *Owner {
 //
 // Source: docs/algorithm.md, "Permits".
 func NewPermit(key, id string, permits, start int) *Owner {
-	k := slotKeysOf(key)
-	return &Owner{
-		Key: key, ID: id, Mode: Permit,
-		keys: [...]any{k.slots, k.queue, k.fence}, id: id,
-		permits: permits, slot: start % permits,
-	}
+	return &Owner{Key: key, ID: id, Mode: Permit, name: slotsOf(key), id: id, permits: permits, slot: start % permits}
 }
 
 // CountFrom has the masters number the owner's rounds from n + 1 on, and returns it. Only who may read the
@@ -93,35 +87,34 @@ func (o *Owner) InSlot(slot int) *Owner {
 // Slot returns the slot that a permit has won, or tries first; zero if it is a lock.
 func (o *Owner) Slot() int { return o.slot }
 
-// command begins a command of one step. Its first argument is the owner.
-func (o *Owner) command(step string, keys ...any) *Command {
-	c := &Command{steps: step, keys: keys, key: o.Key, owner: o.ID}
+// command begins a command. Its first argument is the owner.
+func (o *Owner) command(v verb) *Command {
+	c := &Command{verb: v, mode: o.Mode, name: o.name, key: o.Key, owner: o.ID}
 	c.args = append(c.room[:0], o.id)
 	return c
 }
 
-// ask begins a command by which the owner may come to have something. One goroutine makes these.
-func (o *Owner) ask(step string) *Command {
-	c := o.command(step, o.keys[:]...)
+// ask begins a command by which the owner may come to have something, for lease if it is to have it now.
+// One goroutine makes these.
+func (o *Owner) ask(v verb, lease any, proposal int64) *Command {
+	c := o.command(v)
 	c.first, o.named = !o.named, true
+	c.args = append(c.args, lease, proposal)
+	return c.wants(o)
+}
+
+// wants appends what an owner of a Permit asks for: one of how many slots, and which of them first.
+func (c *Command) wants(o *Owner) *Command {
+	if o.Mode == Permit {
+		c.args = append(c.args, o.permits, o.slot)
+	}
 	return c
 }
 
-// asks appends what an owner asks for: a fencing token and, if it is a Permit, one of how many slots,
-// and which of them first.
-func (o *Owner) asks(args []any, proposal int64) []any {
-	if o.Mode == Permit {
-		return append(args, proposal, o.permits, o.slot)
-	}
-	return append(args, proposal)
-}
-
-// proposed is what a release says for an owner that it enters into the queue: a reader says what it is.
-func (o *Owner) proposed(args []any, proposal int64) []any {
-	if o.Mode == Shared {
-		return append(args, strconv.FormatInt(proposal, 10)+" "+SharedHolder)
-	}
-	return o.asks(args, proposal)
+// queues appends the entry with which an owner enters the queue.
+func (c *Command) queues(o *Owner, entry QueueEntry) *Command {
+	c.args = append(c.args, entry.Since, entry.Lease.Milliseconds(), o.round(entry))
+	return c
 }
 
 // Acquire takes the lock if it is free, once.
@@ -137,16 +130,8 @@ func (o *Owner) proposed(args []any, proposal int64) []any {
 //
 // Cost: one script call. Source: docs/algorithm.md, "Acquire".
 func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
-	if o.Mode == Shared {
-		return o.share(lease.Milliseconds(), proposal, nothing, nothing, nothing)
-	}
-	step := acquireStep
-	if o.Mode == Permit {
-		step = acquireSlotStep
-	}
-	c := o.ask(step)
+	c := o.ask(acquiring, lease.Milliseconds(), proposal)
 	c.proposal = proposal
-	c.args = o.asks(append(c.args, lease.Milliseconds()), proposal)
 	return c
 }
 
@@ -156,20 +141,9 @@ func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
 //
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Command {
-	if o.Mode == Shared {
-		return o.share(lease.Milliseconds(), entry.Proposal, entry.Since, entry.Lease.Milliseconds(), o.round(entry))
-	}
 	c := o.Acquire(lease, entry.Proposal)
-	c.args = append(c.args, entry.Since, entry.Lease.Milliseconds(), o.round(entry))
-	switch {
-	case o.Mode == Permit:
-		c.steps = askSlotStep
-	case entry.Round == 1:
-		c.steps = askStep
-	default:
-		c.steps = askAgainStep
-	}
-	return c
+	c.waits = true
+	return c.queues(o, entry)
 }
 
 // Register enters the owner into the queue, or keeps it there, and leaves the lock alone even if
@@ -180,16 +154,9 @@ func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Comman
 //
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func (o *Owner) Register(entry QueueEntry) *Command {
-	if o.Mode == Shared {
-		return o.share(nothing, entry.Proposal, entry.Since, entry.Lease.Milliseconds(), o.round(entry))
-	}
-	step := registerStep
-	if o.Mode == Permit {
-		step = registerSlotStep
-	}
-	c := o.ask(step)
-	c.args = append(o.asks(c.args, entry.Proposal), entry.Since, entry.Lease.Milliseconds(), o.round(entry))
-	return c
+	c := o.ask(registering, nothing, entry.Proposal)
+	c.waits = true
+	return c.queues(o, entry)
 }
 
 // nothing stands for an argument that is left out, such as the token of a release that does not
@@ -211,25 +178,23 @@ func (o *Owner) Release(token, since int64) *Command { return o.release(token, s
 func (o *Owner) Yield(since int64) *Command { return o.release(nothing, since != 0) }
 
 func (o *Owner) release(token any, waited bool) *Command {
-	step, keys := releaseStep, o.keys[:2]
-	switch {
-	case o.Mode == Permit && waited:
-		step, keys = releaseSlotWaiterStep, o.keys[:]
-	case o.Mode == Permit:
-		step, keys = releaseSlotStep, o.keys[:]
-	case o.Mode == Shared:
-		step = releaseSharedStep
-	case waited:
-		step = releaseWaiterStep
-	}
-	c := o.command(step, keys...)
-	c.repeats = true
+	c := o.command(releasing)
+	c.waits = waited
 	c.args = append(c.args, token)
 	if o.Mode == Permit {
 		c.args = append(c.args, o.slot)
 	}
+	if waited {
+		c.args = append(c.args, hasWaited)
+	}
 	return c
 }
+
+// What a release says of its owner.
+var (
+	hasWaited any = "waited"
+	givesWay  any = "gives way" // to others, and the same caller goes on as another owner
+)
 
 // ReleaseTo is Release, and enters next into the queue before the lock is handed to the first in it.
 //
@@ -246,25 +211,18 @@ func (o *Owner) YieldTo(since int64, next *Owner, entry QueueEntry) *Command {
 
 // enters has a release of an owner that has waited since then enter next into the queue.
 func (c *Command) enters(since int64, next *Owner, entry QueueEntry) *Command {
-	switch c.steps {
-	case releaseStep:
-		c.steps = passStep
-	case releaseWaiterStep:
-		c.steps = passOfWaiterStep
-	case releaseSharedStep:
-		c.steps = passSharedStep
-	case releaseSlotStep:
-		c.steps = passSlotStep
-	case releaseSlotWaiterStep:
-		c.steps = passSlotOfWaiterStep
-		if since == entry.Since {
-			c.steps = giveWayStep
-		}
+	if !c.waits {
+		c.args = append(c.args, nothing)
+	} else if c.mode == Permit && since == entry.Since {
+		c.args[len(c.args)-1] = givesWay
 	}
 	c.next, next.named = next.ID, true
-	c.args = next.proposed(append(c.args, next.id), entry.Proposal)
-	c.args = append(c.args, entry.Since, entry.Lease.Milliseconds(), next.round(entry))
-	return c
+	var proposal any = entry.Proposal
+	if next.Mode == Shared {
+		proposal = strconv.FormatInt(entry.Proposal, 10) + " " + SharedHolder
+	}
+	c.args = append(c.args, next.id, proposal)
+	return c.wants(next).queues(next, entry)
 }
 
 // Force releases the lock at key, whoever has it, and keeps that owner from healing it. Whoever
@@ -274,8 +232,7 @@ func (c *Command) enters(since int64, next *Owner, entry QueueEntry) *Command {
 //
 // Cost: one script call.
 func Force(key string, token int64) *Command {
-	k := keysOf(key)
-	return &Command{steps: forceStep, keys: []any{key, k.queue}, args: []any{token}, key: key}
+	return &Command{verb: forcing, name: key, args: []any{token}, key: key}
 }
 
 // ForcePermits releases all permits of the semaphore at key, as Force does a lock.
@@ -285,8 +242,7 @@ func ForcePermits(key string, token int64) *Command { return forceSlots(key, tok
 func ForceSlot(key string, slot int, token int64) *Command { return forceSlots(key, token, slot) }
 
 func forceSlots(key string, token int64, slot any) *Command {
-	k := slotKeysOf(key)
-	return &Command{steps: forceSlotsStep, keys: []any{k.slots, k.queue, k.fence}, args: []any{token, slot}, key: key}
+	return &Command{verb: forcing, mode: Permit, name: slotsOf(key), args: []any{token, slot}, key: key}
 }
 
 // Raise raises the fencing counter of a lock that the owner has, for lease, to token. Of a Permit it is
@@ -297,19 +253,15 @@ func forceSlots(key string, token int64, slot any) *Command {
 //
 // Cost: one script call. Source: docs/algorithm.md, "Fencing token".
 func (o *Owner) Raise(lease time.Duration, token int64) *Command {
-	if o.Mode == Permit {
-		c := o.command(raiseSlotStep, o.keys[:]...)
-		c.proposal = token
-		c.args = append(c.args, lease.Milliseconds(), token, o.slot)
-		return c
-	}
-	step := raiseStep
-	if o.Mode == Shared {
-		step = raiseSharedStep
-	}
-	c := o.command(step, o.keys[0], o.keys[2])
+	c := o.command(raising)
 	c.proposal = token
 	c.args = append(c.args, lease.Milliseconds(), token)
+	switch o.Mode {
+	case Permit:
+		c.args = append(c.args, o.slot)
+	case Shared:
+		c.args = append(c.args, SharedHolder)
+	}
 	return c
 }
 
@@ -321,12 +273,15 @@ func (o *Owner) Raise(lease time.Duration, token int64) *Command {
 //
 // Cost: one script call. Source: docs/algorithm.md, "Re-entry".
 func (o *Owner) Enter(lease time.Duration, count int) *Command {
-	step := enterStep
-	if o.Mode == Shared {
-		step = enterSharedStep
-	}
-	c := o.command(step, o.keys[:1]...)
+	return o.count(entering, lease, count)
+}
+
+func (o *Owner) count(v verb, lease time.Duration, count int) *Command {
+	c := o.command(v)
 	c.args = append(c.args, lease.Milliseconds(), count)
+	if o.Mode == Shared {
+		c.args = append(c.args, SharedHolder)
+	}
 	return c
 }
 
@@ -334,8 +289,4 @@ func (o *Owner) Enter(lease time.Duration, count int) *Command {
 // Refused the node sends it again by itself until the master has answered.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Re-entry".
-func (o *Owner) Leave(count int) *Command {
-	c := o.Enter(0, count)
-	c.repeats = true
-	return c
-}
+func (o *Owner) Leave(count int) *Command { return o.count(leaving, 0, count) }

@@ -1,4 +1,4 @@
--- permit.lua: carry out a step of a semaphore.
+-- permit.lua: the slots of a semaphore, as far as nobody waits.
 --
 -- KEYS[-]  slots, a sorted set of the owners who have one. The score is the number of the slot,
 --          from 0. That of "sum", which is below 0, stands for all owners: it is the same where
@@ -8,15 +8,13 @@
 --          outlast the last of them, slots by a second and this one by two;
 --          queue, see slots.lua;
 --          counters, a hash: slot -> fencing counter
--- ARGV[-]  as call.lua has them
--- returns  the answer to the step; NOTLOCK, an error: slots holds something else
--- Called by call.lua. What is needed while nobody waits, and of a slot that its owner has, is
--- done here. What the other steps need is made when the first of them comes. No step looks at all
--- slots, but those that inspect them and that free all by force.
+-- returns  now, in us since 1970; each function says what it returns
+-- A part of the scripts of semaphores, which carry it inside. No script looks at all slots, but
+-- those that inspect them and that free all by force.
 
-local now -- in us since 1970
-local ends -- the key
-local look, firstFree, has, leave, enterSlot, pump, forcedSlot
+-- #include fence.lua
+local time = redis.call('time')
+local now = time[1] * 1000000 + time[2]
 
 -- count has the fencing counter of slot be token. The counters last an hour longer than lease, or
 -- two: each of these commands costs as much as all the rest of a function.
@@ -29,10 +27,10 @@ end
 
 -- extend has owner lose its slot when lease is over, counted from now.
 local function extend(slots, owner, lease)
-  redis.call('zadd', ends, string.format('%.0f', now + lease * 1000), owner)
+  redis.call('zadd', slots .. 'ends', string.format('%.0f', now + lease * 1000), owner)
   if redis.call('pttl', slots) < lease + 1000 then
     redis.call('pexpire', slots, lease + 1000 .. '')
-    redis.call('pexpire', ends, lease + 2000 .. '')
+    redis.call('pexpire', slots .. 'ends', lease + 2000 .. '')
   end
 end
 
@@ -55,14 +53,14 @@ end
 -- free takes from owner the slot that it has.
 local function free(slots, owner)
   redis.call('zrem', slots, owner)
-  redis.call('zrem', ends, owner)
+  redis.call('zrem', slots .. 'ends', owner)
   add(slots, owner, -1)
 end
 
 -- at returns who has slot, and until when.
 local function at(slots, slot)
   local owner = redis.call('zrange', slots, slot, slot, 'byscore')[1]
-  local stop = owner and tonumber(redis.call('zscore', ends, owner) or 0)
+  local stop = owner and tonumber(redis.call('zscore', slots .. 'ends', owner) or 0)
   if stop and stop > now then
     return owner, stop
   end
@@ -73,7 +71,7 @@ end
 -- fence.lua, whose error is returned behind it then.
 local function above(counters, slot, proposal, token)
   local last = tonumber(redis.call('hget', counters, slot) or 0)
-  assert(last, 'ERR the fencing counter is no number')
+  assert(last, 'the fencing counter is no number')
   last = math.max(last, token)
   if last + 1 >= fenceEnd then
     return proposal, redis.error_reply(beyond)
@@ -90,46 +88,3 @@ local function recount(counters, slot, token, lease)
   count(counters, slot, lower and token or last, lease)
 end
 
-function permit(step, slots, queue, counters, a)
-  local time, owner = redis.call('time'), args[a + 1]
-  now, ends = time[1] * 1000000 + time[2], slots .. 'ends'
-
-  if step == 'p' or step == 'P' then
-    if redis.call('exists', slots, ends, queue) == 0 then
-      local lease, proposal, slot = args[a + 2], args[a + 3], args[a + 5]
-      local token, wrong = above(counters, slot, proposal, 0)
-      count(counters, slot, token, lease)
-      if wrong then
-        return wrong
-      end
-      give(slots, slot, owner, lease)
-      return token == proposal and tonumber(slot) or {tonumber(slot), tonumber(token)}
-    end
-  elseif step == 'd' or step == 'D' then
-    local slot = args[a + 3]
-    if redis.call('exists', queue) == 0 and at(slots, slot) == owner then
-      free(slots, owner)
-      return 1
-    end
-  elseif step == 'm' or step == 'M' then
-    -- #include renewslot.lua
-  elseif step == 'u' then
-    -- #include raiseslot.lua
-  end
-
-  if not look then
-    -- #include slots.lua
-  end
-  look(slots)
-  local run
-  if step == 'm' or step == 'M' then
-    -- #include healslot.lua
-  elseif step == 'p' or step == 'P' or step == 'k' then
-    -- #include acquireslot.lua
-  elseif step == 's' then
-    -- #include inspectslots.lua
-  else
-    -- #include releaseslot.lua
-  end
-  return run(step, slots, queue, counters, a)
-end

@@ -10,20 +10,19 @@
 --          which the ask is stale and the key gone; proposal is the fencing token it asked for;
 --          turn, which is there for as long as Redisson's clients come first
 -- returns  each function says what it returns
--- Called by acquire.lua, share.lua, keep.lua and release.lua. A part of call.lua, which carries
--- it inside.
+-- A part of the scripts that hand a lock on, which carry it inside, behind readers.lua.
 
 -- enter puts owner into the queue, or notes its next round. since is the same in every round
 -- and on every master, so its place is. A queue is kept for 10 s after the last who entered it:
 -- names do not pile up. The proposal of a reader has the word "shared" behind it.
-function enter(queue, owner, proposal, since, short, round)
+local function enter(owner, proposal, since, short, round)
   redis.call('zadd', queue, since, owner)
   redis.call('set', queue .. owner, round .. ' ' .. short .. ' ' .. proposal, 'px', short)
   redis.call('pexpire', queue, '10000')
 end
 
 -- notify publishes a hand-off to the client of owner, and returns how many received it.
-function notify(lock, owner, round, token)
+local function notify(owner, round, token)
   local client = string.match(owner, '^(.*):')
   return redis.call('publish', 'redlock_wake:' .. (client or ''),
     owner .. ' ' .. round .. ' ' .. token .. ' ' .. lock)
@@ -41,9 +40,9 @@ end
 -- fence.lua. It is what a grant would be. A reader leaves the counter as it is, unless token is above it.
 --
 -- handOff returns the new owner and its lease in ms, "shared" if readers have the lock, nil if
--- nobody has it and nobody waits, an empty string and 0 if those who wait are still to be looked at. me, who reads the answer of this step, needs no message. If it is a writer it only
+-- nobody has it and nobody waits, an empty string and 0 if those who wait are still to be looked at. me, who reads the answer of this script, needs no message. If it is a writer it only
 -- leaves the queue; a reader is let in, for its lease, and returned then.
-function handOff(lock, counter, queue, token, holder, me, lease)
+local function handOff(token, holder, me, lease)
   local joined, passes, looks = false, 32, 64
   while passes > 0 and looks > 0 do
     looks = looks - 1
@@ -64,12 +63,12 @@ function handOff(lock, counter, queue, token, holder, me, lease)
     end
     local round, polls, short, next, kind = string.match(ask or '', '^(%d+)(p?) (%d+) (%d+) ?(%a*)$')
     if owner == me then
-      join(lock, me, lease, holder)
+      join(me, lease, holder)
       holder, joined = 'shared', true
     elseif round then
       local reader = kind == 'shared'
       local last = tonumber(redis.call('get', counter) or 0)
-      assert(last, 'ERR the fencing counter is no number')
+      assert(last, 'the fencing counter is no number')
       last = math.max(last, token)
       if last + 1 >= fenceEnd then
         last = 0
@@ -79,15 +78,14 @@ function handOff(lock, counter, queue, token, holder, me, lease)
       elseif last >= tonumber(next) then
         next = string.format('%.0f', last + 1)
       end
-      if notify(lock, owner, round, reader and next .. ':shared' or next) > 0 or polls == 'p' then
+      if notify(owner, round, reader and next .. ':shared' or next) > 0 or polls == 'p' then
         redis.call('set', counter, next, 'px', short + fenceTTL .. '')
         if not reader then
           redis.call('hset', lock, owner, '1')
           redis.call('pexpire', lock, short)
           return owner, tonumber(short)
         end
-        needReaders(lock)
-        join(lock, owner, short, holder)
+        join(owner, short, holder)
         holder, passes = 'shared', passes - 1
       end
     end

@@ -1,24 +1,32 @@
 -- raiseslot.lua: raise the fencing counter of a slot that owner has.
 --
--- KEYS[-]  slots queue counters, see permit.lua
--- ARGV[-]  owner, "uuid:rN"; lease of the slot, in ms; token, a fencing token; slot
+-- KEYS[1]  slots, see permit.lua
+-- ARGV[1]  owner, "uuid:rN"
+-- ARGV[2]  lease of the slot, in ms
+-- ARGV[3]  token, a fencing token
+-- ARGV[4]  slot
 -- returns  0: the counter was below the token, and is the token now;
 --          the counter, above 0: it is not below the token;
 --          -1: owner does not have the slot
--- Called by permit.lua, for a Raise command. It carries this inside. A counter that already
--- equals the token may be somebody else's, as in raise.lua.
+-- Called for a Raise command of a Permit. A counter that already equals the token may be somebody
+-- else's, as in raise.lua.
 
-if at(slots, args[a + 4]) ~= owner then
+local slots, owner, lease, token, slot = KEYS[1], unpack(ARGV)
+-- #include slotnames.lua
+-- #include permit.lua
+if at(slots, slot) ~= owner then
   return -1
 end
-local last = tonumber(redis.call('hget', counters, args[a + 4]) or 0)
-assert(last, 'ERR the fencing counter is no number')
+local last = tonumber(redis.call('hget', counters, slot) or 0)
+if not last then
+  return redis.error_reply('ERR the fencing counter is no number')
+end
 if last >= fenceEnd then
-  count(counters, args[a + 4], args[a + 3], args[a + 2])
+  count(counters, slot, token, lease)
   return redis.error_reply(beyond)
 end
-if last >= tonumber(args[a + 3]) then
+if last >= tonumber(token) then
   return last
 end
-count(counters, args[a + 4], args[a + 3], args[a + 2])
+count(counters, slot, token, lease)
 return 0

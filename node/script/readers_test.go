@@ -198,7 +198,7 @@ func TestSharedIsOneField(t *testing.T) {
 				NewOwner("k", id("a:r1")).Acquire(lease, 5), Inspect("k"), Force("k", 5),
 			} {
 				if got := h.run(cmd); got.Outcome != Failed || got.Err == nil || !strings.Contains(got.Err.Error(), "no lock") {
-					t.Errorf("%v, step %s: got %+v, want a failure: no lock", fields, cmd.steps, got)
+					t.Errorf("%v, verb %d: got %+v, want a failure: no lock", fields, cmd.verb, got)
 				}
 			}
 			if got := h.renews(reader("a:r1"), lease); got != NotLock {

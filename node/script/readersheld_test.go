@@ -12,7 +12,7 @@ func TestGuardedMasterAndReaders(t *testing.T) {
 		h.subscribeClient("a")
 		for _, cmd := range []*Command{reader("a:r1").Acquire(lease, 5), reader("a:r1").AcquireOrRegister(lease, QueueEntry{Round: 1, Lease: short})} {
 			if !cmd.Grants() {
-				t.Errorf("%q grants nothing, so a guarded master would get it", cmd.steps)
+				t.Errorf("%v grants nothing, so a guarded master would get it", cmd.args)
 			}
 		}
 		if reader("a:r1").Register(QueueEntry{Round: 1}).Grants() {

@@ -17,22 +17,13 @@ type Repeat struct {
 
 // Repeat returns what is needed to send c again, which must be a command that Repeats.
 func (c *Command) Repeat() Repeat {
-	r := Repeat{Key: c.key, Owner: c.owner}
-	switch c.steps {
-	case releaseSharedStep, passSharedStep:
-		r.mode = Shared
-	case enterSharedStep:
-		r.mode, r.count = Shared, c.args[2].(int)
-		return r
-	case enterStep:
+	r := Repeat{Key: c.key, Owner: c.owner, mode: c.mode, waited: c.waits}
+	if c.verb == leaving {
 		r.count = c.args[2].(int)
 		return r
-	case releaseWaiterStep, passOfWaiterStep:
-		r.waited = true
-	case releaseSlotStep, passSlotStep:
-		r.mode, r.slot = Permit, int16(c.args[2].(int))
-	case releaseSlotWaiterStep, passSlotOfWaiterStep, giveWayStep:
-		r.mode, r.slot, r.waited = Permit, int16(c.args[2].(int)), true
+	}
+	if c.mode == Permit {
+		r.slot = int16(c.args[2].(int))
 	}
 	token, ok := c.args[1].(int64)
 	r.token, r.yield = token, !ok

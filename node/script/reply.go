@@ -9,32 +9,15 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// Split returns the answers to the steps of a call, n in all, out of the reply to it: a value or a
-// redis.Error. A single one is appended to room.
-func Split(room []any, reply any, n int) ([]any, error) {
-	if n == 1 {
-		return append(room, reply), nil
-	}
-	switch r := reply.(type) {
-	case redis.Error:
-		return nil, Meaning(r)
-	case []any:
-		if len(r) == n {
-			return r, nil
+// Decode returns the meaning of the reply to c: a value or a redis.Error.
+func (c *Command) Decode(reply any) Answer {
+	if refusal, refused := reply.(redis.Error); refused {
+		if c.verb == plain {
+			return Answer{Outcome: Failed, Err: refusal}
 		}
-	}
-	return nil, unexpected(reply)
-}
-
-// Decode returns the meaning of the answers to the steps of c.
-func (c *Command) Decode(steps []any) Answer {
-	if len(c.holds) > 0 || len(steps) == 0 {
-		return decodeRenew(steps)
-	}
-	if refusal, refused := steps[0].(redis.Error); refused {
 		return Answer{Outcome: Failed, Err: Meaning(refusal)}
 	}
-	a, err := c.decode(steps[0])
+	a, err := c.decode(reply)
 	if err != nil {
 		return Answer{Outcome: Failed, Err: err}
 	}
@@ -47,21 +30,28 @@ func (c *Command) Decode(steps []any) Answer {
 	return a
 }
 
-// decode returns the meaning of the answer to the only step of c, which its file states.
+// decode returns the meaning of a value that is the reply to c, which the file of its script states.
 func (c *Command) decode(reply any) (Answer, error) {
-	switch c.steps {
-	case acquireStep, askStep, askAgainStep, registerStep, shareStep:
+	slots := c.mode == Permit
+	switch c.verb {
+	case plain:
+		return Answer{Outcome: Done, Reply: reply}, nil
+	case acquiring, registering:
+		if slots {
+			return decodeAcquireSlot(reply)
+		}
 		return decodeAcquire(reply)
-	case enterStep, enterSharedStep:
+	case renewing:
+		return decodeRenew(reply, len(c.holds))
+	case entering, leaving:
 		return decodeEnter(reply)
-	case raiseStep, raiseSharedStep, raiseSlotStep:
+	case raising:
 		return decodeRaise(reply)
-	case inspectStep:
+	case inspecting:
+		if slots {
+			return decodeInspectSlots(reply)
+		}
 		return decodeInspect(reply)
-	case acquireSlotStep, askSlotStep, registerSlotStep:
-		return decodeAcquireSlot(reply)
-	case inspectSlotsStep:
-		return decodeInspectSlots(reply)
 	}
 	return decodeRelease(reply)
 }
@@ -113,9 +103,13 @@ func decodeTaken(reply any) (Answer, error) {
 	return Answer{Outcome: Refused, Left: millis(left), Holder: string(holder), Rank: int(rank)}, nil
 }
 
-func decodeRenew(steps []any) Answer {
-	a := Answer{Outcome: Done, Renewed: make([]Renewed, len(steps))}
-	for i, r := range steps {
+func decodeRenew(reply any, holds int) (Answer, error) {
+	list, ok := reply.([]any)
+	if !ok || len(list) != holds {
+		return Answer{}, unexpected(reply)
+	}
+	a := Answer{Outcome: Done, Renewed: make([]Renewed, holds)}
+	for i, r := range list {
 		if refusal, refused := r.(redis.Error); refused {
 			what, why := Errored, Meaning(refusal)
 			if _, notLock := why.(*NotLockError); notLock {
@@ -131,7 +125,7 @@ func decodeRenew(steps []any) Answer {
 		}
 		a.Renewed[i] = Renewed(n)
 	}
-	return a
+	return a, nil
 }
 
 func decodeRelease(reply any) (Answer, error) {

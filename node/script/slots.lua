@@ -7,11 +7,11 @@
 --          queue .. owner, for each of these: "round short proposal permits start", its last
 --          ask, see queue.lua. It takes the first free slot below permits, counted from start
 -- returns  each function says what it returns
--- Called by acquireslot.lua, releaseslot.lua, healslot.lua and inspectslots.lua. A part of
--- permit.lua, which carries it inside.
+-- A part of the scripts of semaphores, which carry it inside, behind permit.lua.
 
--- look frees the slots whose end has come.
-function look(slots)
+-- look frees the slots whose end has come. It returns an error if the key is no semaphore.
+local function look(slots)
+  local ends = slots .. 'ends'
   for _, owner in ipairs(redis.call('zrange', ends, '-inf', string.format('%.0f', now), 'byscore')) do
     redis.call('zrem', ends, owner)
     if redis.call('zrem', slots, owner) == 1 then
@@ -22,7 +22,7 @@ function look(slots)
   if members == 0 and there > 0 then
     redis.call('del', ends) -- somebody has deleted the slots
   elseif members ~= there + (there > 0 and 1 or 0) then
-    error(redis.error_reply('NOTLOCK zset ' .. members))
+    return redis.error_reply('NOTLOCK zset ' .. members)
   end
 end
 
@@ -50,7 +50,7 @@ end
 
 -- firstFree returns the first free slot below permits, counted from start; nil if there is
 -- none.
-function firstFree(slots, permits, start)
+local function firstFree(slots, permits, start)
   permits, start = tonumber(permits), tonumber(start)
   if takenIn(slots, start, start) == 0 then
     return start
@@ -59,12 +59,12 @@ function firstFree(slots, permits, start)
 end
 
 -- has returns the slot that owner has, nil if none.
-function has(slots, owner)
+local function has(slots, owner)
   return tonumber(redis.call('zscore', slots, owner) or '')
 end
 
 -- enterSlot puts owner into the queue, or notes its next round.
-function enterSlot(queue, owner, proposal, permits, start, since, short, round)
+local function enterSlot(queue, owner, proposal, permits, start, since, short, round)
   redis.call('zadd', queue .. permits, since, owner)
   local ask = round .. ' ' .. short .. ' ' .. proposal .. ' ' .. permits .. ' ' .. start
   redis.call('set', queue .. owner, ask, 'px', short)
@@ -76,12 +76,12 @@ function enterSlot(queue, owner, proposal, permits, start, since, short, round)
 end
 
 -- forcedSlot returns the key of the mark that owner's slot was taken by force, see forced.lua.
-function forcedSlot(slots, owner)
+local function forcedSlot(slots, owner)
   return 'redlock_forced:' .. string.sub(slots, #'redlock_slots:' + 1) .. owner
 end
 
 -- leave takes owner out of the queue. permits is how many it says there are; nil: any number.
-function leave(queue, owner, permits)
+local function leave(queue, owner, permits)
   for _, number in ipairs(permits and {permits} or redis.call('zrange', queue, 0, -1)) do
     if redis.call('zrem', queue .. number, owner) == 1 then
       redis.call('del', queue .. owner)
@@ -103,10 +103,10 @@ end
 -- goes to the first of all who knows of so many. Who says that there are fewer is in nobody's way,
 -- however many say so: all who say the same are looked at together.
 --
--- me, who reads the answer of this step, needs no message. It ends with me, who leaves the queue
+-- me, who reads the answer of this script, needs no message. It ends with me, who leaves the queue
 -- and may have the slot that pump returns. It looks at so many of the queue as do not hold up the
 -- master. Who stands behind them asks again.
-function pump(slots, queue, counters, token, me)
+local function pump(slots, queue, counters, token, me)
   local numbers, waiting, top = redis.call('zrange', queue, 0, -1), {}, 0
   for _, permits in ipairs(numbers) do
     permits = tonumber(permits)

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -8,9 +9,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// TestStepsAreIsolated: an error is the answer to its own step, and those before and behind it do what
-// they do alone, whatever kinds they are.
-func TestStepsAreIsolated(t *testing.T) {
+// TestWhatIsNoLock: a script says what is wrong with the keys that it finds, and to a repeat as well.
+func TestWhatIsNoLock(t *testing.T) {
 	owner := func(key string) *Owner { return NewOwner(key, id("me:r1")) }
 	entry := QueueEntry{Round: 2, Since: 10, Lease: short, Proposal: 5}
 	for _, tt := range []struct {
@@ -50,22 +50,36 @@ func TestStepsAreIsolated(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			withScripts(t, func(h *scriptFixture) {
 				h.do(tt.spoil[0].(string), tt.spoil[1:]...)
-				hold := func(o *Owner) *Command { return Renew(lease, []Renewal{{Owner: o, Count: 1, Token: 7}}) }
-				got := runAll(t, h.conn,
-					owner("a").Acquire(lease, 7), tt.cmd, hold(owner("a")), owner("b").Acquire(lease, 8), tt.cmd, owner("a").Release(7, 0))
-				for i, want := range []Answer{
-					done(7), {Outcome: Failed}, {Outcome: Done, Renewed: []Renewed{Extended}}, done(8), {Outcome: Failed}, {Outcome: Done},
-				} {
-					if want.Outcome == Failed && (got[i].Err == nil || !strings.Contains(got[i].Err.Error(), tt.fails)) {
-						t.Errorf("command %d: got %+v, want an error with %q", i, got[i], tt.fails)
-					}
-					got[i].Err = nil
-					if !reflect.DeepEqual(got[i], want) {
-						t.Errorf("command %d: got %+v, want %+v", i, got[i], want)
+				for range 2 {
+					if got := h.run(tt.cmd); got.Outcome != Failed || got.Err == nil || !strings.Contains(got.Err.Error(), tt.fails) {
+						t.Errorf("got %+v, want an error with %q", got, tt.fails)
 					}
 				}
-				if a, b := h.m.Holder("a"), h.m.Holder("b"); a != "" || b != id("me:r1") {
-					t.Errorf("holders: %q and %q, want nobody and me:r1", a, b)
+			})
+		})
+	}
+}
+
+// TestRenewalsAreIsolated: an error is the answer to its own hold, and those before and behind it are renewed.
+func TestRenewalsAreIsolated(t *testing.T) {
+	for mode, as := range []func(key string) *Owner{
+		Exclusive: func(key string) *Owner { return NewOwner(key, id("me:r1")) },
+		Shared:    func(key string) *Owner { return NewReader(key, id("me:r1")) },
+		Permit:    func(key string) *Owner { return NewPermit(key, id("me:r1"), 2, 0) },
+	} {
+		t.Run(fmt.Sprint(mode), func(t *testing.T) {
+			withScripts(t, func(h *scriptFixture) {
+				var holds []Renewal
+				for _, key := range []string{"a", "spoilt", "b"} {
+					holds = append(holds, Renewal{Owner: as(key), Count: 1, Token: 7})
+					if key != "spoilt" {
+						h.run(as(key).Acquire(lease, 7))
+					}
+				}
+				h.do("SET", holds[1].name, "v")
+				got := h.run(Renew(lease, holds))
+				if got.Outcome != Done || got.Renewed[0] != Extended || got.Renewed[1] != NotLock || got.Renewed[2] != Extended {
+					t.Errorf("answered %+v, want the second alone to be no lock", got)
 				}
 			})
 		})
@@ -84,8 +98,8 @@ func TestErrorOfAHold(t *testing.T) {
 	}
 }
 
-// TestGuardedStep: in a call each command is in its own form, that for a guarded master or not.
-func TestGuardedStep(t *testing.T) {
+// TestGuardedForm: each command is carried out in its own form, that for a guarded master or not.
+func TestGuardedForm(t *testing.T) {
 	withScripts(t, func(h *scriptFixture) {
 		h.subscribeClient("a")
 		heal := func(key string) *Command {
@@ -110,75 +124,46 @@ func TestGuardedStep(t *testing.T) {
 	})
 }
 
-// TestSplit: what is no answer to all steps is the answer to none.
-func TestSplit(t *testing.T) {
-	refusal := redis.Error("BUSY Redis is busy running a script")
+// TestWords: the words of a command, in its own form or in that for a guarded master.
+func TestWords(t *testing.T) {
+	a, p := NewOwner("a", "me:1"), NewPermit("a", "me:3", 5, 7)
+	renew := Renew(lease, []Renewal{{Owner: a, Count: 1, Token: 7}, {Owner: NewOwner("b", "me:2"), Count: 2, Token: 8}})
+	entry := QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 5}
 	for _, tt := range []struct {
-		name  string
-		reply any
-		steps int
-		want  []any // nil: an error
+		cmd     *Command
+		guarded bool
+		want    string
 	}{
-		{"one", int64(1), 1, []any{int64(1)}},
-		{"an array, of one", []any{int64(1), int64(2)}, 1, []any{[]any{int64(1), int64(2)}}},
-		{"the error of one", refusal, 1, []any{refusal}},
-		{"each", []any{int64(1), refusal}, 2, []any{int64(1), refusal}},
-		{"too few", []any{int64(1)}, 2, nil},
-		{"no array", int64(1), 2, nil},
-		{"the error of all", refusal, 2, nil},
+		{a.Acquire(lease, 9), false, "1 a me:1 30000 9"},
+		{a.Register(entry), false, "1 a me:1  5 10 400 1"},
+		{a.Release(5, 0), false, "1 a me:1 5"},
+		{a.Release(5, 10), true, "1 a me:1  waited"},
+		{a.ReleaseTo(5, 0, NewReader("a", "me:2"), entry), false, "1 a me:1 5  me:2 5 shared 10 400 1"},
+		{Force("a", 9), false, "1 a 9"},
+		{Force("a", 9), true, "1 a "},
+		{renew, false, "0 30000 heal a me:1 7 1 b me:2 8 2"},
+		{renew, true, "0 30000  a me:1 7 1 b me:2 8 2"},
+		{Renew(lease, []Renewal{{Owner: NewReader("a", "me:1"), Token: 7}}), false, "0 30000 heal a me:1 7"},
+		{Renew(lease, []Renewal{{Owner: p.InSlot(4), Token: 7}}), false, "0 30000 heal redlock_slots:{a} me:3 7 4"},
+		{p.Acquire(lease, 9), false, "1 redlock_slots:{a} me:3 30000 9 5 2"},
+		{p.ReleaseTo(9, 10, NewPermit("a", "me:4", 5, 0), entry), false, "1 redlock_slots:{a} me:3 9 2 gives way me:4 5 5 0 10 400 1"},
+		{ForcePermits("{a}", 9), false, "1 redlock_slots:{a}: 9 "},
+		{a.Enter(lease, 2), false, "1 a me:1 30000 2"},
+		{NewReader("a", "me:1").Raise(lease, 2), false, "1 a me:1 30000 2 shared"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := Split(nil, tt.reply, tt.steps)
-			if !reflect.DeepEqual(got, tt.want) || (err == nil) != (tt.want != nil) {
-				t.Errorf("Split(%v, %d) = %v, %v, want %v", tt.reply, tt.steps, got, err, tt.want)
+		for _, withSource := range []bool{false, true} {
+			script := tt.cmd.Script()
+			name, text := "EVALSHA", script.sha
+			if withSource {
+				name, text = "EVAL", script.source
 			}
-		})
-	}
-}
-
-// TestCall: the keys of all steps, then their letters, then their arguments, each command in its own
-// form.
-func TestCall(t *testing.T) {
-	a, b := NewOwner("a", "me:1"), NewOwner("b", "me:2")
-	renew := Renew(lease, []Renewal{{Owner: a, Count: 1, Token: 7}, {Owner: b, Count: 2, Token: 8}})
-	permits := Renew(lease, []Renewal{{Owner: NewPermit("b", "me:4", 5, 0).InSlot(4), Token: 9}, {Owner: a, Count: 1, Token: 7}})
-	var call Call
-	call.Add(a.Release(5, 0), false)
-	for range 2 { // it is used again
-		call.Reset()
-		call.Add(a.Release(5, 0), false)
-		call.Add(b.Release(6, 10), true)
-		call.Add(renew, true)
-		call.Add(renew, false)
-		call.Add(Force("a", 9), true)
-		call.Add(permits, true)
-		call.Add(permits, false)
-		call.Add(ForcePermits("a", 9), true)
-		call.Add(NewPermit("a", "me:3", 5, 7).Acquire(lease, 9), false)
-	}
-	got := call.Arguments(false)
-	want := []any{
-		sha, 30, "a", "redlock_wait:{a}", "b", "redlock_wait:{b}",
-		"a", "redlock_fence:{a}", "b", "redlock_fence:{b}", "a", "redlock_fence:{a}", "b", "redlock_fence:{b}",
-		"a", "redlock_wait:{a}",
-		"redlock_slots:{b}", "redlock_slotwait:{b}", "redlock_slotfence:{b}", "a", "redlock_fence:{a}",
-		"redlock_slots:{b}", "redlock_slotwait:{b}", "redlock_slotfence:{b}", "a", "redlock_fence:{a}",
-		"redlock_slots:{a}", "redlock_slotwait:{a}", "redlock_slotfence:{a}",
-		"redlock_slots:{a}", "redlock_slotwait:{a}", "redlock_slotfence:{a}",
-		"rRNNnnfMNmnxp",
-		"me:1", int64(5), "me:2", "",
-		"me:1", int64(30_000), int64(7), 1, "me:2", int64(30_000), int64(8), 2,
-		"me:1", int64(30_000), int64(7), 1, "me:2", int64(30_000), int64(8), 2,
-		"",
-		"me:4", int64(30_000), int64(9), 4, "me:1", int64(30_000), int64(7), 1,
-		"me:4", int64(30_000), int64(9), 4, "me:1", int64(30_000), int64(7), 1,
-		"", "",
-		"me:3", int64(30_000), int64(9), 5, 2,
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("arguments: got %v, want %v", got, want)
-	}
-	if with := call.Arguments(true); with[0] != source || !reflect.DeepEqual(with[1:], want[1:]) {
-		t.Errorf("arguments with the source: got %v, want %v", with[1:], want[1:])
+			words := tt.cmd.Words([]any{"before"}, withSource, tt.guarded)
+			if words[0] != "before" || words[1] != name || words[2] != text {
+				t.Errorf("%s: begins with %v", tt.want, words[:2])
+			}
+			if got := strings.TrimSuffix(fmt.Sprintln(words[3:]...), "\n"); got != tt.want {
+				t.Errorf("words: got %q, want %q", got, tt.want)
+			}
+		}
 	}
 }

@@ -3,7 +3,6 @@ package script
 import (
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,8 +98,8 @@ func (t *Terms) Publish(client string, age int64) *Command { return uses(t.Text(
 // Cost: one script call.
 func LookAtUses() *Command { return uses("", "", 0) }
 
-// usesSource is the script, without its comments.
-var usesSource = regexp.MustCompile(`(?m)^ *--.*\n`).ReplaceAllString(include("uses.lua"), "")
+// usesSource is the script. It is rare, so it is sent whole each time.
+var usesSource = bare(include("uses.lua"))
 
 func uses(terms, client string, age int64) *Command {
 	return Plain("EVAL", usesSource, 1, setsKey, RecordLife.Milliseconds(), maxTerms, terms, age, client)

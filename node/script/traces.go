@@ -5,12 +5,13 @@ import "regexp"
 // Traces returns every key that commands of these owners may leave at a master for the lock and the
 // semaphore of one permit called name. Whoever tries the commands on a name of its own deletes them afterwards.
 func Traces(name string, owners ...string) []string {
-	k := belongings(name, fencePrefix, queuePrefix)
-	slots := slotKeysOf(name)
-	rest := belongings(name, turnPrefix, forcedPrefix, readPrefix)
-	all := append([]string{name}, k[0], k[1], rest[0], rest[2], slots.slots, slots.slots+slotEnds, slots.queue, slots.queue+"1", slots.fence)
+	queue, slots, slotQueue := belonging(queuePrefix, name), slotsOf(name), belonging(slotQueuePrefix, name)
+	all := []string{
+		name, belonging(fencePrefix, name), queue, belonging(turnPrefix, name), belonging(readPrefix, name),
+		slots, slots + slotEnds, slotQueue, slotQueue + "1", belonging(slotFencePrefix, name),
+	}
 	for _, owner := range owners {
-		all = append(all, k[1]+owner, slots.queue+owner, rest[1]+owner)
+		all = append(all, queue+owner, slotQueue+owner, belonging(forcedPrefix, name)+owner)
 	}
 	return all
 }
@@ -24,7 +25,7 @@ func Families(name, start string) map[string]string {
 		if prefix == clientPrefix || prefix == setsKey {
 			continue
 		}
-		of[prefix+opening(name, start)+"*"] = belongings(name, prefix)[0]
+		of[prefix+opening(name, start)+"*"] = belonging(prefix, name)
 	}
 	return of
 }

@@ -12,8 +12,7 @@ import (
 
 // TestTwin: a master and its twin do the same, whatever is asked of them. After every step of a
 // random walk the answer, all that the master keeps and all that was published are compared. Two
-// locks take part, so that what belongs to one is not taken from the other, and commands go in calls
-// of one or several.
+// locks take part, so that what belongs to one is not taken from the other.
 //
 // Replay one seed: go test ./node/script -run 'TestTwin/seed=17$' -v
 func TestTwin(t *testing.T) {
@@ -26,7 +25,6 @@ func TestTwin(t *testing.T) {
 					for step < 80 && w.r.IntN(2) == 0 {
 						did, step = did+"; "+w.step(), step+1
 					}
-					w.call()
 					w.check(fmt.Sprintf("step %d, %s", step, did))
 				}
 			})
@@ -46,8 +44,7 @@ type walk struct {
 	posts  map[string]*mailbox // by channel
 	expect map[string][]string
 
-	waiting []command // for the next call
-	differ  string    // in what answers were not those of the twin
+	differ string // in what answers were not those of the twin
 
 	asks   [2][]twin.Entry // the last one of each owner that ever waited
 	sent   [2][]twin.Entry // all of them
@@ -84,30 +81,14 @@ func (w *walk) listen(channel string) { w.posts[channel] = w.h.subscribe(channel
 // now is the master's clock, as the twin has it.
 func (w *walk) now() int64 { return time.Now().UnixMilli() }
 
-// command is one that the twin has carried out, and its answer there.
-type command struct {
-	*Command
-	differs func(got Answer) string // in what, "" if in nothing
+// run lets the master carry out cmd. differs says in what its answer is not that of the twin, "" if in nothing.
+func (w *walk) run(cmd *Command, differs func(got Answer) string) {
+	if differ := differs(w.h.run(cmd)); differ != "" {
+		w.differ += differ + "; "
+	}
 }
 
-// call lets the master carry out what waits, in one call.
-func (w *walk) call() {
-	var all []*Command
-	for _, c := range w.waiting {
-		all = append(all, c.Command)
-	}
-	if len(all) == 0 {
-		return
-	}
-	for i, got := range runAll(w.h.t, w.h.conn, all...) {
-		if differ := w.waiting[i].differs(got); differ != "" {
-			w.differ += fmt.Sprintf("command %d: %s; ", i, differ)
-		}
-	}
-	w.waiting = nil
-}
-
-// step does the same to both, and returns what. A command is carried out with the next call.
+// step does the same to both, and returns what.
 func (w *walk) step() (did string) {
 	k := w.r.IntN(6) / 5 // mostly the first lock
 	l, key, now, r := &w.locks[k], w.names[k], w.now(), w.r
@@ -217,6 +198,9 @@ func (w *walk) renew() (did string) {
 		if w.mayRead(k, owner) && w.r.IntN(4) == 0 {
 			mode = twin.Shared // a downgrade
 		}
+		if len(holds) > 0 && holds[0].Mode != Mode(mode) {
+			continue
+		}
 		holds = append(holds, Renewal{Owner: w.owner(k, mode, owner), Count: int(count), Token: token})
 		did += fmt.Sprintf(", %s by %d, mode %d, count %d, token %d", w.names[k], owner, mode, count, token)
 		reply := w.locks[k].Renew(now, w.hear, mode, owner, count, lease, token, heal)
@@ -227,7 +211,7 @@ func (w *walk) renew() (did string) {
 	if !heal {
 		cmd = guarded(cmd)
 	}
-	w.waiting = append(w.waiting, command{cmd, func(got Answer) string {
+	w.run(cmd, func(got Answer) string {
 		for i := range got.Errors {
 			if got.Renewed[i] != NotLock {
 				return fmt.Sprintf("hold %d: %v, but %v", i, got.Renewed[i], got.Errors[i])
@@ -237,13 +221,12 @@ func (w *walk) renew() (did string) {
 			return fmt.Sprintf("answered %v %v, want %v %v", got.Outcome, got.Renewed, want.Outcome, want.Renewed)
 		}
 		return ""
-	}})
+	})
 	return fmt.Sprintf("renew for %d%s, heal %v", lease, did, heal)
 }
 
 // sleep waits until something runs out, or the millisecond before or after, or just so.
 func (w *walk) sleep() (did string) {
-	w.call()
 	now, ms := w.now(), 1+w.r.Int64N(200)
 	var ends []int64
 	for _, l := range w.locks {
@@ -268,7 +251,6 @@ func (w *walk) sleep() (did string) {
 
 // others is what is done to a master by somebody else.
 func (w *walk) others(k int) (did string) {
-	w.call()
 	h, l, key, now := w.h, &w.locks[k], w.names[k], w.now()
 	switch n := w.r.IntN(10); {
 	case n == 0:
@@ -277,7 +259,7 @@ func (w *walk) others(k int) (did string) {
 		return "flush all"
 	case n == 9 && w.r.IntN(3) == 0:
 		l.Counter = w.far()
-		h.do("SET", keysOf(key).fence, l.Counter)
+		h.do("SET", belonging(fencePrefix, key), l.Counter)
 		return fmt.Sprintf("the counter of %s is %d", key, l.Counter)
 	case n < 3 && l.Alien:
 		h.do("HDEL", key, "name")

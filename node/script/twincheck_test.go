@@ -15,11 +15,11 @@ import (
 	"example.com/redlock/node/script/twin"
 )
 
-// compare has the next call carry out cmd, and compares its answer with that of the twin. What the
+// compare has the master carry out cmd, and compares its answer with that of the twin. What the
 // twin published is to be expected from then on.
 func (w *walk) compare(k int, cmd *Command, want twin.Reply) {
 	w.told(k, want)
-	w.waiting = append(w.waiting, command{cmd, func(got Answer) string { return w.differs(got, want) }})
+	w.run(cmd, func(got Answer) string { return w.differs(got, want) })
 }
 
 // inspect compares what the master says of the lock.
@@ -38,7 +38,7 @@ func (w *walk) inspect(k int) {
 			crowd.Waiters = append(crowd.Waiters, Waiter{Owner: w.text(e.Owner), Mode: Mode(e.Mode)})
 		}
 	}
-	w.waiting = append(w.waiting, command{Inspect(w.names[k]), func(got Answer) string {
+	w.run(Inspect(w.names[k]), func(got Answer) string {
 		var told Crowd
 		if got.Outcome == Failed {
 			crowd = Crowd{}
@@ -50,7 +50,7 @@ func (w *walk) inspect(k int) {
 			return fmt.Sprintf("told of %s, want %s", g, s)
 		}
 		return w.differs(got, want)
-	}})
+	})
 }
 
 // mayForce reports whether there is room for the marks of those who have the lock.
@@ -191,7 +191,8 @@ func (w *walk) real(key string) string {
 
 // picture adds what the twin of the k-th lock has at each key.
 func (w *walk) picture(k int, keys map[string]string) {
-	l, name, own := &w.locks[k], w.names[k], keysOf(w.names[k])
+	l, name := &w.locks[k], w.names[k]
+	queueKey := belonging(queuePrefix, name)
 	now := w.now()
 	put := func(key, value string, end int64) {
 		left := millis(end - now)
@@ -221,29 +222,29 @@ func (w *walk) picture(k int, keys map[string]string) {
 		for _, r := range readers {
 			fmt.Fprintf(&set, "%s since %d; ", w.text(r.Owner), r.Until)
 		}
-		put(readPrefix+strings.TrimPrefix(own.queue, queuePrefix), set.String(), readers[len(readers)-1].Until)
+		put(belonging(readPrefix, name), set.String(), readers[len(readers)-1].Until)
 	}
 	if l.Counter != 0 {
-		keys[own.fence] = decimal(l.Counter)
+		keys[belonging(fencePrefix, name)] = decimal(l.Counter)
 	}
 	var queue strings.Builder
 	for _, e := range l.Queue {
 		if e.Owner != 0 {
 			queue.WriteString(fmt.Sprintf("%s since %d; ", w.text(e.Owner), e.Since))
 			if e.Stale > now {
-				put(own.queue+w.text(e.Owner), fmt.Sprintf("%s %d %d%s", round(e), e.Lease, e.Proposal, [...]string{"", " shared"}[e.Mode]), e.Stale)
+				put(queueKey+w.text(e.Owner), fmt.Sprintf("%s %d %d%s", round(e), e.Lease, e.Proposal, [...]string{"", " shared"}[e.Mode]), e.Stale)
 			}
 		}
 	}
 	if queue.String() != "" || l.QueueExpires != 0 {
-		put(own.queue, queue.String(), l.QueueExpires)
+		put(queueKey, queue.String(), l.QueueExpires)
 	}
 	if l.Turn != 0 {
-		put(turnPrefix+strings.TrimPrefix(own.queue, queuePrefix), "1", l.Turn)
+		put(belonging(turnPrefix, name), "1", l.Turn)
 	}
 	for _, m := range l.Forced {
 		if m.Owner != 0 {
-			put(forcedPrefix+strings.TrimPrefix(own.queue, queuePrefix)+w.text(m.Owner), "1", m.Until)
+			put(belonging(forcedPrefix, name)+w.text(m.Owner), "1", m.Until)
 		}
 	}
 }

@@ -26,7 +26,6 @@ func TestTwinSlots(t *testing.T) {
 					for step < 80 && w.r.IntN(2) == 0 {
 						did, step = did+"; "+w.step(), step+1
 					}
-					w.call()
 					w.check(fmt.Sprintf("step %d, %s", step, did))
 				}
 			})
@@ -47,7 +46,7 @@ func (w slotWalk) asker(k int, e twin.Entry) *Owner {
 	return NewPermit(w.names[k], w.text(e.Owner), int(e.Permits), int(e.Start))
 }
 
-// step does the same to both, and returns what. A command is carried out with the next call.
+// step does the same to both, and returns what.
 func (w slotWalk) step() (did string) {
 	k := w.r.IntN(6) / 5 // mostly the first
 	s, key, now, r := &w.slots[k], w.names[k], w.now(), w.r
@@ -147,18 +146,17 @@ func (w slotWalk) renew() (did string) {
 	}
 	reply := s.Renew(w.now(), w.hear, owner, slot, lease, token, heal)
 	w.told(k, reply)
-	w.waiting = append(w.waiting, command{cmd, func(got Answer) string {
+	w.run(cmd, func(got Answer) string {
 		if got.Outcome != Done || len(got.Renewed) != 1 || got.Renewed[0] != Renewed(reply.Renewed) {
 			return fmt.Sprintf("answered %+v, want %v", got, reply.Renewed)
 		}
 		return ""
-	}})
+	})
 	return fmt.Sprintf("renew slot %d of %s by %d for %d, token %d, heal %v", slot, w.names[k], owner, lease, token, heal)
 }
 
 // inspect compares what a master tells with what its twin has.
 func (w slotWalk) inspect(k int) string {
-	w.call()
 	s, want := w.slots[k], Answer{Outcome: Done, Permits: new(Permits)}
 	for i, at := range s.Slots {
 		want.Token = max(want.Token, at.Counter)
@@ -178,18 +176,17 @@ func (w slotWalk) inspect(k int) string {
 	if want.Token > MaxToken {
 		want = Answer{Outcome: Failed, Err: errBeyond}
 	}
-	w.waiting = append(w.waiting, command{InspectPermits(w.names[k]), func(got Answer) string {
+	w.run(InspectPermits(w.names[k]), func(got Answer) string {
 		if g, s := fmt.Sprintf("%+v %+v", got, got.Permits), fmt.Sprintf("%+v %+v", want, want.Permits); strings.ReplaceAll(g, fmt.Sprintf("%p", got.Permits), "") != strings.ReplaceAll(s, fmt.Sprintf("%p", want.Permits), "") {
 			return fmt.Sprintf("answered %s, want %s", g, s)
 		}
 		return ""
-	}})
+	})
 	return "inspect " + w.names[k]
 }
 
 // sleep waits until something runs out, or the millisecond before or after, or just so.
 func (w slotWalk) sleep() (did string) {
-	w.call()
 	now, ms := w.now(), 1+w.r.Int64N(200)
 	var ends []int64
 	for _, s := range w.slots {
@@ -214,23 +211,22 @@ func (w slotWalk) sleep() (did string) {
 
 // others is what is done to a master by somebody else.
 func (w slotWalk) others(k int) (did string) {
-	w.call()
 	switch n := w.r.IntN(8); n {
 	case 0:
 		w.h.m.FlushAll()
 		w.slots = [2]twin.Slots{}
 		return "flush all"
 	case 1, 2:
-		w.h.m.Del(slotKeysOf(w.names[k]).slots)
+		w.h.m.Del(slotsOf(w.names[k]))
 		if w.r.IntN(2) == 0 {
-			w.h.m.Del(slotKeysOf(w.names[k]).slots + slotEnds)
+			w.h.m.Del(slotsOf(w.names[k]) + slotEnds)
 		}
 		for i := range w.slots[k].Slots {
 			w.slots[k].Slots[i].Owner, w.slots[k].Slots[i].Expires = 0, 0
 		}
 		return "delete the slots of " + w.names[k]
 	case 3:
-		w.h.m.Del(slotKeysOf(w.names[k]).fence)
+		w.h.m.Del(belonging(slotFencePrefix, w.names[k]))
 		for i := range w.slots[k].Slots {
 			w.slots[k].Slots[i].Counter = 0
 		}
@@ -238,7 +234,7 @@ func (w slotWalk) others(k int) (did string) {
 	case 4:
 		slot, counter := w.r.IntN(twin.MaxSlots), w.far()
 		w.slots[k].Slots[slot].Counter = counter
-		w.h.do("HSET", slotKeysOf(w.names[k]).fence, slot, counter)
+		w.h.do("HSET", belonging(slotFencePrefix, w.names[k]), slot, counter)
 		return fmt.Sprintf("counter %d of %s is %d", slot, w.names[k], counter)
 	}
 	return "nothing"
@@ -313,9 +309,10 @@ func (w *walk) digest(holders [twin.MaxSlots]twin.Owner) string {
 // realSlots adds what the master has of the slots and the queue of the k-th semaphore, and takes the keys
 // that it has them at away: "" if nothing.
 func (w *walk) realSlots(k int, keys map[string]string) {
-	m, own, now := w.h.m, slotKeysOf(w.names[k]), w.now()
+	m, now := w.h.m, w.now()
+	slotsKey, queueKey := slotsOf(w.names[k]), belonging(slotQueuePrefix, w.names[k])
 	var slots strings.Builder
-	there, ends, last := m.ZSet(own.slots), m.ZSet(own.slots+slotEnds), int64(0)
+	there, ends, last := m.ZSet(slotsKey), m.ZSet(slotsKey+slotEnds), int64(0)
 	var owners []string
 	for slot := range twin.MaxSlots {
 		for owner, at := range there {
@@ -332,12 +329,12 @@ func (w *walk) realSlots(k int, keys map[string]string) {
 	if sum := sumOf(owners); len(there) != 0 && (len(there) != len(owners)+1 || fmt.Sprintf("%.0f", there["sum"]) != sum) {
 		fmt.Fprintf(&slots, "in %v, want a sum of %s", there, sum)
 	}
-	if m.TTL(own.slots) < millis(last) || m.TTL(own.slots+slotEnds) < m.TTL(own.slots) {
-		fmt.Fprintf(&slots, "which is gone in %v", m.TTL(own.slots))
+	if m.TTL(slotsKey) < millis(last) || m.TTL(slotsKey+slotEnds) < m.TTL(slotsKey) {
+		fmt.Fprintf(&slots, "which is gone in %v", m.TTL(slotsKey))
 	}
-	delete(keys, own.slots+slotEnds)
-	if keys[own.slots] = slots.String(); slots.Len() == 0 {
-		delete(keys, own.slots)
+	delete(keys, slotsKey+slotEnds)
+	if keys[slotsKey] = slots.String(); slots.Len() == 0 {
+		delete(keys, slotsKey)
 	}
 
 	type place struct {
@@ -348,34 +345,35 @@ func (w *walk) realSlots(k int, keys map[string]string) {
 	var numbers []string
 	for permits := range twin.MaxSlots {
 		number := fmt.Sprint(permits + 1)
-		line := m.ZSet(own.queue + number)
+		line := m.ZSet(queueKey + number)
 		for owner, since := range line {
 			queue = append(queue, place{owner, since})
 		}
 		if len(line) > 0 {
 			numbers = append(numbers, number)
-			if m.TTL(own.queue+number) != m.TTL(own.queue) {
+			if m.TTL(queueKey+number) != m.TTL(queueKey) {
 				numbers = append(numbers, "which is gone before the others")
 			}
 		}
-		delete(keys, own.queue+number)
+		delete(keys, queueKey+number)
 	}
 	slices.SortFunc(queue, func(a, b place) int { return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.owner, b.owner)) })
 	var text strings.Builder
 	for _, at := range queue {
 		fmt.Fprintf(&text, "%s since %.0f; ", at.owner, at.since)
 	}
-	if there := slices.Sorted(maps.Keys(m.ZSet(own.queue))); !slices.Equal(there, numbers) {
+	if there := slices.Sorted(maps.Keys(m.ZSet(queueKey))); !slices.Equal(there, numbers) {
 		fmt.Fprintf(&text, "numbers %q, want %q", there, numbers)
 	}
-	if delete(keys, own.queue); text.Len() > 0 {
-		keys[own.queue] = expiring(text.String(), m.TTL(own.queue))
+	if delete(keys, queueKey); text.Len() > 0 {
+		keys[queueKey] = expiring(text.String(), m.TTL(queueKey))
 	}
 }
 
 // pictureSlots adds what the twin of the k-th semaphore has at each key.
 func (w *walk) pictureSlots(k int, keys map[string]string) {
-	s, own, now := &w.slots[k], slotKeysOf(w.names[k]), w.now()
+	s, name, now := &w.slots[k], w.names[k], w.now()
+	queueKey := belonging(slotQueuePrefix, name)
 	s.Expire(now)
 	var slots strings.Builder
 	var counters []string
@@ -388,10 +386,10 @@ func (w *walk) pictureSlots(k int, keys map[string]string) {
 		}
 	}
 	if slots.Len() > 0 {
-		keys[own.slots] = slots.String()
+		keys[slotsOf(name)] = slots.String()
 	}
 	if len(counters) > 0 {
-		keys[own.fence] = expiring(strings.Join(counters, ", "), 0)
+		keys[belonging(slotFencePrefix, name)] = expiring(strings.Join(counters, ", "), 0)
 	}
 	var queue strings.Builder
 	for _, e := range s.Queue {
@@ -399,16 +397,16 @@ func (w *walk) pictureSlots(k int, keys map[string]string) {
 			fmt.Fprintf(&queue, "%s since %d; ", w.text(e.Owner), e.Since)
 			if e.Stale > now {
 				ask := fmt.Sprintf("%s %d %d %d %d", round(e), e.Lease, e.Proposal, e.Permits, e.Start)
-				keys[own.queue+w.text(e.Owner)] = expiring(ask, millis(e.Stale-now))
+				keys[queueKey+w.text(e.Owner)] = expiring(ask, millis(e.Stale-now))
 			}
 		}
 	}
 	if queue.Len() > 0 {
-		keys[own.queue] = expiring(queue.String(), millis(s.QueueExpires-now))
+		keys[queueKey] = expiring(queue.String(), millis(s.QueueExpires-now))
 	}
 	for _, m := range s.Forced {
 		if m.Owner != 0 {
-			keys[forcedPrefix+strings.TrimPrefix(own.queue, slotQueuePrefix)+w.text(m.Owner)] = expiring("1", millis(m.Until-now))
+			keys[belonging(forcedPrefix, name)+w.text(m.Owner)] = expiring("1", millis(m.Until-now))
 		}
 	}
 }

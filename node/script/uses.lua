@@ -9,7 +9,7 @@
 -- ARGV[5]  the client, empty if it keeps no record
 -- returns  a list: ms by this master's clock; then for each of the terms in use: they, their value,
 --          and the record of its client, empty if there is none, or if the client publishes its own
--- Called by Terms.Publish and LookAtUses, without call.lua: no lock depends on it. A repeat only
+-- Called by Terms.Publish and LookAtUses: no lock depends on it. A repeat only
 -- makes the terms newer.
 local life, most, own, age = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4])
 local time = redis.call('time')

@@ -39,7 +39,7 @@ func (l *Lock) acquire(now int64, hears Hears, lease int64, e Entry) Reply {
 	case lease == 0:
 		w := l.wait(now, e)
 		return l.refusal(0, 0, w)
-	case l.waiting() || l.Turn > 0 && e.Round > 1: // what else is free is granted before anything is looked at
+	case l.waiting():
 		// Nobody overtakes those who wait: a lease that ran out goes to the first of them.
 		w := l.wait(now, e)
 		if l.Turn > 0 {

@@ -1,0 +1,217 @@
+package node
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktest"
+)
+
+// gathered sends cmds while a caller writes, so that they gather.
+func gathered(n *Node, m *redlocktest.Master, cmds ...*script.Command) []*pending {
+	m.Delay(time.Millisecond)
+	n.mu.Lock()
+	n.link.writing = true
+	n.mu.Unlock()
+	var sent []*pending
+	for _, cmd := range cmds {
+		sent = append(sent, send(n, cmd))
+	}
+	n.mu.Lock()
+	n.link.writing = false
+	n.mu.Unlock()
+	n.wakeWriter()
+	return sent
+}
+
+// acquires are k acquires of different names.
+func acquires(k int) []*script.Command {
+	var cmds []*script.Command
+	for i := range k {
+		cmds = append(cmds, script.NewOwner(fmt.Sprint("k", i), id(fmt.Sprint("me:", i))).Acquire(lease, int64(i+1)))
+	}
+	return cmds
+}
+
+// flushCounter is a connection that counts its flushes.
+type flushCounter struct {
+	slowConn
+	flushes atomic.Int64
+}
+
+func (c *flushCounter) Flush() error {
+	c.flushes.Add(1)
+	return c.Conn.Flush()
+}
+
+// countFlushes has the one connection of a node counted on.
+func countFlushes(cfg *Config) *flushCounter {
+	conn := &flushCounter{slowConn: slowConn{each: new(atomic.Int64)}}
+	cfg.Pool = withWrappedConns(cfg.Pool, func(c redis.Conn) redis.Conn {
+		conn.Conn = c
+		return conn
+	})
+	return conn
+}
+
+// TestCallsGather: commands that have gathered are written together, as many as one batch may have, and
+// each is answered as if it had been alone.
+func TestCallsGather(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		cmds []*script.Command
+		want int64 // flushes
+	}{
+		{"one", acquires(1), 1},
+		{"two", acquires(2), 1},
+		{"as many as fit", acquires(firstWindow), 1},
+		{"one more", acquires(firstWindow + 1), 2},
+		{"checks", append(append(acquires(2), AskTime), acquires(2)...), 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				conn := countFlushes(&cfg)
+				n := started(t, cfg)
+				before, calls := conn.flushes.Load(), scriptCalls(m)
+				for i, p := range gathered(n, m, tt.cmds...) {
+					got := p.wait()
+					want(t, fmt.Sprint("command ", i), got, script.Done)
+					if tt.cmds[i].Grants() && got.Token == 0 || got.times != 1 {
+						t.Errorf("command %d: answered %d times, with token %d", i, got.times, got.Token)
+					}
+				}
+				if got := conn.flushes.Load() - before; got != tt.want {
+					t.Errorf("flushes: got %d, want %d", got, tt.want)
+				}
+				if got := scriptCalls(m) - calls; got < int64(len(tt.cmds)-1) || got > int64(len(tt.cmds)) {
+					t.Errorf("calls: got %d of %d commands", got, len(tt.cmds))
+				}
+			})
+		})
+	}
+}
+
+// TestOrderOfWhatGathered: commands are carried out in the order they were sent in.
+func TestOrderOfWhatGathered(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		loadScripts(t, cfg.Pool)
+		one, two := script.NewOwner("k", id("me:1")), script.NewOwner("k", id("me:2"))
+		sent := gathered(n, m,
+			one.Acquire(lease, 7), two.Acquire(lease, 8), one.Enter(lease, 2), one.Release(7, 0), two.Acquire(lease, 9),
+			script.Inspect("k"), one.Release(7, 0))
+		for i, outcome := range []script.Outcome{
+			script.Done, script.Refused, script.Done, script.Done, script.Done, script.Done, script.Refused,
+		} {
+			want(t, fmt.Sprint("command ", i), sent[i].wait(), outcome)
+		}
+		if got := sent[5].look(); got.Holder != two.ID || got.Token != 9 {
+			t.Errorf("inspect in between: got %s with %d, want %s with 9", got.Holder, got.Token, two.ID)
+		}
+		if got := sent[1].look(); got.Holder != one.ID {
+			t.Errorf("refused by %s, want by %s", got.Holder, one.ID)
+		}
+	})
+}
+
+// TestReplyThatMakesNoSense: it is the answer to its own command only. Where the master can serve no lock,
+// the connection is given up.
+func TestReplyThatMakesNoSense(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		reply any
+		says  string
+		up    bool // afterwards
+	}{
+		{"a list", []any{int64(0)}, "unexpected reply", true},
+		{"a word", "x", "unexpected reply", true},
+		{"refused", redis.Error("ERR unknown command 'EVALSHA', with args beginning with: "), "unknown command", true},
+		{"forbidden", redis.Error("NOPERM this user has no permissions to access one of the keys used as arguments"), "NOPERM", true},
+		{"cannot serve", redis.Error("MISCONF Errors writing to the AOF file"), "MISCONF", false},
+		{"cannot serve a hold", []any{redis.Error("READONLY You can't write")}, "READONLY", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				var bend atomic.Bool
+				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+					if strings.HasPrefix(words, "EVALSHA") && strings.Contains(words, id("me:1")) && bend.CompareAndSwap(true, false) {
+						return tt.reply
+					}
+					return nil
+				}})
+				n := started(t, cfg)
+				bend.Store(true)
+				links := m.Calls("CLIENT")
+				bent := script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k1", id("me:1")), Count: 1, Token: 1}})
+				if _, list := tt.reply.([]any); !list || tt.up {
+					bent = script.NewOwner("k1", id("me:1")).Release(1, 0)
+				}
+				sent := gathered(n, m, acquires(1)[0], bent)
+				want(t, "before", sent[0].wait(), script.Done)
+				wantErr(t, "what is bent", sent[1].wait(), script.Failed, tt.says)
+				time.Sleep(heartbeat / 2) // a master that cannot serve is tried again
+				if stays := m.Calls("CLIENT") == links; stays != tt.up {
+					t.Errorf("connection goes on: got %v, want %v", stays, tt.up)
+				}
+				want(t, "behind", sendAndWait(n, script.NewOwner("k2", id("me:2")).Acquire(lease, 1)), script.Done)
+			})
+		})
+	}
+}
+
+// TestGuardOfWhatGathered: what a guarded master must not run is left out, and the rest goes out in the form
+// for one.
+func TestGuardOfWhatGathered(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = lease
+		n := started(t, cfg)
+		m.RestartWithData()
+		time.Sleep(heartbeat)
+		loadScripts(t, cfg.Pool)
+		m.HSet("held", id("me:1"), "1")
+		held := script.NewOwner("held", id("me:1"))
+		lost := script.Renewal{Owner: script.NewOwner("lost", id("me:2")), Count: 1, Token: 1}
+		sent := gathered(n, m, acquires(1)[0], held.Enter(lease, 2),
+			script.Renew(lease, []script.Renewal{{Owner: held, Count: 2, Token: 1}, lost}), acquires(2)[1], held.Release(1, 0))
+		wantErr(t, "acquire", sent[0].wait(), script.Unsent, "restarted lately")
+		want(t, "enter", sent[1].wait(), script.Done)
+		if got := sent[2].wait(); fmt.Sprint(got.Renewed) != fmt.Sprint([]script.Renewed{script.Extended, script.Absent}) {
+			t.Errorf("renewed: got %v, want one extended, none healed", got.Renewed)
+		}
+		wantErr(t, "acquire", sent[3].wait(), script.Unsent, "restarted lately")
+		want(t, "release", sent[4].wait(), script.Done)
+	})
+}
+
+// TestLostScriptsOfMany: all commands that found no script are sent again, and each script once; but what
+// was released behind its command is not.
+func TestLostScriptsOfMany(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		m.FlushScripts()
+		sources := m.Calls("EVAL")
+		const many = 16
+		first := script.NewOwner("k0", id("me:0"))
+		sent := gathered(n, m, append(acquires(many), first.Release(1, 0), script.NewOwner("k1", id("me:1")).Release(2, 0))...)
+		for i, p := range sent {
+			switch got := p.wait(); i {
+			case 0, 1:
+				wantErr(t, "one that was released", got, script.Unsent, script.ErrWithdrawn.Error())
+			case many, many + 1:
+				want(t, "release", got, script.Refused)
+			default:
+				want(t, fmt.Sprint("acquire ", i), got, script.Done)
+			}
+		}
+		if got := m.Calls("EVAL") - sources; got != 2 {
+			t.Errorf("calls with a source: got %d, want two: one of each script", got)
+		}
+		wantHolder(t, m, "k0", "")
+	})
+}

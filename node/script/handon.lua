@@ -1,0 +1,56 @@
+-- handon.lua: hand on a lock that was given back.
+--
+-- KEYS[-]  lock and queue, see queue.lua
+-- returns  each function says what it returns
+-- A part of release.lua, leave.lua and force.lua, which carry it inside. They have mine, whether
+-- the owner had the lock, and there, 0 if nobody waits.
+
+-- #include holder.lua
+-- #include readers.lua
+local counter = 'redlock_fence:' .. name
+-- #include fence.lua
+-- #include queue.lua
+
+-- leave takes owner out of the queue, and returns whether it was there.
+local function leave(owner)
+  return redis.call('zrem', queue, owner) == 1 and redis.call('del', queue .. owner)
+end
+
+-- enterNext enters the next owner of the same client, unless it has the lock by now: then this is a
+-- repeat.
+local function enterNext(holder)
+  if holder ~= next and not (holder == 'shared' and reads(next)) then
+    enter(next, unpack(ARGV, 5, 8))
+  end
+end
+
+-- handOn hands the lock on if holder, who has it now, is nobody or readers: they let in others, also
+-- when a writer before those gives up. It returns the answer.
+local function handOn(holder)
+  local answer = mine and 1 or -1
+  if holder and holder ~= 'shared' or
+    not holder and not mine and redis.call('exists', 'redlock_turn:' .. name) == 1 then
+    return answer
+  end
+  if token ~= '' and (there ~= 0 or next) then
+    -- Redisson's clients cannot enter the queue. So if any of them wait, one hold in seven
+    -- leaves the key free for a moment when it ends, and the first in the queue looks again
+    -- afterwards. Tokens follow a clock, so seven: no usual step of clocks is a multiple of it.
+    if not holder and mine and tonumber(token) % 7 == 0 then
+      local first = redis.call('zrange', queue, 0, 0)[1]
+      if first and redis.call('publish', freed, '0') > 0 then
+        redis.call('set', 'redlock_turn:' .. name, 1, 'px', 20)
+        notify(first, 0, 0)
+        return answer
+      end
+    end
+    local to = handOff(tonumber(token), holder)
+    if to and to ~= '' then
+      return answer
+    end
+  end
+  if mine and not holder then
+    redis.call('publish', freed, '0')
+  end
+  return answer
+end
