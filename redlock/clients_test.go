@@ -296,32 +296,6 @@ func TestNamesCostLittle(t *testing.T) {
 	}
 }
 
-// TestRefusalsByTheNameless: a try that is refused by one hold after the other of a client without a
-// record costs what it costs elsewhere: nothing is looked up for it, and it takes a round trip.
-func TestRefusalsByTheNameless(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		holder := open(t, fleet, redlock.Config{NoRecord: true})
-		time.Sleep(time.Second)
-		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(5 * time.Millisecond) })
-		const tries = 20 // in less than 5 s
-		slow := 0
-		for range tries {
-			hold := lock(t, t.Context(), holder, "a")
-			synctest.Wait()
-			start := time.Now()
-			_, err := c.TryLock(t.Context(), "a")
-			expect(t, "TryLock", err, redlock.ErrTaken)
-			if time.Since(start) > 10*time.Millisecond {
-				slow++
-			}
-			unlock(t, hold)
-		}
-		if slow > 1 {
-			t.Errorf("%d tries of %d took longer than a round trip, want the first at most", slow, tries)
-		}
-	})
-}
-
 // TestHeldForOfTheNext: a try does not wait to be told how long a holder has had the lock whose client it
 // knows, but the next one knows.
 func TestHeldForOfTheNext(t *testing.T) {
@@ -351,30 +325,6 @@ func TestHeldForOfTheNext(t *testing.T) {
 			}
 			unlock(t, hold)
 		}
-	})
-}
-
-// TestNamesNeedNoMaster: where no master answers what is asked about the holder, a try takes two round
-// trips and 20 ms longer.
-func TestNamesNeedNoMaster(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		holder := open(t, fleet, redlock.Config{})
-		time.Sleep(time.Minute)
-		lock(t, t.Context(), holder, "a")
-		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(5 * time.Millisecond) })
-		time.Sleep(time.Minute)
-		lock(t, t.Context(), c, "warm")
-		start := time.Now()
-		go func() {
-			time.Sleep(11 * time.Millisecond) // it has the answers to the try, of 10 ms
-			each(fleet, 0, 3, (*redlocktest.Master).Freeze)
-		}()
-		_, err := c.TryLock(t.Context(), "a")
-		expect(t, "TryLock", err, redlock.ErrTaken)
-		if took := time.Since(start); took > 10*time.Millisecond+2*15*time.Millisecond+20*time.Millisecond {
-			t.Errorf("TryLock took %v, want the try, and two round trips and 20 ms", took)
-		}
-		each(fleet, 0, 3, (*redlocktest.Master).Thaw)
 	})
 }
 

@@ -116,37 +116,3 @@ func TestFarClientsThatStartTogether(t *testing.T) {
 		}
 	}
 }
-
-// A hold that was handed over outlives a renewal that fails, and one that is not answered, however
-// long its lease is to be: it begins with a short one.
-func TestTopUpIsTriedAgain(t *testing.T) {
-	for name, fault := range map[string]struct{ hurt, heal func(*redlocktest.Master) }{
-		"refused":      {func(m *redlocktest.Master) { m.Refuse("OOM command not allowed when used memory > 'maxmemory'.") }, func(m *redlocktest.Master) { m.Refuse("") }},
-		"not answered": {func(m *redlocktest.Master) { m.Delay(300 * time.Millisecond) }, func(m *redlocktest.Master) { m.Delay(0) }},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				fleet := redlocktest.Start(t, 3)
-				cfg := redlock.Config{Lease: 10 * time.Minute}
-				c, d := open(t, fleet, cfg), open(t, fleet, cfg)
-				warm(t, c)
-				warm(t, d)
-				hold := lock(t, t.Context(), c, "a")
-				next := await(t, d, "a")
-				time.Sleep(time.Second)
-				unlock(t, hold)
-				hold = <-next
-				each(fleet, 0, 3, fault.hurt)
-				time.Sleep(100 * time.Millisecond)
-				each(fleet, 0, 3, fault.heal)
-				time.Sleep(2 * time.Second)
-				expectAlive(t, hold)
-				if left := hold.Remaining(); left < 9*time.Minute {
-					t.Errorf("Remaining = %v, want the full lease", left)
-				}
-				unlock(t, hold)
-			})
-		})
-	}
-}

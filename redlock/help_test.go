@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
@@ -227,3 +229,21 @@ func keys(m *redlocktest.Master) []string {
 
 // pause sleeps for a random time that no other pause has, to the nanosecond.
 func pause(r *rand.Rand, most time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(most)))) }
+
+// Owners of other clients, as their masters name them.
+const (
+	someone = "4a1f2b3c-0000-4000-8000-000000000001:7"  // one of Redisson's
+	another = "4a1f2b3c-0000-4000-8000-000000000002:r1" // one of ours
+)
+
+// portion is how many of all seeds of a simulation to run: with -short, as make unit does under the race
+// detector, which makes each ten times as slow, a fifth. make sim runs all without it.
+func portion(all uint64) uint64 {
+	if testing.Short() {
+		return (all + 4) / 5
+	}
+	return all
+}
+
+// Tests outside synctest bubbles leave no goroutine behind; a bubble checks that itself.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

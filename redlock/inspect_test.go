@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"reflect"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -122,18 +123,6 @@ func TestInspectNamesMastersThatSayNothing(t *testing.T) {
 	})
 }
 
-func TestInspectUnderADeadline(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		each(fleet, 0, 2, (*redlocktest.Master).Freeze)
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		defer cancel()
-		_, err := c.Inspect(ctx, "a")
-		expect(t, "Inspect", err, redlock.ErrNoQuorum, context.DeadlineExceeded)
-		_, err = c.ForceUnlock(ctx, "a")
-		expect(t, "ForceUnlock", err, redlock.ErrNoQuorum, context.DeadlineExceeded)
-	})
-}
-
 func TestInspectShowsTheGuard(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
 		c := open(t, fleet, redlock.Config{RestartGuard: time.Minute})
@@ -157,24 +146,6 @@ func TestInspectShowsTheGuard(t *testing.T) {
 	})
 }
 
-func TestForceUnlock(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		d := open(t, fleet, redlock.Config{})
-		hold := lock(t, t.Context(), c, "a")
-		synctest.Wait() // it has all masters: an acquire that comes after ForceUnlock takes effect
-		for _, want := range []bool{true, false} {
-			freed, err := d.ForceUnlock(t.Context(), "a")
-			if freed != want || err != nil {
-				t.Errorf("ForceUnlock = %v, %v, want %v", freed, err, want)
-			}
-			synctest.Wait()
-			expectFree(t, fleet, "a")
-		}
-		unlock(t, lock(t, t.Context(), d, "a"))
-		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
-	})
-}
-
 // A master whose key is no lock keeps it.
 func TestForceUnlockOfAForeignValue(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
@@ -190,15 +161,113 @@ func TestForceUnlockOfAForeignValue(t *testing.T) {
 	})
 }
 
-func TestForceUnlockWithoutAQuorum(t *testing.T) {
+// Inspect tells who reads, until when, and who waits for what.
+func TestInspectOfReaders(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		lock(t, t.Context(), c, "a")
-		synctest.Wait()
-		each(fleet, 0, 2, (*redlocktest.Master).Kill)
-		freed, err := c.ForceUnlock(t.Context(), "a")
-		expect(t, "ForceUnlock", err, redlock.ErrNoQuorum)
-		if !freed {
-			t.Error("ForceUnlock = false, though one master had a holder")
+		d := open(t, fleet, redlock.Config{})
+		short := got(t, "RLockFor", func(ctx context.Context) (*redlock.Hold, error) { return c.RLockFor(ctx, "a", 10*time.Second) }, t.Context())
+		long := rlock(t, t.Context(), d, "a")
+		synctest.Wait() // it returns with the majority
+		w := writer(t, c)
+		rest(10 * time.Millisecond)
+		r := reader(t, d)
+		rest(time.Second - 10*time.Millisecond)
+		in := inspect(t, d, "a")
+		want := []redlock.Reader{{Owner: short.Owner(), Left: 9 * time.Second}, {Owner: long.Owner(), Left: lease - time.Second}}
+		for i, id := range []string{c.ID(), d.ID()} {
+			if who := in.Readers[i].Client; who == nil || who.ID != id {
+				t.Errorf("reader %d: client %v, want %s", i, who, id)
+			}
 		}
+		nameless := func(list []redlock.Reader) []redlock.Reader {
+			for i := range list {
+				list[i].Client = nil
+			}
+			return list
+		}
+		if !in.Held || in.Holder != "shared" || in.Left != lease-time.Second || !slices.Equal(nameless(in.Readers), want) {
+			t.Errorf("Inspect = %+v, want shared by %v for %v", in, want, lease-time.Second)
+		}
+		for _, m := range in.Masters {
+			if m.Holder != "shared" || m.Count != 0 || m.Left != lease-time.Second || m.Token != long.Token() || !slices.Equal(nameless(m.Readers), want) {
+				t.Errorf("%+v, want shared by %v", m, want)
+			}
+			if len(m.Queue) != 2 || m.Queue[0].Shared || !m.Queue[1].Shared {
+				t.Errorf("Queue = %v, want a writer and a reader", m.Queue)
+			}
+		}
+		for _, hold := range []*redlock.Hold{short, long} {
+			unlock(t, hold)
+		}
+		rest(10 * time.Millisecond)
+		synctest.Wait()
+		if in := inspect(t, d, "a"); in.Holder != w.hold.Owner() || len(in.Readers) > 0 || len(in.Masters[0].Readers) > 0 {
+			t.Errorf("Inspect = %+v, want %s", in, w.hold.Owner())
+		}
+		unlock(t, w.hold)
+		rest(10 * time.Millisecond)
+		synctest.Wait()
+		unlock(t, r.hold)
+	})
+}
+
+// Inspect tells who has which slot of a semaphore, and who waits for how many permits. Who frees them by
+// force takes them from all, who learn of it when they renew.
+func TestInspectOfPermits(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		d := open(t, fleet, redlock.Config{})
+		s := c.Semaphore("gpu", 2)
+		holds := []*redlock.Hold{acquire(t, s), acquire(t, d.Semaphore("gpu", 2))}
+		synctest.Wait()
+		w := acquirer(t, d.Semaphore("gpu", 1))
+		rest(time.Second)
+		look := func() redlock.SemaphoreInspection {
+			in, err := s.Inspect(t.Context())
+			expect(t, "Inspect", err)
+			for _, list := range append([][]redlock.Slot{in.Slots}, in.Masters[0].Slots, in.Masters[1].Slots, in.Masters[2].Slots) {
+				for i := range list {
+					list[i].Client = nil // see TestInspectNames
+				}
+			}
+			return in
+		}
+		in := look()
+		if in.Name != "gpu" || len(in.Slots) != 2 || len(in.Masters) != 3 {
+			t.Fatalf("Inspect = %+v, want two slots and three masters", in)
+		}
+		for _, hold := range holds {
+			want := redlock.Slot{Slot: hold.Slot(), Owner: hold.Owner(), Left: lease - time.Second, Token: hold.Token()}
+			if got := in.Slots[hold.Slot()]; got != want {
+				t.Errorf("slot %d: %+v, want %+v", hold.Slot(), got, want)
+			}
+			for _, m := range in.Masters {
+				if len(m.Slots) != 2 || m.Slots[hold.Slot()] != want || len(m.Queue) != 1 || m.Queue[0].Permits != 1 || m.Err != nil || m.Master == "" {
+					t.Errorf("%+v, want %+v and one who counts one permit in the queue", m, want)
+				}
+			}
+		}
+		w.cancel()
+		rest(10 * time.Millisecond)
+		freed, err := s.ForceRelease(t.Context())
+		expect(t, "ForceRelease", err)
+		if got := look(); !freed || len(got.Slots) > 0 || len(got.Masters[0].Slots) > 0 {
+			t.Errorf("ForceRelease = %v, and then Inspect = %+v", freed, got)
+		}
+		next := acquire(t, s)
+		time.Sleep(renewEvery + time.Second)
+		for _, hold := range holds {
+			expectEnd(t, hold, time.Now(), 0, redlock.ErrLost)
+		}
+		expectAlive(t, next)
+		unlock(t, next)
+		if freed, err := s.ForceRelease(t.Context()); freed || err != nil {
+			t.Errorf("ForceRelease of what nobody has = %v, %v", freed, err)
+		}
+		fleet.Master(0).Kill()
+		fleet.Master(1).Kill()
+		_, err = s.Inspect(t.Context())
+		expect(t, "Inspect in an outage", err, redlock.ErrNoQuorum)
+		_, err = s.ForceRelease(t.Context())
+		expect(t, "ForceRelease in an outage", err, redlock.ErrNoQuorum)
 	})
 }

@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
@@ -48,78 +49,6 @@ func (q *queue) wait(callers int) {
 		}()
 		synctest.Wait()
 	}
-}
-
-func (q *queue) expect(want ...int) {
-	q.t.Helper()
-	time.Sleep(time.Second)
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if !slices.Equal(q.served, want) {
-		q.t.Errorf("served %v, want %v", q.served, want)
-	}
-	for _, cancel := range q.cancel {
-		cancel()
-	}
-}
-
-func TestCallersAreServedInOrder(t *testing.T) {
-	for name, other := range map[string]bool{"the client has it": false, "another client has it": true} {
-		for _, tt := range []struct {
-			name   string
-			giveUp []int
-			want   []int
-		}{
-			{"all stay", nil, []int{0, 1, 2, 3, 4}},
-			{"the first gives up", []int{0}, []int{1, 2, 3, 4}},
-			{"the first two give up", []int{0, 1}, []int{2, 3, 4}},
-			{"one in the middle gives up", []int{2}, []int{0, 1, 3, 4}},
-			{"the last gives up", []int{4}, []int{0, 1, 2, 3}},
-			{"all but one give up", []int{4, 3, 0, 1}, []int{2}},
-		} {
-			t.Run(name+"/"+tt.name, func(t *testing.T) {
-				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-					holder := c
-					if other {
-						holder = open(t, fleet, redlock.Config{})
-					}
-					hold := lock(t, t.Context(), holder, "a")
-					q := &queue{t: t, c: c}
-					q.wait(5)
-					time.Sleep(time.Second)
-					for _, i := range tt.giveUp {
-						q.cancel[i]()
-						synctest.Wait()
-					}
-					unlock(t, hold)
-					q.expect(tt.want...)
-					expectFree(t, fleet, "a")
-				})
-			})
-		}
-	}
-}
-
-// A hand-over inside a client is one round trip behind the Unlock that it follows.
-func TestLocalHandOverIsOneRoundTrip(t *testing.T) {
-	bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		warm(t, c)
-		const delay = 5 * time.Millisecond
-		each(fleet, 0, 5, func(m *redlocktest.Master) { m.Delay(delay) })
-		hold := lock(t, t.Context(), c, "a")
-		took := make(chan time.Duration)
-		var start time.Time
-		go func() {
-			lock(t, t.Context(), c, "a")
-			took <- time.Since(start)
-		}()
-		time.Sleep(time.Second)
-		start = time.Now()
-		unlock(t, hold)
-		if got := <-took; got != 2*delay {
-			t.Errorf("the next caller had the lock after %v, want %v", got, 2*delay)
-		}
-	})
 }
 
 // Only one of a client's callers asks the masters, however many wait.
@@ -173,49 +102,215 @@ func TestManyCallersCostOne(t *testing.T) {
 	})
 }
 
-// Two clients whose callers contend all get their turn.
-func TestContendersOfManyClients(t *testing.T) {
+// await has c wait for name in the background, and sends its hold once it has it.
+func await(t *testing.T, c *redlock.Client, name string) <-chan *redlock.Hold {
+	return awaitIn(t, t.Context(), c, name)
+}
+
+// awaitIn is await until ctx ends.
+func awaitIn(t *testing.T, ctx context.Context, c *redlock.Client, name string) <-chan *redlock.Hold {
+	t.Helper()
+	got := make(chan *redlock.Hold, 1)
+	go func() {
+		defer close(got)
+		hold, err := c.Lock(ctx, name)
+		if err == nil {
+			got <- hold
+		} else if ctx.Err() == nil {
+			expect(t, "Lock", err, redlock.ErrClosed)
+		}
+	}()
+	synctest.Wait()
+	return got
+}
+
+// expectNoQueue wants no master to have a key that belongs to waiting for name.
+func expectNoQueue(t *testing.T, fleet *redlocktest.Fleet, name string) {
+	t.Helper()
+	synctest.Wait()
+	for _, m := range fleet.Masters() {
+		for _, key := range keys(m) {
+			if strings.HasSuffix(key, ":{"+name+"}") && !strings.HasPrefix(key, "redlock_fence:") {
+				t.Errorf("%s has %s: %v", m.Name(), key, m.ZSet(key))
+			}
+		}
+	}
+}
+
+// The caller that waits has the lock one message after the release has reached the
+// masters. It does not ask for it, and the script calls of a hand-over are the release's.
+func TestHandOverIsOneMessage(t *testing.T) {
 	for n := 1; n <= 5; n++ {
 		t.Run(fmt.Sprintf("N=%d", n), func(t *testing.T) {
 			bubble(t, n, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				each(fleet, 0, n, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
-				clients := []*redlock.Client{c, open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})}
-				const rounds = 10
-				done := make(chan error)
-				inside := 0
-				for _, c := range clients {
-					go func() {
-						for range rounds {
-							done <- c.Do(t.Context(), "a", func(context.Context) error {
-								inside++
-								time.Sleep(time.Millisecond)
-								return nil
-							})
-						}
-					}()
+				d := open(t, fleet, redlock.Config{})
+				warm(t, c)
+				warm(t, d)
+				const delay = 5 * time.Millisecond
+				each(fleet, 0, n, func(m *redlocktest.Master) { m.Delay(delay) })
+				hold := lock(t, t.Context(), c, "a")
+				next := await(t, d, "a")
+				time.Sleep(1037 * time.Millisecond) // away from the asks
+				before := scripts(fleet)
+				start := time.Now()
+				go hold.Unlock(t.Context())
+				hold = <-next
+				if got := time.Since(start); got != 2*delay {
+					t.Errorf("the next holder had the lock after %v, want %v", got, 2*delay)
 				}
-				for range rounds * len(clients) {
-					expect(t, "Do", <-done)
+				if got := scripts(fleet) - before; got != int64(n) {
+					t.Errorf("the hand-over took %d script calls, want %d", got, n)
 				}
-				if want := rounds * len(clients); inside != want {
-					t.Errorf("%d were inside, want %d", inside, want)
-				}
+				expectAlive(t, hold)
+				unlock(t, hold)
+				time.Sleep(2 * delay)
+				expectFree(t, fleet, "a")
 			})
 		})
 	}
 }
 
-// Whoever waited for a hold of the same client is told whose that is.
-func TestWaitForAHoldOfTheSameClient(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
-		hold := lock(t, t.Context(), c, "a")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		_, err := c.Lock(ctx, "a")
-		expect(t, "Lock", err, redlock.ErrTaken, context.DeadlineExceeded)
-		if want := "held by another caller of this client for 1s"; !strings.Contains(err.Error(), want) {
-			t.Errorf("Lock = %v, want that it names %q", err, want)
+// A master that is slow or dead does not hold up a hand-over.
+func TestMinorityDoesNotHoldUpAHandOver(t *testing.T) {
+	for name, fault := range map[string]func(*redlocktest.Master){
+		"dead":    (*redlocktest.Master).Kill,
+		"frozen":  (*redlocktest.Master).Freeze,
+		"cut off": (*redlocktest.Master).Cut,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				d := open(t, fleet, redlock.Config{})
+				warm(t, c)
+				warm(t, d)
+				const delay = 5 * time.Millisecond
+				each(fleet, 0, 5, func(m *redlocktest.Master) { m.Delay(delay) })
+				hold := lock(t, t.Context(), c, "a")
+				next := await(t, d, "a")
+				time.Sleep(1037 * time.Millisecond)
+				each(fleet, 0, 2, fault)
+				start := time.Now()
+				go hold.Unlock(t.Context())
+				hold = <-next
+				if got := time.Since(start); got != 2*delay {
+					t.Errorf("the next holder had the lock after %v, want %v", got, 2*delay)
+				}
+				expectAlive(t, hold)
+			})
+		})
+	}
+}
+
+// channels are those that anybody is subscribed to at m.
+func channels(t *testing.T, m *redlocktest.Master) []string {
+	t.Helper()
+	nc, err := m.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := redis.NewConn(nc, 0, 0)
+	defer conn.Close()
+	list, err := redis.Strings(conn.Do("PUBSUB", "CHANNELS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// expectChannels wants that many channels with subscribers at each master.
+func expectChannels(t *testing.T, fleet *redlocktest.Fleet, want int) {
+	t.Helper()
+	synctest.Wait()
+	for _, m := range fleet.Masters() {
+		if got := channels(t, m); len(got) != want {
+			t.Errorf("%s: subscribed to %q, want %d channels", m.Name(), got, want)
 		}
-		unlock(t, hold)
-	})
+	}
+	synctest.Wait() // the connections that asked are gone
+}
+
+// A caller whose context ends leaves nothing but its client's one subscription, wherever it
+// stands and whoever has the lock.
+func TestGivingUpLeavesNothing(t *testing.T) {
+	for _, holder := range []string{"the client", "another client", "one of Redisson's"} {
+		for _, caller := range []string{"the first", "one in the middle", "the last", "all"} {
+			t.Run(holder+" has it/"+caller, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { // not beside others, whose goroutines would count
+					fleet := redlocktest.Start(t, 3)
+					c, d := open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})
+					var hold *redlock.Hold
+					release := func() { unlock(t, hold) }
+					switch holder {
+					case "the client":
+						hold = lock(t, t.Context(), c, "a")
+					case "another client":
+						hold = lock(t, t.Context(), d, "a")
+					default:
+						for _, m := range fleet.Masters() {
+							m.HSet("a", someone, "1")
+							m.Expire("a", lease)
+						}
+						release = func() {
+							for _, m := range fleet.Masters() {
+								m.Del("a")
+							}
+						}
+					}
+					synctest.Wait()            // it has all masters
+					warm := &queue{t: t, c: c} // its subscriptions stay
+					warm.wait(1)
+					time.Sleep(time.Second)
+					warm.cancel[0]()
+					synctest.Wait()
+					expectNoQueue(t, fleet, "a")
+					expectChannels(t, fleet, 1)
+					goroutines, connections := runtime.NumGoroutine(), fleet.Master(0).Connections()
+
+					const callers = 5
+					q := &queue{t: t, c: c}
+					q.wait(callers)
+					time.Sleep(1037 * time.Millisecond)
+					first, last := 0, callers-1
+					switch caller {
+					case "the first":
+						last = 0
+					case "one in the middle":
+						first, last = 2, 2
+					case "the last":
+						first = last
+					}
+					for i := first; i <= last; i++ {
+						q.cancel[i]()
+						synctest.Wait()
+					}
+					left := callers - (last - first + 1)
+					if got := runtime.NumGoroutine() - goroutines; got > left+1 {
+						t.Errorf("%d goroutines with %d callers that wait", got, left)
+					}
+					contenders := min(left, 1)
+					for _, m := range fleet.Masters() {
+						if got := len(m.ZSet("redlock_wait:{a}")); holder != "the client" && got != contenders {
+							t.Errorf("%s: %d wait, want %d", m.Name(), got, contenders)
+						}
+					}
+					for _, cancel := range q.cancel {
+						cancel()
+					}
+					synctest.Wait()
+					expectNoQueue(t, fleet, "a")
+					expectChannels(t, fleet, 1)
+					if got := fleet.Master(0).Connections(); got != connections {
+						t.Errorf("%d connections, want %d", got, connections)
+					}
+					time.Sleep(time.Second)
+					synctest.Wait()
+					if got := runtime.NumGoroutine(); got > goroutines+2 { // some slack: a leak grows with the callers
+						t.Errorf("%d goroutines, want %d", got, goroutines)
+					}
+					release()
+					expectFree(t, fleet, "a")
+					expectQuiet(t, fleet)
+				})
+			})
+		}
+	}
 }

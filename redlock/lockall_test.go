@@ -390,6 +390,9 @@ func TestLockAllAcrossClients(t *testing.T) {
 		expectCount(t, second, holds.Hold("b"), "1", 1)
 		expectFree(t, fleet, "b")
 		expectFree(t, second, "c")
+		if left := holds.Remaining(); left > 10*time.Second {
+			t.Errorf("Remaining = %v, want that of the shortest lease", left)
+		}
 		time.Sleep(time.Hour) // each is renewed with its client's lease
 		expect(t, "Err", holds.Context().Err())
 

@@ -188,43 +188,6 @@ func TestLeaseOfADeadHolderRunsOut(t *testing.T) {
 	}
 }
 
-// Masters restart one after the other while callers wait, with their data or without.
-func TestMastersRestartUnderWaiters(t *testing.T) {
-	for _, empty := range []bool{false, true} {
-		for seed := range uint64(10) {
-			t.Run(fmt.Sprintf("empty=%v/seed=%d", empty, seed), func(t *testing.T) {
-				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-					r := rand.New(rand.NewPCG(seed, 0))
-					d := open(t, fleet, redlock.Config{})
-					hold := lock(t, t.Context(), c, "a")
-					synctest.Wait() // on all masters: without a guard, a majority of them would not do
-					next := await(t, d, "a")
-					time.Sleep(time.Second)
-					restarted := fleet.Masters()
-					if empty {
-						restarted = restarted[:1] // more would forget the hold
-					}
-					for _, m := range restarted {
-						pause(r, 600*time.Millisecond)
-						if empty {
-							m.Restart()
-						} else {
-							m.RestartWithData()
-						}
-					}
-					pause(r, 600*time.Millisecond)
-					start := time.Now()
-					unlock(t, hold)
-					expectWithin(t, next, start, missedBound)
-					time.Sleep(time.Second)
-					expectFree(t, fleet, "a")
-					expectNoQueue(t, fleet, "a")
-				})
-			})
-		}
-	}
-}
-
 // The first in the queue is gone without a word when the lock is passed on, or is cut off
 // from all masters: the others have it soon, also when each dies as its turn comes.
 func TestDeadHeadCostsLittle(t *testing.T) {
@@ -264,42 +227,12 @@ func TestDeadHeadCostsLittle(t *testing.T) {
 	}
 }
 
-// A client whose connections have ended is passed over at once.
-func TestDeadClientCostsNothing(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		hold := lock(t, t.Context(), c, "a")
-		var w wall
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		awaitIn(t, ctx, open(t, fleet, redlock.Config{Pools: w.pools(fleet)}), "a")
-		time.Sleep(time.Millisecond)
-		next := await(t, open(t, fleet, redlock.Config{}), "a")
-		time.Sleep(time.Second)
-		w.up.Store(true)
-		w.end()
-		synctest.Wait()
-		start := time.Now()
-		unlock(t, hold)
-		expectWithin(t, next, start, 0)
-	})
-}
-
 // wall stands between a client and all masters while it is up: nothing goes through, and no
 // connection ends, as when the client's host has vanished.
 type wall struct {
 	up    atomic.Bool
 	mu    sync.Mutex
 	conns []net.Conn
-}
-
-// end ends all connections.
-func (w *wall) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, conn := range w.conns {
-		conn.Close()
-	}
-	w.conns = nil
 }
 
 type wallConn struct {

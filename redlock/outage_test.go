@@ -3,7 +3,6 @@ package redlock_test
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -56,33 +55,6 @@ func TestNobodyWaitsInVain(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A hold that cannot be entered again, ever, is not waited for either.
-func TestReentryInVain(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		hold := lock(t, t.Context(), c, "a")
-		synctest.Wait()
-		each(fleet, 0, 2, func(m *redlocktest.Master) { m.Refuse("NOPERM no permission") })
-		start := time.Now()
-		_, err := c.Lock(hold.Context(), "a")
-		expect(t, "Lock", err, redlock.ErrNoQuorum)
-		if took := time.Since(start); took > nodeTimeout {
-			t.Errorf("Lock returned after %v, want at once", took)
-		}
-		expectAlive(t, hold)
-	})
-}
-
-// One master of three that says what does not pass is outvoted.
-func TestAMinorityInVain(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		fleet.Master(0).Set("a", "text")
-		unlock(t, lock(t, t.Context(), c, "a"))
-		other := lock(t, t.Context(), open(t, fleet, redlock.Config{}), "a")
-		time.AfterFunc(time.Second, func() { unlock(t, other) })
-		unlock(t, lock(t, t.Context(), c, "a"))
-	})
 }
 
 // The log says what is waited for: once, however long, with many callers and while a countdown
@@ -143,24 +115,6 @@ func TestWaitingForAnotherIsNotLogged(t *testing.T) {
 	})
 }
 
-// A loss that fn returns is in Do's error once.
-func TestDoSaysALossOnce(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		var cause error
-		err := c.Do(t.Context(), "a", func(ctx context.Context) error {
-			synctest.Wait()
-			seize(fleet, 0, 3)
-			<-ctx.Done()
-			cause = context.Cause(ctx)
-			return cause
-		})
-		expect(t, "Do", err, redlock.ErrLost)
-		if !errors.Is(err, cause) || strings.Count(err.Error(), "hold lost") != 1 {
-			t.Errorf("Do = %v, want the loss once", err)
-		}
-	})
-}
-
 // Two masters are worse than one, which the log says; other numbers are not worth a word.
 func TestTwoMasters(t *testing.T) {
 	t.Parallel()
@@ -216,30 +170,5 @@ func TestReadyEndsWithClose(t *testing.T) {
 			t.Errorf("Ready returned after %v, want it to end with Close after a minute", took)
 		}
 		expect(t, "Ready of a closed client", c.Ready(t.Context()), redlock.ErrClosed)
-	})
-}
-
-// Two clients that wait for one name in an outage take turns on the masters that are left. The log
-// tells of the outage once, and not of each turn.
-func TestOutageIsToldOnceToSeveralClients(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fleet := redlocktest.Start(t, 3)
-		var log lines
-		clients := []*redlock.Client{
-			open(t, fleet, redlock.Config{Logger: logger(&log)}),
-			open(t, fleet, redlock.Config{}),
-		}
-		each(fleet, 1, 3, (*redlocktest.Master).Kill)
-		time.Sleep(settle)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		for _, c := range clients {
-			go c.Lock(ctx, "a")
-		}
-		<-ctx.Done()
-		synctest.Wait()
-		if got := log.count("waiting for a quorum"); got < 1 || got > 2 {
-			t.Errorf("%d lines of one outage in a minute, want one or two:\n%.1500s", got, log.sorted())
-		}
 	})
 }

@@ -2,7 +2,6 @@ package redlock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -18,13 +17,13 @@ import (
 // rlock is RLock of a name that readers must be able to have.
 func rlock(t *testing.T, ctx context.Context, c *redlock.Client, name string) *redlock.Hold {
 	t.Helper()
-	return got(t, "RLock", func() (*redlock.Hold, error) { return c.RLock(ctx, name) })
+	return got(t, "RLock", func(ctx context.Context) (*redlock.Hold, error) { return c.RLock(ctx, name) }, ctx)
 }
 
 // got is a call that must return a hold. All masters have answered when it returns.
-func got(t *testing.T, what string, call func() (*redlock.Hold, error)) *redlock.Hold {
+func got(t *testing.T, what string, call func(context.Context) (*redlock.Hold, error), ctx context.Context) *redlock.Hold {
 	t.Helper()
-	hold, err := call()
+	hold, err := call(ctx)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
@@ -253,36 +252,6 @@ func TestReadersAreLetInAtOnce(t *testing.T) {
 	})
 }
 
-// A writer that gives up lets in the readers that waited behind it.
-func TestWriterThatGivesUpLetsReadersIn(t *testing.T) {
-	for name, same := range map[string]bool{"same client": true, "another client": false} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				d := open(t, fleet, redlock.Config{})
-				e := d
-				if !same {
-					e = open(t, fleet, redlock.Config{})
-				}
-				reading := rlock(t, t.Context(), c, "a")
-				w := writer(t, d)
-				rest(10 * time.Millisecond)
-				all := []*waiting{reader(t, e), reader(t, e)}
-				rest(1037 * time.Millisecond)
-				w.cancel()
-				synctest.Wait()
-				expect(t, "Lock", w.err, context.Canceled, redlock.ErrTaken)
-				expectHolds(t, "after it gave up", all, 0, 1)
-				expectAlive(t, reading)
-				for _, hold := range []*redlock.Hold{reading, all[0].hold, all[1].hold} {
-					unlock(t, hold)
-				}
-				expectFree(t, fleet, "a")
-				expectNoQueue(t, fleet, "a")
-			})
-		})
-	}
-}
-
 // A reader that dies keeps writers waiting for its own lease, however long others read.
 func TestDeadReaderCostsItsOwnLease(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
@@ -290,7 +259,7 @@ func TestDeadReaderCostsItsOwnLease(t *testing.T) {
 		dead := open(t, fleet, redlock.Config{Pools: w.pools(fleet)})
 		start := time.Now()
 		const fixed = 10 * time.Second
-		got(t, "RLockFor", func() (*redlock.Hold, error) { return dead.RLockFor(t.Context(), "a", fixed) })
+		got(t, "RLockFor", func(ctx context.Context) (*redlock.Hold, error) { return dead.RLockFor(ctx, "a", fixed) }, t.Context())
 		synctest.Wait()
 		w.up.Store(true)
 		long := rlock(t, t.Context(), c, "a")
@@ -363,209 +332,6 @@ func TestDowngrade(t *testing.T) {
 			})
 		})
 	}
-}
-
-// Without a majority a Downgrade says so, and the hold is a reader's all the same: the masters follow
-// when they are back.
-func TestDowngradeInAnOutage(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		hold := lock(t, t.Context(), c, "a")
-		synctest.Wait()
-		each(fleet, 0, 2, (*redlocktest.Master).Kill)
-		expect(t, "Downgrade", hold.Downgrade(t.Context()), redlock.ErrNoQuorum)
-		if !hold.Shared() {
-			t.Error("the hold is not shared")
-		}
-		each(fleet, 0, 2, (*redlocktest.Master).RestartWithData)
-		time.Sleep(renewEvery + settle)
-		d := open(t, fleet, redlock.Config{})
-		other := got(t, "TryRLock", func() (*redlock.Hold, error) { return d.TryRLock(t.Context(), "a") })
-		unlock(t, hold)
-		unlock(t, other)
-		expectFree(t, fleet, "a")
-	})
-}
-
-// Two readers that both became writers would wait for each other forever, so none does.
-func TestUpgradeIsAnError(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		hold := rlock(t, t.Context(), c, "a")
-		before := scripts(fleet)
-		for call, again := range map[string]func(context.Context) (*redlock.Hold, error){
-			"Lock":    func(ctx context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "a") },
-			"TryLock": func(ctx context.Context) (*redlock.Hold, error) { return c.TryLock(ctx, "a") },
-		} {
-			_, err := again(hold.Context())
-			expect(t, call, err, redlock.ErrUpgrade)
-			expectNot(t, call, err, redlock.ErrTaken, redlock.ErrNoQuorum)
-		}
-		if got := scripts(fleet) - before; got != 0 {
-			t.Errorf("%d script calls, want none", got)
-		}
-		expectAlive(t, hold)
-
-		// A writer of the same owner that waits already learns of it when the reader has the lock.
-		d := open(t, fleet, redlock.Config{})
-		other := lock(t, t.Context(), d, "b")
-		ctx := redlock.WithOwner(t.Context())
-		r := waitFor(t, func(context.Context) (*redlock.Hold, error) { return c.RLock(ctx, "b") })
-		w := waitFor(t, func(context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "b") })
-		rest(time.Second)
-		unlock(t, other)
-		rest(10 * time.Millisecond)
-		synctest.Wait()
-		expect(t, "RLock", r.err)
-		expect(t, "Lock", w.err, redlock.ErrUpgrade)
-		unlock(t, r.hold)
-		unlock(t, hold)
-	})
-}
-
-// RLock under a reader's own hold enters that, also while a writer waits, and under a writer's own
-// hold that one, which stays exclusive.
-func TestReadersReenter(t *testing.T) {
-	for name, outermost := range map[string]func(*testing.T, context.Context, *redlock.Client, string) *redlock.Hold{
-		"reader": rlock, "writer": lock,
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				d := open(t, fleet, redlock.Config{})
-				outer := outermost(t, t.Context(), c, "a")
-				w := writer(t, d)
-				rest(time.Second)
-				for call, again := range map[string]func(context.Context) (*redlock.Hold, error){
-					"RLock":       func(ctx context.Context) (*redlock.Hold, error) { return c.RLock(ctx, "a") },
-					"TryRLock":    func(ctx context.Context) (*redlock.Hold, error) { return c.TryRLock(ctx, "a") },
-					"RLockFor":    func(ctx context.Context) (*redlock.Hold, error) { return c.RLockFor(ctx, "a", lease) },
-					"TryRLockFor": func(ctx context.Context) (*redlock.Hold, error) { return c.TryRLockFor(ctx, "a", lease) },
-				} {
-					inner, err := again(outer.Context())
-					if err != nil {
-						t.Fatalf("%s = %v", call, err)
-					}
-					if inner.Owner() != outer.Owner() || inner.Token() != outer.Token() || outer.Count() != 2 || inner.Shared() != outer.Shared() {
-						t.Errorf("%s: %s, token %d, count %d, shared %v, in %s, token %d, shared %v", call,
-							inner.Owner(), inner.Token(), outer.Count(), inner.Shared(), outer.Owner(), outer.Token(), outer.Shared())
-					}
-					unlock(t, inner)
-					if outer.Count() != 1 {
-						t.Errorf("%s: Count = %d after Unlock, want 1", call, outer.Count())
-					}
-					expectAlive(t, outer)
-				}
-				expectHolds(t, "beside the outer hold", []*waiting{w})
-				unlock(t, outer)
-				rest(10 * time.Millisecond)
-				expectHolds(t, "then", []*waiting{w}, 0)
-				unlock(t, w.hold)
-			})
-		})
-	}
-}
-
-// A fixed lease of a reader ends by itself, and is released then.
-func TestRLockFor(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		const fixed = 10 * time.Second
-		for call, lock := range map[string]func() (*redlock.Hold, error){
-			"RLockFor":    func() (*redlock.Hold, error) { return c.RLockFor(t.Context(), "a", fixed) },
-			"TryRLockFor": func() (*redlock.Hold, error) { return c.TryRLockFor(t.Context(), "a", fixed) },
-		} {
-			start := time.Now()
-			hold := got(t, call, lock)
-			expectEnd(t, hold, start, fixed-fixed/100-2*time.Millisecond, redlock.ErrLost)
-			expectFree(t, fleet, "a")
-		}
-		_, err := c.RLockFor(t.Context(), "a", lease+time.Millisecond)
-		if err == nil || errors.Is(err, redlock.ErrTaken) {
-			t.Errorf("RLockFor with a lease above MaxLease = %v, want an error of its own", err)
-		}
-	})
-}
-
-// A reader's context ends with its validity when a majority cannot be reached, and a watchdog renews
-// it for as long as one can.
-func TestReaderLearnsOfLoss(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		hold := rlock(t, t.Context(), c, "a")
-		fleet.Master(0).Kill()
-		time.Sleep(3*lease + time.Second) // and not in the instant of a renewal
-		expectAlive(t, hold)
-		fleet.Master(1).Kill()
-		start, left := time.Now(), hold.Remaining()
-		expectEnd(t, hold, start, left, redlock.ErrLost)
-		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
-	})
-}
-
-// RDo runs under a reader's hold, beside others, and says that it was lost.
-func TestRDo(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		why := errors.New("why")
-		err := c.RDo(t.Context(), "a", func(ctx context.Context) error {
-			return errors.Join(why, c.RDo(t.Context(), "a", func(other context.Context) error {
-				if redlock.Token(ctx) != redlock.Token(other) || redlock.Token(ctx) == 0 {
-					t.Errorf("Token = %d and %d, want one", redlock.Token(ctx), redlock.Token(other))
-				}
-				_, err := c.TryLock(t.Context(), "a")
-				expect(t, "TryLock beside two readers", err, redlock.ErrTaken)
-				return nil
-			}))
-		})
-		expect(t, "RDo", err, why)
-		expectFree(t, fleet, "a")
-		err = c.RDo(t.Context(), "a", func(ctx context.Context) error {
-			each(fleet, 0, 2, (*redlocktest.Master).Kill)
-			<-ctx.Done()
-			return nil
-		})
-		expect(t, "RDo through an outage", err, redlock.ErrLost)
-	})
-}
-
-// Who frees a name by force takes it from all its readers, who learn of it when they renew.
-func TestForceUnlockOfReaders(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		d := open(t, fleet, redlock.Config{})
-		holds := []*redlock.Hold{rlock(t, t.Context(), c, "a"), rlock(t, t.Context(), c, "a"), rlock(t, t.Context(), d, "a")}
-		freed, err := d.ForceUnlock(t.Context(), "a")
-		expect(t, "ForceUnlock", err)
-		if !freed {
-			t.Error("ForceUnlock freed nothing")
-		}
-		expectFree(t, fleet, "a")
-		next := lock(t, t.Context(), d, "a")
-		time.Sleep(renewEvery + time.Second)
-		for i, hold := range holds {
-			expect(t, fmt.Sprintf("the context of reader %d", i), context.Cause(hold.Context()), redlock.ErrLost)
-		}
-		expectAlive(t, next)
-		unlock(t, next)
-	})
-}
-
-// Close gives back what a client's readers have, and ends the wait of those who have nothing yet.
-func TestCloseOfReaders(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		d := open(t, fleet, redlock.Config{})
-		reading := []*redlock.Hold{rlock(t, t.Context(), c, "a"), rlock(t, t.Context(), c, "a")}
-		w := writer(t, d)
-		rest(10 * time.Millisecond)
-		behind := []*waiting{reader(t, c), reader(t, c)}
-		rest(time.Second)
-		expect(t, "Close", c.Close())
-		synctest.Wait()
-		for _, hold := range reading {
-			expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrClosed)
-		}
-		for _, r := range behind {
-			expect(t, "RLock", r.err, redlock.ErrClosed)
-		}
-		expectHolds(t, "after Close", []*waiting{w}, 0)
-		unlock(t, w.hold)
-		expectFree(t, fleet, "a")
-		expectNoQueue(t, fleet, "a")
-	})
 }
 
 // Readers and writers of several clients never meet, and each gets its turn.

@@ -18,7 +18,7 @@ import (
 // acquire is Acquire of a permit that must be free.
 func acquire(t *testing.T, s *redlock.Semaphore) *redlock.Hold {
 	t.Helper()
-	return got(t, "Acquire", func() (*redlock.Hold, error) { return s.Acquire(t.Context()) })
+	return got(t, "Acquire", func(ctx context.Context) (*redlock.Hold, error) { return s.Acquire(ctx) }, t.Context())
 }
 
 // acquirer waits for a permit of s.
@@ -71,7 +71,7 @@ func TestPermits(t *testing.T) {
 				unlock(t, holds[0])
 				expect(t, "Cause", context.Cause(holds[0].Context()), redlock.ErrNotHeld)
 				synctest.Wait()
-				again := got(t, "TryAcquire", func() (*redlock.Hold, error) { return both[1].TryAcquire(t.Context()) })
+				again := got(t, "TryAcquire", func(ctx context.Context) (*redlock.Hold, error) { return both[1].TryAcquire(ctx) }, t.Context())
 				if again.Slot() != holds[0].Slot() || again.Token() <= holds[0].Token() {
 					t.Errorf("slot %d with token %d, want %d and a token above %d", again.Slot(), again.Token(), holds[0].Slot(), holds[0].Token())
 				}
@@ -88,7 +88,7 @@ func TestPermits(t *testing.T) {
 func TestSemaphoreIsNoLock(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		hold := lock(t, t.Context(), c, "a")
-		permit := got(t, "Acquire", func() (*redlock.Hold, error) { return c.Semaphore("a", 1).Acquire(hold.Context()) })
+		permit := got(t, "Acquire", func(ctx context.Context) (*redlock.Hold, error) { return c.Semaphore("a", 1).Acquire(ctx) }, hold.Context())
 		d := open(t, fleet, redlock.Config{})
 		for i, w := range []*waiting{writer(t, d), acquirer(t, d.Semaphore("a", 1))} {
 			rest(time.Second)
@@ -240,7 +240,7 @@ func TestClientsMayCountPermitsDifferently(t *testing.T) {
 				unlock(t, hold)
 				rest(10 * time.Millisecond)
 				expectHolds(t, "when a slot is free that it does not know", []*waiting{w})
-				again := got(t, "TryAcquire", func() (*redlock.Hold, error) { return many.TryAcquire(t.Context()) })
+				again := got(t, "TryAcquire", func(ctx context.Context) (*redlock.Hold, error) { return many.TryAcquire(ctx) }, t.Context())
 				unlock(t, again)
 			}
 		}
@@ -251,52 +251,6 @@ func TestClientsMayCountPermitsDifferently(t *testing.T) {
 		}
 		rest(10 * time.Millisecond)
 		expectHolds(t, "then", []*waiting{w}, 0)
-		unlock(t, w.hold)
-		expectNoPermits(t, fleet, "gpu")
-	})
-}
-
-// A permit is not entered again: each Acquire takes one more.
-func TestPermitsAreNotReentered(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		s := c.Semaphore("gpu", 2)
-		err := s.Do(t.Context(), func(ctx context.Context) error {
-			return s.Do(ctx, func(ctx context.Context) error {
-				_, err := s.TryAcquire(ctx)
-				expect(t, "TryAcquire under both", err, redlock.ErrTaken)
-				if redlock.Token(ctx) == 0 {
-					t.Error("no token in the context")
-				}
-				return nil
-			})
-		})
-		expect(t, "Do", err)
-		expectNoPermits(t, fleet, "gpu")
-	})
-}
-
-// A permit is renewed while it is held, ends with its validity when a majority is lost, and with
-// Close. A fixed lease ends by itself.
-func TestPermitEnds(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		s := c.Semaphore("gpu", 2)
-		start := time.Now()
-		fixed := got(t, "AcquireFor", func() (*redlock.Hold, error) { return s.AcquireFor(t.Context(), 10*time.Second) })
-		expectEnd(t, fixed, start, 10*time.Second-102*time.Millisecond, redlock.ErrLost)
-		hold := acquire(t, s)
-		time.Sleep(3 * lease)
-		expectAlive(t, hold)
-		expect(t, "Extend", hold.Extend(t.Context(), lease))
-		each(fleet, 0, 2, (*redlocktest.Master).Kill)
-		start, left := time.Now(), hold.Remaining()
-		expectEnd(t, hold, start, left, redlock.ErrLost)
-		each(fleet, 0, 2, (*redlocktest.Master).RestartWithData)
-		time.Sleep(settle)
-		last, w := acquire(t, s), acquirer(t, open(t, fleet, redlock.Config{}).Semaphore("gpu", 1))
-		expect(t, "Close", c.Close())
-		expect(t, "Cause", context.Cause(last.Context()), redlock.ErrClosed)
-		rest(10 * time.Millisecond)
-		expectHolds(t, "after Close", []*waiting{w}, 0)
 		unlock(t, w.hold)
 		expectNoPermits(t, fleet, "gpu")
 	})
@@ -358,4 +312,116 @@ func TestNeverMorePermitsLong(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Permits that are given back at the same time go to those who began to wait first, though they are all of
+// one client, and others wait as well.
+func TestPermitsFreedAtOnceGoToTheFirst(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		const k = 8
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+		var held []*redlock.Hold
+		for range k {
+			held = append(held, acquire(t, c.Semaphore("gpu", k)))
+		}
+		var all []*waiting
+		for _, d := range []*redlock.Client{open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})} {
+			for range k {
+				all = append(all, acquirer(t, d.Semaphore("gpu", k)))
+				rest(200 * time.Millisecond)
+			}
+		}
+		rest(5 * time.Second)
+		for _, h := range held {
+			go h.Unlock(context.Background())
+		}
+		rest(2 * time.Second)
+		expectHolds(t, "those who began first", all, 0, 1, 2, 3, 4, 5, 6, 7)
+		for len(all) > 0 {
+			unlock(t, all[0].hold)
+			rest(100 * time.Millisecond)
+			all = all[1:]
+		}
+	})
+}
+
+// PermitSlot is the slot of the innermost permit, also under a lock, and there is none elsewhere.
+func TestPermitSlot(t *testing.T) {
+	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
+		slot := func(ctx context.Context) string { s, ok := redlock.PermitSlot(ctx); return fmt.Sprint(s, ok) }
+		want := func(when, got, want string) {
+			t.Helper()
+			if got != want {
+				t.Errorf("PermitSlot %s = %s, want %s", when, got, want)
+			}
+		}
+		want("of no hold", slot(t.Context()), "0 false")
+		var outer []*redlock.Hold
+		for range 3 {
+			outer = append(outer, acquire(t, c.Semaphore("gpu", 4)))
+		}
+		expect(t, "Do", c.Semaphore("gpu", 4).Do(outer[0].Context(), func(ctx context.Context) error {
+			inner := slot(ctx)
+			for _, h := range outer {
+				if got := fmt.Sprint(h.Slot(), true); slot(h.Context()) != got || got == inner {
+					t.Errorf("PermitSlot = %s beside %s, want %s", slot(h.Context()), inner, got)
+				}
+			}
+			return c.Do(ctx, "a", func(ctx context.Context) error {
+				want("under a lock", slot(ctx), inner)
+				return c.Do(context.WithoutCancel(t.Context()), "b", func(ctx context.Context) error {
+					want("of a lock", slot(ctx), "0 false")
+					return nil
+				})
+			})
+		}))
+		for _, h := range outer {
+			unlock(t, h)
+		}
+	})
+}
+
+// A semaphore can be inspected, and one of its permits released by force, by who does not know how many
+// there are.
+func TestForceReleaseOfOneSlot(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		var holds []*redlock.Hold
+		for range 3 {
+			holds = append(holds, acquire(t, c.Semaphore("gpu", 3)))
+		}
+		synctest.Wait()
+		operator := open(t, fleet, redlock.Config{}).Semaphore("gpu", 0)
+		seen, err := operator.Inspect(t.Context())
+		if expect(t, "Inspect", err); len(seen.Slots) != 3 {
+			t.Fatalf("Inspect = %+v, want three slots", seen.Slots)
+		}
+		w := acquirer(t, c.Semaphore("gpu", 3))
+		rest(time.Second)
+		freed, err := operator.ForceReleaseSlot(t.Context(), holds[1].Slot())
+		if expect(t, "ForceReleaseSlot", err); !freed {
+			t.Error("ForceReleaseSlot freed nothing")
+		}
+		rest(10 * time.Millisecond)
+		expectHolds(t, "the waiter", []*waiting{w}, 0)
+		if w.hold.Slot() != holds[1].Slot() || w.hold.Token() <= holds[1].Token() {
+			t.Errorf("slot %d, token %d after slot %d, token %d", w.hold.Slot(), w.hold.Token(), holds[1].Slot(), holds[1].Token())
+		}
+		rest(lease)
+		for i, h := range holds {
+			if lost := context.Cause(h.Context()) != nil; lost != (i == 1) {
+				t.Errorf("hold %d ended: %v (%v)", i, lost, context.Cause(h.Context()))
+			}
+		}
+		if freed, err := operator.ForceReleaseSlot(t.Context(), 7); freed || err != nil {
+			t.Errorf("ForceReleaseSlot of a slot that nobody has = %v, %v", freed, err)
+		}
+		for _, slot := range []int{-1, 1000} {
+			if _, err := operator.ForceReleaseSlot(t.Context(), slot); err == nil {
+				t.Errorf("ForceReleaseSlot(%d) = nil", slot)
+			}
+		}
+		unlock(t, holds[0])
+		unlock(t, holds[2])
+		unlock(t, w.hold)
+	})
 }

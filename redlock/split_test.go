@@ -61,18 +61,6 @@ func TestSplitVotesAreRepeated(t *testing.T) {
 	}
 }
 
-// With a master dead, a vote that is split cannot be told for sure from a lock that is
-// taken: it is repeated as well.
-func TestSplitVotesWithADeadMaster(t *testing.T) {
-	for _, n := range []int{3, 5} {
-		t.Run(fmt.Sprintf("N=%d", n), func(t *testing.T) {
-			for seed := range uint64(15) {
-				synctest.Test(t, func(t *testing.T) { trySplit(t, seed, n, 1, 2) })
-			}
-		})
-	}
-}
-
 func trySplit(t *testing.T, seed uint64, masters, dead, clients int) {
 	fleet := redlocktest.Start(t, masters)
 	each(fleet, 0, dead, (*redlocktest.Master).Kill)
@@ -99,28 +87,4 @@ func trySplit(t *testing.T, seed uint64, masters, dead, clients int) {
 	}
 	time.Sleep(settle)
 	expectFree(t, fleet, "a")
-}
-
-// The masters of a vote that is split are given back, and a waiting Lock gets the lock
-// though it is asked for without a break.
-func TestSplitVotesEndUnderLock(t *testing.T) {
-	for n := 2; n <= 5; n++ {
-		t.Run(fmt.Sprintf("N=%d", n), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				fleet := redlocktest.Start(t, n)
-				var wg sync.WaitGroup
-				for i := range 3 {
-					c := open(t, fleet, redlock.Config{Pools: farPools(fleet, uint64(i), 3*time.Millisecond)})
-					wg.Go(func() {
-						for range 10 {
-							ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-							expect(t, "Do", c.Do(ctx, "a", func(context.Context) error { return nil }))
-							cancel()
-						}
-					})
-				}
-				wg.Wait()
-			})
-		})
-	}
 }

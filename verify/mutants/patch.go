@@ -22,7 +22,7 @@ import (
 //	+func Majority(n int) int { return n / 2 }
 //
 // rule is one of docs/safety.md. breaks says what the code does instead. Each by is a catcher: a
-// package, or one of its tests. A patch without any has those that are usual for the package that it
+// package, or one of its tests or subtests. A patch without any has those that are usual for the package that it
 // changes.
 //
 // What follows are changes, each to the one place of its file that reads as the lines with a minus

@@ -1,0 +1,630 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// What every hold does, whatever its kind and wherever its masters are. What is special about a kind
+// is in a file of its own.
+
+// user is a Client or Sets.
+type user interface {
+	Lock(context.Context, string) (*redlock.Hold, error)
+	TryLock(context.Context, string) (*redlock.Hold, error)
+	LockFor(context.Context, string, time.Duration) (*redlock.Hold, error)
+	TryLockFor(context.Context, string, time.Duration) (*redlock.Hold, error)
+	Do(context.Context, string, func(context.Context) error) error
+	RLock(context.Context, string) (*redlock.Hold, error)
+	TryRLock(context.Context, string) (*redlock.Hold, error)
+	RLockFor(context.Context, string, time.Duration) (*redlock.Hold, error)
+	TryRLockFor(context.Context, string, time.Duration) (*redlock.Hold, error)
+	RDo(context.Context, string, func(context.Context) error) error
+	Semaphore(string, int) *redlock.Semaphore
+	ForceUnlock(context.Context, string) (bool, error)
+	Close() error
+}
+
+// face is how a user takes "a" for holds of one kind.
+type face struct {
+	user
+	take, try       func(context.Context) (*redlock.Hold, error)
+	takeFor, tryFor func(context.Context, time.Duration) (*redlock.Hold, error)
+	do              func(context.Context, func(context.Context) error) error
+	force           func(context.Context) (bool, error)
+	wait, beside    func(context.Context) (*redlock.Hold, error) // take and try what nobody has beside such a hold
+}
+
+// named returns f for "a".
+func named[T any](f func(context.Context, string) (T, error)) func(context.Context) (T, error) {
+	return func(ctx context.Context) (T, error) { return f(ctx, "a") }
+}
+
+// namedWith is named for a function with one more argument.
+func namedWith[A any](f func(context.Context, string, A) (*redlock.Hold, error)) func(context.Context, A) (*redlock.Hold, error) {
+	return func(ctx context.Context, arg A) (*redlock.Hold, error) { return f(ctx, "a", arg) }
+}
+
+func locks(u user) face {
+	return face{
+		user: u, take: named(u.Lock), try: named(u.TryLock), takeFor: namedWith(u.LockFor), tryFor: namedWith(u.TryLockFor),
+		do:    func(ctx context.Context, fn func(context.Context) error) error { return u.Do(ctx, "a", fn) },
+		force: named(u.ForceUnlock), wait: named(u.Lock), beside: named(u.TryLock),
+	}
+}
+
+func readers(u user) face {
+	return face{
+		user: u, take: named(u.RLock), try: named(u.TryRLock), takeFor: namedWith(u.RLockFor), tryFor: namedWith(u.TryRLockFor),
+		do:    func(ctx context.Context, fn func(context.Context) error) error { return u.RDo(ctx, "a", fn) },
+		force: named(u.ForceUnlock), wait: named(u.Lock), beside: named(u.TryLock),
+	}
+}
+
+func permits(u user) face {
+	s := u.Semaphore("a", 1)
+	return face{
+		user: u, take: s.Acquire, try: s.TryAcquire, takeFor: s.AcquireFor, tryFor: s.TryAcquireFor,
+		do: s.Do, force: s.ForceRelease, wait: s.Acquire, beside: s.TryAcquire,
+	}
+}
+
+// longest is the MaxLease of the users in a setting.
+const longest = time.Minute
+
+// setting is where a case happens: two users of the same masters.
+type setting struct {
+	kind       string
+	fleets     []*redlocktest.Fleet // one, or those of the two sets of "a"
+	one, other face
+}
+
+// each does f to the masters from up to, but not including, to, in each set.
+func (p *setting) each(from, to int, f func(*redlocktest.Master)) {
+	for _, fleet := range p.fleets {
+		each(fleet, from, to, f)
+	}
+}
+
+// away does f to a majority of one set.
+func (p *setting) away(f func(*redlocktest.Master)) { each(p.fleets[len(p.fleets)-1], 0, 2, f) }
+
+func (p *setting) scripts() (calls int64) {
+	for _, fleet := range p.fleets {
+		calls += scripts(fleet)
+	}
+	return calls
+}
+
+// take is a hold of one, and taken one of the other.
+func (p *setting) take(t *testing.T) *redlock.Hold {
+	t.Helper()
+	return got(t, "take", p.one.take, t.Context())
+}
+
+func (p *setting) taken(t *testing.T) *redlock.Hold {
+	t.Helper()
+	return got(t, "take by the other", p.other.take, t.Context())
+}
+
+// expectNothing wants the masters to have nothing but fencing counters, and notes of what was forced.
+func (p *setting) expectNothing(t *testing.T) {
+	t.Helper()
+	synctest.Wait()
+	p.each(0, 3, func(m *redlocktest.Master) {
+		for _, key := range keys(m) {
+			if kind, _, _ := strings.Cut(key, ":"); kind != "redlock_fence" && kind != "redlock_slotfence" && kind != "redlock_forced" {
+				t.Errorf("%s has %s: %v %v", m.Name(), key, m.Hash(key), m.ZSet(key))
+			}
+		}
+	})
+}
+
+// expectQuiet wants no script to run for ten leases: nothing renews, releases or tries.
+func (p *setting) expectQuiet(t *testing.T) {
+	t.Helper()
+	before := p.scripts()
+	time.Sleep(10 * lease)
+	if n := p.scripts() - before; n != 0 {
+		t.Errorf("the masters ran %d scripts in ten leases that should be quiet", n)
+	}
+}
+
+// expectOwn wants an error that says nothing of the masters.
+func expectOwn(t *testing.T, call string, err error) {
+	t.Helper()
+	if _, asked := errors.AsType[*redlock.MajorityError](err); err == nil || asked {
+		t.Errorf("%s = %v, want an error of its own", call, err)
+	}
+}
+
+var cases = map[string]func(*testing.T, *setting){
+	"keeps others out": func(t *testing.T, p *setting) {
+		hold := p.take(t)
+		for _, f := range []face{p.one, p.other} {
+			start := time.Now()
+			_, err := f.beside(t.Context())
+			expect(t, "a try beside it", err, redlock.ErrTaken)
+			expectNot(t, "a try beside it", err, redlock.ErrNoQuorum)
+			if took := time.Since(start); took > 100*time.Millisecond {
+				t.Errorf("a try took %v, want it not to wait", took)
+			}
+		}
+		if p.kind == "reader" {
+			unlock(t, got(t, "a second reader", p.other.try, t.Context()))
+		}
+		unlock(t, hold)
+		p.expectNothing(t)
+		unlock(t, got(t, "a try after Unlock", p.other.beside, t.Context()))
+		p.expectNothing(t)
+	},
+	"needs a majority": func(t *testing.T, p *setting) {
+		p.each(0, 1, (*redlocktest.Master).Kill)
+		unlock(t, got(t, "a try with one of three dead", p.one.try, t.Context()))
+		p.away((*redlocktest.Master).Kill)
+		_, err := p.one.try(t.Context())
+		expect(t, "a try with two of three dead", err, redlock.ErrNoQuorum)
+		expectNot(t, "a try with two of three dead", err, redlock.ErrTaken)
+	},
+	"is waited for": func(t *testing.T, p *setting) {
+		hold := p.take(t)
+		w := waitFor(t, p.other.wait)
+		rest(5 * time.Second)
+		expectHolds(t, "beside it", []*waiting{w})
+		unlock(t, hold)
+		rest(80 * time.Millisecond)
+		expectHolds(t, "after Unlock", []*waiting{w}, 0)
+		unlock(t, w.hold)
+		p.expectNothing(t)
+	},
+	"is waited for until a context ends": func(t *testing.T, p *setting) {
+		why := errors.New("the customer left")
+		cut := func(state, not error) {
+			t.Helper()
+			for _, after := range []time.Duration{300 * time.Millisecond, 2 * time.Second} {
+				ctx, cancel := context.WithTimeoutCause(t.Context(), after, why)
+				defer cancel()
+				start := time.Now()
+				_, err := p.other.wait(ctx)
+				if got := time.Since(start); got != after {
+					t.Errorf("the wait ended after %v, want %v", got, after)
+				}
+				expect(t, "the wait", err, context.DeadlineExceeded, why, state)
+				expectNot(t, "the wait", err, not)
+			}
+		}
+		hold := p.take(t)
+		cut(redlock.ErrTaken, redlock.ErrNoQuorum)
+		unlock(t, hold)
+		p.expectNothing(t)
+		p.away((*redlocktest.Master).Cut)
+		cut(redlock.ErrNoQuorum, redlock.ErrTaken)
+		p.away((*redlocktest.Master).Mend)
+		rest(settle)
+		p.expectNothing(t)
+	},
+	"is not asked for under a context that has ended": func(t *testing.T, p *setting) {
+		why := errors.New("the customer left")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(why)
+		before := p.scripts()
+		for call, err := range map[string]error{
+			"take": second(p.one.take(ctx)), "try": second(p.one.try(ctx)),
+			"takeFor": second(p.one.takeFor(ctx, time.Second)), "tryFor": second(p.one.tryFor(ctx, time.Second)),
+			"do": p.one.do(ctx, func(context.Context) error { t.Error("fn was called"); return nil }),
+		} {
+			expect(t, call, err, context.Canceled, why)
+		}
+		synctest.Wait()
+		if n := p.scripts() - before; n != 0 {
+			t.Errorf("the masters ran %d scripts", n)
+		}
+	},
+	"is refused a lease that is too short or too long": func(t *testing.T, p *setting) {
+		for _, d := range []time.Duration{-time.Second, 0, 2 * time.Millisecond, longest + time.Millisecond} {
+			expectOwn(t, fmt.Sprintf("takeFor(%v)", d), second(p.one.takeFor(t.Context(), d)))
+			expectOwn(t, fmt.Sprintf("tryFor(%v)", d), second(p.one.tryFor(t.Context(), d)))
+		}
+	},
+	"ends with a fixed lease": func(t *testing.T, p *setting) {
+		const fixed = 10 * time.Second
+		for call, take := range map[string]func(context.Context, time.Duration) (*redlock.Hold, error){"takeFor": p.one.takeFor, "tryFor": p.one.tryFor} {
+			start := time.Now()
+			hold, err := take(t.Context(), fixed+999*time.Microsecond) // rounded down
+			expect(t, call, err)
+			expectEnd(t, hold, start, fixed-fixed/100-2*time.Millisecond, redlock.ErrLost)
+			expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
+			p.expectNothing(t)
+		}
+		p.expectQuiet(t)
+	},
+	"is renewed": func(t *testing.T, p *setting) {
+		hold := p.take(t)
+		time.Sleep(10*lease + time.Second)
+		expectAlive(t, hold)
+		if left := hold.Remaining(); left < validity-renewEvery {
+			t.Errorf("Remaining = %v after ten leases, want more than %v", left, validity-renewEvery)
+		}
+		unlock(t, hold)
+		p.expectNothing(t)
+		p.expectQuiet(t)
+	},
+	"ends with its validity": func(t *testing.T, p *setting) {
+		hold := p.take(t)
+		p.each(2, 3, (*redlocktest.Master).Kill)
+		time.Sleep(3*lease + time.Second) // a minority is enough to lose nothing
+		expectAlive(t, hold)
+		p.away((*redlocktest.Master).Kill)
+		start, left := time.Now(), hold.Remaining()
+		expectEnd(t, hold, start, left, redlock.ErrLost)
+		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrNoQuorum)
+		if hold.Remaining() != 0 || hold.Count() != 0 {
+			t.Errorf("Remaining, Count = %v, %d, want none", hold.Remaining(), hold.Count())
+		}
+		expect(t, "Extend", hold.Extend(t.Context(), lease), redlock.ErrLost)
+		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
+		expect(t, "second Unlock", hold.Unlock(t.Context()), redlock.ErrNotHeld)
+	},
+	"is freed by force": func(t *testing.T, p *setting) {
+		start := time.Now()
+		hold := p.take(t)
+		for _, want := range []bool{true, false} {
+			freed, err := p.other.force(t.Context())
+			if expect(t, "force", err); freed != want {
+				t.Errorf("force = %v, want %v", freed, want)
+			}
+			p.expectNothing(t)
+		}
+		next := p.taken(t)
+		expectEnd(t, hold, start, renewEvery, redlock.ErrLost)
+		expectNot(t, "Cause", context.Cause(hold.Context()), redlock.ErrNoQuorum)
+		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
+		expectAlive(t, next)
+		unlock(t, next)
+		p.expectNothing(t)
+		p.away((*redlocktest.Master).Kill)
+		expect(t, "force in an outage", second(p.other.force(t.Context())), redlock.ErrNoQuorum)
+	},
+	"is unlocked once": func(t *testing.T, p *setting) {
+		hold := p.take(t)
+		unlock(t, hold)
+		expect(t, "Err", hold.Context().Err(), context.Canceled)
+		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrNotHeld)
+		expectNot(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)
+		next := p.taken(t)
+		before := p.scripts()
+		expect(t, "second Unlock", hold.Unlock(t.Context()), redlock.ErrNotHeld)
+		expect(t, "Extend after Unlock", hold.Extend(t.Context(), lease), redlock.ErrNotHeld)
+		synctest.Wait()
+		if n := p.scripts() - before; n != 0 {
+			t.Errorf("the masters ran %d scripts for what is not held", n)
+		}
+		expectAlive(t, next)
+		unlock(t, next)
+		p.expectNothing(t)
+	},
+	"is unlocked under any context": func(t *testing.T, p *setting) {
+		ctx, cancel := context.WithCancel(t.Context())
+		hold := got(t, "take", p.one.take, ctx)
+		expect(t, "Unlock under its own context", hold.Unlock(hold.Context()))
+		p.expectNothing(t)
+		hold = got(t, "take", p.one.take, ctx)
+		p.each(0, 3, func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
+		cancel()
+		expectAlive(t, hold) // ctx was for the wait
+		start := time.Now()
+		expect(t, "Unlock under a context that has ended", hold.Unlock(ctx), context.Canceled, redlock.ErrNoQuorum)
+		if took := time.Since(start); took != 0 {
+			t.Errorf("Unlock waited %v", took)
+		}
+		time.Sleep(100 * time.Millisecond)
+		p.expectNothing(t)
+	},
+	"is unlocked in an outage": func(t *testing.T, p *setting) {
+		hold := p.take(t)
+		p.away((*redlocktest.Master).Freeze)
+		start := time.Now()
+		go func() {
+			synctest.Wait()
+			expect(t, "Cause before the masters know", context.Cause(hold.Context()), redlock.ErrNotHeld)
+		}()
+		err := hold.Unlock(t.Context())
+		if took := time.Since(start); took > nodeTimeout {
+			t.Errorf("Unlock took %v, want at most %v", took, nodeTimeout)
+		}
+		expect(t, "Unlock", err, redlock.ErrNoQuorum)
+		expectNot(t, "Unlock", err, redlock.ErrLost, redlock.ErrTaken)
+		time.Sleep(5 * time.Second)
+		p.away((*redlocktest.Master).Thaw)
+		rest(settle)
+		p.expectNothing(t)
+	},
+	"tells": func(t *testing.T, p *setting) {
+		type key struct{}
+		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, "v"), time.Second)
+		defer cancel()
+		hold := got(t, "take", p.one.take, ctx)
+		if got := hold.Context().Value(key{}); got != "v" {
+			t.Errorf("Value = %v, want that of the caller's context", got)
+		}
+		if _, ok := hold.Context().Deadline(); ok {
+			t.Error("its context has the deadline of the wait")
+		}
+		if hold.Name() != "a" || hold.Count() != 1 || hold.Shared() != (p.kind == "reader") || hold.Slot() != 0 {
+			t.Errorf("Name, Count, Shared, Slot = %q, %d, %v, %d", hold.Name(), hold.Count(), hold.Shared(), hold.Slot())
+		}
+		if got := hold.Remaining(); got != validity {
+			t.Errorf("Remaining = %v, want %v", got, validity)
+		}
+		token := hold.Token()
+		if got := redlock.Token(hold.Context()); token <= 0 || got != token {
+			t.Errorf("Token = %d, and in its context %d, want a positive number", token, got)
+		}
+		if uuid, number, ok := strings.Cut(hold.Owner(), ":"); len(uuid) != 36 || number == "" || !ok {
+			t.Errorf("Owner = %q, want uuid:number", hold.Owner())
+		}
+		time.Sleep(2 * time.Second)
+		if got := hold.Remaining(); got != validity-2*time.Second || time.Until(hold.Until()) != got {
+			t.Errorf("Remaining = %v after 2s, and Until is in %v, want %v", got, time.Until(hold.Until()), validity-2*time.Second)
+		}
+		expectAlive(t, hold)
+		unlock(t, hold)
+		end := time.Now()
+		time.Sleep(time.Second)
+		if hold.Remaining() != 0 || hold.Count() != 0 || !hold.Until().Equal(end) {
+			t.Errorf("Remaining, Count, Until = %v, %d, %v after Unlock at %v", hold.Remaining(), hold.Count(), hold.Until(), end)
+		}
+		if hold.Name() != "a" || hold.Token() != token || hold.Owner() == "" {
+			t.Error("Name, Token or Owner are gone after Unlock")
+		}
+	},
+	"has a token above those before": func(t *testing.T, p *setting) {
+		last, owners := int64(0), map[string]bool{}
+		for i := range 20 { // at one instant, so the clock does not help
+			hold := got(t, "take", []face{p.one, p.other}[i%2].take, t.Context())
+			if hold.Token() < last || hold.Token() == last && p.kind != "reader" {
+				t.Errorf("Token = %d after %d", hold.Token(), last)
+			}
+			if owners[hold.Owner()] {
+				t.Errorf("Owner = %q for the second time", hold.Owner())
+			}
+			last, owners[hold.Owner()] = hold.Token(), true
+			unlock(t, hold)
+			synctest.Wait()
+		}
+		if hold := got(t, "a writer", p.other.wait, t.Context()); hold.Token() <= last {
+			t.Errorf("Token = %d of what is held alone after %d", hold.Token(), last)
+		}
+	},
+	"is extended": func(t *testing.T, p *setting) {
+		long := longest - longest/100 - 2*time.Millisecond // its validity
+		hold := p.take(t)
+		time.Sleep(time.Second)
+		left := func(call string, want time.Duration) {
+			t.Helper()
+			if got := hold.Remaining(); got != want {
+				t.Errorf("Remaining = %v after %s, want %v", got, call, want)
+			}
+		}
+		expect(t, "Extend by less", hold.Extend(t.Context(), 5*time.Second))
+		left("Extend by less", validity-time.Second)
+		for _, d := range []time.Duration{0, 2 * time.Millisecond, longest + time.Millisecond} {
+			expectOwn(t, fmt.Sprintf("Extend(%v)", d), hold.Extend(t.Context(), d))
+		}
+		left("Extend that was refused", validity-time.Second)
+		expect(t, "Extend", hold.Extend(t.Context(), longest))
+		left("Extend", long)
+		time.Sleep(25 * time.Second) // renewals take nothing from it
+		left("renewals", long-25*time.Second)
+		start := time.Now()
+		p.away((*redlocktest.Master).Freeze)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		expect(t, "Extend under a deadline", hold.Extend(ctx, longest), context.DeadlineExceeded)
+		err := hold.Extend(t.Context(), longest)
+		expect(t, "Extend in an outage", err, redlock.ErrNoQuorum)
+		expectNot(t, "Extend in an outage", err, redlock.ErrLost, redlock.ErrTaken)
+		expectEnd(t, hold, start, long-25*time.Second, redlock.ErrLost)
+	},
+	"is held by Do": func(t *testing.T, p *setting) {
+		oops := errors.New("oops")
+		expect(t, "Do", p.one.do(t.Context(), func(ctx context.Context) error {
+			_, err := p.other.beside(t.Context())
+			expect(t, "a try beside it", err, redlock.ErrTaken)
+			if redlock.Token(ctx) == 0 {
+				t.Error("no Token in Do")
+			}
+			return nil
+		}))
+		p.expectNothing(t)
+		if err := p.one.do(t.Context(), func(context.Context) error { return oops }); err != oops {
+			t.Errorf("Do = %#v, want the error of fn itself", err)
+		}
+		func() {
+			defer func() {
+				if got := recover(); got != oops {
+					t.Errorf("recover = %v, want %v", got, oops)
+				}
+			}()
+			_ = p.one.do(t.Context(), func(context.Context) error { panic(oops) })
+		}()
+		p.expectNothing(t)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { cancel(oops) })
+		start := time.Now()
+		err := p.one.do(ctx, func(ctx context.Context) error {
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Hour):
+			}
+			return context.Cause(ctx)
+		})
+		if took := time.Since(start); err != oops || took != time.Minute {
+			t.Errorf("Do = %v after %v, want %v after a minute", err, took, oops)
+		}
+		p.expectNothing(t)
+	},
+	"is lost in Do": func(t *testing.T, p *setting) {
+		oops := errors.New("oops")
+		lose := func(then func(context.Context) error) error {
+			return p.one.do(t.Context(), func(ctx context.Context) error {
+				synctest.Wait()
+				expect(t, "force", second(p.other.force(t.Context())))
+				return then(ctx)
+			})
+		}
+		expect(t, "Do whose fn does not notice", lose(func(context.Context) error { return nil }), redlock.ErrLost)
+		expect(t, "Do whose fn fails", lose(func(ctx context.Context) error {
+			<-ctx.Done()
+			expect(t, "Cause", context.Cause(ctx), redlock.ErrLost)
+			return oops
+		}), redlock.ErrLost, oops)
+		err := lose(func(ctx context.Context) error {
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		if expect(t, "Do", err, redlock.ErrLost); len(p.fleets) == 1 && strings.Count(err.Error(), "hold lost") != 1 {
+			t.Errorf("Do = %v, want the loss once", err)
+		}
+		err = p.one.do(t.Context(), func(ctx context.Context) error {
+			p.one.Close()
+			<-ctx.Done()
+			return oops
+		})
+		expect(t, "Do of a client that is closed", err, redlock.ErrClosed, oops)
+		p.expectNothing(t)
+	},
+	"is given back by Close": func(t *testing.T, p *setting) {
+		hold := p.take(t)
+		w := waitFor(t, p.one.wait)
+		next := waitFor(t, p.other.wait)
+		rest(time.Second)
+		start := time.Now()
+		expect(t, "Close", p.one.Close())
+		if took := time.Since(start); took != 0 {
+			t.Errorf("Close took %v", took)
+		}
+		synctest.Wait()
+		expect(t, "the wait of a caller of the client", w.err, redlock.ErrClosed)
+		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrClosed)
+		expectNot(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)
+		expect(t, "Extend", hold.Extend(t.Context(), lease), redlock.ErrClosed)
+		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrClosed)
+		expect(t, "second Unlock", hold.Unlock(t.Context()), redlock.ErrNotHeld)
+		rest(80 * time.Millisecond)
+		expectHolds(t, "after Close", []*waiting{next}, 0)
+		unlock(t, next.hold)
+		for call, err := range map[string]error{
+			"take": second(p.one.take(t.Context())), "try": second(p.one.try(t.Context())),
+			"takeFor": second(p.one.takeFor(t.Context(), lease)), "tryFor": second(p.one.tryFor(t.Context(), lease)),
+			"do":    p.one.do(t.Context(), func(context.Context) error { return nil }),
+			"force": second(p.one.force(t.Context())), "second Close": errors.Join(p.one.Close(), redlock.ErrClosed),
+		} {
+			expect(t, call, err, redlock.ErrClosed)
+			expectNot(t, call, err, redlock.ErrTaken, redlock.ErrNoQuorum)
+		}
+		p.expectNothing(t)
+		p.expectQuiet(t)
+	},
+	"is entered again": func(t *testing.T, p *setting) {
+		ctx := redlock.WithOwner(t.Context())
+		outer := got(t, "take", p.one.take, ctx)
+		if p.kind == "permit" {
+			for _, ctx := range []context.Context{ctx, outer.Context()} {
+				_, err := p.one.try(ctx)
+				expect(t, "a try under a permit", err, redlock.ErrTaken)
+			}
+			return
+		}
+		again := func(what string, enter func() (*redlock.Hold, error)) *redlock.Hold {
+			t.Helper()
+			inner, err := enter()
+			if err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+			synctest.Wait()
+			if inner.Owner() != outer.Owner() || inner.Token() != outer.Token() || outer.Count() != 2 || outer.Remaining() != validity || inner.Shared() != outer.Shared() {
+				t.Errorf("%s: owner %s, token %d, count %d, validity %v; want %s, %d, 2, %v", what,
+					inner.Owner(), inner.Token(), outer.Count(), outer.Remaining(), outer.Owner(), outer.Token(), validity)
+			}
+			return inner
+		}
+		for what, enter := range map[string]func() (*redlock.Hold, error){
+			"take":               func() (*redlock.Hold, error) { return p.one.take(ctx) },
+			"try in its hold":    func() (*redlock.Hold, error) { return p.one.try(outer.Context()) },
+			"takeFor":            func() (*redlock.Hold, error) { return p.one.takeFor(outer.Context(), 5*time.Second) },
+			"tryFor":             func() (*redlock.Hold, error) { return p.one.tryFor(ctx, 5*time.Second) },
+			"a reader in either": func() (*redlock.Hold, error) { return p.one.RLock(outer.Context(), "a") },
+		} {
+			unlock(t, again(what, enter))
+			if outer.Count() != 1 {
+				t.Errorf("Count = %d after Unlock, want 1", outer.Count())
+			}
+			expectAlive(t, outer)
+		}
+		inner := again("take", func() (*redlock.Hold, error) { return p.one.take(ctx) })
+		unlock(t, outer)
+		expect(t, "second Unlock", outer.Unlock(t.Context()), redlock.ErrNotHeld)
+		time.Sleep(time.Minute)
+		expectAlive(t, inner)
+		_, err := p.other.beside(t.Context())
+		expect(t, "a try beside the inner hold", err, redlock.ErrTaken)
+		unlock(t, inner)
+		p.expectNothing(t)
+		p.expectQuiet(t)
+	},
+	"becomes a reader's": func(t *testing.T, p *setting) {
+		hold := p.take(t)
+		if p.kind == "permit" {
+			expectOwn(t, "Downgrade of a permit", hold.Downgrade(t.Context()))
+			return
+		}
+		token := hold.Token()
+		for range 2 {
+			expect(t, "Downgrade", hold.Downgrade(t.Context()))
+			if !hold.Shared() || hold.Token() != token {
+				t.Errorf("Shared, Token = %v, %d, want true and %d", hold.Shared(), hold.Token(), token)
+			}
+		}
+		unlock(t, got(t, "a reader beside it", func(ctx context.Context) (*redlock.Hold, error) { return p.other.TryRLock(ctx, "a") }, t.Context()))
+		_, err := p.other.beside(t.Context())
+		expect(t, "a writer beside it", err, redlock.ErrTaken)
+		_, err = p.one.Lock(hold.Context(), "a")
+		expect(t, "Lock under it", err, redlock.ErrUpgrade)
+		expectNot(t, "Lock under it", err, redlock.ErrTaken, redlock.ErrNoQuorum)
+		time.Sleep(time.Minute) // renewed as a reader's
+		expectAlive(t, hold)
+		unlock(t, hold)
+		expect(t, "Downgrade after Unlock", hold.Downgrade(t.Context()), redlock.ErrNotHeld)
+		p.expectNothing(t)
+	},
+}
+
+// TestCases: locks, readers and permits of a Client, and of Sets whose names move from one set to another, all
+// do what each of the cases says.
+func TestCases(t *testing.T) {
+	cfg := redlock.Config{MaxLease: longest}
+	for kind, of := range map[string]func(user) face{"lock": locks, "reader": readers, "permit": permits} {
+		for name, test := range cases {
+			t.Run("a "+kind+" "+name, func(t *testing.T) {
+				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+					test(t, &setting{kind, []*redlocktest.Fleet{fleet}, of(open(t, fleet, cfg)), of(open(t, fleet, cfg))})
+				})
+			})
+			t.Run("a "+kind+" in two sets "+name, func(t *testing.T) {
+				bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
+					f := startFleets(t, "a", "c")
+					test(t, &setting{kind, []*redlocktest.Fleet{f["a"], f["c"]}, of(f.open(t, cfg, "a", "c")), of(f.open(t, cfg, "c", "a"))})
+				})
+			})
+		}
+	}
+}

@@ -1,0 +1,177 @@
+package redlock_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/node/script"
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// A spy sees what a client writes, before it leaves.
+type spy struct {
+	mu    sync.Mutex
+	check func(p []byte) // nil: nothing is checked
+}
+
+func (s *spy) watch(check func(p []byte)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.check = check
+}
+
+type spyConn struct {
+	net.Conn
+	s *spy
+}
+
+func (c spyConn) Write(p []byte) (int, error) {
+	c.s.mu.Lock()
+	if c.s.check != nil {
+		c.s.check(p)
+	}
+	c.s.mu.Unlock()
+	return c.Conn.Write(p)
+}
+
+func (s *spy) pools(fleet *redlocktest.Fleet) []*redis.Pool {
+	pools := make([]*redis.Pool, len(fleet.Masters()))
+	for i, m := range fleet.Masters() {
+		pools[i] = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+			conn, err := m.Dial(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return redis.NewConn(spyConn{conn, s}, 0, 0), nil
+		}}
+	}
+	return pools
+}
+
+// The contexts of a hold have ended when its release leaves, however it comes to an end: from then
+// on another client may have the lock.
+func TestContextsEndBeforeTheReleaseIsSent(t *testing.T) {
+	for name, tt := range map[string]struct {
+		end   func(*testing.T, *redlocktest.Fleet, *redlock.Client, []*redlock.Hold)
+		cause error
+	}{
+		"Unlock": {func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client, holds []*redlock.Hold) {
+			unlock(t, holds[0])
+			unlock(t, holds[1])
+		}, redlock.ErrNotHeld},
+		"Close": {func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, _ []*redlock.Hold) {
+			expect(t, "Close", c.Close())
+		}, redlock.ErrClosed},
+		"end of validity": {func(*testing.T, *redlocktest.Fleet, *redlock.Client, []*redlock.Hold) {
+			time.Sleep(11 * time.Second)
+		}, redlock.ErrLost},
+		"loss that Extend hears of": {func(t *testing.T, f *redlocktest.Fleet, _ *redlock.Client, holds []*redlock.Hold) {
+			seize(f, 0, 2)
+			expect(t, "Extend", holds[0].Extend(t.Context(), time.Second), redlock.ErrLost)
+		}, redlock.ErrLost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				fleet := redlocktest.Start(t, 3)
+				var s spy
+				c := open(t, fleet, redlock.Config{Pools: s.pools(fleet)})
+				unlock(t, lockFor(t, t.Context(), c, "warm", time.Second))
+				outer := lockFor(t, t.Context(), c, "a", 10*time.Second)
+				inner := lockFor(t, outer.Context(), c, "a", 10*time.Second)
+				synctest.Wait()
+				// Not by Err, which would look at the clock.
+				ended := func(hold *redlock.Hold) bool {
+					select {
+					case <-hold.Context().Done():
+						return true
+					default:
+						return false
+					}
+				}
+				releases, release := 0, script.NewOwner("a", "").Release(0, 0).Words(nil, false, false)[1].(string)
+				s.watch(func(p []byte) {
+					// What ends first is no release yet: the count of the inner Unlock, and Extend.
+					if !bytes.Contains(p, []byte(outer.Owner())) || !bytes.Contains(p, []byte(release)) {
+						return
+					}
+					releases++
+					if !ended(outer) || !ended(inner) {
+						t.Errorf("a release is sent, and contexts go on: outer %v, inner %v", !ended(outer), !ended(inner))
+					}
+				})
+				tt.end(t, fleet, c, []*redlock.Hold{outer, inner})
+				synctest.Wait()
+				s.watch(nil)
+				if releases != 3 {
+					t.Errorf("%d releases were sent, want one to each master", releases)
+				}
+				expect(t, "Cause", context.Cause(outer.Context()), tt.cause)
+				expect(t, "Cause", context.Cause(inner.Context()), tt.cause)
+			})
+		})
+	}
+}
+
+// At the instant at which validity ends, Err of a hold's context says so whether or not the timer
+// has fired yet: which of the two comes first is up to the scheduler, so it is tried often.
+func TestErrDoesNotWaitForTheTimer(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			fleet := redlocktest.Start(t, 1)
+			c := open(t, fleet, redlock.Config{})
+			hold, err := c.LockFor(t.Context(), "a", time.Second)
+			if err != nil {
+				t.Fatalf("LockFor = %v", err)
+			}
+			time.Sleep(hold.Remaining())
+			if hold.Context().Err() == nil {
+				t.Fatal("Err is nil at the end of validity")
+			}
+		})
+	}
+}
+
+// The token of a hold is found in its context and below it, and that of the innermost hold
+// where there are several.
+func TestTokenOfAContext(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
+		if got := redlock.Token(t.Context()); got != 0 {
+			t.Errorf("Token without a hold = %d, want 0", got)
+		}
+		outer := lock(t, t.Context(), c, "a")
+		type key struct{}
+		ctx := context.WithValue(outer.Context(), key{}, 1)
+		if got := redlock.Token(ctx); got != outer.Token() || got == 0 {
+			t.Errorf("Token below a = %d, want %d", got, outer.Token())
+		}
+		again := lock(t, ctx, c, "a")
+		if got := redlock.Token(again.Context()); got != outer.Token() {
+			t.Errorf("Token after re-entry = %d, want %d", got, outer.Token())
+		}
+		time.Sleep(time.Millisecond)
+		inner := lock(t, ctx, c, "b")
+		if got := redlock.Token(inner.Context()); got != inner.Token() || got == outer.Token() {
+			t.Errorf("Token below a and b = %d, want that of b, %d", got, inner.Token())
+		}
+		if got := redlock.Token(outer.Context()); got != outer.Token() {
+			t.Errorf("Token of a while b is held = %d, want %d", got, outer.Token())
+		}
+		if err := c.Do(t.Context(), "c", func(ctx context.Context) error {
+			if redlock.Token(ctx) == 0 {
+				t.Error("no Token in Do")
+			}
+			return nil
+		}); err != nil {
+			t.Error(err)
+		}
+	})
+}
