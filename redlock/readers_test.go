@@ -393,3 +393,38 @@ func TestReadersAndWritersNeverMeetLong(t *testing.T) {
 		})
 	}
 }
+
+// Two readers that both became writers would wait for each other forever, so none does.
+func TestUpgradeIsAnError(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		hold := rlock(t, t.Context(), c, "a")
+		before := scripts(fleet)
+		for call, again := range map[string]func(context.Context) (*redlock.Hold, error){
+			"Lock":    func(ctx context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "a") },
+			"TryLock": func(ctx context.Context) (*redlock.Hold, error) { return c.TryLock(ctx, "a") },
+		} {
+			_, err := again(hold.Context())
+			expect(t, call, err, redlock.ErrUpgrade)
+			expectNot(t, call, err, redlock.ErrTaken, redlock.ErrNoQuorum)
+		}
+		if got := scripts(fleet) - before; got != 0 {
+			t.Errorf("%d script calls, want none", got)
+		}
+		expectAlive(t, hold)
+
+		// A writer of the same owner that waits already learns of it when the reader has the lock.
+		d := open(t, fleet, redlock.Config{})
+		other := lock(t, t.Context(), d, "b")
+		ctx := redlock.WithOwner(t.Context())
+		r := waitFor(t, func(context.Context) (*redlock.Hold, error) { return c.RLock(ctx, "b") })
+		w := waitFor(t, func(context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "b") })
+		rest(time.Second)
+		unlock(t, other)
+		rest(10 * time.Millisecond)
+		synctest.Wait()
+		expect(t, "RLock", r.err)
+		expect(t, "Lock", w.err, redlock.ErrUpgrade)
+		unlock(t, r.hold)
+		unlock(t, hold)
+	})
+}

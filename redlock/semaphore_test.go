@@ -425,3 +425,44 @@ func TestForceReleaseOfOneSlot(t *testing.T) {
 		unlock(t, w.hold)
 	})
 }
+
+// TryAcquire is not refused while there are permits for all who try.
+func TestTryAcquireOfFreePermits(t *testing.T) {
+	for seed := range uint64(2) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				const k = 16
+				r := rand.New(rand.NewPCG(seed, 0))
+				each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Duration(500+r.IntN(500)) * time.Microsecond) })
+				var holds [k]*redlock.Hold
+				clients := []*redlock.Client{c}
+				for range k - 1 {
+					clients = append(clients, open(t, fleet, redlock.Config{}))
+				}
+				for range 10 {
+					var wg sync.WaitGroup
+					for i, c := range clients {
+						r := rand.New(rand.NewPCG(seed, r.Uint64()))
+						wg.Go(func() {
+							pause(r, time.Millisecond)
+							hold, err := c.Semaphore("gpu", k).TryAcquire(t.Context())
+							if expect(t, "TryAcquire", err); err == nil {
+								holds[i] = hold
+							}
+						})
+					}
+					wg.Wait()
+					if t.Failed() {
+						return
+					}
+					for _, h := range holds {
+						if h != nil {
+							unlock(t, h)
+						}
+					}
+					rest(100 * time.Millisecond)
+				}
+			})
+		})
+	}
+}
