@@ -362,3 +362,12 @@ func TestNoPermits(t *testing.T) {
 		})
 	}
 }
+
+func TestSlotsLastAsLongAsTheLongestLease(t *testing.T) {
+	withPermits(t, func(p permits) {
+		p.take("a", 2, 0)
+		p.run(NewPermit("k", id("b"), 2, 0).Acquire(short, 50))
+		time.Sleep(4 * short)
+		p.want("after the shorter lease", []string{"0 a " + (lease - 4*short).String()}, nil)
+	})
+}
