@@ -18,7 +18,8 @@
 //
 // [Client.Lock] waits until the lock is held or its context ends, and a watchdog renews the hold
 // until Unlock. [Client.LockFor] takes a fixed lease, which is not renewed. The Try forms do not
-// wait. [Client.Do] locks, runs a function and unlocks.
+// wait. [Client.Do] locks, runs a function and unlocks. [Client.Lead] runs one in the process that
+// leads, and in another when that fails.
 //
 // The waiting callers of the whole fleet stand in a queue on the masters, and an Unlock hands the
 // lock to the first of them.

@@ -82,6 +82,25 @@ func ExampleClient_Do() {
 	// Output: true
 }
 
+// One process of a fleet runs the scheduler. When it fails, another one does.
+func ExampleClient_Lead() {
+	client, done := exampleClient()
+	defer done()
+
+	err := client.Lead(context.Background(), "scheduler", func(ctx context.Context) error {
+		leader, err := client.Inspect(ctx, "scheduler") // as every process may
+		if err != nil {
+			return err // another process leads next, and this one campaigns again after a pause
+		}
+		fmt.Println("held:", leader.Held)
+		return nil // done; a scheduler would go on until <-ctx.Done()
+	})
+	fmt.Println(err)
+	// Output:
+	// held: true
+	// <nil>
+}
+
 // A lock under the context of a hold enters that hold again.
 func ExampleHold_Context() {
 	client, done := exampleClient()

@@ -1,0 +1,152 @@
+//go:build unix
+
+package integration
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	containers "example.com/redlock/integration/fleet"
+	"example.com/redlock/redlock"
+)
+
+// TestLead: of three processes one leads. One that resigns is followed at once, one that is killed or stopped
+// within its lease; a process that was stopped does not lead when it wakes up. Tokens grow from leader to leader.
+func TestLead(t *testing.T) {
+	const inChild, lease = "REDLOCK_CANDIDATE", 2 * time.Second
+	if urls := os.Getenv(inChild); urls != "" {
+		campaign(t, redlock.Config{Masters: strings.Split(urls, ","), RestartGuard: -1, Lease: lease})
+		return
+	}
+	t.Parallel()
+	ctx := begin(t, time.Minute)
+	f := startFleet(ctx, t, containers.Config{Masters: 3})
+	told := make(chan election, 16)
+	start := func() *candidate {
+		c := &candidate{Cmd: exec.CommandContext(ctx, os.Args[0], "-test.run=^TestLead$")}
+		c.Env = append(os.Environ(), inChild+"="+strings.Join(f.urls(), ","))
+		out, err := c.StdoutPipe()
+		did(t, err)
+		c.in, err = c.StdinPipe()
+		did(t, err)
+		did(t, c.Start())
+		go func() {
+			for lines := bufio.NewScanner(out); lines.Scan(); {
+				if e := (election{of: c}); json.Unmarshal(lines.Bytes(), &e) == nil {
+					told <- e
+				}
+			}
+			_ = c.Wait() // it may have been killed
+		}()
+		return c
+	}
+	next := func(what string) election {
+		t.Helper()
+		select {
+		case e := <-told:
+			return e
+		case <-ctx.Done():
+			t.Fatalf("nothing was told of %s", what)
+			panic("unreachable")
+		}
+	}
+	last := int64(0)
+	elected := func(what string, most time.Duration) *candidate {
+		t.Helper()
+		began := time.Now()
+		e := next(what)
+		took := time.Since(began)
+		if !e.Leads || e.Token <= last || took > most {
+			t.Errorf("%s: %+v after %v, want a leader with a token above %d within %v", what, e, took, last, most)
+		}
+		last = e.Token
+		return e.of
+	}
+	resigned := func(c *candidate, what string) {
+		t.Helper()
+		if e := next(what); e.Leads || e.of != c {
+			t.Errorf("%s: %+v, want that it leads no more", what, e)
+		}
+	}
+
+	var all []*candidate
+	for range 3 {
+		all = append(all, start())
+	}
+	leader := elected("the first election", 20*time.Second)
+	time.Sleep(time.Second) // the others wait by then
+	var took []time.Duration
+	for range 5 {
+		began := time.Now()
+		did(t, leader.in.Close())
+		resigned(leader, "an end in order")
+		all = append(slices.DeleteFunc(all, func(c *candidate) bool { return c == leader }), start())
+		leader = elected("an end in order", 2*time.Second)
+		took = append(took, time.Since(began))
+		time.Sleep(500 * time.Millisecond)
+	}
+	slices.Sort(took)
+	t.Logf("after an end in order the next leads within %v (median of %d)", took[len(took)/2], len(took))
+
+	did(t, leader.Process.Kill())
+	leader = elected("a kill", lease+3*time.Second)
+	did(t, leader.Process.Signal(syscall.SIGSTOP))
+	woken := leader
+	leader = elected("a stop", lease+3*time.Second)
+	did(t, woken.Process.Signal(syscall.SIGCONT))
+	resigned(woken, "waking up")
+	did(t, leader.in.Close())
+	resigned(leader, "the last end")
+	for _, c := range all {
+		_ = c.in.Close() // of some that are gone
+	}
+}
+
+// candidate is a process that campaigns until its input ends.
+type candidate struct {
+	*exec.Cmd
+	in io.Closer
+}
+
+// election is what a candidate tells of itself.
+type election struct {
+	Leads bool
+	Token int64
+	of    *candidate
+}
+
+// campaign is the process.
+func campaign(t *testing.T, cfg redlock.Config) {
+	ctx, end := context.WithCancel(t.Context())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		end()
+	}()
+	client, err := redlock.New(cfg)
+	did(t, err)
+	defer client.Close()
+	tell := func(e election) {
+		line, _ := json.Marshal(e)
+		fmt.Println(string(line))
+	}
+	err = client.Lead(ctx, "the scheduler", func(ctx context.Context) error {
+		tell(election{Leads: true, Token: redlock.Token(ctx)})
+		<-ctx.Done()
+		tell(election{Token: redlock.Token(ctx)})
+		return nil
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("Lead = %v, want %v", err, context.Canceled)
+	}
+}

@@ -1,0 +1,80 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"example.com/redlock/multilock"
+)
+
+// How long Lead pauses after a failure, on average: a process that cannot lead leaves that to the others.
+const (
+	firstPause = time.Second
+	lastPause  = time.Minute
+)
+
+// Lead runs fn in one process of the fleet at a time, and in another one when that process fails. It
+// campaigns for name as Lock waits for it, runs fn while this process leads, and campaigns again when it
+// does not lead any more.
+//
+// The context of fn ends when ctx does and, with a cause that matches ErrLost, before another process can
+// begin to lead. Lead waits for fn to return before it campaigns again. What a leader writes that was
+// paused for longer than its lease has to be refused where it is written, by its [Token], which grows from
+// leader to leader.
+//
+// Lead returns nil when fn returns nil while it leads: the work is done. When fn returns an error, or the
+// masters refuse the campaign (ErrNoQuorum, a [*ConflictError]), this process resigns, logs the error, and
+// campaigns again after a pause of about 1s, which doubles up to about 1min, and is 1s again after a minute
+// of leading. It campaigns again at once when the hold was lost, or [Config.MaxHold] is over.
+//
+// When ctx ends, Lead resigns as soon as fn has returned, so that the next process leads one message later,
+// and returns an error that matches ctx's. Other errors, such as ErrClosed, are returned at once.
+//
+// [Client.Inspect] tells every process who leads and for how long it has. Cost: as [Client.Do].
+func (c *Client) Lead(ctx context.Context, name string, fn func(context.Context) error) error {
+	return lead(ctx, c, c.cfg.Logger, name, fn)
+}
+
+// Lead is [Client.Lead] in the set of name.
+func (s *Sets) Lead(ctx context.Context, name string, fn func(context.Context) error) error {
+	return lead(ctx, s, s.at(name)[0].cfg.Logger, name, fn)
+}
+
+func lead(ctx context.Context, at where, log *slog.Logger, name string, fn func(context.Context) error) error {
+	for pause := firstPause; ; {
+		var led, lost bool
+		var failed error
+		began := time.Now()
+		err := do(ctx, at, want{name: name}, func(ctx context.Context) error {
+			led, began = true, time.Now()
+			failed = fn(ctx)
+			lost = ctx.Err() != nil
+			return failed
+		})
+		switch _, conflict := errors.AsType[*ConflictError](err); {
+		case ctx.Err() != nil:
+			if !errors.Is(err, ctx.Err()) {
+				err = errors.Join(multilock.Fail("lead", name, multilock.Ended(ctx)), err)
+			}
+			return err
+		case led && lost:
+			log.Warn("redlock: leads no more, and campaigns again", "name", name, "error", err)
+			continue
+		case led && failed == nil, !led && !conflict && !errors.Is(err, ErrNoQuorum):
+			return err
+		}
+		if led && time.Since(began) >= lastPause {
+			pause = firstPause
+		}
+		wait := pause/2 + rand.N(pause)
+		pause = min(2*pause, lastPause)
+		log.Warn("redlock: could not lead, and campaigns again", "name", name, "led", led, "pause", wait, "error", err)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+}
