@@ -1,4 +1,4 @@
-// Package clock measures how much of a lease is left.
+// Package clock measures how much of a lease is left. It serves package redlock: its API is not stable.
 //
 // A lease runs on a master's clock, and keeps running while this machine is suspended. So an
 // [Instant] counts the time spent in suspend, which Go's own monotonic clock does not do on every

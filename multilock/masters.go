@@ -1,5 +1,5 @@
 // Package multilock takes, renews and releases locks on N independent masters at once, and
-// decides by majority: the Redlock algorithm.
+// decides by majority: the Redlock algorithm. It serves package redlock: its API is not stable.
 //
 // What to do is decided in package protocol, by state machines without a clock. This package
 // drives them: it owns their mutexes and timers, makes the owners and the commands, sends each

@@ -127,9 +127,9 @@ func (c *contest) winnerLocked() *script.Owner {
 	return c.owner
 }
 
-// slots is the slot at which the client's next try for a permit begins, of whatever semaphore: the
-// one that it gave back last, which should be free, and at first any. Tries at the same time begin
-// at different ones.
+// slots is where the client's next try for a permit begins, of whatever semaphore: at the slot that it
+// gave back last, which should be free, and at first at any. Tries at the same time begin at different
+// slots.
 type slots struct{ next atomic.Uint32 }
 
 // start returns the slot at which to begin, of so many.

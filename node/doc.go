@@ -1,5 +1,6 @@
 // Package node talks to one Redis master. It carries commands of package script there over one
-// pipelined connection, and reports what became of each.
+// pipelined connection, and reports what became of each. It serves package multilock: its API is not
+// stable.
 //
 // It knows nothing of the other masters. What it takes care of:
 //

@@ -9,7 +9,7 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// guardEnd returns from when on the master may grant holds, and whether that may be in the
+// guardEnd returns when the master may grant holds again, and whether that may be in the
 // future. told is when the answer came in which the process said how old it is.
 //
 // The age counts on by our clock from told: between the question and the answer the process

@@ -1,5 +1,5 @@
 // Package quorum counts votes: how many make a majority, when a vote is decided, what a lost vote
-// means, and when another try is worthwhile.
+// means, and when another try is worthwhile. It serves package redlock: its API is not stable.
 //
 // It is pure arithmetic: it does no I/O and reads no clock. Each function is checked against a
 // deliberately simple second version.

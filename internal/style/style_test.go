@@ -161,6 +161,10 @@ func TestPackageComments(t *testing.T) {
 				t.Errorf("package %s: its comment has no section %q", name, strings.TrimSpace(section))
 			}
 		}
+		inside := slices.Contains([]string{"multilock", "node", "node/script", "quorum", "clock"}, name)
+		if first, _, _ := strings.Cut(comment, "\n//\n"); strings.Contains(strings.ReplaceAll(first, "\n//", ""), "API is not stable.") != inside {
+			t.Errorf("package %s: want its first paragraph to say that its API is not stable: %v", name, inside)
+		}
 	}
 }
 

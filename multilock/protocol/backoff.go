@@ -70,8 +70,8 @@ func (c *Contender) backOff(conf *Config, now clock.Instant, ev *Event, out *Eff
 	}
 }
 
-// yield gives back what the owner has while somebody else has a majority. Nobody else can win, and
-// the holder may need the votes that we have to heal: they are handed off to nobody.
+// yield gives back what the owner has while somebody else has a majority. Nobody else can win, so the
+// votes are not handed off: the holder may need them to heal.
 //
 // The new owner is in the queue as soon as the old one has left it, so the holder's release finds
 // one of them. Where the holder was named, and that release comes first, the old owner gives the
@@ -91,7 +91,7 @@ func (c *Contender) yield(conf *Config, now clock.Instant, ev *Event, out *Effec
 }
 
 // giveWay gives back what the owner has, and enters the queue again as a new one. Votes for several slots
-// are handed off to nobody: see stepAside.
+// are not handed off, since the next waiter would only inherit the same deadlock: see stepAside.
 func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	if c.mixed(conf) {
 		c.Start, _ = c.strongest(conf, false)

@@ -1,5 +1,5 @@
 // Package protocol is Redlock as state machines: what a caller's try for a lock does, and
-// what a hold does, at each answer, message and moment.
+// what a hold does, at each answer, message and moment. It serves package multilock: its API is not stable.
 //
 // A machine is a value. Step takes the instant, what happened and a random number, changes the
 // value, and says in [Effects] or [HoldEffects] what to send. It reads no clock, starts nothing,

@@ -140,7 +140,7 @@ func (e *Event) draw(d time.Duration, out *Effects) time.Duration {
 // off the machine: State, Wake.
 type Effects struct {
 	// Release: give back what the owner has at these masters, and take it out of their queues. At
-	// those in Yield, the lock is handed off to nobody. With Enter, the release enters the new
+	// those in Yield, the lock is not handed off, but stays free. With Enter, the release enters the new
 	// owner into the queue with the round below.
 	Release, Yield Set
 	Enter          bool

@@ -103,8 +103,8 @@ end
 -- goes to the first of all who knows of so many. Who says that there are fewer is in nobody's way,
 -- however many say so: all who say the same are looked at together.
 --
--- me, who reads the answer of this script, needs no message. It ends with me, who leaves the queue
--- and may have the slot that pump returns. It looks at so many of the queue as do not hold up the
+-- me reads the answer of this script, so it needs no message. pump stops at me, takes it out of the
+-- queue, and returns the slot that it may have. It looks at so many of the queue as do not hold up the
 -- master. Who stands behind them asks again.
 local function pump(slots, queue, counters, token, me)
   local numbers, waiting, top = redis.call('zrange', queue, 0, -1), {}, 0

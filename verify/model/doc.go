@@ -23,8 +23,8 @@
 // connection; masters that restart empty, or with an older copy; callers that crash, sleep and give
 // up; callers whose clock stands still while they sleep; locks that are freed by force.
 //
-// For liveness faults are no way out: only steps without any count, so that a way exists once nothing
-// goes wrong any more. A caller need not begin and need not come again, but it gives the lock back at
+// Liveness may not rely on faults: a way to progress must exist without them, once nothing goes wrong
+// any more. A caller need not begin and need not come again, but it gives the lock back at
 // some time.
 //
 // # Families

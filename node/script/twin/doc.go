@@ -1,6 +1,6 @@
 // Package twin does in Go what the Lua scripts do at a master, for one lock, on a plain value: for
-// the search in model/, which makes millions of copies of it, and for random walks that hold it
-// against the scripts themselves.
+// the search in verify/model, which makes millions of copies of it, and for random walks that hold it
+// against the scripts themselves. It serves these two: its API is not stable.
 //
 // A [Lock] has no pointers and is comparable, so a copy is an assignment and two are the same state
 // if they are equal. A master that restarts empty is the zero Lock; one that restarts with what was
