@@ -12,7 +12,7 @@ MODULES = bench examples otel otel/example integration/peers
 each    = @for module in $(MODULES); do (set -x; cd $$module && $(1)) || exit 1; done
 
 .DEFAULT_GOAL := help
-.PHONY: help demo bench test soak vet lint fmt unit sim model mutants image chaos cover fuzz
+.PHONY: help demo release bench test soak vet lint fmt unit sim model mutants image chaos cover fuzz
 # Checks print in the order they run, also under make -j.
 .NOTPARALLEL:
 
@@ -24,6 +24,13 @@ demo: ## see the lock work: five masters in memory, two contenders, masters that
 
 bench: ## measure against other locks on five redis-server processes: docs/benchmarks.md; FLAGS='-run handoff' and the like for a part
 	@cd bench && $(GO) run . -page ../docs $(FLAGS)
+
+release: ## the command for six systems, in out/, with their checksums; the Dockerfile makes an image of it
+	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
+		os=$${target%/*} arch=$${target#*/}; out=out/redlock-$$os-$$arch; [ $$os = windows ] && out=$$out.exe; \
+		(set -x; GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o $$out ./cmd/redlock) || exit 1; \
+	done
+	cd out && sha256sum redlock-* | tee SHA256SUMS
 
 test: vet lint unit sim model chaos ## everything that must pass; installs or builds what it needs
 

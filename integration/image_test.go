@@ -1,0 +1,70 @@
+package integration
+
+import (
+	"archive/tar"
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/ory/dockertest/v3"
+	"github.com/ory/dockertest/v3/docker"
+)
+
+// TestImage: the image of the Dockerfile has the command, which runs there, and little else.
+func TestImage(t *testing.T) {
+	t.Parallel()
+	command := "out/redlock-linux-" + runtime.GOARCH
+	built := filepath.Join(machine.folder, "redlock")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", built, "../cmd/redlock")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	var context, said bytes.Buffer
+	archive := tar.NewWriter(&context)
+	for name, source := range map[string]string{"Dockerfile": "../Dockerfile", command: built} {
+		data, err := os.ReadFile(source)
+		did(t, err)
+		did(t, archive.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(data))}))
+		_, err = archive.Write(data)
+		did(t, err)
+	}
+	did(t, archive.Close())
+
+	pool, err := dockertest.NewPool("")
+	did(t, err)
+	name := fmt.Sprintf("redlock-test/command:%d", os.Getpid())
+	err = pool.Client.BuildImage(docker.BuildImageOptions{
+		Name: name, InputStream: &context, OutputStream: &said, RmTmpContainer: true, ForceRmTmpContainer: true,
+		BuildArgs: []docker.BuildArg{{Name: "TARGETARCH", Value: runtime.GOARCH}},
+	})
+	if err != nil {
+		t.Fatalf("building the image: %v\n%s", err, &said)
+	}
+	t.Cleanup(func() { did(t, pool.Client.RemoveImage(name)) })
+	image, err := pool.Client.InspectImage(name)
+	did(t, err)
+	t.Logf("the image has %.1f MB", float64(image.Size)/1e6)
+	if image.Size > 15e6 {
+		t.Errorf("the image has %d bytes, want at most 15 MB", image.Size)
+	}
+
+	said.Reset()
+	container, err := pool.Client.CreateContainer(docker.CreateContainerOptions{Config: &docker.Config{
+		Image: name, Cmd: []string{"doctor", "--masters", "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"},
+	}})
+	did(t, err)
+	t.Cleanup(func() { did(t, pool.Client.RemoveContainer(docker.RemoveContainerOptions{ID: container.ID, Force: true})) })
+	did(t, pool.Client.StartContainer(container.ID, nil))
+	code, err := pool.Client.WaitContainer(container.ID)
+	did(t, err)
+	did(t, pool.Client.Logs(docker.LogsOptions{Container: container.ID, Stdout: true, Stderr: true, OutputStream: &said, ErrorStream: &said}))
+	if code == 0 || !strings.Contains(said.String(), "connection refused") {
+		t.Errorf("doctor of masters that are not there ended with %d and said:\n%s", code, &said)
+	}
+}
