@@ -59,7 +59,9 @@ func TestImage(t *testing.T) {
 		Image: name, Cmd: []string{"doctor", "--masters", "127.0.0.1:1,127.0.0.1:2,127.0.0.1:3"},
 	}})
 	did(t, err)
-	t.Cleanup(func() { did(t, pool.Client.RemoveContainer(docker.RemoveContainerOptions{ID: container.ID, Force: true})) })
+	t.Cleanup(func() {
+		did(t, pool.Client.RemoveContainer(docker.RemoveContainerOptions{ID: container.ID, Force: true}))
+	})
 	did(t, pool.Client.StartContainer(container.ID, nil))
 	code, err := pool.Client.WaitContainer(container.ID)
 	did(t, err)
