@@ -38,6 +38,8 @@ soak: ## the long forms, an hour or so: many seeds of the simulations, a trial o
 	$(GO) run ./verify/simulation
 	$(GO) run ./integration/chaos -seed $(SEED) -minutes $(MINUTES)
 	$(GO) test -count=1 -timeout 30m -run TestOverload ./integration -full
+	for server in redis8 valkey8 valkey9; do \
+		REDLOCK_REDIS_IMAGE=redlock-test/$$server:local $(GO) test -count=1 -timeout 30m -parallel 4 -skip TestServers ./integration || exit 1; done
 	$(GO) test -race -count=1 -timeout 60m $(UNITS)
 	$(call each,$(GO) test -race -count=1 ./...)
 	$(GO) run ./verify/model -nightly

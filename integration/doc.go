@@ -11,6 +11,7 @@
 //	permissions_test.go  the ACL rule of the docs is enough, and none of it too much
 //	setup_test.go        the files of docs/deploy, TLS, passwords that change
 //	doctor_test.go       what doctor finds on real servers
+//	servers_test.go      Redis 8, Valkey 8 and 9, and masters of several kinds
 //	fleet_test.go        helpers
 //
 // A trial consists of

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,27 +21,35 @@ const (
 	labelExpires = "redlock-test.expires"
 )
 
-// Engine is the machine's Docker engine, with an image for masters.
+// Engine is the machine's Docker engine, with images for masters.
 type Engine struct {
 	docker *dockertest.Pool
-	image  imageName
-	ports  sync.Map // that FreePort has returned
+	images []imageName // of the masters in turn
+	ports  sync.Map    // that FreePort has returned
 }
 
 // Prepare connects to the Docker engine that the environment names, removes what runs that died have
-// left there, and finds, builds or pulls the image. It says on standard error, in one line, what it had
-// to build or pull; an error says in one line what is missing.
-func Prepare() (*Engine, error) {
+// left there, and finds, builds or pulls the images: by default those that the environment names, see
+// imageVariable. It says on standard error, in one line, what it had to build or pull; an error says in one
+// line what is missing.
+func Prepare(images ...string) (*Engine, error) {
 	pool, err := connect("")
 	if err != nil {
 		return nil, err
 	}
 	sweep(pool.Client)
-	image, err := prepareImage(pool.Client)
-	if err != nil {
-		return nil, err
+	e := &Engine{docker: pool}
+	if len(images) == 0 {
+		images = strings.Split(os.Getenv(imageVariable), ",")
 	}
-	return &Engine{docker: pool, image: image}, nil
+	for _, named := range images {
+		image, err := prepareImage(pool.Client, named)
+		if err != nil {
+			return nil, err
+		}
+		e.images = append(e.images, image)
+	}
+	return e, nil
 }
 
 // connect connects to the Docker engine at address, or to the one that the environment names if

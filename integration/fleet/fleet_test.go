@@ -71,7 +71,7 @@ func TestSweep(t *testing.T) {
 	client := machine.docker.Client
 	name := "sweep-" + m.fleet.id
 	_, err := client.CreateContainer(docker.CreateContainerOptions{Config: &docker.Config{
-		Image: machine.image.String(), Cmd: []string{"redis-server"},
+		Image: machine.images[0].String(), Cmd: []string{"redis-server"},
 		Labels: map[string]string{labelFleet: name, labelExpires: strconv.FormatInt(time.Now().Unix()-1, 10)},
 	}})
 	if err != nil {

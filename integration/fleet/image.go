@@ -10,7 +10,6 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/ory/dockertest/v3/docker"
@@ -18,7 +17,8 @@ import (
 	"example.com/redlock/internal/redisserver"
 )
 
-// imageVariable is the environment variable that names an image to use, such as "redis:8".
+// imageVariable is the environment variable that names an image to use, such as "redis:8". Of several, with
+// commas between them, masters have one after the other; an empty name is the default.
 const imageVariable = "REDLOCK_REDIS_IMAGE"
 
 // imageName is "repository:tag", split in two.
@@ -50,14 +50,19 @@ var (
 // that: a fleet needs nothing else. If imageVariable names an image, it is that one and no other. Else it is the
 // image that an earlier run built, or one that is built now if that can be done, or the stock image. It says in one
 // line what it had to do.
-func prepareImage(client *docker.Client) (imageName, error) {
+func prepareImage(client *docker.Client, named string) (imageName, error) {
 	there := func(image imageName) bool {
 		_, err := client.InspectImage(image.String())
 		return err == nil
 	}
 	image := stockImage
-	if named := os.Getenv(imageVariable); named != "" {
-		image = parseImage(named)
+	if named != "" {
+		if image = parseImage(named); there(image) {
+			return image, nil
+		}
+		if from, ok := debianServers[image]; ok {
+			return image, from.build(client, image)
+		}
 	} else if there(builtImage) {
 		return builtImage, nil
 	} else if why := buildImage(client); why == nil {
@@ -91,30 +96,35 @@ func buildImage(client *docker.Client) error {
 	if err != nil {
 		return err
 	}
-	layer, err := serverLayer(server)
+	libraries, err := sharedLibraries("ldd", server)
+	if err != nil {
+		return err
+	}
+	return importImage(client, builtImage, server, libraries)
+}
+
+// importImage imports an image that has the server and its libraries.
+func importImage(client *docker.Client, image imageName, server string, libraries map[string]string) error {
+	layer, err := serverLayer("/usr/local/bin/"+image.server(), server, libraries)
 	if err != nil {
 		return fmt.Errorf("packing %s: %w", server, err)
 	}
 	err = client.ImportImage(docker.ImportImageOptions{
-		Repository:   builtImage.repository,
-		Tag:          builtImage.tag,
+		Repository:   image.repository,
+		Tag:          image.tag,
 		Source:       "-",
 		InputStream:  layer,
 		OutputStream: io.Discard,
 	})
 	if err != nil {
-		return fmt.Errorf("importing %s: %w", builtImage, err)
+		return fmt.Errorf("importing %s: %w", image, err)
 	}
 	return nil
 }
 
-// serverLayer packs the program as /usr/local/bin/redis-server, each library where the loader looks
-// for it, and the folders that a server needs.
-func serverLayer(server string) (io.Reader, error) {
-	libraries, err := sharedLibraries(server)
-	if err != nil {
-		return nil, err
-	}
+// serverLayer packs the program under its name, each library where the loader looks for it, and the folders
+// that a server needs.
+func serverLayer(name, server string, libraries map[string]string) (io.Reader, error) {
 	layer := new(bytes.Buffer)
 	archive := tar.NewWriter(layer)
 	for _, folder := range []string{"data/", "tmp/"} {
@@ -135,33 +145,44 @@ func serverLayer(server string) (io.Reader, error) {
 		_, err = archive.Write(data)
 		return err
 	}
-	if err := add("/usr/local/bin/redis-server", server); err != nil {
+	if err := add(name, server); err != nil {
 		return nil, err
 	}
-	for _, library := range libraries {
-		if err := add(library, library); err != nil {
+	for name, library := range libraries {
+		if err := add(name, library); err != nil {
 			return nil, err
 		}
 	}
 	return layer, archive.Close()
 }
 
-// sharedLibraries lists the absolute paths that ldd names, including the loader.
-func sharedLibraries(program string) ([]string, error) {
-	real, err := filepath.EvalSymlinks(program)
+// sharedLibraries asks ldd, or a loader, which libraries a program loads, and returns where each is by where the
+// program looks for it. The loader is among them.
+func sharedLibraries(ldd string, args ...string) (map[string]string, error) {
+	last := &args[len(args)-1]
+	real, err := filepath.EvalSymlinks(*last)
 	if err != nil {
 		return nil, err
 	}
-	out, err := exec.Command("ldd", real).Output()
+	*last = real
+	out, err := exec.Command(ldd, args...).Output()
 	if err != nil {
-		return nil, fmt.Errorf("ldd %s: %w", real, err)
+		return nil, fmt.Errorf("%s %s: %w", ldd, real, err)
 	}
-	var paths []string
-	for field := range strings.FieldsSeq(string(out)) {
-		if path.IsAbs(field) {
-			paths = append(paths, field)
+	found := make(map[string]string)
+	for line := range strings.Lines(string(out)) { // "libm.so.6 => /lib/libm.so.6 (0x7f…)", or a path alone
+		name, file, _ := strings.Cut(strings.TrimSpace(line), " => ")
+		if file == "" {
+			file = name
+		}
+		name, _, _ = strings.Cut(name, " ")
+		file, _, _ = strings.Cut(file, " ")
+		switch {
+		case path.IsAbs(name):
+			found[name] = file
+		case path.IsAbs(file):
+			found["/lib/"+name] = file
 		}
 	}
-	slices.Sort(paths)
-	return slices.Compact(paths), nil
+	return found, nil
 }

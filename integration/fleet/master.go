@@ -83,6 +83,7 @@ func (m *Master) begin(ctx context.Context) error {
 // create runs a container on the master's port.
 func (m *Master) create(ctx context.Context) error {
 	cfg, engine := &m.fleet.cfg, m.fleet.engine
+	image := engine.images[m.number%len(engine.images)]
 	args := []string{"--bind", "0.0.0.0", "--protected-mode", "no", "--save", "", "--loglevel", "warning"}
 	if cfg.Durable != nil && cfg.Durable(m.number) {
 		args = append(args, "--dir", "/data", "--appendonly", "yes", "--appendfsync", "always")
@@ -93,9 +94,9 @@ func (m *Master) create(ctx context.Context) error {
 		args = append(args, "--requirepass", cfg.Password)
 	}
 	options := &dockertest.RunOptions{
-		Repository:   engine.image.repository,
-		Tag:          engine.image.tag,
-		Entrypoint:   []string{engine.image.server()}, // a stock image's own entry point would change the user first
+		Repository:   image.repository,
+		Tag:          image.tag,
+		Entrypoint:   []string{image.server()}, // a stock image's own entry point would change the user first
 		Cmd:          args,
 		Mounts:       cfg.Mounts,
 		ExposedPorts: []string{string(port)},
