@@ -43,7 +43,7 @@ func (d debianServer) build(client *docker.Client, image imageName) error {
 	loaders, _ := filepath.Glob(filepath.Join(folder, "usr/lib/*/ld-linux-*.so.*"))
 	old, _ := filepath.Glob(filepath.Join(folder, "lib/*/ld-linux-*.so.*"))
 	if loaders = append(loaders, old...); len(loaders) == 0 {
-		return fmt.Errorf("Debian's %s has no loader", d.suite)
+		return fmt.Errorf("no loader in Debian's %s", d.suite)
 	}
 	libraries, err := sharedLibraries(loaders[0], "--library-path", filepath.Dir(loaders[0])+":"+filepath.Join(folder, "usr/lib", filepath.Base(filepath.Dir(loaders[0]))), "--list", server)
 	if err != nil {
