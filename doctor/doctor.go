@@ -68,7 +68,7 @@ func open(cfg redlock.Config) (pools []*redis.Pool, names []string, err error) {
 	}
 	pools = cfg.Pools
 	for i, address := range cfg.Masters {
-		pool, name, err := node.Pool(address, cfg.TLS)
+		pool, name, err := node.Dialer{TLS: cfg.TLS, Credentials: cfg.Credentials, Dial: cfg.Dial}.Pool(address)
 		if err != nil {
 			return nil, nil, fmt.Errorf("redlock: Config.Masters[%d]: %w", i, err)
 		}

@@ -114,8 +114,8 @@ func TestSetUp(t *testing.T) {
 	}
 }
 
-// TestRotatePassword: a user has two passwords for a while, and a pool that reads the password at each
-// dial goes over from the one to the other. No hold is lost.
+// TestRotatePassword: a user has two passwords for a while, and a client that asks for the password at each
+// connection goes over from the one to the other. No hold is lost.
 func TestRotatePassword(t *testing.T) {
 	t.Parallel()
 	ctx := begin(t, time.Minute)
@@ -123,16 +123,13 @@ func TestRotatePassword(t *testing.T) {
 	f := startFleet(ctx, t, s.masters(t, 3))
 	var password atomic.Value // stands for a file, or a store of secrets
 	password.Store(s.password)
-	var pools []*redis.Pool
+	cfg := redlock.Config{Lease: 2 * time.Second, RestartGuard: -1, Credentials: func(context.Context) (string, string, error) {
+		return "locks", password.Load().(string), nil
+	}}
 	for _, m := range f.masters {
-		pool := &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-			return redis.DialContext(ctx, "tcp", m.Addr(), redis.DialConnectTimeout(time.Second),
-				redis.DialUsername("locks"), redis.DialPassword(password.Load().(string)))
-		}}
-		t.Cleanup(func() { pool.Close() })
-		pools = append(pools, pool)
+		cfg.Masters = append(cfg.Masters, m.Addr())
 	}
-	client, err := redlock.New(redlock.Config{Pools: pools, Lease: 2 * time.Second, RestartGuard: -1})
+	client, err := redlock.New(cfg)
 	did(t, err)
 	t.Cleanup(func() { client.Close() })
 	hold := mustLock(ctx, t, client, "orders:42")

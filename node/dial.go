@@ -18,14 +18,25 @@ import (
 // database matches the path of a URL: nothing, or a database number.
 var database = regexp.MustCompile(`^(/\d{0,4})?$`)
 
+// Dialer says how connections to a master are made. Its zero value does what the master's URL says.
+type Dialer struct {
+	// TLS is for rediss:// URLs; nil means the system's certificate authorities. If it has no ServerName, the
+	// URL's host is expected in the certificate.
+	TLS *tls.Config
+
+	// Credentials returns the user and the password of the next connection, if the URL has none.
+	Credentials func(ctx context.Context) (user, password string, err error)
+
+	// Dial makes the connection under TLS and Redis. Default: TCP, or a Unix socket.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
 // Pool makes a pool for a master from a redis://, rediss:// or unix:// URL, from host:port, or from
 // the absolute path of a Unix socket. It also returns the name for errors and logs, which is host:port
 // or that path, without the password.
 //
-// User, password and database come from the URL. Errors do not repeat it. tlsConfig is for rediss://
-// URLs; nil means the system's certificate authorities. If it has no ServerName, the URL's host is
-// expected in the certificate.
-func Pool(address string, tlsConfig *tls.Config) (pool *redis.Pool, name string, err error) {
+// User, password and database come from the URL. Errors do not repeat it.
+func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) {
 	raw := address
 	switch {
 	case strings.HasPrefix(raw, "/"):
@@ -38,8 +49,11 @@ func Pool(address string, tlsConfig *tls.Config) (pool *redis.Pool, name string,
 		// The parser's error may quote the password.
 		return nil, "", errors.New("not a Redis URL or host:port (one master per entry, IPv6 in brackets; in a password, all but letters and digits must be percent-encoded)")
 	}
+	if u.User != nil && d.Credentials != nil {
+		return nil, "", errors.New("both a user or password in the URL, and Credentials")
+	}
 	if u.Scheme == "unix" {
-		return socketPool(u)
+		return d.socketPool(u)
 	}
 	if u.Scheme != "redis" && u.Scheme != "rediss" {
 		return nil, "", fmt.Errorf("not a Redis URL: scheme %q, want redis, rediss or unix", u.Scheme)
@@ -68,19 +82,31 @@ func Pool(address string, tlsConfig *tls.Config) (pool *redis.Pool, name string,
 	}
 	u.Host = net.JoinHostPort(u.Hostname(), port)
 	name = u.Host
-	dial := dialPlain
+	dial := d.dialPlain
 	if u.Scheme == "rediss" {
-		dial, u.Scheme = dialTLS(tlsConfig, u.Hostname()), "redis"
+		dial, u.Scheme = d.dialTLS(u.Hostname()), "redis"
 	}
-	pool = &redis.Pool{
-		MaxIdle: 1,
-		DialContext: func(ctx context.Context) (redis.Conn, error) {
-			return redis.DialURLContext(ctx, u.String(),
-				redis.DialContextFunc(dial),
-				redis.DialReadTimeout(lastPatience)) // AUTH and SELECT; commands have their own
-		},
-	}
-	return pool, name, nil
+	return d.pool(dial, func(ctx context.Context, options ...redis.DialOption) (redis.Conn, error) {
+		return redis.DialURLContext(ctx, u.String(), options...)
+	}), name, nil
+}
+
+// pool makes a pool whose connections connect makes, over dial.
+func (d Dialer) pool(dial dialFunc, connect func(context.Context, ...redis.DialOption) (redis.Conn, error)) *redis.Pool {
+	return &redis.Pool{MaxIdle: 1, DialContext: func(ctx context.Context) (redis.Conn, error) {
+		options := []redis.DialOption{
+			redis.DialContextFunc(dial),
+			redis.DialReadTimeout(lastPatience), // AUTH and SELECT; commands have their own
+		}
+		if d.Credentials != nil {
+			user, password, err := d.Credentials(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("no credentials: %w", err)
+			}
+			options = append(options, redis.DialUsername(user), redis.DialPassword(password))
+		}
+		return connect(ctx, options...)
+	}}
 }
 
 // dialFunc makes a connection on which replies are checked before redigo reads them.
@@ -90,7 +116,10 @@ type dialFunc = func(ctx context.Context, network, address string) (net.Conn, er
 // any attempt has for all that has to be done.
 const tcpTimeout = firstPatience * 3 / 4
 
-func dialRaw(ctx context.Context, network, address string) (net.Conn, error) {
+func (d Dialer) dialRaw(ctx context.Context, network, address string) (net.Conn, error) {
+	if d.Dial != nil {
+		return d.Dial(ctx, network, address)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := afterAwake(tcpTimeout, func() { cancel(errUnreached) })
@@ -103,8 +132,8 @@ func dialRaw(ctx context.Context, network, address string) (net.Conn, error) {
 }
 
 // dialSocket makes a connection to a Unix socket.
-func dialSocket(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := dialRaw(ctx, network, address)
+func (d Dialer) dialSocket(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := d.dialRaw(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
@@ -112,8 +141,8 @@ func dialSocket(ctx context.Context, network, address string) (net.Conn, error) 
 }
 
 // dialPlain makes a connection that does not use TLS.
-func dialPlain(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := dialRaw(ctx, network, address)
+func (d Dialer) dialPlain(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := d.dialRaw(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
@@ -122,14 +151,14 @@ func dialPlain(ctx context.Context, network, address string) (net.Conn, error) {
 
 // dialTLS returns a function that makes connections with TLS, which redigo does not make itself: it would
 // read replies where nothing checks them.
-func dialTLS(config *tls.Config, host string) dialFunc {
-	config = config.Clone() // of nil: nil
+func (d Dialer) dialTLS(host string) dialFunc {
+	config := d.TLS.Clone() // of nil: nil
 	if config == nil {
 		config = new(tls.Config)
 	}
 	config.ServerName = cmp.Or(config.ServerName, host)
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		raw, err := dialRaw(ctx, network, address)
+		raw, err := d.dialRaw(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}

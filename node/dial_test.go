@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net"
@@ -41,7 +42,7 @@ func TestPoolName(t *testing.T) {
 		{"/run/redis 1?.sock", "/run/redis 1?.sock"},
 	} {
 		t.Run(tt.address, func(t *testing.T) {
-			_, name, err := Pool(tt.address, nil)
+			_, name, err := Dialer{}.Pool(tt.address)
 			if err != nil || name != tt.want {
 				t.Errorf("Pool(%q): got %q (%v), want %q", tt.address, name, err, tt.want)
 			}
@@ -96,7 +97,7 @@ func TestPoolErrors(t *testing.T) {
 		{"redis://:12345\x0067890@localhost", "percent-encoded"},
 	} {
 		t.Run(tt.address, func(t *testing.T) {
-			pool, name, err := Pool(tt.address, nil)
+			pool, name, err := Dialer{}.Pool(tt.address)
 			if err == nil {
 				t.Fatalf("Pool(%q): got %q, want an error", tt.address, name)
 			}
@@ -128,11 +129,26 @@ func TestPoolDials(t *testing.T) {
 		{name: "another user", url: "redis://other:" + password + "@" + address, want: "WRONGPASS"},
 		{name: "wrong password", url: "redis://:wrong@" + address, want: "WRONGPASS"},
 		{name: "no password", url: "redis://" + address, want: "NOAUTH"},
+		{name: "credentials", url: address, dialer: credentials("s/e?c#r@t", nil), key: "k"},
+		{name: "credentials and database", url: "redis://" + address + "/3", dialer: credentials("s/e?c#r@t", nil)},
+		{name: "wrong credentials", url: address, dialer: credentials("wrong", nil), want: "WRONGPASS"},
+		{name: "no credentials", url: address, dialer: credentials("", errors.New("the vault is shut")), want: "no credentials: the vault is shut"},
+		{name: "tunnel", url: "redis://:" + password + "@" + address, dialer: Dialer{Dial: func(ctx context.Context, network, to string) (net.Conn, error) {
+			if network != "tcp" || to != address {
+				t.Errorf("Dial(%q, %q), want tcp and %q", network, to, address)
+			}
+			return m.Dial(ctx)
+		}}, key: "k"},
 	})
+}
+
+func credentials(password string, err error) Dialer {
+	return Dialer{Credentials: func(context.Context) (string, string, error) { return "default", password, err }}
 }
 
 type poolTest struct {
 	name, url string
+	dialer    Dialer
 	key       string // a key that is set arrives there, in database 0
 	want      string // the error
 }
@@ -142,7 +158,7 @@ func testPool(t *testing.T, m *redlocktest.Master, called string, tests []poolTe
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			m.FlushAll()
-			pool, name, err := Pool(tt.url, nil)
+			pool, name, err := tt.dialer.Pool(tt.url)
 			if err != nil || name != called {
 				t.Fatalf("Pool: got %q (%v), want %q", name, err, called)
 			}
@@ -181,7 +197,7 @@ func TestPoolDialsIPv6(t *testing.T) {
 		{"redis://[::1]", "[::1]:6379"},
 	} {
 		t.Run(tt.url, func(t *testing.T) {
-			pool, _, err := Pool(tt.url, nil)
+			pool, _, err := Dialer{}.Pool(tt.url)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -201,7 +217,7 @@ func TestPoolTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	pool, _, err := Pool("rediss://"+listener.Addr().String(), nil)
+	pool, _, err := Dialer{}.Pool("rediss://" + listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +242,7 @@ func FuzzPool(f *testing.F) {
 		if len(password) < 4 || slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, password) }) {
 			t.Skip()
 		}
-		_, name, err := Pool("redis://user:"+password+"@localhost:6379/0", nil)
+		_, name, err := Dialer{}.Pool("redis://user:" + password + "@localhost:6379/0")
 		if strings.Contains(name, password) || contains(err, password) {
 			t.Errorf("Pool with password %q: got %q (%v)", password, name, err)
 		}

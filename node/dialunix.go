@@ -16,7 +16,7 @@ import (
 var socketQuery = regexp.MustCompile(`^(db=(\d{1,4}))?$`)
 
 // socketPool makes a pool for unix://user:password@/path/to/redis.sock?db=0.
-func socketPool(u *url.URL) (pool *redis.Pool, name string, err error) {
+func (d Dialer) socketPool(u *url.URL) (pool *redis.Pool, name string, err error) {
 	query := socketQuery.FindStringSubmatch(u.RawQuery)
 	switch {
 	case u.Host != "":
@@ -27,23 +27,15 @@ func socketPool(u *url.URL) (pool *redis.Pool, name string, err error) {
 		return nil, "", errors.New("not the URL of a Unix socket: what follows the path is not ?db= and a number")
 	}
 	db, _ := strconv.Atoi(query[2]) // 0 if there is none
-	options := []redis.DialOption{
-		redis.DialDatabase(db),
-		redis.DialContextFunc(dialSocket),
-		redis.DialReadTimeout(lastPatience), // AUTH and SELECT; commands have their own
-	}
+	fixed := []redis.DialOption{redis.DialDatabase(db)}
 	// As in the other URLs, a user without a password is a password.
 	user := u.User.Username()
 	if password, both := u.User.Password(); both {
-		options = append(options, redis.DialUsername(user), redis.DialPassword(password))
-	} else {
-		options = append(options, redis.DialPassword(user))
+		fixed = append(fixed, redis.DialUsername(user), redis.DialPassword(password))
+	} else if user != "" {
+		fixed = append(fixed, redis.DialPassword(user))
 	}
-	pool = &redis.Pool{
-		MaxIdle: 1,
-		DialContext: func(ctx context.Context) (redis.Conn, error) {
-			return redis.DialContext(ctx, "unix", u.Path, options...)
-		},
-	}
-	return pool, u.Path, nil
+	return d.pool(d.dialSocket, func(ctx context.Context, options ...redis.DialOption) (redis.Conn, error) {
+		return redis.DialContext(ctx, "unix", u.Path, append(options, fixed...)...)
+	}), u.Path, nil
 }

@@ -32,6 +32,7 @@ func TestPoolDialsSocket(t *testing.T) {
 		{name: "database", url: "unix://:" + password + "@" + socket + "?db=3"},
 		{name: "another user", url: "unix://other:" + password + "@" + socket, want: "WRONGPASS"},
 		{name: "no password", url: "unix://" + socket, want: "NOAUTH"},
+		{name: "credentials", url: socket, dialer: credentials("s/e?c#r@t", nil), key: "k"},
 		{name: "path", url: socket, want: "NOAUTH"},
 	})
 }
@@ -61,7 +62,7 @@ func TestPoolDialsTLS(t *testing.T) {
 		{"another name", &tls.Config{RootCAs: trusted, ServerName: "example.org"}, "failed to verify certificate"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			pool, _, err := Pool("rediss://"+listener.Addr().String(), tt.config)
+			pool, _, err := Dialer{TLS: tt.config}.Pool("rediss://" + listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)
 			}

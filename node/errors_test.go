@@ -294,7 +294,7 @@ func TestTLSMismatch(t *testing.T) {
 		{"plain to a plain port that hangs up later", "redis", "+OK\r\n", errHungUp},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			pool, _, err := Pool(tt.scheme+"://"+answering(t, tt.answers), nil)
+			pool, _, err := Dialer{}.Pool(tt.scheme + "://" + answering(t, tt.answers))
 			if err != nil {
 				t.Fatal(err)
 			}

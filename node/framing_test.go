@@ -152,7 +152,7 @@ func TestBombs(t *testing.T) {
 						}()
 					}
 				}()
-				pool, name, err := Pool(scheme+"://"+listener.Addr().String(), &tls.Config{RootCAs: roots})
+				pool, name, err := Dialer{TLS: &tls.Config{RootCAs: roots}}.Pool(scheme + "://" + listener.Addr().String())
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,10 +1,12 @@
 package redlock
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -35,7 +37,18 @@ type Config struct {
 	// ServerName is set. Default: the system's authorities, and no client certificate.
 	TLS *tls.Config
 
-	// Pools replace Masters where a URL cannot say enough: a password that changes, a proxy. Each pool
+	// Credentials returns the user and the password of all Masters, whose URLs then have none. It is asked anew
+	// for each connection: for passwords that change, and for tokens that expire. user may be empty. It is
+	// called from several goroutines, and ctx ends with the attempt to connect, after 1 to 8 s. After an error
+	// there will be another attempt. Default: what the URLs say.
+	Credentials func(ctx context.Context) (user, password string, err error)
+
+	// Dial connects to Masters: through a tunnel or a proxy. TLS and Redis go over the connection that it
+	// returns. network is "tcp" and address host:port, or "unix" and the path of the socket. It is called from
+	// several goroutines, and ctx ends with the attempt to connect. Default: a net.Dialer.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	// Pools replace Masters where all of that does not say enough. Each pool
 	// leads to one master, always the same. The client keeps one connection of each for commands and,
 	// once a caller has had to wait, a second one for subscriptions. The caller closes the pools. The
 	// connections must implement redis.ConnWithContext and redis.ConnWithTimeout, as redigo's own do;
@@ -110,6 +123,8 @@ func (cfg *Config) fill() error {
 		return errors.New("redlock: Config has both Masters and Pools")
 	case cfg.TLS != nil && !slices.ContainsFunc(cfg.Masters, func(m string) bool { return strings.HasPrefix(m, "rediss://") }):
 		return errors.New("redlock: Config.TLS is of no use: no URL in Config.Masters begins with rediss://")
+	case len(cfg.Pools) > 0 && (cfg.Credentials != nil || cfg.Dial != nil):
+		return errors.New("redlock: Config.Credentials and Config.Dial are for Masters: Pools dial by themselves")
 	case n > multilock.Max:
 		return fmt.Errorf("redlock: Config has %d masters, more than %d", n, multilock.Max)
 	}
@@ -195,7 +210,7 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 		names[i] = fmt.Sprintf("pool %d", i)
 	}
 	for i, address := range cfg.Masters {
-		pool, name, err := node.Pool(address, cfg.TLS)
+		pool, name, err := node.Dialer{TLS: cfg.TLS, Credentials: cfg.Credentials, Dial: cfg.Dial}.Pool(address)
 		if err != nil {
 			return nil, nil, fmt.Errorf("redlock: Config.Masters[%d]: %w", i, err)
 		}
