@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"strings"
-	"time"
 
-	"github.com/gomodule/redigo/redis"
+	"example.com/redlock/redlock"
 )
