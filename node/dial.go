@@ -24,8 +24,9 @@ type Dialer struct {
 	// URL's host is expected in the certificate.
 	TLS *tls.Config
 
-	// Credentials returns the user and the password of the next connection, if the URL has none.
-	Credentials func(ctx context.Context) (user, password string, err error)
+	// Credentials returns the user and the password of the next connection to a master, by its name, if its URL
+	// has none.
+	Credentials func(ctx context.Context, master string) (user, password string, err error)
 
 	// Dial makes the connection under TLS and Redis. Default: TCP, or a Unix socket.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
@@ -86,20 +87,20 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 	if u.Scheme == "rediss" {
 		dial, u.Scheme = d.dialTLS(u.Hostname()), "redis"
 	}
-	return d.pool(dial, func(ctx context.Context, options ...redis.DialOption) (redis.Conn, error) {
+	return d.pool(name, dial, func(ctx context.Context, options ...redis.DialOption) (redis.Conn, error) {
 		return redis.DialURLContext(ctx, u.String(), options...)
 	}), name, nil
 }
 
 // pool makes a pool whose connections connect makes, over dial.
-func (d Dialer) pool(dial dialFunc, connect func(context.Context, ...redis.DialOption) (redis.Conn, error)) *redis.Pool {
+func (d Dialer) pool(name string, dial dialFunc, connect func(context.Context, ...redis.DialOption) (redis.Conn, error)) *redis.Pool {
 	return &redis.Pool{MaxIdle: 1, DialContext: func(ctx context.Context) (redis.Conn, error) {
 		options := []redis.DialOption{
 			redis.DialContextFunc(dial),
 			redis.DialReadTimeout(lastPatience), // AUTH and SELECT; commands have their own
 		}
 		if d.Credentials != nil {
-			user, password, err := d.Credentials(ctx)
+			user, password, err := d.Credentials(ctx, name)
 			if err != nil {
 				return nil, fmt.Errorf("no credentials: %w", err)
 			}

@@ -143,7 +143,12 @@ func TestPoolDials(t *testing.T) {
 }
 
 func credentials(password string, err error) Dialer {
-	return Dialer{Credentials: func(context.Context) (string, string, error) { return "default", password, err }}
+	return Dialer{Credentials: func(_ context.Context, master string) (string, string, error) {
+		if master == "" {
+			err = errors.New("whose?")
+		}
+		return "default", password, err
+	}}
 }
 
 type poolTest struct {

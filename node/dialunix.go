@@ -35,7 +35,7 @@ func (d Dialer) socketPool(u *url.URL) (pool *redis.Pool, name string, err error
 	} else if user != "" {
 		fixed = append(fixed, redis.DialPassword(user))
 	}
-	return d.pool(d.dialSocket, func(ctx context.Context, options ...redis.DialOption) (redis.Conn, error) {
+	return d.pool(u.Path, d.dialSocket, func(ctx context.Context, options ...redis.DialOption) (redis.Conn, error) {
 		return redis.DialContext(ctx, "unix", u.Path, append(options, fixed...)...)
 	}), u.Path, nil
 }

@@ -38,10 +38,11 @@ type Config struct {
 	TLS *tls.Config
 
 	// Credentials returns the user and the password of all Masters, whose URLs then have none. It is asked anew
-	// for each connection: for passwords that change, and for tokens that expire. user may be empty. It is
-	// called from several goroutines, and ctx ends with the attempt to connect, after 1 to 8 s. After an error
-	// there will be another attempt. Default: what the URLs say.
-	Credentials func(ctx context.Context) (user, password string, err error)
+	// for each connection: for passwords that change, and for tokens that expire. master is a master's host and
+	// port, or the path of its socket; user may be empty. It is called from several goroutines, and ctx ends
+	// with the attempt to connect, after 1 to 8 s. After an error there will be another attempt. Default: what
+	// the URLs say.
+	Credentials func(ctx context.Context, master string) (user, password string, err error)
 
 	// Dial connects to Masters: through a tunnel or a proxy. TLS and Redis go over the connection that it
 	// returns. network is "tcp" and address host:port, or "unix" and the path of the socket. It is called from

@@ -56,9 +56,9 @@ func TestConfigRefuses(t *testing.T) {
 		{"port 0", redlock.Config{Masters: []string{"a:1", "b:0"}}, "Masters[1]"},
 		{"TLS for nobody", redlock.Config{Masters: one, TLS: &tls.Config{}}, "Config.TLS is of no use"},
 		{"TLS for pools", redlock.Config{Pools: []*redis.Pool{pool}, TLS: &tls.Config{}}, "Config.TLS is of no use"},
-		{"credentials for pools", redlock.Config{Pools: []*redis.Pool{pool}, Credentials: func(context.Context) (string, string, error) { return "", "", nil }}, "are for Masters"},
+		{"credentials for pools", redlock.Config{Pools: []*redis.Pool{pool}, Credentials: func(context.Context, string) (string, string, error) { return "", "", nil }}, "are for Masters"},
 		{"a way to dial for pools", redlock.Config{Pools: []*redis.Pool{pool}, Dial: new(net.Dialer).DialContext}, "are for Masters"},
-		{"credentials twice", redlock.Config{Masters: []string{"a", "me:secret@b"}, Credentials: func(context.Context) (string, string, error) { return "", "", nil }}, "Masters[1]: both a user or password"},
+		{"credentials twice", redlock.Config{Masters: []string{"a", "me:secret@b"}, Credentials: func(context.Context, string) (string, string, error) { return "", "", nil }}, "Masters[1]: both a user or password"},
 		{"one socket in two spellings", redlock.Config{Masters: []string{"/run/redis.sock", "unix:///run/redis.sock?db=1"}}, "twice, as 0 and 1: /run/redis.sock"},
 		{"masters in one string", redlock.Config{Masters: []string{"a:1,b:2,c:3"}}, "one master per entry"},
 	} {

@@ -1,0 +1,215 @@
+package goredis_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/auth"
+
+	"example.com/redlock/goredis"
+	"example.com/redlock/internal/redisserver"
+	"example.com/redlock/redlock"
+)
+
+// server is a redis-server with a password, on a port and a socket.
+type server struct {
+	address, socket string
+	*redis.Client
+}
+
+func start(t *testing.T) *server {
+	t.Helper()
+	path, err := redisserver.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{address: free.Addr().String(), socket: filepath.Join(t.TempDir(), "redis.sock")}
+	_, port, _ := net.SplitHostPort(s.address)
+	free.Close()
+	process := redisserver.Command(path, "--port", port, "--unixsocket", s.socket, "--requirepass", "secret", "--save", "", "--loglevel", "warning")
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = process.Process.Kill(); _ = process.Wait() })
+	s.Client = redis.NewClient(&redis.Options{Addr: s.address, Password: "secret", MaxRetries: 20, MaxRetryBackoff: 100 * time.Millisecond})
+	t.Cleanup(func() { s.Close() })
+	if err := s.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// open makes a client of masters with these options.
+func open(t *testing.T, options ...*redis.Options) *redlock.Client {
+	t.Helper()
+	cfg, err := goredis.Config(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.RestartGuard = -1
+	c, err := redlock.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// The options lead to the database that they name, however they get there.
+func TestConfig(t *testing.T) {
+	s := start(t)
+	certified := httptest.NewTLSServer(nil) // its certificate is for 127.0.0.1
+	defer certified.Close()
+	trusted := x509.NewCertPool()
+	trusted.AddCert(certified.Certificate())
+	secure, err := tls.Listen("tcp", "127.0.0.1:0", certified.TLS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer secure.Close()
+	go relay(secure, s.address)
+	asked := context.Canceled
+	for _, tt := range []struct {
+		name    string
+		options redis.Options
+	}{
+		{"address", redis.Options{Addr: s.address, Password: "secret", DB: 1}},
+		{"user", redis.Options{Network: "tcp", Addr: s.address, Username: "default", Password: "secret", DB: 1}},
+		{"socket", redis.Options{Network: "unix", Addr: s.socket, Password: "secret", DB: 1}},
+		{"path", redis.Options{Addr: s.socket, Password: "secret", DB: 1}},
+		{"TLS", redis.Options{Addr: secure.Addr().String(), Password: "secret", DB: 1, TLSConfig: &tls.Config{RootCAs: trusted}}},
+		{"dialer", redis.Options{Addr: "the.tunnel:1", Password: "secret", DB: 1, Dialer: func(ctx context.Context, _, to string) (net.Conn, error) {
+			if to != "the.tunnel:1" {
+				t.Errorf("Dialer was asked for %q", to)
+			}
+			return new(net.Dialer).DialContext(ctx, "tcp", s.address)
+		}}},
+		{"provider", redis.Options{Addr: s.address, DB: 1, Password: "not this", CredentialsProvider: func() (string, string) { return "", "secret" }}},
+		{"provider with a context", redis.Options{
+			Addr: s.address, DB: 1, CredentialsProvider: func() (string, string) { return "", "not this" },
+			CredentialsProviderContext: func(ctx context.Context) (string, string, error) { asked = ctx.Err(); return "", "secret", nil },
+		}},
+		{"streaming provider", redis.Options{Addr: s.address, DB: 1, Password: "not this", StreamingCredentialsProvider: stream{}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := open(t, &tt.options)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			hold, err := c.Lock(ctx, "orders:42")
+			if err != nil {
+				t.Fatal(err)
+			}
+			there := redis.NewClient(&redis.Options{Addr: s.address, Password: "secret", DB: 1})
+			defer there.Close()
+			if owner := there.HKeys(ctx, "orders:42").Val(); len(owner) != 1 || owner[0] != hold.Owner() {
+				t.Errorf("database 1 has %q, want %q", owner, hold.Owner())
+			}
+			if err := hold.Unlock(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if asked != nil {
+		t.Errorf("the context of the provider: %v", asked)
+	}
+}
+
+// A password that changes is asked for with the next connection, and nobody loses a hold.
+func TestPasswordThatChanges(t *testing.T) {
+	s := start(t)
+	var password atomic.Value
+	password.Store("secret")
+	c := open(t, &redis.Options{Addr: s.address, CredentialsProvider: func() (string, string) { return "", password.Load().(string) }})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	hold, err := c.Lock(ctx, "orders:42")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ConfigSet(ctx, "requirepass", "the next").Err(); err != nil {
+		t.Fatal(err)
+	}
+	password.Store("the next")
+	if err := s.Do(ctx, "CLIENT", "KILL", "TYPE", "normal").Err(); err != nil {
+		t.Fatal(err)
+	}
+	other, err := c.Lock(ctx, "orders:43")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range []*redlock.Hold{hold, other} {
+		if err := h.Unlock(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestConfigRefuses(t *testing.T) {
+	for want, o := range map[string]*redis.Options{
+		"options 1: nil":     nil,
+		"Limiter":            {Limiter: limiter{}},
+		"OnConnect":          {OnConnect: func(context.Context, *redis.Conn) error { return nil }},
+		"TLSConfig beside":   {Dialer: new(net.Dialer).DialContext, TLSConfig: new(tls.Config)},
+		`network "udp"`:      {Network: "udp", Addr: "a:1"},
+		"missing port in ad": {Addr: "a"},
+	} {
+		if _, err := goredis.Config(&redis.Options{Addr: "a:1"}, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Config = %v, want an error with %q", err, want)
+		}
+	}
+	cfg, err := goredis.Config(&redis.Options{}, &redis.Options{Addr: ":6379"})
+	if err == nil {
+		_, err = redlock.New(cfg)
+	}
+	if err == nil || !strings.Contains(err.Error(), "same master twice") {
+		t.Errorf("New with one address twice = %v", err)
+	}
+}
+
+type limiter struct{}
+
+func (limiter) Allow() error       { return errors.New("not now") }
+func (limiter) ReportResult(error) {}
+
+// stream is a provider that tells of one password.
+type stream struct{}
+
+func (stream) Subscribe(auth.CredentialsListener) (auth.Credentials, auth.UnsubscribeFunc, error) {
+	return auth.NewBasicCredentials("", "secret"), func() error { return nil }, nil
+}
+
+// relay carries bytes from whoever connects to address, until the listener closes.
+func relay(listener net.Listener, address string) {
+	for {
+		client, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", address)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		for from, to := range map[net.Conn]net.Conn{client: server, server: client} {
+			go func() {
+				_, _ = io.Copy(to, from)
+				to.Close()
+			}()
+		}
+	}
+}
