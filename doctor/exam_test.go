@@ -131,6 +131,7 @@ func TestFindings(t *testing.T) {
 		{"age unknown", func(f *node.Facts) { f.Guard, f.Info = 2*never, nil }, "guard", Warning, "does not say how long", "permit INFO"},
 		{"no persistence", set("appendonly", "no"), "restart-guard", Error, "off, but with appendonly no a restart forgets", "RestartGuard"},
 		{"late fsync", set("appendfsync", "everysec"), "restart-guard", Error, "with appendfsync everysec", "appendfsync always"},
+		{"replays as a user without rights", func(f *node.Facts) { f.Drops = true }, "restart-guard", Error, "a restart may drop what scripts wrote", "ACL SETUSER default off resetpass ~* &* +@all"},
 		{"persistence unseen", func(f *node.Facts) { f.Settings = nil }, "restart-guard", Warning, "could not be seen", "look by hand"},
 		{"no AOF, by INFO", func(f *node.Facts) { f.Settings = nil; f.Info["aof_enabled"] = "0" }, "restart-guard", Error, "appendonly no", ""},
 		{"disk", info("aof_last_write_status", "err"), "persistence", Warning, "could not write to its disk", "free some disk"},

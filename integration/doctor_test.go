@@ -107,6 +107,10 @@ func TestDoctor(t *testing.T) {
 			[]string{"error restart-guard: the restart guard is off, but with appendfsync everysec a restart forgets locks"},
 		},
 		{
+			"no guard, and a user default who may not do everything", func([]string) { m.do(t, "ACL", "SETUSER", "default", "-flushall") }, func([]string) { m.do(t, "ACL", "SETUSER", "default", "+@all") },
+			[]string{"error restart-guard: the restart guard is off, but the user default lacks rights"},
+		},
+		{
 			"needs replicas", set("min-replicas-to-write", 1), set("min-replicas-to-write", 0),
 			[]string{"warning min-replicas: min-replicas-to-write is 1", "warning trial: to acquire fails on a scratch name: NOREPLICAS"},
 		},

@@ -39,6 +39,7 @@ type Facts struct {
 	Info     map[string]string // what INFO says
 	Settings map[string]string // what CONFIG GET says of the settings that matter
 	Open     bool              // whoever reaches the master needs no password
+	Drops    bool              // the user default, as whom a file is replayed, lacks rights: what it may not is left out
 	Unseen   []Unseen          // what the user may not look at
 
 	Guard    time.Duration // for how long it grants no holds yet
@@ -175,7 +176,7 @@ func (p *probe) identify(context.Context) error {
 	p.facts.Settings = p.pairs(replies[2:last])
 	id := identify(replies[1])
 	p.facts.Info = fields(replies[1])
-	p.facts.Open = open(replies[last])
+	p.facts.Open, p.facts.Drops = defaultUser(replies[last])
 	if refusal, refused := replies[last].(redis.Error); refused && denied(refusal) {
 		p.facts.Unseen = append(p.facts.Unseen, Unseen{"ACL GETUSER", refusal})
 	}
@@ -229,17 +230,25 @@ func fields(reply any) map[string]string {
 	return all
 }
 
-// open reads the reply to ACL GETUSER of the user that a connection has which gives no password: its
-// properties, each behind its name.
-func open(reply any) bool {
+// defaultUser reads the reply to ACL GETUSER of the user that a connection has which gives no password: its
+// properties, each behind its name. open: it needs no password. lacks: it may not run every command on every
+// key, on or off.
+func defaultUser(reply any) (open, lacks bool) {
 	properties, _ := redis.Values(reply, nil)
 	for i := 0; i+1 < len(properties); i += 2 {
-		if name, _ := redis.String(properties[i], nil); name == "flags" {
-			flags, _ := redis.Strings(properties[i+1], nil)
-			return slices.Contains(flags, "on") && slices.Contains(flags, "nopass")
+		name, _ := redis.String(properties[i], nil)
+		text, _ := redis.String(properties[i+1], nil)
+		list, _ := redis.Strings(properties[i+1], nil) // of keys before Redis 7.0
+		switch name {
+		case "flags":
+			open = slices.Contains(list, "on") && slices.Contains(list, "nopass")
+		case "commands":
+			lacks = lacks || text != "+@all"
+		case "keys":
+			lacks = lacks || text != "~*" && !slices.Contains(list, "*")
 		}
 	}
-	return false
+	return open, lacks
 }
 
 // trip makes one round trip with PING and TIME.

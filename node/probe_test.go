@@ -183,20 +183,30 @@ func TestReadings(t *testing.T) {
 	if info["run_id"] != "a" || info["role"] != "" {
 		t.Errorf("fields = %q", info)
 	}
-	for _, tt := range []struct {
-		flags []any
-		want  bool
-	}{
-		{[]any{[]byte("on"), []byte("allkeys"), []byte("nopass")}, true},
-		{[]any{[]byte("off"), []byte("nopass")}, false},
-		{[]any{[]byte("on"), []byte("allkeys")}, false},
-	} {
-		if got := open([]any{[]byte("passwords"), []any{}, []byte("flags"), tt.flags}); got != tt.want {
-			t.Errorf("open of a user that is %q = %v, want %v", tt.flags, got, tt.want)
+	user := func(flags, commands string, keys any) []any {
+		list := []any{}
+		for flag := range strings.FieldsSeq(flags) {
+			list = append(list, []byte(flag))
 		}
+		return []any{[]byte("flags"), list, []byte("passwords"), []any{}, []byte("commands"), []byte(commands), []byte("keys"), keys}
 	}
-	if open(redis.Error("NOPERM")) || open([]any{[]byte("flags")}) || open(nil) {
-		t.Error("open of no such reply = true")
+	for _, tt := range []struct {
+		reply       any
+		open, lacks bool
+	}{
+		{user("on allkeys nopass", "+@all", []any{[]byte("*")}), true, false}, // Redis 6.2
+		{user("on nopass", "+@all", []byte("~*")), true, false},
+		{user("off nopass", "+@all", []byte("~*")), false, false},
+		{user("on", "+@all -flushall", []byte("~*")), false, true},
+		{user("off", "-@all", []byte("")), false, true},
+		{user("on", "+@all", []byte("~orders:*")), false, true},
+		{redis.Error("NOPERM"), false, false},
+		{[]any{[]byte("flags")}, false, false},
+		{nil, false, false},
+	} {
+		if open, lacks := defaultUser(tt.reply); open != tt.open || lacks != tt.lacks {
+			t.Errorf("defaultUser(%q) = %v, %v, want %v, %v", tt.reply, open, lacks, tt.open, tt.lacks)
+		}
 	}
 }
 
