@@ -61,16 +61,17 @@ func (c *noisyConn) ReceiveWithTimeout(timeout time.Duration) (any, error) {
 		c.noising.Lock()
 		noisy := c.noise.at[c.master]
 		c.noising.Unlock()
-		published, _ := reply.([]any)
-		if !noisy || len(published) != 3 {
-			return reply, err
+		kind := ""
+		if published, _ := reply.([]any); noisy && len(published) == 3 { // else it is the answer to a command
+			first, _ := published[0].([]byte)
+			kind = string(first)
 		}
-		switch kind, _ := published[0].([]byte); {
-		case string(kind) == "subscribe", c.oneIn(3):
+		switch {
+		case kind == "subscribe", kind == "message" && c.oneIn(3):
 			time.Sleep(c.upTo(300 * time.Millisecond))
-		case string(kind) == "message" && c.oneIn(2):
+		case kind == "message" && c.oneIn(2):
 			continue
-		case c.oneIn(2):
+		case kind == "message" && c.oneIn(2):
 			c.again = reply
 		}
 		return reply, err
