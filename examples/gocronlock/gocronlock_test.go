@@ -1,0 +1,74 @@
+package gocronlock_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+
+	"example.com/redlock/examples/gocronlock"
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+// process is one of those that have the same job, each minute.
+func process(t *testing.T, fleet *redlocktest.Fleet, job func(), option func(*redlock.Client) gocron.SchedulerOption) {
+	t.Helper()
+	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := gocron.NewScheduler(option(client))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.NewJob(gocron.DurationJob(time.Minute), gocron.NewTask(job), gocron.WithName("report")); err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() {
+		if err := s.Shutdown(); err != nil {
+			t.Error(err)
+		}
+		client.Close()
+	})
+}
+
+// Of three processes one runs the job, each minute.
+func TestOneProcessRunsTheJob(t *testing.T) {
+	for name, option := range map[string]func(context.Context, *redlock.Client) gocron.SchedulerOption{
+		"locker": func(_ context.Context, c *redlock.Client) gocron.SchedulerOption {
+			return gocron.WithDistributedLocker(gocronlock.Locker{Client: c})
+		},
+		"elector": func(ctx context.Context, c *redlock.Client) gocron.SchedulerOption {
+			return gocron.WithDistributedElector(gocronlock.Campaign(ctx, c, "cron"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fleet := redlocktest.Start(t, 3)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var mu sync.Mutex
+				runs := 0
+				for range 3 {
+					process(t, fleet, func() {
+						mu.Lock()
+						runs++
+						mu.Unlock()
+						time.Sleep(time.Second)
+					}, func(c *redlock.Client) gocron.SchedulerOption { return option(ctx, c) })
+				}
+				time.Sleep(10*time.Minute + 30*time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				if runs != 10 {
+					t.Errorf("the job ran %d times in ten minutes, want 10", runs)
+				}
+			})
+		})
+	}
+}
