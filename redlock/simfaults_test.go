@@ -36,7 +36,8 @@ var simFaults = []simFault{
 	}},
 	{name: "jitter", act: lagging(func(d dice) time.Duration { return d.upTo(40 * time.Millisecond) })},
 	{name: "lossy", act: lagging(func(d dice) (late time.Duration) {
-		for again := 200 * time.Millisecond; d.oneIn(5); again *= 2 { // as TCP sends it again
+		// As TCP sends it again, until the loss is over: what is lost no more arrives.
+		for again := 200 * time.Millisecond; late < 600*time.Millisecond && d.oneIn(5); again *= 2 {
 			late += again
 		}
 		return late
