@@ -146,6 +146,7 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 		return err
 	}
 
+	f.wantFree(ctx, t, name) // Unlock returns with a majority
 	for _, m := range f.masters {
 		did(t, m.javaLocks(name, 300*time.Millisecond))
 	}
