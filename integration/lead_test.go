@@ -61,53 +61,57 @@ func TestLead(t *testing.T) {
 			panic("unreachable")
 		}
 	}
+	// elected waits for a leader after what happened, and, if old is not nil, for old to say that it leads no
+	// more: what two processes say may come in either order.
 	last := int64(0)
-	elected := func(what string, most time.Duration) *candidate {
+	elected := func(what string, most time.Duration, old *candidate) (leader *candidate) {
 		t.Helper()
-		began := time.Now()
-		e := next(what)
-		took := time.Since(began)
-		if !e.Leads || e.Token <= last || took > most {
-			t.Errorf("%s: %+v after %v, want a leader with a token above %d within %v", what, e, took, last, most)
+		for began := time.Now(); leader == nil || old != nil; {
+			e := next(what)
+			switch took := time.Since(began); {
+			case !e.Leads && e.of == old:
+				old = nil
+				continue
+			case !e.Leads || leader != nil || e.Token <= last || took > most:
+				t.Fatalf("%s: %+v after %v, want a leader with a token above %d within %v", what, e, took, last, most)
+			}
+			leader, last = e.of, e.Token
 		}
-		last = e.Token
-		return e.of
-	}
-	resigned := func(c *candidate, what string) {
-		t.Helper()
-		if e := next(what); e.Leads || e.of != c {
-			t.Errorf("%s: %+v, want that it leads no more", what, e)
-		}
+		return leader
 	}
 
 	var all []*candidate
 	for range 3 {
 		all = append(all, start())
 	}
-	leader := elected("the first election", 20*time.Second)
+	leader := elected("the first election", 20*time.Second, nil)
 	time.Sleep(time.Second) // the others wait by then
 	var took []time.Duration
 	for range 5 {
 		began := time.Now()
 		did(t, leader.in.Close())
-		resigned(leader, "an end in order")
-		all = append(slices.DeleteFunc(all, func(c *candidate) bool { return c == leader }), start())
-		leader = elected("an end in order", 2*time.Second)
+		next := elected("an end in order", 2*time.Second, leader)
 		took = append(took, time.Since(began))
+		all = append(slices.DeleteFunc(all, func(c *candidate) bool { return c == leader }), start())
+		leader = next
 		time.Sleep(500 * time.Millisecond)
 	}
 	slices.Sort(took)
 	t.Logf("after an end in order the next leads within %v (median of %d)", took[len(took)/2], len(took))
 
 	did(t, leader.Process.Kill())
-	leader = elected("a kill", lease+3*time.Second)
+	leader = elected("a kill", lease+3*time.Second, nil)
 	did(t, leader.Process.Signal(syscall.SIGSTOP))
 	woken := leader
-	leader = elected("a stop", lease+3*time.Second)
+	leader = elected("a stop", lease+3*time.Second, nil)
 	did(t, woken.Process.Signal(syscall.SIGCONT))
-	resigned(woken, "waking up")
+	if e := next("waking up"); e.Leads || e.of != woken {
+		t.Errorf("after waking up: %+v, want that it leads no more", e)
+	}
 	did(t, leader.in.Close())
-	resigned(leader, "the last end")
+	if woken = elected("the last end", lease, leader); woken == leader {
+		t.Error("who has ended leads")
+	}
 	for _, c := range all {
 		_ = c.in.Close() // of some that are gone
 	}

@@ -293,7 +293,7 @@ func TestOverloadCallers(t *testing.T) {
 		t.Errorf("%d callers had %.0f locks a second, 100 had %.0f", n, many, few)
 	}
 	eventually(ctx, t, 5*time.Second, "the callers' goroutines have ended", func() error {
-		if now := runtime.NumGoroutine(); now > goroutines+10 {
+		if now := runtime.NumGoroutine(); *full && now > goroutines+10 { // in short, other tests have some too
 			return fmt.Errorf("%d, want %d", now, goroutines)
 		}
 		return nil
