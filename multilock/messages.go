@@ -56,8 +56,12 @@ func (r *round) Answer(i int, a script.Answer) {
 			Hopeless: a.Err != nil && !node.Heals(a.Err),
 		})
 	}
+	crossed := r.try == c.state.Try && c.state.State == protocol.Taken && a.Outcome == script.Done && a.Slot != c.state.Slot
 	waits := c.state.Want.Wait
 	c.flush()
+	if crossed {
+		c.m.crossed(c.target, i)
+	}
 	if waits && a.Outcome == script.Refused && a.Taken == 0 {
 		c.m.met(c.target, a.Holder)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
 )
 
 // target is what a caller wants: a lock, or a permit of a semaphore. The lock and the semaphore of
@@ -76,6 +77,20 @@ func (m *Masters) adopt(h *Hold) (before *Hold) {
 	m.held++
 	n.line.wake(h.owner)
 	return before
+}
+
+// crossed has the client's holds of t renewed at once: master i answered one of them too late to be counted,
+// with another slot than was won, which somebody else may be waiting for.
+func (m *Masters) crossed(t target, i int) {
+	m.mu.Lock()
+	var holds []*Hold
+	if n := m.names[t]; n != nil {
+		holds = slices.Clone(n.holds)
+	}
+	m.mu.Unlock()
+	for _, h := range holds {
+		h.step(protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << i}, nil)
+	}
 }
 
 // forget undoes adopt.

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -378,6 +379,39 @@ func TestPermitSlot(t *testing.T) {
 		for _, h := range outer {
 			unlock(t, h)
 		}
+	})
+}
+
+// A master that answers late with another slot than was won has it back at once: whoever wants that slot could
+// not have it there until the first renewal, whatever the other masters say.
+func TestPermitsLetGoOfOtherSlots(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		gpu := c.Semaphore("gpu", 4)
+		hold := acquire(t, gpu)
+		slot := hold.Slot()
+		unlock(t, hold)
+		synctest.Wait()
+		last := fleet.Master(2)
+		conn := fleet.Pools()[2].Get()
+		words := script.NewPermit("gpu", another, 4, slot).Acquire(time.Minute, 1).Words(nil, true, false)
+		_, err := conn.Do(words[0].(string), words[1:]...)
+		expect(t, "what another owner asks", err)
+		_ = conn.Close()
+		last.Delay(5 * time.Millisecond)
+		hold = acquire(t, gpu) // it begins with the slot that was given back
+		if hold.Slot() != slot {
+			t.Fatalf("slot %d, want %d", hold.Slot(), slot)
+		}
+		slots := func() int { return max(0, len(last.ZSet("redlock_slots:{gpu}"))-1) } // one member is their sum
+		rest(6 * time.Millisecond)
+		if n := slots(); n != 2 {
+			t.Errorf("%d slots are taken at the last master, want the other owner's and one that nobody asked for", n)
+		}
+		rest(30 * time.Millisecond)
+		if n := slots(); n != 1 {
+			t.Errorf("%d slots are taken at the last master, want the other owner's", n)
+		}
+		unlock(t, hold)
 	})
 }
 

@@ -132,6 +132,9 @@ func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effect
 		if c.contends() && ev.Try == c.Try {
 			c.answer(conf, now, ev, out)
 		}
+		if (c.State == Settling || c.State == Won) && ev.Try == c.Try {
+			c.Short = c.Short || ev.Outcome == Yes && ev.Slot != c.Slot
+		}
 	case Entered:
 		if c.contends() && ev.Try == c.Try {
 			m := &c.Masters[ev.Master]

@@ -145,6 +145,11 @@ func TestTryForAPermitIsSplit(t *testing.T) {
 			s.answers(yes(7).in(0), yes(7).in(1), busy(x, time.Hour)).wantFailed(Refused, 0b011)
 		})
 	}
+	play(t, 3, want, func(s *scene) { // what a master has not taken back yet is no reason to give up
+		s.start().answers(yes(7).in(0), yes(7).in(1)).answer(2, yes(7).in(2)).want(Paused).wake()
+		s.answers(busy(x, time.Hour), busy(x, time.Hour)).want(Paused).wake()
+		s.answers(busy(x, time.Hour), busy(x, time.Hour)).wantFailed(Refused, 0b100)
+	})
 	play(t, 3, want, func(s *scene) { // a majority of one slot that is too late is late
 		s.c.Want.Lease = 100 * ms
 		s.start().at(96*ms).answer(0, yes(7).in(1)).at(97*ms).answer(1, yes(7).in(1)).wantFailed(Late, All(3))

@@ -231,6 +231,11 @@ func (c *Contender) judge(conf *Config, now clock.Instant, ev *Event, out *Effec
 	// Enough masters answered, and no majority of them named one holder. With a master silent that
 	// cannot be told for sure from a lock that is taken.
 	split := conf.decide(yes+no, 0) == quorum.Won && !c.held(conf)
+	if c.Want.Permits > 1 && c.BackOffs == 1 {
+		// What it gave back itself may be among those that are taken: a master that has to be sent the script
+		// of that release carries it out after the round that comes next.
+		split = conf.decide(yes+no, 0) == quorum.Won
+	}
 	granted := yes
 	if c.Want.Permits > 0 {
 		_, granted = c.strongest(conf, true)
