@@ -88,9 +88,7 @@ func rush(ctx context.Context, n, often int, name func(i int) string, open func(
 				}
 				now := time.Now()
 				waits[i] = append(waits[i], now.Sub(asked))
-				if err := h.Unlock(ctx); err != nil {
-					return err
-				}
+				_ = h.Unlock(ctx) // who is not answered in time by masters that are late may have given it back
 				asked = time.Now()
 			}
 			return nil

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
-
 	"example.com/redlock/node"
 	"example.com/redlock/redlock"
 )
@@ -32,7 +30,8 @@ func Examine(ctx context.Context, cfg redlock.Config, name string) (Report, erro
 	if err != nil {
 		return Report{}, err
 	}
-	pools, names, err := open(cfg)
+	dialer := node.Dialer{TLS: cfg.TLS, Credentials: cfg.Credentials, Dial: cfg.Dial}
+	pools, names, err := dialer.Pools(cfg.Pools, cfg.Masters)
 	if err != nil {
 		return Report{}, err
 	}
@@ -59,20 +58,4 @@ func Examine(ctx context.Context, cfg redlock.Config, name string) (Report, erro
 	}
 	wg.Wait()
 	return diagnose(cfg, facts), nil
-}
-
-// open returns a pool for each master, and its name in errors.
-func open(cfg redlock.Config) (pools []*redis.Pool, names []string, err error) {
-	for i := range cfg.Pools {
-		names = append(names, fmt.Sprintf("pool %d", i))
-	}
-	pools = cfg.Pools
-	for i, address := range cfg.Masters {
-		pool, name, err := node.Dialer{TLS: cfg.TLS, Credentials: cfg.Credentials, Dial: cfg.Dial}.Pool(address)
-		if err != nil {
-			return nil, nil, fmt.Errorf("redlock: Config.Masters[%d]: %w", i, err)
-		}
-		pools, names = append(pools, pool), append(names, name)
-	}
-	return pools, names, nil
 }

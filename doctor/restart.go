@@ -37,13 +37,14 @@ type durability int
 
 const (
 	unknown   durability = iota
+	drops                // what scripts wrote, as its replay has no right to it
 	forgets              // some or all of what it granted last
 	remembers            // everything
 )
 
 func durabilityOf(f *node.Facts) durability {
 	if f.Drops {
-		return forgets
+		return drops
 	}
 	aof, known := setting(f, "appendonly", "")
 	if !known {
@@ -78,12 +79,10 @@ func (e *exam) restartGuard() {
 	}
 	for _, f := range e.reached() {
 		switch durabilityOf(f) {
+		case drops:
+			e.note(f, "restart-guard", Error, "ACL SETUSER default off resetpass ~* &* +@all, which lets nobody in, or use a RestartGuard of MaxLease (the default)",
+				"the restart guard is off, but the user default lacks rights, so that a restart may drop what scripts wrote to the append-only file")
 		case forgets:
-			if f.Drops {
-				e.note(f, "restart-guard", Error, "ACL SETUSER default off resetpass ~* &* +@all, which lets nobody in, or use a RestartGuard of MaxLease (the default)",
-					"the restart guard is off, but the user default lacks rights, so that a restart may drop what scripts wrote to the append-only file")
-				continue
-			}
 			e.note(f, "restart-guard", Error, "use a RestartGuard of MaxLease (the default), or CONFIG SET appendonly yes and appendfsync always",
 				"the restart guard is off, but with %s a restart forgets locks, and grants them again", written(f))
 		case unknown:

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"archive/tar"
 	"bytes"
 	"fmt"
 	"os"
@@ -18,29 +17,23 @@ import (
 // TestImage: the image of the Dockerfile has the command, which runs there, and little else.
 func TestImage(t *testing.T) {
 	t.Parallel()
-	command := "out/redlock-linux-" + runtime.GOARCH
-	built := filepath.Join(machine.folder, "redlock")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", built, "../cmd/redlock")
+	folder := t.TempDir()
+	command := filepath.Join(folder, "out/redlock-linux-"+runtime.GOARCH)
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", command, "../cmd/redlock")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	var context, said bytes.Buffer
-	archive := tar.NewWriter(&context)
-	for name, source := range map[string]string{"Dockerfile": "../Dockerfile", command: built} {
-		data, err := os.ReadFile(source)
-		did(t, err)
-		did(t, archive.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(data))}))
-		_, err = archive.Write(data)
-		did(t, err)
-	}
-	did(t, archive.Close())
+	recipe, err := os.ReadFile("../Dockerfile")
+	did(t, err)
+	did(t, os.WriteFile(filepath.Join(folder, "Dockerfile"), recipe, 0o644))
 
 	pool, err := dockertest.NewPool("")
 	did(t, err)
+	var said bytes.Buffer
 	name := fmt.Sprintf("redlock-test/command:%d", os.Getpid())
 	err = pool.Client.BuildImage(docker.BuildImageOptions{
-		Name: name, InputStream: &context, OutputStream: &said, RmTmpContainer: true, ForceRmTmpContainer: true,
+		Name: name, ContextDir: folder, OutputStream: &said, RmTmpContainer: true, ForceRmTmpContainer: true,
 		BuildArgs: []docker.BuildArg{{Name: "TARGETARCH", Value: runtime.GOARCH}},
 	})
 	if err != nil {

@@ -128,7 +128,7 @@ func (m *master) java(script *redis.Script, args ...any) error {
 	}
 	defer conn.Close()
 	if done, err := redis.Bool(script.Do(conn, args...)); err != nil || !done {
-		return fmt.Errorf("Redisson: %v, %w", done, err)
+		return fmt.Errorf("Redisson: %v, %v", done, err)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,6 +31,23 @@ type Dialer struct {
 
 	// Dial makes the connection under TLS and Redis. Default: TCP, or a Unix socket.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+}
+
+// Pools returns a pool for each master, and its name in errors and logs: those that are given, whose names are
+// "pool 0" and so on, and after them one for each of masters, as [Dialer.Pool] makes it.
+func (d Dialer) Pools(given []*redis.Pool, masters []string) (pools []*redis.Pool, names []string, err error) {
+	pools = slices.Clone(given)
+	for i := range given {
+		names = append(names, fmt.Sprintf("pool %d", i))
+	}
+	for i, address := range masters {
+		pool, name, err := d.Pool(address)
+		if err != nil {
+			return nil, nil, fmt.Errorf("redlock: Config.Masters[%d]: %w", i, err)
+		}
+		pools, names = append(pools, pool), append(names, name)
+	}
+	return pools, names, nil
 }
 
 // Pool makes a pool for a master from a redis://, rediss:// or unix:// URL, from host:port, or from

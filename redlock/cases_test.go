@@ -29,6 +29,7 @@ type user interface {
 	TryRLockFor(context.Context, string, time.Duration) (*redlock.Hold, error)
 	RDo(context.Context, string, func(context.Context) error) error
 	Semaphore(string, int) *redlock.Semaphore
+	Lead(context.Context, string, func(context.Context) error) error
 	ForceUnlock(context.Context, string) (bool, error)
 	Close() error
 }
@@ -147,6 +148,18 @@ func expectOwn(t *testing.T, call string, err error) {
 }
 
 var cases = map[string]func(*testing.T, *setting){
+	"keeps others from leading": func(t *testing.T, p *setting) {
+		expect(t, "Lead", p.one.Lead(t.Context(), "a", func(context.Context) error {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			expect(t, "Lead of the other", p.other.Lead(ctx, "a", func(context.Context) error {
+				t.Error("both lead")
+				return nil
+			}), context.DeadlineExceeded)
+			return nil
+		}))
+	},
+
 	"keeps others out": func(t *testing.T, p *setting) {
 		hold := p.take(t)
 		for _, f := range []face{p.one, p.other} {

@@ -205,18 +205,10 @@ func (cfg *Config) checkLease(what string, lease time.Duration) error {
 
 // masters makes the nodes, and returns the pools that are the client's own.
 func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
-	var own []*redis.Pool
-	pools, names := cfg.Pools, make([]string, len(cfg.Pools))
-	for i := range pools {
-		names[i] = fmt.Sprintf("pool %d", i)
-	}
-	for i, address := range cfg.Masters {
-		pool, name, err := node.Dialer{TLS: cfg.TLS, Credentials: cfg.Credentials, Dial: cfg.Dial}.Pool(address)
-		if err != nil {
-			return nil, nil, fmt.Errorf("redlock: Config.Masters[%d]: %w", i, err)
-		}
-		own, names = append(own, pool), append(names, name)
-		pools = own
+	dialer := node.Dialer{TLS: cfg.TLS, Credentials: cfg.Credentials, Dial: cfg.Dial}
+	pools, names, err := dialer.Pools(cfg.Pools, cfg.Masters)
+	if err != nil {
+		return nil, nil, err
 	}
 	for i := range pools {
 		for j := range i {
@@ -241,5 +233,5 @@ func (cfg *Config) masters() (*multilock.Masters, []*redis.Pool, error) {
 			Trace:    trace,
 		})
 	}
-	return multilock.New(nodes, cfg.Logger, trace), own, nil
+	return multilock.New(nodes, cfg.Logger, trace), pools[len(cfg.Pools):], nil
 }

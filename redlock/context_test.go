@@ -43,17 +43,7 @@ func (c spyConn) Write(p []byte) (int, error) {
 }
 
 func (s *spy) pools(fleet *redlocktest.Fleet) []*redis.Pool {
-	pools := make([]*redis.Pool, len(fleet.Masters()))
-	for i, m := range fleet.Masters() {
-		pools[i] = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-			conn, err := m.Dial(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return redis.NewConn(spyConn{conn, s}, 0, 0), nil
-		}}
-	}
-	return pools
+	return wrapping(fleet, func(_ int, conn net.Conn) net.Conn { return spyConn{conn, s} })
 }
 
 // The contexts of a hold have ended when its release leaves, however it comes to an end: from then

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"net"
 	"runtime"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
 	"go.uber.org/goleak"
 
 	"example.com/redlock/node/script"
@@ -69,6 +71,31 @@ func seize(fleet *redlocktest.Fleet, from, to int) {
 		m.HSet("a", another, "1")
 		m.Expire("a", time.Minute)
 	})
+}
+
+// dialing returns a pool whose connections dial makes.
+func dialing(dial func(context.Context) (net.Conn, error)) *redis.Pool {
+	return &redis.Pool{MaxIdle: 8, DialContext: func(ctx context.Context) (redis.Conn, error) {
+		conn, err := dial(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return redis.NewConn(conn, 0, 0), nil
+	}}
+}
+
+// wrapping returns a pool for each master, of connections that wrap has changed.
+func wrapping(fleet *redlocktest.Fleet, wrap func(master int, conn net.Conn) net.Conn) (pools []*redis.Pool) {
+	for i, m := range fleet.Masters() {
+		pools = append(pools, dialing(func(ctx context.Context) (net.Conn, error) {
+			conn, err := m.Dial(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return wrap(i, conn), nil
+		}))
+	}
+	return pools
 }
 
 // warm has every master load the scripts: the first call of each takes two round trips.

@@ -45,15 +45,16 @@ func (s *Sets) Lead(ctx context.Context, name string, fn func(context.Context) e
 
 func lead(ctx context.Context, at where, log *slog.Logger, name string, fn func(context.Context) error) error {
 	for pause := firstPause; ; {
-		var led, lost bool
+		var lost bool
 		var failed error
-		began := time.Now()
+		var began time.Time // to lead
 		err := do(ctx, at, want{name: name}, func(ctx context.Context) error {
-			led, began = true, time.Now()
+			began = time.Now()
 			failed = fn(ctx)
 			lost = ctx.Err() != nil
 			return failed
 		})
+		led := !began.IsZero()
 		switch _, conflict := errors.AsType[*ConflictError](err); {
 		case ctx.Err() != nil:
 			if !errors.Is(err, ctx.Err()) {

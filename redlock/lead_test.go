@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
-
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -39,13 +37,7 @@ func (c *candidates) candidate(ctx context.Context, who int) (cut func()) {
 	for _, m := range c.fleet.Masters() {
 		w := m.Wire()
 		wires = append(wires, w)
-		cfg.Pools = append(cfg.Pools, &redis.Pool{MaxIdle: 8, DialContext: func(ctx context.Context) (redis.Conn, error) {
-			conn, err := w.Dial(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return redis.NewConn(conn, 0, 0), nil
-		}})
+		cfg.Pools = append(cfg.Pools, dialing(w.Dial))
 	}
 	client := open(c.t, c.fleet, cfg)
 	c.all.Go(func() {

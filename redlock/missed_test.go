@@ -101,17 +101,7 @@ func (c *earConn) Write(p []byte) (int, error) {
 
 func (e *earPools) of(fleet *redlocktest.Fleet) []*redis.Pool {
 	e.subs = make([][]net.Conn, len(fleet.Masters()))
-	pools := make([]*redis.Pool, len(e.subs))
-	for i, m := range fleet.Masters() {
-		pools[i] = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-			conn, err := m.Dial(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return redis.NewConn(&earConn{Conn: conn, to: e, i: i}, 0, 0), nil
-		}}
-	}
-	return pools
+	return wrapping(fleet, func(i int, conn net.Conn) net.Conn { return &earConn{Conn: conn, to: e, i: i} })
 }
 
 // breaks breaks the subscriptions at master i: what is under way on them is lost. It
@@ -256,10 +246,9 @@ func (c wallConn) Read(p []byte) (int, error) {
 	}
 }
 
-func (w *wall) pools(fleet *redlocktest.Fleet) []*redis.Pool {
-	pools := make([]*redis.Pool, len(fleet.Masters()))
-	for i, m := range fleet.Masters() {
-		pools[i] = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+func (w *wall) pools(fleet *redlocktest.Fleet) (pools []*redis.Pool) {
+	for _, m := range fleet.Masters() {
+		pools = append(pools, dialing(func(ctx context.Context) (net.Conn, error) {
 			conn, err := m.Dial(ctx)
 			if err != nil {
 				return nil, err
@@ -271,8 +260,8 @@ func (w *wall) pools(fleet *redlocktest.Fleet) []*redis.Pool {
 				return nil, errors.New("no route to host")
 			}
 			w.conns = append(w.conns, conn)
-			return redis.NewConn(wallConn{conn, w}, 0, 0), nil
-		}}
+			return wallConn{conn, w}, nil
+		}))
 	}
 	return pools
 }

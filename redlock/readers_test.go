@@ -417,6 +417,7 @@ func TestUpgradeIsAnError(t *testing.T) {
 		other := lock(t, t.Context(), d, "b")
 		ctx := redlock.WithOwner(t.Context())
 		r := waitFor(t, func(context.Context) (*redlock.Hold, error) { return c.RLock(ctx, "b") })
+		rest(time.Microsecond)
 		w := waitFor(t, func(context.Context) (*redlock.Hold, error) { return c.Lock(ctx, "b") })
 		rest(time.Second)
 		unlock(t, other)

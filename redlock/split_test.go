@@ -1,7 +1,6 @@
 package redlock_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -20,19 +19,11 @@ import (
 // farPools are pools of a client that every command takes a random time to leave, another
 // for each master, so that it reaches the masters in an order of its own.
 func farPools(fleet *redlocktest.Fleet, seed uint64, most time.Duration) []*redis.Pool {
-	pools := make([]*redis.Pool, len(fleet.Masters()))
-	for i, m := range fleet.Masters() {
-		var conns atomic.Uint64
-		pools[i] = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-			conn, err := m.Dial(ctx)
-			if err != nil {
-				return nil, err
-			}
-			r := rand.New(rand.NewPCG(seed, uint64(i)+conns.Add(1)<<8))
-			return redis.NewConn(&farConn{Conn: conn, r: r, most: most}, 0, 0), nil
-		}}
-	}
-	return pools
+	conns := make([]atomic.Uint64, len(fleet.Masters()))
+	return wrapping(fleet, func(i int, conn net.Conn) net.Conn {
+		r := rand.New(rand.NewPCG(seed, uint64(i)+conns[i].Add(1)<<8))
+		return &farConn{Conn: conn, r: r, most: most}
+	})
 }
 
 type farConn struct {

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -44,7 +45,7 @@ func (b *busy) work(cost time.Duration) time.Duration {
 func (b *busy) pool() *redis.Pool {
 	w := b.Wire()
 	w.Lag(func() time.Duration { return b.work(messageCosts) })
-	return &redis.Pool{MaxIdle: 8, DialContext: func(ctx context.Context) (redis.Conn, error) {
+	return dialing(func(ctx context.Context) (net.Conn, error) {
 		b.mu.Lock()
 		b.dials++
 		b.mu.Unlock()
@@ -53,12 +54,8 @@ func (b *busy) pool() *redis.Pool {
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
-		conn, err := w.Dial(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return redis.NewConn(conn, 0, 0), nil
-	}}
+		return w.Dial(ctx)
+	})
 }
 
 // Clients whose connections cost the masters far longer than any of them waits for an answer start all at
@@ -84,7 +81,7 @@ func TestStorm(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				fleet := redlocktest.Start(t, 3)
-				c := crowd{first: &sync.WaitGroup{}}
+				var c crowd
 				for _, m := range fleet.Masters() {
 					c.masters = append(c.masters, &busy{Master: m})
 				}
@@ -106,9 +103,9 @@ func TestStorm(t *testing.T) {
 				back := time.Now()
 				for c.taken(span) < before*9/10 && time.Since(back) < time.Minute {
 				}
-				n := c.connects()
-				t.Logf("%d turns in %v; again after %v, with %d connections", before, span, time.Since(back), n)
-				if late := time.Since(back); late > 8*time.Second {
+				late, n := time.Since(back), c.connects()
+				t.Logf("%d turns in %v; again after %v, with %d connections", before, span, late, n)
+				if late > 8*time.Second {
 					t.Errorf("fewer turns for %v, want at most 8s", late)
 				}
 				if n > fault.connects {
@@ -128,7 +125,7 @@ func TestStorm(t *testing.T) {
 type crowd struct {
 	masters []*busy
 	callers sync.WaitGroup
-	first   *sync.WaitGroup // turn of each
+	first   sync.WaitGroup // turn of each
 
 	mu    sync.Mutex
 	turns int

@@ -45,7 +45,9 @@ func (d debianServer) build(client *docker.Client, image imageName) error {
 	if loaders = append(loaders, old...); len(loaders) == 0 {
 		return fmt.Errorf("no loader in Debian's %s", d.suite)
 	}
-	libraries, err := sharedLibraries(loaders[0], "--library-path", filepath.Dir(loaders[0])+":"+filepath.Join(folder, "usr/lib", filepath.Base(filepath.Dir(loaders[0]))), "--list", server)
+	beside := filepath.Dir(loaders[0])
+	folders := beside + ":" + filepath.Join(folder, "usr/lib", filepath.Base(beside))
+	libraries, err := sharedLibraries(loaders[0], "--library-path", folders, "--list", server)
 	if err != nil {
 		return err
 	}

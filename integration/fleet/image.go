@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -159,15 +158,9 @@ func serverLayer(name, server string, libraries map[string]string) (io.Reader, e
 // sharedLibraries asks ldd, or a loader, which libraries a program loads, and returns where each is by where the
 // program looks for it. The loader is among them.
 func sharedLibraries(ldd string, args ...string) (map[string]string, error) {
-	last := &args[len(args)-1]
-	real, err := filepath.EvalSymlinks(*last)
-	if err != nil {
-		return nil, err
-	}
-	*last = real
 	out, err := exec.Command(ldd, args...).Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", ldd, real, err)
+		return nil, fmt.Errorf("%s %s: %w", ldd, strings.Join(args, " "), err)
 	}
 	found := make(map[string]string)
 	for line := range strings.Lines(string(out)) { // "libm.so.6 => /lib/libm.so.6 (0x7f…)", or a path alone
