@@ -135,19 +135,6 @@ func TestEnterScript(t *testing.T) {
 	})
 }
 
-// A lock that somebody made to last forever is not gone when a count goes down, or its owner asks
-// whether it was handed over.
-func TestLeaveOfALockThatNeverExpires(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		h.m.HSet("k", id("a:r1"), "2")
-		h.wantAnswer("leave", h.run(NewOwner("k", id("a:r1")).Leave(1)), Done, "")
-		h.wantAnswer("register", h.run(NewOwner("k", id("a:r1")).Register(QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 1})), Done, "")
-		if count := h.m.HGet("k", id("a:r1")); count != "1" {
-			t.Errorf("hold count: got %q, want 1", count)
-		}
-	})
-}
-
 func TestRaiseScript(t *testing.T) {
 	held := func(owner, fence string) lock {
 		return lock{owner: owner, count: "1", left: time.Minute, fence: fence}

@@ -110,22 +110,6 @@ func contents(h *scriptFixture) map[string]string {
 	return all
 }
 
-// TestReleaseBesideAnother: a release takes its own field away, and hands off nothing that
-// somebody else has put beside it.
-func TestReleaseBesideAnother(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		h.subscribeClient("a")
-		h.heldByX()
-		h.register(id("a:r1"), 1, 10)
-		h.do("HSET", "k", "name", "bob")
-		h.wantAnswer("release", h.run(NewOwner("k", id("x:r0")).Release(1, 0)), Done, "")
-		if got, want := h.m.Hash("k"), map[string]string{"name": "bob"}; !reflect.DeepEqual(got, want) {
-			t.Errorf("the key holds %v, want %v", got, want)
-		}
-		h.wantQueue("release", id("a:r1 1"))
-	})
-}
-
 // TestOwners: which single fields make a hash a lock.
 func TestOwners(t *testing.T) {
 	const client = "7ee2cd4e-5d3b-4b6e-8f2a-6b1b6f1f2a10"

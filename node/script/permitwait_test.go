@@ -55,82 +55,6 @@ func (p permits) register(owner string, round uint64, since int64) Answer {
 	return p.run(NewPermit("k", id(owner), 2, 0).Register(e))
 }
 
-// TestPermitsAreRegisteredFor: who only registers takes nothing, and is told whether a slot is free.
-func TestPermitsAreRegisteredFor(t *testing.T) {
-	withPermits(t, func(p permits) {
-		if got, want := p.register("b:r1", 1, 20), (Answer{Outcome: Refused}); !reflect.DeepEqual(got, want) {
-			t.Errorf("while all are free: answered %+v, want %+v", got, want)
-		}
-		p.register("b:r2", 1, 10)
-		p.want("then", nil, []string{"b:r2", "b:r1"})
-	})
-	withPermits(t, func(p permits) {
-		p.take("a:r1", 2, 0)
-		p.wantAnswer("while one is free", p.register("b:r1", 1, 20), Refused, "")
-		p.take("a:r2", 2, 0) // b:r1 is not subscribed, so it has left the queue
-		p.wantAnswer("while none is", p.register("b:r1", 2, 20), Refused, holders("a:r1", "a:r2"))
-	})
-}
-
-// TestPermitsSkipWhoIsGone: whose client does not listen, or whose ask is stale, costs nobody anything.
-func TestPermitsSkipWhoIsGone(t *testing.T) {
-	withPermits(t, func(p permits) {
-		post := p.subscribeClient("b")
-		p.take("a:r1", 1, 0)
-		p.ask("b:r1", 1, 0, 1)
-		time.Sleep(short)
-		p.ask("c:r1", 1, 0, 2)
-		p.ask("b:r2", 1, 0, 3)
-		p.release("a:r1", 0)
-		post.want(t, "the release", id("b:r2 1 51:0 k"))
-		p.want("then", []string{"0 b:r2 400ms"}, nil)
-	})
-}
-
-// TestPermitsForDifferentNumbers: who wants one of few is not in the way of who wants one of many, where
-// this one asks.
-func TestPermitsForDifferentNumbers(t *testing.T) {
-	withPermits(t, func(p permits) {
-		post := p.subscribeClient("b")
-		p.take("a:r1", 1, 0)
-		p.ask("b:r1", 1, 0, 1)
-		p.ask("b:r2", 1, 0, 2)
-		wantSlot(t, "one of two", p.ask("b:r3", 2, 0, 3), 1, 50)
-		p.want("then", []string{"0 a:r1 30s", "1 b:r3 30s"}, []string{"b:r1", "b:r2"})
-		p.release("a:r1", 0)
-		post.want(t, "the release", id("b:r1 1 51:0 k"))
-	})
-}
-
-// TestPermitsForFewAndMany: nor however many want one of few, and also where a slot is given back: it goes to
-// the first who knows of it.
-func TestPermitsForFewAndMany(t *testing.T) {
-	withPermits(t, func(p permits) {
-		post := p.subscribeClient("b")
-		for slot := range 3 {
-			p.take(fmt.Sprint("a:r", slot), 3, slot)
-		}
-		var few []*Command
-		for i := range int64(100) {
-			few = append(few, NewPermit("k", id(fmt.Sprint("b:r", i)), 1, 0).AcquireOrRegister(lease, asked(i+1)))
-		}
-		runAll(t, p.conn, few...)
-		if got := p.ask("b:r100", 3, 0, 1000); got.Rank != 0 {
-			t.Errorf("%d are before it, want none: the others count other permits", got.Rank)
-		}
-		p.ask("b:r101", 3, 0, 1001)
-		p.release("a:r1", 1)
-		post.want(t, "the release", id("b:r100 1 51:1 k"))
-		p.release("b:r100", 1)
-		post.want(t, "the next", id("b:r101 1 52:1 k"))
-		p.release("b:r101", 1)
-		post.want(t, "one that nobody knows of")
-		wantSlot(t, "who asks then", p.ask("c:r1", 3, 0, 1002), 1, 53)
-		p.release("a:r0", 0)
-		post.want(t, "a release of what all know of", id("b:r0 1 51:0 k"))
-	})
-}
-
 // TestPermitsFitTheSlots: two slots that are freed at a time go to the same waiters in either order, to
 // each the one that it wants first. But no more are asked than there are permits, and a slot that none of
 // them wants goes to the first of all.
@@ -210,34 +134,6 @@ func TestPermitsGiveWay(t *testing.T) {
 				cmd := NewPermit("k", id("b:r1"), 1, 0).ReleaseTo(50, tt.since, NewPermit("k", id("b:r2"), 1, 0), asked(10))
 				p.wantAnswer("it", p.run(cmd), Done, "")
 				p.want("then", tt.slots, tt.waiters)
-			})
-		})
-	}
-}
-
-// TestPermitsYield: a slot that is given back to nobody stays free, at a guarded master as well.
-func TestPermitsYield(t *testing.T) {
-	o, next := NewPermit("k", id("b:r1"), 1, 0), NewPermit("k", id("b:r2"), 1, 0)
-	for name, cmd := range map[string]*Command{
-		"yield":                o.Yield(10),
-		"yield to":             o.YieldTo(10, next, asked(10)),
-		"guarded":              guarded(o.Release(50, 10)),
-		"guarded, giving way":  guarded(o.ReleaseTo(50, 10, next, asked(10))),
-		"guarded, to the next": guarded(o.ReleaseTo(50, 9, next, asked(10))),
-		"guarded, by force":    guarded(ForcePermits("k", 50)),
-	} {
-		t.Run(name, func(t *testing.T) {
-			withPermits(t, func(p permits) {
-				post := p.subscribeClient("b")
-				p.ask("b:r1", 1, 0, 10)
-				p.ask("b:r3", 1, 0, 30)
-				p.wantAnswer("it", p.run(cmd), Done, "")
-				waiters := []string{"b:r3"}
-				if cmd.next != "" {
-					waiters = []string{"b:r2", "b:r3"}
-				}
-				p.want("then", nil, waiters)
-				post.want(t, "it")
 			})
 		})
 	}

@@ -103,46 +103,6 @@ func TestReaders(t *testing.T) {
 	})
 }
 
-// TestReadersEndOnTheirOwn: readers whose lease is over do not pile up, and the lock is free when the
-// last one's is.
-func TestReadersEndOnTheirOwn(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		for i := range 10 {
-			h.read(fmt.Sprintf("a:r%d", i), time.Second)
-		}
-		h.read("b:r1", 3*time.Second)
-		time.Sleep(2 * time.Second)
-		h.read("b:r2", time.Second)
-		if n, _ := redis.Int(h.conn.Do("ZCARD", "redlock_read:{k}")); n != 2 {
-			t.Errorf("%d readers are kept, want 2", n)
-		}
-		time.Sleep(time.Second)
-		h.wantLock("after all", "", 0)
-		h.wantAnswer("a writer", h.writes("w:r1", 10), Done, "")
-	})
-}
-
-// TestReadersKeepWritersOut: no step of a writer takes a lock that is shared, or extends it.
-func TestReadersKeepWritersOut(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		h.read("a:r1", lease)
-		w := NewOwner("k", id("w:r1"))
-		got := h.run(w.Acquire(lease, 6))
-		if want := (Answer{Outcome: Refused, Holder: SharedHolder, Left: lease}); !reflect.DeepEqual(got, want) {
-			t.Errorf("try: got %+v, want %+v", got, want)
-		}
-		h.wantAnswer("ask", h.writes("w:r1", 10), Refused, SharedHolder)
-		h.wantQueue("then", id("w:r1 1"))
-		h.wantAnswer("register", h.run(w.Register(QueueEntry{Round: 2, Since: 10, Lease: short, Proposal: 5})), Refused, SharedHolder)
-		h.wantAnswer("enter", h.run(w.Enter(time.Hour, 2)), Refused, SharedHolder)
-		h.wantAnswer("raise", h.run(w.Raise(lease, 100)), Refused, "")
-		if got := h.renews(w, time.Hour); got != Foreign {
-			t.Errorf("renewal: got %v, want Foreign: it would stand beside a reader", got)
-		}
-		h.wantReaders("after all", "a:r1 30s")
-	})
-}
-
 // TestWritersKeepReadersOut: no step of a reader takes a lock that a writer has, ours or Redisson's.
 func TestWritersKeepReadersOut(t *testing.T) {
 	for _, writer := range []string{id("w:r1"), id("theirs:17")} {
@@ -164,26 +124,6 @@ func TestWritersKeepReadersOut(t *testing.T) {
 			h.wantReaders("after all")
 		})
 	}
-}
-
-// TestReadersOfAnEarlierTime: if the key was deleted, or another had the lock since, those who read
-// before are out.
-func TestReadersOfAnEarlierTime(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		h.read("a:r1", lease)
-		h.do("DEL", "k")
-		h.wantAnswer("release", h.run(reader("a:r1").Release(5, 0)), Refused, "")
-		h.wantAnswer("a writer", h.run(NewOwner("k", id("w:r1")).Acquire(lease, 6)), Done, "")
-		h.wantAnswer("raise of a reader", h.run(reader("a:r1").Raise(lease, 20)), Refused, "")
-		h.run(Renew(lease, []Renewal{{Owner: reader("w:r1"), Token: 6}})) // a downgrade
-		h.wantReaders("then", "w:r1 30s")
-	})
-	withScripts(t, func(h *scriptFixture) {
-		h.read("a:r1", time.Minute)
-		h.do("DEL", "k")
-		h.read("b:r1", lease)
-		h.wantReaders("then", "b:r1 30s")
-	})
 }
 
 // TestSharedIsOneField: a hash that says "shared" beside something else, or something else as its mode,

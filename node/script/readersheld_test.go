@@ -81,52 +81,6 @@ func TestDowngrade(t *testing.T) {
 	})
 }
 
-// TestReleaseBeforeTheDowngrade: a master that has not heard of the downgrade frees the lock as well.
-func TestReleaseBeforeTheDowngrade(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		h.heldByX()
-		h.wantAnswer("release", h.run(reader("x:r0").Release(5, 0)), Done, "")
-		h.wantLock("then", "", 0)
-		h.heldByX()
-		h.wantAnswer("enter", h.run(reader("x:r0").Enter(time.Minute, 2)), Done, "")
-		h.wantReaders("then", "x:r0 1m0s")
-	})
-}
-
-// TestReadersHeal: a renewal sets a reader again where nobody has the lock, and beside readers.
-func TestReadersHeal(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		for _, owner := range []string{"a:r1", "b:r1"} {
-			if got := h.renews(reader(owner), lease); got != Healed {
-				t.Errorf("renewal of %s: %v, want Healed", owner, got)
-			}
-		}
-		h.wantReaders("then", "a:r1 30s", "b:r1 30s")
-		if got := h.m.Get("redlock_fence:{k}"); got != "5" {
-			t.Errorf("counter: %s, want 5, the token of the holds", got)
-		}
-		if got := h.renews(reader("a:r1"), time.Second); got != Extended {
-			t.Errorf("renewal again: %v, want Extended", got)
-		}
-		h.wantReaders("a renewal shortens nothing", "a:r1 30s", "b:r1 30s")
-	})
-}
-
-// TestEnterOfReaders: the hold count is kept nowhere; a second entry never shortens the lease, and
-// does not heal.
-func TestEnterOfReaders(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		h.wantAnswer("nobody", h.run(reader("a:r1").Enter(lease, 2)), Refused, "")
-		h.read("b:r1", lease)
-		h.wantAnswer("others", h.run(reader("a:r1").Enter(lease, 2)), Refused, SharedHolder)
-		h.wantAnswer("in", h.run(reader("b:r1").Enter(time.Minute, 2)), Done, "")
-		h.wantReaders("then", "b:r1 1m0s")
-		h.wantAnswer("a shorter lease", h.run(reader("b:r1").Enter(time.Second, 3)), Done, "")
-		h.wantAnswer("leave", h.run(reader("b:r1").Leave(1)), Done, "")
-		h.wantReaders("then", "b:r1 1m0s")
-	})
-}
-
 // TestForceOfReaders: all of them are out, none heals, and whoever waits is next.
 func TestForceOfReaders(t *testing.T) {
 	withScripts(t, func(h *scriptFixture) {

@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 )
 
 // TestFirstComeFirstServed: a reader that comes after a waiting writer waits behind it; all readers at
@@ -41,58 +40,6 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
-// TestWriterThatGivesUp: the readers behind it are let in, also while others read.
-func TestWriterThatGivesUp(t *testing.T) {
-	for _, next := range []*Owner{nil, reader("a:r9"), NewOwner("k", id("a:r9"))} {
-		withScripts(t, func(h *scriptFixture) {
-			post := h.subscribeClient("a")
-			h.read("x:r0", lease)
-			h.writes("w:r1", 10)
-			h.waits("a:r2", 20)
-			cmd := NewOwner("k", id("w:r1")).Release(5, 10)
-			if next != nil {
-				cmd = NewOwner("k", id("w:r1")).ReleaseTo(5, 10, next, QueueEntry{Round: 1, Since: 30, Lease: short, Proposal: 7})
-			}
-			h.wantAnswer("giving up", h.run(cmd), Refused, "")
-			want, told := []string{"a:r2 400ms"}, []string{id("a:r2 1 5:shared k")}
-			if next != nil && next.Mode == Shared {
-				want, told = append(want, "a:r9 400ms"), append(told, id("a:r9 1 5:shared k"))
-			}
-			h.wantReaders("then", append(want, "x:r0 30s")...)
-			post.want(t, "to the readers", told...)
-		})
-	}
-}
-
-// TestStaleHeadBlocksNobody: a writer at the head that is dead keeps readers out for as long as it may
-// be handed the lock, and no longer, although others go on reading.
-func TestStaleHeadBlocksNobody(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		h.subscribeClient("a")
-		h.read("x:r0", lease)
-		h.writes("dead:r1", 10)
-		h.waits("a:r2", 20)
-		time.Sleep(short - time.Millisecond)
-		h.wantAnswer("while it may live", h.asks(reader("a:r3"), 1, 30), Refused, "")
-		time.Sleep(time.Millisecond)
-		if got := h.asks(reader("a:r2"), 2, 20); got.Outcome != Done {
-			t.Errorf("ask behind a stale writer: got %+v, want Done", got)
-		}
-		h.wantReaders("then", "a:r3 400ms", "x:r0 29.6s", "a:r2 30s")
-	})
-}
-
-// TestTryBehindAStaleHead: a reader that does not wait is let in as well.
-func TestTryBehindAStaleHead(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		h.read("x:r0", lease)
-		h.writes("dead:r1", 10)
-		time.Sleep(short)
-		h.wantAnswer("try", h.read("a:r1", lease), Done, "")
-		h.wantQueue("then")
-	})
-}
-
 // TestManyReaders: one release lets in 32, and the next ask of one of the others the rest.
 func TestManyReaders(t *testing.T) {
 	withScripts(t, func(h *scriptFixture) {
@@ -110,43 +57,6 @@ func TestManyReaders(t *testing.T) {
 			t.Errorf("%d more readers were told, want 7", got)
 		}
 		h.wantQueue("then")
-	})
-}
-
-// TestExpiredWriterMakesWayForReaders: whoever asks first has all readers at the head let in, and a
-// writer who asks waits behind them.
-func TestExpiredWriterMakesWayForReaders(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		h.subscribeClient("a")
-		h.heldByX()
-		h.m.Expire("k", short/2)
-		h.waits("a:r1", 10)
-		h.waits("a:r2", 20)
-		h.writes("a:r3", 30)
-		time.Sleep(short / 2)
-		got := h.asks(NewOwner("k", id("a:r3")), 2, 30)
-		if want := (Answer{Outcome: Refused, Holder: SharedHolder, Left: short}); !reflect.DeepEqual(got, want) {
-			t.Errorf("ask of a writer: got %+v, want %+v", got, want)
-		}
-		h.wantReaders("then", "a:r1 400ms", "a:r2 400ms")
-	})
-}
-
-// TestRegisterOfAReader: it takes nothing, even if the lock is free or shared.
-func TestRegisterOfAReader(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		register := func(owner string) Answer {
-			return h.run(reader(owner).Register(QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 5}))
-		}
-		h.wantAnswer("free", register("a:r1"), Refused, "")
-		h.wantReaders("then")
-		h.read("b:r1", lease)
-		h.m.FlushAll()
-		h.read("b:r1", lease)
-		h.wantAnswer("shared", register("a:r1"), Refused, "")
-		h.wantQueue("then", id("a:r1 1"))
-		h.wantReaders("then", "b:r1 30s")
-		h.wantAnswer("of one that reads", register("b:r1"), Done, "")
 	})
 }
 

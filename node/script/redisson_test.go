@@ -35,55 +35,6 @@ func TestRedissonsTurn(t *testing.T) {
 	})
 }
 
-// Six of seven hand off.
-func TestRedissonsTurnIsOneInSeven(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		h.subscribeClient("a")
-		h.subscribe(freedChannel)
-		for token := int64(8); token < 14; token++ {
-			h.m.FlushAll()
-			h.heldByX()
-			h.register(id("a:r1"), 1, 10)
-			h.release(id("x:r0"), token)
-			h.wantLock("then", id("a:r1"), short)
-		}
-	})
-}
-
-// Where none of them waits, or none of ours, there is no turn.
-func TestNoTurn(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		h.subscribeClient("a")
-		h.heldByX()
-		h.register(id("a:r1"), 1, 10)
-		h.release(id("x:r0"), 14)
-		h.wantLock("none of theirs", id("a:r1"), short)
-	})
-	withScripts(t, func(h *scriptFixture) {
-		theirs := h.subscribe(freedChannel)
-		h.heldByX()
-		h.release(id("x:r0"), 14)
-		theirs.want(t, "to Redisson", "0")
-		if h.m.TTL("redlock_turn:{k}") != 0 {
-			t.Error("a turn, though none of ours waits")
-		}
-	})
-}
-
-// Whoever gives up in Redisson's turn does not end it.
-func TestGivingUpInRedissonsTurn(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		h.subscribeClient("a")
-		h.subscribe(freedChannel)
-		h.heldByX()
-		h.register(id("a:r1"), 1, 10)
-		h.register(id("b:r1"), 1, 20)
-		h.release(id("x:r0"), 14)
-		h.run(NewOwner("k", id("b:r1")).Release(1, 20))
-		h.wantLock("in their turn", "", 0)
-	})
-}
-
 // What is no entry does not make a release fail, even first in the queue.
 func TestTurnWithWhatIsNoEntry(t *testing.T) {
 	withScripts(t, func(h *scriptFixture) {
