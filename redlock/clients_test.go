@@ -177,30 +177,6 @@ func TestHolderIsNamed(t *testing.T) {
 	}
 }
 
-// TestKilledHolderIsNamed: the name of a holder that is gone is known for as long as it has the lock.
-func TestKilledHolderIsNamed(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		pools := fleet.Pools()
-		killed := open(t, fleet, redlock.Config{Name: "killed", Pools: pools})
-		time.Sleep(time.Minute)
-		lockFor(t, t.Context(), killed, "a", lease)
-		for _, m := range fleet.Masters() { // it does not come back: its name is asked for after that
-			m.Password("gone")
-			m.Cut()
-		}
-		time.Sleep(2 * time.Second)
-		for _, m := range fleet.Masters() {
-			m.Password("")
-			m.Mend()
-		}
-		time.Sleep(2 * time.Second)
-		_, err := c.TryLock(t.Context(), "a")
-		if err == nil || !strings.Contains(err.Error(), "held by killed on ") {
-			t.Errorf("TryLock = %v, want the name of the holder", err)
-		}
-	})
-}
-
 // TestBriefHoldersAreNotLookedUp: callers who wait ask for nobody who has the lock for a moment only.
 func TestBriefHoldersAreNotLookedUp(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
@@ -294,38 +270,6 @@ func TestNamesCostLittle(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestHeldForOfTheNext: a try does not wait to be told how long a holder has had the lock whose client it
-// knows, but the next one knows.
-func TestHeldForOfTheNext(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		holder := open(t, fleet, redlock.Config{})
-		time.Sleep(time.Second)
-		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
-		for i, want := range []time.Duration{2 * time.Second, 0, 0} {
-			hold := lock(t, t.Context(), holder, "a")
-			time.Sleep(2 * time.Second)
-			try := func() *redlock.MajorityError {
-				_, err := c.TryLock(t.Context(), "a")
-				why, _ := errors.AsType[*redlock.MajorityError](err)
-				if why == nil || why.Client == nil {
-					t.Fatalf("TryLock = %v, want the client", err)
-				}
-				return why
-			}
-			if got := try().For.Round(time.Second); got != want {
-				t.Errorf("hold %d: held for %v, want %v", i, got, want)
-			}
-			time.Sleep(5 * time.Second)
-			try() // where it was asked for lately
-			time.Sleep(time.Second)
-			if got := try().For.Round(time.Second); got != 8*time.Second {
-				t.Errorf("hold %d: held for %v, want 8 s", i, got)
-			}
-			unlock(t, hold)
-		}
-	})
 }
 
 // TestInspectNames: whoever has a name, reads it or waits for it is named by Inspect.

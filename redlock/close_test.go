@@ -53,31 +53,6 @@ func TestCloseDuringAnOutage(t *testing.T) {
 	}
 }
 
-func TestCloseOfAClientThatNeverConnected(t *testing.T) {
-	for name, fault := range map[string]func(*redlocktest.Master){
-		"dead":    (*redlocktest.Master).Kill,
-		"frozen":  (*redlocktest.Master).Freeze,
-		"cut off": (*redlocktest.Master).Cut,
-		"up":      func(*redlocktest.Master) {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				fleet := redlocktest.Start(t, 3)
-				each(fleet, 0, 3, fault)
-				c, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
-				if err != nil {
-					t.Fatal(err)
-				}
-				start := time.Now()
-				expect(t, "Close", c.Close())
-				if got := time.Since(start); got > 2*nodeTimeout {
-					t.Errorf("Close took %v, want at most %v", got, 2*nodeTimeout)
-				}
-			})
-		})
-	}
-}
-
 func TestCloseLeavesPoolsOpen(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
 		pools := fleet.Pools()

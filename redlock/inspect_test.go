@@ -3,7 +3,6 @@ package redlock_test
 import (
 	"context"
 	"math"
-	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -76,30 +75,6 @@ func TestInspectTells(t *testing.T) {
 	}
 }
 
-func TestInspectOfAHold(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		outer := lock(t, t.Context(), c, "a")
-		hold := lock(t, outer.Context(), c, "a")
-		time.Sleep(time.Second)
-		in := inspect(t, open(t, fleet, redlock.Config{}), "a")
-		if !in.Held || in.Holder != hold.Owner() || in.Left != lease-time.Second {
-			t.Errorf("Inspect = held=%v holder=%q left=%v, want true %q %v", in.Held, in.Holder, in.Left, hold.Owner(), lease-time.Second)
-		}
-		for i, m := range in.Masters {
-			want := redlock.MasterState{
-				Master: m.Master, Holder: hold.Owner(), Count: 2, Left: lease - time.Second, Token: hold.Token(),
-			}
-			if !reflect.DeepEqual(m, want) || m.Master == "" {
-				t.Errorf("Masters[%d] = %+v, want %+v", i, m, want)
-			}
-		}
-		expectCount(t, fleet, hold, "2", 2) // it took nothing
-		if got := hold.Remaining(); got != validity-time.Second {
-			t.Errorf("Remaining = %v, want %v", got, validity-time.Second)
-		}
-	})
-}
-
 func TestInspectNamesMastersThatSayNothing(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		lock(t, t.Context(), c, "a")
@@ -142,21 +117,6 @@ func TestInspectShowsTheGuard(t *testing.T) {
 		time.Sleep(time.Minute)
 		if got := inspect(t, c, "a").Masters[1].Guard; got != 0 {
 			t.Errorf("Guard = %v after a minute, want 0", got)
-		}
-	})
-}
-
-// A master whose key is no lock keeps it.
-func TestForceUnlockOfAForeignValue(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		each(fleet, 0, 2, func(m *redlocktest.Master) { m.Set("a", "no lock") })
-		freed, err := c.ForceUnlock(t.Context(), "a")
-		if freed {
-			t.Error("ForceUnlock = true, want false")
-		}
-		expect(t, "ForceUnlock", err, redlock.ErrNoQuorum)
-		if got := fleet.Master(0).Get("a"); got != "no lock" {
-			t.Errorf("the foreign value is %q now", got)
 		}
 	})
 }

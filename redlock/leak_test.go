@@ -2,7 +2,6 @@ package redlock_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"runtime"
 	"strings"
@@ -252,47 +251,4 @@ func TestNoLeak(t *testing.T) {
 			})
 		})
 	}
-}
-
-// In real time, where Unlocks and collections come at any moment.
-func TestLeaksBesideUnlocks(t *testing.T) {
-	const holds = 50
-	fleet := redlocktest.New(3)
-	defer fleet.Close()
-	w := newWarnings()
-	c, err := redlock.New(redlock.Config{Pools: fleet.Pools(), RestartGuard: -1, Logger: slog.New(w)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	leaks := make([]*leaky, holds)
-	goroutines := 0
-	for i := range leaks {
-		leaks[i] = leak(t, t.Context(), c, fmt.Sprint("leaked", i))
-		if i == 0 {
-			goroutines = runtime.NumGoroutine()
-		}
-	}
-	if got := runtime.NumGoroutine(); got > goroutines+holds/2 {
-		t.Errorf("%d goroutines for %d holds, and %d for one: there is one for each", got, holds, goroutines)
-	}
-	kept, err := c.Lock(t.Context(), "kept")
-	expect(t, "Lock", err)
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for i := range 50 {
-				if hold, err := c.Lock(t.Context(), fmt.Sprint("unlocked", i)); err == nil {
-					_ = hold.Unlock(t.Context())
-				}
-			}
-		})
-	}
-	for _, l := range leaks {
-		l.drop()
-	}
-	w.leaks(t, holds)
-	wg.Wait()
-	w.leaks(t, holds)
-	expect(t, "Unlock", kept.Unlock(t.Context()))
 }

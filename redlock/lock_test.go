@@ -38,28 +38,6 @@ func TestMinorityCostsNoTime(t *testing.T) {
 	}
 }
 
-func TestLockWaitsThroughAnOutage(t *testing.T) {
-	for name, fault := range map[string]struct{ begin, end func(*redlocktest.Master) }{
-		"dead":    {(*redlocktest.Master).Kill, (*redlocktest.Master).Restart},
-		"frozen":  {(*redlocktest.Master).Freeze, (*redlocktest.Master).Thaw},
-		"cut off": {(*redlocktest.Master).Cut, (*redlocktest.Master).Mend},
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				each(fleet, 0, 3, fault.begin)
-				time.AfterFunc(20*time.Second, func() { each(fleet, 0, 3, fault.end) })
-				start := time.Now()
-				unlock(t, lock(t, t.Context(), c, "a"))
-				if got := time.Since(start) - 20*time.Second; got < 0 || got > settle {
-					t.Errorf("Lock noticed the end of the outage after %v, want within %v", got, settle)
-				}
-				time.Sleep(settle)
-				expectFree(t, fleet, "a")
-			})
-		})
-	}
-}
-
 // A deadline at any moment of a try leaves no key, however slow each master is.
 func TestDeadlineLeavesNothing(t *testing.T) {
 	for seed := range uint64(10) {
@@ -80,23 +58,6 @@ func TestDeadlineLeavesNothing(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A release that a master missed is repeated for as long as that may keep the lock: for the longest lease
-// that Config allows, and not for that of Lock.
-func TestUnlockOfALongLeaseReachesALateMaster(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
-		c := open(t, fleet, redlock.Config{Lease: 10 * time.Second, MaxLease: time.Hour})
-		hold := lockFor(t, t.Context(), c, "a", time.Hour)
-		synctest.Wait()
-		fleet.Master(0).Kill()
-		time.Sleep(time.Second)
-		unlock(t, hold)
-		time.Sleep(time.Minute)
-		fleet.Master(0).RestartWithData()
-		time.Sleep(5 * time.Second)
-		expectFree(t, fleet, "a")
-	})
 }
 
 // A hold that has ended never frees the lock of the next owner, whose id may begin with

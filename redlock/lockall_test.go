@@ -502,23 +502,3 @@ func TestLockAllEntersAgain(t *testing.T) {
 		unlock(t, outer)
 	})
 }
-
-// Holds that become garbage without Unlock are reported, and lost at the end of their validity.
-func TestHoldsLeak(t *testing.T) {
-	watched(t, redlock.Config{}, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *warnings) {
-		ctx := func() context.Context {
-			holds, err := c.LockAll(t.Context(), "a", "b")
-			if err != nil {
-				t.Fatalf("LockAll: %v", err)
-			}
-			return holds.Context()
-		}()
-		w.leaks(t, 2)
-		over(t, ctx)
-		expect(t, "Cause", context.Cause(ctx), redlock.ErrLost)
-		var why *redlock.MajorityError
-		if errors.As(context.Cause(ctx), &why) {
-			t.Errorf("Cause = %q, want no vote to be blamed", why)
-		}
-	})
-}

@@ -2,15 +2,12 @@ package redlock_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -150,118 +147,4 @@ func TestBrokenSubscriptionDoesNotLoseTheLock(t *testing.T) {
 			})
 		})
 	}
-}
-
-// The holder has died: its lease runs out, and no message says so.
-func TestLeaseOfADeadHolderRunsOut(t *testing.T) {
-	for seed := range uint64(10) {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				r := rand.New(rand.NewPCG(seed, 0))
-				begin := time.Now()
-				for _, m := range fleet.Masters() {
-					m.HSet("a", another, "1")
-					m.Expire("a", 5*time.Second)
-				}
-				pause(r, 4900*time.Millisecond)
-				d := open(t, fleet, redlock.Config{})
-				first := await(t, c, "a")
-				time.Sleep(time.Millisecond)
-				second := await(t, d, "a")
-				expectWithin(t, first, begin.Add(5*time.Second), 20*time.Millisecond)
-				expectWithin(t, second, begin.Add(5*time.Second), 20*time.Millisecond)
-				synctest.Wait()
-				expectFree(t, fleet, "a")
-				expectNoQueue(t, fleet, "a")
-			})
-		})
-	}
-}
-
-// The first in the queue is gone without a word when the lock is passed on, or is cut off
-// from all masters: the others have it soon, also when each dies as its turn comes.
-func TestDeadHeadCostsLittle(t *testing.T) {
-	for _, waited := range []time.Duration{100 * time.Millisecond, 5 * time.Second} {
-		for _, heads := range []int{1, 2} {
-			t.Run(fmt.Sprintf("%d after %v", heads, waited), func(t *testing.T) {
-				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-					hold := lock(t, t.Context(), c, "a")
-					var walls []*wall
-					var dead []<-chan *redlock.Hold
-					for range heads {
-						w := new(wall)
-						walls = append(walls, w)
-						ctx, cancel := context.WithCancel(t.Context())
-						t.Cleanup(cancel)
-						dead = append(dead, awaitIn(t, ctx, open(t, fleet, redlock.Config{Pools: w.pools(fleet)}), "a"))
-						time.Sleep(time.Millisecond)
-					}
-					next := await(t, open(t, fleet, redlock.Config{}), "a")
-					time.Sleep(waited)
-					for _, w := range walls {
-						w.up.Store(true)
-					}
-					start := time.Now()
-					unlock(t, hold)
-					expectWithin(t, next, start, time.Duration(heads)*missedBound+20*time.Millisecond)
-					for _, got := range dead {
-						select {
-						case hold := <-got:
-							t.Errorf("a client that is cut off has %s", hold.Owner())
-						default:
-						}
-					}
-				})
-			})
-		}
-	}
-}
-
-// wall stands between a client and all masters while it is up: nothing goes through, and no
-// connection ends, as when the client's host has vanished.
-type wall struct {
-	up    atomic.Bool
-	mu    sync.Mutex
-	conns []net.Conn
-}
-
-type wallConn struct {
-	net.Conn
-	w *wall
-}
-
-func (c wallConn) Write(p []byte) (int, error) {
-	if c.w.up.Load() {
-		return len(p), nil
-	}
-	return c.Conn.Write(p)
-}
-
-func (c wallConn) Read(p []byte) (int, error) {
-	for {
-		n, err := c.Conn.Read(p)
-		if err != nil || !c.w.up.Load() {
-			return n, err
-		}
-	}
-}
-
-func (w *wall) pools(fleet *redlocktest.Fleet) (pools []*redis.Pool) {
-	for _, m := range fleet.Masters() {
-		pools = append(pools, dialing(func(ctx context.Context) (net.Conn, error) {
-			conn, err := m.Dial(ctx)
-			if err != nil {
-				return nil, err
-			}
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			if w.up.Load() {
-				conn.Close()
-				return nil, errors.New("no route to host")
-			}
-			w.conns = append(w.conns, conn)
-			return wallConn{conn, w}, nil
-		}))
-	}
-	return pools
 }

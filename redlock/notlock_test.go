@@ -66,27 +66,6 @@ func TestAnotherProgramsData(t *testing.T) {
 	}
 }
 
-// A hold whose key another program has overwritten is lost, and the error says with what.
-func TestOverwrittenHold(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		hold := lock(t, t.Context(), c, "a")
-		synctest.Wait()
-		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Set("a", "text") })
-		<-hold.Context().Done()
-		cause := context.Cause(hold.Context())
-		expect(t, "Cause", cause, redlock.ErrLost)
-		if !strings.Contains(cause.Error(), "the key is no lock: it holds a string") {
-			t.Errorf("Cause = %v, want what the key holds", cause)
-		}
-		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
-		each(fleet, 0, 3, func(m *redlocktest.Master) {
-			if got := m.Get("a"); got != "text" {
-				t.Errorf("%s has %q, want it as it was", m.Name(), got)
-			}
-		})
-	})
-}
-
 // Whoever was forced out stays out, also when the next owner was forced out since.
 func TestTwoForcedOut(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
@@ -114,33 +93,5 @@ func TestTwoForcedOut(t *testing.T) {
 				t.Errorf("cause of hold %d = %v, want ErrLost", i, cause)
 			}
 		}
-	})
-}
-
-// Redisson writes the channels of "a" and "{a}" alike. They are two locks all the same: who
-// waits for one is not passed the other.
-func TestBracesMakeAnotherName(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		plain, braced := lock(t, t.Context(), c, "a"), lock(t, t.Context(), c, "{a}")
-		other := open(t, fleet, redlock.Config{})
-		waited := make(chan *redlock.Hold, 1)
-		go func() {
-			hold, err := other.Lock(context.Background(), "{a}")
-			expect(t, "Lock of {a}", err)
-			waited <- hold
-		}()
-		time.Sleep(time.Second)
-		unlock(t, plain)
-		time.Sleep(time.Second)
-		select {
-		case <-waited:
-			t.Fatal("whoever waited for {a} has it beside its holder, since a was unlocked")
-		default:
-		}
-		if braced.Context().Err() != nil {
-			t.Fatal("the hold of {a} has ended")
-		}
-		unlock(t, braced)
-		unlock(t, <-waited)
 	})
 }

@@ -57,47 +57,6 @@ func TestNobodyWaitsInVain(t *testing.T) {
 	}
 }
 
-// The log says what is waited for: once, however long, with many callers and while a countdown
-// runs; again when the reasons change; once when it is over.
-func TestOutageIsLogged(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		fleet := redlocktest.Start(t, 3)
-		var log lines
-		c := open(t, fleet, redlock.Config{RestartGuard: lease, Logger: logger(&log)})
-		want := func(when, text string, count int) {
-			t.Helper()
-			synctest.Wait()
-			if got := log.count(text); got != count {
-				t.Errorf("%s: the log says %q %d times, want %d", when, text, got, count)
-			}
-		}
-		each(fleet, 0, 3, refuse("OOM no memory"))
-		for range 3 {
-			go func() {
-				if hold, err := c.Lock(t.Context(), "a"); err == nil {
-					_ = hold.Unlock(t.Context())
-				}
-			}()
-		}
-		time.Sleep(time.Minute)
-		want("no memory", "waiting for a quorum", 1)
-		each(fleet, 0, 3, refuse("MISCONF no disk"))
-		time.Sleep(time.Minute)
-		want("no disk", "waiting for a quorum", 2)
-		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Refuse(""); m.Restart() })
-		time.Sleep(settle) // the masters come back one by one
-		before := log.count("waiting for")
-		time.Sleep(20 * time.Second)
-		want("while the guard passes", "waiting for", before)
-		want("while the guard passes", "quorum is back", 0)
-		time.Sleep(time.Minute)
-		want("over", "waiting for", before)
-		want("over", "quorum is back", 1)
-		expectFree(t, fleet, "a")
-	})
-}
-
 // That another owner has the lock is what waiting is for.
 func TestWaitingForAnotherIsNotLogged(t *testing.T) {
 	t.Parallel()
@@ -113,20 +72,6 @@ func TestWaitingForAnotherIsNotLogged(t *testing.T) {
 			t.Errorf("the log has %d lines about a quorum, want none:\n%s", got, log.sorted())
 		}
 	})
-}
-
-// Two masters are worse than one, which the log says; other numbers are not worth a word.
-func TestTwoMasters(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int]int{1: 0, 2: 1, 3: 0, 4: 0, 5: 0} {
-		synctest.Test(t, func(t *testing.T) {
-			var log lines
-			open(t, redlocktest.Start(t, n), redlock.Config{Logger: logger(&log)})
-			if got := log.count("two masters survive the loss of neither"); got != want {
-				t.Errorf("%d masters: said %d times, want %d", n, got, want)
-			}
-		})
-	}
 }
 
 // A service waits until its masters would grant, and then gets its first lock at once.

@@ -180,37 +180,6 @@ func TestReadersAndWritersAreServedInOrder(t *testing.T) {
 	}
 }
 
-// A reader that comes after a writer that waits waits behind it, whether it is of the same client or
-// not. A try is refused.
-func TestReaderBehindAWaitingWriterWaits(t *testing.T) {
-	for name, same := range map[string]bool{"same client": true, "another client": false} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				d := open(t, fleet, redlock.Config{})
-				e := d
-				if !same {
-					e = open(t, fleet, redlock.Config{})
-				}
-				reading := rlock(t, t.Context(), c, "a")
-				w := writer(t, d)
-				rest(10 * time.Millisecond)
-				r := reader(t, e)
-				rest(5 * time.Second)
-				expectHolds(t, "beside a reader", []*waiting{w, r})
-				_, err := e.TryRLock(t.Context(), "a")
-				expect(t, "TryRLock", err, redlock.ErrTaken)
-				unlock(t, reading)
-				rest(10 * time.Millisecond)
-				expectHolds(t, "without one", []*waiting{w, r}, 0)
-				unlock(t, w.hold)
-				rest(10 * time.Millisecond)
-				unlock(t, r.hold)
-				expectNoQueue(t, fleet, "a")
-			})
-		})
-	}
-}
-
 // All readers at the head of the queue are let in by one release, with one message each.
 func TestReadersAreLetInAtOnce(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
@@ -249,30 +218,6 @@ func TestReadersAreLetInAtOnce(t *testing.T) {
 		rest(2 * delay)
 		expectFree(t, fleet, "a")
 		expectNoQueue(t, fleet, "a")
-	})
-}
-
-// A reader that dies keeps writers waiting for its own lease, however long others read.
-func TestDeadReaderCostsItsOwnLease(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		var w wall
-		dead := open(t, fleet, redlock.Config{Pools: w.pools(fleet)})
-		start := time.Now()
-		const fixed = 10 * time.Second
-		got(t, "RLockFor", func(ctx context.Context) (*redlock.Hold, error) { return dead.RLockFor(ctx, "a", fixed) }, t.Context())
-		synctest.Wait()
-		w.up.Store(true)
-		long := rlock(t, t.Context(), c, "a")
-		d := open(t, fleet, redlock.Config{})
-		next := writer(t, d)
-		rest(fixed - time.Second)
-		unlock(t, long)
-		rest(2 * time.Second)
-		expectHolds(t, "when both have gone", []*waiting{next}, 0)
-		if got := next.at.Sub(start); got < fixed || got > fixed+50*time.Millisecond {
-			t.Errorf("the writer had the lock after %v, want the lease of the dead reader, %v", got, fixed)
-		}
-		unlock(t, next.hold)
 	})
 }
 

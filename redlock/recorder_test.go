@@ -167,18 +167,6 @@ func (r *recorder) expectTurns(t *testing.T, what string, want ...string) {
 	expectLines(t, what, r.turns(), want)
 }
 
-// expectMasters wants these changes of masters, in this order.
-func (r *recorder) expectMasters(t *testing.T, what string, want ...string) {
-	t.Helper()
-	var got []string
-	for _, e := range r.take() {
-		if e, ok := e.(redlocktrace.MasterChanged); ok {
-			got = append(got, fmt.Sprintf("%s %s", place(e.Master), e.State))
-		}
-	}
-	expectLines(t, what, got, want)
-}
-
 func expectLines(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {

@@ -134,58 +134,6 @@ func (r *redisson) unlock() {
 	}
 }
 
-// A lock of one of Redisson's clients that is given back wakes ours at once.
-func TestRedissonWakesUs(t *testing.T) {
-	for _, listens := range []bool{true, false} {
-		for _, waited := range []time.Duration{0, time.Second, 10 * time.Second} {
-			t.Run(fmt.Sprintf("waited before=%v/after %v", listens, waited), func(t *testing.T) {
-				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-					if listens {
-						hold := lock(t, t.Context(), c, "a")
-						next := await(t, c, "a")
-						unlock(t, hold)
-						unlock(t, <-next)
-						synctest.Wait()
-					}
-					r := newRedisson(t, fleet, 57)
-					if !r.try() {
-						t.Fatal("the lock is not free")
-					}
-					next := await(t, c, "a")
-					time.Sleep(waited + 13*time.Millisecond)
-					start := time.Now()
-					r.unlock()
-					expectWithin(t, next, start, 5*time.Millisecond)
-					expectFree(t, fleet, "a")
-					expectNoQueue(t, fleet, "a")
-					expectChannels(t, fleet, 1)
-				})
-			})
-		}
-	}
-}
-
-// Our last unlock wakes theirs.
-func TestWeWakeRedisson(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		hold := lock(t, t.Context(), c, "a")
-		synctest.Wait()
-		r := newRedisson(t, fleet, 57)
-		r.listen(fleet)
-		got := make(chan bool)
-		go func() { got <- r.lock(nil) }()
-		time.Sleep(time.Second)
-		start := time.Now()
-		unlock(t, hold)
-		<-got
-		if took := time.Since(start); took >= theirPause {
-			t.Errorf("Redisson's client had the lock after %v, want less than its own %v", took, theirPause)
-		}
-		r.unlock()
-		expectFree(t, fleet, "a")
-	})
-}
-
 // Where many of both sides wait all the time, both get their share, and never both at
 // once.
 func TestNeitherSideStarves(t *testing.T) {

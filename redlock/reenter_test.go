@@ -26,23 +26,6 @@ func TestOwnerHoldsManyNames(t *testing.T) {
 	})
 }
 
-func TestClientsDoNotShareHolds(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		d := open(t, fleet, redlock.Config{})
-		ctx := redlock.WithOwner(t.Context())
-		hold := lock(t, ctx, c, "a")
-		synctest.Wait()
-		_, err := d.TryLock(hold.Context(), "a")
-		expect(t, "TryLock of another client", err, redlock.ErrTaken)
-
-		b := lock(t, ctx, d, "b")
-		lock(t, ctx, c, "c")
-		expectCount(t, fleet, b, "1", 1)
-		unlock(t, b)
-		expectCount(t, fleet, lock(t, ctx, c, "a"), "2", 2)
-	})
-}
-
 func TestWithOwnerKeepsTheOwner(t *testing.T) {
 	ctx := redlock.WithOwner(t.Context())
 	if redlock.WithOwner(ctx) != ctx {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -325,44 +324,6 @@ func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 	})
 }
 
-// Readers share a name that moves, in both sets, and exclude writers of every phase; their tokens lie
-// between those of the writers before and after.
-func TestReadersInTwoSets(t *testing.T) {
-	onRollout(t, func(t *testing.T, s *rollout) {
-		for _, m := range s.fleets["c"].Masters() {
-			m.Set("redlock_fence:{"+s.name+"}", "7000000000000000")
-		}
-		s.others(t, func(other *redlock.Sets, id string) {
-			writer := setLock(t, t.Context(), other, s.name)
-			unlock(t, writer)
-			one, err := s.moving.RLock(t.Context(), s.name)
-			expect(t, "RLock", err)
-			two, err := s.moving.TryRLock(t.Context(), s.name)
-			expect(t, "TryRLock", err)
-			if one.Token() < writer.Token() || two.Token() < writer.Token() {
-				t.Errorf("readers have tokens %d and %d, want at least %d of the writer before", one.Token(), two.Token(), writer.Token())
-			}
-			for _, other := range []*redlock.Sets{other, s.moving} {
-				_, err := other.TryLock(t.Context(), s.name)
-				expect(t, "TryLock beside readers", err, redlock.ErrTaken)
-				third, err := other.TryRLock(t.Context(), s.name)
-				expect(t, "TryRLock beside readers", err)
-				unlock(t, third)
-			}
-			_, err = s.moving.Lock(one.Context(), s.name)
-			expect(t, "Lock under a reader", err, redlock.ErrUpgrade)
-			unlock(t, one)
-			unlock(t, two)
-			writer = setLock(t, t.Context(), other, s.name)
-			if writer.Token() <= max(one.Token(), two.Token()) {
-				t.Errorf("the writer after them has token %d, want more than %d", writer.Token(), max(one.Token(), two.Token()))
-			}
-			unlock(t, writer)
-		})
-		s.expectAt(t, s.name)
-	})
-}
-
 // Never more permits are held than there are, in whichever sets they are looked for.
 func TestPermitsInTwoSets(t *testing.T) {
 	onRollout(t, func(t *testing.T, s *rollout) {
@@ -383,26 +344,6 @@ func TestPermitsInTwoSets(t *testing.T) {
 				return nil
 			}))
 		})
-	})
-}
-
-// Holds in two sets that become garbage are reported, once for each set, and lost.
-func TestHoldInTwoSetsLeaks(t *testing.T) {
-	onRollout(t, func(t *testing.T, s *rollout) {
-		ctx := func() context.Context {
-			hold, err := s.moving.Lock(t.Context(), s.name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer runtime.KeepAlive(hold)
-			return hold.Context()
-		}()
-		collect(t, func() bool { return true })
-		for range 3 {
-			runtime.GC()
-		}
-		over(t, ctx)
-		expect(t, "Cause", context.Cause(ctx), redlock.ErrLost)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -38,50 +37,6 @@ func expectNoPermits(t *testing.T, fleet *redlocktest.Fleet, name string) {
 				t.Errorf("%s has %s: %v %v", m.Name(), key, m.Hash(key), m.ZSet(key))
 			}
 		}
-	}
-}
-
-// There are as many permits as there are, each in a slot of its own.
-func TestPermits(t *testing.T) {
-	for _, permits := range []int{1, 2, 5} {
-		t.Run(fmt.Sprintf("K=%d", permits), func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				d := open(t, fleet, redlock.Config{})
-				both := []*redlock.Semaphore{c.Semaphore("gpu", permits), d.Semaphore("gpu", permits)}
-				var holds []*redlock.Hold
-				slots := make(map[int]bool)
-				for i := range permits {
-					hold := acquire(t, both[i%2])
-					synctest.Wait()
-					expectAlive(t, hold)
-					if slots[hold.Slot()] || hold.Slot() < 0 || hold.Slot() >= permits || hold.Shared() || hold.Name() != "gpu" {
-						t.Errorf("permit %d has slot %d, others %v", i, hold.Slot(), slots)
-					}
-					slots[hold.Slot()] = true
-					holds = append(holds, hold)
-				}
-				for i, s := range both {
-					_, err := s.TryAcquire(t.Context())
-					expect(t, fmt.Sprintf("TryAcquire of client %d", i), err, redlock.ErrTaken)
-					if said := fmt.Sprintf(": all permits are taken, of %d, the first for another ", permits); err != nil && !strings.Contains(err.Error(), said) {
-						t.Errorf("TryAcquire = %v, want it to say %q", err, said)
-					}
-					_, err = s.TryAcquireFor(t.Context(), time.Second)
-					expect(t, fmt.Sprintf("TryAcquireFor of client %d", i), err, redlock.ErrTaken)
-				}
-				unlock(t, holds[0])
-				expect(t, "Cause", context.Cause(holds[0].Context()), redlock.ErrNotHeld)
-				synctest.Wait()
-				again := got(t, "TryAcquire", func(ctx context.Context) (*redlock.Hold, error) { return both[1].TryAcquire(ctx) }, t.Context())
-				if again.Slot() != holds[0].Slot() || again.Token() <= holds[0].Token() {
-					t.Errorf("slot %d with token %d, want %d and a token above %d", again.Slot(), again.Token(), holds[0].Slot(), holds[0].Token())
-				}
-				for _, hold := range append(holds[1:], again) {
-					unlock(t, hold)
-				}
-				expectNoPermits(t, fleet, "gpu")
-			})
-		})
 	}
 }
 
@@ -313,37 +268,6 @@ func TestNeverMorePermitsLong(t *testing.T) {
 			})
 		}
 	}
-}
-
-// Permits that are given back at the same time go to those who began to wait first, though they are all of
-// one client, and others wait as well.
-func TestPermitsFreedAtOnceGoToTheFirst(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		const k = 8
-		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
-		var held []*redlock.Hold
-		for range k {
-			held = append(held, acquire(t, c.Semaphore("gpu", k)))
-		}
-		var all []*waiting
-		for _, d := range []*redlock.Client{open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})} {
-			for range k {
-				all = append(all, acquirer(t, d.Semaphore("gpu", k)))
-				rest(200 * time.Millisecond)
-			}
-		}
-		rest(5 * time.Second)
-		for _, h := range held {
-			go h.Unlock(context.Background())
-		}
-		rest(2 * time.Second)
-		expectHolds(t, "those who began first", all, 0, 1, 2, 3, 4, 5, 6, 7)
-		for len(all) > 0 {
-			unlock(t, all[0].hold)
-			rest(100 * time.Millisecond)
-			all = all[1:]
-		}
-	})
 }
 
 // PermitSlot is the slot of the innermost permit, also under a lock, and there is none elsewhere.

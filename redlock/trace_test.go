@@ -33,25 +33,6 @@ func traced(t *testing.T, f func(t *testing.T, fleet *redlocktest.Fleet, c, othe
 	})
 }
 
-func TestTraceLock(t *testing.T) {
-	traced(t, func(t *testing.T, _ *redlocktest.Fleet, c, _ *redlock.Client, r *recorder) {
-		hold := lock(t, t.Context(), c, "a")
-		time.Sleep(time.Second)
-		r.expectSteps(t, "Lock of a free name",
-			`2: waits for lock "a"`,
-			"2: asks 1.1 acquire at m0 m1 m2",
-			"2: 1.1 acquire m0 granted",
-			"2: 1.1 acquire m1 granted",
-			"2: decided won: 2 granted, 0 refused, 0 failed, 2 needed",
-			"2: acquired, 1 tries, 1 rounds",
-			"2: 1.1 acquire m2 granted",
-		)
-		unlock(t, hold)
-		time.Sleep(time.Second)
-		r.expectSteps(t, "Unlock", "2: unlocked after 1s", "2: released")
-	})
-}
-
 // Who waits is told of its place in the queue as that goes down, and of the hand-off by each master.
 func TestTraceWait(t *testing.T) {
 	traced(t, func(t *testing.T, fleet *redlocktest.Fleet, c, other *redlock.Client, r *recorder) {
@@ -90,24 +71,6 @@ func TestTraceWait(t *testing.T) {
 		unlock(t, hold)
 		time.Sleep(time.Second)
 		r.expectTurns(t, "its own Unlock", "2: unlocked after 1s", "2: released")
-	})
-}
-
-// A call's wait begins when it learns that it has to wait, a round trip after the call began.
-func TestTraceWaited(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		var done redlocktrace.CallDone
-		d := open(t, fleet, redlock.Config{Trace: &redlocktrace.Trace{CallDone: func(e redlocktrace.CallDone) { done = e }}})
-		warm(t, d)
-		first := lock(t, t.Context(), c, "a")
-		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(20 * time.Millisecond) })
-		time.AfterFunc(time.Second, func() { expect(t, "Unlock", first.Unlock(t.Context())) })
-		second := lock(t, t.Context(), d, "a")
-		synctest.Wait()
-		if got, want := done.Waited, done.Took-40*time.Millisecond; got <= 0 || got != want {
-			t.Errorf("waited %v of %v, want %v", got, done.Took, want)
-		}
-		unlock(t, second)
 	})
 }
 
@@ -162,32 +125,6 @@ func TestTraceLine(t *testing.T) {
 			"5: acquired",
 		)
 		unlock(t, hold)
-	})
-}
-
-// A minority of votes is given back by a release that enters the next try into the queue.
-func TestTraceMinority(t *testing.T) {
-	traced(t, func(t *testing.T, fleet *redlocktest.Fleet, c, _ *redlock.Client, r *recorder) {
-		each(fleet, 1, 3, func(m *redlocktest.Master) {
-			m.HSet("a", another, "1")
-			m.Expire("a", 3*time.Second)
-		})
-		got := await(t, c, "a")
-		time.Sleep(40 * time.Millisecond)
-		steps := r.steps()
-		expectLines(t, "Lock of a name of which one master is free", steps[:min(10, len(steps))], []string{
-			`2: waits for lock "a"`,
-			"2: asks 1.1 acquire at m0 m1 m2",
-			"2: 1.1 acquire m0 granted",
-			"2: 1.1 acquire m1 refused",
-			"2: queued, 0 ahead",
-			"2: 1.1 acquire m2 refused",
-			"2: decided minority: 1 granted, 2 refused, 0 failed, 2 needed",
-			"2: waiting behind 0, taken by another owner",
-			"2: rolled back 1, backed_off, at m0 m1 m2",
-			"2: asks 2.2 acquire at , entered by a release at m0 m1 m2",
-		})
-		unlock(t, <-got)
 	})
 }
 
@@ -272,27 +209,6 @@ func TestTraceRenewal(t *testing.T) {
 	})
 }
 
-// A hold ends once, whatever ends it.
-func TestTraceHoldEnds(t *testing.T) {
-	traced(t, func(t *testing.T, fleet *redlocktest.Fleet, c, _ *redlock.Client, r *recorder) {
-		hold := lock(t, t.Context(), c, "a")
-		time.Sleep(time.Second)
-		r.take()
-		seize(fleet, 0, 2)
-		<-hold.Context().Done()
-		time.Sleep(time.Second)
-		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
-		r.expectSteps(t, "a hold that others have taken", "2: renew missing", "2: lost after 10.004s", "2: released, hold lost")
-
-		hold = lockFor(t, t.Context(), c, "b", time.Second)
-		time.Sleep(100 * time.Millisecond)
-		r.take()
-		<-hold.Context().Done()
-		time.Sleep(time.Second)
-		r.expectSteps(t, "a lease that ends", "3: expired after 984ms", "3: released")
-	})
-}
-
 // Close ends holds and calls, and nothing is told after it.
 func TestTraceClose(t *testing.T) {
 	traced(t, func(t *testing.T, _ *redlocktest.Fleet, c, _ *redlock.Client, r *recorder) {
@@ -316,89 +232,6 @@ func TestTraceClose(t *testing.T) {
 		if late := r.take(); len(late) > 0 {
 			t.Errorf("a closed client told %v", late)
 		}
-	})
-}
-
-// A re-entry is a call without a hold of its own.
-func TestTraceReentry(t *testing.T) {
-	traced(t, func(t *testing.T, _ *redlocktest.Fleet, c, _ *redlock.Client, r *recorder) {
-		hold := lock(t, t.Context(), c, "a")
-		time.Sleep(time.Second)
-		r.take()
-		again := lock(t, hold.Context(), c, "a")
-		time.Sleep(time.Second)
-		unlock(t, again)
-		unlock(t, hold)
-		time.Sleep(time.Second)
-		r.expectSteps(t, "a re-entry",
-			`3: waits for lock "a"`,
-			"3: asks 1.1 enter at m0 m1 m2",
-			"3: 1.1 enter m0 granted",
-			"3: 1.1 enter m1 granted",
-			"3: decided won: 2 granted, 0 refused, 0 failed, 2 needed",
-			"3: acquired, 1 tries, 1 rounds, entered 2",
-			"3: 1.1 enter m2 granted",
-			"2: unlocked after 2.008s",
-			"2: released",
-		)
-	})
-}
-
-// LockAll is a call for each name. One that is taken is called again, to wait.
-func TestTraceLockAll(t *testing.T) {
-	traced(t, func(t *testing.T, _ *redlocktest.Fleet, c, other *redlock.Client, r *recorder) {
-		holds, err := c.LockAll(t.Context(), "b", "a")
-		expect(t, "LockAll", err)
-		expect(t, "Unlock", holds.Unlock(t.Context()))
-		time.Sleep(time.Second)
-		r.expectTurns(t, "LockAll",
-			`2: tries lock "a"`,
-			"2: decided won: 2 granted, 0 refused, 0 failed, 2 needed",
-			"2: acquired",
-			"2: unlocked after 0s",
-			"2: released",
-			`3: tries lock "b"`,
-			"3: decided won: 2 granted, 0 refused, 0 failed, 2 needed",
-			"3: acquired",
-			"3: unlocked after 0s",
-			"3: released",
-		)
-
-		taken := lock(t, t.Context(), other, "a")
-		got := make(chan *redlock.Holds)
-		go func() {
-			holds, _ := c.LockAll(t.Context(), "b", "a")
-			got <- holds
-		}()
-		time.Sleep(time.Second)
-		unlock(t, taken)
-		holds = <-got
-		time.Sleep(time.Second)
-		r.expectTurns(t, "LockAll with a name that is taken",
-			`4: tries lock "a"`,
-			"4: decided lost: 0 granted, 2 refused, 0 failed, 2 needed",
-			"4: rolled back 1, lost, at m2",
-			"4: taken",
-			`5: tries lock "b"`,
-			"5: decided won: 2 granted, 0 refused, 0 failed, 2 needed",
-			"5: acquired",
-			"5: unlocked after 0s",
-			"5: released",
-			`6: waits for lock "a"`,
-			"6: queued, 0 ahead",
-			"6: decided lost: 0 granted, 2 refused, 0 failed, 2 needed",
-			"6: waiting behind 0, taken by another owner",
-			"6: handed off by m0",
-			"6: decided minority: 1 granted, 2 refused, 0 failed, 2 needed",
-			"6: handed off by m1",
-			"6: decided won: 2 granted, 1 refused, 0 failed, 2 needed",
-			"6: acquired",
-			"6: renew confirmed",
-			`7: waits for lock "b"`,
-			"7: decided won: 2 granted, 0 refused, 0 failed, 2 needed",
-			"7: acquired",
-		)
-		expect(t, "Unlock", holds.Unlock(t.Context()))
 	})
 }
 
@@ -472,43 +305,5 @@ func TestTraceSets(t *testing.T) {
 			t.Errorf("%d masters of the old set raised their counter, want 3", raised)
 		}
 		old.expectTurns(t, "the old set", call...)
-	})
-}
-
-func TestTraceMasters(t *testing.T) {
-	traced(t, func(t *testing.T, fleet *redlocktest.Fleet, c, _ *redlock.Client, r *recorder) {
-		defer unlock(t, lock(t, t.Context(), c, "a")) // so that masters are checked each second
-		m := fleet.Master(0)
-		for _, tt := range []struct {
-			what string
-			do   func()
-			wait time.Duration
-			want []string
-		}{
-			{"a master that dies", m.Kill, 5 * time.Second, []string{"m0 down"}},
-			{"a master that is back", m.Restart, 5 * time.Second, []string{"m0 up"}},
-			{"a master that becomes a replica", func() { m.SetRole("slave") }, 5 * time.Second, []string{"m0 refused"}},
-			{"a replica that becomes a master", func() { m.SetRole("master") }, 5 * time.Second, []string{"m0 up"}},
-			{"a clock that jumps ahead", func() { m.Skew(time.Second) }, 5 * time.Second, []string{"m0 unsteady"}},
-			{"a clock that keeps up", func() {}, time.Minute, []string{"m0 steady"}},
-			{"a clock that is set back", func() { m.Skew(0) }, 5 * time.Second, []string{"m0 behind"}},
-		} {
-			tt.do()
-			time.Sleep(tt.wait)
-			r.expectMasters(t, tt.what, tt.want...)
-		}
-	})
-}
-
-func TestTraceGuard(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
-		r := new(recorder)
-		open(t, fleet, redlock.Config{Trace: r.trace(), RestartGuard: lease})
-		r.take()
-		fleet.Master(0).Restart()
-		time.Sleep(2 * time.Second)
-		r.expectMasters(t, "a master that restarts", "m0 down", "m0 up", "m0 guarded")
-		time.Sleep(time.Minute)
-		r.expectMasters(t, "the end of its guard", "m0 granting")
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 )
@@ -100,25 +99,6 @@ func TestEveryFaultEnds(t *testing.T) {
 	})
 }
 
-// There is calm every minute or so, for longer than waits may take to end.
-func TestCalmNowAndThen(t *testing.T) {
-	eachPlan(t, func(t *testing.T, cfg Config, plan Plan) {
-		calmEnded := warmUp
-		for _, a := range plan.Acts {
-			if a.Kind != calm {
-				continue
-			}
-			if a.At-calmEnded > 40*time.Second || a.Lasts < 2*cfg.Lease+2*time.Second {
-				t.Errorf("calm at %v for %v, and the last was over at %v", a.At, a.Lasts, calmEnded)
-			}
-			calmEnded = a.At + a.Lasts
-		}
-		if cfg.Lasts-calmEnded > 40*time.Second {
-			t.Errorf("the last calm is over at %v", calmEnded)
-		}
-	})
-}
-
 // No part of anybody has two faults at a time, so that one is not mended by the end of the other.
 func TestOneFaultAtATimeOnAPart(t *testing.T) {
 	eachPlan(t, func(t *testing.T, cfg Config, plan Plan) {
@@ -164,49 +144,4 @@ func TestNoMajorityForgets(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Faults fall on one master, a minority, a majority, all at once and all in turn, and several happen at a
-// time.
-func TestOnHowMany(t *testing.T) {
-	seen := map[int]int{}
-	together, round := 0, 0
-	_, plan := planned(1, 10*time.Minute, 5)
-	for i, a := range plan.Acts {
-		if a.Kind == calm {
-			continue
-		}
-		masters := 0
-		for _, name := range a.On {
-			if strings.HasPrefix(name, "m") {
-				masters++
-			}
-		}
-		seen[masters]++
-		if i > 0 && plan.Acts[i-1].At+plan.Acts[i-1].Lasts > a.At {
-			together++
-		}
-		if k := kindOf(a.Kind).restarts; k && len(a.On) == 1 {
-			round++
-		}
-	}
-	for n := 1; n <= 5; n++ {
-		if seen[n] < 5 {
-			t.Errorf("%d faults on %d masters, want several", seen[n], n)
-		}
-	}
-	if together < 50 {
-		t.Errorf("%d faults began while another lasted, want many", together)
-	}
-	if round < 10 {
-		t.Errorf("%d restarts of one master, want many", round)
-	}
-}
-
-// Only the kinds that were asked for are drawn.
-func TestOnly(t *testing.T) {
-	_, plan := planned(1, time.Minute, 5, Pause, FlushAll)
-	if got := slices.Sorted(maps.Keys(count(plan))); !slices.Equal(got, []string{FlushAll, Pause}) {
-		t.Errorf("the plan has faults of kinds %v, want %s and %s", got, FlushAll, Pause)
-	}
 }

@@ -72,25 +72,6 @@ func TestPerform(t *testing.T) {
 	})
 }
 
-// An act waits until another of the same part is over, and the plan waits for both.
-func TestActsOfOnePartTakeTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		told, err := rehearse(t.Context(), t, nothing,
-			Act{At: second, Lasts: 3 * second, Kind: Pause, On: []string{"m1"}},
-			Act{At: 2 * second, Lasts: second, Kind: Busy, On: []string{"m1", "m2"}},
-			Act{At: 3 * second, Lasts: 2 * second, Kind: calm},
-			Act{At: 5 * second, Kind: FlushAll, On: []string{"m2"}},
-		)
-		want := []string{
-			"fault pause 1s", "mended pause 4s", "fault busy 4s", "mended busy 5s", "calm 5s",
-			"fault flushall 7s", "mended flushall 7s", "over 7s",
-		}
-		if err != nil || !slices.Equal(told, want) {
-			t.Errorf("perform = %v, and it recorded %q, want %q", err, told, want)
-		}
-	})
-}
-
 // What cannot be done is recorded, and mended nevertheless. What cannot be mended makes the trial worthless.
 func TestWhatCannotBeDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -133,22 +114,6 @@ func TestAgainAndAgain(t *testing.T) {
 		_, err := rehearse(t.Context(), t, how, Act{Lasts: second, Every: 100 * time.Millisecond, Kind: ScriptFlush, On: []string{"m1"}})
 		if err != nil || n != 10 {
 			t.Errorf("perform = %v, done %d times in a second, want 10", err, n)
-		}
-	})
-}
-
-// A plan that is interrupted begins nothing more, and mends what was begun.
-func TestInterrupted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*second)
-		defer cancel()
-		told, err := rehearse(ctx, t, nothing,
-			Act{At: second, Lasts: 3 * second, Kind: Pause, On: []string{"m1"}},
-			Act{At: 3 * second, Lasts: 3 * second, Kind: Cut, On: []string{"m1"}},
-		)
-		want := []string{"fault pause 1s", "mended pause 2s", "over 2s"}
-		if !errors.Is(err, context.DeadlineExceeded) || !slices.Equal(told, want) {
-			t.Errorf("perform = %v, and it recorded %q, want %q", err, told, want)
 		}
 	})
 }

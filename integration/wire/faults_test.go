@@ -66,27 +66,6 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestConnectDuringCut: a connection is accepted, and what is sent on it comes when the cut is mended,
-// also when its client has given it up.
-func TestConnectDuringCut(t *testing.T) {
-	l := listen(t)
-	w := start(t, l)
-	w.Cut(Both)
-	client := dial(t, w)
-	send(t, client, "late")
-	client.Close()
-	master, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer master.Close()
-	silent(t, master, 30*time.Millisecond)
-	w.Cut(0)
-	if got, err := io.ReadAll(master); string(got) != "late" || err != nil {
-		t.Errorf("after the cut the master reads %q, %v, want what was sent, and its end", got, err)
-	}
-}
-
 // TestSlow: a chunk takes at least the delay in each direction, and jitter keeps the order.
 func TestSlow(t *testing.T) {
 	w := start(t, echo(t))
@@ -145,25 +124,6 @@ func TestLose(t *testing.T) {
 	t.Errorf("%d of 40 chunks were lost with probability 0.25", late)
 }
 
-// TestReset: both ends are reset, also during a cut, and the wire still takes new connections.
-func TestReset(t *testing.T) {
-	for _, cut := range []Directions{0, Both} {
-		w, client, master := ends(t)
-		send(t, client, "here")
-		want(t, master, "here")
-		w.Cut(cut)
-		send(t, client, "gone")
-		w.Reset()
-		_, err := io.Copy(io.Discard, client)
-		wantReset(t, "the client", err)
-		_, err = io.Copy(io.Discard, master)
-		wantReset(t, "the master", err)
-		empty(t, w)
-		w.Cut(0)
-		dial(t, w)
-	}
-}
-
 func wantReset(t *testing.T, who string, err error) {
 	t.Helper()
 	if !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
@@ -198,28 +158,6 @@ func TestResets(t *testing.T) {
 	time.Sleep(30 * time.Millisecond)
 	send(t, conn, "still here")
 	want(t, conn, "still here")
-}
-
-// TestEndOfStream: the end of one direction passes, and leaves the other one open.
-func TestEndOfStream(t *testing.T) {
-	w, client, master := ends(t)
-	w.Cut(There)
-	send(t, client, "question")
-	if err := client.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	silent(t, master, 30*time.Millisecond)
-	w.Cut(0)
-	if got, err := io.ReadAll(master); string(got) != "question" || err != nil {
-		t.Errorf("the master reads %q, %v, want the question and its end", got, err)
-	}
-	send(t, master, "answer")
-	want(t, client, "answer")
-	master.Close()
-	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-		t.Errorf("the client reads %v, want the end", err)
-	}
-	empty(t, w)
 }
 
 // TestDeadMaster: who connects to a master that refuses is reset.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,58 +18,6 @@ func locking(hold func(name string) Hold) *plain {
 
 // valid returns a hold that lasts for an hour.
 func valid(name string) Hold { return &fakeHold{name: name, until: time.Now().Add(time.Hour)} }
-
-// What a library cannot do is not asked of it.
-func TestOnlyWhatItCanDo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, locking(valid))
-		c := f.caller(1)
-		for range 100 {
-			c.visit(t.Context())
-		}
-		for _, e := range f.of(history.Called) {
-			switch e.Do {
-			case history.Lock, history.TryLock, history.Unlock, history.Extend:
-			default:
-				t.Fatalf("asked to %s", e.Do)
-			}
-			if e.Names[0] == readWrite {
-				t.Fatalf("asked for %s, which nobody can read", readWrite)
-			}
-		}
-	})
-}
-
-// limited is a library with semaphores.
-type limited struct {
-	*plain
-	asked int // for how many permits, at last
-}
-
-func (l *limited) Acquire(_ context.Context, name string, k int) (Hold, error) {
-	l.asked = k
-	return valid(name), nil
-}
-
-func (l *limited) TryAcquire(ctx context.Context, name string, k int) (Hold, error) {
-	return l.Acquire(ctx, name, k)
-}
-
-// A call for a permit says of how many.
-func TestPermitsAreRecorded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := &limited{plain: locking(valid)}
-		f := newFixture(t, l)
-		c := f.caller(1)
-		for _, do := range []history.Do{history.Acquire, history.TryAcquire, history.Lock} {
-			l.asked = 0
-			_, _ = c.take(t.Context(), do)
-			if e := f.last(history.Called); e.Permits != l.asked || (e.Permits > 0) != (do != history.Lock) {
-				t.Errorf("%s: recorded for one of %d, want %d", do, e.Permits, l.asked)
-			}
-		}
-	})
-}
 
 // While a caller has a hold, it looks every 50 ms whether that is valid, before it unlocks, and never says
 // that it is when it is not.
@@ -229,49 +176,4 @@ func TestLeaveAll(t *testing.T) {
 			t.Errorf("failed are %v of %d holds, want only a", failed, len(holds))
 		}
 	})
-}
-
-func TestPart(t *testing.T) {
-	ofA, ofB := errors.New(`unlock "a": lost`), errors.New(`unlock "b": not held`)
-	for name, test := range map[string]struct{ err, want error }{
-		"none":            {nil, nil},
-		"one for all":     {errLost, errLost},
-		"its own":         {errors.Join(ofA, ofB), ofB},
-		"only of another": {errors.Join(ofA), nil},
-		"of nobody":       {errors.Join(ofA, errOdd), errOdd},
-	} {
-		if got := part(test.err, "b"); got != test.want { //nolint:errorlint // the same value
-			t.Errorf("%s: part = %v, want %v", name, got, test.want)
-		}
-	}
-}
-
-// Each kind of call is drawn about as often as odds says.
-func TestOdds(t *testing.T) {
-	sum, can := 0, map[history.Do]bool{}
-	for _, o := range odds {
-		sum += o.of
-		can[o.do] = true
-	}
-	if sum != totalOdds {
-		t.Errorf("the sum of odds is %d, totalOdds is %d", sum, totalOdds)
-	}
-	drawn, c := map[history.Do]int{}, newFixture(t, &plain{}).caller(1)
-	const n = 10_000
-	for range n {
-		drawn[c.kind(can)]++
-	}
-	for _, o := range odds {
-		if want := n * o.of / totalOdds; drawn[o.do] < want*8/10 || drawn[o.do] > want*12/10 {
-			t.Errorf("%s was drawn %d times, want about %d", o.do, drawn[o.do], want)
-		}
-	}
-}
-
-// A permit's registers are those of its slot, under the name by which a judge knows it.
-func TestKey(t *testing.T) {
-	hd := &held{name: semaphore, slot: 2}
-	if got := hd.key(); !strings.Contains(got, "slot 2") || got != (&history.Hold{Event: history.Event{Name: semaphore, Slot: 2}}).Key() {
-		t.Errorf("key = %q", got)
-	}
 }

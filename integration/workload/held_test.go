@@ -10,33 +10,6 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// slowContext is one at which a look takes a second, since the process is stopped just after it.
-type slowContext struct{ context.Context }
-
-func (c slowContext) Err() error {
-	err := c.Context.Err()
-	time.Sleep(time.Second)
-	return err
-}
-
-// A hold is recorded to be alive at a time from before the look: at any later one it may have ended.
-func TestAliveIsFromBeforeTheLook(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{})
-		ctx, cancel := context.WithCancel(t.Context())
-		defer f.watchers.Wait()
-		defer cancel()
-		hd := f.grant(&fakeHold{name: "a", ctx: slowContext{ctx}, until: time.Now().Add(9 * time.Second)})
-		before := f.rec.Now()
-		if !hd.alive() {
-			t.Fatal("the hold is not alive")
-		}
-		if e := f.of(history.Alive)[0]; e.At != before || e.Until != before+9*time.Second || e.Hold != hd.number {
-			t.Errorf("recorded %+v, want hold %d alive at %v until %v", e, hd.number, before, before+9*time.Second)
-		}
-	})
-}
-
 // The watcher looks too, for a caller that is in a call for long, but not at what is about to be unlocked.
 func TestWatcherLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -52,52 +25,6 @@ func TestWatcherLooks(t *testing.T) {
 		looks := f.of(history.Alive)
 		if want := int(time.Second / look); len(looks) != want {
 			t.Errorf("%d looks in %v, want %d", len(looks), time.Second, want)
-		}
-	})
-}
-
-// slowHold has its process stopped while it is granted and asked until when.
-type slowHold struct {
-	fakeHold
-	asked int
-}
-
-func (h *slowHold) Until() time.Time {
-	if h.asked++; h.asked == 1 {
-		time.Sleep(3 * time.Second)
-	}
-	return h.until
-}
-
-// The grant is recorded with the time of the library's return, and validity never as later than it is,
-// nor much earlier.
-func TestGrantOfAStoppedProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{})
-		start := f.rec.Now()
-		f.grant(&slowHold{fakeHold: fakeHold{name: "a", until: time.Now().Add(time.Second)}})
-		e := f.one(history.Granted)
-		if e.At != start || e.Until != start+time.Second {
-			t.Errorf("granted at %v until %v, want %v and %v", e.At, e.Until, start, start+time.Second)
-		}
-	})
-}
-
-// Without a context, a hold is alive until its validity ends.
-func TestAliveWithoutContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{})
-		hd := f.grant(&fakeHold{name: "a", until: time.Now().Add(time.Second)})
-		time.Sleep(time.Second - 1)
-		if !hd.alive() {
-			t.Error("not alive 1 ns before its validity ends")
-		}
-		time.Sleep(time.Nanosecond)
-		if hd.alive() {
-			t.Error("alive when its validity has ended")
-		}
-		if n := len(f.of(history.Alive)); n != 1 {
-			t.Errorf("%d events alive, want 1", n)
 		}
 	})
 }
@@ -138,23 +65,6 @@ func TestLost(t *testing.T) {
 		})
 	}
 }
-
-// A hold that was unlocked is not watched any more, whatever its context does.
-func TestNobodyWatchesWhatIsUnlocked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{})
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		hd := f.grant(&fakeHold{name: "a", ctx: ctx, until: time.Now().Add(time.Second)})
-		_ = hd.giveBack(ctx, 0, func(Hold) error { return nil })
-		f.watchers.Wait() // or the bubble has a deadlock
-	})
-}
-
-// brokenSignal is the context of a library that says that the hold has ended but wakes nobody up.
-type brokenSignal struct{ context.Context }
-
-func (brokenSignal) Err() error { return context.Canceled }
 
 // What an Unlock returns is checked against what the caller knows.
 func TestUnlockIsChecked(t *testing.T) {
@@ -215,26 +125,6 @@ func TestUnlockIsChecked(t *testing.T) {
 	}
 }
 
-// The last handle that is given back unlocks the hold; the others are left.
-func TestHandles(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{})
-		hd := f.grant(&fakeHold{name: "outer", until: time.Now().Add(time.Second)})
-		hd.add(&fakeHold{name: "inner", until: time.Now().Add(time.Second)})
-		var given []string
-		back := func(h Hold) error { given = append(given, h.Name()); return nil }
-		_ = hd.giveBack(t.Context(), 0, back)
-		_ = hd.giveBack(t.Context(), 0, back)
-		calls := f.of(history.Called)[1:]
-		if len(calls) != 2 || calls[0].Do != history.Leave || calls[1].Do != history.Unlock {
-			t.Errorf("calls are %+v, want leave and unlock", calls)
-		}
-		if strings.Join(given, " ") != "outer inner" {
-			t.Errorf("given back are %q, want outer and inner", given)
-		}
-	})
-}
-
 // Using a handle that was given back must fail as documented.
 func TestAfterUnlock(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -260,3 +150,8 @@ func TestAfterUnlock(t *testing.T) {
 		}
 	}
 }
+
+// brokenSignal is the context of a library that says that the hold has ended but wakes nobody up.
+type brokenSignal struct{ context.Context }
+
+func (brokenSignal) Err() error { return context.Canceled }

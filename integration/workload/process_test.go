@@ -2,7 +2,6 @@ package workload
 
 import (
 	"context"
-	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -31,40 +30,6 @@ func TestDeadlineIsTheContexts(t *testing.T) {
 			if result.At != call.Deadline || result.Err != history.Ended {
 				t.Errorf("the context of call %d ended at %v, want %v; its error is %q", call.Call, result.At, call.Deadline, result.Err)
 			}
-		}
-	})
-}
-
-// The deadline is right even if the process is stopped while it is worked out. An earlier one would make the
-// call look late.
-func TestDeadlineOfAStoppedProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{})
-		right, looks := f.rec.Now, 0
-		f.process.rec = history.NewRecorder(&f.out, "c1", func() time.Duration {
-			now := right()
-			if looks++; looks == 1 {
-				time.Sleep(time.Second)
-			}
-			return now
-		})
-		want := right() + 3*time.Second
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		_ = f.call(ctx, history.Event{Do: history.Lock}, func(int, *history.Event) error { return nil })
-		if e := f.one(history.Called); e.Deadline != want {
-			t.Errorf("Deadline = %v, want %v", e.Deadline, want)
-		}
-	})
-}
-
-// A call without an end has no deadline.
-func TestNoDeadline(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{})
-		_ = f.call(t.Context(), history.Event{Do: history.Lock}, func(int, *history.Event) error { return nil })
-		if e := f.one(history.Called); e.Deadline != 0 {
-			t.Errorf("Deadline = %v, want 0", e.Deadline)
 		}
 	})
 }
@@ -145,41 +110,3 @@ func TestStall(t *testing.T) {
 
 // nothing says that no thread waits for a processor.
 func nothing() map[string]time.Duration { return nil }
-
-// A thread that had to wait for a processor is a stall, though the others went on, and so is not what it
-// waited before.
-func TestStallOfAThread(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{})
-		start := time.Now()
-		f.rec = history.NewRecorder(&f.out, "c1", func() time.Duration { return time.Since(start) + 1 })
-		var waited atomic.Int64
-		waited.Store(int64(time.Minute))
-		delays := func() map[string]time.Duration { return map[string]time.Duration{"7": time.Duration(waited.Load())} }
-		ending := make(chan struct{})
-		done := make(chan struct{})
-		go func() { defer close(done); beat(f.rec, delays, ending) }()
-		time.Sleep(time.Second + pulse/2)
-		waited.Add(int64(stall))
-		time.Sleep(time.Second)
-		waited.Add(int64(3 * stall))
-		time.Sleep(time.Second)
-		close(ending)
-		<-done
-		want := 2*time.Second + pulse + 1 // the tick after
-		if e := f.one(history.Stall); e.At != want || e.At-e.From != 3*stall {
-			t.Errorf("a stall from %v to %v, want one of %v to %v", e.From, e.At, 3*stall, want)
-		}
-	})
-}
-
-// Where the system tells, each thread of this process has waited for some time, or for none.
-func TestRunDelays(t *testing.T) {
-	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
-		t.Log("this system does not tell:", err)
-		return
-	}
-	if delays := runDelays(); len(delays) == 0 {
-		t.Error("runDelays found no thread")
-	}
-}

@@ -56,21 +56,6 @@ func TestReadWhatWasWritten(t *testing.T) {
 	}
 }
 
-// TestTornLine: the last line of a process that was killed may be a part of one.
-func TestTornLine(t *testing.T) {
-	var file bytes.Buffer
-	if _, err := sample().WriteTo(&file); err != nil {
-		t.Fatal(err)
-	}
-	whole := file.String()
-	for cut := 1; cut < 20; cut++ {
-		events, err := history.Read(strings.NewReader(whole[:len(whole)-cut]))
-		if err != nil || len(events) != len(sample().Events)-1 {
-			t.Errorf("without the last %d bytes: %d events, %v", cut, len(events), err)
-		}
-	}
-}
-
 func TestErrorsNameTheirLine(t *testing.T) {
 	for _, test := range []struct{ name, line string }{
 		{"no JSON", "what?"},

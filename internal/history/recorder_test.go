@@ -2,7 +2,6 @@ package history_test
 
 import (
 	"bytes"
-	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -45,28 +44,5 @@ func TestRecorder(t *testing.T) {
 		if err != nil || len(events) != 1 || events[0].At != time.Duration(i+1) || events[0].Who != "c1" {
 			t.Fatalf("write %d: %v, %v", i, events, err)
 		}
-	}
-}
-
-// TestRecorderKeepsWhatIsGiven: the time before a look, and who wrote to a register.
-func TestRecorderKeepsWhatIsGiven(t *testing.T) {
-	var out writes
-	rec := history.NewRecorder(&out, "register", func() time.Duration { return 7 })
-	rec.Add(history.Event{At: 5, Who: "c2", What: history.Accepted})
-	events, err := history.Read(bytes.NewReader(out.all[0]))
-	if err != nil || events[0].At != 5 || events[0].Who != "c2" || rec.Now() != 7 {
-		t.Errorf("%v, %v", events, err)
-	}
-}
-
-func TestRecorderTellsOfGaps(t *testing.T) {
-	full := errors.New("disk full")
-	out := writes{err: full}
-	rec := history.NewRecorder(&out, "c1", func() time.Duration { return 7 })
-	rec.Add(history.Event{What: history.Alive})
-	out.err = nil
-	rec.Add(history.Event{What: history.Alive})
-	if !errors.Is(rec.Err(), full) {
-		t.Errorf("Err = %v, want that of the first write", rec.Err())
 	}
 }

@@ -66,19 +66,6 @@ func TestViewOfWhatDidNotHappen(t *testing.T) {
 	}
 }
 
-// TestViewKeepsTheFirstUnlock: another one of the same hold gives nothing back.
-func TestViewKeepsTheFirstUnlock(t *testing.T) {
-	h := sample()
-	h.Events = append(h.Events, history.Event{At: 18, What: history.Called, Who: "c1", Call: 3, Do: history.Unlock, Hold: 1})
-	v, err := h.View()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if v.Holds[0].Unlock != v.Calls[1] {
-		t.Errorf("Unlock is call %d, want 2", v.Holds[0].Unlock.Call)
-	}
-}
-
 // TestViewRefusesContradictions: with the number of the event, and who did what.
 func TestViewRefusesContradictions(t *testing.T) {
 	for _, test := range []struct {

@@ -1,8 +1,6 @@
 package picture
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -35,43 +33,6 @@ func (s *script) hold(who string, n int, do history.Do, name string, asked, gran
 	if unlock > 0 {
 		s.add(history.Event{At: unlock * ms, What: history.Called, Who: who, Call: 100_000 + n, Do: history.Unlock, Hold: n})
 		s.add(history.Event{At: unlock*ms + ms, What: history.Returned, Who: who, Call: 100_000 + n})
-	}
-}
-
-// long is a run of five clients with so many holds at random times, some of which were never unlocked.
-func long(t *testing.T, holds int) *history.History {
-	r := rand.New(rand.NewPCG(1, 1))
-	var s script
-	for c := range 5 {
-		s.add(history.Event{At: ms, What: history.Started, Who: fmt.Sprint("c", c+1)})
-	}
-	for n := 1; n <= holds; n++ {
-		who, name := fmt.Sprint("c", 1+r.IntN(5)), string(rune('a'+r.IntN(4)))
-		asked := time.Duration(10 + 100*n + r.IntN(500))
-		granted := asked + time.Duration(r.IntN(200))
-		unlock := granted + time.Duration(1+r.IntN(300))
-		if r.IntN(10) == 0 {
-			unlock = 0
-		}
-		s.hold(who, n, history.Lock, name, asked, granted, unlock)
-		s.add(history.Event{At: asked * ms, What: history.Called, Who: who, Call: 200_000 + n, Do: history.TryLock, Names: []string{name}})
-		s.add(history.Event{At: granted * ms, What: history.Alive, Who: who, Hold: n, Until: (granted + 1200) * ms})
-	}
-	return of(t, s.events...)
-}
-
-func TestBar(t *testing.T) {
-	var s script
-	s.add(history.Event{At: 1 * ms, What: history.Started, Who: "c1"})
-	s.hold("c1", 1, history.Lock, "a", 10, 20, 50)
-	s.add(history.Event{At: 30 * ms, What: history.Alive, Who: "c1", Hold: 1, Until: 1500 * ms})
-	got := drawn(t, of(t, s.events...), nil).Bars
-	want := []bar{{
-		Lane: 3, Token: 1, Asked: at(10 * ms), At: at(20 * ms), End: at(50 * ms), Until: at(1500 * ms), Gone: at(51 * ms),
-		Downgraded: never, How: unlocked, Who: "c1", Hold: 1, Call: 1, Do: history.Lock,
-	}}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("bars = %+v, want %+v", got, want)
 	}
 }
 
@@ -153,29 +114,6 @@ func TestCut(t *testing.T) {
 	} {
 		if got := cut(text); got != want {
 			t.Errorf("cut(%q) = %q, want %q", text, got, want)
-		}
-	}
-}
-
-// No two items of a row overlap, whatever happens.
-func TestRowsOfARun(t *testing.T) {
-	p := drawn(t, long(t, 300), nil)
-	type place struct{ lane, row int }
-	type stretch struct{ from, to at }
-	all := map[place][]stretch{}
-	for _, b := range p.Bars {
-		all[place{b.Lane, b.Row}] = append(all[place{b.Lane, b.Row}], stretch{b.Asked, b.End})
-	}
-	for _, w := range p.Waits {
-		all[place{w.Lane, w.Row}] = append(all[place{w.Lane, w.Row}], stretch{w.At, w.End})
-	}
-	for where, items := range all {
-		for i, a := range items {
-			for _, b := range items[i+1:] {
-				if a.from < b.to && b.from < a.to {
-					t.Fatalf("lane %d, row %d: %v and %v overlap", where.lane, where.row, a, b)
-				}
-			}
 		}
 	}
 }

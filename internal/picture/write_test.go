@@ -57,24 +57,6 @@ func TestTextsAreData(t *testing.T) {
 	}
 }
 
-// The same history gives the same page.
-func TestSameBytes(t *testing.T) {
-	h := long(t, 300)
-	want := written(t, h, nil)
-	for range 5 {
-		if got := written(t, h, nil); got != want {
-			t.Fatal("two pages of one history differ")
-		}
-	}
-}
-
-// A run of 5,000 holds makes a page of less than 5 MB.
-func TestSize(t *testing.T) {
-	if page := written(t, long(t, 5000), nil); len(page) > 5e6 {
-		t.Errorf("the page has %d bytes", len(page))
-	}
-}
-
 // The page loads nothing: it names no address.
 func TestSelfContained(t *testing.T) {
 	got := written(t, of(t), nil)
