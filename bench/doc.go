@@ -4,7 +4,6 @@
 //	go run .                                          everything, in about a quarter of an hour
 //	go run . -run 'contended/(1|32)x'                 some trials, by "scenario/setting"
 //	go run . -contenders '^(redlock|limit)$' -run parallel -cpuprofile cpu.prof
-//	go run . -json > figures.json
 //	go run . -page ../docs                            tables, in docs/benchmarks.md
 //	go run . -page ../docs -run far                   one section of that page
 //
@@ -16,9 +15,8 @@
 // # Where things are
 //
 // run.go sets the order: rounds, contenders, medians. Each scenario is a file: uncontended.go,
-// parallel.go, majority.go (other numbers of masters), handoff.go, contended.go, frozen.go, far.go
-// (one master is far away), remote.go (all of them are), held.go, idle.go, many.go (fleets of
-// clients), storm.go. So is each kind of contender: redlock.go, redsync.go, single.go (locks on one
+// parallel.go, handoff.go, contended.go, frozen.go, far.go (one master is far away), remote.go (all
+// of them are), held.go, idle.go, storm.go. So is each kind of contender: redlock.go, redsync.go, single.go (locks on one
 // master), limit.go. Scenarios share healthy.go, which compares with healthy masters, holding.go,
 // which keeps many locks, and rested.go, which locks after pauses. fleet.go starts and ends the
 // masters, proxy.go moves a master away. counters.go and meter.go read what masters and client have

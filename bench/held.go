@@ -11,50 +11,35 @@ import (
 
 // One client keeps many locks for a long time, while another locks and unlocks.
 
-// holding says how many locks are kept, and how.
-type holding struct {
-	n     int
-	lease time.Duration
+// keptN locks are kept with a lease of keptLease.
+const (
+	keptN     = 10_000
+	keptLease = 9 * time.Second
+)
 
-	// stay is how long redlock keeps them, if that is longer than the measurement. The other
-	// contenders keep them only for the measurement.
-	stay time.Duration
-}
-
-func heldTrials(long bool) []trial {
-	trials := []trial{heldTrial(holding{n: 10_000, lease: 9 * time.Second}, "redlock", "redsync-ff", "bsm/1", "rueidislock/1")}
-	if long {
-		trials = append(trials, heldTrial(holding{n: 100_000, lease: lease, stay: 2 * time.Minute}, "redlock", "bsm/1", "rueidislock/1"))
-	}
-	return trials
-}
-
-func heldTrial(h holding, among ...string) trial {
-	return trial{
+func heldTrials() []trial {
+	return []trial{{
 		scenario: "held",
-		setting:  strconv.Itoa(h.n),
-		title:    fmt.Sprintf("%d locks held, with a lease of %v, renewed every third of it", h.n, h.lease),
-		among:    among,
-		limit:    maxTrial + 2*h.stay,
-		measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
-			return measureHeld(ctx, e, c, h)
-		},
-	}
+		setting:  strconv.Itoa(keptN),
+		title:    fmt.Sprintf("%d locks held, with a lease of %v, renewed every third of it", keptN, keptLease),
+		among:    []string{"redlock", "redsync-ff", "bsm/1", "rueidislock/1"},
+		measure:  measureHeld,
+	}}
 }
 
 // measureHeld measures in an order that keeps the cost of one figure out of the others: the bystander
 // without holds, the memory of the holds, what they use in one period, and the bystander with holds.
-func measureHeld(ctx context.Context, e *env, c contender, h holding) (_ []figure, err error) {
+func measureHeld(ctx context.Context, e *env, c contender) (_ []figure, err error) {
 	without, err := bystander(ctx, e, c, 0)
 	if err != nil {
 		return nil, err
 	}
-	cl, err := e.open(ctx, c, h.lease)
+	cl, err := e.open(ctx, c, keptLease)
 	if err != nil {
 		return nil, err
 	}
 	defer closing(cl.Close, &err)
-	names := numbered("held:", h.n)
+	names := numbered("held:", keptN)
 	// Open the keepers' connections now: they do not belong to the holds.
 	if err := share(8*keepers, func(i int) error { return cycle(ctx, cl, names[i]) }); err != nil {
 		return nil, err
@@ -70,7 +55,7 @@ func measureHeld(ctx context.Context, e *env, c contender, h holding) (_ []figur
 	runtime.KeepAlive(names) // the names are the caller's, not the holds'
 
 	keeping, cancel := context.WithCancel(ctx)
-	period := h.lease / 3
+	period := keptLease / 3
 	done := keep(keeping, holds, period)
 	defer func() {
 		cancel()
@@ -80,11 +65,7 @@ func measureHeld(ctx context.Context, e *env, c contender, h holding) (_ []figur
 	if err != nil {
 		return nil, err
 	}
-	stay := period
-	if c.name == ours.name {
-		stay = max(stay, h.stay-time.Since(taken))
-	}
-	beside, err := bystander(ctx, e, c, stay)
+	beside, err := bystander(ctx, e, c, period)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +74,7 @@ func measureHeld(ctx context.Context, e *env, c contender, h holding) (_ []figur
 	held := time.Since(taken)
 	lost := unlockAll(ctx, holds)
 
-	n := float64(h.n)
+	n := float64(keptN)
 	seconds := n * used.wall.Seconds()
 	p50, p99 := micros(beside.percentile(50)), micros(beside.percentile(99))
 	return []figure{

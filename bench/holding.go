@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -100,10 +99,3 @@ func unlockAll(ctx context.Context, holds []hold) (lost int) {
 	return lost
 }
 
-// released unlocks the holds. It returns an error if any had been lost.
-func released(ctx context.Context, holds []hold) error {
-	if lost := unlockAll(ctx, holds); lost > 0 {
-		return fmt.Errorf("%d of %d locks were lost meanwhile", lost, len(holds))
-	}
-	return nil
-}

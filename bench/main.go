@@ -23,8 +23,6 @@ type options struct {
 	contenders *regexp.Regexp
 	rounds     int
 	duration   time.Duration
-	long       bool
-	json       bool
 	page       string
 	cpuProfile string
 	memProfile string
@@ -59,8 +57,6 @@ func parse(args []string) (options, error) {
 	set.Func("contenders", "measure only the contenders whose `name` matches this regexp", pattern(&opts.contenders))
 	set.IntVar(&opts.rounds, "rounds", 3, "measure each trial `n` times, and report medians")
 	set.DurationVar(&opts.duration, "time", 500*time.Millisecond, "length of one measurement")
-	set.BoolVar(&opts.long, "long", false, "hold 100,000 locks as well, for minutes")
-	set.BoolVar(&opts.json, "json", false, "print JSON instead of tables")
 	set.StringVar(&opts.page, "page", "", "write benchmarks.md to `folder`; with -run, only the sections of scenarios whose trials all match; ignored with -contenders, which would leave gaps")
 	set.StringVar(&opts.cpuProfile, "cpuprofile", "", "write a CPU profile to `file`")
 	set.StringVar(&opts.memProfile, "memprofile", "", "write a profile of all allocations to `file`; times are meaningless then")
@@ -94,15 +90,12 @@ func realMain(ctx context.Context, opts options, out, log io.Writer) (err error)
 	if err != nil {
 		return err
 	}
-	r := &report{Machine: describe(fleet, opts), out: out, log: log, quiet: opts.json}
+	r := &report{Machine: describe(fleet, opts), out: out, log: log}
 	r.begin()
 	e := &env{fleet: fleet, duration: opts.duration}
 	err = measureAll(ctx, e, trials, contenders, opts.rounds, r)
-	if opts.json {
-		err = errors.Join(err, r.encode())
-	}
 	if err == nil && opts.page != "" && opts.contenders.String() == "" {
-		err = r.writePage(opts.page, allTrials(opts.long))
+		err = r.writePage(opts.page, allTrials())
 	}
 	return errors.Join(err, endProfiles())
 }
@@ -116,7 +109,7 @@ func choose(opts options) ([]trial, []contender, error) {
 		}
 	}
 	var trials []trial
-	for _, t := range allTrials(opts.long) {
+	for _, t := range allTrials() {
 		if opts.trials.MatchString(t.id()) && len(t.suited(contenders)) > 0 {
 			trials = append(trials, t)
 		}

@@ -12,7 +12,7 @@ import (
 // measured returns a report with p50 as the median time to acquire in each of the trials.
 func measured(t *testing.T, rounds int, p50 float64, trials ...trial) *report {
 	t.Helper()
-	r := &report{Machine: machine{Rounds: rounds}, out: io.Discard, log: new(bytes.Buffer), quiet: true}
+	r := &report{Machine: machine{Rounds: rounds}, out: io.Discard, log: new(bytes.Buffer)}
 	for _, trial := range trials {
 		contenders := trial.suited([]contender{{name: "redlock"}, {name: "bsm/1"}, {name: "redsync"}})
 		value := func(v float64) result {

@@ -26,7 +26,7 @@ var together = []int{3, remoteClients}
 
 func remoteTrials() []trial {
 	var trials []trial
-	for _, ms := range []int{20, 100, 200, 300, 500} {
+	for _, ms := range []int{20, 100, 500} {
 		trip := time.Duration(ms) * time.Millisecond
 		trials = append(trials, trial{
 			scenario: "far",

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -13,39 +12,24 @@ import (
 	"text/tabwriter"
 )
 
-// report prints the figures: a table for each trial as soon as it is done, or everything as JSON at
-// the end.
+// report prints the figures, a table for each trial as soon as it is done.
 type report struct {
-	Machine machine `json:"machine"`
-	Figures []row   `json:"figures"`
+	Machine machine
 
 	parts    []part
 	out, log io.Writer
-	quiet    bool // no tables
 }
 
 // machine says where and with which versions the figures were measured.
 type machine struct {
-	System    string   `json:"system"`
-	CPUs      int      `json:"cpus"`
-	Go        string   `json:"go"`
-	Redis     string   `json:"redis"`
-	Masters   int      `json:"masters"`
-	Rounds    int      `json:"rounds"`
-	Duration  string   `json:"duration"`
-	Libraries []string `json:"libraries"`
-}
-
-// row is one figure of one contender.
-type row struct {
-	Scenario  string    `json:"scenario"`
-	Setting   string    `json:"setting"`
-	Contender string    `json:"contender"`
-	Figure    string    `json:"figure,omitempty"`
-	Unit      string    `json:"unit,omitempty"`
-	Value     float64   `json:"value"` // median or sum of Rounds
-	Rounds    []float64 `json:"rounds"`
-	Error     string    `json:"error,omitempty"`
+	System    string
+	CPUs      int
+	Go        string
+	Redis     string
+	Masters   int
+	Rounds    int
+	Duration  string
+	Libraries []string
 }
 
 func describe(f *fleet, opts options) machine {
@@ -75,9 +59,6 @@ var contenderModules = []string{
 }
 
 func (r *report) begin() {
-	if r.quiet {
-		return
-	}
 	m := r.Machine
 	fmt.Fprintf(r.out, "redis %s, %s, %s, %d CPUs, %d masters; medians of %d rounds of %s\n%s\n",
 		m.Redis, m.Go, m.System, m.CPUs, m.Masters, m.Rounds, m.Duration, strings.Join(m.Libraries, " "))
@@ -87,30 +68,11 @@ func (r *report) begin() {
 func (r *report) trial(t trial, contenders []contender, results []result) error {
 	r.parts = append(r.parts, part{t, contenders, results})
 	for i, c := range contenders {
-		r.Figures = append(r.Figures, rows(t, c, results[i])...)
 		if err := results[i].err; err != nil {
 			fmt.Fprintf(r.log, "bench: %s: %s failed: %v\n", t.id(), c.name, err)
 		}
 	}
-	if r.quiet {
-		return nil
-	}
 	return r.table(t, contenders, results)
-}
-
-func rows(t trial, c contender, res result) []row {
-	if res.err != nil {
-		return []row{{Scenario: t.scenario, Setting: t.setting, Contender: c.name, Error: res.err.Error()}}
-	}
-	var rows []row
-	for _, f := range figuresOf([]result{res}) {
-		values := res.values(f.name)
-		rows = append(rows, row{
-			Scenario: t.scenario, Setting: t.setting, Contender: c.name,
-			Figure: f.name, Unit: f.unit, Value: f.over(values), Rounds: values,
-		})
-	}
-	return rows
 }
 
 // figuresOf lists the figures that any of the results has, in order of first appearance.
@@ -169,10 +131,4 @@ func number(v float64) string {
 		return strconv.FormatFloat(v, 'f', 1, 64)
 	}
 	return strconv.FormatFloat(v, 'f', 2, 64)
-}
-
-func (r *report) encode() error {
-	encoder := json.NewEncoder(r.out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(r)
 }

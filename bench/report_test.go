@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io"
 	"testing"
@@ -54,20 +53,5 @@ func TestTable(t *testing.T) {
 		"  time  µs  2.50  -  failed\n"
 	if got := out.String(); got != want {
 		t.Errorf("table:\n%s\nwant:\n%s", got, want)
-	}
-}
-
-func TestJSON(t *testing.T) {
-	var out bytes.Buffer
-	r := &report{out: &out, log: io.Discard, quiet: true}
-	if err := errors.Join(r.trial(sample()), r.encode()); err != nil {
-		t.Fatalf("trial, encode = %v", err)
-	}
-	var got struct{ Figures []row }
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
-		t.Fatalf("not JSON: %v\n%s", err, &out)
-	}
-	if len(got.Figures) != 2 || got.Figures[0].Value != 2.5 || len(got.Figures[0].Rounds) != 3 || got.Figures[1].Error != "broken" {
-		t.Errorf("figures = %+v, want the median 2.5 of three rounds, and an error", got.Figures)
 	}
 }

@@ -69,10 +69,10 @@ func (t trial) suited(contenders []contender) []contender {
 	return suited
 }
 
-func allTrials(long bool) []trial {
+func allTrials() []trial {
 	return slices.Concat(
-		uncontendedTrials(), parallelTrials(), majorityTrials(), handoffTrials(), contendedTrials(),
-		frozenTrials(), farTrials(), heldTrials(long), idleTrials(), manyTrials(), stormTrials(),
+		uncontendedTrials(), parallelTrials(), handoffTrials(), contendedTrials(),
+		frozenTrials(), farTrials(), heldTrials(), idleTrials(), stormTrials(),
 	)
 }
 
