@@ -2,15 +2,12 @@ package node
 
 import (
 	"fmt"
-	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
 
-	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -110,45 +107,6 @@ func TestChecksGoAlong(t *testing.T) {
 	}
 }
 
-// TestChecksFollowTheClient: they become frequent with the first command, and rare when the client is
-// idle again.
-func TestChecksFollowTheClient(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n, does := attended(t, cfg, Idle)
-		time.Sleep(time.Hour + heartbeat/7)
-		count := func(during string, d time.Duration, least, most int64) {
-			t.Helper()
-			before := m.Calls("TIME")
-			time.Sleep(d)
-			if got := m.Calls("TIME") - before; got < least || got > most {
-				t.Errorf("%s, samples in %v: got %d, want %d to %d", during, d, got, least, most)
-			}
-		}
-		owner := script.NewOwner("k", id("me:1"))
-		want(t, "acquire", sendAndWait(n, owner.Acquire(lease, 1)), script.Done)
-		does.Store(uint32(Holding))
-		count("held", 10*time.Second+heartbeat/2, 10, 11)
-		want(t, "release", sendAndWait(n, owner.Release(1, 0)), script.Done)
-		does.Store(uint32(Idle))
-		time.Sleep(heartbeat)
-		count("released", time.Minute, 3, 5)
-	})
-}
-
-// TestSubscriptionBeats: a connection that only hears is kept in use as well.
-func TestSubscriptionBeats(t *testing.T) {
-	subscribed(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *recorder) {
-		n.Attend(func() Activity { return Idle })
-		time.Sleep(time.Minute)
-		pings, samples := m.Calls("PING"), m.Calls("TIME")
-		time.Sleep(time.Hour)
-		if got, beats := m.Calls("PING")-pings, m.Calls("TIME")-samples; got-beats < 200 || got-beats > 300 {
-			t.Errorf("PINGs of the subscription in an hour: got %d, want 200 to 300", got-beats)
-		}
-		d.want(t, "all the time")
-	})
-}
-
 // faults of a master that the checks find, and what is said of a vote behind them.
 var faults = []struct {
 	name    string
@@ -202,98 +160,6 @@ func waitForBeat(m *redlocktest.Master) {
 	for before := m.Calls("INFO"); m.Calls("INFO") == before; {
 		time.Sleep(time.Millisecond)
 	}
-}
-
-// TestNoVoteBehindAFailedCheck: all that was written behind it, however much later, is Unknown, and a
-// release among it is sent again.
-func TestNoVoteBehindAFailedCheck(t *testing.T) {
-	for _, fault := range faults[1:] {
-		t.Run(fault.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				var bend atomic.Value
-				var hits atomic.Int32
-				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-					if words == bend.Load() {
-						bend.Store("")
-						return redis.Error("MISCONF Errors writing to the AOF file")
-					}
-					if strings.HasPrefix(words, "EVAL") {
-						hits.Add(1)
-					}
-					return nil
-				}})
-				n, _ := attended(t, cfg, Holding)
-				want(t, "acquire", sendAndWait(n, ownerNumber(1).Acquire(lease, 1)), script.Done)
-				m.Delay(100 * time.Millisecond)
-				waitUntil(t, heartbeat, func() bool { // the checks are on their way
-					n.mu.Lock()
-					defer n.mu.Unlock()
-					return n.link.inFlight.len() == len(checks)
-				})
-				fault.do(m, &bend)
-				hits.Store(0)
-				var behind []*pending
-				for i := range 3 {
-					time.Sleep(10 * time.Millisecond)
-					behind = append(behind, send(n, script.NewOwner("other", fmt.Sprint("me:", i)).Acquire(lease, 1)))
-				}
-				release := send(n, ownerNumber(1).Release(1, 0))
-				for _, p := range append(behind, release) {
-					wantErr(t, "behind the check", p.wait(), script.Unknown, fault.says)
-				}
-				if got := hits.Load(); got != 0 {
-					t.Errorf("answers read behind the check: got %d, want none", got)
-				}
-				m.Delay(0)
-				m.SetRole("master")
-				waitUntil(t, 5*time.Second, n.isUp)
-				synctest.Wait()
-				if got := hits.Load(); got != 1 || n.unackedCount() != 0 {
-					t.Errorf("answers on the next connection: got %d, %d unacknowledged; want that to the release", got, n.unackedCount())
-				}
-			})
-		})
-	}
-}
-
-// TestJumpWhileIdle: a jump that a lease does not allow for is found before the first vote after it,
-// whenever it was, since the silence before is no longer than a lease.
-func TestJumpWhileIdle(t *testing.T) {
-	for _, usual := range []time.Duration{time.Second, 2 * time.Second, 5 * time.Second, lease} {
-		t.Run(usual.String(), func(t *testing.T) {
-			for i := range 20 {
-				bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-					cfg.Lease = usual
-					n, _ := attended(t, cfg, Idle)
-					time.Sleep(time.Minute)
-					waitForBeat(m)
-					m.Skew(clock.Drift(usual) + time.Millisecond)
-					time.Sleep(heartbeat + time.Duration(i)*time.Second) // at times, till after the next beat
-					wantErr(t, "acquire", sendAndWait(n, ownerNumber(1).Acquire(usual, 1)), script.Failed, "clock ran ahead")
-				})
-			}
-		})
-	}
-}
-
-// TestUnsteadyIsFollowed: who is idle hears soon that a clock is steady again, and the log that a guard
-// is over.
-func TestUnsteadyIsFollowed(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		log := new(logRecorder)
-		cfg.Guard, cfg.Logger = guard, log.logger()
-		n, _ := attended(t, cfg, Idle)
-		waitForBeat(m)
-		time.Sleep(2 * heartbeat)
-		m.Skew(time.Hour)
-		sendAndWait(n, ownerNumber(1).Acquire(lease, 1))
-		time.Sleep(minRecovery + heartbeat)
-		log.want(t, 1, "is steady again")
-
-		m.Restart()
-		time.Sleep(guardWithDrift + 2*heartbeat)
-		log.want(t, 1, "grants holds again")
-	})
 }
 
 // TestDeathWhileIdle: a connection that the network has lost is found at the next beat; a command

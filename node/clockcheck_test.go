@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/redlocktest"
 )
 
 // timedSample is a sample as a test makes it: when its question was sent, by our clock, how
@@ -155,31 +154,6 @@ func TestClockCheckIsNeverFalse(t *testing.T) {
 	}
 }
 
-// TestClockSteadyAgain: recovery is counted from the last gain, and ends with a sample.
-func TestClockSteadyAgain(t *testing.T) {
-	const recovery = 30 * time.Second
-	var p clockCheck
-	at := func(at, ahead time.Duration, want verdict) {
-		t.Helper()
-		if got := p.add(timedSample{at: at, back: time.Millisecond, ahead: ahead}.sample(), recovery); got != want {
-			t.Errorf("after %v: got %v, want %v", at, got, want)
-		}
-	}
-	at(0, 0, unchanged)
-	at(time.Second, time.Second, ranAhead)
-	at(20*time.Second, 2*time.Second, unchanged) // and gains again
-	if p.ahead < 1700*time.Millisecond || p.ahead > 2*time.Second {
-		t.Errorf("ahead: got %v, want the sum", p.ahead)
-	}
-	at(31*time.Second, 2*time.Second, unchanged)
-	at(50*time.Second, 2*time.Second, unchanged) // the gain was found a millisecond later
-	if !p.unsteady() {
-		t.Error("steady before it has recovered")
-	}
-	at(51*time.Second, 2*time.Second, steadyAgain)
-	at(52*time.Second, 3*time.Second, ranAhead)
-}
-
 func TestTimeOf(t *testing.T) {
 	b := func(s string) []byte { return []byte(s) }
 	for _, tt := range []struct {
@@ -202,72 +176,6 @@ func TestTimeOf(t *testing.T) {
 			if !got.Equal(tt.want) || ok == tt.want.IsZero() {
 				t.Errorf("timeOf: got %v, %v, want %v", got, ok, tt.want)
 			}
-		})
-	}
-}
-
-// TestSlowNetworkIsNoJump: nor is one whose delay changes all the time.
-func TestSlowNetworkIsNoJump(t *testing.T) {
-	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
-		random := rand.New(rand.NewPCG(1, 2))
-		for range 10_000 {
-			m.Delay(time.Duration(random.Int64N(int64(timeout / 3))))
-			time.Sleep(time.Duration(random.Int64N(int64(time.Second))))
-		}
-		if m.Calls("CLIENT") > 1 || m.Calls("TIME") < 4000 {
-			t.Errorf("handshakes: got %d, samples %d; want one, and one each second", m.Calls("CLIENT"), m.Calls("TIME"))
-		}
-		wantSteady(t, n, log)
-	})
-}
-
-// TestFrozenMasterIsNoJump: a sample may take as long as an answer may.
-func TestFrozenMasterIsNoJump(t *testing.T) {
-	for _, frozen := range []time.Duration{timeout * 9 / 10, 10 * time.Second, time.Minute} {
-		t.Run(frozen.String(), func(t *testing.T) {
-			withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
-				for range 20 {
-					m.Freeze()
-					time.Sleep(frozen)
-					m.Thaw()
-					time.Sleep(1234 * time.Millisecond)
-				}
-				waitUntil(t, time.Second, n.isUp)
-				time.Sleep(2 * heartbeat)
-				wantSteady(t, n, log)
-			})
-		})
-	}
-}
-
-// TestStoppedClientIsNoJump: an answer that the client reads long after it has come, since
-// it was stopped, says nothing of the time between. For the client's other clocks it is the
-// same as when the machine was suspended; see TestClockCheckOfOneSample.
-func TestStoppedClientIsNoJump(t *testing.T) {
-	for _, stopped := range []time.Duration{timeout / 2, time.Hour} {
-		t.Run(stopped.String(), func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				log := new(logRecorder)
-				cfg.Logger = log.logger()
-				many, held := 0, false
-				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-					if words == "TIME" {
-						if many++; many%4 == 0 {
-							time.Sleep(stopped)
-							held = true
-						}
-					}
-					return nil
-				}})
-				n := started(t, cfg)
-				time.Sleep(10 * stopped)
-				waitUntil(t, givenUp+stopped, n.isUp)
-				time.Sleep(2 * heartbeat)
-				if n.Close(); !held { // from here on nobody reads
-					t.Error("no sample was held up")
-				}
-				wantSteady(t, n, log)
-			})
 		})
 	}
 }

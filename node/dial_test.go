@@ -7,7 +7,6 @@ import (
 	"net"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -187,33 +186,6 @@ func testPool(t *testing.T, m *redlocktest.Master, called string, tests []poolTe
 	}
 }
 
-// TestPoolDialsIPv6: with and without a port. Nobody listens there, and the error names
-// the address that was dialed.
-func TestPoolDialsIPv6(t *testing.T) {
-	listener, err := net.Listen("tcp", "[::1]:0")
-	if err != nil {
-		t.Skip("no IPv6 here:", err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
-	for _, tt := range []struct{ url, want string }{
-		{"redis://" + address, address},
-		{address, address},
-		{"redis://[::1]", "[::1]:6379"},
-	} {
-		t.Run(tt.url, func(t *testing.T) {
-			pool, _, err := Dialer{}.Pool(tt.url)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = pool.DialContext(t.Context())
-			if err != nil && !contains(err, "dial tcp "+tt.want) {
-				t.Errorf("dial: got %v, want one of %s", err, tt.want)
-			}
-		})
-	}
-}
-
 // TestPoolTLS: a server that accepts and does not shake hands does not hold a dial for
 // longer than the patience of an attempt.
 func TestPoolTLS(t *testing.T) {
@@ -291,29 +263,4 @@ func TestConnectionsThatLackAnInterface(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestSubscriptionThatLacksAnInterface: the same for the connection of the subscription.
-func TestSubscriptionThatLacksAnInterface(t *testing.T) {
-	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-		var log strings.Builder
-		var late atomic.Bool
-		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		cfg.Pool = withWrappedConns(cfg.Pool, func(c redis.Conn) redis.Conn {
-			if late.Load() {
-				return bareConn{c.(redis.ConnWithTimeout)}
-			}
-			return c
-		})
-		n, d := started(t, cfg), new(recorder)
-		late.Store(true)
-		n.Subscribe("a", d, 7)
-		time.Sleep(10 * time.Second)
-		d.want(t, "without a subscription")
-		n.Close()
-		cfg.Pool.Close()
-		if lines := strings.Count(log.String(), "ConnWithContext"); lines != 1 {
-			t.Errorf("lines about it: got %d, want 1:\n%s", lines, &log)
-		}
-	})
 }

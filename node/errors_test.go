@@ -47,19 +47,6 @@ func fillBuffers(n *Node, m *redlocktest.Master) {
 	synctest.Wait()
 }
 
-// TestFullBuffers: without a write timeout the reader's ends the writer.
-func TestFullBuffers(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		fillBuffers(n, m)
-		got := sendAndWait(n, script.Inspect(strings.Repeat("k", 2<<20)))
-		wantErr(t, "inspect", got, script.Unknown, ErrTimeout.Error())
-		wantAt(t, "inspect", got, timeout)
-		m.Thaw()
-		waitUntil(t, time.Second, n.isUp)
-	})
-}
-
 func TestNormalize(t *testing.T) {
 	op := func(err error) error { return &net.OpError{Op: "read", Net: "tcp", Err: err} }
 	other := errors.New("other")

@@ -17,17 +17,6 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// TestFrozenIsUnknown: a frozen master may still carry out what it was sent.
-func TestFrozenIsUnknown(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		m.Freeze()
-		got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
-		wantErr(t, "acquire", got, script.Unknown, ErrTimeout.Error())
-		wantAt(t, "acquire", got, timeout)
-	})
-}
-
 // TestThawedIsReleased: the release that took back an Unknown acquire is repeated until
 // the master has thawed, and frees what it then took.
 func TestThawedIsReleased(t *testing.T) {
@@ -59,22 +48,6 @@ func TestLateAcquireIsKilled(t *testing.T) {
 		synctest.Wait()
 		m.Delay(0)
 		want(t, "acquire", acquired.wait(), script.Unknown)
-		waitUntil(t, givenUp, n.isUp)
-		want(t, "release", sendAndWait(n, script.NewOwner("k", "me:1").Release(1, 0)), script.Refused)
-		time.Sleep(20 * time.Second)
-		wantHolder(t, m, "k", "")
-	})
-}
-
-// TestLateHealIsKilled: neither must a renewal that heals.
-func TestLateHealIsKilled(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		m.Delay(10 * time.Second)
-		renewed := send(n, script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", "me:1"), Count: 1, Token: 1}}))
-		synctest.Wait()
-		m.Delay(0)
-		want(t, "renew", renewed.wait(), script.Unknown)
 		waitUntil(t, givenUp, n.isUp)
 		want(t, "release", sendAndWait(n, script.NewOwner("k", "me:1").Release(1, 0)), script.Refused)
 		time.Sleep(20 * time.Second)
@@ -258,22 +231,4 @@ func TestHeldUpWrite(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestHeldUpSubscription: nor does that of a subscription, which ends with the connection for commands,
-// or with the node.
-func TestHeldUpSubscription(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		var stuck atomic.Bool
-		cfg.Pool = withStuckConns(m, &stuck)
-		n, d := started(t, cfg), new(recorder)
-		n.Subscribe("a", d, 7)
-		d.want(t, "after Subscribe", "subscribed true")
-		stuck.Store(true)
-		n.Watch("k")
-		synctest.Wait()
-		if took := closed(n); took > timeout {
-			t.Errorf("Close took %v, want %v at most", took, timeout)
-		}
-	})
 }

@@ -97,29 +97,6 @@ func TestCallsGather(t *testing.T) {
 	}
 }
 
-// TestOrderOfWhatGathered: commands are carried out in the order they were sent in.
-func TestOrderOfWhatGathered(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		loadScripts(t, cfg.Pool)
-		one, two := script.NewOwner("k", id("me:1")), script.NewOwner("k", id("me:2"))
-		sent := gathered(n, m,
-			one.Acquire(lease, 7), two.Acquire(lease, 8), one.Enter(lease, 2), one.Release(7, 0), two.Acquire(lease, 9),
-			script.Inspect("k"), one.Release(7, 0))
-		for i, outcome := range []script.Outcome{
-			script.Done, script.Refused, script.Done, script.Done, script.Done, script.Done, script.Refused,
-		} {
-			want(t, fmt.Sprint("command ", i), sent[i].wait(), outcome)
-		}
-		if got := sent[5].look(); got.Holder != two.ID || got.Token != 9 {
-			t.Errorf("inspect in between: got %s with %d, want %s with 9", got.Holder, got.Token, two.ID)
-		}
-		if got := sent[1].look(); got.Holder != one.ID {
-			t.Errorf("refused by %s, want by %s", got.Holder, one.ID)
-		}
-	})
-}
-
 // TestReplyThatMakesNoSense: it is the answer to its own command only. Where the master can serve no lock,
 // the connection is given up.
 func TestReplyThatMakesNoSense(t *testing.T) {
@@ -163,30 +140,6 @@ func TestReplyThatMakesNoSense(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestGuardOfWhatGathered: what a guarded master must not run is left out, and the rest goes out in the form
-// for one.
-func TestGuardOfWhatGathered(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Guard = lease
-		n := started(t, cfg)
-		m.RestartWithData()
-		time.Sleep(heartbeat)
-		loadScripts(t, cfg.Pool)
-		m.HSet("held", id("me:1"), "1")
-		held := script.NewOwner("held", id("me:1"))
-		lost := script.Renewal{Owner: script.NewOwner("lost", id("me:2")), Count: 1, Token: 1}
-		sent := gathered(n, m, acquires(1)[0], held.Enter(lease, 2),
-			script.Renew(lease, []script.Renewal{{Owner: held, Count: 2, Token: 1}, lost}), acquires(2)[1], held.Release(1, 0))
-		wantErr(t, "acquire", sent[0].wait(), script.Unsent, "restarted lately")
-		want(t, "enter", sent[1].wait(), script.Done)
-		if got := sent[2].wait(); fmt.Sprint(got.Renewed) != fmt.Sprint([]script.Renewed{script.Extended, script.Absent}) {
-			t.Errorf("renewed: got %v, want one extended, none healed", got.Renewed)
-		}
-		wantErr(t, "acquire", sent[3].wait(), script.Unsent, "restarted lately")
-		want(t, "release", sent[4].wait(), script.Done)
-	})
 }
 
 // TestLostScriptsOfMany: all commands that found no script are sent again, and each script once; but what

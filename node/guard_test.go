@@ -120,48 +120,6 @@ func TestGuardHandsNothingOff(t *testing.T) {
 	})
 }
 
-// TestGuardUnreachable: what cannot be reached has no guard to wait for.
-func TestGuardUnreachable(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Guard = guard
-		m.Restart()
-		n := start(t, cfg)
-		wantGuarded(t, n, guardWithDrift)
-		m.Kill()
-		waitUntil(t, 3*time.Second, n.isDown)
-		if got := n.Guard(); got != 0 {
-			t.Errorf("Guard while down: got %v, want 0", got)
-		}
-		m.Restart()
-		waitUntil(t, time.Second, n.isUp)
-		n.Close()
-		if got := n.Guard(); got != 0 {
-			t.Errorf("Guard after Close: got %v, want 0", got)
-		}
-	})
-}
-
-// TestGuardIsForGrants: everything else runs.
-func TestGuardIsForGrants(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Guard = guard
-		m.Restart()
-		m.HSet("k", id("me:1"), "2")
-		n := start(t, cfg)
-		renewed := sendAndWait(n, script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", id("me:1")), Count: 2, Token: 1}}))
-		want(t, "renew", renewed, script.Done)
-		if renewed.Renewed[0] != script.Extended {
-			t.Errorf("renew: got %v, want Extended", renewed.Renewed)
-		}
-		want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
-		want(t, "enter", sendAndWait(n, script.NewOwner("k", id("me:1")).Enter(lease, 3)), script.Done)
-		want(t, "raise", sendAndWait(n, script.NewOwner("k", id("me:1")).Raise(lease, 9)), script.Done)
-		want(t, "release", sendAndWait(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Done)
-		want(t, "force", sendAndWait(n, script.Force("k", 1)), script.Refused)
-		wantGuarded(t, n, guardWithDrift)
-	})
-}
-
 // TestHealAfterTheGuard: a lock that a master has forgotten is set again, but not before the
 // master may grant it.
 func TestHealAfterTheGuard(t *testing.T) {
@@ -189,45 +147,6 @@ func TestHealAfterTheGuard(t *testing.T) {
 	})
 }
 
-// TestGuardAmongOthers: of commands that are written together, only the acquires are
-// taken out.
-func TestGuardAmongOthers(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Guard = guard
-		m.Restart()
-		n := start(t, cfg)
-		for range 3 {
-			inspected := send(n, script.Inspect("k"))
-			acquired := send(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
-			released := send(n, script.NewOwner("k", id("me:1")).Release(1, 0))
-			want(t, "inspect", inspected.wait(), script.Done)
-			want(t, "acquire", acquired.wait(), script.Unsent)
-			want(t, "release", released.wait(), script.Refused)
-		}
-	})
-}
-
-func TestNoGuard(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		guard time.Duration
-		age   time.Duration
-	}{
-		{"switched off", 0, 0},
-		{"old enough", guard, guardWithDrift + time.Second},
-		{"old enough to the second", guard, 12 * time.Second},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				cfg.Guard = tt.guard
-				m.Restart()
-				time.Sleep(tt.age)
-				wantGrants(t, start(t, cfg))
-			})
-		})
-	}
-}
-
 // TestGuardAfterSeenRestart: where the node saw the process before, the master's wall
 // clock has no say, also over the connections that follow.
 func TestGuardAfterSeenRestart(t *testing.T) {
@@ -252,23 +171,6 @@ func TestGuardAfterSeenRestart(t *testing.T) {
 		wantGuarded(t, n, guardWithDrift-time.Since(noticed))
 		time.Sleep(n.Guard())
 		wantGrants(t, n)
-	})
-}
-
-// TestGuardOverReconnects: a guard is not shortened by a clock that jumps meanwhile.
-func TestGuardOverReconnects(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Guard = guard
-		m.Restart()
-		n := start(t, cfg)
-		begin := time.Now()
-		wantGuarded(t, n, guardWithDrift)
-		for range 3 {
-			time.Sleep(time.Second)
-			m.SetUptime(24 * time.Hour)
-			reconnect(t, m, n)
-			wantGuarded(t, n, guardWithDrift-time.Since(begin))
-		}
 	})
 }
 

@@ -16,18 +16,6 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// TestFirstCommand: it waits for the connection.
-func TestFirstCommand(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		m.Delay(20 * time.Millisecond)
-		n := start(t, cfg)
-		got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
-		want(t, "acquire", got, script.Done)
-		// Two ways each: to dial, to ask, the script that is missing, the script.
-		wantAt(t, "acquire", got, 8*20*time.Millisecond)
-	})
-}
-
 // TestUnreachable: what waits for the first connection, waits no longer than for an
 // answer. After that it does not wait at all.
 func TestUnreachable(t *testing.T) {
@@ -57,110 +45,6 @@ func TestUnreachable(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestKilled: the commands under way are Unknown at once, and those after them Unsent.
-func TestKilled(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		m.Freeze()
-		acquired := send(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
-		synctest.Wait()
-		m.Kill()
-		wantErr(t, "under way", acquired.wait(), script.Unknown, "connection closed by the master")
-		wantAt(t, "under way", acquired.look(), 0)
-		got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
-		wantErr(t, "next", got, script.Unsent, "connection refused")
-		wantAt(t, "next", got, 0)
-	})
-}
-
-// TestReturnIsNoticed: a master that comes back is up again within 0.75 s, however long
-// it was away.
-func TestReturnIsNoticed(t *testing.T) {
-	for away := time.Second; away < time.Hour; away = away * 5 / 3 {
-		t.Run(fmt.Sprint("after ", away), func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				n := started(t, cfg)
-				m.Kill()
-				time.Sleep(3*time.Second + away)
-				m.Restart()
-				waitUntil(t, lastRetry*3/2, n.isUp)
-				want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
-			})
-		})
-	}
-}
-
-// TestShortOutage: a master that was up for a while is probed often again when it goes,
-// even if it took its time the last time.
-func TestShortOutage(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		m.Kill()
-		time.Sleep(10 * time.Second)
-		m.Restart()
-		waitUntil(t, time.Second, n.isUp)
-		time.Sleep(2 * heartbeat)
-		m.Kill()
-		waitUntil(t, 3*heartbeat, n.isDown)
-		m.Restart()
-		waitUntil(t, 2*firstRetry, n.isUp)
-	})
-}
-
-// TestRetriesAreRare: a master that is away is not pestered.
-func TestRetriesAreRare(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		m.Refuse("MISCONF no disk")
-		waitUntil(t, 3*time.Second, n.isDown)
-		time.Sleep(10 * time.Second)
-		before := m.Calls("CLIENT")
-		time.Sleep(10 * time.Second)
-		if got := m.Calls("CLIENT") - before; got < 10 || got > 40 {
-			t.Errorf("handshakes in 10 s: got %d, want about 20", got)
-		}
-	})
-}
-
-// TestHeartbeat: a connection that breaks while nobody uses it is replaced before the
-// next command comes.
-func TestHeartbeat(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		fault func(*redlocktest.Master)
-	}{
-		{"restart", (*redlocktest.Master).RestartWithData},
-		{"network", func(m *redlocktest.Master) {
-			m.Delay(time.Hour)
-			time.Sleep(2 * heartbeat) // a beat is on its way and never comes
-			m.Delay(0)
-		}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				n := started(t, cfg)
-				tt.fault(m)
-				time.Sleep(2*heartbeat + timeout)
-				got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
-				want(t, "acquire", got, script.Done)
-				wantAt(t, "acquire", got, 0)
-			})
-		})
-	}
-}
-
-// TestIdleConnection: a connection that works stays, whether it is used or not.
-func TestIdleConnection(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		time.Sleep(time.Hour)
-		want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
-		if got := m.Calls("CLIENT"); got != 1 { // CLIENT ID
-			t.Errorf("handshakes: got %d, want 1", got)
-		}
-	})
 }
 
 // The log says once why a master cannot be used, however long it takes to find that out each time,
@@ -238,33 +122,6 @@ func TestLoading(t *testing.T) {
 		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Unsent, "loads its data from disk")
 		m.Refuse("")
 		waitUntil(t, lastRetry*3/2, n.isUp)
-	})
-}
-
-// TestMasterThatCannotServeIsNoticedWhenIdle: the heartbeat finds out.
-func TestMasterThatCannotServeIsNoticedWhenIdle(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		m.Refuse("MISCONF no disk")
-		waitUntil(t, 2*heartbeat, n.isDown)
-		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Unsent, "MISCONF no disk")
-	})
-}
-
-// TestFailedCommandKeepsTheConnection: other errors concern one command only.
-func TestFailedCommandKeepsTheConnection(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		m.Set("text", "text")
-		text := send(n, script.NewOwner("text", id("me:1")).Acquire(lease, 1))
-		release := send(n, script.NewOwner("text", id("me:1")).Release(1, 0))
-		next := send(n, script.Inspect("k"))
-		wantErr(t, "acquire", text.wait(), script.Failed, "holds a string")
-		wantErr(t, "release", release.wait(), script.Failed, "of another type")
-		want(t, "next", next.wait(), script.Done)
-		if !n.isUp() || n.unackedCount() > 0 {
-			t.Errorf("after WRONGTYPE: got up %v, %d unacknowledged, want true, none", n.isUp(), n.unackedCount())
-		}
 	})
 }
 

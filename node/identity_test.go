@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -30,32 +29,6 @@ func TestReplica(t *testing.T) {
 		m.SetRole("master")
 		waitUntil(t, lastRetry*3/2, n.isUp)
 		want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
-	})
-}
-
-// TestDemoted: a master that becomes a replica is down as soon as it refuses a write.
-func TestDemoted(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		m.SetRole("slave")
-		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Failed, "READONLY")
-		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent, ErrReplica.Error())
-	})
-}
-
-// TestFailover: when a name leads to another server after a failover, the next
-// connection is a new one, not that which leads to the old server.
-func TestFailover(t *testing.T) {
-	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-		fleet := redlocktest.Start(t, 2)
-		var to atomic.Int32
-		_, cfg = sharing(fleet, cfg, &to)
-		n := started(t, cfg)
-		fleet.Master(0).SetRole("slave")
-		to.Store(1)
-		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Failed, "READONLY")
-		want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
-		wantHolder(t, fleet.Master(1), "k", "me:1")
 	})
 }
 
@@ -94,17 +67,6 @@ func TestSameServer(t *testing.T) {
 		time.Sleep(time.Minute)
 		want(t, "acquire by the first", sendAndWait(a, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 		want(t, "acquire by the second", sendAndWait(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent)
-	})
-}
-
-// TestSameServerNoMore: a name that leads elsewhere is accepted.
-func TestSameServerNoMore(t *testing.T) {
-	sameServer(t, func(t *testing.T, _ *redlocktest.Fleet, a, b *Node, to *atomic.Int32) {
-		want(t, "acquire", sendAndWait(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent)
-		to.Store(1)
-		waitUntil(t, lastRetry*3/2, b.isUp)
-		want(t, "acquire by the first", sendAndWait(a, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
-		want(t, "acquire by the second", sendAndWait(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 	})
 }
 
@@ -193,32 +155,6 @@ func TestSameServerClosed(t *testing.T) {
 	})
 }
 
-// TestSameServerRestarted: after a restart with another run id the first name to reach
-// it is accepted, and the other is refused, again.
-func TestSameServerRestarted(t *testing.T) {
-	sameServer(t, func(t *testing.T, fleet *redlocktest.Fleet, a, b *Node, _ *atomic.Int32) {
-		for range 3 {
-			fleet.Master(0).Restart()
-			time.Sleep(3 * time.Second)
-			if a.isUp() == b.isUp() {
-				t.Fatalf("up: got %v for both, want one", a.isUp())
-			}
-		}
-	})
-}
-
-// TestSameServerTwoClients: a roll belongs to one client.
-func TestSameServerTwoClients(t *testing.T) {
-	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-		started(t, cfg)
-		cfg.Registry = new(Registry)
-		started(t, cfg)
-		cfg.Registry = nil
-		started(t, cfg)
-		started(t, cfg)
-	})
-}
-
 func TestIdentify(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -269,24 +205,6 @@ func TestIdentify(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestStaleConnections: a pool may lend connections of a process that is gone.
-func TestStaleConnections(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		var lent []redis.Conn
-		for range 3 {
-			lent = append(lent, cfg.Pool.Get())
-		}
-		for _, c := range lent {
-			c.Close()
-		}
-		m.Restart()
-		synctest.Wait()
-		n := start(t, cfg)
-		waitUntil(t, time.Second, n.isUp)
-		want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
-	})
 }
 
 func TestCheckVersion(t *testing.T) {

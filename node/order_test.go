@@ -2,8 +2,6 @@ package node
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -11,7 +9,6 @@ import (
 	"time"
 
 	"github.com/gomodule/redigo/redis"
-	"pgregory.net/rapid"
 
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
@@ -60,133 +57,6 @@ func TestAnswersFindTheirCommands(t *testing.T) {
 		if got := m.Connections(); got != 1 {
 			t.Errorf("connections: got %d, want 1", got)
 		}
-	})
-}
-
-// TestReleaseDoesNotOvertake: a release that is sent right behind its acquire frees it.
-func TestReleaseDoesNotOvertake(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		for i := range 100 {
-			owner := fmt.Sprint("me:", i)
-			acquired := send(n, script.NewOwner("k", owner).Acquire(lease, 1))
-			released := send(n, script.NewOwner("k", owner).Release(1, 0))
-			want(t, "acquire", acquired.wait(), script.Done)
-			want(t, "release", released.wait(), script.Done)
-		}
-	})
-}
-
-// TestSlowAnswer: a command whose answer takes longer than Timeout is Unknown by then,
-// but as long as the connection answers anything, it lives, the late answer is dropped
-// and the next one belongs to the next command.
-//
-// With a timeout of 1 s, a comes back after 0.8 s, b, sent at 0.5 s, at 1.7 s.
-func TestSlowAnswer(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Timeout = time.Second
-		n := started(t, cfg)
-		for i, key := range []string{"a", "b", "c"} {
-			m.HSet(key, id(fmt.Sprint("owner:", i)), "1")
-		}
-		m.Delay(400 * time.Millisecond)
-		a := send(n, script.Inspect("a"))
-		time.Sleep(500 * time.Millisecond)
-		m.Delay(600 * time.Millisecond)
-		b := send(n, script.Inspect("b"))
-		time.Sleep(700 * time.Millisecond)
-		m.Delay(0)
-		c := send(n, script.Inspect("c"))
-
-		want(t, "a", a.wait(), script.Done)
-		wantAt(t, "a", a.look(), 800*time.Millisecond)
-		wantErr(t, "b", b.wait(), script.Unknown, ErrTimeout.Error())
-		wantAt(t, "b", b.look(), time.Second)
-		want(t, "c", c.wait(), script.Done)
-		wantAt(t, "c", c.look(), 500*time.Millisecond)
-		if a.look().Holder != id("owner:0") || c.look().Holder != id("owner:2") {
-			t.Errorf("holders: got %q and %q, want owners 0 and 2", a.look().Holder, c.look().Holder)
-		}
-		if got := b.look().times; got != 1 {
-			t.Errorf("answers to b: got %d, want 1", got)
-		}
-		if !n.isUp() {
-			t.Error("up after a late answer: got false")
-		}
-	})
-}
-
-// sendChain sends the next command from within the answer to the last one.
-type sendChain struct {
-	node *Node
-	left int
-	done chan struct{}
-}
-
-func (c *sendChain) Answer(int, script.Answer) {
-	c.node.Guard()
-	if c.left--; c.left == 0 {
-		close(c.done)
-		return
-	}
-	c.node.Send(script.Inspect("k"), c, 0)
-}
-
-// TestSendFromAnswer: a receiver may use the node, whoever calls it: the reader, the
-// timer, the connecting goroutine or Send itself.
-func TestSendFromAnswer(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		fault func(*testing.T, *redlocktest.Master, *Node)
-	}{
-		{"up", func(*testing.T, *redlocktest.Master, *Node) {}},
-		{"frozen", func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Freeze() }},
-		{"killed", func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Kill() }},
-		{"down", func(t *testing.T, m *redlocktest.Master, n *Node) {
-			m.Kill()
-			waitUntil(t, 3*time.Second, n.isDown)
-		}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				n := started(t, cfg)
-				tt.fault(t, m, n)
-				c := &sendChain{node: n, left: 20, done: make(chan struct{})}
-				n.Send(script.Inspect("k"), c, 0)
-				<-c.done
-			})
-		})
-	}
-}
-
-// TestUnackedReleasesOfTwoOutages: what is left to be sent again from an
-// earlier outage comes before what a later one left.
-func TestUnackedReleasesOfTwoOutages(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		var hung atomic.Bool
-		cfg.Pool = withBentConns(cfg.Pool, &bendRules{drop: func(words string) bool {
-			return hung.Load() && strings.HasPrefix(words, "EVAL")
-		}})
-		n := started(t, cfg)
-		a, b := script.NewOwner("k", "me:1"), script.NewOwner("k", "me:2")
-		want(t, "acquire", sendAndWait(n, a.Acquire(lease, 1)), script.Done)
-		time.Sleep(heartbeat * 6 / 10) // no beat comes behind what is swallowed
-		// b enters the queue, and then leaves it: it must not be there in the end.
-		hung.Store(true)
-		want(t, "release", sendAndWait(n, a.ReleaseTo(1, 0, b, script.QueueEntry{Round: 1, Since: 7, Lease: time.Hour, Proposal: 1})), script.Unknown)
-		waitUntil(t, 5*time.Second, n.isDown)
-		time.Sleep(timeout / 2) // it is being settled again
-		want(t, "release of the next one", sendAndWait(n, b.Release(1, 7)), script.Unsent)
-		hung.Store(false)
-		m.Del("k")
-		m.HSet("k", "you:1", "1")
-		m.Expire("k", time.Hour)
-		waitUntil(t, 5*time.Second, n.isUp)
-		synctest.Wait()
-		if queue := m.ZSet("redlock_wait:{k}"); len(queue) > 0 {
-			t.Errorf("queue: got %v, want none: its only waiter gave up", queue)
-		}
-		wantHolder(t, m, "k", "you:1")
 	})
 }
 
@@ -255,26 +125,6 @@ func TestSendKeepsTheOrder(t *testing.T) {
 	}
 }
 
-// redigo allows one to write at a time.
-func TestSendWhileAnotherWrites(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		synctest.Wait()
-		writing := func(busy bool) {
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			n.link.writing = busy
-		}
-		writing(true)
-		p := send(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
-		synctest.Wait()
-		wantHolder(t, m, "k", "")
-		writing(false)
-		n.wakeWriter()
-		want(t, "afterwards", p.wait(), script.Done)
-	})
-}
-
 // An answer to nothing ends the connection: which command the next one is for is anybody's
 // guess.
 func TestAnswerToNothing(t *testing.T) {
@@ -318,35 +168,5 @@ func TestResentOnceTheCallerHasWritten(t *testing.T) {
 		got := sendAndWait(n, script.Inspect("k"))
 		want(t, "inspect", got, script.Done)
 		wantAt(t, "inspect", got, by)
-	})
-}
-
-// TestFifo compares it with a slice.
-func TestFifo(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var f fifo
-		var dumb []*call
-		for _, steps := range rapid.SliceOf(rapid.IntRange(-80, 80)).Draw(t, "pushes and pops") {
-			for range max(steps, 0) {
-				c := new(call)
-				f.push(c)
-				dumb = append(dumb, c)
-			}
-			for range min(-steps, len(dumb)) {
-				if got := f.pop(); got != dumb[0] {
-					t.Fatalf("pop: got %p, want %p", got, dumb[0])
-				}
-				dumb = dumb[1:]
-			}
-			if f.len() != len(dumb) || !slices.Equal(f.all(), dumb) {
-				t.Fatalf("all: got %d calls, want %d", f.len(), len(dumb))
-			}
-			if used := cap(f.calls); used > 1000+8*len(dumb) && len(f.calls) > 100+3*len(dumb) {
-				t.Fatalf("memory: %d places for %d calls", used, len(dumb))
-			}
-		}
-		if got := f.drain(); !slices.Equal(got, dumb) || f.len() != 0 {
-			t.Fatalf("drain: got %d calls and left %d, want %d and 0", len(got), f.len(), len(dumb))
-		}
 	})
 }

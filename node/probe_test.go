@@ -79,27 +79,6 @@ func TestProbeOfATroubledMaster(t *testing.T) {
 	}
 }
 
-// TestProbeThatBreaksOff: when the master hangs half-way, what is known by then is kept. What may be
-// left at the master has an expiry.
-func TestProbeThatBreaksOff(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		m.Delay(10 * time.Millisecond)
-		go func() {
-			time.Sleep(530 * time.Millisecond) // among the scripts that are timed
-			m.Freeze()
-		}()
-		f := probed(t.Context(), m, cfg)
-		if !contains(f.Err, "no answer in time") || len(f.Trips) == 0 || len(f.Scripts) == manyTrips {
-			t.Fatalf("Err = %v, %d trips, %d scripts", f.Err, len(f.Trips), len(f.Scripts))
-		}
-		m.Thaw()
-		time.Sleep(3 * time.Hour)
-		if keys := m.Keys(); len(keys) > 0 {
-			t.Errorf("keys three hours later: %q", keys)
-		}
-	})
-}
-
 func TestProbeEndsWithItsContext(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -131,20 +110,6 @@ func TestProbeComparesClocks(t *testing.T) {
 		}
 		if f.Guard <= 0 || f.Guard > lease {
 			t.Errorf("a guard of %v, 10 s after the start", f.Guard)
-		}
-	})
-}
-
-// TestProbeOfAFullPool: with room for one connection, only the second one is missed.
-func TestProbeOfAFullPool(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Pool.MaxActive = 1
-		f := probed(t.Context(), m, cfg)
-		if f.Err != nil || f.Channel != redis.ErrPoolExhausted || len(f.Trials) > 0 {
-			t.Errorf("Err = %v, Channel = %v, Trials = %v; want %v for the subscription alone", f.Err, f.Channel, f.Trials, redis.ErrPoolExhausted)
-		}
-		if keys := m.Keys(); len(keys) > 0 {
-			t.Errorf("keys afterwards: %q", keys)
 		}
 	})
 }

@@ -55,43 +55,6 @@ func TestPromoted(t *testing.T) {
 	})
 }
 
-// TestPromotedReconnect: the wait does not begin anew with each connection.
-func TestPromotedReconnect(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Guard = guard
-		promote(m)
-		n := start(t, cfg)
-		begin := time.Now()
-		wantPromoted(t, n, guardWithDrift)
-		time.Sleep(3 * time.Second)
-		reconnect(t, m, n)
-		wantPromoted(t, n, guardWithDrift-time.Since(begin))
-	})
-}
-
-// TestPromotedMeanwhile: a process that granted holds may have been a replica since.
-func TestPromotedMeanwhile(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Guard = guard
-		n := start(t, cfg)
-		wantGrants(t, n)
-		for range 2 {
-			time.Sleep(time.Hour + heartbeat/4) // no beat sees it before reconnect does
-			promote(m)
-			reconnect(t, m, n)
-			seen := time.Now()
-			left := n.Guard()
-			if left < guardWithDrift-lastRetry || left > guardWithDrift {
-				t.Fatalf("guard: got %v, want about %v", left, guardWithDrift)
-			}
-			wantPromoted(t, n, left-time.Since(seen))
-			time.Sleep(left)
-			loadScripts(t, cfg.Pool)
-			wantGrants(t, n)
-		}
-	})
-}
-
 // withoutHistory is a pool of a master that does not say that it was promoted.
 func withoutHistory(pool *redis.Pool) *redis.Pool {
 	says := regexp.MustCompile(`master_replid2:\w+`)
@@ -144,14 +107,6 @@ func TestPromotedBetweenConnections(t *testing.T) {
 		if got := n.Guard(); got < guardWithDrift-time.Millisecond {
 			t.Errorf("guard: got %v, want %v", got, guardWithDrift)
 		}
-	})
-}
-
-// TestPromotedNoGuard: with the guard off nothing waits.
-func TestPromotedNoGuard(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		promote(m)
-		wantGrants(t, start(t, cfg))
 	})
 }
 
@@ -232,35 +187,6 @@ func TestPromotedWhileIdle(t *testing.T) {
 				n := start(t, cfg)
 				wantGrants(t, n)
 				demote(t, m, n)
-			})
-		})
-	}
-}
-
-// TestReplicaForAMoment: a process that was seen as a replica, at a beat or by what it refused, counts
-// as promoted even where it is a master again before the node has reconnected, and does not say so.
-func TestReplicaForAMoment(t *testing.T) {
-	for name, see := range map[string]func(*Node){
-		"at a beat":          func(*Node) {},
-		"by what it refuses": func(n *Node) { go sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				cfg.Guard = guard
-				cfg.Pool = withoutHistory(cfg.Pool)
-				time.Sleep(time.Hour)
-				loadScripts(t, cfg.Pool)
-				n := started(t, cfg)
-				wantGrants(t, n)
-				m.Delay(10 * time.Millisecond)
-				m.SetRole("slave")
-				see(n)
-				waitUntil(t, 2*heartbeat, func() bool { return !n.isUp() })
-				m.SetRole("master") // before the node has asked who it is
-				waitUntil(t, heartbeat, n.isUp)
-				if got := n.Guard(); got < guardWithDrift-heartbeat {
-					t.Errorf("guard: got %v, want about %v", got, guardWithDrift)
-				}
 			})
 		})
 	}

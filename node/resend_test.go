@@ -2,15 +2,11 @@ package node
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
-
-	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
@@ -48,88 +44,6 @@ func TestReleaseWhileDown(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestUnansweredRelease: a release that was sent and not answered is repeated as well,
-// before anything that was sent later.
-func TestUnansweredRelease(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
-		m.Delay(time.Hour)
-		released := send(n, script.NewOwner("k", "me:1").Release(1, 0))
-		synctest.Wait()
-		m.Delay(10 * time.Millisecond) // the next command finds the next connection not yet open
-		acquired := send(n, script.NewOwner("k", "me:2").Acquire(lease, 1))
-		want(t, "release", released.wait(), script.Unknown)
-		want(t, "acquire, sent over the same connection", acquired.wait(), script.Unknown)
-		waitUntil(t, givenUp, n.isUp)
-		want(t, "acquire, sent when it had broken", sendAndWait(n, script.NewOwner("k", "me:2").Acquire(lease, 1)), script.Done)
-		wantHolder(t, m, "k", "me:2")
-	})
-}
-
-// TestUnackedReleaseWithoutScript: a master that has lost the script as well gets its source, and
-// is not up before it has run the release.
-func TestUnackedReleaseWithoutScript(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
-		m.Delay(time.Hour)
-		released := send(n, script.NewOwner("k", "me:1").Release(1, 0))
-		synctest.Wait()
-		m.Delay(10 * time.Millisecond) // the next command finds the next connection not yet open
-		m.FlushScripts()
-		want(t, "release", released.wait(), script.Unknown)
-		another := start(t, Config{Pool: cfg.Pool, Timeout: timeout, Logger: cfg.Logger})
-		another.Send(script.NewOwner("x", "you:1").Acquire(lease, 1), noReceiver{}, 0) // loads the script
-		waitUntil(t, givenUp+time.Second, n.isUp)
-		want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:2").Acquire(lease, 1)), script.Done)
-		wantHolder(t, m, "k", "me:2")
-	})
-}
-
-// TestUnackedReleasesKeepTheirOrder: a release that the master had no time for, so that the connection
-// is given up, is repeated before what was sent after it.
-func TestUnackedReleasesKeepTheirOrder(t *testing.T) {
-	t.Run("the connection breaks", func(t *testing.T) { unackedReleasesKeepTheirOrder(t, io.EOF) })
-	t.Run("the next one is answered", func(t *testing.T) { unackedReleasesKeepTheirOrder(t, nil) })
-}
-
-func unackedReleasesKeepTheirOrder(t *testing.T, then any) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		var busy atomic.Bool // from now on: the first command meets a busy master, the next none
-		var met int
-		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-			if !busy.Load() || !strings.HasPrefix(words, "EVALSHA") {
-				return nil
-			}
-			switch met++; met {
-			case 1:
-				return redis.Error("BUSY Redis is busy running a script")
-			case 2:
-				return then
-			}
-			return nil
-		}})
-		n := started(t, cfg)
-		a, b := script.NewOwner("k", "me:1"), script.NewOwner("k", "me:2")
-		want(t, "acquire", sendAndWait(n, a.Acquire(lease, 1)), script.Done)
-		m.Delay(time.Millisecond)
-		busy.Store(true)
-		first := send(n, a.ReleaseTo(1, 0, b, script.QueueEntry{Round: 1, Since: 7, Lease: short, Proposal: 1}))
-		second := send(n, b.Release(1, 7)) // it gives up
-		first.wait()
-		second.wait()
-		m.Del("k")
-		m.HSet("k", "you:1", "1")
-		m.Expire("k", time.Minute)
-		waitUntil(t, 5*time.Second, n.isUp)
-		synctest.Wait()
-		if queue := m.ZSet("redlock_wait:{k}"); len(queue) > 0 {
-			t.Errorf("queue: got %v, want none: its only waiter gave up", queue)
-		}
-	})
 }
 
 // TestOnlyReleasesAreKept: only releases are kept to be sent again.
@@ -189,30 +103,6 @@ func TestUnackedReleasesDoNotPileUp(t *testing.T) {
 	})
 }
 
-// TestResendingIsCutShort: what was kept is still kept if the next connection breaks as well.
-func TestResendingIsCutShort(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		killAndWait(t, m, n)
-		const many = 3 * maxBatch
-		for i := range many {
-			n.Send(ownerNumber(i).Release(1, 0), noReceiver{}, 0)
-		}
-		m.Delay(5 * time.Millisecond)
-		m.RestartWithData()
-		waitUntil(t, time.Second, func() bool { // the first batch is under way
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			return n.link != nil && n.link.inFlight.len() > 0
-		})
-		m.Kill()
-		time.Sleep(20 * time.Millisecond)
-		if got := n.unackedCount(); got != many {
-			t.Errorf("unacknowledged: got %d, want all %d", got, many)
-		}
-	})
-}
-
 // TestBatchesAreBounded: no more is in flight at once while releases are sent again,
 // and what waits for it is written in parts.
 func TestBatchesAreBounded(t *testing.T) {
@@ -269,27 +159,4 @@ func TestUpUnderLoad(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestReleasedWhileResending: what is released while older releases are sent again goes out
-// before any command that is sent when it is up.
-func TestReleasedWhileResending(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		want(t, "acquire", sendAndWait(n, ownerNumber(1).Acquire(lease, 1)), script.Done)
-		want(t, "acquire", sendAndWait(n, script.NewOwner("x", "me:2").Acquire(lease, 1)), script.Done)
-		killAndWait(t, m, n)
-		send(n, script.NewOwner("x", "me:2").Release(1, 0))
-		m.Delay(5 * time.Millisecond)
-		m.RestartWithData()
-		waitUntil(t, time.Second, func() bool { // what was owed is under way
-			n.mu.Lock()
-			defer n.mu.Unlock()
-			return n.link != nil && n.link.inFlight.len() > 0
-		})
-		want(t, "release", sendAndWait(n, ownerNumber(1).Release(1, 0)), script.Unsent)
-		waitUntil(t, time.Second, n.isUp)
-		want(t, "acquire", sendAndWait(n, ownerNumber(3).Acquire(lease, 1)), script.Done)
-		wantHolder(t, m, "k", "me:3")
-	})
 }

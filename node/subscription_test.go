@@ -85,21 +85,6 @@ func publish(t *testing.T, m *redlocktest.Master, channel, message string) int {
 	return received
 }
 
-func TestSubscriberIsToldOfAHandOff(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n, d := started(t, cfg), new(recorder)
-		n.Subscribe(client("a"), d, 7)
-		d.want(t, "after Subscribe", "subscribed true")
-		x, a := id("x:r0"), id("a:r1")
-		m.HSet("k", x, "1")
-		m.Expire("k", lease)
-		want(t, "acquire or register", sendAndWait(n, script.NewOwner("k", a).AcquireOrRegister(lease, script.QueueEntry{Round: 3, Since: 10, Lease: short, Proposal: 1})), script.Refused)
-		want(t, "release", sendAndWait(n, script.NewOwner("k", x).Release(41, 0)), script.Done)
-		d.want(t, "after the release", "handed off "+a+" 3 42 k")
-		wantHolder(t, m, "k", a)
-	})
-}
-
 // The subscription is made again when the connection breaks, to whichever process is there then.
 func TestSubscriptionComesBack(t *testing.T) {
 	for _, tt := range []struct {
@@ -214,22 +199,6 @@ func twoServers(t *testing.T) (fleet *redlocktest.Fleet, at *atomic.Int32, cfg C
 	return fleet, at, Config{Name: "m", Pool: pool, Timeout: timeout, Logger: quiet}
 }
 
-// One process must not vote as two: a subscription that leads to another one than the commands do
-// does not count.
-func TestSubscriptionRefusesAnotherServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		_, at, cfg := twoServers(t)
-		n, d := started(t, cfg), new(recorder)
-		at.Store(1) // the name leads elsewhere from now on
-		n.Subscribe("a", d, 7)
-		time.Sleep(5 * time.Second)
-		d.want(t, "while the name leads elsewhere")
-		at.Store(0)
-		time.Sleep(time.Second)
-		d.want(t, "afterwards", "subscribed true")
-	})
-}
-
 // A subscription that cannot be made is tried again and again, and logged once.
 func TestNoSubscriptionIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -249,28 +218,6 @@ func TestNoSubscriptionIsLoggedOnce(t *testing.T) {
 		if got := fleet.Master(1).Calls("INFO"); got < 10 || got > 40 {
 			t.Errorf("%d tries in 10s, want one each half second or so", got)
 		}
-	})
-}
-
-// A master that goes away ends a subscription to the process that it was.
-func TestSubscriptionFollowsTheCommands(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fleet, at, cfg := twoServers(t)
-		n, d := started(t, cfg), new(recorder)
-		n.Subscribe("a", d, 7)
-		d.want(t, "at first", "subscribed true")
-		at.Store(1)
-		n.mu.Lock()
-		conn := n.link.conn
-		n.mu.Unlock()
-		sever(conn) // the commands go to the other one now, the subscription does not
-		synctest.Wait()
-		waitUntil(t, 5*time.Second, n.isUp)
-		publish(t, fleet.Master(0), "redlock_wake:a", "a:r1 1 2 k")
-		time.Sleep(2 * time.Second)
-		d.want(t, "after a message from there", "subscribed false", "subscribed true")
-		publish(t, fleet.Master(1), "redlock_wake:a", "a:r1 1 2 k")
-		d.want(t, "from the other", "handed off a:r1 1 2 k")
 	})
 }
 
@@ -296,36 +243,6 @@ func TestSubscriptionFallsSilent(t *testing.T) {
 			t.Errorf("%d connections were made, up %v; want 3, true", len(wires), n.isUp())
 		}
 	})
-}
-
-// Close ends a subscription in every state; that nothing is left, TestMain sees.
-func TestSubscriptionCloses(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		fault func(m *redlocktest.Master)
-	}{
-		{"as it is", func(*redlocktest.Master) {}},
-		{"killed", (*redlocktest.Master).Kill},
-		{"frozen", (*redlocktest.Master).Freeze},
-		{"cut off", (*redlocktest.Master).Cut},
-	} {
-		for _, wait := range []time.Duration{0, 3 * time.Second} {
-			t.Run(fmt.Sprint(tt.name, " for ", wait), func(t *testing.T) {
-				subscribed(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *recorder) {
-					tt.fault(m)
-					time.Sleep(wait)
-					if took := closed(n); took > 2*timeout {
-						t.Errorf("Close took %v, want %v at most", took, 2*timeout)
-					}
-					select {
-					case <-n.subscription.stopped:
-					default:
-						t.Error("Close did not wait for the subscription to end")
-					}
-				})
-			})
-		}
-	}
 }
 
 // Subscribe does nothing on a closed node.
@@ -357,20 +274,6 @@ func FuzzMessage(f *testing.F) {
 		for _, reply := range []any{list, payload, number, nil} {
 			if channel, _, ok := message(reply); ok && (kind == "" || len(list) != 3) {
 				t.Errorf("message(%v) is of %q", reply, channel)
-			}
-		}
-	})
-}
-
-// TestReplicaHandsNothingOff: a replica publishes what its master does, and has no vote.
-func TestReplicaHandsNothingOff(t *testing.T) {
-	subscribed(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *recorder) {
-		m.SetRole("slave")
-		waitUntil(t, 2*heartbeat, n.isDown)
-		publish(t, m, "redlock_wake:a", "a:r1 1 9 k")
-		for _, line := range d.read() {
-			if strings.HasPrefix(line, "handed off") {
-				t.Errorf("was told %q of a replica", line)
 			}
 		}
 	})

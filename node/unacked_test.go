@@ -2,12 +2,8 @@ package node
 
 import (
 	"fmt"
-	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
@@ -34,74 +30,6 @@ func TestOneUnackedReleaseForEachOwner(t *testing.T) {
 		wantHolder(t, m, "free", "")
 		if got := m.Hash("k"); got["me:1"] != "1" {
 			t.Errorf("hold count after the last Leave: got %v, want 1", got)
-		}
-	})
-}
-
-// TestLaterUnackedRelease: of two releases of an owner the later one is kept, whatever became of
-// the first meanwhile.
-func TestLaterUnackedRelease(t *testing.T) {
-	for name, then := range map[string]func(*redlocktest.Master){
-		"the first is answered":     func(*redlocktest.Master) {},
-		"the first is not answered": (*redlocktest.Master).RestartWithData,
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				n := started(t, cfg)
-				want(t, "acquire", sendAndWait(n, ownerNumber(1).Acquire(lease, 1)), script.Done)
-				killAndWait(t, m, n)
-				for i := range 2 * maxBatch {
-					send(n, script.NewOwner("x", fmt.Sprint("you:", i)).Release(1, 0))
-				}
-				send(n, ownerNumber(1).Leave(3)) // in the last batch
-				m.Delay(5 * time.Millisecond)
-				m.RestartWithData()
-				connected := func() bool {
-					n.mu.Lock()
-					defer n.mu.Unlock()
-					return n.link != nil && len(n.link.resends) <= maxBatch+1
-				}
-				waitUntil(t, time.Second, connected)
-				send(n, ownerNumber(1).Leave(2))
-				waitUntil(t, time.Second, func() bool {
-					n.mu.Lock()
-					defer n.mu.Unlock()
-					return n.link != nil && len(n.link.resends) == 0
-				})
-				then(m)
-				waitUntil(t, time.Second, n.isUp)
-				time.Sleep(time.Second)
-				if got := m.Hash("k")["me:1"]; got != "2" {
-					t.Errorf("hold count: got %s, want that of the last Leave, 2", got)
-				}
-			})
-		})
-	}
-}
-
-// TestRefusedThenSentAgain: of a release that a busy master refused and a later one of its owner, which
-// it would have carried out, the later one is sent again and nothing else.
-func TestRefusedThenSentAgain(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		var busy atomic.Bool
-		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-			if strings.HasPrefix(words, "EVALSHA") && busy.CompareAndSwap(true, false) {
-				return redis.Error("BUSY Redis is busy running a script")
-			}
-			return nil
-		}})
-		n := started(t, cfg)
-		want(t, "acquire", sendAndWait(n, ownerNumber(1).Acquire(lease, 1)), script.Done)
-		want(t, "enter", sendAndWait(n, ownerNumber(1).Enter(lease, 3)), script.Done)
-		m.Delay(time.Millisecond)
-		busy.Store(true)
-		first, second := send(n, ownerNumber(1).Leave(2)), send(n, ownerNumber(1).Leave(1))
-		want(t, "first", first.wait(), script.Failed)
-		wantErr(t, "second", second.wait(), script.Unknown, "BUSY")
-		waitUntil(t, time.Second, n.isUp)
-		time.Sleep(time.Second)
-		if got := m.Hash("k")["me:1"]; got != "1" {
-			t.Errorf("hold count: got %s, want that of the last Leave, 1", got)
 		}
 	})
 }
@@ -182,32 +110,6 @@ func TestReleaseOfWhatMayStillRunIsKept(t *testing.T) {
 				m.Thaw()
 				waitUntil(t, 2*time.Second, n.isUp)
 				wantHolder(t, m, "k", "")
-			})
-		})
-	}
-}
-
-// TestResentReleaseToEntersNobody: whoever was to enter the queue registers by itself, or has gone
-// since.
-func TestResentReleaseToEntersNobody(t *testing.T) {
-	for name, fault := range map[string]func(*testing.T, *redlocktest.Master, *Node){
-		"never sent":   killAndWait,
-		"not answered": func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Freeze() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				n := started(t, cfg)
-				m.HSet("k", "you:1", "1")
-				fault(t, m, n)
-				send(n, ownerNumber(1).ReleaseTo(1, 0, ownerNumber(2), script.QueueEntry{Round: 1, Since: 20, Lease: short, Proposal: 1}))
-				time.Sleep(3 * time.Second)
-				m.Del("k")
-				m.HSet("k", "you:2", "1")
-				m.RestartWithData()
-				waitUntil(t, 2*time.Second, n.isUp)
-				if waits := m.ZSet("redlock_wait:{k}"); waits != nil {
-					t.Errorf("queue: %v, want nobody", waits)
-				}
 			})
 		})
 	}

@@ -2,9 +2,7 @@ package node
 
 import (
 	"errors"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,15 +56,6 @@ func wantRenewed(t *testing.T, name string, got reply, want script.Renewed) {
 	}
 }
 
-// wantSteady checks that the node has found nothing.
-func wantSteady(t *testing.T, n *Node, log *logRecorder) {
-	t.Helper()
-	if n.isUnsteady() {
-		t.Error("unsteady: got true")
-	}
-	log.want(t, 0, "clock")
-}
-
 // TestClockJumps: where the master says that an owner has a lock, that does not count, from the next
 // sample on until it has recovered. Where it says that somebody else has it, or nobody, it does.
 func TestClockJumps(t *testing.T) {
@@ -113,59 +102,6 @@ func TestClockJumps(t *testing.T) {
 	})
 }
 
-// TestClockJumpsUnderWay: what was asked before the jump was found, and answered after, does not
-// count either.
-func TestClockJumpsUnderWay(t *testing.T) {
-	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *logRecorder) {
-		m.Delay(100 * time.Millisecond)
-		m.Skew(5 * time.Second)
-		calls := m.Calls("TIME")
-		waitUntil(t, heartbeat+100*time.Millisecond, func() bool { return m.Calls("TIME") > calls })
-		asked := send(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
-		if n.isUnsteady() {
-			t.Fatal("found before the answer was there")
-		}
-		wantErr(t, "acquire", asked.wait(), script.Failed, "clock ran ahead")
-	})
-}
-
-// TestClockRecovery: where there is a guard, that is how long a master does not count.
-func TestClockRecovery(t *testing.T) {
-	const guard = 2 * time.Minute
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Guard = guard
-		n := started(t, cfg)
-		m.Skew(time.Second)
-		waitUntil(t, heartbeat, n.isUnsteady)
-		got := waitUntil(t, 2*guard, func() bool { return !n.isUnsteady() })
-		if least := guard + clock.Drift(guard); got < least || got > least+heartbeat {
-			t.Errorf("steady again: after %v, want %v to a heartbeat more", got, least)
-		}
-	})
-}
-
-// TestClockJumpsALittle: what a lease of the time between two samples allows for is none.
-func TestClockJumpsALittle(t *testing.T) {
-	for _, tt := range []struct {
-		jump time.Duration
-		want bool
-	}{
-		{12 * time.Millisecond, false},
-		{12*time.Millisecond + time.Microsecond, true},
-	} {
-		t.Run(tt.jump.String(), func(t *testing.T) {
-			withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *logRecorder) {
-				time.Sleep(time.Hour) // the allowance of this time is not there
-				m.Skew(tt.jump)
-				time.Sleep(2 * heartbeat)
-				if got := n.isUnsteady(); got != tt.want {
-					t.Errorf("unsteady: got %v, want %v", got, tt.want)
-				}
-			})
-		})
-	}
-}
-
 // TestClockRate: a clock that runs fast is found although each second gains little, and
 // stays unsteady. One that is slewed, slow or set back is not.
 func TestClockRate(t *testing.T) {
@@ -206,100 +142,6 @@ func TestClockRate(t *testing.T) {
 	}
 }
 
-// TestClockSetBack: it is safe, and said once. What follows when it is put right is not:
-// leases that were given in between end early.
-func TestClockSetBack(t *testing.T) {
-	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
-		for i := range 3 {
-			m.Skew(-time.Duration(i+1) * time.Hour)
-			time.Sleep(time.Minute)
-			want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
-		}
-		log.want(t, 1, "clock")
-		log.want(t, 1, "WARN", "set back")
-		m.Skew(0)
-		time.Sleep(2 * heartbeat)
-		wantUnsteady(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), 3*time.Hour)
-	})
-}
-
-// TestClockOverReconnects: what is known of a clock is known as long as the process lives.
-func TestClockOverReconnects(t *testing.T) {
-	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
-		m.Cut()
-		time.Sleep(3 * heartbeat)
-		m.Skew(5 * time.Second)
-		m.Mend()
-		waitUntil(t, time.Second, n.isUp) // the handshake has found it
-		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Failed, "clock ran ahead")
-		reconnect(t, m, n)
-		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Failed, "clock ran ahead")
-		log.want(t, 1, "clock jumped")
-
-		m.RestartWithData()
-		time.Sleep(3 * heartbeat)
-		want(t, "acquire at a new process", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
-		m.Skew(10 * time.Second)
-		time.Sleep(2 * heartbeat)
-		wantUnsteady(t, "acquire after another jump", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), 5*time.Second)
-	})
-}
-
-// TestClockOfAnother: a name that leads elsewhere, where it is later, has not jumped.
-func TestClockOfAnother(t *testing.T) {
-	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
-		m.Kill()
-		m.Skew(time.Hour)
-		m.Restart()
-		time.Sleep(5 * heartbeat)
-		want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
-		wantSteady(t, n, log)
-	})
-}
-
-// TestClockUnderLoad: the clock is looked at also when there is always something to write.
-func TestClockUnderLoad(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		var n *Node
-		var loaded atomic.Bool
-		cfg.Pool = withBentConns(cfg.Pool, &bendRules{drop: func(words string) bool {
-			if loaded.Load() && strings.HasPrefix(words, "EVALSHA") {
-				n.Send(script.Inspect("k"), noReceiver{}, 0) // there before this one is written
-				time.Sleep(10 * time.Millisecond)
-			}
-			return false
-		}})
-		n = started(t, cfg)
-		n.Send(script.Inspect("k"), noReceiver{}, 0)
-		loaded.Store(true)
-		want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
-		before := m.Calls("TIME")
-		time.Sleep(10 * heartbeat)
-		loaded.Store(false)
-		if got := m.Calls("TIME") - before; got < 9 || got > 11 {
-			t.Errorf("samples in 10 heartbeats of load: got %d, want 10", got)
-		}
-	})
-}
-
-// TestClockToldLate: an answer that was long on its way does not tell what time it is.
-func TestClockToldLate(t *testing.T) {
-	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *logRecorder) {
-		m.Freeze()
-		time.Sleep(heartbeat + n.cfg.Timeout/2)
-		sent := clock.Now()
-		late := []any{[]byte(strconv.FormatInt(time.Now().Unix(), 10)), []byte("0")}
-		time.Sleep(10 * time.Minute) // the process was stopped
-		n.mu.Lock()
-		n.addSampleLocked(nil, sent, clock.Now(), late)
-		n.mu.Unlock()
-		if got, ok := n.Time(clock.Now()); !ok || time.Until(got).Abs() > time.Millisecond {
-			t.Errorf("time: got %v, %v, want %v", got, ok, time.Now())
-		}
-		m.Thaw()
-	})
-}
-
 // TestClockNotTold: a master that once does not tell, since it is busy, still shows what it showed.
 func TestClockNotTold(t *testing.T) {
 	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *logRecorder) {
@@ -313,30 +155,6 @@ func TestClockNotTold(t *testing.T) {
 		if got, ok := n.Time(clock.Now()); !ok || (time.Until(got)+time.Hour).Abs() > time.Millisecond {
 			t.Errorf("time: got %v, %v, want an hour ago", got, ok)
 		}
-	})
-}
-
-// TestClockUnknown: a master that does not tell the time is counted as ever.
-func TestClockUnknown(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		log := new(logRecorder)
-		cfg.Logger = log.logger()
-		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-			if words == "TIME" {
-				return redis.Error("NOPERM this user has no permissions to run the 'time' command")
-			}
-			return nil
-		}})
-		n := started(t, cfg)
-		m.Skew(time.Hour)
-		time.Sleep(time.Minute)
-		want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
-		want(t, "time", sendAndWait(n, AskTime), script.Done)
-		if got, ok := n.Time(clock.Now()); !ok || time.Until(got) != 0 {
-			t.Errorf("time: got %v, %v, want our own", got, ok)
-		}
-		log.want(t, 1, "WARN", "TIME is refused", "NOPERM")
-		log.want(t, 1, "clock")
 	})
 }
 
