@@ -42,47 +42,6 @@ func shellBin(t *testing.T) (bin, work string) {
 	return bin, work
 }
 
-// bash and zsh complete what a user types at a terminal.
-func TestCompletionOnTerminal(t *testing.T) {
-	for _, c := range []struct {
-		shell string
-		args  []string
-		start string // loads the script
-	}{
-		{"bash", []string{"--norc"}, "source <(redlock completion bash)"},
-		{"zsh", []string{"-f"}, "autoload -U compinit && compinit -D && source <(redlock completion zsh)"},
-	} {
-		t.Run(c.shell, func(t *testing.T) {
-			path, err := exec.LookPath(c.shell)
-			if err != nil {
-				t.Skipf("no %s here: %v", c.shell, err)
-			}
-			bin, work := shellBin(t)
-			i := command(t).env("PATH="+bin+":"+os.Getenv("PATH"), "PS1=> ", "TERM=dumb", "INPUTRC=/dev/null")
-			i.cmd.Path, i.cmd.Args, i.cmd.Dir = path, append([]string{c.shell}, append(c.args, "-i")...), work
-			i, terminal := onTerminal(t, i)
-			send := func(text string) {
-				if _, err := io.WriteString(terminal, text); err != nil {
-					t.Fatal(err)
-				}
-			}
-			// What the shell makes of the line is printed by an echo that is put in front of it, once it
-			// has been completed (Ctrl-A), so that nothing is run.
-			send("stty -echo; " + c.start + "; echo rea''dy\n")
-			eventually(t, c.shell+" is ready", func() bool { return strings.Contains(i.stdout.String(), "ready") })
-			for _, one := range completions {
-				before := len(i.stdout.String())
-				send(one.typed + "\t\x05$\x01echo '=' \n")
-				eventually(t, "completes "+one.typed+": "+one.want, func() bool {
-					// zsh takes back the space that it adds when something else is typed.
-					said, whole := i.stdout.String()[before:], "= "+strings.TrimSuffix(one.want, " ")
-					return strings.Contains(said, whole+" $\r\n") || strings.Contains(said, whole+"$\r\n")
-				})
-			}
-		})
-	}
-}
-
 // fish says what it would complete.
 func TestCompletionFish(t *testing.T) {
 	fish, err := exec.LookPath("fish")

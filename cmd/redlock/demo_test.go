@@ -81,17 +81,6 @@ func wantPicture(t *testing.T, page string) {
 	}
 }
 
-// A page that cannot be written is known before the story begins.
-func TestDemoNowhere(t *testing.T) {
-	t.Parallel()
-	i := command(t, "demo", "--html", filepath.Join(t.TempDir(), "none", "demo.html")).start()
-	i.wantCode(exitUsage)
-	i.wantError("--html", "none")
-	if i.stdout.String() != "" {
-		t.Errorf("the demo prints %q", &i.stdout)
-	}
-}
-
 // The claims are measured: they fail when the third master does not come back.
 func TestDemoNoticesFailure(t *testing.T) {
 	t.Parallel()
@@ -121,16 +110,5 @@ func TestClaims(t *testing.T) {
 	c.check(false, "two", "")
 	if c.allHeld(2) {
 		t.Error("a claim that did not hold: allHeld = true")
-	}
-}
-
-func TestRoom(t *testing.T) {
-	var r room
-	r.enter("A")
-	r.enter("B")
-	r.leave()
-	r.leave()
-	if guests, most := r.log(); most != 2 || len(guests) != 2 {
-		t.Errorf("two at once: log() = %v, %d", guests, most)
 	}
 }

@@ -156,16 +156,6 @@ func TestHoldWithoutStdin(t *testing.T) {
 	eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
 }
 
-func TestHoldTaken(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	take(t, fleet, "n")
-	i := command(t, line("hold", flags, "n", "--no-wait")...).start()
-	i.wantCode(exitTaken)
-	if i.stdout.String() != "" {
-		t.Errorf("stdout is %q, want nothing", &i.stdout)
-	}
-}
-
 // A hold that is lost ends redlock at once, although stdin is open.
 func TestHoldLost(t *testing.T) {
 	t.Parallel()

@@ -58,28 +58,6 @@ func TestInspectJSON(t *testing.T) {
 	}
 }
 
-func TestInspectFree(t *testing.T) {
-	_, flags := masters(t, 3)
-	i := command(t, line("inspect", flags, "n")...).start()
-	i.wantCode(exitNo)
-	if !strings.Contains(i.stdout.String(), "free") {
-		t.Errorf("no free in\n%s", &i.stdout)
-	}
-}
-
-func TestInspectNoQuorum(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	fleet.Master(0).Kill()
-	fleet.Master(1).Kill()
-	for _, args := range [][]string{{"n"}, {"--json", "n"}} {
-		i := command(t, line("inspect", flags, args...)...).start()
-		i.wantCode(exitNoQuorum)
-		if strings.Contains(i.stdout.String(), `"held": true`) || strings.Contains(i.stdout.String(), `"held": false`) {
-			t.Errorf("inspect %v claims to know:\n%s", args, &i.stdout)
-		}
-	}
-}
-
 func TestPrintTable(t *testing.T) {
 	held := redlock.Inspection{
 		Name: "n", Held: true, Holder: "a:1", Left: 28400 * time.Millisecond,

@@ -115,65 +115,6 @@ func TestUsage(t *testing.T) {
 	}
 }
 
-// An error names the variable if the value came from the environment.
-func TestUsageOfTheEnvironment(t *testing.T) {
-	run := []string{"run", "--", "true"}
-	look := []string{"inspect", "n"}
-	for _, c := range []struct {
-		env  string
-		args []string
-		says string
-	}{
-		{"REDLOCK_LEASE=0", run, "REDLOCK_LEASE=\"0\""},
-		{"REDLOCK_LEASE=", run, "REDLOCK_LEASE=\"\""},
-		{"REDLOCK_LEASE=1ms", run, "REDLOCK_LEASE 1ms"},
-		{"REDLOCK_LEASE=1m", append([]string{"run", "--max-lease=30s"}, run[1:]...), "REDLOCK_LEASE 1m0s is longer than --max-lease 30s"},
-		{"REDLOCK_NODE_TIMEOUT=0", look, "REDLOCK_NODE_TIMEOUT=\"0\""},
-		{"REDLOCK_NODE_TIMEOUT=1us", look, "REDLOCK_NODE_TIMEOUT 1µs is shorter than 1ms"},
-		{"REDLOCK_MAX_LEASE=0", look, "REDLOCK_MAX_LEASE=\"0\""},
-		{"REDLOCK_MAX_LEASE=1us", look, "REDLOCK_MAX_LEASE 1µs is too short"},
-		{"REDLOCK_RESTART_GUARD=often", look, "REDLOCK_RESTART_GUARD=\"often\""},
-		{"REDLOCK_RESTART_GUARD=1s", run, "REDLOCK_RESTART_GUARD 1s is shorter than --max-lease 30s"},
-		{"REDLOCK_WAIT=-1s", run, "REDLOCK_WAIT=\"-1s\""},
-		{"REDLOCK_GRACE=-1s", run, "REDLOCK_GRACE=\"-1s\""},
-		{"REDLOCK_VERBOSE=maybe", look, "REDLOCK_VERBOSE=\"maybe\""},
-		{"REDLOCK_NAME=", run, "REDLOCK_NAME: the name of a lock is empty"},
-		{"REDLOCK_MASTERS=", look, "REDLOCK_MASTERS is empty"},
-		{"REDLOCK_MASTERS=a,b,", look, "REDLOCK_MASTERS[2]: not a Redis URL"},
-		{"REDLOCK_MASTERS=http://:open-sesame@x", look, "REDLOCK_MASTERS[0]: not a Redis URL"},
-		{"REDLOCK_MASTERS=m:1,m:1", look, "REDLOCK_MASTERS has the same master twice"},
-	} {
-		t.Run(c.env, func(t *testing.T) {
-			i := command(t, c.args...).env("REDLOCK_MASTERS=127.0.0.1:1,127.0.0.1:2,127.0.0.1:3", "REDLOCK_NAME=n", c.env).start()
-			i.wantCode(exitUsage)
-			i.wantError(c.says)
-			if strings.Contains(i.stderr.String(), "sesame") {
-				t.Errorf("the password is in the error: %s", &i.stderr)
-			}
-		})
-	}
-}
-
-// A flag wins over the environment, even over the variable of another flag that excludes it.
-func TestFlagsWin(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	take(t, fleet, "n")
-	i := command(t, line("run", flags, "--name", "n", "--no-wait", "--", "true")...).
-		env("REDLOCK_WAIT=1h", "REDLOCK_RESTART_GUARD=30s", "REDLOCK_NAME=other", "REDLOCK_MASTERS=http://x").start()
-	i.wantCode(exitTaken)
-}
-
-// The password comes from the environment, and redlock never prints it.
-func TestHelpKeepsTheMastersSecret(t *testing.T) {
-	for _, sub := range []string{"run", "inspect", "unlock"} {
-		i := command(t, sub, "--help").env("REDLOCK_MASTERS=redis://:open-sesame@m1").start()
-		i.wantCode(0)
-		if strings.Contains(i.stdout.String()+i.stderr.String(), "sesame") {
-			t.Errorf("redlock %s --help prints the value of REDLOCK_MASTERS:\n%s", sub, &i.stdout)
-		}
-	}
-}
-
 func TestHelp(t *testing.T) {
 	for _, c := range []struct {
 		args []string

@@ -35,18 +35,6 @@ func TestRunPassesTheExitCode(t *testing.T) {
 	}
 }
 
-func TestRunStreams(t *testing.T) {
-	_, flags := masters(t, 3)
-	i := command(t, line("run", flags, "--name", "n", "sh", "-c", "cat; echo oops >&2")...)
-	i.cmd.Stdin = strings.NewReader("in and out")
-	i.start()
-	i.wantCode(0)
-	if got := i.stdout.String(); got != "in and out" {
-		t.Errorf("stdout is %q, want what stdin was", got)
-	}
-	i.wantError("oops")
-}
-
 // The command has redlock's environment, and what it needs to know about the lock.
 func TestRunEnvironment(t *testing.T) {
 	fleet, _ := masters(t, 3)
@@ -74,36 +62,6 @@ func TestRunEnvironment(t *testing.T) {
 	if token <= 0 {
 		t.Errorf("the command's environment has no REDLOCK_TOKEN > 0:\n%s", &i.stdout)
 	}
-}
-
-// A script can inspect the lock that it runs under, whether redlock got the masters from the flag or
-// from the environment.
-func TestRunInspectInside(t *testing.T) {
-	_, flags := masters(t, 3)
-	for _, elsewhere := range []string{"", "127.0.0.1:1"} {
-		i := command(t, line("run", flags, "--name", "n", "--", "sh", "-c", os.Args[0]+` inspect "$REDLOCK_NAME"`)...)
-		if elsewhere != "" {
-			i.env("REDLOCK_MASTERS=" + elsewhere)
-		}
-		i.start()
-		i.wantCode(0) // of inspect: held
-		if !strings.Contains(i.stdout.String(), "held by") {
-			t.Errorf("REDLOCK_MASTERS=%q: redlock inspect says\n%s", elsewhere, &i.stdout)
-		}
-	}
-}
-
-func TestRunHoldsTheLock(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	i, in := withStdin(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "echo ready; read x")...))
-	i.ready()
-	eventually(t, "every master has the lock", func() bool {
-		all := holders(fleet, "n")
-		return all[0] != "" && all[0] == all[1] && all[1] == all[2]
-	})
-	in.Close()
-	i.wantCode(1) // the exit code of read at the end of its input
-	eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
 }
 
 // Several names are locked together, and the command is told of each.
@@ -199,15 +157,6 @@ func TestRunRefusesItsOwnLock(t *testing.T) {
 		env("REDLOCK_NAME=n", "REDLOCK_TOKEN=17", "REDLOCK_SLOT=0").start()
 	i.wantCode(exitUsage)
 	i.wantError(`holds "n"`)
-}
-
-// A name's permits and its lock are two things, so one may be had inside the other.
-func TestRunPermitsInsideTheLock(t *testing.T) {
-	_, flags := masters(t, 3)
-	i := command(t, line("run", flags, "--permits", "2", "--name", "n", "--", "true")...).env("REDLOCK_NAME=n", "REDLOCK_TOKEN=17").start()
-	i.wantCode(0)
-	i = command(t, line("run", flags, "--name", "n", "--", "true")...).env("REDLOCK_NAME=n", "REDLOCK_TOKEN=17", "REDLOCK_SLOT=1").start()
-	i.wantCode(0)
 }
 
 // A lease that makes the guard long is named where that is why nothing is granted.

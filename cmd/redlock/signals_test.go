@@ -3,7 +3,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"os/signal"
 	"strings"
@@ -19,21 +18,6 @@ func TestRunForwardsSignals(t *testing.T) {
 		}
 		t.Run(sig.String(), func(t *testing.T) {
 			i := command(t, line("run", flags, "--name", sig.String(), "--", os.Args[0], asCounter)...).start()
-			i.ready()
-			i.signal(sig)
-			i.wantCode(41)
-		})
-	}
-}
-
-// USR1 and USR2 go to the command only: they would kill what it has started.
-func TestRunForwardsUserSignals(t *testing.T) {
-	_, flags := masters(t, 3)
-	for _, sig := range []syscall.Signal{syscall.SIGUSR1, syscall.SIGUSR2} {
-		t.Run(sig.String(), func(t *testing.T) {
-			script := fmt.Sprintf(`trap 'got=yes' %d; sleep 100 & echo ready
-				while [ -z "$got" ]; do sleep 0.02; done; kill $! && exit 41`, sig)
-			i := command(t, line("run", flags, "--name", sig.String(), "--", "sh", "-c", script)...).start()
 			i.ready()
 			i.signal(sig)
 			i.wantCode(41)

@@ -23,16 +23,6 @@ func TestRunOnTerminal(t *testing.T) {
 	i.wantCode(41)
 }
 
-// TERM has no key, so it comes from elsewhere and is passed on to all of the command's processes.
-func TestRunOnTerminalForwardsTerm(t *testing.T) {
-	_, flags := masters(t, 3)
-	i, _ := onTerminal(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c",
-		`trap 'exit 42' TERM; sh -c 'echo ready; exec sleep 100'; exit 1`)...))
-	eventually(t, "the command prints ready", func() bool { return strings.Contains(i.stdout.String(), "ready") })
-	i.signal(unix.SIGTERM)
-	i.wantCode(42)
-}
-
 // The command may read from the terminal: it is in the foreground.
 func TestRunOnTerminalReads(t *testing.T) {
 	_, flags := masters(t, 3)

@@ -74,31 +74,6 @@ func TestHelpTopics(t *testing.T) {
 	}
 }
 
-// Each help fits a terminal of 80 columns.
-func TestHelpFits(t *testing.T) {
-	for _, args := range [][]string{
-		{"--help"},
-		{"run", "--help"},
-		{"hold", "--help"},
-		{"inspect", "--help"},
-		{"list", "--help"},
-		{"clients", "--help"},
-		{"completion", "--help"},
-		{"unlock", "--help"},
-		{"demo", "--help"},
-		{"help", "config"},
-		{"help", "exit-codes"},
-	} {
-		i := command(t, args...).env("COLUMNS=80").start()
-		i.wantCode(0)
-		for line := range strings.Lines(i.stdout.String()) {
-			if got := len([]rune(strings.TrimSuffix(line, "\n"))); got > columns || strings.TrimRight(line, " \n") != strings.TrimSuffix(line, "\n") {
-				t.Errorf("redlock %v: a line has %d columns, or ends with a space: %q", args, got, line)
-			}
-		}
-	}
-}
-
 // The help of each command says what each code means once, nothing of codes that it does not have, and
 // aligns what flags mean.
 func TestHelpIsTidy(t *testing.T) {

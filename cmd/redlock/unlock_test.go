@@ -29,10 +29,3 @@ func TestUnlock(t *testing.T) {
 		t.Errorf("unlock --force of a free lock says %q", &again.stdout)
 	}
 }
-
-func TestUnlockNoQuorum(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	fleet.Master(0).Kill()
-	fleet.Master(1).Kill()
-	command(t, line("unlock", flags, "--force", "n")...).start().wantCode(exitNoQuorum)
-}

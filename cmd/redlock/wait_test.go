@@ -11,21 +11,6 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-func TestRunTaken(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	take(t, fleet, "n")
-	for _, wait := range []string{"--no-wait", "--wait=0", "--wait=300ms"} {
-		t.Run(wait, func(t *testing.T) {
-			i := command(t, line("run", flags, "--name", "n", wait, "--", "echo", "started")...).start()
-			i.wantCode(exitTaken)
-			i.wantError("taken")
-			if i.stdout.String() != "" {
-				t.Errorf("the command was started: %q", &i.stdout)
-			}
-		})
-	}
-}
-
 func TestRunWaitsForItsTurn(t *testing.T) {
 	fleet, flags := masters(t, 3)
 	hold := take(t, fleet, "n")
@@ -38,21 +23,6 @@ func TestRunWaitsForItsTurn(t *testing.T) {
 	token, err := strconv.ParseInt(strings.TrimSpace(i.stdout.String()), 10, 64)
 	if err != nil || token <= hold.Token() {
 		t.Errorf("REDLOCK_TOKEN is %q, want more than %d", &i.stdout, hold.Token())
-	}
-}
-
-func TestRunNoQuorum(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	fleet.Master(0).Kill()
-	fleet.Master(1).Kill()
-	for _, wait := range []string{"--no-wait", "--wait=300ms"} {
-		t.Run(wait, func(t *testing.T) {
-			i := command(t, line("run", flags, "--name", "n", wait, "--", "echo", "started")...).start()
-			i.wantCode(exitNoQuorum)
-			if i.stdout.String() != "" {
-				t.Errorf("the command was started: %q", &i.stdout)
-			}
-		})
 	}
 }
 
@@ -95,33 +65,6 @@ func TestRunSaysWhyItWaits(t *testing.T) {
 	})
 	i.signal(syscall.SIGTERM)
 	i.wantCode(128 + 15)
-}
-
-// redlock waits for masters that cannot grant for now, and says so once. It does not say that the lock
-// is free.
-func TestRunSaysWhatItWaitsFor(t *testing.T) {
-	t.Parallel()
-	fleet, flags := masters(t, 3)
-	for _, m := range fleet.Masters() {
-		m.Refuse("OOM command not allowed when used memory > 'maxmemory'.")
-	}
-	i := command(t, line("run", flags, "--name", "n", "--wait=4s", "--", "echo", "started")...).start()
-	i.wantCode(exitNoQuorum)
-	i.wantError("redlock: waiting for a quorum name=n error=", "OOM command not allowed", "not locked, waited 4s: lock \"n\": context deadline exceeded: no quorum")
-	if said := i.stderr.String(); strings.Count(said, "waiting for") != 1 || strings.Contains(said, "free") {
-		t.Errorf("stderr is\n%s\nwant it to say once what is waited for", said)
-	}
-}
-
-// An error that waiting does not help ends the wait at once.
-func TestRunDoesNotWaitInVain(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	for _, m := range fleet.Masters() {
-		m.Set("n", "text")
-	}
-	i := command(t, line("run", flags, "--name", "n", "--wait=1h", "--", "echo", "started")...).start()
-	i.wantCode(exitNoQuorum)
-	i.wantError("the key is no lock: it holds a string", "waiting would not help")
 }
 
 // A wrong password is reported as the master's reason, without the password.
