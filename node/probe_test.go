@@ -293,3 +293,17 @@ func TestTrialsLeaveWhatTracesKnow(t *testing.T) {
 		}
 	})
 }
+
+// TestProbeOfAFullPool: with room for one connection, only the second one is missed.
+func TestProbeOfAFullPool(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Pool.MaxActive = 1
+		f := probed(t.Context(), m, cfg)
+		if f.Err != nil || f.Channel != redis.ErrPoolExhausted || len(f.Trials) > 0 {
+			t.Errorf("Err = %v, Channel = %v, Trials = %v; want %v for the subscription alone", f.Err, f.Channel, f.Trials, redis.ErrPoolExhausted)
+		}
+		if keys := m.Keys(); len(keys) > 0 {
+			t.Errorf("keys afterwards: %q", keys)
+		}
+	})
+}
