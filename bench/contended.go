@@ -16,7 +16,7 @@ import (
 func contendedTrials() []trial {
 	var trials []trial
 	for _, section := range []time.Duration{0, time.Millisecond} {
-		for _, n := range []int{1, 4, 32} {
+		for _, n := range []int{1, 4, 16, 32} {
 			trials = append(trials, contendedTrial(n, 1, section))
 		}
 	}
