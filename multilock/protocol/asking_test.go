@@ -208,26 +208,6 @@ func TestRoundsFallOnAGrid(t *testing.T) {
 	}
 }
 
-// Expiry sends no message: the contender asks when the time is over that the masters said is left.
-func TestAsksWhenTheTimeLeftIsOver(t *testing.T) {
-	for _, left := range []time.Duration{50 * ms, 200 * ms, 300 * ms, 1234 * ms} {
-		play(t, 3, waits, func(s *scene) {
-			s.start().allAnswer(busy(x, left))
-			for s.wake(); s.now < left; s.wake() {
-				s.wantRound(All(3), QueueOnly, s.out.Lease)
-				s.allAnswer(busy(x, left-s.now))
-			}
-			s.wantRound(All(3), AskOrQueue, s.out.Lease)
-			if s.now > left+s.conf.Settle {
-				t.Errorf("asked at %v of a lease that ended at %v, want within %v", s.now, left, s.conf.Settle)
-			}
-			if s.allAnswer(yes(7)).c.State != Won {
-				t.Errorf("%v, want it won", s.c.State)
-			}
-		})
-	}
-}
-
 // It is the majority's time that counts, not the first master's.
 func TestAsksWhenAMajorityIsFree(t *testing.T) {
 	play(t, 3, waits, func(s *scene) {
@@ -249,27 +229,6 @@ func TestALockThatNeverExpires(t *testing.T) {
 	play(t, 3, waits, func(s *scene) {
 		s.start().allAnswer(busy(x, math.MaxInt64)).want(Waiting).wantWake(200 * ms)
 		s.wake().wantRound(All(3), QueueOnly, shortLease)
-	})
-}
-
-// A hint that the lock is free, or that a message may be lost, brings the next round forward and
-// never puts it off. Other masters give the same hint: it waits for them a little.
-func TestHint(t *testing.T) {
-	for _, lot := range lots {
-		play(t, 3, waits, func(s *scene) {
-			s.lot = lot
-			s.start().allAnswer(busy(x, time.Minute)).at(100 * ms).hint(20 * ms)
-			s.wake().wantRound(All(3), AskOrQueue, shortLease)
-			if s.now < 120*ms || s.now > 140*ms || lot > 0 && s.now == 120*ms {
-				t.Errorf("asked at %v, want at 120 to 140 ms", s.now)
-			}
-			s.allAnswer(busy(x, time.Minute)).hint(0).wantWake(s.now + s.conf.Settle)
-			s.hint(time.Hour).wantWake(s.now + s.conf.Settle)
-		})
-	}
-	play(t, 3, waits, func(s *scene) { // before the first round is over
-		s.start().at(10 * ms).hint(0).wantNoWake().want(Asking)
-		s.at(20 * ms).allAnswer(busy(x, time.Minute)).wantWake(11 * ms)
 	})
 }
 

@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"fmt"
 	"testing"
 	"time"
 )
@@ -9,10 +8,6 @@ import (
 // held5 has a majority name one holder, and split5 has none. m5 granted the lock in both.
 func held5(left time.Duration) []reply {
 	return []reply{busy(x, left), busy(x, left), busy(x, left), yes(7), yes(7)}
-}
-
-func split5() []reply {
-	return []reply{busy(x, time.Hour), busy(x, time.Hour), busy(y, time.Hour), busy(y, time.Hour), yes(7)}
 }
 
 // Votes that are left over while one owner has a majority are kept for a round trip only, in case he
@@ -72,30 +67,6 @@ func TestMinorityIsKeptWhileTheHolderIsInDoubt(t *testing.T) {
 	})
 }
 
-// Where nobody has a majority, the votes are given back, and the contender enters the queue as a new
-// owner by the same release. What was not reached is asked.
-func TestMinorityIsGivenBack(t *testing.T) {
-	play(t, 5, waits, func(s *scene) {
-		s.start()
-		for try := range uint32(3) {
-			s.answers(split5()...).want(Minority).wake().want(Waiting).wantGivenBack(All(5), 0, true)
-			if s.out.Ask != 0 || s.c.Try != try+2 || s.c.BackOffs != uint8(try+1) {
-				t.Errorf("%+v by owner %d after %d back-offs", s.out, s.c.Try, s.c.BackOffs)
-			}
-			for i := range 5 {
-				s.entered(i, Yes).want(Waiting)
-			}
-			s.wake().wantRound(All(5), AskOrQueue, s.out.Lease)
-		}
-	})
-	play(t, 5, waits, func(s *scene) {
-		answers := split5()
-		answers[3] = unsent
-		s.start().answers(answers...).wake().wantGivenBack(0b10111, 0, true).wantRound(0b01000, AskOrQueue, shortLease)
-		s.answer(3, yes(7)).want(Waiting).wake().wantRound(All(5), AskOrQueue, shortLease)
-	})
-}
-
 // Hand-offs that make no majority are first asked about: what the masters said before them may be
 // out of date. Then they are given back as well.
 func TestHandedOffMinorityAsksBeforeItGivesBack(t *testing.T) {
@@ -146,34 +117,6 @@ func TestGrantToAnOwnerThatWasGivenBack(t *testing.T) {
 	})
 }
 
-// The time that a minority is kept is a round trip and some time more, random and twice as long after
-// each time, up to a bound: two contenders that share the masters part some day.
-func TestBackOffGrows(t *testing.T) {
-	for _, trip := range []time.Duration{0, 70 * ms, 600 * ms} {
-		for i, lot := range lots {
-			t.Run(fmt.Sprint(trip, i), func(t *testing.T) {
-				play(t, 3, waits, func(s *scene) {
-					s.trip, s.lot = trip, lot
-					s.start()
-					for _, unit := range []time.Duration{4 * ms, 8 * ms, 16 * ms, 32 * ms, 64 * ms, 64 * ms, 64 * ms} {
-						known := s.now
-						s.answers(busy(x, time.Hour), busy(y, time.Hour), yes(7)).want(Minority)
-						want := trip + unit + []time.Duration{0, (2*unit + trip) / 2, 2*unit + trip - 1}[i]
-						if got := s.c.BackOffAt.Sub(s.begin) - known; got != want || !s.out.Drawn {
-							t.Errorf("a minority is kept for %v, drawn %v, want %v of %v to %v",
-								got, s.out.Drawn, want, trip+unit, 2*trip+3*unit)
-						}
-						for s.c.State == Minority {
-							s.wake()
-						}
-						s.wake()
-					}
-				})
-			})
-		}
-	}
-}
-
 // The next round does not put off giving a minority back, and neither do its answers.
 func TestARoundDoesNotPutOffBackingOff(t *testing.T) {
 	play(t, 3, waits, func(s *scene) {
@@ -181,71 +124,6 @@ func TestARoundDoesNotPutOffBackingOff(t *testing.T) {
 		s.round(2 * ms).want(Minority).wantWake(4 * ms)
 		s.at(3*ms).answers(yes(7), busy(y, time.Hour), busy(z, time.Hour)).handOff(0, 1, 7).wantWake(4 * ms)
 	})
-}
-
-// Where the next round is sent before the last one was answered, its answers count all the same:
-// they tell that a minority is to be given back.
-func TestAnswersToAnEarlierRoundCount(t *testing.T) {
-	play(t, 3, waits, func(s *scene) {
-		s.start().allAnswer(busy(y, time.Hour)).round(30 * ms).round(45 * ms).round(60 * ms)
-		s.answer(0, yes(7).to(2)).want(Minority)
-	})
-	play(t, 3, waits, func(s *scene) { // also those of an owner that nobody has answered yet
-		s.start().answers(yes(7), busy(y, time.Hour), busy(z, time.Hour)).wake().want(Waiting)
-		s.round(30 * ms).round(45 * ms)
-		s.answer(0, yes(7).to(3)).answer(1, busy(y, time.Hour).to(3)).want(Waiting)
-		s.answer(2, busy(z, time.Hour).to(3)).want(Minority)
-	})
-}
-
-// Callers whose masters are further away than their rounds are apart give a minority back: each
-// answer is older than the last round, and the back-off is no later for it.
-func TestFarCallersDoNotBlockEachOther(t *testing.T) {
-	for _, late := range []time.Duration{20 * ms, 198 * ms, 240 * ms, 450 * ms, 900 * ms} {
-		for _, known := range []bool{true, false} {
-			t.Run(fmt.Sprint(late, known), func(t *testing.T) {
-				play(t, 3, waits, func(s *scene) {
-					if known {
-						s.trip = late
-					}
-					type sent struct {
-						at           time.Duration
-						try, round   uint32
-						asked, enter Set
-					}
-					var under []sent // way
-					send := func() {
-						if s.out.Ask != 0 || s.out.Enter {
-							under = append(under, sent{s.now, s.c.Try, s.c.Round, s.out.Ask, All(3) &^ s.out.Ask})
-						}
-					}
-					s.start()
-					for send(); s.now < 20*time.Second; {
-						if at, ok := s.c.Wake(); ok && (len(under) == 0 || at.Sub(s.begin) < under[0].at+late) {
-							s.wake()
-							send()
-							continue
-						}
-						r := under[0]
-						under = under[1:]
-						s.at(r.at + late)
-						for i, a := range []reply{yes(7), busy(y, time.Hour), busy(z, time.Hour)} {
-							if r.asked.Has(i) {
-								s.answer(i, a.to(r.round).of(r.try))
-							} else {
-								s.step(Event{Kind: Entered, Master: i, Try: r.try, Outcome: Yes})
-							}
-						}
-					}
-					// A round, its answers, and the longest patience.
-					most := 20*time.Second/(400*ms+2*late+s.trip+2*64*ms) - 1
-					if got := time.Duration(s.c.BackOffs); got < most {
-						t.Errorf("backed off %d times, want %d at least", got, most)
-					}
-				})
-			})
-		}
-	}
 }
 
 // A caller that sleeps through what it won gives it back and goes on as a new owner, of whom nobody

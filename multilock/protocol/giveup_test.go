@@ -49,13 +49,6 @@ func TestGiveUpLeavesNothing(t *testing.T) {
 	}
 }
 
-// What was taken is the hold's, and whoever gives the contender up then comes too late.
-func TestGiveUpOfWhatWasTaken(t *testing.T) {
-	play(t, 3, waits, func(s *scene) {
-		s.start().answers(yes(7), yes(7)).take().giveUp().want(Taken).wantQuiet()
-	})
-}
-
 // A release enters its successor in the queue of the masters that it reaches, and only there that
 // has anything to give back. The answers tell nothing of a majority: they are those of the release.
 func TestSuccessorClaimsWhereTheReleaseArrived(t *testing.T) {

@@ -69,16 +69,6 @@ func TestARenewalDoesNotShorten(t *testing.T) {
 	}
 }
 
-// A renewal may set the lock again wherever it was sent, so it is given back there as well.
-func TestARenewedHoldMayBeWhereItHeals(t *testing.T) {
-	playHold(t, HoldEvent{}, func(s *holdScene) {
-		s.at(7*ms).sent(0b100).want(Valid, full).does(HoldEnd).wantEnd(Released, 7*ms, 0b111)
-	})
-	playHold(t, HoldEvent{}, func(s *holdScene) { // and where it ends with that
-		s.at(full).sent(0b100).wantEnd(Expired, full, 0b111)
-	})
-}
-
 // A hold is renewed every third of its lease if it is watched, and not otherwise.
 func TestRenewalsAreDue(t *testing.T) {
 	playHold(t, HoldEvent{}, func(s *holdScene) {
@@ -95,25 +85,6 @@ func TestRenewalsAreDue(t *testing.T) {
 		s.at(3 * time.Second).does(HoldRenew).renewed(3*time.Second + full).wantDue(4 * time.Second)
 		s.wants(Wish{}).wantNoneDue().renewed(4*time.Second + full).wantNoneDue()
 	})
-}
-
-// A renewal that failed is followed by another soon: after a tenth of the lease, sooner the less
-// validity is left, and not before a hundredth.
-func TestAFailedRenewalIsRepeated(t *testing.T) {
-	for _, tt := range []struct{ left, again time.Duration }{
-		{full, lease / 10},
-		{4 * time.Second, time.Second},
-		{2 * time.Second, 500 * ms},
-		{400 * ms, 100 * ms},
-		{300 * ms, 100 * ms},
-		{1, 100 * ms},
-	} {
-		playHold(t, watched, func(s *holdScene) {
-			now := full - tt.left
-			s.at(now).does(HoldRenew).does(HoldFailed).wantDue(now + tt.again)
-			s.at(now).does(HoldFailed).wantDue(now + tt.again)
-		})
-	}
 }
 
 // A hold is renewed at once when a master that may have voted for it may have forgotten that: if it is renewed

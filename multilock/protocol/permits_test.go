@@ -80,17 +80,6 @@ func TestSlotsDoNotAddUp(t *testing.T) {
 	})
 }
 
-// A round is lost as soon as no slot can win.
-func TestNoSlotCanWin(t *testing.T) {
-	play(t, 5, permits, func(s *scene) {
-		s.start().answers(yes(7).in(0), yes(7).in(1), yes(7).in(0)).want(Asking)
-		s.answer(3, yes(7).in(1)).want(Asking).answer(4, busy(x, time.Hour)).want(Minority)
-	})
-	play(t, 5, permits, func(s *scene) {
-		s.start().answers(yes(7).in(0), yes(7).in(1), yes(7).in(2)).want(Asking).answer(3, busy(x, time.Hour)).want(Minority)
-	})
-}
-
 // A vote is for the slot that the master gave, and its counter is that slot's.
 func TestEachSlotHasItsCounter(t *testing.T) {
 	play(t, 3, permits, func(s *scene) { // a hand-off of another slot that is too late to count
@@ -105,15 +94,6 @@ func TestEachSlotHasItsCounter(t *testing.T) {
 	play(t, 3, permits, func(s *scene) { // what one slot answered does not agree with another
 		s.start().answers(yes(9).in(2), yes(7).in(1), yes(9).in(1)).wantRaise(0b011, 9).raised(0, No, 0).raised(1, Yes, 9)
 		s.want(Won)
-	})
-}
-
-// While a majority names the same owners, all slots are taken: votes go to nobody, and the contender
-// only keeps its place.
-func TestAllSlotsAreTaken(t *testing.T) {
-	play(t, 3, permits, func(s *scene) {
-		s.start().answers(busy(x, time.Second), yes(7).in(1), busy(x, time.Second)).want(Minority)
-		s.wake().wantGivenBack(All(3), 0b010, true).wake().wantRound(All(3), QueueOnly, shortLease)
 	})
 }
 

@@ -74,19 +74,6 @@ func TestRaiseOfAReaderGivesUp(t *testing.T) {
 	})
 }
 
-// That readers have the lock is named like a holder: a writer keeps its place in the queue, and leaves
-// its votes to them.
-func TestAWriterMeetsReaders(t *testing.T) {
-	const shared = x
-	play(t, 3, waits, func(s *scene) {
-		s.start().answers(busy(shared, time.Second), yes(7), busy(shared, 2*time.Second)).want(Minority)
-		s.wake().wantGivenBack(All(3), 0b010, true).wake().wantRound(All(3), QueueOnly, shortLease)
-	})
-	play(t, 3, tries, func(s *scene) {
-		s.start().answers(busy(shared, time.Second), yes(7), busy(shared, time.Second)).wantFailed(Refused, 0b010)
-	})
-}
-
 // A reader behind a waiting writer is told no holder, so it goes on asking for the lock: that passes it
 // on where the writer has gone.
 func TestAReaderBehindAWriterGoesOnAsking(t *testing.T) {
@@ -123,17 +110,4 @@ func TestDowngrade(t *testing.T) {
 	playHold(t, HoldEvent{Shared: true}, func(s *holdScene) {
 		s.at(ms).step(HoldEvent{Kind: HoldLost}).wantEnd(Lost, ms, 0b011)
 	})
-}
-
-// A renewal tells for whom it was sent where that matters.
-func TestRenewalOfAReader(t *testing.T) {
-	conf := Config{Masters: 3, Times: Usual}
-	for _, shared := range []bool{false, true} {
-		r := Renewal{Lease: lease, Shared: shared}
-		r.Step(&conf, 0, FoundAbsent)
-		want := HoldEvent{Kind: HoldLost, Writer: !shared}
-		if ev, told := r.Step(&conf, 1, FoundAbsent); !told || ev != want {
-			t.Errorf("shared %v: %+v, %v, want %+v", shared, ev, told, want)
-		}
-	}
 }

@@ -4,15 +4,6 @@ import (
 	"testing"
 )
 
-// A hold that is entered again is confirmed by a majority. It has its token.
-func TestEnterAgain(t *testing.T) {
-	play(t, 3, reenter, func(s *scene) {
-		s.start().wantRound(All(3), EnterAgain, shortLease).wantNoWake()
-		s.answers(yes(0), unsent).want(Asking).at(50*ms).answer(2, yes(0)).wantWon(full, false, 0)
-		s.take().want(Taken)
-	})
-}
-
 // It fails for what the masters say: gone, where a majority no longer has the hold, and otherwise
 // refused. The release is left to the hold in each case.
 func TestEnterAgainFails(t *testing.T) {

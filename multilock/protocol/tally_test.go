@@ -1,7 +1,6 @@
 package protocol
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -100,41 +99,6 @@ func TestReturn(t *testing.T) {
 			}
 			if clear := lost || free && n-freed < q || open == 0; over != clear {
 				t.Fatalf("%v: over %v, want %v", answers, over, clear)
-			}
-		})
-	}
-}
-
-// What the words are for: of five masters, for who reads a log.
-func TestRenewalOfFive(t *testing.T) {
-	const (
-		has  = FoundHold
-		lost = FoundAbsent
-		dead = FoundNothing
-	)
-	for _, tt := range []struct {
-		name  string
-		found [5]Found
-		want  HoldKind
-	}{
-		{"all masters", [5]Found{has, has, has, has, has}, HoldRenewed},
-		{"a dead minority", [5]Found{dead, has, has, has, dead}, HoldRenewed},
-		{"a minority lost it", [5]Found{lost, has, has, has, lost}, HoldRenewed},
-		{"dead and lost minority", [5]Found{dead, has, has, has, lost}, HoldRenewed},
-		{"a majority has another owner", [5]Found{lost, lost, lost, has, has}, HoldLost},
-		{"a majority is dead", [5]Found{dead, has, dead, has, dead}, HoldFailed},
-		{"dead or another's", [5]Found{dead, has, dead, has, lost}, HoldFailed},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			r := Renewal{Lease: lease}
-			var got []HoldKind
-			for i, f := range tt.found {
-				if ev, ok := r.Step(&Config{Masters: 5}, i, f); ok {
-					got = append(got, ev.Kind)
-				}
-			}
-			if fmt.Sprint(got) != fmt.Sprint([]HoldKind{tt.want}) {
-				t.Errorf("told %v, want %v", got, tt.want)
 			}
 		})
 	}

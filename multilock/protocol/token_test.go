@@ -2,7 +2,6 @@ package protocol
 
 import (
 	"math/bits"
-	"slices"
 	"testing"
 	"time"
 )
@@ -33,44 +32,6 @@ func (f fences) raise(s *scene, not Set) {
 		if at.Has(i) && s.c.Raises == raises {
 			s.raised(i, outcome, token)
 		}
-	}
-}
-
-// A majority that answers one number has agreed on it at once; otherwise the others are raised to
-// the largest.
-func TestToken(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		before fences
-		want   int64
-		after  fences
-		raise  Set // at these
-	}{
-		{"the proposal", fences{0, 0, 0}, 7, fences{7, 7, 7}, 0},
-		{"the proposal, above what there was", fences{1, 2, 3}, 7, fences{7, 7, 7}, 0},
-		{"one more than what all had", fences{20, 20, 20}, 21, fences{21, 21, 21}, 0},
-		{"the others are raised to the largest", fences{20, 30, 0}, 31, fences{31, 31, 31}, 0b101},
-		{"and to that of the first", fences{30, 20, 0}, 31, fences{31, 31, 31}, 0b110},
-		{"one that answers late is behind", fences{30, 30, 0}, 31, fences{31, 31, 7}, 0},
-		{"one that answers late is ahead", fences{30, 30, 50}, 31, fences{31, 31, 51}, 0},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			for _, want := range []Want{waits, tries} {
-				play(t, 3, want, func(s *scene) {
-					f := slices.Clone(tt.before)
-					grants := []reply{f.grant(0, 7), f.grant(1, 7), f.grant(2, 7)}
-					s.start().answers(grants[:2]...)
-					if tt.raise != 0 {
-						s.wantNoWake().wantRaise(tt.raise, tt.want)
-						f.raise(s, 0)
-					}
-					s.wantWon(full, false, tt.want)
-					if !slices.Equal(f, tt.after) {
-						t.Errorf("counters are %d, want %d", f, tt.after)
-					}
-				})
-			}
-		})
 	}
 }
 
@@ -127,56 +88,6 @@ func TestRaise(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A token that is never agreed on is given up: who waits begins anew as another owner, after a while in
-// which it stands in no queue, and proposes more than what was read.
-func TestRaiseGivesUp(t *testing.T) {
-	play(t, 3, waits, func(s *scene) {
-		s.start().answers(yes(30), yes(40)).wantRaise(0b101, 40)
-		s.raised(0, No, 50).raised(2, No, 60).wantRaise(All(3), 61)
-		s.raised(2, No, 100).raised(0, No, 101).wantRaise(All(3), 102)
-		s.raised(1, No, 200).raised(0, Errored, 0).want(Waiting).wantGivenBack(All(3), 0, false)
-		if s.out.Read != 200 {
-			t.Errorf("read %d, want 200", s.out.Read)
-		}
-		s.wantWake(4*ms).wake().wantRound(All(3), AskOrQueue, shortLease).answers(yes(201), yes(201)).want(Won)
-		if s.c.Token != 201 {
-			t.Errorf("token %d, want 201", s.c.Token)
-		}
-	})
-	play(t, 3, waits, func(s *scene) { // a raise may be accepted, and the answer be lost
-		s.start().answers(yes(30), yes(40))
-		for range maxRaises {
-			s.raised(0, Unknown, 0).raised(2, Unknown, 0)
-		}
-		if s.want(Waiting); s.out.Read != 42 {
-			t.Errorf("read %d, want 42, as the last raise asked for", s.out.Read)
-		}
-	})
-	play(t, 3, tries, func(s *scene) { // silent masters
-		s.start().answers(yes(30), yes(40))
-		for range maxRaises {
-			s.want(Settling).raised(0, Unknown, 0).raised(2, Unsent, 0)
-		}
-		s.wantFailed(NoToken, All(3))
-	})
-}
-
-// What was answered to one raise counts for nothing in the next.
-func TestAnswersToAnEarlierRaise(t *testing.T) {
-	play(t, 5, waits, func(s *scene) {
-		s.start().answers(yes(30), yes(40), yes(35)).wantRaise(0b11101, 40)
-		s.raised(0, No, 50).raised(2, No, 50).raised(3, No, 50).wantRaise(All(5), 51)
-		for _, i := range []int{0, 2, 3, 4} {
-			before := s.c
-			s.step(Event{Kind: Raised, Master: i, Try: 1, Round: 1, Outcome: Yes, Token: 40})
-			if s.c != before {
-				t.Errorf("m%d's answer to the first raise counts", i+1)
-			}
-		}
-		s.raised(0, Yes, 51).raised(4, Yes, 51).want(Settling).raised(1, Yes, 51).wantWon(full, false, 51)
-	})
 }
 
 // Validity runs on while the masters agree: what has ended by then was not won.
@@ -261,25 +172,4 @@ func TestTokenOfAVoteThatHasEnded(t *testing.T) {
 			})
 		})
 	}
-}
-
-// What is proposed next, and what a release tells the masters, is no lower than any counter that was
-// read, in a message that is too late to count as well.
-func TestRead(t *testing.T) {
-	play(t, 5, waits, func(s *scene) {
-		read := func(want int64) {
-			t.Helper()
-			if s.out.Read != want {
-				t.Errorf("read %d, want %d", s.out.Read, want)
-			}
-		}
-		s.start().answer(0, yes(30))
-		read(30)
-		s.answer(1, yes(20))
-		read(30)
-		s.handOff(2, 0, 60)
-		read(60)
-		s.giveUp()
-		read(60)
-	})
 }

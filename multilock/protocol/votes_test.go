@@ -104,22 +104,6 @@ func TestForgottenRounds(t *testing.T) {
 	})
 }
 
-// An answer that tells of another owner changes nothing.
-func TestAnswersToAnotherOwner(t *testing.T) {
-	play(t, 3, waits, func(s *scene) {
-		s.start()
-		for _, try := range []uint32{2, 99} {
-			for _, kind := range []Kind{Answer, Entered, HandedOff, Raised} {
-				before := s.c
-				s.step(Event{Kind: kind, Try: try, Round: 1, Outcome: Yes, Token: 9}).wantQuiet()
-				if s.c != before {
-					t.Errorf("kind %d of try %d changed something", kind, try)
-				}
-			}
-		}
-	})
-}
-
 // A master whose clock ran ahead may have ended what it voted for: its vote counts no more. What was won ends
 // with the votes that are left, or at once.
 func TestDoubtedVotes(t *testing.T) {
