@@ -134,3 +134,26 @@ func TestRepeatsOfReaders(t *testing.T) {
 		}
 	}
 }
+
+// TestWriterThatGivesUp: the readers behind it are let in, also while others read.
+func TestWriterThatGivesUp(t *testing.T) {
+	for _, next := range []*Owner{nil, reader("a:r9"), NewOwner("k", id("a:r9"))} {
+		withScripts(t, func(h *scriptFixture) {
+			post := h.subscribeClient("a")
+			h.read("x:r0", lease)
+			h.writes("w:r1", 10)
+			h.waits("a:r2", 20)
+			cmd := NewOwner("k", id("w:r1")).Release(5, 10)
+			if next != nil {
+				cmd = NewOwner("k", id("w:r1")).ReleaseTo(5, 10, next, QueueEntry{Round: 1, Since: 30, Lease: short, Proposal: 7})
+			}
+			h.wantAnswer("giving up", h.run(cmd), Refused, "")
+			want, told := []string{"a:r2 400ms"}, []string{id("a:r2 1 5:shared k")}
+			if next != nil && next.Mode == Shared {
+				want, told = append(want, "a:r9 400ms"), append(told, id("a:r9 1 5:shared k"))
+			}
+			h.wantReaders("then", append(want, "x:r0 30s")...)
+			post.want(t, "to the readers", told...)
+		})
+	}
+}
