@@ -307,3 +307,50 @@ func TestTraceSets(t *testing.T) {
 		old.expectTurns(t, "the old set", call...)
 	})
 }
+
+// A hold ends once, whatever ends it.
+func TestTraceHoldEnds(t *testing.T) {
+	traced(t, func(t *testing.T, fleet *redlocktest.Fleet, c, _ *redlock.Client, r *recorder) {
+		hold := lock(t, t.Context(), c, "a")
+		time.Sleep(time.Second)
+		r.take()
+		seize(fleet, 0, 2)
+		<-hold.Context().Done()
+		time.Sleep(time.Second)
+		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
+		r.expectSteps(t, "a hold that others have taken", "2: renew missing", "2: lost after 10.004s", "2: released, hold lost")
+
+		hold = lockFor(t, t.Context(), c, "b", time.Second)
+		time.Sleep(100 * time.Millisecond)
+		r.take()
+		<-hold.Context().Done()
+		time.Sleep(time.Second)
+		r.expectSteps(t, "a lease that ends", "3: expired after 984ms", "3: released")
+	})
+}
+
+// A minority of votes is given back by a release that enters the next try into the queue.
+func TestTraceMinority(t *testing.T) {
+	traced(t, func(t *testing.T, fleet *redlocktest.Fleet, c, _ *redlock.Client, r *recorder) {
+		each(fleet, 1, 3, func(m *redlocktest.Master) {
+			m.HSet("a", another, "1")
+			m.Expire("a", 3*time.Second)
+		})
+		got := await(t, c, "a")
+		time.Sleep(40 * time.Millisecond)
+		steps := r.steps()
+		expectLines(t, "Lock of a name of which one master is free", steps[:min(10, len(steps))], []string{
+			`2: waits for lock "a"`,
+			"2: asks 1.1 acquire at m0 m1 m2",
+			"2: 1.1 acquire m0 granted",
+			"2: 1.1 acquire m1 refused",
+			"2: queued, 0 ahead",
+			"2: 1.1 acquire m2 refused",
+			"2: decided minority: 1 granted, 2 refused, 0 failed, 2 needed",
+			"2: waiting behind 0, taken by another owner",
+			"2: rolled back 1, backed_off, at m0 m1 m2",
+			"2: asks 2.2 acquire at , entered by a release at m0 m1 m2",
+		})
+		unlock(t, <-got)
+	})
+}
