@@ -75,7 +75,7 @@ func TestOverloadStopped(t *testing.T) {
 	mustUnlock(ctx, t, hold)
 	served := until("all were served", func() bool { return state.Waiting == 0 })
 	for i, now := range f.accepted(t) {
-		if again := now - accepted[i] - 1; again > size(0, 1) { // this question's own
+		if again := now.since(accepted[i]) - 1; again > size(0, 1) { // this question's own
 			t.Errorf("the client connected to %s %d times again", f.masters[i].Name(), again)
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"example.com/redlock/quorum"
 )
 
-// Now returns what time it is by the masters' clocks: the median of what they show, with our own
-// clock in the place of those that have not told. The stamps of waiters and the proposed fencing
-// tokens are read off it, so they depend neither on the clocks of clients nor on those of a
-// minority of the masters, unless both are wrong in the same way.
+// Now returns the time by the masters' clocks: their median, in which this process's clock stands in
+// for each master whose time is not known yet. Waiters' stamps and proposed fencing tokens are taken
+// from it. So they depend neither on the clocks of clients nor on those of a minority of the masters,
+// unless both are wrong in the same way.
 func (m *Masters) Now() time.Time {
 	now, _ := m.clocks()
 	return now

@@ -235,9 +235,9 @@ func (m *Masters) who(owner string) *ClientInfo {
 	}
 }
 
-// Identify adds to err, if it says that another owner has a lock, who that is. A client that is not known
-// is looked up: the caller waits for about two round trips for that, 50 ms at most, and not once ctx has
-// ended.
+// Identify completes an err that says that another owner has a lock: it adds which client that is. A
+// client that is not known is looked up; the caller waits for that for about two round trips, 50 ms at
+// most, and not once ctx has ended.
 //
 // Cost: none where the client is known; every few seconds, one script call on each master that nobody
 // waits for. Else one command and one script call on each master.

@@ -44,8 +44,8 @@ var (
 // MajorityError says that an operation found no majority, and what each master said.
 type MajorityError = multilock.MajorityError
 
-// ConflictError says who uses the masters in a way that does not go together with that of the client. It
-// matches [ErrOverlap], [ErrShortGuard] or [ErrRoute].
+// ConflictError names another client whose settings conflict with this one's. It matches [ErrOverlap],
+// [ErrShortGuard] or [ErrRoute].
 type ConflictError = multilock.ConflictError
 
 // Terms are how a client uses its masters: a part of its [ClientInfo].

@@ -105,7 +105,7 @@ func (w *want) op() string {
 	return "lock"
 }
 
-// lock is all of them.
+// lock implements every variant: waiting or not, leases, readers, permits.
 func (c *Client) lock(ctx context.Context, w want) (*Hold, error) {
 	if err := c.check(ctx, &w); err != nil {
 		return nil, err

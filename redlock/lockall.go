@@ -150,7 +150,7 @@ func (h *Holds) Unlock(ctx context.Context) error {
 	return h.each("unlock", func(one *Hold) error { return one.Unlock(ctx) })
 }
 
-// each does f to all locks at the same time, and joins what comes of it, with their names.
+// each runs f on all holds at the same time and joins their errors, which name the lock.
 func (h *Holds) each(op string, f func(*Hold) error) error {
 	errs := make([]error, len(h.holds))
 	var wg sync.WaitGroup

@@ -149,7 +149,7 @@ const (
 	DecisionNoToken  Decision = "no_token" // a majority that agreed on no token
 )
 
-// RolledBack is a try that gives back what it may have.
+// RolledBack is a try that gives back everything that the masters may have granted it.
 type RolledBack struct {
 	Call
 	Try     int

@@ -209,7 +209,7 @@ func (w *World) restart(k *Case, m int, with kept) {
 	}
 }
 
-// process does f to all callers of c's client: they share a process.
+// process calls f for every caller of c's client, since they share a process.
 func (w *World) process(k *Case, c int, f func(p *Caller)) {
 	for other := range k.Callers {
 		if k.client(other) == k.client(c) {
