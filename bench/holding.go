@@ -98,4 +98,3 @@ func unlockAll(ctx context.Context, holds []hold) (lost int) {
 	}
 	return lost
 }
-
