@@ -424,3 +424,34 @@ func TestTryAcquireOfFreePermits(t *testing.T) {
 		})
 	}
 }
+
+// Permits that are given back at the same time go to those who began to wait first, though they are all of
+// one client, and others wait as well.
+func TestPermitsFreedAtOnceGoToTheFirst(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		const k = 8
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+		var held []*redlock.Hold
+		for range k {
+			held = append(held, acquire(t, c.Semaphore("gpu", k)))
+		}
+		var all []*waiting
+		for _, d := range []*redlock.Client{open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})} {
+			for range k {
+				all = append(all, acquirer(t, d.Semaphore("gpu", k)))
+				rest(200 * time.Millisecond)
+			}
+		}
+		rest(5 * time.Second)
+		for _, h := range held {
+			go h.Unlock(context.Background())
+		}
+		rest(2 * time.Second)
+		expectHolds(t, "those who began first", all, 0, 1, 2, 3, 4, 5, 6, 7)
+		for len(all) > 0 {
+			unlock(t, all[0].hold)
+			rest(100 * time.Millisecond)
+			all = all[1:]
+		}
+	})
+}
