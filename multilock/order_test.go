@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"regexp"
+	"runtime"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -43,6 +44,9 @@ func (c *tapped) Write(p []byte) (int, error) {
 	c.tap.mu.Unlock()
 	if full != nil {
 		<-full
+	}
+	for range rand.N(4) {
+		runtime.Gosched() // so that others who send can come between, also on few processors
 	}
 	return c.Conn.Write(p)
 }
