@@ -134,6 +134,10 @@ func (d *demo) majorityDies(ctx context.Context, hold *guest) error {
 
 // handOver ends A's hold, after which B gets the lock.
 func (d *demo) handOver(ctx context.Context, hold *guest, next <-chan outcome) error {
+	// By then m3, which was away, has been asked by B as well.
+	if _, err := d.follow(ctx, hold, func(s seen) bool { return s.took > demoLease/6 }); err != nil {
+		return err
+	}
 	token := hold.Token()
 	d.room.leave()
 	left := time.Now()
