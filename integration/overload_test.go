@@ -204,9 +204,9 @@ func TestOverloadStart(t *testing.T) {
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
 	n := size(200, 1000)
 	c := gather(ctx, t, f, n, redlock.Config{})
-	for i, c := range f.accepted(t) {
-		if most := 2 * n * 6 / 5; c.count > most {
-			t.Errorf("%s was connected to %d times by %d clients, want at most %d", f.masters[i].Name(), c.count, n, most)
+	for i, now := range f.accepted(t) {
+		if most := 2 * n * 6 / 5; now.count > most {
+			t.Errorf("%s was connected to %d times by %d clients, want at most %d", f.masters[i].Name(), now.count, n, most)
 		}
 	}
 	c.suffer(ctx, 0, func() {

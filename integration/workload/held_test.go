@@ -155,3 +155,57 @@ func TestAfterUnlock(t *testing.T) {
 type brokenSignal struct{ context.Context }
 
 func (brokenSignal) Err() error { return context.Canceled }
+
+// slowContext is one at which a look takes a second, since the process is stopped just after it.
+type slowContext struct{ context.Context }
+
+func (c slowContext) Err() error {
+	err := c.Context.Err()
+	time.Sleep(time.Second)
+	return err
+}
+
+// A hold is recorded to be alive at a time from before the look: at any later one it may have ended.
+func TestAliveIsFromBeforeTheLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{})
+		ctx, cancel := context.WithCancel(t.Context())
+		defer f.watchers.Wait()
+		defer cancel()
+		hd := f.grant(&fakeHold{name: "a", ctx: slowContext{ctx}, until: time.Now().Add(9 * time.Second)})
+		before := f.rec.Now()
+		if !hd.alive() {
+			t.Fatal("the hold is not alive")
+		}
+		if e := f.of(history.Alive)[0]; e.At != before || e.Until != before+9*time.Second || e.Hold != hd.number {
+			t.Errorf("recorded %+v, want hold %d alive at %v until %v", e, hd.number, before, before+9*time.Second)
+		}
+	})
+}
+
+// slowHold has its process stopped while it is granted and asked until when.
+type slowHold struct {
+	fakeHold
+	asked int
+}
+
+func (h *slowHold) Until() time.Time {
+	if h.asked++; h.asked == 1 {
+		time.Sleep(3 * time.Second)
+	}
+	return h.until
+}
+
+// The grant is recorded with the time of the library's return, and validity never as later than it is,
+// nor much earlier.
+func TestGrantOfAStoppedProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{})
+		start := f.rec.Now()
+		f.grant(&slowHold{fakeHold: fakeHold{name: "a", until: time.Now().Add(time.Second)}})
+		e := f.one(history.Granted)
+		if e.At != start || e.Until != start+time.Second {
+			t.Errorf("granted at %v until %v, want %v and %v", e.At, e.Until, start, start+time.Second)
+		}
+	})
+}

@@ -110,3 +110,26 @@ func TestStall(t *testing.T) {
 
 // nothing says that no thread waits for a processor.
 func nothing() map[string]time.Duration { return nil }
+
+// The deadline is right even if the process is stopped while it is worked out. An earlier one would make the
+// call look late.
+func TestDeadlineOfAStoppedProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &plain{})
+		right, looks := f.rec.Now, 0
+		f.process.rec = history.NewRecorder(&f.out, "c1", func() time.Duration {
+			now := right()
+			if looks++; looks == 1 {
+				time.Sleep(time.Second)
+			}
+			return now
+		})
+		want := right() + 3*time.Second
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_ = f.call(ctx, history.Event{Do: history.Lock}, func(int, *history.Event) error { return nil })
+		if e := f.one(history.Called); e.Deadline != want {
+			t.Errorf("Deadline = %v, want %v", e.Deadline, want)
+		}
+	})
+}

@@ -23,6 +23,10 @@ type block struct {
 	code string
 }
 
+// languages are the words that may follow the fence. Only go and sh are code that these tests try;
+// what cannot be run is text.
+var languages = []string{"go", "sh", "text", "mermaid", "yaml", "json", "sql", "promql", "java", "ini", "toml", "bash"}
+
 // blocksOf returns the fenced blocks of a page.
 func blocksOf(t *testing.T, page string) (blocks []block) {
 	t.Helper()
@@ -42,6 +46,17 @@ func blocksOf(t *testing.T, page string) (blocks []block) {
 		t.Errorf("%s:%d: the block has no end", page, open.line-1)
 	}
 	return blocks
+}
+
+// TestDocsNameLanguages: each block says what it is, so that none that looks like code goes untried.
+func TestDocsNameLanguages(t *testing.T) {
+	for _, page := range pages(t) {
+		for _, b := range blocksOf(t, page) {
+			if !slices.Contains(languages, b.lang) {
+				t.Errorf("%s:%d: the language of the block is %q, want one of %q", b.page, b.line-1, b.lang, languages)
+			}
+		}
+	}
 }
 
 // TestDocsCompile: every Go block on a page compiles.
@@ -88,6 +103,15 @@ func TestDocsCompile(t *testing.T) {
 				t.Error(complaint)
 			}
 		}
+	}
+}
+
+func TestDocsCompileHasTeeth(t *testing.T) {
+	b := block{page: "x.md", line: 7, code: "unused := 1\nreturn strconv.Itoa(2)\n"}
+	source := "package docs\n\nimport (\n\t\"context\"\n\t\"strconv\"\n)\n" + wrap([]block{b})
+	complaints := compile(t, ".", map[string]string{"docsblocks/x/page.go": source})
+	if len(complaints) != 1 || !strings.Contains(complaints[0], "x.md:8:") {
+		t.Errorf("compile = %q, want one complaint about line 8", complaints)
 	}
 }
 

@@ -83,6 +83,20 @@ func TestDocsWrap(t *testing.T) {
 	}
 }
 
+func TestDocsWrapHasTeeth(t *testing.T) {
+	prose := strings.Repeat("word ", 25)
+	for _, long := range []string{prose, "- " + prose, "text\n    " + prose, "- item\n\n  " + prose, "[" + prose + "](x)"} {
+		if len(longLines(long)) != 1 {
+			t.Errorf("longLines does not find %q", long)
+		}
+	}
+	for _, fine := range []string{"| " + prose + "|", "```\n" + prose + "\n```", "text\n\n    " + prose, "[a](https://" + strings.Repeat("x", 200) + ")"} {
+		if found := longLines(fine); len(found) != 0 {
+			t.Errorf("longLines = %v, want nothing of %q", found, fine)
+		}
+	}
+}
+
 // TestDocsPictures: an arrow of a Mermaid picture has one colon. Versions before March 2026 take a
 // second one for a mistake, and show nothing (mermaid-js/mermaid issue 7418).
 func TestDocsPictures(t *testing.T) {
