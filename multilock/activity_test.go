@@ -49,7 +49,9 @@ func TestActivity(t *testing.T) {
 
 		unlock(t, theirs)
 		fx.Master(0).Freeze()
-		unlock(t, renewed(t, m, "k"))
+		hold = renewed(t, m, "k")
+		synctest.Wait() // it was written to the frozen master, too: else nothing is owed there
+		unlock(t, hold)
 		check("while a release is owed", node.Waiting)
 		fx.Master(0).Thaw()
 		time.Sleep(lease)
