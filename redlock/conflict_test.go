@@ -56,7 +56,10 @@ func ready(c *redlock.Client) error {
 // use takes a lock, and gives it back.
 func use(t *testing.T, c *redlock.Client) {
 	t.Helper()
-	unlock(t, lock(t, t.Context(), c, "used"))
+	hold := lock(t, t.Context(), c, "used")
+	synctest.Wait() // all masters were asked, not only the majority that a lock needs
+	unlock(t, hold)
+	synctest.Wait()
 }
 
 // TestWhoComesSecond: a client whose masters or leases do not go together with those of others that came
@@ -268,7 +271,7 @@ func TestFirstLockLooksOnce(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				fleet := redlocktest.Start(t, 3)
-				use(t, open(t, fleet, redlock.Config{})) // the masters know the script
+				use(t, open(t, fleet, redlock.Config{})) // the masters know the scripts
 				c := open(t, fleet, redlock.Config{})
 				time.Sleep(time.Minute)
 				each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(trip / 2) })
@@ -293,7 +296,7 @@ func TestTermsAreToldOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fleet := redlocktest.Start(t, 3)
-		use(t, open(t, fleet, redlock.Config{})) // the masters know the script
+		use(t, open(t, fleet, redlock.Config{})) // the masters know the scripts
 		before := fleet.Master(0).Calls("EVAL")
 		use(t, open(t, fleet, redlock.Config{}))
 		time.Sleep(2 * time.Second)
