@@ -48,9 +48,9 @@ func TestActivity(t *testing.T) {
 		check("after it gave up", node.Idle)
 
 		unlock(t, theirs)
+		synctest.Wait() // all masters are free: else the next lock waits, until the frozen one counts as down
 		fx.Master(0).Freeze()
 		hold = renewed(t, m, "k")
-		synctest.Wait() // it was written to the frozen master, too: else nothing is owed there
 		unlock(t, hold)
 		check("while a release is owed", node.Waiting)
 		fx.Master(0).Thaw()

@@ -10,6 +10,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktrace"
 )
 
 // fleetFlags are what every subcommand needs to know about the masters. Those with a variable can also
@@ -32,6 +33,7 @@ type fleetFlags struct {
 	Verbose       bool      `short:"v" env:"REDLOCK_VERBOSE" help:"Log everything to stderr."`
 
 	onlyLooks bool // is not worth a record of its own on the masters
+	trace     *redlocktrace.Trace
 }
 
 // addresses are masters, separated by commas.
@@ -75,6 +77,7 @@ func (f *fleetFlags) config(lease time.Duration, from origins, stderr io.Writer)
 		Name:         f.ClientName,
 		NoRecord:     f.onlyLooks,
 		Logger:       f.logger(stderr),
+		Trace:        f.trace,
 	}
 	if f.NoGuard {
 		if f.RestartGuard != 0 && from.onLine("restart-guard") {

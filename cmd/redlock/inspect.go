@@ -248,6 +248,10 @@ func queueJSON(queue []redlock.Waiter) (list []waiter) {
 
 // printJSON prints one object.
 func printJSON(out page, seen redlock.Inspection, err error) error {
+	return encode(out, inspectionAsJSON(seen, err))
+}
+
+func inspectionAsJSON(seen redlock.Inspection, err error) inspection {
 	report := inspection{
 		Name: seen.Name, Holder: seen.Holder, Client: clientAsJSON(seen.Client), LeftMS: seen.Left.Milliseconds(), ForMS: seen.For.Milliseconds(),
 		Readers: readersJSON(seen.Readers),
@@ -270,7 +274,7 @@ func printJSON(out page, seen redlock.Inspection, err error) error {
 		}
 		report.Masters = append(report.Masters, entry)
 	}
-	return encode(out, report)
+	return report
 }
 
 func encode(out io.Writer, report any) error {

@@ -25,6 +25,7 @@ type cli struct {
 	List       listCmd       `cmd:"" help:"List the names that are held, and who holds them."`
 	Clients    clientsCmd    `cmd:"" help:"Show who uses these masters, and whether all use the same."`
 	Doctor     doctorCmd     `cmd:"" help:"Examine the masters: are locks safe there, and if not, what to do."`
+	UI         uiCmd         `cmd:"" name:"ui" help:"Serve a page on this machine that shows the masters, who holds what, and who waits."`
 	Unlock     unlockCmd     `cmd:"" help:"Free a lock, whoever holds it."`
 	Demo       demoCmd       `cmd:"" help:"Watch a lock survive the death of its masters; nothing to install."`
 	Help       helpCmd       `cmd:"" help:"Print the help of a command, or on config or exit-codes."`

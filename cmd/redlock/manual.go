@@ -136,6 +136,12 @@ masters are killed, then a third, which comes back just in time. Then the second
 It takes about ten seconds. With --html, a web page shows it all to scale: who held and waited when, until
 when each hold was valid, and when each master was dead.`
 
+const uiHelp = `
+The page is served on the loopback of this machine alone, at the address that is printed. It shows how
+the masters are, which names are held, by whom and since when, who waits, and who uses the masters; it
+looks again every second, while somebody looks at it. It keeps no record on the masters and takes no
+lock. Only if somebody asks for it there, doctor examines the masters, which locks a random name.`
+
 const completionHelp = `
 To use it, put this where your shell starts:
 

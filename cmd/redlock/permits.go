@@ -127,6 +127,10 @@ func slotsJSON(slots []redlock.Slot) []slot {
 
 // printPermitsJSON prints one object.
 func printPermitsJSON(out page, seen redlock.SemaphoreInspection, err error) error {
+	return encode(out, permitsAsJSON(seen, err))
+}
+
+func permitsAsJSON(seen redlock.SemaphoreInspection, err error) permitsReport {
 	report := permitsReport{Name: seen.Name, Slots: slotsJSON(seen.Slots), Masters: make([]permitsMaster, 0, len(seen.Masters))}
 	if err != nil {
 		report.Error = err.Error()
@@ -141,5 +145,5 @@ func printPermitsJSON(out page, seen redlock.SemaphoreInspection, err error) err
 		}
 		report.Masters = append(report.Masters, entry)
 	}
-	return encode(out, report)
+	return report
 }
