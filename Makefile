@@ -8,7 +8,7 @@ FUZZ  ?= 30s
 SEED    ?= 1
 MINUTES ?= 10
 # Modules of their own, so that what they import does not become the library's.
-MODULES = bench goredis examples otel otel/example integration/peers
+MODULES = bench goredis examples otel otel/example integration/browser integration/peers
 each    = @for module in $(MODULES); do (set -x; cd $$module && $(1)) || exit 1; done
 
 .DEFAULT_GOAL := help

@@ -3,6 +3,7 @@ package main
 import (
 	_ "embed"
 	"io"
+	"slices"
 	"strings"
 	"text/template"
 
@@ -18,9 +19,9 @@ func (completionCmd) Help() string { return completionHelp }
 
 // Run prints the script that completes the command line of redlock in a shell.
 //
-// The scripts are made from kong's model, and have all they need in them: no shell asks redlock, and
-// redlock asks no master, while somebody types. The companions of kong do otherwise, and are not kept up
-// or bring a second parser.
+// The scripts are made from kong's model, and have all they need in them but the names of locks: for
+// those they ask redlock list, which finds the masters by its environment. The companions of kong ask for
+// everything, and are not kept up or bring a second parser.
 func (c *completionCmd) Run(std streams) error {
 	var line cli
 	parser, err := newParser(&line, io.Discard, io.Discard, func(int) {})
@@ -54,6 +55,7 @@ type completedCommand struct {
 	Name, Help string
 	Flags      []completedFlag
 	Values     []string // what may be its argument, if that is one of a few
+	Names      bool     // its argument is the name of a lock
 	Runs       bool     // a command follows --
 }
 
@@ -72,6 +74,7 @@ func completed(parser *kong.Kong) (list []completedCommand) {
 	}
 	for _, node := range parser.Model.Children {
 		command := completedCommand{Name: node.Name, Help: node.Help, Runs: node.Name == "run"}
+		command.Names = slices.Contains([]string{"run", "hold", "inspect", "list", "unlock"}, node.Name)
 		for _, group := range node.AllFlags(true) {
 			for _, flag := range group {
 				command.Flags = append(command.Flags, completedAs(flag))

@@ -60,6 +60,35 @@ func TestCompletionFish(t *testing.T) {
 	}
 }
 
+// bash completes the names of locks, which the masters of the environment know. It ends words at colons.
+func TestCompletionOfNames(t *testing.T) {
+	bin, work := shellBin(t)
+	fleet, _ := masters(t, 3)
+	for _, name := range []string{"orders:42", "orders:43", "invoices"} {
+		take(t, fleet, name)
+	}
+	for _, c := range []struct{ typed, words, want string }{
+		{"redlock inspect ord", "redlock inspect ord", "orders:42 orders:43"},
+		{"redlock inspect orders:", "redlock inspect orders :", "42 43"},
+		{"redlock unlock --force orders:4", "redlock unlock --force orders : 4", "42 43"},
+		{"redlock run inv", "redlock run inv", "invoices"},
+		{"redlock run x -- ca-c", "redlock run x -- ca-c", "ca-command"},
+		{"redlock clients in", "redlock clients in", ""},
+	} {
+		i := command(t).env("PATH="+bin+":"+os.Getenv("PATH"), "HOME="+work, "REDLOCK_MASTERS="+strings.Join(fleet.URLs(), ","), "TYPED="+c.typed)
+		i.cmd.Path, i.cmd.Args, i.cmd.Dir = "/bin/bash", []string{"bash", "--norc", "-c", `
+			source <(redlock completion bash)
+			COMP_WORDS=(` + c.words + `) COMP_LINE=$TYPED COMP_POINT=${#TYPED}
+			COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+			_redlock
+			echo "${COMPREPLY[@]}"`}, work
+		i.start().wantCode(0)
+		if got := strings.TrimSpace(i.stdout.String()); got != c.want {
+			t.Errorf("bash completes %q to %q, want %q", c.typed, got, c.want)
+		}
+	}
+}
+
 // Each flag and command that can be used is in each script.
 func TestCompletionIsWhole(t *testing.T) {
 	var line cli

@@ -39,7 +39,7 @@ func blocks(page string) []string {
 	fenced := regexp.MustCompile("(?ms)^```[a-z]*\\n(.*?)^```$").FindAllString(page, -1)
 	indented := regexp.MustCompile(`(?m)(^(//)?(\t|    ).*\n)+`).FindAllString(page, -1)
 	all := append(fenced, indented...)
-	for _, code := range regexp.MustCompile("`(redlock (run|hold|inspect|list|clients|unlock|doctor|demo|help|--)[^`]*|make [a-z][^`]*)`").FindAllStringSubmatch(page, -1) {
+	for _, code := range regexp.MustCompile("`(redlock (run|hold|inspect|list|clients|unlock|doctor|ui|demo|help|--)[^`]*|make [a-z][^`]*)`").FindAllStringSubmatch(page, -1) {
 		all = append(all, "export REDLOCK_MASTERS=m1,m2,m3\n"+code[1])
 	}
 	return all

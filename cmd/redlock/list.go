@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"example.com/redlock/internal/quote"
 	"example.com/redlock/redlock"
 )
 
@@ -11,7 +12,8 @@ type listCmd struct {
 	Limit   int    `default:"100" placeholder:"N" help:"How many to list at most."`
 	Pattern string `arg:"" optional:"" default:"*" help:"Which names: * stands for any characters, ? for one, [ab] for one of those. Default: all."`
 	watchFlag
-	JSON bool `name:"json" help:"Print JSON; times are in milliseconds."`
+	JSON  bool `name:"json" help:"Print JSON; times are in milliseconds."`
+	Names bool `help:"Print the names alone, one on each line."`
 	fleetFlags
 }
 
@@ -30,9 +32,12 @@ func (l *listCmd) Run(std streams, from origins) error {
 		if err != nil {
 			return fail(codeOf(err), "%w", err)
 		}
-		if l.JSON {
+		switch {
+		case l.JSON:
 			err = encode(out, listReport(all))
-		} else {
+		case l.Names:
+			err = printNames(out, all)
+		default:
 			err = printList(out, all)
 		}
 		if err != nil {
@@ -43,6 +48,20 @@ func (l *listCmd) Run(std streams, from origins) error {
 		}
 		return nil
 	})
+}
+
+// printNames prints each name once.
+func printNames(out page, all redlock.Listing) error {
+	var last string
+	for _, one := range all.Locks {
+		if name := quote.Text(one.Name); name != last {
+			if _, err := fmt.Fprintln(out, name); err != nil {
+				return err
+			}
+			last = name
+		}
+	}
+	return nil
 }
 
 // printList prints a line for each name.

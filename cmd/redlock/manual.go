@@ -148,4 +148,6 @@ To use it, put this where your shell starts:
   bash  source <(redlock completion bash)
   zsh   source <(redlock completion zsh)
   fish  redlock completion fish | source
+
+Names of locks are completed, too, if REDLOCK_MASTERS or REDLOCK_CONFIG says where the masters are.
 `

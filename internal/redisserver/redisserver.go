@@ -41,22 +41,30 @@ func Find() (string, error) {
 	if !CanInstall() {
 		return "", ErrMissing
 	}
-	fmt.Fprintln(os.Stderr, "installing redis-tools with apt-get, for redis-server")
-	for _, args := range [][]string{
-		{"update"},
-		{"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120", "redis-tools"},
-	} {
-		command := exec.Command("apt-get", args...)
-		command.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-		if out, err := command.CombinedOutput(); err != nil {
-			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-			return "", fmt.Errorf("apt-get %s: %w: %s", strings.Join(args, " "), err, lines[len(lines)-1])
-		}
+	if err := Install("redis-tools"); err != nil {
+		return "", err
 	}
 	if found := Path(); found != "" {
 		return found, nil
 	}
 	return "", errors.New("redis-tools is installed but has no redis-server: install redis-server by hand")
+}
+
+// Install installs a Debian package, and says so on stderr. CanInstall must be true.
+func Install(debian string) error {
+	fmt.Fprintln(os.Stderr, "installing", debian, "with apt-get, for the tests")
+	for _, args := range [][]string{
+		{"update"},
+		{"install", "-y", "--no-install-recommends", "-o", "DPkg::Lock::Timeout=120", debian},
+	} {
+		command := exec.Command("apt-get", args...)
+		command.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+		if out, err := command.CombinedOutput(); err != nil {
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			return fmt.Errorf("apt-get %s: %w: %s", strings.Join(args, " "), err, lines[len(lines)-1])
+		}
+	}
+	return nil
 }
 
 // Command returns the command that runs the program at path, which Find returned, as redis-server.

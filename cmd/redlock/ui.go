@@ -1,0 +1,300 @@
+package main
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os/signal"
+	"sync"
+	"time"
+
+	"example.com/redlock/doctor"
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktrace"
+)
+
+type uiCmd struct {
+	Listen     string `default:"127.0.0.1:7380" placeholder:"HOST:PORT" help:"Where to serve the page: an address of this machine's loopback. Port 0 chooses one that is free."`
+	AllowForce bool   `help:"Let the page free locks, whoever holds them. Without it, the page only looks."`
+	Limit      int    `default:"200" placeholder:"N" help:"How many names to list at most."`
+	Name       string `placeholder:"NAME" help:"For what doctor tries: see redlock doctor --help."`
+	fleetFlags
+}
+
+// Help is the long help text.
+func (*uiCmd) Help() string { return uiHelp }
+
+// Run serves the page until a signal comes.
+func (u *uiCmd) Run(std streams, from origins) error {
+	if u.Limit < 1 {
+		return fail(exitUsage, "--limit: %d is not a number from 1 on", u.Limit)
+	}
+	server := &uiServer{force: u.AllowForce, limit: u.Limit}
+	u.trace = server.masters.trace()
+	client, err := u.openToLook(from, std.err)
+	if err != nil {
+		return err
+	}
+	defer closeWithin(client, unlockLimit)
+	server.client = client
+	server.examine = func(ctx context.Context) (doctor.Report, error) {
+		cfg, err := u.config(defaultLease, from, io.Discard)
+		if err != nil {
+			return doctor.Report{}, err
+		}
+		cfg.Trace = nil
+		return doctor.Examine(ctx, cfg, u.Name)
+	}
+	if host, _, err := net.SplitHostPort(u.Listen); err != nil || !loopback(host) {
+		return fail(exitUsage, "--listen: %q is no address of the loopback, such as 127.0.0.1:7380 or localhost:0; to see the page from elsewhere, forward the port: ssh -L", u.Listen)
+	}
+	listener, err := net.Listen("tcp", u.Listen)
+	if err != nil {
+		return fail(exitUsage, "--listen: %w", err)
+	}
+	signals := listen(false)
+	defer signal.Stop(signals)
+	if _, err := fmt.Fprintf(std.out, "http://%s/\n", listener.Addr()); err != nil {
+		return err
+	}
+	web := &http.Server{Handler: server.handler(), ReadHeaderTimeout: 5 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(listener) }() // until Close
+	defer web.Close()
+	for {
+		select {
+		case err := <-served:
+			return fail(exitSoftware, "%w", err)
+		case sig := <-signals:
+			if endsWait(sig) {
+				return quiet(signalCode(sig))
+			}
+		}
+	}
+}
+
+// loopback reports whether host is this machine, and only from itself.
+func loopback(host string) bool {
+	return host == "localhost" || net.ParseIP(host).IsLoopback()
+}
+
+// uiServer answers the page.
+type uiServer struct {
+	client  *redlock.Client
+	examine func(context.Context) (doctor.Report, error)
+	force   bool
+	limit   int
+	masters uiMasters
+
+	mu       sync.Mutex // held while the masters are asked: however many look, they are asked by one
+	last     uiLook
+	at       time.Time // when the masters had answered for last
+	pattern  string    // of last
+	examined sync.Mutex
+}
+
+//go:embed ui
+var uiFiles embed.FS
+
+// handler serves the page and what it asks for.
+//
+// A page of another site must not use it, which a browser would let it try: nobody is asked for a
+// password here. Such a page can neither read an answer nor send a POST, and the name by which it was
+// reached must be that of the loopback, or a site could give its own name that address.
+func (s *uiServer) handler() http.Handler {
+	files, _ := fs.Sub(uiFiles, "ui") // the folder is embedded
+	mux := http.NewServeMux()
+	mux.Handle("GET /", http.FileServerFS(files))
+	mux.HandleFunc("GET /masters", s.serveMasters)
+	mux.HandleFunc("GET /look", s.serveLook)
+	mux.HandleFunc("POST /doctor", s.serveDoctor)
+	mux.HandleFunc("POST /force", s.serveForce)
+	guarded := http.NewCrossOriginProtection().Handler(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, _, err := net.SplitHostPort(r.Host)
+		if err != nil {
+			host = r.Host
+		}
+		if !loopback(host) {
+			http.Error(w, "redlock ui is for localhost", http.StatusForbidden)
+			return
+		}
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		guarded.ServeHTTP(w, r)
+	})
+}
+
+// uiHealth is how the masters are, as the client knows without asking.
+type uiHealth struct {
+	Ready   string     `json:"ready"` // why no lock can be had; empty if one can
+	Masters []uiMaster `json:"masters"`
+}
+
+// serveMasters tells how the masters are. That costs them nothing, so pages ask often.
+func (s *uiServer) serveMasters(w http.ResponseWriter, r *http.Request) {
+	health := uiHealth{Masters: s.masters.list()}
+	now, cancel := context.WithTimeout(r.Context(), 0)
+	defer cancel()
+	if err := s.client.Ready(now); err != nil {
+		health.Ready = plain(err)
+	}
+	answer(w, health)
+}
+
+// uiLook is what the masters say. What too few of them answered for is null.
+type uiLook struct {
+	Force   bool         `json:"force"` // locks may be freed
+	List    *listJSON    `json:"list"`
+	Clients *clientsJSON `json:"clients"`
+	Name    any          `json:"name,omitempty"` // what inspect --json prints
+}
+
+// lookAge is how old an answer may be that one more page gets.
+const lookAge = 400 * time.Millisecond
+
+// serveLook tells what is held, by whom, who uses the masters, and who has the name that was asked for.
+func (s *uiServer) serveLook(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), lookLimit)
+	defer cancel()
+	pattern := r.FormValue("pattern")
+	if pattern == "" {
+		pattern = "*"
+	}
+	s.mu.Lock()
+	if s.pattern != pattern || time.Since(s.at) > lookAge {
+		s.last, s.at, s.pattern = s.look(ctx, pattern), time.Now(), pattern
+	}
+	look := s.last
+	s.mu.Unlock()
+	if name := r.FormValue("name"); name != "" {
+		look.Name = s.inspect(ctx, name, r.FormValue("permits") != "")
+	}
+	answer(w, look)
+}
+
+// look asks the masters for what all pages show.
+func (s *uiServer) look(ctx context.Context, pattern string) uiLook {
+	look := uiLook{Force: s.force}
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		if all, err := s.client.List(ctx, pattern, s.limit); err == nil {
+			report := listReport(all)
+			look.List = &report
+		}
+	})
+	asking.Go(func() {
+		if all, err := s.client.Clients(ctx); err == nil {
+			report := clientsReport(all)
+			look.Clients = &report
+		}
+	})
+	asking.Wait()
+	return look
+}
+
+// inspect returns who has a name, and who waits.
+func (s *uiServer) inspect(ctx context.Context, name string, permits bool) any {
+	if permits {
+		return permitsAsJSON(s.client.Semaphore(name, 0).Inspect(ctx)) // how many there are does not matter
+	}
+	return inspectionAsJSON(s.client.Inspect(ctx, name))
+}
+
+// serveDoctor examines the masters, for one page at a time.
+func (s *uiServer) serveDoctor(w http.ResponseWriter, r *http.Request) {
+	s.examined.Lock()
+	defer s.examined.Unlock()
+	ctx, cancel := context.WithTimeout(r.Context(), lookLimit)
+	defer cancel()
+	report, err := s.examine(ctx)
+	if err != nil {
+		http.Error(w, plain(err), http.StatusInternalServerError)
+		return
+	}
+	answer(w, report)
+}
+
+// serveForce frees a lock, or all permits of a name.
+func (s *uiServer) serveForce(w http.ResponseWriter, r *http.Request) {
+	if !s.force {
+		http.Error(w, "start redlock ui with --allow-force to free locks", http.StatusForbidden)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), lookLimit)
+	defer cancel()
+	free := s.client.ForceUnlock
+	if r.FormValue("permits") != "" {
+		free = func(ctx context.Context, name string) (bool, error) {
+			return s.client.Semaphore(name, 0).ForceRelease(ctx)
+		}
+	}
+	freed, err := free(ctx, r.FormValue("name"))
+	if err != nil {
+		http.Error(w, plain(err), http.StatusBadGateway)
+		return
+	}
+	answer(w, map[string]bool{"freed": freed})
+}
+
+// answer writes what in JSON. Who does not read it any more misses nothing.
+func answer(w http.ResponseWriter, what any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(what)
+}
+
+// uiMaster is how a master is.
+type uiMaster struct {
+	Master string             `json:"master"`
+	State  redlocktrace.State `json:"state"` // empty: it was not reached yet
+	Since  time.Time          `json:"since"`
+	Why    string             `json:"why,omitempty"`  // it is no good
+	Until  time.Time          `json:"until,omitzero"` // it grants nothing
+}
+
+// uiMasters are kept up by the client's trace.
+type uiMasters struct {
+	mu  sync.Mutex
+	all []uiMaster
+}
+
+func (u *uiMasters) trace() *redlocktrace.Trace {
+	return &redlocktrace.Trace{ClientStarted: u.started, MasterChanged: u.changed}
+}
+
+func (u *uiMasters) started(e redlocktrace.ClientStarted) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for _, name := range e.Masters {
+		u.all = append(u.all, uiMaster{Master: name, Since: e.Time})
+	}
+}
+
+func (u *uiMasters) changed(e redlocktrace.MasterChanged) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for i := range u.all {
+		if m := &u.all[i]; m.Master == e.Master {
+			*m = uiMaster{Master: e.Master, State: e.State, Since: e.Time}
+			if e.Err != nil {
+				m.Why = plain(errors.New(bare(e.Err, e.Master)))
+			}
+			if e.Guard > 0 {
+				m.Until = e.Time.Add(e.Guard)
+			}
+		}
+	}
+}
+
+func (u *uiMasters) list() []uiMaster {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return append([]uiMaster{}, u.all...)
+}

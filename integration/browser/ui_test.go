@@ -1,0 +1,207 @@
+package browser
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+)
+
+func client(t *testing.T, fleet *redlocktest.Fleet, name string) *redlock.Client {
+	t.Helper()
+	c, err := redlock.New(redlock.Config{Name: name, Pools: fleet.Pools(), RestartGuard: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func lock(t *testing.T, c *redlock.Client, name string) *redlock.Hold {
+	t.Helper()
+	hold, err := c.Lock(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return hold
+}
+
+// evil is a name that wants to be more than text.
+const evil = `<img src=x onerror="document.title='owned'">` + "\u202e\n"
+
+// TestUI: the page shows who holds what and who waits, a master that hangs or has died within a second or
+// so, and that it is back. It changes nothing at the masters, and keeps no record there.
+func TestUI(t *testing.T) {
+	fleet := redlocktest.Start(t, 3)
+	holder, waiter := client(t, fleet, "orders-api"), client(t, fleet, "billing")
+	hold := lock(t, holder, "orders:42")
+	lock(t, holder, evil)
+	if _, err := holder.Semaphore("gpu", 4).Acquire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := holder.RLock(t.Context(), "index"); err != nil {
+		t.Fatal(err)
+	}
+	waits := make(chan *redlock.Hold, 1)
+	go func() {
+		hold, _ := waiter.Lock(t.Context(), "orders:42")
+		waits <- hold
+	}()
+	p := open(t, serve(t, fleet.URLs()))
+	p.until("#ready", "Locks can be had.")
+	p.until("#locks", "orders:42", "orders-api on ", "gpu", "1 permit", "1 reader", `<img src=x onerror=`, `\u{202e}\u{a}`)
+	p.until("#clients", "orders-api", "billing")
+
+	choose := `[data-key="l orders:42"]`
+	p.do(chromedp.Click(choose))
+	p.until("#name", "held by orders-api on ", "Waiting", "billing on ")
+	p.fits("ui")
+	p.do(chromedp.Click(`[data-key="p gpu"]`))
+	p.until("#name", "Permits of gpu", "1 permit held", "orders-api on ")
+	p.do(chromedp.Click(choose))
+
+	fleet.Master(2).Freeze()
+	t.Logf("a master that hangs shows after %v", p.until("#masters li:last-child", "down", "no answer in time"))
+	fleet.Master(2).Thaw()
+	p.until("#masters li:last-child", "up")
+	fleet.Master(2).Kill()
+	t.Logf("a master that died shows after %v", p.until("#masters li:last-child", "down", "connection"))
+	fleet.Master(1).Kill()
+	p.until("#ready", "no quorum")
+	p.until("#locks", "Too few masters answered.")
+	fleet.Master(1).RestartWithData()
+	fleet.Master(2).RestartWithData()
+	p.until("#ready", "Locks can be had.")
+
+	if err := hold.Unlock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if hold := <-waits; hold == nil {
+		t.Fatal("the waiter has no lock")
+	}
+	p.until("#name", "held by billing on ")
+	if title := p.text("title"); title == "owned" {
+		t.Error("a name was run as a script")
+	}
+	if records := strings.Count(strings.Join(fleet.Master(0).Keys(), "\n"), "redlock_client:"); records != 2 {
+		t.Errorf("%d clients have a record, want 2: the page has none", records)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asked != nil {
+		t.Errorf("the page asked %q", p.asked)
+	}
+}
+
+// TestForce: the page frees a lock if it is allowed to, and asks first. Nothing but the page can have that done.
+func TestForce(t *testing.T) {
+	fleet := redlocktest.Start(t, 3)
+	c := client(t, fleet, "orders-api")
+	hold := lock(t, c, "orders:42")
+	only, may := serve(t, fleet.URLs()), serve(t, fleet.URLs(), "--allow-force")
+
+	post := func(to, path, host, origin string) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, to+path, strings.NewReader(url.Values{"name": {"orders:42"}}.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if origin != "" {
+			r.Header.Set("Origin", origin)
+		}
+		if r.Host = host; host == "" {
+			r.Host = r.URL.Host
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		return answer.StatusCode
+	}
+	for what, code := range map[string]int{
+		"a page that only looks":           post(only, "force", "", ""),
+		"a page of another site":           post(may, "force", "", "https://evil.test"),
+		"a site that has this address":     post(may, "force", "evil.test", ""),
+		"doctor, for a page of another":    post(may, "doctor", "", "https://evil.test"),
+		"doctor, for one that has this":    post(may, "doctor", "evil.test:80", ""),
+		"a look, for one that has this":    post(may, "look", "evil.test", ""),
+		"the page, for one that has this ": post(may, "", "evil.test", ""),
+	} {
+		if code != http.StatusForbidden {
+			t.Errorf("%s: status %d, want 403", what, code)
+		}
+	}
+	if hold.Context().Err() != nil {
+		t.Fatal("the lock was freed")
+	}
+
+	p := open(t, may)
+	p.until("#locks", "orders:42")
+	p.do(chromedp.Click(`[data-key="l orders:42"]`), chromedp.Click(`[data-key="free"]`))
+	p.until("#locks", "Nothing that matches is held.")
+	p.until("#name", "free")
+	if err := hold.Unlock(t.Context()); !errors.Is(err, redlock.ErrLost) {
+		t.Errorf("Unlock = %v, want ErrLost", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.asked) != 1 || !strings.HasPrefix(p.asked[0], "Free orders:42?") {
+		t.Errorf("the page asked %q", p.asked)
+	}
+}
+
+// TestMany: of very many names the page lists as many as it was told to, and finds the others by a pattern.
+func TestMany(t *testing.T) {
+	fleet := redlocktest.Start(t, 3)
+	for _, m := range fleet.Masters() {
+		for i := range 500 {
+			key := "job:" + strings.Repeat("x", i%7) + string(rune('a'+i%26)) + time.Duration(i).String()
+			m.HSet(key, "5c2b9a4e-0000-4000-8000-000000000000:r1", "1")
+			m.Expire(key, time.Hour)
+		}
+	}
+	lock(t, client(t, fleet, "orders-api"), "zebra")
+	p := open(t, serve(t, fleet.URLs(), "--limit", "50"))
+	p.until("#locks", "There may be more", "job:")
+	var rows int
+	p.do(chromedp.Evaluate(`document.querySelectorAll('#locks tbody tr').length`, &rows))
+	if rows != 50 {
+		t.Errorf("%d names are listed, want 50", rows)
+	}
+	p.do(chromedp.SendKeys("#pattern", "z*"))
+	p.until("#locks tbody", "zebra")
+	p.until("#locks .note", "")
+	if text := p.text("#locks tbody"); strings.Contains(text, "job:") {
+		t.Errorf("z* lists\n%s", text)
+	}
+}
+
+// TestDoctor: the page shows what doctor says, once it is asked for.
+func TestDoctor(t *testing.T) {
+	fleet := redlocktest.Start(t, 3)
+	p := open(t, serve(t, fleet.URLs())) // without a restart guard, which these masters need
+	p.until("#ready", "Locks can be had.")
+	p.do(chromedp.Click("#examine"))
+	p.until("#doctor", "Locks are not safe here", "restart-guard", "use a RestartGuard")
+	p.fits("doctor")
+}
+
+// TestDemoPage: the page that redlock demo --html draws shows in a browser, and its scripts have no complaints.
+func TestDemoPage(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "demo.html")
+	if out, err := command("demo", "--html", file).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	p := open(t, "file://"+file)
+	p.until("h1", "redlock demo")
+	p.fits("demo")
+}
