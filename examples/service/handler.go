@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math"
 	"net/http"
@@ -45,7 +46,9 @@ func (h *handler) shipOrder(w http.ResponseWriter, r *http.Request) {
 	if err := errors.Join(err, hold.Unlock(context.WithoutCancel(r.Context()))); err != nil {
 		slog.Error("ship", "order", order, "error", err)
 		http.Error(w, "not shipped, or not for certain", http.StatusInternalServerError)
+		return
 	}
+	fmt.Fprintln(w, "shipped, with fencing token", hold.Token())
 }
 
 // cancelOrder does not wait: while somebody ships the order, it is too late to cancel it.
@@ -60,6 +63,7 @@ func (h *handler) cancelOrder(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer hold.Unlock(context.WithoutCancel(r.Context())) // nothing was done that a loss could harm
+	fmt.Fprintln(w, "canceled")
 }
 
 // ready is for the load balancer: it answers at once, and says which master lacks what.

@@ -1,7 +1,5 @@
 // Command service ships orders over HTTP, one request at a time for each order, however many
-// replicas of it run. docs/getting-started.md builds it step by step.
-//
-//	REDLOCK_MASTERS=127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003 go run ./service
+// replicas of it run. docs/getting-started.md comes to it step by step.
 package main
 
 import (
@@ -24,7 +22,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	listener, err := net.Listen("tcp", ":8080")
+	listener, err := net.Listen("tcp", "127.0.0.1:8080")
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -67,7 +65,7 @@ func run(ctx context.Context, listener net.Listener, config redlock.Config) (err
 // ship is the work. It stops when ctx ends, because somebody else may have the lock after that.
 func ship(ctx context.Context, order string, token int64) error {
 	select {
-	case <-time.After(100 * time.Millisecond): // stands for the work
+	case <-time.After(time.Second): // stands for the work
 		slog.Info("shipped", "order", order, "token", token)
 		return nil
 	case <-ctx.Done():

@@ -5,8 +5,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -131,32 +129,3 @@ func TestShutdown(t *testing.T) {
 		t.Errorf("%s still has the lock", holder)
 	}
 }
-
-// The steps of docs/getting-started.md are in this program, but for the test that it shows.
-func TestPage(t *testing.T) {
-	page, err := os.ReadFile("../../docs/getting-started.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	main, err := os.ReadFile("main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	handlers, err := os.ReadFile("handler.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	source := flat(string(main) + string(handlers))
-	steps := regexp.MustCompile("(?ms)^```go\n(.*?)^```$").FindAllStringSubmatch(string(page), -1)
-	if len(steps) < 6 {
-		t.Fatalf("%d steps were found", len(steps))
-	}
-	for _, step := range steps[1 : len(steps)-1] { // the first is main's, in the words of a function
-		if !strings.Contains(source, flat(step[1])) {
-			t.Errorf("docs/getting-started.md shows what is not in this program:\n%s", step[1])
-		}
-	}
-}
-
-// flat removes the indentation.
-func flat(text string) string { return regexp.MustCompile(`(?m)^\t+`).ReplaceAllString(text, "") }

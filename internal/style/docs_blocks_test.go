@@ -61,7 +61,7 @@ func TestDocsNameLanguages(t *testing.T) {
 
 // TestDocsCompile: every Go block on a page compiles.
 //
-// A block that begins with "package" is a whole program. Any other is a fragment: declarations,
+// A block that begins with "package" is a file of a program, which that with main begins. Any other is a fragment: declarations,
 // or statements, which this test puts into a function that has a ctx and returns an error, or
 // nothing. Names
 // that a fragment uses and does not declare, and the imports, are in the page's preamble,
@@ -82,9 +82,11 @@ func TestDocsCompile(t *testing.T) {
 		for _, b := range blocksOf(t, page) {
 			switch {
 			case b.lang != "go":
-			case strings.HasPrefix(b.code, "package "):
-				programs++
-				file := fmt.Sprintf("%s_%d/main.go", folder, programs)
+			case program.MatchString(b.code):
+				if strings.Contains(b.code, "\nfunc main() {") || programs == 0 {
+					programs++
+				}
+				file := fmt.Sprintf("%s_%d/file%d.go", folder, programs, b.line)
 				overlays[module][file] = position(b) + b.code
 			default:
 				fragments = append(fragments, b)
@@ -159,6 +161,9 @@ func preambleOf(t *testing.T, page string) (source, module string) {
 	}
 	return source, module
 }
+
+// program matches how a file of a program begins: with its package, or the comment on that.
+var program = regexp.MustCompile(`\A(//.*\n)*package `)
 
 // position makes the compiler count lines as the page does.
 func position(b block) string {

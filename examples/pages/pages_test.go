@@ -1,0 +1,193 @@
+//go:build unix
+
+// Package pages does what the pages say, and wants to see what they show.
+package pages
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/redlock/internal/redisserver"
+)
+
+// step is a block of shell, with the files that the page has in front of it and what it should print.
+type step struct {
+	files  map[string]string // by name
+	shell  string
+	prints string // as the page has it; "" if it shows nothing
+}
+
+// stepsOf returns the steps of a page, or of the section of it that begins with a heading.
+//
+// A file is a block of Go behind a line that ends with its name: `main.go`:
+func stepsOf(t *testing.T, page, heading string) (steps []step) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("../../docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	section := string(text)
+	if heading != "" {
+		_, behind, ok := strings.Cut(section, "\n"+heading+"\n")
+		if !ok {
+			t.Fatalf("%s has no section %q", page, heading)
+		}
+		section, _, _ = strings.Cut(behind, "\n## ")
+	}
+	files := map[string]string{}
+	blocks := regexp.MustCompile("(?ms)(\\S+)?\\s*^```(\\w+)\n(.*?)^```$").FindAllStringSubmatch(section, -1)
+	for _, b := range blocks {
+		name, isFile := strings.CutSuffix(b[1], "`:")
+		switch _, name, _ = strings.Cut(name, "`"); {
+		case b[2] == "go" && isFile:
+			files[name] = b[3]
+		case b[2] == "sh":
+			steps = append(steps, step{files: files, shell: b[3]})
+			files = map[string]string{}
+		case b[2] == "text" && b[1] == "" && len(steps) > 0: // right behind the shell
+			steps[len(steps)-1].prints = b[3]
+		}
+	}
+	return steps
+}
+
+// ports are those that a page may use. A test uses others, which are free.
+var ports = regexp.MustCompile(`\b(700\d|8080)\b`)
+
+// follow does the steps in one shell, in an empty folder beside the checkout.
+func follow(t *testing.T, steps []step) {
+	t.Helper()
+	server, err := redisserver.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, bin := t.TempDir(), t.TempDir()
+	for name, to := range map[string]string{filepath.Join(work, "redlock"): root, filepath.Join(bin, "redis-server"): server} {
+		if err := os.Symlink(to, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	build := exec.Command("go", "build", "-o", filepath.Join(bin, "redlock"), "./cmd/redlock")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	free := map[string]string{}
+	place := func(text string) string {
+		return ports.ReplaceAllStringFunc(text, func(port string) string {
+			if free[port] == "" {
+				listener, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer listener.Close()
+				_, free[port], _ = net.SplitHostPort(listener.Addr().String())
+			}
+			return free[port]
+		})
+	}
+	const end = "---- end of step"
+	var script strings.Builder
+	for i, s := range steps {
+		for name, text := range s.files {
+			fmt.Fprintf(&script, "cat >%s <<'END OF FILE'\n%sEND OF FILE\n", name, place(text))
+		}
+		fmt.Fprintf(&script, "%s\necho '%s %d'\n", place(s.shell), end, i)
+	}
+	shell := exec.Command("bash", "--norc", "-c", script.String())
+	shell.Dir = work
+	shell.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	for _, entry := range os.Environ() {
+		if !strings.HasPrefix(entry, "REDLOCK_") {
+			shell.Env = append(shell.Env, entry)
+		}
+	}
+	shell.Env = append(shell.Env, "PATH="+bin+":"+os.Getenv("PATH"))
+	t.Cleanup(func() {
+		_ = syscall.Kill(-shell.Process.Pid, syscall.SIGKILL)
+		for _, port := range free {
+			_ = exec.Command("redis-cli", "-p", port, "shutdown", "nosave").Run() // those that the page left running
+		}
+	})
+	file, err := os.Create(filepath.Join(bin, "output")) // not a pipe, which daemons would keep open
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	shell.Stdout, shell.Stderr = file, file
+	if err := shell.Run(); err != nil {
+		t.Errorf("the page ends with %v", err)
+	}
+	out, err := os.ReadFile(file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := string(out)
+	for i, s := range steps {
+		got, behind, ok := strings.Cut(rest, fmt.Sprintf("%s %d\n", end, i))
+		if rest = behind; !ok {
+			t.Fatalf("the page ends within\n%s\n%s", s.shell, got)
+		}
+		if s.prints != "" && alike(got) != alike(place(s.prints)) {
+			t.Errorf("%s\nprints\n%s\nand the page shows\n%s\n%s", s.shell, got, s.prints, alike(got))
+		}
+	}
+}
+
+var (
+	numbers = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[0-9a-f]{8}\b|\d[\d.]*(ms|m?s|m)?`)
+	spaces  = regexp.MustCompile(`  +`)
+)
+
+// alike returns a text without what differs from run to run: numbers, the order of lines of a log, the width
+// of columns, and what go says of modules.
+func alike(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "go: ") {
+			lines = append(lines, strings.TrimRight(spaces.ReplaceAllString(numbers.ReplaceAllString(line, "#"), "  "), "\n "))
+		}
+	}
+	for from := range lines {
+		to := from
+		for to < len(lines) && strings.HasPrefix(lines[to], "#/#/#") {
+			to++
+		}
+		slices.Sort(lines[from:to])
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestGettingStarted(t *testing.T) {
+	t.Parallel()
+	steps := stepsOf(t, "getting-started.md", "")
+	follow(t, steps)
+	// The service of the last steps is the example.
+	for _, name := range []string{"main.go", "handler.go"} {
+		file, err := os.ReadFile("../service/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := ""
+		for _, s := range steps {
+			if text, ok := s.files[name]; ok {
+				last = text
+			}
+		}
+		if last != string(file) {
+			t.Errorf("examples/service/%s is not what the page shows", name)
+		}
+	}
+}
