@@ -101,6 +101,12 @@ func (p *tab) text(at string) (text string) {
 	return text
 }
 
+// click clicks on what is there now: the page draws it anew again and again.
+func (p *tab) click(at string) {
+	p.t.Helper()
+	p.do(chromedp.Evaluate("setTimeout(() => document.querySelector('"+at+"').click()); 0", nil))
+}
+
 // until waits until the place says all of that, and returns how long it took.
 func (p *tab) until(at string, says ...string) time.Duration {
 	p.t.Helper()

@@ -61,12 +61,12 @@ func TestUI(t *testing.T) {
 	p.until("#clients", "orders-api", "billing")
 
 	choose := `[data-key="l orders:42"]`
-	p.do(chromedp.Click(choose))
+	p.click(choose)
 	p.until("#name", "held by orders-api on ", "Waiting", "billing on ")
 	p.fits("ui")
-	p.do(chromedp.Click(`[data-key="p gpu"]`))
+	p.click(`[data-key="p gpu"]`)
 	p.until("#name", "Permits of gpu", "1 permit held", "orders-api on ")
-	p.do(chromedp.Click(choose))
+	p.click(choose)
 
 	fleet.Master(2).Freeze()
 	t.Logf("a master that hangs shows after %v", p.until("#masters li:last-child", "down", "no answer in time"))
@@ -146,7 +146,9 @@ func TestForce(t *testing.T) {
 
 	p := open(t, may)
 	p.until("#locks", "orders:42")
-	p.do(chromedp.Click(`[data-key="l orders:42"]`), chromedp.Click(`[data-key="free"]`))
+	p.click(`[data-key="l orders:42"]`)
+	p.until("#name", "Free it")
+	p.click(`[data-key="free"]`)
 	p.until("#locks", "Nothing that matches is held.")
 	p.until("#name", "free")
 	if err := hold.Unlock(t.Context()); !errors.Is(err, redlock.ErrLost) {
@@ -190,7 +192,7 @@ func TestDoctor(t *testing.T) {
 	fleet := redlocktest.Start(t, 3)
 	p := open(t, serve(t, fleet.URLs())) // without a restart guard, which these masters need
 	p.until("#ready", "Locks can be had.")
-	p.do(chromedp.Click("#examine"))
+	p.click("#examine")
 	p.until("#doctor", "Locks are not safe here", "restart-guard", "use a RestartGuard")
 	p.fits("doctor")
 }
