@@ -17,10 +17,10 @@
 // run.go sets the order: rounds, contenders, medians. Each scenario is a file: uncontended.go,
 // parallel.go, handoff.go, contended.go, frozen.go, far.go (one master is far away), remote.go (all
 // of them are), held.go, idle.go, storm.go. So is each kind of contender: redlock.go, redsync.go,
-// single.go (locks on one master), limit.go. Scenarios share healthy.go, which compares with healthy masters, holding.go,
-// which keeps many locks, and rested.go, which locks after pauses. fleet.go starts and ends the
-// masters, proxy.go moves a master away. counters.go and meter.go read what masters and client have
-// used. report.go prints, page.go writes docs/benchmarks.md.
+// single.go (locks on one master), limit.go. Scenarios share healthy.go, which compares with healthy
+// masters, holding.go, which keeps many locks, and rested.go, which locks after pauses. fleet.go starts
+// and ends the masters, proxy.go moves a master away. counters.go and meter.go read what masters and
+// client have used. report.go prints, page.go writes docs/benchmarks.md.
 //
 // # Fairness
 //

@@ -35,22 +35,17 @@ func (u *uiCmd) Run(std streams, from origins) error {
 	if u.Limit < 1 {
 		return fail(exitUsage, "--limit: %d is not a number from 1 on", u.Limit)
 	}
-	server := &uiServer{force: u.AllowForce, limit: u.Limit}
-	u.trace = server.masters.trace()
-	client, err := u.openToLook(from, std.err)
+	examined, err := u.config(defaultLease, from, io.Discard)
 	if err != nil {
 		return err
 	}
-	defer closeWithin(client, unlockLimit)
-	server.client = client
-	server.examine = func(ctx context.Context) (doctor.Report, error) {
-		cfg, err := u.config(defaultLease, from, io.Discard)
-		if err != nil {
-			return doctor.Report{}, err
-		}
-		cfg.Trace = nil
-		return doctor.Examine(ctx, cfg, u.Name)
+	server := &uiServer{force: u.AllowForce, limit: u.Limit}
+	server.examine = func(ctx context.Context) (doctor.Report, error) { return doctor.Examine(ctx, examined, u.Name) }
+	u.trace = server.masters.trace()
+	if server.client, err = u.openToLook(from, std.err); err != nil {
+		return err
 	}
+	defer closeWithin(server.client, unlockLimit)
 	if host, _, err := net.SplitHostPort(u.Listen); err != nil || !loopback(host) {
 		return fail(exitUsage, "--listen: %q is no address of the loopback, such as 127.0.0.1:7380 or localhost:0; to see the page from elsewhere, forward the port: ssh -L", u.Listen)
 	}
@@ -155,6 +150,7 @@ type uiLook struct {
 	List    *listJSON    `json:"list"`
 	Clients *clientsJSON `json:"clients"`
 	Name    any          `json:"name,omitempty"` // what inspect --json prints
+	Line    []waiter     `json:"line,omitempty"` // who waits for the name: one queue of those of the masters
 }
 
 // lookAge is how old an answer may be that one more page gets.
@@ -162,7 +158,8 @@ const lookAge = 400 * time.Millisecond
 
 // serveLook tells what is held, by whom, who uses the masters, and who has the name that was asked for.
 func (s *uiServer) serveLook(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), lookLimit)
+	// Others may get the answer, too, so it does not end with this page.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), lookLimit)
 	defer cancel()
 	pattern := r.FormValue("pattern")
 	if pattern == "" {
@@ -175,7 +172,7 @@ func (s *uiServer) serveLook(w http.ResponseWriter, r *http.Request) {
 	look := s.last
 	s.mu.Unlock()
 	if name := r.FormValue("name"); name != "" {
-		look.Name = s.inspect(ctx, name, r.FormValue("permits") != "")
+		look.Name, look.Line = s.inspect(ctx, name, r.FormValue("permits") != "")
 	}
 	answer(w, look)
 }
@@ -201,11 +198,26 @@ func (s *uiServer) look(ctx context.Context, pattern string) uiLook {
 }
 
 // inspect returns who has a name, and who waits.
-func (s *uiServer) inspect(ctx context.Context, name string, permits bool) any {
+func (s *uiServer) inspect(ctx context.Context, name string, permits bool) (report any, line []waiter) {
+	var queues [][]redlock.Waiter
 	if permits {
-		return permitsAsJSON(s.client.Semaphore(name, 0).Inspect(ctx)) // how many there are does not matter
+		seen, err := s.client.Semaphore(name, 0).Inspect(ctx) // how many there are does not matter
+		for _, m := range seen.Masters {
+			queues = append(queues, m.Queue)
+		}
+		report = permitsAsJSON(seen, err)
+	} else {
+		seen, err := s.client.Inspect(ctx, name)
+		for _, m := range seen.Masters {
+			queues = append(queues, m.Queue)
+		}
+		report = inspectionAsJSON(seen, err)
 	}
-	return inspectionAsJSON(s.client.Inspect(ctx, name))
+	var waiters []redlock.Waiter
+	for _, q := range inLine(queues) {
+		waiters = append(waiters, q.Waiter)
+	}
+	return report, queueJSON(waiters)
 }
 
 // serveDoctor examines the masters, for one page at a time.

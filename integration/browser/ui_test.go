@@ -81,6 +81,9 @@ func TestUI(t *testing.T) {
 	fleet.Master(2).RestartWithData()
 	p.until("#ready", "Locks can be had.")
 
+	if err := holder.Ready(t.Context()); err != nil { // it connects again by itself
+		t.Fatal(err)
+	}
 	if err := hold.Unlock(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +175,8 @@ func TestMany(t *testing.T) {
 		}
 	}
 	lock(t, client(t, fleet, "orders-api"), "zebra")
-	p := open(t, serve(t, fleet.URLs(), "--limit", "50"))
+	// Masters in memory need a while for that, where tests run beside this one.
+	p := open(t, serve(t, fleet.URLs(), "--limit", "50", "--node-timeout", "3s"))
 	p.until("#locks", "There may be more", "job:")
 	var rows int
 	p.do(chromedp.Evaluate(`document.querySelectorAll('#locks tbody tr').length`, &rows))

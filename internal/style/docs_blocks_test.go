@@ -61,10 +61,9 @@ func TestDocsNameLanguages(t *testing.T) {
 
 // TestDocsCompile: every Go block on a page compiles.
 //
-// A block that begins with "package" is a file of a program, which that with main begins. Any other is a fragment: declarations,
-// or statements, which this test puts into a function that has a ctx and returns an error, or
-// nothing. Names
-// that a fragment uses and does not declare, and the imports, are in the page's preamble,
+// A block that begins with "package" is a file of a program, of which the one with main comes first. Any
+// other is a fragment: declarations, or statements, which this test puts into a function that has a ctx
+// and returns an error, or nothing. Names that a fragment uses and does not declare, and the imports, are in the page's preamble,
 // internal/style/testdata/docs/PAGE.go; where that begins with "//module NAME", the page is compiled in the module
 // of that folder, for its dependencies. Where it has a line "//tables", so are tables that compare
 // libraries: each piece of code in a column that is headed by one of them is a fragment, or an

@@ -51,20 +51,19 @@ function lock(l) {
   return tr;
 }
 
-function name(n, force) {
+function name(n, line, force) {
   $('#name').hidden = !n;
   if (!n) return;
   $('#name h2').textContent = shown((chosen.permits ? 'Permits of ' : '') + n.name);
   const held = chosen.permits ? n.held > 0 : n.held;
   $('#name .note').textContent = shown(n.error || (!held ? 'free' : chosen.permits ? count(n.held, 'permit') + ' held' : n.readers ? `read by ${n.readers.length}` : `held by ${client(n.client, n.holder)}, owner ${n.holder}`));
-  const queue = n.masters.map((m) => m.queue || []).reduce((a, b) => (b.length > a.length ? b : a), []);
   const parts = [table(['Master', 'Holder', ['Left'], ['Token'], 'Note'], n.masters.map((m) => row(m.master,
     m.error ? '?' : chosen.permits ? count(m.slots.length, 'permit') : m.readers ? count(m.readers.length, 'reader') : m.holder || 'free',
     [m.left_ms ? span(m.left_ms) : '–'], [m.token || '–'], m.error || (m.guard_ms ? `grants nothing for another ${span(m.guard_ms)}` : ''))))];
   const people = (title, all, more) => all && all.length && parts.push(el('h3', '', title), table(['', 'Client', 'Owner', ''], all.map((w, i) => row([w.slot ?? i + 1], client(w.client, w.owner || w.holder), w.owner || w.holder, more(w)))));
   people('Slots', n.slots, (s) => `${span(s.left_ms)} left, token ${s.token}`);
   people('Readers', n.readers, (r) => `${span(r.left_ms)} left`);
-  people('Waiting, the first one first', queue, (w) => (w.shared ? 'to read' : ''));
+  people('Waiting, the first one first', line, (w) => (w.shared ? 'to read' : ''));
   const free = el('button', 'bad', 'Free it, whoever has it');
   free.dataset.key = 'free';
   free.onclick = () => confirm(`Free ${shown(n.name)}? Its holder may be at work, and learns of it only at its next renewal.`) && post('force', free, { name: n.name, permits: chosen.permits ? '1' : '' });
@@ -88,7 +87,7 @@ function show(state) {
   $('#locks .note').textContent = !list ? 'Too few masters answered.' : !list.locks.length ? 'Nothing that matches is held.' : list.more ? 'There may be more: narrow it down with a pattern.' : '';
   const key = document.activeElement.dataset.key;
   $('#locks tbody').replaceChildren(...(list ? list.locks : []).map(lock));
-  name(state.name, state.force);
+  name(state.name, state.line, state.force);
   clients(state.clients);
   if (key) document.querySelectorAll('[data-key]').forEach((e) => e.dataset.key === key && e.focus());
 }
