@@ -157,7 +157,8 @@ func TestBombs(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer pool.Close()
-				n := start(t, Config{Name: name, Pool: pool, Timeout: 10 * timeout, Logger: quiet})
+				// What is wrong is to be found, however long a busy machine takes to read so much.
+				n := start(t, Config{Name: name, Pool: pool, Timeout: 100 * timeout, Logger: quiet})
 				wantErr(t, "inspect", untimed(n, script.Inspect("k")), script.Unsent, errReply.Error())
 			})
 		}
