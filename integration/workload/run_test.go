@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -42,18 +43,20 @@ func TestEnd(t *testing.T) {
 		at := f.rec.Now()
 		input.Close()
 		wait()
-		if took := f.rec.Now() - at; took > lastWaits {
-			t.Errorf("the end took %v, want at most %v", took, lastWaits)
-		}
 		for _, e := range f.of(history.Called) {
 			if e.At > at && e.Do != history.CloseClient {
 				t.Errorf("%s began at %v, after the end of the input at %v", e.Do, e.At, at)
 			}
 		}
-		all := f.all()
+		// The threads of this process are real, and a busy machine may have them wait.
+		all := slices.DeleteFunc(f.all(), func(e history.Event) bool { return e.What == history.Stall })
 		last := all[len(all)-3:]
 		if last[0].Do != history.CloseClient || last[1].Do != history.CloseClient || last[2].What != history.Audited {
 			t.Errorf("the last events are %+v, want close, its return, and the audit", last)
+		}
+		// The audit behind it waits for goroutines that are about to end.
+		if took := last[1].At - at; took > lastWaits {
+			t.Errorf("the end took %v, want at most %v", took, lastWaits)
 		}
 		if last[2].Goroutines != 0 || last[2].Heap == 0 {
 			t.Errorf("left are %d goroutines and %d bytes, want 0 and some:\n%s", last[2].Goroutines, last[2].Heap, last[2].Text)
