@@ -30,27 +30,12 @@ type server struct {
 
 func start(t *testing.T) *server {
 	t.Helper()
-	path, err := redisserver.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &server{address: free.Addr().String(), socket: filepath.Join(t.TempDir(), "redis.sock")}
-	_, port, _ := net.SplitHostPort(s.address)
-	free.Close()
-	process := redisserver.Command(path, "--port", port, "--unixsocket", s.socket, "--requirepass", "secret", "--save", "", "--loglevel", "warning")
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = process.Process.Kill(); _ = process.Wait() })
-	s.Client = redis.NewClient(&redis.Options{Addr: s.address, Password: "secret", MaxRetries: 20, MaxRetryBackoff: 100 * time.Millisecond})
+	port, dir := redisserver.Start(t, func(_, dir string) []string {
+		return []string{"--unixsocket", filepath.Join(dir, "redis.sock"), "--requirepass", "secret"}
+	})
+	s := &server{address: "127.0.0.1:" + port, socket: filepath.Join(dir, "redis.sock")}
+	s.Client = redis.NewClient(&redis.Options{Addr: s.address, Password: "secret"})
 	t.Cleanup(func() { s.Close() })
-	if err := s.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
 	return s
 }
 

@@ -21,8 +21,8 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// full asks for the trials of docs/overload.md as they were measured; by default they are short, and beside
-// other tests.
+// full asks for the trials of docs/overload.md as they were measured; by default they are short. They run
+// by themselves, since they make the machine busy.
 var full = flag.Bool("full", false, "overload trials in full, with the figures of docs/overload.md")
 
 // size returns what a trial has in short, and in full.
@@ -162,7 +162,7 @@ func (c *crowd) suffer(ctx context.Context, reconnect int, trigger func()) {
 	ended := time.Now()
 	during := c.rate(began, ended.Sub(began))
 
-	enough := size(0.2, 0.9) * before // in short, other tests take what they like of the processors meanwhile
+	enough := size(0.2, 0.9) * before
 	limit := size(15*time.Second, 8*time.Second)
 	back := time.Duration(-1)
 	for at := ended; ctx.Err() == nil && back < 0 && time.Since(ended) < 2*limit; time.Sleep(50 * time.Millisecond) {
@@ -199,7 +199,6 @@ func (c *crowd) suffer(ctx context.Context, reconnect int, trigger func()) {
 // TestOverloadStart: clients that start all at once all get their locks over the connections that they began with: two
 // to each master, since they wait. They keep both, and their holds, when all masters hang for a second.
 func TestOverloadStart(t *testing.T) {
-	alone(t)
 	ctx := begin(t, 3*time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
 	n := size(200, 1000)
@@ -218,7 +217,6 @@ func TestOverloadStart(t *testing.T) {
 
 // TestOverloadRestart: all masters, which forget nothing, restart at once under clients that hold and wait.
 func TestOverloadRestart(t *testing.T) {
-	alone(t)
 	ctx := begin(t, 3*time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3, Durable: func(int) bool { return true }})
 	c := gather(ctx, t, f, size(60, 300), redlock.Config{})
@@ -227,7 +225,6 @@ func TestOverloadRestart(t *testing.T) {
 
 // TestOverloadTLS: the same over TLS, where each connection costs the masters a millisecond or two.
 func TestOverloadTLS(t *testing.T) {
-	alone(t)
 	ctx := begin(t, 3*time.Minute)
 	secrets := newSecrets(t)
 	set := secrets.masters(t, 3, append([]string{"--include", "/etc/redis/tls.conf"}, durable...)...)
@@ -239,7 +236,6 @@ func TestOverloadTLS(t *testing.T) {
 
 // TestOverloadSlowMaster: one of three masters answers 20 commands a second for a while.
 func TestOverloadSlowMaster(t *testing.T) {
-	alone(t)
 	ctx := begin(t, 3*time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
 	var every atomic.Int64
@@ -255,7 +251,6 @@ func TestOverloadSlowMaster(t *testing.T) {
 
 // TestOverloadLoss: a third of the packets to and from all masters is lost for a while.
 func TestOverloadLoss(t *testing.T) {
-	alone(t)
 	ctx := begin(t, 3*time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
 	cfg := redlock.Config{Masters: f.urls()}
@@ -281,7 +276,7 @@ func TestOverloadLoss(t *testing.T) {
 }
 
 // TestOverloadCallers: as many callers of one client as there may be take turns at one name, and nothing is left
-// of them. It runs by itself, since it counts what the whole process has.
+// of them.
 func TestOverloadCallers(t *testing.T) {
 	ctx := begin(t, 3*time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
@@ -324,13 +319,6 @@ func TestOverloadCallers(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// alone has a trial in full run by itself, and a short one beside other tests.
-func alone(t *testing.T) {
-	if !*full {
-		t.Parallel()
-	}
 }
 
 // slowed returns the address of a proxy that passes on one command in each time that every says, for all

@@ -324,7 +324,7 @@ func TestPermissions(t *testing.T) {
 // refused.
 func TestPermissionsAreNeeded(t *testing.T) {
 	t.Parallel()
-	ctx := begin(t, 2*time.Minute)
+	ctx := begin(t, 10*time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 1})
 	rule := documentedRule(t)
 	for i, word := range rule {
@@ -333,13 +333,17 @@ func TestPermissionsAreNeeded(t *testing.T) {
 		}
 		t.Run(word.(string), func(t *testing.T) {
 			m := f.masters[0]
-			m.do(t, "FLUSHALL")
 			m.do(t, "ACL", "LOG", "RESET")
 			m.do(t, "ACL", slices.Delete(slices.Clone(rule), i, i+1)...)
-			try, enough := context.WithTimeout(ctx, 5*time.Second)
+			try, enough := context.WithTimeout(ctx, 30*time.Second)
 			done := make(chan error, 1)
-			go func() { // ends when all returns, at the latest with try
-				done <- f.all(try, t, "orders:42", []string{"redis://locks:password@" + m.Addr()})
+			go func() { // ends when the clients miss nothing, or with try
+				err := errors.New("not tried")
+				for err != nil && try.Err() == nil { // on a busy machine they may fail before they come to what is missing
+					_, _ = m.try("FLUSHALL")
+					err = f.all(try, t, "orders:42", []string{"redis://locks:password@" + m.Addr()})
+				}
+				done <- err
 			}()
 			missed := func(object string) bool {
 				return strings.HasPrefix(object, strings.TrimSuffix(word.(string)[1:], "*"))

@@ -31,7 +31,6 @@ func TestOverloadStopped(t *testing.T) {
 		beStopped(t, redlock.Config{Masters: strings.Split(urls, ","), RestartGuard: -1}, holds, waiters)
 		return
 	}
-	alone(t)
 	ctx := begin(t, 3*time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
 	hold := mustLock(ctx, t, f.client(redlock.Config{}), "taken")

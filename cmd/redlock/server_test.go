@@ -22,48 +22,6 @@ import (
 	"example.com/redlock/internal/redisserver"
 )
 
-// servers starts n real masters, each with the arguments that args returns for a port and a folder that
-// are its own. It returns these folders.
-func servers(t *testing.T, n int, args func(port, dir string) []string) (dirs []string) {
-	t.Helper()
-	program, err := redisserver.Find()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range n {
-		dir := t.TempDir()
-		// The system chooses a port that is free, and may give it to somebody else before Redis has it.
-		// Redis then says so and ends, and the test fails.
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, port, _ := net.SplitHostPort(listener.Addr().String())
-		listener.Close()
-		server := redisserver.Command(program, append([]string{"--dir", dir, "--save", "", "--bind", "127.0.0.1"}, args(port, dir)...)...)
-		var says output
-		server.Stdout, server.Stderr = &says, &says
-		if err := server.Start(); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			_ = server.Process.Kill()
-			_ = server.Wait()
-			if t.Failed() {
-				t.Logf("redis-server:\n%s", &says)
-			}
-		})
-		eventually(t, "redis-server is up", func() bool {
-			if strings.Contains(says.String(), "Failed") {
-				t.Fatalf("this redis-server cannot do that:\n%s", &says)
-			}
-			return strings.Contains(strings.ToLower(says.String()), "ready to accept connections")
-		})
-		dirs = append(dirs, dir)
-	}
-	return dirs
-}
-
 // authority is a certificate authority for one test.
 type authority struct {
 	t    *testing.T
@@ -129,13 +87,15 @@ func TestTLS(t *testing.T) {
 	ca.issue("server", &x509.Certificate{DNSNames: []string{"redis.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
 	ca.issue("client", &x509.Certificate{Subject: pkix.Name{CommonName: "a client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	var masters []string
-	servers(t, 3, func(port, _ string) []string {
+	for range 3 {
+		port, _ := redisserver.Start(t, func(port, _ string) []string {
+			return []string{
+				"--port", "0", "--tls-port", port, "--requirepass", "open-sesame",
+				"--tls-ca-cert-file", ca.path("ca.crt"), "--tls-cert-file", ca.path("server.crt"), "--tls-key-file", ca.path("server.key"),
+			}
+		})
 		masters = append(masters, "rediss://127.0.0.1:"+port)
-		return []string{
-			"--port", "0", "--tls-port", port, "--requirepass", "open-sesame",
-			"--tls-ca-cert-file", ca.path("ca.crt"), "--tls-cert-file", ca.path("server.crt"), "--tls-key-file", ca.path("server.key"),
-		}
-	})
+	}
 	both, err := os.ReadFile(ca.path("client.crt"))
 	if err != nil {
 		t.Fatal(err)
@@ -193,13 +153,17 @@ func TestTLS(t *testing.T) {
 // Masters on Unix sockets, one of them in a database of its own, with a user and a password that the
 // environment has.
 func TestUnixSockets(t *testing.T) {
-	dirs := servers(t, 3, func(_, dir string) []string {
-		acl := filepath.Join(dir, "acl")
-		if err := os.WriteFile(acl, []byte("user default off\nuser locks on >open-sesame ~* &* +@all\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return []string{"--port", "0", "--unixsocket", filepath.Join(dir, "s"), "--aclfile", acl}
-	})
+	var dirs []string
+	for range 3 {
+		_, dir := redisserver.Start(t, func(_, dir string) []string {
+			acl := filepath.Join(dir, "acl")
+			if err := os.WriteFile(acl, []byte("user default off\nuser locks on >open-sesame ~* &* +@all\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return []string{"--port", "0", "--unixsocket", filepath.Join(dir, "s"), "--aclfile", acl}
+		})
+		dirs = append(dirs, dir)
+	}
 	masters := fmt.Sprintf("%s/s,unix://%s/s?db=3,unix://locks:open-sesame@%s/s", dirs[0], dirs[1], dirs[2])
 	flags := []string{"--masters", masters, "--no-restart-guard"}
 	secrets := []string{"REDLOCK_USERNAME=locks", "REDLOCK_PASSWORD=open-sesame"}

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,57 +76,5 @@ func TestSameNameInTwoLibraries(t *testing.T) {
 	}
 	if err := hold.Unlock(ctx); err != nil {
 		t.Errorf("Unlock = %v: the others have touched the lock", err)
-	}
-}
-
-// A rollout in two releases: old processes use redsync, those of the first release both, those of
-// the second ours only. No two sections overlap, as long as no old process meets a new one.
-func TestRolloutInTwoReleases(t *testing.T) {
-	clients := openBesides(t)
-	old := func(ctx context.Context, fn func(context.Context) error) error {
-		mutex := clients.redsync.NewMutex("orders:42", redsync.WithTries(1000), redsync.WithRetryDelay(time.Millisecond))
-		if err := mutex.LockContext(ctx); err != nil {
-			return err
-		}
-		return errors.Join(fn(ctx), func() error { _, err := mutex.UnlockContext(ctx); return err }())
-	}
-	fresh := func(ctx context.Context, fn func(context.Context) error) error {
-		return clients.redlock.Do(ctx, "lock:orders:42", fn)
-	}
-	both := func(ctx context.Context, fn func(context.Context) error) error {
-		return old(ctx, func(ctx context.Context) error { return fresh(ctx, fn) })
-	}
-
-	var inside, sections atomic.Int64
-	section := func(context.Context) error {
-		if inside.Add(1) > 1 {
-			t.Error("two sections overlap")
-		}
-		time.Sleep(time.Millisecond)
-		inside.Add(-1)
-		sections.Add(1)
-		return nil
-	}
-	type release func(context.Context, func(context.Context) error) error
-	for name, releases := range map[string][]release{
-		"old and first":    {old, both},
-		"first and second": {both, fresh},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var processes sync.WaitGroup
-			for i := range 4 {
-				processes.Go(func() {
-					for range 10 {
-						if err := releases[i%2](t.Context(), section); err != nil {
-							t.Error(err)
-						}
-					}
-				})
-			}
-			processes.Wait()
-		})
-	}
-	if sections.Load() != 80 {
-		t.Errorf("%d sections, want 80", sections.Load())
 	}
 }

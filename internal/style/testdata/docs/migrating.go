@@ -11,8 +11,9 @@ import (
 
 	"github.com/bsm/redislock"
 	"github.com/go-redsync/redsync/v4"
-	"github.com/go-redsync/redsync/v4/redis"
-	goredis "github.com/redis/go-redis/v9"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis/rueidislock"
 
 	"example.com/redlock/redlock"
@@ -26,12 +27,12 @@ var (
 
 	rs                  *redsync.Redsync
 	m                   *redsync.Mutex
-	pool1, pool2, pool3 redis.Pool
+	pool1, pool2, pool3 redsyncredis.Pool
 	taken               *redsync.ErrTaken
 	gen                 func() (string, error)
 	value               string
 
-	rdb    *goredis.Client
+	rdb    *redis.Client
 	locker *redislock.Client
 	lock   *redislock.Lock
 	retry  redislock.RetryStrategy
@@ -39,8 +40,8 @@ var (
 	rueidis rueidislock.Locker
 	cancel  context.CancelFunc
 
-	lease, ttl, delay time.Duration
-	err               error
+	lease, delay time.Duration
+	err          error
 )
 
 func ship(context.Context) error { return nil }

@@ -1,0 +1,165 @@
+package asynqlock_test
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/hibiken/asynq"
+
+	"example.com/redlock/examples/asynqlock"
+	"example.com/redlock/internal/redisserver"
+	"example.com/redlock/redlock"
+)
+
+// start starts three masters. asynq's tasks are on one of them.
+func start(t *testing.T) (queue asynq.RedisClientOpt, process func() *redlock.Client) {
+	t.Helper()
+	var masters []string
+	for range 3 {
+		port, _ := redisserver.Start(t, nil)
+		masters = append(masters, "127.0.0.1:"+port)
+	}
+	return asynq.RedisClientOpt{Addr: masters[0]}, func() *redlock.Client {
+		client, err := redlock.New(redlock.Config{Masters: masters, Lease: time.Second, RestartGuard: -1}) // these masters are new
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { client.Close() })
+		return client
+	}
+}
+
+// serve starts a server of asynq.
+func serve(t *testing.T, queue asynq.RedisClientOpt, mux *asynq.ServeMux) {
+	t.Helper()
+	server := asynq.NewServer(queue, asynq.Config{
+		Concurrency: 4, LogLevel: asynq.FatalLevel, DelayedTaskCheckInterval: 20 * time.Millisecond, TaskCheckInterval: 20 * time.Millisecond,
+		IsFailure: asynqlock.IsFailure, RetryDelayFunc: asynqlock.RetryDelay,
+	})
+	if err := server.Start(mux); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Shutdown)
+}
+
+// Three servers process the tasks of three customers: each task once, at its first attempt, and no two of a
+// customer at a time.
+func TestOneTaskOfACustomerAtATime(t *testing.T) {
+	queue, process := start(t)
+	customer := func(task *asynq.Task) string { return string(task.Payload()) }
+	var mu sync.Mutex
+	inside, together, done := map[string]int{}, 0, make(chan int, 30)
+	bill := func(ctx context.Context, task *asynq.Task) error {
+		mu.Lock()
+		inside[customer(task)]++
+		together = max(together, inside[customer(task)])
+		mu.Unlock()
+		time.Sleep(10 * time.Millisecond) // the work
+		mu.Lock()
+		inside[customer(task)]--
+		mu.Unlock()
+		failures, _ := asynq.GetRetryCount(ctx)
+		done <- failures
+		return nil
+	}
+	for range 3 {
+		mux := asynq.NewServeMux()
+		mux.Use(asynqlock.Exclusive(process(), customer))
+		mux.HandleFunc("bill", bill)
+		serve(t, queue, mux)
+	}
+	tasks := asynq.NewClient(queue)
+	defer tasks.Close()
+	for i := range cap(done) {
+		if _, err := tasks.Enqueue(asynq.NewTask("bill", []byte(strconv.Itoa(i%3)))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range cap(done) {
+		if failures := <-done; failures != 0 {
+			t.Errorf("a task that found its lock taken counts %d failures, want none", failures)
+		}
+	}
+	if together != 1 {
+		t.Errorf("%d tasks of a customer were processed at a time, want 1", together)
+	}
+}
+
+// The handler's context ends with the lock, with the work not done.
+func TestLost(t *testing.T) {
+	queue, process := start(t)
+	lost := make(chan error, 1)
+	mux := asynq.NewServeMux()
+	mux.Use(asynqlock.Exclusive(process(), (*asynq.Task).Type))
+	operator := process()
+	mux.HandleFunc("bill", func(ctx context.Context, _ *asynq.Task) error {
+		if _, err := operator.ForceUnlock(ctx, "asynq:bill"); err != nil {
+			t.Error(err)
+		}
+		<-ctx.Done() // with the next renewal
+		lost <- context.Cause(ctx)
+		return context.Cause(ctx)
+	})
+	serve(t, queue, mux)
+	tasks := asynq.NewClient(queue)
+	defer tasks.Close()
+	if _, err := tasks.Enqueue(asynq.NewTask("bill", nil), asynq.MaxRetry(0)); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-lost; !errors.Is(err, redlock.ErrLost) {
+		t.Errorf("the handler's context ended with %v, want ErrLost", err)
+	}
+}
+
+// everySecond has a task of a process.
+type everySecond string
+
+func (process everySecond) GetConfigs() ([]*asynq.PeriodicTaskConfig, error) {
+	return []*asynq.PeriodicTaskConfig{{Cronspec: "@every 1s", Task: asynq.NewTask("tick", []byte(process))}}, nil
+}
+
+// One of three processes enqueues the periodic task; when it stops, another one does.
+func TestOneProcessSchedules(t *testing.T) {
+	queue, process := start(t)
+	ticks := make(chan string, 100)
+	mux := asynq.NewServeMux()
+	mux.HandleFunc("tick", func(_ context.Context, task *asynq.Task) error {
+		ticks <- string(task.Payload())
+		return nil
+	})
+	serve(t, queue, mux)
+	stop := map[string]context.CancelFunc{}
+	var running sync.WaitGroup
+	for _, name := range []string{"a", "b", "c"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		stop[name] = cancel
+		client := process()
+		running.Go(func() {
+			_ = asynqlock.Schedule(ctx, client, "cron", asynq.PeriodicTaskManagerOpts{
+				RedisConnOpt: queue, PeriodicTaskConfigProvider: everySecond(name), SchedulerOpts: &asynq.SchedulerOpts{LogLevel: asynq.FatalLevel},
+			})
+		})
+	}
+	defer running.Wait()
+	for len(stop) > 0 {
+		leader := <-ticks
+		for range 2 {
+			if tick := <-ticks; tick != leader {
+				t.Errorf("%s enqueues while %s leads", tick, leader)
+			}
+		}
+		if stop[leader] == nil {
+			t.Fatalf("%s enqueues after it was stopped", leader)
+		}
+		stop[leader]()
+		delete(stop, leader)
+		time.Sleep(100 * time.Millisecond)
+		for len(ticks) > 0 { // what it enqueued until then
+			<-ticks
+		}
+	}
+}

@@ -1,0 +1,50 @@
+// Package riverlock lets the clients of github.com/riverqueue/river work one job of a key at a time, also
+// when they do not share a database:
+//
+//	river.NewClient(driver, &river.Config{Middleware: []rivertype.Middleware{
+//		&riverlock.Exclusive{Client: client, Key: customer},
+//	}})
+//
+// River elects the client that inserts periodic jobs by itself, in its database.
+package riverlock
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+
+	"example.com/redlock/redlock"
+)
+
+// Exclusive has one job of a key be worked at a time. It does not wait, since a job that waits takes the
+// place of one that could go on: the job is snoozed for a second, on average, which uses up no attempt. The
+// worker's context ends when the lock is lost, too. What it writes should carry redlock.Token(ctx): River,
+// too, gives a job to another client when it believes that the first one is dead.
+type Exclusive struct {
+	river.MiddlewareDefaults
+	Client *redlock.Client
+	Key    func(*rivertype.JobRow) string // "" for a job that needs no lock
+}
+
+// Work implements rivertype.WorkerMiddleware.
+func (e *Exclusive) Work(ctx context.Context, job *rivertype.JobRow, work func(context.Context) error) error {
+	key := e.Key(job)
+	if key == "" {
+		return work(ctx)
+	}
+	hold, err := e.Client.TryLock(ctx, "river:"+key)
+	if errors.Is(err, redlock.ErrTaken) {
+		return river.JobSnooze(time.Second/2 + rand.N(time.Second))
+	}
+	if err != nil {
+		return err
+	}
+	locked, cancel := context.WithCancelCause(hold.Context())
+	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })() // River's timeout, or shutdown
+	err = work(locked)
+	return errors.Join(err, hold.Unlock(context.WithoutCancel(ctx)))
+}

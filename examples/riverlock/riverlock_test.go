@@ -1,0 +1,112 @@
+package riverlock_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"log/slog"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/riverdriver/riversqlite"
+	"github.com/riverqueue/river/rivermigrate"
+	"github.com/riverqueue/river/rivertype"
+	_ "modernc.org/sqlite"
+
+	"example.com/redlock/examples/riverlock"
+	"example.com/redlock/internal/redisserver"
+	"example.com/redlock/redlock"
+)
+
+// bill is a job for a customer.
+type bill struct {
+	Customer string `json:"customer"`
+}
+
+func (bill) Kind() string { return "bill" }
+
+// customer is the key of a job.
+func customer(job *rivertype.JobRow) string {
+	var b bill
+	_ = json.Unmarshal(job.EncodedArgs, &b)
+	return b.Customer
+}
+
+// open returns a client of River with a database of its own.
+func open(t *testing.T, locks *redlock.Client, work func(context.Context, *river.Job[bill]) error) *river.Client[*sql.Tx] {
+	t.Helper()
+	expectNoError := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := sql.Open("sqlite", ":memory:")
+	expectNoError(err)
+	t.Cleanup(func() { db.Close() })
+	db.SetMaxOpenConns(1)
+	quiet := slog.New(slog.DiscardHandler)
+	migrator, err := rivermigrate.New(riversqlite.New(db), &rivermigrate.Config{Logger: quiet})
+	expectNoError(err)
+	_, err = migrator.Migrate(t.Context(), rivermigrate.DirectionUp, nil)
+	expectNoError(err)
+	workers := river.NewWorkers()
+	river.AddWorker(workers, river.WorkFunc(work))
+	client, err := river.NewClient(riversqlite.New(db), &river.Config{
+		Logger: quiet, Workers: workers, Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 4}},
+		FetchCooldown: 20 * time.Millisecond, FetchPollInterval: 50 * time.Millisecond,
+		Middleware: []rivertype.Middleware{&riverlock.Exclusive{Client: locks, Key: customer}},
+	})
+	expectNoError(err)
+	expectNoError(client.Start(t.Context()))
+	t.Cleanup(func() { _ = client.Stop(context.Background()) })
+	return client
+}
+
+// Two services, with a database each, work the jobs of three customers: each job once, at its first attempt,
+// and no two of a customer at a time.
+func TestOneJobOfACustomerAtATime(t *testing.T) {
+	var masters []string
+	for range 3 {
+		port, _ := redisserver.Start(t, nil)
+		masters = append(masters, "127.0.0.1:"+port)
+	}
+	var mu sync.Mutex
+	inside, together, done := map[string]int{}, 0, make(chan int, 20)
+	work := func(_ context.Context, job *river.Job[bill]) error {
+		mu.Lock()
+		inside[job.Args.Customer]++
+		together = max(together, inside[job.Args.Customer])
+		mu.Unlock()
+		time.Sleep(10 * time.Millisecond) // the work
+		mu.Lock()
+		inside[job.Args.Customer]--
+		mu.Unlock()
+		done <- job.Attempt
+		return nil
+	}
+	for range 2 {
+		locks, err := redlock.New(redlock.Config{Masters: masters, RestartGuard: -1}) // these masters are new
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { locks.Close() })
+		client := open(t, locks, work)
+		for i := range cap(done) / 2 {
+			if _, err := client.Insert(t.Context(), bill{strconv.Itoa(i % 3)}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range cap(done) {
+		if attempt := <-done; attempt != 1 {
+			t.Errorf("a job that found its lock taken is at attempt %d, want 1", attempt)
+		}
+	}
+	if together != 1 {
+		t.Errorf("%d jobs of a customer were worked at a time, want 1", together)
+	}
+}
