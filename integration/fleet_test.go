@@ -67,13 +67,16 @@ func (f *fleet) client(cfg redlock.Config) *redlock.Client {
 }
 
 // config fills in Masters and Logger, and turns RestartGuard off unless the test sets it, since these
-// masters have just started.
+// masters have just started. Where the lease is short, a busy machine may take half of it to answer.
 func (f *fleet) config(cfg redlock.Config) redlock.Config {
 	if cfg.Masters == nil {
 		cfg.Masters = f.urls()
 	}
 	if cfg.RestartGuard == 0 {
 		cfg.RestartGuard = -1
+	}
+	if cfg.NodeTimeout == 0 {
+		cfg.NodeTimeout = cfg.Lease / 2
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(f.t.Output(), nil))
 	return cfg

@@ -82,7 +82,7 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 	}
 	var clients []*redlock.Client
 	for range 2 {
-		client := f.client(redlock.Config{Masters: urls, Lease: 2 * time.Second, NodeTimeout: time.Second}) // for a busy machine
+		client := f.client(redlock.Config{Masters: urls, Lease: 2 * time.Second})
 		defer client.Close()
 		clients = append(clients, client)
 	}

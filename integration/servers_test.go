@@ -15,6 +15,7 @@ import (
 // TestServers: what asks masters for everything passes on each server that Debian has, and on masters of three
 // kinds together, also while they are harmed. docs/servers.md says which versions these were.
 func TestServers(t *testing.T) {
+	t.Parallel()
 	const tests = "TestSetUp|TestPermissions|TestDoctor|TestNotALock|TestOnTheWire|TestRedissonBesideUs|TestRestartKeepsAll"
 	for _, servers := range []struct{ name, images, tests string }{
 		{"redis8", "redlock-test/redis8:local", tests},
@@ -22,8 +23,7 @@ func TestServers(t *testing.T) {
 		{"valkey9", "redlock-test/valkey9:local", tests},
 		{"mixed", ",redlock-test/redis8:local,redlock-test/valkey9:local", "TestMajorityAway"},
 	} {
-		t.Run(servers.name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(servers.name, func(t *testing.T) { // one after the other, since each runs tests beside each other
 			child := exec.CommandContext(t.Context(), os.Args[0], "-test.v", "-test.parallel=2", "-test.run=^("+servers.tests+")$")
 			child.Env = append(os.Environ(), "REDLOCK_REDIS_IMAGE="+servers.images)
 			out, err := child.CombinedOutput()

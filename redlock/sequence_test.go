@@ -1,0 +1,189 @@
+package redlock_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktest"
+	"example.com/redlock/redlocktrace"
+)
+
+// TestSequences: docs/algorithm.md draws what clients A and B do, as their traces tell it. Write the diagrams
+// anew: go test ./redlock -run TestSequences -update
+func TestSequences(t *testing.T) {
+	const page = "../docs/algorithm.md"
+	was, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(was)
+	for name, act := range map[string]func(t *testing.T, fleet *redlocktest.Fleet, a, b *redlock.Client){
+		"lock": func(t *testing.T, _ *redlocktest.Fleet, a, _ *redlock.Client) {
+			hold := lock(t, t.Context(), a, "orders:42")
+			time.Sleep(time.Second)
+			unlock(t, hold)
+		},
+		"hand-off": func(t *testing.T, _ *redlocktest.Fleet, a, b *redlock.Client) {
+			hold := lock(t, t.Context(), a, "orders:42")
+			time.Sleep(100 * time.Millisecond)
+			next := await(t, b, "orders:42")
+			time.Sleep(15 * time.Millisecond)
+			unlock(t, hold)
+			<-next
+			time.Sleep(50 * time.Millisecond)
+		},
+		"restart guard": func(t *testing.T, fleet *redlocktest.Fleet, a, b *redlock.Client) {
+			lock(t, t.Context(), a, "orders:42")
+			time.Sleep(time.Second)
+			fleet.Master(2).Restart()
+			time.Sleep(time.Second)
+			_, err := b.TryLock(t.Context(), "orders:42")
+			expect(t, "TryLock", err, redlock.ErrTaken)
+			time.Sleep(41 * time.Second)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			fleet := redlocktest.Start(t, 3)
+			both := []*side{{name: "A"}, {name: "B"}}
+			for _, s := range both {
+				s.Client = open(t, fleet, redlock.Config{Trace: s.trace(), RestartGuard: lease})
+				warm(t, s.Client)
+			}
+			loadScripts(t, fleet)
+			for i, m := range fleet.Masters() {
+				m.Delay(time.Duration(i+1) * time.Millisecond)
+			}
+			both[0].take()
+			both[1].take()
+			var d diagram
+			began := time.Now()
+			act(t, fleet, both[0].Client, both[1].Client)
+			for _, s := range both {
+				for _, e := range s.take() {
+					s.draw(&d, e)
+				}
+			}
+			text = d.into(t, text, name, began)
+		})
+	}
+	if text == string(was) {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s shows other diagrams than the traces; -update writes them", page)
+	}
+	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// side is a client in a diagram.
+type side struct {
+	*redlock.Client
+	recorder
+	name      string
+	releasing map[string]bool // masters that have yet to answer the release
+}
+
+// draw adds what an event shows to a diagram.
+func (s *side) draw(d *diagram, event any) {
+	call := func(at time.Time, master string, what any) { d.add(at, "%s->>%s: %v", s.name, mN(master), what) }
+	answer := func(at time.Time, master string, what any) { d.add(at, "%s-->>%s: %v", mN(master), s.name, what) }
+	note := func(at time.Time, format string, args ...any) {
+		d.add(at, "Note over "+s.name+": "+format, args...)
+	}
+	switch e := event.(type) {
+	case redlocktrace.CallStarted:
+		note(e.Time, map[bool]string{true: "Lock", false: "TryLock"}[e.Wait])
+	case redlocktrace.Voted:
+		if e.Vote == redlocktrace.VoteUnsent {
+			note(e.Time, "%s is guarded, and not asked", mN(e.Master))
+			return
+		}
+		call(e.Time.Add(-e.Took), e.Master, e.Ask)
+		answer(e.Time, e.Master, e.Vote)
+	case redlocktrace.HandedOff:
+		answer(e.Time, e.Master, "handed off")
+	case redlocktrace.Waiting:
+		note(e.Time, "waits in the queue")
+	case redlocktrace.CallDone:
+		note(e.Time, "%s", e.Outcome)
+	case redlocktrace.Renewed:
+		note(e.Time, "renewal %s", e.Result)
+	case redlocktrace.Healed:
+		note(e.Time, "%s has the hold again", mN(e.Master))
+	case redlocktrace.HoldEnded:
+		note(e.Time, "Unlock")
+		s.releasing = map[string]bool{}
+		for i := range 3 {
+			m := fmt.Sprintf("pool %d", i)
+			s.releasing[m] = true
+			call(e.Time, m, "release")
+		}
+	case redlocktrace.Answered:
+		if s.releasing[e.Master] {
+			delete(s.releasing, e.Master)
+			answer(e.Time, e.Master, "released")
+		}
+	case redlocktrace.Released:
+		note(e.Time, "free")
+	case redlocktrace.MasterChanged:
+		if s.name == "A" {
+			d.add(e.Time, "Note over %s: %s", mN(e.Master), e.State)
+		}
+	}
+}
+
+// mN returns m1 for the first master of a fleet.
+func mN(pool string) string { return "m" + string(pool[len(pool)-1]+1) }
+
+// diagram is a sequence diagram in Mermaid's language.
+type diagram []struct {
+	at   time.Time
+	text string
+}
+
+func (d *diagram) add(at time.Time, format string, args ...any) {
+	*d = append(*d, struct {
+		at   time.Time
+		text string
+	}{at, fmt.Sprintf(format, args...)})
+}
+
+// into replaces the diagram of a name in text. Notes tell the time since began.
+func (d diagram) into(t *testing.T, text, name string, began time.Time) string {
+	t.Helper()
+	begin, end := "<!-- sequence: "+name+" -->\n", "<!-- /sequence -->\n"
+	before, rest, ok := strings.Cut(text, begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		t.Fatalf("no %q with its %q", begin, end)
+	}
+	slices.SortStableFunc(d, func(x, y struct {
+		at   time.Time
+		text string
+	}) int {
+		return x.at.Compare(y.at)
+	})
+	lines := []string{"```mermaid", "sequenceDiagram"}
+	for _, p := range []string{"A", "m1", "m2", "m3", "B"} {
+		lines = append(lines, "    participant "+p)
+	}
+	for _, l := range d {
+		if who, what, ok := strings.Cut(l.text, ": "); ok && strings.HasPrefix(who, "Note") {
+			grain := time.Millisecond
+			if l.at.Sub(began) > time.Second {
+				grain = time.Second
+			}
+			l.text = fmt.Sprintf("%s: %v, %s", who, l.at.Sub(began).Round(grain), what)
+		}
+		lines = append(lines, "    "+l.text)
+	}
+	return before + begin + strings.Join(lines, "\n") + "\n```\n" + end + after
+}
