@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"net"
 	"os"
 	"regexp"
@@ -71,7 +72,7 @@ func (lock old) keep(ctx context.Context) (_ context.Context, stop func()) {
 
 func takeRedsync(rs *redsync.Redsync) func(context.Context, string) (old, error) {
 	return func(ctx context.Context, name string) (old, error) {
-		mutex := rs.NewMutex(name)
+		mutex := rs.NewMutex(name, redsync.WithTries(math.MaxInt)) // until ctx ends
 		err := mutex.LockContext(ctx)
 		return old{
 			until: mutex.Until(),

@@ -16,7 +16,7 @@ type deed struct {
 
 // deed returns how to do a.
 func (s *stage) deed(a Act) deed {
-	at, mended := 3*time.Second, 30*time.Second
+	at, engine, mended := 3*time.Second, 10*time.Second, 30*time.Second // a busy Docker engine takes seconds
 	masters := func(most time.Duration, do func(context.Context, *fleet.Master) error) func(context.Context) error {
 		return func(ctx context.Context) error {
 			return each(only(s.masters, a.On), func(m *fleet.Master) error {
@@ -34,15 +34,15 @@ func (s *stage) deed(a Act) deed {
 	}
 	switch a.Kind {
 	case KillEmpty, KillAOF:
-		restart.begin = masters(at, func(ctx context.Context, m *fleet.Master) error { return m.Kill(ctx) })
+		restart.begin = masters(engine, func(ctx context.Context, m *fleet.Master) error { return m.Kill(ctx) })
 		return restart
 	case StopRestart:
-		restart.begin = masters(at, func(ctx context.Context, m *fleet.Master) error { return m.Stop(ctx) })
+		restart.begin = masters(engine, func(ctx context.Context, m *fleet.Master) error { return m.Stop(ctx) })
 		return restart
 	case Replace:
 		return deed{begin: masters(mended, func(ctx context.Context, m *fleet.Master) error { return m.Replace(ctx) })}
 	case Pause:
-		return deed{begin: masters(at, act((*fleet.Master).Pause)), mend: masters(mended, act((*fleet.Master).Unpause))}
+		return deed{begin: masters(engine, act((*fleet.Master).Pause)), mend: masters(mended, act((*fleet.Master).Unpause))}
 	case Demote:
 		return deed{begin: masters(at, act((*fleet.Master).Demote)), mend: masters(mended, act((*fleet.Master).Promote))}
 	case MemoryFull:

@@ -6,6 +6,7 @@ package docs
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 
