@@ -12,6 +12,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -51,6 +52,9 @@ func command(ctx context.Context, args []string) error {
 	old := set.String("judge", "", "history to judge and to draw, instead of a trial")
 	if err := set.Parse(args); err != nil {
 		return err
+	}
+	if cfg.Masters < 3 || cfg.Clients < 1 || *minutes <= 0 {
+		return errors.New("a trial has three masters or more, a client, and some time")
 	}
 	if *old != "" {
 		events, err := trial.ReadEvents(*old)
