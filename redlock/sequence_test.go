@@ -168,7 +168,8 @@ func (d diagram) into(t *testing.T, text, name string, began time.Time) string {
 	slices.SortStableFunc(d, func(x, y struct {
 		at   time.Time
 		text string
-	}) int {
+	},
+	) int {
 		return x.at.Compare(y.at)
 	})
 	lines := []string{"```mermaid", "sequenceDiagram"}
