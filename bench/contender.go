@@ -13,6 +13,7 @@ type contender struct {
 	name    string
 	masters int      // how many it uses
 	plain   []string // commands that it sends besides scripts
+	named   bool     // it takes part only where a trial names it
 
 	open func(addresses []string, t times) (client, error)
 }
@@ -50,7 +51,7 @@ const (
 var errLost = errors.New("was no longer held")
 
 func allContenders() []contender {
-	return slices.Concat([]contender{ours}, redsyncs, singles, []contender{limit})
+	return slices.Concat([]contender{ours, keeper}, redsyncs, singles, []contender{limit})
 }
 
 // open connects a client and warms it up: its connections are open and its scripts are loaded, so no

@@ -21,7 +21,7 @@ type trial struct {
 	scenario string
 	setting  string        // tells the trials of a scenario apart
 	title    string        // what is done, for the reader
-	among    []string      // names of the contenders that take part; nil for all
+	among    []string      // names of the contenders that take part; nil for all but those that have to be named
 	limit    time.Duration // of one measurement, with opening and closing; zero means maxTrial
 	waiting  bool          // clients mostly wait, so the contenders are measured at the same time
 	measure  measurement
@@ -55,7 +55,7 @@ func (f figure) over(rounds []float64) float64 {
 func (t trial) id() string { return t.scenario + "/" + t.setting }
 
 func (t trial) fits(c contender) bool {
-	return t.among == nil || slices.Contains(t.among, c.name)
+	return t.among == nil && !c.named || slices.Contains(t.among, c.name)
 }
 
 // suited returns the contenders that take part in t.
@@ -72,7 +72,7 @@ func (t trial) suited(contenders []contender) []contender {
 func allTrials() []trial {
 	return slices.Concat(
 		uncontendedTrials(), parallelTrials(), handoffTrials(), contendedTrials(),
-		frozenTrials(), farTrials(), heldTrials(), idleTrials(), stormTrials(),
+		frozenTrials(), farTrials(), heldTrials(), idleTrials(), stormTrials(), keptTrials(),
 	)
 }
 

@@ -10,6 +10,7 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/quorum"
+	"example.com/redlock/redlocktrace"
 )
 
 // Now returns the time by the masters' clocks: their median, in which this process's clock stands in
@@ -185,4 +186,5 @@ func (m *Masters) Restarted(i int) {
 	for _, h := range m.holds() {
 		h.step(protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << i}, nil)
 	}
+	m.recallAll(1<<i, redlocktrace.WhyDoubted)
 }

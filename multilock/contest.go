@@ -57,6 +57,7 @@ func (m *Masters) newContest(key string, want protocol.Want, since time.Time, tr
 		ballot:  ballot{n: len(m.nodes)},
 		trace:   trace.contest(),
 	}
+	c.state.Want.Keep = m.keep > 0 && !want.Shared && !want.Again && want.Permits == 0
 	if want.Permits > 0 {
 		c.state.Start = m.slots.start(want.Permits)
 	}

@@ -33,6 +33,7 @@ func (c *Claim) release() *script.Command { return c.Release(c.Token, c.since())
 // Grant is what a majority granted.
 type Grant struct {
 	Claim
+	First int64         // fencing token of the first hold that comes of it, at most Token
 	Until clock.Instant // end of validity
 	Short bool          // a renewal is due soon: it was handed off for a short lease, or has slots besides its own
 
@@ -62,6 +63,7 @@ func (c *contest) takeLocked() (g Grant, ok bool) {
 	}
 	g = Grant{
 		Claim: Claim{Owner: c.winnerLocked(), Token: c.state.Token, Since: c.since, At: c.state.Claimed()},
+		First: c.state.First(),
 		Until: c.state.Until,
 		Short: c.state.Short,
 	}

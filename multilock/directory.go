@@ -36,7 +36,7 @@ const (
 // clientOf returns the client of owner, empty if it is none of this library's.
 func clientOf(owner string) string {
 	client, number, ok := strings.Cut(owner, ":")
-	if !ok || !strings.HasPrefix(number, mark) {
+	if !ok || !strings.HasPrefix(number, "r") && !strings.HasPrefix(number, "k") {
 		return ""
 	}
 	return client

@@ -143,6 +143,9 @@ func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 	if live && errors.Is(context.Cause(ctx), ErrNotHeld) {
 		ctx = context.WithoutCancel(ctx) // it was the entry's own: a wait for the answers must not end by that
 	}
+	if r == nil {
+		return nil // it is kept
+	}
 	err := r.Wait(ctx)
 	if ended || !lost(err) {
 		return err

@@ -473,6 +473,8 @@ func (p *post) HandedOff(i int, h script.HandOff) {
 func (p *post) Freed(i int, key string) { p.m.Freed(i, key) }
 func (p *post) Subscribed(int, bool)    {}
 
+func (p *post) Wanted(i int, key, owner string) { p.m.Wanted(i, key, owner) }
+
 // kept returns what master i has published since the last call.
 func (p *post) kept(i int) []script.HandOff {
 	synctest.Wait()

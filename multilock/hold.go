@@ -26,23 +26,27 @@ type Hold struct {
 
 	sending *contest // see Grant
 
-	mu      sync.Mutex
-	claim   Claim // changes with a downgrade
-	state   protocol.Hold
-	entries protocol.Entries[Entry]
-	why     *MajorityError // of the last renewal, if it failed
-	bound   *Hold          // is lost when this one is; nil: see Join
-	cause   error          // why it has ended, nil while it has not
-	endedAt time.Time
-	timer   *time.Timer   // fires when validity ends
-	gone    bool          // its release is on the way
-	over    chan struct{} // closed then, nil if nobody waits for it
+	wanted bool // somebody else wants it: guarded by Masters.mu
+
+	mu       sync.Mutex
+	claim    Claim // changes with a downgrade
+	token    int64 // the fencing token, at most that of the claim
+	state    protocol.Hold
+	entries  protocol.Entries[Entry]
+	why      *MajorityError // of the last renewal, if it failed
+	bound    *Hold          // is lost when this one is; nil: see Join
+	cause    error          // why it has ended, nil while it has not
+	endedAt  time.Time
+	timer    *time.Timer   // fires when validity ends
+	gone     bool          // its release is on the way, or it is kept
+	renewing int           // renewals of it that have yet to be sent
+	over     chan struct{} // closed then, nil if nobody waits for it
 }
 
 // newHold makes a hold of what was won, and lets the callers that share its owner enter it.
 func (m *Masters) newHold(req Request, g Grant) *Hold {
 	h := &Hold{
-		m: m, target: req.target(), owner: req.Owner, claim: g.Claim, id: g.ID, limit: req.Limit,
+		m: m, target: req.target(), owner: req.Owner, claim: g.Claim, token: g.First, id: g.ID, limit: req.Limit,
 		visit: visit{index: unscheduled}, sending: g.sending,
 	}
 	h.claim.trace = req.trace.hold()
@@ -83,7 +87,7 @@ func (h *Hold) stepLocked(ev protocol.HoldEvent) (out protocol.HoldEffects, ende
 }
 
 // step passes ev to the hold. If that ends it, cause is why, and step returns the release that is
-// then under way.
+// then under way, nil if it is kept.
 func (h *Hold) step(ev protocol.HoldEvent, cause error) *Return {
 	h.mu.Lock()
 	out, ended := h.stepLocked(ev)
@@ -104,7 +108,7 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 		h.claim.trace.endedLocked(h)
 	}
 	h.entries.End()
-	claim, bound := h.claim, h.bound
+	claim, bound, keep := h.claim, h.bound, h.mayKeepLocked()
 	claim.At = out.Release
 	h.mu.Unlock()
 	h.timer.Stop()
@@ -114,11 +118,14 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	if h.sending != nil {
 		h.sending.drain()
 	}
-	next, others := h.m.next(h.target)
-	for _, c := range others {
-		c.start() // ahead of the release, which lets in whoever stands in the queue
+	var r *Return
+	if !keep || !h.m.park(h, claim) {
+		next, others := h.m.next(h.target)
+		for _, c := range others {
+			c.start() // ahead of the release, which lets in whoever stands in the queue
+		}
+		r = h.m.releaseTo(claim, next)
 	}
-	r := h.m.releaseTo(claim, next)
 	if bound != nil && h.state.State != protocol.Released {
 		bound.step(protocol.HoldEvent{Kind: protocol.HoldLost}, h.cause)
 	}
@@ -222,7 +229,7 @@ func (h *Hold) Slot() int {
 func (h *Hold) Token() int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.claim.Token
+	return h.token
 }
 
 // Count returns the hold count, zero once the hold has ended.

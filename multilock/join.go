@@ -52,6 +52,9 @@ func (h *Hold) raise(ctx context.Context, token int64) error {
 	claim, lease := h.claim, h.state.Lease
 	h.mu.Unlock()
 	if token <= claim.Token {
+		h.mu.Lock()
+		h.token = max(h.token, token)
+		h.mu.Unlock()
 		return nil
 	}
 	if !h.m.begin() {
@@ -82,7 +85,7 @@ func (h *Hold) raise(ctx context.Context, token int64) error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.claim.Token = token
+	h.claim.Token, h.token = token, token
 	return nil
 }
 

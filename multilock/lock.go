@@ -60,6 +60,9 @@ func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
 
 func (m *Masters) lock(ctx context.Context, req Request) (*Hold, error) {
 	m.greet(ctx)
+	if hold := m.takeOver(req); hold != nil {
+		return hold, nil
+	}
 	if req.Wait {
 		return m.wait(ctx, req)
 	}
@@ -270,6 +273,9 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 			errs[i] = m.Admit(ctx, req.Key)
 		}
 		if errs[i] != nil {
+			continue
+		}
+		if holds[i] = m.takeOver(reqs[i]); holds[i] != nil {
 			continue
 		}
 		if contests[i] = m.tryLater(reqs[i]); contests[i] == nil {

@@ -30,6 +30,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-multierror"
 
@@ -38,6 +39,7 @@ import (
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
+	"example.com/redlock/redlocktrace"
 )
 
 // Masters are the masters of one client, and the locks that it holds and waits for.
@@ -54,6 +56,8 @@ type Masters struct {
 	presence  presence
 	directory directory
 
+	keep time.Duration // see Keep
+
 	timed atomic.Bool // see knowsTime
 	lag   lag
 
@@ -62,6 +66,7 @@ type Masters struct {
 	tries  sync.WaitGroup // operations under way; Add with mu held and closed unset
 	names  map[target]*name
 	held   int     // holds of all names
+	parked int     // locks that are kept
 	waits  int     // callers that wait for any
 	free   []*name // to be reused
 
@@ -110,7 +115,7 @@ func (m *Masters) All() Set { return protocol.All(len(m.nodes)) }
 // has gone counts as waiting, until it was released.
 func (m *Masters) activity() node.Activity {
 	m.mu.Lock()
-	held := m.held
+	held := m.held + m.parked
 	m.mu.Unlock()
 	switch {
 	case held > 0:
@@ -156,7 +161,7 @@ func (m *Masters) Close() error {
 	m.dog.close()
 	m.tries.Wait() // from now on there are no new holds, and each try is rolled back
 
-	var returns []*Return
+	returns := m.recallAll(m.All(), redlocktrace.WhyClosed)
 	for _, h := range m.holds() {
 		if r := h.end(ErrClosed); r != nil {
 			returns = append(returns, r)
@@ -202,6 +207,7 @@ func (m *Masters) wakeHolds() {
 	for _, h := range m.holds() {
 		h.expire()
 	}
+	m.recallAll(m.All(), redlocktrace.WhyDoubted)
 }
 
 // send sends cmd to the masters in at.

@@ -8,6 +8,7 @@ import (
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktrace"
 )
 
 // What comes back to a contest.
@@ -106,10 +107,14 @@ func (m *Masters) holder(a script.Answer) protocol.Holder {
 		return protocol.Nobody
 	}
 	number := protocol.Holder(maphash.String(seed, a.Holder) | 1)
+	number &^= protocol.Ours | protocol.Keeps
 	if m.owners.ours(a.Holder) {
-		return number | protocol.Ours
+		number |= protocol.Ours
 	}
-	return number &^ protocol.Ours
+	if script.Keeps(a.Holder) {
+		number |= protocol.Keeps
+	}
+	return number
 }
 
 // gather is how long the next round waits after a subscription began to work: those to the other
@@ -189,6 +194,9 @@ func (m *Masters) Subscribed(i int, on bool) {
 		delay = m.conf.Settle
 	}
 	m.subs.mu.Unlock()
+	if !m.canBeTold() {
+		m.recallAll(m.All(), redlocktrace.WhyDoubted)
+	}
 	for _, c := range m.owners.contests() {
 		c.step(&protocol.Event{Kind: protocol.Hint, Delay: delay})
 	}
@@ -226,6 +234,9 @@ func (c *contest) roundLocked(out *protocol.Effects) (*round, script.QueueEntry)
 	}
 	if out.Read < script.MaxToken { // or the master that said so would have the last word
 		entry.Proposal = max(entry.Proposal, out.Read+1)
+	}
+	if c.state.Want.Keep {
+		entry.Proposal += protocol.Range - 1
 	}
 	return r, entry
 }

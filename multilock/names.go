@@ -26,6 +26,7 @@ func (t target) op() string {
 // callers that wait.
 type name struct {
 	holds []*Hold // in the order in which they were won
+	kept  *kept   // nil: it is not kept
 	line  line
 
 	why    *MajorityError // why the lock was not there when a contender last asked
@@ -55,7 +56,7 @@ const maxFree = 1024
 
 // tidyLocked forgets a name that nobody holds and nobody waits for.
 func (m *Masters) tidyLocked(t target) {
-	if n := m.names[t]; n != nil && len(n.holds) == 0 && n.line.first == nil {
+	if n := m.names[t]; n != nil && len(n.holds) == 0 && n.kept == nil && n.line.first == nil {
 		delete(m.names, t)
 		if len(m.free) < maxFree {
 			*n = name{holds: n.holds} // so that it keeps nothing alive

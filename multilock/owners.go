@@ -26,14 +26,15 @@ func newOwners() owners {
 	return owners{client: uuid.NewString(), known: make(map[string]*contest)}
 }
 
-// mark begins the second part of our owners. Redisson's have a number there.
-const mark = "r"
-
 // make returns the id of an owner, "uuid:rN", that was never used before: a late roll-back of an
 // earlier try must not free a later one. What is handed off to it goes to c.
 func (o *owners) make(c *contest) string {
 	var room [64]byte
-	id := string(strconv.AppendUint(append(append(room[:0], o.client...), ":"+mark...), o.seq.Add(1), 10))
+	mark := ":r"
+	if c != nil && c.state.Want.Keep {
+		mark = ":k"
+	}
+	id := string(strconv.AppendUint(append(append(room[:0], o.client...), mark...), o.seq.Add(1), 10))
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.known[id] = c
@@ -90,7 +91,7 @@ func (o *owners) ours(owner string) bool {
 
 // foreign reports whether owner is one of Redisson's, whose clients cannot hand a lock off.
 func foreign(owner string) bool {
-	return !strings.HasPrefix(owner[strings.LastIndexByte(owner, ':')+1:], mark)
+	return clientOf(owner) == ""
 }
 
 // releaseStray looks at who has the lock at master i, by an answer. If that is an owner of this

@@ -177,6 +177,7 @@ func (m *Masters) renew(lease time.Duration, holds []*Hold) {
 func (h *Hold) renewal() script.Renewal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.renewing++
 	return script.Renewal{Owner: h.claim.Owner, Count: h.entries.Count(), Token: h.claim.Token}
 }
 
@@ -186,6 +187,7 @@ func (h *Hold) renewal() script.Renewal {
 // whose answers say whether the hold was there.
 func (h *Hold) sent(at Set) {
 	h.mu.Lock()
+	h.renewing--
 	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldSent, At: at})
 	claim := h.claim
 	claim.At, claim.trace = at, nil // its release is told by the first

@@ -69,7 +69,7 @@ func kind(req *Request) redlocktrace.Kind {
 // won ends the call, which has h from now on. h.mu is held, so what happens to h is told later.
 func (t *callTrace) won(h *Hold) {
 	e := redlocktrace.CallDone{
-		Outcome: redlocktrace.OutcomeAcquired, Owner: h.id, Token: h.claim.Token, Slot: h.claim.Slot(),
+		Outcome: redlocktrace.OutcomeAcquired, Owner: h.id, Token: h.token, Slot: h.claim.Slot(),
 		Validity: max(0, h.m.left(h.state.Until)),
 	}
 	if got := h.claim.trace.call; got != t {
@@ -236,7 +236,7 @@ func (t *callTrace) hold() *holdTrace {
 
 // aboutLocked says which hold an event is about.
 func (h *Hold) aboutLocked() redlocktrace.Hold {
-	return redlocktrace.Hold{Call: h.claim.trace.call.Call, Owner: h.id, Token: h.claim.Token, Slot: h.claim.Slot()}
+	return redlocktrace.Hold{Call: h.claim.trace.call.Call, Owner: h.id, Token: h.token, Slot: h.claim.Slot()}
 }
 
 // endedLocked tells that h has ended.
@@ -255,6 +255,18 @@ func (t *holdTrace) releasedLocked(r *Return) {
 		e.Next = r.next.c.trace.call.ID
 	}
 	tracer.Tell(t.call.Tracer, t.call.Released, e)
+}
+
+// keptLocked tells that the client keeps what the hold gave back. Masters.mu is held.
+func (t *holdTrace) keptLocked() {
+	now := time.Now()
+	tracer.Tell(t.call.Tracer, t.call.Released, redlocktrace.Released{Hold: t.hold, Time: now, Kept: true, Took: now.Sub(t.ended)})
+}
+
+// keptEndedLocked tells why what was kept is given back. Masters.mu is held.
+func (t *holdTrace) keptEndedLocked(why redlocktrace.Why) {
+	now := time.Now()
+	tracer.Tell(t.call.Tracer, t.call.KeptEnded, redlocktrace.KeptEnded{Hold: t.hold, Time: now, Why: why, Kept: now.Sub(t.ended)})
 }
 
 // end is how h, whose mutex is held, has ended.

@@ -17,6 +17,9 @@ type Subscriber interface {
 	// Freed is called when master i may have freed the lock at key without handing it off, so
 	// that it is time to ask for it.
 	Freed(i int, key string)
+	// Wanted is called when master i refused the lock at key to somebody, since this client's owner has it, which
+	// says that its client keeps locks.
+	Wanted(i int, key, owner string)
 	// Subscribed is called when the subscription at master i begins to work, and when it
 	// breaks. What was published in between is lost.
 	Subscribed(i int, on bool)

@@ -171,6 +171,10 @@ func (s *subscription) read(conn redis.Conn, l *link) error {
 // that commands go to by l, and while that is neither guarded nor has an unsteady clock. If it became
 // a replica, which publishes what its master does, l is given up.
 func (s *subscription) deliver(l *link, payload string) {
+	if owner, key, ok := script.DecodeWanted(payload); ok && strings.HasPrefix(owner, s.client+":") {
+		s.to.Wanted(s.i, key, owner)
+		return
+	}
 	h, ok := script.DecodeHandOff(payload)
 	if !ok || !strings.HasPrefix(h.Owner, s.client+":") {
 		if !s.unexpected { // whoever sends one may send a million

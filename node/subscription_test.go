@@ -41,6 +41,8 @@ func (d *recorder) Freed(i int, key string) { d.write(i, "freed %s", key) }
 
 func (d *recorder) Subscribed(i int, on bool) { d.write(i, "subscribed %v", on) }
 
+func (d *recorder) Wanted(i int, key, owner string) { d.write(i, "wanted %s of %s", key, owner) }
+
 // read returns what was written since it was called last.
 func (d *recorder) read() []string {
 	synctest.Wait()

@@ -134,6 +134,9 @@ func lost(end string) bool {
 }
 
 func (r *recorder) released(e redlocktrace.Released) {
+	if e.Kept {
+		return // nothing was released
+	}
 	r.metrics.release.Record(context.Background(), e.Took.Seconds(), r.sets.of(pair{keyError, unreleased(e.Err)}).record...)
 }
 

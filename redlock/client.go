@@ -31,6 +31,7 @@ func newClient(cfg Config, part multilock.Part) (*Client, error) {
 	}
 	masters.Part(part)
 	masters.Introduce(cfg.identity())
+	masters.Keep(cfg.Keep)
 	return &Client{cfg: cfg, masters: masters, own: own}, nil
 }
 

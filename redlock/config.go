@@ -70,6 +70,14 @@ type Config struct {
 	// the RestartGuard of any client of these masters, see [ErrShortGuard]. Default: Lease.
 	MaxLease time.Duration
 
+	// Keep is how long a lock stays with the client after its last Unlock, as long as no other client wants
+	// the name: the next Lock of the same client then takes no message. Others who want the name wait for one
+	// message more; and if this client dies while it keeps a lock, they wait for the rest of its lease. Readers
+	// and permits are never kept. At most Lease, whole milliseconds. Default 0: not at all.
+	//
+	// Source: docs/kept.md.
+	Keep time.Duration
+
 	// RestartGuard is how long a master that restarted must have been up before it
 	// grants a hold again, since it may have forgotten those it granted before. Default
 	// MaxLease; it cannot be less. Negative: no guard, for tests, and for masters that
@@ -177,6 +185,8 @@ func (cfg *Config) check() error {
 		return fmt.Errorf("redlock: Config.MaxHold %v is shorter than Config.Lease %v: a hold lasts that long without being renewed", cfg.MaxHold, lease)
 	case cfg.RestartGuard > 0 && cfg.RestartGuard < cfg.MaxLease:
 		return fmt.Errorf("redlock: Config.RestartGuard %v is shorter than Config.MaxLease %v: a master could grant before the leases that it forgot have ended", cfg.RestartGuard, cfg.MaxLease)
+	case cfg.Keep < 0 || cfg.Keep > lease || cfg.Keep != cfg.Keep.Truncate(time.Millisecond):
+		return fmt.Errorf("redlock: Config.Keep %v is not in whole milliseconds from 0 to Config.Lease %v", cfg.Keep, lease)
 	case cfg.NodeTimeout < 0:
 		return fmt.Errorf("redlock: Config.NodeTimeout %v is negative", cfg.NodeTimeout)
 	case cfg.NodeTimeout < minNodeTimeout:

@@ -27,8 +27,8 @@ type Hold struct {
 // Name returns the name that is locked.
 func (h *Hold) Name() string { return h.h.Name() }
 
-// Owner returns the owner as the masters know it, "uuid:rN". No two locks have the
-// same one.
+// Owner returns the owner as the masters know it, "uuid:rN", or "uuid:kN" under Config.Keep. No two
+// locks have the same one, unless the second was kept.
 func (h *Hold) Owner() string { return h.h.Owner() }
 
 // Context returns a context for the work that the lock protects. It has the values of the context
@@ -118,7 +118,7 @@ func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 // have run beside another owner. ErrNoQuorum: too few masters confirmed; the release goes on in the
 // background, and the lock ends with its lease at the latest. ErrClosed: Client.Close gave it back.
 //
-// Cost: one round trip. Source: docs/algorithm.md, "Release".
+// Cost: one round trip, and none where the lock is kept (Config.Keep). Source: docs/algorithm.md, "Release".
 func (h *Hold) Unlock(ctx context.Context) error {
 	if h.pair != nil {
 		return h.pair.unlock(ctx)

@@ -12,7 +12,7 @@ import (
 type Inspection struct {
 	Name    string
 	Held    bool          // a majority of the masters name the same holder
-	Holder  string        // that holder, "uuid:rN", or "shared": readers
+	Holder  string        // that holder, "uuid:rN", or "shared": readers; "uuid:kN" may only keep it, see Config.Keep
 	Client  *ClientInfo   // of that holder; nil if it has no record
 	Left    time.Duration // until a majority is free, if nothing is renewed; 0 when it is, or when too few answered
 	For     time.Duration // how long the holder has had it; 0 if that is not known, as of readers

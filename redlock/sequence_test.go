@@ -14,15 +14,9 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// TestSequences: docs/algorithm.md draws what clients A and B do, as their traces tell it. Write the diagrams
+// TestSequences: the pages draw what clients A and B do, as their traces tell it. Write the diagrams
 // anew: go test ./redlock -run TestSequences -update
 func TestSequences(t *testing.T) {
-	const page = "../docs/algorithm.md"
-	was, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(was)
 	for name, act := range map[string]func(t *testing.T, fleet *redlocktest.Fleet, a, b *redlock.Client){
 		"lock": func(t *testing.T, _ *redlocktest.Fleet, a, _ *redlock.Client) {
 			hold := lock(t, t.Context(), a, "orders:42")
@@ -47,17 +41,39 @@ func TestSequences(t *testing.T) {
 			expect(t, "TryLock", err, redlock.ErrTaken)
 			time.Sleep(41 * time.Second)
 		},
+		"kept": func(t *testing.T, _ *redlocktest.Fleet, a, b *redlock.Client) {
+			for range 2 {
+				hold := lock(t, t.Context(), a, "orders:42")
+				time.Sleep(20 * time.Millisecond)
+				unlock(t, hold)
+				time.Sleep(20 * time.Millisecond)
+			}
+			lock(t, t.Context(), b, "orders:42")
+			time.Sleep(10 * time.Millisecond)
+		},
 	} {
+		page := "../docs/algorithm.md"
+		cfg := redlock.Config{RestartGuard: lease}
+		if name == "kept" {
+			page, cfg.Keep = "../docs/kept.md", 5*time.Second
+		}
+		was, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(was)
 		synctest.Test(t, func(t *testing.T) {
 			fleet := redlocktest.Start(t, 3)
 			both := []*side{{name: "A"}, {name: "B"}}
 			for _, s := range both {
-				s.Client = open(t, fleet, redlock.Config{Trace: s.trace(), RestartGuard: lease})
+				cfg.Trace = s.trace()
+				s.Client = open(t, fleet, cfg)
 				warm(t, s.Client)
 			}
 			loadScripts(t, fleet)
+			time.Sleep(time.Second) // until they have subscribed
 			for i, m := range fleet.Masters() {
-				m.Delay(time.Duration(i+1) * time.Millisecond)
+				m.Delay([]time.Duration{1000, 2300, 3700}[i] * time.Microsecond) // no two messages come at one instant
 			}
 			both[0].take()
 			both[1].take()
@@ -71,15 +87,15 @@ func TestSequences(t *testing.T) {
 			}
 			text = d.into(t, text, name, began)
 		})
-	}
-	if text == string(was) {
-		return
-	}
-	if !*update {
-		t.Fatalf("%s shows other diagrams than the traces; -update writes them", page)
-	}
-	if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
+		switch {
+		case text == string(was):
+		case !*update:
+			t.Errorf("%s shows another diagram %q than the traces; -update writes it", page, name)
+		default:
+			if err := os.WriteFile(page, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 
@@ -97,6 +113,14 @@ func (s *side) draw(d *diagram, event any) {
 	answer := func(at time.Time, master string, what any) { d.add(at, "%s-->>%s: %v", mN(master), s.name, what) }
 	note := func(at time.Time, format string, args ...any) {
 		d.add(at, "Note over "+s.name+": "+format, args...)
+	}
+	release := func(at time.Time) {
+		s.releasing = map[string]bool{}
+		for i := range 3 {
+			m := fmt.Sprintf("pool %d", i)
+			s.releasing[m] = true
+			call(at, m, "release")
+		}
 	}
 	switch e := event.(type) {
 	case redlocktrace.CallStarted:
@@ -120,19 +144,22 @@ func (s *side) draw(d *diagram, event any) {
 		note(e.Time, "%s has the hold again", mN(e.Master))
 	case redlocktrace.HoldEnded:
 		note(e.Time, "Unlock")
-		s.releasing = map[string]bool{}
-		for i := range 3 {
-			m := fmt.Sprintf("pool %d", i)
-			s.releasing[m] = true
-			call(e.Time, m, "release")
-		}
+		release(e.Time)
 	case redlocktrace.Answered:
 		if s.releasing[e.Master] {
 			delete(s.releasing, e.Master)
 			answer(e.Time, e.Master, "released")
 		}
 	case redlocktrace.Released:
-		note(e.Time, "free")
+		if e.Kept {
+			*d, s.releasing = (*d)[:len(*d)-3], nil
+			note(e.Time, "keeps the lock")
+		} else {
+			note(e.Time, "free")
+		}
+	case redlocktrace.KeptEnded:
+		note(e.Time, "it is %s", e.Why)
+		release(e.Time)
 	case redlocktrace.MasterChanged:
 		if s.name == "A" {
 			d.add(e.Time, "Note over %s: %s", mN(e.Master), e.State)

@@ -202,11 +202,14 @@ func (s *sim) join(d dice, who string, i int) *simClient {
 			return s.noisy(m, redis.NewConn(conn, 0, 0)), nil
 		}})
 	}
+	if keep := (dice{rand.New(rand.NewPCG(s.seed, uint64(1+i)))}); keep.oneIn(2) {
+		cfg.Keep = keep.upTo(600 * time.Millisecond).Truncate(time.Millisecond)
+	}
 	if d.oneIn(6) {
 		c.trace = new(recorder)
 		cfg.Trace = c.trace.trace()
 	}
-	s.add(history.Event{What: history.Started, Who: who})
+	s.add(history.Event{What: history.Started, Who: who, Keep: cfg.Keep})
 	c.Client = open(s.t, s.fleet, cfg)
 	c.permits = c.Semaphore(semaphore, 2+i%2)
 	s.mu.Lock()

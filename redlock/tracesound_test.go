@@ -189,6 +189,10 @@ func TestTraceTellsAll(t *testing.T) {
 		unlock(t, two) // slot 1 is handed off
 		unlock(t, <-got)
 		unlock(t, one)
+		keeper := open(t, fleet, redlock.Config{Trace: r.trace(), Keep: time.Second})
+		time.Sleep(time.Second)
+		unlock(t, lock(t, t.Context(), keeper, "kept"))
+		time.Sleep(2 * time.Second)
 		for i, m := range fleet.Masters() {
 			m.Set("redlock_fence:{b}", fmt.Sprint(5_000_000_000_000_000+10*i))
 		}

@@ -186,7 +186,7 @@ type CallDone struct {
 	Took     time.Duration // since CallStarted
 	Waited   time.Duration // since Waiting; 0: it was not told
 	Tries    int           // owners that have asked
-	Rounds   int           // of all tries
+	Rounds   int           // of all tries; 0 of a re-entry, and of a lock that the client had kept
 }
 
 // Outcome is how a call ended.

@@ -65,10 +65,30 @@ type HoldEnded struct {
 type Released struct {
 	Hold
 	Time time.Time
+	Kept bool          // nothing was sent: the client keeps the lock for its next call, see redlock.Config.Keep
 	Next uint64        // ID of the call of the same client that the release enters into the queue; 0: none
 	Err  error         // that Unlock returns if it is waited for; nil: the lock is free
 	Took time.Duration // since HoldEnded
 }
+
+// KeptEnded says that a lock which the client had kept is given back.
+type KeptEnded struct {
+	Hold // the last that it was
+	Time time.Time
+	Why  Why
+	Kept time.Duration // since that hold was released
+}
+
+// Why is why a lock is kept no longer.
+type Why string
+
+const (
+	WhyWanted  Why = "wanted"  // somebody else wants it
+	WhyOver    Why = "over"    // it was kept for Config.Keep, or until its validity ended
+	WhySpent   Why = "spent"   // the next call needs a longer lease, or another fencing token, than is left
+	WhyDoubted Why = "doubted" // a master may have forgotten it, or the client may not hear who wants it
+	WhyClosed  Why = "closed"  // the client is closed
+)
 
 // End is how a hold ended.
 type End string

@@ -100,6 +100,10 @@ type Trace struct {
 	// each hold.
 	Released func(Released)
 
+	// KeptEnded: a lock that the client had kept is given back. One that is taken over is told by a CallDone
+	// without rounds.
+	KeptEnded func(KeptEnded)
+
 	// MasterChanged: a master is up, down, refused, …
 	MasterChanged func(MasterChanged)
 	// Answered: a master has answered a script call.

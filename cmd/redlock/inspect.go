@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"time"
 
 	"example.com/redlock/redlock"
@@ -148,7 +149,11 @@ func verdict(seen redlock.Inspection, err error) string {
 		if seen.Left != never {
 			end = fmt.Sprintf("free in at most %s unless renewed", rounded(seen.Left))
 		}
-		by := "held by " + holderOf(seen.Holder, seen.Client, len(seen.Readers))
+		by := "held by "
+		if strings.Contains(seen.Holder, ":k") { // its client keeps locks, and does not say whether it is done
+			by = "held or kept by "
+		}
+		by += holderOf(seen.Holder, seen.Client, len(seen.Readers))
 		if seen.For > 0 {
 			by += " for " + howLong(seen.For)
 		}

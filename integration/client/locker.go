@@ -22,6 +22,7 @@ func open(cfg workload.Config) (workload.Locker, error) {
 		RestartGuard: cfg.Guard,
 		NodeTimeout:  cfg.NodeTimeout,
 		Name:         cfg.Who,
+		Keep:         cfg.Keep,
 	})
 	return &locker{client, cfg.Lease}, err
 }

@@ -87,7 +87,7 @@ func (s *slot) start(offset time.Duration) error {
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
 		return err
 	}
-	s.rec.Add(history.Event{What: history.Started, Who: p.who, Skew: offset})
+	s.rec.Add(history.Event{What: history.Started, Who: p.who, Skew: offset, Keep: cfg.Keep})
 	if err := p.cmd.Start(); err != nil {
 		return err
 	}

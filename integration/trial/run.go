@@ -133,6 +133,9 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string, began time.Du
 			Lease: cfg.Lease, MaxLease: cfg.Lease, Guard: cfg.guard(), NodeTimeout: cfg.Lease / 10, Locker: cfg.Locker,
 			Callers: cfg.Callers, Think: think,
 		}
+		if n%2 == 1 {
+			c.cfg.Keep = cfg.Lease / 3
+		}
 		c.reach(plan.Set)
 		if err := c.start(0); err != nil {
 			return err

@@ -14,6 +14,7 @@ type Config struct {
 	Began    time.Duration // when the run began, by boottime.Now
 	Lease    time.Duration
 	MaxLease time.Duration // the longest lease of LockFor
+	Keep     time.Duration // for how long locks stay with the client
 	Guard    time.Duration // of masters that restarted; negative: none
 
 	// NodeTimeout is how long a master may take to answer. 0: the library's default.

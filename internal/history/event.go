@@ -42,7 +42,7 @@ const (
 	Stall What = "stall"
 
 	// Started, Stopped (with SIGSTOP), Continued, Killed and Exited tell the life of the client process Who.
-	// Started has Skew.
+	// Started has Skew and Keep.
 	Started   What = "started"
 	Stopped   What = "stopped"
 	Continued What = "continued"
@@ -146,6 +146,7 @@ type Event struct {
 
 	From time.Duration `json:"from,omitempty"`
 	Skew time.Duration `json:"skew,omitempty"` // of a client's wall clock
+	Keep time.Duration `json:"keep,omitempty"` // for how long a client keeps locks that nobody else wants
 
 	ID      int      `json:"id,omitempty"`
 	Fault   string   `json:"fault,omitempty"`

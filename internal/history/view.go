@@ -62,6 +62,7 @@ type Trouble struct {
 type Process struct {
 	Who    string
 	Skew   time.Duration
+	Keep   time.Duration
 	Began  time.Duration
 	Ended  time.Duration // it exited or was killed; Never
 	Killed bool
@@ -190,7 +191,7 @@ func (s *sorter) asksOf(c *Call) error {
 func (s *sorter) live(e *Event) {
 	p := s.processes[e.Who]
 	if e.What == Started {
-		p = &Process{Who: e.Who, Skew: e.Skew, Began: e.At, Ended: Never}
+		p = &Process{Who: e.Who, Skew: e.Skew, Keep: e.Keep, Began: e.At, Ended: Never}
 		s.processes[e.Who] = p
 		s.view.Processes = append(s.view.Processes, p)
 	}

@@ -68,7 +68,7 @@ func (r *record) overlap(first, second *history.Hold) (history.Violation, bool) 
 		Events: r.part(first.By.Event, first.Event, second.Event, *firstLook(first, second.At), *firstLook(second, second.At)),
 	}
 	if fault := r.excuse(first, second); fault != nil {
-		v.Unpromised = fmt.Sprintf("masters forgot without restarting (%s)", fault.events[0].Fault)
+		v.Unpromised = forgotten(fault)
 	}
 	return v, true
 }
@@ -89,11 +89,35 @@ func writesUntil(h *history.Hold) time.Duration {
 // was granted. It gave that vote after the first of the two calls began, and any vote lasts for the longest
 // lease, 1 % more or less by the clocks; a second is for an answer that is late.
 func (r *record) excuse(first, second *history.Hold) *trouble {
-	from := min(first.By.At, second.By.At)
+	from := min(r.votedFrom(first), r.votedFrom(second))
 	return r.forgot(history.Span{
 		From: max(from, second.At-r.Run.MaxLease-r.Run.MaxLease/100-time.Second),
 		To:   second.At,
 	})
+}
+
+// forgotten says why nobody promised otherwise.
+func forgotten(t *trouble) string {
+	return fmt.Sprintf("masters forgot without restarting (%s)", t.events[0].Fault)
+}
+
+// votedFrom returns from when on a hold's votes may have been given: since its call began, or for longer if its
+// client may have kept them.
+func (r *record) votedFrom(hold *history.Hold) time.Duration {
+	if p := r.processes[hold.Who]; p != nil && p.Keep > 0 {
+		return hold.By.At - p.Keep - r.Run.Lease
+	}
+	return hold.By.At
+}
+
+// stale returns the fault for which nobody promised that a hold's token is larger than those granted before its
+// call, or nil: a master forgot what its client may have kept at that time.
+func (r *record) stale(hold *history.Hold) *trouble {
+	from := r.votedFrom(hold)
+	if from == hold.By.At {
+		return nil
+	}
+	return r.forgot(history.Span{From: from, To: hold.At})
 }
 
 // round shortens a time for people.

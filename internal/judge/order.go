@@ -28,7 +28,7 @@ const Order = "order"
 func order(r *record) Check {
 	check := Check{Name: Order}
 	for _, key := range r.keys {
-		holds := stays(r.byKey[key])
+		holds := stays(slices.DeleteFunc(slices.Clone(r.byKey[key]), func(h *history.Hold) bool { return r.stale(h) != nil }))
 		check.Looked += len(holds)
 		for len(holds) > 0 {
 			n := min(windowSize, len(holds))

@@ -100,6 +100,8 @@ func parse(t *testing.T, words []string) history.Event {
 			e.Slot = number(t, value)
 		case "until":
 			e.Until = seconds(t, value)
+		case "keep":
+			e.Keep = seconds(t, value)
 		case "deadline":
 			e.Deadline = seconds(t, value)
 		case "from":

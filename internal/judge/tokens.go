@@ -20,11 +20,15 @@ func tokens(r *record) Check {
 		return check
 	}
 	found := func(text string, first, second *history.Hold) {
-		check.Violations = append(check.Violations, history.Violation{
+		v := history.Violation{
 			Check: Tokens, At: second.At,
 			Text:   fmt.Sprintf("%s: %s has token %d, %s %s %d", second.Key(), first.Who, first.Token, second.Who, text, second.Token),
 			Events: r.part(first.Event, second.By.Event, second.Event),
-		})
+		}
+		if fault := r.stale(second); fault != nil && first.Token != second.Token {
+			v.Unpromised = forgotten(fault)
+		}
+		check.Violations = append(check.Violations, v)
 	}
 	for _, key := range r.keys {
 		granted := r.byKey[key]

@@ -14,6 +14,20 @@ func TestTokens(t *testing.T) {
 			> 1.1 c1 grant 1 a token=5 until=3
 			> 1.2 c2 call 1 lock a
 			> 1.3 c2 grant 1 a token=4 until=3`, "c1 has token 5, c2 asked later, and has 4", false},
+		{"a smaller one of what a client kept, though a master forgot it", `
+			  0.1 c2 started keep=1
+			  0.9 r  fault 1 flushall on=m1 forgets
+			  0.95 r mended 1
+			  1.0 c1 call 1 lock a
+			> 1.1 c1 grant 1 a token=5 until=3
+			> 1.2 c2 call 1 lock a
+			> 1.3 c2 grant 1 a token=4 until=3`, "c1 has token 5, c2 asked later, and has 4", true},
+		{"a smaller one of what a client kept, though none forgot it", `
+			  0.1 c2 started keep=1
+			  1.0 c1 call 1 lock a
+			> 1.1 c1 grant 1 a token=5 until=3
+			> 1.2 c2 call 1 lock a
+			> 1.3 c2 grant 1 a token=4 until=3`, "c1 has token 5, c2 asked later, and has 4", false},
 		{"in any order where both asked before", `
 			1.0 c1 call 1 lock a
 			1.1 c2 call 1 lock a

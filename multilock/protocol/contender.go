@@ -12,6 +12,7 @@ type Want struct {
 	Lease time.Duration // whole milliseconds
 	Wait  bool          // until the lock is free; otherwise it tries, a few times at most
 	Again bool          // enter a lock that the owner holds already
+	Keep  bool          // its client keeps locks: take a range of fencing tokens
 
 	Shared  bool // together with other readers
 	Permits int  // above 0: one of so many slots, which are numbered from 0
@@ -33,6 +34,7 @@ type Contender struct {
 	Try      uint32 // the owner: each has one try at a free lock
 	Round    uint32 // the last one
 	BackOffs uint8  // and pauses after a split
+	Recalled bool   // it has paused for a lock that another client may only keep
 
 	Begun     clock.Instant
 	AskAt     clock.Instant // when the next round is due

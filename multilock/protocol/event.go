@@ -88,6 +88,8 @@ const (
 	somebody Holder = 1
 	// Ours is set in the numbers of owners of the contender's own client.
 	Ours Holder = 1 << 63
+	// Keeps is set in those of owners whose clients keep locks.
+	Keeps Holder = 1 << 62
 )
 
 // Kind is the kind of an [Event].

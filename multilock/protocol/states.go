@@ -16,8 +16,8 @@ const (
 	Waiting
 	// Minority: it has votes, too few of them, which it gives back at BackOffAt.
 	Minority
-	// Paused: several contenders split the votes of a lock that is free. Those it had are given
-	// back; it asks again at AskAt.
+	// Paused: several contenders split the votes of a lock that is free, or another client may only keep
+	// it. The votes that it had are given back; it asks again at AskAt.
 	Paused
 	// Settling: a majority of the votes is valid, and the masters agree on the fencing token.
 	Settling
@@ -51,7 +51,7 @@ var Arrows = []Arrow{
 
 	{Asking, Waiting, "round lost"},
 	{Asking, Minority, "some votes, or a hand-off"},
-	{Asking, Paused, "votes split (TryLock)"},
+	{Asking, Paused, "votes split, or the lock may only be kept (TryLock)"},
 	{Asking, Settling, "majority"},
 	{Asking, Won, "majority, one token"},
 	{Asking, Failed, "refused (TryLock), in vain, or given up"},

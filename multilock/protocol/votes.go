@@ -246,6 +246,8 @@ func (c *Contender) judge(conf *Config, now clock.Instant, ev *Event, out *Effec
 	case c.Want.Again && conf.decide(0, no) == quorum.Lost:
 		c.fail(Gone, out)
 	case undecided:
+	case c.kept(conf) && !c.Want.Again && !c.Recalled:
+		c.recall(conf, now, ev, out)
 	case split && !c.Want.Again && c.BackOffs < c.maxSplits()-1:
 		c.pause(conf, now, ev, out)
 	default:

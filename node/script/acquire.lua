@@ -1,7 +1,7 @@
 -- acquire.lua: take a lock, or wait for it.
 --
 -- KEYS[1]  lock, the lock key: a hash, owner -> hold count
--- ARGV[1]  owner, "uuid:rN"
+-- ARGV[1]  owner, "uuid:rN", or "uuid:kN" if its client keeps locks
 -- ARGV[2]  lease, in ms; empty to wait only, and leave the lock even if it is free
 -- ARGV[3]  proposal, the fencing token asked for
 -- ARGV[4]  since, ARGV[5] short and ARGV[6] round, see queue.lua; missing if owner does not wait
@@ -72,24 +72,26 @@ if lease == '' or redis.call('exists', lock, queue) ~= 0 then
     end
   end
   if not granted then
+    -- #include wanted.lua
     return {left, holder, since and redis.call('zrank', queue, owner) or nil}
   end
 end
 
 local ttl = lease + fenceTTL .. '' -- Redis takes longer to write a number
 local last = redis.call('set', counter, proposal, 'get', 'px', ttl)
-local token = 0
+-- A client that keeps the lock has a range of tokens, of which the counter is the last.
+local token, more = 0, string.sub(owner, 37, 38) == ':k' and 999 or 0
 if last then
   local number = tonumber(last)
   if not number then
     redis.call('set', counter, last, 'px', ttl) -- it is put back
     return redis.error_reply('ERR the fencing counter is no number')
   end
-  if number + 1 >= fenceEnd then
+  if number + more + 1 >= fenceEnd then
     return redis.error_reply(beyond)
   end
-  if number >= tonumber(proposal) then
-    token = number + 1
+  if number + more >= tonumber(proposal) then
+    token = number + more + 1
     redis.call('set', counter, string.format('%.0f', token), 'px', ttl)
   end
 end

@@ -35,4 +35,6 @@ for i = 1, holder and #owners or 0, 2 do
   end
   leave(owners[i])
 end
-return handOn()
+local answer = handOn()
+-- #include wanted.lua
+return answer

@@ -50,6 +50,16 @@ func DecodeHandOff(payload string) (HandOff, bool) {
 	return h, true
 }
 
+// DecodeWanted reads what wanted.lua publishes: the owner of a client that keeps locks, and the key that somebody
+// else wants.
+func DecodeWanted(payload string) (owner, key string, ok bool) {
+	owner, key, ok = strings.Cut(payload, " wanted ")
+	return owner, key, ok && Keeps(owner) && key != ""
+}
+
+// Keeps reports whether owner is "uuid:kN": its client may keep the lock when it is done.
+func Keeps(owner string) bool { return len(owner) > 38 && owner[36:38] == ":k" }
+
 // Release returns the command that gives back what was handed off, to an owner that has gone.
 func (h HandOff) Release() *Command {
 	if h.Mode == Permit {

@@ -6,7 +6,7 @@
 --          "NOTLOCK type", and behind "NOTLOCK hash" its number of fields
 -- A part of the scripts of locks, which carry it inside.
 
--- A lock has exactly one field, and that reads as an owner: ours, "uuid:rN", or Redisson's,
+-- A lock has exactly one field, and that reads as an owner: ours, "uuid:rN" or "uuid:kN", or Redisson's,
 -- "uuid:number"; or "mode", which is "shared", see readers.lua. owner is the caller's own, which
 -- needs no second look.
 local function holderOf(owner)
@@ -17,7 +17,7 @@ local function holderOf(owner)
     return nil
   end
   if holder and not fields[2] and (holder == owner or string.find(holder,
-    '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:[r%-]?%d+$')) then
+    '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:[rk%-]?%d+$')) then
     return holder
   end
   if holder == 'mode' and not fields[2] and redis.call('hget', lock, 'mode') == 'shared' then

@@ -76,6 +76,7 @@ if not inside and not open then
     end
   end
   if left then
+    -- #include wanted.lua
     if holder == 'shared' and since then
       holder = ''
     end

@@ -65,4 +65,4 @@ func TypeOf(key string) string {
 }
 
 // owner is what an owner ends in.
-var owner = regexp.MustCompile(`:r\d+$`)
+var owner = regexp.MustCompile(`:[rk]\d+$`)

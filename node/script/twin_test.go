@@ -60,10 +60,10 @@ func newWalk(h *scriptFixture, r *rand.Rand) *walk {
 		modes:  map[twin.Owner]twin.Mode{},
 		tokens: []int64{1000, 1_795_222_713_542_292}[r.IntN(2)],
 	}
-	for _, name := range []string{"a", "b", "redisson"} {
+	for _, name := range []string{"a", "keep", "redisson"} {
 		w.hears[name] = r.IntN(5) > 0
 	}
-	for _, name := range []string{"a", "b"} {
+	for _, name := range []string{"a", "keep"} {
 		if w.hears[name] {
 			w.listen(HandOffChannel(client(name)))
 		}

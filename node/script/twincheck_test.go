@@ -82,6 +82,10 @@ func (w *walk) told(k int, want twin.Reply) {
 		}
 		w.published(HandOffChannel(name), fmt.Sprintf("%s %d %s %s", w.text(to.Owner), to.Round, token, w.names[k]))
 	}
+	if owner := w.text(want.Wanted); want.Wanted != 0 && w.hear(want.Wanted) {
+		name, _, _ := strings.Cut(owner, ":")
+		w.published(HandOffChannel(name), owner+" wanted "+w.names[k])
+	}
 	if want.Told {
 		w.published(FreedChannel(w.names[k]), "0")
 	}

@@ -10,12 +10,15 @@ import (
 
 // clients are in the order of their uuids, and each has a thousand owners: so the order of the
 // owners' texts, of which Redis makes the order of equal stamps, is that of their numbers.
-var clients = [...]string{"a", "b", "deaf", "theirs"}
+var clients = [...]string{"a", "deaf", "keep", "theirs"}
 
 // fresh returns a new owner of a client.
 func (w *walk) fresh(of string) twin.Owner {
 	w.owners++
 	o := twin.Owner(slices.Index(clients[:], of)+1)*1000 + w.owners
+	if of == "keep" {
+		o |= twin.Keeper
+	}
 	if of != "theirs" {
 		w.modes[o] = twin.Mode(w.r.IntN(2))
 	}
@@ -52,7 +55,7 @@ func (w *walk) mayRead(k int, o twin.Owner) bool {
 
 // text is an owner as the scripts know it.
 func (w *walk) text(o twin.Owner) string {
-	switch c := o / 1000; {
+	switch c := o &^ twin.Keeper / 1000; {
 	case o == 0:
 		return ""
 	case o == twin.Redisson:
@@ -61,6 +64,8 @@ func (w *walk) text(o twin.Owner) string {
 		return SharedHolder
 	case clients[c-1] == "theirs":
 		return id(fmt.Sprintf("theirs:%03d", o%1000))
+	case o&twin.Keeper != 0:
+		return id(fmt.Sprintf("%s:k%03d", clients[c-1], o&^twin.Keeper%1000))
 	default:
 		return id(fmt.Sprintf("%s:r%03d", clients[c-1], o%1000))
 	}
@@ -78,7 +83,7 @@ func (w *walk) hear(o twin.Owner) bool {
 	if o == twin.Redisson {
 		return w.hears["redisson"]
 	}
-	return w.hears[clients[o/1000-1]]
+	return w.hears[clients[o&^twin.Keeper/1000-1]]
 }
 
 // somebody is mostly the holder, or one who waits or did, or was forced out, or is new.

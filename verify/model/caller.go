@@ -83,6 +83,7 @@ func (w *World) fresh(k *Case, c int) {
 	p.Last++
 	p.Contender = protocol.Contender{Want: k.want(c), Start: k.slot(c)}
 	p.Hold, p.Held, p.Forced, p.Barred, p.Token, p.Slot = protocol.Hold{}, false, false, false, 0, 0
+	p.Fresh, p.Wanted = false, false
 	p.Renewals = [maxRenewals]Renewal{}
 }
 
@@ -101,7 +102,7 @@ func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
 	switch x.Kind {
 	case ask:
 		ev.Kind = protocol.Answer
-		ev.Holder, ev.Left, ev.Ahead = x.Holder, ticks(int(x.Left/millis(1))), int(x.Ahead)
+		ev.Holder, ev.Left, ev.Ahead = k.holder(x.Holder), ticks(int(x.Left/millis(1))), int(x.Ahead)
 	case release:
 		ev.Kind = protocol.Entered
 	case raise:
@@ -110,6 +111,9 @@ func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
 		ev.Kind = protocol.HandedOff
 	case renew:
 		w.renewed(k, c, x)
+		return false
+	case wanted:
+		w.wanted(k, c, x.Owner)
 		return false
 	}
 	return w.step(k, c, ev, lot)
@@ -127,6 +131,7 @@ func (w *World) take(k *Case, c int, lot uint32) (drawn bool) {
 		w.violate(overAlready)
 	}
 	p.Held, p.Token, p.Slot = true, p.Contender.Token, uint8(p.Contender.Slot)
+	p.Fresh = p.Contender.First() < p.Contender.Token
 	w.hold(k, c, protocol.HoldEvent{
 		Kind: protocol.HoldWon, Until: p.Contender.Until, At: at, Wish: protocol.Wish{Watched: k.Watch, Lease: ticks(k.Lease)},
 		Short: p.Contender.Short, Trip: ticks(k.Trip), Shared: k.reads(c),

@@ -32,6 +32,8 @@ type Case struct {
 	Spread    bool   // they begin with slots of their own, as far as there are enough
 	Watch     bool   // holds are renewed for as long as they last
 	Deaf      int    // so many of the callers, the last ones, hear of no hand-off, and ask
+	Keepers   int    // so many of the callers, the first ones, have clients that keep locks
+	Keep      int    // for so long
 	Drift     bool   // masters end leases early, by up to the margin; see back
 
 	Faults  int // how many things may go wrong
@@ -82,6 +84,7 @@ func (k Case) ready() *Case {
 func (k *Case) want(c int) protocol.Want {
 	return protocol.Want{
 		Lease: ticks(k.Lease), Wait: c < k.Callers-k.Tries, Shared: k.reads(c), Permits: k.permits(c),
+		Keep: k.keeps(c),
 	}
 }
 

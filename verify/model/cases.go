@@ -20,6 +20,7 @@ var teeth = []string{
 	"shared/WWR, two in line, downgrade/1", "shared/RR, older", "shared/WR, tokens, one comes again, restart",
 	"slots/two", "slots/two for one", "slots/three", "slots/two for one, lose",
 	"slots/two for one, tokens, crash", "slots/two for one, restart", "slots/one waits, two try",
+	"kept/two/1", "kept/two, renewed, long, slow", "kept/one keeps, one tries/1",
 	"token/two/1", "token/two, one comes again/1", "token/two, a fault/1", "token/two, one sleeps/1", "token/two, a restart empty/1",
 }
 
@@ -34,6 +35,7 @@ func allCases() []*Case {
 	t.tokens()
 	t.shared()
 	t.slots()
+	t.kept()
 	t.changing()
 	t.large()
 	return t.cases

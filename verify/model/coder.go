@@ -188,6 +188,7 @@ func (c *coder) owner(o twin.Owner) twin.Owner {
 
 // party codes who has the lock, or the slots of a semaphore.
 func (c *coder) party(h protocol.Holder) protocol.Holder {
+	h &^= protocol.Keeps
 	var room [maxHolders]twin.Owner
 	owners := room[:max(1, c.k.Permits)]
 	for i := len(owners) - 1; i >= 0; i-- {
@@ -196,7 +197,7 @@ func (c *coder) party(h protocol.Holder) protocol.Holder {
 	for i := range owners {
 		owners[i] = c.owner(owners[i])
 	}
-	return party(owners...)
+	return c.k.holder(party(owners...))
 }
 
 func (c *coder) since(v int64) int64 {

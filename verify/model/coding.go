@@ -36,7 +36,7 @@ func (c *coder) caller(i int) {
 	} else {
 		c.u8(c.names.owners[i].of(int64(p.Last)))
 	}
-	held := p.live() || p.Unsent || p.renewing()
+	held := p.live() || p.Unsent || p.renewing() || p.Keeping
 	forced, barred := p.Forced && !p.gone(), p.Barred && !p.gone()
 	c.flags(&held, &p.Crashed, &p.Asleep, &p.Unsent, &forced, &barred, &p.Still)
 	if c.k.Kinds&still != 0 {
@@ -50,6 +50,13 @@ func (c *coder) caller(i int) {
 	if held {
 		p.Held = true
 		c.hold(p)
+	}
+	if c.k.keeps(i) && held {
+		c.flags(&p.Keeping, &p.Fresh, &p.Wanted)
+		if p.Keeping {
+			p.Kept = protocol.Kept{Until: c.exact(p.Kept.Until), Last: protocol.Range}
+			p.KeepOver = c.tick(p.KeepOver)
+		}
 	}
 	if c.k.Comes > 0 || !p.gone() {
 		p.Since = c.since(p.Since)
@@ -88,8 +95,11 @@ func (c *coder) contender(caller int, p *protocol.Contender) {
 	if c.k.Permits > 0 {
 		p.Start, p.Slot = c.slots(p.Start, p.Slot)
 	}
+	if c.k.Keepers > 0 && !c.k.want(caller).Wait {
+		c.flags(&p.Recalled)
+	}
 	round := uint32(usual)
-	if p.Round < usual && c.names.first[caller] {
+	if p.Round < usual && (c.names.first[caller] || c.k.keeps(caller)) { // what was won in the first may be kept
 		round = p.Round
 	}
 	if round = uint32(c.u8(uint8(round))); c.reading {
@@ -285,7 +295,7 @@ func (c *coder) known(m, caller int) {
 	if !p.Held {
 		return
 	}
-	if p.live() {
+	if p.live() || p.Keeping {
 		c.set(m, &p.Hold.At)
 	}
 	for i := range p.Renewals {

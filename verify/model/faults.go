@@ -127,7 +127,7 @@ func (x *mover) callerFaults(it *item, c int) {
 	if p.Crashed {
 		return
 	}
-	if k.Kinds&crash != 0 && (p.contends() || p.live()) {
+	if k.Kinds&crash != 0 && (p.contends() || p.live() || p.Keeping) {
 		x.fault(it, crash, func(n *World) { n.crash(k, c) })
 	}
 	if k.Kinds&giveUp != 0 && p.contends() && !p.Asleep {
@@ -136,7 +136,7 @@ func (x *mover) callerFaults(it *item, c int) {
 	if k.Kinds&sleep != 0 && !p.Asleep && w.busy(k, c) {
 		x.fault(it, sleep, func(n *World) { n.sleep(k, c) })
 	}
-	if k.Kinds&still != 0 && !p.Asleep && (p.contends() || p.live()) {
+	if k.Kinds&still != 0 && !p.Asleep && (p.contends() || p.live() || p.Keeping) {
 		x.fault(it, still, func(n *World) { n.pause(k, c) })
 	}
 }
@@ -250,7 +250,7 @@ func (w *World) wake(k *Case, c int) {
 // busy reports whether there is something for a caller to do.
 func (w *World) busy(k *Case, c int) bool {
 	p := &w.Callers[c]
-	if !p.contends() && !p.live() {
+	if !p.contends() && !p.live() && !p.Keeping {
 		return false
 	}
 	for m := range k.Masters {
@@ -260,7 +260,7 @@ func (w *World) busy(k *Case, c int) bool {
 			}
 		}
 	}
-	return w.wakes(c) || p.live() && p.Hold.Due && w.clock(c).Left(p.Hold.RenewAt) <= 0
+	return w.wakes(c) || p.Keeping || p.live() && p.Hold.Due && w.clock(c).Left(p.Hold.RenewAt) <= 0
 }
 
 // forceUnlock frees the lock on all masters, whoever has it.
@@ -276,8 +276,10 @@ func (w *World) forceUnlock(k *Case) {
 	}
 	for m := range k.Masters {
 		if p := &w.Masters[m]; !p.Dead {
+			holder := p.Lock.Holder
 			reply := w.force(k, p)
 			w.publish(k, uint8(m), &reply)
+			w.want(k, uint8(m), holder)
 		}
 	}
 }

@@ -122,6 +122,7 @@ func (w *World) renewed(k *Case, c int, x *Message) {
 func (w *World) holdTimers(k *Case, c int) {
 	p := &w.Callers[c]
 	now := w.clock(c)
+	w.keepOver(k, c)
 	if p.live() && now.Left(p.Hold.Until) <= 0 {
 		w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDue})
 	}

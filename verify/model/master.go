@@ -43,6 +43,9 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 		reply.Token = 1
 	}
 	w.publish(k, x.Master, &reply)
+	if x.Kind == ask && reply.Outcome == twin.Refused {
+		w.want(k, x.Master, reply.Holder)
+	}
 	w.noteCarry(k, x)
 	if !answer || x.Kind == release && x.Next == 0 {
 		return

@@ -255,7 +255,9 @@ func (x *mover) choices(it *item, c int) (goOn bool) {
 		if k.Downgrade && !p.Hold.Shared {
 			x.fault(it, 0, func(w *World) { w.downgrade(k, c) })
 		}
-		x.free(it, func(w *World) { w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldEnd}) })
+		x.free(it, func(w *World) { w.unlock(k, c) })
+	case p.Keeping:
+		x.free(it, func(w *World) { w.takeOver(k, c) })
 	case it.Comes > 0 && (p.Held || p.Contender.Over()):
 		x.fault(it, 0, func(w *World) {
 			w.Comes--

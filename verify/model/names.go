@@ -117,6 +117,7 @@ func (t *names) collect(k *Case, w *World) {
 }
 
 func (t *names) party(h protocol.Holder) {
+	h &^= protocol.Keeps
 	for h != protocol.Nobody {
 		var o twin.Owner
 		o, h = last(h)

@@ -26,6 +26,7 @@ const (
 	raise
 	renew
 	handOff
+	wanted // somebody else wants what an owner has whose client keeps locks
 )
 
 // Message is a command, the answer to one, or a hand-off. Answers keep what the client knows of

@@ -119,7 +119,7 @@ func (w *World) checkResidue(k *Case, m, client int) {
 		}
 		any = true
 		p := &w.Callers[callerOf(o)]
-		if !p.Crashed && (o != w.current(callerOf(o)) || !p.contends() && !p.live()) {
+		if !p.Crashed && (o != w.current(callerOf(o)) || !p.contends() && !p.live() && !p.Keeping) {
 			found = true
 		}
 	}

@@ -32,7 +32,7 @@ func (w *World) noteText(format string, args ...any) {
 	}
 }
 
-var kinds = [...]string{"ask", "release", "raise", "renew", "hand-off"}
+var kinds = [...]string{"ask", "release", "raise", "renew", "hand-off", "wanted"}
 
 var commands = [...]string{"once", "or queue", "queue only", "again"}
 
@@ -56,6 +56,7 @@ func name(o twin.Owner) string {
 
 // partyName names who has a lock, or the slots of a semaphore.
 func partyName(h protocol.Holder) (s string) {
+	h &^= protocol.Keeps
 	for h != protocol.Nobody {
 		var o twin.Owner
 		o, h = last(h)
@@ -76,6 +77,8 @@ func (x *Message) String() string {
 		if x.Next != 0 {
 			s += fmt.Sprintf(" and enter %s #%d", name(x.Next), x.Round)
 		}
+	case wanted:
+		return fmt.Sprintf("%s is wanted", name(x.Owner))
 	case handOff:
 		s += fmt.Sprintf(" #%d", x.Round)
 	case raise, renew:

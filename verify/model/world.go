@@ -59,6 +59,12 @@ type Caller struct {
 	Renewals [maxRenewals]Renewal
 	Unsent   bool // a renewal was made and is about to be sent
 
+	Keeping  bool // what it had stays with its client
+	Kept     protocol.Kept
+	KeepOver int64 // the tick until which it does
+	Fresh    bool  // the hold was granted, and not handed off: so it may stay
+	Wanted   bool  // somebody else is known to want it
+
 	Crashed, Asleep bool
 
 	Still  bool  // it is asleep, and its clock stands still
@@ -120,7 +126,9 @@ func (c *Caller) contends() bool {
 func (c *Caller) live() bool { return c.Held && c.Hold.Live() }
 
 // gone reports whether the caller wants nothing, and has nothing.
-func (c *Caller) gone() bool { return c.Crashed || c.Contender.Over() && !c.live() && !c.Unsent }
+func (c *Caller) gone() bool {
+	return c.Crashed || c.Contender.Over() && !c.live() && !c.Unsent && !c.Keeping
+}
 
 // valid reports whether the caller has the lock, as far as it can know: with a clock that is behind, it
 // cannot.

@@ -52,10 +52,18 @@ func (l *Lock) acquire(now int64, hears Hears, lease int64, e Entry) Reply {
 			return no
 		}
 	}
-	if l.Counter >= maxToken {
-		return beginAnew(&l.Counter, e.Proposal)
+	more := int64(0)
+	if e.Owner.keeps() {
+		more = reach
 	}
-	l.Counter = max(l.Counter+1, e.Proposal)
+	switch {
+	case l.Counter == 0:
+		l.Counter = e.Proposal
+	case l.Counter >= maxToken-more:
+		return beginAnew(&l.Counter, e.Proposal)
+	default:
+		l.Counter = max(l.Counter+more+1, e.Proposal)
+	}
 	l.give(now, e.Owner, 1, lease)
 	return Reply{Outcome: Done, Token: l.Counter}
 }
@@ -72,6 +80,9 @@ func (l *Lock) wait(now int64, e Entry) Entry {
 // refusal is the answer to the owner of w, which stands in the queue if it is not zero.
 func (l *Lock) refusal(holder Owner, left int64, w Entry) Reply {
 	r := refused(holder, left)
+	if holder.keeps() {
+		r.Wanted = holder
+	}
 	if w.Owner != 0 {
 		r.Rank = l.rank(w)
 	}

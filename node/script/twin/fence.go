@@ -3,6 +3,9 @@ package twin
 // maxToken is the largest fencing token, see fence.lua.
 const maxToken = 1<<53 - 2
 
+// reach is how many tokens, below its counter, the owner of a client that keeps the lock has as well.
+const reach = 999
+
 // beginAnew puts what is proposed in the place of a counter that is no token.
 func beginAnew(counter *int64, proposal int64) Reply {
 	*counter = proposal

@@ -12,6 +12,12 @@ const Redisson Owner = math.MaxUint32
 // Readers is who has a lock that is shared.
 const Readers Owner = math.MaxUint32 - 1
 
+// Keeper is set in owners of clients that keep locks.
+const Keeper Owner = 1 << 30
+
+// keeps reports whether o's client keeps locks.
+func (o Owner) keeps() bool { return o < Readers && o&Keeper != 0 }
+
 // Mode is how an owner has a lock: alone, or together with other readers.
 type Mode uint8
 

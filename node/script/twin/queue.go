@@ -33,7 +33,7 @@ func (e *Entry) hears(hears Hears) bool { return e.Polls || hears(e.Owner) }
 // Redis has its members. There it is the text of the owners that counts, so the order is the same if
 // that is the order of their numbers.
 func (e *Entry) before(f *Entry) bool {
-	return e.Since < f.Since || e.Since == f.Since && e.Owner < f.Owner
+	return e.Since < f.Since || e.Since == f.Since && e.Owner&^Keeper < f.Owner&^Keeper
 }
 
 // enter puts e into the queue, or notes the next ask of its owner, and returns it as it stands there.

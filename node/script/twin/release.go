@@ -34,7 +34,7 @@ func (l *Lock) Force(now int64, hears Hears, token int64) Reply {
 	if l.Alien {
 		return Reply{Outcome: Failed}
 	}
-	mine := l.Holder != 0
+	mine, holder := l.Holder != 0, l.Holder
 	if l.Holder == Readers {
 		for _, r := range l.Reading {
 			if r.Owner != 0 {
@@ -50,7 +50,11 @@ func (l *Lock) Force(now int64, hears Hears, token int64) Reply {
 		l.leave(l.Holder)
 	}
 	l.free()
-	return l.handOn(now, hears, token, mine)
+	r := l.handOn(now, hears, token, mine)
+	if holder.keeps() {
+		r.Wanted = holder
+	}
+	return r
 }
 
 // release is release.lua, without what is particular about a Force. A next of owner 0 is none.

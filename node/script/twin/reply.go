@@ -36,6 +36,7 @@ type Reply struct {
 	Holders [MaxSlots]Owner // who has the permits, in order: an acquire of one that is refused
 
 	HandOffs [MaxQueue]HandOff // of which somebody has heard, in their order; the rest is zero
+	Wanted   Owner             // whose client was told that somebody else wants the lock that it keeps; 0: nobody's
 	Told     bool              // Redisson's clients have heard that the lock is free
 }
 

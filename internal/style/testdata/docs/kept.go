@@ -1,0 +1,10 @@
+package docs
+
+import (
+	"context"
+	"time"
+
+	"example.com/redlock/redlock"
+)
+
+var masters []string

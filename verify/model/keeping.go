@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node/script/twin"
+)
+
+// What a client does that keeps its locks, as multilock does in keep.go.
+
+// keeps reports whether the client of caller c keeps its locks.
+func (k *Case) keeps(c int) bool { return c < k.Keepers }
+
+// keeping reports whether the client of an owner keeps its locks.
+func (k *Case) keeping(o twin.Owner) bool {
+	return o != 0 && o < twin.Readers && k.keeps(callerOf(o))
+}
+
+// unlock gives the hold of caller c back, or keeps it.
+func (w *World) unlock(k *Case, c int) {
+	p := &w.Callers[c]
+	if !p.Fresh || p.Wanted || p.Unsent || p.renewing() || p.Hold.Shared {
+		w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldEnd})
+		return
+	}
+	ev := protocol.HoldEvent{Kind: protocol.HoldEnd}
+	from := p.Hold.State
+	var out protocol.HoldEffects
+	p.Hold.Step(k.config(c), w.clock(c), &ev, &out)
+	w.noteText("C%d unlocks, and KEEPS the lock", c)
+	k.holdArrow(w, from, p.Hold.State)
+	if p.Hold.State != protocol.Released {
+		w.sendAll(k, w.giveBack(k, c, max(w.Clock, p.Token)), out.Release)
+		return
+	}
+	p.Keeping, p.KeepOver, p.Kept = true, w.Now+int64(k.Keep), protocol.Kept{Until: p.Hold.Until, Last: protocol.Range}
+}
+
+// takeOver makes a hold of what the client of caller c keeps.
+func (w *World) takeOver(k *Case, c int) {
+	p := &w.Callers[c]
+	until, ok := p.Kept.Take(w.clock(c), ticks(k.Lease), true)
+	if !ok {
+		w.recall(k, c)
+		return
+	}
+	p.Keeping = false
+	w.noteText("C%d takes over what it KEPT", c)
+	w.hold(k, c, protocol.HoldEvent{
+		Kind: protocol.HoldWon, Until: until, At: p.Hold.At, Wish: protocol.Wish{Watched: k.Watch, Lease: ticks(k.Lease)}, Trip: ticks(k.Trip),
+	})
+}
+
+// recall gives back what the client of caller c keeps.
+func (w *World) recall(k *Case, c int) {
+	p := &w.Callers[c]
+	p.Keeping = false
+	w.sendAll(k, w.giveBack(k, c, max(w.Clock, p.Token)), p.Hold.At)
+}
+
+// wanted has a client learn that somebody else wants what its owner has.
+func (w *World) wanted(k *Case, c int, o twin.Owner) {
+	p := &w.Callers[c]
+	switch {
+	case o != w.current(c):
+	case p.Keeping:
+		w.noteText("C%d is told that its lock is wanted", c)
+		w.recall(k, c)
+	case p.live():
+		p.Wanted = true
+	}
+}
+
+// want publishes that an owner's lock is wanted, which a master has refused to somebody, or taken away.
+func (w *World) want(k *Case, m uint8, o twin.Owner) {
+	if k.keeping(o) && w.hears(k, o) {
+		client := k.client(callerOf(o))
+		w.put(Message{Master: m, Client: uint8(client), Channel: post, Kind: wanted, Owner: o}, k.back(client, int(m)))
+	}
+}
+
+// holder is who has the lock, as a client is told.
+func (k *Case) holder(h protocol.Holder) protocol.Holder {
+	if h == protocol.Nobody || k.Permits > 0 {
+		return h
+	}
+	if o, _ := last(h); k.keeping(o) {
+		return h | protocol.Keeps
+	}
+	return h
+}
+
+// keepOver gives back what was kept for long enough.
+func (w *World) keepOver(k *Case, c int) {
+	p := &w.Callers[c]
+	if p.Keeping && (w.Now >= p.KeepOver || w.clock(c).Left(p.Kept.Until) <= 0) {
+		w.recall(k, c)
+	}
+}
+
+// kept has locks that stay with their clients.
+func (t *table) kept() {
+	add := func(name string, k Case) {
+		if k.Masters == 0 {
+			k.Masters, k.Callers = 3, 2
+		}
+		if k.Delay == 0 {
+			k.Delay, k.Lease, k.Keep = 1, 12, 8
+		}
+		if k.Keepers == 0 {
+			k.Keepers = 1
+		}
+		t.add("kept/"+name, k)
+	}
+	for d := 1; d <= 2; d++ {
+		far := Case{Delay: d, Lease: 12 * d, Keep: 8 * d, Starts: true}
+		far.Masters, far.Callers = 3, 2
+		add(fmt.Sprintf("two/%d", d), far)
+		both := far
+		both.Keepers = 2
+		add(fmt.Sprintf("two keep/%d", d), both)
+		try := far
+		try.Tries = 1
+		add(fmt.Sprintf("one keeps, one tries/%d", d), try)
+		renewed := far
+		renewed.Watch = true
+		add(fmt.Sprintf("two, renewed/%d", d), renewed)
+	}
+	add("three", Case{Masters: 3, Callers: 3, Keepers: 1})
+	add("three keep", Case{Masters: 3, Callers: 3, Keepers: 3, Nightly: true})
+	add("two, a master is dead", Case{Dead: 1, Starts: true})
+	add("two, clocks differ", Case{Drift: true, Starts: true})
+	reader := Case{Roles: "WR", Starts: true}
+	add("a writer, a reader", reader)
+	reader.Tries = 1
+	add("a writer, a reader tries", reader)
+	long := Case{Delay: 1, Lease: 42, Keep: 40, Starts: true, Watch: true}
+	add("two, renewed, long, slow", long.with(slow))
+	for _, f := range faultNames {
+		k := Case{Starts: true}
+		add("two, "+f.name, k.with(f.kind))
+		k.Tries, k.Nightly = 1, f.kind == freezeLink
+		add("one keeps, one tries, "+f.name, k.with(f.kind))
+		k.Tries, k.Watch, k.Nightly = 0, true, f.kind&(loseHandOff|crash|restart|force|slow) == 0
+		add("two, renewed, "+f.name, k.with(f.kind))
+	}
+}
