@@ -16,7 +16,7 @@ type deed struct {
 
 // deed returns how to do a.
 func (s *stage) deed(a Act) deed {
-	at, engine, mended := 3*time.Second, 10*time.Second, 30*time.Second // a busy Docker engine takes seconds
+	at, engine, mended := 10*time.Second, 30*time.Second, 30*time.Second // a busy Docker engine takes long
 	masters := func(most time.Duration, do func(context.Context, *fleet.Master) error) func(context.Context) error {
 		return func(ctx context.Context) error {
 			return each(only(s.masters, a.On), func(m *fleet.Master) error {

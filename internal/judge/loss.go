@@ -56,9 +56,14 @@ func loss(r *record) Check {
 	return check
 }
 
-// end returns when a hold ended for its holder: it unlocked, was told of the loss, or ended itself.
+// end returns when a hold ended for its holder: it unlocked, was told of the loss, or ended itself. One that was
+// killed is not known to have run after what it told last: a machine that is too busy for it may keep it from
+// telling that, and from dying as well.
 func (r *record) end(h *history.Hold) time.Duration {
 	end := r.ended(h.Who)
+	if r.killed(h.Who) {
+		end = min(end, r.spoke[h.Who])
+	}
 	if h.Unlock != nil {
 		end = min(end, h.Unlock.At)
 	}

@@ -89,7 +89,15 @@ func TestLoss(t *testing.T) {
 			> 1.1 c1 grant 1 a until=3
 			  2.0 c1 stopped
 			  2.1 c1 continued
+			  5.0 c1 call 2 lock b
 			  5.0 c1 killed`, "not told at all, 2s later", false},
+		{"killed, without a word since it had been stopped", `
+			  1.0 c1 started
+			  1.0 c1 call 1 lock a
+			  1.1 c1 grant 1 a until=3
+			  2.0 c1 stopped
+			  2.1 c1 continued
+			  5.0 c1 killed`, "", false},
 		{"valid at its end, for as long as it takes to ask", `
 			1.0 c1 call 1 lock a
 			1.1 c1 grant 1 a until=3

@@ -17,6 +17,7 @@ type record struct {
 	absent    map[string][]history.Span  // when each process did not run
 	audits    map[string]history.Event   // the last of each client and master
 	keys      []string                   // that were held, sorted
+	spoke     map[string]time.Duration   // when each process told something last
 	byKey     map[string][]*history.Hold // in the order of their grants
 	byID      map[holdID]*history.Hold
 	carried   map[string][]history.Event // Accepted and Refused of each fenced register, as it carried them out
@@ -52,6 +53,7 @@ func newRecord(h *history.History) (*record, error) {
 		View:      view,
 		processes: map[string]*history.Process{},
 		audits:    map[string]history.Event{},
+		spoke:     map[string]time.Duration{},
 		byKey:     map[string][]*history.Hold{},
 		byID:      map[holdID]*history.Hold{},
 		carried:   map[string][]history.Event{},
@@ -66,6 +68,11 @@ func newRecord(h *history.History) (*record, error) {
 	}
 	r.keys = slices.Sorted(maps.Keys(r.byKey))
 	for _, e := range h.Events {
+		switch e.What {
+		case history.Started, history.Stopped, history.Continued, history.Killed, history.Exited: // told by others
+		default:
+			r.spoke[e.Who] = e.At
+		}
 		switch {
 		case e.What == history.Audited:
 			r.audits[e.Who] = e
