@@ -45,35 +45,9 @@ func keptTrials() []trial {
 	return trials
 }
 
-func measureSameName(ctx context.Context, e *env, c contender) (_ []figure, err error) {
-	cl, err := e.open(ctx, c, lease)
-	if err != nil {
-		return nil, err
-	}
-	defer closing(cl.Close, &err)
-	sleep(ctx, e.duration/2) // a client that keeps locks subscribes meanwhile
-	s := newTimings()
-	before, err := e.fleet.meters()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.run(ctx, cl, []string{"bench:same"}, e.duration); err != nil {
-		return nil, err
-	}
-	used, err := e.fleet.used(before)
-	if err != nil {
-		return nil, err
-	}
-	locks := float64(len(s.acquires))
-	return []figure{
-		{"acquire p50", "µs", micros(s.acquires.percentile(50))},
-		{"acquire p99", "µs", micros(s.acquires.percentile(99))},
-		{"release p50", "µs", micros(s.releases.percentile(50))},
-		{"throughput", "locks/s", locks / used.wall.Seconds()},
-		{"masters' CPU per lock", "µs", micros(used.masters.cpu) / locks},
-		{"script calls per lock", "", float64(used.masters.scripts()) / locks},
-		{"allocations per lock", "", float64(used.allocs) / locks},
-	}, nil
+func measureSameName(ctx context.Context, e *env, c contender) ([]figure, error) {
+	subscribed := e.duration / 2 // a client that keeps locks subscribes meanwhile
+	return measureLocks(ctx, e, c, []string{"bench:same"}, subscribed)
 }
 
 // measureAlternating has a client lock what the other has given back, or keeps.

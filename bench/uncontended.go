@@ -16,13 +16,18 @@ func uncontendedTrials() []trial {
 	}}
 }
 
-func measureUncontended(ctx context.Context, e *env, c contender) (_ []figure, err error) {
+func measureUncontended(ctx context.Context, e *env, c contender) ([]figure, error) {
+	return measureLocks(ctx, e, c, names(), 0)
+}
+
+// measureLocks has one caller lock and unlock names in turn, once its client has been open for settled.
+func measureLocks(ctx context.Context, e *env, c contender, names []string, settled time.Duration) (_ []figure, err error) {
 	cl, err := e.open(ctx, c, lease)
 	if err != nil {
 		return nil, err
 	}
 	defer closing(cl.Close, &err)
-	names := names()
+	sleep(ctx, settled)
 	s := newTimings()
 	before, err := e.fleet.meters()
 	if err != nil {

@@ -50,13 +50,12 @@ func (h *Hold) bind(other *Hold) bool {
 func (h *Hold) raise(ctx context.Context, token int64) error {
 	h.mu.Lock()
 	claim, lease := h.claim, h.state.Lease
-	h.mu.Unlock()
 	if token <= claim.Token {
-		h.mu.Lock()
 		h.token = max(h.token, token)
 		h.mu.Unlock()
 		return nil
 	}
+	h.mu.Unlock()
 	if !h.m.begin() {
 		return ErrClosed
 	}

@@ -171,16 +171,15 @@ func (s *side) draw(d *diagram, event any) {
 func mN(pool string) string { return "m" + string(pool[len(pool)-1]+1) }
 
 // diagram is a sequence diagram in Mermaid's language.
-type diagram []struct {
+type diagram []drawn
+
+type drawn struct {
 	at   time.Time
 	text string
 }
 
 func (d *diagram) add(at time.Time, format string, args ...any) {
-	*d = append(*d, struct {
-		at   time.Time
-		text string
-	}{at, fmt.Sprintf(format, args...)})
+	*d = append(*d, drawn{at, fmt.Sprintf(format, args...)})
 }
 
 // into replaces the diagram of a name in text. Notes tell the time since began.
@@ -192,13 +191,7 @@ func (d diagram) into(t *testing.T, text, name string, began time.Time) string {
 	if !ok || !closed {
 		t.Fatalf("no %q with its %q", begin, end)
 	}
-	slices.SortStableFunc(d, func(x, y struct {
-		at   time.Time
-		text string
-	},
-	) int {
-		return x.at.Compare(y.at)
-	})
+	slices.SortStableFunc(d, func(x, y drawn) int { return x.at.Compare(y.at) })
 	lines := []string{"```mermaid", "sequenceDiagram"}
 	for _, p := range []string{"A", "m1", "m2", "m3", "B"} {
 		lines = append(lines, "    participant "+p)

@@ -9,14 +9,14 @@ import (
 )
 
 // deed is how an act is done: it is begun, done again every so often as long as it lasts, and mended. What
-// fails for a master is tried again for that master for some seconds.
+// fails for a master is tried again for that master for a while.
 type deed struct {
 	begin, again, mend func(context.Context) error
 }
 
 // deed returns how to do a.
 func (s *stage) deed(a Act) deed {
-	at, engine, mended := 10*time.Second, 30*time.Second, 30*time.Second // a busy Docker engine takes long
+	at, engine := 10*time.Second, 30*time.Second // a busy Docker engine takes long
 	masters := func(most time.Duration, do func(context.Context, *fleet.Master) error) func(context.Context) error {
 		return func(ctx context.Context) error {
 			return each(only(s.masters, a.On), func(m *fleet.Master) error {
@@ -27,8 +27,8 @@ func (s *stage) deed(a Act) deed {
 	act := func(do func(*fleet.Master) error) func(context.Context, *fleet.Master) error {
 		return func(_ context.Context, m *fleet.Master) error { return do(m) }
 	}
-	restart := deed{mend: masters(mended, start)}
-	right := masters(mended, act((*fleet.Master).RightClock))
+	restart := deed{mend: masters(engine, start)}
+	right := masters(engine, act((*fleet.Master).RightClock))
 	repeated := func(do func(*fleet.Master) error) deed {
 		return deed{begin: masters(at, act(do)), again: masters(0, act(do))}
 	}
@@ -40,15 +40,15 @@ func (s *stage) deed(a Act) deed {
 		restart.begin = masters(engine, func(ctx context.Context, m *fleet.Master) error { return m.Stop(ctx) })
 		return restart
 	case Replace:
-		return deed{begin: masters(mended, func(ctx context.Context, m *fleet.Master) error { return m.Replace(ctx) })}
+		return deed{begin: masters(engine, func(ctx context.Context, m *fleet.Master) error { return m.Replace(ctx) })}
 	case Pause:
-		return deed{begin: masters(engine, act((*fleet.Master).Pause)), mend: masters(mended, act((*fleet.Master).Unpause))}
+		return deed{begin: masters(engine, act((*fleet.Master).Pause)), mend: masters(engine, act((*fleet.Master).Unpause))}
 	case Demote:
-		return deed{begin: masters(at, act((*fleet.Master).Demote)), mend: masters(mended, act((*fleet.Master).Promote))}
+		return deed{begin: masters(at, act((*fleet.Master).Demote)), mend: masters(engine, act((*fleet.Master).Promote))}
 	case MemoryFull:
-		return deed{begin: masters(at, act((*fleet.Master).Fill)), mend: masters(mended, act((*fleet.Master).Drain))}
+		return deed{begin: masters(at, act((*fleet.Master).Fill)), mend: masters(engine, act((*fleet.Master).Drain))}
 	case Eviction:
-		return deed{begin: masters(at, act((*fleet.Master).Evict)), mend: masters(mended, act((*fleet.Master).Drain))}
+		return deed{begin: masters(at, act((*fleet.Master).Evict)), mend: masters(engine, act((*fleet.Master).Drain))}
 	case FlushAll:
 		return deed{begin: masters(at, act((*fleet.Master).Flush))}
 	case ClientKill:

@@ -52,25 +52,11 @@ func (c *coder) caller(i int) {
 		c.hold(p)
 	}
 	if c.k.keeps(i) && held {
-		c.flags(&p.Keeping, &p.Fresh, &p.Wanted)
-		if p.Keeping {
-			p.Kept = protocol.Kept{Until: c.exact(p.Kept.Until), Last: protocol.Range}
-			p.KeepOver = c.tick(p.KeepOver)
-		}
+		c.keeping(p)
 	}
 	if c.k.Comes > 0 || !p.gone() {
 		p.Since = c.since(p.Since)
 	}
-}
-
-// renewing reports whether the answers to a renewal are still to come.
-func (c *Caller) renewing() bool {
-	for i := range c.Renewals {
-		if c.Renewals[i].Used {
-			return true
-		}
-	}
-	return false
 }
 
 func (c *coder) contender(caller int, p *protocol.Contender) {

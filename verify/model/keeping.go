@@ -99,6 +99,15 @@ func (w *World) keepOver(k *Case, c int) {
 	}
 }
 
+// keeping codes what a client that keeps its locks knows of one.
+func (c *coder) keeping(p *Caller) {
+	c.flags(&p.Keeping, &p.Fresh, &p.Wanted)
+	if p.Keeping {
+		p.Kept = protocol.Kept{Until: c.exact(p.Kept.Until), Last: protocol.Range}
+		p.KeepOver = c.tick(p.KeepOver)
+	}
+}
+
 // kept has locks that stay with their clients.
 func (t *table) kept() {
 	add := func(name string, k Case) {

@@ -125,6 +125,16 @@ func (c *Caller) contends() bool {
 // live reports whether there is a hold that has not ended.
 func (c *Caller) live() bool { return c.Held && c.Hold.Live() }
 
+// renewing reports whether the answers to a renewal are still to come.
+func (c *Caller) renewing() bool {
+	for i := range c.Renewals {
+		if c.Renewals[i].Used {
+			return true
+		}
+	}
+	return false
+}
+
 // gone reports whether the caller wants nothing, and has nothing.
 func (c *Caller) gone() bool {
 	return c.Crashed || c.Contender.Over() && !c.live() && !c.Unsent && !c.Keeping
