@@ -7,12 +7,14 @@ FUZZ  ?= 30s
 # Of the trial in make soak.
 SEED    ?= 1
 MINUTES ?= 10
+# Of make seeds.
+FOR     ?= 1h
 # Modules of their own, so that what they import does not become the library's.
 MODULES = bench goredis examples otel otel/example integration/browser integration/peers
 each    = @for module in $(MODULES); do (set -x; cd $$module && $(1)) || exit 1; done
 
 .DEFAULT_GOAL := help
-.PHONY: help demo release bench test soak vet lint fmt unit sim model mutants image chaos cover fuzz
+.PHONY: help demo release bench test soak vet lint fmt unit sim seeds model mutants image chaos cover fuzz
 # Checks print in the order they run, also under make -j.
 .NOTPARALLEL:
 
@@ -63,13 +65,17 @@ fmt: ## format the code and bring it up to date with the language
 	$(GO) fix ./...
 	$(TOOL) gofumpt -w .
 
-unit: ## unit tests and style, with the race detector; of each simulation a fifth or less
+unit: ## unit tests and style, with the race detector; of each simulation a tenth or less
 	$(GO) test -count=1 ./internal/redisserver # installs it for the others
-	$(GO) test -race -short -count=1 $(UNITS)
+	$(GO) test -race -short -count=1 -timeout 30m $(UNITS)
 	printf '%s\n' $(MODULES) | xargs -P 5 -I{} sh -c 'cd {} && $(GO) test -count=1 ./...' # they mostly wait
 
 sim: ## the simulations and the tests that end in Long, whole, without the race detector, which makes them ten times as slow
 	$(GO) test -count=1 -run '^TestSim$$|Long$$' ./redlock ./node
+
+seeds: ## seeds of the simulation that have not run yet, FOR=1h long, say each night; out/seed says where the last run ended
+	@mkdir -p out
+	$(GO) run ./verify/simulation -state out/seed -seeds 1000000 -for $(FOR)
 
 model: ## search all orders of events that a few callers and masters can meet, with the protocol's own code; FLAGS='-nightly' for the larger cases
 	$(GO) run ./verify/model $(FLAGS)

@@ -15,7 +15,8 @@ type contender struct {
 	plain   []string // commands that it sends besides scripts
 	named   bool     // it takes part only where a trial names it
 
-	open func(addresses []string, t times) (client, error)
+	start func(context.Context) (*fleet, error) // its own servers; nil: it uses the masters
+	open  func(addresses []string, t times) (client, error)
 }
 
 // times are the durations that a contender is opened with.
@@ -51,7 +52,7 @@ const (
 var errLost = errors.New("was no longer held")
 
 func allContenders() []contender {
-	return slices.Concat([]contender{ours, keeper}, redsyncs, singles, []contender{limit})
+	return slices.Concat([]contender{ours, keeper}, redsyncs, singles, []contender{limit}, elsewhere)
 }
 
 // open connects a client and warms it up: its connections are open and its scripts are loaded, so no

@@ -25,6 +25,9 @@ type counters struct {
 func (f *fleet) counters() (counters, error) {
 	sum := counters{calls: make(map[string]int64)}
 	for _, m := range f.masters {
+		if m.control == nil {
+			continue
+		}
 		info, err := redis.String(m.control.Do("INFO", "all"))
 		if err != nil {
 			return sum, err

@@ -1,4 +1,4 @@
-// Command bench measures this library against other Redis locks, and against the limit that the
+// Command bench measures this library against other locks, and against the limit that the
 // wire sets, on five real redis-server processes that it starts on the loopback interface.
 //
 //	go run .                                          everything, in about a quarter of an hour
@@ -15,12 +15,14 @@
 // # Where things are
 //
 // run.go sets the order: rounds, contenders, medians. Each scenario is a file: uncontended.go,
-// parallel.go, handoff.go, contended.go, frozen.go, far.go (one master is far away), remote.go (all
-// of them are), held.go, idle.go, storm.go. So is each kind of contender: redlock.go, redsync.go,
-// single.go (locks on one master), limit.go. Scenarios share healthy.go, which compares with healthy
-// masters, holding.go, which keeps many locks, and rested.go, which locks after pauses. fleet.go starts
-// and ends the masters, proxy.go moves a master away. counters.go and meter.go read what masters and
-// client have used. report.go prints, page.go writes docs/benchmarks.md.
+// parallel.go, handoff.go, contended.go, frozen.go, dead.go, far.go (one master is far away), remote.go (all
+// of them are), held.go, idle.go, storm.go, kept.go, kinds.go (what else there is to take, beside Lock).
+// So is each kind of contender: redlock.go, redsync.go, single.go (locks on one master), limit.go,
+// elsewhere.go (etcd and Postgres, whose servers other.go starts for the time that they are measured).
+// Scenarios share healthy.go, which compares with healthy masters, holding.go, which keeps many locks,
+// and rested.go, which locks after pauses. fleet.go starts and ends the masters, proxy.go moves a
+// master away. counters.go and meter.go read what masters and client have used. report.go prints,
+// page.go writes docs/benchmarks.md.
 //
 // # Fairness
 //

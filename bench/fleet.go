@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,38 +34,50 @@ type master struct {
 	address string
 	process *exec.Cmd
 	log     string
-	control redis.Conn // for INFO and the like; the contenders do not use it
+	control redis.Conn     // for INFO and the like; the contenders do not use it. nil if it is no redis-server
+	end     syscall.Signal // that ends it; zero: SIGKILL
 }
 
 // startFleet starts n masters and waits until they answer. close ends them.
 func startFleet(ctx context.Context, program string, n int) (*fleet, error) {
+	return startServers(func(f *fleet) error {
+		f.program = program
+		ports, err := freePorts(n)
+		if err != nil {
+			return err
+		}
+		for _, port := range ports {
+			m, err := startMaster(program, filepath.Join(f.dir, strconv.Itoa(port)), port)
+			if err != nil {
+				return err
+			}
+			f.masters = append(f.masters, m)
+		}
+		for _, m := range f.masters {
+			if err := m.await(ctx); err != nil {
+				return err
+			}
+		}
+		info, err := redis.String(f.masters[0].control.Do("INFO", "server"))
+		if err != nil {
+			return err
+		}
+		if _, rest, found := strings.Cut(info, "redis_version:"); found {
+			f.version, _, _ = strings.Cut(rest, "\r\n")
+		}
+		return nil
+	})
+}
+
+// startServers makes a fleet with a folder of its own. begin starts its servers, and waits until they answer.
+func startServers(begin func(f *fleet) error) (*fleet, error) {
 	dir, err := os.MkdirTemp("", "redlock-bench-")
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{program: program, dir: dir}
-	ports, err := freePorts(n)
-	if err != nil {
+	f := &fleet{dir: dir}
+	if err := begin(f); err != nil {
 		return nil, errors.Join(err, f.close())
-	}
-	for _, port := range ports {
-		m, err := startMaster(program, filepath.Join(dir, strconv.Itoa(port)), port)
-		if err != nil {
-			return nil, errors.Join(err, f.close())
-		}
-		f.masters = append(f.masters, m)
-	}
-	for _, m := range f.masters {
-		if err := m.await(ctx); err != nil {
-			return nil, errors.Join(err, f.close())
-		}
-	}
-	info, err := redis.String(f.masters[0].control.Do("INFO", "server"))
-	if err != nil {
-		return nil, errors.Join(err, f.close())
-	}
-	if _, rest, found := strings.Cut(info, "redis_version:"); found {
-		f.version, _, _ = strings.Cut(rest, "\r\n")
 	}
 	return f, nil
 }
@@ -101,20 +114,29 @@ func startMaster(program string, dir string, port int) (*master, error) {
 
 // await waits until m answers.
 func (m *master) await(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	err := retry(ctx, 10*time.Second, func(ctx context.Context) (err error) {
+		m.control, err = redis.DialContext(ctx, "tcp", m.address, redis.DialReadTimeout(5*time.Second))
+		return err
+	})
+	if err != nil {
+		text, _ := os.ReadFile(m.log)
+		return fmt.Errorf("the master at %s does not start: %w: %s", m.address, err, text)
+	}
+	_, err = m.control.Do("PING")
+	return err
+}
+
+// retry calls try until it succeeds, or for so long.
+func retry(ctx context.Context, long time.Duration, try func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, long)
 	defer cancel()
 	for {
-		conn, err := redis.DialContext(ctx, "tcp", m.address, redis.DialReadTimeout(5*time.Second))
+		err := try(ctx)
 		if err == nil {
-			m.control = conn
-			_, err = conn.Do("PING")
-			return err
+			return nil
 		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-ctx.Done():
-			text, _ := os.ReadFile(m.log)
-			return fmt.Errorf("the master at %s does not start: %w: %s", m.address, err, text)
+		if sleep(ctx, 5*time.Millisecond); ctx.Err() != nil {
+			return err
 		}
 	}
 }
@@ -125,7 +147,7 @@ func (f *fleet) close() error {
 		if m.control != nil {
 			_ = m.control.Close()
 		}
-		_ = m.process.Process.Kill()
+		_ = m.process.Process.Signal(cmp.Or(m.end, syscall.SIGKILL))
 	}
 	for _, m := range f.masters {
 		_ = m.process.Wait() // its error only says that the process was killed

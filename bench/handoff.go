@@ -16,7 +16,7 @@ func handoffTrials() []trial {
 		setting:  "2",
 		title: fmt.Sprintf("two clients take turns on one name, held for %d to %d ms, and the next asks as soon as it is taken: from the call of Unlock until the other's Lock returns",
 			stay.least.Milliseconds(), (stay.least + stay.spread).Milliseconds()),
-		among: []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "rueidislock/1"},
+		among: []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "rueidislock/1", "etcd/3", "postgres/1"},
 		measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
 			return measureHandoff(ctx, e, c, stay)
 		},

@@ -60,14 +60,12 @@ func (s *timings) runEnough(ctx context.Context, cl client, names []string, d ti
 
 // beside returns the percentiles of s, and the ratios of its acquire times to the healthy ones.
 func (s *timings) beside(healthy *timings) []figure {
-	p50, p99 := micros(s.acquires.percentile(50)), micros(s.acquires.percentile(99))
-	return []figure{
-		{"acquire p50", "µs", p50},
-		{"acquire p99", "µs", p99},
-		{"release p50", "µs", micros(s.releases.percentile(50))},
-		{"release p99", "µs", micros(s.releases.percentile(99))},
-		{"acquire p50 / healthy", "", p50 / micros(healthy.acquires.percentile(50))},
-		{"acquire p99 / healthy", "", p99 / micros(healthy.acquires.percentile(99))},
-		{"cycles", "", float64(len(s.acquires))},
+	ratio := func(p float64) float64 {
+		return micros(s.acquires.percentile(p)) / micros(healthy.acquires.percentile(p))
 	}
+	return append(s.percentiles(), []figure{
+		{"acquire p50 / healthy", "", ratio(50)},
+		{"acquire p99 / healthy", "", ratio(99)},
+		{"cycles", "", float64(len(s.acquires))},
+	}...)
 }

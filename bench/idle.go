@@ -2,20 +2,58 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+	"strconv"
 	"time"
 )
 
-// A client that has locked before and now does nothing.
+// Clients that have locked before and now do nothing.
+
+const (
+	idleN   = 1000
+	idleFor = 10 * time.Second
+)
 
 func idleTrials() []trial {
-	return []trial{{
-		scenario: "idle",
-		setting:  "1",
-		title:    "a client that has locked before and is now idle",
-		among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "bsm/1", "rueidislock/1"},
-		measure:  measureIdle,
-	}}
+	return []trial{
+		{
+			scenario: "idle",
+			setting:  "1",
+			title:    "a client that has locked before and is now idle",
+			among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "bsm/1", "rueidislock/1"},
+			measure:  measureIdle,
+		},
+		{
+			scenario: "idle",
+			setting:  strconv.Itoa(idleN),
+			title:    fmt.Sprintf("%d such clients for %v; less what the masters need without them", idleN, idleFor),
+			among:    []string{"redlock", "redsync"},
+			measure:  measureIdleMany,
+		},
+	}
+}
+
+// measureIdleMany measures what clients that do nothing cost the masters, which ask their system for the time
+// and much else ten times a second even without them.
+func measureIdleMany(ctx context.Context, e *env, c contender) (_ []figure, err error) {
+	settled(ctx)
+	alone, err := e.use(ctx, idleFor)
+	if err != nil {
+		return nil, err
+	}
+	_, closeAll, err := e.openMany(ctx, c, idleN)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(closeAll, &err)
+	settled(ctx)
+	used, err := e.use(ctx, idleFor)
+	if err != nil {
+		return nil, err
+	}
+	each := float64(idleN*c.masters) * used.wall.Seconds()
+	return []figure{{"one master's CPU per client and second", "µs", micros(used.masters.cpu-alone.masters.cpu) / each}}, nil
 }
 
 func measureIdle(ctx context.Context, e *env, c contender) (_ []figure, err error) {

@@ -55,7 +55,7 @@ func describe(f *fleet, opts options) machine {
 // contenderModules are the modules whose versions are reported with the figures.
 var contenderModules = []string{
 	"github.com/go-redsync/redsync/v4", "github.com/gomodule/redigo", "github.com/redis/go-redis/v9",
-	"github.com/bsm/redislock", "github.com/redis/rueidis",
+	"github.com/bsm/redislock", "github.com/redis/rueidis", "go.etcd.io/etcd/client/v3", "github.com/jackc/pgx/v5",
 }
 
 func (r *report) begin() {

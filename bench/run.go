@@ -22,6 +22,7 @@ type trial struct {
 	setting  string        // tells the trials of a scenario apart
 	title    string        // what is done, for the reader
 	among    []string      // names of the contenders that take part; nil for all but those that have to be named
+	also     []string      // names of contenders that take part though they have to be named
 	limit    time.Duration // of one measurement, with opening and closing; zero means maxTrial
 	waiting  bool          // clients mostly wait, so the contenders are measured at the same time
 	measure  measurement
@@ -55,7 +56,7 @@ func (f figure) over(rounds []float64) float64 {
 func (t trial) id() string { return t.scenario + "/" + t.setting }
 
 func (t trial) fits(c contender) bool {
-	return t.among == nil && !c.named || slices.Contains(t.among, c.name)
+	return t.among == nil && !c.named || slices.Contains(t.among, c.name) || slices.Contains(t.also, c.name)
 }
 
 // suited returns the contenders that take part in t.
@@ -72,7 +73,7 @@ func (t trial) suited(contenders []contender) []contender {
 func allTrials() []trial {
 	return slices.Concat(
 		uncontendedTrials(), parallelTrials(), handoffTrials(), contendedTrials(),
-		frozenTrials(), farTrials(), heldTrials(), idleTrials(), stormTrials(), keptTrials(),
+		frozenTrials(), deadTrials(), farTrials(), heldTrials(), idleTrials(), stormTrials(), keptTrials(), kindsTrials(),
 	)
 }
 
@@ -124,7 +125,7 @@ func (e *env) measure(ctx context.Context, t trial, contenders []contender, resu
 			continue
 		}
 		measuring.Go(func() {
-			figures, err := t.measure(ctx, e, c)
+			figures, err := e.measureOne(ctx, t, c)
 			if err != nil {
 				res.err = err
 				return
@@ -133,6 +134,19 @@ func (e *env) measure(ctx context.Context, t trial, contenders []contender, resu
 		})
 	}
 	measuring.Wait()
+}
+
+// measureOne measures c, with servers of its own if it needs them.
+func (e *env) measureOne(ctx context.Context, t trial, c contender) (_ []figure, err error) {
+	if c.start == nil {
+		return t.measure(ctx, e, c)
+	}
+	own := *e
+	if own.fleet, err = c.start(ctx); err != nil {
+		return nil, err
+	}
+	defer closing(own.fleet.close, &err)
+	return t.measure(ctx, &own, c)
 }
 
 // result is how one contender fared in one trial.

@@ -12,6 +12,7 @@ func uncontendedTrials() []trial {
 		scenario: "uncontended",
 		setting:  "1",
 		title:    "one caller, fresh names",
+		also:     []string{"etcd/3", "postgres/1"},
 		measure:  measureUncontended,
 	}}
 }
@@ -41,20 +42,21 @@ func measureLocks(ctx context.Context, e *env, c contender, names []string, sett
 		return nil, err
 	}
 	locks := float64(len(s.acquires))
-	return []figure{
-		{"acquire p50", "µs", micros(s.acquires.percentile(50))},
-		{"acquire p99", "µs", micros(s.acquires.percentile(99))},
-		{"release p50", "µs", micros(s.releases.percentile(50))},
-		{"release p99", "µs", micros(s.releases.percentile(99))},
+	figures := append(s.percentiles(), []figure{
 		{"throughput", "locks/s", locks / used.wall.Seconds()},
 		{"client CPU per lock", "µs", micros(used.cpu) / locks},
-		{"masters' CPU per lock", "µs", micros(used.masters.cpu) / locks},
-		{"on the wire per lock", "B", float64(used.masters.wire) / locks},
 		{"allocations per lock", "", float64(used.allocs) / locks},
 		{"bytes allocated per lock", "B", float64(used.bytes) / locks},
+	}...)
+	if c.start != nil {
+		return figures, nil // only redis-servers are counted
+	}
+	return append(figures, []figure{
+		{"masters' CPU per lock", "µs", micros(used.masters.cpu) / locks},
+		{"on the wire per lock", "B", float64(used.masters.wire) / locks},
 		{"script calls per lock", "", float64(used.masters.scripts()) / locks},
 		{"commands per lock", "", float64(used.masters.sent(c.plain)) / locks},
-	}, nil
+	}...), nil
 }
 
 // timings holds how long each acquire and each release took.
@@ -64,6 +66,16 @@ type timings struct{ acquires, releases samples }
 func newTimings() *timings {
 	const room = 1 << 17
 	return &timings{acquires: make(samples, 0, room), releases: make(samples, 0, room)}
+}
+
+// percentiles returns what both take.
+func (s *timings) percentiles() []figure {
+	return []figure{
+		{"acquire p50", "µs", micros(s.acquires.percentile(50))},
+		{"acquire p99", "µs", micros(s.acquires.percentile(99))},
+		{"release p50", "µs", micros(s.releases.percentile(50))},
+		{"release p99", "µs", micros(s.releases.percentile(99))},
+	}
 }
 
 // run locks and unlocks one name after another for d. It continues where the last run ended.

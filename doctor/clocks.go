@@ -40,14 +40,13 @@ func (e *exam) ahead(f *node.Facts) time.Duration {
 	return f.Clock.Offset - (others[(k-1)/2]+others[k/2])/2
 }
 
-func (e *exam) clockOffset() {
-	for _, f := range e.clocks() {
-		switch ahead := e.ahead(f); {
-		case ahead > inStep:
-			e.note(f, "clock-offset", Warning, slew, "is %s ahead of the others' median: tokens and the order of waiters go by the median, so no more may be off", about(ahead))
-		case ahead < -inStep:
-			e.note(f, "clock-offset", Warning, slew, "is %s behind the others' median: tokens and the order of waiters go by the median, so no more may be off", about(-ahead))
-		}
+func (e *exam) clockOffset(f *node.Facts) {
+	switch ahead := e.ahead(f); {
+	case !f.Clock.Known:
+	case ahead > inStep:
+		e.note(f, "clock-offset", Warning, slew, "is %s ahead of the others' median: tokens and the order of waiters go by the median, so no more may be off", about(ahead))
+	case ahead < -inStep:
+		e.note(f, "clock-offset", Warning, slew, "is %s behind the others' median: tokens and the order of waiters go by the median, so no more may be off", about(-ahead))
 	}
 }
 
@@ -62,15 +61,13 @@ func (e *exam) clockOffsetOK() string {
 	return fmt.Sprintf("all within %s of each other", about(slices.Max(all)-slices.Min(all)))
 }
 
-func (e *exam) clockRate() {
-	for _, f := range e.clocks() {
-		c := f.Clock
-		switch allowed := clock.Drift(c.Over); {
-		case c.Gained > allowed:
-			e.note(f, "clock-rate", Warning, slew, "gained %s in %s, and leases allow for %s: its votes do not count", about(c.Gained), about(c.Over), about(allowed))
-		case c.Lost > allowed:
-			e.note(f, "clock-rate", Warning, slew, "lost %s in %s: locks of clients that died stay for longer", about(c.Lost), about(c.Over))
-		}
+func (e *exam) clockRate(f *node.Facts) {
+	c := f.Clock
+	switch allowed := clock.Drift(c.Over); {
+	case c.Gained > allowed:
+		e.note(f, "clock-rate", Warning, slew, "gained %s in %s, and leases allow for %s: its votes do not count", about(c.Gained), about(c.Over), about(allowed))
+	case c.Lost > allowed:
+		e.note(f, "clock-rate", Warning, slew, "lost %s in %s: locks of clients that died stay for longer", about(c.Lost), about(c.Over))
 	}
 }
 

@@ -13,56 +13,57 @@ import (
 	"example.com/redlock/redlock"
 )
 
-// check is one thing that is looked at. It notes what is wrong; where it notes nothing, ok is what
-// there is to say, or nothing if it is empty.
+// check is one thing that is looked at, at all masters together or at each that answers. It notes what is
+// wrong; where it notes nothing, ok is what there is to say, or nothing if it is empty.
 type check struct {
 	id   string
 	look func(*exam)
+	each func(*exam, *node.Facts)
 	ok   func(*exam) string
 }
 
 // checks are carried out and reported in this order.
 var checks = []check{
-	{"quorum", (*exam).quorum, (*exam).quorumOK},
-	{"set-size", (*exam).setSize, (*exam).setSizeOK},
-	{"same-host", (*exam).sameHost, nil},
-	{"other-sets", (*exam).otherSets, (*exam).otherSetsOK},
-	{"leases", nil, nil}, // other-sets
-	{"reachable", (*exam).refusals, (*exam).reachableOK},
-	{"tls", nil, nil}, // the next few are refusals as well
-	{"login", nil, nil},
-	{"protected-mode", nil, nil},
-	{"pool", nil, nil},
-	{"no-password", (*exam).noPassword, nil},
-	{"version", (*exam).version, (*exam).versionOK},
-	{"role", (*exam).role, (*exam).roleOK},
-	{"same-server", (*exam).sameServer, nil},
-	{"replicas", (*exam).replicas, nil},
-	{"min-replicas", (*exam).minReplicas, nil},
-	{"cluster", (*exam).cluster, nil},
-	{"guard", (*exam).guard, (*exam).guardOK},
-	{"restart-guard", (*exam).restartGuard, (*exam).restartGuardOK},
-	{"persistence", (*exam).persistence, nil},
-	{"eviction-policy", (*exam).evictionPolicy, (*exam).evictionPolicyOK},
-	{"evicted-keys", (*exam).evictedKeys, nil},
-	{"memory", (*exam).memory, (*exam).memoryOK},
-	{"clock-offset", (*exam).clockOffset, (*exam).clockOffsetOK},
-	{"clock-rate", (*exam).clockRate, (*exam).clockRateOK},
-	{"round-trip", (*exam).roundTrip, (*exam).roundTripOK},
-	{"permissions", (*exam).permissions, (*exam).permissionsOK},
-	{"commands", nil, nil}, // permissions
-	{"channels", (*exam).channels, nil},
-	{"trial", (*exam).trial, (*exam).trialOK},
-	{"subscription", (*exam).subscription, nil},
-	{"script-latency", (*exam).scriptLatency, (*exam).scriptLatencyOK},
-	{"slow-commands", (*exam).slowCommands, nil},
-	{"fork", (*exam).fork, nil},
-	{"idle-timeout", (*exam).idleTimeout, nil},
-	{"max-clients", (*exam).maxClients, nil},
-	{"foreign-locks", (*exam).foreignLocks, nil},
-	{"redisson", (*exam).redisson, nil},
-	{"foreign-keys", (*exam).foreignKeys, nil},
-	{"unseen", (*exam).unseen, nil},
+	{id: "quorum", look: (*exam).quorum, ok: (*exam).quorumOK},
+	{id: "set-size", look: (*exam).setSize, ok: (*exam).setSizeOK},
+	{id: "same-host", look: (*exam).sameHost},
+	{id: "other-sets", look: (*exam).otherSets, ok: (*exam).otherSetsOK},
+	{id: "leases"}, // other-sets
+	{id: "reachable", look: (*exam).refusals, ok: (*exam).reachableOK},
+	{id: "tls"}, // the next few are refusals as well
+	{id: "login"},
+	{id: "protected-mode"},
+	{id: "pool"},
+	{id: "no-password", each: (*exam).noPassword},
+	{id: "version", each: (*exam).version, ok: (*exam).versionOK},
+	{id: "role", each: (*exam).role, ok: (*exam).roleOK},
+	{id: "same-server", look: (*exam).sameServer},
+	{id: "replicas", each: (*exam).replicas},
+	{id: "min-replicas", each: (*exam).minReplicas},
+	{id: "cluster", each: (*exam).cluster},
+	{id: "guard", each: (*exam).guard, ok: (*exam).guardOK},
+	{id: "restart-guard", each: (*exam).restartGuard, ok: (*exam).restartGuardOK},
+	{id: "persistence", each: (*exam).persistence},
+	{id: "eviction-policy", each: (*exam).evictionPolicy, ok: (*exam).evictionPolicyOK},
+	{id: "evicted-keys", each: (*exam).evictedKeys},
+	{id: "memory", each: (*exam).memory, ok: (*exam).memoryOK},
+	{id: "clock-offset", each: (*exam).clockOffset, ok: (*exam).clockOffsetOK},
+	{id: "clock-rate", each: (*exam).clockRate, ok: (*exam).clockRateOK},
+	{id: "round-trip", each: (*exam).roundTrip, ok: (*exam).roundTripOK},
+	{id: "permissions", each: (*exam).permissions, ok: (*exam).permissionsOK},
+	{id: "commands"}, // permissions
+	{id: "channels", each: (*exam).channels},
+	{id: "trial", each: (*exam).trial, ok: (*exam).trialOK},
+	{id: "subscription", each: (*exam).subscription},
+	{id: "script-latency", each: (*exam).scriptLatency, ok: (*exam).scriptLatencyOK},
+	{id: "slow-commands", each: (*exam).slowCommands},
+	{id: "fork", each: (*exam).fork},
+	{id: "idle-timeout", each: (*exam).idleTimeout},
+	{id: "max-clients", each: (*exam).maxClients},
+	{id: "foreign-locks", each: (*exam).foreignLocks},
+	{id: "redisson", each: (*exam).redisson},
+	{id: "foreign-keys", each: (*exam).foreignKeys},
+	{id: "unseen", each: (*exam).unseen},
 }
 
 // exam works out what the facts mean.
@@ -87,6 +88,11 @@ func diagnose(cfg redlock.Config, facts []node.Facts) Report {
 	for _, c := range checks {
 		if c.look != nil {
 			c.look(e)
+		}
+		if c.each != nil {
+			for _, f := range e.reached() {
+				c.each(e, f)
+			}
 		}
 		bad := slices.ContainsFunc(e.found, func(f Finding) bool { return f.ID == c.id })
 		if c.ok == nil || bad {

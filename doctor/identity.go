@@ -27,13 +27,11 @@ func kind(f *node.Facts) string {
 	return ""
 }
 
-func (e *exam) version() {
-	for _, f := range e.reached() {
-		if old, ok := errors.AsType[*node.VersionError](f.Err); ok {
-			e.note(f, "version", Warning, "use "+node.Remedy(f.Err), "%s", old.Error())
-		} else if k := kind(f); k != "" && !strings.HasPrefix(k, "Redis") && !strings.HasPrefix(k, "Valkey") {
-			e.note(f, "version", Note, "try it well before you rely on it", "runs %s, with which redlock is not tested", k)
-		}
+func (e *exam) version(f *node.Facts) {
+	if old, ok := errors.AsType[*node.VersionError](f.Err); ok {
+		e.note(f, "version", Warning, "use "+node.Remedy(f.Err), "%s", old.Error())
+	} else if k := kind(f); k != "" && !strings.HasPrefix(k, "Redis") && !strings.HasPrefix(k, "Valkey") {
+		e.note(f, "version", Note, "try it well before you rely on it", "runs %s, with which redlock is not tested", k)
 	}
 }
 
@@ -53,15 +51,13 @@ func (e *exam) versionOK() string {
 	return strings.Join(kinds, ", ")
 }
 
-func (e *exam) role() {
-	for _, f := range e.reached() {
-		if node.About(f.Err) == "role" && f.Err != nil {
-			of := ""
-			if host := f.Info["master_host"]; host != "" {
-				of = fmt.Sprintf(" (of %s:%s)", host, f.Info["master_port"])
-			}
-			e.note(f, "role", Warning, "use its master's address; a replica's copy is of no use to a lock", "%s%s", f.Err, of)
+func (e *exam) role(f *node.Facts) {
+	if node.About(f.Err) == "role" && f.Err != nil {
+		of := ""
+		if host := f.Info["master_host"]; host != "" {
+			of = fmt.Sprintf(" (of %s:%s)", host, f.Info["master_port"])
 		}
+		e.note(f, "role", Warning, "use its master's address; a replica's copy is of no use to a lock", "%s%s", f.Err, of)
 	}
 }
 
@@ -114,18 +110,16 @@ func (e *exam) sameHost() {
 }
 
 // noPassword notes masters that let in everybody.
-func (e *exam) noPassword() {
-	for _, f := range e.reached() {
-		bind, known := f.Settings["bind"]
-		if !f.Open || f.Settings["protected-mode"] == "yes" || known && local(bind) {
-			continue
-		}
-		if bind == "" {
-			bind = "every address"
-		}
-		e.note(f, "no-password", Warning, "ACL SETUSER default off, and a user with a password for locks (see docs/operations.md#permissions)",
-			"lets in everybody who reaches it, without a password (it listens on %s, with protected-mode off): who can write can take and free any lock", bind)
+func (e *exam) noPassword(f *node.Facts) {
+	bind, known := f.Settings["bind"]
+	if !f.Open || f.Settings["protected-mode"] == "yes" || known && local(bind) {
+		return
 	}
+	if bind == "" {
+		bind = "every address"
+	}
+	e.note(f, "no-password", Warning, "ACL SETUSER default off, and a user with a password for locks (see docs/operations.md#permissions)",
+		"lets in everybody who reaches it, without a password (it listens on %s, with protected-mode off): who can write can take and free any lock", bind)
 }
 
 // local reports whether a server that binds to these addresses can be reached from its own host alone.
@@ -137,43 +131,35 @@ func local(bind string) bool {
 	})
 }
 
-func (e *exam) replicas() {
-	for _, f := range e.reached() {
-		if n, _ := info(f, "connected_slaves"); n > 0 {
-			e.note(f, "replicas", Note, "never promote one: replace a lost master with an empty one",
-				"has %s attached, which may lack locks that it granted", count(int(n), "replica"))
-		}
+func (e *exam) replicas(f *node.Facts) {
+	if n, _ := info(f, "connected_slaves"); n > 0 {
+		e.note(f, "replicas", Note, "never promote one: replace a lost master with an empty one",
+			"has %s attached, which may lack locks that it granted", count(int(n), "replica"))
 	}
 }
 
-func (e *exam) minReplicas() {
-	for _, f := range e.reached() {
-		if n, _ := settingNumber(f, "min-replicas-to-write", ""); n > 0 {
-			e.note(f, "min-replicas", Warning, "CONFIG SET min-replicas-to-write 0: locks need no replicas",
-				"min-replicas-to-write is %d: locks are refused while fewer replicas are connected", n)
-		}
+func (e *exam) minReplicas(f *node.Facts) {
+	if n, _ := settingNumber(f, "min-replicas-to-write", ""); n > 0 {
+		e.note(f, "min-replicas", Warning, "CONFIG SET min-replicas-to-write 0: locks need no replicas",
+			"min-replicas-to-write is %d: locks are refused while fewer replicas are connected", n)
 	}
 }
 
-func (e *exam) cluster() {
-	for _, f := range e.reached() {
-		if n, _ := info(f, "cluster_enabled"); n > 0 {
-			e.note(f, "cluster", Warning, "use plain masters instead of a cluster",
-				"runs in cluster mode, where some names fail and a failover may lose locks")
-		}
+func (e *exam) cluster(f *node.Facts) {
+	if n, _ := info(f, "cluster_enabled"); n > 0 {
+		e.note(f, "cluster", Warning, "use plain masters instead of a cluster",
+			"runs in cluster mode, where some names fail and a failover may lose locks")
 	}
 }
 
-func (e *exam) unseen() {
-	for _, f := range e.reached() {
-		var refused, hidden []string
-		for _, u := range f.Unseen {
-			refused, hidden = append(refused, u.What), append(hidden, shows[u.What])
-		}
-		if len(refused) > 0 {
-			e.note(f, "unseen", Note, "run doctor as a user that may, see docs/doctor.md", "%s refused (%s): doctor did not see %s",
-				strings.Join(refused, ", "), said(f.Unseen[0].Err), strings.Join(hidden, ", nor "))
-		}
+func (e *exam) unseen(f *node.Facts) {
+	var refused, hidden []string
+	for _, u := range f.Unseen {
+		refused, hidden = append(refused, u.What), append(hidden, shows[u.What])
+	}
+	if len(refused) > 0 {
+		e.note(f, "unseen", Note, "run doctor as a user that may, see docs/doctor.md", "%s refused (%s): doctor did not see %s",
+			strings.Join(refused, ", "), said(f.Unseen[0].Err), strings.Join(hidden, ", nor "))
 	}
 }
 

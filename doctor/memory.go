@@ -17,52 +17,46 @@ func limits(f *node.Facts) (policy string, limit, used int64) {
 	return policy, limit, used
 }
 
-func (e *exam) evictionPolicy() {
-	for _, f := range e.reached() {
-		const remedy = "CONFIG SET maxmemory-policy noeviction"
-		switch policy, limit, used := limits(f); {
-		case policy == "":
-			e.note(f, "eviction-policy", Note, "permit INFO, or look by hand whether maxmemory-policy is noeviction", "maxmemory-policy could not be seen")
-		case policy == "noeviction":
-		case limit == 0:
-			e.note(f, "eviction-policy", Warning, remedy, "maxmemory-policy is %s, which evicts locks as soon as somebody sets maxmemory", policy)
-		default:
-			e.note(f, "eviction-policy", Error, remedy,
-				"maxmemory-policy is %s, and %d%% of maxmemory (%s) are used: to evict a lock is to unlock it", policy, 100*used/limit, size(limit))
-		}
+func (e *exam) evictionPolicy(f *node.Facts) {
+	const remedy = "CONFIG SET maxmemory-policy noeviction"
+	switch policy, limit, used := limits(f); {
+	case policy == "":
+		e.note(f, "eviction-policy", Note, "permit INFO, or look by hand whether maxmemory-policy is noeviction", "maxmemory-policy could not be seen")
+	case policy == "noeviction":
+	case limit == 0:
+		e.note(f, "eviction-policy", Warning, remedy, "maxmemory-policy is %s, which evicts locks as soon as somebody sets maxmemory", policy)
+	default:
+		e.note(f, "eviction-policy", Error, remedy,
+			"maxmemory-policy is %s, and %d%% of maxmemory (%s) are used: to evict a lock is to unlock it", policy, 100*used/limit, size(limit))
 	}
 }
 
 func (e *exam) evictionPolicyOK() string { return okIfReached(e, "noeviction") }
 
-func (e *exam) evictedKeys() {
-	for _, f := range e.reached() {
-		n, _ := info(f, "evicted_keys")
-		if n == 0 {
-			continue
-		}
-		severity, policy := Error, ""
-		if policy, _, _ = limits(f); policy == "noeviction" {
-			severity = Warning
-		}
-		e.note(f, "evicted-keys", severity, "give it more memory; keep locks apart from a cache",
-			"evicted %s since it started, with or without locks among them", count(int(n), "key"))
+func (e *exam) evictedKeys(f *node.Facts) {
+	n, _ := info(f, "evicted_keys")
+	if n == 0 {
+		return
 	}
+	severity, policy := Error, ""
+	if policy, _, _ = limits(f); policy == "noeviction" {
+		severity = Warning
+	}
+	e.note(f, "evicted-keys", severity, "give it more memory; keep locks apart from a cache",
+		"evicted %s since it started, with or without locks among them", count(int(n), "key"))
 }
 
-func (e *exam) memory() {
-	for _, f := range e.reached() {
-		_, limit, used := limits(f)
-		what := "maxmemory"
-		if limit == 0 {
-			limit, _ = info(f, "total_system_memory")
-			used, _ = info(f, "used_memory_rss")
-			what = "the machine's memory"
-		}
-		if limit > 0 && 100*used/limit >= full {
-			e.note(f, "memory", Warning, "give it more memory, or take out what is no lock",
-				"%d%% of %s (%s) are used: a full master refuses locks (OOM)", 100*used/limit, what, size(limit))
-		}
+func (e *exam) memory(f *node.Facts) {
+	_, limit, used := limits(f)
+	what := "maxmemory"
+	if limit == 0 {
+		limit, _ = info(f, "total_system_memory")
+		used, _ = info(f, "used_memory_rss")
+		what = "the machine's memory"
+	}
+	if limit > 0 && 100*used/limit >= full {
+		e.note(f, "memory", Warning, "give it more memory, or take out what is no lock",
+			"%d%% of %s (%s) are used: a full master refuses locks (OOM)", 100*used/limit, what, size(limit))
 	}
 }
 

@@ -11,32 +11,26 @@ import (
 )
 
 // permissions notes what the user may not do, and which commands the master does not know.
-func (e *exam) permissions() {
-	for _, f := range e.reached() {
-		missing := map[string][]string{} // by what does not work without them
-		for _, d := range f.Denials {
-			switch {
-			case node.About(d.Err) == "commands":
-				e.note(f, "commands", severityOf(d), "do not rename commands; use Redis or Valkey",
-					"does not know %s: %s", strings.ToUpper(strings.TrimPrefix(d.What, "+")), consequence(d.Without))
-			case d.What == node.AllNames:
-				e.note(f, "permissions", Error, "give doctor one of your names, or how they begin: --name orders:",
-					"the user may not use every name: doctor made one up, and so cannot tell whether yours can be locked")
-			case stranger(f) && (d.What[0] == '~' && d.Without == "" || strings.HasPrefix(d.What, "&redisson")):
-				// What belongs to that name is refused as well, which says no more.
-			default:
-				missing[d.Without] = append(missing[d.Without], d.What)
-			}
+func (e *exam) permissions(f *node.Facts) {
+	missing := map[string][]string{} // by what does not work without them
+	for _, d := range f.Denials {
+		switch {
+		case node.About(d.Err) == "commands":
+			e.note(f, "commands", severityOf(d.Without), "do not rename commands; use Redis or Valkey",
+				"does not know %s: %s", strings.ToUpper(strings.TrimPrefix(d.What, "+")), consequence(d.Without))
+		case d.What == node.AllNames:
+			e.note(f, "permissions", Error, "give doctor one of your names, or how they begin: --name orders:",
+				"the user may not use every name: doctor made one up, and so cannot tell whether yours can be locked")
+		case stranger(f) && (d.What[0] == '~' && d.Without == "" || strings.HasPrefix(d.What, "&redisson")):
+			// What belongs to that name is refused as well, which says no more.
+		default:
+			missing[d.Without] = append(missing[d.Without], d.What)
 		}
-		for _, without := range slices.Sorted(maps.Keys(missing)) {
-			severity := Warning
-			if without == "" {
-				severity = Error
-			}
-			rules := strings.Join(missing[without], " ")
-			e.note(f, "permissions", severity, "ACL SETUSER … "+rules+" (see docs/operations.md#permissions)",
-				"the user lacks %s: %s", rules, consequence(without))
-		}
+	}
+	for _, without := range slices.Sorted(maps.Keys(missing)) {
+		rules := strings.Join(missing[without], " ")
+		e.note(f, "permissions", severityOf(without), "ACL SETUSER … "+rules+" (see docs/operations.md#permissions)",
+			"the user lacks %s: %s", rules, consequence(without))
 	}
 }
 
@@ -45,8 +39,9 @@ func stranger(f *node.Facts) bool {
 	return slices.ContainsFunc(f.Denials, func(d node.Denial) bool { return d.What == node.AllNames })
 }
 
-func severityOf(d node.Denial) Severity {
-	if d.Without == "" {
+// severityOf and consequence say what it means that a right is missing, and what does not work without it.
+func severityOf(without string) Severity {
+	if without == "" {
 		return Error
 	}
 	return Warning
@@ -59,103 +54,85 @@ func consequence(without string) string {
 	return without
 }
 
+// okIfTried returns the verdict, if a name was locked at a master.
+func okIfTried(e *exam, verdict string) string {
+	if !slices.ContainsFunc(e.facts, func(f *node.Facts) bool { return len(f.Scripts) > 0 }) {
+		return ""
+	}
+	return verdict
+}
+
 func (e *exam) permissionsOK() string {
-	for _, f := range e.facts {
-		if len(f.Scripts) > 0 {
-			return "the user may use every command, key and channel that clients need"
-		}
-	}
-	return ""
+	return okIfTried(e, "the user may use every command, key and channel that clients need")
 }
 
-func (e *exam) channels() {
-	for _, f := range e.reached() {
-		if f.Settings["acl-pubsub-default"] == "allchannels" && !f.Open {
-			e.note(f, "channels", Note, "CONFIG SET acl-pubsub-default resetchannels, and name the channels of each user",
-				"acl-pubsub-default is allchannels: users whose rules name no channels may listen and send where waiters are told of their turn")
-		}
+func (e *exam) channels(f *node.Facts) {
+	if f.Settings["acl-pubsub-default"] == "allchannels" && !f.Open {
+		e.note(f, "channels", Note, "CONFIG SET acl-pubsub-default resetchannels, and name the channels of each user",
+			"acl-pubsub-default is allchannels: users whose rules name no channels may listen and send where waiters are told of their turn")
 	}
 }
 
-func (e *exam) trial() {
-	for _, f := range e.facts {
-		if len(f.Trials) == 0 || slices.ContainsFunc(f.Denials, func(d node.Denial) bool { return d.Without == "" }) {
-			continue
-		}
-		first := f.Trials[0]
-		e.note(f, "trial", Warning, cmp.Or(node.Remedy(first.Err), "see the master's log"), "to %s fails on a scratch name: %s", first.What, first.Err)
+func (e *exam) trial(f *node.Facts) {
+	if len(f.Trials) == 0 || slices.ContainsFunc(f.Denials, func(d node.Denial) bool { return d.Without == "" }) {
+		return
 	}
+	first := f.Trials[0]
+	e.note(f, "trial", Warning, cmp.Or(node.Remedy(first.Err), "see the master's log"), "to %s fails on a scratch name: %s", first.What, first.Err)
 }
 
 func (e *exam) trialOK() string {
-	for _, f := range e.facts {
-		if len(f.Scripts) > 0 {
-			return "locked, waited, handed off, renewed, read, forced and took permits on a scratch name"
-		}
-	}
-	return ""
+	return okIfTried(e, "locked, waited, handed off, renewed, read, forced and took permits on a scratch name")
 }
 
-func (e *exam) subscription() {
-	for _, f := range e.reached() {
-		if f.Channel == nil || stranger(f) {
-			continue
-		}
-		remedy := node.Remedy(f.Channel)
-		switch {
-		case strings.Contains(f.Channel.Error(), "pool exhausted"):
-			remedy = "give each pool room for two connections (MaxActive)"
-		case errors.Is(f.Channel, node.ErrTimeout):
-			remedy = "see whether the pool has room for two connections, and whether packets arrive"
-		case node.About(f.Channel) == "permissions":
-			remedy = "ACL SETUSER … +subscribe +unsubscribe, and both channels of docs/operations.md#permissions"
-		}
-		e.note(f, "subscription", Warning, remedy, "no subscription: %s: waiters are not told that a lock is theirs, and ask from time to time", f.Channel)
+func (e *exam) subscription(f *node.Facts) {
+	if f.Channel == nil || stranger(f) {
+		return
 	}
+	remedy := node.Remedy(f.Channel)
+	switch {
+	case strings.Contains(f.Channel.Error(), "pool exhausted"):
+		remedy = "give each pool room for two connections (MaxActive)"
+	case errors.Is(f.Channel, node.ErrTimeout):
+		remedy = "see whether the pool has room for two connections, and whether packets arrive"
+	case node.About(f.Channel) == "permissions":
+		remedy = "ACL SETUSER … +subscribe +unsubscribe, and both channels of docs/operations.md#permissions"
+	}
+	e.note(f, "subscription", Warning, remedy, "no subscription: %s: waiters are not told that a lock is theirs, and ask from time to time", f.Channel)
 }
 
-func (e *exam) idleTimeout() {
-	for _, f := range e.reached() {
-		if s, _ := settingNumber(f, "timeout", ""); s > 0 && s < 30 {
-			e.note(f, "idle-timeout", Warning, "CONFIG SET timeout 0, or 30 or more",
-				"timeout is %d s, and connections of an idle client are silent for up to 18 s, so some are closed", s)
-		}
+func (e *exam) idleTimeout(f *node.Facts) {
+	if s, _ := settingNumber(f, "timeout", ""); s > 0 && s < 30 {
+		e.note(f, "idle-timeout", Warning, "CONFIG SET timeout 0, or 30 or more",
+			"timeout is %d s, and connections of an idle client are silent for up to 18 s, so some are closed", s)
 	}
 }
 
-func (e *exam) maxClients() {
-	for _, f := range e.reached() {
-		has, _ := info(f, "connected_clients")
-		most, _ := settingNumber(f, "maxclients", "maxclients")
-		if most > 0 && 100*has/most >= 80 {
-			e.note(f, "max-clients", Warning, "raise maxclients", "%s of %d that maxclients allows", count(int(has), "client"), most)
-		}
+func (e *exam) maxClients(f *node.Facts) {
+	has, _ := info(f, "connected_clients")
+	most, _ := settingNumber(f, "maxclients", "maxclients")
+	if most > 0 && 100*has/most >= 80 {
+		e.note(f, "max-clients", Warning, "raise maxclients", "%s of %d that maxclients allows", count(int(has), "client"), most)
 	}
 }
 
-func (e *exam) foreignLocks() {
-	for _, f := range e.facts {
-		if keys := f.Sample.Tokens; len(keys) > 0 {
-			e.note(f, "foreign-locks", Warning, "let all programs lock a name with the same library (see docs/migrating.md)",
-				"%d of %d keys looked at may be locks of another library (redsync, bsm/redislock): %s",
-				len(keys), f.Sample.Scanned, some(keys))
-		}
+func (e *exam) foreignLocks(f *node.Facts) {
+	if keys := f.Sample.Tokens; len(keys) > 0 {
+		e.note(f, "foreign-locks", Warning, "let all programs lock a name with the same library (see docs/migrating.md)",
+			"%d of %d keys looked at may be locks of another library (redsync, bsm/redislock): %s",
+			len(keys), f.Sample.Scanned, some(keys))
 	}
 }
 
-func (e *exam) redisson() {
-	for _, f := range e.facts {
-		if keys := f.Sample.Redisson; len(keys) > 0 {
-			e.note(f, "redisson", Note, "see docs/redisson.md", "clients of Redisson have %s, and share names with ours", some(keys))
-		}
+func (e *exam) redisson(f *node.Facts) {
+	if keys := f.Sample.Redisson; len(keys) > 0 {
+		e.note(f, "redisson", Note, "see docs/redisson.md", "clients of Redisson have %s, and share names with ours", some(keys))
 	}
 }
 
-func (e *exam) foreignKeys() {
-	for _, f := range e.facts {
-		if keys := f.Sample.Wrong; len(keys) > 0 {
-			e.note(f, "foreign-keys", Warning, "find out what wrote that, and delete it: a lock with such a key cannot be had",
-				"has %s of another type under redlock's own prefixes: %s", count(len(keys), "key"), some(keys))
-		}
+func (e *exam) foreignKeys(f *node.Facts) {
+	if keys := f.Sample.Wrong; len(keys) > 0 {
+		e.note(f, "foreign-keys", Warning, "find out what wrote that, and delete it: a lock with such a key cannot be had",
+			"has %s of another type under redlock's own prefixes: %s", count(len(keys), "key"), some(keys))
 	}
 }

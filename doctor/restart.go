@@ -7,21 +7,19 @@ import (
 	"example.com/redlock/node"
 )
 
-func (e *exam) guard() {
-	for _, f := range e.reached() {
-		uptime, known := info(f, "uptime_in_seconds")
-		switch {
-		case f.Err != nil || f.Guard <= 0:
-		case !known || len(f.Info) == 0:
-			e.note(f, "guard", Warning, "permit INFO, or turn the restart guard off if every write is on disk (appendfsync always)",
-				"does not say how long it has been up, so it grants nothing")
-		case f.Promoted:
-			e.note(f, "guard", Warning, "time; each client that starts waits as long, until the master has had no replica for an hour",
-				"was promoted from a replica and may lack locks, so it grants nothing to a client that starts now for %s", about(f.Guard))
-		default:
-			e.note(f, "guard", Warning, "wait, also before you restart another master",
-				"restarted %s ago, and grants nothing for another %s", about(time.Duration(uptime)*time.Second), about(f.Guard))
-		}
+func (e *exam) guard(f *node.Facts) {
+	uptime, known := info(f, "uptime_in_seconds")
+	switch {
+	case f.Err != nil || f.Guard <= 0:
+	case !known || len(f.Info) == 0:
+		e.note(f, "guard", Warning, "permit INFO, or turn the restart guard off if every write is on disk (appendfsync always)",
+			"does not say how long it has been up, so it grants nothing")
+	case f.Promoted:
+		e.note(f, "guard", Warning, "time; each client that starts waits as long, until the master has had no replica for an hour",
+			"was promoted from a replica and may lack locks, so it grants nothing to a client that starts now for %s", about(f.Guard))
+	default:
+		e.note(f, "guard", Warning, "wait, also before you restart another master",
+			"restarted %s ago, and grants nothing for another %s", about(time.Duration(uptime)*time.Second), about(f.Guard))
 	}
 }
 
@@ -73,22 +71,20 @@ func written(f *node.Facts) string {
 	return "appendonly no"
 }
 
-func (e *exam) restartGuard() {
+func (e *exam) restartGuard(f *node.Facts) {
 	if e.cfg.RestartGuard >= 0 {
 		return
 	}
-	for _, f := range e.reached() {
-		switch durabilityOf(f) {
-		case drops:
-			e.note(f, "restart-guard", Error, "ACL SETUSER default off resetpass ~* &* +@all, which lets nobody in, or use a RestartGuard of MaxLease (the default)",
-				"the restart guard is off, but the user default lacks rights, so that a restart may drop what scripts wrote to the append-only file")
-		case forgets:
-			e.note(f, "restart-guard", Error, "use a RestartGuard of MaxLease (the default), or CONFIG SET appendonly yes and appendfsync always",
-				"the restart guard is off, but with %s a restart forgets locks, and grants them again", written(f))
-		case unknown:
-			e.note(f, "restart-guard", Warning, "look by hand whether appendfsync is always; otherwise use a RestartGuard of MaxLease (the default)",
-				"the restart guard is off, and whether every lock is on disk could not be seen")
-		}
+	switch durabilityOf(f) {
+	case drops:
+		e.note(f, "restart-guard", Error, "ACL SETUSER default off resetpass ~* &* +@all, which lets nobody in, or use a RestartGuard of MaxLease (the default)",
+			"the restart guard is off, but the user default lacks rights, so that a restart may drop what scripts wrote to the append-only file")
+	case forgets:
+		e.note(f, "restart-guard", Error, "use a RestartGuard of MaxLease (the default), or CONFIG SET appendonly yes and appendfsync always",
+			"the restart guard is off, but with %s a restart forgets locks, and grants them again", written(f))
+	case unknown:
+		e.note(f, "restart-guard", Warning, "look by hand whether appendfsync is always; otherwise use a RestartGuard of MaxLease (the default)",
+			"the restart guard is off, and whether every lock is on disk could not be seen")
 	}
 }
 
@@ -110,15 +106,13 @@ func (e *exam) restartGuardOK() string {
 	return fmt.Sprintf("%s: a master that restarts grants nothing for that long", about(e.cfg.RestartGuard))
 }
 
-func (e *exam) persistence() {
-	for _, f := range e.reached() {
-		if f.Info["aof_last_write_status"] == "err" || f.Info["rdb_last_bgsave_status"] == "err" {
-			e.note(f, "persistence", Warning, "see the master's log; free some disk",
-				"could not write to its disk last time, so locks may be refused (MISCONF)")
-		}
-		if save := f.Settings["save"]; save != "" {
-			e.note(f, "persistence", Note, `CONFIG SET save "", unless something else needs the snapshots`,
-				"save is %q: snapshots are of no use to a lock, and each forks the server", save)
-		}
+func (e *exam) persistence(f *node.Facts) {
+	if f.Info["aof_last_write_status"] == "err" || f.Info["rdb_last_bgsave_status"] == "err" {
+		e.note(f, "persistence", Warning, "see the master's log; free some disk",
+			"could not write to its disk last time, so locks may be refused (MISCONF)")
+	}
+	if save := f.Settings["save"]; save != "" {
+		e.note(f, "persistence", Note, `CONFIG SET save "", unless something else needs the snapshots`,
+			"save is %q: snapshots are of no use to a lock, and each forks the server", save)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"os"
 	"time"
 
-	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 )
@@ -61,19 +61,19 @@ func (e *exam) young(run string) bool {
 
 // own returns the masters that are examined as the terms of a client. If clients have the same masters as
 // one of several sets, they are that set.
-func (e *exam) own(uses []use) *multilock.Terms {
-	own := new(multilock.Terms)
+func (e *exam) own(uses []use) *terms.Terms {
+	own := new(terms.Terms)
 	host, _ := os.Hostname()
 	for _, f := range e.facts {
 		m := script.NewMaster(f.Info["run_id"], "")
 		if len(e.cfg.Masters) > 0 {
-			m.Address = multilock.Address(f.Name, host)
+			m.Address = terms.Address(f.Name, host)
 		}
 		m.Young = e.young(m.Run)
 		own.Masters = append(own.Masters, m)
 	}
 	for _, u := range uses {
-		if multilock.SameMasters(own, &u.Terms) {
+		if terms.SameMasters(own, &u.Terms) {
 			own.Part = u.Part
 		}
 	}
@@ -85,7 +85,7 @@ func (e *exam) otherSets() {
 	uses := e.uses()
 	own := e.own(uses)
 	for i, u := range uses {
-		if multilock.Conflict(own, &u.Terms) == multilock.ErrOverlap {
+		if terms.Conflict(own, &u.Terms) == terms.ErrOverlap {
 			e.note(u.at, "other-sets", Error, "find out who has the wrong masters; to change them see docs/operations.md",
 				"%s uses %s: majorities of these and of the masters examined need not meet, so two clients can hold one name at once", u.by(), u.Terms.String())
 		}
@@ -93,13 +93,13 @@ func (e *exam) otherSets() {
 			if u.at != o.at {
 				continue
 			}
-			switch multilock.Conflict(&o.Terms, &u.Terms) {
-			case multilock.ErrRoute:
+			switch terms.Conflict(&o.Terms, &u.Terms) {
+			case terms.ErrRoute:
 				e.note(u.at, "other-sets", Error, "find out who has the wrong sets; to change them see docs/cost.md",
 					"%s spreads names over %s, and %s over %s: two clients can hold one name at once, each in another set",
 					o.by(), o.Route(), u.by(), u.Route())
 				continue
-			case multilock.ErrShortGuard:
+			case terms.ErrShortGuard:
 			default:
 				continue
 			}

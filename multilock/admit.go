@@ -73,8 +73,8 @@ func (m *Masters) Admit(ctx context.Context, key string) error {
 // Admitted reports whether the client takes locks, and nobody came before it.
 func (m *Masters) Admitted() bool { return m.presence.admitted.Load() || !m.introduced() }
 
-// Look returns a [*ConflictError] if others came first, as far as the masters have told, which it asks
-// unless they have. It publishes nothing.
+// Look returns the ConflictError of package terms if others came first, as far as the masters have told. It asks
+// those that have not, and publishes nothing.
 func (m *Masters) Look(ctx context.Context) error {
 	m.meet(ctx, longestLook)
 	m.listen(ctx)
@@ -231,9 +231,10 @@ func (m *Masters) meet(ctx context.Context, grace time.Duration) {
 		up, down := 0, 0
 		for _, n := range m.nodes {
 			switch {
+			case !n.Met(): // asked first: it may go down between the two
 			case n.Down():
 				down++
-			case n.Met():
+			default:
 				up++
 			}
 		}

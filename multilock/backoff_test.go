@@ -69,40 +69,6 @@ func TestHealingAmongWaiters(t *testing.T) {
 	})
 }
 
-// Two callers that share the masters come to an end: one wins, then the other.
-func TestCallersThatSplitTheVotesPart(t *testing.T) {
-	for _, n := range []int{2, 3, 4, 5} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			inBubble(t, n, func(t *testing.T, fx *fixture) {
-				one, two := fx.another(t), fx.another(t)
-				one.greet(t.Context())
-				two.greet(t.Context())
-				// Each reaches another half of the masters first.
-				for i, m := range fx.Masters() {
-					m.Delay(time.Duration(1+i%2) * time.Millisecond)
-				}
-				x := begin(t, one, patient("k"))
-				for i, m := range fx.Masters() {
-					m.Delay(time.Duration(1+(i+1)%2) * time.Millisecond)
-				}
-				y := begin(t, two, patient("k"))
-				time.Sleep(500 * time.Millisecond)
-				first, second := x, y
-				if y.over() {
-					first, second = y, x
-				}
-				hold := first.wantHold(t, "half a second later")
-				second.wantWaiting(t, "while the other has it")
-				unlock(t, hold)
-				time.Sleep(500 * time.Millisecond)
-				unlock(t, second.wantHold(t, "half a second after the release"))
-				time.Sleep(time.Second)
-				fx.wantNothing(t, "after both releases", one, two)
-			})
-		})
-	}
-}
-
 // A majority answers no sooner than its slowest master, and nobody waits for the rest.
 func TestRoundTripOfAMajority(t *testing.T) {
 	inBubble(t, 5, func(t *testing.T, fx *fixture) {

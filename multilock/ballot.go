@@ -83,7 +83,7 @@ func (b *ballot) holders() []string {
 // poll collects the answers to one command of an operation that is no part of the protocol. The
 // first answer that settles it ends the wait; nobody looks at later ones.
 type poll struct {
-	settled func(*ballot) bool           // nil: all answers are awaited
+	settled func(*ballot) bool           // is shown each answer until it has seen enough; nil: all are awaited
 	told    func(i int, a script.Answer) // is told of each answer, nil: nobody is
 
 	mu     sync.Mutex
@@ -114,7 +114,7 @@ func (p *poll) Answer(i int, a script.Answer) {
 		return
 	}
 	p.ballot.put(i, a)
-	if p.ballot.in.Len() == p.ballot.n || p.settled != nil && p.settled(&p.ballot) {
+	if p.settled != nil && p.settled(&p.ballot) || p.ballot.in.Len() == p.ballot.n {
 		p.over = true
 		close(p.done)
 	}

@@ -1,37 +1,18 @@
 package multilock
 
 import (
-	"net"
+	"cmp"
+	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 )
-
-// ClientInfo is what a client says of itself: its record, which it keeps on every master.
-type ClientInfo struct {
-	ID      string        // uuid: the first part of its owners, "uuid:rN"
-	Name    string        // Config.Name
-	Host    string        // name of its machine
-	Program string        // base name of its executable
-	Version string        // of this library
-	PID     int           // on its machine
-	Since   time.Time     // when it was made, by its own clock
-	Seen    time.Duration // since it last refreshed its record, by the masters' clocks
-	Holds   int           // locks and permits that it had then
-	Waits   int           // calls that waited then
-	Terms   Terms         // how it uses its masters
-	At      int           // how many masters have its record
-}
-
-// String names the client: "orders-api on host-7 (pid 4242)".
-func (i *ClientInfo) String() string {
-	r := script.Record{Name: i.Name, Host: i.Host, PID: i.PID}
-	return r.String()
-}
 
 // Identity is what a client says of itself that does not change.
 type Identity struct {
@@ -127,7 +108,7 @@ func (m *Masters) notes(i int) []node.Note {
 }
 
 // recordLocked returns the command that publishes the client's record, nil if it keeps none.
-func (p *presence) recordLocked(m *Masters, own Terms, holds, waits int) *script.Command {
+func (p *presence) recordLocked(m *Masters, own terms.Terms, holds, waits int) *script.Command {
 	if p.Hidden {
 		return nil
 	}
@@ -158,10 +139,10 @@ func (p *presence) ageLocked() int64 {
 const young = script.RecordLife + 20*time.Second
 
 // ownTermsLocked returns the terms of this client, by what it is connected to now.
-func (m *Masters) ownTermsLocked() Terms {
+func (m *Masters) ownTermsLocked() terms.Terms {
 	p := &m.presence
 	now := clock.Now()
-	t := Terms{Masters: make([]script.Master, len(m.nodes)), Part: p.part.ID, Now: p.part.Now, Next: p.part.Next, Lease: p.Lease.Milliseconds(), Guard: p.Guard.Milliseconds()}
+	t := terms.Terms{Masters: make([]script.Master, len(m.nodes)), Part: p.part.ID, Now: p.part.Now, Next: p.part.Next, Lease: p.Lease.Milliseconds(), Guard: p.Guard.Milliseconds()}
 	for i, n := range m.nodes {
 		run, since := n.Process()
 		if run != "" && run != p.at[i].run {
@@ -179,7 +160,7 @@ func (m *Masters) ownTermsLocked() Terms {
 	return t
 }
 
-func (m *Masters) ownTerms() Terms {
+func (m *Masters) ownTerms() terms.Terms {
 	m.presence.mu.Lock()
 	defer m.presence.mu.Unlock()
 	return m.ownTermsLocked()
@@ -190,16 +171,7 @@ func (p *presence) address(name string) string {
 	if !p.Addressed {
 		return ""
 	}
-	return Address(name, p.Host)
-}
-
-// Address returns an address as others can compare it: one of the machine itself, which is called host,
-// leads to another master on each machine.
-func Address(at, host string) string {
-	if name, _, err := net.SplitHostPort(at); err != nil || name == "localhost" || net.ParseIP(name).IsLoopback() {
-		return at + " on " + host
-	}
-	return at
+	return terms.Address(name, p.Host)
 }
 
 // recorded takes what became of a record.
@@ -250,4 +222,72 @@ func (m *Masters) busy() (holds, waits int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.held, m.waits
+}
+
+// maxListed bounds the records that are read from one master.
+const maxListed = 10_000
+
+// Clients returns the records of all clients that a master has, by name, host and process.
+//
+// The error is a [*MajorityError] when fewer than a majority of the masters told.
+//
+// Cost: on each master a SCAN for each hundred keys that it has, and a GET for each record.
+func (m *Masters) Clients(ctx context.Context) ([]terms.ClientInfo, error) {
+	var mu sync.Mutex
+	all := make(map[string]*sighting)
+	err := m.everywhere(ctx, "listed", "", func(ctx context.Context, i int) script.Answer {
+		seen := make(map[string]bool) // SCAN may name a key twice
+		return m.scan(ctx, i, script.ScanClients, func(keys []string) bool {
+			var clients []string
+			var cmds []*script.Command
+			for _, key := range keys {
+				if client := script.ClientOf(key); client != "" && !seen[client] {
+					seen[client] = true
+					clients, cmds = append(clients, client), append(cmds, script.LookUp(client))
+				}
+			}
+			answers := m.tell(i, cmds...)
+			mu.Lock()
+			defer mu.Unlock()
+			for k, a := range answers {
+				if r, ok := script.ReadRecord(a.Reply); ok {
+					all[clients[k]] = all[clients[k]].add(r)
+				}
+			}
+			return len(seen) < maxListed
+		})
+	})
+	own := m.ownTerms()
+	list := make([]terms.ClientInfo, 0, len(all))
+	for client, s := range all {
+		info := m.info(client, s.newest)
+		info.At = s.at
+		for k := range info.Terms.Masters {
+			r := &info.Terms.Masters[k]
+			r.Young = slices.ContainsFunc(own.Masters, func(o script.Master) bool { return o.Young && o.Run == r.Run })
+		}
+		list = append(list, *info)
+	}
+	slices.SortFunc(list, func(a, b terms.ClientInfo) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), cmp.Compare(a.ID, b.ID))
+	})
+	return list, err
+}
+
+// sighting is what masters have of one client.
+type sighting struct {
+	newest script.Record
+	at     int // how many have a record
+}
+
+// add notes that one more master has r.
+func (s *sighting) add(r script.Record) *sighting {
+	if s == nil {
+		return &sighting{r, 1}
+	}
+	s.at++
+	if r.At > s.newest.At {
+		s.newest = r
+	}
+	return s
 }

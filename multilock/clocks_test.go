@@ -142,43 +142,33 @@ func TestNothingIsAskedBeforeTheTimeIsKnown(t *testing.T) {
 
 // A wait for the masters' time ends as any wait does.
 func TestWaitForTimeEnds(t *testing.T) {
-	start := func(t *testing.T) (*fixture, *Masters, *call) {
-		fx := &fixture{Fleet: redlocktest.Start(t, 3)}
-		fx.each((*redlocktest.Master).Kill)
-		m := fx.another(t)
-		c := begin(t, m, patient("k"))
-		time.Sleep(time.Second)
-		c.wantWaiting(t, "nobody is there")
-		return fx, m, c
-	}
-	t.Run("context", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			_, _, c := start(t)
-			c.cancel()
-			c.wantError(t, "then", context.Canceled, ErrNoQuorum)
-		})
-	})
-	t.Run("close", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			_, m, c := start(t)
-			m.Close()
-			c.wantError(t, "then", ErrClosed)
-			if _, err := m.Lock(t.Context(), request("k")); !errors.Is(err, ErrClosed) {
-				t.Errorf("a try after that = %v, want %v", err, ErrClosed)
-			}
-		})
-	})
-	t.Run("in vain", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			fx, _, c := start(t)
+	for name, tt := range map[string]struct {
+		end  func(fx *fixture, m *Masters, c *call)
+		want []error
+	}{
+		"context": {func(_ *fixture, _ *Masters, c *call) { c.cancel() }, []error{context.Canceled, ErrNoQuorum}},
+		"close":   {func(_ *fixture, m *Masters, _ *call) { m.Close() }, []error{ErrClosed}},
+		"in vain": {func(fx *fixture, _ *Masters, _ *call) {
 			fx.each(func(m *redlocktest.Master) {
 				m.Password("secret")
 				m.Restart()
 			})
 			time.Sleep(3 * time.Second)
-			c.wantError(t, "then", ErrNoQuorum)
+		}, []error{ErrNoQuorum}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fx := &fixture{Fleet: redlocktest.Start(t, 3)}
+				fx.each((*redlocktest.Master).Kill)
+				m := fx.another(t)
+				c := begin(t, m, patient("k"))
+				time.Sleep(time.Second)
+				c.wantWaiting(t, "nobody is there")
+				tt.end(fx, m, c)
+				c.wantError(t, "then", tt.want...)
+			})
 		})
-	})
+	}
 }
 
 // The first Lock of a client waits until it knows their time.

@@ -225,32 +225,6 @@ func TestUnlockBesideARenewal(t *testing.T) {
 	}
 }
 
-// After Close every call says ErrClosed, and a second Close nothing.
-func TestAfterClose(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		m := fx.another(t)
-		hold := fx.take(t, m, "k")
-		e := entryOf(hold)
-		if err := errors.Join(m.Close(), m.Close()); err != nil {
-			t.Errorf("Close = %v", err)
-		}
-		ctx := t.Context()
-		_, try := m.Lock(ctx, request("k"))
-		_, wait := m.Lock(ctx, patient("k"))
-		_, inspect := m.Inspect(ctx, "k")
-		_, force := m.Force(ctx, "k")
-		for call, err := range map[string]error{
-			"Lock": try, "Lock that waits": wait, "Inspect": inspect, "Force": force, "Ready": m.Ready(ctx),
-			"Extend": hold.Extend(ctx, e, lease), "Check": hold.Check(), "Unlock": hold.Unlock(ctx, e),
-		} {
-			if !errors.Is(err, ErrClosed) {
-				t.Errorf("%s after Close = %v, want ErrClosed", call, err)
-			}
-		}
-		fx.wantNothing(t, "then", m)
-	})
-}
-
 // Close lists the holds that no majority confirmed to be free.
 func TestCloseListsWhatItCouldNotGiveBack(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {

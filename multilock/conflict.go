@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktrace"
 )
@@ -19,7 +20,7 @@ const settledAfter = 25 * time.Second
 
 // otherTerms are terms of other clients that conflict with those of this one.
 type otherTerms struct {
-	why   ConflictError
+	why   terms.ConflictError
 	first [Max]int64    // when each master was told of them first, in ms by its clock; 0: it does not know them
 	seen  clock.Instant // when they were seen first
 	last  clock.Instant // when they were published last, as far as is known
@@ -91,7 +92,7 @@ func (m *Masters) compareLocked(i int, uses []script.Use, now clock.Instant, sho
 			p.at[i].first = u.First
 			continue
 		}
-		if reason := Conflict(&own, &u.Terms); reason != nil {
+		if reason := terms.Conflict(&own, &u.Terms); reason != nil {
 			o := p.others[text]
 			if o == nil {
 				o = &otherTerms{seen: now, last: now.Add(-time.Hour)}
@@ -114,11 +115,11 @@ func (m *Masters) compareLocked(i int, uses []script.Use, now clock.Instant, sho
 }
 
 // judgeLocked tells the log of terms that conflict with own, and of those that no longer do.
-func (m *Masters) judgeLocked(own *Terms, now clock.Instant) {
+func (m *Masters) judgeLocked(own *terms.Terms, now clock.Instant) {
 	p := &m.presence
 	for _, text := range slices.Sorted(maps.Keys(p.others)) {
 		o := p.others[text]
-		if now.Sub(o.last) > script.RecordLife || Conflict(own, &o.why.Other) == nil {
+		if now.Sub(o.last) > script.RecordLife || terms.Conflict(own, &o.why.Other) == nil {
 			delete(p.others, text)
 			if o.found {
 				m.traceOverlap(&redlocktrace.SetsOverlap{Other: o.why.Other.String()})
@@ -131,7 +132,7 @@ func (m *Masters) judgeLocked(own *Terms, now clock.Instant) {
 			from = p.changed
 		}
 		// Who was refused has compared its terms by itself, and a restart changes no route.
-		explained := o.why.Reason != ErrRoute && !o.why.Other.Refused && o.last.Sub(from) < settledAfter
+		explained := o.why.Reason != terms.ErrRoute && !o.why.Other.Refused && o.last.Sub(from) < settledAfter
 		if o.found || p.stands != user || explained {
 			continue
 		}
@@ -152,7 +153,7 @@ func (m *Masters) foundLocked(o *otherTerms) {
 }
 
 // explainLocked returns the error of a conflict.
-func (p *presence) explainLocked(o *otherTerms) *ConflictError {
+func (p *presence) explainLocked(o *otherTerms) *terms.ConflictError {
 	why := o.why
 	why.Refused = p.behindLocked(o)
 	return &why
@@ -206,7 +207,7 @@ func (m *Masters) refusal() error {
 	return nil
 }
 
-// Conflict returns a [*ConflictError] if other clients use the masters in a way that does not go together
+// Conflict returns a [*terms.ConflictError] if other clients use the masters in a way that does not go together
 // with that of this client, whoever came first; nil as far as none is known.
 //
 // Cost: nothing is sent.
@@ -227,8 +228,8 @@ func (m *Masters) Conflict() error {
 }
 
 // info returns what r says of client.
-func (m *Masters) info(client string, r script.Record) *ClientInfo {
-	return &ClientInfo{
+func (m *Masters) info(client string, r script.Record) *terms.ClientInfo {
+	return &terms.ClientInfo{
 		ID: client, Name: r.Name, Host: r.Host, Program: r.Program, Version: r.Version, PID: r.PID,
 		Since: time.UnixMilli(r.Since), Seen: max(0, m.Now().Sub(time.UnixMilli(r.At))),
 		Holds: r.Holds, Waits: r.Waits, Terms: r.Terms,

@@ -1,12 +1,12 @@
 package multilock
 
 import (
-	"context"
 	"fmt"
 	"testing"
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node/script"
 )
 
@@ -15,6 +15,7 @@ import (
 // first.
 func TestWhatARestartExplains(t *testing.T) {
 	const hour = time.Hour
+	theirs := terms.Terms{Guard: 30_000, Masters: []terms.Master{{Run: "x"}, {Run: "y"}, {Run: "z"}}}
 	type look struct{ at, last time.Duration } // since this client's masters changed last
 	for _, tt := range []struct {
 		name   string
@@ -40,8 +41,7 @@ func TestWhatARestartExplains(t *testing.T) {
 				shown := time.Now()
 				ms := func(d time.Duration) int64 { return shown.Add(d).UnixMilli() }
 				for _, l := range tt.looks {
-					use := script.Use{Terms: termsOf("x y z"), First: ms(tt.first), Last: ms(l.last)}
-					use.Terms.Lease = 0
+					use := script.Use{Terms: theirs, First: ms(tt.first), Last: ms(l.last)}
 					use.Text = use.Terms.Text()
 					time.Sleep(time.Until(shown.Add(l.at)))
 					p.mu.Lock()
@@ -71,23 +71,4 @@ func TestTheDirectoryIsBounded(t *testing.T) {
 	if d.mayAsk(fmt.Sprint(3*maxKnown - 1)) {
 		t.Error("what was asked for last is asked for again at once")
 	}
-}
-
-// The record of a client tells how many of its callers wait: who gave up waits no more.
-func TestWhoGaveUpWaitsNoMore(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		hold := fx.take(t, fx.m, "k")
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		c := begin(t, fx.m, patient("k"))
-		_, _ = fx.m.Lock(ctx, patient("k"))
-		if holds, waits := fx.m.busy(); holds != 1 || waits != 1 {
-			t.Errorf("%d holds and %d callers that wait, want one of each", holds, waits)
-		}
-		unlock(t, hold)
-		unlock(t, c.wantHold(t, "then"))
-		if holds, waits := fx.m.busy(); holds != 0 || waits != 0 {
-			t.Errorf("%d holds and %d callers that wait, want none", holds, waits)
-		}
-	})
 }

@@ -126,10 +126,13 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 	now := c.m.now()
 	ev.Trip, ev.Lot = c.m.RoundTrip(), rand.Uint32()
 	if c.state.Want.Wait {
-		ev.Told = ev.Kind != protocol.Answer && c.m.hears() // nothing is asked at an answer
+		ev.Told = ev.Kind != protocol.Answer && c.m.canBeTold() // nothing is asked at an answer
 	}
 	before := c.state.State
 	c.state.Step(&c.m.conf, now, ev, &out)
+	if w := c.m.witness; w != nil {
+		w.Stepped(&c.state, &c.m.conf, now, ev, &out)
+	}
 	if c.trace != nil {
 		c.trace.steppedLocked(c, before, ev, &out)
 	}

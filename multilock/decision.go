@@ -41,6 +41,8 @@ type Grant struct {
 	// the other, and the first answers may have decided before it went to the last. The release of
 	// the hold must come after it.
 	sending *contest
+
+	kept *kept // that it was taken over from, nil if it was won
 }
 
 // take takes what was won, if validity is left. Otherwise the contest goes on, or has failed.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node/script"
 )
 
@@ -21,7 +22,7 @@ type directory struct {
 
 // known is a client's record, as it was read.
 type known struct {
-	info ClientInfo
+	info terms.ClientInfo
 	at   clock.Instant
 }
 
@@ -36,14 +37,14 @@ const (
 // clientOf returns the client of owner, empty if it is none of this library's.
 func clientOf(owner string) string {
 	client, number, ok := strings.Cut(owner, ":")
-	if !ok || !strings.HasPrefix(number, "r") && !strings.HasPrefix(number, "k") {
+	if !ok || !strings.HasPrefix(number, "r") && !script.Keeps(owner) {
 		return ""
 	}
 	return client
 }
 
 // client returns the record of client, nil if it is not known.
-func (d *directory) client(client string) *ClientInfo {
+func (d *directory) client(client string) *terms.ClientInfo {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	k, ok := d.clients[client]
@@ -82,38 +83,6 @@ func put[V any](m *map[string]V, key string, v V) {
 	(*m)[key] = v
 }
 
-// inquiry takes the answers to a question of the directory.
-type inquiry struct {
-	read func(script.Answer) (known bool) // is called with one answer at a time
-
-	mu   sync.Mutex
-	left int
-	done chan struct{} // closed once it is known, or all have answered
-}
-
-// Answer implements [node.Receiver].
-func (q *inquiry) Answer(_ int, a script.Answer) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.left == 0 {
-		return
-	}
-	q.left--
-	if a.Outcome == script.Done && q.read(a) {
-		q.left = 0
-	}
-	if q.left == 0 {
-		close(q.done)
-	}
-}
-
-// inquire sends cmd to all masters, for read to look at the answers. Nobody has to wait for them.
-func (m *Masters) inquire(cmd *script.Command, read func(script.Answer) bool) <-chan struct{} {
-	q := &inquiry{read: read, left: len(m.nodes), done: make(chan struct{})}
-	m.send(cmd, m.All(), q)
-	return q.done
-}
-
 // lookUp asks for the record of client, unless it is known or was asked for lately: then it returns a
 // closed channel, and else one that is closed once the record is known, or no master has it.
 //
@@ -123,16 +92,18 @@ func (m *Masters) lookUp(client string) <-chan struct{} {
 	if client == "" || client == m.ID() || d.client(client) != nil || !d.mayAsk(client) {
 		return closedChan
 	}
-	return m.inquire(script.LookUp(client), func(a script.Answer) bool {
-		r, ok := script.ReadRecord(a.Reply)
-		if ok {
-			info := m.info(client, r)
-			d.mu.Lock()
-			put(&d.clients, client, known{*info, clock.Now()})
-			d.mu.Unlock()
+	return m.ask(script.LookUp(client), func(b *ballot) bool {
+		for i := range b.n {
+			if r, ok := script.ReadRecord(b.at(i).Reply); ok {
+				info := m.info(client, r)
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				put(&d.clients, client, known{*info, clock.Now()})
+				return true
+			}
 		}
-		return ok
-	})
+		return false
+	}).done
 }
 
 // lookAt asks since when owner has the lock at key, as lookUp does for a client: its fencing token is
@@ -144,20 +115,21 @@ func (m *Masters) lookAt(key, owner string) <-chan struct{} {
 	if !d.since(owner).IsZero() || !d.mayAsk(owner) {
 		return closedChan
 	}
-	tokens := make([]int64, 0, len(m.nodes))
-	return m.inquire(script.Inspect(key), func(a script.Answer) bool {
-		if a.Holder != owner {
-			return false
+	return m.ask(script.Inspect(key), func(b *ballot) bool {
+		var tokens []int64
+		for i := range b.n {
+			if a := b.at(i); a.Holder == owner {
+				tokens = append(tokens, a.Token)
+			}
 		}
-		tokens = append(tokens, a.Token)
 		if !m.majority(len(tokens)) {
 			return false
 		}
 		d.mu.Lock()
+		defer d.mu.Unlock()
 		put(&d.grants, owner, granted(tokens))
-		d.mu.Unlock()
 		return true
-	})
+	}).done
 }
 
 // granted returns when a lock was granted, by what its masters have for its fencing token. Those of a
@@ -209,19 +181,19 @@ func (m *Masters) met(t target, owner string) {
 }
 
 // self returns what the client says of itself.
-func (m *Masters) self() *ClientInfo {
+func (m *Masters) self() *terms.ClientInfo {
 	holds, waits := m.busy()
 	p := &m.presence
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return &ClientInfo{
+	return &terms.ClientInfo{
 		ID: m.ID(), Name: p.Name, Host: p.Host, Program: p.Program, Version: p.Version, PID: p.PID, Since: p.Since,
 		Holds: holds, Waits: waits, Terms: m.ownTermsLocked(),
 	}
 }
 
 // who returns the client of owner as far as it is known, nil otherwise.
-func (m *Masters) who(owner string) *ClientInfo {
+func (m *Masters) who(owner string) *terms.ClientInfo {
 	switch client := clientOf(owner); client {
 	case "":
 		return nil
@@ -278,10 +250,15 @@ func (m *Masters) find(ctx context.Context, key, owner string) {
 	at := m.lookAt(key, owner)
 	enough, cancel := context.WithTimeout(ctx, min(2*m.RoundTrip()+20*time.Millisecond, longestLookUp))
 	defer cancel()
-	for _, found := range [...]<-chan struct{}{at, client} {
+	awaitAll(enough, at, client)
+}
+
+// awaitAll waits for all of done, or for the end of ctx.
+func awaitAll(ctx context.Context, done ...<-chan struct{}) {
+	for _, c := range done {
 		select {
-		case <-found:
-		case <-enough.Done():
+		case <-c:
+		case <-ctx.Done():
 		}
 	}
 }
@@ -302,8 +279,8 @@ func (m *Masters) introduced() bool { return m.presence.Name != "" }
 // Find returns the records of the clients of owners, as far as there are any, by owner.
 //
 // Cost: one command to each master for each client that is not known.
-func (m *Masters) Find(ctx context.Context, owners []string) map[string]*ClientInfo {
-	found := make(map[string]*ClientInfo)
+func (m *Masters) Find(ctx context.Context, owners []string) map[string]*terms.ClientInfo {
+	found := make(map[string]*terms.ClientInfo)
 	if !m.introduced() || !m.begin() {
 		return found
 	}
@@ -314,12 +291,7 @@ func (m *Masters) Find(ctx context.Context, owners []string) map[string]*ClientI
 	}
 	enough, cancel := context.WithTimeout(ctx, 2*m.RoundTrip()+20*time.Millisecond)
 	defer cancel()
-	for _, done := range asked {
-		select {
-		case <-done:
-		case <-enough.Done():
-		}
-	}
+	awaitAll(enough, asked...)
 	for _, owner := range owners {
 		if client := m.who(owner); client != nil {
 			found[owner] = client

@@ -22,25 +22,20 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 	}
 	defer h.m.tries.Done()
 	h.mu.Lock()
-	if h.claim.Mode == script.Shared && !req.Shared {
-		h.mu.Unlock()
-		if h.Check() != nil {
-			return errEnded
-		}
-		return Fail("lock", h.key, ErrUpgrade)
-	}
-	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldDue})
-	if ended {
+	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldEnter, Shared: req.Shared})
+	switch {
+	case ended:
 		h.finish(out, nil)
 		return errEnded
-	}
-	if h.cause != nil {
+	case h.cause != nil:
 		h.mu.Unlock()
 		return errEnded
+	case out.Count == 0:
+		h.mu.Unlock()
+		return Fail("lock", h.key, ErrUpgrade)
 	}
-	h.entries.Ask()
 	c := h.m.newContest(h.key, protocol.Want{Lease: req.Lease, Again: true}, time.Time{}, req.trace)
-	c.owner, c.entries = h.claim.Owner, h.entries.Count()
+	c.owner, c.entries = h.claim.Owner, out.Count
 	c.start()
 	h.mu.Unlock()
 
@@ -51,20 +46,13 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 		cut = Ended(ctx)
 	}
 	grant, why := c.conclude(cut)
-	switch {
-	case why == nil:
+	if why == nil {
 		return h.entered(req, grant.Until)
-	case lost(why):
-		h.step(protocol.HoldEvent{Kind: protocol.HoldLost, Writer: c.owner.Mode == script.Exclusive}, why)
-		if h.Check() != nil {
-			return errEnded
-		}
 	}
 	h.mu.Lock()
-	h.entries.Drop()
-	h.leftUnlock()
+	h.entryUnlock(nil, protocol.HoldEvent{Kind: protocol.HoldDenied, Lost: lost(why), Writer: c.owner.Mode == script.Exclusive}, why)
 	if lost(why) {
-		return h.enter(ctx, req) // of the reader that it was made meanwhile
+		return h.enter(ctx, req) // unless it has ended: it was made a reader meanwhile
 	}
 	return why
 }
@@ -72,7 +60,7 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 // entered adds an entry that a majority confirmed until then.
 func (h *Hold) entered(req Request, until clock.Instant) error {
 	h.mu.Lock()
-	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldExtended, Until: until})
+	out, ended := h.entryLocked(req.Entry, protocol.HoldEvent{Kind: protocol.HoldEntered, Until: until, Wish: h.m.wish(&req)})
 	if ended {
 		h.finish(out, nil)
 		return errEnded
@@ -81,33 +69,30 @@ func (h *Hold) entered(req Request, until clock.Instant) error {
 	if h.cause != nil {
 		return errEnded
 	}
-	h.entries.Add(req.Entry, h.m.wish(&req))
 	if req.trace != nil {
 		req.trace.won(h)
 	}
-	h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldWatch, Wish: h.entries.Wish()})
 	return nil
 }
 
-// leftUnlock follows an entry that was given back, or was not confirmed. The last one of a hold frees
-// the lock; otherwise the masters are sent the hold count. The release that it returns is nil if there
-// is nothing to send. The caller holds mu, which leftUnlock unlocks.
-func (h *Hold) leftUnlock() *Return {
-	ev := protocol.HoldEvent{Kind: protocol.HoldWatch, Wish: h.entries.Wish()}
-	if h.entries.Count() == 0 {
-		ev.Kind = protocol.HoldEnd
-	}
-	out, ended := h.stepLocked(ev)
+// entryUnlock passes ev to the hold, and returns the release that follows, nil if there is none: of the hold if
+// that has ended, else of the hold count that is left. If the hold is lost, why says so. The caller holds mu,
+// which entryUnlock unlocks.
+func (h *Hold) entryUnlock(e Entry, ev protocol.HoldEvent, why error) (r *Return, ended bool) {
+	out, ended := h.entryLocked(e, ev)
 	if ended {
-		return h.finish(out, ErrNotHeld)
+		if h.state.State == protocol.Released {
+			why = ErrNotHeld
+		}
+		return h.finish(out, why), true
 	}
 	defer h.mu.Unlock()
-	if h.cause != nil {
-		return nil
+	if out.Count > 0 {
+		claim := h.claim
+		claim.At = h.state.At
+		r = h.m.release(claim, out.Count)
 	}
-	claim := h.claim
-	claim.At = h.state.At
-	return h.m.release(claim, h.entries.Count())
+	return r, false
 }
 
 // Unlock gives an entry back, and with the last one the lock. See redlock.Hold.Unlock for its
@@ -115,30 +100,16 @@ func (h *Hold) leftUnlock() *Return {
 func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 	live := ctx.Err() == nil
 	h.mu.Lock()
-	if !h.entries.Has(e) {
+	if !h.state.Has(e) {
 		h.mu.Unlock()
 		return ErrNotHeld
 	}
-	ev := protocol.HoldEvent{Kind: protocol.HoldDue}
-	if h.entries.Count() == 1 {
-		ev.Kind = protocol.HoldEnd
-	}
-	out, ended := h.stepLocked(ev)
-	var r *Return
-	if ended {
-		r = h.finish(out, ErrNotHeld)
-		h.mu.Lock()
-	}
-	h.entries.Leave(e)
+	r, ended := h.entryUnlock(e, protocol.HoldEvent{Kind: protocol.HoldLeft}, nil)
 	switch {
-	case ended && h.state.State == protocol.Released:
-		h.mu.Unlock()
-	case h.cause != nil:
-		defer h.mu.Unlock()
-		return h.cause
-	default:
-		r = h.leftUnlock()
+	case !ended && r != nil:
 		e.Ended(ErrNotHeld)
+	case !ended || h.state.State != protocol.Released:
+		return h.Check()
 	}
 	if live && errors.Is(context.Cause(ctx), ErrNotHeld) {
 		ctx = context.WithoutCancel(ctx) // it was the entry's own: a wait for the answers must not end by that
@@ -150,13 +121,12 @@ func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 	if ended || !lost(err) {
 		return err
 	}
-	h.step(protocol.HoldEvent{Kind: protocol.HoldLost, Writer: r.claim.Mode == script.Exclusive}, err)
 	h.mu.Lock()
-	if h.cause != nil {
-		h.mu.Unlock()
+	r, ended = h.entryUnlock(nil, protocol.HoldEvent{Kind: protocol.HoldLost, Writer: r.claim.Mode == script.Exclusive}, err)
+	if ended || r == nil {
 		return err
 	}
-	return h.leftUnlock().Wait(ctx) // of the reader that it was made meanwhile
+	return r.Wait(ctx) // of the reader that it was made meanwhile
 }
 
 // Orphan notes that nobody can give e back any more. Once that is so of all entries that want the hold
@@ -169,12 +139,11 @@ func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 func (h *Hold) Orphan(e Entry) (mistake bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.cause != nil || !h.entries.Has(e) {
+	if h.cause != nil || !h.state.Has(e) {
 		return false
 	}
-	mistake = h.entries.Leak(e)
-	if h.state.Watched {
-		h.state.Want(h.entries.Wish())
+	watched := h.state.Watched
+	if mistake = h.state.Leak(e); watched {
 		h.m.dog.schedule(h)
 	}
 	return mistake

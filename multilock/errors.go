@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/go-multierror"
 
+	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
@@ -62,9 +63,9 @@ type MajorityError struct {
 	Nodes         *multierror.Error // one entry for each master that said something else than yes, naming it; never nil
 
 	// Of ErrTaken: who has the lock, as a majority of the masters says.
-	Holder string        // its owner, "uuid:rN", or "shared": readers; empty if no majority names one, and of a semaphore
-	Client *ClientInfo   // whose owner that is; nil if it has no record, or is not known
-	For    time.Duration // how long it has had the lock; 0 if that is not known
+	Holder string            // its owner, "uuid:rN", or "shared": readers; empty if no majority names one, and of a semaphore
+	Client *terms.ClientInfo // whose owner that is; nil if it has no record, or is not known
+	For    time.Duration     // how long it has had the lock; 0 if that is not known
 
 	states   []error
 	free     time.Duration // until a majority is free

@@ -171,7 +171,7 @@ func (e *entry) wantAlive(t *testing.T) {
 func entryOf(h *Hold) *entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.entries.Key(0).(*entry)
+	return h.state.List[0].Key.(*entry)
 }
 
 // request wants key for lease, without waiting and without renewals.

@@ -25,17 +25,16 @@ type Hold struct {
 	visit visit         // the watchdog's
 
 	sending *contest // see Grant
-
-	wanted bool // somebody else wants it: guarded by Masters.mu
+	kept    *kept    // see Grant
 
 	mu       sync.Mutex
 	claim    Claim // changes with a downgrade
 	token    int64 // the fencing token, at most that of the claim
-	state    protocol.Hold
-	entries  protocol.Entries[Entry]
-	why      *MajorityError // of the last renewal, if it failed
-	bound    *Hold          // is lost when this one is; nil: see Join
-	cause    error          // why it has ended, nil while it has not
+	state    protocol.Entries[Entry]
+	first    [1]protocol.Entry[Entry] // few holds have more, which saves an allocation
+	why      *MajorityError           // of the last renewal, if it failed
+	bound    *Hold                    // is lost when this one is; nil: see Join
+	cause    error                    // why it has ended, nil while it has not
 	endedAt  time.Time
 	timer    *time.Timer   // fires when validity ends
 	gone     bool          // its release is on the way, or it is kept
@@ -47,21 +46,25 @@ type Hold struct {
 func (m *Masters) newHold(req Request, g Grant) *Hold {
 	h := &Hold{
 		m: m, target: req.target(), owner: req.Owner, claim: g.Claim, token: g.First, id: g.ID, limit: req.Limit,
-		visit: visit{index: unscheduled}, sending: g.sending,
+		visit: visit{index: unscheduled}, sending: g.sending, kept: g.kept,
 	}
 	h.claim.trace = req.trace.hold()
 	if h.owner == nil {
 		h.owner = req.Entry
 	}
-	wish := m.wish(&req)
+	h.state.List = h.first[:0]
 	h.mu.Lock()
-	h.entries.Ask()
-	h.entries.Add(req.Entry, wish)
-	h.stepLocked(protocol.HoldEvent{
+	h.entryLocked(req.Entry, protocol.HoldEvent{
 		Kind: protocol.HoldWon, Until: g.Until, At: g.At, Short: g.Short, Shared: g.Mode == script.Shared,
-		Wish: wish,
+		Wish: m.wish(&req),
 	})
-	h.timer = time.AfterFunc(m.left(g.Until), h.expire)
+	if k := h.kept; k != nil {
+		k.hold.Store(h)
+		h.timer = k.timer
+		h.timer.Reset(m.left(g.Until))
+	} else {
+		h.timer = time.AfterFunc(m.left(g.Until), h.expire)
+	}
 	if req.trace != nil {
 		req.trace.won(h)
 	}
@@ -73,13 +76,19 @@ func (m *Masters) newHold(req Request, g Grant) *Hold {
 	return h
 }
 
-// stepLocked passes ev to the hold, and reports whether that ended it: finish must follow, with
-// out.
+// stepLocked is entryLocked with an event that is not about an entry.
 func (h *Hold) stepLocked(ev protocol.HoldEvent) (out protocol.HoldEffects, ended bool) {
+	return h.entryLocked(nil, ev)
+}
+
+// entryLocked passes ev, which is about e, to the hold, and reports whether that ended it: finish must follow,
+// with out.
+func (h *Hold) entryLocked(e Entry, ev protocol.HoldEvent) (out protocol.HoldEffects, ended bool) {
 	ev.Trip = h.m.RoundTrip()
 	live := h.state.Live()
-	h.state.Step(&h.m.conf, h.m.now(), &ev, &out)
-	if ev.Kind == protocol.HoldRenewed || ev.Kind == protocol.HoldExtended {
+	h.state.Step(&h.m.conf, h.m.now(), e, &ev, &out)
+	switch ev.Kind {
+	case protocol.HoldRenewed, protocol.HoldExtended, protocol.HoldEntered:
 		h.why = nil
 	}
 	h.m.dog.schedule(h)
@@ -107,13 +116,12 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	if h.claim.trace != nil {
 		h.claim.trace.endedLocked(h)
 	}
-	h.entries.End()
 	claim, bound, keep := h.claim, h.bound, h.mayKeepLocked()
 	claim.At = out.Release
 	h.mu.Unlock()
 	h.timer.Stop()
-	for i := range h.entries.Len() {
-		h.entries.Key(i).Ended(h.cause)
+	for i := range h.state.List {
+		h.state.List[i].Key.Ended(h.cause)
 	}
 	if h.sending != nil {
 		h.sending.drain()
@@ -155,7 +163,7 @@ func (h *Hold) causeLocked(given error) error {
 		return given
 	case !h.state.Watched && h.state.Limited:
 		return fmt.Errorf("%w: %q was renewed for Config.MaxHold %v, and no longer", ErrLost, h.key, h.limit)
-	case !h.state.Watched && h.entries.Leaked():
+	case !h.state.Watched && h.state.Leaked():
 		return fmt.Errorf("%w: %q was renewed no more: its Hold was garbage without Unlock", ErrLost, h.key)
 	case h.why != nil:
 		return h.why.With(ErrLost)
@@ -170,7 +178,9 @@ func (h *Hold) expire() {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.timer.Reset(h.m.left(h.state.Until)) // it was renewed meanwhile
+	if h.cause == nil {
+		h.timer.Reset(h.m.left(h.state.Until)) // it was renewed meanwhile
+	}
 }
 
 // Check ends a hold whose validity is over even if its timer has not fired yet, as after the
@@ -239,7 +249,7 @@ func (h *Hold) Count() int {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.entries.Len()
+	return len(h.state.List)
 }
 
 // Remaining returns how much validity is left, zero once the hold has ended.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
 
@@ -18,39 +20,6 @@ func watched() Request {
 	req := request("k")
 	req.Watch = true
 	return req
-}
-
-// A hold with a fixed lease ends with its validity, and is released then.
-func TestAFixedLeaseEnds(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		hold := fx.take(t, fx.m, "k")
-		e := entryOf(hold)
-		end := hold.Until()
-		time.Sleep(time.Until(end) - time.Nanosecond)
-		synctest.Wait()
-		e.wantAlive(t)
-		if err := hold.Check(); err != nil || hold.Count() != 1 {
-			t.Errorf("Check = %v, Count = %d just before the end, want nil, 1", err, hold.Count())
-		}
-		time.Sleep(time.Nanosecond)
-		synctest.Wait()
-		e.wantEnded(t, ErrLost)
-		if err := hold.Check(); !errors.Is(err, ErrLost) || hold.Count() != 0 || hold.Remaining() != 0 || !hold.Until().Equal(end) {
-			t.Errorf("Check = %v, Count = %d, Remaining = %v, Until = %v; want ErrLost, 0, 0, %v",
-				err, hold.Count(), hold.Remaining(), hold.Until(), end)
-		}
-		fx.wantNothing(t, "then", fx.m)
-		if got := fx.log.lines("hold is lost"); len(got) != 1 || !strings.Contains(got[0], hold.Owner()) {
-			t.Errorf("the log says %q, want once that it is lost", got)
-		}
-		if err := hold.Unlock(t.Context(), e); !errors.Is(err, ErrLost) {
-			t.Errorf("Unlock = %v, want ErrLost", err)
-		}
-		if err := hold.Unlock(t.Context(), e); !errors.Is(err, ErrNotHeld) {
-			t.Errorf("Unlock twice = %v, want ErrNotHeld", err)
-		}
-		e.wantEnded(t, ErrLost)
-	})
 }
 
 // An entry that nobody can give back keeps the hold for its validity, and no longer, unless others do.
@@ -137,5 +106,117 @@ func TestUnlockOfOneEntryFindsTheHoldLost(t *testing.T) {
 			t.Errorf("Unlock of the other = %v, want ErrLost", err)
 		}
 		fx.wantNothing(t, "then", fx.m)
+	})
+}
+
+// Two holds that are joined have the larger token, and are lost together. One whose other half has ended
+// is not joined with the next.
+func TestJoin(t *testing.T) {
+	const far = 7_000_000_000_000_000
+	gone := errors.New("gone")
+	lose := func(h *Hold) { h.step(protocol.HoldEvent{Kind: protocol.HoldLost}, gone) }
+	for _, tt := range []struct {
+		what    string
+		do      func(a, b *Hold)
+		want    error // why the first has ended; nil if it goes on
+		joins   bool  // they can be joined again
+		another bool  // the first is joined with another then
+	}{
+		{"again", func(a, b *Hold) {}, nil, true, false},
+		{"the first is lost", func(a, b *Hold) { lose(a) }, gone, false, false},
+		{"the second is lost", func(a, b *Hold) { lose(b) }, gone, false, false},
+		{"validity ends", func(a, b *Hold) { time.Sleep(lease) }, ErrLost, false, false},
+		{"the second is unlocked", func(a, b *Hold) { unlock(t, b) }, nil, false, false},
+		{"another second", func(a, b *Hold) { unlock(t, b) }, nil, false, true},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				second := newFixture(t, 3, 0)
+				second.each(func(m *redlocktest.Master) { m.Set("redlock_fence:{k}", "7000000000000000") })
+				a, b := fx.take(t, fx.m, "k"), second.take(t, second.m, "k")
+				if err := Join(t.Context(), a, b); err != nil || a.Token() != b.Token() || a.Token() <= far {
+					t.Errorf("Join = %v with tokens %d and %d, want one token above %d", err, a.Token(), b.Token(), far)
+				}
+				tt.do(a, b)
+				if tt.want == nil {
+					entryOf(a).wantAlive(t)
+				} else {
+					entryOf(a).wantEnded(t, tt.want)
+					entryOf(b).wantEnded(t, tt.want)
+				}
+				if tt.another {
+					b = second.take(t, second.m, "k")
+				}
+				err := Join(t.Context(), a, b)
+				if tt.joins {
+					if err != nil {
+						t.Errorf("Join = %v", err)
+					}
+					entryOf(a).wantAlive(t)
+					return
+				}
+				if !errors.Is(err, ErrLost) || a.Count() != 0 || b.Count() != 0 {
+					t.Errorf("Join = %v with counts %d and %d, want ErrLost and neither held", err, a.Count(), b.Count())
+				}
+			})
+		})
+	}
+}
+
+// renewed locks what must be free, for as long as the test wants.
+func renewed(t *testing.T, m *Masters, key string) *Hold {
+	t.Helper()
+	req := request(key)
+	req.Watch = true
+	hold, err := m.Lock(t.Context(), req)
+	if err != nil {
+		t.Fatalf("Lock(%q) = %v, want a hold", key, err)
+	}
+	return hold
+}
+
+// TestActivity: the masters are checked as often as what the client does needs.
+func TestActivity(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		m, other := fx.m, fx.another(t)
+		check := func(when string, want node.Activity) {
+			t.Helper()
+			synctest.Wait()
+			if got := m.activity(); got != want {
+				t.Errorf("%s: activity = %d, want %d", when, got, want)
+			}
+		}
+		check("at first", node.Idle)
+		hold := renewed(t, m, "k")
+		check("with a hold", node.Holding)
+		second := renewed(t, m, "l")
+		unlock(t, hold)
+		check("with another hold", node.Holding)
+		unlock(t, second)
+		check("after Unlock", node.Idle)
+
+		theirs := renewed(t, other, "k")
+		waits := begin(t, m, patient("k"))
+		time.Sleep(time.Minute)
+		check("while it waits", node.Waiting)
+		waits.cancel()
+		check("after it gave up", node.Idle)
+
+		unlock(t, theirs)
+		synctest.Wait() // all masters are free: else the next lock waits, until the frozen one counts as down
+		fx.Master(0).Freeze()
+		hold = renewed(t, m, "k")
+		unlock(t, hold)
+		check("while a release is owed", node.Waiting)
+		fx.Master(0).Thaw()
+		time.Sleep(lease)
+		check("after it was answered", node.Idle)
+
+		renewed(t, m, "k")
+		for i := range 3 {
+			fx.Master(i).Cut()
+		}
+		time.Sleep(2 * lease)
+		check("after a hold was lost", node.Idle)
 	})
 }

@@ -10,32 +10,6 @@ import (
 
 // What the masters say of a lock, and of themselves.
 
-func TestInspectWaitsForEverybody(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		hold := fx.take(t, fx.m, "k")
-		fx.Master(1).Delay(30 * time.Millisecond)
-		fx.Master(2).Kill()
-		synctest.Wait()
-		in, err := fx.m.Inspect(t.Context(), "k")
-		if err != nil {
-			t.Fatalf("Inspect = %v", err)
-		}
-		if v := in.Views[1]; v.Holder != hold.Owner() || v.Count != 1 || v.Token != hold.Token() || v.Left <= 9*time.Second || v.Err != nil {
-			t.Errorf("view of m2 = %+v", v)
-		}
-		if v := in.Views[2]; v.Err == nil || v.Master != "m3" {
-			t.Errorf("view of m3 = %+v, want its error", v)
-		}
-		if in.Holder != hold.Owner() || in.Left < 9*time.Second {
-			t.Errorf("Inspect = %+v, want %s for 10s", in, hold.Owner())
-		}
-		fx.Master(0).Kill()
-		if _, err := fx.m.Inspect(t.Context(), "k"); !errors.Is(err, ErrNoQuorum) {
-			t.Errorf("Inspect with one master of three = %v, want ErrNoQuorum", err)
-		}
-	})
-}
-
 // An Inspect that is cut short says what it knows, and that is frozen: later answers change nothing.
 func TestInspectCutShort(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {

@@ -2,11 +2,8 @@ package multilock
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -171,62 +168,6 @@ func TestAContestThatIsGivenUpBeforeItBegan(t *testing.T) {
 		next.start()
 		hold.end(nil)
 		fx.wantNothing(t, "after the release", m)
-	})
-}
-
-// Callers who come, leave, win and give back at random, of a client that always has its turn in the
-// queue of the masters by a release, are all served, and nothing is left.
-func TestCallersComeAndGo(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		m := fx.another(t)
-		fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
-		m.subscribe()
-		time.Sleep(time.Second)
-		var callers sync.WaitGroup
-		var mu sync.Mutex
-		served, held := 0, 0
-		for i := range 40 {
-			d := rand.New(rand.NewPCG(uint64(i), 7))
-			upTo := func(most time.Duration) time.Duration { return time.Duration(d.Int64N(int64(most))) }
-			client := m
-			if i%8 == 0 {
-				client = fx.m
-			}
-			callers.Go(func() {
-				for range 10 {
-					time.Sleep(upTo(200 * time.Millisecond))
-					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-					if d.IntN(2) == 0 {
-						ctx, cancel = context.WithTimeout(t.Context(), upTo(300*time.Millisecond))
-					}
-					hold, err := client.Lock(ctx, patient("k"))
-					if errors.Is(ctx.Err(), context.DeadlineExceeded) && err == nil {
-						t.Error("Lock returns nil after its deadline")
-					}
-					cancel()
-					if err != nil {
-						continue
-					}
-					mu.Lock()
-					served++
-					if held++; held > 1 {
-						t.Errorf("%d hold the lock", held)
-					}
-					mu.Unlock()
-					time.Sleep(upTo(10 * time.Millisecond))
-					mu.Lock()
-					held--
-					mu.Unlock()
-					unlock(t, hold)
-				}
-			})
-		}
-		callers.Wait()
-		if served < 200 {
-			t.Errorf("%d were served, want at least the 200 who wait for a minute", served)
-		}
-		time.Sleep(time.Second)
-		fx.wantNothing(t, "in the end", fx.m, m)
 	})
 }
 

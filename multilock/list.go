@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"example.com/redlock/multilock/terms"
+	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 )
 
@@ -21,17 +23,17 @@ type Listing struct {
 type Listed struct {
 	Name      string
 	Semaphore bool
-	Held      bool          // a majority of the masters name who has it
-	Holder    string        // owner, "uuid:rN", or "shared": readers; empty for a semaphore
-	Client    *ClientInfo   // of the holder; nil if it has no record
-	Count     int           // hold count
-	Left      time.Duration // until a majority is free, or the first permit; the largest Duration when it never expires
-	For       time.Duration // how long the holder has had it; 0 if that is not known
-	Token     int64         // fencing token
-	Readers   int           // that have it
-	Slots     int           // of a semaphore: permits that are held
-	Waiting   int           // in the queue, as far as a master tells: 32 of a lock, 100 of a semaphore
-	Masters   int           // that name the holder, or somebody
+	Held      bool              // a majority of the masters name who has it
+	Holder    string            // owner, "uuid:rN", or "shared": readers; empty for a semaphore
+	Client    *terms.ClientInfo // of the holder; nil if it has no record
+	Count     int               // hold count
+	Left      time.Duration     // until a majority is free, or the first permit; the largest Duration when it never expires
+	For       time.Duration     // how long the holder has had it; 0 if that is not known
+	Token     int64             // fencing token
+	Readers   int               // that have it
+	Slots     int               // of a semaphore: permits that are held
+	Waiting   int               // in the queue, as far as a master tells: 32 of a lock, 100 of a semaphore
+	Masters   int               // that name the holder, or somebody
 }
 
 // spare is how many keys List looks at besides ten times as many as it may list: most hashes that
@@ -151,9 +153,9 @@ func (n *names) sorted() (list []target, more bool) {
 		list = append(list, t)
 	}
 	slices.SortFunc(list, func(a, b target) int {
-		switch c := strings.Compare(a.key, b.key); {
-		case c != 0 || a.semaphore == b.semaphore:
-			return c
+		switch {
+		case a.key != b.key:
+			return strings.Compare(a.key, b.key)
 		case b.semaphore:
 			return -1
 		}
@@ -214,4 +216,74 @@ func (m *Masters) listOne(ctx context.Context, t target) (Listed, error) {
 		l.Token = 0 // each slot has its own
 	}
 	return l, nil
+}
+
+// scanTime bounds the search for keys on the masters.
+const scanTime = 10 * time.Second
+
+// reply takes the answer to one command of one master.
+type reply chan script.Answer
+
+// Answer implements [node.Receiver].
+func (r reply) Answer(_ int, a script.Answer) { r <- a }
+
+// tell sends cmds to master i, and returns its answers.
+func (m *Masters) tell(i int, cmds ...*script.Command) []script.Answer {
+	replies := make([]reply, len(cmds))
+	for k, cmd := range cmds {
+		replies[k] = make(reply, 1)
+		m.nodes[i].Send(cmd, replies[k], i)
+	}
+	answers := make([]script.Answer, len(cmds))
+	for k, r := range replies {
+		answers[k] = <-r
+	}
+	return answers
+}
+
+// everywhere does look to all masters at the same time, and waits for all. If fewer than a majority
+// could be looked at, the error is a [*MajorityError] of op.
+func (m *Masters) everywhere(ctx context.Context, op, name string, look func(ctx context.Context, i int) script.Answer) error {
+	if !m.begin() {
+		return ErrClosed
+	}
+	defer m.tries.Done()
+	looking, cancel := context.WithTimeout(ctx, scanTime)
+	defer cancel()
+	p := &poll{ballot: m.newBallot(), done: make(chan struct{})}
+	for i := range m.nodes {
+		// Goroutines: one for each master, which ends with its last answer: at the latest a node
+		// timeout after looking.
+		go func() { p.Answer(i, look(looking, i)) }()
+	}
+	b, cut := p.wait(context.WithoutCancel(ctx))
+	if done, _, _ := b.tally(); m.majority(done) {
+		return nil
+	}
+	if ctx.Err() != nil {
+		cut = Ended(ctx)
+	}
+	return m.lost(op, name, b, ErrNoQuorum, cut, nil)
+}
+
+// scan asks master i for keys, part after part, until there are no more, found has enough, or ctx ends,
+// which is an Unsent Answer.
+func (m *Masters) scan(ctx context.Context, i int, part func(cursor uint64) *script.Command, found func(keys []string) (more bool)) script.Answer {
+	for cursor := uint64(0); ; {
+		if ctx.Err() != nil {
+			return script.Answer{Outcome: script.Unsent, Err: node.ErrTimeout}
+		}
+		a := m.tell(i, part(cursor))[0]
+		if a.Outcome != script.Done {
+			return a
+		}
+		keys, next, err := script.Scanned(a.Reply)
+		if err != nil {
+			return script.Answer{Outcome: script.Failed, Err: err}
+		}
+		if !found(keys) || next == 0 {
+			return script.Answer{Outcome: script.Done}
+		}
+		cursor = next
+	}
 }

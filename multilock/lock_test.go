@@ -8,30 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.com/redlock/clock"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
 
 // Locking without waiting: one vote, and the roll-back of what it left.
-
-func TestLockTakesEveryMaster(t *testing.T) {
-	inBubble(t, 5, func(t *testing.T, fx *fixture) {
-		now := time.Now()
-		hold := fx.take(t, fx.m, "k")
-		o := hold.Owner()
-		fx.wantHolders(t, "k", strings.Join([]string{o, o, o, o, o}, " "))
-		if got, want := hold.Remaining(), clock.Validity(lease, 0); got != want {
-			t.Errorf("Remaining = %v, want %v", got, want)
-		}
-		if got, want := hold.Until(), now.Add(clock.Validity(lease, 0)); !got.Equal(want) {
-			t.Errorf("Until = %v, want %v", got, want)
-		}
-		if got, want := hold.Token(), now.UnixMicro(); got != want || hold.Name() != "k" || hold.Count() != 1 {
-			t.Errorf("token %d of %q, count %d; want the time, %d, of k, and 1", got, hold.Name(), hold.Count(), want)
-		}
-	})
-}
 
 func TestAGrantThatComesTooLateIsNone(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
@@ -44,24 +25,6 @@ func TestAGrantThatComesTooLateIsNone(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		fx.wantNothing(t, "a second later", fx.m)
-	})
-}
-
-func TestRollBackReachesTheMasterThatThaws(t *testing.T) {
-	inBubble(t, 5, func(t *testing.T, fx *fixture) {
-		for i := range 3 {
-			fx.Master(i).Freeze()
-		}
-		if _, err := fx.try(t); !errors.Is(err, ErrNoQuorum) {
-			t.Errorf("Lock = %v, want ErrNoQuorum", err)
-		}
-		fx.wantHolders(t, "k", "- - - - -")
-		time.Sleep(time.Second)
-		for i := range 3 {
-			fx.Master(i).Thaw() // and carry out what they were sent
-		}
-		time.Sleep(2 * time.Second)
-		fx.wantNothing(t, "after they thawed", fx.m)
 	})
 }
 

@@ -35,6 +35,7 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"example.com/redlock/internal/tracer"
+	"example.com/redlock/internal/witness"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
@@ -70,9 +71,10 @@ type Masters struct {
 	waits  int     // callers that wait for any
 	free   []*name // to be reused
 
-	trace    *tracer.Tracer // nil: nothing is traced
-	calls    sync.WaitGroup // traced calls under way; Add with mu held and closed unset
-	lastCall uint64         // of those that are traced
+	trace    *tracer.Tracer   // nil: nothing is traced
+	calls    sync.WaitGroup   // traced calls under way; Add with mu held and closed unset
+	lastCall uint64           // of those that are traced
+	witness  *witness.Witness // nil but in tests
 }
 
 // Max is the largest number of masters.
@@ -85,13 +87,14 @@ type Set = protocol.Set
 // may be nil, is the one that the nodes have. Close closes them all.
 func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
 	m := &Masters{
-		nodes:  nodes,
-		conf:   protocol.Config{Masters: len(nodes), Times: protocol.Usual},
-		log:    log,
-		trace:  trace,
-		owners: newOwners(),
-		done:   make(chan struct{}),
-		names:  make(map[target]*name),
+		nodes:   nodes,
+		conf:    protocol.Config{Masters: len(nodes), Times: protocol.Usual},
+		log:     log,
+		trace:   trace,
+		witness: witness.New(),
+		owners:  newOwners(),
+		done:    make(chan struct{}),
+		names:   make(map[target]*name),
 	}
 	if trace != nil {
 		m.owners.client = trace.Client
@@ -178,6 +181,9 @@ func (m *Masters) Close() error {
 	m.disconnect()
 	m.calls.Wait()
 	m.trace.Close()
+	if m.witness != nil {
+		m.witness.Close()
+	}
 	return unconfirmed.ErrorOrNil()
 }
 
@@ -219,6 +225,9 @@ func (m *Masters) send(cmd *script.Command, at Set, to node.Receiver) {
 // Those that are down come first: they answer at once that they got nothing, so that a vote which the
 // others decide claims nothing there.
 func (m *Masters) deliver(cmd *script.Command, at Set, to node.Receiver, gathered bool) {
+	if m.witness != nil {
+		to = m.witness.Sending(cmd, at, to)
+	}
 	var down Set
 	for i, n := range m.nodes {
 		if at.Has(i) && n.Down() {

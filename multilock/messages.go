@@ -61,7 +61,7 @@ func (r *round) Answer(i int, a script.Answer) {
 	waits := c.state.Want.Wait
 	c.flush()
 	if crossed {
-		c.m.crossed(c.target, i)
+		c.m.crossed(c.target, i, a.Slot, func(h *Hold) bool { return h.id == c.owner.ID })
 	}
 	if waits && a.Outcome == script.Refused && a.Taken == 0 {
 		c.m.met(c.target, a.Holder)
@@ -150,25 +150,26 @@ func (m *Masters) canBeTold() bool {
 	return m.majority(m.subs.work.Len())
 }
 
-// hears reports whether this client hears of hand-offs, or may still: until the first caller waits, it does not
-// subscribe. A client that does not has the lock handed off to it all the same, and finds it when it asks.
-func (m *Masters) hears() bool {
-	m.subs.mu.Lock()
-	begun := m.subs.begun
-	m.subs.mu.Unlock()
-	return !begun || m.canBeTold()
-}
+// maxRounds bounds how many rounds a contest can have: which numbers a hand-off to its owner may name.
+const maxRounds = 1 << 32
 
 // HandedOff implements [node.Subscriber]. A lock that was handed off to an owner that has gone is
 // released: the release that the owner sent should come after the hand-off, but may not at a master
-// that does not let old connections be killed.
+// that does not let old connections be killed. An owner that has won meanwhile may have won another slot.
 func (m *Masters) HandedOff(i int, h script.HandOff) {
+	if m.witness != nil {
+		defer m.witness.Message(i, h)()
+	}
 	c, known := m.owners.find(h.Owner)
 	switch {
 	case !known || c != nil && c.target != target{h.Key, h.Mode == script.Permit}:
 		m.nodes[i].Send(h.Release(), nobody{}, i)
 	case c != nil:
 		c.handedOff(i, h)
+	case h.Mode == script.Permit:
+		m.crossed(target{h.Key, true}, i, h.Slot, func(won *Hold) bool {
+			return won.id == h.Owner && won.claim.Owner.Round(h)-1 < maxRounds // or it is forged
+		})
 	}
 }
 

@@ -80,9 +80,9 @@ func (m *Masters) adopt(h *Hold) (before *Hold) {
 	return before
 }
 
-// crossed has the client's holds of t renewed at once: master i answered one of them too late to be counted,
-// with another slot than was won, which somebody else may be waiting for.
-func (m *Masters) crossed(t target, i int) {
+// crossed has the hold of t that is meant renewed at once if master i, too late to be counted, has given it
+// another slot than it has won: somebody else may be waiting for that.
+func (m *Masters) crossed(t target, i, slot int, means func(*Hold) bool) {
 	m.mu.Lock()
 	var holds []*Hold
 	if n := m.names[t]; n != nil {
@@ -90,7 +90,9 @@ func (m *Masters) crossed(t target, i int) {
 	}
 	m.mu.Unlock()
 	for _, h := range holds {
-		h.step(protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << i}, nil)
+		if means(h) && h.Slot() != slot {
+			h.step(protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << i}, nil)
+		}
 	}
 }
 

@@ -18,12 +18,13 @@ type owners struct {
 	client string        // uuid: the first part of each owner
 	seq    atomic.Uint64 // the second part, never used twice
 
-	mu    sync.Mutex
-	known map[string]*contest // by owner, whose contest gets what is handed off to it; nil once that is over
+	mu     sync.Mutex
+	known  map[string]*contest // by owner, whose contest gets what is handed off to it; nil once that is over
+	wanted map[string]bool     // those of whom another client wants what they have
 }
 
 func newOwners() owners {
-	return owners{client: uuid.NewString(), known: make(map[string]*contest)}
+	return owners{client: uuid.NewString(), known: make(map[string]*contest), wanted: make(map[string]bool)}
 }
 
 // make returns the id of an owner, "uuid:rN", that was never used before: a late roll-back of an
@@ -53,6 +54,23 @@ func (o *owners) forget(owner string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.known, owner)
+	delete(o.wanted, owner)
+}
+
+// want notes that another client wants what owner has, or may have before it knows.
+func (o *owners) want(owner string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, known := o.known[owner]; known {
+		o.wanted[owner] = true
+	}
+}
+
+// wantedFrom reports whether another client wants what owner has.
+func (o *owners) wantedFrom(owner string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.wanted[owner]
 }
 
 // find returns the contest of owner, nil if it is over, and whether owner may have a lock.
@@ -108,6 +126,9 @@ func (m *Masters) releaseStray(i int, key string, a script.Answer) {
 // newOwnerLocked makes an owner for the next try of a contest.
 func (c *contest) newOwnerLocked() *script.Owner {
 	id := c.m.owners.make(c)
+	if w := c.m.witness; w != nil {
+		w.Owner(&c.state, id)
+	}
 	var o *script.Owner
 	switch want := &c.state.Want; {
 	case want.Permits > 0:

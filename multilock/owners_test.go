@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktest"
 )
 
 // The owners of a client, and what is left of those that are gone.
@@ -39,6 +40,35 @@ func TestStrayHandOffIsReleased(t *testing.T) {
 		fx.seat(stray, lease, 0, 1, 2)
 		fx.m.HandedOff(1, script.HandOff{Owner: stray, Round: 3, Token: 9, Key: "k"})
 		fx.wantHolders(t, "k", stray+" - "+stray)
+	})
+}
+
+// A hold is renewed at once to which a master hands another slot off than the one that was won: a renewal gives
+// that back, and somebody else may be waiting for it. Nothing follows from one that is forged.
+func TestHandOffOfAnotherSlot(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		req := patient("k")
+		req.Permits, req.Watch = 2, true
+		hold := begin(t, fx.m, req).wantHold(t, "one of two")
+		round := 1 - hold.claim.Owner.Round(script.HandOff{}) // the first
+		for _, tt := range []struct {
+			slot  int
+			round uint64
+			want  int64
+		}{
+			{hold.Slot(), round, 0},
+			{1 - hold.Slot(), round, 1},
+			{1 - hold.Slot(), round - 1, 0},
+			{1 - hold.Slot(), 1, 0},
+		} {
+			before := fx.Master(0).Calls("EVALSHA")
+			fx.m.HandedOff(1, script.HandOff{Owner: hold.id, Key: "k", Mode: script.Permit, Slot: tt.slot, Round: tt.round})
+			time.Sleep(lease / 10)
+			if calls := fx.Master(0).Calls("EVALSHA") - before; calls != tt.want {
+				t.Errorf("%d renewals after a hand-off of slot %d in round %d to who has %d, want %d", calls, tt.slot, tt.round-round+1, hold.Slot(), tt.want)
+			}
+		}
+		unlock(t, hold)
 	})
 }
 
@@ -107,4 +137,28 @@ func TestForgedHandOffs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What somebody wants before its owner knows that it has it is not kept: the masters have granted it by then.
+func TestWantedBeforeItIsHeld(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		fx.m.Keep(lease)
+		synctest.Wait()
+		fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
+		attempt := begin(t, fx.m, patient("k"))
+		time.Sleep(15 * time.Millisecond)
+		owner := fx.Master(0).Holder("k")
+		fx.m.Wanted(0, "k", owner)
+		time.Sleep(10 * time.Millisecond)
+		hold := attempt.wantHold(t, "while somebody else wants it")
+		if owner != hold.id {
+			t.Fatalf("the masters have %q, want the hold of %q there already", owner, hold.id)
+		}
+		unlock(t, hold)
+		time.Sleep(20 * time.Millisecond)
+		fx.wantHolders(t, "k", "- - -")
+		if fx.m.owners.wantedFrom(owner) {
+			t.Error("an owner that has gone is still wanted")
+		}
+	})
 }

@@ -12,7 +12,8 @@ import (
 // asking them: see [node.Node.Ready]. It returns nil then.
 //
 // Otherwise it returns a [*MajorityError] that says what each of the others lacks: when ctx has
-// ended, and at once when waiting is in vain. It returns a [*ConflictError] if this client came second.
+// ended, and at once when waiting is in vain. If this client came second, it returns the ConflictError of
+// package terms.
 //
 // Cost: nothing is sent, but the first time one command to each master.
 func (m *Masters) Ready(ctx context.Context) error {

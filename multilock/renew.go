@@ -178,7 +178,7 @@ func (h *Hold) renewal() script.Renewal {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.renewing++
-	return script.Renewal{Owner: h.claim.Owner, Count: h.entries.Count(), Token: h.claim.Token}
+	return script.Renewal{Owner: h.claim.Owner, Count: h.state.Count(), Token: h.claim.Token}
 }
 
 // sent notes that a renewal was sent to the masters in at. They may have the hold from now on,
@@ -283,7 +283,7 @@ func (h *Hold) downgrade(ctx context.Context) error {
 func (h *Hold) beginFor(e Entry) error {
 	cause := h.Check()
 	h.mu.Lock()
-	held := h.entries.Has(e)
+	held := h.state.Has(e)
 	h.mu.Unlock()
 	switch {
 	case !held:

@@ -8,6 +8,7 @@ import (
 
 	"example.com/redlock/internal/tracer"
 	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktrace"
 )
@@ -99,7 +100,7 @@ func (t *callTrace) done(e redlocktrace.CallDone) {
 
 // outcome is how a call ended with err.
 func (t *callTrace) outcome(err error) redlocktrace.Outcome {
-	_, conflict := errors.AsType[*ConflictError](err)
+	_, conflict := errors.AsType[*terms.ConflictError](err)
 	switch ended := t.ctx.Err(); {
 	case errors.Is(err, ErrClosed):
 		return redlocktrace.OutcomeClosed

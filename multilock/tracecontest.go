@@ -49,7 +49,7 @@ func (t *contestTrace) askedLocked(c *contest, out *protocol.Effects) {
 	case protocol.EnterAgain:
 		ask = redlocktrace.AskEnter
 	}
-	e := redlocktrace.Asked{Owner: c.owner.ID, Masters: c.m.namesOf(out.Ask)}
+	e := redlocktrace.Asked{Owner: c.owner.ID, Masters: c.m.namesOf(out.Ask), Since: c.since}
 	if out.Enter {
 		e.Entered = c.m.namesOf(c.m.All() &^ out.Ask)
 	}

@@ -148,3 +148,28 @@ func TestDeafClientIsServedInItsTurn(t *testing.T) {
 		})
 	}
 }
+
+// The first caller of a client that waits is in the queue before the client is subscribed. It keeps its place:
+// what is handed off to it meanwhile it finds when it asks.
+func TestFirstToWaitKeepsItsPlace(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		holder := fx.take(t, fx.m, "k")
+		early, later := fx.another(t), fx.another(t)
+		for _, m := range []*Masters{early, later} {
+			unlock(t, fx.take(t, m, "other")) // which tells them the time
+		}
+		later.subscribe()
+		time.Sleep(time.Second)
+		fx.each(func(m *redlocktest.Master) { m.Delay(40 * time.Millisecond) })
+		first := begin(t, early, patient("k"))
+		time.Sleep(10 * time.Millisecond)
+		second := begin(t, later, patient("k"))
+		time.Sleep(10 * time.Millisecond) // its release comes last, and before the first has subscribed
+		unlock(t, holder)
+		time.Sleep(time.Second)
+		second.wantWaiting(t, "behind the first")
+		unlock(t, first.wantHold(t, "first"))
+		time.Sleep(time.Second)
+		unlock(t, second.wantHold(t, "after it"))
+	})
+}

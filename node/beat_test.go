@@ -161,29 +161,3 @@ func waitForBeat(m *redlocktest.Master) {
 		time.Sleep(time.Millisecond)
 	}
 }
-
-// TestDeathWhileIdle: a connection that the network has lost is found at the next beat; a command
-// before that is answered in time.
-func TestDeathWhileIdle(t *testing.T) {
-	t.Run("beat", func(t *testing.T) {
-		bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			n, _ := attended(t, cfg, Idle)
-			m.Freeze()
-			waitUntil(t, longSilence+timeout, func() bool { return !n.isUp() })
-		})
-	})
-	t.Run("command", func(t *testing.T) {
-		bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			n, _ := attended(t, cfg, Idle)
-			waitForBeat(m)
-			time.Sleep(2 * heartbeat)
-			m.Freeze()
-			got := sendAndWait(n, ownerNumber(1).Acquire(lease, 1))
-			wantErr(t, "acquire", got, script.Unknown, ErrTimeout.Error())
-			wantAt(t, "acquire", got, timeout)
-			if n.isUp() {
-				t.Error("up afterwards: got true")
-			}
-		})
-	})
-}

@@ -8,7 +8,7 @@ import (
 // call is one command on its way.
 type call struct {
 	cmd *script.Command
-	to  Receiver // nil: nobody waits for the answer
+	to  Receiver // nil: nobody waits for the answer, or it was given
 	i   int
 
 	number     uint64          // among all calls of the node, in the order of their Sends
@@ -18,7 +18,6 @@ type call struct {
 	original   *script.Command // what cmd was before a release took part of it away; nil: the same
 	guarded    bool            // goes out in the form for a guarded master
 	withheld   error           // why it only enters the queue; nil: it does what was wanted
-	answered   bool            // to.Answer was called, or is about to be
 }
 
 // maxFree bounds the calls that are kept for reuse.
@@ -52,13 +51,14 @@ type delivery struct {
 	tell   func() // nil: it is an answer
 }
 
-// answer marks c as answered and appends a to due, unless c was answered before.
+// answer appends a to due, unless nobody waits for it any more.
 func (c *call) answer(due []delivery, a script.Answer) []delivery {
-	if c.answered || c.to == nil {
+	if c.to == nil {
 		return due
 	}
-	c.answered = true
-	return append(due, delivery{to: c.to, i: c.i, answer: a})
+	due = append(due, delivery{to: c.to, i: c.i, answer: a})
+	c.to = nil
+	return due
 }
 
 func deliver(due []delivery) {

@@ -122,14 +122,10 @@ func (c *clockCheck) unsteady() bool { return c.ahead > 0 }
 
 // discount returns a, the answer to cmd, with an error in place of each vote if those must not count.
 func (c *clockCheck) discount(cmd *script.Command, a script.Answer) script.Answer {
-	if !c.unsteady() || a.Outcome != script.Done || !cmd.Vouches() {
+	if !c.unsteady() {
 		return a
 	}
-	why := &UnsteadyError{Ahead: c.ahead}
-	if len(a.Renewed) > 0 {
-		return a.WithoutVotes(why)
-	}
-	return script.Answer{Outcome: script.Failed, Err: why}
+	return cmd.WithoutVotes(a, &UnsteadyError{Ahead: c.ahead})
 }
 
 // startClockCheck begins to check the clock of the process that a new connection leads to, or

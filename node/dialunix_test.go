@@ -3,6 +3,7 @@ package node
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"net"
 	"net/http/httptest"
@@ -41,16 +42,7 @@ func TestPoolDialsSocket(t *testing.T) {
 // caller trusts, and for the name that it expects.
 func TestPoolDialsTLS(t *testing.T) {
 	fleet := redlocktest.Start(t, 1)
-	certified := httptest.NewUnstartedServer(nil) // net/http/httptest has a certificate for 127.0.0.1 and example.com
-	certified.StartTLS()
-	defer certified.Close()
-	trusted := x509.NewCertPool()
-	trusted.AddCert(certified.Certificate())
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates})
-	if err != nil {
-		t.Fatal(err)
-	}
-	relay(t, listener, strings.TrimPrefix(fleet.URLs()[0], "redis://"))
+	secure, trusted := secured(t, strings.TrimPrefix(fleet.URLs()[0], "redis://"))
 	for _, tt := range []struct {
 		name   string
 		config *tls.Config
@@ -62,7 +54,7 @@ func TestPoolDialsTLS(t *testing.T) {
 		{"another name", &tls.Config{RootCAs: trusted, ServerName: "example.org"}, "failed to verify certificate"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			pool, _, err := Dialer{TLS: tt.config}.Pool("rediss://" + listener.Addr().String())
+			pool, _, err := Dialer{TLS: tt.config}.Pool("rediss://" + secure)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,6 +67,44 @@ func TestPoolDialsTLS(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhatIsNoReply: whatever the transport is, what no Redis sends is refused before redigo reads it.
+func TestWhatIsNoReply(t *testing.T) {
+	address := answering(t, "HTTP/1.1 400 Bad Request\r\n")
+	secure, trusted := secured(t, address)
+	socket := filepath.Join(t.TempDir(), "redis.sock")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Skip("no Unix sockets here:", err)
+	}
+	relay(t, listener, address)
+	for _, to := range []string{"redis://" + address, "rediss://" + secure, "unix://" + socket} {
+		pool, _, err := Dialer{TLS: &tls.Config{RootCAs: trusted}}.Pool(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn := pool.Get()
+		if _, err := conn.Do("PING"); !errors.Is(err, errReply) {
+			t.Errorf("%s: got %v, want %v", to, err, errReply)
+		}
+		conn.Close()
+	}
+}
+
+// secured returns an address that leads to another one, with TLS, and who is to be trusted for that.
+func secured(t *testing.T, address string) (secure string, trusted *x509.CertPool) {
+	t.Helper()
+	certified := httptest.NewTLSServer(nil) // its certificate is for 127.0.0.1 and example.com
+	certified.Close()
+	trusted = x509.NewCertPool()
+	trusted.AddCert(certified.Certificate())
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	relay(t, listener, address)
+	return listener.Addr().String(), trusted
 }
 
 // relay passes what comes to listener on to address, and back.

@@ -76,46 +76,6 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-func TestExplain(t *testing.T) {
-	n := &Node{cfg: Config{Name: "m1"}}
-	if got := n.Name(); got != "m1" {
-		t.Errorf("Name: got %q, want m1", got)
-	}
-	for _, tt := range []struct {
-		answer script.Answer
-		want   string
-	}{
-		{script.Answer{Outcome: script.Unknown, Err: ErrTimeout}, "m1: no answer in time"},
-		{script.Answer{Outcome: script.Refused}, "m1: not held"},
-		{script.Answer{Outcome: script.Refused, Holder: "you:1", Left: 1500 * time.Millisecond}, "m1: held by you:1 for another 1.5s"},
-		{script.Answer{Outcome: script.Refused, Holder: "you:1", Left: script.Never}, "m1: held by you:1, without expiry"},
-		{
-			script.Answer{Outcome: script.Unsent, Err: &GuardedError{Left: 1234567 * time.Microsecond}},
-			"m1: restarted lately, grants no hold for another 1.235s",
-		},
-		{
-			script.Answer{Outcome: script.Unsent, Err: &GuardedError{Left: time.Hour, Why: errors.New("NOPERM")}},
-			"m1: grants no hold, because its uptime is unknown: NOPERM",
-		},
-	} {
-		t.Run(tt.want, func(t *testing.T) {
-			err := n.Explain(tt.answer)
-			if err.Error() != tt.want {
-				t.Errorf("Explain(%+v): got %q, want %q", tt.answer, err, tt.want)
-			}
-			if named, ok := errors.AsType[*Error](err); !ok || named.Node != "m1" {
-				t.Errorf("Explain(%+v): got %#v, want an *Error that names m1", tt.answer, err)
-			}
-			if tt.answer.Err != nil && !errors.Is(err, tt.answer.Err) {
-				t.Errorf("Explain(%+v): does not match its reason", tt.answer)
-			}
-			if guarded, ok := errors.AsType[*GuardedError](err); ok && guarded.Why != nil && !errors.Is(err, guarded.Why) {
-				t.Errorf("Explain(%+v): does not match why the age is not known", tt.answer)
-			}
-		})
-	}
-}
-
 // TestErrorsQuoteOthers: neither a master nor a client at it chooses lines of an error.
 func TestErrorsQuoteOthers(t *testing.T) {
 	err := &Error{"m1", redis.Error("ERR \x1b[31m")}

@@ -2,13 +2,8 @@ package node
 
 import (
 	"bytes"
-	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -116,66 +111,6 @@ func FuzzFraming(f *testing.F) {
 			identify(reply)
 		}
 	})
-}
-
-// TestBombs: a server that sends any of them is down, with the reason, and that is all, with TLS and
-// without.
-func TestBombs(t *testing.T) {
-	https := httptest.NewTLSServer(nil) // it has a certificate for 127.0.0.1
-	https.Close()
-	roots := x509.NewCertPool()
-	roots.AddCert(https.Certificate())
-	for name, bomb := range bombs {
-		if len(bomb) > 1<<25 {
-			continue // it would take longer than Timeout
-		}
-		for _, scheme := range []string{"redis", "rediss"} {
-			t.Run(name+", "+scheme, func(t *testing.T) {
-				listener, err := net.Listen("tcp", "127.0.0.1:0")
-				if err != nil {
-					t.Fatal(err)
-				}
-				if scheme == "rediss" {
-					listener = tls.NewListener(listener, &tls.Config{Certificates: https.TLS.Certificates})
-				}
-				defer listener.Close()
-				go func() {
-					for {
-						conn, err := listener.Accept()
-						if err != nil {
-							return
-						}
-						go func() {
-							defer conn.Close()
-							if _, err := conn.Read(make([]byte, 1000)); err == nil {
-								_, _ = io.WriteString(conn, bomb)
-							}
-						}()
-					}
-				}()
-				pool, name, err := Dialer{TLS: &tls.Config{RootCAs: roots}}.Pool(scheme + "://" + listener.Addr().String())
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer pool.Close()
-				n := start(t, Config{Name: name, Pool: pool, Timeout: 10 * timeout, Logger: quiet})
-				// A slow machine reads so much only once attempts to connect have got more time.
-				var got reply
-				waitUntil(t, 30*time.Second, func() bool {
-					got = untimed(n, script.Inspect("k"))
-					return !errors.Is(got.Err, ErrTimeout)
-				})
-				wantErr(t, "inspect", got, script.Unsent, errReply.Error())
-			})
-		}
-	}
-}
-
-// untimed is sendAndWait outside of a bubble.
-func untimed(n *Node, cmd *script.Command) reply {
-	p := send(n, cmd)
-	<-p.done
-	return p.look()
 }
 
 // TestPanicOfAConnection: the reader survives a connection that panics, in the handshake and later.

@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -120,33 +121,6 @@ func TestGuardHandsNothingOff(t *testing.T) {
 	})
 }
 
-// TestHealAfterTheGuard: a lock that a master has forgotten is set again, but not before the
-// master may grant it.
-func TestHealAfterTheGuard(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Guard = guard
-		m.Restart()
-		loadScripts(t, cfg.Pool)
-		n := start(t, cfg)
-		waitUntil(t, time.Second, n.isUp)
-		renew := func() script.Renewed {
-			got := sendAndWait(n, script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", id("me:1")), Count: 2, Token: 9}}))
-			want(t, "renew", got, script.Done)
-			return got.Renewed[0]
-		}
-		for _, left := range []time.Duration{n.Guard(), time.Nanosecond} {
-			time.Sleep(n.Guard() - left)
-			if got := renew(); got != script.Absent || m.Holder("k") != "" {
-				t.Errorf("renew with %v of the guard left: got %v, want Absent", left, got)
-			}
-		}
-		time.Sleep(time.Nanosecond)
-		if got := renew(); got != script.Healed || m.HGet("k", id("me:1")) != "2" || m.Get("redlock_fence:{k}") != "9" {
-			t.Errorf("renew after the guard: got %v, want Healed", got)
-		}
-	})
-}
-
 // TestGuardAfterSeenRestart: where the node saw the process before, the master's wall
 // clock has no say, also over the connections that follow.
 func TestGuardAfterSeenRestart(t *testing.T) {
@@ -208,7 +182,8 @@ func TestGuardUnknownAge(t *testing.T) {
 	}}
 	t.Run("guard", func(t *testing.T) {
 		bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			cfg.Guard = guard
+			log := new(logRecorder)
+			cfg.Guard, cfg.Logger = guard, log.logger()
 			cfg.Pool = withBentConns(cfg.Pool, noInfo)
 			n := start(t, cfg)
 			for range 3 {
@@ -220,6 +195,9 @@ func TestGuardUnknownAge(t *testing.T) {
 				want(t, "release", sendAndWait(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Refused)
 				time.Sleep(time.Hour)
 			}
+			log.want(t, 1, "INFO", "master is up", "guard=unknown")
+			log.want(t, 1, "WARN", "grants no hold yet", "its uptime is unknown: INFO: NOPERM", "the user needs the permission +info")
+			log.want(t, 0, "grants holds again")
 		})
 	})
 	t.Run("no guard", func(t *testing.T) {
@@ -227,5 +205,102 @@ func TestGuardUnknownAge(t *testing.T) {
 			cfg.Pool = withBentConns(cfg.Pool, noInfo)
 			wantGrants(t, start(t, cfg))
 		})
+	})
+}
+
+// promote makes m, for a moment, a replica.
+func promote(m *redlocktest.Master) {
+	m.SetRole("slave")
+	m.SetRole("master")
+}
+
+// wantPromoted checks that an acquire is refused for want more, and why.
+func wantPromoted(t *testing.T, n *Node, want time.Duration) {
+	t.Helper()
+	wantGuarded(t, n, want)
+	got := sendAndWait(n, script.NewOwner("guarded", "me:1").Acquire(lease, 1))
+	guarded, _ := errors.AsType[*GuardedError](got.Err)
+	if !guarded.Promoted || !contains(got.Err, "was promoted from a replica, grants no hold for another") {
+		t.Errorf("acquire: got %v, want one that names the promotion", got.Err)
+	}
+}
+
+// TestPromoted: a master that was a replica is as old as what the client knows of it.
+func TestPromoted(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		log := new(logRecorder)
+		cfg.Guard, cfg.Logger = guard, log.logger()
+		promote(m)
+		time.Sleep(time.Hour)
+		loadScripts(t, cfg.Pool)
+		n := start(t, cfg)
+		wantPromoted(t, n, guardWithDrift)
+		time.Sleep(guardWithDrift - time.Nanosecond)
+		wantPromoted(t, n, time.Nanosecond)
+		time.Sleep(time.Nanosecond)
+		wantGrants(t, n)
+		reconnect(t, m, n) // it says the same, and is known by now
+		wantGrants(t, n)
+		log.want(t, 1, "WARN", "grants no hold yet", "master=m1", "was promoted from a replica", "for another 11.102s")
+		log.want(t, 1, "INFO", "grants holds again", "master=m1")
+
+		cfg.Registry = new(Registry)
+		other := start(t, cfg) // another client, which knows nothing of it
+		wantPromoted(t, other, guardWithDrift)
+	})
+}
+
+// withoutHistory is a pool of a master that does not say that it was promoted.
+func withoutHistory(pool *redis.Pool) *redis.Pool {
+	says := regexp.MustCompile(`master_replid2:\w+`)
+	return withBentConns(pool, &bendRules{reply: func(words string) any {
+		if words != "INFO replication" {
+			return nil
+		}
+		conn := pool.Get()
+		defer conn.Close()
+		text, err := redis.Bytes(conn.Do("INFO", "replication"))
+		if err != nil {
+			return redis.Error(err.Error())
+		}
+		return says.ReplaceAll(text, []byte("master_replid2:"+strings.Repeat("0", 40)))
+	}})
+}
+
+// TestPromotedBetweenConnections: what was a replica when we last saw it was promoted, and not
+// before it was a master, whatever it says.
+func TestPromotedBetweenConnections(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		plain := cfg.Pool
+		cfg.Guard = guard
+		cfg.Pool = withoutHistory(cfg.Pool)
+		m.SetRole("slave")
+		n := start(t, cfg)
+		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent, ErrReplica.Error())
+		time.Sleep(time.Minute)
+		m.SetRole("master")
+		waitUntil(t, lastRetry*3/2, n.isUp)
+		seen := time.Now()
+		left := n.Guard()
+		if left < guardWithDrift-time.Millisecond || left > guardWithDrift {
+			t.Fatalf("guard: got %v, want %v", left, guardWithDrift)
+		}
+		wantPromoted(t, n, left)
+		reconnect(t, m, n)
+		wantPromoted(t, n, left-time.Since(seen))
+		time.Sleep(left)
+		loadScripts(t, plain)
+		wantGrants(t, n)
+		reconnect(t, m, n)
+		wantGrants(t, n)
+
+		m.SetRole("slave") // one that we knew as a master
+		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Failed, "READONLY")
+		waitUntil(t, time.Second, n.isDown)
+		m.SetRole("master")
+		waitUntil(t, lastRetry*3/2, n.isUp)
+		if got := n.Guard(); got < guardWithDrift-time.Millisecond {
+			t.Errorf("guard: got %v, want %v", got, guardWithDrift)
+		}
 	})
 }

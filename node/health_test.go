@@ -3,7 +3,6 @@ package node
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -144,36 +143,6 @@ func TestNoPermissionToPing(t *testing.T) {
 			t.Errorf("handshakes: got %d, want 1", got)
 		}
 	})
-}
-
-// TestNoPassword: what the handshake is refused with is the reason, too.
-func TestNoPassword(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		m.Password("secret")
-		n := start(t, cfg)
-		wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, "NOAUTH Authentication required")
-		m.Password("")
-		waitUntil(t, lastRetry*3/2, n.isUp)
-	})
-}
-
-// TestGarbage: a reply that is none of the script's is the failure of that command.
-func TestGarbage(t *testing.T) {
-	for i, garbage := range []any{"OK", int64(7), []byte("x"), []any{}, []any{int64(1), int64(2)}} {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-					if strings.HasPrefix(words, "EVAL") && strings.HasSuffix(words, " 1 k") {
-						return garbage
-					}
-					return nil
-				}})
-				n := started(t, cfg)
-				wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Failed, "unexpected reply")
-				want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
-			})
-		})
-	}
 }
 
 // The bound follows what answers take: up at once, and down when they have been quick for a while.

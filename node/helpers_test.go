@@ -268,10 +268,16 @@ func (j *logRecorder) want(t *testing.T, count int, words ...string) {
 	}
 }
 
+// wholeConn is a connection with all that redigo's own have.
+type wholeConn interface {
+	redis.ConnWithTimeout
+	redis.ConnWithContext
+}
+
 // bentConn is a connection that loses commands and changes replies, for faults that the masters of
 // redlocktest do not have.
 type bentConn struct {
-	redis.Conn
+	wholeConn
 	rules *bendRules
 	names []string
 	mu    sync.Mutex
@@ -287,7 +293,7 @@ type bendRules struct {
 
 // withBentConns makes a pool like p, whose connections follow r.
 func withBentConns(p *redis.Pool, r *bendRules) *redis.Pool {
-	return withWrappedConns(p, func(c redis.Conn) redis.Conn { return &bentConn{Conn: c, rules: r} })
+	return withWrappedConns(p, func(c redis.Conn) redis.Conn { return &bentConn{wholeConn: c.(wholeConn), rules: r} })
 }
 
 // withWrappedConns makes a pool like p, whose connections are wrapped.
@@ -313,11 +319,11 @@ func (p *bentConn) Send(name string, args ...any) error {
 	p.mu.Lock()
 	p.names = append(p.names, words)
 	p.mu.Unlock()
-	return p.Conn.Send(name, args...)
+	return p.wholeConn.Send(name, args...)
 }
 
 func (p *bentConn) ReceiveWithTimeout(d time.Duration) (any, error) {
-	reply, err := redis.ReceiveWithTimeout(p.Conn, d)
+	reply, err := p.wholeConn.ReceiveWithTimeout(d)
 	if _, refused := err.(redis.Error); err != nil && !refused {
 		return reply, err
 	}
@@ -336,18 +342,6 @@ func (p *bentConn) ReceiveWithTimeout(d time.Duration) (any, error) {
 	default:
 		return bent, nil
 	}
-}
-
-func (p *bentConn) ReceiveContext(ctx context.Context) (any, error) {
-	return redis.ReceiveContext(p.Conn, ctx)
-}
-
-func (p *bentConn) DoContext(ctx context.Context, name string, args ...any) (any, error) {
-	return redis.DoContext(p.Conn, ctx, name, args...)
-}
-
-func (p *bentConn) DoWithTimeout(d time.Duration, name string, args ...any) (any, error) {
-	return redis.DoWithTimeout(p.Conn, d, name, args...)
 }
 
 // portion is how many of all seeds of a simulation to run: a tenth with -short, as in make unit,

@@ -16,22 +16,6 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// TestReplica: a replica is refused until it is a master.
-func TestReplica(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		m.SetRole("slave")
-		n := start(t, cfg)
-		got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
-		want(t, "acquire", got, script.Unsent)
-		if !errors.Is(got.Err, ErrReplica) {
-			t.Errorf("error: got %v, want ErrReplica", got.Err)
-		}
-		m.SetRole("master")
-		waitUntil(t, lastRetry*3/2, n.isUp)
-		want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
-	})
-}
-
 // sharing makes the configurations of two nodes of one client. The second one is led to
 // whatever master to names.
 func sharing(f *redlocktest.Fleet, cfg Config, to *atomic.Int32) (a, b Config) {

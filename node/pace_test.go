@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"fmt"
 	"runtime"
 	"sync"
@@ -14,30 +13,6 @@ import (
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
-
-// slowConn is a connection to a master that takes its time for each reply.
-type slowConn struct {
-	redis.Conn
-	each *atomic.Int64
-}
-
-func (c *slowConn) ReceiveWithTimeout(d time.Duration) (any, error) {
-	reply, err := redis.ReceiveWithTimeout(c.Conn, d)
-	time.Sleep(time.Duration(c.each.Load()))
-	return reply, err
-}
-
-func (c *slowConn) ReceiveContext(ctx context.Context) (any, error) {
-	return redis.ReceiveContext(c.Conn, ctx)
-}
-
-func (c *slowConn) DoContext(ctx context.Context, name string, args ...any) (any, error) {
-	return redis.DoContext(c.Conn, ctx, name, args...)
-}
-
-func (c *slowConn) DoWithTimeout(d time.Duration, name string, args ...any) (any, error) {
-	return redis.DoWithTimeout(c.Conn, d, name, args...)
-}
 
 // load asks a master for locks and gives them back, more than it can.
 type load struct {
@@ -108,9 +83,13 @@ func TestSlowMaster(t *testing.T) {
 			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 				var each atomic.Int64
 				var dialed atomic.Int64
-				cfg.Pool = withWrappedConns(cfg.Pool, func(c redis.Conn) redis.Conn {
+				slow := withBentConns(cfg.Pool, &bendRules{reply: func(string) any {
+					time.Sleep(time.Duration(each.Load()))
+					return nil
+				}})
+				cfg.Pool = withWrappedConns(slow, func(c redis.Conn) redis.Conn {
 					dialed.Add(1)
-					return &slowConn{c, &each}
+					return c
 				})
 				n := started(t, cfg)
 				before := heap()

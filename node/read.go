@@ -143,7 +143,7 @@ func (n *Node) answeredLocked(l *link, due []delivery, c *call, reply any) []del
 		}
 	}
 	defer n.freeCallLocked(c)
-	if c.to == nil || c.answered {
+	if c.to == nil {
 		return due // nobody waits for it, or it is too late
 	}
 	if why != "" {

@@ -2,6 +2,9 @@ package node
 
 import (
 	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,34 +142,94 @@ func TestALaterReleaseOfWhatMayStillRun(t *testing.T) {
 	}
 }
 
-// A release is sent again after it has handed the lock to the next owner: that one keeps it, and
-// nobody is notified twice.
-func TestResentReleaseSparesTheNextHolder(t *testing.T) {
+// TestUnackedReleasesDoNotPileUp: at a master that answers handshakes and nothing else, only what
+// was sent before that was found out is kept, since the master is not up again before it has run
+// it. That does not end with the longest lease.
+func TestUnackedReleasesDoNotPileUp(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n, d := started(t, cfg), new(recorder)
-		n.Subscribe(client("a"), d, 7)
-		want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("x:r0")).Acquire(lease, 41)), script.Done)
-		want(t, "acquire or register", sendAndWait(n, script.NewOwner("k", id("a:r1")).AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 10, Lease: lease, Proposal: 1})), script.Refused)
-		want(t, "acquire or register", sendAndWait(n, script.NewOwner("k", id("a:r2")).AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 20, Lease: lease, Proposal: 1})), script.Refused)
-		d.read()
-
-		m.Delay(timeout - time.Millisecond) // it arrives, and its answer does not in time
-		released := send(n, script.NewOwner("k", id("x:r0")).Release(41, 0))
-		want(t, "release", released.wait(), script.Unknown)
-		wantHolder(t, m, "k", id("a:r1"))
-		m.Delay(0)
-		m.Cut()
-		time.Sleep(givenUp)
-		m.RestartWithData()
-		m.Mend()
-		calls := m.Calls("EVALSHA") + m.Calls("EVAL")
-		waitUntil(t, 3*time.Second, func() bool { return n.isUp() && m.Calls("EVALSHA")+m.Calls("EVAL") > calls })
-		wantHolder(t, m, "k", id("a:r1"))
-		if got := len(m.ZSet("redlock_wait:{k}")); got != 1 {
-			t.Errorf("%d wait, want 1", got)
+		var hung atomic.Bool
+		cfg.MaxLease = 3 * time.Second
+		cfg.Pool = withBentConns(cfg.Pool, &bendRules{drop: func(words string) bool {
+			return hung.Load() && strings.HasPrefix(words, "EVAL")
+		}})
+		n := started(t, cfg)
+		hung.Store(true)
+		unsent := 0
+		for i := range 300 {
+			owner := fmt.Sprint("me:", i)
+			if got := sendAndWait(n, script.NewOwner("k", owner).Acquire(lease, 1)); got.Outcome.MayHold() {
+				n.Send(script.NewOwner("k", owner).Release(1, 0), noReceiver{}, 0)
+			} else {
+				unsent++
+			}
+			time.Sleep(100 * time.Millisecond)
 		}
-		if got := m.Get("redlock_fence:{k}"); got != "42" {
-			t.Errorf("fencing counter: got %s, want 42", got)
+		if unsent < 290 {
+			t.Errorf("acquires Unsent: got %d of 300, want nearly all", unsent)
+		}
+		if got := n.unackedCount(); got > 5 {
+			t.Errorf("unacknowledged: got %d, want few", got)
+		}
+		hung.Store(false)
+		waitUntil(t, 2*time.Second, n.isUp)
+		want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:x").Acquire(lease, 1)), script.Done)
+	})
+}
+
+// TestBatchesAreBounded: no more is in flight at once while releases are sent again,
+// and what waits for it is written in parts.
+func TestBatchesAreBounded(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := started(t, cfg)
+		killAndWait(t, m, n)
+		for i := range 5 * maxBatch {
+			n.Send(ownerNumber(i).Release(1, 0), noReceiver{}, 0)
+		}
+		m.Delay(5 * time.Millisecond)
+		m.Restart()
+		most := 0
+		waitUntil(t, 3*time.Second, func() bool {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			if n.link != nil && n.state != up {
+				most = max(most, n.link.inFlight.len())
+			}
+			return n.state == up
+		})
+		if least := firstWindow; most < least || most > maxBatch {
+			t.Errorf("in flight: got up to %d, want from %d to %d", most, least, maxBatch)
 		}
 	})
+	n := &Node{state: up, wake: make(chan struct{}, 1), pace: pace{window: 2 * maxBatch}}
+	for i := range maxBatch + 10 {
+		n.queue = append(n.queue, n.newCallLocked(ownerNumber(i).Release(1, 0), nil, 0))
+	}
+	queued := slices.Clone(n.queue)
+	l := &link{}
+	batch := n.fillBatchLocked(l, nil)
+	rest := n.fillBatchLocked(l, nil)
+	if len(batch) != maxBatch || len(rest) != 10 || !slices.Equal(append(batch, rest...), queued) {
+		t.Errorf("batches of %d and %d calls, want all in order, %d and 10", len(batch), len(rest), maxBatch)
+	}
+}
+
+// TestUpUnderLoad: a master that returns is up once it has run what was kept when it
+// connected, however much is released meanwhile.
+func TestUpUnderLoad(t *testing.T) {
+	for _, delay := range []time.Duration{0, 2 * time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond} {
+		t.Run(delay.String(), func(t *testing.T) {
+			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				n := started(t, cfg)
+				killAndWait(t, m, n)
+				m.Delay(delay)
+				m.Restart()
+				i := 0
+				waitUntil(t, time.Second+8*delay, func() bool {
+					i++
+					n.Send(ownerNumber(i).Release(1, 0), noReceiver{}, 0)
+					return n.isUp()
+				})
+			})
+		})
+	}
 }

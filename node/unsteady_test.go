@@ -97,49 +97,11 @@ func TestClockJumps(t *testing.T) {
 		want(t, "acquire", sendAndWait(n, owner.Acquire(lease, 1)), script.Done)
 		log.want(t, 1, "INFO", "clock is steady again", "master=m1", "ahead=5s")
 		log.want(t, 2, "clock")
+		m.Skew(0)
 		time.Sleep(time.Hour)
-		log.want(t, 2, "clock")
+		log.want(t, 1, "WARN", "clock was set back", "master=m1")
+		log.want(t, 3, "clock")
 	})
-}
-
-// TestClockRate: a clock that runs fast is found although each second gains little, and
-// stays unsteady. One that is slewed, slow or set back is not.
-func TestClockRate(t *testing.T) {
-	for _, tt := range []struct {
-		name   string
-		perDay time.Duration // as a rate
-		within time.Duration // found, 0: never
-		slow   int
-	}{
-		{"5 % fast", 24 * time.Hour / 20, 2 * time.Second, 0},
-		{"1.1 % fast", 24 * time.Hour / 100 * 11 / 10, 5 * time.Second, 0},
-		{"0.9 % fast", 24 * time.Hour / 100 * 9 / 10, 0, 0},
-		{"slewed by 500 ppm", 24 * time.Hour / 2000, 0, 0},
-		{"slewed back by 500 ppm", -24 * time.Hour / 2000, 0, 0},
-		{"5 % slow", -24 * time.Hour / 20, 0, 1},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
-				const tick = 10 * time.Millisecond
-				found := time.Duration(0)
-				for passed := time.Duration(0); passed < 5*time.Minute; passed += tick {
-					m.Skew(time.Duration(float64(passed) * float64(tt.perDay) / float64(24*time.Hour)))
-					time.Sleep(tick)
-					if found == 0 && n.isUnsteady() {
-						found = passed
-					}
-				}
-				if (found > 0) != (tt.within > 0) || found > tt.within {
-					t.Errorf("found: after %v, want %v", found, tt.within)
-				}
-				if n.isUnsteady() != (tt.within > 0) {
-					t.Errorf("unsteady: got %v, want %v", n.isUnsteady(), tt.within > 0)
-				}
-				log.want(t, tt.slow, "set back or runs slow")
-				log.want(t, min(1, int(tt.within)), "jumped ahead or runs fast")
-			})
-		})
-	}
 }
 
 // TestClockNotTold: a master that once does not tell, since it is busy, still shows what it showed.

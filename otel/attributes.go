@@ -9,6 +9,7 @@ const (
 	keyOutcome = attribute.Key("redlock.outcome") // of a call: acquired, entered, taken, no_quorum, …
 	keyEnd     = attribute.Key("redlock.end")     // of a hold: unlocked, lost, expired, lease_over, closed
 	keyRenewal = attribute.Key("redlock.renewal") // renew, extend, downgrade
+	keyWhy     = attribute.Key("redlock.why")     // a lock is kept no longer: wanted, over, spent, doubted, closed
 	keyResult  = attribute.Key("redlock.result")  // of a renewal: confirmed, unconfirmed, missing
 	keyMaster  = attribute.Key("redlock.master")  // as errors and logs name it
 	keyVote    = attribute.Key("redlock.vote")    // granted, refused, handed_off, …

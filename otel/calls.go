@@ -169,6 +169,9 @@ func (r *recorder) callDone(e redlocktrace.CallDone) {
 	}
 	if e.Outcome == redlocktrace.OutcomeAcquired && e.Entered == 0 {
 		r.holdStarted(c, &e)
+		if e.Rounds == 0 {
+			r.metrics.takeovers.Add(ctx, 1, r.sets.of(name).add...)
+		}
 	}
 	r.endCall(c, &e, outcome)
 }

@@ -140,6 +140,11 @@ func (r *recorder) released(e redlocktrace.Released) {
 	r.metrics.release.Record(context.Background(), e.Took.Seconds(), r.sets.of(pair{keyError, unreleased(e.Err)}).record...)
 }
 
+func (r *recorder) keptEnded(e redlocktrace.KeptEnded) {
+	o := r.sets.of(pair{keyWhy, string(e.Why)}, r.label(e.Name))
+	r.metrics.kept.Record(context.Background(), e.Kept.Seconds(), o.record...)
+}
+
 // unreleased is the class of the error of an Unlock.
 func unreleased(err error) string {
 	switch {

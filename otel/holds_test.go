@@ -67,6 +67,23 @@ func TestEnds(t *testing.T) {
 	}
 }
 
+// TestKept: what a client keeps is counted when it takes it over, and when it gives it back.
+func TestKept(t *testing.T) {
+	bubble(t, Config{}, func(t *testing.T, l *lab) {
+		keeper, other := l.open(redlock.Config{Keep: 10 * time.Second}), l.open(redlock.Config{})
+		time.Sleep(time.Second) // it subscribes
+		for range 3 {
+			l.unlock(l.lock(t.Context(), keeper, "a"))
+		}
+		l.unlock(l.lock(t.Context(), keeper, "b"))
+		l.unlock(l.lock(t.Context(), other, "a"))
+		time.Sleep(time.Minute)
+		l.expect("in the end", map[string]int64{
+			"kept.takeovers{}": 2, "kept.duration{why=wanted}": 1, "kept.duration{why=over}": 1, "release.duration{}": 1,
+		})
+	})
+}
+
 // TestRenewals: what was left at a renewal is told as a share of the lease, but not where the lease
 // had just begun to be short.
 func TestRenewals(t *testing.T) {

@@ -26,6 +26,8 @@ type instruments struct {
 	renewal   metric.Float64Histogram
 	remaining metric.Float64Histogram
 	release   metric.Float64Histogram
+	takeovers metric.Int64Counter
+	kept      metric.Float64Histogram
 	votes     metric.Int64Counter
 	script    metric.Float64Histogram
 	state     metric.Int64ObservableUpDownCounter
@@ -47,6 +49,8 @@ func newInstruments(meter metric.Meter) *instruments {
 		renewal:   m.histogram("redlock.renewal.duration", "s", "How long renewals of holds took.", roundTrips),
 		remaining: m.histogram("redlock.renewal.remaining", "1", "Share of the lease that was left when a hold was renewed.", shares),
 		release:   m.histogram("redlock.release.duration", "s", "How long releases of holds took.", roundTrips),
+		takeovers: m.counter("redlock.kept.takeovers", "{hold}", "Holds that took over what the client had kept."),
+		kept:      m.histogram("redlock.kept.duration", "s", "How long locks were kept that were given back.", holds),
 		votes:     m.counter("redlock.master.votes", "{vote}", "What masters said when they were asked for a lock."),
 		script:    m.histogram("redlock.script.duration", "s", "How long masters took to answer script calls.", roundTrips),
 		state:     m.observed("redlock.master.state", "{client}", "Clients that see the master in the state."),

@@ -27,6 +27,12 @@ func TestPage(t *testing.T) {
 		want(t, err, redlock.ErrTaken)
 		l.unlock(hold)
 		l.lock(t.Context(), b, "b")
+		keeper := l.open(redlock.Config{Keep: time.Second})
+		time.Sleep(time.Second) // it subscribes
+		for range 2 {
+			l.unlock(l.lock(t.Context(), keeper, "c"))
+		}
+		time.Sleep(2 * time.Second)
 		each(l.fleet, 0, 3, (*redlocktest.Master).Kill)
 		time.Sleep(time.Minute)
 

@@ -71,6 +71,7 @@ func (r *recorder) trace() *redlock.Trace {
 		Healed:        r.healed,
 		HoldEnded:     r.holdEnded,
 		Released:      r.released,
+		KeptEnded:     r.keptEnded,
 		MasterChanged: r.masterChanged,
 		Answered:      r.answered,
 		SetsOverlap:   r.setsOverlap,

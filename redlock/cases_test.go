@@ -98,13 +98,6 @@ func (p *setting) each(from, to int, f func(*redlocktest.Master)) {
 // away does f to a majority of one set.
 func (p *setting) away(f func(*redlocktest.Master)) { each(p.fleets[len(p.fleets)-1], 0, 2, f) }
 
-func (p *setting) scripts() (calls int64) {
-	for _, fleet := range p.fleets {
-		calls += scripts(fleet)
-	}
-	return calls
-}
-
 // take is a hold of one, and taken one of the other.
 func (p *setting) take(t *testing.T) *redlock.Hold {
 	t.Helper()
@@ -116,26 +109,11 @@ func (p *setting) taken(t *testing.T) *redlock.Hold {
 	return got(t, "take by the other", p.other.take, t.Context())
 }
 
-// expectNothing wants the masters to have nothing but fencing counters, and notes of what was forced.
-func (p *setting) expectNothing(t *testing.T) {
+// expectFree wants the masters to have nothing of "a", see expectFree.
+func (p *setting) expectFree(t *testing.T) {
 	t.Helper()
-	synctest.Wait()
-	p.each(0, 3, func(m *redlocktest.Master) {
-		for _, key := range keys(m) {
-			if kind, _, _ := strings.Cut(key, ":"); kind != "redlock_fence" && kind != "redlock_slotfence" && kind != "redlock_forced" {
-				t.Errorf("%s has %s: %v %v", m.Name(), key, m.Hash(key), m.ZSet(key))
-			}
-		}
-	})
-}
-
-// expectQuiet wants no script to run for ten leases: nothing renews, releases or tries.
-func (p *setting) expectQuiet(t *testing.T) {
-	t.Helper()
-	before := p.scripts()
-	time.Sleep(10 * lease)
-	if n := p.scripts() - before; n != 0 {
-		t.Errorf("the masters ran %d scripts in ten leases that should be quiet", n)
+	for _, fleet := range p.fleets {
+		expectFree(t, fleet, "a")
 	}
 }
 
@@ -175,9 +153,9 @@ var cases = map[string]func(*testing.T, *setting){
 			unlock(t, got(t, "a second reader", p.other.try, t.Context()))
 		}
 		unlock(t, hold)
-		p.expectNothing(t)
+		p.expectFree(t)
 		unlock(t, got(t, "a try after Unlock", p.other.beside, t.Context()))
-		p.expectNothing(t)
+		p.expectFree(t)
 	},
 	"needs a majority": func(t *testing.T, p *setting) {
 		p.each(0, 1, (*redlocktest.Master).Kill)
@@ -196,7 +174,45 @@ var cases = map[string]func(*testing.T, *setting){
 		rest(80 * time.Millisecond)
 		expectHolds(t, "after Unlock", []*waiting{w}, 0)
 		unlock(t, w.hold)
-		p.expectNothing(t)
+		p.expectFree(t)
+	},
+	"is handed over in one message": func(t *testing.T, p *setting) {
+		if len(p.fleets) > 1 {
+			return // it takes one for each set
+		}
+		const delay = 5 * time.Millisecond
+		for _, take := range []func(context.Context) (*redlock.Hold, error){p.one.take, p.other.wait} {
+			unlock(t, got(t, "take", take, t.Context())) // the masters get the scripts
+		}
+		synctest.Wait() // the last of them as well, which nobody has waited for
+		p.each(0, 3, func(m *redlocktest.Master) { m.Delay(delay) })
+		costs := func(call string, do func() time.Time) {
+			t.Helper()
+			start, before := time.Now(), scripts(p.fleets...)
+			if took := do().Sub(start); took != 2*delay {
+				t.Errorf("%s took %v, want one round trip of %v", call, took, 2*delay)
+			}
+			synctest.Wait()
+			if n := scripts(p.fleets...) - before; n != 3 {
+				t.Errorf("%s took %d script calls, want one on each master", call, n)
+			}
+		}
+		var hold *redlock.Hold
+		costs("take", func() time.Time { hold = p.take(t); return time.Now() })
+		w := waitFor(t, p.other.wait)
+		rest(time.Second)
+		betweenAsks(p.fleets[0])
+		costs("Unlock, and what the next has by it,", func() time.Time {
+			unlock(t, hold)
+			expectHolds(t, "one message later", []*waiting{w}, 0)
+			return w.at
+		})
+		rest(time.Second)
+		if left := w.hold.Remaining(); left < 20*time.Second || w.hold.Token() <= hold.Token() {
+			t.Errorf("Remaining, Token = %v, %d after %d, want a full lease and a larger token", left, w.hold.Token(), hold.Token())
+		}
+		costs("Unlock", func() time.Time { unlock(t, w.hold); return time.Now() })
+		p.expectFree(t)
 	},
 	"is waited for until a context ends": func(t *testing.T, p *setting) {
 		why := errors.New("the customer left")
@@ -217,18 +233,18 @@ var cases = map[string]func(*testing.T, *setting){
 		hold := p.take(t)
 		cut(redlock.ErrTaken, redlock.ErrNoQuorum)
 		unlock(t, hold)
-		p.expectNothing(t)
+		p.expectFree(t)
 		p.away((*redlocktest.Master).Cut)
 		cut(redlock.ErrNoQuorum, redlock.ErrTaken)
 		p.away((*redlocktest.Master).Mend)
 		rest(settle)
-		p.expectNothing(t)
+		p.expectFree(t)
 	},
 	"is not asked for under a context that has ended": func(t *testing.T, p *setting) {
 		why := errors.New("the customer left")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(why)
-		before := p.scripts()
+		before := scripts(p.fleets...)
 		for call, err := range map[string]error{
 			"take": second(p.one.take(ctx)), "try": second(p.one.try(ctx)),
 			"takeFor": second(p.one.takeFor(ctx, time.Second)), "tryFor": second(p.one.tryFor(ctx, time.Second)),
@@ -237,7 +253,7 @@ var cases = map[string]func(*testing.T, *setting){
 			expect(t, call, err, context.Canceled, why)
 		}
 		synctest.Wait()
-		if n := p.scripts() - before; n != 0 {
+		if n := scripts(p.fleets...) - before; n != 0 {
 			t.Errorf("the masters ran %d scripts", n)
 		}
 	},
@@ -255,20 +271,24 @@ var cases = map[string]func(*testing.T, *setting){
 			expect(t, call, err)
 			expectEnd(t, hold, start, fixed-fixed/100-2*time.Millisecond, redlock.ErrLost)
 			expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
-			p.expectNothing(t)
+			p.expectFree(t)
 		}
-		p.expectQuiet(t)
+		expectQuiet(t, p.fleets...)
 	},
 	"is renewed": func(t *testing.T, p *setting) {
 		hold := p.take(t)
+		before := scripts(p.fleets...)
 		time.Sleep(10*lease + time.Second)
 		expectAlive(t, hold)
-		if left := hold.Remaining(); left < validity-renewEvery {
-			t.Errorf("Remaining = %v after ten leases, want more than %v", left, validity-renewEvery)
+		if left := hold.Remaining(); left != validity-time.Second {
+			t.Errorf("Remaining = %v, want the %v of a renewal a second ago", left, validity-time.Second)
+		}
+		if n, want := scripts(p.fleets...)-before, int64(30*3*len(p.fleets)); n != want {
+			t.Errorf("%d script calls in ten leases, want %d: one for each third of a lease and master", n, want)
 		}
 		unlock(t, hold)
-		p.expectNothing(t)
-		p.expectQuiet(t)
+		p.expectFree(t)
+		expectQuiet(t, p.fleets...)
 	},
 	"ends with its validity": func(t *testing.T, p *setting) {
 		hold := p.take(t)
@@ -294,7 +314,7 @@ var cases = map[string]func(*testing.T, *setting){
 			if expect(t, "force", err); freed != want {
 				t.Errorf("force = %v, want %v", freed, want)
 			}
-			p.expectNothing(t)
+			p.expectFree(t)
 		}
 		next := p.taken(t)
 		expectEnd(t, hold, start, renewEvery, redlock.ErrLost)
@@ -302,7 +322,7 @@ var cases = map[string]func(*testing.T, *setting){
 		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
 		expectAlive(t, next)
 		unlock(t, next)
-		p.expectNothing(t)
+		p.expectFree(t)
 		p.away((*redlocktest.Master).Kill)
 		expect(t, "force in an outage", second(p.other.force(t.Context())), redlock.ErrNoQuorum)
 	},
@@ -313,22 +333,22 @@ var cases = map[string]func(*testing.T, *setting){
 		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrNotHeld)
 		expectNot(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)
 		next := p.taken(t)
-		before := p.scripts()
+		before := scripts(p.fleets...)
 		expect(t, "second Unlock", hold.Unlock(t.Context()), redlock.ErrNotHeld)
 		expect(t, "Extend after Unlock", hold.Extend(t.Context(), lease), redlock.ErrNotHeld)
 		synctest.Wait()
-		if n := p.scripts() - before; n != 0 {
+		if n := scripts(p.fleets...) - before; n != 0 {
 			t.Errorf("the masters ran %d scripts for what is not held", n)
 		}
 		expectAlive(t, next)
 		unlock(t, next)
-		p.expectNothing(t)
+		p.expectFree(t)
 	},
 	"is unlocked under any context": func(t *testing.T, p *setting) {
 		ctx, cancel := context.WithCancel(t.Context())
 		hold := got(t, "take", p.one.take, ctx)
 		expect(t, "Unlock under its own context", hold.Unlock(hold.Context()))
-		p.expectNothing(t)
+		p.expectFree(t)
 		hold = got(t, "take", p.one.take, ctx)
 		p.each(0, 3, func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
 		cancel()
@@ -339,7 +359,7 @@ var cases = map[string]func(*testing.T, *setting){
 			t.Errorf("Unlock waited %v", took)
 		}
 		time.Sleep(100 * time.Millisecond)
-		p.expectNothing(t)
+		p.expectFree(t)
 	},
 	"is unlocked in an outage": func(t *testing.T, p *setting) {
 		hold := p.take(t)
@@ -358,7 +378,7 @@ var cases = map[string]func(*testing.T, *setting){
 		time.Sleep(5 * time.Second)
 		p.away((*redlocktest.Master).Thaw)
 		rest(settle)
-		p.expectNothing(t)
+		p.expectFree(t)
 	},
 	"tells": func(t *testing.T, p *setting) {
 		type key struct{}
@@ -457,7 +477,7 @@ var cases = map[string]func(*testing.T, *setting){
 			}
 			return nil
 		}))
-		p.expectNothing(t)
+		p.expectFree(t)
 		if err := p.one.do(t.Context(), func(context.Context) error { return oops }); err != oops {
 			t.Errorf("Do = %#v, want the error of fn itself", err)
 		}
@@ -469,7 +489,7 @@ var cases = map[string]func(*testing.T, *setting){
 			}()
 			_ = p.one.do(t.Context(), func(context.Context) error { panic(oops) })
 		}()
-		p.expectNothing(t)
+		p.expectFree(t)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Minute, func() { cancel(oops) })
 		start := time.Now()
@@ -483,7 +503,7 @@ var cases = map[string]func(*testing.T, *setting){
 		if took := time.Since(start); err != oops || took != time.Minute {
 			t.Errorf("Do = %v after %v, want %v after a minute", err, took, oops)
 		}
-		p.expectNothing(t)
+		p.expectFree(t)
 	},
 	"is lost in Do": func(t *testing.T, p *setting) {
 		oops := errors.New("oops")
@@ -513,7 +533,7 @@ var cases = map[string]func(*testing.T, *setting){
 			return oops
 		})
 		expect(t, "Do of a client that is closed", err, redlock.ErrClosed, oops)
-		p.expectNothing(t)
+		p.expectFree(t)
 	},
 	"is given back by Close": func(t *testing.T, p *setting) {
 		hold := p.take(t)
@@ -544,8 +564,8 @@ var cases = map[string]func(*testing.T, *setting){
 			expect(t, call, err, redlock.ErrClosed)
 			expectNot(t, call, err, redlock.ErrTaken, redlock.ErrNoQuorum)
 		}
-		p.expectNothing(t)
-		p.expectQuiet(t)
+		p.expectFree(t)
+		expectQuiet(t, p.fleets...)
 	},
 	"is entered again": func(t *testing.T, p *setting) {
 		ctx := redlock.WithOwner(t.Context())
@@ -591,8 +611,8 @@ var cases = map[string]func(*testing.T, *setting){
 		_, err := p.other.beside(t.Context())
 		expect(t, "a try beside the inner hold", err, redlock.ErrTaken)
 		unlock(t, inner)
-		p.expectNothing(t)
-		p.expectQuiet(t)
+		p.expectFree(t)
+		expectQuiet(t, p.fleets...)
 	},
 	"becomes a reader's": func(t *testing.T, p *setting) {
 		hold := p.take(t)
@@ -617,7 +637,7 @@ var cases = map[string]func(*testing.T, *setting){
 		expectAlive(t, hold)
 		unlock(t, hold)
 		expect(t, "Downgrade after Unlock", hold.Downgrade(t.Context()), redlock.ErrNotHeld)
-		p.expectNothing(t)
+		p.expectFree(t)
 	},
 }
 

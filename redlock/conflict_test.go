@@ -127,29 +127,6 @@ func TestWhoComesSecond(t *testing.T) {
 	}
 }
 
-// TestFirstIsToldWhenTheSecondHasGone: the log of who came first says when there was a conflict, and when it
-// is over.
-func TestFirstIsToldWhenTheSecondHasGone(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		fleet := redlocktest.Start(t, 5)
-		a, log := member(t, fleet, "a", 0, 1, 2)
-		use(t, a)
-		time.Sleep(time.Minute)
-		b, _ := member(t, fleet, "b", 2, 3, 4)
-		_, err := b.TryLock(t.Context(), "a")
-		expect(t, "TryLock", err, redlock.ErrOverlap)
-		time.Sleep(20 * time.Second)
-		expect(t, "Conflict", a.Conflict(), redlock.ErrOverlap)
-		b.Close()
-		time.Sleep(forgotten)
-		expect(t, "Conflict, afterwards", a.Conflict())
-		if found, over := log.count(conflictFound), log.count(conflictOver); found != 1 || over != 1 {
-			t.Errorf("the log has %d times that there is a conflict, and %d times that it is over, want once each", found, over)
-		}
-	})
-}
-
 // TestWhoWasRefusedRefusesNobody: a client that came second, and goes on asking, keeps nobody from locks for
 // longer than a minute, though its terms conflict with theirs as well.
 func TestWhoWasRefusedRefusesNobody(t *testing.T) {
@@ -453,7 +430,7 @@ func TestSetsShareMasters(t *testing.T) {
 		}
 		for _, s := range all {
 			for _, name := range name {
-				unlock(t, setLock(t, t.Context(), s, name))
+				unlock(t, lock(t, t.Context(), s, name))
 			}
 		}
 		looks, _ := member(t, fleet, "looks", 0, 1, 2)
@@ -477,6 +454,6 @@ func TestSetsShareMasters(t *testing.T) {
 		_, err = wrong.TryLock(t.Context(), name["west"])
 		expect(t, "TryLock in a set with other masters", err, redlock.ErrOverlap)
 		expect(t, "Conflict", wrong.Conflict(), redlock.ErrOverlap)
-		unlock(t, setLock(t, t.Context(), wrong, name["east"]))
+		unlock(t, lock(t, t.Context(), wrong, name["east"]))
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node/script"
 )
 
@@ -30,13 +31,13 @@ var (
 	// ErrOverlap says that other clients use some of the client's masters together with others, and that
 	// majorities of the two sets need not meet: both could hold one name at once. Who comes second gets
 	// it from each lock and from Ready, in a [*ConflictError].
-	ErrOverlap = multilock.ErrOverlap
+	ErrOverlap = terms.ErrOverlap
 	// ErrShortGuard says that the leases of one client are longer than the restart guard of another:
 	// after a restart of masters both could hold one name. Who comes second gets it as with ErrOverlap.
-	ErrShortGuard = multilock.ErrShortGuard
+	ErrShortGuard = terms.ErrShortGuard
 	// ErrRoute says that two processes spread names over different [Sets], with no list of sets in common:
 	// both could hold one name, each in another set. Who comes second gets it as with ErrOverlap.
-	ErrRoute = multilock.ErrRoute
+	ErrRoute = terms.ErrRoute
 	// ErrClosed says that the Client is closed.
 	ErrClosed = multilock.ErrClosed
 )
@@ -46,13 +47,13 @@ type MajorityError = multilock.MajorityError
 
 // ConflictError names another client whose settings conflict with this one's. It matches [ErrOverlap],
 // [ErrShortGuard] or [ErrRoute].
-type ConflictError = multilock.ConflictError
+type ConflictError = terms.ConflictError
 
 // Terms are how a client uses its masters: a part of its [ClientInfo].
-type Terms = multilock.Terms
+type Terms = terms.Terms
 
 // Master is one of the masters of Terms.
-type Master = multilock.Master
+type Master = terms.Master
 
 var errEmptyName = errors.New("redlock: the name of a lock is empty")
 

@@ -84,15 +84,26 @@ func dialing(dial func(context.Context) (net.Conn, error)) *redis.Pool {
 	}}
 }
 
-// wrapping returns a pool for each master, of connections that wrap has changed.
-func wrapping(fleet *redlocktest.Fleet, wrap func(master int, conn net.Conn) net.Conn) (pools []*redis.Pool) {
+// tapped is a connection that sees what is written, before it leaves.
+type tapped struct {
+	net.Conn
+	see func(p []byte)
+}
+
+func (c tapped) Write(p []byte) (int, error) {
+	c.see(p)
+	return c.Conn.Write(p)
+}
+
+// tapping returns a pool for each master, of connections that are tapped with what tap returns for each.
+func tapping(fleet *redlocktest.Fleet, tap func(master int, conn net.Conn) (see func(p []byte))) (pools []*redis.Pool) {
 	for i, m := range fleet.Masters() {
 		pools = append(pools, dialing(func(ctx context.Context) (net.Conn, error) {
 			conn, err := m.Dial(ctx)
 			if err != nil {
 				return nil, err
 			}
-			return wrap(i, conn), nil
+			return tapped{conn, tap(i, conn)}, nil
 		}))
 	}
 	return pools
@@ -125,8 +136,13 @@ func loadScripts(t *testing.T, fleet *redlocktest.Fleet) {
 	}
 }
 
+// locker is a Client or Sets.
+type locker interface {
+	Lock(context.Context, string) (*redlock.Hold, error)
+}
+
 // lock is Lock of a name that must be free. The Hold does not leak before the test ends.
-func lock(t *testing.T, ctx context.Context, c *redlock.Client, name string) *redlock.Hold {
+func lock(t *testing.T, ctx context.Context, c locker, name string) *redlock.Hold {
 	t.Helper()
 	hold, err := c.Lock(ctx, name)
 	if err != nil {
@@ -177,13 +193,16 @@ func expectNot(t *testing.T, call string, err error, those ...error) {
 	}
 }
 
-// expectFree wants no master to have a holder of name.
+// expectFree wants no master to have anything of name but fencing counters, and notes of what was forced.
 func expectFree(t *testing.T, fleet *redlocktest.Fleet, name string) {
 	t.Helper()
 	synctest.Wait() // an Unlock returns with the majority
 	for _, m := range fleet.Masters() {
-		if hash := m.Hash(name); hash != nil {
-			t.Errorf("%s still has %q: %v", m.Name(), name, hash)
+		for _, key := range keys(m) {
+			kind, of, _ := strings.Cut(key, ":{")
+			if !slices.Contains([]string{"redlock_fence", "redlock_slotfence", "redlock_forced"}, kind) && (key == name || strings.HasPrefix(of, name+"}")) {
+				t.Errorf("%s has %s: %v %v", m.Name(), key, m.Hash(key), m.ZSet(key))
+			}
 		}
 	}
 }
@@ -222,21 +241,22 @@ func expectEnd(t *testing.T, hold *redlock.Hold, start time.Time, age time.Durat
 }
 
 // scripts is how many scripts the masters have run.
-func scripts(fleet *redlocktest.Fleet) (calls int64) {
-	for _, m := range fleet.Masters() {
-		calls += m.Calls("EVALSHA") // EVAL is of what clients say of themselves as well
+func scripts(fleets ...*redlocktest.Fleet) (calls int64) {
+	for _, fleet := range fleets {
+		for _, m := range fleet.Masters() {
+			calls += m.Calls("EVALSHA") // EVAL is of what clients say of themselves as well
+		}
 	}
 	return calls
 }
 
 // expectQuiet wants no script to run for ten leases: nothing renews, releases or tries.
-func expectQuiet(t *testing.T, fleet *redlocktest.Fleet) {
+func expectQuiet(t *testing.T, fleets ...*redlocktest.Fleet) {
 	t.Helper()
-	before := scripts(fleet)
-	const quiet = 5 * time.Minute
-	time.Sleep(quiet)
-	if n := scripts(fleet) - before; n != 0 {
-		t.Errorf("the masters ran %d scripts in %v that should be quiet", n, quiet)
+	before := scripts(fleets...)
+	time.Sleep(10 * lease)
+	if n := scripts(fleets...) - before; n != 0 {
+		t.Errorf("the masters ran %d scripts in ten leases that should be quiet", n)
 	}
 }
 
@@ -264,10 +284,10 @@ const (
 )
 
 // portion is how many of all seeds of a simulation to run: with -short, as make unit does under the race
-// detector, which makes each ten times as slow, a fifth. make sim runs all without it.
+// detector, which makes each ten times as slow, a tenth. make sim runs all without it.
 func portion(all uint64) uint64 {
 	if testing.Short() {
-		return (all + 4) / 5
+		return (all + 9) / 10
 	}
 	return all
 }

@@ -65,13 +65,20 @@ func TestKeep(t *testing.T) {
 	})
 }
 
-// What is kept goes to whoever wants it within two round trips, tries included.
+// What is kept goes to whoever wants it within two round trips, tries included; to a reader of the client that
+// keeps it within one.
 func TestKeepRecalled(t *testing.T) {
-	for name, take := range map[string]func(context.Context, *redlock.Client) (*redlock.Hold, error){
-		"Lock":  func(ctx context.Context, c *redlock.Client) (*redlock.Hold, error) { return c.Lock(ctx, "a") },
-		"try":   func(ctx context.Context, c *redlock.Client) (*redlock.Hold, error) { return c.TryLock(ctx, "a") },
-		"RLock": func(ctx context.Context, c *redlock.Client) (*redlock.Hold, error) { return c.RLock(ctx, "a") },
-		"TryR":  func(ctx context.Context, c *redlock.Client) (*redlock.Hold, error) { return c.TryRLock(ctx, "a") },
+	for name, tt := range map[string]struct {
+		take func(*redlock.Client, context.Context, string) (*redlock.Hold, error)
+		own  bool
+		most time.Duration
+	}{
+		"Lock":         {(*redlock.Client).Lock, false, 12 * time.Millisecond},
+		"TryLock":      {(*redlock.Client).TryLock, false, 12 * time.Millisecond},
+		"RLock":        {(*redlock.Client).RLock, false, 12 * time.Millisecond},
+		"TryRLock":     {(*redlock.Client).TryRLock, false, 12 * time.Millisecond},
+		"own RLock":    {(*redlock.Client).RLock, true, 2 * time.Millisecond},
+		"own TryRLock": {(*redlock.Client).TryRLock, true, 2 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
@@ -80,9 +87,13 @@ func TestKeepRecalled(t *testing.T) {
 				}
 				unlock(t, lock(t, t.Context(), keeper, "a"))
 				synctest.Wait()
+				who := other
+				if tt.own {
+					who = keeper
+				}
 				began := time.Now()
-				hold, err := take(t.Context(), other)
-				if took := time.Since(began); err != nil || took > 12*time.Millisecond {
+				hold, err := tt.take(who, t.Context(), "a")
+				if took := time.Since(began); err != nil || took > tt.most {
 					t.Fatalf("%v after %v, round trips being 2 ms", err, took)
 				}
 				time.Sleep(time.Second)
@@ -99,21 +110,37 @@ func TestKeepRecalled(t *testing.T) {
 func TestKeepNotWanted(t *testing.T) {
 	withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
 		hold := lock(t, t.Context(), keeper, "a")
-		next := await(t, other, "a")
+		next := writer(t, other)
 		time.Sleep(100 * time.Millisecond)
 		unlock(t, hold)
-		synctest.Wait()
-		select {
-		case got := <-next:
-			unlock(t, got)
-		default:
-			t.Fatal("who waits was not let in by the Unlock")
-		}
+		expectHolds(t, "after the Unlock", []*waiting{next}, 0)
+		unlock(t, next.returned(t))
 		hold = lock(t, t.Context(), keeper, "a")
 		if _, err := other.TryLock(t.Context(), "a"); err == nil {
 			t.Fatal("TryLock of a lock that is held succeeds")
 		}
 		unlock(t, hold)
+		synctest.Wait()
+		expectFree(t, fleet, "a")
+	})
+}
+
+// A hold that took over what was kept ends with its own validity.
+func TestKeepExpires(t *testing.T) {
+	withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, _ *redlock.Client) {
+		for range 2 {
+			unlock(t, lock(t, t.Context(), keeper, "a"))
+		}
+		hold, err := keeper.LockFor(t.Context(), "a", 5*time.Second)
+		expect(t, "LockFor", err)
+		time.Sleep(4 * time.Second)
+		expectAlive(t, hold)
+		time.Sleep(time.Second)
+		select {
+		case <-hold.Context().Done():
+		default:
+			t.Error("the context goes on after the lease")
+		}
 		synctest.Wait()
 		expectFree(t, fleet, "a")
 	})
@@ -143,7 +170,11 @@ func TestKeepEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, _ *redlock.Client) {
-				unlock(t, lock(t, t.Context(), keeper, "a"))
+				for range 2 { // the second takes over what the first has left
+					unlock(t, lock(t, t.Context(), keeper, "a"))
+					time.Sleep(time.Second)
+				}
+				tt.after -= time.Second
 				if tt.after > 0 {
 					time.Sleep(tt.after - time.Millisecond)
 					if fleet.Master(0).Holder("a") == "" {

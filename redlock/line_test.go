@@ -2,10 +2,7 @@ package redlock_test
 
 import (
 	"context"
-	"fmt"
 	"runtime"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,41 +12,6 @@ import (
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
-
-// queue is callers of one client that wait for a name, and the order they were served in.
-type queue struct {
-	t      *testing.T
-	c      *redlock.Client
-	cancel []context.CancelFunc
-	done   func(caller int) // called under the lock, if there is one
-
-	mu     sync.Mutex
-	served []int
-}
-
-// wait adds callers to the end of the queue. Each unlocks at once, or says nothing if
-// its wait was cut.
-func (q *queue) wait(callers int) {
-	for i := range callers {
-		ctx, cancel := context.WithCancel(q.t.Context())
-		q.cancel = append(q.cancel, cancel)
-		go func() {
-			hold, err := q.c.Lock(ctx, "a")
-			if err != nil {
-				expect(q.t, "Lock", err, context.Canceled, redlock.ErrTaken)
-				return
-			}
-			q.mu.Lock()
-			q.served = append(q.served, i)
-			q.mu.Unlock()
-			if q.done != nil {
-				q.done(i)
-			}
-			unlock(q.t, hold)
-		}()
-		synctest.Wait()
-	}
-}
 
 // Only one of a client's callers asks the masters, however many wait.
 func TestManyCallersCostOne(t *testing.T) {
@@ -102,74 +64,6 @@ func TestManyCallersCostOne(t *testing.T) {
 	})
 }
 
-// await has c wait for name in the background, and sends its hold once it has it.
-func await(t *testing.T, c *redlock.Client, name string) <-chan *redlock.Hold {
-	return awaitIn(t, t.Context(), c, name)
-}
-
-// awaitIn is await until ctx ends.
-func awaitIn(t *testing.T, ctx context.Context, c *redlock.Client, name string) <-chan *redlock.Hold {
-	t.Helper()
-	got := make(chan *redlock.Hold, 1)
-	go func() {
-		defer close(got)
-		hold, err := c.Lock(ctx, name)
-		if err == nil {
-			got <- hold
-		} else if ctx.Err() == nil {
-			expect(t, "Lock", err, redlock.ErrClosed)
-		}
-	}()
-	synctest.Wait()
-	return got
-}
-
-// expectNoQueue wants no master to have a key that belongs to waiting for name.
-func expectNoQueue(t *testing.T, fleet *redlocktest.Fleet, name string) {
-	t.Helper()
-	synctest.Wait()
-	for _, m := range fleet.Masters() {
-		for _, key := range keys(m) {
-			if strings.HasSuffix(key, ":{"+name+"}") && !strings.HasPrefix(key, "redlock_fence:") {
-				t.Errorf("%s has %s: %v", m.Name(), key, m.ZSet(key))
-			}
-		}
-	}
-}
-
-// The caller that waits has the lock one message after the release has reached the
-// masters. It does not ask for it, and the script calls of a hand-over are the release's.
-func TestHandOverIsOneMessage(t *testing.T) {
-	for n := 1; n <= 5; n++ {
-		t.Run(fmt.Sprintf("N=%d", n), func(t *testing.T) {
-			bubble(t, n, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				d := open(t, fleet, redlock.Config{})
-				warm(t, c)
-				warm(t, d)
-				const delay = 5 * time.Millisecond
-				each(fleet, 0, n, func(m *redlocktest.Master) { m.Delay(delay) })
-				hold := lock(t, t.Context(), c, "a")
-				next := await(t, d, "a")
-				time.Sleep(1037 * time.Millisecond) // away from the asks
-				before := scripts(fleet)
-				start := time.Now()
-				go hold.Unlock(t.Context())
-				hold = <-next
-				if got := time.Since(start); got != 2*delay {
-					t.Errorf("the next holder had the lock after %v, want %v", got, 2*delay)
-				}
-				if got := scripts(fleet) - before; got != int64(n) {
-					t.Errorf("the hand-over took %d script calls, want %d", got, n)
-				}
-				expectAlive(t, hold)
-				unlock(t, hold)
-				time.Sleep(2 * delay)
-				expectFree(t, fleet, "a")
-			})
-		})
-	}
-}
-
 // A master that is slow or dead does not hold up a hand-over.
 func TestMinorityDoesNotHoldUpAHandOver(t *testing.T) {
 	for name, fault := range map[string]func(*redlocktest.Master){
@@ -185,12 +79,12 @@ func TestMinorityDoesNotHoldUpAHandOver(t *testing.T) {
 				const delay = 5 * time.Millisecond
 				each(fleet, 0, 5, func(m *redlocktest.Master) { m.Delay(delay) })
 				hold := lock(t, t.Context(), c, "a")
-				next := await(t, d, "a")
+				next := writer(t, d)
 				time.Sleep(1037 * time.Millisecond)
 				each(fleet, 0, 2, fault)
 				start := time.Now()
 				go hold.Unlock(t.Context())
-				hold = <-next
+				hold = next.returned(t)
 				if got := time.Since(start); got != 2*delay {
 					t.Errorf("the next holder had the lock after %v, want %v", got, 2*delay)
 				}
@@ -231,72 +125,61 @@ func expectChannels(t *testing.T, fleet *redlocktest.Fleet, want int) {
 // A caller whose context ends leaves nothing but its client's one subscription, wherever it
 // stands and whoever has the lock.
 func TestGivingUpLeavesNothing(t *testing.T) {
+	const callers = 5
 	for _, holder := range []string{"the client", "another client", "one of Redisson's"} {
-		for _, caller := range []string{"the first", "one in the middle", "the last", "all"} {
-			t.Run(holder+" has it/"+caller, func(t *testing.T) {
+		for who, leave := range map[string][2]int{"the first": {0, 1}, "one in the middle": {2, 3}, "the last": {4, 5}, "all": {0, 5}} {
+			t.Run(holder+" has it/"+who, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) { // not beside others, whose goroutines would count
 					fleet := redlocktest.Start(t, 3)
 					c, d := open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})
-					var hold *redlock.Hold
-					release := func() { unlock(t, hold) }
-					switch holder {
-					case "the client":
-						hold = lock(t, t.Context(), c, "a")
-					case "another client":
-						hold = lock(t, t.Context(), d, "a")
-					default:
-						for _, m := range fleet.Masters() {
+					var release func()
+					if client := map[string]*redlock.Client{"the client": c, "another client": d}[holder]; client != nil {
+						hold := lock(t, t.Context(), client, "a")
+						release = func() { unlock(t, hold) }
+					} else {
+						each(fleet, 0, 3, func(m *redlocktest.Master) {
 							m.HSet("a", someone, "1")
 							m.Expire("a", lease)
-						}
-						release = func() {
-							for _, m := range fleet.Masters() {
-								m.Del("a")
+						})
+						release = func() { each(fleet, 0, 3, func(m *redlocktest.Master) { m.Del("a") }) }
+					}
+					synctest.Wait()      // it has all masters
+					warm := writer(t, c) // its subscriptions stay
+					time.Sleep(time.Second)
+					warm.cancel()
+					queued := func(want int) {
+						t.Helper()
+						synctest.Wait()
+						for _, m := range fleet.Masters() {
+							if got := len(m.ZSet("redlock_wait:{a}")); got != want {
+								t.Errorf("%s: %d wait, want %d", m.Name(), got, want)
 							}
 						}
 					}
-					synctest.Wait()            // it has all masters
-					warm := &queue{t: t, c: c} // its subscriptions stay
-					warm.wait(1)
-					time.Sleep(time.Second)
-					warm.cancel[0]()
-					synctest.Wait()
-					expectNoQueue(t, fleet, "a")
+					queued(0)
 					expectChannels(t, fleet, 1)
 					goroutines, connections := runtime.NumGoroutine(), fleet.Master(0).Connections()
 
-					const callers = 5
-					q := &queue{t: t, c: c}
-					q.wait(callers)
-					time.Sleep(1037 * time.Millisecond)
-					first, last := 0, callers-1
-					switch caller {
-					case "the first":
-						last = 0
-					case "one in the middle":
-						first, last = 2, 2
-					case "the last":
-						first = last
+					var all []*waiting
+					for range callers {
+						all = append(all, writer(t, c))
 					}
-					for i := first; i <= last; i++ {
-						q.cancel[i]()
+					time.Sleep(1037 * time.Millisecond)
+					for _, w := range all[leave[0]:leave[1]] {
+						w.cancel()
 						synctest.Wait()
 					}
-					left := callers - (last - first + 1)
+					left := callers - (leave[1] - leave[0])
 					if got := runtime.NumGoroutine() - goroutines; got > left+1 {
 						t.Errorf("%d goroutines with %d callers that wait", got, left)
 					}
-					contenders := min(left, 1)
-					for _, m := range fleet.Masters() {
-						if got := len(m.ZSet("redlock_wait:{a}")); holder != "the client" && got != contenders {
-							t.Errorf("%s: %d wait, want %d", m.Name(), got, contenders)
-						}
+					if holder != "the client" {
+						queued(min(left, 1))
 					}
-					for _, cancel := range q.cancel {
-						cancel()
+					for _, w := range all {
+						w.cancel()
 					}
-					synctest.Wait()
-					expectNoQueue(t, fleet, "a")
+					queued(0)
 					expectChannels(t, fleet, 1)
 					if got := fleet.Master(0).Connections(); got != connections {
 						t.Errorf("%d connections, want %d", got, connections)

@@ -60,24 +60,6 @@ func TestDeadlineLeavesNothing(t *testing.T) {
 	}
 }
 
-// A hold that has ended never frees the lock of the next owner, whose id may begin with
-// its own.
-func TestUnlockAfterLossFreesNobodyElse(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		d := open(t, fleet, redlock.Config{})
-		first := lockFor(t, t.Context(), c, "a", time.Second) // uuid:1
-		for range 8 {
-			unlock(t, lock(t, t.Context(), c, "b"))
-		}
-		second := lock(t, t.Context(), c, "a") // uuid:10
-		expect(t, "Unlock", first.Unlock(t.Context()), redlock.ErrLost)
-		expect(t, "Unlock again", first.Unlock(t.Context()), redlock.ErrNotHeld)
-		expectCount(t, fleet, second, "1", 1)
-		_, err := d.TryLock(t.Context(), "a")
-		expect(t, "TryLock", err, redlock.ErrTaken)
-	})
-}
-
 // A master that was dead all along got nothing, so nothing is owed to it when it comes back:
 // neither for holds that were renewed, nor for locks that were handed over, nor for callers that
 // gave up or never got the lock.
@@ -88,9 +70,9 @@ func TestDeadMasterIsOwedNothing(t *testing.T) {
 		warm(t, d)
 		for _, pair := range [][2]*redlock.Client{{c, d}, {d, c}} { // subscriptions work
 			hold := lock(t, t.Context(), pair[0], "warm too")
-			next := await(t, pair[1], "warm too")
+			next := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return pair[1].Lock(ctx, "warm too") })
 			unlock(t, hold)
-			unlock(t, <-next)
+			unlock(t, next.returned(t))
 		}
 		synctest.Wait()
 		dead := fleet.Master(4)
@@ -98,15 +80,15 @@ func TestDeadMasterIsOwedNothing(t *testing.T) {
 		time.Sleep(settle)
 
 		hold := lock(t, t.Context(), c, "a")
-		next := await(t, d, "a") // in the masters' queue
+		next := writer(t, d) // in the masters' queue
 		time.Sleep(time.Millisecond)
-		local := await(t, c, "a") // in the client's own
+		local := writer(t, c) // in the client's own
 		time.Sleep(2 * renewEvery)
 		unlock(t, hold)
-		hold = <-next
+		hold = next.returned(t)
 		time.Sleep(2 * renewEvery)
 		unlock(t, hold)
-		hold = <-local
+		hold = local.returned(t)
 		if _, err := d.TryLock(t.Context(), "a"); err == nil {
 			t.Error("TryLock takes a lock that is held")
 		}
@@ -120,25 +102,5 @@ func TestDeadMasterIsOwedNothing(t *testing.T) {
 		if n := dead.Calls("EVALSHA") - before; n != 0 {
 			t.Errorf("the dead master was owed %d script calls, want none", n)
 		}
-	})
-}
-
-// Masters that came back without their scripts: an Unlock that is sent again does not take back the
-// re-entry behind it.
-func TestColdEnterBehindLeave(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		owner := redlock.WithOwner(t.Context())
-		hold := lock(t, owner, c, "a")
-		inner := lock(t, owner, c, "a")
-		synctest.Wait()
-		each(fleet, 0, 3, (*redlocktest.Master).RestartWithData)
-		time.Sleep(settle)
-		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(5 * time.Millisecond) })
-		go func() { expect(t, "Unlock inner", inner.Unlock(t.Context())) }()
-		time.Sleep(time.Millisecond)
-		_, err := c.TryLock(owner, "a")
-		expect(t, "TryLock", err)
-		time.Sleep(time.Second)
-		expectCount(t, fleet, hold, "2", 2)
 	})
 }

@@ -57,23 +57,6 @@ func TestNobodyWaitsInVain(t *testing.T) {
 	}
 }
 
-// That another owner has the lock is what waiting is for.
-func TestWaitingForAnotherIsNotLogged(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		fleet := redlocktest.Start(t, 3)
-		var log lines
-		c := open(t, fleet, redlock.Config{Logger: logger(&log)})
-		hold := lock(t, t.Context(), open(t, fleet, redlock.Config{}), "a")
-		fleet.Master(2).Kill()
-		time.AfterFunc(time.Minute, func() { unlock(t, hold) })
-		unlock(t, lock(t, t.Context(), c, "a"))
-		if got := log.count("waiting for") + log.count("quorum"); got != 0 {
-			t.Errorf("the log has %d lines about a quorum, want none:\n%s", got, log.sorted())
-		}
-	})
-}
-
 // A service waits until its masters would grant, and then gets its first lock at once.
 func TestReady(t *testing.T) {
 	t.Parallel()

@@ -20,28 +20,16 @@ import (
 //	go test ./redlock -run '^$' -bench . -count 10 >old.txt
 //	benchstat old.txt new.txt
 //
-// The masters "in memory" are in the process and interpret scripts, which is most of the time
-// and of the allocations. Those that have "answered" before they run a script show what is
-// the client's: its allocations are exact there. For real masters see the module in bench.
+// The masters have answered before they run a script, so what is measured is the client's: its allocations are
+// exact. For real masters see the module in bench.
 
 const taken = "*2\r\n:29000\r\n$39\r\n6ba7b810-9dad-11d1-80b4-00c04fd430c8:r1\r\n"
 
-// onEach runs f with a client of five masters of each kind. Those that answer say reply.
-func onEach(b *testing.B, reply string, f func(*testing.B, *redlocktest.Fleet, *redlock.Client)) {
-	for _, bb := range []struct {
-		name  string
-		pools func(*redlocktest.Fleet) []*redis.Pool
-	}{
-		{"answered", func(fleet *redlocktest.Fleet) []*redis.Pool { return answered.Pools(fleet, reply) }},
-		{"in memory", func(fleet *redlocktest.Fleet) []*redis.Pool { return fleet.Pools() }},
-	} {
-		b.Run(bb.name, func(b *testing.B) {
-			fleet := redlocktest.Start(b, 5)
-			c := benchClient(b, bb.pools(fleet), nil)
-			b.ReportAllocs()
-			f(b, fleet, c)
-		})
-	}
+// answering makes a client of five masters that say reply.
+func answering(b *testing.B, reply string) *redlock.Client {
+	c := benchClient(b, answered.Pools(redlocktest.Start(b, 5), reply), nil)
+	b.ReportAllocs()
+	return c
 }
 
 // benchClient makes a client, in real time.
@@ -74,54 +62,47 @@ func benchUnlock(b *testing.B, hold *redlock.Hold) {
 }
 
 func BenchmarkLockUnlock(b *testing.B) {
-	onEach(b, answered.Yes, func(b *testing.B, _ *redlocktest.Fleet, c *redlock.Client) {
-		for b.Loop() {
-			benchUnlock(b, benchLock(b, b.Context(), c, "a"))
-		}
-	})
+	c := answering(b, answered.Yes)
+	for b.Loop() {
+		benchUnlock(b, benchLock(b, b.Context(), c, "a"))
+	}
 }
 
 // BenchmarkReenter: one level more, and back.
 func BenchmarkReenter(b *testing.B) {
-	onEach(b, answered.Yes, func(b *testing.B, _ *redlocktest.Fleet, c *redlock.Client) {
-		hold := benchLock(b, b.Context(), c, "a")
-		for b.Loop() {
-			benchUnlock(b, benchLock(b, hold.Context(), c, "a"))
-		}
-		benchUnlock(b, hold)
-	})
+	c := answering(b, answered.Yes)
+	hold := benchLock(b, b.Context(), c, "a")
+	for b.Loop() {
+		benchUnlock(b, benchLock(b, hold.Context(), c, "a"))
+	}
+	benchUnlock(b, hold)
 }
 
 // BenchmarkTryLockTaken: another client has the lock.
 func BenchmarkTryLockTaken(b *testing.B) {
-	onEach(b, taken, func(b *testing.B, fleet *redlocktest.Fleet, c *redlock.Client) {
-		for _, m := range fleet.Masters() {
-			m.HSet("a", "6ba7b810-9dad-11d1-80b4-00c04fd430c8:r1", "1")
+	c := answering(b, taken)
+	for b.Loop() {
+		if _, err := c.TryLock(b.Context(), "a"); !errors.Is(err, redlock.ErrTaken) {
+			b.Fatalf("TryLock = %v, want %v", err, redlock.ErrTaken)
 		}
-		for b.Loop() {
-			if _, err := c.TryLock(b.Context(), "a"); !errors.Is(err, redlock.ErrTaken) {
-				b.Fatalf("TryLock = %v, want %v", err, redlock.ErrTaken)
-			}
-		}
-	})
+	}
 }
 
 // BenchmarkLockUnlockParallel: as many callers as there are processors, or -cpu says, each
 // with a name of its own.
 func BenchmarkLockUnlockParallel(b *testing.B) {
-	onEach(b, answered.Yes, func(b *testing.B, _ *redlocktest.Fleet, c *redlock.Client) {
-		var callers atomic.Int64
-		b.RunParallel(func(pb *testing.PB) {
-			name := strconv.FormatInt(callers.Add(1), 10)
-			for pb.Next() {
-				hold, err := c.Lock(b.Context(), name)
-				if err != nil {
-					b.Errorf("Lock(%q): %v", name, err)
-					return
-				}
-				benchUnlock(b, hold)
+	c := answering(b, answered.Yes)
+	var callers atomic.Int64
+	b.RunParallel(func(pb *testing.PB) {
+		name := strconv.FormatInt(callers.Add(1), 10)
+		for pb.Next() {
+			hold, err := c.Lock(b.Context(), name)
+			if err != nil {
+				b.Errorf("Lock(%q): %v", name, err)
+				return
 			}
-		})
+			benchUnlock(b, hold)
+		}
 	})
 }
 
@@ -164,6 +145,7 @@ func countAll(n *int) *redlock.Trace {
 		Healed:        func(redlocktrace.Healed) { *n++ },
 		HoldEnded:     func(redlocktrace.HoldEnded) { *n++ },
 		Released:      func(redlocktrace.Released) { *n++ },
+		KeptEnded:     func(redlocktrace.KeptEnded) { *n++ },
 		MasterChanged: func(redlocktrace.MasterChanged) { *n++ },
 		Answered:      func(redlocktrace.Answered) { *n++ },
 		SetsOverlap:   func(redlocktrace.SetsOverlap) { *n++ },

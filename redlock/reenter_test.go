@@ -4,54 +4,16 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"testing/synctest"
 
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
-
-func TestOwnerHoldsManyNames(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		a := lock(t, t.Context(), c, "a")
-		b := lock(t, a.Context(), c, "b")
-		again := lock(t, b.Context(), c, "a")
-		expectCount(t, fleet, again, "2", 2)
-		expectCount(t, fleet, b, "1", 1)
-		if a.Owner() == b.Owner() {
-			t.Error("two locks have the same owner on the masters")
-		}
-		unlock(t, a)
-		expectAlive(t, b)
-		expectAlive(t, again)
-	})
-}
 
 func TestWithOwnerKeepsTheOwner(t *testing.T) {
 	ctx := redlock.WithOwner(t.Context())
 	if redlock.WithOwner(ctx) != ctx {
 		t.Error("WithOwner made another owner under one")
 	}
-}
-
-// The masters must confirm a re-entry: a hold that is gone is not entered.
-func TestReentryOfALostHold(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		ctx := redlock.WithOwner(t.Context())
-		hold := lock(t, ctx, c, "a")
-		synctest.Wait()
-		each(fleet, 0, 3, (*redlocktest.Master).FlushAll)
-
-		next := lock(t, ctx, c, "a")
-		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)
-		expectCount(t, fleet, next, "1", 1)
-		if hold.Owner() == next.Owner() {
-			t.Error("the next hold has the owner of the one that was lost")
-		}
-		_, err := c.Lock(hold.Context(), "a")
-		expect(t, "Lock under the context of the lost hold", err, redlock.ErrLost, context.Canceled)
-		expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
-		expectCount(t, fleet, next, "1", 1)
-	})
 }
 
 // A hold's context enters that hold again and those around it. Whoever locks another name under it is

@@ -71,13 +71,13 @@ func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 	onRollout(t, func(t *testing.T, s *rollout) {
 		stays := nameIn(t, s.moving, "b")
 		s.others(t, func(other *redlock.Sets, id string) {
-			hold := setLock(t, t.Context(), s.moving, s.name)
+			hold := lock(t, t.Context(), s.moving, s.name)
 			s.expectAt(t, s.name, "a", "c")
 			_, err := other.TryLock(t.Context(), s.name)
 			expect(t, "TryLock", err, redlock.ErrTaken)
 			unlock(t, hold)
 			s.expectAt(t, s.name)
-			hold = setLock(t, t.Context(), other, s.name)
+			hold = lock(t, t.Context(), other, s.name)
 			_, err = s.moving.TryLock(t.Context(), s.name)
 			expect(t, "TryLock", err, redlock.ErrTaken)
 			s.expectAt(t, s.name, id) // and the other one was given back
@@ -96,7 +96,7 @@ func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 			expect(t, "LockAll", err)
 			s.expectAt(t, stays, "b")
 			s.expectAt(t, s.name, "a", "c")
-			inner := setLock(t, holds.Hold(s.name).Context(), s.moving, stays) // they are entered together
+			inner := lock(t, holds.Hold(s.name).Context(), s.moving, stays) // they are entered together
 			if got := holds.Hold(stays).Count(); got != 2 {
 				t.Errorf("Count = %d, want 2", got)
 			}
@@ -150,7 +150,7 @@ func TestUntilOfTwoSets(t *testing.T) {
 			cfg.Sets[long] = longer
 			s, err := redlock.NewSets(cfg)
 			expect(t, "NewSets", err)
-			hold := setLock(t, t.Context(), s, "n")
+			hold := lock(t, t.Context(), s, "n")
 			if until, left := time.Until(hold.Until()), hold.Remaining(); until != left || left > 20*time.Second {
 				t.Errorf("%q has the longer lease: validity ends in %v, and %v remain", long, until, left)
 			}
@@ -170,14 +170,14 @@ func TestTwoSetsEndAsOne(t *testing.T) {
 				cfg := redlock.Config{RestartGuard: lease}
 				moving, done := f.open(t, cfg, now, next), f.open(t, cfg, next, "")
 				ctx := redlock.WithOwner(t.Context())
-				first := setLock(t, ctx, moving, "n")
+				first := lock(t, ctx, moving, "n")
 				f[next].Master(0).Restart()
 				f[next].Master(1).Restart()
 				<-first.Context().Done()
 				expect(t, "Cause", context.Cause(first.Context()), redlock.ErrLost)
-				second := setLock(t, t.Context(), done, "n") // when the guard has passed
+				second := lock(t, t.Context(), done, "n") // when the guard has passed
 				unlock(t, second)
-				third := setLock(t, ctx, moving, "n") // the owner has not unlocked its first Hold yet
+				third := lock(t, ctx, moving, "n") // the owner has not unlocked its first Hold yet
 				expectAlive(t, third)
 				if third.Token() <= second.Token() {
 					t.Errorf("the next hold has token %d, the one before %d", third.Token(), second.Token())
@@ -199,7 +199,7 @@ func TestSetsAgreeOnAToken(t *testing.T) {
 				}
 				token := int64(7000000000000000)
 				s.others(t, func(other *redlock.Sets, _ string) {
-					hold := setLock(t, t.Context(), s.moving, s.name)
+					hold := lock(t, t.Context(), s.moving, s.name)
 					if hold.Token() <= token {
 						t.Errorf("Token = %d, want it above %d", hold.Token(), token)
 					}
@@ -212,7 +212,7 @@ func TestSetsAgreeOnAToken(t *testing.T) {
 					}
 					time.Sleep(2 * renewEvery)
 					unlock(t, hold)
-					later := setLock(t, t.Context(), other, s.name)
+					later := lock(t, t.Context(), other, s.name)
 					if later.Token() <= token {
 						t.Errorf("the next hold, of a process that locks in one set alone, has token %d, want more than %d", later.Token(), token)
 					}
@@ -227,7 +227,7 @@ func TestSetsAgreeOnAToken(t *testing.T) {
 // Sets that do not agree on a token make no hold: TryLock says so, and Lock waits.
 func TestSetsThatDoNotAgree(t *testing.T) {
 	onRollout(t, func(t *testing.T, s *rollout) {
-		unlock(t, setLock(t, t.Context(), s.moving, s.name)) // so that the masters have the scripts
+		unlock(t, lock(t, t.Context(), s.moving, s.name)) // so that the masters have the scripts
 		for _, m := range s.fleets["a"].Masters() {
 			m.Delay(10 * time.Millisecond)
 		}
@@ -257,7 +257,7 @@ func TestSetsThatDoNotAgree(t *testing.T) {
 				s.expectAt(t, s.name)
 				continue
 			}
-			hold := setLock(t, t.Context(), s.moving, s.name)
+			hold := lock(t, t.Context(), s.moving, s.name)
 			if got := time.Since(start); got < 3*time.Second {
 				t.Errorf("Lock returned after %v, want it to wait until set a is back", got)
 			}
@@ -312,7 +312,7 @@ func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 		go func() { _, err := canary.Lock(ctx, "n"); got <- err }()
 		time.Sleep(time.Second)
 		start := time.Now()
-		unlock(t, setLock(t, t.Context(), s, "n"))
+		unlock(t, lock(t, t.Context(), s, "n"))
 		if took := time.Since(start); took > 0 {
 			t.Errorf("Lock took %v behind one who waits for the masters of another set", took)
 		}

@@ -1,6 +1,7 @@
 package redlock_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -26,10 +27,10 @@ func TestSequences(t *testing.T) {
 		"hand-off": func(t *testing.T, _ *redlocktest.Fleet, a, b *redlock.Client) {
 			hold := lock(t, t.Context(), a, "orders:42")
 			time.Sleep(100 * time.Millisecond)
-			next := await(t, b, "orders:42")
+			next := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return b.Lock(ctx, "orders:42") })
 			time.Sleep(15 * time.Millisecond)
 			unlock(t, hold)
-			<-next
+			next.returned(t)
 			time.Sleep(50 * time.Millisecond)
 		},
 		"restart guard": func(t *testing.T, fleet *redlocktest.Fleet, a, b *redlock.Client) {

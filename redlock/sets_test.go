@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -98,17 +97,6 @@ func nameIn(t *testing.T, s *redlock.Sets, ids ...string) string {
 	return ""
 }
 
-// setLock is Lock of a name that must be free.
-func setLock(t *testing.T, ctx context.Context, s *redlock.Sets, name string) *redlock.Hold {
-	t.Helper()
-	hold, err := s.Lock(ctx, name)
-	if err != nil {
-		t.Fatalf("Lock(%q): %v", name, err)
-	}
-	t.Cleanup(func() { runtime.KeepAlive(hold) })
-	return hold
-}
-
 // Each name is in one set, the same in every process and version; sets get about the same number; and
 // another set takes names for itself and moves no others.
 func TestSetsSpreadNames(t *testing.T) {
@@ -151,7 +139,7 @@ func TestSetsLockInOneSet(t *testing.T) {
 		for i := range 6 {
 			name := fmt.Sprint(i)
 			set := s.SetsOf(name)[0]
-			hold := setLock(t, t.Context(), s, name)
+			hold := lock(t, t.Context(), s, name)
 			f.expectAt(t, name, set)
 			_, err := other.TryLock(t.Context(), name)
 			expect(t, "TryLock", err, redlock.ErrTaken)
@@ -225,7 +213,7 @@ func TestSetsAreChecked(t *testing.T) {
 // take takes name, and gives it back.
 func take(t *testing.T, s *redlock.Sets, name string) {
 	t.Helper()
-	unlock(t, setLock(t, t.Context(), s, name))
+	unlock(t, lock(t, t.Context(), s, name))
 }
 
 // A process that has no list of sets in common with those that came first takes no lock, whichever set

@@ -15,7 +15,6 @@ import (
 	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
 	"example.com/redlock/internal/picture"
-	"example.com/redlock/internal/tally"
 	"example.com/redlock/redlock"
 )
 
@@ -219,7 +218,7 @@ func (s *sim) access(c *caller, e history.Event, f func(r *simRegister, back *hi
 }
 
 // judge checks the history. That of a seed that fails is kept, with a picture.
-func (s *sim) judge(t *testing.T, all *tally.Total) {
+func (s *sim) judge(t *testing.T, all *tally) {
 	h, err := history.Merge(s.events)
 	if err != nil {
 		t.Fatal(err)
@@ -231,14 +230,8 @@ func (s *sim) judge(t *testing.T, all *tally.Total) {
 	if err != nil {
 		t.Fatalf("the history is wrong: %v", err)
 	}
-	r := deterministic.Report{Seed: s.seed, Faults: make(map[string]int)}
-	counts := make([]int, len(wanted))
+	r := deterministic.Report{Seed: s.seed, Faults: make(map[string]int), Arrows: deterministic.Arrows(), Branches: deterministic.Branches()}
 	for _, e := range s.events {
-		for i := range wanted {
-			if kindOf(e) == wanted[i].Name {
-				counts[i]++
-			}
-		}
 		switch e.What {
 		case history.Granted:
 			r.Holds++
@@ -246,7 +239,7 @@ func (s *sim) judge(t *testing.T, all *tally.Total) {
 			r.Faults[e.Fault]++
 		}
 	}
-	all.Add(counts)
+	all.add(s.events)
 	for _, v := range report.Violations() {
 		if v.Unpromised != "" {
 			r.Unpromised++

@@ -37,9 +37,9 @@ func traced(t *testing.T, f func(t *testing.T, fleet *redlocktest.Fleet, c, othe
 func TestTraceWait(t *testing.T) {
 	traced(t, func(t *testing.T, fleet *redlocktest.Fleet, c, other *redlock.Client, r *recorder) {
 		first := lock(t, t.Context(), other, "a")
-		second := await(t, open(t, fleet, redlock.Config{}), "a")
+		second := writer(t, open(t, fleet, redlock.Config{}))
 		time.Sleep(100 * time.Millisecond)
-		third := await(t, c, "a")
+		third := writer(t, c)
 		time.Sleep(15 * time.Millisecond)
 		r.expectSteps(t, "Lock of a taken name",
 			`2: waits for lock "a"`,
@@ -54,11 +54,11 @@ func TestTraceWait(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		r.expectTurns(t, "a wait in which nothing changes")
 		unlock(t, first)
-		hold := <-second
+		hold := second.returned(t)
 		time.Sleep(2 * time.Second)
 		r.expectTurns(t, "the first Unlock", "2: queued, 0 ahead")
 		unlock(t, hold)
-		hold = <-third
+		hold = third.returned(t)
 		time.Sleep(time.Second)
 		r.expectTurns(t, "the second Unlock",
 			"2: handed off by m0",
@@ -79,7 +79,7 @@ func TestTraceWait(t *testing.T) {
 func TestTraceLine(t *testing.T) {
 	traced(t, func(t *testing.T, _ *redlocktest.Fleet, c, _ *redlock.Client, r *recorder) {
 		hold := lock(t, t.Context(), c, "a")
-		second, third := await(t, c, "a"), await(t, c, "a")
+		second, third := writer(t, c), writer(t, c)
 		time.Sleep(time.Second)
 		r.expectTurns(t, "three callers",
 			`2: waits for lock "a"`,
@@ -93,7 +93,7 @@ func TestTraceLine(t *testing.T) {
 			"4: waiting behind 1, taken by another owner",
 		)
 		unlock(t, hold)
-		hold = <-second
+		hold = second.returned(t)
 		time.Sleep(time.Second)
 		r.expectTurns(t, "the first Unlock",
 			"2: unlocked after 1s",
@@ -107,13 +107,13 @@ func TestTraceLine(t *testing.T) {
 			"4: queued, 0 ahead",
 			"4: decided lost: 0 granted, 2 refused, 0 failed, 2 needed",
 		)
-		fourth := await(t, c, "a")
+		fourth := writer(t, c)
 		unlock(t, hold)
-		hold = <-third
+		hold = third.returned(t)
 		synctest.Wait()
 		r.take()
 		unlock(t, hold) // at once
-		hold = <-fourth
+		hold = fourth.returned(t)
 		synctest.Wait()
 		r.expectTurns(t, "an Unlock at once",
 			"4: unlocked after 0s",
@@ -133,7 +133,7 @@ func TestTraceOutage(t *testing.T) {
 	traced(t, func(t *testing.T, fleet *redlocktest.Fleet, c, _ *redlock.Client, r *recorder) {
 		each(fleet, 0, 2, (*redlocktest.Master).Kill)
 		time.Sleep(2 * time.Second)
-		got := await(t, c, "a")
+		got := writer(t, c)
 		time.Sleep(5 * time.Millisecond)
 		r.expectSteps(t, "Lock in an outage",
 			`2: waits for lock "a"`,
@@ -146,7 +146,7 @@ func TestTraceOutage(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		r.take()
 		fleet.Master(0).Restart()
-		hold := <-got
+		hold := got.returned(t)
 		time.Sleep(time.Millisecond)
 		if turns := r.turns(); !slices.Contains(turns, "2: acquired") || slices.ContainsFunc(turns, func(s string) bool { return strings.HasPrefix(s, "2: waiting") }) {
 			t.Errorf("the end of the outage told %q, want one acquired, and no more waiting", turns)
@@ -213,7 +213,7 @@ func TestTraceRenewal(t *testing.T) {
 func TestTraceClose(t *testing.T) {
 	traced(t, func(t *testing.T, _ *redlocktest.Fleet, c, _ *redlock.Client, r *recorder) {
 		hold := lock(t, t.Context(), c, "a")
-		await(t, c, "a")
+		writer(t, c)
 		time.Sleep(time.Second)
 		r.take()
 		expect(t, "Close", c.Close())
@@ -281,7 +281,7 @@ func TestTraceSets(t *testing.T) {
 		for _, m := range f["c"].Masters() {
 			m.Set("redlock_fence:{"+name+"}", "5000000000000000")
 		}
-		hold := setLock(t, t.Context(), s, name)
+		hold := lock(t, t.Context(), s, name)
 		time.Sleep(time.Second)
 		unlock(t, hold)
 		time.Sleep(time.Second)
@@ -336,7 +336,7 @@ func TestTraceMinority(t *testing.T) {
 			m.HSet("a", another, "1")
 			m.Expire("a", 3*time.Second)
 		})
-		got := await(t, c, "a")
+		got := writer(t, c)
 		time.Sleep(40 * time.Millisecond)
 		steps := r.steps()
 		expectLines(t, "Lock of a name of which one master is free", steps[:min(10, len(steps))], []string{
@@ -351,6 +351,6 @@ func TestTraceMinority(t *testing.T) {
 			"2: rolled back 1, backed_off, at m0 m1 m2",
 			"2: asks 2.2 acquire at , entered by a release at m0 m1 m2",
 		})
-		unlock(t, <-got)
+		unlock(t, got.returned(t))
 	})
 }

@@ -143,15 +143,15 @@ func TestTraceTellsAll(t *testing.T) {
 
 		// Others are before it, in the queue and in its client.
 		first := lock(t, t.Context(), other, "a")
-		second := await(t, open(t, fleet, redlock.Config{}), "a")
+		second := writer(t, open(t, fleet, redlock.Config{}))
 		time.Sleep(100 * time.Millisecond)
-		third, fourth, fifth := await(t, c, "a"), await(t, c, "a"), await(t, c, "a")
+		third, fourth, fifth := writer(t, c), writer(t, c), writer(t, c)
 		time.Sleep(time.Second)
 		_, err = c.TryLock(t.Context(), "a")
 		expect(t, "TryLock", err, redlock.ErrTaken)
 		unlock(t, first)
-		unlock(t, <-second)
-		hold := <-third
+		unlock(t, second.returned(t))
+		hold := third.returned(t)
 		time.Sleep(time.Second)
 
 		// A re-entry, the next caller, and masters that restart and whose clock jumps.
@@ -162,32 +162,22 @@ func TestTraceTellsAll(t *testing.T) {
 		unlock(t, lock(t, t.Context(), c, "b"))
 		time.Sleep(2 * time.Minute)
 		unlock(t, hold)
-		unlock(t, <-fourth) // at once, so its release enters the fifth
-		unlock(t, <-fifth)
+		unlock(t, fourth.returned(t)) // at once, so its release enters the fifth
+		unlock(t, fifth.returned(t))
 
 		// Both permits, a token that is not agreed on, a hold that is lost.
 		s, o := c.Semaphore("s", 2), other.Semaphore("s", 2)
-		one, err := s.Acquire(t.Context())
-		expect(t, "Acquire", err)
-		two, err := s.Acquire(t.Context())
-		expect(t, "Acquire", err)
+		one, two := acquire(t, s), acquire(t, s)
 		unlock(t, one)
 		unlock(t, two)
-		one, err = o.Acquire(t.Context())
-		expect(t, "Acquire", err)
-		two, err = o.Acquire(t.Context())
-		expect(t, "Acquire", err)
-		got := make(chan *redlock.Hold)
-		go func() {
-			hold, _ := s.Acquire(t.Context())
-			got <- hold
-		}()
+		one, two = acquire(t, o), acquire(t, o)
+		got := acquirer(t, s)
 		time.Sleep(time.Second)
 		if one.Slot() == 1 {
 			one, two = two, one
 		}
 		unlock(t, two) // slot 1 is handed off
-		unlock(t, <-got)
+		unlock(t, got.returned(t))
 		unlock(t, one)
 		keeper := open(t, fleet, redlock.Config{Trace: r.trace(), Keep: time.Second})
 		time.Sleep(time.Second)

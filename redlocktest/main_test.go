@@ -1,7 +1,9 @@
 package redlocktest
 
 import (
+	"context"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -18,12 +20,15 @@ func bubble(t *testing.T, f func(t *testing.T, m *Master)) {
 	synctest.Test(t, func(t *testing.T) { f(t, Start(t, 1).Master(0)) })
 }
 
-// dial connects to m, without a timeout of its own.
-func dial(t *testing.T, m *Master) redis.Conn {
+// dial connects to a Master, or over a Wire, without a timeout of its own.
+func dial(t *testing.T, to interface {
+	Dial(context.Context) (net.Conn, error)
+},
+) redis.Conn {
 	t.Helper()
-	c, err := m.Dial(t.Context())
+	c, err := to.Dial(t.Context())
 	if err != nil {
-		t.Fatalf("Dial(%s): %v", m.Name(), err)
+		t.Fatalf("Dial: %v", err)
 	}
 	conn := redis.NewConn(c, 0, 0)
 	t.Cleanup(func() { conn.Close() })

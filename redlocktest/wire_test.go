@@ -12,18 +12,6 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// over connects to the master over a wire.
-func over(t *testing.T, w *Wire) redis.Conn {
-	t.Helper()
-	c, err := w.Dial(t.Context())
-	if err != nil {
-		t.Fatalf("Dial: %v", err)
-	}
-	conn := redis.NewConn(c, 0, 0)
-	t.Cleanup(func() { conn.Close() })
-	return conn
-}
-
 // A wire that is cut in one direction holds back only that, and nobody else's.
 func TestWireIsCutOneWay(t *testing.T) {
 	for _, way := range []struct {
@@ -38,7 +26,7 @@ func TestWireIsCutOneWay(t *testing.T) {
 		t.Run(way.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T, m *Master) {
 				w := m.Wire()
-				c, other := over(t, w), dial(t, m)
+				c, other := dial(t, w), dial(t, m)
 				w.Cut(way.there, way.back)
 				send(t, c, "SET", "k", 1)
 				synctest.Wait()
@@ -59,7 +47,7 @@ func TestWireIsCutOneWay(t *testing.T) {
 				if m.Get("k") != "1" {
 					t.Error("SET did not arrive once the wire was mended")
 				}
-				over(t, w)
+				dial(t, w)
 			})
 		})
 	}
@@ -69,7 +57,7 @@ func TestWireIsCutOneWay(t *testing.T) {
 func TestWireLags(t *testing.T) {
 	bubble(t, func(t *testing.T, m *Master) {
 		w := m.Wire()
-		c := over(t, w)
+		c := dial(t, w)
 		lags := []time.Duration{300 * time.Millisecond, 0, 20 * time.Millisecond, 20 * time.Millisecond}
 		w.Lag(func() time.Duration {
 			lag := lags[0]
@@ -100,7 +88,7 @@ func TestWireLags(t *testing.T) {
 func TestWireResets(t *testing.T) {
 	bubble(t, func(t *testing.T, m *Master) {
 		w := m.Wire()
-		c, other := over(t, w), dial(t, m)
+		c, other := dial(t, w), dial(t, m)
 		do(t, c, "PING")
 		m.Freeze()
 		send(t, c, "SET", "k", 1)
@@ -115,7 +103,7 @@ func TestWireResets(t *testing.T) {
 		if got := m.Connections(); got != 1 {
 			t.Errorf("%d connections are left, want 1", got)
 		}
-		do(t, over(t, w), "PING")
+		do(t, dial(t, w), "PING")
 	})
 }
 

@@ -83,7 +83,7 @@ type KeptEnded struct {
 type Why string
 
 const (
-	WhyWanted  Why = "wanted"  // somebody else wants it
+	WhyWanted  Why = "wanted"  // somebody else wants it, or a reader of this client
 	WhyOver    Why = "over"    // it was kept for Config.Keep, or until its validity ended
 	WhySpent   Why = "spent"   // the next call needs a longer lease, or another fencing token, than is left
 	WhyDoubted Why = "doubted" // a master may have forgotten it, or the client may not hear who wants it

@@ -18,19 +18,17 @@ import (
 // Goroutines: one, which says why that takes so long. It ends soon after the wait does, and acquire waits
 // for it.
 func (f *lockFlags) acquire(client *redlock.Client, from origins, signals <-chan os.Signal, log, plain *slog.Logger) (grip, error) {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	var hold grip
-	by, err := untilSignal(context.Background(), signals, func(ctx context.Context) (err error) {
-		if !f.Quiet {
-			wg.Go(func() { f.sayWhy(ctx, client, plain) })
-		}
-		hold, err = f.lock(ctx, client, log)
-		return err
-	})
-	if by != nil {
+	ctx, release := untilSignal(signals)
+	var says sync.WaitGroup
+	if !f.Quiet {
+		says.Go(func() { f.sayWhy(ctx, client, plain) })
+	}
+	hold, err := f.lock(ctx, client, log)
+	release()
+	says.Wait()
+	if by, ok := errors.AsType[signalled](context.Cause(ctx)); ok {
 		// If the hold came just before the signal, closing the client releases it.
-		return nil, fail(signalCode(by), "ended by signal (%v) while waiting for %s", by, f.quoted())
+		return nil, fail(signalCode(by.Signal), "%w while waiting for %s", by, f.quoted())
 	}
 	if err != nil {
 		return nil, f.notAcquired(err, from)

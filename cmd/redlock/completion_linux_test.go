@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -46,15 +47,15 @@ func shellBin(t *testing.T) (bin, work string) {
 
 // fish says what it would complete.
 func TestCompletionFish(t *testing.T) {
-	fish, err := exec.LookPath("fish")
-	if err != nil && redisserver.CanInstall() {
-		if err := redisserver.Install("fish"); err != nil {
-			t.Fatal(err)
-		}
-		fish, err = exec.LookPath("fish")
+	fish, err := redisserver.Need("fish", "fish", func() string {
+		path, _ := exec.LookPath("fish")
+		return path
+	})
+	if errors.Is(err, redisserver.ErrMissing) {
+		t.Skip(err)
 	}
 	if err != nil {
-		t.Skip("no fish here, and only root can install it:", err)
+		t.Fatal(err)
 	}
 	bin, work := shellBin(t)
 	for _, c := range completions {
@@ -105,8 +106,7 @@ func TestCompletionIsWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {
-		i := command(t, "completion", shell).start()
-		i.wantCode(0)
+		i := command(t, "completion", shell).start().wantCode(0)
 		script := i.stdout.String()
 		for _, node := range parser.Model.Children {
 			if !strings.Contains(script, node.Name) {

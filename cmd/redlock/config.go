@@ -2,14 +2,13 @@ package main
 
 import (
 	"bytes"
-	"encoding"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -23,49 +22,27 @@ import (
 // value may turn out to be a number or a time. go-toml is kept up, needs no other module, and says on
 // which line a key stands that it does not know.
 type settings struct {
-	Masters      *list                         `toml:"masters"`
-	Username     *word                         `toml:"username"`
-	Password     *word                         `toml:"password"`
-	PasswordFile *word                         `toml:"password_file"`
-	TLSCA        *word                         `toml:"tls_ca"`
-	TLSCert      *word                         `toml:"tls_cert"`
-	TLSKey       *word                         `toml:"tls_key"`
-	TLSServer    *word                         `toml:"tls_server_name"`
-	NodeTimeout  *checked[positive, *positive] `toml:"node_timeout"`
-	MaxLease     *checked[positive, *positive] `toml:"max_lease"`
-	RestartGuard *checked[guard, *guard]       `toml:"restart_guard"`
-	Name         *names                        `toml:"name"`
-	Lease        *checked[positive, *positive] `toml:"lease"`
-	Wait         *checked[patience, *patience] `toml:"wait"`
-	Grace        *checked[patience, *patience] `toml:"grace"`
-	ClientName   *word                         `toml:"client_name"`
-	Verbose      *truth                        `toml:"verbose"`
+	Masters      *[]string `toml:"masters"`
+	Username     *string   `toml:"username"`
+	Password     *string   `toml:"password"`
+	PasswordFile *string   `toml:"password_file"`
+	TLSCA        *string   `toml:"tls_ca"`
+	TLSCert      *string   `toml:"tls_cert"`
+	TLSKey       *string   `toml:"tls_key"`
+	TLSServer    *string   `toml:"tls_server_name"`
+	NodeTimeout  *literal  `toml:"node_timeout"`
+	MaxLease     *literal  `toml:"max_lease"`
+	RestartGuard *literal  `toml:"restart_guard"`
+	Name         *names    `toml:"name"`
+	Lease        *literal  `toml:"lease"`
+	Wait         *literal  `toml:"wait"`
+	Grace        *literal  `toml:"grace"`
+	ClientName   *string   `toml:"client_name"`
+	Verbose      *bool     `toml:"verbose"`
 }
-
-// value is an entry of a configuration file.
-type value interface {
-	flag() (string, error) // the text that a flag would have, or what is wrong with it
-}
-
-type word string
-
-func (w *word) flag() (string, error) { return string(*w), nil }
-
-type list []string
-
-func (l *list) flag() (string, error) { return kong.JoinEscaped(*l, ','), nil }
-
-// UnmarshalText refuses what is no list.
-func (*list) UnmarshalText([]byte) error { return errors.New(`write a list: ["a", "b"]`) }
-
-type truth bool
-
-func (t *truth) flag() (string, error) { return strconv.FormatBool(bool(*t)), nil }
 
 // names are one name or a list of them.
 type names []string
-
-func (n *names) flag() (string, error) { return kong.JoinEscaped(*n, '\n'), nil }
 
 // UnmarshalText takes a name that is no list.
 func (n *names) UnmarshalText(text []byte) error {
@@ -73,19 +50,12 @@ func (n *names) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// checked is text that a T accepts. It is checked late, when the key is known.
-type checked[T any, P interface {
-	*T
-	encoding.TextUnmarshaler
-}] struct{ text []byte }
+// literal is text, or a number without quotes, which the flag refuses better than TOML would.
+type literal string
 
-func (c *checked[T, P]) flag() (string, error) {
-	return string(c.text), P(new(T)).UnmarshalText(c.text)
-}
-
-// UnmarshalText keeps the text, which is also that of a number without quotes.
-func (c *checked[T, P]) UnmarshalText(text []byte) error {
-	c.text = bytes.Clone(text)
+// UnmarshalText keeps the text.
+func (l *literal) UnmarshalText(text []byte) error {
+	*l = literal(text)
 	return nil
 }
 
@@ -154,14 +124,17 @@ func readConfig(path string) (map[string]string, error) {
 			continue
 		}
 		key := fields.Type().Field(i).Tag.Get("toml")
-		text, err := fields.Field(i).Interface().(value).flag()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", path, key, err)
+		text := ""
+		switch value := fields.Field(i).Elem().Interface().(type) {
+		case []string:
+			text = kong.JoinEscaped(value, ',')
+		case names:
+			text = kong.JoinEscaped(value, '\n')
+		default:
+			text = fmt.Sprint(value)
 		}
-		for _, file := range files {
-			if key == file && text != "" && !filepath.IsAbs(text) {
-				text = filepath.Join(filepath.Dir(path), text)
-			}
+		if slices.Contains(files, key) && text != "" && !filepath.IsAbs(text) {
+			text = filepath.Join(filepath.Dir(path), text)
 		}
 		values[strings.ReplaceAll(key, "_", "-")] = text
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/redlock/redlock"
 )
@@ -24,6 +25,10 @@ func holderOf(holder string, client *redlock.ClientInfo, readers int) string {
 	}
 	return fmt.Sprintf("%d readers", readers)
 }
+
+// mayKeep reports whether the client of a holder keeps locks: if so, nobody knows whether it is done. Its owner's
+// name says so, "uuid:kN".
+func mayKeep(holder string) bool { return strings.Contains(holder, ":k") }
 
 // printReaders prints those who have a lock together, if readers do.
 func printReaders(out page, seen redlock.Inspection) error {

@@ -16,8 +16,7 @@ func TestDemo(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	page := filepath.Join(t.TempDir(), "demo.html")
-	i := command(t, "demo", "--html", page).start()
-	i.wantCode(0)
+	i := command(t, "demo", "--html", page).start().wantCode(0)
 	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("the demo took %v, want less than 20s", took)
 	}

@@ -94,17 +94,8 @@ func understood(t *testing.T, env map[string]string, args []string) error {
 			os.Unsetenv(name) // t.Setenv restores it
 		}
 	}
-	var line cli
-	answered := false
-	parser, err := newParser(&line, io.Discard, io.Discard, func(int) { answered = true })
-	if err != nil {
-		return err
-	}
-	parsed, err := parse(parser, args)
-	if answered { // by --help: kong goes on and complains about what is missing
-		return nil
-	}
-	if err != nil {
+	line, parsed, answered, err := parse(args, io.Discard, io.Discard)
+	if answered || err != nil {
 		return err
 	}
 	from := originsOf(parsed, &line.file)

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"math"
 	"runtime/debug"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,28 +51,6 @@ func wantDuration(t *testing.T, kind, text string, u encoding.TextUnmarshaler, g
 		t.Errorf("%s from %q = %v, %v, want %v", kind, text, *got, err, want)
 	}
 }
-
-func TestChildEnv(t *testing.T) {
-	fleet := []string{"REDLOCK_MASTERS=redis://:a%2Cb@m1,m2", "REDLOCK_TLS_CA=/ca"}
-	got := childEnv([]string{"A=1", "REDLOCK_MASTERS=redis://other", "REDLOCK_TLS_CA=x", "REDLOCK_NAME=outer", "REDLOCK_TOKEN=1", "REDLOCK_LEASE=5s"}, fleet, []fakeToken{{"inner", 17}})
-	want := []string{"A=1", "REDLOCK_LEASE=5s", "REDLOCK_MASTERS=redis://:a%2Cb@m1,m2", "REDLOCK_TLS_CA=/ca", "REDLOCK_NAME=inner", "REDLOCK_TOKEN=17"}
-	if !slices.Equal(got, want) {
-		t.Errorf("childEnv = %q, want %q", got, want)
-	}
-	got = childEnv(nil, []string{"REDLOCK_MASTERS=m2"}, []fakeToken{{"a", 17}, {"b", 5}})
-	want = []string{"REDLOCK_MASTERS=m2", "REDLOCK_NAME=a\nb", "REDLOCK_TOKEN=17\n5"}
-	if !slices.Equal(got, want) {
-		t.Errorf("childEnv of two names = %q, want %q", got, want)
-	}
-}
-
-type fakeToken struct {
-	name  string
-	token int64
-}
-
-func (h fakeToken) Name() string { return h.name }
-func (h fakeToken) Token() int64 { return h.token }
 
 func TestDescribe(t *testing.T) {
 	info := &debug.BuildInfo{

@@ -93,7 +93,8 @@ func (i *invocation) start() *invocation {
 	return i
 }
 
-// code waits until redlock has ended and returns its exit code.
+// code waits until redlock has ended and returns its exit code. Whatever it did, it has not told the password that
+// tests have.
 func (i *invocation) code() int {
 	i.t.Helper()
 	select {
@@ -101,21 +102,35 @@ func (i *invocation) code() int {
 	case <-time.After(deadline):
 		i.t.Fatalf("redlock %v has not ended after %v", i.cmd.Args[1:], deadline)
 	}
+	if strings.Contains(i.stdout.String()+i.stderr.String(), "sesame") {
+		i.t.Errorf("redlock %v prints the password", i.cmd.Args[1:])
+	}
 	return i.cmd.ProcessState.ExitCode()
 }
 
-func (i *invocation) wantCode(want int) {
+func (i *invocation) wantCode(want int) *invocation {
 	i.t.Helper()
 	if got := i.code(); got != want {
 		i.t.Errorf("redlock %v: exit code %d, want %d", i.cmd.Args[1:], got, want)
 	}
+	return i
+}
+
+func (i *invocation) wantOutput(parts ...string) {
+	i.t.Helper()
+	i.wantIn("stdout", i.stdout.String(), parts)
 }
 
 func (i *invocation) wantError(parts ...string) {
 	i.t.Helper()
+	i.wantIn("stderr", i.stderr.String(), parts)
+}
+
+func (i *invocation) wantIn(what, text string, parts []string) {
+	i.t.Helper()
 	for _, part := range parts {
-		if !strings.Contains(i.stderr.String(), part) {
-			i.t.Errorf("redlock %v: stderr is %q, want %q in it", i.cmd.Args[1:], &i.stderr, part)
+		if !strings.Contains(text, part) {
+			i.t.Errorf("redlock %v: %s is\n%s\nwant %q in it", i.cmd.Args[1:], what, text, part)
 		}
 	}
 }
@@ -191,4 +206,16 @@ func holders(fleet *redlocktest.Fleet, name string) []string {
 // free reports whether name is free on every master.
 func free(fleet *redlocktest.Fleet, name string) bool {
 	return strings.Join(holders(fleet, name), "") == ""
+}
+
+// wantPrinted checks what print prints where lines may be that wide; want begins with a line break.
+func wantPrinted(t *testing.T, width int, want string, print func(page) error) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := print(page{&out, width}); err != nil {
+		t.Fatal(err)
+	}
+	if want = strings.TrimPrefix(want, "\n"); out.String() != want {
+		t.Errorf("it prints\n%s\nwant\n%s", &out, want)
+	}
 }

@@ -83,20 +83,17 @@ func untilTold(hold held, stdin *os.File, signals <-chan os.Signal, log *slog.Lo
 			// A terminal may be read only in the foreground. A signal ends the hold then.
 		}()
 	}
-	for {
-		select {
-		case <-closed:
-			log.Info("stdin is closed")
-			return nil
-		case sig := <-signals:
-			if endsWait(sig) {
-				log.Info("ended by a signal", "signal", sig.String())
-				return quiet(signalCode(sig))
-			}
-		case <-hold.Context().Done():
-			return nil // Unlock says why
-		}
+	ended, release := untilSignal(signals)
+	defer release()
+	select {
+	case <-closed:
+		log.Info("stdin is closed")
+	case <-ended.Done():
+		log.Info(context.Cause(ended).Error())
+		return bySignal(ended)
+	case <-hold.Context().Done(): // Unlock says why
 	}
+	return nil
 }
 
 // isNull reports whether file is the null device. It is always at its end, so this end says nothing:

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"time"
 
 	"example.com/redlock/redlock"
@@ -150,7 +149,7 @@ func verdict(seen redlock.Inspection, err error) string {
 			end = fmt.Sprintf("free in at most %s unless renewed", rounded(seen.Left))
 		}
 		by := "held by "
-		if strings.Contains(seen.Holder, ":k") { // its client keeps locks, and does not say whether it is done
+		if mayKeep(seen.Holder) {
 			by = "held or kept by "
 		}
 		by += holderOf(seen.Holder, seen.Client, len(seen.Readers))

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,49 +11,34 @@ import (
 	"example.com/redlock/redlock"
 )
 
-func TestInspectHeld(t *testing.T) {
+func TestInspect(t *testing.T) {
 	fleet, flags := masters(t, 5)
 	hold := take(t, fleet, "n")
 	fleet.Master(4).Kill()
-	i := command(t, line("inspect", flags, "n")...).start()
-	i.wantCode(0)
-	rows := strings.Split(i.stdout.String(), "\n")
+	i := command(t, line("inspect", flags, "n")...).start().wantCode(0)
 	naming := 0
-	for _, row := range rows {
+	for row := range strings.Lines(i.stdout.String()) {
 		if strings.Contains(row, short(hold.Owner())) && strings.Contains(row, fmt.Sprint(hold.Token())) {
 			naming++
 		}
 	}
-	if naming != 4 {
-		t.Errorf("%d lines name holder and token, want 4:\n%s", naming, &i.stdout)
+	if said := hold.Owner() + ": 4 of 5 masters say so"; naming != 4 || !strings.Contains(i.stdout.String(), said) {
+		t.Errorf("%d lines name holder and token, want 4, and %q:\n%s", naming, said, &i.stdout)
 	}
-	for _, want := range []string{"held by ", hold.Owner(), ": 4 of 5 masters say so"} {
-		if !strings.Contains(i.stdout.String(), want) {
-			t.Errorf("no %q in\n%s", want, &i.stdout)
-		}
-	}
-}
 
-func TestInspectJSON(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	hold := take(t, fleet, "n")
-	fleet.Master(2).Kill()
-	i := command(t, line("inspect", flags, "--json", "n")...).start()
-	i.wantCode(0)
+	i = command(t, line("inspect", flags, "--json", "n")...).start().wantCode(0)
 	var got inspection
 	if err := json.Unmarshal([]byte(i.stdout.String()), &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.Name != "n" || got.Held == nil || !*got.Held || got.Holder != hold.Owner() || got.LeftMS <= 0 || len(got.Masters) != 3 {
+	if got.Name != "n" || got.Held == nil || !*got.Held || got.Holder != hold.Owner() || got.LeftMS <= 0 || len(got.Masters) != 5 {
 		t.Fatalf("inspect --json: %+v", got)
 	}
-	for _, m := range got.Masters[:2] {
-		if m.Holder != hold.Owner() || m.Count != 1 || m.LeftMS <= 0 || m.Token != hold.Token() || m.Error != "" {
-			t.Errorf("a master that has the lock: %+v", m)
+	for k, m := range got.Masters {
+		has := m.Holder == hold.Owner() && m.Count == 1 && m.LeftMS > 0 && m.Token == hold.Token() && m.Error == ""
+		if has != (k < 4) || !has && (m.Holder != "" || m.Error == "") {
+			t.Errorf("inspect --json: %+v", m)
 		}
-	}
-	if m := got.Masters[2]; m.Holder != "" || m.Error == "" {
-		t.Errorf("the dead master: %+v", m)
 	}
 }
 
@@ -78,6 +62,16 @@ func TestPrintTable(t *testing.T) {
 			{Master: "m2:6379"},
 			{Master: "m3:6379", Err: errors.New("no answer")},
 		},
+	}
+	reader := redlock.Reader{Owner: "a:r1", Left: 9 * time.Second}
+	state := redlock.MasterState{Holder: shared, Left: 9 * time.Second, Token: 5, Readers: []redlock.Reader{reader}}
+	one, two, three := state, state, redlock.MasterState{Err: errors.New("m3: no answer")}
+	one.Master, two.Master, three.Master = "m1", "m2", "m3"
+	one.Queue = []redlock.Waiter{{Owner: "b:r1"}, {Owner: "c:r7", Shared: true}}
+	two.Queue = []redlock.Waiter{{Owner: "c:r7", Shared: true}}
+	readers := redlock.Inspection{
+		Name: "n", Held: true, Holder: shared, Left: 9 * time.Second, Readers: []redlock.Reader{reader},
+		Masters: []redlock.MasterState{one, two, three},
 	}
 	for _, c := range []struct {
 		name string
@@ -110,15 +104,25 @@ m3:6379: no answer
 
 unknown: 1 of 3 masters answered, 2 are needed
 `},
+		{"readers and a queue", readers, nil, `
+MASTER  HOLDER    COUNT  LEFT  TOKEN
+m1      1 reader  -      9s    5
+m2      1 reader  -      9s    5
+m3      ?         ?      ?     ?
+m3: no answer
+
+held by 1 reader: 2 of 3 masters say so; free in at most 9s unless renewed
+
+READER  LEFT
+a:r1    9s
+
+WAITER  FOR       MASTERS
+b:r1    the lock  1 of 3
+c:r7    reading   2 of 3
+`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var out bytes.Buffer
-			if err := printTable(page{Writer: &out}, c.seen, c.err); err != nil {
-				t.Fatal(err)
-			}
-			if want := c.want[1:]; out.String() != want {
-				t.Errorf("printTable:\n%s\nwant\n%s", &out, want)
-			}
+			wantPrinted(t, 0, c.want, func(out page) error { return printTable(out, c.seen, c.err) })
 		})
 	}
 }

@@ -79,6 +79,8 @@ func printList(out page, all redlock.Listing) error {
 			holder, count = "(no majority)", "-"
 		case one.Holder == shared:
 			holder, count = counted(one.Readers, "reader", "readers"), "-"
+		case mayKeep(one.Holder):
+			count += " or kept"
 		}
 		if one.For > 0 {
 			held = age(one.For)

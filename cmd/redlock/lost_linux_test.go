@@ -9,21 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A process that made itself a daemon still belongs to the tree.
-func TestRunLostKillsDaemons(t *testing.T) {
-	t.Parallel()
-	fleet, flags := masters(t, 3)
-	i := command(t, line("run", flags, "--name", "n", "--lease=2s", "--grace=200ms", "--", "sh", "-c",
-		`(setsid sh -c 'trap "" TERM; echo $$; while :; do sleep 0.02; done' &) ; while :; do sleep 0.02; done`)...).start()
-	eventually(t, "the daemon runs", func() bool { return len(i.pids()) == 1 })
-	fleet.Master(0).Kill()
-	fleet.Master(1).Kill()
-	i.wantCode(exitLost)
-	if running(i.pids()[0]) {
-		t.Error("the daemon is still running")
-	}
-}
-
 func TestRunKilledEndsTheCommand(t *testing.T) {
 	_, flags := masters(t, 3)
 	i := command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "echo $$; exec sleep 100")...).start()

@@ -58,15 +58,7 @@ func realMain(args []string, std streams) int {
 }
 
 func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
-	answered := false // --help or --version was asked for and has been printed
-	var line cli
-	parser, err := newParser(&line, helpTo, std.err, func(int) { answered = true })
-	if err != nil {
-		return exitSoftware, err
-	}
-	parsed, err := parse(parser, args)
-	// kong goes on parsing after its Exit returns, so its error is about a line that was never meant
-	// to be complete.
+	line, parsed, answered, err := parse(args, helpTo, std.err)
 	if answered {
 		return 0, nil
 	}
@@ -74,15 +66,14 @@ func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 		return exitUsage, line.file.err
 	}
 	if parseErr, ok := errors.AsType[*kong.ParseError](err); ok {
-		return exitUsage, fmt.Errorf("%s (%s --help says more)", inOurWords(parseErr), where(parseErr.Context))
+		return exitUsage, fmt.Errorf("%s (%s --help says more)", inOurWords(parseErr, &line.file), where(parseErr.Context))
 	}
-	if err != nil {
-		return exitSoftware, err
+	if err == nil {
+		if warning := line.file.exposed(); warning != "" {
+			fmt.Fprintf(std.err, "redlock: warning: %s\n", warning)
+		}
+		err = parsed.Run(std, originsOf(parsed, &line.file))
 	}
-	if warning := line.file.exposed(); warning != "" {
-		fmt.Fprintf(std.err, "redlock: warning: %s\n", warning)
-	}
-	err = parsed.Run(std, originsOf(parsed, &line.file))
 	if exit, ok := errors.AsType[*exitError](err); ok {
 		return exit.code, exit.err
 	}
@@ -95,10 +86,18 @@ func dispatch(args []string, std streams, helpTo io.Writer) (int, error) {
 // noValue is how kong says that a flag has no value.
 var noValue = regexp.MustCompile(`^--([a-z-]+): (?:missing value|expected \S+ value but got "([^"]*)" \((?:<EOL>|short flag|long flag)\))`)
 
-// inOurWords returns the text of err, and how to give a value to a flag that has none.
-func inOurWords(err *kong.ParseError) string {
+// inOurWords returns the text of err, with where the value of the flag is from that it is about, and how to give
+// a value to a flag that has none.
+func inOurWords(err *kong.ParseError, file *configFile) string {
+	if err.Context == nil {
+		return err.Error()
+	}
 	match := noValue.FindStringSubmatch(err.Error())
-	if match == nil || err.Context == nil {
+	if match == nil {
+		flag, rest, _ := strings.Cut(err.Error(), ":")
+		if origin, ok := originsOf(err.Context, file)[strings.TrimPrefix(flag, "--")]; ok {
+			return origin + ":" + rest
+		}
 		return err.Error()
 	}
 	for _, flag := range err.Context.Flags() {
@@ -112,19 +111,6 @@ func inOurWords(err *kong.ParseError) string {
 		return text
 	}
 	return err.Error()
-}
-
-// parse parses args, with names where redlock run may have them.
-func parse(parser *kong.Kong, args []string) (*kong.Context, error) {
-	var flags []*kong.Flag
-	for _, command := range parser.Model.Children {
-		if len(args) > 0 && command.Name == args[0] {
-			for _, group := range command.AllFlags(false) {
-				flags = append(flags, group...)
-			}
-		}
-	}
-	return parser.Parse(nameArguments(args, flags))
 }
 
 // newParser returns a parser that fills in line. exit is called after help has been printed.

@@ -1,85 +1,60 @@
 package main
 
 import (
+	"io"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/alecthomas/kong"
 )
 
-// nameArguments rewrites the arguments of redlock run so that names need no --name:
+// parse parses args into line. answered says that --help or --version was among them and has been printed: kong
+// goes on after that, so its error is about a line that was never meant to be complete.
+//
+// The names of redlock run need no --name:
 //
 //	redlock run NAME... [flags] -- COMMAND [ARG...]
 //	redlock run -c SCRIPT NAME... [flags]
 //
-// Where --name or REDLOCK_NAME names the lock, the first argument that is no flag begins the command,
-// -- or not: lines that were written before names could stand there go on to mean what they meant. A
-// redlock run inside another one has REDLOCK_NAME from that one, which is never what it should lock.
+// kong cannot tell a name from a command: the first argument that is no flag begins the command. As long as
+// that is a name, it is made a flag, and kong reads on behind it.
 //
-// kong cannot tell a name from a command, so it gets each name as a flag. What this function does not
-// understand is left to kong and check to complain about.
-func nameArguments(args []string, flags []*kong.Flag) []string {
-	if len(args) == 0 || args[0] != "run" {
-		return args
-	}
-	_, inEnv := os.LookupEnv("REDLOCK_NAME")
-	inEnv = inEnv && !nested()
-	var rest, names, others []string // from -- on; in front of it: names, and flags with their values
-	script := false                  // -c stands in front of the first name
-	for i := 1; i < len(args); i++ {
-		if args[i] == "--" {
-			rest = args[i:]
-			break
+// Where --name or REDLOCK_NAME names the lock, the command begins there, -- or not: lines that were written
+// before names could stand there go on to mean what they meant. A redlock run inside another one has
+// REDLOCK_NAME from that one, which is never what it should lock.
+func parse(args []string, helpTo, complainTo io.Writer) (line *cli, parsed *kong.Context, answered bool, err error) {
+	for names := 0; ; names++ {
+		line = new(cli)
+		parser, err := newParser(line, helpTo, complainTo, func(int) { answered = true })
+		if err != nil {
+			return line, nil, false, err
 		}
-		if args[i] == "-" || !strings.HasPrefix(args[i], "-") {
-			if inEnv && !script {
-				return args
+		parsed, err = parser.Parse(args)
+		words := line.Run.Command
+		if answered || err != nil || len(words) == 0 {
+			return line, parsed, answered, err
+		}
+		if names == 0 && !line.Run.beginsWithName(parsed) || words[0] == "--" {
+			if names > 0 && len(line.Run.Name) > names {
+				err = fail(exitUsage, "names are given twice: some by --name, and some in front of --")
 			}
-			names = append(names, "--name="+kong.JoinEscaped([]string{args[i]}, '\n'))
-			continue
+			return line, parsed, false, err
 		}
-		flag, wantsNext := flagOf(args[i], flags)
-		if flag == nil || flag.Name == "name" {
-			return args
-		}
-		script = script || len(names) == 0 && flag.Name == "script"
-		others = append(others, args[i])
-		if wantsNext && i+1 < len(args) && args[i+1] != "--" {
-			i++
-			others = append(others, args[i])
-		}
+		name := "--name=" + kong.JoinEscaped(words[:1], '\n')
+		args = slices.Concat(args[:len(args)-len(words)], []string{name}, words[1:])
 	}
-	if len(names) == 0 || rest == nil && !script {
-		return args
-	}
-	return slices.Concat([]string{"run"}, others, names, rest)
 }
 
-// flagOf returns the flag that an argument such as --wait=1s, --wait or -vc sets, the last one if there
-// are several, and whether its value is the next argument. It returns nil if there is no such flag.
-func flagOf(arg string, flags []*kong.Flag) (last *kong.Flag, wantsNext bool) {
-	if long, ok := strings.CutPrefix(arg, "--"); ok {
-		name, _, inline := strings.Cut(long, "=")
-		for _, flag := range flags {
-			if flag.Name == name {
-				return flag, !inline && !flag.IsBool()
-			}
-		}
-		return nil, false
+// beginsWithName reports whether what kong takes for the command begins with the name of a lock.
+func (r *runCmd) beginsWithName(parsed *kong.Context) bool {
+	_, inEnv := os.LookupEnv("REDLOCK_NAME")
+	switch {
+	case slices.ContainsFunc(parsed.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "name" && !p.Resolved }):
+		return false
+	case r.Script != nil:
+		return true
 	}
-	for i, short := range arg[1:] {
-		last = nil
-		for _, flag := range flags {
-			if flag.Short == short {
-				last = flag
-			}
-		}
-		if last == nil || !last.IsBool() {
-			return last, i+2 == len(arg) // otherwise the value follows at once: -cSCRIPT
-		}
-	}
-	return last, false
+	return slices.Contains(r.Command, "--") && (!inEnv || nested())
 }
 
 // oneName is the name that inspect and unlock are about.

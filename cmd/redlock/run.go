@@ -69,7 +69,7 @@ func (r *runCmd) Run(std streams, from origins) error {
 	if err != nil {
 		return err
 	}
-	cmd.Env = r.slotEnv(childEnv(os.Environ(), r.env(from), holdsOf(hold)), hold)
+	cmd.Env = r.childEnv(from, holdsOf(hold))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = std.in, std.out, std.err
 	code, err := r.underLock(hold, cmd, own, signals, log)
 
@@ -177,53 +177,23 @@ func startCode(err error) int {
 	return exitNotExecutable
 }
 
-// token is the part of a hold that the command is told of.
-type token interface {
-	Name() string
-	Token() int64
-}
-
-// childEnv returns the environment of the command: environ, the names and tokens of what is held, and
-// the variables that lead to the masters that granted it, so that a redlock inspect in a script asks the
-// right ones. Where several names are held, there is one on each line, in the order of their bytes, and
-// its token on the same line of the other variable.
+// childEnv returns the environment of the command: this one's, with the names and tokens of what is held, and
+// the variables that lead to the masters that granted it, so that a redlock inspect in a script asks the right
+// ones. Of two entries for one variable, os/exec passes on the last. Where several names are held, there is one
+// on each line, in the order of their bytes, and its token on the same line of the other variable.
 //
 // This includes the masters' passwords. The command runs as the same user as redlock and can read them
 // anyway: leaving them out would break the script and protect nothing.
-func childEnv[H token](environ, fleet []string, holds []H) []string {
-	set := map[string]bool{"REDLOCK_NAME": true, "REDLOCK_TOKEN": true, "REDLOCK_SLOT": true}
-	for _, entry := range fleet {
-		key, _, _ := strings.Cut(entry, "=")
-		set[key] = true
-	}
-	env := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
-		key, _, _ := strings.Cut(entry, "=")
-		return set[key]
-	})
+func (r *runCmd) childEnv(from origins, holds []*redlock.Hold) []string {
 	var names, tokens []string
 	for _, hold := range holds {
 		names, tokens = append(names, hold.Name()), append(tokens, strconv.FormatInt(hold.Token(), 10))
 	}
-	return append(append(env, fleet...),
-		"REDLOCK_NAME="+strings.Join(names, "\n"),
-		"REDLOCK_TOKEN="+strings.Join(tokens, "\n"))
-}
-
-// slotEnv adds to env which slot a permit is.
-func (r *runCmd) slotEnv(env []string, hold grip) []string {
-	if r.Permits == 0 {
-		return env
+	env := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "REDLOCK_SLOT=") }) // of an outer redlock
+	env = append(env, r.env(from)...)
+	env = append(env, "REDLOCK_NAME="+strings.Join(names, "\n"), "REDLOCK_TOKEN="+strings.Join(tokens, "\n"))
+	if r.Permits > 0 {
+		env = append(env, "REDLOCK_SLOT="+strconv.Itoa(holds[0].Slot()))
 	}
-	return append(env, "REDLOCK_SLOT="+strconv.Itoa(holdsOf(hold)[0].Slot()))
-}
-
-// listen starts to catch signals. A signal that was ignored when redlock started (nohup) stays ignored.
-func listen(own bool) chan os.Signal {
-	signals := make(chan os.Signal, 16) // os/signal drops signals that find no room
-	for _, sig := range caught(own) {
-		if !signal.Ignored(sig) {
-			signal.Notify(signals, sig)
-		}
-	}
-	return signals
+	return env
 }

@@ -26,8 +26,7 @@ func TestRunPassesTheExitCode(t *testing.T) {
 		{"kill -TERM $$", 128 + 15},
 	} {
 		t.Run(c.script, func(t *testing.T) {
-			i := command(t, line("run", flags, "--name", "n", "--", "sh", "-c", c.script)...).start()
-			i.wantCode(c.want)
+			i := command(t, line("run", flags, "--name", "n", "--", "sh", "-c", c.script)...).start().wantCode(c.want)
 			if i.stderr.String() != "" {
 				t.Errorf("stderr is %q, want nothing", &i.stderr)
 			}
@@ -35,15 +34,14 @@ func TestRunPassesTheExitCode(t *testing.T) {
 	}
 }
 
-// The command has redlock's environment, and what it needs to know about the lock.
+// The command has redlock's environment, and what it needs to know about the lock, whatever an outer redlock run
+// has told this one.
 func TestRunEnvironment(t *testing.T) {
 	fleet, _ := masters(t, 3)
-	given := strings.Join(fleet.URLs(), ", ")
-	i := command(t, "run", "--", "env").env(
-		"REDLOCK_MASTERS="+given, "REDLOCK_NAME=orders:42",
+	i := command(t, "run", "--masters", strings.Join(fleet.URLs(), ", "), "orders:42", "--", "env").env(
+		"REDLOCK_MASTERS=redis://other", "REDLOCK_NAME=outer", "REDLOCK_TOKEN=1", "REDLOCK_SLOT=3",
 		"REDLOCK_RESTART_GUARD=off", "REDLOCK_LEASE=20s", "OTHER=kept",
-	).start()
-	i.wantCode(0)
+	).start().wantCode(0)
 	env := strings.Split(i.stdout.String(), "\n")
 	for _, want := range []string{
 		"REDLOCK_MASTERS=" + strings.Join(fleet.URLs(), ","), "REDLOCK_NAME=orders:42",
@@ -53,14 +51,14 @@ func TestRunEnvironment(t *testing.T) {
 			t.Errorf("the command's environment has no %s:\n%s", want, &i.stdout)
 		}
 	}
-	token := int64(0)
+	var told []string
 	for _, entry := range env {
-		if value, ok := strings.CutPrefix(entry, "REDLOCK_TOKEN="); ok {
-			token, _ = strconv.ParseInt(value, 10, 64)
+		if key, value, _ := strings.Cut(entry, "="); key == "REDLOCK_TOKEN" || key == "REDLOCK_SLOT" {
+			told = append(told, value)
 		}
 	}
-	if token <= 0 {
-		t.Errorf("the command's environment has no REDLOCK_TOKEN > 0:\n%s", &i.stdout)
+	if token, err := strconv.Atoi(strings.Join(told, " ")); err != nil || token <= 1 {
+		t.Errorf("the command is told the token %q, want one of its own, and no slot", told)
 	}
 }
 
@@ -81,9 +79,7 @@ func TestRunSeveralNames(t *testing.T) {
 		eventually(t, "every master has both locks", func() bool {
 			return !slices.Contains(append(holders(fleet, "a"), holders(fleet, "b")...), "")
 		})
-		inner := command(t, line("run", flags, "--no-wait", "--name", "c", "--name", "b", "--", "true")...).start()
-		inner.wantCode(exitTaken)
-		inner.wantError(`lock "b"`)
+		command(t, line("run", flags, "--no-wait", "--name", "c", "--name", "b", "--", "true")...).start().wantCode(exitTaken).wantError(`lock "b"`)
 		in.Close()
 		i.wantCode(1) // the exit code of read at the end of its input
 		eventually(t, "both are free", func() bool { return free(fleet, "a") && free(fleet, "b") && free(fleet, "c") })
@@ -107,9 +103,7 @@ func TestRunChecksTheCommandFirst(t *testing.T) {
 	} {
 		t.Run(filepath.Base(c.command), func(t *testing.T) {
 			before := fleet.Master(0).Commands()
-			i := command(t, line("run", flags, "--name", "n", "--", c.command)...).start()
-			i.wantCode(c.want)
-			i.wantError(c.command)
+			command(t, line("run", flags, "--name", "n", "--", c.command)...).start().wantCode(c.want).wantError(c.command)
 			if got := fleet.Master(0).Commands(); got != before {
 				t.Errorf("%d commands were sent to a master, want none", got-before)
 			}
@@ -124,20 +118,16 @@ func TestRunCommandDoesNotStart(t *testing.T) {
 	if err := os.WriteFile(script, []byte("neither a program nor a script"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	i := command(t, line("run", flags, "--name", "n", "--", script)...).start()
-	i.wantCode(exitNotExecutable)
+	command(t, line("run", flags, "--name", "n", "--", script)...).start().wantCode(exitNotExecutable)
 	eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
 }
 
 // redlock says so if it cuts a grace that was asked for, but not if it cuts the default.
 func TestRunSaysThatTheGraceIsCut(t *testing.T) {
 	_, flags := masters(t, 3)
-	i := command(t, line("run", flags, "--name", "n", "--lease=6s", "--grace=5s", "--", "true")...).start()
-	i.wantCode(0)
-	i.wantError("grace=5s used=2s")
+	command(t, line("run", flags, "--name", "n", "--lease=6s", "--grace=5s", "--", "true")...).start().wantCode(0).wantError("grace=5s used=2s")
 	for _, given := range [][]string{{"--lease=6s"}, {"--lease=6s", "--grace=2s"}} {
-		i := command(t, append(line("run", flags, given...), "--name", "n", "--", "true")...).start()
-		i.wantCode(0)
+		i := command(t, append(line("run", flags, given...), "--name", "n", "--", "true")...).start().wantCode(0)
 		if i.stderr.String() != "" {
 			t.Errorf("redlock run %v: stderr is %q, want nothing", given, &i.stderr)
 		}
@@ -164,10 +154,8 @@ func TestRunExplainsALongGuard(t *testing.T) {
 	fleet := redlocktest.Start(t, 3)
 	flags := []string{"--masters", strings.Join(fleet.URLs(), ","), "--lease", "1000h"}
 	const why = "masters that restarted grant nothing for so long because --lease makes the guard 1000h0m0s"
-	i := command(t, line("run", flags, "--no-wait", "n", "--", "true")...).start()
-	i.wantCode(exitNoQuorum)
-	i.wantError(why)
-	i = command(t, line("run", flags, "n", "--", "true")...).start()
+	command(t, line("run", flags, "--no-wait", "n", "--", "true")...).start().wantCode(exitNoQuorum).wantError(why)
+	i := command(t, line("run", flags, "n", "--", "true")...).start()
 	eventually(t, "it says why", func() bool { return strings.Contains(i.stderr.String(), "redlock: "+why) })
 }
 

@@ -181,7 +181,5 @@ func TestUnixSockets(t *testing.T) {
 	})
 	in.Close()
 	i.wantCode(0)
-	i = command(t, line("run", flags, "n", "--no-wait", "--", "true")...).start()
-	i.wantCode(exitNoQuorum)
-	i.wantError(dirs[0]+"/s", "NOAUTH")
+	command(t, line("run", flags, "n", "--no-wait", "--", "true")...).start().wantCode(exitNoQuorum).wantError(dirs[0]+"/s", "NOAUTH")
 }

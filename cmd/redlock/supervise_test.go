@@ -17,26 +17,32 @@ func TestSupervise(t *testing.T) {
 	const grace = 500 * time.Millisecond
 	for _, c := range []struct {
 		name     string
+		grace    time.Duration
 		until    time.Duration // the end of the hold's validity
 		freed    time.Duration // when the masters lose the hold, 0 for never
+		moved    move
 		obeys    time.Duration // how long after TERM the command ends, 0 for never
 		leaves   bool          // what the command started does not end with it
 		term     time.Duration
 		kill     time.Duration // 0 for never
 		wantCode int
 	}{
-		{name: "stubborn", until: 3 * time.Second, term: 2500 * time.Millisecond, kill: 3 * time.Second, wantCode: 137},
-		{name: "obedient", until: 3 * time.Second, obeys: 499 * time.Millisecond, term: 2500 * time.Millisecond, wantCode: 7},
-		{name: "obedient, with a stubborn child", until: 3 * time.Second, obeys: 100 * time.Millisecond, leaves: true, term: 2500 * time.Millisecond, kill: 3 * time.Second, wantCode: 7},
-		{name: "freed by force", until: 3 * time.Second, freed: time.Second, term: time.Second, kill: 1500 * time.Millisecond, wantCode: 137},
-		{name: "freed in the grace", until: 3 * time.Second, freed: 2700 * time.Millisecond, term: 2500 * time.Millisecond, kill: 2700 * time.Millisecond, wantCode: 137},
-		{name: "less than the grace", until: 300 * time.Millisecond, term: 0, kill: 300 * time.Millisecond, wantCode: 137},
+		{name: "stubborn", grace: grace, until: 3 * time.Second, term: 2500 * time.Millisecond, kill: 3 * time.Second, wantCode: 137},
+		{name: "obedient", grace: grace, until: 3 * time.Second, obeys: 499 * time.Millisecond, term: 2500 * time.Millisecond, wantCode: 7},
+		{name: "obedient, with a stubborn child", grace: grace, until: 3 * time.Second, obeys: 100 * time.Millisecond, leaves: true, term: 2500 * time.Millisecond, kill: 3 * time.Second, wantCode: 7},
+		{name: "freed by force", grace: grace, until: 3 * time.Second, freed: time.Second, term: time.Second, kill: 1500 * time.Millisecond, wantCode: 137},
+		{name: "freed in the grace", grace: grace, until: 3 * time.Second, freed: 2700 * time.Millisecond, term: 2500 * time.Millisecond, kill: 2700 * time.Millisecond, wantCode: 137},
+		{name: "less than the grace", grace: grace, until: 300 * time.Millisecond, term: 0, kill: 300 * time.Millisecond, wantCode: 137},
+		{name: "no grace", until: 3 * time.Second, term: 3 * time.Second, kill: 3 * time.Second, wantCode: 137},
+		{name: "renewed before TERM", grace: grace, until: 3 * time.Second, moved: move{at: 2 * time.Second, until: 5 * time.Second}, term: 4500 * time.Millisecond, kill: 5 * time.Second, wantCode: 137},
+		{name: "renewed after TERM", grace: grace, until: 3 * time.Second, moved: move{at: 2700 * time.Millisecond, until: time.Hour}, term: 2500 * time.Millisecond, kill: 3 * time.Second, wantCode: 137},
+		{name: "the machine slept", grace: grace, until: time.Hour, moved: move{at: 500 * time.Millisecond}, term: lookAgain, kill: lookAgain + grace, wantCode: 137},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := startHold(t, c.until, c.freed)
+				h := startHold(t, c.until, c.freed, c.moved)
 				tree := &fakeTree{ending: newEnding(), start: time.Now(), obeys: c.obeys, leaves: c.leaves}
-				code, lost := supervise(tree, h, grace, nil, slog.New(slog.DiscardHandler))
+				code, lost := supervise(tree, h, c.grace, nil, slog.New(slog.DiscardHandler))
 				if code != c.wantCode || !lost {
 					t.Errorf("supervise = %d, %t, want %d, true", code, lost, c.wantCode)
 				}
@@ -56,7 +62,7 @@ func TestSupervise(t *testing.T) {
 func TestSuperviseGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tree := &fakeTree{ending: newEnding(), start: time.Now(), immortal: true}
-		code, lost := supervise(tree, startHold(t, time.Second, 0), 0, nil, slog.New(slog.DiscardHandler))
+		code, lost := supervise(tree, startHold(t, time.Second, 0, move{}), 0, nil, slog.New(slog.DiscardHandler))
 		if took := time.Since(tree.start); code != 137 || !lost || took != time.Second+killLimit {
 			t.Errorf("supervise = %d, %t after %v, want 137, true after %v", code, lost, took, time.Second+killLimit)
 		}
@@ -71,7 +77,7 @@ func TestSuperviseEndsWithTheCommand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tree := &fakeTree{ending: newEnding(), start: time.Now()}
 		time.AfterFunc(time.Second, func() { tree.end(3) })
-		if code, lost := supervise(tree, startHold(t, time.Hour, 0), time.Second, nil, slog.New(slog.DiscardHandler)); code != 3 || lost {
+		if code, lost := supervise(tree, startHold(t, time.Hour, 0, move{}), time.Second, nil, slog.New(slog.DiscardHandler)); code != 3 || lost {
 			t.Errorf("supervise = %d, %t, want 3, false", code, lost)
 		}
 	})
@@ -117,23 +123,39 @@ func (f *fakeTree) kill() {
 	}
 }
 
-// fakeHold is a hold that nobody renews.
+// fakeHold is a hold whose validity moves once at most.
 type fakeHold struct {
 	ctx   context.Context
-	until time.Time
+	start time.Time
+	until time.Duration // since start
+	moved move
+	looks int
 }
 
-func (h fakeHold) Context() context.Context { return h.ctx }
+// move is a renewal, or the end of a sleep, in which timers stood still: from at on, validity ends at until.
+type move struct{ at, until time.Duration }
 
-func (h fakeHold) Remaining() time.Duration { return max(0, time.Until(h.until)) }
+func (h *fakeHold) Context() context.Context { return h.ctx }
 
-// startHold returns a hold that is valid for valid, or is lost after freed.
-func startHold(t *testing.T, valid, freed time.Duration) fakeHold {
-	ends := valid
+func (h *fakeHold) Remaining() time.Duration {
+	if h.looks++; h.looks > 1000 {
+		panic("supervise does not wait between two looks")
+	}
+	now, until := time.Since(h.start), h.until
+	if h.moved.at > 0 && now >= h.moved.at {
+		until = h.moved.until
+	}
+	return max(0, until-now)
+}
+
+// startHold returns a hold that is valid until then, or is lost when it is freed.
+func startHold(t *testing.T, until, freed time.Duration, moved move) *fakeHold {
+	ends := until
 	if freed > 0 {
 		ends = freed
 	}
+	ends = max(ends, moved.until)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), ends, redlock.ErrLost)
 	t.Cleanup(cancel)
-	return fakeHold{ctx: ctx, until: time.Now().Add(valid)}
+	return &fakeHold{ctx: ctx, start: time.Now(), until: until, moved: moved}
 }

@@ -98,9 +98,6 @@ func TestWatch(t *testing.T) {
 			t.Errorf("this is no JSON: %s", first)
 		}
 	}
-	i := command(t, line("inspect", flags, "--watch=1ms", "n")...).start()
-	i.wantCode(exitUsage)
-	i.wantError("--watch")
-	i = command(t, line("inspect", flags, "--watch", "")...).start()
-	i.wantCode(exitUsage)
+	command(t, line("inspect", flags, "--watch=1ms", "n")...).start().wantCode(exitUsage).wantError("--watch")
+	command(t, line("inspect", flags, "--watch", "")...).start().wantCode(exitUsage)
 }

@@ -62,15 +62,13 @@ func (u *uiCmd) Run(std streams, from origins) error {
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(listener) }() // until Close
 	defer web.Close()
-	for {
-		select {
-		case err := <-served:
-			return fail(exitSoftware, "%w", err)
-		case sig := <-signals:
-			if endsWait(sig) {
-				return quiet(signalCode(sig))
-			}
-		}
+	ended, release := untilSignal(signals)
+	defer release()
+	select {
+	case err := <-served:
+		return fail(exitSoftware, "%w", err)
+	case <-ended.Done():
+		return bySignal(ended)
 	}
 }
 

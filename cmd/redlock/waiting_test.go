@@ -62,8 +62,7 @@ func TestRunQuiet(t *testing.T) {
 	t.Parallel()
 	fleet, flags := masters(t, 3)
 	take(t, fleet, "n")
-	i := command(t, line("run", flags, "n", "--quiet", "--wait=3s", "--", "true")...).start()
-	i.wantCode(exitTaken)
+	i := command(t, line("run", flags, "n", "--quiet", "--wait=3s", "--", "true")...).start().wantCode(exitTaken)
 	if strings.Contains(i.stderr.String(), "still waiting") {
 		t.Errorf("it says\n%s", &i.stderr)
 	}
@@ -121,7 +120,6 @@ func TestRunNamesAKilledHolder(t *testing.T) {
 	known(t, flags, holder)
 	holder.signal(syscall.SIGKILL)
 	<-holder.ended
-	i := command(t, line("run", flags, "n", "--wait=3s", "--", "true")...).start()
-	i.wantCode(exitTaken)
+	i := command(t, line("run", flags, "n", "--wait=3s", "--", "true")...).start().wantCode(exitTaken)
 	i.wantError(`still waiting for "n": held by nightly-report on `, fmt.Sprintf("(pid %d)", holder.cmd.Process.Pid))
 }

@@ -59,17 +59,19 @@ func (w watchFlag) run(std streams, title string, asJSON bool, once look) error 
 	}
 	signals := listen(false)
 	defer signal.Stop(signals)
+	ended, release := untilSignal(signals)
+	defer release()
 	s := &pictures{out: std.out, title: quote.Text(title), lines: asJSON}
 	defer s.end()
 	tick := time.NewTicker(time.Duration(w.Watch))
 	defer tick.Stop()
 	for {
 		var text bytes.Buffer
-		ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
-		sig, err := untilSignal(ctx, signals, func(ctx context.Context) error { return once(ctx, page{&text, pageOn(std.out).width}) })
+		ctx, cancel := context.WithTimeout(ended, lookLimit)
+		err := once(ctx, page{&text, pageOn(std.out).width})
 		cancel()
-		if sig != nil {
-			return quiet(signalCode(sig))
+		if ended.Err() != nil {
+			return bySignal(ended)
 		}
 		if code := codeFor(err); err != nil && (code == exitUsage || code == exitSoftware) {
 			return err // looking again would not help
@@ -77,47 +79,10 @@ func (w watchFlag) run(std streams, title string, asJSON bool, once look) error 
 		if err := s.show(time.Now(), text.Bytes()); err != nil {
 			return err
 		}
-		if sig := nextTick(tick.C, signals); sig != nil {
-			return quiet(signalCode(sig))
-		}
-	}
-}
-
-// nextTick waits for a tick, or for a signal that ends the program, which it returns.
-func nextTick(tick <-chan time.Time, signals <-chan os.Signal) os.Signal {
-	for {
 		select {
-		case <-tick:
-			return nil
-		case sig := <-signals:
-			if endsWait(sig) {
-				return sig
-			}
-		}
-	}
-}
-
-// untilSignal calls f with a context that ends with ctx, or at the first signal that ends the program. It
-// returns that signal.
-//
-// Goroutines: one. It calls f, which untilSignal waits for.
-func untilSignal(ctx context.Context, signals <-chan os.Signal, f func(context.Context) error) (by os.Signal, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		err = f(ctx)
-	}()
-	for {
-		select {
-		case <-done:
-			return by, err
-		case sig := <-signals:
-			if by == nil && endsWait(sig) {
-				by = sig
-				cancel()
-			}
+		case <-tick.C:
+		case <-ended.Done():
+			return bySignal(ended)
 		}
 	}
 }

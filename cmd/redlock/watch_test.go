@@ -56,13 +56,7 @@ a-name-…  hé        1
 b         a-host-…  22  x
 `},
 	} {
-		var out bytes.Buffer
-		if err := (page{&out, c.width}).table(rows, 0, 1); err != nil {
-			t.Fatal(err)
-		}
-		if want := c.want[1:]; out.String() != want {
-			t.Errorf("in %d columns:\n%s\nwant\n%s", c.width, &out, want)
-		}
+		wantPrinted(t, c.width, c.want, func(out page) error { return out.table(rows, 0, 1) })
 	}
 }
 
@@ -207,27 +201,22 @@ func TestPrintList(t *testing.T) {
 	all := redlock.Listing{More: true, Locks: []redlock.Listed{
 		{Name: "orders:42", Held: true, Holder: one.ID + ":r7", Client: &one, Count: 2, Left: 28 * time.Second, For: 12 * time.Second, Token: 1795280779002886, Waiting: 3, Masters: 5},
 		{Name: "unknown", Held: true, Holder: one.ID + ":r8", Count: 1, Left: never, Token: 17, Masters: 4},
+		{Name: "session", Held: true, Holder: one.ID + ":k9", Count: 1, Left: 20 * time.Second, Token: 19, Masters: 5},
 		{Name: "index", Held: true, Holder: shared, Readers: 3, Left: 9 * time.Second, Masters: 5},
 		{Name: "gpu", Semaphore: true, Held: true, Slots: 1, Left: 9 * time.Second, Masters: 5},
 		{Name: "split", Left: 2 * time.Second, Token: 18, Masters: 1},
 	}}
-	want := `
-NAME       HOLDER                  COUNT  FOR  LEFT   WAIT  AT  TOKEN
-orders:42  orders-api@orders-api…  2      12s  28s    3     5   1795280779002886
-unknown    11111111:r8             1      -    never  0     4   17
-index      3 readers               -      -    9s     0     5   -
-gpu        1 permit                -      -    9s     0     5   -
-split      (no majority)           -      -    2s     0     1   18
+	wantPrinted(t, columns, `
+NAME       HOLDER              COUNT      FOR  LEFT   WAIT  AT  TOKEN
+orders:42  orders-api@orders…  2          12s  28s    3     5   1795280779002886
+unknown    11111111:r8         1          -    never  0     4   17
+session    11111111:k9         1 or kept  -    20s    0     5   19
+index      3 readers           -          -    9s     0     5   -
+gpu        1 permit            -          -    9s     0     5   -
+split      (no majority)       -          -    2s     0     1   18
 
 There may be more: narrow it down with a pattern, or raise --limit.
-`
-	var out bytes.Buffer
-	if err := printList(page{&out, columns}, all); err != nil {
-		t.Fatal(err)
-	}
-	if out.String() != want[1:] {
-		t.Errorf("printList:\n%s\nwant\n%s", &out, want)
-	}
+`, func(out page) error { return printList(out, all) })
 }
 
 // redlock list and redlock clients say what a command that holds something is.
@@ -235,27 +224,12 @@ func TestListAndClients(t *testing.T) {
 	_, flags := masters(t, 3)
 	i, _, told := holding(t, line("hold", flags, "n", "--client-name", "nightly-report")...)
 	known(t, flags, i)
-	list := command(t, append([]string{"list"}, flags...)...).start()
-	list.wantCode(0)
-	for _, want := range []string{"n ", "nightly-report@", fmt.Sprintf(":%d ", i.cmd.Process.Pid), "  3   " + told} {
-		if !strings.Contains(list.stdout.String(), want) {
-			t.Errorf("redlock list prints\n%s\nwant %q", &list.stdout, want)
-		}
-	}
-	none := command(t, append([]string{"list", "m*"}, flags...)...).start()
-	none.wantCode(exitNo)
-	clients := command(t, append([]string{"clients"}, flags...)...).start()
-	clients.wantCode(0)
-	for _, want := range []string{"nightly-report ", fmt.Sprintf(" %d ", i.cmd.Process.Pid), " 3/3 ", "A: 1 client uses 3 masters: "} {
-		if !strings.Contains(clients.stdout.String(), want) {
-			t.Errorf("redlock clients prints\n%s\nwant %q", &clients.stdout, want)
-		}
-	}
+	list := command(t, append([]string{"list"}, flags...)...).start().wantCode(0)
+	list.wantOutput("n ", "nightly-report@", fmt.Sprintf(":%d ", i.cmd.Process.Pid), "  3   "+told)
+	command(t, append([]string{"list", "m*"}, flags...)...).start().wantCode(exitNo)
+	clients := command(t, append([]string{"clients"}, flags...)...).start().wantCode(0)
+	clients.wantOutput("nightly-report ", fmt.Sprintf(" %d ", i.cmd.Process.Pid), " 3/3 ", "A: 1 client uses 3 masters: ")
 	for _, args := range [][]string{{"list", "--json"}, {"clients", "--json"}} {
-		json := command(t, append(args, flags...)...).start()
-		json.wantCode(0)
-		if want := `"name": "nightly-report"`; !strings.Contains(json.stdout.String(), want) {
-			t.Errorf("redlock %v prints\n%s\nwant %s", args, &json.stdout, want)
-		}
+		command(t, append(args, flags...)...).start().wantCode(0).wantOutput(`"name": "nightly-report"`)
 	}
 }

@@ -7,7 +7,9 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"example.com/redlock/redlock"
@@ -83,14 +85,18 @@ func TestStore(t *testing.T) {
 // Both clients find the hold's token in the context, and send nothing if there is none.
 func TestPut(t *testing.T) {
 	fleet := redlocktest.Start(t, 3)
-	client := newClient(t, fleet)
+	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
 	for name, f := range map[string]struct {
 		service http.Handler
 		client  func(url string, c *http.Client) putter
 		header  string
 	}{
-		"Store":  {newStore(), func(url string, c *http.Client) putter { return &StoreClient{url, c} }, tokenHeader},
-		"Bucket": {newBucket(), func(url string, c *http.Client) putter { return &BucketClient{url, c} }, tokenMetadata},
+		"Store":  {new(Store).Handler(), func(url string, c *http.Client) putter { return &StoreClient{url, c} }, tokenHeader},
+		"Bucket": {new(Bucket).Handler(), func(url string, c *http.Client) putter { return &BucketClient{url, c} }, tokenMetadata},
 	} {
 		t.Run(name, func(t *testing.T) {
 			service := httptest.NewServer(f.service)
@@ -113,6 +119,66 @@ func TestPut(t *testing.T) {
 			}
 			if seen := tokenOf(got.header.Get(f.header)); seen != token || token == 0 {
 				t.Errorf("the service has seen token %d, want %d", seen, token)
+			}
+		})
+	}
+}
+
+// roundTrip is an http.RoundTripper.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A write that lands between the two requests of a BucketClient is seen, whether or not there was an object
+// before: that of a later hold stays, and that of an older one is replaced.
+func TestBucketClientIsOvertaken(t *testing.T) {
+	client, err := redlock.New(redlock.Config{Pools: redlocktest.Start(t, 3).Pools()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for name, tt := range map[string]struct {
+		before []int64 // what was written at first: how much its token is above that of the hold
+		other  int64   // what overtakes
+		want   error
+	}{
+		"new, by a later hold":      {nil, 1, ErrStale},
+		"new, by an older hold":     {nil, -1, nil},
+		"written, by a later hold":  {[]int64{-2}, 1, ErrStale},
+		"written, by an older hold": {[]int64{-2}, -1, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			service := httptest.NewServer(new(Bucket).Handler())
+			defer service.Close()
+			err := client.Do(t.Context(), lockName, func(ctx context.Context) error {
+				put := func(above int64) {
+					header := http.Header{tokenMetadata: {strconv.FormatInt(redlock.Token(ctx)+above, 10)}}
+					if got, err := send(ctx, service.Client(), http.MethodPut, service.URL, objectName, header, []byte("by another")); err != nil || got.status/100 != 2 {
+						t.Errorf("PUT = %v, %v", got, err)
+					}
+				}
+				for _, above := range tt.before {
+					put(above)
+				}
+				overtake := sync.OnceFunc(func() { put(tt.other) })
+				between := roundTrip(func(r *http.Request) (*http.Response, error) {
+					if r.Method == http.MethodPut {
+						overtake()
+					}
+					return http.DefaultTransport.RoundTrip(r)
+				})
+				objects := &BucketClient{service.URL, &http.Client{Transport: between}}
+				if err := publish(ctx, objects, "me"); !errors.Is(err, tt.want) {
+					t.Errorf("Put = %v, want %v", err, tt.want)
+				}
+				got, err := send(ctx, service.Client(), http.MethodGet, service.URL, objectName, nil, nil)
+				if mine := got.text == "report, me"; mine != (tt.want == nil) {
+					t.Errorf("the object is %q", got.text)
+				}
+				return err
+			})
+			if err != nil {
+				t.Error(err)
 			}
 		})
 	}

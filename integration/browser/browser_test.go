@@ -28,19 +28,14 @@ const deadline = 30 * time.Second
 
 // browser returns the path of a Chromium, after installing it if need be.
 var browser = sync.OnceValues(func() (string, error) {
-	find := func() (path string) {
+	return redisserver.Need("Chromium", "chromium", func() string {
 		for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"} {
 			if path, err := exec.LookPath(name); err == nil {
 				return path
 			}
 		}
 		return ""
-	}
-	if path := find(); path != "" || !redisserver.CanInstall() {
-		return path, nil
-	}
-	err := redisserver.Install("chromium")
-	return find(), err
+	})
 })
 
 // tab is a page in a browser.
@@ -56,8 +51,8 @@ type tab struct {
 func open(t *testing.T, url string) *tab {
 	t.Helper()
 	path, err := browser()
-	if err != nil || path == "" {
-		t.Fatalf("there is no Chromium, and only root can install it, with apt-get: %v", err)
+	if err != nil {
+		t.Fatal(err)
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
 	ctx, cancel := chromedp.NewExecAllocator(t.Context(), options...)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -31,8 +32,13 @@ func lock(t *testing.T, c *redlock.Client, name string) *redlock.Hold {
 	if err != nil {
 		t.Fatal(err)
 	}
+	keep(t, hold)
 	return hold
 }
+
+// keep has a hold last as long as the test, which may have to install a browser first: one that is garbage is
+// renewed no more.
+func keep(t *testing.T, hold *redlock.Hold) { t.Cleanup(func() { runtime.KeepAlive(hold) }) }
 
 // evil is a name that wants to be more than text.
 const evil = `<img src=x onerror="document.title='owned'">` + "\u202e\n"
@@ -44,12 +50,16 @@ func TestUI(t *testing.T) {
 	holder, waiter := client(t, fleet, "orders-api"), client(t, fleet, "billing")
 	hold := lock(t, holder, "orders:42")
 	lock(t, holder, evil)
-	if _, err := holder.Semaphore("gpu", 4).Acquire(t.Context()); err != nil {
+	permit, err := holder.Semaphore("gpu", 4).Acquire(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := holder.RLock(t.Context(), "index"); err != nil {
+	keep(t, permit)
+	reader, err := holder.RLock(t.Context(), "index")
+	if err != nil {
 		t.Fatal(err)
 	}
+	keep(t, reader)
 	waits := make(chan *redlock.Hold, 1)
 	go func() {
 		hold, _ := waiter.Lock(t.Context(), "orders:42")

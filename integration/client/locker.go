@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"example.com/redlock/integration/workload"
+	"example.com/redlock/internal/history"
+	"example.com/redlock/internal/witness"
 	"example.com/redlock/redlock"
 )
 
@@ -12,9 +14,11 @@ import (
 type locker struct {
 	*redlock.Client
 	lease time.Duration
+	tell  func(history.Event)
 }
 
 func open(cfg workload.Config) (workload.Locker, error) {
+	witness.Found = func(what string) { cfg.Tell(history.Event{What: history.Strayed, Text: what}) }
 	client, err := redlock.New(redlock.Config{
 		Masters:      cfg.Masters,
 		Lease:        cfg.Lease,
@@ -23,8 +27,14 @@ func open(cfg workload.Config) (workload.Locker, error) {
 		NodeTimeout:  cfg.NodeTimeout,
 		Name:         cfg.Who,
 		Keep:         cfg.Keep,
+		Trace:        traceQueue(cfg.Tell),
 	})
-	return &locker{client, cfg.Lease}, err
+	return &locker{client, cfg.Lease, cfg.Tell}, err
+}
+
+func (l *locker) Close() error {
+	defer func() { l.tell(history.Event{What: history.Watched, Value: witness.Seen()}) }()
+	return l.Client.Close()
 }
 
 func (l *locker) Lock(ctx context.Context, name string) (workload.Hold, error) {

@@ -20,7 +20,7 @@ func newLocker(t *testing.T) (*locker, *redlocktest.Fleet) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	return &locker{client, lease}, fleet
+	return &locker{Client: client, lease: lease}, fleet
 }
 
 // TestPermitsCountFrom1: a slot of 0 would be a lock.

@@ -56,7 +56,7 @@ func Overlay(ctx context.Context, folder string) (string, error) {
 		return "", err
 	}
 	files := overlay.Files{filepath.Join(source, "time", "skew.go"): now}
-	if err := files.Replace(filepath.Join(source, "time", "time.go"), "\nfunc Now() Time {\n", "\nfunc rightNow() Time {\n"); err != nil {
+	if err := files.Apply(source, []overlay.Edit{{File: "time/time.go", Old: "func Now() Time {\n", New: "func rightNow() Time {\n"}}); err != nil {
 		return "", fmt.Errorf("the clock of this Go cannot be skewed: %w", err)
 	}
 	return files.Write(folder)

@@ -38,7 +38,7 @@ type slot struct {
 type process struct {
 	who    string
 	cmd    *exec.Cmd
-	stdin  io.Closer
+	stdin  io.WriteCloser
 	ended  chan struct{} // closed when it was waited for
 	err    error         // how it ended; read after ended
 	killed atomic.Bool   // by us
@@ -104,6 +104,9 @@ func (s *slot) start(offset time.Duration) error {
 	}()
 	return nil
 }
+
+// tell tells the process something, unless it has ended.
+func (p *process) tell(what string) { _, _ = io.WriteString(p.stdin, what) }
 
 // kill ends the process with SIGKILL.
 func (p *process) kill() error {

@@ -32,8 +32,7 @@ func Conclude(out io.Writer, folder string, h *history.History, ran error) (*jud
 	err = errors.Join(ran, err, report.Close())
 	for i := range found.Checks {
 		if c := &found.Checks[i]; c.Verdict() == judge.Failed {
-			broken, _ := c.Count()
-			err = errors.Join(err, fmt.Errorf("%s: %d violations", c.Name, broken))
+			err = errors.Join(err, fmt.Errorf("%s: %s", c.Name, c.Details()))
 		}
 	}
 	return found, err

@@ -11,6 +11,7 @@ import (
 
 	"example.com/redlock/integration/fleet"
 	"example.com/redlock/integration/wire"
+	"example.com/redlock/integration/workload"
 	"example.com/redlock/internal/history"
 )
 
@@ -47,12 +48,24 @@ func (s *stage) perform(ctx context.Context, plan Plan) error {
 		}
 		wg.Wait()
 		s.rec.Add(history.Event{What: history.Calm})
+		s.tell(workload.Calm)
 		wait(ctx, a.Lasts)
+		s.tell(workload.Harm)
 		began = s.rec.Now() - a.At - a.Lasts // faults may have been over late
 	}
 	wg.Wait()
 	s.rec.Add(history.Event{What: history.Over})
+	s.tell(workload.Calm)
 	return errors.Join(ctx.Err(), s.err)
+}
+
+// tell tells all clients something.
+func (s *stage) tell(what string) {
+	for _, c := range s.clients {
+		if p := c.now(); p != nil {
+			p.tell(what)
+		}
+	}
 }
 
 // carryOut does one act, and mends it when it has lasted. Where it cannot be done, the event that it is

@@ -22,11 +22,32 @@ type caller struct {
 // waits ends.
 func (c *caller) visits(waits context.Context) {
 	for {
-		c.pause(c.think(c.cfg.Think))
-		if c.isEnding() {
-			return
+		think := c.cfg.Think
+		if c.calm.Load() {
+			think /= 20
 		}
-		c.visit(waits)
+		c.pause(c.think(think))
+		switch {
+		case c.isEnding():
+			return
+		case c.calm.Load() && c.chance(80):
+			c.lineUp(waits)
+		default:
+			c.visit(waits)
+		}
+	}
+}
+
+// lineUp waits for a lock for as long as it takes, does a little work, and gives it back.
+func (c *caller) lineUp(waits context.Context) {
+	do := history.Lock
+	if c.can[history.RLock] && c.chance(25) {
+		do = history.RLock
+	}
+	holds, _ := c.take(waits, do)
+	for _, hd := range holds {
+		c.work(hd)
+		c.leave(hd)
 	}
 }
 
@@ -82,7 +103,7 @@ func (c *caller) take(ctx context.Context, do history.Do) (got []*held, unlockAl
 		e.Permits = permits
 	}
 	_ = c.call(ctx, e, func(call int, _ *history.Event) error {
-		holds, unlock, err := c.ask(ctx, do, e.Names)
+		holds, unlock, err := c.ask(context.WithValue(ctx, number{}, call), do, e.Names)
 		if err != nil {
 			return err
 		}
@@ -93,6 +114,15 @@ func (c *caller) take(ctx context.Context, do history.Do) (got []*held, unlockAl
 		return nil
 	})
 	return got, unlockAll
+}
+
+// number is the key under which the context of a call has its number in the history.
+type number struct{}
+
+// CallOf returns the number of the call whose context ctx is, 0 if it is none's.
+func CallOf(ctx context.Context) int {
+	call, _ := ctx.Value(number{}).(int)
+	return call
 }
 
 // namesFor returns what a call of kind do asks for.

@@ -3,6 +3,8 @@ package workload
 import (
 	"encoding/json"
 	"time"
+
+	"example.com/redlock/internal/history"
 )
 
 // Config says what a client process does. A process gets it as its only argument: see [Config.Arg].
@@ -24,6 +26,9 @@ type Config struct {
 	Callers int           // how many goroutines take locks
 	Think   time.Duration // how long a caller thinks between two visits, on average
 	Out     string        // the file to which the process appends its events
+
+	// Tell records what a library says of itself while calls are under way. Run sets it.
+	Tell func(history.Event) `json:"-"`
 }
 
 // Arg returns the argument with which a client process is started to have this Config.

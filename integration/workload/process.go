@@ -19,6 +19,7 @@ type process struct {
 	rec      *history.Recorder
 	ending   <-chan struct{} // closed when no more calls are to begin
 
+	calm         atomic.Bool    // nothing is done to anybody: see Calm
 	closing      atomic.Bool    // Close was called
 	calls, holds atomic.Int64   // how many there were: the numbers of the last ones
 	watchers     sync.WaitGroup // one goroutine for each handle

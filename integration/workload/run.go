@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"bufio"
 	"context"
 	"hash/fnv"
 	"io"
@@ -10,6 +11,14 @@ import (
 
 	"example.com/redlock/integration/register"
 	"example.com/redlock/internal/history"
+)
+
+// What a trial tells a process on its input: from now on nothing is done to anybody, or anything may be. In
+// calm, callers mostly stand in line: where queues are long and nothing is in their way, a judge can tell who
+// stood before whom.
+const (
+	Calm = "calm\n"
+	Harm = "harm\n"
 )
 
 const (
@@ -27,6 +36,7 @@ const (
 // of them. A caller that hangs in the library is left behind: the history then shows its call.
 func Run(cfg Config, open func(Config) (Locker, error), classify func(error) history.Failure, rec *history.Recorder, input io.Reader) error {
 	before := takeStock()
+	cfg.Tell = rec.Add
 	locker, err := open(cfg)
 	if err != nil {
 		return err
@@ -49,7 +59,13 @@ func Run(cfg Config, open func(Config) (Locker, error), classify func(error) his
 		serving.Wait()
 		close(served)
 	}()
-	_, _ = io.Copy(io.Discard, input)
+	for lines := bufio.NewReader(input); ; {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			break
+		}
+		p.calm.Store(line == Calm)
+	}
 	close(ending)
 	all := finish(served, giveUp)
 	p.closing.Store(true)

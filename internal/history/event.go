@@ -33,6 +33,10 @@ const (
 	// Granted: the call with that number has a hold of Name: Hold is its number, with Slot, Shared, Token,
 	// and Until. It comes before the call's Returned, and after the library returned.
 	Granted What = "grant"
+	// Queues: the call with that number asks for a place in the queue of the masters, which is Since. Stands:
+	// it has that place, as each master has told it by now.
+	Queues What = "queues"
+	Stands What = "stands"
 	// Alive: the context of that hold had not ended at At, and its validity was then to end at Until.
 	Alive What = "alive"
 	// Lost: a hold's context was seen to have ended, though nobody called Unlock. Text has the cause.
@@ -63,6 +67,11 @@ const (
 	// what the writer had read before.
 	Accepted What = "accepted"
 	Refused  What = "refused"
+
+	// Strayed: a client did something else than its machines decided, which Text says. Watched: so many steps
+	// of it were checked for that, Value.
+	Strayed What = "strayed"
+	Watched What = "watched"
 
 	// Audited: what is left of a client that has closed (Goroutines, Sockets, Heap), or on a master (Left).
 	Audited What = "audit"
@@ -139,6 +148,7 @@ type Event struct {
 	Slot   int           `json:"slot,omitempty"` // of a permit, from 1; 0: not a permit
 	Shared bool          `json:"shared,omitempty"`
 	Token  int64         `json:"token,omitempty"`
+	Since  int64         `json:"since,omitempty"` // when the call began to wait, by the masters' clocks, in us
 	Until  time.Duration `json:"until,omitempty"`
 
 	Value int64 `json:"value,omitempty"`

@@ -27,6 +27,8 @@ type Call struct {
 	Returned time.Duration // Never: it did not
 	Result   *Event        // nil: it did not return
 	Holds    []*Hold       // that it was granted
+	Since    int64         // its place in the queue; 0: it asked for none
+	Stands   time.Duration // when it surely had that at each master; Never
 }
 
 // Hold is a hold of a name, or of a slot of a semaphore.
@@ -114,7 +116,7 @@ func (s *sorter) add(e *Event) error {
 	s.view.End = e.At
 	switch e.What {
 	case Called:
-		c := &Call{Event: *e, Returned: Never}
+		c := &Call{Event: *e, Returned: Never, Stands: Never}
 		if e.Hold == 0 && len(e.Names) == 0 && e.Do != CloseClient {
 			return errors.New("it is a call of nothing")
 		}
@@ -130,6 +132,14 @@ func (s *sorter) add(e *Event) error {
 			return fmt.Errorf("no call %d is under way", e.Call)
 		}
 		c.Returned, c.Result = e.At, e
+	case Queues, Stands:
+		c := s.calls[number{e.Who, e.Call}]
+		if c == nil {
+			return fmt.Errorf("there is no call %d", e.Call)
+		}
+		if c.Since = e.Since; e.What == Stands {
+			c.Stands = min(c.Stands, e.At)
+		}
 	case Granted:
 		c := s.calls[number{e.Who, e.Call}]
 		if c == nil || s.holds[number{e.Who, e.Hold}] != nil {

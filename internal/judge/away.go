@@ -57,6 +57,15 @@ func (r *record) ended(who string) time.Duration {
 	return r.End
 }
 
+// ran returns until when a process is known to have run. One that was killed may not have run after what it told
+// last: a machine that is too busy for it may keep it from telling more, and from dying as well.
+func (r *record) ran(who string) time.Duration {
+	if r.killed(who) {
+		return min(r.ended(who), r.spoke[who])
+	}
+	return r.ended(who)
+}
+
 // killed reports whether a process was killed.
 func (r *record) killed(who string) bool {
 	p := r.processes[who]

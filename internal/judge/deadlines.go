@@ -20,7 +20,7 @@ func deadlines(r *record) Check {
 	check := Check{Name: Deadlines}
 	for _, c := range r.Calls {
 		check.Looked++
-		ended := r.ended(c.Who)
+		ended := r.ran(c.Who)
 		if c.Returned == history.Never && !r.killed(c.Who) {
 			check.Violations = append(check.Violations, history.Violation{
 				Check: Deadlines, At: ended, Events: r.part(c.Event),
@@ -36,7 +36,7 @@ func deadlines(r *record) Check {
 		if c.Result != nil {
 			events = append(events, *c.Result)
 		} else {
-			events = append(events, history.Event{At: ended, What: history.Killed, Who: c.Who})
+			events = append(events, history.Event{At: r.ended(c.Who), What: history.Killed, Who: c.Who})
 		}
 		check.Violations = append(check.Violations, history.Violation{
 			Check: Deadlines, At: due + grace, Events: r.part(events...),

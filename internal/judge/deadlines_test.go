@@ -38,7 +38,12 @@ func TestDeadlines(t *testing.T) {
 		{"killed long after", `
 			  1.0 c1 started
 			> 1.0 c1 call 1 lock a deadline=4
+			  5.0 c1 call 2 lock b
 			> 5.0 c1 killed`, "lock went on for 1s", false},
+		{"killed long after it told anything", `
+			1.0 c1 started
+			1.0 c1 call 1 lock a deadline=4
+			5.0 c1 killed`, "", false},
 		{"an unlock without a deadline", `
 			  1.0 c1 call 1 lock a
 			  1.1 c1 grant 1 a until=9

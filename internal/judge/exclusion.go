@@ -111,9 +111,13 @@ func (r *record) votedFrom(hold *history.Hold) time.Duration {
 }
 
 // stale returns the fault for which nobody promised that a hold's token is larger than those granted before its
-// call, or nil: a master forgot what its client may have kept at that time.
+// call, or nil: a master forgot what its client may have kept at that time, or the hold whose token a reader has as
+// well. That hold's renewals bring its token back, also after a writer has had the lock with a larger one.
 func (r *record) stale(hold *history.Hold) *trouble {
 	from := r.votedFrom(hold)
+	if hold.Shared {
+		from = min(from, r.firsts[grantID{hold.Key(), hold.Token}])
+	}
 	if from == hold.By.At {
 		return nil
 	}

@@ -22,6 +22,7 @@ type turn struct {
 	hold    *history.Hold // that it was granted; nil: none
 	granted time.Duration // Never: it was not
 	ends    time.Duration // it no longer asks: it was granted, its context had ended, it returned, or its process was gone
+	opens   time.Duration // no majority of the masters can have given it the name before
 }
 
 // lines sorts the calls and holds of all names.
@@ -65,7 +66,37 @@ func (r *record) lines() []*line {
 		l := at(h.Name, h.Slot > 0)
 		l.holds = append(l.holds, h)
 	}
+	for _, l := range order {
+		for _, t := range l.waits {
+			t.opens = l.opens(t)
+		}
+	}
 	return order
+}
+
+// opens returns when a majority can have given the name to t, at the earliest: when t asked, and those had
+// gone whom the name was granted to before, and who do not share it with t.
+func (l *line) opens(t *turn) time.Duration {
+	opens, reads := t.call.At, t.call.Do == history.RLock
+	for _, h := range l.holds {
+		if h.At >= t.granted {
+			break
+		}
+		if h == t.hold || h.Lost != nil || h.Slot > 0 || reads && h.Shared {
+			continue
+		}
+		ended := h.Until
+		if h.Unlock != nil {
+			ended = min(ended, h.Unlock.At)
+		}
+		if reads {
+			ended = min(ended, h.Downgraded)
+		}
+		if ended < t.granted {
+			opens = max(opens, ended)
+		}
+	}
+	return opens
 }
 
 // gone returns when the masters can have given a hold to somebody else at the latest: it was given back, or

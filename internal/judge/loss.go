@@ -56,14 +56,9 @@ func loss(r *record) Check {
 	return check
 }
 
-// end returns when a hold ended for its holder: it unlocked, was told of the loss, or ended itself. One that was
-// killed is not known to have run after what it told last: a machine that is too busy for it may keep it from
-// telling that, and from dying as well.
+// end returns when a hold ended for its holder: it unlocked, was told of the loss, or ended itself.
 func (r *record) end(h *history.Hold) time.Duration {
-	end := r.ended(h.Who)
-	if r.killed(h.Who) {
-		end = min(end, r.spoke[h.Who])
-	}
+	end := r.ran(h.Who)
 	if h.Unlock != nil {
 		end = min(end, h.Unlock.At)
 	}

@@ -20,8 +20,11 @@ type record struct {
 	spoke     map[string]time.Duration   // when each process told something last
 	byKey     map[string][]*history.Hold // in the order of their grants
 	byID      map[holdID]*history.Hold
+	firsts    map[grantID]time.Duration  // when the first hold with that token was asked for
 	carried   map[string][]history.Event // Accepted and Refused of each fenced register, as it carried them out
 	plain     map[string][]history.Event // Accepted of each register that looks at no tokens
+	strayed   []history.Event            // in the order of time
+	steps     int                        // that clients have seen checked
 	last      history.Event
 }
 
@@ -29,6 +32,12 @@ type record struct {
 type holdID struct {
 	who string
 	n   int
+}
+
+// grantID is what a hold shares with readers beside it, and with those who come next.
+type grantID struct {
+	key   string
+	token int64
 }
 
 // holdOf returns the hold that a call is about, or nil.
@@ -56,6 +65,7 @@ func newRecord(h *history.History) (*record, error) {
 		spoke:     map[string]time.Duration{},
 		byKey:     map[string][]*history.Hold{},
 		byID:      map[holdID]*history.Hold{},
+		firsts:    map[grantID]time.Duration{},
 		carried:   map[string][]history.Event{},
 		plain:     map[string][]history.Event{},
 	}
@@ -65,6 +75,10 @@ func newRecord(h *history.History) (*record, error) {
 	for _, hold := range view.Holds {
 		r.byKey[hold.Key()] = append(r.byKey[hold.Key()], hold)
 		r.byID[holdID{hold.Who, hold.Hold}] = hold
+		id := grantID{hold.Key(), hold.Token}
+		if first, ok := r.firsts[id]; !ok || hold.By.At < first {
+			r.firsts[id] = hold.By.At
+		}
 	}
 	r.keys = slices.Sorted(maps.Keys(r.byKey))
 	for _, e := range h.Events {
@@ -74,6 +88,10 @@ func newRecord(h *history.History) (*record, error) {
 			r.spoke[e.Who] = e.At
 		}
 		switch {
+		case e.What == history.Watched:
+			r.steps += int(e.Value)
+		case e.What == history.Strayed:
+			r.strayed = append(r.strayed, e)
 		case e.What == history.Audited:
 			r.audits[e.Who] = e
 		case e.What != history.Accepted && e.What != history.Refused:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/redlock/internal/history"
 )
@@ -18,7 +19,9 @@ const mostHeap = 64 << 20
 // purpose, and in each client process that was not killed.
 //
 // What a client releases reaches a master that answers. One to which something happened less than a lease ago,
-// such as that the machine gave it no time, may have what ends with that lease: that is not judged.
+// such as that the machine gave it no time, may have what ends with that lease: that is not judged. Nor is a
+// queue, which is kept for 10 s, on a master that was harmed for longer than a lease: clients give up to release
+// what they have there.
 func residue(r *record) Check {
 	check := Check{Name: Residue}
 	found := func(e history.Event, format string, args ...any) {
@@ -49,13 +52,41 @@ func residue(r *record) Check {
 		switch {
 		case !ok:
 			found(r.last, "%s: nobody looked what is left on it", name)
-		case len(e.Left) > 0 && r.busy(name, history.Span{From: e.At - r.Run.MaxLease, To: e.At}):
+		case len(e.Left) == 0:
+		case r.busy(name, history.Span{From: e.At - r.Run.MaxLease, To: e.At}),
+			!slices.ContainsFunc(e.Left, notQueue) && r.harmed(name, e.At-queueKept):
 			check.Unjudged++
-		case len(e.Left) > 0:
+		default:
 			found(e, "%s: these keys are left: %s", name, strings.Join(e.Left, ", "))
 		}
 	}
 	return check
+}
+
+// queueKept is how long masters keep a queue after the last who entered it.
+const queueKept = 10 * time.Second
+
+// notQueue reports whether key is something else than a queue.
+func notQueue(key string) bool { return !strings.HasPrefix(key, "redlock_wait:") }
+
+// harmed reports whether faults of a master followed each other for longer than a lease, with less than prompt
+// in between, until some moment after since.
+func (r *record) harmed(master string, since time.Duration) bool {
+	var begun time.Duration
+	to := -r.prompt()
+	for _, t := range r.troubles {
+		if e := t.events[0]; e.What != history.Fault || !slices.Contains(e.On, master) {
+			continue
+		}
+		if t.From > to+r.prompt() {
+			begun = t.From
+		}
+		to = max(to, t.To)
+		if to >= since && to-begun > r.Run.MaxLease {
+			return true
+		}
+	}
+	return false
 }
 
 // busy reports whether there was a fault within span, or a master had no time for what it was asked. What

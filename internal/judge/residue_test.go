@@ -51,6 +51,40 @@ func TestResidue(t *testing.T) {
 			  9.0 m1 audit
 			> 9.0 m2 audit left=a
 			  9.0 m3 audit`, "m2: these keys are left: a", false},
+		{"a queue, after faults for longer than a lease", `
+			 1.0 r  fault 1 cut on=m2
+			 3.0 r  mended 1
+			 4.0 r  fault 2 cut on=m1,m2
+			 5.5 r  mended 2
+			12.0 m1 audit
+			12.0 m2 audit left=redlock_wait:{a}
+			12.0 m3 audit`, "", false},
+		{"a queue, long after them", `
+			   1.0 r  fault 1 cut on=m2
+			   5.5 r  mended 1
+			  16.0 m1 audit
+			> 16.0 m2 audit left=redlock_wait:{a}
+			  16.0 m3 audit`, "m2: these keys are left: redlock_wait:{a}", false},
+		{"a queue, after faults with time in between", `
+			   1.0 r  fault 1 cut on=m2
+			   4.5 r  mended 1
+			   6.6 r  fault 2 cut on=m2
+			   7.0 r  mended 2
+			  12.0 m1 audit
+			> 12.0 m2 audit left=redlock_wait:{a}
+			  12.0 m3 audit`, "m2: these keys are left: redlock_wait:{a}", false},
+		{"a queue on another master", `
+			   1.0 r  fault 1 cut on=m2
+			   5.5 r  mended 1
+			> 12.0 m1 audit left=redlock_wait:{a}
+			  12.0 m2 audit
+			  12.0 m3 audit`, "m1: these keys are left: redlock_wait:{a}", false},
+		{"a lock beside a queue", `
+			   1.0 r  fault 1 cut on=m2
+			   5.5 r  mended 1
+			  12.0 m1 audit
+			> 12.0 m2 audit left=a,redlock_wait:{a}
+			  12.0 m3 audit`, "m2: these keys are left: a, redlock_wait:{a}", false},
 		{"nobody looked at a master", `
 			  9.0 m1 audit
 			> 9.0 m3 audit`, "m2: nobody looked", false},

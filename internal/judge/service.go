@@ -11,8 +11,13 @@ import (
 // Service is the check that everybody is served once faults are over.
 const Service = "service"
 
-// prompt is how long it takes to notice that a name is free, and to get it, where nothing is wrong.
-const prompt = 2 * time.Second
+// soon is how long it takes to notice that a name is free, and to get it, where nothing is wrong and masters are
+// near.
+const soon = 2 * time.Second
+
+// prompt is soon, or four round trips to masters that are far away: to be refused, to get what another has been
+// asked to give back, and twice a script that a master lacks.
+func (r *record) prompt() time.Duration { return max(soon, 2*r.Run.NodeTimeout) }
 
 // service looks at the stretches without faults, once lease, guard and prompt have passed:
 //
@@ -24,7 +29,7 @@ const prompt = 2 * time.Second
 // waits does not run is allowed for.
 func service(r *record) Check {
 	check := Check{Name: Service}
-	calms := r.calms()
+	calms, prompt := r.calms(), r.prompt()
 	for _, l := range r.lines() {
 		lacking := r.lacking(l)
 		for _, calm := range calms {
@@ -97,7 +102,7 @@ func (r *record) unserved(l *line, s history.Span) history.Violation {
 		}
 	}
 	return history.Violation{
-		Check: Service, At: s.From + prompt, Events: r.part(events...),
+		Check: Service, At: s.From + r.prompt(), Events: r.part(events...),
 		Text: fmt.Sprintf("%s: for %v from %v on nobody had it, though it was waited for and there was no fault", l.name, round(s.To-s.From), round(s.From)),
 	}
 }
@@ -113,13 +118,13 @@ func (r *record) starved(l *line, t *turn, s history.Span) history.Violation {
 		events, what = append(events, *t.call.Result), "gave up"
 	}
 	return history.Violation{
-		Check: Service, At: s.From + prompt, Events: r.part(events...),
+		Check: Service, At: s.From + r.prompt(), Events: r.part(events...),
 		Text: fmt.Sprintf("%s: %s %s %v after all before it were gone, without any fault", l.name, t.call.Who, what, round(s.To-s.From)),
 	}
 }
 
 // settles returns how long after the last fault waits may go on that nobody holds up.
-func (r *record) settles() time.Duration { return r.Run.Lease + max(0, r.Run.Guard) + prompt }
+func (r *record) settles() time.Duration { return r.Run.Lease + max(0, r.Run.Guard) + r.prompt() }
 
 // calms returns the stretches without any fault, and in which no process was stopped from outside.
 func (r *record) calms() []history.Span {

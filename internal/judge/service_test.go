@@ -1,6 +1,10 @@
 package judge
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+)
 
 // Lease and guard are 2 s each: 6 s after a fault, waits must be served.
 func TestService(t *testing.T) {
@@ -291,5 +295,22 @@ func TestServiceTwice(t *testing.T) {
 	got := service(r).Violations
 	if len(got) != 2 || got[0].At != seconds(t, "22") || got[1].At != seconds(t, "27") {
 		t.Errorf("got\n%swant one at 22 s, and one at 27 s", show(got))
+	}
+}
+
+// Where masters are far away, a name may lie free for four round trips.
+func TestServiceFar(t *testing.T) {
+	h, _ := story(`
+		20.0 c1 call 1 lock a
+		22.1 c1 grant 1 a until=30
+		23.0 c2 call 1 lock b
+		25.3 c2 grant 1 b until=30`).read(t)
+	h.Run.NodeTimeout = 1100 * time.Millisecond
+	r, err := newRecord(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := service(r).Violations; len(got) != 1 || !strings.Contains(got[0].Text, "b: for 2.3s") {
+		t.Errorf("got\n%swant one of b", show(got))
 	}
 }

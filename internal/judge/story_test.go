@@ -67,7 +67,7 @@ func parse(t *testing.T, words []string) history.Event {
 	switch e.What {
 	case history.Called:
 		e.Call, e.Do = number(t, next()), history.Do(next())
-	case history.Returned:
+	case history.Returned, history.Queues, history.Stands:
 		e.Call = number(t, next())
 	case history.Granted:
 		e.Call = number(t, next())
@@ -86,6 +86,8 @@ func parse(t *testing.T, words []string) history.Event {
 		switch key {
 		case "hold":
 			e.Hold = number(t, value)
+		case "since":
+			e.Since = int64(number(t, value))
 		case "token":
 			e.Token = int64(number(t, value))
 		case "value":

@@ -55,6 +55,22 @@ func TestTokens(t *testing.T) {
 			1.3 c2 grant 1 a token=5 shared until=3
 			1.4 c3 call 1 rlock a
 			1.5 c3 grant 1 a token=5 shared until=3`, "", false},
+		{"a reader with that of a hold that was forgotten", `
+			  0.8 c1 call 1 lock a
+			  0.9 c1 grant 1 a token=4 until=9
+			  0.92 r fault 1 flushall on=m1 forgets
+			  0.95 r mended 1
+			  1.0 c2 call 1 lock a
+			> 1.1 c2 grant 1 a token=5 until=3
+			> 1.2 c3 call 1 rlock a
+			> 1.3 c3 grant 1 a token=4 shared until=3`, "c2 has token 5, c3 asked later, to read, and has 4", true},
+		{"a reader with that of a hold that was not", `
+			  0.8 c1 call 1 lock a
+			  0.9 c1 grant 1 a token=4 until=9
+			  1.0 c2 call 1 lock a
+			> 1.1 c2 grant 1 a token=5 until=3
+			> 1.2 c3 call 1 rlock a
+			> 1.3 c3 grant 1 a token=4 shared until=3`, "c2 has token 5, c3 asked later, to read, and has 4", false},
 		{"a reader with less than the writer before", `
 			  1.0 c1 call 1 lock a
 			> 1.1 c1 grant 1 a token=5 until=3

@@ -11,29 +11,44 @@ import (
 // Turns is the check that who comes first is served first.
 const Turns = "turns"
 
-// How much later a caller must have begun to wait to be certainly behind another. Its place is the time when
-// it began, by the median of the masters' clocks as its client estimates it: from answers that were up to a
-// round trip on their way. Permits change places with those that came up to 50 ms later.
+// Without stamps, how much later a caller must have begun to wait to be certainly behind another. Its place is
+// the time when it began, by the median of the masters' clocks as its client estimates it: from answers that
+// were up to a round trip on their way. Permits change places with those that came up to 50 ms later.
 const (
 	behind       = 150 * time.Millisecond
 	behindPermit = 250 * time.Millisecond
 )
 
-// turns looks at pairs of plain waits for one name, of which one certainly began later: it must not be
-// granted while the other still waits.
+// losesPlace is how long a process that waits must not run for its place in the queue to be lost: it asks again
+// after 200 ms, and a master forgets it after twice that.
+const losesPlace = 200 * time.Millisecond
+
+// pairsPerMinute is how many pairs of waiters there are to judge at least, in a run that tells their stamps and
+// is long enough for calm phases.
+const (
+	pairsPerMinute = 50
+	longEnough     = 45 * time.Second
+)
+
+// turns looks at pairs of plain waits for one name, of which one was certainly behind the other: it must not be
+// granted the name while the other still waits. Who was behind follows from the stamps by which the masters
+// order waiters, of a library that tells them, or else from when the calls began.
 //
 // Readers, and holders of permits, may get in together: those at the head of the line are let in by one
 // call, with a message for each, and learn of it in any order. So there the first must have waited for as
-// long again. And since only the first in each client's own line stands in that of the masters (see
-// docs/algorithm.md, "Waiting"), one behind it cannot get in together with others who came later: it comes
-// to the masters' line only then.
+// long again.
 //
 // What faults do to the order is not promised: a master that restarts has forgotten its queue, and a client
-// that is cut off has no place in it. So a pair is not judged if there was any fault from when the first
-// began to wait, or shortly before. Nor is it if meanwhile one of the two processes or a master did not run:
-// that loses nothing, so it does not matter before.
+// that is cut off has no place in it. So a pair is not judged if there was any fault while the first was known
+// to stand in the queue, or in the second before, in which its client may not have heard what masters told it.
+// Where its place is not known, that is from shortly before it began to wait. Nor is a pair judged if meanwhile
+// one of the two processes or a master did not run: that loses nothing, so it does not matter before.
 func turns(r *record) Check {
 	check := Check{Name: Turns}
+	length := min(r.Over, r.End) - r.troubles[0].To
+	if length >= longEnough && slices.ContainsFunc(r.Calls, func(c *history.Call) bool { return c.Since > 0 }) {
+		check.Least = int(pairsPerMinute * length.Minutes())
+	}
 	for _, l := range r.lines() {
 		var waiting []*turn
 		for _, second := range l.waits {
@@ -45,30 +60,7 @@ func turns(r *record) Check {
 			}
 			waiting = kept
 			for _, first := range waiting {
-				margin, together := behind, first.call.Do == history.RLock && second.call.Do == history.RLock
-				if second.call.Do == history.Acquire {
-					margin, together = behindPermit, true
-				}
-				if second.call.At <= first.call.At+margin || second.granted == history.Never {
-					continue
-				}
-				overtook := first.ends > second.granted
-				if together {
-					overtook = first.ends > second.granted+margin
-				}
-				if overtook && second.call.Do != history.Lock && second.call.Do != history.LockFor && l.hidden(first, second, margin) {
-					continue
-				}
-				if !r.undisturbed(first, second) {
-					if overtook {
-						check.Unjudged++
-					}
-					continue
-				}
-				check.Looked++
-				if overtook {
-					check.Violations = append(check.Violations, r.overtaking(l, first, second))
-				}
+				r.pair(l, first, second, &check)
 			}
 			waiting = append(waiting, second)
 		}
@@ -76,8 +68,45 @@ func turns(r *record) Check {
 	return check
 }
 
+// pair judges two turns, of which the second was called later.
+func (r *record) pair(l *line, first, second *turn, check *Check) {
+	margin, together := behind, first.call.Do == history.RLock && second.call.Do == history.RLock
+	if second.call.Do == history.Acquire {
+		margin, together = behindPermit, true
+	}
+	stood := first.stoodBefore(second)
+	if second.granted == history.Never || !stood && second.call.At <= first.call.At+margin {
+		return
+	}
+	overtook := first.ends > second.granted
+	if together {
+		overtook = first.ends > second.granted+margin
+	}
+	if overtook && !stood && second.call.Do != history.Lock && second.call.Do != history.LockFor && l.hidden(first, second, margin) {
+		return
+	}
+	if !r.undisturbed(first, second, stood) {
+		if overtook {
+			check.Unjudged++
+		}
+		return
+	}
+	check.Looked++
+	if overtook {
+		check.Violations = append(check.Violations, r.overtaking(l, first, second))
+	}
+}
+
+// stoodBefore reports whether t has the earlier stamp of two and stood in the queue of each master before any
+// majority could give the other what it was granted. A permit may go past those at the head of the queue.
+func (t *turn) stoodBefore(second *turn) bool {
+	return t.call.Do != history.Acquire && t.call.Since < second.call.Since && t.call.Stands <= second.opens
+}
+
 // hidden reports whether the first of two callers stood behind another of its process, who got in together
-// with the second.
+// with the second. Only the first in each client's own line stands in that of the masters (see
+// docs/algorithm.md, "Waiting"), so one behind it cannot get in together with others who came later: it comes
+// to the masters' line only then.
 func (l *line) hidden(first, second *turn, margin time.Duration) bool {
 	return slices.ContainsFunc(l.waits, func(other *turn) bool {
 		return other.call.Who == first.call.Who && other.call.At < first.call.At && other.call.Do == second.call.Do &&
@@ -85,13 +114,20 @@ func (l *line) hidden(first, second *turn, margin time.Duration) bool {
 	})
 }
 
-// undisturbed reports whether nothing was done to masters and to two processes, from a while before the first
-// began to wait until the second was granted.
-func (r *record) undisturbed(first, second *turn) bool {
+// undisturbed reports whether nothing was done to masters and to two processes since the first stood in the
+// queue of each master, or if that is not known from a while before it began to wait, until the second was
+// granted.
+func (r *record) undisturbed(first, second *turn, stood bool) bool {
 	waited := history.Span{From: first.call.At, To: second.granted}
 	settled := history.Span{From: waited.From - r.Run.Lease - 2*time.Second, To: waited.To}
+	loses := time.Duration(0)
+	if stood {
+		waited.From, settled.From, loses = first.call.Stands, first.call.Stands-time.Second, losesPlace
+	}
 	who := append([]string{first.call.Who, second.call.Who}, r.Run.Masters...)
-	return !r.troubled(settled) && !r.troubled(waited, who...)
+	return !slices.ContainsFunc(r.troubles, func(t trouble) bool {
+		return t.who == "" && t.within(settled) || t.within(waited) && t.To-t.From >= loses && slices.Contains(who, t.who)
+	})
 }
 
 func (r *record) overtaking(l *line, first, second *turn) history.Violation {

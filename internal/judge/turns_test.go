@@ -174,6 +174,79 @@ func TestTurns(t *testing.T) {
 			  10.9 c1 grant 1 a until=13
 			> 11.0 c2 grant 1 a shared until=13
 			> 11.2 c1 grant 2 a shared until=13`, "c1, which asked 400ms earlier", false},
+		{"a millisecond behind one who stood in the queue", `
+			  9.0    c3 call 1 lock a
+			  9.1    c3 grant 1 a until=12
+			> 10.0   c1 call 1 lock a
+			> 10.001 c2 call 1 lock a
+			  10.001 c1 queues 1 since=7
+			  10.002 c2 queues 1 since=8
+			  10.002 c1 stands 1 since=7
+			  10.5   c3 call 2 unlock hold=1
+			> 10.6   c2 grant 1 a until=13
+			> 10.7   c1 grant 1 a until=13`, "c1, which asked 1ms earlier, was granted it 100ms after that", false},
+		{"a millisecond behind one who stood there too late", `
+			9.0    c3 call 1 lock a
+			9.1    c3 grant 1 a until=12
+			10.0   c1 call 1 lock a
+			10.001 c2 call 1 lock a
+			10.001 c1 queues 1 since=7
+			10.002 c2 queues 1 since=8
+			10.5   c3 call 2 unlock hold=1
+			10.501 c1 stands 1 since=7
+			10.6   c2 grant 1 a until=13
+			10.7   c1 grant 1 a until=13`, "", false},
+		{"a millisecond behind one who stood there when a lease may have run out", `
+			9.0    c3 call 1 lockfor a
+			9.1    c3 grant 1 a until=10.0
+			10.0   c1 call 1 lock a
+			10.001 c2 call 1 lock a
+			10.001 c1 queues 1 since=7
+			10.002 c2 queues 1 since=8
+			10.003 c1 stands 1 since=7
+			10.5   c3 call 2 unlock hold=1
+			10.6   c2 grant 1 a until=13
+			10.7   c1 grant 1 a until=13`, "", false},
+		{"with the earlier stamp, by another client's clock", `
+			9.0    c3 call 1 lock a
+			9.1    c3 grant 1 a until=12
+			10.0   c1 call 1 lock a
+			10.001 c2 call 1 lock a
+			10.001 c1 queues 1 since=8
+			10.002 c2 queues 1 since=7
+			10.002 c1 stands 1 since=8
+			10.5   c3 call 2 unlock hold=1
+			10.6   c2 grant 1 a until=13
+			10.7   c1 grant 1 a until=13`, "", false},
+		{"a reader beside readers, behind a writer who stood in the queue", `
+			  9.0    c3 call 1 rlock a
+			  9.1    c3 grant 1 a shared until=12
+			> 10.0   c1 call 1 lock a
+			  10.001 c1 queues 1 since=7
+			  10.002 c1 stands 1 since=7
+			> 10.003 c2 call 1 rlock a
+			  10.004 c2 queues 1 since=8
+			> 10.005 c2 grant 1 a shared until=13
+			  10.5   c3 call 2 unlock hold=1
+			> 10.7   c1 grant 1 a until=13`, "c1, which asked 3ms earlier", false},
+		{"who stood in the queue and was away for a moment", `
+			> 10.0   c1 call 1 lock a
+			  10.001 c1 queues 1 since=7
+			  10.002 c1 stands 1 since=7
+			> 10.1   c2 call 1 lock a
+			  10.102 c2 queues 1 since=8
+			> 10.15  c1 stall from=10.01
+			> 10.2   c2 grant 1 a until=13
+			> 10.7   c1 grant 1 a until=13`, "c1, which asked 100ms earlier", false},
+		{"who stood in the queue and was away for too long", `
+			10.0   c1 call 1 lock a
+			10.001 c1 queues 1 since=7
+			10.002 c1 stands 1 since=7
+			10.1   c2 call 1 lock a
+			10.102 c2 queues 1 since=8
+			10.22  c1 stall from=10.01
+			10.3   c2 grant 1 a until=13
+			10.7   c1 grant 1 a until=13`, "", false},
 		{"when the run has just begun", `
 			3.0 c1 call 1 lock a
 			3.2 c2 call 1 lock a
@@ -196,5 +269,20 @@ func TestTurnsNotJudged(t *testing.T) {
 	}
 	if check := turns(r); check.Unjudged != 1 || check.Looked != 0 {
 		t.Errorf("%d not judged, looked at %d; want 1, 0", check.Unjudged, check.Looked)
+	}
+}
+
+// TestTurnsAreTooFew: a run of a minute that tells the stamps of its waiters has fifty pairs at least.
+func TestTurnsAreTooFew(t *testing.T) {
+	h, _ := story(`
+		10.0 c1 call 1 lock a
+		10.0 c1 queues 1 since=7
+		60.0 r  over`).read(t)
+	r, err := newRecord(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if check := turns(r); check.Least != 50 || check.Verdict() != Failed || check.Details() != "looked at 0, want 50" {
+		t.Errorf("%s, %s; want it to fail, with 50 pairs", check.Verdict(), check.Details())
 	}
 }

@@ -24,7 +24,7 @@ func (r *Report) WriteTo(out io.Writer) (int64, error) {
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for i := range r.Checks {
 		c := &r.Checks[i]
-		fmt.Fprintf(table, "%s\t%s\tlooked at %d%s\n", c.Name, c.Verdict(), c.Looked, c.details())
+		fmt.Fprintf(table, "%s\t%s\t%s\n", c.Name, c.Verdict(), c.Details())
 	}
 	_ = table.Flush() // to a Builder
 	r.Summary.write(&text)
@@ -57,10 +57,13 @@ func Tell(v history.Violation) string {
 	return text.String()
 }
 
-// details says what else there is to a check's verdict.
-func (c *Check) details() string {
+// Details says what there is to a check's verdict.
+func (c *Check) Details() string {
 	broken, unpromised := c.Count()
-	details := []string{""}
+	details := []string{fmt.Sprintf("looked at %d", c.Looked)}
+	if c.Looked < c.Least {
+		details = append(details, fmt.Sprintf("want %d", c.Least))
+	}
 	for _, d := range []struct {
 		n    int
 		what string

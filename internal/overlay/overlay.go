@@ -16,22 +16,6 @@ import (
 // Files are the files that differ, or are not on the disk: their texts by their absolute paths.
 type Files map[string]string
 
-// Replace replaces old, which the file at path must have exactly once.
-func (f Files) Replace(path, old, with string) error {
-	if _, ok := f[path]; !ok {
-		source, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		f[path] = string(source)
-	}
-	if n := strings.Count(f[path], old); n != 1 {
-		return fmt.Errorf("%s has %q %d times, want once: it is too different", path, old, n)
-	}
-	f[path] = strings.Replace(f[path], old, with, 1)
-	return nil
-}
-
 // Write writes the files into folder, and returns the name of the file that go build -overlay wants.
 func (f Files) Write(folder string) (string, error) {
 	replace := make(map[string]string, len(f))

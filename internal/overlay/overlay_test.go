@@ -18,8 +18,12 @@ func TestOverlay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	files := Files{filepath.Join(root, "word.go"): "package main\n\nconst word = \"laid over\"\n"}
-	if err := files.Replace(main, `"on the disk"`, "word"); err != nil {
+	edits, err := ReadEdits("@@ main.go\n# Says another word.\n-func main() { print(\"on the disk\") }\n+func main() { print(word) }\n\n@@ word.go\n+package main\n+\n+const word = \"laid over\"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := Files{}
+	if err := files.Apply(root, edits); err != nil {
 		t.Fatal(err)
 	}
 	list, err := files.Write(t.TempDir())
@@ -36,15 +40,23 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-func TestReplaceOnce(t *testing.T) {
-	const path = "/nowhere/a.go"
-	for text, ok := range map[string]bool{"one": true, "two": false, "one and one": false} {
-		err := Files{path: text}.Replace(path, "one", "1")
+// Lines are replaced where they stand once, and whole.
+func TestApplyOnce(t *testing.T) {
+	for text, ok := range map[string]bool{"one\n": true, "two\n": false, "one\none\n": false, "one and\n": false, "no one\n": false} {
+		err := Files{"/nowhere/a.go": text}.Apply("/nowhere", []Edit{{File: "a.go", Old: "one\n", New: "1\n"}})
 		if (err == nil) != ok {
-			t.Errorf("Replace in %q = %v, want it to work: %v", text, err, ok)
+			t.Errorf("Apply to %q = %v, want it to work: %v", text, err, ok)
 		}
 	}
-	if err := (Files{}).Replace(path, "one", "1"); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("Replace in a file that is not there = %v", err)
+	if err := (Files{}).Apply("/nowhere", []Edit{{File: "a.go", Old: "one\n"}}); err == nil || !strings.Contains(err.Error(), "a.go") {
+		t.Errorf("Apply to a file that is not there = %v", err)
+	}
+}
+
+func TestReadEdits(t *testing.T) {
+	for _, text := range []string{"", "-one\n", "@@ a.go\none\n"} {
+		if edits, err := ReadEdits(text); err == nil {
+			t.Errorf("ReadEdits(%q) = %v, want an error", text, edits)
+		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package redisserver finds the redis-server of this machine for tests that need a real one, and
-// installs it where that needs nobody's consent: as root, on a system with apt-get.
+// Package redisserver finds the redis-server of this machine for tests that need a real one, and other programs
+// that tests need, and installs them where that needs nobody's consent: as root, on a system with apt-get.
 package redisserver
 
 import (
@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// ErrMissing says that there is no redis-server, and that it cannot be installed.
-var ErrMissing = errors.New("redis-server is missing, and only root can install it, with apt-get")
+// ErrMissing says that there is no such program, and that it cannot be installed.
+var ErrMissing = errors.New("is missing, and only root can install it, with apt-get")
 
 // Path returns the path of redis-server, or "" if there is none.
 //
@@ -27,31 +27,28 @@ func Path() string {
 	return ""
 }
 
-// CanInstall reports whether Find can install the program.
-func CanInstall() bool {
-	_, err := exec.LookPath("apt-get")
-	return err == nil && os.Geteuid() == 0
-}
-
 // Find returns the path of redis-server, after installing it if need be.
-func Find() (string, error) {
-	if found := Path(); found != "" {
+func Find() (string, error) { return Need("redis-server", "redis-tools", Path) }
+
+// Need returns what look finds, the path of a program or "", after installing the Debian package that has it if
+// need be. It says so on stderr. The error matches [ErrMissing] if it cannot be installed.
+func Need(program, debian string, look func() string) (string, error) {
+	if found := look(); found != "" {
 		return found, nil
 	}
-	if !CanInstall() {
-		return "", ErrMissing
+	if _, err := exec.LookPath("apt-get"); err != nil || os.Geteuid() != 0 {
+		return "", fmt.Errorf("%s %w", program, ErrMissing)
 	}
-	if err := Install("redis-tools"); err != nil {
+	if err := install(debian); err != nil {
 		return "", err
 	}
-	if found := Path(); found != "" {
+	if found := look(); found != "" {
 		return found, nil
 	}
-	return "", errors.New("redis-tools is installed but has no redis-server: install redis-server by hand")
+	return "", fmt.Errorf("%s is installed but has no %s: install it by hand", debian, program)
 }
 
-// Install installs a Debian package, and says so on stderr. CanInstall must be true.
-func Install(debian string) error {
+func install(debian string) error {
 	fmt.Fprintln(os.Stderr, "installing", debian, "with apt-get, for the tests")
 	for _, args := range [][]string{
 		{"update"},

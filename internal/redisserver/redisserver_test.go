@@ -1,6 +1,7 @@
 package redisserver_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -22,7 +23,8 @@ func TestFind(t *testing.T) {
 // TestMissing: a machine without the program, whose PATH has no apt-get either.
 func TestMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if path, err := redisserver.Find(); err != redisserver.ErrMissing {
-		t.Errorf("Find = %q, %v; want %v", path, err, redisserver.ErrMissing)
+	const want = "redis-server is missing, and only root can install it, with apt-get"
+	if path, err := redisserver.Find(); !errors.Is(err, redisserver.ErrMissing) || err.Error() != want {
+		t.Errorf("Find = %q, %v; want %s", path, err, want)
 	}
 }

@@ -1,9 +1,6 @@
 package style_test
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"go/ast"
 	"go/importer"
 	"go/parser"
@@ -12,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -135,24 +131,8 @@ func nameOf(t types.Type) string {
 // exportsOf returns an importer of what a package of the module in folder and its tests import.
 func exportsOf(t *testing.T, folder, pkg string) types.Importer {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-test", "-json=ImportPath,Export", pkg)
-	command.Dir = folder
-	var complaint bytes.Buffer
-	command.Stderr = &complaint
-	out, err := command.Output()
-	if err != nil {
-		t.Fatalf("go list %s: %v\n%s", pkg, err, &complaint)
-	}
 	exports := map[string]string{}
-	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
-		var p struct{ ImportPath, Export string }
-		err := decoder.Decode(&p)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, p := range listIn(t, folder, nil, "-export", "-deps", "-test", pkg) {
 		exports[p.ImportPath] = p.Export
 	}
 	return importer.ForCompiler(token.NewFileSet(), "gc", func(path string) (io.ReadCloser, error) {

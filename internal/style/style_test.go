@@ -36,25 +36,26 @@ var rooms = map[string][]string{
 	"clock":                  {"golang.org/x/sys"},
 	"node/script":            {"ours/internal/quote", redigo},
 	"node":                   {"ours/node/script", "ours/internal/quote", "ours/internal/tracer", "ours/redlocktrace", "ours/clock", redigo},
-	"multilock":              {"ours/multilock/protocol", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/quote", "ours/internal/tracer", "ours/redlocktrace", "github.com/google/uuid", multierror},
-	"redlock":                {"ours/multilock", "ours/node", "ours/node/script", "ours/clock", "ours/internal/tracer", "ours/redlocktrace", redigo, "github.com/google/uuid", multierror},
+	"internal/witness":       {"ours/multilock/protocol", "ours/node/script", "ours/clock"},
+	"multilock/terms":        {"ours/node/script", "ours/quorum"},
+	"multilock":              {"ours/multilock/protocol", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/quote", "ours/internal/tracer", "ours/internal/witness", "ours/redlocktrace", "github.com/google/uuid", multierror},
+	"redlock":                {"ours/multilock", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/clock", "ours/internal/tracer", "ours/redlocktrace", redigo, "github.com/google/uuid", multierror},
 	"redlocktrace":           {},
 	"internal/tracer":        {"ours/redlocktrace", "ours/quorum"},
 	"node/script/twin":       {},
-	"doctor":                 {"ours/redlock", "ours/multilock", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/quote", redigo},
+	"doctor":                 {"ours/redlock", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/quote", redigo},
 	"redlocktest":            {redigo, "github.com/alicebob/miniredis/v2"},
 	"cmd/redlock":            {"ours/redlock", "ours/doctor", "ours/quorum", "ours/redlocktrace", "ours/redlocktest", "ours/internal/history", "ours/internal/picture", "ours/internal/quote", redigo, "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2", "golang.org/x/sys", multierror},
 	"internal/answered":      {"ours/node/script", "ours/redlocktest", redigo},
 	"internal/redisserver":   {},
 	"internal/quote":         {},
-	"internal/tally":         {},
 	"integration":            {},
 	"integration/fleet":      {"ours/internal/redisserver", redigo, "github.com/ory/dockertest/v3"},
 	"integration/wire":       {},
 	"integration/register":   {"ours/internal/history"},
 	"integration/skew":       {"ours/internal/overlay"},
 	"integration/workload":   {"ours/internal/boottime", "ours/internal/history", "ours/integration/register"},
-	"integration/client":     {"ours/redlock", "ours/internal/failure", "ours/internal/history", "ours/integration/workload"},
+	"integration/client":     {"ours/redlock", "ours/redlocktrace", "ours/internal/failure", "ours/internal/history", "ours/internal/witness", "ours/integration/workload"},
 	"integration/trial":      {"ours/internal/boottime", "ours/internal/history", "ours/integration/fleet", "ours/integration/wire", "ours/integration/register", "ours/integration/skew", "ours/integration/workload", "ours/internal/judge", "ours/internal/picture", redigo},
 	"integration/chaos":      {"ours/internal/beside", "ours/internal/history", "ours/internal/judge", "ours/integration/trial"},
 	"internal/boottime":      {"golang.org/x/sys"},
@@ -64,9 +65,9 @@ var rooms = map[string][]string{
 	"internal/deterministic": {},
 	"internal/beside":        {},
 	"internal/overlay":       {},
-	"verify/simulation":      {"ours/internal/deterministic", "ours/internal/overlay"},
+	"verify/simulation":      {"ours/internal/deterministic", "ours/internal/overlay", "ours/multilock/protocol"},
 	"internal/picture":       {"ours/internal/history"},
-	"verify/model":           {"ours/multilock/protocol", "ours/node/script/twin", "ours/clock"},
+	"verify/model":           {"ours/internal/history", "ours/internal/picture", "ours/multilock/protocol", "ours/node/script", "ours/node/script/twin", "ours/quorum", "ours/clock"},
 	"verify/mutants":         {"ours/internal/beside", "ours/internal/overlay"},
 	"internal/style":         {}, // this file
 }
@@ -84,18 +85,24 @@ const (
 // pkg is the part of go list -json that the rules need.
 type pkg struct {
 	ImportPath string
-	Dir        string
 	Doc        string
+	Export     string
 	Standard   bool
 	Imports    []string
 	Module     *struct{ Path string }
 }
 
 // list runs go list -json for one system and decodes the packages it names.
-func list(t *testing.T, goos string, args ...string) (pkgs []pkg) {
+func list(t *testing.T, goos string, args ...string) []pkg {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json=ImportPath,Dir,Doc,Standard,Imports,Module"}, args...)...)
-	command.Env = append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0")
+	return listIn(t, ".", append(os.Environ(), "GOOS="+goos, "CGO_ENABLED=0"), args...)
+}
+
+// listIn runs go list -json in the folder of a module.
+func listIn(t *testing.T, folder string, env []string, args ...string) (pkgs []pkg) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), "go", append([]string{"list", "-json=ImportPath,Doc,Export,Standard,Imports,Module"}, args...)...)
+	command.Dir, command.Env = folder, env
 	var complaint bytes.Buffer
 	command.Stderr = &complaint
 	out, err := command.Output()

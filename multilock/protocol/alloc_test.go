@@ -105,19 +105,25 @@ func TestStepsDoNotAllocate(t *testing.T) {
 		})
 	}
 	t.Run("a hold", func(t *testing.T) {
-		var h Hold
+		var h Entries[int]
+		var first [2]Entry[int]
 		var out HoldEffects
 		got := testing.AllocsPerRun(100, func() {
-			now := clock.Instant{}
-			h.Step(&conf, now, &HoldEvent{Kind: HoldWon, Until: now.Add(full), At: 31, Wish: Wish{Watched: true, Lease: lease}}, &out)
-			h.Step(&conf, now, &HoldEvent{Kind: HoldRenew}, &out)
+			now, watched := clock.Instant{}, Wish{Watched: true, Lease: lease}
+			h = Entries[int]{List: first[:0]}
+			step := func(key int, ev HoldEvent) { h.Step(&conf, now, key, &ev, &out) }
+			step(0, HoldEvent{Kind: HoldWon, Until: now.Add(full), At: 31, Wish: watched})
+			step(0, HoldEvent{Kind: HoldRenew})
 			r := Renewal{Sent: now, Lease: lease}
 			for i := range 5 {
 				if ev, ok := r.Step(&conf, i, FoundHold); ok {
-					h.Step(&conf, now, &ev, &out)
+					step(0, ev)
 				}
 			}
-			h.Step(&conf, now, &HoldEvent{Kind: HoldEnd}, &out)
+			step(1, HoldEvent{Kind: HoldEnter})
+			step(1, HoldEvent{Kind: HoldEntered, Until: now.Add(full), Wish: watched})
+			step(0, HoldEvent{Kind: HoldLeft})
+			step(1, HoldEvent{Kind: HoldLeft})
 		})
 		if got != 0 || h.State != Released {
 			t.Errorf("%v allocations on the way to %v, want none to %v", got, h.State, Released)

@@ -134,8 +134,8 @@ func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effect
 		if c.contends() && ev.Try == c.Try {
 			c.answer(conf, now, ev, out)
 		}
-		if (c.State == Settling || c.State == Won) && ev.Try == c.Try {
-			c.Short = c.Short || ev.Outcome == Yes && ev.Slot != c.Slot
+		if ev.Outcome == Yes {
+			c.beside(ev)
 		}
 	case Entered:
 		if c.contends() && ev.Try == c.Try {
@@ -147,6 +147,7 @@ func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effect
 		if c.contends() && ev.Try == c.Try && c.Want.Wait { // others stand in no queue
 			c.handedOff(conf, now, ev, out)
 		}
+		c.beside(ev)
 	case Raised:
 		if c.State == Settling && ev.Try == c.Try && ev.Round == uint32(c.Raises) {
 			c.raised(conf, now, ev, out)
@@ -181,6 +182,13 @@ func (c *Contender) begin(now clock.Instant) {
 func (c *Contender) first(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.State = Asking
 	c.ask(conf, now, ev, All(conf.Masters), out)
+}
+
+// beside notes that a master gave another slot than was won. The first renewal gives that up.
+func (c *Contender) beside(ev *Event) {
+	if (c.State == Settling || c.State == Won) && ev.Try == c.Try && ev.Slot != c.Slot {
+		c.Short = true
+	}
 }
 
 // contends reports whether votes count.

@@ -1,8 +1,6 @@
 package protocol
 
 import (
-	"fmt"
-	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -43,102 +41,140 @@ func TestEntriesWish(t *testing.T) {
 		{name: "two leases", entries: []Wish{wish(3, 5), wish(8, 5)}, want: wish(8, 5)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			var e Entries[int]
+			s := entriesScene{T: t}
 			for i, w := range tt.entries {
-				e.Ask()
-				e.Add(i, w)
+				s.enters(i, w)
 			}
 			for _, i := range tt.left {
-				e.Leave(i)
+				s.step(i, HoldEvent{Kind: HoldLeft})
 			}
 			for _, i := range tt.leaked {
-				if !e.Leak(i) {
+				if !s.Leak(i) {
 					t.Errorf("Leak(%d) = false, want true", i)
 				}
 			}
-			if got := e.Wish(); got != tt.want {
-				t.Errorf("Wish = %+v, want %+v", got, tt.want)
+			if tt.want.Lease == 0 {
+				tt.want.Lease = s.Wish.Lease // of no renewal
 			}
-			if got, want := e.Leaked(), len(tt.leaked) > 0; got != want {
+			if s.Wish != tt.want {
+				t.Errorf("%+v is wanted, want %+v", s.Wish, tt.want)
+			}
+			if got, want := s.Leaked(), len(tt.leaked) > 0; got != want {
 				t.Errorf("Leaked = %v, want %v", got, want)
 			}
 		})
 	}
 }
 
+// entriesScene is a hold that is valid for an hour, unless something ends it.
+type entriesScene struct {
+	*testing.T
+	Entries[int]
+	conf Config
+	out  HoldEffects
+	told []int // the hold counts that the masters were to set
+}
+
+func (s *entriesScene) step(key int, ev HoldEvent) {
+	s.conf = Config{Masters: 3, Times: Usual}
+	s.Step(&s.conf, clock.Instant{}, key, &ev, &s.out)
+	if s.out.Count > 0 {
+		s.told = append(s.told, s.out.Count)
+	}
+}
+
+// enters adds an entry, the first of which makes the hold.
+func (s *entriesScene) enters(key int, w Wish) {
+	hour := clock.Instant{}.Add(time.Hour)
+	if len(s.List) == 0 {
+		s.step(key, HoldEvent{Kind: HoldWon, Until: hour, At: 0b111, Wish: w})
+		return
+	}
+	s.step(key, HoldEvent{Kind: HoldEnter})
+	s.step(key, HoldEvent{Kind: HoldEntered, Until: hour, Wish: w})
+}
+
 // That a fixed lease is left to end by itself is no mistake, unless somebody has the hold renewed.
 func TestEntriesLeak(t *testing.T) {
-	var e Entries[string]
-	for name, w := range map[string]Wish{"fixed": wish(0, 0), "watched": wish(3, 0)} {
-		e.Ask()
-		e.Add(name, w)
-	}
-	if !e.Leak("fixed") || !e.Leak("watched") {
+	s := entriesScene{T: t}
+	s.enters(0, wish(0, 0))
+	s.enters(1, wish(3, 0))
+	if !s.Leak(0) || !s.Leak(1) {
 		t.Error("Leak = false, want that an entry of a renewed hold is missed")
 	}
-	e = Entries[string]{}
-	e.Ask()
-	e.Add("fixed", wish(0, 0))
-	if e.Leak("fixed") || e.Leaked() {
+	s = entriesScene{T: t}
+	s.enters(0, wish(0, 0))
+	if s.Leak(0) || s.Leaked() {
 		t.Error("Leak = true, want that a fixed lease may be left to end")
 	}
 }
 
-// Whatever becomes of entries, and in whatever order, each is given back once, counts as long as it may be
-// given back, and all can be told of the end.
-//
-// Replay one seed: go test ./multilock/protocol -run 'TestEntriesWalk/seed=17$' -v
-func TestEntriesWalk(t *testing.T) {
-	for seed := range uint64(500) {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 0))
-			var e Entries[int]
-			var held, told []int // keys; told once it has ended
-			asked, ended := 0, false
-			for n := range 60 {
-				switch k := r.IntN(n + 1); r.IntN(6) {
-				case 0:
-					if !ended {
-						e.Ask()
-						asked++
-					}
-				case 1, 2:
-					if asked > 0 && !ended {
-						e.Add(n, wish(r.IntN(3), r.IntN(3)))
-						asked--
-						held = append(held, n)
-					}
-				case 3:
-					if asked > 0 {
-						e.Drop()
-						asked--
-					}
-				case 4:
-					i := slices.Index(held, k)
-					if got := e.Has(k); got != (i >= 0) {
-						t.Fatalf("step %d: Has(%d) = %v, and %v are held", n, k, got, held)
-					}
-					e.Leave(k)
-					if i >= 0 {
-						held = slices.Delete(held, i, i+1)
-					}
-				case 5:
-					if r.IntN(10) == 0 && !ended {
-						e.End()
-						ended, told = true, slices.Clone(held)
-					}
-				}
-				inList := held
-				if ended {
-					inList = told
-				}
-				var keys []int
-				for i := range e.Len() {
-					keys = append(keys, e.Key(i))
-				}
-				if !slices.Equal(keys, inList) || e.Count() != len(inList)+asked {
-					t.Fatalf("step %d: %v and %d that were asked for, Count = %d, want %v and %d", n, keys, asked, e.Count(), inList, asked)
-				}
+// What the masters are told, and what ends the hold, in the order in which callers enter and leave it.
+func TestEntries(t *testing.T) {
+	fixed := wish(0, 0)
+	for name, tt := range map[string]struct {
+		story func(s *entriesScene)
+		told  []int
+		state HoldState
+	}{
+		"each leaves": {func(s *entriesScene) {
+			s.enters(1, fixed)
+			s.step(0, HoldEvent{Kind: HoldLeft})
+			s.step(1, HoldEvent{Kind: HoldLeft})
+		}, []int{2, 1}, Released},
+		"twice": {func(s *entriesScene) {
+			s.enters(1, fixed)
+			s.step(1, HoldEvent{Kind: HoldLeft})
+			s.step(1, HoldEvent{Kind: HoldLeft})
+		}, []int{2, 1}, Valid},
+		"the others leave while one is asked for": {func(s *entriesScene) {
+			s.step(1, HoldEvent{Kind: HoldEnter})
+			s.step(0, HoldEvent{Kind: HoldLeft})
+			s.step(1, HoldEvent{Kind: HoldEntered, Until: s.Until})
+		}, []int{2, 1}, Valid},
+		"the last that is asked for is denied": {func(s *entriesScene) {
+			s.step(1, HoldEvent{Kind: HoldEnter})
+			s.step(0, HoldEvent{Kind: HoldLeft})
+			s.step(1, HoldEvent{Kind: HoldDenied})
+		}, []int{2, 1}, Released},
+		"one is denied": {func(s *entriesScene) {
+			s.step(1, HoldEvent{Kind: HoldEnter})
+			s.step(1, HoldEvent{Kind: HoldDenied})
+		}, []int{2, 1}, Valid},
+		"one finds it lost": {func(s *entriesScene) {
+			s.step(1, HoldEvent{Kind: HoldEnter})
+			s.step(1, HoldEvent{Kind: HoldDenied, Lost: true, Writer: true})
+		}, []int{2}, Lost},
+		"one finds the writer lost that has become a reader": {func(s *entriesScene) {
+			s.step(1, HoldEvent{Kind: HoldEnter})
+			s.step(0, HoldEvent{Kind: HoldDowngrade})
+			s.step(1, HoldEvent{Kind: HoldDenied, Lost: true, Writer: true})
+			s.step(0, HoldEvent{Kind: HoldLost, Writer: true})
+		}, []int{2, 1, 1}, Valid},
+		"a writer to a reader": {func(s *entriesScene) {
+			s.step(0, HoldEvent{Kind: HoldDowngrade})
+			s.step(1, HoldEvent{Kind: HoldEnter})
+			s.step(1, HoldEvent{Kind: HoldEnter, Shared: true})
+		}, []int{2}, Valid},
+		"after the end": {func(s *entriesScene) {
+			s.step(1, HoldEvent{Kind: HoldEnter})
+			s.step(0, HoldEvent{Kind: HoldLost})
+			s.step(1, HoldEvent{Kind: HoldEntered, Until: s.Until})
+			s.step(1, HoldEvent{Kind: HoldEnter})
+			if len(s.List) != 1 || !s.Has(0) {
+				s.Errorf("entries %+v of a hold that has ended, want the one", s.List)
+			}
+			if s.step(0, HoldEvent{Kind: HoldLeft}); s.Has(0) || len(s.List) != 1 {
+				s.Errorf("entries %+v, want the one in the list, and given back", s.List)
+			}
+		}, []int{2}, Lost},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := entriesScene{T: t}
+			s.enters(0, fixed)
+			tt.story(&s)
+			if !slices.Equal(s.told, tt.told) || s.State != tt.state {
+				t.Errorf("the masters were told %v, and it is %v; want %v and %v", s.told, s.State, tt.told, tt.state)
 			}
 		})
 	}

@@ -129,7 +129,7 @@ type Event struct {
 	// What the driver knows and draws.
 	Trip time.Duration // bound on the round trip to the q-th fastest master
 	Lot  uint32        // a random number
-	Told bool          // it hears of hand-offs from a majority of the masters, or is about to
+	Told bool          // it hears of hand-offs from a majority of the masters
 }
 
 // draw returns a random duration below d, and notes that chance had a say.

@@ -83,6 +83,12 @@ const (
 	HoldDoubt                     // the masters in At may have forgotten it
 	HoldLost                      // so few masters have it that somebody else may have the lock
 	HoldDue                       // the end of validity has come
+
+	// Of its entries, see [Entries].
+	HoldEnter   // its owner wants to enter it again, Shared if as a reader
+	HoldEntered // a majority confirmed that, Until then
+	HoldDenied  // no majority did
+	HoldLeft    // an entry was given back
 )
 
 // HoldEvent is something that happened to a [Hold].
@@ -90,10 +96,11 @@ type HoldEvent struct {
 	Kind   HoldKind
 	Until  clock.Instant
 	At     Set
-	Wish   Wish          // of HoldWon and HoldWatch
+	Wish   Wish          // of HoldWon, HoldWatch and HoldEntered
 	Short  bool          // of HoldWon: as the contender has it
 	Shared bool          // of HoldWon: with other readers
-	Writer bool          // of HoldLost: it was found by a renewal that was sent for a writer
+	Lost   bool          // of HoldDenied: as HoldLost says
+	Writer bool          // of HoldLost: it was found by what was sent for a writer
 	Trip   time.Duration // bound on the round trip to the q-th fastest master
 }
 
@@ -101,6 +108,7 @@ type HoldEvent struct {
 // renewed, is read off the hold.
 type HoldEffects struct {
 	Release Set // give it back at these masters
+	Count   int // above 0: have the masters set this hold count, which they must confirm to an entry
 }
 
 // Live reports whether the hold has not ended.
@@ -145,7 +153,8 @@ func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEff
 	case HoldRenewed:
 		h.extend(now, ev.Until)
 		if h.State == Short {
-			h.State, h.Due = Valid, false // the next try is not needed
+			// The next try is not needed, unless a doubt has made it due.
+			h.State, h.Due = Valid, h.Watched && h.Due && reached(now, h.RenewAt)
 		}
 		h.schedule(conf, now, ev.Trip)
 	case HoldExtended:
@@ -192,15 +201,18 @@ func (h *Hold) extend(now, until clock.Instant) {
 	}
 }
 
-// Want has the hold renewed as its entries want it from now on. Where they do not want it, it ends with
-// its validity: a renewal that is due is not made, unless it is the first of a hold that was handed off.
-// It needs no instant, and makes no renewal due, which HoldWatch does.
+// Want has the hold renewed as its entries want it from now on. Where they do not want it, or no longer when the
+// next renewal is due, it ends with its validity: that renewal is not made, unless it is the first of a hold
+// that was handed off. Want needs no instant, and makes no renewal due, which HoldWatch does.
 func (h *Hold) Want(w Wish) {
 	if !w.Watched {
 		w.Lease = h.Lease
 	}
 	h.Wish = w
-	if !w.Watched && h.State != Short {
+	if h.Due && h.Limited && reached(h.RenewAt, h.Limit) {
+		h.Watched = false
+	}
+	if !h.Watched && h.State != Short {
 		h.Due = false
 	}
 }

@@ -97,7 +97,15 @@ func TestDoubtIsCleared(t *testing.T) {
 		s.at(2 * time.Second).step(HoldEvent{Kind: HoldDoubt, At: 0b100}).wantDue(time.Second + lease/3) // it was not there
 	})
 	playHold(t, HoldEvent{}, func(s *holdScene) { s.step(doubt).wantNoneDue() })
-	playHold(t, HoldEvent{Short: true}, func(s *holdScene) { s.at(ms).step(doubt).wantDue(ms) })
+	for _, watch := range []bool{false, true} { // of which one was under way, and may have counted that master
+		playHold(t, HoldEvent{Short: true, Wish: Wish{Watched: watch}}, func(s *holdScene) {
+			if s.at(ms).step(doubt).wantDue(ms).at(2 * ms).renewed(full); watch {
+				s.wantDue(ms)
+			} else {
+				s.wantNoneDue()
+			}
+		})
+	}
 }
 
 // A hold that was handed off is renewed to the lease that was wanted, watched or not: soon, and once
@@ -169,5 +177,9 @@ func TestLimit(t *testing.T) {
 	first(lease/2, func(s *holdScene) { // one that is due before stays so
 		s.at(lease / 4).wants(s.h.Wish).wantDue(lease / 3)
 		s.wants(Wish{}).wantNoneDue() // until nobody wants it
+	})
+	playHold(t, watched, func(s *holdScene) { // or whoever wanted it for longer leaked
+		s.h.Want(limited(s.begin.Sub(clock.Instant{}) + lease/3))
+		s.wantNoneDue()
 	})
 }

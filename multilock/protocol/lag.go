@@ -18,19 +18,19 @@ import (
 // may yet show the same.
 type Lag struct {
 	Missed time.Duration      // in all
-	more   [Max]time.Duration // that each master has gained, and Missed does not account for
+	More   [Max]time.Duration // that each master has gained, and Missed does not account for
 }
 
 // Gained notes that the clock of master i has gained d, at most, and returns what that adds to Missed.
 func (l *Lag) Gained(conf *Config, i int, d time.Duration) time.Duration {
-	l.more[i] += d
-	_, last := quorum.Term(l.more[:conf.Masters])
+	l.More[i] += d
+	_, last := quorum.Term(l.More[:conf.Masters])
 	if last < 0 {
 		return 0
 	}
-	d = l.more[last]
-	for i := range l.more {
-		l.more[i] = max(0, l.more[i]-d)
+	d = l.More[last]
+	for i := range l.More {
+		l.More[i] = max(0, l.More[i]-d)
 	}
 	l.Missed += d
 	return d
@@ -38,4 +38,4 @@ func (l *Lag) Gained(conf *Config, i int, d time.Duration) time.Duration {
 
 // Steady notes that what master i has gained does not matter any more: what it voted for before has
 // ended.
-func (l *Lag) Steady(i int) { l.more[i] = 0 }
+func (l *Lag) Steady(i int) { l.More[i] = 0 }

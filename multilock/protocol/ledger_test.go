@@ -206,7 +206,7 @@ func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instan
 		until, _, _, _, majority := l.owner.majority(conf, now, after.Slot)
 		doubted := ev.Kind == Doubt && before.Masters[ev.Master].Voted && (left <= 0 || majority && left <= now.Left(until))
 		check(after.Until == before.Until || doubted, "the end of validity was moved to %v", after.Until)
-		crossed := ev.Kind == Answer && ev.Outcome == Yes && ev.Slot != after.Slot
+		crossed := (ev.Kind == HandedOff || ev.Kind == Answer && ev.Outcome == Yes) && ev.Slot != after.Slot
 		check(after.Short == before.Short || crossed && after.Short, "short is %v", after.Short)
 	}
 

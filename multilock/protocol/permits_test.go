@@ -21,6 +21,12 @@ func TestAPermitIsWonInOneRound(t *testing.T) {
 			t.Errorf("slot %d with token %d, short: %v, want slot 1 with 7, and that it moves soon", s.c.Slot, s.c.Token, s.c.Short)
 		}
 	})
+	play(t, 3, permits, func(s *scene) { // a hand-off of another one comes later
+		s.start().answers(yes(7).in(1), yes(7).in(1)).want(Won).handOffSlot(2, 1, 7, 0)
+		if s.c.Slot != 1 || !s.c.Short {
+			t.Errorf("slot %d, short: %v, want slot 1, and that it gives slot 0 up soon", s.c.Slot, s.c.Short)
+		}
+	})
 	play(t, 3, permits, func(s *scene) { // hand-offs as well
 		s.start().allAnswer(busy(x, time.Hour)).at(2*ms).handOffSlot(0, 1, 7, 2).handOffSlot(2, 1, 7, 2)
 		s.wantWon(shortValid, true, 7)

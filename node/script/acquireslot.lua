@@ -29,7 +29,7 @@ elseif redis.call('exists', slots, slots .. 'ends', queue) == 0 then
   if wrong then
     return wrong
   end
-  give(slots, start, owner, lease)
+  give(slots, start, owner, lease, true)
   return token == proposal and tonumber(start) or {tonumber(start), tonumber(token)}
 end
 

@@ -101,9 +101,15 @@ func (a Answer) Why() error {
 	return a.Err
 }
 
-// WithoutVotes returns a, the answer to a Renew, with an error in place of each vote: where the master has
-// the hold, or set it again. That it does not have it stays.
-func (a Answer) WithoutVotes(why error) Answer {
+// WithoutVotes returns a, the answer to c, with an error in place of each vote. That a master does not have a
+// hold that was to be renewed is none, and stays.
+func (c *Command) WithoutVotes(a Answer, why error) Answer {
+	if a.Outcome != Done || !c.Vouches() {
+		return a
+	}
+	if len(a.Renewed) == 0 {
+		return Answer{Outcome: Failed, Err: why}
+	}
 	for i, r := range a.Renewed {
 		if r > Absent {
 			a.spoil(i, Errored, why)
@@ -154,3 +160,18 @@ func (e *TakenError) Error() string {
 
 // Never is the time left of a lock that does not expire.
 const Never = time.Duration(1<<63 - 1)
+
+// SharedHolder is the holder that an [Answer] names if readers have the lock.
+const SharedHolder = "shared"
+
+// Reader is one that has a lock together with others.
+type Reader struct {
+	Owner string
+	Left  time.Duration // until its lease ends
+}
+
+// Crowd is who has a lock together, and who waits for it. Of either there are 32 at most.
+type Crowd struct {
+	Readers []Reader // those who have it the longest, the last of them last
+	Waiters []Waiter // the first ones, in their order
+}

@@ -2,8 +2,10 @@ package script
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gomodule/redigo/redis"
 )
@@ -65,7 +67,7 @@ func TestStepLooksAtFewOfTheDead(t *testing.T) {
 	withScripts(t, func(h *scriptFixture) {
 		post := h.subscribeClient("a")
 		h.heldByX()
-		h.register(id("a:r1"), 1, 10)
+		h.run(NewOwner("k", id("a:r1")).AcquireOrRegister(lease, asked(10)))
 		h.crowd("redlock_wait:{k}", 1000)
 		left := 1001
 		step := func(what string, cmd *Command, outcome Outcome) {
@@ -81,17 +83,20 @@ func TestStepLooksAtFewOfTheDead(t *testing.T) {
 			left = now
 		}
 		step("release", NewOwner("k", id("x:r0")).Release(1, 0), Done)
-		h.wantLock("after it", "", 0)
+		if holder := h.m.Holder("k"); holder != "" {
+			t.Errorf("after it %q has the lock, want nobody", holder)
+		}
 		step("try", NewOwner("k", id("y:r1")).Acquire(lease, 1), Refused)
 		step("reader", NewReader("k", id("y:r2")).Acquire(lease, 1), Refused)
 		for asks := 0; left > 1; asks++ {
 			if asks == 20 {
 				t.Fatalf("%d are left after %d asks", left, asks)
 			}
-			step("a later waiter", NewOwner("k", id("c:r1")).AcquireOrRegister(lease, QueueEntry{Round: 1, Since: 20, Lease: short, Proposal: 1}), Refused)
+			step("a later waiter", NewOwner("k", id("c:r1")).AcquireOrRegister(lease, asked(20)), Refused)
 		}
-		h.wantLock("then", id("a:r1"), short)
-		post.want(t, "to the first", id("a:r1 1 1 k"))
+		if got, want := post.take(), id("a:r1 1 50 k"); len(got) != 1 || got[0] != want {
+			t.Errorf("published %q, want %q: the first has it", got, want)
+		}
 	})
 }
 
@@ -101,9 +106,9 @@ func TestStepOfAPermitIsBounded(t *testing.T) {
 	for _, of := range []int{10, MaxPermits} {
 		for _, waiters := range []int{0, 1, 100, -100} { // below 0: they are gone
 			t.Run(fmt.Sprintf("K=%d/waiters=%d", of, waiters), func(t *testing.T) {
-				withPermits(t, func(p permits) {
+				withScripts(t, func(h *scriptFixture) {
 					if waiters > 0 {
-						p.subscribeClient("b")
+						h.subscribeClient("b")
 					}
 					permit := func(owner string, slot int) *Owner { return NewPermit("k", id(owner), of, slot) }
 					var all []*Command // in one call, since the script is compiled for each
@@ -113,7 +118,7 @@ func TestStepOfAPermitIsBounded(t *testing.T) {
 					for i := range max(waiters, -waiters) {
 						all = append(all, permit(fmt.Sprint("b:r", i), i%of).Register(asked(int64(i)+1)))
 					}
-					runAll(t, p.conn, all...)
+					runAll(t, h.conn, all...)
 					ask := asked(5000)
 					next := permit("b:r9999", 1)
 					for _, tt := range []struct {
@@ -134,7 +139,7 @@ func TestStepOfAPermitIsBounded(t *testing.T) {
 						{"a renewal that gives up another slot", Renew(lease, []Renewal{{Owner: permit("a:r5", 6), Token: 60}}), 170},
 						{"a force of one", ForceSlot("k", 7, 60), 170},
 					} {
-						a, commands, words := p.costs(tt.cmd)
+						a, commands, words := h.costs(tt.cmd)
 						if a.Outcome == Failed || commands > tt.commands || words > 8*tt.commands {
 							t.Errorf("%s: %v after %d commands with %d words, want %d commands at most, with 8 words each",
 								tt.what, a.Outcome, commands, words, tt.commands)
@@ -144,4 +149,68 @@ func TestStepOfAPermitIsBounded(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestManyReaders: one release lets in 32, and the next ask of one of the others the rest.
+func TestManyReaders(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		post := h.subscribeClient("a")
+		h.heldByX()
+		for i := range int64(40) {
+			h.run(reader(fmt.Sprint("a:r", 10+i)).AcquireOrRegister(lease, asked(10+i)))
+		}
+		h.run(NewOwner("k", id("x:r0")).Release(5, 0))
+		if got := len(post.take()); got != 32 {
+			t.Errorf("%d readers were told, want 32", got)
+		}
+		if got := h.run(reader("a:r49").AcquireOrRegister(lease, asked(49))); got.Outcome != Done {
+			t.Errorf("the next ask: answered %+v, want Done", got)
+		}
+		if got := len(post.take()); got != 7 {
+			t.Errorf("%d more readers were told, want 7", got)
+		}
+	})
+}
+
+// TestManyAreTold: an Inspect tells of the first who wait, or of the readers with the longest leases, and of no more.
+func TestManyAreTold(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		h.heldByX()
+		h.run(NewPermit("k", id("x:r0"), 1, 0).Acquire(lease, 50))
+		for i := range int64(101) {
+			owner := id(fmt.Sprint("b:r", i))
+			h.run(NewOwner("k", owner).AcquireOrRegister(lease, asked(i+1)))
+			h.run(NewPermit("k", owner, 1, 0).AcquireOrRegister(lease, asked(i+1)))
+			h.run(NewReader("read", owner).Acquire(lease+time.Duration(i)*time.Second, 5))
+		}
+		if told := h.run(Inspect("k")).Crowd.Waiters; len(told) != 32 || told[31].Owner != id("b:r31") {
+			t.Errorf("%v are told of a lock, want the first 32", told)
+		}
+		if told := h.run(Inspect("read")).Crowd.Readers; len(told) != 32 || told[31].Owner != id("b:r100") {
+			t.Errorf("%v read, want the last 32", told)
+		}
+		if told := h.run(InspectPermits("k")).Permits.Waiters; len(told) != 100 || told[99].Owner != id("b:r99") {
+			t.Errorf("%v are told of a semaphore, want the first hundred", told)
+		}
+	})
+}
+
+// TestPermitsLookNoFurther: a step looks at so much of the queue as does not hold up the master, and the
+// next one goes on from there.
+func TestPermitsLookNoFurther(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		for i := range int64(40) {
+			h.run(NewPermit("k", id(fmt.Sprintf("c:r%d", i)), 1, 0).Register(asked(i + 1)))
+		}
+		o := NewPermit("k", id("b:r1"), 1, 0)
+		for ask := range 5 {
+			got := h.run(o.AcquireOrRegister(lease, asked(100)))
+			if want := (Answer{Outcome: Refused, Rank: 32 - 8*ask}); !reflect.DeepEqual(got, want) {
+				t.Errorf("ask %d, behind 40 that are gone: answered %+v, want %+v", ask, got, want)
+			}
+		}
+		if got := h.run(o.AcquireOrRegister(lease, asked(100))); got.Outcome != Done {
+			t.Errorf("the next: answered %+v, want Done", got)
+		}
+	})
 }

@@ -2,6 +2,8 @@ package script
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"testing"
 
 	"github.com/gomodule/redigo/redis"
@@ -69,6 +71,7 @@ func TestBehind(t *testing.T) {
 // TestRepeat: what is sent again is what was sent, but for the next owner.
 func TestRepeat(t *testing.T) {
 	o, p, next := NewOwner("{k}", "me:1"), NewPermit("{k}", "me:1", 5, 3), NewPermit("{k}", "me:2", 5, 3)
+	reader := NewReader("{k}", "me:1")
 	for _, tt := range []struct {
 		name      string
 		cmd, want *Command
@@ -78,6 +81,10 @@ func TestRepeat(t *testing.T) {
 		{"leave", o.Leave(3), o.Leave(3)},
 		{"release to the next", o.ReleaseTo(17, 23, NewOwner("{k}", "me:2"), QueueEntry{Round: 1, Since: 24}), o.Release(17, 23)},
 		{"yield to the next", o.YieldTo(23, NewOwner("{k}", "me:2"), QueueEntry{Round: 1, Since: 24}), o.Yield(23)},
+		{"release of a reader", reader.Release(17, 23), reader.Release(17, 23)},
+		{"yield of a reader", reader.Yield(23), reader.Yield(23)},
+		{"leave of a reader", reader.Leave(3), reader.Leave(3)},
+		{"release of a reader to the next", reader.ReleaseTo(17, 23, NewReader("{k}", "me:2"), QueueEntry{Since: 24}), reader.Release(17, 23)},
 		{"release of a permit", p.Release(17, 0), p.Release(17, 0)},
 		{"release of a permit, waited", p.Release(17, 23), p.Release(17, 23)},
 		{"release of a permit to the next", p.ReleaseTo(17, 23, next, QueueEntry{Since: 24}), p.Release(17, 23)},
@@ -89,6 +96,50 @@ func TestRepeat(t *testing.T) {
 				t.Errorf("sent again: got %+v, want %+v", *got, *tt.want)
 			}
 		})
+	}
+}
+
+// TestWords: the words of a command, in its own form or in that for a guarded master.
+func TestWords(t *testing.T) {
+	a, p := NewOwner("a", "me:1"), NewPermit("a", "me:3", 5, 7)
+	renew := Renew(lease, []Renewal{{Owner: a, Count: 1, Token: 7}, {Owner: NewOwner("b", "me:2"), Count: 2, Token: 8}})
+	entry := QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 5}
+	for _, tt := range []struct {
+		cmd     *Command
+		guarded bool
+		want    string
+	}{
+		{a.Acquire(lease, 9), false, "1 a me:1 30000 9"},
+		{a.Register(entry), false, "1 a me:1  5 10 400 1"},
+		{a.Release(5, 0), false, "1 a me:1 5"},
+		{a.Release(5, 10), true, "1 a me:1  waited"},
+		{a.ReleaseTo(5, 0, NewReader("a", "me:2"), entry), false, "1 a me:1 5  me:2 5 shared 10 400 1"},
+		{Force("a", 9), false, "1 a 9"},
+		{Force("a", 9), true, "1 a "},
+		{renew, false, "0 30000 heal a me:1 7 1 b me:2 8 2"},
+		{renew, true, "0 30000  a me:1 7 1 b me:2 8 2"},
+		{Renew(lease, []Renewal{{Owner: NewReader("a", "me:1"), Token: 7}}), false, "0 30000 heal a me:1 7"},
+		{Renew(lease, []Renewal{{Owner: p.InSlot(4), Token: 7}}), false, "0 30000 heal redlock_slots:{a} me:3 7 4"},
+		{p.Acquire(lease, 9), false, "1 redlock_slots:{a} me:3 30000 9 5 2"},
+		{p.ReleaseTo(9, 10, NewPermit("a", "me:4", 5, 0), entry), false, "1 redlock_slots:{a} me:3 9 2 gives way me:4 5 5 0 10 400 1"},
+		{ForcePermits("{a}", 9), false, "1 redlock_slots:{a}: 9 "},
+		{a.Enter(lease, 2), false, "1 a me:1 30000 2"},
+		{NewReader("a", "me:1").Raise(lease, 2), false, "1 a me:1 30000 2 shared"},
+	} {
+		for _, withSource := range []bool{false, true} {
+			script := tt.cmd.Script()
+			name, text := "EVALSHA", script.sha
+			if withSource {
+				name, text = "EVAL", script.source
+			}
+			words := tt.cmd.Words([]any{"before"}, withSource, tt.guarded)
+			if words[0] != "before" || words[1] != name || words[2] != text {
+				t.Errorf("%s: begins with %v", tt.want, words[:2])
+			}
+			if got := strings.TrimSuffix(fmt.Sprintln(words[3:]...), "\n"); got != tt.want {
+				t.Errorf("words: got %q, want %q", got, tt.want)
+			}
+		}
 	}
 }
 
@@ -225,6 +276,34 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestNoDecoderTakesWhatIsNoToken: whatever a master says.
+func TestNoDecoderTakesWhatIsNoToken(t *testing.T) {
+	permit := NewPermit("k", id("me:r1"), 2, 0)
+	for _, token := range []int64{MaxToken, MaxToken + 1, math.MaxInt64} {
+		text := []byte(decimal(token))
+		for name, tt := range map[string]struct {
+			cmd   *Command
+			reply any
+		}{
+			"acquire":         {me.Acquire(lease, 5), token},
+			"proposal":        {me.Acquire(lease, token), int64(0)},
+			"reader":          {NewReader("k", id("me:r1")).Acquire(lease, 5), token},
+			"raise":           {me.Raise(lease, 5), token},
+			"inspect":         {Inspect("k"), []any{int64(-2), text, []byte{}, []byte("0"), []any{}, []any{}}},
+			"permit":          {permit.Acquire(lease, 5), []any{int64(0), token}},
+			"inspect permits": {InspectPermits("k"), []any{text, []any{}, []any{}}},
+		} {
+			got := tt.cmd.Decode(tt.reply)
+			if failed := got.Outcome == Failed; failed != (token > MaxToken) || !failed && got.Token != token {
+				t.Errorf("%s: %d is decoded as %+v", name, token, got)
+			}
+		}
+		if _, ok := DecodeHandOff(fmt.Sprintf(id("me:r1 1 %d k"), token)); ok != (token <= MaxToken) {
+			t.Errorf("a hand-off with %d is taken: %v", token, ok)
+		}
+	}
 }
 
 // The keys of two names are never the same, whatever braces they have.

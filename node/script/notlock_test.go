@@ -4,13 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
-
-	"github.com/gomodule/redigo/redis"
-
-	"example.com/redlock/redlocktest"
 )
 
 // alien is what somebody else keeps under the key of a lock, and how its error tells of it.
@@ -28,36 +23,40 @@ var aliens = []alien{
 	{"stream", []any{"XADD", "k", "*", "f", "v"}, "a stream"},
 	{"hash", []any{"HSET", "k", "name", "bob", "age", "3"}, "a hash of 2 fields"},
 	{"field", []any{"HSET", "k", "name", "bob"}, "a hash whose only field is no owner"},
+	{"mode that is not ours", []any{"HSET", "k", "mode", "read"}, "a hash whose only field is no owner"},
 	{"lock of an RReadWriteLock", []any{"HSET", "k", "mode", "read", id("x:1"), "1"}, "a hash of 2 fields"},
+	{"readers and another field", []any{"HSET", "k", "mode", "shared", "name", "bob"}, "a hash of 2 fields"},
 	{"two owners", []any{"HSET", "k", id("x:1"), "1", id("y:1"), "1"}, "a hash of 2 fields"},
 	{"our field among others", []any{"HSET", "k", id("me:r1"), "1", "name", "bob"}, "a hash of 2 fields"},
 }
 
 // TestNotALock: what is no lock is named, and left alone.
 func TestNotALock(t *testing.T) {
-	me, next := NewOwner("k", id("me:r1")), NewOwner("k", id("me:r2"))
-	entry := QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 5}
-	for _, command := range []struct {
-		name string
-		cmd  *Command
-	}{
-		{"acquire", me.Acquire(lease, 5)},
-		{"queue", me.AcquireOrRegister(lease, entry)},
-		{"register", me.Register(entry)},
-		{"enter", me.Enter(lease, 2)},
-		{"leave", me.Leave(1)},
-		{"raise", me.Raise(lease, 5)},
-		{"force", Force("k", 5)},
-		{"inspect", Inspect("k")},
-		{"release to the next", NewOwner("k", id("gone:r1")).ReleaseTo(5, 0, next, entry)},
-		{"renew", Renew(lease, []Renewal{{Owner: me, Count: 1, Token: 5}})},
+	me, reader := NewOwner("k", id("me:r1")), NewReader("k", id("me:r1"))
+	for name, cmd := range map[string]*Command{
+		"acquire":             me.Acquire(lease, 5),
+		"ask":                 me.AcquireOrRegister(lease, asked(10)),
+		"register":            me.Register(asked(10)),
+		"enter":               me.Enter(lease, 2),
+		"leave":               me.Leave(1),
+		"raise":               me.Raise(lease, 5),
+		"force":               Force("k", 5),
+		"inspect":             Inspect("k"),
+		"release to the next": NewOwner("k", id("gone:r1")).ReleaseTo(5, 0, NewOwner("k", id("me:r2")), asked(10)),
+		"renew":               Renew(lease, []Renewal{{Owner: me, Count: 1, Token: 5}}),
+		"read":                reader.Acquire(lease, 5),
+		"ask to read":         reader.AcquireOrRegister(lease, asked(10)),
+		"enter as a reader":   reader.Enter(lease, 2),
+		"raise of a reader":   reader.Raise(lease, 5),
+		"release of a reader": reader.Release(5, 0),
+		"renew a reader":      Renew(lease, []Renewal{{Owner: reader, Token: 5}}),
 	} {
 		for _, a := range aliens {
-			t.Run(command.name+"/"+a.name, func(t *testing.T) {
+			t.Run(name+"/"+a.name, func(t *testing.T) {
 				withScripts(t, func(h *scriptFixture) {
 					h.do(a.put[0].(string), a.put[1:]...)
 					before := contents(h)
-					got := h.run(command.cmd)
+					got := h.run(cmd)
 					err := got.Err
 					if got.Outcome == Done && reflect.DeepEqual(got.Renewed, []Renewed{NotLock}) {
 						err = got.Errors[0]
@@ -72,8 +71,8 @@ func TestNotALock(t *testing.T) {
 					if what.What != a.what && what.What != "a value of another type" {
 						t.Errorf("got %q, want %q", what.What, a.what)
 					}
-					if after := contents(h); !reflect.DeepEqual(after, before) {
-						t.Errorf("changed from %v to %v", before, after)
+					if after := contents(h); !reflect.DeepEqual(after, before) || h.m.TTL("k") != 0 {
+						t.Errorf("changed from %v to %v, which expires in %v", before, after, h.m.TTL("k"))
 					}
 				})
 			})
@@ -86,28 +85,65 @@ func contents(h *scriptFixture) map[string]string {
 	h.t.Helper()
 	all := make(map[string]string)
 	for _, key := range h.m.Keys() {
-		var value any
-		var err error
-		switch kind := h.m.Type(key); kind {
-		case "string":
-			value = h.m.Get(key)
-		case "list":
-			value, err = redis.Strings(h.conn.Do("LRANGE", key, 0, -1))
-		case "set":
-			value, err = redis.Strings(h.conn.Do("SMEMBERS", key))
-		case "zset":
-			value = h.m.ZSet(key)
-		case "hash":
-			value = h.m.Hash(key)
-		case "stream":
-			value, err = redis.Int(h.conn.Do("XLEN", key))
-		}
+		words := map[string][]any{
+			"string": {"GET", key},
+			"list":   {"LRANGE", key, 0, -1},
+			"set":    {"SMEMBERS", key},
+			"zset":   {"ZRANGE", key, 0, -1, "WITHSCORES"},
+			"hash":   {"HGETALL", key},
+			"stream": {"XRANGE", key, "-", "+"},
+		}[h.m.Type(key)]
+		value, err := h.conn.Do(words[0].(string), words[1:]...)
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		all[key] = fmt.Sprint(value, h.m.TTL(key))
+		all[key] = fmt.Sprintf("%s", value)
 	}
 	return all
+}
+
+// TestSpoiltKeys: a script says what is wrong with the other keys that it finds, or with those of a
+// semaphore, to a repeat as well, and leaves them alone.
+func TestSpoiltKeys(t *testing.T) {
+	me, reader := NewOwner("k", id("me:r1")), NewReader("k", id("me:r1"))
+	permit, next := NewPermit("k", id("me:r1"), 2, 0), NewPermit("k", id("me:r2"), 2, 0)
+	for _, tt := range []struct {
+		spoil []any // a command
+		fails string
+		cmds  []*Command
+	}{
+		{[]any{"SET", "k", "v"}, "another type", []*Command{me.Release(5, 0)}},
+		{[]any{"SET", "redlock_fence:{k}", "x"}, "no number", []*Command{me.Acquire(lease, 5)}},
+		{[]any{"SET", "redlock_fence:{k}", "x"}, "no positive number", []*Command{reader.Acquire(lease, 5)}},
+		{[]any{"SET", "redlock_fence:{k}", "0"}, "no positive number", []*Command{reader.Acquire(lease, 5)}},
+		{[]any{"RPUSH", "redlock_fence:{k}", "x"}, "another type", []*Command{me.Acquire(lease, 5), reader.Acquire(lease, 5), Inspect("k")}},
+		{[]any{"SET", "redlock_wait:{k}", "x"}, "another type", []*Command{me.AcquireOrRegister(lease, asked(10)), reader.AcquireOrRegister(lease, asked(10))}},
+		{[]any{"SET", "redlock_slots:{k}", "x"}, "another type", []*Command{
+			permit.Acquire(lease, 5), permit.AcquireOrRegister(lease, asked(10)), permit.Release(5, 10), permit.ReleaseTo(5, 0, next, asked(10)),
+			permit.ReleaseTo(5, 10, next, asked(10)), permit.Raise(lease, 5), ForcePermits("k", 5), InspectPermits("k"),
+		}},
+		{[]any{"HSET", "redlock_slots:{k}", "0", "bob"}, "another type", []*Command{permit.Acquire(lease, 5), permit.AcquireOrRegister(lease, asked(10))}},
+		{[]any{"ZADD", "redlock_slots:{k}", "0", "bob", "3", "age"}, "a sorted set", []*Command{permit.Acquire(lease, 5), permit.AcquireOrRegister(lease, asked(10))}},
+		{[]any{"HSET", "redlock_slotfence:{k}", "0", "x"}, "no number", []*Command{permit.Acquire(lease, 5), permit.AcquireOrRegister(lease, asked(10))}},
+		{[]any{"SET", "redlock_slotfence:{k}", "x"}, "another type", []*Command{permit.Acquire(lease, 5), permit.AcquireOrRegister(lease, asked(10))}},
+		{[]any{"SET", "redlock_slotwait:{k}", "x"}, "another type", []*Command{permit.Register(asked(10))}},
+	} {
+		for _, cmd := range tt.cmds {
+			withScripts(t, func(h *scriptFixture) {
+				h.do(tt.spoil[0].(string), tt.spoil[1:]...)
+				key := tt.spoil[1].(string)
+				before := contents(h)[key]
+				for range 2 {
+					if got := h.run(cmd); got.Outcome != Failed || got.Err == nil || !strings.Contains(got.Err.Error(), tt.fails) {
+						t.Errorf("%v, then verb %d, mode %d: got %+v, want an error with %q", tt.spoil, cmd.verb, cmd.mode, got, tt.fails)
+					}
+				}
+				if after := contents(h)[key]; after != before {
+					t.Errorf("verb %d, mode %d: %v became %q", cmd.verb, cmd.mode, tt.spoil, after)
+				}
+			})
+		}
+	}
 }
 
 // TestOwners: which single fields make a hash a lock.
@@ -140,12 +176,9 @@ func TestOwners(t *testing.T) {
 		"":                                       false,
 	} {
 		t.Run(fmt.Sprintf("%q", field), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				f := redlocktest.Start(t, 1)
-				conn := f.Pools()[0].Get()
-				defer conn.Close()
-				f.Master(0).HSet("k", field, "1")
-				got := run(t, conn, Inspect("k"))
+			withScripts(t, func(h *scriptFixture) {
+				h.m.HSet("k", field, "1")
+				got := h.run(Inspect("k"))
 				if held := got.Outcome == Done && got.Holder == field; held != want {
 					t.Errorf("a hash with this field is a lock: got %v (%v), want %v", held, got.Err, want)
 				}
@@ -154,17 +187,39 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+// TestSpoiltCounterOfAHolder: the token of who has the lock, or a slot, must be one.
+func TestSpoiltCounterOfAHolder(t *testing.T) {
+	for _, o := range []*Owner{NewOwner("k", id("me:r1")), reader("me:r1"), NewPermit("k", id("me:r1"), 2, 0)} {
+		for _, counter := range []string{"x", "0"} {
+			withScripts(t, func(h *scriptFixture) {
+				h.run(o.Acquire(lease, 5))
+				h.do("SET", "redlock_fence:{k}", counter)
+				h.do("HSET", "redlock_slotfence:{k}", 0, counter)
+				for _, cmd := range []*Command{o.Acquire(lease, 5), o.Register(asked(10))} {
+					if got := h.run(cmd); got.Outcome != Failed || !strings.Contains(got.Err.Error(), "no positive number") {
+						t.Errorf("mode %d, counter %s: answered %+v, want an error", o.Mode, counter, got)
+					}
+				}
+				if a, b := h.m.Get("redlock_fence:{k}"), h.m.HGet("redlock_slotfence:{k}", "0"); a != counter || b != counter {
+					t.Errorf("mode %d: the counters became %s and %s, want %s", o.Mode, a, b, counter)
+				}
+			})
+		}
+	}
+}
+
 // A lock that somebody has written another field into is no lock any more. Its owner's field goes all
 // the same, and the release says so, whether or not it names the next owner.
 func TestReleaseOfWhatBecameNoLock(t *testing.T) {
 	withScripts(t, func(h *scriptFixture) {
 		x, y := NewOwner("k", id("a:r1")), NewOwner("k", id("b:r2"))
-		entry := QueueEntry{Round: 1, Since: 1, Lease: time.Second, Proposal: 6}
-		for name, release := range map[string]*Command{"alone": x.Release(5, 0), "to another": x.ReleaseTo(5, 0, y, entry)} {
+		for name, release := range map[string]*Command{"alone": x.Release(5, 0), "to another": x.ReleaseTo(5, 0, y, asked(10))} {
 			h.m.Del("k")
-			h.wantAnswer("acquire", h.run(x.Acquire(lease, 5)), Done, "")
+			h.run(x.Acquire(lease, 5))
 			h.m.HSet("k", "other", "1")
-			h.wantAnswer(name, h.run(release), Done, "")
+			if got := h.run(release); got.Outcome != Done {
+				t.Errorf("%s: answered %+v, want Done", name, got)
+			}
 			if got := h.m.Hash("k"); len(got) != 1 || got["other"] != "1" {
 				t.Errorf("%s: left %v, want what is not ours", name, got)
 			}

@@ -68,15 +68,6 @@ func (o *Owner) CountFrom(n uint64) *Owner {
 // names a number from before them, or after.
 func (o *Owner) Round(h HandOff) uint64 { return h.Round - o.from }
 
-// round is the number of a round as the masters have it, with a mark if the owner polls.
-func (o *Owner) round(entry QueueEntry) any {
-	n := int64(o.from + entry.Round)
-	if entry.Polls {
-		return strconv.FormatInt(n, 10) + "p"
-	}
-	return n
-}
-
 // InSlot returns the owner of a permit, for the time when it has won that slot.
 func (o *Owner) InSlot(slot int) *Owner {
 	won := *o
@@ -111,9 +102,15 @@ func (c *Command) wants(o *Owner) *Command {
 	return c
 }
 
-// queues appends the entry with which an owner enters the queue.
+// queues appends the entry with which an owner enters the queue. The number of its round has a mark if it polls.
 func (c *Command) queues(o *Owner, entry QueueEntry) *Command {
-	c.args = append(c.args, entry.Since, entry.Lease.Milliseconds(), o.round(entry))
+	round := int64(o.from + entry.Round)
+	c.args = append(c.args, entry.Since, entry.Lease.Milliseconds())
+	if entry.Polls {
+		c.args = append(c.args, append(strconv.AppendInt(c.text[:0], round, 10), 'p'))
+	} else {
+		c.args = append(c.args, round)
+	}
 	return c
 }
 

@@ -25,36 +25,47 @@ local function count(counters, slot, token, lease)
   end
 end
 
--- extend has owner lose its slot when lease is over, counted from now.
-local function extend(slots, owner, lease)
+-- extend has owner lose its slot when lease is over, counted from now. alone says that nobody else has one.
+local function extend(slots, owner, lease, alone)
   redis.call('zadd', slots .. 'ends', string.format('%.0f', now + lease * 1000), owner)
-  if redis.call('pttl', slots) < lease + 1000 then
+  if alone or redis.call('pttl', slots) < lease + 1000 then
     redis.call('pexpire', slots, lease + 1000 .. '')
     redis.call('pexpire', slots .. 'ends', lease + 2000 .. '')
   end
 end
 
--- add adds owner to the sum, or takes it away. The sum is 0 where there is no owner.
-local function add(slots, owner, sign)
-  local part = sign * (tonumber(string.sub(redis.sha1hex(owner), 1, 10), 16) + 1)
-  local sum = redis.call('zincrby', slots, string.format('%.0f', -part), 'sum')
-  if tonumber(sum) == 0 then
+-- part returns what owner adds to the sum, with that sign.
+local function part(owner, sign)
+  return string.format('%.0f', -sign * (tonumber(string.sub(redis.sha1hex(owner), 1, 10), 16) + 1))
+end
+
+-- give has owner have slot, which nobody has, for lease from now. alone says that nobody has any.
+local function give(slots, slot, owner, lease, alone)
+  if alone then
+    redis.call('zadd', slots, slot, owner, part(owner, 1), 'sum')
+  else
+    redis.call('zadd', slots, slot, owner)
+    redis.call('zincrby', slots, part(owner, 1), 'sum')
+  end
+  extend(slots, owner, lease, alone)
+end
+
+-- subtract takes owner's part from the sum, which is 0 where there is no owner.
+local function subtract(slots, owner)
+  if tonumber(redis.call('zincrby', slots, part(owner, -1), 'sum')) == 0 then
     redis.call('del', slots)
   end
 end
 
--- give has owner have slot, which nobody has, for lease from now.
-local function give(slots, slot, owner, lease)
-  redis.call('zadd', slots, slot, owner)
-  add(slots, owner, 1)
-  extend(slots, owner, lease)
-end
-
 -- free takes from owner the slot that it has.
 local function free(slots, owner)
+  if redis.call('zcard', slots) == 2 then -- owner and the sum
+    redis.call('del', slots, slots .. 'ends')
+    return
+  end
   redis.call('zrem', slots, owner)
   redis.call('zrem', slots .. 'ends', owner)
-  add(slots, owner, -1)
+  subtract(slots, owner)
 end
 
 -- at returns who has slot, and until when.

@@ -4,128 +4,129 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
 
-// Expiry sends no message. Whoever asks next, the lock goes to the first in the queue.
-func TestExpiredLockGoesToTheFirst(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		next func(h *scriptFixture) Answer
-		left []string
-	}{
-		{"a try", func(h *scriptFixture) Answer { return h.run(NewOwner("k", id("c:r1")).Acquire(lease, 1)) }, []string{id("b:r1 1")}},
-		{"a later waiter", func(h *scriptFixture) Answer { return h.register(id("b:r1"), 2, 20) }, []string{id("b:r1 2")}},
-		{"a new waiter", func(h *scriptFixture) Answer { return h.register(id("c:r1"), 1, 30) }, []string{id("b:r1 1"), id("c:r1 1")}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
+// TestWhatIsNoEntry: what stands in a queue and is no entry of a client's does not make a release fail, also where
+// Redisson's turn begins with it.
+func TestWhatIsNoEntry(t *testing.T) {
+	for _, tt := range []struct{ member, ask string }{{"what?", ""}, {"", ""}, {"me", "1 400 1"}} {
+		for token, holder := range map[int64]string{5: id("a:r1"), 7: ""} {
 			withScripts(t, func(h *scriptFixture) {
-				post := h.subscribeClient("a")
+				h.subscribeClient("a")
+				h.subscribe("redisson_lock__channel:{k}")
 				h.heldByX()
-				h.register(id("a:r1"), 3, 10)
-				h.register(id("b:r1"), 1, 20)
-				h.m.Del("k")
-				got := tt.next(h)
-				h.wantAnswer("answer", got, Refused, id("a:r1"))
-				if got.Left != short {
-					t.Errorf("left: got %v, want %v", got.Left, short)
+				h.do("ZADD", "redlock_wait:{k}", 1, tt.member)
+				if tt.ask != "" {
+					h.do("SET", "redlock_wait:{k}"+tt.member, tt.ask)
 				}
-				h.wantLock("then", id("a:r1"), short)
-				h.wantQueue("then", tt.left...)
-				post.want(t, "to the first", id("a:r1 3 1 k"))
+				h.run(NewOwner("k", id("a:r1")).AcquireOrRegister(lease, asked(10)))
+				if got := h.run(NewOwner("k", id("x:r0")).Release(token, 0)); got.Outcome != Done || h.m.Holder("k") != holder {
+					t.Errorf("release with token %d before %q: answered %+v, and %q has the lock, want %q", token, tt.member, got, h.m.Holder("k"), holder)
+				}
+			})
+		}
+	}
+}
+
+// TestCountersOutliveLeases: whatever sets a fencing counter, it is kept for an hour longer than the lease.
+func TestCountersOutliveLeases(t *testing.T) {
+	const lease = 30 * time.Hour
+	ask := QueueEntry{Round: 1, Since: 10, Lease: lease, Proposal: 50}
+	w, r, p := NewOwner("k", id("x:r0")), NewReader("k", id("x:r0")), NewPermit("k", id("x:r0"), 2, 0)
+	waiter := NewOwner("k", id("a:r1"))
+	renew := func(o *Owner) *Command { return Renew(lease, []Renewal{{Owner: o, Count: 1, Token: 5}}) }
+	for name, cmds := range map[string][]*Command{
+		"acquire":                            {w.Acquire(lease, 5)},
+		"acquire above a counter":            {w.Acquire(time.Minute, 5), w.Release(5, 0), w.Acquire(lease, 3)},
+		"acquire again, the counter is lost": {w.Acquire(lease, 5), nil, w.Acquire(lease, 5)},
+		"heal":                               {renew(w)},
+		"renew":                              {w.Acquire(time.Minute, 5), renew(w)},
+		"raise":                              {w.Acquire(time.Minute, 5), w.Raise(lease, 9)},
+		"hand off":                           {w.Acquire(time.Minute, 5), waiter.AcquireOrRegister(lease, ask), w.Release(5, 0)},
+		"read":                               {r.Acquire(lease, 5)},
+		"read beside another":                {NewReader("k", id("x:r9")).Acquire(time.Minute, 5), r.Acquire(lease, 5)},
+		"heal a reader":                      {renew(r)},
+		"renew a reader":                     {r.Acquire(time.Minute, 5), renew(r)},
+		"permit":                             {p.Acquire(lease, 5)},
+		"permit again, the counter is lost":  {p.Acquire(lease, 5), nil, p.Acquire(lease, 5)},
+		"heal a permit":                      {renew(p)},
+		"renew a permit":                     {p.Acquire(time.Minute, 5), renew(p)},
+		"raise of a permit":                  {p.Acquire(time.Minute, 5), p.Raise(lease, 9)},
+		"hand off of a permit": {
+			p.Acquire(time.Minute, 5), NewPermit("k", id("x:r9"), 2, 0).Acquire(time.Minute, 5),
+			NewPermit("k", id("a:r1"), 2, 0).AcquireOrRegister(lease, ask), p.Release(5, 0),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withScripts(t, func(h *scriptFixture) {
+				h.subscribeClient("a")
+				for _, cmd := range cmds {
+					if cmd == nil {
+						h.m.Del("redlock_fence:{k}")
+						h.m.Del("redlock_slotfence:{k}")
+					} else {
+						h.run(cmd)
+					}
+				}
+				if left := max(h.m.TTL("redlock_fence:{k}"), h.m.TTL("redlock_slotfence:{k}")); left < lease+time.Hour || left > lease+2*time.Hour {
+					t.Errorf("the counter is kept for %v, want an hour more than %v", left, lease)
+				}
 			})
 		})
 	}
 }
 
-// Names do not pile up: all that a master keeps of a lock has an end, at every step.
-func TestAllKeysExpire(t *testing.T) {
+// TestSlotsLastAsLongAsTheLongestLease: who takes another slot for less time takes nothing from those who have one.
+func TestSlotsLastAsLongAsTheLongestLease(t *testing.T) {
 	withScripts(t, func(h *scriptFixture) {
-		h.subscribeClient("a")
-		h.subscribeClient("b")
-		h.subscribe(freedChannel)
-		for _, step := range []struct {
-			name string
-			do   func()
-			keys int
-		}{
-			{"an acquire", func() { h.run(NewOwner("k", id("x:r0")).Acquire(lease, 15)) }, 2},
-			{"an entry", func() { h.register(id("a:r1"), 1, 10) }, 4},
-			{"another", func() { h.register(id("b:r1"), 1, 20) }, 5},
-			{"a pass", func() { h.release(id("x:r0"), 15) }, 4},
-			{"Redisson's turn", func() { h.release(id("a:r1"), 14) }, 4},
-			{"an entry after it", func() { time.Sleep(20 * time.Millisecond); h.register(id("b:r1"), 2, 20) }, 2},
-			{"a last release", func() { h.release(id("b:r1"), 17) }, 1},
-		} {
-			step.do()
-			if got := h.m.Keys(); len(got) != step.keys {
-				t.Errorf("after %s: keys are %q, want %d", step.name, got, step.keys)
-			}
-			for _, key := range h.m.Keys() {
-				if h.m.TTL(key) == 0 {
-					t.Errorf("after %s: %s does not expire", step.name, key)
-				}
-			}
+		h.run(NewPermit("k", id("a:r1"), 2, 0).Acquire(lease, 50))
+		h.run(NewPermit("k", id("b:r1"), 2, 0).Acquire(short, 50))
+		time.Sleep(4 * short)
+		if got := h.run(InspectPermits("k")).Permits.Slots; len(got) != 1 || got[0].Left != lease-4*short {
+			t.Errorf("after the shorter lease the slots are %+v, want one for %v", got, lease-4*short)
 		}
 	})
 }
 
-// Whoever registers enters the queue, and leaves a free lock alone.
-func TestRegister(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		post := h.subscribeClient("a")
-		register := func(owner string, number uint64, since int64) Answer {
-			return h.run(NewOwner("k", owner).Register(QueueEntry{Round: number, Since: since, Lease: short, Proposal: 1}))
-		}
-		for i := range uint64(2) {
-			h.wantAnswer("free", register(id("a:r1"), i+1, 10), Refused, "")
-			h.wantQueue("then", fmt.Sprint(id("a:r1 "), i+1))
-			h.wantLock("then", "", 0)
-		}
-		post.want(t, "nobody passes it")
-		h.heldByX()
-		h.wantAnswer("held", register(id("a:r2"), 1, 20), Refused, id("x:r0"))
-		h.wantQueue("then", id("a:r1 2"), id("a:r2 1"))
-		h.run(NewOwner("k", id("x:r0")).Release(1, 0))
-		h.wantLock("released", id("a:r1"), short)
-		h.wantAnswer("passed", register(id("a:r1"), 3, 10), Done, "")
-		h.wantQueue("then", id("a:r2 1"))
-		h.wantLock("then", id("a:r1"), short)
-	})
+// TestPermitsOvertakeForAWhileOnly: who wants a slot that is freed overtakes one who wants another only if
+// it began to wait soon after that one, which could otherwise wait forever.
+func TestPermitsOvertakeForAWhileOnly(t *testing.T) {
+	permit := func(owner string, start int) *Owner { return NewPermit("k", id(owner), 2, start) }
+	for later, gets := range map[int64]string{50_000: "b:r2", 50_001: "b:r1"} {
+		withScripts(t, func(h *scriptFixture) {
+			h.subscribeClient("b")
+			for _, cmd := range []*Command{
+				permit("a:r0", 0).Acquire(lease, 50), permit("a:r1", 1).Acquire(lease, 50),
+				permit("b:r1", 1).AcquireOrRegister(lease, asked(10)), permit("b:r2", 0).AcquireOrRegister(lease, asked(10+later)),
+				permit("a:r0", 0).Release(50, 0),
+			} {
+				h.run(cmd)
+			}
+			if got := h.run(InspectPermits("k")).Permits.Slots[0].Owner; got != id(gets) {
+				t.Errorf("of two who wait, the second for %d us less, %s gets the slot that it wants, want %s", later, got, id(gets))
+			}
+		})
+	}
 }
 
-// Whoever enters the queue is told how many stand before it.
-func TestRank(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		h.subscribeClient("b")
-		h.heldByX()
-		for _, step := range []struct {
-			owner string
-			since int64
-			want  int
-		}{
-			{"b:r1", 20, 0},
-			{"c:r1", 30, 1},
-			{"a:r1", 10, 0},
-			{"c:r1", 30, 2},
-		} {
-			if got := h.register(id(step.owner), 2, step.since); got.Rank != step.want {
-				t.Errorf("%s, since %d: rank is %d, want %d", step.owner, step.since, got.Rank, step.want)
+// TestWriterThatGivesUp: the readers behind it are let in, also while others read.
+func TestWriterThatGivesUp(t *testing.T) {
+	w := NewOwner("k", id("w:r1"))
+	for _, cmd := range []*Command{w.Release(5, 10), w.ReleaseTo(5, 10, reader("a:r9"), asked(30)), w.ReleaseTo(5, 10, NewOwner("k", id("a:r9")), asked(30))} {
+		withScripts(t, func(h *scriptFixture) {
+			post := h.subscribeClient("a")
+			h.run(reader("x:r0").Acquire(lease, 5))
+			h.run(w.AcquireOrRegister(lease, asked(10)))
+			h.run(reader("a:r2").AcquireOrRegister(lease, asked(20)))
+			h.run(cmd)
+			if got, want := post.take(), id("a:r2 1 5:shared k"); len(got) == 0 || got[0] != want {
+				t.Errorf("%v: published %q, want %q first", cmd.args, got, want)
 			}
-		}
-		e := QueueEntry{Round: 3, Since: 30, Lease: short, Proposal: 1}
-		if got := h.run(NewOwner("k", id("c:r1")).Register(e)); got.Rank != 2 {
-			t.Errorf("Register: rank is %d, want 2", got.Rank)
-		}
-		h.m.Del("k")
-		// a:r1 does not hear of it, so the lock goes to b:r1, and c:r1 is the first of those left.
-		got := h.run(NewOwner("k", id("c:r1")).AcquireOrRegister(lease, e))
-		h.wantAnswer("of a lock handed to another", got, Refused, id("b:r1"))
-		if got.Rank != 0 {
-			t.Errorf("after a hand-off: rank is %d, want 0", got.Rank)
-		}
-	})
+		})
+	}
 }
 
 // Who gives up leaves the queue of a master without memory, too, and whoever comes next for its client takes
@@ -153,7 +154,9 @@ func TestGivingUpAtAFullMaster(t *testing.T) {
 					h.run(tt.holds("x:r0").Acquire(lease, 5))
 					h.run(o.AcquireOrRegister(lease, entry))
 					h.m.Fill(true)
-					h.wantAnswer("it", h.run(cmd), Refused, "")
+					if got := h.run(cmd); got.Outcome != Refused {
+						t.Errorf("answered %+v, want Refused", got)
+					}
 					h.m.Fill(false)
 					var want []string
 					if cmd.next != "" {
@@ -168,18 +171,91 @@ func TestGivingUpAtAFullMaster(t *testing.T) {
 	}
 }
 
-// A step that a full master refuses leaves the steps behind it in the same call as they are.
-func TestStepBehindARefusedOne(t *testing.T) {
+// TestStrayHandOff: what a message says is enough to give back what was handed off.
+func TestStrayHandOff(t *testing.T) {
+	permit := func(owner string) *Owner { return NewPermit("k", id(owner), 2, 1) }
+	writer := func(owner string) *Owner { return NewOwner("k", id(owner)) }
+	for want, tt := range map[HandOff]struct {
+		holds, waits func(owner string) *Owner
+		key          string
+	}{
+		{Owner: id("a:r1"), Round: 1, Token: 51, Key: "k"}:                        {writer, writer, "k"},
+		{Owner: id("a:r1"), Round: 1, Token: 50, Key: "k", Mode: Shared}:          {writer, reader, "k"},
+		{Owner: id("a:r1"), Round: 1, Token: 51, Key: "k", Mode: Permit, Slot: 1}: {permit, permit, "redlock_slots:{k}"},
+	} {
+		withScripts(t, func(h *scriptFixture) {
+			post := h.subscribeClient("a")
+			h.run(tt.holds("x:r0").Acquire(lease, 50))
+			if want.Mode == Permit {
+				h.run(permit("x:r1").Acquire(lease, 50))
+			}
+			h.run(tt.waits("a:r1").AcquireOrRegister(lease, asked(10)))
+			h.run(tt.holds("x:r0").Release(50, 0))
+			message := strings.Join(post.take(), ", ")
+			got, ok := DecodeHandOff(message)
+			if !ok || got != want {
+				t.Errorf("DecodeHandOff(%q) = %+v, %v, want %+v", message, got, ok, want)
+			}
+			if a := h.run(got.Release()); a.Outcome != Done {
+				t.Errorf("release of %+v: answered %+v, want Done", got, a)
+			}
+		})
+	}
+}
+
+// TestRedissonAndReaders: one of Redisson's clients finds a lock that readers have taken, and waits for as
+// long as the last of them may read.
+func TestRedissonAndReaders(t *testing.T) {
+	// As RedissonLock.tryLockInnerAsync has it: nil is a yes, else it is how long the lock is taken.
+	const tryLock = `if (redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1) then ` +
+		`redis.call('hincrby', KEYS[1], ARGV[2], 1); redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; ` +
+		`return redis.call('pttl', KEYS[1]);`
 	withScripts(t, func(h *scriptFixture) {
-		post := h.subscribeClient("a")
-		h.heldByX()
-		h.waits("a:r1", 10)
-		h.m.Fill(true)
-		x := NewOwner("k", id("x:r0"))
-		answers := runAll(t, h.conn, x.Raise(lease, 100), x.Release(6, 5))
-		h.wantAnswer("the raise", answers[0], Failed, "")
-		h.wantAnswer("the release", answers[1], Done, "")
-		h.wantReaders("then", "a:r1 400ms")
-		post.want(t, "to the reader", id("a:r1 1 6:shared k"))
+		h.run(reader("a:r1").Acquire(lease, 5))
+		h.run(reader("b:r1").Acquire(time.Minute, 5))
+		for _, tt := range []struct {
+			when string
+			cmd  *Command
+			want any
+		}{
+			{"beside readers", Inspect("k"), int64(60_000)},
+			{"beside one reader", reader("b:r1").Release(5, 0), int64(30_000)},
+			{"when they have gone", reader("a:r1").Release(5, 0), nil},
+		} {
+			h.run(tt.cmd)
+			if got, err := h.conn.Do("EVAL", tryLock, 1, "k", 30_000, id("theirs:17")); got != tt.want || err != nil {
+				t.Errorf("tryLock %s: got %v (%v), want %v", tt.when, got, err, tt.want)
+			}
+		}
+		if got := h.run(reader("a:r2").Acquire(lease, 5)); got.Outcome != Refused || got.Holder != id("theirs:17") {
+			t.Errorf("a reader then: answered %+v, want that they have it", got)
+		}
+	})
+}
+
+// FuzzHandOff: no message breaks the decoder, and what it lets pass is what queue.lua writes.
+func FuzzHandOff(f *testing.F) {
+	for _, message := range []string{"a:r1 1 2 k", "a:r1 1 2 k with spaces", "a:r1 0 0 k", "", " 1 2 k", "a:r1 1 2 ", "a:r1 01 2 k", "a:r1 +1 2 k", "a:r1 18446744073709551616 2 k", "a:r1 1 2:shared k", "a:r1 1 2:3 k"} {
+		f.Add(message)
+	}
+	f.Fuzz(func(t *testing.T, message string) {
+		p, ok := DecodeHandOff(message)
+		if !ok {
+			return
+		}
+		if p.Owner == "" || strings.Contains(p.Owner, " ") || p.Key == "" || p.Token < 0 {
+			t.Errorf("DecodeHandOff(%q) = %+v", message, p)
+		}
+		token := fmt.Sprint(p.Token)
+		switch p.Mode {
+		case Shared:
+			token += ":shared"
+		case Permit:
+			token += fmt.Sprintf(":%d", p.Slot)
+		}
+		again, ok := DecodeHandOff(fmt.Sprintf("%s %d %s %s", p.Owner, p.Round, token, p.Key))
+		if !ok || again != p {
+			t.Errorf("DecodeHandOff of what %q says = %+v, %v, want %+v", message, again, ok, p)
+		}
 	})
 }

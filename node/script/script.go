@@ -4,7 +4,7 @@ import (
 	"crypto/sha1"
 	"embed"
 	"encoding/hex"
-	"regexp"
+	"strings"
 )
 
 //go:embed *.lua
@@ -33,32 +33,32 @@ var scripts = func() (of [inspecting + 1][Permit + 1]*Script) {
 
 // load makes the script of a file.
 func load(file string) *Script {
-	text := bare(include(file))
-	sum := sha1.Sum([]byte(text))
-	return &Script{source: text, sha: hex.EncodeToString(sum[:])}
+	source := text(file)
+	sum := sha1.Sum([]byte(source))
+	return &Script{source: source, sha: hex.EncodeToString(sum[:])}
 }
 
-// part is the line that stands for a part of a script.
-var part = regexp.MustCompile(`(?m)^ *-- #include (\w+\.lua)\n`)
+// text returns what masters are sent of a file, with the parts that it includes in their places.
+func text(file string) string {
+	var text strings.Builder
+	write(&text, file)
+	return text.String()
+}
 
-// include returns the text of a script, with its parts in their places.
-func include(file string) string {
-	text, err := files.ReadFile(file)
+// write leaves out what a master need not read: comments, indentation and empty lines. No string in a script has
+// two dashes.
+func write(text *strings.Builder, file string) {
+	all, err := files.ReadFile(file)
 	if err != nil {
 		panic(err) // a file that is embedded is there
 	}
-	return part.ReplaceAllStringFunc(string(text), func(line string) string {
-		return include(part.FindStringSubmatch(line)[1])
-	})
+	for line := range strings.Lines(string(all)) {
+		code, comment, _ := strings.Cut(line, "--")
+		if part, ok := strings.CutPrefix(comment, " #include "); ok {
+			write(text, strings.TrimSpace(part))
+		} else if code = strings.TrimSpace(code); code != "" {
+			text.WriteString(code)
+			text.WriteByte('\n')
+		}
+	}
 }
-
-// bare returns the text of a script without what a master need not read: comments, indentation, and
-// lines that are empty then. No string in a script has two dashes.
-func bare(text string) string {
-	return empty.ReplaceAllString(idle.ReplaceAllString(text, ""), "")
-}
-
-var (
-	idle  = regexp.MustCompile(`(?m)^ +| *--.*$`)
-	empty = regexp.MustCompile(`(?m)^\n`)
-)

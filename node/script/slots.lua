@@ -15,7 +15,7 @@ local function look(slots)
   for _, owner in ipairs(redis.call('zrange', ends, '-inf', string.format('%.0f', now), 'byscore')) do
     redis.call('zrem', ends, owner)
     if redis.call('zrem', slots, owner) == 1 then
-      add(slots, owner, -1)
+      subtract(slots, owner)
     end
   end
   local members, there = redis.call('zcard', slots), redis.call('zcard', ends)

@@ -99,7 +99,7 @@ func (t *Terms) Publish(client string, age int64) *Command { return uses(t.Text(
 func LookAtUses() *Command { return uses("", "", 0) }
 
 // usesSource is the script. It is rare, so it is sent whole each time.
-var usesSource = bare(include("uses.lua"))
+var usesSource = text("uses.lua")
 
 func uses(terms, client string, age int64) *Command {
 	return Plain("EVAL", usesSource, 1, setsKey, RecordLife.Milliseconds(), maxTerms, terms, age, client)

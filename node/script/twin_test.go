@@ -16,14 +16,20 @@ import (
 //
 // Replay one seed: go test ./node/script -run 'TestTwin/seed=17$' -v
 func TestTwin(t *testing.T) {
-	for seed := range portion(200) {
+	walks(t, 0, func(w *walk) func() string { return w.step })
+}
+
+// walks runs random walks. of returns what makes a step of one.
+func walks(t *testing.T, stream uint64, of func(w *walk) (step func() (did string))) {
+	for seed := range portion(600) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			withScripts(t, func(h *scriptFixture) {
-				w := newWalk(h, rand.New(rand.NewPCG(seed, 0)))
+				w := newWalk(h, rand.New(rand.NewPCG(seed, stream)))
+				next := of(w)
 				for step := 0; step < 80 && !t.Failed(); step++ {
-					did := w.step()
+					did := next()
 					for step < 80 && w.r.IntN(2) == 0 {
-						did, step = did+"; "+w.step(), step+1
+						did, step = did+"; "+next(), step+1
 					}
 					w.check(fmt.Sprintf("step %d, %s", step, did))
 				}
@@ -38,7 +44,9 @@ type walk struct {
 	r     *rand.Rand
 	names [2]string
 	locks [2]twin.Lock
-	slots [2]twin.Slots // of semaphores with the same names, see TestTwinSlots
+	slots [2]twin.Slots // of semaphores with the same names
+
+	semaphores bool // the walk is on these, and not on locks: see TestTwinSlots
 
 	hears  map[string]bool     // clients; "redisson" for all of its own
 	posts  map[string]*mailbox // by channel
@@ -126,7 +134,7 @@ func (w *walk) step() (did string) {
 	case 9, 10, 11, 12:
 		return w.release(k)
 	case 13:
-		owner, token := w.somebody(k), w.proposal(k)
+		owner, token := w.somebody(k), w.near(l.Counter, 3)
 		mode := w.mode(k, owner)
 		did = fmt.Sprintf("%d raises %s to %d, mode %d", owner, key, token, mode)
 		w.compare(k, w.owner(k, mode, owner).Raise(millis(lease), token), l.Raise(now, mode, owner, token))
@@ -145,10 +153,8 @@ func (w *walk) step() (did string) {
 // release is one of the five commands of release.lua, at a guarded master or not.
 func (w *walk) release(k int) (did string) {
 	l, key, now, r := &w.locks[k], w.names[k], w.now(), w.r
-	owner, token, since := w.somebody(k), w.proposal(k), r.Int64N(2) // of one that never waited it does not matter
-	if i := slices.IndexFunc(w.asks[k], func(e twin.Entry) bool { return e.Owner == owner }); i >= 0 {
-		since = w.asks[k][i].Since
-	}
+	owner, token := w.somebody(k), w.proposal(k)
+	since := w.since(k, owner)
 	if r.IntN(3) == 0 {
 		token += 7 - token%7 // Redisson's turn
 	}
@@ -229,16 +235,20 @@ func (w *walk) renew() (did string) {
 func (w *walk) sleep() (did string) {
 	now, ms := w.now(), 1+w.r.Int64N(200)
 	var ends []int64
-	for _, l := range w.locks {
-		ends = append(ends, l.Expires, l.Turn, l.QueueExpires)
-		for _, e := range l.Queue {
+	for k := range w.names {
+		line, marks := w.line(k)
+		ends = append(ends, w.locks[k].Expires, w.locks[k].Turn, line.QueueExpires)
+		for _, e := range line.Queue {
 			ends = append(ends, e.Stale)
 		}
-		for _, m := range l.Forced {
+		for _, m := range marks.Forced {
 			ends = append(ends, m.Until)
 		}
-		for _, r := range l.Reading {
+		for _, r := range w.locks[k].Reading {
 			ends = append(ends, r.Until)
+		}
+		for _, at := range w.slots[k].Slots {
+			ends = append(ends, at.Expires)
 		}
 	}
 	ends = slices.DeleteFunc(ends, func(end int64) bool { return end <= now+1 || end == twin.Never })
@@ -249,6 +259,14 @@ func (w *walk) sleep() (did string) {
 	return fmt.Sprint("sleep for ", ms)
 }
 
+// line returns who waits for the k-th, and who was forced out of it.
+func (w *walk) line(k int) (*twin.Line, *twin.Marks) {
+	if w.semaphores {
+		return &w.slots[k].Line, &w.slots[k].Marks
+	}
+	return &w.locks[k].Line, &w.locks[k].Marks
+}
+
 // others is what is done to a master by somebody else.
 func (w *walk) others(k int) (did string) {
 	h, l, key, now := w.h, &w.locks[k], w.names[k], w.now()
@@ -257,9 +275,9 @@ func (w *walk) others(k int) (did string) {
 		h.m.FlushAll()
 		w.locks = [2]twin.Lock{}
 		return "flush all"
-	case n == 9 && w.r.IntN(3) == 0:
+	case n >= 8:
 		l.Counter = w.far()
-		h.do("SET", belonging(fencePrefix, key), l.Counter)
+		h.do("SET", belonging(fencePrefix, key), l.Counter, "PX", 2*time.Hour.Milliseconds())
 		return fmt.Sprintf("the counter of %s is %d", key, l.Counter)
 	case n < 3 && l.Alien:
 		h.do("HDEL", key, "name")
@@ -284,7 +302,7 @@ func (w *walk) others(k int) (did string) {
 		l.Holder, l.Count, l.Expires, l.Alien = 0, 0, 0, false
 		return "delete " + key
 	case n < 8:
-		l.Holder, l.Count, l.Expires = w.fresh("theirs"), 2, now+500
+		l.Holder, l.Count, l.Expires = w.fresh("hers"), 2, now+500
 		h.do("HSET", key, w.text(l.Holder), 2)
 		h.do("PEXPIRE", key, 500)
 		return "Redisson takes " + key

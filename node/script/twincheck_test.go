@@ -75,7 +75,7 @@ func (w *walk) told(k int, want twin.Reply) {
 		}
 		name, _, _ := strings.Cut(w.text(to.Owner), ":")
 		token := fmt.Sprint(to.Token)
-		if w.slots[k] != (twin.Slots{}) { // a walk is on locks or on semaphores
+		if w.semaphores {
 			token += fmt.Sprintf(":%d", to.Slot)
 		} else if to.Mode == twin.Shared {
 			token += ":shared"
@@ -187,8 +187,8 @@ func (w *walk) real(key string) string {
 		}
 		return expiring(queue.String(), ttl)
 	}
-	if strings.HasPrefix(key, fencePrefix) {
-		return m.Get(key) // the twin knows nothing of its expiry
+	if strings.HasPrefix(key, fencePrefix) && ttl > time.Hour-time.Minute {
+		return m.Get(key) // the twin knows no more of its expiry
 	}
 	return expiring(m.Get(key), ttl)
 }

@@ -10,7 +10,7 @@ import (
 
 // clients are in the order of their uuids, and each has a thousand owners: so the order of the
 // owners' texts, of which Redis makes the order of equal stamps, is that of their numbers.
-var clients = [...]string{"a", "deaf", "keep", "theirs"}
+var clients = [...]string{"a", "deaf", "hers", "keep"}
 
 // fresh returns a new owner of a client.
 func (w *walk) fresh(of string) twin.Owner {
@@ -19,14 +19,17 @@ func (w *walk) fresh(of string) twin.Owner {
 	if of == "keep" {
 		o |= twin.Keeper
 	}
-	if of != "theirs" {
+	if of != "hers" {
 		w.modes[o] = twin.Mode(w.r.IntN(2))
 	}
 	return o
 }
 
-// mode is what o asks for: mostly the same, unless there is no room for one more reader.
+// mode is what o asks for: mostly the same, unless there is no room for one more reader, or of a semaphore.
 func (w *walk) mode(k int, o twin.Owner) twin.Mode {
+	if w.semaphores {
+		return 0
+	}
 	mode := w.modes[o]
 	if w.r.IntN(8) == 0 {
 		mode = twin.Mode(w.r.IntN(2))
@@ -62,8 +65,8 @@ func (w *walk) text(o twin.Owner) string {
 		return "redisson"
 	case o == twin.Readers:
 		return SharedHolder
-	case clients[c-1] == "theirs":
-		return id(fmt.Sprintf("theirs:%03d", o%1000))
+	case clients[c-1] == "hers":
+		return id(fmt.Sprintf("hers:%03d", o%1000))
 	case o&twin.Keeper != 0:
 		return id(fmt.Sprintf("%s:k%03d", clients[c-1], o&^twin.Keeper%1000))
 	default:
@@ -97,6 +100,8 @@ func (w *walk) somebody(k int) twin.Owner {
 		return l.Holder
 	case n < 6 && l.Forced[0].Owner != 0:
 		return l.Forced[0].Owner
+	case n < 7 && l.Queue[0].Owner != 0:
+		return l.Queue[0].Owner
 	case n < 9 && len(w.asks[k]) > 0:
 		return w.asks[k][w.r.IntN(len(w.asks[k]))].Owner
 	}
@@ -104,15 +109,27 @@ func (w *walk) somebody(k int) twin.Owner {
 }
 
 // room reports whether two more fit into the queue.
-func (w *walk) room(k int) bool { return w.locks[k].Queue[twin.MaxQueue-2].Owner == 0 }
+func (w *walk) room(k int) bool {
+	line, _ := w.line(k)
+	return line.Queue[twin.MaxQueue-2].Owner == 0
+}
+
+// since is when o began to wait; of one that never did it does not matter.
+func (w *walk) since(k int, o twin.Owner) int64 {
+	if i := slices.IndexFunc(w.asks[k], func(e twin.Entry) bool { return e.Owner == o }); i >= 0 {
+		return w.asks[k][i].Since
+	}
+	return w.r.Int64N(2)
+}
 
 // waiter returns an ask: the first of somebody new, the next of one who waits or did, or one that
 // was sent before and comes again, perhaps not quite the same.
 func (w *walk) waiter(k int) (e twin.Entry) {
 	asks, i := &w.asks[k], -1
+	line, _ := w.line(k)
 	switch n := w.r.IntN(10); {
 	case !w.room(k):
-		i = slices.IndexFunc(*asks, func(e twin.Entry) bool { return e.Owner == w.locks[k].Queue[0].Owner })
+		i = slices.IndexFunc(*asks, func(e twin.Entry) bool { return e.Owner == line.Queue[0].Owner })
 	case n < 5 && len(*asks) > 0:
 		i = len(*asks) - 1 - w.r.IntN(min(6, len(*asks)))
 	case n < 7 && len(*asks) > 0:
@@ -129,7 +146,9 @@ func (w *walk) waiter(k int) (e twin.Entry) {
 	if i < 0 {
 		i = len(*asks)
 		// Few stamps, so that some are equal.
-		*asks = append(*asks, twin.Entry{Owner: w.fresh(clients[w.r.IntN(3)]), Since: 1 + w.r.Int64N(4)})
+		e := twin.Entry{Owner: w.fresh(clients[w.r.IntN(3)]), Since: 30_000 * (1 + w.r.Int64N(4))}
+		w.wants(&e)
+		*asks = append(*asks, e)
 	}
 	last := &(*asks)[i]
 	last.Round++
@@ -139,20 +158,33 @@ func (w *walk) waiter(k int) (e twin.Entry) {
 	return *last
 }
 
+// wants draws how many permits of a semaphore the owner of e believes there are, and which it tries first.
+func (w *walk) wants(e *twin.Entry) {
+	if w.semaphores {
+		e.Permits = uint8(1 + min(w.r.IntN(twin.MaxSlots+2), twin.MaxSlots-1)) // mostly all
+		e.Start = uint8(w.r.IntN(int(e.Permits)))
+	}
+}
+
 // entry is an ask as the commands take it.
 func entry(e twin.Entry) QueueEntry {
 	return QueueEntry{Round: uint64(e.Round), Since: e.Since, Lease: millis(e.Lease), Proposal: e.Proposal, Polls: e.Polls}
 }
 
-// proposal returns a fencing token near the counter.
-func (w *walk) proposal(k int) int64 { return w.near(w.locks[k].Counter) }
+// proposal returns a fencing token near the counter, or that of a slot.
+func (w *walk) proposal(k int) int64 {
+	if w.semaphores {
+		return w.near(w.slots[k].Slots[w.r.IntN(twin.MaxSlots)].Counter, 7)
+	}
+	return w.near(w.locks[k].Counter, 7)
+}
 
-// near returns a fencing token near a counter, unless that is near the end.
-func (w *walk) near(counter int64) int64 {
+// near returns one of n fencing tokens around a counter, unless that is near the end.
+func (w *walk) near(counter, n int64) int64 {
 	if counter > MaxToken/2 {
 		counter = 0
 	}
-	return max(w.tokens, counter+w.r.Int64N(7)-2)
+	return max(w.tokens, counter+w.r.Int64N(n)-n/3)
 }
 
 // far draws a counter near the last token, or far beyond.

@@ -2,13 +2,15 @@ package script
 
 import (
 	"cmp"
+	"crypto/sha1"
+	"encoding/hex"
 	"fmt"
 	"maps"
-	"math/rand/v2"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"example.com/redlock/node/script/twin"
 )
@@ -17,20 +19,10 @@ import (
 //
 // Replay one seed: go test ./node/script -run 'TestTwinSlots/seed=17$' -v
 func TestTwinSlots(t *testing.T) {
-	for seed := range portion(200) {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			withScripts(t, func(h *scriptFixture) {
-				w := slotWalk{newWalk(h, rand.New(rand.NewPCG(seed, 1)))}
-				for step := 0; step < 80 && !t.Failed(); step++ {
-					did := w.step()
-					for step < 80 && w.r.IntN(2) == 0 {
-						did, step = did+"; "+w.step(), step+1
-					}
-					w.check(fmt.Sprintf("step %d, %s", step, did))
-				}
-			})
-		})
-	}
+	walks(t, 1, func(w *walk) func() string {
+		w.semaphores = true
+		return slotWalk{w}.step
+	})
 }
 
 // slotWalk is a random walk on semaphores.
@@ -46,11 +38,19 @@ func (w slotWalk) asker(k int, e twin.Entry) *Owner {
 	return NewPermit(w.names[k], w.text(e.Owner), int(e.Permits), int(e.Start))
 }
 
+// slotOf is mostly the slot that o has, or any.
+func (w slotWalk) slotOf(k int, o twin.Owner) int {
+	if at := slices.IndexFunc(w.slots[k].Slots[:], func(at twin.Slot) bool { return at.Owner == o }); at >= 0 && w.r.IntN(3) > 0 {
+		return at
+	}
+	return w.r.IntN(twin.MaxSlots)
+}
+
 // step does the same to both, and returns what.
 func (w slotWalk) step() (did string) {
 	k := w.r.IntN(6) / 5 // mostly the first
 	s, key, now, r := &w.slots[k], w.names[k], w.now(), w.r
-	lease, slot := 1+r.Int64N(600), r.IntN(twin.MaxSlots)
+	lease := 1 + r.Int64N(600)
 	s.Expire(now)
 	switch r.IntN(21) {
 	case 0, 1, 2, 3, 4:
@@ -69,10 +69,9 @@ func (w slotWalk) step() (did string) {
 	case 9, 10, 11, 12:
 		return w.release(k)
 	case 13:
-		owner, token := w.somebody(k), w.proposal(k)
-		if at := slices.IndexFunc(s.Slots[:], func(at twin.Slot) bool { return at.Owner == owner }); at >= 0 && r.IntN(4) > 0 {
-			slot = at
-		}
+		owner := w.somebody(k)
+		slot := w.slotOf(k, owner)
+		token := w.near(s.Slots[slot].Counter, 3)
 		did = fmt.Sprintf("%d raises slot %d of %s to %d", owner, slot, key, token)
 		w.compare(k, w.owner(k, owner, slot).Raise(millis(lease), token), s.Raise(now, owner, slot, token))
 	case 14, 15, 16:
@@ -90,14 +89,9 @@ func (w slotWalk) step() (did string) {
 // release is one of the commands of releaseslot.lua, at a guarded master or not.
 func (w slotWalk) release(k int) (did string) {
 	s, now, r := &w.slots[k], w.now(), w.r
-	owner, token, since := w.somebody(k), w.proposal(k), r.Int64N(2)
-	if i := slices.IndexFunc(w.asks[k], func(e twin.Entry) bool { return e.Owner == owner }); i >= 0 {
-		since = w.asks[k][i].Since
-	}
-	o := w.owner(k, owner, r.IntN(twin.MaxSlots))
-	if at := slices.IndexFunc(s.Slots[:], func(at twin.Slot) bool { return at.Owner == owner }); at >= 0 && r.IntN(4) > 0 {
-		o = o.InSlot(at)
-	}
+	owner, token := w.somebody(k), w.proposal(k)
+	since := w.since(k, owner)
+	o := w.owner(k, owner, w.slotOf(k, owner))
 	did = fmt.Sprintf("release of %s by %d in slot %d since %d, token %d", w.names[k], owner, o.slot, since, token)
 	cmd := o.Release(token, since)
 	there := func() twin.Reply { return s.Release(now, w.hear, owner, token) }
@@ -135,11 +129,9 @@ func (w slotWalk) release(k int) (did string) {
 
 // renew renews a permit, alone in its command so that its hand-offs are known.
 func (w slotWalk) renew() (did string) {
-	lease, heal, k, slot := 1+w.r.Int64N(600), w.r.IntN(6) > 0, w.r.IntN(2), w.r.IntN(twin.MaxSlots)
+	lease, heal, k := 1+w.r.Int64N(600), w.r.IntN(6) > 0, w.r.IntN(2)
 	s, owner, token := &w.slots[k], w.somebody(k), w.proposal(k)
-	if at := slices.IndexFunc(s.Slots[:], func(at twin.Slot) bool { return at.Owner == owner }); at >= 0 && w.r.IntN(2) > 0 {
-		slot = at
-	}
+	slot := w.slotOf(k, owner)
 	cmd := Renew(millis(lease), []Renewal{{Owner: w.owner(k, owner, slot), Token: token}})
 	if !heal {
 		cmd = guarded(cmd)
@@ -177,36 +169,12 @@ func (w slotWalk) inspect(k int) string {
 		want = Answer{Outcome: Failed, Err: errBeyond}
 	}
 	w.run(InspectPermits(w.names[k]), func(got Answer) string {
-		if g, s := fmt.Sprintf("%+v %+v", got, got.Permits), fmt.Sprintf("%+v %+v", want, want.Permits); strings.ReplaceAll(g, fmt.Sprintf("%p", got.Permits), "") != strings.ReplaceAll(s, fmt.Sprintf("%p", want.Permits), "") {
-			return fmt.Sprintf("answered %s, want %s", g, s)
+		if reflect.DeepEqual(got, want) {
+			return ""
 		}
-		return ""
+		return fmt.Sprintf("answered %+v of %+v, want %+v of %+v", got, got.Permits, want, want.Permits)
 	})
 	return "inspect " + w.names[k]
-}
-
-// sleep waits until something runs out, or the millisecond before or after, or just so.
-func (w slotWalk) sleep() (did string) {
-	now, ms := w.now(), 1+w.r.Int64N(200)
-	var ends []int64
-	for _, s := range w.slots {
-		ends = append(ends, s.QueueExpires)
-		for _, at := range s.Slots {
-			ends = append(ends, at.Expires)
-		}
-		for _, e := range s.Queue {
-			ends = append(ends, e.Stale)
-		}
-		for _, m := range s.Forced {
-			ends = append(ends, m.Until)
-		}
-	}
-	ends = slices.DeleteFunc(ends, func(end int64) bool { return end <= now+1 })
-	if len(ends) > 0 && w.r.IntN(2) == 0 {
-		ms = ends[w.r.IntN(len(ends))] - now + w.r.Int64N(3) - 1
-	}
-	time.Sleep(millis(ms))
-	return fmt.Sprint("sleep for ", ms)
 }
 
 // others is what is done to a master by somebody else.
@@ -249,50 +217,12 @@ func (w slotWalk) somebody(k int) twin.Owner {
 	switch n := w.r.IntN(5); {
 	case n < 1 && s.Forced[0].Owner != 0:
 		return s.Forced[0].Owner
+	case n < 2 && s.Queue[0].Owner != 0:
+		return s.Queue[0].Owner
 	case n < 4 && len(w.asks[k]) > 0:
 		return w.asks[k][w.r.IntN(len(w.asks[k]))].Owner
 	}
 	return w.fresh(clients[w.r.IntN(3)])
-}
-
-// room reports whether two more fit into the queue.
-func (w slotWalk) room(k int) bool { return w.slots[k].Queue[twin.MaxQueue-2].Owner == 0 }
-
-// wants draws how many permits the owner of e believes there are, and which it tries first.
-func (w slotWalk) wants(e *twin.Entry) {
-	e.Permits = uint8(1 + min(w.r.IntN(twin.MaxSlots+2), twin.MaxSlots-1)) // mostly all
-	e.Start = uint8(w.r.IntN(int(e.Permits)))
-}
-
-// waiter returns an ask: the first of somebody new, the next of one who waits or did, or one that was
-// sent before and comes again.
-func (w slotWalk) waiter(k int) (e twin.Entry) {
-	asks, i := &w.asks[k], -1
-	switch n := w.r.IntN(10); {
-	case !w.room(k):
-		i = slices.IndexFunc(*asks, func(e twin.Entry) bool { return e.Owner == w.slots[k].Queue[0].Owner })
-	case n < 5 && len(*asks) > 0:
-		i = len(*asks) - 1 - w.r.IntN(min(6, len(*asks)))
-	case n < 6 && len(*asks) > 0:
-		return w.sent[k][w.r.IntN(len(w.sent[k]))]
-	}
-	if i < 0 {
-		i = len(*asks)
-		// Few stamps, so that some are equal.
-		e := twin.Entry{Owner: w.fresh(clients[w.r.IntN(3)]), Since: 20_000 * (1 + w.r.Int64N(4))}
-		w.wants(&e)
-		*asks = append(*asks, e)
-	}
-	last := &(*asks)[i]
-	last.Round++
-	last.Lease, last.Proposal, last.Polls = 100+w.r.Int64N(300), w.proposal(k), w.r.IntN(6) == 0
-	w.sent[k] = append(w.sent[k], *last)
-	return *last
-}
-
-// proposal returns a fencing token near the counter of a slot.
-func (w slotWalk) proposal(k int) int64 {
-	return w.near(w.slots[k].Slots[w.r.IntN(twin.MaxSlots)].Counter)
 }
 
 // digest stands for holders, as permit.lua has it.
@@ -304,6 +234,17 @@ func (w *walk) digest(holders [twin.MaxSlots]twin.Owner) string {
 		}
 	}
 	return sumOf(texts)
+}
+
+// sumOf is the sum of what stands for each owner, as permit.lua has it.
+func sumOf(owners []string) string {
+	sum := int64(0)
+	for _, owner := range owners {
+		text := sha1.Sum([]byte(owner))
+		part, _ := strconv.ParseInt(hex.EncodeToString(text[:5]), 16, 64)
+		sum += part + 1
+	}
+	return fmt.Sprint(-sum)
 }
 
 // realSlots adds what the master has of the slots and the queue of the k-th semaphore, and takes the keys

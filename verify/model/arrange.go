@@ -20,12 +20,14 @@ func (w *World) arrange(k *Case, order []int) {
 		for to, m := range order {
 			if k.has(c, m) {
 				p.Contender.Masters[k.place(c, to)] = was.Contender.Masters[k.place(c, m)]
+				p.Lag.More[k.place(c, to)] = was.Lag.More[k.place(c, m)]
+				p.Gained[to], p.Steady[to] = was.Gained[m], was.Steady[m]
 			}
 		}
-		sets := []*protocol.Set{&p.Contender.Raised, &p.Contender.Unraise, &p.Hold.At}
+		sets := []*protocol.Set{&p.Contender.Raised, &p.Contender.Unraise, &p.Hold.At, &p.Raised, &p.Unraised}
 		for i := range p.Renewals {
 			r := &p.Renewals[i]
-			sets = append(sets, &r.Yes, &r.Absent, &r.Nothing)
+			sets = append(sets, &r.Yes, &r.Absent, &r.Nothing, &r.Denied)
 		}
 		for _, s := range sets {
 			was := *s

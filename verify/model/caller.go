@@ -25,6 +25,12 @@ func (w *World) step(k *Case, c int, ev protocol.Event, lot uint32) (drawn bool)
 		return out.Drawn
 	}
 	w.effect(k, c, &out)
+	if k.second(c) && p.Contender.State == protocol.Failed && from != protocol.Failed && w.Callers[c-1].live() {
+		w.unlockEntry(k, c-1, 0)
+	}
+	if p.Contender.Want.Again && p.Contender.State == protocol.Failed && from != protocol.Failed {
+		w.denied(k, c)
+	}
 	return out.Drawn
 }
 
@@ -40,6 +46,9 @@ func (w *World) effect(k *Case, c int, out *protocol.Effects) {
 		Client: uint8(k.client(c)), Kind: ask, Command: out.Command, Owner: w.current(c), Shared: k.reads(c), Since: p.Since,
 		Round: out.Round, Lease: uint8(out.Lease / tick), Token: max(w.Clock, out.Read+1),
 		Slot: uint8(p.Contender.Start),
+	}
+	if out.Command == protocol.EnterAgain {
+		x.Shared, x.Since, x.Slot, x.Count = p.Hold.Shared, 0, p.Attempt, uint8(p.Count())
 	}
 	if out.Enter {
 		free.Next, free.Behind, free.Round, free.Lease, free.Slot = x.Owner, x.Since, x.Round, x.Lease, x.Slot
@@ -77,13 +86,30 @@ func (w *World) start(k *Case, c int) {
 	w.step(k, c, protocol.Event{Kind: protocol.Start}, 0)
 }
 
+// taken has a caller want the lock, and get it at once: the messages take no time.
+func (w *World) taken(k *Case, c int) {
+	w.start(k, c)
+	for _, m := range k.masters(c) {
+		for _, ch := range []channel{up, down} {
+			i, _ := w.Messages.each(m, c, ch)
+			if x := w.Messages.remove(i); ch == up {
+				w.carryOut(k, x, true)
+			} else {
+				w.receive(k, &x, 0)
+			}
+		}
+	}
+	w.take(k, c, 0)
+}
+
 // fresh makes a contender of a caller: with an owner that was never used.
 func (w *World) fresh(k *Case, c int) {
 	p := &w.Callers[c]
 	p.Last++
 	p.Contender = protocol.Contender{Want: k.want(c), Start: k.slot(c)}
-	p.Hold, p.Held, p.Forced, p.Barred, p.Token, p.Slot = protocol.Hold{}, false, false, false, 0, 0
-	p.Fresh, p.Wanted = false, false
+	p.Entries, p.entries = protocol.Entries[uint8]{List: p.room[:0]}, entries{}
+	p.Held, p.Forced, p.Barred, p.Token, p.Slot = false, false, false, 0, 0
+	p.Fresh, p.Wanted, p.Joined, p.Raising = false, false, false, false
 	p.Renewals = [maxRenewals]Renewal{}
 }
 
@@ -99,18 +125,34 @@ func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
 		Master: k.place(c, int(x.Master)), Try: p.Contender.Try - (p.Last - numberOf(about)), Round: x.Round,
 		Outcome: x.Outcome, Token: x.Token, Slot: int(x.Slot),
 	}
+	if x.Missing {
+		w.again(k, x)
+		return false
+	}
+	denied := x.Kind == renew && x.Found == protocol.FoundAbsent
+	if p.Steady[x.Master] > 0 && !x.discount() {
+		return false
+	}
 	switch x.Kind {
 	case ask:
+		if again := x.Command == protocol.EnterAgain; again != p.Contender.Want.Again || again && x.Slot != p.Attempt {
+			return false // of another try, which is over
+		}
 		ev.Kind = protocol.Answer
+		if x.Outcome == protocol.Yes {
+			w.crossed(k, c, x)
+		}
 		ev.Holder, ev.Left, ev.Ahead = k.holder(x.Holder), ticks(int(x.Left/millis(1))), int(x.Ahead)
 	case release:
 		ev.Kind = protocol.Entered
 	case raise:
 		ev.Kind, ev.Slot = protocol.Raised, 0
+		w.raised(k, c, x)
 	case handOff:
 		ev.Kind = protocol.HandedOff
+		w.crossed(k, c, x)
 	case renew:
-		w.renewed(k, c, x)
+		w.renewed(k, c, x, denied)
 		return false
 	case wanted:
 		w.wanted(k, c, x.Owner)
@@ -130,12 +172,25 @@ func (w *World) take(k *Case, c int, lot uint32) (drawn bool) {
 	if w.clock(c).Left(p.Contender.Until) <= 0 {
 		w.violate(overAlready)
 	}
+	if p.Contender.Want.Again {
+		w.entry(k, c, p.Attempt, protocol.HoldEvent{
+			Kind: protocol.HoldEntered, Until: p.Contender.Until, Wish: w.wish(k, c, p.Attempt), Trip: ticks(k.Trip),
+		})
+		return drawn
+	}
+	if k.ordered() {
+		w.letIn(k, c)
+	}
 	p.Held, p.Token, p.Slot = true, p.Contender.Token, uint8(p.Contender.Slot)
 	p.Fresh = p.Contender.First() < p.Contender.Token
 	w.hold(k, c, protocol.HoldEvent{
-		Kind: protocol.HoldWon, Until: p.Contender.Until, At: at, Wish: protocol.Wish{Watched: k.Watch, Lease: ticks(k.Lease)},
+		Kind: protocol.HoldWon, Until: p.Contender.Until, At: at, Wish: w.wish(k, c, 0),
 		Short: p.Contender.Short, Trip: ticks(k.Trip), Shared: k.reads(c),
 	})
+	if k.half(c) {
+		w.wonHalf(k, c)
+		return drawn
+	}
 	if k.Tokens && !w.Top.judge(p) {
 		w.violate(badToken)
 	}

@@ -15,6 +15,7 @@ type Case struct {
 	Sets             [][]int // masters of each client; nil: each has all. Masters in the same sets stand together
 	Delay            int     // of every message, one way
 	Lease            int
+	Less             int  // the lease of all callers but the first; 0: as the first
 	Pause            int  // between two rounds; beside Trip, and half a lease at most
 	Trip             int  // what the clients take for the longest round trip
 	Far              int  // between two rounds of a waiter behind the first; 0: as of the first
@@ -22,8 +23,10 @@ type Case struct {
 
 	Dead      int    // masters that are never there
 	Starts    bool   // callers begin at any time; else all at once
+	Taken     bool   // the last caller has the lock when the others begin
 	Comes     int    // how often a caller that has gone may come again
 	Tries     int    // of the callers, the last ones, who do not wait
+	Pairs     int    // so many pairs of callers, the first ones, are a process each, with two sets: see pair.go
 	Line      int    // so many callers, the first ones, have one client, and stand in line there
 	Roles     string // of the callers, in their order: W or R for a reader; empty: all are writers
 	Downgrade bool   // a writer may become a reader at any time
@@ -31,6 +34,10 @@ type Case struct {
 	Fewer     int    // so many of the callers, the first ones, believe that there is a permit less
 	Spread    bool   // they begin with slots of their own, as far as there are enough
 	Watch     bool   // holds are renewed for as long as they last
+	Enters    int    // how often an owner may enter its hold again
+	Wishes    string // of the entries of a hold, in the order in which they were asked for, see wish; else all are as Watch says
+	Limit     int    // of the renewals that a limited entry wants, from its beginning
+	Leaks     bool   // an entry may leak instead of being given back
 	Deaf      int    // so many of the callers, the last ones, hear of no hand-off, and ask
 	Keepers   int    // so many of the callers, the first ones, have clients that keep locks
 	Keep      int    // for so long
@@ -39,6 +46,7 @@ type Case struct {
 	Faults  int // how many things may go wrong
 	Kinds   fault
 	Late    int  // ticks that a message may be late
+	Jump    int  // of a master's clock, in ticks
 	Guard   int  // of a master that has restarted
 	Timeout int  // after which a silent connection is taken for broken
 	Kills   bool // a connection that is taken for broken is killed: what was under way is lost
@@ -83,9 +91,17 @@ func (k Case) ready() *Case {
 // want is what a caller wants.
 func (k *Case) want(c int) protocol.Want {
 	return protocol.Want{
-		Lease: ticks(k.Lease), Wait: c < k.Callers-k.Tries, Shared: k.reads(c), Permits: k.permits(c),
+		Lease: ticks(k.lease(c)), Wait: c < k.Callers-k.Tries, Shared: k.reads(c), Permits: k.permits(c),
 		Keep: k.keeps(c),
 	}
+}
+
+// lease returns the lease of a caller.
+func (k *Case) lease(c int) int {
+	if k.Less > 0 && c > 0 {
+		return k.Less
+	}
+	return k.Lease
 }
 
 // reads reports whether a caller is a reader.
@@ -118,8 +134,9 @@ func (k *Case) client(c int) int {
 // deaf reports whether a caller hears of no hand-off.
 func (k *Case) deaf(c int) bool { return c >= k.Callers-k.Deaf }
 
-// inLine reports whether a caller only begins when one before it has the lock, or gives up.
-func (k *Case) inLine(c int) bool { return k.client(c) != c }
+// inLine reports whether a caller only begins when the one before it has the lock, or gives up: as behind a
+// writer of the same client, or with a first half.
+func (k *Case) inLine(c int) bool { return k.second(c) || k.client(c) != c && !k.reads(c-1) }
 
 // delay is how long a message takes between a client and a master, either way.
 func (k *Case) delay(client, m int) int {
@@ -141,18 +158,26 @@ func (k *Case) back(client, m int) int {
 
 // first is the state in which all begins.
 func (k *Case) first() *World {
-	w := &World{Now: begin, Faults: uint8(k.Faults), Comes: uint8(k.Comes)}
+	w := &World{Now: begin, Faults: uint8(k.Faults), Comes: uint8(k.Comes), Enters: uint8(k.Enters)}
 	for m := range k.Masters {
 		w.Masters[m].Name, w.Masters[m].Dead = uint8(m), m < k.Dead
 		if !k.Tokens {
 			w.Masters[m].alike(k)
 		}
 	}
+	if k.Pairs > 0 && !k.Clocks {
+		for _, m := range k.masters(0) { // where the name was locked before
+			w.Masters[m].Lock.Counter = 2
+		}
+	}
 	for c := range k.Callers {
 		w.Callers[c].Since = int64(c + 1)
 	}
+	if k.Taken {
+		w.taken(k, k.Callers-1)
+	}
 	for c := range k.Callers {
-		if !k.Starts && !k.inLine(c) {
+		if !k.Starts && !k.inLine(c) && !w.Callers[c].begun() {
 			w.start(k, c)
 		}
 	}

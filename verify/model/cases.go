@@ -14,13 +14,14 @@ var teeth = []string{
 	"give up/two", "force/two", "sleep/two", "sleep/two, one comes again", "give up/two in line, one beside",
 	"sleep/one waits, one tries", "slow/two", "late/two",
 	"break/two, renewed", "restart/two, renewed", "slow/two, renewed", "force/two, renewed",
-	"still/two, renewed", "late/two, clocks differ", "crash/two, clocks differ", "restart/three",
+	"still/two", "jump/two/6", "jump/one, forced, a master is dead/14", "late/two, clocks differ", "crash/two, clocks differ", "restart/three",
 	"shared/RW", "shared/RR, crash", "shared/WRR", "shared/RWR, tokens", "shared/WR, one comes again",
 	"shared/RW, tokens, late", "shared/RW, tokens, crash", "shared/WR, downgrade, crash", "shared/WR, downgrade, slow",
-	"shared/WWR, two in line, downgrade/1", "shared/RR, older", "shared/WR, tokens, one comes again, restart",
+	"shared/RR, older", "shared/WR, tokens, one comes again, restart",
 	"slots/two", "slots/two for one", "slots/three", "slots/two for one, lose",
-	"slots/two for one, tokens, crash", "slots/two for one, restart", "slots/one waits, two try",
-	"kept/two/1", "kept/two, renewed, long, slow", "kept/one keeps, one tries/1",
+	"slots/two, a master is dead/1", "slots/three, renewed", "slots/two for one, tokens, crash", "slots/two for one, restart", "slots/one waits, two try",
+	"order/WWRW, downgrade", "changing/both and both", "changing/both and new, 1 and 3", "changing/both and both, force", "kept/two/1", "kept/two, renewed, long, slow", "kept/one keeps, one tries/1",
+	"entered/ff, give up", "entered/wf", "entered/fw", "entered/wl", "entered/twice", "entered/twice, no script", "entered/downgrade, no script",
 	"token/two/1", "token/two, one comes again/1", "token/two, a fault/1", "token/two, one sleeps/1", "token/two, a restart empty/1",
 }
 
@@ -31,11 +32,15 @@ func allCases() []*Case {
 	t.behind()
 	t.faults()
 	t.still()
+	t.jumps()
+	t.leases()
 	t.deaf()
 	t.tokens()
 	t.shared()
 	t.slots()
 	t.kept()
+	t.order()
+	t.entered()
 	t.changing()
 	t.large()
 	return t.cases
@@ -154,31 +159,6 @@ func (t *table) faults() {
 	}
 }
 
-// still has the clock of a caller stand still for up to more than a lease, and show the right time again at
-// any later moment.
-func (t *table) still() {
-	two := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Starts: true, Faults: 1, Kinds: still}
-	t.add("still/two", two)
-	k := two
-	k.Watch = true
-	t.add("still/two, renewed", k)
-	k = two
-	k.Tries = 1
-	t.add("still/one waits, one tries", k)
-	k = two
-	k.Roles = "WR"
-	t.add("still/WR", k)
-	k = two
-	k.Permits = 1
-	t.add("still/two for one permit", k)
-	k = two
-	k.Callers, k.Starts, k.Nightly = 3, false, true
-	t.add("still/three", k)
-	k = two
-	k.Faults, k.Nightly = 2, true
-	t.add("still twice/two", k)
-}
-
 // deaf has callers that hear of no hand-off. They find one when they ask.
 func (t *table) deaf() {
 	for d := 1; d <= 2; d++ {
@@ -237,6 +217,8 @@ func (t *table) tokens() {
 		k = two
 		k.Callers = 3
 		add("three", k)
+		k.Line = 2
+		add("two in line, one beside", k)
 		k = two
 		k.Faults, k.Kinds, k.Late = 1, late|crash|breakConn|doubled|loseHandOff, 3
 		add("two, a fault", k)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q has teeth, and is searched at night only", k.Name)
 		}
 	}
-	for _, name := range teeth {
+	for _, name := range append(slices.Collect(maps.Keys(within)), teeth...) {
 		if !seen[name] {
 			t.Errorf("no case is called %q", name)
 		}

@@ -49,6 +49,35 @@ func (t *table) changing() {
 	permits.Permits = 1
 	add("3 and 2, slots", [][]int{{0, 1, 2}, {0, 1}}, permits)
 	t.atOnce(add)
+	t.routes(add)
+}
+
+// routes has names move from one set of masters to another, by way of both: processes with the old set, with
+// both, and with the new one.
+func (t *table) routes(add func(string, [][]int, Case)) {
+	for _, c := range []struct {
+		name  string
+		pairs int
+		sets  [][]int // of the halves, and of the others
+	}{
+		{"old, both and new", 1, [][]int{{0}, {1}, {0}, {1}}},
+		{"both and both", 2, [][]int{{0}, {1}, {0}, {1}}},
+		{"old and both, 3 and 1", 1, [][]int{{0, 1, 2}, {3}, {0, 1, 2}}},
+		{"both and new, 1 and 3", 1, [][]int{{0}, {1, 2, 3}, {1, 2, 3}}},
+	} {
+		k := Case{Starts: true, Tokens: true, Watch: true, Pairs: c.pairs, Clocks: len(c.sets) == 4 && c.pairs == 1}
+		add(c.name, c.sets, k)
+		k.Comes = 1
+		add(c.name+", one comes again", c.sets, k)
+		k.Comes = 0
+		for _, f := range faultNames {
+			one := k.with(f.kind)
+			one.Clocks = k.Clocks || f.kind&(restart|older) != 0
+			one.Nightly = f.kind&(freezeLink|older) != 0 || c.pairs == 1 && f.kind&(loseHandOff|restart|crash|giveUp) == 0
+			add(c.name+", "+f.name, c.sets, one)
+		}
+	}
+	add("old, both and new at once", [][]int{{0}, {1}, {0}, {1}}, Case{Starts: true, Pairs: 1, Unsafe: true})
 }
 
 // atOnce has one master take the place of another in one step.

@@ -15,6 +15,9 @@ func (c *coder) head() {
 	if c.k.Comes > 0 {
 		w.Comes = c.u8(w.Comes)
 	}
+	if c.k.Enters > 0 {
+		w.Enters = c.u8(w.Enters)
+	}
 	if c.k.Tokens {
 		w.Clock = c.token(w.Clock)
 		for i := range max(1, c.k.Permits) {
@@ -36,11 +39,15 @@ func (c *coder) caller(i int) {
 	} else {
 		c.u8(c.names.owners[i].of(int64(p.Last)))
 	}
-	held := p.live() || p.Unsent || p.renewing() || p.Keeping
+	held := p.live() || p.Unsent || p.renewing() || p.Keeping || p.Contender.Want.Again && p.contends()
 	forced, barred := p.Forced && !p.gone(), p.Barred && !p.gone()
-	c.flags(&held, &p.Crashed, &p.Asleep, &p.Unsent, &forced, &barred, &p.Still)
-	if c.k.Kinds&still != 0 {
-		p.Behind = c.u8(p.Behind)
+	c.flags(&held, &p.Crashed, &p.Asleep, &p.Unsent, &forced, &barred, &p.Placed)
+	if c.k.half(i) {
+		c.flags(&p.Joined, &p.Raising)
+	}
+	if c.k.Kinds&(still|jump) != 0 {
+		c.flags(&p.Still, &p.Doubt)
+		p.Behind = int8(c.u8(uint8(p.Behind)))
 	}
 	c.clock = c.w.clock(i)
 	if c.reading {
@@ -49,12 +56,12 @@ func (c *coder) caller(i int) {
 	c.contender(i, &p.Contender)
 	if held {
 		p.Held = true
-		c.hold(p)
+		c.hold(i, p)
 	}
 	if c.k.keeps(i) && held {
 		c.keeping(p)
 	}
-	if c.k.Comes > 0 || !p.gone() {
+	if c.k.returns(i) || !p.gone() {
 		p.Since = c.since(p.Since)
 	}
 }
@@ -77,6 +84,9 @@ func (c *coder) contender(caller int, p *protocol.Contender) {
 	}
 	if c.reading {
 		p.Want, p.Try, p.Begun = c.k.want(caller), 1, c.clock
+	}
+	if c.k.Enters > 0 {
+		c.again(caller, p)
 	}
 	if c.k.Permits > 0 {
 		p.Start, p.Slot = c.slots(p.Start, p.Slot)
@@ -158,37 +168,6 @@ func (c *coder) small8(v uint8, flag *bool) uint8 {
 	return x & 127
 }
 
-func (c *coder) hold(p *Caller) {
-	h := &p.Hold
-	state := c.small8(uint8(h.State), &h.Due)
-	h.State = protocol.HoldState(state)
-	c.flags(&h.Watched, &h.Shared)
-	if c.k.Permits > 0 {
-		p.Slot = c.u8(p.Slot)
-	}
-	var used uint8
-	for i := range p.Renewals {
-		used |= b2(p.Renewals[i].Used) << i
-	}
-	used = c.u8(used)
-	if h.Live() {
-		h.Until, h.Lease = c.exact(h.Until), ticks(c.k.Lease)
-		if h.Due {
-			h.RenewAt = c.instant(h.RenewAt)
-		}
-	}
-	if h.Live() || p.Unsent {
-		p.Token = c.token(p.Token)
-	}
-	for i := range p.Renewals {
-		if r := &p.Renewals[i]; used>>i&1 == 1 {
-			r.Used = true
-			c.flags(&r.Told, &r.Shared)
-			r.Sent, r.Lease = c.ago(r.Sent, c.k.Lease), ticks(c.k.Lease)
-		}
-	}
-}
-
 // column codes a master with its links, and what callers know of it.
 func (c *coder) column(m int) {
 	p := &c.w.Masters[m]
@@ -234,7 +213,10 @@ func (c *coder) kept(p *kept) {
 			}
 			p.last()
 		default:
-			l.Expires, l.Count = c.millis(l.Expires), 1
+			l.Expires = c.millis(l.Expires)
+			if l.Count = max(l.Count, 1); c.k.Enters > 0 {
+				l.Count = int32(c.u8(uint8(l.Count)))
+			}
 		}
 		l.Counter = c.token(l.Counter)
 	}
@@ -274,6 +256,7 @@ func (c *coder) known(m, caller int) {
 	}
 	p := &c.w.Callers[caller]
 	c.clock = c.w.clock(caller)
+	c.gained(m, caller)
 	m = c.k.place(caller, m)
 	if active(&p.Contender) {
 		c.vote(&p.Contender, m)
@@ -284,16 +267,19 @@ func (c *coder) known(m, caller int) {
 	if p.live() || p.Keeping {
 		c.set(m, &p.Hold.At)
 	}
+	if p.Raising {
+		c.set(m, &p.Raised, &p.Unraised)
+	}
 	for i := range p.Renewals {
 		if r := &p.Renewals[i]; r.Used {
-			c.set(m, &r.Yes, &r.Absent, &r.Nothing)
+			c.set(m, &r.Yes, &r.Absent, &r.Nothing, &r.Denied)
 		}
 	}
 }
 
 // handOff codes the lease of a hand-off, in ticks: one, unless some ask less often.
 func (c *coder) handOff(lease uint8) uint8 {
-	if c.k.Far == 0 {
+	if c.k.Far == 0 && c.k.Less == 0 {
 		return c.k.handOff
 	}
 	return c.u8(lease)

@@ -41,12 +41,6 @@ func (t *table) shared() {
 		tokens.Comes, tokens.Nightly = 1, f.kind&(loseHandOff|giveUp|crash|restart|late) == 0
 		add("WR", ", tokens, one comes again, "+f.name, tokens.with(f.kind))
 	}
-	for d := 1; d <= 2; d++ {
-		line := Case{Line: 2, Downgrade: true, Delay: d, Lease: 12 * d, Nightly: d > 1}
-		add("WWR", fmt.Sprintf(", two in line, downgrade/%d", d), line)
-		line.Watch, line.Nightly = true, true
-		add("WWR", fmt.Sprintf(", two in line, downgrade, renewed/%d", d), line)
-	}
 	for _, roles := range []string{"RRW", "RWR", "WRR", "WRW", "RWW", "WWR"} {
 		add(roles, "", Case{})
 		add(roles, ", at any time", Case{Starts: true, Nightly: roles != "RWR"})
@@ -114,6 +108,17 @@ func (t *table) slots() {
 	k = three
 	k.Masters, k.Nightly = 5, true
 	add("three, five masters", k)
+	// Two bids cross, and need each other's votes: one has to give way.
+	for d := 1; d <= 2; d++ {
+		k = one
+		k.Permits, k.Dead, k.Delay, k.Lease = 2, 1, d, 24
+		add(fmt.Sprintf("two, a master is dead/%d", d), k)
+		k.Trip = 2 * d
+		add(fmt.Sprintf("two, a master is dead, distance known/%d", d), k)
+	}
+	k = three
+	k.Watch = true
+	add("three, renewed", k)
 	for _, f := range faultNames {
 		k := one
 		k.Nightly = f.kind == freezeLink

@@ -23,7 +23,9 @@ const (
 	sleep                         // a caller does nothing for any time
 	slow                          // a renewal is made and sent later
 	late                          // a message is late
+	noScript                      // a master lacks the script of a command that sets the hold count, or renews
 	still                         // a caller does nothing for any time, in which its clock stands still
+	jump                          // a master's clock jumps ahead
 )
 
 // faults makes what may go wrong at this moment, or no longer go wrong.
@@ -48,8 +50,8 @@ func (x *mover) faults(it *item) (goOn bool) {
 					n.step(k, c, protocol.Event{Kind: protocol.Due}, lots[0])
 				})
 			}
-		} else if w.Callers[c].Behind > 0 {
-			x.free(it, func(n *World) { n.learn(c) })
+		} else {
+			x.learns(it, c)
 		}
 	}
 	if w.Faults == 0 {
@@ -72,7 +74,7 @@ func (x *mover) faults(it *item) (goOn bool) {
 
 func (x *mover) linkFaults(it *item, m, client int) {
 	k, w := x.k, it
-	_, command := w.due(m, client, up)
+	first, command := w.due(m, client, up)
 	_, answer := w.due(m, client, down)
 	letter, handOff := w.due(m, client, post)
 	if k.Kinds&freezeLink != 0 && (command || answer || handOff) {
@@ -93,6 +95,11 @@ func (x *mover) linkFaults(it *item, m, client int) {
 	if k.Kinds&doubled != 0 && command {
 		x.fault(it, doubled, func(n *World) { n.double(m, client) })
 	}
+	if k.Kinds&noScript != 0 && command {
+		if c := &w.Messages.list[first]; c.counts() || c.Kind == renew {
+			x.fault(it, noScript, func(n *World) { n.lack(k, m, client) })
+		}
+	}
 	if k.Kinds&late != 0 {
 		for _, ch := range []channel{up, down, post} {
 			if _, ok := w.due(m, client, ch); ok {
@@ -112,6 +119,9 @@ func (x *mover) masterFaults(it *item, m int) {
 	if k.Kinds&restart != 0 {
 		x.fault(it, restart, func(n *World) { n.restart(k, m, kept{}) })
 	}
+	if k.Kinds&jump != 0 && w.Masters[m].lease(k, 0) != nil {
+		x.fault(it, jump, func(n *World) { n.jump(k, m) })
+	}
 	if k.Kinds&older != 0 {
 		if w.Masters[m].Saved {
 			x.fault(it, older, func(n *World) { n.restart(k, m, n.Masters[m].Copy) })
@@ -130,8 +140,14 @@ func (x *mover) callerFaults(it *item, c int) {
 	if k.Kinds&crash != 0 && (p.contends() || p.live() || p.Keeping) {
 		x.fault(it, crash, func(n *World) { n.crash(k, c) })
 	}
-	if k.Kinds&giveUp != 0 && p.contends() && !p.Asleep {
-		x.fault(it, giveUp, func(n *World) { n.step(k, c, protocol.Event{Kind: protocol.GiveUp}, 0) })
+	waits := k.inLine(c) && !k.second(c) && !p.begun()
+	if k.Kinds&giveUp != 0 && (p.contends() || waits) && !p.Asleep {
+		x.fault(it, giveUp, func(n *World) {
+			if waits {
+				n.fresh(k, c)
+			}
+			n.step(k, c, protocol.Event{Kind: protocol.GiveUp}, 0)
+		})
 	}
 	if k.Kinds&sleep != 0 && !p.Asleep && w.busy(k, c) {
 		x.fault(it, sleep, func(n *World) { n.sleep(k, c) })
@@ -212,7 +228,7 @@ func (w *World) restart(k *Case, m int, with kept) {
 // process calls f for every caller of c's client, since they share a process.
 func (w *World) process(k *Case, c int, f func(p *Caller)) {
 	for other := range k.Callers {
-		if k.client(other) == k.client(c) {
+		if k.process(other, c) {
 			f(&w.Callers[other])
 		}
 	}
@@ -228,13 +244,6 @@ func (w *World) crash(k *Case, c int) {
 func (w *World) pause(k *Case, c int) {
 	w.process(k, c, func(p *Caller) { p.Asleep, p.Still = true, true })
 	w.noteText("C%d and its clock STAND STILL", c)
-}
-
-// learn has a caller find out how far its clock is behind, as a majority of the masters shows it. Before, it
-// cannot know whether it has the lock.
-func (w *World) learn(c int) {
-	w.noteText("C%d learns that its clock is %d behind", c, w.Callers[c].Behind)
-	w.Callers[c].Behind = 0
 }
 
 func (w *World) sleep(k *Case, c int) {

@@ -54,6 +54,42 @@ func (g *graph) traps() (first uint32, count int) {
 	return first, count
 }
 
+// expect returns how many steps lie between the worst state and one where all is well, and which state that is:
+// the mean, if each of the edges that leave a state is as likely as any other. That is the least solution of
+//
+//	steps(state) = 0 where all is well, else 1 + the mean of steps(next)
+//
+// It is found by iteration from below, from the last states to the first, since most edges lead forward.
+func (g *graph) expect() (most float64, worst uint32) {
+	steps := make([]float64, len(g.goals))
+	for change := 1.0; change > exactness; {
+		change = 0
+		for id := len(steps) - 1; id >= 0; id-- {
+			from := uint64(0)
+			if id > 0 {
+				from = g.ends[id-1]
+			}
+			if g.goals[id] {
+				continue
+			}
+			sum := 0.0
+			for _, to := range g.to[from:g.ends[id]] {
+				sum += steps[to]
+			}
+			n := 1 + sum/float64(g.ends[id]-from)
+			change = max(change, n-steps[id])
+			steps[id] = n
+			if n > most {
+				most, worst = n, uint32(id)
+			}
+		}
+	}
+	return most, worst
+}
+
+// exactness is how little an iteration may change any state for the last one to be good.
+const exactness = 1e-4
+
 // backwards returns the edges by the states that they lead to: those to state id begin at
 // starts[id].
 func (g *graph) backwards() (from []uint32, starts []uint64) {

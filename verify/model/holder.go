@@ -8,28 +8,54 @@ import (
 // Renewal.Step, and gives back what Step wants given back.
 
 // hold has a hold take an event.
-func (w *World) hold(k *Case, c int, ev protocol.HoldEvent) {
+func (w *World) hold(k *Case, c int, ev protocol.HoldEvent) { w.entry(k, c, 0, ev) }
+
+// entry has a hold take an event that is about one of its entries, or about none, and sends what follows.
+func (w *World) entry(k *Case, c int, key uint8, ev protocol.HoldEvent) (out protocol.HoldEffects) {
+	p := &w.Callers[c]
+	from := p.Hold.State
+	out = w.stepHold(k, c, key, ev)
+	if out.Release != 0 {
+		w.release(k, c, out.Release, from != p.Hold.State)
+	}
+	if k.half(c) && from != p.Hold.State && !p.Hold.Live() {
+		w.parted(k, c)
+	}
+	return out
+}
+
+// stepHold has a hold take an event, and checks what becomes of it.
+func (w *World) stepHold(k *Case, c int, key uint8, ev protocol.HoldEvent) (out protocol.HoldEffects) {
 	p := &w.Callers[c]
 	now := w.clock(c)
 	from, over := p.Hold.State, p.Held && ev.Kind != protocol.HoldWon && (!p.Hold.Live() || now.Left(p.Hold.Until) <= 0)
-	var out protocol.HoldEffects
-	p.Hold.Step(k.config(c), now, &ev, &out)
+	p.Step(k.config(c), now, key, &ev, &out)
 	w.noteHold(k, c, ev)
+	w.share(k, c, key, &ev, &out)
 	if ev.Kind != protocol.HoldWon {
 		k.holdArrow(w, from, p.Hold.State)
 	}
 	if over && p.Hold.Live() && now.Left(p.Hold.Until) > 0 {
 		w.violate(revived)
 	}
-	if out.Release == 0 {
+	return out
+}
+
+// release gives back what a hold has at some masters. The first time, that enters the next caller.
+func (w *World) release(k *Case, c int, at protocol.Set, first bool) {
+	x := w.giveBack(k, c, max(w.Clock, w.Callers[c].Token))
+	if next, ok := w.nextInLine(k, c); ok && first {
+		w.enterBy(k, next, x, at)
 		return
 	}
-	x := w.giveBack(k, c, max(w.Clock, p.Token))
-	if next, ok := w.nextInLine(k, c); ok && from != p.Hold.State {
-		w.enterBy(k, next, x, out.Release)
-		return
+	w.sendAll(k, x, at)
+}
+
+// crossed has a hold renewed at once to which a master gave another slot than it has won.
+func (w *World) crossed(k *Case, c int, x *Message) {
+	if p := &w.Callers[c]; p.live() && x.Owner == w.current(c) && x.Slot != p.Slot {
+		w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << k.place(c, int(x.Master)), Trip: ticks(k.Trip)})
 	}
-	w.sendAll(k, x, out.Release)
 }
 
 // nextInLine returns the caller of the same client that stands behind c and has not asked yet.
@@ -68,12 +94,14 @@ func (w *World) enterBy(k *Case, c int, x Message, at protocol.Set) {
 // renewDue makes the renewal that is due.
 func (w *World) renewDue(k *Case, c int) {
 	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldRenew, Trip: ticks(k.Trip)})
-	w.Callers[c].Unsent = true
+	p := &w.Callers[c]
+	p.Unsent, p.Made = true, uint8(p.Count())
 }
 
 // downgrade makes a reader of a writer: first to itself, then at the masters, with a renewal.
 func (w *World) downgrade(k *Case, c int) {
 	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDowngrade, Trip: ticks(k.Trip)})
+	w.Callers[c].Made = uint8(w.Callers[c].Count())
 	w.sendRenewal(k, c)
 }
 
@@ -92,29 +120,35 @@ func (w *World) sendRenewal(k *Case, c int) {
 	w.startNext(k, c)
 	all := protocol.All(k.config(c).Masters)
 	p.Renewals[i] = Renewal{Used: true, Renewal: protocol.Renewal{
-		Sent: w.clock(c), Lease: ticks(k.Lease), Shared: p.Hold.Shared,
-	}}
+		Sent: w.clock(c), Lease: p.Lease, Shared: p.Hold.Shared,
+	}, Later: true}
 	w.sendAll(k, Message{
 		Client: uint8(k.client(c)), Kind: renew, Owner: w.current(c), Shared: p.Hold.Shared, Slot: p.Slot,
-		Round: uint32(i), Token: p.Token,
+		Round: uint32(i), Token: p.Token, Count: p.Made,
 	}, all)
 	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldSent, At: all, Trip: ticks(k.Trip)})
 }
 
-// renewed counts the answer to a renewal.
-func (w *World) renewed(k *Case, c int, x *Message) {
+// renewed counts the answer to a renewal. denied says that the master does not have the hold, whether or not
+// that counts.
+func (w *World) renewed(k *Case, c int, x *Message, denied bool) {
 	p := &w.Callers[c]
 	if x.Owner != w.current(c) || !p.Held {
 		return // of a hold that nobody remembers
 	}
 	r := &p.Renewals[x.Round]
 	ev, told := r.Step(k.config(c), k.place(c, int(x.Master)), x.Found)
+	if denied {
+		r.Denied |= 1 << k.place(c, int(x.Master))
+	}
+	renewal := *r
 	if r.Yes|r.Absent|r.Nothing == protocol.All(k.config(c).Masters) {
 		*r = Renewal{}
 	}
 	if told {
 		ev.Trip = ticks(k.Trip)
 		w.hold(k, c, ev)
+		w.settle(k, c, &renewal, ev.Kind)
 	}
 }
 

@@ -19,17 +19,13 @@ func (k *Case) keeping(o twin.Owner) bool {
 
 // unlock gives the hold of caller c back, or keeps it.
 func (w *World) unlock(k *Case, c int) {
-	p := &w.Callers[c]
+	p, left := &w.Callers[c], protocol.HoldEvent{Kind: protocol.HoldLeft}
 	if !p.Fresh || p.Wanted || p.Unsent || p.renewing() || p.Hold.Shared {
-		w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldEnd})
+		w.hold(k, c, left)
 		return
 	}
-	ev := protocol.HoldEvent{Kind: protocol.HoldEnd}
-	from := p.Hold.State
-	var out protocol.HoldEffects
-	p.Hold.Step(k.config(c), w.clock(c), &ev, &out)
+	out := w.stepHold(k, c, 0, left)
 	w.noteText("C%d unlocks, and KEEPS the lock", c)
-	k.holdArrow(w, from, p.Hold.State)
 	if p.Hold.State != protocol.Released {
 		w.sendAll(k, w.giveBack(k, c, max(w.Clock, p.Token)), out.Release)
 		return
@@ -40,15 +36,15 @@ func (w *World) unlock(k *Case, c int) {
 // takeOver makes a hold of what the client of caller c keeps.
 func (w *World) takeOver(k *Case, c int) {
 	p := &w.Callers[c]
-	until, ok := p.Kept.Take(w.clock(c), ticks(k.Lease), true)
+	until, ok := p.Kept.Take(w.clock(c), ticks(k.lease(c)), true)
 	if !ok {
 		w.recall(k, c)
 		return
 	}
-	p.Keeping = false
+	p.Keeping, p.List = false, p.room[:0]
 	w.noteText("C%d takes over what it KEPT", c)
 	w.hold(k, c, protocol.HoldEvent{
-		Kind: protocol.HoldWon, Until: until, At: p.Hold.At, Wish: protocol.Wish{Watched: k.Watch, Lease: ticks(k.Lease)}, Trip: ticks(k.Trip),
+		Kind: protocol.HoldWon, Until: until, At: p.Hold.At, Wish: w.wish(k, c, 0), Trip: ticks(k.Trip),
 	})
 }
 

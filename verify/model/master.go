@@ -13,7 +13,7 @@ import (
 func (w *World) carryOut(k *Case, x Message, answer bool) {
 	m := &w.Masters[x.Master]
 	order := order{
-		Message: x, now: millis(w.Now), guarded: m.Guard > w.Now, lease: millis(int64(k.Lease)), hears: func(o twin.Owner) bool { return w.hears(k, o) },
+		Message: x, now: millis(w.Now), guarded: m.Guard > w.Now || w.Callers[x.Client].Steady[x.Master] > 0, lease: millis(int64(k.lease(callerOf(x.Owner)))), hears: func(o twin.Owner) bool { return w.hears(k, o) },
 		entry: twin.Entry{
 			Owner: x.Owner, Round: x.Round, Since: x.Since, Lease: millis(int64(x.Lease)), Proposal: x.Token,
 		},
@@ -25,7 +25,7 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 	}
 	order.entry.Mode, order.entry.Polls = mode(k.reads(callerOf(asker))), k.deaf(callerOf(asker))
 	var reply twin.Reply
-	withheld := order.guarded && x.Kind == ask && x.Command != protocol.QueueOnly
+	withheld := m.Guard > w.Now && x.Kind == ask && x.Command != protocol.QueueOnly && x.Command != protocol.EnterAgain
 	unsent := withheld && x.Command == protocol.AskOnce
 	if withheld {
 		order.Command = protocol.QueueOnly
@@ -42,12 +42,15 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 		m.alike(k)
 		reply.Token = 1
 	}
+	if answer && k.Kinds&noScript != 0 {
+		w.overtaken(&x)
+	}
 	w.publish(k, x.Master, &reply)
 	if x.Kind == ask && reply.Outcome == twin.Refused {
 		w.want(k, x.Master, reply.Holder)
 	}
 	w.noteCarry(k, x)
-	if !answer || x.Kind == release && x.Next == 0 {
+	if !answer || x.unheard() {
 		return
 	}
 	x.Channel = down
@@ -58,7 +61,10 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 	if withheld && !unsent {
 		x.Outcome = protocol.Errored
 	}
-	x.Holder, x.Left, x.Token, x.Ahead, x.Slot = named(&reply), reply.Left, reply.Token, uint8(reply.Rank), reply.Slot
+	x.Holder, x.Left, x.Token, x.Ahead = named(&reply), reply.Left, reply.Token, uint8(reply.Rank)
+	if k.Permits > 0 {
+		x.Slot = reply.Slot
+	}
 	w.put(x, k.back(int(x.Client), int(x.Master)))
 }
 
@@ -107,6 +113,8 @@ func (x *order) lock(l *twin.Lock) twin.Reply {
 		switch x.Command {
 		case protocol.QueueOnly:
 			return l.Register(x.now, x.entry)
+		case protocol.EnterAgain:
+			return l.Enter(x.now, mode(x.Shared), x.Owner, int32(x.Count), x.lease)
 		case protocol.AskOnce:
 			return l.Acquire(x.now, x.hears, mode(x.Shared), x.Owner, x.lease, x.Token)
 		default:
@@ -119,8 +127,10 @@ func (x *order) lock(l *twin.Lock) twin.Reply {
 		return l.Release(x.now, x.hears, mode(x.Shared), x.Owner, x.last())
 	case raise:
 		return l.Raise(x.now, mode(x.Shared), x.Owner, x.Token)
+	case leave:
+		return l.Leave(x.now, mode(x.Shared), x.Owner, int32(x.Count))
 	default:
-		return l.Renew(x.now, x.hears, mode(x.Shared), x.Owner, 1, x.lease, x.Token, !x.guarded)
+		return l.Renew(x.now, x.hears, mode(x.Shared), x.Owner, int32(x.Count), x.lease, x.Token, !x.guarded)
 	}
 }
 

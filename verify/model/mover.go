@@ -249,13 +249,15 @@ func (x *mover) choices(it *item, c int) (goOn bool) {
 	k, p := x.k, &it.Callers[c]
 	switch {
 	case p.Asleep || p.Crashed:
+	case it.refused(k, c):
 	case p.Last == 0 && !k.inLine(c):
 		x.fault(it, 0, func(w *World) { w.start(k, c) })
+	case k.half(c) && p.live() && !p.Joined, k.second(c):
 	case p.live():
 		if k.Downgrade && !p.Hold.Shared {
 			x.fault(it, 0, func(w *World) { w.downgrade(k, c) })
 		}
-		x.free(it, func(w *World) { w.unlock(k, c) })
+		x.entries(it, c)
 	case p.Keeping:
 		x.free(it, func(w *World) { w.takeOver(k, c) })
 	case it.Comes > 0 && (p.Held || p.Contender.Over()):

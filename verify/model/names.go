@@ -83,7 +83,7 @@ func (t *names) collect(k *Case, w *World) {
 	for c := range k.Callers {
 		p := &w.Callers[c]
 		t.owners[c].add(int64(p.Last))
-		if k.Comes > 0 || !p.gone() {
+		if k.returns(c) || !p.gone() {
 			t.since.add(p.Since)
 		}
 		t.contender(k, &p.Contender)
@@ -106,7 +106,9 @@ func (t *names) collect(k *Case, w *World) {
 		t.tokens.add(x.Token)
 		switch x.Kind {
 		case ask:
-			t.party(x.Holder)
+			if x.Outcome == protocol.No {
+				t.party(x.Holder)
+			}
 			t.round(w, x.Owner, x.Round)
 		case handOff:
 			t.round(w, x.Owner, x.Round)

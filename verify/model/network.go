@@ -26,6 +26,7 @@ const (
 	raise
 	renew
 	handOff
+	leave  // set the hold count to less
 	wanted // somebody else wants what an owner has whose client keeps locks
 )
 
@@ -48,6 +49,8 @@ type Message struct {
 	Next    twin.Owner // of a release: who is entered
 	Behind  int64      // place of Next in the queue
 	Token   int64
+	Count   uint8 // hold count to set
+	Missing bool  // of an answer: the master lacks the script, and the command is to be sent again
 
 	Outcome protocol.Outcome // of an answer
 	Found   protocol.Found   // of an answer to a renewal
@@ -131,6 +134,9 @@ func (x *Message) silence() bool {
 	return x.Outcome == protocol.Unsent || x.Outcome == protocol.Unknown
 }
 
+// unheard reports whether nobody waits for an answer.
+func (x *Message) unheard() bool { return x.Kind == leave || x.Kind == release && x.Next == 0 }
+
 // send sends a command of a client.
 func (w *World) send(k *Case, x Message) {
 	m, client := int(x.Master), int(x.Client)
@@ -148,7 +154,7 @@ func (w *World) send(k *Case, x Message) {
 
 // owe sends a release again, as soon as the link works. Whom it should have entered asks by itself.
 func (w *World) owe(x Message) {
-	if x.Kind == release {
+	if x.Kind == release || x.Kind == leave {
 		x.Channel, x.Outcome = up, protocol.Unsent
 		x.Next, x.Behind, x.Round, x.Lease = 0, 0, 0, 0
 		w.put(x, 1)
@@ -157,8 +163,8 @@ func (w *World) owe(x Message) {
 
 // unanswered tells the client that a command was not answered.
 func (w *World) unanswered(x Message, why protocol.Outcome) {
-	if x.Kind == release && x.Next == 0 {
-		return // nobody waits for it
+	if x.unheard() {
+		return
 	}
 	x.Channel, x.Outcome, x.Found, x.Holder, x.Left = down, why, protocol.FoundNothing, 0, 0
 	if x.Kind == ask {
@@ -182,6 +188,7 @@ func (w *World) breakLink(m, client int, goesOn bool) {
 			if ch == up || !x.silence() {
 				x.Outcome = protocol.Unknown
 			}
+			x.Missing = false
 			lost = append(lost, x)
 		}
 	}

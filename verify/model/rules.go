@@ -1,18 +1,21 @@
 package main
 
 import (
+	"example.com/redlock/clock"
 	"example.com/redlock/node/script/twin"
 )
 
 // What must never be.
 const (
 	twoHolders  = "safety: two callers have the lock"
-	overtaken   = "order: a reader was let in beside one that had been a writer, before an earlier writer of that one's client"
+	overtaken   = "order: a caller was let in before one that had come before it, and was in the line"
 	besideOne   = "safety: a writer has the lock, and not alone"
 	oneSlot     = "safety: two callers have the same slot"
 	badToken    = "safety: a token is not above those of the holds before"
 	revived     = "safety: a hold that had ended came back"
 	overAlready = "safety: a hold began when its validity was over"
+	tooSlow     = "progress: it takes too many ticks until all are served"
+	spare       = "permits: a hold keeps another slot than its own, and is not about to give it up"
 	noArrow     = "safety: a transition that is not in the table"
 	residue     = "safety: something of an owner that has gone is left at a master that answered its release"
 )
@@ -20,10 +23,16 @@ const (
 // check notes what is violated in a state.
 func (w *World) check(k *Case) {
 	holders, readers := 0, 0
+	for c := range k.Callers {
+		w.checkEntries(k, c)
+		if k.Enters > 0 {
+			w.checkCounts(k, c)
+		}
+	}
 	var taken [maxHolders]bool
 	for c := range k.Callers {
 		p := &w.Callers[c]
-		if p.valid(w.Now) {
+		if w.holds(k, c) {
 			holders++
 			readers += int(b2(p.Hold.Shared))
 			if k.Permits > 0 && taken[p.Slot] {
@@ -43,30 +52,12 @@ func (w *World) check(k *Case) {
 	default:
 		w.violate(twoHolders)
 	}
-	if k.Line > 0 && k.Downgrade {
-		w.checkOrder(k)
+	if k.ordered() {
+		w.line(k)
 	}
 	for m := range k.Masters {
 		for client := range k.Callers {
 			w.checkResidue(k, m, client)
-		}
-	}
-}
-
-// checkOrder looks for readers who came in before somebody who asked before them.
-func (w *World) checkOrder(k *Case) {
-	for c := range k.Callers {
-		if p := &w.Callers[c]; !k.reads(c) || !p.valid(w.Now) {
-			continue
-		}
-		for a := range k.Line {
-			for b := range k.Line {
-				made, first := &w.Callers[a], &w.Callers[b]
-				waits := !first.Held && !first.Contender.Over()
-				if made.valid(w.Now) && made.Hold.Shared && !k.reads(a) && waits && first.Since < w.Callers[c].Since {
-					w.violate(overtaken)
-				}
-			}
 		}
 	}
 }
@@ -113,6 +104,9 @@ func (w *World) checkResidue(k *Case, m, client int) {
 	}
 	any, found := false, false
 	p := &w.Masters[m]
+	if holder := &w.Callers[client]; k.Permits > 0 && k.Kinds == 0 && holder.keepsMore(w.clock(client)) && p.hasMore(w.current(client), holder.Slot) {
+		w.violate(spare)
+	}
 	left := func(o twin.Owner) {
 		if o == 0 || k.client(callerOf(o)) != client {
 			return
@@ -136,6 +130,21 @@ func (w *World) checkResidue(k *Case, m, client int) {
 	if !any {
 		link.Dirty = false
 	}
+}
+
+// keepsMore reports whether a hold is not about to be renewed, which gives up what it has in other slots.
+func (c *Caller) keepsMore(now clock.Instant) bool {
+	return c.live() && c.Hold.Watched && !c.Unsent && !(c.Hold.Due && now.Left(c.Hold.RenewAt) <= ticks(1))
+}
+
+// hasMore reports whether an owner has another slot than the one it has won.
+func (p *kept) hasMore(o twin.Owner, won uint8) bool {
+	for slot, at := range p.Slots.Slots {
+		if at.Owner == o && slot != int(won) {
+			return true
+		}
+	}
+	return false
 }
 
 // goal reports whether all is well: nobody waits, and all masters are free.
@@ -165,11 +174,7 @@ func (w *World) advance(k *Case) {
 		}
 	}
 	for c := range k.Callers {
-		if p := &w.Callers[c]; p.Still {
-			if p.Behind++; int(p.Behind) > k.Lease {
-				w.wake(k, c)
-			}
-		}
+		w.tickClock(k, c)
 	}
 	for m := range k.Masters {
 		p := &w.Masters[m]

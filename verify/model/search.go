@@ -34,6 +34,7 @@ type found struct {
 	traps int      // states from which no way leads to the goal
 	cut   int      // states that were too large, or too many, to be looked at
 	store *store
+	graph graph
 }
 
 // What a search may find.
@@ -53,7 +54,7 @@ const batch = 4096
 // is stored in the order of the states it follows from: a search finds the same in each run.
 func search(systems []system, limit int) found {
 	f := found{store: newStore()}
-	var g graph
+	g := &f.graph
 	var results [batch][]result
 	begin := systems[0].first()
 	f.store.put(begin.key, hash(begin.key), none)

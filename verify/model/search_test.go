@@ -1,6 +1,7 @@
 package main
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -68,6 +69,26 @@ func TestSearch(t *testing.T) {
 			}
 			if got := strings.Join(trace, " "); f.wrong != test.wrong || f.states != test.states || got != test.trace {
 				t.Errorf("%q after %q, %d states; want %q after %q, %d", f.wrong, got, f.states, test.wrong, test.trace, test.states)
+			}
+		})
+	}
+}
+
+// TestExpect: steps are counted as chance has them, from the state that is worst.
+func TestExpect(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		graph toy
+		want  float64
+	}{
+		{"two ways", toy{"start": "a end*", "a": "b", "b": "end*"}, 2},
+		{"a circle", toy{"start": "a", "a": "b end*", "b": "a"}, 4},
+		{"a fault does not help", toy{"start": "a", "a": "b end!*", "b": "a end*"}, 5},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := search([]system{test.graph}, 100)
+			if got, _ := f.graph.expect(); math.Abs(got-test.want) > 0.01 {
+				t.Errorf("%.2f steps, want %v", got, test.want)
 			}
 		})
 	}

@@ -32,7 +32,7 @@ func (w *World) noteText(format string, args ...any) {
 	}
 }
 
-var kinds = [...]string{"ask", "release", "raise", "renew", "hand-off", "wanted"}
+var kinds = [...]string{"ask", "release", "raise", "renew", "hand-off", "leave", "wanted"}
 
 var commands = [...]string{"once", "or queue", "queue only", "again"}
 
@@ -110,7 +110,11 @@ func (w *World) noteCarry(k *Case, x Message) {
 	}
 }
 
-var events = [...]string{"starts", "is entered", "gets answer", "gets entered", "gets hand-off", "gets raised", "gets hint", "looks", "takes", "GIVES UP", "doubts a vote"}
+var events = [...]string{
+	protocol.Start: "starts", protocol.Enter: "is entered", protocol.Answer: "gets answer", protocol.Entered: "gets entered",
+	protocol.HandedOff: "gets hand-off", protocol.Raised: "gets raised", protocol.Hint: "gets hint", protocol.Due: "looks",
+	protocol.Doubt: "doubts a vote", protocol.Take: "takes", protocol.GiveUp: "GIVES UP",
+}
 
 func (w *World) noteStep(k *Case, c int, ev protocol.Event) {
 	if w.log == nil {
@@ -134,7 +138,12 @@ func (w *World) noteStep(k *Case, c int, ev protocol.Event) {
 	w.noteText("%s -> %s", s, w.caller(k, c))
 }
 
-var holdEvents = [...]string{"won", "watch", "enter", "leave", "UNLOCKS", "DOWNGRADES", "renews", "sent renewal", "renewed", "extended", "renewal failed", "may be forgotten", "found lost", "validity over"}
+var holdEvents = [...]string{
+	protocol.HoldWon: "won", protocol.HoldWatch: "watch", protocol.HoldEnd: "end", protocol.HoldDowngrade: "DOWNGRADES",
+	protocol.HoldRenew: "renews", protocol.HoldSent: "sent renewal", protocol.HoldRenewed: "renewed", protocol.HoldExtended: "extended",
+	protocol.HoldFailed: "renewal failed", protocol.HoldDoubt: "may be forgotten", protocol.HoldLost: "found lost", protocol.HoldDue: "validity over",
+	protocol.HoldEnter: "enters again", protocol.HoldEntered: "entered", protocol.HoldDenied: "denied", protocol.HoldLeft: "UNLOCKS",
+}
 
 func (w *World) noteHold(k *Case, c int, ev protocol.HoldEvent) {
 	if w.log != nil {
@@ -181,7 +190,7 @@ func (w *World) caller(k *Case, c int) string {
 	if p.Asleep {
 		s += " asleep"
 	}
-	if p.Behind > 0 {
+	if p.Behind != 0 {
 		s += fmt.Sprintf(" %d behind", p.Behind)
 	}
 	return s

@@ -14,6 +14,7 @@ const (
 	maxCallers  = 4
 	maxMessages = 96
 	maxRenewals = 8 // of one hold, under way
+	maxEntries  = 3 // of one hold
 )
 
 // tick is the time between two moments at which anything happens. The margin for drift of the
@@ -30,6 +31,7 @@ type World struct {
 	Now    int64 // in ticks
 	Faults uint8 // that may still happen
 	Comes  uint8 // how often a caller that has gone may still come again
+	Enters uint8 // how often an owner may still enter its hold again
 	Clock  int64 // by which tokens are proposed
 	Top    tops  // largest tokens of holds so far
 
@@ -49,15 +51,21 @@ type Caller struct {
 	Contender protocol.Contender
 	Last      uint32 // its last owner, of those that were its own
 	Since     int64  // when it began to wait: its place in the queue
+	Placed    bool   // nobody who came later may be let in before it
 
-	Hold     protocol.Hold // since a contender has won
-	Held     bool          // there is one
-	Forced   bool          // a lock of its owner was freed by force: it may not exclude anybody
-	Barred   bool          // that was when it held the lock: it is not to come back
-	Slot     uint8         // that it has, of a semaphore
-	Token    int64
-	Renewals [maxRenewals]Renewal
-	Unsent   bool // a renewal was made and is about to be sent
+	protocol.Entries[uint8]       // since a contender has won: the hold, and who shares it
+	entries                       // what is known of them otherwise
+	Held                    bool  // there is one
+	Forced                  bool  // a lock of its owner was freed by force: it may not exclude anybody
+	Barred                  bool  // that was when it held the lock: it is not to come back
+	Slot                    uint8 // that it has, of a semaphore
+	Token                   int64
+	Renewals                [maxRenewals]Renewal
+	Unsent                  bool // a renewal was made and is about to be sent
+
+	Joined           bool // a first half: it is one hold with the second
+	Raising          bool // a half: its counters are being raised to the token of the other
+	Raised, Unraised protocol.Set
 
 	Keeping  bool // what it had stays with its client
 	Kept     protocol.Kept
@@ -66,15 +74,15 @@ type Caller struct {
 	Wanted   bool  // somebody else is known to want it
 
 	Crashed, Asleep bool
-
-	Still  bool  // it is asleep, and its clock stands still
-	Behind uint8 // ticks by which its clock is, and it does not know
+	clocks
 }
 
 // Renewal is one that is under way. It is done when every master has answered, or will not.
 type Renewal struct {
 	Used bool
 	protocol.Renewal
+	Later  bool         // it was sent when all was known that is
+	Denied protocol.Set // masters that said that they do not have the hold
 }
 
 // Master is one of them: a process with a lock or a semaphore in it.
@@ -140,18 +148,20 @@ func (c *Caller) gone() bool {
 	return c.Crashed || c.Contender.Over() && !c.live() && !c.Unsent && !c.Keeping
 }
 
-// valid reports whether the caller has the lock, as far as it can know: with a clock that is behind, it
-// cannot.
+// valid reports whether the caller has the lock, as far as it can know: where clocks have gained on its own, it
+// cannot until it is told.
 func (c *Caller) valid(now int64) bool {
-	return c.live() && !c.Forced && c.Behind == 0 && instant(now).Left(c.Hold.Until) > 0
+	return c.live() && !c.Forced && !c.Doubt && c.Gained == [maxMasters]uint8{} &&
+		instant(now-int64(c.Behind)).Left(c.Hold.Until) > 0
 }
 
 // copyTo copies what a case uses of w. A World has room for all of them, and most of it is empty.
 func (w *World) copyTo(to *World, k *Case) {
-	to.Now, to.Faults, to.Comes, to.Clock, to.Top = w.Now, w.Faults, w.Comes, w.Clock, w.Top
+	to.Now, to.Faults, to.Comes, to.Enters, to.Clock, to.Top = w.Now, w.Faults, w.Comes, w.Enters, w.Clock, w.Top
 	to.wrong, to.cut, to.log = w.wrong, w.cut, w.log
 	for c := range k.Callers {
 		to.Callers[c] = w.Callers[c]
+		to.Callers[c].List = to.Callers[c].room[:len(w.Callers[c].List)]
 	}
 	for m := range k.Masters {
 		from, to := &w.Masters[m], &to.Masters[m]

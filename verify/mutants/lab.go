@@ -118,13 +118,9 @@ func (l *lab) try(ctx context.Context, p *patch) (list []result, err error) {
 
 // overlay writes the files that p changes to dir, and the JSON that lays them over the code.
 func (l *lab) overlay(dir string, p *patch) (file string, err error) {
-	changed, err := p.apply(l.root)
-	if err != nil {
+	files := overlay.Files{}
+	if err := files.Apply(l.root, p.edits); err != nil {
 		return "", err
-	}
-	files := make(overlay.Files, len(changed))
-	for name, text := range changed {
-		files[filepath.Join(l.root, filepath.FromSlash(name))] = text
 	}
 	return files.Write(dir)
 }

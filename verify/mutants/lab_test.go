@@ -96,7 +96,7 @@ func TestTry(t *testing.T) {
 		{
 			name: "does not apply",
 			text: head + "by: a\n\n@@ a/a.go\n-\treturn a +\n+\treturn a - b\n",
-			err:  "a/a.go has 0 places that read",
+			err:  "a/a.go does not have exactly once",
 		},
 		{
 			name: "does not compile",

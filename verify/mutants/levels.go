@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"example.com/redlock/internal/beside"
+	"example.com/redlock/internal/overlay"
 )
 
 // levels are what -levels asks about each patch, whatever its own catchers are: how much does each
@@ -103,8 +104,8 @@ func (l *lab) askLevels(ctx context.Context, patches []*patch, list []catcher, w
 	beside.Each(patches, workers, func(p *patch) {
 		asked := &patch{name: p.name, edits: p.edits}
 		for _, c := range list {
-			if slices.ContainsFunc(p.edits, func(e edit) bool {
-				return slices.Contains(code[c], filepath.Join(l.root, filepath.FromSlash(path.Dir(e.file))))
+			if slices.ContainsFunc(p.edits, func(e overlay.Edit) bool {
+				return slices.Contains(code[c], filepath.Join(l.root, filepath.FromSlash(path.Dir(e.File))))
 			}) {
 				asked.by = append(asked.by, c)
 			}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"example.com/redlock/internal/overlay"
 )
 
 const root = "../.."
@@ -32,7 +34,7 @@ func safety(t *testing.T) string {
 // TestPatchesApply: to the code as it is today.
 func TestPatchesApply(t *testing.T) {
 	for _, p := range all(t) {
-		if _, err := p.apply(root); err != nil {
+		if err := (overlay.Files{}).Apply(root, p.edits); err != nil {
 			t.Errorf("%s: %v", p.name, err)
 		}
 	}

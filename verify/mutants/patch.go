@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"example.com/redlock/internal/overlay"
 )
 
 // patch breaks one rule. Its file reads like this:
@@ -18,28 +20,17 @@ import (
 //	by: redlock TestSim
 //
 //	@@ quorum/quorum.go
-//	-func Majority(n int) int { return n/2 + 1 }
-//	+func Majority(n int) int { return n / 2 }
+//	…
 //
 // rule is one of docs/safety.md. breaks says what the code does instead. Each by is a catcher: a
 // package, or one of its tests or subtests. A patch without any has those that are usual for the package that it
-// changes.
-//
-// What follows are changes, each to the one place of its file that reads as the lines with a minus
-// and those with a blank do. There are no line numbers: a patch applies for as long as these lines
-// stay as they are.
+// changes. What follows is read by [overlay.ReadEdits].
 type patch struct {
 	name   string // of the file, without folder and extension
 	rule   string
 	breaks string
 	by     []catcher
-	edits  []edit
-}
-
-// edit is one change of one file.
-type edit struct {
-	file     string // slash-separated, from the root of the module
-	old, new string
+	edits  []overlay.Edit // of files below the root of the module
 }
 
 // catcher is what may notice that a rule is broken.
@@ -121,55 +112,15 @@ func parse(name, text string) (*patch, error) {
 	if p.rule == "" || p.breaks == "" || changes == "" {
 		return nil, errors.New("it lacks a rule, what it breaks, or a change")
 	}
-	for change := range strings.SplitSeq(changes, "\n@@ ") {
-		file, lines, _ := strings.Cut(change, "\n")
-		e := edit{file: strings.TrimSpace(file)}
-		for line := range strings.Lines(strings.TrimRight(lines, "\n") + "\n") {
-			if line == "\n" {
-				line = " \n" // as editors leave it
-			}
-			switch line[0] {
-			case '-':
-				e.old += line[1:]
-			case '+':
-				e.new += line[1:]
-			case ' ':
-				e.old, e.new = e.old+line[1:], e.new+line[1:]
-			default:
-				return nil, fmt.Errorf("%q begins with no blank, minus or plus", line)
-			}
-		}
-		p.edits = append(p.edits, e)
+	var err error
+	if p.edits, err = overlay.ReadEdits("@@ " + changes); err != nil {
+		return nil, err
 	}
 	if len(p.by) == 0 {
-		p.by = usual[path.Dir(p.edits[0].file)]
+		p.by = usual[path.Dir(p.edits[0].File)]
 	}
 	if len(p.by) == 0 {
 		return nil, errors.New("it names no catcher, and there is none that is usual")
 	}
 	return p, nil
-}
-
-// apply returns the files that p changes, as they are with it.
-func (p *patch) apply(root string) (changed map[string]string, err error) {
-	changed = make(map[string]string)
-	for _, e := range p.edits {
-		text, ok := changed[e.file]
-		if !ok {
-			read, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(e.file)))
-			if err != nil {
-				return nil, err
-			}
-			text = "\n" + string(read)
-		}
-		// Whole lines: the old text begins where one begins.
-		if n := strings.Count(text, "\n"+e.old); n != 1 {
-			return nil, fmt.Errorf("%s has %d places that read\n%s", e.file, n, e.old)
-		}
-		changed[e.file] = strings.Replace(text, "\n"+e.old, "\n"+e.new, 1)
-	}
-	for file := range changed {
-		changed[file] = changed[file][1:]
-	}
-	return changed, nil
 }

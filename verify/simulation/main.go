@@ -4,10 +4,11 @@
 //	go run ./verify/simulation                            20,000 seeds, on all cores
 //	go run ./verify/simulation -first 20000 -seeds 1000   others
 //	go run ./verify/simulation -for 1h -seeds 1000000     as many as an hour allows
+//	go run ./verify/simulation -state FILE                those after the last run with FILE
 //	go run ./verify/simulation -seed 17 -history FILE     one seed, and its history
 //
 // A seed settles the faults, what callers do, and, since the tests are built with a Go runtime that is
-// changed in a few lines (overlay.go), all else that is random. That takes a minute or two when it is built
+// changed in a few lines (edits/go.patch), all else that is random. That takes a minute or two when it is built
 // for the first time. The Go distribution itself is not changed.
 //
 // A seed that fails is run twice more, to see that it can be replayed.
@@ -23,6 +24,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -32,6 +35,7 @@ func main() {
 	flag.Uint64Var(&o.first, "first", 0, "the first `seed`")
 	flag.Uint64Var(&o.seeds, "seeds", 20_000, "how many seeds")
 	flag.DurationVar(&o.limit, "for", 0, "begin no more seeds after this `time`")
+	flag.StringVar(&o.state, "state", "", "the `file` with the first seed, if it is there; once all have run, it has the next one")
 	flag.IntVar(&o.workers, "j", runtime.NumCPU(), "how many processes at a time")
 	seed := flag.Uint64("seed", 0, "run this `seed` alone")
 	history := flag.String("history", "", "with -seed: the `file` for its history")
@@ -52,6 +56,28 @@ type options struct {
 	first, seeds uint64
 	limit        time.Duration // 0: none
 	workers      int
+	state        string // a file; empty: none
+}
+
+// resume goes on from where leave left off, if it did.
+func (o *options) resume() error {
+	text, err := os.ReadFile(o.state)
+	if o.state == "" || errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	o.first, err = strconv.ParseUint(strings.TrimSpace(string(text)), 10, 64)
+	return err
+}
+
+// leave writes down which seed is next.
+func (o *options) leave(next uint64) error {
+	if o.state == "" {
+		return nil
+	}
+	return os.WriteFile(o.state, fmt.Appendln(nil, next), 0o644)
 }
 
 func run(ctx context.Context, o options, alone bool, seed uint64, history string) error {
@@ -65,6 +91,9 @@ func run(ctx context.Context, o options, alone bool, seed uint64, history string
 		return err
 	}
 	if !alone {
+		if err := o.resume(); err != nil {
+			return err
+		}
 		return p.scale(ctx, o)
 	}
 	out, err := p.replay(ctx, seed, history)

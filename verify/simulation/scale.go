@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"example.com/redlock/internal/deterministic"
+	"example.com/redlock/multilock/protocol"
 )
 
 // portions is how many seeds a process runs.
@@ -24,6 +26,9 @@ type total struct {
 	seeds  int
 	holds  int
 	faults map[string]int
+	arrows map[string]int // all there are
+	// branches are all of the scripts'.
+	branches map[string]int
 	// violations are those of promises, unpromised those that nobody promised would not be.
 	violations, unpromised int
 	failed                 []uint64
@@ -35,7 +40,13 @@ type total struct {
 // Goroutines: one for each worker, which end when there are no more seeds, and one that prints how far they
 // are. scale waits for all.
 func (p *program) scale(ctx context.Context, o options) error {
-	t := &total{program: p, begun: time.Now(), faults: make(map[string]int)}
+	t := &total{program: p, begun: time.Now(), faults: make(map[string]int), arrows: make(map[string]int), branches: make(map[string]int)}
+	for _, a := range protocol.Arrows {
+		t.arrows[deterministic.Arrow(a.From, a.To)] = 0
+	}
+	for _, a := range protocol.HoldArrows {
+		t.arrows[deterministic.Arrow(a.From, a.To)] = 0
+	}
 	next := make(chan uint64)
 	var workers, printer sync.WaitGroup
 	for range o.workers {
@@ -58,7 +69,8 @@ func (p *program) scale(ctx context.Context, o options) error {
 			}
 		}
 	})
-	for first := o.first; first < o.first+o.seeds && ctx.Err() == nil; first += portions {
+	first := o.first
+	for ; first < o.first+o.seeds && ctx.Err() == nil; first += portions {
 		if o.limit > 0 && time.Since(t.begun) > o.limit {
 			break
 		}
@@ -69,14 +81,21 @@ func (p *program) scale(ctx context.Context, o options) error {
 	close(done)
 	printer.Wait()
 	fmt.Println(t.line())
-	fmt.Println("faults:", t.kinds())
-	if t.err != nil {
-		return t.err
+	fmt.Println("faults:", list(t.faults))
+	fmt.Println("arrows:", list(t.arrows))
+	all := len(t.branches)
+	maps.DeleteFunc(t.branches, func(_ string, n int) bool { return n > 0 })
+	fmt.Printf("branches of scripts: %d; not reached are %d: %s\n", all, len(t.branches), strings.Join(slices.Sorted(maps.Keys(t.branches)), ", "))
+	if err := cmp.Or(t.err, ctx.Err()); err != nil {
+		return err
+	}
+	if err := o.leave(min(first, o.first+o.seeds)); err != nil {
+		return err
 	}
 	if n := len(t.failed); n > 0 {
 		return fmt.Errorf("%d seeds failed: %v", n, t.failed)
 	}
-	return ctx.Err()
+	return nil
 }
 
 // portion runs seeds in one process, and in another one those after a seed that ended it.
@@ -119,6 +138,12 @@ func (t *total) add(done []deterministic.Report, err error) (failed []uint64) {
 		for kind, n := range r.Faults {
 			t.faults[kind] += n
 		}
+		for arrow, n := range r.Arrows {
+			t.arrows[arrow] += n
+		}
+		for branch, n := range r.Branches {
+			t.branches[branch] += n
+		}
 		if r.Failed {
 			failed = append(failed, r.Seed)
 		}
@@ -140,11 +165,13 @@ func (t *total) line() string {
 		took.Round(time.Second), t.seeds, float64(t.seeds)/took.Seconds(), t.holds, n, len(t.faults), t.violations, t.unpromised, len(t.failed))
 }
 
-// kinds lists the faults.
-func (t *total) kinds() string {
-	var list []string
-	for _, kind := range slices.Sorted(maps.Keys(t.faults)) {
-		list = append(list, fmt.Sprintf("%s %d", kind, t.faults[kind]))
+// list lists counts, the rarest first.
+func list(counts map[string]int) string {
+	var all []string
+	for _, name := range slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(counts[a]-counts[b], strings.Compare(a, b))
+	}) {
+		all = append(all, fmt.Sprintf("%s %d", name, counts[name]))
 	}
-	return strings.Join(list, ", ")
+	return strings.Join(all, ", ")
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/fstest"
 )
 
 // seeds are some of each kind: see regime in package redlock's tests.
@@ -56,6 +57,43 @@ func TestSameSeedSameHistory(t *testing.T) {
 	}
 }
 
+// A seed that goes round and round ends, however slow the machine is; and one that does not says which
+// transitions and which branches of scripts it saw.
+func TestStepsAndArrowsAreCounted(t *testing.T) {
+	p := built(t, true)
+	out, err := p.run(t.Context(), 0, 1, "-sim-steps=1000")
+	if err == nil || !bytes.Contains(out, []byte("the seed does not end")) {
+		t.Errorf("a seed with more than a thousand steps: %v\n%s", err, out)
+	}
+	done, out, _, err := p.portion(t.Context(), 0, 1)
+	if err != nil || len(done) != 1 || done[0].Arrows["idle → asking"] == 0 || done[0].Arrows["valid → released"] == 0 {
+		t.Fatalf("seed 0: %+v, %v, want contenders that asked and holds that were given back\n%s", done, err, out)
+	}
+	reached := 0
+	for _, n := range done[0].Branches {
+		if n > 0 {
+			reached++
+		}
+	}
+	if all := len(done[0].Branches); reached == 0 || reached == all {
+		t.Errorf("seed 0 reaches %d of %d branches of the scripts, want some", reached, all)
+	}
+}
+
+// A run with the state of another one goes on behind it.
+func TestStateGoesOn(t *testing.T) {
+	o := options{first: 17, state: filepath.Join(t.TempDir(), "seed")}
+	if err := o.resume(); err != nil || o.first != 17 {
+		t.Errorf("without a file, it begins at %d, %v, want 17", o.first, err)
+	}
+	if err := o.leave(1234); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.resume(); err != nil || o.first != 1234 {
+		t.Errorf("it goes on at %d, %v, want 1234", o.first, err)
+	}
+}
+
 // With Go's own runtime, it has not: so the test above shows something.
 func TestUnseededHistoriesDiffer(t *testing.T) {
 	p := built(t, false)
@@ -69,9 +107,9 @@ func TestUnseededHistoriesDiffer(t *testing.T) {
 
 // A Go that is too different is refused, and not built in some other way.
 func TestOtherGoIsRefused(t *testing.T) {
-	before := edits
-	defer func() { edits = before }()
-	edits = []edit{{"runtime/rand.go", "no such line", ""}}
+	before := texts
+	defer func() { texts = before }()
+	texts = fstest.MapFS{"edits/go.patch": {Data: []byte("@@ runtime/rand.go\n-no such line\n")}}
 	if _, err := lay(context.Background(), "../..", t.TempDir()); err == nil {
 		t.Error("an edit that does not apply is no error")
 	}

@@ -35,23 +35,6 @@ func TestEveryPermit(t *testing.T) {
 	}
 }
 
-// TestCopyOfPermits: a master that restarts with an older copy does what it did then.
-func TestCopyOfPermits(t *testing.T) {
-	var s Slots
-	s.Acquire(0, all, 1000, Entry{Owner: 1, Proposal: 5, Permits: 2, Start: 1})
-	older := s
-	s.Release(1, all, 1, 5)
-	if s == older || s.Slots[1].Owner != 0 || older.Slots[1].Owner != 1 {
-		t.Errorf("after a release the slots are %+v, and the copy from before %+v", s, older)
-	}
-	if older.Expire(999); older.Slots[1].Owner != 1 {
-		t.Error("the copy lost its lease before it ended")
-	}
-	if older.Expire(1000); older != (Slots{Slots: [MaxSlots]Slot{{}, {Counter: 5}}}) {
-		t.Errorf("after its lease the copy is %+v, want all of it gone but the counter", older)
-	}
-}
-
 // TestNoAllocationOfPermits: also where the messages go to a closure.
 func TestNoAllocationOfPermits(t *testing.T) {
 	deaf := Owner(99)

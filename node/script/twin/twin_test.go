@@ -36,23 +36,6 @@ func TestEverything(t *testing.T) {
 	}
 }
 
-// TestCopy: a master that restarts with an older copy does what it did then.
-func TestCopy(t *testing.T) {
-	var l Lock
-	l.Acquire(0, all, Exclusive, 1, 1000, 5)
-	older := l
-	l.Release(1, all, Exclusive, 1, 5)
-	if l == older || l.Holder != 0 || older.Holder != 1 {
-		t.Errorf("after a release the lock is %+v, and the copy from before %+v", l, older)
-	}
-	if older.Expire(999); older.Holder != 1 {
-		t.Error("the copy lost its lease before it ended")
-	}
-	if older.Expire(1000); older != (Lock{Counter: 5}) {
-		t.Errorf("after its lease the copy is %+v, want all of it gone but the counter", older)
-	}
-}
-
 // TestRoom: what does not fit is not forgotten without a word.
 func TestRoom(t *testing.T) {
 	panics := func(what string, f func()) {
@@ -118,45 +101,5 @@ func TestNoAllocation(t *testing.T) {
 		everything(&l, 1000, func(o Owner) bool { return o != deaf })
 	}); got != 0 {
 		t.Errorf("%v allocations, want none", got)
-	}
-}
-
-// What a step of the search pays for a master: to copy it, and to carry out a command.
-func BenchmarkLock(b *testing.B) {
-	var held, queue Lock
-	held.Acquire(0, all, Exclusive, 1, 30_000, 5)
-	queue = held
-	for i := range Owner(3) {
-		queue.Register(0, Entry{Owner: i + 2, Round: 1, Since: int64(i), Lease: 400, Proposal: 1})
-	}
-	deaf := Owner(99)
-	for _, bb := range []struct {
-		name string
-		from Lock
-		do   func(l *Lock)
-	}{
-		{"copy", queue, func(*Lock) {}},
-		{"acquire", Lock{}, func(l *Lock) {
-			l.Acquire(1, func(o Owner) bool { return o != deaf }, Exclusive, 1, 30_000, 5)
-		}},
-		{"register", queue, func(l *Lock) {
-			l.Register(1, Entry{Owner: 3, Round: 2, Since: 1, Lease: 400, Proposal: 1})
-		}},
-		{"renew", held, func(l *Lock) { l.Renew(1, all, Exclusive, 1, 1, 30_000, 5, true) }},
-		{"release", held, func(l *Lock) {
-			l.Release(1, func(o Owner) bool { return o != deaf }, Exclusive, 1, 5)
-		}},
-		{"hand off", queue, func(l *Lock) {
-			l.Release(1, func(o Owner) bool { return o != deaf }, Exclusive, 1, 5)
-		}},
-	} {
-		b.Run(bb.name, func(b *testing.B) {
-			b.ReportAllocs()
-			var l Lock
-			for b.Loop() {
-				l = bb.from
-				bb.do(&l)
-			}
-		})
 	}
 }

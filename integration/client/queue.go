@@ -1,0 +1,53 @@
+package main
+
+import (
+	"example.com/redlock/integration/workload"
+	"example.com/redlock/internal/history"
+	"example.com/redlock/redlocktrace"
+)
+
+// place is where a call that waits stands in the queue of the masters.
+type place struct {
+	call  int   // in the history
+	since int64 // 0: it has not asked yet
+	try   int
+	at    map[string]bool // the masters that have told this try that it stands there
+}
+
+// traceQueue returns a trace that tells the history of the places of calls. It tells no sooner than it is so,
+// and once of each.
+func traceQueue(tell func(history.Event)) *redlocktrace.Trace {
+	masters, places := 0, map[uint64]*place{} // by ID; one function at a time is called
+	return &redlocktrace.Trace{
+		ClientStarted: func(e redlocktrace.ClientStarted) { masters = len(e.Masters) },
+		CallStarted: func(e redlocktrace.CallStarted) {
+			if call := workload.CallOf(e.Context); call > 0 && e.Wait {
+				places[e.ID] = &place{call: call}
+			}
+		},
+		Asked: func(e redlocktrace.Asked) {
+			p := places[e.ID]
+			if p == nil || e.Since.IsZero() {
+				return
+			}
+			if p.since == 0 {
+				p.since = e.Since.UnixMicro()
+				tell(history.Event{What: history.Queues, Call: p.call, Since: p.since})
+			}
+			if p.try != e.Try {
+				p.try, p.at = e.Try, map[string]bool{}
+			}
+		},
+		Voted: func(e redlocktrace.Voted) {
+			p := places[e.ID]
+			if p == nil || e.Vote != redlocktrace.VoteRefused || e.Try != p.try {
+				return
+			}
+			if p.at[e.Master] = true; len(p.at) == masters {
+				tell(history.Event{What: history.Stands, Call: p.call, Since: p.since})
+				delete(places, e.ID)
+			}
+		},
+		CallDone: func(e redlocktrace.CallDone) { delete(places, e.ID) },
+	}
+}

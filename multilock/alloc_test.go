@@ -1,0 +1,56 @@
+package multilock
+
+import (
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/internal/answered"
+	"example.com/redlock/node"
+	"example.com/redlock/redlocktest"
+)
+
+// free is an entry that notes nothing, so that it costs nothing.
+type free struct{ _ byte }
+
+func (*free) Ended(error) {}
+
+// lockUnlock takes a lock and gives it back, and rests after each.
+func lockUnlock(tb testing.TB, m *Masters, rest func()) {
+	e := new(free)
+	hold, err := m.Lock(tb.Context(), Request{Key: "orders:42", Lease: 10 * time.Second, Wait: true, Watch: true, Entry: e})
+	if err == nil {
+		rest()
+		err = hold.Unlock(tb.Context(), e)
+		rest()
+	}
+	if err != nil {
+		tb.Error(err)
+	}
+}
+
+// A Lock and an Unlock of a free lock may cost 24 allocations. Package redlock adds five for the Hold and its
+// context, and the entry here stands for one of them: the rest is for the driver and the nodes.
+//
+// All masters answer before the next command.
+func TestAllocations(t *testing.T) {
+	const most = 24 - 5 + 1
+	synctest.Test(t, func(t *testing.T) { // no time passes, so no heartbeat comes in between
+		fleet := redlocktest.Start(t, 5)
+		m := connect(fleet, answered.Pools(fleet, answered.Yes), node.Config{})
+		defer m.Close()
+		synctest.Wait()
+		for range 100 {
+			lockUnlock(t, m, synctest.Wait)
+		}
+		synctest.Wait()
+		got := math.Inf(1)
+		for range 3 { // a garbage collection empties the pools of what is used again
+			got = min(got, testing.AllocsPerRun(500, func() { lockUnlock(t, m, synctest.Wait) }))
+		}
+		if got > most {
+			t.Errorf("a Lock and an Unlock cost %v allocations, want %d at most", got, most)
+		}
+	})
+}

@@ -1,0 +1,135 @@
+package terms
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// termsOf returns the terms of a client of masters: each is its run id and perhaps, behind an @, its
+// address. A run id "?" is not known, and one with an exclamation mark is young.
+func termsOf(masters string) Terms {
+	t := Terms{Lease: 30_000, Guard: 30_000}
+	for word := range strings.FieldsSeq(masters) {
+		run, address, _ := strings.Cut(word, "@")
+		run, young := strings.CutSuffix(run, "!")
+		if run == "?" {
+			run = ""
+		}
+		t.Masters = append(t.Masters, Master{Run: run, Address: address, Young: young})
+	}
+	return t
+}
+
+// TestConflict: what two clients may not do at the same time, whoever asks.
+func TestConflict(t *testing.T) {
+	with := func(masters, part string, lease, guard int64) Terms {
+		t := termsOf(masters)
+		t.Part, t.Lease, t.Guard = part, lease, guard
+		return t
+	}
+	for _, tt := range []struct {
+		name string
+		a, b Terms
+		want error
+	}{
+		{"the same", termsOf("a b c"), termsOf("c a b"), nil},
+		{"one fewer", termsOf("a b c"), termsOf("a b"), nil},
+		{"one more", termsOf("a b c"), termsOf("a b c d"), nil},
+		{"another in place of one", termsOf("a b c"), termsOf("a b d"), ErrOverlap},
+		{"one in common", termsOf("a b c"), termsOf("c d e"), ErrOverlap},
+		{"a minority of the masters", termsOf("a b c"), termsOf("a"), ErrOverlap},
+		{"one that is not connected", termsOf("a b c"), termsOf("a b ?"), nil},
+		{"one that is not connected is not two", termsOf("a b c"), termsOf("a ? d"), ErrOverlap},
+		{"one restarted", termsOf("a b c!"), termsOf("a b d"), nil},
+		{"one restarted, and has two addresses", termsOf("a@1 b@2 c!@3"), termsOf("a@1 b@2 d@4"), nil},
+		{"another one behind an address, on another machine", termsOf("a@1 b@2 c@3"), termsOf("a@1 b@2 d@3"), ErrOverlap},
+		{"other addresses of the same", termsOf("a@1 b@2 c@3"), termsOf("a@4 b@5 c@6"), nil},
+		{"two of several sets", with("a b c", "1", 30, 30), with("c d e", "2", 99, 99), nil},
+		{"one of several sets, twice", with("a b c", "1", 30, 30), with("c d e", "1", 30, 30), ErrOverlap},
+		{"one of several sets, and a client alone", with("a b c", "1", 30, 30), with("c d e", "", 30, 30), ErrOverlap},
+		{"a guard that is raised first", with("a b c", "", 30, 30), with("a b c", "", 30, 300), nil},
+		{"then the leases", with("a b c", "", 30, 300), with("a b c", "", 300, 300), nil},
+		{"both at once", with("a b c", "", 30, 30), with("a b c", "", 300, 300), ErrShortGuard},
+		{"shorter leases with a guard of their own", with("a b c", "", 30, 30), with("a b c", "", 10, 10), ErrShortGuard},
+		{"no guard", with("a b c", "", 30, 30), with("a b c", "", 300, 0), ErrShortGuard},
+		{"no guard at all", with("a b c", "", 30, 0), with("a b c", "", 300, 0), nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for range 2 {
+				if got := Conflict(&tt.a, &tt.b); !errors.Is(got, tt.want) || got != nil && tt.want == nil {
+					t.Errorf("Conflict(%+v, %+v) = %v, want %v", tt.a, tt.b, got, tt.want)
+				}
+				tt.a, tt.b = tt.b, tt.a
+			}
+		})
+	}
+}
+
+// TestCommon: masters that may be the same are matched so that as many as possible are in common, by
+// trying all ways.
+func TestCommon(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 0))
+	draw := func() Terms {
+		words := strings.Fields("a@1 b@2 c@3 d@4 e@1 f@2 ? ?@3 g! h!@4 i!@1")
+		r.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
+		return termsOf(strings.Join(words[:1+r.IntN(5)], " "))
+	}
+	for range 3000 {
+		a, b := draw(), draw()
+		if got, want := common(&a, &b), mostCommon(a.Masters, b.Masters); got != want {
+			t.Errorf("%+v and %+v have %d in common, want %d", a.Masters, b.Masters, got, want)
+		}
+	}
+}
+
+// mostCommon is common, by trying all.
+func mostCommon(a, b []Master) (most int) {
+	if len(a) == 0 {
+		return 0
+	}
+	most = mostCommon(a[1:], b)
+	for j := range b {
+		if maySame(&a[0], &b[j]) {
+			rest := append(append([]Master(nil), b[:j]...), b[j+1:]...)
+			most = max(most, 1+mostCommon(a[1:], rest))
+		}
+	}
+	return most
+}
+
+// Clients that spread names over sets go together if they have a list of sets in common, whether it is
+// that of now or of next for either of them.
+func TestRoutes(t *testing.T) {
+	for _, tt := range []struct {
+		what string
+		a, b [2]string // now, next
+		want error
+	}{
+		{"before, and in the first rollout", [2]string{"a b", ""}, [2]string{"a b", "b c"}, nil},
+		{"in the first rollout, and after the second", [2]string{"a b", "b c"}, [2]string{"b c", ""}, nil},
+		{"before, and after the second", [2]string{"a b", ""}, [2]string{"b c", ""}, ErrRoute},
+		{"forth, and back", [2]string{"a b", "b c"}, [2]string{"b c", "a b"}, nil},
+		{"back, and before", [2]string{"b c", "a b"}, [2]string{"a b", ""}, nil},
+		{"two who go elsewhere from the same", [2]string{"a b", "b c"}, [2]string{"a b", "b d"}, nil},
+		{"one of those has arrived", [2]string{"a b", "b c"}, [2]string{"b d", ""}, ErrRoute},
+		{"one set of each", [2]string{"a b", "c"}, [2]string{"a", "b c"}, ErrRoute},
+		{"who spreads no names", [2]string{"a b", ""}, [2]string{}, nil},
+	} {
+		terms := func(route [2]string) *Terms {
+			t := &Terms{Now: strings.Fields(route[0]), Next: strings.Fields(route[1]), Masters: []Master{{Run: "1"}}}
+			if len(t.Now) > 0 {
+				t.Part = t.Now[0]
+			}
+			return t
+		}
+		a, b := terms(tt.a), terms(tt.b)
+		for range 2 {
+			if err := Conflict(a, b); !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+				t.Errorf("%s: Conflict(%v, %v) = %v, want %v", tt.what, a.Route(), b.Route(), err, tt.want)
+			}
+			a, b = b, a
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node/script"
+	"example.com/redlock/quorum"
+)
+
+// Clocks of masters that gain on a client's: because its own stands still, or because they jump. The client
+// compares them now and then: it learns at any later moment what each has gained, and then believes for as long
+// as a guard lasts no vote of that master.
+
+const (
+	goesOn    = "clocks: a caller goes on though a majority has told it that it has lost the lock"
+	undoubted = "clocks: a master jumped that voted for a hold, and the hold is not renewed soon"
+)
+
+// clocks are what a caller knows of the clocks of masters, and what it does not.
+type clocks struct {
+	Still  bool // it is asleep, and its clock stands still
+	Behind int8 // ticks by which its clock is
+
+	Lag    protocol.Lag
+	Gained [maxMasters]uint8 // by each master, in ticks, and not known
+	Steady [maxMasters]int64 // the tick in which the votes of a master count again; 0: they do
+	Doubt  bool              // a master jumped that voted for its hold, and no renewal was confirmed since
+}
+
+// tickClock lets the time of a caller go on by a tick.
+func (w *World) tickClock(k *Case, c int) {
+	p := &w.Callers[c]
+	if p.Still {
+		p.Behind++
+		for m := range k.Masters {
+			p.Gained[m]++
+		}
+		if int(p.Behind) > k.Lease {
+			w.wake(k, c)
+		}
+	}
+	for m := range k.Masters {
+		if p.Steady[m] > 0 && p.Steady[m] <= w.Now {
+			p.Steady[m] = 0
+			p.Lag.Steady(k.place(c, m))
+		}
+	}
+}
+
+// jump has the clock of a master jump ahead. A client that comes later does not know.
+func (w *World) jump(k *Case, m int) {
+	w.noteText("the clock of m%d JUMPS by %d", w.Masters[m].Name, k.Jump)
+	w.Masters[m].pass(k, millis(int64(k.Jump)))
+	w.Masters[m].expire(k, w.Now)
+	for c := range k.Callers {
+		if p := &w.Callers[c]; p.Last > 0 && !p.Crashed {
+			p.Gained[m] += uint8(k.Jump)
+		}
+	}
+}
+
+// pass lets so much time pass for what a master has.
+func (p *kept) pass(k *Case, d int64) {
+	for i := 0; p.lease(k, i) != nil; i++ {
+		*p.lease(k, i) -= d
+	}
+	p.last()
+	for i := range p.line(k).Queue {
+		p.line(k).Queue[i].Stale -= d
+	}
+	for i := range p.marks(k).Forced {
+		if mark := &p.marks(k).Forced[i]; mark.Owner != 0 {
+			mark.Until -= d
+		}
+	}
+}
+
+// learns has a caller learn what clocks have gained: one at a time where they jump.
+func (x *mover) learns(it *item, c int) {
+	p := &it.Callers[c]
+	switch {
+	case p.Gained == [maxMasters]uint8{}:
+	case x.k.Kinds&jump == 0:
+		x.free(it, func(w *World) {
+			for m := range x.k.Masters {
+				w.notice(x.k, c, m)
+			}
+		})
+	default:
+		for m := range x.k.Masters {
+			if p.Gained[m] > 0 {
+				x.free(it, func(w *World) { w.notice(x.k, c, m) })
+			}
+		}
+	}
+}
+
+// notice is what Masters.RanAhead and Masters.Gained do in multilock.
+func (w *World) notice(k *Case, c, m int) {
+	p, place := &w.Callers[c], k.place(c, m)
+	gained := ticks(int(p.Gained[m]))
+	w.noteText("C%d learns that m%d has gained %d", c, w.Masters[m].Name, p.Gained[m])
+	if p.Gained[m] = 0; p.Steady[m] == 0 {
+		w.step(k, c, protocol.Event{Kind: protocol.Doubt, Master: place}, 0)
+		if p.Held {
+			w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << place, Trip: ticks(k.Trip)})
+			p.Doubt = k.Kinds&jump != 0 && p.live()
+			for i := range p.Renewals {
+				p.Renewals[i].Later = false
+			}
+		}
+	}
+	p.Steady[m] = w.Now + int64(k.Guard)
+	p.Lag.Gained(k.config(c), place, gained)
+	p.Behind -= int8(p.Lag.Missed / tick)
+	p.Lag.Missed = 0 // that is in Behind
+}
+
+// settle notes what a renewal has told a caller.
+func (w *World) settle(k *Case, c int, r *Renewal, what protocol.HoldKind) {
+	p := &w.Callers[c]
+	if what == protocol.HoldRenewed && r.Later {
+		p.Doubt = false
+	}
+	lost := quorum.Vote(k.config(c).Masters, 0, r.Denied.Len()) == quorum.Lost
+	if lost && p.live() && p.Hold.Shared == r.Shared {
+		w.violate(goesOn)
+	}
+}
+
+// vouching are commands of each kind, to ask which answers are votes.
+var vouching = func() (of [wanted]*script.Command) {
+	o := script.NewOwner("name", "owner")
+	of[ask], of[raise] = o.Acquire(1, 1), o.Raise(1, 1)
+	of[release], of[leave], of[renew] = o.Release(1, 0), o.Leave(1), script.Renew(1, []script.Renewal{{Owner: o}})
+	return of
+}()
+
+var errUnsteady = errors.New("unsteady")
+
+// discount makes of an answer what it is worth when it comes from a master whose clock has run ahead. It is
+// false for a hand-off, which is worth nothing.
+func (x *Message) discount() bool {
+	if x.Channel == post {
+		return x.Kind == wanted
+	}
+	a := script.Answer{Outcome: script.Outcome(x.Outcome)}
+	if x.Kind == renew && x.Outcome == protocol.Yes {
+		a.Renewed = []script.Renewed{script.Absent}
+		if x.Found == protocol.FoundHold {
+			a.Renewed[0] = script.Extended
+		}
+	}
+	a = vouching[x.Kind].WithoutVotes(a, errUnsteady)
+	x.Outcome = protocol.Outcome(a.Outcome)
+	if x.Kind == renew && (a.Outcome != script.Done || a.Renewed[0] == script.Errored) {
+		x.Found = protocol.FoundNothing
+	}
+	return true
+}
+
+// still has the clock of a caller stand still for up to more than a lease, and show the right time again at
+// any later moment.
+func (t *table) still() {
+	two := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Starts: true, Faults: 1, Kinds: still}
+	t.add("still/two", two)
+	k := two
+	k.Watch = true
+	t.add("still/two, renewed", k)
+	k = two
+	k.Tries = 1
+	t.add("still/one waits, one tries", k)
+	k = two
+	k.Roles = "WR"
+	t.add("still/WR", k)
+	k = two
+	k.Permits = 1
+	t.add("still/two for one permit", k)
+	k = two
+	k.Callers, k.Starts, k.Nightly = 3, false, true
+	t.add("still/three", k)
+	k = two
+	k.Faults, k.Nightly = 2, true
+	t.add("still twice/two", k)
+}
+
+// leases has callers whose leases differ.
+func (t *table) leases() {
+	two := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 16, Less: 10, Starts: true}
+	t.add("leases/two", two)
+	for _, f := range faultNames {
+		k := two.with(f.kind)
+		k.Nightly = f.kind&(crash|restart|late|loseHandOff) == 0
+		t.add("leases/two, "+f.name, k)
+		k.Watch, k.Nightly = true, f.kind&(crash|slow) == 0
+		t.add("leases/two, renewed, "+f.name, k)
+	}
+}
+
+// jumps has the clocks of masters jump ahead, by less than a lease and by more.
+func (t *table) jumps() {
+	for _, by := range []int{6, 14} {
+		two := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Starts: true, Watch: true, Faults: 1, Kinds: jump, Jump: by}
+		add := func(name string, k Case) { t.add(fmt.Sprintf("jump/%s/%d", name, by), k) }
+		add("two", two)
+		k := two
+		k.Callers, k.Faults = 1, 2
+		add("one, twice", k)
+		k.Kinds, k.Dead = jump|force, 1
+		add("one, forced, a master is dead", k)
+		k = two
+		k.Faults, k.Nightly = 2, true
+		add("two, twice", k)
+	}
+}

@@ -1,0 +1,262 @@
+package main
+
+import (
+	"math/bits"
+
+	"example.com/redlock/multilock/protocol"
+)
+
+// Callers that share an owner enter its hold again, and leave it, as in multilock/entries.go.
+
+// What must never be of the entries of a hold.
+const (
+	freedUnder   = "entries: a hold was given back under an entry that was not"
+	heldByNobody = "entries: a hold goes on that nobody has an entry of"
+	miscounted   = "entries: a master that answered all counts fewer than there are"
+	unrenewed    = "entries: an entry wants renewals, and there are none any more"
+	unwanted     = "entries: a renewal is due that no entry wants"
+)
+
+// entries are what callers who share a hold know of their own entries, and what a client needs to ask for one
+// more. The protocol is not asked.
+type entries struct {
+	room     [maxEntries]protocol.Entry[uint8] // of the list
+	Inside   uint8                             // the entries that were confirmed, and not given back: a bit for each
+	Orphaned uint8                             // those that nobody can give back
+	Attempt  uint8                             // at another entry, from 1: the number of that entry
+	Reader   bool                              // it was asked for as a reader
+	Made     uint8                             // the hold count of the renewal that was made, and is about to be sent
+}
+
+// wish is what an entry that begins now wants: to be renewed (w), with a limit (l), or a fixed lease (f).
+func (w *World) wish(k *Case, c int, key uint8) protocol.Wish {
+	wish := protocol.Wish{Watched: k.watches(key), Lease: ticks(k.lease(c))}
+	if k.limits(key) {
+		wish.Limited, wish.Limit = true, w.clock(c).Add(ticks(k.Limit))
+	}
+	return wish
+}
+
+func (k *Case) watches(key uint8) bool {
+	return k.Wishes == "" && k.Watch || k.Wishes != "" && k.Wishes[key] != 'f'
+}
+
+func (k *Case) limits(key uint8) bool { return k.Wishes != "" && k.Wishes[key] == 'l' }
+
+// entries makes what those who share a hold may want: to enter it again, and to leave it.
+func (x *mover) entries(it *item, c int) {
+	k, p := x.k, &it.Callers[c]
+	for key := range uint8(maxEntries) {
+		switch bit := uint8(1) << key; {
+		case p.Inside&^p.Orphaned&bit == 0:
+		case k.Enters == 0:
+			x.free(it, func(w *World) { w.unlock(k, c) })
+		default:
+			x.free(it, func(w *World) { w.unlockEntry(k, c, key) })
+			if k.Leaks {
+				x.fault(it, 0, func(w *World) {
+					q := &w.Callers[c]
+					q.Orphaned |= bit
+					q.Leak(key)
+					w.noteText("an entry of C%d LEAKS", c)
+				})
+			}
+		}
+	}
+	if it.Enters > 0 && p.Contender.Over() && p.Inside != 0 {
+		x.fault(it, 0, func(w *World) { w.enter(k, c) })
+	}
+}
+
+func (w *World) unlockEntry(k *Case, c int, key uint8) {
+	w.tellCount(k, c, w.entry(k, c, key, protocol.HoldEvent{Kind: protocol.HoldLeft, Trip: ticks(k.Trip)}))
+}
+
+// tellCount sends the hold count that is left.
+func (w *World) tellCount(k *Case, c int, out protocol.HoldEffects) {
+	if p := &w.Callers[c]; out.Count > 0 {
+		w.sendAll(k, Message{
+			Client: uint8(k.client(c)), Kind: leave, Owner: w.current(c), Shared: p.Hold.Shared, Count: uint8(out.Count),
+		}, p.At)
+	}
+}
+
+// enter asks for another entry.
+func (w *World) enter(k *Case, c int) {
+	p := &w.Callers[c]
+	w.Enters--
+	p.Attempt = uint8(k.Enters) - w.Enters
+	p.Reader = p.Hold.Shared
+	out := w.entry(k, c, p.Attempt, protocol.HoldEvent{Kind: protocol.HoldEnter, Shared: p.Reader, Trip: ticks(k.Trip)})
+	if out.Count > 0 {
+		p.Contender = protocol.Contender{Want: protocol.Want{Lease: ticks(k.lease(c)), Again: true}}
+		w.step(k, c, protocol.Event{Kind: protocol.Start}, 0)
+	}
+}
+
+// denied has the hold go on without the entry that no majority confirmed.
+func (w *World) denied(k *Case, c int) {
+	p := &w.Callers[c]
+	w.tellCount(k, c, w.entry(k, c, p.Attempt, protocol.HoldEvent{
+		Kind: protocol.HoldDenied, Lost: p.Contender.Verdict == protocol.Gone, Writer: !p.Reader, Trip: ticks(k.Trip),
+	}))
+}
+
+// share notes what an event of a hold means for those who have an entry of it.
+func (w *World) share(k *Case, c int, key uint8, ev *protocol.HoldEvent, out *protocol.HoldEffects) {
+	p := &w.Callers[c]
+	switch {
+	case ev.Kind == protocol.HoldWon || ev.Kind == protocol.HoldEntered && p.Hold.Live():
+		p.Inside |= 1 << key
+	case ev.Kind == protocol.HoldLeft:
+		p.Inside &^= 1 << key
+	}
+	switch {
+	case p.Hold.State == protocol.Released && out.Release != 0 && p.Inside != 0 && ev.Kind != protocol.HoldSent:
+		w.violate(freedUnder)
+	case p.Hold.Live() && p.Inside == 0 && !p.contends():
+		w.violate(heldByNobody)
+	}
+	if !p.Hold.Live() {
+		p.Inside, p.Orphaned, p.Doubt = 0, 0, false // they are told
+	}
+}
+
+// checkEntries looks at what the entries of a hold are promised.
+func (w *World) checkEntries(k *Case, c int) {
+	p := &w.Callers[c]
+	if !p.live() || p.Hold.State == protocol.Short {
+		return
+	}
+	lasts, wanted := false, false
+	for key := range uint8(maxEntries) {
+		if p.Inside&^p.Orphaned>>key&1 == 1 && k.watches(key) {
+			left := ticks(k.Lease)
+			if i := p.find(key); k.limits(key) {
+				left = w.clock(c).Left(p.List[i].Limit)
+			}
+			wanted = wanted || left > 0
+			lasts = lasts || left > protocol.RenewEvery(p.Lease)
+		}
+	}
+	switch {
+	case lasts && !p.Due && !p.Unsent && !p.renewing():
+		w.violate(unrenewed)
+	case p.Due && !wanted && !p.Asleep:
+		w.violate(unwanted)
+	case p.Doubt && p.Due && !p.Asleep && !p.Unsent && !p.renewing() && w.clock(c).Left(p.RenewAt) > ticks(2):
+		w.violate(undoubted)
+	}
+}
+
+// find returns where an entry is in the list.
+func (p *Caller) find(key uint8) (i int) {
+	for p.List[i].Key != key {
+		i++
+	}
+	return i
+}
+
+// checkCounts looks for masters that have answered all, and count fewer entries than were confirmed: more than
+// those where something went wrong.
+func (w *World) checkCounts(k *Case, c int) {
+	p, fewer := &w.Callers[c], 0
+	if !p.live() || p.Barred {
+		return
+	}
+	for m := range k.Masters {
+		l := &w.Masters[m].Lock
+		quiet := !w.Links[m][k.client(c)].Dirty
+		for ch := range channels {
+			i, j := w.Messages.each(m, k.client(c), ch)
+			quiet = quiet && i == j
+		}
+		if quiet && l.Holder == w.current(c) && int(l.Count) < bits.OnesCount8(p.Inside) {
+			fewer++
+		}
+	}
+	if wrong := k.Faults - int(w.Faults); fewer > wrong || fewer > 0 && k.Kinds == noScript {
+		w.violate(miscounted)
+	}
+}
+
+// lack has a master lack the script of the first command that has come to it. The client sends it again.
+func (w *World) lack(k *Case, m, client int) {
+	i, _ := w.due(m, client, up)
+	x := w.Messages.remove(i)
+	w.noteText("m%d has FORGOTTEN the script of %v", w.Masters[m].Name, &x)
+	x.Channel, x.Missing, x.Outcome = down, true, protocol.Errored
+	w.put(x, k.back(client, m))
+}
+
+// counts reports whether a command sets the hold count.
+func (x *Message) counts() bool {
+	return x.Kind == leave || x.Kind == ask && x.Command == protocol.EnterAgain
+}
+
+// behind changes a command whose script was missing for one that was sent after it: see Command.Behind in
+// node/script.
+func (x *Message) behind(later *Message) {
+	switch {
+	case !x.Missing || later.Owner != x.Owner:
+	case later.Kind == release:
+		x.Outcome = protocol.Unsent
+	case x.counts() && later.counts():
+		x.Count = later.Count
+	}
+}
+
+// overtaken changes what a client is about to send again for a command that was carried out meanwhile.
+func (w *World) overtaken(later *Message) {
+	for i, j := w.Messages.each(int(later.Master), int(later.Client), down); i < j; i++ {
+		w.Messages.list[i].behind(later)
+	}
+}
+
+// again sends a command again whose script was missing, behind those that are under way.
+func (w *World) again(k *Case, x *Message) {
+	for i, j := w.Messages.each(int(x.Master), int(x.Client), up); i < j; i++ {
+		x.behind(&w.Messages.list[i])
+	}
+	x.Missing = false
+	if x.Outcome == protocol.Unsent {
+		w.unanswered(*x, protocol.Unsent)
+		return
+	}
+	x.Outcome = 0
+	w.send(k, *x)
+}
+
+// entered has owners enter their holds again.
+func (t *table) entered() {
+	add := func(name string, k Case) {
+		k.Masters, k.Delay, k.Lease, k.Limit = 3, 1, 12, 10
+		k.Callers = max(1, k.Callers)
+		t.add("entered/"+name, k)
+	}
+	all := append(faultNames[:len(faultNames):len(faultNames)], faultNames[0])
+	all[len(faultNames)].kind, all[len(faultNames)].name = noScript, "no script"
+	for _, wishes := range []string{"ff", "fw", "wf", "wl"} {
+		once := Case{Enters: 1, Wishes: wishes, Leaks: true}
+		add(wishes, once)
+		for _, f := range all {
+			k := once.with(f.kind)
+			k.Nightly = f.kind == freezeLink && wishes != "ff"
+			add(wishes+", "+f.name, k)
+		}
+	}
+	twice := Case{Enters: 2, Wishes: "wff"}
+	add("twice", twice)
+	add("twice, no script", twice.with(noScript))
+	two := Case{Callers: 2, Enters: 1, Wishes: "wf", Starts: true}
+	add("two", two)
+	add("two, crash", two.with(crash))
+	two.Nightly = true
+	add("two, restart", two.with(restart))
+	down := Case{Enters: 1, Wishes: "wf", Downgrade: true}
+	add("downgrade", down)
+	add("downgrade, no script", down.with(noScript))
+	add("downgrade, late", down.with(late))
+	down.Callers, down.Roles = 2, "WR"
+	add("downgrade beside a reader", down)
+}
