@@ -76,9 +76,9 @@ func measureContended(ctx context.Context, e *env, c contender, n, callers int, 
 		{"wait max", "ms", millis(all.percentile(100))},
 		{"least served", "locks", float64(slices.Min(served))},
 		{"most served", "locks", float64(slices.Max(served))},
-		{"masters' CPU per lock", "µs", micros(used.masters.cpu) / float64(locks)},
-		{"script calls per lock", "", float64(used.masters.scripts()) / float64(locks)},
-		{"commands per lock", "", float64(used.masters.sent(c.plain)) / float64(locks)},
+		{"masters' CPU per lock", "µs", used.masters.cpu() / float64(locks)},
+		{"script calls per lock", "", used.masters.scripts() / float64(locks)},
+		{"commands per lock", "", used.masters.sent(c.plain) / float64(locks)},
 	}, nil
 }
 

@@ -13,16 +13,9 @@ type contender struct {
 	name    string
 	masters int      // how many it uses
 	plain   []string // commands that it sends besides scripts
-	named   bool     // it takes part only where a trial names it
 
 	start func(context.Context) (*fleet, error) // its own servers; nil: it uses the masters
-	open  func(addresses []string, t times) (client, error)
-}
-
-// times are the durations that a contender is opened with.
-type times struct {
-	lease    time.Duration
-	patience time.Duration // for one master's answer
+	open  func(addresses []string, lease time.Duration) (client, error)
 }
 
 // client is one contender's client, as one process would have it.
@@ -45,25 +38,20 @@ type renewer interface {
 // Settings that all contenders share.
 const (
 	lease    = 30 * time.Second
-	patience = 500 * time.Millisecond // where no master is far away
+	patience = 500 * time.Millisecond // for one master's answer
 )
 
 // errLost is the error of an Unlock that came too late.
 var errLost = errors.New("was no longer held")
 
 func allContenders() []contender {
-	return slices.Concat([]contender{ours, keeper}, redsyncs, singles, []contender{limit}, elsewhere)
+	return slices.Concat(ours, redsyncs, singles, elsewhere)
 }
 
 // open connects a client and warms it up: its connections are open and its scripts are loaded, so no
 // trial measures how it starts.
 func (e *env) open(ctx context.Context, c contender, lease time.Duration) (client, error) {
-	return openAt(ctx, c, e.fleet.addresses(c.masters), times{lease, patience})
-}
-
-// openAt is open for masters at other addresses.
-func openAt(ctx context.Context, c contender, addresses []string, t times) (client, error) {
-	cl, err := c.open(addresses, t)
+	cl, err := c.open(e.fleet.addresses(c.masters), lease)
 	if err != nil {
 		return nil, err
 	}
@@ -78,22 +66,20 @@ func openAt(ctx context.Context, c contender, addresses []string, t times) (clie
 // openMany opens n clients. The function it returns closes them.
 func (e *env) openMany(ctx context.Context, c contender, n int) ([]client, func() error, error) {
 	var clients []client
+	closeAll := func() (err error) {
+		for _, cl := range clients {
+			err = errors.Join(err, cl.Close())
+		}
+		return err
+	}
 	for range n {
 		cl, err := e.open(ctx, c, lease)
 		if err != nil {
-			return nil, nil, errors.Join(err, closeAll(clients))
+			return nil, nil, errors.Join(err, closeAll())
 		}
 		clients = append(clients, cl)
 	}
-	return clients, func() error { return closeAll(clients) }, nil
-}
-
-func closeAll(clients []client) error {
-	var err error
-	for _, cl := range clients {
-		err = errors.Join(err, cl.Close())
-	}
-	return err
+	return clients, closeAll, nil
 }
 
 // cycle locks and unlocks name.

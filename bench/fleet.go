@@ -1,15 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -29,13 +26,12 @@ type fleet struct {
 	version string // of Redis
 }
 
-// master is one redis-server.
+// master is one redis-server, or a server of a contender that has its own.
 type master struct {
 	address string
 	process *exec.Cmd
-	log     string
+	end     syscall.Signal // that ends it
 	control redis.Conn     // for INFO and the like; the contenders do not use it. nil if it is no redis-server
-	end     syscall.Signal // that ends it; zero: SIGKILL
 }
 
 // startFleet starts n masters and waits until they answer. close ends them.
@@ -47,24 +43,26 @@ func startFleet(ctx context.Context, program string, n int) (*fleet, error) {
 			return err
 		}
 		for _, port := range ports {
-			m, err := startMaster(program, filepath.Join(f.dir, strconv.Itoa(port)), port)
-			if err != nil {
+			server := redisserver.Command(program, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", f.dir)
+			if err := f.run(net.JoinHostPort("127.0.0.1", port), syscall.SIGKILL, server); err != nil {
 				return err
 			}
-			f.masters = append(f.masters, m)
 		}
 		for _, m := range f.masters {
-			if err := m.await(ctx); err != nil {
+			err := retry(ctx, func(ctx context.Context) (err error) {
+				m.control, err = redis.DialContext(ctx, "tcp", m.address, redis.DialReadTimeout(5*time.Second))
 				return err
+			})
+			if err != nil {
+				return fmt.Errorf("a master does not start: %w", err)
 			}
 		}
 		info, err := redis.String(f.masters[0].control.Do("INFO", "server"))
 		if err != nil {
 			return err
 		}
-		if _, rest, found := strings.Cut(info, "redis_version:"); found {
-			f.version, _, _ = strings.Cut(rest, "\r\n")
-		}
+		_, version, _ := strings.Cut(info, "redis_version:")
+		f.version, _, _ = strings.Cut(version, "\r\n")
 		return nil
 	})
 }
@@ -83,52 +81,37 @@ func startServers(begin func(f *fleet) error) (*fleet, error) {
 }
 
 // freePorts finds n ports that are free. They stay free only until somebody else takes one.
-func freePorts(n int) ([]int, error) {
-	ports := make([]int, n)
+func freePorts(n int) ([]string, error) {
+	ports := make([]string, n)
 	for i := range ports {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
 		}
 		defer listener.Close()
-		ports[i] = listener.Addr().(*net.TCPAddr).Port
+		_, ports[i], _ = net.SplitHostPort(listener.Addr().String())
 	}
 	return ports, nil
 }
 
-func startMaster(program string, dir string, port int) (*master, error) {
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return nil, err
+// run starts a server of f, which clients find at address, and which end ends.
+func (f *fleet) run(address string, end syscall.Signal, server *exec.Cmd) error {
+	if server.SysProcAttr == nil {
+		server.SysProcAttr = childAttr()
 	}
-	m := &master{
-		address: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
-		log:     filepath.Join(dir, "log"),
-	}
-	m.process = redisserver.Command(program,
-		"--bind", "127.0.0.1", "--port", strconv.Itoa(port),
-		"--save", "", "--appendonly", "no", "--dir", dir, "--logfile", m.log,
-	)
-	m.process.SysProcAttr = childAttr()
-	return m, m.process.Start()
-}
-
-// await waits until m answers.
-func (m *master) await(ctx context.Context) error {
-	err := retry(ctx, 10*time.Second, func(ctx context.Context) (err error) {
-		m.control, err = redis.DialContext(ctx, "tcp", m.address, redis.DialReadTimeout(5*time.Second))
+	if err := server.Start(); err != nil {
 		return err
-	})
-	if err != nil {
-		text, _ := os.ReadFile(m.log)
-		return fmt.Errorf("the master at %s does not start: %w: %s", m.address, err, text)
 	}
-	_, err = m.control.Do("PING")
-	return err
+	f.masters = append(f.masters, &master{address: address, process: server, end: end})
+	return nil
 }
 
-// retry calls try until it succeeds, or for so long.
-func retry(ctx context.Context, long time.Duration, try func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, long)
+// starting is how long servers may take to start.
+const starting = 30 * time.Second
+
+// retry calls try until it succeeds, for as long as a server may take to start.
+func retry(ctx context.Context, try func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, starting)
 	defer cancel()
 	for {
 		err := try(ctx)
@@ -147,7 +130,7 @@ func (f *fleet) close() error {
 		if m.control != nil {
 			_ = m.control.Close()
 		}
-		_ = m.process.Process.Signal(cmp.Or(m.end, syscall.SIGKILL))
+		_ = m.process.Process.Signal(m.end)
 	}
 	for _, m := range f.masters {
 		_ = m.process.Wait() // its error only says that the process was killed

@@ -2,24 +2,19 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
 // Two clients pass a lock back and forth: one waits for it while the other holds it.
 
 func handoffTrials() []trial {
-	stay := pause{5 * time.Millisecond, 10 * time.Millisecond}
 	return []trial{{
 		scenario: "handoff",
 		setting:  "2",
-		title: fmt.Sprintf("two clients take turns on one name, held for %d to %d ms, and the next asks as soon as it is taken: from the call of Unlock until the other's Lock returns",
-			stay.least.Milliseconds(), (stay.least + stay.spread).Milliseconds()),
-		among: []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "rueidislock/1", "etcd/3", "postgres/1"},
-		measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
-			return measureHandoff(ctx, e, c, stay)
-		},
+		title:    "two clients take turns on one name, held for 5 to 15 ms, and the next asks as soon as it is taken: from the call of Unlock until the other's Lock returns",
+		among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "rueidislock/1", "etcd/3", "postgres/1"},
+		measure:  measureHandoff,
 	}}
 }
 
@@ -27,7 +22,7 @@ func handoffTrials() []trial {
 // four lie above it.
 const handOffsEnough = 400
 
-func measureHandoff(ctx context.Context, e *env, c contender, stay pause) (_ []figure, err error) {
+func measureHandoff(ctx context.Context, e *env, c contender) (_ []figure, err error) {
 	clients, closeAll, err := e.openMany(ctx, c, 2)
 	if err != nil {
 		return nil, err
@@ -35,57 +30,45 @@ func measureHandoff(ctx context.Context, e *env, c contender, stay pause) (_ []f
 	defer closing(closeAll, &err)
 	// Contenders that poll hand over only a few times a second.
 	least, most := time.Now().Add(2*e.duration), time.Now().Add(16*e.duration)
-	handed, err := takeTurns(ctx, clients, "handoff", stay, func(n int) bool {
+	waits, err := takeTurns(ctx, clients, "handoff", func(n int) bool {
 		now := time.Now()
 		return now.Before(least) || n < handOffsEnough && now.Before(most)
 	})
-	if err := errors.Join(err, errors.Join(handed.lost...)); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	end := time.Now().Add(e.duration)
-	acquires, err := rested(ctx, clients[0], stay, func(int) bool { return time.Now().Before(end) })
 	return []figure{
-		{"hand-off p50", "µs", micros(handed.waits.percentile(50))},
-		{"hand-off p99", "µs", micros(handed.waits.percentile(99))},
-		{"hand-off max", "µs", micros(handed.waits.percentile(100))},
-		{"hand-offs", "", float64(len(handed.waits))},
-		{"acquire p50 after the same pause", "µs", micros(acquires.percentile(50))},
-	}, err
-}
-
-// handOffs are the results of passing a name on again and again.
-type handOffs struct {
-	waits samples // each from the call of Unlock until the other's Lock returns
-	lost  []error // for each hold that ended before its Unlock, why
+		{"hand-off p50", "µs", micros(waits.percentile(50))},
+		{"hand-off p99", "µs", micros(waits.percentile(99))},
+		{"hand-off max", "µs", micros(waits.percentile(100))},
+		{"hand-offs", "", float64(len(waits))},
+	}, nil
 }
 
 // takeTurns has two clients pass name back and forth while more returns true for the number of
-// hand-offs so far. Each keeps the lock for a pause of length stay.
-func takeTurns(ctx context.Context, clients []client, name string, stay pause, more func(n int) bool) (handOffs, error) {
-	var h handOffs
+// hand-offs so far. It returns how long each took, from the call of Unlock until the other's Lock returned.
+func takeTurns(ctx context.Context, clients []client, name string, more func(n int) bool) (waits samples, err error) {
 	held, err := clients[0].Lock(ctx, name)
 	if err != nil {
-		return h, err
+		return nil, err
 	}
-	release := func() {
-		if err := unlock(ctx, held); err != nil {
-			h.lost = append(h.lost, err)
-		}
-	}
-	for more(len(h.waits)) {
-		next := waitFor(ctx, clients[(len(h.waits)+1)%2], name)
-		stay.sleep(ctx)
+	for more(len(waits)) {
+		next := waitFor(ctx, clients[(len(waits)+1)%2], name)
+		// A random time, so that it does not fall into step with clients that poll.
+		sleep(ctx, 5*time.Millisecond+rand.N(10*time.Millisecond))
 		released := time.Now()
-		release()
+		lost := held.Unlock(ctx)
 		got := <-next
 		if got.err != nil {
-			return h, got.err
+			return waits, got.err
 		}
-		h.waits = append(h.waits, got.at.Sub(released))
 		held = got.hold
+		if lost != nil {
+			return waits, lost
+		}
+		waits = append(waits, got.at.Sub(released))
 	}
-	release()
-	return h, nil
+	return waits, held.Unlock(ctx)
 }
 
 // outcome is how a wait for a lock ended.

@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"strconv"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// One client keeps many locks for a long time, while another locks and unlocks.
+// One client keeps many locks for a long time.
 
 // keptN locks are kept with a lease of keptLease.
 const (
@@ -27,13 +28,7 @@ func heldTrials() []trial {
 	}}
 }
 
-// measureHeld measures in an order that keeps the cost of one figure out of the others: the bystander
-// without holds, the memory of the holds, what they use in one period, and the bystander with holds.
 func measureHeld(ctx context.Context, e *env, c contender) (_ []figure, err error) {
-	without, err := bystander(ctx, e, c, 0)
-	if err != nil {
-		return nil, err
-	}
 	cl, err := e.open(ctx, c, keptLease)
 	if err != nil {
 		return nil, err
@@ -46,50 +41,38 @@ func measureHeld(ctx context.Context, e *env, c contender) (_ []figure, err erro
 	}
 
 	before := settled(ctx)
-	holds, err := takeAll(ctx, cl, names)
+	holds := make([]hold, keptN)
+	err = share(keptN, func(i int) (err error) {
+		holds[i], err = cl.Lock(ctx, names[i])
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	taken := time.Now()
-	kept := settled(ctx).since(before)
+	kept := settled(ctx)
 	runtime.KeepAlive(names) // the names are the caller's, not the holds'
 
-	keeping, cancel := context.WithCancel(ctx)
+	keeping, stop := context.WithCancel(ctx)
 	period := keptLease / 3
 	done := keep(keeping, holds, period)
-	defer func() {
-		cancel()
-		<-done
-	}()
 	used, err := e.use(ctx, period) // one renewal of each hold, whenever the period begins
-	if err != nil {
-		return nil, err
-	}
-	beside, err := bystander(ctx, e, c, period)
-	if err != nil {
-		return nil, err
-	}
-	cancel()
+	stop()
 	<-done
-	held := time.Since(taken)
-	lost := unlockAll(ctx, holds)
-
-	n := float64(keptN)
-	seconds := n * used.wall.Seconds()
-	p50, p99 := micros(beside.percentile(50)), micros(beside.percentile(99))
+	if err != nil {
+		return nil, err
+	}
+	// A hold that was lost in between shows here.
+	if err := share(keptN, func(i int) error { return holds[i].Unlock(ctx) }); err != nil {
+		return nil, err
+	}
+	seconds := keptN * used.wall.Seconds()
 	return []figure{
 		{"client CPU per lock and second", "µs", micros(used.cpu) / seconds},
-		{"masters' CPU per lock and second", "µs", micros(used.masters.cpu) / seconds},
-		{"on the wire per lock and second", "B", float64(used.masters.wire) / seconds},
-		{"commands", "1/s", float64(used.masters.sent(c.plain)) / used.wall.Seconds()},
-		{"goroutines per lock", "", float64(kept.goroutines) / n},
-		{"heap per lock", "B", float64(kept.heap) / n},
-		{"acquire p50 of another", "µs", p50},
-		{"acquire p99 of another", "µs", p99},
-		{"acquire p50 / without holds", "", p50 / micros(without.percentile(50))},
-		{"acquire p99 / without holds", "", p99 / micros(without.percentile(99))},
-		{"held for", "s", held.Seconds()},
-		{"lost", "locks", float64(lost)},
+		{"masters' CPU per lock and second", "µs", used.masters.cpu() / seconds},
+		{"on the wire per lock and second", "B", used.masters.wire() / seconds},
+		{"commands", "1/s", used.masters.sent(c.plain) / used.wall.Seconds()},
+		{"goroutines per lock", "", (kept.goroutines - before.goroutines) / keptN},
+		{"heap per lock", "B", (kept.heap - before.heap) / keptN},
 	}, ctx.Err()
 }
 
@@ -103,17 +86,66 @@ func (e *env) use(ctx context.Context, d time.Duration) (usage, error) {
 	return e.fleet.used(before)
 }
 
-// bystander returns how long another client, with one caller, takes to acquire a free lock. It takes
-// one about every 5 ms for d, and then until ten samples lie above the 99th percentile.
-func bystander(ctx context.Context, e *env, c contender, d time.Duration) (_ samples, err error) {
-	cl, err := e.open(ctx, c, lease)
-	if err != nil {
-		return nil, err
+// size is how many goroutines and how much memory this process has.
+type size struct {
+	goroutines float64
+	heap       float64 // bytes in use
+}
+
+// settling is how long late answers may take to arrive, and connections to close.
+const settling = 250 * time.Millisecond
+
+// settled waits until earlier work has ended, and returns what remains.
+func settled(ctx context.Context) size {
+	sleep(ctx, settling)
+	// Twice: a sync.Pool drops its items at the second collection.
+	runtime.GC()
+	runtime.GC()
+	var memory runtime.MemStats
+	runtime.ReadMemStats(&memory)
+	return size{goroutines: float64(runtime.NumGoroutine()), heap: float64(memory.HeapAlloc)}
+}
+
+// keepers is how many goroutines take, renew and release many locks at once.
+const keepers = 64
+
+// share has the keepers call do(0) to do(n-1) between them, and returns the first error.
+func share(n int, do func(i int) error) error {
+	var group errgroup.Group
+	for k := range keepers {
+		group.Go(func() error {
+			for i := k; i < n; i += keepers {
+				if err := do(i); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
-	defer closing(cl.Close, &err)
-	end := time.Now().Add(d)
-	acquires, err := rested(ctx, cl, pause{least: 4 * time.Millisecond, spread: 2 * time.Millisecond}, func(n int) bool {
-		return n < enough/2 || time.Now().Before(end)
-	})
-	return acquires, errors.Join(err, ctx.Err())
+	return group.Wait()
+}
+
+// keep renews holds whose library does not renew them, each once per period and evenly spread, until
+// ctx ends. It then closes the channel. A renewal that fails shows when the lock is released.
+func keep(ctx context.Context, holds []hold, period time.Duration) <-chan struct{} {
+	done := make(chan struct{})
+	if _, ok := holds[0].(renewer); !ok {
+		close(done)
+		return done
+	}
+	start := time.Now()
+	go func() {
+		defer close(done)
+		for round := 0; ctx.Err() == nil; round++ {
+			_ = share(len(holds), func(i int) error {
+				due := time.Duration(round)*period + period*time.Duration(i)/time.Duration(len(holds))
+				sleep(ctx, time.Until(start.Add(due)))
+				if ctx.Err() == nil {
+					_ = holds[i].(renewer).Extend(ctx)
+				}
+				return ctx.Err()
+			})
+		}
+	}()
+	return done
 }

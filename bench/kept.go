@@ -4,28 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"sync"
-	"sync/atomic"
 	"time"
-
-	"example.com/redlock/redlock"
 )
 
 // Names that one client locks again and again, and what it costs others that it keeps them.
 
-// keeper is this library with Config.Keep.
-var keeper = contender{
-	name:    "redlock, kept",
-	masters: mastersN,
-	named:   true,
-	open: func(addresses []string, t times) (client, error) {
-		c, err := redlock.New(redlock.Config{Masters: addresses, Lease: t.lease, RestartGuard: -1, NodeTimeout: t.patience, Keep: 10 * time.Second})
-		return ourClient{c}, err
-	},
-}
-
 func keptTrials() []trial {
-	among := []string{"redlock", "redlock, kept", "redsync-ff", "limit"}
+	among := []string{"redlock", "redlock, kept", "redsync-ff"}
 	trials := []trial{
 		{setting: "same name", title: "one caller, the same name again and again", measure: measureSameName},
 		{setting: "alternating", title: "two clients in turn, each three times; the first Lock of the three", measure: measureAlternating},
@@ -87,33 +72,19 @@ func measureLocal(ctx context.Context, e *env, c contender, local int) (_ []figu
 	}
 	defer closing(closeAll, &err)
 	names := numbered("bench:", clientsN*each)
-	var locks, failures atomic.Int64
-	// Goroutines: the callers. Each ends after the cycle during which calling ends; Wait waits for them.
-	var callers sync.WaitGroup
-	calling, stop := context.WithCancel(ctx)
-	defer callers.Wait()
-	defer stop()
-	for caller := range 4 * clientsN {
-		callers.Go(func() {
-			r, own := rand.New(rand.NewPCG(uint64(caller), 0)), caller%clientsN
-			for calling.Err() == nil {
-				name := names[r.IntN(len(names))]
-				if r.IntN(100) < local {
-					name = names[own*each+r.IntN(each)]
-				}
-				if cycle(ctx, clients[own], name) == nil {
-					locks.Add(1)
-				} else {
-					failures.Add(1)
-				}
-			}
-		})
+	locks, failed, used, err := e.throng(ctx, 4*clientsN, func(caller, _ int) error {
+		own := caller % clientsN
+		name := names[rand.IntN(len(names))]
+		if rand.IntN(100) < local {
+			name = names[own*each+rand.IntN(each)]
+		}
+		return cycle(ctx, clients[own], name)
+	})
+	if err != nil {
+		return nil, err
 	}
-	sleep(ctx, e.duration)
-	done, began := locks.Load(), time.Now()
-	sleep(ctx, e.duration)
 	return []figure{
-		{"throughput", "locks/s", float64(locks.Load()-done) / time.Since(began).Seconds()},
-		{"failed cycles", "", float64(failures.Load())},
+		{"throughput", "locks/s", locks / used.wall.Seconds()},
+		{"failed cycles", "", failed},
 	}, nil
 }

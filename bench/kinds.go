@@ -41,10 +41,7 @@ func measureKinds(ctx context.Context, e *env, c contender) (_ []figure, err err
 		return nil, err
 	}
 	defer closing(cl.Close, &err)
-	taken := make([]*timings, len(kinds))
-	for i := range taken {
-		taken[i] = newTimings()
-	}
+	taken := make([]timings, len(kinds))
 	names := names()
 	for end, i := time.Now().Add(4*e.duration), 0; time.Now().Before(end); i++ {
 		for k, kind := range kinds {

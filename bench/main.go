@@ -9,8 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
-	"runtime"
-	"runtime/pprof"
 	"syscall"
 	"time"
 
@@ -24,8 +22,6 @@ type options struct {
 	rounds     int
 	duration   time.Duration
 	page       string
-	cpuProfile string
-	memProfile string
 }
 
 func main() {
@@ -45,21 +41,13 @@ func main() {
 }
 
 func parse(args []string) (options, error) {
-	opts := options{trials: regexp.MustCompile(""), contenders: regexp.MustCompile("")}
-	set := flag.NewFlagSet("bench", flag.ContinueOnError)
-	pattern := func(to **regexp.Regexp) func(string) error {
-		return func(s string) (err error) {
-			*to, err = regexp.Compile(s)
-			return err
-		}
-	}
-	set.Func("run", "run only the trials whose `scenario/setting` matches this regexp", pattern(&opts.trials))
-	set.Func("contenders", "measure only the contenders whose `name` matches this regexp", pattern(&opts.contenders))
+	opts := options{trials: new(regexp.Regexp), contenders: new(regexp.Regexp)}
+	set, all := flag.NewFlagSet("bench", flag.ContinueOnError), regexp.MustCompile("")
+	set.TextVar(opts.trials, "run", all, "run only the trials whose `scenario/setting` matches this regexp")
+	set.TextVar(opts.contenders, "contenders", all, "measure only the contenders whose `name` matches this regexp")
 	set.IntVar(&opts.rounds, "rounds", 3, "measure each trial `n` times, and report medians")
 	set.DurationVar(&opts.duration, "time", 500*time.Millisecond, "length of one measurement")
 	set.StringVar(&opts.page, "page", "", "write benchmarks.md to `folder`; with -run, only the sections of scenarios whose trials all match; ignored with -contenders, which would leave gaps")
-	set.StringVar(&opts.cpuProfile, "cpuprofile", "", "write a CPU profile to `file`")
-	set.StringVar(&opts.memProfile, "memprofile", "", "write a profile of all allocations to `file`; times are meaningless then")
 	if err := set.Parse(args); err != nil {
 		return opts, err
 	}
@@ -84,20 +72,18 @@ func realMain(ctx context.Context, opts options, out, log io.Writer) (err error)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, fleet.close()) }()
+	defer closing(fleet.close, &err)
 
-	endProfiles, err := startProfiles(opts)
-	if err != nil {
+	r := &report{machine: describe(fleet, opts), out: out, log: log}
+	fmt.Fprintln(out, r.machine)
+	e := &env{fleet: fleet, duration: opts.duration}
+	if err := measureAll(ctx, e, trials, contenders, opts.rounds, r); err != nil {
 		return err
 	}
-	r := &report{Machine: describe(fleet, opts), out: out, log: log}
-	r.begin()
-	e := &env{fleet: fleet, duration: opts.duration}
-	err = measureAll(ctx, e, trials, contenders, opts.rounds, r)
-	if err == nil && opts.page != "" && opts.contenders.String() == "" {
-		err = r.writePage(opts.page, allTrials())
+	if opts.page != "" && opts.contenders.String() == "" {
+		return r.writePage(opts.page, allTrials())
 	}
-	return errors.Join(err, endProfiles())
+	return nil
 }
 
 // choose returns the trials and contenders that the options select, or an error if there are none.
@@ -118,31 +104,4 @@ func choose(opts options) ([]trial, []contender, error) {
 		return nil, nil, errors.New("-run or -contenders matches nothing")
 	}
 	return trials, contenders, nil
-}
-
-// startProfiles starts the profiles that opts asks for. The function that it returns writes them.
-func startProfiles(opts options) (end func() error, err error) {
-	end = func() error { return nil }
-	if opts.cpuProfile != "" {
-		file, err := os.Create(opts.cpuProfile)
-		if err != nil {
-			return nil, err
-		}
-		end = func() error {
-			pprof.StopCPUProfile()
-			return file.Close()
-		}
-		return end, pprof.StartCPUProfile(file)
-	}
-	if opts.memProfile != "" {
-		runtime.MemProfileRate = 512 // bytes per sample: a cycle allocates little
-		end = func() error {
-			file, err := os.Create(opts.memProfile)
-			if err != nil {
-				return err
-			}
-			return errors.Join(pprof.Lookup("allocs").WriteTo(file, 0), file.Close())
-		}
-	}
-	return end, nil
 }

@@ -2,8 +2,12 @@ package main
 
 import (
 	"runtime"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/gomodule/redigo/redis"
 )
 
 // usage is what a stretch of a trial used, or the readings of the meters at one end of it.
@@ -49,4 +53,69 @@ func readProcess() usage {
 		allocs: memory.Mallocs,
 		bytes:  memory.TotalAlloc,
 	}
+}
+
+// counters are the numbers that the masters report in INFO, added up. That of cmdstat_x is how often the
+// command x was called, by scripts as well.
+type counters map[string]float64
+
+// reported is how many bytes the INFO answers themselves had, which total_net_output_bytes does not include
+// yet.
+const reported = "reported"
+
+// counters asks all masters. The requests are counted too, but there are few.
+func (f *fleet) counters() (counters, error) {
+	sum := counters{}
+	for _, m := range f.masters {
+		if m.control == nil {
+			continue
+		}
+		info, err := redis.String(m.control.Do("INFO", "all"))
+		if err != nil {
+			return nil, err
+		}
+		sum.add(info)
+	}
+	return sum, nil
+}
+
+// add reads one master's INFO.
+func (c counters) add(info string) {
+	for line := range strings.Lines(info) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		value, _, _ = strings.Cut(strings.TrimPrefix(value, "calls="), ",")
+		if n, err := strconv.ParseFloat(value, 64); err == nil {
+			c[key] += n
+		}
+	}
+	c[reported] += float64(len(info))
+}
+
+// since returns what happened between before and c.
+func (c counters) since(before counters) counters {
+	d := counters{"total_net_output_bytes": -before[reported]}
+	for key, n := range c {
+		d[key] += n - before[key]
+	}
+	return d
+}
+
+// cpu returns the CPU time of the masters, in µs.
+func (c counters) cpu() float64 { return 1e6 * (c["used_cpu_user"] + c["used_cpu_sys"]) }
+
+// wire returns the bytes received and sent.
+func (c counters) wire() float64 { return c["total_net_input_bytes"] + c["total_net_output_bytes"] }
+
+// scripts returns the number of script calls.
+func (c counters) scripts() float64 { return c["cmdstat_eval"] + c["cmdstat_evalsha"] }
+
+// sent returns how many commands clients sent: scripts, those that keep connections alive, and the
+// plain ones. Other commands are not counted, since INFO counts what a script calls under the same
+// names.
+func (c counters) sent(plain []string) float64 {
+	n := c.scripts() + c["cmdstat_ping"] + c["cmdstat_subscribe"]
+	for _, command := range plain {
+		n += c["cmdstat_"+command]
+	}
+	return n
 }

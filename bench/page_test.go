@@ -2,53 +2,41 @@ package main
 
 import (
 	"bytes"
-	"io"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// measured returns a report with p50 as the median time to acquire in each of the trials.
-func measured(t *testing.T, rounds int, p50 float64, trials ...trial) *report {
-	t.Helper()
-	r := &report{Machine: machine{Rounds: rounds}, out: io.Discard, log: new(bytes.Buffer)}
-	for _, trial := range trials {
-		contenders := trial.suited([]contender{{name: "redlock"}, {name: "bsm/1"}, {name: "redsync"}})
-		value := func(v float64) result {
-			return result{rounds: [][]figure{{{"acquire p50", "µs", v}, {"acquire p50 / healthy", "", v / 200}}}}
-		}
-		results := []result{value(p50), value(100 * p50), value(p50)}[:len(contenders)]
-		if err := r.trial(trial, contenders, results); err != nil {
-			t.Fatalf("trial = %v", err)
-		}
+// A table has a row for each figure and a column for each contender that takes part. A figure is the median of
+// its rounds.
+func TestTable(t *testing.T) {
+	var out, log bytes.Buffer
+	r := &report{out: &out, log: &log}
+	r.add(part{
+		trial:      trial{scenario: "s", setting: "1", title: "what is done"},
+		contenders: []contender{{name: "a"}, {name: "b"}, {name: "c"}},
+		results: []result{
+			{rounds: [][]figure{{{"time", "µs", 3}}, {{"time", "µs", 1}}, {{"time", "µs", 2.5}}}},
+			{rounds: [][]figure{{{"ratio", "", 100}}}},
+			{err: errors.New("broken")},
+		},
+	})
+	const want = "\n`s/1`: what is done\n\n| | a | b | c |\n|---|---:|---:|---:|\n| time, µs | 2.50 | – | failed |\n| ratio | – | 100 | failed |\n"
+	if got := out.String(); got != want {
+		t.Errorf("table:\n%s\nwant:\n%s", got, want)
 	}
-	return r
+	if !strings.Contains(log.String(), "s/1: c failed: broken") {
+		t.Errorf("the log is %q", &log)
+	}
 }
 
-// write has r write its page to dir, with all as the full list of trials, and returns the page.
-func write(t *testing.T, r *report, dir string, all ...trial) string {
-	t.Helper()
-	if err := r.writePage(dir, all); err != nil {
-		t.Fatalf("writePage = %v", err)
-	}
-	page, err := os.ReadFile(filepath.Join(dir, "benchmarks.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(page)
-}
-
-// A section has a heading and a table of the contenders that take part.
-func TestPage(t *testing.T) {
-	dir, far := t.TempDir(), farTrials()[0]
-	page := write(t, measured(t, 3, 210, far), dir, far)
-	for _, want := range []string{
-		"## Far\n", "| | redlock | redsync |\n",
-		"| acquire p50, µs | 210 | 21000 |\n", "| acquire p50 / healthy | 1.05 | 105 |\n",
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page has no %q:\n%s", want, page)
+func TestNumber(t *testing.T) {
+	for want, v := range map[string]float64{"0": 0, "0.05": 0.049, "1.50": 1.5, "10": 10, "14.3": 14.26, "1234": 1234.5, "501049": 501049} {
+		if got := number(v); got != want {
+			t.Errorf("number(%v) = %q, want %q", v, got, want)
 		}
 	}
 }
@@ -57,6 +45,23 @@ func TestPage(t *testing.T) {
 func TestPageInParts(t *testing.T) {
 	alone, one, two := uncontendedTrials()[0], frozenTrials()[0], frozenTrials()[1]
 	all := []trial{alone, one, two}
+	dir, log := t.TempDir(), new(bytes.Buffer)
+	// write has a run of some trials in so many rounds write its page, and returns the page.
+	write := func(rounds int, p50 float64, trials ...trial) string {
+		log.Reset()
+		r := &report{machine: fmt.Sprintln("# Benchmarks of", rounds, "rounds"), out: new(bytes.Buffer), log: log}
+		for _, trial := range trials {
+			r.add(part{trial, []contender{{name: "redlock"}}, []result{{rounds: [][]figure{{{"p50", "µs", p50}}}}}})
+		}
+		if err := r.writePage(dir, all); err != nil {
+			t.Fatalf("writePage = %v", err)
+		}
+		page, err := os.ReadFile(filepath.Join(dir, "benchmarks.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(page)
+	}
 	for _, c := range []struct {
 		name   string
 		rounds int
@@ -71,20 +76,15 @@ func TestPageInParts(t *testing.T) {
 		{"a scenario, in other rounds", 5, []trial{alone}, 3},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := t.TempDir()
-			before := write(t, measured(t, 3, 111, all...), dir, all...)
-			r := measured(t, c.rounds, 222, c.run...)
-			page := write(t, r, dir, all...)
-			if got := strings.Count(page, "p50, µs | 111 |"); got != c.old {
-				t.Errorf("%d tables are old, want %d:\n%s", got, c.old, page)
-			}
-			if got := strings.Count(page, "p50, µs | 222 |"); got != 3-c.old {
-				t.Errorf("%d tables are new, want %d:\n%s", got, 3-c.old, page)
+			before := write(3, 111, all...)
+			page := write(c.rounds, 222, c.run...)
+			if old, fresh := strings.Count(page, "| 111 |"), strings.Count(page, "| 222 |"); old != c.old || fresh != 3-c.old {
+				t.Errorf("%d tables are old and %d new, want %d of 3 old:\n%s", old, fresh, c.old, page)
 			}
 			if got, want := strings.Count(page, "\n"), strings.Count(before, "\n"); got != want {
 				t.Errorf("the page has %d lines, want %d:\n%s", got, want, page)
 			}
-			if said := r.log.(*bytes.Buffer).String(); (said != "") != (c.rounds != 3 && c.old == 3) {
+			if said := log.String(); (said != "") != (c.rounds != 3 && c.old == 3) {
 				t.Errorf("said %q", said)
 			}
 		})

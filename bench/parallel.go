@@ -6,10 +6,25 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // Many goroutines share one client, and each locks and unlocks names of its own.
+
+// maxCallers is the largest number of callers in a trial.
+const maxCallers = 1024
+
+// names returns lock names, made in advance so that making them is not measured. There are so many
+// that a name is as good as fresh when its turn comes again.
+func names() []string { return numbered("bench:", 64*maxCallers) }
+
+// numbered returns n names that begin with prefix.
+func numbered(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = prefix + strconv.Itoa(i)
+	}
+	return names
+}
 
 func parallelTrials() []trial {
 	var trials []trial
@@ -18,6 +33,7 @@ func parallelTrials() []trial {
 			scenario: "parallel",
 			setting:  strconv.Itoa(n),
 			title:    counted(n, "goroutine") + ", each on names of its own",
+			among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "bsm/1", "rueidislock/1"},
 			measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
 				return measureParallel(ctx, e, c, n)
 			},
@@ -33,7 +49,26 @@ func measureParallel(ctx context.Context, e *env, c contender, n int) (_ []figur
 	}
 	defer closing(cl.Close, &err)
 	names := names()
-	var locks, failures atomic.Int64
+	locks, failed, used, err := e.throng(ctx, n, func(caller, i int) error {
+		return cycle(ctx, cl, names[(caller+i*n)%len(names)])
+	})
+	if err != nil {
+		return nil, err
+	}
+	return []figure{
+		{"throughput", "locks/s", locks / used.wall.Seconds()},
+		{"client CPU per lock", "µs", micros(used.cpu) / locks},
+		{"masters' CPU per lock", "µs", used.masters.cpu() / locks},
+		{"on the wire per lock", "B", used.masters.wire() / locks},
+		{"allocations per lock", "", float64(used.allocs) / locks},
+		{"failed cycles", "", failed},
+	}, nil
+}
+
+// throng has n callers lock and unlock at the same time, each again and again: cycle(caller, i) is the caller's
+// cycle number i. It returns how many cycles succeeded and failed in a measurement, and what was used.
+func (e *env) throng(ctx context.Context, n int, cycle func(caller, i int) error) (locks, failed float64, used usage, err error) {
+	var successes, failures atomic.Int64
 	var reason atomic.Value
 	// Goroutines: the callers. Each ends after the cycle during which calling ends; Wait waits for
 	// them.
@@ -43,53 +78,27 @@ func measureParallel(ctx context.Context, e *env, c contender, n int) (_ []figur
 	defer stop()
 	for caller := range n {
 		callers.Go(func() {
-			for i := caller; calling.Err() == nil; i += n {
-				if err := cycle(ctx, cl, names[i%len(names)]); err != nil {
+			for i := 0; calling.Err() == nil; i++ {
+				if err := cycle(caller, i); err != nil {
 					failures.Add(1)
 					reason.Store(err.Error())
 					continue
 				}
-				locks.Add(1)
+				successes.Add(1)
 			}
 		})
 	}
-	sleep(ctx, e.duration/2) // connections are opened meanwhile
+	sleep(ctx, e.duration) // connections are opened meanwhile, and locks kept
 	before, err := e.fleet.meters()
 	if err != nil {
-		return nil, err
+		return 0, 0, used, err
 	}
-	done, failed := locks.Load(), failures.Load()
+	locks, failed = float64(successes.Load()), float64(failures.Load())
 	sleep(ctx, e.duration)
-	count := float64(locks.Load() - done)
-	failed = failures.Load() - failed
-	used, err := e.fleet.used(before)
-	if err != nil {
-		return nil, err
+	locks, failed = float64(successes.Load())-locks, float64(failures.Load())-failed
+	used, err = e.fleet.used(before)
+	if err == nil && locks == 0 {
+		err = fmt.Errorf("no lock was taken; the last reason: %v", reason.Load())
 	}
-	if count == 0 {
-		return nil, fmt.Errorf("no lock was taken; the last reason: %v", reason.Load())
-	}
-	return []figure{
-		{"throughput", "locks/s", count / used.wall.Seconds()},
-		{"client CPU per lock", "µs", micros(used.cpu) / count},
-		{"masters' CPU per lock", "µs", micros(used.masters.cpu) / count},
-		{"on the wire per lock", "B", float64(used.masters.wire) / count},
-		{"allocations per lock", "", float64(used.allocs) / count},
-		{"failed cycles", "", float64(failed)},
-	}, nil
-}
-
-// sleep waits for d, or until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-ctx.Done():
-	}
-}
-
-// closing closes what a measurement opened. It sets *err to the error, unless *err has one already.
-func closing(closeIt func() error, err *error) {
-	if closed := closeIt(); *err == nil {
-		*err = closed
-	}
+	return locks, failed, used, err
 }

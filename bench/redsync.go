@@ -28,12 +28,15 @@ func redsyncContender(name string, pool makePool, failFast bool) contender {
 		name:    name,
 		masters: mastersN,
 		plain:   []string{"set"},
-		open: func(addresses []string, t times) (client, error) {
-			c := &redsyncClient{times: t, failFast: failFast}
-			pools := make([]redsyncredis.Pool, len(addresses))
-			for i, address := range addresses {
-				p, closer := pool(address, t.patience)
-				pools[i] = p
+		open: func(addresses []string, lease time.Duration) (client, error) {
+			c := &redsyncClient{options: []redsync.Option{
+				redsync.WithExpiry(lease), redsync.WithFailFast(failFast), redsync.WithTries(math.MaxInt32),
+				redsync.WithTimeoutFactor(patience.Seconds() / lease.Seconds()),
+			}}
+			var pools []redsyncredis.Pool
+			for _, address := range addresses {
+				p, closer := pool(address)
+				pools = append(pools, p)
 				c.closers = append(c.closers, closer)
 			}
 			c.redsync = redsync.New(pools...)
@@ -43,9 +46,9 @@ func redsyncContender(name string, pool makePool, failFast bool) contender {
 }
 
 // makePool returns a pool of connections to one master, and the function that closes it.
-type makePool func(address string, patience time.Duration) (redsyncredis.Pool, func() error)
+type makePool func(address string) (redsyncredis.Pool, func() error)
 
-func redigoPool(address string, patience time.Duration) (redsyncredis.Pool, func() error) {
+func redigoPool(address string) (redsyncredis.Pool, func() error) {
 	pool := &redis.Pool{
 		MaxIdle: maxCallers,
 		Dial: func() (redis.Conn, error) {
@@ -56,14 +59,14 @@ func redigoPool(address string, patience time.Duration) (redsyncredis.Pool, func
 	return overredigo.NewPool(pool), pool.Close
 }
 
-func goredisPool(address string, patience time.Duration) (redsyncredis.Pool, func() error) {
-	pool := goredisClient(address, patience)
+func goredisPool(address string) (redsyncredis.Pool, func() error) {
+	pool := goredisClient(address)
 	return overgoredis.NewPool(pool), pool.Close
 }
 
 // goredisClient does not retry commands: if the first had taken the lock, the second would be
 // refused.
-func goredisClient(address string, patience time.Duration) *goredis.Client {
+func goredisClient(address string) *goredis.Client {
 	logging.Disable() // it logs every connection that is lost to a frozen master
 	return goredis.NewClient(&goredis.Options{
 		Addr: address, PoolSize: maxCallers, MaxRetries: -1,
@@ -73,19 +76,13 @@ func goredisClient(address string, patience time.Duration) *goredis.Client {
 
 type redsyncClient struct {
 	redsync *redsync.Redsync
-	times
-	failFast bool
-	closers  []func() error
+	options []redsync.Option
+	closers []func() error
 }
 
 func (c *redsyncClient) Lock(ctx context.Context, name string) (hold, error) {
-	m := c.mutex(name)
+	m := c.redsync.NewMutex(name, c.options...)
 	return redsyncHold{m}, m.LockContext(ctx)
-}
-
-func (c *redsyncClient) mutex(name string) *redsync.Mutex {
-	return c.redsync.NewMutex(name, redsync.WithExpiry(c.lease), redsync.WithFailFast(c.failFast), redsync.WithTries(math.MaxInt32),
-		redsync.WithTimeoutFactor(c.patience.Seconds()/c.lease.Seconds()))
 }
 
 func (c *redsyncClient) Close() error {

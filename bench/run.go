@@ -1,12 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"runtime"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -19,12 +17,9 @@ type env struct {
 // trial is one thing to measure, for each contender in turn.
 type trial struct {
 	scenario string
-	setting  string        // tells the trials of a scenario apart
-	title    string        // what is done, for the reader
-	among    []string      // names of the contenders that take part; nil for all but those that have to be named
-	also     []string      // names of contenders that take part though they have to be named
-	limit    time.Duration // of one measurement, with opening and closing; zero means maxTrial
-	waiting  bool          // clients mostly wait, so the contenders are measured at the same time
+	setting  string   // tells the trials of a scenario apart
+	title    string   // what is done, for the reader
+	among    []string // names of the contenders that take part
 	measure  measurement
 }
 
@@ -37,33 +32,13 @@ type figure struct {
 	value      float64
 }
 
-// inAll is the unit of figures that are added up over the rounds. A median would hide what should
-// never happen but happened once.
-const inAll = "in all rounds"
-
-// over combines the values of f in all rounds: their median, or their sum.
-func (f figure) over(rounds []float64) float64 {
-	if f.unit != inAll {
-		return median(rounds)
-	}
-	var sum float64
-	for _, v := range rounds {
-		sum += v
-	}
-	return sum
-}
-
 func (t trial) id() string { return t.scenario + "/" + t.setting }
-
-func (t trial) fits(c contender) bool {
-	return t.among == nil && !c.named || slices.Contains(t.among, c.name) || slices.Contains(t.also, c.name)
-}
 
 // suited returns the contenders that take part in t.
 func (t trial) suited(contenders []contender) []contender {
 	var suited []contender
 	for _, c := range contenders {
-		if t.fits(c) {
+		if slices.Contains(t.among, c.name) {
 			suited = append(suited, c)
 		}
 	}
@@ -73,7 +48,7 @@ func (t trial) suited(contenders []contender) []contender {
 func allTrials() []trial {
 	return slices.Concat(
 		uncontendedTrials(), parallelTrials(), handoffTrials(), contendedTrials(),
-		frozenTrials(), deadTrials(), farTrials(), heldTrials(), idleTrials(), stormTrials(), keptTrials(), kindsTrials(),
+		frozenTrials(), heldTrials(), idleTrials(), stormTrials(), keptTrials(), kindsTrials(),
 	)
 }
 
@@ -84,69 +59,44 @@ const maxTrial = 3 * time.Minute
 // out of that trial; the others go on.
 func measureAll(ctx context.Context, e *env, trials []trial, contenders []contender, rounds int, r *report) error {
 	for _, t := range trials {
-		suited := t.suited(contenders)
-		results := make([]result, len(suited))
+		p := part{trial: t, contenders: t.suited(contenders)}
+		p.results = make([]result, len(p.contenders))
 		for round := range rounds {
-			if t.waiting {
-				e.measure(ctx, t, suited, results)
-			} else {
-				for k := range suited {
-					i := (k + round) % len(suited) // nobody is always the first
-					e.measure(ctx, t, suited[i:i+1], results[i:i+1])
+			for k := range p.contenders {
+				i := (k + round) % len(p.contenders) // nobody is always the first
+				if p.results[i].err == nil {
+					e.measure(ctx, t, p.contenders[i], &p.results[i])
 				}
 			}
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
 		}
-		if err := r.trial(t, suited, results); err != nil {
-			return err
-		}
+		r.add(p)
 	}
 	return nil
 }
 
-// measure measures contenders once, at the same time, on empty masters, and adds to their results. It
-// skips those that have failed before.
-func (e *env) measure(ctx context.Context, t trial, contenders []contender, results []result) {
-	cleared := e.fleet.flush()
-	runtime.GC() // the garbage of earlier contenders is not theirs
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(t.limit, maxTrial))
+// measure measures a contender once, on empty masters, or on servers of its own if it needs them, and adds
+// to its result.
+func (e *env) measure(ctx context.Context, t trial, c contender, res *result) {
+	ctx, cancel := context.WithTimeout(ctx, maxTrial)
 	defer cancel()
-	// Goroutines: one per contender. Each ends with its measurement; Wait waits for them.
-	var measuring sync.WaitGroup
-	for i, c := range contenders {
-		res := &results[i]
-		if res.err != nil {
-			continue
-		}
-		if cleared != nil {
-			res.err = fmt.Errorf("flushing: %w", cleared)
-			continue
-		}
-		measuring.Go(func() {
-			figures, err := e.measureOne(ctx, t, c)
-			if err != nil {
-				res.err = err
-				return
-			}
-			res.rounds = append(res.rounds, figures)
-		})
+	if res.err = e.fleet.flush(); res.err != nil {
+		return
 	}
-	measuring.Wait()
-}
-
-// measureOne measures c, with servers of its own if it needs them.
-func (e *env) measureOne(ctx context.Context, t trial, c contender) (_ []figure, err error) {
-	if c.start == nil {
-		return t.measure(ctx, e, c)
-	}
+	runtime.GC() // the garbage of earlier contenders is not theirs
 	own := *e
-	if own.fleet, err = c.start(ctx); err != nil {
-		return nil, err
+	if c.start != nil {
+		if own.fleet, res.err = c.start(ctx); res.err != nil {
+			return
+		}
+		defer closing(own.fleet.close, &res.err)
 	}
-	defer closing(own.fleet.close, &err)
-	return t.measure(ctx, &own, c)
+	figures, err := t.measure(ctx, &own, c)
+	if res.err = err; err == nil {
+		res.rounds = append(res.rounds, figures)
+	}
 }
 
 // result is how one contender fared in one trial.
@@ -166,4 +116,27 @@ func (r result) values(name string) []float64 {
 		}
 	}
 	return values
+}
+
+// counted returns n and the noun, in the plural unless n is 1.
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// sleep waits for d, or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+// closing closes what a measurement opened. It sets *err to the error, unless *err has one already.
+func closing(closeIt func() error, err *error) {
+	if closed := closeIt(); *err == nil {
+		*err = closed
+	}
 }

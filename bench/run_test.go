@@ -1,60 +1,93 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// Contenders take turns, with another one first in each round. Only in a trial that mostly waits are
-// they measured at the same time. One that fails drops out.
+// Contenders take turns, with another one first in each round. One that fails drops out.
 func TestMeasureAll(t *testing.T) {
+	var order string
+	r := &report{out: new(bytes.Buffer), log: new(bytes.Buffer)}
+	err := measureAll(t.Context(), &env{fleet: new(fleet)}, []trial{{
+		among: []string{"a", "b", "c"},
+		measure: func(_ context.Context, _ *env, c contender) ([]figure, error) {
+			order += c.name
+			if c.name == "b" {
+				return nil, errors.New("broken")
+			}
+			return []figure{{"time", "s", 1}}, nil
+		},
+	}}, []contender{{name: "a"}, {name: "b"}, {name: "c"}, {name: "d"}}, 3, r)
+	if err != nil || order != "abccaca" {
+		t.Errorf("measureAll = %v, and measured %s, want abccaca", err, order)
+	}
+	results := r.parts[0].results
+	if len(results) != 3 || len(results[0].rounds) != 3 || results[1].err == nil || len(results[2].rounds) != 3 {
+		t.Errorf("results = %v, want three rounds, an error, three rounds", results)
+	}
+}
+
+// slow is a client whose locks take a while. It is its own hold, and counts its renewals.
+type slow struct {
+	cycle   time.Duration
+	renewed int
+}
+
+func (s *slow) Lock(ctx context.Context, _ string) (hold, error) {
+	time.Sleep(s.cycle)
+	return s, ctx.Err()
+}
+
+func (s *slow) Unlock(context.Context) error { return nil }
+func (s *slow) Close() error                 { return nil }
+
+func (s *slow) Extend(context.Context) error {
+	s.renewed++
+	return nil
+}
+
+func TestRunEnough(t *testing.T) {
 	for _, c := range []struct {
-		waiting bool
-		begins  string // of each measurement, in seconds
+		cycle   time.Duration
+		n, want int
 	}{
-		{false, "[a0 b1 c2 c3 a4 c5 a6]"},
-		{true, "[a0 a1 a2 b0 c0 c1 c2]"},
+		{10 * time.Millisecond, 20, 26},    // enough in time
+		{10 * time.Millisecond, 100, 104},  // goes on until there are enough
+		{10 * time.Millisecond, 1000, 208}, // gives up
+		{10 * time.Second, 100, 1},         // one cycle is longer than the limit
 	} {
-		t.Run(fmt.Sprintf("waiting=%t", c.waiting), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d of %v", c.n, c.cycle), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				start := time.Now()
-				var mu sync.Mutex
-				var begins []string
-				r := &report{out: io.Discard, log: io.Discard}
-				err := measureAll(t.Context(), &env{fleet: new(fleet)}, []trial{{
-					waiting: c.waiting,
-					measure: func(_ context.Context, _ *env, c contender) ([]figure, error) {
-						mu.Lock()
-						begins = append(begins, fmt.Sprintf("%s%.0f", c.name, time.Since(start).Seconds()))
-						mu.Unlock()
-						time.Sleep(time.Second)
-						if c.name == "b" {
-							return nil, errors.New("broken")
-						}
-						return []figure{{"time", "s", 1}}, nil
-					},
-				}}, []contender{{name: "a"}, {name: "b"}, {name: "c"}}, 3, r)
-				if err != nil {
-					t.Fatalf("measureAll = %v", err)
-				}
-				if c.waiting {
-					slices.Sort(begins)
-				}
-				if got := fmt.Sprint(begins); got != c.begins {
-					t.Errorf("measured %v, want %v", got, c.begins)
-				}
-				results := r.parts[0].results
-				if len(results[0].rounds) != 3 || results[1].err == nil || len(results[2].rounds) != 3 {
-					t.Errorf("results = %v, want three rounds, an error, three rounds", results)
+				var s timings
+				if err := s.runEnough(t.Context(), &slow{cycle: c.cycle}, names(), 250*time.Millisecond, c.n); err != nil || len(s.acquires) != c.want {
+					t.Errorf("runEnough = %v after %d cycles, want %d", err, len(s.acquires), c.want)
 				}
 			})
 		})
 	}
+}
+
+func TestKeepRenewsEachOnceInAPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		holds := make([]hold, 1000)
+		for i := range holds {
+			holds[i] = new(slow)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := keep(ctx, holds, 3*time.Second)
+		time.Sleep(6*time.Second - time.Nanosecond)
+		cancel()
+		<-done
+		for i, h := range holds {
+			if n := h.(*slow).renewed; n != 2 {
+				t.Errorf("hold %d was renewed %d times in two periods, want twice", i, n)
+			}
+		}
+	})
 }

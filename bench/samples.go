@@ -20,12 +20,8 @@ func (s samples) percentile(p float64) time.Duration {
 	return s[min(max(rank, 1), len(s))-1]
 }
 
-// median returns the middle value, or the mean of the two middle values. The median of nothing is
-// NaN.
+// median returns the middle one of the values, of which there must be any, or the mean of the two middle ones.
 func median(values []float64) float64 {
-	if len(values) == 0 {
-		return math.NaN()
-	}
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2
 	if len(sorted)%2 == 1 {

@@ -22,9 +22,9 @@ type bsmClient struct {
 	lease time.Duration
 }
 
-func openBSM(addresses []string, t times) (client, error) {
-	c := goredisClient(addresses[0], t.patience)
-	return &bsmClient{locks: redislock.New(c), redis: c, lease: t.lease}, nil
+func openBSM(addresses []string, lease time.Duration) (client, error) {
+	c := goredisClient(addresses[0])
+	return &bsmClient{locks: redislock.New(c), redis: c, lease: lease}, nil
 }
 
 // Lock retries every 100 ms, as in bsm's documentation.
@@ -47,13 +47,13 @@ func (h bsmHold) Extend(ctx context.Context) error { return h.Refresh(ctx, h.lea
 type rueidisClient struct{ rueidislock.Locker }
 
 // openRueidis makes a locker that renews every third of the lease, as the other contenders do.
-func openRueidis(addresses []string, t times) (client, error) {
+func openRueidis(addresses []string, lease time.Duration) (client, error) {
 	l, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		ClientOption:   rueidis.ClientOption{InitAddress: addresses},
 		KeyMajority:    1,
-		KeyValidity:    t.lease,
-		ExtendInterval: t.lease / 3,
-		TryNextAfter:   t.patience,
+		KeyValidity:    lease,
+		ExtendInterval: lease / 3,
+		TryNextAfter:   patience,
 		NoLoopTracking: true,
 	})
 	return rueidisClient{l}, err

@@ -7,15 +7,13 @@ import (
 	"time"
 )
 
-func name(int) string { return "name" }
-
 // All clients start at the same time, which is when the first wait of each begins.
 func TestRush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lock := make(chan struct{}, 1)
-		waits, took, err := rush(t.Context(), 3, stormTimes, name, func() (client, error) {
+		waits, took, err := rush(t.Context(), 3, stormTimes, func(int) string { return "name" }, func() (client, error) {
 			time.Sleep(time.Second)
-			return exclusive{lock, 30 * time.Millisecond, 20 * time.Millisecond, 0}, nil
+			return exclusive{lock, 30 * time.Millisecond, 20 * time.Millisecond}, nil
 		})
 		if err != nil || len(waits) != 3*stormTimes {
 			t.Fatalf("rush = %d waits, %v, want %d", len(waits), err, 3*stormTimes)

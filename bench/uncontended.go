@@ -12,7 +12,7 @@ func uncontendedTrials() []trial {
 		scenario: "uncontended",
 		setting:  "1",
 		title:    "one caller, fresh names",
-		also:     []string{"etcd/3", "postgres/1"},
+		among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "bsm/1", "rueidislock/1", "etcd/3", "postgres/1"},
 		measure:  measureUncontended,
 	}}
 }
@@ -52,10 +52,10 @@ func measureLocks(ctx context.Context, e *env, c contender, names []string, sett
 		return figures, nil // only redis-servers are counted
 	}
 	return append(figures, []figure{
-		{"masters' CPU per lock", "µs", micros(used.masters.cpu) / locks},
-		{"on the wire per lock", "B", float64(used.masters.wire) / locks},
-		{"script calls per lock", "", float64(used.masters.scripts()) / locks},
-		{"commands per lock", "", float64(used.masters.sent(c.plain)) / locks},
+		{"masters' CPU per lock", "µs", used.masters.cpu() / locks},
+		{"on the wire per lock", "B", used.masters.wire() / locks},
+		{"script calls per lock", "", used.masters.scripts() / locks},
+		{"commands per lock", "", used.masters.sent(c.plain) / locks},
 	}...), nil
 }
 
