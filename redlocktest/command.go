@@ -35,7 +35,7 @@ func setOf(names ...string) map[string]bool {
 // caller holds master.mu.
 func (s *session) runLocked(args []string) {
 	m, cmd := s.master, strings.ToUpper(args[0])
-	m.tally.add(cmd)
+	m.calls[cmd]++
 	m.wrote = false
 	m.tickLocked()
 	refusal := m.settings.refusal

@@ -2,12 +2,13 @@ package redlocktest
 
 import (
 	"maps"
+	"strings"
 	"time"
 )
 
-// look runs f on the store, with its clock set, between two commands. A dead master's store is what
+// between runs f between two commands, with the clock of the store set. A dead master's store is what
 // [Master.RestartWithData] would bring back.
-func (m *Master) look(f func()) {
+func (m *Master) between(f func()) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.tickLocked()
@@ -16,37 +17,37 @@ func (m *Master) look(f func()) {
 
 // Keys returns the names of all keys of database 0, sorted.
 func (m *Master) Keys() (keys []string) {
-	m.look(func() { keys = m.store.Keys() })
+	m.between(func() { keys = m.store.Keys() })
 	return keys
 }
 
 // Type returns "string", "hash", "zset", …, or "" if there is no such key.
 func (m *Master) Type(key string) (kind string) {
-	m.look(func() { kind = m.store.Type(key) })
+	m.between(func() { kind = m.store.Type(key) })
 	return kind
 }
 
 // TTL returns how long a key has left to live: zero if it does not expire or does not exist.
 func (m *Master) TTL(key string) (left time.Duration) {
-	m.look(func() { left = m.store.TTL(key) })
+	m.between(func() { left = m.store.TTL(key) })
 	return left
 }
 
 // Get returns the value of a string, or "".
 func (m *Master) Get(key string) (value string) {
-	m.look(func() { value, _ = m.store.Get(key) })
+	m.between(func() { value, _ = m.store.Get(key) })
 	return value
 }
 
 // HGet returns the value of a field of a hash, or "".
 func (m *Master) HGet(key, field string) (value string) {
-	m.look(func() { value = m.store.HGet(key, field) })
+	m.between(func() { value = m.store.HGet(key, field) })
 	return value
 }
 
 // Hash returns a copy of a hash, or nil.
 func (m *Master) Hash(key string) (hash map[string]string) {
-	m.look(func() {
+	m.between(func() {
 		fields, err := m.store.HKeys(key)
 		if err != nil || len(fields) == 0 {
 			return
@@ -69,7 +70,7 @@ func (m *Master) Holder(name string) string {
 
 // ZSet returns a copy of a sorted set, or nil.
 func (m *Master) ZSet(key string) (scores map[string]float64) {
-	m.look(func() {
+	m.between(func() {
 		if set, err := m.store.SortedSet(key); err == nil {
 			scores = maps.Clone(set)
 		}
@@ -79,7 +80,7 @@ func (m *Master) ZSet(key string) (scores map[string]float64) {
 
 // Set makes key a string that does not expire. It replaces whatever was there.
 func (m *Master) Set(key, value string) {
-	m.look(func() {
+	m.between(func() {
 		m.store.Del(key)
 		m.store.Set(key, value)
 	})
@@ -87,28 +88,28 @@ func (m *Master) Set(key, value string) {
 
 // HSet sets a field of a hash. It replaces a key of another type.
 func (m *Master) HSet(key, field, value string) {
-	m.look(func() { m.store.HSet(key, field, value) })
+	m.between(func() { m.store.HSet(key, field, value) })
 }
 
 // Expire makes a key expire after d.
 func (m *Master) Expire(key string, d time.Duration) {
-	m.look(func() { m.store.SetTTL(key, d) })
+	m.between(func() { m.store.SetTTL(key, d) })
 }
 
 // Del removes a key and reports whether it existed.
 func (m *Master) Del(key string) (found bool) {
-	m.look(func() { found = m.store.Del(key) })
+	m.between(func() { found = m.store.Del(key) })
 	return found
 }
 
 // FlushAll removes all data, as an operator's FLUSHALL does. Scripts stay.
 func (m *Master) FlushAll() {
-	m.look(func() { m.store.FlushAll() })
+	m.between(func() { m.store.FlushAll() })
 }
 
 // FlushScripts empties the script cache: the next EVALSHA is answered with NOSCRIPT.
 func (m *Master) FlushScripts() {
-	m.look(m.discardScriptsLocked)
+	m.between(m.discardScriptsLocked)
 }
 
 // Connections returns how many connections the process has accepted and not yet closed.
@@ -119,4 +120,27 @@ func (m *Master) Connections() int {
 		return 0
 	}
 	return len(m.proc.sessions)
+}
+
+// Commands returns how many commands the master has carried out or refused since the fleet was
+// started, handshakes included. A script call is one command, whatever the script calls.
+func (m *Master) Commands() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.commandsLocked()
+}
+
+// commandsLocked is Commands. The caller holds m.mu.
+func (m *Master) commandsLocked() (sum int64) {
+	for _, n := range m.calls {
+		sum += n
+	}
+	return sum
+}
+
+// Calls is [Master.Commands] for one command, as in Calls("EVALSHA").
+func (m *Master) Calls(cmd string) int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.calls[strings.ToUpper(cmd)]
 }

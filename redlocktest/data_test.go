@@ -59,9 +59,7 @@ func TestData(t *testing.T) {
 		sha := do(t, c, "SCRIPT", "LOAD", "return 1")
 		do(t, c, "EVALSHA", sha, 0)
 		m.FlushScripts()
-		if _, err := c.Do("EVALSHA", sha, 0); err == nil || !strings.HasPrefix(err.Error(), "NOSCRIPT ") {
-			t.Errorf("EVALSHA after FlushScripts: got %v, want NOSCRIPT", err)
-		}
+		refused(t, c, "NOSCRIPT ", "EVALSHA", sha, 0)
 	})
 }
 

@@ -38,9 +38,9 @@ func (m *Master) dial(ctx context.Context, w *Wire) (net.Conn, error) {
 	}
 	for {
 		m.mu.Lock()
-		cut := m.network.cut
+		cut := m.network.mended
 		if cut == nil {
-			cut = w.mended
+			cut = w.network.mended
 		}
 		switch {
 		case cut != nil: // wait
@@ -64,7 +64,7 @@ func (m *Master) dial(ctx context.Context, w *Wire) (net.Conn, error) {
 // roundTrip takes as long as a TCP handshake: one round trip.
 func (m *Master) roundTrip(ctx context.Context, w *Wire) error {
 	m.mu.Lock()
-	trip := 2 * m.network.delay
+	trip := 2 * m.delay
 	if w.lag != nil {
 		trip += w.lag() + w.lag()
 	}

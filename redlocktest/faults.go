@@ -8,12 +8,8 @@ import "time"
 func (m *Master) Cut() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed || m.network.cut != nil {
-		return
-	}
-	m.network.cut = make(chan struct{})
-	for _, l := range m.links {
-		l.setCut(true)
+	if !m.closed {
+		m.network.cutLocked(true, true)
 	}
 }
 
@@ -22,19 +18,7 @@ func (m *Master) Cut() {
 func (m *Master) Mend() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.mendLocked()
-}
-
-// mendLocked is Mend. The caller holds m.mu.
-func (m *Master) mendLocked() {
-	if m.network.cut == nil {
-		return
-	}
-	close(m.network.cut)
-	m.network.cut = nil
-	for _, l := range m.links {
-		l.setCut(false)
-	}
+	m.network.cutLocked(false, false)
 }
 
 // Delay makes everything that is sent from now on take d to arrive, in either direction: a round trip
@@ -42,8 +26,8 @@ func (m *Master) mendLocked() {
 func (m *Master) Delay(d time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.network.delay = d
-	for _, l := range m.links {
+	m.delay = d
+	for _, l := range m.network.links {
 		l.setDelay(d)
 	}
 }
@@ -63,55 +47,47 @@ func (m *Master) KillClients() {
 // Fill makes the master refuse commands that need memory, with OOM, also those that scripts call, as one
 // with maxmemory and noeviction does when it is full. Fill(false) ends that.
 func (m *Master) Fill(full bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.settings.full = full
+	m.between(func() { m.settings.full = full })
 }
 
 // SetRole makes INFO show role, "master" or "slave". A slave refuses to change data, with READONLY.
 // If it becomes a master again, it counts as promoted: INFO shows that it used to share another
 // master's history.
 func (m *Master) SetRole(role string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.proc != nil && m.settings.role != "master" && role == "master" {
-		m.proc.promote()
-	}
-	m.settings.role = role
+	m.between(func() {
+		if m.proc != nil && m.settings.role != "master" && role == "master" {
+			m.proc.promote()
+		}
+		m.settings.role = role
+	})
 }
 
 // SetUptime makes the process d old. The next process starts at zero.
 func (m *Master) SetUptime(d time.Duration) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.proc != nil {
-		m.proc.started = m.nowLocked().Add(-d)
-	}
+	m.between(func() {
+		if m.proc != nil {
+			m.proc.started = m.nowLocked().Add(-d)
+		}
+	})
 }
 
 // SetAOF makes INFO and CONFIG GET show a master with appendfsync always. It does not decide whether
 // data survives a restart: [Master.RestartWithData] keeps it, [Master.Restart] does not.
 func (m *Master) SetAOF(on bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.settings.aof = on
+	m.between(func() { m.settings.aof = on })
 }
 
 // Refuse makes the master answer msg, such as "MISCONF Errors writing to the AOF file", to every
 // command except those of a handshake: AUTH, HELLO, SELECT, CLIENT, INFO, CONFIG, TIME, QUIT and
 // subscriptions. If msg begins with LOADING, INFO shows loading:1. An empty msg ends the refusal.
 func (m *Master) Refuse(msg string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.settings.refusal = msg
+	m.between(func() { m.settings.refusal = msg })
 }
 
 // Password requires a password on new connections, as requirepass does. An empty pw ends that. Pass
 // [redis.DialPassword] to [Fleet.Pools].
 func (m *Master) Password(pw string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.settings.password = pw
+	m.between(func() { m.settings.password = pw })
 }
 
 // Skew sets the master's clock d ahead of ours, or behind it if d is negative. A clock that jumps

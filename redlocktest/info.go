@@ -72,7 +72,7 @@ func (m *Master) sectionsLocked() []section {
 			fmt.Sprintf("loading:%d", btoi(loading)),
 			fmt.Sprintf("aof_enabled:%d", btoi(m.settings.aof)),
 		}},
-		{"stats", []string{fmt.Sprintf("total_commands_processed:%d", m.tally.total())}},
+		{"stats", []string{fmt.Sprintf("total_commands_processed:%d", m.commandsLocked())}},
 		{"replication", replication},
 	}
 }

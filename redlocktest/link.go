@@ -26,7 +26,6 @@ type link struct {
 
 	delay time.Duration
 	lag   func() time.Duration // adds to delay; nil: nothing
-	cut   bool                 // in both directions, beside each direction's own
 
 	clientClosed, masterClosed  bool
 	readDeadline, writeDeadline time.Time // of the client end
@@ -36,7 +35,7 @@ type link struct {
 type direction struct {
 	chunks   []chunk // read in the order in which they were written, even if a later one is due earlier
 	bytes    int
-	cut      bool
+	cuts     int  // how many networks are cut in this direction
 	dropping bool // the reader has gone: what is written is dropped
 }
 
@@ -49,8 +48,8 @@ type chunk struct {
 	reset bool // of a fin: the connection was reset
 }
 
-func newLink(delay time.Duration, cut bool) *link {
-	l := &link{delay: delay, cut: cut}
+func newLink(delay time.Duration, lag func() time.Duration) *link {
+	l := &link{delay: delay, lag: lag}
 	l.cond.L = &l.mu
 	return l
 }
@@ -70,7 +69,7 @@ func (l *link) sendLocked(d *direction, c chunk) {
 }
 
 func (l *link) arrivedLocked(d *direction, c chunk) bool {
-	return c.due.IsZero() || !l.cut && !d.cut && !c.due.After(time.Now())
+	return c.due.IsZero() || d.cuts == 0 && !c.due.After(time.Now())
 }
 
 // takeLocked moves what has arrived into p. ok is false if nothing has. The caller holds l.mu.
@@ -98,7 +97,7 @@ func (l *link) takeLocked(d *direction, p []byte) (n int, err error, ok bool) {
 // nextArrivalLocked returns when takeLocked may have more, or zero if the passing of time alone
 // changes nothing. The caller holds l.mu.
 func (l *link) nextArrivalLocked(d *direction) time.Time {
-	if len(d.chunks) == 0 || l.cut || d.cut {
+	if len(d.chunks) == 0 || d.cuts > 0 {
 		return time.Time{}
 	}
 	return d.chunks[0].due
@@ -126,27 +125,10 @@ func (l *link) wake() {
 	l.cond.Broadcast()
 }
 
-// setCut cuts or mends the link. What has arrived before a cut can still be read.
-func (l *link) setCut(cut bool) {
+// cut adds to the networks that are cut in each direction. What has arrived before a cut can still be read.
+func (l *link) cut(there, back int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.settleLocked()
-	l.cut = cut
-	l.cond.Broadcast()
-}
-
-// cutWire is setCut for each direction.
-func (l *link) cutWire(there, back bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.settleLocked()
-	l.up.cut, l.down.cut = there, back
-	l.cond.Broadcast()
-}
-
-// settleLocked marks what has arrived, so that it can be read whatever is cut later. The caller holds
-// l.mu.
-func (l *link) settleLocked() {
 	for _, d := range []*direction{&l.up, &l.down} {
 		for i := range d.chunks {
 			if l.arrivedLocked(d, d.chunks[i]) {
@@ -154,6 +136,9 @@ func (l *link) settleLocked() {
 			}
 		}
 	}
+	l.up.cuts += there
+	l.down.cuts += back
+	l.cond.Broadcast()
 }
 
 func (l *link) setDelay(delay time.Duration) {
@@ -205,7 +190,7 @@ func (l *link) reset() {
 }
 
 // drop drops what is in transit, and what is written from now on.
-func (d *direction) drop() { *d = direction{cut: d.cut, dropping: true} }
+func (d *direction) drop() { *d = direction{cuts: d.cuts, dropping: true} }
 
 func (l *link) closed() bool {
 	l.mu.Lock()

@@ -16,16 +16,15 @@ import (
 // carried out; after Cut, only those that had already arrived. Thaw and Mend take effect soon after
 // they return: in a bubble, by the end of synctest.Wait.
 type Master struct {
-	name  string
-	wg    *sync.WaitGroup // of the fleet: every goroutine of this master
-	tally tally
+	name string
+	wg   *sync.WaitGroup // of the fleet: every goroutine of this master
 
 	// mu is held while a command runs, since Redis has one thread. No goroutine waits while it holds
 	// mu, except on thawed.
 	mu     sync.Mutex
 	thawed sync.Cond // a frozen process was thawed, or a session has ended
 	closed bool
-	links  []*link // in the order in which they were made, so that what becomes of them has an order
+	calls  map[string]int64 // how often each command was carried out or refused, but for what scripts call
 
 	proc  *process // nil while dead
 	store *miniredis.Miniredis
@@ -33,15 +32,10 @@ type Master struct {
 
 	wrote bool // the command that runs has changed something
 
-	network  network
+	network  network       // of all clients; it outlives the process
+	delay    time.Duration // of each direction
 	settings settings
 	port     tcpPort
-}
-
-// network is the network between clients and a master. It outlives the master's process.
-type network struct {
-	delay time.Duration
-	cut   chan struct{} // closed by Mend; nil while the network is whole
 }
 
 // settings outlive a process as well, like a config file.
@@ -56,7 +50,7 @@ type settings struct {
 }
 
 func newMaster(name string, wg *sync.WaitGroup) *Master {
-	m := &Master{name: name, wg: wg}
+	m := &Master{name: name, wg: wg, calls: map[string]int64{}}
 	m.thawed.L = &m.mu
 	m.settings.role = "master"
 	m.formatLocked()
@@ -173,8 +167,8 @@ func (m *Master) close() {
 	m.closed = true
 	m.killLocked()
 	m.port.free()
-	m.mendLocked()
-	for _, l := range m.links {
+	m.network.cutLocked(false, false)
+	for _, l := range m.network.links {
 		l.closeMaster()
 		l.flush()
 	}

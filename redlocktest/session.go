@@ -3,7 +3,6 @@ package redlocktest
 import (
 	"bufio"
 	"errors"
-	"slices"
 
 	"github.com/alicebob/miniredis/v2/server"
 )
@@ -30,10 +29,9 @@ type session struct {
 // Goroutines: one per connection, counted in m.wg. It ends when the client has closed its end and
 // everything it sent is carried out, or when the session is ended.
 func (m *Master) attachLocked(w *Wire) clientEnd {
-	m.links = slices.DeleteFunc(m.links, (*link).closed)
-	l := newLink(m.network.delay, m.network.cut != nil)
-	m.links = append(m.links, l)
-	w.addLocked(l)
+	l := newLink(m.delay, w.lag)
+	m.network.addLocked(l)
+	w.network.addLocked(l)
 
 	m.proc.lastID++
 	s := &session{master: m, proc: m.proc, link: l, id: m.proc.lastID}

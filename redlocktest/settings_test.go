@@ -3,7 +3,6 @@ package redlocktest
 import (
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,9 +45,7 @@ func TestRefuse(t *testing.T) {
 	bubble(t, func(t *testing.T, m *Master) {
 		c := dial(t, m)
 		m.Refuse("MISCONF no disk")
-		if _, err := c.Do("EVAL", "return 1", 0); err == nil || err.Error() != "MISCONF no disk" {
-			t.Errorf("EVAL: got %v, want MISCONF no disk", err)
-		}
+		refused(t, c, "MISCONF no disk", "EVAL", "return 1", 0)
 		info(t, c)
 		m.Refuse("")
 		do(t, c, "EVAL", "return 1", 0)
@@ -63,11 +60,8 @@ func TestSlaveRefusesWritesAndPromotionShows(t *testing.T) {
 		if slave["role"] != "slave" {
 			t.Errorf("role: got %q, want slave", slave["role"])
 		}
-		for _, script := range []string{"return redis.call('set', 'k', 1)", "redis.call('get', 'k') return redis.call('hset', 'h', 'f', 1)"} {
-			if _, err := c.Do("EVAL", script, 0); err == nil || !strings.HasPrefix(err.Error(), "READONLY ") {
-				t.Errorf("EVAL %q: got %v, want READONLY", script, err)
-			}
-		}
+		refused(t, c, "READONLY ", "EVAL", "return redis.call('set', 'k', 1)", 0)
+		refused(t, c, "READONLY ", "EVAL", "redis.call('get', 'k') return redis.call('hset', 'h', 'f', 1)", 0)
 		do(t, c, "EVAL", "return redis.call('pttl', 'k')", 0)
 		m.SetRole("master")
 		promoted := info(t, c)
@@ -84,14 +78,10 @@ func TestPassword(t *testing.T) {
 		f.Master(0).Password("secret")
 		c := f.Pools()[0].Get()
 		defer c.Close()
-		if _, err := c.Do("PING"); err == nil || !strings.HasPrefix(err.Error(), "NOAUTH ") {
-			t.Errorf("PING without a password: got %v, want NOAUTH", err)
-		}
+		refused(t, c, "NOAUTH ", "PING")
 		c = f.Pools(redis.DialPassword("wrong"))[0].Get()
 		defer c.Close()
-		if err := c.Err(); err == nil || !strings.HasPrefix(err.Error(), "WRONGPASS ") {
-			t.Errorf("a wrong password: got %v, want WRONGPASS", err)
-		}
+		refused(t, c, "WRONGPASS ", "PING")
 		c = f.Pools(redis.DialPassword("secret"))[0].Get()
 		defer c.Close()
 		do(t, c, "PING")

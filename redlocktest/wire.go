@@ -13,10 +13,8 @@ type Wire struct {
 	master *Master
 
 	// Guarded by master.mu.
-	there, back bool          // cut
-	mended      chan struct{} // closed when the wire is whole again; nil while it is
-	lag         func() time.Duration
-	links       []*link
+	network network
+	lag     func() time.Duration
 }
 
 // Wire returns a new wire to the master. It is whole, and takes no time.
@@ -30,18 +28,7 @@ func (w *Wire) Dial(ctx context.Context) (net.Conn, error) { return w.master.dia
 func (w *Wire) Cut(there, back bool) {
 	w.master.mu.Lock()
 	defer w.master.mu.Unlock()
-	w.there, w.back = there, back
-	whole := !there && !back
-	if !whole && w.mended == nil {
-		w.mended = make(chan struct{})
-	}
-	if whole && w.mended != nil {
-		close(w.mended)
-		w.mended = nil
-	}
-	for _, l := range w.links {
-		l.cutWire(there, back)
-	}
+	w.network.cutLocked(there, back)
 }
 
 // Lag asks lag, for each thing that is sent from now on, how long it takes beside what Delay says: for
@@ -51,7 +38,7 @@ func (w *Wire) Lag(lag func() time.Duration) {
 	w.master.mu.Lock()
 	defer w.master.mu.Unlock()
 	w.lag = lag
-	for _, l := range w.links {
+	for _, l := range w.network.links {
 		l.setLag(lag)
 	}
 }
@@ -60,13 +47,38 @@ func (w *Wire) Lag(lag func() time.Duration) {
 func (w *Wire) Reset() {
 	w.master.mu.Lock()
 	defer w.master.mu.Unlock()
-	for _, l := range w.links {
+	for _, l := range w.network.links {
 		l.reset()
 	}
 }
 
-// addLocked makes l run over the wire. The caller holds master.mu.
-func (w *Wire) addLocked(l *link) {
-	w.links = append(slices.DeleteFunc(w.links, (*link).closed), l)
-	l.lag, l.up.cut, l.down.cut = w.lag, w.there, w.back
+// A network is what links run over: those of all clients of a master, or of one of them. It is guarded by
+// the master's mu.
+type network struct {
+	there, back bool          // cut
+	mended      chan struct{} // closed when the network is whole again; nil while it is
+	links       []*link       // in the order in which they were made, so that what becomes of them has an order
+}
+
+// cutLocked cuts the links in these directions, and mends them in the others.
+func (n *network) cutLocked(there, back bool) {
+	up, down := btoi(there)-btoi(n.there), btoi(back)-btoi(n.back)
+	n.there, n.back = there, back
+	whole := !there && !back
+	if !whole && n.mended == nil {
+		n.mended = make(chan struct{})
+	}
+	if whole && n.mended != nil {
+		close(n.mended)
+		n.mended = nil
+	}
+	for _, l := range n.links {
+		l.cut(up, down)
+	}
+}
+
+// addLocked makes l run over the network.
+func (n *network) addLocked(l *link) {
+	n.links = append(slices.DeleteFunc(n.links, (*link).closed), l)
+	l.cut(btoi(n.there), btoi(n.back))
 }

@@ -3,7 +3,6 @@ package redlocktest
 import (
 	"context"
 	"errors"
-	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -127,15 +126,8 @@ func TestFill(t *testing.T) {
 		c := dial(t, m)
 		do(t, c, "SET", "k", 1)
 		m.Fill(true)
-		for _, script := range []string{"", "return redis.call('set', 'l', '1')"} {
-			_, err := c.Do("SET", "l", 1)
-			if script != "" {
-				_, err = c.Do("EVAL", script, 0)
-			}
-			if err == nil || !strings.HasPrefix(err.Error(), "OOM ") {
-				t.Errorf("SET (%q) = %v, want OOM", script, err)
-			}
-		}
+		refused(t, c, "OOM ", "SET", "l", 1)
+		refused(t, c, "OOM ", "EVAL", "return redis.call('set', 'l', '1')", 0)
 		if got := do(t, c, "GET", "k"); got != "1" {
 			t.Errorf("GET = %v", got)
 		}
