@@ -12,7 +12,7 @@ import (
 // tokenMetadata is the metadata header that holds the token.
 const tokenMetadata = metadataPrefix + tokenHeader
 
-// BucketClient writes to a [Bucket], which cannot compare tokens, in a compare-and-set loop: read
+// BucketClient writes to a bucket, see [NewBucket], which cannot compare tokens, in a compare-and-set loop: read
 // the ETag, and the token in the metadata; if the token is not that of a later hold, write on the
 // condition that the ETag is still the same.
 //
@@ -72,7 +72,7 @@ func (c *BucketClient) try(ctx context.Context, name string, data []byte, token 
 	case err != nil:
 		return false, fmt.Errorf("objects: put %q: %w", name, err)
 	case written.status == http.StatusPreconditionFailed:
-		return false, nil // on S3, also 409 and 404: see Bucket
+		return false, nil // on S3, also 409 and 404: see NewBucket
 	case written.status/100 != 2:
 		return false, fmt.Errorf("objects: put %q: %w", name, written)
 	}

@@ -24,7 +24,7 @@ var (
 	ErrNoLock = errors.New("objects: write without a lock")
 )
 
-// StoreClient writes to a [Store].
+// StoreClient writes to a service that compares tokens: see [NewStore].
 type StoreClient struct {
 	URL  string // of the service, without a slash at its end
 	HTTP *http.Client

@@ -65,7 +65,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 
-	store, bucket := httptest.NewServer(new(Store).Handler()), httptest.NewServer(new(Bucket).Handler())
+	store, bucket := httptest.NewServer(NewStore()), httptest.NewServer(NewBucket())
 	defer store.Close()
 	defer bucket.Close()
 	client := &http.Client{Timeout: patience} // the default client has no timeout

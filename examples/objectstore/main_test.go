@@ -37,6 +37,20 @@ func anyTokens(text string) string {
 	return regexp.MustCompile(`\b\d{15,16}\b`).ReplaceAllString(text, "TOKEN")
 }
 
+// put writes an object with these headers, and returns the status.
+func put(t *testing.T, service *httptest.Server, header map[string]string, data []byte) int {
+	t.Helper()
+	h := http.Header{}
+	for key, value := range header {
+		h.Set(key, value)
+	}
+	got, err := send(t.Context(), service.Client(), http.MethodPut, service.URL, objectName, h, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.status
+}
+
 // What the store answers after it has seen the token 7.
 func TestStore(t *testing.T) {
 	for _, tt := range []struct {
@@ -59,23 +73,12 @@ func TestStore(t *testing.T) {
 		{"If-None-Match", map[string]string{tokenHeader: "8", "If-None-Match": "*"}, 1, http.StatusPreconditionFailed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			service := httptest.NewServer(new(Store).Handler())
+			service := httptest.NewServer(NewStore())
 			defer service.Close()
-			put := func(header map[string]string, size int) int {
-				h := http.Header{}
-				for key, value := range header {
-					h.Set(key, value)
-				}
-				got, err := send(t.Context(), service.Client(), http.MethodPut, service.URL, "a/b", h, make([]byte, size))
-				if err != nil {
-					t.Fatal(err)
-				}
-				return got.status
-			}
-			if got := put(map[string]string{tokenHeader: "7"}, 1); got != http.StatusCreated {
+			if got := put(t, service, map[string]string{tokenHeader: "7"}, nil); got != http.StatusCreated {
 				t.Fatalf("first PUT = %d, want %d", got, http.StatusCreated)
 			}
-			if got := put(tt.header, tt.size); got != tt.status {
+			if got := put(t, service, tt.header, make([]byte, tt.size)); got != tt.status {
 				t.Errorf("PUT = %d, want %d", got, tt.status)
 			}
 		})
@@ -84,19 +87,14 @@ func TestStore(t *testing.T) {
 
 // Both clients find the hold's token in the context, and send nothing if there is none.
 func TestPut(t *testing.T) {
-	fleet := redlocktest.Start(t, 3)
-	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := newClient(t)
 	for name, f := range map[string]struct {
 		service http.Handler
 		client  func(url string, c *http.Client) putter
 		header  string
 	}{
-		"Store":  {new(Store).Handler(), func(url string, c *http.Client) putter { return &StoreClient{url, c} }, tokenHeader},
-		"Bucket": {new(Bucket).Handler(), func(url string, c *http.Client) putter { return &BucketClient{url, c} }, tokenMetadata},
+		"Store":  {NewStore(), func(url string, c *http.Client) putter { return &StoreClient{url, c} }, tokenHeader},
+		"Bucket": {NewBucket(), func(url string, c *http.Client) putter { return &BucketClient{url, c} }, tokenMetadata},
 	} {
 		t.Run(name, func(t *testing.T) {
 			service := httptest.NewServer(f.service)
@@ -124,6 +122,17 @@ func TestPut(t *testing.T) {
 	}
 }
 
+// newClient returns a client of three masters.
+func newClient(t *testing.T) *redlock.Client {
+	t.Helper()
+	client, err := redlock.New(redlock.Config{Pools: redlocktest.Start(t, 3).Pools()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
 // roundTrip is an http.RoundTripper.
 type roundTrip func(*http.Request) (*http.Response, error)
 
@@ -132,35 +141,30 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // A write that lands between the two requests of a BucketClient is seen, whether or not there was an object
 // before: that of a later hold stays, and that of an older one is replaced.
 func TestBucketClientIsOvertaken(t *testing.T) {
-	client, err := redlock.New(redlock.Config{Pools: redlocktest.Start(t, 3).Pools()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client := newClient(t)
 	for name, tt := range map[string]struct {
-		before []int64 // what was written at first: how much its token is above that of the hold
-		other  int64   // what overtakes
-		want   error
+		before, other int64 // what was written at first, if anything, and what overtakes: how much its token is above that of the hold
+		want          error
 	}{
-		"new, by a later hold":      {nil, 1, ErrStale},
-		"new, by an older hold":     {nil, -1, nil},
-		"written, by a later hold":  {[]int64{-2}, 1, ErrStale},
-		"written, by an older hold": {[]int64{-2}, -1, nil},
+		"new, by a later hold":      {0, 1, ErrStale},
+		"new, by an older hold":     {0, -1, nil},
+		"written, by a later hold":  {-2, 1, ErrStale},
+		"written, by an older hold": {-2, -1, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			service := httptest.NewServer(new(Bucket).Handler())
+			service := httptest.NewServer(NewBucket())
 			defer service.Close()
 			err := client.Do(t.Context(), lockName, func(ctx context.Context) error {
-				put := func(above int64) {
-					header := http.Header{tokenMetadata: {strconv.FormatInt(redlock.Token(ctx)+above, 10)}}
-					if got, err := send(ctx, service.Client(), http.MethodPut, service.URL, objectName, header, []byte("by another")); err != nil || got.status/100 != 2 {
-						t.Errorf("PUT = %v, %v", got, err)
+				write := func(above int64) {
+					token := strconv.FormatInt(redlock.Token(ctx)+above, 10)
+					if status := put(t, service, map[string]string{tokenMetadata: token}, []byte("by another")); status/100 != 2 {
+						t.Errorf("PUT = %d", status)
 					}
 				}
-				for _, above := range tt.before {
-					put(above)
+				if tt.before != 0 {
+					write(tt.before)
 				}
-				overtake := sync.OnceFunc(func() { put(tt.other) })
+				overtake := sync.OnceFunc(func() { write(tt.other) })
 				between := roundTrip(func(r *http.Request) (*http.Response, error) {
 					if r.Method == http.MethodPut {
 						overtake()

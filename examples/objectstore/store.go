@@ -1,16 +1,20 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"strconv"
+	"strings"
+	"sync"
 )
 
 // tokenHeader carries the fencing token: in a request, the token of the writer's hold; in an
 // answer, the largest token that the object was written with.
 const tokenHeader = "Fencing-Token"
 
-// Store is a service that compares fencing tokens itself: build this if the service is your own.
-// It serves GET and PUT of /objects/{name}. The zero value is empty.
+// NewStore returns a service that compares fencing tokens itself: build this if the service is your own.
+// It serves GET and PUT of /objects/{name}.
 //
 //	409 Conflict               the object was written by a later hold. Final: do not repeat
 //	412 Precondition Failed    If-Match or If-None-Match: read again, and try again
@@ -24,62 +28,113 @@ const tokenHeader = "Fencing-Token"
 //
 // There is no DELETE. It would have to leave the token behind: a name without a token accepts any
 // write.
-type Store struct{ objects objects }
-
-// Handler serves the objects.
-func (s *Store) Handler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /objects/{name}", s.get) // and HEAD
-	mux.HandleFunc("PUT /objects/{name}", s.put)
-	return mux
-}
-
-func (s *Store) get(w http.ResponseWriter, r *http.Request) {
-	o, ok := s.objects.get(r.PathValue("name"))
-	if !ok {
-		http.NotFound(w, r)
-		return
-	}
-	w.Header().Set("ETag", o.etag())
-	w.Header().Set(tokenHeader, o.metadata[tokenHeader])
-	_, _ = w.Write(o.data) // an error means that the client has gone
-}
-
-func (s *Store) put(w http.ResponseWriter, r *http.Request) {
-	header := r.Header.Get(tokenHeader)
-	if header == "" {
-		http.Error(w, "no "+tokenHeader, http.StatusPreconditionRequired)
-		return
-	}
-	token, err := strconv.ParseInt(header, 10, 64)
-	if err != nil || token <= 0 {
-		http.Error(w, tokenHeader+" is not a positive number", http.StatusBadRequest)
-		return
-	}
-	data, ok := body(w, r)
-	if !ok {
-		return
-	}
-	o, status := s.objects.put(r.PathValue("name"), data, map[string]string{tokenHeader: header},
-		func(old object, ok bool) (status int) {
+func NewStore() http.Handler {
+	return newService(tokenHeader, func(request http.Header, old object) (status int) {
+		switch token, err := strconv.ParseInt(request.Get(tokenHeader), 10, 64); {
+		case request.Get(tokenHeader) == "":
+			return http.StatusPreconditionRequired
+		case err != nil || token <= 0:
+			return http.StatusBadRequest
+		case tokenOf(old.header.Get(tokenHeader)) > token:
 			// An equal token belongs to the same hold: its next write, or a repeat of this one.
-			if ok && tokenOf(old.metadata[tokenHeader]) > token {
-				return http.StatusConflict
-			}
-			return precondition(r.Header, old, ok)
-		})
-	if o.generation > 0 {
-		w.Header().Set("ETag", o.etag())
-		w.Header().Set(tokenHeader, o.metadata[tokenHeader])
-	}
-	w.WriteHeader(status)
+			return http.StatusConflict
+		}
+		return precondition(request, old)
+	})
 }
 
 // tokenOf parses a token. It returns zero if there is none: the object was never fenced.
 func tokenOf(text string) int64 {
-	token, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return 0
-	}
+	token, _ := strconv.ParseInt(text, 10, 64)
 	return token
+}
+
+// object is what is stored under a name, the zero object if there is nothing.
+type object struct {
+	data   []byte
+	etag   string      // of a number that grows with each write of any object: a hash would not do, see [BucketClient]
+	header http.Header // what was kept of the request that wrote it
+}
+
+// service stores objects in memory. Store and bucket differ in what they keep and check.
+type service struct {
+	keeps string // how the headers begin that are kept with an object
+	// check returns 0 if a request may replace the old object, or the HTTP status of the refusal.
+	check func(request http.Header, old object) (status int)
+
+	mu     sync.Mutex
+	byName map[string]object
+	writes int
+}
+
+func newService(keeps string, check func(http.Header, object) int) http.Handler {
+	s := &service{keeps: keeps, check: check, byName: map[string]object{}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /objects/{name}", s.get) // and HEAD
+	mux.HandleFunc("PUT /objects/{name}", s.put)
+	return http.MaxBytesHandler(mux, maxObject)
+}
+
+// maxObject limits the size of an object, in bytes.
+const maxObject = 1 << 20
+
+func (s *service) get(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	o := s.byName[r.PathValue("name")]
+	s.mu.Unlock()
+	if o.etag == "" {
+		http.NotFound(w, r)
+		return
+	}
+	o.describe(w.Header())
+	_, _ = w.Write(o.data) // an error means that the client has gone
+}
+
+func (s *service) put(w http.ResponseWriter, r *http.Request) {
+	data, err := io.ReadAll(r.Body)
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	o, status := s.replace(r.PathValue("name"), r.Header, data)
+	o.describe(w.Header())
+	w.WriteHeader(status)
+}
+
+// replace stores an object unless check refuses, and returns the one that is there now. Check and write are one
+// step: with a gap between them, the check would be worthless.
+func (s *service) replace(name string, request http.Header, data []byte) (o object, status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.byName[name]
+	if status := s.check(request, old); status != 0 {
+		return old, status
+	}
+	s.writes++
+	o = object{data: data, etag: strconv.Quote(strconv.Itoa(s.writes)), header: http.Header{}}
+	for key, values := range request {
+		if strings.HasPrefix(key, s.keeps) {
+			o.header[key] = values
+		}
+	}
+	s.byName[name] = o
+	if old.etag == "" {
+		return o, http.StatusCreated
+	}
+	return o, http.StatusOK
+}
+
+// describe sets the headers of an answer about the object.
+func (o object) describe(answer http.Header) {
+	if o.etag == "" {
+		return
+	}
+	answer.Set("ETag", o.etag)
+	for key, values := range o.header {
+		answer[key] = values
+	}
 }

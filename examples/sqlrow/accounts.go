@@ -9,20 +9,7 @@ import (
 
 // ErrStale says that a later hold of the lock has touched the row. It is final: a retry cannot
 // succeed, and what the caller knows about the row is out of date.
-var ErrStale = errors.New("accounts: stale fencing token")
-
-// StaleError is an ErrStale with its facts.
-type StaleError struct {
-	Token  int64 // the caller's token
-	Newest int64 // the largest token that the row has seen
-}
-
-func (e *StaleError) Error() string {
-	return fmt.Sprintf("stale fencing token %d: the row has seen %d", e.Token, e.Newest)
-}
-
-// Is makes errors.Is find ErrStale.
-func (e *StaleError) Is(target error) bool { return target == ErrStale }
+var ErrStale = errors.New("stale fencing token")
 
 // Accounts is a table whose rows refuse callers that have lost the row's lock.
 //
@@ -122,5 +109,5 @@ func (a *Accounts) refused(ctx context.Context, id string, token int64) error {
 	if err != nil {
 		return err
 	}
-	return &StaleError{Token: token, Newest: newest}
+	return fmt.Errorf("%w %d: the row has seen %d", ErrStale, token, newest)
 }
