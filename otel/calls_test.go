@@ -37,42 +37,31 @@ func TestOutcomes(t *testing.T) {
 		}},
 		"no_quorum": {error: "no_quorum", call: func(t *testing.T, l *lab) {
 			c := l.open(redlock.Config{})
-			l.fleet.Master(0).Kill()
-			l.fleet.Master(1).Kill()
+			each(l.fleet, 0, 2, (*redlocktest.Master).Kill)
 			_, err := c.TryLock(t.Context(), "a")
 			want(t, err, redlock.ErrNoQuorum)
 		}},
 		"guarded": {error: "guarded", call: func(t *testing.T, l *lab) {
 			c := l.open(redlock.Config{RestartGuard: time.Minute})
-			l.fleet.Master(0).Restart()
-			l.fleet.Master(1).Restart()
+			each(l.fleet, 0, 2, (*redlocktest.Master).Restart)
 			time.Sleep(2 * time.Second)
 			_, err := c.TryLock(t.Context(), "a")
 			want(t, err, redlock.ErrGuarded)
 		}},
 		"context_ended": {error: "taken", call: func(t *testing.T, l *lab) {
 			l.lock(t.Context(), l.open(redlock.Config{}), "a")
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			_, err := l.open(redlock.Config{}).Lock(ctx, "a")
-			want(t, err, context.DeadlineExceeded)
+			waitInVain(t, l.open(redlock.Config{}))
 		}},
 		"context_ended in an outage": {error: "no_quorum", call: func(t *testing.T, l *lab) {
 			c := l.open(redlock.Config{})
 			each(l.fleet, 0, 2, (*redlocktest.Master).Kill)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			_, err := c.Lock(ctx, "a")
-			want(t, err, context.DeadlineExceeded)
+			waitInVain(t, c)
 		}},
 		"context_ended in a guard": {error: "guarded", call: func(t *testing.T, l *lab) {
 			c := l.open(redlock.Config{RestartGuard: time.Minute})
 			each(l.fleet, 0, 3, (*redlocktest.Master).Restart)
 			time.Sleep(2 * time.Second)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			defer cancel()
-			_, err := c.Lock(ctx, "a")
-			want(t, err, context.DeadlineExceeded)
+			waitInVain(t, c)
 		}},
 		"closed": {error: "closed", call: func(t *testing.T, l *lab) {
 			l.lock(t.Context(), l.open(redlock.Config{}), "a")
@@ -125,6 +114,15 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// waitInVain waits for a lock that does not come in time.
+func waitInVain(t *testing.T, c *redlock.Client) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err := c.Lock(ctx, "a")
+	want(t, err, context.DeadlineExceeded)
+}
+
 func TestWaits(t *testing.T) {
 	bubble(t, Config{}, func(t *testing.T, l *lab) {
 		a, b := l.open(redlock.Config{}), l.open(redlock.Config{})
@@ -156,13 +154,21 @@ func TestLabel(t *testing.T) {
 		c := l.open(redlock.Config{})
 		l.unlock(l.lock(t.Context(), c, "orders:42"))
 		l.unlock(l.lock(t.Context(), c, "others:43"))
-		l.expect("after two holds", map[string]int64{
+		reader, err := c.RLock(t.Context(), "orders:42")
+		want(t, err, nil)
+		l.unlock(reader)
+		permit, err := c.Semaphore("orders", 2).Acquire(t.Context())
+		want(t, err, nil)
+		l.unlock(permit)
+		l.expect("after four holds", map[string]int64{
 			"acquire.duration{kind=lock,name=o,outcome=acquired,set=one}": 2,
 			"hold.duration{end=unlocked,kind=lock,name=o,set=one}":        2,
+			"hold.duration{end=unlocked,kind=read,name=o,set=one}":        1,
+			"hold.duration{end=unlocked,kind=permit,name=o,set=one}":      1,
 			"hold.losses{end=lost,kind=lock,name=o,set=one}":              0,
-			"master.votes{master=pool 0,vote=granted,set=one}":            2,
+			"master.votes{master=pool 0,vote=granted,set=one}":            4,
 			"master.state{master=pool 0,state=up,set=one}":                1,
-			"script.duration{error.type=NOSCRIPT,master=pool 0,set=one}":  2,
+			"script.duration{error.type=NOSCRIPT,master=pool 0,set=one}":  6,
 		})
 		for _, span := range l.spans.GetSpans() {
 			if at(span, "set") != "one" {

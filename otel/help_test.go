@@ -3,6 +3,7 @@ package otelredlock
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"strings"
@@ -91,28 +92,32 @@ func (l *lab) unlock(hold *redlock.Hold) {
 // metrics collects all values: of histograms how many there were.
 func (l *lab) metrics() map[string]int64 {
 	l.t.Helper()
+	values := map[string]int64{}
+	for _, m := range l.collect() {
+		switch data := m.Data.(type) {
+		case metricdata.Sum[int64]:
+			for _, p := range data.DataPoints {
+				values[series(m.Name, p.Attributes)] = p.Value
+			}
+		case metricdata.Histogram[float64]:
+			for _, p := range data.DataPoints {
+				values[series(m.Name, p.Attributes)] = int64(p.Count)
+			}
+		default:
+			l.t.Fatalf("%s is a %T", m.Name, m.Data)
+		}
+	}
+	return values
+}
+
+// collect returns all that was measured.
+func (l *lab) collect() []metricdata.Metrics {
+	l.t.Helper()
 	var data metricdata.ResourceMetrics
 	if err := l.reader.Collect(context.Background(), &data); err != nil {
 		l.t.Fatal(err)
 	}
-	values := map[string]int64{}
-	for _, scope := range data.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			switch data := m.Data.(type) {
-			case metricdata.Sum[int64]:
-				for _, p := range data.DataPoints {
-					values[series(m.Name, p.Attributes)] = p.Value
-				}
-			case metricdata.Histogram[float64]:
-				for _, p := range data.DataPoints {
-					values[series(m.Name, p.Attributes)] = int64(p.Count)
-				}
-			default:
-				l.t.Fatalf("%s is a %T", m.Name, m.Data)
-			}
-		}
-	}
-	return values
+	return data.ScopeMetrics[0].Metrics
 }
 
 // series names a time series: redlock.hold.count{kind=lock}.
@@ -149,23 +154,17 @@ func (l *lab) total(prefix, suffix string) (sum int64) {
 }
 
 func list(values map[string]int64) string {
-	var lines []string
-	for name, value := range values {
-		lines = append(lines, fmt.Sprintf("%s %d", name, value))
+	var lines strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		fmt.Fprintln(&lines, name, values[name])
 	}
-	slices.Sort(lines)
-	return strings.Join(lines, "\n")
+	return lines.String()
 }
 
 // span returns the one span that has ended with that name.
 func (l *lab) span(name string) tracetest.SpanStub {
 	l.t.Helper()
-	var found []tracetest.SpanStub
-	for _, span := range l.spans.GetSpans() {
-		if span.Name == name {
-			found = append(found, span)
-		}
-	}
+	found := l.named(name)
 	if len(found) != 1 {
 		l.t.Fatalf("%d spans are called %s, want one", len(found), name)
 	}
@@ -189,21 +188,14 @@ func each(fleet *redlocktest.Fleet, from, to int, f func(*redlocktest.Master)) {
 	}
 }
 
-// blocker is a span processor that blocks, for the client whose span ends first.
+// blocker is a span processor that blocks when the first span ends.
 type blocker struct {
-	first atomic.Pointer[string]
-	until chan struct{}
+	blocked atomic.Bool
+	until   chan struct{}
 }
 
-func (b *blocker) OnEnd(span sdktrace.ReadOnlySpan) {
-	client := ""
-	for _, a := range span.Attributes() {
-		if a.Key == keyClient {
-			client = a.Value.AsString()
-		}
-	}
-	b.first.CompareAndSwap(nil, &client)
-	if *b.first.Load() == client {
+func (b *blocker) OnEnd(sdktrace.ReadOnlySpan) {
+	if b.blocked.CompareAndSwap(false, true) {
 		<-b.until
 	}
 }
@@ -225,20 +217,14 @@ func (l *lab) named(name string) (spans []tracetest.SpanStub) {
 
 // remaining counts renewals that had more than low and at most high of the lease left.
 func (l *lab) remaining(low, high float64) (n uint64) {
-	var data metricdata.ResourceMetrics
-	if err := l.reader.Collect(context.Background(), &data); err != nil {
-		l.t.Fatal(err)
-	}
-	for _, scope := range data.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			if m.Name != "redlock.renewal.remaining" {
-				continue
-			}
-			for _, p := range m.Data.(metricdata.Histogram[float64]).DataPoints {
-				for i, bound := range p.Bounds {
-					if bound > low && bound <= high {
-						n += p.BucketCounts[i]
-					}
+	for _, m := range l.collect() {
+		if m.Name != "redlock.renewal.remaining" {
+			continue
+		}
+		for _, p := range m.Data.(metricdata.Histogram[float64]).DataPoints {
+			for i, bound := range p.Bounds {
+				if bound > low && bound <= high {
+					n += p.BucketCounts[i]
 				}
 			}
 		}

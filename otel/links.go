@@ -40,25 +40,18 @@ type place struct {
 // passed are the last holds of names, no more than mostPassed: of more, the oldest is forgotten.
 type passed struct {
 	last  map[place]handOver
-	order []place // a ring of the keys of last
-	next  int
+	order []place // the keys of last, the oldest first
 }
 
 const mostPassed = 1024
 
 func (p *passed) add(at place, h handOver) {
 	if _, known := p.last[at]; !known {
-		switch {
-		case p.last == nil:
-			p.last = map[place]handOver{}
-			fallthrough
-		case len(p.order) < mostPassed:
-			p.order = append(p.order, at)
-		default:
-			delete(p.last, p.order[p.next])
-			p.order[p.next] = at
-			p.next = (p.next + 1) % mostPassed
+		if len(p.order) == mostPassed {
+			delete(p.last, p.order[0])
+			p.order = p.order[1:]
 		}
+		p.order = append(p.order, at)
 	}
 	p.last[at] = h
 }

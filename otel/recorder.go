@@ -50,6 +50,7 @@ func newRecorder(cfg Config) *recorder {
 		sets:    newSets(cfg.Attributes),
 		calls:   map[callID]*call{},
 		holds:   map[string]*hold{},
+		passed:  passed{last: map[place]handOver{}},
 		clients: map[string]*client{},
 	}
 }

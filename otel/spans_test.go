@@ -138,13 +138,13 @@ func TestRootSpans(t *testing.T) {
 
 // TestPassed: of names beyond a number, those that were locked first are forgotten.
 func TestPassed(t *testing.T) {
-	var p passed
+	p := passed{last: map[place]handOver{}}
 	for i := range 3 * mostPassed {
 		p.add(place{name: fmt.Sprint(i % (2 * mostPassed))}, handOver{token: int64(i)})
 		p.add(place{name: "again"}, handOver{token: int64(i)})
 	}
 	if n := len(p.last); n != mostPassed || len(p.order) != mostPassed {
-		t.Errorf("%d names in a ring of %d, want %d", n, len(p.order), mostPassed)
+		t.Errorf("%d names, and %d in their order, want %d", n, len(p.order), mostPassed)
 	}
 	last := 3*mostPassed - 1
 	if got := p.last[place{name: fmt.Sprint(last % (2 * mostPassed))}].token; got != int64(last) {
@@ -152,7 +152,7 @@ func TestPassed(t *testing.T) {
 	}
 	for i, at := range p.order {
 		if _, there := p.last[at]; !there {
-			t.Fatalf("place %d of the ring is not in the map", i)
+			t.Fatalf("place %d of the order is not in the map", i)
 		}
 	}
 }

@@ -85,6 +85,15 @@ func TestAlertsAreDocumented(t *testing.T) {
 	}
 }
 
+// after is a story of what follows when the first n masters of a service come to harm.
+func after(n int, harm func(*redlocktest.Master), long time.Duration) func(*scene) {
+	return func(s *scene) {
+		s.work()
+		s.harm(n, harm)
+		s.wait(long)
+	}
+}
+
 // TestAlerts: each alert fires in a story that it is for, and no other does.
 func TestAlerts(t *testing.T) {
 	all := rules(t)
@@ -98,16 +107,11 @@ func TestAlerts(t *testing.T) {
 			s.lock(s.a, "leader:cron")
 			s.wait(20 * time.Minute)
 		}},
-		"a master dies": {story: func(s *scene) {
-			s.work()
-			s.harm(1, (*redlocktest.Master).Kill)
-			s.wait(10 * time.Minute)
-		}, want: []string{"RedlockMasterDown"}},
-		"two masters die": {story: func(s *scene) {
-			s.work()
-			s.harm(2, (*redlocktest.Master).Kill)
-			s.wait(10 * time.Minute)
-		}, want: []string{"RedlockMasterDown", "RedlockQuorumInDanger"}},
+		"a master dies": {story: after(1, (*redlocktest.Master).Kill, 10*time.Minute), want: []string{"RedlockMasterDown"}},
+		"two masters die": {
+			story: after(2, (*redlocktest.Master).Kill, 10*time.Minute),
+			want:  []string{"RedlockMasterDown", "RedlockQuorumInDanger"},
+		},
 		"a majority dies": {story: func(s *scene) {
 			s.work()
 			s.lock(s.a, "leader:cron")
@@ -127,31 +131,24 @@ func TestAlerts(t *testing.T) {
 			s.harm(3, (*redlocktest.Master).Thaw)
 			s.wait(10 * time.Minute)
 		}, want: []string{"RedlockRenewalsFail", "RedlockValidityLow"}},
-		"a master becomes a replica": {story: func(s *scene) {
-			s.work()
-			s.harm(1, func(m *redlocktest.Master) { m.SetRole("slave") })
-			s.wait(5 * time.Minute)
-		}, want: []string{"RedlockMasterRefused"}},
-		"a master restarts": {story: func(s *scene) {
-			s.work()
-			s.harm(1, (*redlocktest.Master).Restart)
-			s.wait(20 * time.Minute)
-		}},
-		"a master restarts, and some lease is long": {cfg: redlock.Config{MaxLease: time.Hour}, story: func(s *scene) {
-			s.work()
-			s.harm(1, (*redlocktest.Master).Restart)
-			s.wait(20 * time.Minute)
-		}, want: []string{"RedlockMasterGuarded"}},
-		"a clock jumps": {story: func(s *scene) {
-			s.work()
-			s.harm(1, func(m *redlocktest.Master) { m.Skew(time.Minute) })
-			s.wait(5 * time.Minute)
-		}, want: []string{"RedlockMasterUnsteady"}},
-		"a master is slow": {story: func(s *scene) {
-			s.work()
-			s.harm(1, func(m *redlocktest.Master) { m.Delay(100 * time.Millisecond) })
-			s.wait(20 * time.Minute)
-		}, want: []string{"RedlockMasterSlow"}},
+		"a master becomes a replica": {
+			story: after(1, func(m *redlocktest.Master) { m.SetRole("slave") }, 5*time.Minute),
+			want:  []string{"RedlockMasterRefused"},
+		},
+		"a master restarts": {story: after(1, (*redlocktest.Master).Restart, 20*time.Minute)},
+		"a master restarts, and some lease is long": {
+			cfg:   redlock.Config{MaxLease: time.Hour},
+			story: after(1, (*redlocktest.Master).Restart, 20*time.Minute),
+			want:  []string{"RedlockMasterGuarded"},
+		},
+		"a clock jumps": {
+			story: after(1, func(m *redlocktest.Master) { m.Skew(time.Minute) }, 5*time.Minute),
+			want:  []string{"RedlockMasterUnsteady"},
+		},
+		"a master is slow": {
+			story: after(1, func(m *redlocktest.Master) { m.Delay(100 * time.Millisecond) }, 20*time.Minute),
+			want:  []string{"RedlockMasterSlow"},
+		},
 		"others use masters that overlap": {story: func(s *scene) {
 			lead := func(c *redlock.Client) { // who looks only is not told of
 				_ = c.Do(s.ctx, "leader:orders", func(ctx context.Context) error { <-ctx.Done(); return nil })

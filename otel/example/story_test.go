@@ -115,7 +115,7 @@ func (s *scene) harm(n int, f func(*redlocktest.Master)) {
 	}
 }
 
-// story is what the golden file and the dashboard are about: a service that works and waits, loses a
+// story is what the dashboard is about: a service that works and waits, loses a
 // hold when a majority dies, goes on when it is back, and finds a clock and a role that are wrong.
 func story(s *scene) {
 	s.work()

@@ -30,7 +30,6 @@ const every = 15 * time.Second
 type tape struct {
 	start, end time.Time
 	series     map[uint64]*series
-	text       string // of the last scrape
 }
 
 // series is one time series.
@@ -50,9 +49,8 @@ func (tp *tape) scrape(t *testing.T, handler http.Handler) {
 	tp.end = now
 	answer := httptest.NewRecorder()
 	handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	tp.text = answer.Body.String()
 	seen := map[uint64]bool{}
-	for _, sample := range parse(t, tp.text, now) {
+	for _, sample := range parse(t, answer.Body.String(), now) {
 		metric := labels.NewBuilder(labels.EmptyLabels())
 		for name, value := range sample.Metric {
 			metric.Set(string(name), string(value))
