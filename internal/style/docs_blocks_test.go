@@ -63,11 +63,11 @@ func TestDocsNameLanguages(t *testing.T) {
 //
 // A block that begins with "package" is a file of a program, of which the one with main comes first. Any
 // other is a fragment: declarations, or statements, which this test puts into a function that has a ctx
-// and returns an error, or nothing. Names that a fragment uses and does not declare, and the imports, are in the page's preamble,
-// internal/style/testdata/docs/PAGE.go; where that begins with "//module NAME", the page is compiled in the module
-// of that folder, for its dependencies. Where it has a line "//tables", so are tables that compare
-// libraries: each piece of code in a column that is headed by one of them is a fragment, or an
-// expression. What a fragment declares it need not use.
+// and returns an error, or nothing. Names that a fragment uses and does not declare, and the imports, are in
+// a preamble: internal/style/testdata/docs/page.go or, for a page that needs others, PAGE.go beside it. Where
+// that begins with "//module NAME", the page is compiled in the module of that folder, for its dependencies.
+// Where it has a line "//tables", so are tables that compare libraries: each piece of code in a column that
+// is headed by one of them is a fragment, or an expression. What is declared or imported need not be used.
 func TestDocsCompile(t *testing.T) {
 	overlays := map[string]map[string]string{} // for each module: file -> source
 	for _, page := range pages(t) {
@@ -149,9 +149,10 @@ func cells(page, text string) (fragments []block) {
 // compiled in.
 func preambleOf(t *testing.T, page string) (source, module string) {
 	t.Helper()
-	file := "internal/style/testdata/docs/" + strings.TrimSuffix(path.Base(page), ".md") + ".go"
+	const preambles = "internal/style/testdata/docs/"
+	file := preambles + strings.TrimSuffix(path.Base(page), ".md") + ".go"
 	if !slices.Contains(files(t), file) {
-		return "package docs\n\nimport \"context\"\n", "."
+		file = preambles + "page.go"
 	}
 	source, module = read(t, file), "."
 	first, _, _ := strings.Cut(source, "\n")

@@ -1,9 +1,0 @@
-package docs
-
-import (
-	"context"
-
-	"example.com/redlock/redlock"
-)
-
-var first, second []string

@@ -1,9 +1,0 @@
-package docs
-
-import (
-	"context"
-	"os"
-	"strings"
-
-	"example.com/redlock/redlock"
-)

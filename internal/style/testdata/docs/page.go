@@ -1,0 +1,20 @@
+package docs
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"example.com/redlock/doctor"
+	"example.com/redlock/redlock"
+)
+
+var (
+	client                 *redlock.Client
+	masters, first, second []string
+)
+
+func ship(context.Context, int64) error { return nil }
