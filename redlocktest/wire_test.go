@@ -83,8 +83,8 @@ func TestWireLags(t *testing.T) {
 	})
 }
 
-// A reset ends the connections of one wire at both ends.
-func TestWireResets(t *testing.T) {
+// A reset ends the connections of one wire at both ends, and CLIENT KILL those of all.
+func TestConnectionsEnd(t *testing.T) {
 	bubble(t, func(t *testing.T, m *Master) {
 		w := m.Wire()
 		c, other := dial(t, w), dial(t, m)
@@ -102,17 +102,13 @@ func TestWireResets(t *testing.T) {
 		if got := m.Connections(); got != 1 {
 			t.Errorf("%d connections are left, want 1", got)
 		}
-		do(t, dial(t, w), "PING")
-	})
-}
-
-func TestKillClients(t *testing.T) {
-	bubble(t, func(t *testing.T, m *Master) {
-		c := dial(t, m)
-		do(t, c, "PING")
+		again := dial(t, w)
+		do(t, again, "PING")
 		m.KillClients()
-		if _, err := c.Do("PING"); err == nil {
-			t.Error("PING on a killed connection: no error")
+		for _, c := range []redis.Conn{other, again} {
+			if _, err := c.Do("PING"); err == nil {
+				t.Error("PING on a killed connection: no error")
+			}
 		}
 		do(t, dial(t, m), "PING")
 		m.Kill()
