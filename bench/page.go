@@ -91,14 +91,14 @@ func (p part) write(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\n`%s`: %s\n\n%s\n%s\n", p.trial.id(), p.trial.title, head, rule)
 	for _, f := range p.figures() {
-		row := "| " + f.name
+		fmt.Fprint(w, "| ", f.name)
 		if f.unit != "" {
-			row += ", " + f.unit
+			fmt.Fprint(w, ", ", f.unit)
 		}
 		for _, res := range p.results {
-			row += " | " + res.cell(f.name)
+			fmt.Fprint(w, " | ", res.cell(f.name))
 		}
-		fmt.Fprintln(w, row+" |")
+		fmt.Fprintln(w, " |")
 	}
 }
 

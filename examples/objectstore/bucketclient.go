@@ -53,7 +53,7 @@ func (c *BucketClient) Put(ctx context.Context, name string, data []byte) error 
 func (c *BucketClient) try(ctx context.Context, name string, data []byte, token int64) (done bool, err error) {
 	old, err := send(ctx, c.HTTP, http.MethodHead, c.URL, name, nil, nil)
 	if err != nil {
-		return false, fmt.Errorf("objects: look at %q: %w", name, err)
+		return false, err
 	}
 	header := http.Header{tokenMetadata: {strconv.FormatInt(token, 10)}}
 	switch old.status {
@@ -65,16 +65,16 @@ func (c *BucketClient) try(ctx context.Context, name string, data []byte, token 
 	case http.StatusNotFound:
 		header.Set("If-None-Match", "*")
 	default:
-		return false, fmt.Errorf("objects: look at %q: %w", name, old)
+		return false, old
 	}
 	written, err := send(ctx, c.HTTP, http.MethodPut, c.URL, name, header, data)
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("objects: put %q: %w", name, err)
+		return false, err
 	case written.status == http.StatusPreconditionFailed:
 		return false, nil // on S3, also 409 and 404: see NewBucket
 	case written.status/100 != 2:
-		return false, fmt.Errorf("objects: put %q: %w", name, written)
+		return false, written
 	}
 	return true, nil
 }

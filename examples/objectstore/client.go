@@ -49,17 +49,18 @@ func (c *StoreClient) Put(ctx context.Context, name string, data []byte) error {
 	got, err := send(ctx, c.HTTP, http.MethodPut, c.URL, name, header, data)
 	switch {
 	case err != nil:
-		return fmt.Errorf("objects: put %q: %w", name, err)
+		return err
 	case got.status == http.StatusConflict:
 		return fmt.Errorf("%w: %q has seen %s, this is %d", ErrStale, name, got.header.Get(tokenHeader), token)
 	case got.status/100 != 2:
-		return fmt.Errorf("objects: put %q: %w", name, got)
+		return got
 	}
 	return nil
 }
 
-// answer is the part of a response that the clients need.
+// answer is the part of a response that the clients need. As an error, it says that the status was not expected.
 type answer struct {
+	url    string
 	status int
 	header http.Header
 	text   string // the beginning of the body
@@ -68,25 +69,25 @@ type answer struct {
 // maxText bounds how much of an answer is read, in bytes.
 const maxText = 1 << 10
 
-func (a answer) Error() string { return fmt.Sprintf("status %d: %s", a.status, a.text) }
+func (a answer) Error() string {
+	return fmt.Sprintf("objects: %s: status %d: %s", a.url, a.status, a.text)
+}
 
 // send makes a request about an object. It does not interpret the status.
 func send(ctx context.Context, client *http.Client, method, base, name string, header http.Header, data []byte) (answer, error) {
-	address := base + "/objects/" + url.PathEscape(name)
-	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(data))
+	a := answer{url: base + "/objects/" + url.PathEscape(name)}
+	request, err := http.NewRequestWithContext(ctx, method, a.url, bytes.NewReader(data))
 	if err != nil {
-		return answer{}, err
+		return a, err
 	}
 	maps.Copy(request.Header, header)
 	response, err := client.Do(request)
 	if err != nil {
-		return answer{}, err
+		return a, fmt.Errorf("objects: %w", err) // with the method and the URL
 	}
 	defer response.Body.Close()
 	// If the body is not read to its end, the connection cannot be reused.
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxText))
-	if err != nil {
-		return answer{}, err
-	}
-	return answer{response.StatusCode, response.Header, strings.TrimSpace(string(text))}, nil
+	a.status, a.header, a.text = response.StatusCode, response.Header, strings.TrimSpace(string(text))
+	return a, err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -134,7 +135,5 @@ func (o object) describe(answer http.Header) {
 		return
 	}
 	answer.Set("ETag", o.etag)
-	for key, values := range o.header {
-		answer[key] = values
-	}
+	maps.Copy(answer, o.header)
 }

@@ -51,6 +51,16 @@ func each(t *testing.T, test func(t *testing.T, l workload.Locker, fleet *redloc
 	}
 }
 
+// lock locks the name a, which is free.
+func lock(t *testing.T, l workload.Locker) workload.Hold {
+	t.Helper()
+	h, err := l.Lock(t.Context(), "a")
+	if err != nil {
+		t.Fatalf("Lock(a) = %v", err)
+	}
+	return h
+}
+
 func wantKind(t *testing.T, call string, err error, want history.Failure) {
 	t.Helper()
 	if err == nil || classify(err) != want {
@@ -62,17 +72,14 @@ func TestLockAndUnlock(t *testing.T) {
 	each(t, func(t *testing.T, l workload.Locker, _ *redlocktest.Fleet) {
 		ctx := t.Context()
 		began := time.Now()
-		h, err := l.Lock(ctx, "a")
-		if err != nil {
-			t.Fatalf("Lock(a) = %v", err)
-		}
+		h := lock(t, l)
 		if left := h.Until().Sub(began); left < lease*9/10 || left > lease+lease/10 {
 			t.Errorf("the hold is valid for %v, want about %v", left, lease)
 		}
 		if h.Name() != "a" || h.Slot() != 0 || h.Token() != 0 || h.Context() != nil {
 			t.Errorf("the hold has name %q, slot %d, token %d, context %v", h.Name(), h.Slot(), h.Token(), h.Context())
 		}
-		_, err = l.TryLock(ctx, "a")
+		_, err := l.TryLock(ctx, "a")
 		wantKind(t, "TryLock(a)", err, history.Taken)
 		waits, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
 		defer cancel()
@@ -103,10 +110,7 @@ func TestLockAndUnlock(t *testing.T) {
 func TestWaiterIsServed(t *testing.T) {
 	each(t, func(t *testing.T, l workload.Locker, _ *redlocktest.Fleet) {
 		ctx := t.Context()
-		h, err := l.Lock(ctx, "a")
-		if err != nil {
-			t.Fatalf("Lock(a) = %v", err)
-		}
+		h := lock(t, l)
 		got := make(chan error, 1)
 		go func() {
 			again, err := l.Lock(ctx, "a")
@@ -137,13 +141,10 @@ func TestWaiterIsServed(t *testing.T) {
 
 func TestMastersAreDead(t *testing.T) {
 	each(t, func(t *testing.T, l workload.Locker, fleet *redlocktest.Fleet) {
-		h, err := l.Lock(t.Context(), "a")
-		if err != nil {
-			t.Fatalf("Lock(a) = %v", err)
-		}
+		h := lock(t, l)
 		fleet.Master(0).Kill()
 		fleet.Master(1).Kill()
-		_, err = l.TryLock(t.Context(), "b")
+		_, err := l.TryLock(t.Context(), "b")
 		wantKind(t, "TryLock(b)", err, history.NoQuorum)
 		wantKind(t, "Extend()", h.Extend(t.Context()), history.NoQuorum)
 		wantKind(t, "Unlock()", h.Unlock(t.Context()), history.NoQuorum)
@@ -153,10 +154,7 @@ func TestMastersAreDead(t *testing.T) {
 // TestUnlockAfterItsContext: the lock is free though the context of Unlock had ended.
 func TestUnlockAfterItsContext(t *testing.T) {
 	each(t, func(t *testing.T, l workload.Locker, _ *redlocktest.Fleet) {
-		h, err := l.Lock(t.Context(), "a")
-		if err != nil {
-			t.Fatalf("Lock(a) = %v", err)
-		}
+		h := lock(t, l)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		wait, cancel := context.WithTimeout(t.Context(), lease/2)
