@@ -191,7 +191,8 @@ func startPostgres(ctx context.Context) (*fleet, error) {
 		if err != nil {
 			return err
 		}
-		server := exec.Command(program, "-D", data, "-p", ports[0], "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
+		server := exec.Command(program, "-D", data, "-p", ports[0],
+			"-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=")
 		server.SysProcAttr, server.Dir = attr, f.dir
 		address := "postgres://postgres@127.0.0.1:" + ports[0] + "/postgres?sslmode=disable"
 		if err := f.run(address, syscall.SIGQUIT, server); err != nil { // it has shared memory to give back

@@ -43,7 +43,8 @@ func startFleet(ctx context.Context, program string, n int) (*fleet, error) {
 			return err
 		}
 		for _, port := range ports {
-			server := redisserver.Command(program, "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", f.dir)
+			server := redisserver.Command(program, "--bind", "127.0.0.1", "--port", port, "--dir", f.dir,
+				"--save", "", "--appendonly", "no")
 			if err := f.run(net.JoinHostPort("127.0.0.1", port), syscall.SIGKILL, server); err != nil {
 				return err
 			}

@@ -16,7 +16,9 @@ func ourContender(name string, keep time.Duration) contender {
 		name:    name,
 		masters: mastersN,
 		open: func(addresses []string, lease time.Duration) (client, error) {
-			c, err := redlock.New(redlock.Config{Masters: addresses, Lease: lease, RestartGuard: -1, NodeTimeout: patience, Keep: keep})
+			c, err := redlock.New(redlock.Config{
+				Masters: addresses, Lease: lease, RestartGuard: -1, NodeTimeout: patience, Keep: keep,
+			})
 			return ourClient{c}, err
 		},
 	}

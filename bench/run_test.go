@@ -65,7 +65,8 @@ func TestRunEnough(t *testing.T) {
 		t.Run(fmt.Sprintf("%d of %v", c.n, c.cycle), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var s timings
-				if err := s.runEnough(t.Context(), &slow{cycle: c.cycle}, names(), 250*time.Millisecond, c.n); err != nil || len(s.acquires) != c.want {
+				err := s.runEnough(t.Context(), &slow{cycle: c.cycle}, names(), 250*time.Millisecond, c.n)
+				if err != nil || len(s.acquires) != c.want {
 					t.Errorf("runEnough = %v after %d cycles, want %d", err, len(s.acquires), c.want)
 				}
 			})

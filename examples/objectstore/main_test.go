@@ -143,7 +143,8 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 func TestBucketClientIsOvertaken(t *testing.T) {
 	client := newClient(t)
 	for name, tt := range map[string]struct {
-		before, other int64 // what was written at first, if anything, and what overtakes: how much its token is above that of the hold
+		// What was written at first, if anything, and what overtakes: by how much its token is above the hold's.
+		before, other int64
 		want          error
 	}{
 		"new, by a later hold":      {0, 1, ErrStale},

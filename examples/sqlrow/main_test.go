@@ -66,7 +66,8 @@ func TestToken(t *testing.T) {
 					if !errors.Is(err, tt.want) {
 						t.Fatalf("%s = %v, want %v", call, err, tt.want)
 					}
-					if want := fmt.Sprintf("token %d: the row has seen %d", tt.token, seen); err != nil && !strings.HasSuffix(err.Error(), want) {
+					want := fmt.Sprintf("token %d: the row has seen %d", tt.token, seen)
+					if err != nil && !strings.HasSuffix(err.Error(), want) {
 						t.Errorf("%s = %v, want %s", call, err, want)
 					}
 				})
