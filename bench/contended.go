@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -87,6 +88,7 @@ func measureContended(ctx context.Context, e *env, c contender, n, callers int, 
 // would not show.
 func contend(ctx context.Context, clients []client, section, d time.Duration) ([]samples, error) {
 	waits := make([]samples, len(clients))
+	var inside atomic.Int32
 	short, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	// Goroutines: one per caller. Each ends when short does; Wait waits for them.
@@ -107,7 +109,11 @@ func contend(ctx context.Context, clients []client, section, d time.Duration) ([
 				if err != nil {
 					return err
 				}
+				if inside.Add(1) > 1 {
+					return errors.New("two callers have the lock")
+				}
 				time.Sleep(section)
+				inside.Add(-1)
 				if err := h.Unlock(ctx); err != nil {
 					return err
 				}

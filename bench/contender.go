@@ -45,7 +45,7 @@ const (
 var errLost = errors.New("was no longer held")
 
 func allContenders() []contender {
-	return slices.Concat(ours, redsyncs, singles, elsewhere)
+	return slices.Concat(ours, redsyncs, singles, []contender{limit}, elsewhere)
 }
 
 // open connects a client and warms it up: its connections are open and its scripts are loaded, so no

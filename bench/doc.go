@@ -1,5 +1,5 @@
-// Command bench measures this library against other locks, on five real redis-server processes that it
-// starts on the loopback interface.
+// Command bench measures this library against other locks, and against the limit that the wire sets, on
+// five real redis-server processes that it starts on the loopback interface.
 //
 //	go run .                                          everything, in about a quarter of an hour
 //	go run . -run 'contended/(1|32)x'                 some trials, by "scenario/setting"
@@ -14,9 +14,9 @@
 // # Where things are
 //
 // run.go sets the order: rounds, contenders, medians. Each scenario is a file: uncontended.go,
-// parallel.go, handoff.go, contended.go, frozen.go, held.go, idle.go, storm.go, kept.go, kinds.go (what else
+// parallel.go, handoff.go, contended.go, frozen.go, dead.go, held.go, idle.go, storm.go, kept.go, kinds.go (what else
 // there is to take, beside Lock). So is each kind of contender: redlock.go, redsync.go, single.go (locks on one
-// master), elsewhere.go (etcd and Postgres, whose servers it starts for the time that they are
+// master), limit.go, elsewhere.go (etcd and Postgres, whose servers it starts for the time that they are
 // measured). fleet.go starts and ends the masters. meter.go reads what masters and client have used.
 // page.go prints the tables, and writes docs/benchmarks.md.
 //

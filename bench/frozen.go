@@ -17,7 +17,7 @@ func frozenTrials() []trial {
 			scenario: "frozen",
 			setting:  strconv.Itoa(n),
 			title:    fmt.Sprintf("one caller, fresh names, %d of %d masters frozen", n, mastersN),
-			among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go"},
+			among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "limit"},
 			measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
 				return measureFrozen(ctx, e, c, n)
 			},

@@ -10,7 +10,7 @@ import (
 // Names that one client locks again and again, and what it costs others that it keeps them.
 
 func keptTrials() []trial {
-	among := []string{"redlock", "redlock, kept", "redsync-ff"}
+	among := []string{"redlock", "redlock, kept", "redsync-ff", "limit"}
 	trials := []trial{
 		{setting: "same name", title: "one caller, the same name again and again", measure: measureSameName},
 		{setting: "alternating", title: "two clients in turn, each three times; the first Lock of the three", measure: measureAlternating},

@@ -66,6 +66,8 @@ library.
   measured. etcd/3 is the lock of etcd's client on a cluster of three, a majority of which has written
   a lock to disk before it is held. postgres/1 is an advisory lock on *one* server, whose holder needs
   a connection of its own and has no lease: it lasts until that connection ends
+- limit: not a lock, but the two script calls to each of five masters that a lock cannot do without,
+  bare and pipelined
 - healthy: the same client, in the same round, just before a master was frozen
 - –: the contender does not take part in the scenario. failed: it did not get through it
 `, opts.rounds, opts.duration, len(f.masters), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), strings.Join(versions, ", "))

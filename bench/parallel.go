@@ -33,7 +33,7 @@ func parallelTrials() []trial {
 			scenario: "parallel",
 			setting:  strconv.Itoa(n),
 			title:    counted(n, "goroutine") + ", each on names of its own",
-			among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "bsm/1", "rueidislock/1"},
+			among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "bsm/1", "rueidislock/1", "limit"},
 			measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
 				return measureParallel(ctx, e, c, n)
 			},

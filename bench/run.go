@@ -48,7 +48,7 @@ func (t trial) suited(contenders []contender) []contender {
 func allTrials() []trial {
 	return slices.Concat(
 		uncontendedTrials(), parallelTrials(), handoffTrials(), contendedTrials(),
-		frozenTrials(), heldTrials(), idleTrials(), stormTrials(), keptTrials(), kindsTrials(),
+		frozenTrials(), deadTrials(), heldTrials(), idleTrials(), stormTrials(), keptTrials(), kindsTrials(),
 	)
 }
 

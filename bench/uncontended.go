@@ -12,7 +12,7 @@ func uncontendedTrials() []trial {
 		scenario: "uncontended",
 		setting:  "1",
 		title:    "one caller, fresh names",
-		among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "bsm/1", "rueidislock/1", "etcd/3", "postgres/1"},
+		among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "bsm/1", "rueidislock/1", "limit", "etcd/3", "postgres/1"},
 		measure:  measureUncontended,
 	}}
 }
