@@ -40,8 +40,7 @@ func TestRunLostCommandObeys(t *testing.T) {
 	i.ready()
 	fleet.Master(0).Kill()
 	fleet.Master(1).Kill()
-	i.wantCode(exitLost)
-	i.wantOutput("cleaning up\n")
+	i.wantCode(exitLost).wantOutput("cleaning up\n")
 	if strings.Contains(i.stderr.String(), "KILL") {
 		t.Errorf("the command was killed: %s", &i.stderr)
 	}
@@ -60,8 +59,7 @@ func TestRunLostUnnoticed(t *testing.T) {
 				t.Fatalf("ForceUnlock = %t, %v", freed, err)
 			}
 			in.Close()
-			i.wantCode(c.want)
-			i.wantError("lost")
+			i.wantCode(c.want).wantError("lost")
 		})
 	}
 }
