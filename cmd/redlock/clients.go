@@ -18,18 +18,20 @@ type clientsCmd struct {
 
 // Run prints who uses the masters.
 func (c *clientsCmd) Run(std streams, from origins) error {
-	return c.run(std, from, &c.fleetFlags, "redlock clients", c.JSON, func(ctx context.Context, client *redlock.Client, out *page) error {
-		all, err := client.Clients(ctx)
-		switch {
-		case err != nil:
-			return fail(codeOf(err), "%w", err)
-		case c.JSON:
-			out.json(clientsReport(all))
-		default:
-			out.clients(all, time.Now())
-		}
-		return quiet(clientsCode(all))
-	})
+	return c.run(std, from, &c.fleetFlags, "redlock clients", c.JSON, c.look)
+}
+
+func (c *clientsCmd) look(ctx context.Context, client *redlock.Client, out *page) error {
+	all, err := client.Clients(ctx)
+	switch {
+	case err != nil:
+		return fail(codeOf(err), "%w", err)
+	case c.JSON:
+		out.json(clientsReport(all))
+	default:
+		out.clients(all, time.Now())
+	}
+	return quiet(clientsCode(all))
 }
 
 // stale is after how long without a word a client is mentioned. It says something every 12 to 18 s.
@@ -216,7 +218,8 @@ func clientsReport(all []redlock.ClientInfo) clientsJSON {
 	for _, s := range setsInUse(all) {
 		report.Sets = append(report.Sets, setJSON{s.Terms.String(), len(s.Terms.Masters), s.clients})
 		for _, r := range s.relations {
-			report.Pairs = append(report.Pairs, pairJSON{[2]string{r.other.Terms.String(), s.Terms.String()}, r.common, r.known, !errors.Is(r.why, redlock.ErrOverlap), r.safe()})
+			both, meet := [2]string{r.other.Terms.String(), s.Terms.String()}, !errors.Is(r.why, redlock.ErrOverlap)
+			report.Pairs = append(report.Pairs, pairJSON{both, r.common, r.known, meet, r.safe()})
 		}
 	}
 	return report

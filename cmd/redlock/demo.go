@@ -74,7 +74,8 @@ type demo struct {
 	start  time.Time
 	holder *guest // who holds the lock, as far as the story is told; nil: nobody
 	room   room
-	claims []claim
+	claims []string // as they are printed
+	failed bool     // one of them did not hold
 	record *record
 
 	// revive brings the third master back. Tests replace it to make the claims fail.
@@ -131,32 +132,23 @@ func (d *demo) play(ctx context.Context) bool {
 	took := time.Since(d.start)
 
 	fmt.Fprintf(d.out, "\n%s\n", d.ink.bold("What was shown, as measured:"))
-	held := len(d.claims) == demoClaims
-	for _, one := range d.claims {
-		mark := d.ink.good("✓")
-		if !one.held {
-			mark, held = d.ink.bad("✗"), false
-		}
-		fmt.Fprintf(d.out, " %s %s\n   %s\n", mark, one.text, d.ink.faint(one.facts))
-	}
+	fmt.Fprint(d.out, strings.Join(d.claims, ""))
+	held := !d.failed && len(d.claims) == demoClaims
+	all := d.ink.good(fmt.Sprintf("all %d claims held", demoClaims))
 	if !held {
-		fmt.Fprintf(d.out, "\n%s of %d claims, not all of them held, in %s\n", d.ink.bad(fmt.Sprint(len(d.claims))), demoClaims, seconds(took))
-		return false
+		all = fmt.Sprintf("%s of %d claims, not all of them held,", d.ink.bad(fmt.Sprint(len(d.claims))), demoClaims)
 	}
-	fmt.Fprintf(d.out, "\n%s in %s\n", d.ink.good(fmt.Sprintf("all %d claims held", demoClaims)), seconds(took))
-	return true
+	fmt.Fprintf(d.out, "\n%s in %s\n", all, seconds(took))
+	return held
 }
 
-// claim is what the demo claims to show, with what was measured.
-type claim struct {
-	text  string
-	held  bool
-	facts string
-}
-
-// claim adds a claim. facts is a format, and args are its arguments.
+// claim adds to what the demo claims to show. facts is a format for what was measured, and args are its arguments.
 func (d *demo) claim(held bool, text, facts string, args ...any) {
-	d.claims = append(d.claims, claim{text: text, held: held, facts: fmt.Sprintf(facts, args...)})
+	mark := d.ink.good("✓")
+	if !held {
+		mark, d.failed = d.ink.bad("✗"), true
+	}
+	d.claims = append(d.claims, fmt.Sprintf(" %s %s\n   %s\n", mark, text, d.ink.faint(fmt.Sprintf(facts, args...))))
 }
 
 // event prints one line: when, which masters are alive, who holds the lock and for how much longer, and what
@@ -175,7 +167,8 @@ func (d *demo) event(format string, args ...any) {
 		holder, left, gauge = d.holder.who, seconds(valid), d.gauge(valid)
 	}
 	masters += strings.Repeat(" ", len("masters")-demoMasters)
-	fmt.Fprintf(d.out, "%6s  %s  %-6s  %5s  %s %s\n", seconds(time.Since(d.start)), masters, holder, left, gauge, fmt.Sprintf(format, args...))
+	fmt.Fprintf(d.out, "%6s  %s  %-6s  %5s  %s %s\n",
+		seconds(time.Since(d.start)), masters, holder, left, gauge, fmt.Sprintf(format, args...))
 }
 
 const gaugeWidth = 8

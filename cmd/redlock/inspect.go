@@ -26,7 +26,7 @@ func (i *inspectCmd) Run(std streams, from origins) error {
 	if err != nil {
 		return err
 	}
-	return i.run(std, from, &i.fleetFlags, "redlock inspect "+name, i.JSON, func(ctx context.Context, client *redlock.Client, out *page) error {
+	look := func(ctx context.Context, client *redlock.Client, out *page) error {
 		s := lookAt(ctx, client, name, i.Permits)
 		if s.err != nil && len(s.queues) == 0 {
 			return refuse(s.err, called)
@@ -43,7 +43,8 @@ func (i *inspectCmd) Run(std streams, from origins) error {
 			return quiet(exitNo)
 		}
 		return nil
-	})
+	}
+	return i.run(std, from, &i.fleetFlags, "redlock inspect "+name, i.JSON, look)
 }
 
 // sight is what the masters say of a name, of its lock or of its permits.
@@ -87,11 +88,12 @@ func (s *sight) need() int { return len(s.queues)/2 + 1 }
 
 // print prints one line per master and a verdict, and below that who has the name together and who waits.
 func (s *sight) print(out *page) {
+	verdict := s.verdict
 	if s.err != nil {
-		s.verdict = fmt.Sprintf("unknown: %d of %d masters answered, %d are needed", len(s.guards), len(s.queues), s.need())
+		verdict = fmt.Sprintf("unknown: %d of %d masters answered, %d are needed", len(s.guards), len(s.queues), s.need())
 	}
 	out.table(s.rows, 0)
-	out.say(append(s.notes, "", s.verdict)...)
+	out.say(append(s.notes, "", verdict)...)
 	out.nextTable(s.having)
 	rows := [][]string{{"WAITER", "FOR", "MASTERS"}}
 	for _, w := range inLine(s.queues) {
@@ -146,7 +148,8 @@ func bare(err error, master string) string {
 
 // lockSight is what the masters say of a lock.
 func lockSight(seen redlock.Inspection, err error) *sight {
-	s := &sight{err: err, held: seen.Held, rows: [][]string{{"MASTER", "HOLDER", "COUNT", "LEFT", "TOKEN"}}, having: [][]string{{"READER", "LEFT"}}}
+	s := &sight{err: err, held: seen.Held, report: inspectionAsJSON(seen, err)}
+	s.rows, s.having = [][]string{{"MASTER", "HOLDER", "COUNT", "LEFT", "TOKEN"}}, [][]string{{"READER", "LEFT"}}
 	naming := 0
 	for _, m := range seen.Masters {
 		row := []string{"-", "-", "-", "-"}
@@ -172,7 +175,6 @@ func lockSight(seen redlock.Inspection, err error) *sight {
 	} else {
 		s.verdict = s.free(seen.Left)
 	}
-	s.report = inspectionAsJSON(seen, err)
 	return s
 }
 
@@ -233,7 +235,8 @@ func mayKeep(holder string) bool { return strings.Contains(holder, ":k") }
 
 // permitsSight is what the masters say of permits.
 func permitsSight(seen redlock.SemaphoreInspection, err error) *sight {
-	s := &sight{err: err, held: len(seen.Slots) > 0, rows: [][]string{{"MASTER", "HELD", "WAITING"}}, having: [][]string{{"SLOT", "HOLDER", "LEFT", "TOKEN"}}}
+	s := &sight{err: err, held: len(seen.Slots) > 0, report: permitsAsJSON(seen, err)}
+	s.rows, s.having = [][]string{{"MASTER", "HELD", "WAITING"}}, [][]string{{"SLOT", "HOLDER", "LEFT", "TOKEN"}}
 	for _, m := range seen.Masters {
 		s.add(m.Master, []string{fmt.Sprint(len(m.Slots)), fmt.Sprint(len(m.Queue))}, m.Guard, m.Queue, m.Err)
 	}
@@ -244,6 +247,5 @@ func permitsSight(seen redlock.SemaphoreInspection, err error) *sight {
 	if !s.held {
 		s.verdict = "no permit is held"
 	}
-	s.report = permitsAsJSON(seen, err)
 	return s
 }

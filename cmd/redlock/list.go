@@ -22,23 +22,25 @@ func (l *listCmd) Run(std streams, from origins) error {
 	if l.Limit < 1 {
 		return fail(exitUsage, "--limit: %d is not a number from 1 on", l.Limit)
 	}
-	return l.run(std, from, &l.fleetFlags, "redlock list "+l.Pattern, l.JSON, func(ctx context.Context, client *redlock.Client, out *page) error {
-		all, err := client.List(ctx, l.Pattern, l.Limit)
-		switch {
-		case err != nil:
-			return fail(codeOf(err), "%w", err)
-		case l.JSON:
-			out.json(listReport(all))
-		case l.Names:
-			out.names(all)
-		default:
-			out.list(all)
-		}
-		if len(all.Locks) == 0 {
-			return quiet(exitNo)
-		}
-		return nil
-	})
+	return l.run(std, from, &l.fleetFlags, "redlock list "+l.Pattern, l.JSON, l.look)
+}
+
+func (l *listCmd) look(ctx context.Context, client *redlock.Client, out *page) error {
+	all, err := client.List(ctx, l.Pattern, l.Limit)
+	switch {
+	case err != nil:
+		return fail(codeOf(err), "%w", err)
+	case l.JSON:
+		out.json(listReport(all))
+	case l.Names:
+		out.names(all)
+	default:
+		out.list(all)
+	}
+	if len(all.Locks) == 0 {
+		return quiet(exitNo)
+	}
+	return nil
 }
 
 // names prints each name once.

@@ -52,9 +52,11 @@ type watchFlag struct {
 	Watch interval `help:"Look again every second, or every 5s with --watch=5s, until a signal comes. On a terminal, in place."`
 }
 
-// run calls look once, or as often as --watch asks, and prints the page. What look returns is how the command
-// ends. title says what is watched.
-func (w watchFlag) run(std streams, from origins, fleet *fleetFlags, title string, asJSON bool, look func(context.Context, *redlock.Client, *page) error) error {
+// look asks the masters, and puts what they say on the page. What it returns is how the command ends.
+type look func(ctx context.Context, client *redlock.Client, out *page) error
+
+// run looks once, or as often as --watch asks, and prints the page. title says what is watched.
+func (w watchFlag) run(std streams, from origins, fleet *fleetFlags, title string, asJSON bool, once look) error {
 	client, err := fleet.openToLook(from, std.err)
 	if err != nil {
 		return err
@@ -64,7 +66,7 @@ func (w watchFlag) run(std streams, from origins, fleet *fleetFlags, title strin
 		ctx, cancel := lookContext()
 		defer cancel()
 		out := pageFor(std.out)
-		end := look(ctx, client, out)
+		end := once(ctx, client, out)
 		if err := out.on(std.out); err != nil {
 			return err
 		}
@@ -81,7 +83,7 @@ func (w watchFlag) run(std streams, from origins, fleet *fleetFlags, title strin
 	for {
 		out := pageFor(std.out)
 		ctx, cancel := context.WithTimeout(ended, lookLimit)
-		err := look(ctx, client, out)
+		err := once(ctx, client, out)
 		cancel()
 		if ended.Err() != nil {
 			return bySignal(ended)
