@@ -80,14 +80,13 @@ func (h *helpCmd) Run(std streams) error {
 
 // printExitCodes prints what each exit code means, for each command.
 func printExitCodes(out io.Writer) error {
-	text := "Exit codes:\n"
-	for _, e := range exitCodes {
+	all := slices.Clone(exitCodes)
+	for i, e := range all {
 		if e.of != "" {
-			e.means = e.of + ": " + e.means
+			all[i].means = e.of + ": " + e.means
 		}
-		text += e.line()
 	}
-	_, err := io.WriteString(out, text+"\nThe command of redlock run may end with the same codes. Whenever redlock itself\n"+
+	_, err := io.WriteString(out, explained(all)+"\nThe command of redlock run may end with the same codes. Whenever redlock itself\n"+
 		"has a reason for a code from 64 on, it says so on stderr.\n")
 	return err
 }
@@ -108,21 +107,22 @@ func exitSection(command string, asks bool) string {
 	if len(own) == 0 {
 		return ""
 	}
-	text := "\nExit codes:\n"
-	for _, e := range own {
-		text += e.line()
-	}
-	return text
+	return "\n" + explained(own)
 }
 
-// line is what help says of a code, in more than one line if 80 columns are too few.
-func (e meaning) line() string {
-	code := fmt.Sprint(e.code)
-	if e.code == exitSignal {
-		code = "128+n"
+// explained says what codes mean, in more than one line if 80 columns are too few.
+func explained(codes []meaning) string {
+	var text strings.Builder
+	text.WriteString("Exit codes:\n")
+	for _, e := range codes {
+		code := fmt.Sprint(e.code)
+		if e.code == exitSignal {
+			code = "128+n"
+		}
+		if e.own {
+			code = "*"
+		}
+		fmt.Fprintf(&text, "  %5s  %s\n", code, hang(e.means, 9))
 	}
-	if e.own {
-		code = "*"
-	}
-	return fmt.Sprintf("  %5s  %s\n", code, hang(e.means, 9))
+	return text.String()
 }

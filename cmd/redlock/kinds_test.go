@@ -12,31 +12,19 @@ import (
 // reads is what a script says when it has begun, and waits for its end.
 const reads = `echo "slot $REDLOCK_SLOT."; echo ready; read x; exit 0`
 
-// Commands under --shared run together, and not beside one that is not shared.
+// Commands under --shared run together. TestTexts shows that they do not beside one that is not shared.
 func TestRunShared(t *testing.T) {
 	_, flags := masters(t, 3)
-	shared := func() (*invocation, interface{ Close() error }) {
+	for range 2 {
 		i, in := withStdin(t, command(t, line("run", flags, "--shared", "--name", "n", "--", "sh", "-c", reads)...))
 		i.ready()
-		return i, in
+		defer i.wantCode(0)
+		defer in.Close()
+		if got := i.stdout.String(); !strings.HasPrefix(got, "slot .") {
+			t.Errorf("a command that reads is told %q, want no slot", got)
+		}
 	}
-	one, end := shared()
-	two, endTwo := shared()
-	command(t, line("run", flags, "--no-wait", "--name", "n", "--", "true")...).start().wantCode(exitTaken)
-	if got := one.stdout.String(); !strings.HasPrefix(got, "slot .") {
-		t.Errorf("a command that reads is told %q, want no slot", got)
-	}
-	i := command(t, line("inspect", flags, "n")...).start().wantCode(0)
-	i.wantOutput("held by 2 readers: 3 of 3 masters say so", "READER")
-	end.Close()
-	endTwo.Close()
-	one.wantCode(0)
-	two.wantCode(0)
-	i, in := withStdin(t, command(t, line("run", flags, "--name", "n", "--", "sh", "-c", reads)...))
-	i.ready()
-	command(t, line("run", flags, "--shared", "--no-wait", "--name", "n", "--", "true")...).start().wantCode(exitTaken)
-	in.Close()
-	i.wantCode(0)
+	command(t, line("inspect", flags, "n")...).start().wantCode(0).wantOutput("held by 2 readers: 3 of 3 masters say so", "READER")
 }
 
 // At most K commands run under --permits K, each in a slot of its own; inspect and unlock know of them.

@@ -52,11 +52,11 @@ func (p *page) table(rows [][]string, flexible ...int) {
 		widths[widest]--
 	}
 	for _, row := range rows {
-		line := ""
+		var line strings.Builder
 		for i, cell := range row {
-			line += fmt.Sprintf("%-*s  ", widths[i], cut(cell, widths[i]))
+			fmt.Fprintf(&line, "%-*s  ", widths[i], cut(cell, widths[i]))
 		}
-		p.WriteString(strings.TrimRight(line, " ") + "\n")
+		p.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	}
 }
 

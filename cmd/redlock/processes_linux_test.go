@@ -42,7 +42,8 @@ func TestRunPauses(t *testing.T) {
 func TestRunPausedForTooLong(t *testing.T) {
 	t.Parallel()
 	fleet, flags := masters(t, 3)
-	i := command(t, line("run", flags, "--name", "n", "--lease=1s", "--grace=300ms", "--", "sh", "-c", "echo $$; "+stubborn)...).start()
+	i := command(t, line("run", flags, "--name", "n", "--lease=1s", "--grace=300ms", "--",
+		"sh", "-c", "trap '' TERM; echo $$; echo ready; while :; do sleep 0.02; done")...).start()
 	i.ready()
 	i.signal(unix.SIGTSTP)
 	eventually(t, "the hold has ended", func() bool { return free(fleet, "n") })

@@ -90,10 +90,7 @@ func TestRunSeveralNames(t *testing.T) {
 
 func TestRunChecksTheCommandFirst(t *testing.T) {
 	fleet, flags := masters(t, 3)
-	script := filepath.Join(t.TempDir(), "not-executable")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	script := write(t, "not-executable", "#!/bin/sh\n", 0o600)
 	for _, c := range []struct {
 		command string
 		want    int
@@ -116,10 +113,7 @@ func TestRunChecksTheCommandFirst(t *testing.T) {
 // A file that LookPath accepts but the kernel does not.
 func TestRunCommandDoesNotStart(t *testing.T) {
 	fleet, flags := masters(t, 3)
-	script := filepath.Join(t.TempDir(), "no-format")
-	if err := os.WriteFile(script, []byte("neither a program nor a script"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	script := write(t, "no-format", "neither a program nor a script", 0o700)
 	command(t, line("run", flags, "--name", "n", "--", script)...).start().wantCode(exitNotExecutable)
 	eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
 }

@@ -125,10 +125,7 @@ func TestUnixSockets(t *testing.T) {
 	var dirs []string
 	for range 3 {
 		_, dir := redisserver.Start(t, func(_, dir string) []string {
-			acl := filepath.Join(dir, "acl")
-			if err := os.WriteFile(acl, []byte("user default off\nuser locks on >open-sesame ~* &* +@all\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			acl := write(t, "acl", "user default off\nuser locks on >open-sesame ~* &* +@all\n", 0o600)
 			return []string{"--port", "0", "--unixsocket", filepath.Join(dir, "s"), "--aclfile", acl}
 		})
 		dirs = append(dirs, dir)
