@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"syscall"
@@ -72,21 +73,14 @@ func descendants(root int) []process {
 }
 
 // processes reads the process table. It leaves out processes that end meanwhile.
-func processes() []process {
-	entries, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil
-	}
-	var all []process
+func processes() (all []process) {
+	entries, _ := os.ReadDir("/proc") // none without it
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
 		if err != nil {
 			continue
 		}
-		stat, err := os.ReadFile("/proc/" + entry.Name() + "/stat")
-		if err != nil {
-			continue
-		}
+		stat, _ := os.ReadFile("/proc/" + entry.Name() + "/stat") // empty if it has ended
 		if p, ok := parseStat(pid, stat); ok {
 			all = append(all, p)
 		}
@@ -97,17 +91,10 @@ func processes() []process {
 // parseStat parses "pid (name) state parent group …", see proc(5). The name may contain anything, even
 // brackets and spaces; what follows contains no brackets.
 func parseStat(pid int, stat []byte) (process, bool) {
-	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(fields) < 3 {
+	p, state := process{pid: pid}, ""
+	behind := stat[bytes.LastIndexByte(stat, ')')+1:]
+	if _, err := fmt.Sscan(string(behind), &state, &p.parent, &p.group); err != nil {
 		return process{}, false
 	}
-	parent, err := strconv.Atoi(string(fields[1]))
-	if err != nil {
-		return process{}, false
-	}
-	group, err := strconv.Atoi(string(fields[2]))
-	if err != nil {
-		return process{}, false
-	}
-	return process{pid: pid, parent: parent, group: group}, true
+	return p, true
 }

@@ -107,25 +107,19 @@ func (c *child) forward(sig os.Signal, valid func() bool) {
 	if !ok {
 		return
 	}
-	if s == unix.SIGPIPE {
-		return
-	}
-	if s == unix.SIGTSTP {
+	switch s {
+	case unix.SIGPIPE: // was for redlock
+	case unix.SIGTSTP:
 		c.pause(valid)
-		return
-	}
-	if s == unix.SIGINT || s == unix.SIGQUIT {
-		if !c.own && foreground() {
-			return // the terminal has already sent it to the command
+	case unix.SIGINT, unix.SIGQUIT:
+		if c.own || !foreground() { // otherwise the terminal has already sent it to the command
+			c.signal(s)
 		}
+	case unix.SIGTERM, unix.SIGHUP:
 		c.signal(s)
-		return
+	default:
+		_ = unix.Kill(c.pid, s)
 	}
-	if s == unix.SIGTERM || s == unix.SIGHUP {
-		c.signal(s)
-		return
-	}
-	_ = unix.Kill(c.pid, s)
 }
 
 // pause stops the command and redlock until somebody continues redlock.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"example.com/redlock/redlock"
@@ -17,102 +18,177 @@ type clientsCmd struct {
 
 // Run prints who uses the masters.
 func (c *clientsCmd) Run(std streams, from origins) error {
-	client, err := c.openToLook(from, std.err)
-	if err != nil {
-		return err
+	return c.run(std, from, &c.fleetFlags, "redlock clients", c.JSON, c.look)
+}
+
+func (c *clientsCmd) look(ctx context.Context, client *redlock.Client, out *page) error {
+	all, err := client.Clients(ctx)
+	switch {
+	case err != nil:
+		return fail(codeOf(err), "%w", err)
+	case c.JSON:
+		out.json(clientsReport(all))
+	default:
+		out.clients(all, time.Now())
 	}
-	defer closeWithin(client, unlockLimit)
-	return c.run(std, "redlock clients", c.JSON, func(ctx context.Context, out page) error {
-		all, err := client.Clients(ctx)
-		if err != nil {
-			return fail(codeOf(err), "%w", err)
-		}
-		if c.JSON {
-			err = encode(out, clientsReport(all))
-		} else {
-			err = printClients(out, all, time.Now())
-		}
-		if err != nil {
-			return err
-		}
-		return quiet(clientsCode(all))
-	})
+	return quiet(clientsCode(all))
 }
 
 // stale is after how long without a word a client is mentioned. It says something every 12 to 18 s.
 const stale = 30 * time.Second
 
-// printClients prints a line for each client, and what there is to say about their sets of masters.
-func printClients(out page, all []redlock.ClientInfo, now time.Time) error {
+// clients prints a line for each client, and what there is to say about their sets of masters.
+func (p *page) clients(all []redlock.ClientInfo, now time.Time) {
 	if len(all) == 0 {
-		return out.say("no client uses these masters, or none keeps a record")
+		p.say("no client uses these masters, or none keeps a record")
+		return
 	}
 	sets := setsInUse(all)
 	rows := [][]string{{"NAME", "HOST", "PID", "UP", "SEEN", "HOLDS", "WAITS", "SET", "AT", "VERSION"}}
 	var notes []string
 	for _, c := range all {
-		label := ""
-		for _, s := range sets {
-			if s.one.Terms.Text() == c.Terms.Text() {
-				label = s.label
-			}
-		}
+		set := sets[slices.IndexFunc(sets, func(s *setInUse) bool { return s.Terms.Text() == c.Terms.Text() })]
 		rows = append(rows, []string{
 			c.Name, c.Host, fmt.Sprint(c.PID), age(now.Sub(c.Since)), age(c.Seen), fmt.Sprint(c.Holds), fmt.Sprint(c.Waits),
-			label, fmt.Sprintf("%d/%d", c.At, len(c.Terms.Masters)), c.Version,
+			set.label, fmt.Sprintf("%d/%d", c.At, len(c.Terms.Masters)), c.Version,
 		})
 		if c.Seen > stale {
 			notes = append(notes, fmt.Sprintf("%v has not been heard of for %s: it may be dead", &c, age(c.Seen)))
 		}
 	}
-	if err := out.table(rows, 0, 1, 9); err != nil {
-		return err
-	}
-	notes = append(notes, "")
-	for i, s := range sets {
-		use := "use"
-		if s.clients == 1 {
-			use = "uses"
-		}
-		t := &s.one.Terms
-		note := fmt.Sprintf("%s: %s %s %s: %v; leases up to %v, guard %s", s.label, counted(s.clients, "client", "clients"), use, counted(len(t.Masters), "master", "masters"), t, ms(t.Lease), guardOf(t))
-		if t.Part != "" {
-			note += fmt.Sprintf("; set %q of %s", t.Part, t.Route())
-		}
-		notes = append(notes, note)
-		for _, other := range sets[:i] {
-			notes = append(notes, s.against(other).say(s, other))
+	p.table(rows, 0, 1, 9)
+	p.say(append(notes, "")...)
+	for _, s := range sets {
+		p.say(s.String())
+		for _, r := range s.relations {
+			p.say(r.String())
 		}
 	}
-	for _, note := range notes {
-		if err := out.say(note); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-// guardOf returns the restart guard of clients.
-func guardOf(t *redlock.Terms) string {
-	if t.Guard == 0 {
-		return "off"
+// clientsCode returns the exit code: whether there are sets whose majorities need not meet.
+func clientsCode(all []redlock.ClientInfo) int {
+	for _, s := range setsInUse(all) {
+		if slices.ContainsFunc(s.relations, func(r relation) bool { return !r.safe() }) {
+			return exitNo
+		}
 	}
-	return ms(t.Guard).String()
+	return exitOK
+}
+
+// setInUse is how some clients use the masters: with the same masters, leases and guard.
+type setInUse struct {
+	*redlock.ClientInfo        // one of them
+	label               string // A for the one that most use
+	clients             int
+	relations           []relation // with those that more clients use
+}
+
+// setsInUse returns how clients use the masters, as most do first.
+func setsInUse(clients []redlock.ClientInfo) (sets []*setInUse) {
+	for i := range clients {
+		c := &clients[i]
+		k := slices.IndexFunc(sets, func(s *setInUse) bool { return s.Terms.Text() == c.Terms.Text() })
+		if k < 0 {
+			k, sets = len(sets), append(sets, &setInUse{ClientInfo: c})
+		}
+		sets[k].clients++
+	}
+	slices.SortStableFunc(sets, func(a, b *setInUse) int { return b.clients - a.clients })
+	for i, s := range sets {
+		s.label = fmt.Sprintf("%d", i+1)
+		if i < 26 {
+			s.label = string(rune('A' + i))
+		}
+		for _, other := range sets[:i] {
+			s.relations = append(s.relations, s.against(other))
+		}
+	}
+	return sets
+}
+
+// String says who uses the set, and how.
+func (s *setInUse) String() string {
+	t, use, guard := &s.Terms, "use", "off"
+	if s.clients == 1 {
+		use = "uses"
+	}
+	if t.Guard != 0 {
+		guard = ms(t.Guard).String()
+	}
+	text := fmt.Sprintf("%s: %s %s %s: %v; leases up to %v, guard %s",
+		s.label, counted(s.clients, "client", "clients"), use, counted(len(t.Masters), "master", "masters"), t, ms(t.Lease), guard)
+	if t.Part != "" {
+		text += fmt.Sprintf("; set %q of %s", t.Part, t.Route())
+	}
+	return text
 }
 
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// clientsCode returns the exit code: whether there are sets whose majorities need not meet.
-func clientsCode(all []redlock.ClientInfo) int {
-	sets := setsInUse(all)
-	for i, s := range sets {
-		for _, other := range sets[:i] {
-			if !s.against(other).safe(s, other) {
-				return exitNo
+// relation is what a set has to do with another one that more clients use.
+type relation struct {
+	set, other *setInUse
+	common     int   // masters
+	known      bool  // whether all of their masters are
+	why        error // their clients must not take locks at the same time; nil if they may, as far as is known
+}
+
+// against compares s with another set. Masters that are not known may or may not be the same.
+func (s *setInUse) against(other *setInUse) relation {
+	r := relation{set: s, other: other, known: true, why: s.Conflict(other.ClientInfo)}
+	for _, m := range slices.Concat(s.Terms.Masters, other.Terms.Masters) {
+		r.known = r.known && m.Run != ""
+	}
+	for _, m := range s.Terms.Masters {
+		for _, o := range other.Terms.Masters {
+			if m.Run != "" && m.Run == o.Run {
+				r.common++
 			}
 		}
 	}
-	return exitOK
+	return r
+}
+
+// safe reports whether it is known that clients of both may take locks at the same time. Whoever came
+// second takes none.
+func (r relation) safe() bool {
+	return r.why == nil && r.known || r.set.Terms.Refused || r.other.Terms.Refused
+}
+
+// String says what it is.
+func (r relation) String() string {
+	s, other := r.set, r.other
+	begin := fmt.Sprintf("%s and %s have %s in common: ", other.label, s.label, counted(r.common, "master", "masters"))
+	end := ""
+	for _, side := range []*setInUse{s, other} {
+		if side.Terms.Refused {
+			end = fmt.Sprintf(" %s came second, and takes no lock.", side.label)
+		}
+	}
+	switch a, b := &s.Terms, &other.Terms; {
+	case errors.Is(r.why, redlock.ErrShortGuard):
+		if b.Lease > a.Lease {
+			s, other, a, b = other, s, b, a
+		}
+		return begin + fmt.Sprintf("NOT SAFE: %s takes leases of %v, and %s has a restart guard of %v, so two clients may hold the same name at once after masters restart.%s",
+			s.label, ms(a.Lease), other.label, ms(b.Guard), end)
+	case errors.Is(r.why, redlock.ErrRoute):
+		return begin + fmt.Sprintf("NOT SAFE: %s spreads names over %s, and %s over %s, so two clients may hold the same name at once in different sets.%s",
+			other.label, b.Route(), s.label, a.Route(), end)
+	case r.why != nil:
+		return begin + "NOT SAFE: a majority of one need not meet one of the other, so two clients may hold the same name at once." + end
+	case len(a.Now) > 0 && len(b.Now) > 0 && a.Route() != b.Route():
+		return begin + "the sets that names are spread over are changing, and names that move are locked in both. A rollout is under way until all clients have the same."
+	case a.Part != "" && b.Part != "" && a.Part != b.Part:
+		return begin + "they are two of several sets that names are spread over."
+	case !r.known:
+		return begin + "some masters are not connected, so it cannot be told whether majorities always meet. Look again soon."
+	case r.common == len(a.Masters) && r.common == len(b.Masters):
+		return begin + "they are the same masters, with other leases or guards, which go together."
+	default:
+		return begin + "each majority of one meets each of the other, so both are safe together. A change of the masters is under way until one set is left."
+	}
 }
 
 // clientsJSON is the JSON form. Fields are never removed; new ones may be added.
@@ -137,16 +213,13 @@ type pairJSON struct {
 }
 
 func clientsReport(all []redlock.ClientInfo) clientsJSON {
-	report := clientsJSON{Clients: []*clientJSON{}, Sets: []setJSON{}, Pairs: []pairJSON{}}
-	for i := range all {
-		report.Clients = append(report.Clients, clientAsJSON(&all[i]))
-	}
-	sets := setsInUse(all)
-	for i, s := range sets {
-		report.Sets = append(report.Sets, setJSON{s.one.Terms.String(), len(s.one.Terms.Masters), s.clients})
-		for _, other := range sets[:i] {
-			r := s.against(other)
-			report.Pairs = append(report.Pairs, pairJSON{[2]string{other.one.Terms.String(), s.one.Terms.String()}, r.common, r.known, !errors.Is(r.why, redlock.ErrOverlap), r.safe(s, other)})
+	report := clientsJSON{Sets: []setJSON{}, Pairs: []pairJSON{}}
+	report.Clients = eachAs(all, func(c redlock.ClientInfo) *clientJSON { return clientAsJSON(&c) })
+	for _, s := range setsInUse(all) {
+		report.Sets = append(report.Sets, setJSON{s.Terms.String(), len(s.Terms.Masters), s.clients})
+		for _, r := range s.relations {
+			both, meet := [2]string{r.other.Terms.String(), s.Terms.String()}, !errors.Is(r.why, redlock.ErrOverlap)
+			report.Pairs = append(report.Pairs, pairJSON{both, r.common, r.known, meet, r.safe()})
 		}
 	}
 	return report

@@ -1,7 +1,7 @@
 package main
 
 import (
-	_ "embed"
+	"embed"
 	"io"
 	"slices"
 	"strings"
@@ -14,9 +14,6 @@ type completionCmd struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help is the long help text.
-func (completionCmd) Help() string { return completionHelp }
-
 // Run prints the script that completes the command line of redlock in a shell.
 //
 // The scripts are made from kong's model, and have all they need in them but the names of locks: for
@@ -28,27 +25,20 @@ func (c *completionCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	source := map[string]string{"bash": bashCompletion, "zsh": zshCompletion, "fish": fishCompletion}[c.Shell]
-	script, err := template.New(c.Shell).Funcs(template.FuncMap{
+	script, err := template.New(c.Shell+".tmpl").Funcs(template.FuncMap{
 		"join":   strings.Join,
 		"single": func(text string) string { return strings.ReplaceAll(text, `'`, `'\''`) },
 		"zsh":    strings.NewReplacer(`'`, `'\''`, `[`, `\[`, `]`, `\]`, `:`, `\:`).Replace,
 		"fish":   strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace,
-	}).Parse(source)
+	}).ParseFS(completionScripts, "completion/"+c.Shell+".tmpl")
 	if err != nil {
 		return err
 	}
 	return script.Execute(std.out, completed(parser))
 }
 
-//go:embed completion/bash.tmpl
-var bashCompletion string
-
-//go:embed completion/zsh.tmpl
-var zshCompletion string
-
-//go:embed completion/fish.tmpl
-var fishCompletion string
+//go:embed completion
+var completionScripts embed.FS
 
 // completedCommand is what the templates know of a command.
 type completedCommand struct {
@@ -62,48 +52,35 @@ type completedCommand struct {
 // completedFlag is what the templates know of a flag.
 type completedFlag struct {
 	Name, Short, Help string
-	Takes             string   // what its value is called; empty: it has none
-	File              bool     // its value is a file
-	Values            []string // what its value may be, if that is one of a few
+	Takes             string // what its value is called; empty: it has none
+	File              bool   // its value is a file
 }
 
 func completed(parser *kong.Kong) (list []completedCommand) {
-	var all []string
-	for _, node := range parser.Model.Children {
-		all = append(all, node.Name)
-	}
 	for _, node := range parser.Model.Children {
 		command := completedCommand{Name: node.Name, Help: node.Help, Runs: node.Name == "run"}
 		command.Names = slices.Contains([]string{"run", "hold", "inspect", "list", "unlock"}, node.Name)
-		for _, group := range node.AllFlags(true) {
-			for _, flag := range group {
-				command.Flags = append(command.Flags, completedAs(flag))
+		for _, flag := range slices.Concat(node.AllFlags(true)...) {
+			help, _, _ := strings.Cut(flag.Help, ". ")
+			one := completedFlag{Name: flag.Name, Help: strings.TrimSuffix(help, "."), File: flag.Tag.Get("predictor") == "file"}
+			if flag.Short != 0 {
+				one.Short = string(flag.Short)
 			}
-		}
-		for _, arg := range node.Positional {
-			if arg.Enum != "" {
-				command.Values = arg.EnumSlice()
+			if !flag.IsBool() {
+				one.Takes = strings.ToUpper(flag.Name)
 			}
+			command.Flags = append(command.Flags, one)
 		}
-		if node.Name == "help" {
-			command.Values = append(all, "config", "exit-codes")
+		switch node.Name {
+		case "completion":
+			command.Values = node.Positional[0].EnumSlice()
+		case "help":
+			for _, other := range parser.Model.Children {
+				command.Values = append(command.Values, other.Name)
+			}
+			command.Values = append(command.Values, "config", "exit-codes")
 		}
 		list = append(list, command)
 	}
 	return list
-}
-
-func completedAs(flag *kong.Flag) completedFlag {
-	short, _, _ := strings.Cut(flag.Help, ". ")
-	one := completedFlag{Name: flag.Name, Help: strings.TrimSuffix(short, "."), File: flag.Tag.Get("predictor") == "file"}
-	if flag.Short != 0 {
-		one.Short = string(flag.Short)
-	}
-	if !flag.IsBool() {
-		one.Takes = strings.ToUpper(flag.Name)
-	}
-	if values := flag.Tag.Get("values"); values != "" {
-		one.Values = strings.Split(values, ",")
-	}
-	return one
 }

@@ -62,7 +62,7 @@ func (l *literal) UnmarshalText(text []byte) error {
 // files are the keys whose values are paths, which are relative to the configuration file.
 var files = []string{"password_file", "tls_ca", "tls_cert", "tls_key"}
 
-// configFile is what the file that --config names says. It is a [kong.Resolver].
+// configFile is what the file that --config names says.
 type configFile struct {
 	path   string
 	loaded bool
@@ -70,11 +70,8 @@ type configFile struct {
 	err    error             // why it could not be used
 }
 
-// Validate does nothing: keys have been checked when they were read.
-func (*configFile) Validate(*kong.Application) error { return nil }
-
-// Resolve returns what the file says of flag, unless the environment says something.
-func (c *configFile) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
+// resolve returns what the file says of flag, unless the environment says something.
+func (c *configFile) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 	if len(flag.Envs) == 0 || flag.Name == "config" {
 		return nil, nil // --name of inspect, for example, is not that of run
 	}
@@ -174,4 +171,43 @@ func (c *configFile) exposed() string {
 		return ""
 	}
 	return fmt.Sprintf("everybody on this machine can read the password in %s: chmod o-r %s", c.path, c.path)
+}
+
+// origins has the name to use for each flag in an error, by where its value came from: "--lease" for
+// the command line, "REDLOCK_LEASE" for the environment, "redlock.toml: lease" for a configuration file.
+type origins map[string]string
+
+func originsOf(parsed *kong.Context, file *configFile) origins {
+	from := make(origins)
+	for _, flag := range parsed.Flags() {
+		from[flag.Name] = "--" + flag.Name
+		if _, ok := file.values[flag.Name]; ok {
+			from[flag.Name] = file.path + ": " + strings.ReplaceAll(flag.Name, "-", "_")
+		}
+		for _, variable := range flag.Envs {
+			if _, set := os.LookupEnv(variable); set {
+				from[flag.Name] = variable
+			}
+		}
+	}
+	for _, element := range parsed.Path {
+		if element.Flag != nil && !element.Resolved {
+			from[element.Flag.Name] = "--" + element.Flag.Name
+		}
+	}
+	return from
+}
+
+// onLine reports whether the flag's value is from the command line or is its default.
+func (from origins) onLine(flag string) bool { return from[flag] == "--"+flag }
+
+// rank is higher for a value that wins: 2 on the command line, 1 in the environment, 0 in a file.
+func (from origins) rank(flag string) int {
+	switch {
+	case from.onLine(flag):
+		return 2
+	case strings.HasPrefix(from[flag], "REDLOCK_"):
+		return 1
+	}
+	return 0
 }

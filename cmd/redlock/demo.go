@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"example.com/redlock/internal/history"
@@ -30,9 +33,6 @@ const (
 type demoCmd struct {
 	HTML string `name:"html" placeholder:"FILE" predictor:"file" help:"Also draw what happened, as a web page of one file."`
 }
-
-// Help is the long help text.
-func (*demoCmd) Help() string { return demoHelp }
 
 // Run plays the story, and draws it. The exit code is 0 only if every claim held.
 func (c *demoCmd) Run(std streams) error {
@@ -71,9 +71,11 @@ type demo struct {
 	ink    palette
 	fleet  *redlocktest.Fleet
 	a, b   *redlock.Client
+	start  time.Time
+	holder *guest // who holds the lock, as far as the story is told; nil: nobody
 	room   room
-	time   *timeline
-	claims claims
+	claims []string // as they are printed
+	failed bool     // one of them did not hold
 	record *record
 
 	// revive brings the third master back. Tests replace it to make the claims fail.
@@ -89,7 +91,7 @@ func newDemo(out io.Writer, ink palette) (*demo, error) {
 	for _, m := range d.fleet.Masters() {
 		masters = append(masters, m.Name())
 	}
-	d.record = newRecord(time.Now(), masters)
+	d.record = newRecord(masters)
 	for _, client := range []**redlock.Client{&d.a, &d.b} {
 		var err error
 		*client, err = redlock.New(redlock.Config{
@@ -111,38 +113,126 @@ func (d *demo) close() {
 	for i, client := range []*redlock.Client{d.a, d.b} {
 		if client != nil {
 			_ = client.Close() // releases what a story that broke off still holds
-			d.record.Add(history.Event{What: history.Exited, Who: []string{"A", "B"}[i]})
+			d.record.add(history.Event{What: history.Exited, Who: []string{"A", "B"}[i]})
 		}
 	}
 	d.fleet.Close()
 }
 
-// alive returns which masters are up.
-func (d *demo) alive() []bool {
-	up := make([]bool, demoMasters)
-	for i := range up {
-		up[i] = d.fleet.Master(i).Alive()
-	}
-	return up
-}
-
-// play tells the story and reports whether every claim held.
+// play tells the story and reports whether every claim held. A story that broke off has not shown everything.
 func (d *demo) play(ctx context.Context) bool {
 	fmt.Fprintf(d.out, "%s\n%s\n\n", d.ink.bold("Five Redis masters in this process, two clients A and B, one lock: "+demoName+"."),
 		fmt.Sprintf("A majority is 3 of 5. The lease is %v, renewed every third of it. %s is up, %s is dead.",
 			demoLease, d.ink.good("●"), d.ink.bad("○")))
-	d.time = newTimeline(d.out, d.ink, d.alive)
+	d.start = time.Now()
+	fmt.Fprintf(d.out, "  time  masters  holder   left  %s what happens\n", strings.Repeat(" ", gaugeWidth))
 	if err := d.story(ctx); err != nil {
-		d.time.event("the story breaks off: %s", plain(err))
+		d.event("the story breaks off: %s", plain(err))
 	}
-	took := time.Since(d.time.start)
+	took := time.Since(d.start)
 
 	fmt.Fprintf(d.out, "\n%s\n", d.ink.bold("What was shown, as measured:"))
-	d.claims.print(d.out, d.ink)
-	if !d.claims.allHeld(demoClaims) {
-		fmt.Fprintf(d.out, "\n%s of %d claims, not all of them held, in %s\n", d.ink.bad(fmt.Sprint(len(d.claims.list))), demoClaims, seconds(took))
-		return false
+	fmt.Fprint(d.out, strings.Join(d.claims, ""))
+	held := !d.failed && len(d.claims) == demoClaims
+	all := d.ink.good(fmt.Sprintf("all %d claims held", demoClaims))
+	if !held {
+		all = fmt.Sprintf("%s of %d claims, not all of them held,", d.ink.bad(fmt.Sprint(len(d.claims))), demoClaims)
 	}
-	fmt.Fprintf(d.out, "\n%s in %s\n", d.ink.good(fmt.Sprintf("all %d claims held", demoClaims)), seconds(took))
-	return true
+	fmt.Fprintf(d.out, "\n%s in %s\n", all, seconds(took))
+	return held
+}
+
+// claim adds to what the demo claims to show. facts is a format for what was measured, and args are its arguments.
+func (d *demo) claim(held bool, text, facts string, args ...any) {
+	mark := d.ink.good("✓")
+	if !held {
+		mark, d.failed = d.ink.bad("✗"), true
+	}
+	d.claims = append(d.claims, fmt.Sprintf(" %s %s\n   %s\n", mark, text, d.ink.faint(fmt.Sprintf(facts, args...))))
+}
+
+// event prints one line: when, which masters are alive, who holds the lock and for how much longer, and what
+// happened.
+func (d *demo) event(format string, args ...any) {
+	masters, holder, left, gauge := "", "-", "-", strings.Repeat(" ", gaugeWidth)
+	for _, m := range d.fleet.Masters() {
+		if m.Alive() {
+			masters += d.ink.good("●")
+		} else {
+			masters += d.ink.bad("○")
+		}
+	}
+	if d.holder != nil {
+		valid := max(0, d.holder.Remaining())
+		holder, left, gauge = d.holder.who, seconds(valid), d.gauge(valid)
+	}
+	masters += strings.Repeat(" ", len("masters")-demoMasters)
+	fmt.Fprintf(d.out, "%6s  %s  %-6s  %5s  %s %s\n",
+		seconds(time.Since(d.start)), masters, holder, left, gauge, fmt.Sprintf(format, args...))
+}
+
+const gaugeWidth = 8
+
+// gauge draws what is left of the lease.
+func (d *demo) gauge(left time.Duration) string {
+	full := min(gaugeWidth, int((left*gaugeWidth+demoLease/2)/demoLease))
+	bar, rest := strings.Repeat("▮", full), d.ink.faint(strings.Repeat("▯", gaugeWidth-full))
+	if full <= gaugeWidth/2 {
+		return d.ink.bad(bar) + rest
+	}
+	return d.ink.good(bar) + rest
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
+
+// palette colours text if on is true.
+type palette struct{ on bool }
+
+func (p palette) good(s string) string  { return p.paint("32", s) }
+func (p palette) bad(s string) string   { return p.paint("31", s) }
+func (p palette) faint(s string) string { return p.paint("2", s) }
+func (p palette) bold(s string) string  { return p.paint("1", s) }
+
+func (p palette) paint(code, s string) string {
+	if !p.on || s == "" {
+		return s
+	}
+	return "\x1b[" + code + "m" + s + "\x1b[0m"
+}
+
+// paletteFor turns colours on for a terminal, unless the user has turned them off:
+// https://no-color.org.
+func paletteFor(out *os.File) palette {
+	info, err := out.Stat()
+	terminal := err == nil && info.Mode()&os.ModeCharDevice != 0
+	return palette{on: terminal && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+// room is what the lock guards in the demo. It counts who is inside, and knows nothing about locks.
+type room struct {
+	mu     sync.Mutex
+	inside int
+	most   int      // the largest number that were ever inside at once
+	guests []string // who came in, in order
+}
+
+func (r *room) enter(who string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inside++
+	r.most = max(r.most, r.inside)
+	r.guests = append(r.guests, who)
+}
+
+func (r *room) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.inside--
+}
+
+// log returns who has come in so far, in order, and the largest number that were inside at once.
+func (r *room) log() (guests []string, most int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.guests), r.most
 }

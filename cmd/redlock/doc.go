@@ -12,13 +12,14 @@
 // # Where things are
 //
 // main.go sets up the subcommands, exit.go names the exit codes. run.go has the steps of redlock run:
-// check, lock (acquire.go), start (child_*.go: the command as a process tree, one file per kind of
-// system), supervise (supervise.go, by the rules in escalation.go), unlock. demo.go has the setting of
-// redlock demo, story.go what happens in it, claims.go what it shows, and record.go what --html draws.
+// check, lock (lock.go), start (child_*.go: the command as a process tree, one file per kind of
+// system), supervise (supervise.go), unlock. inspect.go, list.go and clients.go have what is shown of
+// masters, page.go how it is printed, watch.go how often. demo.go has the setting of redlock demo,
+// story.go what happens in it, and record.go what --html draws.
 //
 // # Concurrency
 //
-// The main goroutine takes every decision. Others wait for the lock (acquire.go), start and reap the
+// The main goroutine takes every decision. Others wait for the lock (lock.go), start and reap the
 // command (child_*.go), and play the second contender in the demo. The comment of each function that
 // starts goroutines says what ends them.
 //

@@ -17,18 +17,6 @@ type doctorCmd struct {
 	JSON  bool     `name:"json" help:"Print JSON."`
 }
 
-const doctorHelp = `
-Every master is asked how it is set up and how it does, and a random name is locked there in every way
-that clients lock a name. Nothing else is changed, and no trace of that name is left. It takes two
-seconds or so, and 20 at most.`
-
-const doctorNotes = `
-What each finding means, and what to do, is in docs/doctor.md.
-`
-
-// Help is the long help text.
-func (*doctorCmd) Help() string { return doctorHelp }
-
 // Run prints what is wrong with the masters.
 func (d *doctorCmd) Run(std streams, from origins) error {
 	cfg, err := d.config(time.Duration(d.Lease), from, io.Discard)
@@ -41,12 +29,13 @@ func (d *doctorCmd) Run(std streams, from origins) error {
 	if err != nil {
 		return fail(exitUsage, "%s", asFlags(err, "lease", from))
 	}
+	var out page
 	if d.JSON {
-		err = encode(std.out, report)
+		out.json(report)
 	} else {
-		_, err = io.WriteString(std.out, screen(report))
+		out.screen(report)
 	}
-	switch {
+	switch err := out.on(std.out); {
 	case err != nil:
 		return err
 	case report.Examined < report.Needed:
@@ -60,9 +49,8 @@ func (d *doctorCmd) Run(std streams, from origins) error {
 // indent is where a verdict begins: behind the severity and the check.
 const indent = 27
 
-// screen returns the report for a person. It is plain text of 80 columns.
-func screen(r doctor.Report) string {
-	var b strings.Builder
+// screen prints the report for a person. It is plain text of 80 columns.
+func (p *page) screen(r doctor.Report) {
 	many := make(map[doctor.Severity]int)
 	for _, f := range r.Findings {
 		many[f.Severity]++
@@ -78,23 +66,20 @@ func screen(r doctor.Report) string {
 		default:
 			said = strings.Join(f.Masters, ", ") + ": " + said
 		}
-		fmt.Fprintf(&b, "%-8s %-17s %s\n", severity, f.ID, hang(said, indent))
+		fmt.Fprintf(p, "%-8s %-17s %s\n", severity, f.ID, hang(said, indent))
 		if f.Remedy != "" {
-			fmt.Fprintf(&b, "%*s-> %s\n", indent, "", hang(f.Remedy, indent+3))
+			fmt.Fprintf(p, "%*s-> %s\n", indent, "", hang(f.Remedy, indent+3))
 		}
 	}
-	fmt.Fprintf(&b, "\n%s\n", hang(summary(r, many), 0))
-	return b.String()
+	fmt.Fprintf(p, "\n%s\n", hang(summary(r, many), 0))
 }
 
 // summary says in one sentence how things are.
 func summary(r doctor.Report, many map[doctor.Severity]int) string {
 	var rest []string
 	for _, s := range []doctor.Severity{doctor.Error, doctor.Warning, doctor.Note} {
-		if n := many[s]; n == 1 {
-			rest = append(rest, "1 "+s.String())
-		} else if n > 1 {
-			rest = append(rest, fmt.Sprintf("%d %ss", n, s))
+		if n := many[s]; n > 0 {
+			rest = append(rest, counted(n, s.String(), s.String()+"s"))
 		}
 	}
 	found := strings.Join(rest, ", ")
@@ -108,9 +93,4 @@ func summary(r doctor.Report, many map[doctor.Severity]int) string {
 		return fmt.Sprintf("Locks are not safe here, or cannot be had: %s.", found)
 	}
 	return fmt.Sprintf("Locks are safe here: %s.", found)
-}
-
-// hang breaks text into lines of 80 columns, of which all but the first begin with so many spaces.
-func hang(text string, indent int) string {
-	return strings.Join(wrap(text, columns-indent), "\n"+strings.Repeat(" ", indent))
 }

@@ -19,7 +19,7 @@ type fleetFlags struct {
 	Config        string    `env:"REDLOCK_CONFIG" placeholder:"FILE" predictor:"file" help:"A file with settings (redlock help config); flags and variables win over it."`
 	Masters       addresses `env:"REDLOCK_MASTERS" placeholder:"URL" help:"The independent Redis masters, an odd number of them: host:port, redis:// or rediss:// (TLS) URLs, unix:///path or /path for a socket. Every process must name the same ones. Passwords belong elsewhere: others can read a command line."`
 	Username      string    `env:"REDLOCK_USERNAME" help:"The user for masters whose URL names none."`
-	Password      secret    `hidden:"" env:"REDLOCK_PASSWORD"`
+	Password      string    `hidden:"" env:"REDLOCK_PASSWORD"` // a flag only for its variable and key: see credentials
 	PasswordFile  string    `env:"REDLOCK_PASSWORD_FILE" placeholder:"FILE" predictor:"file" help:"A file with the password for masters whose URL has none. The password itself can be in $$REDLOCK_PASSWORD."`
 	TLSCA         string    `name:"tls-ca" env:"REDLOCK_TLS_CA" placeholder:"FILE" predictor:"file" help:"The certificate authorities that rediss:// masters are checked against (PEM). Default: those of the system."`
 	TLSCert       string    `name:"tls-cert" env:"REDLOCK_TLS_CERT" placeholder:"FILE" predictor:"file" help:"The certificate that rediss:// masters ask for (PEM)."`
@@ -34,23 +34,6 @@ type fleetFlags struct {
 
 	onlyLooks bool // is not worth a record of its own on the masters
 	trace     *redlocktrace.Trace
-}
-
-// addresses are masters, separated by commas.
-type addresses []string
-
-// Decode parses what the user wrote. A comma at the end is followed by an address that is missing, as one at
-// the beginning is preceded by one: kong would let the first pass.
-func (a *addresses) Decode(ctx *kong.DecodeContext) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("addresses", &text); err != nil {
-		return err
-	}
-	*a = append(*a, kong.SplitEscaped(text, ',')...)
-	if strings.HasSuffix(text, ",") {
-		*a = append(*a, "")
-	}
-	return nil
 }
 
 // open returns a client that takes locks for lease. It does not wait for the network, so an error is
@@ -92,7 +75,7 @@ func (f *fleetFlags) config(lease time.Duration, from origins, stderr io.Writer)
 	if len(f.Masters) == 0 && from.onLine("masters") {
 		return cfg, fail(exitUsage, "no masters are named: use --masters, REDLOCK_MASTERS, or a file with them and --config (redlock help config)")
 	}
-	if cfg.Masters, err = secrets.into(trimmed(f.Masters), from); err != nil {
+	if cfg.Masters, err = secrets.into(f.Masters, from); err != nil {
 		return cfg, fail(exitUsage, "%w", err)
 	}
 	if cfg.TLS, err = f.tlsConfig(from); err != nil {
@@ -104,7 +87,7 @@ func (f *fleetFlags) config(lease time.Duration, from origins, stderr io.Writer)
 // env returns the variables that lead a redlock inside the command to the same masters: those that
 // this one got as flags. The masters have no password here that they were not given with.
 func (f *fleetFlags) env(from origins) []string {
-	env := []string{"REDLOCK_MASTERS=" + kong.JoinEscaped(trimmed(f.Masters), ',')}
+	env := []string{"REDLOCK_MASTERS=" + kong.JoinEscaped(f.Masters, ',')}
 	for _, one := range []struct{ flag, variable, value string }{
 		{"config", "REDLOCK_CONFIG", absolute(f.Config)},
 		{"username", "REDLOCK_USERNAME", f.Username},
@@ -168,15 +151,6 @@ func (f *fleetFlags) logger(stderr io.Writer) *slog.Logger {
 		return slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
 	return slog.New(newPlainLog(stderr))
-}
-
-// trimmed removes spaces around the elements of a list.
-func trimmed(list []string) []string {
-	out := make([]string, len(list))
-	for i, s := range list {
-		out[i] = strings.TrimSpace(s)
-	}
-	return out
 }
 
 // closeWithin closes client, and waits no longer than limit for that.

@@ -207,15 +207,3 @@ func holders(fleet *redlocktest.Fleet, name string) []string {
 func free(fleet *redlocktest.Fleet, name string) bool {
 	return strings.Join(holders(fleet, name), "") == ""
 }
-
-// wantPrinted checks what print prints where lines may be that wide; want begins with a line break.
-func wantPrinted(t *testing.T, width int, want string, print func(page) error) {
-	t.Helper()
-	var out bytes.Buffer
-	if err := print(page{&out, width}); err != nil {
-		t.Fatal(err)
-	}
-	if want = strings.TrimPrefix(want, "\n"); out.String() != want {
-		t.Errorf("it prints\n%s\nwant\n%s", &out, want)
-	}
-}

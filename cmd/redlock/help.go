@@ -9,28 +9,25 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// columns is how wide the texts are that do not adapt to the terminal.
-const columns = 80
-
-// usages replace kong's lines of usage, which know too little of names.
-var usages = map[string]string{
-	"run":     "redlock run [flags] NAME... -- COMMAND [ARG...]\n       redlock run [flags] -c SCRIPT NAME...",
-	"hold":    "redlock hold [flags] NAME...",
-	"inspect": "redlock inspect [flags] NAME",
-	"unlock":  "redlock unlock --force [flags] NAME",
+// manual is what the help of commands has beside what kong knows: a usage in place of kong's, which knows too
+// little of names; what stands above the flags; and what stands below them.
+var manual = map[string]struct{ usage, detail, notes string }{
+	"run":        {"redlock run [flags] NAME... -- COMMAND [ARG...]\n       redlock run [flags] -c SCRIPT NAME...", runHelp, runNotes},
+	"hold":       {"redlock hold [flags] NAME...", holdHelp, holdNotes},
+	"inspect":    {"redlock inspect [flags] NAME", "", inspectNotes},
+	"doctor":     {"", doctorHelp, doctorNotes},
+	"ui":         {"", uiHelp, ""},
+	"unlock":     {"redlock unlock --force [flags] NAME", "", unlockNotes},
+	"demo":       {"", demoHelp, ""},
+	"completion": {"", completionHelp, ""},
 }
 
-// notes are what stands below the flags.
-var notes = map[string]string{"run": runNotes, "hold": holdNotes, "inspect": inspectNotes, "unlock": unlockNotes, "doctor": doctorNotes}
-
-// Help is the long help text.
-func (*runCmd) Help() string { return runHelp }
-
-// Help is the long help text.
-func (*holdCmd) Help() string { return holdHelp }
-
-// printHelp prints kong's help and, below the flags, the notes of the command and its exit codes.
+// printHelp prints kong's help with that of the manual, and the exit codes.
 func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
+	selected := ctx.Selected()
+	if selected != nil {
+		selected.Detail = manual[selected.Name].detail
+	}
 	out := ctx.Stdout
 	var text strings.Builder
 	ctx.Stdout = &text
@@ -43,16 +40,89 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 		"--name=NAME\n...  ", "--name=NAME      ", // the separator of names is a new line
 		"Show context-sensitive help.", "Print this help and exit.",
 	).Replace(text.String())
-	selected := ctx.Selected()
 	if selected == nil {
 		_, err = io.WriteString(out, help+appNotes)
 		return err
 	}
-	if usage, ok := usages[selected.Name]; ok {
+	texts := manual[selected.Name]
+	if texts.usage != "" {
 		_, rest, _ := strings.Cut(help, "\n")
-		help = "Usage: " + usage + "\n" + rest
+		help = "Usage: " + texts.usage + "\n" + rest
 	}
 	asks := slices.ContainsFunc(selected.Flags, func(f *kong.Flag) bool { return f.Name == "masters" })
-	_, err = fmt.Fprint(out, help, notes[selected.Name], exitSection(selected.Name, asks))
+	_, err = io.WriteString(out, help+texts.notes+exitSection(selected.Name, asks))
 	return err
+}
+
+type helpCmd struct {
+	Topic string `arg:"" optional:"" help:"A command, or one of: config, exit-codes."`
+}
+
+// Run prints what is known of the topic.
+func (h *helpCmd) Run(std streams) error {
+	switch h.Topic {
+	case "exit-codes":
+		return printExitCodes(std.out)
+	case "config":
+		_, err := io.WriteString(std.out, configTopic)
+		return err
+	}
+	args := []string{"--help"}
+	if h.Topic != "" {
+		args = []string{h.Topic, "--help"}
+	}
+	code, err := dispatch(args, std, std.out)
+	if err != nil {
+		return fail(code, "there is no help on %q; see redlock help", h.Topic)
+	}
+	return nil
+}
+
+// printExitCodes prints what each exit code means, for each command.
+func printExitCodes(out io.Writer) error {
+	all := slices.Clone(exitCodes)
+	for i, e := range all {
+		if e.of != "" {
+			all[i].means = e.of + ": " + e.means
+		}
+	}
+	_, err := io.WriteString(out, explained(all)+"\nThe command of redlock run may end with the same codes. Whenever redlock itself\n"+
+		"has a reason for a code from 64 on, it says so on stderr.\n")
+	return err
+}
+
+// exitSection returns what the exit codes of one command mean. Commands that ask masters share some.
+func exitSection(command string, asks bool) string {
+	var own []meaning // one for each code
+	for _, e := range exitCodes {
+		if (e.of != "" || !asks) && !slices.Contains(strings.Split(e.of, ", "), command) {
+			continue
+		}
+		if last := len(own) - 1; last >= 0 && own[last].code == e.code && !own[last].own {
+			own[last].means += "; " + e.means
+			continue
+		}
+		own = append(own, e)
+	}
+	if len(own) == 0 {
+		return ""
+	}
+	return "\n" + explained(own)
+}
+
+// explained says what codes mean, in more than one line if 80 columns are too few.
+func explained(codes []meaning) string {
+	var text strings.Builder
+	text.WriteString("Exit codes:\n")
+	for _, e := range codes {
+		code := fmt.Sprint(e.code)
+		if e.code == exitSignal {
+			code = "128+n"
+		}
+		if e.own {
+			code = "*"
+		}
+		fmt.Fprintf(&text, "  %5s  %s\n", code, hang(e.means, 9))
+	}
+	return text.String()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"time"
 
@@ -121,35 +121,27 @@ type heldLock struct {
 
 // print says what is held, in one write: whoever reads the first line can read them all.
 func (h *holdCmd) print(out io.Writer, holds []*redlock.Hold) error {
-	text, err := h.text(holds)
-	if err == nil {
-		_, err = io.WriteString(out, text)
-	}
-	if err != nil {
-		return fail(exitSoftware, "not told, so not kept: %w", err)
-	}
-	return nil
-}
-
-func (h *holdCmd) text(holds []*redlock.Hold) (string, error) {
-	all := heldReport{Held: make([]heldLock, 0, len(holds))}
-	var lines strings.Builder
+	var all heldReport
+	var text bytes.Buffer
 	for _, hold := range holds {
 		one := heldLock{Name: hold.Name(), Token: hold.Token(), Owner: hold.Owner()}
 		switch slot := hold.Slot(); {
 		case h.Permits > 0:
 			one.Slot = &slot
-			fmt.Fprintf(&lines, "%d %d\n", hold.Token(), slot)
+			fmt.Fprintf(&text, "%d %d\n", hold.Token(), slot)
 		case len(holds) == 1:
-			fmt.Fprintf(&lines, "%d\n", hold.Token())
+			fmt.Fprintf(&text, "%d\n", hold.Token())
 		default:
-			fmt.Fprintf(&lines, "%d %s\n", hold.Token(), hold.Name())
+			fmt.Fprintf(&text, "%d %s\n", hold.Token(), hold.Name())
 		}
 		all.Held = append(all.Held, one)
 	}
-	if !h.JSON {
-		return lines.String(), nil
+	if h.JSON {
+		text.Reset()
+		_ = json.NewEncoder(&text).Encode(all) // into memory
 	}
-	text, err := json.Marshal(all)
-	return string(slices.Concat(text, []byte("\n"))), err
+	if _, err := out.Write(text.Bytes()); err != nil {
+		return fail(exitSoftware, "not told, so not kept: %w", err)
+	}
+	return nil
 }

@@ -2,21 +2,14 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"math"
-	"os"
-	"os/signal"
 	"slices"
+	"strings"
 	"time"
 
 	"example.com/redlock/redlock"
 )
-
-// lookLimit limits how long inspect and unlock take, whatever the masters do.
-const lookLimit = 30 * time.Second
 
 type inspectCmd struct {
 	fleetFlags
@@ -33,143 +26,188 @@ func (i *inspectCmd) Run(std streams, from origins) error {
 	if err != nil {
 		return err
 	}
-	client, err := i.openToLook(from, std.err)
-	if err != nil {
-		return err
-	}
-	defer closeWithin(client, unlockLimit)
-	look := func(ctx context.Context, out page) error { return i.look(ctx, client, name, called, out) }
-	if i.Permits {
-		look = func(ctx context.Context, out page) error { return i.permits(ctx, client, name, called, out) }
-	}
-	return i.run(std, "redlock inspect "+name, i.JSON, look)
-}
-
-// look prints the lock once.
-func (i *inspectCmd) look(ctx context.Context, client *redlock.Client, name, called string, out page) error {
-	seen, err := client.Inspect(ctx, name)
-	if err != nil && len(seen.Masters) == 0 {
-		return refuse(err, called)
-	}
-	show := printTable
-	if i.JSON {
-		show = printJSON
-	}
-	if showErr := show(out, seen, err); showErr != nil {
-		return showErr
-	}
-	if err != nil {
-		return fail(codeOf(err), "%w", err)
-	}
-	if !seen.Held {
-		return quiet(exitNo)
-	}
-	return nil
-}
-
-// lookContext returns a context that ends after lookLimit, or at the first interrupt.
-func lookContext() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
-	return ctx, func() { stop(); cancel() }
-}
-
-// printTable prints one line per master and a verdict, and below that who reads and who waits.
-func printTable(out page, seen redlock.Inspection, err error) error {
-	rows := [][]string{{"MASTER", "HOLDER", "COUNT", "LEFT", "TOKEN"}}
-	var notes []string
-	var queues [][]redlock.Waiter
-	for _, m := range seen.Masters {
-		rows = append(rows, row(m))
-		if m.Err != nil {
-			notes = append(notes, m.Master+": "+bare(m.Err, m.Master))
-		} else if m.Guard > 0 {
-			notes = append(notes, m.Master+": "+noteOf(m.Guard))
+	look := func(ctx context.Context, client *redlock.Client, out *page) error {
+		s := lookAt(ctx, client, name, i.Permits)
+		if s.err != nil && len(s.queues) == 0 {
+			return refuse(s.err, called)
 		}
-		queues = append(queues, m.Queue)
+		if i.JSON {
+			out.json(s.report)
+		} else {
+			s.print(out)
+		}
+		switch {
+		case s.err != nil:
+			return fail(codeOf(s.err), "%w", s.err)
+		case !s.held:
+			return quiet(exitNo)
+		}
+		return nil
 	}
-	if err := out.table(rows, 0); err != nil {
-		return err
-	}
-	return errors.Join(out.below(notes, verdict(seen, err)), printReaders(out, seen), printQueue(out, queues))
+	return i.run(std, from, &i.fleetFlags, "redlock inspect "+name, i.JSON, look)
 }
 
-// below prints what is to be said about masters, and the verdict.
-func (p page) below(notes []string, verdict string) error {
-	for _, line := range append(notes, "", verdict) {
-		if err := p.say(line); err != nil {
-			return err
+// sight is what the masters say of a name, of its lock or of its permits.
+type sight struct {
+	err     error // too few masters answered
+	held    bool
+	verdict string             // what they say together, in one line
+	rows    [][]string         // a heading, and what each of them says
+	notes   []string           // what else there is to say of some
+	guards  []time.Duration    // of those that answered
+	queues  [][]redlock.Waiter // of each
+	having  [][]string         // a heading, and those that have the name together
+	report  any                // the JSON form
+}
+
+// lookAt asks the masters for a name.
+func lookAt(ctx context.Context, client *redlock.Client, name string, permits bool) *sight {
+	if permits {
+		return permitsSight(client.Semaphore(name, 0).Inspect(ctx)) // how many there are does not matter
+	}
+	return lockSight(client.Inspect(ctx, name))
+}
+
+// add adds what a master says: a row behind its name, of question marks if it did not answer.
+func (s *sight) add(master string, row []string, guard time.Duration, queue []redlock.Waiter, err error) {
+	switch {
+	case err != nil:
+		row = slices.Repeat([]string{"?"}, len(row))
+		s.notes = append(s.notes, master+": "+bare(err, master))
+	case guard > 0:
+		s.notes = append(s.notes, master+": restarted: grants nothing for another "+rounded(guard))
+	}
+	if err == nil {
+		s.guards = append(s.guards, guard)
+	}
+	s.rows, s.queues = append(s.rows, append([]string{master}, row...)), append(s.queues, queue)
+}
+
+// need is how many masters are a majority.
+func (s *sight) need() int { return len(s.queues)/2 + 1 }
+
+// print prints one line per master and a verdict, and below that who has the name together and who waits.
+func (s *sight) print(out *page) {
+	verdict := s.verdict
+	if s.err != nil {
+		verdict = fmt.Sprintf("unknown: %d of %d masters answered, %d are needed", len(s.guards), len(s.queues), s.need())
+	}
+	out.table(s.rows, 0)
+	out.say(append(s.notes, "", verdict)...)
+	out.nextTable(s.having)
+	rows := [][]string{{"WAITER", "FOR", "MASTERS"}}
+	for _, w := range inLine(s.queues) {
+		what := "the lock"
+		switch {
+		case w.Permits > 0:
+			what = fmt.Sprintf("one of %d permits", w.Permits)
+		case w.Shared:
+			what = "reading"
+		}
+		rows = append(rows, []string{named(w.Owner, w.Client), what, fmt.Sprintf("%d of %d", w.masters, len(s.queues))})
+	}
+	out.nextTable(rows)
+}
+
+// queued is a waiter, and at how many masters it stands in the queue.
+type queued struct {
+	redlock.Waiter
+	masters int
+}
+
+// inLine makes one queue of those of the masters: each waiter once, where it stands first.
+func inLine(queues [][]redlock.Waiter) (line []queued) {
+	for place := 0; ; place++ {
+		longer := false
+		for _, queue := range queues {
+			if place >= len(queue) {
+				continue
+			}
+			longer = true
+			w := queue[place]
+			i := slices.IndexFunc(line, func(q queued) bool { return q.Owner == w.Owner })
+			if i < 0 {
+				i, line = len(line), append(line, queued{Waiter: w})
+			}
+			line[i].masters++
+			line[i].Permits = max(line[i].Permits, w.Permits)
+		}
+		if !longer {
+			return line
 		}
 	}
-	return nil
 }
 
-func row(m redlock.MasterState) []string {
-	if m.Err != nil {
-		return []string{m.Master, "?", "?", "?", "?"}
+// bare returns the text of err, if any, without the name of the master, which is printed beside it.
+func bare(err error, master string) string {
+	if err == nil {
+		return ""
 	}
-	holder, count, left, token := "-", "-", "-", "-"
-	if m.Holder != "" {
-		holder, count, left = short(holderOf(m.Holder, nil, len(m.Readers))), fmt.Sprint(m.Count), rounded(m.Left)
-	}
-	if m.Holder == shared {
-		count = "-"
-	}
-	if m.Token > 0 {
-		token = fmt.Sprint(m.Token)
-	}
-	return []string{m.Master, holder, count, left, token}
+	return strings.TrimPrefix(err.Error(), master+": ")
 }
 
-// noteOf says why a master grants nothing yet.
-func noteOf(guard time.Duration) string {
-	return "restarted: grants nothing for another " + rounded(guard)
-}
-
-// verdict says in one line what the masters say together.
-func verdict(seen redlock.Inspection, err error) string {
+// lockSight is what the masters say of a lock.
+func lockSight(seen redlock.Inspection, err error) *sight {
+	s := &sight{err: err, held: seen.Held, report: inspectionAsJSON(seen, err)}
+	s.rows, s.having = [][]string{{"MASTER", "HOLDER", "COUNT", "LEFT", "TOKEN"}}, [][]string{{"READER", "LEFT"}}
 	naming := 0
-	var guards []time.Duration // of the masters that answered
 	for _, m := range seen.Masters {
-		if m.Err == nil {
-			guards = append(guards, m.Guard)
+		row := []string{"-", "-", "-", "-"}
+		if m.Holder != "" {
+			row = []string{short(holderOf(m.Holder, nil, len(m.Readers))), fmt.Sprint(m.Count), rounded(m.Left), "-"}
 		}
+		if m.Holder == shared {
+			row[1] = "-"
+		}
+		if m.Token > 0 {
+			row[3] = fmt.Sprint(m.Token)
+		}
+		s.add(m.Master, row, m.Guard, m.Queue, m.Err)
 		if seen.Holder != "" && m.Holder == seen.Holder {
 			naming++
 		}
 	}
-	of := len(seen.Masters)
-	need := of/2 + 1
-	if err != nil {
-		return fmt.Sprintf("unknown: %d of %d masters answered, %d are needed", len(guards), of, need)
+	for _, r := range seen.Readers {
+		s.having = append(s.having, []string{named(r.Owner, r.Client), rounded(r.Left)})
 	}
 	if seen.Held {
-		end := "it never expires"
-		if seen.Left != never {
-			end = fmt.Sprintf("free in at most %s unless renewed", rounded(seen.Left))
-		}
-		by := "held by "
-		if mayKeep(seen.Holder) {
-			by = "held or kept by "
-		}
-		by += holderOf(seen.Holder, seen.Client, len(seen.Readers))
-		if seen.For > 0 {
-			by += " for " + howLong(seen.For)
-		}
-		if seen.Client != nil {
-			by += ", owner " + seen.Holder
-		}
-		return fmt.Sprintf("%s: %d of %d masters say so; %s", by, naming, of, end)
+		s.verdict = heldBy(seen, naming)
+	} else {
+		s.verdict = s.free(seen.Left)
 	}
-	line := fmt.Sprintf("free: no %d of %d masters name the same owner", need, of)
+	return s
+}
+
+// heldBy says who has a lock, as so many masters say.
+func heldBy(seen redlock.Inspection, naming int) string {
+	by, end := "held by ", "it never expires"
+	if mayKeep(seen.Holder) {
+		by = "held or kept by "
+	}
+	by += holderOf(seen.Holder, seen.Client, len(seen.Readers))
+	if seen.For > 0 {
+		by += " for " + howLong(seen.For)
+	}
+	if seen.Client != nil {
+		by += ", owner " + seen.Holder
+	}
+	if seen.Left != never {
+		end = fmt.Sprintf("free in at most %s unless renewed", rounded(seen.Left))
+	}
+	return fmt.Sprintf("%s: %d of %d masters say so; %s", by, naming, len(seen.Masters), end)
+}
+
+// free says that nobody has the lock, and what else keeps others from it. left is of what some masters have.
+func (s *sight) free(left time.Duration) string {
+	line := fmt.Sprintf("free: no %d of %d masters name the same owner", s.need(), len(s.queues))
 	switch {
-	case seen.Left == never:
+	case left == never:
 		line += "; what is left on some masters never expires"
-	case seen.Left > 0:
-		line += fmt.Sprintf("; what is left on some masters is gone in at most %s", rounded(seen.Left))
+	case left > 0:
+		line += fmt.Sprintf("; what is left on some masters is gone in at most %s", rounded(left))
 	}
-	if slices.Sort(guards); len(guards) >= need && guards[need-1] > 0 {
-		line += fmt.Sprintf("; nobody can take it for another %s, since masters restarted lately", rounded(guards[need-1]))
+	if guards := slices.Sorted(slices.Values(s.guards)); len(guards) >= s.need() && guards[s.need()-1] > 0 {
+		line += fmt.Sprintf("; nobody can take it for another %s, since masters restarted lately", rounded(guards[s.need()-1]))
 	}
 	return line
 }
@@ -177,112 +215,37 @@ func verdict(seen redlock.Inspection, err error) string {
 // never is the time left of a lock that does not expire.
 const never = time.Duration(math.MaxInt64)
 
-func rounded(d time.Duration) string {
-	if d == never {
-		return "never"
+// shared is what the masters call readers that have a lock together.
+const shared = "shared"
+
+// holderOf says who has a lock.
+func holderOf(holder string, client *redlock.ClientInfo, readers int) string {
+	switch {
+	case holder != shared:
+		return named(holder, client)
+	case readers == 0: // no majority has the same ones
+		return "readers"
 	}
-	if d >= time.Second {
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Millisecond).String()
+	return counted(readers, "reader", "readers")
 }
 
-// howLong returns a duration as the errors of the library do.
-func howLong(d time.Duration) string {
-	if d >= time.Second {
-		return d.Round(time.Second).String()
-	}
-	return d.Round(time.Millisecond).String()
-}
+// mayKeep reports whether the client of a holder keeps locks: if so, nobody knows whether it is done. Its owner's
+// name says so, "uuid:kN".
+func mayKeep(holder string) bool { return strings.Contains(holder, ":k") }
 
-// inspection and master are the JSON form. Fields are never removed; new ones may be added.
-type inspection struct {
-	Name    string      `json:"name"`
-	Held    *bool       `json:"held"` // null when too few masters answered
-	Holder  string      `json:"holder,omitempty"`
-	Client  *clientJSON `json:"client,omitempty"` // of the holder
-	LeftMS  int64       `json:"left_ms"`
-	ForMS   int64       `json:"for_ms"` // how long it has been held; 0 if that is not known
-	Readers []reader    `json:"readers,omitempty"`
-	Error   string      `json:"error,omitempty"`
-	Masters []master    `json:"masters"`
-}
-
-type master struct {
-	Master  string `json:"master"`
-	Holder  string `json:"holder,omitempty"`
-	Count   int    `json:"count"`
-	LeftMS  int64  `json:"left_ms"`
-	Token   int64  `json:"token"`
-	GuardMS int64  `json:"guard_ms"`
-	Error   string `json:"error,omitempty"`
-
-	Readers []reader `json:"readers,omitempty"`
-	Queue   []waiter `json:"queue,omitempty"`
-}
-
-// reader is one of those who hold a lock for reading.
-type reader struct {
-	Owner  string      `json:"owner"`
-	Client *clientJSON `json:"client,omitempty"`
-	LeftMS int64       `json:"left_ms"`
-}
-
-// waiter is one of those who wait, the first one first.
-type waiter struct {
-	Owner   string      `json:"owner"`
-	Client  *clientJSON `json:"client,omitempty"`
-	Shared  bool        `json:"shared,omitempty"`
-	Permits int         `json:"permits,omitempty"`
-}
-
-func readersJSON(readers []redlock.Reader) (list []reader) {
-	for _, r := range readers {
-		list = append(list, reader{r.Owner, clientAsJSON(r.Client), r.Left.Milliseconds()})
-	}
-	return list
-}
-
-func queueJSON(queue []redlock.Waiter) (list []waiter) {
-	for _, w := range queue {
-		list = append(list, waiter{w.Owner, clientAsJSON(w.Client), w.Shared, w.Permits})
-	}
-	return list
-}
-
-// printJSON prints one object.
-func printJSON(out page, seen redlock.Inspection, err error) error {
-	return encode(out, inspectionAsJSON(seen, err))
-}
-
-func inspectionAsJSON(seen redlock.Inspection, err error) inspection {
-	report := inspection{
-		Name: seen.Name, Holder: seen.Holder, Client: clientAsJSON(seen.Client), LeftMS: seen.Left.Milliseconds(), ForMS: seen.For.Milliseconds(),
-		Readers: readersJSON(seen.Readers),
-		Masters: make([]master, 0, len(seen.Masters)),
-	}
-	if err != nil {
-		report.Error = err.Error()
-	}
-	if !errors.Is(err, redlock.ErrNoQuorum) {
-		report.Held = &seen.Held
-	}
+// permitsSight is what the masters say of permits.
+func permitsSight(seen redlock.SemaphoreInspection, err error) *sight {
+	s := &sight{err: err, held: len(seen.Slots) > 0, report: permitsAsJSON(seen, err)}
+	s.rows, s.having = [][]string{{"MASTER", "HELD", "WAITING"}}, [][]string{{"SLOT", "HOLDER", "LEFT", "TOKEN"}}
 	for _, m := range seen.Masters {
-		entry := master{
-			Master: m.Master, Holder: m.Holder, Count: m.Count,
-			LeftMS: m.Left.Milliseconds(), Token: m.Token, GuardMS: m.Guard.Milliseconds(),
-			Readers: readersJSON(m.Readers), Queue: queueJSON(m.Queue),
-		}
-		if m.Err != nil {
-			entry.Error = bare(m.Err, m.Master)
-		}
-		report.Masters = append(report.Masters, entry)
+		s.add(m.Master, []string{fmt.Sprint(len(m.Slots)), fmt.Sprint(len(m.Queue))}, m.Guard, m.Queue, m.Err)
 	}
-	return report
-}
-
-func encode(out io.Writer, report any) error {
-	enc := json.NewEncoder(out)
-	enc.SetIndent("", "  ")
-	return enc.Encode(report)
+	for _, t := range seen.Slots {
+		s.having = append(s.having, []string{fmt.Sprint(t.Slot), named(t.Owner, t.Client), rounded(t.Left), fmt.Sprint(t.Token)})
+	}
+	s.verdict = counted(len(seen.Slots), "permit is", "permits are") + " held"
+	if !s.held {
+		s.verdict = "no permit is held"
+	}
+	return s
 }

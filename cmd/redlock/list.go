@@ -22,52 +22,43 @@ func (l *listCmd) Run(std streams, from origins) error {
 	if l.Limit < 1 {
 		return fail(exitUsage, "--limit: %d is not a number from 1 on", l.Limit)
 	}
-	client, err := l.openToLook(from, std.err)
-	if err != nil {
-		return err
-	}
-	defer closeWithin(client, unlockLimit)
-	return l.run(std, "redlock list "+l.Pattern, l.JSON, func(ctx context.Context, out page) error {
-		all, err := client.List(ctx, l.Pattern, l.Limit)
-		if err != nil {
-			return fail(codeOf(err), "%w", err)
-		}
-		switch {
-		case l.JSON:
-			err = encode(out, listReport(all))
-		case l.Names:
-			err = printNames(out, all)
-		default:
-			err = printList(out, all)
-		}
-		if err != nil {
-			return err
-		}
-		if len(all.Locks) == 0 {
-			return quiet(exitNo)
-		}
-		return nil
-	})
+	return l.run(std, from, &l.fleetFlags, "redlock list "+l.Pattern, l.JSON, l.look)
 }
 
-// printNames prints each name once.
-func printNames(out page, all redlock.Listing) error {
-	var last string
-	for _, one := range all.Locks {
-		if name := quote.Text(one.Name); name != last {
-			if _, err := fmt.Fprintln(out, name); err != nil {
-				return err
-			}
-			last = name
-		}
+func (l *listCmd) look(ctx context.Context, client *redlock.Client, out *page) error {
+	all, err := client.List(ctx, l.Pattern, l.Limit)
+	switch {
+	case err != nil:
+		return fail(codeOf(err), "%w", err)
+	case l.JSON:
+		out.json(listReport(all))
+	case l.Names:
+		out.names(all)
+	default:
+		out.list(all)
+	}
+	if len(all.Locks) == 0 {
+		return quiet(exitNo)
 	}
 	return nil
 }
 
-// printList prints a line for each name.
-func printList(out page, all redlock.Listing) error {
+// names prints each name once.
+func (p *page) names(all redlock.Listing) {
+	last := ""
+	for _, one := range all.Locks {
+		if name := quote.Text(one.Name); name != last {
+			p.WriteString(name + "\n")
+			last = name
+		}
+	}
+}
+
+// list prints a line for each name.
+func (p *page) list(all redlock.Listing) {
 	if len(all.Locks) == 0 {
-		return out.say("nothing is held")
+		p.say("nothing is held")
+		return
 	}
 	rows := [][]string{{"NAME", "HOLDER", "COUNT", "FOR", "LEFT", "WAIT", "AT", "TOKEN"}}
 	for _, one := range all.Locks {
@@ -90,16 +81,10 @@ func printList(out page, all redlock.Listing) error {
 		}
 		rows = append(rows, []string{one.Name, holder, count, held, age(one.Left), fmt.Sprint(one.Waiting), fmt.Sprint(one.Masters), token})
 	}
-	if err := out.table(rows, 0, 1); err != nil {
-		return err
-	}
+	p.table(rows, 0, 1)
 	if all.More {
-		if err := out.say(""); err != nil {
-			return err
-		}
-		return out.say("There may be more: narrow it down with a pattern, or raise --limit.")
+		p.say("", "There may be more: narrow it down with a pattern, or raise --limit.")
 	}
-	return nil
 }
 
 // listJSON is the JSON form. Fields are never removed; new ones may be added.
@@ -125,13 +110,11 @@ type lockJSON struct {
 }
 
 func listReport(all redlock.Listing) listJSON {
-	report := listJSON{Locks: []lockJSON{}, More: all.More}
-	for _, one := range all.Locks {
-		report.Locks = append(report.Locks, lockJSON{
+	return listJSON{More: all.More, Locks: eachAs(all.Locks, func(one redlock.Listed) lockJSON {
+		return lockJSON{
 			Name: one.Name, Semaphore: one.Semaphore, Held: one.Held, Holder: one.Holder, Client: clientAsJSON(one.Client),
 			Count: one.Count, LeftMS: one.Left.Milliseconds(), ForMS: one.For.Milliseconds(), Token: one.Token,
 			Readers: one.Readers, Slots: one.Slots, Waiting: one.Waiting, Masters: one.Masters,
-		})
-	}
-	return report
+		}
+	})}
 }

@@ -10,27 +10,6 @@ import (
 	"testing"
 )
 
-// stubborn ignores TERM, but reports when it gets it.
-const stubborn = `trap 'echo term' TERM; echo $$; echo ready; while :; do sleep 0.02; done`
-
-// TERM comes once, and KILL after it. TestSupervise has the exact times.
-func TestRunLostTermThenKill(t *testing.T) {
-	t.Parallel()
-	fleet, flags := masters(t, 3)
-	i := command(t, line("run", flags, "--name", "n", "--lease=3s", "--grace=1s", "--", "sh", "-c", stubborn)...).start()
-	i.ready()
-	fleet.Master(0).Kill()
-	fleet.Master(1).Kill()
-	i.wantCode(exitLost).wantError("could not be kept")
-	if running(i.pids()[0]) {
-		t.Error("the command is still running")
-	}
-	_, behind, _ := strings.Cut(i.stderr.String(), "TERM to the command")
-	if got := strings.Count(i.stdout.String(), "term\n"); got != 1 || !strings.Contains(behind, "KILL to the command") {
-		t.Errorf("the command got TERM %d times, and redlock says %q, want one and KILL later", got, &i.stderr)
-	}
-}
-
 // A command that obeys TERM is not killed. redlock reports the loss even if the command ended with 0.
 func TestRunLostCommandObeys(t *testing.T) {
 	t.Parallel()
@@ -40,8 +19,8 @@ func TestRunLostCommandObeys(t *testing.T) {
 	i.ready()
 	fleet.Master(0).Kill()
 	fleet.Master(1).Kill()
-	i.wantCode(exitLost)
-	i.wantOutput("cleaning up\n")
+	i.wantCode(exitLost).wantOutput("cleaning up\n")
+	i.wantError("could not be kept", "TERM to the command")
 	if strings.Contains(i.stderr.String(), "KILL") {
 		t.Errorf("the command was killed: %s", &i.stderr)
 	}
@@ -60,14 +39,13 @@ func TestRunLostUnnoticed(t *testing.T) {
 				t.Fatalf("ForceUnlock = %t, %v", freed, err)
 			}
 			in.Close()
-			i.wantCode(c.want)
-			i.wantError("lost")
+			i.wantCode(c.want).wantError("lost")
 		})
 	}
 }
 
-// What the command started ends with it, whatever process group it is in; on Linux also what made itself a
-// daemon.
+// TERM comes once, and KILL after it. TestSupervise has the exact times. What the command started ends with it,
+// whatever process group it is in; on Linux also what made itself a daemon.
 func TestRunLostKillsTheTree(t *testing.T) {
 	t.Parallel()
 	fleet, flags := masters(t, 3)
@@ -75,11 +53,14 @@ func TestRunLostKillsTheTree(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		script, started = script+` (setsid sh -c 'trap "" TERM; echo $$; while :; do sleep 0.02; done' &) ;`, 3
 	}
-	i := command(t, line("run", flags, "--name", "n", "--lease=2s", "--grace=200ms", "--", "sh", "-c", script+` while :; do sleep 0.02; done`)...).start()
+	i := command(t, line("run", flags, "--name", "n", "--lease=3s", "--grace=1s", "--", "sh", "-c", script+` trap 'echo term' TERM; while :; do sleep 0.02; done`)...).start()
 	eventually(t, "all processes run", func() bool { return len(i.pids()) == started })
 	fleet.Master(0).Kill()
 	fleet.Master(1).Kill()
-	i.wantCode(exitLost)
+	i.wantCode(exitLost).wantError("KILL to the command")
+	if got := strings.Count(i.stdout.String(), "term\n"); got != 1 {
+		t.Errorf("the command got TERM %d times, want once", got)
+	}
 	for _, pid := range i.pids() {
 		if running(pid) {
 			t.Errorf("process %d is still running", pid)

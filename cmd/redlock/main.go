@@ -124,7 +124,7 @@ func newParser(line *cli, helpTo, complainTo io.Writer, exit func(int)) (*kong.K
 		kong.Writers(helpTo, complainTo),
 		kong.Vars{"version": version()},
 		kong.Exit(exit),
-		kong.Resolvers(&line.file),
+		kong.Resolvers(kong.ResolverFunc(line.file.resolve)),
 	)
 }
 

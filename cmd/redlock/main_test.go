@@ -1,14 +1,23 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
+	"math"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"example.com/redlock/redlock"
 )
@@ -128,5 +137,145 @@ func TestCodeOf(t *testing.T) {
 		if got := codeOf(fmt.Errorf("wrapped: %w", c.err)); got != c.want {
 			t.Errorf("codeOf(%v) = %d, want %d", c.err, got, c.want)
 		}
+	}
+}
+
+// Which arguments of redlock run are names, and which are the command.
+func TestNamesOfRun(t *testing.T) {
+	for _, c := range []struct {
+		line    string // after redlock run; _ stands for a space in an argument
+		env     string // REDLOCK_NAME
+		nested  bool
+		names   string
+		script  string
+		command string // none of these: nothing is locked
+	}{
+		{line: "n -- cmd", names: "n", command: "cmd"},
+		{line: "a b -- cmd -x", names: "a b", command: "cmd -x"},
+		{line: "n --no-wait -- cmd", names: "n", command: "cmd"},
+		{line: "--wait 1s n -- cmd", names: "n", command: "cmd"},
+		{line: "--wait=1s n --lease 10s -- cmd", names: "n", command: "cmd"},
+		{line: "-v n -- cmd -- x", names: "n", command: "cmd -- x"},
+		{line: `a\b -- cmd`, names: `a\b`, command: "cmd"},
+		{line: "-c x_y n", names: "n", script: "x y"},
+		{line: "-cx n", names: "n", script: "x"},
+		{line: "-vc x n", names: "n", script: "x"},
+		{line: "--script x a --no-wait b", names: "a b", script: "x"},
+		{line: "-c x n", env: "e", names: "n", script: "x"},
+		{line: "n -c x --", names: "n", script: "x"},
+
+		{line: "--name n cmd -x", names: "n", command: "cmd -x"},
+		{line: "--name n git checkout -- file", names: "n", command: "git checkout -- file"},
+		{line: "--name=n git checkout -- file", names: "n", command: "git checkout -- file"},
+		{line: "git checkout -- file", env: "e", names: "e", command: "git checkout -- file"},
+		{line: "--no-wait cmd", env: "e", names: "e", command: "cmd"},
+		{line: "-- cmd", env: "e", names: "e", command: "cmd"},
+		{line: "-c x", env: "e", names: "e", script: "x"},
+		{line: "n -- cmd", env: "outer", nested: true, names: "n", command: "cmd"},
+		{line: "-c x n", env: "outer", nested: true, names: "n", script: "x"},
+
+		{line: "cmd"},
+		{line: "sh -c x"},
+		{line: "n --no-wait"},
+		{line: "--name a -c x b"},
+		{line: "a --name b -- cmd"},
+		{line: "n --nmae -- cmd"},
+	} {
+		t.Run(c.line+" "+c.env, func(t *testing.T) {
+			t.Setenv("REDLOCK_MASTERS", "m1")
+			t.Setenv("REDLOCK_NAME", c.env)
+			t.Setenv("REDLOCK_TOKEN", "")
+			if c.env == "" {
+				os.Unsetenv("REDLOCK_NAME") // t.Setenv restores it
+			}
+			if c.nested {
+				t.Setenv("REDLOCK_TOKEN", "17")
+			}
+			args := strings.Fields(c.line)
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "_", " ")
+			}
+			line, parsed, _, err := parse(append([]string{"run"}, args...), io.Discard, io.Discard)
+			if err == nil {
+				err = line.Run.check(originsOf(parsed, &line.file))
+			}
+			if c.names == "" {
+				if err == nil {
+					t.Errorf("locks %q and runs %q, want an error (%v)", line.Run.Name, line.Run.Command, err)
+				}
+				return
+			}
+			script := ""
+			if line.Run.Script != nil {
+				script = *line.Run.Script
+			}
+			if err != nil || !slices.Equal(line.Run.Name, strings.Fields(c.names)) || script != c.script || strings.Join(line.Run.Command, " ") != c.command {
+				t.Errorf("locks %q and runs %q, %q (%v), want %q and %q, %q", line.Run.Name, script, line.Run.Command, err, c.names, c.script, c.command)
+			}
+		})
+	}
+}
+
+// A flag means what its text says: 0 does not stand for the default, nor a negative duration for "off".
+func TestDurations(t *testing.T) {
+	const s = time.Second
+	for _, c := range []struct {
+		text                      string
+		positive, patience, guard time.Duration // bad where it is refused
+	}{
+		{"30s", 30 * s, 30 * s, 30 * s},
+		{"0", bad, 0, -1},
+		{"0s", bad, 0, -1},
+		{"-1s", bad, bad, bad},
+		{"30", bad, bad, bad},
+		{"off", bad, bad, -1},
+		{"on", bad, bad, bad},
+		{"", bad, bad, bad},
+	} {
+		var p positive
+		wantDuration(t, "positive", c.text, &p, (*time.Duration)(&p), c.positive)
+		var w patience
+		wantDuration(t, "patience", c.text, &w, (*time.Duration)(&w), c.patience)
+		var g guard
+		wantDuration(t, "guard", c.text, &g, (*time.Duration)(&g), c.guard)
+	}
+}
+
+// bad stands for text that is refused.
+const bad = time.Duration(math.MinInt64)
+
+func wantDuration(t *testing.T, kind, text string, u encoding.TextUnmarshaler, got *time.Duration, want time.Duration) {
+	t.Helper()
+	err := u.UnmarshalText([]byte(text))
+	if err != nil && strings.Contains(err.Error(), strconv.Quote(text)) {
+		*got = bad
+	}
+	if *got != want {
+		t.Errorf("%s from %q = %v, %v, want %v", kind, text, *got, err, want)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	info := &debug.BuildInfo{
+		GoVersion: "go1.26.0", Main: debug.Module{Version: "v1.2.3"},
+		Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}},
+	}
+	if got, want := describe(info), "redlock v1.2.3 0123456789ab+changes go1.26.0"; got != want {
+		t.Errorf("describe = %q, want %q", got, want)
+	}
+	if got, want := describe(&debug.BuildInfo{}), "redlock (devel)"; got != want {
+		t.Errorf("describe of nothing = %q, want %q", got, want)
+	}
+}
+
+func TestPlainLog(t *testing.T) {
+	var out bytes.Buffer
+	log := slog.New(newPlainLog(&out))
+	log.Info("not shown")
+	log.Warn("two words")
+	log.With("name", "n").WithGroup("g").Warn("redlock: renewal failed", "left", time.Second, "err", errors.New("a b"))
+	want := "redlock: two words\nredlock: renewal failed name=n g.left=1s g.err=\"a b\"\n"
+	if out.String() != want {
+		t.Errorf("plainLog wrote\n%s\nwant\n%s", &out, want)
 	}
 }

@@ -77,6 +77,33 @@ Signals:
   programs of a -c SCRIPT may go on without the lock.
 `
 
+// configTopic is the text of redlock help config.
+const configTopic = `Settings can be in a file that --config or REDLOCK_CONFIG names (TOML):
+
+  masters = ["rediss://m1:6379", "rediss://m2:6379", "rediss://m3:6379"]
+  username = "locks"                    # for masters whose URL has no user
+  password_file = "password"            # or password = "…"
+  tls_ca = "ca.pem"
+  tls_cert = "client.pem"
+  tls_key = "client.key"
+  tls_server_name = "redis.example.com"
+  node_timeout = "200ms"
+  max_lease = "30s"
+  restart_guard = "30s"                 # or "off"
+  name = "nightly"                      # or ["account:3", "account:7"]
+  lease = "30s"
+  wait = "1m"
+  grace = "5s"
+  client_name = "reports"               # what others see as the holder
+  verbose = false
+
+  password = "…" takes the place of password_file
+
+Each key is a flag of that name, and is used by the commands that have the flag.
+Flags win over the environment, and that over the file. Paths are relative to
+the file. A key that redlock does not know is an error.
+`
+
 // coprocess is how a shell script uses redlock hold.
 const coprocess = `
   coproc LOCK { redlock hold nightly; }
@@ -128,6 +155,15 @@ const unlockNotes = `
 A holder that is still working is not asked. It learns of its loss at its next
 renewal, after a third of its lease at the latest. Until then, it and the next
 holder work at the same time.
+`
+
+const doctorHelp = `
+Every master is asked how it is set up and how it does, and a random name is locked there in every way
+that clients lock a name. Nothing else is changed, and no trace of that name is left. It takes two
+seconds or so, and 20 at most.`
+
+const doctorNotes = `
+What each finding means, and what to do, is in docs/doctor.md.
 `
 
 const demoHelp = `

@@ -56,23 +56,3 @@ func (r *runCmd) beginsWithName(parsed *kong.Context) bool {
 	}
 	return slices.Contains(r.Command, "--") && (!inEnv || nested())
 }
-
-// oneName is the name that inspect and unlock are about.
-type oneName struct {
-	Argument *string `arg:"" optional:"" name:"name" help:"The lock's name."`
-	Flag     *string `name:"name" placeholder:"NAME" help:"The lock's name: the same as the argument."`
-}
-
-// which returns the name, and what the user calls it. command is what to type, for the error that it is
-// missing.
-func (n *oneName) which(command string) (name, called string, err error) {
-	switch {
-	case n.Argument != nil && n.Flag != nil:
-		return "", "", fail(exitUsage, "the name is given twice: %q, and --name %q", *n.Argument, *n.Flag)
-	case n.Argument != nil:
-		return *n.Argument, "<name>", nil
-	case n.Flag != nil:
-		return *n.Flag, "--name", nil
-	}
-	return "", "", fail(exitUsage, "no lock is named; write: %s NAME", command)
-}

@@ -4,10 +4,12 @@ package main
 
 import (
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"example.com/redlock/redlocktest"
@@ -88,10 +90,7 @@ func TestRunSeveralNames(t *testing.T) {
 
 func TestRunChecksTheCommandFirst(t *testing.T) {
 	fleet, flags := masters(t, 3)
-	script := filepath.Join(t.TempDir(), "not-executable")
-	if err := os.WriteFile(script, []byte("#!/bin/sh\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	script := write(t, "not-executable", "#!/bin/sh\n", 0o600)
 	for _, c := range []struct {
 		command string
 		want    int
@@ -114,10 +113,7 @@ func TestRunChecksTheCommandFirst(t *testing.T) {
 // A file that LookPath accepts but the kernel does not.
 func TestRunCommandDoesNotStart(t *testing.T) {
 	fleet, flags := masters(t, 3)
-	script := filepath.Join(t.TempDir(), "no-format")
-	if err := os.WriteFile(script, []byte("neither a program nor a script"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	script := write(t, "no-format", "neither a program nor a script", 0o700)
 	command(t, line("run", flags, "--name", "n", "--", script)...).start().wantCode(exitNotExecutable)
 	eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
 }
@@ -135,18 +131,17 @@ func TestRunSaysThatTheGraceIsCut(t *testing.T) {
 }
 
 func TestRunRefusesItsOwnLock(t *testing.T) {
-	i := command(t, "run", "--masters", "127.0.0.1:1", "--", "true").
-		env("REDLOCK_NAME=n", "REDLOCK_TOKEN=17").start()
-	i.wantCode(exitUsage)
-	i.wantError("REDLOCK_TOKEN")
-	i = command(t, "run", "--masters", "127.0.0.1:1", "--name", "x", "--name", "n", "--", "true").
-		env("REDLOCK_NAME=m\nn", "REDLOCK_TOKEN=17\n18").start()
-	i.wantCode(exitUsage)
-	i.wantError(`holds "n"`)
-	i = command(t, "run", "--masters", "127.0.0.1:1", "--permits", "2", "--name", "n", "--", "true").
-		env("REDLOCK_NAME=n", "REDLOCK_TOKEN=17", "REDLOCK_SLOT=0").start()
-	i.wantCode(exitUsage)
-	i.wantError(`holds "n"`)
+	for _, c := range []struct {
+		flags string
+		env   []string // of the outer one
+	}{
+		{"", []string{"REDLOCK_NAME=n", "REDLOCK_TOKEN=17"}},
+		{"--name x --name n", []string{"REDLOCK_NAME=m\nn", "REDLOCK_TOKEN=17\n18"}},
+		{"--name n --permits 2", []string{"REDLOCK_NAME=n", "REDLOCK_TOKEN=17", "REDLOCK_SLOT=0"}},
+	} {
+		args := append(line("run", strings.Fields(c.flags)), "--masters", "127.0.0.1:1", "--", "true")
+		command(t, args...).env(c.env...).start().wantCode(exitUsage).wantError(`holds "n"`, "REDLOCK_TOKEN")
+	}
 }
 
 // A lease that makes the guard long is named where that is why nothing is granted.
@@ -167,6 +162,106 @@ func TestRunUnlockFails(t *testing.T) {
 	fleet.Master(0).Kill()
 	fleet.Master(1).Kill()
 	in.Close()
-	i.wantCode(3)
-	i.wantError("warning")
+	i.wantCode(3).wantError("warning")
+}
+
+func TestRunWaitCancelled(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			fleet, flags := masters(t, 3)
+			hold := take(t, fleet, "n")
+			i := command(t, line("run", flags, "--name", "n", "--", "echo", "started")...).start()
+			i.waiting(fleet)
+			i.signal(syscall.SIGUSR1) // for the command, which is not there
+			i.signal(sig)
+			i.wantCode(128 + int(sig)).wantError("waiting")
+			for _, holder := range holders(fleet, "n") {
+				if holder != hold.Owner() {
+					t.Errorf("after the cancelled wait a master has %q, want %q", holder, hold.Owner())
+				}
+			}
+			if err := hold.Unlock(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
+			if i.stdout.String() != "" {
+				t.Errorf("the command was started: %q", &i.stdout)
+			}
+		})
+	}
+}
+
+// A wrong password is reported as the master's reason, without the password.
+func TestRunKeepsThePasswordSecret(t *testing.T) {
+	fleet := redlocktest.Start(t, 3)
+	var urls []string
+	for i, url := range fleet.URLs() {
+		fleet.Master(i).Password("shut")
+		urls = append(urls, strings.Replace(url, "redis://", "redis://:open-sesame@", 1))
+	}
+	i := command(t, "run", "-v", "--name", "n", "--wait=300ms", "--", "echo", "started").env("REDLOCK_MASTERS=" + strings.Join(urls, ",")).start()
+	i.wantCode(exitNoQuorum).wantError(strings.TrimPrefix(fleet.URLs()[0], "redis://"))
+}
+
+// waiting waits until redlock is in the queue for a lock that another client holds.
+func (i *invocation) waiting(fleet *redlocktest.Fleet) {
+	i.t.Helper()
+	eventually(i.t, "redlock waits for the lock", func() bool { return len(fleet.Master(0).ZSet("redlock_wait:{n}")) > 0 })
+}
+
+func TestRunForwardsSignals(t *testing.T) {
+	_, flags := masters(t, 3)
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+		if signal.Ignored(sig) {
+			continue // under nohup, the command should survive HUP too
+		}
+		t.Run(sig.String(), func(t *testing.T) {
+			i := command(t, line("run", flags, "--name", sig.String(), "--", os.Args[0], asCounter)...).start()
+			i.ready()
+			i.signal(sig)
+			i.wantCode(41)
+		})
+	}
+}
+
+func TestRunForwardsDeath(t *testing.T) {
+	_, flags := masters(t, 3)
+	i := command(t, line("run", flags, "--name", "n", "--", "sh", "-c", "sh -c 'echo ready; exec sleep 100'; echo not reached")...).start()
+	i.ready()
+	i.signal(syscall.SIGTERM)
+	i.wantCode(128 + 15)
+}
+
+// ready waits until the command has printed that it is ready.
+func (i *invocation) ready() {
+	i.t.Helper()
+	eventually(i.t, "the command prints ready", func() bool {
+		select {
+		case <-i.ended:
+			i.t.Fatalf("redlock %v ended with %d", i.cmd.Args[1:], i.code())
+		default:
+		}
+		return strings.Contains(i.stdout.String(), "ready\n")
+	})
+}
+
+func (i *invocation) signal(sig syscall.Signal) {
+	i.t.Helper()
+	if err := i.cmd.Process.Signal(sig); err != nil {
+		i.t.Fatal(err)
+	}
+}
+
+// withStdin starts i with an open pipe as its input.
+func withStdin(t *testing.T, i *invocation) (*invocation, *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.cmd.Stdin = r
+	i.start()
+	r.Close()
+	t.Cleanup(func() { w.Close() })
+	return i, w
 }

@@ -3,18 +3,19 @@
 package main
 
 import (
-	"bytes"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,92 +23,63 @@ import (
 	"example.com/redlock/internal/redisserver"
 )
 
-// authority is a certificate authority for one test.
-type authority struct {
-	t    *testing.T
-	dir  string
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	last int64
-}
-
-func newAuthority(t *testing.T) *authority {
+// issue writes name.crt, name.key, and name.pem, which has both. by is the authority, or nil: it is one itself.
+func issue(t *testing.T, dir, name string, template x509.Certificate, by *tls.Certificate) *tls.Certificate {
 	t.Helper()
-	a := &authority{t: t, dir: t.TempDir()}
-	a.cert, a.key = a.issue("ca", &x509.Certificate{
-		Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	})
-	return a
-}
-
-// path returns where name.crt or name.key is.
-func (a *authority) path(file string) string { return filepath.Join(a.dir, file) }
-
-// issue writes name.crt and name.key.
-func (a *authority) issue(name string, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
-	a.t.Helper()
+	check := func(err error) {
+		if err != nil {
+			t.Helper()
+			t.Fatal(err)
+		}
+	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
+	check(err)
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	parent, signer := &template, crypto.PrivateKey(key)
+	if by != nil {
+		parent, signer = by.Leaf, by.PrivateKey
 	}
-	a.last++
-	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(a.last), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer = template, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	if err != nil {
-		a.t.Fatal(err)
-	}
+	der, err := x509.CreateCertificate(rand.Reader, &template, parent, &key.PublicKey, signer)
+	check(err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		a.t.Fatal(err)
+	check(err)
+	public, private := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+	for suffix, text := range map[string][]byte{".crt": public, ".key": private, ".pem": slices.Concat(public, private)} {
+		check(os.WriteFile(filepath.Join(dir, name+suffix), text, 0o600))
 	}
-	a.write(name+".crt", pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	a.write(name+".key", pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return cert, key
-}
-
-func (a *authority) write(file string, text []byte) {
-	a.t.Helper()
-	if err := os.WriteFile(a.path(file), text, 0o600); err != nil {
-		a.t.Fatal(err)
-	}
+	pair, err := tls.X509KeyPair(public, private)
+	check(err)
+	return &pair
 }
 
 // Masters that speak TLS, have certificates of an authority that the system does not know, and want one
 // from the client.
 func TestTLS(t *testing.T) {
-	ca := newAuthority(t)
-	ca.issue("server", &x509.Certificate{DNSNames: []string{"redis.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}})
-	ca.issue("client", &x509.Certificate{Subject: pkix.Name{CommonName: "a client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	ca := issue(t, dir, "ca", x509.Certificate{
+		Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}, nil)
+	issue(t, dir, "server", x509.Certificate{DNSNames: []string{"redis.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, ca)
+	issue(t, dir, "client", x509.Certificate{Subject: pkix.Name{CommonName: "a client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, ca)
 	var masters []string
 	for range 3 {
 		port, _ := redisserver.Start(t, func(port, _ string) []string {
 			return []string{
 				"--port", "0", "--tls-port", port, "--requirepass", "open-sesame",
-				"--tls-ca-cert-file", ca.path("ca.crt"), "--tls-cert-file", ca.path("server.crt"), "--tls-key-file", ca.path("server.key"),
+				"--tls-ca-cert-file", path("ca.crt"), "--tls-cert-file", path("server.crt"), "--tls-key-file", path("server.key"),
 			}
 		})
 		masters = append(masters, "rediss://127.0.0.1:"+port)
 	}
-	both, err := os.ReadFile(ca.path("client.crt"))
-	if err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{
+		"redlock.toml": fmt.Sprintf("masters = [%q, %q, %q]\ntls_ca = \"ca.crt\"\ntls_cert = \"client.pem\"\npassword_file = \"password\"\n", masters[0], masters[1], masters[2]),
+		"password":     "open-sesame\n",
+	} {
+		if err := os.WriteFile(path(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	key, err := os.ReadFile(ca.path("client.key"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ca.write("both.pem", bytes.Join([][]byte{both, key}, nil))
-	config := fmt.Sprintf("masters = [%q, %q, %q]\ntls_ca = \"ca.crt\"\ntls_cert = \"both.pem\"\npassword_file = \"password\"\n", masters[0], masters[1], masters[2])
-	ca.write("redlock.toml", []byte(config))
-	ca.write("password", []byte("open-sesame\n"))
 
 	all, with := strings.Join(masters, ","), "REDLOCK_PASSWORD=open-sesame"
 	for _, c := range []struct {
@@ -117,31 +89,28 @@ func TestTLS(t *testing.T) {
 		code  int
 		says  []string
 	}{
-		{name: "flags", flags: []string{"--masters", all, "--tls-ca", ca.path("ca.crt"), "--tls-cert", ca.path("client.crt"), "--tls-key", ca.path("client.key")}, env: with},
-		{name: "key in the certificate's file", flags: []string{"--masters", all, "--tls-ca", ca.path("ca.crt"), "--tls-cert", ca.path("both.pem")}, env: with},
-		{name: "another name of the server", flags: []string{"--masters", all, "--tls-ca", ca.path("ca.crt"), "--tls-cert", ca.path("both.pem"), "--tls-server-name", "redis.test"}, env: with},
-		{name: "file", flags: []string{"--config", ca.path("redlock.toml")}},
-		{name: "file of the environment", env: "REDLOCK_CONFIG=" + ca.path("redlock.toml")},
+		{name: "flags", flags: []string{"--masters", all, "--tls-ca", path("ca.crt"), "--tls-cert", path("client.crt"), "--tls-key", path("client.key")}, env: with},
+		{name: "key in the certificate's file", flags: []string{"--masters", all, "--tls-ca", path("ca.crt"), "--tls-cert", path("client.pem")}, env: with},
+		{name: "another name of the server", flags: []string{"--masters", all, "--tls-ca", path("ca.crt"), "--tls-cert", path("client.pem"), "--tls-server-name", "redis.test"}, env: with},
+		{name: "file", flags: []string{"--config", path("redlock.toml")}},
+		{name: "file of the environment", env: "REDLOCK_CONFIG=" + path("redlock.toml")},
 		{
-			name: "unknown authority", flags: []string{"--masters", all, "--tls-cert", ca.path("both.pem")}, env: with, code: exitNoQuorum,
+			name: "unknown authority", flags: []string{"--masters", all, "--tls-cert", path("client.pem")}, env: with, code: exitNoQuorum,
 			says: []string{strings.TrimPrefix(masters[0], "rediss://"), ": tls: failed to verify certificate"},
 		},
 		{
-			name: "wrong name", flags: []string{"--masters", all, "--tls-ca", ca.path("ca.crt"), "--tls-cert", ca.path("both.pem"), "--tls-server-name", "other.test"}, env: with, code: exitNoQuorum,
+			name: "wrong name", flags: []string{"--masters", all, "--tls-ca", path("ca.crt"), "--tls-cert", path("client.pem"), "--tls-server-name", "other.test"}, env: with, code: exitNoQuorum,
 			says: []string{"other.test"},
 		},
 		{
-			name: "no certificate", flags: []string{"--masters", all, "--tls-ca", ca.path("ca.crt")}, env: with, code: exitNoQuorum,
+			name: "no certificate", flags: []string{"--masters", all, "--tls-ca", path("ca.crt")}, env: with, code: exitNoQuorum,
 			says: []string{"remote error: tls: certificate required", "waiting would not help"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			// The inner one finds its way to the same masters, from another folder.
 			i := command(t, append(append([]string{"run", "--no-restart-guard", "--name", "n"}, c.flags...), "--", "sh", "-c", "cd / && exec "+os.Args[0]+` inspect --name "$REDLOCK_NAME"`)...)
-			if c.env != "" {
-				i.env(c.env)
-			}
-			i.start().wantCode(c.code)
+			i.env(c.env).start().wantCode(c.code)
 			i.wantError(c.says...)
 			if c.code == 0 && !strings.Contains(i.stdout.String(), "held by") {
 				t.Errorf("redlock inspect inside says\n%s", &i.stdout)
@@ -156,10 +125,7 @@ func TestUnixSockets(t *testing.T) {
 	var dirs []string
 	for range 3 {
 		_, dir := redisserver.Start(t, func(_, dir string) []string {
-			acl := filepath.Join(dir, "acl")
-			if err := os.WriteFile(acl, []byte("user default off\nuser locks on >open-sesame ~* &* +@all\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			acl := write(t, "acl", "user default off\nuser locks on >open-sesame ~* &* +@all\n", 0o600)
 			return []string{"--port", "0", "--unixsocket", filepath.Join(dir, "s"), "--aclfile", acl}
 		})
 		dirs = append(dirs, dir)

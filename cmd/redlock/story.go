@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"example.com/redlock/internal/history"
 )
 
 // story plays what happens, in order. An error breaks it off; what it has shown is in d.claims.
@@ -14,10 +16,10 @@ func (d *demo) story(ctx context.Context) error {
 		return fmt.Errorf("client A: %w", err)
 	}
 	d.room.enter("A")
-	d.time.holds("A", hold.Remaining)
-	d.time.event("A has the lock on all five masters, with token %d", hold.Token())
+	d.holder = hold
+	d.event("A has the lock on all five masters, with token %d", hold.Token())
 	next := d.contend(ctx)
-	d.time.event("B asks for it too, and waits")
+	d.event("B asks for it too, and waits")
 	if err := d.minorityDies(ctx, hold); err != nil {
 		return err
 	}
@@ -90,7 +92,7 @@ func (d *demo) minorityDies(ctx context.Context, hold *guest) error {
 	if err != nil {
 		return err
 	}
-	d.claims.check(
+	d.claim(
 		s.renewals >= 2 && hold.Until().After(before) && hold.Context().Err() == nil,
 		"With two of five masters dead the hold goes on.",
 		"renewed %d times since then; its end moved by %s", s.renewals, seconds(hold.Until().Sub(before)))
@@ -106,26 +108,26 @@ func (d *demo) majorityDies(ctx context.Context, hold *guest) error {
 		return err
 	}
 	before := hold.Until()
-	d.time.event("no majority: A's hold is still valid, but cannot be renewed")
+	d.event("no majority: A's hold is still valid, but cannot be renewed")
 	s, err := d.follow(ctx, hold, func(s seen) bool { return s.left <= demoRescue })
 	if err != nil {
 		return err
 	}
-	d.claims.check(
+	d.claim(
 		s.renewals == 0 && hold.Remaining() < demoLease/2 && !hold.Until().After(before.Add(rise)),
 		"Without a majority a hold is not renewed: it only runs out.",
 		"%d renewals; it was down to %s, and a healthy hold is never below %s", s.renewals, seconds(s.left), seconds(demoLease*2/3-demoLease/50))
 
 	d.revive(d.fleet.Master(2))
-	d.record.mended(dead)
-	d.time.event("m3 is started again, with its data")
+	d.record.add(history.Event{What: history.Mended, ID: dead})
+	d.event("m3 is started again, with its data")
 	s, err = d.follow(ctx, hold, func(s seen) bool { return s.renewals == 1 })
 	guests, _ := d.room.log()
-	d.claims.check(
+	d.claim(
 		err == nil && s.renewals >= 1 && hold.Context().Err() == nil && hold.Token() == token,
 		"The third master came back before validity ended: the same hold goes on.",
 		"%d renewal after m3 came back; context alive: %t; same token: %t", s.renewals, hold.Context().Err() == nil, hold.Token() == token)
-	d.claims.check(
+	d.claim(
 		slices.Equal(guests, []string{"A"}),
 		"B waited all the time and never got in.",
 		"let in so far: %v", guests)
@@ -142,23 +144,23 @@ func (d *demo) handOver(ctx context.Context, hold *guest, next <-chan outcome) e
 	d.room.leave()
 	left := time.Now()
 	unlocked := d.record.unlock(ctx, hold)
-	d.time.holds("", nil)
+	d.holder = nil
 	if unlocked == nil {
-		d.time.event("A unlocks")
+		d.event("A unlocks")
 	} else {
-		d.time.event("A unlocks: %s", plain(unlocked))
+		d.event("A unlocks: %s", plain(unlocked))
 	}
 	b := <-next
 	if b.err != nil {
 		return fmt.Errorf("client B: %w", b.err)
 	}
-	d.time.holds("B", b.hold.Remaining)
-	d.time.event("B has the lock, with token %d, %s after A left it", b.hold.Token(), b.got.Sub(left).Round(time.Millisecond))
-	d.claims.check(
+	d.holder = b.hold
+	d.event("B has the lock, with token %d, %s after A left it", b.hold.Token(), b.got.Sub(left).Round(time.Millisecond))
+	d.claim(
 		unlocked == nil && b.got.After(left),
 		"A's unlock hands the lock to B, which waited in a single call.",
 		"B waited %s in all, the last %s of that after A had left", seconds(b.got.Sub(b.asked)), b.got.Sub(left).Round(time.Millisecond))
-	d.claims.check(
+	d.claim(
 		b.hold.Token() > token,
 		"B's fencing token is larger: a resource that checks it refuses what A sent too late.",
 		"%d > %d", b.hold.Token(), token)
@@ -166,10 +168,10 @@ func (d *demo) handOver(ctx context.Context, hold *guest, next <-chan outcome) e
 	if err := d.record.unlock(ctx, b.hold); err != nil {
 		return fmt.Errorf("client B: %w", err)
 	}
-	d.time.holds("", nil)
-	d.time.event("B unlocks")
+	d.holder = nil
+	d.event("B unlocks")
 	guests, most := d.room.log()
-	d.claims.check(
+	d.claim(
 		most == 1 && slices.Equal(guests, []string{"A", "B"}),
 		"A and B were never inside at the same time.",
 		"let in, in order: %v; at most %d at once", guests, most)
@@ -191,7 +193,7 @@ func (d *demo) nothingLeft(ctx context.Context) error {
 		return holders == ""
 	})
 	seen, err := d.b.Inspect(ctx, demoName)
-	d.claims.check(
+	d.claim(
 		gone && err == nil && !seen.Held,
 		"The lock is free again, and nothing of it is left on any master that is up.",
 		"holders on %d masters that are up: %q; Inspect says held: %t", up, holders, seen.Held)
@@ -202,6 +204,81 @@ func (d *demo) nothingLeft(ctx context.Context) error {
 func (d *demo) kill(i int) int {
 	m := d.fleet.Master(i)
 	m.Kill()
-	d.time.event("%s is killed", m.Name())
-	return d.record.killed(m.Name())
+	d.event("%s is killed", m.Name())
+	id := d.record.number()
+	d.record.add(history.Event{What: history.Fault, ID: id, Fault: "kill", On: []string{m.Name()}})
+	return id
+}
+
+// seen is what follow has seen so far.
+type seen struct {
+	took     time.Duration
+	renewals int
+	left     time.Duration // validity left
+}
+
+const (
+	// rise is how far validity must jump up to count as a renewal rather than as noise between two
+	// readings of the clock.
+	rise = demoLease / 20
+
+	// quietSpell is how long follow prints nothing before it says that the hold is still not renewed.
+	quietSpell = demoLease / 10
+
+	// fresh is how much a hold that is being renewed always has left.
+	fresh = demoLease * 3 / 5
+)
+
+// follow prints how a hold's validity changes, until done returns true. It fails when the hold or ctx
+// ends.
+func (d *demo) follow(ctx context.Context, hold *guest, done func(seen) bool) (seen, error) {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	start := time.Now()
+	s := seen{left: hold.Remaining()}
+	said := start
+	for {
+		select {
+		case <-ctx.Done():
+			return s, ctx.Err()
+		case <-hold.Context().Done():
+			cause := context.Cause(hold.Context())
+			d.record.add(history.Event{What: history.Lost, Who: hold.who, Hold: hold.number, Text: plain(cause)})
+			d.room.leave()
+			d.event("A's hold has ended, and A leaves")
+			return s, cause
+		case <-tick.C:
+		}
+		left := hold.Remaining()
+		if left > s.left+rise {
+			s.renewals++
+			now := d.record.now()
+			d.record.add(history.Event{At: now, What: history.Alive, Who: hold.who, Hold: hold.number, Until: now + left})
+			d.event("renewed: %s were left", seconds(s.left))
+			said = time.Now()
+		} else if left < fresh && time.Since(said) > quietSpell {
+			d.event("still not renewed")
+			said = time.Now()
+		}
+		s.left, s.took = left, time.Since(start)
+		if done(s) {
+			return s, nil
+		}
+	}
+}
+
+// within waits up to limit until what returns true, and reports whether it did.
+func within(ctx context.Context, limit time.Duration, what func() bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !what() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
 }

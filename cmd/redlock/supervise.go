@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
+	"os/signal"
+	"sync"
 	"time"
 )
 
@@ -49,7 +52,7 @@ func supervise(c tree, h held, grace time.Duration, signals <-chan os.Signal, lo
 	for {
 		select {
 		case code = <-exited:
-			if !steps.termSent {
+			if steps.did == leave {
 				return code, false
 			}
 			exited = nil
@@ -57,7 +60,7 @@ func supervise(c tree, h held, grace time.Duration, signals <-chan os.Signal, lo
 			if exited != nil {
 				code = <-exited // sent before gone was closed
 			}
-			return code, steps.termSent
+			return code, steps.did != leave
 		case sig := <-signals:
 			c.forward(sig, func() bool { return h.Remaining() > 0 })
 		case <-ended:
@@ -69,11 +72,12 @@ func supervise(c tree, h held, grace time.Duration, signals <-chan os.Signal, lo
 		}
 		left := h.Remaining()
 		do, again := steps.step(time.Now(), left, h.Context().Err() != nil)
-		if do == term {
+		switch do {
+		case leave:
+		case term:
 			log.Warn("the hold is ending: TERM to the command", "left", max(0, left).Round(time.Millisecond))
 			c.terminate()
-		}
-		if do == kill {
+		case kill:
 			if giveUp == nil {
 				log.Warn("the command is still there: KILL to the command")
 				giveUp = time.After(killLimit)
@@ -82,4 +86,111 @@ func supervise(c tree, h held, grace time.Duration, signals <-chan os.Signal, lo
 		}
 		wake.Reset(again)
 	}
+}
+
+// action is what has to be done to the command.
+type action int
+
+const (
+	leave action = iota // let it run
+	term                // ask it to end
+	kill                // end it
+)
+
+// lookAgain is the longest time between two checks of the hold. Timers stand still while the machine
+// sleeps, but the hold's own clock does not, so the first check after waking must come soon.
+const lookAgain = time.Second
+
+// killAgain is how often a process tree that is still there is killed again: a process that forks
+// while the tree is being killed may have a child that was missed.
+const killAgain = 20 * time.Millisecond
+
+// escalation decides when a command whose hold is ending gets TERM, and when it gets KILL.
+//
+// Renewals come every third of the lease, so a healthy hold always has about two thirds of it left.
+// When no more than grace is left, renewals have been failing for a while. The command gets TERM then,
+// although the hold is still valid, so that it has the grace to end before validity ends and somebody
+// else may start. KILL follows when validity ends.
+//
+// A hold can also end without that warning, if somebody freed it by force or the machine slept. Then
+// the lock no longer covers anything that the command does. The command gets TERM at once, and the
+// grace to leave its work in order.
+//
+// TERM is final: a renewal that succeeds after all does not take it back.
+type escalation struct {
+	grace  time.Duration
+	did    action    // last
+	warned bool      // TERM came while the hold was still valid
+	killAt time.Time // once TERM has come
+}
+
+// step returns what to do now, and how soon to call step again at the latest. remaining is the hold's
+// validity, and ended says whether its context has ended.
+func (e *escalation) step(now time.Time, remaining time.Duration, ended bool) (action, time.Duration) {
+	over := ended || remaining <= 0
+	switch e.did {
+	case leave:
+		if !over && remaining > e.grace {
+			return leave, min(remaining-e.grace, lookAgain)
+		}
+		left := e.grace
+		if !over {
+			left = remaining
+		}
+		e.did, e.warned, e.killAt = term, !over, now.Add(left)
+		return term, min(left, lookAgain)
+	case term:
+		if (!over || !e.warned) && now.Before(e.killAt) {
+			return leave, min(e.killAt.Sub(now), lookAgain)
+		}
+		e.did = kill
+	}
+	return kill, killAgain
+}
+
+// listen starts to catch signals. A signal that was ignored when redlock started (nohup) stays ignored.
+func listen(own bool) chan os.Signal {
+	signals := make(chan os.Signal, 16) // os/signal drops signals that find no room
+	for _, sig := range caught(own) {
+		if !signal.Ignored(sig) {
+			signal.Notify(signals, sig)
+		}
+	}
+	return signals
+}
+
+// signalled is why a context of untilSignal ended.
+type signalled struct{ os.Signal }
+
+func (s signalled) Error() string { return "ended by signal (" + s.String() + ")" }
+
+// untilSignal returns a context that ends at the first of signals that ends the program. release ends it, and
+// leaves further signals to others.
+//
+// Goroutines: one. It ends with the context, and release waits for it.
+func untilSignal(signals <-chan os.Signal) (ctx context.Context, release func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	var waits sync.WaitGroup
+	waits.Go(func() {
+		for {
+			select {
+			case sig := <-signals:
+				if endsWait(sig) {
+					cancel(signalled{sig})
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return ctx, func() { cancel(nil); waits.Wait() }
+}
+
+// bySignal ends the program as it should where a signal ended ctx; otherwise it returns nil.
+func bySignal(ctx context.Context) error {
+	if by, ok := errors.AsType[signalled](context.Cause(ctx)); ok {
+		return quiet(signalCode(by.Signal))
+	}
+	return nil
 }

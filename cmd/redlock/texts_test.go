@@ -38,13 +38,35 @@ func first(do func(*redlocktest.Master)) func(*testing.T, *redlocktest.Fleet) {
 	}
 }
 
-// taken has another client hold the lock, and makes the third master answer last, so that it is always
-// the same masters that decide.
+// taken has another client hold the lock.
 func taken(t *testing.T, fleet *redlocktest.Fleet) {
 	take(t, fleet, "nightly")
+	everywhere(t, fleet, func(m *redlocktest.Master) bool { return m.Holder("nightly") != "" })
+}
+
+// reading has another client read what the scene is about.
+func reading(t *testing.T, fleet *redlocktest.Fleet) {
+	if _, err := client(t, fleet).RLock(t.Context(), "nightly"); err != nil {
+		t.Fatal(err)
+	}
+	everywhere(t, fleet, func(m *redlocktest.Master) bool { return m.Holder("nightly") != "" })
+}
+
+// permitted has another client hold the one permit.
+func permitted(t *testing.T, fleet *redlocktest.Fleet) {
+	if _, err := client(t, fleet).Semaphore("nightly", 1).Acquire(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	everywhere(t, fleet, func(m *redlocktest.Master) bool { return len(m.ZSet("redlock_slots:{nightly}")) > 0 })
+}
+
+// everywhere waits until each master has what another client took, and knows that client. It makes the third
+// master answer last, so that it is always the same masters that decide.
+func everywhere(t *testing.T, fleet *redlocktest.Fleet, has func(*redlocktest.Master) bool) {
+	t.Helper()
 	eventually(t, "all masters have it, and know whose it is", func() bool {
-		return !slices.Contains(holders(fleet, "nightly"), "") && !slices.ContainsFunc(fleet.Masters(), func(m *redlocktest.Master) bool {
-			return !slices.ContainsFunc(m.Keys(), func(key string) bool { return strings.HasPrefix(key, "redlock_client:") })
+		return !slices.ContainsFunc(fleet.Masters(), func(m *redlocktest.Master) bool {
+			return !has(m) || !slices.ContainsFunc(m.Keys(), func(key string) bool { return strings.HasPrefix(key, "redlock_client:") })
 		})
 	})
 	fleet.Master(2).Delay(150 * time.Millisecond)
@@ -79,6 +101,7 @@ var scenes = []scene{
 	{args: "run NAMES " + off + " --name nightly --no-wait -- true", when: "another process reads", do: reading},
 	{args: "run NAMES " + off + " --name nightly --shared --no-wait -- true", when: "another process has the lock, and this one wants to read", do: taken, says: ") for "},
 	{args: "run NAMES " + off + " --name nightly --permits 1 --no-wait -- true", when: "another process has the only permit", do: permitted},
+	{args: "run NAMES " + off + " --permits 1 nightly -- true", when: "another process has the only permit", do: permitted, until: "still waiting"},
 	{args: "run NAMES " + off + " --name nightly --name weekly --shared -- true", when: "two names are to be read"},
 	{args: "run NAMES " + off + " --name nightly --shared --permits 3 -- true", when: "a permit is to be read"},
 	{args: "inspect NAMES --permits nightly", when: "two masters are dead", do: first((*redlocktest.Master).Kill)},

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os/signal"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,9 +27,6 @@ type uiCmd struct {
 	Name       string `placeholder:"NAME" help:"For what doctor tries: see redlock doctor --help."`
 	fleetFlags
 }
-
-// Help is the long help text.
-func (*uiCmd) Help() string { return uiHelp }
 
 // Run serves the page until a signal comes.
 func (u *uiCmd) Run(std streams, from origins) error {
@@ -170,7 +168,8 @@ func (s *uiServer) serveLook(w http.ResponseWriter, r *http.Request) {
 	look := s.last
 	s.mu.Unlock()
 	if name := r.FormValue("name"); name != "" {
-		look.Name, look.Line = s.inspect(ctx, name, r.FormValue("permits") != "")
+		seen := lookAt(ctx, s.client, name, r.FormValue("permits") != "")
+		look.Name, look.Line = seen.report, eachAs(inLine(seen.queues), func(q queued) waiter { return waiterAsJSON(q.Waiter) })
 	}
 	answer(w, look)
 }
@@ -193,29 +192,6 @@ func (s *uiServer) look(ctx context.Context, pattern string) uiLook {
 	})
 	asking.Wait()
 	return look
-}
-
-// inspect returns who has a name, and who waits.
-func (s *uiServer) inspect(ctx context.Context, name string, permits bool) (report any, line []waiter) {
-	var queues [][]redlock.Waiter
-	if permits {
-		seen, err := s.client.Semaphore(name, 0).Inspect(ctx) // how many there are does not matter
-		for _, m := range seen.Masters {
-			queues = append(queues, m.Queue)
-		}
-		report = permitsAsJSON(seen, err)
-	} else {
-		seen, err := s.client.Inspect(ctx, name)
-		for _, m := range seen.Masters {
-			queues = append(queues, m.Queue)
-		}
-		report = inspectionAsJSON(seen, err)
-	}
-	var waiters []redlock.Waiter
-	for _, q := range inLine(queues) {
-		waiters = append(waiters, q.Waiter)
-	}
-	return report, queueJSON(waiters)
 }
 
 // serveDoctor examines the masters, for one page at a time.
@@ -276,31 +252,34 @@ type uiMasters struct {
 }
 
 func (u *uiMasters) trace() *redlocktrace.Trace {
-	return &redlocktrace.Trace{ClientStarted: u.started, MasterChanged: u.changed}
-}
-
-func (u *uiMasters) started(e redlocktrace.ClientStarted) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, name := range e.Masters {
-		u.all = append(u.all, uiMaster{Master: name, Since: e.Time})
-	}
-}
-
-func (u *uiMasters) changed(e redlocktrace.MasterChanged) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for i := range u.all {
-		if m := &u.all[i]; m.Master == e.Master {
-			*m = uiMaster{Master: e.Master, State: e.State, Since: e.Time}
+	return &redlocktrace.Trace{
+		ClientStarted: func(e redlocktrace.ClientStarted) {
+			for _, name := range e.Masters {
+				u.set(uiMaster{Master: name, Since: e.Time})
+			}
+		},
+		MasterChanged: func(e redlocktrace.MasterChanged) {
+			m := uiMaster{Master: e.Master, State: e.State, Since: e.Time}
 			if e.Err != nil {
 				m.Why = plain(errors.New(bare(e.Err, e.Master)))
 			}
 			if e.Guard > 0 {
 				m.Until = e.Time.Add(e.Guard)
 			}
-		}
+			u.set(m)
+		},
 	}
+}
+
+// set takes the place of what was known of a master.
+func (u *uiMasters) set(m uiMaster) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	i := slices.IndexFunc(u.all, func(old uiMaster) bool { return old.Master == m.Master })
+	if i < 0 {
+		i, u.all = len(u.all), append(u.all, m)
+	}
+	u.all[i] = m
 }
 
 func (u *uiMasters) list() []uiMaster {

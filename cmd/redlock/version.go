@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -24,10 +25,7 @@ func version() string {
 }
 
 func describe(info *debug.BuildInfo) string {
-	parts := []string{"redlock", info.Main.Version}
-	if info.Main.Version == "" {
-		parts[1] = "(devel)"
-	}
+	parts := []string{"redlock", cmp.Or(info.Main.Version, "(devel)")}
 	settings := make(map[string]string)
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value

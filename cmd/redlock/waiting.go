@@ -97,28 +97,17 @@ func (r reason) String() string {
 }
 
 func whyNotLocked(seen redlock.Inspection, me string) reason {
-	var queues [][]redlock.Waiter
-	for _, m := range seen.Masters {
-		queues = append(queues, m.Queue)
-	}
 	by := holderOf(seen.Holder, seen.Client, len(seen.Readers))
 	if seen.Holder == shared && len(seen.Readers) > 0 {
 		by += " (" + some(seen.Readers, func(r redlock.Reader) string { return named(r.Owner, r.Client) }) + ")"
 	}
-	return reason{what: fmt.Sprintf("%q", seen.Name), held: "held by " + by, since: seen.For, ahead: ahead(queues, me)}
+	return reason{what: fmt.Sprintf("%q", seen.Name), held: "held by " + by, since: seen.For, ahead: ahead(lockSight(seen, nil).queues, me)}
 }
 
 func whyNoPermit(seen redlock.SemaphoreInspection, me string) reason {
-	var queues [][]redlock.Waiter
-	for _, m := range seen.Masters {
-		queues = append(queues, m.Queue)
-	}
+	s := permitsSight(seen, nil)
 	by := some(seen.Slots, func(s redlock.Slot) string { return named(s.Owner, s.Client) })
-	return reason{
-		what:  fmt.Sprintf("a permit of %q", seen.Name),
-		held:  counted(len(seen.Slots), "permit is", "permits are") + " held, by " + by,
-		ahead: ahead(queues, me),
-	}
+	return reason{what: fmt.Sprintf("a permit of %q", seen.Name), held: s.verdict + ", by " + by, ahead: ahead(s.queues, me)}
 }
 
 // some names the first few of a list.

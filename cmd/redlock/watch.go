@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -14,7 +13,18 @@ import (
 	"github.com/alecthomas/kong"
 
 	"example.com/redlock/internal/quote"
+	"example.com/redlock/redlock"
 )
+
+// lookLimit limits how long inspect and unlock take, whatever the masters do.
+const lookLimit = 30 * time.Second
+
+// lookContext returns a context that ends after lookLimit, or at the first interrupt.
+func lookContext() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookLimit)
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	return ctx, func() { stop(); cancel() }
+}
 
 // interval is the value of --watch: how often to look, or 0 to look once.
 type interval time.Duration
@@ -34,12 +44,7 @@ func (i *interval) Decode(ctx *kong.DecodeContext) error {
 		return nil
 	}
 	text := ctx.Scan.Pop().String()
-	d, err := time.ParseDuration(text)
-	if err != nil || d < minInterval {
-		return fmt.Errorf("%q is not a duration of at least %v, such as 5s", text, minInterval)
-	}
-	*i = interval(d)
-	return nil
+	return parseDuration(i, []byte(text), minInterval, fmt.Sprintf("is not a duration of at least %v, such as 5s", minInterval))
 }
 
 // watchFlag lets a command look again and again.
@@ -47,15 +52,25 @@ type watchFlag struct {
 	Watch interval `help:"Look again every second, or every 5s with --watch=5s, until a signal comes. On a terminal, in place."`
 }
 
-// look is what a command prints, and how it ends.
-type look func(ctx context.Context, out page) error
+// look asks the masters, and puts what they say on the page. What it returns is how the command ends.
+type look func(ctx context.Context, client *redlock.Client, out *page) error
 
-// run calls look once, or as often as --watch asks. title says what is watched.
-func (w watchFlag) run(std streams, title string, asJSON bool, once look) error {
+// run looks once, or as often as --watch asks, and prints the page. title says what is watched.
+func (w watchFlag) run(std streams, from origins, fleet *fleetFlags, title string, asJSON bool, once look) error {
+	client, err := fleet.openToLook(from, std.err)
+	if err != nil {
+		return err
+	}
+	defer closeWithin(client, unlockLimit)
 	if w.Watch == 0 {
 		ctx, cancel := lookContext()
 		defer cancel()
-		return once(ctx, pageOn(std.out))
+		out := pageFor(std.out)
+		end := once(ctx, client, out)
+		if err := out.on(std.out); err != nil {
+			return err
+		}
+		return end
 	}
 	signals := listen(false)
 	defer signal.Stop(signals)
@@ -66,9 +81,9 @@ func (w watchFlag) run(std streams, title string, asJSON bool, once look) error 
 	tick := time.NewTicker(time.Duration(w.Watch))
 	defer tick.Stop()
 	for {
-		var text bytes.Buffer
+		out := pageFor(std.out)
 		ctx, cancel := context.WithTimeout(ended, lookLimit)
-		err := once(ctx, page{&text, pageOn(std.out).width})
+		err := once(ctx, client, out)
 		cancel()
 		if ended.Err() != nil {
 			return bySignal(ended)
@@ -76,7 +91,7 @@ func (w watchFlag) run(std streams, title string, asJSON bool, once look) error 
 		if code := codeFor(err); err != nil && (code == exitUsage || code == exitSoftware) {
 			return err // looking again would not help
 		}
-		if err := s.show(time.Now(), text.Bytes()); err != nil {
+		if err := s.show(time.Now(), out.String()); err != nil {
 			return err
 		}
 		select {
@@ -96,30 +111,29 @@ type pictures struct {
 }
 
 // show shows a picture.
-func (s *pictures) show(now time.Time, picture []byte) error {
-	if s.lines {
+func (s *pictures) show(now time.Time, picture string) error {
+	rows, width, terminal := size(s.out)
+	switch {
+	case s.lines:
 		var line bytes.Buffer
-		if err := json.Compact(&line, picture); err != nil {
+		if err := json.Compact(&line, []byte(picture)); err != nil {
 			return err
 		}
-		line.WriteByte('\n')
-		_, err := s.out.Write(line.Bytes())
-		return err
+		picture = line.String() + "\n"
+	case terminal:
+		picture = frame(now.Format(time.TimeOnly)+"  "+s.title+"\n\n"+picture, rows, width, !s.drawn)
+		s.drawn = true
+	default:
+		picture = fmt.Sprintf("%s  %s\n%s\n", now.Format(time.RFC3339), s.title, picture)
 	}
-	rows, width, terminal := size(s.out)
-	if !terminal {
-		_, err := fmt.Fprintf(s.out, "%s  %s\n%s\n", now.Format(time.RFC3339), s.title, picture)
-		return err
-	}
-	_, err := io.WriteString(s.out, frame(now.Format(time.TimeOnly)+"  "+s.title+"\n\n"+string(picture), rows, width, !s.drawn))
-	s.drawn = true
+	_, err := s.out.WriteString(picture)
 	return err
 }
 
 // end leaves the terminal as it should be for whatever comes next.
 func (s *pictures) end() {
 	if s.drawn {
-		_, _ = io.WriteString(s.out, "\n")
+		_, _ = s.out.WriteString("\n")
 	}
 }
 
@@ -130,20 +144,12 @@ func frame(text string, rows, width int, first bool) string {
 	if hidden := len(lines) - rows; hidden > 0 && rows > 1 {
 		lines = append(lines[:rows-1], fmt.Sprintf("… %d more lines", hidden+1))
 	}
-	var b strings.Builder
-	if first {
-		b.WriteString("\x1b[2J") // clear
-	}
-	b.WriteString("\x1b[H") // to the upper left
 	for i, line := range lines {
-		if runes := []rune(line); len(runes) > width {
-			line = string(runes[:width-1]) + "…"
-		}
-		if i > 0 {
-			b.WriteString("\r\n")
-		}
-		b.WriteString(line + "\x1b[K") // and clear what is right of it
+		lines[i] = cut(line, width) + "\x1b[K" // and clear what is right of it
 	}
-	b.WriteString("\x1b[J") // and below
-	return b.String()
+	text = "\x1b[H" + strings.Join(lines, "\r\n") + "\x1b[J" // from the upper left, and clear what is below
+	if first {
+		return "\x1b[2J" + text // clear all
+	}
+	return text
 }

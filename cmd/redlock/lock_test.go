@@ -41,7 +41,7 @@ func TestWhole(t *testing.T) {
 				var stderr bytes.Buffer
 				var holds []*fakeLease
 				start := time.Now()
-				got, err := whole(ctx, slog.New(newPlainLog(&stderr)), 30*time.Second, func() (*fakeLease, error) {
+				got, err := whole(ctx, slog.New(newPlainLog(&stderr)), 30*time.Second, func(context.Context) (grip, error) {
 					h := &fakeLease{}
 					if n := len(holds); n < len(c.fails) {
 						h.err = c.fails[n]
@@ -70,6 +70,7 @@ func TestWhole(t *testing.T) {
 
 // fakeLease is a hold that cannot be extended.
 type fakeLease struct {
+	grip
 	err      error
 	unlocked bool
 }

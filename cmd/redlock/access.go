@@ -1,6 +1,9 @@
 package main
 
 import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
@@ -8,17 +11,13 @@ import (
 	"strings"
 )
 
-// secret is a password. It is a flag so that the environment and the configuration file can set it, and
-// refuses to be set as one, since others can read a command line.
-type secret string
-
 // credentials are for the masters whose URL has neither a user nor a password.
 type credentials struct{ user, password string }
 
 // credentials returns what the flags, the environment or the configuration file say, in this order: a
 // password and a file of a password exclude each other where they have the same origin.
 func (f *fleetFlags) credentials(from origins) (credentials, error) {
-	c := credentials{user: f.Username, password: string(f.Password)}
+	c := credentials{user: f.Username, password: f.Password}
 	if from.onLine("password") && c.password != "" {
 		return c, errors.New("others can read a command line, so there is no --password: use REDLOCK_PASSWORD or --password-file")
 	}
@@ -71,4 +70,40 @@ func (c credentials) into(masters []string, from origins) ([]string, error) {
 		with[i] = u.String()
 	}
 	return with, nil
+}
+
+// tlsConfig returns what the TLS flags ask for, or nil if none is given.
+func (f *fleetFlags) tlsConfig(from origins) (*tls.Config, error) {
+	given := ""
+	for flag, value := range map[string]string{"tls-ca": f.TLSCA, "tls-cert": f.TLSCert, "tls-key": f.TLSKey, "tls-server-name": f.TLSServerName} {
+		if value != "" {
+			given = max(given, flag) // any of them, but always the same
+		}
+	}
+	if given == "" {
+		return nil, nil
+	}
+	from["tls"] = from[given] // what an error about all of them names
+	config := &tls.Config{ServerName: f.TLSServerName, MinVersion: tls.VersionTLS12}
+	if f.TLSCA != "" {
+		text, err := os.ReadFile(f.TLSCA)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", from["tls-ca"], err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("%s: %s has no certificate in PEM form", from["tls-ca"], f.TLSCA)
+		}
+	}
+	if f.TLSCert == "" && f.TLSKey != "" {
+		return nil, fmt.Errorf("%s is of no use without --tls-cert", from["tls-key"])
+	}
+	if f.TLSCert != "" {
+		pair, err := tls.LoadX509KeyPair(f.TLSCert, cmp.Or(f.TLSKey, f.TLSCert))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", from["tls-cert"], err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
 }

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// To the library, 0 means the default, and some negative durations mean "off". A user who writes 0 on
+// a command line means neither, so each kind of flag refuses values that would be misunderstood.
+
+// positive is a duration longer than 0.
+type positive time.Duration
+
+// UnmarshalText parses what the user wrote.
+func (p *positive) UnmarshalText(text []byte) error {
+	return parseDuration(p, text, 1, "is not a duration longer than 0, such as 30s")
+}
+
+// patience is a duration that may be 0.
+type patience time.Duration
+
+// UnmarshalText parses what the user wrote.
+func (p *patience) UnmarshalText(text []byte) error {
+	return parseDuration(p, text, 0, "is neither a duration such as 10s nor 0")
+}
+
+// guard is a duration, or the word off. 0 means off too.
+type guard time.Duration
+
+// UnmarshalText parses what the user wrote.
+func (g *guard) UnmarshalText(text []byte) error {
+	if string(text) != "off" {
+		if err := parseDuration(g, text, 0, "is neither a duration such as 30s nor off"); err != nil || *g > 0 {
+			return err
+		}
+	}
+	*g = -1
+	return nil
+}
+
+// parseDuration parses text, which must mean a duration of at least least. refusal is what it is otherwise.
+func parseDuration[D ~int64](to *D, text []byte, least time.Duration, refusal string) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d < least {
+		return fmt.Errorf("%q %s", text, refusal)
+	}
+	*to = D(d)
+	return nil
+}
+
+// permits is how many permits there are of a name; 0 where the flag is not given.
+type permits int
+
+// UnmarshalText parses what the user wrote.
+func (p *permits) UnmarshalText(text []byte) error {
+	n, err := strconv.Atoi(string(text))
+	if err != nil || n < 1 || n > 1000 {
+		return fmt.Errorf("%q is not a number from 1 to 1000", text)
+	}
+	*p = permits(n)
+	return nil
+}
+
+// addresses are masters, separated by commas and perhaps spaces.
+type addresses []string
+
+// Decode parses what the user wrote. A comma at the end is followed by an address that is missing, as one at
+// the beginning is preceded by one: kong would let the first pass.
+func (a *addresses) Decode(ctx *kong.DecodeContext) error {
+	var text string
+	if err := ctx.Scan.PopValueInto("addresses", &text); err != nil {
+		return err
+	}
+	all := kong.SplitEscaped(text, ',')
+	if strings.HasSuffix(text, ",") {
+		all = append(all, "")
+	}
+	for _, one := range all {
+		*a = append(*a, strings.TrimSpace(one))
+	}
+	return nil
+}
+
+// oneName is the name that inspect and unlock are about.
+type oneName struct {
+	Argument *string `arg:"" optional:"" name:"name" help:"The lock's name."`
+	Flag     *string `name:"name" placeholder:"NAME" help:"The lock's name: the same as the argument."`
+}
+
+// which returns the name, and what the user calls it. command is what to type, for the error that it is
+// missing.
+func (n *oneName) which(command string) (name, called string, err error) {
+	switch {
+	case n.Argument != nil && n.Flag != nil:
+		return "", "", fail(exitUsage, "the name is given twice: %q, and --name %q", *n.Argument, *n.Flag)
+	case n.Argument != nil:
+		return *n.Argument, "<name>", nil
+	case n.Flag != nil:
+		return *n.Flag, "--name", nil
+	}
+	return "", "", fail(exitUsage, "no lock is named; write: %s NAME", command)
+}

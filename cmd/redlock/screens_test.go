@@ -1,0 +1,230 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"example.com/redlock/doctor"
+	"example.com/redlock/redlock"
+)
+
+// TestScreens: what is printed of masters, locks and clients that a person might have, word for word, is in
+// testdata/screens.txt. It is 80 columns wide.
+func TestScreens(t *testing.T) {
+	var got strings.Builder
+	for _, s := range slices.Concat(tables(), inspections(), permitInspections(), clientele(), []printed{listed()}, examined(), reasons()) {
+		out := page{width: s.width}
+		s.print(&out)
+		fmt.Fprintf(&got, "# %s\n%s\n", s.when, &out)
+	}
+	golden(t, "testdata/screens.txt", got.String())
+	for line := range strings.Lines(got.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > columns {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
+// printed is what one command prints where a table may be so wide.
+type printed struct {
+	when  string
+	width int
+	print func(*page)
+}
+
+func tables() (all []printed) {
+	rows := [][]string{{"NAME", "HOST", "N", "NOTE"}, {"a-name-that-is-long", "hé", "1", ""}, {"b", "a-host-as-well", "22", "x"}}
+	for _, width := range []int{0, 34, 10} {
+		all = append(all, printed{fmt.Sprintf("a table, %d columns wide", width), width, func(p *page) { p.table(rows, 0, 1) }})
+	}
+	return all
+}
+
+func listed() printed {
+	one := orders()
+	return printed{"list", columns, func(p *page) {
+		p.list(redlock.Listing{More: true, Locks: []redlock.Listed{
+			{Name: "orders:42", Held: true, Holder: one.ID + ":r7", Client: &one, Count: 2, Left: 28 * time.Second, For: 12 * time.Second, Token: 1795280779002886, Waiting: 3, Masters: 5},
+			{Name: "unknown", Held: true, Holder: one.ID + ":r8", Count: 1, Left: never, Token: 17, Masters: 4},
+			{Name: "session", Held: true, Holder: one.ID + ":k9", Count: 1, Left: 20 * time.Second, Token: 19, Masters: 5},
+			{Name: "index", Held: true, Holder: shared, Readers: 3, Left: 9 * time.Second, Masters: 5},
+			{Name: "gpu", Semaphore: true, Held: true, Slots: 1, Left: 9 * time.Second, Masters: 5},
+			{Name: "split", Left: 2 * time.Second, Token: 18, Masters: 1},
+		}})
+	}}
+}
+
+func inspections() []printed {
+	lock := func(when string, seen redlock.Inspection, err error, masters ...redlock.MasterState) printed {
+		for i := range masters {
+			masters[i].Master = fmt.Sprintf("m%d:6379", i+1)
+		}
+		seen.Masters = masters
+		return printed{"inspect: " + when, 0, lockSight(seen, err).print}
+	}
+	const s = time.Second
+	has := redlock.MasterState{Holder: "a:1", Count: 2, Left: 28400 * time.Millisecond, Token: 17}
+	guarded := func(left time.Duration) redlock.MasterState { return redlock.MasterState{Guard: left, Token: 16} }
+	reader := redlock.Reader{Owner: "a:r1", Left: 9 * s}
+	one := redlock.MasterState{Holder: shared, Left: 9 * s, Token: 5, Readers: []redlock.Reader{reader}}
+	two := one
+	one.Queue = []redlock.Waiter{{Owner: "b:r1"}, {Owner: "c:r7", Shared: true}}
+	two.Queue = []redlock.Waiter{{Owner: "c:r7", Shared: true}}
+	free, silent, dead := redlock.MasterState{}, redlock.MasterState{Err: errors.New("no answer")}, redlock.MasterState{Err: errors.New("m1:6379: connection refused")}
+	endless := redlock.MasterState{Holder: "a:1", Count: 1, Left: never}
+	return []printed{
+		lock("held", redlock.Inspection{Held: true, Holder: "a:1", Left: has.Left}, nil, has, has, guarded(12*s)),
+		lock("held without expiry", redlock.Inspection{Held: true, Holder: "a:1", Left: never}, nil, endless),
+		lock("too few answer", redlock.Inspection{}, redlock.ErrNoQuorum, dead, free, silent),
+		lock("readers and a queue", redlock.Inspection{Held: true, Holder: shared, Left: 9 * s, Readers: []redlock.Reader{reader}}, nil, one, two, silent),
+		lock("free", redlock.Inspection{}, nil, free, free, free),
+		lock("on its way out", redlock.Inspection{Left: has.Left}, nil, has, free, free),
+		lock("some of it without expiry", redlock.Inspection{Left: never}, nil, endless, has, free),
+		lock("guarded", redlock.Inspection{}, nil, guarded(9*s), guarded(7*s), free),
+	}
+}
+
+func permitInspections() []printed {
+	permits := func(when string, seen redlock.SemaphoreInspection, err error) printed {
+		return printed{"inspect --permits: " + when, 0, permitsSight(seen, err).print}
+	}
+	taken := []redlock.Slot{{Slot: 2, Owner: "a:r1", Left: 1500 * time.Millisecond, Token: 7}}
+	masters := []redlock.SemaphoreState{
+		{Master: "m1", Slots: taken, Queue: []redlock.Waiter{{Owner: "b:r1"}}},
+		{Master: "m2", Slots: taken, Queue: []redlock.Waiter{{Owner: "b:r1", Permits: 4}}},
+		{Master: "m3", Guard: 3 * time.Second},
+		{Master: "m4", Err: errors.New("m4: no answer")},
+	}
+	return []printed{
+		permits("held", redlock.SemaphoreInspection{Slots: taken, Masters: masters}, nil),
+		permits("too few answer", redlock.SemaphoreInspection{Masters: masters[3:]}, redlock.ErrNoQuorum),
+		permits("free", redlock.SemaphoreInspection{Masters: masters[2:3]}, nil),
+		{"inspect --permits --json: too few answer", 0, func(p *page) {
+			p.json(permitsSight(redlock.SemaphoreInspection{Name: "gpu", Masters: masters[1:]}, redlock.ErrNoQuorum).report)
+		}},
+	}
+}
+
+// clientele has clients whose masters, leases and sets go together, or not.
+func clientele() []printed {
+	clients := func(when string, all ...redlock.ClientInfo) printed {
+		return printed{"clients: " + when, columns, func(p *page) {
+			p.clients(all, now)
+			fmt.Fprintf(p, "exit code %d\n", clientsCode(all))
+		}}
+	}
+	one, two := orders(), reports()
+	third := one
+	third.PID, third.Since = 4243, now.Add(-3*time.Hour)
+	few := two
+	few.Terms, few.Seen = terms("m1 m8 m9"), time.Second
+	unsure, long, part, refused := few, few, few, few
+	unsure.Terms = terms("m1 ? ? ? ?")
+	long.Terms = one.Terms
+	long.Terms.Lease, long.Terms.Guard = 300_000, 300_000
+	part.Terms.Part, refused.Terms.Refused = "2", true
+	east := one
+	east.Terms.Part = "1"
+	before, moving, after := one, third, third
+	before.Terms.Part, moving.Terms.Part, after.Terms.Part = "1", "1", "1"
+	before.Terms.Now, moving.Terms.Now, moving.Terms.Next = []string{"1", "2"}, []string{"1", "2"}, []string{"1", "3"}
+	after.Terms.Now = moving.Terms.Next
+	return []printed{
+		clients("one set", one, third),
+		clients("a change under way", two, one, third),
+		clients("two sets that are not safe", one, few),
+		clients("and the second came second", one, refused),
+		clients("leases above the guard of others", one, third, long),
+		clients("two of several sets", east, part),
+		clients("a rollout of sets", before, moving),
+		clients("a rollout that was skipped", before, after),
+		clients("a set that is not known", one, unsure),
+	}
+}
+
+// now is when clients are looked at.
+var now = time.Date(2026, 11, 22, 15, 4, 5, 0, time.UTC)
+
+func orders() redlock.ClientInfo {
+	return redlock.ClientInfo{
+		ID: "11111111-1111-1111-1111-111111111111", Name: "orders-api", Host: "orders-api-7d9f8b6c5d-x2x4z", PID: 4242, Program: "orders", Version: "v1.2.3",
+		Since: now.Add(-75 * time.Hour), Seen: 4 * time.Second, Holds: 2, Waits: 1, At: 5,
+		Terms: terms("m1 m2 m3 m4 m5"),
+	}
+}
+
+func reports() redlock.ClientInfo {
+	return redlock.ClientInfo{
+		ID: "22222222-2222-2222-2222-222222222222", Name: "report.sh", Host: "host-9", PID: 17, Program: "redlock", Version: "(devel)",
+		Since: now.Add(-40 * time.Second), Seen: 41 * time.Second, At: 4,
+		Terms: terms("m1 m2 m3 m4"),
+	}
+}
+
+// terms are those of a client of masters with these addresses; ? is one that it is not connected to.
+func terms(masters string) redlock.Terms {
+	t := redlock.Terms{Lease: 30_000, Guard: 30_000}
+	for at := range strings.FieldsSeq(masters) {
+		m := redlock.Master{Run: at, Address: at + ":6379"}
+		if at == "?" {
+			m = redlock.Master{}
+		}
+		t.Masters = append(t.Masters, m)
+	}
+	return t
+}
+
+func reasons() []printed {
+	why := func(when string, r reason) printed {
+		return printed{"waiting: " + when, columns, func(p *page) { p.say(r.String()) }}
+	}
+	orders := &redlock.ClientInfo{Name: "orders-api", Host: "host-7", PID: 4242}
+	queue := func(owners ...string) (state redlock.MasterState) {
+		for _, owner := range owners {
+			state.Queue = append(state.Queue, redlock.Waiter{Owner: owner})
+		}
+		return state
+	}
+	readers := []redlock.Reader{{Owner: "a:r1", Client: orders}, {Owner: "b:r1"}}
+	slots := []redlock.Slot{{Owner: "a:r1"}, {Owner: "b:r1"}, {Owner: "c:r1", Client: orders}, {Owner: "d:r1"}, {Owner: "e:r1"}}
+	return []printed{
+		why("third in line, as most say", whyNotLocked(redlock.Inspection{
+			Name: "nightly", Holder: "a:r1", Client: orders, For: 12300 * time.Millisecond,
+			Masters: []redlock.MasterState{queue("x:r1", "y:r1", "me:r1"), queue("x:r1", "y:r1", "me:r1"), queue("me:r1")},
+		}, "me")),
+		why("next in line", whyNotLocked(redlock.Inspection{Name: "n", Holder: "a:r1", Masters: []redlock.MasterState{queue("me:r2"), {}, {}}}, "me")),
+		why("readers", whyNotLocked(redlock.Inspection{Name: "n", Holder: shared, Readers: readers}, "me")),
+		why("five permits", whyNoPermit(redlock.SemaphoreInspection{Name: "gpu", Slots: slots}, "me")),
+		why("one permit", whyNoPermit(redlock.SemaphoreInspection{Name: "gpu", Slots: slots[:1]}, "me")),
+	}
+}
+
+// examined is what doctor says of what it found.
+func examined() []printed {
+	masters := []string{"m1:6379", "m2:6379", "m3:6379"}
+	found := func(when string, examined int, findings ...doctor.Finding) printed {
+		report := doctor.Report{Masters: masters, Examined: examined, Needed: 2, Findings: findings}
+		return printed{"doctor: " + when, columns, func(p *page) { p.screen(report) }}
+	}
+	const lacks = "see below what each of the others lacks"
+	return []printed{
+		found("nothing is wrong", 3,
+			doctor.Finding{ID: "quorum", Verdict: "3 of 3 masters can grant a lock, and 2 are needed"},
+			doctor.Finding{ID: "clock-rate", Verdict: "all kept pace for 2s, within the 22ms that leases allow for, which is a long sentence"}),
+		found("one master evicts, and one is dead", 2,
+			doctor.Finding{ID: "quorum", Severity: doctor.Warning, Verdict: "2 of 3 masters can grant a lock, and 2 are needed: none of these may fail", Remedy: lacks},
+			doctor.Finding{ID: "reachable", Severity: doctor.Warning, Masters: masters[2:], Verdict: "connect: connection refused", Remedy: "start it, or correct the address"},
+			doctor.Finding{ID: "eviction-policy", Severity: doctor.Error, Masters: masters[:2], Verdict: "maxmemory-policy is allkeys-lru, and 97% of maxmemory (100 MB) are used: to evict a lock is to unlock it", Remedy: "CONFIG SET maxmemory-policy noeviction"},
+			doctor.Finding{ID: "unseen", Severity: doctor.Note, Masters: masters, Verdict: "SCAN refused (NOPERM): doctor did not see locks of other libraries", Remedy: "run doctor as a user that may, see docs/doctor.md"},
+			doctor.Finding{ID: "redisson", Severity: doctor.Note, Masters: masters[:1], Verdict: `clients of Redisson have "a", and share names with ours`, Remedy: "see docs/redisson.md"}),
+		found("a majority is dead", 1,
+			doctor.Finding{ID: "quorum", Severity: doctor.Error, Verdict: "1 of 3 masters can grant a lock, and 2 are needed: nobody gets one", Remedy: lacks}),
+	}
+}
