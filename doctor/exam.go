@@ -14,7 +14,8 @@ import (
 )
 
 // check is one thing that is looked at, at all masters together or at each that answers. It notes what is
-// wrong; where it notes nothing, ok is what there is to say, or nothing if it is empty.
+// wrong; where it notes nothing, ok is what there is to say, or nothing if it is empty. It is not asked of
+// each master if none answers.
 type check struct {
 	id   string
 	look func(*exam)
@@ -70,8 +71,10 @@ var checks = []check{
 type exam struct {
 	cfg   redlock.Config // with its defaults
 	facts []*node.Facts
-	need  int
-	found []Finding
+
+	reached []*node.Facts // those that answered
+	need    int
+	found   []Finding
 }
 
 // diagnose carries out all checks. cfg has its defaults.
@@ -82,20 +85,21 @@ func diagnose(cfg redlock.Config, facts []node.Facts) Report {
 		e.facts = append(e.facts, &facts[i])
 		report.Masters = append(report.Masters, facts[i].Name)
 		if facts[i].Reached {
-			report.Examined++
+			e.reached = append(e.reached, &facts[i])
 		}
 	}
+	report.Examined = len(e.reached)
 	for _, c := range checks {
 		if c.look != nil {
 			c.look(e)
 		}
-		if c.each != nil {
-			for _, f := range e.reached() {
+		for _, f := range e.reached {
+			if c.each != nil {
 				c.each(e, f)
 			}
 		}
 		bad := slices.ContainsFunc(e.found, func(f Finding) bool { return f.ID == c.id })
-		if c.ok == nil || bad {
+		if c.ok == nil || bad || c.each != nil && len(e.reached) == 0 {
 			continue
 		}
 		if verdict := quote.Text(c.ok(e)); verdict != "" {
@@ -145,16 +149,6 @@ func settingNumber(f *node.Facts, name, inInfo string) (int64, bool) {
 	text, ok := setting(f, name, inInfo)
 	n, err := strconv.ParseInt(text, 10, 64)
 	return n, ok && err == nil
-}
-
-// reached are the masters that answered.
-func (e *exam) reached() (all []*node.Facts) {
-	for _, f := range e.facts {
-		if f.Reached {
-			all = append(all, f)
-		}
-	}
-	return all
 }
 
 // count writes a number with its noun.

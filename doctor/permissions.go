@@ -36,7 +36,7 @@ func (e *exam) permissions(f *node.Facts) {
 
 // stranger reports whether the user may not use the name that doctor made up.
 func stranger(f *node.Facts) bool {
-	return slices.ContainsFunc(f.Denials, func(d node.Denial) bool { return d.What == node.AllNames })
+	return slices.ContainsFunc(f.Denials, func(d node.Refusal) bool { return d.What == node.AllNames })
 }
 
 // severityOf and consequence say what it means that a right is missing, and what does not work without it.
@@ -74,7 +74,7 @@ func (e *exam) channels(f *node.Facts) {
 }
 
 func (e *exam) trial(f *node.Facts) {
-	if len(f.Trials) == 0 || slices.ContainsFunc(f.Denials, func(d node.Denial) bool { return d.Without == "" }) {
+	if len(f.Trials) == 0 || slices.ContainsFunc(f.Denials, func(d node.Refusal) bool { return d.Without == "" }) {
 		return
 	}
 	first := f.Trials[0]

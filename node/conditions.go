@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -38,28 +39,18 @@ var conditions = []condition{
 	{"`CLUSTERDOWN`", true, "cluster", "use plain masters instead of a cluster", replied("CLUSTERDOWN")},
 	{"`TRYAGAIN`", true, "cluster", "use plain masters instead of a cluster", replied("TRYAGAIN")},
 	{"`ERR max number of clients`", true, "max-clients", "raise maxclients", replied("ERR max number of clients")},
-	{"restarted lately, or was promoted", true, "guard", "time: the error says how much", func(err error) bool {
-		guarded, ok := errors.AsType[*GuardedError](err)
-		return ok && guarded.Why == nil
-	}},
-	{"its clock ran ahead", true, "clock-rate", "time; slew the clock, do not step it", func(err error) bool {
-		_, ok := errors.AsType[*UnsteadyError](err)
-		return ok
-	}},
+	{"restarted lately, or was promoted", true, "guard", "time: the error says how much", guarded(true)},
+	{"its clock ran ahead", true, "clock-rate", "time; slew the clock, do not step it", has[*UnsteadyError]},
 	{"is a replica, not a master", true, "role", "promote it, or use its master's address", among(ErrReplica)},
 	{"is the same server", true, "same-server", "use another server, unless an address is just being moved", among(ErrSameServer)},
 	{"no answer in time", true, "reachable", "see whether it hangs, whether packets arrive, and whether a rediss:// URL points to a port without TLS, which may never answer", among(ErrTimeout)},
 	{"is too slow for all that it is asked", true, "reachable", "see what keeps it, or the network to it, busy", among(ErrBehind)},
 	{"connection closed by the master", true, "reachable", "see the master's log", among(errHungUp)},
 	{"connection refused, no such host", true, "reachable", "start it, or correct the address", func(err error) bool {
-		_, ok := errors.AsType[*net.DNSError](err)
-		return ok || errors.Is(err, syscall.ECONNREFUSED)
+		return has[*net.DNSError](err) || errors.Is(err, syscall.ECONNREFUSED)
 	}},
 
-	{"runs an older Redis", false, "version", "Redis 6.2 or later, or Valkey", func(err error) bool {
-		_, ok := errors.AsType[*VersionError](err)
-		return ok
-	}},
+	{"runs an older Redis", false, "version", "Redis 6.2 or later, or Valkey", has[*VersionError]},
 	{"the key is no lock", false, "trial", "the key holds something else: use another name, or delete the key", replied("NOTLOCK", "WRONGTYPE")},
 	{"`NOPERM`", false, "permissions", "see docs/operations.md#permissions", replied("NOPERM",
 		"The user executing the script can't", "ERR The user executing the script can't", "ERR ACL failure in script")}, // 6.2, 7.0, 7.2
@@ -69,47 +60,53 @@ var conditions = []condition{
 	{"`ERR unknown command`", false, "commands", "do not rename EVALSHA, EVAL and INFO; use Redis or Valkey", replied("ERR unknown command", "ERR Unknown Redis command", "Unknown Redis command")},
 	{"`ERR DB index is out of range`", false, "login", "correct the database number", replied("ERR DB index", "ERR invalid DB index")},
 	{"`CROSSSLOT`, `MOVED`", false, "cluster", "use plain masters instead of a cluster", replied("CROSSSLOT", "MOVED")},
-	{"its uptime is unknown", false, "guard", "permit INFO, or turn the restart guard off", func(err error) bool {
-		guarded, ok := errors.AsType[*GuardedError](err)
-		return ok && guarded.Why != nil
-	}},
+	{"its uptime is unknown", false, "guard", "permit INFO, or turn the restart guard off", guarded(false)},
 	{"answers without TLS, answers with TLS", false, "tls", "use redis:// without TLS, rediss:// with it", among(errPlainPort, errTLSPort)},
 	{"connections of its pool", false, "pool", "connections from Config.Pools must implement redis.ConnWithContext and redis.ConnWithTimeout, as redigo's own do", among(errConn)},
-	{"failed to verify certificate", false, "tls", "make the client trust the certificate's issuer: on its host, or with Config.TLS", func(err error) bool {
-		_, ok := errors.AsType[*tls.CertificateVerificationError](err)
-		return ok
-	}},
+	{"failed to verify certificate", false, "tls", "make the client trust the certificate's issuer: on its host, or with Config.TLS", has[*tls.CertificateVerificationError]},
 	{"remote error: tls", false, "tls", "the master wants a certificate from the client, or does not accept the one it got: Config.TLS", func(err error) bool {
 		op, ok := errors.AsType[*net.OpError](err)
 		return ok && op.Op == "remote error"
 	}},
 }
 
-// Heals reports whether err, from a [script.Answer] or from [Node.Ready], may pass while a caller
-// waits.
-func Heals(err error) bool {
+// conditionOf returns what is wrong with a master that says err, or an unknown condition, which heals.
+func conditionOf(err error) condition {
 	for _, c := range conditions {
 		if c.is(err) {
-			return c.heals
+			return c
 		}
 	}
-	return true
+	return condition{heals: true, about: "reachable"}
 }
+
+// Heals reports whether err, from a [script.Answer] or from [Node.Ready], may pass while a caller
+// waits.
+func Heals(err error) bool { return conditionOf(err).heals }
 
 // isRefusal reports whether the master is there, but either side refused the connection.
 func isRefusal(err error) bool {
 	return !Heals(err) || errors.Is(err, ErrReplica) || errors.Is(err, ErrSameServer)
 }
 
+// has matches errors of a type.
+func has[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 // among matches each of errs.
 func among(errs ...error) func(error) bool {
 	return func(err error) bool {
-		for _, e := range errs {
-			if errors.Is(err, e) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(errs, func(e error) bool { return errors.Is(err, e) })
+	}
+}
+
+// guarded matches a GuardedError of a master whose age is known, or is not.
+func guarded(known bool) func(error) bool {
+	return func(err error) bool {
+		guarded, ok := errors.AsType[*GuardedError](err)
+		return ok && known == (guarded.Why == nil)
 	}
 }
 
@@ -117,16 +114,8 @@ func among(errs ...error) func(error) bool {
 func replied(beginnings ...string) func(error) bool {
 	return func(err error) bool {
 		reply, ok := errors.AsType[redis.Error](err)
-		if !ok {
-			return false
-		}
-		text := string(script.Said(reply))
-		for _, begins := range beginnings {
-			if strings.HasPrefix(text, begins) {
-				return true
-			}
-		}
-		return false
+		begins := func(text string) bool { return strings.HasPrefix(string(script.Said(reply)), text) }
+		return ok && slices.ContainsFunc(beginnings, begins)
 	}
 }
 
@@ -134,41 +123,23 @@ func replied(beginnings ...string) func(error) bool {
 // connection is then given up, and the master is tried until it recovers.
 func cannotServe(err redis.Error) bool {
 	code, _, _ := strings.Cut(string(script.Said(err)), " ")
-	switch code {
-	case "BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOREPLICAS", "READONLY":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOREPLICAS", "READONLY"}, code)
 }
 
 // Remedy returns what helps against err, an error of a master, as docs/operations.md has it; empty if
 // nothing is known.
-func Remedy(err error) string {
-	c, _ := conditionOf(err)
-	return c.remedy
-}
+func Remedy(err error) string { return toMend(err).remedy }
 
 // About returns which check of package doctor tells of err.
-func About(err error) string {
-	c, known := conditionOf(err)
-	if !known {
-		return "reachable"
-	}
-	return c.about
-}
+func About(err error) string { return toMend(err).about }
 
-// conditionOf returns what is wrong with a master that is to be mended, rather than waited for: a port
+// toMend returns what is wrong with a master that is to be mended, rather than waited for: a port
 // that hangs up or is silent at the first command may well want TLS, or none.
-func conditionOf(err error) (c condition, known bool) {
+func toMend(err error) condition {
 	if errors.Is(err, errHungUpFirst) || errors.Is(err, errTLSSilent) {
 		err = errPlainPort
 	}
-	for _, c := range conditions {
-		if c.is(err) {
-			return c, true
-		}
-	}
-	return condition{}, false
+	return conditionOf(err)
 }
 
 // denied reports whether the user may not do what was asked.

@@ -239,25 +239,21 @@ func TestConnectionsThatLackAnInterface(t *testing.T) {
 			return redis.NewLoggingConn(bareConn{c.(redis.ConnWithTimeout)}, slog.NewLogLogger(slog.DiscardHandler, 0), "")
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				var log strings.Builder
-				cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
-				cfg.Pool = withWrappedConns(cfg.Pool, wrap)
-				n := start(t, cfg)
-				n.Subscribe("a", new(recorder), 7)
-				wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, errConn.Error())
-				time.Sleep(10 * time.Second)
-				n.Close()
-				if lines := strings.Count(log.String(), "ConnWithContext"); lines != 1 {
-					t.Errorf("lines about it: got %d, want 1:\n%s", lines, &log)
-				}
-				cfg.Pool.Close()
-				synctest.Wait()
-				if got := m.Connections(); got != 0 {
-					t.Errorf("connections: got %d, want none", got)
-				}
-			})
+		subtest(t, name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			var log logRecorder
+			cfg.Logger = log.logger()
+			cfg.Pool = withWrappedConns(cfg.Pool, wrap)
+			n := start(t, cfg)
+			n.Subscribe("a", new(recorder), 7)
+			wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, errConn.Error())
+			time.Sleep(10 * time.Second)
+			n.Close()
+			log.want(t, 1, "ConnWithContext")
+			cfg.Pool.Close()
+			synctest.Wait()
+			if got := m.Connections(); got != 0 {
+				t.Errorf("connections: got %d, want none", got)
+			}
 		})
 	}
 }

@@ -93,10 +93,8 @@ func Kind(err error) string {
 	if guarded, ok := errors.AsType[*GuardedError](err); ok && guarded.Why == nil {
 		return fmt.Sprintf("guarded, promoted %v", guarded.Promoted)
 	}
-	for _, c := range conditions {
-		if c.is(err) {
-			return c.what
-		}
+	if known := conditionOf(err).what; known != "" {
+		return known
 	}
 	if reply, ok := errors.AsType[redis.Error](err); ok {
 		if code, _, _ := strings.Cut(string(script.Said(reply)), " "); code != "ERR" {

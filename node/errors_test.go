@@ -33,18 +33,13 @@ func TestWriteTimeout(t *testing.T) {
 			Timeout: timeout,
 			Logger:  quiet,
 		})
-		fillBuffers(n, m)
+		m.Freeze() // on a command, so that it reads nothing more
+		n.Send(script.Inspect("k"), noReceiver{}, 0)
+		synctest.Wait()
 		got := sendAndWait(n, script.Inspect(strings.Repeat("k", 2<<20)))
 		wantErr(t, "inspect", got, script.Unknown, ErrTimeout.Error())
 		wantAt(t, "inspect", got, timeout/2)
 	})
-}
-
-// fillBuffers freezes m on a command, so that it reads nothing more.
-func fillBuffers(n *Node, m *redlocktest.Master) {
-	m.Freeze()
-	n.Send(script.Inspect("k"), noReceiver{}, 0)
-	synctest.Wait()
 }
 
 func TestNormalize(t *testing.T) {

@@ -116,25 +116,23 @@ func FuzzFraming(f *testing.F) {
 // TestPanicOfAConnection: the reader survives a connection that panics, in the handshake and later.
 func TestPanicOfAConnection(t *testing.T) {
 	for _, at := range []string{"INFO server", "EVAL", "SUBSCRIBE"} {
-		t.Run(at, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				var well atomic.Bool
-				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-					if strings.HasPrefix(words, at) && !well.Load() {
-						panic("makeslice: len out of range")
-					}
-					return nil
-				}})
-				n := start(t, cfg)
-				n.Subscribe("a", new(recorder), 7)
-				got := sendAndWait(n, script.Inspect("k"))
-				if at != "SUBSCRIBE" && !contains(got.Err, "makeslice") {
-					t.Errorf("inspect: got %v (%v), want the reason", got.Outcome, got.Err)
+		subtest(t, at, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			var well atomic.Bool
+			cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+				if strings.HasPrefix(words, at) && !well.Load() {
+					panic("makeslice: len out of range")
 				}
-				well.Store(true)
-				waitUntil(t, time.Second, n.isUp)
-				want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
-			})
+				return nil
+			}})
+			n := start(t, cfg)
+			n.Subscribe("a", new(recorder), 7)
+			got := sendAndWait(n, script.Inspect("k"))
+			if at != "SUBSCRIBE" && !contains(got.Err, "makeslice") {
+				t.Errorf("inspect: got %v (%v), want the reason", got.Outcome, got.Err)
+			}
+			well.Store(true)
+			waitUntil(t, time.Second, n.isUp)
+			want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
 		})
 	}
 }

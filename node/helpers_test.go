@@ -47,6 +47,24 @@ func bubble(t *testing.T, f func(*testing.T, *redlocktest.Master, Config)) {
 	})
 }
 
+// subtest runs f as a subtest, in a bubble.
+func subtest(t *testing.T, name string, f func(*testing.T, *redlocktest.Master, Config)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { bubble(t, f) })
+}
+
+// withNode runs f in a bubble, with a node that was started.
+func withNode(t *testing.T, f func(*testing.T, *redlocktest.Master, *Node)) {
+	t.Helper()
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) { f(t, m, started(t, cfg)) })
+}
+
+// subtestWithNode runs f as a subtest, in a bubble, with a node that was started.
+func subtestWithNode(t *testing.T, name string, f func(*testing.T, *redlocktest.Master, *Node)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { withNode(t, f) })
+}
+
 // start makes a node and closes it when the test ends.
 func start(t *testing.T, cfg Config) *Node {
 	t.Helper()
@@ -195,12 +213,6 @@ func wantHolder(t *testing.T, m *redlocktest.Master, key, want string) {
 	}
 }
 
-func (n *Node) stateAndReason() (state, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.state, n.reason
-}
-
 func (n *Node) unackedCount() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -224,15 +236,7 @@ func waitUntil(t *testing.T, limit time.Duration, what func() bool) time.Duratio
 	return time.Since(begin)
 }
 
-func (n *Node) isUp() bool {
-	s, _ := n.stateAndReason()
-	return s == up
-}
-
-func (n *Node) isDown() bool {
-	s, _ := n.stateAndReason()
-	return s == down
-}
+func (n *Node) isUp() bool { return n.Met() && !n.Down() }
 
 // logRecorder keeps what is logged.
 type logRecorder struct {
@@ -296,6 +300,16 @@ func withBentConns(p *redis.Pool, r *bendRules) *redis.Pool {
 	return withWrappedConns(p, func(c redis.Conn) redis.Conn { return &bentConn{wholeConn: c.(wholeConn), rules: r} })
 }
 
+// withReply makes a pool like p, where commands that begin so are answered with reply instead.
+func withReply(p *redis.Pool, begin string, reply any) *redis.Pool {
+	return withBentConns(p, &bendRules{reply: func(words string) any {
+		if strings.HasPrefix(words, begin) {
+			return reply
+		}
+		return nil
+	}})
+}
+
 // withWrappedConns makes a pool like p, whose connections are wrapped.
 func withWrappedConns(p *redis.Pool, wrap func(redis.Conn) redis.Conn) *redis.Pool {
 	dial := p.DialContext
@@ -357,7 +371,7 @@ func portion(all uint64) uint64 {
 func killAndWait(t *testing.T, m *redlocktest.Master, n *Node) {
 	t.Helper()
 	m.Kill()
-	waitUntil(t, 3*time.Second, n.isDown)
+	waitUntil(t, 3*time.Second, n.Down)
 }
 
 // ownerNumber returns the i-th of many owners.

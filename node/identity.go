@@ -1,9 +1,10 @@
 package node
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,51 +27,46 @@ type identity struct {
 
 // identify reads replies to INFO: each is a section.
 func identify(replies ...any) identity {
-	var id identity
-	var secondID, secondOffset bool
-	var now int64 // by the master's wall clock, in µs
+	all := make(map[string]string)
 	for _, reply := range replies {
-		text, ok := reply.([]byte)
-		if !ok {
+		if _, ok := reply.([]byte); !ok {
 			return identity{err: noIdentity(reply)}
 		}
-		for line := range bytes.Lines(text) {
-			key, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(":"))
-			switch string(key) {
-			case "run_id":
-				id.run = string(value)
-			case "redis_version":
-				id.version = string(value)
-			case "role":
-				id.role = string(value)
-			case "loading":
-				id.loading = string(value) == "1"
-			case "uptime_in_seconds":
-				s, err := strconv.ParseInt(string(value), 10, 32)
-				if err != nil {
-					id.err = fmt.Errorf("INFO: uptime_in_seconds: %w", err)
-				}
-				// It is negative when the master's wall clock was set back.
-				id.uptime = time.Duration(max(0, s)) * time.Second
-			case "server_time_usec": // Redis 6.0 does not say it
-				now, _ = strconv.ParseInt(string(value), 10, 64)
-			case "master_replid":
-				id.history = string(value)
-			case "master_replid2":
-				secondID = len(bytes.Trim(value, "0")) > 0
-			case "second_repl_offset":
-				secondOffset = len(bytes.TrimPrefix(value, []byte("-1"))) > 0
-			}
+		maps.Copy(all, fields(reply))
+	}
+	id := identity{
+		run: all["run_id"], version: all["redis_version"], role: all["role"], loading: all["loading"] == "1",
+		history:  all["master_replid"],
+		promoted: strings.Trim(all["master_replid2"], "0") != "" && strings.TrimPrefix(all["second_repl_offset"], "-1") != "",
+	}
+	if uptime, told := all["uptime_in_seconds"]; told {
+		s, err := strconv.ParseInt(uptime, 10, 32)
+		if err != nil {
+			id.err = fmt.Errorf("INFO: uptime_in_seconds: %w", err)
 		}
+		// It is negative when the master's wall clock was set back.
+		id.uptime = time.Duration(max(0, s)) * time.Second
 	}
 	// Redis subtracts the second in which it started from that of now. What has passed of the latter counts
-	// too, so that all clients see the same age, whenever they ask.
+	// too, so that all clients see the same age, whenever they ask. Redis 6.0 does not say it.
+	now, _ := strconv.ParseInt(all["server_time_usec"], 10, 64) // by the master's wall clock
 	id.uptime += time.Duration(max(0, now)%1e6) * time.Microsecond
-	id.promoted = secondID && secondOffset
 	if id.run == "" && id.err == nil {
 		id.err = errors.New("INFO: no run_id")
 	}
 	return id
+}
+
+// fields reads a reply to INFO.
+func fields(reply any) map[string]string {
+	all := make(map[string]string)
+	text, _ := reply.([]byte)
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && !strings.HasPrefix(name, "#") {
+			all[name] = value
+		}
+	}
+	return all
 }
 
 // replica reports whether the process says that it is no master.
@@ -83,4 +79,27 @@ func noIdentity(reply any) error {
 		return fmt.Errorf("INFO: %w (the user needs the permission +info)", refusal)
 	}
 	return fmt.Errorf("INFO: %v", reply)
+}
+
+// minVersion is the oldest Redis that has every command the scripts call, and channels in ACL
+// rules.
+var minVersion = [2]int{6, 2}
+
+// VersionError says that a master is too old.
+type VersionError struct {
+	Version string // as INFO tells it
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("runs Redis %s, but %d.%d or later is needed", e.Version, minVersion[0], minVersion[1])
+}
+
+// checkVersion returns a *VersionError for a version below minVersion, and nil for text that is no
+// version.
+func checkVersion(version string) error {
+	var major, minor int
+	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n > 0 && slices.Compare([]int{major, minor}, minVersion[:]) < 0 {
+		return &VersionError{Version: version}
+	}
+	return nil
 }

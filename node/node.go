@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -36,7 +37,7 @@ type Config struct {
 	// master's clock at least as often. Zero: no holds are short.
 	Lease time.Duration
 
-	// Registry finds the same server under two names. The nodes of one client share it.
+	// Registry finds the same server under two names. The nodes of one client share it. Nil: one of its own.
 	Registry *Registry
 
 	Logger *slog.Logger
@@ -90,6 +91,7 @@ type Node struct {
 
 // New starts to connect to a master, in the background.
 func New(cfg Config) *Node {
+	cfg.Registry = cmp.Or(cfg.Registry, new(Registry))
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &Node{
 		cfg:     cfg,

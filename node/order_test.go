@@ -31,8 +31,7 @@ func (s *sequence) Answer(i int, a script.Answer) {
 // TestAnswersFindTheirCommands: many callers share the connection, and each gets its own
 // answers, in the order of its Sends.
 func TestAnswersFindTheirCommands(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		const callers, each = 40, 50
 		var finished sync.WaitGroup
 		for caller := range callers {
@@ -86,8 +85,7 @@ func TestEachCommandHasItsOwnTimeout(t *testing.T) {
 
 // Send does not block, however much a master that is frozen leaves unread.
 func TestSendDoesNotBlock(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		m.Freeze()
 		begin := time.Now()
 		var sent []*pending
@@ -111,16 +109,13 @@ func TestSendKeepsTheOrder(t *testing.T) {
 		"queued":           func(n *Node, c *call) { n.queue = append(n.queue, c) },
 		"to be sent again": func(n *Node, c *call) { n.link.retries = append(n.link.retries, c) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				n := started(t, cfg)
-				synctest.Wait()
-				n.mu.Lock()
-				put(n, n.newCallLocked(script.NewOwner("k", id("first:1")).Acquire(lease, 1), noReceiver{}, 0)) // and the writer not told
-				n.mu.Unlock()
-				want(t, "the second", sendAndWait(n, script.NewOwner("k", id("second:1")).Acquire(lease, 1)), script.Refused)
-				wantHolder(t, m, "k", id("first:1"))
-			})
+		subtestWithNode(t, name, func(t *testing.T, m *redlocktest.Master, n *Node) {
+			synctest.Wait()
+			n.mu.Lock()
+			put(n, n.newCallLocked(script.NewOwner("k", id("first:1")).Acquire(lease, 1), noReceiver{}, 0)) // and the writer not told
+			n.mu.Unlock()
+			want(t, "the second", sendAndWait(n, script.NewOwner("k", id("second:1")).Acquire(lease, 1)), script.Refused)
+			wantHolder(t, m, "k", id("first:1"))
 		})
 	}
 }
@@ -128,8 +123,7 @@ func TestSendKeepsTheOrder(t *testing.T) {
 // An answer to nothing ends the connection: which command the next one is for is anybody's
 // guess.
 func TestAnswerToNothing(t *testing.T) {
-	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
+	withNode(t, func(t *testing.T, _ *redlocktest.Master, n *Node) {
 		synctest.Wait() // no ping is under way
 		n.mu.Lock()
 		l := n.link

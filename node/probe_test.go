@@ -63,18 +63,16 @@ func TestProbeOfATroubledMaster(t *testing.T) {
 		{"loading", func(m *redlocktest.Master) { m.Refuse("LOADING Redis is loading") }, "LOADING", "reachable", true},
 		{"disk", func(m *redlocktest.Master) { m.Refuse("MISCONF Errors writing to the AOF file") }, "MISCONF", "persistence", true},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				tt.do(m)
-				start := time.Now()
-				f := probed(t.Context(), m, cfg)
-				if !contains(f.Err, tt.text) || About(f.Err) != tt.about || f.Reached != tt.reached {
-					t.Errorf("Err = %v about %q, reached %v; want %q about %q, reached %v", f.Err, About(f.Err), f.Reached, tt.text, tt.about, tt.reached)
-				}
-				if took := time.Since(start); took > firstPatience {
-					t.Errorf("it took %v, want at most %v", took, firstPatience)
-				}
-			})
+		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			tt.do(m)
+			start := time.Now()
+			f := probed(t.Context(), m, cfg)
+			if !contains(f.Err, tt.text) || About(f.Err) != tt.about || f.Reached != tt.reached {
+				t.Errorf("Err = %v about %q, reached %v; want %q about %q, reached %v", f.Err, About(f.Err), f.Reached, tt.text, tt.about, tt.reached)
+			}
+			if took := time.Since(start); took > firstPatience {
+				t.Errorf("it took %v, want at most %v", took, firstPatience)
+			}
 		})
 	}
 }

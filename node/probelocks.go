@@ -13,12 +13,6 @@ import (
 	"example.com/redlock/node/script"
 )
 
-// Trial is something that clients do with a lock, and that failed on the scratch name.
-type Trial struct {
-	What string
-	Err  error
-}
-
 const (
 	scratchLease = 5 * time.Second
 	scratchToken = 1 // in the past of any other token
@@ -37,10 +31,9 @@ var errNoHold = errors.New("did not find the hold")
 func (p *probe) owner(n int) string { return fmt.Sprintf("%s:r%d", p.client, n) }
 
 // owners are all that the probe makes up.
-func (p *probe) owners() []string {
-	all := make([]string, manyOwners)
-	for n := range all {
-		all[n] = p.owner(n)
+func (p *probe) owners() (all []string) {
+	for n := range manyOwners {
+		all = append(all, p.owner(n))
 	}
 	return all
 }
@@ -52,9 +45,9 @@ const manyOwners = 12
 func (p *probe) trials(waits bool) []trial {
 	name, token := p.Scratch, int64(scratchToken)
 	entry := script.QueueEntry{Round: 1, Since: 1, Lease: scratchLease, Proposal: token}
-	handed := script.Refused
+	handed, behind := script.Refused, script.Done
 	if waits {
-		handed = script.Done
+		handed, behind = script.Done, script.Refused
 	}
 	renew := func(o *script.Owner) *script.Command {
 		return script.Renew(scratchLease, []script.Renewal{{Owner: o, Count: 1, Token: token}})
@@ -77,7 +70,7 @@ func (p *probe) trials(waits bool) []trial {
 		{"wait for readers", lock(3).AcquireOrRegister(scratchLease, entry), script.Refused},
 		{"renew a reader", renew(reader(2)), script.Done},
 		{"release a reader", reader(2).Release(token, 0), script.Done},
-		{"read behind a writer", reader(4).AcquireOrRegister(scratchLease, entry), map[bool]script.Outcome{true: script.Refused, false: script.Done}[waits]},
+		{"read behind a writer", reader(4).AcquireOrRegister(scratchLease, entry), behind},
 		{"release to readers", lock(3).Release(token, entry.Since), handed},
 		{"release a reader", reader(4).Release(token, entry.Since), script.Done},
 
@@ -112,13 +105,13 @@ func (p *probe) tryLocks(ctx context.Context) error {
 	for _, t := range all {
 		calls = append(calls, t.cmd.Words(nil, true, false))
 	}
-	replies, err := p.ask(calls...)
+	replies, err := p.wire.ask(calls...)
 	if err != nil {
 		return err
 	}
 	for i, t := range all {
 		if why := t.judge(replies[i]); why != nil {
-			p.facts.Trials = append(p.facts.Trials, Trial{What: t.what, Err: why})
+			p.facts.Trials = append(p.facts.Trials, Refusal{What: t.what, Err: why})
 		}
 	}
 	if listener != nil && len(p.facts.Trials) == 0 {
@@ -145,19 +138,18 @@ func (t *trial) judge(reply any) error {
 
 // listen makes a connection that is subscribed to what is handed to the probe's owners.
 func (p *probe) listen(ctx context.Context) (*wire, error) {
-	conn, err := p.connect(ctx)
+	w, err := p.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{conn: conn, patience: p.Patience}
-	replies, err := p.node.exchange(w, [][]any{
-		{"SUBSCRIBE", "redlock_wake:unused"},
-		{"UNSUBSCRIBE", "redlock_wake:unused"},
-		{"SUBSCRIBE", script.HandOffChannel(p.client)},
-		{"SUBSCRIBE", script.FreedChannel(p.Scratch)},
-	})
-	for i := range replies {
-		if refusal, refused := replies[i].(redis.Error); refused && err == nil {
+	replies, err := w.ask(
+		[]any{"SUBSCRIBE", "redlock_wake:unused"},
+		[]any{"UNSUBSCRIBE", "redlock_wake:unused"},
+		[]any{"SUBSCRIBE", script.HandOffChannel(p.client)},
+		[]any{"SUBSCRIBE", script.FreedChannel(p.Scratch)},
+	)
+	for _, reply := range replies {
+		if refusal, refused := reply.(redis.Error); refused && err == nil {
 			err = refusal
 		}
 	}
@@ -192,7 +184,7 @@ func (p *probe) timeScripts() (err error) {
 	acquire, release := o.Acquire(scratchLease, scratchToken).Words(nil, false, false), o.Release(scratchToken, 0).Words(nil, false, false)
 	p.facts.Scripts, err = timed(func() (time.Duration, error) {
 		sent := clock.Now()
-		_, err := p.ask(acquire, release)
+		_, err := p.wire.ask(acquire, release)
 		return clock.Since(sent), err
 	})
 	return err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -17,7 +16,7 @@ import (
 func (n *Node) read(l *link) {
 	var due []delivery
 	for {
-		reply, err := receive(l.conn, 0) // timeOutCalls bounds the wait
+		reply, err := receive(l.conn) // timeOutCalls bounds the wait
 		n.mu.Lock()
 		due = n.receiveLocked(l, due[:0], reply, err)
 		dead, finished := l.dead, l.done && l.inFlight.len() == 0
@@ -31,17 +30,6 @@ func (n *Node) read(l *link) {
 			return
 		}
 	}
-}
-
-// receive reads a reply. redigo panics at some that no server sends which is well, and connections of a
-// user's pool pass on all of them.
-func receive(conn redis.Conn, timeout time.Duration) (reply any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errReply, p)
-		}
-	}()
-	return redis.ReceiveWithTimeout(conn, timeout)
 }
 
 // receiveLocked takes in the answer to the oldest call in flight.

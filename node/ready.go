@@ -1,6 +1,10 @@
 package node
 
-import "slices"
+import (
+	"slices"
+
+	"example.com/redlock/clock"
+)
 
 // Ready returns nil if the master would grant a hold, as far as is known without asking it: it is
 // connected, and there is no [GuardedError] and no [UnsteadyError]. Otherwise it returns the
@@ -56,4 +60,22 @@ func (n *Node) notifyLocked() {
 		default: // it was notified, and has yet to look
 		}
 	}
+}
+
+// Process returns the run id of the process that the master is, and since when it has been one, as far
+// as it says; an empty id while the master is not up.
+func (n *Node) Process() (run string, since clock.Instant) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.state != up || n.link.err != nil {
+		return "", since
+	}
+	return n.link.id.run, n.link.began
+}
+
+// Met reports whether the master is up, or down: the first attempt to connect is over.
+func (n *Node) Met() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.state != connecting
 }

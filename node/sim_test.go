@@ -58,8 +58,8 @@ func simulate(t *testing.T, m *redlocktest.Master, cfg Config, seed uint64) {
 	}
 	time.Sleep(5 * time.Second)
 
-	if s, reason := n.stateAndReason(); s != up {
-		t.Errorf("state in the end: got %v (%v), want up", s, reason)
+	if why := n.Ready(); why != nil {
+		t.Errorf("in the end it is not ready: %v", why)
 	}
 	if got := n.unackedCount(); got != 0 {
 		t.Errorf("unacknowledged in the end: got %d, want 0", got)

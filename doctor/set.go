@@ -1,0 +1,241 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/terms"
+	"example.com/redlock/node"
+	"example.com/redlock/node/script"
+)
+
+// sound reports whether a master can grant a lock once its guard has passed, as far as it is known.
+func (e *exam) sound(i int) bool {
+	f := e.facts[i]
+	lacks := func(d node.Refusal) bool { return d.Without == "" }
+	same := func(o *node.Facts) bool { return o.Info["run_id"] != "" && o.Info["run_id"] == f.Info["run_id"] }
+	return f.Err == nil && len(f.Trials) == 0 &&
+		!slices.ContainsFunc(f.Denials, lacks) &&
+		!slices.ContainsFunc(e.facts[:i], same) &&
+		middle(f.Trips) < e.cfg.NodeTimeout &&
+		f.Clock.Gained <= clock.Drift(f.Clock.Over)
+}
+
+// guards returns for how long each sound master grants nothing yet, the shortest first.
+func (e *exam) guards() (left []time.Duration) {
+	for i, f := range e.facts {
+		if e.sound(i) {
+			left = append(left, f.Guard)
+		}
+	}
+	slices.Sort(left)
+	return left
+}
+
+// usable is how many masters can grant a lock now.
+func (e *exam) usable() (n int) {
+	for _, left := range e.guards() {
+		if left == 0 {
+			n++
+		}
+	}
+	return n
+}
+
+func (e *exam) quorum() {
+	const remedy = "see below what each of the others lacks"
+	n, of := e.usable(), count(len(e.facts), "master")
+	switch left := e.guards(); {
+	case n < e.need && len(left) >= e.need && left[e.need-1] < never:
+		e.noteAll("quorum", Error, "wait", "%d of %s can grant a lock now, and %d are needed: nobody gets one for another %s", n, of, e.need, about(left[e.need-1]))
+	case n < e.need:
+		e.noteAll("quorum", Error, remedy, "%d of %s can grant a lock, and %d are needed: nobody gets one", n, of, e.need)
+	case n == e.need && n < len(e.facts):
+		e.noteAll("quorum", Warning, remedy, "%d of %s can grant a lock, and %d are needed: none of these may fail", n, of, e.need)
+	}
+}
+
+// never is longer than any guard of a master whose age is known.
+const never = 100 * 365 * 24 * time.Hour
+
+func (e *exam) quorumOK() string {
+	return fmt.Sprintf("%d of %s can grant a lock, and %d are needed", e.usable(), count(len(e.facts), "master"), e.need)
+}
+
+func (e *exam) setSize() {
+	const remedy = "use 3 or 5 independent masters"
+	switch n := len(e.facts); {
+	case n == 1:
+		e.noteAll("set-size", Warning, remedy, "there is one master: no lock survives its loss")
+	case n == 2:
+		e.noteAll("set-size", Warning, remedy, "there are two masters: a majority is both, so locks survive the loss of neither")
+	case n%2 == 0:
+		e.noteAll("set-size", Note, remedy, "%d masters survive the loss of %d, which %d do as well", n, n-e.need, n-1)
+	}
+}
+
+func (e *exam) setSizeOK() string {
+	spare := fmt.Sprint(len(e.facts) - e.need)
+	if spare == "1" {
+		spare = "one"
+	}
+	return fmt.Sprintf("%d masters: any %s may fail", len(e.facts), spare)
+}
+
+// refusals notes why masters cannot be used at all. The errors of other checks are noted there.
+func (e *exam) refusals() {
+	for _, f := range e.facts {
+		if f.Err == nil {
+			continue
+		}
+		id, remedy, why := node.About(f.Err), node.Remedy(f.Err), f.Err.Error()
+		switch {
+		case errors.Is(f.Err, context.DeadlineExceeded) || errors.Is(f.Err, context.Canceled):
+			id, why, remedy = "reachable", "the examination ended before it was done", "look again"
+		case id == "role" || id == "version":
+			continue
+		case strings.Contains(why, "pool exhausted"):
+			id, remedy = "pool", "give each pool room for two connections (MaxActive)"
+		}
+		e.note(f, id, Warning, remedy, "%s", why)
+	}
+}
+
+func (e *exam) reachableOK() string {
+	if len(e.reached) < len(e.facts) {
+		return ""
+	}
+	return fmt.Sprintf("%d of %s answer and let us in", len(e.facts), count(len(e.facts), "master"))
+}
+
+// middle returns the median.
+func middle(d []time.Duration) time.Duration {
+	if len(d) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(d))
+	return sorted[(len(sorted)-1)/2]
+}
+
+const (
+	// published is how old what clients say of their masters may be: they repeat it every 12 to 18 s.
+	published = 20 * time.Second
+
+	// restartedLately is how long after its start a master may still be known by its last run id.
+	restartedLately = 80 * time.Second
+)
+
+// use is how clients use a master.
+type use struct {
+	*script.Use
+	at *node.Facts
+}
+
+// by names a client that uses it so.
+func (u *use) by() string {
+	if u.Record == nil {
+		return "a client without a record"
+	}
+	return u.Record.String()
+}
+
+// uses returns how clients use the masters now. Whoever takes no lock is left out.
+func (e *exam) uses() (list []use) {
+	for _, f := range e.facts {
+		for i := range f.Uses {
+			u := use{&f.Uses[i], f}
+			if f.Shown-u.Last > published.Milliseconds() || u.Refused {
+				continue
+			}
+			for k := range u.Masters {
+				u.Masters[k].Young = e.young(u.Masters[k].Run)
+			}
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// young reports whether run is the beginning of the run id of a master that restarted lately.
+func (e *exam) young(run string) bool {
+	for _, f := range e.facts {
+		up, ok := info(f, "uptime_in_seconds")
+		if ok && time.Duration(up)*time.Second < restartedLately && run == script.NewMaster(f.Info["run_id"], "").Run {
+			return true
+		}
+	}
+	return false
+}
+
+// own returns the masters that are examined as the terms of a client. If clients have the same masters as
+// one of several sets, they are that set.
+func (e *exam) own(uses []use) *terms.Terms {
+	own := new(terms.Terms)
+	host, _ := os.Hostname()
+	for _, f := range e.facts {
+		m := script.NewMaster(f.Info["run_id"], "")
+		if len(e.cfg.Masters) > 0 {
+			m.Address = terms.Address(f.Name, host)
+		}
+		m.Young = e.young(m.Run)
+		own.Masters = append(own.Masters, m)
+	}
+	for _, u := range uses {
+		if terms.SameMasters(own, &u.Terms) {
+			own.Part = u.Part
+		}
+	}
+	return own
+}
+
+// otherSets notes clients that use other masters together with some of these.
+func (e *exam) otherSets() {
+	uses := e.uses()
+	own := e.own(uses)
+	for i, u := range uses {
+		if terms.Conflict(own, &u.Terms) == terms.ErrOverlap {
+			e.note(u.at, "other-sets", Error, "find out who has the wrong masters; to change them see docs/operations.md",
+				"%s uses %s: majorities of these and of the masters examined need not meet, so two clients can hold one name at once", u.by(), u.Terms.String())
+		}
+		for _, o := range uses[:i] {
+			if u.at != o.at {
+				continue
+			}
+			switch terms.Conflict(&o.Terms, &u.Terms) {
+			case terms.ErrRoute:
+				e.note(u.at, "other-sets", Error, "find out who has the wrong sets; to change them see docs/cost.md",
+					"%s spreads names over %s, and %s over %s: two clients can hold one name at once, each in another set",
+					o.by(), o.Route(), u.by(), u.Route())
+				continue
+			case terms.ErrShortGuard:
+			default:
+				continue
+			}
+			long, short := o, u
+			if u.Lease > o.Lease {
+				long, short = u, o
+			}
+			e.note(u.at, "leases", Error, "raise the restart guard of all clients, and their leases only then; see docs/operations.md",
+				"%s takes leases of %v, and %s has a restart guard of %v: two clients can hold one name at once when masters restart",
+				long.by(), ms(long.Lease), short.by(), ms(short.Guard))
+		}
+	}
+}
+
+func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+func (e *exam) otherSetsOK() string {
+	switch {
+	case len(e.uses()) > 0:
+		return "no client uses some of these masters with others"
+	case len(e.reached) > 0:
+		return "no client has published which masters it uses"
+	}
+	return ""
+}
