@@ -200,15 +200,13 @@ func (e *exam) evictionPolicy(f *node.Facts) {
 	}
 }
 
-func (e *exam) evictionPolicyOK() string { return "noeviction" }
-
 func (e *exam) evictedKeys(f *node.Facts) {
 	n, _ := info(f, "evicted_keys")
 	if n == 0 {
 		return
 	}
-	severity, policy := Error, ""
-	if policy, _, _ = limits(f); policy == "noeviction" {
+	severity := Error
+	if policy, _, _ := limits(f); policy == "noeviction" {
 		severity = Warning
 	}
 	e.note(f, "evicted-keys", severity, "give it more memory; keep locks apart from a cache",

@@ -46,17 +46,6 @@ func (n *Node) Attend(activity func() Activity) {
 	n.activity = activity
 }
 
-// does returns what the client does.
-func (n *Node) does() Activity {
-	n.mu.Lock()
-	activity := n.activity
-	n.mu.Unlock()
-	if activity == nil {
-		return Holding
-	}
-	return activity() // without n.mu: it takes the client's mutexes
-}
-
 // longestSilence returns how long an idle connection may go without checks.
 //
 // It is at most a lease: in a silence a clock may jump by what is allowed for its length without
@@ -93,7 +82,15 @@ func (n *Node) putChecksFirstLocked(l *link, batch []*call, now clock.Instant) [
 
 // beat has the checks sent if the client needs them now, and otherwise looks again when it may.
 func (n *Node) beat(l *link) {
-	does, notes := n.does(), n.notes(l)
+	n.mu.Lock()
+	activity, compose, i := n.activity, n.compose, n.place
+	due := compose != nil && n.link == l && clock.Now().Sub(l.noted) >= noteEvery
+	n.mu.Unlock()
+	does := activity() // without n.mu: it takes the client's mutexes, and so does compose
+	var notes []Note
+	if due {
+		notes = compose(i)
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if notes != nil && n.compose != nil {
@@ -182,18 +179,6 @@ func (n *Node) firstBeatLocked() time.Duration {
 		return heartbeat
 	}
 	return heartbeat/20 + rand.N(heartbeat/10)
-}
-
-// notes returns what is to be sent to the master, nil if that is not due.
-func (n *Node) notes(l *link) []Note {
-	n.mu.Lock()
-	i, compose := n.place, n.compose
-	due := n.link == l && clock.Now().Sub(l.noted) >= noteEvery
-	n.mu.Unlock()
-	if compose == nil || !due {
-		return nil
-	}
-	return compose(i) // without n.mu: it takes the client's mutexes
 }
 
 // notesLeft returns how long the notes may wait for checks to go along with.

@@ -12,14 +12,12 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// attended makes a node that has been up for a while, of a client that does what the result says.
-func attended(t *testing.T, cfg Config, does Activity) (*Node, *atomic.Uint32) {
+// attended makes a node that has been up for a while, of a client that does that.
+func attended(t *testing.T, cfg Config, does Activity) *Node {
 	t.Helper()
-	now := new(atomic.Uint32)
-	now.Store(uint32(does))
 	n := started(t, cfg)
-	n.Attend(func() Activity { return Activity(now.Load()) })
-	return n, now
+	n.Attend(func() Activity { return does })
+	return n
 }
 
 // TestChecksOfWhoSendsNothing: how often a master is checked depends on what the client does.
@@ -89,8 +87,8 @@ func TestChecksGoAlong(t *testing.T) {
 		{2900 * time.Millisecond, 21},
 	} {
 		subtest(t, tt.every.String(), func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			n, _ := attended(t, cfg, Waiting)
-			send(n, script.Inspect("k")).wait()
+			n := attended(t, cfg, Waiting)
+			sendAndWait(n, script.Inspect("k"))
 			before := m.Calls("TIME")
 			for range time.Minute / tt.every {
 				time.Sleep(tt.every)
@@ -131,9 +129,10 @@ func TestChecksComeBeforeTheFirstVote(t *testing.T) {
 					}
 					return nil
 				}})
-				n, _ := attended(t, cfg, Idle)
+				n := attended(t, cfg, Idle)
 				time.Sleep(time.Hour)
-				waitForBeat(m)
+				beats := m.Calls("INFO")
+				waitUntil(t, time.Minute, func() bool { return m.Calls("INFO") > beats })
 				time.Sleep(2 * heartbeat)
 				fault.do(m, &bend)
 				m.Delay(time.Millisecond)
@@ -146,12 +145,5 @@ func TestChecksComeBeforeTheFirstVote(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// waitForBeat waits until the checks were just sent.
-func waitForBeat(m *redlocktest.Master) {
-	for before := m.Calls("INFO"); m.Calls("INFO") == before; {
-		time.Sleep(time.Millisecond)
 	}
 }

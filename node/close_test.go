@@ -53,39 +53,29 @@ func TestNoConnectionIsLost(t *testing.T) {
 
 // TestCloseIsBounded: by about two timeouts, in every state, and everything is answered.
 func TestCloseIsBounded(t *testing.T) {
+	none := func(*Node) {}
+	noticed := func(n *Node) { waitUntil(t, 4*time.Second, n.Down) }
+	asked := func(n *Node) { sendAndWait(n, script.Inspect("k")) }
 	for _, tt := range []struct {
 		name  string
-		fault func(*testing.T, *redlocktest.Master, *Node)
+		fault func(*redlocktest.Master)
+		then  func(*Node)
 		most  time.Duration
 	}{
-		{"up", func(*testing.T, *redlocktest.Master, *Node) {}, 0},
-		{"dead, not noticed", func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Kill() }, 0},
-		{"frozen", func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Freeze() }, timeout},
-		{"cut off", func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Cut() }, timeout},
-		{"down", func(t *testing.T, m *redlocktest.Master, n *Node) {
-			m.Kill()
-			waitUntil(t, 3*time.Second, n.Down)
-		}, 0},
-		{"down and cut off", func(t *testing.T, m *redlocktest.Master, n *Node) {
-			m.Cut()
-			waitUntil(t, 4*time.Second, n.Down)
-		}, 0},
-		{"down and frozen", func(t *testing.T, m *redlocktest.Master, n *Node) {
-			m.Freeze()
-			waitUntil(t, 4*time.Second, n.Down)
-		}, 2 * timeout},
-		{"connecting to a frozen one", func(_ *testing.T, m *redlocktest.Master, n *Node) {
-			m.Freeze()
-			send(n, script.Inspect("k")).wait()
-		}, 2 * timeout},
-		{"connecting to one that is cut off", func(_ *testing.T, m *redlocktest.Master, n *Node) {
-			m.Cut()
-			send(n, script.Inspect("k")).wait()
-		}, 2 * timeout},
+		{"up", (*redlocktest.Master).Mend, none, 0},
+		{"dead, not noticed", (*redlocktest.Master).Kill, none, 0},
+		{"frozen", (*redlocktest.Master).Freeze, none, timeout},
+		{"cut off", (*redlocktest.Master).Cut, none, timeout},
+		{"down", (*redlocktest.Master).Kill, noticed, 0},
+		{"down and cut off", (*redlocktest.Master).Cut, noticed, 0},
+		{"down and frozen", (*redlocktest.Master).Freeze, noticed, 2 * timeout},
+		{"connecting to a frozen one", (*redlocktest.Master).Freeze, asked, 2 * timeout},
+		{"connecting to one that is cut off", (*redlocktest.Master).Cut, asked, 2 * timeout},
 	} {
 		for _, commands := range []int{0, 3} {
 			subtestWithNode(t, fmt.Sprintf("%s, %d commands", tt.name, commands), func(t *testing.T, m *redlocktest.Master, n *Node) {
-				tt.fault(t, m, n)
+				tt.fault(m)
+				tt.then(n)
 				var sent []*pending
 				for range commands {
 					sent = append(sent, send(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), send(n, script.NewOwner("k", "me:1").Release(1, 0)))

@@ -11,9 +11,10 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// keepConnected holds a connection to the master for as long as the node is open.
+// keepConnected holds a connection to the master for as long as the node is open. Its end is that of the
+// node's context.
 func (n *Node) keepConnected() {
-	defer close(n.stopped)
+	defer n.cancel()
 	tries := newAttempts()
 	for {
 		// Commands may wait for a connection, but not longer than for an answer. When the
@@ -40,9 +41,8 @@ func (n *Node) keepConnected() {
 			continue
 		}
 		n.goDown(err)
-		select {
-		case <-time.After(tries.failed(err)):
-		case <-n.ctx.Done():
+		n.pause(tries.failed(err))
+		if n.ctx.Err() != nil {
 			n.goDown(ErrClosed) // and leaves the pool alone, which may be closed by now
 			return
 		}
@@ -55,7 +55,7 @@ func (n *Node) connect(patience time.Duration) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{wire: w, broken: make(chan struct{})}
+	l := &link{wire: w, loading: make(map[*script.Script]bool), broken: make(chan struct{})}
 	l.unhook = context.AfterFunc(n.ctx, func() { n.cutOff(l) })
 	if err := n.handshake(l); err != nil {
 		l.unhook()

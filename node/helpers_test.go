@@ -104,6 +104,7 @@ type reply struct {
 
 // pending is one command on its way. It implements Receiver.
 type pending struct {
+	name string // for messages
 	sent time.Time
 	mu   sync.Mutex
 	got  reply
@@ -223,17 +224,14 @@ func (n *Node) unackedCount() int {
 	return owed
 }
 
-// waitUntil returns how long it takes until what is true, and fails the test after limit.
-func waitUntil(t *testing.T, limit time.Duration, what func() bool) time.Duration {
+// waitUntil waits until what is true, and fails the test after limit.
+func waitUntil(t *testing.T, limit time.Duration, what func() bool) {
 	t.Helper()
-	begin := time.Now()
-	for !what() {
+	for begin := time.Now(); !what(); time.Sleep(time.Millisecond) {
 		if time.Since(begin) > limit {
 			t.Fatalf("not true after %v", limit)
 		}
-		time.Sleep(time.Millisecond)
 	}
-	return time.Since(begin)
 }
 
 func (n *Node) isUp() bool { return n.Met() && !n.Down() }

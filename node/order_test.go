@@ -14,39 +14,22 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// sequence takes the answers to many commands and remembers in which order they came.
-type sequence struct {
-	mu  sync.Mutex
-	got []string
-	all sync.WaitGroup
-}
-
-func (s *sequence) Answer(i int, a script.Answer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.got = append(s.got, fmt.Sprint(i, a.Outcome, a.Holder))
-	s.all.Done()
-}
-
-// TestAnswersFindTheirCommands: many callers share the connection, and each gets its own
-// answers, in the order of its Sends.
+// TestAnswersFindTheirCommands: many callers share the connection, and each gets its own answers.
 func TestAnswersFindTheirCommands(t *testing.T) {
 	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
-		const callers, each = 40, 50
 		var finished sync.WaitGroup
-		for caller := range callers {
+		for caller := range 40 {
 			key, owner := fmt.Sprint("key", caller), id(fmt.Sprint("owner:", caller))
 			m.HSet(key, owner, "1")
 			finished.Go(func() {
-				var s sequence
-				s.all.Add(each)
-				for i := range each {
-					n.Send(script.Inspect(key), &s, i)
+				var sent []*pending
+				for range 50 {
+					sent = append(sent, send(n, script.Inspect(key)))
 				}
-				s.all.Wait()
-				for i, got := range s.got {
-					if want := fmt.Sprint(i, script.Done, owner); got != want {
-						t.Errorf("answer %d of %s: got %s, want %s", i, key, got, want)
+				for i, p := range sent {
+					<-p.done
+					if got := p.look(); got.Outcome != script.Done || got.Holder != owner {
+						t.Errorf("answer %d of %s: got %v, held by %q, want %q", i, key, got.Outcome, got.Holder, owner)
 						return
 					}
 				}

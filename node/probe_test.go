@@ -173,24 +173,28 @@ func TestReadings(t *testing.T) {
 	}
 }
 
-// TestRights: what is tried is what docs/operations.md has a user permitted.
-func TestRights(t *testing.T) {
-	text, err := os.ReadFile("../docs/operations.md")
+// documentedRights returns what docs/operations.md has a user permitted: the rules of each line.
+func documentedRights(t *testing.T) (lines [][]string) {
+	t.Helper()
+	page, err := os.ReadFile("../docs/operations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	rule := regexp.MustCompile(`(?m)^    ACL SETUSER locks .*$`).FindString(string(text))
-	documented := regexp.MustCompile(` ([+~&]\S+)`).FindAllStringSubmatch(rule, -1)
-	var want []string
-	for _, word := range documented {
-		want = append(want, word[1])
+	for _, line := range regexp.MustCompile(`(?m)^    ACL SETUSER locks .*$`).FindAllString(string(page), -1) {
+		isNone := func(word string) bool { return !strings.ContainsAny(word[:1], "+~&") }
+		lines = append(lines, slices.DeleteFunc(strings.Fields(line), isNone))
 	}
+	return lines
+}
+
+// TestRights: what is tried is what docs/operations.md has a user permitted.
+func TestRights(t *testing.T) {
+	want := documentedRights(t)[0]
 	p := &probe{Examination: Examination{Scratch: "orders:doctor:1", Start: "orders:"}}
-	var got []string
+	got := []string{"+subscribe", "+unsubscribe"} // by listen
 	for _, r := range p.rights() {
 		got = append(got, r.rule)
 	}
-	got = append(got, "+subscribe", "+unsubscribe") // by listen
 	slices.Sort(got)
 	slices.Sort(want)
 	if len(want) < 30 || !slices.Equal(got, want) {
@@ -201,20 +205,7 @@ func TestRights(t *testing.T) {
 // TestTenants: of the keys and channels of locks, the user that docs/operations.md permits orders:* may use
 // those of all such names, and none of any other.
 func TestTenants(t *testing.T) {
-	page, err := os.ReadFile("../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	line := regexp.MustCompile(`(?m)^    ACL SETUSER locks .*$`).FindString(string(page))
-	if braces := regexp.MustCompile(`(?m)^    ACL SETUSER locks ~redlock_.*$`).FindString(string(page)); braces != "" {
-		line += " " + braces
-	}
-	var patterns []string
-	for word := range strings.FieldsSeq(line) {
-		if word[0] == '~' || word[0] == '&' {
-			patterns = append(patterns, word)
-		}
-	}
+	patterns := slices.DeleteFunc(slices.Concat(documentedRights(t)...), func(rule string) bool { return rule[0] == '+' })
 	permits := func(what string) bool {
 		return slices.ContainsFunc(patterns, func(pattern string) bool {
 			start, open := strings.CutSuffix(pattern, "*")

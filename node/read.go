@@ -150,16 +150,13 @@ func (n *Node) answeredLocked(l *link, due []delivery, c *call, reply any) []del
 // unserved returns a refusal that is the reply, or the answer to a hold in it, and says that the master
 // can serve no lock just now; empty if there is none.
 func unserved(reply any) redis.Error {
-	switch r := reply.(type) {
-	case redis.Error:
-		if cannotServe(r) {
-			return script.Said(r)
-		}
-	case []any:
-		for _, one := range r {
-			if refusal, refused := one.(redis.Error); refused && cannotServe(refusal) {
-				return script.Said(refusal)
-			}
+	all, list := reply.([]any)
+	if !list {
+		all = []any{reply}
+	}
+	for _, one := range all {
+		if refusal, refused := one.(redis.Error); refused && cannotServe(refusal) {
+			return script.Said(refusal)
 		}
 	}
 	return ""
@@ -191,9 +188,6 @@ func (n *Node) resendLocked(l *link, due []delivery, c *call) []delivery {
 	c.withSource = c.resent || !l.loading[used] // one that followed the source once brings it itself
 	c.resent = true
 	if c.withSource {
-		if l.loading == nil {
-			l.loading = make(map[*script.Script]bool)
-		}
 		l.loading[used] = true
 	}
 	l.retries = append(l.retries, c)

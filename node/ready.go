@@ -28,7 +28,7 @@ func (n *Node) Ready() error {
 	case n.clockCheck.unsteady():
 		return &UnsteadyError{Ahead: n.clockCheck.ahead}
 	}
-	if left := n.link.guardLeft(); n.link.mayBeGuarded && left > 0 {
+	if left := n.link.guardLeft(); left > 0 {
 		return n.link.guardedError(left)
 	}
 	return nil
@@ -55,10 +55,7 @@ func (n *Node) StopNotify(c chan<- struct{}) {
 
 func (n *Node) notifyLocked() {
 	for _, c := range n.notified {
-		select {
-		case c <- struct{}{}:
-		default: // it was notified, and has yet to look
-		}
+		wake(c) // or it was notified, and has yet to look
 	}
 }
 

@@ -35,12 +35,11 @@ type Subscriber interface {
 
 // subscription is the connection on which a master publishes to this client.
 type subscription struct {
-	n       *Node
-	to      Subscriber
-	i       int
-	client  string        // uuid
-	wake    chan struct{} // tells the writer that watched has changed
-	stopped chan struct{} // closed when keepSubscribed has returned
+	n      *Node
+	to     Subscriber
+	i      int
+	client string        // uuid
+	wake   chan struct{} // tells the writer that watched has changed
 
 	heard      atomic.Bool // anything since the last PING
 	unexpected bool        // a message was, and is in the log; of the reader
@@ -61,7 +60,6 @@ func (n *Node) Subscribe(client string, to Subscriber, i int) {
 	s := &subscription{
 		n: n, to: to, i: i, client: client,
 		wake:    make(chan struct{}, 1),
-		stopped: make(chan struct{}),
 		watched: make(map[string]watched),
 	}
 	n.mu.Lock()
@@ -72,7 +70,7 @@ func (n *Node) Subscribe(client string, to Subscriber, i int) {
 	n.subscription = s
 	// Goroutines: one that connects and writes, and one that reads while there is a connection.
 	// They end when n.ctx does, and Close waits for them.
-	go s.keepSubscribed()
+	n.running.Go(s.keepSubscribed)
 }
 
 // Watch has Subscriber.Freed called when one of Redisson's clients frees the lock at key, until
@@ -98,20 +96,16 @@ func (n *Node) addWatch(key string, callers int) {
 	} else {
 		delete(s.watched, channel)
 	}
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	wake(s.wake)
 }
 
 // keepSubscribed holds a subscription for as long as the node is open.
 func (s *subscription) keepSubscribed() {
-	defer close(s.stopped)
 	tries, logged := moreAttempts(), ""
 	for s.n.ctx.Err() == nil {
 		l, err := s.n.working()
 		if err != nil || s.n.Down() {
-			s.pause(tries.failed(nil))
+			s.n.pause(tries.failed(nil))
 			continue
 		}
 		worked, err := s.serve(l, tries.patience)
@@ -127,15 +121,7 @@ func (s *subscription) keepSubscribed() {
 			s.n.cfg.Logger.Warn("redlock: no subscription: callers that wait ask the master from time to time",
 				"master", s.n.cfg.Name, "error", err)
 		}
-		s.pause(tries.failed(err))
-	}
-}
-
-// pause waits for d, or until the node closes.
-func (s *subscription) pause(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-s.n.ctx.Done():
+		s.n.pause(tries.failed(err))
 	}
 }
 
@@ -278,7 +264,7 @@ func (s *subscription) deliver(l *link, payload string) {
 		return
 	}
 	s.n.mu.Lock()
-	counts := s.n.link == l && l.err == nil && !(l.mayBeGuarded && l.guardLeft() > 0) && !s.n.clockCheck.unsteady()
+	counts := s.n.link == l && l.err == nil && l.guardLeft() <= 0 && !s.n.clockCheck.unsteady()
 	s.n.mu.Unlock()
 	if counts {
 		s.to.HandedOff(s.i, h)

@@ -90,29 +90,19 @@ func publish(t *testing.T, m *redlocktest.Master, channel, message string) int {
 // The subscription is made again when the connection breaks, to whichever process is there then.
 func TestSubscriptionComesBack(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		fault func(m *redlocktest.Master)
+		name       string
+		fault, end func(*redlocktest.Master)
 	}{
-		{"restart", (*redlocktest.Master).Restart},
-		{"killed for a while", func(m *redlocktest.Master) {
-			m.Kill()
-			time.Sleep(5 * time.Second)
-			m.Restart()
-		}},
-		{"frozen for a while", func(m *redlocktest.Master) {
-			m.Freeze()
-			time.Sleep(5 * time.Second)
-			m.Thaw()
-		}},
-		{"cut off for a while", func(m *redlocktest.Master) {
-			m.Cut()
-			time.Sleep(5 * time.Second)
-			m.Mend()
-		}},
+		{"restart", (*redlocktest.Master).Restart, (*redlocktest.Master).Mend},
+		{"killed for a while", (*redlocktest.Master).Kill, (*redlocktest.Master).Restart},
+		{"frozen for a while", (*redlocktest.Master).Freeze, (*redlocktest.Master).Thaw},
+		{"cut off for a while", (*redlocktest.Master).Cut, (*redlocktest.Master).Mend},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			subscribed(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *recorder) {
 				tt.fault(m)
+				time.Sleep(5 * time.Second)
+				tt.end(m)
 				time.Sleep(3 * time.Second)
 				d.want(t, "afterwards", "subscribed false", "subscribed true")
 				publish(t, m, "redlock_wake:a", "a:r1 1 2 k")
