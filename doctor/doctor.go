@@ -118,11 +118,5 @@ func (r Report) Worst() Severity {
 
 // Find returns the findings with that ID which are above OK.
 func (r Report) Find(id string) []Finding {
-	return slices.Collect(func(yield func(Finding) bool) {
-		for _, f := range r.Findings {
-			if f.ID == id && f.Severity > OK && !yield(f) {
-				return
-			}
-		}
-	})
+	return slices.DeleteFunc(slices.Clone(r.Findings), func(f Finding) bool { return f.ID != id || f.Severity <= OK })
 }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -129,26 +130,15 @@ func (e *exam) noteAll(id string, severity Severity, remedy, verdict string, arg
 	e.found = append(e.found, Finding{ID: id, Severity: severity, Verdict: fmt.Sprintf(verdict, args...), Remedy: remedy})
 }
 
-// info returns a number that INFO gave, if it did.
-func info(f *node.Facts, name string) (int64, bool) {
-	n, err := strconv.ParseInt(f.Info[name], 10, 64)
+// value returns what CONFIG GET or else INFO says.
+func value(f *node.Facts, name string) string {
+	return cmp.Or(f.Settings[name], f.Info[strings.ReplaceAll(name, "-", "_")])
+}
+
+// number is value for a number, if there is one.
+func number(f *node.Facts, name string) (int64, bool) {
+	n, err := strconv.ParseInt(value(f, name), 10, 64)
 	return n, err == nil
-}
-
-// setting returns what CONFIG GET said, or else INFO.
-func setting(f *node.Facts, name, inInfo string) (string, bool) {
-	if value, ok := f.Settings[name]; ok {
-		return value, true
-	}
-	value, ok := f.Info[inInfo]
-	return value, ok
-}
-
-// settingNumber is setting for a number.
-func settingNumber(f *node.Facts, name, inInfo string) (int64, bool) {
-	text, ok := setting(f, name, inInfo)
-	n, err := strconv.ParseInt(text, 10, 64)
-	return n, ok && err == nil
 }
 
 // count writes a number with its noun.

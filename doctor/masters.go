@@ -127,21 +127,21 @@ func local(bind string) bool {
 }
 
 func (e *exam) replicas(f *node.Facts) {
-	if n, _ := info(f, "connected_slaves"); n > 0 {
+	if n, _ := number(f, "connected_slaves"); n > 0 {
 		e.note(f, "replicas", Note, "never promote one: replace a lost master with an empty one",
 			"has %s attached, which may lack locks that it granted", count(int(n), "replica"))
 	}
 }
 
 func (e *exam) minReplicas(f *node.Facts) {
-	if n, _ := settingNumber(f, "min-replicas-to-write", ""); n > 0 {
+	if n, _ := number(f, "min-replicas-to-write"); n > 0 {
 		e.note(f, "min-replicas", Warning, "CONFIG SET min-replicas-to-write 0: locks need no replicas",
 			"min-replicas-to-write is %d: locks are refused while fewer replicas are connected", n)
 	}
 }
 
 func (e *exam) cluster(f *node.Facts) {
-	if n, _ := info(f, "cluster_enabled"); n > 0 {
+	if n, _ := number(f, "cluster_enabled"); n > 0 {
 		e.note(f, "cluster", Warning, "use plain masters instead of a cluster",
 			"runs in cluster mode, where some names fail and a failover may lose locks")
 	}
@@ -180,10 +180,9 @@ const full = 90
 
 // limits returns the eviction policy, the limit of the memory and how much is used; 0: no limit.
 func limits(f *node.Facts) (policy string, limit, used int64) {
-	policy, _ = setting(f, "maxmemory-policy", "maxmemory_policy")
-	limit, _ = settingNumber(f, "maxmemory", "maxmemory")
-	used, _ = info(f, "used_memory")
-	return policy, limit, used
+	limit, _ = number(f, "maxmemory")
+	used, _ = number(f, "used_memory")
+	return value(f, "maxmemory-policy"), limit, used
 }
 
 func (e *exam) evictionPolicy(f *node.Facts) {
@@ -201,7 +200,7 @@ func (e *exam) evictionPolicy(f *node.Facts) {
 }
 
 func (e *exam) evictedKeys(f *node.Facts) {
-	n, _ := info(f, "evicted_keys")
+	n, _ := number(f, "evicted_keys")
 	if n == 0 {
 		return
 	}
@@ -217,8 +216,8 @@ func (e *exam) memory(f *node.Facts) {
 	_, limit, used := limits(f)
 	what := "maxmemory"
 	if limit == 0 {
-		limit, _ = info(f, "total_system_memory")
-		used, _ = info(f, "used_memory_rss")
+		limit, _ = number(f, "total_system_memory")
+		used, _ = number(f, "used_memory_rss")
 		what = "the machine's memory"
 	}
 	if limit > 0 && 100*used/limit >= full {

@@ -91,15 +91,15 @@ func (e *exam) subscription(f *node.Facts) {
 }
 
 func (e *exam) idleTimeout(f *node.Facts) {
-	if s, _ := settingNumber(f, "timeout", ""); s > 0 && s < 30 {
+	if s, _ := number(f, "timeout"); s > 0 && s < 30 {
 		e.note(f, "idle-timeout", Warning, "CONFIG SET timeout 0, or 30 or more",
 			"timeout is %d s, and connections of an idle client are silent for up to 18 s, so some are closed", s)
 	}
 }
 
 func (e *exam) maxClients(f *node.Facts) {
-	has, _ := info(f, "connected_clients")
-	most, _ := settingNumber(f, "maxclients", "maxclients")
+	has, _ := number(f, "connected_clients")
+	most, _ := number(f, "maxclients")
 	if most > 0 && 100*has/most >= 80 {
 		e.note(f, "max-clients", Warning, "raise maxclients", "%s of %d that maxclients allows", count(int(has), "client"), most)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 func (e *exam) guard(f *node.Facts) {
-	uptime, known := info(f, "uptime_in_seconds")
+	uptime, known := number(f, "uptime_in_seconds")
 	switch {
 	case f.Err != nil || f.Guard <= 0:
 	case !known:

@@ -165,7 +165,7 @@ func (e *exam) uses() (list []use) {
 // young reports whether run is the beginning of the run id of a master that restarted lately.
 func (e *exam) young(run string) bool {
 	for _, f := range e.facts {
-		up, ok := info(f, "uptime_in_seconds")
+		up, ok := number(f, "uptime_in_seconds")
 		if ok && time.Duration(up)*time.Second < restartedLately && run == script.NewMaster(f.Info["run_id"], "").Run {
 			return true
 		}
@@ -212,18 +212,15 @@ func (e *exam) otherSets() {
 				e.note(u.at, "other-sets", Error, "find out who has the wrong sets; to change them see docs/cost.md",
 					"%s spreads names over %s, and %s over %s: two clients can hold one name at once, each in another set",
 					o.by(), o.Route(), u.by(), u.Route())
-				continue
 			case terms.ErrShortGuard:
-			default:
-				continue
+				long, short := o, u
+				if u.Lease > o.Lease {
+					long, short = u, o
+				}
+				e.note(u.at, "leases", Error, "raise the restart guard of all clients, and their leases only then; see docs/operations.md",
+					"%s takes leases of %v, and %s has a restart guard of %v: two clients can hold one name at once when masters restart",
+					long.by(), ms(long.Lease), short.by(), ms(short.Guard))
 			}
-			long, short := o, u
-			if u.Lease > o.Lease {
-				long, short = u, o
-			}
-			e.note(u.at, "leases", Error, "raise the restart guard of all clients, and their leases only then; see docs/operations.md",
-				"%s takes leases of %v, and %s has a restart guard of %v: two clients can hold one name at once when masters restart",
-				long.by(), ms(long.Lease), short.by(), ms(short.Guard))
 		}
 	}
 }

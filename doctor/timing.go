@@ -15,13 +15,8 @@ const inStep = time.Second
 const slew = "keep the clocks in step with NTP, slewed and not stepped (chrony)"
 
 // clocks are the masters whose clocks are known.
-func (e *exam) clocks() (all []*node.Facts) {
-	for _, f := range e.facts {
-		if f.Clock.Known {
-			all = append(all, f)
-		}
-	}
-	return all
+func (e *exam) clocks() []*node.Facts {
+	return slices.DeleteFunc(slices.Clone(e.facts), func(f *node.Facts) bool { return !f.Clock.Known })
 }
 
 // ahead returns how far a master's clock is ahead of the median of the others.
@@ -46,7 +41,8 @@ func (e *exam) clockOffset(f *node.Facts) {
 		side = "behind"
 	}
 	if f.Clock.Known && ahead.Abs() > inStep {
-		e.note(f, "clock-offset", Warning, slew, "is %s %s the others' median: tokens and the order of waiters go by the median, so no more may be off", about(ahead.Abs()), side)
+		e.note(f, "clock-offset", Warning, slew,
+			"is %s %s the others' median: tokens and the order of waiters go by the median, so no more may be off", about(ahead.Abs()), side)
 	}
 }
 
@@ -151,7 +147,7 @@ func (e *exam) slowCommands(f *node.Facts) {
 }
 
 func (e *exam) fork(f *node.Facts) {
-	us, _ := info(f, "latest_fork_usec")
+	us, _ := number(f, "latest_fork_usec")
 	if took := time.Duration(us) * time.Microsecond; took >= e.cfg.NodeTimeout/2 {
 		e.note(f, "fork", Warning, "fewer snapshots and AOF rewrites, or less data beside the locks",
 			"its last fork took %s, in which it answered nobody, and NodeTimeout is %s", about(took), about(e.cfg.NodeTimeout))

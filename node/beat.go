@@ -46,22 +46,17 @@ func (n *Node) Attend(activity func() Activity) {
 	n.activity = activity
 }
 
-// longestSilence returns how long an idle connection may go without checks.
+// drawSilence draws when the next beat of an idle connection is due, so that those of many clients
+// spread.
 //
 // It is at most a lease: in a silence a clock may jump by what is allowed for its length without
 // being found, see [clockCheck]. If a lease is no shorter, it did not end earlier by that than its
 // client deducts. Otherwise it may have, and the master would be trusted with the next vote.
-func (n *Node) longestSilence() time.Duration {
-	if n.cfg.Lease > 0 {
-		return min(max(n.cfg.Lease, heartbeat), longSilence)
-	}
-	return longSilence
-}
-
-// drawSilence draws when the next beat of an idle connection is due, so that those of many clients
-// spread.
 func (n *Node) drawSilence() time.Duration {
-	longest := n.longestSilence()
+	longest := longSilence
+	if n.cfg.Lease > 0 {
+		longest = min(max(n.cfg.Lease, heartbeat), longSilence)
+	}
 	return longest*2/3 + rand.N(longest/3)
 }
 
@@ -120,8 +115,6 @@ func (n *Node) beat(l *link) {
 
 // checks are the commands that check the connection and the master. See [Activity] for when.
 var checks = [...]*script.Command{ping, AskTime, askRole}
-
-func isCheck(cmd *script.Command) bool { return slices.Contains(checks[:], cmd) }
 
 // Commands of the connection itself, which run no script.
 var (

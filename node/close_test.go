@@ -45,9 +45,7 @@ func TestNoConnectionIsLost(t *testing.T) {
 			t.Errorf("connections of the pool: got %d, want none", active)
 		}
 		synctest.Wait() // the master has seen it
-		if got := m.Connections(); got != 0 {
-			t.Errorf("connections of the master: got %d, want none", got)
-		}
+		wantEqual(t, "connections of the master", m.Connections(), 0)
 	})
 }
 
@@ -85,9 +83,7 @@ func TestCloseIsBounded(t *testing.T) {
 				}
 				synctest.Wait() // a timer may still pass answers on
 				for _, p := range sent {
-					if got := p.look().times; got != 1 {
-						t.Errorf("answers: got %d, want 1", got)
-					}
+					wantEqual(t, "answers", p.look().times, 1)
 				}
 			})
 		}

@@ -38,7 +38,7 @@ func TestWriteTimeout(t *testing.T) {
 		synctest.Wait()
 		got := sendAndWait(n, script.Inspect(strings.Repeat("k", 2<<20)))
 		wantErr(t, "inspect", got, script.Unknown, ErrTimeout.Error())
-		wantAt(t, "inspect", got, timeout/2)
+		wantEqual(t, "inspect: answered after", got.after, timeout/2)
 	})
 }
 

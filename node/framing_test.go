@@ -2,8 +2,11 @@ package node
 
 import (
 	"bytes"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -146,5 +149,28 @@ func BenchmarkFraming(b *testing.B) {
 		if err := f.take(p); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestWhatIsNoReply: whatever the transport is, what no Redis sends is refused before redigo reads it.
+func TestWhatIsNoReply(t *testing.T) {
+	address := answering(t, "HTTP/1.1 400 Bad Request\r\n")
+	secure, trusted := secured(t, address)
+	socket := filepath.Join(t.TempDir(), "redis.sock")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Skip("no Unix sockets here:", err)
+	}
+	relay(t, listener, address)
+	for _, to := range []string{"redis://" + address, "rediss://" + secure, "unix://" + socket} {
+		pool, _, err := Dialer{TLS: &tls.Config{RootCAs: trusted}}.Pool(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn := pool.Get()
+		if _, err := conn.Do("PING"); !errors.Is(err, errReply) {
+			t.Errorf("%s: got %v, want %v", to, err, errReply)
+		}
+		conn.Close()
 	}
 }

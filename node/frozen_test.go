@@ -177,7 +177,7 @@ func TestHeldUpWrite(t *testing.T) {
 			}
 			got := held.wait()
 			wantErr(t, "held up", got, script.Unknown, ErrTimeout.Error())
-			wantAt(t, "held up", got, timeout)
+			wantEqual(t, "held up: answered after", got.after, timeout)
 			if got := next.wait(); got.Outcome == script.Done || got.after > 3*timeout {
 				t.Errorf("the next one: got %v after %v, want that it did not get there, after %v at most", got.Outcome, got.after, 3*timeout)
 			}

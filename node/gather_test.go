@@ -87,9 +87,7 @@ func TestCallsGather(t *testing.T) {
 					t.Errorf("command %d: answered %d times, with token %d", i, got.times, got.Token)
 				}
 			}
-			if got := conn.flushes.Load() - before; got != tt.want {
-				t.Errorf("flushes: got %d, want %d", got, tt.want)
-			}
+			wantEqual(t, "flushes", conn.flushes.Load()-before, tt.want)
 			if got := scriptCalls(m) - calls; got < int64(len(tt.cmds)-1) || got > int64(len(tt.cmds)) {
 				t.Errorf("calls: got %d of %d commands", got, len(tt.cmds))
 			}
@@ -159,9 +157,7 @@ func TestLostScriptsOfMany(t *testing.T) {
 				want(t, fmt.Sprint("acquire ", i), got, script.Done)
 			}
 		}
-		if got := m.Calls("EVAL") - sources; got != 2 {
-			t.Errorf("calls with a source: got %d, want two: one of each script", got)
-		}
+		wantEqual(t, "calls with a source", m.Calls("EVAL")-sources, 2)
 		wantHolder(t, m, "k0", "")
 	})
 }
@@ -204,18 +200,14 @@ func TestQueuedCommandsShareAFlush(t *testing.T) {
 			}
 			n.Flush() // there is nothing left
 			synctest.Wait()
-			if got := conn.flushes.Load() - before; got != tt.flushes {
-				t.Errorf("flushes: got %d, want %d", got, tt.flushes)
-			}
+			wantEqual(t, "flushes", conn.flushes.Load()-before, tt.flushes)
 		})
 	}
 	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		before := scriptCalls(m)
 		sent := queued(n, acquires(1)...)
 		synctest.Wait()
-		if got := scriptCalls(m) - before; got != 0 {
-			t.Errorf("calls before Flush: got %d, want none", got)
-		}
+		wantEqual(t, "calls before Flush", scriptCalls(m)-before, 0)
 		n.Flush()
 		want(t, "after Flush", sent[0].wait(), script.Done)
 	})
@@ -231,9 +223,7 @@ func TestQueueOfADeadMaster(t *testing.T) {
 				t.Errorf("command %d: got %v after %d answers, want Unsent at once", i, got.Outcome, got.times)
 			}
 		}
-		if got := n.unackedCount(); got != 1 {
-			t.Errorf("unacknowledged releases: got %d, want 1", got)
-		}
+		wantEqual(t, "unacknowledged releases", n.unackedCount(), 1)
 		n.Flush()
 	})
 }

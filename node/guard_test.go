@@ -32,18 +32,14 @@ func wantGuarded(t *testing.T, n *Node, want time.Duration) {
 	if guarded.Left != want || guarded.Why != nil {
 		t.Errorf("acquire: got left %v (%v), want %v", guarded.Left, guarded.Why, want)
 	}
-	if got := n.Guard(); got != want {
-		t.Errorf("Guard: got %v, want %v", got, want)
-	}
+	wantEqual(t, "Guard", n.Guard(), want)
 }
 
 // wantGrants checks that an acquire is granted, by a master that may be in use.
 func wantGrants(t *testing.T, n *Node) {
 	t.Helper()
 	want(t, "acquire when the guard is over", sendAndWait(n, script.NewOwner("guarded", id("me:1")).Acquire(lease, 1)), script.Done)
-	if got := n.Guard(); got != 0 {
-		t.Errorf("Guard when it is over: got %v, want 0", got)
-	}
+	wantEqual(t, "Guard when it is over", n.Guard(), 0)
 }
 
 // TestGuard: a young master grants nothing until exactly when it said.

@@ -2,7 +2,12 @@ package node
 
 import (
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -84,4 +89,90 @@ func (n *Node) warnIfRefused(reply any) {
 		n.cfg.Logger.Warn("redlock: CLIENT KILL is refused, or CLIENT ID, which it needs: a lock that was released during an outage may stay taken until its lease ends",
 			"master", n.cfg.Name, "error", err)
 	}
+}
+
+// identity is what a master says of itself.
+type identity struct {
+	run     string        // run id, drawn anew by each process
+	version string        // of Redis
+	role    string        // master or slave
+	uptime  time.Duration // by the master's wall clock, from the beginning of the second in which it started
+	loading bool          // it is still reading its data from disk
+	err     error         // why it does not say
+
+	promoted bool   // it was a replica before it was a master
+	history  string // replication id of its data, drawn anew by each promotion
+}
+
+// identify reads replies to INFO: each is a section.
+func identify(replies ...any) identity {
+	all := make(map[string]string)
+	for _, reply := range replies {
+		if refusal, refused := reply.(redis.Error); refused && strings.HasPrefix(string(refusal), "NOPERM") {
+			return identity{err: fmt.Errorf("INFO: %w (the user needs the permission +info)", refusal)}
+		}
+		if _, ok := reply.([]byte); !ok {
+			return identity{err: fmt.Errorf("INFO: %v", reply)}
+		}
+		maps.Copy(all, fields(reply))
+	}
+	id := identity{
+		run: all["run_id"], version: all["redis_version"], role: all["role"], loading: all["loading"] == "1",
+		history:  all["master_replid"],
+		promoted: strings.Trim(all["master_replid2"], "0") != "" && strings.TrimPrefix(all["second_repl_offset"], "-1") != "",
+	}
+	if uptime, told := all["uptime_in_seconds"]; told {
+		s, err := strconv.ParseInt(uptime, 10, 32)
+		if err != nil {
+			id.err = fmt.Errorf("INFO: uptime_in_seconds: %w", err)
+		}
+		// It is negative when the master's wall clock was set back.
+		id.uptime = time.Duration(max(0, s)) * time.Second
+	}
+	// Redis subtracts the second in which it started from that of now. What has passed of the latter counts
+	// too, so that all clients see the same age, whenever they ask. Redis 6.0 does not say it.
+	now, _ := strconv.ParseInt(all["server_time_usec"], 10, 64) // by the master's wall clock
+	id.uptime += time.Duration(max(0, now)%1e6) * time.Microsecond
+	if id.run == "" && id.err == nil {
+		id.err = errors.New("INFO: no run_id")
+	}
+	return id
+}
+
+// fields reads a reply to INFO.
+func fields(reply any) map[string]string {
+	all := make(map[string]string)
+	text, _ := reply.([]byte)
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && !strings.HasPrefix(name, "#") {
+			all[name] = value
+		}
+	}
+	return all
+}
+
+// replica reports whether the process says that it is no master.
+func (id *identity) replica() bool { return id.role != "" && id.role != "master" }
+
+// minVersion is the oldest Redis that has every command the scripts call, and channels in ACL
+// rules.
+var minVersion = [2]int{6, 2}
+
+// VersionError says that a master is too old.
+type VersionError struct {
+	Version string // as INFO tells it
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("runs Redis %s, but %d.%d or later is needed", e.Version, minVersion[0], minVersion[1])
+}
+
+// checkVersion returns a *VersionError for a version below minVersion, and nil for text that is no
+// version.
+func checkVersion(version string) error {
+	var major, minor int
+	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n > 0 && slices.Compare([]int{major, minor}, minVersion[:]) < 0 {
+		return &VersionError{Version: version}
+	}
+	return nil
 }

@@ -36,12 +36,12 @@ func TestUnreachable(t *testing.T) {
 			n := start(t, cfg)
 			got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 			wantErr(t, "first", got, script.Unsent, tt.reason)
-			wantAt(t, "first", got, tt.after)
+			wantEqual(t, "first: answered after", got.after, tt.after)
 			for range 100 {
 				time.Sleep(50 * time.Millisecond)
 				got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 				wantErr(t, "later", got, script.Unsent, tt.reason)
-				wantAt(t, "later", got, 0)
+				wantEqual(t, "later: answered after", got.after, 0)
 			}
 		})
 	}
@@ -94,7 +94,7 @@ func TestMasterThatCannotServe(t *testing.T) {
 			for range 50 {
 				got := sendAndWait(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1))
 				wantErr(t, "acquire while refusing", got, script.Unsent, refusal)
-				wantAt(t, "acquire while refusing", got, 0)
+				wantEqual(t, "acquire while refusing: answered after", got.after, 0)
 				time.Sleep(100 * time.Millisecond)
 			}
 			m.Refuse("")

@@ -185,11 +185,10 @@ func want(t *testing.T, name string, got reply, want script.Outcome) {
 	}
 }
 
-// wantAt checks when an answer came.
-func wantAt(t *testing.T, name string, got reply, want time.Duration) {
+func wantEqual[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
-	if got.after != want {
-		t.Errorf("%s: answered after %v, want %v", name, got.after, want)
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }
 
@@ -257,11 +256,8 @@ func (j *logRecorder) want(t *testing.T, count int, words ...string) {
 	defer j.mu.Unlock()
 	got := 0
 	for line := range strings.Lines(j.text.String()) {
-		all := true
-		for _, word := range words {
-			all = all && strings.Contains(line, word)
-		}
-		if all {
+		lacks := func(word string) bool { return !strings.Contains(line, word) }
+		if !slices.ContainsFunc(words, lacks) {
 			got++
 		}
 	}
@@ -310,17 +306,13 @@ func withReply(p *redis.Pool, begin string, reply any) *redis.Pool {
 
 // withWrappedConns makes a pool like p, whose connections are wrapped.
 func withWrappedConns(p *redis.Pool, wrap func(redis.Conn) redis.Conn) *redis.Pool {
-	dial := p.DialContext
-	return &redis.Pool{
-		MaxIdle: p.MaxIdle,
-		DialContext: func(ctx context.Context) (redis.Conn, error) {
-			c, err := dial(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return wrap(c), nil
-		},
-	}
+	return &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+		c, err := p.DialContext(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(c), nil
+	}}
 }
 
 func (p *bentConn) Send(name string, args ...any) error {

@@ -36,9 +36,7 @@ func TestAnswersFindTheirCommands(t *testing.T) {
 			})
 		}
 		finished.Wait()
-		if got := m.Connections(); got != 1 {
-			t.Errorf("connections: got %d, want 1", got)
-		}
+		wantEqual(t, "connections", m.Connections(), 1)
 	})
 }
 
@@ -60,7 +58,7 @@ func TestEachCommandHasItsOwnTimeout(t *testing.T) {
 		for name, p := range map[string]*pending{"the next": second, "the one after it": third} {
 			got := p.wait()
 			want(t, name, got, script.Unknown)
-			wantAt(t, name, got, timeout)
+			wantEqual(t, name+": answered after", got.after, timeout)
 		}
 		hung.Store(false)
 	})
@@ -144,6 +142,6 @@ func TestResentOnceTheCallerHasWritten(t *testing.T) {
 		m.FlushScripts()
 		got := sendAndWait(n, script.Inspect("k"))
 		want(t, "inspect", got, script.Done)
-		wantAt(t, "inspect", got, by)
+		wantEqual(t, "inspect: answered after", got.after, by)
 	})
 }

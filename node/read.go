@@ -3,6 +3,7 @@ package node
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gomodule/redigo/redis"
@@ -56,7 +57,8 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 	full := l.inFlight.len() >= n.pace.window
 	c := l.inFlight.pop()
 	took := l.lastAnswer.Sub(c.sent)
-	n.measureLocked(l, took)
+	l.answerTime.add(min(took, n.cfg.Timeout)) // nobody waits for longer
+	n.storeRoundTripLocked(l)
 	if l.first {
 		l.first, l.alone = false, took
 	}
@@ -68,7 +70,7 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 	if full || empty && (n.state != up || n.closing) {
 		n.wakeWriter() // the writer waits for this
 	}
-	if isCheck(c.cmd) {
+	if slices.Contains(checks[:], c.cmd) {
 		return n.checkedLocked(l, due, c, reply, refusal)
 	}
 	if refused {

@@ -22,9 +22,7 @@ const simSeeds = 300
 // Replay one seed: go test ./node -run 'TestSim/seed=17$' -v
 func TestSim(t *testing.T) {
 	for seed := range portion(simSeeds) {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) { simulate(t, m, cfg, seed) })
-		})
+		subtest(t, fmt.Sprintf("seed=%d", seed), func(t *testing.T, m *redlocktest.Master, cfg Config) { simulate(t, m, cfg, seed) })
 	}
 }
 
@@ -43,26 +41,34 @@ func simulate(t *testing.T, m *redlocktest.Master, cfg Config, seed uint64) {
 		running.Go(all[i].run)
 	}
 	random := rand.New(rand.NewPCG(seed, 0))
+	faults := simFaults(m, random)
 	for range 30 {
 		time.Sleep(time.Duration(random.Int64N(int64(300 * time.Millisecond))))
-		name, fault := drawFault(m, random)
-		fault()
-		t.Logf("%8.3fs %s", time.Since(begin).Seconds(), name)
+		fault := faults[random.IntN(len(faults))]
+		fault.do()
+		t.Logf("%8.3fs %s", time.Since(begin).Seconds(), fault.name)
 	}
 	running.Wait()
-	endFaults(m)
+	m.Mend()
+	m.Thaw()
+	m.Delay(0)
+	if !m.Alive() {
+		m.RestartWithData()
+	}
 	time.Sleep(5 * time.Second)
-	for _, s := range all {
-		s.releaseAll()
+	for _, s := range all { // give back what may be held
+		for _, o := range s.owners {
+			if o.mayHold() {
+				s.release(o)
+			}
+		}
 	}
 	time.Sleep(5 * time.Second)
 
 	if why := n.Ready(); why != nil {
 		t.Errorf("in the end it is not ready: %v", why)
 	}
-	if got := n.unackedCount(); got != 0 {
-		t.Errorf("unacknowledged in the end: got %d, want 0", got)
-	}
+	wantEqual(t, "unacknowledged in the end", n.unackedCount(), 0)
 	for _, s := range all {
 		for _, p := range s.sent {
 			got := p.look()
@@ -82,45 +88,31 @@ func simulate(t *testing.T, m *redlocktest.Master, cfg Config, seed uint64) {
 // a master that had lost the script, and then for the script.
 const longestAnswer = 3 * timeout
 
-// drawFault draws what happens to the master next.
-func drawFault(m *redlocktest.Master, random *rand.Rand) (name string, fault func()) {
-	switch random.IntN(14) {
-	case 0:
-		return "kill", m.Kill
-	case 1, 2:
-		return "restart with data", m.RestartWithData
-	case 3:
-		return "restart", m.Restart
-	case 4, 5:
-		return "freeze", m.Freeze
-	case 6, 7:
-		return "thaw", m.Thaw
-	case 8:
-		return "cut", m.Cut
-	case 9:
-		return "mend", m.Mend
-	case 10:
-		delay := time.Duration(random.Int64N(int64(timeout)))
-		return fmt.Sprint("delay ", delay), func() { m.Delay(delay) }
-	case 11:
-		return "no delay", func() { m.Delay(0) }
-	case 12:
-		return "flush scripts", m.FlushScripts
-	}
-	return "refuse, and refuse no more", func() {
-		m.Refuse("MISCONF no disk")
-		time.Sleep(time.Duration(random.Int64N(int64(time.Second))))
-		m.Refuse("")
+// simFaults are what may happen to the master next, some of it twice as often.
+func simFaults(m *redlocktest.Master, random *rand.Rand) []simFault {
+	upTo := func(d time.Duration) time.Duration { return time.Duration(random.Int64N(int64(d))) }
+	return []simFault{
+		{"kill", m.Kill},
+		{"restart with data", m.RestartWithData}, {"restart with data", m.RestartWithData},
+		{"restart", m.Restart},
+		{"freeze", m.Freeze}, {"freeze", m.Freeze},
+		{"thaw", m.Thaw}, {"thaw", m.Thaw},
+		{"cut", m.Cut},
+		{"mend", m.Mend},
+		{"delay", func() { m.Delay(upTo(timeout)) }},
+		{"no delay", func() { m.Delay(0) }},
+		{"flush scripts", m.FlushScripts},
+		{"refuse, and refuse no more", func() {
+			m.Refuse("MISCONF no disk")
+			time.Sleep(upTo(time.Second))
+			m.Refuse("")
+		}},
 	}
 }
 
-func endFaults(m *redlocktest.Master) {
-	m.Mend()
-	m.Thaw()
-	m.Delay(0)
-	if !m.Alive() {
-		m.RestartWithData()
-	}
+type simFault struct {
+	name string
+	do   func()
 }
 
 // simClient sends commands at random.
@@ -198,14 +190,5 @@ func (s *simClient) renew(held []*ownership) {
 	}
 	if len(holds) > 0 {
 		s.send(fmt.Sprintf("renew %d holds", len(holds)), script.Renew(time.Hour, holds))
-	}
-}
-
-// releaseAll gives back what may be held.
-func (s *simClient) releaseAll() {
-	for _, o := range s.owners {
-		if o.mayHold() {
-			s.release(o)
-		}
 	}
 }

@@ -236,8 +236,11 @@ func (s *subscription) read(conn redis.Conn, l *link) error {
 			s.deliver(l, payload)
 		default:
 			// Also when the subscription begins, since a message may have been published before.
-			if key, ok := s.keyOf(channel); ok {
-				s.to.Freed(s.i, key)
+			s.mu.Lock()
+			w, watched := s.watched[channel]
+			s.mu.Unlock()
+			if watched {
+				s.to.Freed(s.i, w.key)
 			}
 		}
 	}
@@ -269,14 +272,6 @@ func (s *subscription) deliver(l *link, payload string) {
 	if counts {
 		s.to.HandedOff(s.i, h)
 	}
-}
-
-// keyOf returns the watched lock whose channel it is.
-func (s *subscription) keyOf(channel string) (string, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w, ok := s.watched[channel]
-	return w.key, ok
 }
 
 // message takes a message on a subscribed connection apart.

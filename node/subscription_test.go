@@ -18,7 +18,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// recorder is a Subscriber that writes down what it is told, as number 7.
+// recorder is a Subscriber and an Observer that writes down what it is told, as number 7.
 type recorder struct {
 	mu    sync.Mutex
 	lines []string
@@ -42,6 +42,14 @@ func (d *recorder) Freed(i int, key string) { d.write(i, "freed %s", key) }
 func (d *recorder) Subscribed(i int, on bool) { d.write(i, "subscribed %v", on) }
 
 func (d *recorder) Wanted(i int, key, owner string) { d.write(i, "wanted %s of %s", key, owner) }
+
+func (d *recorder) Gained(i int, most time.Duration) { d.write(i, "gained %v", most) }
+
+func (d *recorder) Steady(i int) { d.write(i, "steady") }
+
+func (d *recorder) RanAhead(i int) { d.write(i, "ran ahead") }
+
+func (d *recorder) Restarted(i int) { d.write(i, "restarted") }
 
 // read returns what was written since it was called last.
 func (d *recorder) read() []string {

@@ -85,13 +85,6 @@ func (a *answerTime) bound() time.Duration { return a.smoothed + 4*a.deviation }
 // while there is no connection.
 func (n *Node) RoundTrip() time.Duration { return time.Duration(n.roundTrip.Load()) }
 
-// measureLocked takes in the time that one answer took. Nobody waits for longer than
-// Config.Timeout, so no more than that counts.
-func (n *Node) measureLocked(l *link, took time.Duration) {
-	l.answerTime.add(min(took, n.cfg.Timeout))
-	n.storeRoundTripLocked(l)
-}
-
 // storeRoundTripLocked has RoundTrip return what l has measured.
 func (n *Node) storeRoundTripLocked(l *link) {
 	n.roundTrip.Store(int64(min(l.answerTime.bound(), n.cfg.Timeout)))

@@ -24,9 +24,7 @@ func TestOneUnackedReleaseForEachOwner(t *testing.T) {
 			send(n, script.NewOwner("free", "me:2").Leave(1000-i))
 		}
 		send(n, script.NewOwner("free", "me:2").Release(1, 0))
-		if got := n.unackedCount(); got != 2 {
-			t.Errorf("unacknowledged: got %d, want 2, one for each owner", got)
-		}
+		wantEqual(t, "unacknowledged", n.unackedCount(), 2)
 		m.RestartWithData()
 		waitUntil(t, time.Second, n.isUp)
 		wantHolder(t, m, "free", "")
@@ -66,16 +64,12 @@ func TestUnackedReleasesEndWithTheLease(t *testing.T) {
 			n.Send(ownerNumber(i).Release(1, 0), noReceiver{}, 0)
 		}
 		// It is looked at from time to time.
-		if got, most := n.unackedCount(), int((lease+clock.Drift(lease)+lastRetry*3/2)/pause)+1; got > most {
-			t.Errorf("unacknowledged after three leases: got %d, want at most %d, those of one", got, most)
-		}
-		if got, least := n.unackedCount(), int((lease+clock.Drift(lease))/pause)-1; got < least {
-			t.Errorf("unacknowledged after three leases: got %d, want at least %d, those of one", got, least)
+		kept := lease + clock.Drift(lease)
+		if got, least, most := n.unackedCount(), int(kept/pause)-1, int((kept+lastRetry*3/2)/pause)+1; got < least || got > most {
+			t.Errorf("unacknowledged after three leases: got %d, want those of one, %d to %d", got, least, most)
 		}
 		time.Sleep(2 * lease)
-		if got := n.unackedCount(); got != 0 {
-			t.Errorf("unacknowledged: got %d, want none", got)
-		}
+		wantEqual(t, "unacknowledged", n.unackedCount(), 0)
 		m.Restart()
 		waitUntil(t, time.Second, n.isUp)
 	})
@@ -103,9 +97,7 @@ func TestReleaseOfWhatMayStillRunIsKept(t *testing.T) {
 			send(n, script.NewOwner("another", "me:2").Release(1, 0))
 			send(n, ownerNumber(1).Release(1, 0))
 			time.Sleep(3 * lease)
-			if got := n.unackedCount(); got != 1 {
-				t.Errorf("unacknowledged after three leases: got %d, want only what was in flight", got)
-			}
+			wantEqual(t, "unacknowledged after three leases", n.unackedCount(), 1)
 			m.Thaw()
 			waitUntil(t, 2*time.Second, n.isUp)
 			wantHolder(t, m, "k", "")

@@ -89,8 +89,8 @@ func sever(conn redis.Conn) {
 	_, _ = redis.ReceiveContext(conn, ctx)
 }
 
-// receive reads a reply, without a time limit. redigo panics at some that no server sends which is well, and connections of a
-// user's pool pass on all of them.
+// receive reads a reply, without a time limit. redigo panics at some that no server sends which is well,
+// and connections of a user's pool pass on all of them.
 func receive(conn redis.Conn) (reply any, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -151,7 +151,9 @@ func (n *Node) fillBatchLocked(l *link, batch []*call) []*call {
 	if n.state == up || idle {
 		k := min(len(l.resends), room-len(batch))
 		for _, r := range l.resends[:k] {
-			batch = append(batch, n.resendCallLocked(r))
+			c := n.newCallLocked(r.Command(), nil, 0)
+			c.number = r.number
+			batch = append(batch, c)
 		}
 		l.resends = l.resends[k:]
 	}
@@ -162,13 +164,6 @@ func (n *Node) fillBatchLocked(l *link, batch []*call) []*call {
 		}
 	}
 	return batch
-}
-
-// resendCallLocked makes the call that sends r again.
-func (n *Node) resendCallLocked(r unackedRelease) *call {
-	c := n.newCallLocked(r.Command(), nil, 0)
-	c.number = r.number
-	return c
 }
 
 // moveCalls moves calls to the end of batch, which may have most.
