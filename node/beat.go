@@ -114,7 +114,7 @@ func (n *Node) beat(l *link) {
 }
 
 // checks are the commands that check the connection and the master. See [Activity] for when.
-var checks = [...]*script.Command{ping, AskTime, askRole}
+var checks = [...]*script.Command{ping, askTime, askRole}
 
 // Commands of the connection itself, which run no script.
 var (
@@ -125,11 +125,8 @@ var (
 	// askRole asks whether the master is still one, and has been one all the time.
 	askRole = script.Plain("INFO", "replication")
 
-	// AskTime asks a master for its time, which [Node.Time] then returns. The answer is Done,
-	// even if the master refuses to tell.
-	//
-	// Cost: one round trip.
-	AskTime = script.Plain("TIME")
+	// askTime asks a master for its time, which [Node.Time] then returns.
+	askTime = script.Plain("TIME")
 )
 
 // Note is a command by which a client tells a master of itself, or asks it of others. No lock depends

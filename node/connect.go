@@ -15,8 +15,9 @@ import (
 // node's context.
 func (n *Node) keepConnected() {
 	defer n.cancel()
+	defer n.goDown(ErrClosed)
 	tries := newAttempts()
-	for {
+	for n.ctx.Err() == nil { // after that the pool may be closed
 		// Commands may wait for a connection, but not longer than for an answer. When the
 		// node is down none wait, and it keeps the reason it has.
 		deadline := afterAwake(n.cfg.Timeout, func() {
@@ -31,7 +32,6 @@ func (n *Node) keepConnected() {
 		}
 		deadline.stop()
 		if n.ctx.Err() != nil || err == nil {
-			n.goDown(ErrClosed)
 			return
 		}
 		// A connection that worked for a while is tried again at once: the master may only
@@ -42,10 +42,6 @@ func (n *Node) keepConnected() {
 		}
 		n.goDown(err)
 		n.pause(tries.failed(err))
-		if n.ctx.Err() != nil {
-			n.goDown(ErrClosed) // and leaves the pool alone, which may be closed by now
-			return
-		}
 	}
 }
 

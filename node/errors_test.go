@@ -34,7 +34,7 @@ func TestWriteTimeout(t *testing.T) {
 			Logger:  quiet,
 		})
 		m.Freeze() // on a command, so that it reads nothing more
-		n.Send(script.Inspect("k"), noReceiver{}, 0)
+		send(n, script.Inspect("k"))
 		synctest.Wait()
 		got := sendAndWait(n, script.Inspect(strings.Repeat("k", 2<<20)))
 		wantErr(t, "inspect", got, script.Unknown, ErrTimeout.Error())
@@ -164,17 +164,13 @@ func TestConditionsAreDocumented(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	documented, helps := map[string]bool{}, map[string]string{}
 	link := regexp.MustCompile(`\[\w+\]\((#\w+)\)`)
-	for line := range strings.Lines(table) {
-		cells := strings.Split(line, " | ")
-		if len(cells) < 3 || !strings.HasPrefix(line, "| ") {
-			continue
+	for _, row := range regexp.MustCompile(`(?m)^\| (.*?) \| (.*?) \| (.*)`).FindAllStringSubmatch(table, -1) {
+		what, heals := row[1], row[2]
+		if heals != "yes" && heals != "no" {
+			t.Errorf("docs/operations.md: %q is neither yes nor no, of %s", heals, what)
 		}
-		if cells[1] != "yes" && cells[1] != "no" {
-			t.Errorf("docs/operations.md: %q is neither yes nor no, in %s", cells[1], line)
-		}
-		what := strings.TrimPrefix(cells[0], "| ")
-		documented[what] = cells[1] == "yes"
-		helps[what] = strings.ReplaceAll(link.ReplaceAllString(cells[2], "docs/operations.md$1"), "`", "")
+		documented[what] = heals == "yes"
+		helps[what] = strings.ReplaceAll(link.ReplaceAllString(row[3], "docs/operations.md$1"), "`", "")
 	}
 	for _, r := range conditions {
 		if heals, ok := documented[r.what]; !ok || heals != r.heals {

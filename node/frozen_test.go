@@ -22,7 +22,7 @@ func TestThawedIsReleased(t *testing.T) {
 		subtestWithNode(t, frozen.String(), func(t *testing.T, m *redlocktest.Master, n *Node) {
 			m.Freeze()
 			want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unknown)
-			n.Send(script.NewOwner("k", "me:1").Release(1, 0), noReceiver{}, 0)
+			send(n, script.NewOwner("k", "me:1").Release(1, 0))
 			time.Sleep(frozen)
 			m.Thaw()
 			waitUntil(t, 1500*time.Millisecond, n.isUp)
@@ -31,6 +31,21 @@ func TestThawedIsReleased(t *testing.T) {
 			wantHolder(t, m, "k", "")
 		})
 	}
+}
+
+// TestLostReleaseIsRepeated: a release that was lost with its connection is sent over the next one.
+func TestLostReleaseIsRepeated(t *testing.T) {
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+		owner := script.NewOwner("k", "me:1")
+		want(t, "acquire", sendAndWait(n, owner.Acquire(lease, 1)), script.Done)
+		m.Delay(time.Hour)
+		lost := send(n, owner.Release(1, 0))
+		synctest.Wait()
+		m.Delay(0)
+		want(t, "release", lost.wait(), script.Unknown)
+		waitUntil(t, givenUp, n.isUp)
+		wantHolder(t, m, "k", "")
+	})
 }
 
 // TestLateAcquireIsKilled: an acquire that still lies in the network, on its way to the
@@ -83,7 +98,7 @@ func TestLateConnectionIsKept(t *testing.T) {
 		if !n.Down() {
 			t.Error("it is silent, and not down")
 		}
-		n.Send(script.NewOwner("k", "me:1").Release(1, 0), noReceiver{}, 0)
+		send(n, script.NewOwner("k", "me:1").Release(1, 0))
 		time.Sleep(2 * timeout)
 		m.Thaw()
 		synctest.Wait()

@@ -169,11 +169,6 @@ func run(t *testing.T, c redis.Conn, cmd *script.Command) script.Answer {
 	return cmd.Decode(reply)
 }
 
-// noReceiver ignores the answer.
-type noReceiver struct{}
-
-func (noReceiver) Answer(int, script.Answer) {}
-
 // sendAndWait sends cmd and waits for the answer.
 func sendAndWait(n *Node, cmd *script.Command) reply { return send(n, cmd).wait() }
 

@@ -93,7 +93,7 @@ func TestSendKeepsTheOrder(t *testing.T) {
 		subtestWithNode(t, name, func(t *testing.T, m *redlocktest.Master, n *Node) {
 			synctest.Wait()
 			n.mu.Lock()
-			put(n, n.newCallLocked(script.NewOwner("k", id("first:1")).Acquire(lease, 1), noReceiver{}, 0)) // and the writer not told
+			put(n, n.newCallLocked(script.NewOwner("k", id("first:1")).Acquire(lease, 1), nil, 0)) // and the writer not told
 			n.mu.Unlock()
 			want(t, "the second", sendAndWait(n, script.NewOwner("k", id("second:1")).Acquire(lease, 1)), script.Refused)
 			wantHolder(t, m, "k", id("first:1"))

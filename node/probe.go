@@ -69,8 +69,7 @@ type Refusal struct {
 // ClockFacts are what a master's clock showed, compared with ours.
 type ClockFacts struct {
 	Known  bool
-	Offset time.Duration // how far it is ahead of our wall clock
-	Within time.Duration // how far Offset may be wrong
+	Offset time.Duration // how far it is ahead of our wall clock, to within half a round trip
 	Over   time.Duration // for how long the two were compared
 	Gained time.Duration // by how much it ran faster meanwhile, at least
 	Lost   time.Duration // by how much it ran slower meanwhile, at least
@@ -291,14 +290,12 @@ func compare(samples []sample) ClockFacts {
 	}
 	first, last := samples[0], samples[len(samples)-1]
 	best := slices.MinFunc(samples, func(a, b sample) int { return cmp.Compare(a.read.Sub(a.sent), b.read.Sub(b.sent)) })
-	within := best.read.Sub(best.sent) / 2
-	wall := time.Now().Add(-clock.Since(best.read) - within)
+	wall := time.Now().Add(-clock.Since(best.read) - best.read.Sub(best.sent)/2)
 	passed := last.told.Sub(first.told)
 	most, least := last.read.Sub(first.sent), last.sent.Sub(first.read)
 	return ClockFacts{
 		Known:  true,
 		Offset: best.told.Sub(wall),
-		Within: within,
 		Over:   most,
 		Gained: max(0, passed-most),
 		Lost:   max(0, least-passed),

@@ -17,8 +17,11 @@ import (
 // AllNames is the What of a Denial of Scratch where no Start was given.
 const AllNames = "~*"
 
-// noKill is what does not work without the right to either of two commands.
-const noKill = "a lock that was released during an outage may stay taken until its lease ends"
+// What does not work without some rights.
+const (
+	noKill  = "a lock that was released during an outage may stay taken until its lease ends"
+	noNames = "clients do not know each other by name, and sets of masters that overlap are not found"
+)
 
 // right is a permission that clients need, and a command that tries it and does no harm to a scratch key.
 type right struct {
@@ -64,8 +67,7 @@ func (p *probe) rights() []right {
 		all = append(all, right{"~" + pattern, []any{"EVAL", "return 0", 1, key}, ""})
 	}
 	for pattern, key := range script.RecordFamilies() {
-		all = append(all, right{"~" + pattern, []any{"EVAL", "return 0", 1, key},
-			"clients do not know each other by name, and sets of masters that overlap are not found"})
+		all = append(all, right{"~" + pattern, []any{"EVAL", "return 0", 1, key}, noNames})
 	}
 	return append(
 		all,

@@ -108,9 +108,8 @@ func (n *Node) checkedLocked(l *link, due []delivery, c *call, reply any, refusa
 	defer n.freeCallLocked(c)
 	n.refusedLocked(l, refusal)
 	switch {
-	case c.cmd == AskTime:
-		due = n.addSampleLocked(due, c.sent, l.lastAnswer, reply)
-		return c.answer(due, script.Answer{Outcome: script.Done})
+	case c.cmd == askTime:
+		return n.addSampleLocked(due, c.sent, l.lastAnswer, reply)
 	case c.cmd == askRole && refusal == "":
 		switch now := identify(reply); {
 		case now.replica():

@@ -93,10 +93,13 @@ func simFaults(m *redlocktest.Master, random *rand.Rand) []simFault {
 	upTo := func(d time.Duration) time.Duration { return time.Duration(random.Int64N(int64(d))) }
 	return []simFault{
 		{"kill", m.Kill},
-		{"restart with data", m.RestartWithData}, {"restart with data", m.RestartWithData},
+		{"restart with data", m.RestartWithData},
+		{"restart with data", m.RestartWithData},
 		{"restart", m.Restart},
-		{"freeze", m.Freeze}, {"freeze", m.Freeze},
-		{"thaw", m.Thaw}, {"thaw", m.Thaw},
+		{"freeze", m.Freeze},
+		{"freeze", m.Freeze},
+		{"thaw", m.Thaw},
+		{"thaw", m.Thaw},
 		{"cut", m.Cut},
 		{"mend", m.Mend},
 		{"delay", func() { m.Delay(upTo(timeout)) }},

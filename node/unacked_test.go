@@ -61,7 +61,7 @@ func TestUnackedReleasesEndWithTheLease(t *testing.T) {
 		const pause = 10 * time.Millisecond
 		for i := range int(3 * lease / pause) {
 			time.Sleep(pause)
-			n.Send(ownerNumber(i).Release(1, 0), noReceiver{}, 0)
+			send(n, ownerNumber(i).Release(1, 0))
 		}
 		// It is looked at from time to time.
 		kept := lease + clock.Drift(lease)
@@ -145,7 +145,7 @@ func TestUnackedReleasesDoNotPileUp(t *testing.T) {
 		for i := range 300 {
 			owner := fmt.Sprint("me:", i)
 			if got := sendAndWait(n, script.NewOwner("k", owner).Acquire(lease, 1)); got.Outcome.MayHold() {
-				n.Send(script.NewOwner("k", owner).Release(1, 0), noReceiver{}, 0)
+				send(n, script.NewOwner("k", owner).Release(1, 0))
 			} else {
 				unsent++
 			}
@@ -169,7 +169,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		killAndWait(t, m, n)
 		for i := range 5 * maxBatch {
-			n.Send(ownerNumber(i).Release(1, 0), noReceiver{}, 0)
+			send(n, ownerNumber(i).Release(1, 0))
 		}
 		m.Delay(5 * time.Millisecond)
 		m.Restart()
@@ -210,7 +210,7 @@ func TestUpUnderLoad(t *testing.T) {
 			i := 0
 			waitUntil(t, time.Second+8*delay, func() bool {
 				i++
-				n.Send(ownerNumber(i).Release(1, 0), noReceiver{}, 0)
+				send(n, ownerNumber(i).Release(1, 0))
 				return n.isUp()
 			})
 		})

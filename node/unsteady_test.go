@@ -14,16 +14,6 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// withClockWatched runs f with a node whose log is kept, in a bubble.
-func withClockWatched(t *testing.T, f func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder)) {
-	t.Helper()
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		log := new(logRecorder)
-		cfg.Logger = log.logger()
-		f(t, m, started(t, cfg), log)
-	})
-}
-
 func (n *Node) isUnsteady() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -59,7 +49,10 @@ func wantRenewed(t *testing.T, name string, got reply, want script.Renewed) {
 // TestClockJumps: where the master says that an owner has a lock, that does not count, from the next
 // sample on until it has recovered. Where it says that somebody else has it, or nobody, it does.
 func TestClockJumps(t *testing.T) {
-	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		log := new(logRecorder)
+		cfg.Logger = log.logger()
+		n := started(t, cfg)
 		const ahead = 5 * time.Second
 		owner := script.NewOwner("k", id("me:1"))
 		renew := script.Renew(lease, []script.Renewal{{Owner: owner, Count: 1, Token: 1}})
@@ -106,7 +99,7 @@ func TestClockJumps(t *testing.T) {
 
 // TestClockNotTold: a master that once does not tell, since it is busy, still shows what it showed.
 func TestClockNotTold(t *testing.T) {
-	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *logRecorder) {
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		m.Skew(-time.Hour)
 		m.Kill()
 		m.Restart()
@@ -123,7 +116,7 @@ func TestClockNotTold(t *testing.T) {
 // TestUnsteadyMasterHandsNothingOff: a hand-off of an unsteady master is no vote, and it is not
 // asked for one.
 func TestUnsteadyMasterHandsNothingOff(t *testing.T) {
-	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *logRecorder) {
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		d := new(recorder)
 		n.Subscribe(client("a"), d, 7)
 		d.want(t, "after Subscribe", "subscribed true")
