@@ -3,14 +3,10 @@ package node
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
@@ -112,107 +108,4 @@ func TestCloseConcurrently(t *testing.T) {
 			all.Wait()
 		}
 	})
-}
-
-// load asks a master for locks and gives them back, more than it can.
-type load struct {
-	n       *Node
-	mu      sync.Mutex
-	sent    []time.Time // of each command
-	by      map[script.Outcome]int
-	slowest time.Duration // answer
-	open    int           // not answered yet
-}
-
-// lock sends an acquire and, unless it is known at once that it had no effect, the release.
-func (l *load) lock(i int) {
-	owner := script.NewOwner(fmt.Sprint("k", i), fmt.Sprint("me:", i))
-	if !l.send(owner.Acquire(lease, 1)) {
-		l.send(owner.Release(1, 0))
-	}
-}
-
-// send sends cmd, and reports whether it was answered Unsent at once.
-func (l *load) send(cmd *script.Command) bool {
-	l.mu.Lock()
-	l.open++
-	l.sent = append(l.sent, time.Now())
-	i, before := len(l.sent)-1, l.by[script.Unsent]
-	l.mu.Unlock()
-	l.n.Send(cmd, l, i)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.by[script.Unsent] > before
-}
-
-func (l *load) Answer(i int, a script.Answer) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.open--
-	l.by[a.Outcome]++
-	l.slowest = max(l.slowest, time.Since(l.sent[i]))
-}
-
-// heap returns what is in use.
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
-
-// TestSlowMaster: a master that answers far less than it is asked costs little memory, is used for what
-// it can do, keeps its connection, answers in time, and does not hold up Close.
-func TestSlowMaster(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		each  time.Duration
-		least int   // answers in time
-		most  int64 // connections
-	}{
-		{"1000 calls a second", time.Millisecond, 4_000, 1},
-		{"100 calls a second", 10 * time.Millisecond, 300, 1},
-		{"4 calls a second", 250 * time.Millisecond, 0, 2}, // most of them are checks
-	} {
-		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			var each atomic.Int64
-			var dialed atomic.Int64
-			slow := withBentConns(cfg.Pool, &bendRules{reply: func(string) any {
-				time.Sleep(time.Duration(each.Load()))
-				return nil
-			}})
-			cfg.Pool = withWrappedConns(slow, func(c redis.Conn) redis.Conn {
-				dialed.Add(1)
-				return c
-			})
-			n := started(t, cfg)
-			before := heap()
-			each.Store(int64(tt.each))
-			l := &load{n: n, by: make(map[script.Outcome]int)}
-			const seconds, burst = 5, 100
-			for i := range seconds * 100 {
-				for k := range burst {
-					l.lock(i*burst + k)
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
-			if grown := heap() - before; grown > 20<<20 {
-				t.Errorf("memory after %d s: %d MB more, want 20 at most", seconds, grown>>20)
-			}
-			if took, most := closed(n), time.Duration(tt.most)*timeout+2*tt.each; took > most {
-				t.Errorf("Close: took %v, want %v at most", took, most)
-			}
-			l.mu.Lock()
-			defer l.mu.Unlock()
-			if done := l.by[script.Done]; done < tt.least {
-				t.Errorf("answers in time: got %v, want %d done at least", l.by, tt.least)
-			}
-			if most := time.Duration(2*tt.most)*timeout + tt.each; l.open > 0 || l.slowest > most {
-				t.Errorf("answers: the last after %v, and %d not at all; want all within %v", l.slowest, l.open, most)
-			}
-			if got := dialed.Load(); got > tt.most {
-				t.Errorf("connections: got %d, want %d at most", got, tt.most)
-			}
-		})
-	}
 }

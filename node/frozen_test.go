@@ -158,24 +158,16 @@ func (c *stuckConn) Close() error {
 	return c.Conn.Close()
 }
 
-// withStuckConns makes a pool of connections to m whose buffers are full while stuck is true.
-func withStuckConns(m *redlocktest.Master, stuck *atomic.Bool) *redis.Pool {
-	return &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-		conn, err := m.Dial(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return redis.NewConn(&stuckConn{Conn: conn, stuck: stuck, closed: make(chan struct{})}, 0, 0), nil
-	}}
-}
-
 // TestHeldUpWrite: a write that a frozen master holds up needs no deadline of its own. What is written
 // is in flight before, so its time runs out, and the connection is given up.
 func TestHeldUpWrite(t *testing.T) {
 	for _, by := range []string{"the caller", "the writer"} {
 		subtest(t, by, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 			var stuck atomic.Bool
-			cfg.Pool = withStuckConns(m, &stuck)
+			cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+				conn, err := m.Dial(ctx)
+				return redis.NewConn(&stuckConn{Conn: conn, stuck: &stuck, closed: make(chan struct{})}, 0, 0), err
+			}}
 			n := started(t, cfg)
 			var before *pending
 			if by == "the writer" {
