@@ -181,6 +181,8 @@ func TestQueuedCommandsShareAFlush(t *testing.T) {
 			before := conn.flushes.Load()
 			sent := tt.begin(n)
 			sent = append(sent, queued(n, acquires(4)...)...)
+			synctest.Wait()
+			wantEqual(t, "flushes before Flush", conn.flushes.Load()-before, int64(len(sent)-4))
 			sent = append(sent, tt.end(n)...)
 			n.Flush()
 			for i, p := range sent {
