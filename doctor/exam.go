@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,7 +15,8 @@ import (
 )
 
 // check is one thing that is looked at, at all masters together or at each that answers. It notes what is
-// wrong; where it notes nothing, ok is what there is to say, or nothing if it is empty.
+// wrong; where it notes nothing, ok is what there is to say, or nothing if it is empty. It is not asked of
+// each master if none answers.
 type check struct {
 	id   string
 	look func(*exam)
@@ -44,16 +46,16 @@ var checks = []check{
 	{id: "guard", each: (*exam).guard, ok: (*exam).guardOK},
 	{id: "restart-guard", each: (*exam).restartGuard, ok: (*exam).restartGuardOK},
 	{id: "persistence", each: (*exam).persistence},
-	{id: "eviction-policy", each: (*exam).evictionPolicy, ok: (*exam).evictionPolicyOK},
+	{id: "eviction-policy", each: (*exam).evictionPolicy, ok: func(*exam) string { return "noeviction" }},
 	{id: "evicted-keys", each: (*exam).evictedKeys},
 	{id: "memory", each: (*exam).memory, ok: (*exam).memoryOK},
 	{id: "clock-offset", each: (*exam).clockOffset, ok: (*exam).clockOffsetOK},
 	{id: "clock-rate", each: (*exam).clockRate, ok: (*exam).clockRateOK},
 	{id: "round-trip", each: (*exam).roundTrip, ok: (*exam).roundTripOK},
-	{id: "permissions", each: (*exam).permissions, ok: (*exam).permissionsOK},
+	{id: "permissions", each: (*exam).permissions, ok: ifTried("the user may use every command, key and channel that clients need")},
 	{id: "commands"}, // permissions
 	{id: "channels", each: (*exam).channels},
-	{id: "trial", each: (*exam).trial, ok: (*exam).trialOK},
+	{id: "trial", each: (*exam).trial, ok: ifTried("locked, waited, handed off, renewed, read, forced and took permits on a scratch name")},
 	{id: "subscription", each: (*exam).subscription},
 	{id: "script-latency", each: (*exam).scriptLatency, ok: (*exam).scriptLatencyOK},
 	{id: "slow-commands", each: (*exam).slowCommands},
@@ -70,8 +72,10 @@ var checks = []check{
 type exam struct {
 	cfg   redlock.Config // with its defaults
 	facts []*node.Facts
-	need  int
-	found []Finding
+
+	reached []*node.Facts // those that answered
+	need    int
+	found   []Finding
 }
 
 // diagnose carries out all checks. cfg has its defaults.
@@ -82,20 +86,21 @@ func diagnose(cfg redlock.Config, facts []node.Facts) Report {
 		e.facts = append(e.facts, &facts[i])
 		report.Masters = append(report.Masters, facts[i].Name)
 		if facts[i].Reached {
-			report.Examined++
+			e.reached = append(e.reached, &facts[i])
 		}
 	}
+	report.Examined = len(e.reached)
 	for _, c := range checks {
 		if c.look != nil {
 			c.look(e)
 		}
-		if c.each != nil {
-			for _, f := range e.reached() {
+		for _, f := range e.reached {
+			if c.each != nil {
 				c.each(e, f)
 			}
 		}
 		bad := slices.ContainsFunc(e.found, func(f Finding) bool { return f.ID == c.id })
-		if c.ok == nil || bad {
+		if c.ok == nil || bad || c.each != nil && len(e.reached) == 0 {
 			continue
 		}
 		if verdict := quote.Text(c.ok(e)); verdict != "" {
@@ -125,36 +130,15 @@ func (e *exam) noteAll(id string, severity Severity, remedy, verdict string, arg
 	e.found = append(e.found, Finding{ID: id, Severity: severity, Verdict: fmt.Sprintf(verdict, args...), Remedy: remedy})
 }
 
-// info returns a number that INFO gave, if it did.
-func info(f *node.Facts, name string) (int64, bool) {
-	n, err := strconv.ParseInt(f.Info[name], 10, 64)
+// value returns what CONFIG GET or else INFO says.
+func value(f *node.Facts, name string) string {
+	return cmp.Or(f.Settings[name], f.Info[strings.ReplaceAll(name, "-", "_")])
+}
+
+// number is value for a number, if there is one.
+func number(f *node.Facts, name string) (int64, bool) {
+	n, err := strconv.ParseInt(value(f, name), 10, 64)
 	return n, err == nil
-}
-
-// setting returns what CONFIG GET said, or else INFO.
-func setting(f *node.Facts, name, inInfo string) (string, bool) {
-	if value, ok := f.Settings[name]; ok {
-		return value, true
-	}
-	value, ok := f.Info[inInfo]
-	return value, ok
-}
-
-// settingNumber is setting for a number.
-func settingNumber(f *node.Facts, name, inInfo string) (int64, bool) {
-	text, ok := setting(f, name, inInfo)
-	n, err := strconv.ParseInt(text, 10, 64)
-	return n, ok && err == nil
-}
-
-// reached are the masters that answered.
-func (e *exam) reached() (all []*node.Facts) {
-	for _, f := range e.facts {
-		if f.Reached {
-			all = append(all, f)
-		}
-	}
-	return all
 }
 
 // count writes a number with its noun.

@@ -165,25 +165,25 @@ func TestFindings(t *testing.T) {
 		{"all channels", set("acl-pubsub-default", "allchannels"), "channels", Note, "acl-pubsub-default is allchannels", "resetchannels"},
 
 		{"command denied", func(f *node.Facts) {
-			f.Denials = []node.Denial{{What: "+hset", Err: noperm}, {What: "+zadd", Err: noperm}}
-			f.Trials = []node.Trial{{What: "acquire", Err: noperm}}
+			f.Denials = []node.Refusal{{What: "+hset", Err: noperm}, {What: "+zadd", Err: noperm}}
+			f.Trials = []node.Refusal{{What: "acquire", Err: noperm}}
 		}, "permissions", Error, "the user lacks +hset +zadd: no lock", "ACL SETUSER … +hset +zadd"},
 		{"luxury denied", func(f *node.Facts) {
-			f.Denials = []node.Denial{{What: "+client|id", Err: noperm, Without: "this and that"}}
+			f.Denials = []node.Refusal{{What: "+client|id", Err: noperm, Without: "this and that"}}
 		}, "permissions", Warning, "the user lacks +client|id: this and that", "+client|id"},
 		{"scratch denied", func(f *node.Facts) {
-			f.Denials = []node.Denial{{What: node.AllNames, Err: noperm}, {What: "~redlock_fence:*", Err: noperm}}
+			f.Denials = []node.Refusal{{What: node.AllNames, Err: noperm}, {What: "~redlock_fence:*", Err: noperm}}
 		}, "permissions", Error, "may not use every name: doctor made one up", "--name"},
 		{"renamed", func(f *node.Facts) {
-			f.Denials = []node.Denial{{What: "+evalsha", Err: redis.Error("ERR unknown command 'EVALSHA', with args beginning with: ")}}
+			f.Denials = []node.Refusal{{What: "+evalsha", Err: redis.Error("ERR unknown command 'EVALSHA', with args beginning with: ")}}
 		}, "commands", Error, "does not know EVALSHA", "do not rename"},
 		{"out of memory", func(f *node.Facts) {
-			f.Trials = []node.Trial{{What: "acquire", Err: redis.Error("OOM command not allowed when used memory > 'maxmemory'.")}}
+			f.Trials = []node.Refusal{{What: "acquire", Err: redis.Error("OOM command not allowed when used memory > 'maxmemory'.")}}
 		}, "trial", Warning, "to acquire fails on a scratch name: OOM", "memory: a key that expires"},
 		{"no subscription", func(f *node.Facts) { f.Channel = redis.ErrPoolExhausted }, "subscription", Warning, "no subscription", "two connections"},
 		{"silent subscription", func(f *node.Facts) { f.Channel = node.ErrTimeout }, "subscription", Warning, "no answer in time", "room for two"},
 		{"slow scripts", func(f *node.Facts) { f.Scripts = []time.Duration{time.Second} }, "script-latency", Warning, "up to 999ms longer", "see what else"},
-		{"slow commands", func(f *node.Facts) { f.Slow = []node.SlowCommand{{Command: "KEYS", Took: time.Second}} }, "slow-commands", Warning, "KEYS took 1s", "SLOWLOG"},
+		{"slow commands", func(f *node.Facts) { f.Slow = node.SlowCommand{Command: "KEYS", Took: time.Second} }, "slow-commands", Warning, "KEYS took 1s", "SLOWLOG"},
 		{"slow fork", info("latest_fork_usec", "400000"), "fork", Warning, "took 400ms", "fewer"},
 		{"idle timeout", set("timeout", "10"), "idle-timeout", Warning, "timeout is 10 s", "CONFIG SET timeout 0"},
 		{"many clients", info("connected_clients", "9000"), "max-clients", Warning, "9000 clients of 10000", "raise"},
@@ -204,7 +204,7 @@ func TestFindings(t *testing.T) {
 			f.Uses = []script.Use{long, short}
 		}, "leases", Error, "reports on h (pid 1) takes leases of 5m0s, and orders on h (pid 1) has a restart guard of 30s", "raise the restart guard"},
 		{"unseen", func(f *node.Facts) {
-			f.Unseen = []node.Unseen{{What: "SLOWLOG", Err: noperm}, {What: "SCAN", Err: noperm}}
+			f.Unseen = []node.Refusal{{What: "SLOWLOG", Err: noperm}, {What: "SCAN", Err: noperm}}
 		}, "unseen", Note, "SLOWLOG, SCAN refused (NOPERM", "as a user that may"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

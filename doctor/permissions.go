@@ -14,10 +14,11 @@ import (
 func (e *exam) permissions(f *node.Facts) {
 	missing := map[string][]string{} // by what does not work without them
 	for _, d := range f.Denials {
+		severity, consequence := lack(d.Without)
 		switch {
 		case node.About(d.Err) == "commands":
-			e.note(f, "commands", severityOf(d.Without), "do not rename commands; use Redis or Valkey",
-				"does not know %s: %s", strings.ToUpper(strings.TrimPrefix(d.What, "+")), consequence(d.Without))
+			e.note(f, "commands", severity, "do not rename commands; use Redis or Valkey",
+				"does not know %s: %s", strings.ToUpper(strings.TrimPrefix(d.What, "+")), consequence)
 		case d.What == node.AllNames:
 			e.note(f, "permissions", Error, "give doctor one of your names, or how they begin: --name orders:",
 				"the user may not use every name: doctor made one up, and so cannot tell whether yours can be locked")
@@ -29,41 +30,33 @@ func (e *exam) permissions(f *node.Facts) {
 	}
 	for _, without := range slices.Sorted(maps.Keys(missing)) {
 		rules := strings.Join(missing[without], " ")
-		e.note(f, "permissions", severityOf(without), "ACL SETUSER … "+rules+" (see docs/operations.md#permissions)",
-			"the user lacks %s: %s", rules, consequence(without))
+		severity, consequence := lack(without)
+		e.note(f, "permissions", severity, "ACL SETUSER … "+rules+" (see docs/operations.md#permissions)",
+			"the user lacks %s: %s", rules, consequence)
 	}
 }
 
 // stranger reports whether the user may not use the name that doctor made up.
 func stranger(f *node.Facts) bool {
-	return slices.ContainsFunc(f.Denials, func(d node.Denial) bool { return d.What == node.AllNames })
+	return slices.ContainsFunc(f.Denials, func(d node.Refusal) bool { return d.What == node.AllNames })
 }
 
-// severityOf and consequence say what it means that a right is missing, and what does not work without it.
-func severityOf(without string) Severity {
+// lack says what it means that a right is missing, without which something does not work.
+func lack(without string) (Severity, string) {
 	if without == "" {
-		return Error
+		return Error, "no lock can be had there, or scripts fail halfway"
 	}
-	return Warning
+	return Warning, without
 }
 
-func consequence(without string) string {
-	if without == "" {
-		return "no lock can be had there, or scripts fail halfway"
+// ifTried says verdict, if a name was locked at a master.
+func ifTried(verdict string) func(*exam) string {
+	return func(e *exam) string {
+		if !slices.ContainsFunc(e.facts, func(f *node.Facts) bool { return len(f.Scripts) > 0 }) {
+			return ""
+		}
+		return verdict
 	}
-	return without
-}
-
-// okIfTried returns the verdict, if a name was locked at a master.
-func okIfTried(e *exam, verdict string) string {
-	if !slices.ContainsFunc(e.facts, func(f *node.Facts) bool { return len(f.Scripts) > 0 }) {
-		return ""
-	}
-	return verdict
-}
-
-func (e *exam) permissionsOK() string {
-	return okIfTried(e, "the user may use every command, key and channel that clients need")
 }
 
 func (e *exam) channels(f *node.Facts) {
@@ -74,15 +67,11 @@ func (e *exam) channels(f *node.Facts) {
 }
 
 func (e *exam) trial(f *node.Facts) {
-	if len(f.Trials) == 0 || slices.ContainsFunc(f.Denials, func(d node.Denial) bool { return d.Without == "" }) {
+	if len(f.Trials) == 0 || slices.ContainsFunc(f.Denials, func(d node.Refusal) bool { return d.Without == "" }) {
 		return
 	}
 	first := f.Trials[0]
 	e.note(f, "trial", Warning, cmp.Or(node.Remedy(first.Err), "see the master's log"), "to %s fails on a scratch name: %s", first.What, first.Err)
-}
-
-func (e *exam) trialOK() string {
-	return okIfTried(e, "locked, waited, handed off, renewed, read, forced and took permits on a scratch name")
 }
 
 func (e *exam) subscription(f *node.Facts) {
@@ -102,15 +91,15 @@ func (e *exam) subscription(f *node.Facts) {
 }
 
 func (e *exam) idleTimeout(f *node.Facts) {
-	if s, _ := settingNumber(f, "timeout", ""); s > 0 && s < 30 {
+	if s, _ := number(f, "timeout"); s > 0 && s < 30 {
 		e.note(f, "idle-timeout", Warning, "CONFIG SET timeout 0, or 30 or more",
 			"timeout is %d s, and connections of an idle client are silent for up to 18 s, so some are closed", s)
 	}
 }
 
 func (e *exam) maxClients(f *node.Facts) {
-	has, _ := info(f, "connected_clients")
-	most, _ := settingNumber(f, "maxclients", "maxclients")
+	has, _ := number(f, "connected_clients")
+	most, _ := number(f, "maxclients")
 	if most > 0 && 100*has/most >= 80 {
 		e.note(f, "max-clients", Warning, "raise maxclients", "%s of %d that maxclients allows", count(int(has), "client"), most)
 	}

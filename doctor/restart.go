@@ -8,10 +8,10 @@ import (
 )
 
 func (e *exam) guard(f *node.Facts) {
-	uptime, known := info(f, "uptime_in_seconds")
+	uptime, known := number(f, "uptime_in_seconds")
 	switch {
 	case f.Err != nil || f.Guard <= 0:
-	case !known || len(f.Info) == 0:
+	case !known:
 		e.note(f, "guard", Warning, "permit INFO, or turn the restart guard off if every write is on disk (appendfsync always)",
 			"does not say how long it has been up, so it grants nothing")
 	case f.Promoted:
@@ -24,7 +24,7 @@ func (e *exam) guard(f *node.Facts) {
 }
 
 func (e *exam) guardOK() string {
-	if e.cfg.RestartGuard < 0 || len(e.reached()) == 0 {
+	if e.cfg.RestartGuard < 0 {
 		return ""
 	}
 	return fmt.Sprintf("all have been up for longer than the restart guard of %s", about(e.cfg.RestartGuard))
@@ -44,18 +44,12 @@ func durabilityOf(f *node.Facts) durability {
 	if f.Drops {
 		return drops
 	}
-	aof, known := setting(f, "appendonly", "")
-	if !known {
-		if enabled, ok := f.Info["aof_enabled"]; ok && enabled == "0" {
-			return forgets
-		}
-		return unknown
-	}
-	fsync, known := f.Settings["appendfsync"]
+	aof, known := f.Settings["appendonly"]
+	fsync, fsyncKnown := f.Settings["appendfsync"]
 	switch {
-	case aof != "yes":
+	case !known && f.Info["aof_enabled"] == "0" || known && aof != "yes":
 		return forgets
-	case !known:
+	case !known || !fsyncKnown:
 		return unknown
 	case fsync == "always":
 		return remembers
@@ -90,14 +84,12 @@ func (e *exam) restartGuard(f *node.Facts) {
 
 func (e *exam) restartGuardOK() string {
 	durable := 0
-	for _, f := range e.reached() {
+	for _, f := range e.reached {
 		if durabilityOf(f) == remembers {
 			durable++
 		}
 	}
 	switch {
-	case len(e.reached()) == 0:
-		return ""
 	case e.cfg.RestartGuard < 0:
 		return "off, and all write each lock to disk (appendfsync always)"
 	case durable == len(e.facts):

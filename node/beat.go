@@ -46,33 +46,17 @@ func (n *Node) Attend(activity func() Activity) {
 	n.activity = activity
 }
 
-// does returns what the client does.
-func (n *Node) does() Activity {
-	n.mu.Lock()
-	activity := n.activity
-	n.mu.Unlock()
-	if activity == nil {
-		return Holding
-	}
-	return activity() // without n.mu: it takes the client's mutexes
-}
-
-// longestSilence returns how long an idle connection may go without checks.
+// drawSilence draws when the next beat of an idle connection is due, so that those of many clients
+// spread.
 //
 // It is at most a lease: in a silence a clock may jump by what is allowed for its length without
 // being found, see [clockCheck]. If a lease is no shorter, it did not end earlier by that than its
 // client deducts. Otherwise it may have, and the master would be trusted with the next vote.
-func (n *Node) longestSilence() time.Duration {
-	if n.cfg.Lease > 0 {
-		return min(max(n.cfg.Lease, heartbeat), longSilence)
-	}
-	return longSilence
-}
-
-// drawSilence draws when the next beat of an idle connection is due, so that those of many clients
-// spread.
 func (n *Node) drawSilence() time.Duration {
-	longest := n.longestSilence()
+	longest := longSilence
+	if n.cfg.Lease > 0 {
+		longest = min(max(n.cfg.Lease, heartbeat), longSilence)
+	}
 	return longest*2/3 + rand.N(longest/3)
 }
 
@@ -93,7 +77,15 @@ func (n *Node) putChecksFirstLocked(l *link, batch []*call, now clock.Instant) [
 
 // beat has the checks sent if the client needs them now, and otherwise looks again when it may.
 func (n *Node) beat(l *link) {
-	does, notes := n.does(), n.notes(l)
+	n.mu.Lock()
+	activity, compose, i := n.activity, n.compose, n.place
+	due := compose != nil && n.link == l && clock.Now().Sub(l.noted) >= noteEvery
+	n.mu.Unlock()
+	does := activity() // without n.mu: it takes the client's mutexes, and so does compose
+	var notes []Note
+	if due {
+		notes = compose(i)
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if notes != nil && n.compose != nil {
@@ -122,9 +114,7 @@ func (n *Node) beat(l *link) {
 }
 
 // checks are the commands that check the connection and the master. See [Activity] for when.
-var checks = [...]*script.Command{ping, AskTime, askRole}
-
-func isCheck(cmd *script.Command) bool { return slices.Contains(checks[:], cmd) }
+var checks = [...]*script.Command{ping, askTime, askRole}
 
 // Commands of the connection itself, which run no script.
 var (
@@ -135,9 +125,68 @@ var (
 	// askRole asks whether the master is still one, and has been one all the time.
 	askRole = script.Plain("INFO", "replication")
 
-	// AskTime asks a master for its time, which [Node.Time] then returns. The answer is Done,
-	// even if the master refuses to tell.
-	//
-	// Cost: one round trip.
-	AskTime = script.Plain("TIME")
+	// askTime asks a master for its time, which [Node.Time] then returns.
+	askTime = script.Plain("TIME")
 )
+
+// Note is a command by which a client tells a master of itself, or asks it of others. No lock depends
+// on what becomes of it.
+type Note struct {
+	Cmd *script.Command
+	To  Receiver
+}
+
+// noteEvery is how old notes are, at least, when new ones are sent. They are at most longSilence old,
+// and a beat.
+const noteEvery = longSilence * 2 / 3
+
+// Present has the node send the notes that compose returns: soon after each new connection, and then
+// every 12 to 18 s, behind the checks and in the same write, so that no caller waits for them. Answers
+// name the master i. It ends with a nil compose.
+func (n *Node) Present(i int, compose func(i int) []Note) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.place, n.compose = i, compose
+	if l := n.link; l != nil {
+		l.notes = nil
+		l.beat.Reset(n.firstBeatLocked())
+	}
+}
+
+// Noted tells the node that notes were sent just now, by Send.
+func (n *Node) Noted() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if l := n.link; l != nil {
+		l.noted = clock.Now()
+	}
+}
+
+// firstBeatLocked returns when the first beat of a new connection is due. Those of clients that start
+// together spread.
+func (n *Node) firstBeatLocked() time.Duration {
+	if n.compose == nil {
+		return heartbeat
+	}
+	return heartbeat/20 + rand.N(heartbeat/10)
+}
+
+// notesLeft returns how long the notes may wait for checks to go along with.
+func (n *Node) notesLeftLocked(l *link, now clock.Instant) time.Duration {
+	if n.compose == nil {
+		return longSilence
+	}
+	return now.Left(l.noted.Add(longSilence))
+}
+
+// putNotesLastLocked puts the notes that are due behind batch, to be sent now.
+func (n *Node) putNotesLastLocked(l *link, batch []*call, now clock.Instant) []*call {
+	if len(l.notes) == 0 || n.closing {
+		return batch
+	}
+	for _, note := range l.notes {
+		batch = append(batch, n.newCallLocked(note.Cmd, note.To, n.place))
+	}
+	l.notes, l.noted = nil, now
+	return batch
+}

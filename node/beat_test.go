@@ -12,14 +12,12 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// attended makes a node that has been up for a while, of a client that does what the result says.
-func attended(t *testing.T, cfg Config, does Activity) (*Node, *atomic.Uint32) {
+// attended makes a node that has been up for a while, of a client that does that.
+func attended(t *testing.T, cfg Config, does Activity) *Node {
 	t.Helper()
-	now := new(atomic.Uint32)
-	now.Store(uint32(does))
 	n := started(t, cfg)
-	n.Attend(func() Activity { return Activity(now.Load()) })
-	return n, now
+	n.Attend(func() Activity { return does })
+	return n
 }
 
 // TestChecksOfWhoSendsNothing: how often a master is checked depends on what the client does.
@@ -37,21 +35,19 @@ func TestChecksOfWhoSendsNothing(t *testing.T) {
 		{"idle, short leases", Idle, 6 * time.Second, 4 * time.Second, 6 * time.Second},
 		{"idle, leases that are too short for it", Idle, 100 * time.Millisecond, heartbeat, heartbeat},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				cfg.Lease = tt.lease
-				attended(t, cfg, tt.does)
-				time.Sleep(20 * time.Second) // the first may be due earlier
-				const long = 30 * time.Minute
-				for _, command := range []string{"PING", "TIME", "INFO"} {
-					before := m.Calls(command)
-					time.Sleep(long)
-					got := m.Calls(command) - before
-					if least, most := int64(long/tt.most)-1, int64(long/tt.least)+1; got < least || got > most {
-						t.Errorf("%s in %v: got %d, want %d to %d", command, long, got, least, most)
-					}
+		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			cfg.Lease = tt.lease
+			attended(t, cfg, tt.does)
+			time.Sleep(20 * time.Second) // the first may be due earlier
+			const long = 30 * time.Minute
+			for _, command := range []string{"PING", "TIME", "INFO"} {
+				before := m.Calls(command)
+				time.Sleep(long)
+				got := m.Calls(command) - before
+				if least, most := int64(long/tt.most)-1, int64(long/tt.least)+1; got < least || got > most {
+					t.Errorf("%s in %v: got %d, want %d to %d", command, long, got, least, most)
 				}
-			})
+			}
 		})
 	}
 }
@@ -90,19 +86,17 @@ func TestChecksGoAlong(t *testing.T) {
 		{1600 * time.Millisecond, 38},
 		{2900 * time.Millisecond, 21},
 	} {
-		t.Run(tt.every.String(), func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				n, _ := attended(t, cfg, Waiting)
-				send(n, script.Inspect("k")).wait()
-				before := m.Calls("TIME")
-				for range time.Minute / tt.every {
-					time.Sleep(tt.every)
-					want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
-				}
-				if got := m.Calls("TIME") - before; got < tt.want-1 || got > tt.want+1 {
-					t.Errorf("samples in a minute: got %d, want %d", got, tt.want)
-				}
-			})
+		subtest(t, tt.every.String(), func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			n := attended(t, cfg, Waiting)
+			sendAndWait(n, script.Inspect("k"))
+			before := m.Calls("TIME")
+			for range time.Minute / tt.every {
+				time.Sleep(tt.every)
+				want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
+			}
+			if got := m.Calls("TIME") - before; got < tt.want-1 || got > tt.want+1 {
+				t.Errorf("samples in a minute: got %d, want %d", got, tt.want)
+			}
 		})
 	}
 }
@@ -126,38 +120,30 @@ var faults = []struct {
 func TestChecksComeBeforeTheFirstVote(t *testing.T) {
 	for _, fault := range faults {
 		for _, commands := range []int{1, 3} { // the first is written directly, the others by the writer
-			t.Run(fmt.Sprint(fault.name, ", ", commands), func(t *testing.T) {
-				bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-					var bend atomic.Value
-					cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-						if words == bend.Load() {
-							bend.Store("")
-							return redis.Error("MISCONF Errors writing to the AOF file")
-						}
-						return nil
-					}})
-					n, _ := attended(t, cfg, Idle)
-					time.Sleep(time.Hour)
-					waitForBeat(m)
-					time.Sleep(2 * heartbeat)
-					fault.do(m, &bend)
-					m.Delay(time.Millisecond)
-					var got []*pending
-					for i := range commands {
-						got = append(got, send(n, script.NewOwner(fmt.Sprint("k", i), id("me:1")).Acquire(lease, 1)))
+			subtest(t, fmt.Sprint(fault.name, ", ", commands), func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				var bend atomic.Value
+				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+					if words == bend.Load() {
+						bend.Store("")
+						return redis.Error("MISCONF Errors writing to the AOF file")
 					}
-					for i, p := range got {
-						wantErr(t, fmt.Sprint("acquire ", i), p.wait(), fault.outcome, fault.says)
-					}
-				})
+					return nil
+				}})
+				n := attended(t, cfg, Idle)
+				time.Sleep(time.Hour)
+				beats := m.Calls("INFO")
+				waitUntil(t, time.Minute, func() bool { return m.Calls("INFO") > beats })
+				time.Sleep(2 * heartbeat)
+				fault.do(m, &bend)
+				m.Delay(time.Millisecond)
+				var got []*pending
+				for i := range commands {
+					got = append(got, send(n, script.NewOwner(fmt.Sprint("k", i), id("me:1")).Acquire(lease, 1)))
+				}
+				for i, p := range got {
+					wantErr(t, fmt.Sprint("acquire ", i), p.wait(), fault.outcome, fault.says)
+				}
 			})
 		}
-	}
-}
-
-// waitForBeat waits until the checks were just sent.
-func waitForBeat(m *redlocktest.Master) {
-	for before := m.Calls("INFO"); m.Calls("INFO") == before; {
-		time.Sleep(time.Millisecond)
 	}
 }

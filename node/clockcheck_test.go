@@ -121,39 +121,6 @@ func TestClockCheckComparesAllSamples(t *testing.T) {
 	}
 }
 
-// TestClockCheckIsNeverFalse: a clock that gains no more than a hundredth is never found to have
-// gained, whatever happens on the way; one that gains a tenth more is, sooner or later.
-func TestClockCheckIsNeverFalse(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		rate float64
-		want bool
-	}{
-		{"slewed by NTP", 0.0005, false},
-		{"slewed back by NTP", -0.0005, false},
-		{"as fast as is allowed", 0.00999, false},
-		{"faster", 0.011, true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			for seed := range uint64(50) {
-				random := rand.New(rand.NewPCG(seed, 0))
-				var p clockCheck
-				var c timedSample
-				for range 3600 {
-					c.there = time.Duration(random.ExpFloat64() * float64(3*time.Millisecond))
-					c.back = time.Duration(random.ExpFloat64() * float64(3*time.Millisecond))
-					c.ahead = time.Duration(tt.rate * float64(c.at+c.there))
-					p.add(c.sample(), 2*time.Hour)
-					c.at += time.Second + c.there + c.back
-				}
-				if p.unsteady() != tt.want || p.behindLogged {
-					t.Errorf("seed %d: got unsteady %v, slow %v, want %v, no", seed, p.unsteady(), p.behindLogged, tt.want)
-				}
-			}
-		})
-	}
-}
-
 func TestTimeOf(t *testing.T) {
 	b := func(s string) []byte { return []byte(s) }
 	for _, tt := range []struct {

@@ -25,7 +25,7 @@ func TestNoConnectionIsLost(t *testing.T) {
 		n := started(t, cfg)
 		for range 5 {
 			m.Refuse("MISCONF no disk")
-			waitUntil(t, 3*time.Second, n.isDown)
+			waitUntil(t, 3*time.Second, n.Down)
 			m.Refuse("")
 			waitUntil(t, time.Second, n.isUp)
 			m.RestartWithData()
@@ -41,63 +41,46 @@ func TestNoConnectionIsLost(t *testing.T) {
 			t.Errorf("connections of the pool: got %d, want none", active)
 		}
 		synctest.Wait() // the master has seen it
-		if got := m.Connections(); got != 0 {
-			t.Errorf("connections of the master: got %d, want none", got)
-		}
+		wantEqual(t, "connections of the master", m.Connections(), 0)
 	})
 }
 
 // TestCloseIsBounded: by about two timeouts, in every state, and everything is answered.
 func TestCloseIsBounded(t *testing.T) {
+	none := func(*Node) {}
+	noticed := func(n *Node) { waitUntil(t, 4*time.Second, n.Down) }
+	asked := func(n *Node) { sendAndWait(n, script.Inspect("k")) }
 	for _, tt := range []struct {
 		name  string
-		fault func(*testing.T, *redlocktest.Master, *Node)
+		fault func(*redlocktest.Master)
+		then  func(*Node)
 		most  time.Duration
 	}{
-		{"up", func(*testing.T, *redlocktest.Master, *Node) {}, 0},
-		{"dead, not noticed", func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Kill() }, 0},
-		{"frozen", func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Freeze() }, timeout},
-		{"cut off", func(_ *testing.T, m *redlocktest.Master, _ *Node) { m.Cut() }, timeout},
-		{"down", func(t *testing.T, m *redlocktest.Master, n *Node) {
-			m.Kill()
-			waitUntil(t, 3*time.Second, n.isDown)
-		}, 0},
-		{"down and cut off", func(t *testing.T, m *redlocktest.Master, n *Node) {
-			m.Cut()
-			waitUntil(t, 4*time.Second, n.isDown)
-		}, 0},
-		{"down and frozen", func(t *testing.T, m *redlocktest.Master, n *Node) {
-			m.Freeze()
-			waitUntil(t, 4*time.Second, n.isDown)
-		}, 2 * timeout},
-		{"connecting to a frozen one", func(_ *testing.T, m *redlocktest.Master, n *Node) {
-			m.Freeze()
-			send(n, script.Inspect("k")).wait()
-		}, 2 * timeout},
-		{"connecting to one that is cut off", func(_ *testing.T, m *redlocktest.Master, n *Node) {
-			m.Cut()
-			send(n, script.Inspect("k")).wait()
-		}, 2 * timeout},
+		{"up", (*redlocktest.Master).Mend, none, 0},
+		{"dead, not noticed", (*redlocktest.Master).Kill, none, 0},
+		{"frozen", (*redlocktest.Master).Freeze, none, timeout},
+		{"cut off", (*redlocktest.Master).Cut, none, timeout},
+		{"down", (*redlocktest.Master).Kill, noticed, 0},
+		{"down and cut off", (*redlocktest.Master).Cut, noticed, 0},
+		{"down and frozen", (*redlocktest.Master).Freeze, noticed, 2 * timeout},
+		{"connecting to a frozen one", (*redlocktest.Master).Freeze, asked, 2 * timeout},
+		{"connecting to one that is cut off", (*redlocktest.Master).Cut, asked, 2 * timeout},
 	} {
 		for _, commands := range []int{0, 3} {
-			t.Run(fmt.Sprintf("%s, %d commands", tt.name, commands), func(t *testing.T) {
-				bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-					n := started(t, cfg)
-					tt.fault(t, m, n)
-					var sent []*pending
-					for range commands {
-						sent = append(sent, send(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), send(n, script.NewOwner("k", "me:1").Release(1, 0)))
-					}
-					if got := closed(n); got > tt.most {
-						t.Errorf("Close: took %v, want at most %v", got, tt.most)
-					}
-					synctest.Wait() // a timer may still pass answers on
-					for _, p := range sent {
-						if got := p.look().times; got != 1 {
-							t.Errorf("answers: got %d, want 1", got)
-						}
-					}
-				})
+			subtestWithNode(t, fmt.Sprintf("%s, %d commands", tt.name, commands), func(t *testing.T, m *redlocktest.Master, n *Node) {
+				tt.fault(m)
+				tt.then(n)
+				var sent []*pending
+				for range commands {
+					sent = append(sent, send(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), send(n, script.NewOwner("k", "me:1").Release(1, 0)))
+				}
+				if got := closed(n); got > tt.most {
+					t.Errorf("Close: took %v, want at most %v", got, tt.most)
+				}
+				synctest.Wait() // a timer may still pass answers on
+				for _, p := range sent {
+					wantEqual(t, "answers", p.look().times, 1)
+				}
 			})
 		}
 	}

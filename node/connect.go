@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"errors"
+	"math/rand/v2"
 	"time"
 
 	"example.com/redlock/clock"
@@ -9,11 +11,13 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// keepConnected holds a connection to the master for as long as the node is open.
+// keepConnected holds a connection to the master for as long as the node is open. Its end is that of the
+// node's context.
 func (n *Node) keepConnected() {
-	defer close(n.stopped)
+	defer n.cancel()
+	defer n.goDown(ErrClosed)
 	tries := newAttempts()
-	for {
+	for n.ctx.Err() == nil { // after that the pool may be closed
 		// Commands may wait for a connection, but not longer than for an answer. When the
 		// node is down none wait, and it keeps the reason it has.
 		deadline := afterAwake(n.cfg.Timeout, func() {
@@ -28,7 +32,6 @@ func (n *Node) keepConnected() {
 		}
 		deadline.stop()
 		if n.ctx.Err() != nil || err == nil {
-			n.goDown(ErrClosed)
 			return
 		}
 		// A connection that worked for a while is tried again at once: the master may only
@@ -38,22 +41,17 @@ func (n *Node) keepConnected() {
 			continue
 		}
 		n.goDown(err)
-		select {
-		case <-time.After(tries.failed(err)):
-		case <-n.ctx.Done():
-			n.goDown(ErrClosed) // and leaves the pool alone, which may be closed by now
-			return
-		}
+		n.pause(tries.failed(err))
 	}
 }
 
 // connect makes a connection and finds out where it leads.
 func (n *Node) connect(patience time.Duration) (*link, error) {
-	conn, err := n.borrow(n.ctx, patience)
+	w, err := n.borrow(n.ctx, patience)
 	if err != nil {
-		return nil, n.withoutName(err)
+		return nil, err
 	}
-	l := &link{wire: wire{conn: conn, patience: patience / 2}, broken: make(chan struct{})}
+	l := &link{wire: w, loading: make(map[*script.Script]bool), broken: make(chan struct{})}
 	l.unhook = context.AfterFunc(n.ctx, func() { n.cutOff(l) })
 	if err := n.handshake(l); err != nil {
 		l.unhook()
@@ -167,4 +165,51 @@ func (n *Node) serve(l *link) error {
 	n.mu.Unlock()
 	deliver(due)
 	return l.err
+}
+
+// Attempts to connect begin with these times.
+const (
+	// firstPatience bounds how long it takes to connect, and half of it each reply of the handshake. It is not
+	// Config.Timeout, since TCP and TLS take several round trips to connect, and nobody waits for it.
+	firstPatience = time.Second
+	firstRetry    = 20 * time.Millisecond
+)
+
+const (
+	// lastPatience bounds an attempt at a master that was found to be too busy for shorter ones.
+	lastPatience = 8 * time.Second
+
+	// lastRetry bounds the pause between two attempts, and so how long it goes unnoticed that a master
+	// has returned.
+	lastRetry = 500 * time.Millisecond
+)
+
+// attempts paces the attempts to connect to one master.
+//
+// A connection costs a master far more than a command does, with TLS a millisecond or two. Clients that come back
+// all at once may have to queue for it, and one that gives up and begins anew makes the queue longer for all,
+// itself included. So each attempt that a server accepts, and then leaves unfinished, doubles the time that the next one
+// has. It stays open meanwhile, so that a master that has only hung is noticed at once.
+//
+// Where not even TCP connects, nothing is lost with an attempt, and patience would only delay the next.
+type attempts struct {
+	patience time.Duration // of the next attempt
+	retry    time.Duration // the mean pause before it
+}
+
+// newAttempts are those at a master that has not answered yet: it may not be one, which its user wants to
+// hear soon.
+func newAttempts() attempts { return attempts{firstPatience, firstRetry} }
+
+// moreAttempts are those after a connection that worked. All others may have lost theirs at the same moment.
+func moreAttempts() attempts { return attempts{lastPatience, firstRetry} }
+
+// failed takes in why an attempt failed, and returns how long to pause before the next.
+func (a *attempts) failed(err error) (pause time.Duration) {
+	if errors.Is(err, ErrTimeout) && err != errUnreached {
+		a.patience = min(2*a.patience, lastPatience)
+	}
+	pause = a.retry/2 + rand.N(a.retry)
+	a.retry = min(2*a.retry, lastRetry)
+	return pause
 }

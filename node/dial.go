@@ -16,9 +16,6 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// database matches the path of a URL: nothing, or a database number.
-var database = regexp.MustCompile(`^(/\d{0,4})?$`)
-
 // Dialer says how connections to a master are made. Its zero value does what the master's URL says.
 type Dialer struct {
 	// TLS is for rediss:// URLs; nil means the system's certificate authorities. If it has no ServerName, the
@@ -71,52 +68,32 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 	if u.User != nil && d.Credentials != nil {
 		return nil, "", errors.New("both a user or password in the URL, and Credentials")
 	}
-	if u.Scheme == "unix" {
-		return d.socketPool(u)
-	}
-	if u.Scheme != "redis" && u.Scheme != "rediss" {
+	network, locate, dial := "tcp", locateHost, d.dialPlain
+	switch u.Scheme {
+	case "redis":
+	case "rediss":
+		dial = d.dialTLS(u.Hostname())
+	case "unix":
+		network, locate = "unix", locateSocket
+	default:
 		return nil, "", fmt.Errorf("not a Redis URL: scheme %q, want redis, rediss or unix", u.Scheme)
 	}
-	if u.Hostname() == "" {
-		return nil, "", errors.New("not a Redis URL or host:port: no host")
+	name, database, err := locate(u)
+	if err != nil {
+		return nil, "", err
 	}
-	if strings.Contains(u.Host, ",") {
-		return nil, "", errors.New("not a Redis URL or host:port: a comma in the host; one master per entry")
+	options := []redis.DialOption{
+		redis.DialContextFunc(dial),
+		redis.DialReadTimeout(lastPatience), // AUTH and SELECT; commands have their own
+		redis.DialDatabase(database),
 	}
-	// If a password contains / or ?, what follows must not pass for a database, nor what comes
-	// before it for a port.
-	if !database.MatchString(u.Path) || strings.Contains(u.RawQuery, "@") || u.Fragment != "" {
-		return nil, "", errors.New("not a Redis URL: what follows the host is no database number")
+	if password, both := u.User.Password(); both {
+		options = append(options, redis.DialUsername(u.User.Username()), redis.DialPassword(password))
+	} else { // a user without a password is a password
+		options = append(options, redis.DialPassword(u.User.Username()))
 	}
-	if u.RawQuery != "" {
-		parameter, _, _ := strings.Cut(u.RawQuery, "=")
-		return nil, "", fmt.Errorf("not a Redis URL: parameter %q is not understood (a database number follows the host: /1)", parameter)
-	}
-	if strings.Contains(u.Hostname(), ":") && u.Host[0] != '[' {
-		return nil, "", errors.New("not a Redis URL or host:port: more than one colon; an IPv6 address needs brackets")
-	}
-	port := cmp.Or(u.Port(), "6379")
-	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return nil, "", errors.New("not a Redis URL or host:port: the port is not from 1 to 65535")
-	}
-	u.Host = net.JoinHostPort(u.Hostname(), port)
-	name = u.Host
-	dial := d.dialPlain
-	if u.Scheme == "rediss" {
-		dial, u.Scheme = d.dialTLS(u.Hostname()), "redis"
-	}
-	return d.pool(name, dial, func(ctx context.Context, options ...redis.DialOption) (redis.Conn, error) {
-		return redis.DialURLContext(ctx, u.String(), options...)
-	}), name, nil
-}
-
-// pool makes a pool whose connections connect makes, over dial.
-func (d Dialer) pool(name string, dial dialFunc, connect func(context.Context, ...redis.DialOption) (redis.Conn, error)) *redis.Pool {
 	return &redis.Pool{MaxIdle: 1, DialContext: func(ctx context.Context) (redis.Conn, error) {
-		options := []redis.DialOption{
-			redis.DialContextFunc(dial),
-			redis.DialReadTimeout(lastPatience), // AUTH and SELECT; commands have their own
-		}
+		options := slices.Clone(options)
 		if d.Credentials != nil {
 			user, password, err := d.Credentials(ctx, name)
 			if err != nil {
@@ -124,8 +101,59 @@ func (d Dialer) pool(name string, dial dialFunc, connect func(context.Context, .
 			}
 			options = append(options, redis.DialUsername(user), redis.DialPassword(password))
 		}
-		return connect(ctx, options...)
-	}}
+		return redis.DialContext(ctx, network, name, options...)
+	}}, name, nil
+}
+
+// hostPath matches the path of a URL with a host: nothing, or the number of a database.
+var hostPath = regexp.MustCompile(`^/?(\d{0,4})$`)
+
+// locateHost returns host:port and database of redis://user:password@host:port/0.
+func locateHost(u *url.URL) (address string, database int, err error) {
+	if u.Hostname() == "" {
+		return "", 0, errors.New("not a Redis URL or host:port: no host")
+	}
+	if strings.Contains(u.Host, ",") {
+		return "", 0, errors.New("not a Redis URL or host:port: a comma in the host; one master per entry")
+	}
+	// If a password contains / or ?, what follows must not pass for a database, nor what comes
+	// before it for a port.
+	path := hostPath.FindStringSubmatch(u.Path)
+	if path == nil || strings.Contains(u.RawQuery, "@") || u.Fragment != "" {
+		return "", 0, errors.New("not a Redis URL: what follows the host is no database number")
+	}
+	if u.RawQuery != "" {
+		parameter, _, _ := strings.Cut(u.RawQuery, "=")
+		return "", 0, fmt.Errorf("not a Redis URL: parameter %q is not understood (a database number follows the host: /1)", parameter)
+	}
+	if strings.Contains(u.Hostname(), ":") && u.Host[0] != '[' {
+		return "", 0, errors.New("not a Redis URL or host:port: more than one colon; an IPv6 address needs brackets")
+	}
+	port := cmp.Or(u.Port(), "6379")
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return "", 0, errors.New("not a Redis URL or host:port: the port is not from 1 to 65535")
+	}
+	database, _ = strconv.Atoi(path[1]) // 0 if there is none
+	return net.JoinHostPort(u.Hostname(), port), database, nil
+}
+
+// socketQuery matches the query of a unix:// URL: nothing, or the number of a database. Its path takes
+// the place where the other URLs have that number.
+var socketQuery = regexp.MustCompile(`^(?:db=(\d{1,4}))?$`)
+
+// locateSocket returns path and database of unix://user:password@/path/to/redis.sock?db=0.
+func locateSocket(u *url.URL) (path string, database int, err error) {
+	query := socketQuery.FindStringSubmatch(u.RawQuery)
+	switch {
+	case u.Host != "":
+		return "", 0, errors.New("not the URL of a Unix socket: want unix:// and an absolute path, so three slashes")
+	case u.Path == "" || strings.HasSuffix(u.Path, "/"):
+		return "", 0, errors.New("not the URL of a Unix socket: no path to a socket")
+	case query == nil || u.Fragment != "":
+		return "", 0, errors.New("not the URL of a Unix socket: what follows the path is not ?db= and a number")
+	}
+	database, _ = strconv.Atoi(query[1]) // 0 if there is none
+	return u.Path, database, nil
 }
 
 // dialFunc makes a connection on which replies are checked before redigo reads them.
@@ -150,22 +178,16 @@ func (d Dialer) dialRaw(ctx context.Context, network, address string) (net.Conn,
 	return conn, err
 }
 
-// dialSocket makes a connection to a Unix socket.
-func (d Dialer) dialSocket(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := d.dialRaw(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	return &framedConn{Conn: conn}, nil
-}
-
 // dialPlain makes a connection that does not use TLS.
 func (d Dialer) dialPlain(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := d.dialRaw(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
-	return &framedConn{Conn: &plainConn{Conn: conn}}, nil
+	if network == "tcp" {
+		conn = &plainConn{Conn: conn}
+	}
+	return &framedConn{Conn: conn}, nil
 }
 
 // dialTLS returns a function that makes connections with TLS, which redigo does not make itself: it would
@@ -214,33 +236,4 @@ func (c *plainConn) Read(p []byte) (int, error) {
 		err = errHungUpFirst
 	}
 	return n, err
-}
-
-// socketQuery matches the query of a unix:// URL: nothing, or the number of a database. Its path takes
-// the place where the other URLs have that number.
-var socketQuery = regexp.MustCompile(`^(db=(\d{1,4}))?$`)
-
-// socketPool makes a pool for unix://user:password@/path/to/redis.sock?db=0.
-func (d Dialer) socketPool(u *url.URL) (pool *redis.Pool, name string, err error) {
-	query := socketQuery.FindStringSubmatch(u.RawQuery)
-	switch {
-	case u.Host != "":
-		return nil, "", errors.New("not the URL of a Unix socket: want unix:// and an absolute path, so three slashes")
-	case u.Path == "" || strings.HasSuffix(u.Path, "/"):
-		return nil, "", errors.New("not the URL of a Unix socket: no path to a socket")
-	case query == nil || u.Fragment != "":
-		return nil, "", errors.New("not the URL of a Unix socket: what follows the path is not ?db= and a number")
-	}
-	db, _ := strconv.Atoi(query[2]) // 0 if there is none
-	fixed := []redis.DialOption{redis.DialDatabase(db)}
-	// As in the other URLs, a user without a password is a password.
-	user := u.User.Username()
-	if password, both := u.User.Password(); both {
-		fixed = append(fixed, redis.DialUsername(user), redis.DialPassword(password))
-	} else if user != "" {
-		fixed = append(fixed, redis.DialPassword(user))
-	}
-	return d.pool(u.Path, d.dialSocket, func(ctx context.Context, options ...redis.DialOption) (redis.Conn, error) {
-		return redis.DialContext(ctx, "unix", u.Path, append(options, fixed...)...)
-	}), u.Path, nil
 }

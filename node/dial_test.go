@@ -2,9 +2,14 @@ package node
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
+	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,94 +22,74 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-func TestPoolName(t *testing.T) {
-	for _, tt := range []struct{ address, want string }{
-		{"localhost:6379", "localhost:6379"},
-		{"localhost", "localhost:6379"},
-		{"10.0.0.1:7000", "10.0.0.1:7000"},
-		{"redis://10.0.0.1", "10.0.0.1:6379"},
-		{"redis://10.0.0.1:", "10.0.0.1:6379"},
-		{"redis://10.0.0.1:7000/", "10.0.0.1:7000"},
-		{"redis://10.0.0.1:7000/3", "10.0.0.1:7000"},
-		{"rediss://redis.example.com:7000", "redis.example.com:7000"},
-		{"redis://user:password@redis.example.com/3", "redis.example.com:6379"},
-		{"redis://:password@redis.example.com", "redis.example.com:6379"},
-		{"user:password@redis.example.com", "redis.example.com:6379"},
-		{"redis://:p%2Fa%3Fs%23s%40@redis.example.com", "redis.example.com:6379"},
-		{"redis://10.0.0.1:65535/0?", "10.0.0.1:65535"},
-		{"redis://:p,a:s@10.0.0.1:1", "10.0.0.1:1"},
-		{"[::1]:7000", "[::1]:7000"},
-		{"[::1]", "[::1]:6379"},
-		{"redis://user:password@[fe80::1%25eth0]:7000/3", "[fe80::1%eth0]:7000"},
-		{"unix:///run/redis.sock", "/run/redis.sock"},
-		{"unix://user:password@/run/redis.sock?db=3", "/run/redis.sock"},
-		{"/run/redis 1?.sock", "/run/redis 1?.sock"},
-	} {
-		t.Run(tt.address, func(t *testing.T) {
-			_, name, err := Dialer{}.Pool(tt.address)
-			if err != nil || name != tt.want {
-				t.Errorf("Pool(%q): got %q (%v), want %q", tt.address, name, err, tt.want)
-			}
-		})
-	}
-}
+// TestPool: the name is where the master is. An error says what is wrong, and repeats nothing that may be a
+// password, also where it has characters that should have been escaped.
+func TestPool(t *testing.T) {
+	for _, tt := range []struct{ address, name, err string }{
+		{"localhost:6379", "localhost:6379", ""},
+		{"localhost", "localhost:6379", ""},
+		{"redis://10.0.0.1", "10.0.0.1:6379", ""},
+		{"redis://10.0.0.1:", "10.0.0.1:6379", ""},
+		{"redis://10.0.0.1:7000/", "10.0.0.1:7000", ""},
+		{"redis://10.0.0.1:7000/3", "10.0.0.1:7000", ""},
+		{"rediss://redis.example.com:7000", "redis.example.com:7000", ""},
+		{"redis://user:password@redis.example.com/3", "redis.example.com:6379", ""},
+		{"user:password@redis.example.com", "redis.example.com:6379", ""},
+		{"redis://:p%2Fa%3Fs%23s%40@redis.example.com", "redis.example.com:6379", ""},
+		{"redis://10.0.0.1:65535/0?", "10.0.0.1:65535", ""},
+		{"redis://:p,a:s@10.0.0.1:1", "10.0.0.1:1", ""},
+		{"[::1]:7000", "[::1]:7000", ""},
+		{"[::1]", "[::1]:6379", ""},
+		{"redis://user:password@[fe80::1%25eth0]:7000/3", "[fe80::1%eth0]:7000", ""},
+		{"unix:///run/redis.sock", "/run/redis.sock", ""},
+		{"unix://user:password@/run/redis.sock?db=3", "/run/redis.sock", ""},
+		{"/run/redis 1?.sock", "/run/redis 1?.sock", ""},
 
-// TestPoolErrors: they say what is wrong and repeat nothing that may be a password, also
-// where it has characters that should have been escaped.
-func TestPoolErrors(t *testing.T) {
-	for _, tt := range []struct{ address, want string }{
-		{"", "no host"},
-		{"redis://", "no host"},
-		{":6379", "no host"},
-		{"redis:localhost:6379://", "no host"},
-		{"http://localhost:6379", `scheme "http", want redis, rediss or unix`},
-		{"unix://run/redis.sock", "three slashes"},
-		{"unix://", "no path to a socket"},
-		{"unix:///run/", "no path to a socket"},
-		{"unix:///run/redis.sock?db=first", "not ?db= and a number"},
-		{"unix://user:abc@/run/redis.sock?password=678", "not ?db= and a number"},
-		{"unix://:123/45@/run/redis.sock", "three slashes"},
-		{"unix://:abc/45@/run/redis.sock", "percent-encoded"},
-		{"localhost:port", "not a Redis URL or host:port"},
-		{"localhost:0", "the port is not from 1 to 65535"},
-		{"localhost:65536", "the port is not from 1 to 65535"},
-		{"localhost:99999999999999999999", "the port is not from 1 to 65535"},
-		{"redis://user:12345@[::1]:0/1", "the port is not from 1 to 65535"},
-		{"a,b", "one master per entry"},
-		{"a:1,b", "one master per entry"},
-		{"a:1,b:2,c:3", "one master per entry"},
-		{"redis://:12345@a:1,b:2/0", "one master per entry"},
-		{"redis://:12345@a:1,redis://:67890@b:2", "one master per entry"},
-		{"::1", "brackets"},
-		{"redis://user:12345@::1/0", "brackets"},
-		{"fe80::a", "brackets"},
-		{"a:b:1", "more than one colon"},
-		{"redis://localhost:6379?db=678", `parameter "db" is not understood`},
-		{"user:12345@localhost/0?db=678&password=678", `parameter "db" is not understood`},
-		{"redis://localhost:6379#678", "no database number"},
-		{"redis://user:99123/67890@localhost", "no database number"},
-		{"redis://localhost:6379/first", "no database number"},
-		{"redis://localhost:6379/1/2", "no database number"},
-		{"redis://localhost:6379/99999999999999999999", "no database number"},
-		{"redis://user:12345/67890@localhost", "no database number"},
-		{"redis://user:12345?67890@localhost", "no database number"},
-		{"redis://user:12345#67890@localhost", "no database number"},
-		{"redis://user:12345%zz67890@localhost", "percent-encoded"},
-		{"redis://user:abcde/12345@localhost", "percent-encoded"},
-		{"redis://user:12345[67890@localhost", "percent-encoded"},
-		{"user:12345 67890@localhost", "percent-encoded"},
-		{"redis://:12345\x0067890@localhost", "percent-encoded"},
+		{"", "", "no host"},
+		{"redis://", "", "no host"},
+		{":6379", "", "no host"},
+		{"redis:localhost:6379://", "", "no host"},
+		{"http://localhost:6379", "", `scheme "http", want redis, rediss or unix`},
+		{"unix://run/redis.sock", "", "three slashes"},
+		{"unix://", "", "no path to a socket"},
+		{"unix:///run/", "", "no path to a socket"},
+		{"unix:///run/redis.sock?db=first", "", "not ?db= and a number"},
+		{"unix://user:abc@/run/redis.sock?password=678", "", "not ?db= and a number"},
+		{"unix://:123/45@/run/redis.sock", "", "three slashes"},
+		{"unix://:abc/45@/run/redis.sock", "", "percent-encoded"},
+		{"localhost:port", "", "not a Redis URL or host:port"},
+		{"localhost:0", "", "the port is not from 1 to 65535"},
+		{"localhost:65536", "", "the port is not from 1 to 65535"},
+		{"redis://user:12345@[::1]:0/1", "", "the port is not from 1 to 65535"},
+		{"a,b", "", "one master per entry"},
+		{"a:1,b", "", "one master per entry"},
+		{"redis://:12345@a:1,b:2/0", "", "one master per entry"},
+		{"redis://:12345@a:1,redis://:67890@b:2", "", "one master per entry"},
+		{"::1", "", "brackets"},
+		{"a:b:1", "", "more than one colon"},
+		{"redis://localhost:6379?db=678", "", `parameter "db" is not understood`},
+		{"user:12345@localhost/0?db=678&password=678", "", `parameter "db" is not understood`},
+		{"redis://localhost:6379#678", "", "no database number"},
+		{"redis://user:99123/67890@localhost", "", "no database number"},
+		{"redis://localhost:6379/first", "", "no database number"},
+		{"redis://localhost:6379/1/2", "", "no database number"},
+		{"redis://user:12345/67890@localhost", "", "no database number"},
+		{"redis://user:12345?67890@localhost", "", "no database number"},
+		{"redis://user:12345#67890@localhost", "", "no database number"},
+		{"redis://user:12345%zz67890@localhost", "", "percent-encoded"},
+		{"redis://user:abcde/12345@localhost", "", "percent-encoded"},
+		{"redis://user:12345[67890@localhost", "", "percent-encoded"},
+		{"user:12345 67890@localhost", "", "percent-encoded"},
+		{"redis://:12345\x0067890@localhost", "", "percent-encoded"},
 	} {
 		t.Run(tt.address, func(t *testing.T) {
 			pool, name, err := Dialer{}.Pool(tt.address)
-			if err == nil {
-				t.Fatalf("Pool(%q): got %q, want an error", tt.address, name)
-			}
-			if pool != nil || name != "" || !contains(err, tt.want) {
-				t.Errorf("Pool(%q): got %v, %q, error %q, want one with %q", tt.address, pool, name, err, tt.want)
+			asWanted := err == nil && pool != nil && tt.err == "" || pool == nil && tt.err != "" && contains(err, tt.err)
+			if !asWanted || name != tt.name {
+				t.Errorf("Pool(%q): got %v, %q, error %v; want %q, or an error with %q", tt.address, pool, name, err, tt.name, tt.err)
 			}
 			for _, secret := range []string{"123", "678", "abc"} {
-				if strings.Contains(err.Error(), secret) {
+				if contains(err, secret) {
 					t.Errorf("Pool(%q): its error tells of the password: %q", tt.address, err)
 				}
 			}
@@ -179,9 +164,7 @@ func testPool(t *testing.T, m *redlocktest.Master, called string, tests []poolTe
 			if err != nil {
 				t.Fatalf("SET: %v", err)
 			}
-			if got := strings.Join(m.Keys(), " "); got != tt.key {
-				t.Errorf("keys in database 0: got %q, want %q", got, tt.key)
-			}
+			wantEqual(t, "keys in database 0", strings.Join(m.Keys(), " "), tt.key)
 		})
 	}
 }
@@ -239,25 +222,117 @@ func TestConnectionsThatLackAnInterface(t *testing.T) {
 			return redis.NewLoggingConn(bareConn{c.(redis.ConnWithTimeout)}, slog.NewLogLogger(slog.DiscardHandler, 0), "")
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				var log strings.Builder
-				cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
-				cfg.Pool = withWrappedConns(cfg.Pool, wrap)
-				n := start(t, cfg)
-				n.Subscribe("a", new(recorder), 7)
-				wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, errConn.Error())
-				time.Sleep(10 * time.Second)
-				n.Close()
-				if lines := strings.Count(log.String(), "ConnWithContext"); lines != 1 {
-					t.Errorf("lines about it: got %d, want 1:\n%s", lines, &log)
-				}
-				cfg.Pool.Close()
-				synctest.Wait()
-				if got := m.Connections(); got != 0 {
-					t.Errorf("connections: got %d, want none", got)
-				}
-			})
+		subtest(t, name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			var log logRecorder
+			cfg.Logger = log.logger()
+			cfg.Pool = withWrappedConns(cfg.Pool, wrap)
+			n := start(t, cfg)
+			n.Subscribe("a", new(recorder), 7)
+			wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, errConn.Error())
+			time.Sleep(10 * time.Second)
+			n.Close()
+			log.want(t, 1, "ConnWithContext")
+			cfg.Pool.Close()
+			synctest.Wait()
+			wantEqual(t, "connections", m.Connections(), 0)
 		})
 	}
+}
+
+// TestPoolDialsSocket: user, password and database of a unix:// URL reach the master.
+func TestPoolDialsSocket(t *testing.T) {
+	fleet := redlocktest.Start(t, 1)
+	m := fleet.Master(0)
+	m.Password("s/e?c#r@t")
+	socket := filepath.Join(t.TempDir(), "redis.sock")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Skip("no Unix sockets here:", err)
+	}
+	relay(t, listener, strings.TrimPrefix(fleet.URLs()[0], "redis://"))
+	const password = "s%2Fe%3Fc%23r%40t"
+	testPool(t, m, socket, []poolTest{
+		{name: "password", url: "unix://:" + password + "@" + socket, key: "k"},
+		{name: "password alone", url: "unix://" + password + "@" + socket, key: "k"},
+		{name: "user", url: "unix://default:" + password + "@" + socket + "?db=0", key: "k"},
+		{name: "database", url: "unix://:" + password + "@" + socket + "?db=3"},
+		{name: "another user", url: "unix://other:" + password + "@" + socket, want: "WRONGPASS"},
+		{name: "no password", url: "unix://" + socket, want: "NOAUTH"},
+		{name: "credentials", url: socket, dialer: credentials("s/e?c#r@t", nil), key: "k"},
+		{name: "path", url: socket, want: "NOAUTH"},
+	})
+}
+
+// TestPoolDialsTLS: the certificate of a rediss:// master is checked against the authorities that the
+// caller trusts, and for the name that it expects.
+func TestPoolDialsTLS(t *testing.T) {
+	fleet := redlocktest.Start(t, 1)
+	secure, trusted := secured(t, strings.TrimPrefix(fleet.URLs()[0], "redis://"))
+	for _, tt := range []struct {
+		name   string
+		config *tls.Config
+		want   string // the error
+	}{
+		{"the system's authorities", nil, "failed to verify certificate"},
+		{"the caller's authorities", &tls.Config{RootCAs: trusted}, ""},
+		{"its other name", &tls.Config{RootCAs: trusted, ServerName: "example.com"}, ""},
+		{"another name", &tls.Config{RootCAs: trusted, ServerName: "example.org"}, "failed to verify certificate"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			pool, _, err := Dialer{TLS: tt.config}.Pool("rediss://" + secure)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer pool.Close()
+			conn := pool.Get()
+			defer conn.Close()
+			_, err = conn.Do("PING")
+			if (err == nil) != (tt.want == "") || err != nil && !contains(err, tt.want) {
+				t.Errorf("PING: got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// secured returns an address that leads to another one, with TLS, and who is to be trusted for that.
+func secured(t *testing.T, address string) (secure string, trusted *x509.CertPool) {
+	t.Helper()
+	certified := httptest.NewTLSServer(nil) // its certificate is for 127.0.0.1 and example.com
+	certified.Close()
+	trusted = x509.NewCertPool()
+	trusted.AddCert(certified.Certificate())
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	relay(t, listener, address)
+	return listener.Addr().String(), trusted
+}
+
+// relay passes what comes to listener on to address, and back.
+//
+// Goroutines: one, and two for each connection. They end with the listener, which ends with the test,
+// and with the connections.
+func relay(t *testing.T, listener net.Listener, address string) {
+	t.Helper()
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", address)
+			if err != nil {
+				near.Close()
+				continue
+			}
+			join := func(to, from net.Conn) {
+				_, _ = io.Copy(to, from)
+				to.Close()
+			}
+			go join(near, far)
+			go join(far, near)
+		}
+	}()
 }

@@ -33,18 +33,13 @@ func TestWriteTimeout(t *testing.T) {
 			Timeout: timeout,
 			Logger:  quiet,
 		})
-		fillBuffers(n, m)
+		m.Freeze() // on a command, so that it reads nothing more
+		send(n, script.Inspect("k"))
+		synctest.Wait()
 		got := sendAndWait(n, script.Inspect(strings.Repeat("k", 2<<20)))
 		wantErr(t, "inspect", got, script.Unknown, ErrTimeout.Error())
-		wantAt(t, "inspect", got, timeout/2)
+		wantEqual(t, "inspect: answered after", got.after, timeout/2)
 	})
-}
-
-// fillBuffers freezes m on a command, so that it reads nothing more.
-func fillBuffers(n *Node, m *redlocktest.Master) {
-	m.Freeze()
-	n.Send(script.Inspect("k"), noReceiver{}, 0)
-	synctest.Wait()
 }
 
 func TestNormalize(t *testing.T) {
@@ -169,17 +164,13 @@ func TestConditionsAreDocumented(t *testing.T) {
 	table, _, _ = strings.Cut(table, "\n\n")
 	documented, helps := map[string]bool{}, map[string]string{}
 	link := regexp.MustCompile(`\[\w+\]\((#\w+)\)`)
-	for line := range strings.Lines(table) {
-		cells := strings.Split(line, " | ")
-		if len(cells) < 3 || !strings.HasPrefix(line, "| ") {
-			continue
+	for _, row := range regexp.MustCompile(`(?m)^\| (.*?) \| (.*?) \| (.*)`).FindAllStringSubmatch(table, -1) {
+		what, heals := row[1], row[2]
+		if heals != "yes" && heals != "no" {
+			t.Errorf("docs/operations.md: %q is neither yes nor no, of %s", heals, what)
 		}
-		if cells[1] != "yes" && cells[1] != "no" {
-			t.Errorf("docs/operations.md: %q is neither yes nor no, in %s", cells[1], line)
-		}
-		what := strings.TrimPrefix(cells[0], "| ")
-		documented[what] = cells[1] == "yes"
-		helps[what] = strings.ReplaceAll(link.ReplaceAllString(cells[2], "docs/operations.md$1"), "`", "")
+		documented[what] = heals == "yes"
+		helps[what] = strings.ReplaceAll(link.ReplaceAllString(row[3], "docs/operations.md$1"), "`", "")
 	}
 	for _, r := range conditions {
 		if heals, ok := documented[r.what]; !ok || heals != r.heals {
@@ -273,11 +264,9 @@ func answering(t *testing.T, answer string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Goroutines: one, which the end of the test ends by closing the listener, and waits for.
-	done := make(chan struct{})
-	t.Cleanup(func() { listener.Close(); <-done })
+	// Goroutines: one, which the end of the test ends by closing the listener.
+	t.Cleanup(func() { listener.Close() })
 	go func() {
-		defer close(done)
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
@@ -315,4 +304,42 @@ func TestRefusedIsNotDown(t *testing.T) {
 		log.want(t, 2, "master is down", "connection refused")
 		log.want(t, 2, "master is refused")
 	})
+}
+
+// TestNoSecretInErrors: a server that does not know a command repeats its arguments, and those of AUTH
+// are a password. Neither an answer has it, nor the log, nor what a probe finds.
+func TestNoSecretInErrors(t *testing.T) {
+	const echo = redis.Error("ERR unknown command 'AUTH', with args beginning with: 'locks' 's3cret' ")
+	refusing := func(why error) *redis.Pool {
+		return &redis.Pool{DialContext: func(context.Context) (redis.Conn, error) { return nil, why }}
+	}
+	check := func(t *testing.T, cfg Config) {
+		var log logRecorder
+		cfg.Logger = log.logger()
+		n := start(t, cfg)
+		n.Subscribe("a", new(recorder), 7)
+		for _, cmd := range []*script.Command{script.Inspect("k"), script.NewOwner("k", "me:1").Acquire(lease, 1)} {
+			if why := fmt.Sprint(n.Explain(sendAndWait(n, cmd).Answer)); strings.Contains(why, "s3cret") {
+				t.Errorf("the answer has the password: %s", why)
+			}
+		}
+		time.Sleep(time.Minute)
+		log.want(t, 0, "s3cret")
+	}
+	for _, to := range []string{"INFO server", "CLIENT ID", "EVAL", "SUBSCRIBE"} {
+		subtest(t, to, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+			cfg.Pool = withReply(cfg.Pool, to, echo)
+			check(t, cfg)
+		})
+	}
+	for name, why := range map[string]error{"dialing": echo, "in the words of a user's pool": fmt.Errorf("connect: %w", echo)} {
+		subtest(t, name, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+			cfg.Pool = refusing(why)
+			check(t, cfg)
+			facts := Probe(t.Context(), Examination{Name: cfg.Name, Pool: cfg.Pool, Patience: timeout, Scratch: "scratch"})
+			if all := fmt.Sprintf("%+v", facts); strings.Contains(all, "s3cret") {
+				t.Errorf("what a probe found has the password: %s", all)
+			}
+		})
+	}
 }

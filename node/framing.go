@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net"
+	"strconv"
 )
 
 // framing follows the replies on a connection, byte by byte, and refuses what is no reply to any of our
@@ -13,15 +14,11 @@ import (
 //
 // The zero framing expects a reply.
 type framing struct {
-	kind   byte // of the line that has begun, 0 between lines
-	length int  // of that line, so far
-	number int  // in it, if it tells a length
-	minus  bool // which is negative
-	skip   int  // how much of a string is still to come
+	line []byte // that has begun, without its end
+	skip int    // how much of a string is still to come
 
 	// Of the reply:
-	lists    [deepest]int // how many elements of each list are still to come
-	depth    int
+	lists    []int // how many elements of each list are still to come
 	elements int
 	bytes    int
 }
@@ -33,7 +30,6 @@ const (
 	mostElements = 1 << 20 // of all lists
 	mostBytes    = 1 << 26 // of all strings
 	longestLine  = 1 << 16 // an error, usually
-	longestCount = 9       // digits
 )
 
 // take takes in what was read.
@@ -47,16 +43,15 @@ func (f *framing) take(p []byte) error {
 			}
 			continue
 		}
-		if f.kind == 0 {
-			f.kind, f.length, f.number, f.minus = p[0], 0, 0, false
-			p = p[1:]
-		}
 		part, rest, ends := bytes.Cut(p, lineEnd)
-		if err := f.part(part); err != nil {
-			return err
+		if f.line = append(f.line, part...); len(f.line) > longestLine {
+			return fmt.Errorf("%w: a line of more than %d bytes", errReply, longestLine)
+		}
+		if first := f.line[:min(len(f.line), 1)]; !bytes.ContainsAny(first, ":+-$*") {
+			return fmt.Errorf("%w: a line that begins with %q", errReply, first)
 		}
 		if ends {
-			if err := f.line(); err != nil {
+			if err := f.takeLine(); err != nil {
 				return err
 			}
 		}
@@ -67,64 +62,43 @@ func (f *framing) take(p []byte) error {
 
 var lineEnd = []byte("\n")
 
-// part takes in a part of a line, without the first byte and the last.
-func (f *framing) part(p []byte) error {
-	switch f.kind {
-	case ':', '+', '-':
-		if f.length += len(p); f.length > longestLine {
-			return fmt.Errorf("%w: a line of more than %d bytes", errReply, longestLine)
-		}
-	case '$', '*':
-		for _, c := range p {
-			f.length++
-			switch {
-			case c >= '0' && c <= '9' && f.length <= longestCount:
-				f.number = 10*f.number + int(c-'0')
-			case c == '-' && f.length == 1:
-				f.minus = true
-			case c != '\r':
-				return fmt.Errorf("%w: a length that begins with %d and goes on with %q", errReply, f.number, c)
-			}
-		}
-	default:
-		return fmt.Errorf("%w: a line that begins with %q", errReply, f.kind)
-	}
-	return nil
-}
-
-// line takes in the end of a line.
-func (f *framing) line() error {
-	kind := f.kind
-	f.kind = 0
-	switch {
-	case kind != '$' && kind != '*' || f.minus && f.number == 1 || kind == '*' && f.number == 0:
+// takeLine takes in the end of a line.
+func (f *framing) takeLine() error {
+	kind, text := f.line[0], bytes.TrimSuffix(f.line[1:], []byte("\r"))
+	f.line = f.line[:0]
+	if kind != '$' && kind != '*' {
 		f.end()
-	case f.minus:
-		return fmt.Errorf("%w: a length of -%d", errReply, f.number)
+		return nil
+	}
+	length, err := strconv.Atoi(string(text))
+	switch {
+	case err != nil || length < -1:
+		return fmt.Errorf("%w: a length of %.20q", errReply, text)
+	case length == -1 || kind == '*' && length == 0:
+		f.end()
 	case kind == '$':
-		f.skip = f.number + len("\r\n")
-		if f.bytes += f.number; f.bytes > mostBytes {
-			return fmt.Errorf("%w: strings of %d bytes", errReply, f.bytes)
+		f.skip = length + len("\r\n")
+		if f.bytes += min(length, mostBytes+1); f.bytes > mostBytes {
+			return fmt.Errorf("%w: strings of more than %d bytes", errReply, mostBytes)
 		}
 	default:
-		if f.elements += f.number; f.elements > mostElements {
-			return fmt.Errorf("%w: lists of %d elements", errReply, f.elements)
+		if f.elements += min(length, mostElements+1); f.elements > mostElements {
+			return fmt.Errorf("%w: lists of more than %d elements", errReply, mostElements)
 		}
-		if f.depth == deepest {
+		if f.lists = append(f.lists, length); len(f.lists) > deepest {
 			return fmt.Errorf("%w: more than %d lists in one another", errReply, deepest)
 		}
-		f.lists[f.depth] = f.number
-		f.depth++
 	}
 	return nil
 }
 
 // end takes in the end of a reply, or of an element.
 func (f *framing) end() {
-	for ; f.depth > 0; f.depth-- {
-		if f.lists[f.depth-1]--; f.lists[f.depth-1] > 0 {
+	for last := len(f.lists) - 1; last >= 0; last-- {
+		if f.lists[last]--; f.lists[last] > 0 {
 			return
 		}
+		f.lists = f.lists[:last]
 	}
 	f.elements, f.bytes = 0, 0
 }

@@ -2,8 +2,11 @@ package node
 
 import (
 	"bytes"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"net"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -116,25 +119,23 @@ func FuzzFraming(f *testing.F) {
 // TestPanicOfAConnection: the reader survives a connection that panics, in the handshake and later.
 func TestPanicOfAConnection(t *testing.T) {
 	for _, at := range []string{"INFO server", "EVAL", "SUBSCRIBE"} {
-		t.Run(at, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				var well atomic.Bool
-				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-					if strings.HasPrefix(words, at) && !well.Load() {
-						panic("makeslice: len out of range")
-					}
-					return nil
-				}})
-				n := start(t, cfg)
-				n.Subscribe("a", new(recorder), 7)
-				got := sendAndWait(n, script.Inspect("k"))
-				if at != "SUBSCRIBE" && !contains(got.Err, "makeslice") {
-					t.Errorf("inspect: got %v (%v), want the reason", got.Outcome, got.Err)
+		subtest(t, at, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			var well atomic.Bool
+			cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+				if strings.HasPrefix(words, at) && !well.Load() {
+					panic("makeslice: len out of range")
 				}
-				well.Store(true)
-				waitUntil(t, time.Second, n.isUp)
-				want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
-			})
+				return nil
+			}})
+			n := start(t, cfg)
+			n.Subscribe("a", new(recorder), 7)
+			got := sendAndWait(n, script.Inspect("k"))
+			if at != "SUBSCRIBE" && !contains(got.Err, "makeslice") {
+				t.Errorf("inspect: got %v (%v), want the reason", got.Outcome, got.Err)
+			}
+			well.Store(true)
+			waitUntil(t, time.Second, n.isUp)
+			want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
 		})
 	}
 }
@@ -148,5 +149,28 @@ func BenchmarkFraming(b *testing.B) {
 		if err := f.take(p); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestWhatIsNoReply: whatever the transport is, what no Redis sends is refused before redigo reads it.
+func TestWhatIsNoReply(t *testing.T) {
+	address := answering(t, "HTTP/1.1 400 Bad Request\r\n")
+	secure, trusted := secured(t, address)
+	socket := filepath.Join(t.TempDir(), "redis.sock")
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Skip("no Unix sockets here:", err)
+	}
+	relay(t, listener, address)
+	for _, to := range []string{"redis://" + address, "rediss://" + secure, "unix://" + socket} {
+		pool, _, err := Dialer{TLS: &tls.Config{RootCAs: trusted}}.Pool(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn := pool.Get()
+		if _, err := conn.Do("PING"); !errors.Is(err, errReply) {
+			t.Errorf("%s: got %v, want %v", to, err, errReply)
+		}
+		conn.Close()
 	}
 }

@@ -2,9 +2,7 @@ package node
 
 import (
 	"context"
-	"log/slog"
 	"net"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -21,28 +19,39 @@ import (
 // the master has thawed, and frees what it then took.
 func TestThawedIsReleased(t *testing.T) {
 	for _, frozen := range []time.Duration{time.Second, 10 * time.Second, lease / 2} {
-		t.Run(frozen.String(), func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				n := started(t, cfg)
-				m.Freeze()
-				want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unknown)
-				n.Send(script.NewOwner("k", "me:1").Release(1, 0), noReceiver{}, 0)
-				time.Sleep(frozen)
-				m.Thaw()
-				waitUntil(t, 1500*time.Millisecond, n.isUp)
-				wantHolder(t, m, "k", "")
-				time.Sleep(time.Second)
-				wantHolder(t, m, "k", "")
-			})
+		subtestWithNode(t, frozen.String(), func(t *testing.T, m *redlocktest.Master, n *Node) {
+			m.Freeze()
+			want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unknown)
+			send(n, script.NewOwner("k", "me:1").Release(1, 0))
+			time.Sleep(frozen)
+			m.Thaw()
+			waitUntil(t, 1500*time.Millisecond, n.isUp)
+			wantHolder(t, m, "k", "")
+			time.Sleep(time.Second)
+			wantHolder(t, m, "k", "")
 		})
 	}
+}
+
+// TestLostReleaseIsRepeated: a release that was lost with its connection is sent over the next one.
+func TestLostReleaseIsRepeated(t *testing.T) {
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+		owner := script.NewOwner("k", "me:1")
+		want(t, "acquire", sendAndWait(n, owner.Acquire(lease, 1)), script.Done)
+		m.Delay(time.Hour)
+		lost := send(n, owner.Release(1, 0))
+		synctest.Wait()
+		m.Delay(0)
+		want(t, "release", lost.wait(), script.Unknown)
+		waitUntil(t, givenUp, n.isUp)
+		wantHolder(t, m, "k", "")
+	})
 }
 
 // TestLateAcquireIsKilled: an acquire that still lies in the network, on its way to the
 // master by the old connection, must not come after the release by the new one.
 func TestLateAcquireIsKilled(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		m.Delay(10 * time.Second)
 		acquired := send(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
 		synctest.Wait()
@@ -65,54 +74,23 @@ func TestKillRefused(t *testing.T) {
 		{"CLIENT KILL", "CLIENT KILL ID ", 1}, // by the second connection
 		{"CLIENT ID", "CLIENT ID", 2},         // by both
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				var log strings.Builder
-				cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
-				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-					if strings.HasPrefix(words, tt.command) {
-						return redis.Error("NOPERM this user has no permissions to run the 'client' command")
-					}
-					return nil
-				}})
-				n := started(t, cfg)
-				reconnect(t, m, n)
-				want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
-				n.Close()
-				said := strings.Count(log.String(), "a lock that was released during an outage may stay taken until its lease ends")
-				if said != tt.warnings {
-					t.Errorf("warnings: got %d, want %d:\n%s", said, tt.warnings, &log)
-				}
-			})
+		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			var log logRecorder
+			cfg.Logger = log.logger()
+			cfg.Pool = withReply(cfg.Pool, tt.command, redis.Error("NOPERM this user has no permissions to run the 'client' command"))
+			n := started(t, cfg)
+			reconnect(t, m, n)
+			want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
+			n.Close()
+			log.want(t, tt.warnings, "a lock that was released during an outage may stay taken until its lease ends")
 		})
 	}
-}
-
-// TestSilentConnectionIsReplaced: a master that answers nothing for Timeout is down. A connection that the
-// network has lost is given up some time later, and a new one takes over.
-func TestSilentConnectionIsReplaced(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		m.Delay(time.Hour)
-		lost := send(n, script.Inspect("k"))
-		synctest.Wait()
-		m.Delay(0)
-		next := send(n, script.Inspect("k"))
-		wantErr(t, "in the old connection", lost.wait(), script.Unknown, ErrTimeout.Error())
-		wantErr(t, "in the old connection", next.wait(), script.Unknown, ErrTimeout.Error())
-		got := sendAndWait(n, script.Inspect("k"))
-		wantErr(t, "while it is silent", got, script.Unsent, ErrTimeout.Error())
-		wantAt(t, "while it is silent", got, 0)
-		waitUntil(t, givenUp, n.isUp)
-		want(t, "in the new connection", sendAndWait(n, script.Inspect("k")), script.Done)
-	})
 }
 
 // TestLateConnectionIsKept: a master that hangs for a while is down, and up again with the answers that it
 // owes, over the same connection. What is released meanwhile goes first.
 func TestLateConnectionIsKept(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		l, _ := n.working()
 		m.Freeze()
 		first := send(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
@@ -120,7 +98,7 @@ func TestLateConnectionIsKept(t *testing.T) {
 		if !n.Down() {
 			t.Error("it is silent, and not down")
 		}
-		n.Send(script.NewOwner("k", "me:1").Release(1, 0), noReceiver{}, 0)
+		send(n, script.NewOwner("k", "me:1").Release(1, 0))
 		time.Sleep(2 * timeout)
 		m.Thaw()
 		synctest.Wait()
@@ -138,8 +116,7 @@ func TestLateConnectionIsKept(t *testing.T) {
 // TestStarved: a timer that fires late tells that this process had no time to run. Its answers may have come
 // long ago, so they are read first, and the connection is kept.
 func TestStarved(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		m.Delay(timeout * 3 / 5)
 		asked := send(n, script.Inspect("k"))
 		synctest.Wait()
@@ -181,54 +158,44 @@ func (c *stuckConn) Close() error {
 	return c.Conn.Close()
 }
 
-// withStuckConns makes a pool of connections to m whose buffers are full while stuck is true.
-func withStuckConns(m *redlocktest.Master, stuck *atomic.Bool) *redis.Pool {
-	return &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-		conn, err := m.Dial(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return redis.NewConn(&stuckConn{Conn: conn, stuck: stuck, closed: make(chan struct{})}, 0, 0), nil
-	}}
-}
-
 // TestHeldUpWrite: a write that a frozen master holds up needs no deadline of its own. What is written
 // is in flight before, so its time runs out, and the connection is given up.
 func TestHeldUpWrite(t *testing.T) {
 	for _, by := range []string{"the caller", "the writer"} {
-		t.Run(by, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				var stuck atomic.Bool
-				cfg.Pool = withStuckConns(m, &stuck)
-				n := started(t, cfg)
-				var before *pending
-				if by == "the writer" {
-					m.Delay(10 * time.Millisecond)
-					before = send(n, script.Inspect("k")) // so that what follows is queued
-				}
-				stuck.Store(true)
-				held := &pending{sent: time.Now(), done: make(chan struct{})}
-				go n.Send(script.NewOwner("k", id("me:1")).Acquire(lease, 1), held, 7)
-				synctest.Wait()
-				next := send(n, script.Inspect("k"))
-				if before != nil {
-					want(t, "before", before.wait(), script.Done)
-				}
-				got := held.wait()
-				wantErr(t, "held up", got, script.Unknown, ErrTimeout.Error())
-				wantAt(t, "held up", got, timeout)
-				if got := next.wait(); got.Outcome == script.Done || got.after > 3*timeout {
-					t.Errorf("the next one: got %v after %v, want that it did not get there, after %v at most", got.Outcome, got.after, 3*timeout)
-				}
-				stuck.Store(false)
-				time.Sleep(givenUp)
-				want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
+		subtest(t, by, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			var stuck atomic.Bool
+			cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+				conn, err := m.Dial(ctx)
+				return redis.NewConn(&stuckConn{Conn: conn, stuck: &stuck, closed: make(chan struct{})}, 0, 0), err
+			}}
+			n := started(t, cfg)
+			var before *pending
+			if by == "the writer" {
+				m.Delay(10 * time.Millisecond)
+				before = send(n, script.Inspect("k")) // so that what follows is queued
+			}
+			stuck.Store(true)
+			held := &pending{sent: time.Now(), done: make(chan struct{})}
+			go n.Send(script.NewOwner("k", id("me:1")).Acquire(lease, 1), held, 7)
+			synctest.Wait()
+			next := send(n, script.Inspect("k"))
+			if before != nil {
+				want(t, "before", before.wait(), script.Done)
+			}
+			got := held.wait()
+			wantErr(t, "held up", got, script.Unknown, ErrTimeout.Error())
+			wantEqual(t, "held up: answered after", got.after, timeout)
+			if got := next.wait(); got.Outcome == script.Done || got.after > 3*timeout {
+				t.Errorf("the next one: got %v after %v, want that it did not get there, after %v at most", got.Outcome, got.after, 3*timeout)
+			}
+			stuck.Store(false)
+			time.Sleep(givenUp)
+			want(t, "afterwards", sendAndWait(n, script.Inspect("k")), script.Done)
 
-				stuck.Store(true)
-				if took := closed(n); took > timeout {
-					t.Errorf("Close took %v, want %v at most", took, timeout)
-				}
-			})
+			stuck.Store(true)
+			if took := closed(n); took > timeout {
+				t.Errorf("Close took %v, want %v at most", took, timeout)
+			}
 		})
 	}
 }

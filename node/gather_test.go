@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -61,39 +62,23 @@ func countFlushes(cfg *Config) *flushCounter {
 	return conn
 }
 
-// TestCallsGather: commands that have gathered are written together, as many as one batch may have, and
+// TestCallsGather: commands that have gathered are written together, as many as the window has room for, and
 // each is answered as if it had been alone.
 func TestCallsGather(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		cmds []*script.Command
-		want int64 // flushes
-	}{
-		{"one", acquires(1), 1},
-		{"two", acquires(2), 1},
-		{"as many as fit", acquires(firstWindow), 1},
-		{"one more", acquires(firstWindow + 1), 2},
-		{"checks", append(append(acquires(2), AskTime), acquires(2)...), 1},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				conn := countFlushes(&cfg)
-				n := started(t, cfg)
-				before, calls := conn.flushes.Load(), scriptCalls(m)
-				for i, p := range gathered(n, m, tt.cmds...) {
-					got := p.wait()
-					want(t, fmt.Sprint("command ", i), got, script.Done)
-					if tt.cmds[i].Grants() && got.Token == 0 || got.times != 1 {
-						t.Errorf("command %d: answered %d times, with token %d", i, got.times, got.Token)
-					}
+	for many, flushes := range map[int]int64{1: 1, 2: 1, firstWindow: 1, firstWindow + 1: 2} {
+		subtest(t, fmt.Sprint(many), func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			conn := countFlushes(&cfg)
+			n := started(t, cfg)
+			before, calls := conn.flushes.Load(), scriptCalls(m)
+			for i, p := range gathered(n, m, acquires(many)...) {
+				got := p.wait()
+				want(t, fmt.Sprint("command ", i), got, script.Done)
+				if got.Token == 0 || got.times != 1 {
+					t.Errorf("command %d: answered %d times, with token %d", i, got.times, got.Token)
 				}
-				if got := conn.flushes.Load() - before; got != tt.want {
-					t.Errorf("flushes: got %d, want %d", got, tt.want)
-				}
-				if got := scriptCalls(m) - calls; got < int64(len(tt.cmds)-1) || got > int64(len(tt.cmds)) {
-					t.Errorf("calls: got %d of %d commands", got, len(tt.cmds))
-				}
-			})
+			}
+			wantEqual(t, "flushes", conn.flushes.Load()-before, flushes)
+			wantEqual(t, "calls", scriptCalls(m)-calls, int64(many))
 		})
 	}
 }
@@ -114,31 +99,29 @@ func TestReplyThatMakesNoSense(t *testing.T) {
 		{"cannot serve", redis.Error("MISCONF Errors writing to the AOF file"), "MISCONF", false},
 		{"cannot serve a hold", []any{redis.Error("READONLY You can't write")}, "READONLY", false},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				var bend atomic.Bool
-				cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-					if strings.HasPrefix(words, "EVALSHA") && strings.Contains(words, id("me:1")) && bend.CompareAndSwap(true, false) {
-						return tt.reply
-					}
-					return nil
-				}})
-				n := started(t, cfg)
-				bend.Store(true)
-				links := m.Calls("CLIENT")
-				bent := script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k1", id("me:1")), Count: 1, Token: 1}})
-				if _, list := tt.reply.([]any); !list || tt.up {
-					bent = script.NewOwner("k1", id("me:1")).Release(1, 0)
+		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			var bend atomic.Bool
+			cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+				if strings.HasPrefix(words, "EVALSHA") && strings.Contains(words, id("me:1")) && bend.CompareAndSwap(true, false) {
+					return tt.reply
 				}
-				sent := gathered(n, m, acquires(1)[0], bent)
-				want(t, "before", sent[0].wait(), script.Done)
-				wantErr(t, "what is bent", sent[1].wait(), script.Failed, tt.says)
-				time.Sleep(heartbeat / 2) // a master that cannot serve is tried again
-				if stays := m.Calls("CLIENT") == links; stays != tt.up {
-					t.Errorf("connection goes on: got %v, want %v", stays, tt.up)
-				}
-				want(t, "behind", sendAndWait(n, script.NewOwner("k2", id("me:2")).Acquire(lease, 1)), script.Done)
-			})
+				return nil
+			}})
+			n := started(t, cfg)
+			bend.Store(true)
+			links := m.Calls("CLIENT")
+			bent := script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k1", id("me:1")), Count: 1, Token: 1}})
+			if _, list := tt.reply.([]any); !list || tt.up {
+				bent = script.NewOwner("k1", id("me:1")).Release(1, 0)
+			}
+			sent := gathered(n, m, acquires(1)[0], bent)
+			want(t, "before", sent[0].wait(), script.Done)
+			wantErr(t, "what is bent", sent[1].wait(), script.Failed, tt.says)
+			time.Sleep(heartbeat / 2) // a master that cannot serve is tried again
+			if stays := m.Calls("CLIENT") == links; stays != tt.up {
+				t.Errorf("connection goes on: got %v, want %v", stays, tt.up)
+			}
+			want(t, "behind", sendAndWait(n, script.NewOwner("k2", id("me:2")).Acquire(lease, 1)), script.Done)
 		})
 	}
 }
@@ -146,8 +129,7 @@ func TestReplyThatMakesNoSense(t *testing.T) {
 // TestLostScriptsOfMany: all commands that found no script are sent again, and each script once; but what
 // was released behind its command is not.
 func TestLostScriptsOfMany(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		m.FlushScripts()
 		sources := m.Calls("EVAL")
 		const many = 16
@@ -163,9 +145,7 @@ func TestLostScriptsOfMany(t *testing.T) {
 				want(t, fmt.Sprint("acquire ", i), got, script.Done)
 			}
 		}
-		if got := m.Calls("EVAL") - sources; got != 2 {
-			t.Errorf("calls with a source: got %d, want two: one of each script", got)
-		}
+		wantEqual(t, "calls with a source", m.Calls("EVAL")-sources, 2)
 		wantHolder(t, m, "k0", "")
 	})
 }
@@ -194,44 +174,30 @@ func TestQueuedCommandsShareAFlush(t *testing.T) {
 		{"while a command is in flight", look, none, 2},
 		{"before somebody else sends", none, look, 1},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				conn := countFlushes(&cfg)
-				n := started(t, cfg)
-				m.Delay(time.Millisecond)
-				before := conn.flushes.Load()
-				sent := tt.begin(n)
-				sent = append(sent, queued(n, acquires(4)...)...)
-				sent = append(sent, tt.end(n)...)
-				n.Flush()
-				for i, p := range sent {
-					want(t, fmt.Sprint("command ", i), p.wait(), script.Done)
-				}
-				n.Flush() // there is nothing left
-				synctest.Wait()
-				if got := conn.flushes.Load() - before; got != tt.flushes {
-					t.Errorf("flushes: got %d, want %d", got, tt.flushes)
-				}
-			})
+		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			conn := countFlushes(&cfg)
+			n := started(t, cfg)
+			m.Delay(time.Millisecond)
+			before := conn.flushes.Load()
+			sent := tt.begin(n)
+			sent = append(sent, queued(n, acquires(4)...)...)
+			synctest.Wait()
+			wantEqual(t, "flushes before Flush", conn.flushes.Load()-before, int64(len(sent)-4))
+			sent = append(sent, tt.end(n)...)
+			n.Flush()
+			for i, p := range sent {
+				want(t, fmt.Sprint("command ", i), p.wait(), script.Done)
+			}
+			n.Flush() // there is nothing left
+			synctest.Wait()
+			wantEqual(t, "flushes", conn.flushes.Load()-before, tt.flushes)
 		})
 	}
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
-		before := scriptCalls(m)
-		sent := queued(n, acquires(1)...)
-		synctest.Wait()
-		if got := scriptCalls(m) - before; got != 0 {
-			t.Errorf("calls before Flush: got %d, want none", got)
-		}
-		n.Flush()
-		want(t, "after Flush", sent[0].wait(), script.Done)
-	})
 }
 
 // TestQueueOfADeadMaster: what cannot be sent is answered at once, and a release is kept.
 func TestQueueOfADeadMaster(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		killAndWait(t, m, n)
 		sent := queued(n, acquires(1)[0], script.NewOwner("k", id("me:1")).Release(1, 0))
 		for i, p := range sent {
@@ -239,9 +205,95 @@ func TestQueueOfADeadMaster(t *testing.T) {
 				t.Errorf("command %d: got %v after %d answers, want Unsent at once", i, got.Outcome, got.times)
 			}
 		}
-		if got := n.unackedCount(); got != 1 {
-			t.Errorf("unacknowledged releases: got %d, want 1", got)
-		}
+		wantEqual(t, "unacknowledged releases", n.unackedCount(), 1)
 		n.Flush()
 	})
+}
+
+// TestScriptIsAlwaysLost: a master that loads no script whatever it is sent answers each
+// command all the same, with what it says to the source.
+func TestScriptIsAlwaysLost(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var broken atomic.Bool
+		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+			switch {
+			case !broken.Load():
+			case strings.HasPrefix(words, "EVALSHA"):
+				return redis.Error("NOSCRIPT No matching script.")
+			case strings.HasPrefix(words, "EVAL"):
+				return redis.Error("NOPERM this user has no permissions to run the 'eval' command")
+			}
+			return nil
+		}})
+		n := started(t, cfg)
+		m.Delay(time.Millisecond)
+		broken.Store(true)
+		calls := scriptCalls(m)
+		const many = 100
+		var all []*pending
+		for range many {
+			all = append(all, send(n, script.Inspect("k")))
+		}
+		for _, p := range all {
+			wantErr(t, "inspect", p.wait(), script.Failed, "NOPERM")
+		}
+		if got := scriptCalls(m) - calls; got > 3*many {
+			t.Errorf("script calls: got %d, want at most three for each command", got)
+		}
+	})
+}
+
+// TestWithdrawnFromBatch: of a batch of renewals only the hold that is released is withdrawn. Each
+// answer is at the place of its hold, and the one withdrawn does not count as a hold that is gone.
+func TestWithdrawnFromBatch(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		released []int
+		want     string
+	}{
+		{"first", []int{0}, "[-2 -1 2 1 -3]"},
+		{"in between", []int{2}, "[1 -1 -2 1 -3]"},
+		{"last two", []int{2, 3}, "[1 -1 -2 -2 -3]"},
+		{"first and last", []int{0, 3}, "[-2 -1 2 -2 -3]"},
+	} {
+		subtestWithNode(t, tt.name, func(t *testing.T, m *redlocktest.Master, n *Node) {
+			var holds []script.Renewal
+			m.Set("k4", "no lock")
+			for i := range 5 {
+				holds = append(holds, script.Renewal{Owner: script.NewOwner(fmt.Sprint("k", i), id(fmt.Sprint("me:", i))), Count: 1, Token: 1})
+			}
+			for i, owner := range map[int]string{0: id("me:0"), 1: id("you:1"), 3: id("me:3")} {
+				want(t, "acquire", sendAndWait(n, script.NewOwner(holds[i].Key, owner).Acquire(time.Second, 1)), script.Done)
+			}
+			m.FlushScripts()
+			m.Delay(10 * time.Millisecond)
+			renewed := send(n, script.Renew(lease, holds))
+			synctest.Wait()
+			for _, i := range tt.released {
+				send(n, holds[i].Release(1, 0))
+			}
+			got := renewed.wait()
+			want(t, "renew", got, script.Done)
+			if s := fmt.Sprint(got.Renewed); s != tt.want {
+				t.Errorf("renewed: got %s, want %s", s, tt.want)
+			}
+			if !contains(got.Errors[4], "no lock") || len(got.Errors) != 1 {
+				t.Errorf("what is no lock: got %v, want k4 alone", got.Errors)
+			}
+			if !contains(got.Err, "withdrawn") {
+				t.Errorf("error: got %v, want why it is not known of all", got.Err)
+			}
+			m.Delay(0)
+			for i, h := range holds {
+				mine := h.ID
+				if i == 1 {
+					mine = id("you:1")
+				}
+				if i == 4 || slices.Contains(tt.released, i) {
+					mine = ""
+				}
+				wantHolder(t, m, h.Key, mine)
+			}
+		})
+	}
 }

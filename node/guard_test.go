@@ -32,37 +32,31 @@ func wantGuarded(t *testing.T, n *Node, want time.Duration) {
 	if guarded.Left != want || guarded.Why != nil {
 		t.Errorf("acquire: got left %v (%v), want %v", guarded.Left, guarded.Why, want)
 	}
-	if got := n.Guard(); got != want {
-		t.Errorf("Guard: got %v, want %v", got, want)
-	}
+	wantEqual(t, "Guard", n.Guard(), want)
 }
 
 // wantGrants checks that an acquire is granted, by a master that may be in use.
 func wantGrants(t *testing.T, n *Node) {
 	t.Helper()
 	want(t, "acquire when the guard is over", sendAndWait(n, script.NewOwner("guarded", id("me:1")).Acquire(lease, 1)), script.Done)
-	if got := n.Guard(); got != 0 {
-		t.Errorf("Guard when it is over: got %v, want 0", got)
-	}
+	wantEqual(t, "Guard when it is over", n.Guard(), 0)
 }
 
 // TestGuard: a young master grants nothing until exactly when it said.
 func TestGuard(t *testing.T) {
 	for _, age := range []time.Duration{0, 400 * time.Millisecond, 3 * time.Second, 9999 * time.Millisecond} {
-		t.Run(age.String(), func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				cfg.Guard = guard
-				m.Restart()
-				time.Sleep(age)
-				loadScripts(t, cfg.Pool) // so that what is sent is carried out
-				n := start(t, cfg)
-				left := guardWithDrift - age
-				wantGuarded(t, n, left)
-				time.Sleep(left - time.Nanosecond)
-				wantGuarded(t, n, time.Nanosecond)
-				time.Sleep(time.Nanosecond)
-				wantGrants(t, n)
-			})
+		subtest(t, age.String(), func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			cfg.Guard = guard
+			m.Restart()
+			time.Sleep(age)
+			loadScripts(t, cfg.Pool) // so that what is sent is carried out
+			n := start(t, cfg)
+			left := guardWithDrift - age
+			wantGuarded(t, n, left)
+			time.Sleep(left - time.Nanosecond)
+			wantGuarded(t, n, time.Nanosecond)
+			time.Sleep(time.Nanosecond)
+			wantGrants(t, n)
 		})
 	}
 }
@@ -71,22 +65,20 @@ func TestGuard(t *testing.T) {
 // time.
 func TestGuardEndsForAll(t *testing.T) {
 	for _, fraction := range []time.Duration{0, 300 * time.Millisecond, 999 * time.Millisecond} {
-		t.Run(fraction.String(), func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				cfg.Guard = guard
-				time.Sleep(fraction)
-				m.Restart()
-				want := time.Now().Add(guardWithDrift - fraction)
-				for range 5 {
-					time.Sleep(550 * time.Millisecond)
-					n := start(t, cfg)
-					synctest.Wait()
-					if end := time.Now().Add(n.Guard()); !end.Equal(want) {
-						t.Errorf("the guard ends %v later than it should", end.Sub(want))
-					}
-					n.Close() // a client has one node for a process
+		subtest(t, fraction.String(), func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			cfg.Guard = guard
+			time.Sleep(fraction)
+			m.Restart()
+			want := time.Now().Add(guardWithDrift - fraction)
+			for range 5 {
+				time.Sleep(550 * time.Millisecond)
+				n := start(t, cfg)
+				synctest.Wait()
+				if end := time.Now().Add(n.Guard()); !end.Equal(want) {
+					t.Errorf("the guard ends %v later than it should", end.Sub(want))
 				}
-			})
+				n.Close() // a client has one node for a process
+			}
 		})
 	}
 }
@@ -152,21 +144,19 @@ func TestGuardAfterSeenRestart(t *testing.T) {
 // asked, whichever of the node's attempts to connect that is.
 func TestGuardOfFrozen(t *testing.T) {
 	for frozen := 4 * time.Second; frozen < 10*time.Second; frozen += time.Second {
-		t.Run(frozen.String(), func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				cfg.Guard = guard
-				cfg.Timeout = 5 * time.Second
-				m.Restart()
-				begin := time.Now()
-				m.Freeze()
-				n := start(t, cfg)
-				time.Sleep(frozen)
-				m.Thaw()
-				synctest.Wait()
-				if got := time.Since(begin) + n.Guard(); got < guardWithDrift-time.Second {
-					t.Errorf("granted at the age of: got %v, want at least %v", got, guardWithDrift-time.Second)
-				}
-			})
+		subtest(t, frozen.String(), func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			cfg.Guard = guard
+			cfg.Timeout = 5 * time.Second
+			m.Restart()
+			begin := time.Now()
+			m.Freeze()
+			n := start(t, cfg)
+			time.Sleep(frozen)
+			m.Thaw()
+			synctest.Wait()
+			if got := time.Since(begin) + n.Guard(); got < guardWithDrift-time.Second {
+				t.Errorf("granted at the age of: got %v, want at least %v", got, guardWithDrift-time.Second)
+			}
 		})
 	}
 }
@@ -174,37 +164,28 @@ func TestGuardOfFrozen(t *testing.T) {
 // TestGuardUnknownAge: a master that does not tell its age never grants anything, and
 // says why, unless there is no guard.
 func TestGuardUnknownAge(t *testing.T) {
-	noInfo := &bendRules{reply: func(words string) any {
-		if strings.HasPrefix(words, "INFO") {
-			return redis.Error("NOPERM this user has no permissions to run the 'info' command")
-		}
-		return nil
-	}}
-	t.Run("guard", func(t *testing.T) {
-		bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			log := new(logRecorder)
-			cfg.Guard, cfg.Logger = guard, log.logger()
-			cfg.Pool = withBentConns(cfg.Pool, noInfo)
-			n := start(t, cfg)
-			for range 3 {
-				got := sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
-				wantErr(t, "acquire", got, script.Unsent, "NOPERM")
-				if guarded, ok := errors.AsType[*GuardedError](got.Err); !ok || guarded.Why == nil {
-					t.Errorf("acquire: got %v, want a GuardedError with Why", got.Err)
-				}
-				want(t, "release", sendAndWait(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Refused)
-				time.Sleep(time.Hour)
+	const noInfo = redis.Error("NOPERM this user has no permissions to run the 'info' command")
+	subtest(t, "guard", func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		log := new(logRecorder)
+		cfg.Guard, cfg.Logger = guard, log.logger()
+		cfg.Pool = withReply(cfg.Pool, "INFO", noInfo)
+		n := start(t, cfg)
+		for range 3 {
+			got := sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
+			wantErr(t, "acquire", got, script.Unsent, "NOPERM")
+			if guarded, ok := errors.AsType[*GuardedError](got.Err); !ok || guarded.Why == nil {
+				t.Errorf("acquire: got %v, want a GuardedError with Why", got.Err)
 			}
-			log.want(t, 1, "INFO", "master is up", "guard=unknown")
-			log.want(t, 1, "WARN", "grants no hold yet", "its uptime is unknown: INFO: NOPERM", "the user needs the permission +info")
-			log.want(t, 0, "grants holds again")
-		})
+			want(t, "release", sendAndWait(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Refused)
+			time.Sleep(time.Hour)
+		}
+		log.want(t, 1, "INFO", "master is up", "guard=unknown")
+		log.want(t, 1, "WARN", "grants no hold yet", "its uptime is unknown: INFO: NOPERM", "the user needs the permission +info")
+		log.want(t, 0, "grants holds again")
 	})
-	t.Run("no guard", func(t *testing.T) {
-		bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-			cfg.Pool = withBentConns(cfg.Pool, noInfo)
-			wantGrants(t, start(t, cfg))
-		})
+	subtest(t, "no guard", func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Pool = withReply(cfg.Pool, "INFO", noInfo)
+		wantGrants(t, start(t, cfg))
 	})
 }
 
@@ -296,7 +277,7 @@ func TestPromotedBetweenConnections(t *testing.T) {
 
 		m.SetRole("slave") // one that we knew as a master
 		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Failed, "READONLY")
-		waitUntil(t, time.Second, n.isDown)
+		waitUntil(t, time.Second, n.Down)
 		m.SetRole("master")
 		waitUntil(t, lastRetry*3/2, n.isUp)
 		if got := n.Guard(); got < guardWithDrift-time.Millisecond {

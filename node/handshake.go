@@ -1,9 +1,10 @@
 package node
 
 import (
-	"context"
 	"errors"
-	"net"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +12,6 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
-	"example.com/redlock/node/script"
 )
 
 // previousLink is what a node remembers of the connection before.
@@ -22,62 +22,11 @@ type previousLink struct {
 	ended     clock.Instant
 }
 
-// errConn refuses a pool. Without both interfaces of redigo, a master that hangs cannot be given up.
-var errConn = errors.New("connections of its pool lack redis.ConnWithContext or redis.ConnWithTimeout")
-
-// What redigo says of a connection that lacks one of them.
-var (
-	_, errNoContext = redis.ReceiveContext(nil, context.Background())
-	_, errNoTimeout = redis.ReceiveWithTimeout(nil, 0)
-)
-
-// borrow takes a connection out of the pool, and refuses one that sever could not break.
-func (n *Node) borrow(ctx context.Context, patience time.Duration) (redis.Conn, error) {
-	dialing, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	limit := afterAwake(patience, func() { cancel(ErrTimeout) })
-	conn, err := n.cfg.Pool.GetContext(dialing)
-	limit.stop()
-	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" && dial.Timeout() {
-		err = errUnreached
-	}
-	if err != nil {
-		if context.Cause(dialing) == ErrTimeout && !errors.Is(err, ErrTimeout) {
-			return nil, ErrTimeout
-		}
-		return nil, normalize(err)
-	}
-	// A wrapper, such as the pool's, has the methods whatever it wraps, so only a call tells.
-	// These send nothing: an answer that never came would hold up Close.
-	_, err1 := redis.DoContext(conn, context.WithoutCancel(ctx), "") // redigo must be done with conn when it returns
-	_, err2 := redis.DoWithTimeout(conn, n.cfg.Timeout, "")
-	if errors.Is(err1, errNoContext) || errors.Is(err2, errNoTimeout) {
-		discard(conn)
-		return nil, errConn
-	}
-	return conn, nil
-}
-
-// discard closes conn for good. The pool would lend it again if it worked, but it leads to the
-// same server forever, while the name may lead to another by now.
-func discard(conn redis.Conn) {
-	sever(conn)
-	_ = conn.Close()
-}
-
-// sever breaks conn, so that whoever reads from it returns. Close gives it back.
-func sever(conn redis.Conn) {
-	// redigo closes a connection whose deadline has passed, and the pool then drops it.
-	ctx, cancel := context.WithDeadline(context.Background(), time.Time{})
-	defer cancel()
-	_, _ = redis.ReceiveContext(conn, ctx)
-}
-
 // handshake asks who the master is, refuses one that must not vote, and makes sure that no
 // command of the connection before runs from now on.
 func (n *Node) handshake(l *link) error {
 	asked := clock.Now()
-	replies, err := n.roundTrips(&l.wire, "INFO server", "INFO replication", "CLIENT ID", "PING", "TIME")
+	replies, err := l.askWords("INFO server", "INFO replication", "CLIENT ID", "PING", "TIME")
 	if err != nil {
 		return err
 	}
@@ -91,7 +40,7 @@ func (n *Node) handshake(l *link) error {
 		}
 	}
 	if _, refused := pong.(redis.Error); refused { // which does not say whether it still loads its data
-		more, err := n.roundTrips(&l.wire, "INFO persistence")
+		more, err := l.askWords("INFO persistence")
 		if err != nil {
 			return err
 		}
@@ -123,7 +72,7 @@ func (n *Node) handshake(l *link) error {
 	// there. Once CLIENT KILL is answered, it has run or never will. A process that does not say which it
 	// is may be another one, where a stranger's connection has the number.
 	if n.previous.clientID != 0 && l.id.run != "" && n.previous.id.run == l.id.run {
-		replies, err := n.roundTrips(&l.wire, "CLIENT KILL ID "+strconv.FormatInt(n.previous.clientID, 10))
+		replies, err := l.askWords("CLIENT KILL ID " + strconv.FormatInt(n.previous.clientID, 10))
 		if err != nil {
 			return err
 		}
@@ -142,45 +91,88 @@ func (n *Node) warnIfRefused(reply any) {
 	}
 }
 
-// roundTrips sends commands in one flush and returns the replies. An error of the master is a
-// reply. Neither the flush nor a reply takes longer than the connection's patience.
-func (n *Node) roundTrips(w *wire, commands ...string) ([]any, error) {
-	all := make([][]any, len(commands))
-	for i, command := range commands {
-		for word := range strings.FieldsSeq(command) {
-			all[i] = append(all[i], word)
-		}
-	}
-	return n.exchange(w, all)
+// identity is what a master says of itself.
+type identity struct {
+	run     string        // run id, drawn anew by each process
+	version string        // of Redis
+	role    string        // master or slave
+	uptime  time.Duration // by the master's wall clock, from the beginning of the second in which it started
+	loading bool          // it is still reading its data from disk
+	err     error         // why it does not say
+
+	promoted bool   // it was a replica before it was a master
+	history  string // replication id of its data, drawn anew by each promotion
 }
 
-// exchange is roundTrips for commands whose words may be anything.
-func (n *Node) exchange(w *wire, commands [][]any) ([]any, error) {
-	conn := w.conn
-	for _, words := range commands {
-		if err := conn.Send(words[0].(string), words[1:]...); err != nil {
-			return nil, err
+// identify reads replies to INFO: each is a section.
+func identify(replies ...any) identity {
+	all := make(map[string]string)
+	for _, reply := range replies {
+		if refusal, refused := reply.(redis.Error); refused && strings.HasPrefix(string(refusal), "NOPERM") {
+			return identity{err: fmt.Errorf("INFO: %w (the user needs the permission +info)", refusal)}
+		}
+		if _, ok := reply.([]byte); !ok {
+			return identity{err: fmt.Errorf("INFO: %v", reply)}
+		}
+		maps.Copy(all, fields(reply))
+	}
+	id := identity{
+		run: all["run_id"], version: all["redis_version"], role: all["role"], loading: all["loading"] == "1",
+		history:  all["master_replid"],
+		promoted: strings.Trim(all["master_replid2"], "0") != "" && strings.TrimPrefix(all["second_repl_offset"], "-1") != "",
+	}
+	if uptime, told := all["uptime_in_seconds"]; told {
+		s, err := strconv.ParseInt(uptime, 10, 32)
+		if err != nil {
+			id.err = fmt.Errorf("INFO: uptime_in_seconds: %w", err)
+		}
+		// It is negative when the master's wall clock was set back.
+		id.uptime = time.Duration(max(0, s)) * time.Second
+	}
+	// Redis subtracts the second in which it started from that of now. What has passed of the latter counts
+	// too, so that all clients see the same age, whenever they ask. Redis 6.0 does not say it.
+	now, _ := strconv.ParseInt(all["server_time_usec"], 10, 64) // by the master's wall clock
+	id.uptime += time.Duration(max(0, now)%1e6) * time.Microsecond
+	if id.run == "" && id.err == nil {
+		id.err = errors.New("INFO: no run_id")
+	}
+	return id
+}
+
+// fields reads a reply to INFO.
+func fields(reply any) map[string]string {
+	all := make(map[string]string)
+	text, _ := reply.([]byte)
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && !strings.HasPrefix(name, "#") {
+			all[name] = value
 		}
 	}
-	patiently := func(f func() error) error {
-		limit := afterAwake(w.patience, w.sever)
-		defer limit.stop()
-		return limit.why(f())
+	return all
+}
+
+// replica reports whether the process says that it is no master.
+func (id *identity) replica() bool { return id.role != "" && id.role != "master" }
+
+// minVersion is the oldest Redis that has every command the scripts call, and channels in ACL
+// rules.
+var minVersion = [2]int{6, 2}
+
+// VersionError says that a master is too old.
+type VersionError struct {
+	Version string // as INFO tells it
+}
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("runs Redis %s, but %d.%d or later is needed", e.Version, minVersion[0], minVersion[1])
+}
+
+// checkVersion returns a *VersionError for a version below minVersion, and nil for text that is no
+// version.
+func checkVersion(version string) error {
+	var major, minor int
+	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n > 0 && slices.Compare([]int{major, minor}, minVersion[:]) < 0 {
+		return &VersionError{Version: version}
 	}
-	if err := patiently(conn.Flush); err != nil {
-		return nil, err
-	}
-	replies := make([]any, len(commands))
-	for i := range replies {
-		err := patiently(func() (err error) {
-			replies[i], err = receive(conn, 0)
-			return err
-		})
-		if refusal, refused := err.(redis.Error); refused {
-			replies[i] = script.Said(refusal)
-		} else if err != nil {
-			return nil, err
-		}
-	}
-	return replies, nil
+	return nil
 }

@@ -3,7 +3,9 @@ package node
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -28,20 +30,18 @@ func TestUnreachable(t *testing.T) {
 		{"cut off", (*redlocktest.Master).Cut, "no answer in time", timeout},
 		{"frozen", (*redlocktest.Master).Freeze, "no answer in time", timeout},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				tt.fault(m)
-				n := start(t, cfg)
+		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			tt.fault(m)
+			n := start(t, cfg)
+			got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
+			wantErr(t, "first", got, script.Unsent, tt.reason)
+			wantEqual(t, "first: answered after", got.after, tt.after)
+			for range 100 {
+				time.Sleep(50 * time.Millisecond)
 				got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
-				wantErr(t, "first", got, script.Unsent, tt.reason)
-				wantAt(t, "first", got, tt.after)
-				for range 100 {
-					time.Sleep(50 * time.Millisecond)
-					got := sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1))
-					wantErr(t, "later", got, script.Unsent, tt.reason)
-					wantAt(t, "later", got, 0)
-				}
-			})
+				wantErr(t, "later", got, script.Unsent, tt.reason)
+				wantEqual(t, "later: answered after", got.after, 0)
+			}
 		})
 	}
 }
@@ -86,61 +86,37 @@ func TestMasterThatCannotServe(t *testing.T) {
 		"MASTERDOWN Link with MASTER is down",
 	} {
 		code, _, _ := strings.Cut(refusal, " ")
-		t.Run(code, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				n := started(t, cfg)
-				want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
-				m.Refuse(refusal + ".") // which would end the list that it stands in
-				wantErr(t, "release", sendAndWait(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Failed, refusal)
-				for range 50 {
-					got := sendAndWait(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1))
-					wantErr(t, "acquire while refusing", got, script.Unsent, refusal)
-					wantAt(t, "acquire while refusing", got, 0)
-					time.Sleep(100 * time.Millisecond)
-				}
-				m.Refuse("")
-				waitUntil(t, lastRetry*3/2, n.isUp)
-				wantHolder(t, m, "k", "")
-				want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1)), script.Done)
-			})
+		subtestWithNode(t, code, func(t *testing.T, m *redlocktest.Master, n *Node) {
+			want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Done)
+			m.Refuse(refusal + ".") // which would end the list that it stands in
+			wantErr(t, "release", sendAndWait(n, script.NewOwner("k", id("me:1")).Release(1, 0)), script.Failed, refusal)
+			for range 50 {
+				got := sendAndWait(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1))
+				wantErr(t, "acquire while refusing", got, script.Unsent, refusal)
+				wantEqual(t, "acquire while refusing: answered after", got.after, 0)
+				time.Sleep(100 * time.Millisecond)
+			}
+			m.Refuse("")
+			waitUntil(t, lastRetry*3/2, n.isUp)
+			wantHolder(t, m, "k", "")
+			want(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1)), script.Done)
 		})
 	}
 }
 
-// TestLoading: INFO tells of it, too, where a user may not PING.
+// TestLoading: INFO tells of it, too, where a user may not PING, which keeps the connection all the same.
 func TestLoading(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-			if words == "PING" {
-				return redis.Error("NOPERM this user has no permissions to run the 'ping' command")
-			}
-			return nil
-		}})
+		cfg.Pool = withReply(cfg.Pool, "PING", redis.Error("NOPERM this user has no permissions to run the 'ping' command"))
 		m.Refuse("LOADING Redis is loading the dataset in memory")
 		n := start(t, cfg)
 		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Unsent, "loads its data from disk")
 		m.Refuse("")
 		waitUntil(t, lastRetry*3/2, n.isUp)
-	})
-}
-
-// TestNoPermissionToPing: a user who may not PING keeps the connection.
-func TestNoPermissionToPing(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-			if words == "PING" {
-				return redis.Error("NOPERM this user has no permissions to run the 'ping' command")
-			}
-			return nil
-		}})
-		n := started(t, cfg)
-		for range 20 {
-			time.Sleep(time.Second)
-			want(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Done)
-			time.Sleep(2 * time.Second)
-		}
-		if got := m.Calls("CLIENT"); got != 1 { // CLIENT ID
-			t.Errorf("handshakes: got %d, want 1", got)
+		handshakes := m.Calls("CLIENT") // CLIENT ID
+		time.Sleep(20 * time.Second)
+		if got := m.Calls("CLIENT") - handshakes; got > 0 {
+			t.Errorf("handshakes afterwards: got %d, want none", got)
 		}
 	})
 }
@@ -169,5 +145,72 @@ func TestAnswerTime(t *testing.T) {
 		if got := a.bound(); got < s.least || got > s.most {
 			t.Errorf("after %d answers in %v: bound = %v, want %v to %v", s.times, s.took, got, s.least, s.most)
 		}
+	}
+}
+
+// A limit passes in the time in which this process runs: a step that ends late does not count, but no more
+// than so many are forgiven.
+func TestAwake(t *testing.T) {
+	const limit = 8 * time.Second
+	for _, tt := range []struct {
+		late int // of the steps
+		want time.Duration
+	}{{0, limit}, {1, limit * 5 / 4}, {4, 2 * limit}, {100, 2 * limit}} {
+		synctest.Test(t, func(t *testing.T) {
+			ended := make(chan time.Duration, 1)
+			begin := time.Now()
+			a := afterAwake(limit, func() { ended <- time.Since(begin) })
+			for range tt.late {
+				a.mu.Lock()
+				a.due = a.due.Add(-time.Minute)
+				a.mu.Unlock()
+				time.Sleep(limit / awakeSteps)
+				synctest.Wait()
+			}
+			if got := <-ended; got != tt.want {
+				t.Errorf("with %d late steps it ended after %v, want %v", tt.late, got, tt.want)
+			}
+			if err := errors.New("cut"); a.why(err) != ErrTimeout || a.why(nil) != nil {
+				t.Errorf("why = %v and %v, want %v and no reason for what went well", a.why(err), a.why(nil), ErrTimeout)
+			}
+		})
+	}
+}
+
+// An attempt that a server accepts and does not finish in time has the next one take longer. One that does
+// not reach it, or is refused, does not.
+func TestPatience(t *testing.T) {
+	unreached := &net.OpError{Op: "dial", Err: context.DeadlineExceeded}
+	for _, tt := range []struct {
+		what string
+		dial func(context.Context) (redis.Conn, error)
+		want time.Duration
+	}{
+		{"accepted, and not finished", func(ctx context.Context) (redis.Conn, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, lastPatience},
+		{"not reached", func(context.Context) (redis.Conn, error) { return nil, unreached }, firstPatience},
+		{"refused", func(context.Context) (redis.Conn, error) { return nil, net.ErrClosed }, firstPatience},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := &Node{cfg: Config{Pool: &redis.Pool{DialContext: tt.dial}, Timeout: timeout}}
+				tries := newAttempts()
+				for range 5 {
+					begin := time.Now()
+					_, err := n.borrow(t.Context(), tries.patience)
+					if took := time.Since(begin); err == nil || took > tries.patience {
+						t.Fatalf("borrow = %v after %v, want an error within %v", err, took, tries.patience)
+					}
+					if pause := tries.failed(err); pause > lastRetry*3/2 {
+						t.Errorf("a pause of %v, want at most %v", pause, lastRetry*3/2)
+					}
+				}
+				if tries.patience != tt.want {
+					t.Errorf("the next attempt has %v, want %v", tries.patience, tt.want)
+				}
+			})
+		})
 	}
 }

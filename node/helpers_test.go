@@ -47,6 +47,24 @@ func bubble(t *testing.T, f func(*testing.T, *redlocktest.Master, Config)) {
 	})
 }
 
+// subtest runs f as a subtest, in a bubble.
+func subtest(t *testing.T, name string, f func(*testing.T, *redlocktest.Master, Config)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { bubble(t, f) })
+}
+
+// withNode runs f in a bubble, with a node that was started.
+func withNode(t *testing.T, f func(*testing.T, *redlocktest.Master, *Node)) {
+	t.Helper()
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) { f(t, m, started(t, cfg)) })
+}
+
+// subtestWithNode runs f as a subtest, in a bubble, with a node that was started.
+func subtestWithNode(t *testing.T, name string, f func(*testing.T, *redlocktest.Master, *Node)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { withNode(t, f) })
+}
+
 // start makes a node and closes it when the test ends.
 func start(t *testing.T, cfg Config) *Node {
 	t.Helper()
@@ -86,6 +104,7 @@ type reply struct {
 
 // pending is one command on its way. It implements Receiver.
 type pending struct {
+	name string // for messages
 	sent time.Time
 	mu   sync.Mutex
 	got  reply
@@ -150,11 +169,6 @@ func run(t *testing.T, c redis.Conn, cmd *script.Command) script.Answer {
 	return cmd.Decode(reply)
 }
 
-// noReceiver ignores the answer.
-type noReceiver struct{}
-
-func (noReceiver) Answer(int, script.Answer) {}
-
 // sendAndWait sends cmd and waits for the answer.
 func sendAndWait(n *Node, cmd *script.Command) reply { return send(n, cmd).wait() }
 
@@ -166,11 +180,10 @@ func want(t *testing.T, name string, got reply, want script.Outcome) {
 	}
 }
 
-// wantAt checks when an answer came.
-func wantAt(t *testing.T, name string, got reply, want time.Duration) {
+func wantEqual[T comparable](t *testing.T, what string, got, want T) {
 	t.Helper()
-	if got.after != want {
-		t.Errorf("%s: answered after %v, want %v", name, got.after, want)
+	if got != want {
+		t.Errorf("%s: got %v, want %v", what, got, want)
 	}
 }
 
@@ -195,12 +208,6 @@ func wantHolder(t *testing.T, m *redlocktest.Master, key, want string) {
 	}
 }
 
-func (n *Node) stateAndReason() (state, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.state, n.reason
-}
-
 func (n *Node) unackedCount() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -211,28 +218,17 @@ func (n *Node) unackedCount() int {
 	return owed
 }
 
-// waitUntil returns how long it takes until what is true, and fails the test after limit.
-func waitUntil(t *testing.T, limit time.Duration, what func() bool) time.Duration {
+// waitUntil waits until what is true, and fails the test after limit.
+func waitUntil(t *testing.T, limit time.Duration, what func() bool) {
 	t.Helper()
-	begin := time.Now()
-	for !what() {
+	for begin := time.Now(); !what(); time.Sleep(time.Millisecond) {
 		if time.Since(begin) > limit {
 			t.Fatalf("not true after %v", limit)
 		}
-		time.Sleep(time.Millisecond)
 	}
-	return time.Since(begin)
 }
 
-func (n *Node) isUp() bool {
-	s, _ := n.stateAndReason()
-	return s == up
-}
-
-func (n *Node) isDown() bool {
-	s, _ := n.stateAndReason()
-	return s == down
-}
+func (n *Node) isUp() bool { return n.Met() && !n.Down() }
 
 // logRecorder keeps what is logged.
 type logRecorder struct {
@@ -255,11 +251,8 @@ func (j *logRecorder) want(t *testing.T, count int, words ...string) {
 	defer j.mu.Unlock()
 	got := 0
 	for line := range strings.Lines(j.text.String()) {
-		all := true
-		for _, word := range words {
-			all = all && strings.Contains(line, word)
-		}
-		if all {
+		lacks := func(word string) bool { return !strings.Contains(line, word) }
+		if !slices.ContainsFunc(words, lacks) {
 			got++
 		}
 	}
@@ -296,19 +289,25 @@ func withBentConns(p *redis.Pool, r *bendRules) *redis.Pool {
 	return withWrappedConns(p, func(c redis.Conn) redis.Conn { return &bentConn{wholeConn: c.(wholeConn), rules: r} })
 }
 
+// withReply makes a pool like p, where commands that begin so are answered with reply instead.
+func withReply(p *redis.Pool, begin string, reply any) *redis.Pool {
+	return withBentConns(p, &bendRules{reply: func(words string) any {
+		if strings.HasPrefix(words, begin) {
+			return reply
+		}
+		return nil
+	}})
+}
+
 // withWrappedConns makes a pool like p, whose connections are wrapped.
 func withWrappedConns(p *redis.Pool, wrap func(redis.Conn) redis.Conn) *redis.Pool {
-	dial := p.DialContext
-	return &redis.Pool{
-		MaxIdle: p.MaxIdle,
-		DialContext: func(ctx context.Context) (redis.Conn, error) {
-			c, err := dial(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return wrap(c), nil
-		},
-	}
+	return &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+		c, err := p.DialContext(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return wrap(c), nil
+	}}
 }
 
 func (p *bentConn) Send(name string, args ...any) error {
@@ -357,7 +356,7 @@ func portion(all uint64) uint64 {
 func killAndWait(t *testing.T, m *redlocktest.Master, n *Node) {
 	t.Helper()
 	m.Kill()
-	waitUntil(t, 3*time.Second, n.isDown)
+	waitUntil(t, 3*time.Second, n.Down)
 }
 
 // ownerNumber returns the i-th of many owners.

@@ -16,41 +16,24 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// sharing makes the configurations of two nodes of one client. The second one is led to
-// whatever master to names.
-func sharing(f *redlocktest.Fleet, cfg Config, to *atomic.Int32) (a, b Config) {
-	pools := f.Pools()
-	a, b = cfg, cfg
-	a.Name, a.Pool = "a", pools[0]
-	b.Name, b.Pool = "b", &redis.Pool{MaxIdle: 1, DialContext: func(ctx context.Context) (redis.Conn, error) {
-		return pools[to.Load()].DialContext(ctx)
-	}}
-	return a, b
-}
-
-// sameServer runs f with two nodes that lead to the same server.
-func sameServer(t *testing.T, f func(t *testing.T, fleet *redlocktest.Fleet, a, b *Node, to *atomic.Int32)) {
-	t.Helper()
-	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-		fleet := redlocktest.Start(t, 2)
-		to := new(atomic.Int32)
-		one, other := sharing(fleet, cfg, to)
-		a := started(t, one)
-		b := start(t, other)
-		f(t, fleet, a, b, to)
-	})
-}
-
+// TestSameServer: of two names for a server the second one has no vote, until the first node is closed.
 func TestSameServer(t *testing.T) {
-	sameServer(t, func(t *testing.T, _ *redlocktest.Fleet, a, b *Node, _ *atomic.Int32) {
-		got := sendAndWait(b, script.NewOwner("k", "me:1").Acquire(lease, 1))
+	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		cfg.Name = "a"
+		a := started(t, cfg)
+		cfg.Name = "b"
+		b := start(t, cfg)
+		owner := script.NewOwner("k", "me:1")
+		got := sendAndWait(b, owner.Acquire(lease, 1))
 		wantErr(t, "acquire", got, script.Unsent, "is the same server as a")
 		if !errors.Is(got.Err, ErrSameServer) {
 			t.Errorf("error: got %v, want ErrSameServer", got.Err)
 		}
 		time.Sleep(time.Minute)
-		want(t, "acquire by the first", sendAndWait(a, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
-		want(t, "acquire by the second", sendAndWait(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent)
+		want(t, "acquire by the first", sendAndWait(a, owner.Acquire(lease, 1)), script.Done)
+		want(t, "acquire by the second", sendAndWait(b, owner.Acquire(lease, 1)), script.Unsent)
+		a.Close()
+		waitUntil(t, lastRetry*3/2, b.isUp)
 	})
 }
 
@@ -67,41 +50,39 @@ func TestAddressesMove(t *testing.T) {
 		{"taken over", [2]int32{2, 0}, [2]bool{false, true}},
 		{"and the other one moved on", [2]int32{3, 0}, [2]bool{true, true}},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
-				fleet := redlocktest.Start(t, 4)
-				fleet.Master(2).Kill()
-				var to [2]atomic.Int32
-				var nodes [2]*Node
-				pools := fleet.Pools()
-				for i := range nodes {
-					to[i].Store(int32(i))
-					cfg.Name, cfg.Pool = fmt.Sprint("m", i), &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-						return pools[to[i].Load()].DialContext(ctx)
-					}}
-					nodes[i] = started(t, cfg)
+		subtest(t, tt.name, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+			fleet := redlocktest.Start(t, 4)
+			fleet.Master(2).Kill()
+			var to [2]atomic.Int32
+			var nodes [2]*Node
+			pools := fleet.Pools()
+			for i := range nodes {
+				to[i].Store(int32(i))
+				cfg.Name, cfg.Pool = fmt.Sprint("m", i), &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+					return pools[to[i].Load()].DialContext(ctx)
+				}}
+				nodes[i] = started(t, cfg)
+			}
+			owner := script.NewOwner("k", id("me:1"))
+			want(t, "acquire", sendAndWait(nodes[0], owner.Acquire(lease, 1)), script.Done)
+			for i := range nodes {
+				to[i].Store(tt.to[i])
+			}
+			fleet.Master(0).KillClients()
+			fleet.Master(1).KillClients()
+			moved := time.Now()
+			for time.Since(moved) < lease {
+				if got := sendAndWait(nodes[1], owner.Acquire(lease, 1)); got.Outcome == script.Done {
+					t.Fatalf("after %v, with a lease of %v: a second vote of one server", time.Since(moved), lease)
 				}
-				owner := script.NewOwner("k", id("me:1"))
-				want(t, "acquire", sendAndWait(nodes[0], owner.Acquire(lease, 1)), script.Done)
-				for i := range nodes {
-					to[i].Store(tt.to[i])
+				time.Sleep(lease / 20)
+			}
+			time.Sleep(clock.Drift(lease) + 2*lastRetry)
+			for i, n := range nodes {
+				if got := n.isUp(); got != tt.wantUp[i] {
+					t.Errorf("m%d: up is %v (%v), want %v", i, got, n.Ready(), tt.wantUp[i])
 				}
-				fleet.Master(0).KillClients()
-				fleet.Master(1).KillClients()
-				moved := time.Now()
-				for time.Since(moved) < lease {
-					if got := sendAndWait(nodes[1], owner.Acquire(lease, 1)); got.Outcome == script.Done {
-						t.Fatalf("after %v, with a lease of %v: a second vote of one server", time.Since(moved), lease)
-					}
-					time.Sleep(lease / 20)
-				}
-				time.Sleep(clock.Drift(lease) + 2*lastRetry)
-				for i, n := range nodes {
-					if got := n.isUp(); got != tt.wantUp[i] {
-						t.Errorf("m%d: up is %v (%v), want %v", i, got, n.Ready(), tt.wantUp[i])
-					}
-				}
-			})
+			}
 		})
 	}
 }
@@ -127,15 +108,6 @@ func TestStrangersAreNotKilled(t *testing.T) {
 		if got := killed.Load(); got > 0 {
 			t.Errorf("CLIENT KILL: got %d, want none", got)
 		}
-	})
-}
-
-// TestSameServerClosed: a closed node leaves the registry.
-func TestSameServerClosed(t *testing.T) {
-	sameServer(t, func(t *testing.T, _ *redlocktest.Fleet, a, b *Node, _ *atomic.Int32) {
-		want(t, "acquire", sendAndWait(b, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Unsent)
-		a.Close()
-		waitUntil(t, lastRetry*3/2, b.isUp)
 	})
 }
 
@@ -207,14 +179,9 @@ func TestCheckVersion(t *testing.T) {
 // versions.
 func TestOldMasterIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-			if words == "INFO server" {
-				return []byte("redis_version:6.0.16\r\nrun_id:abc\r\nuptime_in_seconds:99999\r\n")
-			}
-			return nil
-		}})
+		cfg.Pool = withReply(cfg.Pool, "INFO server", []byte("redis_version:6.0.16\r\nrun_id:abc\r\nuptime_in_seconds:99999\r\n"))
 		n := start(t, cfg)
-		waitUntil(t, time.Second, n.isDown)
+		waitUntil(t, time.Second, n.Down)
 		got := sendAndWait(n, script.NewOwner("k", id("me:r1")).Acquire(lease, 1))
 		wantErr(t, "acquire", got, script.Unsent, "runs Redis 6.0.16, but 6.2 or later is needed")
 		if old, ok := errors.AsType[*VersionError](got.Err); !ok || old.Version != "6.0.16" {

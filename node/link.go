@@ -2,10 +2,7 @@ package node
 
 import (
 	"slices"
-	"sync"
 	"time"
-
-	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
@@ -14,7 +11,7 @@ import (
 // link is one connection. redigo allows one goroutine to write to it while another reads. The
 // master answers in the order of the commands.
 type link struct {
-	wire
+	*wire
 	id           identity
 	began        clock.Instant // since when the process has been a master, as far as it says
 	clientID     int64         // of this connection at the master, 0 if it does not say
@@ -49,33 +46,6 @@ type link struct {
 	err        error         // why the connection is given up
 	broken     chan struct{} // closed when err is set
 	unhook     func() bool   // from the end of the node's context
-}
-
-// wire is a connection that can be broken while it is in use.
-type wire struct {
-	conn     redis.Conn
-	patience time.Duration // with each reply to an exchange
-
-	mu     sync.Mutex // one at a time severs or closes
-	closed bool
-}
-
-// sever breaks the connection, so that nobody is held up by reading from it or writing to it.
-func (w *wire) sever() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !w.closed {
-		sever(w.conn)
-	}
-}
-
-// close gives the connection back to the pool. Nobody may use it afterwards. A sever that comes while
-// the pool says goodbye to the master does not wait for that.
-func (w *wire) close() {
-	w.mu.Lock()
-	w.closed = true
-	w.mu.Unlock()
-	discard(w.conn)
 }
 
 // giveUpLocked gives the connection up, and nothing more is read from it. Node.mu must be held.

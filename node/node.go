@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -36,7 +37,7 @@ type Config struct {
 	// master's clock at least as often. Zero: no holds are short.
 	Lease time.Duration
 
-	// Registry finds the same server under two names. The nodes of one client share it.
+	// Registry finds the same server under two names. The nodes of one client share it. Nil: one of its own.
 	Registry *Registry
 
 	Logger *slog.Logger
@@ -59,8 +60,8 @@ type Node struct {
 	cfg     Config
 	ctx     context.Context // ends when the node closes
 	cancel  context.CancelFunc
-	wake    chan struct{} // tells the writer that there is something to do
-	stopped chan struct{} // closed when keepConnected has returned
+	wake    chan struct{}  // tells the writer that there is something to do
+	running sync.WaitGroup // keepConnected and keepSubscribed
 
 	mu           sync.Mutex
 	state        state
@@ -76,7 +77,7 @@ type Node struct {
 	replicaRun   string             // run id of a process that was a replica when last seen
 	clockCheck   clockCheck         // of the process last connected to
 	subscription *subscription      // nil until Subscribe
-	activity     func() Activity    // of the client, nil until Attend
+	activity     func() Activity    // of the client
 	observer     Observer           // nil until Observe
 	place        int                // of the master among those of the client
 	restarted    bool               // the observer is to be told so once the master is up
@@ -90,18 +91,19 @@ type Node struct {
 
 // New starts to connect to a master, in the background.
 func New(cfg Config) *Node {
+	cfg.Registry = cmp.Or(cfg.Registry, new(Registry))
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &Node{
-		cfg:     cfg,
-		ctx:     ctx,
-		cancel:  cancel,
-		wake:    make(chan struct{}, 1),
-		stopped: make(chan struct{}),
-		reason:  errConnecting,
+		cfg:      cfg,
+		ctx:      ctx,
+		cancel:   cancel,
+		wake:     make(chan struct{}, 1),
+		reason:   errConnecting,
+		activity: func() Activity { return Holding },
 	}
 	n.pace.rested()
 	// Goroutines: one, which Close waits for.
-	go n.keepConnected()
+	n.running.Go(n.keepConnected)
 	return n
 }
 
@@ -177,7 +179,6 @@ func (n *Node) Guard() time.Duration {
 func (n *Node) Close() {
 	n.mu.Lock()
 	n.closing = true
-	sub := n.subscription
 	patience := n.cfg.Timeout
 	switch {
 	case n.link != nil && n.link.silent(clock.Now()) < n.cfg.Timeout:
@@ -189,18 +190,25 @@ func (n *Node) Close() {
 	n.mu.Unlock()
 	n.wakeWriter()
 	deadline := time.AfterFunc(patience, n.cancel)
-	<-n.stopped
+	n.running.Wait()
 	deadline.Stop()
-	n.cancel()
-	if sub != nil {
-		<-sub.stopped
-	}
 	n.cfg.Registry.remove(n)
 }
 
-func (n *Node) wakeWriter() {
+func (n *Node) wakeWriter() { wake(n.wake) }
+
+// wake sends on c, unless nobody has taken what was sent last.
+func wake(c chan<- struct{}) {
 	select {
-	case n.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
+	}
+}
+
+// pause waits for d, or until the node closes.
+func (n *Node) pause(d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-n.ctx.Done():
 	}
 }

@@ -1,7 +1,7 @@
 package node
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -40,7 +40,7 @@ type Facts struct {
 	Settings map[string]string // what CONFIG GET says of the settings that matter
 	Open     bool              // whoever reaches the master needs no password
 	Drops    bool              // the user default, as whom a file is replayed, lacks rights: what it may not is left out
-	Unseen   []Unseen          // what the user may not look at
+	Unseen   []Refusal         // commands by which the user may not look
 
 	Guard    time.Duration // for how long it grants no holds yet
 	Promoted bool          // it was a replica
@@ -49,20 +49,30 @@ type Facts struct {
 	Clock   ClockFacts
 	Scripts []time.Duration // an acquire and a release in one round trip
 
-	Denials []Denial
-	Trials  []Trial
-	Channel error // why there is no second connection that is subscribed
+	Denials []Refusal // as ACL rules have them: "+hset", "~redlock_fence:{orders:*", "&redlock_wake:*"
+	Trials  []Refusal // what clients do with a lock, and failed on the scratch name
+	Channel error     // why there is no second connection that is subscribed
 
-	Slow   []SlowCommand
+	Slow   SlowCommand // the slowest in SLOWLOG
 	Sample Sample
 	Uses   []script.Use // of this master, by clients
 	Shown  int64        // ms by its clock when it told them
 }
 
-// Unseen is something that the user may not look at.
-type Unseen struct {
-	What string // the command
-	Err  error
+// Refusal is something that the user may not do, or the master does not know, or that fails there.
+type Refusal struct {
+	What    string
+	Err     error
+	Without string // of a Denial: what does not work without it; empty: no lock can be had
+}
+
+// ClockFacts are what a master's clock showed, compared with ours.
+type ClockFacts struct {
+	Known  bool
+	Offset time.Duration // how far it is ahead of our wall clock, to within half a round trip
+	Over   time.Duration // for how long the two were compared
+	Gained time.Duration // by how much it ran faster meanwhile, at least
+	Lost   time.Duration // by how much it ran slower meanwhile, at least
 }
 
 // Bounds of a probe that a fast master does not reach.
@@ -84,8 +94,6 @@ const (
 // After the end of ctx it begins nothing more, and returns after [CleanTime] whatever the master does.
 //
 // What it could not delete, since the connection broke, goes by itself within two hours.
-//
-// Goroutines: one, which ends with the call.
 func Probe(ctx context.Context, e Examination) Facts {
 	p := &probe{
 		Examination: e,
@@ -100,35 +108,23 @@ func Probe(ctx context.Context, e Examination) Facts {
 // probe is an examination that is under way.
 type probe struct {
 	Examination
-	client string // that its owners belong to
-	node   *Node  // never connected: it lends what a handshake needs
-	wire   *wire
-	facts  Facts
-	clock  clockWatch
+	client  string // that its owners belong to
+	node    *Node  // never connected: it lends what a handshake needs
+	wire    *wire
+	facts   Facts
+	samples []sample // of the master's clock
 }
 
 // run takes all steps, or those up to the first that fails.
 func (p *probe) run(ctx context.Context) error {
-	conn, err := p.connect(ctx)
+	w, err := p.connect(ctx)
 	if err != nil {
 		return err
 	}
-	p.wire = &wire{conn: conn, patience: p.Patience}
-	defer p.wire.close()
-	done := make(chan struct{})
-	defer close(done)
-	go func() { // a master that answers drop by drop keeps within the Patience for each
-		select {
-		case <-ctx.Done():
-		case <-done:
-			return
-		}
-		select {
-		case <-time.After(CleanTime):
-			p.wire.sever()
-		case <-done:
-		}
-	}()
+	p.wire = w
+	defer w.close()
+	// A master that answers drop by drop keeps within the Patience for each.
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(CleanTime, w.sever) })()
 	for _, step := range []func(context.Context) error{
 		p.identify, p.timeTrips, p.tryEverything, p.lookAround, p.lookAtUses, p.compareClocks,
 	} {
@@ -143,16 +139,22 @@ func (p *probe) run(ctx context.Context) error {
 	return nil
 }
 
-func (p *probe) connect(ctx context.Context) (redis.Conn, error) {
-	conn, err := p.node.borrow(ctx, max(firstPatience, p.Patience))
-	if err != nil {
-		return nil, p.node.withoutName(err)
+func (p *probe) connect(ctx context.Context) (*wire, error) {
+	w, err := p.node.borrow(ctx, max(firstPatience, p.Patience))
+	if err == nil {
+		w.patience = p.Patience
 	}
-	return conn, nil
+	return w, err
 }
 
-// ask sends commands in one flush and returns the replies.
-func (p *probe) ask(commands ...[]any) ([]any, error) { return p.node.exchange(p.wire, commands) }
+// unseen reports whether reply is a refusal, and notes that.
+func (p *probe) unseen(what string, reply any) bool {
+	refusal, refused := reply.(redis.Error)
+	if refused {
+		p.facts.Unseen = append(p.facts.Unseen, Refusal{What: what, Err: refusal})
+	}
+	return refused
+}
 
 // settings are those that locks depend on.
 var settings = []string{
@@ -167,7 +169,7 @@ func (p *probe) identify(context.Context) error {
 		commands = append(commands, []any{"CONFIG", "GET", name})
 	}
 	commands = append(commands, []any{"ACL", "GETUSER", "default"})
-	replies, err := p.ask(commands...)
+	replies, err := p.wire.ask(commands...)
 	if err != nil {
 		return err
 	}
@@ -178,11 +180,9 @@ func (p *probe) identify(context.Context) error {
 	p.facts.Info = fields(replies[1])
 	p.facts.Open, p.facts.Drops = defaultUser(replies[last])
 	if refusal, refused := replies[last].(redis.Error); refused && denied(refusal) {
-		p.facts.Unseen = append(p.facts.Unseen, Unseen{"ACL GETUSER", refusal})
+		p.unseen("ACL GETUSER", refusal)
 	}
-	if refusal, refused := replies[1].(redis.Error); refused {
-		p.facts.Unseen = append(p.facts.Unseen, Unseen{"INFO", refusal})
-	}
+	p.unseen("INFO", replies[1])
 	refusal, refused := replies[0].(redis.Error)
 	refused = refused && !denied(refusal)
 	p.facts.Reached = !refused || len(p.facts.Info) > 0
@@ -205,26 +205,10 @@ func (p *probe) identify(context.Context) error {
 func (p *probe) pairs(replies []any) map[string]string {
 	all := make(map[string]string)
 	for _, reply := range replies {
-		if refusal, refused := reply.(redis.Error); refused {
-			if len(p.facts.Unseen) == 0 {
-				p.facts.Unseen = append(p.facts.Unseen, Unseen{"CONFIG GET", refusal})
-			}
-			continue
-		}
 		if pair, err := redis.Strings(reply, nil); err == nil && len(pair) == 2 {
 			all[pair[0]] = pair[1]
-		}
-	}
-	return all
-}
-
-// fields reads the reply to INFO.
-func fields(reply any) map[string]string {
-	all := make(map[string]string)
-	text, _ := reply.([]byte)
-	for line := range bytes.Lines(text) {
-		if name, value, ok := bytes.Cut(bytes.TrimSpace(line), []byte(":")); ok && !bytes.HasPrefix(name, []byte("#")) {
-			all[string(name)] = string(value)
+		} else if len(p.facts.Unseen) == 0 {
+			p.unseen("CONFIG GET", reply)
 		}
 	}
 	return all
@@ -254,13 +238,13 @@ func defaultUser(reply any) (open, lacks bool) {
 // trip makes one round trip with PING and TIME.
 func (p *probe) trip() (time.Duration, error) {
 	sent := clock.Now()
-	replies, err := p.ask([]any{"PING"}, []any{"TIME"})
+	replies, err := p.wire.ask([]any{"PING"}, []any{"TIME"})
 	if err != nil {
 		return 0, err
 	}
 	read := clock.Now()
 	if told, ok := timeOf(replies[1]); ok {
-		p.clock.add(sample{sent, read, told})
+		p.samples = append(p.samples, sample{sent, read, told})
 	}
 	return read.Sub(sent), nil
 }
@@ -281,4 +265,39 @@ func timed(trip func() (time.Duration, error)) (took []time.Duration, err error)
 		took = append(took, d)
 	}
 	return took, nil
+}
+
+// compareClocks waits until the clocks have run side by side for long enough, and looks at them once
+// more.
+func (p *probe) compareClocks(ctx context.Context) error {
+	defer func() { p.facts.Clock = compare(p.samples) }()
+	if len(p.samples) == 0 {
+		return nil
+	}
+	select {
+	case <-time.After(clock.Until(p.samples[0].sent.Add(watchClock))):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	_, err := p.trip()
+	return err
+}
+
+// compare compares a master's clock with ours over several samples. See [clockCheck] for what is certain.
+func compare(samples []sample) ClockFacts {
+	if len(samples) == 0 {
+		return ClockFacts{}
+	}
+	first, last := samples[0], samples[len(samples)-1]
+	best := slices.MinFunc(samples, func(a, b sample) int { return cmp.Compare(a.read.Sub(a.sent), b.read.Sub(b.sent)) })
+	wall := time.Now().Add(-clock.Since(best.read) - best.read.Sub(best.sent)/2)
+	passed := last.told.Sub(first.told)
+	most, least := last.read.Sub(first.sent), last.sent.Sub(first.read)
+	return ClockFacts{
+		Known:  true,
+		Offset: best.told.Sub(wall),
+		Over:   most,
+		Gained: max(0, passed-most),
+		Lost:   max(0, least-passed),
+	}
 }

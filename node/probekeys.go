@@ -35,53 +35,49 @@ const (
 
 // lookAround looks at the log of slow commands and at some of the keys, if the user may.
 func (p *probe) lookAround(context.Context) error {
-	replies, err := p.ask([]any{"SLOWLOG", "GET", 32})
+	replies, err := p.wire.ask([]any{"SLOWLOG", "GET", 32})
 	if err != nil {
 		return err
 	}
-	if refusal, refused := replies[0].(redis.Error); refused {
-		p.facts.Unseen = append(p.facts.Unseen, Unseen{"SLOWLOG", refusal})
-	}
+	p.unseen("SLOWLOG", replies[0])
 	entries, _ := redis.Values(replies[0], nil)
 	for _, entry := range entries {
-		if e, ok := slowCommand(entry); ok {
-			p.facts.Slow = append(p.facts.Slow, e)
+		if e := slowCommand(entry); e.Took > p.facts.Slow.Took {
+			p.facts.Slow = e
 		}
 	}
 	return p.sampleKeys()
 }
 
 // slowCommand reads an entry of SLOWLOG: number, time, how long it took in µs, words.
-func slowCommand(entry any) (SlowCommand, bool) {
+func slowCommand(entry any) SlowCommand {
 	parts, _ := redis.Values(entry, nil)
 	if len(parts) < 4 {
-		return SlowCommand{}, false
+		return SlowCommand{}
 	}
-	took, err1 := redis.Int64(parts[2], nil)
-	words, err2 := redis.Strings(parts[3], nil)
-	if err1 != nil || err2 != nil || len(words) == 0 {
-		return SlowCommand{}, false
+	took, err := redis.Int64(parts[2], nil)
+	words, _ := redis.Strings(parts[3], nil)
+	if err != nil || len(words) == 0 {
+		return SlowCommand{}
 	}
-	return SlowCommand{Command: strings.ToUpper(words[0]), Took: time.Duration(took) * time.Microsecond}, true
+	return SlowCommand{Command: strings.ToUpper(words[0]), Took: time.Duration(took) * time.Microsecond}
 }
 
 // sampleKeys looks at 2,000 keys or so.
 func (p *probe) sampleKeys() error {
 	cursor, start := uint64(0), clock.Now()
 	for range scanTimes {
-		replies, err := p.ask([]any{"SCAN", cursor, "COUNT", scanCount})
+		replies, err := p.wire.ask([]any{"SCAN", cursor, "COUNT", scanCount})
 		if err != nil {
 			return err
 		}
-		if refusal, refused := replies[0].(redis.Error); refused {
-			p.facts.Unseen = append(p.facts.Unseen, Unseen{"SCAN", refusal})
+		if p.unseen("SCAN", replies[0]) {
 			return nil
 		}
-		keys, next, err := script.Scanned(replies[0])
-		if err != nil {
+		var keys []string
+		if keys, cursor, err = script.Scanned(replies[0]); err != nil {
 			return err
 		}
-		cursor = next
 		if err := p.lookAt(keys); err != nil {
 			return err
 		}
@@ -94,47 +90,35 @@ func (p *probe) sampleKeys() error {
 
 // lookAt sorts keys by what they look like. Values stay here.
 func (p *probe) lookAt(keys []string) error {
-	if len(keys) == 0 {
-		return nil
-	}
 	p.facts.Sample.Scanned += len(keys)
-	var kinds [][]any
+	var kinds, closer [][]any
 	for _, key := range keys {
 		kinds = append(kinds, []any{"TYPE", key})
 	}
-	types, err := p.ask(kinds...)
+	types, err := p.wire.ask(kinds...)
 	if err != nil {
 		return err
 	}
-	var closer [][]any
 	var names []string
 	for i, key := range keys {
-		switch kind, _ := redis.String(types[i], nil); {
+		kind, _ := redis.String(types[i], nil)
+		look := map[string][]any{"string": {"GETRANGE", key, 0, maxToken}, "hash": {"HRANDFIELD", key, 1}}[kind]
+		switch {
 		case script.Reserved(key) != "":
-			if want := script.TypeOf(key); kind != want && kind != "none" {
+			if kind != script.TypeOf(key) && kind != "none" {
 				p.facts.Sample.Wrong = append(p.facts.Sample.Wrong, key)
 			}
-			continue
-		case kind == "string":
-			closer = append(closer, []any{"GETRANGE", key, 0, maxToken})
-		case kind == "hash":
-			closer = append(closer, []any{"HRANDFIELD", key, 1})
-		default:
-			continue
+		case look != nil:
+			closer, names = append(closer, look, []any{"PTTL", key}), append(names, key)
 		}
-		closer = append(closer, []any{"PTTL", key})
-		names = append(names, key)
 	}
-	if len(names) == 0 {
-		return nil
-	}
-	replies, err := p.ask(closer...)
+	replies, err := p.wire.ask(closer...)
 	if err != nil {
 		return err
 	}
 	for i, key := range names {
 		if refusal, refused := replies[2*i].(redis.Error); refused && denied(refusal) {
-			p.facts.Unseen = append(p.facts.Unseen, Unseen{"GETRANGE", refusal})
+			p.unseen("GETRANGE", refusal)
 			return nil
 		}
 		ttl, _ := replies[2*i+1].(int64)
@@ -172,13 +156,11 @@ func looksLikeToken(value string) bool {
 
 // lookAtUses asks how clients use the master.
 func (p *probe) lookAtUses(context.Context) error {
-	replies, err := p.ask(script.LookAtUses().Words(nil, false, false))
+	replies, err := p.wire.ask(script.LookAtUses().Words(nil, false, false))
 	if err != nil {
 		return err
 	}
-	if refusal, refused := replies[0].(redis.Error); refused {
-		p.facts.Unseen = append(p.facts.Unseen, Unseen{"HGETALL redlock_sets", refusal})
-	}
+	p.unseen("HGETALL redlock_sets", replies[0])
 	p.facts.Uses, p.facts.Shown, _ = new(script.Texts).ReadUses(replies[0])
 	return nil
 }

@@ -2,86 +2,67 @@ package node
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/node/script"
 )
-
-// Denial is a command, a key or a channel that the user may not use, or a command that the master does
-// not know.
-type Denial struct {
-	What    string // as an ACL rule has it: "+hset", "~redlock_fence:{orders:*", "&redlock_wake:*"
-	Err     error
-	Without string // what does not work without it; empty: no lock can be had
-}
 
 // AllNames is the What of a Denial of Scratch where no Start was given.
 const AllNames = "~*"
 
-// what does not work without some permissions.
+// What does not work without some rights.
 const (
-	noAge   = "the master's age is unknown, and it grants nothing unless the restart guard is off"
 	noKill  = "a lock that was released during an outage may stay taken until its lease ends"
-	noWaits = "waiters are not told that a lock is theirs, and ask from time to time instead"
 	noNames = "clients do not know each other by name, and sets of masters that overlap are not found"
-	noCheck = "the connection cannot be checked"
 )
 
-// right is a command that clients need, with arguments that do no harm to a scratch key.
+// right is a permission that clients need, and a command that tries it and does no harm to a scratch key.
 type right struct {
 	rule    string
 	words   []any
-	without string
+	without string // what does not work without it; empty: no lock can be had
 }
 
-// rights lists every command that clients and their scripts use. It does not matter what the key holds
-// by then: the permission is checked first. In this order, three of them would have to be refused for
-// anything to be left.
-func rights(key string) []right {
-	const far = "9223372036854775807" // no connection has that number
-	return []right{
-		{"+eval", []any{"EVAL", "return 0", 1, key}, ""},
-		{"+evalsha", []any{"EVALSHA", strings.Repeat("0", 40), 1, key}, ""},
-		{"+set", []any{"SET", key, "1", "PX", scratchLease.Milliseconds()}, ""},
-		{"+exists", []any{"EXISTS", key}, ""},
-		{"+type", []any{"TYPE", key}, ""},
-		{"+pttl", []any{"PTTL", key}, ""},
-		{"+hset", []any{"HSET", key, "f", "1"}, ""},
-		{"+hget", []any{"HGET", key, "f"}, ""},
-		{"+hgetall", []any{"HGETALL", key}, ""},
-		{"+hlen", []any{"HLEN", key}, ""},
-		{"+hrandfield", []any{"HRANDFIELD", key}, ""},
-		{"+hdel", []any{"HDEL", key, "f"}, ""},
-		{"+zadd", []any{"ZADD", key, "1", "m"}, ""},
-		{"+zrange", []any{"ZRANGE", key, "0", "0"}, ""},
-		{"+zrank", []any{"ZRANK", key, "m"}, ""},
-		{"+zscore", []any{"ZSCORE", key, "m"}, ""},
-		{"+zmscore", []any{"ZMSCORE", key, "m"}, ""},
-		{"+zcard", []any{"ZCARD", key}, ""},
-		{"+zcount", []any{"ZCOUNT", key, 0, 1}, ""},
-		{"+zincrby", []any{"ZINCRBY", key, 1, "m"}, ""},
-		{"+zrem", []any{"ZREM", key, "m"}, ""},
-		{"+zpopmin", []any{"ZPOPMIN", key}, ""},
-		{"+get", []any{"GET", key}, ""},
-		{"+mget", []any{"MGET", key}, ""},
-		{"+getdel", []any{"GETDEL", key}, ""},
-		{"+pexpire", []any{"PEXPIRE", key, scratchLease.Milliseconds()}, ""},
-		{"+pexpireat", []any{"PEXPIREAT", key, 1}, ""},
-		{"+del", []any{"DEL", key}, ""},
-		{"+time", []any{"TIME"}, ""},
-		{"+ping", []any{"PING"}, noCheck},
-		{"+info", []any{"INFO", "server"}, noAge},
-		{"+client|id", []any{"CLIENT", "ID"}, noKill},
-		{"+client|kill", []any{"CLIENT", "KILL", "ID", far}, noKill},
-	}
-}
+// scriptCommands are those that scripts use, with arguments for a scratch key. It does not matter what the
+// key holds by then: the permission is checked first. In this order, three of them would have to be refused
+// for anything to be left.
+const scriptCommands = "SET KEY 1 PX 5000, EXISTS KEY, TYPE KEY, PTTL KEY, " +
+	"HSET KEY f 1, HGET KEY f, HGETALL KEY, HLEN KEY, HRANDFIELD KEY, HDEL KEY f, " +
+	"ZADD KEY 1 m, ZRANGE KEY 0 0, ZRANK KEY m, ZSCORE KEY m, ZMSCORE KEY m, ZCARD KEY, ZCOUNT KEY 0 1, " +
+	"ZINCRBY KEY 1 m, ZREM KEY m, ZPOPMIN KEY, GET KEY, MGET KEY, GETDEL KEY, " +
+	"PEXPIRE KEY 5000, PEXPIREAT KEY 1, DEL KEY, TIME"
 
 // rights are the rights to all commands, keys and channels.
 func (p *probe) rights() []right {
-	all := rights(p.Scratch)
+	all := []right{
+		{"+eval", []any{"EVAL", "return 0", 1, p.Scratch}, ""},
+		{"+evalsha", []any{"EVALSHA", strings.Repeat("0", 40), 1, p.Scratch}, ""},
+	}
+	for command := range strings.SplitSeq(scriptCommands, ", ") {
+		var words []any
+		for word := range strings.FieldsSeq(command) {
+			if word == "KEY" {
+				word = p.Scratch
+			}
+			words = append(words, word)
+		}
+		all = append(all, right{"+" + strings.ToLower(words[0].(string)), words, ""})
+	}
+	const far = "9223372036854775807" // no connection has that number
+	all = append(
+		all,
+		right{"+ping", []any{"PING"}, "the connection cannot be checked"},
+		right{"+info", []any{"INFO", "server"}, "the master's age is unknown, and it grants nothing unless the restart guard is off"},
+		right{"+client|id", []any{"CLIENT", "ID"}, noKill},
+		right{"+client|kill", []any{"CLIENT", "KILL", "ID", far}, noKill},
+	)
 	for pattern, key := range script.Families(p.Scratch, p.Start) {
 		all = append(all, right{"~" + pattern, []any{"EVAL", "return 0", 1, key}, ""})
 	}
@@ -100,21 +81,21 @@ func (p *probe) rights() []right {
 // which of them the user may not use.
 func (p *probe) tryRights() error {
 	all := p.rights()
-	commands := make([][]any, len(all))
-	for i, r := range all {
-		commands[i] = r.words
+	var commands [][]any
+	for _, r := range all {
+		commands = append(commands, r.words)
 	}
-	replies, err := p.ask(commands...)
+	replies, err := p.wire.ask(commands...)
 	if err != nil {
 		return err
 	}
 	for i, reply := range replies {
 		refusal, refused := reply.(redis.Error)
 		if refused && refuses(refusal, all[i].rule) {
-			p.facts.Denials = append(p.facts.Denials, Denial{What: all[i].rule, Err: refusal, Without: all[i].without})
+			p.facts.Denials = append(p.facts.Denials, Refusal{all[i].rule, refusal, all[i].without})
 		}
 	}
-	slices.SortFunc(p.facts.Denials, func(a, b Denial) int { return strings.Compare(a.What, b.What) })
+	slices.SortFunc(p.facts.Denials, func(a, b Refusal) int { return strings.Compare(a.What, b.What) })
 	return nil
 }
 
@@ -154,5 +135,182 @@ func (p *probe) clean() {
 	for _, key := range script.Traces(p.Scratch, p.owners()...) {
 		commands = append(commands, []any{"DEL", key}) // each alone: the user may not use all of them
 	}
-	_, _ = p.ask(commands...) // what stays has an expiry
+	_, _ = p.wire.ask(commands...) // what stays has an expiry
+}
+
+const (
+	scratchLease = 5 * time.Second
+	scratchToken = 1 // in the past of any other token
+)
+
+// trial is one command of a trial, and the outcome that it should have.
+type trial struct {
+	what string
+	cmd  *script.Command
+	want script.Outcome
+}
+
+var errNoHold = errors.New("did not find the hold")
+
+// owner returns the n-th owner that the probe makes up.
+func (p *probe) owner(n int) string { return fmt.Sprintf("%s:r%d", p.client, n) }
+
+// owners are all that the probe makes up.
+func (p *probe) owners() (all []string) {
+	for n := range manyOwners {
+		all = append(all, p.owner(n))
+	}
+	return all
+}
+
+const manyOwners = 12
+
+// trials lock the scratch name as clients do: each step finds what those before it left. Where waits is
+// false nobody is subscribed, and so nothing is handed off.
+func (p *probe) trials(waits bool) []trial {
+	name, token := p.Scratch, int64(scratchToken)
+	entry := script.QueueEntry{Round: 1, Since: 1, Lease: scratchLease, Proposal: token}
+	handed, behind := script.Refused, script.Done
+	if waits {
+		handed, behind = script.Done, script.Refused
+	}
+	renew := func(o *script.Owner) *script.Command {
+		return script.Renew(scratchLease, []script.Renewal{{Owner: o, Count: 1, Token: token}})
+	}
+	lock := func(n int) *script.Owner { return script.NewOwner(name, p.owner(n)) }
+	reader := func(n int) *script.Owner { return script.NewReader(name, p.owner(n)) }
+	permit := func(n int) *script.Owner { return script.NewPermit(name, p.owner(n), 1, 0) }
+	return []trial{
+		{"acquire", lock(0).Acquire(scratchLease, token), script.Done},
+		{"wait in the queue", lock(1).AcquireOrRegister(scratchLease, entry), script.Refused},
+		{"enter again", lock(0).Enter(scratchLease, 2), script.Done},
+		{"leave", lock(0).Leave(1), script.Done},
+		{"renew", renew(lock(0)), script.Done},
+		{"raise the token", lock(0).Raise(scratchLease, token+1), script.Done},
+		{"inspect", script.Inspect(name), script.Done},
+		{"hand off", lock(0).Release(token+1, 0), script.Done},
+		{"release", lock(1).Release(token+2, entry.Since), handed},
+
+		{"share", reader(2).Acquire(scratchLease, token), script.Done},
+		{"wait for readers", lock(3).AcquireOrRegister(scratchLease, entry), script.Refused},
+		{"renew a reader", renew(reader(2)), script.Done},
+		{"release a reader", reader(2).Release(token, 0), script.Done},
+		{"read behind a writer", reader(4).AcquireOrRegister(scratchLease, entry), behind},
+		{"release to readers", lock(3).Release(token, entry.Since), handed},
+		{"release a reader", reader(4).Release(token, entry.Since), script.Done},
+
+		{"acquire", lock(5).Acquire(scratchLease, token), script.Done},
+		{"free by force", script.Force(name, token), script.Done},
+		{"heal", renew(lock(6)), script.Done},
+		{"release", lock(6).Release(token, 0), script.Done},
+
+		{"take a permit", permit(7).Acquire(scratchLease, token), script.Done},
+		{"wait for a permit", permit(8).AcquireOrRegister(scratchLease, entry), script.Refused},
+		{"renew a permit", renew(permit(7)), script.Done},
+		{"raise a permit's token", permit(7).Raise(scratchLease, token+1), script.Done},
+		{"inspect permits", script.InspectPermits(name), script.Done},
+		{"hand off a permit", permit(7).Release(token+1, 0), script.Done},
+		{"release a permit", permit(8).Release(token+2, entry.Since), handed},
+		{"take a permit", permit(9).Acquire(scratchLease, token), script.Done},
+		{"free permits by force", script.ForcePermits(name, token), script.Done},
+	}
+}
+
+// tryLocks carries the trials out, and waits for the messages of the hand-offs.
+func (p *probe) tryLocks(ctx context.Context) error {
+	listener, err := p.listen(ctx)
+	if err != nil {
+		p.facts.Channel = normalize(err)
+	} else {
+		defer listener.close()
+		defer context.AfterFunc(ctx, listener.sever)()
+	}
+	all := p.trials(err == nil)
+	var calls [][]any
+	for _, t := range all {
+		calls = append(calls, t.cmd.Words(nil, true, false))
+	}
+	replies, err := p.wire.ask(calls...)
+	if err != nil {
+		return err
+	}
+	for i, t := range all {
+		if why := t.judge(replies[i]); why != nil {
+			p.facts.Trials = append(p.facts.Trials, Refusal{What: t.what, Err: why})
+		}
+	}
+	if listener != nil && len(p.facts.Trials) == 0 {
+		p.facts.Channel = p.hear(listener)
+	}
+	return nil
+}
+
+// judge returns why a reply is not what it should be.
+func (t *trial) judge(reply any) error {
+	a := t.cmd.Decode(reply)
+	switch {
+	case a.Outcome == script.Failed:
+		return a.Err
+	case len(a.Errors) > 0:
+		return a.Errors[0]
+	case a.Outcome != t.want:
+		return fmt.Errorf("was answered %v instead of %v", a.Outcome, t.want)
+	case slices.Contains(a.Renewed, script.Absent) || slices.Contains(a.Renewed, script.Foreign):
+		return errNoHold
+	}
+	return nil
+}
+
+// listen makes a connection that is subscribed to what is handed to the probe's owners.
+func (p *probe) listen(ctx context.Context) (*wire, error) {
+	w, err := p.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	replies, err := w.ask(
+		[]any{"SUBSCRIBE", "redlock_wake:unused"},
+		[]any{"UNSUBSCRIBE", "redlock_wake:unused"},
+		[]any{"SUBSCRIBE", script.HandOffChannel(p.client)},
+		[]any{"SUBSCRIBE", script.FreedChannel(p.Scratch)},
+	)
+	for _, reply := range replies {
+		if refusal, refused := reply.(redis.Error); refused && err == nil {
+			err = refusal
+		}
+	}
+	if err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// hear waits for the message of a hand-off.
+func (p *probe) hear(listener *wire) error {
+	for {
+		reply, err := redis.ReceiveWithTimeout(listener.conn, p.Patience)
+		if err != nil {
+			return fmt.Errorf("no message of a hand-off: %w", normalize(err))
+		}
+		channel, payload, _ := message(reply)
+		if _, ok := script.DecodeHandOff(payload); ok && channel == script.HandOffChannel(p.client) {
+			return nil
+		}
+	}
+}
+
+// timeScripts measures how long an acquire and a release take.
+func (p *probe) timeScripts() (err error) {
+	if len(p.facts.Trials) > 0 {
+		return nil
+	}
+	n := manyOwners - 1
+	o := script.NewOwner(p.Scratch, p.owner(n))
+	acquire, release := o.Acquire(scratchLease, scratchToken).Words(nil, false, false), o.Release(scratchToken, 0).Words(nil, false, false)
+	p.facts.Scripts, err = timed(func() (time.Duration, error) {
+		sent := clock.Now()
+		_, err := p.wire.ask(acquire, release)
+		return clock.Since(sent), err
+	})
+	return err
 }

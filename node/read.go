@@ -3,8 +3,8 @@ package node
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -17,7 +17,7 @@ import (
 func (n *Node) read(l *link) {
 	var due []delivery
 	for {
-		reply, err := receive(l.conn, 0) // timeOutCalls bounds the wait
+		reply, err := receive(l.conn) // timeOutCalls bounds the wait
 		n.mu.Lock()
 		due = n.receiveLocked(l, due[:0], reply, err)
 		dead, finished := l.dead, l.done && l.inFlight.len() == 0
@@ -31,17 +31,6 @@ func (n *Node) read(l *link) {
 			return
 		}
 	}
-}
-
-// receive reads a reply. redigo panics at some that no server sends which is well, and connections of a
-// user's pool pass on all of them.
-func receive(conn redis.Conn, timeout time.Duration) (reply any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errReply, p)
-		}
-	}()
-	return redis.ReceiveWithTimeout(conn, timeout)
 }
 
 // receiveLocked takes in the answer to the oldest call in flight.
@@ -68,7 +57,8 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 	full := l.inFlight.len() >= n.pace.window
 	c := l.inFlight.pop()
 	took := l.lastAnswer.Sub(c.sent)
-	n.measureLocked(l, took)
+	l.answerTime.add(min(took, n.cfg.Timeout)) // nobody waits for longer
+	n.storeRoundTripLocked(l)
 	if l.first {
 		l.first, l.alone = false, took
 	}
@@ -80,7 +70,7 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 	if full || empty && (n.state != up || n.closing) {
 		n.wakeWriter() // the writer waits for this
 	}
-	if isCheck(c.cmd) {
+	if slices.Contains(checks[:], c.cmd) {
 		return n.checkedLocked(l, due, c, reply, refusal)
 	}
 	if refused {
@@ -118,9 +108,8 @@ func (n *Node) checkedLocked(l *link, due []delivery, c *call, reply any, refusa
 	defer n.freeCallLocked(c)
 	n.refusedLocked(l, refusal)
 	switch {
-	case c.cmd == AskTime:
-		due = n.addSampleLocked(due, c.sent, l.lastAnswer, reply)
-		return c.answer(due, script.Answer{Outcome: script.Done})
+	case c.cmd == askTime:
+		return n.addSampleLocked(due, c.sent, l.lastAnswer, reply)
 	case c.cmd == askRole && refusal == "":
 		switch now := identify(reply); {
 		case now.replica():
@@ -162,16 +151,13 @@ func (n *Node) answeredLocked(l *link, due []delivery, c *call, reply any) []del
 // unserved returns a refusal that is the reply, or the answer to a hold in it, and says that the master
 // can serve no lock just now; empty if there is none.
 func unserved(reply any) redis.Error {
-	switch r := reply.(type) {
-	case redis.Error:
-		if cannotServe(r) {
-			return script.Said(r)
-		}
-	case []any:
-		for _, one := range r {
-			if refusal, refused := one.(redis.Error); refused && cannotServe(refusal) {
-				return script.Said(refusal)
-			}
+	all, list := reply.([]any)
+	if !list {
+		all = []any{reply}
+	}
+	for _, one := range all {
+		if refusal, refused := one.(redis.Error); refused && cannotServe(refusal) {
+			return script.Said(refusal)
 		}
 	}
 	return ""
@@ -203,9 +189,6 @@ func (n *Node) resendLocked(l *link, due []delivery, c *call) []delivery {
 	c.withSource = c.resent || !l.loading[used] // one that followed the source once brings it itself
 	c.resent = true
 	if c.withSource {
-		if l.loading == nil {
-			l.loading = make(map[*script.Script]bool)
-		}
 		l.loading[used] = true
 	}
 	l.retries = append(l.retries, c)

@@ -29,7 +29,7 @@ type registered struct {
 // add notes that n leads to the process run, or returns an error when another node does, or votes that
 // it got there may still count.
 func (r *Registry) add(n *Node, run string) error {
-	if r == nil || run == "" {
+	if run == "" {
 		return nil
 	}
 	r.mu.Lock()
@@ -47,9 +47,6 @@ func (r *Registry) add(n *Node, run string) error {
 
 // left notes that the connection of n to the process run has ended.
 func (r *Registry) left(n *Node, run string) {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if lease := n.cfg.MaxLease; r.links[run].node == n && lease > 0 { // else it is not known when its votes end
@@ -59,9 +56,6 @@ func (r *Registry) left(n *Node, run string) {
 
 // remove takes out a node that has closed, with its client.
 func (r *Registry) remove(n *Node) {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.links, func(_ string, l registered) bool { return l.node == n })

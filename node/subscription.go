@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -13,14 +15,97 @@ import (
 	"example.com/redlock/node/script"
 )
 
+// Subscriber is told what a master publishes for this client. Its methods are called from one
+// goroutine for each master, and must not block.
+//
+// Messages may be lost, late or doubled, so each is a hint until it is checked.
+type Subscriber interface {
+	// HandedOff is called when master i handed a lock to an owner of this client.
+	HandedOff(i int, h script.HandOff)
+	// Freed is called when master i may have freed the lock at key without handing it off, so
+	// that it is time to ask for it.
+	Freed(i int, key string)
+	// Wanted is called when master i refused the lock at key to somebody, since this client's owner has it, which
+	// says that its client keeps locks.
+	Wanted(i int, key, owner string)
+	// Subscribed is called when the subscription at master i begins to work, and when it
+	// breaks. What was published in between is lost.
+	Subscribed(i int, on bool)
+}
+
+// subscription is the connection on which a master publishes to this client.
+type subscription struct {
+	n      *Node
+	to     Subscriber
+	i      int
+	client string        // uuid
+	wake   chan struct{} // tells the writer that watched has changed
+
+	heard      atomic.Bool // anything since the last PING
+	unexpected bool        // a message was, and is in the log; of the reader
+
+	mu      sync.Mutex
+	watched map[string]watched // by channel
+}
+
+// watched is a lock that one of Redisson's clients may free and callers here wait for.
+type watched struct {
+	key     string
+	callers int
+}
+
+// Subscribe calls the methods of to, with i, for what the master publishes for client, a uuid,
+// until Close. It uses a connection of its own. It must be called once at most.
+func (n *Node) Subscribe(client string, to Subscriber, i int) {
+	s := &subscription{
+		n: n, to: to, i: i, client: client,
+		wake:    make(chan struct{}, 1),
+		watched: make(map[string]watched),
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closing {
+		return
+	}
+	n.subscription = s
+	// Goroutines: one that connects and writes, and one that reads while there is a connection.
+	// They end when n.ctx does, and Close waits for them.
+	n.running.Go(s.keepSubscribed)
+}
+
+// Watch has Subscriber.Freed called when one of Redisson's clients frees the lock at key, until
+// Unwatch has been called as often. Without Subscribe it does nothing.
+func (n *Node) Watch(key string) { n.addWatch(key, 1) }
+
+// Unwatch undoes one Watch.
+func (n *Node) Unwatch(key string) { n.addWatch(key, -1) }
+
+func (n *Node) addWatch(key string, callers int) {
+	n.mu.Lock()
+	s := n.subscription
+	n.mu.Unlock()
+	if s == nil {
+		return
+	}
+	channel := script.FreedChannel(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := watched{key: key, callers: s.watched[channel].callers + callers}
+	if w.callers > 0 {
+		s.watched[channel] = w
+	} else {
+		delete(s.watched, channel)
+	}
+	wake(s.wake)
+}
+
 // keepSubscribed holds a subscription for as long as the node is open.
 func (s *subscription) keepSubscribed() {
-	defer close(s.stopped)
 	tries, logged := moreAttempts(), ""
 	for s.n.ctx.Err() == nil {
 		l, err := s.n.working()
 		if err != nil || s.n.Down() {
-			s.pause(tries.failed(nil))
+			s.n.pause(tries.failed(nil))
 			continue
 		}
 		worked, err := s.serve(l, tries.patience)
@@ -36,15 +121,7 @@ func (s *subscription) keepSubscribed() {
 			s.n.cfg.Logger.Warn("redlock: no subscription: callers that wait ask the master from time to time",
 				"master", s.n.cfg.Name, "error", err)
 		}
-		s.pause(tries.failed(err))
-	}
-}
-
-// pause waits for d, or until the node closes.
-func (s *subscription) pause(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-s.n.ctx.Done():
+		s.n.pause(tries.failed(err))
 	}
 }
 
@@ -53,14 +130,13 @@ var errOther = errors.New("leads to another server than the connection for comma
 // serve subscribes, and delivers what is published until the connection breaks or l does, that for commands,
 // which is a nil error. worked says whether the master accepted the subscription.
 func (s *subscription) serve(l *link, patience time.Duration) (worked bool, err error) {
-	conn, err := s.n.borrow(s.n.ctx, patience)
+	w, err := s.n.borrow(s.n.ctx, patience)
 	if err != nil {
 		return false, err
 	}
-	w := &wire{conn: conn, patience: patience / 2}
 	defer w.close()
 	defer context.AfterFunc(s.n.ctx, w.sever)() // also while it is written to
-	replies, err := s.n.roundTrips(w, "INFO server", "SUBSCRIBE "+script.HandOffChannel(s.client))
+	replies, err := w.askWords("INFO server", "SUBSCRIBE "+script.HandOffChannel(s.client))
 	if err != nil {
 		return false, normalize(err)
 	}
@@ -77,7 +153,7 @@ func (s *subscription) serve(l *link, patience time.Duration) (worked bool, err 
 	// Goroutines: the reader. It ends when the connection does, and serve waits for it.
 	go func() {
 		defer close(broken)
-		err = s.read(conn, l)
+		err = s.read(w.conn, l)
 	}()
 	s.write(w, l, broken)
 	w.sever()
@@ -149,7 +225,7 @@ func (s *subscription) update(subscribed map[string]bool) (added, removed []any)
 // read delivers what is published until the connection breaks.
 func (s *subscription) read(conn redis.Conn, l *link) error {
 	for {
-		reply, err := receive(conn, 0)
+		reply, err := receive(conn)
 		if err != nil {
 			return err
 		}
@@ -160,8 +236,11 @@ func (s *subscription) read(conn redis.Conn, l *link) error {
 			s.deliver(l, payload)
 		default:
 			// Also when the subscription begins, since a message may have been published before.
-			if key, ok := s.keyOf(channel); ok {
-				s.to.Freed(s.i, key)
+			s.mu.Lock()
+			w, watched := s.watched[channel]
+			s.mu.Unlock()
+			if watched {
+				s.to.Freed(s.i, w.key)
 			}
 		}
 	}
@@ -188,19 +267,11 @@ func (s *subscription) deliver(l *link, payload string) {
 		return
 	}
 	s.n.mu.Lock()
-	counts := s.n.link == l && l.err == nil && !(l.mayBeGuarded && l.guardLeft() > 0) && !s.n.clockCheck.unsteady()
+	counts := s.n.link == l && l.err == nil && l.guardLeft() <= 0 && !s.n.clockCheck.unsteady()
 	s.n.mu.Unlock()
 	if counts {
 		s.to.HandedOff(s.i, h)
 	}
-}
-
-// keyOf returns the watched lock whose channel it is.
-func (s *subscription) keyOf(channel string) (string, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w, ok := s.watched[channel]
-	return w.key, ok
 }
 
 // message takes a message on a subscribed connection apart.

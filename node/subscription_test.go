@@ -18,7 +18,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// recorder is a Subscriber that writes down what it is told, as number 7.
+// recorder is a Subscriber and an Observer that writes down what it is told, as number 7.
 type recorder struct {
 	mu    sync.Mutex
 	lines []string
@@ -42,6 +42,14 @@ func (d *recorder) Freed(i int, key string) { d.write(i, "freed %s", key) }
 func (d *recorder) Subscribed(i int, on bool) { d.write(i, "subscribed %v", on) }
 
 func (d *recorder) Wanted(i int, key, owner string) { d.write(i, "wanted %s of %s", key, owner) }
+
+func (d *recorder) Gained(i int, most time.Duration) { d.write(i, "gained %v", most) }
+
+func (d *recorder) Steady(i int) { d.write(i, "steady") }
+
+func (d *recorder) RanAhead(i int) { d.write(i, "ran ahead") }
+
+func (d *recorder) Restarted(i int) { d.write(i, "restarted") }
 
 // read returns what was written since it was called last.
 func (d *recorder) read() []string {
@@ -90,29 +98,19 @@ func publish(t *testing.T, m *redlocktest.Master, channel, message string) int {
 // The subscription is made again when the connection breaks, to whichever process is there then.
 func TestSubscriptionComesBack(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		fault func(m *redlocktest.Master)
+		name       string
+		fault, end func(*redlocktest.Master)
 	}{
-		{"restart", (*redlocktest.Master).Restart},
-		{"killed for a while", func(m *redlocktest.Master) {
-			m.Kill()
-			time.Sleep(5 * time.Second)
-			m.Restart()
-		}},
-		{"frozen for a while", func(m *redlocktest.Master) {
-			m.Freeze()
-			time.Sleep(5 * time.Second)
-			m.Thaw()
-		}},
-		{"cut off for a while", func(m *redlocktest.Master) {
-			m.Cut()
-			time.Sleep(5 * time.Second)
-			m.Mend()
-		}},
+		{"restart", (*redlocktest.Master).Restart, (*redlocktest.Master).Mend},
+		{"killed for a while", (*redlocktest.Master).Kill, (*redlocktest.Master).Restart},
+		{"frozen for a while", (*redlocktest.Master).Freeze, (*redlocktest.Master).Thaw},
+		{"cut off for a while", (*redlocktest.Master).Cut, (*redlocktest.Master).Mend},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			subscribed(t, func(t *testing.T, m *redlocktest.Master, n *Node, d *recorder) {
 				tt.fault(m)
+				time.Sleep(5 * time.Second)
+				tt.end(m)
 				time.Sleep(3 * time.Second)
 				d.want(t, "afterwards", "subscribed false", "subscribed true")
 				publish(t, m, "redlock_wake:a", "a:r1 1 2 k")
@@ -122,33 +120,23 @@ func TestSubscriptionComesBack(t *testing.T) {
 	}
 }
 
-// A lock that is left to Redisson's clients may be free in a moment.
-func TestSubscriberIsToldOfRedissonsTurn(t *testing.T) {
-	subscribed(t, func(t *testing.T, m *redlocktest.Master, _ *Node, d *recorder) {
-		publish(t, m, "redlock_wake:a", "a:r1 0 0 k")
-		d.want(t, "a poke", "freed k")
-	})
-}
-
 // Whoever may publish may publish anything, as often as they like: the log has it once, and not all.
 func TestUnexpectedMessages(t *testing.T) {
 	for _, message := range []string{"", "0", "a:r1", "b:r1 1 2 k", "a 1 2 k", "a:r1 -1 2 k", "a:r1 1 -2 k", "a:r1 x 2 k", "a:r1 1 2 ", strings.Repeat("x", 1e6)} {
-		t.Run(message[:min(len(message), 10)], func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				var log strings.Builder
-				cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
-				n, d := started(t, cfg), new(recorder)
-				n.Subscribe("a", d, 7)
-				d.read()
-				log.Reset()
-				for range 3 {
-					publish(t, m, "redlock_wake:a", message)
-				}
-				d.want(t, "a message that is none")
-				if strings.Count(log.String(), "unexpected message") != 1 || log.Len() > 500 {
-					t.Errorf("log: got %.600q, want the message once, and no more than its beginning", &log)
-				}
-			})
+		subtest(t, message[:min(len(message), 10)], func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			var log strings.Builder
+			cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+			n, d := started(t, cfg), new(recorder)
+			n.Subscribe("a", d, 7)
+			d.read()
+			log.Reset()
+			for range 3 {
+				publish(t, m, "redlock_wake:a", message)
+			}
+			d.want(t, "a message that is none")
+			if strings.Count(log.String(), "unexpected message") != 1 || log.Len() > 500 {
+				t.Errorf("log: got %.600q, want the message once, and no more than its beginning", &log)
+			}
 		})
 	}
 }
@@ -185,38 +173,27 @@ func TestWatch(t *testing.T) {
 		d.read()
 		unlocked()
 		d.want(t, "watched again", "freed k")
+		publish(t, m, "redlock_wake:a", "a:r1 0 0 k")
+		d.want(t, "a lock that is left to them, and may be free in a moment", "freed k")
 	})
-}
-
-// twoServers returns two masters, and a name that leads to the at-th of them.
-func twoServers(t *testing.T) (fleet *redlocktest.Fleet, at *atomic.Int32, cfg Config) {
-	fleet, at = redlocktest.Start(t, 2), new(atomic.Int32)
-	pool := &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
-		conn, err := fleet.Master(int(at.Load())).Dial(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return redis.NewConn(conn, 0, 0), nil
-	}}
-	return fleet, at, Config{Name: "m", Pool: pool, Timeout: timeout, Logger: quiet}
 }
 
 // A subscription that cannot be made is tried again and again, and logged once.
 func TestNoSubscriptionIsLoggedOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fleet, at, cfg := twoServers(t)
-		var log strings.Builder
-		cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	bubble(t, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		fleet := redlocktest.Start(t, 2)
+		var at atomic.Int32
+		cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+			return fleet.Pools()[at.Load()].DialContext(ctx)
+		}}
+		var log logRecorder
+		cfg.Logger = log.logger()
 		n, d := started(t, cfg), new(recorder)
-		synctest.Wait()
-		log.Reset()
 		at.Store(1)
 		n.Subscribe("a", d, 7)
 		time.Sleep(10 * time.Second)
 		d.want(t, "while the name leads elsewhere")
-		if got := strings.Count(log.String(), "no subscription"); got != 1 {
-			t.Errorf("log tells of it %d times, want once:\n%s", got, &log)
-		}
+		log.want(t, 1, "no subscription")
 		if got := fleet.Master(1).Calls("INFO"); got < 10 || got > 40 {
 			t.Errorf("%d tries in 10s, want one each half second or so", got)
 		}

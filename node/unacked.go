@@ -2,6 +2,7 @@ package node
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -70,22 +71,15 @@ func (u *unackedReleases) takeAll() []unackedRelease {
 	if len(u.byOwner) == 0 {
 		return nil
 	}
-	list := make([]unackedRelease, 0, len(u.byOwner))
-	for _, r := range u.byOwner {
-		list = append(list, r)
-	}
+	list := slices.SortedFunc(maps.Values(u.byOwner), func(a, b unackedRelease) int { return cmp.Compare(a.number, b.number) })
 	u.byOwner = nil // a map never shrinks
-	slices.SortFunc(list, func(a, b unackedRelease) int { return cmp.Compare(a.number, b.number) })
 	return list
 }
 
 // noteInFlight notes whose calls were in flight when the connection broke.
 func (u *unackedReleases) noteInFlight(calls []*call) {
-	u.inFlight = nil
+	u.inFlight = make(map[string]bool)
 	for _, c := range calls {
-		if u.inFlight == nil {
-			u.inFlight = make(map[string]bool)
-		}
 		for owner := range c.cmd.Owners() {
 			u.inFlight[owner] = true
 			if r, ok := u.byOwner[owner]; ok { // it came while the master was silent

@@ -15,8 +15,7 @@ import (
 
 // TestOneUnackedReleaseForEachOwner: the last release says all.
 func TestOneUnackedReleaseForEachOwner(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
 		want(t, "acquire", sendAndWait(n, script.NewOwner("free", "me:2").Acquire(lease, 1)), script.Done)
 		killAndWait(t, m, n)
@@ -25,9 +24,7 @@ func TestOneUnackedReleaseForEachOwner(t *testing.T) {
 			send(n, script.NewOwner("free", "me:2").Leave(1000-i))
 		}
 		send(n, script.NewOwner("free", "me:2").Release(1, 0))
-		if got := n.unackedCount(); got != 2 {
-			t.Errorf("unacknowledged: got %d, want 2, one for each owner", got)
-		}
+		wantEqual(t, "unacknowledged", n.unackedCount(), 2)
 		m.RestartWithData()
 		waitUntil(t, time.Second, n.isUp)
 		wantHolder(t, m, "free", "")
@@ -58,26 +55,21 @@ func TestUnackedReleasesInOrder(t *testing.T) {
 
 // TestUnackedReleasesEndWithTheLease: what was released longer ago than the longest lease has expired.
 func TestUnackedReleasesEndWithTheLease(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		want(t, "acquire", sendAndWait(n, ownerNumber(0).Acquire(lease, 1)), script.Done)
 		killAndWait(t, m, n)
 		const pause = 10 * time.Millisecond
 		for i := range int(3 * lease / pause) {
 			time.Sleep(pause)
-			n.Send(ownerNumber(i).Release(1, 0), noReceiver{}, 0)
+			send(n, ownerNumber(i).Release(1, 0))
 		}
 		// It is looked at from time to time.
-		if got, most := n.unackedCount(), int((lease+clock.Drift(lease)+lastRetry*3/2)/pause)+1; got > most {
-			t.Errorf("unacknowledged after three leases: got %d, want at most %d, those of one", got, most)
-		}
-		if got, least := n.unackedCount(), int((lease+clock.Drift(lease))/pause)-1; got < least {
-			t.Errorf("unacknowledged after three leases: got %d, want at least %d, those of one", got, least)
+		kept := lease + clock.Drift(lease)
+		if got, least, most := n.unackedCount(), int(kept/pause)-1, int((kept+lastRetry*3/2)/pause)+1; got < least || got > most {
+			t.Errorf("unacknowledged after three leases: got %d, want those of one, %d to %d", got, least, most)
 		}
 		time.Sleep(2 * lease)
-		if got := n.unackedCount(); got != 0 {
-			t.Errorf("unacknowledged: got %d, want none", got)
-		}
+		wantEqual(t, "unacknowledged", n.unackedCount(), 0)
 		m.Restart()
 		waitUntil(t, time.Second, n.isUp)
 	})
@@ -96,24 +88,19 @@ func TestReleaseOfWhatMayStillRunIsKept(t *testing.T) {
 		{"renew", script.Renew(lease, []script.Renewal{{Owner: ownerNumber(1), Count: 1, Token: 1}}), 0},
 		{"renew, released late", script.Renew(lease, []script.Renewal{{Owner: ownerNumber(1), Count: 1, Token: 1}}), 2 * lease},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				n := started(t, cfg)
-				want(t, "another", sendAndWait(n, script.NewOwner("another", "me:2").Acquire(lease, 1)), script.Done)
-				m.Freeze()
-				want(t, "in flight", sendAndWait(n, tt.cmd), script.Unknown)
-				waitUntil(t, 5*time.Second, n.isDown)
-				time.Sleep(tt.after)
-				send(n, script.NewOwner("another", "me:2").Release(1, 0))
-				send(n, ownerNumber(1).Release(1, 0))
-				time.Sleep(3 * lease)
-				if got := n.unackedCount(); got != 1 {
-					t.Errorf("unacknowledged after three leases: got %d, want only what was in flight", got)
-				}
-				m.Thaw()
-				waitUntil(t, 2*time.Second, n.isUp)
-				wantHolder(t, m, "k", "")
-			})
+		subtestWithNode(t, tt.name, func(t *testing.T, m *redlocktest.Master, n *Node) {
+			want(t, "another", sendAndWait(n, script.NewOwner("another", "me:2").Acquire(lease, 1)), script.Done)
+			m.Freeze()
+			want(t, "in flight", sendAndWait(n, tt.cmd), script.Unknown)
+			waitUntil(t, 5*time.Second, n.Down)
+			time.Sleep(tt.after)
+			send(n, script.NewOwner("another", "me:2").Release(1, 0))
+			send(n, ownerNumber(1).Release(1, 0))
+			time.Sleep(3 * lease)
+			wantEqual(t, "unacknowledged after three leases", n.unackedCount(), 1)
+			m.Thaw()
+			waitUntil(t, 2*time.Second, n.isUp)
+			wantHolder(t, m, "k", "")
 		})
 	}
 }
@@ -158,7 +145,7 @@ func TestUnackedReleasesDoNotPileUp(t *testing.T) {
 		for i := range 300 {
 			owner := fmt.Sprint("me:", i)
 			if got := sendAndWait(n, script.NewOwner("k", owner).Acquire(lease, 1)); got.Outcome.MayHold() {
-				n.Send(script.NewOwner("k", owner).Release(1, 0), noReceiver{}, 0)
+				send(n, script.NewOwner("k", owner).Release(1, 0))
 			} else {
 				unsent++
 			}
@@ -179,11 +166,10 @@ func TestUnackedReleasesDoNotPileUp(t *testing.T) {
 // TestBatchesAreBounded: no more is in flight at once while releases are sent again,
 // and what waits for it is written in parts.
 func TestBatchesAreBounded(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		n := started(t, cfg)
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		killAndWait(t, m, n)
 		for i := range 5 * maxBatch {
-			n.Send(ownerNumber(i).Release(1, 0), noReceiver{}, 0)
+			send(n, ownerNumber(i).Release(1, 0))
 		}
 		m.Delay(5 * time.Millisecond)
 		m.Restart()
@@ -217,18 +203,15 @@ func TestBatchesAreBounded(t *testing.T) {
 // connected, however much is released meanwhile.
 func TestUpUnderLoad(t *testing.T) {
 	for _, delay := range []time.Duration{0, 2 * time.Millisecond, 10 * time.Millisecond, 100 * time.Millisecond} {
-		t.Run(delay.String(), func(t *testing.T) {
-			bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-				n := started(t, cfg)
-				killAndWait(t, m, n)
-				m.Delay(delay)
-				m.Restart()
-				i := 0
-				waitUntil(t, time.Second+8*delay, func() bool {
-					i++
-					n.Send(ownerNumber(i).Release(1, 0), noReceiver{}, 0)
-					return n.isUp()
-				})
+		subtestWithNode(t, delay.String(), func(t *testing.T, m *redlocktest.Master, n *Node) {
+			killAndWait(t, m, n)
+			m.Delay(delay)
+			m.Restart()
+			i := 0
+			waitUntil(t, time.Second+8*delay, func() bool {
+				i++
+				send(n, ownerNumber(i).Release(1, 0))
+				return n.isUp()
 			})
 		})
 	}

@@ -14,16 +14,6 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// withClockWatched runs f with a node whose log is kept, in a bubble.
-func withClockWatched(t *testing.T, f func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder)) {
-	t.Helper()
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		log := new(logRecorder)
-		cfg.Logger = log.logger()
-		f(t, m, started(t, cfg), log)
-	})
-}
-
 func (n *Node) isUnsteady() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -39,15 +29,6 @@ func wantUnsteady(t *testing.T, name string, got reply, ahead time.Duration) {
 	}
 }
 
-// wantNoVote checks that a renewal that was carried out does not count, because the clock ran ahead.
-func wantNoVote(t *testing.T, name string, got reply, ahead time.Duration) {
-	t.Helper()
-	wantRenewed(t, name, got, script.Errored)
-	if err, ok := errors.AsType[*UnsteadyError](got.Errors[0]); !ok || err.Ahead != ahead {
-		t.Errorf("%s: got %v, want an UnsteadyError of %v", name, got.Errors, ahead)
-	}
-}
-
 // wantRenewed checks what became of the only hold of a renewal.
 func wantRenewed(t *testing.T, name string, got reply, want script.Renewed) {
 	t.Helper()
@@ -59,7 +40,10 @@ func wantRenewed(t *testing.T, name string, got reply, want script.Renewed) {
 // TestClockJumps: where the master says that an owner has a lock, that does not count, from the next
 // sample on until it has recovered. Where it says that somebody else has it, or nobody, it does.
 func TestClockJumps(t *testing.T) {
-	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, log *logRecorder) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		log := new(logRecorder)
+		cfg.Logger = log.logger()
+		n := started(t, cfg)
 		const ahead = 5 * time.Second
 		owner := script.NewOwner("k", id("me:1"))
 		renew := script.Renew(lease, []script.Renewal{{Owner: owner, Count: 1, Token: 1}})
@@ -72,7 +56,11 @@ func TestClockJumps(t *testing.T) {
 
 		wantUnsteady(t, "acquire", sendAndWait(n, owner.Acquire(lease, 1)), ahead)
 		wantUnsteady(t, "queue", sendAndWait(n, owner.AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 1, Lease: lease, Proposal: 1})), ahead)
-		wantNoVote(t, "renew", sendAndWait(n, renew), ahead)
+		renewed := sendAndWait(n, renew)
+		wantRenewed(t, "renew", renewed, script.Errored)
+		if err, ok := errors.AsType[*UnsteadyError](renewed.Errors[0]); !ok || err.Ahead != ahead {
+			t.Errorf("renew: got %v, want an UnsteadyError of %v", renewed.Errors, ahead)
+		}
 		wantUnsteady(t, "enter", sendAndWait(n, owner.Enter(lease, 2)), ahead)
 		wantUnsteady(t, "raise", sendAndWait(n, owner.Raise(lease, 9)), ahead)
 		want(t, "acquire by another", sendAndWait(n, script.NewOwner("k", id("me:2")).Acquire(lease, 1)), script.Refused)
@@ -106,7 +94,7 @@ func TestClockJumps(t *testing.T) {
 
 // TestClockNotTold: a master that once does not tell, since it is busy, still shows what it showed.
 func TestClockNotTold(t *testing.T) {
-	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *logRecorder) {
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		m.Skew(-time.Hour)
 		m.Kill()
 		m.Restart()
@@ -123,7 +111,7 @@ func TestClockNotTold(t *testing.T) {
 // TestUnsteadyMasterHandsNothingOff: a hand-off of an unsteady master is no vote, and it is not
 // asked for one.
 func TestUnsteadyMasterHandsNothingOff(t *testing.T) {
-	withClockWatched(t, func(t *testing.T, m *redlocktest.Master, n *Node, _ *logRecorder) {
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
 		d := new(recorder)
 		n.Subscribe(client("a"), d, 7)
 		d.want(t, "after Subscribe", "subscribed true")
@@ -178,5 +166,41 @@ func TestTime(t *testing.T) {
 				t.Errorf("got %v (%v), which is %v off, want %v at most", got, ok, off, trip/2)
 			}
 		}
+	})
+}
+
+// TestObserver: whatever casts doubt on earlier votes is told once, and before any later answer.
+func TestObserver(t *testing.T) {
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+		o := new(recorder)
+		n.Observe(o, 7)
+		time.Sleep(time.Minute)
+		reconnect(t, m, n)
+		o.want(t, "while all is well, and after a reconnect")
+
+		m.Skew(5 * time.Second)
+		time.Sleep(heartbeat)
+		o.want(t, "after a jump", "ran ahead", "gained 5s")
+		m.Skew(12 * time.Second)
+		time.Sleep(heartbeat)
+		o.want(t, "after another one", "gained 7s")
+		time.Sleep(minRecovery)
+		o.want(t, "when that is over", "steady")
+
+		m.Delay(100 * time.Millisecond)
+		time.Sleep(2 * heartbeat)
+		m.Skew(20 * time.Second)
+		time.Sleep(2 * heartbeat)
+		o.want(t, "after a jump of a far master, with what may have been on the way", "ran ahead", "gained 8.1s")
+		m.Delay(0)
+
+		m.RestartWithData()
+		waitUntil(t, 5*heartbeat, n.isUp)
+		o.want(t, "after a restart", "steady", "restarted")
+		m.Kill()
+		time.Sleep(5 * heartbeat)
+		m.Restart()
+		waitUntil(t, 5*heartbeat, n.isUp)
+		o.want(t, "after an outage", "steady", "restarted")
 	})
 }

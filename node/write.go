@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/node/script"
 )
 
 // write writes what is queued until the connection breaks or the node closes.
@@ -150,7 +151,9 @@ func (n *Node) fillBatchLocked(l *link, batch []*call) []*call {
 	if n.state == up || idle {
 		k := min(len(l.resends), room-len(batch))
 		for _, r := range l.resends[:k] {
-			batch = append(batch, n.resendCallLocked(r))
+			c := n.newCallLocked(r.Command(), nil, 0)
+			c.number = r.number
+			batch = append(batch, c)
 		}
 		l.resends = l.resends[k:]
 	}
@@ -163,15 +166,36 @@ func (n *Node) fillBatchLocked(l *link, batch []*call) []*call {
 	return batch
 }
 
-// resendCallLocked makes the call that sends r again.
-func (n *Node) resendCallLocked(r unackedRelease) *call {
-	c := n.newCallLocked(r.Command(), nil, 0)
-	c.number = r.number
-	return c
-}
-
 // moveCalls moves calls to the end of batch, which may have most.
 func moveCalls(batch, from []*call, most int) (_, rest []*call) {
 	k := min(len(from), most-len(batch))
 	return append(batch, from[:k]...), slices.Delete(from, 0, k)
+}
+
+// Queue is Send of a command that others follow at once: it is not written before Flush is called, so
+// that all are written together.
+func (n *Node) Queue(cmd *script.Command, to Receiver, i int) {
+	n.mu.Lock()
+	c, why := n.acceptLocked(cmd, to, i)
+	if c != nil {
+		n.queue = append(n.queue, c)
+	}
+	n.mu.Unlock()
+	if why != nil {
+		to.Answer(i, script.Answer{Outcome: script.Unsent, Err: why})
+	}
+}
+
+// Flush writes what is queued, or wakes the writer if that may not be done at once.
+func (n *Node) Flush() {
+	n.mu.Lock()
+	if k := len(n.queue); k == 0 || k > maxBatch || n.closing || !n.canWriteDirectlyLocked() {
+		n.mu.Unlock()
+		n.wakeWriter()
+		return
+	}
+	calls := append([]*call(nil), n.queue...)
+	clear(n.queue)
+	n.queue = n.queue[:0]
+	n.writeAndUnlock(calls...)
 }

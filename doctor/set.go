@@ -4,18 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node"
+	"example.com/redlock/node/script"
 )
 
 // sound reports whether a master can grant a lock once its guard has passed, as far as it is known.
 func (e *exam) sound(i int) bool {
 	f := e.facts[i]
-	lacks := func(d node.Denial) bool { return d.Without == "" }
+	lacks := func(d node.Refusal) bool { return d.Without == "" }
 	same := func(o *node.Facts) bool { return o.Info["run_id"] != "" && o.Info["run_id"] == f.Info["run_id"] }
 	return f.Err == nil && len(f.Trials) == 0 &&
 		!slices.ContainsFunc(f.Denials, lacks) &&
@@ -105,7 +108,7 @@ func (e *exam) refusals() {
 }
 
 func (e *exam) reachableOK() string {
-	if len(e.reached()) < len(e.facts) {
+	if len(e.reached) < len(e.facts) {
 		return ""
 	}
 	return fmt.Sprintf("%d of %s answer and let us in", len(e.facts), count(len(e.facts), "master"))
@@ -118,4 +121,118 @@ func middle(d []time.Duration) time.Duration {
 	}
 	sorted := slices.Sorted(slices.Values(d))
 	return sorted[(len(sorted)-1)/2]
+}
+
+const (
+	// published is how old what clients say of their masters may be: they repeat it every 12 to 18 s.
+	published = 20 * time.Second
+
+	// restartedLately is how long after its start a master may still be known by its last run id.
+	restartedLately = 80 * time.Second
+)
+
+// use is how clients use a master.
+type use struct {
+	*script.Use
+	at *node.Facts
+}
+
+// by names a client that uses it so.
+func (u *use) by() string {
+	if u.Record == nil {
+		return "a client without a record"
+	}
+	return u.Record.String()
+}
+
+// uses returns how clients use the masters now. Whoever takes no lock is left out.
+func (e *exam) uses() (list []use) {
+	for _, f := range e.facts {
+		for i := range f.Uses {
+			u := use{&f.Uses[i], f}
+			if f.Shown-u.Last > published.Milliseconds() || u.Refused {
+				continue
+			}
+			for k := range u.Masters {
+				u.Masters[k].Young = e.young(u.Masters[k].Run)
+			}
+			list = append(list, u)
+		}
+	}
+	return list
+}
+
+// young reports whether run is the beginning of the run id of a master that restarted lately.
+func (e *exam) young(run string) bool {
+	for _, f := range e.facts {
+		up, ok := number(f, "uptime_in_seconds")
+		if ok && time.Duration(up)*time.Second < restartedLately && run == script.NewMaster(f.Info["run_id"], "").Run {
+			return true
+		}
+	}
+	return false
+}
+
+// own returns the masters that are examined as the terms of a client. If clients have the same masters as
+// one of several sets, they are that set.
+func (e *exam) own(uses []use) *terms.Terms {
+	own := new(terms.Terms)
+	host, _ := os.Hostname()
+	for _, f := range e.facts {
+		m := script.NewMaster(f.Info["run_id"], "")
+		if len(e.cfg.Masters) > 0 {
+			m.Address = terms.Address(f.Name, host)
+		}
+		m.Young = e.young(m.Run)
+		own.Masters = append(own.Masters, m)
+	}
+	for _, u := range uses {
+		if terms.SameMasters(own, &u.Terms) {
+			own.Part = u.Part
+		}
+	}
+	return own
+}
+
+// otherSets notes clients that use other masters together with some of these.
+func (e *exam) otherSets() {
+	uses := e.uses()
+	own := e.own(uses)
+	for i, u := range uses {
+		if terms.Conflict(own, &u.Terms) == terms.ErrOverlap {
+			e.note(u.at, "other-sets", Error, "find out who has the wrong masters; to change them see docs/operations.md",
+				"%s uses %s: majorities of these and of the masters examined need not meet, so two clients can hold one name at once", u.by(), u.Terms.String())
+		}
+		for _, o := range uses[:i] {
+			if u.at != o.at {
+				continue
+			}
+			switch terms.Conflict(&o.Terms, &u.Terms) {
+			case terms.ErrRoute:
+				e.note(u.at, "other-sets", Error, "find out who has the wrong sets; to change them see docs/cost.md",
+					"%s spreads names over %s, and %s over %s: two clients can hold one name at once, each in another set",
+					o.by(), o.Route(), u.by(), u.Route())
+			case terms.ErrShortGuard:
+				long, short := o, u
+				if u.Lease > o.Lease {
+					long, short = u, o
+				}
+				e.note(u.at, "leases", Error, "raise the restart guard of all clients, and their leases only then; see docs/operations.md",
+					"%s takes leases of %v, and %s has a restart guard of %v: two clients can hold one name at once when masters restart",
+					long.by(), ms(long.Lease), short.by(), ms(short.Guard))
+			}
+		}
+	}
+}
+
+func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+func (e *exam) otherSetsOK() string {
+	switch {
+	case len(e.uses()) > 0:
+		return "no client uses some of these masters with others"
+	case len(e.reached) > 0:
+		return "no client has published which masters it uses"
+	}
+	return ""
 }

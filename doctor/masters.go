@@ -37,7 +37,7 @@ func (e *exam) version(f *node.Facts) {
 
 func (e *exam) versionOK() string {
 	many := map[string]int{}
-	for _, f := range e.reached() {
+	for _, f := range e.reached {
 		if k := kind(f); k != "" {
 			many[k]++
 		}
@@ -62,12 +62,7 @@ func (e *exam) role(f *node.Facts) {
 }
 
 func (e *exam) roleOK() string {
-	for _, f := range e.reached() {
-		if f.Info["role"] == "" {
-			return ""
-		}
-	}
-	if len(e.reached()) == 0 {
+	if slices.ContainsFunc(e.reached, func(f *node.Facts) bool { return f.Info["role"] == "" }) {
 		return ""
 	}
 	return "all that answer are masters"
@@ -83,9 +78,9 @@ func (e *exam) sameServer() {
 		if first := by[run]; first != nil {
 			e.note(f, "same-server", Warning, "name each server once; a server of its own for each master",
 				"is the same server as %s (run id %.8s): it has one vote, not two", first.Name, run)
-			continue
+		} else {
+			by[run] = f
 		}
-		by[run] = f
 	}
 }
 
@@ -132,21 +127,21 @@ func local(bind string) bool {
 }
 
 func (e *exam) replicas(f *node.Facts) {
-	if n, _ := info(f, "connected_slaves"); n > 0 {
+	if n, _ := number(f, "connected_slaves"); n > 0 {
 		e.note(f, "replicas", Note, "never promote one: replace a lost master with an empty one",
 			"has %s attached, which may lack locks that it granted", count(int(n), "replica"))
 	}
 }
 
 func (e *exam) minReplicas(f *node.Facts) {
-	if n, _ := settingNumber(f, "min-replicas-to-write", ""); n > 0 {
+	if n, _ := number(f, "min-replicas-to-write"); n > 0 {
 		e.note(f, "min-replicas", Warning, "CONFIG SET min-replicas-to-write 0: locks need no replicas",
 			"min-replicas-to-write is %d: locks are refused while fewer replicas are connected", n)
 	}
 }
 
 func (e *exam) cluster(f *node.Facts) {
-	if n, _ := info(f, "cluster_enabled"); n > 0 {
+	if n, _ := number(f, "cluster_enabled"); n > 0 {
 		e.note(f, "cluster", Warning, "use plain masters instead of a cluster",
 			"runs in cluster mode, where some names fail and a failover may lose locks")
 	}
@@ -178,4 +173,67 @@ var shows = map[string]string{
 	"SCAN":                 "locks of other libraries",
 	"GETRANGE":             "locks of other libraries",
 	"HGETALL redlock_sets": "which masters clients use",
+}
+
+// full is which share of its memory a master may use before it is said to be nearly full, in percent.
+const full = 90
+
+// limits returns the eviction policy, the limit of the memory and how much is used; 0: no limit.
+func limits(f *node.Facts) (policy string, limit, used int64) {
+	limit, _ = number(f, "maxmemory")
+	used, _ = number(f, "used_memory")
+	return value(f, "maxmemory-policy"), limit, used
+}
+
+func (e *exam) evictionPolicy(f *node.Facts) {
+	const remedy = "CONFIG SET maxmemory-policy noeviction"
+	switch policy, limit, used := limits(f); {
+	case policy == "":
+		e.note(f, "eviction-policy", Note, "permit INFO, or look by hand whether maxmemory-policy is noeviction", "maxmemory-policy could not be seen")
+	case policy == "noeviction":
+	case limit == 0:
+		e.note(f, "eviction-policy", Warning, remedy, "maxmemory-policy is %s, which evicts locks as soon as somebody sets maxmemory", policy)
+	default:
+		e.note(f, "eviction-policy", Error, remedy,
+			"maxmemory-policy is %s, and %d%% of maxmemory (%s) are used: to evict a lock is to unlock it", policy, 100*used/limit, size(limit))
+	}
+}
+
+func (e *exam) evictedKeys(f *node.Facts) {
+	n, _ := number(f, "evicted_keys")
+	if n == 0 {
+		return
+	}
+	severity := Error
+	if policy, _, _ := limits(f); policy == "noeviction" {
+		severity = Warning
+	}
+	e.note(f, "evicted-keys", severity, "give it more memory; keep locks apart from a cache",
+		"evicted %s since it started, with or without locks among them", count(int(n), "key"))
+}
+
+func (e *exam) memory(f *node.Facts) {
+	_, limit, used := limits(f)
+	what := "maxmemory"
+	if limit == 0 {
+		limit, _ = number(f, "total_system_memory")
+		used, _ = number(f, "used_memory_rss")
+		what = "the machine's memory"
+	}
+	if limit > 0 && 100*used/limit >= full {
+		e.note(f, "memory", Warning, "give it more memory, or take out what is no lock",
+			"%d%% of %s (%s) are used: a full master refuses locks (OOM)", 100*used/limit, what, size(limit))
+	}
+}
+
+func (e *exam) memoryOK() string {
+	var most int64
+	for _, f := range e.reached {
+		_, _, used := limits(f)
+		most = max(most, used)
+	}
+	if most == 0 {
+		return ""
+	}
+	return fmt.Sprintf("at most %s used", size(most))
 }

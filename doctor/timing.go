@@ -5,8 +5,78 @@ import (
 	"slices"
 	"time"
 
+	"example.com/redlock/clock"
 	"example.com/redlock/node"
 )
+
+// inStep is how far clocks may be apart: by more, waiters may stand in the wrong order.
+const inStep = time.Second
+
+const slew = "keep the clocks in step with NTP, slewed and not stepped (chrony)"
+
+// clocks are the masters whose clocks are known.
+func (e *exam) clocks() []*node.Facts {
+	return slices.DeleteFunc(slices.Clone(e.facts), func(f *node.Facts) bool { return !f.Clock.Known })
+}
+
+// ahead returns how far a master's clock is ahead of the median of the others.
+func (e *exam) ahead(f *node.Facts) time.Duration {
+	var others []time.Duration
+	for _, o := range e.clocks() {
+		if o != f {
+			others = append(others, o.Clock.Offset)
+		}
+	}
+	if len(others) == 0 {
+		return 0
+	}
+	slices.Sort(others)
+	k := len(others)
+	return f.Clock.Offset - (others[(k-1)/2]+others[k/2])/2
+}
+
+func (e *exam) clockOffset(f *node.Facts) {
+	ahead, side := e.ahead(f), "ahead of"
+	if ahead < 0 {
+		side = "behind"
+	}
+	if f.Clock.Known && ahead.Abs() > inStep {
+		e.note(f, "clock-offset", Warning, slew,
+			"is %s %s the others' median: tokens and the order of waiters go by the median, so no more may be off", about(ahead.Abs()), side)
+	}
+}
+
+func (e *exam) clockOffsetOK() string {
+	var all []time.Duration
+	for _, f := range e.clocks() {
+		all = append(all, f.Clock.Offset)
+	}
+	if len(all) < 2 {
+		return ""
+	}
+	return fmt.Sprintf("all within %s of each other", about(slices.Max(all)-slices.Min(all)))
+}
+
+func (e *exam) clockRate(f *node.Facts) {
+	c := f.Clock
+	switch allowed := clock.Drift(c.Over); {
+	case c.Gained > allowed:
+		e.note(f, "clock-rate", Warning, slew, "gained %s in %s, and leases allow for %s: its votes do not count", about(c.Gained), about(c.Over), about(allowed))
+	case c.Lost > allowed:
+		e.note(f, "clock-rate", Warning, slew, "lost %s in %s: locks of clients that died stay for longer", about(c.Lost), about(c.Over))
+	}
+}
+
+func (e *exam) clockRateOK() string {
+	var over time.Duration
+	for _, f := range e.clocks() {
+		over = max(over, f.Clock.Over)
+	}
+	if over == 0 {
+		return ""
+	}
+	return fmt.Sprintf("all kept pace for %s, within the %s that leases allow for", about(over), about(clock.Drift(over)))
+}
 
 // suggested returns the shortest NodeTimeout and Lease for a master whose round trip usually takes that
 // long, as docs/sizing.md has it.
@@ -70,20 +140,14 @@ func (e *exam) scriptLatencyOK() string {
 }
 
 func (e *exam) slowCommands(f *node.Facts) {
-	var slowest node.SlowCommand
-	for _, s := range f.Slow {
-		if s.Took > slowest.Took {
-			slowest = s
-		}
-	}
-	if slowest.Took >= e.cfg.NodeTimeout/2 {
+	if f.Slow.Took >= e.cfg.NodeTimeout/2 {
 		e.note(f, "slow-commands", Warning, "keep slow commands off this master: it does nothing else meanwhile (SLOWLOG GET names them)",
-			"%s took %s, and NodeTimeout is %s", slowest.Command, about(slowest.Took), about(e.cfg.NodeTimeout))
+			"%s took %s, and NodeTimeout is %s", f.Slow.Command, about(f.Slow.Took), about(e.cfg.NodeTimeout))
 	}
 }
 
 func (e *exam) fork(f *node.Facts) {
-	us, _ := info(f, "latest_fork_usec")
+	us, _ := number(f, "latest_fork_usec")
 	if took := time.Duration(us) * time.Microsecond; took >= e.cfg.NodeTimeout/2 {
 		e.note(f, "fork", Warning, "fewer snapshots and AOF rewrites, or less data beside the locks",
 			"its last fork took %s, in which it answered nobody, and NodeTimeout is %s", about(took), about(e.cfg.NodeTimeout))

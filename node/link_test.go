@@ -1,0 +1,251 @@
+package node
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktest"
+)
+
+// TestAnswersFindTheirCommands: many callers share the connection, and each gets its own answers.
+func TestAnswersFindTheirCommands(t *testing.T) {
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+		var finished sync.WaitGroup
+		for caller := range 40 {
+			key, owner := fmt.Sprint("key", caller), id(fmt.Sprint("owner:", caller))
+			m.HSet(key, owner, "1")
+			finished.Go(func() {
+				var sent []*pending
+				for range 50 {
+					sent = append(sent, send(n, script.Inspect(key)))
+				}
+				for i, p := range sent {
+					<-p.done
+					if got := p.look(); got.Outcome != script.Done || got.Holder != owner {
+						t.Errorf("answer %d of %s: got %v, held by %q, want %q", i, key, got.Outcome, got.Holder, owner)
+						return
+					}
+				}
+			})
+		}
+		finished.Wait()
+		wantEqual(t, "connections", m.Connections(), 1)
+	})
+}
+
+// TestEachCommandHasItsOwnTimeout: a command is answered a timeout after it was sent, also where the
+// one before it was answered late, and whenever the connection is given up.
+func TestEachCommandHasItsOwnTimeout(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var hung atomic.Bool
+		cfg.Pool = withBentConns(cfg.Pool, &bendRules{drop: func(string) bool { return hung.Load() }})
+		n := started(t, cfg)
+		m.Delay(100 * time.Millisecond)
+		first := send(n, script.Inspect("k")) // answered after 200 ms
+		time.Sleep(10 * time.Millisecond)
+		hung.Store(true)
+		second := send(n, script.Inspect("k"))
+		time.Sleep(50 * time.Millisecond)
+		third := send(n, script.Inspect("k"))
+		want(t, "the one that is answered", first.wait(), script.Done)
+		for name, p := range map[string]*pending{"the next": second, "the one after it": third} {
+			got := p.wait()
+			want(t, name, got, script.Unknown)
+			wantEqual(t, name+": answered after", got.after, timeout)
+		}
+		hung.Store(false)
+	})
+}
+
+// Send does not block, however much a master that is frozen leaves unread.
+func TestSendDoesNotBlock(t *testing.T) {
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+		m.Freeze()
+		begin := time.Now()
+		var sent []*pending
+		for i := range 8000 { // of 200 bytes each: more than is buffered in between
+			sent = append(sent, send(n, script.NewOwner("k", fmt.Sprint("me:", i)).Acquire(lease, 1)))
+		}
+		if took := time.Since(begin); took != 0 {
+			t.Errorf("Send blocked for %v", took)
+		}
+		for _, p := range sent {
+			if got := p.wait(); got.Outcome != script.Unknown && got.Outcome != script.Unsent || got.after > 2*timeout {
+				t.Fatalf("answered %v (%v) after %v, want Unknown or Unsent within %v", got.Outcome, got.Err, got.after, 2*timeout)
+			}
+		}
+	})
+}
+
+// A command does not overtake those that are still to be written.
+func TestSendKeepsTheOrder(t *testing.T) {
+	for name, put := range map[string]func(*Node, *call){
+		"queued":           func(n *Node, c *call) { n.queue = append(n.queue, c) },
+		"to be sent again": func(n *Node, c *call) { n.link.retries = append(n.link.retries, c) },
+	} {
+		subtestWithNode(t, name, func(t *testing.T, m *redlocktest.Master, n *Node) {
+			synctest.Wait()
+			n.mu.Lock()
+			put(n, n.newCallLocked(script.NewOwner("k", id("first:1")).Acquire(lease, 1), nil, 0)) // and the writer not told
+			n.mu.Unlock()
+			want(t, "the second", sendAndWait(n, script.NewOwner("k", id("second:1")).Acquire(lease, 1)), script.Refused)
+			wantHolder(t, m, "k", id("first:1"))
+		})
+	}
+}
+
+// An answer to nothing ends the connection: which command the next one is for is anybody's
+// guess.
+func TestAnswerToNothing(t *testing.T) {
+	withNode(t, func(t *testing.T, _ *redlocktest.Master, n *Node) {
+		synctest.Wait() // no ping is under way
+		n.mu.Lock()
+		l := n.link
+		due := n.receiveLocked(l, nil, int64(1), nil)
+		dead, err := l.dead, l.err
+		n.mu.Unlock()
+		if !dead || err == nil || len(due) > 0 {
+			t.Errorf("received: dead %v, error %v, %d deliveries, want true, an error and none", dead, err, len(due))
+		}
+		<-l.broken
+	})
+}
+
+// slowReturn is a connection whose Flush returns a while after the master has the commands, and
+// has answered them: the caller was preempted.
+type slowReturn struct {
+	*bentConn
+	by time.Duration
+}
+
+func (s slowReturn) Flush() error {
+	err := s.bentConn.Flush()
+	time.Sleep(s.by)
+	return err
+}
+
+// What the master has no script for is sent again at once, also if it says so while the caller
+// who wrote the command is still at it.
+func TestResentOnceTheCallerHasWritten(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		const by = 10 * time.Millisecond
+		cfg.Pool = withWrappedConns(withBentConns(cfg.Pool, new(bendRules)), func(c redis.Conn) redis.Conn { return slowReturn{c.(*bentConn), by} })
+		n := started(t, cfg)
+		synctest.Wait()
+		m.FlushScripts()
+		got := sendAndWait(n, script.Inspect("k"))
+		want(t, "inspect", got, script.Done)
+		wantEqual(t, "inspect: answered after", got.after, by)
+	})
+}
+
+// load asks a master for locks and gives them back, more than it can.
+type load struct {
+	n       *Node
+	mu      sync.Mutex
+	sent    []time.Time // of each command
+	by      map[script.Outcome]int
+	slowest time.Duration // answer
+	open    int           // not answered yet
+}
+
+// lock sends an acquire and, unless it is known at once that it had no effect, the release.
+func (l *load) lock(i int) {
+	owner := script.NewOwner(fmt.Sprint("k", i), fmt.Sprint("me:", i))
+	if !l.send(owner.Acquire(lease, 1)) {
+		l.send(owner.Release(1, 0))
+	}
+}
+
+// send sends cmd, and reports whether it was answered Unsent at once.
+func (l *load) send(cmd *script.Command) bool {
+	l.mu.Lock()
+	l.open++
+	l.sent = append(l.sent, time.Now())
+	i, before := len(l.sent)-1, l.by[script.Unsent]
+	l.mu.Unlock()
+	l.n.Send(cmd, l, i)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.by[script.Unsent] > before
+}
+
+func (l *load) Answer(i int, a script.Answer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.open--
+	l.by[a.Outcome]++
+	l.slowest = max(l.slowest, time.Since(l.sent[i]))
+}
+
+// heap returns what is in use.
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestSlowMaster: a master that answers far less than it is asked costs little memory, is used for what
+// it can do, keeps its connection, answers in time, and does not hold up Close.
+func TestSlowMaster(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		each  time.Duration
+		least int   // answers in time
+		most  int64 // connections
+	}{
+		{"1000 calls a second", time.Millisecond, 4_000, 1},
+		{"100 calls a second", 10 * time.Millisecond, 300, 1},
+		{"4 calls a second", 250 * time.Millisecond, 0, 2}, // most of them are checks
+	} {
+		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			var each atomic.Int64
+			var dialed atomic.Int64
+			slow := withBentConns(cfg.Pool, &bendRules{reply: func(string) any {
+				time.Sleep(time.Duration(each.Load()))
+				return nil
+			}})
+			cfg.Pool = withWrappedConns(slow, func(c redis.Conn) redis.Conn {
+				dialed.Add(1)
+				return c
+			})
+			n := started(t, cfg)
+			before := heap()
+			each.Store(int64(tt.each))
+			l := &load{n: n, by: make(map[script.Outcome]int)}
+			const seconds, burst = 5, 100
+			for i := range seconds * 100 {
+				for k := range burst {
+					l.lock(i*burst + k)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			if grown := heap() - before; grown > 20<<20 {
+				t.Errorf("memory after %d s: %d MB more, want 20 at most", seconds, grown>>20)
+			}
+			if took, most := closed(n), time.Duration(tt.most)*timeout+2*tt.each; took > most {
+				t.Errorf("Close: took %v, want %v at most", took, most)
+			}
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if done := l.by[script.Done]; done < tt.least {
+				t.Errorf("answers in time: got %v, want %d done at least", l.by, tt.least)
+			}
+			if most := time.Duration(2*tt.most)*timeout + tt.each; l.open > 0 || l.slowest > most {
+				t.Errorf("answers: the last after %v, and %d not at all; want all within %v", l.slowest, l.open, most)
+			}
+			if got := dialed.Load(); got > tt.most {
+				t.Errorf("connections: got %d, want %d at most", got, tt.most)
+			}
+		})
+	}
+}
