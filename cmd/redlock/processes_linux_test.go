@@ -171,6 +171,22 @@ func TestWatch(t *testing.T) {
 			t.Errorf("this is no JSON: %s", first)
 		}
 	}
+	for _, args := range [][]string{{"list"}, {"clients"}} {
+		fleet, flags := masters(t, 3)
+		fleet.Master(1).Kill()
+		fleet.Master(2).Kill()
+		reason := "no quorum (1 of 3 masters, 2 needed)"
+		i := command(t, append(append(args, "--watch=100ms"), flags...)...).start()
+		eventually(t, "it says twice why it shows nothing", func() bool { return strings.Count(i.stdout.String(), reason) >= 2 })
+		i.signal(unix.SIGTERM)
+		i.wantCode(128 + 15)
+		i = command(t, append(append(args, "--json", "--watch=100ms"), flags...)...).start()
+		eventually(t, "it says twice why there is no line", func() bool { return strings.Count(i.stderr.String(), reason) >= 2 })
+		fleet.Master(1).Restart()
+		eventually(t, "it goes on", func() bool { return strings.Contains(i.stdout.String(), "\n") })
+		i.signal(unix.SIGTERM)
+		i.wantCode(128 + 15)
+	}
 	command(t, line("inspect", flags, "--watch=1ms", "n")...).start().wantCode(exitUsage).wantError("--watch")
 	command(t, line("inspect", flags, "--watch", "")...).start().wantCode(exitUsage)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -91,7 +92,15 @@ func (w watchFlag) run(std streams, from origins, fleet *fleetFlags, title strin
 		if code := codeFor(err); err != nil && (code == exitUsage || code == exitSoftware) {
 			return err // looking again would not help
 		}
-		if err := s.show(time.Now(), out.String()); err != nil {
+		picture := out.String()
+		if cause := errors.Unwrap(err); picture == "" && cause != nil { // too few masters answered
+			if asJSON {
+				fmt.Fprintf(std.err, "redlock: %s\n", plain(cause))
+			} else {
+				picture = plain(cause) + "\n"
+			}
+		}
+		if err := s.show(time.Now(), picture); err != nil {
 			return err
 		}
 		select {
@@ -114,6 +123,7 @@ type pictures struct {
 func (s *pictures) show(now time.Time, picture string) error {
 	rows, width, terminal := size(s.out)
 	switch {
+	case s.lines && picture == "": // no line this time: the reason is on stderr
 	case s.lines:
 		var line bytes.Buffer
 		if err := json.Compact(&line, []byte(picture)); err != nil {
