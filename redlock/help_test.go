@@ -84,31 +84,6 @@ func dialing(dial func(context.Context) (net.Conn, error)) *redis.Pool {
 	}}
 }
 
-// tapped is a connection that sees what is written, before it leaves.
-type tapped struct {
-	net.Conn
-	see func(p []byte)
-}
-
-func (c tapped) Write(p []byte) (int, error) {
-	c.see(p)
-	return c.Conn.Write(p)
-}
-
-// tapping returns a pool for each master, of connections that are tapped with what tap returns for each.
-func tapping(fleet *redlocktest.Fleet, tap func(master int, conn net.Conn) (see func(p []byte))) (pools []*redis.Pool) {
-	for i, m := range fleet.Masters() {
-		pools = append(pools, dialing(func(ctx context.Context) (net.Conn, error) {
-			conn, err := m.Dial(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return tapped{conn, tap(i, conn)}, nil
-		}))
-	}
-	return pools
-}
-
 // warm has every master load the scripts: the first call of each takes two round trips.
 func warm(t *testing.T, c *redlock.Client) {
 	t.Helper()
@@ -192,6 +167,17 @@ func expectNot(t *testing.T, call string, err error, those ...error) {
 		}
 	}
 }
+
+// expectSays wants err to say what.
+func expectSays(t *testing.T, call string, err error, what string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), what) {
+		t.Errorf("%s = %v, want an error that says %q", call, err, what)
+	}
+}
+
+// second returns the error of a call with two results.
+func second[T any](_ T, err error) error { return err }
 
 // expectFree wants no master to have anything of name but fencing counters, and notes of what was forced.
 func expectFree(t *testing.T, fleet *redlocktest.Fleet, name string) {

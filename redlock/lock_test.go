@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,7 +13,10 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// A master that was frozen or cut off costs a caller nothing, however long it lasts.
+// What happens to some masters, or to a caller, costs others nothing.
+
+// A minority that is dead, silent or slow costs nobody time: neither a caller who locks, nor one who is handed
+// the lock, however long it lasts.
 func TestMinorityCostsNoTime(t *testing.T) {
 	for name, fault := range map[string]func(*redlocktest.Master){
 		"frozen":  (*redlocktest.Master).Freeze,
@@ -22,17 +26,30 @@ func TestMinorityCostsNoTime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				const trip = 2 * time.Millisecond
+				d := open(t, fleet, redlock.Config{})
 				warm(t, c)
-				each(fleet, 0, 5, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+				warm(t, d)
+				each(fleet, 0, 5, func(m *redlocktest.Master) { m.Delay(trip / 2) })
+				hold := lock(t, t.Context(), c, "handed over")
+				next := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return d.Lock(ctx, "handed over") })
+				time.Sleep(1037 * time.Millisecond)
 				each(fleet, 0, 2, fault)
+				start := time.Now()
+				go hold.Unlock(t.Context())
+				hold = next.returned(t)
+				if got := time.Since(start); got != trip {
+					t.Errorf("the next holder had the lock after %v, want %v", got, trip)
+				}
 				for range 20 {
 					start := time.Now()
 					unlock(t, lock(t, t.Context(), c, "a"))
-					if got := time.Since(start); got != 4*time.Millisecond {
-						t.Errorf("Lock and Unlock took %v, want two round trips of 2ms", got)
+					if got := time.Since(start); got != 2*trip {
+						t.Errorf("Lock and Unlock took %v, want two round trips of %v", got, trip)
 					}
 					time.Sleep(100 * time.Millisecond)
 				}
+				expectAlive(t, hold)
 			})
 		})
 	}
@@ -68,31 +85,19 @@ func TestDeadMasterIsOwedNothing(t *testing.T) {
 		d := open(t, fleet, redlock.Config{})
 		warm(t, c)
 		warm(t, d)
-		for _, pair := range [][2]*redlock.Client{{c, d}, {d, c}} { // subscriptions work
-			hold := lock(t, t.Context(), pair[0], "warm too")
-			next := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return pair[1].Lock(ctx, "warm too") })
-			unlock(t, hold)
-			unlock(t, next.returned(t))
-		}
-		synctest.Wait()
 		dead := fleet.Master(4)
 		dead.Kill()
 		time.Sleep(settle)
-
 		hold := lock(t, t.Context(), c, "a")
 		next := writer(t, d) // in the masters' queue
 		time.Sleep(time.Millisecond)
 		local := writer(t, c) // in the client's own
-		time.Sleep(2 * renewEvery)
-		unlock(t, hold)
-		hold = next.returned(t)
-		time.Sleep(2 * renewEvery)
-		unlock(t, hold)
-		hold = local.returned(t)
-		if _, err := d.TryLock(t.Context(), "a"); err == nil {
-			t.Error("TryLock takes a lock that is held")
+		for _, w := range []*waiting{next, local} {
+			time.Sleep(2 * renewEvery)
+			unlock(t, hold)
+			hold = w.returned(t)
 		}
-		time.Sleep(2 * renewEvery)
+		expect(t, "TryLock", second(d.TryLock(t.Context(), "a")), redlock.ErrTaken)
 		unlock(t, hold)
 		synctest.Wait()
 
@@ -103,4 +108,106 @@ func TestDeadMasterIsOwedNothing(t *testing.T) {
 			t.Errorf("the dead master was owed %d script calls, want none", n)
 		}
 	})
+}
+
+// Only one of a client's callers asks the masters, however many wait.
+func TestManyCallersCostOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // not beside others, whose goroutines would count
+		fleet := redlocktest.Start(t, 3)
+		c, d := open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})
+		hold := lockFor(t, t.Context(), d, "a", lease)
+
+		const callers, served = 1000, 100
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		goroutines := runtime.NumGoroutine()
+		done := make(chan error, callers)
+		inside := 0
+		for range callers {
+			go func() {
+				done <- c.Do(ctx, "a", func(context.Context) error {
+					if inside++; inside == served { // the race detector checks exclusion here
+						cancel()
+					}
+					return nil
+				})
+			}()
+		}
+		synctest.Wait()
+		if got := runtime.NumGoroutine() - goroutines; got > callers+100 {
+			t.Errorf("%d callers that wait need %d goroutines", callers, got)
+		}
+		if got := fleet.Master(0).Connections(); got > 4 {
+			t.Errorf("a master has %d connections", got)
+		}
+		before := fleet.Master(0).Calls("EVALSHA")
+		time.Sleep(10 * time.Second)
+		// A contender asks after 200 ms, then ever more seldom, and from 0.8 s on every 400 ms.
+		// Each pause is up to 50 ms shorter, so that asks of many names come together.
+		if got := fleet.Master(0).Calls("EVALSHA") - before; got < 25 || got > 30 {
+			t.Errorf("%d callers that wait ran %d scripts in 10s, want 25 to 30", callers, got)
+		}
+		unlock(t, hold)
+		for range callers {
+			if err := <-done; err != nil {
+				expect(t, "Do", err, context.Canceled)
+			}
+		}
+		if inside < served {
+			t.Errorf("%d callers were inside, want %d", inside, served)
+		}
+	})
+}
+
+// Callers whose contexts end leave no entry in a queue, and nothing that goes on, wherever they stand and whoever
+// has the lock.
+func TestGivingUpLeavesNothing(t *testing.T) {
+	const callers = 5
+	for _, holder := range []string{"the client", "another client", "one of Redisson's"} {
+		for who, leave := range map[string][2]int{"the first": {0, 1}, "one in the middle": {2, 3}, "the last": {4, 5}, "all": {0, 5}} {
+			t.Run(holder+" has it/"+who, func(t *testing.T) {
+				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+					d := open(t, fleet, redlock.Config{})
+					release := func() { each(fleet, 0, 3, func(m *redlocktest.Master) { m.Del("a") }) }
+					if client := map[string]*redlock.Client{"the client": c, "another client": d}[holder]; client != nil {
+						hold := lock(t, t.Context(), client, "a")
+						release = func() { unlock(t, hold) }
+					} else {
+						each(fleet, 0, 3, func(m *redlocktest.Master) {
+							m.HSet("a", someone, "1")
+							m.Expire("a", lease)
+						})
+					}
+					expectQueued := func(want int) {
+						t.Helper()
+						synctest.Wait()
+						for _, m := range fleet.Masters() {
+							if got := len(m.ZSet("redlock_wait:{a}")); got != want {
+								t.Errorf("%s: %d wait, want %d", m.Name(), got, want)
+							}
+						}
+					}
+					var all []*waiting
+					for range callers {
+						all = append(all, writer(t, c))
+					}
+					time.Sleep(1037 * time.Millisecond)
+					for _, w := range all[leave[0]:leave[1]] {
+						w.cancel()
+						synctest.Wait()
+					}
+					if holder != "the client" {
+						expectQueued(min(callers-(leave[1]-leave[0]), 1))
+					}
+					for _, w := range all {
+						w.cancel()
+					}
+					expectQueued(0)
+					release()
+					expectFree(t, fleet, "a")
+					expectQuiet(t, fleet)
+				})
+			})
+		}
+	}
 }
