@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -61,30 +60,6 @@ var refusedConfigs = []struct {
 	{"masters in one string", redlock.Config{Masters: []string{"a:1,b:2,c:3"}}},
 }
 
-// What is just enough is accepted.
-func TestConfigAccepts(t *testing.T) {
-	for name, cfg := range map[string]redlock.Config{
-		"the shortest MaxLease":     {MaxLease: lease},
-		"the shortest MaxHold":      {MaxHold: lease},
-		"the shortest RestartGuard": {MaxLease: time.Minute, RestartGuard: time.Minute},
-		"the shortest NodeTimeout":  {NodeTimeout: time.Millisecond},
-		"the longest NodeTimeout":   {NodeTimeout: lease - 1},
-		"the shortest lease":        {Lease: 3 * time.Millisecond},
-		"a lease of broken ms":      {Lease: time.Second + 1, MaxHold: time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				cfg.Pools = redlocktest.Start(t, 1).Pools()
-				c, err := redlock.New(cfg)
-				if err != nil {
-					t.Fatalf("New = %v, want nil", err)
-				}
-				expect(t, "Close", c.Close())
-			})
-		})
-	}
-}
-
 // Two ways to one server are one vote, or a minority could grant a lock. A client that is closed leaves the
 // caller's pools open.
 func TestPools(t *testing.T) {
@@ -111,7 +86,7 @@ func TestPools(t *testing.T) {
 	})
 }
 
-// What a Config says nothing of follows from the rest.
+// What a Config says nothing of follows from the rest, and what is just enough is accepted.
 func TestDefaults(t *testing.T) {
 	const hour, ms = time.Hour, time.Millisecond
 	for _, tt := range []struct {
@@ -120,10 +95,13 @@ func TestDefaults(t *testing.T) {
 	}{
 		{redlock.Config{}, lease, lease, lease, nodeTimeout},
 		{redlock.Config{Lease: time.Second}, time.Second, time.Second, time.Second, 100 * ms},
-		{redlock.Config{Lease: 3*ms + 1}, 3 * ms, 3*ms + 1, 3*ms + 1, ms},
-		{redlock.Config{MaxLease: hour, NodeTimeout: 2 * ms}, lease, hour, hour, 2 * ms},
+		{redlock.Config{Lease: 3 * ms}, 3 * ms, 3 * ms, 3 * ms, ms},
+		{redlock.Config{Lease: time.Second + 1, MaxHold: time.Second}, time.Second, time.Second + 1, time.Second + 1, 100 * ms},
+		{redlock.Config{MaxLease: lease, MaxHold: lease}, lease, lease, lease, nodeTimeout},
+		{redlock.Config{MaxLease: hour, RestartGuard: hour}, lease, hour, hour, nodeTimeout},
 		{redlock.Config{MaxLease: hour, RestartGuard: 2 * hour}, lease, hour, 2 * hour, nodeTimeout},
-		{redlock.Config{RestartGuard: -1}, lease, lease, -1, nodeTimeout},
+		{redlock.Config{RestartGuard: -1, NodeTimeout: ms}, lease, lease, -1, ms},
+		{redlock.Config{NodeTimeout: lease - 1}, lease, lease, lease, lease - 1},
 	} {
 		cfg := tt.cfg
 		cfg.Masters = []string{"m1"}

@@ -77,9 +77,7 @@ func TestContextsEndBeforeTheReleaseIsSent(t *testing.T) {
 		}, redlock.ErrLost},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				fleet := redlocktest.Start(t, 3)
+			masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
 				var s spy
 				c := open(t, fleet, redlock.Config{Pools: s.pools(fleet)})
 				unlock(t, lockFor(t, t.Context(), c, "warm", time.Second))

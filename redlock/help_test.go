@@ -25,7 +25,6 @@ const (
 	lease       = 30 * time.Second
 	validity    = lease - lease/100 - 2*time.Millisecond
 	renewEvery  = lease / 3
-	renewAgain  = lease / 10
 	nodeTimeout = 500 * time.Millisecond
 
 	// settle is enough for a client to notice that a master is back, and to send it
@@ -37,12 +36,14 @@ const (
 // bubbles.
 func bubble(t *testing.T, n int, f func(*testing.T, *redlocktest.Fleet, *redlock.Client)) {
 	t.Helper()
+	masters(t, n, func(t *testing.T, fleet *redlocktest.Fleet) { f(t, fleet, open(t, fleet, redlock.Config{})) })
+}
+
+// masters is bubble without a client.
+func masters(t *testing.T, n int, f func(*testing.T, *redlocktest.Fleet)) {
+	t.Helper()
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		fleet := redlocktest.Start(t, n)
-		c := open(t, fleet, redlock.Config{})
-		f(t, fleet, c)
-	})
+	synctest.Test(t, func(t *testing.T) { f(t, redlocktest.Start(t, n)) })
 }
 
 // open makes a client that is connected, and closed with the test. Where cfg says
@@ -111,13 +112,8 @@ func loadScripts(t *testing.T, fleet *redlocktest.Fleet) {
 	}
 }
 
-// locker is a Client or Sets.
-type locker interface {
-	Lock(context.Context, string) (*redlock.Hold, error)
-}
-
 // lock is Lock of a name that must be free. The Hold does not leak before the test ends.
-func lock(t *testing.T, ctx context.Context, c locker, name string) *redlock.Hold {
+func lock(t *testing.T, ctx context.Context, c user, name string) *redlock.Hold {
 	t.Helper()
 	hold, err := c.Lock(ctx, name)
 	if err != nil {

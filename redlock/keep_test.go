@@ -14,9 +14,7 @@ import (
 // withKeeper runs f on time of its own, with three masters, a client that keeps locks for 10 s and another one.
 func withKeeper(t *testing.T, f func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		fleet := redlocktest.Start(t, 3)
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		keeper, other := open(t, fleet, redlock.Config{Keep: 10 * time.Second}), open(t, fleet, redlock.Config{})
 		warm(t, keeper)
 		warm(t, other)

@@ -2,8 +2,6 @@ package redlock_test
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -50,28 +48,6 @@ func TestMinorityCostsNoTime(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 				}
 				expectAlive(t, hold)
-			})
-		})
-	}
-}
-
-// A deadline at any moment of a try leaves no key, however slow each master is.
-func TestDeadlineLeavesNothing(t *testing.T) {
-	for seed := range uint64(10) {
-		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				r := rand.New(rand.NewPCG(seed, 0))
-				for range 20 {
-					each(fleet, 0, 5, func(m *redlocktest.Master) { m.Delay(time.Duration(r.Int64N(int64(50 * time.Millisecond)))) })
-					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(r.Int64N(int64(100*time.Millisecond))))
-					hold, err := c.Lock(ctx, "a")
-					cancel()
-					if err == nil {
-						unlock(t, hold)
-					}
-					time.Sleep(300 * time.Millisecond)
-					expectFree(t, fleet, "a")
-				}
 			})
 		})
 	}
@@ -157,57 +133,4 @@ func TestManyCallersCostOne(t *testing.T) {
 			t.Errorf("%d callers were inside, want %d", inside, served)
 		}
 	})
-}
-
-// Callers whose contexts end leave no entry in a queue, and nothing that goes on, wherever they stand and whoever
-// has the lock.
-func TestGivingUpLeavesNothing(t *testing.T) {
-	const callers = 5
-	for _, holder := range []string{"the client", "another client", "one of Redisson's"} {
-		for who, leave := range map[string][2]int{"the first": {0, 1}, "one in the middle": {2, 3}, "the last": {4, 5}, "all": {0, 5}} {
-			t.Run(holder+" has it/"+who, func(t *testing.T) {
-				bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-					d := open(t, fleet, redlock.Config{})
-					release := func() { each(fleet, 0, 3, func(m *redlocktest.Master) { m.Del("a") }) }
-					if client := map[string]*redlock.Client{"the client": c, "another client": d}[holder]; client != nil {
-						hold := lock(t, t.Context(), client, "a")
-						release = func() { unlock(t, hold) }
-					} else {
-						each(fleet, 0, 3, func(m *redlocktest.Master) {
-							m.HSet("a", someone, "1")
-							m.Expire("a", lease)
-						})
-					}
-					expectQueued := func(want int) {
-						t.Helper()
-						synctest.Wait()
-						for _, m := range fleet.Masters() {
-							if got := len(m.ZSet("redlock_wait:{a}")); got != want {
-								t.Errorf("%s: %d wait, want %d", m.Name(), got, want)
-							}
-						}
-					}
-					var all []*waiting
-					for range callers {
-						all = append(all, writer(t, c))
-					}
-					time.Sleep(1037 * time.Millisecond)
-					for _, w := range all[leave[0]:leave[1]] {
-						w.cancel()
-						synctest.Wait()
-					}
-					if holder != "the client" {
-						expectQueued(min(callers-(leave[1]-leave[0]), 1))
-					}
-					for _, w := range all {
-						w.cancel()
-					}
-					expectQueued(0)
-					release()
-					expectFree(t, fleet, "a")
-					expectQuiet(t, fleet)
-				})
-			})
-		}
-	}
 }

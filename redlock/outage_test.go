@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"example.com/redlock/redlock"
@@ -13,9 +12,7 @@ import (
 
 // A service waits until its masters would grant, and then gets its first lock at once.
 func TestReady(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		fleet := redlocktest.Start(t, 3)
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		each(fleet, 0, 3, (*redlocktest.Master).Restart)
 		c := open(t, fleet, redlock.Config{RestartGuard: lease})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
