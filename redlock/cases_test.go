@@ -165,17 +165,6 @@ var cases = map[string]func(*testing.T, *setting){
 		expect(t, "a try with two of three dead", err, redlock.ErrNoQuorum)
 		expectNot(t, "a try with two of three dead", err, redlock.ErrTaken)
 	},
-	"is waited for": func(t *testing.T, p *setting) {
-		hold := p.take(t)
-		w := waitFor(t, p.other.wait)
-		rest(5 * time.Second)
-		expectHolds(t, "beside it", []*waiting{w})
-		unlock(t, hold)
-		rest(80 * time.Millisecond)
-		expectHolds(t, "after Unlock", []*waiting{w}, 0)
-		unlock(t, w.hold)
-		p.expectFree(t)
-	},
 	"is handed over in one message": func(t *testing.T, p *setting) {
 		if len(p.fleets) > 1 {
 			return // it takes one for each set
@@ -329,6 +318,7 @@ var cases = map[string]func(*testing.T, *setting){
 	"is unlocked once": func(t *testing.T, p *setting) {
 		hold := p.take(t)
 		unlock(t, hold)
+		over(t, hold.Context())
 		expect(t, "Err", hold.Context().Err(), context.Canceled)
 		expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrNotHeld)
 		expectNot(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)

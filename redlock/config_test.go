@@ -3,13 +3,12 @@ package redlock_test
 import (
 	"context"
 	"crypto/tls"
-	"errors"
+	"fmt"
 	"math"
 	"net"
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -18,7 +17,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// refusedConfigs are those that New refuses. What it says is in testdata/texts.txt.
+// refusedConfigs are those that New refuses: TestTexts sees what it says.
 var refusedConfigs = []struct {
 	name string
 	cfg  redlock.Config
@@ -61,95 +60,9 @@ var refusedConfigs = []struct {
 	{"masters in one string", redlock.Config{Masters: []string{"a:1,b:2,c:3"}}},
 }
 
-func TestConfigRefuses(t *testing.T) {
-	for _, tt := range refusedConfigs {
-		t.Run(tt.name, func(t *testing.T) {
-			if c, err := redlock.New(tt.cfg); err == nil {
-				c.Close()
-				t.Error("New = nil, want an error")
-			}
-		})
-	}
-}
-
-// What is just enough is accepted.
-func TestConfigAccepts(t *testing.T) {
-	for name, cfg := range map[string]redlock.Config{
-		"the shortest MaxLease":     {MaxLease: lease},
-		"the shortest MaxHold":      {MaxHold: lease},
-		"the shortest RestartGuard": {MaxLease: time.Minute, RestartGuard: time.Minute},
-		"the shortest NodeTimeout":  {NodeTimeout: time.Millisecond},
-		"the longest NodeTimeout":   {NodeTimeout: lease - 1},
-		"the shortest lease":        {Lease: 3 * time.Millisecond},
-		"a lease of broken ms":      {Lease: time.Second + 1, MaxHold: time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				cfg.Pools = redlocktest.Start(t, 1).Pools()
-				c, err := redlock.New(cfg)
-				if err != nil {
-					t.Fatalf("New = %v, want nil", err)
-				}
-				expect(t, "Close", c.Close())
-			})
-		})
-	}
-}
-
-func TestConfigErrorsKeepPasswords(t *testing.T) {
-	for _, address := range []string{
-		"redis://:s3cret@a:b",
-		"redis://u:s3cret@a b",
-		"redis://u:s3cret@a,b",
-		"redis://u:s3cret@a:0",
-		"redis://u:s3cret@::1",
-		"redis://u:s3cret@a?password=s3cret",
-		"redis://u:s3cret@",
-		"redis://u:s3cret@[::1",
-		"redis://u:s3cret%zz@a",
-		"http://u:s3cret@a",
-	} {
-		t.Run(address, func(t *testing.T) {
-			c, err := redlock.New(redlock.Config{Masters: []string{address}})
-			if err == nil {
-				c.Close()
-				t.Fatal("New = nil, want an error")
-			}
-			if strings.Contains(err.Error(), "s3cret") {
-				t.Errorf("New = %q: the password is in it", err)
-			}
-		})
-	}
-}
-
-// Over TCP, since only URLs carry passwords. The right one works, and the wrong one is
-// in no error.
-func TestPassword(t *testing.T) {
-	fleet := redlocktest.New(1)
-	defer fleet.Close()
-	fleet.Master(0).Password("right")
-	host := strings.TrimPrefix(fleet.URLs()[0], "redis://")
-
-	for password, want := range map[string]error{"right": nil, "wr0ng": redlock.ErrNoQuorum} {
-		c, err := redlock.New(redlock.Config{Masters: []string{"redis://:" + password + "@" + host}, RestartGuard: -1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = c.TryLock(t.Context(), "a")
-		if !errors.Is(err, want) {
-			t.Errorf("TryLock with password %q = %v, want %v", password, err, want)
-		}
-		if err != nil && (strings.Contains(err.Error(), password) || !strings.Contains(err.Error(), host)) {
-			t.Errorf("TryLock = %q, want the address in it, and no password", err)
-		}
-		if err := c.Close(); err != nil {
-			t.Errorf("Close = %v", err)
-		}
-	}
-}
-
-// Two ways to one server are one vote, or a minority could grant a lock.
-func TestOneServerHasOneVote(t *testing.T) {
+// Two ways to one server are one vote, or a minority could grant a lock. A client that is closed leaves the
+// caller's pools open.
+func TestPools(t *testing.T) {
 	bubble(t, 2, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
 		pools := append(fleet.Pools(), fleet.Pools()[0])
 		c := open(t, fleet, redlock.Config{Pools: pools})
@@ -161,114 +74,96 @@ func TestOneServerHasOneVote(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "is the same server as") {
 			t.Errorf("TryLock = %v, want to be told of the same server", err)
 		}
+
+		expect(t, "Close", c.Close())
+		conn := pools[0].Get()
+		defer conn.Close()
+		_, err = conn.Do("PING")
+		expect(t, "PING by a pool of a client that is closed", err)
+		if n := pools[0].ActiveCount() - pools[0].IdleCount(); n != 1 {
+			t.Errorf("%d connections of the pool are in use, want that of the PING", n)
+		}
 	})
 }
 
+// What a Config says nothing of follows from the rest, and what is just enough is accepted.
 func TestDefaults(t *testing.T) {
-	defaults := func(t *testing.T) (*redlocktest.Fleet, *redlock.Client) {
-		fleet := redlocktest.Start(t, 3)
-		c, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close() })
-		return fleet, c
-	}
-	for name, check := range map[string]func(*testing.T){
-		"Lease is 30s": func(t *testing.T) {
-			_, c := defaults(t)
-			if got := lock(t, t.Context(), c, "a").Remaining(); got != validity {
-				t.Errorf("Remaining = %v, want %v", got, validity)
-			}
-		},
-		"MaxLease is Lease": func(t *testing.T) {
-			_, c := defaults(t)
-			_, err := c.LockFor(t.Context(), "a", lease+time.Millisecond)
-			if err == nil || !strings.Contains(err.Error(), "MaxLease") {
-				t.Errorf("LockFor = %v, want an error of MaxLease", err)
-			}
-		},
-		"NodeTimeout is 500ms": func(t *testing.T) {
-			fleet, c := defaults(t)
-			synctest.Wait()
-			each(fleet, 0, 2, (*redlocktest.Master).Freeze)
-			start := time.Now()
-			_, err := c.TryLock(t.Context(), "a")
-			expect(t, "TryLock", err, redlock.ErrNoQuorum)
-			if got := time.Since(start); got != nodeTimeout {
-				t.Errorf("TryLock took %v, want %v", got, nodeTimeout)
-			}
-		},
-		"RestartGuard is MaxLease": func(t *testing.T) {
-			fleet, c := defaults(t)
-			each(fleet, 0, 3, (*redlocktest.Master).Restart)
-			start := time.Now()
-			lock(t, t.Context(), c, "a")
-			if got := time.Since(start); got < lease || got > lease+lease/100+settle {
-				t.Errorf("masters that restarted granted after %v, want about %v", got, lease)
-			}
-		},
+	const hour, ms = time.Hour, time.Millisecond
+	for _, tt := range []struct {
+		cfg                           redlock.Config
+		lease, longest, guard, answer time.Duration
+	}{
+		{redlock.Config{}, lease, lease, lease, nodeTimeout},
+		{redlock.Config{Lease: time.Second}, time.Second, time.Second, time.Second, 100 * ms},
+		{redlock.Config{Lease: 3 * ms}, 3 * ms, 3 * ms, 3 * ms, ms},
+		{redlock.Config{Lease: time.Second + 1, MaxHold: time.Second}, time.Second, time.Second + 1, time.Second + 1, 100 * ms},
+		{redlock.Config{MaxLease: lease, MaxHold: lease}, lease, lease, lease, nodeTimeout},
+		{redlock.Config{MaxLease: hour, RestartGuard: hour}, lease, hour, hour, nodeTimeout},
+		{redlock.Config{MaxLease: hour, RestartGuard: 2 * hour}, lease, hour, 2 * hour, nodeTimeout},
+		{redlock.Config{RestartGuard: -1, NodeTimeout: ms}, lease, lease, -1, ms},
+		{redlock.Config{NodeTimeout: lease - 1}, lease, lease, lease, lease - 1},
 	} {
-		t.Run(name, func(t *testing.T) { synctest.Test(t, check) })
+		cfg := tt.cfg
+		cfg.Masters = []string{"m1"}
+		got, err := cfg.WithDefaults()
+		if err != nil || got.Lease != tt.lease || got.MaxLease != tt.longest || got.RestartGuard != tt.guard || got.NodeTimeout != tt.answer {
+			t.Errorf("%+v becomes %+v (%v), want Lease %v, MaxLease %v, RestartGuard %v, NodeTimeout %v",
+				cfg, got, err, tt.lease, tt.longest, tt.guard, tt.answer)
+		}
 	}
+}
+
+// A client that says nothing of a restart guard has one.
+func TestGuardByDefault(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+		each(fleet, 0, 3, (*redlocktest.Master).Restart)
+		c, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
+		expect(t, "New", err)
+		t.Cleanup(func() { c.Close() })
+		start := time.Now()
+		unlock(t, lock(t, t.Context(), c, "a"))
+		if took := time.Since(start); took < lease || took > lease+lease/100+settle {
+			t.Errorf("masters that restarted granted after %v, want about %v", took, lease)
+		}
+	})
 }
 
 // Bad arguments are refused at once, and the masters hear nothing of them.
 func TestArgumentsAreChecked(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		ctx := t.Context()
-		long := strings.Repeat("x", 1024)
-		nothing := func(context.Context) error { return nil }
+		ctx, long := t.Context(), strings.Repeat("x", 1024)
 		before := scripts(fleet)
-		for call, err := range map[string]error{
-			"Lock of no name":         second(c.Lock(ctx, "")),
-			"TryLock of no name":      second(c.TryLock(ctx, "")),
-			"LockFor of no name":      second(c.LockFor(ctx, "", time.Second)),
-			"TryLockFor of no name":   second(c.TryLockFor(ctx, "", time.Second)),
-			"Do of no name":           c.Do(ctx, "", nothing),
-			"Inspect of no name":      second(c.Inspect(ctx, "")),
-			"ForceUnlock of no name":  second(c.ForceUnlock(ctx, "")),
-			"Lock of a long name":     second(c.Lock(ctx, long+"x")),
-			"Inspect of a long name":  second(c.Inspect(ctx, long+"x")),
-			"Lock of a counter's key": second(c.Lock(ctx, "redlock_fence:{a}")),
-			"Lock of a queue's key":   second(c.Lock(ctx, "redlock_wait:{a}")),
-			"Lock of a turn's key":    second(c.Lock(ctx, "redlock_turn:{a}")),
-			"Lock of a force's key":   second(c.Lock(ctx, "redlock_forced:{a}")),
-			"Lock of slots' key":      second(c.Lock(ctx, "redlock_slots:{a}")),
-			"Lock of slots' counters": second(c.Lock(ctx, "redlock_slotfence:{a}")),
-			"Lock of slots' queue":    second(c.Lock(ctx, "redlock_slotwait:{a}")),
-			"LockFor under 1ms":       second(c.LockFor(ctx, "a", 999*time.Microsecond)),
-			"LockFor under the drift": second(c.LockFor(ctx, "a", 2*time.Millisecond)),
-			"LockFor of less than 0":  second(c.LockFor(ctx, "a", -time.Second)),
-		} {
-			if err == nil {
-				t.Errorf("%s = nil, want an error", call)
+		bad := map[string]string{"": "the name of a lock is empty", long + "x": "the name of a lock has 1025 bytes, more than 1024"}
+		for _, own := range []string{"fence", "wait", "turn", "forced", "read", "slots", "slotfence", "slotwait", "client"} {
+			bad["redlock_"+own+":{a}"] = fmt.Sprintf("the name of a lock begins with %q", "redlock_"+own+":")
+		}
+		nothing := func(context.Context) error { return nil }
+		for name, why := range bad {
+			for call, err := range map[string]error{
+				"Lock": second(c.Lock(ctx, name)), "TryLock": second(c.TryLock(ctx, name)), "RLock": second(c.RLock(ctx, name)),
+				"LockFor": second(c.LockFor(ctx, name, time.Second)), "Do": c.Do(ctx, name, nothing),
+				"Acquire": second(c.Semaphore(name, 1).Acquire(ctx)), "Semaphore.Do": c.Semaphore(name, 1).Do(ctx, nothing),
+				"Inspect": second(c.Inspect(ctx, name)), "Semaphore.Inspect": second(c.Semaphore(name, 1).Inspect(ctx)),
+				"ForceUnlock": second(c.ForceUnlock(ctx, name)), "ForceRelease": second(c.Semaphore(name, 1).ForceRelease(ctx)),
+			} {
+				expectSays(t, fmt.Sprintf("%s of %.20q", call, name), err, "redlock: "+why)
 			}
 		}
-		const over = "redlock: lease 30.001s is longer than Config.MaxLease 30s"
-		for call, err := range map[string]error{
-			"LockFor":    second(c.LockFor(ctx, "a", lease+time.Millisecond)),
-			"TryLockFor": second(c.TryLockFor(ctx, "a", lease+time.Millisecond)),
-		} {
-			if err == nil || !strings.HasPrefix(err.Error(), over) {
-				t.Errorf("%s = %v, want %q", call, err, over)
-			}
+		for permits, why := range map[int]string{0: "has 0 permits", -1: "has -1 permits", 1001: "has 1001 permits"} {
+			expectSays(t, "Acquire", second(c.Semaphore("a", permits).Acquire(ctx)), why)
+			expectSays(t, "Do", c.Semaphore("a", permits).Do(ctx, nothing), why)
 		}
-		const short = "redlock: lease 1µs is too short"
-		if _, err := c.LockFor(ctx, "a", time.Microsecond); err == nil || !strings.HasPrefix(err.Error(), short) {
-			t.Errorf("LockFor = %v, want %q", err, short)
+		for d, why := range map[time.Duration]string{
+			lease + time.Millisecond: "redlock: lease 30.001s is longer than Config.MaxLease 30s",
+			time.Microsecond:         "redlock: lease 1µs is too short",
+		} {
+			expectSays(t, "LockFor", second(c.LockFor(ctx, "a", d)), why)
 		}
 		if n := scripts(fleet) - before; n != 0 {
 			t.Errorf("the masters ran %d scripts for bad arguments", n)
 		}
-		const own = `redlock: the name of a lock begins with "redlock_fence:"`
-		if _, err := c.Inspect(ctx, "redlock_fence:a"); err == nil || !strings.HasPrefix(err.Error(), own) {
-			t.Errorf("Inspect = %v, want %q", err, own)
-		}
 		unlock(t, lock(t, ctx, c, long))
 		unlock(t, lock(t, ctx, c, "my:redlock_fence:{a}"))
+		unlock(t, acquire(t, c.Semaphore("a", 1000)))
 	})
 }
-
-// second returns the error of a call with two results.
-func second[T any](_ T, err error) error { return err }

@@ -9,30 +9,49 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
+
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
 
-// A spy sees what a client writes, before it leaves.
+// spy sees what a client writes, before it leaves.
 type spy struct {
 	mu    sync.Mutex
 	check func(p []byte) // nil: nothing is checked
 }
 
-// see is what a connection does for it.
-func (s *spy) see(p []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.check != nil {
-		s.check(p)
+// spied is a connection that a spy sees.
+type spied struct {
+	net.Conn
+	*spy
+}
+
+func (c spied) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.check != nil {
+		c.check(p)
 	}
+	return c.Conn.Write(p)
 }
 
 func (s *spy) watch(check func(p []byte)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.check = check
+}
+
+// pools returns a pool for each master, of connections that s sees.
+func (s *spy) pools(fleet *redlocktest.Fleet) (pools []*redis.Pool) {
+	for _, m := range fleet.Masters() {
+		pools = append(pools, dialing(func(ctx context.Context) (net.Conn, error) {
+			conn, err := m.Dial(ctx)
+			return spied{conn, s}, err
+		}))
+	}
+	return pools
 }
 
 // The contexts of a hold have ended when its release leaves, however it comes to an end: from then
@@ -58,12 +77,9 @@ func TestContextsEndBeforeTheReleaseIsSent(t *testing.T) {
 		}, redlock.ErrLost},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				fleet := redlocktest.Start(t, 3)
+			masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
 				var s spy
-				pools := tapping(fleet, func(int, net.Conn) func([]byte) { return s.see })
-				c := open(t, fleet, redlock.Config{Pools: pools})
+				c := open(t, fleet, redlock.Config{Pools: s.pools(fleet)})
 				unlock(t, lockFor(t, t.Context(), c, "warm", time.Second))
 				outer := lockFor(t, t.Context(), c, "a", 10*time.Second)
 				inner := lockFor(t, outer.Context(), c, "a", 10*time.Second)
@@ -108,10 +124,7 @@ func TestErrDoesNotWaitForTheTimer(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			fleet := redlocktest.Start(t, 1)
 			c := open(t, fleet, redlock.Config{})
-			hold, err := c.LockFor(t.Context(), "a", time.Second)
-			if err != nil {
-				t.Fatalf("LockFor = %v", err)
-			}
+			hold := lockFor(t, t.Context(), c, "a", time.Second)
 			time.Sleep(hold.Remaining())
 			if hold.Context().Err() == nil {
 				t.Fatal("Err is nil at the end of validity")

@@ -173,21 +173,6 @@ func ExampleSemaphore_Inspect() {
 	// true <nil>
 }
 
-// Do gives its permit back, even after a panic.
-func ExampleSemaphore_Do() {
-	client, done := exampleClient()
-	defer done()
-
-	err := client.Semaphore("gpu", 4).Do(context.Background(), func(ctx context.Context) error {
-		fmt.Println("training, with a token for the slot:", redlock.Token(ctx) > 0)
-		return nil
-	})
-	fmt.Println(err)
-	// Output:
-	// training, with a token for the slot: true
-	// <nil>
-}
-
 // WithDefaults shows what New makes of a Config, and refuses what New would refuse.
 func ExampleConfig_WithDefaults() {
 	config, err := redlock.Config{Masters: []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}}.WithDefaults()

@@ -25,7 +25,6 @@ const (
 	lease       = 30 * time.Second
 	validity    = lease - lease/100 - 2*time.Millisecond
 	renewEvery  = lease / 3
-	renewAgain  = lease / 10
 	nodeTimeout = 500 * time.Millisecond
 
 	// settle is enough for a client to notice that a master is back, and to send it
@@ -37,12 +36,14 @@ const (
 // bubbles.
 func bubble(t *testing.T, n int, f func(*testing.T, *redlocktest.Fleet, *redlock.Client)) {
 	t.Helper()
+	masters(t, n, func(t *testing.T, fleet *redlocktest.Fleet) { f(t, fleet, open(t, fleet, redlock.Config{})) })
+}
+
+// masters is bubble without a client.
+func masters(t *testing.T, n int, f func(*testing.T, *redlocktest.Fleet)) {
+	t.Helper()
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		fleet := redlocktest.Start(t, n)
-		c := open(t, fleet, redlock.Config{})
-		f(t, fleet, c)
-	})
+	synctest.Test(t, func(t *testing.T) { f(t, redlocktest.Start(t, n)) })
 }
 
 // open makes a client that is connected, and closed with the test. Where cfg says
@@ -84,31 +85,6 @@ func dialing(dial func(context.Context) (net.Conn, error)) *redis.Pool {
 	}}
 }
 
-// tapped is a connection that sees what is written, before it leaves.
-type tapped struct {
-	net.Conn
-	see func(p []byte)
-}
-
-func (c tapped) Write(p []byte) (int, error) {
-	c.see(p)
-	return c.Conn.Write(p)
-}
-
-// tapping returns a pool for each master, of connections that are tapped with what tap returns for each.
-func tapping(fleet *redlocktest.Fleet, tap func(master int, conn net.Conn) (see func(p []byte))) (pools []*redis.Pool) {
-	for i, m := range fleet.Masters() {
-		pools = append(pools, dialing(func(ctx context.Context) (net.Conn, error) {
-			conn, err := m.Dial(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return tapped{conn, tap(i, conn)}, nil
-		}))
-	}
-	return pools
-}
-
 // warm has every master load the scripts: the first call of each takes two round trips.
 func warm(t *testing.T, c *redlock.Client) {
 	t.Helper()
@@ -136,13 +112,8 @@ func loadScripts(t *testing.T, fleet *redlocktest.Fleet) {
 	}
 }
 
-// locker is a Client or Sets.
-type locker interface {
-	Lock(context.Context, string) (*redlock.Hold, error)
-}
-
 // lock is Lock of a name that must be free. The Hold does not leak before the test ends.
-func lock(t *testing.T, ctx context.Context, c locker, name string) *redlock.Hold {
+func lock(t *testing.T, ctx context.Context, c user, name string) *redlock.Hold {
 	t.Helper()
 	hold, err := c.Lock(ctx, name)
 	if err != nil {
@@ -192,6 +163,17 @@ func expectNot(t *testing.T, call string, err error, those ...error) {
 		}
 	}
 }
+
+// expectSays wants err to say what.
+func expectSays(t *testing.T, call string, err error, what string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), what) {
+		t.Errorf("%s = %v, want an error that says %q", call, err, what)
+	}
+}
+
+// second returns the error of a call with two results.
+func second[T any](_ T, err error) error { return err }
 
 // expectFree wants no master to have anything of name but fencing counters, and notes of what was forced.
 func expectFree(t *testing.T, fleet *redlocktest.Fleet, name string) {

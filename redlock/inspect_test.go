@@ -2,8 +2,9 @@ package redlock_test
 
 import (
 	"context"
+	"fmt"
 	"math"
-	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,39 +24,34 @@ func inspect(t *testing.T, c *redlock.Client, name string) redlock.Inspection {
 
 func TestInspectTells(t *testing.T) {
 	const never = time.Duration(math.MaxInt64)
-	foreign := func(m *redlocktest.Master, owner string, left time.Duration) {
-		m.HSet("a", owner, "3")
-		if left > 0 {
-			m.Expire("a", left)
-		}
+	type has struct {
+		from, to int // masters
+		owner    string
+		left     time.Duration // 0: it never expires
 	}
 	for name, tt := range map[string]struct {
-		begin  func(*redlocktest.Fleet)
+		has    []has
 		held   bool
 		holder string
 		left   time.Duration
 	}{
-		"free": {func(*redlocktest.Fleet) {}, false, "", 0},
-		"held": {func(f *redlocktest.Fleet) {
-			each(f, 0, 5, func(m *redlocktest.Master) { foreign(m, someone, time.Minute) })
-		}, true, someone, time.Minute},
-		"held by a majority": {func(f *redlocktest.Fleet) {
-			each(f, 0, 3, func(m *redlocktest.Master) { foreign(m, someone, time.Minute) })
-		}, true, someone, time.Minute},
-		"held by a minority": {func(f *redlocktest.Fleet) {
-			each(f, 0, 2, func(m *redlocktest.Master) { foreign(m, someone, time.Minute) })
-		}, false, "", 0},
-		"split": {func(f *redlocktest.Fleet) {
-			each(f, 0, 2, func(m *redlocktest.Master) { foreign(m, someone, time.Minute) })
-			each(f, 2, 4, func(m *redlocktest.Master) { foreign(m, another, time.Hour) })
-		}, false, "", time.Minute},
-		"held without expiry": {func(f *redlocktest.Fleet) {
-			each(f, 0, 3, func(m *redlocktest.Master) { foreign(m, someone, 0) })
-		}, true, someone, never},
+		"free":                {nil, false, "", 0},
+		"held":                {[]has{{0, 5, someone, time.Minute}}, true, someone, time.Minute},
+		"held by a majority":  {[]has{{0, 3, someone, time.Minute}}, true, someone, time.Minute},
+		"held by a minority":  {[]has{{0, 2, someone, time.Minute}}, false, "", 0},
+		"split":               {[]has{{0, 2, someone, time.Minute}, {2, 4, another, time.Hour}}, false, "", time.Minute},
+		"held without expiry": {[]has{{0, 3, someone, 0}}, true, someone, never},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				tt.begin(fleet)
+				for _, h := range tt.has {
+					each(fleet, h.from, h.to, func(m *redlocktest.Master) {
+						m.HSet("a", h.owner, "3")
+						if h.left > 0 {
+							m.Expire("a", h.left)
+						}
+					})
+				}
 				in := inspect(t, c, "a")
 				if in.Name != "a" || in.Held != tt.held || in.Holder != tt.holder || in.Left != tt.left {
 					t.Errorf("Inspect = %q held=%v holder=%q left=%v, want held=%v holder=%q left=%v",
@@ -63,11 +59,8 @@ func TestInspectTells(t *testing.T) {
 				}
 				for i, m := range in.Masters {
 					want := fleet.Master(i).Holder("a")
-					if m.Holder != want || (want != "") != (m.Count == 3) || (want != "") != (m.Left > 0) {
-						t.Errorf("Masters[%d] = %+v, want holder %q", i, m, want)
-					}
-					if m.Err != nil || m.Guard != 0 || m.Token != 0 {
-						t.Errorf("Masters[%d] = %+v, want no error, guard or token", i, m)
+					if m.Holder != want || (want != "") != (m.Count == 3) || (want != "") != (m.Left > 0) || m.Err != nil || m.Guard != 0 || m.Token != 0 {
+						t.Errorf("Masters[%d] = %+v, want holder %q, and no error, guard or token", i, m, want)
 					}
 				}
 			})
@@ -95,6 +88,7 @@ func TestInspectNamesMastersThatSayNothing(t *testing.T) {
 		if in.Held || in.Masters[2].Holder == "" {
 			t.Errorf("Inspect = %+v, want it not held for sure, and what the third master says", in)
 		}
+		expect(t, "Inspect of a semaphore", second(c.Semaphore("s", 1).Inspect(t.Context())), redlock.ErrNoQuorum)
 		expect(t, "Close", c.Close(), redlock.ErrNoQuorum)
 		_, err = c.Inspect(t.Context(), "a")
 		expect(t, "Inspect of a closed client", err, redlock.ErrClosed)
@@ -106,16 +100,10 @@ func TestInspectShowsTheGuard(t *testing.T) {
 		c := open(t, fleet, redlock.Config{RestartGuard: time.Minute})
 		fleet.Master(1).Restart()
 		time.Sleep(10 * time.Second)
-		in := inspect(t, c, "a")
-		for i, m := range in.Masters {
+		for i, m := range inspect(t, c, "a").Masters {
 			if guarded := i == 1; (m.Guard > 0) != guarded || m.Guard > time.Minute {
 				t.Errorf("Masters[%d].Guard = %v, want one only of the master that restarted", i, m.Guard)
 			}
-		}
-		lock(t, t.Context(), c, "a")
-		synctest.Wait()
-		if got := fleet.Master(1).Holder("a"); got != "" {
-			t.Errorf("the guarded master has granted to %q", got)
 		}
 		time.Sleep(time.Minute)
 		if got := inspect(t, c, "a").Masters[1].Guard; got != 0 {
@@ -124,100 +112,75 @@ func TestInspectShowsTheGuard(t *testing.T) {
 	})
 }
 
-// Inspect tells who reads, until when, and who waits for what.
-func TestInspectOfReaders(t *testing.T) {
+// Inspect tells who has a name, reads it or waits for it, and for how long: by the names of their clients.
+func TestInspectNames(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		d := open(t, fleet, redlock.Config{})
-		short := got(t, "RLockFor", func(ctx context.Context) (*redlock.Hold, error) { return c.RLockFor(ctx, "a", 10*time.Second) }, t.Context())
-		long := rlock(t, t.Context(), d, "a")
-		synctest.Wait() // it returns with the majority
-		w := writer(t, c)
+		api, _ := member(t, fleet, "api", 0, 1, 2)
+		billing, _ := member(t, fleet, "billing", 0, 1, 2)
+		reports, _ := member(t, fleet, "reports", 0, 1, 2)
+		hold := lock(t, t.Context(), api, "a")
+		got(t, "RLockFor", func(ctx context.Context) (*redlock.Hold, error) { return api.RLockFor(ctx, "r", 10*time.Second) }, t.Context())
+		long := rlock(t, t.Context(), billing, "r")
+		permits := []*redlock.Hold{acquire(t, api.Semaphore("s", 2)), acquire(t, billing.Semaphore("s", 2))}
+		writer(t, billing)
 		rest(10 * time.Millisecond)
-		r := reader(t, d)
-		rest(time.Second - 10*time.Millisecond)
-		in := inspect(t, d, "a")
-		want := []redlock.Reader{{Owner: short.Owner(), Left: 9 * time.Second}, {Owner: long.Owner(), Left: lease - time.Second}}
-		for i, id := range []string{c.ID(), d.ID()} {
-			if who := in.Readers[i].Client; who == nil || who.ID != id {
-				t.Errorf("reader %d: client %v, want %s", i, who, id)
-			}
-		}
-		nameless := func(list []redlock.Reader) []redlock.Reader {
-			for i := range list {
-				list[i].Client = nil
-			}
-			return list
-		}
-		if !in.Held || in.Holder != "shared" || in.Left != lease-time.Second || !slices.Equal(nameless(in.Readers), want) {
-			t.Errorf("Inspect = %+v, want shared by %v for %v", in, want, lease-time.Second)
-		}
-		for _, m := range in.Masters {
-			if m.Holder != "shared" || m.Count != 0 || m.Left != lease-time.Second || m.Token != long.Token() || !slices.Equal(nameless(m.Readers), want) {
-				t.Errorf("%+v, want shared by %v", m, want)
-			}
-			if len(m.Queue) != 2 || m.Queue[0].Shared || !m.Queue[1].Shared {
-				t.Errorf("Queue = %v, want a writer and a reader", m.Queue)
-			}
-		}
-		for _, hold := range []*redlock.Hold{short, long} {
-			unlock(t, hold)
-		}
-		rest(10 * time.Millisecond)
-		synctest.Wait()
-		if in := inspect(t, d, "a"); in.Holder != w.hold.Owner() || len(in.Readers) > 0 || len(in.Masters[0].Readers) > 0 {
-			t.Errorf("Inspect = %+v, want %s", in, w.hold.Owner())
-		}
-		unlock(t, w.hold)
-		rest(10 * time.Millisecond)
-		synctest.Wait()
-		unlock(t, r.hold)
-	})
-}
+		reader(t, reports)
+		acquirer(t, billing.Semaphore("s", 1))
+		rest(5*time.Second - 10*time.Millisecond)
 
-// Inspect tells who has which slot of a semaphore, and who waits for how many permits.
-func TestInspectOfPermits(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		d := open(t, fleet, redlock.Config{})
-		s := c.Semaphore("gpu", 2)
-		holds := []*redlock.Hold{acquire(t, s), acquire(t, d.Semaphore("gpu", 2))}
-		synctest.Wait()
-		w := acquirer(t, d.Semaphore("gpu", 1))
-		rest(time.Second)
-		look := func() redlock.SemaphoreInspection {
-			in, err := s.Inspect(t.Context())
-			expect(t, "Inspect", err)
-			for _, list := range append([][]redlock.Slot{in.Slots}, in.Masters[0].Slots, in.Masters[1].Slots, in.Masters[2].Slots) {
-				for i := range list {
-					list[i].Client = nil // see TestInspectNames
-				}
+		whose := func(owner string, i *redlock.ClientInfo) string {
+			if i == nil {
+				return owner
 			}
-			return in
-		}
-		in := look()
-		if in.Name != "gpu" || len(in.Slots) != 2 || len(in.Masters) != 3 {
-			t.Fatalf("Inspect = %+v, want two slots and three masters", in)
-		}
-		for _, hold := range holds {
-			want := redlock.Slot{Slot: hold.Slot(), Owner: hold.Owner(), Left: lease - time.Second, Token: hold.Token()}
-			if got := in.Slots[hold.Slot()]; got != want {
-				t.Errorf("slot %d: %+v, want %+v", hold.Slot(), got, want)
+			if !strings.HasPrefix(owner, i.ID) {
+				t.Errorf("%s is said to be of %s", owner, i.ID)
 			}
+			return i.Name
+		}
+		readers := func(list []redlock.Reader) (text string) {
+			for _, r := range list {
+				text += fmt.Sprintf(", %s reads for %v", whose(r.Owner, r.Client), r.Left)
+			}
+			return text
+		}
+		queue := func(list []redlock.Waiter) (text string) {
+			for _, w := range list {
+				text += fmt.Sprintf(", %s waits (shared %v, permits %d)", whose(w.Owner, w.Client), w.Shared, w.Permits)
+			}
+			return text
+		}
+		slots := func(list []redlock.Slot) (text string) {
+			for _, s := range list {
+				text += fmt.Sprintf(", %s has %d for %v with token %d", whose(s.Owner, s.Client), s.Slot, s.Left, s.Token)
+			}
+			return text
+		}
+		expectTold := func(name, all, each string) {
+			t.Helper()
+			in := inspect(t, c, name)
+			told := []string{fmt.Sprintf("%v by %s since %v for %v%s", in.Held, whose(in.Holder, in.Client), in.For.Round(time.Second), in.Left, readers(in.Readers))}
 			for _, m := range in.Masters {
-				if len(m.Slots) != 2 || m.Slots[hold.Slot()] != want || len(m.Queue) != 1 || m.Queue[0].Permits != 1 || m.Err != nil || m.Master == "" {
-					t.Errorf("%+v, want %+v and one who counts one permit in the queue", m, want)
-				}
+				told = append(told, fmt.Sprintf("%s %d for %v with token %d%s%s", m.Holder, m.Count, m.Left, m.Token, readers(m.Readers), queue(m.Queue)))
 			}
+			expectLines(t, "Inspect", told, []string{all, each, each, each})
 		}
-		w.cancel()
-		rest(10 * time.Millisecond)
-		for _, hold := range holds {
-			unlock(t, hold)
+		expectTold("a", "true by api since 5s for 25s", fmt.Sprintf(
+			"%s 1 for 25s with token %d, billing waits (shared false, permits 0), reports waits (shared true, permits 0)", hold.Owner(), hold.Token()))
+		const both = ", api reads for 5s, billing reads for 25s"
+		expectTold("r", "true by shared since 0s for 25s"+both, fmt.Sprintf("shared 0 for 25s with token %d%s", long.Token(), both))
+
+		in, err := c.Semaphore("s", 2).Inspect(t.Context())
+		expect(t, "Inspect", err)
+		told := []string{in.Name + slots(in.Slots)}
+		for _, m := range in.Masters {
+			told = append(told, fmt.Sprintf("%s%s%s%v", m.Master, slots(m.Slots), queue(m.Queue), m.Err))
 		}
-		if got := look(); len(got.Slots) > 0 || len(got.Masters[0].Slots) > 0 {
-			t.Errorf("Inspect after Unlock = %+v, want no slot", got)
+		held := make([]string, 2)
+		for i, p := range permits {
+			held[p.Slot()] = fmt.Sprintf(", %s has %d for 25s with token %d", []string{"api", "billing"}[i], p.Slot(), p.Token())
 		}
-		fleet.Master(0).Kill()
-		fleet.Master(1).Kill()
-		expect(t, "Inspect in an outage", second(s.Inspect(t.Context())), redlock.ErrNoQuorum)
+		all := held[0] + held[1]
+		each := all + ", billing waits (shared false, permits 1)<nil>"
+		expectLines(t, "Inspect", told, []string{"s" + all, "pool 0" + each, "pool 1" + each, "pool 2" + each})
 	})
 }

@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,9 +14,7 @@ import (
 // withKeeper runs f on time of its own, with three masters, a client that keeps locks for 10 s and another one.
 func withKeeper(t *testing.T, f func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client)) {
 	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		fleet := redlocktest.Start(t, 3)
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		keeper, other := open(t, fleet, redlock.Config{Keep: 10 * time.Second}), open(t, fleet, redlock.Config{})
 		warm(t, keeper)
 		warm(t, other)
@@ -68,38 +67,29 @@ func TestKeep(t *testing.T) {
 // What is kept goes to whoever wants it within two round trips, tries included; to a reader of the client that
 // keeps it within one.
 func TestKeepRecalled(t *testing.T) {
-	for name, tt := range map[string]struct {
-		take func(*redlock.Client, context.Context, string) (*redlock.Hold, error)
-		own  bool
-		most time.Duration
-	}{
-		"Lock":         {(*redlock.Client).Lock, false, 12 * time.Millisecond},
-		"TryLock":      {(*redlock.Client).TryLock, false, 12 * time.Millisecond},
-		"RLock":        {(*redlock.Client).RLock, false, 12 * time.Millisecond},
-		"TryRLock":     {(*redlock.Client).TryRLock, false, 12 * time.Millisecond},
-		"own RLock":    {(*redlock.Client).RLock, true, 2 * time.Millisecond},
-		"own TryRLock": {(*redlock.Client).TryRLock, true, 2 * time.Millisecond},
+	const trip = 2 * time.Millisecond
+	for name, take := range map[string]func(*redlock.Client, context.Context, string) (*redlock.Hold, error){
+		"Lock": (*redlock.Client).Lock, "TryLock": (*redlock.Client).TryLock,
+		"RLock": (*redlock.Client).RLock, "TryRLock": (*redlock.Client).TryRLock,
+		"own RLock": (*redlock.Client).RLock, "own TryRLock": (*redlock.Client).TryRLock,
 	} {
 		t.Run(name, func(t *testing.T) {
 			withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
-				for _, m := range fleet.Masters() {
-					m.Delay(time.Millisecond)
-				}
+				each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(trip / 2) })
 				unlock(t, lock(t, t.Context(), keeper, "a"))
 				synctest.Wait()
-				who := other
-				if tt.own {
-					who = keeper
+				who, most := other, 6*trip
+				if strings.HasPrefix(name, "own ") {
+					who, most = keeper, trip
 				}
 				began := time.Now()
-				hold, err := tt.take(who, t.Context(), "a")
-				if took := time.Since(began); err != nil || took > tt.most {
-					t.Fatalf("%v after %v, round trips being 2 ms", err, took)
+				hold, err := take(who, t.Context(), "a")
+				if took := time.Since(began); err != nil || took > most {
+					t.Fatalf("%v after %v, round trips being %v", err, took, trip)
 				}
 				time.Sleep(time.Second)
 				expectAlive(t, hold)
 				unlock(t, hold)
-				synctest.Wait()
 				expectFree(t, fleet, "a")
 			})
 		})
@@ -125,48 +115,35 @@ func TestKeepNotWanted(t *testing.T) {
 	})
 }
 
-// A hold that took over what was kept ends with its own validity.
-func TestKeepExpires(t *testing.T) {
-	withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, _ *redlock.Client) {
-		for range 2 {
-			unlock(t, lock(t, t.Context(), keeper, "a"))
-		}
-		hold, err := keeper.LockFor(t.Context(), "a", 5*time.Second)
-		expect(t, "LockFor", err)
-		time.Sleep(4 * time.Second)
-		expectAlive(t, hold)
-		time.Sleep(time.Second)
-		select {
-		case <-hold.Context().Done():
-		default:
-			t.Error("the context goes on after the lease")
-		}
-		synctest.Wait()
-		expectFree(t, fleet, "a")
-	})
-}
-
 // It is kept for so long, and no longer; not while nobody who wants it would be heard; and not after Close.
 func TestKeepEnds(t *testing.T) {
-	for name, tt := range map[string]struct {
-		after time.Duration
-		do    func(t *testing.T, fleet *redlocktest.Fleet, keeper *redlock.Client)
-	}{
-		"time":  {10 * time.Second, func(*testing.T, *redlocktest.Fleet, *redlock.Client) {}},
-		"Close": {0, func(_ *testing.T, _ *redlocktest.Fleet, keeper *redlock.Client) { keeper.Close() }},
-		"deaf": {0, func(_ *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+	for name, end := range map[string]func(t *testing.T, fleet *redlocktest.Fleet, keeper *redlock.Client){
+		"time": func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
+			time.Sleep(9*time.Second - time.Millisecond)
+			if fleet.Master(0).Holder("a") == "" {
+				t.Error("not kept for 10 s")
+			}
+			time.Sleep(2 * time.Millisecond)
+		},
+		"Close": func(_ *testing.T, _ *redlocktest.Fleet, keeper *redlock.Client) { keeper.Close() },
+		"deaf": func(_ *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
 			each(fleet, 0, 3, (*redlocktest.Master).KillClients)
-		}},
-		"by force": {0, func(t *testing.T, _ *redlocktest.Fleet, keeper *redlock.Client) {
+		},
+		"by force": func(t *testing.T, _ *redlocktest.Fleet, keeper *redlock.Client) {
 			if freed, err := keeper.ForceUnlock(t.Context(), "a"); !freed || err != nil {
 				t.Errorf("ForceUnlock = %v, %v", freed, err)
 			}
-		}},
-		"a reader of its own": {0, func(t *testing.T, _ *redlocktest.Fleet, keeper *redlock.Client) {
-			hold, err := keeper.TryRLock(t.Context(), "a")
-			expect(t, "TryRLock", err)
-			unlock(t, hold)
-		}},
+		},
+		"a reader of its own": func(t *testing.T, _ *redlocktest.Fleet, keeper *redlock.Client) {
+			unlock(t, got(t, "TryRLock", func(ctx context.Context) (*redlock.Hold, error) { return keeper.TryRLock(ctx, "a") }, t.Context()))
+		},
+		"a fixed lease": func(t *testing.T, _ *redlocktest.Fleet, keeper *redlock.Client) {
+			hold := lockFor(t, t.Context(), keeper, "a", 5*time.Second)
+			time.Sleep(4 * time.Second)
+			expectAlive(t, hold)
+			over(t, hold.Context())
+			expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, _ *redlock.Client) {
@@ -174,15 +151,7 @@ func TestKeepEnds(t *testing.T) {
 					unlock(t, lock(t, t.Context(), keeper, "a"))
 					time.Sleep(time.Second)
 				}
-				tt.after -= time.Second
-				if tt.after > 0 {
-					time.Sleep(tt.after - time.Millisecond)
-					if fleet.Master(0).Holder("a") == "" {
-						t.Errorf("not kept for %v", tt.after)
-					}
-					time.Sleep(2 * time.Millisecond)
-				}
-				tt.do(t, fleet, keeper)
+				end(t, fleet, keeper)
 				time.Sleep(time.Second)
 				expectFree(t, fleet, "a")
 			})

@@ -12,42 +12,50 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// candidates are processes that campaign for "a", with what they noted when they led.
-type candidates struct {
+// elections are processes that campaign for "a".
+type elections struct {
 	t     *testing.T
 	fleet *redlocktest.Fleet
 	all   sync.WaitGroup
 
-	mu     sync.Mutex
-	terms  []term
-	leader int // 0: none
+	mu    sync.Mutex
+	terms []term // one after the other
 }
 
 type term struct {
 	who   int
 	token int64
 	began time.Time
+	over  bool
 }
 
-// candidate campaigns with a client of its own until the context ends, and leads for as long as it can.
+// campaign campaigns with a client of its own until the context ends, and leads for as long as it can.
 // cut takes it away from all masters.
-func (c *candidates) candidate(ctx context.Context, who int) (cut func()) {
+func (e *elections) campaign(ctx context.Context, who int) (cut func()) {
 	var cfg redlock.Config
 	var wires []*redlocktest.Wire
-	for _, m := range c.fleet.Masters() {
+	for _, m := range e.fleet.Masters() {
 		w := m.Wire()
 		wires = append(wires, w)
 		cfg.Pools = append(cfg.Pools, dialing(w.Dial))
 	}
-	client := open(c.t, c.fleet, cfg)
-	c.all.Go(func() {
+	client := open(e.t, e.fleet, cfg)
+	e.all.Go(func() {
 		err := client.Lead(ctx, "a", func(ctx context.Context) error {
-			c.begin(term{who, redlock.Token(ctx), time.Now()})
+			e.mu.Lock()
+			n := len(e.terms)
+			if n > 0 && (!e.terms[n-1].over || redlock.Token(ctx) <= e.terms[n-1].token) {
+				e.t.Errorf("%d leads with token %d after %+v", who, redlock.Token(ctx), e.terms[n-1])
+			}
+			e.terms = append(e.terms, term{who, redlock.Token(ctx), time.Now(), false})
+			e.mu.Unlock()
 			<-ctx.Done()
-			c.end()
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.terms[n].over = true
 			return nil
 		})
-		expect(c.t, "Lead", err, context.Canceled)
+		expect(e.t, "Lead", err, context.Canceled)
 	})
 	synctest.Wait()
 	return func() {
@@ -57,33 +65,17 @@ func (c *candidates) candidate(ctx context.Context, who int) (cut func()) {
 	}
 }
 
-func (c *candidates) begin(now term) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.leader != 0 {
-		c.t.Errorf("%d leads beside %d", now.who, c.leader)
-	}
-	if n := len(c.terms); n > 0 && now.token <= c.terms[n-1].token {
-		c.t.Errorf("%d leads with token %d after %d", now.who, now.token, c.terms[n-1].token)
-	}
-	c.leader = now.who
-	c.terms = append(c.terms, now)
-}
-
-func (c *candidates) end() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.leader = 0
-}
-
-// expectLeader wants who to lead in the n-th term, since then.
-func (c *candidates) expectLeader(who, n int, since time.Time) {
-	c.t.Helper()
+// expectLeader wants who to lead in the n-th term, which began then or up to late later.
+func (e *elections) expectLeader(who, n int, then time.Time, late time.Duration) {
+	e.t.Helper()
 	synctest.Wait()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.terms) != n || c.leader != who || !c.terms[n-1].began.Equal(since) {
-		c.t.Errorf("terms %+v, and %d leads; want %d to do so in the term %d, since %v", c.terms, c.leader, who, n, since)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.terms) != n {
+		e.t.Fatalf("terms %+v, want %d", e.terms, n)
+	}
+	if last := e.terms[n-1]; last.who != who || last.over || last.began.Before(then) || last.began.Sub(then) > late {
+		e.t.Errorf("the last term is %+v, want %d to lead since %v, or %v later", last, who, then, late)
 	}
 }
 
@@ -91,32 +83,29 @@ func (c *candidates) expectLeader(who, n int, since time.Time) {
 // was left of its lease. It has stopped by then, and campaigns again.
 func TestLead(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
-		c := &candidates{t: t, fleet: fleet}
+		e := &elections{t: t, fleet: fleet}
 		ctx, stop := context.WithCancel(t.Context())
 		first, resign := context.WithCancel(ctx)
 		start := time.Now()
-		c.candidate(first, 1)
-		c.expectLeader(1, 1, start)
-		cut := c.candidate(ctx, 2)
+		e.campaign(first, 1)
+		e.expectLeader(1, 1, start, 0)
+		cut := e.campaign(ctx, 2)
 		time.Sleep(time.Second)
-		c.candidate(ctx, 3)
+		e.campaign(ctx, 3)
 		time.Sleep(2 * time.Minute)
-		c.expectLeader(1, 1, start)
+		e.expectLeader(1, 1, start, 0)
 
 		resigned := time.Now()
 		resign()
-		c.expectLeader(2, 2, resigned)
+		e.expectLeader(2, 2, resigned, 0)
 		time.Sleep(2 * time.Minute)
 
 		cut()
+		gone := time.Now()
 		time.Sleep(lease + time.Second)
-		c.mu.Lock()
-		if last := c.terms[len(c.terms)-1]; c.leader != 3 || len(c.terms) != 3 || last.began.Sub(resigned) > 2*time.Minute+lease+time.Second {
-			t.Errorf("terms %+v, and %d leads a lease after the second was cut off", c.terms, c.leader)
-		}
-		c.mu.Unlock()
+		e.expectLeader(3, 3, gone, lease+time.Second)
 		stop()
-		c.all.Wait()
+		e.all.Wait()
 		expectFree(t, fleet, "a")
 	})
 }

@@ -3,15 +3,12 @@ package redlock_test
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
-
-const ofRedisson = "1b2c3d4e-0000-4000-8000-000000000000:17"
 
 // TestList: locks, readers and semaphores that somebody has are listed, Redisson's among them, and
 // nothing else.
@@ -22,15 +19,9 @@ func TestList(t *testing.T) {
 		again := lock(t, t.Context(), api, "orders:{2}")
 		lock(t, again.Context(), api, "orders:{2}")
 		for range 2 {
-			if _, err := api.RLock(t.Context(), "orders:3"); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := api.Semaphore("orders:1", 3).Acquire(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := api.Semaphore("orders:{s}", 3).Acquire(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			rlock(t, t.Context(), api, "orders:3")
+			acquire(t, api.Semaphore("orders:1", 3))
+			acquire(t, api.Semaphore("orders:{s}", 3))
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -38,13 +29,13 @@ func TestList(t *testing.T) {
 		unlock(t, lock(t, t.Context(), api, "orders:free"))
 		lock(t, t.Context(), api, "invoices:1")
 		each(fleet, 0, 3, func(m *redlocktest.Master) {
-			m.HSet("orders:java", ofRedisson, "1")
+			m.HSet("orders:java", someone, "1")
 			m.HSet("orders:user", "name", "bob")
 			m.HSet("orders:user2", "name", "bob")
 			m.HSet("orders:user2", "age", "3")
 			m.Set("orders:text", "x")
 		})
-		each(fleet, 0, 1, func(m *redlocktest.Master) { m.HSet("orders:minority", ofRedisson, "1") })
+		each(fleet, 0, 1, func(m *redlocktest.Master) { m.HSet("orders:minority", someone, "1") })
 		time.Sleep(5 * time.Second)
 		list, err := c.List(t.Context(), "orders:*", 100)
 		if err != nil || list.More {
@@ -63,14 +54,12 @@ func TestList(t *testing.T) {
 			"orders:1 false true api 1 5s 0 0 1 3",
 			"orders:1 true true  0 0s 0 2 0 3",
 			"orders:3 false true shared 0 0s 2 0 0 3",
-			"orders:java false true " + ofRedisson + " 1 0s 0 0 0 3",
+			"orders:java false true " + someone + " 1 0s 0 0 0 3",
 			"orders:minority false false  1 0s 0 0 0 1",
 			"orders:{2} false true api 2 5s 0 0 0 3",
 			"orders:{s} true true  0 0s 0 2 0 3",
 		}
-		if strings.Join(got, "\n") != strings.Join(want, "\n") {
-			t.Errorf("List has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
+		expectLines(t, "List", got, want)
 		if first := list.Locks[0]; first.Token == 0 || first.Left <= 20*time.Second || first.Left > lease {
 			t.Errorf("List has %+v, want a token, and what is left of a lease", first)
 		}

@@ -43,13 +43,6 @@ func TestMaxHold(t *testing.T) {
 			expectFree(t, fleet, "a")
 			expectQuiet(t, fleet)
 		},
-		"bounds Do": func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *lines) {
-			start := time.Now()
-			expect(t, "Do", c.Do(t.Context(), "a", func(ctx context.Context) error {
-				renewedFor(t, w, ctx, start, last+validity)
-				return nil
-			}), redlock.ErrLost)
-		},
 		"counts for each level": func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *lines) {
 			start := time.Now()
 			outer := lock(t, t.Context(), c, "a")

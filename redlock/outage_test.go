@@ -4,64 +4,15 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
 
-// Where waiting is in vain, every call that waits returns at once, also those behind the first in
-// the line, and nothing stays on the master that granted.
-func TestNobodyWaitsInVain(t *testing.T) {
-	for name, fault := range map[string]func(*redlocktest.Master){
-		"the key is no lock": func(m *redlocktest.Master) { m.Set("a", "text") },
-		"no permission":      func(m *redlocktest.Master) { m.Refuse("NOPERM no permission") },
-		"a wrong password":   func(m *redlocktest.Master) { m.Password("other"); m.RestartWithData() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				warm(t, c)
-				each(fleet, 0, 2, fault)
-				time.Sleep(settle)
-				calls := map[string]func() error{
-					"Lock":      func() error { _, err := c.Lock(t.Context(), "a"); return err },
-					"Lock too":  func() error { _, err := c.Lock(t.Context(), "a"); return err },
-					"LockFor":   func() error { _, err := c.LockFor(t.Context(), "a", time.Second); return err },
-					"Do":        func() error { return c.Do(t.Context(), "a", func(context.Context) error { return nil }) },
-					"WithOwner": func() error { _, err := c.Lock(redlock.WithOwner(t.Context()), "a"); return err },
-				}
-				type result struct {
-					call string
-					err  error
-				}
-				results := make(chan result, len(calls))
-				start := time.Now()
-				for call, f := range calls {
-					go func() { results <- result{call, f()} }()
-				}
-				for range calls {
-					r := <-results
-					expect(t, r.call, r.err, redlock.ErrNoQuorum)
-					expectNot(t, r.call, r.err, redlock.ErrTaken, redlock.ErrClosed, context.Canceled)
-				}
-				if took := time.Since(start); took > nodeTimeout {
-					t.Errorf("all have returned after %v, want at once", took)
-				}
-				time.Sleep(settle)
-				if hash := fleet.Master(2).Hash("a"); hash != nil {
-					t.Errorf("the third master has %v, want nothing", hash)
-				}
-			})
-		})
-	}
-}
-
 // A service waits until its masters would grant, and then gets its first lock at once.
 func TestReady(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		fleet := redlocktest.Start(t, 3)
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		each(fleet, 0, 3, (*redlocktest.Master).Restart)
 		c := open(t, fleet, redlock.Config{RestartGuard: lease})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

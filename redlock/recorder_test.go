@@ -155,18 +155,6 @@ func places(names []string) string {
 	return strings.Join(short, " ")
 }
 
-// expectSteps wants these events of calls and holds, in this order.
-func (r *recorder) expectSteps(t *testing.T, what string, want ...string) {
-	t.Helper()
-	expectLines(t, what, r.steps(), want)
-}
-
-// expectTurns is expectSteps without rounds and votes.
-func (r *recorder) expectTurns(t *testing.T, what string, want ...string) {
-	t.Helper()
-	expectLines(t, what, r.turns(), want)
-}
-
 func expectLines(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {

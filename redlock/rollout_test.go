@@ -143,11 +143,8 @@ func TestUntilOfTwoSets(t *testing.T) {
 		for long := range f {
 			cfg := redlock.SetsConfig{Sets: make(map[string]redlock.Config), Now: []string{"a"}, Next: []string{"c"}}
 			for id := range f {
-				cfg.Sets[id] = redlock.Config{Pools: f[id].Pools(), RestartGuard: -1, Lease: 20 * time.Second}
+				cfg.Sets[id] = redlock.Config{Pools: f[id].Pools(), RestartGuard: -1, Lease: map[bool]time.Duration{true: lease, false: 20 * time.Second}[id == long]}
 			}
-			longer := cfg.Sets[long]
-			longer.Lease = lease
-			cfg.Sets[long] = longer
 			s, err := redlock.NewSets(cfg)
 			expect(t, "NewSets", err)
 			hold := lock(t, t.Context(), s, "n")
@@ -158,35 +155,6 @@ func TestUntilOfTwoSets(t *testing.T) {
 			expect(t, "Close", s.Close())
 		}
 	})
-}
-
-// A hold in two sets that is lost in one of them is entered no more: its owner gets a new one, with a token
-// above that of whoever had the name in between.
-func TestTwoSetsEndAsOne(t *testing.T) {
-	for now, next := range map[string]string{"a": "c", "c": "a"} {
-		t.Run("lost in "+next, func(t *testing.T) {
-			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-				f := startFleets(t, "a", "c")
-				cfg := redlock.Config{RestartGuard: lease}
-				moving, done := f.open(t, cfg, now, next), f.open(t, cfg, next, "")
-				ctx := redlock.WithOwner(t.Context())
-				first := lock(t, ctx, moving, "n")
-				f[next].Master(0).Restart()
-				f[next].Master(1).Restart()
-				<-first.Context().Done()
-				expect(t, "Cause", context.Cause(first.Context()), redlock.ErrLost)
-				second := lock(t, t.Context(), done, "n") // when the guard has passed
-				unlock(t, second)
-				third := lock(t, ctx, moving, "n") // the owner has not unlocked its first Hold yet
-				expectAlive(t, third)
-				if third.Token() <= second.Token() {
-					t.Errorf("the next hold has token %d, the one before %d", third.Token(), second.Token())
-				}
-				unlock(t, third)
-				expect(t, "Unlock", first.Unlock(t.Context()), redlock.ErrLost)
-			})
-		})
-	}
 }
 
 // Whichever set has the larger token, the hold has that one, and neither set falls behind it.
@@ -227,43 +195,37 @@ func TestSetsAgreeOnAToken(t *testing.T) {
 // Sets that do not agree on a token make no hold: TryLock says so, and Lock waits.
 func TestSetsThatDoNotAgree(t *testing.T) {
 	onRollout(t, func(t *testing.T, s *rollout) {
-		unlock(t, lock(t, t.Context(), s.moving, s.name)) // so that the masters have the scripts
+		take(t, s.moving, s.name) // so that the masters have the scripts
 		for _, m := range s.fleets["a"].Masters() {
 			m.Delay(10 * time.Millisecond)
 		}
-		for _, wait := range []bool{false, true} {
+		// The masters of a freeze when they have granted, and before they are asked to raise.
+		freeze := func(counter string) {
 			for _, m := range s.fleets["c"].Masters() {
-				m.Set("redlock_fence:{"+s.name+"}", map[bool]string{false: "7000000000000000", true: "8000000000000000"}[wait])
+				m.Set("redlock_fence:{"+s.name+"}", counter)
 			}
-			// The masters of a freeze when they have granted, and before they are asked to raise.
-			time.AfterFunc(15*time.Millisecond, func() {
-				for _, m := range s.fleets["a"].Masters() {
+			for _, m := range s.fleets["a"].Masters() {
+				time.AfterFunc(15*time.Millisecond, func() {
 					if m.Holder(s.name) == "" {
 						t.Error("frozen before it has granted")
 					}
 					m.Freeze()
-				}
-			})
-			time.AfterFunc(3*time.Second, func() {
-				for _, m := range s.fleets["a"].Masters() {
-					m.Thaw()
-				}
-			})
-			start := time.Now()
-			if !wait {
-				_, err := s.moving.TryLock(t.Context(), s.name)
-				expect(t, "TryLock", err, redlock.ErrNoQuorum)
-				time.Sleep(10 * time.Second)
-				s.expectAt(t, s.name)
-				continue
+				})
+				time.AfterFunc(3*time.Second, m.Thaw)
 			}
-			hold := lock(t, t.Context(), s.moving, s.name)
-			if got := time.Since(start); got < 3*time.Second {
-				t.Errorf("Lock returned after %v, want it to wait until set a is back", got)
-			}
-			s.expectCounter(t, "a", s.name, hold.Token())
-			unlock(t, hold)
 		}
+		freeze("7000000000000000")
+		expect(t, "TryLock", second(s.moving.TryLock(t.Context(), s.name)), redlock.ErrNoQuorum)
+		time.Sleep(10 * time.Second)
+		s.expectAt(t, s.name)
+		freeze("8000000000000000")
+		start := time.Now()
+		hold := lock(t, t.Context(), s.moving, s.name)
+		if got := time.Since(start); got < 3*time.Second {
+			t.Errorf("Lock returned after %v, want it to wait until set a is back", got)
+		}
+		s.expectCounter(t, "a", s.name, hold.Token())
+		unlock(t, hold)
 	})
 }
 
@@ -304,22 +266,20 @@ func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
 		f := startFleets(t, "a", "b")
 		canary, s := f.open(t, redlock.Config{}, "a", "b"), f.open(t, redlock.Config{}, "a", "")
-		each(f["b"], 0, 3, func(m *redlocktest.Master) { m.Cut() })
+		each(f["b"], 0, 3, (*redlocktest.Master).Cut)
 		time.Sleep(settle)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-		defer cancel()
-		got := make(chan error, 1)
-		go func() { _, err := canary.Lock(ctx, "n"); got <- err }()
+		w := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return canary.Lock(ctx, "n") })
 		time.Sleep(time.Second)
 		start := time.Now()
-		unlock(t, lock(t, t.Context(), s, "n"))
+		take(t, s, "n")
 		if took := time.Since(start); took > 0 {
 			t.Errorf("Lock took %v behind one who waits for the masters of another set", took)
 		}
-		err := <-got
-		expect(t, "Lock", err, redlock.ErrNoQuorum, context.DeadlineExceeded)
-		if why, ok := errors.AsType[*redlock.MajorityError](err); !ok || why.Name != "n" {
-			t.Errorf("Lock = %v, want it to say that it is about n", err)
+		w.cancel()
+		<-w.done
+		expect(t, "Lock", w.err, redlock.ErrNoQuorum, context.Canceled)
+		if why, ok := errors.AsType[*redlock.MajorityError](w.err); !ok || why.Name != "n" {
+			t.Errorf("Lock = %v, want it to say that it is about n", w.err)
 		}
 	})
 }
@@ -329,19 +289,16 @@ func TestPermitsInTwoSets(t *testing.T) {
 	onRollout(t, func(t *testing.T, s *rollout) {
 		s.others(t, func(other *redlock.Sets, id string) {
 			expect(t, "Do", s.moving.Semaphore(s.name, 2).Do(t.Context(), func(context.Context) error {
-				second, err := other.Semaphore(s.name, 2).Acquire(t.Context())
-				expect(t, "Acquire", err)
+				permit := acquire(t, other.Semaphore(s.name, 2))
 				for _, all := range []*redlock.Sets{s.moving, other} {
 					_, err := all.Semaphore(s.name, 2).TryAcquire(t.Context())
 					expect(t, "TryAcquire of a third", err, redlock.ErrTaken)
 				}
 				in, err := s.moving.Semaphore(s.name, 2).Inspect(t.Context())
-				expect(t, "Inspect", err)
-				if len(in.Slots) != 3 || len(in.Masters) != 6 || in.Name != s.name {
+				if expect(t, "Inspect", err); len(in.Slots) != 3 || len(in.Masters) != 6 || in.Name != s.name {
 					t.Errorf("Inspect = %+v, want a permit in both sets and one in set %q", in, id)
 				}
-				unlock(t, second)
-				return nil
+				return permit.Unlock(t.Context())
 			}))
 		})
 	})

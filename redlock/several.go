@@ -44,17 +44,13 @@ func inOrder(names []Name) ([]item, error) {
 			items = append(items, item{c, want{name: n.name, lease: c.cfg.Lease, watch: true}})
 		}
 	}
-	return items, checkCount(len(names))
-}
-
-func checkCount(names int) error {
 	switch {
-	case names == 0:
-		return errors.New("redlock: no name to lock")
-	case names > maxNames:
-		return fmt.Errorf("redlock: %d names are to be locked together, more than %d", names, maxNames)
+	case len(names) == 0:
+		return nil, errors.New("redlock: no name to lock")
+	case len(names) > maxNames:
+		return nil, fmt.Errorf("redlock: %d names are to be locked together, more than %d", len(names), maxNames)
 	}
-	return nil
+	return items, nil
 }
 
 // takeAll takes the locks of items, which are in order, that are missing in holds. After an error, all

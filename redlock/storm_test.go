@@ -6,7 +6,6 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -78,9 +77,7 @@ func TestStorm(t *testing.T) {
 		}, 0},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				fleet := redlocktest.Start(t, 3)
+			masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
 				var c crowd
 				for _, m := range fleet.Masters() {
 					c.masters = append(c.masters, &busy{Master: m})

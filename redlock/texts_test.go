@@ -5,11 +5,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,367 +20,275 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// Write the file anew: go test ./redlock -run TestTexts -update
-var update = flag.Bool("update", false, "write testdata/texts.txt anew")
-
 // scene is something that goes wrong, and what its user then reads.
 type scene struct {
-	name string
-	n    int // masters, 3 if 0
-	cfg  redlock.Config
-	logs bool // what the log says belongs to it
-	do   func(ctx context.Context, s *stage) error
+	name   string
+	n      int // masters, 3 if 0
+	cfg    redlock.Config
+	logs   bool         // what the log says belongs to it
+	held   bool         // it begins with a hold of orders:42
+	before func(*stage) // what goes wrong
+	call   func(*stage) error
 }
 
 // stage is what a scene plays on.
 type stage struct {
 	*redlocktest.Fleet
 	*redlock.Client
-	t *testing.T
+	t    *testing.T
+	hold *redlock.Hold // if it begins with one
 }
-
-// for5s is a caller's patience.
-const for5s = 5 * time.Second
 
 // settle takes so long that an idle client knows of what has happened.
 func (s *stage) settle() { time.Sleep(19 * time.Second) }
 
-// first has something done to the first two masters.
-func (s *stage) first(do func(*redlocktest.Master)) { each(s.Fleet, 0, 2, do); s.settle() }
-
 // last has the third master answer last, so that it is no matter of luck who decides.
 func (s *stage) last() { s.Fleet.Master(2).Delay(100 * time.Millisecond) }
 
-func (s *stage) all(do func(*redlocktest.Master)) { each(s.Fleet, 0, 3, do); s.settle() }
-
-// lockWithin is Lock with a deadline.
-func (s *stage) lockWithin(ctx context.Context, d time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	_, err := s.Lock(ctx, "orders:42")
-	return err
-}
-
-// held returns a hold of orders:42.
-func (s *stage) held(ctx context.Context) *redlock.Hold {
-	s.t.Helper()
-	hold := lock(s.t, ctx, s.Client, "orders:42")
-	synctest.Wait()
-	s.last()
-	return hold
+// all has something done to all masters, and the client know of it.
+func (s *stage) all(do func(*redlocktest.Master)) {
+	each(s.Fleet, 0, 3, do)
+	s.settle()
 }
 
 // taken has another client hold orders:42.
-func (s *stage) taken(ctx context.Context) {
+func (s *stage) taken() {
 	s.t.Helper()
-	lock(s.t, ctx, open(s.t, s.Fleet, redlock.Config{}), "orders:42")
+	lock(s.t, s.t.Context(), open(s.t, s.Fleet, redlock.Config{}), "orders:42")
 	synctest.Wait()
 	s.last()
 }
+
+// lockWithin is Lock with a deadline.
+func (s *stage) lockWithin(d time.Duration) error {
+	ctx, cancel := context.WithTimeout(s.t.Context(), d)
+	defer cancel()
+	return second(s.Lock(ctx, "orders:42"))
+}
+
+// What goes wrong.
+
+// first has something done to the first two masters, and the client know of it.
+func first(do func(*redlocktest.Master)) func(*stage) {
+	return func(s *stage) {
+		each(s.Fleet, 0, 2, do)
+		s.settle()
+	}
+}
+
+// firstAlone is first where the third master answers last.
+func firstAlone(do func(*redlocktest.Master)) func(*stage) {
+	return func(s *stage) {
+		first(do)(s)
+		s.last()
+	}
+}
+
+// atOnce does something to masters of which the client knows nothing yet.
+func atOnce(masters int, do func(*redlocktest.Master)) func(*stage) {
+	return func(s *stage) { each(s.Fleet, 0, masters, do) }
+}
+
+func everywhere(do func(*redlocktest.Master)) func(*stage) {
+	return func(s *stage) { s.all(do) }
+}
+
+var (
+	die     = (*redlocktest.Master).Kill
+	hang    = (*redlocktest.Master).Freeze
+	restart = (*redlocktest.Master).Restart
+	noRoom  = refuse("OOM command not allowed when used memory > 'maxmemory'.")
+)
 
 func refuse(msg string) func(*redlocktest.Master) {
 	return func(m *redlocktest.Master) { m.Refuse(msg) }
 }
 
-func tryLock(ctx context.Context, s *stage) error {
-	_, err := s.TryLock(ctx, "orders:42")
-	return err
+func becomeReplica(m *redlocktest.Master) { m.SetRole("slave") }
+
+func wantPassword(m *redlocktest.Master) {
+	m.Password("secret")
+	m.RestartWithData()
 }
 
-// refusal is a scene of a Lock that masters with msg do not grant, ever.
-func refusal(name, msg string) scene {
-	return scene{name: name, do: func(ctx context.Context, s *stage) error {
-		s.first(refuse(msg))
-		s.last()
-		return s.lockWithin(ctx, for5s)
-	}}
+func holdNoLock(m *redlocktest.Master) { m.Set("orders:42", "shipped") }
+
+func giveToAnother(m *redlocktest.Master) {
+	m.Del("orders:42")
+	m.HSet("orders:42", another, "1")
+	m.Expire("orders:42", time.Minute)
 }
 
-// wait is a scene of a Lock that waits through something.
-func wait(name string, do func(*redlocktest.Master)) scene {
-	return scene{name: name, logs: true, do: func(ctx context.Context, s *stage) error {
-		s.first(do)
-		return s.lockWithin(ctx, for5s)
-	}}
+// What is called.
+
+func tryLock(s *stage) error     { return second(s.TryLock(s.t.Context(), "orders:42")) }
+func lockFor1s(s *stage) error   { return s.lockWithin(time.Second) }
+func lockFor5s(s *stage) error   { return s.lockWithin(5 * time.Second) }
+func forceUnlock(s *stage) error { return second(s.ForceUnlock(s.t.Context(), "orders:42")) }
+func extend(s *stage) error      { return s.hold.Extend(s.t.Context(), lease) }
+func unlockHold(s *stage) error  { return s.hold.Unlock(s.t.Context()) }
+
+// cause waits for the end of the hold.
+func cause(s *stage) error {
+	<-s.hold.Context().Done()
+	return context.Cause(s.hold.Context())
 }
+
+func readyIn1s(s *stage) error {
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Second)
+	defer cancel()
+	return s.Ready(ctx)
+}
+
+var guarded = redlock.Config{RestartGuard: lease}
 
 var scenes = []scene{
-	{name: "TryLock: another client has it", do: func(ctx context.Context, s *stage) error {
-		s.taken(ctx)
-		return tryLock(ctx, s)
-	}},
-	{name: "Lock: another client has it until the deadline", do: func(ctx context.Context, s *stage) error {
-		s.taken(ctx)
-		return s.lockWithin(ctx, time.Second)
-	}},
-	{name: "Lock: another caller of this client has it until the deadline", do: func(ctx context.Context, s *stage) error {
-		s.held(ctx)
-		return s.lockWithin(ctx, time.Second)
-	}},
-	{name: "Lock: it never expires", do: func(ctx context.Context, s *stage) error {
-		s.all(func(m *redlocktest.Master) { m.HSet("orders:42", "8d0a9bb8-94b3-4d6c-8b1c-6a6d5b9b4b2c:17", "1") })
+	{name: "TryLock: another client has it", before: (*stage).taken, call: tryLock},
+	{name: "Lock: another client has it until the deadline", before: (*stage).taken, call: lockFor1s},
+	{name: "Lock: another caller of this client has it until the deadline", held: true, call: lockFor1s},
+	{name: "Lock: it never expires", before: func(s *stage) {
+		s.all(func(m *redlocktest.Master) { m.HSet("orders:42", someone, "1") })
 		s.last()
-		return tryLock(ctx, s)
-	}},
-	{name: "Lock: the context has ended before", do: func(ctx context.Context, s *stage) error {
-		ctx, cancel := context.WithCancel(ctx)
+	}, call: tryLock},
+	{name: "Lock: the context has ended before", call: func(s *stage) error {
+		ctx, cancel := context.WithCancel(s.t.Context())
 		cancel()
-		_, err := s.Lock(ctx, "orders:42")
-		return err
+		return second(s.Lock(ctx, "orders:42"))
 	}},
-	{name: "Lock: under the context of a hold that is lost", do: func(ctx context.Context, s *stage) error {
-		hold := s.held(ctx)
+	{name: "Lock: under the context of a hold that is lost", held: true, before: func(s *stage) {
 		s.Fleet.Master(2).Delay(0)
-		s.all((*redlocktest.Master).Kill)
-		<-hold.Context().Done()
-		_, err := s.Lock(hold.Context(), "orders:43")
-		return err
+		s.all(die)
+	}, call: func(s *stage) error {
+		_ = cause(s)
+		return second(s.Lock(s.hold.Context(), "orders:43"))
 	}},
-	{name: "TryLock: two masters are dead", do: func(ctx context.Context, s *stage) error {
-		s.first((*redlocktest.Master).Kill)
-		s.last()
-		return tryLock(ctx, s)
+	{name: "TryLock: two masters are dead", before: firstAlone(die), call: tryLock},
+	{name: "TryLock: two masters hang", before: atOnce(2, hang), call: tryLock},
+	{name: "Lock: two masters hang, and the deadline is short", before: atOnce(2, hang), call: func(s *stage) error {
+		return s.lockWithin(100 * time.Millisecond)
 	}},
-	{name: "TryLock: two masters hang", do: func(ctx context.Context, s *stage) error {
-		each(s.Fleet, 0, 2, (*redlocktest.Master).Freeze)
-		return tryLock(ctx, s)
-	}},
-	{name: "Lock: two masters hang, and the deadline is short", do: func(ctx context.Context, s *stage) error {
-		each(s.Fleet, 0, 2, (*redlocktest.Master).Freeze)
-		return s.lockWithin(ctx, 100*time.Millisecond)
-	}},
-	{name: "TryLock: all masters restarted", cfg: redlock.Config{RestartGuard: lease}, do: func(ctx context.Context, s *stage) error {
-		s.all((*redlocktest.Master).Restart)
-		return tryLock(ctx, s)
-	}},
-	{name: "Lock: all masters restarted", cfg: redlock.Config{RestartGuard: lease}, logs: true, do: func(ctx context.Context, s *stage) error {
-		s.all((*redlocktest.Master).Restart)
-		return s.lockWithin(ctx, for5s)
-	}},
-	{name: "TryLock: one master restarted, one is dead", cfg: redlock.Config{RestartGuard: lease}, do: func(ctx context.Context, s *stage) error {
+	{name: "TryLock: all masters restarted", cfg: guarded, before: everywhere(restart), call: tryLock},
+	{name: "Lock: all masters restarted", cfg: guarded, logs: true, before: everywhere(restart), call: lockFor5s},
+	{name: "TryLock: one master restarted, one is dead", cfg: guarded, before: func(s *stage) {
 		s.Fleet.Master(0).Kill()
 		s.Fleet.Master(1).Restart()
 		s.settle()
 		s.last()
-		return tryLock(ctx, s)
-	}},
-	{name: "TryLock: all masters were promoted", cfg: redlock.Config{RestartGuard: lease}, do: func(ctx context.Context, s *stage) error {
-		s.all(func(m *redlocktest.Master) { m.SetRole("slave") })
+	}, call: tryLock},
+	{name: "TryLock: all masters were promoted", cfg: guarded, before: func(s *stage) {
+		s.all(becomeReplica)
 		s.all(func(m *redlocktest.Master) { m.SetRole("master") })
-		return tryLock(ctx, s)
-	}},
-	{name: "TryLock: the masters' clocks jumped", do: func(ctx context.Context, s *stage) error {
+	}, call: tryLock},
+	{name: "TryLock: the masters' clocks jumped", before: func(s *stage) {
 		s.all(func(m *redlocktest.Master) { m.Skew(time.Hour) })
 		s.last()
-		return tryLock(ctx, s)
-	}},
-	wait("Lock: two masters have no memory", refuse("OOM command not allowed when used memory > 'maxmemory'.")),
-	wait("Lock: two masters are dead", (*redlocktest.Master).Kill),
-	{name: "Lock: two masters have no memory, then no disk, then all is well", logs: true, do: func(ctx context.Context, s *stage) error {
+	}, call: tryLock},
+	{name: "Lock: two masters have no memory", logs: true, before: first(noRoom), call: lockFor5s},
+	{name: "Lock: two masters are dead", logs: true, before: first(die), call: lockFor5s},
+	{name: "Lock: two masters have no memory, then no disk, then all is well", logs: true, before: func(s *stage) {
 		time.AfterFunc(20*time.Second, func() { each(s.Fleet, 0, 2, refuse("MISCONF Errors writing to the AOF file: No space left on device")) })
 		time.AfterFunc(40*time.Second, func() { each(s.Fleet, 0, 2, refuse("")) })
-		s.first(refuse("OOM command not allowed when used memory > 'maxmemory'."))
-		return s.lockWithin(ctx, time.Minute)
-	}},
-	{name: "Lock: another client has it, a master is dead, and the others have no memory for a while", logs: true, do: func(ctx context.Context, s *stage) error {
-		s.taken(ctx)
+		first(noRoom)(s)
+	}, call: func(s *stage) error { return s.lockWithin(time.Minute) }},
+	{name: "Lock: another client has it, a master is dead, and the others have no memory for a while", logs: true, before: func(s *stage) {
+		s.taken()
 		s.Fleet.Master(2).Kill()
-		time.AfterFunc(10*time.Second, func() { each(s.Fleet, 0, 2, refuse("OOM command not allowed when used memory > 'maxmemory'.")) })
+		time.AfterFunc(10*time.Second, func() { each(s.Fleet, 0, 2, noRoom) })
 		time.AfterFunc(15*time.Second, func() { each(s.Fleet, 0, 2, refuse("")) })
-		return s.lockWithin(ctx, 40*time.Second)
-	}},
-	{name: "Lock: two masters are replicas", logs: true, do: func(ctx context.Context, s *stage) error {
-		s.first(func(m *redlocktest.Master) { m.SetRole("slave") })
-		return s.lockWithin(ctx, for5s)
-	}},
-	{name: "Lock: the key is no lock", do: func(ctx context.Context, s *stage) error {
-		each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.Set("orders:42", "shipped") })
+	}, call: func(s *stage) error { return s.lockWithin(40 * time.Second) }},
+	{name: "Lock: two masters are replicas", logs: true, before: first(becomeReplica), call: lockFor5s},
+	{name: "Lock: the key is no lock", before: func(s *stage) {
+		each(s.Fleet, 0, 3, holdNoLock)
 		s.last()
-		return s.lockWithin(ctx, for5s)
+	}, call: lockFor5s},
+	{
+		name:   "Lock: no permission",
+		before: firstAlone(refuse("NOPERM this user has no permissions to run the 'evalsha' command")), call: lockFor5s,
+	},
+	{name: "Lock: cluster mode", before: firstAlone(refuse("CROSSSLOT Keys in request don't hash to the same slot")), call: lockFor5s},
+	{name: "Lock: no scripts", before: firstAlone(refuse("ERR unknown command 'EVALSHA', with args beginning with: ")), call: lockFor5s},
+	{name: "Lock: no password", logs: true, before: firstAlone(wantPassword), call: lockFor5s},
+	{name: "Do: no password", before: firstAlone(wantPassword), call: func(s *stage) error {
+		return s.Do(s.t.Context(), "orders:42", func(context.Context) error { return nil })
 	}},
-	refusal("Lock: no permission", "NOPERM this user has no permissions to run the 'evalsha' command"),
-	refusal("Lock: cluster mode", "CROSSSLOT Keys in request don't hash to the same slot"),
-	refusal("Lock: no scripts", "ERR unknown command 'EVALSHA', with args beginning with: "),
-	{name: "Lock: no password", logs: true, do: func(ctx context.Context, s *stage) error {
-		s.first(func(m *redlocktest.Master) { m.Password("secret"); m.RestartWithData() })
-		s.last()
-		return s.lockWithin(ctx, for5s)
-	}},
-	{name: "Do: no password", do: func(ctx context.Context, s *stage) error {
-		s.first(func(m *redlocktest.Master) { m.Password("secret"); m.RestartWithData() })
-		s.last()
-		return s.Do(ctx, "orders:42", func(context.Context) error { return nil })
-	}},
-	{name: "Do: the hold is lost, and fn says so", do: func(ctx context.Context, s *stage) error {
-		return s.Do(ctx, "orders:42", func(ctx context.Context) error {
+	{name: "Do: the hold is lost, and fn says so", call: func(s *stage) error {
+		return s.Do(s.t.Context(), "orders:42", func(ctx context.Context) error {
 			synctest.Wait()
-			each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.Del("orders:42") })
-			each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.HSet("orders:42", another, "1"); m.Expire("orders:42", time.Minute) })
+			each(s.Fleet, 0, 3, giveToAnother)
 			s.last()
 			<-ctx.Done()
 			return context.Cause(ctx)
 		})
 	}},
-	{name: "Do: the hold is lost, and fn says something else", do: func(ctx context.Context, s *stage) error {
-		return s.Do(ctx, "orders:42", func(ctx context.Context) error {
+	{name: "Do: the hold is lost, and fn says something else", call: func(s *stage) error {
+		return s.Do(s.t.Context(), "orders:42", func(ctx context.Context) error {
 			synctest.Wait()
-			each(s.Fleet, 0, 3, (*redlocktest.Master).Kill)
+			each(s.Fleet, 0, 3, die)
 			<-ctx.Done()
 			return errors.New("could not write the report")
 		})
 	}},
-	{name: "LockFor: the lease has ended", do: func(ctx context.Context, s *stage) error {
-		hold := lockFor(s.t, ctx, s.Client, "orders:42", time.Second)
+	{name: "LockFor: the lease has ended", call: func(s *stage) error {
+		s.hold = lockFor(s.t, s.t.Context(), s.Client, "orders:42", time.Second)
 		s.settle()
-		return hold.Unlock(ctx)
+		return unlockHold(s)
 	}},
-	{name: "MaxHold", cfg: redlock.Config{MaxHold: time.Minute}, do: func(ctx context.Context, s *stage) error {
-		hold := lock(s.t, ctx, s.Client, "orders:42")
-		<-hold.Context().Done()
-		return context.Cause(hold.Context())
-	}},
-	{name: "the masters die under a hold", logs: true, do: func(ctx context.Context, s *stage) error {
-		hold := s.held(ctx)
+	{name: "MaxHold", cfg: redlock.Config{MaxHold: time.Minute}, held: true, call: cause},
+	{name: "the masters die under a hold", logs: true, held: true, before: func(s *stage) {
 		s.Fleet.Master(2).Delay(0)
-		s.all((*redlocktest.Master).Kill)
-		<-hold.Context().Done()
-		return context.Cause(hold.Context())
-	}},
-	{name: "Extend: two masters are dead", do: func(ctx context.Context, s *stage) error {
-		hold := s.held(ctx)
-		s.first((*redlocktest.Master).Kill)
-		return hold.Extend(ctx, lease)
-	}},
-	{name: "Extend: somebody else has the lock", do: func(ctx context.Context, s *stage) error {
-		hold := s.held(ctx)
-		each(s.Fleet, 0, 3, func(m *redlocktest.Master) {
-			m.Del("orders:42")
-			m.HSet("orders:42", another, "1")
-			m.Expire("orders:42", time.Minute)
-		})
-		return hold.Extend(ctx, lease)
-	}},
-	{name: "Extend: the context ends", do: func(ctx context.Context, s *stage) error {
-		hold := s.held(ctx)
-		each(s.Fleet, 0, 3, (*redlocktest.Master).Freeze)
-		ctx, cancel := context.WithTimeout(ctx, time.Millisecond)
+		s.all(die)
+	}, call: cause},
+	{name: "Extend: two masters are dead", held: true, before: first(die), call: extend},
+	{name: "Extend: somebody else has the lock", held: true, before: atOnce(3, giveToAnother), call: extend},
+	{name: "Extend: the context ends", held: true, before: atOnce(3, hang), call: func(s *stage) error {
+		ctx, cancel := context.WithTimeout(s.t.Context(), time.Millisecond)
 		defer cancel()
-		return hold.Extend(ctx, lease)
+		return s.hold.Extend(ctx, lease)
 	}},
-	{name: "Extend: zero", do: func(ctx context.Context, s *stage) error { return s.held(ctx).Extend(ctx, 0) }},
-	{name: "Extend: too long", do: func(ctx context.Context, s *stage) error { return s.held(ctx).Extend(ctx, time.Hour) }},
-	{name: "Unlock: twice", do: func(ctx context.Context, s *stage) error {
-		hold := s.held(ctx)
-		unlock(s.t, hold)
-		return hold.Unlock(ctx)
-	}},
-	{name: "Unlock: two masters are dead", do: func(ctx context.Context, s *stage) error {
-		hold := s.held(ctx)
-		s.first((*redlocktest.Master).Kill)
-		return hold.Unlock(ctx)
-	}},
-	{name: "Unlock: the context has ended", do: func(ctx context.Context, s *stage) error {
-		hold := s.held(ctx)
+	{name: "Extend: zero", held: true, call: func(s *stage) error { return s.hold.Extend(s.t.Context(), 0) }},
+	{name: "Extend: too long", held: true, call: func(s *stage) error { return s.hold.Extend(s.t.Context(), time.Hour) }},
+	{name: "Unlock: twice", held: true, before: func(s *stage) { unlock(s.t, s.hold) }, call: unlockHold},
+	{name: "Unlock: two masters are dead", held: true, before: first(die), call: unlockHold},
+	{name: "Unlock: the context has ended", held: true, call: func(s *stage) error {
 		each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
-		ctx, cancel := context.WithCancel(ctx)
+		ctx, cancel := context.WithCancel(s.t.Context())
 		cancel()
-		return hold.Unlock(ctx)
+		return s.hold.Unlock(ctx)
 	}},
-	{name: "Close: two masters are dead", do: func(ctx context.Context, s *stage) error {
-		s.held(ctx)
-		s.first((*redlocktest.Master).Kill)
-		return s.Client.Close()
+	{name: "Close: two masters are dead", held: true, before: first(die), call: func(s *stage) error { return s.Client.Close() }},
+	{name: "Lock: the client is closed", before: func(s *stage) { s.Client.Close() }, call: tryLock},
+	{name: "Inspect: two masters are dead", before: first(die), call: func(s *stage) error {
+		return second(s.Inspect(s.t.Context(), "orders:42"))
 	}},
-	{name: "Lock: the client is closed", do: func(ctx context.Context, s *stage) error {
-		s.Client.Close()
-		return tryLock(ctx, s)
-	}},
-	{name: "Inspect: two masters are dead", do: func(ctx context.Context, s *stage) error {
-		s.first((*redlocktest.Master).Kill)
-		_, err := s.Inspect(ctx, "orders:42")
-		return err
-	}},
-	{name: "ForceUnlock: the key is no lock", do: func(ctx context.Context, s *stage) error {
-		each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.HSet("orders:42", "name", "bob"); m.HSet("orders:42", "age", "3") })
-		_, err := s.ForceUnlock(ctx, "orders:42")
-		return err
-	}},
-	{name: "Hold: the key is overwritten", do: func(ctx context.Context, s *stage) error {
-		hold := s.held(ctx)
-		each(s.Fleet, 0, 3, func(m *redlocktest.Master) { m.Set("orders:42", "shipped") })
+	{name: "ForceUnlock: the key is no lock", before: atOnce(3, func(m *redlocktest.Master) {
+		m.HSet("orders:42", "name", "bob")
+		m.HSet("orders:42", "age", "3")
+	}), call: forceUnlock},
+	{name: "Hold: the key is overwritten", held: true, before: func(s *stage) {
+		each(s.Fleet, 0, 3, holdNoLock)
 		s.Fleet.Master(2).Kill()
-		<-hold.Context().Done()
-		return context.Cause(hold.Context())
-	}},
-	{name: "ForceUnlock: two masters are dead", do: func(ctx context.Context, s *stage) error {
-		s.first((*redlocktest.Master).Kill)
-		_, err := s.ForceUnlock(ctx, "orders:42")
-		return err
-	}},
-	{name: "Ready: all masters restarted", cfg: redlock.Config{RestartGuard: lease}, do: func(ctx context.Context, s *stage) error {
-		s.all((*redlocktest.Master).Restart)
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		return s.Ready(ctx)
-	}},
-	{name: "Ready: two masters are dead", do: func(ctx context.Context, s *stage) error {
-		s.first((*redlocktest.Master).Kill)
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		return s.Ready(ctx)
-	}},
-	{name: "Ready: no password", do: func(ctx context.Context, s *stage) error {
-		s.first(func(m *redlocktest.Master) { m.Password("secret"); m.RestartWithData() })
-		return s.Ready(ctx)
-	}},
-	{name: "two masters", n: 2, logs: true, do: func(context.Context, *stage) error { return nil }},
+	}, call: cause},
+	{name: "ForceUnlock: two masters are dead", before: first(die), call: forceUnlock},
+	{name: "Ready: all masters restarted", cfg: guarded, before: everywhere(restart), call: readyIn1s},
+	{name: "Ready: two masters are dead", before: first(die), call: readyIn1s},
+	{name: "Ready: no password", before: first(wantPassword), call: func(s *stage) error { return s.Ready(s.t.Context()) }},
+	{name: "two masters", n: 2, logs: true, call: func(*stage) error { return nil }},
 }
 
-// TestTexts: what the user reads, word by word, is in testdata/texts.txt. What changes there is
-// to be read aloud.
+// TestTexts: what the user reads, word by word, is in testdata/texts.txt.
 func TestTexts(t *testing.T) {
-	var got strings.Builder
+	g := newGolden(t, "testdata/texts.txt")
 	for _, s := range scenes {
-		t.Run(s.name, func(t *testing.T) { fmt.Fprintf(&got, "# %s\n%s\n", s.name, s.play(t)) })
+		g.section(t, s.name, s.play)
 	}
-	fmt.Fprint(&got, "# New\n")
-	for _, tt := range refusedConfigs {
-		_, err := redlock.New(tt.cfg)
-		fmt.Fprintf(&got, "%s: %v\n", tt.name, err)
-	}
-	const file = "testdata/texts.txt"
-	if *update {
-		if err := os.WriteFile(file, []byte(got.String()), 0o600); err != nil {
-			t.Fatal(err)
+	g.section(t, "New", func(*testing.T) (says string) {
+		for _, tt := range refusedConfigs {
+			_, err := redlock.New(tt.cfg)
+			says += fmt.Sprintf("%s: %v\n", tt.name, err)
 		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	compare(t, string(want), got.String())
-}
-
-// compare tells section by section what differs.
-func compare(t *testing.T, want, got string) {
-	t.Helper()
-	sections := func(text string) map[string]string {
-		all := map[string]string{}
-		for section := range strings.SplitSeq("\n"+text, "\n# ") {
-			name, body, _ := strings.Cut(section, "\n")
-			all[name] = body
-		}
-		return all
-	}
-	wanted := sections(want)
-	for name, body := range sections(got) {
-		if body != wanted[name] {
-			t.Errorf("%s: got\n%s\nwant\n%s", name, body, wanted[name])
-		}
-	}
-	if len(wanted) != len(sections(got)) {
-		t.Errorf("got %d sections, want %d", len(sections(got)), len(wanted))
-	}
+		return says
+	})
+	g.close(t)
 }
 
 // play returns what the log and the error say.
@@ -391,11 +297,19 @@ func (s scene) play(t *testing.T) (says string) {
 		fleet := redlocktest.Start(t, cmp.Or(s.n, 3))
 		var log lines
 		s.cfg.Logger = logger(&log)
-		c := open(t, fleet, s.cfg)
+		on := &stage{Fleet: fleet, Client: open(t, fleet, s.cfg), t: t}
 		if s.n == 0 {
-			warm(t, c)
+			warm(t, on.Client)
 		}
-		err := s.do(t.Context(), &stage{fleet, c, t})
+		if s.held {
+			on.hold = lock(t, t.Context(), on.Client, "orders:42")
+			synctest.Wait()
+			on.last()
+		}
+		if s.before != nil {
+			s.before(on)
+		}
+		err := s.call(on)
 		synctest.Wait()
 		if s.logs {
 			says = log.sorted()
