@@ -84,9 +84,3 @@ func TestDriftAndValidity(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkNow(b *testing.B) {
-	for b.Loop() {
-		Now()
-	}
-}
