@@ -43,6 +43,12 @@ func runAll(t *testing.T, c redis.Conn, all ...*Command) (answers []Answer) {
 	return answers
 }
 
+// sent tells of a command.
+func sent(c *Command) string {
+	verbs := [...]string{"plain", "acquire", "register", "release", "force", "renew", "enter", "leave", "raise", "inspect"}
+	return fmt.Sprintf("%s, mode %d, of %v: %v", verbs[c.verb], c.mode, c.name, c.args)
+}
+
 // guarded returns cmd as it goes to a guarded master.
 func guarded(cmd *Command) *Command {
 	words := cmd.Words(nil, false, true)

@@ -74,6 +74,13 @@ func (w *walk) text(o twin.Owner) string {
 	}
 }
 
+// draw draws who does something, and how.
+func (w *walk) draw(k int) (owner twin.Owner, mode twin.Mode, o *Owner) {
+	owner = w.somebody(k)
+	mode = w.mode(k, owner)
+	return owner, mode, w.owner(k, mode, owner)
+}
+
 func (w *walk) owner(k int, mode twin.Mode, o twin.Owner) *Owner {
 	if mode == twin.Shared {
 		return NewReader(w.names[k], w.text(o))
