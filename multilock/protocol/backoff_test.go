@@ -99,24 +99,6 @@ func TestHandedOffMinorityAsksBeforeItGivesBack(t *testing.T) {
 	})
 }
 
-// What tells of an owner that was given up is no vote for the next: the release is behind it, and
-// the master may be somebody else's by the time another vote comes.
-func TestGrantToAnOwnerThatWasGivenBack(t *testing.T) {
-	play(t, 5, waits, func(s *scene) {
-		s.start().answers(busy(x, time.Hour), busy(y, time.Hour), busy(z, time.Hour), yes(7)).want(Minority)
-		s.wake().wantGivenBack(All(5), 0, true)
-		before := s.c
-		s.answer(4, yes(7).of(1).to(1)).wantQuiet()
-		for i := range 5 {
-			s.step(Event{Kind: HandedOff, Master: i, Try: 1, Round: 1, Token: 7}).wantQuiet()
-		}
-		s.step(Event{Kind: Entered, Master: 1, Try: 1, Outcome: Yes})
-		if s.c != before {
-			t.Errorf("%+v, want nothing changed by what is for the owner before", s.c)
-		}
-	})
-}
-
 // The next round does not put off giving a minority back, and neither do its answers.
 func TestARoundDoesNotPutOffBackingOff(t *testing.T) {
 	play(t, 3, waits, func(s *scene) {

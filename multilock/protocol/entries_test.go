@@ -94,21 +94,6 @@ func (s *entriesScene) enters(key int, w Wish) {
 	s.step(key, HoldEvent{Kind: HoldEntered, Until: hour, Wish: w})
 }
 
-// That a fixed lease is left to end by itself is no mistake, unless somebody has the hold renewed.
-func TestEntriesLeak(t *testing.T) {
-	s := entriesScene{T: t}
-	s.enters(0, wish(0, 0))
-	s.enters(1, wish(3, 0))
-	if !s.Leak(0) || !s.Leak(1) {
-		t.Error("Leak = false, want that an entry of a renewed hold is missed")
-	}
-	s = entriesScene{T: t}
-	s.enters(0, wish(0, 0))
-	if s.Leak(0) || s.Leaked() {
-		t.Error("Leak = true, want that a fixed lease may be left to end")
-	}
-}
-
 // What the masters are told, and what ends the hold, in the order in which callers enter and leave it.
 func TestEntries(t *testing.T) {
 	fixed := wish(0, 0)

@@ -16,25 +16,12 @@ func TestGiveUpLeavesNothing(t *testing.T) {
 		at   Set
 	}{
 		{"before it asked", waits, func(*scene) {}, 0},
-		{"its round is under way", waits, func(s *scene) { s.start() }, 0b111},
 		{"some are down", waits, func(s *scene) { s.start().answers(unsent, unsent) }, 0b100},
-		{"in the queue", waits, func(s *scene) { s.start().answers(held, held, unsent) }, 0b011},
-		{"errors and silence", waits, func(s *scene) { s.start().answers(errored, silent, unsent) }, 0b011},
-		{"down since", waits, func(s *scene) { s.start().allAnswer(held).wake().answers(unsent, held, unsent) }, 0b111},
-		{"asked again", waits, func(s *scene) { s.start().answers(unsent, unsent, held).wake().answers(unsent) }, 0b110},
 		{"with a minority", waits, func(s *scene) { s.start().answers(held, unsent, yes(7)) }, 0b101},
 		{"a hand-off has come", waits, func(s *scene) { s.start().answers(unsent, unsent, unsent).handOff(1, 1, 7) }, 0b010},
-		{"one that is too late", waits, func(s *scene) { s.start().answers(unsent, unsent, unsent).handOff(1, 0, 7) }, 0b010},
-		{"it left its votes to a holder", waits, func(s *scene) { s.start().answers(held, held, yes(7)).wake() }, 0b111},
-		{"it backed off", waits, func(s *scene) { s.start().answers(held, silent, yes(7)).wake() }, 0b111},
 		{"entered by a release", waits, func(s *scene) { s.enter(0b011) }, 0b111},
-		{"the release did not leave", waits, func(s *scene) { s.enter(0b111).entered(0, Unsent).entered(1, Unsent) }, 0b100},
 		{"the release found no hold", waits, func(s *scene) { s.enter(0b001).answer(1, unsent).answer(2, unsent).entered(0, No) }, 0b001},
-		{"settling", waits, func(s *scene) { s.start().answers(yes(7), unsent, yes(8)).want(Settling) }, 0b101},
-		{"won", waits, func(s *scene) { s.start().answers(yes(7), unsent, yes(7)).want(Won) }, 0b101},
 		{"won, and one has not answered", waits, func(s *scene) { s.start().answers(yes(7), yes(7)).want(Won) }, 0b111},
-		{"a try under way", tries, func(s *scene) { s.start() }, 0b111},
-		{"a try that was refused once", tries, func(s *scene) { s.start().answers(held) }, 0b110},
 		{"a try that pauses", tries, func(s *scene) { s.start().answers(held, yes(7), busy(y, 1)).want(Paused) }, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -282,7 +282,7 @@ func FuzzDecode(f *testing.F) {
 func TestNoDecoderTakesWhatIsNoToken(t *testing.T) {
 	permit := NewPermit("k", id("me:r1"), 2, 0)
 	for _, token := range []int64{MaxToken, MaxToken + 1, math.MaxInt64} {
-		text := []byte(decimal(token))
+		text := []byte(fmt.Sprint(token))
 		for name, tt := range map[string]struct {
 			cmd   *Command
 			reply any
@@ -320,14 +320,6 @@ func TestKeysOfTwoNamesDiffer(t *testing.T) {
 				t.Errorf("%q is a key of %q and of %q", key, other, name)
 			}
 			whose[key] = name
-		}
-	}
-}
-
-func TestMayHold(t *testing.T) {
-	for outcome, want := range map[Outcome]bool{Unsent: false, Unknown: true, Failed: true, Refused: false, Done: true} {
-		if got := outcome.MayHold(); got != want {
-			t.Errorf("%v.MayHold: got %v, want %v", outcome, got, want)
 		}
 	}
 }

@@ -19,30 +19,6 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// run lets m carry out cmd, without a node.
-func run(t *testing.T, c redis.Conn, cmd *Command) Answer {
-	t.Helper()
-	words := cmd.Words(nil, true, false)
-	reply, err := c.Do(words[0].(string), words[1:]...)
-	refusal, refused := errors.AsType[redis.Error](err)
-	switch {
-	case refused:
-		reply = refusal
-	case err != nil:
-		t.Fatal(err)
-	}
-	return cmd.Decode(reply)
-}
-
-// runAll lets m carry out all of them.
-func runAll(t *testing.T, c redis.Conn, all ...*Command) (answers []Answer) {
-	t.Helper()
-	for _, cmd := range all {
-		answers = append(answers, run(t, c, cmd))
-	}
-	return answers
-}
-
 // sent tells of a command.
 func sent(c *Command) string {
 	verbs := [...]string{"plain", "acquire", "register", "release", "force", "renew", "enter", "leave", "raise", "inspect"}
@@ -61,8 +37,6 @@ const (
 	lease = 30 * time.Second
 	short = 400 * time.Millisecond // for which waiters want the lock handed to them
 )
-
-func decimal(n int64) string { return fmt.Sprint(n) }
 
 // asked is the first ask of who has waited since then.
 func asked(since int64) QueueEntry {
@@ -103,7 +77,20 @@ func withScripts(t *testing.T, f func(h *scriptFixture)) {
 	})
 }
 
-func (h *scriptFixture) run(cmd *Command) Answer { return run(h.t, h.conn, cmd) }
+// run lets the master carry out cmd, without a node.
+func (h *scriptFixture) run(cmd *Command) Answer {
+	h.t.Helper()
+	words := cmd.Words(nil, true, false)
+	reply, err := h.conn.Do(words[0].(string), words[1:]...)
+	refusal, refused := errors.AsType[redis.Error](err)
+	switch {
+	case refused:
+		reply = refusal
+	case err != nil:
+		h.t.Fatal(err)
+	}
+	return cmd.Decode(reply)
+}
 
 func (h *scriptFixture) do(command string, args ...any) {
 	h.t.Helper()

@@ -170,10 +170,10 @@ func (w *walk) release(k int) {
 		want = l.ReleaseTo(now, w.hear, mode, owner, there, next)
 	case kind == 8 && next.Owner != owner:
 		cmd = o.YieldTo(since, w.owner(k, next.Mode, next.Owner), entry(next))
-		want = l.YieldTo(now, w.hear, mode, owner, next)
+		want = l.ReleaseTo(now, w.hear, mode, owner, twin.NoToken, next)
 	case kind == 3:
 		cmd = o.Yield(since)
-		want = l.Yield(now, w.hear, mode, owner)
+		want = l.Release(now, w.hear, mode, owner, twin.NoToken)
 	case kind == 4 && w.mayForce(k):
 		cmd = Force(w.names[k], token)
 		want = l.Force(now, w.hear, there)

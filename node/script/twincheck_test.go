@@ -219,7 +219,7 @@ func (w *walk) picture(k int) {
 		w.put(belonging(readPrefix, name), set.String(), readers[len(readers)-1].Until)
 	}
 	if l.Counter != 0 {
-		w.want[belonging(fencePrefix, name)] = decimal(l.Counter)
+		w.want[belonging(fencePrefix, name)] = fmt.Sprint(l.Counter)
 	}
 	if l.Turn != 0 {
 		w.put(belonging(turnPrefix, name), "1", l.Turn)
