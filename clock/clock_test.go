@@ -57,17 +57,6 @@ func TestNowFollowsABubble(t *testing.T) {
 	})
 }
 
-func TestNowNeverGoesBack(t *testing.T) {
-	last := Now()
-	for range 100_000 {
-		now := Now()
-		if now.Sub(last) < 0 {
-			t.Fatalf("Now went from %v to %v", last, now)
-		}
-		last = now
-	}
-}
-
 func TestDriftAndValidity(t *testing.T) {
 	for _, tt := range []struct{ lease, elapsed, drift, validity time.Duration }{
 		{30 * time.Second, 0, 302 * time.Millisecond, 29698 * time.Millisecond},

@@ -87,16 +87,11 @@ func TestJudge(t *testing.T) {
 		{"one owner has a majority", 5, 0, 0, []string{"a", "a", "a"}, Taken},
 		{"one owner has all the answers but no majority yet", 5, 1, 0, []string{"a", "a"}, Undecided},
 		{"two and two and one of ours", 5, 1, 0, []string{"a", "a", "b", "b"}, Split},
-		{"three ways", 3, 1, 0, []string{"a", "b"}, Split},
-		{"an even split", 4, 2, 0, []string{"a", "a"}, Split},
 		{"an even split, one missing", 4, 1, 0, []string{"a", "a"}, Undecided},
 		{"a dead master may be the owner's third", 5, 2, 1, []string{"a", "a"}, Taken},
 		{"a majority is dead", 5, 2, 3, nil, Unreachable},
-		{"a majority is dead, the rest is taken", 5, 0, 3, []string{"a", "a"}, Unreachable},
 		{"two dead, three ways among the rest", 5, 1, 2, []string{"a", "b"}, Taken},
 		{"first three noes name two owners", 5, 0, 0, []string{"a", "b", "b"}, Undecided},
-		{"one master, taken", 1, 0, 0, []string{"a"}, Taken},
-		{"one master, dead", 1, 0, 1, nil, Unreachable},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := Judge(tt.n, tt.yes, tt.failed, tt.holders); got != tt.want {

@@ -21,8 +21,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // sent tells of a command.
 func sent(c *Command) string {
+	if c == nil {
+		return "nothing"
+	}
 	verbs := [...]string{"plain", "acquire", "register", "release", "force", "renew", "enter", "leave", "raise", "inspect"}
-	return fmt.Sprintf("%s, mode %d, of %v: %v", verbs[c.verb], c.mode, c.name, c.args)
+	return fmt.Sprintf("%s, mode %d, of %v: %v, waits %v", verbs[c.verb], c.mode, c.name, c.args, c.waits)
 }
 
 // guarded returns cmd as it goes to a guarded master.

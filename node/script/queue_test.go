@@ -79,6 +79,18 @@ func TestCountersOutliveLeases(t *testing.T) {
 	}
 }
 
+// TestSlotsLastAsLongAsTheLongestLease: who takes another slot for less time takes nothing from those who have one.
+func TestSlotsLastAsLongAsTheLongestLease(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		h.run(NewPermit("k", id("a:r1"), 2, 0).Acquire(lease, 50))
+		h.run(NewPermit("k", id("b:r1"), 2, 0).Acquire(short, 50))
+		time.Sleep(4 * short)
+		if got := h.run(InspectPermits("k")).Permits.Slots; len(got) != 1 || got[0].Left != lease-4*short {
+			t.Errorf("after the shorter lease the slots are %+v, want one for %v", got, lease-4*short)
+		}
+	})
+}
+
 // Who gives up leaves the queue of a master without memory, too, and whoever comes next for its client takes
 // its place there.
 func TestGivingUpAtAFullMaster(t *testing.T) {

@@ -189,11 +189,11 @@ func (w *walk) release(k int) {
 
 // renew renews a few holds of any locks in one call.
 func (w *walk) renew() {
-	lease, heal, now := 1+w.r.Int64N(600), w.r.IntN(6) > 0, w.now()
+	lease, heal, now := 1+w.r.Int64N(600), w.r.IntN(4) > 0, w.now()
 	var holds []Renewal
 	var want Answer
 	for range 1 + w.r.IntN(3) {
-		k := w.r.IntN(2)
+		k := w.r.IntN(6) / 5
 		owner, mode, _ := w.draw(k)
 		token, count := w.proposal(k), 1+w.r.Int32N(4)
 		if w.mayRead(k, owner) && w.r.IntN(4) == 0 {

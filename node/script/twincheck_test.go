@@ -53,20 +53,6 @@ func (w *walk) inspect(k int) {
 	})
 }
 
-// mayForce reports whether there is room for the marks of those who have the lock.
-func (w *walk) mayForce(k int) bool {
-	l, marks := &w.locks[k], map[twin.Owner]bool{}
-	for _, m := range l.Forced {
-		marks[m.Owner] = true
-	}
-	for _, r := range l.Reading {
-		marks[r.Owner] = true
-	}
-	marks[l.Holder] = true
-	delete(marks, 0)
-	return len(marks) <= twin.MaxForced
-}
-
 // told has what the twin published be expected from now on.
 func (w *walk) told(k int, want twin.Reply) {
 	for _, to := range want.HandOffs {
@@ -242,25 +228,29 @@ func (w *walk) pictureLine(k int) {
 		queueKey = belonging(slotQueuePrefix, w.names[k])
 	}
 	line, marks := w.line(k)
-	var queue strings.Builder
+	queues := map[string]string{} // by key
 	for _, e := range line.Queue {
 		if e.Owner == 0 {
 			break
 		}
-		fmt.Fprintf(&queue, "%s since %d; ", w.text(e.Owner), e.Since)
-		if e.Stale <= w.now() {
-			continue
-		}
-		ask := fmt.Sprintf("%s %d %d", round(e), e.Lease, e.Proposal)
+		key, ask := queueKey, fmt.Sprintf("%s %d %d", round(e), e.Lease, e.Proposal)
 		if w.semaphores {
+			key += fmt.Sprint(e.Permits)
 			ask += fmt.Sprintf(" %d %d", e.Permits, e.Start)
 		} else if e.Mode == twin.Shared {
 			ask += " shared"
 		}
-		w.put(queueKey+w.text(e.Owner), ask, e.Stale)
+		queues[key] += fmt.Sprintf("%s since %d; ", w.text(e.Owner), e.Since)
+		if e.Stale > w.now() {
+			w.put(queueKey+w.text(e.Owner), ask, e.Stale)
+		}
 	}
-	if queue.Len() > 0 || line.QueueExpires != 0 {
-		w.put(queueKey, queue.String(), line.QueueExpires)
+	for _, key := range slices.Sorted(maps.Keys(queues)) {
+		w.put(key, queues[key], line.QueueExpires)
+		if number := strings.TrimPrefix(key, queueKey); number != "" {
+			queues[queueKey] += fmt.Sprintf("%s since %s; ", number, number)
+			w.put(queueKey, queues[queueKey], line.QueueExpires)
+		}
 	}
 	for _, m := range marks.Forced {
 		if m.Owner != 0 {

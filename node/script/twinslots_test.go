@@ -1,11 +1,9 @@
 package script
 
 import (
-	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -108,7 +106,7 @@ func (w slotWalk) release(k int) {
 	case kind == 5:
 		cmd = o.Yield(since)
 		want = s.Release(now, w.hear, owner, twin.NoToken)
-	case kind == 6 && s.Forced[0].Owner == 0:
+	case kind == 6 && w.mayForce(k):
 		slot := r.IntN(2*twin.MaxSlots) - twin.MaxSlots
 		if cmd = ForcePermits(w.names[k], token); slot >= 0 {
 			cmd = ForceSlot(w.names[k], slot, token)
@@ -126,7 +124,7 @@ func (w slotWalk) release(k int) {
 
 // renew renews a permit, alone in its command so that its hand-offs are known.
 func (w slotWalk) renew() {
-	lease, heal, k := 1+w.r.Int64N(600), w.r.IntN(6) > 0, w.r.IntN(2)
+	lease, heal, k := 1+w.r.Int64N(600), w.r.IntN(4) > 0, w.r.IntN(6)/5
 	owner, slot, o := w.draw(k)
 	token := w.proposal(k)
 	cmd := Renew(millis(lease), []Renewal{{Owner: o, Token: token}})
@@ -199,23 +197,6 @@ func (w slotWalk) others(k int) {
 	}
 }
 
-// somebody is mostly one who has a slot, or one who waits or did, or was forced out, or is new.
-func (w slotWalk) somebody(k int) twin.Owner {
-	s := &w.slots[k]
-	if at := s.Slots[w.r.IntN(twin.MaxSlots)]; at.Owner != 0 && w.r.IntN(2) == 0 {
-		return at.Owner
-	}
-	switch n := w.r.IntN(5); {
-	case n < 1 && s.Forced[0].Owner != 0:
-		return s.Forced[0].Owner
-	case n < 2 && s.Queue[0].Owner != 0:
-		return s.Queue[0].Owner
-	case n < 4 && len(w.asks[k]) > 0:
-		return w.asks[k][w.r.IntN(len(w.asks[k]))].Owner
-	}
-	return w.fresh(clients[w.r.IntN(3)])
-}
-
 // digest stands for holders, as permit.lua has it.
 func (w *walk) digest(holders [twin.MaxSlots]twin.Owner) string {
 	var texts []string
@@ -238,11 +219,11 @@ func sumOf(owners []string) string {
 	return fmt.Sprint(-sum)
 }
 
-// realSlots adds what the master has of the slots and the queue of the k-th semaphore, and takes the keys
-// that it has them at away: "" if nothing.
+// realSlots adds what the master has of the slots of the k-th semaphore, and takes the keys away that it has them
+// at.
 func (w *walk) realSlots(k int, keys map[string]string) {
 	m, now := w.h.m, w.now()
-	slotsKey, queueKey := slotsOf(w.names[k]), belonging(slotQueuePrefix, w.names[k])
+	slotsKey := slotsOf(w.names[k])
 	var slots strings.Builder
 	there, ends, last := m.ZSet(slotsKey), m.ZSet(slotsKey+slotEnds), int64(0)
 	var owners []string
@@ -267,38 +248,6 @@ func (w *walk) realSlots(k int, keys map[string]string) {
 	delete(keys, slotsKey+slotEnds)
 	if keys[slotsKey] = slots.String(); slots.Len() == 0 {
 		delete(keys, slotsKey)
-	}
-
-	type place struct {
-		owner string
-		since float64
-	}
-	var queue []place
-	var numbers []string
-	for permits := range twin.MaxSlots {
-		number := fmt.Sprint(permits + 1)
-		line := m.ZSet(queueKey + number)
-		for owner, since := range line {
-			queue = append(queue, place{owner, since})
-		}
-		if len(line) > 0 {
-			numbers = append(numbers, number)
-			if m.TTL(queueKey+number) != m.TTL(queueKey) {
-				numbers = append(numbers, "which is gone before the others")
-			}
-		}
-		delete(keys, queueKey+number)
-	}
-	slices.SortFunc(queue, func(a, b place) int { return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.owner, b.owner)) })
-	var text strings.Builder
-	for _, at := range queue {
-		fmt.Fprintf(&text, "%s since %.0f; ", at.owner, at.since)
-	}
-	if there := slices.Sorted(maps.Keys(m.ZSet(queueKey))); !slices.Equal(there, numbers) {
-		fmt.Fprintf(&text, "numbers %q, want %q", there, numbers)
-	}
-	if delete(keys, queueKey); text.Len() > 0 {
-		keys[queueKey] = expiring(text.String(), m.TTL(queueKey))
 	}
 }
 

@@ -54,7 +54,7 @@ func (l *Lock) ReleaseTo(now int64, hears Hears, mode Mode, owner Owner, token i
 		l.free()
 	case mode == Shared && l.reads(owner):
 		mine = true
-		l.unread(slices.IndexFunc(l.Reading[:], func(r Reader) bool { return r.Owner == owner }))
+		_ = slices.DeleteFunc(l.Reading[:], func(r Reader) bool { return r.Owner == owner })
 		l.settle()
 	}
 	switch {

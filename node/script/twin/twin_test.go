@@ -88,18 +88,3 @@ func TestRoom(t *testing.T) {
 	}
 	panics("one more forced out", func() { l.Force(0, all, 1) })
 }
-
-// TestForcedInAnyOrder: masters that refuse the same owners are equal.
-func TestForcedInAnyOrder(t *testing.T) {
-	var locks [2]Lock
-	for i, owners := range [][]Owner{{1, 2, 3}, {3, 1, 2}} {
-		for _, owner := range owners {
-			locks[i].Acquire(0, all, Exclusive, owner, 1000, int64(owner))
-			locks[i].Force(0, all, 1)
-		}
-		locks[i].Counter = 0
-	}
-	if locks[0] != locks[1] {
-		t.Errorf("forced out in another order: %v, want %v", locks[1].Forced, locks[0].Forced)
-	}
-}
