@@ -2,71 +2,13 @@ package quorum
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 )
-
-func TestMajority(t *testing.T) {
-	for n, want := range map[int]int{1: 1, 2: 2, 3: 2, 4: 3, 5: 3, 6: 4, 7: 4} {
-		if got := Majority(n); got != want {
-			t.Errorf("Majority(%d) = %d, want %d", n, got, want)
-		}
-	}
-}
-
-// Any two majorities share a master. The test tries every pair of sets of masters.
-func TestMajoritiesMeet(t *testing.T) {
-	for n := 1; n <= 7; n++ {
-		for a := range 1 << n {
-			for b := range 1 << n {
-				if ones(a) >= Majority(n) && ones(b) >= Majority(n) && a&b == 0 {
-					t.Fatalf("n = %d: majorities %b and %b do not meet", n, a, b)
-				}
-			}
-		}
-	}
-}
-
-func ones(x int) int {
-	c := 0
-	for ; x > 0; x &= x - 1 {
-		c++
-	}
-	return c
-}
-
-func TestVote(t *testing.T) {
-	for _, tt := range []struct {
-		n, yes, no int
-		want       Result
-	}{
-		{1, 0, 0, Pending},
-		{1, 1, 0, Won},
-		{1, 0, 1, Lost},
-		{2, 1, 0, Pending},
-		{2, 1, 1, Lost},
-		{2, 2, 0, Won},
-		{3, 1, 1, Pending},
-		{3, 2, 0, Won},
-		{3, 2, 1, Won},
-		{3, 0, 2, Lost},
-		{4, 2, 1, Pending},
-		{4, 2, 2, Lost},
-		{5, 2, 2, Pending},
-		{5, 3, 2, Won},
-		{5, 2, 3, Lost},
-		{5, 0, 3, Lost},
-	} {
-		t.Run(fmt.Sprintf("n=%d yes=%d no=%d", tt.n, tt.yes, tt.no), func(t *testing.T) {
-			if got := Vote(tt.n, tt.yes, tt.no); got != tt.want {
-				t.Errorf("Vote = %v, want %v", got, tt.want)
-			}
-		})
-	}
-}
 
 // dumbVote tries every outcome of the missing answers.
 func dumbVote(n, yes, no int) Result {
@@ -99,6 +41,42 @@ func TestVoteAgainstEveryOutcome(t *testing.T) {
 	}
 }
 
+// dumbMeet tries each majority of the one set with each of the other. The first set is masters 0 to
+// n-1, and the second begins common masters before the end of the first.
+func dumbMeet(n, m, common int) bool {
+	majority := func(of int, set uint) bool { return 2*bits.OnesCount(set) > of }
+	for a := range uint(1) << n {
+		for b := range uint(1) << m {
+			if majority(n, a) && majority(m, b) && a&(b<<(n-common)) == 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func TestMeetAgainstEveryMajority(t *testing.T) {
+	for n := 1; n <= 9; n++ {
+		for m := 1; m <= 9; m++ {
+			for common := range min(n, m) + 1 {
+				if got, want := Meet(n, m, common), dumbMeet(n, m, common); got != want {
+					t.Errorf("Meet(%d, %d, %d) = %v, want %v", n, m, common, got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestOneMasterAtATime: while a rollout adds or removes one master, clients of before and of after
+// exclude each other.
+func TestOneMasterAtATime(t *testing.T) {
+	for n := 1; n <= 16; n++ {
+		if !Meet(n, n+1, n) || !Meet(n+1, n, n) {
+			t.Errorf("%d masters and one more: two majorities need not meet", n)
+		}
+	}
+}
+
 func TestJudge(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
@@ -109,16 +87,11 @@ func TestJudge(t *testing.T) {
 		{"one owner has a majority", 5, 0, 0, []string{"a", "a", "a"}, Taken},
 		{"one owner has all the answers but no majority yet", 5, 1, 0, []string{"a", "a"}, Undecided},
 		{"two and two and one of ours", 5, 1, 0, []string{"a", "a", "b", "b"}, Split},
-		{"three ways", 3, 1, 0, []string{"a", "b"}, Split},
-		{"an even split", 4, 2, 0, []string{"a", "a"}, Split},
 		{"an even split, one missing", 4, 1, 0, []string{"a", "a"}, Undecided},
 		{"a dead master may be the owner's third", 5, 2, 1, []string{"a", "a"}, Taken},
 		{"a majority is dead", 5, 2, 3, nil, Unreachable},
-		{"a majority is dead, the rest is taken", 5, 0, 3, []string{"a", "a"}, Unreachable},
 		{"two dead, three ways among the rest", 5, 1, 2, []string{"a", "b"}, Taken},
 		{"first three noes name two owners", 5, 0, 0, []string{"a", "b", "b"}, Undecided},
-		{"one master, taken", 1, 0, 0, []string{"a"}, Taken},
-		{"one master, dead", 1, 0, 1, nil, Unreachable},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := Judge(tt.n, tt.yes, tt.failed, tt.holders); got != tt.want {
@@ -191,29 +164,8 @@ func TestJudgeAgainstEveryOutcome(t *testing.T) {
 	})
 }
 
+// TestHolder: the second version counts in a map.
 func TestHolder(t *testing.T) {
-	for _, tt := range []struct {
-		n       int
-		holders []string
-		want    string
-		ok      bool
-	}{
-		{3, nil, "", false},
-		{3, []string{"a"}, "", false},
-		{3, []string{"a", "b"}, "", false},
-		{3, []string{"b", "a", "b"}, "b", true},
-		{5, []string{"b", "a", "b", "a", "a"}, "a", true},
-		{5, []string{"b", "a", "b", "a"}, "", false},
-		{1, []string{"a"}, "a", true},
-	} {
-		got, ok := Holder(tt.n, tt.holders)
-		if got != tt.want || ok != tt.ok {
-			t.Errorf("Holder(%d, %q) = %q, %v, want %q, %v", tt.n, tt.holders, got, ok, tt.want, tt.ok)
-		}
-	}
-}
-
-func TestHolderAgainstACount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		holders := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 7).Draw(t, "holders")
 		n := len(holders) + rapid.IntRange(0, 3).Draw(t, "silent")
@@ -230,88 +182,86 @@ func TestHolderAgainstACount(t *testing.T) {
 	})
 }
 
-func TestFreeAfter(t *testing.T) {
-	for _, tt := range []struct {
-		n    int
-		left []time.Duration
-		want time.Duration
-		ok   bool
-	}{
-		{3, []time.Duration{5}, 0, false},
-		{3, []time.Duration{5, 7}, 7, true},
-		{3, []time.Duration{9, 5, 7}, 7, true},
-		{5, []time.Duration{0, 0, 9}, 9, true},
-		{5, []time.Duration{0, 9, 0, 0}, 0, true},
-		{1, []time.Duration{4}, 4, true},
-		{1, nil, 0, false},
-	} {
-		got, ok := FreeAfter(tt.n, tt.left)
-		if got != tt.want || ok != tt.ok {
-			t.Errorf("FreeAfter(%d, %v) = %v, %v, want %v, %v", tt.n, tt.left, got, ok, tt.want, tt.ok)
+// The second versions of what follows sort the answers, and look at the place where a majority ends.
+
+func TestAgreed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		tokens := rapid.SliceOfN(rapid.Int64Range(0, 4), 1, 9).Draw(t, "tokens")
+		least := rapid.Int64Range(0, 4).Draw(t, "least")
+		n := len(tokens)
+		sorted := slices.Sorted(slices.Values(tokens))
+		top := max(least, sorted[n-1])
+		want := top > 0 && sorted[n-Majority(n)] == top
+		if largest, ok := Agreed(n, tokens, least); largest != top || ok != want {
+			t.Errorf("Agreed(%d, %v, %d) = %d, %v, want %d, %v", n, tokens, least, largest, ok, top, want)
 		}
-	}
+	})
+}
+
+func TestFreeAfter(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		left := durations(t, 0, 7, 0)
+		n := max(1, len(left)+rapid.IntRange(0, 3).Draw(t, "silent"))
+		want, tells := time.Duration(0), len(left) >= Majority(n)
+		if tells {
+			want = slices.Sorted(slices.Values(left))[Majority(n)-1]
+		}
+		if at, ok := FreeAfter(n, left); at != want || ok != tells {
+			t.Errorf("FreeAfter(%d, %v) = %v, %v, want %v, %v", n, left, at, ok, want, tells)
+		}
+	})
 }
 
 func TestAhead(t *testing.T) {
-	for _, tt := range []struct {
-		n    int
-		told []int
-		want int
-	}{
-		{3, nil, 0},
-		{3, []int{7}, 7},
-		{3, []int{7, 5}, 7},
-		{3, []int{9, 5, 7}, 7},
-		{5, []int{8, 6}, 6},
-		{5, []int{0, 600, 599, 601, 600}, 600},
-		{5, []int{0, 0, 599, 601, 600}, 599},
-		{4, []int{1, 2, 3, 4}, 3},
-		{1, []int{4}, 4},
-	} {
-		if got := Ahead(tt.n, tt.told); got != tt.want {
-			t.Errorf("Ahead(%d, %v) = %d, want %d", tt.n, tt.told, got, tt.want)
-		}
-	}
-}
-
-// A majority says that so many stand before the waiter at most, and none says that of fewer.
-func TestAheadIsWhatAMajoritySays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		told := rapid.SliceOfN(rapid.IntRange(0, 9), 1, 7).Draw(t, "told")
-		n := len(told)
-		say := func(most int) (c int) {
-			for _, k := range told {
-				if k <= most {
-					c++
-				}
-			}
-			return c
+		told := rapid.SliceOfN(rapid.IntRange(0, 9), 0, 7).Draw(t, "told")
+		n := max(1, len(told)+rapid.IntRange(0, 3).Draw(t, "silent"))
+		want := 0
+		switch sorted := slices.Sorted(slices.Values(told)); {
+		case len(told) >= Majority(n):
+			want = sorted[Majority(n)-1]
+		case len(told) > 0:
+			want = sorted[0]
 		}
-		if got := Ahead(n, told); say(got) < Majority(n) || say(got-1) >= Majority(n) {
-			t.Errorf("Ahead(%d, %v) = %d", n, told, got)
+		if got := Ahead(n, told); got != want {
+			t.Errorf("Ahead(%d, %v) = %d, want %d", n, told, got, want)
 		}
 	})
 }
 
-// A majority is free at the time that FreeAfter returns, and not a moment before.
-func TestFreeAfterIsTheFirstMoment(t *testing.T) {
+// durations draws some, of which several may be the same.
+func durations(t *rapid.T, least, most, from int) []time.Duration {
+	some := rapid.Map(rapid.IntRange(from, 12), func(d int) time.Duration { return time.Duration(d) })
+	return rapid.SliceOfN(some, least, most).Draw(t, "left")
+}
+
+// A majority lasts exactly as long as the vote that Term names: the second version lets time pass and looks,
+// at every moment, whether a majority of the votes is still valid.
+func TestTerm(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		left := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 20), func(ms int) time.Duration { return time.Duration(ms) }), 1, 7).Draw(t, "left")
-		n := len(left)
-		at, ok := FreeAfter(n, left)
-		if !ok {
-			t.Fatalf("FreeAfter(%d, %v) cannot tell", n, left)
-		}
-		free := func(at time.Duration) (c int) {
-			for _, l := range left {
-				if l <= at {
-					c++
+		left := durations(t, 1, 7, -3)
+		voting := func(at time.Duration) (votes int) {
+			for _, d := range left {
+				if d > at {
+					votes++
 				}
 			}
-			return c
+			return votes
 		}
-		if free(at) < Majority(n) || free(at-1) >= Majority(n) {
-			t.Errorf("FreeAfter(%d, %v) = %v", n, left, at)
+		var ends time.Duration
+		for 2*voting(ends) > len(left) {
+			ends++
+		}
+		valid, last := Term(left)
+		if valid != voting(0) || (last >= 0) != (ends > 0) || last >= 0 && left[last] != ends {
+			t.Errorf("Term(%v) = %d, %d, want %d, and one that ends at %v", left, valid, last, voting(0), ends)
 		}
 	})
+}
+
+func ExampleTerm() {
+	// Three of five masters have a vote that is still valid, for the times given.
+	valid, last := Term([]time.Duration{0, 3 * time.Second, time.Second, 0, 2 * time.Second})
+	fmt.Println(valid, last)
+	// Output: 3 2
 }

@@ -28,16 +28,10 @@ func TestEntriesWish(t *testing.T) {
 		want    Wish
 	}{
 		{name: "none", want: fixed},
-		{name: "fixed", entries: []Wish{fixed}, want: fixed},
-		{name: "watched", entries: []Wish{wish(3, 9)}, want: wish(3, 9)},
 		{name: "fixed in watched", entries: []Wish{wish(3, 0), fixed}, want: wish(3, 0)},
-		{name: "fixed in watched that left", entries: []Wish{wish(3, 0), fixed}, left: []int{0}, want: fixed},
 		{name: "fixed in watched that leaked", entries: []Wish{wish(3, 0), fixed}, leaked: []int{0}, want: fixed},
-		{name: "watched in fixed that left", entries: []Wish{fixed, wish(3, 0)}, left: []int{1}, want: fixed},
-		{name: "limits", entries: []Wish{wish(3, 5), wish(3, 9), wish(3, 7)}, want: wish(3, 9)},
 		{name: "the last of the limits left", entries: []Wish{wish(3, 5), wish(3, 9), wish(3, 7)}, left: []int{1}, want: wish(3, 7)},
 		{name: "a limit beside none", entries: []Wish{wish(3, 5), wish(3, 0)}, want: Wish{Watched: true, Lease: 3 * time.Second, Limit: wish(3, 5).Limit}},
-		{name: "a limit without the other", entries: []Wish{wish(3, 5), wish(3, 0)}, left: []int{1}, want: wish(3, 5)},
 		{name: "two leases", entries: []Wish{wish(3, 5), wish(8, 5)}, want: wish(8, 5)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -94,21 +88,6 @@ func (s *entriesScene) enters(key int, w Wish) {
 	s.step(key, HoldEvent{Kind: HoldEntered, Until: hour, Wish: w})
 }
 
-// That a fixed lease is left to end by itself is no mistake, unless somebody has the hold renewed.
-func TestEntriesLeak(t *testing.T) {
-	s := entriesScene{T: t}
-	s.enters(0, wish(0, 0))
-	s.enters(1, wish(3, 0))
-	if !s.Leak(0) || !s.Leak(1) {
-		t.Error("Leak = false, want that an entry of a renewed hold is missed")
-	}
-	s = entriesScene{T: t}
-	s.enters(0, wish(0, 0))
-	if s.Leak(0) || s.Leaked() {
-		t.Error("Leak = true, want that a fixed lease may be left to end")
-	}
-}
-
 // What the masters are told, and what ends the hold, in the order in which callers enter and leave it.
 func TestEntries(t *testing.T) {
 	fixed := wish(0, 0)
@@ -127,20 +106,11 @@ func TestEntries(t *testing.T) {
 			s.step(1, HoldEvent{Kind: HoldLeft})
 			s.step(1, HoldEvent{Kind: HoldLeft})
 		}, []int{2, 1}, Valid},
-		"the others leave while one is asked for": {func(s *entriesScene) {
-			s.step(1, HoldEvent{Kind: HoldEnter})
-			s.step(0, HoldEvent{Kind: HoldLeft})
-			s.step(1, HoldEvent{Kind: HoldEntered, Until: s.Until})
-		}, []int{2, 1}, Valid},
 		"the last that is asked for is denied": {func(s *entriesScene) {
 			s.step(1, HoldEvent{Kind: HoldEnter})
 			s.step(0, HoldEvent{Kind: HoldLeft})
 			s.step(1, HoldEvent{Kind: HoldDenied})
 		}, []int{2, 1}, Released},
-		"one is denied": {func(s *entriesScene) {
-			s.step(1, HoldEvent{Kind: HoldEnter})
-			s.step(1, HoldEvent{Kind: HoldDenied})
-		}, []int{2, 1}, Valid},
 		"one finds it lost": {func(s *entriesScene) {
 			s.step(1, HoldEvent{Kind: HoldEnter})
 			s.step(1, HoldEvent{Kind: HoldDenied, Lost: true, Writer: true})

@@ -16,25 +16,11 @@ func TestGiveUpLeavesNothing(t *testing.T) {
 		at   Set
 	}{
 		{"before it asked", waits, func(*scene) {}, 0},
-		{"its round is under way", waits, func(s *scene) { s.start() }, 0b111},
 		{"some are down", waits, func(s *scene) { s.start().answers(unsent, unsent) }, 0b100},
-		{"in the queue", waits, func(s *scene) { s.start().answers(held, held, unsent) }, 0b011},
-		{"errors and silence", waits, func(s *scene) { s.start().answers(errored, silent, unsent) }, 0b011},
-		{"down since", waits, func(s *scene) { s.start().allAnswer(held).wake().answers(unsent, held, unsent) }, 0b111},
-		{"asked again", waits, func(s *scene) { s.start().answers(unsent, unsent, held).wake().answers(unsent) }, 0b110},
 		{"with a minority", waits, func(s *scene) { s.start().answers(held, unsent, yes(7)) }, 0b101},
-		{"a hand-off has come", waits, func(s *scene) { s.start().answers(unsent, unsent, unsent).handOff(1, 1, 7) }, 0b010},
-		{"one that is too late", waits, func(s *scene) { s.start().answers(unsent, unsent, unsent).handOff(1, 0, 7) }, 0b010},
-		{"it left its votes to a holder", waits, func(s *scene) { s.start().answers(held, held, yes(7)).wake() }, 0b111},
-		{"it backed off", waits, func(s *scene) { s.start().answers(held, silent, yes(7)).wake() }, 0b111},
 		{"entered by a release", waits, func(s *scene) { s.enter(0b011) }, 0b111},
-		{"the release did not leave", waits, func(s *scene) { s.enter(0b111).entered(0, Unsent).entered(1, Unsent) }, 0b100},
 		{"the release found no hold", waits, func(s *scene) { s.enter(0b001).answer(1, unsent).answer(2, unsent).entered(0, No) }, 0b001},
-		{"settling", waits, func(s *scene) { s.start().answers(yes(7), unsent, yes(8)).want(Settling) }, 0b101},
-		{"won", waits, func(s *scene) { s.start().answers(yes(7), unsent, yes(7)).want(Won) }, 0b101},
 		{"won, and one has not answered", waits, func(s *scene) { s.start().answers(yes(7), yes(7)).want(Won) }, 0b111},
-		{"a try under way", tries, func(s *scene) { s.start() }, 0b111},
-		{"a try that was refused once", tries, func(s *scene) { s.start().answers(held) }, 0b110},
 		{"a try that pauses", tries, func(s *scene) { s.start().answers(held, yes(7), busy(y, 1)).want(Paused) }, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -69,9 +55,6 @@ func TestSuccessorClaimsWhereTheReleaseArrived(t *testing.T) {
 		}
 		s.answers(busy(x, time.Minute), busy(x, time.Minute)).want(Waiting) // the others are held still
 	})
-	play(t, 5, waits, func(s *scene) { // those votes count like any others
-		s.enter(0b00011).answer(2, yes(7)).answer(3, yes(7)).want(Queued).handOff(0, 1, 7).wantWon(shortValid, true, 7)
-	})
 }
 
 // A frozen master that was asked more often than can be counted is told all the same.
@@ -86,6 +69,61 @@ func TestGiveUpTellsAMasterThatNeverAnswered(t *testing.T) {
 				s.answer(2, unsent)
 			}
 			s.giveUp().wantFailed(GivenUp, 0b111)
+		})
+	}
+}
+
+// A try that nobody won waits for all answers that may tell whether somebody did, then gives its
+// votes back and asks again after a random time: longer each time, and a few times at most.
+func TestSplit(t *testing.T) {
+	for _, trip := range []time.Duration{0, 70 * ms} {
+		for i, lot := range lots {
+			play(t, 3, tries, func(s *scene) {
+				s.trip, s.lot = trip, lot
+				s.start()
+				for n := range uint32(5) {
+					s.answers(busy(x, time.Hour), yes(7)).want(Asking).wantNoWake()
+					s.answer(2, busy(y, time.Hour)).want(Paused).wantGivenBack(0b010, 0, false)
+					longest := 8*ms<<n + trip
+					s.wantWake(s.now + ms + []time.Duration{0, longest / 2, longest - 1}[i])
+					before := s.c
+					s.due().hint(0).take().answer(1, yes(7).of(n+1))
+					if s.c != before {
+						t.Fatal("a contender that pauses did something")
+					}
+					s.wake().want(Asking).wantRound(All(3), AskOnce, s.out.Lease)
+				}
+				s.answers(busy(x, time.Hour), busy(y, time.Hour)).want(Asking).answer(2, busy(z, time.Hour)).wantFailed(Refused, 0)
+				if s.c.Round != 6 {
+					t.Errorf("asked %d times, want 6", s.c.Round)
+				}
+			})
+		}
+	}
+}
+
+// It fails for what the masters say: gone, where a majority no longer has the hold, and otherwise
+// refused. The release is left to the hold in each case.
+func TestEnterAgainFails(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		n       int
+		answers []reply // the last of them decides
+		want    Verdict
+	}{
+		{"gone", 3, []reply{busy(Nobody, 0), busy(Nobody, 0)}, Gone},
+		{"one silent, and gone", 3, []reply{busy(Nobody, 0), silent, busy(Nobody, 0)}, Gone},
+		{"one silent, and not", 3, []reply{busy(Nobody, 0), silent, yes(0)}, Refused},
+		{"nobody has a majority", 5, []reply{yes(0), yes(0), busy(x, 1), busy(y, 1), silent}, Refused},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, tt.n, reenter, func(s *scene) {
+				s.start()
+				for i, a := range tt.answers {
+					s.want(Asking).answer(i, a)
+				}
+				s.wantFailed(tt.want, 0)
+			})
 		})
 	}
 }

@@ -2,6 +2,7 @@ package protocol
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -10,82 +11,6 @@ import (
 
 // watched is the beginning of a hold that is renewed.
 var watched = HoldEvent{Wish: Wish{Watched: true}}
-
-// A hold ends with its validity, to the nanosecond, whoever comes to look and whenever.
-func TestAHoldEndsWithItsValidity(t *testing.T) {
-	for kind := HoldWatch; kind <= HoldDue; kind++ {
-		for _, late := range []time.Duration{0, time.Hour} {
-			t.Run(fmt.Sprint(kind, late), func(t *testing.T) {
-				playHold(t, HoldEvent{}, func(s *holdScene) {
-					s.at(full-1).does(HoldDue).want(Valid, full)
-					ev := HoldEvent{Kind: kind, Until: s.begin.Add(2 * full), At: 0b010}
-					s.at(full+late).step(ev).wantEnd(Expired, full, 0b011)
-				})
-			})
-		}
-	}
-}
-
-// What has ended stays so. A renewal that was sent after the release sets the lock again, so it is
-// released again.
-func TestAHoldStaysEnded(t *testing.T) {
-	for name, end := range map[string]func(s *holdScene){
-		"expired":  func(s *holdScene) { s.at(full).does(HoldDue).wantEnd(Expired, full, 0b011) },
-		"lost":     func(s *holdScene) { s.at(7*ms).does(HoldLost).wantEnd(Lost, 7*ms, 0b011) },
-		"released": func(s *holdScene) { s.at(7*ms).does(HoldEnd).wantEnd(Released, 7*ms, 0b011) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			playHold(t, watched, func(s *holdScene) {
-				end(s)
-				for kind := HoldWatch; kind <= HoldDue; kind++ {
-					s.at(s.now + 1).step(HoldEvent{Kind: kind, Until: s.begin.Add(2 * full), At: 0b110})
-					if want := map[bool]Set{true: 0b110}[kind == HoldSent]; s.out.Release != want || s.h.Live() || s.h.Due {
-						t.Errorf("event %d: a release at %b of what is %v, want at %b", kind, s.out.Release, s.h.State, want)
-					}
-				}
-			})
-		})
-	}
-}
-
-// A renewal that is confirmed after validity has ended does not bring the hold back: somebody else
-// may have held the lock in between.
-func TestALateConfirmationCountsForNothing(t *testing.T) {
-	playHold(t, watched, func(s *holdScene) {
-		s.at(full/3).does(HoldRenew).sent(0b111).at(full).renewed(full/3+full).wantEnd(Expired, full, 0b111)
-	})
-	playHold(t, watched, func(s *holdScene) {
-		s.at(full/3).does(HoldRenew).sent(0b111).at(full-1).renewed(full/3+full).want(Valid, full/3+full)
-	})
-}
-
-// A renewal never makes a hold end earlier.
-func TestARenewalDoesNotShorten(t *testing.T) {
-	for _, kind := range []HoldKind{HoldRenewed, HoldExtended} {
-		playHold(t, HoldEvent{}, func(s *holdScene) {
-			s.at(time.Second).step(HoldEvent{Kind: kind, Until: s.begin.Add(full - 1)}).want(Valid, full)
-			s.step(HoldEvent{Kind: kind, Until: s.begin.Add(full + 1)}).want(Valid, full+1)
-		})
-	}
-}
-
-// A hold is renewed every third of its lease if it is watched, and not otherwise.
-func TestRenewalsAreDue(t *testing.T) {
-	playHold(t, HoldEvent{}, func(s *holdScene) {
-		s.wantNoneDue().at(time.Second).renewed(time.Second + full).wantNoneDue().does(HoldFailed).wantNoneDue()
-	})
-	playHold(t, watched, func(s *holdScene) {
-		every := lease / 3
-		s.wantDue(every).at(every).does(HoldRenew).wantNoneDue().at(every + ms).renewed(every + full).wantDue(every + ms + every)
-		s.step(HoldEvent{Kind: HoldExtended, Until: s.begin.Add(2 * full)}).wantDue(every + ms + every)
-	})
-	playHold(t, HoldEvent{}, func(s *holdScene) { // from now on, and for a shorter lease
-		s.at(time.Second).wants(Wish{Watched: true, Lease: lease}).wantDue(time.Second + lease/3)
-		s.at(2 * time.Second).wants(Wish{Watched: true, Lease: 3 * time.Second}).wantDue(3 * time.Second)
-		s.at(3 * time.Second).does(HoldRenew).renewed(3*time.Second + full).wantDue(4 * time.Second)
-		s.wants(Wish{}).wantNoneDue().renewed(4*time.Second + full).wantNoneDue()
-	})
-}
 
 // A hold is renewed at once when a master that may have voted for it may have forgotten that: if it is renewed
 // at all.
@@ -182,4 +107,92 @@ func TestLimit(t *testing.T) {
 		s.h.Want(limited(s.begin.Sub(clock.Instant{}) + lease/3))
 		s.wantNoneDue()
 	})
+}
+
+// A downgrade makes a hold shared at once, and ends nothing. What a renewal finds that was sent for the
+// writer counts if it is a yes; but a master that shares the lock by now knows no writer.
+func TestDowngrade(t *testing.T) {
+	for _, won := range []HoldEvent{watched, {Short: true, Wish: watched.Wish}} {
+		state := map[bool]HoldState{false: Valid, true: Short}[won.Short]
+		playHold(t, won, func(s *holdScene) {
+			until := s.h.Until.Sub(s.begin)
+			s.at(ms).does(HoldRenew).does(HoldDowngrade).want(state, until)
+			if !s.h.Shared {
+				t.Fatal("the hold is not shared")
+			}
+			s.at(2*ms).step(HoldEvent{Kind: HoldLost, Writer: true}).want(state, until)
+			if !s.h.Due || s.out.Release != 0 {
+				t.Errorf("a renewal is due: %v, a release at %b, want another renewal", s.h.Due, s.out.Release)
+			}
+			s.at(3*ms).renewed(ms+full).want(Valid, ms+full)
+			s.at(4*ms).does(HoldLost).wantEnd(Lost, 4*ms, 0b011)
+		})
+	}
+	playHold(t, HoldEvent{}, func(s *holdScene) {
+		s.at(ms).step(HoldEvent{Kind: HoldLost, Writer: true}).wantEnd(Lost, ms, 0b011)
+	})
+}
+
+// Whatever happens to a hold, and in whatever order, each step is right, and every arrow is taken by
+// some walk.
+//
+// Replay one seed: go test ./multilock/protocol -run 'TestHoldWalk/seed=17$' -v
+func TestHoldWalk(t *testing.T) {
+	took := map[HoldArrow]bool{}
+	for seed := range uint64(2000) {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 0))
+			conf := Config{Masters: 1 + r.IntN(Max), Times: Usual}
+			now := clock.Instant{}.Add(time.Duration(r.Int64N(int64(100*time.Hour))) - 50*time.Hour)
+			soon := func(d time.Duration) time.Duration { return time.Duration(r.Int64N(int64(d))) }
+			draw := func(kind HoldKind) HoldEvent {
+				return HoldEvent{
+					Kind: kind, Until: now.Add(soon(12*time.Second) - time.Second), At: Set(r.Uint32()) & All(conf.Masters),
+					Wish: Wish{
+						Watched: r.IntN(2) == 0, Lease: time.Second + soon(10*time.Second).Truncate(ms),
+						Limited: r.IntN(2) == 0, Limit: now.Add(soon(20 * time.Second)),
+					},
+					Shared: r.IntN(2) == 0, Writer: r.IntN(2) == 0, Trip: soon(100 * ms),
+				}
+			}
+			var h Hold
+			var out HoldEffects
+			won := draw(HoldWon)
+			won.Short, won.Until = r.IntN(2) == 0, now.Add(1+soon(10*time.Second))
+			ev := &won
+			for n := range 60 {
+				before := h
+				h.Step(&conf, now, ev, &out)
+				if wrong := wrongsOfHold(&before, &h, now, ev, &out); len(wrong) > 0 {
+					t.Fatalf("step %d, %+v: %q", n, *ev, wrong)
+				}
+				if n > 0 && before.State != h.State {
+					took[HoldArrow{From: before.State, To: h.State}] = true
+				}
+				switch {
+				case r.IntN(4) == 0:
+					now = now.Add(soon(3 * time.Second))
+				case h.Due && r.IntN(2) == 0:
+					now = now.Add(max(0, now.Left(h.RenewAt)))
+				}
+				if r.IntN(30) == 0 {
+					h.Want(Wish{})
+				}
+				kind := HoldWatch + HoldKind(r.IntN(int(HoldDue)))
+				if (kind == HoldEnd || kind == HoldLost) && r.IntN(4) > 0 {
+					kind = HoldRenewed
+				}
+				next := draw(kind)
+				ev = &next
+			}
+		})
+	}
+	if t.Failed() {
+		return
+	}
+	for _, a := range HoldArrows {
+		if !took[HoldArrow{From: a.From, To: a.To}] {
+			t.Errorf("no walk went from %v to %v (%s)", a.From, a.To, a.Why)
+		}
+	}
 }

@@ -68,11 +68,6 @@ func (s *holdScene) renewed(until time.Duration) *holdScene {
 	return s.step(HoldEvent{Kind: HoldRenewed, Until: s.begin.Add(until)})
 }
 
-func (s *holdScene) sent(at Set) *holdScene {
-	s.Helper()
-	return s.step(HoldEvent{Kind: HoldSent, At: at})
-}
-
 // wants has the entries of the hold want something else.
 func (s *holdScene) wants(w Wish) *holdScene {
 	s.Helper()

@@ -3,7 +3,6 @@ package protocol
 import (
 	"fmt"
 	"slices"
-	"testing"
 
 	"example.com/redlock/clock"
 	"example.com/redlock/quorum"
@@ -294,43 +293,4 @@ func (l *ledger) agree(conf *Config, now clock.Instant, slot int, token int64) (
 
 func arrowOf(from, to State) bool {
 	return from == to || slices.ContainsFunc(Arrows, func(a Arrow) bool { return a.From == from && a.To == to })
-}
-
-// The observer is no better than what it is shown: it does see a contender that is wrong.
-func TestLedgerSeesWhatIsWrong(t *testing.T) {
-	conf := Config{Masters: 3, Times: Usual}
-	now := clock.Instant{}
-	for name, spoil := range map[string]func(c *Contender, out *Effects){
-		"no arrow":        func(c *Contender, _ *Effects) { c.State = Taken },
-		"a verdict":       func(c *Contender, _ *Effects) { c.Verdict = Late },
-		"moved":           func(c *Contender, _ *Effects) { c.Until = c.Until.Add(1) },
-		"another token":   func(c *Contender, out *Effects) { c.Token, out.Read = 8, 8 },
-		"a release":       func(_ *Contender, out *Effects) { out.Release = 1 },
-		"a claim is lost": func(c *Contender, _ *Effects) { c.Masters[2].Open = 0 },
-		"unread":          func(_ *Contender, out *Effects) { out.Read++ },
-		"a raise":         func(_ *Contender, out *Effects) { out.Raise = 1 },
-		"no hand-off":     func(c *Contender, _ *Effects) { c.Short = true },
-	} {
-		t.Run(name, func(t *testing.T) {
-			var l ledger
-			var out Effects
-			c := Contender{Want: waits}
-			step := func(ev Event, spoil func(c *Contender, out *Effects)) []string {
-				ev.Try = c.Try
-				before := c
-				c.Step(&conf, now, &ev, &out)
-				spoil(&c, &out)
-				return l.wrongs(&conf, &before, &c, now, &ev, &out)
-			}
-			nothing := func(*Contender, *Effects) {}
-			for _, ev := range []Event{{Kind: Start}, {Kind: Answer, Round: 1, Outcome: Yes, Token: 7}} {
-				if wrong := step(ev, nothing); wrong != nil {
-					t.Fatalf("%+v: %q, want nothing wrong", ev, wrong)
-				}
-			}
-			if wrong := step(Event{Kind: Answer, Master: 1, Round: 1, Outcome: Yes, Token: 7}, spoil); wrong == nil {
-				t.Error("nothing is wrong")
-			}
-		})
-	}
 }

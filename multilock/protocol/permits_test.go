@@ -86,23 +86,6 @@ func TestSlotsDoNotAddUp(t *testing.T) {
 	})
 }
 
-// A vote is for the slot that the master gave, and its counter is that slot's.
-func TestEachSlotHasItsCounter(t *testing.T) {
-	play(t, 3, permits, func(s *scene) { // a hand-off of another slot that is too late to count
-		s.start().answers(busy(x, time.Hour), yes(7).in(1), busy(x, time.Hour)).at(shortValid).handOffSlot(1, 1, 9, 2)
-		s.handOffSlot(0, 1, 9, 1).round(shortValid+10*ms).answers(yes(10).in(1), yes(7).in(1)).want(Settling)
-		s.wantRaise(0b110, 10)
-	})
-	play(t, 3, permits, func(s *scene) { // another slot since
-		s.start().allAnswer(busy(x, time.Hour)).at(shortValid).handOffSlot(0, 1, 90, 1)
-		s.round(shortValid+10*ms).answers(yes(9).in(2), yes(9).in(2)).wantWon(shortValid+10*ms+full, false, 9)
-	})
-	play(t, 3, permits, func(s *scene) { // what one slot answered does not agree with another
-		s.start().answers(yes(9).in(2), yes(7).in(1), yes(9).in(1)).wantRaise(0b011, 9).raised(0, No, 0).raised(1, Yes, 9)
-		s.want(Won)
-	})
-}
-
 // A try is refused when a majority says that all slots are taken, whoever has them.
 func TestTryForAPermitIsRefused(t *testing.T) {
 	want := Want{Lease: lease, Permits: 3}

@@ -24,7 +24,6 @@ var (
 	waits   = Want{Lease: lease, Wait: true}
 	tries   = Want{Lease: lease}
 	reenter = Want{Lease: lease, Again: true}
-	reads   = Want{Lease: lease, Wait: true, Shared: true}
 	permits = Want{Lease: lease, Wait: true, Permits: 3}
 )
 

@@ -4,105 +4,7 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"example.com/redlock/quorum"
 )
-
-// The lock is won with the q-th vote, and not one earlier.
-func TestNotWonByAMinority(t *testing.T) {
-	for n := 1; n <= Max; n++ {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			play(t, n, waits, func(s *scene) {
-				s.start()
-				for i := range quorum.Majority(n) - 1 {
-					s.answer(n-1-i, yes(7)).want(Asking)
-				}
-				s.answer(0, yes(7)).wantWon(full, false, 7)
-			})
-		})
-	}
-}
-
-// A grant is valid from when its round was sent, however late the answer comes.
-func TestValidityCountsFromBeforeTheCommandsWereSent(t *testing.T) {
-	play(t, 3, waits, func(s *scene) {
-		s.at(time.Second).start().at(4*time.Second).answer(0, yes(7)).answer(1, yes(7))
-		s.wantWon(time.Second+full, false, 7)
-	})
-	play(t, 3, waits, func(s *scene) { // to an earlier round, after the next was sent
-		s.start().answer(0, busy(x, time.Minute)).answer(1, busy(x, time.Minute)).round(50 * ms)
-		s.at(60*ms).answer(2, yes(7).to(1)).at(70*ms).answer(0, yes(7))
-		s.wantWon(full, false, 7)
-	})
-	play(t, 3, waits, func(s *scene) { // the lease is over by then
-		s.start().at(full).answer(0, yes(7)).answer(1, yes(7)).want(Waiting)
-	})
-	play(t, 3, waits, func(s *scene) { // in the last moment
-		s.start().at(full-1).answer(0, yes(7)).answer(1, yes(7)).wantWon(full, false, 7)
-	})
-}
-
-// A hold lasts until the q-th longest vote ends.
-func TestUntilIsTheQthLongestVote(t *testing.T) {
-	play(t, 5, waits, func(s *scene) {
-		s.trip = 4 * ms
-		s.start().answers(yes(7), busy(x, time.Hour), busy(x, time.Hour), busy(x, time.Hour)).want(Minority)
-		s.round(2*ms).answer(1, yes(7)).round(3*ms).answer(4, yes(7).to(1))
-		s.wantWon(full, false, 7)
-	})
-	play(t, 5, waits, func(s *scene) {
-		s.trip = 4 * ms
-		s.start().answers(yes(7), busy(x, time.Hour), busy(x, time.Hour), busy(x, time.Hour)).want(Minority)
-		s.round(2*ms).answer(1, yes(7)).answer(0, yes(7)).round(3 * ms)
-		s.answer(2, yes(7)).wantWon(2*ms+full, false, 7) // the vote of m1 is as new as that of m2
-	})
-}
-
-// A busy answer may be older than a vote, so it takes none away. Neither does an older grant make
-// one shorter.
-func TestAnAnswerTakesNoVoteAway(t *testing.T) {
-	play(t, 3, waits, func(s *scene) {
-		s.start().answers(busy(x, time.Hour), busy(x, time.Hour)).round(50 * ms)
-		s.answer(2, yes(7)).answer(2, busy(x, time.Hour).to(1)).want(Minority)
-		s.answer(1, yes(7)).wantWon(50*ms+full, false, 7)
-	})
-	play(t, 3, waits, func(s *scene) {
-		s.start().answers(busy(x, time.Hour), busy(x, time.Hour)).round(50 * ms)
-		s.answer(2, yes(7)).answer(2, yes(7).to(1)).want(Minority)
-		s.answer(1, yes(7)).wantWon(50*ms+full, false, 7)
-	})
-}
-
-// Votes that have ended do not count with those that came later.
-func TestVotesMustBeValidAtTheSameTime(t *testing.T) {
-	play(t, 5, waits, func(s *scene) {
-		asked(s)
-		s.at(shortValid-1).handOff(0, 1, 7).handOff(1, 2, 7).want(Minority)
-		s.at(shortValid).handOff(2, 3, 7).want(Minority) // the first has just ended
-		s.handOff(3, 3, 7).wantWon(secondAt+shortValid, true, 7)
-	})
-	play(t, 3, Want{Lease: 100 * ms, Wait: true}, func(s *scene) { // of grants
-		s.start().answer(0, yes(7)).at(97*ms).answer(1, yes(7)).want(Waiting)
-		s.wantWakeBy(97*ms + s.conf.Settle) // the lock is ours, or free
-		s.wake().answer(2, yes(7)).want(Minority)
-		s.answer(1, yes(7)).wantWon(s.now+97*ms, false, 7)
-	})
-}
-
-// Eight rounds are remembered. What answers an older one, or one that was never sent, is no vote.
-func TestForgottenRounds(t *testing.T) {
-	play(t, 3, waits, func(s *scene) {
-		s.start().answers(busy(x, time.Hour), busy(x, time.Hour))
-		for range 8 {
-			s.round(s.now + 10*ms)
-		}
-		s.answer(2, yes(7).to(1)).want(Waiting)
-		s.answer(2, yes(7).to(99)).want(Waiting)
-		s.handOff(2, 1, 7).want(Waiting)
-		s.answer(2, yes(7).to(2)).want(Minority)
-		s.answer(1, yes(7).to(2)).wantWon(10*ms+full, false, 7)
-	})
-}
 
 // A master whose clock ran ahead may have ended what it voted for: its vote counts no more. What was won ends
 // with the votes that are left, or at once.
@@ -116,7 +18,100 @@ func TestDoubtedVotes(t *testing.T) {
 	play(t, 3, waits, func(s *scene) { // while the token is agreed on
 		s.start().answers(yes(7), yes(9)).wantRaise(0b101, 9).step(doubt(1)).raised(0, Yes, 9).want(Waiting).wantGivenBack(0b111, 0, true)
 	})
-	play(t, 3, waits, func(s *scene) { // it is over
-		s.start().allAnswer(yes(7)).take().want(Taken).step(doubt(0)).want(Taken)
-	})
+}
+
+// Hand-offs that leave less time than two renewals take do not win: the next round makes grants of
+// them. Of a lease that is short itself a quarter is enough.
+func TestHandOffsThatLeaveTooLittleTime(t *testing.T) {
+	for _, tt := range []struct {
+		lease, trip time.Duration
+		left        time.Duration // that is enough
+	}{
+		{lease, 0, 40 * ms},
+		{lease, 15 * ms, 70 * ms},
+		{120 * ms, 0, 30 * ms},
+	} {
+		for _, short := range []time.Duration{0, 1} {
+			t.Run(fmt.Sprint(tt.lease, tt.trip, short), func(t *testing.T) {
+				play(t, 3, Want{Lease: tt.lease, Wait: true}, func(s *scene) {
+					s.trip = tt.trip
+					s.start()
+					sent := s.c.Rounds[maxRounds-1]
+					until := deadline(sent.Sent, sent.Lease).Sub(s.begin)
+					s.allAnswer(busy(x, time.Minute))
+					for at, _ := s.c.Wake(); at.Sub(s.begin) < until-tt.left; at, _ = s.c.Wake() {
+						s.wake()
+					}
+					s.at(until-tt.left+short).handOff(0, 1, 7).handOff(1, 1, 7)
+					if short == 0 {
+						s.wantWon(until, true, 7)
+						return
+					}
+					s.want(Minority).wantWakeBy(s.now+s.conf.Settle).wake().wantRound(All(3), AskOrQueue, s.out.Lease)
+					s.answer(0, yes(7)).answer(1, yes(7)).want(Won)
+				})
+			})
+		}
+	}
+}
+
+// Whatever happens between a grant and a raise. A master that has the number, or a larger one, refuses: it may
+// be somebody else's token.
+func TestRaise(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		counters [3]int64 // by then
+		gone     Set      // masters that do not have the lock any more
+		want     int64    // 0: none
+		raises   uint8
+	}{
+		{"nothing", [3]int64{21, 31, 7}, 0, 31, 1},
+		{"the counters are equal", [3]int64{31, 31, 31}, 0, 32, 2},
+		{"the counters are above", [3]int64{40, 31, 50}, 0, 51, 2},
+		{"two locks are gone", [3]int64{21, 31, 7}, 0b101, 0, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			play(t, 3, tries, func(s *scene) {
+				counters := tt.counters
+				s.start().answers(yes(21), yes(31)).wantRaise(0b101, 31)
+				for range tt.raises {
+					at, to, raises := s.out.Raise, s.out.RaiseTo, s.c.Raises
+					for i, counter := range counters {
+						switch {
+						case !at.Has(i) || s.c.Raises != raises:
+						case tt.gone.Has(i):
+							s.raised(i, No, 0)
+						case counter < to:
+							counters[i] = to
+							s.raised(i, Yes, to)
+						default:
+							s.raised(i, No, counter)
+						}
+					}
+				}
+				if tt.want > 0 {
+					s.wantWon(full, false, tt.want)
+				} else {
+					s.wantFailed(NoToken, All(3))
+				}
+				if s.c.Raises != tt.raises {
+					t.Errorf("%d raises, want %d", s.c.Raises, tt.raises)
+				}
+			})
+		})
+	}
+}
+
+// A reader is refused only where it is no longer in, so it does not raise a second time.
+func TestRaiseOfAReaderGivesUp(t *testing.T) {
+	for _, wait := range []bool{true, false} {
+		play(t, 3, Want{Lease: lease, Shared: true, Wait: wait}, func(s *scene) {
+			s.start().answers(yes(7), yes(9)).wantRaise(0b101, 9).raised(0, No, 0).raised(2, No, 0)
+			if wait {
+				s.wantGivenBack(All(3), 0, false).want(Waiting)
+			} else {
+				s.wantFailed(NoToken, All(3))
+			}
+		})
+	}
 }

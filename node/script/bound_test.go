@@ -111,14 +111,12 @@ func TestStepOfAPermitIsBounded(t *testing.T) {
 						h.subscribeClient("b")
 					}
 					permit := func(owner string, slot int) *Owner { return NewPermit("k", id(owner), of, slot) }
-					var all []*Command // in one call, since the script is compiled for each
 					for slot := range of {
-						all = append(all, permit(fmt.Sprint("a:r", slot), slot).Acquire(lease, 50))
+						h.run(permit(fmt.Sprint("a:r", slot), slot).Acquire(lease, 50))
 					}
 					for i := range max(waiters, -waiters) {
-						all = append(all, permit(fmt.Sprint("b:r", i), i%of).Register(asked(int64(i)+1)))
+						h.run(permit(fmt.Sprint("b:r", i), i%of).Register(asked(int64(i) + 1)))
 					}
-					runAll(t, h.conn, all...)
 					ask := asked(5000)
 					next := permit("b:r9999", 1)
 					for _, tt := range []struct {

@@ -66,11 +66,11 @@ func (c *Command) Words(words []any, withSource, guarded bool) []any {
 	if !guarded {
 		return words
 	}
-	switch token := c.tokenArg(); {
-	case token >= 0:
-		words[first+token] = nothing
-	case c.verb == renewing:
-		words[first+1] = nothing
+	switch c.verb {
+	case forcing:
+		words[first] = nothing // the token
+	case releasing, renewing:
+		words[first+1] = nothing // the token; that it heals
 	}
 	return words
 }
@@ -183,18 +183,6 @@ func (c *Command) Vouches() bool {
 	return false
 }
 
-// tokenArg returns which of the arguments is the fencing token of a release, without which the lock
-// is not handed off; -1 if the command hands nothing off.
-func (c *Command) tokenArg() int {
-	switch c.verb {
-	case releasing:
-		return 1
-	case forcing:
-		return 0
-	}
-	return -1
-}
-
 // Behind returns c as it may be sent again behind later, which was to come after it; nil if nothing is
 // left of it. What later gave back is left out, and a hold count that it set stays.
 //
@@ -217,7 +205,7 @@ func (c *Command) Behind(later *Command) *Command {
 			return nil
 		case len(c.holds):
 		default:
-			return Renew(c.lease(), left)
+			return Renew(time.Duration(c.args[0].(int64))*time.Millisecond, left)
 		}
 	case c.owner != "" && c.owner == released:
 		return nil
@@ -229,9 +217,6 @@ func (c *Command) Behind(later *Command) *Command {
 	}
 	return c
 }
-
-// lease returns the lease of a Renew.
-func (c *Command) lease() time.Duration { return time.Duration(c.args[0].(int64)) * time.Millisecond }
 
 // counts reports whether it is an Enter or a Leave.
 func (c *Command) counts() bool { return c.verb == entering || c.verb == leaving }

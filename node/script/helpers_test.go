@@ -19,28 +19,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// run lets m carry out cmd, without a node.
-func run(t *testing.T, c redis.Conn, cmd *Command) Answer {
-	t.Helper()
-	words := cmd.Words(nil, true, false)
-	reply, err := c.Do(words[0].(string), words[1:]...)
-	refusal, refused := errors.AsType[redis.Error](err)
-	switch {
-	case refused:
-		reply = refusal
-	case err != nil:
-		t.Fatal(err)
+// sent tells of a command.
+func sent(c *Command) string {
+	if c == nil {
+		return "nothing"
 	}
-	return cmd.Decode(reply)
-}
-
-// runAll lets m carry out all of them.
-func runAll(t *testing.T, c redis.Conn, all ...*Command) (answers []Answer) {
-	t.Helper()
-	for _, cmd := range all {
-		answers = append(answers, run(t, c, cmd))
-	}
-	return answers
+	verbs := [...]string{"plain", "acquire", "register", "release", "force", "renew", "enter", "leave", "raise", "inspect"}
+	return fmt.Sprintf("%s, mode %d, of %v: %v, waits %v", verbs[c.verb], c.mode, c.name, c.args, c.waits)
 }
 
 // guarded returns cmd as it goes to a guarded master.
@@ -55,8 +40,6 @@ const (
 	lease = 30 * time.Second
 	short = 400 * time.Millisecond // for which waiters want the lock handed to them
 )
-
-func decimal(n int64) string { return fmt.Sprint(n) }
 
 // asked is the first ask of who has waited since then.
 func asked(since int64) QueueEntry {
@@ -97,7 +80,20 @@ func withScripts(t *testing.T, f func(h *scriptFixture)) {
 	})
 }
 
-func (h *scriptFixture) run(cmd *Command) Answer { return run(h.t, h.conn, cmd) }
+// run lets the master carry out cmd, without a node.
+func (h *scriptFixture) run(cmd *Command) Answer {
+	h.t.Helper()
+	words := cmd.Words(nil, true, false)
+	reply, err := h.conn.Do(words[0].(string), words[1:]...)
+	refusal, refused := errors.AsType[redis.Error](err)
+	switch {
+	case refused:
+		reply = refusal
+	case err != nil:
+		h.t.Fatal(err)
+	}
+	return cmd.Decode(reply)
+}
 
 func (h *scriptFixture) do(command string, args ...any) {
 	h.t.Helper()

@@ -27,14 +27,11 @@ func Scan(cursor uint64, pattern, kind string) *Command {
 
 // Scanned returns the keys that the reply to a Scan has, and the cursor of the next, 0 if there is none.
 func Scanned(reply any) (keys []string, next uint64, err error) {
-	list, ok := reply.([]any)
-	if !ok || len(list) != 2 {
-		return nil, 0, unexpected(reply)
+	var list []any
+	if err := scan(reply, &next, &list); err != nil {
+		return nil, 0, err
 	}
-	if next, err = redis.Uint64(list[0], nil); err != nil {
-		return nil, 0, unexpected(reply)
-	}
-	if keys, err = redis.Strings(list[1], nil); err != nil {
+	if keys, err = redis.Strings(list, nil); err != nil {
 		return nil, 0, unexpected(reply)
 	}
 	return keys, next, nil

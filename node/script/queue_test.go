@@ -91,44 +91,6 @@ func TestSlotsLastAsLongAsTheLongestLease(t *testing.T) {
 	})
 }
 
-// TestPermitsOvertakeForAWhileOnly: who wants a slot that is freed overtakes one who wants another only if
-// it began to wait soon after that one, which could otherwise wait forever.
-func TestPermitsOvertakeForAWhileOnly(t *testing.T) {
-	permit := func(owner string, start int) *Owner { return NewPermit("k", id(owner), 2, start) }
-	for later, gets := range map[int64]string{50_000: "b:r2", 50_001: "b:r1"} {
-		withScripts(t, func(h *scriptFixture) {
-			h.subscribeClient("b")
-			for _, cmd := range []*Command{
-				permit("a:r0", 0).Acquire(lease, 50), permit("a:r1", 1).Acquire(lease, 50),
-				permit("b:r1", 1).AcquireOrRegister(lease, asked(10)), permit("b:r2", 0).AcquireOrRegister(lease, asked(10+later)),
-				permit("a:r0", 0).Release(50, 0),
-			} {
-				h.run(cmd)
-			}
-			if got := h.run(InspectPermits("k")).Permits.Slots[0].Owner; got != id(gets) {
-				t.Errorf("of two who wait, the second for %d us less, %s gets the slot that it wants, want %s", later, got, id(gets))
-			}
-		})
-	}
-}
-
-// TestWriterThatGivesUp: the readers behind it are let in, also while others read.
-func TestWriterThatGivesUp(t *testing.T) {
-	w := NewOwner("k", id("w:r1"))
-	for _, cmd := range []*Command{w.Release(5, 10), w.ReleaseTo(5, 10, reader("a:r9"), asked(30)), w.ReleaseTo(5, 10, NewOwner("k", id("a:r9")), asked(30))} {
-		withScripts(t, func(h *scriptFixture) {
-			post := h.subscribeClient("a")
-			h.run(reader("x:r0").Acquire(lease, 5))
-			h.run(w.AcquireOrRegister(lease, asked(10)))
-			h.run(reader("a:r2").AcquireOrRegister(lease, asked(20)))
-			h.run(cmd)
-			if got, want := post.take(), id("a:r2 1 5:shared k"); len(got) == 0 || got[0] != want {
-				t.Errorf("%v: published %q, want %q first", cmd.args, got, want)
-			}
-		})
-	}
-}
-
 // Who gives up leaves the queue of a master without memory, too, and whoever comes next for its client takes
 // its place there.
 func TestGivingUpAtAFullMaster(t *testing.T) {

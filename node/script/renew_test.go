@@ -48,6 +48,7 @@ func TestRenewalsAreIsolated(t *testing.T) {
 
 // TestErrorOfAHold: of several holds that are renewed in a call, one may be no lock, or fail otherwise.
 func TestErrorOfAHold(t *testing.T) {
+	me := NewOwner("k", id("me:1"))
 	cmd := Renew(lease, []Renewal{{Owner: me}, {Owner: me}, {Owner: me}})
 	got := cmd.Decode([]any{int64(1), redis.Error("NOPERM no"), redis.Error("NOTLOCK string")})
 	if want := []Renewed{Extended, Errored, NotLock}; got.Outcome != Done || !reflect.DeepEqual(got.Renewed, want) {

@@ -140,56 +140,53 @@ func decodeRelease(reply any) (Answer, error) {
 }
 
 func decodeInspect(reply any) (Answer, error) {
-	list, ok := reply.([]any)
-	if !ok || len(list) != 6 {
-		return Answer{}, unexpected(reply)
-	}
-	left, ok1 := list[0].(int64)
-	token, err := integer(list[1])
-	holder, ok2 := list[2].([]byte)
-	readers, ok3 := list[4].([]any)
-	waiters, ok4 := list[5].([]any)
-	if !ok1 || err != nil || !ok2 || !ok3 || !ok4 || len(readers)%2+len(waiters)%2 > 0 {
-		return Answer{}, unexpected(reply)
+	var left, token int64
+	var holder, count string
+	var readers, waiters []any
+	if err := scan(reply, &left, &token, &holder, &count, &readers, &waiters); err != nil {
+		return Answer{}, err
 	}
 	a := Answer{Outcome: Done, Token: token}
-	if len(holder) > 0 {
-		count, _ := integer(list[3]) // 0 if it is no number
-		a.Holder, a.Left, a.Count = string(holder), millis(left), int(count)
+	if holder != "" {
+		a.Holder, a.Left = holder, millis(left)
+		a.Count, _ = strconv.Atoi(count) // 0 if it is no number
 	}
-	var crowd Crowd
+	if len(readers)+len(waiters) == 0 {
+		return a, nil
+	}
+	a.Crowd = new(Crowd)
 	for pair := range slices.Chunk(readers, 2) {
-		owner, ok1 := pair[0].([]byte)
-		left, ok2 := pair[1].(int64)
-		if !ok1 || !ok2 {
-			return Answer{}, unexpected(reply)
+		var r Reader
+		if err := scan(pair, &r.Owner, &left); err != nil {
+			return Answer{}, err
 		}
-		crowd.Readers = append(crowd.Readers, Reader{string(owner), millis(left)})
+		r.Left = millis(left)
+		a.Crowd.Readers = append(a.Crowd.Readers, r)
 	}
 	for pair := range slices.Chunk(waiters, 2) {
-		owner, ok1 := pair[0].([]byte)
-		kind, ok2 := pair[1].([]byte)
-		if !ok1 || !ok2 {
-			return Answer{}, unexpected(reply)
+		var w Waiter
+		var kind string
+		if err := scan(pair, &w.Owner, &kind); err != nil {
+			return Answer{}, err
 		}
-		mode := Exclusive
-		if string(kind) == SharedHolder {
-			mode = Shared
+		if kind == SharedHolder {
+			w.Mode = Shared
 		}
-		crowd.Waiters = append(crowd.Waiters, Waiter{Owner: string(owner), Mode: mode})
-	}
-	if len(readers)+len(waiters) > 0 {
-		a.Crowd = &crowd
+		a.Crowd.Waiters = append(a.Crowd.Waiters, w)
 	}
 	return a, nil
 }
 
-func integer(reply any) (int64, error) {
-	b, ok := reply.([]byte)
-	if !ok {
-		return 0, unexpected(reply)
+// scan reads a list into as many variables.
+func scan(reply any, into ...any) error {
+	list, err := redis.Values(reply, nil)
+	if err != nil || len(list) != len(into) {
+		return unexpected(reply)
 	}
-	return strconv.ParseInt(string(b), 10, 64)
+	if _, err := redis.Scan(list, into...); err != nil {
+		return unexpected(reply)
+	}
+	return nil
 }
 
 func millis(left int64) time.Duration {
@@ -220,36 +217,29 @@ func decodeAcquireSlot(reply any) (Answer, error) {
 
 // decodeInspectSlots returns the meaning of the answer of inspectslots.lua.
 func decodeInspectSlots(reply any) (Answer, error) {
-	list, ok := reply.([]any)
-	if !ok || len(list) != 3 {
-		return Answer{}, unexpected(reply)
-	}
-	token, err := integer(list[0])
-	slots, ok1 := list[1].([]any)
-	waiters, ok2 := list[2].([]any)
-	if err != nil || !ok1 || !ok2 || len(slots)%4 != 0 || len(waiters)%2 != 0 {
-		return Answer{}, unexpected(reply)
+	var token int64
+	var slots, waiters []any
+	if err := scan(reply, &token, &slots, &waiters); err != nil {
+		return Answer{}, err
 	}
 	found := new(Permits)
-	for s := slots; len(s) > 0; s = s[4:] {
-		number, ok1 := s[0].(int64)
-		owner, ok2 := s[1].([]byte)
-		left, ok3 := s[2].(int64)
-		counter, err := integer(s[3])
-		if !ok1 || !ok2 || !ok3 || left < 0 || err != nil {
+	for four := range slices.Chunk(slots, 4) {
+		var s Slot
+		var left int64
+		if err := scan(four, &s.Slot, &s.Owner, &left, &s.Token); err != nil || left < 0 {
 			return Answer{}, unexpected(reply)
 		}
-		found.Slots = append(found.Slots, Slot{
-			Slot: int(number), Owner: string(owner), Left: time.Duration(left) * time.Millisecond, Token: counter,
-		})
+		s.Left = millis(left)
+		found.Slots = append(found.Slots, s)
 	}
-	for w := waiters; len(w) > 0; w = w[2:] {
-		owner, ok := w[0].([]byte)
-		if !ok {
-			return Answer{}, unexpected(reply)
+	for pair := range slices.Chunk(waiters, 2) {
+		var w Waiter
+		var permits string
+		if err := scan(pair, &w.Owner, &permits); err != nil {
+			return Answer{}, err
 		}
-		permits, _ := integer(w[1]) // 0 if its ask is stale
-		found.Waiters = append(found.Waiters, Waiter{Owner: string(owner), Permits: int(permits)})
+		w.Permits, _ = strconv.Atoi(permits) // 0 if its ask is stale
+		found.Waiters = append(found.Waiters, w)
 	}
 	return Answer{Outcome: Done, Token: token, Permits: found}, nil
 }

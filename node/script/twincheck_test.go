@@ -53,20 +53,6 @@ func (w *walk) inspect(k int) {
 	})
 }
 
-// mayForce reports whether there is room for the marks of those who have the lock.
-func (w *walk) mayForce(k int) bool {
-	l, marks := &w.locks[k], map[twin.Owner]bool{}
-	for _, m := range l.Forced {
-		marks[m.Owner] = true
-	}
-	for _, r := range l.Reading {
-		marks[r.Owner] = true
-	}
-	marks[l.Holder] = true
-	delete(marks, 0)
-	return len(marks) <= twin.MaxForced
-}
-
 // told has what the twin published be expected from now on.
 func (w *walk) told(k int, want twin.Reply) {
 	for _, to := range want.HandOffs {
@@ -120,21 +106,26 @@ func (w *walk) published(channel, message string) {
 }
 
 // check compares all that there is to see.
-func (w *walk) check(did string) {
-	t := w.h.t
-	if w.differ != "" {
-		t.Errorf("%s: %s", did, w.differ)
+func (w *walk) check(step int) {
+	t, did := w.h.t, fmt.Sprintf("step %d, %s", step, strings.Join(w.did, "; "))
+	if w.differ != nil {
+		t.Errorf("%s: %s", did, strings.Join(w.differ, "; "))
 	}
+	w.did = nil
 	got, want := map[string]string{}, map[string]string{}
+	w.want = want
 	for _, key := range w.h.m.Keys() {
 		got[key] = w.real(key)
 	}
 	for k := range w.locks {
 		w.realSlots(k, got)
-		w.picture(k, want)
-		w.pictureSlots(k, want)
+		w.picture(k)
+		w.pictureSlots(k)
+		w.pictureLine(k)
 	}
-	for _, key := range slices.Sorted(maps.Keys(merged(got, want))) {
+	all := maps.Clone(got)
+	maps.Copy(all, want)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
 		if got[key] != want[key] {
 			t.Errorf("%s: %s is %s, want %s", did, key, got[key], want[key])
 		}
@@ -148,12 +139,6 @@ func (w *walk) check(did string) {
 	for channel, messages := range w.expect {
 		t.Errorf("%s: nobody listens on %s, want %q there", did, channel, messages)
 	}
-}
-
-func merged(a, b map[string]string) map[string]string {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return all
 }
 
 // real is what the master has at key.
@@ -194,18 +179,9 @@ func (w *walk) real(key string) string {
 }
 
 // picture adds what the twin of the k-th lock has at each key.
-func (w *walk) picture(k int, keys map[string]string) {
+func (w *walk) picture(k int) {
 	l, name := &w.locks[k], w.names[k]
-	queueKey := belonging(queuePrefix, name)
-	now := w.now()
-	put := func(key, value string, end int64) {
-		left := millis(end - now)
-		if end == twin.Never {
-			left = 0
-		}
-		keys[key] = expiring(value, left)
-	}
-	l.Expire(now)
+	l.Expire(w.now())
 	var fields []string
 	switch l.Holder {
 	case 0:
@@ -218,7 +194,7 @@ func (w *walk) picture(k int, keys map[string]string) {
 		fields = append(fields, "name=bob")
 	}
 	if l.Expires != 0 {
-		put(name, strings.Join(fields, ", "), l.Expires)
+		w.put(name, strings.Join(fields, ", "), l.Expires)
 	}
 	if readers := slices.DeleteFunc(slices.Clone(l.Reading[:]), func(r twin.Reader) bool { return r.Owner == 0 }); len(readers) > 0 {
 		slices.SortStableFunc(readers, func(a, b twin.Reader) int { return cmp.Compare(a.Until, b.Until) })
@@ -226,29 +202,59 @@ func (w *walk) picture(k int, keys map[string]string) {
 		for _, r := range readers {
 			fmt.Fprintf(&set, "%s since %d; ", w.text(r.Owner), r.Until)
 		}
-		put(belonging(readPrefix, name), set.String(), readers[len(readers)-1].Until)
+		w.put(belonging(readPrefix, name), set.String(), readers[len(readers)-1].Until)
 	}
 	if l.Counter != 0 {
-		keys[belonging(fencePrefix, name)] = decimal(l.Counter)
-	}
-	var queue strings.Builder
-	for _, e := range l.Queue {
-		if e.Owner != 0 {
-			queue.WriteString(fmt.Sprintf("%s since %d; ", w.text(e.Owner), e.Since))
-			if e.Stale > now {
-				put(queueKey+w.text(e.Owner), fmt.Sprintf("%s %d %d%s", round(e), e.Lease, e.Proposal, [...]string{"", " shared"}[e.Mode]), e.Stale)
-			}
-		}
-	}
-	if queue.String() != "" || l.QueueExpires != 0 {
-		put(queueKey, queue.String(), l.QueueExpires)
+		w.want[belonging(fencePrefix, name)] = fmt.Sprint(l.Counter)
 	}
 	if l.Turn != 0 {
-		put(belonging(turnPrefix, name), "1", l.Turn)
+		w.put(belonging(turnPrefix, name), "1", l.Turn)
 	}
-	for _, m := range l.Forced {
+}
+
+// put notes that the twin has a key until an instant.
+func (w *walk) put(key, value string, end int64) {
+	left := millis(end - w.now())
+	if end == twin.Never {
+		left = 0
+	}
+	w.want[key] = expiring(value, left)
+}
+
+// pictureLine adds what the twin has of those who wait, and of those who were forced out.
+func (w *walk) pictureLine(k int) {
+	queueKey := belonging(queuePrefix, w.names[k])
+	if w.semaphores {
+		queueKey = belonging(slotQueuePrefix, w.names[k])
+	}
+	line, marks := w.line(k)
+	queues := map[string]string{} // by key
+	for _, e := range line.Queue {
+		if e.Owner == 0 {
+			break
+		}
+		key, ask := queueKey, fmt.Sprintf("%s %d %d", round(e), e.Lease, e.Proposal)
+		if w.semaphores {
+			key += fmt.Sprint(e.Permits)
+			ask += fmt.Sprintf(" %d %d", e.Permits, e.Start)
+		} else if e.Mode == twin.Shared {
+			ask += " shared"
+		}
+		queues[key] += fmt.Sprintf("%s since %d; ", w.text(e.Owner), e.Since)
+		if e.Stale > w.now() {
+			w.put(queueKey+w.text(e.Owner), ask, e.Stale)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(queues)) {
+		w.put(key, queues[key], line.QueueExpires)
+		if number := strings.TrimPrefix(key, queueKey); number != "" {
+			queues[queueKey] += fmt.Sprintf("%s since %s; ", number, number)
+			w.put(queueKey, queues[queueKey], line.QueueExpires)
+		}
+	}
+	for _, m := range marks.Forced {
 		if m.Owner != 0 {
-			put(belonging(forcedPrefix, name)+w.text(m.Owner), "1", m.Until)
+			w.put(belonging(forcedPrefix, w.names[k])+w.text(m.Owner), "1", m.Until)
 		}
 	}
 }

@@ -25,6 +25,11 @@ func (w *walk) fresh(of string) twin.Owner {
 	return o
 }
 
+// stranger returns a new owner of one of our clients, of which one keeps locks.
+func (w *walk) stranger() twin.Owner {
+	return w.fresh([...]string{"a", "deaf", "keep"}[w.r.IntN(3)])
+}
+
 // mode is what o asks for: mostly the same, unless there is no room for one more reader, or of a semaphore.
 func (w *walk) mode(k int, o twin.Owner) twin.Mode {
 	if w.semaphores {
@@ -74,6 +79,13 @@ func (w *walk) text(o twin.Owner) string {
 	}
 }
 
+// draw draws who does something, and how.
+func (w *walk) draw(k int) (owner twin.Owner, mode twin.Mode, o *Owner) {
+	owner = w.somebody(k)
+	mode = w.mode(k, owner)
+	return owner, mode, w.owner(k, mode, owner)
+}
+
 func (w *walk) owner(k int, mode twin.Mode, o twin.Owner) *Owner {
 	if mode == twin.Shared {
 		return NewReader(w.names[k], w.text(o))
@@ -89,23 +101,50 @@ func (w *walk) hear(o twin.Owner) bool {
 	return w.hears[clients[o&^twin.Keeper/1000-1]]
 }
 
-// somebody is mostly the holder, or one who waits or did, or was forced out, or is new.
+// holders are those who have the k-th.
+func (w *walk) holders(k int) (list []twin.Owner) {
+	if w.semaphores {
+		for _, at := range w.slots[k].Slots {
+			list = append(list, at.Owner)
+		}
+	} else {
+		list = append(list, w.locks[k].Holder)
+		for _, r := range w.locks[k].Reading {
+			list = append(list, r.Owner)
+		}
+	}
+	return slices.DeleteFunc(list, func(o twin.Owner) bool { return o == 0 || o == twin.Readers })
+}
+
+// somebody is mostly one who has it, or one who waits or did, or was forced out, or is new.
 func (w *walk) somebody(k int) twin.Owner {
-	l := &w.locks[k]
+	holders := w.holders(k)
+	line, marks := w.line(k)
 	switch n := w.r.IntN(10); {
-	case n < 5 && l.Reading[0].Owner != 0:
-		readers := slices.DeleteFunc(slices.Clone(l.Reading[:]), func(r twin.Reader) bool { return r.Owner == 0 })
-		return readers[w.r.IntN(len(readers))].Owner
-	case n < 5 && l.Holder != 0 && l.Holder != twin.Readers:
-		return l.Holder
-	case n < 6 && l.Forced[0].Owner != 0:
-		return l.Forced[0].Owner
-	case n < 7 && l.Queue[0].Owner != 0:
-		return l.Queue[0].Owner
+	case n < 5 && len(holders) > 0:
+		return holders[w.r.IntN(len(holders))]
+	case n < 6 && marks.Forced[0].Owner != 0:
+		return marks.Forced[0].Owner
+	case n < 7 && line.Queue[0].Owner != 0:
+		return line.Queue[0].Owner
 	case n < 9 && len(w.asks[k]) > 0:
 		return w.asks[k][w.r.IntN(len(w.asks[k]))].Owner
 	}
-	return w.fresh(clients[w.r.IntN(3)])
+	return w.stranger()
+}
+
+// mayForce reports whether there is room for the marks of those who have it.
+func (w *walk) mayForce(k int) bool {
+	_, marks := w.line(k)
+	all := map[twin.Owner]bool{}
+	for _, o := range w.holders(k) {
+		all[o] = true
+	}
+	for _, m := range marks.Forced {
+		all[m.Owner] = true
+	}
+	delete(all, 0)
+	return len(all) <= twin.MaxForced
 }
 
 // room reports whether two more fit into the queue.
@@ -146,7 +185,7 @@ func (w *walk) waiter(k int) (e twin.Entry) {
 	if i < 0 {
 		i = len(*asks)
 		// Few stamps, so that some are equal.
-		e := twin.Entry{Owner: w.fresh(clients[w.r.IntN(3)]), Since: 30_000 * (1 + w.r.Int64N(4))}
+		e := twin.Entry{Owner: w.stranger(), Since: 30_000 * (1 + w.r.Int64N(4))}
 		w.wants(&e)
 		*asks = append(*asks, e)
 	}

@@ -1,11 +1,9 @@
 package script
 
 import (
-	"cmp"
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -19,7 +17,7 @@ import (
 //
 // Replay one seed: go test ./node/script -run 'TestTwinSlots/seed=17$' -v
 func TestTwinSlots(t *testing.T) {
-	walks(t, 1, func(w *walk) func() string {
+	walks(t, 1, func(w *walk) func() {
 		w.semaphores = true
 		return slotWalk{w}.step
 	})
@@ -27,11 +25,6 @@ func TestTwinSlots(t *testing.T) {
 
 // slotWalk is a random walk on semaphores.
 type slotWalk struct{ *walk }
-
-// owner is one who wants a permit, or has won slot.
-func (w slotWalk) owner(k int, o twin.Owner, slot int) *Owner {
-	return NewPermit(w.names[k], w.text(o), twin.MaxSlots, 0).InSlot(slot)
-}
 
 // asker is the owner of e.
 func (w slotWalk) asker(k int, e twin.Entry) *Owner {
@@ -46,97 +39,99 @@ func (w slotWalk) slotOf(k int, o twin.Owner) int {
 	return w.r.IntN(twin.MaxSlots)
 }
 
-// step does the same to both, and returns what.
-func (w slotWalk) step() (did string) {
+// draw draws who does something, and in which slot.
+func (w slotWalk) draw(k int) (owner twin.Owner, slot int, o *Owner) {
+	owner = w.somebody(k)
+	slot = w.slotOf(k, owner)
+	return owner, slot, NewPermit(w.names[k], w.text(owner), twin.MaxSlots, 0).InSlot(slot)
+}
+
+// step does the same to both.
+func (w slotWalk) step() {
 	k := w.r.IntN(6) / 5 // mostly the first
-	s, key, now, r := &w.slots[k], w.names[k], w.now(), w.r
+	s, now, r := &w.slots[k], w.now(), w.r
 	lease := 1 + r.Int64N(600)
 	s.Expire(now)
 	switch r.IntN(21) {
 	case 0, 1, 2, 3, 4:
 		e := w.waiter(k)
-		did = fmt.Sprintf("acquire %s for %d or register %+v", key, lease, e)
 		w.compare(k, w.asker(k, e).AcquireOrRegister(millis(lease), entry(e)), s.AcquireOrRegister(now, w.hear, lease, e))
 	case 5:
 		e := w.waiter(k)
-		did = fmt.Sprintf("register %+v for %s", e, key)
 		w.compare(k, w.asker(k, e).Register(entry(e)), s.Register(now, e))
 	case 6, 7, 8:
 		e := twin.Entry{Owner: w.somebody(k), Proposal: w.proposal(k)}
 		w.wants(&e)
-		did = fmt.Sprintf("acquire %s for %d by %+v", key, lease, e)
 		w.compare(k, w.asker(k, e).Acquire(millis(lease), e.Proposal), s.Acquire(now, w.hear, lease, e))
 	case 9, 10, 11, 12:
-		return w.release(k)
+		w.release(k)
 	case 13:
-		owner := w.somebody(k)
-		slot := w.slotOf(k, owner)
+		owner, slot, o := w.draw(k)
 		token := w.near(s.Slots[slot].Counter, 3)
-		did = fmt.Sprintf("%d raises slot %d of %s to %d", owner, slot, key, token)
-		w.compare(k, w.owner(k, owner, slot).Raise(millis(lease), token), s.Raise(now, owner, slot, token))
+		w.compare(k, o.Raise(millis(lease), token), s.Raise(now, owner, slot, token))
 	case 14, 15, 16:
-		return w.renew()
+		w.renew()
 	case 17, 18:
-		return w.sleep()
+		w.sleep()
 	case 19:
-		return w.inspect(k)
+		w.inspect(k)
 	default:
-		return w.others(k)
+		w.others(k)
 	}
-	return did
 }
 
 // release is one of the commands of releaseslot.lua, at a guarded master or not.
-func (w slotWalk) release(k int) (did string) {
+func (w slotWalk) release(k int) {
 	s, now, r := &w.slots[k], w.now(), w.r
-	owner, token := w.somebody(k), w.proposal(k)
-	since := w.since(k, owner)
-	o := w.owner(k, owner, w.slotOf(k, owner))
-	did = fmt.Sprintf("release of %s by %d in slot %d since %d, token %d", w.names[k], owner, o.slot, since, token)
-	cmd := o.Release(token, since)
-	there := func() twin.Reply { return s.Release(now, w.hear, owner, token) }
+	owner, _, o := w.draw(k)
+	since, token := w.since(k, owner), w.proposal(k)
 	kind, next := r.IntN(9), twin.Entry{Owner: owner}
 	if w.room(k) && kind < 5 {
 		next = w.waiter(k)
 	}
+	guard, there := r.IntN(6) == 0, token
+	if guard {
+		there = twin.NoToken
+	}
+	var cmd *Command
+	var want twin.Reply
 	switch {
-	case kind < 5 && next.Owner != owner && since != 0 && next.Since == since:
-		did += fmt.Sprintf(", giving way as %+v", next)
-		cmd = o.ReleaseTo(token, since, w.asker(k, next), entry(next))
-		there = func() twin.Reply { return s.GiveWay(now, w.hear, owner, token, next) }
 	case kind < 5 && next.Owner != owner:
-		did += fmt.Sprintf(", to %+v", next)
 		cmd = o.ReleaseTo(token, since, w.asker(k, next), entry(next))
-		there = func() twin.Reply { return s.ReleaseTo(now, w.hear, owner, token, next) }
+		if since != 0 && next.Since == since {
+			want = s.GiveWay(now, w.hear, owner, there, next)
+		} else {
+			want = s.ReleaseTo(now, w.hear, owner, there, next)
+		}
 	case kind == 5:
-		did += ", yield"
-		cmd, token = o.Yield(since), twin.NoToken
-	case kind == 6 && s.Forced[0].Owner == 0:
+		cmd = o.Yield(since)
+		want = s.Release(now, w.hear, owner, twin.NoToken)
+	case kind == 6 && w.mayForce(k):
 		slot := r.IntN(2*twin.MaxSlots) - twin.MaxSlots
-		did = fmt.Sprintf("force slot %d of %s, token %d", slot, w.names[k], token)
 		if cmd = ForcePermits(w.names[k], token); slot >= 0 {
 			cmd = ForceSlot(w.names[k], slot, token)
 		}
-		there = func() twin.Reply { return s.Force(now, w.hear, slot, token) }
+		want = s.Force(now, w.hear, slot, there)
+	default:
+		cmd = o.Release(token, since)
+		want = s.Release(now, w.hear, owner, there)
 	}
-	if r.IntN(6) == 0 {
-		did += ", guarded"
-		cmd, token = guarded(cmd), twin.NoToken
+	if guard {
+		cmd = guarded(cmd)
 	}
-	w.compare(k, cmd, there())
-	return did
+	w.compare(k, cmd, want)
 }
 
 // renew renews a permit, alone in its command so that its hand-offs are known.
-func (w slotWalk) renew() (did string) {
-	lease, heal, k := 1+w.r.Int64N(600), w.r.IntN(6) > 0, w.r.IntN(2)
-	s, owner, token := &w.slots[k], w.somebody(k), w.proposal(k)
-	slot := w.slotOf(k, owner)
-	cmd := Renew(millis(lease), []Renewal{{Owner: w.owner(k, owner, slot), Token: token}})
+func (w slotWalk) renew() {
+	lease, heal, k := 1+w.r.Int64N(600), w.r.IntN(4) > 0, w.r.IntN(6)/5
+	owner, slot, o := w.draw(k)
+	token := w.proposal(k)
+	cmd := Renew(millis(lease), []Renewal{{Owner: o, Token: token}})
 	if !heal {
 		cmd = guarded(cmd)
 	}
-	reply := s.Renew(w.now(), w.hear, owner, slot, lease, token, heal)
+	reply := w.slots[k].Renew(w.now(), w.hear, owner, slot, lease, token, heal)
 	w.told(k, reply)
 	w.run(cmd, func(got Answer) string {
 		if got.Outcome != Done || len(got.Renewed) != 1 || got.Renewed[0] != Renewed(reply.Renewed) {
@@ -144,11 +139,10 @@ func (w slotWalk) renew() (did string) {
 		}
 		return ""
 	})
-	return fmt.Sprintf("renew slot %d of %s by %d for %d, token %d, heal %v", slot, w.names[k], owner, lease, token, heal)
 }
 
 // inspect compares what a master tells with what its twin has.
-func (w slotWalk) inspect(k int) string {
+func (w slotWalk) inspect(k int) {
 	s, want := w.slots[k], Answer{Outcome: Done, Permits: new(Permits)}
 	for i, at := range s.Slots {
 		want.Token = max(want.Token, at.Counter)
@@ -174,55 +168,33 @@ func (w slotWalk) inspect(k int) string {
 		}
 		return fmt.Sprintf("answered %+v of %+v, want %+v of %+v", got, got.Permits, want, want.Permits)
 	})
-	return "inspect " + w.names[k]
 }
 
 // others is what is done to a master by somebody else.
-func (w slotWalk) others(k int) (did string) {
+func (w slotWalk) others(k int) {
+	name, slots := w.names[k], &w.slots[k].Slots
 	switch n := w.r.IntN(8); n {
 	case 0:
-		w.h.m.FlushAll()
+		w.do("FLUSHALL")
 		w.slots = [2]twin.Slots{}
-		return "flush all"
 	case 1, 2:
-		w.h.m.Del(slotsOf(w.names[k]))
+		w.do("DEL", slotsOf(name))
 		if w.r.IntN(2) == 0 {
-			w.h.m.Del(slotsOf(w.names[k]) + slotEnds)
+			w.do("DEL", slotsOf(name)+slotEnds)
 		}
-		for i := range w.slots[k].Slots {
-			w.slots[k].Slots[i].Owner, w.slots[k].Slots[i].Expires = 0, 0
+		for i := range slots {
+			slots[i].Owner, slots[i].Expires = 0, 0
 		}
-		return "delete the slots of " + w.names[k]
 	case 3:
-		w.h.m.Del(belonging(slotFencePrefix, w.names[k]))
-		for i := range w.slots[k].Slots {
-			w.slots[k].Slots[i].Counter = 0
+		w.do("DEL", belonging(slotFencePrefix, name))
+		for i := range slots {
+			slots[i].Counter = 0
 		}
-		return "delete the counters of " + w.names[k]
 	case 4:
-		slot, counter := w.r.IntN(twin.MaxSlots), w.far()
-		w.slots[k].Slots[slot].Counter = counter
-		w.h.do("HSET", belonging(slotFencePrefix, w.names[k]), slot, counter)
-		return fmt.Sprintf("counter %d of %s is %d", slot, w.names[k], counter)
+		slot := w.r.IntN(twin.MaxSlots)
+		slots[slot].Counter = w.far()
+		w.do("HSET", belonging(slotFencePrefix, name), slot, slots[slot].Counter)
 	}
-	return "nothing"
-}
-
-// somebody is mostly one who has a slot, or one who waits or did, or was forced out, or is new.
-func (w slotWalk) somebody(k int) twin.Owner {
-	s := &w.slots[k]
-	if at := s.Slots[w.r.IntN(twin.MaxSlots)]; at.Owner != 0 && w.r.IntN(2) == 0 {
-		return at.Owner
-	}
-	switch n := w.r.IntN(5); {
-	case n < 1 && s.Forced[0].Owner != 0:
-		return s.Forced[0].Owner
-	case n < 2 && s.Queue[0].Owner != 0:
-		return s.Queue[0].Owner
-	case n < 4 && len(w.asks[k]) > 0:
-		return w.asks[k][w.r.IntN(len(w.asks[k]))].Owner
-	}
-	return w.fresh(clients[w.r.IntN(3)])
 }
 
 // digest stands for holders, as permit.lua has it.
@@ -247,11 +219,11 @@ func sumOf(owners []string) string {
 	return fmt.Sprint(-sum)
 }
 
-// realSlots adds what the master has of the slots and the queue of the k-th semaphore, and takes the keys
-// that it has them at away: "" if nothing.
+// realSlots adds what the master has of the slots of the k-th semaphore, and takes the keys away that it has them
+// at.
 func (w *walk) realSlots(k int, keys map[string]string) {
 	m, now := w.h.m, w.now()
-	slotsKey, queueKey := slotsOf(w.names[k]), belonging(slotQueuePrefix, w.names[k])
+	slotsKey := slotsOf(w.names[k])
 	var slots strings.Builder
 	there, ends, last := m.ZSet(slotsKey), m.ZSet(slotsKey+slotEnds), int64(0)
 	var owners []string
@@ -277,44 +249,11 @@ func (w *walk) realSlots(k int, keys map[string]string) {
 	if keys[slotsKey] = slots.String(); slots.Len() == 0 {
 		delete(keys, slotsKey)
 	}
-
-	type place struct {
-		owner string
-		since float64
-	}
-	var queue []place
-	var numbers []string
-	for permits := range twin.MaxSlots {
-		number := fmt.Sprint(permits + 1)
-		line := m.ZSet(queueKey + number)
-		for owner, since := range line {
-			queue = append(queue, place{owner, since})
-		}
-		if len(line) > 0 {
-			numbers = append(numbers, number)
-			if m.TTL(queueKey+number) != m.TTL(queueKey) {
-				numbers = append(numbers, "which is gone before the others")
-			}
-		}
-		delete(keys, queueKey+number)
-	}
-	slices.SortFunc(queue, func(a, b place) int { return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.owner, b.owner)) })
-	var text strings.Builder
-	for _, at := range queue {
-		fmt.Fprintf(&text, "%s since %.0f; ", at.owner, at.since)
-	}
-	if there := slices.Sorted(maps.Keys(m.ZSet(queueKey))); !slices.Equal(there, numbers) {
-		fmt.Fprintf(&text, "numbers %q, want %q", there, numbers)
-	}
-	if delete(keys, queueKey); text.Len() > 0 {
-		keys[queueKey] = expiring(text.String(), m.TTL(queueKey))
-	}
 }
 
 // pictureSlots adds what the twin of the k-th semaphore has at each key.
-func (w *walk) pictureSlots(k int, keys map[string]string) {
+func (w *walk) pictureSlots(k int) {
 	s, name, now := &w.slots[k], w.names[k], w.now()
-	queueKey := belonging(slotQueuePrefix, name)
 	s.Expire(now)
 	var slots strings.Builder
 	var counters []string
@@ -327,27 +266,9 @@ func (w *walk) pictureSlots(k int, keys map[string]string) {
 		}
 	}
 	if slots.Len() > 0 {
-		keys[slotsOf(name)] = slots.String()
+		w.want[slotsOf(name)] = slots.String()
 	}
 	if len(counters) > 0 {
-		keys[belonging(slotFencePrefix, name)] = expiring(strings.Join(counters, ", "), 0)
-	}
-	var queue strings.Builder
-	for _, e := range s.Queue {
-		if e.Owner != 0 {
-			fmt.Fprintf(&queue, "%s since %d; ", w.text(e.Owner), e.Since)
-			if e.Stale > now {
-				ask := fmt.Sprintf("%s %d %d %d %d", round(e), e.Lease, e.Proposal, e.Permits, e.Start)
-				keys[queueKey+w.text(e.Owner)] = expiring(ask, millis(e.Stale-now))
-			}
-		}
-	}
-	if queue.Len() > 0 {
-		keys[queueKey] = expiring(queue.String(), millis(s.QueueExpires-now))
-	}
-	for _, m := range s.Forced {
-		if m.Owner != 0 {
-			keys[belonging(forcedPrefix, name)+w.text(m.Owner)] = expiring("1", millis(m.Until-now))
-		}
+		w.want[belonging(slotFencePrefix, name)] = expiring(strings.Join(counters, ", "), 0)
 	}
 }

@@ -2,19 +2,15 @@ package twin
 
 // Acquire takes the lock for owner, once. proposal is the fencing token asked for, above 0.
 func (l *Lock) Acquire(now int64, hears Hears, mode Mode, owner Owner, lease, proposal int64) Reply {
-	return l.acquire(now, hears, lease, Entry{Owner: owner, Mode: mode, Proposal: proposal})
-}
-
-// AcquireOrRegister is Acquire for a waiter: it enters the queue where another owner has the lock.
-func (l *Lock) AcquireOrRegister(now int64, hears Hears, lease int64, e Entry) Reply {
-	return l.acquire(now, hears, lease, e)
+	return l.AcquireOrRegister(now, hears, lease, Entry{Owner: owner, Mode: mode, Proposal: proposal})
 }
 
 // Register enters the queue and leaves the lock alone, also where it is free.
-func (l *Lock) Register(now int64, e Entry) Reply { return l.acquire(now, nil, 0, e) }
+func (l *Lock) Register(now int64, e Entry) Reply { return l.AcquireOrRegister(now, nil, 0, e) }
 
-// acquire is acquire.lua. An e of round 0 does not wait.
-func (l *Lock) acquire(now int64, hears Hears, lease int64, e Entry) Reply {
+// AcquireOrRegister is acquire.lua: Acquire for a waiter, which enters the queue where another owner has the
+// lock. An e of round 0 does not wait.
+func (l *Lock) AcquireOrRegister(now int64, hears Hears, lease int64, e Entry) Reply {
 	l.Expire(now)
 	switch {
 	case l.Alien:

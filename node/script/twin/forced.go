@@ -1,5 +1,7 @@
 package twin
 
+import "slices"
+
 // Mark says that the lock was taken from Owner by force, who must not heal it before Until.
 type Mark struct {
 	Owner Owner
@@ -13,14 +15,7 @@ type Marks struct {
 
 // lapse drops the marks that have run out at now.
 func (m *Marks) lapse(now int64) {
-	for i := 0; i < MaxForced && m.Forced[i].Owner != 0; {
-		if m.Forced[i].Until <= now {
-			copy(m.Forced[i:], m.Forced[i+1:])
-			m.Forced[MaxForced-1] = Mark{}
-		} else {
-			i++
-		}
-	}
+	_ = slices.DeleteFunc(m.Forced[:], func(mark Mark) bool { return mark.Until <= now })
 }
 
 // force marks owner as one that must not heal it before until.
@@ -40,10 +35,5 @@ func (m *Marks) force(owner Owner, until int64) {
 
 // forced reports whether owner must not heal it.
 func (m *Marks) forced(owner Owner) bool {
-	for _, mark := range m.Forced {
-		if mark.Owner == owner {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m.Forced[:], func(mark Mark) bool { return mark.Owner == owner })
 }

@@ -1,6 +1,9 @@
 package twin
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Owner is somebody who takes the lock, or another program that holds it. 0 is nobody.
 type Owner uint32
@@ -75,13 +78,7 @@ func (l *Lock) Expire(now int64) {
 		l.free()
 		l.Alien, l.Expires = false, 0
 	}
-	for i := 0; i < MaxReaders && l.Reading[i].Owner != 0; {
-		if l.Reading[i].Until <= now {
-			l.unread(i)
-		} else {
-			i++
-		}
-	}
+	_ = slices.DeleteFunc(l.Reading[:], func(r Reader) bool { return r.Until <= now })
 	l.expire(now)
 	if l.Turn <= now {
 		l.Turn = 0

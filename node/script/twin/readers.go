@@ -52,12 +52,6 @@ func (l *Lock) settle() {
 	}
 }
 
-// unread takes out the i-th reader.
-func (l *Lock) unread(i int) {
-	copy(l.Reading[i:], l.Reading[i+1:])
-	l.Reading[MaxReaders-1] = Reader{}
-}
-
 // share is share.lua: what acquire is to a writer.
 func (l *Lock) share(now int64, hears Hears, lease int64, e Entry) Reply {
 	if l.Counter > maxToken {

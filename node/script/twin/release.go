@@ -9,22 +9,7 @@ const NoToken int64 = -1
 // Release takes owner out of the queue and frees the lock, which then passes to the first in the
 // queue. token is the fencing token of owner, or the one it proposed.
 func (l *Lock) Release(now int64, hears Hears, mode Mode, owner Owner, token int64) Reply {
-	return l.release(now, hears, mode, owner, token, Entry{})
-}
-
-// Yield is Release, but leaves the lock free.
-func (l *Lock) Yield(now int64, hears Hears, mode Mode, owner Owner) Reply {
-	return l.release(now, hears, mode, owner, NoToken, Entry{})
-}
-
-// ReleaseTo is Release, and enters next into the queue before.
-func (l *Lock) ReleaseTo(now int64, hears Hears, mode Mode, owner Owner, token int64, next Entry) Reply {
-	return l.release(now, hears, mode, owner, token, next)
-}
-
-// YieldTo is Yield, and enters next into the queue before.
-func (l *Lock) YieldTo(now int64, hears Hears, mode Mode, owner Owner, next Entry) Reply {
-	return l.release(now, hears, mode, owner, NoToken, next)
+	return l.ReleaseTo(now, hears, mode, owner, token, Entry{})
 }
 
 // Force takes the lock from whoever has it, and keeps those owners from healing it for as long as
@@ -57,8 +42,8 @@ func (l *Lock) Force(now int64, hears Hears, token int64) Reply {
 	return r
 }
 
-// release is release.lua, without what is particular about a Force. A next of owner 0 is none.
-func (l *Lock) release(now int64, hears Hears, mode Mode, owner Owner, token int64, next Entry) Reply {
+// ReleaseTo is release.lua: Release, which enters next into the queue before. A next of owner 0 is none.
+func (l *Lock) ReleaseTo(now int64, hears Hears, mode Mode, owner Owner, token int64, next Entry) Reply {
 	l.Expire(now)
 	mine := owner != 0 && l.Holder == owner
 	switch {
@@ -69,7 +54,7 @@ func (l *Lock) release(now int64, hears Hears, mode Mode, owner Owner, token int
 		l.free()
 	case mode == Shared && l.reads(owner):
 		mine = true
-		l.unread(slices.IndexFunc(l.Reading[:], func(r Reader) bool { return r.Owner == owner }))
+		_ = slices.DeleteFunc(l.Reading[:], func(r Reader) bool { return r.Owner == owner })
 		l.settle()
 	}
 	switch {

@@ -62,19 +62,15 @@ func (s *Slots) give(now int64, slot int, e *Entry, lease, token int64) {
 // Acquire takes a slot for e, once.
 func (s *Slots) Acquire(now int64, hears Hears, lease int64, e Entry) Reply {
 	e.Round = 0
-	return s.acquire(now, hears, lease, e)
-}
-
-// AcquireOrRegister is Acquire for a waiter: it enters the queue where no slot is free.
-func (s *Slots) AcquireOrRegister(now int64, hears Hears, lease int64, e Entry) Reply {
-	return s.acquire(now, hears, lease, e)
+	return s.AcquireOrRegister(now, hears, lease, e)
 }
 
 // Register enters the queue and leaves what is free alone.
-func (s *Slots) Register(now int64, e Entry) Reply { return s.acquire(now, nil, 0, e) }
+func (s *Slots) Register(now int64, e Entry) Reply { return s.AcquireOrRegister(now, nil, 0, e) }
 
-// acquire is acquireslot.lua. An e of round 0 does not wait.
-func (s *Slots) acquire(now int64, hears Hears, lease int64, e Entry) (r Reply) {
+// AcquireOrRegister is acquireslot.lua: Acquire for a waiter, which enters the queue where no slot is free. An e
+// of round 0 does not wait.
+func (s *Slots) AcquireOrRegister(now int64, hears Hears, lease int64, e Entry) (r Reply) {
 	s.Expire(now)
 	if slot := s.has(e.Owner); slot >= 0 {
 		at := &s.Slots[slot]

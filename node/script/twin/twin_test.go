@@ -2,11 +2,8 @@ package twin
 
 import "testing"
 
-// all hear everything.
-func all(Owner) bool { return true }
-
 // everything does each command at least once, and hands off, heals and forces.
-func everything(l *Lock, now int64, hears Hears) (last Reply) {
+func everything(l *Lock, now int64, hears Hears) {
 	l.Acquire(now, hears, Exclusive, 1, 30_000, 5)
 	l.Enter(now, Exclusive, 1, 2, 30_000)
 	l.AcquireOrRegister(now, hears, 30_000, Entry{Owner: 2, Round: 1, Since: 20, Lease: 400, Proposal: 6})
@@ -17,24 +14,49 @@ func everything(l *Lock, now int64, hears Hears) (last Reply) {
 	l.ReleaseTo(now, hears, Exclusive, 1, 9, Entry{Owner: 4, Round: 1, Since: 30, Lease: 400, Proposal: 7})
 	l.Release(now, hears, Exclusive, 3, 10)
 	l.Force(now, hears, 11)
-	l.YieldTo(now, hears, Exclusive, 4, Entry{Owner: 5, Round: 1, Since: 30, Lease: 400, Proposal: 7})
-	l.Yield(now, hears, Exclusive, 2)
+	l.ReleaseTo(now, hears, Exclusive, 4, NoToken, Entry{Owner: 5, Round: 1, Since: 30, Lease: 400, Proposal: 7})
+	l.Release(now, hears, Exclusive, 2, NoToken)
 	l.Release(now, hears, Exclusive, 5, 12)
 	l.Release(now, hears, Exclusive, 4, 12)
 	l.Renew(now, hears, Exclusive, 2, 1, 30_000, 11, true)
-	return l.Inspect(now)
+	l.Inspect(now)
 }
 
-func TestEverything(t *testing.T) {
-	var l Lock
-	want := Reply{Outcome: Done, Token: 12}
-	if got := everything(&l, 1000, all); got != want {
-		t.Errorf("Inspect at the end = %+v, want %+v", got, want)
+// everyPermit does each command of a semaphore at least once, and hands off, moves, heals and forces.
+func everyPermit(s *Slots, now int64, hears Hears) {
+	e := func(owner Owner, since int64) Entry {
+		return Entry{Owner: owner, Round: 1, Since: since, Lease: 400, Proposal: 5, Permits: 2}
 	}
-	if want := (Lock{Counter: 12, Marks: Marks{[MaxForced]Mark{{2, 1400}}}}); l != want {
-		t.Errorf("Lock at the end = %+v, want %+v", l, want)
+	s.Acquire(now, hears, 30_000, e(1, 0))
+	s.Acquire(now, hears, 30_000, e(2, 0))
+	s.AcquireOrRegister(now, hears, 30_000, e(3, 20))
+	s.Register(now, e(4, 10))
+	s.Raise(now, 1, 0, 9)
+	s.Renew(now, hears, 1, 0, 30_000, 9, true)
+	s.ReleaseTo(now, hears, 2, 9, e(5, 30))    // 4 has slot 1
+	s.Renew(now, hears, 4, 0, 30_000, 9, true) // 3 has slot 1
+	s.GiveWay(now, hears, 3, 9, e(6, 20))      // 5 has slot 1
+	s.Release(now, hears, 1, 10)               // 6 has slot 0
+	s.Renew(now, hears, 7, 3, 30_000, 11, true)
+	s.Force(now, hears, -1, 12)
+}
+
+// TestNoAllocation: also where the messages go to a closure.
+func TestNoAllocation(t *testing.T) {
+	deaf := Owner(99)
+	hears := func(o Owner) bool { return o != deaf }
+	if got := testing.AllocsPerRun(100, func() {
+		var l Lock
+		var s Slots
+		everything(&l, 1000, hears)
+		everyPermit(&s, 1000, hears)
+	}); got != 0 {
+		t.Errorf("%v allocations, want none", got)
 	}
 }
+
+// all hear everything.
+func all(Owner) bool { return true }
 
 // TestRoom: what does not fit is not forgotten without a word.
 func TestRoom(t *testing.T) {
@@ -48,58 +70,21 @@ func TestRoom(t *testing.T) {
 		f()
 	}
 	var l Lock
-	for i := range Owner(MaxQueue) {
-		l.Register(0, Entry{Owner: i + 1, Round: 1, Since: int64(i), Lease: 400, Proposal: 1})
+	waits := func(owner Owner, since int64) {
+		l.Register(0, Entry{Owner: owner, Round: 1, Since: since, Lease: 400, Proposal: 1})
 	}
-	panics("one more in the queue, and last", func() {
-		l.Register(0, Entry{Owner: 99, Round: 1, Since: 99, Lease: 400, Proposal: 1})
-	})
-	panics("one more in the queue, and first", func() {
-		l.Register(0, Entry{Owner: 99, Round: 1, Since: -1, Lease: 400, Proposal: 1})
-	})
-	l.Register(0, Entry{Owner: MaxQueue, Round: 2, Since: MaxQueue - 1, Lease: 400, Proposal: 1})
+	for i := range Owner(MaxQueue) {
+		waits(i+1, int64(i))
+	}
+	panics("one more in the queue, and last", func() { waits(99, 99) })
+	panics("one more in the queue, and first", func() { waits(99, -1) })
 
 	l = Lock{}
-	for i := range Owner(MaxForced) {
+	for i := range Owner(MaxForced + 1) {
 		l.Acquire(0, all, Exclusive, i+1, 1000, 1)
-		l.Force(0, all, 1)
-	}
-	for _, owner := range []Owner{99, MaxForced} {
-		l.Acquire(0, all, Exclusive, owner, 2000, 1)
-		if owner == 99 {
-			panics("one more forced out", func() { l.Force(0, all, 1) })
-			l.Release(0, all, Exclusive, 99, 1)
-		} else {
+		if i < MaxForced {
 			l.Force(0, all, 1)
 		}
 	}
-	if got, want := l.Forced[MaxForced-1], (Mark{MaxForced, 2000}); got != want {
-		t.Errorf("forced out again: mark is %v, want %v", got, want)
-	}
-}
-
-// TestForcedInAnyOrder: masters that refuse the same owners are equal.
-func TestForcedInAnyOrder(t *testing.T) {
-	var locks [2]Lock
-	for i, owners := range [][]Owner{{1, 2, 3}, {3, 1, 2}} {
-		for _, owner := range owners {
-			locks[i].Acquire(0, all, Exclusive, owner, 1000, int64(owner))
-			locks[i].Force(0, all, 1)
-		}
-		locks[i].Counter = 0
-	}
-	if locks[0] != locks[1] {
-		t.Errorf("forced out in another order: %v, want %v", locks[1].Forced, locks[0].Forced)
-	}
-}
-
-// TestNoAllocation: also where the messages go to a closure.
-func TestNoAllocation(t *testing.T) {
-	deaf := Owner(99)
-	if got := testing.AllocsPerRun(100, func() {
-		var l Lock
-		everything(&l, 1000, func(o Owner) bool { return o != deaf })
-	}); got != 0 {
-		t.Errorf("%v allocations, want none", got)
-	}
+	panics("one more forced out", func() { l.Force(0, all, 1) })
 }
