@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -291,14 +290,4 @@ func TestRestartIsLookedAtOnce(t *testing.T) {
 			})
 		})
 	}
-}
-
-// places returns the owners in the queue of a master for k, and their places.
-func (fx *fixture) places(i int) map[string]float64 {
-	places := map[string]float64{}
-	for waiter, since := range fx.Master(i).ZSet("redlock_wait:{k}") {
-		owner, _, _ := strings.Cut(waiter, " ")
-		places[owner] = since
-	}
-	return places
 }

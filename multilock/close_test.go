@@ -140,21 +140,16 @@ func TestCloseWaitsForAReleaseOfAnother(t *testing.T) {
 // A hold whose release is held up on its way to the masters is one that Close finds.
 func TestCloseFindsAHoldUntilItsReleaseIsSent(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		tap := new(tap)
-		m := connect(fx.Fleet, tap.pools(fx.Fleet), node.Config{})
-		defer m.Close()
-		synctest.Wait() // connected
+		m, gate := fx.gated(t, 0)
 		hold := fx.take(t, m, "k")
-		full := make(chan struct{})
-		tap.fill(full)
+		open := gate.shut()
 		unlocked := make(chan error, 1)
 		go func() { unlocked <- hold.Unlock(context.Background(), entryOf(hold)) }()
 		synctest.Wait()
 		if holds := m.holds(); len(holds) != 1 {
 			t.Errorf("%d holds while the release is on its way, want the one", len(holds))
 		}
-		tap.fill(nil)
-		close(full)
+		open()
 		if err := <-unlocked; err != nil {
 			t.Errorf("Unlock = %v", err)
 		}
@@ -175,7 +170,7 @@ func TestCloseWaitsForAWonLockToBeAHold(t *testing.T) {
 		unlock(t, hold)
 		for won := false; !won; runtime.Gosched() {
 			m.mu.Lock()
-			won = m.names[target{key: "k"}].line.first.contest == nil
+			won = m.names[target{key: "k"}].line.waiters[0].contest == nil
 			m.mu.Unlock()
 		}
 		over := make(chan struct{})

@@ -37,27 +37,6 @@ func TestCallersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// The last waiter leaves, and others come behind those who are left.
-func TestCallersComeBehindAfterOneLeft(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		hold := fx.take(t, fx.m, "k")
-		first := begin(t, fx.m, patient("k"))
-		last := begin(t, fx.m, patient("k"))
-		last.cancel()
-		last.wantError(t, "it leaves", context.Canceled)
-		next := begin(t, fx.m, patient("k"))
-		first.cancel()
-		first.wantError(t, "it leaves", context.Canceled)
-		second := begin(t, fx.m, patient("k"))
-		unlock(t, hold)
-		hold = next.wantHold(t, "the one who came first of those that stay")
-		second.wantWaiting(t, "the other")
-		unlock(t, hold)
-		unlock(t, second.wantHold(t, "the other, then"))
-		fx.wantNothing(t, "after all", fx.m)
-	})
-}
-
 // A release enters the next caller of the client into the queue of the masters, in the same script
 // call, so that the client stands in it when others wait as well, and takes turns with them.
 func TestAReleaseEntersTheNextCaller(t *testing.T) {
@@ -74,7 +53,7 @@ func TestAReleaseEntersTheNextCaller(t *testing.T) {
 		if got := fx.Master(0).Calls("EVALSHA") - before; got != 1 {
 			t.Errorf("%d script calls, want 1: the release, which enters the next caller", got)
 		}
-		for i, q := range fx.queues("k") {
+		for i, q := range fx.queues() {
 			if !strings.HasPrefix(q, m.owners.client) {
 				t.Errorf("queue of m%d = %q, want the next caller", i+1, q)
 			}
@@ -95,14 +74,14 @@ func TestWhoLeavesEntersTheNextCaller(t *testing.T) {
 		m := fx.another(t)
 		fx.hold(t, m)
 		first, second := begin(t, m, patient("k")), begin(t, m, patient("k"))
-		owners := fx.queues("k")
+		owners := fx.queues()
 		before := fx.calls()
 		first.cancel()
 		first.wantError(t, "it leaves", context.Canceled, ErrTaken)
 		if got := fx.calls() - before; got != 3 {
 			t.Errorf("%d script calls, want one on each master", got)
 		}
-		for i, q := range fx.queues("k") {
+		for i, q := range fx.queues() {
 			if q == "" || q == owners[i] || strings.Contains(q, ",") {
 				t.Errorf("queue of m%d = %q after %q, want the next caller", i+1, q, owners[i])
 			}
@@ -182,7 +161,7 @@ func TestWaitingForAHoldOfTheClient(t *testing.T) {
 		fx.lock(t, req)
 		c := begin(t, fx.m, patient("k"))
 		time.Sleep(time.Second)
-		for i, q := range fx.queues("k") {
+		for i, q := range fx.queues() {
 			if !strings.HasPrefix(q, fx.m.owners.client) {
 				t.Errorf("queue of m%d = %q, want the caller", i+1, q)
 			}
@@ -217,7 +196,7 @@ func TestOrderAfterAGuard(t *testing.T) {
 			calls = append(calls, begin(t, m, patient("k")))
 			time.Sleep(700 * time.Millisecond)
 		}
-		if got := len(strings.Split(fx.queues("k")[0], ",")); got != len(clients) {
+		if got := len(strings.Split(fx.queues()[0], ",")); got != len(clients) {
 			t.Errorf("%d are in the queue of a guarded master, want %d", got, len(clients))
 		}
 		fx.wantHolders(t, "k", "- - -")

@@ -282,7 +282,10 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 			errs[i] = ErrClosed
 		}
 	}
-	m.startAll(contests)
+	m.queueAll(contests)
+	for _, n := range m.nodes {
+		n.Flush()
+	}
 	for i, c := range contests {
 		if c != nil {
 			holds[i], errs[i] = m.tried(ctx, reqs[i], c)
@@ -293,14 +296,6 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 	}
 	again.Wait()
 	return holds, errs
-}
-
-// startAll starts contests, if any, so that they are written together to each master.
-func (m *Masters) startAll(contests []*contest) {
-	m.queueAll(contests)
-	for _, n := range m.nodes {
-		n.Flush()
-	}
 }
 
 // queueAll starts contests, if any. What they send is written with what is sent next, or by Node.Flush.

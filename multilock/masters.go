@@ -100,7 +100,7 @@ func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
 		m.owners.client = trace.Client
 	}
 	m.slots.freed(rand.IntN(1 << 16)) // clients that begin together begin at different slots
-	m.dog = newWatchdog(m.renew, m.asleep, m.wakeHolds)
+	m.dog = newWatchdog(m)
 	for i, n := range nodes {
 		n.Attend(m.activity)
 		n.Observe(m, i)
@@ -178,22 +178,17 @@ func (m *Masters) Close() error {
 		}
 	}
 	m.retract()
-	m.disconnect()
+	var wg sync.WaitGroup
+	for _, n := range m.nodes {
+		wg.Go(n.Close) // which waits for what is under way
+	}
+	wg.Wait()
 	m.calls.Wait()
 	m.trace.Close()
 	if m.witness != nil {
 		m.witness.Close()
 	}
 	return unconfirmed.ErrorOrNil()
-}
-
-// disconnect closes the nodes, each of which waits for what it has under way.
-func (m *Masters) disconnect() {
-	var wg sync.WaitGroup
-	for _, n := range m.nodes {
-		wg.Go(n.Close)
-	}
-	wg.Wait()
 }
 
 // holds returns the holds of the client.
@@ -249,7 +244,14 @@ func (m *Masters) deliver(cmd *script.Command, at Set, to node.Receiver, gathere
 // nobody takes the answers that nobody waits for.
 type nobody struct{}
 
+// Answer implements [node.Receiver].
 func (nobody) Answer(int, script.Answer) {}
+
+// receiver is a [node.Receiver] that is a function.
+type receiver func(i int, a script.Answer)
+
+// Answer implements [node.Receiver].
+func (f receiver) Answer(i int, a script.Answer) { f(i, a) }
 
 // majority reports whether k masters are one.
 func (m *Masters) majority(k int) bool { return quorum.Vote(len(m.nodes), k, 0) == quorum.Won }

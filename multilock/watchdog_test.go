@@ -29,13 +29,10 @@ func TestRenewalsGoTogether(t *testing.T) {
 		if got := fx.Master(0).Calls("EVALSHA") - before; got != 1 {
 			t.Errorf("%d script calls for %d holds, want 1", got, batch)
 		}
-		var want clock.Instant
-		for i, h := range fx.m.holds() {
-			if i == 0 {
-				want = until(h)
-			}
-			if until(h) != want {
-				t.Errorf("a hold is valid until another time than the others")
+		want := fx.m.holds()[0].Until()
+		for _, h := range fx.m.holds() {
+			if !h.Until().Equal(want) {
+				t.Errorf("%q is valid until another time than the others", h.Name())
 			}
 		}
 	})
