@@ -105,36 +105,39 @@ func (e *slowEntry) Ended(cause error) {
 	e.entry.Ended(cause)
 }
 
-// unlockSlowly begins to unlock a hold of m, whose release is not sent yet when it returns.
-func unlockSlowly(t *testing.T, m *Masters) (*Hold, <-chan error) {
-	t.Helper()
-	e := new(slowEntry)
-	req := request("k")
-	req.Entry = e
-	hold, err := m.Lock(t.Context(), req)
-	if err != nil {
-		t.Fatal(err)
+// What crosses an Unlock whose release is about to be sent leaves the lock to it: the release tells
+// whether the hold was there until then. Close waits for it.
+func TestBesideAnUnlock(t *testing.T) {
+	for name, cross := range map[string]func(*testing.T, *Hold){
+		"a renewal that was sent": func(_ *testing.T, hold *Hold) { hold.sent(hold.m.All()) },
+		"a downgrade": func(t *testing.T, hold *Hold) {
+			if err := hold.downgrade(t.Context()); !errors.Is(err, ErrNotHeld) {
+				t.Errorf("downgrade = %v, want ErrNotHeld", err)
+			}
+		},
+		"Close": func(t *testing.T, hold *Hold) {
+			if err := hold.m.Close(); err != nil {
+				t.Errorf("Close = %v", err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				req := request("k")
+				req.Entry = new(slowEntry)
+				hold := fx.lock(t, req)
+				synctest.Wait()
+				unlocked := make(chan error, 1)
+				go func() { unlocked <- hold.Unlock(context.Background(), req.Entry) }()
+				synctest.Wait()
+				cross(t, hold)
+				if err := <-unlocked; err != nil {
+					t.Errorf("Unlock = %v", err)
+				}
+				fx.wantNothing(t, "then", fx.m)
+			})
+		})
 	}
-	synctest.Wait()
-	unlocked := make(chan error, 1)
-	go func() { unlocked <- hold.Unlock(context.Background(), e) }()
-	synctest.Wait()
-	return hold, unlocked
-}
-
-// Close waits for a release that somebody else is about to send.
-func TestCloseWaitsForAReleaseOfAnother(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		m := fx.another(t)
-		_, unlocked := unlockSlowly(t, m)
-		if err := m.Close(); err != nil {
-			t.Errorf("Close = %v", err)
-		}
-		if err := <-unlocked; err != nil {
-			t.Errorf("Unlock = %v", err)
-		}
-		fx.wantNothing(t, "then", m)
-	})
 }
 
 // A hold whose release is held up on its way to the masters is one that Close finds.
@@ -194,30 +197,6 @@ func TestCloseWaitsForAWonLockToBeAHold(t *testing.T) {
 		unlock(t, c.wantHold(t, "then"))
 		<-over
 	})
-}
-
-// What crosses an Unlock whose release is about to be sent leaves the lock to it: the release tells
-// whether the hold was there until then.
-func TestUnlockBesideARenewal(t *testing.T) {
-	for name, cross := range map[string]func(*testing.T, *Hold){
-		"a renewal that was sent": func(t *testing.T, hold *Hold) { hold.sent(hold.m.All()) },
-		"a downgrade": func(t *testing.T, hold *Hold) {
-			if err := hold.downgrade(t.Context()); !errors.Is(err, ErrNotHeld) {
-				t.Errorf("downgrade = %v, want ErrNotHeld", err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				hold, unlocked := unlockSlowly(t, fx.m)
-				cross(t, hold)
-				if err := <-unlocked; err != nil {
-					t.Errorf("Unlock = %v", err)
-				}
-				fx.wantNothing(t, "then", fx.m)
-			})
-		})
-	}
 }
 
 // Close lists the holds that no majority confirmed to be free.
