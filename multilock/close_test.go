@@ -5,59 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
 
 // Close is called in the midst of everything.
-
-// Whoever waits, tries, holds or asks gets ErrClosed, and nothing is left.
-func TestCloseInTheMidstOfEverything(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		m := fx.another(t)
-		m.greet(t.Context())
-		m.subscribe()
-		time.Sleep(time.Second)
-		hold := fx.take(t, m, "k")
-		first, second := begin(t, m, patient("k")), begin(t, m, patient("k"))
-		for _, master := range fx.Masters() {
-			master.HSet("l", id("x"), "1")
-			master.Expire("l", time.Hour)
-		}
-		contender := begin(t, m, patient("l"))
-		time.Sleep(50 * time.Millisecond)
-		fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
-		trying := begin(t, m, request("free"))
-		extending := make(chan error, 1)
-		go func() { extending <- hold.Extend(t.Context(), entryOf(hold), lease) }()
-		synctest.Wait()
-		fx.each((*redlocktest.Master).Freeze)
-
-		start := time.Now()
-		_ = m.Close()
-		if took := time.Since(start); took > 4*timeout {
-			t.Errorf("Close took %v, want two node timeouts or so", took)
-		}
-		for i, c := range []*call{first, second, contender} {
-			c.wantError(t, fmt.Sprint("waiter ", i), ErrClosed)
-			if c.at.After(start) {
-				t.Errorf("waiter %d: returned %v after Close, want at once", i, c.at.Sub(start))
-			}
-		}
-		if !trying.over() || trying.err == nil {
-			t.Error("a try goes on after Close, or got the lock")
-		}
-		if err := <-extending; err == nil {
-			t.Error("Extend = nil, want an error")
-		}
-		entryOf(hold).wantEnded(t, ErrClosed)
-	})
-}
 
 // Close gives back what is held, also what is won while it is called, on masters that answer.
 func TestCloseGivesBack(t *testing.T) {
@@ -215,31 +170,6 @@ func TestCloseListsWhatItCouldNotGiveBack(t *testing.T) {
 		why, ok := err.(interface{ WrappedErrors() []error })
 		if !errors.Is(err, ErrNoQuorum) || !ok || len(why.WrappedErrors()) != 2 {
 			t.Errorf("Close = %v, want two holds that no quorum confirmed", err)
-		}
-	})
-}
-
-// Two that close at the same time, and callers that come meanwhile.
-func TestCloseTwiceAtOnce(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		for range 50 {
-			m := connect(fx.Fleet, fx.Pools(), node.Config{})
-			var wg sync.WaitGroup
-			for range 4 {
-				wg.Go(func() {
-					hold, err := m.Lock(context.Background(), patient("k"))
-					if err == nil {
-						_ = hold.Unlock(context.Background(), entryOf(hold))
-					} else if !errors.Is(err, ErrClosed) && !errors.Is(err, ErrNoQuorum) {
-						t.Errorf("Lock = %v, want ErrClosed", err)
-					}
-				})
-			}
-			wg.Go(func() { m.Close() })
-			wg.Go(func() { m.Close() })
-			wg.Wait()
-			time.Sleep(time.Second)
-			fx.wantNothing(t, "then", m)
 		}
 	})
 }

@@ -418,59 +418,9 @@ func (fx *fixture) calls() (n int64) {
 	return n
 }
 
-// post stands between the masters and a client, and keeps what they publish to it until the test
-// delivers it.
-type post struct {
-	m *Masters
-
-	mu       sync.Mutex
-	handOffs [][]script.HandOff // from each master
-}
-
-// hold makes the post of m, which has not subscribed yet. To m it looks as if its subscriptions
-// worked.
-func (fx *fixture) hold(t *testing.T, m *Masters) *post {
-	t.Helper()
-	p := &post{m: m, handOffs: make([][]script.HandOff, m.Len())}
+// deafen has m, which has not subscribed yet, believe that its subscriptions work, but nothing comes of them.
+func deafen(m *Masters) {
 	m.subs.mu.Lock()
+	defer m.subs.mu.Unlock()
 	m.subs.begun, m.subs.work = true, m.All()
-	m.subs.mu.Unlock()
-	for i, n := range m.nodes {
-		n.Subscribe(m.owners.client, p, i)
-	}
-	synctest.Wait()
-	return p
-}
-
-func (p *post) HandedOff(i int, h script.HandOff) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.handOffs[i] = append(p.handOffs[i], h)
-}
-
-func (p *post) Freed(i int, key string) { p.m.Freed(i, key) }
-func (p *post) Subscribed(int, bool)    {}
-
-func (p *post) Wanted(i int, key, owner string) { p.m.Wanted(i, key, owner) }
-
-// kept returns what master i has published since the last call.
-func (p *post) kept(i int) []script.HandOff {
-	synctest.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	kept := p.handOffs[i]
-	p.handOffs[i] = nil
-	return kept
-}
-
-// deliver brings the one hand-off that master i has published, and returns it.
-func (p *post) deliver(t *testing.T, i int) script.HandOff {
-	t.Helper()
-	kept := p.kept(i)
-	if len(kept) != 1 {
-		t.Fatalf("m%d published %v, want one hand-off", i+1, kept)
-	}
-	p.m.HandedOff(i, kept[0])
-	synctest.Wait()
-	return kept[0]
 }

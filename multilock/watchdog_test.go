@@ -133,19 +133,6 @@ func TestSuspend(t *testing.T) {
 
 // The cause of a loss is the loss itself, and not a renewal that failed long before others succeeded.
 func TestLossAfterAnOutageThatIsOver(t *testing.T) {
-	for name, renew := range map[string]func(*testing.T, *Hold){
-		"renewed": func(*testing.T, *Hold) { time.Sleep(lease) },
-		"extended": func(t *testing.T, hold *Hold) {
-			if err := hold.Extend(t.Context(), entryOf(hold), lease); err != nil {
-				t.Errorf("Extend = %v", err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) { lossAfterAnOutage(t, renew) })
-	}
-}
-
-func lossAfterAnOutage(t *testing.T, renew func(*testing.T, *Hold)) {
 	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
 		req := watched()
 		hold := fx.lock(t, req)
@@ -159,7 +146,7 @@ func lossAfterAnOutage(t *testing.T, renew func(*testing.T, *Hold)) {
 		if err := fx.m.Ready(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		renew(t, hold)
+		time.Sleep(lease)
 		suspend(hold)
 		time.Sleep(suspendWatch)
 		synctest.Wait()
