@@ -165,7 +165,9 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 			return nil, unsure
 		case unsure != nil:
 			m.report(w.target, unsure)
-			ready = after(again)
+			retry := make(chan struct{})
+			time.AfterFunc(again, func() { close(retry) })
+			ready = retry
 		case err != nil:
 			return nil, err
 		case !w.bids():
@@ -199,13 +201,6 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 // again is how long a caller that found no quorum to enter its owner's hold waits before it looks
 // again.
 const again = 60 * time.Millisecond
-
-// after returns a channel that is closed after d.
-func after(d time.Duration) <-chan struct{} {
-	c := make(chan struct{})
-	time.AfterFunc(d, func() { close(c) })
-	return c
-}
 
 // contest waits for what becomes of c. It returns neither a hold nor an error if the caller should
 // look again.

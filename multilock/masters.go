@@ -26,7 +26,6 @@ package multilock
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -196,7 +195,7 @@ func (m *Masters) holds() []*Hold {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var holds []*Hold
-	for n := range maps.Values(m.names) {
+	for _, n := range m.names {
 		holds = append(holds, n.holds...)
 	}
 	return holds

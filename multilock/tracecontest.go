@@ -47,18 +47,13 @@ func (t *contestTrace) askedLocked(c *contest, out *protocol.Effects) *roundTrac
 	if out.Enter {
 		e.Entered = c.m.namesOf(c.m.All() &^ out.Ask)
 	}
-	return t.tellAsked(c, redlocktrace.Round{Number: int(out.Round), Ask: ask}, e)
+	return t.call.asked(redlocktrace.Round{Try: t.before + int(c.state.Try), Number: int(out.Round), Ask: ask}, e)
 }
 
 // raisingLocked tells of the raise that out wants.
 func (t *contestTrace) raisingLocked(c *contest, out *protocol.Effects) *roundTrace {
-	return t.tellAsked(c, redlocktrace.Round{Ask: redlocktrace.AskRaise},
+	return t.call.asked(redlocktrace.Round{Try: t.before + int(c.state.Try), Ask: redlocktrace.AskRaise},
 		redlocktrace.Asked{Owner: c.owner.ID, Masters: c.m.namesOf(out.Raise), Token: out.RaiseTo})
-}
-
-func (t *contestTrace) tellAsked(c *contest, r redlocktrace.Round, e redlocktrace.Asked) *roundTrace {
-	r.Try = t.before + int(c.state.Try)
-	return t.call.asked(r, e)
 }
 
 // handedOffLocked tells of a hand-off from master i.

@@ -148,8 +148,8 @@ func (w *watchdog) take() (holds []*Hold, lease, next time.Duration) {
 	n, first := len(w.heap), &w.heap[0].visit
 	spread := n > batch
 	at := first.due
-	if spread {
-		at = earlier(first.due, later(first.from, w.pace))
+	if early := later(first.from, w.pace); spread && early.Before(at) {
+		at = early
 	}
 	w.next = later(at, w.rest)
 	if next := w.next.Sub(now); next > 0 {
@@ -169,13 +169,6 @@ func (w *watchdog) take() (holds []*Hold, lease, next time.Duration) {
 	w.rest = now.Add(gap * k / time.Duration(size))
 	w.pace = now.Add(protocol.RenewEvery(lease) * k / time.Duration(n))
 	return holds, lease, 0
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 func later(a, b time.Time) time.Time {
