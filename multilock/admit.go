@@ -47,7 +47,7 @@ func (m *Masters) Admit(ctx context.Context, key string) error {
 		return m.kept(key)
 	}
 	l := p.look
-	if l == nil || l.over() && (p.stands == onlooker || clock.Since(l.begun) > lookAgain) {
+	if l == nil || isClosed(l.done) && (p.stands == onlooker || clock.Since(l.begun) > lookAgain) {
 		l = &look{begun: clock.Now(), done: make(chan struct{})}
 		p.look = l
 		// Goroutines: one, which ends when the masters have answered, about a node timeout later.
@@ -102,16 +102,6 @@ func (m *Masters) kept(key string) error {
 	return nil
 }
 
-// over reports whether the look is.
-func (l *look) over() bool {
-	select {
-	case <-l.done:
-		return true
-	default:
-		return false
-	}
-}
-
 // told returns how many masters have told of others, or refused to.
 func (l *look) told() (n int) {
 	for i := range l.heard.n {
@@ -146,7 +136,7 @@ func (m *Masters) present(l *look) {
 	publish, record := own.Publish(p.publisherLocked(m), 0), p.recordLocked(m, own, 0, 1)
 	p.mu.Unlock()
 	if record != nil {
-		m.deliver(record, m.All(), (*recorded)(m), true) // in the same write as the terms
+		m.deliver(record, m.All(), receiver(m.denied), true) // in the same write as the terms
 	}
 	if l.heard = m.hear(publish); m.refusal() != nil {
 		m.hear(script.LookAtUses()) // who it is
@@ -185,7 +175,7 @@ func (m *Masters) hear(cmd *script.Command) *ballot {
 	var answers atomic.Int32
 	p := m.newPoll(nil)
 	p.told = func(i int, a script.Answer) {
-		(*heard)(m).Answer(i, a)
+		m.heard(i, a)
 		if int(answers.Add(1)) == quorum.Majority(len(m.nodes)) {
 			time.AfterFunc(longestLook, cancel)
 		}

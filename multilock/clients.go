@@ -96,13 +96,13 @@ func (m *Masters) notes(i int) []node.Note {
 	}
 	own := m.ownTermsLocked()
 	if p.stands == onlooker {
-		return []node.Note{{Cmd: script.LookAtUses(), To: (*heard)(m)}}
+		return []node.Note{{Cmd: script.LookAtUses(), To: receiver(m.heard)}}
 	}
 	own.Refused = p.stands == refused
 	publish := own.Publish(p.publisherLocked(m), p.ageLocked())
-	list := []node.Note{{Cmd: publish, To: (*published)(m)}}
+	list := []node.Note{{Cmd: publish, To: receiver(m.published)}}
 	if record := p.recordLocked(m, own, holds, waits); record != nil {
-		list = append(list, node.Note{Cmd: record, To: (*recorded)(m)})
+		list = append(list, node.Note{Cmd: record, To: receiver(m.denied)})
 	}
 	return list
 }
@@ -148,7 +148,11 @@ func (m *Masters) ownTermsLocked() terms.Terms {
 		if run != "" && run != p.at[i].run {
 			p.at[i].run, p.changed = run, now
 		}
-		t.Masters[i] = script.NewMaster(run, p.address(n.Name()))
+		address := "" // not known
+		if p.Addressed {
+			address = terms.Address(n.Name(), p.Host)
+		}
+		t.Masters[i] = script.NewMaster(run, address)
 		t.Masters[i].Young = run != "" && now.Sub(since) < young
 	}
 	if text := t.Text(); text != p.told {
@@ -165,20 +169,6 @@ func (m *Masters) ownTerms() terms.Terms {
 	defer m.presence.mu.Unlock()
 	return m.ownTermsLocked()
 }
-
-// address returns the address of the master that is called name, empty if it is not known.
-func (p *presence) address(name string) string {
-	if !p.Addressed {
-		return ""
-	}
-	return terms.Address(name, p.Host)
-}
-
-// recorded takes what became of a record.
-type recorded Masters
-
-// Answer implements [node.Receiver].
-func (m *recorded) Answer(i int, a script.Answer) { (*Masters)(m).denied(i, a) }
 
 // denied tells the log, once, that a master refuses what clients publish there, unless that may pass. It
 // harms no lock.
@@ -202,19 +192,15 @@ func (m *Masters) retract() {
 	if !m.introduced() {
 		return
 	}
+	m.presence.mu.Lock()
+	published := m.presence.stands != onlooker && !m.presence.Hidden
+	m.presence.mu.Unlock()
 	for i, n := range m.nodes {
 		n.Present(i, nil)
-		if !m.presence.Hidden && m.presence.published() {
+		if published {
 			n.Send(script.Retract(m.ID()), nobody{}, i)
 		}
 	}
-}
-
-// published reports whether the client has published anything of itself.
-func (p *presence) published() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.stands != onlooker
 }
 
 // busy returns how much the client holds, and how many of its callers wait.
@@ -234,7 +220,11 @@ const maxListed = 10_000
 // Cost: on each master a SCAN for each hundred keys that it has, and a GET for each record.
 func (m *Masters) Clients(ctx context.Context) ([]terms.ClientInfo, error) {
 	var mu sync.Mutex
-	all := make(map[string]*sighting)
+	type sighting struct {
+		newest script.Record
+		at     int // how many masters have a record
+	}
+	all := make(map[string]sighting)
 	err := m.everywhere(ctx, "listed", "", func(ctx context.Context, i int) script.Answer {
 		seen := make(map[string]bool) // SCAN may name a key twice
 		return m.scan(ctx, i, script.ScanClients, func(keys []string) bool {
@@ -251,7 +241,12 @@ func (m *Masters) Clients(ctx context.Context) ([]terms.ClientInfo, error) {
 			defer mu.Unlock()
 			for k, a := range answers {
 				if r, ok := script.ReadRecord(a.Reply); ok {
-					all[clients[k]] = all[clients[k]].add(r)
+					s := all[clients[k]]
+					if s.at == 0 || r.At > s.newest.At {
+						s.newest = r
+					}
+					s.at++
+					all[clients[k]] = s
 				}
 			}
 			return len(seen) < maxListed
@@ -272,22 +267,4 @@ func (m *Masters) Clients(ctx context.Context) ([]terms.ClientInfo, error) {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), cmp.Compare(a.ID, b.ID))
 	})
 	return list, err
-}
-
-// sighting is what masters have of one client.
-type sighting struct {
-	newest script.Record
-	at     int // how many have a record
-}
-
-// add notes that one more master has r.
-func (s *sighting) add(r script.Record) *sighting {
-	if s == nil {
-		return &sighting{r, 1}
-	}
-	s.at++
-	if r.At > s.newest.At {
-		s.newest = r
-	}
-	return s
 }

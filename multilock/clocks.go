@@ -2,6 +2,7 @@ package multilock
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -75,7 +76,7 @@ func (m *Masters) greeted(ctx context.Context, t target) error {
 	switch {
 	case why == nil:
 		return nil
-	case m.over():
+	case isClosed(m.done):
 		return ErrClosed
 	case ctx.Err() != nil:
 		return why.With(Ended(ctx))
@@ -112,7 +113,8 @@ func (m *Masters) noTime(t target) *MajorityError {
 	if m.knowsTime() {
 		return nil
 	}
-	return m.unready(t.op(), t.key)
+	why, _ := errors.AsType[*MajorityError](m.unready(t.op(), t.key))
+	return why
 }
 
 // RoundTrip returns a bound on the time that a majority of the masters takes to answer: that of

@@ -5,59 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
 
 // Close is called in the midst of everything.
-
-// Whoever waits, tries, holds or asks gets ErrClosed, and nothing is left.
-func TestCloseInTheMidstOfEverything(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		m := fx.another(t)
-		m.greet(t.Context())
-		m.subscribe()
-		time.Sleep(time.Second)
-		hold := fx.take(t, m, "k")
-		first, second := begin(t, m, patient("k")), begin(t, m, patient("k"))
-		for _, master := range fx.Masters() {
-			master.HSet("l", id("x"), "1")
-			master.Expire("l", time.Hour)
-		}
-		contender := begin(t, m, patient("l"))
-		time.Sleep(50 * time.Millisecond)
-		fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
-		trying := begin(t, m, request("free"))
-		extending := make(chan error, 1)
-		go func() { extending <- hold.Extend(t.Context(), entryOf(hold), lease) }()
-		synctest.Wait()
-		fx.each((*redlocktest.Master).Freeze)
-
-		start := time.Now()
-		_ = m.Close()
-		if took := time.Since(start); took > 4*timeout {
-			t.Errorf("Close took %v, want two node timeouts or so", took)
-		}
-		for i, c := range []*call{first, second, contender} {
-			c.wantError(t, fmt.Sprint("waiter ", i), ErrClosed)
-			if c.at.After(start) {
-				t.Errorf("waiter %d: returned %v after Close, want at once", i, c.at.Sub(start))
-			}
-		}
-		if !trying.over() || trying.err == nil {
-			t.Error("a try goes on after Close, or got the lock")
-		}
-		if err := <-extending; err == nil {
-			t.Error("Extend = nil, want an error")
-		}
-		entryOf(hold).wantEnded(t, ErrClosed)
-	})
-}
 
 // Close gives back what is held, also what is won while it is called, on masters that answer.
 func TestCloseGivesBack(t *testing.T) {
@@ -105,56 +60,54 @@ func (e *slowEntry) Ended(cause error) {
 	e.entry.Ended(cause)
 }
 
-// unlockSlowly begins to unlock a hold of m, whose release is not sent yet when it returns.
-func unlockSlowly(t *testing.T, m *Masters) (*Hold, <-chan error) {
-	t.Helper()
-	e := new(slowEntry)
-	req := request("k")
-	req.Entry = e
-	hold, err := m.Lock(t.Context(), req)
-	if err != nil {
-		t.Fatal(err)
+// What crosses an Unlock whose release is about to be sent leaves the lock to it: the release tells
+// whether the hold was there until then. Close waits for it.
+func TestBesideAnUnlock(t *testing.T) {
+	for name, cross := range map[string]func(*testing.T, *Hold){
+		"a renewal that was sent": func(_ *testing.T, hold *Hold) { hold.sent(hold.m.All()) },
+		"a downgrade": func(t *testing.T, hold *Hold) {
+			if err := hold.downgrade(t.Context()); !errors.Is(err, ErrNotHeld) {
+				t.Errorf("downgrade = %v, want ErrNotHeld", err)
+			}
+		},
+		"Close": func(t *testing.T, hold *Hold) {
+			if err := hold.m.Close(); err != nil {
+				t.Errorf("Close = %v", err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				req := request("k")
+				req.Entry = new(slowEntry)
+				hold := fx.lock(t, req)
+				synctest.Wait()
+				unlocked := make(chan error, 1)
+				go func() { unlocked <- hold.Unlock(context.Background(), req.Entry) }()
+				synctest.Wait()
+				cross(t, hold)
+				if err := <-unlocked; err != nil {
+					t.Errorf("Unlock = %v", err)
+				}
+				fx.wantNothing(t, "then", fx.m)
+			})
+		})
 	}
-	synctest.Wait()
-	unlocked := make(chan error, 1)
-	go func() { unlocked <- hold.Unlock(context.Background(), e) }()
-	synctest.Wait()
-	return hold, unlocked
-}
-
-// Close waits for a release that somebody else is about to send.
-func TestCloseWaitsForAReleaseOfAnother(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		m := fx.another(t)
-		_, unlocked := unlockSlowly(t, m)
-		if err := m.Close(); err != nil {
-			t.Errorf("Close = %v", err)
-		}
-		if err := <-unlocked; err != nil {
-			t.Errorf("Unlock = %v", err)
-		}
-		fx.wantNothing(t, "then", m)
-	})
 }
 
 // A hold whose release is held up on its way to the masters is one that Close finds.
 func TestCloseFindsAHoldUntilItsReleaseIsSent(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		tap := new(tap)
-		m := connect(fx.Fleet, tap.pools(fx.Fleet), node.Config{})
-		defer m.Close()
-		synctest.Wait() // connected
+		m, gate := fx.gated(t, 0)
 		hold := fx.take(t, m, "k")
-		full := make(chan struct{})
-		tap.fill(full)
+		open := gate.shut()
 		unlocked := make(chan error, 1)
 		go func() { unlocked <- hold.Unlock(context.Background(), entryOf(hold)) }()
 		synctest.Wait()
 		if holds := m.holds(); len(holds) != 1 {
 			t.Errorf("%d holds while the release is on its way, want the one", len(holds))
 		}
-		tap.fill(nil)
-		close(full)
+		open()
 		if err := <-unlocked; err != nil {
 			t.Errorf("Unlock = %v", err)
 		}
@@ -175,7 +128,7 @@ func TestCloseWaitsForAWonLockToBeAHold(t *testing.T) {
 		unlock(t, hold)
 		for won := false; !won; runtime.Gosched() {
 			m.mu.Lock()
-			won = m.names[target{key: "k"}].line.first.contest == nil
+			won = m.names[target{key: "k"}].line.waiters[0].contest == nil
 			m.mu.Unlock()
 		}
 		over := make(chan struct{})
@@ -201,30 +154,6 @@ func TestCloseWaitsForAWonLockToBeAHold(t *testing.T) {
 	})
 }
 
-// What crosses an Unlock whose release is about to be sent leaves the lock to it: the release tells
-// whether the hold was there until then.
-func TestUnlockBesideARenewal(t *testing.T) {
-	for name, cross := range map[string]func(*testing.T, *Hold){
-		"a renewal that was sent": func(t *testing.T, hold *Hold) { hold.sent(hold.m.All()) },
-		"a downgrade": func(t *testing.T, hold *Hold) {
-			if err := hold.downgrade(t.Context()); !errors.Is(err, ErrNotHeld) {
-				t.Errorf("downgrade = %v, want ErrNotHeld", err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				hold, unlocked := unlockSlowly(t, fx.m)
-				cross(t, hold)
-				if err := <-unlocked; err != nil {
-					t.Errorf("Unlock = %v", err)
-				}
-				fx.wantNothing(t, "then", fx.m)
-			})
-		})
-	}
-}
-
 // Close lists the holds that no majority confirmed to be free.
 func TestCloseListsWhatItCouldNotGiveBack(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
@@ -241,31 +170,6 @@ func TestCloseListsWhatItCouldNotGiveBack(t *testing.T) {
 		why, ok := err.(interface{ WrappedErrors() []error })
 		if !errors.Is(err, ErrNoQuorum) || !ok || len(why.WrappedErrors()) != 2 {
 			t.Errorf("Close = %v, want two holds that no quorum confirmed", err)
-		}
-	})
-}
-
-// Two that close at the same time, and callers that come meanwhile.
-func TestCloseTwiceAtOnce(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		for range 50 {
-			m := connect(fx.Fleet, fx.Pools(), node.Config{})
-			var wg sync.WaitGroup
-			for range 4 {
-				wg.Go(func() {
-					hold, err := m.Lock(context.Background(), patient("k"))
-					if err == nil {
-						_ = hold.Unlock(context.Background(), entryOf(hold))
-					} else if !errors.Is(err, ErrClosed) && !errors.Is(err, ErrNoQuorum) {
-						t.Errorf("Lock = %v, want ErrClosed", err)
-					}
-				})
-			}
-			wg.Go(func() { m.Close() })
-			wg.Go(func() { m.Close() })
-			wg.Wait()
-			time.Sleep(time.Second)
-			fx.wantNothing(t, "then", m)
 		}
 	})
 }

@@ -28,12 +28,7 @@ type otherTerms struct {
 }
 
 // heard takes what a master knows of those who use it.
-type heard Masters
-
-// Answer implements [node.Receiver].
-func (t *heard) Answer(i int, a script.Answer) {
-	m := (*Masters)(t)
-	p := &m.presence
+func (m *Masters) heard(i int, a script.Answer) {
 	m.denied(i, a)
 	if a.Outcome != script.Done {
 		return
@@ -42,8 +37,8 @@ func (t *heard) Answer(i int, a script.Answer) {
 	uses, shown, ok := texts.ReadUses(a.Reply)
 	texts.mu.Unlock()
 	if ok {
-		p.mu.Lock()
-		defer p.mu.Unlock()
+		m.presence.mu.Lock()
+		defer m.presence.mu.Unlock()
 		m.compareLocked(i, uses, clock.Now(), shown)
 	}
 }
@@ -56,13 +51,9 @@ var texts struct {
 
 // published takes what a master answers to the terms of this client: what it knows of those who use it,
 // but not who they are. That is asked where their terms conflict with those of this one.
-type published Masters
-
-// Answer implements [node.Receiver].
-func (t *published) Answer(i int, a script.Answer) {
-	m := (*Masters)(t)
+func (m *Masters) published(i int, a script.Answer) {
 	p := &m.presence
-	(*heard)(m).Answer(i, a)
+	m.heard(i, a)
 	p.mu.Lock()
 	var unnamed bool
 	for _, o := range p.others {
@@ -70,7 +61,7 @@ func (t *published) Answer(i int, a script.Answer) {
 	}
 	p.mu.Unlock()
 	if unnamed && a.Outcome == script.Done {
-		m.nodes[i].Send(script.LookAtUses(), (*heard)(m), i)
+		m.nodes[i].Send(script.LookAtUses(), receiver(m.heard), i)
 	}
 }
 

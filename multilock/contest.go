@@ -35,7 +35,7 @@ type contest struct {
 	trace    *contestTrace  // nil: it is not traced
 
 	outbox   []message
-	stock    *stock // to be told to the log
+	stock    *stock // to be told to the log by the next flush
 	flushing bool
 	idle     sync.Cond // told when flushing ends
 
@@ -44,6 +44,9 @@ type contest struct {
 	firstRound   round
 	firstMessage [1]message
 }
+
+// stock is what the last round came to: why is nil where enough masters answered.
+type stock struct{ why *MajorityError }
 
 // newContest makes a contest for key, of a call with that trace. Its place in the queue is since, if it
 // waits. It begins with start or enterBy.
@@ -137,7 +140,10 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 		c.trace.steppedLocked(c, before, ev, &out)
 	}
 	if out.Stock {
-		c.takeStockLocked(out.Outage)
+		c.stock = new(stock)
+		if out.Outage {
+			c.stock.why = c.m.refused(c.target, &c.ballot, nil)
+		}
 	}
 	if at, ok := c.state.Wake(); ok {
 		c.armLocked(now.Left(at))
@@ -148,8 +154,8 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 	case protocol.Won:
 		c.tell()
 	case protocol.Failed:
-		if before != protocol.Failed && out.Release == 0 {
-			c.forgetLocked()
+		if before != protocol.Failed && out.Release == 0 && c.owner != nil && !c.state.Want.Again {
+			c.m.owners.forget(c.owner.ID) // it has nothing at any master
 		}
 		c.unwatchLocked()
 		c.tell()
@@ -169,13 +175,6 @@ func (c *contest) close() {
 		c.stepLocked(&protocol.Event{Kind: protocol.GiveUp})
 	}
 	c.flush()
-}
-
-// forgetLocked forgets an owner that has nothing at any master.
-func (c *contest) forgetLocked() {
-	if c.owner != nil && !c.state.Want.Again {
-		c.m.owners.forget(c.owner.ID)
-	}
 }
 
 // tell wakes the caller.

@@ -206,7 +206,7 @@ func (c *contest) late() error {
 // watchLocked asks to be told when the lock is free, if one of Redisson's clients has it: their
 // releases hand it off to nobody.
 func (c *contest) watchLocked(a script.Answer) {
-	if c.watching || !c.state.Want.Wait || a.Outcome != script.Refused || a.Holder == "" || a.Holder == script.SharedHolder || !foreign(a.Holder) {
+	if c.watching || !c.state.Want.Wait || a.Outcome != script.Refused || a.Holder == "" || a.Holder == script.SharedHolder || clientOf(a.Holder) != "" {
 		return
 	}
 	c.watching = true

@@ -219,14 +219,11 @@ func (m *Masters) Identify(ctx context.Context, err error) error {
 		return err
 	}
 	t, client := target{key: why.Name}, m.who(why.Holder)
-	switch {
-	case !m.begin():
-	case client == nil:
-		m.find(ctx, t.key, why.Holder)
-		client = m.who(why.Holder)
-		m.tries.Done()
-	default:
-		if m.since(t, why.Holder).IsZero() && m.directory.mayAsk("since when "+t.key) {
+	if m.begin() {
+		if client == nil {
+			m.find(ctx, t.key, why.Holder)
+			client = m.who(why.Holder)
+		} else if m.since(t, why.Holder).IsZero() && m.directory.mayAsk("since when "+t.key) {
 			m.lookAt(t.key, why.Holder) // for the next who is refused
 		}
 		m.tries.Done()

@@ -81,15 +81,17 @@ func TestEnterNeedsAMajority(t *testing.T) {
 func TestWaitingToEnter(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		owner := new(int)
-		req := shared(owner)
-		hold := fx.lock(t, req)
+		again := func() Request {
+			req := shared(owner)
+			req.Wait = true
+			return req
+		}
+		hold := fx.lock(t, shared(owner))
 		synctest.Wait()
 		for _, i := range []int{0, 1} {
 			fx.Master(i).Refuse("OOM no")
 		}
-		again := shared(owner)
-		again.Wait = true
-		c := begin(t, fx.m, again)
+		c := begin(t, fx.m, again())
 		time.Sleep(time.Second)
 		c.wantWaiting(t, "while two masters refuse")
 		fx.Master(0).Refuse("")
@@ -99,11 +101,9 @@ func TestWaitingToEnter(t *testing.T) {
 		}
 		// It ends with its context, and says why.
 		fx.Master(0).Refuse("OOM no")
-		again = shared(owner)
-		again.Wait = true
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := fx.m.Lock(ctx, again)
+		_, err := fx.m.Lock(ctx, again())
 		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrNoQuorum) {
 			t.Errorf("Lock = %v, want DeadlineExceeded and ErrNoQuorum", err)
 		}
@@ -113,11 +113,9 @@ func TestWaitingToEnter(t *testing.T) {
 		hold = fx.lock(t, shared(owner))
 		synctest.Wait()
 		fx.each(func(m *redlocktest.Master) { m.Refuse("NOPERM no") })
-		again = shared(owner)
-		again.Wait = true
-		_, err = fx.m.Lock(t.Context(), again)
-		if why, ok := errors.AsType[*MajorityError](err); !ok || !why.Hopeless() {
-			t.Errorf("Lock = %v, want it hopeless", err)
+		_, err = fx.m.Lock(t.Context(), again())
+		if why, ok := errors.AsType[*MajorityError](err); !ok || !why.Hopeless() || hold.Count() != 1 {
+			t.Errorf("Lock = %v, want it hopeless while the hold lasts", err)
 		}
 		fx.each(func(m *redlocktest.Master) { m.Refuse("") })
 		hold.end(ErrNotHeld)

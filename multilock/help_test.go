@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -184,12 +185,6 @@ func patient(key string) Request {
 	return req
 }
 
-// try tries to lock k.
-func (fx *fixture) try(t *testing.T) (*Hold, error) {
-	t.Helper()
-	return fx.m.Lock(t.Context(), request("k"))
-}
-
 // take locks what must be free. All masters have answered when it returns.
 func (fx *fixture) take(t *testing.T, m *Masters, key string) *Hold {
 	t.Helper()
@@ -355,41 +350,32 @@ func (fx *fixture) seat(owner string, lease time.Duration, masters ...int) {
 	}
 }
 
-// holders returns who has key at each master, "-" for nobody.
-func (fx *fixture) holders(key string) string {
-	var all []string
-	for _, m := range fx.Masters() {
-		all = append(all, cmp.Or(m.Holder(key), "-"))
-	}
-	return strings.Join(all, " ")
-}
-
 // wantHolders checks who has key at each master, "-" for nobody.
 func (fx *fixture) wantHolders(t *testing.T, key, want string) {
 	t.Helper()
 	synctest.Wait()
-	owners := strings.Fields(want)
-	for i, owner := range owners {
-		owners[i] = id(owner)
-	}
-	if got, want := fx.holders(key), strings.Join(owners, " "); got != want {
-		t.Errorf("holders of %s = %s, want %s", key, got, want)
+	for i, owner := range strings.Fields(want) {
+		if got := cmp.Or(fx.Master(i).Holder(key), "-"); got != id(owner) {
+			t.Errorf("m%d: the holder of %s is %s, want %s", i+1, key, got, id(owner))
+		}
 	}
 }
 
-// queues returns who waits for key at each master, in order.
-func (fx *fixture) queues(key string) []string {
-	var all []string
-	for _, m := range fx.Masters() {
-		places := m.ZSet("redlock_wait:{" + key + "}")
-		var waiters []string
-		for waiter := range places {
-			waiters = append(waiters, waiter)
-		}
-		slices.SortFunc(waiters, func(x, y string) int { return cmp.Compare(places[x], places[y]) })
-		for i, waiter := range waiters {
-			waiters[i], _, _ = strings.Cut(waiter, " ")
-		}
+// places returns the owners in the queue of master i for k, and their places.
+func (fx *fixture) places(i int) map[string]float64 {
+	places := map[string]float64{}
+	for waiter, since := range fx.Master(i).ZSet("redlock_wait:{k}") {
+		owner, _, _ := strings.Cut(waiter, " ")
+		places[owner] = since
+	}
+	return places
+}
+
+// queues returns who waits for k at each master, in order.
+func (fx *fixture) queues() (all []string) {
+	for i := range fx.Masters() {
+		places := fx.places(i)
+		waiters := slices.SortedFunc(maps.Keys(places), func(x, y string) int { return cmp.Compare(places[x], places[y]) })
 		all = append(all, strings.Join(waiters, ","))
 	}
 	return all
@@ -401,7 +387,7 @@ func (fx *fixture) wantNothing(t *testing.T, when string, clients ...*Masters) {
 	t.Helper()
 	synctest.Wait()
 	for i, m := range fx.Masters() {
-		if h, q := m.Holder("k"), fx.queues("k")[i]; h != "" || q != "" {
+		if h, q := m.Holder("k"), fx.queues()[i]; h != "" || q != "" {
 			t.Errorf("%s: left at %s: holder %q, queue %q, want none", when, m.Name(), h, q)
 		}
 	}
@@ -432,74 +418,9 @@ func (fx *fixture) calls() (n int64) {
 	return n
 }
 
-// post stands between the masters and a client, and keeps what they publish to it until the test
-// delivers it.
-type post struct {
-	m *Masters
-
-	mu       sync.Mutex
-	handOffs [][]script.HandOff // from each master
-}
-
-// hold makes the post of m, which has not subscribed yet. To m it looks as if its subscriptions
-// worked.
-func (fx *fixture) hold(t *testing.T, m *Masters) *post {
-	t.Helper()
-	p := &post{m: m, handOffs: make([][]script.HandOff, m.Len())}
-	intercept(m, p)
+// deafen has m, which has not subscribed yet, believe that its subscriptions work, but nothing comes of them.
+func deafen(m *Masters) {
 	m.subs.mu.Lock()
-	m.subs.work = m.All()
-	m.subs.mu.Unlock()
-	synctest.Wait()
-	return p
-}
-
-// intercept has to told what the masters publish to m, in its place.
-func intercept(m *Masters, to node.Subscriber) {
-	m.subs.mu.Lock()
-	m.subs.begun = true
-	m.subs.mu.Unlock()
-	for i, n := range m.nodes {
-		n.Subscribe(m.owners.client, to, i)
-	}
-}
-
-func (p *post) HandedOff(i int, h script.HandOff) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.handOffs[i] = append(p.handOffs[i], h)
-}
-
-func (p *post) Freed(i int, key string) { p.m.Freed(i, key) }
-func (p *post) Subscribed(int, bool)    {}
-
-func (p *post) Wanted(i int, key, owner string) { p.m.Wanted(i, key, owner) }
-
-// kept returns what master i has published since the last call.
-func (p *post) kept(i int) []script.HandOff {
-	synctest.Wait()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	kept := p.handOffs[i]
-	p.handOffs[i] = nil
-	return kept
-}
-
-// deliver brings the one hand-off that master i has published, and returns it.
-func (p *post) deliver(t *testing.T, i int) script.HandOff {
-	t.Helper()
-	kept := p.kept(i)
-	if len(kept) != 1 {
-		t.Fatalf("m%d published %v, want one hand-off", i+1, kept)
-	}
-	p.m.HandedOff(i, kept[0])
-	synctest.Wait()
-	return kept[0]
-}
-
-// handOff is a hand-off to the present owner of c.
-func handOff(c *contest, round uint64, token int64) script.HandOff {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return script.HandOff{Owner: c.owner.ID, Round: round - c.owner.Round(script.HandOff{}), Token: token, Key: "k"}
+	defer m.subs.mu.Unlock()
+	m.subs.begun, m.subs.work = true, m.All()
 }

@@ -2,12 +2,10 @@ package multilock
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
@@ -20,70 +18,6 @@ func watched() Request {
 	req := request("k")
 	req.Watch = true
 	return req
-}
-
-// An entry that nobody can give back keeps the hold for its validity, and no longer, unless others do.
-func TestOrphan(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		owner := new(int)
-		one, two := shared(owner), shared(owner)
-		one.Watch, two.Watch = true, true
-		hold := fx.lock(t, one)
-		fx.lock(t, two)
-		if !hold.Orphan(one.Entry) {
-			t.Error("Orphan of a watched hold = false, want that it is a mistake")
-		}
-		time.Sleep(3 * lease)
-		two.Entry.(*entry).wantAlive(t) // the other renews it
-		fx.wantCounts(t, hold, "2", 2)
-		hold.Orphan(two.Entry)
-		time.Sleep(lease)
-		for _, req := range []Request{one, two} {
-			e := req.Entry.(*entry)
-			e.wantEnded(t, ErrLost)
-			if told := e.told(); len(told) == 1 && !strings.Contains(told[0].Error(), "garbage") {
-				t.Errorf("told %v, want that it was garbage", told[0])
-			}
-		}
-		if hold.Orphan(one.Entry) {
-			t.Error("Orphan of a hold that has ended = true, want no mistake")
-		}
-		fx.wantNothing(t, "then", fx.m)
-
-		fixed := fx.take(t, fx.m, "k")
-		if fixed.Orphan(entryOf(fixed)) {
-			t.Error("Orphan of a fixed lease = true, want no mistake")
-		}
-		time.Sleep(lease)
-		fx.wantNothing(t, "after a fixed lease", fx.m)
-	})
-}
-
-// Who gives back the last entry that could leaves the hold to its validity, where others are orphans.
-func TestUnlockBesideAnOrphan(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		owner := new(int)
-		one, two := shared(owner), shared(owner)
-		one.Watch, two.Watch = true, true
-		hold := fx.lock(t, one)
-		fx.lock(t, two)
-		hold.Orphan(one.Entry)
-		if err := hold.Unlock(t.Context(), two.Entry); err != nil {
-			t.Errorf("Unlock = %v", err)
-		}
-		one.Entry.(*entry).wantAlive(t)
-		fx.wantCounts(t, hold, "1", 1)
-		time.Sleep(lease)
-		one.Entry.(*entry).wantEnded(t, ErrLost)
-		fx.wantNothing(t, "then", fx.m)
-	})
-}
-
-// until returns the end of a hold's validity.
-func until(h *Hold) clock.Instant {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.state.Until
 }
 
 // Giving a lock back.
@@ -163,18 +97,6 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// renewed locks what must be free, for as long as the test wants.
-func renewed(t *testing.T, m *Masters, key string) *Hold {
-	t.Helper()
-	req := request(key)
-	req.Watch = true
-	hold, err := m.Lock(t.Context(), req)
-	if err != nil {
-		t.Fatalf("Lock(%q) = %v, want a hold", key, err)
-	}
-	return hold
-}
-
 // TestActivity: the masters are checked as often as what the client does needs.
 func TestActivity(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
@@ -186,16 +108,21 @@ func TestActivity(t *testing.T) {
 				t.Errorf("%s: activity = %d, want %d", when, got, want)
 			}
 		}
+		renewed := func(m *Masters, key string) *Hold {
+			req := request(key)
+			req.Watch = true
+			return begin(t, m, req).wantHold(t, "what is free")
+		}
 		check("at first", node.Idle)
-		hold := renewed(t, m, "k")
+		hold := renewed(m, "k")
 		check("with a hold", node.Holding)
-		second := renewed(t, m, "l")
+		second := renewed(m, "l")
 		unlock(t, hold)
 		check("with another hold", node.Holding)
 		unlock(t, second)
 		check("after Unlock", node.Idle)
 
-		theirs := renewed(t, other, "k")
+		theirs := renewed(other, "k")
 		waits := begin(t, m, patient("k"))
 		time.Sleep(time.Minute)
 		check("while it waits", node.Waiting)
@@ -205,14 +132,14 @@ func TestActivity(t *testing.T) {
 		unlock(t, theirs)
 		synctest.Wait() // all masters are free: else the next lock waits, until the frozen one counts as down
 		fx.Master(0).Freeze()
-		hold = renewed(t, m, "k")
+		hold = renewed(m, "k")
 		unlock(t, hold)
 		check("while a release is owed", node.Waiting)
 		fx.Master(0).Thaw()
 		time.Sleep(lease)
 		check("after it was answered", node.Idle)
 
-		renewed(t, m, "k")
+		renewed(m, "k")
 		for i := range 3 {
 			fx.Master(i).Cut()
 		}

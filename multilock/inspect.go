@@ -3,6 +3,7 @@ package multilock
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -56,17 +57,10 @@ func (m *Masters) Inspect(ctx context.Context, key string) (Inspection, error) {
 	in.Holder, _ = quorum.Holder(len(m.nodes), holders)
 	in.Left, _ = quorum.FreeAfter(len(m.nodes), left)
 	in.For = m.heldFor(in.granted())
-	said := make(map[string][]script.Reader)
-	for _, v := range in.Views {
-		for _, r := range v.Readers {
-			said[r.Owner] = append(said[r.Owner], r)
-		}
-	}
-	for owner, by := range said {
-		if m.majority(len(by)) {
-			left := longest(m, by, func(r script.Reader) time.Duration { return r.Left })
-			in.Readers = append(in.Readers, script.Reader{Owner: owner, Left: left})
-		}
+	readers := func(v View) []script.Reader { return v.Readers }
+	for owner, by := range agreed(m, in, readers, func(r script.Reader) string { return r.Owner }) {
+		left := longest(m, by, func(r script.Reader) time.Duration { return r.Left })
+		in.Readers = append(in.Readers, script.Reader{Owner: owner, Left: left})
 	}
 	slices.SortFunc(in.Readers, func(a, b script.Reader) int {
 		return cmp.Or(cmp.Compare(a.Left, b.Left), cmp.Compare(a.Owner, b.Owner))
@@ -89,6 +83,18 @@ func (in *Inspection) granted() time.Time {
 	return granted(tokens)
 }
 
+// agreed returns what a majority of the masters says each of, by what it is about.
+func agreed[K comparable, S any](m *Masters, in Inspection, of func(View) []S, about func(S) K) map[K][]S {
+	said := make(map[K][]S)
+	for _, v := range in.Views {
+		for _, s := range of(v) {
+			said[about(s)] = append(said[about(s)], s)
+		}
+	}
+	maps.DeleteFunc(said, func(_ K, by []S) bool { return !m.majority(len(by)) })
+	return said
+}
+
 // longest returns how long a majority of the masters, at least, goes on saying what those in by say.
 func longest[S any](m *Masters, by []S, left func(S) time.Duration) time.Duration {
 	slices.SortFunc(by, func(a, b S) int { return cmp.Compare(left(b), left(a)) })
@@ -107,19 +113,11 @@ func (m *Masters) InspectPermits(ctx context.Context, key string) (Inspection, e
 		slot  int
 		owner string
 	}
-	said := make(map[place][]script.Slot)
-	for _, v := range in.Views {
-		for _, s := range v.Slots {
-			at := place{s.Slot, s.Owner}
-			said[at] = append(said[at], s)
-		}
-	}
-	for _, by := range said {
-		if m.majority(len(by)) {
-			slot := slices.MaxFunc(by, func(a, b script.Slot) int { return cmp.Compare(a.Token, b.Token) })
-			slot.Left = longest(m, by, func(s script.Slot) time.Duration { return s.Left })
-			in.Slots = append(in.Slots, slot)
-		}
+	slots := func(v View) []script.Slot { return v.Slots }
+	for _, by := range agreed(m, in, slots, func(s script.Slot) place { return place{s.Slot, s.Owner} }) {
+		slot := slices.MaxFunc(by, func(a, b script.Slot) int { return cmp.Compare(a.Token, b.Token) })
+		slot.Left = longest(m, by, func(s script.Slot) time.Duration { return s.Left })
+		in.Slots = append(in.Slots, slot)
 	}
 	slices.SortFunc(in.Slots, func(a, b script.Slot) int { return cmp.Compare(a.Slot, b.Slot) })
 	return in, nil

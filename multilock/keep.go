@@ -45,7 +45,7 @@ func (m *Masters) park(h *Hold, claim Claim) bool {
 	defer m.mu.Unlock()
 	n := m.names[h.target]
 	left := min(m.keep, m.left(h.state.Until))
-	if !hears || m.closed || n == nil || n.line.first != nil || m.owners.wantedFrom(h.id) || m.parked >= maxKept || left <= 0 {
+	if !hears || m.closed || n == nil || len(n.line.waiters) > 0 || m.owners.wantedFrom(h.id) || m.parked >= maxKept || left <= 0 {
 		return false
 	}
 	k := h.kept

@@ -1,6 +1,7 @@
 package multilock
 
 import (
+	"slices"
 	"time"
 
 	"example.com/redlock/clock"
@@ -12,9 +13,8 @@ import (
 // and the first writer behind them, who keeps later readers of other clients out; and a few of those who
 // want a permit.
 type line struct {
-	first, last *waiter
-	next        *waiter // the first that does not bid, nil if all do
-	bids        int     // how many bid
+	waiters []*waiter
+	bids    int // how many of them bid, from the first on
 }
 
 // maxBids is how many of a client's callers bid for the permits of one semaphore at a time, if there are as
@@ -33,19 +33,10 @@ type waiter struct {
 	enter   chan struct{} // told when its owner got the lock by another call
 	contest *contest      // nil if it has none yet. Masters.mu guards it
 	trace   *callTrace    // of the call, nil: it is not traced
-
-	before, after *waiter
 }
 
 // bids reports whether it is one of those that bid.
-func (w *waiter) bids() bool {
-	select {
-	case <-w.turn:
-		return true
-	default:
-		return false
-	}
-}
+func (w *waiter) bids() bool { return isClosed(w.turn) }
 
 // closedChan is always ready to receive.
 var closedChan = func() chan struct{} {
@@ -54,64 +45,55 @@ var closedChan = func() chan struct{} {
 	return c
 }()
 
+// isClosed reports whether c, which nothing is sent on, is closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // append puts w at the end.
 func (l *line) append(w *waiter) {
-	if w.before = l.last; w.before != nil {
-		w.before.after = w
-	} else {
-		l.first = w
-	}
-	l.last = w
-	switch {
-	case l.next != nil:
-		w.turn = make(chan struct{})
-	case l.mayBid(w):
+	l.waiters = append(l.waiters, w)
+	if l.bids == len(l.waiters)-1 && l.mayBid() {
 		w.turn = closedChan
 		l.bids++
-	default:
+	} else {
 		w.turn = make(chan struct{})
-		l.next = w
 	}
 }
 
 // remove takes w out, wherever it stands. Others may bid then, and are told.
 func (l *line) remove(w *waiter) {
-	if w.bids() {
+	i := slices.Index(l.waiters, w)
+	l.waiters = slices.Delete(l.waiters, i, i+1)
+	if i < l.bids {
 		l.bids--
-	} else if l.next == w {
-		l.next = w.after
 	}
-	if w.after != nil {
-		w.after.before = w.before
-	} else {
-		l.last = w.before
-	}
-	if w.before != nil {
-		w.before.after = w.after
-	} else {
-		l.first = w.after
-	}
-	for l.next != nil && l.mayBid(l.next) {
-		close(l.next.turn)
-		l.next = l.next.after
+	for l.bids < len(l.waiters) && l.mayBid() {
+		close(l.waiters[l.bids].turn)
 		l.bids++
 	}
 }
 
-// mayBid reports whether w may bid, before whom all do.
-func (l *line) mayBid(w *waiter) bool {
+// mayBid reports whether the first waiter that does not bid may.
+func (l *line) mayBid() bool {
+	want := &l.waiters[l.bids].want
 	switch {
-	case w.before == nil:
+	case l.bids == 0:
 		return true
-	case w.want.Permits > 0:
-		return l.bids < min(w.want.Permits, maxBids)
+	case want.Permits > 0:
+		return l.bids < min(want.Permits, maxBids)
 	}
-	return w.before.want.Shared
+	return l.waiters[l.bids-1].want.Shared
 }
 
 // wake wakes the waiters of owner, which has got the lock: they enter its hold.
 func (l *line) wake(owner any) {
-	for w := l.first; w != nil; w = w.after {
+	for _, w := range l.waiters {
 		if w.owner != nil && w.owner == owner {
 			select {
 			case w.enter <- struct{}{}:
@@ -175,7 +157,7 @@ func (m *Masters) nextLocked(t target) (first *contest, others []*contest) {
 	if n == nil || !m.canBeTold() {
 		return nil, nil
 	}
-	for w := n.line.first; w != n.line.next; w = w.after {
+	for _, w := range n.line.waiters[:n.line.bids] {
 		c := w.contest
 		switch {
 		case c == nil:
@@ -199,7 +181,7 @@ func (m *Masters) freed(t target) {
 	var bids []*contest
 	m.mu.Lock()
 	if n := m.names[t]; n != nil {
-		for w := n.line.first; w != n.line.next; w = w.after {
+		for _, w := range n.line.waiters[:n.line.bids] {
 			if w.contest != nil {
 				bids = append(bids, w.contest)
 			}
@@ -277,7 +259,7 @@ func (m *Masters) reason(w *waiter, cut error) *MajorityError {
 	n := m.names[w.target]
 	c := w.contest
 	if c == nil {
-		c = n.line.first.contest // w waits behind it
+		c = n.line.waiters[0].contest // w waits behind it
 	}
 	if c == nil {
 		return n.why

@@ -37,72 +37,21 @@ func TestCallersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// The last waiter leaves, and others come behind those who are left.
-func TestCallersComeBehindAfterOneLeft(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		hold := fx.take(t, fx.m, "k")
-		first := begin(t, fx.m, patient("k"))
-		last := begin(t, fx.m, patient("k"))
-		last.cancel()
-		last.wantError(t, "it leaves", context.Canceled)
-		next := begin(t, fx.m, patient("k"))
-		first.cancel()
-		first.wantError(t, "it leaves", context.Canceled)
-		second := begin(t, fx.m, patient("k"))
-		unlock(t, hold)
-		hold = next.wantHold(t, "the one who came first of those that stay")
-		second.wantWaiting(t, "the other")
-		unlock(t, hold)
-		unlock(t, second.wantHold(t, "the other, then"))
-		fx.wantNothing(t, "after all", fx.m)
-	})
-}
-
-// A release enters the next caller of the client into the queue of the masters, in the same script
-// call, so that the client stands in it when others wait as well, and takes turns with them.
-func TestAReleaseEntersTheNextCaller(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		m := fx.another(t)
-		post := fx.hold(t, m)
-		hold := fx.take(t, m, "k")
-		other := begin(t, fx.m, patient("k")) // of another client
-		time.Sleep(time.Second)
-		mine := begin(t, m, patient("k"))
-		before := fx.Master(0).Calls("EVALSHA")
-		unlock(t, hold)
-		hold = other.wantHold(t, "it waited for longer")
-		if got := fx.Master(0).Calls("EVALSHA") - before; got != 1 {
-			t.Errorf("%d script calls, want 1: the release, which enters the next caller", got)
-		}
-		for i, q := range fx.queues("k") {
-			if !strings.HasPrefix(q, m.owners.client) {
-				t.Errorf("queue of m%d = %q, want the next caller", i+1, q)
-			}
-		}
-		unlock(t, hold)
-		mine.wantWaiting(t, "before a message came")
-		post.deliver(t, 0)
-		post.deliver(t, 1)
-		unlock(t, mine.wantHold(t, "after two messages"))
-		fx.wantNothing(t, "after all", fx.m, m)
-	})
-}
-
 // Who leaves is followed by the next caller, whom the same script call enters.
 func TestWhoLeavesEntersTheNextCaller(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		fx.seat("x", time.Hour, 0, 1, 2)
 		m := fx.another(t)
-		fx.hold(t, m)
+		deafen(m)
 		first, second := begin(t, m, patient("k")), begin(t, m, patient("k"))
-		owners := fx.queues("k")
+		owners := fx.queues()
 		before := fx.calls()
 		first.cancel()
 		first.wantError(t, "it leaves", context.Canceled, ErrTaken)
 		if got := fx.calls() - before; got != 3 {
 			t.Errorf("%d script calls, want one on each master", got)
 		}
-		for i, q := range fx.queues("k") {
+		for i, q := range fx.queues() {
 			if q == "" || q == owners[i] || strings.Contains(q, ",") {
 				t.Errorf("queue of m%d = %q after %q, want the next caller", i+1, q, owners[i])
 			}
@@ -111,62 +60,40 @@ func TestWhoLeavesEntersTheNextCaller(t *testing.T) {
 	})
 }
 
-// Why a lock was not there is forgotten when a caller got it: the next one does not wait for the same.
-func TestReasonIsForgottenWhenTheLockWasGot(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		fx.seat("x", time.Second, 0, 1, 2)
-		m := fx.another(t)
-		fx.hold(t, m)
-		first, second := begin(t, m, patient("k")), begin(t, m, patient("k"))
-		time.Sleep(500 * time.Millisecond)
-		begin(t, m, patient("k")).cancel() // who notes that x has it
-		time.Sleep(time.Second)
-		unlock(t, first.wantHold(t, "when the lease of x is over"))
-		second.cancel()
-		second.wantError(t, "before it knows what it waits for", context.Canceled)
-		if strings.Contains(second.err.Error(), id("x")) {
-			t.Errorf("Lock = %v, want nothing of who had it long ago", second.err)
-		}
-	})
-}
-
 // Nobody is entered who could not be told of a hand-off: the masters would give the lock to nobody,
 // and the others would wait for that.
 func TestNobodyIsEnteredWhoCannotBeTold(t *testing.T) {
-	for _, tt := range []struct {
-		work Set
-		want bool
-	}{{0b000, false}, {0b010, false}, {0b110, true}, {0b111, true}} {
-		t.Run(fmt.Sprintf("%03b", tt.work), func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				m := fx.another(t)
-				fx.hold(t, m)
-				m.subs.mu.Lock()
-				m.subs.work = tt.work
-				m.subs.mu.Unlock()
-				w := m.join(patient("k"))
-				c, _ := m.next(target{key: "k"})
-				if got := c != nil; got != tt.want {
-					t.Errorf("next = %v, want %v", got, tt.want)
-				}
-				m.leave(w)
-				wantForgotten(t, "after it left", m)
-			})
-		})
-	}
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		m := fx.another(t)
+		deafen(m)
+		w := m.join(patient("k"))
+		for work, want := range map[Set]bool{0b000: false, 0b010: false, 0b110: true, 0b111: true} {
+			m.subs.mu.Lock()
+			m.subs.work = work
+			m.subs.mu.Unlock()
+			if c, _ := m.next(w.target); (c != nil) != want {
+				t.Errorf("next is a contest where %03b can tell: %v, want %v", work, c != nil, want)
+			}
+		}
+		m.leave(w)
+		wantForgotten(t, "after it left", m)
+	})
 }
 
-// A contest that was given up before the release names it enters no queue, and asks nobody.
+// A contest that was given up before the release names it enters no queue, and asks nobody. It leaves nothing, so
+// the next one asks by itself.
 func TestAContestThatIsGivenUpBeforeItBegan(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		m := fx.another(t)
-		fx.hold(t, m)
+		deafen(m)
 		hold := fx.take(t, m, "k")
-		next := newWaiting(m)
-		next.giveUp(nil)
-		m.releaseTo(hold.claim, next)
-		next.start()
+		c, next := newWaiting(m), newWaiting(m)
+		c.giveUp(next)
+		m.releaseTo(hold.claim, c)
+		c.start()
 		hold.end(nil)
+		time.Sleep(time.Second)
+		m.release(wantWon(t, "a free lock", next).Claim, 0)
 		fx.wantNothing(t, "after the release", m)
 	})
 }
@@ -182,7 +109,7 @@ func TestWaitingForAHoldOfTheClient(t *testing.T) {
 		fx.lock(t, req)
 		c := begin(t, fx.m, patient("k"))
 		time.Sleep(time.Second)
-		for i, q := range fx.queues("k") {
+		for i, q := range fx.queues() {
 			if !strings.HasPrefix(q, fx.m.owners.client) {
 				t.Errorf("queue of m%d = %q, want the caller", i+1, q)
 			}
@@ -217,7 +144,7 @@ func TestOrderAfterAGuard(t *testing.T) {
 			calls = append(calls, begin(t, m, patient("k")))
 			time.Sleep(700 * time.Millisecond)
 		}
-		if got := len(strings.Split(fx.queues("k")[0], ",")); got != len(clients) {
+		if got := len(strings.Split(fx.queues()[0], ",")); got != len(clients) {
 			t.Errorf("%d are in the queue of a guarded master, want %d", got, len(clients))
 		}
 		fx.wantHolders(t, "k", "- - -")
@@ -303,14 +230,4 @@ func TestOwnCallersComeFirst(t *testing.T) {
 			})
 		}
 	}
-}
-
-// Where nobody can tell what a contest left, since it asked nobody, the next one asks by itself.
-func TestGiveUpOfAnIdleContestToTheNext(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		next := newWaiting(fx.m)
-		newWaiting(fx.m).giveUp(next)
-		fx.m.release(wantWon(t, "a free lock", next).Claim, 0)
-		fx.wantNothing(t, "then", fx.m)
-	})
 }

@@ -3,8 +3,8 @@ package multilock
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -73,9 +73,8 @@ func (m *Masters) List(ctx context.Context, pattern string, limit int) (Listing,
 	if err != nil {
 		return l, err
 	}
-	targets, more := found.sorted()
-	l.More = more
-	for part := range slices.Chunk(targets, listedAtOnce) {
+	l.More = found.more
+	for part := range slices.Chunk(slices.SortedFunc(maps.Keys(found.all), target.compare), listedAtOnce) {
 		if time.Since(start) > scanTime {
 			l.More = true
 			break
@@ -146,24 +145,6 @@ func (n *names) cut() {
 	n.more = true
 }
 
-func (n *names) sorted() (list []target, more bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for t := range n.all {
-		list = append(list, t)
-	}
-	slices.SortFunc(list, func(a, b target) int {
-		switch {
-		case a.key != b.key:
-			return strings.Compare(a.key, b.key)
-		case b.semaphore:
-			return -1
-		}
-		return 1
-	})
-	return list, n.more
-}
-
 // listed inspects targets, and returns those that somebody has.
 func (m *Masters) listed(ctx context.Context, targets []target) (list []Listed, err error) {
 	all, errs := make([]Listed, len(targets)), make([]error, len(targets))
@@ -221,23 +202,18 @@ func (m *Masters) listOne(ctx context.Context, t target) (Listed, error) {
 // scanTime bounds the search for keys on the masters.
 const scanTime = 10 * time.Second
 
-// reply takes the answer to one command of one master.
-type reply chan script.Answer
-
-// Answer implements [node.Receiver].
-func (r reply) Answer(_ int, a script.Answer) { r <- a }
-
 // tell sends cmds to master i, and returns its answers.
 func (m *Masters) tell(i int, cmds ...*script.Command) []script.Answer {
-	replies := make([]reply, len(cmds))
-	for k, cmd := range cmds {
-		replies[k] = make(reply, 1)
-		m.nodes[i].Send(cmd, replies[k], i)
-	}
 	answers := make([]script.Answer, len(cmds))
-	for k, r := range replies {
-		answers[k] = <-r
+	var wg sync.WaitGroup
+	for k, cmd := range cmds {
+		wg.Add(1)
+		m.nodes[i].Send(cmd, receiver(func(_ int, a script.Answer) {
+			answers[k] = a
+			wg.Done()
+		}), i)
 	}
+	wg.Wait()
 	return answers
 }
 
@@ -250,7 +226,7 @@ func (m *Masters) everywhere(ctx context.Context, op, name string, look func(ctx
 	defer m.tries.Done()
 	looking, cancel := context.WithTimeout(ctx, scanTime)
 	defer cancel()
-	p := &poll{ballot: m.newBallot(), done: make(chan struct{})}
+	p := m.newPoll(nil)
 	for i := range m.nodes {
 		// Goroutines: one for each master, which ends with its last answer: at the latest a node
 		// timeout after looking.

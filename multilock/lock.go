@@ -165,7 +165,9 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 			return nil, unsure
 		case unsure != nil:
 			m.report(w.target, unsure)
-			ready = after(again)
+			retry := make(chan struct{})
+			time.AfterFunc(again, func() { close(retry) })
+			ready = retry
 		case err != nil:
 			return nil, err
 		case !w.bids():
@@ -199,13 +201,6 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 // again is how long a caller that found no quorum to enter its owner's hold waits before it looks
 // again.
 const again = 60 * time.Millisecond
-
-// after returns a channel that is closed after d.
-func after(d time.Duration) <-chan struct{} {
-	c := make(chan struct{})
-	time.AfterFunc(d, func() { close(c) })
-	return c
-}
 
 // contest waits for what becomes of c. It returns neither a hold nor an error if the caller should
 // look again.
@@ -282,7 +277,10 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 			errs[i] = ErrClosed
 		}
 	}
-	m.startAll(contests)
+	m.queueAll(contests)
+	for _, n := range m.nodes {
+		n.Flush()
+	}
 	for i, c := range contests {
 		if c != nil {
 			holds[i], errs[i] = m.tried(ctx, reqs[i], c)
@@ -293,14 +291,6 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 	}
 	again.Wait()
 	return holds, errs
-}
-
-// startAll starts contests, if any, so that they are written together to each master.
-func (m *Masters) startAll(contests []*contest) {
-	m.queueAll(contests)
-	for _, n := range m.nodes {
-		n.Flush()
-	}
 }
 
 // queueAll starts contests, if any. What they send is written with what is sent next, or by Node.Flush.

@@ -28,58 +28,43 @@ func TestAGrantThatComesTooLateIsNone(t *testing.T) {
 	})
 }
 
-// A try that pauses after a split ends with its caller's context, and with the client.
-func TestATryThatPausesIsCutShort(t *testing.T) {
+// A try that asks several times, since votes are split, ends with its caller's context, and with the client. Its
+// error is made of the answers to its last round.
+func TestATryThatAsksAgainIsCutShort(t *testing.T) {
 	const slow = 40 * time.Millisecond
 	for _, tt := range []struct {
 		name string
-		cut  func(m *Masters, c *call)
+		cut  func(fx *fixture, m *Masters, c *call)
 		want []error
+		text string
 	}{
-		{"its context ends", func(_ *Masters, c *call) { c.cancel() }, []error{context.Canceled, ErrTaken}},
-		{"the client is closed", func(m *Masters, _ *call) { go m.Close() }, []error{ErrClosed}},
+		{"while it pauses", func(_ *fixture, _ *Masters, c *call) { c.cancel() }, []error{context.Canceled, ErrTaken}, ""},
+		{"in the second round", func(fx *fixture, _ *Masters, c *call) {
+			fx.each((*redlocktest.Master).Freeze)
+			time.Sleep(5 * slow) // the pause takes three round trips at most
+			c.cancel()
+		}, []error{context.Canceled, ErrNoQuorum}, "m1: no answer yet; m2: no answer yet; m3: no answer yet"},
+		{"the client is closed", func(_ *fixture, m *Masters, _ *call) { go m.Close() }, []error{ErrClosed}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, fx *fixture) {
 				fx.seat("x", time.Hour, 0)
 				fx.seat("y", time.Hour, 1)
 				fx.each(func(m *redlocktest.Master) { m.Delay(slow / 2) })
-				m := fx.another(t)
+				m := fx.client(t, node.Config{Timeout: time.Second})
 				m.greet(t.Context())
 				c := begin(t, m, request("k"))
-				time.Sleep(slow) // the first round is answered, and the pause is a round trip
+				time.Sleep(slow) // the first round is answered, and the pause is a round trip at least
 				synctest.Wait()
-				start := time.Now()
-				tt.cut(m, c)
+				tt.cut(fx, m, c)
 				c.wantError(t, "at once", tt.want...)
-				if took := c.at.Sub(start); took > 0 {
-					t.Errorf("Lock returned after %v, want at once", took)
+				if took := time.Since(c.at); took > 0 || !strings.HasSuffix(c.err.Error(), tt.text) {
+					t.Errorf("Lock = %v, %v ago, want it at once, and %q", c.err, took, tt.text)
 				}
+				fx.each((*redlocktest.Master).Thaw)
 				time.Sleep(time.Second)
 				fx.wantHolders(t, "k", "x y -")
 			})
 		})
 	}
-}
-
-// The error of a try that asked several times is made of the answers to its last round.
-func TestATryIsJudgedByItsOwnAnswers(t *testing.T) {
-	const slow = 40 * time.Millisecond
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		fx.seat("x", time.Hour, 0)
-		fx.seat("y", time.Hour, 1)
-		fx.each(func(m *redlocktest.Master) { m.Delay(slow / 2) })
-		m := fx.client(t, node.Config{Timeout: time.Second})
-		m.greet(t.Context())
-		c := begin(t, m, request("k"))
-		time.Sleep(slow) // the first round is answered, and the pause takes three round trips at most
-		synctest.Wait()
-		fx.each((*redlocktest.Master).Freeze)
-		time.Sleep(5 * slow)
-		c.cancel()
-		c.wantError(t, "in the second round", context.Canceled, ErrNoQuorum)
-		if want := "m1: no answer yet; m2: no answer yet; m3: no answer yet"; !strings.HasSuffix(c.err.Error(), want) {
-			t.Errorf("Lock = %v, want %s", c.err, want)
-		}
-	})
 }

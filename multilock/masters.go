@@ -26,7 +26,6 @@ package multilock
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -100,7 +99,7 @@ func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
 		m.owners.client = trace.Client
 	}
 	m.slots.freed(rand.IntN(1 << 16)) // clients that begin together begin at different slots
-	m.dog = newWatchdog(m.renew, m.asleep, m.wakeHolds)
+	m.dog = newWatchdog(m)
 	for i, n := range nodes {
 		n.Attend(m.activity)
 		n.Observe(m, i)
@@ -178,7 +177,11 @@ func (m *Masters) Close() error {
 		}
 	}
 	m.retract()
-	m.disconnect()
+	var wg sync.WaitGroup
+	for _, n := range m.nodes {
+		wg.Go(n.Close) // which waits for what is under way
+	}
+	wg.Wait()
 	m.calls.Wait()
 	m.trace.Close()
 	if m.witness != nil {
@@ -187,21 +190,12 @@ func (m *Masters) Close() error {
 	return unconfirmed.ErrorOrNil()
 }
 
-// disconnect closes the nodes, each of which waits for what it has under way.
-func (m *Masters) disconnect() {
-	var wg sync.WaitGroup
-	for _, n := range m.nodes {
-		wg.Go(n.Close)
-	}
-	wg.Wait()
-}
-
 // holds returns the holds of the client.
 func (m *Masters) holds() []*Hold {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var holds []*Hold
-	for n := range maps.Values(m.names) {
+	for _, n := range m.names {
 		holds = append(holds, n.holds...)
 	}
 	return holds
@@ -249,7 +243,14 @@ func (m *Masters) deliver(cmd *script.Command, at Set, to node.Receiver, gathere
 // nobody takes the answers that nobody waits for.
 type nobody struct{}
 
+// Answer implements [node.Receiver].
 func (nobody) Answer(int, script.Answer) {}
+
+// receiver is a [node.Receiver] that is a function.
+type receiver func(i int, a script.Answer)
+
+// Answer implements [node.Receiver].
+func (f receiver) Answer(i int, a script.Answer) { f(i, a) }
 
 // majority reports whether k masters are one.
 func (m *Masters) majority(k int) bool { return quorum.Vote(len(m.nodes), k, 0) == quorum.Won }

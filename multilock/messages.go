@@ -35,6 +35,7 @@ type round struct {
 	c      *contest
 	try    uint32
 	number uint32
+	trace  *roundTrace // nil: it is not traced
 }
 
 // Answer implements [node.Receiver].
@@ -42,8 +43,8 @@ func (r *round) Answer(i int, a script.Answer) {
 	c := r.c
 	c.m.releaseStray(i, c.key, a)
 	c.mu.Lock()
-	if c.trace != nil {
-		c.trace.votedLocked(c, i, roundKey{try: r.try, number: r.number}, a)
+	if r.trace != nil {
+		r.trace.voted(i, a)
 	}
 	if r.try == c.state.Try && !c.state.Over() {
 		if a.Outcome == script.Refused && a.Holder != "" {
@@ -74,18 +75,14 @@ func (r *round) entered(i int, o script.Outcome) {
 }
 
 // raise takes the answers to one raise of the fencing counter.
-type raise struct {
-	c      *contest
-	try    uint32
-	number uint32
-}
+type raise round
 
 // Answer implements [node.Receiver].
 func (r *raise) Answer(i int, a script.Answer) {
 	c := r.c
 	c.mu.Lock()
-	if c.trace != nil {
-		c.trace.votedLocked(c, i, roundKey{r.try, r.number, true}, a)
+	if r.trace != nil {
+		r.trace.voted(i, a)
 	}
 	if r.try == c.state.Try && r.number == uint32(c.state.Raises) {
 		c.raises.put(i, a)
@@ -224,7 +221,7 @@ func (c *contest) roundLocked(out *protocol.Effects) (*round, script.QueueEntry)
 	}
 	*r = round{c: c, try: c.state.Try, number: out.Round}
 	if c.trace != nil {
-		c.trace.askedLocked(c, out)
+		r.trace = c.trace.askedLocked(c, out)
 	}
 	entry := script.QueueEntry{
 		Round:    uint64(out.Round),
@@ -266,8 +263,9 @@ func (c *contest) claimLocked(out *protocol.Effects, owner *script.Owner) Claim 
 // raiseLocked has masters raise their fencing counters.
 func (c *contest) raiseLocked(out *protocol.Effects) {
 	c.raises = ballot{n: len(c.m.nodes)}
+	r := &raise{c: c, try: c.state.Try, number: uint32(c.state.Raises)}
 	if c.trace != nil {
-		c.trace.raisingLocked(c, out)
+		r.trace = c.trace.raisingLocked(c, out)
 	}
 	for i := range c.m.nodes {
 		if !out.Raise.Has(i) {
@@ -275,7 +273,7 @@ func (c *contest) raiseLocked(out *protocol.Effects) {
 		}
 	}
 	cmd := c.winnerLocked().Raise(c.state.Want.Lease, out.RaiseTo)
-	c.postLocked(cmd, out.Raise, &raise{c: c, try: c.state.Try, number: uint32(c.state.Raises)})
+	c.postLocked(cmd, out.Raise, r)
 }
 
 // postLocked puts cmd into the outbox, for the next flush.

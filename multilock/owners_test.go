@@ -19,7 +19,7 @@ func TestMeetingADeadOwner(t *testing.T) {
 		dead := fx.m.owners.make(nil)
 		fx.m.owners.forget(dead)
 		fx.seat(dead, time.Hour, 0, 1, 2)
-		if _, err := fx.try(t); !errors.Is(err, ErrTaken) {
+		if _, err := fx.m.Lock(t.Context(), request("k")); !errors.Is(err, ErrTaken) {
 			t.Errorf("Lock = %v, want ErrTaken", err)
 		}
 		fx.wantHolders(t, "k", "- - -")

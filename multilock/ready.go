@@ -21,16 +21,23 @@ func (m *Masters) Ready(ctx context.Context) error {
 		if err := m.refusal(); err != nil {
 			return err
 		}
-		if why := m.unready("ready", ""); why != nil {
-			return why
-		}
-		return nil
+		return m.unready("ready", "")
 	})
 	if err != nil {
 		return err
 	}
 	m.listen(ctx)
 	return m.refusal()
+}
+
+// Reach waits until a majority of the masters would grant key, as far as is known without asking them. The
+// error is that of Ready.
+func (m *Masters) Reach(ctx context.Context, key string) error {
+	lacking := func() error { return m.unready("lock", key) }
+	if lacking() == nil {
+		return nil
+	}
+	return m.await(ctx, lacking)
 }
 
 // await waits until nothing is lacking. It returns what is lacking when ctx has ended, or when waiting is
@@ -42,7 +49,7 @@ func (m *Masters) await(ctx context.Context, lacking func() error) error {
 		defer n.StopNotify(changed)
 	}
 	for {
-		if m.over() {
+		if isClosed(m.done) {
 			return ErrClosed
 		}
 		err := lacking()
@@ -67,18 +74,8 @@ func (m *Masters) await(ctx context.Context, lacking func() error) error {
 	}
 }
 
-// over reports whether the client is closed.
-func (m *Masters) over() bool {
-	select {
-	case <-m.done:
-		return true
-	default:
-		return false
-	}
-}
-
 // unready says why op on key finds no majority of the masters ready, nil if one is.
-func (m *Masters) unready(op, key string) *MajorityError {
+func (m *Masters) unready(op, key string) error {
 	b := ballot{n: len(m.nodes)}
 	for i, n := range m.nodes {
 		a := script.Answer{Outcome: script.Done}
@@ -96,17 +93,6 @@ func (m *Masters) unready(op, key string) *MajorityError {
 // outage has the reasons for too few masters that the log was told. It is nil as long as enough of
 // them answer.
 type outage map[string]bool
-
-// stock is what a contender's last round came to: why is nil where enough masters answered.
-type stock struct{ why *MajorityError }
-
-// takeStockLocked makes the next flush tell the log what the last round came to.
-func (c *contest) takeStockLocked(unreachable bool) {
-	c.stock = new(stock)
-	if unreachable {
-		c.stock.why = c.m.refused(c.target, &c.ballot, nil)
-	}
-}
 
 // report tells the log what the callers that wait for t wait for when that is not another owner,
 // again when the reasons change, and, with a nil why, when it is over.

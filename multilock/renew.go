@@ -51,7 +51,11 @@ func (m *Masters) extend(what redlocktrace.Renewal, lease time.Duration, list []
 		all := &of[h.Mode]
 		all.list, all.holds = append(all.list, one), append(all.holds, h)
 	}
-	m.queueAll(m.unbegun(list))
+	for i := range list {
+		if next, others := m.next(list[i].hold.target); next != nil {
+			m.queueAll(append([]*contest{next}, others...))
+		}
+	}
 	for _, all := range of {
 		if len(all.list) > 0 {
 			m.extendAlike(what, lease, all.list, all.holds)
@@ -149,16 +153,6 @@ func (r *renewals) lostLocked(h int, kind protocol.HoldKind) *MajorityError {
 	return r.m.lost("renew", r.list[h].hold.key, &b, state, nil, nil)
 }
 
-// unbegun returns the contests of the callers who bid for what is renewed and have asked nobody yet.
-func (m *Masters) unbegun(list []renewal) (all []*contest) {
-	for i := range list {
-		if next, others := m.next(list[i].hold.target); next != nil {
-			all = append(append(all, next), others...)
-		}
-	}
-	return all
-}
-
 // renew renews holds whose renewal is due.
 func (m *Masters) renew(lease time.Duration, holds []*Hold) {
 	list := make([]renewal, 0, len(holds))
@@ -227,9 +221,9 @@ func (h *Hold) Extend(ctx context.Context, e Entry, lease time.Duration) error {
 		return err
 	}
 	defer h.m.tries.Done()
-	err := h.await(ctx, "extend", h.renewNow("extend", lease))
+	err := h.renewNow(ctx, "extend", lease)
 	if err == errDowngraded {
-		err = h.await(ctx, "extend", h.renewNow("extend", lease))
+		err = h.renewNow(ctx, "extend", lease)
 	}
 	return err
 }
@@ -276,7 +270,7 @@ func (h *Hold) downgrade(ctx context.Context) error {
 		h.claim.Owner = script.NewReader(h.key, h.id)
 	}
 	h.mu.Unlock()
-	return h.await(ctx, "downgrade", h.renewNow("downgrade", lease))
+	return h.renewNow(ctx, "downgrade", lease)
 }
 
 // beginFor begins an operation for one of the hold's entries, which must be held.
@@ -296,17 +290,12 @@ func (h *Hold) beginFor(e Entry) error {
 	return nil
 }
 
-// renewNow sends a renewal for op, and returns where to be told what becomes of it.
-func (h *Hold) renewNow(op string, lease time.Duration) <-chan error {
+// renewNow sends a renewal for op, and waits for what becomes of it.
+func (h *Hold) renewNow(ctx context.Context, op string, lease time.Duration) error {
 	result := make(chan error, 1)
 	h.m.extend(redlocktrace.Renewal(op), lease, []renewal{{hold: h, told: func(ev protocol.HoldEvent, why *MajorityError) {
 		result <- h.extended(op, ev, why)
 	}}})
-	return result
-}
-
-// await waits for a result of renewNow.
-func (h *Hold) await(ctx context.Context, op string, result <-chan error) error {
 	select {
 	case err := <-result:
 		return err

@@ -9,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
@@ -163,30 +162,4 @@ func TestRenewalThatCrossesARelease(t *testing.T) {
 			})
 		})
 	}
-}
-
-// An Extend that was made for a writer and arrives after the downgrade finds readers. The hold is not
-// lost, and the caller is not told so.
-func TestExtendThatComesAfterADowngrade(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		hold := fx.take(t, fx.m, "k")
-		result := make(chan error, 1)
-		late := &renewals{m: fx.m, ballot: fx.m.newBallot(), list: []renewal{{
-			hold:  hold,
-			told:  func(ev protocol.HoldEvent, why *MajorityError) { result <- hold.extended("extend", ev, why) },
-			state: protocol.Renewal{Sent: clock.Now(), Lease: lease},
-		}}}
-		cmd := script.Renew(lease, []script.Renewal{hold.renewal()})
-		if err := hold.Downgrade(t.Context(), entryOf(hold)); err != nil {
-			t.Fatal(err)
-		}
-		fx.m.send(cmd, fx.m.All(), late)
-		if err := <-result; err != errDowngraded {
-			t.Errorf("Extend is told %v, want that it was downgraded", err)
-		}
-		if err := hold.Check(); err != nil {
-			t.Errorf("the hold has ended: %v", err)
-		}
-		unlock(t, hold)
-	})
 }

@@ -1,8 +1,10 @@
 package multilock
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -135,33 +137,34 @@ func (t *callTrace) waitsHere(w *waiter, unsure *MajorityError) {
 		t.waits(0, unsure)
 		return
 	}
-	behind := 0
 	t.m.mu.Lock()
-	for before := w.before; before != nil; before = before.before {
-		behind++
-	}
+	behind := slices.Index(t.m.names[w.target].line.waiters, w)
 	t.m.mu.Unlock()
 	t.waits(behind, Fail(w.op(), w.key, ErrTaken, errOther))
 }
 
-// asked counts a round of a try, or a raise, whose number in the call it returns.
-func (t *callTrace) asked(try int, ask redlocktrace.Ask) (raise int) {
+// asked tells of a round, which e is about. A contest counts the raises of each try, so they are numbered anew
+// here; that of Join belongs to the last try.
+func (t *callTrace) asked(r redlocktrace.Round, e redlocktrace.Asked) *roundTrace {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.tries = max(t.tries, try)
+	t.tries = max(t.tries, r.Try)
 	t.rounds++
-	if ask == redlocktrace.AskRaise {
+	if r.Ask == redlocktrace.AskRaise {
 		t.raises++
+		r.Try, r.Number = cmp.Or(r.Try, t.tries), t.raises
 	}
-	return t.raises
+	t.mu.Unlock()
+	e.Call, e.Round, e.Time = t.Call, r, time.Now()
+	tracer.Tell(t.Tracer, t.Asked, e)
+	return &roundTrace{t, r, e.Time}
 }
 
-// voted tells of the answer of master i to a round that was sent then.
-func (t *callTrace) voted(r redlocktrace.Round, sent time.Time, i int, a script.Answer) {
-	now := time.Now()
+// voted tells of the answer of master i.
+func (r *roundTrace) voted(i int, a script.Answer) {
+	t, now := r.call, time.Now()
 	e := redlocktrace.Voted{
-		Call: t.Call, Round: r, Time: now, Master: t.m.nodes[i].Name(), Vote: vote(outcome(a)),
-		Token: a.Token, Slot: a.Slot, Took: now.Sub(sent),
+		Call: t.Call, Round: r.Round, Time: now, Master: t.m.nodes[i].Name(), Vote: vote(outcome(a)),
+		Token: a.Token, Slot: a.Slot, Took: now.Sub(r.sent),
 	}
 	if a.Outcome == script.Refused {
 		e.Holder, e.Left, e.Ahead = a.Holder, a.Left, a.Rank
@@ -178,14 +181,9 @@ func (t *holdTrace) agrees(owner string, token int64) func(i int, a script.Answe
 	if t == nil {
 		return nil
 	}
-	c := t.call
-	r := redlocktrace.Round{Number: c.asked(0, redlocktrace.AskRaise), Ask: redlocktrace.AskRaise}
-	c.mu.Lock()
-	r.Try = c.tries
-	c.mu.Unlock()
-	e := redlocktrace.Asked{Call: c.Call, Round: r, Time: time.Now(), Owner: owner, Masters: c.m.namesOf(c.m.All()), Token: token}
-	tracer.Tell(c.Tracer, c.Asked, e)
-	return func(i int, a script.Answer) { c.voted(r, e.Time, i, a) }
+	m := t.call.m
+	return t.call.asked(redlocktrace.Round{Ask: redlocktrace.AskRaise},
+		redlocktrace.Asked{Owner: owner, Masters: m.namesOf(m.All()), Token: token}).voted
 }
 
 // traceOverlap tells the trace of another set of masters. It is called where the log is told.

@@ -13,21 +13,15 @@ import (
 // contestTrace is what a call's trace is told of one of its contests. contest.mu guards it.
 type contestTrace struct {
 	call   *callTrace
-	before int                  // tries that the call's contests before had
-	ahead  int                  // that Queued told, -1 if it has not
-	open   map[roundKey]pending // rounds that masters have yet to answer
+	before int // tries that the call's contests before had
+	ahead  int // that Queued told, -1 if it has not
 }
 
-// roundKey names a round.
-type roundKey struct {
-	try, number uint32
-	raise       bool
-}
-
-type pending struct {
+// roundTrace is what a trace is told of one round.
+type roundTrace struct {
+	call *callTrace
 	redlocktrace.Round
-	since time.Time
-	left  int // masters that have yet to answer
+	sent time.Time
 }
 
 // contest makes the trace of a contest for the call, nil if that has none.
@@ -37,11 +31,11 @@ func (t *callTrace) contest() *contestTrace {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return &contestTrace{call: t, before: t.tries, ahead: -1, open: make(map[roundKey]pending)}
+	return &contestTrace{call: t, before: t.tries, ahead: -1}
 }
 
 // askedLocked tells of the round that out wants.
-func (t *contestTrace) askedLocked(c *contest, out *protocol.Effects) {
+func (t *contestTrace) askedLocked(c *contest, out *protocol.Effects) *roundTrace {
 	ask := redlocktrace.AskAcquire
 	switch out.Command {
 	case protocol.QueueOnly:
@@ -53,36 +47,13 @@ func (t *contestTrace) askedLocked(c *contest, out *protocol.Effects) {
 	if out.Enter {
 		e.Entered = c.m.namesOf(c.m.All() &^ out.Ask)
 	}
-	t.tellAsked(roundKey{try: c.state.Try, number: out.Round}, ask, e)
+	return t.call.asked(redlocktrace.Round{Try: t.before + int(c.state.Try), Number: int(out.Round), Ask: ask}, e)
 }
 
 // raisingLocked tells of the raise that out wants.
-func (t *contestTrace) raisingLocked(c *contest, out *protocol.Effects) {
-	t.tellAsked(roundKey{c.state.Try, uint32(c.state.Raises), true}, redlocktrace.AskRaise,
+func (t *contestTrace) raisingLocked(c *contest, out *protocol.Effects) *roundTrace {
+	return t.call.asked(redlocktrace.Round{Try: t.before + int(c.state.Try), Ask: redlocktrace.AskRaise},
 		redlocktrace.Asked{Owner: c.owner.ID, Masters: c.m.namesOf(out.Raise), Token: out.RaiseTo})
-}
-
-func (t *contestTrace) tellAsked(r roundKey, ask redlocktrace.Ask, e redlocktrace.Asked) {
-	e.Call, e.Time = t.call.Call, time.Now()
-	e.Round = redlocktrace.Round{Try: t.before + int(r.try), Number: int(r.number), Ask: ask}
-	if raise := t.call.asked(e.Try, ask); r.raise {
-		e.Number = raise
-	}
-	if n := len(e.Masters); n > 0 {
-		t.open[r] = pending{e.Round, e.Time, n}
-	}
-	tracer.Tell(t.call.Tracer, t.call.Asked, e)
-}
-
-// votedLocked tells of the answer of master i to a round.
-func (t *contestTrace) votedLocked(c *contest, i int, r roundKey, a script.Answer) {
-	p := t.open[r]
-	if p.left--; p.left > 0 {
-		t.open[r] = p
-	} else {
-		delete(t.open, r)
-	}
-	t.call.voted(p.Round, p.since, i, a)
 }
 
 // handedOffLocked tells of a hand-off from master i.

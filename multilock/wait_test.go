@@ -17,7 +17,7 @@ func TestAsksWhenMessagesMayBeLost(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		fx.seat("x", time.Hour, 0, 1, 2)
 		m := fx.another(t)
-		fx.hold(t, m)
+		deafen(m)
 		m.greet(t.Context())
 		before := fx.Master(0).Calls("EVALSHA")
 		m.subs.mu.Lock()

@@ -16,12 +16,10 @@ import (
 // over the time between two of them, and some are made early for that: holds that were
 // taken in a burst do not fall due in a burst again.
 type watchdog struct {
-	renew  func(lease time.Duration, holds []*Hold)
-	asleep func() time.Duration // for how long the machine was suspended so far, as far as is known
-	awake  func()               // called when that has grown
-	wake   chan struct{}        // told when an earlier renewal is due than the goroutine waits for
-	stop   chan struct{}
-	done   chan struct{} // closed when the goroutine has ended
+	m    *Masters
+	wake chan struct{} // told when an earlier renewal is due than the goroutine waits for
+	stop chan struct{}
+	done chan struct{} // closed when the goroutine has ended
 
 	mu   sync.Mutex
 	heap schedule
@@ -53,15 +51,8 @@ const suspendWatch = time.Second
 // suspended is clock.Suspended, but for tests.
 var suspended = clock.Suspended
 
-func newWatchdog(renew func(time.Duration, []*Hold), asleep func() time.Duration, awake func()) *watchdog {
-	w := &watchdog{
-		renew:  renew,
-		asleep: asleep,
-		awake:  awake,
-		wake:   make(chan struct{}, 1),
-		stop:   make(chan struct{}),
-		done:   make(chan struct{}),
-	}
+func newWatchdog(m *Masters) *watchdog {
+	w := &watchdog{m: m, wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{})}
 	// Goroutines: one, which close ends and waits for.
 	go w.run()
 	return w
@@ -114,16 +105,16 @@ func (w *watchdog) run() {
 	defer close(w.done)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	asleep := w.asleep()
+	asleep := w.m.asleep()
 	for {
-		if so := w.asleep(); so-asleep >= time.Millisecond {
+		if so := w.m.asleep(); so-asleep >= time.Millisecond {
 			w.catchUp(so - asleep)
 			asleep = so
-			w.awake()
+			w.m.wakeHolds()
 		}
 		holds, lease, next := w.take()
 		if len(holds) > 0 {
-			w.renew(lease, holds)
+			w.m.renew(lease, holds)
 			continue
 		}
 		timer.Reset(min(next, suspendWatch))
@@ -157,8 +148,8 @@ func (w *watchdog) take() (holds []*Hold, lease, next time.Duration) {
 	n, first := len(w.heap), &w.heap[0].visit
 	spread := n > batch
 	at := first.due
-	if spread {
-		at = earlier(first.due, later(first.from, w.pace))
+	if early := later(first.from, w.pace); spread && early.Before(at) {
+		at = early
 	}
 	w.next = later(at, w.rest)
 	if next := w.next.Sub(now); next > 0 {
@@ -178,13 +169,6 @@ func (w *watchdog) take() (holds []*Hold, lease, next time.Duration) {
 	w.rest = now.Add(gap * k / time.Duration(size))
 	w.pace = now.Add(protocol.RenewEvery(lease) * k / time.Duration(n))
 	return holds, lease, 0
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 func later(a, b time.Time) time.Time {

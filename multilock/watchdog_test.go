@@ -29,13 +29,10 @@ func TestRenewalsGoTogether(t *testing.T) {
 		if got := fx.Master(0).Calls("EVALSHA") - before; got != 1 {
 			t.Errorf("%d script calls for %d holds, want 1", got, batch)
 		}
-		var want clock.Instant
-		for i, h := range fx.m.holds() {
-			if i == 0 {
-				want = until(h)
-			}
-			if until(h) != want {
-				t.Errorf("a hold is valid until another time than the others")
+		want := fx.m.holds()[0].Until()
+		for _, h := range fx.m.holds() {
+			if !h.Until().Equal(want) {
+				t.Errorf("%q is valid until another time than the others", h.Name())
 			}
 		}
 	})
@@ -136,19 +133,6 @@ func TestSuspend(t *testing.T) {
 
 // The cause of a loss is the loss itself, and not a renewal that failed long before others succeeded.
 func TestLossAfterAnOutageThatIsOver(t *testing.T) {
-	for name, renew := range map[string]func(*testing.T, *Hold){
-		"renewed": func(*testing.T, *Hold) { time.Sleep(lease) },
-		"extended": func(t *testing.T, hold *Hold) {
-			if err := hold.Extend(t.Context(), entryOf(hold), lease); err != nil {
-				t.Errorf("Extend = %v", err)
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) { lossAfterAnOutage(t, renew) })
-	}
-}
-
-func lossAfterAnOutage(t *testing.T, renew func(*testing.T, *Hold)) {
 	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
 		req := watched()
 		hold := fx.lock(t, req)
@@ -162,7 +146,7 @@ func lossAfterAnOutage(t *testing.T, renew func(*testing.T, *Hold)) {
 		if err := fx.m.Ready(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		renew(t, hold)
+		time.Sleep(lease)
 		suspend(hold)
 		time.Sleep(suspendWatch)
 		synctest.Wait()
