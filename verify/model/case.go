@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -65,7 +66,7 @@ type Case struct {
 	taken   *arrows
 }
 
-// arrows are the transitions that were made in a case.
+// arrows are the transitions that were made.
 type arrows struct {
 	contender, hold [16][16]atomic.Bool
 }
@@ -190,12 +191,9 @@ func (k *Case) arrow(w *World, from, to protocol.State) {
 		return
 	}
 	k.taken.contender[from][to].Store(true)
-	for _, a := range protocol.Arrows {
-		if a.From == from && a.To == to {
-			return
-		}
+	if !slices.ContainsFunc(protocol.Arrows, func(a protocol.Arrow) bool { return a.From == from && a.To == to }) {
+		w.violate(noArrow)
 	}
-	w.violate(noArrow)
 }
 
 // holdArrow notes a transition of a hold.
@@ -204,10 +202,7 @@ func (k *Case) holdArrow(w *World, from, to protocol.HoldState) {
 		return
 	}
 	k.taken.hold[from][to].Store(true)
-	for _, a := range protocol.HoldArrows {
-		if a.From == from && a.To == to {
-			return
-		}
+	if !slices.ContainsFunc(protocol.HoldArrows, func(a protocol.HoldArrow) bool { return a.From == from && a.To == to }) {
+		w.violate(noArrow)
 	}
-	w.violate(noArrow)
 }

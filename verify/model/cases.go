@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -63,38 +64,39 @@ func (t *table) add(name string, k Case) {
 	t.cases = append(t.cases, k.ready())
 }
 
+// with returns a case that differs from k in the fields of more that are not zero.
+func (k Case) with(more Case) Case {
+	from, to := reflect.ValueOf(more), reflect.ValueOf(&k).Elem()
+	for i := range from.NumField() {
+		if f := from.Field(i); !f.IsZero() {
+			to.Field(i).Set(f)
+		}
+	}
+	return k
+}
+
+// once has one thing of a kind go wrong.
+func (k Case) once(kinds fault) Case { return k.with(Case{Faults: 1, Kinds: kinds, Late: 3}) }
+
 // far has nothing go wrong. What matters is how far away the masters are: a round trip is shorter
 // than the pause between two rounds (delays of 1 and 2), as long (3), and longer (4 and 5).
 func (t *table) far() {
 	for d := 1; d <= 5; d++ {
 		two := Case{Masters: 3, Callers: 2, Delay: d, Lease: 24, Starts: true}
-		three := two
-		three.Callers, three.Starts = 3, false
+		three := Case{Masters: 3, Callers: 3, Delay: d, Lease: 24}
+		known, dead := Case{Trip: 2 * d}, Case{Dead: 1}
 		add := func(name string, k Case) { t.add(fmt.Sprintf("far/%s/%d", name, d), k) }
-		known := func(k Case) Case { k.Trip = 2 * d; return k }
-		dead := func(k Case) Case { k.Dead = 1; return k }
 		add("two", two)
-		add("two, distance known", known(two))
-		add("two, a master is dead", dead(two))
+		add("two, distance known", two.with(known))
+		add("two, a master is dead", two.with(dead))
 		add("three", three)
-		add("three, a master is dead", dead(three))
-		k := known(three)
-		add("three, distance known", k)
-		k = three
-		k.Near = true
-		add("three, each near a master", k)
-		k = three
-		k.Masters, k.Nightly = 4, d > 3
-		add("three, four masters", k)
-		k = two
-		k.Tries = 1
-		add("one waits, one tries", k)
-		k = three
-		k.Tries = 2
-		add("one waits, two try", k)
-		k = two
-		k.Callers, k.Line = 3, 2
-		add("two in line, one beside", k)
+		add("three, a master is dead", three.with(dead))
+		add("three, distance known", three.with(known))
+		add("three, each near a master", three.with(Case{Near: true}))
+		add("three, four masters", three.with(Case{Masters: 4, Nightly: d > 3}))
+		add("one waits, one tries", two.with(Case{Tries: 1}))
+		add("one waits, two try", three.with(Case{Tries: 2}))
+		add("two in line, one beside", two.with(Case{Callers: 3, Line: 2}))
 	}
 }
 
@@ -105,20 +107,12 @@ func (t *table) behind() {
 		three := Case{Masters: 3, Callers: 3, Delay: d, Lease: 12, Pause: 3, Far: 6}
 		add := func(name string, k Case) { t.add(fmt.Sprintf("behind/%s/%d", name, d), k) }
 		add("three", three)
-		k := three
-		k.Dead = 1
-		add("three, a master is dead", k)
-		k = three
-		k.Tries = 1
-		add("two wait, one tries", k)
-		k.Tries, k.Dead, k.Faults, k.Kinds = 0, 1, 1, sleep
-		k.Nightly = d > 1
-		add("three, a master is dead, one sleeps", k)
+		add("three, a master is dead", three.with(Case{Dead: 1}))
+		add("two wait, one tries", three.with(Case{Tries: 1}))
+		add("three, a master is dead, one sleeps", three.with(Case{Dead: 1, Faults: 1, Kinds: sleep, Nightly: d > 1}))
 		for _, f := range faultNames {
-			k = three
-			k.Faults, k.Kinds, k.Late = 1, f.kind, 2
-			k.Nightly = d > 1 || f.kind&(loseHandOff|crash|giveUp|restart|late) == 0
-			add("three, "+f.name, k)
+			nightly := d > 1 || f.kind&(loseHandOff|crash|giveUp|restart|late) == 0
+			add("three, "+f.name, three.with(Case{Faults: 1, Kinds: f.kind, Late: 2, Nightly: nightly}))
 		}
 	}
 }
@@ -126,63 +120,39 @@ func (t *table) behind() {
 // faults has one thing go wrong.
 func (t *table) faults() {
 	for _, f := range faultNames {
-		two := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Starts: true, Faults: 1, Kinds: f.kind, Late: 3}
-		t.add(f.name+"/two", two)
-		k := two
-		k.Delay = 2
-		t.add(f.name+"/two, further away", k)
-		k = two
-		k.Watch = true
-		t.add(f.name+"/two, renewed", k)
-		k = two
-		k.Callers, k.Line, k.Starts, k.Nightly = 3, 2, false, f.kind == freezeLink
-		t.add(f.name+"/two in line, one beside", k)
-		k = two
-		k.Tries = 1
-		t.add(f.name+"/one waits, one tries", k)
-		k = two
-		k.Comes = 1
-		k.Nightly = f.kind == freezeLink || f.kind == breakConn || f.kind == doubled || f.kind == older
-		t.add(f.name+"/two, one comes again", k)
-		k = two
-		k.Drift = true
-		t.add(f.name+"/two, clocks differ", k)
-		k = two
-		k.Callers, k.Starts, k.Kills = 3, false, f.kind == freezeLink
-		t.add(f.name+"/three", k)
-		k = two
-		k.Faults = 2
-		k.Nightly = f.kind&(loseHandOff|restart|crash|giveUp|sleep|late) == 0
-		t.add(f.name+" twice/two", k)
-		k.Kinds |= restart
-		t.add(f.name+" and restart/two", k)
+		add := func(name string, k Case) { t.add(f.name+name, k) }
+		frozen := f.kind == freezeLink
+		atOnce := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12}.once(f.kind)
+		two := atOnce.with(Case{Starts: true})
+		add("/two", two)
+		add("/two, further away", two.with(Case{Delay: 2}))
+		add("/two, renewed", two.with(Case{Watch: true}))
+		add("/two in line, one beside", atOnce.with(Case{Callers: 3, Line: 2, Nightly: frozen}))
+		add("/one waits, one tries", two.with(Case{Tries: 1}))
+		add("/two, one comes again", two.with(Case{Comes: 1, Nightly: f.kind&(freezeLink|breakConn|doubled|older) != 0}))
+		add("/two, clocks differ", two.with(Case{Drift: true}))
+		add("/three", atOnce.with(Case{Callers: 3, Kills: frozen}))
+		twice := two.with(Case{Faults: 2, Nightly: f.kind&(loseHandOff|restart|crash|giveUp|sleep|late) == 0})
+		add(" twice/two", twice)
+		add(" and restart/two", twice.with(Case{Kinds: f.kind | restart}))
 	}
 }
 
 // deaf has callers that hear of no hand-off. They find one when they ask.
 func (t *table) deaf() {
 	for d := 1; d <= 2; d++ {
-		two := Case{Masters: 3, Callers: 2, Deaf: 1, Delay: d, Lease: 12, Starts: true}
+		atOnce := Case{Masters: 3, Callers: 2, Deaf: 1, Delay: d, Lease: 12}
+		two := atOnce.with(Case{Starts: true})
 		add := func(name string, k Case) { t.add(fmt.Sprintf("deaf/%s/%d", name, d), k) }
 		add("one of two", two)
-		k := two
-		k.Comes = 1
-		add("one of two, one comes again", k)
-		k = two
-		k.Deaf = 2
-		add("two", k)
-		k = two
-		k.Callers, k.Starts = 3, false
-		add("one of three", k)
+		add("one of two, one comes again", two.with(Case{Comes: 1}))
+		add("two", two.with(Case{Deaf: 2}))
+		add("one of three", atOnce.with(Case{Callers: 3}))
 		for _, f := range faultNames {
-			k = two
-			k.Faults, k.Kinds, k.Late = 1, f.kind, 2
-			k.Nightly = d > 1 || f.kind&(loseHandOff|crash|giveUp|restart|late) == 0
-			add("one of two, "+f.name, k)
+			nightly := d > 1 || f.kind&(loseHandOff|crash|giveUp|restart|late) == 0
+			add("one of two, "+f.name, two.with(Case{Faults: 1, Kinds: f.kind, Late: 2, Nightly: nightly}))
 		}
-		k = two
-		k.Permits = 1
-		add("one of two for one permit", k)
+		add("one of two for one permit", two.with(Case{Permits: 1}))
 	}
 }
 
@@ -209,49 +179,29 @@ var faultNames = []struct {
 func (t *table) tokens() {
 	for d := 1; d <= 2; d++ {
 		two := Case{Masters: 3, Callers: 2, Delay: d, Lease: 12, Starts: true, Tokens: true}
+		three := two.with(Case{Callers: 3})
 		add := func(name string, k Case) { t.add(fmt.Sprintf("token/%s/%d", name, d), k) }
 		add("two", two)
-		k := two
-		k.Comes = 1
-		add("two, one comes again", k)
-		k = two
-		k.Callers = 3
-		add("three", k)
-		k.Line = 2
-		add("two in line, one beside", k)
-		k = two
-		k.Faults, k.Kinds, k.Late = 1, late|crash|breakConn|doubled|loseHandOff, 3
-		add("two, a fault", k)
-		k.Kinds = sleep
-		add("two, one sleeps", k)
-		k.Tries = 1
-		add("one waits, one tries, one of them sleeps", k)
-		k = two
-		k.Clocks, k.Faults, k.Kinds = true, 1, restart|older
-		add("two, a restart", k)
-		k.Kinds = restart
-		add("two, a restart empty", k)
+		add("two, one comes again", two.with(Case{Comes: 1}))
+		add("three", three)
+		add("two in line, one beside", three.with(Case{Line: 2}))
+		add("two, a fault", two.once(late|crash|breakConn|doubled|loseHandOff))
+		add("two, one sleeps", two.once(sleep))
+		add("one waits, one tries, one of them sleeps", two.once(sleep).with(Case{Tries: 1}))
+		clocks := two.with(Case{Clocks: true, Faults: 1})
+		add("two, a restart", clocks.with(Case{Kinds: restart | older}))
+		add("two, a restart empty", clocks.with(Case{Kinds: restart}))
 	}
 }
 
 // large are cases for the night: five masters, four callers, and any two things that go wrong.
 func (t *table) large() {
-	five := Case{Masters: 5, Callers: 2, Delay: 1, Lease: 12, Starts: true, Faults: 1, Late: 2, Nightly: true}
+	atOnce := Case{Masters: 3, Callers: 3, Delay: 1, Lease: 12, Late: 2, Nightly: true}
+	two := atOnce.with(Case{Callers: 2, Starts: true, Faults: 1})
 	for _, f := range faultNames {
-		k := five
-		k.Kinds = f.kind
-		t.add("five masters/two, "+f.name, k)
+		t.add("five masters/two, "+f.name, two.with(Case{Masters: 5, Kinds: f.kind}))
 	}
-	k := five
-	k.Faults = 0
-	k.Callers, k.Starts = 3, false
-	t.add("five masters/three", k)
-	k = five
-	k.Masters, k.Faults = 3, 0
-	k.Callers, k.Starts = 4, false
-	t.add("four callers", k)
-	k = five
-	k.Masters, k.Faults = 3, 2
-	k.Kinds = crash | giveUp | loseHandOff | restart | late
-	t.add("any two/two", k)
+	t.add("five masters/three", atOnce.with(Case{Masters: 5}))
+	t.add("four callers", atOnce.with(Case{Callers: 4}))
+	t.add("any two/two", two.with(Case{Faults: 2, Kinds: crash | giveUp | loseHandOff | restart | late}))
 }

@@ -22,32 +22,27 @@ func (t *table) changing() {
 	} {
 		add(c.name, c.sets, any)
 		for _, f := range faultNames {
-			five := len(c.sets[0]) == 5
-			one := any.with(f.kind)
-			one.Nightly = five || f.kind&(loseHandOff|restart|crash|giveUp|late) == 0
-			add(c.name+", "+f.name, c.sets, one)
-			one.Watch, one.Nightly = true, f.kind&(restart|crash|giveUp|loseHandOff) == 0 || five && f.kind != crash
-			add(c.name+", renewed, "+f.name, c.sets, one)
+			five, one := len(c.sets[0]) == 5, any.once(f.kind)
+			nightly := five || f.kind&(loseHandOff|restart|crash|giveUp|late) == 0
+			add(c.name+", "+f.name, c.sets, one.with(Case{Nightly: nightly}))
+			nightly = f.kind&(restart|crash|giveUp|loseHandOff) == 0 || five && f.kind != crash
+			add(c.name+", renewed, "+f.name, c.sets, one.with(Case{Watch: true, Nightly: nightly}))
 			if f.kind == freezeLink {
 				continue // too many states
 			}
-			one.Watch, one.Tokens, one.Comes, one.Nightly = false, true, 1, five || f.kind&(loseHandOff|crash) == 0
-			one.Clocks = f.kind&(restart|older) != 0
-			if f.kind == restart && c.name == "2 and 1" {
-				one.Nightly = false // the smallest
-			}
-			add(c.name+", tokens, one comes again, "+f.name, c.sets, one)
+			smallest := f.kind == restart && c.name == "2 and 1"
+			add(c.name+", tokens, one comes again, "+f.name, c.sets, one.with(Case{
+				Tokens: true, Comes: 1, Clocks: f.kind&(restart|older) != 0,
+				Nightly: five || f.kind&(loseHandOff|crash) == 0 && !smallest,
+			}))
 		}
 	}
-	three := Case{}.with(crash)
+	three := Case{}.once(crash)
 	add("3, 3 and 2", [][]int{{0, 1, 2}, {0, 1, 2}, {0, 1}}, three)
 	add("3, 2 and 2", [][]int{{0, 1, 2}, {0, 1}, {0, 1}}, three)
-	shared := any.with(crash | restart)
-	shared.Roles = "WR"
-	add("3 and 2, shared", [][]int{{0, 1, 2}, {0, 1}}, shared)
-	permits := any.with(crash | restart)
-	permits.Permits = 1
-	add("3 and 2, slots", [][]int{{0, 1, 2}, {0, 1}}, permits)
+	any = any.once(crash | restart)
+	add("3 and 2, shared", [][]int{{0, 1, 2}, {0, 1}}, any.with(Case{Roles: "WR"}))
+	add("3 and 2, slots", [][]int{{0, 1, 2}, {0, 1}}, any.with(Case{Permits: 1}))
 	t.atOnce(add)
 	t.routes(add)
 }
@@ -67,14 +62,12 @@ func (t *table) routes(add func(string, [][]int, Case)) {
 	} {
 		k := Case{Starts: true, Tokens: true, Watch: true, Pairs: c.pairs, Clocks: len(c.sets) == 4 && c.pairs == 1}
 		add(c.name, c.sets, k)
-		k.Comes = 1
-		add(c.name+", one comes again", c.sets, k)
-		k.Comes = 0
+		add(c.name+", one comes again", c.sets, k.with(Case{Comes: 1}))
 		for _, f := range faultNames {
-			one := k.with(f.kind)
-			one.Clocks = k.Clocks || f.kind&(restart|older) != 0
-			one.Nightly = f.kind&(freezeLink|older) != 0 || c.pairs == 1 && f.kind&(loseHandOff|restart|crash|giveUp) == 0
-			add(c.name+", "+f.name, c.sets, one)
+			add(c.name+", "+f.name, c.sets, k.once(f.kind).with(Case{
+				Clocks:  f.kind&(restart|older) != 0,
+				Nightly: f.kind&(freezeLink|older) != 0 || c.pairs == 1 && f.kind&(loseHandOff|restart|crash|giveUp) == 0,
+			}))
 		}
 	}
 	add("old, both and new at once", [][]int{{0}, {1}, {0}, {1}}, Case{Starts: true, Pairs: 1, Unsafe: true})
@@ -85,9 +78,8 @@ func (t *table) atOnce(add func(string, [][]int, Case)) {
 	unsafe := Case{Starts: true, Unsafe: true}
 	add("one for another of 3", [][]int{{0, 1, 2}, {0, 1, 3}}, unsafe)
 	add("two steps at a time", [][]int{{0, 1, 2}, {0, 1, 2, 3}, {0, 1, 3}}, unsafe)
-	safe := Case{Starts: true}
+	safe, dead := Case{Starts: true}, Case{Starts: true, Dead: 1} // and it was when all began
 	add("one for another of 4", [][]int{{0, 1, 2, 3}, {0, 1, 2, 4}}, safe)
-	safe.Dead = 1 // and was when all began
-	add("one for another of 3, which is dead", [][]int{{0, 1, 2}, {1, 2, 3}}, safe)
-	add("3 and 2, the third is dead", [][]int{{0, 1, 2}, {1, 2}}, safe)
+	add("one for another of 3, which is dead", [][]int{{0, 1, 2}, {1, 2, 3}}, dead)
+	add("3 and 2, the third is dead", [][]int{{0, 1, 2}, {1, 2}}, dead)
 }

@@ -63,17 +63,15 @@ func (w *World) jump(k *Case, m int) {
 
 // pass lets so much time pass for what a master has.
 func (p *kept) pass(k *Case, d int64) {
-	for i := 0; p.lease(k, i) != nil; i++ {
-		*p.lease(k, i) -= d
+	for _, until := range p.leases(k) {
+		*until -= d
 	}
 	p.last()
-	for i := range p.line(k).Queue {
+	for i := range filled(p.line(k).Queue[:]) {
 		p.line(k).Queue[i].Stale -= d
 	}
-	for i := range p.marks(k).Forced {
-		if mark := &p.marks(k).Forced[i]; mark.Owner != 0 {
-			mark.Until -= d
-		}
+	for i := range filled(p.marks(k).Forced[:]) {
+		p.marks(k).Forced[i].Until -= d
 	}
 }
 
@@ -164,26 +162,15 @@ func (x *Message) discount() bool {
 // still has the clock of a caller stand still for up to more than a lease, and show the right time again at
 // any later moment.
 func (t *table) still() {
-	two := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Starts: true, Faults: 1, Kinds: still}
+	atOnce := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Faults: 1, Kinds: still}
+	two := atOnce.with(Case{Starts: true})
 	t.add("still/two", two)
-	k := two
-	k.Watch = true
-	t.add("still/two, renewed", k)
-	k = two
-	k.Tries = 1
-	t.add("still/one waits, one tries", k)
-	k = two
-	k.Roles = "WR"
-	t.add("still/WR", k)
-	k = two
-	k.Permits = 1
-	t.add("still/two for one permit", k)
-	k = two
-	k.Callers, k.Starts, k.Nightly = 3, false, true
-	t.add("still/three", k)
-	k = two
-	k.Faults, k.Nightly = 2, true
-	t.add("still twice/two", k)
+	t.add("still/two, renewed", two.with(Case{Watch: true}))
+	t.add("still/one waits, one tries", two.with(Case{Tries: 1}))
+	t.add("still/WR", two.with(Case{Roles: "WR"}))
+	t.add("still/two for one permit", two.with(Case{Permits: 1}))
+	t.add("still/three", atOnce.with(Case{Callers: 3, Nightly: true}))
+	t.add("still twice/two", two.with(Case{Faults: 2, Nightly: true}))
 }
 
 // leases has callers whose leases differ.
@@ -191,11 +178,9 @@ func (t *table) leases() {
 	two := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 16, Less: 10, Starts: true}
 	t.add("leases/two", two)
 	for _, f := range faultNames {
-		k := two.with(f.kind)
-		k.Nightly = f.kind&(crash|restart|late|loseHandOff) == 0
-		t.add("leases/two, "+f.name, k)
-		k.Watch, k.Nightly = true, f.kind&(crash|slow) == 0
-		t.add("leases/two, renewed, "+f.name, k)
+		two := two.once(f.kind)
+		t.add("leases/two, "+f.name, two.with(Case{Nightly: f.kind&(crash|restart|late|loseHandOff) == 0}))
+		t.add("leases/two, renewed, "+f.name, two.with(Case{Watch: true, Nightly: f.kind&(crash|slow) == 0}))
 	}
 }
 
@@ -203,15 +188,11 @@ func (t *table) leases() {
 func (t *table) jumps() {
 	for _, by := range []int{6, 14} {
 		two := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Starts: true, Watch: true, Faults: 1, Kinds: jump, Jump: by}
+		twice := two.with(Case{Faults: 2})
 		add := func(name string, k Case) { t.add(fmt.Sprintf("jump/%s/%d", name, by), k) }
 		add("two", two)
-		k := two
-		k.Callers, k.Faults = 1, 2
-		add("one, twice", k)
-		k.Kinds, k.Dead = jump|force, 1
-		add("one, forced, a master is dead", k)
-		k = two
-		k.Faults, k.Nightly = 2, true
-		add("two, twice", k)
+		add("one, twice", twice.with(Case{Callers: 1}))
+		add("one, forced, a master is dead", twice.with(Case{Callers: 1, Kinds: jump | force, Dead: 1}))
+		add("two, twice", twice.with(Case{Nightly: true}))
 	}
 }

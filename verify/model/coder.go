@@ -21,6 +21,7 @@ type coder struct {
 	k       *Case
 	w       *World
 	reading bool
+	naming  bool // names are being collected, and what is written is not wanted
 	buf     []byte
 	names   names
 	clock   clock.Instant // of the caller whose part it is
@@ -30,11 +31,17 @@ type coder struct {
 
 func newCoder(k *Case) *coder { return &coder{k: k} }
 
-// write returns the key of a state, which is good until the next one.
+// write returns the key of a state, which is good until the next one. It goes through the state twice: names are
+// told by rank, so all must be known before the first is told.
 func (c *coder) write(w *World) []byte {
-	c.w, c.reading = w, false
-	c.names.collect(c.k, w)
+	c.w, c.reading, c.naming = w, false, true
+	c.names.forget()
 	c.buf = c.buf[:0]
+	c.head()
+	for m := range c.k.Masters {
+		c.column(m)
+	}
+	c.naming, c.buf = false, c.buf[:0]
 	c.head()
 	head := c.buf
 	for m := range c.k.Masters {
@@ -181,8 +188,7 @@ func (c *coder) owner(o twin.Owner) twin.Owner {
 		return o
 	}
 	caller := callerOf(o)
-	rank := c.names.owners[caller].of(int64(numberOf(o)))
-	c.u8(uint8(caller)<<5 | rank)
+	c.u8(uint8(caller)<<5 | c.rank(&c.names.owners[caller], int64(numberOf(o))))
 	return o
 }
 
@@ -204,8 +210,17 @@ func (c *coder) since(v int64) int64 {
 	if c.reading {
 		return int64(c.u8(0))
 	}
-	c.u8(c.names.since.of(v))
+	c.u8(c.rank(&c.names.since, v))
 	return v
+}
+
+// rank returns the rank of a number, or notes that it is named.
+func (c *coder) rank(among *ranks, v int64) uint8 {
+	if c.naming {
+		among.add(v)
+		return 0
+	}
+	return among.of(v)
 }
 
 // token codes a fencing token. Where tokens do not matter, all are 1.
@@ -215,6 +230,9 @@ func (c *coder) token(v int64) int64 {
 		return 1
 	case c.reading:
 		return int64(c.u8(0))
+	}
+	if c.naming {
+		c.names.tokens.add(v)
 	}
 	c.u8(c.names.tokens.token(v))
 	return v
@@ -229,19 +247,24 @@ const (
 
 // round codes the number of a round of owner o.
 func (c *coder) round(o twin.Owner, number uint32) uint32 {
-	p := &c.w.Callers[callerOf(o)]
-	current := numberOf(o) == p.Last && counts(&p.Contender)
+	caller := callerOf(o)
+	p := &c.w.Callers[caller]
 	if !c.reading {
-		switch ago := p.Contender.Round - number; {
-		case !current && number == 1:
+		ago, first := p.Contender.Round-number, number == 1
+		switch current := numberOf(o) == p.Last && counts(&p.Contender); {
+		case !current && first:
 			c.u8(anothers1)
+			return number
 		case !current:
 			c.u8(another)
+			return number
 		case ago < maxRounds:
+			c.names.rounds[caller] |= 1 << ago
 			c.u8(uint8(ago) + 1)
 		default:
 			c.u8(forgotten)
 		}
+		c.names.first[caller] = c.names.first[caller] || first
 		return number
 	}
 	switch v := c.u8(0); v {

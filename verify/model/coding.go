@@ -37,7 +37,7 @@ func (c *coder) caller(i int) {
 	if c.reading {
 		p.Last = uint32(c.u8(0))
 	} else {
-		c.u8(c.names.owners[i].of(int64(p.Last)))
+		c.u8(c.rank(&c.names.owners[i], int64(p.Last)))
 	}
 	held := p.live() || p.Unsent || p.renewing() || p.Keeping || p.Contender.Want.Again && p.contends()
 	forced, barred := p.Forced && !p.gone(), p.Barred && !p.gone()
@@ -203,11 +203,7 @@ func (c *coder) kept(p *kept) {
 		switch l.Holder {
 		case 0:
 		case twin.Readers:
-			n := 0
-			for n < len(l.Reading) && l.Reading[n].Owner != 0 {
-				n++
-			}
-			for i := range c.u8(uint8(n)) {
+			for i := range c.u8(uint8(len(filled(l.Reading[:])))) {
 				r := &l.Reading[i]
 				r.Owner, r.Until = c.owner(r.Owner), c.millis(r.Until)
 			}
@@ -221,14 +217,7 @@ func (c *coder) kept(p *kept) {
 		l.Counter = c.token(l.Counter)
 	}
 	l, marks := p.line(c.k), p.marks(c.k)
-	queue, forced := 0, 0
-	for queue < len(l.Queue) && l.Queue[queue].Owner != 0 {
-		queue++
-	}
-	for forced < len(marks.Forced) && marks.Forced[forced].Owner != 0 {
-		forced++
-	}
-	v := c.u8(uint8(queue | forced<<4))
+	v := c.u8(uint8(len(filled(l.Queue[:])) | len(filled(marks.Forced[:]))<<4))
 	for i := range v & 15 {
 		e := &l.Queue[i]
 		e.Owner = c.owner(e.Owner)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math/bits"
+	"slices"
 
 	"example.com/redlock/multilock/protocol"
 )
@@ -150,11 +151,8 @@ func (w *World) checkEntries(k *Case, c int) {
 }
 
 // find returns where an entry is in the list.
-func (p *Caller) find(key uint8) (i int) {
-	for p.List[i].Key != key {
-		i++
-	}
-	return i
+func (p *Caller) find(key uint8) int {
+	return slices.IndexFunc(p.List, func(e protocol.Entry[uint8]) bool { return e.Key == key })
 }
 
 // checkCounts looks for masters that have answered all, and count fewer entries than were confirmed: more than
@@ -240,23 +238,19 @@ func (t *table) entered() {
 		once := Case{Enters: 1, Wishes: wishes, Leaks: true}
 		add(wishes, once)
 		for _, f := range all {
-			k := once.with(f.kind)
-			k.Nightly = f.kind == freezeLink && wishes != "ff"
-			add(wishes+", "+f.name, k)
+			add(wishes+", "+f.name, once.once(f.kind).with(Case{Nightly: f.kind == freezeLink && wishes != "ff"}))
 		}
 	}
 	twice := Case{Enters: 2, Wishes: "wff"}
 	add("twice", twice)
-	add("twice, no script", twice.with(noScript))
+	add("twice, no script", twice.once(noScript))
 	two := Case{Callers: 2, Enters: 1, Wishes: "wf", Starts: true}
 	add("two", two)
-	add("two, crash", two.with(crash))
-	two.Nightly = true
-	add("two, restart", two.with(restart))
+	add("two, crash", two.once(crash))
+	add("two, restart", two.once(restart).with(Case{Nightly: true}))
 	down := Case{Enters: 1, Wishes: "wf", Downgrade: true}
 	add("downgrade", down)
-	add("downgrade, no script", down.with(noScript))
-	add("downgrade, late", down.with(late))
-	down.Callers, down.Roles = 2, "WR"
-	add("downgrade beside a reader", down)
+	add("downgrade, no script", down.once(noScript))
+	add("downgrade, late", down.once(late))
+	add("downgrade beside a reader", down.with(Case{Callers: 2, Roles: "WR"}))
 }

@@ -196,12 +196,7 @@ func (w *World) delay(m, client int, ch channel, ticks int) {
 }
 
 func (w *World) saved(k *Case) bool {
-	for m := range k.Masters {
-		if w.Masters[m].Saved {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Masters[:k.Masters], func(m Master) bool { return m.Saved })
 }
 
 func (w *World) save(m int) {
@@ -280,7 +275,9 @@ func (w *World) forceUnlock(k *Case) {
 		p.Forced = p.Forced || p.live()
 		p.Barred = p.Barred || p.live()
 		for m := range k.Masters {
-			p.Forced = p.Forced || slices.Contains(w.Masters[m].holders(k, nil), w.current(c))
+			for o := range w.Masters[m].leases(k) {
+				p.Forced = p.Forced || o == w.current(c)
+			}
 		}
 	}
 	for m := range k.Masters {

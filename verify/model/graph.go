@@ -13,43 +13,39 @@ func (g *graph) state(goal bool) { g.goals = append(g.goals, goal) }
 
 // edge adds an edge from the state whose edges have not ended.
 func (g *graph) edge(to uint32) {
-	from := uint64(0)
-	if n := len(g.ends); n > 0 {
-		from = g.ends[n-1]
-	}
-	if !slices.Contains(g.to[from:], to) {
+	if !slices.Contains(g.to[g.begin(len(g.ends)):], to) {
 		g.to = append(g.to, to)
 	}
 }
 
 func (g *graph) end() { g.ends = append(g.ends, uint64(len(g.to))) }
 
-// traps returns the first state from which no goal can be reached, and how many there are.
-func (g *graph) traps() (first uint32, count int) {
-	from, starts := g.backwards()
-	reaches := slices.Clone(g.goals)
-	var todo []uint32
-	for id, goal := range g.goals {
-		if goal {
-			todo = append(todo, uint32(id))
-		}
+// begin is where the edges of a state begin.
+func (g *graph) begin(id int) uint64 {
+	if id == 0 {
+		return 0
 	}
-	for len(todo) > 0 {
-		id := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		for _, f := range from[starts[id]:starts[id+1]] {
-			if !reaches[f] {
-				reaches[f] = true
-				todo = append(todo, f)
+	return g.ends[id-1]
+}
+
+// next returns the states that edges of a state lead to.
+func (g *graph) next(id int) []uint32 { return g.to[g.begin(id):g.ends[id]] }
+
+// traps returns the first state from which no goal can be reached, and how many there are. Most edges lead forward,
+// so states are looked at from the last to the first, until nothing changes.
+func (g *graph) traps() (first uint32, count int) {
+	reaches := slices.Clone(g.goals)
+	for changed := true; changed; {
+		changed = false
+		for id := len(reaches) - 1; id >= 0; id-- {
+			if !reaches[id] && slices.ContainsFunc(g.next(id), func(to uint32) bool { return reaches[to] }) {
+				reaches[id], changed = true, true
 			}
 		}
 	}
-	first = none
-	for id, ok := range reaches {
-		if !ok {
-			count++
-			first = min(first, uint32(id))
-		}
+	first = uint32(slices.Index(reaches, false)) // none if there is none
+	for _, ok := range reaches {
+		count += int(1 - b2(ok))
 	}
 	return first, count
 }
@@ -65,18 +61,14 @@ func (g *graph) expect() (most float64, worst uint32) {
 	for change := 1.0; change > exactness; {
 		change = 0
 		for id := len(steps) - 1; id >= 0; id-- {
-			from := uint64(0)
-			if id > 0 {
-				from = g.ends[id-1]
-			}
 			if g.goals[id] {
 				continue
 			}
-			sum := 0.0
-			for _, to := range g.to[from:g.ends[id]] {
+			next, sum := g.next(id), 0.0
+			for _, to := range next {
 				sum += steps[to]
 			}
-			n := 1 + sum/float64(g.ends[id]-from)
+			n := 1 + sum/float64(len(next))
 			change = max(change, n-steps[id])
 			steps[id] = n
 			if n > most {
@@ -89,25 +81,3 @@ func (g *graph) expect() (most float64, worst uint32) {
 
 // exactness is how little an iteration may change any state for the last one to be good.
 const exactness = 1e-4
-
-// backwards returns the edges by the states that they lead to: those to state id begin at
-// starts[id].
-func (g *graph) backwards() (from []uint32, starts []uint64) {
-	starts = make([]uint64, len(g.goals)+2)
-	for _, to := range g.to {
-		starts[to+2]++
-	}
-	for i := range g.goals {
-		starts[i+2] += starts[i+1]
-	}
-	from = make([]uint32, len(g.to))
-	edge := uint64(0)
-	for id, end := range g.ends {
-		for ; edge < end; edge++ {
-			at := &starts[g.to[edge]+1]
-			from[*at] = uint32(id)
-			*at++
-		}
-	}
-	return from, starts[:len(g.goals)+1]
-}

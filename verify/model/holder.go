@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"example.com/redlock/multilock/protocol"
 )
 
@@ -109,11 +111,8 @@ func (w *World) downgrade(k *Case, c int) {
 func (w *World) sendRenewal(k *Case, c int) {
 	p := &w.Callers[c]
 	p.Unsent = false
-	i := 0
-	for i < maxRenewals && p.Renewals[i].Used {
-		i++
-	}
-	if i == maxRenewals {
+	i := slices.IndexFunc(p.Renewals[:], func(r Renewal) bool { return !r.Used })
+	if i < 0 {
 		w.cut = true
 		return
 	}

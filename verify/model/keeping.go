@@ -107,47 +107,29 @@ func (c *coder) keeping(p *Caller) {
 // kept has locks that stay with their clients.
 func (t *table) kept() {
 	add := func(name string, k Case) {
-		if k.Masters == 0 {
-			k.Masters, k.Callers = 3, 2
-		}
-		if k.Delay == 0 {
-			k.Delay, k.Lease, k.Keep = 1, 12, 8
-		}
-		if k.Keepers == 0 {
-			k.Keepers = 1
-		}
+		k = Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Keep: 8, Keepers: 1}.with(k)
 		t.add("kept/"+name, k)
 	}
+	any := Case{Starts: true}
 	for d := 1; d <= 2; d++ {
 		far := Case{Delay: d, Lease: 12 * d, Keep: 8 * d, Starts: true}
-		far.Masters, far.Callers = 3, 2
 		add(fmt.Sprintf("two/%d", d), far)
-		both := far
-		both.Keepers = 2
-		add(fmt.Sprintf("two keep/%d", d), both)
-		try := far
-		try.Tries = 1
-		add(fmt.Sprintf("one keeps, one tries/%d", d), try)
-		renewed := far
-		renewed.Watch = true
-		add(fmt.Sprintf("two, renewed/%d", d), renewed)
+		add(fmt.Sprintf("two keep/%d", d), far.with(Case{Keepers: 2}))
+		add(fmt.Sprintf("one keeps, one tries/%d", d), far.with(Case{Tries: 1}))
+		add(fmt.Sprintf("two, renewed/%d", d), far.with(Case{Watch: true}))
 	}
-	add("three", Case{Masters: 3, Callers: 3, Keepers: 1})
-	add("three keep", Case{Masters: 3, Callers: 3, Keepers: 3, Nightly: true})
-	add("two, a master is dead", Case{Dead: 1, Starts: true})
-	add("two, clocks differ", Case{Drift: true, Starts: true})
-	reader := Case{Roles: "WR", Starts: true}
-	add("a writer, a reader", reader)
-	reader.Tries = 1
-	add("a writer, a reader tries", reader)
-	long := Case{Delay: 1, Lease: 42, Keep: 40, Starts: true, Watch: true}
-	add("two, renewed, long, slow", long.with(slow))
+	add("three", Case{Callers: 3})
+	add("three keep", Case{Callers: 3, Keepers: 3, Nightly: true})
+	add("two, a master is dead", any.with(Case{Dead: 1}))
+	add("two, clocks differ", any.with(Case{Drift: true}))
+	add("a writer, a reader", any.with(Case{Roles: "WR"}))
+	add("a writer, a reader tries", any.with(Case{Roles: "WR", Tries: 1}))
+	add("two, renewed, long, slow", any.once(slow).with(Case{Lease: 42, Keep: 40, Watch: true}))
 	for _, f := range faultNames {
-		k := Case{Starts: true}
-		add("two, "+f.name, k.with(f.kind))
-		k.Tries, k.Nightly = 1, f.kind == freezeLink
-		add("one keeps, one tries, "+f.name, k.with(f.kind))
-		k.Tries, k.Watch, k.Nightly = 0, true, f.kind&(loseHandOff|crash|restart|force|slow) == 0
-		add("two, renewed, "+f.name, k.with(f.kind))
+		any := any.once(f.kind)
+		add("two, "+f.name, any)
+		add("one keeps, one tries, "+f.name, any.with(Case{Tries: 1, Nightly: f.kind == freezeLink}))
+		nightly := f.kind&(loseHandOff|crash|restart|force|slow) == 0
+		add("two, renewed, "+f.name, any.with(Case{Watch: true, Nightly: nightly}))
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"iter"
 	"slices"
 
 	"example.com/redlock/multilock/protocol"
@@ -29,6 +30,14 @@ func (p *kept) line(k *Case) *twin.Line {
 	return &p.Lock.Line
 }
 
+// filled returns the front of a list of which the rest is zero.
+func filled[T comparable](list []T) []T {
+	if n := slices.Index(list, *new(T)); n >= 0 {
+		return list[:n]
+	}
+	return list
+}
+
 // marks are those who must not heal there.
 func (p *kept) marks(k *Case) *twin.Marks {
 	if k.Permits > 0 {
@@ -40,23 +49,26 @@ func (p *kept) marks(k *Case) *twin.Marks {
 // maxHolders is how many owners have something at a master.
 const maxHolders = max(twin.MaxReaders, twin.MaxSlots)
 
-// holders appends the owners that have the lock, or a slot.
-func (p *kept) holders(k *Case, to []twin.Owner) []twin.Owner {
-	switch {
-	case k.Permits > 0:
-		for i := range p.Slots.Slots {
-			if o := p.Slots.Slots[i].Owner; o != 0 {
-				to = append(to, o)
+// leases are those who have the lock, or a slot, and until when.
+func (p *kept) leases(k *Case) iter.Seq2[twin.Owner, *int64] {
+	return func(yield func(twin.Owner, *int64) bool) {
+		for slot := range k.Permits {
+			if at := &p.Slots.Slots[slot]; at.Owner != 0 && !yield(at.Owner, &at.Expires) {
+				return
 			}
 		}
-	case p.Lock.Holder == twin.Readers:
-		for i := 0; i < twin.MaxReaders && p.Lock.Reading[i].Owner != 0; i++ {
-			to = append(to, p.Lock.Reading[i].Owner)
+		switch l := &p.Lock; l.Holder {
+		case 0:
+		case twin.Readers:
+			for i := range filled(l.Reading[:]) {
+				if r := &l.Reading[i]; !yield(r.Owner, &r.Until) {
+					return
+				}
+			}
+		default:
+			yield(l.Holder, &l.Expires)
 		}
-	case p.Lock.Holder != 0:
-		to = append(to, p.Lock.Holder)
 	}
-	return to
 }
 
 // has reports whether an owner has the lock, or a slot: that one.
@@ -64,15 +76,16 @@ func (p *kept) has(k *Case, o twin.Owner, slot uint8) bool {
 	if k.Permits > 0 {
 		return p.Slots.Slots[slot].Owner == o
 	}
-	var room [maxHolders]twin.Owner
-	return slices.Contains(p.holders(k, room[:0]), o)
+	for holder := range p.leases(k) {
+		if holder == o {
+			return true
+		}
+	}
+	return false
 }
 
 // free reports whether nobody has anything, and nobody waits.
-func (p *kept) free(k *Case) bool {
-	var room [maxHolders]twin.Owner
-	return len(p.holders(k, room[:0])) == 0 && p.line(k).Queue[0].Owner == 0
-}
+func (p *kept) free(k *Case) bool { return p.lease(k, 0) == nil && p.line(k).Queue[0].Owner == 0 }
 
 // expire drops what has run out. An entry in the queue that is stale does nothing any more, and
 // the queue itself lasts for as long as anybody is in it.
@@ -105,31 +118,13 @@ const forever = 10_000
 
 // lease returns when the i-th lease there ends, nil if there are not so many.
 func (p *kept) lease(k *Case, i int) *int64 {
-	if k.Permits > 0 {
-		for at := range p.Slots.Slots {
-			if p.Slots.Slots[at].Owner != 0 {
-				if i == 0 {
-					return &p.Slots.Slots[at].Expires
-				}
-				i--
-			}
+	for _, until := range p.leases(k) {
+		if i == 0 {
+			return until
 		}
-		return nil
-	}
-	switch l := &p.Lock; {
-	case l.Holder == twin.Readers && i < twin.MaxReaders && l.Reading[i].Owner != 0:
-		return &l.Reading[i].Until
-	case l.Holder != 0 && l.Holder != twin.Readers && i == 0:
-		return &l.Expires
+		i--
 	}
 	return nil
-}
-
-// lapse has the i-th lease there end now.
-func (p *kept) lapse(k *Case, i int, now int64) {
-	*p.lease(k, i) = millis(now)
-	p.last()
-	p.drop(k, now)
 }
 
 // last has a lock that is shared end with the last of its readers.
@@ -145,8 +140,8 @@ func (p *kept) last() {
 // alike makes all fencing counters the same, where they do not matter.
 func (p *kept) alike(k *Case) {
 	p.Lock.Counter = 1
-	for i := range k.Permits {
-		p.Slots.Slots[i].Counter = 1
+	for slot := range k.Permits {
+		p.Slots.Slots[slot].Counter = 1
 	}
 }
 

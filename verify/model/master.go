@@ -49,7 +49,9 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 	if x.Kind == ask && reply.Outcome == twin.Refused {
 		w.want(k, x.Master, reply.Holder)
 	}
-	w.noteCarry(k, x)
+	if w.log != nil {
+		w.noteCarry(k, x)
+	}
 	if !answer || x.unheard() {
 		return
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"example.com/redlock/multilock/protocol"
 )
 
@@ -47,18 +49,14 @@ func (x *mover) stage(f func(*item) (goOn bool)) {
 // merge leaves out states that are there already, though other orders led to them.
 func (x *mover) merge() {
 	clear(x.seen)
-	n := 0
-	for _, it := range x.now {
-		key := append(x.code.write(&it.World), b2(it.toll), b2(it.wrong != ""))
-		if x.seen[string(key)] {
+	x.now = slices.DeleteFunc(x.now, func(it *item) bool {
+		key := string(append(x.code.write(&it.World), b2(it.toll), b2(it.wrong != "")))
+		known := x.seen[key]
+		if x.seen[key] = true; known {
 			x.spare = append(x.spare, it)
-			continue
 		}
-		x.seen[string(key)] = true
-		x.now[n] = it
-		n++
-	}
-	x.now = x.now[:n]
+		return known
+	})
 }
 
 // copy returns a copy of a state.
@@ -152,14 +150,18 @@ func (w *World) serve(k *Case, m int, clients []int) {
 
 // early ends leases early, where clocks differ.
 func (x *mover) early(it *item, m int) (goOn bool) {
-	for i := range maxHolders {
-		if at := it.Masters[m].lease(x.k, i); at != nil && *at <= millis(it.Now+2) {
+	i := 0
+	for _, until := range it.Masters[m].leases(x.k) {
+		if *until <= millis(it.Now+2) {
 			x.fault(it, 0, func(w *World) {
 				p := &w.Masters[m]
-				p.lapse(x.k, i, w.Now)
+				*p.lease(x.k, i) = millis(w.Now)
+				p.last()
+				p.drop(x.k, w.Now)
 				w.noteText("m%d ends a lease EARLY", p.Name)
 			})
 		}
+		i++
 	}
 	return true
 }
@@ -169,7 +171,7 @@ func (x *mover) caller(c int) {
 	k := x.k
 	for m := range k.Masters {
 		for _, ch := range []channel{down, post} {
-			for x.anyArrives(m, c, ch) {
+			for slices.ContainsFunc(x.now, func(it *item) bool { return it.arrives(m, c, ch) }) {
 				x.stage(func(it *item) bool { return x.deliver(it, m, c, ch) })
 			}
 		}
@@ -214,15 +216,6 @@ func (w *World) wakes(c int) bool {
 	p := &w.Callers[c]
 	at, ok := p.Contender.Wake()
 	return ok && w.clock(c).Left(at) <= 0
-}
-
-func (x *mover) anyArrives(m, c int, ch channel) bool {
-	for _, it := range x.now {
-		if it.arrives(m, c, ch) {
-			return true
-		}
-	}
-	return false
 }
 
 // arrives reports whether there is a message for a client that is awake.

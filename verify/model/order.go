@@ -69,15 +69,12 @@ func (t *table) order() {
 	}
 	for _, roles := range []string{"WWWW", "WWRW", "WRWW", "RWRW", "WRRW", "RRWW", "RWWR", "WWRR"} {
 		add(roles, "", four)
-		add(roles, ", one gives up", four.with(giveUp))
+		add(roles, ", one gives up", four.once(giveUp))
 	}
-	down := four
-	down.Downgrade = true
+	down := four.with(Case{Downgrade: true})
 	for _, roles := range []string{"WWRW", "WRWW", "RWRW", "WWRR"} {
 		add(roles, ", downgrade", down)
 	}
-	down.Watch = true
-	add("WWRW", ", downgrade, renewed", down)
-	down.Delay, down.Lease, down.Nightly = 2, 24, true
-	add("WWRW", ", downgrade, renewed, further away", down)
+	add("WWRW", ", downgrade, renewed", down.with(Case{Watch: true}))
+	add("WWRW", ", downgrade, renewed, further away", down.with(Case{Watch: true, Delay: 2, Lease: 24, Nightly: true}))
 }

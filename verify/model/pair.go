@@ -2,7 +2,6 @@ package main
 
 import (
 	"example.com/redlock/multilock/protocol"
-	"example.com/redlock/node/script/twin"
 	"example.com/redlock/quorum"
 )
 
@@ -132,15 +131,14 @@ func (w *World) refused(k *Case, c int) bool {
 
 // hasLeft reports whether a master has anything of a caller.
 func (w *World) hasLeft(k *Case, c int) bool {
-	var room [maxHolders]twin.Owner
 	for m := range k.Masters {
-		for _, o := range w.Masters[m].holders(k, room[:0]) {
-			if o != twin.Readers && callerOf(o) == c {
+		for o := range w.Masters[m].leases(k) {
+			if callerOf(o) == c {
 				return true
 			}
 		}
-		for _, e := range w.Masters[m].line(k).Queue {
-			if e.Owner != 0 && callerOf(e.Owner) == c {
+		for _, e := range filled(w.Masters[m].line(k).Queue[:]) {
+			if callerOf(e.Owner) == c {
 				return true
 			}
 		}

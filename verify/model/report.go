@@ -24,7 +24,8 @@ type report struct {
 	mu     sync.Mutex // of what all cases add up
 	states int
 	memory uint64 // most that was in use, in bytes
-	taken  arrows
+
+	taken arrows
 }
 
 // limit is how many states a case may have: with more it would not fit into 6 GiB. Those that are to
@@ -107,6 +108,7 @@ func (r *report) each(cases []*Case, atATime int) (failed int) {
 // one searches a case on so many processors.
 func (r *report) one(to io.Writer, k *Case, processors int) (ok bool) {
 	start := time.Now()
+	k.taken = &r.taken
 	var systems []system
 	for range processors {
 		systems = append(systems, newWorker(k))
@@ -116,7 +118,7 @@ func (r *report) one(to io.Writer, k *Case, processors int) (ok bool) {
 		most = teethLimit
 	}
 	f := search(systems, most)
-	r.note(k, &f)
+	r.note(&f)
 	verdict := f.progress(k)
 	if f.wrong != "" {
 		verdict = "FAIL " + f.wrong
@@ -160,20 +162,10 @@ func (r *report) one(to io.Writer, k *Case, processors int) (ok bool) {
 }
 
 // note adds up what a case has seen, and has its memory given back.
-func (r *report) note(k *Case, f *found) {
+func (r *report) note(f *found) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.states += f.states
-	for from := range r.taken.contender {
-		for to := range r.taken.contender {
-			if k.taken.contender[from][to].Load() {
-				r.taken.contender[from][to].Store(true)
-			}
-			if k.taken.hold[from][to].Load() {
-				r.taken.hold[from][to].Store(true)
-			}
-		}
-	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	r.memory = max(r.memory, m.Sys-m.HeapReleased)

@@ -108,7 +108,7 @@ func (w *World) checkResidue(k *Case, m, client int) {
 		w.violate(spare)
 	}
 	left := func(o twin.Owner) {
-		if o == 0 || k.client(callerOf(o)) != client {
+		if k.client(callerOf(o)) != client {
 			return
 		}
 		any = true
@@ -117,12 +117,11 @@ func (w *World) checkResidue(k *Case, m, client int) {
 			found = true
 		}
 	}
-	var room [maxHolders]twin.Owner
-	for _, o := range p.holders(k, room[:0]) {
+	for o := range p.leases(k) {
 		left(o)
 	}
-	for i := range p.line(k).Queue {
-		left(p.line(k).Queue[i].Owner)
+	for _, e := range filled(p.line(k).Queue[:]) {
+		left(e.Owner)
 	}
 	if found && !link.Dirty {
 		w.violate(residue)

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"hash/maphash"
+	"slices"
 )
 
 // none is no state.
@@ -104,8 +105,6 @@ func (s *store) path(id uint32) []uint32 {
 	for ; id != none; id = s.parents[id] {
 		path = append(path, id)
 	}
-	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
-		path[i], path[j] = path[j], path[i]
-	}
+	slices.Reverse(path)
 	return path
 }

@@ -105,9 +105,7 @@ func (x *Message) String() string {
 }
 
 func (w *World) noteCarry(k *Case, x Message) {
-	if w.log != nil {
-		w.noteText("m%d carries out %v -> %s", w.Masters[x.Master].Name, &x, w.master(k, int(x.Master)))
-	}
+	w.noteText("m%d carries out %v -> %s", w.Masters[x.Master].Name, &x, w.master(k, int(x.Master)))
 }
 
 var events = [...]string{
@@ -200,8 +198,8 @@ func (w *World) caller(k *Case, c int) string {
 func (w *World) master(k *Case, m int) string {
 	p := &w.Masters[m]
 	var s strings.Builder
-	for i, o := range p.holders(k, nil) {
-		fmt.Fprintf(&s, "%s for %d, ", name(o), *p.lease(k, i)/millis(1)-w.Now)
+	for o, until := range p.leases(k) {
+		fmt.Fprintf(&s, "%s for %d, ", name(o), *until/millis(1)-w.Now)
 	}
 	if p.Lock.Counter > 1 {
 		fmt.Fprintf(&s, "counter %d, ", p.Lock.Counter)
@@ -209,10 +207,8 @@ func (w *World) master(k *Case, m int) string {
 	for slot, at := range p.Slots.Slots[:k.Permits] {
 		fmt.Fprintf(&s, "slot %d: %s counter %d, ", slot, name(at.Owner), at.Counter)
 	}
-	for _, e := range p.line(k).Queue {
-		if e.Owner != 0 {
-			fmt.Fprintf(&s, "queue %s #%d (stale in %d), ", name(e.Owner), e.Round, e.Stale/millis(1)-w.Now)
-		}
+	for _, e := range filled(p.line(k).Queue[:]) {
+		fmt.Fprintf(&s, "queue %s #%d (stale in %d), ", name(e.Owner), e.Round, e.Stale/millis(1)-w.Now)
 	}
 	if p.Guard > w.Now {
 		fmt.Fprintf(&s, "guarded for %d, ", p.Guard-w.Now)

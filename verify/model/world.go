@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"example.com/redlock/clock"
@@ -135,12 +136,7 @@ func (c *Caller) live() bool { return c.Held && c.Hold.Live() }
 
 // renewing reports whether the answers to a renewal are still to come.
 func (c *Caller) renewing() bool {
-	for i := range c.Renewals {
-		if c.Renewals[i].Used {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Renewals[:], func(r Renewal) bool { return r.Used })
 }
 
 // gone reports whether the caller wants nothing, and has nothing.

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"example.com/redlock/internal/beside"
@@ -69,29 +70,24 @@ func (l *lab) control(ctx context.Context, patches []*patch, workers int) error 
 			}
 		}
 	}
-	failed, took := make([]error, len(list)), make([]time.Duration, len(list))
-	index := make([]int, len(list))
-	for i := range index {
-		index[i] = i
-	}
-	beside.Each(index, workers, func(i int) {
+	var mu sync.Mutex
+	var failed []error
+	beside.Each(list, workers, func(by catcher) {
 		dir, err := os.MkdirTemp(l.dir, "control")
-		if err != nil {
-			failed[i] = err
-			return
+		who, took := "", time.Duration(0)
+		if err == nil {
+			who, took, err = l.run(ctx, dir, "", by, longest)
 		}
-		who, d, err := l.run(ctx, dir, "", list[i], longest)
-		took[i] = d
+		mu.Lock()
+		defer mu.Unlock()
+		l.limits[by] = limit(took)
 		switch {
 		case err != nil:
-			failed[i] = fmt.Errorf("%v, without a patch: %w", list[i], err)
+			failed = append(failed, fmt.Errorf("%v, without a patch: %w", by, err))
 		case who != "":
-			failed[i] = fmt.Errorf("%s fails without a patch", who)
+			failed = append(failed, fmt.Errorf("%s fails without a patch", who))
 		}
 	})
-	for i, by := range list {
-		l.limits[by] = limit(took[i])
-	}
 	return errors.Join(failed...)
 }
 

@@ -22,17 +22,11 @@ type total struct {
 	program *program
 	begun   time.Time
 
-	mu     sync.Mutex
-	seeds  int
-	holds  int
-	faults map[string]int
-	arrows map[string]int // all there are
-	// branches are all of the scripts'.
-	branches map[string]int
-	// violations are those of promises, unpromised those that nobody promised would not be.
-	violations, unpromised int
-	failed                 []uint64
-	err                    error
+	mu                   sync.Mutex
+	seeds                int
+	deterministic.Report // of all together
+	failed               []uint64
+	err                  error
 }
 
 // scale runs seeds in several processes and prints what became of them.
@@ -40,12 +34,13 @@ type total struct {
 // Goroutines: one for each worker, which end when there are no more seeds, and one that prints how far they
 // are. scale waits for all.
 func (p *program) scale(ctx context.Context, o options) error {
-	t := &total{program: p, begun: time.Now(), faults: make(map[string]int), arrows: make(map[string]int), branches: make(map[string]int)}
+	t := &total{program: p, begun: time.Now()}
+	t.Faults, t.Arrows, t.Branches = make(map[string]int), make(map[string]int), make(map[string]int)
 	for _, a := range protocol.Arrows {
-		t.arrows[deterministic.Arrow(a.From, a.To)] = 0
+		t.Arrows[deterministic.Arrow(a.From, a.To)] = 0
 	}
 	for _, a := range protocol.HoldArrows {
-		t.arrows[deterministic.Arrow(a.From, a.To)] = 0
+		t.Arrows[deterministic.Arrow(a.From, a.To)] = 0
 	}
 	next := make(chan uint64)
 	var workers, printer sync.WaitGroup
@@ -81,11 +76,11 @@ func (p *program) scale(ctx context.Context, o options) error {
 	close(done)
 	printer.Wait()
 	fmt.Println(t.line())
-	fmt.Println("faults:", list(t.faults))
-	fmt.Println("arrows:", list(t.arrows))
-	all := len(t.branches)
-	maps.DeleteFunc(t.branches, func(_ string, n int) bool { return n > 0 })
-	fmt.Printf("branches of scripts: %d; not reached are %d: %s\n", all, len(t.branches), strings.Join(slices.Sorted(maps.Keys(t.branches)), ", "))
+	fmt.Println("faults:", list(t.Faults))
+	fmt.Println("arrows:", list(t.Arrows))
+	all := len(t.Branches)
+	maps.DeleteFunc(t.Branches, func(_ string, n int) bool { return n > 0 })
+	fmt.Printf("branches of scripts: %d; not reached are %d: %s\n", all, len(t.Branches), strings.Join(slices.Sorted(maps.Keys(t.Branches)), ", "))
 	if err := cmp.Or(t.err, ctx.Err()); err != nil {
 		return err
 	}
@@ -132,18 +127,12 @@ func (t *total) add(done []deterministic.Report, err error) (failed []uint64) {
 	}
 	for _, r := range done {
 		t.seeds++
-		t.holds += r.Holds
-		t.violations += r.Violations
-		t.unpromised += r.Unpromised
-		for kind, n := range r.Faults {
-			t.faults[kind] += n
-		}
-		for arrow, n := range r.Arrows {
-			t.arrows[arrow] += n
-		}
-		for branch, n := range r.Branches {
-			t.branches[branch] += n
-		}
+		t.Holds += r.Holds
+		t.Violations += r.Violations
+		t.Unpromised += r.Unpromised
+		count(t.Faults, r.Faults)
+		count(t.Arrows, r.Arrows)
+		count(t.Branches, r.Branches)
 		if r.Failed {
 			failed = append(failed, r.Seed)
 		}
@@ -152,17 +141,23 @@ func (t *total) add(done []deterministic.Report, err error) (failed []uint64) {
 	return failed
 }
 
+func count(all, more map[string]int) {
+	for name, n := range more {
+		all[name] += n
+	}
+}
+
 // line says how far it is.
 func (t *total) line() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := 0
-	for _, of := range t.faults {
+	for _, of := range t.Faults {
 		n += of
 	}
 	took := time.Since(t.begun)
 	return fmt.Sprintf("%v: %d seeds, %.1f a second, %d holds, %d faults of %d kinds, %d violations, %d of what nobody promised, %d seeds failed",
-		took.Round(time.Second), t.seeds, float64(t.seeds)/took.Seconds(), t.holds, n, len(t.faults), t.violations, t.unpromised, len(t.failed))
+		took.Round(time.Second), t.seeds, float64(t.seeds)/took.Seconds(), t.Holds, n, len(t.Faults), t.Violations, t.Unpromised, len(t.failed))
 }
 
 // list lists counts, the rarest first.
