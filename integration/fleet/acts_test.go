@@ -60,7 +60,7 @@ func TestReplace(t *testing.T) {
 			if keys := do(t, m, "DBSIZE"); keys != int64(0) {
 				t.Errorf("DBSIZE = %v, want 0", keys)
 			}
-			if age := numbers(t, m)["uptime_in_seconds"]; age > 5 {
+			if age := number(t, m, "uptime_in_seconds"); age > 5 {
 				t.Errorf("it is %d s old", age)
 			}
 		})

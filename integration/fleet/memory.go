@@ -1,11 +1,9 @@
 package fleet
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -124,41 +122,39 @@ func evict(conn redis.Conn, usual string) error {
 	if err := configure(conn, "maxmemory-policy", "allkeys-random"); err != nil {
 		return err
 	}
-	before, err := info(conn)
+	used, evicted, err := memoryOf(conn)
 	if err != nil {
 		return err
 	}
-	limit, step := before["used_memory"], int64(1<<10)
+	limit, step := used, 1<<10
 	for keys, gone := 1, false; keys > 0 && !gone; limit, step = limit-step, step+1<<10 {
 		if limit <= 0 {
 			return errors.New("it evicts nothing")
 		}
-		if err := configure(conn, "maxmemory", strconv.FormatInt(limit, 10)); err != nil {
+		if err := configure(conn, "maxmemory", strconv.Itoa(limit)); err != nil {
 			return err
 		}
 		if keys, err = redis.Int(conn.Do("DBSIZE")); err != nil {
 			return err
 		}
-		now, err := info(conn)
+		_, now, err := memoryOf(conn)
 		if err != nil {
 			return err
 		}
-		gone = now["evicted_keys"] > before["evicted_keys"]
+		gone = now > evicted
 	}
 	return configure(conn, "maxmemory", usual)
 }
 
-// info returns the numbers that INFO tells.
-func info(conn redis.Conn) (map[string]int64, error) {
-	text, err := redis.String(conn.Do("INFO"))
-	numbers := map[string]int64{}
-	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		if number, err := strconv.ParseInt(value, 10, 64); err == nil {
-			numbers[name] = number
-		}
+// memoryOf returns how much memory a server uses, and how many keys it has evicted.
+func memoryOf(conn redis.Conn) (used, evicted int, err error) {
+	info, err := info(conn)
+	if err != nil {
+		return 0, 0, err
 	}
-	return numbers, err
+	used, err = strconv.Atoi(info["used_memory"])
+	evicted, wrong := strconv.Atoi(info["evicted_keys"])
+	return used, evicted, errors.Join(err, wrong)
 }
 
 // configure changes a setting of a server.

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,7 +15,7 @@ import (
 var outlive = []string{"redlock_fence:", "redlock_slotfence:", "redlock_client:", "redlock_sets"}
 
 // audit records what is left on each master.
-func (s *stage) audit(context.Context) error {
+func (s *stage) audit() error {
 	return each(only(s.masters, nil), func(m *fleet.Master) error {
 		keys, err := m.Keys()
 		if err != nil {
