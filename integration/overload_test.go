@@ -374,15 +374,7 @@ func (f *fleet) restart(ctx context.Context, t *testing.T) {
 // each does something to all masters at once.
 func (f *fleet) each(t *testing.T, do func(*containers.Master) error) {
 	t.Helper()
-	var all sync.WaitGroup
-	for _, m := range f.masters {
-		all.Go(func() {
-			if err := do(m.Master); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
+	did(t, containers.Each(f.masters, func(m *master) error { return do(m.Master) }))
 }
 
 // accepted returns how many connections each master has accepted.

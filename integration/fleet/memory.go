@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -22,10 +21,7 @@ type memory struct {
 // nothing.
 func (m *Master) Fill() error {
 	return m.did("fill", m.starve(func(conn redis.Conn) error {
-		if err := configure(conn, "maxmemory-policy", "noeviction"); err != nil {
-			return err
-		}
-		return configure(conn, "maxmemory", "1")
+		return errors.Join(configure(conn, "maxmemory-policy", "noeviction"), configure(conn, "maxmemory", "1"))
 	}))
 }
 
@@ -74,12 +70,12 @@ func (m *Master) starve(take func(redis.Conn) error) error {
 	if err := m.giveBackLocked(conn); err != nil {
 		return err
 	}
-	if m.memory.limit, err = configured(conn, "maxmemory"); err != nil {
+	limit, err := configured(conn, "maxmemory")
+	policy, wrong := configured(conn, "maxmemory-policy")
+	if err := errors.Join(err, wrong); err != nil {
 		return err
 	}
-	if m.memory.policy, err = configured(conn, "maxmemory-policy"); err != nil {
-		return err
-	}
+	m.memory.limit, m.memory.policy = limit, policy
 	return take(conn)
 }
 
@@ -101,10 +97,7 @@ func (m *Master) giveBackLocked(conn redis.Conn) error {
 	if m.memory.limit == "" {
 		return nil
 	}
-	if err := configure(conn, "maxmemory", m.memory.limit); err != nil {
-		return err
-	}
-	return configure(conn, "maxmemory-policy", m.memory.policy)
+	return errors.Join(configure(conn, "maxmemory", m.memory.limit), configure(conn, "maxmemory-policy", m.memory.policy))
 }
 
 // endEvictionLocked waits for Evict's goroutine, which does not need m.mu.
@@ -165,12 +158,6 @@ func configure(conn redis.Conn, name, value string) error {
 
 // configured returns a setting of a server.
 func configured(conn redis.Conn, name string) (string, error) {
-	pair, err := redis.Strings(conn.Do("CONFIG", "GET", name))
-	if err != nil {
-		return "", err
-	}
-	if len(pair) != 2 {
-		return "", fmt.Errorf("CONFIG GET %s = %q", name, pair)
-	}
-	return pair[1], nil
+	settings, err := redis.StringMap(conn.Do("CONFIG", "GET", name))
+	return settings[name], err
 }

@@ -16,7 +16,7 @@ var outlive = []string{"redlock_fence:", "redlock_slotfence:", "redlock_client:"
 
 // audit records what is left on each master.
 func (s *stage) audit() error {
-	return each(only(s.masters, nil), func(m *fleet.Master) error {
+	return fleet.Each(only(s.masters, nil), func(m *fleet.Master) error {
 		keys, err := m.Keys()
 		if err != nil {
 			return fmt.Errorf("what is left on %s: %w", m.Name(), err)

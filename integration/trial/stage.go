@@ -169,16 +169,3 @@ func only[T any](all map[string]T, on []string) (some []T) {
 	}
 	return some
 }
-
-// each calls do for all at the same time and returns their errors.
-//
-// Goroutines: one for each; each waits for them.
-func each[T any](all []T, do func(T) error) error {
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, one := range all {
-		wg.Go(func() { errs[i] = do(one) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
-}

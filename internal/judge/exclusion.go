@@ -28,7 +28,8 @@ func exclusion(r *record) (check Check, excused [][2]*history.Hold) {
 		for _, second := range r.byKey[key] {
 			check.Looked++
 			if most := second.By.Permits; most > 0 && second.Slot > most {
-				check.add(r, second.At, fmt.Sprintf("%s has %s, and asked for one of %d", second.Who, key, most), second.By.Event, second.Event)
+				check.add(r, second.At, fmt.Sprintf("%s has %s, and asked for one of %d", second.Who, key, most),
+					second.By.Event, second.Event)
 			}
 			open = slices.DeleteFunc(open, func(first *history.Hold) bool { return first.Alive() <= second.At })
 			for _, first := range open {

@@ -46,10 +46,12 @@ func loss(r *record) Check {
 		})
 		if beyond >= 0 {
 			look := *h.Looks[beyond]
-			check.add(r, look.At, fmt.Sprintf("%s: %s's hold had not ended %v after its validity", h.Key(), h.Who, round(look.At-look.Until)), look)
+			check.add(r, look.At, fmt.Sprintf("%s: %s's hold had not ended %v after its validity",
+				h.Key(), h.Who, round(look.At-look.Until)), look)
 		}
 		if h.Lost != nil && last.At > h.Lost.At {
-			check.add(r, last.At, fmt.Sprintf("%s: %s's hold was lost, and had not ended %v later", h.Key(), h.Who, round(last.At-h.Lost.At)), *h.Lost, last)
+			check.add(r, last.At, fmt.Sprintf("%s: %s's hold was lost, and had not ended %v later",
+				h.Key(), h.Who, round(last.At-h.Lost.At)), *h.Lost, last)
 		}
 	}
 	return check

@@ -35,7 +35,8 @@ func (r *record) carriedOut(events []history.Event, check *Check) {
 		}
 		accepted := e.What == history.Accepted
 		if accepted == (e.Token < most) {
-			check.add(r, e.At, fmt.Sprintf("%s: a write with token %d was %s after one with %d", e.Name, e.Token, e.What, most), append(largest, e)...)
+			check.add(r, e.At, fmt.Sprintf("%s: a write with token %d was %s after one with %d",
+				e.Name, e.Token, e.What, most), append(largest, e)...)
 		} else if accepted {
 			largest = []history.Event{e}
 		}

@@ -124,11 +124,5 @@ func (r *record) calms() []history.Span {
 			busy = append(busy, t.Span)
 		}
 	}
-	var calms []history.Span
-	var from time.Duration
-	for _, b := range append(union(busy), history.Span{From: r.End}) {
-		calms = append(calms, history.Span{From: from, To: b.From})
-		from = min(b.To, r.End)
-	}
-	return calms
+	return without([]history.Span{{To: r.End}}, union(busy))
 }
