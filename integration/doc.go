@@ -7,12 +7,12 @@
 //	restart_test.go      the guard of masters that restarted; a hold that survives all of them
 //	overload_test.go     many clients at once, and masters that hang
 //	redisson_test.go     Redisson beside us: what it finds on the masters, and who wakes whom
-//	notlock_test.go      data of other programs, and which commands a lock costs a master
+//	commands_test.go     which commands a lock costs a master
 //	permissions_test.go  the ACL rule of the docs is enough, and none of it too much
 //	setup_test.go        the files of docs/deploy, TLS, passwords that change
 //	doctor_test.go       what doctor finds on real servers
 //	servers_test.go      Redis 8, Valkey 8 and 9, and masters of several kinds
-//	fleet_test.go        helpers
+//	fleet_test.go        helpers; child_test.go: a test's own program as a process that can be stopped
 //
 // A trial consists of
 //

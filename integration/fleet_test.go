@@ -40,14 +40,8 @@ func begin(t *testing.T, limit time.Duration) context.Context {
 func startFleet(ctx context.Context, t *testing.T, cfg containers.Config) *fleet {
 	t.Helper()
 	started, err := machine.engine.Start(ctx, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := started.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	did(t, err)
+	t.Cleanup(func() { did(t, started.Close()) })
 	f := &fleet{t: t}
 	for _, m := range started.Masters() {
 		f.masters = append(f.masters, &master{m, cfg.User, cfg.Password, cfg.TLS})
@@ -115,6 +109,14 @@ func (m *master) do(t *testing.T, command string, args ...any) any {
 		t.Fatalf("%s: %s %v: %v", m.Name(), command, args, err)
 	}
 	return reply
+}
+
+// info returns what INFO tells.
+func (m *master) info(t *testing.T, section ...any) map[string]string {
+	t.Helper()
+	told, err := m.Info(section...)
+	did(t, err)
+	return told
 }
 
 // did fails the test if an act failed.

@@ -3,16 +3,10 @@
 package integration
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"slices"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -24,26 +18,20 @@ import (
 // TestLead: of three processes one leads. One that resigns is followed at once, one that is killed or stopped
 // within its lease; a process that was stopped does not lead when it wakes up. Tokens grow from leader to leader.
 func TestLead(t *testing.T) {
-	const inChild, lease = "REDLOCK_CANDIDATE", 2 * time.Second
-	if urls := os.Getenv(inChild); urls != "" {
-		campaign(t, redlock.Config{Masters: strings.Split(urls, ","), RestartGuard: -1, Lease: lease})
+	const lease = 2 * time.Second
+	if ctx, urls := inChild(t); urls != nil {
+		campaign(ctx, t, redlock.Config{Masters: urls, RestartGuard: -1, Lease: lease})
 		return
 	}
 	t.Parallel()
 	ctx := begin(t, time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
 	told := make(chan election, 16)
-	start := func() *candidate {
-		c := &candidate{Cmd: exec.CommandContext(ctx, os.Args[0], "-test.run=^TestLead$")}
-		c.Env = append(os.Environ(), inChild+"="+strings.Join(f.urls(), ","))
-		out, err := c.StdoutPipe()
-		did(t, err)
-		c.in, err = c.StdinPipe()
-		did(t, err)
-		did(t, c.Start())
+	start := func() *child {
+		c := f.child(ctx)
 		go func() {
-			for lines := bufio.NewScanner(out); lines.Scan(); {
-				if e := (election{of: c}); json.Unmarshal(lines.Bytes(), &e) == nil {
+			for c.says.Scan() {
+				if e := (election{of: c}); json.Unmarshal(c.says.Bytes(), &e) == nil {
 					told <- e
 				}
 			}
@@ -64,7 +52,7 @@ func TestLead(t *testing.T) {
 	// elected waits for a leader after what happened, and, if old is not nil, for old to say that it leads no
 	// more: what two processes say may come in either order.
 	last := int64(0)
-	elected := func(what string, most time.Duration, old *candidate) (leader *candidate) {
+	elected := func(what string, most time.Duration, old *child) (leader *child) {
 		t.Helper()
 		for began := time.Now(); leader == nil || old != nil; {
 			e := next(what)
@@ -80,7 +68,7 @@ func TestLead(t *testing.T) {
 		return leader
 	}
 
-	var all []*candidate
+	var all []*child
 	for range 3 {
 		all = append(all, start())
 	}
@@ -92,7 +80,7 @@ func TestLead(t *testing.T) {
 		did(t, leader.in.Close())
 		next := elected("an end in order", 20*time.Second, leader)
 		took = append(took, time.Since(began))
-		all = append(slices.DeleteFunc(all, func(c *candidate) bool { return c == leader }), start())
+		all = append(slices.DeleteFunc(all, func(c *child) bool { return c == leader }), start())
 		leader = next
 		time.Sleep(500 * time.Millisecond)
 	}
@@ -120,37 +108,22 @@ func TestLead(t *testing.T) {
 	}
 }
 
-// candidate is a process that campaigns until its input ends.
-type candidate struct {
-	*exec.Cmd
-	in io.Closer
-}
-
 // election is what a candidate tells of itself.
 type election struct {
 	Leads bool
 	Token int64
-	of    *candidate
+	of    *child
 }
 
 // campaign is the process.
-func campaign(t *testing.T, cfg redlock.Config) {
-	ctx, end := context.WithCancel(t.Context())
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		end()
-	}()
+func campaign(ctx context.Context, t *testing.T, cfg redlock.Config) {
 	client, err := redlock.New(cfg)
 	did(t, err)
 	defer client.Close()
-	tell := func(e election) {
-		line, _ := json.Marshal(e)
-		fmt.Println(string(line))
-	}
 	err = client.Lead(ctx, "the scheduler", func(ctx context.Context) error {
-		tell(election{Leads: true, Token: redlock.Token(ctx)})
+		say(election{Leads: true, Token: redlock.Token(ctx)})
 		<-ctx.Done()
-		tell(election{Token: redlock.Token(ctx)})
+		say(election{Token: redlock.Token(ctx)})
 		return nil
 	})
 	if !errors.Is(err, context.Canceled) {

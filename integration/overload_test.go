@@ -1,8 +1,8 @@
 package integration
 
 import (
-	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -10,11 +10,12 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/gomodule/redigo/redis"
 
 	containers "example.com/redlock/integration/fleet"
 	"example.com/redlock/integration/wire"
@@ -257,9 +258,7 @@ func TestOverloadLoss(t *testing.T) {
 	var wires []*wire.Wire
 	for i, m := range f.masters {
 		w, err := wire.New(m.Addr())
-		if err != nil {
-			t.Fatal(err)
-		}
+		did(t, err)
 		t.Cleanup(func() { _ = w.Close() })
 		wires, cfg.Masters[i] = append(wires, w), w.Addr()
 	}
@@ -326,9 +325,7 @@ func TestOverloadCallers(t *testing.T) {
 func slowed(ctx context.Context, t *testing.T, target string, every *atomic.Int64) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	did(t, err)
 	turn := make(chan struct{}, 1)
 	context.AfterFunc(ctx, func() { _ = listener.Close() })
 	// Goroutines: one that accepts, and two for each connection; they end with the context.
@@ -348,15 +345,16 @@ func slowed(ctx context.Context, t *testing.T, target string, every *atomic.Int6
 			go func() { _, _ = io.Copy(client, server); end() }()
 			go func() {
 				defer end()
-				for commands := bufio.NewReader(client); ; {
-					command, err := readCommand(commands)
+				commands, on := redis.NewConn(client, 0, 0), redis.NewConn(server, 0, 0)
+				for {
+					command, err := redis.Values(commands.Receive()) // it has the form of a reply
 					if err != nil {
 						return
 					}
 					turn <- struct{}{}
 					time.Sleep(time.Duration(every.Load()))
 					<-turn
-					if _, err := server.Write(command); err != nil {
+					if errors.Join(on.Send(fmt.Sprintf("%s", command[0]), command[1:]...), on.Flush()) != nil {
 						return
 					}
 				}
@@ -364,31 +362,6 @@ func slowed(ctx context.Context, t *testing.T, target string, every *atomic.Int6
 		}
 	}()
 	return listener.Addr().String()
-}
-
-// readCommand reads one command: an array of strings.
-func readCommand(r *bufio.Reader) (command []byte, err error) {
-	number := func() (n int, err error) {
-		line, err := r.ReadSlice('\n')
-		command = append(command, line...)
-		if err == nil {
-			n, err = strconv.Atoi(strings.TrimSpace(string(line[1:])))
-		}
-		return n, err
-	}
-	words, err := number()
-	for range words {
-		length, err := number()
-		if err != nil {
-			return nil, err
-		}
-		start := len(command)
-		command = append(command, make([]byte, length+2)...)
-		if _, err := io.ReadFull(r, command[start:]); err != nil {
-			return nil, err
-		}
-	}
-	return command, err
 }
 
 // restart kills all masters at once, and starts them again.
@@ -401,32 +374,17 @@ func (f *fleet) restart(ctx context.Context, t *testing.T) {
 // each does something to all masters at once.
 func (f *fleet) each(t *testing.T, do func(*containers.Master) error) {
 	t.Helper()
-	var all sync.WaitGroup
-	for _, m := range f.masters {
-		all.Go(func() {
-			if err := do(m.Master); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
+	did(t, containers.Each(f.masters, func(m *master) error { return do(m.Master) }))
 }
 
 // accepted returns how many connections each master has accepted.
 func (f *fleet) accepted(t *testing.T) (counts []connections) {
 	t.Helper()
 	for _, m := range f.masters {
-		info := fmt.Sprintf("%s", m.do(t, "INFO"))
-		field := func(name string) string {
-			_, rest, _ := strings.Cut(info, name+":")
-			value, _, _ := strings.Cut(rest, "\r\n")
-			return value
-		}
-		count, err := strconv.Atoi(field("total_connections_received"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		counts = append(counts, connections{field("run_id"), count})
+		info := m.info(t)
+		count, err := strconv.Atoi(info["total_connections_received"])
+		did(t, err)
+		counts = append(counts, connections{info["run_id"], count})
 	}
 	return counts
 }

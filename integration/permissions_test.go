@@ -1,12 +1,9 @@
 package integration
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,52 +19,19 @@ import (
 // aclRule matches the rule in docs/operations.md: a block of one line.
 var aclRule = regexp.MustCompile(`(?m)^$\n    (ACL SETUSER locks .*)\n^$`)
 
-// documented returns the line in the docs that creates the user.
-func documented(t *testing.T) string {
-	t.Helper()
-	text, err := os.ReadFile("../docs/operations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rule := aclRule.FindSubmatch(text)
-	if rule == nil {
-		t.Fatal("docs/operations.md has no ACL rule of one line")
-	}
-	return string(rule[1])
-}
-
-// documentedRule returns the arguments of ACL as the docs give them, followed by more.
+// documentedRule returns the arguments of ACL as the docs give them, followed by more. The line has no quotes, so the
+// server would split it as it is done here.
 func documentedRule(t *testing.T, more ...string) []any {
 	t.Helper()
+	rule := aclRule.FindStringSubmatch(readFile(t, "../docs/operations.md"))
+	if rule == nil || strings.ContainsAny(rule[1], `"'`) {
+		t.Fatal("docs/operations.md has no ACL rule of one line without quotes")
+	}
 	var args []any
-	for _, word := range append(strings.Fields(documented(t))[1:], more...) {
+	for _, word := range append(strings.Fields(rule[1])[1:], more...) {
 		args = append(args, word)
 	}
 	return args
-}
-
-// paste sends a line as it is: the server splits it into words as redis-cli does.
-func (m *master) paste(t *testing.T, line string) {
-	t.Helper()
-	conn, err := net.DialTimeout("tcp", m.Addr(), time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	expectNoError := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatalf("%s: %q: %v", m.Name(), line, err)
-		}
-	}
-	expectNoError(conn.SetDeadline(time.Now().Add(2 * time.Second)))
-	_, err = fmt.Fprint(conn, line, "\r\n")
-	expectNoError(err)
-	answer, err := bufio.NewReader(conn).ReadString('\n')
-	expectNoError(err)
-	if answer != "+OK\r\n" {
-		t.Fatalf("%s: %q: got %q, want OK", m.Name(), line, answer)
-	}
 }
 
 // all does all that clients may want from a master, as the user in urls: lock, enter again,
@@ -163,9 +127,12 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 	}
 	for _, m := range f.masters {
 		m.do(t, "HSET", name+":user", "name", "bob", "age", 3)
+		m.do(t, "SET", name+":text", "bob")
 	}
-	if _, e = clients[0].TryLock(ctx, name+":user"); e == nil || !strings.Contains(e.Error(), "a hash of 2 fields") {
-		return fmt.Errorf("TryLock of what is no lock: %w", e)
+	for key, what := range map[string]string{name + ":user": "a hash of 2 fields", name + ":text": "a string"} {
+		if _, e = clients[0].TryLock(ctx, key); e == nil || !strings.Contains(e.Error(), what) {
+			return fmt.Errorf("TryLock of %s: %w", what, e)
+		}
 	}
 	return nil
 }
@@ -235,14 +202,10 @@ func (f *fleet) refused(t *testing.T) (what []string) {
 	t.Helper()
 	for _, m := range f.masters {
 		log, err := redis.Values(m.do(t, "ACL", "LOG"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		did(t, err)
 		for _, entry := range log {
 			fields, err := redis.Values(entry, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			did(t, err)
 			said := make(map[string]string)
 			for i := 0; i+1 < len(fields); i += 2 {
 				key, _ := redis.String(fields[i], nil)
@@ -261,7 +224,7 @@ func TestPermissions(t *testing.T) {
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
 	var urls []string
 	for _, m := range f.masters {
-		m.paste(t, documented(t))
+		m.do(t, "ACL", documentedRule(t)...)
 		urls = append(urls, "redis://locks:password@"+m.Addr())
 	}
 
@@ -283,13 +246,9 @@ func TestPermissions(t *testing.T) {
 	t.Run("what belongs to others", func(t *testing.T) {
 		others := f.client(redlock.Config{})
 		permit, err := others.Semaphore("billing:pool", 1).Acquire(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		did(t, err)
 		tenant, err := redis.Dial("tcp", f.masters[0].Addr(), redis.DialUsername("locks"), redis.DialPassword("password"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		did(t, err)
 		defer tenant.Close()
 		for _, cmd := range [][]any{
 			{"GET", "billing:1"},

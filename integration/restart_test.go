@@ -4,7 +4,6 @@ import (
 	"errors"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -57,15 +56,7 @@ func TestRestartGuard(t *testing.T) {
 	fixed, err := client.LockFor(ctx, "orders:44", guard)
 	did(t, err)
 	until := fixed.Until()
-	var restarts sync.WaitGroup
-	for _, m := range f.masters {
-		restarts.Go(func() {
-			if err := errors.Join(m.Kill(ctx), m.Start(ctx)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	restarts.Wait()
+	f.restart(ctx, t)
 	next := mustLock(ctx, t, second, "orders:44")
 	if early := time.Until(until); early > 0 || next.Token() <= fixed.Token() {
 		t.Errorf("the next has the lock %v before the end of the hold that was forgotten, with token %d after %d", early, next.Token(), fixed.Token())

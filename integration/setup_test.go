@@ -38,11 +38,7 @@ func newSecrets(t *testing.T, hosts ...string) secrets {
 
 func (s secrets) file(t *testing.T, name string) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(s.folder, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
+	return []byte(readFile(t, filepath.Join(s.folder, name)))
 }
 
 // tls is how clients connect to masters with these secrets.
@@ -57,9 +53,7 @@ func (s secrets) tls(t *testing.T) *tls.Config {
 func (s secrets) masters(t *testing.T, n int, settings ...string) containers.Config {
 	t.Helper()
 	deploy, err := filepath.Abs("../docs/deploy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	did(t, err)
 	return containers.Config{
 		Masters: n, User: "locks", Password: s.password,
 		Settings: append([]string{"/etc/redis/redis.conf"}, settings...),
@@ -158,9 +152,7 @@ func TestSecrets(t *testing.T) {
 	s := newSecrets(t, "m2.example", "10.0.0.1", "2001:db8::1", "1and1")
 	block, _ := pem.Decode(s.file(t, "tls/server.crt"))
 	certificate, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	did(t, err)
 	for _, host := range []string{"localhost", "127.0.0.1", "master1", "m2.example", "10.0.0.1", "2001:db8::1", "1and1"} {
 		if err := certificate.VerifyHostname(host); err != nil {
 			t.Error(err)
@@ -168,9 +160,7 @@ func TestSecrets(t *testing.T) {
 	}
 	for _, name := range []string{"tls/server.key", "tls/ca.key", "users.acl", "password", "operator-password"} {
 		info, err := os.Stat(filepath.Join(s.folder, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		did(t, err)
 		if mode := info.Mode().Perm(); mode&0o007 != 0 {
 			t.Errorf("%s has mode %v: others can read it", name, mode)
 		}
@@ -190,9 +180,7 @@ func TestUsersFile(t *testing.T) {
 func readFile(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	did(t, err)
 	return string(text)
 }
 
@@ -209,9 +197,7 @@ func TestComposeFile(t *testing.T) {
 		}
 		Volumes map[string]any
 	}
-	if err := yaml.Unmarshal([]byte(readFile(t, "../docs/deploy/compose.yaml")), &file); err != nil {
-		t.Fatal(err)
-	}
+	did(t, yaml.Unmarshal([]byte(readFile(t, "../docs/deploy/compose.yaml")), &file))
 	if len(file.Services) != 5 || len(file.Volumes) != 5 {
 		t.Errorf("%d services and %d volumes, want 5 each", len(file.Services), len(file.Volumes))
 	}

@@ -3,15 +3,10 @@
 package integration
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -25,31 +20,23 @@ import (
 // TestOverloadStopped: a process with many holds and waiting callers is stopped for a while. It goes on over the
 // connections that it had, and has lost no hold if it was stopped for less than a lease, and all otherwise.
 func TestOverloadStopped(t *testing.T) {
-	const inChild = "REDLOCK_STOPPED_CLIENT"
 	holds, waiters, lease := size(500, 10_000), size(100, 1000), 30*time.Second
-	if urls := os.Getenv(inChild); urls != "" {
-		beStopped(t, redlock.Config{Masters: strings.Split(urls, ","), RestartGuard: -1}, holds, waiters)
+	if ctx, urls := inChild(t); urls != nil {
+		beStopped(ctx, t, redlock.Config{Masters: urls, RestartGuard: -1}, holds, waiters)
 		return
 	}
 	ctx := begin(t, 3*time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
 	hold := mustLock(ctx, t, f.client(redlock.Config{}), "taken")
 
-	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestOverloadStopped$", fmt.Sprintf("-full=%v", *full))
-	child.Env = append(os.Environ(), inChild+"="+strings.Join(f.urls(), ","))
-	out, err := child.StdoutPipe()
-	did(t, err)
-	in, err := child.StdinPipe()
-	did(t, err)
-	did(t, child.Start())
+	child := f.child(ctx, fmt.Sprintf("-full=%v", *full))
 	var state stopped
-	lines := bufio.NewScanner(out)
 	// until reads what the child says of itself until it has something.
 	until := func(what string, ok func() bool) (took time.Duration) {
 		t.Helper()
 		began := time.Now()
-		for lines.Scan() {
-			if json.Unmarshal(lines.Bytes(), &state) == nil && ok() {
+		for child.says.Scan() {
+			if json.Unmarshal(child.says.Bytes(), &state) == nil && ok() {
 				return time.Since(began)
 			}
 		}
@@ -80,7 +67,7 @@ func TestOverloadStopped(t *testing.T) {
 	}
 	t.Logf("stopped for %v with %d holds and %d waiting callers: %d turns a second before, as fast again after %.1f s; %d holds left; all callers served within %.1f s; goroutines %d, before %d; heap %d KiB, before %d",
 		pause, holds, waiters, before.Rate, back.Seconds(), state.Held, served.Seconds(), state.Goroutines, before.Goroutines, state.HeapKiB, before.HeapKiB)
-	did(t, in.Close())
+	did(t, child.in.Close())
 	did(t, child.Wait())
 }
 
@@ -92,14 +79,9 @@ type stopped struct {
 }
 
 // beStopped is the process that is stopped: it says each 100 ms how it is, until its input ends.
-func beStopped(t *testing.T, cfg redlock.Config, holds, waiters int) {
-	ctx, end := context.WithCancel(t.Context())
+func beStopped(ctx context.Context, t *testing.T, cfg redlock.Config, holds, waiters int) {
 	client, err := redlock.New(cfg)
 	did(t, err)
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		end()
-	}()
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer client.Close()
@@ -140,11 +122,10 @@ func beStopped(t *testing.T, cfg redlock.Config, holds, waiters int) {
 		last := &counts[tick%len(counts)]
 		var stats runtime.MemStats
 		runtime.ReadMemStats(&stats)
-		line, _ := json.Marshal(stopped{
+		say(stopped{
 			Rate: int(now - *last), Held: int(held.Load()), Waiting: int(waiting.Load()),
 			Goroutines: runtime.NumGoroutine(), HeapKiB: int(stats.HeapAlloc >> 10),
 		})
-		fmt.Println(string(line))
 		*last = now
 	}
 }

@@ -34,11 +34,11 @@ func compare(ctx context.Context, cfg trial.Config, folder, seeds string, worker
 			trials = append(trials, &one{locker: locker, seed: seed})
 		}
 	}
-	ours, err := build(ctx, folder, trial.Redlock)
+	ours, err := trial.Build(ctx, folder, trial.Redlock)
 	if err != nil {
 		return err
 	}
-	peers, err := build(ctx, folder, "redsync") // the same program for all of them
+	peers, err := trial.Build(ctx, folder, "redsync") // the same program for all of them
 	if err != nil {
 		return err
 	}
@@ -64,15 +64,6 @@ func compare(ctx context.Context, cfg trial.Config, folder, seeds string, worker
 	}
 	comparison(os.Stdout, sums)
 	return errors.Join(errs...)
-}
-
-// build compiles the programs for a library into a folder of its own.
-func build(ctx context.Context, folder, locker string) (trial.Programs, error) {
-	into := filepath.Join(folder, locker)
-	if err := os.Mkdir(into, 0o755); err != nil {
-		return trial.Programs{}, err
-	}
-	return trial.Build(ctx, into, locker)
 }
 
 // one is a trial of one library.

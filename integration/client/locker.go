@@ -38,91 +38,101 @@ func (l *locker) Close() error {
 }
 
 func (l *locker) Lock(ctx context.Context, name string) (workload.Hold, error) {
-	return l.held(l.Client.Lock(ctx, name))
+	return l.one(ctx, history.Lock, name)
 }
 
 func (l *locker) TryLock(ctx context.Context, name string) (workload.Hold, error) {
-	return l.held(l.Client.TryLock(ctx, name))
+	return l.one(ctx, history.TryLock, name)
 }
 
-func (l *locker) LockFor(ctx context.Context, name string, lease time.Duration) (workload.Hold, error) {
-	return l.held(l.Client.LockFor(ctx, name, lease))
+func (l *locker) one(ctx context.Context, do history.Do, name string) (workload.Hold, error) {
+	holds, _, err := l.Ask(ctx, do, []string{name}, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	return holds[0], nil
 }
 
-func (l *locker) RLock(ctx context.Context, name string) (workload.Hold, error) {
-	return l.held(l.Client.RLock(ctx, name))
-}
-
-func (l *locker) TryRLock(ctx context.Context, name string) (workload.Hold, error) {
-	return l.held(l.Client.TryRLock(ctx, name))
-}
-
-func (l *locker) Acquire(ctx context.Context, name string, k int) (workload.Hold, error) {
-	return l.permit(l.Semaphore(name, k).Acquire(ctx))
-}
-
-func (l *locker) TryAcquire(ctx context.Context, name string, k int) (workload.Hold, error) {
-	return l.permit(l.Semaphore(name, k).TryAcquire(ctx))
-}
-
-func (l *locker) LockAll(ctx context.Context, names ...string) ([]workload.Hold, func(context.Context) error, error) {
-	all, err := l.Client.LockAll(ctx, names...)
+// Ask makes a call of package redlock.
+func (l *locker) Ask(ctx context.Context, do history.Do, names []string, lease time.Duration, permits int) (
+	holds []workload.Hold, unlockAll func(context.Context) error, err error,
+) {
+	var h *redlock.Hold
+	slot := 0
+	switch name := names[0]; do {
+	case history.LockAll:
+		all, err := l.Client.LockAll(ctx, names...)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, name := range all.Names() {
+			holds = append(holds, &hold{all.Hold(name), l, 0})
+		}
+		return holds, all.Unlock, nil
+	case history.Lock:
+		h, err = l.Client.Lock(ctx, name)
+	case history.TryLock:
+		h, err = l.Client.TryLock(ctx, name)
+	case history.LockFor:
+		h, err = l.Client.LockFor(ctx, name, lease)
+	case history.RLock:
+		h, err = l.Client.RLock(ctx, name)
+	case history.TryRLock:
+		h, err = l.Client.TryRLock(ctx, name)
+	case history.Acquire:
+		h, err = l.Semaphore(name, permits).Acquire(ctx)
+	case history.TryAcquire:
+		h, err = l.Semaphore(name, permits).TryAcquire(ctx)
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	var holds []workload.Hold
-	for _, name := range all.Names() {
-		holds = append(holds, &hold{all.Hold(name), l})
+	if do == history.Acquire || do == history.TryAcquire {
+		slot = h.Slot() + 1
 	}
-	return holds, all.Unlock, nil
+	return []workload.Hold{&hold{h, l, slot}}, nil, nil
 }
 
 func (l *locker) WithOwner(ctx context.Context) context.Context { return redlock.WithOwner(ctx) }
 
-func (l *locker) held(h *redlock.Hold, err error) (workload.Hold, error) {
-	if err != nil {
-		return nil, err
+// MayFail reports whether the documentation of a method has such an error.
+func (l *locker) MayFail(do history.Do, as history.Failure) bool {
+	if as == history.Ended || as == history.Closed {
+		return true // if they have, which package workload checks
 	}
-	return &hold{h, l}, nil
+	switch do {
+	case history.Lock, history.LockFor, history.LockAll, history.RLock, history.Acquire:
+		return false // an outage that does not pass by itself is not among the faults of a trial
+	case history.TryLock, history.TryRLock, history.TryAcquire:
+		return as == history.Taken || as == history.NoQuorum
+	case history.Enter:
+		// The context is the hold's, which ends with the loss as its cause.
+		return as == history.Upgrade || as == history.NoLock
+	case history.Extend, history.Downgrade, history.Unlock, history.Leave:
+		return as == history.NoLock || as == history.NoQuorum
+	}
+	return do == history.CloseClient && as == history.NoQuorum
 }
 
-func (l *locker) permit(h *redlock.Hold, err error) (workload.Hold, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &permit{hold{h, l}}, nil
-}
-
-// hold is a lock.
+// hold is a lock, or a permit.
 type hold struct {
 	*redlock.Hold
 	locker *locker
+	slot   int // of a permit, from 1
 }
 
-// Slot returns 0: a lock is no permit.
-func (h *hold) Slot() int { return 0 }
+func (h *hold) Slot() int { return h.slot }
 
 func (h *hold) Extend(ctx context.Context) error { return h.Hold.Extend(ctx, h.locker.lease) }
 
 func (h *hold) Enter(ctx context.Context, shared bool) (workload.Hold, bool, error) {
-	lock := h.locker.Client.Lock
+	do := history.Lock
 	if shared {
-		lock = h.locker.Client.RLock
+		do = history.RLock
 	}
-	again, err := lock(ctx, h.Name())
+	again, err := h.locker.one(ctx, do, h.Name())
 	if err != nil {
 		return nil, false, err
 	}
-	return &hold{again, h.locker}, again.Owner() == h.Owner(), nil
+	return again, again.(*hold).Owner() == h.Owner(), nil
 }
-
-// permit is a permit of a semaphore. It can neither be entered again nor become a reader's.
-type permit struct{ of hold }
-
-func (p *permit) Name() string                     { return p.of.Name() }
-func (p *permit) Slot() int                        { return p.of.Hold.Slot() + 1 }
-func (p *permit) Token() int64                     { return p.of.Token() }
-func (p *permit) Context() context.Context         { return p.of.Context() }
-func (p *permit) Until() time.Time                 { return p.of.Until() }
-func (p *permit) Extend(ctx context.Context) error { return p.of.Extend(ctx) }
-func (p *permit) Unlock(ctx context.Context) error { return p.of.Unlock(ctx) }

@@ -4,85 +4,54 @@ import (
 	"context"
 	"testing"
 	"time"
-
-	"github.com/gomodule/redigo/redis"
 )
 
-// TestRestart: a master that ends and comes back has forgotten everything if it is not durable, and nothing
-// if it is.
-func TestRestart(t *testing.T) {
+// TestActs: what is done to a master's container leaves its address as it was. It forgets everything if it is not
+// durable, and nothing if it is; one that is replaced is another server; and one that was paused goes on, and carries
+// out what it was sent meanwhile.
+func TestActs(t *testing.T) {
 	t.Parallel()
 	ctx, f := start(t, Config{Masters: 2, Durable: func(i int) bool { return i == 1 }})
-	for _, end := range []struct {
-		name string
-		act  func(*Master, context.Context) error
-	}{{"kill", (*Master).Kill}, {"stop", (*Master).Stop}} {
-		for i, m := range f.Masters() {
-			t.Run(end.name+" "+m.Name(), func(t *testing.T) {
-				do(t, m, "SET", "key", "value")
-				before := runID(t, m)
-				did(t, end.act(m, ctx))
-				if _, err := m.Do("PING"); err == nil {
-					t.Error("it answers after its end")
-				}
-				did(t, m.Start(ctx))
-				if runID(t, m) == before {
-					t.Error("the run id is that of before")
-				}
-				if keys, want := do(t, m, "DBSIZE"), int64(i); keys != want {
-					t.Errorf("DBSIZE = %v, want %d", keys, want)
-				}
-			})
-		}
+	forgets, keeps := f.Masters()[0], f.Masters()[1]
+	pause := func(m *Master, _ context.Context) error { return m.Pause() }
+	unpause := func(m *Master, _ context.Context) error { return m.Unpause() }
+	killPaused := func(m *Master, ctx context.Context) error {
+		did(t, m.Pause())
+		return m.Kill(ctx)
 	}
-}
-
-// TestReplace: whatever its state and data, a replaced master is another server at the same address.
-func TestReplace(t *testing.T) {
-	t.Parallel()
-	ctx, m := one(t, Config{Durable: func(int) bool { return true }})
-	for _, state := range []struct {
-		name string
-		get  func() error
+	for _, act := range []struct {
+		name       string
+		m          *Master
+		begin, end func(*Master, context.Context) error // nil: there is nothing before the end
+		keys       int64
+		goesOn     bool // as the same process
 	}{
-		{"running", func() error { return nil }},
-		{"killed", func() error { return m.Kill(ctx) }},
-		{"paused", m.Pause},
+		{"kill", forgets, (*Master).Kill, (*Master).Start, 0, false},
+		{"kill one that keeps all", keeps, (*Master).Kill, (*Master).Start, 1, false},
+		{"stop", forgets, (*Master).Stop, (*Master).Start, 0, false},
+		{"stop one that keeps all", keeps, (*Master).Stop, (*Master).Start, 1, false},
+		{"pause", forgets, pause, unpause, 2, true},
+		{"kill one that is paused", forgets, killPaused, (*Master).Start, 0, false},
+		{"replace", keeps, nil, (*Master).Replace, 0, false},
+		{"replace one that is killed", keeps, (*Master).Kill, (*Master).Replace, 0, false},
+		{"replace one that is paused", keeps, pause, (*Master).Replace, 0, false},
 	} {
-		t.Run(state.name, func(t *testing.T) {
+		t.Run(act.name, func(t *testing.T) {
+			m := act.m
+			do(t, m, "FLUSHALL")
 			do(t, m, "SET", "key", "value")
 			id, address := runID(t, m), m.Addr()
-			did(t, state.get())
-			did(t, m.Replace(ctx))
-			if runID(t, m) == id || m.Addr() != address {
-				t.Errorf("run %s at %s, want another than %s at %s", runID(t, m), m.Addr(), id, address)
+			if act.begin != nil {
+				did(t, act.begin(m, ctx))
+				if _, err := m.Do("SET", "other", "value"); err == nil {
+					t.Error("it answers")
+				}
 			}
-			if keys := do(t, m, "DBSIZE"); keys != int64(0) {
-				t.Errorf("DBSIZE = %v, want 0", keys)
-			}
-			if age := numbers(t, m)["uptime_in_seconds"]; age > 5 {
-				t.Errorf("it is %d s old", age)
+			did(t, act.end(m, ctx))
+			eventually(t, 5*time.Second, "it has the keys", func() bool { return do(t, m, "DBSIZE") == act.keys })
+			if goesOn := runID(t, m) == id; goesOn != act.goesOn || m.Addr() != address {
+				t.Errorf("the same process: %v at %s, want %v at %s", goesOn, m.Addr(), act.goesOn, address)
 			}
 		})
-	}
-}
-
-// TestPause: a paused master carries out what it was sent when it goes on.
-func TestPause(t *testing.T) {
-	t.Parallel()
-	ctx, m := one(t, Config{})
-	conn := dial(t, m)
-	did(t, m.Pause())
-	if _, err := redis.DoWithTimeout(conn, 200*time.Millisecond, "SET", "key", "value"); err == nil {
-		t.Error("a paused master answers")
-	}
-	did(t, m.Unpause())
-	eventually(t, 5*time.Second, "the command is carried out", func() bool { return do(t, m, "DBSIZE") == int64(1) })
-
-	did(t, m.Pause())
-	did(t, m.Kill(ctx))
-	did(t, m.Start(ctx))
-	if keys := do(t, m, "DBSIZE"); keys != int64(0) {
-		t.Errorf("DBSIZE = %v after it was killed while it was paused, want 0", keys)
 	}
 }

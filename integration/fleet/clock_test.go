@@ -12,9 +12,7 @@ import (
 func ahead(t *testing.T, m *Master) time.Duration {
 	t.Helper()
 	now, err := redis.Int64s(m.Do("TIME"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	did(t, err)
 	return time.Until(time.Unix(now[0], now[1]*1000))
 }
 

@@ -21,11 +21,11 @@ type Config struct {
 	Clocks  bool             // the masters' wall clocks can be moved; needs gcc
 	Life    time.Duration    // after which a container ends by itself, counted from when it last started; by default an hour
 
-	Password string      // requirepass; none by default
-	Settings []string    // files and options instead of the arguments above, for redis-server
-	Mounts   []string    // of the machine's files in the containers: "file:path:ro"
-	User     string      // whose password Password is; by default the default user's
-	TLS      *tls.Config // of clients; nil: no TLS
+	Settings []string // files and options instead of the arguments above, for redis-server
+	Mounts   []string // of the machine's files in the containers: "file:path:ro"
+
+	User, Password string      // of clients; by default no password
+	TLS            *tls.Config // of clients; nil: no TLS
 }
 
 // Fleet is a set of independent masters.
@@ -60,15 +60,10 @@ func (e *Engine) Start(ctx context.Context, cfg Config) (*Fleet, error) {
 			return nil, err
 		}
 	}
-	errs := make([]error, cfg.Masters)
-	var wg sync.WaitGroup
 	for i := range cfg.Masters {
-		m := &Master{fleet: f, number: i}
-		f.masters = append(f.masters, m)
-		wg.Go(func() { errs[i] = m.begin(ctx) })
+		f.masters = append(f.masters, &Master{fleet: f, number: i})
 	}
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
+	if err := Each(f.masters, func(m *Master) error { return m.begin(ctx) }); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting %d masters: %w", cfg.Masters, err), f.Close())
 	}
 	return f, nil
@@ -91,17 +86,25 @@ func (f *Fleet) Close() error {
 		All:     true,
 		Filters: map[string][]string{"label": {labelFleet + "=" + f.id}},
 	})
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, c := range all {
-		wg.Go(func() { errs[i] = remove(f.engine.docker.Client, c.ID) })
-	}
-	wg.Wait()
+	err = errors.Join(err, Each(all, func(c docker.APIContainers) error { return remove(f.engine.docker.Client, c.ID) }))
 	if f.clocks.folder != "" {
 		err = errors.Join(err, os.RemoveAll(f.clocks.folder))
 	}
-	if err = errors.Join(err, errors.Join(errs...)); err != nil {
+	if err != nil {
 		return fmt.Errorf("cleaning up: %w", err)
 	}
 	return nil
+}
+
+// Each calls do for all at the same time and returns their errors.
+//
+// Goroutines: one for each; Each waits for them.
+func Each[T any](all []T, do func(T) error) error {
+	errs := make([]error, len(all))
+	var wg sync.WaitGroup
+	for i, one := range all {
+		wg.Go(func() { errs[i] = do(one) })
+	}
+	wg.Wait()
+	return errors.Join(errs...)
 }

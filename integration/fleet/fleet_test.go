@@ -16,9 +16,7 @@ func count(t *testing.T, label string) int {
 	all, err := machine.docker.Client.ListContainers(docker.ListContainersOptions{
 		All: true, Filters: map[string][]string{"label": {label}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	did(t, err)
 	return len(all)
 }
 
@@ -74,9 +72,7 @@ func TestSweep(t *testing.T) {
 		Image: machine.images[0].String(), Cmd: []string{"redis-server"},
 		Labels: map[string]string{labelFleet: name, labelExpires: strconv.FormatInt(time.Now().Unix()-1, 10)},
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	did(t, err)
 	sweep(client)
 	if n := count(t, labelFleet+"="+name); n != 0 {
 		t.Error("a container whose time is over is still there")

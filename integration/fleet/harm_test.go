@@ -43,12 +43,10 @@ func TestHarm(t *testing.T) {
 		}},
 		{"kill clients", func(t *testing.T) {
 			client, subscriber := dial(t, m), dial(t, m)
-			if _, err := client.Do("PING"); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := subscriber.Do("SUBSCRIBE", "channel"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := client.Do("PING")
+			did(t, err)
+			_, err = subscriber.Do("SUBSCRIBE", "channel")
+			did(t, err)
 			did(t, m.KillClients())
 			if _, err := client.Do("PING"); err == nil {
 				t.Error("the connection of a client still works")
@@ -90,15 +88,15 @@ func TestHarm(t *testing.T) {
 			}
 			const many = 100
 			store(many)
-			before := numbers(t, m)["evicted_keys"]
+			before := number(t, m, "evicted_keys")
 			did(t, m.Evict())
-			if numbers(t, m)["evicted_keys"] == before {
+			if number(t, m, "evicted_keys") == before {
 				t.Error("no key is gone when Evict returns")
 			}
 			stored, asked := 0, 0
 			eventually(t, 5*time.Second, "keys go as they are stored", func() bool {
 				stored, asked = stored+store(many), asked+many
-				return numbers(t, m)["evicted_keys"] > before+2*many
+				return number(t, m, "evicted_keys") > before+2*many
 			})
 			if stored < asked/2 {
 				t.Errorf("%d of %d keys were stored while others went, want most", stored, asked)
@@ -175,9 +173,7 @@ func TestKeys(t *testing.T) {
 	do(t, m, "XADD", "stream", "*", "a", "b")
 	do(t, m, "PEXPIRE", "hash", 100_000)
 	keys, err := m.Keys()
-	if err != nil {
-		t.Fatal(err)
-	}
+	did(t, err)
 	want := map[string]string{
 		"string": "string -1 " + strings.Repeat("x", longest) + "…",
 		"list":   "list -1 [a b]",

@@ -3,11 +3,13 @@ package fleet
 import (
 	"archive/tar"
 	"bytes"
+	_ "embed"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"runtime"
 	"strings"
 
@@ -104,7 +106,8 @@ func buildImage(client *docker.Client) error {
 
 // importImage imports an image that has the server and its libraries.
 func importImage(client *docker.Client, image imageName, server string, libraries map[string]string) error {
-	layer, err := serverLayer("/usr/local/bin/"+image.server(), server, libraries)
+	libraries["/usr/local/bin/"+image.server()] = server
+	layer, err := pack(libraries)
 	if err != nil {
 		return fmt.Errorf("packing %s: %w", server, err)
 	}
@@ -121,9 +124,8 @@ func importImage(client *docker.Client, image imageName, server string, librarie
 	return nil
 }
 
-// serverLayer packs the program under its name, each library where the loader looks for it, and the folders
-// that a server needs.
-func serverLayer(name, server string, libraries map[string]string) (io.Reader, error) {
+// pack packs programs and libraries, each by where it is looked for, and the folders that a server needs.
+func pack(files map[string]string) (io.Reader, error) {
 	layer := new(bytes.Buffer)
 	archive := tar.NewWriter(layer)
 	for _, folder := range []string{"data/", "tmp/"} {
@@ -132,23 +134,17 @@ func serverLayer(name, server string, libraries map[string]string) (io.Reader, e
 			return nil, err
 		}
 	}
-	add := func(name, source string) error {
+	for name, source := range files {
 		data, err := os.ReadFile(source) // follows symbolic links, as a copy must
+		if err == nil {
+			err = archive.WriteHeader(&tar.Header{
+				Name: strings.TrimPrefix(name, "/"), Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(data)),
+			})
+		}
+		if err == nil {
+			_, err = archive.Write(data)
+		}
 		if err != nil {
-			return err
-		}
-		header := &tar.Header{Name: strings.TrimPrefix(name, "/"), Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(data))}
-		if err := archive.WriteHeader(header); err != nil {
-			return err
-		}
-		_, err = archive.Write(data)
-		return err
-	}
-	if err := add(name, server); err != nil {
-		return nil, err
-	}
-	for name, library := range libraries {
-		if err := add(name, library); err != nil {
 			return nil, err
 		}
 	}
@@ -178,4 +174,48 @@ func sharedLibraries(ldd string, args ...string) (map[string]string, error) {
 		}
 	}
 	return found, nil
+}
+
+// Debian's suites carry servers other than the machine's own. An image of each of them is built when
+// imageVariable names it: from the package and all that it depends on, unpacked and not installed.
+
+// debianServer is where Debian has a server: a package of a suite.
+type debianServer struct{ suite, tools string }
+
+var debianServers = map[imageName]debianServer{
+	{"redlock-test/redis6", "local"}:  {"bullseye", "redis-tools"}, // 6.0, which is too old
+	{"redlock-test/redis8", "local"}:  {"trixie", "redis-tools"},
+	{"redlock-test/valkey8", "local"}: {"trixie", "valkey-tools"},
+	{"redlock-test/valkey9", "local"}: {"sid", "valkey-tools"},
+}
+
+//go:embed debian.sh
+var unpackScript string
+
+// build builds the image.
+func (d debianServer) build(client *docker.Client, image imageName) error {
+	folder, err := os.MkdirTemp("", "redlock-test")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	if out, err := exec.Command("sh", "-c", unpackScript, "debian.sh", folder, d.suite, d.tools).CombinedOutput(); err != nil {
+		lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+		return fmt.Errorf("unpacking %s of Debian's %s, which needs apt-get and dpkg: %w: %s", d.tools, d.suite, err, lines[len(lines)-1])
+	}
+	kind, _, _ := strings.Cut(d.tools, "-")
+	server := filepath.Join(folder, "usr/bin", kind+"-check-rdb") // which is the server under another name
+	loaders, _ := filepath.Glob(filepath.Join(folder, "usr/lib/*/ld-linux-*.so.*"))
+	old, _ := filepath.Glob(filepath.Join(folder, "lib/*/ld-linux-*.so.*"))
+	if loaders = append(loaders, old...); len(loaders) == 0 {
+		return fmt.Errorf("no loader in Debian's %s", d.suite)
+	}
+	beside := filepath.Dir(loaders[0])
+	folders := beside + ":" + filepath.Join(folder, "usr/lib", filepath.Base(beside))
+	libraries, err := sharedLibraries(loaders[0], "--library-path", folders, "--list", server)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "fleet: built the image %s from %s of Debian's %s\n", image, d.tools, d.suite)
+	return importImage(client, image, server, libraries)
 }

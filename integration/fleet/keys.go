@@ -2,9 +2,31 @@ package fleet
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/gomodule/redigo/redis"
 )
+
+// Info returns what INFO tells of a section, or of all that it has by default.
+func (m *Master) Info(section ...any) (map[string]string, error) {
+	conn, err := m.Dial()
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	return info(conn, section...)
+}
+
+func info(conn redis.Conn, section ...any) (map[string]string, error) {
+	text, err := redis.String(conn.Do("INFO", section...))
+	told := map[string]string{}
+	for line := range strings.Lines(text) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			told[name] = value
+		}
+	}
+	return told, err
+}
 
 // longest is how much of a key's content Keys tells, in bytes.
 const longest = 200

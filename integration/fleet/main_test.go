@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"testing"
 	"time"
 
@@ -33,14 +34,8 @@ func start(t *testing.T, cfg Config) (context.Context, *Fleet) {
 		cfg.Life = 2 * limit
 	}
 	f, err := machine.Start(ctx, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := f.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	did(t, err)
+	t.Cleanup(func() { did(t, f.Close()) })
 	return ctx, f
 }
 
@@ -74,31 +69,27 @@ func do(t *testing.T, m *Master, command string, args ...any) any {
 func dial(t *testing.T, m *Master) redis.Conn {
 	t.Helper()
 	conn, err := m.Dial()
-	if err != nil {
-		t.Fatal(err)
-	}
+	did(t, err)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
 
-// numbers are those in INFO.
-func numbers(t *testing.T, m *Master) map[string]int64 {
+// number returns a number that INFO tells.
+func number(t *testing.T, m *Master, name string) int {
 	t.Helper()
-	found, err := info(dial(t, m))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
+	info, err := m.Info()
+	did(t, err)
+	n, err := strconv.Atoi(info[name])
+	did(t, err)
+	return n
 }
 
 // runID returns which run of a server this is.
 func runID(t *testing.T, m *Master) string {
 	t.Helper()
-	id, err := redis.String(m.Do("EVAL", `return redis.call("INFO", "server"):match("run_id:(%x+)")`, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return id
+	info, err := m.Info()
+	did(t, err)
+	return info["run_id"]
 }
 
 // eventually waits until so returns true, for at most limit.

@@ -90,8 +90,6 @@ func (m *Master) create(ctx context.Context) error {
 	}
 	if cfg.Settings != nil {
 		args = cfg.Settings
-	} else if cfg.Password != "" {
-		args = append(args, "--requirepass", cfg.Password)
 	}
 	options := &dockertest.RunOptions{
 		Repository:   image.repository,

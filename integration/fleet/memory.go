@@ -1,11 +1,8 @@
 package fleet
 
 import (
-	"bufio"
 	"errors"
-	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -24,10 +21,7 @@ type memory struct {
 // nothing.
 func (m *Master) Fill() error {
 	return m.did("fill", m.starve(func(conn redis.Conn) error {
-		if err := configure(conn, "maxmemory-policy", "noeviction"); err != nil {
-			return err
-		}
-		return configure(conn, "maxmemory", "1")
+		return errors.Join(configure(conn, "maxmemory-policy", "noeviction"), configure(conn, "maxmemory", "1"))
 	}))
 }
 
@@ -76,12 +70,12 @@ func (m *Master) starve(take func(redis.Conn) error) error {
 	if err := m.giveBackLocked(conn); err != nil {
 		return err
 	}
-	if m.memory.limit, err = configured(conn, "maxmemory"); err != nil {
+	limit, err := configured(conn, "maxmemory")
+	policy, wrong := configured(conn, "maxmemory-policy")
+	if err := errors.Join(err, wrong); err != nil {
 		return err
 	}
-	if m.memory.policy, err = configured(conn, "maxmemory-policy"); err != nil {
-		return err
-	}
+	m.memory.limit, m.memory.policy = limit, policy
 	return take(conn)
 }
 
@@ -103,10 +97,7 @@ func (m *Master) giveBackLocked(conn redis.Conn) error {
 	if m.memory.limit == "" {
 		return nil
 	}
-	if err := configure(conn, "maxmemory", m.memory.limit); err != nil {
-		return err
-	}
-	return configure(conn, "maxmemory-policy", m.memory.policy)
+	return errors.Join(configure(conn, "maxmemory", m.memory.limit), configure(conn, "maxmemory-policy", m.memory.policy))
 }
 
 // endEvictionLocked waits for Evict's goroutine, which does not need m.mu.
@@ -124,41 +115,39 @@ func evict(conn redis.Conn, usual string) error {
 	if err := configure(conn, "maxmemory-policy", "allkeys-random"); err != nil {
 		return err
 	}
-	before, err := info(conn)
+	used, evicted, err := memoryOf(conn)
 	if err != nil {
 		return err
 	}
-	limit, step := before["used_memory"], int64(1<<10)
+	limit, step := used, 1<<10
 	for keys, gone := 1, false; keys > 0 && !gone; limit, step = limit-step, step+1<<10 {
 		if limit <= 0 {
 			return errors.New("it evicts nothing")
 		}
-		if err := configure(conn, "maxmemory", strconv.FormatInt(limit, 10)); err != nil {
+		if err := configure(conn, "maxmemory", strconv.Itoa(limit)); err != nil {
 			return err
 		}
 		if keys, err = redis.Int(conn.Do("DBSIZE")); err != nil {
 			return err
 		}
-		now, err := info(conn)
+		_, now, err := memoryOf(conn)
 		if err != nil {
 			return err
 		}
-		gone = now["evicted_keys"] > before["evicted_keys"]
+		gone = now > evicted
 	}
 	return configure(conn, "maxmemory", usual)
 }
 
-// info returns the numbers that INFO tells.
-func info(conn redis.Conn) (map[string]int64, error) {
-	text, err := redis.String(conn.Do("INFO"))
-	numbers := map[string]int64{}
-	for lines := bufio.NewScanner(strings.NewReader(text)); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		if number, err := strconv.ParseInt(value, 10, 64); err == nil {
-			numbers[name] = number
-		}
+// memoryOf returns how much memory a server uses, and how many keys it has evicted.
+func memoryOf(conn redis.Conn) (used, evicted int, err error) {
+	info, err := info(conn)
+	if err != nil {
+		return 0, 0, err
 	}
-	return numbers, err
+	used, err = strconv.Atoi(info["used_memory"])
+	evicted, wrong := strconv.Atoi(info["evicted_keys"])
+	return used, evicted, errors.Join(err, wrong)
 }
 
 // configure changes a setting of a server.
@@ -169,12 +158,6 @@ func configure(conn redis.Conn, name, value string) error {
 
 // configured returns a setting of a server.
 func configured(conn redis.Conn, name string) (string, error) {
-	pair, err := redis.Strings(conn.Do("CONFIG", "GET", name))
-	if err != nil {
-		return "", err
-	}
-	if len(pair) != 2 {
-		return "", fmt.Errorf("CONFIG GET %s = %q", name, pair)
-	}
-	return pair[1], nil
+	settings, err := redis.StringMap(conn.Do("CONFIG", "GET", name))
+	return settings[name], err
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -44,10 +45,7 @@ func (m *Master) occupy(d time.Duration) error {
 	if err := configure(busy, limit, strconv.FormatInt(max(1, d.Milliseconds()), 10)); err != nil {
 		return err
 	}
-	if err := busy.Send("EVAL", "for i = 1, 1e10 do end", 0); err != nil {
-		return err
-	}
-	if err := busy.Flush(); err != nil {
+	if err := errors.Join(busy.Send("EVAL", "for i = 1, 1e10 do end", 0), busy.Flush()); err != nil {
 		return err
 	}
 	for began := time.Now(); ; { // Docker's proxy may deliver what was sent later first

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,8 +15,8 @@ import (
 var outlive = []string{"redlock_fence:", "redlock_slotfence:", "redlock_client:", "redlock_sets"}
 
 // audit records what is left on each master.
-func (s *stage) audit(context.Context) error {
-	return each(only(s.masters, nil), func(m *fleet.Master) error {
+func (s *stage) audit() error {
+	return fleet.Each(only(s.masters, nil), func(m *fleet.Master) error {
 		keys, err := m.Keys()
 		if err != nil {
 			return fmt.Errorf("what is left on %s: %w", m.Name(), err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,7 @@ type Programs struct {
 	Skewed string // its wall clock is off by what the environment says
 }
 
-// Build builds the client programs of locker, "redlock" or one of the peers, into folder. args are more
+// Build builds the client programs of locker, "redlock" or one of the peers, somewhere in folder. args are more
 // arguments for go build, but not for the program with the skewed clock, which has an overlay already.
 //
 // Goroutines: two, one per program. Build waits for them.
@@ -32,6 +33,9 @@ func Build(ctx context.Context, folder, locker string, args ...string) (Programs
 	source := filepath.Join(strings.TrimSpace(string(root)), "integration", "client")
 	if locker != Redlock {
 		source = filepath.Join(filepath.Dir(source), "peers")
+	}
+	if folder, err = os.MkdirTemp(folder, locker); err != nil {
+		return Programs{}, err
 	}
 	programs := Programs{Right: filepath.Join(folder, "client"), Skewed: filepath.Join(folder, "skewed")}
 	var wg sync.WaitGroup

@@ -19,7 +19,7 @@ func (s *stage) deed(a Act) deed {
 	at, engine := 10*time.Second, 30*time.Second // a busy Docker engine takes long
 	masters := func(most time.Duration, do func(context.Context, *fleet.Master) error) func(context.Context) error {
 		return func(ctx context.Context) error {
-			return each(only(s.masters, a.On), func(m *fleet.Master) error {
+			return fleet.Each(only(s.masters, a.On), func(m *fleet.Master) error {
 				return again(ctx, most, func(ctx context.Context) error { return do(ctx, m) })
 			})
 		}
@@ -114,11 +114,11 @@ func (s *stage) wireDeed(a Act) deed {
 // clientDeed returns how to do a to client processes.
 func (s *stage) clientDeed(a Act) deed {
 	clients := func(do func(*slot) error) func(context.Context) error {
-		return func(context.Context) error { return each(only(s.clients, a.On), do) }
+		return func(context.Context) error { return fleet.Each(only(s.clients, a.On), do) }
 	}
 	// A process ends as it should, and another takes its place. It must end even while there are faults.
 	succeed := func(ctx context.Context, skew time.Duration) error {
-		return each(only(s.clients, a.On), func(c *slot) error {
+		return fleet.Each(only(s.clients, a.On), func(c *slot) error {
 			if err := c.now().end(ctx); err != nil {
 				s.fail(err)
 			}

@@ -70,17 +70,23 @@ type planner struct {
 	deadline time.Duration            // when all of a stretch is over
 }
 
+// newPlanner returns a planner that draws from a stream of random numbers of its own.
+func newPlanner(cfg Config, stream uint64) *planner {
+	return &planner{
+		Rand:     rand.New(rand.NewPCG(cfg.Seed, stream)),
+		cfg:      cfg,
+		plan:     Plan{Durable: make([]bool, cfg.Masters)},
+		free:     map[string]time.Duration{},
+		echoes:   map[string]time.Duration{},
+		decks:    map[bool][]kind{},
+		deadline: cfg.Lasts,
+	}
+}
+
 // NewPlan draws a plan: stretches of faults, singly and several at a time, and calm between them. In every
 // third stretch masters also forget, though never a majority within one lease.
 func NewPlan(cfg Config) Plan {
-	p := &planner{
-		Rand:   rand.New(rand.NewPCG(cfg.Seed, 17)),
-		cfg:    cfg,
-		free:   map[string]time.Duration{},
-		echoes: map[string]time.Duration{},
-		decks:  map[bool][]kind{},
-	}
-	p.plan.Durable = make([]bool, cfg.Masters)
+	p := newPlanner(cfg, 17)
 	for _, i := range p.Perm(cfg.Masters)[:1+p.IntN(cfg.Masters-1)] {
 		p.plan.Durable[i] = true
 	}
@@ -102,6 +108,30 @@ func NewPlan(cfg Config) Plan {
 		at += calmTime
 	}
 	slices.SortStableFunc(p.plan.Acts, func(a, b Act) int { return int(a.At - b.At) })
+	return p.plan
+}
+
+// NewSinglePlan draws a plan of one kind of fault, again and again on so many masters, or on so many clients
+// if that is what the kind falls on. It does not care what a majority forgets.
+func NewSinglePlan(cfg Config, kindName string, many int) Plan {
+	p := newPlanner(cfg, 18)
+	for i := range p.plan.Durable {
+		p.plan.Durable[i] = kindName == KillAOF || kindName == StopRestart && i%2 == 0
+	}
+	k := kindOf(kindName)
+	for at := warmUp; at+k.least < cfg.Lasts; {
+		names := cfg.all(k)
+		var on []string
+		for _, i := range p.Perm(len(names))[:many] {
+			on = append(on, names[i])
+		}
+		if kindName == CutClient {
+			on = append(on, fmt.Sprint("c", 1+p.IntN(cfg.Clients)))
+		}
+		a := p.act(at, k, on)
+		p.plan.Acts = append(p.plan.Acts, a)
+		at += a.Lasts + p.between(second, 2*second)
+	}
 	return p.plan
 }
 

@@ -24,7 +24,13 @@ func Conclude(out io.Writer, folder string, h *history.History, ran error) (*jud
 	if err != nil {
 		return found, errors.Join(ran, err)
 	}
-	tell(io.MultiWriter(out, report), h, found)
+	out = io.MultiWriter(out, report)
+	_, _ = found.WriteTo(out)
+	for _, e := range h.Events {
+		if e.What == history.Mended && e.Text != "" {
+			fmt.Fprintf(out, "\nfault %d, %s, at %v %s\n", e.ID, e.Fault, e.At, e.Text)
+		}
+	}
 	page, err := os.Create(filepath.Join(folder, "picture.html"))
 	if err == nil {
 		err = errors.Join(picture.Write(page, h, found.Violations()), page.Close())
@@ -36,14 +42,4 @@ func Conclude(out io.Writer, folder string, h *history.History, ran error) (*jud
 		}
 	}
 	return found, err
-}
-
-// tell writes what the judge says, and which faults could not be done.
-func tell(out io.Writer, h *history.History, found *judge.Report) {
-	_, _ = found.WriteTo(out)
-	for _, e := range h.Events {
-		if e.What == history.Mended && e.Text != "" {
-			fmt.Fprintf(out, "\nfault %d, %s, at %v %s\n", e.ID, e.Fault, e.At, e.Text)
-		}
-	}
 }

@@ -54,14 +54,7 @@ func Run(ctx context.Context, cfg Config, plan Plan) (*history.History, error) {
 	if err := os.MkdirAll(parts, 0o755); err != nil {
 		return nil, err
 	}
-	out, err := os.Create(filepath.Join(parts, "trial.jsonl"))
-	if err != nil {
-		return nil, err
-	}
-	defer out.Close()
-	began := boottime.Now()
-	rec := history.NewRecorder(out, "trial", func() time.Duration { return boottime.Now() - began })
-	ran := run(ctx, cfg, plan, parts, began, rec)
+	ran := run(ctx, cfg, plan, parts)
 	h, err := merge(cfg.Out, parts)
 	return h, errors.Join(ran, err)
 }
@@ -70,7 +63,22 @@ func Run(ctx context.Context, cfg Config, plan Plan) (*history.History, error) {
 //
 // Goroutines: those of the register and of the wires, and one per master that watches it. All have ended
 // when it returns.
-func run(ctx context.Context, cfg Config, plan Plan, parts string, began time.Duration, rec *history.Recorder) (err error) {
+func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
+	began := boottime.Now()
+	recorder := func(who string) (*history.Recorder, *os.File, error) {
+		out, err := os.Create(filepath.Join(parts, who+".jsonl"))
+		return history.NewRecorder(out, who, func() time.Duration { return boottime.Now() - began }), out, err
+	}
+	rec, out, err := recorder("trial")
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	carried, record, err := recorder("register")
+	if err != nil {
+		return err
+	}
+	defer record.Close()
 	f, err := fleet.Start(ctx, fleet.Config{
 		Masters: cfg.Masters,
 		Durable: func(i int) bool { return plan.Durable[i] },
@@ -85,12 +93,6 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string, began time.Du
 	if err != nil {
 		return err
 	}
-	record, err := os.Create(filepath.Join(parts, "register.jsonl"))
-	if err != nil {
-		return err
-	}
-	defer record.Close()
-	carried := history.NewRecorder(record, "register", rec.Now)
 	registers := register.Serve(listener, carried)
 	defer registers.Close()
 
@@ -100,7 +102,6 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string, began time.Du
 		clients: map[string]*slot{},
 		wires:   map[string]map[string]*wire.Wire{},
 		rec:     rec,
-		busy:    map[string]chan struct{}{},
 	}
 	s.how = s.deed
 	run := history.Run{
@@ -141,14 +142,6 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string, began time.Du
 			return err
 		}
 	}
-	for name := range s.masters {
-		for _, p := range []part{server, clock, way, delay, loss, resets} {
-			s.busy[name+string(p)] = make(chan struct{}, 1)
-		}
-	}
-	for name := range s.clients {
-		s.busy[name+string(client)] = make(chan struct{}, 1)
-	}
 	watching, enough := context.WithCancel(ctx)
 	var watches sync.WaitGroup
 	defer watches.Wait()
@@ -160,19 +153,14 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string, began time.Du
 		return err
 	}
 	wait(ctx, 2*cfg.Lease+7*time.Second) // lease, guard and 2 s, in which all waits must end, and calm
-	if err := s.endClients(ctx); err != nil {
+	if err := fleet.Each(only(s.clients, nil), func(c *slot) error { return c.now().end(ctx) }); err != nil {
 		return err
 	}
-	return errors.Join(s.audit(ctx), rec.Err(), carried.Err(), ctx.Err())
+	return errors.Join(s.audit(), rec.Err(), carried.Err(), ctx.Err())
 }
 
 // think is for how long a caller pauses between two visits, on average.
 const think = 500 * time.Millisecond
-
-// endClients lets all clients end, at the same time.
-func (s *stage) endClients(ctx context.Context) error {
-	return each(only(s.clients, nil), func(c *slot) error { return c.now().end(ctx) })
-}
 
 // close kills what has not ended and closes the wires.
 func (s *stage) close() {

@@ -22,8 +22,8 @@ type stage struct {
 	clients map[string]*slot
 	wires   map[string]map[string]*wire.Wire // by client and master
 	rec     *history.Recorder
-	busy    map[string]chan struct{} // full while a part of a master or client has an act
-	how     func(Act) deed           // deed, except in tests
+	busy    sync.Map       // of channels, each full while a part of a master or client has an act
+	how     func(Act) deed // deed, except in tests
 
 	mu     sync.Mutex
 	faults int   // guarded by mu, as is err
@@ -110,10 +110,13 @@ func (s *stage) fail(err error) {
 func (s *stage) occupy(k kind, a Act) (leave func()) {
 	var taken []chan struct{}
 	for _, name := range slices.Sorted(slices.Values(a.On)) {
-		if busy := s.busy[name+string(k.part)]; busy != nil {
-			busy <- struct{}{}
-			taken = append(taken, busy)
+		if s.clients[name] != nil && k.part != client {
+			continue // it is cut off, beside what else may happen to it
 		}
+		part, _ := s.busy.LoadOrStore(name+string(k.part), make(chan struct{}, 1))
+		busy := part.(chan struct{})
+		busy <- struct{}{}
+		taken = append(taken, busy)
 	}
 	return func() {
 		for _, busy := range taken {
@@ -165,17 +168,4 @@ func only[T any](all map[string]T, on []string) (some []T) {
 		}
 	}
 	return some
-}
-
-// each calls do for all at the same time and returns their errors.
-//
-// Goroutines: one for each; each waits for them.
-func each[T any](all []T, do func(T) error) error {
-	errs := make([]error, len(all))
-	var wg sync.WaitGroup
-	for i, one := range all {
-		wg.Go(func() { errs[i] = do(one) })
-	}
-	wg.Wait()
-	return errors.Join(errs...)
 }

@@ -20,15 +20,7 @@ func rehearse(ctx context.Context, t *testing.T, how func(Act) deed, acts ...Act
 	t.Helper()
 	began := time.Now()
 	var out bytes.Buffer
-	s := &stage{
-		rec: history.NewRecorder(&out, "trial", func() time.Duration { return time.Since(began) }),
-		busy: map[string]chan struct{}{
-			"m1" + string(server): make(chan struct{}, 1),
-			"m2" + string(server): make(chan struct{}, 1),
-			"m1" + string(way):    make(chan struct{}, 1),
-		},
-		how: how,
-	}
+	s := &stage{rec: history.NewRecorder(&out, "trial", func() time.Duration { return time.Since(began) }), how: how}
 	err = s.perform(ctx, Plan{Acts: acts})
 	events, wrong := history.Read(&out)
 	if wrong != nil {

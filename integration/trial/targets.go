@@ -38,30 +38,27 @@ func (p *planner) acts(at time.Duration, k kind) []Act {
 	switch {
 	case at+k.least > p.deadline:
 		return nil
-	case k.part == client:
-		return p.onClients(at, k, which)
-	case k.name == CutClient:
-		on := p.some(p.masters(at, k), which)
-		if len(on) == 0 {
-			return nil
-		}
-		return p.reserve(k, p.act(at, k, append([]string{p.client(1 + p.IntN(p.cfg.Clients))}, on...)))
-	case which == inTurn && !k.forgets:
+	case k.name == ClientSkew:
+		which = one
+	case which == inTurn && !k.forgets && k.part != client && k.name != CutClient:
 		if acts := p.goRound(at, k); acts != nil {
 			return acts
 		}
 	}
-	on := p.some(p.masters(at, k), which)
+	on := p.some(p.unharmed(at, k), which)
 	if k.forgets {
-		on = p.forgetful(at, k, on)
+		on = p.forgetful(at, on)
 	}
 	if len(on) == 0 {
 		return nil
 	}
+	if k.name == CutClient {
+		on = append([]string{fmt.Sprint("c", 1+p.IntN(p.cfg.Clients))}, on...)
+	}
 	acts := p.reserve(k, p.act(at, k, on))
 	if other, ok := twin[k.name]; ok && which >= all {
 		also := kindOf(other)
-		if rest := p.masters(at, also); len(rest) > 0 {
+		if rest := p.unharmed(at, also); len(rest) > 0 {
 			acts = append(acts, p.reserve(also, p.act(at, also, rest))...)
 		}
 	}
@@ -71,36 +68,28 @@ func (p *planner) acts(at time.Duration, k kind) []Act {
 // twin is what happens to the other masters if all are killed.
 var twin = map[string]string{KillEmpty: KillAOF, KillAOF: KillEmpty}
 
-// onClients returns a fault of one client, of some, or of all.
-func (p *planner) onClients(at time.Duration, k kind, which pattern) []Act {
-	var free []string
-	for n := 1; n <= p.cfg.Clients; n++ {
-		if p.free[p.client(n)+string(client)] <= at {
-			free = append(free, p.client(n))
-		}
-	}
-	if k.name == ClientSkew {
-		which = one
-	}
-	on := p.some(free, which)
-	if len(on) == 0 {
-		return nil
-	}
-	return p.reserve(k, p.act(at, k, on))
-}
-
-// masters returns those that a fault of kind k can fall on at that time.
-func (p *planner) masters(at time.Duration, k kind) (free []string) {
-	for i, durable := range p.plan.Durable {
-		name := fmt.Sprint("m", i+1)
-		if p.free[name+string(k.part)] <= at && (k.name != KillEmpty || !durable) && (k.name != KillAOF || durable) {
+// unharmed returns the masters, or the clients, that a fault of kind k can fall on at that time.
+func (p *planner) unharmed(at time.Duration, k kind) (free []string) {
+	for i, name := range p.cfg.all(k) {
+		keeps := k.part != client && p.plan.Durable[i]
+		if p.free[name+string(k.part)] <= at && (k.name != KillEmpty || !keeps) && (k.name != KillAOF || keeps) {
 			free = append(free, name)
 		}
 	}
 	return free
 }
 
-func (p *planner) client(n int) string { return fmt.Sprint("c", n) }
+// all names all masters, or all clients, whichever a fault of kind k falls on.
+func (cfg Config) all(k kind) (names []string) {
+	prefix, n := "m", cfg.Masters
+	if k.part == client {
+		prefix, n = "c", cfg.Clients
+	}
+	for i := range n {
+		names = append(names, fmt.Sprint(prefix, i+1))
+	}
+	return names
+}
 
 // some draws as many as the pattern says, of as many as there are, from those that are free.
 func (p *planner) some(free []string, which pattern) []string {
@@ -120,7 +109,7 @@ func (p *planner) some(free []string, which pattern) []string {
 }
 
 // forgetful leaves out masters that would make it a majority that forgot within a lease.
-func (p *planner) forgetful(at time.Duration, k kind, on []string) (few []string) {
+func (p *planner) forgetful(at time.Duration, on []string) (few []string) {
 	forgot := map[string]bool{}
 	for name, until := range p.echoes {
 		if until > at {

@@ -221,13 +221,7 @@ func TestCloseBehindAFullWindow(t *testing.T) {
 		_, err := client.Write(make([]byte, 64<<20))
 		wantReset(t, "the client", err)
 	})
-	for s := w.all()[0].there; ; time.Sleep(time.Millisecond) {
-		s.mu.Lock()
-		full := s.bytes >= window
-		s.mu.Unlock()
-		if full {
-			break
-		}
+	for s := w.all()[0].there; len(s.transit) < window; time.Sleep(time.Millisecond) {
 	}
 	w.Close()
 	wg.Wait()

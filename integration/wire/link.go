@@ -19,7 +19,8 @@ type link struct {
 
 func newLink(client *net.TCPConn, there, back *path) *link {
 	dead, end := context.WithCancel(context.Background())
-	return &link{client: client, there: newStream(there), back: newStream(back), dead: dead, end: end}
+	along := func(p *path) *stream { return &stream{p, make(chan packet, window), dead.Done()} }
+	return &link{client: client, there: along(there), back: along(back), dead: dead, end: end}
 }
 
 // carry connects to the master, and moves the bytes of both directions until both streams have ended and
@@ -47,7 +48,7 @@ func (l *link) carry(target string) {
 // deliver writes what arrives from a stream, until its end has arrived or the link is dead. What cannot be
 // delivered resets both ends.
 func (l *link) deliver(s *stream, to *net.TCPConn) {
-	if s.write(to, l.dead.Done()) != nil {
+	if s.write(to) != nil {
 		l.abort()
 	}
 }
@@ -71,8 +72,6 @@ func (l *link) abort() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.end()
-	l.there.abandon()
-	l.back.abandon()
 	reset(l.client)
 	if l.master != nil {
 		reset(l.master)

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -12,49 +13,60 @@ import (
 const (
 	// resend is how long TCP waits at first for the acknowledgement of what is lost, on a near network.
 	resend = 200 * time.Millisecond
-	// window is how many bytes may be on their way; then the sender waits.
-	window = 1 << 20
+	// window is how many packets may be on their way; then the sender waits.
+	window = 1024
 	// chunk is the most that is read at once. Commands and answers are shorter.
 	chunk = 4 << 10
 )
 
-var errReset = errors.New("the sender reset the connection")
+// path is one direction of a wire: what all its connections meet on it.
+type path struct {
+	mu  sync.Mutex
+	now *conditions
+}
 
-// packet is what one read returned, or the end of the stream.
+// conditions are what a path is like. They do not change; others take their place.
+type conditions struct {
+	cut           bool
+	delay, jitter time.Duration
+	loss          float64
+	over          chan struct{} // closed when others have taken their place
+}
+
+// change gives the path other conditions: those of before, as set changes them.
+func (p *path) change(set func(*conditions)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := p.now
+	next := *before
+	set(&next)
+	next.over = make(chan struct{})
+	p.now = &next
+	close(before.over)
+}
+
+func (p *path) conditions() *conditions {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.now
+}
+
+// packet is what one read returned.
 type packet struct {
 	bytes []byte
+	err   error     // the stream ended so, with io.EOF or a reset
 	due   time.Time // when it arrives, but not before what was sent earlier
-	last  bool
-	reset bool // it ended so
 }
 
 // stream is one direction of a link. Its reader puts packets in transit, and its writer takes them out.
 type stream struct {
-	path *path
-
-	mu      sync.Mutex
-	moved   sync.Cond // a packet came into or out of transit, or the link is dead
-	transit []packet
-	bytes   int
-	aborted bool
+	path    *path
+	transit chan packet
+	dead    <-chan struct{} // closed when the link is dead
 }
 
-func newStream(path *path) *stream {
-	s := &stream{path: path}
-	s.moved.L = &s.mu
-	return s
-}
-
-// abandon wakes reader and writer, so that they end.
-func (s *stream) abandon() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.aborted = true
-	s.moved.Broadcast()
-}
-
-// read puts what it reads in transit, until the stream ends. That a stream was reset is in its last
-// packet: the other end is to learn of it when the packet arrives.
+// read puts what it reads in transit, until the stream has ended or the link is dead. The other end is to learn
+// of an end, or of a reset, when its packet arrives.
 func (s *stream) read(from *net.TCPConn) {
 	buffer := make([]byte, chunk)
 	for {
@@ -64,58 +76,34 @@ func (s *stream) read(from *net.TCPConn) {
 		if now.jitter > 0 {
 			takes += rand.N(now.jitter)
 		}
-		due := time.Now().Add(takes)
-		if n > 0 {
-			s.put(packet{bytes: append([]byte(nil), buffer[:n]...), due: due})
+		select {
+		case s.transit <- packet{bytes.Clone(buffer[:n]), err, time.Now().Add(takes)}:
+		case <-s.dead:
+			return
 		}
 		if err != nil {
-			s.put(packet{due: due, last: true, reset: !errors.Is(err, io.EOF)})
 			return
 		}
 	}
 }
 
-func (s *stream) put(p packet) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for s.bytes >= window && !s.aborted {
-		s.moved.Wait()
-	}
-	s.transit = append(s.transit, p)
-	s.bytes += len(p.bytes)
-	s.moved.Broadcast()
-}
-
-// take returns the next packet, or false once the link is dead.
-func (s *stream) take() (packet, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.transit) == 0 && !s.aborted {
-		s.moved.Wait()
-	}
-	if s.aborted {
-		return packet{}, false
-	}
-	p := s.transit[0]
-	s.transit = s.transit[1:]
-	s.bytes -= len(p.bytes)
-	s.moved.Broadcast()
-	return p, true
-}
-
 // write delivers what is in transit, until the end of the stream, or until the link is dead. It returns an
 // error if the stream was reset, or cannot be delivered.
-func (s *stream) write(to *net.TCPConn, dead <-chan struct{}) error {
+func (s *stream) write(to *net.TCPConn) error {
 	for {
-		p, ok := s.take()
-		if !ok || !s.travel(p.due, dead) {
+		var p packet
+		select {
+		case p = <-s.transit:
+		case <-s.dead:
 			return nil
 		}
 		switch {
-		case p.reset:
-			return errReset
-		case p.last:
+		case !s.travel(p.due):
+			return nil
+		case errors.Is(p.err, io.EOF):
 			return to.CloseWrite()
+		case p.err != nil:
+			return p.err
 		}
 		if _, err := to.Write(p.bytes); err != nil {
 			return err
@@ -124,7 +112,7 @@ func (s *stream) write(to *net.TCPConn, dead <-chan struct{}) error {
 }
 
 // travel returns when a packet has arrived that is due then, or false if the link is dead before.
-func (s *stream) travel(due time.Time, dead <-chan struct{}) bool {
+func (s *stream) travel(due time.Time) bool {
 	lost := time.Duration(0)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -149,7 +137,7 @@ func (s *stream) travel(due time.Time, dead <-chan struct{}) bool {
 		select {
 		case <-timer.C:
 		case <-now.over:
-		case <-dead:
+		case <-s.dead:
 			return false
 		}
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -41,8 +43,7 @@ func New(target string) (*Wire, error) {
 		return nil, fmt.Errorf("wire to %s: %w", target, err)
 	}
 	w := &Wire{listener: listener, target: target, links: map[*link]struct{}{}, stopping: func() {}}
-	w.there.change(func(*conditions) {})
-	w.back.change(func(*conditions) {})
+	w.there.now, w.back.now = &conditions{over: make(chan struct{})}, &conditions{over: make(chan struct{})}
 	w.wg.Go(w.accept)
 	return w, nil
 }
@@ -85,34 +86,28 @@ func (w *Wire) Resets(every time.Duration) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	w.stopping = stop
-	w.wg.Go(func() { w.resets(ctx, every) })
-}
-
-func (w *Wire) resets(ctx context.Context, every time.Duration) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Duration(rand.ExpFloat64() * float64(every))):
-			w.resetOne(ctx)
+	w.wg.Go(func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Duration(rand.ExpFloat64() * float64(every))):
+				w.resetOne(ctx)
+			}
 		}
-	}
+	})
 }
 
 // resetOne resets a random connection, unless Resets was called again meanwhile.
 func (w *Wire) resetOne(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if ctx.Err() != nil || len(w.links) == 0 {
+	if ctx.Err() != nil {
 		return
 	}
-	skip := rand.IntN(len(w.links))
-	for l := range w.links {
-		if skip == 0 {
-			l.abort()
-			return
-		}
-		skip--
+	for l := range w.links { // in random order
+		l.abort()
+		return
 	}
 }
 
@@ -141,11 +136,7 @@ func (w *Wire) both(set func(*conditions)) {
 func (w *Wire) all() []*link {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	links := make([]*link, 0, len(w.links))
-	for l := range w.links {
-		links = append(links, l)
-	}
-	return links
+	return slices.Collect(maps.Keys(w.links))
 }
 
 func (w *Wire) accept() {

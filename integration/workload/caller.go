@@ -13,9 +13,8 @@ type caller struct {
 	*process
 	draw
 	registers *register.Client // nil: there are none
-	can       map[history.Do]bool
-	tree      context.Context // of this visit: it has an owner, or is nil
-	left      []*held         // that Close is to give back
+	tree      context.Context  // of this visit: it has an owner, or is nil
+	left      []*held          // that Close is to give back
 }
 
 // visits makes one visit after another until no more calls are to begin. Even those that wait give up when
@@ -41,7 +40,7 @@ func (c *caller) visits(waits context.Context) {
 // lineUp waits for a lock for as long as it takes, does a little work, and gives it back.
 func (c *caller) lineUp(waits context.Context) {
 	do := history.Lock
-	if c.can[history.RLock] && c.chance(25) {
+	if c.can(history.RLock) && c.chance(25) {
 		do = history.RLock
 	}
 	holds, _ := c.take(waits, do)
@@ -54,8 +53,8 @@ func (c *caller) lineUp(waits context.Context) {
 // visit asks for something, does something under it, and gives it back.
 func (c *caller) visit(waits context.Context) {
 	c.tree = nil
-	if o, ok := c.locker.(Owned); ok && c.chance(50) {
-		c.tree = o.WithOwner(waits)
+	if all, ok := c.locker.(Versatile); ok && c.chance(50) {
+		c.tree = all.WithOwner(waits)
 		waits = c.tree
 	}
 	do := c.kind(c.can)
@@ -135,32 +134,25 @@ func (c *caller) namesFor(do history.Do) []string {
 	case history.RLock, history.TryRLock:
 		return []string{readWrite}
 	}
-	if c.can[history.RLock] && c.chance(25) {
+	if c.can(history.RLock) && c.chance(25) {
 		return []string{readWrite}
 	}
 	return []string{c.name()}
 }
 
 // ask is the call itself.
-func (c *caller) ask(ctx context.Context, do history.Do, names []string) (holds []Hold, unlockAll func(context.Context) error, err error) {
-	var h Hold
-	switch name := names[0]; do {
-	case history.LockAll:
-		return c.locker.(Several).LockAll(ctx, names...)
-	case history.Lock:
-		h, err = c.locker.Lock(ctx, name)
-	case history.TryLock:
-		h, err = c.locker.TryLock(ctx, name)
-	case history.LockFor:
-		h, err = c.locker.(Fixed).LockFor(ctx, name, c.between(c.cfg.Lease/2, c.cfg.MaxLease))
-	case history.RLock:
-		h, err = c.locker.(Reader).RLock(ctx, name)
-	case history.TryRLock:
-		h, err = c.locker.(Reader).TryRLock(ctx, name)
-	case history.Acquire:
-		h, err = c.locker.(Permits).Acquire(ctx, name, permits)
-	case history.TryAcquire:
-		h, err = c.locker.(Permits).TryAcquire(ctx, name, permits)
+func (c *caller) ask(ctx context.Context, do history.Do, names []string) ([]Hold, func(context.Context) error, error) {
+	if all, ok := c.locker.(Versatile); ok {
+		lease := time.Duration(0)
+		if do == history.LockFor {
+			lease = c.between(c.cfg.Lease/2, c.cfg.MaxLease)
+		}
+		return all.Ask(ctx, do, names, lease, permits)
 	}
+	lock := c.locker.Lock
+	if do == history.TryLock {
+		lock = c.locker.TryLock
+	}
+	h, err := lock(ctx, names[0])
 	return []Hold{h}, nil, err
 }

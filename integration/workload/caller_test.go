@@ -104,6 +104,10 @@ func TestEnterAnother(t *testing.T) {
 		if e := calls[len(calls)-1]; e.Do != history.Unlock || e.Hold != grants[1].Hold {
 			t.Errorf("the last call is %+v, want an unlock of hold %d", e, grants[1].Hold)
 		}
+		hd.slot = 1
+		if f.caller(1).enter(hd); len(f.of(history.Called)) != len(calls) {
+			t.Error("a permit was entered")
+		}
 		hd.release(hd.top())
 		f.watchers.Wait()
 	})
@@ -141,12 +145,16 @@ type group struct {
 	unlock func() error
 }
 
-func (g *group) LockAll(_ context.Context, names ...string) (holds []Hold, unlock func(context.Context) error, err error) {
+func (g *group) Ask(_ context.Context, _ history.Do, names []string, _ time.Duration, _ int) (
+	holds []Hold, unlock func(context.Context) error, err error,
+) {
 	for _, name := range names {
 		holds = append(holds, valid(name))
 	}
 	return holds, func(context.Context) error { return g.unlock() }, nil
 }
+
+func (g *group) WithOwner(ctx context.Context) context.Context { return ctx }
 
 // Several holds that are unlocked in one call have a call each in the history, with what it says of each.
 func TestLeaveAll(t *testing.T) {

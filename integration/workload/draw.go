@@ -66,11 +66,11 @@ func (d draw) think(mean time.Duration) time.Duration {
 }
 
 // kind draws what to ask for, out of what the library can do.
-func (d draw) kind(can map[history.Do]bool) history.Do {
+func (d draw) kind(can func(history.Do) bool) history.Do {
 	for {
 		n := d.IntN(totalOdds)
 		for _, o := range odds {
-			if n -= o.of; n < 0 && can[o.do] {
+			if n -= o.of; n < 0 && can(o.do) {
 				return o.do
 			}
 			if n < 0 {
@@ -97,15 +97,3 @@ var odds = []struct {
 
 // totalOdds is the sum of odds.
 const totalOdds = 100
-
-// abilities returns what a library can be asked for.
-func abilities(l Locker) map[history.Do]bool {
-	can := map[history.Do]bool{history.Lock: true, history.TryLock: true}
-	_, can[history.LockFor] = l.(Fixed)
-	_, can[history.LockAll] = l.(Several)
-	_, can[history.RLock] = l.(Reader)
-	can[history.TryRLock] = can[history.RLock]
-	_, can[history.Acquire] = l.(Permits)
-	can[history.TryAcquire] = can[history.Acquire]
-	return can
-}

@@ -8,7 +8,7 @@ import (
 )
 
 // Locker is a library on trial. Its methods may be called by any number of goroutines. What else a library
-// can do, it says by implementing the interfaces below; what it cannot do is not asked of it.
+// can do, or needs, it says by implementing the interfaces below; what it cannot do is not asked of it.
 type Locker interface {
 	// Lock waits until it has name or ctx ends.
 	Lock(ctx context.Context, name string) (Hold, error)
@@ -17,31 +17,14 @@ type Locker interface {
 	Close() error
 }
 
-// Fixed is a Locker that can lock for a lease that nobody renews.
-type Fixed interface {
-	LockFor(ctx context.Context, name string, lease time.Duration) (Hold, error)
-}
-
-// Reader is a Locker that can lock for reading.
-type Reader interface {
-	RLock(ctx context.Context, name string) (Hold, error)
-	TryRLock(ctx context.Context, name string) (Hold, error)
-}
-
-// Several is a Locker that can lock several names at once.
-type Several interface {
-	// LockAll returns a hold of each name, and a function that unlocks all of them in one call.
-	LockAll(ctx context.Context, names ...string) (holds []Hold, unlock func(context.Context) error, err error)
-}
-
-// Permits is a Locker that can limit how many callers have a permit of a name: k of them.
-type Permits interface {
-	Acquire(ctx context.Context, name string, k int) (Hold, error)
-	TryAcquire(ctx context.Context, name string, k int) (Hold, error)
-}
-
-// Owned is a Locker that knows a call tree by its context: what it locks again under ctx, it enters again.
-type Owned interface {
+// Versatile is a Locker that can do everything that callers may ask for.
+type Versatile interface {
+	// Ask makes a call of any kind that takes: for names, for a lease that nobody renews if it is LockFor, or for
+	// one of so many permits. Of several names it returns a hold of each, and what unlocks all in one call.
+	Ask(ctx context.Context, do history.Do, names []string, lease time.Duration, permits int) (
+		holds []Hold, unlockAll func(context.Context) error, err error)
+	// WithOwner returns a context by which the library knows a call tree: what it locks again under that, it
+	// enters again.
 	WithOwner(ctx context.Context) context.Context
 }
 
@@ -74,7 +57,7 @@ type Hold interface {
 	Unlock(ctx context.Context) error
 }
 
-// Enterer is a Hold that its owner can enter again. It has a context.
+// Enterer is a Hold that its owner can enter again, unless it is a permit. It has a context.
 type Enterer interface {
 	// Enter locks the name once more, for reading or not, under ctx, which derives from the hold's
 	// context or its owner. same says whether it is the same hold still: if that had ended, it is another.

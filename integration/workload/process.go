@@ -71,6 +71,12 @@ func (p *process) granted(call int, h Hold, shared bool) *held {
 	return hd
 }
 
+// can reports whether the library can be asked for such a hold.
+func (p *process) can(do history.Do) bool {
+	_, all := p.locker.(Versatile)
+	return all || do == history.Lock || do == history.TryLock
+}
+
 // isEnding reports whether no more calls are to begin.
 func (p *process) isEnding() bool {
 	select {
@@ -83,10 +89,8 @@ func (p *process) isEnding() bool {
 
 // pause waits for d, or until no more calls are to begin.
 func (p *process) pause(d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-p.ending:
 	}
 }

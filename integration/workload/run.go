@@ -43,15 +43,13 @@ func Run(cfg Config, open func(Config) (Locker, error), classify func(error) his
 	}
 	ending := make(chan struct{})
 	p := &process{cfg: cfg, locker: locker, classify: classify, rec: rec, ending: ending}
-	callers := p.callers()
-	beating := make(chan struct{})
-	var heart sync.WaitGroup
+	beating, served := make(chan struct{}), make(chan struct{})
+	var heart, serving sync.WaitGroup
 	heart.Go(func() { beat(rec, runDelays, beating) })
 
 	waits, giveUp := context.WithCancel(context.Background())
 	defer giveUp()
-	served := make(chan struct{})
-	var serving sync.WaitGroup
+	callers := p.callers()
 	for _, c := range callers {
 		serving.Go(func() { c.visits(waits) })
 	}
@@ -85,21 +83,15 @@ func Run(cfg Config, open func(Config) (Locker, error), classify func(error) his
 // finish waits for callers, and ends the calls that wait meanwhile. It reports whether all callers came
 // back.
 func finish(served <-chan struct{}, giveUp func()) bool {
-	patience := time.NewTimer(lastWaits)
-	defer patience.Stop()
-	select {
-	case <-served:
-		return true
-	case <-patience.C:
+	for _, patience := range []time.Duration{lastWaits, lastCalls} {
+		select {
+		case <-served:
+			return true
+		case <-time.After(patience):
+			giveUp()
+		}
 	}
-	giveUp()
-	patience.Reset(lastCalls)
-	select {
-	case <-served:
-		return true
-	case <-patience.C:
-		return false
-	}
+	return false
 }
 
 // callers returns the callers, each with a seed of its own.
@@ -109,7 +101,7 @@ func (p *process) callers() []*caller {
 	callers := make([]*caller, p.cfg.Callers)
 	for i := range callers {
 		seed := rand.NewPCG(p.cfg.Seed, who.Sum64()+uint64(i))
-		callers[i] = &caller{process: p, draw: draw{rand.New(seed)}, can: abilities(p.locker)}
+		callers[i] = &caller{process: p, draw: draw{rand.New(seed)}}
 		if p.cfg.Register != "" {
 			callers[i].registers = register.NewClient(p.cfg.Register)
 		}

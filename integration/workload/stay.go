@@ -100,7 +100,7 @@ var errUpgraded = errors.New("a reader's hold was entered to write")
 // the hold had ended, its owner is granted another, which is used and given back here.
 func (c *caller) enter(hd *held) {
 	e, ok := hd.top().Hold.(Enterer)
-	if !ok {
+	if !ok || hd.slot > 0 {
 		return
 	}
 	ctx := hd.top().Context()

@@ -12,33 +12,28 @@ import (
 // the hold was alive before and after each write. Between the look before and the write some time passes, as
 // in any program. If the hold ends then, only its token can tell.
 func (c *caller) work(hd *held) bool {
-	if !hd.alive() {
-		return false
-	}
 	if c.registers == nil {
-		return true
+		return hd.alive()
 	}
-	plain, err := c.register(hd, history.PlainReading, 0, 0)
-	if err == nil && !hd.shared {
+	for _, do := range []struct{ read, write history.Do }{
+		{history.PlainReading, history.PlainWriting},
+		{history.Reading, history.Writing},
+	} {
+		if do.read == history.Reading && hd.token == 0 {
+			break // to a register that looks at tokens, it has nothing to show
+		}
+		if !hd.alive() {
+			return false
+		}
+		value, err := c.register(hd, do.read, 0, 0)
+		if err != nil || hd.shared {
+			continue
+		}
 		if !hd.alive() {
 			return false
 		}
 		c.pause(c.compute())
-		_, _ = c.register(hd, history.PlainWriting, plain, plain+1)
-	}
-	if hd.token == 0 {
-		return hd.alive() // to a register that looks at tokens, it has nothing to show
-	}
-	if !hd.alive() {
-		return false
-	}
-	fenced, err := c.register(hd, history.Reading, 0, 0)
-	if err == nil && !hd.shared {
-		if !hd.alive() {
-			return false
-		}
-		c.pause(c.compute())
-		_, _ = c.register(hd, history.Writing, fenced, fenced+1)
+		_, _ = c.register(hd, do.write, value, value+1)
 	}
 	return hd.alive()
 }

@@ -16,6 +16,7 @@ type View struct {
 	Calls     []*Call
 	Holds     []*Hold
 	Faults    []*Trouble
+	Pauses    []*Trouble // in which a process or a master did not run, in the order in which they were told
 	Processes []*Process
 	Over      time.Duration // when the last faults were mended; Never if that was not told
 	End       time.Duration // of the last event
@@ -54,10 +55,18 @@ func (h *Hold) Key() string {
 	return h.Name
 }
 
-// Trouble is a fault.
+// Trouble is a fault, or that a process was stopped from outside, or a stall.
 type Trouble struct {
-	Event
-	Mended time.Duration // Never: it was not
+	Event                      // Fault, Stopped or Stall
+	Began, Ended time.Duration // Never: it has not ended
+	End          *Event        // Mended, Continued or Killed; nil: it has not ended, or is a stall
+}
+
+// end ends what goes on.
+func (t *Trouble) end(e *Event) {
+	if t != nil && t.Ended == Never {
+		t.Ended, t.End = e.At, e
+	}
 }
 
 // Process is the life of a client process.
@@ -68,8 +77,6 @@ type Process struct {
 	Began  time.Duration
 	Ended  time.Duration // it exited or was killed; Never
 	Killed bool
-	Stops  []Span // when it was stopped from outside
-	Stalls []Span // when it noticed itself that it had not run
 	Audit  *Event // what was left of it; nil if it never closed
 }
 
@@ -88,6 +95,7 @@ func (h *History) View() (*View, error) {
 		calls:     map[number]*Call{},
 		holds:     map[number]*Hold{},
 		faults:    map[int]*Trouble{},
+		stops:     map[string]*Trouble{},
 		processes: map[string]*Process{},
 	}
 	for i := range h.Events {
@@ -109,6 +117,7 @@ type sorter struct {
 	calls     map[number]*Call
 	holds     map[number]*Hold
 	faults    map[int]*Trouble
+	stops     map[string]*Trouble // the last of each process
 	processes map[string]*Process
 }
 
@@ -160,18 +169,27 @@ func (s *sorter) add(e *Event) error {
 		}
 		hold.Looks, hold.Until = append(hold.Looks, e), e.Until
 	case Fault:
-		f := &Trouble{Event: *e, Mended: Never}
+		f := &Trouble{Event: *e, Began: e.At, Ended: Never}
 		s.faults[e.ID] = f
 		s.view.Faults = append(s.view.Faults, f)
 	case Mended:
-		f := s.faults[e.ID]
-		if f == nil {
+		if s.faults[e.ID] == nil {
 			return fmt.Errorf("there is no fault %d", e.ID)
 		}
-		f.Mended = e.At
+		s.faults[e.ID].end(e)
 	case Over:
 		s.view.Over = e.At
-	case Started, Stopped, Continued, Killed, Exited, Stall, Audited:
+	case Stopped:
+		s.stops[e.Who] = &Trouble{Event: *e, Began: e.At, Ended: Never}
+		s.view.Pauses = append(s.view.Pauses, s.stops[e.Who])
+	case Stall:
+		s.view.Pauses = append(s.view.Pauses, &Trouble{Event: *e, Began: e.From, Ended: e.At})
+	case Continued:
+		s.stops[e.Who].end(e)
+	case Killed:
+		s.stops[e.Who].end(e)
+		s.live(e)
+	case Started, Exited, Audited:
 		s.live(e)
 	}
 	return nil
@@ -209,14 +227,6 @@ func (s *sorter) live(e *Event) {
 		return
 	}
 	switch e.What {
-	case Stopped:
-		p.Stops = append(p.Stops, Span{e.At, Never})
-	case Continued:
-		if n := len(p.Stops); n > 0 {
-			p.Stops[n-1].To = e.At
-		}
-	case Stall:
-		p.Stalls = append(p.Stalls, Span{e.From, e.At})
 	case Killed, Exited:
 		p.Ended, p.Killed = e.At, e.What == Killed
 	case Audited:

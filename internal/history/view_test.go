@@ -24,16 +24,17 @@ func TestView(t *testing.T) {
 	if hold.Alive() != 6 || hold.Until != 81 || hold.Key() != "s, slot 2" || hold.Downgraded != history.Never {
 		t.Errorf("alive at %d, until %d, key %q, downgraded at %d; want 6, 81, slot 2 of s, never", hold.Alive(), hold.Until, hold.Key(), hold.Downgraded)
 	}
-	if v.Faults[0].Mended != 4 {
-		t.Errorf("the fault was mended at %v, want 4", v.Faults[0].Mended)
+	if v.Faults[0].Began != 3 || v.Faults[0].Ended != 4 {
+		t.Errorf("the fault began at %v, and was mended at %v, want 3 and 4", v.Faults[0].Began, v.Faults[0].Ended)
+	}
+	var pauses []history.Span
+	for _, p := range v.Pauses {
+		pauses = append(pauses, history.Span{From: p.Began, To: p.Ended})
+	}
+	if want := []history.Span{{From: 7, To: 8}, {From: 7, To: 9}}; !reflect.DeepEqual(pauses, want) {
+		t.Errorf("the process was stopped, and stalled, in %v, want %v", pauses, want)
 	}
 	p := v.Processes[0]
-	if want := []history.Span{{From: 7, To: 8}}; !reflect.DeepEqual(p.Stops, want) {
-		t.Errorf("stops %v, want %v", p.Stops, want)
-	}
-	if want := []history.Span{{From: 7, To: 9}}; !reflect.DeepEqual(p.Stalls, want) {
-		t.Errorf("stalls %v, want %v", p.Stalls, want)
-	}
 	if p.Skew != time.Hour || p.Began != 1 || p.Ended != 16 || p.Killed || p.Audit.Heap != 3 {
 		t.Errorf("process %+v", p)
 	}
@@ -55,7 +56,7 @@ func TestViewOfWhatDidNotHappen(t *testing.T) {
 		t.Fatal(err)
 	}
 	hold := v.Holds[0]
-	if v.Over != history.Never || v.Calls[0].Returned != history.Never || v.Calls[0].Result != nil || v.Faults[0].Mended != history.Never {
+	if v.Over != history.Never || v.Calls[0].Returned != history.Never || v.Calls[0].Result != nil || v.Faults[0].Ended != history.Never {
 		t.Errorf("something ended that did not: %+v", v)
 	}
 	if hold.Unlock != nil || hold.Lost != nil || hold.Downgraded != 4 || hold.Alive() != 3 || hold.Key() != "a" {

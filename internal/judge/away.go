@@ -20,18 +20,40 @@ func absences(troubles []trouble) map[string][]history.Span {
 	return all
 }
 
-// union returns the same stretches of time in order, each moment once.
+// union returns the same stretches of time in order, each moment once. Those that only touch stay apart.
 func union(spans []history.Span) []history.Span {
 	slices.SortFunc(spans, func(a, b history.Span) int { return cmp.Compare(a.From, b.From) })
 	var all []history.Span
 	for _, s := range spans {
-		if n := len(all); n > 0 && s.From <= all[n-1].To {
+		if n := len(all); n > 0 && s.From < all[n-1].To {
 			all[n-1].To = max(all[n-1].To, s.To)
 		} else {
 			all = append(all, s)
 		}
 	}
 	return all
+}
+
+// without returns what is left of spans without the others. Both are in order, each moment once.
+func without(spans, others []history.Span) (left []history.Span) {
+	for _, s := range spans {
+		for len(others) > 0 && others[0].To <= s.From {
+			others = others[1:]
+		}
+		for _, o := range others {
+			if o.From >= s.To {
+				break
+			}
+			if o.From > s.From {
+				left = append(left, history.Span{From: s.From, To: o.From})
+			}
+			s.From = o.To
+		}
+		if s.From < s.To {
+			left = append(left, s)
+		}
+	}
+	return left
 }
 
 // away returns for how long within span a process did not run.

@@ -20,28 +20,20 @@ func deadlines(r *record) Check {
 	check := Check{Name: Deadlines}
 	for _, c := range r.Calls {
 		check.Looked++
-		ended := r.ran(c.Who)
+		ended := min(c.Returned, r.ran(c.Who))
 		if c.Returned == history.Never && !r.killed(c.Who) {
-			check.Violations = append(check.Violations, history.Violation{
-				Check: Deadlines, At: ended, Events: r.part(c.Event),
-				Text: fmt.Sprintf("%s: %s never returned", c.Who, c.Do),
-			})
+			check.add(r, ended, fmt.Sprintf("%s: %s never returned", c.Who, c.Do), c.Event)
 			continue
 		}
 		due, grace, why := r.due(c)
-		if !r.late(c.Who, due, grace, min(c.Returned, ended)) {
+		if !r.late(c.Who, due, grace, ended) {
 			continue
 		}
-		events := []history.Event{c.Event}
+		last := history.Event{At: r.ended(c.Who), What: history.Killed, Who: c.Who}
 		if c.Result != nil {
-			events = append(events, *c.Result)
-		} else {
-			events = append(events, history.Event{At: r.ended(c.Who), What: history.Killed, Who: c.Who})
+			last = *c.Result
 		}
-		check.Violations = append(check.Violations, history.Violation{
-			Check: Deadlines, At: due + grace, Events: r.part(events...),
-			Text: fmt.Sprintf("%s: %s went on for %v after %s", c.Who, c.Do, round(min(c.Returned, ended)-due), why),
-		})
+		check.add(r, due+grace, fmt.Sprintf("%s: %s went on for %v after %s", c.Who, c.Do, round(ended-due), why), c.Event, last)
 	}
 	return check
 }

@@ -19,10 +19,7 @@ const Errors = "errors"
 func answers(r *record) Check {
 	check := Check{Name: Errors}
 	found := func(c *history.Call, text string, others ...history.Event) {
-		check.Violations = append(check.Violations, history.Violation{
-			Check: Errors, At: c.Returned, Events: r.part(append(others, c.Event, *c.Result)...),
-			Text: fmt.Sprintf("%s: %s %s", c.Who, c.Do, text),
-		})
+		check.add(r, c.Returned, fmt.Sprintf("%s: %s %s", c.Who, c.Do, text), append(others, c.Event, *c.Result)...)
 	}
 	for _, c := range r.Calls {
 		if c.Result == nil {

@@ -4,125 +4,52 @@ import "testing"
 
 func TestErrors(t *testing.T) {
 	try(t, answers, []sentence{
-		{"documented", `
-			1.0 c1 call 1 lock a deadline=2
-			2.0 c1 return 1 err=ended
-			2.1 c1 call 2 trylock a
-			2.2 c1 return 2 err=noquorum`, "", false},
-		{"not documented", `
-			> 1.0 c1 call 1 lock a deadline=2
-			> 2.0 c1 return 1 err=other`, "lock returned", false},
+		{"documented", `c1: 1.0 lock a deadline=2, 2.0 return err=ended, 2.1 trylock a, 2.2 return err=noquorum`, ""},
+		{"not documented", `c1: >1.0 lock a deadline=2, >2.0 return err=other`, "lock returned"},
 		{"a loss that Unlock tells", `
-			1.0 c1 call 1 lock a
-			1.1 c1 grant 1 a until=3
-			1.1 c1 return 1
-			2.0 c1 lost 1
-			2.1 c1 call 2 unlock hold=1
-			2.2 c1 return 2 err=lost`, "", false},
+			c1: 1.0 lock a, 1.1 grant until=3, 1.1 return, 2.0 lost, 2.1 unlock, 2.2 return err=lost`, ""},
 		{"a loss that Unlock does not tell", `
-			  1.0 c1 call 1 lock a
-			  1.1 c1 grant 1 a until=3
-			  1.1 c1 return 1
-			> 2.0 c1 lost 1
-			> 2.1 c1 call 2 unlock hold=1
-			> 2.2 c1 return 2`, "though the hold was lost", false},
-		{"a loss after Unlock", `
-			1.0 c1 call 1 lock a
-			1.1 c1 grant 1 a until=3
-			1.1 c1 return 1
-			2.1 c1 call 2 unlock hold=1
-			2.15 c1 lost 1
-			2.2 c1 return 2`, "", false},
+			c1: 1.0 lock a, 1.1 grant until=3, 1.1 return, >2.0 lost, >2.1 unlock, >2.2 return`, "though the hold was lost"},
+		{"a loss after Unlock", `c1: 1.0 lock a, 1.1 grant until=3, 1.1 return, 2.1 unlock, 2.15 lost, 2.2 return`, ""},
 		{"not held", `
-			  1.0 c1 call 1 lock a
-			> 1.1 c1 grant 1 a until=3
-			  1.1 c1 return 1
-			> 2.1 c1 call 2 unlock hold=1
-			> 2.2 c1 return 2 err=notheld`, "was not unlocked before", false},
+			c1: 1.0 lock a, >1.1 grant until=3, 1.1 return, >2.1 unlock, >2.2 return err=notheld`, "was not unlocked before"},
 		{"not held, the second time", `
-			1.0 c1 call 1 lock a
-			1.1 c1 grant 1 a until=3
-			1.1 c1 return 1
-			2.1 c1 call 2 unlock hold=1
-			2.2 c1 return 2
-			2.3 c1 call 3 unlock hold=1
-			2.4 c1 return 3 err=notheld`, "", false},
+			c1: 1.0 lock a, 1.1 grant until=3, 1.1 return, 2.1 unlock, 2.2 return, 2.3 unlock, 2.4 return err=notheld`, ""},
 		{"lost, and valid later", `
-			  1.0 c1 call 1 lock a
-			  1.1 c1 grant 1 a until=3
-			  1.1 c1 return 1
-			> 2.1 c1 call 2 extend hold=1
-			> 2.2 c1 return 2 err=lost
-			> 2.3 c1 alive 1 until=3`, "but it was valid later", false},
+			c1: 1.0 lock a, 1.1 grant until=3, 1.1 return, >2.1 extend, >2.2 return err=lost,
+				>2.3 alive`, "but it was valid later"},
 		{"taken by nobody", `
-			  10.0 c1 call 1 lock a
-			  10.1 c1 grant 1 a until=13
-			  10.1 c1 return 1
-			  11.0 c1 call 2 unlock hold=1
-			  11.1 c1 return 2
-			> 17.2 c2 call 1 trylock a
-			> 17.3 c2 return 1 err=taken`, "says that a is taken", false},
+			c1: 10.0 lock a, 10.1 grant until=13, 10.1 return, 11.0 unlock, 11.1 return
+			c2: >17.2 trylock a, >17.3 return err=taken`, "says that a is taken"},
 		{"taken by one who had it a while ago", `
-			10.0 c1 call 1 lock a
-			10.1 c1 grant 1 a until=13
-			10.1 c1 return 1
-			11.0 c1 call 2 unlock hold=1
-			11.1 c1 return 2
-			17.0 c2 call 1 trylock a
-			17.3 c2 return 1 err=taken`, "", false},
+			c1: 10.0 lock a, 10.1 grant until=13, 10.1 return, 11.0 unlock, 11.1 return
+			c2: 17.0 trylock a, 17.3 return err=taken`, ""},
 		{"taken by one who asks", `
-			17.0 c1 call 1 lock a
-			17.2 c2 call 1 trylock a
-			17.3 c2 return 1 err=taken`, "", false},
+			c1: 17.0 lock a
+			c2: 17.2 trylock a, 17.3 return err=taken`, ""},
 		{"taken by one who was killed", `
-			10.0 c1 started
-			10.0 c1 call 1 lock a
-			10.1 c1 killed
-			17.2 c2 call 1 trylock a
-			17.3 c2 return 1 err=taken`, "", false},
+			c1: 10.0 started, 10.0 lock a, 10.1 killed
+			c2: 17.2 trylock a, 17.3 return err=taken`, ""},
 		{"taken in a fault", `
-			16.9 r  fault 1 cut on=m1
-			16.9 r  mended 1
-			17.2 c2 call 1 trylock a
-			17.3 c2 return 1 err=taken`, "", false},
-		{"a loss that comes with no hold", `
-			1.0 c1 call 1 lock a deadline=2
-			2.0 c1 return 1 err=lost`, "", false},
-		{"another error, though nobody had it", `
-			17.0 c1 call 1 trylock a
-			17.1 c1 return 1 err=noquorum`, "", false},
-		{"a wait that ends so", `
-			17.0 c1 call 1 lock a
-			17.1 c1 return 1 err=taken`, "", false},
+			r: 16.9 fault cut on=m1, 16.9 mended
+			c2: 17.2 trylock a, 17.3 return err=taken`, ""},
+		{"a loss that comes with no hold", `c1: 1.0 lock a deadline=2, 2.0 return err=lost`, ""},
+		{"another error, though nobody had it", `c1: 17.0 trylock a, 17.1 return err=noquorum`, ""},
+		{"a wait that ends so", `c1: 17.0 lock a, 17.1 return err=taken`, ""},
 		{"taken before anybody had it", `
-			> 17.2 c2 call 1 trylock a
-			> 17.3 c2 return 1 err=taken
-			  17.4 c1 call 1 lock a
-			  17.5 c1 grant 1 a until=20`, "says that a is taken", false},
+			c2: >17.2 trylock a, >17.3 return err=taken
+			c1: 17.4 lock a, 17.5 grant until=20`, "says that a is taken"},
 		{"a permit that others have", `
-			17.0 c1 call 1 acquire s
-			17.1 c1 grant 1 s slot=1 until=30
-			24.2 c2 call 1 tryacquire s
-			24.3 c2 return 1 err=taken`, "", false},
+			c1: 17.0 acquire s, 17.1 grant slot=1 until=30
+			c2: 24.2 tryacquire s, 24.3 return err=taken`, ""},
 		{"taken by one who enters again", `
-			1.0 c1 call 1 lock a
-			1.1 c1 grant 1 a until=3
-			1.1 c1 return 1
-			3.0 c1 lost 1
-			3.0 c1 call 2 enter hold=1 a
-			24.2 c2 call 1 trylock a
-			24.3 c2 return 1 err=taken`, "", false},
+			c1: 1.0 lock a, 1.1 grant until=3, 1.1 return, 3.0 lost, 3.0 enter a
+			c2: 24.2 trylock a, 24.3 return err=taken`, ""},
 		{"taken long after one was killed who asked", `
-			  10.0 c1 started
-			  10.0 c1 call 1 lock a
-			  10.1 c1 killed
-			> 20.2 c2 call 1 trylock a
-			> 20.3 c2 return 1 err=taken`, "says that a is taken", false},
+			c1: 10.0 started, 10.0 lock a, 10.1 killed
+			c2: >20.2 trylock a, >20.3 return err=taken`, "says that a is taken"},
 		{"taken long after one has exited who asked", `
-			  10.0 c1 started
-			  10.0 c1 call 1 lock a
-			  10.1 c1 exited
-			> 17.2 c2 call 1 trylock a
-			> 17.3 c2 return 1 err=taken`, "says that a is taken", false},
+			c1: 10.0 started, 10.0 lock a, 10.1 exited
+			c2: >17.2 trylock a, >17.3 return err=taken`, "says that a is taken"},
 	})
 }

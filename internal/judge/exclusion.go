@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"example.com/redlock/internal/history"
@@ -27,17 +28,11 @@ func exclusion(r *record) (check Check, excused [][2]*history.Hold) {
 		for _, second := range r.byKey[key] {
 			check.Looked++
 			if most := second.By.Permits; most > 0 && second.Slot > most {
-				check.Violations = append(check.Violations, history.Violation{
-					Check: Exclusion, At: second.At, Events: r.part(second.By.Event, second.Event),
-					Text: fmt.Sprintf("%s has %s, and asked for one of %d", second.Who, key, most),
-				})
+				check.add(r, second.At, fmt.Sprintf("%s has %s, and asked for one of %d", second.Who, key, most),
+					second.By.Event, second.Event)
 			}
-			kept := open[:0]
+			open = slices.DeleteFunc(open, func(first *history.Hold) bool { return first.Alive() <= second.At })
 			for _, first := range open {
-				if first.Alive() <= second.At {
-					continue
-				}
-				kept = append(kept, first)
 				if v, found := r.overlap(first, second); found {
 					check.Violations = append(check.Violations, v)
 					if v.Unpromised != "" {
@@ -45,7 +40,7 @@ func exclusion(r *record) (check Check, excused [][2]*history.Hold) {
 					}
 				}
 			}
-			open = append(kept, second)
+			open = append(open, second)
 		}
 	}
 	return check, excused
@@ -98,7 +93,7 @@ func (r *record) excuse(first, second *history.Hold) *trouble {
 
 // forgotten says why nobody promised otherwise.
 func forgotten(t *trouble) string {
-	return fmt.Sprintf("masters forgot without restarting (%s)", t.events[0].Fault)
+	return fmt.Sprintf("masters forgot without restarting (%s)", t.Fault)
 }
 
 // votedFrom returns from when on a hold's votes may have been given: since its call began, or for longer if its

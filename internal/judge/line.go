@@ -1,8 +1,6 @@
 package judge
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"example.com/redlock/internal/history"
@@ -124,47 +122,17 @@ func (r *record) after(who string) time.Duration {
 // lacking returns the stretches within which somebody asked for a name, by a plain wait and in a process that
 // ran, and nobody had it. Those who ask for several names may have it without anybody knowing.
 func (r *record) lacking(l *line) []history.Span {
-	type change struct {
-		at         time.Duration
-		wait, have int
-	}
-	var changes []change
-	add := func(from, to time.Duration, wait, have int) {
-		if from < to {
-			changes = append(changes, change{from, wait, have}, change{to, -wait, -have})
-		}
-	}
+	var waits, haves []history.Span
 	for _, t := range l.waits {
-		from := t.call.At
-		for _, s := range r.absent[t.call.Who] {
-			if s.To > from && s.From < t.ends {
-				add(from, s.From, 1, 0)
-				from = s.To
-			}
-		}
-		add(from, t.ends, 1, 0)
+		waits = append(waits, without([]history.Span{{From: t.call.At, To: t.ends}}, r.absent[t.call.Who])...)
 	}
 	for _, t := range l.takes {
 		if t.call.Do == history.LockAll {
-			add(t.call.At, t.ends, 0, 1)
+			haves = append(haves, history.Span{From: t.call.At, To: max(t.call.At, t.ends)})
 		}
 	}
 	for _, h := range l.holds {
-		add(h.At, r.gone(h), 0, 1)
+		haves = append(haves, history.Span{From: h.At, To: max(h.At, r.gone(h))})
 	}
-	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.at, b.at) })
-	var spans []history.Span
-	wait, have := 0, 0
-	for _, c := range changes {
-		before := wait > 0 && have == 0
-		wait, have = wait+c.wait, have+c.have
-		now := wait > 0 && have == 0
-		switch {
-		case now && !before:
-			spans = append(spans, history.Span{From: c.at, To: history.Never})
-		case before && !now:
-			spans[len(spans)-1].To = c.at
-		}
-	}
-	return slices.DeleteFunc(spans, func(s history.Span) bool { return s.From == s.To })
+	return without(union(waits), union(haves))
 }

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"example.com/redlock/internal/history"
@@ -26,9 +27,6 @@ func loss(r *record) Check {
 	if !r.Run.Signal {
 		return check
 	}
-	found := func(at time.Duration, text string, events ...history.Event) {
-		check.Violations = append(check.Violations, history.Violation{Check: Loss, At: at, Text: text, Events: r.part(events...)})
-	}
 	for _, h := range r.Holds {
 		check.Looked++
 		last := *h.Looks[len(h.Looks)-1]
@@ -40,17 +38,20 @@ func loss(r *record) Check {
 			what, events = "not told before it unlocked", append(events, h.Unlock.Event)
 		}
 		if r.late(h.Who, h.Until, lateSignal, end) {
-			found(end, fmt.Sprintf("%s: %s's hold was valid until %v, of which it was %s, %v later",
+			check.add(r, end, fmt.Sprintf("%s: %s's hold was valid until %v, of which it was %s, %v later",
 				h.Key(), h.Who, round(h.Until), what, round(end-h.Until)), events...)
 		}
-		for _, look := range h.Looks {
-			if look.What == history.Alive && look.At > look.Until+asking {
-				found(look.At, fmt.Sprintf("%s: %s's hold had not ended %v after its validity", h.Key(), h.Who, round(look.At-look.Until)), *look)
-				break
-			}
+		beyond := slices.IndexFunc(h.Looks, func(look *history.Event) bool {
+			return look.What == history.Alive && look.At > look.Until+asking
+		})
+		if beyond >= 0 {
+			look := *h.Looks[beyond]
+			check.add(r, look.At, fmt.Sprintf("%s: %s's hold had not ended %v after its validity",
+				h.Key(), h.Who, round(look.At-look.Until)), look)
 		}
 		if h.Lost != nil && last.At > h.Lost.At {
-			found(last.At, fmt.Sprintf("%s: %s's hold was lost, and had not ended %v later", h.Key(), h.Who, round(last.At-h.Lost.At)), *h.Lost, last)
+			check.add(r, last.At, fmt.Sprintf("%s: %s's hold was lost, and had not ended %v later",
+				h.Key(), h.Who, round(last.At-h.Lost.At)), *h.Lost, last)
 		}
 	}
 	return check

@@ -32,8 +32,7 @@ func order(r *record) Check {
 		check.Looked += len(holds)
 		for len(holds) > 0 {
 			n := min(windowSize, len(holds))
-			rest, violations := r.disorders(key, holds[:n])
-			check.Violations = append(check.Violations, violations...)
+			rest := r.disorders(key, holds[:n], &check)
 			if n == len(holds) {
 				break
 			}
@@ -52,31 +51,26 @@ const (
 // patience is for how long porcupine may search for one order. Tests have less.
 var patience = 10 * time.Second
 
-// disorders returns what is wrong with some stays, and those that are left without what is wrong.
-func (r *record) disorders(key string, some []stay) (rest []stay, violations []history.Violation) {
+// disorders tells what is wrong with some stays, and returns those that are left without it. That a search was
+// given up is no proof of an error, but a run that was not checked has not passed.
+func (r *record) disorders(key string, some []stay, check *Check) (rest []stay) {
 	rest = slices.Clone(some)
 	for range maxPerWindow {
-		switch r.fits(rest) {
-		case porcupine.Ok:
-			return rest, violations
-		case porcupine.Unknown:
-			return rest, append(violations, undecided(key, some[0].hold.Event))
+		fits := r.fits(rest)
+		if fits == porcupine.Ok {
+			return rest
+		}
+		if fits == porcupine.Unknown {
+			break
 		}
 		part := r.shortest(rest)
-		violations = append(violations, r.disorder(key, part))
+		r.disorder(key, part, check)
 		// Go on without the last of them.
 		rest = slices.DeleteFunc(rest, func(s stay) bool { return s.hold == part[len(part)-1].hold })
 	}
-	return rest, append(violations, undecided(key, some[0].hold.Event))
-}
-
-// undecided tells of a search that was given up. That is no proof of an error, but a run that was not checked
-// has not passed.
-func undecided(what string, from history.Event) history.Violation {
-	return history.Violation{
-		Check: Order, At: from.At, Events: []history.Event{from},
-		Text: fmt.Sprintf("%s: the judge gave up, which shows nothing of the rest that begins here", what),
-	}
+	from := some[0].hold.Event
+	check.add(r, from.At, key+": the judge gave up, which shows nothing of the rest that begins here", from)
+	return rest
 }
 
 // stay is a hold as this check sees it.
@@ -121,12 +115,12 @@ func (r *record) shortest(all []stay) []stay {
 }
 
 // disorder tells of stays that fit into no order.
-func (r *record) disorder(key string, part []stay) history.Violation {
-	v := history.Violation{Check: Order}
+func (r *record) disorder(key string, part []stay, check *Check) {
+	var at time.Duration
 	var who []string
 	var events []history.Event
 	for _, s := range part {
-		v.At = max(v.At, s.hold.At)
+		at = max(at, s.hold.At)
 		who = append(who, fmt.Sprintf("%s (token %d)", s.hold.Who, s.hold.Token))
 		if s.from > 0 {
 			events = append(events, s.hold.By.Event)
@@ -136,7 +130,5 @@ func (r *record) disorder(key string, part []stay) history.Violation {
 			events = append(events, *s.hold.Looks[len(s.hold.Looks)-1])
 		}
 	}
-	v.Text = fmt.Sprintf("%s: the holds of %s fit into no order", key, strings.Join(who, " and "))
-	v.Events = r.part(events...)
-	return v
+	check.add(r, at, fmt.Sprintf("%s: the holds of %s fit into no order", key, strings.Join(who, " and ")), events...)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/redlock/internal/history"
 )
@@ -11,128 +12,57 @@ import (
 func TestOrder(t *testing.T) {
 	try(t, order, []sentence{
 		{"of two who waited", `
-			1.0 c1 call 1 lock a
-			1.0 c2 call 1 lock a
-			1.1 c2 grant 1 a token=5 until=3
-			1.2 c2 alive 1 until=3
-			1.3 c1 grant 1 a token=6 until=3
-			1.4 c1 alive 1 until=3`, "", false},
+			c1: 1.0 lock a, 1.3 grant token=6 until=3, 1.4 alive
+			c2: 1.0 lock a, 1.1 grant token=5 until=3, 1.2 alive`, ""},
 		{"the later of two who waited has the smaller token", `
-			  1.0 c1 call 1 lock a
-			  1.0 c2 call 1 lock a
-			> 1.1 c2 grant 1 a token=5 until=3
-			  1.2 c2 alive 1 until=3
-			> 1.3 c1 grant 1 a token=4 until=3
-			> 1.4 c1 alive 1 until=3
-			  1.5 c3 call 1 lock a
-			  1.6 c3 grant 1 a token=6 until=3
-			  1.7 c3 alive 1 until=3`, "c2 (token 5) and c1 (token 4)", false},
+			c1: 1.0 lock a, >1.3 grant token=4 until=3, >1.4 alive
+			c2: 1.0 lock a, >1.1 grant token=5 until=3, 1.2 alive
+			c3: 1.5 lock a, 1.6 grant token=6 until=3, 1.7 alive`, "c2 (token 5) and c1 (token 4)"},
 		{"the later of two was told late that it had it", `
-			1.0 c1 call 1 lock a
-			1.0 c2 call 1 lock a
-			1.1 c2 grant 1 a token=5 until=3
-			1.2 c2 alive 1 until=3
-			1.3 c1 grant 1 a token=4 until=1.05`, "", false},
+			c1: 1.0 lock a, 1.3 grant token=4 until=1.05
+			c2: 1.0 lock a, 1.1 grant token=5 until=3, 1.2 alive`, ""},
 		{"two at a time", `
-			  1.0 c1 call 1 lock a
-			> 1.1 c1 grant 1 a token=5 until=3
-			  1.2 c2 call 1 lock a
-			> 1.3 c2 grant 1 a token=6 until=3
-			> 1.4 c1 alive 1 until=3
-			  1.5 c2 alive 1 until=3`, "c1 (token 5) and c2 (token 6)", false},
+			c1: 1.0 lock a, >1.1 grant token=5 until=3, >1.4 alive
+			c2: 1.2 lock a, >1.3 grant token=6 until=3, 1.5 alive`, "c1 (token 5) and c2 (token 6)"},
 		{"a smaller token after the first was given back", `
-			  1.0 c1 call 1 lock a
-			> 1.1 c1 grant 1 a token=5 until=3
-			  1.1 c1 alive 1 until=3
-			> 1.2 c2 call 1 lock a
-			> 1.3 c2 grant 1 a token=4 until=3
-			  1.4 c2 alive 1 until=3`, "c1 (token 5) and c2 (token 4)", false},
+			c1: 1.0 lock a, >1.1 grant token=5 until=3, 1.1 alive
+			c2: >1.2 lock a, >1.3 grant token=4 until=3, 1.4 alive`, "c1 (token 5) and c2 (token 4)"},
 		{"a reader after two writers", `
-			1.0 c3 call 1 rlock a
-			1.0 c1 call 1 lock a
-			1.1 c1 grant 1 a token=5 until=3
-			1.2 c1 alive 1 until=3
-			1.3 c3 grant 1 a token=5 shared until=3
-			1.3 c4 call 1 rlock a
-			1.4 c4 grant 1 a token=5 shared until=3
-			1.4 c2 call 1 lock a
-			1.5 c3 alive 1 until=3
-			1.5 c4 alive 1 until=3
-			1.6 c2 grant 1 a token=6 until=3
-			1.7 c2 alive 1 until=3`, "", false},
+			c3: 1.0 rlock a, 1.3 grant token=5 shared until=3, 1.5 alive
+			c1: 1.0 lock a, 1.1 grant token=5 until=3, 1.2 alive
+			c4: 1.3 rlock a, 1.4 grant token=5 shared until=3, 1.5 alive
+			c2: 1.4 lock a, 1.6 grant token=6 until=3, 1.7 alive`, ""},
 		{"a reader with the token of the writer before the last", `
-			  1.0 c3 call 1 rlock a
-			  1.0 c1 call 1 lock a
-			  1.1 c1 grant 1 a token=5 until=3
-			  1.2 c1 alive 1 until=3
-			  1.2 c2 call 1 lock a
-			> 1.3 c2 grant 1 a token=6 until=3
-			  1.4 c2 alive 1 until=3
-			> 1.5 c3 grant 1 a token=5 shared until=3
-			> 1.6 c3 alive 1 until=3`, "c2 (token 6) and c3 (token 5)", false},
+			c3: 1.0 rlock a, >1.5 grant token=5 shared until=3, >1.6 alive
+			c1: 1.0 lock a, 1.1 grant token=5 until=3, 1.2 alive
+			c2: 1.2 lock a, >1.3 grant token=6 until=3, 1.4 alive`, "c2 (token 6) and c3 (token 5)"},
 		{"a downgrade", `
-			1.0 c1 call 1 lock a
-			1.1 c1 grant 1 a token=5 until=3
-			1.2 c2 call 1 rlock a
-			1.3 c1 call 2 downgrade hold=1
-			1.4 c2 grant 1 a token=5 shared until=3
-			1.5 c1 alive 1 until=3
-			1.6 c2 alive 1 until=3`, "", false},
+			c1: 1.0 lock a, 1.1 grant token=5 until=3, 1.3 downgrade, 1.5 alive
+			c2: 1.2 rlock a, 1.4 grant token=5 shared until=3, 1.6 alive`, ""},
 		{"a reader before the downgrade", `
-			  1.0 c1 call 1 lock a
-			> 1.1 c1 grant 1 a token=5 until=3
-			  1.2 c2 call 1 rlock a
-			> 1.3 c2 grant 1 a token=5 shared until=3
-			  1.4 c1 call 2 downgrade hold=1
-			> 1.5 c1 alive 1 until=3
-			  1.5 c2 alive 1 until=3`, "c1 (token 5) and c2 (token 5)", false},
+			c1: 1.0 lock a, >1.1 grant token=5 until=3, 1.4 downgrade, >1.5 alive
+			c2: 1.2 rlock a, >1.3 grant token=5 shared until=3, 1.5 alive`, "c1 (token 5) and c2 (token 5)"},
 		{"two whom nobody promised to exclude", `
-			1.0 c1 call 1 lock a
-			1.1 c1 grant 1 a token=5 until=3
-			1.2 r  fault 1 flushall on=m1 forgets
-			1.3 c2 call 1 lock a
-			1.4 c2 grant 1 a token=6 until=3
-			1.5 c1 alive 1 until=3
-			1.5 c2 alive 1 until=3`, "", false},
+			c1: 1.0 lock a, 1.1 grant token=5 until=3, 1.5 alive
+			r: 1.2 fault flushall on=m1 forgets
+			c2: 1.3 lock a, 1.4 grant token=6 until=3, 1.5 alive`, ""},
 		{"but their tokens", `
-			  1.0 c1 call 1 lock a
-			> 1.1 c1 grant 1 a token=5 until=3
-			> 1.2 r  fault 1 flushall on=m1 forgets
-			> 1.3 c2 call 1 lock a
-			> 1.4 c2 grant 1 a token=4 until=3
-			  1.5 c1 alive 1 until=3
-			  1.5 c2 alive 1 until=3`, "c1 (token 5) and c2 (token 4)", false},
+			c1: 1.0 lock a, >1.1 grant token=5 until=3, 1.5 alive
+			r: >1.2 fault flushall on=m1 forgets
+			c2: >1.3 lock a, >1.4 grant token=4 until=3, 1.5 alive`, "c1 (token 5) and c2 (token 4)"},
 		{"a fault before the first in the order was told of its hold", `
-			1.0 c1 call 1 lock a
-			1.0 c2 call 1 lock a
-			1.1 c2 grant 1 a token=6 until=3
-			1.2 r  fault 1 flushall on=m1 forgets
-			1.3 c1 grant 1 a token=5 until=3
-			1.4 c1 alive 1 until=3
-			1.4 c2 alive 1 until=3`, "", false},
+			c1: 1.0 lock a, 1.3 grant token=5 until=3, 1.4 alive
+			c2: 1.0 lock a, 1.1 grant token=6 until=3, 1.4 alive
+			r: 1.2 fault flushall on=m1 forgets`, ""},
 	})
 }
 
 // TestOrderWithoutTokens: a library that has none can still let in two at a time.
 func TestOrderWithoutTokens(t *testing.T) {
-	h, _ := story(`
-		1.0 c1 call 1 lock a
-		1.0 c2 call 1 lock a
-		1.1 c1 grant 1 a until=3
-		1.2 c1 alive 1 until=3
-		1.3 c2 grant 1 a until=3
-		1.4 c2 alive 1 until=3
-		2.0 c1 call 2 lock a
-		2.0 c2 call 2 lock a
-		2.1 c1 grant 2 a until=4
-		2.2 c2 grant 2 a until=4
-		2.3 c1 alive 2 until=4
-		2.3 c2 alive 2 until=4`).read(t)
-	h.Run.Tokens = false
-	r, err := newRecord(h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := story(`
+			c1: 1.0 lock a, 1.1 grant until=3, 1.2 alive, 2.0 lock a, 2.1 grant until=4, 2.3 alive
+			c2: 1.0 lock a, 1.3 grant until=3, 1.4 alive, 2.0 lock a, 2.2 grant until=4, 2.3 alive`).record(t)
+	r.Run.Tokens = false
 	if got := order(r); len(got.Violations) != 1 || got.Violations[0].At != seconds(t, "2.2") {
 		t.Errorf("got\n%swant one at 2.2 s", show(got.Violations))
 	}
@@ -148,19 +78,14 @@ func TestOrderOfMany(t *testing.T) {
 		if wrong[i] {
 			token -= 15
 		}
-		fmt.Fprintf(&lines, "%.3f c1 call %d lock a\n%.3f c1 grant %d a token=%d\n%.3f c1 alive %d\n", at, i+1, at+.01, i+1, 100+token, at+.02, i+1)
+		fmt.Fprintf(&lines, "c1: %.3f lock a, %.3f grant token=%d, %.3f alive\n", at, at+.01, 100+token, at+.02)
 	}
-	h, _ := story(lines.String()).read(t)
-	r, err := newRecord(h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := order(r)
+	got := order(story(lines.String()).record(t))
 	if len(got.Violations) != len(wrong) || got.Looked != n {
 		t.Errorf("looked at %d, want %d; got\n%swant %d", got.Looked, n, show(got.Violations), len(wrong))
 	}
 	for _, v := range got.Violations {
-		if !wrong[number(t, fmt.Sprint(v.Events[len(v.Events)-1].Hold))-1] || len(v.Events) != 3 {
+		if !wrong[v.Events[len(v.Events)-1].Hold-1] || len(v.Events) != 3 {
 			t.Errorf("got\n%s", show([]history.Violation{v}))
 		}
 	}
@@ -171,15 +96,28 @@ func TestOrderGivesUp(t *testing.T) {
 	var lines strings.Builder
 	for i := range maxPerWindow + 2 { // each token is smaller than that before
 		at := 1 + float64(i)/10
-		fmt.Fprintf(&lines, "%.3f c1 call %d lock a\n%.3f c1 grant %d a token=%d\n%.3f c1 alive %d\n", at, i+1, at+.01, i+1, 100-i, at+.02, i+1)
+		fmt.Fprintf(&lines, "c1: %.3f lock a, %.3f grant token=%d, %.3f alive\n", at, at+.01, 100-i, at+.02)
 	}
-	h, _ := story(lines.String()).read(t)
-	r, err := newRecord(h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := order(r).Violations
+	got := order(story(lines.String()).record(t)).Violations
 	if len(got) != maxPerWindow+1 || !strings.Contains(got[maxPerWindow].Text, "gave up") || got[maxPerWindow].At != seconds(t, "1.01") {
 		t.Errorf("got %d violations, want %d and that the judge gave up:\n%s", len(got), maxPerWindow, show(got))
+	}
+}
+
+// TestPatience: a history with too many orders to look at all of them in time has not passed.
+func TestPatience(t *testing.T) {
+	defer func(usual time.Duration) { patience = usual }(patience)
+	patience = 20 * time.Millisecond
+	var lines strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&lines, "c%d: 1.%02d lock a, 2.%02d grant token=5 until=2.9\n", i, i, i)
+	}
+	r := story(lines.String() + `
+		d1: 3.0 lock a, 3.1 grant token=5 until=5, 3.4 alive
+		d2: 3.2 lock a, 3.3 grant token=5 until=5, 3.4 alive`).record(t)
+	r.Run.Tokens = false
+	got := order(r).Violations
+	if len(got) != 1 || !strings.Contains(got[0].Text, "gave up") || got[0].At != 2*time.Second || len(got[0].Events) != 1 {
+		t.Errorf("got\n%swant that the judge gave up at 2 s", show(got))
 	}
 }

@@ -48,9 +48,8 @@ func (r *record) holdOf(c *history.Call) *history.Hold { return r.byID[holdID{c.
 // on as a client waits for its answer, that is a fault like any other.
 type trouble struct {
 	history.Span
-	who     string // the process that did not run; "" if it is a fault
-	forgets bool
-	events  []history.Event // that tell of it: the beginning and, if there is one, the end
+	*history.Trouble
+	who string // the process that did not run; "" if it is a fault
 }
 
 func newRecord(h *history.History) (*record, error) {
@@ -88,6 +87,8 @@ func newRecord(h *history.History) (*record, error) {
 			r.spoke[e.Who] = e.At
 		}
 		switch {
+		case e.What == history.RunBegan:
+			r.note(&history.Trouble{Event: e, Ended: e.At})
 		case e.What == history.Watched:
 			r.steps += int(e.Value)
 		case e.What == history.Strayed:
@@ -102,52 +103,22 @@ func newRecord(h *history.History) (*record, error) {
 		}
 		r.last = e
 	}
-	r.noteTroubles(h)
+	for _, t := range slices.Concat(view.Faults, view.Pauses) {
+		r.note(t)
+	}
+	slices.SortStableFunc(r.troubles, func(a, b trouble) int { return cmp.Compare(a.From, b.From) })
 	r.absent = absences(r.troubles)
 	return r, nil
 }
 
-// noteTroubles collects faults, stops and stalls.
-func (r *record) noteTroubles(h *history.History) {
-	faults := map[int]int{}   // the index in troubles of a fault
-	stops := map[string]int{} // and of the last stop of a process
-	end := func(i int, ok bool, e history.Event) {
-		if ok && r.troubles[i].To == history.Never {
-			r.troubles[i].To = e.At
-			r.troubles[i].events = append(r.troubles[i].events, e)
-		}
+// note adds a trouble.
+func (r *record) note(t *history.Trouble) {
+	who := t.Who
+	long := t.What == history.Stall && t.Ended-t.Began >= r.Run.NodeTimeout && slices.Contains(r.Run.Masters, t.Who)
+	if long || t.What == history.Fault || t.What == history.RunBegan {
+		who = ""
 	}
-	for _, e := range h.Events {
-		began := trouble{Span: history.Span{From: e.At, To: history.Never}, events: []history.Event{e}}
-		switch e.What {
-		case history.Fault:
-			began.forgets = e.Forgets
-			faults[e.ID] = len(r.troubles)
-		case history.Stopped:
-			began.who = e.Who
-			stops[e.Who] = len(r.troubles)
-		case history.RunBegan:
-			began.Span = history.Span{To: e.At}
-		case history.Stall:
-			began.Span = history.Span{From: e.From, To: e.At}
-			if e.At-e.From < r.Run.NodeTimeout || !slices.Contains(r.Run.Masters, e.Who) {
-				began.who = e.Who
-			}
-		case history.Mended:
-			i, ok := faults[e.ID]
-			end(i, ok, e)
-			continue
-		case history.Continued, history.Killed:
-			i, ok := stops[e.Who]
-			end(i, ok, e)
-			continue
-		default:
-			continue
-		}
-		r.troubles = append(r.troubles, began)
-	}
-	// Stalls are told when they are over. The indexes above are of no use from here on.
-	slices.SortStableFunc(r.troubles, func(a, b trouble) int { return cmp.Compare(a.From, b.From) })
+	r.troubles = append(r.troubles, trouble{history.Span{From: t.Began, To: t.Ended}, t, who})
 }
 
 // within reports whether any of the trouble lies within span, ends included.
@@ -163,7 +134,7 @@ func (r *record) troubled(span history.Span, who ...string) bool {
 // forgot returns the first fault within span in which a master forgets without restarting, or nil.
 func (r *record) forgot(span history.Span) *trouble {
 	for i := range r.troubles {
-		if t := &r.troubles[i]; t.forgets && t.within(span) {
+		if t := &r.troubles[i]; t.Forgets && t.within(span) {
 			return t
 		}
 	}
@@ -181,7 +152,9 @@ func (r *record) part(events ...history.Event) []history.Event {
 	}
 	for i := range r.troubles {
 		if t := &r.troubles[i]; t.within(span) && (t.who == "" || slices.Contains(whose, t.who)) {
-			events = append(events, t.events...)
+			if events = append(events, t.Event); t.End != nil {
+				events = append(events, *t.End)
+			}
 		}
 	}
 	slices.SortStableFunc(events, func(a, b history.Event) int { return cmp.Compare(a.At, b.At) })

@@ -19,31 +19,26 @@ func register(r *record) Check {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.carried)) {
 		check.Looked += len(r.carried[name])
-		check.Violations = append(check.Violations, r.carriedOut(r.carried[name])...)
+		r.carriedOut(r.carried[name], &check)
 	}
 	return check
 }
 
 // carriedOut checks that accepted tokens never decrease, and that no token was refused that is as large as
 // all that were accepted before.
-func (r *record) carriedOut(events []history.Event) []history.Violation {
-	var violations []history.Violation
-	var largest history.Event
+func (r *record) carriedOut(events []history.Event, check *Check) {
+	var largest []history.Event // one, or none yet
 	for _, e := range events {
-		wrong := e.What == history.Accepted && e.Token < largest.Token || e.What == history.Refused && e.Token >= largest.Token
-		if wrong {
-			part := []history.Event{e}
-			if largest.What != "" {
-				part = []history.Event{largest, e}
-			}
-			violations = append(violations, history.Violation{
-				Check: Register, At: e.At, Events: r.part(part...),
-				Text: fmt.Sprintf("%s: a write with token %d was %s after one with %d", e.Name, e.Token, e.What, largest.Token),
-			})
+		most := int64(0)
+		if largest != nil {
+			most = largest[0].Token
 		}
-		if e.What == history.Accepted && e.Token >= largest.Token {
-			largest = e
+		accepted := e.What == history.Accepted
+		if accepted == (e.Token < most) {
+			check.add(r, e.At, fmt.Sprintf("%s: a write with token %d was %s after one with %d",
+				e.Name, e.Token, e.What, most), append(largest, e)...)
+		} else if accepted {
+			largest = []history.Event{e}
 		}
 	}
-	return violations
 }

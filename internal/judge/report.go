@@ -3,6 +3,7 @@ package judge
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"example.com/redlock/internal/history"
 )
@@ -21,6 +22,11 @@ type Check struct {
 	Least      int                 // at fewer, it has shown too little
 	Unjudged   int                 // cases that look wrong, in which nothing is promised
 	Violations []history.Violation // in the order of time
+}
+
+// add adds a violation, shown by events and by what was done meanwhile.
+func (c *Check) add(r *record, at time.Duration, text string, events ...history.Event) {
+	c.Violations = append(c.Violations, history.Violation{Check: c.Name, At: at, Text: text, Events: r.part(events...)})
 }
 
 // Verdict is the outcome of a check.
@@ -60,21 +66,11 @@ func Judge(h *history.History) (*Report, error) {
 		return nil, err
 	}
 	exclusion, excused := exclusion(r)
-	report := &Report{Run: r.Run, Checks: []Check{
-		exclusion,
-		order(r),
-		register(r),
-		tokens(r),
-		loss(r),
-		deadlines(r),
-		turns(r),
-		service(r),
-		residue(r),
-		steps(r),
-		answers(r),
-	}, Summary: r.summary(excused)}
+	report := &Report{Run: r.Run, Summary: r.summary(excused), Checks: []Check{
+		exclusion, order(r), register(r), tokens(r), loss(r), deadlines(r), turns(r), service(r), residue(r), steps(r), answers(r),
+	}}
 	for _, c := range report.Checks {
-		slices.SortStableFunc(c.Violations, func(a, b history.Violation) int { return cmp.Compare(a.At, b.At) })
+		sortByTime(c.Violations)
 	}
 	return report, nil
 }
@@ -85,6 +81,10 @@ func (r *Report) Violations() []history.Violation {
 	for _, c := range r.Checks {
 		all = append(all, c.Violations...)
 	}
-	slices.SortStableFunc(all, func(a, b history.Violation) int { return cmp.Compare(a.At, b.At) })
+	sortByTime(all)
 	return all
+}
+
+func sortByTime(violations []history.Violation) {
+	slices.SortStableFunc(violations, func(a, b history.Violation) int { return cmp.Compare(a.At, b.At) })
 }

@@ -25,9 +25,7 @@ const mostHeap = 64 << 20
 func residue(r *record) Check {
 	check := Check{Name: Residue}
 	found := func(e history.Event, format string, args ...any) {
-		check.Violations = append(check.Violations, history.Violation{
-			Check: Residue, At: e.At, Events: []history.Event{e}, Text: fmt.Sprintf(format, args...),
-		})
+		check.add(r, e.At, fmt.Sprintf(format, args...), e)
 	}
 	for _, p := range r.Processes {
 		if p.Killed {
@@ -75,7 +73,7 @@ func (r *record) harmed(master string, since time.Duration) bool {
 	var begun time.Duration
 	to := -r.prompt()
 	for _, t := range r.troubles {
-		if e := t.events[0]; e.What != history.Fault || !slices.Contains(e.On, master) {
+		if t.What != history.Fault || !slices.Contains(t.On, master) {
 			continue
 		}
 		if t.From > to+r.prompt() {
@@ -93,7 +91,6 @@ func (r *record) harmed(master string, since time.Duration) bool {
 // another master had no time for leaves nothing here.
 func (r *record) busy(master string, span history.Span) bool {
 	return slices.ContainsFunc(r.troubles, func(t trouble) bool {
-		stalled := t.events[0].What == history.Stall
-		return t.who == "" && t.within(span) && (!stalled || t.events[0].Who == master)
+		return t.who == "" && t.within(span) && (t.What != history.Stall || t.Who == master)
 	})
 }

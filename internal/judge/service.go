@@ -42,7 +42,7 @@ func service(r *record) Check {
 				check.Looked++
 				s = history.Span{From: max(s.From, served.From-prompt), To: min(s.To, served.To)}
 				if s.To-s.From > prompt {
-					check.Violations = append(check.Violations, r.unserved(l, s))
+					r.unserved(l, s, &check)
 					told = append(told, s)
 				}
 			}
@@ -54,7 +54,7 @@ func service(r *record) Check {
 				check.Looked++
 				waited := history.Span{From: max(from, r.before(l, t, from)), To: to}
 				if r.late(t.call.Who, waited.From, prompt, to) && !slices.ContainsFunc(told, func(s history.Span) bool { return s.Overlap(waited) > 0 }) {
-					check.Violations = append(check.Violations, r.starved(l, t, waited))
+					r.starved(l, t, waited, &check)
 				}
 			}
 		}
@@ -87,28 +87,20 @@ func (r *record) before(l *line, t *turn, from time.Duration) time.Duration {
 }
 
 // unserved tells of a stretch in which nobody had a name.
-func (r *record) unserved(l *line, s history.Span) history.Violation {
+func (r *record) unserved(l *line, s history.Span, check *Check) {
 	var events []history.Event
-	for _, t := range l.waits {
-		if t.call.At <= s.From && t.ends > s.From {
-			events = append(events, t.call.Event)
-			break
-		}
+	if i := slices.IndexFunc(l.waits, func(t *turn) bool { return t.call.At <= s.From && t.ends > s.From }); i >= 0 {
+		events = append(events, l.waits[i].call.Event)
 	}
-	for _, h := range l.holds {
-		if h.At >= s.To {
-			events = append(events, h.Event)
-			break
-		}
+	if i := slices.IndexFunc(l.holds, func(h *history.Hold) bool { return h.At >= s.To }); i >= 0 {
+		events = append(events, l.holds[i].Event)
 	}
-	return history.Violation{
-		Check: Service, At: s.From + r.prompt(), Events: r.part(events...),
-		Text: fmt.Sprintf("%s: for %v from %v on nobody had it, though it was waited for and there was no fault", l.name, round(s.To-s.From), round(s.From)),
-	}
+	check.add(r, s.From+r.prompt(), fmt.Sprintf("%s: for %v from %v on nobody had it, though it was waited for and there was no fault",
+		l.name, round(s.To-s.From), round(s.From)), events...)
 }
 
 // starved tells of a wait that went on though all before it were gone.
-func (r *record) starved(l *line, t *turn, s history.Span) history.Violation {
+func (r *record) starved(l *line, t *turn, s history.Span, check *Check) {
 	events := []history.Event{t.call.Event}
 	what := "had not been granted it yet"
 	switch {
@@ -117,10 +109,8 @@ func (r *record) starved(l *line, t *turn, s history.Span) history.Violation {
 	case t.call.Result != nil:
 		events, what = append(events, *t.call.Result), "gave up"
 	}
-	return history.Violation{
-		Check: Service, At: s.From + r.prompt(), Events: r.part(events...),
-		Text: fmt.Sprintf("%s: %s %s %v after all before it were gone, without any fault", l.name, t.call.Who, what, round(s.To-s.From)),
-	}
+	check.add(r, s.From+r.prompt(), fmt.Sprintf("%s: %s %s %v after all before it were gone, without any fault",
+		l.name, t.call.Who, what, round(s.To-s.From)), events...)
 }
 
 // settles returns how long after the last fault waits may go on that nobody holds up.
@@ -130,18 +120,9 @@ func (r *record) settles() time.Duration { return r.Run.Lease + max(0, r.Run.Gua
 func (r *record) calms() []history.Span {
 	var busy []history.Span
 	for _, t := range r.troubles {
-		if t.who == "" || t.events[0].What == history.Stopped {
+		if t.who == "" || t.What == history.Stopped {
 			busy = append(busy, t.Span)
 		}
 	}
-	var calms []history.Span
-	var from time.Duration
-	for _, b := range union(busy) {
-		calms = append(calms, history.Span{From: from, To: b.From})
-		from = b.To
-	}
-	if from < r.End {
-		calms = append(calms, history.Span{From: from, To: r.End})
-	}
-	return calms
+	return without([]history.Span{{To: r.End}}, union(busy))
 }

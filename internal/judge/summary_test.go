@@ -10,39 +10,16 @@ import (
 
 // busy has something of everything.
 const busy story = `
-	1.0 c1 started
-	1.0 c1 call 1 lock a
-	1.1 c1 grant 1 a token=5 until=3
-	1.1 c1 return 1
-	1.2 r  fault 1 flushall on=m1 forgets
-	1.2 r  mended 1
-	1.2 c2 call 1 lock a
-	1.3 c2 grant 1 a token=6 until=3
-	1.3 c2 return 1
-	1.4 c1 alive 1 until=3
-	1.4 c2 alive 1 until=3
-	1.5 c1 accepted plainwrite a hold=1 base=0 value=1
-	1.6 c2 accepted plainwrite a hold=1 base=0 value=1
-	1.7 c1 accepted plainwrite a hold=1 base=0 value=1
-	1.8 c2 call 2 unlock hold=1
-	1.9 c2 return 2
-	2.0 c2 call 3 lock b deadline=5
-	2.5 r  fault 2 cut on=m1
-	3.01 c1 lost 1
-	3.1 c2 accepted write a hold=1 token=6
-	3.1 c2 accepted write a hold=1 token=6
-	3.2 c1 refused write a hold=1 token=5
-	4.9 r  mended 2 text=impossible
-	5.0 c2 return 3 err=ended
-	5.0 c2 call 4 lock b
-	5.1 c2 grant 4 b token=1 until=9
-	5.1 c2 return 4
-	5.2 r  fault 3 pause on=m1 text=a
-	5.3 c2 lost 4 err=closed
-	5.4 c2 call 5 lock c
-	5.4 c2 grant 5 c token=1 until=9
-	5.4 c2 return 5
-	5.5 c2 lost 5 err=closed`
+			c1: 1.0 started, 1.0 lock a, 1.1 grant token=5 until=3, 1.1 return, 1.4 alive,
+				1.5 accepted plainwrite a value=1, 1.7 accepted plainwrite a value=1, 3.01 lost,
+				3.2 refused write a token=5
+			r: 1.2 fault flushall on=m1 forgets, 1.2 mended, 2.5 fault cut on=m1, 4.9 mended text=impossible,
+				5.2 fault pause on=m1 text=a
+			c2: 1.2 lock a, 1.3 grant token=6 until=3, 1.3 return, 1.4 alive,
+				1.6 accepted plainwrite a value=1, 1.8 unlock, 1.9 return, 2.0 lock b deadline=5,
+				3.1 accepted write a token=6, 3.1 accepted write a token=6, 5.0 return err=ended, 5.0 lock b,
+				5.1 grant token=1 until=9, 5.1 return, 5.3 lost err=closed, 5.4 lock c, 5.4 grant token=1 until=9,
+				5.4 return, 5.5 lost err=closed`
 
 func TestSummary(t *testing.T) {
 	h, _ := busy.read(t)
@@ -97,15 +74,8 @@ exclusion at 1.3s: c1 and c2 had a at the same time for at least 100ms
 // TestPeers: of a library without tokens and loss signals, the judge checks the rest.
 func TestPeers(t *testing.T) {
 	h, _ := story(`
-		1.0 c1 call 1 lock a
-		1.1 c1 grant 1 a until=3
-		1.2 c1 call 2 write a value=1
-		1.2 c1 return 2
-		3.5 c1 call 3 unlock hold=1
-		3.6 c1 accepted write a
-		3.7 c1 call 4 lock a
-		3.8 c1 grant 4 a until=5
-		3.9 c1 call 5 unlock hold=4`).read(t)
+			c1: 1.0 lock a, 1.1 grant until=3, 1.2 write a value=1, 1.2 return, 3.5 unlock, 3.6 accepted write a,
+				3.7 lock a, 3.8 grant until=5, 3.9 unlock`).read(t)
 	h.Run.Tokens, h.Run.Signal = false, false
 	report, err := Judge(h)
 	if err != nil {
@@ -131,13 +101,9 @@ func TestPeers(t *testing.T) {
 // TestCaught: only tokens that differ tell two holds apart.
 func TestCaught(t *testing.T) {
 	h, _ := story(`
-		1.0 c1 call 1 lock a
-		1.1 c1 grant 1 a token=5 until=3
-		1.2 r  fault 1 flushall on=m1 forgets
-		1.2 c2 call 1 lock a
-		1.3 c2 grant 1 a token=5 until=3
-		1.4 c1 alive 1 until=3
-		1.4 c2 alive 1 until=3`).read(t)
+			c1: 1.0 lock a, 1.1 grant token=5 until=3, 1.4 alive
+			r: 1.2 fault flushall on=m1 forgets
+			c2: 1.2 lock a, 1.3 grant token=5 until=3, 1.4 alive`).read(t)
 	report, err := Judge(h)
 	if err != nil {
 		t.Fatal(err)
@@ -155,32 +121,23 @@ func TestUnprotected(t *testing.T) {
 		want Unprotected
 	}{
 		{"in turn", `
-			1.5 c1 accepted plainwrite a hold=1 base=0 value=1
-			1.6 c2 accepted plainwrite a hold=1 base=1 value=2`, Unprotected{Writes: 2}},
+			c1: 1.5 accepted plainwrite a value=1
+			c2: 1.6 accepted plainwrite a base=1 value=2`, Unprotected{Writes: 2}},
 		{"an old token", `
-			1.5 c2 accepted plainwrite a hold=1 base=0 value=1
-			1.6 c1 accepted plainwrite a hold=1 base=0 value=1`, Unprotected{Writes: 2, Lost: 1, Stale: 1}},
+			c2: 1.5 accepted plainwrite a value=1
+			c1: 1.6 accepted plainwrite a value=1`, Unprotected{Writes: 2, Lost: 1, Stale: 1}},
 		{"an old token twice", `
-			1.5 c2 accepted plainwrite a hold=1 base=0 value=1
-			1.6 c1 accepted plainwrite a hold=1 base=0 value=2
-			1.7 c1 accepted plainwrite a hold=1 base=0 value=3`, Unprotected{Writes: 3, Lost: 2, Stale: 2}},
+			c2: 1.5 accepted plainwrite a value=1
+			c1: 1.6 accepted plainwrite a value=2, 1.7 accepted plainwrite a value=3`, Unprotected{Writes: 3, Lost: 2, Stale: 2}},
 		{"the same token", `
-			1.5 c2 accepted plainwrite a hold=1 base=0 value=1
-			1.6 c2 accepted plainwrite a hold=1 base=0 value=2`, Unprotected{Writes: 2, Lost: 1}},
-		{"of a hold whose process was killed before it told of it", `
-			1.5 c3 accepted plainwrite a hold=1 base=0 value=1`, Unprotected{Writes: 1}},
+			c2: 1.5 accepted plainwrite a value=1, 1.6 accepted plainwrite a value=2`, Unprotected{Writes: 2, Lost: 1}},
+		{"of a hold whose process was killed before it told of it", `c3: 1.5 accepted plainwrite a hold=1 value=1`, Unprotected{Writes: 1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			h, _ := (`
-				1.0 c1 call 1 lock a
-				1.1 c1 grant 1 a token=5 until=3
-				1.2 c2 call 1 lock a
-				1.3 c2 grant 1 a token=6 until=3
-			` + test.story).read(t)
-			r, err := newRecord(h)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := (`
+			c1: 1.0 lock a, 1.1 grant token=5 until=3
+			c2: 1.2 lock a, 1.3 grant token=6 until=3
+			` + test.story).record(t)
 			if got := r.unprotected(); got != test.want {
 				t.Errorf("unprotected = %+v, want %+v", got, test.want)
 			}

@@ -52,13 +52,7 @@ func turns(r *record) Check {
 	for _, l := range r.lines() {
 		var waiting []*turn
 		for _, second := range l.waits {
-			kept := waiting[:0]
-			for _, first := range waiting {
-				if first.ends > second.call.At {
-					kept = append(kept, first)
-				}
-			}
-			waiting = kept
+			waiting = slices.DeleteFunc(waiting, func(first *turn) bool { return first.ends <= second.call.At })
 			for _, first := range waiting {
 				r.pair(l, first, second, &check)
 			}
@@ -78,10 +72,11 @@ func (r *record) pair(l *line, first, second *turn, check *Check) {
 	if second.granted == history.Never || !stood && second.call.At <= first.call.At+margin {
 		return
 	}
-	overtook := first.ends > second.granted
+	late := time.Duration(0)
 	if together {
-		overtook = first.ends > second.granted+margin
+		late = margin
 	}
+	overtook := first.ends > second.granted+late
 	if overtook && !stood && second.call.Do != history.Lock && second.call.Do != history.LockFor && l.hidden(first, second, margin) {
 		return
 	}
@@ -93,7 +88,7 @@ func (r *record) pair(l *line, first, second *turn, check *Check) {
 	}
 	check.Looked++
 	if overtook {
-		check.Violations = append(check.Violations, r.overtaking(l, first, second))
+		r.overtaking(l, first, second, check)
 	}
 }
 
@@ -130,7 +125,7 @@ func (r *record) undisturbed(first, second *turn, stood bool) bool {
 	})
 }
 
-func (r *record) overtaking(l *line, first, second *turn) history.Violation {
+func (r *record) overtaking(l *line, first, second *turn, check *Check) {
 	events := []history.Event{first.call.Event, second.call.Event, second.hold.Event}
 	what := "was not granted it"
 	if first.hold != nil {
@@ -139,9 +134,6 @@ func (r *record) overtaking(l *line, first, second *turn) history.Violation {
 	} else if first.call.Result != nil {
 		events = append(events, *first.call.Result)
 	}
-	return history.Violation{
-		Check: Turns, At: second.granted, Events: r.part(events...),
-		Text: fmt.Sprintf("%s: %s was granted it after %v, but %s, which asked %v earlier, %s", l.name, second.call.Who,
-			round(second.granted-second.call.At), first.call.Who, round(second.call.At-first.call.At), what),
-	}
+	check.add(r, second.granted, fmt.Sprintf("%s: %s was granted it after %v, but %s, which asked %v earlier, %s", l.name, second.call.Who,
+		round(second.granted-second.call.At), first.call.Who, round(second.call.At-first.call.At), what), events...)
 }

@@ -34,7 +34,7 @@ type (
 
 func draw(h *history.History, view *history.View, violations []history.Violation) page {
 	d := &drawing{
-		page: page{Lanes: lanes(h, view)}, view: view,
+		page: page{Lanes: lanes(view)}, view: view,
 		lanes: map[string]int{}, names: map[string]int{}, bars: map[holdOf]int{},
 		asked: map[callOf][]int{}, waits: map[callOf]int{}, ended: map[string]at{},
 	}

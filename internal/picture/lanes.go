@@ -19,18 +19,13 @@ func laneOf(who string) string {
 }
 
 // lanes returns the lanes of masters, and below them those of clients, in the order in which they started.
-func lanes(h *history.History, view *history.View) []lane {
+func lanes(view *history.View) []lane {
 	var all []lane
-	for _, m := range view.Run.Masters {
-		l := lane{Name: m, Master: true}
-		for _, e := range h.Events {
-			if e.What == history.Stall && e.Who == m {
-				l.Gaps = append(l.Gaps, gap{From: at(e.From), To: at(e.At)})
-			}
-		}
-		all = append(all, l)
-	}
 	place := map[string]int{}
+	for i, m := range view.Run.Masters {
+		all = append(all, lane{Name: m, Master: true})
+		place[m] = i
+	}
 	client := func(who string) int {
 		name := laneOf(who)
 		i, ok := place[name]
@@ -43,15 +38,14 @@ func lanes(h *history.History, view *history.View) []lane {
 	for _, p := range view.Processes {
 		l := &all[client(p.Who)]
 		l.Lives = append(l.Lives, life{Who: p.Who, Skew: at(p.Skew), Began: at(p.Began), Ended: at(p.Ended), Killed: p.Killed})
-		for _, s := range p.Stops {
-			l.Gaps = append(l.Gaps, gap{From: at(s.From), To: at(min(s.To, p.Ended)), Stopped: true})
-		}
-		for _, s := range p.Stalls {
-			l.Gaps = append(l.Gaps, gap{From: at(s.From), To: at(s.To)})
-		}
 	}
 	for _, c := range view.Calls {
 		client(c.Who)
+	}
+	for _, p := range view.Pauses {
+		if i, ok := place[laneOf(p.Who)]; ok {
+			all[i].Gaps = append(all[i].Gaps, gap{From: at(p.Began), To: at(p.Ended), Stopped: p.What == history.Stopped})
+		}
 	}
 	for i := range all {
 		slices.SortStableFunc(all[i].Gaps, func(a, b gap) int { return cmp.Compare(a.From, b.From) })

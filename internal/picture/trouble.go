@@ -20,8 +20,8 @@ func (d *drawing) fault(f *history.Trouble) {
 		}
 		drawn = append(drawn, l)
 		d.Faults = append(d.Faults, fault{
-			Lane: l, Row: d.above[l].place(at(f.At), min(at(f.Mended), at(d.view.End))),
-			From: at(f.At), To: at(f.Mended), Kind: f.Fault, ID: f.ID, Forgets: f.Forgets, On: on, Text: f.Text,
+			Lane: l, Row: d.above[l].place(at(f.At), min(at(f.Ended), at(d.view.End))),
+			From: at(f.At), To: at(f.Ended), Kind: f.Fault, ID: f.ID, Forgets: f.Forgets, On: on, Text: f.Text,
 		})
 	}
 }

@@ -1,0 +1,84 @@
+package integration
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	containers "example.com/redlock/integration/fleet"
+	"example.com/redlock/redlock"
+)
+
+// TestCommandsOfALock: which commands a master carries out for a lock that nobody else wants, and
+// that it does not read a large hash of another program.
+func TestCommandsOfALock(t *testing.T) {
+	ctx := begin(t, time.Minute)
+	f := startFleet(ctx, t, containers.Config{Masters: 1})
+	m, client := f.masters[0], f.client(redlock.Config{})
+	m.do(t, "EVAL", "for i = 1, 100000 do redis.call('hset', KEYS[1], i, i) end", 1, "large")
+	warm := func(name string) {
+		mustUnlock(ctx, t, mustLock(ctx, t, client, name))
+		_, _ = client.Inspect(ctx, name)
+		_, _ = client.ForceUnlock(ctx, name)
+	}
+	warm("other")
+	eventually(ctx, t, time.Second, "the client's record", func() error { // the next is sent 12 s later
+		if n, err := redis.Int(m.try("EXISTS", "redlock_sets")); err != nil || n != 1 {
+			return fmt.Errorf("EXISTS = %d, %v", n, err)
+		}
+		return nil
+	})
+	for _, tt := range []struct {
+		name string
+		do   func()
+		want map[string]int
+	}{
+		{
+			"free", func() { mustUnlock(ctx, t, mustLock(ctx, t, client, "free")) },
+			map[string]int{"evalsha": 2, "exists": 2, "set": 1, "hset": 1, "pexpire": 1, "hdel": 1, "publish": 1},
+		},
+		{
+			"no lock", func() {
+				if hold, err := client.TryLock(ctx, "large"); err == nil {
+					t.Errorf("TryLock of a large hash = %v", hold)
+				}
+			},
+			map[string]int{"evalsha": 2, "exists": 3, "pttl": 1, "hrandfield": 1, "type": 1, "hlen": 1, "hdel": 1, "zpopmin": 1},
+		},
+		{
+			"inspect no lock", func() { _, _ = client.Inspect(ctx, "large") },
+			map[string]int{"evalsha": 1, "hrandfield": 1, "type": 1, "hlen": 1},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m.do(t, "CONFIG", "RESETSTAT")
+			tt.do()
+			eventually(ctx, t, time.Second, "the commands", func() error {
+				if got := m.commands(t); !maps.Equal(got, tt.want) {
+					return fmt.Errorf("carried out %v, want %v", got, tt.want)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// commands returns how often each command was carried out since the last CONFIG RESETSTAT, except
+// those that a client sends every second.
+func (m *master) commands(t *testing.T) map[string]int {
+	t.Helper()
+	calls := make(map[string]int)
+	for name, value := range m.info(t, "commandstats") {
+		n, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
+		calls[strings.TrimPrefix(name, "cmdstat_")], _ = strconv.Atoi(n)
+	}
+	for _, other := range []string{"ping", "time", "info", "config|resetstat"} {
+		delete(calls, other)
+	}
+	return calls
+}
