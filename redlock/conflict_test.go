@@ -80,8 +80,11 @@ func TestWhoComesSecond(t *testing.T) {
 		{"{1,2,3} and {2,3,4}", first, second, []int{1, 2, 3}, redlock.ErrOverlap, "first on "},
 		{"{1,2,3} and {1}", first, second, []int{0}, redlock.ErrOverlap, "first on "},
 		{
-			"without records", redlock.Config{NoRecord: true}, redlock.Config{NoRecord: true},
-			[]int{2, 3, 4}, redlock.ErrOverlap, "a client without a record uses",
+			"without records",
+			redlock.Config{NoRecord: true},
+			redlock.Config{NoRecord: true},
+			[]int{2, 3, 4},
+			redlock.ErrOverlap, "a client without a record uses",
 		},
 		{
 			"a lease above the guard of others", named("first", lease, lease), named("second", 5*time.Minute, 5*time.Minute),
