@@ -268,7 +268,11 @@ func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 		canary, s := f.open(t, redlock.Config{}, "a", "b"), f.open(t, redlock.Config{}, "a", "")
 		each(f["b"], 0, 3, (*redlocktest.Master).Cut)
 		time.Sleep(settle)
-		w := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) { return canary.Lock(ctx, "n") })
+		w := waitFor(t, func(ctx context.Context) (*redlock.Hold, error) {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute) // or it would keep the next one forever
+			defer cancel()
+			return canary.Lock(ctx, "n")
+		})
 		time.Sleep(time.Second)
 		start := time.Now()
 		take(t, s, "n")

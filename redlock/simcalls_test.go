@@ -85,7 +85,7 @@ func (c *caller) take(do history.Do, names []string, wait time.Duration) (all []
 	if took := time.Since(begin); wait > 0 && took > wait+time.Millisecond {
 		c.t.Errorf("%v: %s of %s took %v, with a context that ended after %v", time.Since(c.start), do, c.c.who, took, wait)
 	}
-	if err != nil && !errors.Is(err, redlock.ErrTaken) && !errors.Is(err, redlock.ErrNoQuorum) && !errors.Is(err, context.DeadlineExceeded) && !c.vanished(c.c) {
+	if err != nil && !errors.Is(err, redlock.ErrTaken) && !errors.Is(err, redlock.ErrNoQuorum) && !errors.Is(err, context.DeadlineExceeded) && !c.looksOld(err) && !c.vanished(c.c) {
 		c.t.Errorf("%v: %s of %s = %v: an error of no kind that is documented", time.Since(c.start), do, c.c.who, err)
 	}
 	return all, err
