@@ -205,8 +205,9 @@ var tales = []struct {
 		}
 		s.take()
 		next.take()
-		for _, m := range f["c"].Masters() {
+		for i, m := range f["c"].Masters() {
 			m.Set("redlock_fence:{n}", "5000000000000000")
+			m.Delay(10*time.Millisecond + time.Millisecond<<i) // so that the old set's answers come first
 		}
 		hold := lock(t, t.Context(), sets, "n")
 		time.Sleep(time.Second)
