@@ -23,27 +23,27 @@ func (c *clientsCmd) Run(std streams, from origins) error {
 
 func (c *clientsCmd) look(ctx context.Context, client *redlock.Client, out *page) error {
 	all, err := client.Clients(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return fail(codeOf(err), "%w", err)
-	case c.JSON:
-		out.json(clientsReport(all))
-	default:
-		out.clients(all, time.Now())
 	}
-	return quiet(clientsCode(all))
+	sets := setsInUse(all)
+	if c.JSON {
+		out.json(clientsReport(all, sets))
+	} else {
+		out.clients(all, sets, time.Now())
+	}
+	return quiet(clientsCode(sets))
 }
 
 // stale is after how long without a word a client is mentioned. It says something every 12 to 18 s.
 const stale = 30 * time.Second
 
 // clients prints a line for each client, and what there is to say about their sets of masters.
-func (p *page) clients(all []redlock.ClientInfo, now time.Time) {
+func (p *page) clients(all []redlock.ClientInfo, sets []*setInUse, now time.Time) {
 	if len(all) == 0 {
 		p.say("no client uses these masters, or none keeps a record")
 		return
 	}
-	sets := setsInUse(all)
 	rows := [][]string{{"NAME", "HOST", "PID", "UP", "SEEN", "HOLDS", "WAITS", "SET", "AT", "VERSION"}}
 	var notes []string
 	for _, c := range all {
@@ -67,8 +67,8 @@ func (p *page) clients(all []redlock.ClientInfo, now time.Time) {
 }
 
 // clientsCode returns the exit code: whether there are sets whose majorities need not meet.
-func clientsCode(all []redlock.ClientInfo) int {
-	for _, s := range setsInUse(all) {
+func clientsCode(sets []*setInUse) int {
+	for _, s := range sets {
 		if slices.ContainsFunc(s.relations, func(r relation) bool { return !r.safe() }) {
 			return exitNo
 		}
@@ -212,10 +212,10 @@ type pairJSON struct {
 	Safe   bool      `json:"safe"`   // clients of both may take locks at the same time
 }
 
-func clientsReport(all []redlock.ClientInfo) clientsJSON {
+func clientsReport(all []redlock.ClientInfo, sets []*setInUse) clientsJSON {
 	report := clientsJSON{Sets: []setJSON{}, Pairs: []pairJSON{}}
 	report.Clients = eachAs(all, func(c redlock.ClientInfo) *clientJSON { return clientAsJSON(&c) })
-	for _, s := range setsInUse(all) {
+	for _, s := range sets {
 		report.Sets = append(report.Sets, setJSON{s.Terms.String(), len(s.Terms.Masters), s.clients})
 		for _, r := range s.relations {
 			both, meet := [2]string{r.other.Terms.String(), s.Terms.String()}, !errors.Is(r.why, redlock.ErrOverlap)

@@ -25,8 +25,8 @@ func pageFor(out *os.File) *page {
 }
 
 // table prints rows in columns that are two spaces apart. What is in a cell looks like no other cell or row,
-// whoever chose it. Where the page is too narrow, the columns that
-// flexible lists are cut, the widest first, but none to less than its heading or to less than 8.
+// whoever chose it. Where the page is too narrow, the columns that flexible lists are cut, the widest first, but
+// none to less than its heading or to less than 8.
 func (p *page) table(rows [][]string, flexible ...int) {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

@@ -116,8 +116,9 @@ func permitInspections() []printed {
 func clientele() []printed {
 	clients := func(when string, all ...redlock.ClientInfo) printed {
 		return printed{"clients: " + when, columns, func(p *page) {
-			p.clients(all, now)
-			fmt.Fprintf(p, "exit code %d\n", clientsCode(all))
+			sets := setsInUse(all)
+			p.clients(all, sets, now)
+			fmt.Fprintf(p, "exit code %d\n", clientsCode(sets))
 		}}
 	}
 	one, two := orders(), reports()

@@ -186,7 +186,7 @@ func (s *uiServer) look(ctx context.Context, pattern string) uiLook {
 	})
 	asking.Go(func() {
 		if all, err := s.client.Clients(ctx); err == nil {
-			report := clientsReport(all)
+			report := clientsReport(all, setsInUse(all))
 			look.Clients = &report
 		}
 	})
