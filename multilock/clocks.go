@@ -2,98 +2,25 @@ package multilock
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
-	"example.com/redlock/quorum"
 	"example.com/redlock/redlocktrace"
 )
-
-// Now returns the time by the masters' clocks: their median, in which this process's clock stands in
-// for each master whose time is not known yet. Waiters' stamps and proposed fencing tokens are taken
-// from it. So they depend neither on the clocks of clients nor on those of a minority of the masters,
-// unless both are wrong in the same way.
-func (m *Masters) Now() time.Time {
-	now, _ := m.clocks()
-	return now
-}
-
-// clocks returns Now, and how many masters have told, or refused to.
-func (m *Masters) clocks() (median time.Time, told int) {
-	now, own := clock.Now(), time.Now()
-	var room [Max]int64
-	shown := room[:0]
-	for _, n := range m.nodes {
-		t, ok := n.Time(now)
-		if ok {
-			told++
-		} else {
-			t = own
-		}
-		shown = append(shown, t.UnixMicro())
-	}
-	slices.Sort(shown)
-	return time.UnixMicro(shown[(len(shown)-1)/2]), told
-}
-
-// stamp returns what the masters' clocks showed at i. A waiter keeps its stamp for good, so none is made
-// before the masters' time is known.
-func (m *Masters) stamp(i clock.Instant) time.Time { return m.Now().Add(-clock.Since(i)) }
-
-// knowsTime reports whether a majority of the masters has told its time, or refused to. Until then Now
-// may show our own clock, and no lock is asked for: a fencing counter that took over a token by our
-// clock would keep it, and so would the queue a place.
-func (m *Masters) knowsTime() bool {
-	if m.timed.Load() {
-		return true
-	}
-	if _, told := m.clocks(); !m.majority(told) {
-		return false
-	}
-	m.timed.Store(true)
-	return true
-}
-
-// greet waits until the masters' time is known, which they tell as they are connected, for about the
-// node timeout at most. It is for the first command of a client, which may not have connected yet: the
-// command itself would wait for that as well.
-//
-// Cost: nothing is sent.
-func (m *Masters) greet(ctx context.Context) {
-	if !m.knowsTime() {
-		m.meet(ctx, 0)
-	}
-}
-
-// greeted says why t cannot be tried for: the masters' time is still not known.
-func (m *Masters) greeted(ctx context.Context, t target) error {
-	why := m.noTime(t)
-	switch {
-	case why == nil:
-		return nil
-	case isClosed(m.done):
-		return ErrClosed
-	case ctx.Err() != nil:
-		return why.With(Ended(ctx))
-	}
-	return why
-}
 
 // waitForTime is greet for a caller that waits: until the masters' time is known, however long that
 // takes. Meanwhile the log and the call are told why it is not.
 //
 // Cost: nothing is sent.
 func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
-	if m.knowsTime() {
+	if m.KnowsTime() {
 		return nil
 	}
-	return m.await(ctx, func() error {
-		why := m.noTime(w.target)
+	return m.Await(ctx, func() error {
+		why := m.NoTime(w.op(), w.key)
 		switch {
 		case why == nil:
 			return nil
@@ -106,33 +33,6 @@ func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
 		}
 		return why
 	})
-}
-
-// noTime says why the masters' time is not known, nil if it is.
-func (m *Masters) noTime(t target) *MajorityError {
-	if m.knowsTime() {
-		return nil
-	}
-	why, _ := errors.AsType[*MajorityError](m.unready(t.op(), t.key))
-	return why
-}
-
-// RoundTrip returns a bound on the time that a majority of the masters takes to answer: that of
-// the q-th fastest, see [node.Node.RoundTrip]. Where fewer than a majority are connected, it is
-// that of the slowest of them, and zero if none is.
-func (m *Masters) RoundTrip() time.Duration {
-	var room [Max]time.Duration
-	trips := room[:0]
-	for _, n := range m.nodes {
-		if d := n.RoundTrip(); d > 0 {
-			trips = append(trips, d)
-		}
-	}
-	if len(trips) == 0 {
-		return 0
-	}
-	slices.Sort(trips)
-	return trips[min(quorum.Majority(len(m.nodes)), len(trips))-1]
 }
 
 // What becomes of votes when their masters turn out to have given them up early.
@@ -162,7 +62,7 @@ func (m *Masters) Gained(i int, most time.Duration) {
 	l.missed.Store(int64(l.state.Missed))
 	l.mu.Unlock()
 	if missed > 0 {
-		m.log.Warn("redlock: this machine's clock stood still, or those of a majority of the masters jumped: holds end earlier", "by", missed)
+		m.Log.Warn("redlock: this machine's clock stood still, or those of a majority of the masters jumped: holds end earlier", "by", missed)
 		m.dog.look()
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/inspect"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
@@ -80,7 +82,7 @@ func TestOutageGivesNobodyAWrongPlace(t *testing.T) {
 				}
 			}
 			c.cancel()
-			c.wantError(t, "then", context.Canceled, ErrTaken)
+			c.wantError(t, "then", context.Canceled, poll.ErrTaken)
 		})
 	}
 }
@@ -98,22 +100,22 @@ func TestNothingIsAskedBeforeTheTimeIsKnown(t *testing.T) {
 		m := fx.client(t, node.Config{Logger: slog.New(slog.NewTextHandler(log, nil))})
 		c := begin(t, m, patient("k"))
 		_, err := m.Lock(t.Context(), request("k"))
-		if !errors.Is(err, ErrNoQuorum) {
-			t.Errorf("a try = %v, want %v", err, ErrNoQuorum)
+		if !errors.Is(err, poll.ErrNoQuorum) {
+			t.Errorf("a try = %v, want %v", err, poll.ErrNoQuorum)
 		}
 		_, errs := m.TryAll(t.Context(), []Request{request("k"), request("l")})
 		for _, err := range errs {
-			if why, ok := errors.AsType[*MajorityError](err); !ok || !errors.Is(err, ErrNoQuorum) || len(why.Nodes.Errors) != 3 {
-				t.Errorf("one of several tries = %v, want %v with three masters", err, ErrNoQuorum)
+			if why, ok := errors.AsType[*poll.MajorityError](err); !ok || !errors.Is(err, poll.ErrNoQuorum) || len(why.Nodes.Errors) != 3 {
+				t.Errorf("one of several tries = %v, want %v with three masters", err, poll.ErrNoQuorum)
 			}
 		}
 		ended, end := context.WithCancel(t.Context())
 		end()
-		if _, err := m.Lock(ended, request("k")); !errors.Is(err, ErrNoQuorum) || !errors.Is(err, context.Canceled) {
-			t.Errorf("a try whose context has ended = %v, want %v and %v", err, ErrNoQuorum, context.Canceled)
+		if _, err := m.Lock(ended, request("k")); !errors.Is(err, poll.ErrNoQuorum) || !errors.Is(err, context.Canceled) {
+			t.Errorf("a try whose context has ended = %v, want %v and %v", err, poll.ErrNoQuorum, context.Canceled)
 		}
-		if _, err := m.Force(t.Context(), "k"); !errors.Is(err, ErrNoQuorum) {
-			t.Errorf("Force = %v, want %v", err, ErrNoQuorum)
+		if _, err := inspect.Force(t.Context(), m.Masters, "k"); !errors.Is(err, poll.ErrNoQuorum) {
+			t.Errorf("Force = %v, want %v", err, poll.ErrNoQuorum)
 		}
 		time.Sleep(time.Minute)
 		for i := 3; i < 5; i++ {
@@ -152,7 +154,7 @@ func TestWaitForTimeInVain(t *testing.T) {
 			m.Restart()
 		})
 		time.Sleep(3 * time.Second)
-		c.wantError(t, "then", ErrNoQuorum)
+		c.wantError(t, "then", poll.ErrNoQuorum)
 	})
 }
 
@@ -239,14 +241,14 @@ func TestClockThatStoodStill(t *testing.T) {
 					t.Errorf("a second later %v is left, want %v", got, tt.want)
 				}
 				if tt.want == 0 {
-					entryOf(fixed).wantEnded(t, ErrLost)
+					entryOf(fixed).wantEnded(t, poll.ErrLost)
 				} else {
 					entryOf(fixed).wantAlive(t)
 					time.Sleep(tt.want)
 					synctest.Wait()
-					entryOf(fixed).wantEnded(t, ErrLost) // and its timer fires then
+					entryOf(fixed).wantEnded(t, poll.ErrLost) // and its timer fires then
 				}
-				if err := renewed.Check(); tt.keeps && tt.ahead == 1 && err != nil || !tt.keeps && !errors.Is(err, ErrLost) {
+				if err := renewed.Check(); tt.keeps && tt.ahead == 1 && err != nil || !tt.keeps && !errors.Is(err, poll.ErrLost) {
 					t.Errorf("the hold that is renewed: %v, want it kept: %v", err, tt.keeps)
 				}
 				renewed.end(nil)
@@ -264,7 +266,7 @@ func TestRestartIsLookedAtOnce(t *testing.T) {
 		masters int
 		want    error
 	}{
-		{"a majority, empty", (*redlocktest.Master).Restart, 2, ErrLost},
+		{"a majority, empty", (*redlocktest.Master).Restart, 2, poll.ErrLost},
 		{"a majority, with its data", (*redlocktest.Master).RestartWithData, 2, nil},
 		{"a minority, empty", (*redlocktest.Master).Restart, 1, nil},
 	} {

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/redlocktest"
 )
 
@@ -20,7 +21,7 @@ func TestCloseGivesBack(t *testing.T) {
 		t.Run(fmt.Sprint(delay), func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, fx *fixture) {
 				m := fx.another(t)
-				m.greet(t.Context())
+				m.Greet(t.Context())
 				held := fx.take(t, m, "held")
 				fx.each(func(m *redlocktest.Master) { m.Delay(2 * time.Millisecond) })
 				var calls []*call
@@ -31,14 +32,14 @@ func TestCloseGivesBack(t *testing.T) {
 				if err := m.Close(); err != nil {
 					t.Errorf("Close = %v", err)
 				}
-				entryOf(held).wantEnded(t, ErrClosed)
+				entryOf(held).wantEnded(t, poll.ErrClosed)
 				for i, c := range calls {
 					switch {
 					case !c.over():
 						t.Errorf("call %d goes on after Close", i)
 					case c.err == nil:
-						c.entry.wantEnded(t, ErrClosed)
-					case !errors.Is(c.err, ErrClosed):
+						c.entry.wantEnded(t, poll.ErrClosed)
+					case !errors.Is(c.err, poll.ErrClosed):
 						t.Errorf("call %d = %v, want ErrClosed", i, c.err)
 					}
 				}
@@ -66,7 +67,7 @@ func TestBesideAnUnlock(t *testing.T) {
 	for name, cross := range map[string]func(*testing.T, *Hold){
 		"a renewal that was sent": func(_ *testing.T, hold *Hold) { hold.sent(hold.m.All()) },
 		"a downgrade": func(t *testing.T, hold *Hold) {
-			if err := hold.downgrade(t.Context()); !errors.Is(err, ErrNotHeld) {
+			if err := hold.downgrade(t.Context()); !errors.Is(err, poll.ErrNotHeld) {
 				t.Errorf("downgrade = %v, want ErrNotHeld", err)
 			}
 		},
@@ -133,7 +134,7 @@ func TestCloseWaitsForAWonLockToBeAHold(t *testing.T) {
 		}
 		over := make(chan struct{})
 		go func() {
-			m.tries.Wait()
+			m.Settle()
 			close(over)
 		}()
 		early := false
@@ -168,7 +169,7 @@ func TestCloseListsWhatItCouldNotGiveBack(t *testing.T) {
 			t.Errorf("Close took %v, want two node timeouts at most", took)
 		}
 		why, ok := err.(interface{ WrappedErrors() []error })
-		if !errors.Is(err, ErrNoQuorum) || !ok || len(why.WrappedErrors()) != 2 {
+		if !errors.Is(err, poll.ErrNoQuorum) || !ok || len(why.WrappedErrors()) != 2 {
 			t.Errorf("Close = %v, want two holds that no quorum confirmed", err)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 )
@@ -25,14 +26,14 @@ type contest struct {
 	mu       sync.Mutex
 	state    protocol.Contender
 	owner    *script.Owner
-	ballot   ballot         // the last answer of each master
-	raises   ballot         // the last answer of each to a raise of the fencing counter
-	split    *MajorityError // why the last try was lost, while it is Paused
-	timer    *time.Timer    // for what is due next, once something is
-	watching bool           // Redisson's channel
-	closing  bool           // it makes no further try
-	gathered bool           // what it sends is left to Node.Flush
-	trace    *contestTrace  // nil: it is not traced
+	ballot   poll.Ballot         // the last answer of each master
+	raises   poll.Ballot         // the last answer of each to a raise of the fencing counter
+	split    *poll.MajorityError // why the last try was lost, while it is Paused
+	timer    *time.Timer         // for what is due next, once something is
+	watching bool                // Redisson's channel
+	closing  bool                // it makes no further try
+	gathered bool                // what it sends is left to Node.Flush
+	trace    *contestTrace       // nil: it is not traced
 
 	outbox   []message
 	stock    *stock // to be told to the log by the next flush
@@ -46,7 +47,7 @@ type contest struct {
 }
 
 // stock is what the last round came to: why is nil where enough masters answered.
-type stock struct{ why *MajorityError }
+type stock struct{ why *poll.MajorityError }
 
 // newContest makes a contest for key, of a call with that trace. Its place in the queue is since, if it
 // waits. It begins with start or enterBy.
@@ -57,7 +58,7 @@ func (m *Masters) newContest(key string, want protocol.Want, since time.Time, tr
 		target:  target{key, want.Permits > 0},
 		decided: make(chan struct{}, 1),
 		state:   protocol.Contender{Want: want},
-		ballot:  ballot{n: len(m.nodes)},
+		ballot:  poll.Ballot{N: len(m.Nodes)},
 		trace:   trace.contest(),
 	}
 	c.state.Want.Keep = m.keep > 0 && !want.Shared && !want.Again && want.Permits == 0
@@ -133,7 +134,7 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 	}
 	before := c.state.State
 	c.state.Step(&c.m.conf, now, ev, &out)
-	if w := c.m.witness; w != nil {
+	if w := c.m.Witness; w != nil {
 		w.Stepped(&c.state, &c.m.conf, now, ev, &out)
 	}
 	if c.trace != nil {
@@ -142,7 +143,7 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 	if out.Stock {
 		c.stock = new(stock)
 		if out.Outage {
-			c.stock.why = c.m.refused(c.target, &c.ballot, nil)
+			c.stock.why = c.m.Refused(c.op(), c.key, &c.ballot, nil)
 		}
 	}
 	if at, ok := c.state.Wake(); ok {
@@ -161,7 +162,7 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 		c.tell()
 	case protocol.Paused:
 		if out.NewOwner {
-			c.split = c.m.refused(c.target, &c.ballot, nil)
+			c.split = c.m.Refused(c.op(), c.key, &c.ballot, nil)
 		}
 	}
 	return out

@@ -2,17 +2,27 @@ package multilock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/clients"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
 
 // How a contest ends.
+
+var (
+	errUnconfirmed = poll.Case(poll.ErrNoQuorum, "redlock: too few masters confirmed, the release goes on in the background")
+	errNotAwaited  = poll.Case(poll.ErrNoQuorum, "redlock: not waited for, the release goes on in the background")
+	errLate        = errors.New("granted, but too late: the lease was used up")
+	errTokens      = errors.New("agreed on a fencing token, too few others did")
+)
 
 // Claim is what an owner has at the masters, or may have: grants, and entries in the queue.
 type Claim struct {
@@ -76,7 +86,7 @@ func (c *contest) takeLocked() (g Grant, ok bool) {
 }
 
 // conclude takes what a try has won that does not wait, or gives it up and says why: with a
-// [*MajorityError], or ErrClosed. cut is the error of a context that has ended.
+// [*poll.MajorityError], or ErrClosed. cut is the error of a context that has ended.
 func (c *contest) conclude(cut error) (Grant, error) {
 	c.mu.Lock()
 	g, ok := c.takeLocked()
@@ -89,7 +99,7 @@ func (c *contest) conclude(cut error) (Grant, error) {
 	c.flush()
 	c.drain()
 	if why == nil {
-		return g, ErrClosed // it was given up while it paused
+		return g, poll.ErrClosed // it was given up while it paused
 	}
 	return g, why
 }
@@ -159,13 +169,13 @@ func (c *contest) enterBy(claim Claim) *Return {
 // reason returns why the contest has not been won, by what each master said last: nil if that is
 // not known, or it was won. cut is the context error of a wait that was cut short; with it, masters
 // that have not answered are a reason too.
-func (c *contest) reason(cut error) *MajorityError {
+func (c *contest) reason(cut error) *poll.MajorityError {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reasonLocked(cut)
 }
 
-func (c *contest) reasonLocked(cut error) *MajorityError {
+func (c *contest) reasonLocked(cut error) *poll.MajorityError {
 	m, s := c.m, &c.state
 	switch {
 	case s.Verdict == protocol.GivenUp:
@@ -180,16 +190,16 @@ func (c *contest) reasonLocked(cut error) *MajorityError {
 		}
 		return c.split
 	case s.State == protocol.Settling && !s.Want.Wait, s.Verdict == protocol.NoToken:
-		return m.lost(c.op(), c.key, &c.raises, ErrNoQuorum, cut, errTokens)
+		return m.Lost(c.op(), c.key, &c.raises, poll.ErrNoQuorum, cut, errTokens)
 	case s.Verdict == protocol.Late:
-		return m.lost(c.op(), c.key, &c.ballot, ErrNoQuorum, cut, c.late())
+		return m.Lost(c.op(), c.key, &c.ballot, poll.ErrNoQuorum, cut, c.late())
 	case s.Verdict == protocol.Gone:
-		return m.lost(c.op(), c.key, &c.ballot, ErrLost, cut, nil)
+		return m.Lost(c.op(), c.key, &c.ballot, poll.ErrLost, cut, nil)
 	}
-	if granted, _, _ := c.ballot.tally(); m.majority(granted) && c.tooShort() {
-		return m.lost(c.op(), c.key, &c.ballot, ErrNoQuorum, cut, c.late())
+	if granted, _, _ := c.ballot.Tally(); m.Majority(granted) && c.tooShort() {
+		return m.Lost(c.op(), c.key, &c.ballot, poll.ErrNoQuorum, cut, c.late())
 	}
-	return m.refused(c.target, &c.ballot, cut)
+	return m.Refused(c.op(), c.key, &c.ballot, cut)
 }
 
 // tooShort reports whether the lease is used up before the masters' answers come.
@@ -206,12 +216,12 @@ func (c *contest) late() error {
 // watchLocked asks to be told when the lock is free, if one of Redisson's clients has it: their
 // releases hand it off to nobody.
 func (c *contest) watchLocked(a script.Answer) {
-	if c.watching || !c.state.Want.Wait || a.Outcome != script.Refused || a.Holder == "" || a.Holder == script.SharedHolder || clientOf(a.Holder) != "" {
+	if c.watching || !c.state.Want.Wait || a.Outcome != script.Refused || a.Holder == "" || a.Holder == script.SharedHolder || clients.Of(a.Holder) != "" {
 		return
 	}
 	c.watching = true
 	c.m.subscribe()
-	for _, n := range c.m.nodes {
+	for _, n := range c.m.Nodes {
 		n.Watch(c.key)
 	}
 }
@@ -222,7 +232,7 @@ func (c *contest) unwatchLocked() {
 		return
 	}
 	c.watching = false
-	for _, n := range c.m.nodes {
+	for _, n := range c.m.Nodes {
 		n.Unwatch(c.key)
 	}
 }
@@ -236,7 +246,7 @@ type Return struct {
 
 	mu     sync.Mutex
 	state  protocol.Return
-	ballot ballot
+	ballot poll.Ballot
 	over   bool
 	done   chan struct{} // closed when over
 }
@@ -249,9 +259,9 @@ type Return struct {
 func (m *Masters) release(claim Claim, keep int) *Return {
 	r := m.newReturn(claim, keep)
 	if keep > 0 {
-		m.send(claim.Leave(keep), claim.At, r)
+		m.Send(claim.Leave(keep), claim.At, r)
 	} else {
-		m.send(claim.release(), claim.At, r)
+		m.Send(claim.release(), claim.At, r)
 	}
 	return r
 }
@@ -259,8 +269,8 @@ func (m *Masters) release(claim Claim, keep int) *Return {
 // newReturn makes a release that is to be sent to the masters in claim.At. The others are known not
 // to have the lock.
 func (m *Masters) newReturn(claim Claim, keep int) *Return {
-	r := &Return{m: m, claim: claim, keep: keep, ballot: ballot{n: len(m.nodes)}, done: make(chan struct{})}
-	for i := range m.nodes {
+	r := &Return{m: m, claim: claim, keep: keep, ballot: poll.Ballot{N: len(m.Nodes)}, done: make(chan struct{})}
+	for i := range m.Nodes {
 		if !claim.At.Has(i) {
 			r.count(i, script.Answer{Outcome: script.Refused})
 		}
@@ -280,8 +290,8 @@ func (r *Return) count(i int, a script.Answer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.state.Step(i, outcome(a))
-	r.ballot.put(i, a)
-	if r.keep == 0 && r.ballot.in == r.m.All() {
+	r.ballot.Put(i, a)
+	if r.keep == 0 && r.ballot.In == r.m.All() {
 		r.m.owners.forget(r.claim.ID)
 	}
 	if !r.over && r.state.Over(&r.m.conf) {
@@ -304,7 +314,7 @@ func (r *Return) Wait(ctx context.Context) error {
 	select {
 	case <-r.done:
 	case <-ctx.Done():
-		cut, state = Ended(ctx), errNotAwaited
+		cut, state = poll.Ended(ctx), errNotAwaited
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -318,9 +328,9 @@ func (r *Return) Wait(ctx context.Context) error {
 func (r *Return) resultLocked(state, cut error) error {
 	switch {
 	case r.state.Lost(&r.m.conf) == quorum.Won:
-		state = ErrLost
+		state = poll.ErrLost
 	case r.state.Free(&r.m.conf):
 		return nil
 	}
-	return r.m.lost("unlock", r.claim.Key, &r.ballot, state, cut, nil)
+	return r.m.Lost("unlock", r.claim.Key, &r.ballot, state, cut, nil)
 }

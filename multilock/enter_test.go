@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/redlocktest"
 )
 
@@ -49,7 +50,7 @@ func TestEnterNeedsAMajority(t *testing.T) {
 		for _, i := range []int{1, 2} {
 			fx.Master(i).Freeze()
 		}
-		if _, err := fx.m.Lock(t.Context(), shared(owner)); !errors.Is(err, ErrNoQuorum) {
+		if _, err := fx.m.Lock(t.Context(), shared(owner)); !errors.Is(err, poll.ErrNoQuorum) {
 			t.Errorf("Lock with two masters frozen = %v, want ErrNoQuorum", err)
 		}
 		if got := hold.Count(); got != 2 {
@@ -69,7 +70,7 @@ func TestEnterNeedsAMajority(t *testing.T) {
 		if err != nil || next == hold {
 			t.Fatalf("Lock with the hold at one master of three = %v, want a new hold", err)
 		}
-		req.Entry.(*entry).wantEnded(t, ErrLost)
+		req.Entry.(*entry).wantEnded(t, poll.ErrLost)
 		fx.wantHolders(t, "k", next.Owner()+" "+next.Owner()+" "+next.Owner())
 		if next.Token() <= hold.Token() {
 			t.Errorf("token %d after %d, want a larger one", next.Token(), hold.Token())
@@ -104,21 +105,21 @@ func TestWaitingToEnter(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := fx.m.Lock(ctx, again())
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrNoQuorum) {
-			t.Errorf("Lock = %v, want DeadlineExceeded and ErrNoQuorum", err)
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, poll.ErrNoQuorum) {
+			t.Errorf("Lock = %v, want DeadlineExceeded and poll.ErrNoQuorum", err)
 		}
 		fx.each(func(m *redlocktest.Master) { m.Refuse("") })
-		hold.end(ErrNotHeld)
+		hold.end(poll.ErrNotHeld)
 		// And at once where it is in vain.
 		hold = fx.lock(t, shared(owner))
 		synctest.Wait()
 		fx.each(func(m *redlocktest.Master) { m.Refuse("NOPERM no") })
 		_, err = fx.m.Lock(t.Context(), again())
-		if why, ok := errors.AsType[*MajorityError](err); !ok || !why.Hopeless() || hold.Count() != 1 {
+		if why, ok := errors.AsType[*poll.MajorityError](err); !ok || !why.Hopeless() || hold.Count() != 1 {
 			t.Errorf("Lock = %v, want it hopeless while the hold lasts", err)
 		}
 		fx.each(func(m *redlocktest.Master) { m.Refuse("") })
-		hold.end(ErrNotHeld)
+		hold.end(poll.ErrNotHeld)
 	})
 }
 
@@ -169,7 +170,7 @@ func TestWhatComesBehindADowngrade(t *testing.T) {
 		"Lock": {func(fx *fixture, _ *Hold, owner any, _ Entry) error {
 			_, err := fx.m.Lock(context.Background(), shared(owner))
 			return err
-		}, ErrUpgrade, 2},
+		}, poll.ErrUpgrade, 2},
 		"Unlock": {func(_ *fixture, hold *Hold, _ any, inner Entry) error {
 			return hold.Unlock(context.Background(), inner)
 		}, nil, 1},
@@ -204,7 +205,7 @@ func TestWhatComesBehindADowngrade(t *testing.T) {
 					t.Errorf("Count = %d, want %d", got, tt.count)
 				}
 				outer.Entry.(*entry).wantAlive(t)
-				hold.end(ErrNotHeld)
+				hold.end(poll.ErrNotHeld)
 				time.Sleep(time.Second)
 				fx.wantHolders(t, "k", "- - -")
 			})

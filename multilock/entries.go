@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
@@ -18,10 +19,10 @@ var errEnded = errors.New("redlock: hold has ended")
 //
 // The count is sent with h.mu held, so that the masters get the counts in order.
 func (h *Hold) enter(ctx context.Context, req Request) error {
-	if !h.m.begin() {
-		return ErrClosed
+	if !h.m.Begin() {
+		return poll.ErrClosed
 	}
-	defer h.m.tries.Done()
+	defer h.m.End()
 	h.mu.Lock()
 	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldEnter, Shared: req.Shared})
 	switch {
@@ -33,7 +34,7 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 		return errEnded
 	case out.Count == 0:
 		h.mu.Unlock()
-		return Fail("lock", h.key, ErrUpgrade)
+		return poll.Fail("lock", h.key, poll.ErrUpgrade)
 	}
 	c := h.m.newContest(h.key, protocol.Want{Lease: req.Lease, Again: true}, time.Time{}, req.trace)
 	c.owner, c.entries = h.claim.Owner, out.Count
@@ -44,7 +45,7 @@ func (h *Hold) enter(ctx context.Context, req Request) error {
 	select {
 	case <-c.decided:
 	case <-ctx.Done():
-		cut = Ended(ctx)
+		cut = poll.Ended(ctx)
 	}
 	grant, why := c.conclude(cut)
 	if why == nil {
@@ -83,7 +84,7 @@ func (h *Hold) entryUnlock(e Entry, ev protocol.HoldEvent, why error) (r *Return
 	out, ended := h.entryLocked(e, ev)
 	if ended {
 		if h.state.State == protocol.Released {
-			why = ErrNotHeld
+			why = poll.ErrNotHeld
 		}
 		return h.finish(out, why), true
 	}
@@ -103,16 +104,16 @@ func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 	h.mu.Lock()
 	if !h.state.Has(e) {
 		h.mu.Unlock()
-		return ErrNotHeld
+		return poll.ErrNotHeld
 	}
 	r, ended := h.entryUnlock(e, protocol.HoldEvent{Kind: protocol.HoldLeft}, nil)
 	switch {
 	case !ended && r != nil:
-		e.Ended(ErrNotHeld)
+		e.Ended(poll.ErrNotHeld)
 	case !ended || h.state.State != protocol.Released:
 		return h.Check()
 	}
-	if live && errors.Is(context.Cause(ctx), ErrNotHeld) {
+	if live && errors.Is(context.Cause(ctx), poll.ErrNotHeld) {
 		ctx = context.WithoutCancel(ctx) // it was the entry's own: a wait for the answers must not end by that
 	}
 	if r == nil {
@@ -153,7 +154,7 @@ func (h *Hold) Orphan(e Entry) (mistake bool) {
 // lost reports whether err says that the hold it is about was lost; ctx's cause, which it may
 // carry too, may be the loss of another.
 func lost(err error) bool {
-	why, ok := errors.AsType[*MajorityError](err)
+	why, ok := errors.AsType[*poll.MajorityError](err)
 	return ok && why.Lost()
 }
 
@@ -169,7 +170,7 @@ func lost(err error) bool {
 // Cost: none where the tokens are the same, otherwise one script call on each master of one set.
 func Join(ctx context.Context, a, b *Hold) error {
 	if !a.bind(b) || !b.bind(a) {
-		why := Fail("lock", a.key, ErrLost)
+		why := poll.Fail("lock", a.key, poll.ErrLost)
 		a.step(protocol.HoldEvent{Kind: protocol.HoldLost}, why)
 		b.step(protocol.HoldEvent{Kind: protocol.HoldLost}, why)
 		return why
@@ -205,14 +206,14 @@ func (h *Hold) raise(ctx context.Context, token int64) error {
 		return nil
 	}
 	h.mu.Unlock()
-	if !h.m.begin() {
-		return ErrClosed
+	if !h.m.Begin() {
+		return poll.ErrClosed
 	}
-	defer h.m.tries.Done()
-	reached := func(b *ballot) (yes, no int) {
-		for i := range b.n {
-			switch a := b.at(i); {
-			case !b.in.Has(i):
+	defer h.m.End()
+	reached := func(b *poll.Ballot) (yes, no int) {
+		for i := range b.N {
+			switch a := b.At(i); {
+			case !b.In.Has(i):
 			case a.Outcome == script.Done, a.Outcome == script.Refused && a.Token >= token:
 				yes++
 			default:
@@ -221,15 +222,15 @@ func (h *Hold) raise(ctx context.Context, token int64) error {
 		}
 		return yes, no
 	}
-	p := h.m.newPoll(func(b *ballot) bool {
+	p := h.m.NewPoll(func(b *poll.Ballot) bool {
 		yes, no := reached(b)
-		return quorum.Vote(b.n, yes, no) != quorum.Pending
+		return quorum.Vote(b.N, yes, no) != quorum.Pending
 	})
-	p.told = claim.trace.agrees(claim.ID, token)
-	h.m.send(claim.Raise(lease, token), h.m.All(), p)
-	b, cut := p.wait(ctx)
-	if yes, _ := reached(b); !h.m.majority(yes) {
-		return h.m.lost("lock", h.key, b, ErrNoQuorum, cut, nil)
+	p.Told = claim.trace.agrees(claim.ID, token)
+	h.m.Send(claim.Raise(lease, token), h.m.All(), p)
+	b, cut := p.Wait(ctx)
+	if yes, _ := reached(b); !h.m.Majority(yes) {
+		return h.m.Lost("lock", h.key, b, poll.ErrNoQuorum, cut, nil)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -300,7 +300,7 @@ func (c *call) wantError(t *testing.T, when string, kinds ...error) {
 // newWaiting makes a contest of a caller that waits for k, in no queue of the client. It must be
 // given up, or won and released.
 func newWaiting(m *Masters) *contest {
-	return m.newContest("k", protocol.Want{Lease: lease, Wait: true}, m.stamp(clock.Now()), nil)
+	return m.newContest("k", protocol.Want{Lease: lease, Wait: true}, m.Stamp(clock.Now()), nil)
 }
 
 // asked is newWaiting whose first round has been answered.

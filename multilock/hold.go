@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 )
@@ -32,7 +33,7 @@ type Hold struct {
 	token    int64 // the fencing token, at most that of the claim
 	state    protocol.Entries[Entry]
 	first    [1]protocol.Entry[Entry] // few holds have more, which saves an allocation
-	why      *MajorityError           // of the last renewal, if it failed
+	why      *poll.MajorityError      // of the last renewal, if it failed
 	bound    *Hold                    // is lost when this one is; nil: see Join
 	cause    error                    // why it has ended, nil while it has not
 	endedAt  time.Time
@@ -151,7 +152,7 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	}
 	h.mu.Unlock()
 	if h.state.State != protocol.Released {
-		h.m.log.Warn("redlock: hold is lost", "name", h.key, "owner", h.id, "error", h.cause)
+		h.m.Log.Warn("redlock: hold is lost", "name", h.key, "owner", h.id, "error", h.cause)
 	}
 	return r
 }
@@ -162,13 +163,13 @@ func (h *Hold) causeLocked(given error) error {
 	case h.state.State != protocol.Expired:
 		return given
 	case !h.state.Watched && h.state.Limited:
-		return fmt.Errorf("%w: %q was renewed for Config.MaxHold %v, and no longer", ErrLost, h.key, h.limit)
+		return fmt.Errorf("%w: %q was renewed for Config.MaxHold %v, and no longer", poll.ErrLost, h.key, h.limit)
 	case !h.state.Watched && h.state.Leaked():
-		return fmt.Errorf("%w: %q was renewed no more: its Hold was garbage without Unlock", ErrLost, h.key)
+		return fmt.Errorf("%w: %q was renewed no more: its Hold was garbage without Unlock", poll.ErrLost, h.key)
 	case h.why != nil:
-		return h.why.With(ErrLost)
+		return h.why.With(poll.ErrLost)
 	}
-	return fmt.Errorf("%w: the validity of %q has ended", ErrLost, h.key)
+	return fmt.Errorf("%w: the validity of %q has ended", poll.ErrLost, h.key)
 }
 
 // expire is what the timer does.

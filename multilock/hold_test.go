@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
@@ -31,12 +32,12 @@ func TestUnlockOfOneEntryFindsTheHoldLost(t *testing.T) {
 		fx.lock(t, two)
 		synctest.Wait()
 		fx.each(func(m *redlocktest.Master) { m.Del("k") })
-		if err := hold.Unlock(t.Context(), one.Entry); !errors.Is(err, ErrLost) {
+		if err := hold.Unlock(t.Context(), one.Entry); !errors.Is(err, poll.ErrLost) {
 			t.Errorf("Unlock = %v, want ErrLost", err)
 		}
-		one.Entry.(*entry).wantEnded(t, ErrNotHeld)
-		two.Entry.(*entry).wantEnded(t, ErrLost)
-		if err := hold.Unlock(t.Context(), two.Entry); !errors.Is(err, ErrLost) {
+		one.Entry.(*entry).wantEnded(t, poll.ErrNotHeld)
+		two.Entry.(*entry).wantEnded(t, poll.ErrLost)
+		if err := hold.Unlock(t.Context(), two.Entry); !errors.Is(err, poll.ErrLost) {
 			t.Errorf("Unlock of the other = %v, want ErrLost", err)
 		}
 		fx.wantNothing(t, "then", fx.m)
@@ -59,7 +60,7 @@ func TestJoin(t *testing.T) {
 		{"again", func(a, b *Hold) {}, nil, true, false},
 		{"the first is lost", func(a, b *Hold) { lose(a) }, gone, false, false},
 		{"the second is lost", func(a, b *Hold) { lose(b) }, gone, false, false},
-		{"validity ends", func(a, b *Hold) { time.Sleep(lease) }, ErrLost, false, false},
+		{"validity ends", func(a, b *Hold) { time.Sleep(lease) }, poll.ErrLost, false, false},
 		{"the second is unlocked", func(a, b *Hold) { unlock(t, b) }, nil, false, false},
 		{"another second", func(a, b *Hold) { unlock(t, b) }, nil, false, true},
 	} {
@@ -89,7 +90,7 @@ func TestJoin(t *testing.T) {
 					entryOf(a).wantAlive(t)
 					return
 				}
-				if !errors.Is(err, ErrLost) || a.Count() != 0 || b.Count() != 0 {
+				if !errors.Is(err, poll.ErrLost) || a.Count() != 0 || b.Count() != 0 {
 					t.Errorf("Join = %v with counts %d and %d, want ErrLost and neither held", err, a.Count(), b.Count())
 				}
 			})

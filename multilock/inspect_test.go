@@ -6,6 +6,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/redlock/multilock/inspect"
+	"example.com/redlock/multilock/poll"
 )
 
 // What the masters say of a lock, and of themselves.
@@ -18,8 +21,8 @@ func TestInspectCutShort(t *testing.T) {
 		fx.Master(2).Delay(30 * time.Millisecond)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
-		in, err := fx.m.Inspect(ctx, "k")
-		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrNoQuorum) || in.Views[0].Err != nil || in.Views[1].Err == nil || in.Holder != "" {
+		in, err := inspect.Lock(ctx, fx.m.Directory, "k")
+		if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, poll.ErrNoQuorum) || in.Views[0].Err != nil || in.Views[1].Err == nil || in.Holder != "" {
 			t.Errorf("Inspect = %+v, %v, want DeadlineExceeded, with what m1 says", in, err)
 		}
 		time.Sleep(time.Second)
@@ -28,13 +31,13 @@ func TestInspectCutShort(t *testing.T) {
 
 func TestForce(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		if freed, err := fx.m.Force(t.Context(), "k"); freed || err != nil {
+		if freed, err := inspect.Force(t.Context(), fx.m.Masters, "k"); freed || err != nil {
 			t.Errorf("Force of a free lock = %v, %v", freed, err)
 		}
 		hold := fx.take(t, fx.m, "k")
 		fx.Master(1).Kill()
 		synctest.Wait()
-		if freed, err := fx.m.Force(t.Context(), "k"); !freed || err != nil {
+		if freed, err := inspect.Force(t.Context(), fx.m.Masters, "k"); !freed || err != nil {
 			t.Errorf("Force = %v, %v, want true", freed, err)
 		}
 		// Not repeated: whoever has the lock at m2 when that returns keeps it.
@@ -44,7 +47,7 @@ func TestForce(t *testing.T) {
 
 		// A hold that was forced does not come back with a renewal.
 		fx.Master(1).Del("k")
-		if err := hold.Extend(t.Context(), entryOf(hold), lease); !errors.Is(err, ErrLost) {
+		if err := hold.Extend(t.Context(), entryOf(hold), lease); !errors.Is(err, poll.ErrLost) {
 			t.Errorf("Extend after Force = %v, want ErrLost", err)
 		}
 		fx.wantNothing(t, "then", fx.m)
@@ -52,8 +55,8 @@ func TestForce(t *testing.T) {
 		fx.Master(0).Kill()
 		fx.Master(1).Kill()
 		synctest.Wait()
-		_, err := fx.m.Force(t.Context(), "k")
-		if why, ok := errors.AsType[*MajorityError](err); !ok || !errors.Is(err, ErrNoQuorum) || why.Got != 1 || len(why.Nodes.Errors) != 2 {
+		_, err := inspect.Force(t.Context(), fx.m.Masters, "k")
+		if why, ok := errors.AsType[*poll.MajorityError](err); !ok || !errors.Is(err, poll.ErrNoQuorum) || why.Got != 1 || len(why.Nodes.Errors) != 2 {
 			t.Errorf("Force with one master of three = %v, want ErrNoQuorum, 1 of 3, since nobody had it there", err)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktrace"
@@ -34,7 +35,7 @@ func (m *Masters) Keep(d time.Duration) {
 // mayKeepLocked reports whether h, which has ended, may be kept as far as it goes. A renewal that is still to be
 // sent would be followed by a release: see [Hold.sent].
 func (h *Hold) mayKeepLocked() bool {
-	return h.m.keep > 0 && h.cause == ErrNotHeld && h.state.State == protocol.Released && h.claim.Mode == script.Exclusive &&
+	return h.m.keep > 0 && h.cause == poll.ErrNotHeld && h.state.State == protocol.Released && h.claim.Mode == script.Exclusive &&
 		h.bound == nil && h.renewing == 0 && h.token < h.claim.Token
 }
 
@@ -45,7 +46,7 @@ func (m *Masters) park(h *Hold, claim Claim) bool {
 	defer m.mu.Unlock()
 	n := m.names[h.target]
 	left := min(m.keep, m.left(h.state.Until))
-	if !hears || m.closed || n == nil || len(n.line.waiters) > 0 || m.owners.wantedFrom(h.id) || m.parked >= maxKept || left <= 0 {
+	if !hears || m.Closed() || n == nil || len(n.line.waiters) > 0 || m.owners.wantedFrom(h.id) || m.parked >= maxKept || left <= 0 {
 		return false
 	}
 	k := h.kept
@@ -86,11 +87,11 @@ func (m *Masters) takeOver(req Request) *Hold {
 	t := req.target()
 	m.mu.Lock()
 	n := m.names[t]
-	if n == nil || n.kept == nil || !m.beginLocked() {
+	if n == nil || n.kept == nil || !m.Begin() {
 		m.mu.Unlock()
 		return nil
 	}
-	defer m.tries.Done()
+	defer m.End()
 	k := n.kept
 	until, ok := k.state.Take(m.now(), req.Lease, req.Watch)
 	var why redlocktrace.Why

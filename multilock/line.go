@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 )
 
@@ -138,7 +139,7 @@ func (m *Masters) leave(w *waiter) {
 	}
 	if c != nil {
 		c.giveUp(next)
-		m.tries.Done()
+		m.End()
 	}
 }
 
@@ -215,10 +216,10 @@ func (m *Masters) soon(t target) time.Duration {
 // contestLocked makes the contest of w. It counts as an operation under way. It is nil when the
 // client is closed.
 func (m *Masters) contestLocked(w *waiter) *contest {
-	if !m.beginLocked() {
+	if !m.Begin() {
 		return nil
 	}
-	w.contest = m.newContest(w.key, w.want, m.stamp(w.since), w.trace)
+	w.contest = m.newContest(w.key, w.want, m.Stamp(w.since), w.trace)
 	return w.contest
 }
 
@@ -227,7 +228,7 @@ func (m *Masters) contestLocked(w *waiter) *contest {
 func (m *Masters) contend(w *waiter) *contest {
 	delay := m.soon(w.target)
 	m.mu.Lock()
-	if w.contest != nil || m.closed {
+	if w.contest != nil || m.Closed() {
 		defer m.mu.Unlock()
 		return w.contest
 	}
@@ -253,7 +254,7 @@ func (n *name) note(c *contest) {
 }
 
 // reason returns what w waits for, nil if that is not known. cut is the error that ended the wait.
-func (m *Masters) reason(w *waiter, cut error) *MajorityError {
+func (m *Masters) reason(w *waiter, cut error) *poll.MajorityError {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := m.names[w.target]

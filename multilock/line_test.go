@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"example.com/redlock/multilock/inspect"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
@@ -47,7 +49,7 @@ func TestWhoLeavesEntersTheNextCaller(t *testing.T) {
 		owners := fx.queues()
 		before := fx.calls()
 		first.cancel()
-		first.wantError(t, "it leaves", context.Canceled, ErrTaken)
+		first.wantError(t, "it leaves", context.Canceled, poll.ErrTaken)
 		if got := fx.calls() - before; got != 3 {
 			t.Errorf("%d script calls, want one on each master", got)
 		}
@@ -120,7 +122,7 @@ func TestWaitingForAHoldOfTheClient(t *testing.T) {
 			t.Errorf("%d script calls in 5s, want one a second on each master, and a renewal", got)
 		}
 		c.cancel()
-		c.wantError(t, "it leaves", context.Canceled, ErrTaken)
+		c.wantError(t, "it leaves", context.Canceled, poll.ErrTaken)
 		if want := "taken by another owner: held by another caller of this client"; !strings.Contains(c.err.Error(), want) {
 			t.Errorf("Lock = %v, want that it says %q", c.err, want)
 		}
@@ -183,7 +185,7 @@ func TestOwnCallersComeFirst(t *testing.T) {
 		{"downgraded before it is renewed", downgrade, 15 * time.Millisecond},
 		{"downgraded", downgrade, time.Second},
 		{"forced", func(t *testing.T, fx *fixture, h *Hold) {
-			if freed, err := fx.m.Force(t.Context(), "k"); err != nil || !freed {
+			if freed, err := inspect.Force(t.Context(), fx.m.Masters, "k"); err != nil || !freed {
 				t.Errorf("Force = %v, %v", freed, err)
 			}
 		}, time.Second},

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 )
 
@@ -59,14 +60,14 @@ func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
 }
 
 func (m *Masters) lock(ctx context.Context, req Request) (*Hold, error) {
-	m.greet(ctx)
+	m.Greet(ctx)
 	if hold := m.takeOver(req); hold != nil {
 		return hold, nil
 	}
 	if req.Wait {
 		return m.wait(ctx, req)
 	}
-	if err := m.greeted(ctx, req.target()); err != nil {
+	if err := m.Greeted(ctx, req.target().op(), req.Key); err != nil {
 		return nil, err
 	}
 	if hold, err := m.enter(ctx, req); hold != nil || err != nil {
@@ -96,7 +97,7 @@ func (m *Masters) enter(ctx context.Context, req Request) (*Hold, error) {
 		select {
 		case <-h.ended():
 		case <-ctx.Done():
-			return nil, Fail("lock", req.Key, Ended(ctx))
+			return nil, poll.Fail("lock", req.Key, poll.Ended(ctx))
 		}
 	}
 	return nil, nil
@@ -106,7 +107,7 @@ func (m *Masters) enter(ctx context.Context, req Request) (*Hold, error) {
 func (m *Masters) try(ctx context.Context, req Request) (*Hold, error) {
 	c := m.tryLater(req)
 	if c == nil {
-		return nil, ErrClosed
+		return nil, poll.ErrClosed
 	}
 	c.start()
 	return m.tried(ctx, req, c)
@@ -114,7 +115,7 @@ func (m *Masters) try(ctx context.Context, req Request) (*Hold, error) {
 
 // tryLater makes the contest of a try, which tried ends. It is nil when the client is closed.
 func (m *Masters) tryLater(req Request) *contest {
-	if !m.begin() {
+	if !m.Begin() {
 		return nil
 	}
 	return m.newContest(req.Key, req.want(), time.Time{}, req.trace)
@@ -122,16 +123,16 @@ func (m *Masters) tryLater(req Request) *contest {
 
 // tried waits for what becomes of a try.
 func (m *Masters) tried(ctx context.Context, req Request, c *contest) (*Hold, error) {
-	defer m.tries.Done()
+	defer m.End()
 	var cut error
-	for done := m.done; ; done = nil {
+	for done := m.Closing(); ; done = nil {
 		select {
 		case <-c.decided:
 		case <-done:
 			c.close()
 			continue
 		case <-ctx.Done():
-			cut = Ended(ctx)
+			cut = poll.Ended(ctx)
 		}
 		break
 	}
@@ -149,7 +150,7 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 	if err := m.waitForTime(ctx, w); err != nil {
 		return nil, err
 	}
-	var unsure *MajorityError // why the caller could not enter its owner's hold, if it tried last
+	var unsure *poll.MajorityError // why the caller could not enter its owner's hold, if it tried last
 	for {
 		hold, err := m.enter(ctx, req)
 		if hold != nil {
@@ -159,7 +160,7 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 			err = m.Admit(ctx, req.Key)
 		}
 		var ready <-chan struct{}
-		unsure, _ = errors.AsType[*MajorityError](err)
+		unsure, _ = errors.AsType[*poll.MajorityError](err)
 		switch {
 		case unsure != nil && unsure.Hopeless():
 			return nil, unsure
@@ -175,7 +176,7 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 		default:
 			c := m.contend(w)
 			if c == nil {
-				return nil, ErrClosed
+				return nil, poll.ErrClosed
 			}
 			if hold, err := m.contest(ctx, w, c, req); hold != nil || err != nil {
 				return hold, err
@@ -189,8 +190,8 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 		case <-ready:
 		case <-w.enter:
 		case <-ctx.Done():
-		case <-m.done:
-			return nil, ErrClosed
+		case <-m.Closing():
+			return nil, poll.ErrClosed
 		}
 		if ctx.Err() != nil {
 			return nil, m.waited(ctx, w, unsure)
@@ -209,7 +210,7 @@ func (m *Masters) contest(ctx context.Context, w *waiter, c *contest, req Reques
 	select {
 	case <-c.decided:
 	case <-w.enter:
-	case <-m.done:
+	case <-m.Closing():
 		closed = true
 	case <-ctx.Done():
 	}
@@ -217,11 +218,11 @@ func (m *Masters) contest(ctx context.Context, w *waiter, c *contest, req Reques
 		m.won(w)
 		m.report(w.target, nil)
 		hold := m.newHold(req, grant)
-		m.tries.Done() // not before the hold is one that Close finds
+		m.End() // not before the hold is one that Close finds
 		return hold, nil
 	}
 	if closed && ctx.Err() == nil {
-		return nil, ErrClosed
+		return nil, poll.ErrClosed
 	}
 	if why := c.reason(nil); why != nil && why.Hopeless() && ctx.Err() == nil {
 		return nil, why
@@ -230,8 +231,8 @@ func (m *Masters) contest(ctx context.Context, w *waiter, c *contest, req Reques
 }
 
 // waited says why a wait was over when its context ended.
-func (m *Masters) waited(ctx context.Context, w *waiter, unsure *MajorityError) error {
-	cut := Ended(ctx)
+func (m *Masters) waited(ctx context.Context, w *waiter, unsure *poll.MajorityError) error {
+	cut := poll.Ended(ctx)
 	last := m.reason(w, cut)
 	if last == nil {
 		last = unsure
@@ -242,7 +243,7 @@ func (m *Masters) waited(ctx context.Context, w *waiter, unsure *MajorityError) 
 		}
 		return last
 	}
-	return Fail(w.op(), w.key, cut, ErrTaken, errOther)
+	return poll.Fail(w.op(), w.key, cut, poll.ErrTaken, errOther)
 }
 
 // errOther is why a caller waits that has not asked anybody.
@@ -254,7 +255,7 @@ var errOther = errors.New("another caller of this client")
 // Cost: as that of a lock for each, but those that are not entered again are written together to each
 // master.
 func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, errs []error) {
-	m.greet(ctx)
+	m.Greet(ctx)
 	holds, errs = make([]*Hold, len(reqs)), make([]error, len(reqs))
 	contests := make([]*contest, len(reqs))
 	var again sync.WaitGroup
@@ -264,7 +265,7 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 			continue
 		}
 		reqs[i].trace = m.startCall(ctx, &req)
-		if errs[i] = m.greeted(ctx, req.target()); errs[i] == nil {
+		if errs[i] = m.Greeted(ctx, req.target().op(), req.Key); errs[i] == nil {
 			errs[i] = m.Admit(ctx, req.Key)
 		}
 		if errs[i] != nil {
@@ -274,11 +275,11 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 			continue
 		}
 		if contests[i] = m.tryLater(reqs[i]); contests[i] == nil {
-			errs[i] = ErrClosed
+			errs[i] = poll.ErrClosed
 		}
 	}
 	m.queueAll(contests)
-	for _, n := range m.nodes {
+	for _, n := range m.Nodes {
 		n.Flush()
 	}
 	for i, c := range contests {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
@@ -20,7 +21,7 @@ func TestAGrantThatComesTooLateIsNone(t *testing.T) {
 		req := request("k")
 		req.Lease = 60 * time.Millisecond
 		_, err := fx.m.Lock(t.Context(), req)
-		if !errors.Is(err, ErrNoQuorum) || !errors.Is(err, errLate) {
+		if !errors.Is(err, poll.ErrNoQuorum) || !errors.Is(err, errLate) {
 			t.Errorf("Lock for 60ms over 60ms = %v, want ErrNoQuorum and errLate", err)
 		}
 		time.Sleep(time.Second)
@@ -38,13 +39,13 @@ func TestATryThatAsksAgainIsCutShort(t *testing.T) {
 		want []error
 		text string
 	}{
-		{"while it pauses", func(_ *fixture, _ *Masters, c *call) { c.cancel() }, []error{context.Canceled, ErrTaken}, ""},
+		{"while it pauses", func(_ *fixture, _ *Masters, c *call) { c.cancel() }, []error{context.Canceled, poll.ErrTaken}, ""},
 		{"in the second round", func(fx *fixture, _ *Masters, c *call) {
 			fx.each((*redlocktest.Master).Freeze)
 			time.Sleep(5 * slow) // the pause takes three round trips at most
 			c.cancel()
-		}, []error{context.Canceled, ErrNoQuorum}, "m1: no answer yet; m2: no answer yet; m3: no answer yet"},
-		{"the client is closed", func(_ *fixture, m *Masters, _ *call) { go m.Close() }, []error{ErrClosed}, ""},
+		}, []error{context.Canceled, poll.ErrNoQuorum}, "m1: no answer yet; m2: no answer yet; m3: no answer yet"},
+		{"the client is closed", func(_ *fixture, m *Masters, _ *call) { go m.Close() }, []error{poll.ErrClosed}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, fx *fixture) {
@@ -52,7 +53,7 @@ func TestATryThatAsksAgainIsCutShort(t *testing.T) {
 				fx.seat("y", time.Hour, 1)
 				fx.each(func(m *redlocktest.Master) { m.Delay(slow / 2) })
 				m := fx.client(t, node.Config{Timeout: time.Second})
-				m.greet(t.Context())
+				m.Greet(t.Context())
 				c := begin(t, m, request("k"))
 				time.Sleep(slow) // the first round is answered, and the pause is a round trip at least
 				synctest.Wait()

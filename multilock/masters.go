@@ -14,90 +14,71 @@
 // answers each command by then.
 //
 // Mutexes are taken in this order: Hold.mu, Masters.mu, contest.mu, then those of owners,
-// subscriptions and the watchdog. That of renewals comes before Hold.mu, that of a trace last.
+// subscriptions, the watchdog, and those of package poll. That of renewals comes before Hold.mu, that of a
+// trace last.
 //
 // # Errors
 //
-// A lost vote is a [*MajorityError]. It matches [ErrTaken], [ErrNoQuorum] or
-// [ErrLost], the context error of a wait that was cut short, and the reason of each
-// master.
+// They are those of package poll.
 package multilock
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-multierror"
 
 	"example.com/redlock/internal/tracer"
-	"example.com/redlock/internal/witness"
+	"example.com/redlock/multilock/clients"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
-	"example.com/redlock/node/script"
-	"example.com/redlock/quorum"
 	"example.com/redlock/redlocktrace"
 )
 
 // Masters are the masters of one client, and the locks that it holds and waits for.
 type Masters struct {
-	nodes  []*node.Node
+	*clients.Directory
 	conf   protocol.Config
-	log    *slog.Logger
 	owners owners
 	subs   subscriptions
 	slots  slots
 	dog    *watchdog
-	done   chan struct{} // closed by Close
-
-	presence  presence
-	directory directory
+	lag    lag
 
 	keep time.Duration // see Keep
 
-	timed atomic.Bool // see knowsTime
-	lag   lag
-
 	mu     sync.Mutex
-	closed bool
-	tries  sync.WaitGroup // operations under way; Add with mu held and closed unset
 	names  map[target]*name
 	held   int     // holds of all names
 	parked int     // locks that are kept
 	waits  int     // callers that wait for any
 	free   []*name // to be reused
 
-	trace    *tracer.Tracer   // nil: nothing is traced
-	calls    sync.WaitGroup   // traced calls under way; Add with mu held and closed unset
-	lastCall uint64           // of those that are traced
-	witness  *witness.Witness // nil but in tests
+	trace    *tracer.Tracer // nil: nothing is traced
+	calls    sync.WaitGroup // traced calls under way; Add with mu held before Shut
+	lastCall uint64         // of those that are traced
 }
-
-// Max is the largest number of masters.
-const Max = protocol.Max
 
 // Set is a set of masters.
 type Set = protocol.Set
 
-// New makes the masters of a new client from their nodes, at least 1 and at most Max. trace, which
+// New makes the masters of a new client from their nodes, at least 1 and at most poll.Max. trace, which
 // may be nil, is the one that the nodes have. Close closes them all.
 func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
-	m := &Masters{
-		nodes:   nodes,
-		conf:    protocol.Config{Masters: len(nodes), Times: protocol.Usual},
-		log:     log,
-		trace:   trace,
-		witness: witness.New(),
-		owners:  newOwners(),
-		done:    make(chan struct{}),
-		names:   make(map[target]*name),
-	}
+	m := &Masters{conf: protocol.Config{Masters: len(nodes), Times: protocol.Usual}, trace: trace, names: make(map[target]*name)}
+	all := poll.New(nodes, log)
 	if trace != nil {
-		m.owners.client = trace.Client
+		all.ID = trace.Client
 	}
+	m.Directory = clients.New(all, m, trace)
+	m.owners = newOwners(all.ID)
 	m.slots.freed(rand.IntN(1 << 16)) // clients that begin together begin at different slots
 	m.dog = newWatchdog(m)
 	for i, n := range nodes {
@@ -106,12 +87,6 @@ func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
 	}
 	return m
 }
-
-// Len returns the number of masters, N.
-func (m *Masters) Len() int { return len(m.nodes) }
-
-// All returns the set of all masters.
-func (m *Masters) All() Set { return protocol.All(len(m.nodes)) }
 
 // activity returns what the client does with its masters. What an owner may have at one of them that
 // has gone counts as waiting, until it was released.
@@ -129,22 +104,6 @@ func (m *Masters) activity() node.Activity {
 	}
 }
 
-// begin counts an operation under way, which Close waits for, unless Close was called. tries.Done
-// ends it.
-func (m *Masters) begin() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.beginLocked()
-}
-
-func (m *Masters) beginLocked() bool {
-	if m.closed {
-		return false
-	}
-	m.tries.Add(1)
-	return true
-}
-
 // Close gives back all holds, which end with ErrClosed, makes waiting callers return ErrClosed,
 // waits for what is under way, and disconnects. It takes about two node timeouts at most.
 //
@@ -152,20 +111,17 @@ func (m *Masters) beginLocked() bool {
 // second Close does nothing.
 func (m *Masters) Close() error {
 	m.mu.Lock()
-	if m.closed {
-		m.mu.Unlock()
+	first := m.Shut()
+	m.mu.Unlock()
+	if !first {
 		return nil
 	}
-	m.closed = true
-	close(m.done)
-	m.mu.Unlock()
-
 	m.dog.close()
-	m.tries.Wait() // from now on there are no new holds, and each try is rolled back
+	m.Settle() // from now on there are no new holds, and each try is rolled back
 
 	returns := m.recallAll(m.All(), redlocktrace.WhyClosed)
 	for _, h := range m.holds() {
-		if r := h.end(ErrClosed); r != nil {
+		if r := h.end(poll.ErrClosed); r != nil {
 			returns = append(returns, r)
 		}
 		<-h.ended() // where somebody else ends it at this moment, its release must be sent
@@ -176,17 +132,10 @@ func (m *Masters) Close() error {
 			unconfirmed = multierror.Append(unconfirmed, err)
 		}
 	}
-	m.retract()
-	var wg sync.WaitGroup
-	for _, n := range m.nodes {
-		wg.Go(n.Close) // which waits for what is under way
-	}
-	wg.Wait()
+	m.Retract()
+	m.Disconnect()
 	m.calls.Wait()
 	m.trace.Close()
-	if m.witness != nil {
-		m.witness.Close()
-	}
 	return unconfirmed.ErrorOrNil()
 }
 
@@ -210,47 +159,31 @@ func (m *Masters) wakeHolds() {
 	m.recallAll(m.All(), redlocktrace.WhyDoubted)
 }
 
-// send sends cmd to the masters in at.
-func (m *Masters) send(cmd *script.Command, at Set, to node.Receiver) {
-	m.deliver(cmd, at, to, false)
+// Busy implements [clients.Own].
+func (m *Masters) Busy() (holds, waits int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.held, m.waits
 }
 
-// deliver sends cmd to the masters in at, or leaves it to Node.Flush if it is to be written with others.
-// Those that are down come first: they answer at once that they got nothing, so that a vote which the
-// others decide claims nothing there.
-func (m *Masters) deliver(cmd *script.Command, at Set, to node.Receiver, gathered bool) {
-	if m.witness != nil {
-		to = m.witness.Sending(cmd, at, to)
+// Since implements [clients.Own].
+func (m *Masters) Since(key, owner string) time.Time {
+	if h := m.latest(target{key: key}); h != nil && h.Owner() == owner {
+		return time.UnixMicro(h.Token())
 	}
-	var down Set
-	for i, n := range m.nodes {
-		if at.Has(i) && n.Down() {
-			down |= 1 << i
-			n.Send(cmd, to, i)
-		}
-	}
-	for i, n := range m.nodes {
-		switch {
-		case !(at &^ down).Has(i):
-		case gathered:
-			n.Queue(cmd, to, i)
-		default:
-			n.Send(cmd, to, i)
-		}
-	}
+	return time.Time{}
 }
 
-// nobody takes the answers that nobody waits for.
-type nobody struct{}
-
-// Answer implements [node.Receiver].
-func (nobody) Answer(int, script.Answer) {}
-
-// receiver is a [node.Receiver] that is a function.
-type receiver func(i int, a script.Answer)
-
-// Answer implements [node.Receiver].
-func (f receiver) Answer(i int, a script.Answer) { f(i, a) }
-
-// majority reports whether k masters are one.
-func (m *Masters) majority(k int) bool { return quorum.Vote(len(m.nodes), k, 0) == quorum.Won }
+// closing is the text of what Close could not give back.
+func closing(errs []error) string {
+	texts := make([]string, len(errs))
+	for i, err := range errs {
+		texts[i] = poll.Bare(err)
+		// The release goes on no longer.
+		if why, ok := errors.AsType[*poll.MajorityError](err); ok && !why.Lost() {
+			texts[i] = fmt.Sprintf("%q may stay locked until its lease ends (%d of %d masters confirmed, %d needed): %v",
+				why.Name, why.Got, why.Of, why.Need, why.Nodes)
+		}
+	}
+	return "redlock: close: " + strings.Join(texts, "; ")
+}

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
@@ -50,7 +52,7 @@ func (r *round) Answer(i int, a script.Answer) {
 		if a.Outcome == script.Refused && a.Holder != "" {
 			a.Taken = c.state.Want.Permits
 		}
-		c.ballot.put(i, a)
+		c.ballot.Put(i, a)
 		c.watchLocked(a)
 		c.stepLocked(&protocol.Event{
 			Kind: protocol.Answer, Master: i, Try: r.try, Round: r.number,
@@ -85,7 +87,7 @@ func (r *raise) Answer(i int, a script.Answer) {
 		r.trace.voted(i, a)
 	}
 	if r.try == c.state.Try && r.number == uint32(c.state.Raises) {
-		c.raises.put(i, a)
+		c.raises.Put(i, a)
 		c.stepLocked(&protocol.Event{
 			Kind: protocol.Raised, Master: i, Try: r.try, Round: r.number, Outcome: outcome(a), Token: a.Token,
 		})
@@ -105,7 +107,7 @@ func (m *Masters) holder(a script.Answer) protocol.Holder {
 	}
 	number := protocol.Holder(maphash.String(seed, a.Holder) | 1)
 	number &^= protocol.Ours | protocol.Keeps
-	if m.owners.ours(a.Holder) {
+	if m.Ours(a.Holder) {
 		number |= protocol.Ours
 	}
 	if script.Keeps(a.Holder) {
@@ -117,6 +119,23 @@ func (m *Masters) holder(a script.Answer) protocol.Holder {
 // gather is how long the next round waits after a subscription began to work: those to the other
 // masters will begin soon.
 const gather = 20 * time.Millisecond
+
+// met is told which owner keeps callers that wait from t.
+func (m *Masters) met(t target, owner string) {
+	if !m.Meets(owner) {
+		return
+	}
+	var kept time.Duration
+	m.mu.Lock()
+	n, now := m.names[t], clock.Now()
+	if n != nil && n.blocker == owner {
+		kept = now.Sub(n.since)
+	} else if n != nil {
+		n.blocker, n.since = owner, now
+	}
+	m.mu.Unlock()
+	m.Met(t.key, owner, kept)
+}
 
 // subscriptions are what the masters publish to this client.
 type subscriptions struct {
@@ -134,8 +153,8 @@ func (m *Masters) subscribe() {
 		return
 	}
 	m.subs.begun = true
-	for i, n := range m.nodes {
-		n.Subscribe(m.owners.client, m, i)
+	for i, n := range m.Nodes {
+		n.Subscribe(m.ID, m, i)
 	}
 }
 
@@ -144,7 +163,7 @@ func (m *Masters) subscribe() {
 func (m *Masters) canBeTold() bool {
 	m.subs.mu.Lock()
 	defer m.subs.mu.Unlock()
-	return m.majority(m.subs.work.Len())
+	return m.Majority(m.subs.work.Len())
 }
 
 // maxRounds bounds how many rounds a contest can have: which numbers a hand-off to its owner may name.
@@ -154,13 +173,13 @@ const maxRounds = 1 << 32
 // released: the release that the owner sent should come after the hand-off, but may not at a master
 // that does not let old connections be killed. An owner that has won meanwhile may have won another slot.
 func (m *Masters) HandedOff(i int, h script.HandOff) {
-	if m.witness != nil {
-		defer m.witness.Message(i, h)()
+	if m.Witness != nil {
+		defer m.Witness.Message(i, h)()
 	}
 	c, known := m.owners.find(h.Owner)
 	switch {
 	case !known || c != nil && c.target != target{h.Key, h.Mode == script.Permit}:
-		m.nodes[i].Send(h.Release(), nobody{}, i)
+		m.Nodes[i].Send(h.Release(), poll.Nobody{}, i)
 	case c != nil:
 		c.handedOff(i, h)
 	case h.Mode == script.Permit:
@@ -262,14 +281,14 @@ func (c *contest) claimLocked(out *protocol.Effects, owner *script.Owner) Claim 
 
 // raiseLocked has masters raise their fencing counters.
 func (c *contest) raiseLocked(out *protocol.Effects) {
-	c.raises = ballot{n: len(c.m.nodes)}
+	c.raises = poll.Ballot{N: len(c.m.Nodes)}
 	r := &raise{c: c, try: c.state.Try, number: uint32(c.state.Raises)}
 	if c.trace != nil {
 		r.trace = c.trace.raisingLocked(c, out)
 	}
-	for i := range c.m.nodes {
+	for i := range c.m.Nodes {
 		if !out.Raise.Has(i) {
-			c.raises.put(i, script.Answer{Outcome: script.Done}) // it has the number
+			c.raises.Put(i, script.Answer{Outcome: script.Done}) // it has the number
 		}
 	}
 	cmd := c.winnerLocked().Raise(c.state.Want.Lease, out.RaiseTo)
@@ -294,7 +313,7 @@ func (c *contest) commandLocked(command protocol.Command, entry script.QueueEntr
 		return c.owner.Enter(lease, c.entries)
 	default:
 		if !c.state.Want.Wait {
-			c.ballot = ballot{n: len(c.m.nodes)} // each try is judged by its own answers
+			c.ballot = poll.Ballot{N: len(c.m.Nodes)} // each try is judged by its own answers
 		}
 		return c.owner.Acquire(lease, entry.Proposal)
 	}
@@ -309,7 +328,7 @@ func (c *contest) flush() {
 		c.outbox, c.stock = nil, nil
 		c.mu.Unlock()
 		for _, msg := range messages {
-			c.m.deliver(msg.cmd, msg.at, msg.to, gathered)
+			c.m.Deliver(msg.cmd, msg.at, msg.to, gathered)
 		}
 		if news != nil {
 			c.m.report(c.target, news.why)

@@ -4,13 +4,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
-	"github.com/google/uuid"
-
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 )
@@ -30,17 +28,6 @@ func (t target) op() string {
 	return "lock"
 }
 
-// compare orders targets by name, a lock before the semaphore of the same name.
-func (t target) compare(o target) int {
-	switch {
-	case t.key != o.key:
-		return strings.Compare(t.key, o.key)
-	case o.semaphore:
-		return -1
-	}
-	return 1
-}
-
 // name is what this client has to do with one target: the holds that it has, and the line of its
 // callers that wait.
 type name struct {
@@ -48,7 +35,7 @@ type name struct {
 	kept  *kept   // nil: it is not kept
 	line  line
 
-	why    *MajorityError // why the lock was not there when a contender last asked
+	why    *poll.MajorityError // why the lock was not there when a contender last asked
 	outage outage
 
 	blocker string        // the owner that a master named last
@@ -160,7 +147,7 @@ func (m *Masters) owned(t target, owner any) *Hold {
 // owners are the owners of this client that may have a lock, or may get one: from the first
 // command of each until its last release was answered.
 type owners struct {
-	client string        // uuid: the first part of each owner
+	client string        // its ID, the first part of each owner
 	seq    atomic.Uint64 // the second part, never used twice
 
 	mu     sync.Mutex
@@ -168,8 +155,8 @@ type owners struct {
 	wanted map[string]bool     // those of whom another client wants what they have
 }
 
-func newOwners() owners {
-	return owners{client: uuid.NewString(), known: make(map[string]*contest), wanted: make(map[string]bool)}
+func newOwners(client string) owners {
+	return owners{client: client, known: make(map[string]*contest), wanted: make(map[string]bool)}
 }
 
 // make returns the id of an owner, "uuid:rN", that was never used before: a late roll-back of an
@@ -246,27 +233,21 @@ func (o *owners) contests() []*contest {
 	return list
 }
 
-// ours reports whether owner is one of this client.
-func (o *owners) ours(owner string) bool {
-	number, ok := strings.CutPrefix(owner, o.client)
-	return ok && strings.HasPrefix(number, ":")
-}
-
 // releaseStray looks at who has the lock at master i, by an answer. If that is an owner of this
 // client that has gone, one of its commands was carried out after all: it is released there.
 func (m *Masters) releaseStray(i int, key string, a script.Answer) {
-	if a.Outcome != script.Refused || !m.owners.ours(a.Holder) {
+	if a.Outcome != script.Refused || !m.Ours(a.Holder) {
 		return
 	}
 	if _, known := m.owners.find(a.Holder); !known {
-		m.nodes[i].Send(script.ReleaseOfAny(key, a.Holder, 1), nobody{}, i)
+		m.Nodes[i].Send(script.ReleaseOfAny(key, a.Holder, 1), poll.Nobody{}, i)
 	}
 }
 
 // newOwnerLocked makes an owner for the next try of a contest.
 func (c *contest) newOwnerLocked() *script.Owner {
 	id := c.m.owners.make(c)
-	if w := c.m.witness; w != nil {
+	if w := c.m.Witness; w != nil {
 		w.Owner(&c.state, id)
 	}
 	var o *script.Owner

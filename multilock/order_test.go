@@ -11,6 +11,7 @@ import (
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
@@ -81,7 +82,7 @@ func TestReleaseComesAfterTheRound(t *testing.T) {
 			fx.Master(2).RestartWithData()
 			time.Sleep(time.Second)
 			c := begin(t, m, request("k"))
-			c.wantError(t, "with two of three down", ErrNoQuorum)
+			c.wantError(t, "with two of three down", poll.ErrNoQuorum)
 			return m
 		},
 		"the first answers win before it went to the last": func(t *testing.T, fx *fixture) *Masters {

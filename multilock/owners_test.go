@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
@@ -19,7 +20,7 @@ func TestMeetingADeadOwner(t *testing.T) {
 		dead := fx.m.owners.make(nil)
 		fx.m.owners.forget(dead)
 		fx.seat(dead, time.Hour, 0, 1, 2)
-		if _, err := fx.m.Lock(t.Context(), request("k")); !errors.Is(err, ErrTaken) {
+		if _, err := fx.m.Lock(t.Context(), request("k")); !errors.Is(err, poll.ErrTaken) {
 			t.Errorf("Lock = %v, want ErrTaken", err)
 		}
 		fx.wantHolders(t, "k", "- - -")
@@ -93,7 +94,7 @@ func TestMastersThatAreDownAnswerFirst(t *testing.T) {
 		time.Sleep(time.Second)
 		before := fx.Master(0).Calls("EVALSHA")
 		s := &slow{fx: fx}
-		fx.m.send(script.Inspect("k"), fx.m.All(), s)
+		fx.m.Send(script.Inspect("k"), fx.m.All(), s)
 		synctest.Wait()
 		if s.calls != before {
 			t.Errorf("another master was sent %d calls before the one that is down had answered", s.calls-before)
@@ -121,7 +122,7 @@ func TestForgedHandOffs(t *testing.T) {
 				before := time.Now()
 				for round := range uint64(100) {
 					for i := range 3 {
-						forged := script.HandOff{Owner: waits.ID() + ":r1", Round: round, Token: 1 << 52, Key: "k", Mode: script.Mode(2 * permits)}
+						forged := script.HandOff{Owner: waits.ID + ":r1", Round: round, Token: 1 << 52, Key: "k", Mode: script.Mode(2 * permits)}
 						waits.HandedOff(i, forged)
 						forged.Round += 1 << 52
 						waits.HandedOff(i, forged)

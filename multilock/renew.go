@@ -7,15 +7,21 @@ import (
 	"sync"
 	"time"
 
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktrace"
 )
 
+var (
+	errForeign = errors.New("held by another owner")
+	errShort   = errors.New("answered for another number of holds")
+)
+
 // renewal is one of the holds that a call renews, and who is told what became of it.
 type renewal struct {
 	hold  *Hold
-	told  func(ev protocol.HoldEvent, why *MajorityError)
+	told  func(ev protocol.HoldEvent, why *poll.MajorityError)
 	state protocol.Renewal
 }
 
@@ -25,7 +31,7 @@ type renewals struct {
 	list []renewal
 
 	mu     sync.Mutex
-	ballot ballot
+	ballot poll.Ballot
 	unsent Set // masters that got nothing
 	trace  *renewalTrace
 }
@@ -65,8 +71,8 @@ func (m *Masters) extend(what redlocktrace.Renewal, lease time.Duration, list []
 
 // extendAlike is extend of holds of one mode.
 func (m *Masters) extendAlike(what redlocktrace.Renewal, lease time.Duration, list []renewal, holds []script.Renewal) {
-	r := &renewals{m: m, list: list, ballot: m.newBallot(), trace: m.traceRenewal(what, list)}
-	m.send(script.Renew(lease, holds), m.All(), r)
+	r := &renewals{m: m, list: list, ballot: m.NewBallot(), trace: m.traceRenewal(what, list)}
+	m.Send(script.Renew(lease, holds), m.All(), r)
 	r.mu.Lock()
 	at := m.All() &^ r.unsent
 	r.mu.Unlock()
@@ -79,7 +85,7 @@ func (m *Masters) extendAlike(what redlocktrace.Renewal, lease time.Duration, li
 type told struct {
 	i   int
 	ev  protocol.HoldEvent
-	why *MajorityError
+	why *poll.MajorityError
 }
 
 // Answer implements [node.Receiver].
@@ -88,7 +94,7 @@ func (r *renewals) Answer(i int, a script.Answer) {
 		a = script.Answer{Outcome: script.Failed, Err: errShort}
 	}
 	r.mu.Lock()
-	r.ballot.put(i, a)
+	r.ballot.Put(i, a)
 	if a.Outcome == script.Unsent {
 		r.unsent |= 1 << i
 	}
@@ -123,34 +129,34 @@ func found(a script.Answer, h int) protocol.Found {
 }
 
 // lostLocked makes the error of hold h from its part of the answers, nil if it was renewed.
-func (r *renewals) lostLocked(h int, kind protocol.HoldKind) *MajorityError {
-	state := ErrNoQuorum
+func (r *renewals) lostLocked(h int, kind protocol.HoldKind) *poll.MajorityError {
+	state := poll.ErrNoQuorum
 	switch kind {
 	case protocol.HoldRenewed:
 		return nil
 	case protocol.HoldLost:
-		state = ErrLost
+		state = poll.ErrLost
 	}
 	b := r.ballot
-	b.answers = slices.Clone(b.answers)
-	for i, a := range b.answers {
+	b.Answers = slices.Clone(b.Answers)
+	for i, a := range b.Answers {
 		if a.Outcome != script.Done {
 			continue
 		}
 		switch a.Renewed[h] {
 		case script.Extended, script.Healed:
 		case script.Withdrawn:
-			b.answers[i].Outcome = script.Unsent
+			b.Answers[i].Outcome = script.Unsent
 		case script.Errored:
-			b.answers[i] = script.Answer{Outcome: script.Failed, Err: a.Errors[h]}
+			b.Answers[i] = script.Answer{Outcome: script.Failed, Err: a.Errors[h]}
 		default:
-			b.answers[i] = script.Answer{Outcome: script.Refused, Err: a.Errors[h]}
+			b.Answers[i] = script.Answer{Outcome: script.Refused, Err: a.Errors[h]}
 			if a.Renewed[h] == script.Foreign {
-				b.answers[i].Err = errForeign
+				b.Answers[i].Err = errForeign
 			}
 		}
 	}
-	return r.m.lost("renew", r.list[h].hold.key, &b, state, nil, nil)
+	return r.m.Lost("renew", r.list[h].hold.key, &b, state, nil, nil)
 }
 
 // renew renews holds whose renewal is due.
@@ -199,7 +205,7 @@ func (h *Hold) sent(at Set) {
 
 // renewed is told what became of a renewal that was due. While validity is left, a renewal that
 // failed is followed by another, the sooner the less is left.
-func (h *Hold) renewed(ev protocol.HoldEvent, why *MajorityError) {
+func (h *Hold) renewed(ev protocol.HoldEvent, why *poll.MajorityError) {
 	h.mu.Lock()
 	h.why = why // of HoldRenewed it is nil
 	out, ended := h.stepLocked(ev)
@@ -210,7 +216,7 @@ func (h *Hold) renewed(ev protocol.HoldEvent, why *MajorityError) {
 	live, left := h.state.Live(), h.m.left(h.state.Until)
 	h.mu.Unlock()
 	if live && why != nil {
-		h.m.log.Warn("redlock: renewal failed", "name", h.key, "left", left.Round(time.Millisecond), "error", why)
+		h.m.Log.Warn("redlock: renewal failed", "name", h.key, "left", left.Round(time.Millisecond), "error", why)
 	}
 }
 
@@ -220,7 +226,7 @@ func (h *Hold) Extend(ctx context.Context, e Entry, lease time.Duration) error {
 	if err := h.beginFor(e); err != nil {
 		return err
 	}
-	defer h.m.tries.Done()
+	defer h.m.End()
 	err := h.renewNow(ctx, "extend", lease)
 	if err == errDowngraded {
 		err = h.renewNow(ctx, "extend", lease)
@@ -245,9 +251,9 @@ func (h *Hold) Downgrade(ctx context.Context, e Entry) error {
 	if err := h.beginFor(e); err != nil {
 		return err
 	}
-	defer h.m.tries.Done()
+	defer h.m.End()
 	if h.semaphore {
-		return Fail("downgrade", h.key, errPermit)
+		return poll.Fail("downgrade", h.key, errPermit)
 	}
 	return h.downgrade(ctx)
 }
@@ -281,11 +287,11 @@ func (h *Hold) beginFor(e Entry) error {
 	h.mu.Unlock()
 	switch {
 	case !held:
-		return ErrNotHeld
+		return poll.ErrNotHeld
 	case cause != nil:
 		return cause
-	case !h.m.begin():
-		return ErrClosed
+	case !h.m.Begin():
+		return poll.ErrClosed
 	}
 	return nil
 }
@@ -293,20 +299,20 @@ func (h *Hold) beginFor(e Entry) error {
 // renewNow sends a renewal for op, and waits for what becomes of it.
 func (h *Hold) renewNow(ctx context.Context, op string, lease time.Duration) error {
 	result := make(chan error, 1)
-	h.m.extend(redlocktrace.Renewal(op), lease, []renewal{{hold: h, told: func(ev protocol.HoldEvent, why *MajorityError) {
+	h.m.extend(redlocktrace.Renewal(op), lease, []renewal{{hold: h, told: func(ev protocol.HoldEvent, why *poll.MajorityError) {
 		result <- h.extended(op, ev, why)
 	}}})
 	select {
 	case err := <-result:
 		return err
 	case <-ctx.Done():
-		return Fail(op, h.key, Ended(ctx))
+		return poll.Fail(op, h.key, poll.Ended(ctx))
 	}
 }
 
 // extended takes what became of a renewal for op, and returns its error, nil if a majority confirmed
 // it.
-func (h *Hold) extended(op string, ev protocol.HoldEvent, why *MajorityError) error {
+func (h *Hold) extended(op string, ev protocol.HoldEvent, why *poll.MajorityError) error {
 	if why == nil {
 		ev.Kind = protocol.HoldExtended
 		h.step(ev, nil)

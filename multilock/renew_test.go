@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
@@ -20,13 +21,13 @@ import (
 // fate is what a renewal was told.
 type fate struct {
 	ev  protocol.HoldEvent
-	why *MajorityError
+	why *poll.MajorityError
 }
 
 // keptRenewal wants h renewed, and keeps what it is told: the hold hears nothing of it.
 func keptRenewal(h *Hold) (renewal, <-chan fate) {
 	told := make(chan fate, 2)
-	return renewal{hold: h, told: func(ev protocol.HoldEvent, why *MajorityError) { told <- fate{ev, why} }}, told
+	return renewal{hold: h, told: func(ev protocol.HoldEvent, why *poll.MajorityError) { told <- fate{ev, why} }}, told
 }
 
 // One script call renews many holds, and each of them has a vote of its own.
@@ -119,10 +120,10 @@ func TestRenewOfAnotherNumber(t *testing.T) {
 			inBubble(t, 1, func(t *testing.T, fx *fixture) {
 				one, toldOne := keptRenewal(fx.take(t, fx.m, "k"))
 				two, toldTwo := keptRenewal(fx.take(t, fx.m, "l"))
-				r := &renewals{m: fx.m, list: []renewal{one, two}, ballot: fx.m.newBallot()}
+				r := &renewals{m: fx.m, list: []renewal{one, two}, ballot: fx.m.NewBallot()}
 				r.Answer(0, script.Answer{Outcome: script.Done, Renewed: slices.Repeat([]script.Renewed{script.Extended}, n)})
 				for _, told := range []<-chan fate{toldOne, toldTwo} {
-					if got := <-told; got.why == nil || !errors.Is(got.why, ErrNoQuorum) || !errors.Is(got.why, errShort) {
+					if got := <-told; got.why == nil || !errors.Is(got.why, poll.ErrNoQuorum) || !errors.Is(got.why, errShort) {
 						t.Errorf("told %v, want ErrNoQuorum: %v", got.why, errShort)
 					}
 				}
@@ -137,7 +138,7 @@ func TestRenewalThatCrossesARelease(t *testing.T) {
 	for name, end := range map[string]func(*testing.T, *Hold){
 		"Unlock": func(t *testing.T, hold *Hold) { unlock(t, hold) },
 		"loss": func(_ *testing.T, hold *Hold) {
-			hold.step(protocol.HoldEvent{Kind: protocol.HoldLost}, ErrLost)
+			hold.step(protocol.HoldEvent{Kind: protocol.HoldLost}, poll.ErrLost)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,12 +148,12 @@ func TestRenewalThatCrossesARelease(t *testing.T) {
 				cmd := script.Renew(lease, []script.Renewal{ends.renewal(), stays.renewal()})
 				end(t, ends)
 				fx.wantHolders(t, "k", "- - -")
-				r := &renewals{m: fx.m, ballot: fx.m.newBallot()}
+				r := &renewals{m: fx.m, ballot: fx.m.NewBallot()}
 				for _, h := range []*Hold{ends, stays} {
 					kept, _ := keptRenewal(h)
 					r.list = append(r.list, kept)
 				}
-				fx.m.send(cmd, fx.m.All(), r)
+				fx.m.Send(cmd, fx.m.All(), r)
 				ends.sent(fx.m.All())
 				stays.sent(fx.m.All())
 				fx.wantHolders(t, "k", "- - -")

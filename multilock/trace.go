@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/redlock/internal/tracer"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node/script"
@@ -46,7 +47,7 @@ func (m *Masters) startCall(ctx context.Context, req *Request) *callTrace {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
+	if m.Closed() {
 		return nil
 	}
 	m.calls.Add(1)
@@ -104,17 +105,17 @@ func (t *callTrace) done(e redlocktrace.CallDone) {
 func (t *callTrace) outcome(err error) redlocktrace.Outcome {
 	_, conflict := errors.AsType[*terms.ConflictError](err)
 	switch ended := t.ctx.Err(); {
-	case errors.Is(err, ErrClosed):
+	case errors.Is(err, poll.ErrClosed):
 		return redlocktrace.OutcomeClosed
 	case ended != nil && errors.Is(err, ended):
 		return redlocktrace.OutcomeContextEnded
 	case conflict:
 		return redlocktrace.OutcomeConflict
-	case errors.Is(err, ErrUpgrade):
+	case errors.Is(err, poll.ErrUpgrade):
 		return redlocktrace.OutcomeUpgrade
-	case errors.Is(err, ErrGuarded):
+	case errors.Is(err, poll.ErrGuarded):
 		return redlocktrace.OutcomeGuarded
-	case errors.Is(err, ErrTaken):
+	case errors.Is(err, poll.ErrTaken):
 		return redlocktrace.OutcomeTaken
 	}
 	return redlocktrace.OutcomeNoQuorum
@@ -132,7 +133,7 @@ func (t *callTrace) waits(behind int, why error) {
 
 // waitsHere notes that w waits for other callers of the client, or for masters that confirm the hold
 // of its owner, if unsure is not nil.
-func (t *callTrace) waitsHere(w *waiter, unsure *MajorityError) {
+func (t *callTrace) waitsHere(w *waiter, unsure *poll.MajorityError) {
 	if unsure != nil {
 		t.waits(0, unsure)
 		return
@@ -140,7 +141,7 @@ func (t *callTrace) waitsHere(w *waiter, unsure *MajorityError) {
 	t.m.mu.Lock()
 	behind := slices.Index(t.m.names[w.target].line.waiters, w)
 	t.m.mu.Unlock()
-	t.waits(behind, Fail(w.op(), w.key, ErrTaken, errOther))
+	t.waits(behind, poll.Fail(w.op(), w.key, poll.ErrTaken, errOther))
 }
 
 // asked tells of a round, which e is about. A contest counts the raises of each try, so they are numbered anew
@@ -163,7 +164,7 @@ func (t *callTrace) asked(r redlocktrace.Round, e redlocktrace.Asked) *roundTrac
 func (r *roundTrace) voted(i int, a script.Answer) {
 	t, now := r.call, time.Now()
 	e := redlocktrace.Voted{
-		Call: t.Call, Round: r.Round, Time: now, Master: t.m.nodes[i].Name(), Vote: vote(outcome(a)),
+		Call: t.Call, Round: r.Round, Time: now, Master: t.m.Nodes[i].Name(), Vote: vote(outcome(a)),
 		Token: a.Token, Slot: a.Slot, Took: now.Sub(r.sent),
 	}
 	if a.Outcome == script.Refused {
@@ -186,18 +187,10 @@ func (t *holdTrace) agrees(owner string, token int64) func(i int, a script.Answe
 		redlocktrace.Asked{Owner: owner, Masters: m.namesOf(m.All()), Token: token}).voted
 }
 
-// traceOverlap tells the trace of another set of masters. It is called where the log is told.
-func (m *Masters) traceOverlap(e *redlocktrace.SetsOverlap) {
-	if m.trace != nil {
-		e.Client, e.Time = m.trace.Client, time.Now()
-		tracer.Tell(m.trace, m.trace.SetsOverlap, *e)
-	}
-}
-
 // namesOf returns the names of the masters in at.
 func (m *Masters) namesOf(at Set) []string {
 	var names []string
-	for i, n := range m.nodes {
+	for i, n := range m.Nodes {
 		if at.Has(i) {
 			names = append(names, n.Name())
 		}
@@ -275,7 +268,7 @@ func end(h *Hold) redlocktrace.End {
 		return redlocktrace.EndExpired
 	case h.state.State == protocol.Lost:
 		return redlocktrace.EndLost
-	case errors.Is(h.cause, ErrClosed):
+	case errors.Is(h.cause, poll.ErrClosed):
 		return redlocktrace.EndClosed
 	}
 	return redlocktrace.EndUnlocked
@@ -306,18 +299,18 @@ func (t *renewalTrace) healedLocked(r *renewals, i int, a script.Answer) {
 	for n, what := range a.Renewed {
 		if what == script.Healed {
 			t.tellOf(r.list[n].hold, func(about redlocktrace.Hold) {
-				tracer.Tell(t.Tracer, t.Healed, redlocktrace.Healed{Hold: about, Time: time.Now(), Master: r.m.nodes[i].Name()})
+				tracer.Tell(t.Tracer, t.Healed, redlocktrace.Healed{Hold: about, Time: time.Now(), Master: r.m.Nodes[i].Name()})
 			})
 		}
 	}
 }
 
 // settledLocked tells what became of the renewal of hold n. r.mu is held.
-func (t *renewalTrace) settledLocked(r *renewals, n int, ev protocol.HoldEvent, why *MajorityError) {
+func (t *renewalTrace) settledLocked(r *renewals, n int, ev protocol.HoldEvent, why *poll.MajorityError) {
 	now := time.Now()
 	e := redlocktrace.Renewed{For: t.what, Time: now, Left: t.left[n], Result: redlocktrace.ResultUnconfirmed, Took: now.Sub(t.sent)}
-	for i, node := range r.m.nodes {
-		if a := r.ballot.at(i); r.ballot.in.Has(i) && a.Outcome == script.Done && a.Renewed[n] == script.Healed {
+	for i, node := range r.m.Nodes {
+		if a := r.ballot.At(i); r.ballot.In.Has(i) && a.Outcome == script.Done && a.Renewed[n] == script.Healed {
 			e.Healed = append(e.Healed, node.Name())
 		}
 	}

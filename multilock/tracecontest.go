@@ -60,7 +60,7 @@ func (t *contestTrace) raisingLocked(c *contest, out *protocol.Effects) *roundTr
 func (t *contestTrace) handedOffLocked(c *contest, i, round int, h script.HandOff) {
 	tracer.Tell(t.call.Tracer, t.call.HandedOff, redlocktrace.HandedOff{
 		Call: t.call.Call, Try: t.before + int(c.state.Try), Round: round, Time: time.Now(),
-		Master: c.m.nodes[i].Name(), Token: h.Token, Slot: h.Slot,
+		Master: c.m.Nodes[i].Name(), Token: h.Token, Slot: h.Slot,
 	})
 }
 
@@ -92,7 +92,7 @@ func (t *contestTrace) steppedLocked(c *contest, before protocol.State, ev *prot
 		if ahead := c.state.Ahead(&c.m.conf); ahead != t.ahead {
 			t.ahead = ahead
 			tracer.Tell(t.call.Tracer, t.call.Queued, redlocktrace.Queued{
-				Call: t.call.Call, Time: time.Now(), Ahead: ahead, Master: c.m.nodes[ev.Master].Name(), There: ev.Ahead,
+				Call: t.call.Call, Time: time.Now(), Ahead: ahead, Master: c.m.Nodes[ev.Master].Name(), There: ev.Ahead,
 			})
 		}
 	}
@@ -102,11 +102,11 @@ func (t *contestTrace) steppedLocked(c *contest, before protocol.State, ev *prot
 func (t *contestTrace) decidedLocked(c *contest, d redlocktrace.Decision, out *protocol.Effects) {
 	s := &c.state
 	e := redlocktrace.Decided{
-		Call: t.call.Call, Try: t.before + int(s.Try), Time: time.Now(), Decision: d, Need: quorum.Majority(len(c.m.nodes)),
+		Call: t.call.Call, Try: t.before + int(s.Try), Time: time.Now(), Decision: d, Need: quorum.Majority(len(c.m.Nodes)),
 	}
 	if out.NewOwner {
 		e.Try--
-		e.Granted, e.Refused, e.Failed = c.ballot.tally()
+		e.Granted, e.Refused, e.Failed = c.ballot.Tally()
 	} else {
 		e.Granted, e.Refused, e.Failed = counted(c)
 	}
@@ -123,7 +123,7 @@ func (t *contestTrace) decidedLocked(c *contest, d redlocktrace.Decision, out *p
 // counted counts the votes and hand-offs that c, whose mutex is held, has now, and what the other masters
 // said last.
 func counted(c *contest) (granted, refused, failed int) {
-	for i := range c.m.nodes {
+	for i := range c.m.Nodes {
 		switch m := &c.state.Masters[i]; {
 		case m.Voted:
 			granted++

@@ -18,7 +18,7 @@ func TestAsksWhenMessagesMayBeLost(t *testing.T) {
 		fx.seat("x", time.Hour, 0, 1, 2)
 		m := fx.another(t)
 		deafen(m)
-		m.greet(t.Context())
+		m.Greet(t.Context())
 		before := fx.Master(0).Calls("EVALSHA")
 		m.subs.mu.Lock()
 		m.subs.work = 0

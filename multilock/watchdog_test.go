@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/redlocktest"
 )
@@ -119,14 +120,14 @@ func TestSuspend(t *testing.T) {
 		renewed := fx.lock(t, req)
 		time.Sleep(time.Second / 2)
 		suspend(fixed, renewed)
-		if err := renewed.Check(); !errors.Is(err, ErrLost) {
+		if err := renewed.Check(); !errors.Is(err, poll.ErrLost) {
 			t.Errorf("Check after the suspend = %v, want ErrLost", err)
 		}
-		req.Entry.(*entry).wantEnded(t, ErrLost)
+		req.Entry.(*entry).wantEnded(t, poll.ErrLost)
 		entryOf(fixed).wantAlive(t)
 		time.Sleep(suspendWatch)
 		synctest.Wait()
-		entryOf(fixed).wantEnded(t, ErrLost)
+		entryOf(fixed).wantEnded(t, poll.ErrLost)
 		fx.wantNothing(t, "then", fx.m)
 	})
 }
@@ -151,8 +152,8 @@ func TestLossAfterAnOutageThatIsOver(t *testing.T) {
 		time.Sleep(suspendWatch)
 		synctest.Wait()
 		e := req.Entry.(*entry)
-		e.wantEnded(t, ErrLost)
-		if told := e.told(); len(told) == 1 && errors.Is(told[0], ErrNoQuorum) {
+		e.wantEnded(t, poll.ErrLost)
+		if told := e.told(); len(told) == 1 && errors.Is(told[0], poll.ErrNoQuorum) {
 			t.Errorf("told %v, want nothing of an outage that was over", told[0])
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/clients"
 )
 
 // Client takes locks on one set of masters. Make it with New, once per process.
@@ -15,10 +16,10 @@ type Client struct {
 
 // New makes a client, which connects to the masters in the background. New does not fail if masters
 // cannot be reached. Call Close when done.
-func New(cfg Config) (*Client, error) { return newClient(cfg, multilock.Part{}) }
+func New(cfg Config) (*Client, error) { return newClient(cfg, clients.Part{}) }
 
 // newClient is New for one of several sets, or for none.
-func newClient(cfg Config, part multilock.Part) (*Client, error) {
+func newClient(cfg Config, part clients.Part) (*Client, error) {
 	if err := cfg.fill(); err != nil {
 		return nil, err
 	}
@@ -29,7 +30,7 @@ func newClient(cfg Config, part multilock.Part) (*Client, error) {
 	if masters.Len() == 2 {
 		cfg.Logger.Warn("redlock: two masters survive the loss of neither, since a majority of two is both: use three")
 	}
-	masters.Part(part)
+	masters.Spread(part)
 	masters.Introduce(cfg.identity())
 	masters.Keep(cfg.Keep)
 	return &Client{cfg: cfg, masters: masters, own: own}, nil

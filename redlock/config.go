@@ -17,6 +17,7 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/internal/tracer"
 	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
 )
 
@@ -134,8 +135,8 @@ func (cfg *Config) fill() error {
 		return errors.New("redlock: Config.TLS is of no use: no URL in Config.Masters begins with rediss://")
 	case len(cfg.Pools) > 0 && (cfg.Credentials != nil || cfg.Dial != nil):
 		return errors.New("redlock: Config.Credentials and Config.Dial are for Masters: Pools dial by themselves")
-	case n > multilock.Max:
-		return fmt.Errorf("redlock: Config has %d masters, more than %d", n, multilock.Max)
+	case n > poll.Max:
+		return fmt.Errorf("redlock: Config has %d masters, more than %d", n, poll.Max)
 	}
 	if cfg.Lease == 0 {
 		cfg.Lease = defaultLease

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node/script"
 )
@@ -12,22 +12,22 @@ import (
 // States of a lock that errors.Is finds.
 var (
 	// ErrTaken says that another owner has the lock.
-	ErrTaken = multilock.ErrTaken
+	ErrTaken = poll.ErrTaken
 	// ErrNoQuorum says that too few masters gave an answer that counts: the others were silent,
 	// or answered with an error.
-	ErrNoQuorum = multilock.ErrNoQuorum
+	ErrNoQuorum = poll.ErrNoQuorum
 	// ErrGuarded says that masters restarted lately and grant nothing until Config.RestartGuard
 	// has passed. Only time is needed: MajorityError.Guard says how much. It matches ErrNoQuorum
 	// as well.
-	ErrGuarded = multilock.ErrGuarded
+	ErrGuarded = poll.ErrGuarded
 	// ErrLost says that the hold ended before its Unlock: its validity ran out, or a
 	// majority of the masters no longer had it.
-	ErrLost = multilock.ErrLost
+	ErrLost = poll.ErrLost
 	// ErrNotHeld says that the Hold was already unlocked.
-	ErrNotHeld = multilock.ErrNotHeld
+	ErrNotHeld = poll.ErrNotHeld
 	// ErrUpgrade says that a Lock was called under the caller's own hold as a reader, and would
 	// wait for itself.
-	ErrUpgrade = multilock.ErrUpgrade
+	ErrUpgrade = poll.ErrUpgrade
 	// ErrOverlap says that other clients use some of the client's masters together with others, and that
 	// majorities of the two sets need not meet: both could hold one name at once. Who comes second gets
 	// it from each lock and from Ready, in a [*ConflictError].
@@ -39,11 +39,11 @@ var (
 	// both could hold one name, each in another set. Who comes second gets it as with ErrOverlap.
 	ErrRoute = terms.ErrRoute
 	// ErrClosed says that the Client is closed.
-	ErrClosed = multilock.ErrClosed
+	ErrClosed = poll.ErrClosed
 )
 
 // MajorityError says that an operation found no majority, and what each master said.
-type MajorityError = multilock.MajorityError
+type MajorityError = poll.MajorityError
 
 // ConflictError names another client whose settings conflict with this one's. It matches [ErrOverlap],
 // [ErrShortGuard] or [ErrRoute].

@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/clients"
 	"example.com/redlock/multilock/terms"
 )
 
@@ -16,15 +16,15 @@ type ClientInfo = terms.ClientInfo
 
 // ID returns the client's uuid: the first part of its owners, "uuid:rN", and the ID of its
 // [ClientInfo].
-func (c *Client) ID() string { return c.masters.ID() }
+func (c *Client) ID() string { return c.masters.ID }
 
 // identity returns what the client says of itself.
-func (cfg *Config) identity() multilock.Identity {
+func (cfg *Config) identity() clients.Identity {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "an unknown host"
 	}
-	return multilock.Identity{
+	return clients.Identity{
 		Name: cfg.Name, Host: host, Program: program(), Version: version(), PID: os.Getpid(), Since: time.Now(),
 		Hidden: cfg.NoRecord, Addressed: len(cfg.Masters) > 0, Lease: cfg.MaxLease, Guard: max(cfg.RestartGuard, 0),
 	}

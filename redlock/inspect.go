@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/inspect"
 	"example.com/redlock/node/script"
 )
 
@@ -62,7 +62,7 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 	if err := checkName(name); err != nil {
 		return in, err
 	}
-	look, err := c.masters.Inspect(ctx, name)
+	look, err := inspect.Lock(ctx, c.masters.Directory, name)
 	who := c.clientsOf(ctx, look)
 	in.Holder, in.Held, in.Left, in.For = look.Holder, look.Holder != "", look.Left, look.For
 	in.Client = who[look.Holder]
@@ -78,7 +78,7 @@ func (c *Client) Inspect(ctx context.Context, name string) (Inspection, error) {
 }
 
 // clientsOf returns the clients of all owners in look, by owner.
-func (c *Client) clientsOf(ctx context.Context, look multilock.Inspection) map[string]*ClientInfo {
+func (c *Client) clientsOf(ctx context.Context, look inspect.Inspection) map[string]*ClientInfo {
 	owners := []string{look.Holder}
 	for _, v := range look.Views {
 		for _, r := range v.Readers {
@@ -121,5 +121,5 @@ func (c *Client) ForceUnlock(ctx context.Context, name string) (freed bool, err 
 	if err := checkName(name); err != nil {
 		return false, err
 	}
-	return c.masters.Force(ctx, name)
+	return inspect.Force(ctx, c.masters.Masters, name)
 }

@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/poll"
 )
 
 // How long Lead pauses after a failure, on average: a process that cannot lead leaves that to the others.
@@ -58,7 +58,7 @@ func lead(ctx context.Context, at where, log *slog.Logger, name string, fn func(
 		switch _, conflict := errors.AsType[*ConflictError](err); {
 		case ctx.Err() != nil:
 			if !errors.Is(err, ctx.Err()) {
-				err = errors.Join(multilock.Fail("lead", name, multilock.Ended(ctx)), err)
+				err = errors.Join(poll.Fail("lead", name, poll.Ended(ctx)), err)
 			}
 			return err
 		case led && lost:

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 
-	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/inspect"
 )
 
 // Listing is what [Client.List] found.
-type Listing = multilock.Listing
+type Listing = inspect.Listing
 
 // Listed is a lock or a semaphore that somebody has.
-type Listed = multilock.Listed
+type Listed = inspect.Listed
 
 // Clients returns the records of all clients of these masters that keep one, by name, host and process
 // id: who uses the masters, since when, with which version of the library, and how much they hold and
@@ -38,5 +38,5 @@ func (c *Client) List(ctx context.Context, pattern string, limit int) (Listing, 
 	if limit < 1 {
 		return Listing{}, errors.New("redlock: the limit of a list is below 1")
 	}
-	return c.masters.List(ctx, pattern, limit)
+	return inspect.List(ctx, c.masters.Directory, pattern, limit)
 }

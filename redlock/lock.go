@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/poll"
 )
 
 // Lock locks name, and waits until it is locked or ctx ends. A watchdog renews the hold every third
@@ -126,7 +127,7 @@ func (c *Client) check(ctx context.Context, w *want) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return multilock.Fail(w.op(), w.name, multilock.Ended(ctx))
+		return poll.Fail(w.op(), w.name, poll.Ended(ctx))
 	}
 	return nil
 }

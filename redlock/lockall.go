@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/poll"
 )
 
 // Name is a name at a client, or in a set of [Sets], for [LockAll].
@@ -157,7 +157,7 @@ func (h *Holds) each(op string, f func(*Hold) error) error {
 	for i, one := range h.holds {
 		wg.Go(func() {
 			if errs[i] = f(one); errs[i] == ErrNotHeld || errs[i] == ErrClosed {
-				errs[i] = multilock.Fail(op, one.Name(), errs[i])
+				errs[i] = poll.Fail(op, one.Name(), errs[i])
 			}
 		})
 	}

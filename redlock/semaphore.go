@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"example.com/redlock/multilock/inspect"
 	"example.com/redlock/node/script"
 )
 
@@ -124,7 +125,7 @@ func (s *Semaphore) Inspect(ctx context.Context) (SemaphoreInspection, error) {
 
 func (c *Client) inspectPermits(ctx context.Context, name string) (SemaphoreInspection, error) {
 	in := SemaphoreInspection{Name: name}
-	look, err := c.masters.InspectPermits(ctx, name)
+	look, err := inspect.Permits(ctx, c.masters.Directory, name)
 	who := c.clientsOf(ctx, look)
 	in.Slots = slots(look.Slots, who)
 	in.Masters = make([]SemaphoreState, len(look.Views))
@@ -166,7 +167,7 @@ func (s *Semaphore) force(ctx context.Context, slot int) (freed bool, err error)
 }
 
 func (c *Client) forcePermits(ctx context.Context, name string, slot int) (freed bool, err error) {
-	return c.masters.ForcePermits(ctx, name, slot)
+	return inspect.ForcePermits(ctx, c.masters.Masters, name, slot)
 }
 
 func (s *Semaphore) acquire(ctx context.Context, w want) (*Hold, error) {

@@ -11,7 +11,8 @@ import (
 	"strings"
 	"sync"
 
-	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/clients"
+	"example.com/redlock/multilock/poll"
 )
 
 // SetsConfig says over which sets of masters names are spread.
@@ -61,7 +62,7 @@ func NewSets(cfg SetsConfig) (*Sets, error) {
 	}
 	s := &Sets{clients: make(map[string]*Client), now: cfg.Now, next: cfg.Next}
 	for id, of := range cfg.Sets {
-		c, err := newClient(of, multilock.Part{ID: id, Now: cfg.Now, Next: cfg.Next})
+		c, err := newClient(of, clients.Part{ID: id, Now: cfg.Now, Next: cfg.Next})
 		if err != nil {
 			_ = s.Close()
 			return nil, fmt.Errorf("set %q: %w", id, err)
@@ -180,7 +181,7 @@ func (s *Sets) admit(ctx context.Context, name string) error {
 			for _, c := range s.clients {
 				c.masters.Refuse()
 			}
-			return multilock.Fail("lock", name, why)
+			return poll.Fail("lock", name, why)
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/poll"
 )
 
 // How several locks are taken, so that those who do never wait for each other in a circle.
@@ -80,7 +81,7 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 		if why, taken := errors.AsType[*MajorityError](err); !wait || taken && ctx.Err() != nil {
 			giveBack(ctx, holds)
 			if wait && !errors.Is(err, ctx.Err()) {
-				err = why.With(multilock.Ended(ctx)) // it ended while other answers were still to come
+				err = why.With(poll.Ended(ctx)) // it ended while other answers were still to come
 			}
 			return items[refused].c.masters.Identify(ctx, err)
 		}
@@ -185,7 +186,7 @@ func waitFor(ctx context.Context, it item, before []*Hold) (*Hold, error) {
 // withName returns the error of a lock with its name.
 func withName(name string, err error) error {
 	if err == ErrClosed {
-		return multilock.Fail("lock", name, err)
+		return poll.Fail("lock", name, err)
 	}
 	return err
 }
@@ -194,7 +195,7 @@ func withName(name string, err error) error {
 func lost(holds []*Hold) error {
 	for _, h := range holds {
 		if h.Context().Err() != nil {
-			return multilock.Fail("lock", h.Name(), context.Cause(h.Context()))
+			return poll.Fail("lock", h.Name(), context.Cause(h.Context()))
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package multilock
+package clients
 
 import (
 	"maps"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/tracer"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktrace"
@@ -21,15 +23,15 @@ const settledAfter = 25 * time.Second
 // otherTerms are terms of other clients that conflict with those of this one.
 type otherTerms struct {
 	why   terms.ConflictError
-	first [Max]int64    // when each master was told of them first, in ms by its clock; 0: it does not know them
-	seen  clock.Instant // when they were seen first
-	last  clock.Instant // when they were published last, as far as is known
-	found bool          // no restart explains them, and the log was told
+	first [poll.Max]int64 // when each master was told of them first, in ms by its clock; 0: it does not know them
+	seen  clock.Instant   // when they were seen first
+	last  clock.Instant   // when they were published last, as far as is known
+	found bool            // no restart explains them, and the log was told
 }
 
 // heard takes what a master knows of those who use it.
-func (m *Masters) heard(i int, a script.Answer) {
-	m.denied(i, a)
+func (d *Directory) heard(i int, a script.Answer) {
+	d.denied(i, a)
 	if a.Outcome != script.Done {
 		return
 	}
@@ -37,9 +39,9 @@ func (m *Masters) heard(i int, a script.Answer) {
 	uses, shown, ok := texts.ReadUses(a.Reply)
 	texts.mu.Unlock()
 	if ok {
-		m.presence.mu.Lock()
-		defer m.presence.mu.Unlock()
-		m.compareLocked(i, uses, clock.Now(), shown)
+		d.presence.mu.Lock()
+		defer d.presence.mu.Unlock()
+		d.compareLocked(i, uses, clock.Now(), shown)
 	}
 }
 
@@ -51,9 +53,9 @@ var texts struct {
 
 // published takes what a master answers to the terms of this client: what it knows of those who use it,
 // but not who they are. That is asked where their terms conflict with those of this one.
-func (m *Masters) published(i int, a script.Answer) {
-	p := &m.presence
-	m.heard(i, a)
+func (d *Directory) published(i int, a script.Answer) {
+	p := &d.presence
+	d.heard(i, a)
 	p.mu.Lock()
 	var unnamed bool
 	for _, o := range p.others {
@@ -61,15 +63,15 @@ func (m *Masters) published(i int, a script.Answer) {
 	}
 	p.mu.Unlock()
 	if unnamed && a.Outcome == script.Done {
-		m.nodes[i].Send(script.LookAtUses(), receiver(m.heard), i)
+		d.Nodes[i].Send(script.LookAtUses(), poll.Receiver(d.heard), i)
 	}
 }
 
 // compareLocked compares the terms of others, as master i knows them, with this client's own. shown is what
 // the master's clock shows now.
-func (m *Masters) compareLocked(i int, uses []script.Use, now clock.Instant, shown int64) {
-	p := &m.presence
-	own := m.ownTermsLocked()
+func (d *Directory) compareLocked(i int, uses []script.Use, now clock.Instant, shown int64) {
+	p := &d.presence
+	own := d.ownTermsLocked()
 	p.at[i].heard, p.at[i].first = true, 0
 	if p.stands == user {
 		p.at[i].first = shown - p.ageLocked() // until they are there
@@ -96,25 +98,25 @@ func (m *Masters) compareLocked(i int, uses []script.Use, now clock.Instant, sho
 			if published := now.Add(-time.Duration(max(0, shown-u.Last)) * time.Millisecond); published.Sub(o.last) > 0 {
 				o.last = published
 			}
-			o.why.Reason, o.why.Own, o.why.Other, o.why.Master = reason, own, u.Terms, m.nodes[i].Name()
+			o.why.Reason, o.why.Own, o.why.Other, o.why.Master = reason, own, u.Terms, d.Nodes[i].Name()
 			if u.Record != nil {
-				o.why.Client = m.info(u.Client, *u.Record)
+				o.why.Client = d.info(u.Client, *u.Record)
 			}
 		}
 	}
-	m.judgeLocked(&own, now)
+	d.judgeLocked(&own, now)
 }
 
 // judgeLocked tells the log of terms that conflict with own, and of those that no longer do.
-func (m *Masters) judgeLocked(own *terms.Terms, now clock.Instant) {
-	p := &m.presence
+func (d *Directory) judgeLocked(own *terms.Terms, now clock.Instant) {
+	p := &d.presence
 	for _, text := range slices.Sorted(maps.Keys(p.others)) {
 		o := p.others[text]
 		if now.Sub(o.last) > script.RecordLife || terms.Conflict(own, &o.why.Other) == nil {
 			delete(p.others, text)
 			if o.found {
-				m.traceOverlap(&redlocktrace.SetsOverlap{Other: o.why.Other.String()})
-				m.log.Info("redlock: the conflict with other clients is over", "other", o.why.Other.String())
+				d.traced(redlocktrace.SetsOverlap{Other: o.why.Other.String()})
+				d.Log.Info("redlock: the conflict with other clients is over", "other", o.why.Other.String())
 			}
 			continue
 		}
@@ -127,20 +129,28 @@ func (m *Masters) judgeLocked(own *terms.Terms, now clock.Instant) {
 		if o.found || p.stands != user || explained {
 			continue
 		}
-		m.foundLocked(o)
+		d.foundLocked(o)
 	}
 	p.admitted.Store(p.stands == user && p.rivalLocked(now) == nil)
 }
 
 // foundLocked tells the log and the trace of a conflict, once.
-func (m *Masters) foundLocked(o *otherTerms) {
+func (d *Directory) foundLocked(o *otherTerms) {
 	if o.found {
 		return
 	}
 	o.found = true
-	why := m.presence.explainLocked(o)
-	m.traceOverlap(&redlocktrace.SetsOverlap{Other: why.Other.String(), Err: why})
-	m.log.Error("redlock: other clients use the masters in a way that conflicts with this one", "error", why)
+	why := d.presence.explainLocked(o)
+	d.traced(redlocktrace.SetsOverlap{Other: why.Other.String(), Err: why})
+	d.Log.Error("redlock: other clients use the masters in a way that conflicts with this one", "error", why)
+}
+
+// traced tells the trace of a conflict, or of its end.
+func (d *Directory) traced(e redlocktrace.SetsOverlap) {
+	if d.trace != nil {
+		e.Client, e.Time = d.trace.Client, time.Now()
+		tracer.Tell(d.trace, d.trace.SetsOverlap, e)
+	}
 }
 
 // explainLocked returns the error of a conflict.
@@ -188,8 +198,8 @@ func (p *presence) rivalLocked(now clock.Instant) (rival *otherTerms) {
 }
 
 // refusal returns why this client takes no lock, nil if it may.
-func (m *Masters) refusal() error {
-	p := &m.presence
+func (d *Directory) refusal() error {
+	p := &d.presence
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if o := p.rivalLocked(clock.Now()); o != nil {
@@ -202,11 +212,11 @@ func (m *Masters) refusal() error {
 // with that of this client, whoever came first; nil as far as none is known.
 //
 // Cost: nothing is sent.
-func (m *Masters) Conflict() error {
-	if err := m.refusal(); err != nil {
+func (d *Directory) Conflict() error {
+	if err := d.refusal(); err != nil {
 		return err
 	}
-	p := &m.presence
+	p := &d.presence
 	now := clock.Now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -219,10 +229,10 @@ func (m *Masters) Conflict() error {
 }
 
 // info returns what r says of client.
-func (m *Masters) info(client string, r script.Record) *terms.ClientInfo {
+func (d *Directory) info(client string, r script.Record) *terms.ClientInfo {
 	return &terms.ClientInfo{
 		ID: client, Name: r.Name, Host: r.Host, Program: r.Program, Version: r.Version, PID: r.PID,
-		Since: time.UnixMilli(r.Since), Seen: max(0, m.Now().Sub(time.UnixMilli(r.At))),
+		Since: time.UnixMilli(r.Since), Seen: max(0, d.Now().Sub(time.UnixMilli(r.At))),
 		Holds: r.Holds, Waits: r.Waits, Terms: r.Terms,
 	}
 }

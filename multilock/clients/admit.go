@@ -1,4 +1,4 @@
-package multilock
+package clients
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
@@ -25,7 +26,17 @@ const (
 type look struct {
 	begun clock.Instant
 	done  chan struct{}
-	heard *ballot // what became of it, once done
+	heard *poll.Ballot // what became of it, once done
+}
+
+// over reports whether the masters have answered.
+func (l *look) over() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // Admit lets a client that was asked for the lock at key take locks, or returns why it must not: others
@@ -33,79 +44,101 @@ type look struct {
 // others in one step, so that two clients cannot miss each other at a master that both use. A master
 // that refuses to tell keeps nobody from a lock.
 //
-// The error is a [*MajorityError] where too few masters answered.
+// The error is a [*poll.MajorityError] where too few masters answered.
 //
 // Cost: for the first lock of a client one round trip, see longestLook; none for others.
-func (m *Masters) Admit(ctx context.Context, key string) error {
-	p := &m.presence
-	if m.Admitted() {
+func (d *Directory) Admit(ctx context.Context, key string) error {
+	p := &d.presence
+	if d.Admitted() {
 		return nil
 	}
 	p.mu.Lock()
 	if p.stands == user {
 		p.mu.Unlock()
-		return m.kept(key)
+		return d.kept(key)
 	}
 	l := p.look
-	if l == nil || isClosed(l.done) && (p.stands == onlooker || clock.Since(l.begun) > lookAgain) {
+	if l == nil || l.over() && (p.stands == onlooker || clock.Since(l.begun) > lookAgain) {
 		l = &look{begun: clock.Now(), done: make(chan struct{})}
 		p.look = l
 		// Goroutines: one, which ends when the masters have answered, about a node timeout later.
-		go m.present(l)
+		go d.present(l)
 	}
 	p.mu.Unlock()
 	select {
 	case <-l.done:
-	case <-m.done:
-		return ErrClosed
+	case <-d.Closing():
+		return poll.ErrClosed
 	case <-ctx.Done():
-		return Fail("lock", key, Ended(ctx), ErrNoQuorum)
+		return poll.Fail("lock", key, poll.Ended(ctx), poll.ErrNoQuorum)
 	}
 	switch {
 	case l.heard == nil:
-		return ErrClosed
-	case !m.majority(l.told()):
-		return m.lost("lock", key, l.heard, ErrNoQuorum, nil, nil)
+		return poll.ErrClosed
+	case !d.Majority(l.told()):
+		return d.Lost("lock", key, l.heard, poll.ErrNoQuorum, nil, nil)
 	}
-	return m.kept(key)
+	return d.kept(key)
 }
 
 // Admitted reports whether the client takes locks, and nobody came before it.
-func (m *Masters) Admitted() bool { return m.presence.admitted.Load() || !m.introduced() }
+func (d *Directory) Admitted() bool { return d.presence.admitted.Load() || !d.introduced() }
 
 // Look returns the ConflictError of package terms if others came first, as far as the masters have told. It asks
 // those that have not, and publishes nothing.
-func (m *Masters) Look(ctx context.Context) error {
-	m.meet(ctx, longestLook)
-	m.listen(ctx)
-	return m.refusal()
+func (d *Directory) Look(ctx context.Context) error {
+	d.Meet(ctx, longestLook)
+	d.listen(ctx)
+	return d.refusal()
+}
+
+// Ready waits until a majority of the masters would grant a lock, as far as is known without
+// asking them: see [node.Node.Ready]. It returns nil then.
+//
+// Otherwise it returns a [*poll.MajorityError] that says what each of the others lacks: when ctx has
+// ended, and at once when waiting is in vain. If this client came second, it returns the ConflictError of
+// package terms.
+//
+// Cost: nothing is sent, but the first time one command to each master.
+func (d *Directory) Ready(ctx context.Context) error {
+	err := d.Await(ctx, func() error {
+		if err := d.refusal(); err != nil {
+			return err
+		}
+		return d.Unready("ready", "")
+	})
+	if err != nil {
+		return err
+	}
+	d.listen(ctx)
+	return d.refusal()
 }
 
 // Refuse has the client take no lock until it is admitted anew: others came first at the masters of
 // another set.
-func (m *Masters) Refuse() {
-	p := &m.presence
+func (d *Directory) Refuse() {
+	p := &d.presence
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stands = refused
 	p.admitted.Store(false)
 	if o := p.rivalLocked(clock.Now()); o != nil {
-		m.foundLocked(o)
+		d.foundLocked(o)
 	}
 }
 
 // kept says why the client takes no lock at key, nil if it does.
-func (m *Masters) kept(key string) error {
-	if err := m.refusal(); err != nil {
-		return Fail("lock", key, err)
+func (d *Directory) kept(key string) error {
+	if err := d.refusal(); err != nil {
+		return poll.Fail("lock", key, err)
 	}
 	return nil
 }
 
 // told returns how many masters have told of others, or refused to.
 func (l *look) told() (n int) {
-	for i := range l.heard.n {
-		if a := l.heard.at(i); l.heard.in.Has(i) && (a.Outcome == script.Done || a.Outcome == script.Failed) {
+	for i := range l.heard.N {
+		if a := l.heard.At(i); l.heard.In.Has(i) && (a.Outcome == script.Done || a.Outcome == script.Failed) {
 			n++
 		}
 	}
@@ -114,35 +147,35 @@ func (l *look) told() (n int) {
 
 // present publishes the terms of this client before its first lock, and makes it a user unless it came
 // second.
-func (m *Masters) present(l *look) {
+func (d *Directory) present(l *look) {
 	defer close(l.done)
-	if !m.begin() {
+	if !d.Begin() {
 		return
 	}
-	defer m.tries.Done()
-	m.meet(context.Background(), longestLook)
-	p := &m.presence
+	defer d.End()
+	d.Meet(context.Background(), longestLook)
+	p := &d.presence
 	p.mu.Lock()
 	again := p.stands == refused
 	p.mu.Unlock()
 	if again {
-		if l.heard = m.hear(script.LookAtUses()); m.refusal() != nil {
+		if l.heard = d.hear(script.LookAtUses()); d.refusal() != nil {
 			return
 		}
 	}
 	p.mu.Lock()
-	own := m.ownTermsLocked()
+	own := d.ownTermsLocked()
 	p.since = clock.Now()
-	publish, record := own.Publish(p.publisherLocked(m), 0), p.recordLocked(m, own, 0, 1)
+	publish, record := own.Publish(p.publisherLocked(d), 0), p.recordLocked(d, own, 0, 1)
 	p.mu.Unlock()
 	if record != nil {
-		m.deliver(record, m.All(), receiver(m.denied), true) // in the same write as the terms
+		d.Deliver(record, d.All(), poll.Receiver(d.denied), true) // in the same write as the terms
 	}
-	if l.heard = m.hear(publish); m.refusal() != nil {
-		m.hear(script.LookAtUses()) // who it is
+	if l.heard = d.hear(publish); d.refusal() != nil {
+		d.hear(script.LookAtUses()) // who it is
 	}
 	if !slices.ContainsFunc(own.Masters, func(at script.Master) bool { return at.Run == "" }) {
-		for _, n := range m.nodes {
+		for _, n := range d.Nodes {
 			n.Noted() // or each would be told the same again, soon after it was connected
 		}
 	}
@@ -152,15 +185,15 @@ func (m *Masters) present(l *look) {
 	switch {
 	case rival != nil:
 		p.stands = refused
-		m.foundLocked(rival)
-	case m.majority(l.told()):
+		d.foundLocked(rival)
+	case d.Majority(l.told()):
 		p.stands = user
 		p.admitted.Store(true)
 	}
 	p.mu.Unlock()
 	if rival != nil { // let the others know
-		for i, n := range m.nodes {
-			for _, note := range m.notes(i) {
+		for i, n := range d.Nodes {
+			for _, note := range d.notes(i) {
 				n.Send(note.Cmd, note.To, i)
 			}
 		}
@@ -169,80 +202,39 @@ func (m *Masters) present(l *look) {
 
 // hear sends a command that tells the terms of others to the masters that are connected, and returns
 // what became of it once all have answered, or a majority has a while ago.
-func (m *Masters) hear(cmd *script.Command) *ballot {
+func (d *Directory) hear(cmd *script.Command) *poll.Ballot {
 	enough, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var answers atomic.Int32
-	p := m.newPoll(nil)
-	p.told = func(i int, a script.Answer) {
-		m.heard(i, a)
-		if int(answers.Add(1)) == quorum.Majority(len(m.nodes)) {
+	p := d.NewPoll(nil)
+	p.Told = func(i int, a script.Answer) {
+		d.heard(i, a)
+		if int(answers.Add(1)) == quorum.Majority(len(d.Nodes)) {
 			time.AfterFunc(longestLook, cancel)
 		}
 	}
-	for i, n := range m.nodes {
+	for i, n := range d.Nodes {
 		if n.Met() {
 			n.Send(cmd, p, i)
 		} else {
 			p.Answer(i, script.Answer{Outcome: script.Unsent, Err: n.Ready()})
 		}
 	}
-	b, _ := p.wait(enough)
+	b, _ := p.Wait(enough)
 	return b
 }
 
 // listen looks at the terms of others, unless that was done before or ctx has ended.
 //
 // Cost: the first time one round trip, see longestLook.
-func (m *Masters) listen(ctx context.Context) {
-	p := &m.presence
+func (d *Directory) listen(ctx context.Context) {
+	p := &d.presence
 	p.mu.Lock()
 	heard := slices.ContainsFunc(p.at[:], func(at presenceAt) bool { return at.heard })
 	p.mu.Unlock()
-	if heard || !m.introduced() || ctx.Err() != nil || !m.begin() {
+	if heard || !d.introduced() || ctx.Err() != nil || !d.Begin() {
 		return
 	}
-	defer m.tries.Done()
-	m.hear(script.LookAtUses())
-}
-
-// meet waits until the masters are connected, or are known to be down: all of them, or so many that a
-// majority is or none can be, and after that for the grace. It takes about a node timeout at most.
-//
-// Cost: nothing is sent.
-func (m *Masters) meet(ctx context.Context, grace time.Duration) {
-	changed := make(chan struct{}, 1)
-	for _, n := range m.nodes {
-		n.Notify(changed)
-		defer n.StopNotify(changed)
-	}
-	var enough <-chan time.Time
-	for {
-		up, down := 0, 0
-		for _, n := range m.nodes {
-			switch {
-			case !n.Met(): // asked first: it may go down between the two
-			case n.Down():
-				down++
-			default:
-				up++
-			}
-		}
-		decided := quorum.Vote(len(m.nodes), up, down) != quorum.Pending
-		switch {
-		case up+down == len(m.nodes), decided && grace == 0:
-			return
-		case decided && enough == nil:
-			enough = time.After(grace)
-		}
-		select {
-		case <-changed:
-		case <-enough:
-			return
-		case <-ctx.Done():
-			return
-		case <-m.done:
-			return
-		}
-	}
+	defer d.End()
+	d.hear(script.LookAtUses())
 }

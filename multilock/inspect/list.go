@@ -1,15 +1,17 @@
-package multilock
+package inspect
 
 import (
 	"context"
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
+	"example.com/redlock/multilock/clients"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/terms"
-	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 )
 
@@ -46,20 +48,20 @@ const listedAtOnce = 128
 // List returns the locks and semaphores with names that match pattern, as Redis matches keys, and that
 // somebody has: limit of them at most, in the order of their names. It searches for about ten seconds at most.
 //
-// The error is a [*MajorityError] when fewer than a majority of the masters could be searched.
+// The error is a [*poll.MajorityError] when fewer than a majority of the masters could be searched.
 //
 // Cost: on each master three SCAN for each hundred keys that it has, and a script call for each 16 names.
-func (m *Masters) List(ctx context.Context, pattern string, limit int) (Listing, error) {
+func List(ctx context.Context, d *clients.Directory, pattern string, limit int) (Listing, error) {
 	var l Listing
 	start := time.Now()
 	found := &names{limit: 10*limit + spare, all: make(map[target]bool)}
-	err := m.everywhere(ctx, "list", pattern, func(looking context.Context, i int) script.Answer {
-		a := m.scan(looking, i, func(cursor uint64) *script.Command {
+	err := d.Everywhere(ctx, "list", pattern, func(looking context.Context, i int) script.Answer {
+		a := d.Scan(looking, i, func(cursor uint64) *script.Command {
 			return script.Scan(cursor, pattern, "hash")
 		}, found.locks)
 		for _, inBraces := range [...]bool{false, true} {
 			if a.Outcome == script.Done {
-				a = m.scan(looking, i, func(cursor uint64) *script.Command {
+				a = d.Scan(looking, i, func(cursor uint64) *script.Command {
 					return script.ScanSemaphores(cursor, pattern, inBraces)
 				}, found.semaphores)
 			}
@@ -75,11 +77,11 @@ func (m *Masters) List(ctx context.Context, pattern string, limit int) (Listing,
 	}
 	l.More = found.more
 	for part := range slices.Chunk(slices.SortedFunc(maps.Keys(found.all), target.compare), listedAtOnce) {
-		if time.Since(start) > scanTime {
+		if time.Since(start) > poll.ScanTime {
 			l.More = true
 			break
 		}
-		listed, err := m.listed(ctx, part)
+		listed, err := listed(ctx, d, part)
 		if err != nil {
 			return l, err
 		}
@@ -93,11 +95,28 @@ func (m *Masters) List(ctx context.Context, pattern string, limit int) (Listing,
 	for _, one := range l.Locks {
 		holders = append(holders, one.Holder)
 	}
-	clients := m.Find(ctx, holders)
+	clients := d.Find(ctx, holders)
 	for i := range l.Locks {
 		l.Locks[i].Client = clients[l.Locks[i].Holder]
 	}
 	return l, nil
+}
+
+// target is a lock, or the semaphore of that name.
+type target struct {
+	key       string
+	semaphore bool
+}
+
+// compare orders targets by name, a lock before the semaphore of the same name.
+func (t target) compare(o target) int {
+	switch {
+	case t.key != o.key:
+		return strings.Compare(t.key, o.key)
+	case o.semaphore:
+		return -1
+	}
+	return 1
 }
 
 // names are those that were found.
@@ -146,15 +165,15 @@ func (n *names) cut() {
 }
 
 // listed inspects targets, and returns those that somebody has.
-func (m *Masters) listed(ctx context.Context, targets []target) (list []Listed, err error) {
+func listed(ctx context.Context, d *clients.Directory, targets []target) (list []Listed, err error) {
 	all, errs := make([]Listed, len(targets)), make([]error, len(targets))
 	var wg sync.WaitGroup
 	for i, t := range targets {
-		wg.Go(func() { all[i], errs[i] = m.listOne(ctx, t) })
+		wg.Go(func() { all[i], errs[i] = listOne(ctx, d, t) })
 	}
 	wg.Wait()
 	for i, l := range all {
-		if why, ok := errors.AsType[*MajorityError](errs[i]); ok && why.Hopeless() {
+		if why, ok := errors.AsType[*poll.MajorityError](errs[i]); ok && why.Hopeless() {
 			continue // another program's
 		}
 		if errs[i] != nil {
@@ -168,13 +187,13 @@ func (m *Masters) listed(ctx context.Context, targets []target) (list []Listed, 
 }
 
 // listOne inspects a lock or a semaphore.
-func (m *Masters) listOne(ctx context.Context, t target) (Listed, error) {
+func listOne(ctx context.Context, d *clients.Directory, t target) (Listed, error) {
 	l := Listed{Name: t.key, Semaphore: t.semaphore}
-	look := m.Inspect
+	look := Lock
 	if t.semaphore {
-		look = m.InspectPermits
+		look = Permits
 	}
-	in, err := look(ctx, t.key)
+	in, err := look(ctx, d, t.key)
 	if err != nil {
 		return l, err
 	}
@@ -197,69 +216,4 @@ func (m *Masters) listOne(ctx context.Context, t target) (Listed, error) {
 		l.Token = 0 // each slot has its own
 	}
 	return l, nil
-}
-
-// scanTime bounds the search for keys on the masters.
-const scanTime = 10 * time.Second
-
-// tell sends cmds to master i, and returns its answers.
-func (m *Masters) tell(i int, cmds ...*script.Command) []script.Answer {
-	answers := make([]script.Answer, len(cmds))
-	var wg sync.WaitGroup
-	for k, cmd := range cmds {
-		wg.Add(1)
-		m.nodes[i].Send(cmd, receiver(func(_ int, a script.Answer) {
-			answers[k] = a
-			wg.Done()
-		}), i)
-	}
-	wg.Wait()
-	return answers
-}
-
-// everywhere does look to all masters at the same time, and waits for all. If fewer than a majority
-// could be looked at, the error is a [*MajorityError] of op.
-func (m *Masters) everywhere(ctx context.Context, op, name string, look func(ctx context.Context, i int) script.Answer) error {
-	if !m.begin() {
-		return ErrClosed
-	}
-	defer m.tries.Done()
-	looking, cancel := context.WithTimeout(ctx, scanTime)
-	defer cancel()
-	p := m.newPoll(nil)
-	for i := range m.nodes {
-		// Goroutines: one for each master, which ends with its last answer: at the latest a node
-		// timeout after looking.
-		go func() { p.Answer(i, look(looking, i)) }()
-	}
-	b, cut := p.wait(context.WithoutCancel(ctx))
-	if done, _, _ := b.tally(); m.majority(done) {
-		return nil
-	}
-	if ctx.Err() != nil {
-		cut = Ended(ctx)
-	}
-	return m.lost(op, name, b, ErrNoQuorum, cut, nil)
-}
-
-// scan asks master i for keys, part after part, until there are no more, found has enough, or ctx ends,
-// which is an Unsent Answer.
-func (m *Masters) scan(ctx context.Context, i int, part func(cursor uint64) *script.Command, found func(keys []string) (more bool)) script.Answer {
-	for cursor := uint64(0); ; {
-		if ctx.Err() != nil {
-			return script.Answer{Outcome: script.Unsent, Err: node.ErrTimeout}
-		}
-		a := m.tell(i, part(cursor))[0]
-		if a.Outcome != script.Done {
-			return a
-		}
-		keys, next, err := script.Scanned(a.Reply)
-		if err != nil {
-			return script.Answer{Outcome: script.Failed, Err: err}
-		}
-		if !found(keys) || next == 0 {
-			return script.Answer{Outcome: script.Done}
-		}
-		cursor = next
-	}
 }

@@ -1,4 +1,6 @@
-package multilock
+// Package inspect asks the masters what they have of a lock or a semaphore, lists all that are held, and frees
+// them by force: what operators look at and do. It serves package redlock: its API is not stable.
+package inspect
 
 import (
 	"cmp"
@@ -7,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"example.com/redlock/multilock/clients"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
@@ -37,13 +41,13 @@ type Inspection struct {
 	Slots   []script.Slot   // of a semaphore: those that a majority gives to the same owner
 }
 
-// Inspect asks each master who has the lock at key, and waits for all of them, for
-// about the node timeout at most. The error is a [*MajorityError] when fewer than a
+// Lock asks each master who has the lock at key, and waits for all of them, for
+// about the node timeout at most. The error is a [*poll.MajorityError] when fewer than a
 // majority answered; the Inspection has what the others said.
 //
 // Cost: one script call on each master.
-func (m *Masters) Inspect(ctx context.Context, key string) (Inspection, error) {
-	in, err := m.inspect(ctx, key, script.Inspect(key))
+func Lock(ctx context.Context, d *clients.Directory, key string) (Inspection, error) {
+	in, err := inspect(ctx, d, key, script.Inspect(key))
 	if err != nil {
 		return in, err
 	}
@@ -54,12 +58,12 @@ func (m *Masters) Inspect(ctx context.Context, key string) (Inspection, error) {
 			holders, left = append(holders, v.Holder), append(left, v.Left)
 		}
 	}
-	in.Holder, _ = quorum.Holder(len(m.nodes), holders)
-	in.Left, _ = quorum.FreeAfter(len(m.nodes), left)
-	in.For = m.heldFor(in.granted())
+	in.Holder, _ = quorum.Holder(len(d.Nodes), holders)
+	in.Left, _ = quorum.FreeAfter(len(d.Nodes), left)
+	in.For = d.HeldFor(in.granted())
 	readers := func(v View) []script.Reader { return v.Readers }
-	for owner, by := range agreed(m, in, readers, func(r script.Reader) string { return r.Owner }) {
-		left := longest(m, by, func(r script.Reader) time.Duration { return r.Left })
+	for owner, by := range agreed(d.Masters, in, readers, func(r script.Reader) string { return r.Owner }) {
+		left := longest(d.Masters, by, func(r script.Reader) time.Duration { return r.Left })
 		in.Readers = append(in.Readers, script.Reader{Owner: owner, Left: left})
 	}
 	slices.SortFunc(in.Readers, func(a, b script.Reader) int {
@@ -77,35 +81,35 @@ func (in *Inspection) granted() time.Time {
 			tokens = append(tokens, v.Token)
 		}
 	}
-	if clientOf(in.Holder) == "" || len(tokens) == 0 {
+	if clients.Of(in.Holder) == "" || len(tokens) == 0 {
 		return time.Time{} // a lock of Redisson's leaves the counter as it is
 	}
-	return granted(tokens)
+	return clients.Granted(tokens)
 }
 
 // agreed returns what a majority of the masters says each of, by what it is about.
-func agreed[K comparable, S any](m *Masters, in Inspection, of func(View) []S, about func(S) K) map[K][]S {
+func agreed[K comparable, S any](m *poll.Masters, in Inspection, of func(View) []S, about func(S) K) map[K][]S {
 	said := make(map[K][]S)
 	for _, v := range in.Views {
 		for _, s := range of(v) {
 			said[about(s)] = append(said[about(s)], s)
 		}
 	}
-	maps.DeleteFunc(said, func(_ K, by []S) bool { return !m.majority(len(by)) })
+	maps.DeleteFunc(said, func(_ K, by []S) bool { return !m.Majority(len(by)) })
 	return said
 }
 
 // longest returns how long a majority of the masters, at least, goes on saying what those in by say.
-func longest[S any](m *Masters, by []S, left func(S) time.Duration) time.Duration {
+func longest[S any](m *poll.Masters, by []S, left func(S) time.Duration) time.Duration {
 	slices.SortFunc(by, func(a, b S) int { return cmp.Compare(left(b), left(a)) })
-	return left(by[quorum.Majority(len(m.nodes))-1])
+	return left(by[quorum.Majority(len(m.Nodes))-1])
 }
 
-// InspectPermits is Inspect for the semaphore at key.
+// Permits is Lock for the semaphore at key.
 //
 // Cost: one script call on each master.
-func (m *Masters) InspectPermits(ctx context.Context, key string) (Inspection, error) {
-	in, err := m.inspect(ctx, key, script.InspectPermits(key))
+func Permits(ctx context.Context, d *clients.Directory, key string) (Inspection, error) {
+	in, err := inspect(ctx, d, key, script.InspectPermits(key))
 	if err != nil {
 		return in, err
 	}
@@ -114,9 +118,9 @@ func (m *Masters) InspectPermits(ctx context.Context, key string) (Inspection, e
 		owner string
 	}
 	slots := func(v View) []script.Slot { return v.Slots }
-	for _, by := range agreed(m, in, slots, func(s script.Slot) place { return place{s.Slot, s.Owner} }) {
+	for _, by := range agreed(d.Masters, in, slots, func(s script.Slot) place { return place{s.Slot, s.Owner} }) {
 		slot := slices.MaxFunc(by, func(a, b script.Slot) int { return cmp.Compare(a.Token, b.Token) })
-		slot.Left = longest(m, by, func(s script.Slot) time.Duration { return s.Left })
+		slot.Left = longest(d.Masters, by, func(s script.Slot) time.Duration { return s.Left })
 		in.Slots = append(in.Slots, slot)
 	}
 	slices.SortFunc(in.Slots, func(a, b script.Slot) int { return cmp.Compare(a.Slot, b.Slot) })
@@ -124,16 +128,16 @@ func (m *Masters) InspectPermits(ctx context.Context, key string) (Inspection, e
 }
 
 // inspect sends cmd, and returns what each master says.
-func (m *Masters) inspect(ctx context.Context, key string, cmd *script.Command) (Inspection, error) {
-	if !m.begin() {
-		return Inspection{}, ErrClosed
+func inspect(ctx context.Context, d *clients.Directory, key string, cmd *script.Command) (Inspection, error) {
+	if !d.Begin() {
+		return Inspection{}, poll.ErrClosed
 	}
-	defer m.tries.Done()
-	b, cut := m.ask(cmd, nil).wait(ctx)
-	in := Inspection{Views: make([]View, len(m.nodes))}
+	defer d.End()
+	b, cut := d.Ask(cmd, nil).Wait(ctx)
+	in := Inspection{Views: make([]View, len(d.Nodes))}
 	answered := 0
-	for i, n := range m.nodes {
-		a := b.answers[i]
+	for i, n := range d.Nodes {
+		a := b.Answers[i]
 		v := View{
 			Master: n.Name(),
 			Holder: a.Holder, Count: a.Count, Left: a.Left, Token: a.Token,
@@ -146,8 +150,8 @@ func (m *Masters) inspect(ctx context.Context, key string, cmd *script.Command) 
 			v.Slots, v.Queue = a.Permits.Slots, a.Permits.Waiters
 		}
 		switch {
-		case !b.in.Has(i):
-			v.Err = &node.Error{Node: n.Name(), Err: errPending}
+		case !b.In.Has(i):
+			v.Err = &node.Error{Node: n.Name(), Err: poll.ErrPending}
 		case a.Outcome != script.Done:
 			v.Err = n.Explain(a)
 		default:
@@ -155,26 +159,26 @@ func (m *Masters) inspect(ctx context.Context, key string, cmd *script.Command) 
 		}
 		in.Views[i] = v
 	}
-	if !m.majority(answered) {
-		return in, m.lost("inspect", key, b, ErrNoQuorum, cut, nil)
+	if !d.Majority(answered) {
+		return in, d.Lost("inspect", key, b, poll.ErrNoQuorum, cut, nil)
 	}
 	return in, nil
 }
 
 // Force frees the lock at key on every master that answers, whoever has it, and reports whether
-// somebody had it. The error is a [*MajorityError] when fewer than a majority answered. It is not
+// somebody had it. The error is a [*poll.MajorityError] when fewer than a majority answered. It is not
 // repeated: a repeat might take the lock from the next owner.
 //
 // Cost: one script call on each master.
-func (m *Masters) Force(ctx context.Context, key string) (freed bool, err error) {
-	return m.force(ctx, "force unlock", key, script.Force)
+func Force(ctx context.Context, m *poll.Masters, key string) (freed bool, err error) {
+	return force(ctx, m, "force unlock", key, script.Force)
 }
 
 // ForcePermits is Force for a slot of the semaphore at key, or for all if that is below 0.
 //
 // Cost: one script call on each master.
-func (m *Masters) ForcePermits(ctx context.Context, key string, slot int) (freed bool, err error) {
-	return m.force(ctx, "force release", key, func(key string, token int64) *script.Command {
+func ForcePermits(ctx context.Context, m *poll.Masters, key string, slot int) (freed bool, err error) {
+	return force(ctx, m, "force release", key, func(key string, token int64) *script.Command {
 		if slot < 0 {
 			return script.ForcePermits(key, token)
 		}
@@ -182,25 +186,25 @@ func (m *Masters) ForcePermits(ctx context.Context, key string, slot int) (freed
 	})
 }
 
-func (m *Masters) force(ctx context.Context, op, key string, command func(string, int64) *script.Command) (freed bool, err error) {
-	if !m.begin() {
-		return false, ErrClosed
+func force(ctx context.Context, m *poll.Masters, op, key string, command func(string, int64) *script.Command) (freed bool, err error) {
+	if !m.Begin() {
+		return false, poll.ErrClosed
 	}
-	defer m.tries.Done()
+	defer m.End()
 	token := int64(0)
-	m.greet(ctx)
-	if m.knowsTime() {
+	m.Greet(ctx)
+	if m.KnowsTime() {
 		token = m.Now().UnixMicro()
 	}
-	b, cut := m.ask(command(key, token), nil).wait(ctx)
-	done, refused, _ := b.tally()
-	if m.majority(done + refused) {
+	b, cut := m.Ask(command(key, token), nil).Wait(ctx)
+	done, refused, _ := b.Tally()
+	if m.Majority(done + refused) {
 		return done > 0, nil
 	}
-	for i, a := range b.answers {
+	for i, a := range b.Answers {
 		if a.Outcome == script.Refused {
-			b.answers[i].Outcome = script.Done // nobody had it there, which is an answer
+			b.Answers[i].Outcome = script.Done // nobody had it there, which is an answer
 		}
 	}
-	return done > 0, m.lost(op, key, b, ErrNoQuorum, cut, nil)
+	return done > 0, m.Lost(op, key, b, poll.ErrNoQuorum, cut, nil)
 }

@@ -1,4 +1,4 @@
-package multilock
+package poll
 
 import (
 	"context"
@@ -26,11 +26,11 @@ var (
 	ErrUpgrade  = errors.New("redlock: its owner reads, and would wait for itself")
 
 	// ErrGuarded is an ErrNoQuorum that only needs time.
-	ErrGuarded error = &state{"redlock: masters restarted lately and grant nothing yet", ErrNoQuorum}
-
-	errUnconfirmed error = &state{"redlock: too few masters confirmed, the release goes on in the background", ErrNoQuorum}
-	errNotAwaited  error = &state{"redlock: not waited for, the release goes on in the background", ErrNoQuorum}
+	ErrGuarded = Case(ErrNoQuorum, "redlock: masters restarted lately and grant nothing yet")
 )
+
+// ErrPending is what is said of a master that has not answered.
+var ErrPending = errors.New("no answer yet")
 
 // state is a case of another state, with words of its own.
 type state struct {
@@ -38,18 +38,13 @@ type state struct {
 	of   error
 }
 
+// Case returns an error that is a case of the state of, with words of its own.
+func Case(of error, text string) error { return &state{text, of} }
+
 func (s *state) Error() string { return s.text }
 
 // Is lets errors.Is find the other state.
 func (s *state) Is(target error) bool { return target == s.of }
-
-var (
-	errPending = errors.New("no answer yet")
-	errLate    = errors.New("granted, but too late: the lease was used up")
-	errTokens  = errors.New("agreed on a fencing token, too few others did")
-	errForeign = errors.New("held by another owner")
-	errShort   = errors.New("answered for another number of holds")
-)
 
 // MajorityError says that an operation found no majority of the masters, and why not.
 //
@@ -182,24 +177,24 @@ func (e *MajorityError) FreeAfter() (time.Duration, bool) { return e.free, e.tol
 // got some masters each.
 func (e *MajorityError) Split() bool { return e.split }
 
-// lost makes the error of a vote. late is what to say of the masters that said yes, nil
+// Lost makes the error of a vote that was lost. late is what to say of the masters that said yes, nil
 // if they need no entry. cut is the context error of a wait that was cut short, nil if it was
 // not.
-func (m *Masters) lost(op, name string, b *ballot, state, cut, late error) *MajorityError {
+func (m *Masters) Lost(op, name string, b *Ballot, state, cut, late error) *MajorityError {
 	e := &MajorityError{
 		Op:       op,
 		Name:     name,
-		Need:     quorum.Majority(len(m.nodes)),
-		Of:       len(m.nodes),
+		Need:     quorum.Majority(len(m.Nodes)),
+		Of:       len(m.Nodes),
 		Nodes:    &multierror.Error{ErrorFormat: oneLine},
 		hopeless: b.hopeless(),
 	}
 	var left, grants []time.Duration
-	for i, n := range m.nodes {
-		a := b.at(i)
+	for i, n := range m.Nodes {
+		a := b.At(i)
 		err := a.Why()
 		switch {
-		case !b.in.Has(i):
+		case !b.In.Has(i):
 			if err = silence(n, state, cut); err == nil {
 				grants = append(grants, 0) // as far as is known
 			}
@@ -217,8 +212,8 @@ func (m *Masters) lost(op, name string, b *ballot, state, cut, late error) *Majo
 			e.Nodes.Errors = append(e.Nodes.Errors, n.Error(err))
 		}
 	}
-	e.free, e.told = quorum.FreeAfter(len(m.nodes), left)
-	if guard, ok := quorum.FreeAfter(len(m.nodes), grants); ok && guard > 0 && state == ErrNoQuorum {
+	e.free, e.told = quorum.FreeAfter(len(m.Nodes), left)
+	if guard, ok := quorum.FreeAfter(len(m.Nodes), grants); ok && guard > 0 && state == ErrNoQuorum {
 		state, e.Guard = ErrGuarded, guard
 	}
 	e.states = []error{state}
@@ -239,44 +234,44 @@ func silence(n *node.Node, state, cut error) error {
 		return err
 	}
 	if cut != nil {
-		return errPending
+		return ErrPending
 	}
 	return nil
 }
 
 // hopeless reports whether so many masters reported errors that do not heal by themselves that no
 // majority is left.
-func (b *ballot) hopeless() bool {
+func (b *Ballot) hopeless() bool {
 	never := 0
-	for i := range b.n {
-		if a := b.at(i); b.in.Has(i) && a.Err != nil && !node.Heals(a.Err) {
+	for i := range b.N {
+		if a := b.At(i); b.In.Has(i) && a.Err != nil && !node.Heals(a.Err) {
 			never++
 		}
 	}
-	return quorum.Vote(b.n, 0, never) == quorum.Lost
+	return quorum.Vote(b.N, 0, never) == quorum.Lost
 }
 
-// refused makes the error of a lock that was not granted. cut is the context error of a
+// Refused makes the error of a lock that was not granted. cut is the context error of a
 // wait that was cut short, nil if it was not.
-func (m *Masters) refused(t target, b *ballot, cut error) *MajorityError {
-	granted, refused, _ := b.tally()
+func (m *Masters) Refused(op, name string, b *Ballot, cut error) *MajorityError {
+	granted, refused, _ := b.Tally()
 	state := ErrTaken
 	if b.unreachable() || cut != nil && refused == 0 {
 		state = ErrNoQuorum
 	}
-	err := m.lost(t.op(), t.key, b, state, cut, nil)
-	holder, held := quorum.Holder(len(m.nodes), b.holders())
-	err.split = !held && m.majority(granted+refused)
+	err := m.Lost(op, name, b, state, cut, nil)
+	holder, held := quorum.Holder(len(m.Nodes), b.holders())
+	err.split = !held && m.Majority(granted+refused)
 	if held && state == ErrTaken && holder != allTaken {
-		err.Holder, err.ours = holder, m.owners.ours(holder)
+		err.Holder, err.ours = holder, m.Ours(holder)
 	}
 	return err
 }
 
 // unreachable reports whether too few masters gave an answer that counts to a lock.
-func (b *ballot) unreachable() bool {
-	granted, _, failed := b.tally()
-	return quorum.Judge(b.n, granted, failed, b.holders()) == quorum.Unreachable
+func (b *Ballot) unreachable() bool {
+	granted, _, failed := b.Tally()
+	return quorum.Judge(b.N, granted, failed, b.holders()) == quorum.Unreachable
 }
 
 func oneLine(errs []error) string {
@@ -295,18 +290,4 @@ func Ended(ctx context.Context) error {
 		return cause
 	}
 	return fmt.Errorf("%w: %w", err, cause)
-}
-
-// closing is the text of what Close could not give back.
-func closing(errs []error) string {
-	texts := make([]string, len(errs))
-	for i, err := range errs {
-		texts[i] = Bare(err)
-		// The release goes on no longer.
-		if why, ok := errors.AsType[*MajorityError](err); ok && !why.Lost() {
-			texts[i] = fmt.Sprintf("%q may stay locked until its lease ends (%d of %d masters confirmed, %d needed): %v",
-				why.Name, why.Got, why.Of, why.Need, why.Nodes)
-		}
-	}
-	return "redlock: close: " + strings.Join(texts, "; ")
 }

@@ -1,14 +1,16 @@
-package multilock
+// Package clients is what the clients of the same masters know of each other: each keeps a record of itself
+// there, says how it uses the masters, and takes no lock where that conflicts with who came first. It serves
+// packages multilock and inspect: its API is not stable.
+package clients
 
 import (
-	"cmp"
-	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/tracer"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/terms"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
@@ -25,6 +27,30 @@ type Identity struct {
 	Lease, Guard time.Duration // the longest lease that it takes; its restart guard, 0: none
 }
 
+// Directory is what one client says of itself at its masters, and what it knows of the others there.
+type Directory struct {
+	*poll.Masters
+	own      Own
+	trace    *tracer.Tracer // nil: nothing is traced
+	presence presence
+	cache    cache
+}
+
+// Own is what the client has.
+type Own interface {
+	// Busy returns how much it holds, and how many of its callers wait.
+	Busy() (holds, waits int)
+
+	// Since returns when owner, one of the client's, got the lock at key, by the masters' clocks; the zero
+	// time if it does not have it.
+	Since(key, owner string) time.Time
+}
+
+// New makes the directory of a client with these masters, which says nothing of itself until Introduce.
+func New(masters *poll.Masters, own Own, trace *tracer.Tracer) *Directory {
+	return &Directory{Masters: masters, own: own, trace: trace}
+}
+
 // presence is what a client says of itself at its masters, and what others say of themselves there.
 type presence struct {
 	Identity
@@ -37,7 +63,7 @@ type presence struct {
 	since   clock.Instant // when it published its terms before its first lock
 	look    *look         // the last at the terms of others, for a lock
 	told    string        // what terms it published last
-	at      [Max]presenceAt
+	at      [poll.Max]presenceAt
 	changed clock.Instant // when another process was found behind a master
 	others  map[string]*otherTerms
 }
@@ -64,11 +90,11 @@ type presenceAt struct {
 // docs/algorithm.md, "Client records".
 //
 // Cost: up to two commands to each master every 12 to 18 s, along with its checks.
-func (m *Masters) Introduce(id Identity) {
-	m.presence.Identity = id
-	m.presence.changed = clock.Now()
-	for i, n := range m.nodes {
-		n.Present(i, m.notes)
+func (d *Directory) Introduce(id Identity) {
+	d.presence.Identity = id
+	d.presence.changed = clock.Now()
+	for i, n := range d.Nodes {
+		n.Present(i, d.notes)
 	}
 }
 
@@ -79,52 +105,49 @@ type Part struct {
 	Now, Next []string // IDs of the sets that names are spread over, and of those that they will be; sorted
 }
 
-// Part says that the client has one of several sets. It is called before Introduce.
-func (m *Masters) Part(of Part) { m.presence.part = of }
-
-// ID returns the first part of the owners of this client.
-func (m *Masters) ID() string { return m.owners.client }
+// Spread says that the client has one of several sets. It is called before Introduce.
+func (d *Directory) Spread(part Part) { d.presence.part = part }
 
 // notes returns what is published at master i now, and asked there.
-func (m *Masters) notes(i int) []node.Note {
-	holds, waits := m.busy()
-	p := &m.presence
+func (d *Directory) notes(i int) []node.Note {
+	holds, waits := d.own.Busy()
+	p := &d.presence
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stands == onlooker && p.look != nil {
 		return nil // a caller is about to publish
 	}
-	own := m.ownTermsLocked()
+	own := d.ownTermsLocked()
 	if p.stands == onlooker {
-		return []node.Note{{Cmd: script.LookAtUses(), To: receiver(m.heard)}}
+		return []node.Note{{Cmd: script.LookAtUses(), To: poll.Receiver(d.heard)}}
 	}
 	own.Refused = p.stands == refused
-	publish := own.Publish(p.publisherLocked(m), p.ageLocked())
-	list := []node.Note{{Cmd: publish, To: receiver(m.published)}}
-	if record := p.recordLocked(m, own, holds, waits); record != nil {
-		list = append(list, node.Note{Cmd: record, To: receiver(m.denied)})
+	publish := own.Publish(p.publisherLocked(d), p.ageLocked())
+	list := []node.Note{{Cmd: publish, To: poll.Receiver(d.published)}}
+	if record := p.recordLocked(d, own, holds, waits); record != nil {
+		list = append(list, node.Note{Cmd: record, To: poll.Receiver(d.denied)})
 	}
 	return list
 }
 
 // recordLocked returns the command that publishes the client's record, nil if it keeps none.
-func (p *presence) recordLocked(m *Masters, own terms.Terms, holds, waits int) *script.Command {
+func (p *presence) recordLocked(d *Directory, own terms.Terms, holds, waits int) *script.Command {
 	if p.Hidden {
 		return nil
 	}
 	record := &script.Record{
 		Name: p.Name, Host: p.Host, Program: p.Program, PID: p.PID, Version: p.Version,
-		Since: p.Since.UnixMilli(), At: m.Now().UnixMilli(), Holds: holds, Waits: waits, Terms: own,
+		Since: p.Since.UnixMilli(), At: d.Now().UnixMilli(), Holds: holds, Waits: waits, Terms: own,
 	}
-	return record.Publish(m.ID())
+	return record.Publish(d.ID)
 }
 
 // publisherLocked returns as who the client publishes its terms.
-func (p *presence) publisherLocked(m *Masters) string {
+func (p *presence) publisherLocked(d *Directory) string {
 	if p.Hidden {
 		return ""
 	}
-	return m.ID()
+	return d.ID
 }
 
 // ageLocked returns for how many ms the client has used the masters, 0 if it does not.
@@ -139,11 +162,11 @@ func (p *presence) ageLocked() int64 {
 const young = script.RecordLife + 20*time.Second
 
 // ownTermsLocked returns the terms of this client, by what it is connected to now.
-func (m *Masters) ownTermsLocked() terms.Terms {
-	p := &m.presence
+func (d *Directory) ownTermsLocked() terms.Terms {
+	p := &d.presence
 	now := clock.Now()
-	t := terms.Terms{Masters: make([]script.Master, len(m.nodes)), Part: p.part.ID, Now: p.part.Now, Next: p.part.Next, Lease: p.Lease.Milliseconds(), Guard: p.Guard.Milliseconds()}
-	for i, n := range m.nodes {
+	t := terms.Terms{Masters: make([]script.Master, len(d.Nodes)), Part: p.part.ID, Now: p.part.Now, Next: p.part.Next, Lease: p.Lease.Milliseconds(), Guard: p.Guard.Milliseconds()}
+	for i, n := range d.Nodes {
 		run, since := n.Process()
 		if run != "" && run != p.at[i].run {
 			p.at[i].run, p.changed = run, now
@@ -164,107 +187,35 @@ func (m *Masters) ownTermsLocked() terms.Terms {
 	return t
 }
 
-func (m *Masters) ownTerms() terms.Terms {
-	m.presence.mu.Lock()
-	defer m.presence.mu.Unlock()
-	return m.ownTermsLocked()
-}
-
 // denied tells the log, once, that a master refuses what clients publish there, unless that may pass. It
 // harms no lock.
-func (m *Masters) denied(i int, a script.Answer) {
+func (d *Directory) denied(i int, a script.Answer) {
 	if a.Outcome != script.Failed || node.Heals(a.Err) {
 		return
 	}
-	p, n := &m.presence, m.nodes[i]
+	p, n := &d.presence, d.Nodes[i]
 	kind := node.Kind(a.Err)
 	p.mu.Lock()
 	news := p.at[i].denied != kind
 	p.at[i].denied = kind
 	p.mu.Unlock()
 	if news {
-		m.log.Warn("redlock: client record is refused: others do not see who this client is", "master", n.Name(), "error", a.Err)
+		d.Log.Warn("redlock: client record is refused: others do not see who this client is", "master", n.Name(), "error", a.Err)
 	}
 }
 
-// retract takes the client's record away.
-func (m *Masters) retract() {
-	if !m.introduced() {
+// Retract takes the client's record away.
+func (d *Directory) Retract() {
+	if !d.introduced() {
 		return
 	}
-	m.presence.mu.Lock()
-	published := m.presence.stands != onlooker && !m.presence.Hidden
-	m.presence.mu.Unlock()
-	for i, n := range m.nodes {
+	d.presence.mu.Lock()
+	published := d.presence.stands != onlooker && !d.presence.Hidden
+	d.presence.mu.Unlock()
+	for i, n := range d.Nodes {
 		n.Present(i, nil)
 		if published {
-			n.Send(script.Retract(m.ID()), nobody{}, i)
+			n.Send(script.Retract(d.ID), poll.Nobody{}, i)
 		}
 	}
-}
-
-// busy returns how much the client holds, and how many of its callers wait.
-func (m *Masters) busy() (holds, waits int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.held, m.waits
-}
-
-// maxListed bounds the records that are read from one master.
-const maxListed = 10_000
-
-// Clients returns the records of all clients that a master has, by name, host and process.
-//
-// The error is a [*MajorityError] when fewer than a majority of the masters told.
-//
-// Cost: on each master a SCAN for each hundred keys that it has, and a GET for each record.
-func (m *Masters) Clients(ctx context.Context) ([]terms.ClientInfo, error) {
-	var mu sync.Mutex
-	type sighting struct {
-		newest script.Record
-		at     int // how many masters have a record
-	}
-	all := make(map[string]sighting)
-	err := m.everywhere(ctx, "listed", "", func(ctx context.Context, i int) script.Answer {
-		seen := make(map[string]bool) // SCAN may name a key twice
-		return m.scan(ctx, i, script.ScanClients, func(keys []string) bool {
-			var clients []string
-			var cmds []*script.Command
-			for _, key := range keys {
-				if client := script.ClientOf(key); client != "" && !seen[client] {
-					seen[client] = true
-					clients, cmds = append(clients, client), append(cmds, script.LookUp(client))
-				}
-			}
-			answers := m.tell(i, cmds...)
-			mu.Lock()
-			defer mu.Unlock()
-			for k, a := range answers {
-				if r, ok := script.ReadRecord(a.Reply); ok {
-					s := all[clients[k]]
-					if s.at == 0 || r.At > s.newest.At {
-						s.newest = r
-					}
-					s.at++
-					all[clients[k]] = s
-				}
-			}
-			return len(seen) < maxListed
-		})
-	})
-	own := m.ownTerms()
-	list := make([]terms.ClientInfo, 0, len(all))
-	for client, s := range all {
-		info := m.info(client, s.newest)
-		info.At = s.at
-		for k := range info.Terms.Masters {
-			r := &info.Terms.Masters[k]
-			r.Young = slices.ContainsFunc(own.Masters, func(o script.Master) bool { return o.Young && o.Run == r.Run })
-		}
-		list = append(list, *info)
-	}
-	slices.SortFunc(list, func(a, b terms.ClientInfo) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), cmp.Compare(a.ID, b.ID))
-	})
-	return list, err
 }

@@ -1,13 +1,20 @@
-package multilock
+package clients
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/terms"
+	"example.com/redlock/node"
 	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktest"
 )
 
 // TestWhatARestartExplains: a client that takes locks believes terms that conflict with its own once they
@@ -33,11 +40,14 @@ func TestWhatARestartExplains(t *testing.T) {
 		{"they are new", 0, []look{{hour, hour}, {hour + 12*time.Second, hour + 12*time.Second}, {hour + 24*time.Second, hour + 24*time.Second}}, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				p := &fx.m.presence
+			synctest.Test(t, func(t *testing.T) {
+				d, log := directoryOf(t, redlocktest.Start(t, 3))
+				p := &d.presence
 				p.stands, p.since = user, clock.Now().Add(-hour)
-				fx.m.ownTerms()
+				p.mu.Lock()
+				d.ownTermsLocked()
 				p.changed = clock.Now()
+				p.mu.Unlock()
 				shown := time.Now()
 				ms := func(d time.Duration) int64 { return shown.Add(d).UnixMilli() }
 				for _, l := range tt.looks {
@@ -45,13 +55,13 @@ func TestWhatARestartExplains(t *testing.T) {
 					use.Text = use.Terms.Text()
 					time.Sleep(time.Until(shown.Add(l.at)))
 					p.mu.Lock()
-					fx.m.compareLocked(0, []script.Use{use}, clock.Now(), ms(l.at))
+					d.compareLocked(0, []script.Use{use}, clock.Now(), ms(l.at))
 					p.mu.Unlock()
 				}
-				if got := len(fx.log.lines("in a way that conflicts")); got > 1 || (got == 1) != tt.want {
+				if got := strings.Count(log.String(), "in a way that conflicts"); got > 1 || (got == 1) != tt.want {
 					t.Errorf("the log has it %d times, want %v", got, tt.want)
 				}
-				if err := fx.m.refusal(); (err != nil) != tt.second {
+				if err := d.refusal(); (err != nil) != tt.second {
 					t.Errorf("refusal = %v, want %v", err, tt.second)
 				}
 			})
@@ -59,16 +69,32 @@ func TestWhatARestartExplains(t *testing.T) {
 	}
 }
 
-// What a directory keeps is bounded, however many clients it meets.
-func TestTheDirectoryIsBounded(t *testing.T) {
-	var d directory
+// What a cache keeps is bounded, however many clients it meets.
+func TestTheCacheIsBounded(t *testing.T) {
+	var c cache
 	for i := range 3 * maxKnown {
-		d.mayAsk(fmt.Sprint(i))
+		c.mayAsk(fmt.Sprint(i))
 	}
-	if n := len(d.asked); n == 0 || n > maxKnown {
+	if n := len(c.asked); n == 0 || n > maxKnown {
 		t.Errorf("%d of %d are kept, want %d at most", n, 3*maxKnown, maxKnown)
 	}
-	if d.mayAsk(fmt.Sprint(3*maxKnown - 1)) {
+	if c.mayAsk(fmt.Sprint(3*maxKnown - 1)) {
 		t.Error("what was asked for last is asked for again at once")
 	}
+}
+
+// directoryOf makes the directory of a client of masters in memory, and its log.
+func directoryOf(t *testing.T, fleet *redlocktest.Fleet) (*Directory, *bytes.Buffer) {
+	t.Helper()
+	var log bytes.Buffer
+	cfg := node.Config{Timeout: 100 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	var nodes []*node.Node
+	for i, pool := range fleet.Pools() {
+		cfg.Name, cfg.Pool = fleet.Master(i).Name(), pool
+		nodes = append(nodes, node.New(cfg))
+	}
+	masters := poll.New(nodes, cfg.Logger)
+	t.Cleanup(masters.Disconnect)
+	synctest.Wait() // connected
+	return New(masters, nil, nil), &log
 }

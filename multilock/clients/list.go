@@ -1,0 +1,72 @@
+package clients
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	"example.com/redlock/multilock/terms"
+	"example.com/redlock/node/script"
+)
+
+// maxListed bounds the records that are read from one master.
+const maxListed = 10_000
+
+// Clients returns the records of all clients that a master has, by name, host and process.
+//
+// The error is a [*poll.MajorityError] when fewer than a majority of the masters told.
+//
+// Cost: on each master a SCAN for each hundred keys that it has, and a GET for each record.
+func (d *Directory) Clients(ctx context.Context) ([]terms.ClientInfo, error) {
+	var mu sync.Mutex
+	type sighting struct {
+		newest script.Record
+		at     int // how many masters have a record
+	}
+	all := make(map[string]sighting)
+	err := d.Everywhere(ctx, "listed", "", func(ctx context.Context, i int) script.Answer {
+		seen := make(map[string]bool) // SCAN may name a key twice
+		return d.Scan(ctx, i, script.ScanClients, func(keys []string) bool {
+			var clients []string
+			var cmds []*script.Command
+			for _, key := range keys {
+				if client := script.ClientOf(key); client != "" && !seen[client] {
+					seen[client] = true
+					clients, cmds = append(clients, client), append(cmds, script.LookUp(client))
+				}
+			}
+			answers := d.Tell(i, cmds...)
+			mu.Lock()
+			defer mu.Unlock()
+			for k, a := range answers {
+				if r, ok := script.ReadRecord(a.Reply); ok {
+					s := all[clients[k]]
+					if s.at == 0 || r.At > s.newest.At {
+						s.newest = r
+					}
+					s.at++
+					all[clients[k]] = s
+				}
+			}
+			return len(seen) < maxListed
+		})
+	})
+	d.presence.mu.Lock()
+	own := d.ownTermsLocked()
+	d.presence.mu.Unlock()
+	list := make([]terms.ClientInfo, 0, len(all))
+	for client, s := range all {
+		info := d.info(client, s.newest)
+		info.At = s.at
+		for k := range info.Terms.Masters {
+			r := &info.Terms.Masters[k]
+			r.Young = slices.ContainsFunc(own.Masters, func(o script.Master) bool { return o.Young && o.Run == r.Run })
+		}
+		list = append(list, *info)
+	}
+	slices.SortFunc(list, func(a, b terms.ClientInfo) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), cmp.Compare(a.ID, b.ID))
+	})
+	return list, err
+}

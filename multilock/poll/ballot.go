@@ -1,0 +1,140 @@
+package poll
+
+import (
+	"context"
+	"sync"
+
+	"example.com/redlock/node/script"
+)
+
+// Ballot has the answers of n masters to one command.
+type Ballot struct {
+	N       int
+	In      Set             // whose answers have come
+	Answers []script.Answer // nil as long as nobody said more than yes: most locks are free
+}
+
+// NewBallot makes one that keeps all that the masters answer.
+func (m *Masters) NewBallot() Ballot {
+	return Ballot{N: len(m.Nodes), Answers: make([]script.Answer, len(m.Nodes))}
+}
+
+// Put notes the answer of master i.
+func (b *Ballot) Put(i int, a script.Answer) {
+	if b.Answers == nil && a.Outcome != script.Done {
+		b.Answers = make([]script.Answer, b.N)
+		for j := range b.N {
+			if b.In.Has(j) {
+				b.Answers[j].Outcome = script.Done
+			}
+		}
+	}
+	b.In |= 1 << i
+	if b.Answers != nil {
+		b.Answers[i] = a
+	}
+}
+
+// At returns the answer of master i, which has come.
+func (b *Ballot) At(i int) script.Answer {
+	if b.Answers == nil {
+		return script.Answer{Outcome: script.Done}
+	}
+	return b.Answers[i]
+}
+
+// Tally counts the answers by outcome.
+func (b *Ballot) Tally() (done, refused, failed int) {
+	for i := range b.N {
+		if !b.In.Has(i) {
+			continue
+		}
+		switch b.At(i).Outcome {
+		case script.Done:
+			done++
+		case script.Refused:
+			refused++
+		default:
+			failed++
+		}
+	}
+	return done, refused, failed
+}
+
+// allTaken stands for the holders of all permits.
+const allTaken = "all"
+
+// holders returns who has the lock at the masters that refused it. Who has all permits of a semaphore
+// counts as one.
+func (b *Ballot) holders() []string {
+	holders := make([]string, 0, b.N)
+	for i := range b.N {
+		switch a := b.At(i); {
+		case !b.In.Has(i) || a.Outcome != script.Refused:
+		case a.Taken > 0:
+			holders = append(holders, allTaken)
+		default:
+			holders = append(holders, a.Holder)
+		}
+	}
+	return holders
+}
+
+// Poll collects the answers to one command of an operation that is no part of the protocol. The
+// first answer that settles it ends the wait; nobody looks at later ones.
+type Poll struct {
+	Told func(i int, a script.Answer) // is told of each answer, nil: nobody is
+	Done chan struct{}                // closed when it is settled
+
+	settled func(*Ballot) bool // is shown each answer until it has seen enough; nil: all are awaited
+
+	mu     sync.Mutex
+	ballot Ballot
+	over   bool
+}
+
+// Ask sends cmd to all masters in a poll, which settled ends; nil: all are awaited.
+func (m *Masters) Ask(cmd *script.Command, settled func(*Ballot) bool) *Poll {
+	p := m.NewPoll(settled)
+	m.Send(cmd, m.All(), p)
+	return p
+}
+
+// NewPoll makes a poll, to which the answers are yet to be sent.
+func (m *Masters) NewPoll(settled func(*Ballot) bool) *Poll {
+	return &Poll{settled: settled, ballot: m.NewBallot(), Done: make(chan struct{})}
+}
+
+// Answer implements [node.Receiver].
+func (p *Poll) Answer(i int, a script.Answer) {
+	if p.Told != nil {
+		p.Told(i, a)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return
+	}
+	p.ballot.Put(i, a)
+	if p.settled != nil && p.settled(&p.ballot) || p.ballot.In.Len() == p.ballot.N {
+		p.over = true
+		close(p.Done)
+	}
+}
+
+// Wait blocks until the poll is settled or ctx ends, and freezes it: what comes later changes
+// nothing any more.
+func (p *Poll) Wait(ctx context.Context) (b *Ballot, cut error) {
+	select {
+	case <-p.Done:
+		return &p.ballot, nil
+	case <-ctx.Done():
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.over {
+			return &p.ballot, nil
+		}
+		p.over = true
+		return &p.ballot, Ended(ctx)
+	}
+}

@@ -1,0 +1,159 @@
+// Package poll asks the N masters of a client, all at once, and counts what they answer: the votes, how many
+// are up, what time it is by their clocks, and why there is no majority. It knows no locks. It serves packages
+// multilock, clients and inspect: its API is not stable.
+//
+// # Errors
+//
+// A lost vote is a [*MajorityError]. It matches [ErrTaken], [ErrNoQuorum] or
+// [ErrLost], the context error of a wait that was cut short, and the reason of each
+// master.
+package poll
+
+import (
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"example.com/redlock/internal/witness"
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node"
+	"example.com/redlock/node/script"
+	"example.com/redlock/quorum"
+)
+
+// Max is the largest number of masters.
+const Max = protocol.Max
+
+// Set is a set of masters.
+type Set = protocol.Set
+
+// Masters are the masters of one client.
+type Masters struct {
+	ID      string // of the client, a uuid: the first part of each of its owners
+	Nodes   []*node.Node
+	Log     *slog.Logger
+	Witness *witness.Witness // nil but in tests
+
+	timed atomic.Bool // see KnowsTime
+
+	closing chan struct{} // closed by Close
+	mu      sync.Mutex
+	closed  bool
+	ops     sync.WaitGroup // operations under way; Add with mu held and closed unset
+}
+
+// New makes the masters of a new client, at least 1 and at most Max.
+func New(nodes []*node.Node, log *slog.Logger) *Masters {
+	return &Masters{ID: uuid.NewString(), Nodes: nodes, Log: log, Witness: witness.New(), closing: make(chan struct{})}
+}
+
+// Len returns the number of masters, N.
+func (m *Masters) Len() int { return len(m.Nodes) }
+
+// All returns the set of all masters.
+func (m *Masters) All() Set { return protocol.All(len(m.Nodes)) }
+
+// Majority reports whether k masters are one.
+func (m *Masters) Majority(k int) bool { return quorum.Vote(len(m.Nodes), k, 0) == quorum.Won }
+
+// Ours reports whether owner is one of this client.
+func (m *Masters) Ours(owner string) bool {
+	number, ok := strings.CutPrefix(owner, m.ID)
+	return ok && strings.HasPrefix(number, ":")
+}
+
+// Begin counts an operation under way, which Settle waits for, unless Shut was called. End ends it.
+func (m *Masters) Begin() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return false
+	}
+	m.ops.Add(1)
+	return true
+}
+
+// End ends what Begin began.
+func (m *Masters) End() { m.ops.Done() }
+
+// Shut lets no operation begin any more, and reports whether it is the first to do so.
+func (m *Masters) Shut() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return false
+	}
+	m.closed = true
+	close(m.closing)
+	return true
+}
+
+// Closing returns a channel that Shut closes.
+func (m *Masters) Closing() <-chan struct{} { return m.closing }
+
+// Closed reports whether Shut was called.
+func (m *Masters) Closed() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closed
+}
+
+// Settle waits for the operations under way.
+func (m *Masters) Settle() { m.ops.Wait() }
+
+// Disconnect closes the nodes, which wait for what is under way.
+func (m *Masters) Disconnect() {
+	var wg sync.WaitGroup
+	for _, n := range m.Nodes {
+		wg.Go(n.Close)
+	}
+	wg.Wait()
+	if m.Witness != nil {
+		m.Witness.Close()
+	}
+}
+
+// Send sends cmd to the masters in at.
+func (m *Masters) Send(cmd *script.Command, at Set, to node.Receiver) {
+	m.Deliver(cmd, at, to, false)
+}
+
+// Deliver sends cmd to the masters in at, or leaves it to Node.Flush if it is to be written with others.
+// Those that are down come first: they answer at once that they got nothing, so that a vote which the
+// others decide claims nothing there.
+func (m *Masters) Deliver(cmd *script.Command, at Set, to node.Receiver, gathered bool) {
+	if m.Witness != nil {
+		to = m.Witness.Sending(cmd, at, to)
+	}
+	var down Set
+	for i, n := range m.Nodes {
+		if at.Has(i) && n.Down() {
+			down |= 1 << i
+			n.Send(cmd, to, i)
+		}
+	}
+	for i, n := range m.Nodes {
+		switch {
+		case !(at &^ down).Has(i):
+		case gathered:
+			n.Queue(cmd, to, i)
+		default:
+			n.Send(cmd, to, i)
+		}
+	}
+}
+
+// Nobody takes the answers that nobody waits for.
+type Nobody struct{}
+
+// Answer implements [node.Receiver].
+func (Nobody) Answer(int, script.Answer) {}
+
+// Receiver is a [node.Receiver] that is a function.
+type Receiver func(i int, a script.Answer)
+
+// Answer implements [node.Receiver].
+func (f Receiver) Answer(i int, a script.Answer) { f(i, a) }
