@@ -1,41 +1,13 @@
 package multilock
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
-	"example.com/redlock/redlocktrace"
 )
-
-// waitForTime is greet for a caller that waits: until the masters' time is known, however long that
-// takes. Meanwhile the log and the call are told why it is not.
-//
-// Cost: nothing is sent.
-func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
-	if m.KnowsTime() {
-		return nil
-	}
-	return m.Await(ctx, func() error {
-		why := m.NoTime(w.op(), w.key)
-		switch {
-		case why == nil:
-			return nil
-		case why.Hopeless():
-			return why // it is no wait
-		}
-		m.report(w.target, why)
-		if w.trace != nil {
-			w.trace.waits(0, why)
-		}
-		return why
-	})
-}
-
-// What becomes of votes when their masters turn out to have given them up early.
 
 // lag is by how much this machine's clock is known to be behind.
 type lag struct {
@@ -72,21 +44,4 @@ func (m *Masters) Steady(i int) {
 	m.lag.mu.Lock()
 	defer m.lag.mu.Unlock()
 	m.lag.state.Steady(i)
-}
-
-// RanAhead implements [node.Observer].
-func (m *Masters) RanAhead(i int) {
-	for _, c := range m.owners.contests() {
-		c.step(&protocol.Event{Kind: protocol.Doubt, Master: i})
-	}
-	m.Restarted(i)
-}
-
-// Restarted implements [node.Observer]. Holds that master i may have voted for are renewed at once: they
-// are lost if a majority does not have them.
-func (m *Masters) Restarted(i int) {
-	for _, h := range m.holds() {
-		h.step(protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << i}, nil)
-	}
-	m.recallAll(1<<i, redlocktrace.WhyDoubted)
 }

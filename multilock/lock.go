@@ -10,32 +10,6 @@ import (
 	"example.com/redlock/multilock/protocol"
 )
 
-// Request says what to lock, and how.
-type Request struct {
-	Key     string
-	Shared  bool          // a lock, together with others that share it
-	Permits int           // above 0: one of the permits of a semaphore, as the caller counts them
-	Lease   time.Duration // whole milliseconds
-	Wait    bool          // until the lock is free; otherwise it tries, a few times at most where votes split
-	Watch   bool          // renew the hold until it is given back
-	Limit   time.Duration // of the time that it is renewed; 0: none
-
-	// Callers with the same Owner enter each other's hold of a lock; nil: only who is given the Entry
-	// for one does. A permit is never entered again.
-	Owner any
-	Entry Entry // told when the hold has ended
-
-	trace *callTrace // nil: the call is not traced
-}
-
-// target is what is wanted.
-func (req *Request) target() target { return target{req.Key, req.Permits > 0} }
-
-// want is how a contender wants it.
-func (req *Request) want() protocol.Want {
-	return protocol.Want{Lease: req.Lease, Wait: req.Wait, Shared: req.Shared, Permits: req.Permits}
-}
-
 // wish is how the entry of req wants its hold renewed, which it begins to share now.
 func (m *Masters) wish(req *Request) protocol.Wish {
 	w := protocol.Wish{Watched: req.Watch, Lease: req.Lease}
@@ -199,6 +173,30 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 	}
 }
 
+// waitForTime is Greet for a caller that waits: until the masters' time is known, however long that
+// takes. Meanwhile the log and the call are told why it is not.
+//
+// Cost: nothing is sent.
+func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
+	if m.KnowsTime() {
+		return nil
+	}
+	return m.Await(ctx, func() error {
+		why := m.NoTime(w.op(), w.key)
+		switch {
+		case why == nil:
+			return nil
+		case why.Hopeless():
+			return why // it is no wait
+		}
+		m.report(w.target, why)
+		if w.trace != nil {
+			w.trace.waits(0, why)
+		}
+		return why
+	})
+}
+
 // again is how long a caller that found no quorum to enter its owner's hold waits before it looks
 // again.
 const again = 60 * time.Millisecond
@@ -245,9 +243,6 @@ func (m *Masters) waited(ctx context.Context, w *waiter, unsure *poll.MajorityEr
 	}
 	return poll.Fail(w.op(), w.key, cut, poll.ErrTaken, errOther)
 }
-
-// errOther is why a caller waits that has not asked anybody.
-var errOther = errors.New("another caller of this client")
 
 // TryAll takes several locks at the same time, without waiting for any: holds and errs are those of
 // reqs, in their order. Locks that an owner of reqs holds already are entered again.

@@ -159,6 +159,23 @@ func (m *Masters) wakeHolds() {
 	m.recallAll(m.All(), redlocktrace.WhyDoubted)
 }
 
+// RanAhead implements [node.Observer].
+func (m *Masters) RanAhead(i int) {
+	for _, c := range m.owners.contests() {
+		c.step(&protocol.Event{Kind: protocol.Doubt, Master: i})
+	}
+	m.Restarted(i)
+}
+
+// Restarted implements [node.Observer]. Holds that master i may have voted for are renewed at once: they
+// are lost if a majority does not have them.
+func (m *Masters) Restarted(i int) {
+	for _, h := range m.holds() {
+		h.step(protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << i}, nil)
+	}
+	m.recallAll(1<<i, redlocktrace.WhyDoubted)
+}
+
 // Busy implements [clients.Own].
 func (m *Masters) Busy() (holds, waits int) {
 	m.mu.Lock()

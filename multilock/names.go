@@ -1,32 +1,19 @@
 package multilock
 
 import (
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 )
-
-// target is what a caller wants: a lock, or a permit of a semaphore. The lock and the semaphore of
-// one name have nothing to do with each other.
-type target struct {
-	key       string
-	semaphore bool
-}
-
-// op is what a caller does who wants it.
-func (t target) op() string {
-	if t.semaphore {
-		return "acquire"
-	}
-	return "lock"
-}
 
 // name is what this client has to do with one target: the holds that it has, and the line of its
 // callers that wait.
@@ -280,3 +267,48 @@ func (s *slots) start(permits int) int { return int((s.next.Add(1) - 1) % uint32
 
 // freed notes that the client gave a slot back.
 func (s *slots) freed(slot int) { s.next.Store(uint32(slot)) }
+
+// outage has the reasons for too few masters that the log was told. It is nil as long as enough of
+// them answer.
+type outage map[string]bool
+
+// report tells the log what the callers that wait for t wait for when that is not another owner,
+// again when the reasons change, and, with a nil why, when it is over.
+func (m *Masters) report(t target, why *poll.MajorityError) {
+	if why != nil && !errors.Is(why, poll.ErrNoQuorum) {
+		why = nil
+	}
+	m.mu.Lock()
+	before, news := false, false
+	if n := m.names[t]; n != nil {
+		before, news = n.outage.heard(why)
+	}
+	m.mu.Unlock()
+	switch {
+	case why == nil && before:
+		m.Log.Info("redlock: quorum is back", "name", t.key)
+	case !news:
+	case why.Guard > 0:
+		m.Log.Warn("redlock: waiting for masters that restarted lately", "name", t.key, "left", why.Guard.Round(time.Millisecond), "error", why.Nodes)
+	default:
+		m.Log.Warn("redlock: waiting for a quorum", "name", t.key, "error", why.Nodes)
+	}
+}
+
+// heard notes the reasons of an outage, and its end, when why is nil. It reports whether there was
+// an outage before, and whether a reason is new in it.
+func (o *outage) heard(why *poll.MajorityError) (before, news bool) {
+	before = *o != nil
+	if why == nil {
+		*o = nil
+		return before, false
+	}
+	if !before {
+		*o = make(outage)
+	}
+	for _, reason := range why.Reasons() {
+		news = news || !(*o)[reason]
+		(*o)[reason] = true
+	}
+	return before, news || !before
+}

@@ -48,23 +48,22 @@ func (l *look) over() bool {
 //
 // Cost: for the first lock of a client one round trip, see longestLook; none for others.
 func (d *Directory) Admit(ctx context.Context, key string) error {
-	p := &d.presence
 	if d.Admitted() {
 		return nil
 	}
-	p.mu.Lock()
-	if p.stands == user {
-		p.mu.Unlock()
+	d.mu.Lock()
+	if d.stands == user {
+		d.mu.Unlock()
 		return d.kept(key)
 	}
-	l := p.look
-	if l == nil || l.over() && (p.stands == onlooker || clock.Since(l.begun) > lookAgain) {
+	l := d.look
+	if l == nil || l.over() && (d.stands == onlooker || clock.Since(l.begun) > lookAgain) {
 		l = &look{begun: clock.Now(), done: make(chan struct{})}
-		p.look = l
+		d.look = l
 		// Goroutines: one, which ends when the masters have answered, about a node timeout later.
 		go d.present(l)
 	}
-	p.mu.Unlock()
+	d.mu.Unlock()
 	select {
 	case <-l.done:
 	case <-d.Closing():
@@ -82,7 +81,7 @@ func (d *Directory) Admit(ctx context.Context, key string) error {
 }
 
 // Admitted reports whether the client takes locks, and nobody came before it.
-func (d *Directory) Admitted() bool { return d.presence.admitted.Load() || !d.introduced() }
+func (d *Directory) Admitted() bool { return d.admitted.Load() || !d.introduced() }
 
 // Look returns the ConflictError of package terms if others came first, as far as the masters have told. It asks
 // those that have not, and publishes nothing.
@@ -117,12 +116,11 @@ func (d *Directory) Ready(ctx context.Context) error {
 // Refuse has the client take no lock until it is admitted anew: others came first at the masters of
 // another set.
 func (d *Directory) Refuse() {
-	p := &d.presence
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.stands = refused
-	p.admitted.Store(false)
-	if o := p.rivalLocked(clock.Now()); o != nil {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.stands = refused
+	d.admitted.Store(false)
+	if o := d.rivalLocked(clock.Now()); o != nil {
 		d.foundLocked(o)
 	}
 }
@@ -154,20 +152,19 @@ func (d *Directory) present(l *look) {
 	}
 	defer d.End()
 	d.Meet(context.Background(), longestLook)
-	p := &d.presence
-	p.mu.Lock()
-	again := p.stands == refused
-	p.mu.Unlock()
+	d.mu.Lock()
+	again := d.stands == refused
+	d.mu.Unlock()
 	if again {
 		if l.heard = d.hear(script.LookAtUses()); d.refusal() != nil {
 			return
 		}
 	}
-	p.mu.Lock()
+	d.mu.Lock()
 	own := d.ownTermsLocked()
-	p.since = clock.Now()
-	publish, record := own.Publish(p.publisherLocked(d), 0), p.recordLocked(d, own, 0, 1)
-	p.mu.Unlock()
+	d.since = clock.Now()
+	publish, record := own.Publish(d.publisherLocked(), 0), d.recordLocked(own, 0, 1)
+	d.mu.Unlock()
 	if record != nil {
 		d.Deliver(record, d.All(), poll.Receiver(d.denied), true) // in the same write as the terms
 	}
@@ -180,17 +177,17 @@ func (d *Directory) present(l *look) {
 		}
 	}
 
-	p.mu.Lock()
-	rival := p.rivalLocked(clock.Now())
+	d.mu.Lock()
+	rival := d.rivalLocked(clock.Now())
 	switch {
 	case rival != nil:
-		p.stands = refused
+		d.stands = refused
 		d.foundLocked(rival)
 	case d.Majority(l.told()):
-		p.stands = user
-		p.admitted.Store(true)
+		d.stands = user
+		d.admitted.Store(true)
 	}
-	p.mu.Unlock()
+	d.mu.Unlock()
 	if rival != nil { // let the others know
 		for i, n := range d.Nodes {
 			for _, note := range d.notes(i) {
@@ -228,10 +225,9 @@ func (d *Directory) hear(cmd *script.Command) *poll.Ballot {
 //
 // Cost: the first time one round trip, see longestLook.
 func (d *Directory) listen(ctx context.Context) {
-	p := &d.presence
-	p.mu.Lock()
-	heard := slices.ContainsFunc(p.at[:], func(at presenceAt) bool { return at.heard })
-	p.mu.Unlock()
+	d.mu.Lock()
+	heard := slices.ContainsFunc(d.at[:], func(at there) bool { return at.heard })
+	d.mu.Unlock()
 	if heard || !d.introduced() || ctx.Err() != nil || !d.Begin() {
 		return
 	}

@@ -39,8 +39,8 @@ func (d *Directory) heard(i int, a script.Answer) {
 	uses, shown, ok := texts.ReadUses(a.Reply)
 	texts.mu.Unlock()
 	if ok {
-		d.presence.mu.Lock()
-		defer d.presence.mu.Unlock()
+		d.mu.Lock()
+		defer d.mu.Unlock()
 		d.compareLocked(i, uses, clock.Now(), shown)
 	}
 }
@@ -54,14 +54,13 @@ var texts struct {
 // published takes what a master answers to the terms of this client: what it knows of those who use it,
 // but not who they are. That is asked where their terms conflict with those of this one.
 func (d *Directory) published(i int, a script.Answer) {
-	p := &d.presence
 	d.heard(i, a)
-	p.mu.Lock()
+	d.mu.Lock()
 	var unnamed bool
-	for _, o := range p.others {
+	for _, o := range d.others {
 		unnamed = unnamed || o.first[i] > 0 && o.why.Client == nil
 	}
-	p.mu.Unlock()
+	d.mu.Unlock()
 	if unnamed && a.Outcome == script.Done {
 		d.Nodes[i].Send(script.LookAtUses(), poll.Receiver(d.heard), i)
 	}
@@ -70,29 +69,28 @@ func (d *Directory) published(i int, a script.Answer) {
 // compareLocked compares the terms of others, as master i knows them, with this client's own. shown is what
 // the master's clock shows now.
 func (d *Directory) compareLocked(i int, uses []script.Use, now clock.Instant, shown int64) {
-	p := &d.presence
 	own := d.ownTermsLocked()
-	p.at[i].heard, p.at[i].first = true, 0
-	if p.stands == user {
-		p.at[i].first = shown - p.ageLocked() // until they are there
+	d.at[i].heard, d.at[i].first = true, 0
+	if d.stands == user {
+		d.at[i].first = shown - d.ageLocked() // until they are there
 	}
-	for _, o := range p.others {
+	for _, o := range d.others {
 		o.first[i] = 0
 	}
 	for _, u := range uses {
 		text := u.Text
-		if text == p.told {
-			p.at[i].first = u.First
+		if text == d.told {
+			d.at[i].first = u.First
 			continue
 		}
 		if reason := terms.Conflict(&own, &u.Terms); reason != nil {
-			o := p.others[text]
+			o := d.others[text]
 			if o == nil {
 				o = &otherTerms{seen: now, last: now.Add(-time.Hour)}
-				if p.others == nil {
-					p.others = make(map[string]*otherTerms)
+				if d.others == nil {
+					d.others = make(map[string]*otherTerms)
 				}
-				p.others[text] = o
+				d.others[text] = o
 			}
 			o.first[i] = u.First
 			if published := now.Add(-time.Duration(max(0, shown-u.Last)) * time.Millisecond); published.Sub(o.last) > 0 {
@@ -109,11 +107,10 @@ func (d *Directory) compareLocked(i int, uses []script.Use, now clock.Instant, s
 
 // judgeLocked tells the log of terms that conflict with own, and of those that no longer do.
 func (d *Directory) judgeLocked(own *terms.Terms, now clock.Instant) {
-	p := &d.presence
-	for _, text := range slices.Sorted(maps.Keys(p.others)) {
-		o := p.others[text]
+	for _, text := range slices.Sorted(maps.Keys(d.others)) {
+		o := d.others[text]
 		if now.Sub(o.last) > script.RecordLife || terms.Conflict(own, &o.why.Other) == nil {
-			delete(p.others, text)
+			delete(d.others, text)
 			if o.found {
 				d.traced(redlocktrace.SetsOverlap{Other: o.why.Other.String()})
 				d.Log.Info("redlock: the conflict with other clients is over", "other", o.why.Other.String())
@@ -121,17 +118,17 @@ func (d *Directory) judgeLocked(own *terms.Terms, now clock.Instant) {
 			continue
 		}
 		from := o.seen
-		if from.Sub(p.changed) < 0 {
-			from = p.changed
+		if from.Sub(d.changed) < 0 {
+			from = d.changed
 		}
 		// Who was refused has compared its terms by itself, and a restart changes no route.
 		explained := o.why.Reason != terms.ErrRoute && !o.why.Other.Refused && o.last.Sub(from) < settledAfter
-		if o.found || p.stands != user || explained {
+		if o.found || d.stands != user || explained {
 			continue
 		}
 		d.foundLocked(o)
 	}
-	p.admitted.Store(p.stands == user && p.rivalLocked(now) == nil)
+	d.admitted.Store(d.stands == user && d.rivalLocked(now) == nil)
 }
 
 // foundLocked tells the log and the trace of a conflict, once.
@@ -140,7 +137,7 @@ func (d *Directory) foundLocked(o *otherTerms) {
 		return
 	}
 	o.found = true
-	why := d.presence.explainLocked(o)
+	why := d.explainLocked(o)
 	d.traced(redlocktrace.SetsOverlap{Other: why.Other.String(), Err: why})
 	d.Log.Error("redlock: other clients use the masters in a way that conflicts with this one", "error", why)
 }
@@ -154,9 +151,9 @@ func (d *Directory) traced(e redlocktrace.SetsOverlap) {
 }
 
 // explainLocked returns the error of a conflict.
-func (p *presence) explainLocked(o *otherTerms) *terms.ConflictError {
+func (d *Directory) explainLocked(o *otherTerms) *terms.ConflictError {
 	why := o.why
-	why.Refused = p.behindLocked(o)
+	why.Refused = d.behindLocked(o)
 	return &why
 }
 
@@ -165,19 +162,19 @@ func (p *presence) explainLocked(o *otherTerms) *terms.ConflictError {
 //
 // Of two that publish their terms and then look, one comes second at least: at each master one was
 // first, and the other sees it there. Wherever both are seen, they agree on who has the earliest entry.
-func (p *presence) behindLocked(o *otherTerms) bool {
+func (d *Directory) behindLocked(o *otherTerms) bool {
 	if o.why.Other.Refused {
 		return false
 	}
 	const never = math.MaxInt64
 	mine, theirs := int64(never), int64(never)
-	for i := range p.at {
-		if p.at[i].first > 0 && o.first[i] > 0 {
-			mine, theirs = min(mine, p.at[i].first), min(theirs, o.first[i])
+	for i := range d.at {
+		if d.at[i].first > 0 && o.first[i] > 0 {
+			mine, theirs = min(mine, d.at[i].first), min(theirs, o.first[i])
 		}
 	}
 	if mine == theirs {
-		return p.stands != user && mine == never || mine != never && o.why.Other.Text() < p.told
+		return d.stands != user && mine == never || mine != never && o.why.Other.Text() < d.told
 	}
 	return theirs < mine
 }
@@ -185,10 +182,10 @@ func (p *presence) behindLocked(o *otherTerms) bool {
 // rivalLocked returns the conflict because of which this client takes no lock, nil if there is none. A
 // client that takes locks believes only what no restart explains. Of several, it is one whose client is
 // known: others may be of a client that is no more.
-func (p *presence) rivalLocked(now clock.Instant) (rival *otherTerms) {
-	for _, text := range slices.Sorted(maps.Keys(p.others)) {
-		o := p.others[text]
-		if now.Sub(o.last) <= script.RecordLife && (o.found || p.stands != user) && p.behindLocked(o) {
+func (d *Directory) rivalLocked(now clock.Instant) (rival *otherTerms) {
+	for _, text := range slices.Sorted(maps.Keys(d.others)) {
+		o := d.others[text]
+		if now.Sub(o.last) <= script.RecordLife && (o.found || d.stands != user) && d.behindLocked(o) {
 			if rival = o; o.why.Client != nil {
 				break
 			}
@@ -199,11 +196,10 @@ func (p *presence) rivalLocked(now clock.Instant) (rival *otherTerms) {
 
 // refusal returns why this client takes no lock, nil if it may.
 func (d *Directory) refusal() error {
-	p := &d.presence
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if o := p.rivalLocked(clock.Now()); o != nil {
-		return p.explainLocked(o)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if o := d.rivalLocked(clock.Now()); o != nil {
+		return d.explainLocked(o)
 	}
 	return nil
 }
@@ -216,13 +212,12 @@ func (d *Directory) Conflict() error {
 	if err := d.refusal(); err != nil {
 		return err
 	}
-	p := &d.presence
 	now := clock.Now()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, text := range slices.Sorted(maps.Keys(p.others)) {
-		if o := p.others[text]; o.found && now.Sub(o.last) <= script.RecordLife {
-			return p.explainLocked(o)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, text := range slices.Sorted(maps.Keys(d.others)) {
+		if o := d.others[text]; o.found && now.Sub(o.last) <= script.RecordLife {
+			return d.explainLocked(o)
 		}
 	}
 	return nil

@@ -42,21 +42,20 @@ func TestWhatARestartExplains(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, log := directoryOf(t, redlocktest.Start(t, 3))
-				p := &d.presence
-				p.stands, p.since = user, clock.Now().Add(-hour)
-				p.mu.Lock()
+				d.stands, d.since = user, clock.Now().Add(-hour)
+				d.mu.Lock()
 				d.ownTermsLocked()
-				p.changed = clock.Now()
-				p.mu.Unlock()
+				d.changed = clock.Now()
+				d.mu.Unlock()
 				shown := time.Now()
 				ms := func(d time.Duration) int64 { return shown.Add(d).UnixMilli() }
 				for _, l := range tt.looks {
 					use := script.Use{Terms: theirs, First: ms(tt.first), Last: ms(l.last)}
 					use.Text = use.Terms.Text()
 					time.Sleep(time.Until(shown.Add(l.at)))
-					p.mu.Lock()
+					d.mu.Lock()
 					d.compareLocked(0, []script.Use{use}, clock.Now(), ms(l.at))
-					p.mu.Unlock()
+					d.mu.Unlock()
 				}
 				if got := strings.Count(log.String(), "in a way that conflicts"); got > 1 || (got == 1) != tt.want {
 					t.Errorf("the log has it %d times, want %v", got, tt.want)

@@ -1,294 +1,214 @@
+// Package clients is what the clients of the same masters know of each other: each keeps a record of itself
+// there, says how it uses the masters, and takes no lock where that conflicts with who came first. It serves
+// packages multilock and inspect: its API is not stable.
 package clients
 
 import (
-	"context"
-	"slices"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/tracer"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/terms"
+	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 )
 
-// cache is what the client knows of others whose owners it has met: it looks each up once.
-type cache struct {
-	mu      sync.Mutex
-	clients map[string]known         // by uuid
-	grants  map[string]time.Time     // by owner: when it got its lock, by the masters' clocks
-	asked   map[string]clock.Instant // what was asked for last: clients, and owners
+// Identity is what a client says of itself that does not change.
+type Identity struct {
+	Name, Host, Program, Version string
+	PID                          int
+	Since                        time.Time
+	Hidden                       bool // it keeps no record
+
+	Addressed    bool          // the names of its masters are their addresses
+	Lease, Guard time.Duration // the longest lease that it takes; its restart guard, 0: none
 }
 
-// known is a client's record, as it was read.
-type known struct {
-	info terms.ClientInfo
-	at   clock.Instant
+// Directory is what one client says of itself at its masters, and what others say of themselves there.
+type Directory struct {
+	*poll.Masters
+	id    Identity
+	own   Own
+	trace *tracer.Tracer // nil: nothing is traced
+	cache cache
+
+	admitted atomic.Bool // it takes locks, and nobody came before it
+
+	mu      sync.Mutex
+	part    Part
+	stands  standing
+	since   clock.Instant // when it published its terms before its first lock
+	look    *look         // the last at the terms of others, for a lock
+	told    string        // what terms it published last
+	at      [poll.Max]there
+	changed clock.Instant // when another process was found behind a master
+	others  map[string]*otherTerms
 }
+
+// Own is what the client has.
+type Own interface {
+	// Busy returns how much it holds, and how many of its callers wait.
+	Busy() (holds, waits int)
+
+	// Since returns when owner, one of the client's, got the lock at key, by the masters' clocks; the zero
+	// time if it does not have it.
+	Since(key, owner string) time.Time
+}
+
+// New makes the directory of a client with these masters, which says nothing of itself until Introduce.
+func New(masters *poll.Masters, own Own, trace *tracer.Tracer) *Directory {
+	return &Directory{Masters: masters, own: own, trace: trace}
+}
+
+// standing is where a client stands among those that use its masters.
+type standing uint8
 
 const (
-	// maxKnown bounds what a cache keeps of each kind. It begins anew then.
-	maxKnown = 1000
-
-	// askAgain is how long what was not found is not asked for again.
-	askAgain = 5 * time.Second
+	onlooker standing = iota // it was asked for no lock yet, and publishes nothing
+	refused                  // it takes no lock, since others came first
+	user                     // it takes locks
 )
 
-// Of returns the client of owner, empty if it is none of this library's.
-func Of(owner string) string {
-	client, number, ok := strings.Cut(owner, ":")
-	if !ok || !strings.HasPrefix(number, "r") && !script.Keeps(owner) {
+// there is what a client knows of its standing at one master.
+type there struct {
+	run    string // id of the process that was found there last
+	first  int64  // when this client's terms were published there first, in ms by the master's clock; 0: they are not there
+	heard  bool   // it has told the terms of others
+	denied string // of what refusal the log was told
+}
+
+// Introduce has the client know of others that use its masters. Once it is asked for a lock it keeps a
+// record of itself on every master, unless id is Hidden, and publishes its terms there. See
+// docs/algorithm.md, "Client records".
+//
+// Cost: up to two commands to each master every 12 to 18 s, along with its checks.
+func (d *Directory) Introduce(id Identity) {
+	d.id = id
+	d.changed = clock.Now()
+	for i, n := range d.Nodes {
+		n.Present(i, d.notes)
+	}
+}
+
+// Part says which of several sets of masters a client has. Clients of sets with different IDs may share
+// masters.
+type Part struct {
+	ID        string   // empty: it has no others
+	Now, Next []string // IDs of the sets that names are spread over, and of those that they will be; sorted
+}
+
+// Spread says that the client has one of several sets. It is called before Introduce.
+func (d *Directory) Spread(part Part) { d.part = part }
+
+// notes returns what is published at master i now, and asked there.
+func (d *Directory) notes(i int) []node.Note {
+	holds, waits := d.own.Busy()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.stands == onlooker && d.look != nil {
+		return nil // a caller is about to publish
+	}
+	own := d.ownTermsLocked()
+	if d.stands == onlooker {
+		return []node.Note{{Cmd: script.LookAtUses(), To: poll.Receiver(d.heard)}}
+	}
+	own.Refused = d.stands == refused
+	publish := own.Publish(d.publisherLocked(), d.ageLocked())
+	list := []node.Note{{Cmd: publish, To: poll.Receiver(d.published)}}
+	if record := d.recordLocked(own, holds, waits); record != nil {
+		list = append(list, node.Note{Cmd: record, To: poll.Receiver(d.denied)})
+	}
+	return list
+}
+
+// recordLocked returns the command that publishes the client's record, nil if it keeps none.
+func (d *Directory) recordLocked(own terms.Terms, holds, waits int) *script.Command {
+	if d.id.Hidden {
+		return nil
+	}
+	record := &script.Record{
+		Name: d.id.Name, Host: d.id.Host, Program: d.id.Program, PID: d.id.PID, Version: d.id.Version,
+		Since: d.id.Since.UnixMilli(), At: d.Now().UnixMilli(), Holds: holds, Waits: waits, Terms: own,
+	}
+	return record.Publish(d.ID)
+}
+
+// publisherLocked returns as who the client publishes its terms.
+func (d *Directory) publisherLocked() string {
+	if d.id.Hidden {
 		return ""
 	}
-	return client
+	return d.ID
 }
 
-// client returns the record of client, nil if it is not known.
-func (c *cache) client(client string) *terms.ClientInfo {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	k, ok := c.clients[client]
-	if !ok {
-		return nil
+// ageLocked returns for how many ms the client has used the masters, 0 if it does not.
+func (d *Directory) ageLocked() int64 {
+	if d.stands != user {
+		return 0
 	}
-	info := k.info
-	info.Seen += clock.Since(k.at)
-	return &info
+	return max(1, clock.Since(d.since).Milliseconds())
 }
 
-// since returns when owner got its lock, by the masters' clocks; the zero time if that is not known.
-func (c *cache) since(owner string) time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.grants[owner]
-}
+// young is how long a process may still be unknown to other clients, which publish the run id before it.
+const young = script.RecordLife + 20*time.Second
 
-// mayAsk reports whether what is to be asked for, and notes that it is.
-func (c *cache) mayAsk(what string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// ownTermsLocked returns the terms of this client, by what it is connected to now.
+func (d *Directory) ownTermsLocked() terms.Terms {
 	now := clock.Now()
-	if at, ok := c.asked[what]; ok && now.Sub(at) < askAgain {
-		return false
-	}
-	put(&c.asked, what, now)
-	return true
-}
-
-// put adds to a map of the directory.
-func put[V any](m *map[string]V, key string, v V) {
-	if *m == nil || len(*m) >= maxKnown {
-		*m = make(map[string]V)
-	}
-	(*m)[key] = v
-}
-
-// lookUp asks for the record of client, unless it is known or was asked for lately: then it returns nil,
-// and else a channel that is closed once the record is known, or no master has it.
-//
-// Cost: one command to each master.
-func (d *Directory) lookUp(client string) <-chan struct{} {
-	c := &d.cache
-	if client == "" || client == d.ID || c.client(client) != nil || !c.mayAsk(client) {
-		return nil
-	}
-	return d.Ask(script.LookUp(client), func(b *poll.Ballot) bool {
-		for i := range b.N {
-			if r, ok := script.ReadRecord(b.At(i).Reply); ok {
-				info := d.info(client, r)
-				c.mu.Lock()
-				defer c.mu.Unlock()
-				put(&c.clients, client, known{*info, clock.Now()})
-				return true
-			}
+	t := terms.Terms{Masters: make([]script.Master, len(d.Nodes)), Part: d.part.ID, Now: d.part.Now, Next: d.part.Next, Lease: d.id.Lease.Milliseconds(), Guard: d.id.Guard.Milliseconds()}
+	for i, n := range d.Nodes {
+		run, since := n.Process()
+		if run != "" && run != d.at[i].run {
+			d.at[i].run, d.changed = run, now
 		}
-		return false
-	}).Done
-}
-
-// lookAt asks since when owner has the lock at key, as lookUp does for a client: its fencing token is
-// the time at which it got the lock.
-//
-// Cost: one script call on each master.
-func (d *Directory) lookAt(key, owner string) <-chan struct{} {
-	c := &d.cache
-	if !c.since(owner).IsZero() || !c.mayAsk(owner) {
-		return nil
-	}
-	return d.Ask(script.Inspect(key), func(b *poll.Ballot) bool {
-		var tokens []int64
-		for i := range b.N {
-			if a := b.At(i); a.Holder == owner {
-				tokens = append(tokens, a.Token)
-			}
+		address := "" // not known
+		if d.id.Addressed {
+			address = terms.Address(n.Name(), d.id.Host)
 		}
-		if !d.Majority(len(tokens)) {
-			return false
-		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		put(&c.grants, owner, Granted(tokens))
-		return true
-	}).Done
-}
-
-// Granted returns when a lock was granted, by what its masters have for its fencing token. Those of a
-// minority may have another number, or none.
-func Granted(tokens []int64) time.Time {
-	slices.Sort(tokens)
-	return time.UnixMicro(tokens[(len(tokens)-1)/2])
-}
-
-// tooLong is the longest time that a lock is said to be held for. What is longer is no time.
-const tooLong = 10 * 365 * 24 * time.Hour
-
-// HeldFor returns how long ago since was by the masters' clocks, 0 if that makes no sense.
-func (d *Directory) HeldFor(since time.Time) time.Duration {
-	if t := d.Now().Sub(since); !since.IsZero() && t > 0 && t < tooLong {
-		return t
+		t.Masters[i] = script.NewMaster(run, address)
+		t.Masters[i].Young = run != "" && now.Sub(since) < young
 	}
-	return 0
-}
-
-const (
-	// Callers that wait learn who keeps them from a lock only once it has done so for a while. Most locks
-	// change hands sooner, and of a thousand clients that wait each would ask for a thousand others.
-	namedAfter = 100 * time.Millisecond // its client is looked up
-	timedAfter = time.Second            // and since when it has the lock
-)
-
-// Meets reports whether owner is one of another client, which callers that it keeps from a lock may want
-// to know.
-func (d *Directory) Meets(owner string) bool {
-	client := Of(owner)
-	return client != "" && client != d.ID && d.introduced()
-}
-
-// Met is told for how long owner, one that Meets, has kept callers from the lock at key.
-func (d *Directory) Met(key, owner string, kept time.Duration) {
-	if kept >= namedAfter {
-		d.lookUp(Of(owner))
-	}
-	if kept >= timedAfter {
-		d.lookAt(key, owner)
-	}
-}
-
-// self returns what the client says of itself.
-func (d *Directory) self() *terms.ClientInfo {
-	holds, waits := d.own.Busy()
-	p := &d.presence
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return &terms.ClientInfo{
-		ID: d.ID, Name: p.Name, Host: p.Host, Program: p.Program, Version: p.Version, PID: p.PID, Since: p.Since,
-		Holds: holds, Waits: waits, Terms: d.ownTermsLocked(),
-	}
-}
-
-// who returns the client of owner as far as it is known, nil otherwise.
-func (d *Directory) who(owner string) *terms.ClientInfo {
-	switch client := Of(owner); client {
-	case "":
-		return nil
-	case d.ID:
-		if !d.introduced() {
-			return nil
-		}
-		return d.self()
-	default:
-		return d.cache.client(client)
-	}
-}
-
-// Identify completes an err that says that another owner has a lock: it adds which client that is. A
-// client that is not known is looked up; the caller waits for that for about two round trips, 50 ms at
-// most, and not once ctx has ended.
-//
-// Cost: none where the client is known; every few seconds, one script call on each master that nobody
-// waits for. Else one command and one script call on each master.
-func (d *Directory) Identify(ctx context.Context, err error) error {
-	why, ok := err.(*poll.MajorityError)
-	if !ok || !d.introduced() || Of(why.Holder) == "" {
-		return err
-	}
-	key, client := why.Name, d.who(why.Holder)
-	if d.Begin() {
-		if client == nil {
-			d.find(ctx, key, why.Holder)
-			client = d.who(why.Holder)
-		} else if d.since(key, why.Holder).IsZero() && d.cache.mayAsk("since when "+key) {
-			d.lookAt(key, why.Holder) // for the next who is refused
-		}
-		d.End()
-	}
-	named := *why
-	named.Client, named.For = client, d.HeldFor(d.since(key, why.Holder))
-	return &named
-}
-
-// longestLookUp bounds what a name may cost a caller. Far masters take longer; the next caller who is
-// refused knows the name then.
-const longestLookUp = 50 * time.Millisecond
-
-// find looks up the client of owner, and when that got the lock at key: without the one, nobody is told
-// the other.
-func (d *Directory) find(ctx context.Context, key, owner string) {
-	client := d.lookUp(Of(owner))
-	if client == nil {
-		return // it was asked for lately, and has no record
-	}
-	at := d.lookAt(key, owner)
-	enough, cancel := context.WithTimeout(ctx, min(2*d.RoundTrip()+20*time.Millisecond, longestLookUp))
-	defer cancel()
-	awaitAll(enough, at, client)
-}
-
-// awaitAll waits for all of done that are not nil, or for the end of ctx.
-func awaitAll(ctx context.Context, done ...<-chan struct{}) {
-	for _, c := range done {
-		if c == nil {
-			continue
-		}
-		select {
-		case <-c:
-		case <-ctx.Done():
+	if text := t.Text(); text != d.told {
+		d.told = text
+		for i := range d.at {
+			d.at[i].first = 0
 		}
 	}
+	return t
 }
 
-// since returns when owner got the lock at key, by the masters' clocks; the zero time if that is not known.
-func (d *Directory) since(key, owner string) time.Time {
-	if d.Ours(owner) {
-		return d.own.Since(key, owner)
+// denied tells the log, once, that a master refuses what clients publish there, unless that may pass. It
+// harms no lock.
+func (d *Directory) denied(i int, a script.Answer) {
+	if a.Outcome != script.Failed || node.Heals(a.Err) {
+		return
 	}
-	return d.cache.since(owner)
+	n := d.Nodes[i]
+	kind := node.Kind(a.Err)
+	d.mu.Lock()
+	news := d.at[i].denied != kind
+	d.at[i].denied = kind
+	d.mu.Unlock()
+	if news {
+		d.Log.Warn("redlock: client record is refused: others do not see who this client is", "master", n.Name(), "error", a.Err)
+	}
 }
 
-// introduced reports whether the client says who it is, and wants to know who others are.
-func (d *Directory) introduced() bool { return d.presence.Name != "" }
-
-// Find returns the records of the clients of owners, as far as there are any, by owner.
-//
-// Cost: one command to each master for each client that is not known.
-func (d *Directory) Find(ctx context.Context, owners []string) map[string]*terms.ClientInfo {
-	found := make(map[string]*terms.ClientInfo)
-	if !d.introduced() || !d.Begin() {
-		return found
+// Retract takes the client's record away.
+func (d *Directory) Retract() {
+	if !d.introduced() {
+		return
 	}
-	defer d.End()
-	var asked []<-chan struct{}
-	for _, owner := range owners {
-		asked = append(asked, d.lookUp(Of(owner)))
-	}
-	enough, cancel := context.WithTimeout(ctx, 2*d.RoundTrip()+20*time.Millisecond)
-	defer cancel()
-	awaitAll(enough, asked...)
-	for _, owner := range owners {
-		if client := d.who(owner); client != nil {
-			found[owner] = client
+	d.mu.Lock()
+	published := d.stands != onlooker && !d.id.Hidden
+	d.mu.Unlock()
+	for i, n := range d.Nodes {
+		n.Present(i, nil)
+		if published {
+			n.Send(script.Retract(d.ID), poll.Nobody{}, i)
 		}
 	}
-	return found
 }

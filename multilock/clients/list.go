@@ -52,9 +52,9 @@ func (d *Directory) Clients(ctx context.Context) ([]terms.ClientInfo, error) {
 			return len(seen) < maxListed
 		})
 	})
-	d.presence.mu.Lock()
+	d.mu.Lock()
 	own := d.ownTermsLocked()
-	d.presence.mu.Unlock()
+	d.mu.Unlock()
 	list := make([]terms.ClientInfo, 0, len(all))
 	for client, s := range all {
 		info := d.info(client, s.newest)
