@@ -42,14 +42,28 @@ var (
 	ErrClosed = poll.ErrClosed
 )
 
-// MajorityError says that an operation found no majority, and what each master said.
+// MajorityError says that an operation found no majority, and what each master said. [errors.Is] finds the
+// state (ErrTaken, ErrNoQuorum, …), the context's error where a wait was cut short, and each master's error.
+//
+// Its fields: Op and Name say what failed. Got, Need and Of count the masters that said yes, that were
+// needed, and that there are. Nodes has one error for each master that did not say yes. Guard, of an
+// ErrGuarded, is how long it takes until a majority grants locks. Holder, Client and For, of an ErrTaken, say
+// who has the lock and for how long.
+//
+// Its methods: FreeAfter says when a majority will be free unless the holder renews, Split whether several
+// callers hold some masters each, and Hopeless whether waiting is in vain. For the details, see
+//
+//	go doc example.com/redlock/multilock/poll.MajorityError
 type MajorityError = poll.MajorityError
 
 // ConflictError names another client whose settings conflict with this one's. It matches [ErrOverlap],
-// [ErrShortGuard] or [ErrRoute].
+// [ErrShortGuard] or [ErrRoute]. Its fields: Reason is one of these; Own and Other are the [Terms] that
+// conflict; Client has the other terms, nil if it keeps no record; Master told of them; Refused says that
+// this client came second, and takes no lock.
 type ConflictError = terms.ConflictError
 
-// Terms are how a client uses its masters: a part of its [ClientInfo].
+// Terms are how a client uses its masters: a part of its [ClientInfo]. Its fields: Masters; Lease and Guard,
+// the longest lease and the restart guard in ms; and of a client of [Sets], Part, Now and Next.
 type Terms = terms.Terms
 
 // Master is one of the masters of Terms.

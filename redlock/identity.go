@@ -11,7 +11,9 @@ import (
 )
 
 // ClientInfo is what a client says of itself: its record, which it keeps on every master for others to
-// see, and refreshes every 12 to 18 s. Without that it ends after a minute.
+// see, and refreshes every 12 to 18 s. Without that it ends after a minute. For its fields, see
+//
+//	go doc example.com/redlock/multilock/terms.ClientInfo
 type ClientInfo = terms.ClientInfo
 
 // ID returns the client's uuid: the first part of its owners, "uuid:rN", and the ID of its

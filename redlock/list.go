@@ -7,10 +7,13 @@ import (
 	"example.com/redlock/multilock/inspect"
 )
 
-// Listing is what [Client.List] found.
+// Listing is what [Client.List] found: Locks, and whether there may be More.
 type Listing = inspect.Listing
 
-// Listed is a lock or a semaphore that somebody has.
+// Listed is a lock or a semaphore that somebody has: its Name, Holder and Client, for how long (For, Left), its
+// fencing Token, and how many wait for it. For all fields, see
+//
+//	go doc example.com/redlock/multilock/inspect.Listed
 type Listed = inspect.Listed
 
 // Clients returns the records of all clients of these masters that keep one, by name, host and process
