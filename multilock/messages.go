@@ -122,7 +122,7 @@ const gather = 20 * time.Millisecond
 
 // met is told which owner keeps callers that wait from t.
 func (m *Masters) met(t target, owner string) {
-	if !m.Meets(owner) {
+	if !m.Foreign(owner) {
 		return
 	}
 	var kept time.Duration
@@ -134,7 +134,7 @@ func (m *Masters) met(t target, owner string) {
 		n.blocker, n.since = owner, now
 	}
 	m.mu.Unlock()
-	m.Met(t.key, owner, kept)
+	m.Blocked(t.key, owner, kept)
 }
 
 // subscriptions are what the masters publish to this client.

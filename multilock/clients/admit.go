@@ -54,7 +54,7 @@ func (d *Directory) Admit(ctx context.Context, key string) error {
 	d.mu.Lock()
 	if d.stands == user {
 		d.mu.Unlock()
-		return d.kept(key)
+		return d.refusalOf(key)
 	}
 	l := d.look
 	if l == nil || l.over() && (d.stands == onlooker || clock.Since(l.begun) > lookAgain) {
@@ -77,7 +77,7 @@ func (d *Directory) Admit(ctx context.Context, key string) error {
 	case !d.Majority(l.told()):
 		return d.Lost("lock", key, l.heard, poll.ErrNoQuorum, nil, nil)
 	}
-	return d.kept(key)
+	return d.refusalOf(key)
 }
 
 // Admitted reports whether the client takes locks, and nobody came before it.
@@ -125,8 +125,8 @@ func (d *Directory) Refuse() {
 	}
 }
 
-// kept says why the client takes no lock at key, nil if it does.
-func (d *Directory) kept(key string) error {
+// refusalOf says why the client takes no lock at key, nil if it does.
+func (d *Directory) refusalOf(key string) error {
 	if err := d.refusal(); err != nil {
 		return poll.Fail("lock", key, err)
 	}

@@ -158,15 +158,15 @@ const (
 	timedAfter = time.Second            // and since when it has the lock
 )
 
-// Meets reports whether owner is one of another client, which callers that it keeps from a lock may want
+// Foreign reports whether owner is one of another client, which callers that it keeps from a lock may want
 // to know.
-func (d *Directory) Meets(owner string) bool {
+func (d *Directory) Foreign(owner string) bool {
 	client := Of(owner)
 	return client != "" && client != d.ID && d.introduced()
 }
 
-// Met is told for how long owner, one that Meets, has kept callers from the lock at key.
-func (d *Directory) Met(key, owner string, kept time.Duration) {
+// Blocked is told for how long owner, a Foreign one, has kept callers from the lock at key.
+func (d *Directory) Blocked(key, owner string, kept time.Duration) {
 	if kept >= namedAfter {
 		d.lookUp(Of(owner))
 	}
