@@ -44,14 +44,17 @@ func (m *Masters) nameLocked(t target) *name {
 	return n
 }
 
-// maxFree bounds the names that are kept for reuse.
-const maxFree = 1024
+// maxFree bounds the names that are kept for reuse, and maxRoom the room in the line of each.
+const (
+	maxFree = 1024
+	maxRoom = 64
+)
 
 // tidyLocked forgets a name that nobody holds and nobody waits for.
 func (m *Masters) tidyLocked(t target) {
 	if n := m.names[t]; n != nil && len(n.holds) == 0 && n.kept == nil && len(n.line.waiters) == 0 {
 		delete(m.names, t)
-		if len(m.free) < maxFree {
+		if len(m.free) < maxFree && cap(n.line.waiters) <= maxRoom {
 			*n = name{holds: n.holds, line: n.line} // these are empty: so that it keeps nothing alive
 			m.free = append(m.free, n)
 		}
