@@ -29,14 +29,7 @@ var completions = []struct{ typed, want string }{
 // shellBin has redlock and another command in a folder, and files in another one.
 func shellBin(t *testing.T) (bin, work string) {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin, work = t.TempDir(), t.TempDir()
-	if err := os.Symlink(program, filepath.Join(bin, "redlock")); err != nil {
-		t.Fatal(err)
-	}
+	bin, work = redlockIn(t), t.TempDir()
 	for path, mode := range map[string]os.FileMode{filepath.Join(bin, "ca-command"): 0o700, filepath.Join(work, "ca-cert.pem"): 0o600} {
 		if err := os.WriteFile(path, nil, mode); err != nil {
 			t.Fatal(err)

@@ -136,26 +136,6 @@ func TestExitCodesAreExplained(t *testing.T) {
 	}
 }
 
-func TestHelp(t *testing.T) {
-	for _, c := range []struct {
-		args string
-		code int
-		says []string
-	}{
-		{"--help", 0, []string{"run", "inspect", "unlock", "demo", "redlock help exit-codes"}},
-		{"run --help", 0, []string{"--masters", "$REDLOCK_MASTERS", "--wait", "Examples:", "Signals:", "REDLOCK_TOKEN"}},
-		{"help", 0, []string{"Commands:"}},
-		{"help run", 0, []string{"Usage: redlock run [flags] NAME... -- COMMAND"}},
-		{"help config", 0, []string{"password_file"}},
-		{"help exit-codes", 0, []string{"  128+n  run: signal n ended the wait\n", "     64  unlock: no --force\n"}},
-		{"help lock", exitUsage, nil},
-		{"--version", 0, []string{"redlock "}},
-		{"version", 0, []string{"redlock "}},
-	} {
-		command(t, strings.Fields(c.args)...).start().wantCode(c.code).wantOutput(c.says...)
-	}
-}
-
 // The help of each command says what each code means once, nothing of codes that it does not have, and
 // aligns what flags mean.
 func TestHelpIsTidy(t *testing.T) {

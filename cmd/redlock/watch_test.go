@@ -91,17 +91,6 @@ func known(t *testing.T, flags []string, i *invocation) {
 	})
 }
 
-// --quiet keeps it from saying so.
-func TestRunQuiet(t *testing.T) {
-	t.Parallel()
-	fleet, flags := masters(t, 3)
-	take(t, fleet, "n")
-	i := command(t, line("run", flags, "n", "--quiet", "--wait=3s", "--", "true")...).start().wantCode(exitTaken)
-	if strings.Contains(i.stderr.String(), "still waiting") {
-		t.Errorf("it says\n%s", &i.stderr)
-	}
-}
-
 // A killed holder is still named.
 func TestRunNamesAKilledHolder(t *testing.T) {
 	t.Parallel()
@@ -142,22 +131,4 @@ func TestInspect(t *testing.T) {
 			t.Errorf("inspect --json: %+v", m)
 		}
 	}
-}
-
-func TestUnlock(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	hold := take(t, fleet, "n")
-
-	command(t, line("unlock", flags, "n")...).start().wantCode(exitUsage).wantError("--force", "redlock inspect")
-	if got := holders(fleet, "n")[0]; got != hold.Owner() {
-		t.Fatalf("unlock without --force: holder is %q, want %q", got, hold.Owner())
-	}
-
-	freed := command(t, line("unlock", flags, "--force", "n")...).start().wantCode(0)
-	if !strings.HasPrefix(freed.stdout.String(), "n: freed, was held by ") {
-		t.Errorf("unlock --force says %q, want that it was freed, and whose it was", &freed.stdout)
-	}
-	eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
-
-	command(t, line("unlock", flags, "--force", "n")...).start().wantCode(0).wantOutput("nobody")
 }
