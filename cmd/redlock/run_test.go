@@ -5,87 +5,12 @@ package main
 import (
 	"os"
 	"os/signal"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
 	"example.com/redlock/redlocktest"
 )
-
-func TestRunPassesTheExitCode(t *testing.T) {
-	_, flags := masters(t, 3)
-	for _, c := range []struct {
-		script string
-		want   int
-	}{
-		{"exit 0", 0},
-		{"exit 7", 7},
-		{"exit 255", 255},
-		{"kill -KILL $$", 128 + 9},
-		{"kill -TERM $$", 128 + 15},
-	} {
-		t.Run(c.script, func(t *testing.T) {
-			i := command(t, line("run", flags, "--name", "n", "--", "sh", "-c", c.script)...).start().wantCode(c.want)
-			if i.stderr.String() != "" {
-				t.Errorf("stderr is %q, want nothing", &i.stderr)
-			}
-		})
-	}
-}
-
-// The command has redlock's environment, and what it needs to know about the lock, whatever an outer redlock run
-// has told this one.
-func TestRunEnvironment(t *testing.T) {
-	fleet, _ := masters(t, 3)
-	i := command(t, "run", "--masters", strings.Join(fleet.URLs(), ", "), "orders:42", "--", "env").env(
-		"REDLOCK_MASTERS=redis://other", "REDLOCK_NAME=outer", "REDLOCK_TOKEN=1", "REDLOCK_SLOT=3",
-		"REDLOCK_RESTART_GUARD=off", "REDLOCK_LEASE=20s", "OTHER=kept",
-	).start().wantCode(0)
-	env := strings.Split(i.stdout.String(), "\n")
-	for _, want := range []string{
-		"REDLOCK_MASTERS=" + strings.Join(fleet.URLs(), ","), "REDLOCK_NAME=orders:42",
-		"REDLOCK_RESTART_GUARD=off", "REDLOCK_LEASE=20s", "OTHER=kept",
-	} {
-		if !slices.Contains(env, want) {
-			t.Errorf("the command's environment has no %s:\n%s", want, &i.stdout)
-		}
-	}
-	var told []string
-	for _, entry := range env {
-		if key, value, _ := strings.Cut(entry, "="); key == "REDLOCK_TOKEN" || key == "REDLOCK_SLOT" {
-			told = append(told, value)
-		}
-	}
-	if token, err := strconv.Atoi(strings.Join(told, " ")); err != nil || token <= 1 {
-		t.Errorf("the command is told the token %q, want one of its own, and no slot", told)
-	}
-}
-
-// Several names are locked together, and the command is told of each.
-func TestRunSeveralNames(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	for _, given := range [][]string{{"--name", "b", "--name", "a", "--name", "b"}, nil} {
-		i := command(t, append(line("run", flags, given...), "--", "sh", "-c", `echo "$REDLOCK_NAME"; echo "$REDLOCK_TOKEN"; echo ready; read x`)...)
-		if given == nil {
-			i.env("REDLOCK_NAME=b\na")
-		}
-		i, in := withStdin(t, i)
-		i.ready()
-		lines := strings.Split(i.stdout.String(), "\n")
-		if lines[0] != "a" || lines[1] != "b" || lines[2] == "" || lines[3] == "" || lines[2] == lines[3] {
-			t.Errorf("the command was told %q, want both names and their tokens", lines)
-		}
-		eventually(t, "every master has both locks", func() bool {
-			return !slices.Contains(append(holders(fleet, "a"), holders(fleet, "b")...), "")
-		})
-		command(t, line("run", flags, "--no-wait", "--name", "c", "--name", "b", "--", "true")...).start().wantCode(exitTaken).wantError(`lock "b"`)
-		in.Close()
-		i.wantCode(1) // the exit code of read at the end of its input
-		eventually(t, "both are free", func() bool { return free(fleet, "a") && free(fleet, "b") && free(fleet, "c") })
-	}
-}
 
 // The command's exit code is kept when the lock cannot be released.
 func TestRunUnlockFails(t *testing.T) {

@@ -101,30 +101,33 @@ var states = map[string]func(*testing.T, *redlocktest.Fleet){
 // "# TERM at: …", the command gets TERM once stderr has said that.
 func TestTexts(t *testing.T) {
 	t.Parallel()
-	var scenes []scene
-	state := ""
-	for line := range strings.Lines(readFile(t, "testdata/texts.txt")) {
-		if line, ok := strings.CutPrefix(line, "$ "); ok {
-			s := scene{state: state, line: strings.TrimSpace(line)}
-			_, s.until, _ = strings.Cut(s.line, "# TERM at: ")
-			scenes = append(scenes, s)
-		}
-		state = ""
-		if strings.HasPrefix(line, "# ") {
-			state = strings.TrimSpace(line[2:])
-		}
-	}
-	bin := redlockIn(t)
-	got := make([]string, len(scenes))
+	const file = "testdata/texts.txt"
+	text := readFile(t, file)
+	head := regexp.MustCompile(`(?m)^(?:# (.*)\n)?\$ (.*?)(?: # TERM at: (.*))?$`)
+	places := head.FindAllStringIndex(text, -1)
+	got, bin := make([]string, len(places)), redlockIn(t)
 	t.Run("scenes", func(t *testing.T) { // returns when all have ended
-		for i, s := range scenes {
-			t.Run(s.line+", "+s.state, func(t *testing.T) {
+		for i, place := range places {
+			end := len(text)
+			if i+1 < len(places) {
+				end = places[i+1][0]
+			}
+			want := strings.TrimSpace(text[place[0]:end])
+			of := head.FindStringSubmatch(want)
+			t.Run(of[2], func(t *testing.T) {
 				t.Parallel()
-				got[i] = s.play(t, bin)
+				says := scene{state: of[1], line: of[2], until: of[3]}.play(t, bin)
+				if got[i] = of[0] + "\n" + says; got[i] != want && !*update {
+					t.Errorf("got\n%s\nwant\n%s", got[i], want)
+				}
 			})
 		}
 	})
-	golden(t, "testdata/texts.txt", strings.Join(got, "\n"))
+	if *update && !t.Failed() {
+		if err := os.WriteFile(file, []byte(strings.Join(got, "\n\n")+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // redlockIn returns a folder that has redlock.
@@ -163,10 +166,8 @@ type scene struct{ state, line, until string }
 
 // play runs the line and returns what it printed, and its exit code.
 func (s scene) play(t *testing.T, bin string) string {
-	title, run := "", s.line
-	fleet := redlocktest.Start(t, 3)
+	fleet, run := redlocktest.Start(t, 3), s.line
 	if s.state != "" {
-		title = "# " + s.state + "\n"
 		if states[s.state] == nil {
 			t.Fatalf("nobody knows how %q is made", s.state)
 		}
@@ -195,7 +196,7 @@ func (s scene) play(t *testing.T, bin string) string {
 		i.signal(syscall.SIGTERM)
 	}
 	code := i.code()
-	return fmt.Sprintf("%s$ %s\n%s%sexit code %d\n", title, s.line, normalized(fleet, i.stdout.String()), settled(normalized(fleet, i.stderr.String())), code)
+	return fmt.Sprintf("%s%sexit code %d", normalized(fleet, i.stdout.String()), settled(normalized(fleet, i.stderr.String())), code)
 }
 
 // normalized has the same names for masters and others each time, and the same times.
@@ -217,7 +218,9 @@ var normal = []struct {
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}:r?\d+`), "OWNER"},
 	{regexp.MustCompile(`\b[1-9]\d{15}\b`), "TOKEN"},
 	{regexp.MustCompile(` on \S+ \(pid \d+\)`), " on HOST (pid PID)"},
-	{regexp.MustCompile(`(another |does in |left=|\) for )[0-9.hmsµ]+`), "${1}TIME"},
+	{regexp.MustCompile(`(another |does in |at most |left=|\) for )\d[0-9.hmsµ]*`), "${1}TIME"},
+	{regexp.MustCompile(`[0-9a-f]{8}:r(\d+ +\d+ +)[0-9.ms]+ +`), "OWNER:r${1}TIME "},
+	{regexp.MustCompile(`("(?:id|host|pid|program|version|since|set|holds|waits|\w+_ms)": )(?:"[^"]*"|\d+)`), "$1…"},
 	{regexp.MustCompile(`\(\d of 3`), "(N of 3"},             // the third may vote before the others have decided
 	{regexp.MustCompile(`; m3:6379: not connected yet`), ""}, // the third may not be connected yet
 	{regexp.MustCompile(` +\n`), "\n"},
