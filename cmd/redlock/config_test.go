@@ -46,7 +46,7 @@ func TestConfigKeys(t *testing.T) {
 	keys := map[string]bool{}
 	for field := range reflect.TypeFor[settings]().Fields() {
 		keys[field.Tag.Get("toml")] = true
-		if !strings.Contains(configTopic, "\n  "+field.Tag.Get("toml")+" ") {
+		if !strings.Contains(manual("config"), "\n  "+field.Tag.Get("toml")+" ") {
 			t.Errorf("redlock help config does not show %s", field.Tag.Get("toml"))
 		}
 	}
@@ -57,7 +57,7 @@ func TestConfigKeys(t *testing.T) {
 
 // The examples of redlock help config and of the docs are configuration files.
 func TestConfigExample(t *testing.T) {
-	for _, in := range []struct{ text, begin, end string }{{configTopic, "\n\n", "\n\n"}, {readFile(t, "../../docs/command.md"), "```toml\n", "```"}} {
+	for _, in := range []struct{ text, begin, end string }{{manual("config"), "\n\n", "\n\n"}, {readFile(t, "../../docs/command.md"), "```toml\n", "```"}} {
 		_, example, _ := strings.Cut(in.text, in.begin)
 		example, _, _ = strings.Cut(example, in.end)
 		if values, err := readConfig(write(t, "redlock.toml", example, 0o600)); err != nil || len(values) == 0 {

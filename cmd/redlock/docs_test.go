@@ -18,7 +18,7 @@ func TestDocumentedLines(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no docs: %v", err)
 	}
-	shown := map[string][]string{"help": {runNotes, configTopic}}
+	shown := map[string][]string{"help": {manual("run notes"), manual("config")}}
 	for _, page := range append(pages, "../../README.md", "doc.go") {
 		shown[page] = blocks(readFile(t, page))
 	}

@@ -108,7 +108,7 @@ func TestHoldAsCoprocess(t *testing.T) {
 		t.Skip("no bash here:", err)
 	}
 	page := readFile(t, "../../docs/command.md")
-	if block := strings.TrimPrefix(strings.ReplaceAll(coprocess, "\n  ", "\n"), "\n"); !strings.Contains(page, "```bash\n"+block+"```") {
+	if block := strings.TrimPrefix(strings.ReplaceAll(manual("coprocess"), "\n  ", "\n"), "\n"); !strings.Contains(page, "```bash\n"+block+"```") {
 		t.Errorf("docs/command.md has another script than\n%s", block)
 	}
 	fleet := redlocktest.Start(t, 3)
@@ -126,7 +126,7 @@ func TestHoldAsCoprocess(t *testing.T) {
 			if c.want == exitTaken {
 				take(t, fleet, "nightly")
 			}
-			out, code := inShell(t, bash, fleet, strings.Replace(coprocess, c.part, c.instead, 1))
+			out, code := inShell(t, bash, fleet, strings.Replace(manual("coprocess"), c.part, c.instead, 1))
 			if code != c.want || !strings.Contains(out, c.says) || strings.Contains(out, "lost") != (c.want == exitLost) {
 				t.Errorf("the script ends with %d, want %d, and says\n%s", code, c.want, out)
 			}
