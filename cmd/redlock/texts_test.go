@@ -18,7 +18,7 @@ import (
 )
 
 // To update the file, or to have the output of a line that was added: go test ./cmd/redlock -run TestTexts -update
-var update = flag.Bool("update", false, "update testdata/texts.txt")
+var update = flag.Bool("update", false, "update the files of testdata")
 
 func each(do func(*redlocktest.Master)) func(*testing.T, *redlocktest.Fleet) {
 	return func(_ *testing.T, fleet *redlocktest.Fleet) {
@@ -69,12 +69,6 @@ func everywhere(t *testing.T, fleet *redlocktest.Fleet, has func(*redlocktest.Ma
 	})
 	fleet.Master(2).Delay(150 * time.Millisecond)
 }
-
-func refusing(msg string) func(*testing.T, *redlocktest.Fleet) {
-	return first(func(m *redlocktest.Master) { m.Refuse(msg) })
-}
-
-func text(m *redlocktest.Master) { m.Set("nightly", "text") }
 
 // states are what masters may be like when a command asks them. Other scenes have three that are well.
 var states = map[string]func(*testing.T, *redlocktest.Fleet){
@@ -144,23 +138,6 @@ func redlockIn(t *testing.T) string {
 	return bin
 }
 
-// golden compares got with the text of a file, which -update writes.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update && !t.Failed() {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != got {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
 // scene is a line of a shell that says something.
 type scene struct{ state, line, until string }
 
@@ -183,7 +160,13 @@ func (s scene) play(t *testing.T, bin string) string {
 		if err := os.WriteFile(filepath.Join(i.cmd.Dir, "redlock.toml"), []byte(strings.ReplaceAll(file, `" "`, `", "`)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return i.start()
+		i.start()
+		t.Cleanup(func() {
+			if !i.exited() {
+				_ = syscall.Kill(-i.cmd.Process.Pid, syscall.SIGKILL) // the shell, and what it has started
+			}
+		})
+		return i
 	}
 	i := start()
 	for s.state == "another process has the lock" && s.until == "" && i.code() == exitTaken && !strings.Contains(i.stderr.String(), ") for ") {
