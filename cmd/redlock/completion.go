@@ -26,7 +26,13 @@ func (c *completionCmd) Run(std streams) error {
 		return err
 	}
 	script, err := template.New(c.Shell+".tmpl").Funcs(template.FuncMap{
+		"flags":  func(command *kong.Node) []*kong.Flag { return slices.Concat(command.AllFlags(true)...) },
+		"brief":  brief,
+		"file":   isFile,
+		"names":  func(command *kong.Node) bool { return slices.Contains(ofNames, command.Name) },
+		"values": values,
 		"join":   strings.Join,
+		"upper":  strings.ToUpper,
 		"single": func(text string) string { return strings.ReplaceAll(text, `'`, `'\''`) },
 		"zsh":    strings.NewReplacer(`'`, `'\''`, `[`, `\[`, `]`, `\]`, `:`, `\:`).Replace,
 		"fish":   strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace,
@@ -34,53 +40,31 @@ func (c *completionCmd) Run(std streams) error {
 	if err != nil {
 		return err
 	}
-	return script.Execute(std.out, completed(parser))
+	return script.Execute(std.out, parser.Model.Children)
 }
 
 //go:embed completion
 var completionScripts embed.FS
 
-// completedCommand is what the templates know of a command.
-type completedCommand struct {
-	Name, Help string
-	Flags      []completedFlag
-	Values     []string // what may be its argument, if that is one of a few
-	Names      bool     // its argument is the name of a lock
-	Runs       bool     // a command follows --
-}
+// ofNames are the commands whose arguments are names of locks.
+var ofNames = []string{"run", "hold", "inspect", "list", "unlock"}
 
-// completedFlag is what the templates know of a flag.
-type completedFlag struct {
-	Name, Short, Help string
-	Takes             string // what its value is called; empty: it has none
-	File              bool   // its value is a file
-}
-
-func completed(parser *kong.Kong) (list []completedCommand) {
-	for _, node := range parser.Model.Children {
-		command := completedCommand{Name: node.Name, Help: node.Help, Runs: node.Name == "run"}
-		command.Names = slices.Contains([]string{"run", "hold", "inspect", "list", "unlock"}, node.Name)
-		for _, flag := range slices.Concat(node.AllFlags(true)...) {
-			help, _, _ := strings.Cut(flag.Help, ". ")
-			one := completedFlag{Name: flag.Name, Help: strings.TrimSuffix(help, "."), File: flag.Tag.Get("predictor") == "file"}
-			if flag.Short != 0 {
-				one.Short = string(flag.Short)
-			}
-			if !flag.IsBool() {
-				one.Takes = strings.ToUpper(flag.Name)
-			}
-			command.Flags = append(command.Flags, one)
+// values returns what may be the argument of a command, if that is one of a few.
+func values(command *kong.Node) (all []string) {
+	switch command.Name {
+	case "completion":
+		return command.Positional[0].EnumSlice()
+	case "help":
+		for _, other := range command.Parent.Children {
+			all = append(all, other.Name)
 		}
-		switch node.Name {
-		case "completion":
-			command.Values = node.Positional[0].EnumSlice()
-		case "help":
-			for _, other := range parser.Model.Children {
-				command.Values = append(command.Values, other.Name)
-			}
-			command.Values = append(command.Values, "config", "exit-codes")
-		}
-		list = append(list, command)
+		return append(all, "config", "exit-codes")
 	}
-	return list
+	return nil
+}
+
+// brief returns the first sentence of a flag's help.
+func brief(flag *kong.Flag) string {
+	first, _, _ := strings.Cut(flag.Help, ". ")
+	return strings.TrimSuffix(first, ".")
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,14 +28,7 @@ var completions = []struct{ typed, want string }{
 // shellBin has redlock and another command in a folder, and files in another one.
 func shellBin(t *testing.T) (bin, work string) {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin, work = t.TempDir(), t.TempDir()
-	if err := os.Symlink(program, filepath.Join(bin, "redlock")); err != nil {
-		t.Fatal(err)
-	}
+	bin, work = redlockIn(t), t.TempDir()
 	for path, mode := range map[string]os.FileMode{filepath.Join(bin, "ca-command"): 0o700, filepath.Join(work, "ca-cert.pem"): 0o600} {
 		if err := os.WriteFile(path, nil, mode); err != nil {
 			t.Fatal(err)
@@ -94,29 +86,6 @@ func TestCompletionOfNames(t *testing.T) {
 		i.start().wantCode(0)
 		if got := strings.TrimSpace(i.stdout.String()); got != c.want {
 			t.Errorf("bash completes %q to %q, want %q", c.typed, got, c.want)
-		}
-	}
-}
-
-// Each flag and command that can be used is in each script.
-func TestCompletionIsWhole(t *testing.T) {
-	var line cli
-	parser, err := newParser(&line, io.Discard, io.Discard, func(int) {})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, shell := range []string{"bash", "zsh", "fish"} {
-		i := command(t, "completion", shell).start().wantCode(0)
-		script := i.stdout.String()
-		for _, node := range parser.Model.Children {
-			if !strings.Contains(script, node.Name) {
-				t.Errorf("%s: no %s", shell, node.Name)
-			}
-			for _, flag := range node.Flags {
-				if has := strings.Contains(script, flag.Name+"\n") || strings.Contains(script, flag.Name+"[") || strings.Contains(script, flag.Name+"=[") || strings.Contains(script, "-l "+flag.Name+" "); has == flag.Hidden {
-					t.Errorf("%s: --%s of %s is there: %t", shell, flag.Name, node.Name, has)
-				}
-			}
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -59,9 +58,6 @@ func (l *literal) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// files are the keys whose values are paths, which are relative to the configuration file.
-var files = []string{"password_file", "tls_ca", "tls_cert", "tls_key"}
-
 // configFile is what the file that --config names says.
 type configFile struct {
 	path   string
@@ -90,8 +86,14 @@ func (c *configFile) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (
 	if !ok {
 		return nil, nil
 	}
+	if isFile(flag) && text != "" && !filepath.IsAbs(text) {
+		text = filepath.Join(filepath.Dir(c.path), text)
+	}
 	return text, nil
 }
+
+// isFile reports whether the flag's value is a path. In a configuration file it is relative to that.
+func isFile(flag *kong.Flag) bool { return flag.Tag.Get("predictor") == "file" }
 
 // configPath returns which file to read, if any.
 func configPath(ctx *kong.Context) string {
@@ -129,9 +131,6 @@ func readConfig(path string) (map[string]string, error) {
 			text = kong.JoinEscaped(value, '\n')
 		default:
 			text = fmt.Sprint(value)
-		}
-		if slices.Contains(files, key) && text != "" && !filepath.IsAbs(text) {
-			text = filepath.Join(filepath.Dir(path), text)
 		}
 		values[strings.ReplaceAll(key, "_", "-")] = text
 	}

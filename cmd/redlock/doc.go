@@ -7,7 +7,8 @@
 //	redlock unlock --force nightly
 //	redlock demo
 //
-// The help texts are the manual: redlock --help, redlock run --help.
+// The help texts are the manual: redlock --help, redlock run --help. manual.tmpl has what is in them beside
+// the flags.
 //
 // # Where things are
 //

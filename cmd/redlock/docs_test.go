@@ -18,7 +18,7 @@ func TestDocumentedLines(t *testing.T) {
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("no docs: %v", err)
 	}
-	shown := map[string][]string{"help": {runNotes, configTopic}}
+	shown := map[string][]string{"help": {manual("run notes"), manual("config")}}
 	for _, page := range append(pages, "../../README.md", "doc.go") {
 		shown[page] = blocks(readFile(t, page))
 	}
@@ -133,26 +133,6 @@ func TestExitCodesAreExplained(t *testing.T) {
 		if !slices.ContainsFunc(exitCodes, func(e meaning) bool { return !e.own && e.means != "" && strconv.Itoa(e.code) == code[2] }) {
 			t.Errorf("%s (%s) is not in the table", code[1], code[2])
 		}
-	}
-}
-
-func TestHelp(t *testing.T) {
-	for _, c := range []struct {
-		args string
-		code int
-		says []string
-	}{
-		{"--help", 0, []string{"run", "inspect", "unlock", "demo", "redlock help exit-codes"}},
-		{"run --help", 0, []string{"--masters", "$REDLOCK_MASTERS", "--wait", "Examples:", "Signals:", "REDLOCK_TOKEN"}},
-		{"help", 0, []string{"Commands:"}},
-		{"help run", 0, []string{"Usage: redlock run [flags] NAME... -- COMMAND"}},
-		{"help config", 0, []string{"password_file"}},
-		{"help exit-codes", 0, []string{"  128+n  run: signal n ended the wait\n", "     64  unlock: no --force\n"}},
-		{"help lock", exitUsage, nil},
-		{"--version", 0, []string{"redlock "}},
-		{"version", 0, []string{"redlock "}},
-	} {
-		command(t, strings.Fields(c.args)...).start().wantCode(c.code).wantOutput(c.says...)
 	}
 }
 

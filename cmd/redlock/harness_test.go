@@ -116,21 +116,11 @@ func (i *invocation) wantCode(want int) *invocation {
 	return i
 }
 
-func (i *invocation) wantOutput(parts ...string) {
-	i.t.Helper()
-	i.wantIn("stdout", i.stdout.String(), parts)
-}
-
 func (i *invocation) wantError(parts ...string) {
 	i.t.Helper()
-	i.wantIn("stderr", i.stderr.String(), parts)
-}
-
-func (i *invocation) wantIn(what, text string, parts []string) {
-	i.t.Helper()
 	for _, part := range parts {
-		if !strings.Contains(text, part) {
-			i.t.Errorf("redlock %v: %s is\n%s\nwant %q in it", i.cmd.Args[1:], what, text, part)
+		if !strings.Contains(i.stderr.String(), part) {
+			i.t.Errorf("redlock %v: stderr is\n%s\nwant %q in it", i.cmd.Args[1:], &i.stderr, part)
 		}
 	}
 }

@@ -1,32 +1,44 @@
 package main
 
 import (
+	_ "embed"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"text/template"
 
 	"github.com/alecthomas/kong"
 )
 
-// manual is what the help of commands has beside what kong knows: a usage in place of kong's, which knows too
-// little of names; what stands above the flags; and what stands below them.
-var manual = map[string]struct{ usage, detail, notes string }{
-	"run":        {"redlock run [flags] NAME... -- COMMAND [ARG...]\n       redlock run [flags] -c SCRIPT NAME...", runHelp, runNotes},
-	"hold":       {"redlock hold [flags] NAME...", holdHelp, holdNotes},
-	"inspect":    {"redlock inspect [flags] NAME", "", inspectNotes},
-	"doctor":     {"", doctorHelp, doctorNotes},
-	"ui":         {"", uiHelp, ""},
-	"unlock":     {"redlock unlock --force [flags] NAME", "", unlockNotes},
-	"demo":       {"", demoHelp, ""},
-	"completion": {"", completionHelp, ""},
+// description is what redlock --help begins with.
+const description = `Locks that are granted by a majority of independent Redis masters.
+
+A lock is held as long as a majority of the masters says so. With five masters,
+any two may die, hang or be cut off: the lock can still be taken, and there is
+still at most one holder. See it without installing anything:
+
+  redlock demo`
+
+//go:embed manual.tmpl
+var manualText string
+
+// manual returns a text of manual.tmpl; it is empty where there is none of that name.
+func manual(name string) string {
+	texts := template.Must(template.New("").Parse(manualText))
+	if texts.Lookup(name) == nil {
+		return ""
+	}
+	var text strings.Builder
+	_ = texts.ExecuteTemplate(&text, name, nil) // has no action that could fail
+	return text.String()
 }
 
 // printHelp prints kong's help with that of the manual, and the exit codes.
 func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	selected := ctx.Selected()
 	if selected != nil {
-		selected.Detail = manual[selected.Name].detail
+		selected.Detail = manual(selected.Name + " detail")
 	}
 	out := ctx.Stdout
 	var text strings.Builder
@@ -41,16 +53,15 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 		"Show context-sensitive help.", "Print this help and exit.",
 	).Replace(text.String())
 	if selected == nil {
-		_, err = io.WriteString(out, help+appNotes)
+		_, err = io.WriteString(out, help+manual("topics"))
 		return err
 	}
-	texts := manual[selected.Name]
-	if texts.usage != "" {
+	if usage := manual(selected.Name + " usage"); usage != "" {
 		_, rest, _ := strings.Cut(help, "\n")
-		help = "Usage: " + texts.usage + "\n" + rest
+		help = usage + rest
 	}
 	asks := slices.ContainsFunc(selected.Flags, func(f *kong.Flag) bool { return f.Name == "masters" })
-	_, err = io.WriteString(out, help+texts.notes+exitSection(selected.Name, asks))
+	_, err = io.WriteString(out, help+manual(selected.Name+" notes")+exitSection(selected.Name, asks))
 	return err
 }
 
@@ -64,7 +75,7 @@ func (h *helpCmd) Run(std streams) error {
 	case "exit-codes":
 		return printExitCodes(std.out)
 	case "config":
-		_, err := io.WriteString(std.out, configTopic)
+		_, err := io.WriteString(std.out, manual("config"))
 		return err
 	}
 	args := []string{"--help"}

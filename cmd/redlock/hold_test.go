@@ -6,8 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,50 +32,6 @@ func (i *invocation) exited() bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// What is printed for each kind of hold, for people and as JSON. T stands for a token, S for a slot, O for an owner.
-func TestHoldPrints(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	flags = append(flags, "--node-timeout=5s") // long enough for a busy machine
-	plain := func(told string) string {
-		told = regexp.MustCompile(`\b[1-9]\d{9,}\b`).ReplaceAllString(told, "T")
-		told = regexp.MustCompile(`(?m)^T [0-2]$|"slot":[0-2]`).ReplaceAllString(told, "S")
-		return regexp.MustCompile(`"owner":"[0-9a-f-]{36}:r?\d+"`).ReplaceAllString(told, "O")
-	}
-	for _, c := range []struct {
-		args []string
-		env  string
-		text string
-		json string // what is held
-	}{
-		{[]string{"n"}, "", "T\n", `{"name":"n","token":T,O}`},
-		{[]string{"--name", "n"}, "", "T\n", `{"name":"n","token":T,O}`},
-		{[]string{"n"}, "REDLOCK_NAME=other", "T\n", `{"name":"n","token":T,O}`},
-		{nil, "REDLOCK_NAME=n", "T\n", `{"name":"n","token":T,O}`},
-		{[]string{"two words", "b", "a", "b"}, "", "T a\nT b\nT two words\n", `{"name":"a","token":T,O},{"name":"b","token":T,O},{"name":"two words","token":T,O}`},
-		{[]string{"n", "--shared"}, "", "T\n", `{"name":"n","token":T,O}`},
-		{[]string{"n", "--permits", "3"}, "", "S\n", `{"name":"n","token":T,O,S}`},
-	} {
-		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
-			for _, want := range []string{c.text, `{"held":[` + c.json + "]}\n"} {
-				i, in := withStdin(t, command(t, line("hold", flags, c.args...)...).env(c.env))
-				eventually(t, "all is told", func() bool { return strings.Count(i.stdout.String(), "\n") == strings.Count(want, "\n") })
-				if got := plain(i.stdout.String()); got != want {
-					t.Errorf("redlock %v tells %q, want %q", i.cmd.Args[1:], got, want)
-				}
-				in.Close()
-				i.wantCode(0)
-				if i.stderr.String() != "" {
-					t.Errorf("stderr is %q, want nothing", &i.stderr)
-				}
-				eventually(t, "all is free", func() bool {
-					return free(fleet, "n") && free(fleet, "a") && free(fleet, "b") && free(fleet, "two words")
-				})
-				c.args = append(c.args, "--json")
-			}
-		})
 	}
 }
 
@@ -154,7 +108,7 @@ func TestHoldAsCoprocess(t *testing.T) {
 		t.Skip("no bash here:", err)
 	}
 	page := readFile(t, "../../docs/command.md")
-	if block := strings.TrimPrefix(strings.ReplaceAll(coprocess, "\n  ", "\n"), "\n"); !strings.Contains(page, "```bash\n"+block+"```") {
+	if block := strings.TrimPrefix(strings.ReplaceAll(manual("coprocess"), "\n  ", "\n"), "\n"); !strings.Contains(page, "```bash\n"+block+"```") {
 		t.Errorf("docs/command.md has another script than\n%s", block)
 	}
 	fleet := redlocktest.Start(t, 3)
@@ -172,7 +126,7 @@ func TestHoldAsCoprocess(t *testing.T) {
 			if c.want == exitTaken {
 				take(t, fleet, "nightly")
 			}
-			out, code := inShell(t, bash, fleet, strings.Replace(coprocess, c.part, c.instead, 1))
+			out, code := inShell(t, bash, fleet, strings.Replace(manual("coprocess"), c.part, c.instead, 1))
 			if code != c.want || !strings.Contains(out, c.says) || strings.Contains(out, "lost") != (c.want == exitLost) {
 				t.Errorf("the script ends with %d, want %d, and says\n%s", code, c.want, out)
 			}
@@ -186,14 +140,7 @@ func TestHoldAsCoprocess(t *testing.T) {
 // inShell runs a script in which redlock is this program, and returns what it says and its exit code.
 func inShell(t *testing.T, shell string, fleet *redlocktest.Fleet, script string) (out string, code int) {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	bin := t.TempDir()
-	if err := os.Symlink(program, filepath.Join(bin, "redlock")); err != nil {
-		t.Fatal(err)
-	}
+	bin := redlockIn(t)
 	i := command(t).env("REDLOCK_MASTERS="+strings.Join(fleet.URLs(), ","), "REDLOCK_RESTART_GUARD=off", "REDLOCK_LEASE=1s",
 		"PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	i.cmd.Path, i.cmd.Args, i.cmd.Dir = shell, []string{shell, "-c", script}, bin

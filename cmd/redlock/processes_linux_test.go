@@ -187,6 +187,4 @@ func TestWatch(t *testing.T) {
 		i.signal(unix.SIGTERM)
 		i.wantCode(128 + 15)
 	}
-	command(t, line("inspect", flags, "--watch=1ms", "n")...).start().wantCode(exitUsage).wantError("--watch")
-	command(t, line("inspect", flags, "--watch", "")...).start().wantCode(exitUsage)
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,15 @@ func TestScreens(t *testing.T) {
 		s.print(&out)
 		fmt.Fprintf(&got, "# %s\n%s\n", s.when, &out)
 	}
-	golden(t, "testdata/screens.txt", got.String())
+	const file = "testdata/screens.txt"
+	if *update {
+		if err := os.WriteFile(file, []byte(got.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := readFile(t, file); got.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &got, want)
+	}
 	for line := range strings.Lines(got.String()) {
 		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > columns {
 			t.Errorf("%d columns: %s", n, line)

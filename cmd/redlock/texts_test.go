@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,19 +17,16 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// To update the file: go test ./cmd/redlock -run TestTexts -update
-var update = flag.Bool("update", false, "update testdata/texts.txt")
+// To update the file, or to have the output of a line that was added: go test ./cmd/redlock -run TestTexts -update
+var update = flag.Bool("update", false, "update the files of testdata")
 
-// scene is a command line that goes wrong.
-type scene struct {
-	args  string // NAMES stands for the masters
-	when  string
-	do    func(t *testing.T, fleet *redlocktest.Fleet)
-	until string // what stderr says before TERM ends it; empty: it ends by itself
-	says  string // it is run again until stderr says this, which a busy machine may find out too late
+func each(do func(*redlocktest.Master)) func(*testing.T, *redlocktest.Fleet) {
+	return func(_ *testing.T, fleet *redlocktest.Fleet) {
+		for _, m := range fleet.Masters() {
+			do(m)
+		}
+	}
 }
-
-const off = "--no-restart-guard"
 
 func first(do func(*redlocktest.Master)) func(*testing.T, *redlocktest.Fleet) {
 	return func(_ *testing.T, fleet *redlocktest.Fleet) {
@@ -72,105 +70,127 @@ func everywhere(t *testing.T, fleet *redlocktest.Fleet, has func(*redlocktest.Ma
 	fleet.Master(2).Delay(150 * time.Millisecond)
 }
 
-func refusing(msg string) func(*testing.T, *redlocktest.Fleet) {
-	return first(func(m *redlocktest.Master) { m.Refuse(msg) })
-}
-
-func text(m *redlocktest.Master) { m.Set("nightly", "text") }
-
-var scenes = []scene{
-	{args: "run NAMES " + off + " --name nightly --no-wait -- true", when: "another process has the lock", do: taken, says: ") for "},
-	{args: "run NAMES " + off + " --name nightly --wait 500ms -- true", when: "two masters are dead", do: first((*redlocktest.Master).Kill)},
-	{args: "run NAMES " + off + " --name nightly --no-wait -- true", when: "two masters are replicas", do: first(func(m *redlocktest.Master) { m.SetRole("slave") })},
-	{args: "run NAMES " + off + " --name nightly -- true", when: "a password is missing", do: first(func(m *redlocktest.Master) { m.Password("secret") })},
-	{args: "run NAMES " + off + " --name nightly -- true", when: "the key is something else", do: first(text)},
-	{args: "run NAMES " + off + " --name nightly -- true", when: "permissions are missing", do: refusing("NOPERM this user has no permissions to run the 'evalsha' command")},
-	{args: "run NAMES " + off + " --name nightly -- true", when: "two masters have no memory", do: refusing("OOM command not allowed when used memory > 'maxmemory'."), until: "waiting for a quorum"},
-	{args: "run NAMES --name nightly -- true", when: "all masters restarted", do: func(_ *testing.T, fleet *redlocktest.Fleet) {
-		for _, m := range fleet.Masters() {
-			m.Restart()
-		}
-	}, until: "waiting for masters"},
-	{args: "run NAMES " + off + " nightly -- true", when: "another process has the lock", do: taken, until: "still waiting"},
-	{args: "hold NAMES " + off + " nightly", when: "another process has the lock", do: taken, until: "still waiting"},
-	{args: "list NAMES", when: "nothing is held"},
-	{args: "list NAMES", when: "two masters are dead", do: first((*redlocktest.Master).Kill)},
-	{args: "clients NAMES", when: "nobody uses the masters"},
-	{args: "clients NAMES", when: "two masters are dead", do: first((*redlocktest.Master).Kill)},
-	{args: "run NAMES " + off + " --name nightly --name weekly --no-wait -- true", when: "another process has one of two locks", do: taken, says: ") for "},
-	{args: "run NAMES " + off + " --name nightly --no-wait -- true", when: "another process reads", do: reading},
-	{args: "run NAMES " + off + " --name nightly --shared --no-wait -- true", when: "another process has the lock, and this one wants to read", do: taken, says: ") for "},
-	{args: "run NAMES " + off + " --name nightly --permits 1 --no-wait -- true", when: "another process has the only permit", do: permitted},
-	{args: "run NAMES " + off + " --permits 1 nightly -- true", when: "another process has the only permit", do: permitted, until: "still waiting"},
-	{args: "run NAMES " + off + " --name nightly --name weekly --shared -- true", when: "two names are to be read"},
-	{args: "run NAMES " + off + " --name nightly --shared --permits 3 -- true", when: "a permit is to be read"},
-	{args: "inspect NAMES --permits nightly", when: "two masters are dead", do: first((*redlocktest.Master).Kill)},
-	{args: "inspect NAMES nightly", when: "two masters are dead", do: first((*redlocktest.Master).Kill)},
-	{args: "inspect NAMES nightly", when: "the key is something else", do: first(text)},
-	{args: "unlock NAMES --force nightly", when: "two masters are dead", do: first((*redlocktest.Master).Kill)},
-	{args: "unlock NAMES nightly", when: "--force is missing"},
+// states are what masters may be like when a command asks them. Other scenes have three that are well.
+var states = map[string]func(*testing.T, *redlocktest.Fleet){
+	"another process has the lock":        taken,
+	"another process reads":               reading,
+	"another process has the only permit": permitted,
+	"two masters are dead":                first((*redlocktest.Master).Kill),
+	"two masters are replicas":            first(func(m *redlocktest.Master) { m.SetRole("slave") }),
+	"two masters have no memory":          first(func(m *redlocktest.Master) { m.Refuse("OOM command not allowed when used memory > 'maxmemory'.") }),
+	"permissions are missing": first(func(m *redlocktest.Master) {
+		m.Refuse("NOPERM this user has no permissions to run the 'evalsha' command")
+	}),
+	"the key is something else":   first(func(m *redlocktest.Master) { m.Set("nightly", "text") }),
+	"two masters want a password": first(func(m *redlocktest.Master) { m.Password("open-sesame") }),
+	"all masters want a password": each(func(m *redlocktest.Master) { m.Password("open-sesame") }),
+	"all masters restarted":       each((*redlocktest.Master).Restart),
 }
 
 // TestTexts: what the user of the command reads, word for word, is in testdata/texts.txt. Read changes
 // to that file aloud.
+//
+// The lines that begin with $ are what a shell runs, in an empty folder. $M is flags that name three masters,
+// and redlock.toml a file that does. A line above them may say what these are like. Where a line ends with
+// "# TERM at: …", the command gets TERM once stderr has said that.
 func TestTexts(t *testing.T) {
 	t.Parallel()
-	got := make([]string, len(scenes))
+	const file = "testdata/texts.txt"
+	text := readFile(t, file)
+	head := regexp.MustCompile(`(?m)^(?:# (.*)\n)?\$ (.*?)(?: # TERM at: (.*))?$`)
+	places := head.FindAllStringIndex(text, -1)
+	got, bin := make([]string, len(places)), redlockIn(t)
 	t.Run("scenes", func(t *testing.T) { // returns when all have ended
-		for i, s := range scenes {
-			t.Run(s.args+", "+s.when, func(t *testing.T) {
+		for i, place := range places {
+			end := len(text)
+			if i+1 < len(places) {
+				end = places[i+1][0]
+			}
+			want := strings.TrimSpace(text[place[0]:end])
+			of := head.FindStringSubmatch(want)
+			t.Run(of[2], func(t *testing.T) {
 				t.Parallel()
-				got[i] = fmt.Sprintf("# %s\n$ redlock %s\n%s\n", s.when, strings.Replace(s.args, " NAMES", "", 1), s.play(t))
+				says := scene{state: of[1], line: of[2], until: of[3]}.play(t, bin)
+				if got[i] = of[0] + "\n" + says; got[i] != want && !*update {
+					t.Errorf("got\n%s\nwant\n%s", got[i], want)
+				}
 			})
 		}
 	})
-	golden(t, "testdata/texts.txt", strings.Join(got, ""))
-}
-
-// golden compares got with the text of a file, which -update writes.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+	if *update && !t.Failed() {
+		if err := os.WriteFile(file, []byte(strings.Join(got, "\n\n")+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want, err := os.ReadFile(file)
+}
+
+// redlockIn returns a folder that has redlock.
+func redlockIn(t *testing.T) string {
+	t.Helper()
+	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if string(want) != got {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
+	bin := t.TempDir()
+	if err := os.Symlink(program, filepath.Join(bin, "redlock")); err != nil {
+		t.Fatal(err)
 	}
+	return bin
 }
 
-// play runs the command and returns what it printed, and its exit code.
-func (s scene) play(t *testing.T) string {
-	fleet := redlocktest.Start(t, 3)
-	urls := fleet.URLs()
-	if s.do != nil {
-		s.do(t, fleet)
-	}
-	args := strings.Fields(strings.Replace(s.args, "NAMES", "--node-timeout 5s --masters "+strings.Join(urls, ","), 1)) // long enough for a busy machine
-	plain := func(says string) string {
-		for k, url := range urls {
-			says = strings.ReplaceAll(says, strings.TrimPrefix(url, "redis://"), fmt.Sprintf("m%d:6379", k+1))
+// scene is a line of a shell that says something.
+type scene struct{ state, line, until string }
+
+// play runs the line and returns what it printed, and its exit code.
+func (s scene) play(t *testing.T, bin string) string {
+	fleet, run := redlocktest.Start(t, 3), s.line
+	if s.state != "" {
+		if states[s.state] == nil {
+			t.Fatalf("nobody knows how %q is made", s.state)
 		}
-		for _, n := range normal {
-			says = n.what.ReplaceAllString(says, n.with)
-		}
-		return says
-	}
-	i := command(t, args...).start()
-	for s.says != "" && i.code() >= 0 && !strings.Contains(plain(i.stderr.String()), s.says) {
-		i = command(t, args...).start()
+		states[s.state](t, fleet)
 	}
 	if s.until != "" {
-		eventually(t, "redlock says "+s.until, func() bool { return slices.ContainsFunc(connected(i.stderr.String()), s.told) })
+		run = "exec " + run // TERM is not for the shell
+	}
+	start := func() *invocation {
+		i := command(t).env("PATH="+bin+":"+os.Getenv("PATH"), "M=--node-timeout 5s --masters "+strings.Join(fleet.URLs(), ",")) // long enough for a busy machine
+		i.cmd.Path, i.cmd.Args, i.cmd.Dir = "/bin/sh", []string{"sh", "-c", run}, t.TempDir()
+		file := fmt.Sprintf("masters = %q\nnode_timeout = \"5s\"\nrestart_guard = \"off\"\nname = \"nightly\"\nwait = \"0s\"\nlease = \"20s\"\n", fleet.URLs())
+		if err := os.WriteFile(filepath.Join(i.cmd.Dir, "redlock.toml"), []byte(strings.ReplaceAll(file, `" "`, `", "`)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		i.start()
+		t.Cleanup(func() {
+			if !i.exited() {
+				_ = syscall.Kill(-i.cmd.Process.Pid, syscall.SIGKILL) // the shell, and what it has started
+			}
+		})
+		return i
+	}
+	i := start()
+	for s.state == "another process has the lock" && s.until == "" && i.code() == exitTaken && !strings.Contains(i.stderr.String(), ") for ") {
+		i = start() // a busy machine found out too late who has it
+	}
+	if s.until != "" {
+		eventually(t, "redlock says "+s.until, func() bool {
+			return slices.ContainsFunc(connected(i.stderr.String()), func(line string) bool { return strings.Contains(line, s.until) })
+		})
 		i.signal(syscall.SIGTERM)
 	}
 	code := i.code()
-	return fmt.Sprintf("%s%sexit code %d\n", plain(i.stdout.String()), settled(plain(i.stderr.String())), code)
+	return fmt.Sprintf("%s%sexit code %d", normalized(fleet, i.stdout.String()), settled(normalized(fleet, i.stderr.String())), code)
+}
+
+// normalized has the same names for masters and others each time, and the same times.
+func normalized(fleet *redlocktest.Fleet, says string) string {
+	for k, url := range fleet.URLs() {
+		says = strings.ReplaceAll(says, strings.TrimPrefix(url, "redis://"), fmt.Sprintf("m%d:6379", k+1))
+	}
+	for _, n := range normal {
+		says = n.what.ReplaceAllString(says, n.with)
+	}
+	return says
 }
 
 // normal replaces what differs each time.
@@ -179,8 +199,11 @@ var normal = []struct {
 	with string
 }{
 	{regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}:r?\d+`), "OWNER"},
+	{regexp.MustCompile(`\b[1-9]\d{15}\b`), "TOKEN"},
 	{regexp.MustCompile(` on \S+ \(pid \d+\)`), " on HOST (pid PID)"},
-	{regexp.MustCompile(`(another |does in |left=|\) for )[0-9.hmsµ]+`), "${1}TIME"},
+	{regexp.MustCompile(`(another |does in |at most |left=|\) for )\d[0-9.hmsµ]*`), "${1}TIME"},
+	{regexp.MustCompile(`[0-9a-f]{8}:r(\d+ +\d+ +)[0-9.ms]+ +`), "OWNER:r${1}TIME "},
+	{regexp.MustCompile(`("(?:id|host|pid|program|version|since|set|holds|waits|\w+_ms)": )(?:"[^"]*"|\d+)`), "$1…"},
 	{regexp.MustCompile(`\(\d of 3`), "(N of 3"},             // the third may vote before the others have decided
 	{regexp.MustCompile(`; m3:6379: not connected yet`), ""}, // the third may not be connected yet
 	{regexp.MustCompile(` +\n`), "\n"},
@@ -188,9 +211,6 @@ var normal = []struct {
 	{regexp.MustCompile(`MASTER +HOLDER .*TOKEN`), "MASTER HOLDER COUNT LEFT TOKEN"}, // the column width depends on the port
 	{regexp.MustCompile(`(m\d:6379) +`), "$1 "},
 }
-
-// told reports whether line is the one that the scene waits for.
-func (s scene) told(line string) bool { return strings.Contains(line, s.until) }
 
 // connected returns the lines of stderr about the masters once the command has connected to all of
 // them. On a busy machine an earlier line names only some masters, and is followed by another.

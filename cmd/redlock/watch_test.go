@@ -3,7 +3,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"syscall"
@@ -28,21 +27,6 @@ func TestFrame(t *testing.T) {
 				t.Errorf("frame = %q, want %q", got, c.want)
 			}
 		})
-	}
-}
-
-// redlock list and redlock clients say what a command that holds something is.
-func TestListAndClients(t *testing.T) {
-	_, flags := masters(t, 3)
-	i, _, told := holding(t, line("hold", flags, "n", "--client-name", "nightly-report")...)
-	known(t, flags, i)
-	list := command(t, append([]string{"list"}, flags...)...).start().wantCode(0)
-	list.wantOutput("n ", "nightly-report@", fmt.Sprintf(":%d ", i.cmd.Process.Pid), "  3   "+told)
-	command(t, append([]string{"list", "m*"}, flags...)...).start().wantCode(exitNo)
-	clients := command(t, append([]string{"clients"}, flags...)...).start().wantCode(0)
-	clients.wantOutput("nightly-report ", fmt.Sprintf(" %d ", i.cmd.Process.Pid), " 3/3 ", "A: 1 client uses 3 masters: ")
-	for _, args := range [][]string{{"list", "--json"}, {"clients", "--json"}} {
-		command(t, append(args, flags...)...).start().wantCode(0).wantOutput(`"name": "nightly-report"`)
 	}
 }
 
@@ -91,17 +75,6 @@ func known(t *testing.T, flags []string, i *invocation) {
 	})
 }
 
-// --quiet keeps it from saying so.
-func TestRunQuiet(t *testing.T) {
-	t.Parallel()
-	fleet, flags := masters(t, 3)
-	take(t, fleet, "n")
-	i := command(t, line("run", flags, "n", "--quiet", "--wait=3s", "--", "true")...).start().wantCode(exitTaken)
-	if strings.Contains(i.stderr.String(), "still waiting") {
-		t.Errorf("it says\n%s", &i.stderr)
-	}
-}
-
 // A killed holder is still named.
 func TestRunNamesAKilledHolder(t *testing.T) {
 	t.Parallel()
@@ -111,53 +84,4 @@ func TestRunNamesAKilledHolder(t *testing.T) {
 	holder.signal(syscall.SIGKILL)
 	<-holder.ended
 	command(t, line("run", flags, "n", "--wait=3s", "--", "true")...).start().wantCode(exitTaken).wantError(`still waiting for "n": held by nightly-report on `, fmt.Sprintf("(pid %d)", holder.cmd.Process.Pid))
-}
-
-func TestInspect(t *testing.T) {
-	fleet, flags := masters(t, 5)
-	hold := take(t, fleet, "n")
-	fleet.Master(4).Kill()
-	i := command(t, line("inspect", flags, "n")...).start().wantCode(0)
-	naming := 0
-	for row := range strings.Lines(i.stdout.String()) {
-		if strings.Contains(row, short(hold.Owner())) && strings.Contains(row, fmt.Sprint(hold.Token())) {
-			naming++
-		}
-	}
-	if said := hold.Owner() + ": 4 of 5 masters say so"; naming != 4 || !strings.Contains(i.stdout.String(), said) {
-		t.Errorf("%d lines name holder and token, want 4, and %q:\n%s", naming, said, &i.stdout)
-	}
-
-	i = command(t, line("inspect", flags, "--json", "n")...).start().wantCode(0)
-	var got inspection
-	if err := json.Unmarshal([]byte(i.stdout.String()), &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.Name != "n" || got.Held == nil || !*got.Held || got.Holder != hold.Owner() || got.LeftMS <= 0 || len(got.Masters) != 5 {
-		t.Fatalf("inspect --json: %+v", got)
-	}
-	for k, m := range got.Masters {
-		has := m.Holder == hold.Owner() && m.Count == 1 && m.LeftMS > 0 && m.Token == hold.Token() && m.Error == ""
-		if has != (k < 4) || !has && (m.Holder != "" || m.Error == "") {
-			t.Errorf("inspect --json: %+v", m)
-		}
-	}
-}
-
-func TestUnlock(t *testing.T) {
-	fleet, flags := masters(t, 3)
-	hold := take(t, fleet, "n")
-
-	command(t, line("unlock", flags, "n")...).start().wantCode(exitUsage).wantError("--force", "redlock inspect")
-	if got := holders(fleet, "n")[0]; got != hold.Owner() {
-		t.Fatalf("unlock without --force: holder is %q, want %q", got, hold.Owner())
-	}
-
-	freed := command(t, line("unlock", flags, "--force", "n")...).start().wantCode(0)
-	if !strings.HasPrefix(freed.stdout.String(), "n: freed, was held by ") {
-		t.Errorf("unlock --force says %q, want that it was freed, and whose it was", &freed.stdout)
-	}
-	eventually(t, "the lock is free", func() bool { return free(fleet, "n") })
-
-	command(t, line("unlock", flags, "--force", "n")...).start().wantCode(0).wantOutput("nobody")
 }
