@@ -49,30 +49,6 @@ func (w *walk) inspectSlots(k int) {
 	})
 }
 
-// othersOfSlots is others for a semaphore.
-func (w *walk) othersOfSlots(k int) {
-	name, slots := w.names[k], &w.slots[k].Slots
-	switch w.r.IntN(4) {
-	case 0:
-		w.do("DEL", slotsOf(name))
-		if w.r.IntN(2) == 0 {
-			w.do("DEL", slotsOf(name)+slotEnds)
-		}
-		for i := range slots {
-			slots[i].Owner, slots[i].Expires = 0, 0
-		}
-	case 1:
-		w.do("DEL", belonging(slotFencePrefix, name))
-		for i := range slots {
-			slots[i].Counter = 0
-		}
-	case 2:
-		slot := w.r.IntN(twin.MaxSlots)
-		slots[slot].Counter = w.far()
-		w.do("HSET", belonging(slotFencePrefix, name), slot, slots[slot].Counter)
-	}
-}
-
 // digest stands for holders, as permit.lua has it.
 func (w *walk) digest(holders [twin.MaxSlots]twin.Owner) string {
 	var texts []string
