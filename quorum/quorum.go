@@ -181,21 +181,15 @@ func sooner[T cmp.Ordered](list []T, i int) int {
 // Term counts votes that are valid for a limited time. left has, for each master, how long its vote
 // is still valid: zero or less if it gave none, or if its vote has expired.
 //
-// valid is the number of valid votes. If they are a majority, the majority lasts as long as the vote
-// of master last, the q-th longest; otherwise last is -1.
-func Term(left []time.Duration) (valid, last int) {
-	q := Majority(len(left))
-	last = -1
+// If a majority is valid, it lasts as long as the vote of master last, the q-th longest; otherwise
+// last is -1.
+func Term(left []time.Duration) (last int) {
 	for i, d := range left {
-		if d <= 0 {
-			continue
-		}
-		valid++
-		if longer(left, i) == q-1 {
-			last = i
+		if d > 0 && longer(left, i) == Majority(len(left))-1 {
+			return i
 		}
 	}
-	return valid, last
+	return -1
 }
 
 // longer returns how many votes come before vote i when the longest is first. Of two equally long

@@ -134,21 +134,9 @@ func TestRoundsFallOnAGrid(t *testing.T) {
 
 // It is the majority's time that counts, not the first master's.
 func TestAsksWhenAMajorityIsFree(t *testing.T) {
-	play(t, 3, waits, func(s *scene) {
-		s.start().answers(busy(x, 20*ms), busy(x, 5*time.Second)).want(Waiting)
-		s.answer(2, busy(x, 120*ms)).wantWake(121 * ms)
-	})
 	play(t, 3, waits, func(s *scene) { // a master that granted it is free, or ours
 		s.trip = 100 * ms // so that the minority is kept until then
 		s.start().answers(yes(7), busy(x, 30*ms), busy(y, 5*time.Second)).want(Minority).wantWake(31 * ms)
-	})
-}
-
-// A lock that never expires is asked about no more often than one that does.
-func TestALockThatNeverExpires(t *testing.T) {
-	play(t, 3, waits, func(s *scene) {
-		s.start().allAnswer(busy(x, math.MaxInt64)).want(Waiting).wantWake(200 * ms)
-		s.wake().wantRound(All(3), QueueOnly, shortLease)
 	})
 }
 
@@ -162,6 +150,7 @@ func TestOnlyQueuesWhileTheLockIsHeld(t *testing.T) {
 		want    Command
 	}{
 		{"held by a majority", []reply{silent, busy(x, time.Minute), busy(x, time.Minute)}, QueueOnly},
+		{"for ever", []reply{busy(x, math.MaxInt64), busy(x, math.MaxInt64), silent}, QueueOnly},
 		{"until before the next round", []reply{busy(x, 10*ms), busy(x, 10*ms), busy(x, 10*ms)}, AskOrQueue},
 		{"not known", []reply{busy(x, time.Minute), silent, silent}, AskOrQueue},
 		{"kept free", []reply{busy(Nobody, time.Minute), busy(Nobody, time.Minute), silent}, AskOrQueue},

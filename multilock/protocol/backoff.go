@@ -83,8 +83,7 @@ func (c *Contender) yield(conf *Config, now clock.Instant, ev *Event, out *Effec
 			named |= 1 << i
 		}
 	}
-	c.State = Waiting
-	c.anew(out)
+	c.anew(Waiting, out)
 	out.Yield = out.Release &^ named
 	c.enter(conf, now, ev, out.Release, out)
 	c.sooner(conf, now, ev, now.Left(c.HeldUntil)+conf.Settle+c.stagger(conf))
@@ -99,9 +98,8 @@ func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Eff
 		out.Yield = out.Release
 		return
 	}
-	c.State = Waiting
 	c.BackOffs++
-	c.anew(out)
+	c.anew(Waiting, out)
 	c.enter(conf, now, ev, out.Release, out)
 }
 
@@ -114,8 +112,7 @@ func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Eff
 //     waits, in the order of the queue, the slot that it wants first: the one that most masters gave it
 //     before.
 func (c *Contender) stepAside(conf *Config, now clock.Instant, ev *Event, out *Effects) {
-	c.State = Waiting
-	c.anew(out)
+	c.anew(Waiting, out)
 	if at := now.Add(c.patience(conf, ev, out)); !TooShort(c.Want.Lease, ev.Trip) {
 		c.AskAt = at
 	}
@@ -126,8 +123,7 @@ func (c *Contender) stepAside(conf *Config, now clock.Instant, ev *Event, out *E
 // random time: longer each time, so that owners who collide again and again soon miss each other. Of
 // several slots, it then asks first for any.
 func (c *Contender) pause(conf *Config, now clock.Instant, ev *Event, out *Effects) {
-	c.State = Paused
-	c.anew(out)
+	c.anew(Paused, out)
 	c.AskAt = now.Add(time.Millisecond + ev.draw(conf.Split<<min(c.BackOffs, maxSplits-2)+ev.Trip, out))
 	if c.Want.Permits > 0 {
 		c.Start = int(uint64(c.Want.Permits) * uint64(ev.Lot) >> 32)
@@ -135,10 +131,11 @@ func (c *Contender) pause(conf *Config, now clock.Instant, ev *Event, out *Effec
 	c.BackOffs++
 }
 
-// anew gives back what the owner may have, and makes the contender begin anew, as a new owner at its
-// old place in the queue. An owner is never used again, so that its release frees only what it
+// anew gives back what the owner may have, and makes the contender begin anew in a state, as a new owner at
+// its old place in the queue. An owner is never used again, so that its release frees only what it
 // should.
-func (c *Contender) anew(out *Effects) {
+func (c *Contender) anew(state State, out *Effects) {
+	c.State = state
 	out.Release, out.NewOwner = c.Claimed(), true
 	c.Try++
 	c.Rounds = [maxRounds]Round{}

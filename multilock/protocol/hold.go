@@ -64,9 +64,6 @@ type Hold struct {
 // RenewEvery returns the time between two renewals of a hold: a third of its lease.
 func RenewEvery(lease time.Duration) time.Duration { return lease / 3 }
 
-// renewAgain returns the time until the next renewal after one that failed.
-func renewAgain(lease time.Duration) time.Duration { return lease / 10 }
-
 // HoldKind is the kind of a [HoldEvent].
 type HoldKind uint8
 
@@ -161,7 +158,7 @@ func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEff
 		h.extend(now, ev.Until)
 	case HoldFailed:
 		if h.State == Valid { // else the next try is due already, see HoldRenew
-			again := renewAgain(h.Lease)
+			again := h.Lease / 10
 			h.renewIn(now, min(again, max(now.Left(h.Until)/4, again/10)))
 		}
 	case HoldDoubt:

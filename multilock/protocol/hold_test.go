@@ -112,24 +112,17 @@ func TestLimit(t *testing.T) {
 // A downgrade makes a hold shared at once, and ends nothing. What a renewal finds that was sent for the
 // writer counts if it is a yes; but a master that shares the lock by now knows no writer.
 func TestDowngrade(t *testing.T) {
-	for _, won := range []HoldEvent{watched, {Short: true, Wish: watched.Wish}} {
-		state := map[bool]HoldState{false: Valid, true: Short}[won.Short]
-		playHold(t, won, func(s *holdScene) {
-			until := s.h.Until.Sub(s.begin)
-			s.at(ms).does(HoldRenew).does(HoldDowngrade).want(state, until)
-			if !s.h.Shared {
-				t.Fatal("the hold is not shared")
-			}
-			s.at(2*ms).step(HoldEvent{Kind: HoldLost, Writer: true}).want(state, until)
-			if !s.h.Due || s.out.Release != 0 {
-				t.Errorf("a renewal is due: %v, a release at %b, want another renewal", s.h.Due, s.out.Release)
-			}
-			s.at(3*ms).renewed(ms+full).want(Valid, ms+full)
-			s.at(4*ms).does(HoldLost).wantEnd(Lost, 4*ms, 0b011)
-		})
-	}
-	playHold(t, HoldEvent{}, func(s *holdScene) {
-		s.at(ms).step(HoldEvent{Kind: HoldLost, Writer: true}).wantEnd(Lost, ms, 0b011)
+	playHold(t, watched, func(s *holdScene) {
+		s.at(ms).does(HoldRenew).does(HoldDowngrade).want(Valid, full)
+		if !s.h.Shared {
+			t.Fatal("the hold is not shared")
+		}
+		s.at(2*ms).step(HoldEvent{Kind: HoldLost, Writer: true}).want(Valid, full)
+		if !s.h.Due || s.out.Release != 0 {
+			t.Errorf("a renewal is due: %v, a release at %b, want another renewal", s.h.Due, s.out.Release)
+		}
+		s.at(3*ms).renewed(ms+full).want(Valid, ms+full)
+		s.at(4*ms).does(HoldLost).wantEnd(Lost, 4*ms, 0b011)
 	})
 }
 

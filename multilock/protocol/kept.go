@@ -27,8 +27,8 @@ func (c *Contender) First() int64 {
 // recall pauses for as long as it takes a client that keeps the lock to hear that it is wanted, and to give it
 // back.
 func (c *Contender) recall(conf *Config, now clock.Instant, ev *Event, out *Effects) {
-	c.State, c.Recalled = Paused, true
-	c.anew(out)
+	c.Recalled = true
+	c.anew(Paused, out)
 	c.AskAt = now.Add(ev.Trip + 2*conf.Settle)
 }
 

@@ -24,7 +24,7 @@ type Lag struct {
 // Gained notes that the clock of master i has gained d, at most, and returns what that adds to Missed.
 func (l *Lag) Gained(conf *Config, i int, d time.Duration) time.Duration {
 	l.More[i] += d
-	_, last := quorum.Term(l.More[:conf.Masters])
+	last := quorum.Term(l.More[:conf.Masters])
 	if last < 0 {
 		return 0
 	}

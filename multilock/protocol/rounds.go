@@ -139,6 +139,6 @@ func (c *Contender) enter(conf *Config, now clock.Instant, ev *Event, at Set, ou
 // are reported together.
 func (c *Contender) takeStock(conf *Config, out *Effects) {
 	if c.State == Waiting || c.State == Minority {
-		out.Stock, out.Outage = true, c.unreachable(conf)
+		out.Stock, out.Outage = true, c.contest(conf) == quorum.Unreachable // too few gave an answer that counts
 	}
 }

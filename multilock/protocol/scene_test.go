@@ -289,16 +289,6 @@ func (s *scene) wantWake(moment time.Duration) *scene {
 	return s
 }
 
-// wantWakeBy checks that something is due at a moment at the latest.
-func (s *scene) wantWakeBy(moment time.Duration) *scene {
-	s.Helper()
-	at, ok := s.c.Wake()
-	if got := at.Sub(s.begin); !ok || got > moment {
-		s.Errorf("at %v: something is due in %v: %v, at %v, want by %v", s.now, s.c.State, ok, got, moment)
-	}
-	return s
-}
-
 // wantNoWake checks that nothing is timed.
 func (s *scene) wantNoWake() *scene {
 	s.Helper()

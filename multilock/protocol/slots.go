@@ -30,9 +30,6 @@ func (c *Contender) strongest(conf *Config, ended bool) (slot, votes int) {
 
 // mixed reports whether the contender has votes for several slots.
 func (c *Contender) mixed(conf *Config) bool {
-	if c.Want.Permits <= 1 {
-		return false
-	}
 	_, most := c.strongest(conf, false)
 	return most < c.votes(conf)
 }

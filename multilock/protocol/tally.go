@@ -86,14 +86,6 @@ func (r *Return) Free(conf *Config) bool {
 
 // Over reports whether no further answer can change Lost and Free.
 func (r *Return) Over(conf *Config) bool {
-	if r.Freed|r.Lacked|r.Unclear == All(conf.Masters) {
-		return true
-	}
-	switch r.Lost(conf) {
-	case quorum.Won:
-		return true
-	case quorum.Lost:
-		return r.Free(conf)
-	}
-	return false
+	lost := r.Lost(conf)
+	return r.Freed|r.Lacked|r.Unclear == All(conf.Masters) || lost == quorum.Won || lost == quorum.Lost && r.Free(conf)
 }

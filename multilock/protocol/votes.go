@@ -77,25 +77,16 @@ func (c *Contender) vote(conf *Config, now clock.Instant, i int, until clock.Ins
 		return
 	}
 	slot, others := m.Slot, false
-	var left [Max]time.Duration
 	for i := range conf.Masters {
 		m := &c.Masters[i]
-		if !m.Voted {
-			continue
-		}
-		d := now.Left(m.Until)
-		m.Voted = d > 0
-		if m.Slot == slot {
-			left[i] = d
-		} else {
-			others = others || m.Voted
-		}
+		m.Voted = m.Voted && !reached(now, m.Until)
+		others = others || m.Voted && m.Slot != slot
 	}
-	_, last := quorum.Term(left[:conf.Masters])
+	last := c.last(conf, now, slot)
 	if last < 0 {
 		return
 	}
-	if c.Masters[last].HandedOff && left[last] < c.topUp(conf, ev.Trip) {
+	if c.Masters[last].HandedOff && now.Left(c.Masters[last].Until) < c.topUp(conf, ev.Trip) {
 		c.askSoon(conf, now, ev, 0) // it would end before it is renewed: an ask makes grants of the hand-offs
 		return
 	}
@@ -112,17 +103,22 @@ func (c *Contender) doubt(conf *Config, now clock.Instant, i int) {
 	if !voted || c.contends() || reached(now, c.Until) {
 		return
 	}
-	var left [Max]time.Duration
-	for i := range conf.Masters {
-		if m := &c.Masters[i]; m.Voted && int(m.Slot) == c.Slot {
-			left[i] = now.Left(m.Until)
-		}
-	}
-	if _, last := quorum.Term(left[:conf.Masters]); last >= 0 {
+	if last := c.last(conf, now, int16(c.Slot)); last >= 0 {
 		c.Until = c.Masters[last].Until
 	} else {
 		c.Until = now
 	}
+}
+
+// last returns the master whose vote a majority for a slot ends with, -1 if there is none.
+func (c *Contender) last(conf *Config, now clock.Instant, slot int16) int {
+	var left [Max]time.Duration
+	for i := range conf.Masters {
+		if m := &c.Masters[i]; m.Voted && m.Slot == slot {
+			left[i] = now.Left(m.Until)
+		}
+	}
+	return quorum.Term(left[:conf.Masters])
 }
 
 // topUp returns how long, at least, a lock that was handed off must be valid: long enough to renew
@@ -158,19 +154,14 @@ func (c *Contender) votes(conf *Config) (n int) {
 // owner counts, or callers whose round trip is longer than the time between two rounds would never
 // know.
 func (c *Contender) roundLost(conf *Config) bool {
-	yes, no := 0, 0
+	_, most := c.strongest(conf, false)
+	all := 0
 	for i := range conf.Masters {
-		if m := &c.Masters[i]; m.Voted {
-			yes++
-		} else if m.Answered {
-			no++
+		if m := &c.Masters[i]; m.Voted || m.Answered {
+			all++
 		}
 	}
-	if c.Want.Permits > 0 {
-		_, most := c.strongest(conf, false)
-		yes, no = most, no+yes-most
-	}
-	return conf.decide(yes, no) == quorum.Lost
+	return conf.decide(most, all-most) == quorum.Lost
 }
 
 // lost decides what follows when what was asked makes no majority. It is called again for each
@@ -183,10 +174,7 @@ func (c *Contender) lost(conf *Config, now clock.Instant, r *Round, ev *Event, o
 	if c.State != Minority {
 		c.State = Waiting
 	}
-	slot := 0
-	if c.Want.Permits > 0 {
-		slot, _ = c.strongest(conf, false)
-	}
+	slot, _ := c.strongest(conf, false)
 	var room [Max]time.Duration
 	left := room[:0]
 	for i := range conf.Masters {
@@ -225,9 +213,7 @@ func (c *Contender) lost(conf *Config, now clock.Instant, r *Round, ev *Event, o
 // judge decides for a contender that does not wait. A lost round waits for more answers as long as
 // they can tell a lock that is taken from one that nobody got.
 func (c *Contender) judge(conf *Config, now clock.Instant, ev *Event, out *Effects) {
-	yes, no, errs := c.tally(conf)
-	var room [Max]Holder
-	undecided := quorum.Judge(conf.Masters, yes, errs, c.holders(conf, false, room[:0])) == quorum.Undecided
+	yes, no, _ := c.tally(conf)
 	// Enough masters answered, and no majority of them named one holder. With a master silent that
 	// cannot be told for sure from a lock that is taken.
 	split := conf.decide(yes+no, 0) == quorum.Won && !c.held(conf)
@@ -236,16 +222,13 @@ func (c *Contender) judge(conf *Config, now clock.Instant, ev *Event, out *Effec
 		// of that release carries it out after the round that comes next.
 		split = conf.decide(yes+no, 0) == quorum.Won
 	}
-	granted := yes
-	if c.Want.Permits > 0 {
-		_, granted = c.strongest(conf, true)
-	}
+	_, granted := c.strongest(conf, true)
 	switch {
 	case conf.decide(granted, 0) == quorum.Won:
 		c.fail(Late, out)
 	case c.Want.Again && conf.decide(0, no) == quorum.Lost:
 		c.fail(Gone, out)
-	case undecided:
+	case c.contest(conf) == quorum.Undecided:
 	case c.kept(conf) && !c.Want.Again && !c.Recalled:
 		c.recall(conf, now, ev, out)
 	case split && !c.Want.Again && c.BackOffs < c.maxSplits()-1:
@@ -303,11 +286,11 @@ func (c *Contender) holder(conf *Config, latest bool) Holder {
 	return holder
 }
 
-// unreachable reports whether too few masters gave an answer that counts.
-func (c *Contender) unreachable(conf *Config) bool {
+// contest returns why no majority granted the lock, by what the masters said last.
+func (c *Contender) contest(conf *Config) quorum.Contest {
 	yes, _, errs := c.tally(conf)
 	var room [Max]Holder
-	return quorum.Judge(conf.Masters, yes, errs, c.holders(conf, false, room[:0])) == quorum.Unreachable
+	return quorum.Judge(conf.Masters, yes, errs, c.holders(conf, false, room[:0]))
 }
 
 // inVain reports whether so many masters said what does not pass by itself that no majority is

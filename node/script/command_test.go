@@ -3,10 +3,13 @@ package script
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gomodule/redigo/redis"
+	"pgregory.net/rapid"
 )
 
 // A command that is sent again behind a later one does not undo what that did.
@@ -120,103 +123,75 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// tree makes a reply of any shape that RESP has out of data, and returns what is left of
-// it.
-func tree(data []byte, depth int) (reply any, rest []byte) {
-	if len(data) == 0 {
-		return nil, nil
-	}
-	kind, size := data[0]%6, int(data[0]/6)
-	data = data[1:]
-	switch kind {
-	case 0:
-		var n int64
-		for range min(size%9, len(data)) {
-			n, data = n<<8|int64(data[0]), data[1:]
-		}
-		return n, data
-	case 1:
-		size = min(size, len(data))
-		return data[:size:size], data[size:]
-	case 2:
-		size = min(size, len(data))
-		return string(data[:size]), data[size:]
-	case 3:
-		return redis.Error("ERR no"), data
-	case 4:
-		if depth > 3 {
-			return []any{}, data
-		}
-		list := make([]any, size%8)
-		for i := range list {
-			list[i], data = tree(data, depth+1)
-		}
-		return list, data
-	}
-	return nil, data
+// replies are answers of scripts.
+var replies = []any{
+	int64(0), int64(50), int64(-1), redis.Error("ERR no"),
+	[]any{int64(9), []byte("me")},                                // taken
+	[]any{int64(9), []byte("me"), int64(3)},                      // and in the queue
+	[]any{int64(1), int64(2), int64(0), int64(-1)},               // of renewals
+	[]any{int64(1), redis.Error("ERR no"), nil, int64(257)},      // 257 is no Renewed, though its last byte is
+	[]any{int64(1), redis.Error("NOTLOCK string"), "", int64(0)}, // with errors
+	[]any{int64(0), int64(51)},                                   // a slot
+	[]any{[]byte("7"), []any{int64(0), []byte("me"), int64(9), []byte("7")}, []any{[]byte("me"), []byte("2")}},
+	[]any{int64(9), []byte("7"), []byte("me"), []byte("2"), []any{}, []any{[]byte("my"), []byte("")}},
+	[]any{int64(9), []byte("7"), []byte("sh"), []byte("0"), []any{[]byte("me"), int64(9)}, []any{}},
 }
 
-// replies are answers of scripts, as bytes for tree.
-var replies = [][]byte{
-	{0}, // no, or free
-	{6, 50},
-	{6 * 8, 255, 255, 255, 255, 255, 255, 255, 255}, // -1
-	{3},                                      // an error
-	{4 + 6*2, 6, 9, 1 + 6*2, 'm', 'e'},       // taken
-	{4 + 6*3, 6, 9, 1 + 6*2, 'm', 'e', 6, 3}, // and in the queue
-	{4 + 6*4, 6, 1, 6, 2, 0, 6 * 8, 255, 255, 255, 255, 255, 255, 255, 255}, // of renewals
-	{4 + 6*4, 6, 1, 3, 3, 0}, // with errors
-	{4 + 6*4, 6 * 2, 1, 1},   // 257 is no Renewed, though its last byte is
-	{4 + 6*2, 6 * 8, 127, 255, 255, 255, 255, 255, 255, 255, 1 + 6, 'm'},
-	{4 + 6*2, 0, 6, 51}, // a slot
-	{4 + 6*3, 1 + 6, '7', 4 + 6*4, 0, 1 + 6*2, 'm', 'e', 6, 9, 1 + 6, '7', 4 + 6*2, 1 + 6*2, 'm', 'e', 1 + 6, '2'},
-	{4 + 6*6, 6, 9, 1 + 6, '7', 1 + 6*2, 'm', 'e', 1 + 6, '2', 4, 4 + 6*2, 1 + 6*2, 'm', 'y', 1},
-	{4 + 6*6, 6, 9, 1 + 6, '7', 1 + 6*2, 's', 'h', 1 + 6, '0', 4 + 6*2, 1 + 6*2, 'm', 'e', 6, 9, 4},
+// spoil puts something else in the place of a reply, or of a part of it.
+func spoil(t *rapid.T, reply any) any {
+	if list, ok := reply.([]any); ok && len(list) > 0 && rapid.Bool().Draw(t, "inside") {
+		list, i := slices.Clone(list), rapid.IntRange(0, len(list)-1).Draw(t, "at")
+		list[i] = spoil(t, list[i])
+		return list
+	}
+	return rapid.OneOf(
+		rapid.SampledFrom(replies), rapid.SampledFrom([]any{nil, "OK", []any{}, []byte("-7"), int64(math.MinInt64)}),
+		rapid.Int64().AsAny(), rapid.SliceOfN(rapid.Byte(), 0, 20).AsAny(),
+	).Draw(t, "another")
 }
 
-// FuzzDecode: no reply breaks a decoder, and what it lets pass makes sense.
-func FuzzDecode(f *testing.F) {
-	for _, data := range replies {
-		f.Add(data)
+// TestDecode: no reply breaks a decoder, and what it lets pass makes sense.
+func TestDecode(t *testing.T) { rapid.Check(t, decodes) }
+
+// FuzzDecode is TestDecode, guided by what its replies reach.
+func FuzzDecode(f *testing.F) { f.Fuzz(rapid.MakeFuzz(decodes)) }
+
+func decodes(t *rapid.T) {
+	reply := rapid.SampledFrom(replies).Draw(t, "reply")
+	for range rapid.IntRange(0, 3).Draw(t, "spoilt") {
+		reply = spoil(t, reply)
 	}
 	me, permit := NewOwner("k", id("me:1")), NewPermit("k", id("me:1"), 2, 0)
-	acquire, acquireSlot, inspectSlots := me.Acquire(lease, 50), permit.Acquire(lease, 50), InspectPermits("k")
 	renew := Renew(lease, []Renewal{{Owner: me}, {Owner: me}, {Owner: me}, {Owner: me}})
-	f.Fuzz(func(t *testing.T, data []byte) {
-		reply, _ := tree(data, 0)
-		for _, cmd := range []*Command{
-			acquire, me.Enter(lease, 2), me.Raise(lease, 50), renew, me.Release(50, 0), Inspect("k"), acquireSlot, inspectSlots,
-		} {
-			a := cmd.Decode(reply)
-			if a.Outcome != Done && a.Outcome != Refused && (a.Outcome != Failed || a.Err == nil) {
-				t.Errorf("decode %v: got outcome %v (%v), want Done, Refused or why it Failed", reply, a.Outcome, a.Err)
-			}
-			if a.Left < 0 {
-				t.Errorf("decode %v: got %v left, want none below zero", reply, a.Left)
-			}
-			if (cmd == acquire || cmd == acquireSlot) && a.Outcome == Done && (a.Token < 0 || a.Slot < 0) {
-				t.Errorf("decode %v: got token %d and slot %d, want none below zero", reply, a.Token, a.Slot)
-			}
-			if cmd == inspectSlots && a.Outcome == Done {
-				for _, s := range a.Permits.Slots {
-					if s.Left < 0 {
-						t.Errorf("decode %v: got %v left, want none below zero", reply, s.Left)
-					}
-				}
-			}
-			for i, r := range a.Renewed {
-				if r == NotLock || r == Errored {
-					if a.Errors[i] == nil {
-						t.Errorf("decode %v: got no reason why %d is %d", reply, i, r)
-					}
-					continue
-				}
-				if said := reply.([]any)[i]; said != int64(r) {
-					t.Errorf("decode %v: got %d at %d, want %v", reply, r, i, said)
-				}
+	for _, cmd := range []*Command{
+		me.Acquire(lease, 50), me.Enter(lease, 2), me.Raise(lease, 50), renew, me.Release(50, 0), Inspect("k"),
+		permit.Acquire(lease, 50), InspectPermits("k"),
+	} {
+		a := cmd.Decode(reply)
+		if a.Outcome != Done && a.Outcome != Refused && (a.Outcome != Failed || a.Err == nil) {
+			t.Errorf("decode %v: got outcome %v (%v), want Done, Refused or why it Failed", reply, a.Outcome, a.Err)
+		}
+		lefts := []time.Duration{a.Left}
+		if a.Permits != nil {
+			for _, s := range a.Permits.Slots {
+				lefts = append(lefts, s.Left)
 			}
 		}
-	})
+		if slices.Min(lefts) < 0 {
+			t.Errorf("decode %v: got %v left, want none below zero", reply, lefts)
+		}
+		if cmd.verb == acquiring && a.Outcome == Done && (a.Token < 0 || a.Slot < 0) {
+			t.Errorf("decode %v: got token %d and slot %d, want none below zero", reply, a.Token, a.Slot)
+		}
+		for i, r := range a.Renewed {
+			said := reply.([]any)[i]
+			refusal, _ := said.(redis.Error)
+			if failed := r == NotLock || r == Errored; failed != (a.Errors[i] != nil) || !failed && said != int64(r) ||
+				(r == NotLock) != strings.HasPrefix(string(refusal), "NOTLOCK") {
+				t.Errorf("decode %v: got %d at %d (%v)", reply, r, i, a.Errors[i])
+			}
+		}
+	}
 }
 
 // TestNoDecoderTakesWhatIsNoToken: whatever a master says.

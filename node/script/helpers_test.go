@@ -28,9 +28,9 @@ func sent(c *Command) string {
 	return fmt.Sprintf("%s, mode %d, of %v: %v, waits %v", verbs[c.verb], c.mode, c.name, c.args, c.waits)
 }
 
-// guarded returns cmd as it goes to a guarded master.
-func guarded(cmd *Command) *Command {
-	words := cmd.Words(nil, false, true)
+// sentTo returns cmd as it goes to a master that is guarded, or is not.
+func sentTo(guarded bool, cmd *Command) *Command {
+	words := cmd.Words(nil, false, guarded)
 	other := *cmd
 	other.args = words[len(words)-len(cmd.args):]
 	return &other

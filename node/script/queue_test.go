@@ -165,36 +165,6 @@ func TestStrayHandOff(t *testing.T) {
 	}
 }
 
-// TestRedissonAndReaders: one of Redisson's clients finds a lock that readers have taken, and waits for as
-// long as the last of them may read.
-func TestRedissonAndReaders(t *testing.T) {
-	// As RedissonLock.tryLockInnerAsync has it: nil is a yes, else it is how long the lock is taken.
-	const tryLock = `if (redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1) then ` +
-		`redis.call('hincrby', KEYS[1], ARGV[2], 1); redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; ` +
-		`return redis.call('pttl', KEYS[1]);`
-	withScripts(t, func(h *scriptFixture) {
-		h.run(reader("a:r1").Acquire(lease, 5))
-		h.run(reader("b:r1").Acquire(time.Minute, 5))
-		for _, tt := range []struct {
-			when string
-			cmd  *Command
-			want any
-		}{
-			{"beside readers", Inspect("k"), int64(60_000)},
-			{"beside one reader", reader("b:r1").Release(5, 0), int64(30_000)},
-			{"when they have gone", reader("a:r1").Release(5, 0), nil},
-		} {
-			h.run(tt.cmd)
-			if got, err := h.conn.Do("EVAL", tryLock, 1, "k", 30_000, id("theirs:17")); got != tt.want || err != nil {
-				t.Errorf("tryLock %s: got %v (%v), want %v", tt.when, got, err, tt.want)
-			}
-		}
-		if got := h.run(reader("a:r2").Acquire(lease, 5)); got.Outcome != Refused || got.Holder != id("theirs:17") {
-			t.Errorf("a reader then: answered %+v, want that they have it", got)
-		}
-	})
-}
-
 // FuzzHandOff: no message breaks the decoder, and what it lets pass is what queue.lua writes.
 func FuzzHandOff(f *testing.F) {
 	for _, message := range []string{"a:r1 1 2 k", "a:r1 1 2 k with spaces", "a:r1 0 0 k", "", " 1 2 k", "a:r1 1 2 ", "a:r1 01 2 k", "a:r1 +1 2 k", "a:r1 18446744073709551616 2 k", "a:r1 1 2:shared k", "a:r1 1 2:3 k"} {

@@ -2,10 +2,7 @@ package script
 
 import (
 	"fmt"
-	"reflect"
 	"testing"
-
-	"github.com/gomodule/redigo/redis"
 )
 
 // TestRenewalsAreIsolated: an error is the answer to its own hold, and those before and behind it are renewed,
@@ -43,18 +40,5 @@ func TestRenewalsAreIsolated(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestErrorOfAHold: of several holds that are renewed in a call, one may be no lock, or fail otherwise.
-func TestErrorOfAHold(t *testing.T) {
-	me := NewOwner("k", id("me:1"))
-	cmd := Renew(lease, []Renewal{{Owner: me}, {Owner: me}, {Owner: me}})
-	got := cmd.Decode([]any{int64(1), redis.Error("NOPERM no"), redis.Error("NOTLOCK string")})
-	if want := []Renewed{Extended, Errored, NotLock}; got.Outcome != Done || !reflect.DeepEqual(got.Renewed, want) {
-		t.Errorf("answered %+v, want Done %v", got, want)
-	}
-	if len(got.Errors) != 2 || got.Errors[1] == nil || got.Errors[2] == nil {
-		t.Errorf("errors: %v, want those of holds 1 and 2", got.Errors)
 	}
 }

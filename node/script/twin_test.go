@@ -15,21 +15,23 @@ import (
 // locks take part, so that what belongs to one is not taken from the other.
 //
 // Replay one seed: go test ./node/script -run 'TestTwin/seed=17$' -v
-func TestTwin(t *testing.T) {
-	walks(t, 0, func(w *walk) func() { return w.step })
-}
+func TestTwin(t *testing.T) { walks(t, false) }
 
-// walks runs random walks. of returns what makes a step of one.
-func walks(t *testing.T, stream uint64, of func(w *walk) (step func())) {
+// TestTwinSlots is TestTwin for semaphores. Callers do not agree on how many permits there are.
+//
+// Replay one seed: go test ./node/script -run 'TestTwinSlots/seed=17$' -v
+func TestTwinSlots(t *testing.T) { walks(t, true) }
+
+func walks(t *testing.T, semaphores bool) {
 	for seed := range portion(600) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			withScripts(t, func(h *scriptFixture) {
-				w := newWalk(h, rand.New(rand.NewPCG(seed, stream)))
-				next := of(w)
+				w := newWalk(h, rand.New(rand.NewPCG(seed, 0)))
+				w.semaphores = semaphores
 				for step := 0; step < 80 && !t.Failed(); step++ {
-					next()
+					w.step()
 					for step < 80 && w.r.IntN(2) == 0 {
-						next()
+						w.step()
 						step++
 					}
 					w.check(step)
@@ -106,112 +108,163 @@ func (w *walk) do(command string, args ...any) {
 	w.h.do(command, args...)
 }
 
+// twin is what the twins of a lock and of a semaphore have in common.
+func (w *walk) twin(k int) interface {
+	Expire(now int64)
+	AcquireOrRegister(now int64, hears twin.Hears, lease int64, e twin.Entry) twin.Reply
+	Register(now int64, e twin.Entry) twin.Reply
+} {
+	if w.semaphores {
+		return &w.slots[k]
+	}
+	return &w.locks[k]
+}
+
 // step does the same to both.
 func (w *walk) step() {
-	k := w.r.IntN(6) / 5 // mostly the first lock
-	l, now, r := &w.locks[k], w.now(), w.r
-	lease, count := 1+r.Int64N(600), 1+r.Int32N(4)
-	l.Expire(now)
-	switch r.IntN(22) {
-	case 0, 1, 2, 3:
+	k := w.r.IntN(6) / 5 // mostly the first
+	it, now, lease := w.twin(k), w.now(), 1+w.r.Int64N(600)
+	it.Expire(now)
+	switch w.r.IntN(23) {
+	case 0, 1, 2, 3, 4:
 		e := w.waiter(k)
-		w.compare(k, w.owner(k, e.Mode, e.Owner).AcquireOrRegister(millis(lease), entry(e)), l.AcquireOrRegister(now, w.hear, lease, e))
-	case 4:
+		w.compare(k, w.asker(k, e).AcquireOrRegister(millis(lease), entry(e)), it.AcquireOrRegister(now, w.hear, lease, e))
+	case 5:
 		e := w.waiter(k)
-		w.compare(k, w.owner(k, e.Mode, e.Owner).Register(entry(e)), l.Register(now, e))
-	case 5, 6:
-		owner, mode, o := w.draw(k)
-		token := w.proposal(k)
-		w.compare(k, o.Acquire(millis(lease), token), l.Acquire(now, w.hear, mode, owner, lease, token))
-	case 7:
-		owner, mode, o := w.draw(k)
-		w.compare(k, o.Enter(millis(lease), int(count)), l.Enter(now, mode, owner, count, lease))
-	case 8:
-		owner, mode, o := w.draw(k)
-		w.compare(k, o.Leave(int(count)), l.Leave(now, mode, owner, count))
-	case 9, 10, 11, 12:
+		w.compare(k, w.asker(k, e).Register(entry(e)), it.Register(now, e))
+	case 6, 7:
+		e := twin.Entry{Owner: w.somebody(k), Proposal: w.proposal(k)}
+		w.wants(k, &e)
+		w.compare(k, w.asker(k, e).Acquire(millis(lease), e.Proposal), it.AcquireOrRegister(now, w.hear, lease, e))
+	case 8, 9, 10, 11:
 		w.release(k)
-	case 13:
-		owner, mode, o := w.draw(k)
-		token := w.near(l.Counter, 3)
-		w.compare(k, o.Raise(millis(lease), token), l.Raise(now, mode, owner, token))
-	case 14, 15:
-		w.renew()
+	case 12:
+		w.raise(k, lease)
+	case 13, 14, 15:
+		w.renew(lease)
 	case 16, 17, 18:
 		w.sleep()
 	case 19:
 		w.inspect(k)
+	case 20, 21:
+		if !w.semaphores {
+			w.enterOrLeave(k, lease)
+		}
 	default:
 		w.others(k)
 	}
 }
 
-// release is one of the five commands of release.lua, at a guarded master or not.
+func (w *walk) enterOrLeave(k int, lease int64) {
+	l, a, count := &w.locks[k], w.draw(k), 1+w.r.Int32N(4)
+	if w.r.IntN(2) == 0 {
+		w.compare(k, a.Enter(millis(lease), int(count)), l.Enter(w.now(), a.mode, a.owner, count, lease))
+	} else {
+		w.compare(k, a.Leave(int(count)), l.Leave(w.now(), a.mode, a.owner, count))
+	}
+}
+
+func (w *walk) raise(k int, lease int64) {
+	a := w.draw(k)
+	if w.semaphores {
+		token := w.near(w.slots[k].Slots[a.slot].Counter, 3)
+		w.compare(k, a.Raise(millis(lease), token), w.slots[k].Raise(w.now(), a.owner, a.slot, token))
+	} else {
+		token := w.near(w.locks[k].Counter, 3)
+		w.compare(k, a.Raise(millis(lease), token), w.locks[k].Raise(w.now(), a.mode, a.owner, token))
+	}
+}
+
+// release is one of the commands that give back, or a force, at a guarded master or not.
 func (w *walk) release(k int) {
-	l, now, r := &w.locks[k], w.now(), w.r
-	owner, mode, o := w.draw(k)
-	since, token := w.since(k, owner), w.proposal(k)
+	a, token, r := w.draw(k), w.proposal(k), w.r
+	since, kind, guard := w.since(k, a.owner), r.IntN(9), r.IntN(6) == 0
 	if r.IntN(3) == 0 {
 		token += 7 - token%7 // Redisson's turn
 	}
-	kind, next := r.IntN(9), twin.Entry{Owner: owner}
-	if w.room(k) && (kind < 3 || kind == 8) {
-		next = w.waiter(k)
-	}
-	guard, there := r.IntN(6) == 0, token
-	if guard {
+	yields := kind%4 == 0
+	there := token
+	if guard || yields {
 		there = twin.NoToken
 	}
+	if kind == 7 && w.mayForce(k) {
+		w.force(k, guard, token, there)
+		return
+	}
+	next := twin.Entry{Owner: a.owner}
+	if w.room(k) && kind < 5 {
+		next = w.waiter(k)
+	}
 	var cmd *Command
-	var want twin.Reply
-	switch {
-	case kind < 3 && next.Owner != owner:
-		cmd = o.ReleaseTo(token, since, w.owner(k, next.Mode, next.Owner), entry(next))
-		want = l.ReleaseTo(now, w.hear, mode, owner, there, next)
-	case kind == 8 && next.Owner != owner:
-		cmd = o.YieldTo(since, w.owner(k, next.Mode, next.Owner), entry(next))
-		want = l.ReleaseTo(now, w.hear, mode, owner, twin.NoToken, next)
-	case kind == 3:
-		cmd = o.Yield(since)
-		want = l.Release(now, w.hear, mode, owner, twin.NoToken)
-	case kind == 4 && w.mayForce(k):
-		cmd = Force(w.names[k], token)
-		want = l.Force(now, w.hear, there)
+	switch enters := next.Owner != a.owner; {
+	case enters && yields:
+		cmd = a.YieldTo(since, w.asker(k, next), entry(next))
+	case enters:
+		cmd = a.ReleaseTo(token, since, w.asker(k, next), entry(next))
+	case yields:
+		cmd = a.Yield(since)
 	default:
-		cmd = o.Release(token, since)
-		want = l.Release(now, w.hear, mode, owner, there)
+		cmd = a.Release(token, since)
 	}
-	if guard {
-		cmd = guarded(cmd)
-	}
-	w.compare(k, cmd, want)
+	w.compare(k, sentTo(guard, cmd), w.released(k, a, there, since, next))
 }
 
-// renew renews a few holds of any locks in one call.
-func (w *walk) renew() {
-	lease, heal, now := 1+w.r.Int64N(600), w.r.IntN(4) > 0, w.now()
+// released has the twin release what a has, and enter next unless that is the same owner.
+func (w *walk) released(k int, a actor, token, since int64, next twin.Entry) twin.Reply {
+	l, s, now := &w.locks[k], &w.slots[k], w.now()
+	switch enters := next.Owner != a.owner; {
+	case !w.semaphores && enters:
+		return l.ReleaseTo(now, w.hear, a.mode, a.owner, token, next)
+	case !w.semaphores:
+		return l.Release(now, w.hear, a.mode, a.owner, token)
+	case enters && since != 0 && since == next.Since:
+		return s.GiveWay(now, w.hear, a.owner, token, next)
+	case enters:
+		return s.ReleaseTo(now, w.hear, a.owner, token, next)
+	}
+	return s.Release(now, w.hear, a.owner, token)
+}
+
+// force takes the k-th from whoever has it. token is the one that the next is to be above, and there what of it
+// comes to the twin.
+func (w *walk) force(k int, guard bool, token, there int64) {
+	if !w.semaphores {
+		w.compare(k, sentTo(guard, Force(w.names[k], token)), w.locks[k].Force(w.now(), w.hear, there))
+		return
+	}
+	slot := w.r.IntN(2*twin.MaxSlots) - twin.MaxSlots
+	cmd := ForcePermits(w.names[k], token)
+	if slot >= 0 {
+		cmd = ForceSlot(w.names[k], slot, token)
+	}
+	w.compare(k, sentTo(guard, cmd), w.slots[k].Force(w.now(), w.hear, slot, there))
+}
+
+// renew renews a few holds of any locks, or semaphores, in one call.
+func (w *walk) renew(lease int64) {
+	heal, now := w.r.IntN(4) > 0, w.now()
 	var holds []Renewal
-	var want Answer
+	want := Answer{Outcome: Done}
 	for range 1 + w.r.IntN(3) {
 		k := w.r.IntN(6) / 5
-		owner, mode, _ := w.draw(k)
-		token, count := w.proposal(k), 1+w.r.Int32N(4)
-		if w.mayRead(k, owner) && w.r.IntN(4) == 0 {
-			mode = twin.Shared // a downgrade
+		a, token, count := w.draw(k), w.proposal(k), 1+w.r.Int32N(4)
+		if !w.semaphores && w.mayRead(k, a.owner) && w.r.IntN(4) == 0 {
+			a = w.actor(k, a.owner, twin.Shared) // a downgrade
 		}
-		if len(holds) > 0 && holds[0].Mode != Mode(mode) {
+		if len(holds) > 0 && holds[0].Mode != a.Mode {
 			continue
 		}
-		holds = append(holds, Renewal{Owner: w.owner(k, mode, owner), Count: int(count), Token: token})
-		reply := w.locks[k].Renew(now, w.hear, mode, owner, count, lease, token, heal)
+		holds = append(holds, Renewal{Owner: a.Owner, Count: int(count), Token: token})
+		var reply twin.Reply
+		if w.semaphores {
+			reply = w.slots[k].Renew(now, w.hear, a.owner, a.slot, lease, token, heal)
+		} else {
+			reply = w.locks[k].Renew(now, w.hear, a.mode, a.owner, count, lease, token, heal)
+		}
 		w.told(k, reply)
-		want.Outcome, want.Renewed = Outcome(Failed)+Outcome(reply.Outcome), append(want.Renewed, Renewed(reply.Renewed))
+		want.Renewed = append(want.Renewed, Renewed(reply.Renewed))
 	}
-	cmd := Renew(millis(lease), holds)
-	if !heal {
-		cmd = guarded(cmd)
-	}
-	w.run(cmd, func(got Answer) string {
+	w.run(sentTo(!heal, Renew(millis(lease), holds)), func(got Answer) string {
 		for i := range got.Errors {
 			if got.Renewed[i] != NotLock {
 				return fmt.Sprintf("hold %d: %v, but %v", i, got.Renewed[i], got.Errors[i])
@@ -258,39 +311,4 @@ func (w *walk) line(k int) (*twin.Line, *twin.Marks) {
 		return &w.slots[k].Line, &w.slots[k].Marks
 	}
 	return &w.locks[k].Line, &w.locks[k].Marks
-}
-
-// others is what is done to a master by somebody else.
-func (w *walk) others(k int) {
-	l, key := &w.locks[k], w.names[k]
-	switch n := w.r.IntN(10); {
-	case n == 0:
-		w.do("FLUSHALL")
-		w.locks = [2]twin.Lock{}
-	case n >= 8:
-		l.Counter = w.far()
-		w.do("SET", belonging(fencePrefix, key), l.Counter, "PX", 2*time.Hour.Milliseconds())
-	case n < 3 && l.Alien:
-		w.do("HDEL", key, "name")
-		l.Alien = false
-		if l.Holder == 0 {
-			l.Expires = 0
-		}
-	case n < 3:
-		w.do("HSET", key, "name", "bob")
-		l.Alien = true
-		if l.Holder == 0 {
-			l.Expires = twin.Never
-		}
-	case n < 6 && l.Expires != 0:
-		w.do("PERSIST", key)
-		l.Expires = twin.Never
-	case l.Expires != 0:
-		w.do("DEL", key)
-		l.Holder, l.Count, l.Expires, l.Alien = 0, 0, 0, false
-	case n < 8: // Redisson takes it
-		l.Holder, l.Count, l.Expires = w.fresh("hers"), 2, w.now()+500
-		w.do("HSET", key, w.text(l.Holder), 2)
-		w.do("PEXPIRE", key, 500)
-	}
 }

@@ -22,8 +22,12 @@ func (w *walk) compare(k int, cmd *Command, want twin.Reply) {
 	w.run(cmd, func(got Answer) string { return w.differs(got, want) })
 }
 
-// inspect compares what the master says of the lock.
+// inspect compares what the master tells with what its twin has.
 func (w *walk) inspect(k int) {
+	if w.semaphores {
+		w.inspectSlots(k)
+		return
+	}
 	l, now := &w.locks[k], w.now()
 	want := l.Inspect(now)
 	var crowd Crowd

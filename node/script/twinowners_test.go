@@ -79,18 +79,41 @@ func (w *walk) text(o twin.Owner) string {
 	}
 }
 
-// draw draws who does something, and how.
-func (w *walk) draw(k int) (owner twin.Owner, mode twin.Mode, o *Owner) {
-	owner = w.somebody(k)
-	mode = w.mode(k, owner)
-	return owner, mode, w.owner(k, mode, owner)
+// actor is who does something, and how it has a lock, or in which slot.
+type actor struct {
+	*Owner
+	owner twin.Owner
+	mode  twin.Mode
+	slot  int
 }
 
-func (w *walk) owner(k int, mode twin.Mode, o twin.Owner) *Owner {
-	if mode == twin.Shared {
-		return NewReader(w.names[k], w.text(o))
+// draw draws who does something, and how.
+func (w *walk) draw(k int) actor {
+	owner := w.somebody(k)
+	return w.actor(k, owner, w.mode(k, owner))
+}
+
+func (w *walk) actor(k int, owner twin.Owner, mode twin.Mode) actor {
+	a := actor{owner: owner, mode: mode}
+	if w.semaphores {
+		a.slot = w.slotOf(k, owner)
+		a.Owner = NewPermit(w.names[k], w.text(owner), twin.MaxSlots, 0).InSlot(a.slot)
+	} else {
+		a.Owner = w.asker(k, twin.Entry{Owner: owner, Mode: mode})
 	}
-	return NewOwner(w.names[k], w.text(o))
+	return a
+}
+
+// asker is the owner of e, as the scripts know it.
+func (w *walk) asker(k int, e twin.Entry) *Owner {
+	name, id := w.names[k], w.text(e.Owner)
+	switch {
+	case w.semaphores:
+		return NewPermit(name, id, int(e.Permits), int(e.Start))
+	case e.Mode == twin.Shared:
+		return NewReader(name, id)
+	}
+	return NewOwner(name, id)
 }
 
 // hear is what the twin is told of who listens.
@@ -186,7 +209,7 @@ func (w *walk) waiter(k int) (e twin.Entry) {
 		i = len(*asks)
 		// Few stamps, so that some are equal.
 		e := twin.Entry{Owner: w.stranger(), Since: 30_000 * (1 + w.r.Int64N(4))}
-		w.wants(&e)
+		w.wants(k, &e)
 		*asks = append(*asks, e)
 	}
 	last := &(*asks)[i]
@@ -197,8 +220,10 @@ func (w *walk) waiter(k int) (e twin.Entry) {
 	return *last
 }
 
-// wants draws how many permits of a semaphore the owner of e believes there are, and which it tries first.
-func (w *walk) wants(e *twin.Entry) {
+// wants draws how the owner of e wants it. Of a semaphore that is how many permits it believes there are, and
+// which it tries first.
+func (w *walk) wants(k int, e *twin.Entry) {
+	e.Mode = w.mode(k, e.Owner)
 	if w.semaphores {
 		e.Permits = uint8(1 + min(w.r.IntN(twin.MaxSlots+2), twin.MaxSlots-1)) // mostly all
 		e.Start = uint8(w.r.IntN(int(e.Permits)))

@@ -146,49 +146,43 @@ func (s *Slots) pump(now int64, hears Hears, token int64, me Owner, r *Reply) (s
 	}
 	first := int64(math.MaxInt64) // until when one may have begun to wait
 	var place [MaxSlots + 1]uint8 // among those who count as many permits
-	for i := 0; me == 0 && i < MaxQueue && s.Queue[i].Owner != 0; {
-		e := s.Queue[i]
-		place[e.Permits]++
-		switch fresh := s.fresh(now, &e); {
-		case spent():
-			return -1
-		case !fresh:
-			s.remove(i)
-			continue
-		case first == math.MaxInt64:
-			first = e.Since + overtakes
-		}
-		switch {
-		case e.Since > first:
-			i = MaxQueue
-		case place[e.Permits] <= e.Permits && s.Slots[e.Start].Owner == 0:
-			s.remove(i)
-			s.handOff(now, hears, int(e.Start), &e, token, r)
-		default:
-			i++
-		}
+	pass := 1
+	if me != 0 {
+		pass = 2
 	}
-	for i := 0; i < MaxQueue && s.Queue[i].Owner != 0 && !spent(); {
-		e := s.Queue[i]
-		if !s.fresh(now, &e) {
-			s.remove(i)
-			continue
-		}
-		slot := -1
-		if e.Permits > none {
-			slot = s.firstFree(&e)
-		}
-		if slot < 0 {
-			none = max(none, e.Permits)
-			i++
-		} else {
-			s.remove(i)
-		}
-		if e.Owner == me {
-			return slot
-		}
-		if slot >= 0 {
-			s.handOff(now, hears, slot, &e, token, r)
+	for ; pass <= 2; pass++ {
+		for i := 0; i < MaxQueue && s.Queue[i].Owner != 0 && !spent(); {
+			e := s.Queue[i]
+			place[e.Permits]++
+			if !s.fresh(now, &e) {
+				s.remove(i)
+				continue
+			}
+			slot := -1
+			if pass == 1 {
+				first = min(first, e.Since+overtakes)
+				if e.Since > first {
+					break
+				}
+				if place[e.Permits] <= e.Permits && s.Slots[e.Start].Owner == 0 {
+					slot = int(e.Start)
+				}
+			} else if e.Permits > none {
+				if slot = s.firstFree(&e); slot < 0 {
+					none = e.Permits
+				}
+			}
+			if slot < 0 {
+				i++
+			} else {
+				s.remove(i)
+			}
+			if e.Owner == me {
+				return slot
+			}
+			if slot >= 0 {
+				s.handOff(now, hears, slot, &e, token, r)
+			}
 		}
 	}
 	return -1
@@ -208,40 +202,37 @@ func (s *Slots) handOff(now int64, hears Hears, slot int, e *Entry, token int64,
 // Release takes owner out of the queue and frees the slot that it has. What is free then passes to those
 // in the queue. token is the fencing token of owner, or the one it proposed.
 func (s *Slots) Release(now int64, hears Hears, owner Owner, token int64) Reply {
-	r := s.release(now, owner)
-	s.passOn(now, hears, token, &r)
-	return r
+	return s.release(now, hears, owner, token, Entry{}, Entry{})
 }
 
 // ReleaseTo is Release, and enters next into the queue before.
 func (s *Slots) ReleaseTo(now int64, hears Hears, owner Owner, token int64, next Entry) Reply {
-	r := s.release(now, owner)
-	s.admit(now, next)
-	s.passOn(now, hears, token, &r)
-	return r
+	return s.release(now, hears, owner, token, next, Entry{})
 }
 
 // GiveWay is Release, and enters next, who is the same caller, into the queue afterwards.
 func (s *Slots) GiveWay(now int64, hears Hears, owner Owner, token int64, next Entry) Reply {
-	r := s.release(now, owner)
+	return s.release(now, hears, owner, token, Entry{}, next)
+}
+
+// release is Release, and enters others into the queue before what is free passes on, and after.
+func (s *Slots) release(now int64, hears Hears, owner Owner, token int64, before, after Entry) Reply {
+	s.Expire(now)
+	s.leave(owner)
+	slot := s.has(owner)
+	if slot >= 0 {
+		s.free(slot)
+	}
+	r := released(slot >= 0)
+	s.admit(now, before)
 	s.passOn(now, hears, token, &r)
-	s.admit(now, next)
+	s.admit(now, after)
 	return r
 }
 
-func (s *Slots) release(now int64, owner Owner) Reply {
-	s.Expire(now)
-	s.leave(owner)
-	if slot := s.has(owner); slot >= 0 {
-		s.free(slot)
-		return Reply{Outcome: Done}
-	}
-	return Reply{Outcome: Refused}
-}
-
-// admit enters next into the queue, unless it has a slot by now.
+// admit enters next into the queue, unless it is nobody, or has a slot by now.
 func (s *Slots) admit(now int64, next Entry) {
-	if s.has(next.Owner) < 0 {
+	if next.Owner != 0 && s.has(next.Owner) < 0 {
 		s.enter(now, next)
 	}
 }

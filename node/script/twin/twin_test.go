@@ -1,55 +1,50 @@
 package twin
 
-import "testing"
+import (
+	"math/rand/v2"
+	"testing"
+)
 
-// everything does each command at least once, and hands off, heals and forces.
-func everything(l *Lock, now int64, hears Hears) {
-	l.Acquire(now, hears, Exclusive, 1, 30_000, 5)
-	l.Enter(now, Exclusive, 1, 2, 30_000)
-	l.AcquireOrRegister(now, hears, 30_000, Entry{Owner: 2, Round: 1, Since: 20, Lease: 400, Proposal: 6})
-	l.Register(now, Entry{Owner: 3, Round: 1, Since: 10, Lease: 400, Proposal: 7})
-	l.Leave(now, Exclusive, 1, 1)
-	l.Raise(now, Exclusive, 1, 9)
-	l.Renew(now, hears, Exclusive, 1, 1, 30_000, 9, true)
-	l.ReleaseTo(now, hears, Exclusive, 1, 9, Entry{Owner: 4, Round: 1, Since: 30, Lease: 400, Proposal: 7})
-	l.Release(now, hears, Exclusive, 3, 10)
-	l.Force(now, hears, 11)
-	l.ReleaseTo(now, hears, Exclusive, 4, NoToken, Entry{Owner: 5, Round: 1, Since: 30, Lease: 400, Proposal: 7})
-	l.Release(now, hears, Exclusive, 2, NoToken)
-	l.Release(now, hears, Exclusive, 5, 12)
-	l.Release(now, hears, Exclusive, 4, 12)
-	l.Renew(now, hears, Exclusive, 2, 1, 30_000, 11, true)
-	l.Inspect(now)
-}
-
-// everyPermit does each command of a semaphore at least once, and hands off, moves, heals and forces.
-func everyPermit(s *Slots, now int64, hears Hears) {
-	e := func(owner Owner, since int64) Entry {
-		return Entry{Owner: owner, Round: 1, Since: since, Lease: 400, Proposal: 5, Permits: 2}
-	}
-	s.Acquire(now, hears, 30_000, e(1, 0))
-	s.Acquire(now, hears, 30_000, e(2, 0))
-	s.AcquireOrRegister(now, hears, 30_000, e(3, 20))
-	s.Register(now, e(4, 10))
-	s.Raise(now, 1, 0, 9)
-	s.Renew(now, hears, 1, 0, 30_000, 9, true)
-	s.ReleaseTo(now, hears, 2, 9, e(5, 30))    // 4 has slot 1
-	s.Renew(now, hears, 4, 0, 30_000, 9, true) // 3 has slot 1
-	s.GiveWay(now, hears, 3, 9, e(6, 20))      // 5 has slot 1
-	s.Release(now, hears, 1, 10)               // 6 has slot 0
-	s.Renew(now, hears, 7, 3, 30_000, 11, true)
-	s.Force(now, hears, -1, 12)
-}
-
-// TestNoAllocation: also where the messages go to a closure.
+// TestNoAllocation: whatever happens to a lock and a semaphore, also where the messages go to a closure.
 func TestNoAllocation(t *testing.T) {
-	deaf := Owner(99)
+	r, deaf := rand.New(rand.NewPCG(1, 0)), Owner(2)
 	hears := func(o Owner) bool { return o != deaf }
-	if got := testing.AllocsPerRun(100, func() {
+	if got := testing.AllocsPerRun(10, func() {
 		var l Lock
 		var s Slots
-		everything(&l, 1000, hears)
-		everyPermit(&s, 1000, hears)
+		for now := int64(1000); now < 100_000; now += r.Int64N(100) {
+			owner, next, slot := Owner(1+r.IntN(MaxReaders)), Owner(1+r.IntN(MaxReaders)), r.IntN(MaxSlots)
+			mode, token, lease := Mode(r.IntN(2)), 1+r.Int64N(20), 1+r.Int64N(600)
+			e := Entry{Owner: next, Mode: mode, Round: 1, Since: r.Int64N(9), Lease: lease, Proposal: token, Permits: 2}
+			switch r.IntN(8) {
+			case 0:
+				l.AcquireOrRegister(now, hears, lease, e)
+				s.AcquireOrRegister(now, hears, lease, e)
+			case 1:
+				l.Register(now, e)
+				s.Register(now, e)
+			case 2:
+				l.Acquire(now, hears, mode, owner, lease, token)
+				s.Acquire(now, hears, lease, e)
+			case 3:
+				l.Enter(now, mode, owner, 2, lease)
+				l.Leave(now, mode, owner, 1)
+			case 4:
+				l.Raise(now, mode, owner, token)
+				s.Raise(now, owner, slot, token)
+			case 5:
+				l.Renew(now, hears, mode, owner, 1, lease, token, true)
+				s.Renew(now, hears, owner, slot, lease, token, true)
+			case 6:
+				l.ReleaseTo(now, hears, mode, owner, token, e)
+				s.ReleaseTo(now, hears, owner, token, e)
+				s.GiveWay(now, hears, next, token, e)
+			case 7:
+				l.Force(now, hears, token)
+				s.Force(now, hears, -1, token)
+				l.Inspect(now)
+			}
+		}
 	}); got != 0 {
 		t.Errorf("%v allocations, want none", got)
 	}
