@@ -16,9 +16,9 @@ func TestMeasureAll(t *testing.T) {
 	r := &report{out: new(bytes.Buffer), log: new(bytes.Buffer)}
 	err := measureAll(t.Context(), &env{fleet: new(fleet)}, []trial{{
 		among: []string{"a", "b", "c"},
-		measure: func(_ context.Context, _ *env, c contender) ([]figure, error) {
-			order += c.name
-			if c.name == "b" {
+		measure: func(_ context.Context, e *env) ([]figure, error) {
+			order += e.contender.name
+			if e.contender.name == "b" {
 				return nil, errors.New("broken")
 			}
 			return []figure{{"time", "s", 1}}, nil
@@ -65,7 +65,7 @@ func TestRunEnough(t *testing.T) {
 		t.Run(fmt.Sprintf("%d of %v", c.n, c.cycle), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var s timings
-				err := s.runEnough(t.Context(), &slow{cycle: c.cycle}, names(), 250*time.Millisecond, c.n)
+				err := s.runEnough(t.Context(), 250*time.Millisecond, c.n, inTurn(&slow{cycle: c.cycle}, names()))
 				if err != nil || len(s.acquires) != c.want {
 					t.Errorf("runEnough = %v after %d cycles, want %d", err, len(s.acquires), c.want)
 				}
