@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -13,73 +12,38 @@ import (
 
 // The callers of several clients compete for one name without a pause.
 
-func contendedTrials() []trial {
-	var trials []trial
-	for _, section := range []time.Duration{0, time.Millisecond} {
-		for _, n := range []int{1, 4, 16, 32} {
-			trials = append(trials, contendedTrial(n, 1, section))
+func measureContended(callers int, section time.Duration) measurement {
+	return func(ctx context.Context, e *env) ([]figure, error) {
+		clients := slices.Repeat(e.clients, callers)
+		var waits []samples
+		used, err := e.fleet.during(func() (err error) {
+			waits, err = contend(ctx, clients, section, 4*e.duration) // long enough for starvation to show
+			return err
+		})
+		if err != nil {
+			return nil, err
 		}
+		var served []int
+		for _, w := range waits {
+			served = append(served, len(w)-1) // the last wait got no lock, see contend
+		}
+		all := slices.Concat(waits...)
+		locks := float64(len(all) - len(clients))
+		if locks == 0 {
+			return nil, errors.New("nobody got the lock")
+		}
+		return slices.Concat(
+			[]figure{{"throughput", "locks/s", locks / used.wall.Seconds()}},
+			all.figures("wait", time.Millisecond, 50, 99, 100),
+			[]figure{
+				{"least served", "locks", float64(slices.Min(served))},
+				{"most served", "locks", float64(slices.Max(served))},
+				{"masters' CPU per lock", "µs", used.masters.cpu() / locks},
+				{"script calls per lock", "", used.masters.scripts() / locks},
+				{"commands per lock", "", used.masters.sent(e.contender.plain) / locks},
+			},
+		), nil
 	}
-	return append(trials, contendedTrial(4, 4, time.Millisecond))
-}
-
-func contendedTrial(clients, callers int, section time.Duration) trial {
-	ms := section.Milliseconds()
-	t := trial{
-		scenario: "contended",
-		setting:  fmt.Sprintf("%dx%dms", clients, ms),
-		title:    fmt.Sprintf("%s on one name, held for %d ms each time", counted(clients, "client"), ms),
-		among:    []string{"redlock", "redsync-ff", "redsync", "rueidislock/1"},
-		measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
-			return measureContended(ctx, e, c, clients, callers, section)
-		},
-	}
-	if callers > 1 {
-		t.setting = fmt.Sprintf("%dx%dx%dms", clients, callers, ms)
-		t.title = fmt.Sprintf("%d clients with %d callers each on one name, held for %d ms each time", clients, callers, ms)
-	}
-	return t
-}
-
-func measureContended(ctx context.Context, e *env, c contender, n, callers int, section time.Duration) (_ []figure, err error) {
-	clients, closeAll, err := e.openMany(ctx, c, n)
-	if err != nil {
-		return nil, err
-	}
-	defer closing(closeAll, &err)
-	clients = slices.Repeat(clients, callers)
-	before, err := e.fleet.meters()
-	if err != nil {
-		return nil, err
-	}
-	waits, err := contend(ctx, clients, section, 4*e.duration) // long enough for starvation to show
-	if err != nil {
-		return nil, err
-	}
-	used, err := e.fleet.used(before)
-	if err != nil {
-		return nil, err
-	}
-	var served []int
-	for _, w := range waits {
-		served = append(served, len(w)-1) // the last wait got no lock, see contend
-	}
-	all := slices.Concat(waits...)
-	locks := len(all) - len(clients)
-	if locks == 0 {
-		return nil, errors.New("nobody got the lock")
-	}
-	return []figure{
-		{"throughput", "locks/s", float64(locks) / used.wall.Seconds()},
-		{"wait p50", "ms", millis(all.percentile(50))},
-		{"wait p99", "ms", millis(all.percentile(99))},
-		{"wait max", "ms", millis(all.percentile(100))},
-		{"least served", "locks", float64(slices.Min(served))},
-		{"most served", "locks", float64(slices.Max(served))},
-		{"masters' CPU per lock", "µs", used.masters.cpu() / float64(locks)},
-		{"script calls per lock", "", used.masters.scripts() / float64(locks)},
-		{"commands per lock", "", used.masters.sent(c.plain) / float64(locks)},
-	}, nil
 }
 
 // contend runs one caller for each element of clients, which may repeat. Each locks one name as often

@@ -48,23 +48,9 @@ func allContenders() []contender {
 	return slices.Concat(ours, redsyncs, singles, []contender{limit}, elsewhere)
 }
 
-// open connects a client and warms it up: its connections are open and its scripts are loaded, so no
-// trial measures how it starts.
-func (e *env) open(ctx context.Context, c contender, lease time.Duration) (client, error) {
-	cl, err := c.open(e.fleet.addresses(c.masters), lease)
-	if err != nil {
-		return nil, err
-	}
-	for i := range 20 {
-		if err := cycle(ctx, cl, fmt.Sprintf("warm:%p:%d", cl, i)); err != nil {
-			return nil, errors.Join(fmt.Errorf("warming up: %w", err), cl.Close())
-		}
-	}
-	return cl, nil
-}
-
-// openMany opens n clients. The function it returns closes them.
-func (e *env) openMany(ctx context.Context, c contender, n int) ([]client, func() error, error) {
+// open opens n clients and warms them up: their connections are open and their scripts are loaded, so no
+// trial measures how they start. The function it returns closes them.
+func (e *env) open(ctx context.Context, n int, lease time.Duration) ([]client, func() error, error) {
 	var clients []client
 	closeAll := func() (err error) {
 		for _, cl := range clients {
@@ -73,11 +59,16 @@ func (e *env) openMany(ctx context.Context, c contender, n int) ([]client, func(
 		return err
 	}
 	for range n {
-		cl, err := e.open(ctx, c, lease)
+		cl, err := e.contender.open(e.fleet.addresses(e.contender.masters), lease)
 		if err != nil {
 			return nil, nil, errors.Join(err, closeAll())
 		}
 		clients = append(clients, cl)
+		for i := range 20 {
+			if err := cycle(ctx, cl, fmt.Sprintf("warm:%p:%d", cl, i)); err != nil {
+				return nil, nil, errors.Join(fmt.Errorf("warming up: %w", err), closeAll())
+			}
+		}
 	}
 	return clients, closeAll, nil
 }

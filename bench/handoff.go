@@ -8,41 +8,21 @@ import (
 
 // Two clients pass a lock back and forth: one waits for it while the other holds it.
 
-func handoffTrials() []trial {
-	return []trial{{
-		scenario: "handoff",
-		setting:  "2",
-		title:    "two clients take turns on one name, held for 5 to 15 ms, and the next asks as soon as it is taken: from the call of Unlock until the other's Lock returns",
-		among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "rueidislock/1", "etcd/3", "postgres/1"},
-		measure:  measureHandoff,
-	}}
-}
-
 // handOffsEnough is how many hand-offs a 99th percentile needs, as far as there is time for them: of 400,
 // four lie above it.
 const handOffsEnough = 400
 
-func measureHandoff(ctx context.Context, e *env, c contender) (_ []figure, err error) {
-	clients, closeAll, err := e.openMany(ctx, c, 2)
-	if err != nil {
-		return nil, err
-	}
-	defer closing(closeAll, &err)
+func measureHandoff(ctx context.Context, e *env) ([]figure, error) {
 	// Contenders that poll hand over only a few times a second.
 	least, most := time.Now().Add(2*e.duration), time.Now().Add(16*e.duration)
-	waits, err := takeTurns(ctx, clients, "handoff", func(n int) bool {
+	waits, err := takeTurns(ctx, e.clients, "handoff", func(n int) bool {
 		now := time.Now()
 		return now.Before(least) || n < handOffsEnough && now.Before(most)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return []figure{
-		{"hand-off p50", "µs", micros(waits.percentile(50))},
-		{"hand-off p99", "µs", micros(waits.percentile(99))},
-		{"hand-off max", "µs", micros(waits.percentile(100))},
-		{"hand-offs", "", float64(len(waits))},
-	}, nil
+	return append(waits.figures("hand-off", time.Microsecond, 50, 99, 100), figure{"hand-offs", "", float64(len(waits))}), nil
 }
 
 // takeTurns has two clients pass name back and forth while more returns true for the number of

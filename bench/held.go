@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"runtime"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,23 +16,8 @@ const (
 	keptLease = 9 * time.Second
 )
 
-func heldTrials() []trial {
-	return []trial{{
-		scenario: "held",
-		setting:  strconv.Itoa(keptN),
-		title:    fmt.Sprintf("%d locks held, with a lease of %v, renewed every third of it", keptN, keptLease),
-		among:    []string{"redlock", "redsync-ff", "bsm/1", "rueidislock/1"},
-		measure:  measureHeld,
-	}}
-}
-
-func measureHeld(ctx context.Context, e *env, c contender) (_ []figure, err error) {
-	cl, err := e.open(ctx, c, keptLease)
-	if err != nil {
-		return nil, err
-	}
-	defer closing(cl.Close, &err)
-	names := numbered("held:", keptN)
+func measureHeld(ctx context.Context, e *env) ([]figure, error) {
+	cl, names := e.clients[0], numbered("held:", keptN)
 	// Open the keepers' connections now: they do not belong to the holds.
 	if err := share(8*keepers, func(i int) error { return cycle(ctx, cl, names[i]) }); err != nil {
 		return nil, err
@@ -42,7 +25,7 @@ func measureHeld(ctx context.Context, e *env, c contender) (_ []figure, err erro
 
 	before := settled(ctx)
 	holds := make([]hold, keptN)
-	err = share(keptN, func(i int) (err error) {
+	err := share(keptN, func(i int) (err error) {
 		holds[i], err = cl.Lock(ctx, names[i])
 		return err
 	})
@@ -70,20 +53,10 @@ func measureHeld(ctx context.Context, e *env, c contender) (_ []figure, err erro
 		{"client CPU per lock and second", "µs", micros(used.cpu) / seconds},
 		{"masters' CPU per lock and second", "µs", used.masters.cpu() / seconds},
 		{"on the wire per lock and second", "B", used.masters.wire() / seconds},
-		{"commands", "1/s", used.masters.sent(c.plain) / used.wall.Seconds()},
+		{"commands", "1/s", used.masters.sent(e.contender.plain) / used.wall.Seconds()},
 		{"goroutines per lock", "", (kept.goroutines - before.goroutines) / keptN},
 		{"heap per lock", "B", (kept.heap - before.heap) / keptN},
 	}, ctx.Err()
-}
-
-// use returns what client and masters use in d.
-func (e *env) use(ctx context.Context, d time.Duration) (usage, error) {
-	before, err := e.fleet.meters()
-	if err != nil {
-		return usage{}, err
-	}
-	sleep(ctx, d)
-	return e.fleet.used(before)
 }
 
 // size is how many goroutines and how much memory this process has.
@@ -148,4 +121,32 @@ func keep(ctx context.Context, holds []hold, period time.Duration) <-chan struct
 		}
 	}()
 	return done
+}
+
+// Clients that have locked before and now do nothing.
+const (
+	idleN   = 1000
+	idleFor = 10 * time.Second
+)
+
+// measureIdle measures what clients that do nothing cost the masters, which ask their system for the time
+// and much else ten times a second even without them.
+func measureIdle(ctx context.Context, e *env) (_ []figure, err error) {
+	sleep(ctx, settling)
+	alone, err := e.use(ctx, idleFor)
+	if err != nil {
+		return nil, err
+	}
+	_, closeAll, err := e.open(ctx, idleN, lease)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(closeAll, &err)
+	sleep(ctx, settling)
+	used, err := e.use(ctx, idleFor)
+	if err != nil {
+		return nil, err
+	}
+	each := float64(idleN*e.contender.masters) * used.wall.Seconds()
+	return []figure{{"one master's CPU per client and second", "µs", (used.masters.cpu() - alone.masters.cpu()) / each}}, nil
 }

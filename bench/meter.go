@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"runtime"
 	"strconv"
 	"strings"
@@ -10,45 +11,50 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// usage is what a stretch of a trial used, or the readings of the meters at one end of it.
+// usage is what a stretch of a trial used.
 type usage struct {
-	wall          time.Duration // since the process began
+	wall          time.Duration
 	cpu           time.Duration // of this process: the client, and the benchmark's small share
 	allocs, bytes uint64
 	masters       counters
 }
 
-var begin = time.Now()
-
-// meters reads the meters at the start of a stretch.
-func (f *fleet) meters() (usage, error) {
+// during returns what was used while work ran. Asking the masters is not part of that.
+func (f *fleet) during(work func() error) (usage, error) {
 	masters, err := f.counters()
-	u := readProcess()
-	u.masters = masters
-	return u, err
-}
-
-// used returns what was used since before. It reads the process first, and meters reads it last, so
-// that asking the masters is not part of the stretch.
-func (f *fleet) used(before usage) (usage, error) {
-	u := readProcess()
-	masters, err := f.counters()
+	if err != nil {
+		return usage{}, err
+	}
+	before, began := readProcess(), time.Now()
+	if err := work(); err != nil {
+		return usage{}, err
+	}
+	wall, after := time.Since(began), readProcess()
+	now, err := f.counters()
 	return usage{
-		wall:    u.wall - before.wall,
-		cpu:     u.cpu - before.cpu,
-		allocs:  u.allocs - before.allocs,
-		bytes:   u.bytes - before.bytes,
-		masters: masters.since(before.masters),
+		wall:    wall,
+		cpu:     after.cpu - before.cpu,
+		allocs:  after.allocs - before.allocs,
+		bytes:   after.bytes - before.bytes,
+		masters: now.since(masters),
 	}, err
 }
 
+// use returns what client and masters use in d.
+func (e *env) use(ctx context.Context, d time.Duration) (usage, error) {
+	return e.fleet.during(func() error {
+		sleep(ctx, d)
+		return nil
+	})
+}
+
+// readProcess returns what this process has used until now.
 func readProcess() usage {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	var process syscall.Rusage
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &process) // fails only for wrong arguments
 	return usage{
-		wall:   time.Since(begin),
 		cpu:    time.Duration(process.Utime.Nano() + process.Stime.Nano()),
 		allocs: memory.Mallocs,
 		bytes:  memory.TotalAlloc,

@@ -43,7 +43,7 @@ func TestNumber(t *testing.T) {
 
 // A run replaces the sections of its own scenarios, and no others.
 func TestPageInParts(t *testing.T) {
-	alone, one, two := uncontendedTrials()[0], frozenTrials()[0], frozenTrials()[1]
+	alone, one, two := trial{scenario: "uncontended", setting: "1"}, trial{scenario: "frozen", setting: "1"}, trial{scenario: "frozen", setting: "2"}
 	all := []trial{alone, one, two}
 	dir, log := t.TempDir(), new(bytes.Buffer)
 	// write has a run of some trials in so many rounds write its page, and returns the page.

@@ -26,43 +26,24 @@ func numbered(prefix string, n int) []string {
 	return names
 }
 
-func parallelTrials() []trial {
-	var trials []trial
-	for _, n := range []int{1, 16, 256, maxCallers} {
-		trials = append(trials, trial{
-			scenario: "parallel",
-			setting:  strconv.Itoa(n),
-			title:    counted(n, "goroutine") + ", each on names of its own",
-			among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "bsm/1", "rueidislock/1", "limit"},
-			measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
-				return measureParallel(ctx, e, c, n)
-			},
+func measureParallel(n int) measurement {
+	return func(ctx context.Context, e *env) ([]figure, error) {
+		names := names()
+		locks, failed, used, err := e.throng(ctx, n, func(caller, i int) error {
+			return cycle(ctx, e.clients[0], names[(caller+i*n)%len(names)])
 		})
+		if err != nil {
+			return nil, err
+		}
+		return []figure{
+			{"throughput", "locks/s", locks / used.wall.Seconds()},
+			{"client CPU per lock", "µs", micros(used.cpu) / locks},
+			{"masters' CPU per lock", "µs", used.masters.cpu() / locks},
+			{"on the wire per lock", "B", used.masters.wire() / locks},
+			{"allocations per lock", "", float64(used.allocs) / locks},
+			{"failed cycles", "", failed},
+		}, nil
 	}
-	return trials
-}
-
-func measureParallel(ctx context.Context, e *env, c contender, n int) (_ []figure, err error) {
-	cl, err := e.open(ctx, c, lease)
-	if err != nil {
-		return nil, err
-	}
-	defer closing(cl.Close, &err)
-	names := names()
-	locks, failed, used, err := e.throng(ctx, n, func(caller, i int) error {
-		return cycle(ctx, cl, names[(caller+i*n)%len(names)])
-	})
-	if err != nil {
-		return nil, err
-	}
-	return []figure{
-		{"throughput", "locks/s", locks / used.wall.Seconds()},
-		{"client CPU per lock", "µs", micros(used.cpu) / locks},
-		{"masters' CPU per lock", "µs", used.masters.cpu() / locks},
-		{"on the wire per lock", "B", used.masters.wire() / locks},
-		{"allocations per lock", "", float64(used.allocs) / locks},
-		{"failed cycles", "", failed},
-	}, nil
 }
 
 // throng has n callers lock and unlock at the same time, each again and again: cycle(caller, i) is the caller's
@@ -89,14 +70,12 @@ func (e *env) throng(ctx context.Context, n int, cycle func(caller, i int) error
 		})
 	}
 	sleep(ctx, e.duration) // connections are opened meanwhile, and locks kept
-	before, err := e.fleet.meters()
-	if err != nil {
-		return 0, 0, used, err
-	}
-	locks, failed = float64(successes.Load()), float64(failures.Load())
-	sleep(ctx, e.duration)
-	locks, failed = float64(successes.Load())-locks, float64(failures.Load())-failed
-	used, err = e.fleet.used(before)
+	used, err = e.fleet.during(func() error {
+		locks, failed = float64(successes.Load()), float64(failures.Load())
+		sleep(ctx, e.duration)
+		locks, failed = float64(successes.Load())-locks, float64(failures.Load())-failed
+		return nil
+	})
 	if err == nil && locks == 0 {
 		err = fmt.Errorf("no lock was taken; the last reason: %v", reason.Load())
 	}

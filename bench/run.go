@@ -1,55 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"time"
 )
 
-// env is what every trial is given.
+// env is what a measurement is given.
 type env struct {
-	fleet    *fleet
-	duration time.Duration // of one measurement
-}
-
-// trial is one thing to measure, for each contender in turn.
-type trial struct {
-	scenario string
-	setting  string   // tells the trials of a scenario apart
-	title    string   // what is done, for the reader
-	among    []string // names of the contenders that take part
-	measure  measurement
-}
-
-// measurement measures one contender once.
-type measurement func(ctx context.Context, e *env, c contender) ([]figure, error)
-
-// figure is one number that a measurement gives.
-type figure struct {
-	name, unit string
-	value      float64
-}
-
-func (t trial) id() string { return t.scenario + "/" + t.setting }
-
-// suited returns the contenders that take part in t.
-func (t trial) suited(contenders []contender) []contender {
-	var suited []contender
-	for _, c := range contenders {
-		if slices.Contains(t.among, c.name) {
-			suited = append(suited, c)
-		}
-	}
-	return suited
-}
-
-func allTrials() []trial {
-	return slices.Concat(
-		uncontendedTrials(), parallelTrials(), handoffTrials(), contendedTrials(),
-		frozenTrials(), deadTrials(), heldTrials(), idleTrials(), stormTrials(), keptTrials(), kindsTrials(),
-	)
+	fleet     *fleet
+	duration  time.Duration // of one measurement
+	contender contender
+	clients   []client // of the contender
 }
 
 // maxTrial limits the length of one measurement, in case a contender hangs.
@@ -64,8 +28,11 @@ func measureAll(ctx context.Context, e *env, trials []trial, contenders []conten
 		for round := range rounds {
 			for k := range p.contenders {
 				i := (k + round) % len(p.contenders) // nobody is always the first
-				if p.results[i].err == nil {
-					e.measure(ctx, t, p.contenders[i], &p.results[i])
+				if res := &p.results[i]; res.err == nil {
+					var figures []figure
+					if figures, res.err = e.measure(ctx, t, p.contenders[i]); res.err == nil {
+						res.rounds = append(res.rounds, figures)
+					}
 				}
 			}
 			if ctx.Err() != nil {
@@ -77,26 +44,32 @@ func measureAll(ctx context.Context, e *env, trials []trial, contenders []conten
 	return nil
 }
 
-// measure measures a contender once, on empty masters, or on servers of its own if it needs them, and adds
-// to its result.
-func (e *env) measure(ctx context.Context, t trial, c contender, res *result) {
+// measure measures a contender once, on empty masters, or on servers of its own if it or the trial needs them.
+func (e *env) measure(ctx context.Context, t trial, c contender) (_ []figure, err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTrial)
 	defer cancel()
-	if res.err = e.fleet.flush(); res.err != nil {
-		return
+	if err := e.fleet.flush(); err != nil {
+		return nil, err
 	}
 	runtime.GC() // the garbage of earlier contenders is not theirs
-	own := *e
-	if c.start != nil {
-		if own.fleet, res.err = c.start(ctx); res.err != nil {
-			return
+	own := env{fleet: e.fleet, duration: e.duration, contender: c}
+	start := c.start
+	if start == nil && t.fresh {
+		start = func(ctx context.Context) (*fleet, error) { return startFleet(ctx, e.fleet.program, mastersN) }
+	}
+	if start != nil {
+		if own.fleet, err = start(ctx); err != nil {
+			return nil, err
 		}
-		defer closing(own.fleet.close, &res.err)
+		defer closing(own.fleet.close, &err)
 	}
-	figures, err := t.measure(ctx, &own, c)
-	if res.err = err; err == nil {
-		res.rounds = append(res.rounds, figures)
+	clients, closeAll, err := own.open(ctx, t.clients, cmp.Or(t.lease, lease))
+	if err != nil {
+		return nil, err
 	}
+	defer closing(closeAll, &err)
+	own.clients = clients
+	return t.measure(ctx, &own)
 }
 
 // result is how one contender fared in one trial.

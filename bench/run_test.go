@@ -16,9 +16,9 @@ func TestMeasureAll(t *testing.T) {
 	r := &report{out: new(bytes.Buffer), log: new(bytes.Buffer)}
 	err := measureAll(t.Context(), &env{fleet: new(fleet)}, []trial{{
 		among: []string{"a", "b", "c"},
-		measure: func(_ context.Context, _ *env, c contender) ([]figure, error) {
-			order += c.name
-			if c.name == "b" {
+		measure: func(_ context.Context, e *env) ([]figure, error) {
+			order += e.contender.name
+			if e.contender.name == "b" {
 				return nil, errors.New("broken")
 			}
 			return []figure{{"time", "s", 1}}, nil
@@ -31,25 +31,6 @@ func TestMeasureAll(t *testing.T) {
 	if len(results) != 3 || len(results[0].rounds) != 3 || results[1].err == nil || len(results[2].rounds) != 3 {
 		t.Errorf("results = %v, want three rounds, an error, three rounds", results)
 	}
-}
-
-// slow is a client whose locks take a while. It is its own hold, and counts its renewals.
-type slow struct {
-	cycle   time.Duration
-	renewed int
-}
-
-func (s *slow) Lock(ctx context.Context, _ string) (hold, error) {
-	time.Sleep(s.cycle)
-	return s, ctx.Err()
-}
-
-func (s *slow) Unlock(context.Context) error { return nil }
-func (s *slow) Close() error                 { return nil }
-
-func (s *slow) Extend(context.Context) error {
-	s.renewed++
-	return nil
 }
 
 func TestRunEnough(t *testing.T) {
@@ -65,7 +46,7 @@ func TestRunEnough(t *testing.T) {
 		t.Run(fmt.Sprintf("%d of %v", c.n, c.cycle), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var s timings
-				err := s.runEnough(t.Context(), &slow{cycle: c.cycle}, names(), 250*time.Millisecond, c.n)
+				err := s.runEnough(t.Context(), 250*time.Millisecond, c.n, inTurn(exclusive{make(chan struct{}, 1), c.cycle, 0}, names()))
 				if err != nil || len(s.acquires) != c.want {
 					t.Errorf("runEnough = %v after %d cycles, want %d", err, len(s.acquires), c.want)
 				}
@@ -74,11 +55,21 @@ func TestRunEnough(t *testing.T) {
 	}
 }
 
+// renewals is a hold that counts them.
+type renewals int
+
+func (*renewals) Unlock(context.Context) error { return nil }
+
+func (n *renewals) Extend(context.Context) error {
+	*n++
+	return nil
+}
+
 func TestKeepRenewsEachOnceInAPeriod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		holds := make([]hold, 1000)
 		for i := range holds {
-			holds[i] = new(slow)
+			holds[i] = new(renewals)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		done := keep(ctx, holds, 3*time.Second)
@@ -86,7 +77,7 @@ func TestKeepRenewsEachOnceInAPeriod(t *testing.T) {
 		cancel()
 		<-done
 		for i, h := range holds {
-			if n := h.(*slow).renewed; n != 2 {
+			if n := *h.(*renewals); n != 2 {
 				t.Errorf("hold %d was renewed %d times in two periods, want twice", i, n)
 			}
 		}

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -17,54 +15,26 @@ const (
 	stormLimit = time.Minute
 )
 
-func stormTrials() []trial {
-	storm := func(setting, title string, n, often int, name func(i int) string) trial {
-		return trial{
-			scenario: "storm",
-			setting:  setting,
-			title: fmt.Sprintf("%s, held for 0 ms each time; the masters have just started, and starting is part of the first wait; connections: that one master was asked for, for each client; failed: not done after %v",
-				title, stormLimit),
-			among: []string{"redlock", "redsync-ff", "redsync"},
-			measure: func(ctx context.Context, e *env, c contender) ([]figure, error) {
-				return measureStorm(ctx, e, c, n, often, name)
-			},
+func measureStorm(n, often int, name func(i int) string) measurement {
+	return func(ctx context.Context, e *env) ([]figure, error) {
+		ctx, cancel := context.WithTimeout(ctx, stormLimit)
+		defer cancel()
+		waits, took, err := rush(ctx, n, often, name, func() (client, error) {
+			return e.contender.open(e.fleet.addresses(e.contender.masters), lease)
+		})
+		if err != nil {
+			return nil, err
 		}
+		done, err := e.fleet.counters()
+		if err != nil {
+			return nil, err
+		}
+		return slices.Concat(
+			[]figure{{"throughput", "locks/s", float64(len(waits)) / took.Seconds()}},
+			waits.figures("wait", time.Millisecond, 50, 99, 100),
+			[]figure{{"connections", "", done["total_connections_received"] / float64(e.contender.masters*n)}},
+		), nil
 	}
-	var trials []trial
-	for _, n := range []int{32, 300, 1000} {
-		trials = append(trials, storm(strconv.Itoa(n), fmt.Sprintf("%d clients start at once, and each takes one name %d times", n, stormTimes),
-			n, stormTimes, func(int) string { return "storm" }))
-	}
-	return append(trials, storm("2000 names", "2000 clients start at once, and each takes a name of its own once",
-		2000, 1, func(i int) string { return fmt.Sprint("storm:", i) }))
-}
-
-// measureStorm measures one storm on masters of its own.
-func measureStorm(ctx context.Context, e *env, c contender, n, often int, name func(i int) string) (_ []figure, err error) {
-	ctx, cancel := context.WithTimeout(ctx, stormLimit)
-	defer cancel()
-	fleet, err := startFleet(ctx, e.fleet.program, mastersN)
-	if err != nil {
-		return nil, err
-	}
-	defer closing(fleet.close, &err)
-	waits, took, err := rush(ctx, n, often, name, func() (client, error) {
-		return c.open(fleet.addresses(c.masters), lease)
-	})
-	if err != nil {
-		return nil, err
-	}
-	done, err := fleet.counters()
-	if err != nil {
-		return nil, err
-	}
-	return []figure{
-		{"throughput", "locks/s", float64(len(waits)) / took.Seconds()},
-		{"wait p50", "ms", millis(waits.percentile(50))},
-		{"wait p99", "ms", millis(waits.percentile(99))},
-		{"wait max", "ms", millis(waits.percentile(100))},
-		{"connections", "", done["total_connections_received"] / float64(c.masters*n)},
-	}, nil
 }
 
 // rush has n clients start at the same time and take their names so many times each. It returns all waits,

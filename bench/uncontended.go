@@ -2,42 +2,22 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"example.com/redlock/redlock"
 )
 
 // One caller locks and unlocks, each time a new name.
 
-func uncontendedTrials() []trial {
-	return []trial{{
-		scenario: "uncontended",
-		setting:  "1",
-		title:    "one caller, fresh names",
-		among:    []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "bsm/1", "rueidislock/1", "limit", "etcd/3", "postgres/1"},
-		measure:  measureUncontended,
-	}}
+func measureUncontended(ctx context.Context, e *env) ([]figure, error) {
+	return e.measureLocks(ctx, names())
 }
 
-func measureUncontended(ctx context.Context, e *env, c contender) ([]figure, error) {
-	return measureLocks(ctx, e, c, names(), 0)
-}
-
-// measureLocks has one caller lock and unlock names in turn, once its client has been open for settled.
-func measureLocks(ctx context.Context, e *env, c contender, names []string, settled time.Duration) (_ []figure, err error) {
-	cl, err := e.open(ctx, c, lease)
-	if err != nil {
-		return nil, err
-	}
-	defer closing(cl.Close, &err)
-	sleep(ctx, settled)
+// measureLocks has one caller lock and unlock names in turn.
+func (e *env) measureLocks(ctx context.Context, names []string) ([]figure, error) {
 	s := newTimings()
-	before, err := e.fleet.meters()
-	if err != nil {
-		return nil, err
-	}
-	if err := s.run(ctx, cl, names, e.duration); err != nil {
-		return nil, err
-	}
-	used, err := e.fleet.used(before)
+	used, err := e.fleet.during(func() error { return s.run(ctx, e.duration, inTurn(e.clients[0], names)) })
 	if err != nil {
 		return nil, err
 	}
@@ -48,14 +28,14 @@ func measureLocks(ctx context.Context, e *env, c contender, names []string, sett
 		{"allocations per lock", "", float64(used.allocs) / locks},
 		{"bytes allocated per lock", "B", float64(used.bytes) / locks},
 	}...)
-	if c.start != nil {
+	if e.contender.start != nil {
 		return figures, nil // only redis-servers are counted
 	}
 	return append(figures, []figure{
 		{"masters' CPU per lock", "µs", used.masters.cpu() / locks},
 		{"on the wire per lock", "B", used.masters.wire() / locks},
 		{"script calls per lock", "", used.masters.scripts() / locks},
-		{"commands per lock", "", used.masters.sent(c.plain) / locks},
+		{"commands per lock", "", used.masters.sent(e.contender.plain) / locks},
 	}...), nil
 }
 
@@ -70,23 +50,26 @@ func newTimings() *timings {
 
 // percentiles returns what both take.
 func (s *timings) percentiles() []figure {
-	return []figure{
-		{"acquire p50", "µs", micros(s.acquires.percentile(50))},
-		{"acquire p99", "µs", micros(s.acquires.percentile(99))},
-		{"release p50", "µs", micros(s.releases.percentile(50))},
-		{"release p99", "µs", micros(s.releases.percentile(99))},
-	}
+	return slices.Concat(s.acquires.figures("acquire", time.Microsecond, 50, 99), s.releases.figures("release", time.Microsecond, 50, 99))
 }
 
-// run locks and unlocks one name after another for d. It continues where the last run ended.
-func (s *timings) run(ctx context.Context, cl client, names []string, d time.Duration) error {
+// taking takes the lock number i.
+type taking func(ctx context.Context, i int) (hold, error)
+
+// inTurn takes one name after another.
+func inTurn(cl client, names []string) taking {
+	return func(ctx context.Context, i int) (hold, error) { return cl.Lock(ctx, names[i%len(names)]) }
+}
+
+// run takes and releases one lock after another for d. It continues where the last run ended.
+func (s *timings) run(ctx context.Context, d time.Duration, take taking) error {
 	end := time.Now().Add(d)
 	for i := len(s.acquires); ; i++ {
 		asked := time.Now()
 		if asked.After(end) {
 			return nil
 		}
-		h, err := cl.Lock(ctx, names[i%len(names)])
+		h, err := take(ctx, i)
 		if err != nil {
 			return err
 		}
@@ -97,4 +80,42 @@ func (s *timings) run(ctx context.Context, cl client, names []string, d time.Dur
 		s.acquires = append(s.acquires, held.Sub(asked))
 		s.releases = append(s.releases, time.Since(held))
 	}
+}
+
+// kinds are what there is to take. Locks come first: the others are compared with them.
+var kinds = []struct {
+	name string
+	take func(ctx context.Context, c *redlock.Client, name string) (hold, error)
+}{
+	{"Lock", func(ctx context.Context, c *redlock.Client, name string) (hold, error) { return c.Lock(ctx, name) }},
+	{"RLock", func(ctx context.Context, c *redlock.Client, name string) (hold, error) { return c.RLock(ctx, name) }},
+	{"Acquire", func(ctx context.Context, c *redlock.Client, name string) (hold, error) {
+		return c.Semaphore(name, 10).Acquire(ctx)
+	}},
+	{"LockAll of 4", func(ctx context.Context, c *redlock.Client, name string) (hold, error) {
+		return c.LockAll(ctx, name+":1", name+":2", name+":3", name+":4")
+	}},
+}
+
+// measureKinds has one caller of this library take one thing of each kind in turn, each time with a fresh
+// name. So whatever else the machine does, it does to all of them.
+func measureKinds(ctx context.Context, e *env) ([]figure, error) {
+	c, names, s := e.clients[0].(ourClient).Client, names(), newTimings()
+	err := s.run(ctx, 4*e.duration, func(ctx context.Context, i int) (hold, error) {
+		kind, name := kinds[i%len(kinds)], names[i/len(kinds)%len(names)]
+		return kind.take(ctx, c, name+kind.name)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var figures []figure
+	for k, kind := range kinds {
+		acquires, releases := s.acquires.every(len(kinds), k), s.releases.every(len(kinds), k)
+		figures = append(figures, acquires.figures(kind.name, time.Microsecond, 50)...)
+		figures = append(figures, releases.figures(kind.name+", release", time.Microsecond, 50)...)
+		if k > 0 {
+			figures = append(figures, figure{kind.name + " / Lock", "", micros(acquires.percentile(50)) / figures[0].value})
+		}
+	}
+	return figures, nil
 }

@@ -1,7 +1,6 @@
 package otelredlock
 
 import (
-	"context"
 	"testing"
 
 	"go.opentelemetry.io/otel/metric"
@@ -63,11 +62,3 @@ func BenchmarkLock(b *testing.B) {
 		})
 	}
 }
-
-// discard is a span processor that exports nothing.
-type discard struct{}
-
-func (discard) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
-func (discard) OnEnd(sdktrace.ReadOnlySpan)                     {}
-func (discard) Shutdown(context.Context) error                  { return nil }
-func (discard) ForceFlush(context.Context) error                { return nil }

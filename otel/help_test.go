@@ -94,20 +94,33 @@ func (l *lab) metrics() map[string]int64 {
 	l.t.Helper()
 	values := map[string]int64{}
 	for _, m := range l.collect() {
-		switch data := m.Data.(type) {
-		case metricdata.Sum[int64]:
-			for _, p := range data.DataPoints {
-				values[series(m.Name, p.Attributes)] = p.Value
-			}
-		case metricdata.Histogram[float64]:
-			for _, p := range data.DataPoints {
-				values[series(m.Name, p.Attributes)] = int64(p.Count)
-			}
-		default:
-			l.t.Fatalf("%s is a %T", m.Name, m.Data)
+		_, points := kindOf(m)
+		for attributes, value := range points {
+			values[series(m.Name, attributes)] = value
 		}
 	}
 	return values
+}
+
+// kindOf says what a metric is, and returns its time series.
+func kindOf(m metricdata.Metrics) (kind string, points map[attribute.Set]int64) {
+	points = map[attribute.Set]int64{}
+	switch data := m.Data.(type) {
+	case metricdata.Sum[int64]:
+		kind = "up-down counter"
+		if data.IsMonotonic {
+			kind = "counter"
+		}
+		for _, p := range data.DataPoints {
+			points[p.Attributes] = p.Value
+		}
+	case metricdata.Histogram[float64]:
+		kind = "histogram"
+		for _, p := range data.DataPoints {
+			points[p.Attributes] = int64(p.Count)
+		}
+	}
+	return kind, points
 }
 
 // collect returns all that was measured.
@@ -188,8 +201,17 @@ func each(fleet *redlocktest.Fleet, from, to int, f func(*redlocktest.Master)) {
 	}
 }
 
+// discard is a span processor that exports nothing.
+type discard struct{}
+
+func (discard) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (discard) OnEnd(sdktrace.ReadOnlySpan)                     {}
+func (discard) Shutdown(context.Context) error                  { return nil }
+func (discard) ForceFlush(context.Context) error                { return nil }
+
 // blocker is a span processor that blocks when the first span ends.
 type blocker struct {
+	discard
 	blocked atomic.Bool
 	until   chan struct{}
 }
@@ -199,10 +221,6 @@ func (b *blocker) OnEnd(sdktrace.ReadOnlySpan) {
 		<-b.until
 	}
 }
-
-func (*blocker) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
-func (*blocker) Shutdown(context.Context) error                  { return nil }
-func (*blocker) ForceFlush(context.Context) error                { return nil }
 
 // named returns the spans that have ended with that name, in the order in which they began.
 func (l *lab) named(name string) (spans []tracetest.SpanStub) {

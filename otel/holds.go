@@ -21,11 +21,8 @@ type hold struct {
 	short   bool // it was handed off, with a short lease, and not renewed yet
 }
 
-// What redlock.end says of a hold that expired: if nothing renews it, that was the caller's wish.
-const (
-	endExpired   = "expired"
-	endLeaseOver = "lease_over"
-)
+// endLeaseOver is what redlock.end says of a hold that expired where nothing renews it: that was the caller's wish.
+const endLeaseOver redlocktrace.End = "lease_over"
 
 // holdStarted begins the hold that c has got.
 func (r *recorder) holdStarted(c *call, e *redlocktrace.CallDone) {
@@ -37,8 +34,8 @@ func (r *recorder) holdStarted(c *call, e *redlocktrace.CallDone) {
 		renewals := r.sets.of(pair{keyRenewal, string(redlocktrace.RenewalWatchdog)}, pair{keyResult, string(result)})
 		r.metrics.renewals.Add(context.Background(), 0, renewals.add...)
 	}
-	for _, end := range []string{string(redlocktrace.EndLost), endExpired} {
-		r.metrics.losses.Add(context.Background(), 0, r.sets.of(kind, pair{keyEnd, end}, name).add...)
+	for _, end := range []redlocktrace.End{redlocktrace.EndLost, redlocktrace.EndExpired} {
+		r.metrics.losses.Add(context.Background(), 0, r.sets.of(kind, pair{keyEnd, string(end)}, name).add...)
 	}
 	ctx := e.Context
 	if !trace.SpanContextFromContext(ctx).IsValid() {
@@ -103,34 +100,27 @@ func (r *recorder) holdEnded(e redlocktrace.HoldEnded) {
 	if h == nil {
 		return
 	}
-	end := string(e.End)
-	if e.End == redlocktrace.EndExpired {
-		end = endExpired
-		if !e.Watch {
-			end = endLeaseOver
-		}
+	end := e.End
+	if end == redlocktrace.EndExpired && !e.Watch {
+		end = endLeaseOver
 	}
+	lost := end == redlocktrace.EndLost || end == redlocktrace.EndExpired // before anybody wished it to end
 	ctx := trace.ContextWithSpan(context.Background(), h.Span)
 	kind, name := pair{keyKind, string(e.Kind)}, r.label(e.Name)
-	o := r.sets.of(kind, pair{keyEnd, end}, name)
+	o := r.sets.of(kind, pair{keyEnd, string(end)}, name)
 	r.metrics.holds.Add(context.Background(), -1, h.counted.add...)
 	r.metrics.hold.Record(ctx, e.Held.Seconds(), o.record...)
-	if lost(end) {
+	if lost {
 		r.metrics.losses.Add(ctx, 1, o.add...)
 	}
 	if h.IsRecording() {
-		h.SetAttributes(keyEnd.String(end))
-		if lost(end) {
-			h.SetAttributes(keyError.String(end))
+		h.SetAttributes(keyEnd.String(string(end)))
+		if lost {
+			h.SetAttributes(keyError.String(string(end)))
 			h.SetStatus(codes.Error, e.Err.Error())
 		}
 	}
 	h.end(e.Time)
-}
-
-// lost reports whether a hold ended before anybody wished it to.
-func lost(end string) bool {
-	return end == string(redlocktrace.EndLost) || end == endExpired
 }
 
 func (r *recorder) released(e redlocktrace.Released) {

@@ -11,16 +11,10 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// States of a master. Only one that is up votes.
-const (
-	stateUp       = "up"
-	stateDown     = "down"
-	stateRefused  = "refused"
-	stateGuarded  = "guarded"
-	stateUnsteady = "unsteady"
-)
-
-var states = []string{stateUp, stateDown, stateRefused, stateGuarded, stateUnsteady}
+// states are those that a master can be in. Only one that is up votes.
+var states = []redlocktrace.State{
+	redlocktrace.StateUp, redlocktrace.StateDown, redlocktrace.StateRefused, redlocktrace.StateGuarded, redlocktrace.StateUnsteady,
+}
 
 // client is what is known of a client.
 type client struct {
@@ -38,18 +32,18 @@ type master struct {
 }
 
 // state is the one that says most of what the master is good for.
-func (m *master) state() string {
+func (m *master) state() redlocktrace.State {
 	switch {
 	case m.refused:
-		return stateRefused
+		return redlocktrace.StateRefused
 	case !m.reached:
-		return stateDown
+		return redlocktrace.StateDown
 	case m.unsteady:
-		return stateUnsteady
+		return redlocktrace.StateUnsteady
 	case m.guarded:
-		return stateGuarded
+		return redlocktrace.StateGuarded
 	}
-	return stateUp
+	return redlocktrace.StateUp
 }
 
 // change takes in what the client tells of the master.
@@ -180,13 +174,13 @@ func (r *recorder) observe() {
 // observed tells how many clients see each master in each state. A state that none sees is 0, so that
 // a graph shows when it ended.
 func (r *recorder) observed(_ context.Context, o metric.Observer) error {
-	seen, overlaps := map[string]map[string]int64{}, int64(0)
+	seen, overlaps := map[string]map[redlocktrace.State]int64{}, int64(0)
 	r.mu.Lock()
 	for _, c := range r.clients {
 		overlaps += int64(len(c.overlaps))
 		for name, m := range c.masters {
 			if seen[name] == nil {
-				seen[name] = map[string]int64{}
+				seen[name] = map[redlocktrace.State]int64{}
 			}
 			seen[name][m.state()]++
 		}
@@ -195,7 +189,7 @@ func (r *recorder) observed(_ context.Context, o metric.Observer) error {
 	o.ObserveInt64(r.metrics.overlaps, overlaps, metric.WithAttributeSet(r.sets.set()))
 	for name, clients := range seen {
 		for _, state := range states {
-			set := r.sets.set(pair{keyMaster, name}, pair{keyState, state})
+			set := r.sets.set(pair{keyMaster, name}, pair{keyState, string(state)})
 			o.ObserveInt64(r.metrics.state, clients[state], metric.WithAttributeSet(set))
 		}
 	}

@@ -76,7 +76,7 @@ func (l *lab) expectState(when, state string) {
 	l.t.Helper()
 	values := map[string]int64{}
 	for _, s := range states {
-		values["master.state{master=pool 0,state="+s+"}"] = 0
+		values["master.state{master=pool 0,state="+string(s)+"}"] = 0
 	}
 	values["master.state{master=pool 0,state="+state+"}"] = 1
 	l.expect(when, values)

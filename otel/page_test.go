@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"example.com/redlock/redlock"
@@ -61,25 +60,10 @@ func TestPage(t *testing.T) {
 
 // describe is a row of the table.
 func describe(m metricdata.Metrics) string {
-	kind, sets := "", []attribute.Set{}
-	switch data := m.Data.(type) {
-	case metricdata.Sum[int64]:
-		kind = "up-down counter"
-		if data.IsMonotonic {
-			kind = "counter"
-		}
-		for _, p := range data.DataPoints {
-			sets = append(sets, p.Attributes)
-		}
-	case metricdata.Histogram[float64]:
-		kind = "histogram"
-		for _, p := range data.DataPoints {
-			sets = append(sets, p.Attributes)
-		}
-	}
+	kind, points := kindOf(m)
 	var names []string
-	for _, set := range sets {
-		for _, a := range set.ToSlice() {
+	for attributes := range points {
+		for _, a := range attributes.ToSlice() {
 			names = append(names, string(a.Key))
 		}
 	}

@@ -31,30 +31,27 @@ func TestSpans(t *testing.T) {
 		if len(calls) != 2 || len(holds) != 2 {
 			t.Fatalf("%d calls and %d holds, want 2 of each", len(calls), len(holds))
 		}
-		for _, span := range append(calls, holds...) {
-			if span.Parent.SpanID() != request.SpanContext().SpanID() {
-				t.Errorf("%s is no child of the caller's span", span.Name)
+		client, internal := trace.SpanKindClient, trace.SpanKindInternal
+		for i, want := range []struct {
+			span tracetest.SpanStub
+			kind trace.SpanKind
+			long time.Duration
+			hold *redlock.Hold // that it is of, or that it got
+		}{
+			{calls[0], client, 0, first},
+			{calls[1], client, time.Second, second},
+			{holds[0], internal, time.Second, first},
+			{holds[1], internal, time.Minute, second},
+		} {
+			span := want.span
+			if span.Parent.SpanID() != request.SpanContext().SpanID() || span.SpanKind != want.kind || span.Status.Code != codes.Unset {
+				t.Errorf("span %d is of kind %v, with status %v, and its parent %v", i, span.SpanKind, span.Status, span.Parent.SpanID())
 			}
-			if span.Status.Code != codes.Unset {
-				t.Errorf("%s has the status %v", span.Name, span.Status)
+			if long := span.EndTime.Sub(span.StartTime); long != want.long {
+				t.Errorf("span %d lasted %v, want %v", i, long, want.long)
 			}
-		}
-		for _, call := range calls {
-			if call.SpanKind != trace.SpanKindClient {
-				t.Errorf("the span of a call is of kind %v", call.SpanKind)
-			}
-		}
-		if took := calls[1].EndTime.Sub(calls[1].StartTime); took != time.Second {
-			t.Errorf("the second call took %v, want 1s", took)
-		}
-		if held := holds[1].EndTime.Sub(holds[1].StartTime); held != time.Minute {
-			t.Errorf("the second hold lasted %v, want 1m0s", held)
-		}
-		for i, hold := range []*redlock.Hold{first, second} {
-			for _, span := range []tracetest.SpanStub{calls[i], holds[i]} {
-				if at(span, keyOwner) != hold.Owner() || at(span, keyToken) != fmt.Sprint(hold.Token()) {
-					t.Errorf("%s has owner %s and token %s, want %s and %d", span.Name, at(span, keyOwner), at(span, keyToken), hold.Owner(), hold.Token())
-				}
+			if owner, token := at(span, keyOwner), at(span, keyToken); owner != want.hold.Owner() || token != fmt.Sprint(want.hold.Token()) {
+				t.Errorf("span %d has owner %s and token %s, want %s and %d", i, owner, token, want.hold.Owner(), want.hold.Token())
 			}
 		}
 		var names strings.Builder
@@ -73,7 +70,7 @@ func TestSpans(t *testing.T) {
 }
 
 // TestLinks: a call that waited leads to the hold that it waited for, and to the one whose release
-// passed the lock on.
+// passed the lock on. Under a context without a span, a hold is in one trace with its call.
 func TestLinks(t *testing.T) {
 	for name, clients := range map[string]int{"another client": 2, "the same": 1} { // that the two holds are of
 		t.Run(name, func(t *testing.T) {
@@ -82,9 +79,12 @@ func TestLinks(t *testing.T) {
 				first := l.lock(t.Context(), both[0], "a")
 				time.AfterFunc(time.Second, func() { want(t, first.Unlock(t.Context()), nil) })
 				l.unlock(l.lock(t.Context(), both[clients-1], "a"))
-				hold, call := l.named("redlock.hold")[0], l.named("redlock.lock")[1]
+				hold, calls := l.named("redlock.hold")[0], l.named("redlock.lock")
+				if hold.Parent.SpanID() != calls[0].SpanContext.SpanID() {
+					t.Errorf("the hold's parent is %v, want the call", hold.Parent)
+				}
 				var got []string
-				for _, link := range call.Links {
+				for _, link := range calls[1].Links {
 					got = append(got, link.Attributes[0].Value.AsString())
 					if link.SpanContext.SpanID() != hold.SpanContext.SpanID() {
 						t.Errorf("a link leads elsewhere than to the first hold")
@@ -121,17 +121,6 @@ func TestNoLinkAcrossPrograms(t *testing.T) {
 		}
 		if named != hold.Owner() {
 			t.Errorf("the call names %q as the holder, want %q", named, hold.Owner())
-		}
-	})
-}
-
-// TestRootSpans: under a context without a span, the hold is in one trace with its call.
-func TestRootSpans(t *testing.T) {
-	bubble(t, Config{}, func(t *testing.T, l *lab) {
-		l.unlock(l.lock(t.Context(), l.open(redlock.Config{}), "a"))
-		call, hold := l.span("redlock.lock"), l.span("redlock.hold")
-		if hold.Parent.SpanID() != call.SpanContext.SpanID() {
-			t.Errorf("the hold's parent is %v, want the call", hold.Parent)
 		}
 	})
 }

@@ -18,68 +18,51 @@ const dialTimeout = 30 * time.Second
 // after 30 s.
 func (m *Master) Dial(ctx context.Context) (net.Conn, error) { return m.dialOver(ctx, m.Wire()) }
 
+// dialOver takes as long as a TCP handshake: one round trip.
 func (m *Master) dialOver(ctx context.Context, w *Wire) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	c, err := m.dial(ctx, w)
-	if err != nil {
-		a := addr(m.name)
-		return nil, &net.OpError{Op: "dial", Net: a.Network(), Addr: a, Err: err}
+	err := ctx.Err()
+	if trip := m.roundTrip(w); trip > 0 {
+		select {
+		case <-time.After(trip):
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
 	}
-	return c, nil
-}
-
-func (m *Master) dial(ctx context.Context, w *Wire) (net.Conn, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := m.roundTrip(ctx, w); err != nil {
-		return nil, err
-	}
-	for {
+	for err == nil {
 		m.mu.Lock()
 		cut := m.network.mended
 		if cut == nil {
 			cut = w.network.mended
 		}
-		switch {
-		case cut != nil: // wait
-		case m.proc == nil:
-			m.mu.Unlock()
-			return nil, syscall.ECONNREFUSED
-		default:
-			c := m.attachLocked(w)
-			m.mu.Unlock()
-			return c, nil
+		if cut == nil && m.proc != nil {
+			defer m.mu.Unlock()
+			return m.attachLocked(w), nil
 		}
 		m.mu.Unlock()
+		if cut == nil {
+			err = syscall.ECONNREFUSED
+			break
+		}
 		select {
 		case <-cut:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			err = ctx.Err()
 		}
 	}
+	a := addr(m.name)
+	return nil, &net.OpError{Op: "dial", Net: a.Network(), Addr: a, Err: err}
 }
 
-// roundTrip takes as long as a TCP handshake: one round trip.
-func (m *Master) roundTrip(ctx context.Context, w *Wire) error {
+func (m *Master) roundTrip(w *Wire) time.Duration {
 	m.mu.Lock()
+	defer m.mu.Unlock()
 	trip := 2 * m.delay
 	if w.lag != nil {
 		trip += w.lag() + w.lag()
 	}
-	m.mu.Unlock()
-	if trip == 0 {
-		return nil
-	}
-	timer := time.NewTimer(trip)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return trip
 }
 
 // pool makes a pool of connections to m.

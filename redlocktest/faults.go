@@ -56,7 +56,7 @@ func (m *Master) Fill(full bool) {
 func (m *Master) SetRole(role string) {
 	m.between(func() {
 		if m.proc != nil && m.settings.role != "master" && role == "master" {
-			m.proc.promote()
+			m.proc.replID2, m.proc.replID = m.proc.replID, randomID()
 		}
 		m.settings.role = role
 	})

@@ -7,9 +7,6 @@ import (
 	"strings"
 )
 
-// noReplID is what Redis shows for a replication history that it does not have.
-const noReplID = "0000000000000000000000000000000000000000"
-
 // A section is one section of INFO's answer.
 type section struct {
 	name   string
@@ -45,13 +42,17 @@ func (m *Master) infoLocked(asked []string) string {
 func (m *Master) sectionsLocked() []section {
 	p := m.proc
 	loading := strings.HasPrefix(m.settings.refusal, "LOADING")
+	secondOffset := -1 // where the earlier history ended
+	if p.replID2 != noReplID {
+		secondOffset = 1
+	}
 	replication := []string{
 		"role:" + m.settings.role,
 		"connected_slaves:0",
 		"master_replid:" + p.replID,
 		"master_replid2:" + p.replID2,
 		"master_repl_offset:0",
-		fmt.Sprintf("second_repl_offset:%d", p.secondOffset()),
+		fmt.Sprintf("second_repl_offset:%d", secondOffset),
 	}
 	if m.settings.role == "slave" {
 		replication = slices.Insert(replication, 1, "master_host:127.0.0.1", "master_port:6379", "master_link_status:up")

@@ -1,7 +1,6 @@
 package redlocktest
 
 import (
-	"io"
 	"sync"
 	"syscall"
 	"time"
@@ -19,16 +18,12 @@ const sendBuffer = 512 << 10
 //
 // An end waits on cond, never on mu, so that synctest sees it as durably blocked.
 type link struct {
-	mu   sync.Mutex
-	cond sync.Cond
-	up   direction // client to master
-	down direction // master to client
+	mu             sync.Mutex
+	cond           sync.Cond
+	client, master end
 
 	delay time.Duration
 	lag   func() time.Duration // adds to delay; nil: nothing
-
-	clientClosed, masterClosed  bool
-	readDeadline, writeDeadline time.Time // of the client end
 }
 
 // A direction holds what one end has written and the other has not yet read.
@@ -43,65 +38,37 @@ type direction struct {
 type chunk struct {
 	data []byte
 	due  time.Time // when it arrives; zero if it has arrived
-	fin  bool
-
-	reset bool // of a fin: the connection was reset
+	end  error     // what a read returns from then on; nil for bytes
 }
 
-func newLink(delay time.Duration, lag func() time.Duration) *link {
+func newLink(master addr, delay time.Duration, lag func() time.Duration) *link {
 	l := &link{delay: delay, lag: lag}
 	l.cond.L = &l.mu
+	l.client = end{link: l, other: &l.master, local: "client", remote: master, buffer: sendBuffer}
+	l.master = end{link: l, other: &l.client, local: master, remote: "client"}
 	return l
 }
 
-// sendLocked puts c in transit. The caller holds l.mu.
-func (l *link) sendLocked(d *direction, c chunk) {
-	if d.dropping {
-		return
-	}
-	c.due = time.Now().Add(l.delay)
-	if l.lag != nil {
-		c.due = c.due.Add(l.lag())
-	}
-	d.chunks = append(d.chunks, c)
-	d.bytes += len(c.data)
-	l.cond.Broadcast()
-}
-
-func (l *link) arrivedLocked(d *direction, c chunk) bool {
+func (d *direction) arrived(c chunk) bool {
 	return c.due.IsZero() || d.cuts == 0 && !c.due.After(time.Now())
 }
 
-// takeLocked moves what has arrived into p. ok is false if nothing has. The caller holds l.mu.
-func (l *link) takeLocked(d *direction, p []byte) (n int, err error, ok bool) {
-	if len(d.chunks) == 0 || !l.arrivedLocked(d, d.chunks[0]) {
-		return 0, nil, false
-	}
-	head := &d.chunks[0]
-	if head.reset {
-		return 0, syscall.ECONNRESET, true
-	}
-	if head.fin {
-		return 0, io.EOF, true // it stays, so the next read returns EOF as well
-	}
-	n = copy(p, head.data)
-	head.data = head.data[n:]
-	d.bytes -= n
-	if len(head.data) == 0 {
-		d.chunks = d.chunks[1:]
-	}
-	l.cond.Broadcast() // a writer may be waiting for room
-	return n, nil, true
+// ended reports whether the end of the stream has arrived, read or not.
+func (d *direction) ended() bool {
+	last := len(d.chunks) - 1
+	return last >= 0 && d.chunks[last].end != nil && d.arrived(d.chunks[last])
 }
 
-// nextArrivalLocked returns when takeLocked may have more, or zero if the passing of time alone
-// changes nothing. The caller holds l.mu.
-func (l *link) nextArrivalLocked(d *direction) time.Time {
+// nextArrival returns when there may be more to read, or zero if the passing of time alone changes nothing.
+func (d *direction) nextArrival() time.Time {
 	if len(d.chunks) == 0 || d.cuts > 0 {
 		return time.Time{}
 	}
 	return d.chunks[0].due
 }
+
+// drop drops what is in transit, and what is written from now on.
+func (d *direction) drop() { *d = direction{cuts: d.cuts, dropping: true} }
 
 // waitLocked blocks until something about the link changes or one of the instants comes. A zero
 // instant never comes. The caller holds l.mu.
@@ -113,97 +80,59 @@ func (l *link) waitLocked(instants ...time.Time) {
 		}
 	}
 	if !first.IsZero() {
-		timer := time.AfterFunc(time.Until(first), l.wake)
+		timer := time.AfterFunc(time.Until(first), func() { l.change(func() {}) })
 		defer timer.Stop()
 	}
 	l.cond.Wait()
 }
 
-func (l *link) wake() {
+// change does something to the link, and wakes whoever waits.
+func (l *link) change(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	f()
 	l.cond.Broadcast()
 }
 
 // cut adds to the networks that are cut in each direction. What has arrived before a cut can still be read.
 func (l *link) cut(there, back int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, d := range []*direction{&l.up, &l.down} {
-		for i := range d.chunks {
-			if l.arrivedLocked(d, d.chunks[i]) {
-				d.chunks[i].due = time.Time{}
+	l.change(func() {
+		for _, d := range []*direction{&l.master.in, &l.client.in} {
+			for i := range d.chunks {
+				if d.arrived(d.chunks[i]) {
+					d.chunks[i].due = time.Time{}
+				}
 			}
 		}
-	}
-	l.up.cuts += there
-	l.down.cuts += back
-	l.cond.Broadcast()
+		l.master.in.cuts += there
+		l.client.in.cuts += back
+	})
 }
 
-func (l *link) setDelay(delay time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.delay = delay
-}
+func (l *link) setDelay(delay time.Duration) { l.change(func() { l.delay = delay }) }
 
-func (l *link) setLag(lag func() time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.lag = lag
-}
-
-// closeMaster closes the master's end. What it has written still arrives; what it has not read is
-// lost.
-func (l *link) closeMaster() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.masterClosed {
-		l.masterClosed = true
-		l.up.drop()
-		l.sendLocked(&l.down, chunk{fin: true})
-		l.cond.Broadcast()
-	}
-}
-
-// closeClient closes the client's end. What it has written still arrives, as it would from a kernel's
-// socket buffer.
-func (l *link) closeClient() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.clientClosed {
-		l.clientClosed = true
-		l.down.drop()
-		l.sendLocked(&l.up, chunk{fin: true})
-		l.cond.Broadcast()
-	}
-}
+func (l *link) setLag(lag func() time.Duration) { l.change(func() { l.lag = lag }) }
 
 // reset closes both ends. The client's reads nothing more either.
 func (l *link) reset() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.masterClosed = true
-	l.up.drop()
-	l.down.chunks = []chunk{{fin: true, reset: true}}
-	l.cond.Broadcast()
+	l.change(func() {
+		l.master.closed = true
+		l.master.in.drop()
+		l.client.in.chunks = []chunk{{end: syscall.ECONNRESET}}
+	})
 }
-
-// drop drops what is in transit, and what is written from now on.
-func (d *direction) drop() { *d = direction{cuts: d.cuts, dropping: true} }
 
 func (l *link) closed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.clientClosed && l.masterClosed
+	return l.client.closed && l.master.closed
 }
 
 // flush makes everything in transit to the client arrive now, even if the link is cut.
 func (l *link) flush() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for i := range l.down.chunks {
-		l.down.chunks[i].due = time.Time{}
-	}
-	l.cond.Broadcast()
+	l.change(func() {
+		for i := range l.client.in.chunks {
+			l.client.in.chunks[i].due = time.Time{}
+		}
+	})
 }

@@ -169,7 +169,7 @@ func (m *Master) close() {
 	m.port.free()
 	m.network.cutLocked(false, false)
 	for _, l := range m.network.links {
-		l.closeMaster()
+		l.master.Close()
 		l.flush()
 	}
 	m.store.Close()

@@ -1,8 +1,9 @@
 package redlocktest
 
 import (
-	"crypto/rand"
+	crand "crypto/rand"
 	"encoding/hex"
+	"math/rand/v2"
 	"time"
 )
 
@@ -10,7 +11,7 @@ import (
 type process struct {
 	runID    string
 	replID   string
-	replID2  string
+	replID2  string // of the history that it shared when it was a replica, or noReplID
 	pid      int
 	started  time.Time // by the master's clock
 	frozen   bool
@@ -18,12 +19,15 @@ type process struct {
 	lastID   int64 // of a session; like Redis, each process counts from 1
 }
 
+// noReplID is what Redis shows for a replication history that it does not have.
+const noReplID = "0000000000000000000000000000000000000000"
+
 func newProcess(started time.Time) *process {
 	return &process{
 		runID:    randomID(),
 		replID:   randomID(),
 		replID2:  noReplID,
-		pid:      newPID(),
+		pid:      2 + rand.IntN(1<<16),
 		started:  started,
 		sessions: map[int64]*session{},
 	}
@@ -32,25 +36,6 @@ func newProcess(started time.Time) *process {
 // randomID returns 40 hex digits, the form of Redis's run ids and replication ids.
 func randomID() string {
 	var b [20]byte
-	rand.Read(b[:]) // never fails
+	crand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
-}
-
-func newPID() int {
-	var b [2]byte
-	rand.Read(b[:])
-	return 2 + int(b[0])<<8 + int(b[1])
-}
-
-// promote ends the replication history that a replica shared with its master, and starts its own.
-func (p *process) promote() {
-	p.replID2, p.replID = p.replID, randomID()
-}
-
-// secondOffset returns where the earlier history ended, or -1 if there is none.
-func (p *process) secondOffset() int {
-	if p.replID2 == noReplID {
-		return -1
-	}
-	return 1
 }

@@ -28,23 +28,23 @@ type session struct {
 //
 // Goroutines: one per connection, counted in m.wg. It ends when the client has closed its end and
 // everything it sent is carried out, or when the session is ended.
-func (m *Master) attachLocked(w *Wire) clientEnd {
-	l := newLink(m.delay, w.lag)
+func (m *Master) attachLocked(w *Wire) *end {
+	l := newLink(addr(m.name), m.delay, w.lag)
 	m.network.addLocked(l)
 	w.network.addLocked(l)
 
 	m.proc.lastID++
 	s := &session{master: m, proc: m.proc, link: l, id: m.proc.lastID}
-	s.out.w = masterEnd{l}
+	s.out.w = &l.master
 	s.peer = server.NewPeer(bufio.NewWriter(&s.out))
 	s.authenticated = m.settings.password == ""
 	m.proc.sessions[s.id] = s
 	m.wg.Go(s.serve)
-	return clientEnd{l, addr(m.name)}
+	return &l.client
 }
 
 func (s *session) serve() {
-	r := bufio.NewReader(masterEnd{s.link})
+	r := bufio.NewReader(&s.link.master)
 	for {
 		args, err := readCommand(r)
 		if err != nil || !s.execute(args) {
@@ -81,7 +81,7 @@ func (s *session) endLocked() {
 	}
 	s.ended = true
 	delete(s.proc.sessions, s.id)
-	s.link.closeMaster()
+	s.link.master.Close()
 	if s.subscribed {
 		// A server.Peer that is made by hand has no disconnect callbacks that would do this.
 		s.master.redis.Dispatch(s.peer, []string{"UNSUBSCRIBE"})

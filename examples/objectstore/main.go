@@ -1,12 +1,11 @@
-// Command objectstore shows HTTP services that store objects and are guarded by fencing tokens:
-// one that compares tokens itself, and one like S3 or GCS, which cannot do that and is fenced by
-// conditional writes.
+// Command objectstore shows an object store like S3 or GCS, which cannot compare fencing tokens, and is
+// fenced by conditional writes.
 //
-// The masters and the services are in the process, so it needs no setup:
+// The masters and the store are in the process, so it needs no setup:
 //
 //	go run ./objectstore
 //
-// Copy store.go with client.go, or bucketclient.go; and publish, below.
+// Copy client.go, and publish, below.
 package main
 
 import (
@@ -44,12 +43,7 @@ const (
 	patience = 5 * time.Second
 )
 
-// putter is what publish needs of a client, however the fence is built.
-type putter interface {
-	Put(ctx context.Context, name string, data []byte) error
-}
-
-// run prepares masters, clients and services, and tells the story once for each service.
+// run prepares masters, clients and a bucket.
 func run(ctx context.Context, out io.Writer) (err error) {
 	fleet := redlocktest.New(3) // in a service: redlock.Config{Masters: …}
 	defer fleet.Close()
@@ -65,23 +59,16 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 
-	store, bucket := httptest.NewServer(NewStore()), httptest.NewServer(NewBucket())
-	defer store.Close()
+	bucket := httptest.NewServer(NewBucket())
 	defer bucket.Close()
 	client := &http.Client{Timeout: patience} // the default client has no timeout
-
-	fmt.Fprintln(out, "A service that compares tokens:")
-	if err := story(ctx, out, fleet, a, b, &StoreClient{URL: store.URL, HTTP: client}); err != nil {
-		return err
-	}
-	fmt.Fprintln(out, "A service that does not, with conditional writes:")
-	return story(ctx, out, fleet, a, b, &BucketClient{URL: bucket.URL, HTTP: client})
+	return story(ctx, out, fleet, a, b, &Client{URL: bucket.URL, HTTP: client})
 }
 
 // story shows a write that is still on its way when its hold ends.
-func story(ctx context.Context, out io.Writer, fleet *redlocktest.Fleet, a, b *redlock.Client, objects putter) error {
+func story(ctx context.Context, out io.Writer, fleet *redlocktest.Fleet, a, b *redlock.Client, objects *Client) error {
 	err := a.Do(ctx, lockName, func(held context.Context) error {
-		fmt.Fprintf(out, "  A has the lock, with token %d, and is cut off from the masters.\n", redlock.Token(held))
+		fmt.Fprintf(out, "A has the lock, with token %d, and is cut off from the masters.\n", redlock.Token(held))
 		for _, m := range fleet.Masters() {
 			m.Cut()
 		}
@@ -91,7 +78,7 @@ func story(ctx context.Context, out io.Writer, fleet *redlocktest.Fleet, a, b *r
 		}
 
 		err := b.Do(ctx, lockName, func(ctx context.Context) error {
-			fmt.Fprintf(out, "  B takes it once the lease has ended, with token %d, and publishes.\n", redlock.Token(ctx))
+			fmt.Fprintf(out, "B takes it once the lease has ended, with token %d, and publishes.\n", redlock.Token(ctx))
 			return publish(ctx, objects, "by B")
 		})
 		if err != nil {
@@ -104,17 +91,17 @@ func story(ctx context.Context, out io.Writer, fleet *redlocktest.Fleet, a, b *r
 		if !errors.Is(late, ErrStale) {
 			return fmt.Errorf("the late write was not refused: %v", late)
 		}
-		fmt.Fprintf(out, "  A's write arrives late, and is refused: %v.\n", late)
+		fmt.Fprintf(out, "A's write arrives late, and is refused: %v.\n", late)
 		return nil
 	})
 	if !errors.Is(err, redlock.ErrLost) {
 		return fmt.Errorf("the lock of A is not lost: %w", err)
 	}
-	fmt.Fprintln(out, "  Do tells A that it has lost the lock.")
+	fmt.Fprintln(out, "Do tells A that it has lost the lock.")
 	return nil
 }
 
 // publish stands for a tree of calls that know nothing about the lock.
-func publish(ctx context.Context, objects putter, author string) error {
+func publish(ctx context.Context, objects *Client, author string) error {
 	return objects.Put(ctx, objectName, fmt.Appendf(nil, "report, %s\n", author))
 }

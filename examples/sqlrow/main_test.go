@@ -34,17 +34,21 @@ func anyTokens(text string) string {
 	return regexp.MustCompile(`\b\d{15,16}\b`).ReplaceAllString(text, "TOKEN")
 }
 
+// calls are what the row checks a token for.
+var calls = map[string]func(ctx context.Context, a *Accounts, id string, token int64) error{
+	"Read": func(ctx context.Context, a *Accounts, id string, token int64) error {
+		_, err := a.Read(ctx, id, token)
+		return err
+	},
+	"Write": func(ctx context.Context, a *Accounts, id string, token int64) error {
+		return a.Write(ctx, id, token, token)
+	},
+}
+
 // What the row accepts depends on the largest token that it was read or written with. A read that did not
 // count would let a late write land between what a newer hold reads and what it writes, and be lost.
 func TestToken(t *testing.T) {
 	const seen = 7
-	calls := map[string]func(ctx context.Context, a *Accounts, token int64) error{
-		"Read": func(ctx context.Context, a *Accounts, token int64) error {
-			_, err := a.Read(ctx, account, token)
-			return err
-		},
-		"Write": func(ctx context.Context, a *Accounts, token int64) error { return a.Write(ctx, account, token, token) },
-	}
 	for _, tt := range []struct {
 		name  string
 		token int64
@@ -59,10 +63,10 @@ func TestToken(t *testing.T) {
 			for call, do := range calls {
 				t.Run(first+"/"+call+"/"+tt.name, func(t *testing.T) {
 					accounts := newAccounts(t)
-					if err := touch(t.Context(), accounts, seen); err != nil {
+					if err := touch(t.Context(), accounts, account, seen); err != nil {
 						t.Fatal(err)
 					}
-					err := do(t.Context(), accounts, tt.token)
+					err := do(t.Context(), accounts, account, tt.token)
 					if !errors.Is(err, tt.want) {
 						t.Fatalf("%s = %v, want %v", call, err, tt.want)
 					}
@@ -76,25 +80,16 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// A row that no hold has touched refuses callers without a hold.
-func TestNoHold(t *testing.T) {
+// A row that no hold has touched refuses callers without a hold, and one that is not there is not a stale token.
+func TestUntouched(t *testing.T) {
 	accounts := newAccounts(t)
-	if _, err := accounts.Read(t.Context(), account, 0); !errors.Is(err, ErrStale) {
-		t.Errorf("Read with token 0 = %v, want %v", err, ErrStale)
-	}
-	if err := accounts.Write(t.Context(), account, 1, 0); !errors.Is(err, ErrStale) {
-		t.Errorf("Write with token 0 = %v, want %v", err, ErrStale)
-	}
-}
-
-// A row that is not there is not a stale token.
-func TestNoAccount(t *testing.T) {
-	accounts := newAccounts(t)
-	if _, err := accounts.Read(t.Context(), "nobody", 1); !errors.Is(err, sql.ErrNoRows) {
-		t.Errorf("Read = %v, want %v", err, sql.ErrNoRows)
-	}
-	if err := accounts.Write(t.Context(), "nobody", 0, 1); !errors.Is(err, sql.ErrNoRows) {
-		t.Errorf("Write = %v, want %v", err, sql.ErrNoRows)
+	for call, do := range calls {
+		if err := do(t.Context(), accounts, account, 0); !errors.Is(err, ErrStale) {
+			t.Errorf("%s with token 0 = %v, want %v", call, err, ErrStale)
+		}
+		if err := do(t.Context(), accounts, "nobody", 1); !errors.Is(err, sql.ErrNoRows) {
+			t.Errorf("%s of an account that is not there = %v, want %v", call, err, sql.ErrNoRows)
+		}
 	}
 }
 

@@ -51,8 +51,8 @@ func each(t *testing.T, test func(t *testing.T, l workload.Locker, fleet *redloc
 	}
 }
 
-// lock locks the name a, which is free.
-func lock(t *testing.T, l workload.Locker) workload.Hold {
+// mustLock locks the name a, which is free.
+func mustLock(t *testing.T, l workload.Locker) workload.Hold {
 	t.Helper()
 	h, err := l.Lock(t.Context(), "a")
 	if err != nil {
@@ -72,7 +72,7 @@ func TestLockAndUnlock(t *testing.T) {
 	each(t, func(t *testing.T, l workload.Locker, _ *redlocktest.Fleet) {
 		ctx := t.Context()
 		began := time.Now()
-		h := lock(t, l)
+		h := mustLock(t, l)
 		if left := h.Until().Sub(began); left < lease*9/10 || left > lease+lease/10 {
 			t.Errorf("the hold is valid for %v, want about %v", left, lease)
 		}
@@ -110,7 +110,7 @@ func TestLockAndUnlock(t *testing.T) {
 func TestWaiterIsServed(t *testing.T) {
 	each(t, func(t *testing.T, l workload.Locker, _ *redlocktest.Fleet) {
 		ctx := t.Context()
-		h := lock(t, l)
+		h := mustLock(t, l)
 		got := make(chan error, 1)
 		go func() {
 			again, err := l.Lock(ctx, "a")
@@ -141,7 +141,7 @@ func TestWaiterIsServed(t *testing.T) {
 
 func TestMastersAreDead(t *testing.T) {
 	each(t, func(t *testing.T, l workload.Locker, fleet *redlocktest.Fleet) {
-		h := lock(t, l)
+		h := mustLock(t, l)
 		fleet.Master(0).Kill()
 		fleet.Master(1).Kill()
 		_, err := l.TryLock(t.Context(), "b")
@@ -154,7 +154,7 @@ func TestMastersAreDead(t *testing.T) {
 // TestUnlockAfterItsContext: the lock is free though the context of Unlock had ended.
 func TestUnlockAfterItsContext(t *testing.T) {
 	each(t, func(t *testing.T, l workload.Locker, _ *redlocktest.Fleet) {
-		h := lock(t, l)
+		h := mustLock(t, l)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		wait, cancel := context.WithTimeout(t.Context(), lease/2)
