@@ -227,30 +227,26 @@ func (w *World) again(k *Case, x *Message) {
 
 // entered has owners enter their holds again.
 func (t *table) entered() {
-	add := func(name string, k Case) {
-		k.Masters, k.Delay, k.Lease, k.Limit = 3, 1, 12, 10
-		k.Callers = max(1, k.Callers)
-		t.add("entered/"+name, k)
-	}
-	all := append(faultNames[:len(faultNames):len(faultNames)], faultNames[0])
-	all[len(faultNames)].kind, all[len(faultNames)].name = noScript, "no script"
+	f := t.family("entered/", "", Case{Masters: 3, Callers: 1, Delay: 1, Lease: 12, Limit: 10, Enters: 1})
 	for _, wishes := range []string{"ff", "fw", "wf", "wl"} {
-		once := Case{Enters: 1, Wishes: wishes, Leaks: true}
-		add(wishes, once)
-		for _, f := range all {
-			add(wishes+", "+f.name, once.once(f.kind).with(Case{Nightly: f.kind == freezeLink && wishes != "ff"}))
+		any, daily := Case{Wishes: wishes, Leaks: true}, ^freezeLink
+		if wishes == "ff" {
+			daily = always
 		}
+		f.add(wishes, any)
+		f.faults(wishes+", ", any, daily)
+		f.add(wishes+", no script", any.once(noScript))
 	}
 	twice := Case{Enters: 2, Wishes: "wff"}
-	add("twice", twice)
-	add("twice, no script", twice.once(noScript))
-	two := Case{Callers: 2, Enters: 1, Wishes: "wf", Starts: true}
-	add("two", two)
-	add("two, crash", two.once(crash))
-	add("two, restart", two.once(restart).with(Case{Nightly: true}))
-	down := Case{Enters: 1, Wishes: "wf", Downgrade: true}
-	add("downgrade", down)
-	add("downgrade, no script", down.once(noScript))
-	add("downgrade, late", down.once(late))
-	add("downgrade beside a reader", down.with(Case{Callers: 2, Roles: "WR"}))
+	f.add("twice", twice)
+	f.add("twice, no script", twice.once(noScript))
+	two := Case{Callers: 2, Wishes: "wf", Starts: true}
+	f.add("two", two)
+	f.add("two, crash", two.once(crash))
+	f.add("two, restart", two.once(restart).with(Case{Nightly: true}))
+	down := Case{Wishes: "wf", Downgrade: true}
+	f.add("downgrade", down)
+	f.add("downgrade, no script", down.once(noScript))
+	f.add("downgrade, late", down.once(late))
+	f.add("downgrade beside a reader", down.with(Case{Roles: "WR"}))
 }

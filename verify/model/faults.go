@@ -158,7 +158,7 @@ func (x *mover) callerFaults(it *item, c int) {
 }
 
 func (w *World) freeze(k *Case, m, client int) {
-	w.Links[m][client].Frozen, w.Links[m][client].Quiet = true, uint8(k.Timeout)
+	w.Links[m][client].Frozen, w.Links[m][client].Quiet = true, uint8(4*k.Delay+2)
 	w.noteText("the link of C%d to m%d FREEZES", client, w.Masters[m].Name)
 }
 
@@ -209,7 +209,7 @@ func (w *World) save(m int) {
 func (w *World) restart(k *Case, m int, with kept) {
 	w.noteText("m%d RESTARTS", w.Masters[m].Name)
 	p := &w.Masters[m]
-	p.kept, p.Guard, p.Saved, p.Copy = with, w.Now+int64(k.Guard), false, kept{}
+	p.kept, p.Guard, p.Saved, p.Copy = with, w.Now+k.guard(), false, kept{}
 	p.drop(k, w.Now)
 	for client := range k.Callers {
 		for i, j := w.Messages.each(m, client, ghost); i < j; j-- {
