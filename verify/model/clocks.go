@@ -103,7 +103,7 @@ func (w *World) notice(k *Case, c, m int) {
 	if p.Gained[m] = 0; p.Steady[m] == 0 {
 		w.step(k, c, protocol.Event{Kind: protocol.Doubt, Master: place}, 0)
 		if p.Held {
-			w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << place, Trip: ticks(k.Trip)})
+			w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << place})
 			p.Doubt = k.Kinds&jump != 0 && p.live()
 			for i := range p.Renewals {
 				p.Renewals[i].Later = false

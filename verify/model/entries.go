@@ -55,7 +55,7 @@ func (x *mover) entries(it *item, c int) {
 		default:
 			x.free(it, func(w *World) { w.unlockEntry(k, c, key) })
 			if k.Leaks {
-				x.fault(it, 0, func(w *World) {
+				x.maybe(it, func(w *World) {
 					q := &w.Callers[c]
 					q.Orphaned |= bit
 					q.Leak(key)
@@ -65,12 +65,12 @@ func (x *mover) entries(it *item, c int) {
 		}
 	}
 	if it.Enters > 0 && p.Contender.Over() && p.Inside != 0 {
-		x.fault(it, 0, func(w *World) { w.enter(k, c) })
+		x.maybe(it, func(w *World) { w.enter(k, c) })
 	}
 }
 
 func (w *World) unlockEntry(k *Case, c int, key uint8) {
-	w.tellCount(k, c, w.entry(k, c, key, protocol.HoldEvent{Kind: protocol.HoldLeft, Trip: ticks(k.Trip)}))
+	w.tellCount(k, c, w.entry(k, c, key, protocol.HoldEvent{Kind: protocol.HoldLeft}))
 }
 
 // tellCount sends the hold count that is left.
@@ -88,7 +88,7 @@ func (w *World) enter(k *Case, c int) {
 	w.Enters--
 	p.Attempt = uint8(k.Enters) - w.Enters
 	p.Reader = p.Hold.Shared
-	out := w.entry(k, c, p.Attempt, protocol.HoldEvent{Kind: protocol.HoldEnter, Shared: p.Reader, Trip: ticks(k.Trip)})
+	out := w.entry(k, c, p.Attempt, protocol.HoldEvent{Kind: protocol.HoldEnter, Shared: p.Reader})
 	if out.Count > 0 {
 		p.Contender = protocol.Contender{Want: protocol.Want{Lease: ticks(k.lease(c)), Again: true}}
 		w.step(k, c, protocol.Event{Kind: protocol.Start}, 0)
@@ -99,7 +99,7 @@ func (w *World) enter(k *Case, c int) {
 func (w *World) denied(k *Case, c int) {
 	p := &w.Callers[c]
 	w.tellCount(k, c, w.entry(k, c, p.Attempt, protocol.HoldEvent{
-		Kind: protocol.HoldDenied, Lost: p.Contender.Verdict == protocol.Gone, Writer: !p.Reader, Trip: ticks(k.Trip),
+		Kind: protocol.HoldDenied, Lost: p.Contender.Verdict == protocol.Gone, Writer: !p.Reader,
 	}))
 }
 
@@ -164,27 +164,15 @@ func (w *World) checkCounts(k *Case, c int) {
 	}
 	for m := range k.Masters {
 		l := &w.Masters[m].Lock
-		quiet := !w.Links[m][k.client(c)].Dirty
-		for ch := range channels {
-			i, j := w.Messages.each(m, k.client(c), ch)
-			quiet = quiet && i == j
-		}
-		if quiet && l.Holder == w.current(c) && int(l.Count) < bits.OnesCount8(p.Inside) {
+		i, _ := w.Messages.each(m, k.client(c), up)
+		_, j := w.Messages.each(m, k.client(c), ghost)
+		if i == j && !w.Links[m][k.client(c)].Dirty && l.Holder == w.current(c) && int(l.Count) < bits.OnesCount8(p.Inside) {
 			fewer++
 		}
 	}
 	if wrong := k.Faults - int(w.Faults); fewer > wrong || fewer > 0 && k.Kinds == noScript {
 		w.violate(miscounted)
 	}
-}
-
-// lack has a master lack the script of the first command that has come to it. The client sends it again.
-func (w *World) lack(k *Case, m, client int) {
-	i, _ := w.due(m, client, up)
-	x := w.Messages.remove(i)
-	w.noteText("m%d has FORGOTTEN the script of %v", w.Masters[m].Name, &x)
-	x.Channel, x.Missing, x.Outcome = down, true, protocol.Errored
-	w.put(x, k.back(client, m))
 }
 
 // counts reports whether a command sets the hold count.

@@ -44,7 +44,7 @@ func (w *World) takeOver(k *Case, c int) {
 	p.Keeping, p.List = false, p.room[:0]
 	w.noteText("C%d takes over what it KEPT", c)
 	w.hold(k, c, protocol.HoldEvent{
-		Kind: protocol.HoldWon, Until: until, At: p.Hold.At, Wish: w.wish(k, c, 0), Trip: ticks(k.Trip),
+		Kind: protocol.HoldWon, Until: until, At: p.Hold.At, Wish: w.wish(k, c, 0),
 	})
 }
 
