@@ -90,10 +90,6 @@ func (x *Message) String() string {
 	return s
 }
 
-func (w *World) noteCarry(k *Case, x Message) {
-	w.noteText("m%d carries out %v -> %s", w.Masters[x.Master].Name, &x, w.master(k, int(x.Master)))
-}
-
 var events = [...]string{
 	protocol.Start: "starts", protocol.Enter: "is entered", protocol.Answer: "gets answer", protocol.Entered: "gets entered",
 	protocol.HandedOff: "gets hand-off", protocol.Raised: "gets raised", protocol.Hint: "gets hint", protocol.Due: "looks",
