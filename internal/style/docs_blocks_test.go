@@ -107,15 +107,6 @@ func TestDocsCompile(t *testing.T) {
 	}
 }
 
-func TestDocsCompileHasTeeth(t *testing.T) {
-	b := block{page: "x.md", line: 7, code: "unused := 1\nreturn strconv.Itoa(2)\n"}
-	source := "package docs\n\nimport (\n\t\"context\"\n\t\"strconv\"\n)\n" + wrap([]block{b})
-	complaints := compile(t, ".", map[string]string{"docsblocks/x/page.go": source})
-	if len(complaints) != 1 || !strings.Contains(complaints[0], "x.md:8:") {
-		t.Errorf("compile = %q, want one complaint about line 8", complaints)
-	}
-}
-
 // libraries are the headings of columns whose code is compiled.
 var libraries = []string{"here", "redsync", "bsm/redislock", "rueidislock"}
 

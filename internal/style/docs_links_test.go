@@ -44,14 +44,6 @@ func TestDocsLinks(t *testing.T) {
 	}
 }
 
-func TestAnchors(t *testing.T) {
-	page := "# The `go` way: A–B\n\n```sh\n# no heading\n```\n## Each rule is needed\n## Each rule is needed\n## [Unreleased]\n## How to add …\n"
-	want := []string{"the-go-way-ab", "each-rule-is-needed", "each-rule-is-needed-1", "unreleased", "how-to-add-"}
-	if got := anchors(page); !slices.Equal(got, want) {
-		t.Errorf("anchors = %q, want %q", got, want)
-	}
-}
-
 // anchors returns how GitHub names the headings of a page.
 func anchors(text string) (names []string) {
 	seen := map[string]int{}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // TestDocsNameTests: the tests that the docs call to witness are there.
@@ -68,75 +67,6 @@ func declares(text, name string) bool {
 		declaration = `(?m)^func \((\w+ )?\*?` + receiver + `\) ` + method + `\(`
 	}
 	return regexp.MustCompile(declaration).MatchString(text)
-}
-
-// TestDocsWrap: prose wraps at about 100 characters. Tables, code and the targets of links may be
-// longer.
-func TestDocsWrap(t *testing.T) {
-	for _, page := range pages(t) {
-		if page == "docs/benchmarks.md" {
-			continue // make bench writes it
-		}
-		for number, line := range longLines(read(t, page)) {
-			t.Errorf("%s:%d has more than %d characters: %s", page, number, widest, line)
-		}
-	}
-}
-
-func TestDocsWrapHasTeeth(t *testing.T) {
-	prose := strings.Repeat("word ", 25)
-	for _, long := range []string{prose, "- " + prose, "text\n    " + prose, "- item\n\n  " + prose, "[" + prose + "](x)"} {
-		if len(longLines(long)) != 1 {
-			t.Errorf("longLines does not find %q", long)
-		}
-	}
-	for _, fine := range []string{"| " + prose + "|", "```\n" + prose + "\n```", "text\n\n    " + prose, "[a](https://" + strings.Repeat("x", 200) + ")"} {
-		if found := longLines(fine); len(found) != 0 {
-			t.Errorf("longLines = %v, want nothing of %q", found, fine)
-		}
-	}
-}
-
-// TestDocsPictures: an arrow of a Mermaid picture has one colon. Versions before March 2026 take a
-// second one for a mistake, and show nothing (mermaid-js/mermaid issue 7418).
-func TestDocsPictures(t *testing.T) {
-	arrows := 0
-	for _, page := range pages(t) {
-		for i, line := range strings.Split(read(t, page), "\n") {
-			if !strings.HasPrefix(line, "    ") || !strings.Contains(line, " --> ") {
-				continue
-			}
-			arrows++
-			if strings.Count(line, ":") > 1 {
-				t.Errorf("%s:%d has more than one colon: %s", page, i+1, line)
-			}
-		}
-	}
-	if arrows == 0 {
-		t.Error("no arrow was found: this test looks in the wrong place")
-	}
-}
-
-// widest is how many characters a line of prose may have.
-const widest = 105
-
-// longLines returns the lines of prose of a page that are too long, by their numbers.
-func longLines(text string) map[int]string {
-	long := map[int]string{}
-	target := regexp.MustCompile(`\]\([^)]*\)`)
-	fenced, code, blank := false, false, true
-	for i, line := range strings.Split(text, "\n") {
-		if strings.HasPrefix(strings.TrimSpace(line), "```") {
-			fenced = !fenced
-		}
-		code = strings.HasPrefix(line, "    ") && (code || blank)
-		blank = line == ""
-		prose := !fenced && !code && !strings.HasPrefix(line, "|")
-		if prose && utf8.RuneCountInString(target.ReplaceAllString(line, "]")) > widest {
-			long[i+1] = line
-		}
-	}
-	return long
 }
 
 // pages are all pages but the changelog.

@@ -70,7 +70,7 @@ var rooms = map[string][]string{
 	"internal/overlay":       {},
 	"verify/simulation":      {"ours/internal/deterministic", "ours/internal/overlay", "ours/multilock/protocol"},
 	"internal/picture":       {"ours/internal/history"},
-	"verify/model":           {"ours/internal/history", "ours/internal/picture", "ours/multilock/protocol", "ours/node/script", "ours/node/script/twin", "ours/quorum", "ours/clock"},
+	"verify/model":           {"ours/internal/beside", "ours/internal/history", "ours/internal/picture", "ours/multilock/protocol", "ours/node/script", "ours/node/script/twin", "ours/quorum", "ours/clock"},
 	"verify/mutants":         {"ours/internal/beside", "ours/internal/overlay"},
 	"internal/style":         {}, // this file
 }
@@ -136,8 +136,7 @@ func under(importPath, prefix string) bool {
 	return importPath == prefix || strings.HasPrefix(importPath, prefix+"/")
 }
 
-// TestRooms: each package is one that the design knows, and says what it is for. A
-// library package also tells of concurrency and errors.
+// TestRooms: each package is one that the design knows, and says what it is for.
 func TestRooms(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range list(t, "linux", "./...") {
@@ -157,72 +156,28 @@ func TestRooms(t *testing.T) {
 	}
 }
 
-// TestPackageComments: the comment of a library package has the sections that a caller
-// looks for. Pure arithmetic has no errors to tell of.
-func TestPackageComments(t *testing.T) {
-	for _, name := range []string{"redlock", "multilock", "node", "node/script", "quorum", "clock", "doctor", "redlocktest", "redlocktrace", "integration"} {
-		sections := []string{"// # Concurrency\n"}
-		if name != "quorum" && name != "clock" {
-			sections = append(sections, "// # Errors\n")
-		}
-		comment := packageComment(t, name)
-		for _, section := range sections {
-			if !strings.Contains(comment, section) {
-				t.Errorf("package %s: its comment has no section %q", name, strings.TrimSpace(section))
-			}
-		}
-		inside := slices.Contains([]string{"multilock", "node", "node/script", "quorum", "clock"}, name)
-		if first, _, _ := strings.Cut(comment, "\n//\n"); strings.Contains(strings.ReplaceAll(first, "\n//", ""), "API is not stable.") != inside {
-			t.Errorf("package %s: want its first paragraph to say that its API is not stable: %v", name, inside)
-		}
-	}
-}
-
-// packageComment returns the source text above the package clauses of a folder.
-func packageComment(t *testing.T, folder string) string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var comments strings.Builder
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		before, _, _ := strings.Cut("\n"+read(t, file), "\npackage ")
-		comments.WriteString(before + "\n")
-	}
-	return comments.String()
-}
-
 // TestImportArrows: who imports whom, on each system that the library is built for.
 func TestImportArrows(t *testing.T) {
 	for _, goos := range []string{"linux", "darwin", "windows"} {
-		t.Run(goos, func(t *testing.T) {
-			standard := map[string]bool{}
-			for _, p := range list(t, goos, "std") {
-				standard[p.ImportPath] = true
-			}
-			for _, p := range list(t, goos, "./...") {
-				allowed := rooms[room(p.ImportPath)]
-				for _, imported := range p.Imports {
-					if slices.Contains(noIO[room(p.ImportPath)], imported) {
-						t.Errorf("%s does no I/O, but imports %s", room(p.ImportPath), imported)
-					}
-					if standard[imported] || imported == "C" {
-						continue
-					}
-					short := imported
-					if under(imported, module) {
-						short = "ours/" + room(imported)
-					}
-					if !slices.ContainsFunc(allowed, func(a string) bool { return short == a || !strings.HasPrefix(a, "ours/") && under(short, a) }) {
-						t.Errorf("%s imports %s, allowed are %v", room(p.ImportPath), short, allowed)
-					}
+		for _, p := range list(t, goos, "./...") {
+			name := room(p.ImportPath)
+			for _, imported := range p.Imports {
+				if slices.Contains(noIO[name], imported) {
+					t.Errorf("%s does no I/O, but imports %s", name, imported)
+				}
+				short := imported
+				if under(imported, module) {
+					short = "ours/" + room(imported)
+				}
+				host, _, _ := strings.Cut(imported, "/")
+				standard := !strings.Contains(host, ".")
+				if !standard && !slices.ContainsFunc(rooms[name], func(a string) bool {
+					return short == a || !strings.HasPrefix(a, "ours/") && under(short, a)
+				}) {
+					t.Errorf("on %s, %s imports %s, allowed are %v", goos, name, short, rooms[name])
 				}
 			}
-		})
+		}
 	}
 }
 

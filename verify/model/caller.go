@@ -13,25 +13,33 @@ var lots = [2]uint32{0, 1 << 31}
 // step has a contender take an event, and is true if chance had a say.
 func (w *World) step(k *Case, c int, ev protocol.Event, lot uint32) (drawn bool) {
 	p := &w.Callers[c]
-	ev.Trip, ev.Lot, ev.Told = ticks(k.Trip), lot, !k.deaf(c)
 	from := p.Contender.State
-	var out protocol.Effects
-	p.Contender.Step(k.config(c), w.clock(c), &ev, &out)
-	w.noteStep(k, c, ev)
-	k.arrow(w, from, p.Contender.State)
-	next, entered := w.nextInLine(k, c)
-	if entered && p.Contender.State == protocol.Failed && from != protocol.Failed {
+	out := w.stepContender(k, c, ev, lot)
+	failed := from != protocol.Failed && p.Contender.State == protocol.Failed
+	if next, ok := w.nextInLine(k, c); ok && failed {
 		w.enterBy(k, next, w.giveBack(k, c, max(w.Clock, out.Read)), out.Release)
 		return out.Drawn
 	}
 	w.effect(k, c, &out)
-	if k.second(c) && p.Contender.State == protocol.Failed && from != protocol.Failed && w.Callers[c-1].live() {
+	switch {
+	case !failed:
+	case k.second(c) && w.Callers[c-1].live():
 		w.unlockEntry(k, c-1, 0)
-	}
-	if p.Contender.Want.Again && p.Contender.State == protocol.Failed && from != protocol.Failed {
+	case p.Contender.Want.Again:
 		w.denied(k, c)
 	}
 	return out.Drawn
+}
+
+// stepContender has a contender take an event, and does nothing of what follows.
+func (w *World) stepContender(k *Case, c int, ev protocol.Event, lot uint32) (out protocol.Effects) {
+	p := &w.Callers[c]
+	ev.Trip, ev.Lot, ev.Told = ticks(k.Trip), lot, !k.deaf(c)
+	from := p.Contender.State
+	p.Contender.Step(k.config(c), w.clock(c), &ev, &out)
+	w.noteStep(k, c, ev)
+	k.arrow(w, from, p.Contender.State)
+	return out
 }
 
 // effect sends what a step wants sent.
@@ -174,7 +182,7 @@ func (w *World) take(k *Case, c int, lot uint32) (drawn bool) {
 	}
 	if p.Contender.Want.Again {
 		w.entry(k, c, p.Attempt, protocol.HoldEvent{
-			Kind: protocol.HoldEntered, Until: p.Contender.Until, Wish: w.wish(k, c, p.Attempt), Trip: ticks(k.Trip),
+			Kind: protocol.HoldEntered, Until: p.Contender.Until, Wish: w.wish(k, c, p.Attempt),
 		})
 		return drawn
 	}
@@ -185,7 +193,7 @@ func (w *World) take(k *Case, c int, lot uint32) (drawn bool) {
 	p.Fresh = p.Contender.First() < p.Contender.Token
 	w.hold(k, c, protocol.HoldEvent{
 		Kind: protocol.HoldWon, Until: p.Contender.Until, At: at, Wish: w.wish(k, c, 0),
-		Short: p.Contender.Short, Trip: ticks(k.Trip), Shared: k.reads(c),
+		Short: p.Contender.Short, Shared: k.reads(c),
 	})
 	if k.half(c) {
 		w.wonHalf(k, c)

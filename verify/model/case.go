@@ -12,12 +12,12 @@ import (
 // ticks.
 type Case struct {
 	Name             string
-	Masters, Callers int
+	Masters, Callers int     // follow from Sets and Roles where there are such
 	Sets             [][]int // masters of each client; nil: each has all. Masters in the same sets stand together
 	Delay            int     // of every message, one way
 	Lease            int
 	Less             int  // the lease of all callers but the first; 0: as the first
-	Pause            int  // between two rounds; beside Trip, and half a lease at most
+	Pause            int  // between two rounds, usually 6; beside Trip, and half a lease at most
 	Trip             int  // what the clients take for the longest round trip
 	Far              int  // between two rounds of a waiter behind the first; 0: as of the first
 	Near             bool // each caller is a tick away from its own master
@@ -44,13 +44,11 @@ type Case struct {
 	Keep      int    // for so long
 	Drift     bool   // masters end leases early, by up to the margin; see back
 
-	Faults  int // how many things may go wrong
-	Kinds   fault
-	Late    int  // ticks that a message may be late
-	Jump    int  // of a master's clock, in ticks
-	Guard   int  // of a master that has restarted
-	Timeout int  // after which a silent connection is taken for broken
-	Kills   bool // a connection that is taken for broken is killed: what was under way is lost
+	Faults int // how many things may go wrong
+	Kinds  fault
+	Late   int  // ticks that a message may be late
+	Jump   int  // of a master's clock, in ticks
+	Kills  bool // a connection that is taken for broken is killed: what was under way is lost
 
 	Tokens bool // counters count: else all tokens are alike
 	Clocks bool // tokens are proposed by a clock that goes on
@@ -75,6 +73,18 @@ func ticks(n int) time.Duration { return time.Duration(n) * tick }
 
 // ready fills in what follows from the rest.
 func (k Case) ready() *Case {
+	if k.Pause == 0 {
+		k.Pause = 6
+	}
+	if k.Late == 0 {
+		k.Late = 3
+	}
+	if k.Roles != "" {
+		k.Callers = len(k.Roles)
+	}
+	for _, set := range k.Sets {
+		k.Callers, k.Masters = len(k.Sets), max(k.Masters, set[len(set)-1]+1)
+	}
 	config := protocol.Config{Times: protocol.Times{
 		FirstPause: ticks(k.Pause), LastPause: ticks(k.Pause),
 		BackOff: ticks(1), Settle: ticks(1), TopUp: ticks(1), Split: ticks(2),
@@ -88,6 +98,9 @@ func (k Case) ready() *Case {
 	k.taken = new(arrows)
 	return &k
 }
+
+// guard is how long a master that has restarted, or whose clock has jumped, has no vote.
+func (k *Case) guard() int64 { return int64(k.Lease + 1) }
 
 // want is what a caller wants.
 func (k *Case) want(c int) protocol.Want {

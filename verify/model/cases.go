@@ -31,7 +31,7 @@ func allCases() []*Case {
 	var t table
 	t.far()
 	t.behind()
-	t.faults()
+	t.alone()
 	t.still()
 	t.jumps()
 	t.leases()
@@ -49,19 +49,30 @@ func allCases() []*Case {
 
 type table struct{ cases []*Case }
 
-func (t *table) add(name string, k Case) {
-	k.Name = name
-	if k.Pause == 0 {
-		k.Pause = 6
+// family adds cases that have some fields in common, and the beginning and the end of their names.
+type family struct {
+	table        *table
+	begins, ends string
+	common       Case
+}
+
+func (t *table) family(begins, ends string, common Case) family {
+	return family{t, begins, ends, common}
+}
+
+// add adds a case with the fields of k besides.
+func (f family) add(name string, k Case) {
+	k = f.common.with(k)
+	k.Name = f.begins + name + f.ends
+	k.Teeth = slices.Contains(teeth, k.Name)
+	f.table.cases = append(f.table.cases, k.ready())
+}
+
+// faults adds a case for each kind of fault, in which one happens: by night, if it is not of the daily ones.
+func (f family) faults(name string, k Case, daily fault) {
+	for _, of := range faultNames {
+		f.add(name+of.name, k.once(of.kind).with(Case{Nightly: of.kind&daily == 0}))
 	}
-	if k.Guard == 0 {
-		k.Guard = k.Lease + 1
-	}
-	if k.Timeout == 0 {
-		k.Timeout = 4*k.Delay + 2
-	}
-	k.Teeth = slices.Contains(teeth, name)
-	t.cases = append(t.cases, k.ready())
 }
 
 // with returns a case that differs from k in the fields of more that are not zero.
@@ -76,87 +87,9 @@ func (k Case) with(more Case) Case {
 }
 
 // once has one thing of a kind go wrong.
-func (k Case) once(kinds fault) Case { return k.with(Case{Faults: 1, Kinds: kinds, Late: 3}) }
+func (k Case) once(kinds fault) Case { return k.with(Case{Faults: 1, Kinds: kinds}) }
 
-// far has nothing go wrong. What matters is how far away the masters are: a round trip is shorter
-// than the pause between two rounds (delays of 1 and 2), as long (3), and longer (4 and 5).
-func (t *table) far() {
-	for d := 1; d <= 5; d++ {
-		two := Case{Masters: 3, Callers: 2, Delay: d, Lease: 24, Starts: true}
-		three := Case{Masters: 3, Callers: 3, Delay: d, Lease: 24}
-		known, dead := Case{Trip: 2 * d}, Case{Dead: 1}
-		add := func(name string, k Case) { t.add(fmt.Sprintf("far/%s/%d", name, d), k) }
-		add("two", two)
-		add("two, distance known", two.with(known))
-		add("two, a master is dead", two.with(dead))
-		add("three", three)
-		add("three, a master is dead", three.with(dead))
-		add("three, distance known", three.with(known))
-		add("three, each near a master", three.with(Case{Near: true}))
-		add("three, four masters", three.with(Case{Masters: 4, Nightly: d > 3}))
-		add("one waits, one tries", two.with(Case{Tries: 1}))
-		add("one waits, two try", three.with(Case{Tries: 2}))
-		add("two in line, one beside", two.with(Case{Callers: 3, Line: 2}))
-	}
-}
-
-// behind has those who wait behind the first ask half as often, and be handed the lock for twice as
-// long.
-func (t *table) behind() {
-	for d := 1; d <= 2; d++ {
-		three := Case{Masters: 3, Callers: 3, Delay: d, Lease: 12, Pause: 3, Far: 6}
-		add := func(name string, k Case) { t.add(fmt.Sprintf("behind/%s/%d", name, d), k) }
-		add("three", three)
-		add("three, a master is dead", three.with(Case{Dead: 1}))
-		add("two wait, one tries", three.with(Case{Tries: 1}))
-		add("three, a master is dead, one sleeps", three.with(Case{Dead: 1, Faults: 1, Kinds: sleep, Nightly: d > 1}))
-		for _, f := range faultNames {
-			nightly := d > 1 || f.kind&(loseHandOff|crash|giveUp|restart|late) == 0
-			add("three, "+f.name, three.with(Case{Faults: 1, Kinds: f.kind, Late: 2, Nightly: nightly}))
-		}
-	}
-}
-
-// faults has one thing go wrong.
-func (t *table) faults() {
-	for _, f := range faultNames {
-		add := func(name string, k Case) { t.add(f.name+name, k) }
-		frozen := f.kind == freezeLink
-		atOnce := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12}.once(f.kind)
-		two := atOnce.with(Case{Starts: true})
-		add("/two", two)
-		add("/two, further away", two.with(Case{Delay: 2}))
-		add("/two, renewed", two.with(Case{Watch: true}))
-		add("/two in line, one beside", atOnce.with(Case{Callers: 3, Line: 2, Nightly: frozen}))
-		add("/one waits, one tries", two.with(Case{Tries: 1}))
-		add("/two, one comes again", two.with(Case{Comes: 1, Nightly: f.kind&(freezeLink|breakConn|doubled|older) != 0}))
-		add("/two, clocks differ", two.with(Case{Drift: true}))
-		add("/three", atOnce.with(Case{Callers: 3, Kills: frozen}))
-		twice := two.with(Case{Faults: 2, Nightly: f.kind&(loseHandOff|restart|crash|giveUp|sleep|late) == 0})
-		add(" twice/two", twice)
-		add(" and restart/two", twice.with(Case{Kinds: f.kind | restart}))
-	}
-}
-
-// deaf has callers that hear of no hand-off. They find one when they ask.
-func (t *table) deaf() {
-	for d := 1; d <= 2; d++ {
-		atOnce := Case{Masters: 3, Callers: 2, Deaf: 1, Delay: d, Lease: 12}
-		two := atOnce.with(Case{Starts: true})
-		add := func(name string, k Case) { t.add(fmt.Sprintf("deaf/%s/%d", name, d), k) }
-		add("one of two", two)
-		add("one of two, one comes again", two.with(Case{Comes: 1}))
-		add("two", two.with(Case{Deaf: 2}))
-		add("one of three", atOnce.with(Case{Callers: 3}))
-		for _, f := range faultNames {
-			nightly := d > 1 || f.kind&(loseHandOff|crash|giveUp|restart|late) == 0
-			add("one of two, "+f.name, two.with(Case{Faults: 1, Kinds: f.kind, Late: 2, Nightly: nightly}))
-		}
-		add("one of two for one permit", two.with(Case{Permits: 1}))
-	}
-}
-
-// faultNames are all kinds of faults.
+// faultNames are all kinds of faults of clients, masters and links.
 var faultNames = []struct {
 	kind fault
 	name string
@@ -175,33 +108,101 @@ var faultNames = []struct {
 	{late, "late"},
 }
 
+// What many cases are searched with by day.
+const (
+	always = ^fault(0)
+	often  = loseHandOff | crash | giveUp | restart | late
+)
+
+// far has nothing go wrong. What matters is how far away the masters are: a round trip is shorter
+// than the pause between two rounds (delays of 1 and 2), as long (3), and longer (4 and 5).
+func (t *table) far() {
+	for d := 1; d <= 5; d++ {
+		f := t.family("far/", fmt.Sprint("/", d), Case{Masters: 3, Delay: d, Lease: 24})
+		two, three := Case{Callers: 2, Starts: true}, Case{Callers: 3}
+		known, dead := Case{Trip: 2 * d}, Case{Dead: 1}
+		f.add("two", two)
+		f.add("two, distance known", two.with(known))
+		f.add("two, a master is dead", two.with(dead))
+		f.add("three", three)
+		f.add("three, a master is dead", three.with(dead))
+		f.add("three, distance known", three.with(known))
+		f.add("three, each near a master", three.with(Case{Near: true}))
+		f.add("three, four masters", three.with(Case{Masters: 4, Nightly: d > 3}))
+		f.add("one waits, one tries", two.with(Case{Tries: 1}))
+		f.add("one waits, two try", three.with(Case{Tries: 2}))
+		f.add("two in line, one beside", two.with(Case{Callers: 3, Line: 2}))
+	}
+}
+
+// behind has those who wait behind the first ask half as often, and be handed the lock for twice as
+// long.
+func (t *table) behind() {
+	for d := 1; d <= 2; d++ {
+		f := t.family("behind/", fmt.Sprint("/", d), Case{Masters: 3, Callers: 3, Delay: d, Lease: 12, Pause: 3, Far: 6, Late: 2})
+		f.add("three", Case{})
+		f.add("three, a master is dead", Case{Dead: 1})
+		f.add("two wait, one tries", Case{Tries: 1})
+		f.add("three, a master is dead, one sleeps", Case{Dead: 1, Nightly: d > 1}.once(sleep))
+		f.faults("three, ", Case{Nightly: d > 1}, often)
+	}
+}
+
+// alone has one thing go wrong, or one after the other.
+func (t *table) alone() {
+	for _, of := range faultNames {
+		f := t.family(of.name, "", Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12}.once(of.kind))
+		frozen, any := of.kind == freezeLink, Case{Starts: true}
+		f.add("/two", any)
+		f.add("/two, further away", any.with(Case{Delay: 2}))
+		f.add("/two, renewed", any.with(Case{Watch: true}))
+		f.add("/two in line, one beside", Case{Callers: 3, Line: 2, Nightly: frozen})
+		f.add("/one waits, one tries", any.with(Case{Tries: 1}))
+		f.add("/two, one comes again", any.with(Case{Comes: 1, Nightly: of.kind&(freezeLink|breakConn|doubled|older) != 0}))
+		f.add("/two, clocks differ", any.with(Case{Drift: true}))
+		f.add("/three", Case{Callers: 3, Kills: frozen})
+		twice := any.with(Case{Faults: 2, Nightly: of.kind&(often|sleep) == 0})
+		f.add(" twice/two", twice)
+		f.add(" and restart/two", twice.with(Case{Kinds: of.kind | restart}))
+	}
+}
+
+// deaf has callers that hear of no hand-off. They find one when they ask.
+func (t *table) deaf() {
+	for d := 1; d <= 2; d++ {
+		f := t.family("deaf/", fmt.Sprint("/", d), Case{Masters: 3, Callers: 2, Deaf: 1, Delay: d, Lease: 12, Late: 2})
+		any := Case{Starts: true}
+		f.add("one of two", any)
+		f.add("one of two, one comes again", any.with(Case{Comes: 1}))
+		f.add("two", any.with(Case{Deaf: 2}))
+		f.add("one of three", Case{Callers: 3})
+		f.faults("one of two, ", any.with(Case{Nightly: d > 1}), often)
+		f.add("one of two for one permit", any.with(Case{Permits: 1}))
+	}
+}
+
 // tokens has fencing tokens differ. Where masters keep their counters no clock matters.
 func (t *table) tokens() {
 	for d := 1; d <= 2; d++ {
-		two := Case{Masters: 3, Callers: 2, Delay: d, Lease: 12, Starts: true, Tokens: true}
-		three := two.with(Case{Callers: 3})
-		add := func(name string, k Case) { t.add(fmt.Sprintf("token/%s/%d", name, d), k) }
-		add("two", two)
-		add("two, one comes again", two.with(Case{Comes: 1}))
-		add("three", three)
-		add("two in line, one beside", three.with(Case{Line: 2}))
-		add("two, a fault", two.once(late|crash|breakConn|doubled|loseHandOff))
-		add("two, one sleeps", two.once(sleep))
-		add("one waits, one tries, one of them sleeps", two.once(sleep).with(Case{Tries: 1}))
-		clocks := two.with(Case{Clocks: true, Faults: 1})
-		add("two, a restart", clocks.with(Case{Kinds: restart | older}))
-		add("two, a restart empty", clocks.with(Case{Kinds: restart}))
+		f := t.family("token/", fmt.Sprint("/", d), Case{Masters: 3, Callers: 2, Delay: d, Lease: 12, Starts: true, Tokens: true})
+		f.add("two", Case{})
+		f.add("two, one comes again", Case{Comes: 1})
+		f.add("three", Case{Callers: 3})
+		f.add("two in line, one beside", Case{Callers: 3, Line: 2})
+		f.add("two, a fault", Case{}.once(late|crash|breakConn|doubled|loseHandOff))
+		f.add("two, one sleeps", Case{}.once(sleep))
+		f.add("one waits, one tries, one of them sleeps", Case{Tries: 1}.once(sleep))
+		f.add("two, a restart", Case{Clocks: true}.once(restart|older))
+		f.add("two, a restart empty", Case{Clocks: true}.once(restart))
 	}
 }
 
 // large are cases for the night: five masters, four callers, and any two things that go wrong.
 func (t *table) large() {
-	atOnce := Case{Masters: 3, Callers: 3, Delay: 1, Lease: 12, Late: 2, Nightly: true}
-	two := atOnce.with(Case{Callers: 2, Starts: true, Faults: 1})
-	for _, f := range faultNames {
-		t.add("five masters/two, "+f.name, two.with(Case{Masters: 5, Kinds: f.kind}))
-	}
-	t.add("five masters/three", atOnce.with(Case{Masters: 5}))
-	t.add("four callers", atOnce.with(Case{Callers: 4}))
-	t.add("any two/two", two.with(Case{Faults: 2, Kinds: crash | giveUp | loseHandOff | restart | late}))
+	f := t.family("", "", Case{Masters: 3, Callers: 3, Delay: 1, Lease: 12, Late: 2, Nightly: true})
+	two := Case{Callers: 2, Starts: true}
+	f.faults("five masters/two, ", two.with(Case{Masters: 5}), 0)
+	f.add("five masters/three", Case{Masters: 5})
+	f.add("four callers", Case{Callers: 4})
+	f.add("any two/two", two.with(Case{Faults: 2, Kinds: often}))
 }

@@ -29,30 +29,6 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestUnsafe: clients who have different masters in the place of one come to have the lock at once, and
-// the search finds it. It fails where it does not.
-func TestUnsafe(t *testing.T) {
-	for _, k := range allCases() {
-		if !k.Unsafe {
-			continue
-		}
-		t.Run(k.Name, func(t *testing.T) {
-			var out strings.Builder
-			if r := (report{to: &out}); !r.all([]*Case{k}) || !strings.Contains(out.String(), "unsafe, as it must be") {
-				t.Errorf("not found:\n%s", &out)
-			}
-			if k.Callers > 2 {
-				return // three callers with equal masters are searched as cases of their own
-			}
-			safe := *k
-			safe.Sets = nil
-			if r := (report{to: &out}); r.all([]*Case{safe.ready()}) {
-				t.Errorf("found though all have the same masters:\n%s", &out)
-			}
-		})
-	}
-}
-
 // TestSetsAreSorted: masters that are alike stand together, or states would have keys that lose
 // something.
 func TestSetsAreSorted(t *testing.T) {

@@ -103,14 +103,14 @@ func (w *World) notice(k *Case, c, m int) {
 	if p.Gained[m] = 0; p.Steady[m] == 0 {
 		w.step(k, c, protocol.Event{Kind: protocol.Doubt, Master: place}, 0)
 		if p.Held {
-			w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << place, Trip: ticks(k.Trip)})
+			w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << place})
 			p.Doubt = k.Kinds&jump != 0 && p.live()
 			for i := range p.Renewals {
 				p.Renewals[i].Later = false
 			}
 		}
 	}
-	p.Steady[m] = w.Now + int64(k.Guard)
+	p.Steady[m] = w.Now + k.guard()
 	p.Lag.Gained(k.config(c), place, gained)
 	p.Behind -= int8(p.Lag.Missed / tick)
 	p.Lag.Missed = 0 // that is in Behind
@@ -162,37 +162,32 @@ func (x *Message) discount() bool {
 // still has the clock of a caller stand still for up to more than a lease, and show the right time again at
 // any later moment.
 func (t *table) still() {
-	atOnce := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Faults: 1, Kinds: still}
-	two := atOnce.with(Case{Starts: true})
-	t.add("still/two", two)
-	t.add("still/two, renewed", two.with(Case{Watch: true}))
-	t.add("still/one waits, one tries", two.with(Case{Tries: 1}))
-	t.add("still/WR", two.with(Case{Roles: "WR"}))
-	t.add("still/two for one permit", two.with(Case{Permits: 1}))
-	t.add("still/three", atOnce.with(Case{Callers: 3, Nightly: true}))
-	t.add("still twice/two", two.with(Case{Faults: 2, Nightly: true}))
-}
-
-// leases has callers whose leases differ.
-func (t *table) leases() {
-	two := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 16, Less: 10, Starts: true}
-	t.add("leases/two", two)
-	for _, f := range faultNames {
-		two := two.once(f.kind)
-		t.add("leases/two, "+f.name, two.with(Case{Nightly: f.kind&(crash|restart|late|loseHandOff) == 0}))
-		t.add("leases/two, renewed, "+f.name, two.with(Case{Watch: true, Nightly: f.kind&(crash|slow) == 0}))
-	}
+	f := t.family("still", "", Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12}.once(still))
+	any := Case{Starts: true}
+	f.add("/two", any)
+	f.add("/two, renewed", any.with(Case{Watch: true}))
+	f.add("/one waits, one tries", any.with(Case{Tries: 1}))
+	f.add("/WR", any.with(Case{Roles: "WR"}))
+	f.add("/two for one permit", any.with(Case{Permits: 1}))
+	f.add("/three", Case{Callers: 3, Nightly: true})
+	f.add(" twice/two", any.with(Case{Faults: 2, Nightly: true}))
 }
 
 // jumps has the clocks of masters jump ahead, by less than a lease and by more.
 func (t *table) jumps() {
 	for _, by := range []int{6, 14} {
-		two := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Starts: true, Watch: true, Faults: 1, Kinds: jump, Jump: by}
-		twice := two.with(Case{Faults: 2})
-		add := func(name string, k Case) { t.add(fmt.Sprintf("jump/%s/%d", name, by), k) }
-		add("two", two)
-		add("one, twice", twice.with(Case{Callers: 1}))
-		add("one, forced, a master is dead", twice.with(Case{Callers: 1, Kinds: jump | force, Dead: 1}))
-		add("two, twice", twice.with(Case{Nightly: true}))
+		f := t.family("jump/", fmt.Sprint("/", by), Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Starts: true, Watch: true, Jump: by}.once(jump))
+		f.add("two", Case{})
+		f.add("one, twice", Case{Callers: 1, Faults: 2})
+		f.add("one, forced, a master is dead", Case{Callers: 1, Faults: 2, Kinds: jump | force, Dead: 1})
+		f.add("two, twice", Case{Faults: 2, Nightly: true})
 	}
+}
+
+// leases has callers whose leases differ.
+func (t *table) leases() {
+	f := t.family("leases/two", "", Case{Masters: 3, Callers: 2, Delay: 1, Lease: 16, Less: 10, Starts: true})
+	f.add("", Case{})
+	f.faults(", ", Case{}, often&^giveUp)
+	f.faults(", renewed, ", Case{Watch: true}, crash|slow)
 }

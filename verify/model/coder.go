@@ -97,6 +97,12 @@ func (c *coder) flags(flags ...*bool) {
 	}
 }
 
+// two codes two numbers below 16 in a byte.
+func two[A, B ~int | ~int8 | ~uint8](c *coder, a *A, b *B) {
+	v := c.u8(uint8(*a) | uint8(*b)<<4)
+	*a, *b = A(v&15), B(v>>4)
+}
+
 func b2(b bool) uint8 {
 	if b {
 		return 1

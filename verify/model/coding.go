@@ -71,13 +71,12 @@ func (c *coder) contender(caller int, p *protocol.Contender) {
 	if !c.k.want(caller).Wait {
 		most = 15
 	}
-	state := p.State
+	state, backOffs := p.State, min(p.BackOffs, most)
 	if p.Over() {
-		state, most = protocol.Taken, 0
+		state, backOffs = protocol.Taken, 0
 	}
-	v := c.u8(uint8(state) | min(p.BackOffs, most)<<4)
-	if c.reading {
-		p.State, p.BackOffs = protocol.State(v&15), v>>4
+	if two(c, &state, &backOffs); c.reading {
+		p.State, p.BackOffs = state, backOffs
 	}
 	if p.State == protocol.Idle || p.Over() {
 		return
@@ -89,7 +88,7 @@ func (c *coder) contender(caller int, p *protocol.Contender) {
 		c.again(caller, p)
 	}
 	if c.k.Permits > 0 {
-		p.Start, p.Slot = c.slots(p.Start, p.Slot)
+		two(c, &p.Start, &p.Slot)
 	}
 	if c.k.Keepers > 0 && !c.k.want(caller).Wait {
 		c.flags(&p.Recalled)
@@ -122,12 +121,6 @@ func (c *coder) contender(caller int, p *protocol.Contender) {
 		p.Raises = c.u8(p.Raises)
 		p.RaiseTo = c.token(p.RaiseTo)
 	}
-}
-
-// slots codes two slots.
-func (c *coder) slots(x, y int) (int, int) {
-	v := c.u8(uint8(x | y<<4))
-	return int(v & 15), int(v >> 4)
 }
 
 // usual is the number of the last round where it does not matter: the first one is long ago. A
@@ -217,8 +210,9 @@ func (c *coder) kept(p *kept) {
 		l.Counter = c.token(l.Counter)
 	}
 	l, marks := p.line(c.k), p.marks(c.k)
-	v := c.u8(uint8(len(filled(l.Queue[:])) | len(filled(marks.Forced[:]))<<4))
-	for i := range v & 15 {
+	queued, marked := len(filled(l.Queue[:])), len(filled(marks.Forced[:]))
+	two(c, &queued, &marked)
+	for i := range queued {
 		e := &l.Queue[i]
 		e.Owner = c.owner(e.Owner)
 		e.Since = c.since(e.Since)
@@ -232,7 +226,7 @@ func (c *coder) kept(p *kept) {
 		}
 		l.QueueExpires = millis(c.w.Now) + forever
 	}
-	for i := range v >> 4 {
+	for i := range marked {
 		mark := &marks.Forced[i]
 		mark.Owner, mark.Until = c.owner(mark.Owner), c.millis(mark.Until)
 	}
@@ -297,8 +291,7 @@ func (c *coder) set(m int, sets ...*protocol.Set) {
 func (c *coder) vote(p *protocol.Contender, m int) {
 	x := &p.Masters[m]
 	c.flags(&x.Voted, &x.HandedOff, &x.Answered, &x.Reached, &x.Said, &x.Latest)
-	v := c.u8(uint8(x.Outcome) | uint8(x.Open)<<4)
-	x.Outcome, x.Open = protocol.Outcome(v&15), int8(v>>4)
+	two(c, &x.Outcome, &x.Open)
 	if x.Voted && counts(p) {
 		x.Until = c.exact(x.Until)
 	}

@@ -52,16 +52,15 @@ func (c *coder) entries(i int, p *Caller) {
 		p.Inside = 1
 	} else {
 		p.Inside, p.Orphaned = c.u8(p.Inside), c.u8(p.Orphaned)
-		v := c.u8(uint8(len(p.List)) | uint8(p.Asked)<<4)
-		if c.reading {
-			p.List, p.Asked = p.room[:v&15], int(v>>4)
+		shared := len(p.List)
+		if two(c, &shared, &p.Asked); c.reading {
+			p.List = p.room[:shared]
 		}
 	}
 	for j := range p.List {
 		e := &p.List[j]
 		if c.k.Enters > 0 {
-			v := c.u8(e.Key | uint8(e.State)<<4)
-			e.Key, e.State = v&15, protocol.EntryState(v>>4)
+			two(c, &e.Key, &e.State)
 		}
 		limit := e.Limit
 		if c.reading {

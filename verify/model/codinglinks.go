@@ -8,13 +8,9 @@ import (
 
 func (c *coder) link(m, client int) {
 	l := &c.w.Links[m][client]
-	var counts [channels]int
-	any := false
-	for ch := range channels {
-		i, j := c.w.Messages.each(m, client, ch)
-		counts[ch] = j - i
-		any = any || i < j
-	}
+	i, _ := c.w.Messages.each(m, client, up)
+	_, j := c.w.Messages.each(m, client, ghost)
+	any := i < j
 	c.flags(&l.Frozen, &l.Down, &l.Dirty, &any)
 	if l.Frozen && !l.Down {
 		l.Quiet = c.u8(l.Quiet)
@@ -22,11 +18,13 @@ func (c *coder) link(m, client int) {
 	if !any {
 		return
 	}
-	for ch := channel(0); ch < channels; ch += 2 {
-		v := c.u8(uint8(counts[ch] | counts[ch+1]<<4))
-		counts[ch], counts[ch+1] = int(v&15), int(v>>4)
+	var counts [channels]int
+	for ch := range channels {
+		i, j := c.w.Messages.each(m, client, ch)
+		counts[ch] = j - i
 	}
-	i, _ := c.w.Messages.each(m, client, up)
+	two(c, &counts[up], &counts[down])
+	two(c, &counts[post], &counts[ghost])
 	for ch := range channels {
 		for range counts[ch] {
 			if c.reading {
@@ -53,8 +51,7 @@ func (c *coder) message(x *Message) {
 	x.Owner = c.owner(x.Owner)
 	x.Token = c.token(x.Token)
 	if x.Channel == down {
-		v := c.u8(uint8(x.Outcome) | uint8(x.Found)<<4)
-		x.Outcome, x.Found = protocol.Outcome(v&15), protocol.Found(v>>4)
+		two(c, &x.Outcome, &x.Found)
 	}
 	switch x.Kind {
 	case ask:

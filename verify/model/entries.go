@@ -55,7 +55,7 @@ func (x *mover) entries(it *item, c int) {
 		default:
 			x.free(it, func(w *World) { w.unlockEntry(k, c, key) })
 			if k.Leaks {
-				x.fault(it, 0, func(w *World) {
+				x.maybe(it, func(w *World) {
 					q := &w.Callers[c]
 					q.Orphaned |= bit
 					q.Leak(key)
@@ -65,12 +65,12 @@ func (x *mover) entries(it *item, c int) {
 		}
 	}
 	if it.Enters > 0 && p.Contender.Over() && p.Inside != 0 {
-		x.fault(it, 0, func(w *World) { w.enter(k, c) })
+		x.maybe(it, func(w *World) { w.enter(k, c) })
 	}
 }
 
 func (w *World) unlockEntry(k *Case, c int, key uint8) {
-	w.tellCount(k, c, w.entry(k, c, key, protocol.HoldEvent{Kind: protocol.HoldLeft, Trip: ticks(k.Trip)}))
+	w.tellCount(k, c, w.entry(k, c, key, protocol.HoldEvent{Kind: protocol.HoldLeft}))
 }
 
 // tellCount sends the hold count that is left.
@@ -88,7 +88,7 @@ func (w *World) enter(k *Case, c int) {
 	w.Enters--
 	p.Attempt = uint8(k.Enters) - w.Enters
 	p.Reader = p.Hold.Shared
-	out := w.entry(k, c, p.Attempt, protocol.HoldEvent{Kind: protocol.HoldEnter, Shared: p.Reader, Trip: ticks(k.Trip)})
+	out := w.entry(k, c, p.Attempt, protocol.HoldEvent{Kind: protocol.HoldEnter, Shared: p.Reader})
 	if out.Count > 0 {
 		p.Contender = protocol.Contender{Want: protocol.Want{Lease: ticks(k.lease(c)), Again: true}}
 		w.step(k, c, protocol.Event{Kind: protocol.Start}, 0)
@@ -99,7 +99,7 @@ func (w *World) enter(k *Case, c int) {
 func (w *World) denied(k *Case, c int) {
 	p := &w.Callers[c]
 	w.tellCount(k, c, w.entry(k, c, p.Attempt, protocol.HoldEvent{
-		Kind: protocol.HoldDenied, Lost: p.Contender.Verdict == protocol.Gone, Writer: !p.Reader, Trip: ticks(k.Trip),
+		Kind: protocol.HoldDenied, Lost: p.Contender.Verdict == protocol.Gone, Writer: !p.Reader,
 	}))
 }
 
@@ -164,27 +164,15 @@ func (w *World) checkCounts(k *Case, c int) {
 	}
 	for m := range k.Masters {
 		l := &w.Masters[m].Lock
-		quiet := !w.Links[m][k.client(c)].Dirty
-		for ch := range channels {
-			i, j := w.Messages.each(m, k.client(c), ch)
-			quiet = quiet && i == j
-		}
-		if quiet && l.Holder == w.current(c) && int(l.Count) < bits.OnesCount8(p.Inside) {
+		i, _ := w.Messages.each(m, k.client(c), up)
+		_, j := w.Messages.each(m, k.client(c), ghost)
+		if i == j && !w.Links[m][k.client(c)].Dirty && l.Holder == w.current(c) && int(l.Count) < bits.OnesCount8(p.Inside) {
 			fewer++
 		}
 	}
 	if wrong := k.Faults - int(w.Faults); fewer > wrong || fewer > 0 && k.Kinds == noScript {
 		w.violate(miscounted)
 	}
-}
-
-// lack has a master lack the script of the first command that has come to it. The client sends it again.
-func (w *World) lack(k *Case, m, client int) {
-	i, _ := w.due(m, client, up)
-	x := w.Messages.remove(i)
-	w.noteText("m%d has FORGOTTEN the script of %v", w.Masters[m].Name, &x)
-	x.Channel, x.Missing, x.Outcome = down, true, protocol.Errored
-	w.put(x, k.back(client, m))
 }
 
 // counts reports whether a command sets the hold count.
@@ -227,30 +215,26 @@ func (w *World) again(k *Case, x *Message) {
 
 // entered has owners enter their holds again.
 func (t *table) entered() {
-	add := func(name string, k Case) {
-		k.Masters, k.Delay, k.Lease, k.Limit = 3, 1, 12, 10
-		k.Callers = max(1, k.Callers)
-		t.add("entered/"+name, k)
-	}
-	all := append(faultNames[:len(faultNames):len(faultNames)], faultNames[0])
-	all[len(faultNames)].kind, all[len(faultNames)].name = noScript, "no script"
+	f := t.family("entered/", "", Case{Masters: 3, Callers: 1, Delay: 1, Lease: 12, Limit: 10, Enters: 1})
 	for _, wishes := range []string{"ff", "fw", "wf", "wl"} {
-		once := Case{Enters: 1, Wishes: wishes, Leaks: true}
-		add(wishes, once)
-		for _, f := range all {
-			add(wishes+", "+f.name, once.once(f.kind).with(Case{Nightly: f.kind == freezeLink && wishes != "ff"}))
+		any, daily := Case{Wishes: wishes, Leaks: true}, ^freezeLink
+		if wishes == "ff" {
+			daily = always
 		}
+		f.add(wishes, any)
+		f.faults(wishes+", ", any, daily)
+		f.add(wishes+", no script", any.once(noScript))
 	}
 	twice := Case{Enters: 2, Wishes: "wff"}
-	add("twice", twice)
-	add("twice, no script", twice.once(noScript))
-	two := Case{Callers: 2, Enters: 1, Wishes: "wf", Starts: true}
-	add("two", two)
-	add("two, crash", two.once(crash))
-	add("two, restart", two.once(restart).with(Case{Nightly: true}))
-	down := Case{Enters: 1, Wishes: "wf", Downgrade: true}
-	add("downgrade", down)
-	add("downgrade, no script", down.once(noScript))
-	add("downgrade, late", down.once(late))
-	add("downgrade beside a reader", down.with(Case{Callers: 2, Roles: "WR"}))
+	f.add("twice", twice)
+	f.add("twice, no script", twice.once(noScript))
+	two := Case{Callers: 2, Wishes: "wf", Starts: true}
+	f.add("two", two)
+	f.add("two, crash", two.once(crash))
+	f.add("two, restart", two.once(restart).with(Case{Nightly: true}))
+	down := Case{Wishes: "wf", Downgrade: true}
+	f.add("downgrade", down)
+	f.add("downgrade, no script", down.once(noScript))
+	f.add("downgrade, late", down.once(late))
+	f.add("downgrade beside a reader", down.with(Case{Roles: "WR"}))
 }

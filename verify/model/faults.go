@@ -30,178 +30,136 @@ const (
 
 // faults makes what may go wrong at this moment, or no longer go wrong.
 func (x *mover) faults(it *item) (goOn bool) {
-	k, w := x.k, it
+	k := x.k
 	for m := range k.Masters {
 		for client := range k.Callers {
-			if w.Links[m][client].Frozen {
-				x.free(it, func(n *World) { n.thaw(m, client) })
+			if it.Links[m][client].Frozen {
+				x.free(it, func(w *World) {
+					l := &w.Links[m][client]
+					l.Frozen, l.Quiet, l.Down = false, 0, false
+					w.noteText("the link of C%d to m%d thaws", client, w.Masters[m].Name)
+				})
 			}
-			if _, ok := w.due(m, client, ghost); ok {
-				x.fault(it, 0, func(n *World) { n.haunt(k, m, client) })
+			if i, ok := it.due(m, client, ghost); ok { // of a connection that has broken
+				x.maybe(it, func(w *World) {
+					command := w.Messages.remove(i)
+					w.Links[m][client].Dirty = true
+					w.noteText("late:")
+					w.carryOut(k, command, false)
+				})
 			}
 		}
 	}
 	for c := range k.Callers {
-		if w.Callers[c].Asleep {
-			x.free(it, func(n *World) { n.wake(k, c) })
-			if w.wakes(c) { // before it takes what has come meanwhile
-				x.free(it, func(n *World) {
-					n.wake(k, c)
-					n.step(k, c, protocol.Event{Kind: protocol.Due}, lots[0])
+		if it.Callers[c].Asleep {
+			x.free(it, func(w *World) { w.wake(k, c) })
+			if it.wakes(c) { // before it takes what has come meanwhile
+				x.free(it, func(w *World) {
+					w.wake(k, c)
+					w.step(k, c, protocol.Event{Kind: protocol.Due}, lots[0])
 				})
 			}
 		} else {
 			x.learns(it, c)
 		}
 	}
-	if w.Faults == 0 {
+	if it.Faults == 0 {
 		return true
 	}
 	for m := range k.Masters {
-		x.masterFaults(it, m)
+		if !it.Masters[m].Dead {
+			x.masterFaults(it, m)
+		}
 		for client := range k.Callers {
 			x.linkFaults(it, m, client)
 		}
 	}
 	for c := range k.Callers {
-		x.callerFaults(it, c)
+		if !it.Callers[c].Crashed {
+			x.callerFaults(it, c)
+		}
 	}
-	if k.Kinds&force != 0 {
-		x.fault(it, force, func(n *World) { n.forceUnlock(k) })
-	}
+	x.fault(it, force, true, func(w *World) { w.forceUnlock(k) })
 	return true
 }
 
 func (x *mover) linkFaults(it *item, m, client int) {
-	k, w := x.k, it
-	first, command := w.due(m, client, up)
-	_, answer := w.due(m, client, down)
-	letter, handOff := w.due(m, client, post)
-	if k.Kinds&freezeLink != 0 && (command || answer || handOff) {
-		x.fault(it, freezeLink, func(n *World) { n.freeze(k, m, client) })
-	}
-	if k.Kinds&loseHandOff != 0 && handOff {
-		x.fault(it, loseHandOff, func(n *World) {
-			n.Messages.remove(letter)
-			n.noteText("the hand-off of m%d to C%d is LOST", n.Masters[m].Name, client)
-		})
-	}
-	if k.Kinds&breakConn != 0 && (command || answer) {
-		x.fault(it, breakConn, func(n *World) {
-			n.noteText("the connection of C%d to m%d BREAKS", client, n.Masters[m].Name)
-			n.breakLink(m, client, true)
-		})
-	}
-	if k.Kinds&doubled != 0 && command {
-		x.fault(it, doubled, func(n *World) { n.double(m, client) })
-	}
-	if k.Kinds&noScript != 0 && command {
-		if c := &w.Messages.list[first]; c.counts() || c.Kind == renew {
-			x.fault(it, noScript, func(n *World) { n.lack(k, m, client) })
-		}
-	}
-	if k.Kinds&late != 0 {
-		for _, ch := range []channel{up, down, post} {
-			if _, ok := w.due(m, client, ch); ok {
-				for ticks := 1; ticks <= k.Late; ticks++ {
-					x.fault(it, late, func(n *World) { n.delay(m, client, ch, ticks) })
+	k, name := x.k, it.Masters[m].Name
+	first, command := it.due(m, client, up)
+	_, answer := it.due(m, client, down)
+	letter, handOff := it.due(m, client, post)
+	x.fault(it, freezeLink, command || answer || handOff, func(w *World) {
+		w.Links[m][client].Frozen, w.Links[m][client].Quiet = true, uint8(4*k.Delay+2)
+		w.noteText("the link of C%d to m%d FREEZES", client, name)
+	})
+	x.fault(it, loseHandOff, handOff, func(w *World) {
+		w.Messages.remove(letter)
+		w.noteText("the hand-off of m%d to C%d is LOST", name, client)
+	})
+	x.fault(it, breakConn, command || answer, func(w *World) {
+		w.noteText("the connection of C%d to m%d BREAKS", client, name)
+		w.breakLink(m, client, true)
+	})
+	x.fault(it, doubled, command, func(w *World) {
+		copied := w.Messages.list[first]
+		copied.Channel = ghost // to be carried out at any time
+		w.put(copied, 0)
+		w.noteText("a command of C%d to m%d is DOUBLED", client, name)
+	})
+	counts := command && (it.Messages.list[first].counts() || it.Messages.list[first].Kind == renew)
+	x.fault(it, noScript, counts, func(w *World) {
+		sent := w.Messages.remove(first)
+		w.noteText("m%d has FORGOTTEN the script of %v", name, &sent)
+		sent.Channel, sent.Missing, sent.Outcome = down, true, protocol.Errored
+		w.put(sent, k.back(client, m))
+	})
+	for _, ch := range []channel{up, down, post} {
+		_, ok := it.due(m, client, ch)
+		for ticks := 1; ok && ticks <= k.Late; ticks++ {
+			x.fault(it, late, true, func(w *World) {
+				for i, j := w.Messages.each(m, client, ch); i < j; i++ { // in their order
+					w.Messages.list[i].Due = max(w.Messages.list[i].Due, uint8(ticks))
 				}
-			}
+				w.noteText("%v between C%d and m%d are %d LATE", ch, client, name, ticks)
+			})
 		}
 	}
 }
 
 func (x *mover) masterFaults(it *item, m int) {
-	k, w := x.k, it
-	if w.Masters[m].Dead {
-		return
-	}
-	if k.Kinds&restart != 0 {
-		x.fault(it, restart, func(n *World) { n.restart(k, m, kept{}) })
-	}
-	if k.Kinds&jump != 0 && w.Masters[m].lease(k, 0) != nil {
-		x.fault(it, jump, func(n *World) { n.jump(k, m) })
-	}
-	if k.Kinds&older != 0 {
-		if w.Masters[m].Saved {
-			x.fault(it, older, func(n *World) { n.restart(k, m, n.Masters[m].Copy) })
-		} else if !w.saved(k) && w.Masters[m].lease(k, 0) != nil {
-			x.fault(it, 0, func(n *World) { n.save(m) })
-		}
+	k, p := x.k, &it.Masters[m]
+	some := p.lease(k, 0) != nil
+	x.fault(it, restart, true, func(w *World) { w.restart(k, m, kept{}) })
+	x.fault(it, jump, some, func(w *World) { w.jump(k, m) })
+	x.fault(it, older, p.Saved, func(w *World) { w.restart(k, m, w.Masters[m].Copy) })
+	saved := slices.ContainsFunc(it.Masters[:k.Masters], func(m Master) bool { return m.Saved })
+	if k.Kinds&older != 0 && !saved && some {
+		x.maybe(it, func(w *World) {
+			w.Masters[m].Saved, w.Masters[m].Copy = true, w.Masters[m].kept
+			w.noteText("m%d is SAVED", p.Name)
+		})
 	}
 }
 
 func (x *mover) callerFaults(it *item, c int) {
-	k, w := x.k, it
-	p := &w.Callers[c]
-	if p.Crashed {
-		return
-	}
-	if k.Kinds&crash != 0 && (p.contends() || p.live() || p.Keeping) {
-		x.fault(it, crash, func(n *World) { n.crash(k, c) })
-	}
+	k, p := x.k, &it.Callers[c]
+	wants := p.contends() || p.live() || p.Keeping
+	x.fault(it, crash, wants, func(w *World) { // what it sent before is under way
+		w.process(k, c, func(p *Caller) { *p = Caller{Crashed: true, Last: p.Last, Since: p.Since} })
+		w.noteText("C%d CRASHES", c)
+	})
 	waits := k.inLine(c) && !k.second(c) && !p.begun()
-	if k.Kinds&giveUp != 0 && (p.contends() || waits) && !p.Asleep {
-		x.fault(it, giveUp, func(n *World) {
-			if waits {
-				n.fresh(k, c)
-			}
-			n.step(k, c, protocol.Event{Kind: protocol.GiveUp}, 0)
-		})
-	}
-	if k.Kinds&sleep != 0 && !p.Asleep && w.busy(k, c) {
-		x.fault(it, sleep, func(n *World) { n.sleep(k, c) })
-	}
-	if k.Kinds&still != 0 && !p.Asleep && (p.contends() || p.live() || p.Keeping) {
-		x.fault(it, still, func(n *World) { n.pause(k, c) })
-	}
-}
-
-func (w *World) freeze(k *Case, m, client int) {
-	w.Links[m][client].Frozen, w.Links[m][client].Quiet = true, uint8(k.Timeout)
-	w.noteText("the link of C%d to m%d FREEZES", client, w.Masters[m].Name)
-}
-
-func (w *World) thaw(m, client int) {
-	l := &w.Links[m][client]
-	l.Frozen, l.Quiet, l.Down = false, 0, false
-	w.noteText("the link of C%d to m%d thaws", client, w.Masters[m].Name)
-}
-
-// haunt carries out the first command of a connection that has broken.
-func (w *World) haunt(k *Case, m, client int) {
-	i, _ := w.due(m, client, ghost)
-	x := w.Messages.remove(i)
-	w.Links[m][client].Dirty = true
-	w.noteText("late:")
-	w.carryOut(k, x, false)
-}
-
-// double leaves a copy of a command to be carried out at any time.
-func (w *World) double(m, client int) {
-	i, _ := w.due(m, client, up)
-	x := w.Messages.list[i]
-	x.Channel = ghost
-	w.put(x, 0)
-	w.noteText("a command of C%d to m%d is DOUBLED", client, w.Masters[m].Name)
-}
-
-// delay makes all messages of a channel late that would arrive now.
-func (w *World) delay(m, client int, ch channel, ticks int) {
-	i, j := w.Messages.each(m, client, ch)
-	for ; i < j; i++ {
-		w.Messages.list[i].Due = max(w.Messages.list[i].Due, uint8(ticks))
-	}
-	w.noteText("%v between C%d and m%d are %d LATE", ch, client, w.Masters[m].Name, ticks)
-}
-
-func (w *World) saved(k *Case) bool {
-	return slices.ContainsFunc(w.Masters[:k.Masters], func(m Master) bool { return m.Saved })
-}
-
-func (w *World) save(m int) {
-	w.Masters[m].Saved, w.Masters[m].Copy = true, w.Masters[m].kept
-	w.noteText("m%d is SAVED", w.Masters[m].Name)
+	x.fault(it, giveUp, (p.contends() || waits) && !p.Asleep, func(w *World) {
+		if waits {
+			w.fresh(k, c)
+		}
+		w.step(k, c, protocol.Event{Kind: protocol.GiveUp}, 0)
+	})
+	x.fault(it, sleep, wants && !p.Asleep && it.busy(k, c), func(w *World) { w.sleep(k, c) })
+	x.fault(it, still, wants && !p.Asleep, func(w *World) {
+		w.process(k, c, func(p *Caller) { p.Asleep, p.Still = true, true })
+		w.noteText("C%d and its clock STAND STILL", c)
+	})
 }
 
 // restart ends a master's process, and with it all connections and what was under way to it. The
@@ -209,7 +167,7 @@ func (w *World) save(m int) {
 func (w *World) restart(k *Case, m int, with kept) {
 	w.noteText("m%d RESTARTS", w.Masters[m].Name)
 	p := &w.Masters[m]
-	p.kept, p.Guard, p.Saved, p.Copy = with, w.Now+int64(k.Guard), false, kept{}
+	p.kept, p.Guard, p.Saved, p.Copy = with, w.Now+k.guard(), false, kept{}
 	p.drop(k, w.Now)
 	for client := range k.Callers {
 		for i, j := w.Messages.each(m, client, ghost); i < j; j-- {
@@ -229,18 +187,6 @@ func (w *World) process(k *Case, c int, f func(p *Caller)) {
 	}
 }
 
-// crash ends a client, with its callers. What it sent before is under way.
-func (w *World) crash(k *Case, c int) {
-	w.process(k, c, func(p *Caller) { *p = Caller{Crashed: true, Last: p.Last, Since: p.Since} })
-	w.noteText("C%d CRASHES", c)
-}
-
-// pause is sleep with a clock that stands still as well.
-func (w *World) pause(k *Case, c int) {
-	w.process(k, c, func(p *Caller) { p.Asleep, p.Still = true, true })
-	w.noteText("C%d and its clock STAND STILL", c)
-}
-
 func (w *World) sleep(k *Case, c int) {
 	w.process(k, c, func(p *Caller) { p.Asleep = true })
 	w.noteText("C%d SLEEPS", c)
@@ -251,12 +197,9 @@ func (w *World) wake(k *Case, c int) {
 	w.noteText("C%d wakes", c)
 }
 
-// busy reports whether there is something for a caller to do.
+// busy reports whether there is something to do now for a caller that wants something.
 func (w *World) busy(k *Case, c int) bool {
 	p := &w.Callers[c]
-	if !p.contends() && !p.live() && !p.Keeping {
-		return false
-	}
 	for m := range k.Masters {
 		for _, ch := range []channel{down, post} {
 			if _, ok := w.due(m, k.client(c), ch); ok {

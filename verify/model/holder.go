@@ -31,6 +31,7 @@ func (w *World) stepHold(k *Case, c int, key uint8, ev protocol.HoldEvent) (out 
 	p := &w.Callers[c]
 	now := w.clock(c)
 	from, over := p.Hold.State, p.Held && ev.Kind != protocol.HoldWon && (!p.Hold.Live() || now.Left(p.Hold.Until) <= 0)
+	ev.Trip = ticks(k.Trip)
 	p.Step(k.config(c), now, key, &ev, &out)
 	w.noteHold(k, c, ev)
 	w.share(k, c, key, &ev, &out)
@@ -56,7 +57,7 @@ func (w *World) release(k *Case, c int, at protocol.Set, first bool) {
 // crossed has a hold renewed at once to which a master gave another slot than it has won.
 func (w *World) crossed(k *Case, c int, x *Message) {
 	if p := &w.Callers[c]; p.live() && x.Owner == w.current(c) && x.Slot != p.Slot {
-		w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << k.place(c, int(x.Master)), Trip: ticks(k.Trip)})
+		w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << k.place(c, int(x.Master))})
 	}
 }
 
@@ -81,11 +82,7 @@ func (w *World) startNext(k *Case, c int) {
 func (w *World) enterBy(k *Case, c int, x Message, at protocol.Set) {
 	w.fresh(k, c)
 	p := &w.Callers[c]
-	ev := protocol.Event{Kind: protocol.Enter, At: at, Trip: ticks(k.Trip), Told: !k.deaf(c)}
-	var out protocol.Effects
-	p.Contender.Step(k.config(c), w.clock(c), &ev, &out)
-	w.noteStep(k, c, ev)
-	k.arrow(w, protocol.Idle, p.Contender.State)
+	out := w.stepContender(k, c, protocol.Event{Kind: protocol.Enter, At: at}, 0)
 	x.Next, x.Behind, x.Round, x.Lease = w.current(c), p.Since, out.Round, uint8(out.Lease/tick)
 	x.Slot = uint8(p.Contender.Start)
 	w.sendAll(k, x, at)
@@ -95,14 +92,14 @@ func (w *World) enterBy(k *Case, c int, x Message, at protocol.Set) {
 
 // renewDue makes the renewal that is due.
 func (w *World) renewDue(k *Case, c int) {
-	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldRenew, Trip: ticks(k.Trip)})
+	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldRenew})
 	p := &w.Callers[c]
 	p.Unsent, p.Made = true, uint8(p.Count())
 }
 
 // downgrade makes a reader of a writer: first to itself, then at the masters, with a renewal.
 func (w *World) downgrade(k *Case, c int) {
-	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDowngrade, Trip: ticks(k.Trip)})
+	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDowngrade})
 	w.Callers[c].Made = uint8(w.Callers[c].Count())
 	w.sendRenewal(k, c)
 }
@@ -125,7 +122,7 @@ func (w *World) sendRenewal(k *Case, c int) {
 		Client: uint8(k.client(c)), Kind: renew, Owner: w.current(c), Shared: p.Hold.Shared, Slot: p.Slot,
 		Round: uint32(i), Token: p.Token, Count: p.Made,
 	}, all)
-	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldSent, At: all, Trip: ticks(k.Trip)})
+	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldSent, At: all})
 }
 
 // renewed counts the answer to a renewal. denied says that the master does not have the hold, whether or not
@@ -145,7 +142,6 @@ func (w *World) renewed(k *Case, c int, x *Message, denied bool) {
 		*r = Renewal{}
 	}
 	if told {
-		ev.Trip = ticks(k.Trip)
 		w.hold(k, c, ev)
 		w.settle(k, c, &renewal, ev.Kind)
 	}

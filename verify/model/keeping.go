@@ -44,7 +44,7 @@ func (w *World) takeOver(k *Case, c int) {
 	p.Keeping, p.List = false, p.room[:0]
 	w.noteText("C%d takes over what it KEPT", c)
 	w.hold(k, c, protocol.HoldEvent{
-		Kind: protocol.HoldWon, Until: until, At: p.Hold.At, Wish: w.wish(k, c, 0), Trip: ticks(k.Trip),
+		Kind: protocol.HoldWon, Until: until, At: p.Hold.At, Wish: w.wish(k, c, 0),
 	})
 }
 
@@ -106,30 +106,23 @@ func (c *coder) keeping(p *Caller) {
 
 // kept has locks that stay with their clients.
 func (t *table) kept() {
-	add := func(name string, k Case) {
-		k = Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Keep: 8, Keepers: 1}.with(k)
-		t.add("kept/"+name, k)
-	}
+	f := t.family("kept/", "", Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Keep: 8, Keepers: 1})
 	any := Case{Starts: true}
 	for d := 1; d <= 2; d++ {
-		far := Case{Delay: d, Lease: 12 * d, Keep: 8 * d, Starts: true}
-		add(fmt.Sprintf("two/%d", d), far)
-		add(fmt.Sprintf("two keep/%d", d), far.with(Case{Keepers: 2}))
-		add(fmt.Sprintf("one keeps, one tries/%d", d), far.with(Case{Tries: 1}))
-		add(fmt.Sprintf("two, renewed/%d", d), far.with(Case{Watch: true}))
+		far := any.with(Case{Delay: d, Lease: 12 * d, Keep: 8 * d})
+		f.add(fmt.Sprint("two/", d), far)
+		f.add(fmt.Sprint("two keep/", d), far.with(Case{Keepers: 2}))
+		f.add(fmt.Sprint("one keeps, one tries/", d), far.with(Case{Tries: 1}))
+		f.add(fmt.Sprint("two, renewed/", d), far.with(Case{Watch: true}))
 	}
-	add("three", Case{Callers: 3})
-	add("three keep", Case{Callers: 3, Keepers: 3, Nightly: true})
-	add("two, a master is dead", any.with(Case{Dead: 1}))
-	add("two, clocks differ", any.with(Case{Drift: true}))
-	add("a writer, a reader", any.with(Case{Roles: "WR"}))
-	add("a writer, a reader tries", any.with(Case{Roles: "WR", Tries: 1}))
-	add("two, renewed, long, slow", any.once(slow).with(Case{Lease: 42, Keep: 40, Watch: true}))
-	for _, f := range faultNames {
-		any := any.once(f.kind)
-		add("two, "+f.name, any)
-		add("one keeps, one tries, "+f.name, any.with(Case{Tries: 1, Nightly: f.kind == freezeLink}))
-		nightly := f.kind&(loseHandOff|crash|restart|force|slow) == 0
-		add("two, renewed, "+f.name, any.with(Case{Watch: true, Nightly: nightly}))
-	}
+	f.add("three", Case{Callers: 3})
+	f.add("three keep", Case{Callers: 3, Keepers: 3, Nightly: true})
+	f.add("two, a master is dead", any.with(Case{Dead: 1}))
+	f.add("two, clocks differ", any.with(Case{Drift: true}))
+	f.add("a writer, a reader", any.with(Case{Roles: "WR"}))
+	f.add("a writer, a reader tries", any.with(Case{Roles: "WR", Tries: 1}))
+	f.add("two, renewed, long, slow", any.once(slow).with(Case{Lease: 42, Keep: 40, Watch: true}))
+	f.faults("two, ", any, always)
+	f.faults("one keeps, one tries, ", any.with(Case{Tries: 1}), ^freezeLink)
+	f.faults("two, renewed, ", any.with(Case{Watch: true}), loseHandOff|crash|restart|force|slow)
 }

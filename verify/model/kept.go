@@ -71,6 +71,22 @@ func (p *kept) leases(k *Case) iter.Seq2[twin.Owner, *int64] {
 	}
 }
 
+// owners are those who have something there, and those who wait.
+func (p *kept) owners(k *Case) iter.Seq[twin.Owner] {
+	return func(yield func(twin.Owner) bool) {
+		for o := range p.leases(k) {
+			if !yield(o) {
+				return
+			}
+		}
+		for _, e := range filled(p.line(k).Queue[:]) {
+			if !yield(e.Owner) {
+				return
+			}
+		}
+	}
+}
+
 // has reports whether an owner has the lock, or a slot: that one.
 func (p *kept) has(k *Case, o twin.Owner, slot uint8) bool {
 	if k.Permits > 0 {

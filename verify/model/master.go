@@ -50,7 +50,7 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 		w.want(k, x.Master, reply.Holder)
 	}
 	if w.log != nil {
-		w.noteCarry(k, x)
+		w.noteText("m%d carries out %v -> %s", m.Name, &x, w.master(k, int(x.Master)))
 	}
 	if !answer || x.unheard() {
 		return

@@ -81,15 +81,22 @@ func (x *mover) fork(it *item) *item {
 // free adds what becomes of a state by something that needs no fault.
 func (x *mover) free(it *item, do func(*World)) { do(&x.fork(it).World) }
 
-// fault adds what becomes of a state when something goes wrong. Without a kind it is the end of
-// what went wrong before, and takes nothing from the budget.
-func (x *mover) fault(it *item, kind fault, do func(*World)) {
+// maybe adds what becomes of a state by something that may not be relied on: the end of what went wrong
+// before, or what a caller need not want.
+func (x *mover) maybe(it *item, do func(*World)) {
 	n := x.fork(it)
 	n.toll = true
-	if kind != 0 {
-		n.Faults--
-	}
 	do(&n.World)
+}
+
+// fault adds what becomes of a state when something goes wrong, if the case has that kind, and it can happen now.
+func (x *mover) fault(it *item, kind fault, can bool, do func(*World)) {
+	if can && x.k.Kinds&kind != 0 && it.Faults > 0 {
+		x.maybe(it, func(w *World) {
+			w.Faults--
+			do(w)
+		})
+	}
 }
 
 // draw does a step in which chance may have a say.
@@ -153,7 +160,7 @@ func (x *mover) early(it *item, m int) (goOn bool) {
 	i := 0
 	for _, until := range it.Masters[m].leases(x.k) {
 		if *until <= millis(it.Now+2) {
-			x.fault(it, 0, func(w *World) {
+			x.maybe(it, func(w *World) {
 				p := &w.Masters[m]
 				*p.lease(x.k, i) = millis(w.Now)
 				p.last()
@@ -181,9 +188,7 @@ func (x *mover) caller(c int) {
 		if p := &it.Callers[c]; p.Asleep || p.Contender.State != protocol.Won {
 			return true
 		}
-		if k.Kinds&sleep != 0 && it.Faults > 0 {
-			x.fault(it, sleep, func(w *World) { w.sleep(k, c) })
-		}
+		x.fault(it, sleep, true, func(w *World) { w.sleep(k, c) })
 		return x.draw(it, func(w *World, lot uint32) bool { return w.take(k, c, lot) })
 	})
 	x.stage(func(it *item) bool {
@@ -200,9 +205,7 @@ func (x *mover) caller(c int) {
 	})
 	x.stage(func(it *item) bool {
 		if p := &it.Callers[c]; p.Unsent {
-			if k.Kinds&slow != 0 && it.Faults > 0 {
-				x.fault(it, slow, func(w *World) { w.noteText("the renewal of C%d is SLOW", c) })
-			}
+			x.fault(it, slow, true, func(w *World) { w.noteText("the renewal of C%d is SLOW", c) })
 			if !p.Asleep {
 				it.sendRenewal(k, c)
 			}
@@ -244,17 +247,17 @@ func (x *mover) choices(it *item, c int) (goOn bool) {
 	case p.Asleep || p.Crashed:
 	case it.refused(k, c):
 	case p.Last == 0 && !k.inLine(c):
-		x.fault(it, 0, func(w *World) { w.start(k, c) })
+		x.maybe(it, func(w *World) { w.start(k, c) })
 	case k.half(c) && p.live() && !p.Joined, k.second(c):
 	case p.live():
 		if k.Downgrade && !p.Hold.Shared {
-			x.fault(it, 0, func(w *World) { w.downgrade(k, c) })
+			x.maybe(it, func(w *World) { w.downgrade(k, c) })
 		}
 		x.entries(it, c)
 	case p.Keeping:
 		x.free(it, func(w *World) { w.takeOver(k, c) })
 	case it.Comes > 0 && (p.Held || p.Contender.Over()):
-		x.fault(it, 0, func(w *World) {
+		x.maybe(it, func(w *World) {
 			w.Comes--
 			w.Callers[c].Since = w.behindAll(k)
 			w.start(k, c)

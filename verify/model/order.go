@@ -62,19 +62,15 @@ func (w *World) letIn(k *Case, c int) {
 
 // order has two callers of one client and two of others, the last of whom has the lock when the others come.
 func (t *table) order() {
-	four := Case{Masters: 3, Callers: 4, Line: 2, Delay: 1, Lease: 12, Taken: true}
-	add := func(roles, name string, k Case) {
-		k.Roles = roles
-		t.add("order/"+roles+name, k)
-	}
+	f := t.family("order/", "", Case{Masters: 3, Line: 2, Delay: 1, Lease: 12, Taken: true})
 	for _, roles := range []string{"WWWW", "WWRW", "WRWW", "RWRW", "WRRW", "RRWW", "RWWR", "WWRR"} {
-		add(roles, "", four)
-		add(roles, ", one gives up", four.once(giveUp))
+		f.add(roles, Case{Roles: roles})
+		f.add(roles+", one gives up", Case{Roles: roles}.once(giveUp))
 	}
-	down := four.with(Case{Downgrade: true})
 	for _, roles := range []string{"WWRW", "WRWW", "RWRW", "WWRR"} {
-		add(roles, ", downgrade", down)
+		f.add(roles+", downgrade", Case{Roles: roles, Downgrade: true})
 	}
-	add("WWRW", ", downgrade, renewed", down.with(Case{Watch: true}))
-	add("WWRW", ", downgrade, renewed, further away", down.with(Case{Watch: true, Delay: 2, Lease: 24, Nightly: true}))
+	renewed := Case{Roles: "WWRW", Downgrade: true, Watch: true}
+	f.add("WWRW, downgrade, renewed", renewed)
+	f.add("WWRW, downgrade, renewed, further away", renewed.with(Case{Delay: 2, Lease: 24, Nightly: true}))
 }

@@ -132,13 +132,8 @@ func (w *World) refused(k *Case, c int) bool {
 // hasLeft reports whether a master has anything of a caller.
 func (w *World) hasLeft(k *Case, c int) bool {
 	for m := range k.Masters {
-		for o := range w.Masters[m].leases(k) {
+		for o := range w.Masters[m].owners(k) {
 			if callerOf(o) == c {
-				return true
-			}
-		}
-		for _, e := range filled(w.Masters[m].line(k).Queue[:]) {
-			if callerOf(e.Owner) == c {
 				return true
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"example.com/redlock/internal/beside"
 	"example.com/redlock/multilock/protocol"
 )
 
@@ -46,10 +47,7 @@ func (r *report) all(cases []*Case) (ok bool) {
 			small = append(small, k)
 		}
 	}
-	failed := r.each(small, runtime.GOMAXPROCS(0))
-	if failed == 0 || !r.first {
-		failed += r.each(large, 1) // one fills the memory
-	}
+	failed := r.each(small, runtime.GOMAXPROCS(0)) + r.each(large, 1) // one of which fills the memory
 	fmt.Fprintf(r.to, "%d cases, %d states, %.0f s, %.1f GiB; %d failed\n",
 		len(cases), r.states, time.Since(start).Seconds(), float64(r.memory)/(1<<30), failed)
 	if r.whole {
@@ -60,46 +58,37 @@ func (r *report) all(cases []*Case) (ok bool) {
 
 // told is what is told of a case.
 type told struct {
-	text []byte
+	text bytes.Buffer
 	ok   bool
 }
 
-// each searches so many cases at a time, on its share of the processors each, and returns how many failed.
+// each searches so many cases at a time, on its share of the processors each, tells of them in their order, and
+// returns how many failed.
 //
-// Goroutines: atATime, each of which ends after the last case, or the case during which one failed that
-// ends the report. each waits for them.
+// Goroutines: one that has the cases searched; each waits for it.
 func (r *report) each(cases []*Case, atATime int) (failed int) {
-	done := make([]chan told, len(cases))
-	for i := range done {
-		done[i] = make(chan told, 1)
+	done := make(map[*Case]chan *told)
+	for _, k := range cases {
+		done[k] = make(chan *told, 1)
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	var next atomic.Int32
 	var enough atomic.Bool
-	for range atATime {
-		wg.Go(func() {
-			for !enough.Load() {
-				i := int(next.Add(1)) - 1
-				if i >= len(cases) {
-					return
-				}
-				var text bytes.Buffer
-				ok := r.one(&text, cases[i], runtime.GOMAXPROCS(0)/atATime)
-				done[i] <- told{text.Bytes(), ok}
+	wg.Go(func() {
+		beside.Each(cases, atATime, func(k *Case) {
+			t := &told{ok: true}
+			if !enough.Load() {
+				t.ok = r.one(&t.text, k, runtime.GOMAXPROCS(0)/atATime)
 			}
+			done[k] <- t
 		})
-	}
-	for i := range cases {
-		t := <-done[i]
-		_, _ = r.to.Write(t.text)
-		if t.ok {
-			continue
-		}
-		failed++
-		if r.first {
-			enough.Store(true)
-			break
+	})
+	for _, k := range cases {
+		t := <-done[k]
+		_, _ = t.text.WriteTo(r.to)
+		if !t.ok {
+			failed++
+			enough.Store(r.first)
 		}
 	}
 	return failed

@@ -97,31 +97,21 @@ func (t *tops) judge(p *Caller) (ok bool) {
 // out late, or came back with an older copy, is excused until it has gone.
 func (w *World) checkResidue(k *Case, m, client int) {
 	link := &w.Links[m][client]
-	for _, ch := range []channel{up, down, post} {
-		if i, j := w.Messages.each(m, client, ch); i < j {
-			return
-		}
+	i, _ := w.Messages.each(m, client, up)
+	if _, j := w.Messages.each(m, client, post); i < j {
+		return
 	}
 	any, found := false, false
 	p := &w.Masters[m]
 	if holder := &w.Callers[client]; k.Permits > 0 && k.Kinds == 0 && holder.keepsMore(w.clock(client)) && p.hasMore(w.current(client), holder.Slot) {
 		w.violate(spare)
 	}
-	left := func(o twin.Owner) {
-		if k.client(callerOf(o)) != client {
-			return
+	for o := range p.owners(k) {
+		if c := callerOf(o); k.client(c) == client {
+			caller := &w.Callers[c]
+			any = true
+			found = found || !caller.Crashed && (o != w.current(c) || !caller.contends() && !caller.live() && !caller.Keeping)
 		}
-		any = true
-		p := &w.Callers[callerOf(o)]
-		if !p.Crashed && (o != w.current(callerOf(o)) || !p.contends() && !p.live() && !p.Keeping) {
-			found = true
-		}
-	}
-	for o := range p.leases(k) {
-		left(o)
-	}
-	for _, e := range filled(p.line(k).Queue[:]) {
-		left(e.Owner)
 	}
 	if found && !link.Dirty {
 		w.violate(residue)

@@ -115,7 +115,7 @@ func TestTooManyStates(t *testing.T) {
 
 // TestSearchTwice: a search finds the same each time, however many work on it.
 func TestSearchTwice(t *testing.T) {
-	k := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Pause: 6, Starts: true, Faults: 1, Kinds: restart, Guard: 13, Timeout: 6}.ready()
+	k := Case{Masters: 3, Callers: 2, Delay: 1, Lease: 12, Starts: true, Faults: 1, Kinds: restart}.ready()
 	one, two := search([]system{newWorker(k)}, limit), search([]system{newWorker(k), newWorker(k)}, limit)
 	if one.wrong != "" || one.states < 10_000 {
 		t.Errorf("%q in %d states, want nothing in more than 10000", one.wrong, one.states)

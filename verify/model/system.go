@@ -1,6 +1,9 @@
 package main
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // worker is a case as a graph of states, for one goroutine.
 type worker struct {
@@ -14,8 +17,7 @@ type worker struct {
 func newWorker(k *Case) *worker { return &worker{k: k, move: newMover(k), code: newCoder(k)} }
 
 func (x *worker) first() edge {
-	w := x.k.first()
-	return x.edge(&item{World: *w})
+	return x.edge(&item{World: *x.k.first()})
 }
 
 func (x *worker) edge(it *item) edge {
@@ -32,9 +34,8 @@ func (x *worker) next(key []byte, emit func(edge)) {
 			panic("model: a state that was made from a key has another")
 		}
 	}
-	next := x.move.moves(&x.from)
-	for i := range next {
-		emit(x.edge(next[i]))
+	for _, it := range x.move.moves(&x.from) {
+		emit(x.edge(it))
 	}
 }
 
@@ -44,26 +45,19 @@ func (x *worker) next(key []byte, emit func(edge)) {
 func (x *worker) retrace(keys [][]byte, tell func(step int, w *World, happened []string)) {
 	w := x.k.first()
 	x.code.write(w)
-	w.arrange(x.k, x.code.order[:x.k.Masters])
 	for step, key := range keys {
 		if step > 0 {
-			w.log = &entry{}
-			found := false
+			w.log = []string{}
 			next := x.move.moves(w)
-			for i := range next {
-				if bytes.Equal(x.code.write(&next[i].World), key) {
-					w = new(World)
-					next[i].World.copyTo(w, x.k)
-					w.arrange(x.k, x.code.order[:x.k.Masters])
-					found = true
-					break
-				}
-			}
-			if !found {
+			i := slices.IndexFunc(next, func(it *item) bool { return bytes.Equal(x.code.write(&it.World), key) })
+			if i < 0 {
 				panic("model: a trace cannot be walked again")
 			}
+			w = new(World)
+			next[i].copyTo(w, x.k)
 		}
-		tell(step, w, w.log.lines())
+		w.arrange(x.k, x.code.order[:x.k.Masters])
+		tell(step, w, w.log)
 		w.log = nil
 	}
 }

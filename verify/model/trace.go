@@ -11,24 +11,10 @@ import (
 	"example.com/redlock/node/script/twin"
 )
 
-// entry is a line of what happened. The last one knows the one before; the first one is empty.
-type entry struct {
-	before *entry
-	text   string
-}
-
-func (e *entry) lines() (lines []string) {
-	for ; e != nil && e.before != nil; e = e.before {
-		lines = append(lines, e.text)
-	}
-	slices.Reverse(lines)
-	return lines
-}
-
-// noteText notes what happens, if a trace is wanted.
+// noteText notes what happens, if a trace is wanted. What else may happen goes on from the same notes.
 func (w *World) noteText(format string, args ...any) {
 	if w.log != nil {
-		w.log = &entry{w.log, fmt.Sprintf(format, args...)}
+		w.log = append(slices.Clip(w.log), fmt.Sprintf(format, args...))
 	}
 }
 
@@ -102,10 +88,6 @@ func (x *Message) String() string {
 		}
 	}
 	return s
-}
-
-func (w *World) noteCarry(k *Case, x Message) {
-	w.noteText("m%d carries out %v -> %s", w.Masters[x.Master].Name, &x, w.master(k, int(x.Master)))
 }
 
 var events = [...]string{

@@ -41,9 +41,9 @@ type World struct {
 	Links    [maxMasters][maxCallers]Link
 	Messages messages
 
-	wrong string // the first violation on the way here
-	cut   bool   // something had no room
-	log   *entry // what happened, if a trace is wanted
+	wrong string   // the first violation on the way here
+	cut   bool     // something had no room
+	log   []string // what happened, if a trace is wanted; else nil
 }
 
 // Caller is one who wants the lock: first a contender, then a hold, then gone, and maybe back.

@@ -178,8 +178,6 @@ var (
 	failedSearch = regexp.MustCompile(`(?m)^(.*?)\s+\d+ states .* FAIL (.*?)(?:: from \d+ states|, in step|$)`)
 )
 
-const byTimeLimit = ", by its time limit"
-
 // verdict says who noticed, by what a catcher printed that failed.
 func verdict(by catcher, out string) string {
 	if by.pkg == "model" {
@@ -191,7 +189,7 @@ func verdict(by catcher, out string) string {
 	what, name := "", "TestMain"
 	switch {
 	case strings.Contains(out, "panic: test timed out"):
-		what, name = byTimeLimit, first(runningTest, out, name)
+		what, name = ", by its time limit", first(runningTest, out, name)
 	case failedTest.MatchString(out):
 		name = first(failedTest, out, name)
 	default: // a panic beside the test's own goroutine, or a goroutine that was left behind

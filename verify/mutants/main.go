@@ -4,8 +4,6 @@
 //	go run ./verify/mutants                 all patches: 25 minutes or so on two cores
 //	go run ./verify/mutants -run hand-off   those whose names match
 //	go run ./verify/mutants -write          writes the table of docs/safety.md; with -run only those rows
-//	go run ./verify/mutants -levels         asks each kind of check about each patch that levels.txt does not have
-//	                               yet, minutes for each; -write sums it up in docs/safety.md
 //	go run ./verify/mutants -list           the patches, and what they break
 //	go run ./verify/mutants -overlay DIR -run '^majority-half$'
 //	                               writes to DIR what go build -overlay needs for this patch, and says where
@@ -35,20 +33,19 @@ import (
 func main() {
 	run := flag.String("run", "", "the patches whose names match `regexp`")
 	write := flag.Bool("write", false, "write what was seen into the table of "+page)
-	all := flag.Bool("levels", false, "ask all checks about each patch, not only its own: goes on from "+seenFile)
 	list := flag.Bool("list", false, "list the patches, and run nothing")
 	overlay := flag.String("overlay", "", "`folder` for an overlay of the one patch that -run names: run nothing")
 	workers := flag.Int("j", 2, "how many patches at a time")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := breakRules(ctx, *run, *overlay, *write, *all, *list, *workers); err != nil {
+	if err := breakRules(ctx, *run, *overlay, *write, *list, *workers); err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)
 		os.Exit(1)
 	}
 }
 
-func breakRules(ctx context.Context, run, overlay string, write, all, list bool, workers int) error {
+func breakRules(ctx context.Context, run, overlay string, write, list bool, workers int) error {
 	wanted, err := regexp.Compile(run)
 	if err != nil {
 		return err
@@ -80,16 +77,6 @@ func breakRules(ctx context.Context, run, overlay string, write, all, list bool,
 			fmt.Println(file)
 		}
 		return err
-	}
-	if all {
-		if err := lab.askLevels(ctx, patches, levels, workers); err != nil || !write {
-			return err
-		}
-		seen, err := readSeen(".")
-		if err != nil {
-			return err
-		}
-		return rewrite(".", beginsLevels, endsLevels, func(string) (string, error) { return levelsTable(seen), nil })
 	}
 	if err := lab.control(ctx, patches, workers); err != nil {
 		return err

@@ -47,18 +47,12 @@ func (c catcher) folder() string {
 	return c.pkg
 }
 
-// usual are the catchers of a patch that names none, by the package of its first change.
-var usual = map[string][]catcher{
-	"quorum":             {{pkg: "quorum"}},
-	"clock":              {{pkg: "clock"}},
-	"node/script":        {{pkg: "node/script"}},
-	"node":               {{pkg: "node"}},
-	"multilock/protocol": {{pkg: "multilock/protocol"}, {pkg: "model"}},
-	"multilock":          {{pkg: "multilock"}},
-	"redlock":            {{pkg: "redlock"}},
-	"cmd/redlock":        {{pkg: "cmd/redlock"}},
-	"doctor":             {{pkg: "doctor"}},
-	"otel":               {{pkg: "otel"}},
+// usual are the catchers of a patch that names none, by the folder of its first change.
+func usual(folder string) []catcher {
+	if folder == "multilock/protocol" {
+		return []catcher{{pkg: folder}, {pkg: "model"}}
+	}
+	return []catcher{{pkg: folder}}
 }
 
 const folder = "verify/mutants/patches"
@@ -117,10 +111,7 @@ func parse(name, text string) (*patch, error) {
 		return nil, err
 	}
 	if len(p.by) == 0 {
-		p.by = usual[path.Dir(p.edits[0].File)]
-	}
-	if len(p.by) == 0 {
-		return nil, errors.New("it names no catcher, and there is none that is usual")
+		p.by = usual(path.Dir(p.edits[0].File))
 	}
 	return p, nil
 }

@@ -5,19 +5,16 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
 // The table of docs/safety.md.
 
 const (
-	page         = "docs/safety.md"
-	beginsRules  = "## Each rule is needed\n"
-	beginsTable  = "<!-- teeth -->\n"
-	endsTable    = "<!-- /teeth -->\n"
-	beginsLevels = "<!-- levels -->\n"
-	endsLevels   = "<!-- /levels -->\n"
+	page        = "docs/safety.md"
+	beginsRules = "## Each rule is needed\n"
+	beginsTable = "<!-- teeth -->\n"
+	endsTable   = "<!-- /teeth -->\n"
 )
 
 // rulesOf returns the rules of the page: the first column of their table.
@@ -72,41 +69,26 @@ func writeTable(root string, seen map[string][]result) error {
 	if err != nil {
 		return err
 	}
-	return rewrite(root, beginsTable, endsTable, func(text string) (string, error) {
-		rules, rows := rulesOf(text), rowsOf(text)
-		for name, results := range seen {
-			var cell []string
-			for _, r := range results {
-				if r.who != "" {
-					cell = append(cell, r.String())
-				}
-			}
-			rows[name] = strings.Join(cell, "; ")
-		}
-		for _, p := range patches {
-			if !slices.Contains(rules, p.rule) {
-				return "", fmt.Errorf("%s: %s has no rule %q", p.name, page, p.rule)
-			}
-		}
-		return tableOf(rules, patches, rows), nil
-	})
-}
-
-// rewrite replaces what is between two lines of the page.
-func rewrite(root, begins, ends string, with func(text string) (string, error)) error {
 	file := filepath.Join(root, filepath.FromSlash(page))
 	read, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
 	text := string(read)
-	begin, end := strings.Index(text, begins), strings.Index(text, ends)
+	begin, end := strings.Index(text, beginsTable), strings.Index(text, endsTable)
 	if begin < 0 || end < begin {
 		return fmt.Errorf("%s lacks the lines between which the table belongs", page)
 	}
-	table, err := with(text)
-	if err != nil {
-		return err
+	rules, rows := rulesOf(text), rowsOf(text)
+	for name, results := range seen {
+		var cell []string
+		for _, r := range results {
+			if r.who != "" {
+				cell = append(cell, r.String())
+			}
+		}
+		rows[name] = strings.Join(cell, "; ")
 	}
-	return os.WriteFile(file, []byte(text[:begin+len(begins)]+table+text[end:]), 0o644)
+	table := tableOf(rules, patches, rows)
+	return os.WriteFile(file, []byte(text[:begin+len(beginsTable)]+table+text[end:]), 0o644)
 }

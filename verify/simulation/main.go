@@ -15,14 +15,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -99,20 +97,4 @@ func run(ctx context.Context, o options, alone bool, seed uint64, history string
 	out, err := p.replay(ctx, seed, history)
 	os.Stdout.Write(out)
 	return err
-}
-
-// replayed reports whether a seed has the same history twice.
-func (p *program) replayed(ctx context.Context, seed uint64) (bool, error) {
-	var histories [2][]byte
-	for i := range histories {
-		file := filepath.Join(p.dir, fmt.Sprintf("seed%d-%d", seed, i))
-		defer os.Remove(file)
-		_, failed := p.replay(ctx, seed, file) // which it is expected to
-		history, err := os.ReadFile(file)
-		if err != nil {
-			return false, errors.Join(failed, err)
-		}
-		histories[i] = history
-	}
-	return bytes.Equal(histories[0], histories[1]), nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,14 +15,13 @@ import (
 // texts has what is changed in the code that the simulation runs: a Go runtime that is repeatable, as long as
 // GOMAXPROCS is 1 and no garbage is collected meanwhile; what package redlock knows of it; and masters that run
 // scripts more quickly.
-var texts fs.FS = embedded
-
+//
 //go:embed edits
-var embedded embed.FS
+var texts embed.FS
 
 // edit makes the changes that a file of texts has to the code below root.
 func edit(files overlay.Files, root, name string) error {
-	text, err := fs.ReadFile(texts, "edits/"+name+".patch")
+	text, err := texts.ReadFile("edits/" + name + ".patch")
 	if err != nil {
 		return err
 	}

@@ -76,6 +76,15 @@ func (p *program) replay(ctx context.Context, seed uint64, history string) ([]by
 	return p.run(ctx, seed, 1, args...)
 }
 
+// history runs one seed, and returns what the tests print and its history, that of a seed that fails too.
+func (p *program) history(ctx context.Context, seed uint64) (out, history []byte, err error) {
+	file := filepath.Join(p.dir, fmt.Sprint("seed", seed))
+	defer os.Remove(file)
+	out, failed := p.replay(ctx, seed, file)
+	history, err = os.ReadFile(file)
+	return out, history, errors.Join(failed, err)
+}
+
 // portion runs seeds in one process and returns what became of those that it got through. out is what the
 // process printed, if any of them failed; crashed says that it ended in the one after the last.
 func (p *program) portion(ctx context.Context, first, seeds uint64) (done []deterministic.Report, out []byte, crashed bool, err error) {
