@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"example.com/redlock/multilock"
 )
@@ -188,16 +187,10 @@ func (s *Sets) admit(ctx context.Context, name string) error {
 
 // all runs f for all sets at the same time, and joins the errors.
 func (s *Sets) all(f func(*Client) error) error {
-	ids := slices.Sorted(maps.Keys(s.clients))
-	errs := make([]error, len(ids))
-	var wg sync.WaitGroup
-	for i, id := range ids {
-		wg.Go(func() {
-			if err := f(s.clients[id]); err != nil {
-				errs[i] = fmt.Errorf("set %q: %w", id, err)
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return errors.Join(atOnce(slices.Sorted(maps.Keys(s.clients)), func(id string) error {
+		if err := f(s.clients[id]); err != nil {
+			return fmt.Errorf("set %q: %w", id, err)
+		}
+		return nil
+	})...)
 }
