@@ -29,8 +29,12 @@ type user interface {
 	TryRLockFor(context.Context, string, time.Duration) (*redlock.Hold, error)
 	RDo(context.Context, string, func(context.Context) error) error
 	Semaphore(string, int) *redlock.Semaphore
+	LockAll(context.Context, ...string) (*redlock.Holds, error)
+	TryLockAll(context.Context, ...string) (*redlock.Holds, error)
 	Lead(context.Context, string, func(context.Context) error) error
 	ForceUnlock(context.Context, string) (bool, error)
+	Ready(context.Context) error
+	Conflict() error
 	Close() error
 }
 
