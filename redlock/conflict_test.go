@@ -51,9 +51,9 @@ func ready(c user) error {
 }
 
 // use takes a lock, and gives it back.
-func use(t *testing.T, c user) {
+func use(t *testing.T, c user, name string) {
 	t.Helper()
-	hold := lock(t, t.Context(), c, "used")
+	hold := lock(t, t.Context(), c, name)
 	synctest.Wait() // all masters were asked, not only the majority that a lock needs
 	unlock(t, hold)
 	synctest.Wait()
@@ -132,7 +132,7 @@ func TestWhoComesSecond(t *testing.T) {
 			masters(t, 5, func(t *testing.T, fleet *redlocktest.Fleet) {
 				g := grounds{fleet, startFleets(t, "a", "b", "c", "d")}
 				a, logA := tt.first(t, g)
-				use(t, a)
+				use(t, a, "used")
 				time.Sleep(time.Hour)
 				b, logB := tt.second(t, g)
 				refused := func(call string, err error) {
@@ -151,7 +151,7 @@ func TestWhoComesSecond(t *testing.T) {
 					refused("TryAcquire of the second", second(b.Semaphore(name, 2).TryAcquire(t.Context())))
 					refused("Ready of the second", ready(b))
 					expect(t, "Ready of the first", ready(a))
-					use(t, a)
+					use(t, a, "used")
 					time.Sleep(5 * time.Second)
 				}
 				expect(t, "Conflict of the first", a.Conflict(), tt.want)
@@ -164,12 +164,12 @@ func TestWhoComesSecond(t *testing.T) {
 				}
 				if tt.goesOn != nil {
 					later, _ := tt.goesOn(t, g)
-					use(t, later)
+					use(t, later, "used")
 					expect(t, "Close", later.Close())
 				}
 				a.Close()
 				time.Sleep(forgotten)
-				use(t, b)
+				use(t, b, "used")
 				expect(t, "Ready of the second, alone", ready(b))
 				expect(t, "Conflict of the second, alone", b.Conflict())
 				if n := logB.count(conflictOver); n != logB.count(conflictFound) {
@@ -185,7 +185,7 @@ func TestWhoComesSecond(t *testing.T) {
 func TestWhoWasRefusedRefusesNobody(t *testing.T) {
 	masters(t, 5, func(t *testing.T, fleet *redlocktest.Fleet) {
 		a, _ := member(t, fleet, "a", 0, 1, 2)
-		use(t, a)
+		use(t, a, "used")
 		b, _ := member(t, fleet, "b", 1, 3, 4)
 		for range 80 {
 			_, err := b.TryLock(t.Context(), "a")
@@ -193,7 +193,7 @@ func TestWhoWasRefusedRefusesNobody(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		fewer, _ := member(t, fleet, "fewer", 0, 1) // goes together with a
-		use(t, fewer)
+		use(t, fewer, "used")
 	})
 }
 
@@ -218,7 +218,7 @@ func TestOnlookers(t *testing.T) {
 			}
 		}
 		a, log := member(t, fleet, "a", 0, 1, 2)
-		use(t, a)
+		use(t, a, "used")
 		look(2, 3, 4)
 		for range 100 {
 			time.Sleep(time.Second)
@@ -296,7 +296,7 @@ func TestFirstLockLooksOnce(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
 				other := open(t, fleet, redlock.Config{})
-				use(t, other) // the masters know the scripts
+				use(t, other, "used") // the masters know the scripts
 				c := open(t, fleet, redlock.Config{})
 				time.Sleep(time.Minute)
 				expect(t, "Close", other.Close()) // or it would tell its terms again
@@ -367,8 +367,8 @@ func TestNoFalseConflictLong(t *testing.T) {
 					a, logA := member(t, fleet, "a", tt.one...)
 					time.Sleep(time.Duration(seed) * 5 * time.Second)
 					b, logB := member(t, fleet, "b", tt.two...)
-					use(t, a)
-					use(t, b)
+					use(t, a, "used")
+					use(t, b, "used")
 					time.Sleep(5 * time.Minute)
 					tt.do(fleet)
 					for range 60 { // for as long as what it left could be mistaken
@@ -411,8 +411,8 @@ func TestSetsShareMasters(t *testing.T) {
 		all := []*redlock.Sets{spread(2, 3, 4), spread(2, 3, 4)}
 		east, west := nameIn(t, all[0], "east"), nameIn(t, all[0], "west")
 		for _, s := range all {
-			take(t, s, east)
-			take(t, s, west)
+			use(t, s, east)
+			use(t, s, west)
 		}
 		looks, _ := member(t, fleet, "looks", 0, 1, 2)
 		time.Sleep(time.Minute)
@@ -431,6 +431,6 @@ func TestSetsShareMasters(t *testing.T) {
 		_, err = wrong.TryLock(t.Context(), west)
 		expect(t, "TryLock in a set with other masters", err, redlock.ErrOverlap)
 		expect(t, "Conflict", wrong.Conflict(), redlock.ErrOverlap)
-		take(t, wrong, east)
+		use(t, wrong, east)
 	})
 }

@@ -57,11 +57,6 @@ func (f fleets) start(t *testing.T, cfg redlock.Config, now, next string) *redlo
 func (f fleets) at(name string) (ids []string) {
 	time.Sleep(10 * time.Millisecond)
 	synctest.Wait()
-	return f.peek(name)
-}
-
-// peek is at while others are at it.
-func (f fleets) peek(name string) (ids []string) {
 	for id, fleet := range f {
 		n := 0
 		for _, m := range fleet.Masters() {
@@ -192,10 +187,4 @@ func TestSetsAreChecked(t *testing.T) {
 		expectSays(t, "Lock of no name", second(s.Lock(t.Context(), "")), "empty")
 		expectSays(t, "TryLockFor of an hour", second(s.TryLockFor(t.Context(), nameIn(t, s, "a", "b"), time.Hour)), "lease 1h")
 	})
-}
-
-// take takes name, and gives it back.
-func take(t *testing.T, s *redlock.Sets, name string) {
-	t.Helper()
-	unlock(t, lock(t, t.Context(), s, name))
 }

@@ -198,7 +198,7 @@ var tales = []struct {
 		}})
 		expect(t, "NewSets", err)
 		t.Cleanup(func() { sets.Close() })
-		take(t, sets, "warm")
+		use(t, sets, "warm")
 		for _, fleet := range f {
 			loadScripts(t, fleet)
 			inTurn(fleet)
