@@ -50,17 +50,21 @@ func (e *entry) cause() error {
 	return e.hold.Load().Check()
 }
 
-// handle makes the Hold of e. When the Hold is garbage, so that nobody can unlock e any more,
-// leaked is called.
+// locked is what became of a request for e: its Hold, if it was granted. When that is garbage, so that nobody
+// can unlock e any more, leaked is called.
 //
 // Neither e nor its lock refers to the Hold, nor do their contexts; otherwise it would live as
 // long as the lock is renewed.
-func (e *entry) handle(hold *multilock.Hold) *Hold {
+func (e *entry) locked(hold *multilock.Hold, err error) (*Hold, error) {
+	if err != nil {
+		e.ctx.cancel(err)
+		return nil, err
+	}
 	e.since = time.Now()
 	e.hold.Store(hold)
 	h := &Hold{h: hold, e: e}
 	h.leak = runtime.AddCleanup(h, (*entry).leaked, e)
-	return h
+	return h, nil
 }
 
 // leaked notes that nobody can unlock e any more.

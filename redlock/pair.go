@@ -11,11 +11,6 @@ import (
 // A lock that is held in two sets of masters, see [SetsConfig], is a Hold that has one in each: its pair.
 // It has the owner and the slot of the first, and the token that both sets have agreed on.
 
-// newPair makes one Hold of two. Each of them reports it if the Hold becomes garbage.
-func newPair(ctx context.Context, bound bool, first, second *Hold) *Hold {
-	return &Hold{h: first.h, e: first.e, pair: newHolds(ctx, bound, first.e, first, second)}
-}
-
 // both runs f for both holds of a pair at the same time, and joins the errors. What both say is said once.
 func (h *Holds) both(f func(*Hold) error) error {
 	errs := atOnce(h.holds, f)
@@ -51,7 +46,7 @@ func take(ctx context.Context, items []item, wait, bound bool) ([]*Hold, error) 
 	}
 }
 
-// join makes one Hold of those that have the same name.
+// join makes one Hold of those that have the same name. Each of them reports it if that becomes garbage.
 func join(ctx context.Context, bound bool, holds []*Hold) ([]*Hold, error) {
 	var all, pairs []*Hold
 	for i, h := range holds {
@@ -59,7 +54,8 @@ func join(ctx context.Context, bound bool, holds []*Hold) ([]*Hold, error) {
 			all = append(all, h)
 			continue
 		}
-		pair := newPair(ctx, bound, holds[i-1], h)
+		first := holds[i-1]
+		pair := &Hold{h: first.h, e: first.e, pair: newHolds(ctx, bound, first.e, first, h)}
 		all[len(all)-1], pairs = pair, append(pairs, pair)
 	}
 	return all, errors.Join(atOnce(pairs, func(h *Hold) error {

@@ -105,17 +105,12 @@ func (cfg *SetsConfig) fill() error {
 
 // SetsOf returns the IDs of the sets in which name is locked: one, or two in order while it moves.
 func (s *Sets) SetsOf(name string) []string {
-	now := pick(s.now, name)
-	if len(s.next) == 0 {
-		return []string{now}
+	ids := []string{pick(s.now, name)}
+	if len(s.next) > 0 {
+		ids = append(ids, pick(s.next, name))
 	}
-	switch next := pick(s.next, name); strings.Compare(now, next) {
-	case -1:
-		return []string{now, next}
-	case +1:
-		return []string{next, now}
-	}
-	return []string{now}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // at returns the clients at which name is locked, in the order of their sets' IDs. All processes lock
