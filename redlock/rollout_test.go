@@ -359,6 +359,9 @@ func (s *sim) rollOut(t *testing.T) {
 		s.troubles.Go(func() {
 			for i, route := range routes {
 				c := &simClient{who: fmt.Sprintf("p%d.%d", p, i)}
+				s.mu.Lock()
+				s.clients = append(s.clients, c)
+				s.mu.Unlock()
 				s.add(history.Event{What: history.Started, Who: c.who})
 				c.user = f.open(t, redlock.Config{Lease: s.lease}, route[0], route[1])
 				work := func(until func()) {
@@ -387,6 +390,13 @@ func (s *sim) rollOut(t *testing.T) {
 	}
 	s.troubles.Wait()
 	s.callers.Wait()
+	held := 0
+	for _, c := range s.clients {
+		held += c.holds
+	}
+	if held < processes*len(routes) {
+		t.Errorf("%d holds in all: the test shows nothing", held)
+	}
 	for _, name := range s.names {
 		f.expectAt(t, name)
 	}
