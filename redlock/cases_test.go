@@ -629,7 +629,7 @@ var cases = map[string]func(*testing.T, *setting){
 				}
 			}
 		}
-		rest(time.Second)
+		rest(10 * time.Millisecond)
 		expectHolds(t, "beside a reader", r, 0)
 		if got := r[0].hold.Token(); got < token {
 			t.Errorf("a reader beside the one with token %d has %d", token, got)

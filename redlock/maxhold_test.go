@@ -11,21 +11,31 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// A hold is renewed for MaxHold, counted from its last Lock, and then ends with its validity: that is its cause, and
-// in the log.
+// A hold is renewed for MaxHold, counted from its last Lock, and then ends with its validity, unless that is
+// extended: that is its cause, and in the log.
 func TestMaxHold(t *testing.T) {
 	const most = time.Minute
 	const capped = "was renewed for Config.MaxHold 1m0s, and no longer"
-	for name, again := range map[string]bool{"of one level": false, "of each level": true} {
+	for name, more := range map[string]func(*testing.T, *redlock.Client, *redlock.Hold) *redlock.Hold{
+		"once": nil,
+		"in each level": func(t *testing.T, c *redlock.Client, outer *redlock.Hold) *redlock.Hold {
+			time.Sleep(renewEvery / 2)
+			inner := lock(t, outer.Context(), c, "a")
+			unlock(t, outer)
+			return inner
+		},
+		"and extended": func(t *testing.T, _ *redlock.Client, hold *redlock.Hold) *redlock.Hold {
+			time.Sleep(most)
+			expect(t, "Extend", hold.Extend(t.Context(), lease))
+			return hold
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			watched(t, redlock.Config{MaxHold: most}, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *lines) {
 				start, age := time.Now(), most-renewEvery+validity // the renewal that would be due at MaxHold is not made
 				hold := lock(t, t.Context(), c, "a")
-				if again {
-					time.Sleep(renewEvery / 2)
-					inner := lock(t, hold.Context(), c, "a")
-					unlock(t, hold)
-					hold, age = inner, most+validity
+				if more != nil {
+					hold, age = more(t, c, hold), most+validity
 				}
 				expectEnd(t, hold, start, age, redlock.ErrLost)
 				expectSays(t, "Cause", context.Cause(hold.Context()), capped)

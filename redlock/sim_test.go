@@ -76,7 +76,7 @@ func collectGarbage() {
 type sim struct {
 	seed  uint64
 	t     *testing.T
-	fleet *redlocktest.Fleet
+	fleet *redlocktest.Fleet // nil: there are several, see rollOut
 	start time.Time
 	over  time.Time // of the faults
 	regime
