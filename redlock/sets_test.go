@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gomodule/redigo/redis"
+
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -186,5 +188,50 @@ func TestSetsAreChecked(t *testing.T) {
 		expectSays(t, "LockAll of no names", second(s.LockAll(t.Context())), "no name to lock")
 		expectSays(t, "Lock of no name", second(s.Lock(t.Context(), "")), "empty")
 		expectSays(t, "TryLockFor of an hour", second(s.TryLockFor(t.Context(), nameIn(t, s, "a", "b"), time.Hour)), "lease 1h")
+	})
+}
+
+// TestSetsShareMasters: sets that names are spread over may share masters, whoever looks at one of them
+// alone. A process in which one of the IDs stands for other masters takes no lock in that set.
+func TestSetsShareMasters(t *testing.T) {
+	masters(t, 7, func(t *testing.T, fleet *redlocktest.Fleet) {
+		spread := func(two ...int) *redlock.Sets {
+			cfg := redlock.SetsConfig{Sets: map[string]redlock.Config{}}
+			for id, places := range map[string][]int{"east": {0, 1, 2}, "west": two} {
+				var pools []*redis.Pool
+				for _, i := range places {
+					pools = append(pools, fleet.Pools()[i])
+				}
+				cfg.Sets[id] = redlock.Config{Pools: pools, RestartGuard: -1}
+			}
+			s, err := redlock.NewSets(cfg)
+			expect(t, "NewSets", err)
+			t.Cleanup(func() { s.Close() })
+			return s
+		}
+		all := []*redlock.Sets{spread(2, 3, 4), spread(2, 3, 4)}
+		east, west := nameIn(t, all[0], "east"), nameIn(t, all[0], "west")
+		for _, s := range all {
+			use(t, s, east)
+			use(t, s, west)
+		}
+		looks, _ := member(t, fleet, "looks", 0, 1, 2)
+		time.Sleep(time.Minute)
+		for _, s := range all {
+			expect(t, "Ready", s.Ready(t.Context()))
+			expect(t, "Conflict", s.Conflict())
+		}
+		clients, err := looks.Clients(t.Context())
+		expect(t, "Clients", err)
+		for i := range clients {
+			for j := range i {
+				expect(t, "Conflict of two clients", clients[i].Conflict(&clients[j]))
+			}
+		}
+		wrong := spread(2, 5, 6)
+		_, err = wrong.TryLock(t.Context(), west)
+		expect(t, "TryLock in a set with other masters", err, redlock.ErrOverlap)
+		expect(t, "Conflict", wrong.Conflict(), redlock.ErrOverlap)
+		use(t, wrong, east)
 	})
 }
