@@ -26,7 +26,7 @@ func TestReady(t *testing.T) {
 		expect(t, "Ready", err, redlock.ErrGuarded, redlock.ErrNoQuorum, context.DeadlineExceeded)
 		var why *redlock.MajorityError
 		if !errors.As(err, &why) || why.Guard < lease-time.Second || why.Guard > lease+2*time.Second {
-			t.Errorf("Ready = %v, want a MajorityError with the time that is left", err)
+			t.Fatalf("Ready = %v, want a MajorityError with the time that is left", err)
 		}
 		start := time.Now()
 		expect(t, "Ready", c.Ready(t.Context()))

@@ -335,7 +335,7 @@ var routes = [...][2]string{{"a b", ""}, {"a b", "d b c"}, {"a b", ""}, {"a b", 
 func (s *sim) rollOut(t *testing.T) {
 	d := dice{rand.New(rand.NewPCG(s.seed, 0))}
 	s.t, s.start = t, time.Now()
-	s.times = times{timeout: nodeTimeout, lease: 3 * time.Second, long: 300 * time.Millisecond, guard: -1, think: 20 * time.Millisecond}
+	s.times = times{timeout: nodeTimeout, lease: 3 * time.Second, long: 300 * time.Millisecond, guard: -1, waits: 30 * time.Second, think: 20 * time.Millisecond}
 	s.calls = []history.Do{history.TryLock, history.LockFor, history.Lock, history.Lock, history.RLock, history.TryRLock, history.LockAll}
 	f := startFleets(t, "a", "b", "c", "d")
 	for _, id := range []string{"a", "b", "c", "d"} {

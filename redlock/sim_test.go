@@ -109,6 +109,7 @@ type times struct {
 	lease   time.Duration
 	long    time.Duration // longer than most holds, and than what is wrong with a master lasts
 	end     time.Duration // of the faults
+	waits   time.Duration // how long callers wait for a lock at most
 	think   time.Duration // how long callers are idle at most, and twice as long as most of their work takes
 	guard   time.Duration // -1: off
 }
@@ -125,6 +126,7 @@ func drawTimes(d dice, g regime) times {
 	}
 	t.timeout = 100*time.Millisecond + 2*t.trip
 	t.long = 1500*time.Millisecond + 8*t.trip
+	t.waits = 2*time.Second + 10*t.trip
 	t.lease = t.long.Truncate(time.Millisecond)
 	if d.oneIn(8) {
 		t.lease = time.Minute + d.upTo(9*time.Minute).Truncate(time.Millisecond)

@@ -49,7 +49,7 @@ func (c *caller) run() {
 		case history.LockAll:
 			names = []string{c.names[0], c.names[len(c.names)-1]}
 		}
-		wait := c.upTo(2*time.Second + 10*c.trip)
+		wait := c.upTo(c.waits)
 		if c.oneIn(8) && do.Waits() {
 			wait = 0 // for as long as it takes
 		}
