@@ -50,8 +50,8 @@ func (c *caller) run() {
 			names = []string{c.names[0], c.names[len(c.names)-1]}
 		}
 		wait := c.upTo(c.waits)
-		if c.oneIn(8) && do.Waits() {
-			wait = 0 // for as long as it takes
+		if c.oneIn(8) && do.Waits() && c.end > 0 {
+			wait = 0 // for as long as it takes: faults end
 		}
 		all, err := c.take(do, names, wait)
 		if err != nil {
