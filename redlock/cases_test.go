@@ -29,8 +29,12 @@ type user interface {
 	TryRLockFor(context.Context, string, time.Duration) (*redlock.Hold, error)
 	RDo(context.Context, string, func(context.Context) error) error
 	Semaphore(string, int) *redlock.Semaphore
+	LockAll(context.Context, ...string) (*redlock.Holds, error)
+	TryLockAll(context.Context, ...string) (*redlock.Holds, error)
 	Lead(context.Context, string, func(context.Context) error) error
 	ForceUnlock(context.Context, string) (bool, error)
+	Ready(context.Context) error
+	Conflict() error
 	Close() error
 }
 
@@ -611,13 +615,27 @@ var cases = map[string]func(*testing.T, *setting){
 			return
 		}
 		token := hold.Token()
+		inner := got(t, "re-entry", p.one.take, hold.Context())
+		r := []*waiting{waitFor(t, named(p.other.RLock))}
+		rest(1037 * time.Millisecond)
+		if p.kind == "lock" {
+			expectHolds(t, "beside a writer", r)
+		}
 		for range 2 {
 			expect(t, "Downgrade", hold.Downgrade(t.Context()))
-			if !hold.Shared() || hold.Token() != token {
-				t.Errorf("Shared, Token = %v, %d, want true and %d", hold.Shared(), hold.Token(), token)
+			for _, h := range []*redlock.Hold{hold, inner} {
+				if !h.Shared() || h.Token() != token || h.Count() != 2 {
+					t.Errorf("Shared, Token, Count = %v, %d, %d, want true, %d and 2", h.Shared(), h.Token(), h.Count(), token)
+				}
 			}
 		}
-		unlock(t, got(t, "a reader beside it", func(ctx context.Context) (*redlock.Hold, error) { return p.other.TryRLock(ctx, "a") }, t.Context()))
+		rest(10 * time.Millisecond)
+		expectHolds(t, "beside a reader", r, 0)
+		if got := r[0].hold.Token(); got < token {
+			t.Errorf("a reader beside the one with token %d has %d", token, got)
+		}
+		unlock(t, r[0].hold)
+		unlock(t, inner)
 		_, err := p.other.beside(t.Context())
 		expect(t, "a writer beside it", err, redlock.ErrTaken)
 		_, err = p.one.Lock(hold.Context(), "a")

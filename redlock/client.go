@@ -5,7 +5,13 @@ import (
 
 	"example.com/redlock/multilock"
 	"example.com/redlock/multilock/clients"
+	"example.com/redlock/redlocktrace"
 )
+
+// Trace is a set of functions that a client calls at each step of what it does, for metrics, spans
+// and logs. Its fields and their events are in package redlocktrace, which also says when they are
+// called and how: see [redlocktrace.Trace].
+type Trace = redlocktrace.Trace
 
 // Client takes locks on one set of masters. Make it with New, once per process.
 type Client struct {

@@ -92,7 +92,7 @@ func TestClientRecord(t *testing.T) {
 // TestRecordOfTheDead: the record of a client that is gone without a word lasts a minute.
 func TestRecordOfTheDead(t *testing.T) {
 	bubble(t, 1, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		use(t, c)
+		use(t, c, "used")
 		time.Sleep(time.Minute)
 		fleet.Master(0).Cut()
 		time.Sleep(40 * time.Second) // of at most 60
@@ -246,7 +246,7 @@ func TestNamesCostLittle(t *testing.T) {
 // and a minority that does not answer is no error.
 func TestClientsOfAMinority(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		use(t, c)
+		use(t, c, "used")
 		time.Sleep(time.Minute)
 		fleet.Master(0).Del(recordPrefix + c.ID() + "}")
 		fleet.Master(1).Kill()

@@ -113,21 +113,6 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// A client that says nothing of a restart guard has one.
-func TestGuardByDefault(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, _ *redlock.Client) {
-		each(fleet, 0, 3, (*redlocktest.Master).Restart)
-		c, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
-		expect(t, "New", err)
-		t.Cleanup(func() { c.Close() })
-		start := time.Now()
-		unlock(t, lock(t, t.Context(), c, "a"))
-		if took := time.Since(start); took < lease || took > lease+lease/100+settle {
-			t.Errorf("masters that restarted granted after %v, want about %v", took, lease)
-		}
-	})
-}
-
 // Bad arguments are refused at once, and the masters hear nothing of them.
 func TestArgumentsAreChecked(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {

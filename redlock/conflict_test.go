@@ -11,8 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/gomodule/redigo/redis"
-
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -44,75 +42,114 @@ func joins(t *testing.T, fleet *redlocktest.Fleet, cfg redlock.Config, places ..
 }
 
 // ready is Ready without waiting.
-func ready(c *redlock.Client) error {
+func ready(c user) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 0)
 	defer cancel()
 	return c.Ready(ctx)
 }
 
 // use takes a lock, and gives it back.
-func use(t *testing.T, c *redlock.Client) {
+func use(t *testing.T, c user, name string) {
 	t.Helper()
-	hold := lock(t, t.Context(), c, "used")
+	hold := lock(t, t.Context(), c, name)
 	synctest.Wait() // all masters were asked, not only the majority that a lock needs
 	unlock(t, hold)
 	synctest.Wait()
 }
 
-// TestWhoComesSecond: a client whose masters or leases do not go together with those of others that came
-// first takes no lock and is not ready, and says by whom. The first take locks and are ready as before, and
-// are told. When they have gone, the second takes locks.
+// grounds are five masters, and four sets of others.
+type grounds struct {
+	*redlocktest.Fleet
+	sets fleets
+}
+
+// process starts a client of some of the masters, or Sets.
+type process func(*testing.T, grounds) (user, *lines)
+
+func ofMasters(cfg redlock.Config, places ...int) process {
+	return func(t *testing.T, g grounds) (user, *lines) { return joins(t, g.Fleet, cfg, places...) }
+}
+
+func ofSets(name, now, next string) process {
+	return func(t *testing.T, g grounds) (user, *lines) {
+		log := new(lines)
+		return g.sets.start(t, redlock.Config{Name: name, Logger: logger(log)}, now, next), log
+	}
+}
+
+// TestWhoComesSecond: a process whose masters, leases or lists of sets do not go together with those of others
+// that came first takes no lock, whatever its name, and is not ready, and says by whom. The first take locks and
+// are ready as before, and are told. When they have gone, the second takes locks.
+//
+// Of lists of sets, none may be in common: so a late process that was started with the old sets is refused, and
+// a second operator who moves names elsewhere.
 func TestWhoComesSecond(t *testing.T) {
 	t.Parallel()
 	three := []int{0, 1, 2}
-	named := func(name string, longest, guard time.Duration) redlock.Config {
-		return redlock.Config{Name: name, Lease: longest, RestartGuard: guard}
+	named := func(name string, longest time.Duration) redlock.Config {
+		return redlock.Config{Name: name, Lease: longest, RestartGuard: longest}
 	}
-	first, second := named("first", 0, 0), named("second", 0, 0)
+	first := ofMasters(named("first", 0), three...)
+	hidden := redlock.Config{NoRecord: true}
 	for _, tt := range []struct {
-		name        string
-		cfg, second redlock.Config
-		two         []int // masters of the second
-		want        error
-		says        string
+		name          string
+		first, second process
+		want          error
+		says          string
+		goesOn        process // goes together with the first, whatever the second uses
 	}{
-		{"{1,2,3} and {3,4,5}", first, second, []int{2, 3, 4}, redlock.ErrOverlap, "first on "},
-		{"{1,2,3} and {2,3,4}", first, second, []int{1, 2, 3}, redlock.ErrOverlap, "first on "},
-		{"{1,2,3} and {1}", first, second, []int{0}, redlock.ErrOverlap, "first on "},
+		{"{1,2,3} and {3,4,5}", first, ofMasters(named("second", 0), 2, 3, 4), redlock.ErrOverlap, "first on ", nil},
+		{"{1,2,3} and {2,3,4}", first, ofMasters(named("second", 0), 1, 2, 3), redlock.ErrOverlap, "first on ", nil},
+		{"{1,2,3} and {1}", first, ofMasters(named("second", 0), 0), redlock.ErrOverlap, "first on ", nil},
 		{
-			"without records",
-			redlock.Config{NoRecord: true},
-			redlock.Config{NoRecord: true},
-			[]int{2, 3, 4},
-			redlock.ErrOverlap, "a client without a record uses",
+			"without records", ofMasters(hidden, three...), ofMasters(hidden, 2, 3, 4),
+			redlock.ErrOverlap, "a client without a record uses", nil,
 		},
 		{
-			"a lease above the guard of others", named("first", lease, lease), named("second", 5*time.Minute, 5*time.Minute),
-			three, redlock.ErrShortGuard, "this client takes leases of 5m0s, and first on ",
+			"a lease above the guard of others", ofMasters(named("first", lease), three...), ofMasters(named("second", 5*time.Minute), three...),
+			redlock.ErrShortGuard, "this client takes leases of 5m0s, and first on ", nil,
 		},
 		{
-			"a guard below the leases of others", named("first", 5*time.Minute, 5*time.Minute), named("second", lease, lease),
-			three, redlock.ErrShortGuard, "takes leases of 5m0s, and this client has a guard of 30s",
+			"a guard below the leases of others", ofMasters(named("first", 5*time.Minute), three...), ofMasters(named("second", lease), three...),
+			redlock.ErrShortGuard, "takes leases of 5m0s, and this client has a guard of 30s", nil,
+		},
+		{
+			"late", ofSets("fleet", "b c", ""), ofSets("second", "a b", ""),
+			redlock.ErrRoute, " has the sets b, c, this client the sets a, b; this client came second", ofSets("fleet", "b c", "a b c d"),
+		},
+		{
+			"a rollout skipped", ofSets("fleet", "a b", ""), ofSets("second", "b c", ""),
+			redlock.ErrRoute, " has the sets a, b, this client the sets b, c;", ofSets("fleet", "a b", "a b c d"),
+		},
+		{
+			"another operator", ofSets("fleet", "a b", "b c"), ofSets("second", "b d", ""),
+			redlock.ErrRoute, " has the sets a, b now and b, c next, this client the sets b, d;", ofSets("fleet", "a b", "a b c d"),
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			masters(t, 5, func(t *testing.T, fleet *redlocktest.Fleet) {
-				a, logA := joins(t, fleet, tt.cfg, three...)
-				use(t, a)
+				g := grounds{fleet, startFleets(t, "a", "b", "c", "d")}
+				a, logA := tt.first(t, g)
+				use(t, a, "used")
 				time.Sleep(time.Hour)
-				b, logB := joins(t, fleet, tt.second, tt.two...)
-				expect(t, "Ready of the second", b.Ready(t.Context()), tt.want)
-				for range 40 {
-					_, err := b.Lock(t.Context(), "a")
-					expect(t, "Lock of the second", err, tt.want)
-					if why, ok := errors.AsType[*redlock.ConflictError](err); !ok || !why.Refused || !strings.Contains(err.Error(), tt.says) || tt.cfg.NoRecord != (why.Client == nil) {
-						t.Fatalf("Lock of the second = %v, want a *ConflictError that says %q", err, tt.says)
+				b, logB := tt.second(t, g)
+				refused := func(call string, err error) {
+					t.Helper()
+					expect(t, call, err, tt.want)
+					expectSays(t, call, err, tt.says)
+					if why, ok := errors.AsType[*redlock.ConflictError](err); !ok || !why.Refused || (tt.name == "without records") != (why.Client == nil) {
+						t.Fatalf("%s = %v, want a *ConflictError of who was refused, and by whom", call, err)
 					}
-					_, err = b.TryLockAll(t.Context(), "a", "b")
-					expect(t, "TryLockAll of the second", err, tt.want)
-					expect(t, "Ready of the second", ready(b), tt.want)
+				}
+				refused("Ready of the second", b.Ready(t.Context()))
+				for i := range 40 {
+					name := string(rune('a' + i%26)) // in any of its sets
+					refused("Lock of the second", second(b.Lock(t.Context(), name)))
+					refused("TryLockAll of the second", second(b.TryLockAll(t.Context(), name, "b")))
+					refused("TryAcquire of the second", second(b.Semaphore(name, 2).TryAcquire(t.Context())))
+					refused("Ready of the second", ready(b))
 					expect(t, "Ready of the first", ready(a))
-					use(t, a)
+					use(t, a, "used")
 					time.Sleep(5 * time.Second)
 				}
 				expect(t, "Conflict of the first", a.Conflict(), tt.want)
@@ -120,16 +157,21 @@ func TestWhoComesSecond(t *testing.T) {
 					t.Errorf("Conflict of the first = %v, want it to say that the other came second", why)
 				}
 				expect(t, "Conflict of the second", b.Conflict(), tt.want)
-				if x, y := logA.count(conflictFound), logB.count(conflictFound); x != 1 || y != 1 {
-					t.Errorf("the logs have the conflict %d and %d times, want each once", x, y)
+				if x, y := logA.count(conflictFound), logB.count(conflictFound); x == 0 || y == 0 || tt.goesOn == nil && x+y > 2 {
+					t.Errorf("the logs have the conflict %d and %d times, want each client once", x, y)
+				}
+				if tt.goesOn != nil {
+					later, _ := tt.goesOn(t, g)
+					use(t, later, "used")
+					expect(t, "Close", later.Close())
 				}
 				a.Close()
 				time.Sleep(forgotten)
-				use(t, b)
+				use(t, b, "used")
 				expect(t, "Ready of the second, alone", ready(b))
 				expect(t, "Conflict of the second, alone", b.Conflict())
-				if n := logB.count(conflictOver); n != 1 {
-					t.Errorf("the log of the second has %d times that it is over, want once", n)
+				if n := logB.count(conflictOver); n != logB.count(conflictFound) {
+					t.Errorf("the log of the second has %d times that it is over, want as often as that there is one", n)
 				}
 			})
 		})
@@ -141,7 +183,7 @@ func TestWhoComesSecond(t *testing.T) {
 func TestWhoWasRefusedRefusesNobody(t *testing.T) {
 	masters(t, 5, func(t *testing.T, fleet *redlocktest.Fleet) {
 		a, _ := member(t, fleet, "a", 0, 1, 2)
-		use(t, a)
+		use(t, a, "used")
 		b, _ := member(t, fleet, "b", 1, 3, 4)
 		for range 80 {
 			_, err := b.TryLock(t.Context(), "a")
@@ -149,7 +191,7 @@ func TestWhoWasRefusedRefusesNobody(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		fewer, _ := member(t, fleet, "fewer", 0, 1) // goes together with a
-		use(t, fewer)
+		use(t, fewer, "used")
 	})
 }
 
@@ -174,7 +216,7 @@ func TestOnlookers(t *testing.T) {
 			}
 		}
 		a, log := member(t, fleet, "a", 0, 1, 2)
-		use(t, a)
+		use(t, a, "used")
 		look(2, 3, 4)
 		for range 100 {
 			time.Sleep(time.Second)
@@ -252,7 +294,7 @@ func TestFirstLockLooksOnce(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
 				other := open(t, fleet, redlock.Config{})
-				use(t, other) // the masters know the scripts
+				use(t, other, "used") // the masters know the scripts
 				c := open(t, fleet, redlock.Config{})
 				time.Sleep(time.Minute)
 				expect(t, "Close", other.Close()) // or it would tell its terms again
@@ -323,8 +365,8 @@ func TestNoFalseConflictLong(t *testing.T) {
 					a, logA := member(t, fleet, "a", tt.one...)
 					time.Sleep(time.Duration(seed) * 5 * time.Second)
 					b, logB := member(t, fleet, "b", tt.two...)
-					use(t, a)
-					use(t, b)
+					use(t, a, "used")
+					use(t, b, "used")
 					time.Sleep(5 * time.Minute)
 					tt.do(fleet)
 					for range 60 { // for as long as what it left could be mistaken
@@ -344,49 +386,4 @@ func TestNoFalseConflictLong(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestSetsShareMasters: sets that names are spread over may share masters, whoever looks at one of them
-// alone. A process in which one of the IDs stands for other masters takes no lock in that set.
-func TestSetsShareMasters(t *testing.T) {
-	masters(t, 7, func(t *testing.T, fleet *redlocktest.Fleet) {
-		spread := func(two ...int) *redlock.Sets {
-			cfg := redlock.SetsConfig{Sets: map[string]redlock.Config{}}
-			for id, places := range map[string][]int{"east": {0, 1, 2}, "west": two} {
-				var pools []*redis.Pool
-				for _, i := range places {
-					pools = append(pools, fleet.Pools()[i])
-				}
-				cfg.Sets[id] = redlock.Config{Pools: pools, RestartGuard: -1}
-			}
-			s, err := redlock.NewSets(cfg)
-			expect(t, "NewSets", err)
-			t.Cleanup(func() { s.Close() })
-			return s
-		}
-		all := []*redlock.Sets{spread(2, 3, 4), spread(2, 3, 4)}
-		east, west := nameIn(t, all[0], "east"), nameIn(t, all[0], "west")
-		for _, s := range all {
-			take(t, s, east)
-			take(t, s, west)
-		}
-		looks, _ := member(t, fleet, "looks", 0, 1, 2)
-		time.Sleep(time.Minute)
-		for _, s := range all {
-			expect(t, "Ready", s.Ready(t.Context()))
-			expect(t, "Conflict", s.Conflict())
-		}
-		clients, err := looks.Clients(t.Context())
-		expect(t, "Clients", err)
-		for i := range clients {
-			for j := range i {
-				expect(t, "Conflict of two clients", clients[i].Conflict(&clients[j]))
-			}
-		}
-		wrong := spread(2, 5, 6)
-		_, err = wrong.TryLock(t.Context(), west)
-		expect(t, "TryLock in a set with other masters", err, redlock.ErrOverlap)
-		expect(t, "Conflict", wrong.Conflict(), redlock.ErrOverlap)
-		take(t, wrong, east)
-	})
 }

@@ -133,30 +133,53 @@ func TestErrDoesNotWaitForTheTimer(t *testing.T) {
 	}
 }
 
-// The token of a hold is found in its context and below it, and that of the innermost hold
-// where there are several.
-func TestTokenOfAContext(t *testing.T) {
+// The token of a hold is found in its context and below it, and so is the slot of a permit: those of the innermost
+// hold, and of the innermost permit, where there are several.
+func TestWhatAContextTells(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
-		if got := redlock.Token(t.Context()); got != 0 {
-			t.Errorf("Token without a hold = %d, want 0", got)
-		}
+		gpu := c.Semaphore("gpu", 2)
 		outer := lock(t, t.Context(), c, "a")
 		type key struct{}
-		ctx := context.WithValue(outer.Context(), key{}, 1)
-		if got := redlock.Token(ctx); got != outer.Token() || got == 0 {
-			t.Errorf("Token below a = %d, want %d", got, outer.Token())
-		}
-		again := lock(t, ctx, c, "a")
-		if got := redlock.Token(again.Context()); got != outer.Token() {
-			t.Errorf("Token after re-entry = %d, want %d", got, outer.Token())
-		}
+		below := context.WithValue(outer.Context(), key{}, 1)
+		again := lock(t, below, c, "a")
 		time.Sleep(time.Millisecond)
-		inner := lock(t, ctx, c, "b")
-		if got := redlock.Token(inner.Context()); got != inner.Token() || got == outer.Token() {
-			t.Errorf("Token below a and b = %d, want that of b, %d", got, inner.Token())
+		inner := lock(t, below, c, "b")
+		one := acquire(t, gpu)
+		two := got(t, "Acquire", gpu.Acquire, one.Context())
+		if one.Slot() == two.Slot() || inner.Token() == outer.Token() {
+			t.Errorf("slots %d and %d, tokens %d and %d; want others", one.Slot(), two.Slot(), outer.Token(), inner.Token())
 		}
-		if got := redlock.Token(outer.Context()); got != outer.Token() {
-			t.Errorf("Token of a while b is held = %d, want %d", got, outer.Token())
+		underOne, underTwo := lock(t, one.Context(), c, "c"), lock(t, two.Context(), c, "d")
+		for _, tt := range []struct {
+			what   string
+			ctx    context.Context
+			hold   *redlock.Hold // whose token it tells
+			permit *redlock.Hold // whose slot it tells
+		}{
+			{"no hold", t.Context(), nil, nil},
+			{"a lock", outer.Context(), outer, nil},
+			{"what is below it", below, outer, nil},
+			{"its re-entry", again.Context(), outer, nil},
+			{"another lock under it", inner.Context(), inner, nil},
+			{"a permit", one.Context(), one, one},
+			{"another permit under it", two.Context(), two, two},
+			{"a lock under a permit", underOne.Context(), underOne, one},
+			{"a lock under both permits", underTwo.Context(), underTwo, two},
+		} {
+			var token int64
+			if tt.hold != nil {
+				token = tt.hold.Token()
+			}
+			if got := redlock.Token(tt.ctx); got != token {
+				t.Errorf("Token of %s = %d, want %d", tt.what, got, token)
+			}
+			slot := 0
+			if tt.permit != nil {
+				slot = tt.permit.Slot()
+			}
+			if got, ok := redlock.PermitSlot(tt.ctx); got != slot || ok != (tt.permit != nil) {
+				t.Errorf("PermitSlot of %s = %d, %v, want %d", tt.what, got, ok, slot)
+			}
 		}
 	})
 }

@@ -16,79 +16,9 @@ type entry struct {
 	name  string                         // that is entered again under its context; "" for a permit, which is never
 	owner any                            // who may do so
 	hold  atomic.Pointer[multilock.Hold] // set before anybody sees the entry
-	scope scope
 	ctx   window
+	self  [1]*entry // the parts of ctx, which saves an allocation
 	since time.Time
-	group atomic.Pointer[group] // that it is a part of, nil if there is none
-}
-
-// scope is a context with the values of another, inside an entry or a group. It never ends.
-type scope struct {
-	values context.Context
-	entry  *entry // whose token Token returns, nil where no token could be named
-	group  *group // nil: it is the scope of entry alone
-}
-
-func (*scope) Deadline() (_ time.Time, ok bool) { return }
-func (*scope) Done() <-chan struct{}            { return nil }
-func (*scope) Err() error                       { return nil }
-
-type scopeKey struct{}
-
-func (s *scope) Value(key any) any {
-	if key == (scopeKey{}) {
-		return s
-	}
-	return s.values.Value(key)
-}
-
-// scopeOf returns the innermost scope that ctx derives from, nil if there is none.
-func scopeOf(ctx context.Context) *scope {
-	s, _ := ctx.Value(scopeKey{}).(*scope)
-	return s
-}
-
-// find returns the entry for name at c, nil if s has none whose hold lasts. Names that are locked together
-// are entered again under the context of any of them.
-func (s *scope) find(c *Client, name string) *entry {
-	parts, g := []*entry{s.entry}, s.group
-	if g == nil {
-		g = s.entry.group.Load()
-	}
-	for ; g != nil; g = g.outer.Load() {
-		parts = g.parts
-	}
-	for _, e := range parts {
-		if e.c == c && e.name == name && e.hold.Load().Check() == nil {
-			return e
-		}
-	}
-	return nil
-}
-
-// bounded is a scope that ends with the context that it has the values of.
-type bounded struct {
-	context.Context
-	scope *scope
-}
-
-func (b bounded) Value(key any) any { return b.scope.Value(key) }
-
-// window is the context of an entry. Err says that it has ended as soon as validity has, even
-// before the timer does, as after the machine was suspended.
-type window struct {
-	context.Context
-	entry  *entry
-	cancel context.CancelCauseFunc
-}
-
-func (w *window) Err() error {
-	if w.Context.Err() == nil {
-		if cause := w.entry.hold.Load().Check(); cause != nil {
-			w.cancel(cause)
-		}
-	}
-	return w.Context.Err()
 }
 
 // newEntry makes an entry for what a caller wants whose context is ctx. owner enters it again, or
@@ -101,38 +31,40 @@ func (c *Client) newEntry(ctx context.Context, w want, owner any) *entry {
 	if owner == nil {
 		e.owner = e
 	}
-	e.scope = scope{values: ctx, entry: e}
-	e.ctx.entry = e
-	e.ctx.Context, e.ctx.cancel = context.WithCancelCause(e.scope.parent(w.bind))
+	e.self[0] = e
+	e.ctx.parts = e.self[:]
+	e.ctx.open(ctx, w.bind, e)
 	return e
-}
-
-// parent returns what a context with the values of s is made of. If bound is set, that ends with the
-// caller's.
-func (s *scope) parent(bound bool) context.Context {
-	if bound {
-		return bounded{s.values, s}
-	}
-	return s
 }
 
 // Ended implements [multilock.Entry].
 func (e *entry) Ended(cause error) {
-	e.ctx.cancel(cause)
-	e.group.Load().end(cause)
+	e.ctx.end(cause)
 }
 
-// handle makes the Hold of e. When the Hold is garbage, so that nobody can unlock e any more,
-// leaked is called.
+// cause returns why e has ended, nil if it goes on.
+func (e *entry) cause() error {
+	if cause := context.Cause(e.ctx.Context); cause != nil {
+		return cause
+	}
+	return e.hold.Load().Check()
+}
+
+// locked is what became of a request for e: its Hold, if it was granted. When that is garbage, so that nobody
+// can unlock e any more, leaked is called.
 //
 // Neither e nor its lock refers to the Hold, nor do their contexts; otherwise it would live as
 // long as the lock is renewed.
-func (e *entry) handle(hold *multilock.Hold) *Hold {
+func (e *entry) locked(hold *multilock.Hold, err error) (*Hold, error) {
+	if err != nil {
+		e.ctx.cancel(err)
+		return nil, err
+	}
 	e.since = time.Now()
 	e.hold.Store(hold)
 	h := &Hold{h: hold, e: e}
 	h.leak = runtime.AddCleanup(h, (*entry).leaked, e)
-	return h
+	return h, nil
 }
 
 // leaked notes that nobody can unlock e any more.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"slices"
 	"time"
 
@@ -17,8 +18,7 @@ func ExampleMajorityError() {
 	defer fleet.Close()
 	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer client.Close()
 
@@ -44,8 +44,7 @@ func ExampleMajorityError_FreeAfter() {
 	ctx := context.Background()
 	hold, err := client.Lock(ctx, "orders:42")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer hold.Unlock(ctx)
 	_, err = client.TryLock(ctx, "orders:42")
@@ -69,16 +68,14 @@ func ExampleHold_Unlock() {
 	ctx := context.Background()
 	hold, err := client.Lock(ctx, "orders:42")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(hold.Unlock(ctx))
 	fmt.Println("unlocked before:", errors.Is(hold.Unlock(ctx), redlock.ErrNotHeld))
 
 	hold, err = client.Lock(ctx, "orders:42")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	client.Close()
 	fmt.Println("given back by Close:", errors.Is(hold.Unlock(ctx), redlock.ErrClosed))
@@ -98,8 +95,7 @@ func ExampleClient_RLock_upgrade() {
 	ctx := context.Background()
 	hold, err := client.RLock(ctx, "report")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer hold.Unlock(ctx)
 	_, err = client.Lock(hold.Context(), "report")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 
 	"example.com/redlock/redlock"
 )
@@ -16,13 +17,11 @@ func ExampleClient_RLock() {
 	ctx := context.Background()
 	one, err := client.RLock(ctx, "report")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	another, err := client.RLock(ctx, "report")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	_, err = client.TryLock(ctx, "report")
 	fmt.Println("a writer beside two readers:", errors.Is(err, redlock.ErrTaken))
@@ -31,8 +30,7 @@ func ExampleClient_RLock() {
 	_ = another.Unlock(ctx)
 	writer, err := client.Lock(ctx, "report")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer writer.Unlock(ctx)
 	_, err = client.TryRLock(ctx, "report")
@@ -50,14 +48,12 @@ func ExampleHold_Downgrade() {
 	ctx := context.Background()
 	hold, err := client.Lock(ctx, "report")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer hold.Unlock(ctx)
 
 	if err := hold.Downgrade(ctx); err != nil { // no other writer had the name in between
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	err = client.RDo(ctx, "report", func(context.Context) error {
 		fmt.Println("another reader beside it, which is one too:", hold.Shared())
@@ -80,8 +76,7 @@ func ExampleClient_Semaphore() {
 	for range 2 {
 		permit, err := gpus.Acquire(ctx)
 		if err != nil {
-			fmt.Println(err)
-			return
+			log.Fatal(err)
 		}
 		permits = append(permits, permit)
 	}
@@ -93,8 +88,7 @@ func ExampleClient_Semaphore() {
 	_ = permits[0].Unlock(ctx)
 	permit, err := gpus.TryAcquire(ctx)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println("the one that was given back:", permit.Slot() == permits[0].Slot())
 	_ = permit.Unlock(ctx)
@@ -119,15 +113,13 @@ func ExamplePermitSlot() {
 		return nil
 	}
 	if err := gpus.Do(ctx, func(ctx context.Context) error { return errors.Join(render(ctx), gpus.Do(ctx, render)) }); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(used)
 
 	permit, err := gpus.Acquire(ctx)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	freed, err := gpus.ForceReleaseSlot(ctx, permit.Slot()) // an operator, if its holder hangs
 	fmt.Println(freed, err)

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"fmt"
+	"log"
 	"strings"
 	"time"
 
@@ -17,15 +18,13 @@ func ExampleClient_Inspect() {
 	ctx := context.Background()
 	hold, err := client.Lock(ctx, "orders:42")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer hold.Unlock(ctx)
 
 	seen, err := client.Inspect(ctx, "orders:42")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println("held:", seen.Held, "by us:", seen.Holder == hold.Owner() && strings.HasPrefix(hold.Owner(), client.ID()))
 	for i, master := range seen.Masters {
@@ -50,21 +49,18 @@ func ExampleReader() {
 	ctx := context.Background()
 	reader, err := client.RLockFor(ctx, "report", 10*time.Second)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer reader.Unlock(ctx)
 	another, err := client.TryRLockFor(ctx, "report", 20*time.Second)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer another.Unlock(ctx)
 
 	seen, err := client.Inspect(ctx, "report")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for _, r := range seen.Readers {
 		var whose string
@@ -94,16 +90,14 @@ func ExampleHold_Extend() {
 	ctx := context.Background()
 	hold, err := client.TryLockFor(ctx, "orders:42", 5*time.Second)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer hold.Unlock(ctx)
 	fmt.Println("up to 5 s:", hold.Remaining() > 0 && hold.Remaining() <= 5*time.Second)
 
 	before := hold.Until()
 	if err := hold.Extend(ctx, 20*time.Second); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println("at least 10 s more:", hold.Until().Sub(before) > 10*time.Second)
 	// Output:
@@ -119,8 +113,7 @@ func ExampleHolds_Extend() {
 	ctx := context.Background()
 	holds, err := client.TryLockAll(ctx, "account:3", "account:7")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer holds.Unlock(ctx)
 	fmt.Println(holds.Extend(ctx, 30*time.Second))
@@ -129,8 +122,7 @@ func ExampleHolds_Extend() {
 	// The same for names at several clients.
 	more, err := redlock.TryLockAll(ctx, client.Name("account:8"), client.Name("account:9"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(more.Unlock(ctx))
 	// Output:
@@ -148,21 +140,18 @@ func ExampleSemaphore_Inspect() {
 	gpus := client.Semaphore("gpu", 4)
 	permit, err := gpus.AcquireFor(ctx, 10*time.Second)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer permit.Unlock(ctx)
 	another, err := gpus.TryAcquireFor(ctx, 10*time.Second)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer another.Unlock(ctx)
 
 	seen, err := gpus.Inspect(ctx)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(len(seen.Slots), "of", gpus.Permits(), "permits of", gpus.Name(), "are held")
 	fmt.Println(len(seen.Masters[0].Slots), "at the first master, where", len(seen.Masters[0].Queue), "wait")
@@ -177,8 +166,7 @@ func ExampleSemaphore_Inspect() {
 func ExampleConfig_WithDefaults() {
 	config, err := redlock.Config{Masters: []string{"10.0.0.1", "10.0.0.2", "10.0.0.3"}}.WithDefaults()
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println("lease", config.Lease, "guard", config.RestartGuard, "timeout", config.NodeTimeout)
 	_, err = redlock.Config{}.WithDefaults()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"time"
 
 	"example.com/redlock/redlock"
@@ -16,8 +17,7 @@ func Example() {
 
 	client, err := redlock.New(redlock.Config{Pools: fleet.Pools()}) // or Masters: []string{"10.0.0.1:6379", …}
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer client.Close()
 
@@ -40,8 +40,7 @@ func ExampleClient_Lock() {
 	defer cancel()
 	hold, err := client.Lock(ctx, "orders:42")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer hold.Unlock(ctx)
 
@@ -108,13 +107,11 @@ func ExampleHold_Context() {
 
 	outer, err := client.Lock(context.Background(), "orders:42")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	inner, err := client.Lock(outer.Context(), "orders:42")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(outer.Count())
 	fmt.Println(inner.Unlock(context.Background()), outer.Count())
@@ -139,8 +136,7 @@ func ExampleWithOwner() {
 	}
 	hold, err := client.Lock(ctx, "orders:42")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer hold.Unlock(ctx)
 	fmt.Println(save(ctx))
@@ -157,8 +153,7 @@ func ExampleClient_LockFor() {
 	ctx := context.Background()
 	hold, err := client.LockFor(ctx, "orders:42", 20*time.Millisecond)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	<-hold.Context().Done()
 	fmt.Println(errors.Is(context.Cause(hold.Context()), redlock.ErrLost))
@@ -175,8 +170,7 @@ func ExampleClient_TryLock() {
 	ctx := context.Background()
 	hold, err := client.TryLock(ctx, "orders:42")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer hold.Unlock(ctx)
 
@@ -194,8 +188,7 @@ func ExampleClient_LockAll() {
 	ctx := context.Background()
 	holds, err := client.LockAll(ctx, "account:7", "account:3")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer holds.Unlock(ctx)
 
@@ -213,8 +206,7 @@ func ExampleLockAll() {
 	ctx := context.Background()
 	holds, err := redlock.LockAll(ctx, orders.Name("orders:42"), stock.Name("shelf:7"))
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(holds.Hold("shelf:7").Token() > 0)
 	fmt.Println(holds.Unlock(ctx))
@@ -241,13 +233,11 @@ func ExampleHold_Token() {
 
 	paused, err := client.LockFor(ctx, "orders:42", 20*time.Millisecond)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	hold, err := client.Lock(ctx, "orders:42") // once the lease has ended
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer hold.Unlock(ctx)
 	write(hold.Token(), "new")

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"fmt"
+	"log"
 
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
@@ -30,8 +31,7 @@ func ExampleTrace() {
 		},
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 
 	err = client.Do(context.Background(), "orders:42", func(context.Context) error { return nil })

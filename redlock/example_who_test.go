@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
@@ -15,23 +16,20 @@ func ExampleClient_List() {
 	defer fleet.Close()
 	client, err := redlock.New(redlock.Config{Pools: fleet.Pools(), Name: "orders-api"})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer client.Close()
 
 	ctx := context.Background()
 	holds, err := client.LockAll(ctx, "orders:42", "orders:43", "invoices:7")
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	defer holds.Unlock(ctx)
 
 	listing, err := client.List(ctx, "orders:*", 100)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for _, listed := range listing.Locks {
 		fmt.Println(listed.Name, "is held by us:", listed.Holder == holds.Hold(listed.Name).Owner())
@@ -40,8 +38,7 @@ func ExampleClient_List() {
 
 	clients, err := client.Clients(ctx)
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	others := 0
 	for _, c := range clients { // a client's record is there soon after it has connected
@@ -75,8 +72,7 @@ func ExampleClient_Conflict() {
 
 	clients, err := client.Clients(context.Background())
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for i := range clients { // for all clients, whoever came first
 		for j := range clients[:i] {

@@ -3,7 +3,6 @@ package redlock_test
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net"
 	"runtime"
 	"slices"
@@ -255,9 +254,6 @@ func keys(m *redlocktest.Master) []string {
 		return key == "redlock_sets" || strings.HasPrefix(key, "redlock_client:")
 	})
 }
-
-// pause sleeps for a random time that no other pause has, to the nanosecond.
-func pause(r *rand.Rand, most time.Duration) { time.Sleep(time.Duration(r.Int64N(int64(most)))) }
 
 // Owners of other clients, as their masters name them.
 const (

@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"runtime"
+	"slices"
 	"time"
 
 	"example.com/redlock/multilock"
@@ -20,7 +21,7 @@ import (
 type Hold struct {
 	h    *multilock.Hold
 	e    *entry
-	pair *pair           // nil unless the lock is held in two sets of masters
+	pair *Holds          // nil unless the lock is held in two sets of masters
 	leak runtime.Cleanup // what is to happen when the Hold is garbage
 }
 
@@ -40,7 +41,9 @@ func (h *Hold) Owner() string { return h.h.Owner() }
 // lock yet. After the machine was suspended, Err knows of that at once, and Done within a second.
 // [context.Cause] then matches ErrNotHeld after Unlock, ErrLost, or ErrClosed. It does not end with
 // the context that was passed to Lock, which bounds only the wait. If it should, use [Client.Do].
-func (h *Hold) Context() context.Context {
+func (h *Hold) Context() context.Context { return h.window() }
+
+func (h *Hold) window() *window {
 	if h.pair != nil {
 		return h.pair.ctx
 	}
@@ -66,7 +69,7 @@ func (h *Hold) Token() int64 { return h.h.Token() }
 // moves it. Once the hold has ended, Until returns when that was, and no longer changes.
 func (h *Hold) Until() time.Time {
 	if h.pair != nil {
-		return h.pair.until()
+		return slices.MinFunc(h.pair.holds, func(a, b *Hold) int { return a.Until().Compare(b.Until()) }).Until()
 	}
 	return h.h.Until()
 }
@@ -78,7 +81,7 @@ func (h *Hold) Until() time.Time {
 // four round trips, 2 s behind a hold of the same client, or 3.2 s in a long queue. It is renewed to its full lease 20 ms later.
 func (h *Hold) Remaining() time.Duration {
 	if h.pair != nil {
-		return min(h.pair.first.Remaining(), h.pair.second.Remaining())
+		return h.pair.Remaining()
 	}
 	return h.h.Remaining()
 }
@@ -86,7 +89,7 @@ func (h *Hold) Remaining() time.Duration {
 // Count returns the hold count: how many Holds share this lock, zero once it has ended.
 func (h *Hold) Count() int {
 	if h.pair != nil {
-		return min(h.pair.first.Count(), h.pair.second.Count())
+		return min(h.pair.holds[0].Count(), h.pair.holds[1].Count())
 	}
 	return h.h.Count()
 }
@@ -121,7 +124,8 @@ func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 // Cost: one round trip, and none where the lock is kept (Config.Keep). Source: docs/algorithm.md, "Release".
 func (h *Hold) Unlock(ctx context.Context) error {
 	if h.pair != nil {
-		return h.pair.unlock(ctx)
+		ctx = h.pair.ctx.unlocking(ctx)
+		return h.pair.both(func(h *Hold) error { return h.Unlock(ctx) })
 	}
 	h.leak.Stop()
 	runtime.KeepAlive(h) // until here, or it could have leaked in the call that unlocks it

@@ -148,12 +148,3 @@ func (c *Client) request(ctx context.Context, w want) (*entry, multilock.Request
 		Entry:   e,
 	}
 }
-
-// locked is what became of a request for e.
-func (e *entry) locked(hold *multilock.Hold, err error) (*Hold, error) {
-	if err != nil {
-		e.ctx.cancel(err)
-		return nil, err
-	}
-	return e.handle(hold), nil
-}

@@ -87,17 +87,26 @@ func lockAll(ctx context.Context, names []Name, wait bool) (*Holds, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newHolds(ctx, holds), nil
+	return newHolds(ctx, false, nil, holds...), nil
 }
 
 // Holds are several locks that a caller holds together: see [LockAll].
 type Holds struct {
 	holds []*Hold // by the bytes of their names
-	ctx   *group
+	ctx   *window
 }
 
-func newHolds(ctx context.Context, holds []*Hold) *Holds {
-	return &Holds{holds, newGroup(ctx, false, nil, holds...)}
+// newHolds makes one of several holds for a caller whose context is ctx, with which theirs ends if bound
+// is set. e is what that has for an entry, nil where no token could be named.
+func newHolds(ctx context.Context, bound bool, e *entry, holds ...*Hold) *Holds {
+	w := new(window)
+	w.open(ctx, bound, e)
+	for _, h := range holds {
+		w.parts = append(w.parts, h.window().parts...)
+		h.window().outer.Store(w)
+	}
+	_ = w.Err() // one may have ended before it knew of w
+	return &Holds{holds, w}
 }
 
 // Names returns the names that are locked, in the order of their bytes.
@@ -152,15 +161,22 @@ func (h *Holds) Unlock(ctx context.Context) error {
 
 // each runs f on all holds at the same time and joins their errors, which name the lock.
 func (h *Holds) each(op string, f func(*Hold) error) error {
-	errs := make([]error, len(h.holds))
+	return errors.Join(atOnce(h.holds, func(one *Hold) error {
+		err := f(one)
+		if err == ErrNotHeld || err == ErrClosed {
+			err = poll.Fail(op, one.Name(), err)
+		}
+		return err
+	})...)
+}
+
+// atOnce runs f for each of list at the same time, and returns what it returned.
+func atOnce[T any](list []T, f func(T) error) []error {
+	errs := make([]error, len(list))
 	var wg sync.WaitGroup
-	for i, one := range h.holds {
-		wg.Go(func() {
-			if errs[i] = f(one); errs[i] == ErrNotHeld || errs[i] == ErrClosed {
-				errs[i] = poll.Fail(op, one.Name(), errs[i])
-			}
-		})
+	for i, one := range list {
+		wg.Go(func() { errs[i] = f(one) })
 	}
 	wg.Wait()
-	return errors.Join(errs...)
+	return errs
 }

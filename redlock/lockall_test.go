@@ -36,14 +36,6 @@ func taking(t *testing.T, c *redlock.Client, names ...string) <-chan *redlock.Ho
 	return got
 }
 
-// unlockAll is an Unlock that must succeed.
-func unlockAll(t *testing.T, holds *redlock.Holds) {
-	t.Helper()
-	if err := holds.Unlock(context.Background()); err != nil {
-		t.Fatalf("Unlock: %v", err)
-	}
-}
-
 // When all names are free, all are locked in the round trip that one takes, and so extended and unlocked: also under
 // their own context, which ends with them.
 func TestLockAllTakesOneRoundTrip(t *testing.T) {
@@ -119,30 +111,44 @@ func TestLockAllWaitsWithWhatComesBefore(t *testing.T) {
 		}
 		if holds := <-got; holds != nil {
 			expect(t, "Err", holds.Context().Err())
-			unlockAll(t, holds)
+			expect(t, "Unlock", holds.Unlock(t.Context()))
 		}
 	})
 }
 
-// A wait that is cut short gives all back, and says for which name it was.
+// A wait that is cut short, by its context or by Close of the client of any of the names, gives all back, and says
+// for which name it was.
 func TestCutLockAll(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		b := lock(t, t.Context(), open(t, fleet, redlock.Config{}), "b")
-		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
-		defer cancel()
-		start := time.Now()
-		holds, err := c.LockAll(ctx, "c", "b", "a")
-		if got := time.Since(start); got != 3*time.Second || holds != nil {
-			t.Errorf("LockAll = %v after %v, want no holds after 3s", holds, got)
-		}
-		expect(t, "LockAll", err, context.DeadlineExceeded, redlock.ErrTaken)
-		expectSays(t, "LockAll", err, `lock "b"`)
-		expectFree(t, fleet, "a")
-		expectFree(t, fleet, "c")
-		unlock(t, b)
-		expectFree(t, fleet, "b")
-		expectQuiet(t, fleet)
-	})
+	for name, tt := range map[string]struct {
+		cut  func(cancel func(), has, waitsFor *redlock.Client)
+		want []error
+		says string
+	}{
+		"the context ends":       {func(cancel func(), _, _ *redlock.Client) { cancel() }, []error{context.Canceled, redlock.ErrTaken}, `lock "b"`},
+		"Close of what it wants": {func(_ func(), _, waitsFor *redlock.Client) { waitsFor.Close() }, []error{redlock.ErrClosed}, `lock "b"`},
+		"Close of what it has":   {func(_ func(), has, _ *redlock.Client) { has.Close() }, []error{redlock.ErrClosed}, `lock "a"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				has, waitsFor := open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})
+				b := lock(t, t.Context(), c, "b")
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(3*time.Second, func() { tt.cut(cancel, has, waitsFor) })
+				start := time.Now()
+				holds, err := redlock.LockAll(ctx, waitsFor.Name("c"), waitsFor.Name("b"), has.Name("a"))
+				if took := time.Since(start); took != 3*time.Second || holds != nil {
+					t.Errorf("LockAll = %v after %v, want no holds after 3s", holds, took)
+				}
+				expect(t, "LockAll", err, tt.want...)
+				expectSays(t, "LockAll", err, tt.says)
+				expectFree(t, fleet, "a")
+				expectFree(t, fleet, "c")
+				unlock(t, b)
+				expectFree(t, fleet, "b")
+				expectQuiet(t, fleet)
+			})
+		})
+	}
 }
 
 // A wait that ends just as the first answers come says both: what it waited for, and that its time was up.
@@ -178,7 +184,7 @@ func TestLockAllBeginsAnewAfterALoss(t *testing.T) {
 			if got := time.Since(b.Until()); got < 30*time.Second {
 				t.Errorf("LockAll returned %v after b was free, and a was taken for longer", got)
 			}
-			unlockAll(t, holds)
+			expect(t, "Unlock", holds.Unlock(t.Context()))
 		}
 	})
 }
@@ -214,7 +220,7 @@ func TestLockAllLosesWhileItTries(t *testing.T) {
 				t.Errorf("%s is held %d times, want once", name, n)
 			}
 		}
-		unlockAll(t, holds)
+		expect(t, "Unlock", holds.Unlock(t.Context()))
 	})
 }
 
@@ -283,31 +289,6 @@ func TestLockAllAcrossClients(t *testing.T) {
 	})
 }
 
-// Close ends a LockAll, whichever of the names it waits for.
-func TestCloseDuringLockAll(t *testing.T) {
-	for name, closed := range map[string]int{"of what it waits for": 1, "of what it has": 0} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				clients := []*redlock.Client{open(t, fleet, redlock.Config{}), open(t, fleet, redlock.Config{})}
-				b := lock(t, t.Context(), c, "b")
-				ended := make(chan error)
-				go func() {
-					_, err := redlock.LockAll(t.Context(), clients[0].Name("a"), clients[1].Name("b"))
-					ended <- err
-				}()
-				time.Sleep(time.Second)
-				expect(t, "Close", clients[closed].Close())
-				err := <-ended
-				expect(t, "LockAll", err, redlock.ErrClosed)
-				expectSays(t, "LockAll", err, fmt.Sprintf("lock %q", []string{"a", "b"}[closed]))
-				expectFree(t, fleet, "a")
-				unlock(t, b)
-				expectFree(t, fleet, "b")
-			})
-		})
-	}
-}
-
 // Names that cannot be locked together are refused before any master is asked.
 func TestLockAllRefuses(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
@@ -335,7 +316,7 @@ func TestLockAllRefuses(t *testing.T) {
 		if got := scripts(fleet) - before; got != 0 {
 			t.Errorf("the masters ran %d scripts for it", got)
 		}
-		unlockAll(t, lockAll(t, t.Context(), c, "a", "a"))
+		expect(t, "Unlock", lockAll(t, t.Context(), c, "a", "a").Unlock(t.Context()))
 	})
 }
 
@@ -355,9 +336,9 @@ func TestLockAllEntersAgain(t *testing.T) {
 		if got, want := redlock.Token(holds.Hold("a").Context()), holds.Hold("a").Token(); got != want {
 			t.Errorf("Token of the context of one of them = %d, want %d", got, want)
 		}
-		unlockAll(t, again)
+		expect(t, "Unlock", again.Unlock(t.Context()))
 		unlock(t, inner)
-		unlockAll(t, holds)
+		expect(t, "Unlock", holds.Unlock(t.Context()))
 		expectCount(t, fleet, outer, "1", 1)
 		expectFree(t, fleet, "a")
 		unlock(t, outer)

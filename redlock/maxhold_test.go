@@ -4,81 +4,49 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
 
-// capped is what the cause of a hold that reached MaxHold says.
-const capped = "was renewed for Config.MaxHold 1m0s, and no longer"
-
-// renewedFor wants the hold, which was locked at start, to end with MaxHold as the cause,
-// at that age.
-func renewedFor(t *testing.T, w *lines, ctx context.Context, start time.Time, age time.Duration) {
-	t.Helper()
-	over(t, ctx)
-	if got := time.Since(start); got != age {
-		t.Errorf("the context ended after %v, want %v", got, age)
-	}
-	err := context.Cause(ctx)
-	expect(t, "Cause", err, redlock.ErrLost)
-	if !strings.Contains(err.Error(), capped) {
-		t.Errorf("Cause = %q, want %q in it", err, capped)
-	}
-	if got := w.of(lostWarning); len(got) != 1 || !strings.Contains(got[0], capped) {
-		t.Errorf("the warnings of loss are %v, want one with %q", got, capped)
-	}
-}
-
+// A hold is renewed for MaxHold, counted from its last Lock, and then ends with its validity, unless that is
+// extended: that is its cause, and in the log.
 func TestMaxHold(t *testing.T) {
 	const most = time.Minute
-	last := most - renewEvery // the renewal that would be due at MaxHold is not made
-	for name, test := range map[string]func(*testing.T, *redlocktest.Fleet, *redlock.Client, *lines){
-		"ends the renewals": func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *lines) {
-			start := time.Now()
-			hold := lock(t, t.Context(), c, "a")
-			renewedFor(t, w, hold.Context(), start, last+validity)
-			expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
-			expectFree(t, fleet, "a")
-			expectQuiet(t, fleet)
-		},
-		"counts for each level": func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *lines) {
-			start := time.Now()
-			outer := lock(t, t.Context(), c, "a")
+	const capped = "was renewed for Config.MaxHold 1m0s, and no longer"
+	for name, more := range map[string]func(*testing.T, *redlock.Client, *redlock.Hold) *redlock.Hold{
+		"once": nil,
+		"in each level": func(t *testing.T, c *redlock.Client, outer *redlock.Hold) *redlock.Hold {
 			time.Sleep(renewEvery / 2)
 			inner := lock(t, outer.Context(), c, "a")
 			unlock(t, outer)
-			renewedFor(t, w, inner.Context(), start, most+validity)
+			return inner
 		},
-		"counts from when a fixed lease is renewed": func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *lines) {
-			outer := lockFor(t, t.Context(), c, "a", 20*time.Second)
-			time.Sleep(10 * time.Second)
-			start := time.Now()
-			inner := lock(t, outer.Context(), c, "a")
-			renewedFor(t, w, inner.Context(), start, last+validity)
-		},
-		"leaves re-entry and Extend": func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, w *lines) {
-			start := time.Now()
-			outer := lock(t, t.Context(), c, "a")
+		"and extended": func(t *testing.T, _ *redlock.Client, hold *redlock.Hold) *redlock.Hold {
 			time.Sleep(most)
-			expect(t, "Extend", outer.Extend(t.Context(), lease))
-			time.Sleep(validity - time.Second)
-			unlock(t, lock(t, outer.Context(), c, "a"))
-			renewedFor(t, w, outer.Context(), start, most+validity-time.Second+validity)
-		},
-		"leaves a longer fixed lease": func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client, _ *lines) {
-			start := time.Now()
-			hold := lockFor(t, t.Context(), c, "a", 2*most)
-			long := 2*most - 2*most/100 - 2*time.Millisecond
-			expectEnd(t, hold, start, long, redlock.ErrLost)
-			if err := context.Cause(hold.Context()); strings.Contains(err.Error(), "MaxHold") {
-				t.Errorf("Cause = %q, want no word of MaxHold", err)
-			}
+			expect(t, "Extend", hold.Extend(t.Context(), lease))
+			return hold
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			watched(t, redlock.Config{MaxHold: most, MaxLease: 2 * most}, test)
+			watched(t, redlock.Config{MaxHold: most}, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client, w *lines) {
+				start, age := time.Now(), most-renewEvery+validity // the renewal that would be due at MaxHold is not made
+				hold := lock(t, t.Context(), c, "a")
+				if more != nil {
+					hold, age = more(t, c, hold), most+validity
+				}
+				expectEnd(t, hold, start, age, redlock.ErrLost)
+				expectSays(t, "Cause", context.Cause(hold.Context()), capped)
+				synctest.Wait() // for the log
+				if got := w.of(lostWarning); len(got) != 1 || !strings.Contains(got[0], capped) {
+					t.Errorf("the warnings of loss are %v, want one with %q", got, capped)
+				}
+				expect(t, "Unlock", hold.Unlock(t.Context()), redlock.ErrLost)
+				expectFree(t, fleet, "a")
+				expectQuiet(t, fleet)
+			})
 		})
 	}
 }

@@ -4,24 +4,29 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
 
-// A service waits until its masters would grant, and then gets its first lock at once.
+// A service waits until its masters would grant, and then gets its first lock at once. A client that says nothing
+// of a restart guard has one.
 func TestReady(t *testing.T) {
 	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
 		each(fleet, 0, 3, (*redlocktest.Master).Restart)
-		c := open(t, fleet, redlock.Config{RestartGuard: lease})
+		c, err := redlock.New(redlock.Config{Pools: fleet.Pools()})
+		expect(t, "New", err)
+		defer c.Close()
+		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err := c.Ready(ctx)
+		err = c.Ready(ctx)
 		expect(t, "Ready", err, redlock.ErrGuarded, redlock.ErrNoQuorum, context.DeadlineExceeded)
 		var why *redlock.MajorityError
 		if !errors.As(err, &why) || why.Guard < lease-time.Second || why.Guard > lease+2*time.Second {
-			t.Errorf("Ready = %v, want a MajorityError with the time that is left", err)
+			t.Fatalf("Ready = %v, want a MajorityError with the time that is left", err)
 		}
 		start := time.Now()
 		expect(t, "Ready", c.Ready(t.Context()))

@@ -24,8 +24,8 @@ func WithOwner(ctx context.Context) context.Context {
 // owner returns who enters the hold of name again under ctx: the owner of the hold of name that ctx
 // derives from, or else that of the tree; nil if there is neither.
 func (c *Client) owner(ctx context.Context, name string) any {
-	for s := scopeOf(ctx); s != nil; s = scopeOf(s.values) {
-		if e := s.find(c, name); e != nil {
+	for w := windowOf(ctx); w != nil; w = windowOf(w.values) {
+		if e := w.find(c, name); e != nil {
 			return e.owner
 		}
 	}
@@ -36,9 +36,9 @@ func (c *Client) owner(ctx context.Context, name string) any {
 // there is none: see [Hold.Token]. If several names are locked one inside the other, that is the
 // token of the one locked last; for the others, use Hold.Token.
 func Token(ctx context.Context) int64 {
-	s := scopeOf(ctx)
-	if s == nil || s.entry == nil {
+	w := windowOf(ctx)
+	if w == nil || w.entry == nil {
 		return 0
 	}
-	return s.entry.hold.Load().Token()
+	return w.entry.hold.Load().Token()
 }

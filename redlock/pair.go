@@ -3,53 +3,24 @@ package redlock
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"example.com/redlock/multilock"
 )
 
-// pair is a lock that is held in two sets of masters: see [SetsConfig]. Its Hold has the owner and the
-// slot of the first, and the token that both sets have agreed on.
-type pair struct {
-	first, second *Hold
-	ctx           *group
-}
+// A lock that is held in two sets of masters, see [SetsConfig], is a Hold that has one in each: its pair.
+// It has the owner and the slot of the first, and the token that both sets have agreed on.
 
-// newPair makes one Hold of two. Each of them reports it if the Hold becomes garbage.
-func newPair(ctx context.Context, bound bool, first, second *Hold) *Hold {
-	return &Hold{h: first.h, e: first.e, pair: &pair{first, second, newGroup(ctx, bound, first.e, first, second)}}
-}
-
-// both runs f for both holds at the same time, and joins the errors.
-func (p *pair) both(f func(*Hold) error) error {
-	var first, second error
-	var wg sync.WaitGroup
-	wg.Go(func() { first = f(p.first) })
-	second = f(p.second)
-	wg.Wait()
-	switch {
+// both runs f for both holds of a pair at the same time, and joins the errors. What both say is said once.
+func (h *Holds) both(f func(*Hold) error) error {
+	errs := atOnce(h.holds, f)
+	switch first, second := errs[0], errs[1]; {
 	case first == nil:
 		return second
 	case second == nil || second.Error() == first.Error():
 		return first
 	}
-	return errors.Join(first, second)
-}
-
-// unlock gives both back.
-func (p *pair) unlock(ctx context.Context) error {
-	ctx = p.ctx.unlocking(ctx)
-	return p.both(func(h *Hold) error { return h.Unlock(ctx) })
-}
-
-// until returns the end of the validity that ends first.
-func (p *pair) until() time.Time {
-	first, second := p.first.Until(), p.second.Until()
-	if second.Before(first) {
-		return second
-	}
-	return first
+	return errors.Join(errs...)
 }
 
 // take takes the locks of items, and returns one Hold for each name. With bound, the context of a Hold
@@ -75,22 +46,21 @@ func take(ctx context.Context, items []item, wait, bound bool) ([]*Hold, error) 
 	}
 }
 
-// join makes one Hold of those that have the same name.
+// join makes one Hold of those that have the same name. Each of them reports it if that becomes garbage.
 func join(ctx context.Context, bound bool, holds []*Hold) ([]*Hold, error) {
-	all := make([]*Hold, 0, len(holds))
-	errs := make([]error, len(holds))
-	var wg sync.WaitGroup
+	var all, pairs []*Hold
 	for i, h := range holds {
 		if i == 0 || holds[i-1].Name() != h.Name() {
 			all = append(all, h)
 			continue
 		}
 		first := holds[i-1]
-		all[len(all)-1] = newPair(ctx, bound, first, h)
-		wg.Go(func() { errs[i] = multilock.Join(ctx, first.h, h.h) })
+		pair := &Hold{h: first.h, e: first.e, pair: newHolds(ctx, bound, first.e, first, h)}
+		all[len(all)-1], pairs = pair, append(pairs, pair)
 	}
-	wg.Wait()
-	return all, errors.Join(errs...)
+	return all, errors.Join(atOnce(pairs, func(h *Hold) error {
+		return multilock.Join(ctx, h.pair.holds[0].h, h.pair.holds[1].h)
+	})...)
 }
 
 // pause lets some time pass before masters that did not agree are asked anew.

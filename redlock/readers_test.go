@@ -174,50 +174,6 @@ func TestReadersAreLetInAtOnce(t *testing.T) {
 	})
 }
 
-// A writer becomes a reader with no gap: no other writer comes in between, and readers do at once. All that share
-// its lock are readers then.
-func TestDowngrade(t *testing.T) {
-	for name, same := range map[string]bool{"same client": true, "another client": false} {
-		t.Run(name, func(t *testing.T) {
-			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-				d := c
-				if !same {
-					d = open(t, fleet, redlock.Config{})
-				}
-				hold := lock(t, t.Context(), c, "a")
-				inner := lock(t, hold.Context(), c, "a")
-				token := hold.Token()
-				all := []*waiting{reader(t, d), reader(t, d)}
-				rest(10 * time.Millisecond)
-				all = append(all, writer(t, d))
-				rest(1037 * time.Millisecond)
-				expectHolds(t, "beside a writer", all)
-				expect(t, "Downgrade", hold.Downgrade(t.Context()))
-				rest(10 * time.Millisecond)
-				expectHolds(t, "beside a reader", all, 0, 1)
-				if !inner.Shared() || inner.Token() != token || inner.Count() != 2 {
-					t.Errorf("downgraded: Shared = %v, Token = %d, Count = %d, want true, %d, 2", inner.Shared(), inner.Token(), inner.Count(), token)
-				}
-				expectAlive(t, inner)
-				expect(t, "Extend", hold.Extend(t.Context(), lease))
-				for _, h := range []*redlock.Hold{all[0].hold, all[1].hold, inner, hold} {
-					rest(10 * time.Millisecond)
-					expectHolds(t, "while somebody reads", all[2:])
-					if h.Token() < token {
-						t.Errorf("a reader beside the one with token %d has %d", token, h.Token())
-					}
-					unlock(t, h)
-				}
-				rest(10 * time.Millisecond)
-				expectHolds(t, "then", all[2:], 0)
-				if got := all[2].hold.Token(); got <= token {
-					t.Errorf("the writer behind the one with token %d has %d", token, got)
-				}
-			})
-		})
-	}
-}
-
 // Two readers that both became writers would wait for each other forever, so none does: also a writer that waits
 // already learns of it when a reader of its owner has the lock.
 func TestUpgradeIsAnError(t *testing.T) {

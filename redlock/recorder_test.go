@@ -21,6 +21,7 @@ import (
 type recorder struct {
 	mu     sync.Mutex
 	events []any
+	said   map[string]bool // fields that were not zero, see fieldsOf; nil: nobody asks
 }
 
 // trace returns a Trace all of whose functions note their event.
@@ -31,6 +32,11 @@ func (r *recorder) trace() *redlock.Trace {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.events = append(r.events, args[0].Interface())
+			if r.said != nil {
+				for name, at := range fieldsOf(args[0].Type()) {
+					r.said[name] = r.said[name] || !args[0].FieldByIndex(at).IsZero()
+				}
+			}
 			return nil
 		}))
 	}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"example.com/redlock/internal/history"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -101,14 +102,14 @@ func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 				t.Errorf("Count = %d, want 2", got)
 			}
 			unlock(t, inner)
-			unlockAll(t, holds)
+			expect(t, "Unlock", holds.Unlock(t.Context()))
 			s.expectAt(t, s.name)
 			all, err := redlock.TryLockAll(t.Context(), s.moving.Name(s.name), other.Name(stays), s.moving.Name(s.name))
 			expect(t, "TryLockAll", err)
 			if got := all.Names(); len(got) != 2 {
 				t.Errorf("Names = %q, want each once", got)
 			}
-			unlockAll(t, all)
+			expect(t, "Unlock", all.Unlock(t.Context()))
 		})
 	})
 }
@@ -195,7 +196,7 @@ func TestSetsAgreeOnAToken(t *testing.T) {
 // Sets that do not agree on a token make no hold: TryLock says so, and Lock waits.
 func TestSetsThatDoNotAgree(t *testing.T) {
 	onRollout(t, func(t *testing.T, s *rollout) {
-		take(t, s.moving, s.name) // so that the masters have the scripts
+		use(t, s.moving, s.name) // so that the masters have the scripts
 		for _, m := range s.fleets["a"].Masters() {
 			m.Delay(10 * time.Millisecond)
 		}
@@ -275,7 +276,7 @@ func TestASetThatIsAwayKeepsNobodyWaiting(t *testing.T) {
 		})
 		time.Sleep(time.Second)
 		start := time.Now()
-		take(t, s, "n")
+		use(t, s, "n")
 		if took := time.Since(start); took > 0 {
 			t.Errorf("Lock took %v behind one who waits for the masters of another set", took)
 		}
@@ -309,25 +310,19 @@ func TestPermitsInTwoSets(t *testing.T) {
 }
 
 // A fleet's processes restart one by one with other sets, while all lock: forth in two rollouts, half-way
-// and back, and from the end back again. No name ever has two holders, its tokens grow, and nobody waits
-// for long.
+// and back, and from the end back again. Package judge checks the history: no name ever has two holders, its
+// tokens grow, and nobody waits for long. Who comes first is settled in each set, so not between processes that
+// lock a name in other sets.
 //
-// Replay one seed: go test ./redlock -run 'TestRolloutUnderLoadLong/seed=17$' -v.
+// Permits of a name that moves are compared in one set alone, so none are taken.
 func TestRolloutUnderLoadLong(t *testing.T) {
-	var moved, read atomic.Int64
-	t.Cleanup(func() { // after all seeds
-		if moved.Load() == 0 || read.Load() == 0 {
-			t.Errorf("%d names were held in two sets, and %d readers followed another: the test shows nothing", moved.Load(), read.Load())
-		}
-	})
+	all := &tally{had: map[string]int{}}
 	for seed := range portion(20) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
-			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-				l := &load{t: t, holders: make(map[string][]*redlock.Hold), tokens: make(map[string]int64)}
-				l.run(seed)
-				moved.Add(l.moved)
-				read.Add(l.read)
-			})
+			t.Parallel()
+			s := &sim{seed: seed}
+			defer s.judge(t, all) // also if the bubble ends the test
+			synctest.Test(t, s.rollOut)
 		})
 	}
 }
@@ -336,48 +331,49 @@ func TestRolloutUnderLoadLong(t *testing.T) {
 // Those beside each other are used at the same time.
 var routes = [...][2]string{{"a b", ""}, {"a b", "d b c"}, {"a b", ""}, {"a b", "d b c"}, {"d b c", "a b"}, {"d b c", ""}, {"d b c", "a b"}, {"a b", ""}}
 
-// load is one seed of TestRolloutUnderLoadLong.
-type load struct {
-	t *testing.T
-	fleets
-	mu          sync.Mutex
-	holders     map[string][]*redlock.Hold // the last writer, and the readers since
-	tokens      map[string]int64           // the largest so far
-	moved, read int64                      // names that were held in two sets, readers that followed another
-}
-
-func (l *load) run(seed uint64) {
-	t, r := l.t, rand.New(rand.NewPCG(seed, 0))
-	l.fleets = startFleets(t, "a", "b", "c", "d")
+// rollOut is one seed of TestRolloutUnderLoadLong.
+func (s *sim) rollOut(t *testing.T) {
+	d := dice{rand.New(rand.NewPCG(s.seed, 0))}
+	s.t, s.start = t, time.Now()
+	s.times = times{timeout: nodeTimeout, lease: 3 * time.Second, long: 300 * time.Millisecond, guard: -1, waits: 30 * time.Second, think: 20 * time.Millisecond}
+	s.calls = []history.Do{history.TryLock, history.LockFor, history.Lock, history.Lock, history.RLock, history.TryRLock, history.LockAll}
+	f := startFleets(t, "a", "b", "c", "d")
 	for _, id := range []string{"a", "b", "c", "d"} {
-		skew := time.Duration(r.IntN(3)-1) * time.Duration(r.Int64N(int64(time.Minute)))
-		for _, m := range l.fleets[id].Masters() {
+		skew := time.Duration(d.IntN(3)-1) * d.upTo(time.Minute)
+		for _, m := range f[id].Masters() {
 			m.Skew(skew) // so that tokens of one set do not fit another
-			m.Delay(time.Duration(r.Int64N(int64(time.Millisecond))))
+			m.Delay(d.upTo(time.Millisecond))
 		}
 	}
-	names := []string{"n1", "n2", "n3", "n4", "n5", "n6"}
+	changing := f.start(t, redlock.Config{}, routes[1][0], routes[1][1])
+	s.names = []string{nameIn(t, changing, "a", "c"), nameIn(t, changing, "b"), nameIn(t, changing, "b", "d")}
+	expect(t, "Close", changing.Close())
+	s.begin(fmt.Sprintf("go test ./redlock -run 'TestRolloutUnderLoadLong/seed=%d$' -v", s.seed))
 	const processes = 3
 	var rollouts [len(routes)]sync.WaitGroup // one ends when all processes have gone through it
 	for i := range rollouts {
 		rollouts[i].Add(processes)
 	}
-	var all sync.WaitGroup
 	for p := range processes {
-		own := rand.New(rand.NewPCG(seed, uint64(p+1)))
-		all.Go(func() {
+		own := d.fork()
+		s.troubles.Go(func() {
 			for i, route := range routes {
-				s := l.open(t, redlock.Config{Lease: 3 * time.Second}, route[0], route[1])
+				c := &simClient{who: fmt.Sprintf("p%d.%d", p, i)}
+				s.mu.Lock()
+				s.clients = append(s.clients, c)
+				s.mu.Unlock()
+				s.add(history.Event{What: history.Started, Who: c.who})
+				c.user = f.open(t, redlock.Config{Lease: s.lease}, route[0], route[1])
 				work := func(until func()) {
-					ctx, cancel := context.WithCancel(t.Context())
+					var over atomic.Bool
 					var callers sync.WaitGroup
 					for range 2 {
-						caller := rand.New(rand.NewPCG(own.Uint64(), 0))
-						callers.Go(func() { l.call(ctx, s, caller, names) })
+						caller := &caller{sim: s, c: c, dice: own.fork(), over: over.Load}
+						callers.Go(caller.run)
 					}
 					until()
-					pause(own, 100*time.Millisecond)
-					cancel()
+					time.Sleep(own.upTo(100 * time.Millisecond))
+					over.Store(true)
 					callers.Wait()
 				}
 				work(func() { // beside processes of the rollout before
@@ -386,86 +382,22 @@ func (l *load) run(seed uint64) {
 				})
 				time.Sleep(known)
 				work(func() {}) // beside processes of the next rollout
-				expect(t, "Close", s.Close())
+				expect(t, "Close", c.Close())
+				s.tell(c, history.Event{What: history.Audited}) // a bubble has no goroutines that are left
+				s.tell(c, history.Event{What: history.Exited})
 			}
 		})
 	}
-	all.Wait()
-	for _, name := range names {
-		l.expectAt(t, name)
+	s.troubles.Wait()
+	s.callers.Wait()
+	held := 0
+	for _, c := range s.clients {
+		held += c.holds
 	}
-}
-
-// call locks names until ctx ends.
-func (l *load) call(ctx context.Context, s *redlock.Sets, r *rand.Rand, names []string) {
-	name := func() string { return names[r.IntN(len(names))] }
-	for ctx.Err() == nil {
-		pause(r, 10*time.Millisecond)
-		short, cancel := context.WithTimeout(l.t.Context(), 30*time.Second)
-		var got []*redlock.Hold
-		unlock := func(ctx context.Context) error { return got[0].Unlock(ctx) }
-		one := func(hold *redlock.Hold, err error) error {
-			got = append(got, hold)
-			return err
-		}
-		var err error
-		switch r.IntN(6) {
-		case 0:
-			err = one(s.TryLock(short, name()))
-		case 1:
-			var holds *redlock.Holds
-			if holds, err = s.LockAll(short, name(), name(), name()); err == nil {
-				unlock = holds.Unlock
-				for _, name := range holds.Names() {
-					got = append(got, holds.Hold(name))
-				}
-			}
-		case 2:
-			err = one(s.RLock(short, name()))
-		default:
-			err = one(s.Lock(short, name()))
-		}
-		switch {
-		case err == nil:
-			for _, hold := range got {
-				l.took(hold)
-			}
-			pause(r, 15*time.Millisecond)
-			expect(l.t, "Unlock", unlock(l.t.Context()))
-		case !errors.Is(err, redlock.ErrTaken) || short.Err() != nil:
-			l.t.Errorf("no lock: %v", err)
-		}
-		cancel()
+	if held < processes*len(routes) {
+		t.Errorf("%d holds in all: the test shows nothing", held)
 	}
-}
-
-// took checks a hold against those before.
-func (l *load) took(hold *redlock.Hold) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	name, token := hold.Name(), hold.Token()
-	for _, other := range l.holders[name] {
-		switch {
-		case !other.Shared() || !hold.Shared():
-			if other.Context().Err() == nil && hold.Context().Err() == nil {
-				l.t.Errorf("two holders of %q: with tokens %d and %d", name, other.Token(), token)
-			}
-			if !other.Shared() && hold.Shared() && token < other.Token() {
-				l.t.Errorf("a reader of %q has token %d after a writer with %d", name, token, other.Token())
-			}
-		default:
-			l.read++
-		}
-	}
-	if !hold.Shared() {
-		if token <= l.tokens[name] {
-			l.t.Errorf("%q has token %d after %d", name, token, l.tokens[name])
-		}
-		l.holders[name] = nil
-	}
-	l.holders[name] = append(l.holders[name], hold)
-	l.tokens[name] = max(l.tokens[name], token)
-	if len(l.peek(name)) > 1 {
-		l.moved++
+	for _, name := range s.names {
+		f.expectAt(t, name)
 	}
 }

@@ -196,8 +196,8 @@ func (h *Hold) Slot() int { return h.h.Slot() }
 // PermitSlot returns the slot of the innermost permit under whose context ctx is, and false if there is none:
 // see [Hold.Slot].
 func PermitSlot(ctx context.Context) (slot int, ok bool) {
-	for s := scopeOf(ctx); s != nil; s = scopeOf(s.values) {
-		if e := s.entry; e != nil && e.name == "" {
+	for w := windowOf(ctx); w != nil; w = windowOf(w.values) {
+		if e := w.entry; e != nil && e.name == "" {
 			return e.hold.Load().Slot(), true
 		}
 	}

@@ -53,31 +53,6 @@ func TestClientsMayCountPermitsDifferently(t *testing.T) {
 	})
 }
 
-// PermitSlot is the slot of the innermost permit, also under a lock, and there is none elsewhere.
-func TestPermitSlot(t *testing.T) {
-	bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, c *redlock.Client) {
-		expectSlot := func(when string, ctx context.Context, want int, ok bool) {
-			t.Helper()
-			if slot, has := redlock.PermitSlot(ctx); slot != want || has != ok {
-				t.Errorf("PermitSlot %s = %d, %v, want %d, %v", when, slot, has, want, ok)
-			}
-		}
-		expectSlot("of no hold", t.Context(), 0, false)
-		outer := acquire(t, c.Semaphore("gpu", 2))
-		inner := got(t, "Acquire", c.Semaphore("gpu", 2).Acquire, outer.Context())
-		if outer.Slot() == inner.Slot() {
-			t.Errorf("both permits have slot %d", outer.Slot())
-		}
-		for _, permit := range []*redlock.Hold{outer, inner} {
-			expectSlot("of a permit", permit.Context(), permit.Slot(), true)
-			hold := lock(t, permit.Context(), c, "a")
-			expectSlot("under a lock", hold.Context(), permit.Slot(), true)
-			unlock(t, hold)
-		}
-		expectSlot("of a lock", lock(t, t.Context(), c, "b").Context(), 0, false)
-	})
-}
-
 // A master that answers late with another slot than was won has it back at once: whoever wants that slot could
 // not have it there until the first renewal, whatever the other masters say.
 func TestPermitsLetGoOfOtherSlots(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"example.com/redlock/multilock/clients"
 	"example.com/redlock/multilock/poll"
@@ -107,17 +106,12 @@ func (cfg *SetsConfig) fill() error {
 
 // SetsOf returns the IDs of the sets in which name is locked: one, or two in order while it moves.
 func (s *Sets) SetsOf(name string) []string {
-	now := pick(s.now, name)
-	if len(s.next) == 0 {
-		return []string{now}
+	ids := []string{pick(s.now, name)}
+	if len(s.next) > 0 {
+		ids = append(ids, pick(s.next, name))
 	}
-	switch next := pick(s.next, name); strings.Compare(now, next) {
-	case -1:
-		return []string{now, next}
-	case +1:
-		return []string{next, now}
-	}
-	return []string{now}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // at returns the clients at which name is locked, in the order of their sets' IDs. All processes lock
@@ -189,16 +183,10 @@ func (s *Sets) admit(ctx context.Context, name string) error {
 
 // all runs f for all sets at the same time, and joins the errors.
 func (s *Sets) all(f func(*Client) error) error {
-	ids := slices.Sorted(maps.Keys(s.clients))
-	errs := make([]error, len(ids))
-	var wg sync.WaitGroup
-	for i, id := range ids {
-		wg.Go(func() {
-			if err := f(s.clients[id]); err != nil {
-				errs[i] = fmt.Errorf("set %q: %w", id, err)
-			}
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return errors.Join(atOnce(slices.Sorted(maps.Keys(s.clients)), func(id string) error {
+		if err := f(s.clients[id]); err != nil {
+			return fmt.Errorf("set %q: %w", id, err)
+		}
+		return nil
+	})...)
 }

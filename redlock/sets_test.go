@@ -2,13 +2,14 @@ package redlock_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
@@ -58,11 +59,6 @@ func (f fleets) start(t *testing.T, cfg redlock.Config, now, next string) *redlo
 func (f fleets) at(name string) (ids []string) {
 	time.Sleep(10 * time.Millisecond)
 	synctest.Wait()
-	return f.peek(name)
-}
-
-// peek is at while others are at it.
-func (f fleets) peek(name string) (ids []string) {
 	for id, fleet := range f {
 		n := 0
 		for _, m := range fleet.Masters() {
@@ -195,71 +191,47 @@ func TestSetsAreChecked(t *testing.T) {
 	})
 }
 
-// take takes name, and gives it back.
-func take(t *testing.T, s *redlock.Sets, name string) {
-	t.Helper()
-	unlock(t, lock(t, t.Context(), s, name))
-}
-
-// A process that has no list of sets in common with those that came first takes no lock, whichever set
-// the name is in, and says by whom. The first go on, and are told. So is a late process that was started
-// with the old sets, and a second operator who moves names elsewhere.
-func TestRouteThatComesSecond(t *testing.T) {
-	for _, tt := range []struct {
-		what          string
-		first, second [2]string
-		says          []string
-	}{
-		{"late", [2]string{"b c", ""}, [2]string{"a b", ""}, []string{"fleet on ", " has the sets b, c, this client the sets a, b; this client came second"}},
-		{"a rollout skipped", [2]string{"a b", ""}, [2]string{"b c", ""}, []string{" has the sets a, b, this client the sets b, c;"}},
-		{"another operator", [2]string{"a b", "b c"}, [2]string{"b d", ""}, []string{" has the sets a, b now and b, c next, this client the sets b, d;"}},
-	} {
-		t.Run(tt.what, func(t *testing.T) {
-			bubble(t, 1, func(t *testing.T, _ *redlocktest.Fleet, _ *redlock.Client) {
-				f := startFleets(t, "a", "b", "c", "d")
-				logs := [2]*lines{new(lines), new(lines)}
-				first := f.open(t, redlock.Config{Name: "fleet", Logger: logger(logs[0])}, tt.first[0], tt.first[1])
-				take(t, first, "n")
-				time.Sleep(time.Hour)
-				second := f.start(t, redlock.Config{Name: "second", Logger: logger(logs[1])}, tt.second[0], tt.second[1])
-				refused := func(what string, err error) {
-					t.Helper()
-					expect(t, what, err, redlock.ErrRoute)
-					if why, ok := errors.AsType[*redlock.ConflictError](err); !ok || !why.Refused {
-						t.Errorf("%s = %v, want a *ConflictError", what, err)
-					}
-					for _, says := range tt.says {
-						if !strings.Contains(err.Error(), says) {
-							t.Errorf("%s = %v, want it to say %q", what, err, says)
-						}
-					}
+// TestSetsShareMasters: sets that names are spread over may share masters, whoever looks at one of them
+// alone. A process in which one of the IDs stands for other masters takes no lock in that set.
+func TestSetsShareMasters(t *testing.T) {
+	masters(t, 7, func(t *testing.T, fleet *redlocktest.Fleet) {
+		spread := func(two ...int) *redlock.Sets {
+			cfg := redlock.SetsConfig{Sets: map[string]redlock.Config{}}
+			for id, places := range map[string][]int{"east": {0, 1, 2}, "west": two} {
+				var pools []*redis.Pool
+				for _, i := range places {
+					pools = append(pools, fleet.Pools()[i])
 				}
-				for i := range 40 {
-					name := string(rune('a' + i%26)) // in any of its sets
-					_, err := second.Lock(t.Context(), name)
-					refused("Lock", err)
-					_, err = second.TryLockAll(t.Context(), name, "n")
-					refused("TryLockAll", err)
-					_, err = second.Semaphore(name, 2).TryAcquire(t.Context())
-					refused("TryAcquire", err)
-					take(t, first, name)
-					time.Sleep(5 * time.Second)
-				}
-				refused("Ready", second.Ready(t.Context()))
-				expect(t, "Ready of the first", first.Ready(t.Context()))
-				expect(t, "Conflict of the first", first.Conflict(), redlock.ErrRoute)
-				for i, log := range logs {
-					if log.count(conflictFound) == 0 {
-						t.Errorf("the log of process %d says nothing", i)
-					}
-				}
-				// Who is refused keeps nobody from sets that the first do not have yet.
-				third := f.open(t, redlock.Config{}, tt.first[0], "a b c d")
-				take(t, third, "n")
-				expect(t, "Close", errors.Join(first.Close(), third.Close()))
-				time.Sleep(forgotten)
-				take(t, second, "n")
-			})
-		})
-	}
+				cfg.Sets[id] = redlock.Config{Pools: pools, RestartGuard: -1}
+			}
+			s, err := redlock.NewSets(cfg)
+			expect(t, "NewSets", err)
+			t.Cleanup(func() { s.Close() })
+			return s
+		}
+		all := []*redlock.Sets{spread(2, 3, 4), spread(2, 3, 4)}
+		east, west := nameIn(t, all[0], "east"), nameIn(t, all[0], "west")
+		for _, s := range all {
+			use(t, s, east)
+			use(t, s, west)
+		}
+		looks, _ := member(t, fleet, "looks", 0, 1, 2)
+		time.Sleep(time.Minute)
+		for _, s := range all {
+			expect(t, "Ready", s.Ready(t.Context()))
+			expect(t, "Conflict", s.Conflict())
+		}
+		clients, err := looks.Clients(t.Context())
+		expect(t, "Clients", err)
+		for i := range clients {
+			for j := range i {
+				expect(t, "Conflict of two clients", clients[i].Conflict(&clients[j]))
+			}
+		}
+		wrong := spread(2, 5, 6)
+		_, err = wrong.TryLock(t.Context(), west)
+		expect(t, "TryLock in a set with other masters", err, redlock.ErrOverlap)
+		expect(t, "Conflict", wrong.Conflict(), redlock.ErrOverlap)
+		use(t, wrong, east)
+	})
 }

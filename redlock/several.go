@@ -122,24 +122,16 @@ func reach(ctx context.Context, items []item) error {
 func tryAll(ctx context.Context, items []item, holds []*Hold) (refused int, err error) {
 	errs := make([]error, len(items))
 	for slices.Contains(holds, nil) {
-		var now []int
-		var clients []*Client
+		now := make(map[*Client][]int)
 		for i, it := range items {
 			if holds[i] != nil || i > 0 && items[i-1].name == it.name && holds[i-1] == nil {
 				continue
 			}
-			now = append(now, i)
-			if !slices.Contains(clients, it.c) {
-				clients = append(clients, it.c)
-			}
+			now[it.c] = append(now[it.c], i)
 		}
 		var wg sync.WaitGroup
-		for i, c := range clients {
-			if i < len(clients)-1 {
-				wg.Go(func() { c.tryAll(ctx, items, now, holds, errs) })
-			} else {
-				c.tryAll(ctx, items, now, holds, errs)
-			}
+		for c, at := range now {
+			wg.Go(func() { c.tryAll(ctx, items, at, holds, errs) })
 		}
 		wg.Wait()
 		for i, err := range errs {
@@ -151,16 +143,11 @@ func tryAll(ctx context.Context, items []item, holds []*Hold) (refused int, err 
 	return -1, nil
 }
 
-// tryAll tries those of the items now that are c's.
-func (c *Client) tryAll(ctx context.Context, items []item, now []int, holds []*Hold, errs []error) {
-	var at []int
-	var reqs []multilock.Request
-	var entries []*entry
-	for _, i := range now {
-		if it := items[i]; it.c == c {
-			e, req := c.request(ctx, it.want)
-			at, reqs, entries = append(at, i), append(reqs, req), append(entries, e)
-		}
+// tryAll tries those of the items, all of them c's, that are at these places.
+func (c *Client) tryAll(ctx context.Context, items []item, at []int, holds []*Hold, errs []error) {
+	reqs, entries := make([]multilock.Request, len(at)), make([]*entry, len(at))
+	for j, i := range at {
+		entries[j], reqs[j] = c.request(ctx, items[i].want)
 	}
 	got, failed := c.masters.TryAll(ctx, reqs)
 	for j, i := range at {

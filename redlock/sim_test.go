@@ -76,7 +76,7 @@ func collectGarbage() {
 type sim struct {
 	seed  uint64
 	t     *testing.T
-	fleet *redlocktest.Fleet
+	fleet *redlocktest.Fleet // nil: there are several, see rollOut
 	start time.Time
 	over  time.Time // of the faults
 	regime
@@ -84,6 +84,7 @@ type sim struct {
 	record
 	noise
 
+	names    []string     // of the locks
 	calls    []history.Do // that callers choose from
 	each     int          // how many callers a client has
 	clients  []*simClient
@@ -108,6 +109,8 @@ type times struct {
 	lease   time.Duration
 	long    time.Duration // longer than most holds, and than what is wrong with a master lasts
 	end     time.Duration // of the faults
+	waits   time.Duration // how long callers wait for a lock at most
+	think   time.Duration // how long callers are idle at most, and twice as long as most of their work takes
 	guard   time.Duration // -1: off
 }
 
@@ -117,12 +120,13 @@ const recovery = 30 * time.Second
 // drawTimes has masters next door in three seeds of four, and else up to 600 ms away; and in one of eight
 // leases of minutes, which end after everything else.
 func drawTimes(d dice, g regime) times {
-	t := times{guard: -1}
+	t := times{guard: -1, think: 200 * time.Millisecond}
 	if d.oneIn(4) {
 		t.trip = d.upTo(600 * time.Millisecond)
 	}
 	t.timeout = 100*time.Millisecond + 2*t.trip
 	t.long = 1500*time.Millisecond + 8*t.trip
+	t.waits = 2*time.Second + 10*t.trip
 	t.lease = t.long.Truncate(time.Millisecond)
 	if d.oneIn(8) {
 		t.lease = time.Minute + d.upTo(9*time.Minute).Truncate(time.Millisecond)
@@ -155,7 +159,7 @@ const semaphore = "gpu"
 // simClient is a client of a seed, with a wire of its own to each master.
 type simClient struct {
 	who string
-	*redlock.Client
+	user
 	permits *redlock.Semaphore
 	wires   []*redlocktest.Wire
 	trace   *recorder // nil: none
@@ -172,8 +176,8 @@ func (s *sim) run(t *testing.T) {
 	s.times = drawTimes(d, s.regime)
 	s.noise.dice = d.fork()
 	s.fleet = redlocktest.Start(t, []int{1, 3, 3, 3, 3, 3, 3, 5}[d.IntN(8)])
-	s.calls, s.each = drawCalls(d.fork()), 1+d.IntN(3)
-	s.begin()
+	s.names, s.calls, s.each = []string{"a", "a", "b"}, drawCalls(d.fork()), 1+d.IntN(3)
+	s.begin(fmt.Sprintf("go run ./verify/simulation -seed %d -history seed%d.jsonl", s.seed, s.seed))
 	for _, m := range s.fleet.Masters() {
 		m.Delay(s.trip / 2)
 	}
@@ -211,13 +215,13 @@ func (s *sim) join(d dice, who string, i int) *simClient {
 		cfg.Trace = c.trace.trace()
 	}
 	s.add(history.Event{What: history.Started, Who: who, Keep: cfg.Keep})
-	c.Client = open(s.t, s.fleet, cfg)
+	c.user = open(s.t, s.fleet, cfg)
 	c.permits = c.Semaphore(semaphore, 2+i%2)
 	s.mu.Lock()
 	s.clients = append(s.clients, c)
 	s.mu.Unlock()
 	for range s.each {
-		caller := &caller{sim: s, c: c, dice: d.fork()}
+		caller := &caller{sim: s, c: c, dice: d.fork(), over: func() bool { return time.Since(s.start) >= s.end }}
 		s.callers.Go(caller.run)
 	}
 	return c

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"example.com/redlock/internal/history"
@@ -14,6 +15,7 @@ type caller struct {
 	*sim
 	c *simClient
 	dice
+	over func() bool
 }
 
 // simHeld is a hold as the history has it.
@@ -37,19 +39,19 @@ func drawCalls(d dice) []history.Do {
 }
 
 func (c *caller) run() {
-	for time.Since(c.start) < c.end && !c.vanished(c.c) {
-		time.Sleep(c.upTo(200 * time.Millisecond))
+	for !c.over() && !c.vanished(c.c) {
+		time.Sleep(c.upTo(c.think))
 		do := c.calls[c.IntN(len(c.calls))]
-		names := []string{[]string{"a", "a", "b"}[c.IntN(3)]}
+		names := []string{c.names[c.IntN(len(c.names))]}
 		switch do {
 		case history.Acquire, history.TryAcquire:
 			names[0] = semaphore
 		case history.LockAll:
-			names = []string{"a", "b"}
+			names = []string{c.names[0], c.names[len(c.names)-1]}
 		}
-		wait := c.upTo(2*time.Second + 10*c.trip)
-		if c.oneIn(8) && do.Waits() {
-			wait = 0 // for as long as it takes
+		wait := c.upTo(c.waits)
+		if c.oneIn(8) && do.Waits() && c.end > 0 {
+			wait = 0 // for as long as it takes: faults end
 		}
 		all, err := c.take(do, names, wait)
 		if err != nil {
@@ -67,27 +69,14 @@ func (c *caller) run() {
 
 // take asks for names, for up to wait, or for as long as it takes if that is 0.
 func (c *caller) take(do history.Do, names []string, wait time.Duration) (all []*simHeld, err error) {
-	e := history.Event{Do: do, Names: names}
-	ctx, cancel := context.WithCancel(context.Background())
-	if wait > 0 {
-		ctx, cancel = context.WithTimeout(context.Background(), wait)
-		e.Deadline = time.Since(c.start) + wait
-	}
-	defer cancel()
-	begin := time.Now()
-	err = c.call(c.c, e, func(call int) error {
+	err = c.within(context.Background(), wait, history.Event{Do: do, Names: names}, func(ctx context.Context, call int) error {
 		holds, err := c.ask(ctx, do, names)
 		for _, hold := range holds {
 			all = append(all, c.granted(c.c, call, hold))
 		}
 		return err
 	})
-	if took := time.Since(begin); wait > 0 && took > wait+time.Millisecond {
-		c.t.Errorf("%v: %s of %s took %v, with a context that ended after %v", time.Since(c.start), do, c.c.who, took, wait)
-	}
-	if err != nil && !errors.Is(err, redlock.ErrTaken) && !errors.Is(err, redlock.ErrNoQuorum) && !errors.Is(err, context.DeadlineExceeded) && !c.looksOld(err) && !c.vanished(c.c) {
-		c.t.Errorf("%v: %s of %s = %v: an error of no kind that is documented", time.Since(c.start), do, c.c.who, err)
-	}
+	c.expectKind(do, err, redlock.ErrTaken, redlock.ErrNoQuorum, context.DeadlineExceeded)
 	return all, err
 }
 
@@ -131,7 +120,7 @@ func (c *caller) use(h *simHeld) {
 		c.enter(h)
 		c.work(h) // one level is left
 	case way == 1 && h.Name() != semaphore && !h.Shared():
-		_ = c.bounded(h, history.Downgrade, 2*c.timeout, func(ctx context.Context) error { return h.Downgrade(ctx) })
+		_ = c.bounded(h, history.Downgrade, 2*c.timeout, h.Downgrade)
 		c.work(h)
 	case way == 2:
 		_ = c.bounded(h, history.Extend, 2*c.timeout, func(ctx context.Context) error { return h.Extend(ctx, c.lease) })
@@ -142,7 +131,7 @@ func (c *caller) use(h *simHeld) {
 // registers.
 func (c *caller) work(h *simHeld) {
 	c.write(c, h)
-	most := 100 * time.Millisecond
+	most := c.think / 2
 	if c.oneIn(4) {
 		most = c.long * 3 / 2
 	}
@@ -161,14 +150,12 @@ func (c *caller) enter(h *simHeld) {
 	if h.Shared() {
 		again, do = c.c.RLock, history.RLock
 	}
-	ctx, cancel := context.WithTimeout(h.Context(), 200*time.Millisecond)
-	defer cancel()
 	var inner *simHeld
-	e := history.Event{Do: do, Names: []string{h.Name()}, Deadline: time.Since(c.start) + 200*time.Millisecond}
+	e := history.Event{Do: do, Names: []string{h.Name()}}
 	if h.Context().Err() == nil {
-		e = history.Event{Do: history.Enter, Hold: h.number, Names: e.Names, Deadline: e.Deadline}
+		e.Do, e.Hold = history.Enter, h.number
 	}
-	_ = c.call(c.c, e, func(call int) error {
+	_ = c.within(h.Context(), 200*time.Millisecond, e, func(ctx context.Context, call int) error {
 		hold, err := again(ctx, h.Name())
 		switch {
 		case err != nil:
@@ -197,24 +184,39 @@ func (c *caller) unlock(h *simHeld, bound time.Duration) error {
 	h.over = true
 	c.mu.Unlock()
 	err := c.bounded(h, history.Unlock, bound, h.Unlock)
-	if err != nil && !errors.Is(err, redlock.ErrLost) && !errors.Is(err, redlock.ErrNoQuorum) && !c.vanished(c.c) {
-		c.t.Errorf("%v: Unlock of %s = %v: an error of no kind that is documented", time.Since(c.start), c.c.who, err)
-	}
+	c.expectKind(history.Unlock, err, redlock.ErrLost, redlock.ErrNoQuorum)
 	if h.Context().Err() == nil {
 		c.t.Errorf("the context of %s goes on after Unlock", h.Owner())
 	}
 	return err
 }
 
-// bounded calls f, which is about a hold and returns when its context ends.
+// expectKind wants what a call returned to be of one of these kinds, which are documented, or nil.
+func (c *caller) expectKind(do history.Do, err error, kinds ...error) {
+	documented := slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
+	if err != nil && !documented && !c.looksOld(err) && !c.vanished(c.c) {
+		c.t.Errorf("%v: %s of %s = %v: an error of no kind that is documented", time.Since(c.start), do, c.c.who, err)
+	}
+}
+
+// bounded is within for a call that is about a hold.
 func (c *caller) bounded(h *simHeld, do history.Do, bound time.Duration, f func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), bound)
-	defer cancel()
+	e := history.Event{Do: do, Hold: h.number, Names: []string{h.Name()}}
+	return c.within(context.Background(), bound, e, func(ctx context.Context, _ int) error { return f(ctx) })
+}
+
+// within records a call of f, whose context ends after bound, unless that is 0. It must return then.
+func (c *caller) within(ctx context.Context, bound time.Duration, e history.Event, f func(ctx context.Context, call int) error) error {
 	begin := time.Now()
-	e := history.Event{Do: do, Hold: h.number, Names: []string{h.Name()}, Deadline: begin.Sub(c.start) + bound}
-	err := c.call(c.c, e, func(int) error { return f(ctx) })
-	if took := time.Since(begin); took > bound+time.Millisecond {
-		c.t.Errorf("%v: %s of %s took %v, with a context that ended after %v", time.Since(c.start), do, c.c.who, took, bound)
+	if bound > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, bound)
+		defer cancel()
+		e.Deadline = begin.Sub(c.start) + bound
+	}
+	err := c.call(c.c, e, func(call int, _ *history.Event) error { return f(ctx, call) })
+	if took := time.Since(begin); bound > 0 && took > bound+time.Millisecond {
+		c.t.Errorf("%v: %s of %s took %v, with a context that ended after %v", time.Since(c.start), e.Do, c.c.who, took, bound)
 	}
 	return err
 }

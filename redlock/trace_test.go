@@ -198,7 +198,7 @@ var tales = []struct {
 		}})
 		expect(t, "NewSets", err)
 		t.Cleanup(func() { sets.Close() })
-		take(t, sets, "warm")
+		use(t, sets, "warm")
 		for _, fleet := range f {
 			loadScripts(t, fleet)
 			inTurn(fleet)
@@ -216,15 +216,62 @@ var tales = []struct {
 		s.tell("the old set", s.steps())
 		s.tell("the new set", next.steps())
 	}},
+	// It is there for expectToldAll.
+	{"what else there is to tell", func(t *testing.T, s *tale) {
+		c := open(t, s.fleet, redlock.Config{Trace: s.trace(), RestartGuard: lease})
+		hold := lock(t, t.Context(), c, "a")
+		unlock(t, lock(t, hold.Context(), c, "a"))
+
+		// A client that conflicts with it, until that is gone.
+		strange := open(t, s.fleet, redlock.Config{Pools: append(s.fleet.Pools()[:1], redlocktest.Start(t, 2).Pools()...)})
+		expect(t, "TryLock of who came second", second(strange.TryLock(t.Context(), "a")), redlock.ErrOverlap)
+		time.Sleep(time.Minute)
+		expect(t, "Close", strange.Close())
+		time.Sleep(5 * time.Minute)
+
+		// A master that restarts, and one whose clock jumps.
+		s.fleet.Master(0).Restart()
+		time.Sleep(2 * time.Minute)
+		s.fleet.Master(1).Skew(time.Second)
+		time.Sleep(2 * time.Minute)
+		unlock(t, hold)
+
+		// Both permits, of which the second is handed off.
+		mine, theirs := c.Semaphore("s", 2), s.other.Semaphore("s", 2)
+		one, two := acquire(t, mine), acquire(t, mine)
+		unlock(t, one)
+		unlock(t, two)
+		one, two = acquire(t, theirs), acquire(t, theirs)
+		if one.Slot() == 1 {
+			one, two = two, one
+		}
+		next := acquirer(t, mine)
+		time.Sleep(time.Second)
+		unlock(t, two)
+		unlock(t, next.returned(t))
+		unlock(t, one)
+
+		keeper := open(t, s.fleet, redlock.Config{Trace: s.trace(), Keep: time.Second})
+		time.Sleep(time.Second)
+		unlock(t, lock(t, t.Context(), keeper, "kept"))
+		time.Sleep(2 * time.Second)
+
+		// A hold that is lost, and cannot be released.
+		hold = lock(t, t.Context(), c, "b")
+		each(s.fleet, 0, 3, refuse("ERR out of order"))
+		<-hold.Context().Done()
+		time.Sleep(time.Second)
+	}},
 }
 
-// TestTraces: what traces tell, step by step, is in testdata/traces.txt.
+// TestTraces: what traces tell, step by step, is in testdata/traces.txt. There is nothing that they never tell.
 func TestTraces(t *testing.T) {
 	g := newGolden(t, "testdata/traces.txt")
+	said, told := make(map[string]bool), 0
 	for _, tt := range tales {
 		g.section(t, tt.name, func(t *testing.T) (says string) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &tale{recorder: new(recorder), fleet: redlocktest.Start(t, 3)}
+				s := &tale{recorder: &recorder{said: said}, fleet: redlocktest.Start(t, 3)}
 				s.c, s.other = open(t, s.fleet, redlock.Config{Trace: s.trace()}), open(t, s.fleet, redlock.Config{})
 				warm(t, s.c)
 				loadScripts(t, s.fleet)
@@ -232,9 +279,13 @@ func TestTraces(t *testing.T) {
 				s.recorder.take()
 				tt.play(t, s)
 				says = s.text.String()
+				told++
 			})
 			return says
 		})
 	}
 	g.close(t)
+	if told == len(tales) {
+		expectToldAll(t, said)
+	}
 }

@@ -4,6 +4,7 @@ package tracer
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/redlock/quorum"
@@ -22,12 +23,12 @@ type Tracer struct {
 	patience time.Duration // of Close
 	wake     chan struct{} // told when there are events
 	done     chan struct{} // closed when all are told, after Close
+	over     atomic.Bool   // none is told any more
 
 	mu     sync.Mutex
 	events []func()
 	missed int  // dropped since the last event that was kept
 	closed bool // none is kept any more
-	over   bool // none is told any more
 }
 
 // New makes a Tracer of a new client of these masters for t, nil if t is. Close waits for its functions
@@ -95,9 +96,7 @@ func (t *Tracer) Close() {
 	select {
 	case <-t.done:
 	case <-time.After(t.patience):
-		t.mu.Lock()
-		t.over = true
-		t.mu.Unlock()
+		t.over.Store(true)
 	}
 }
 
@@ -110,22 +109,14 @@ func (t *Tracer) run() {
 
 // tell calls what is to be called by now.
 func (t *Tracer) tell() {
-	for _, event := range t.take() {
-		t.mu.Lock()
-		over := t.over
-		t.mu.Unlock()
-		if over {
+	t.mu.Lock()
+	events := t.events
+	t.events = nil
+	t.mu.Unlock()
+	for _, event := range events {
+		if t.over.Load() {
 			return
 		}
 		event()
 	}
-}
-
-// take returns the events that wait.
-func (t *Tracer) take() []func() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	events := t.events
-	t.events = nil
-	return events
 }
