@@ -87,7 +87,7 @@ func TestPeers(t *testing.T) {
 			if c.Verdict() != Nothing {
 				t.Errorf("%s: %s", c.Name, c.Verdict())
 			}
-		case Exclusion, Order:
+		case Exclusion:
 			if c.Verdict() != Passed {
 				t.Errorf("%s: %s", c.Name, c.Verdict())
 			}
