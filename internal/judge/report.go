@@ -67,7 +67,7 @@ func Judge(h *history.History) (*Report, error) {
 	}
 	exclusion, excused := exclusion(r)
 	report := &Report{Run: r.Run, Summary: r.summary(excused), Checks: []Check{
-		exclusion, register(r), tokens(r), loss(r), deadlines(r), turns(r), service(r), residue(r), steps(r), answers(r),
+		exclusion, tokens(r), loss(r), deadlines(r), turns(r), service(r), residue(r), steps(r), answers(r),
 	}}
 	for _, c := range report.Checks {
 		sortByTime(c.Violations)
