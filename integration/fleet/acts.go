@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/gomodule/redigo/redis"
 	"github.com/ory/dockertest/v3/docker"
 )
 
@@ -95,8 +96,8 @@ func (m *Master) Promote() error { return m.tell("promote", "REPLICAOF", "NO", "
 
 // tell sends a command that only has to succeed.
 func (m *Master) tell(act, command string, args ...any) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, err := m.Do(command, args...)
-	return m.did(act, err)
+	return m.with(act, func(conn redis.Conn) error {
+		_, err := conn.Do(command, args...)
+		return err
+	})
 }

@@ -48,7 +48,9 @@ func (s *stage) deed(a Act) deed {
 	case MemoryFull:
 		return deed{begin: masters(at, act((*fleet.Master).Fill)), mend: masters(engine, act((*fleet.Master).Drain))}
 	case Eviction:
-		return deed{begin: masters(at, act((*fleet.Master).Evict)), mend: masters(engine, act((*fleet.Master).Drain))}
+		evict := repeated((*fleet.Master).Evict)
+		evict.mend = masters(engine, act((*fleet.Master).Drain))
+		return evict
 	case FlushAll:
 		return deed{begin: masters(at, act((*fleet.Master).Flush))}
 	case ClientKill:

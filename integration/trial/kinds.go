@@ -14,7 +14,7 @@ const (
 	Replace        = "replace"           // another server at the same address
 	Demote         = "demote"            // a replica of nobody, and a master again
 	MemoryFull     = "memory-full"       // writes are refused
-	Eviction       = "eviction"          // any key may go
+	Eviction       = "eviction"          // any key may go, again and again
 	FlushAll       = "flushall"          //
 	ClientKill     = "client-kill"       // CLIENT KILL, again and again
 	ScriptFlush    = "script-flush"      // SCRIPT FLUSH, again and again

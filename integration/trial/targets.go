@@ -166,6 +166,8 @@ func (p *planner) act(at time.Duration, k kind, on []string) Act {
 		a.Every = p.between(5*ms, 100*ms)
 	case Reset:
 		a.Every = p.between(20*ms, 400*ms)
+	case Eviction:
+		a.Every = 100 * ms
 	case Slow:
 		a.Delay = p.between(20*ms, 600*ms)
 	case Jitter:
