@@ -22,8 +22,8 @@ func TestRestartInTurn(t *testing.T) {
 	token := hold.Token()
 	eventually(ctx, t, 10*time.Second, "all masters have it, even those that were guarded at first", func() error { return f.has(hold, 1) })
 	for _, m := range f.masters {
-		did(t, m.Kill(ctx))
-		did(t, m.Start(ctx))
+		did(t, m.Kill())
+		did(t, m.Start())
 		eventually(ctx, t, 20*time.Second, m.Name()+" has the hold again", func() error {
 			did(t, live(hold, 0))
 			if taken, err := other.TryLock(ctx, "orders:42"); !errors.Is(err, redlock.ErrTaken) && !errors.Is(err, redlock.ErrNoQuorum) {
@@ -49,7 +49,7 @@ func TestRestartKeepsAll(t *testing.T) {
 	hold, err := f.client(redlock.Config{}).LockFor(ctx, "orders:42", 30*time.Second) // which nobody renews
 	did(t, err)
 	eventually(ctx, t, 5*time.Second, "all masters have it", func() error { return f.has(hold, 1) })
-	f.restart(ctx, t)
+	f.restart(t)
 	for _, m := range f.masters {
 		m.user, m.password = "locks", set.Password
 	}

@@ -36,7 +36,7 @@ func expires(t *testing.T, m *Master, life time.Duration) time.Duration {
 // TestClocks: only the wall clock moves, and keys expire by it.
 func TestClocks(t *testing.T) {
 	t.Parallel()
-	ctx, m := one(t, Config{Clocks: true})
+	m := one(t, Config{Clocks: true})
 	wantAhead(t, m, 0)
 
 	do(t, m, "SET", "key", "value", "EX", 1000)
@@ -47,8 +47,8 @@ func TestClocks(t *testing.T) {
 	}
 	did(t, m.MoveClock(-3*time.Hour))
 	wantAhead(t, m, -2*time.Hour)
-	did(t, m.Kill(ctx))
-	did(t, m.Start(ctx))
+	did(t, m.Kill())
+	did(t, m.Start())
 	wantAhead(t, m, -2*time.Hour)
 	did(t, m.RightClock())
 	wantAhead(t, m, 0)

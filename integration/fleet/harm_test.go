@@ -25,7 +25,7 @@ func wantError(t *testing.T, m *Master, prefix, command string, args ...any) {
 // TestHarm: each act on a server that goes on does what tests and trials rely on.
 func TestHarm(t *testing.T) {
 	t.Parallel()
-	_, m := one(t, Config{})
+	m := one(t, Config{})
 	for _, tt := range []struct {
 		name string
 		test func(t *testing.T)
@@ -156,7 +156,7 @@ func TestHarm(t *testing.T) {
 // TestKeys: what is left on a master.
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	_, m := one(t, Config{})
+	m := one(t, Config{})
 	do(t, m, "SET", "string", strings.Repeat("x", 1000))
 	do(t, m, "HSET", "hash", "owner", 1)
 	do(t, m, "ZADD", "zset", 7, "a")

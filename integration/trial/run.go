@@ -102,8 +102,8 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 		clients: map[string]*slot{},
 		wires:   map[string]map[string]*wire.Wire{},
 		rec:     rec,
+		how:     kindOf,
 	}
-	s.how = s.deed
 	run := history.Run{
 		Title: cfg.Title, Seed: cfg.Seed, Began: time.Now(), Locker: cfg.Locker,
 		Lease: cfg.Lease, MaxLease: cfg.Lease, Guard: cfg.guard(), NodeTimeout: cfg.Lease / 10,
@@ -153,7 +153,7 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 		return err
 	}
 	wait(ctx, 2*cfg.Lease+7*time.Second) // lease, guard and 2 s, in which all waits must end, and calm
-	if err := fleet.Each(only(s.clients, nil), func(c *slot) error { return c.now().end(ctx) }); err != nil {
+	if err := fleet.Each(only(s.clients, nil), func(c *slot) error { return c.now().end() }); err != nil {
 		return err
 	}
 	return errors.Join(s.audit(), rec.Err(), carried.Err(), ctx.Err())
