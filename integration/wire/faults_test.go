@@ -24,6 +24,7 @@ func ends(t *testing.T) (w *Wire, client, master *net.TCPConn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
+	left(t, w, 1)
 	return w, client, conn.(*net.TCPConn)
 }
 

@@ -117,24 +117,28 @@ func (w *Wire) accept() {
 			time.Sleep(time.Millisecond) // out of descriptors: the backlog waits
 			continue
 		}
-		w.add(client.(*net.TCPConn))
+		w.wg.Go(func() { w.carry(client.(*net.TCPConn)) })
 	}
 }
 
-// add begins to carry a connection.
-func (w *Wire) add(client *net.TCPConn) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
+// carry connects a client to the master, and moves what the two send each other. A reset is the closest that a
+// proxy can come to refusing what it has accepted.
+func (w *Wire) carry(client *net.TCPConn) {
+	master, err := net.DialTimeout("tcp", w.target, time.Second)
+	if err != nil {
 		reset(client)
 		return
 	}
-	l := newLink(client, &w.there, &w.back)
+	l := newLink(client, master.(*net.TCPConn), &w.there, &w.back)
+	w.mu.Lock()
 	w.links[l] = struct{}{}
-	w.wg.Go(func() {
-		l.carry(w.target)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.links, l)
-	})
+	closed := w.closed
+	w.mu.Unlock()
+	if closed {
+		l.abort()
+	}
+	l.carry()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.links, l)
 }

@@ -24,6 +24,9 @@ func TestVerdict(t *testing.T) {
 			if got := test.check.Verdict(); got != test.want {
 				t.Errorf("Verdict = %q, want %q", got, test.want)
 			}
+			if err := (&Report{Checks: []Check{test.check}}).Err(); (err != nil) != (test.want == Failed) {
+				t.Errorf("Err = %v of a report with it", err)
+			}
 		})
 	}
 }
