@@ -4,15 +4,15 @@
 // only a real server can show and what no history tells, such as permissions.
 //
 //	trials_test.go       the trials: at random, and with plans of their own
-//	restart_test.go      the guard of masters that restarted; a hold that survives all of them
+//	restart_test.go      holds that survive restarts
 //	overload_test.go     many clients at once, and masters that hang
-//	redisson_test.go     Redisson beside us: what it finds on the masters, and who wakes whom
+//	redisson_test.go     Redisson beside us: who wakes whom
 //	commands_test.go     which commands a lock costs a master
-//	permissions_test.go  the ACL rule of the docs is enough, and none of it too much
+//	permissions_test.go  the ACL rule of the docs is enough, and none of it too much; what is not a lock is left alone
 //	setup_test.go        the files of docs/deploy, TLS, passwords that change
 //	doctor_test.go       what doctor finds on real servers
 //	servers_test.go      Redis 8, Valkey 8 and 9, and masters of several kinds
-//	fleet_test.go        helpers; child_test.go: a test's own program as a process that can be stopped
+//	fleet_test.go        helpers
 //
 // A trial consists of
 //

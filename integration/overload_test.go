@@ -221,7 +221,7 @@ func TestOverloadRestart(t *testing.T) {
 	ctx := begin(t, 3*time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3, Durable: func(int) bool { return true }})
 	c := gather(ctx, t, f, size(60, 300), redlock.Config{})
-	c.suffer(ctx, 1, func() { f.restart(ctx, t) })
+	c.suffer(ctx, 1, func() { f.restart(t) })
 }
 
 // TestOverloadTLS: the same over TLS, where each connection costs the masters a millisecond or two.
@@ -232,7 +232,7 @@ func TestOverloadTLS(t *testing.T) {
 	set.TLS = secrets.tls(t)
 	f := startFleet(ctx, t, set)
 	c := gather(ctx, t, f, size(60, 500), redlock.Config{TLS: set.TLS})
-	c.suffer(ctx, 1, func() { f.restart(ctx, t) })
+	c.suffer(ctx, 1, func() { f.restart(t) })
 }
 
 // TestOverloadSlowMaster: one of three masters answers 20 commands a second for a while.
@@ -365,10 +365,10 @@ func slowed(ctx context.Context, t *testing.T, target string, every *atomic.Int6
 }
 
 // restart kills all masters at once, and starts them again.
-func (f *fleet) restart(ctx context.Context, t *testing.T) {
+func (f *fleet) restart(t *testing.T) {
 	t.Helper()
-	f.each(t, func(m *containers.Master) error { return m.Kill(ctx) })
-	f.each(t, func(m *containers.Master) error { return m.Start(ctx) })
+	f.each(t, (*containers.Master).Kill)
+	f.each(t, (*containers.Master).Start)
 }
 
 // each does something to all masters at once.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,8 +36,8 @@ func documentedRule(t *testing.T, more ...string) []any {
 }
 
 // all does all that clients may want from a master, as the user in urls: lock, enter again,
-// renew, inspect, force, wait, give up, hand over, share, take permits, wait for Redisson, and reconnect.
-// It returns the first error.
+// renew, inspect, force, wait, give up, hand over, share, take permits, wait for Redisson, reconnect, and leave alone
+// what is not a lock. It returns the first error.
 func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []string) (err error) {
 	failed := func(what string, e error) bool {
 		if e != nil && err == nil {
@@ -125,13 +126,28 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 	if failed("permits", f.permits(ctx, name, clients)) {
 		return err
 	}
-	for _, m := range f.masters {
-		m.do(t, "HSET", name+":user", "name", "bob", "age", 3)
-		m.do(t, "SET", name+":text", "bob")
-	}
-	for key, what := range map[string]string{name + ":user": "a hash of 2 fields", name + ":text": "a string"} {
+	for what, put := range map[string][]any{
+		"a hash of 2 fields":                  {"HSET", name + ":user", "name", "bob", "age", 3},
+		"a hash whose only field is no owner": {"HSET", name + ":one", "name", "bob"},
+		"a string":                            {"SET", name + ":text", "bob"},
+		"a sorted set":                        {"ZADD", name + ":set", 1, "bob"},
+	} {
+		key := put[1].(string)
+		var before []any
+		for _, m := range f.masters {
+			m.do(t, put[0].(string), put[1:]...)
+			before = append(before, m.do(t, "DUMP", key))
+		}
 		if _, e = clients[0].TryLock(ctx, key); e == nil || !strings.Contains(e.Error(), what) {
 			return fmt.Errorf("TryLock of %s: %w", what, e)
+		}
+		if freed, e := clients[0].ForceUnlock(ctx, key); e == nil || !strings.Contains(e.Error(), what) {
+			return fmt.Errorf("ForceUnlock of %s: %v, %w", what, freed, e)
+		}
+		for i, m := range f.masters {
+			if after := m.do(t, "DUMP", key); !reflect.DeepEqual(after, before[i]) {
+				return fmt.Errorf("%s has changed %s", m.Name(), what)
+			}
 		}
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,58 +14,6 @@ import (
 	containers "example.com/redlock/integration/fleet"
 	"example.com/redlock/redlock"
 )
-
-// ownerForm is the form of Redisson's owners, a UUID, a colon and a number, with our mark before the number.
-var ownerForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:r[0-9]+$`)
-
-// TestOnTheWire: what is stored on the masters is what Redisson expects, and Redisson is told when the lock is
-// free.
-func TestOnTheWire(t *testing.T) {
-	ctx := begin(t, time.Minute)
-	f := startFleet(ctx, t, containers.Config{Masters: 3})
-	client := f.client(redlock.Config{Lease: 10 * time.Second})
-	for name, channel := range map[string]string{
-		"orders:42":   "redisson_lock__channel:{orders:42}",
-		"orders:{42}": "redisson_lock__channel:orders:{42}",
-	} {
-		t.Run(name, func(t *testing.T) {
-			var told []<-chan string
-			for _, m := range f.masters {
-				told = append(told, m.subscribe(t, channel))
-			}
-			hold := mustLock(ctx, t, client, name)
-			wantHash := func(count int) {
-				t.Helper()
-				eventually(ctx, t, time.Second, "the hash of the lock", func() error { return f.has(hold, count) })
-			}
-			wantHash(1)
-			if left := f.masters[0].do(t, "PTTL", name).(int64); left <= 0 || left > 10_000 || !ownerForm.MatchString(hold.Owner()) {
-				t.Errorf("PTTL %s = %d, want 1 to 10000, and owner %q has to be uuid:rN", name, left, hold.Owner())
-			}
-			again := mustLock(hold.Context(), t, client, name)
-			wantHash(2)
-			mustUnlock(ctx, t, again)
-			wantHash(1)
-			for i := range told {
-				if len(told[i]) > 0 {
-					t.Errorf("%s published %q while the lock was held", f.masters[i].Name(), <-told[i])
-				}
-			}
-			mustUnlock(ctx, t, hold)
-			for i := range told {
-				select {
-				case payload := <-told[i]:
-					if payload != "0" {
-						t.Errorf("%s published %q, want 0", f.masters[i].Name(), payload)
-					}
-				case <-time.After(2 * time.Second):
-					t.Errorf("%s published nothing on %s after Unlock", f.masters[i].Name(), channel)
-				}
-			}
-			f.wantFree(ctx, t, name)
-		})
-	}
-}
 
 // subscribe returns the payloads that are published on a channel.
 //

@@ -16,7 +16,7 @@ import (
 // kinds together, also while they are harmed. docs/servers.md says which versions these were.
 func TestServers(t *testing.T) {
 	t.Parallel()
-	const tests = "TestSetUp|TestPermissions|TestDoctor|TestNotALock|TestOnTheWire|TestRedissonBesideUs|TestRestartKeepsAll"
+	const tests = "TestSetUp|TestPermissions|TestDoctor|TestRedissonBesideUs|TestRestartKeepsAll"
 	for _, servers := range []struct{ name, images, tests string }{
 		{"redis8", "redlock-test/redis8:local", tests},
 		{"valkey8", "redlock-test/valkey8:local", tests},

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -184,32 +185,45 @@ func readFile(t *testing.T, name string) string {
 	return string(text)
 }
 
+// lookUp returns what a YAML document has at a path, such as "spec.ports.0.port".
+func lookUp(doc any, path string) any {
+	for step := range strings.SplitSeq(path, ".") {
+		switch at := doc.(type) {
+		case map[string]any:
+			doc = at[step]
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i >= len(at) {
+				return nil
+			}
+			doc = at[i]
+		}
+	}
+	return doc
+}
+
 // TestComposeFile: five masters, each with a port and a volume of its own, and the files that TestSetUp
 // tries.
 func TestComposeFile(t *testing.T) {
-	var file struct {
-		Services map[string]struct {
-			Image          string
-			Command, Ports []string
-			Restart        string
-			Volumes        []string
-			Healthcheck    struct{ Test []string }
-		}
-		Volumes map[string]any
-	}
+	var file map[string]any
 	did(t, yaml.Unmarshal([]byte(readFile(t, "../docs/deploy/compose.yaml")), &file))
-	if len(file.Services) != 5 || len(file.Volumes) != 5 {
-		t.Errorf("%d services and %d volumes, want 5 each", len(file.Services), len(file.Volumes))
+	if n, volumes := len(file["services"].(map[string]any)), len(file["volumes"].(map[string]any)); n != 5 || volumes != 5 {
+		t.Errorf("%d services and %d volumes, want 5 each", n, volumes)
 	}
-	for i := 1; i <= 5; i++ {
-		s := file.Services[fmt.Sprint("master", i)]
-		volumes := fmt.Sprintf("[./redis.conf:/etc/redis/redis.conf:ro ./secrets/users.acl:/etc/redis/users.acl:ro data%d:/data]", i)
-		if fmt.Sprint(s.Volumes) != volumes || fmt.Sprint(s.Ports) != fmt.Sprintf("[127.0.0.1:700%d:6379]", i) ||
-			fmt.Sprint(s.Command) != "[redis-server /etc/redis/redis.conf]" || s.Restart != "unless-stopped" || len(s.Healthcheck.Test) == 0 {
-			t.Errorf("master%d is %+v", i, s)
+	for i := range 5 {
+		for path, want := range map[string]string{
+			"volumes":          fmt.Sprintf("[./redis.conf:/etc/redis/redis.conf:ro ./secrets/users.acl:/etc/redis/users.acl:ro data%d:/data]", i+1),
+			"ports":            fmt.Sprintf("[127.0.0.1:700%d:6379]", i+1),
+			"command":          "[redis-server /etc/redis/redis.conf]",
+			"restart":          "unless-stopped",
+			"healthcheck.test": "[CMD-SHELL redis-cli ping | grep -q NOAUTH]",
+		} {
+			if got := fmt.Sprint(lookUp(file, fmt.Sprintf("services.master%d.%s", i+1, path))); got != want {
+				t.Errorf("%s of master%d is %s, want %s", path, i+1, got, want)
+			}
 		}
-		if _, ok := file.Volumes[fmt.Sprint("data", i)]; !ok {
-			t.Errorf("there is no volume data%d", i)
+		if _, ok := file["volumes"].(map[string]any)[fmt.Sprint("data", i+1)]; !ok {
+			t.Errorf("there is no volume data%d", i+1)
 		}
 	}
 }
@@ -217,7 +231,7 @@ func TestComposeFile(t *testing.T) {
 // TestKubernetesFile: five pods with names of their own, no two on a node, of which one at a time may be
 // missing, a guard apart, with the files that TestSetUp tries.
 func TestKubernetesFile(t *testing.T) {
-	docs := map[string]map[string]any{}
+	docs := map[string]any{}
 	decoder := yaml.NewDecoder(strings.NewReader(readFile(t, "../docs/deploy/kubernetes.yaml")))
 	for {
 		var doc map[string]any
@@ -226,42 +240,28 @@ func TestKubernetesFile(t *testing.T) {
 		}
 		docs[doc["kind"].(string)] = doc
 	}
-	const pod = "spec.template.spec."
-	for _, tt := range []struct {
-		kind, path string
-		want       any
-	}{
-		{"Service", "metadata.name", "redlock"},
-		{"Service", "spec.clusterIP", "None"},
-		{"Service", "spec.publishNotReadyAddresses", true},
-		{"Service", "spec.ports.0.port", 6379},
-		{"PodDisruptionBudget", "spec.maxUnavailable", 1},
-		{"StatefulSet", "spec.serviceName", "redlock"},
-		{"StatefulSet", "spec.replicas", 5},
-		{"StatefulSet", pod + "containers.0.readinessProbe.initialDelaySeconds", 45},
-		{"StatefulSet", pod + "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution.0.topologyKey", "kubernetes.io/hostname"},
-		{"StatefulSet", pod + "containers.0.command.1", "/etc/redis/redis.conf"},
-		{"StatefulSet", pod + "containers.0.ports.0.containerPort", 6379},
-		{"StatefulSet", pod + "containers.0.volumeMounts.0.mountPath", "/etc/redis/redis.conf"},
-		{"StatefulSet", pod + "containers.0.volumeMounts.1.mountPath", "/etc/redis/users.acl"},
-		{"StatefulSet", pod + "volumes.0.configMap.name", "redlock"},
-		{"StatefulSet", pod + "volumes.1.secret.secretName", "redlock"},
-		{"StatefulSet", "spec.selector.matchLabels.app", "redlock"},
-		{"StatefulSet", "spec.template.metadata.labels.app", "redlock"},
+	const pod = "StatefulSet.spec.template.spec."
+	for path, want := range map[string]any{
+		"Service.metadata.name":                                 "redlock",
+		"Service.spec.clusterIP":                                "None",
+		"Service.spec.publishNotReadyAddresses":                 true,
+		"Service.spec.ports.0.port":                             6379,
+		"PodDisruptionBudget.spec.maxUnavailable":               1,
+		"StatefulSet.spec.serviceName":                          "redlock",
+		"StatefulSet.spec.replicas":                             5,
+		pod + "containers.0.readinessProbe.initialDelaySeconds": 45,
+		pod + "affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution.0.topologyKey": "kubernetes.io/hostname",
+		pod + "containers.0.command.1":                  "/etc/redis/redis.conf",
+		pod + "containers.0.ports.0.containerPort":      6379,
+		pod + "containers.0.volumeMounts.0.mountPath":   "/etc/redis/redis.conf",
+		pod + "containers.0.volumeMounts.1.mountPath":   "/etc/redis/users.acl",
+		pod + "volumes.0.configMap.name":                "redlock",
+		pod + "volumes.1.secret.secretName":             "redlock",
+		"StatefulSet.spec.selector.matchLabels.app":     "redlock",
+		"StatefulSet.spec.template.metadata.labels.app": "redlock",
 	} {
-		var at any = docs[tt.kind]
-		for step := range strings.SplitSeq(tt.path, ".") {
-			switch x := at.(type) {
-			case map[string]any:
-				at = x[step]
-			case []any:
-				var i int
-				_, _ = fmt.Sscan(step, &i)
-				at = x[i]
-			}
-		}
-		if at != tt.want {
-			t.Errorf("%s: %s is %v, want %v", tt.kind, tt.path, at, tt.want)
+		if got := lookUp(docs, path); got != want {
+			t.Errorf("%s is %v, want %v", path, got, want)
 		}
 	}
 }

@@ -3,10 +3,15 @@
 package integration
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -21,22 +26,30 @@ import (
 // connections that it had, and has lost no hold if it was stopped for less than a lease, and all otherwise.
 func TestOverloadStopped(t *testing.T) {
 	holds, waiters, lease := size(500, 10_000), size(100, 1000), 30*time.Second
-	if ctx, urls := inChild(t); urls != nil {
-		beStopped(ctx, t, redlock.Config{Masters: urls, RestartGuard: -1}, holds, waiters)
+	if urls := os.Getenv(childMasters); urls != "" {
+		beStopped(t, redlock.Config{Masters: strings.Split(urls, ","), RestartGuard: -1}, holds, waiters)
 		return
 	}
 	ctx := begin(t, 3*time.Minute)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
 	hold := mustLock(ctx, t, f.client(redlock.Config{}), "taken")
 
-	child := f.child(ctx, fmt.Sprintf("-full=%v", *full))
+	// The child is this program again. It says lines of JSON until its input ends.
+	child := exec.CommandContext(ctx, os.Args[0], fmt.Sprintf("-full=%v", *full), "-test.run=^TestOverloadStopped$")
+	child.Env = append(os.Environ(), childMasters+"="+strings.Join(f.urls(), ","))
+	out, err := child.StdoutPipe()
+	did(t, err)
+	in, err := child.StdinPipe()
+	did(t, err)
+	did(t, child.Start())
+	says := bufio.NewScanner(out)
 	var state stopped
 	// until reads what the child says of itself until it has something.
 	until := func(what string, ok func() bool) (took time.Duration) {
 		t.Helper()
 		began := time.Now()
-		for child.says.Scan() {
-			if json.Unmarshal(child.says.Bytes(), &state) == nil && ok() {
+		for says.Scan() {
+			if json.Unmarshal(says.Bytes(), &state) == nil && ok() {
 				return time.Since(began)
 			}
 		}
@@ -67,9 +80,12 @@ func TestOverloadStopped(t *testing.T) {
 	}
 	t.Logf("stopped for %v with %d holds and %d waiting callers: %d turns a second before, as fast again after %.1f s; %d holds left; all callers served within %.1f s; goroutines %d, before %d; heap %d KiB, before %d",
 		pause, holds, waiters, before.Rate, back.Seconds(), state.Held, served.Seconds(), state.Goroutines, before.Goroutines, state.HeapKiB, before.HeapKiB)
-	did(t, child.in.Close())
+	did(t, in.Close())
 	did(t, child.Wait())
 }
+
+// childMasters tells the child where the masters are.
+const childMasters = "REDLOCK_TEST_CHILD_MASTERS"
 
 // stopped is what the client of TestOverloadStopped says of itself.
 type stopped struct {
@@ -79,7 +95,12 @@ type stopped struct {
 }
 
 // beStopped is the process that is stopped: it says each 100 ms how it is, until its input ends.
-func beStopped(ctx context.Context, t *testing.T, cfg redlock.Config, holds, waiters int) {
+func beStopped(t *testing.T, cfg redlock.Config, holds, waiters int) {
+	ctx, end := context.WithCancel(t.Context())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		end()
+	}()
 	client, err := redlock.New(cfg)
 	did(t, err)
 	var all sync.WaitGroup
@@ -122,10 +143,11 @@ func beStopped(ctx context.Context, t *testing.T, cfg redlock.Config, holds, wai
 		last := &counts[tick%len(counts)]
 		var stats runtime.MemStats
 		runtime.ReadMemStats(&stats)
-		say(stopped{
+		line, _ := json.Marshal(stopped{
 			Rate: int(now - *last), Held: int(held.Load()), Waiting: int(waiting.Load()),
 			Goroutines: runtime.NumGoroutine(), HeapKiB: int(stats.HeapAlloc >> 10),
 		})
+		fmt.Println(string(line))
 		*last = now
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -218,14 +219,10 @@ func tryOut(t *testing.T, cfg trial.Config, plan trial.Plan) (*judge.Report, str
 			t.Fatal(err)
 		}
 	}
-	h, err := trial.Run(begin(t, cfg.Lasts+2*time.Minute), cfg, plan)
-	if h == nil {
+	var text bytes.Buffer
+	report, err := trial.Run(begin(t, cfg.Lasts+2*time.Minute), cfg, plan, &text)
+	if report == nil {
 		t.Fatal(err)
 	}
-	var report bytes.Buffer
-	found, err := trial.Conclude(&report, cfg.Out, h, err)
-	if found == nil {
-		t.Fatal(err)
-	}
-	return found, report.String(), err
+	return report, text.String(), errors.Join(err, report.Err())
 }

@@ -65,8 +65,8 @@ func command(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		_, err = trial.Conclude(os.Stdout, filepath.Dir(*old), h, nil)
-		return err
+		report, err := trial.Conclude(os.Stdout, filepath.Dir(*old), h)
+		return errors.Join(err, report.Err())
 	}
 	cfg.Lasts = time.Duration(*minutes * float64(time.Minute))
 	cfg.Title = fmt.Sprintf("%s, %d masters, %d clients, seed %d", cfg.Locker, cfg.Masters, cfg.Clients, cfg.Seed)
@@ -95,12 +95,8 @@ func command(ctx context.Context, args []string) error {
 		return table(ctx, cfg, *beside)
 	}
 	cfg.Replay = again(cfg)
-	h, err := trial.Run(ctx, cfg, trial.NewPlan(cfg))
-	if h == nil {
-		return err
-	}
-	_, err = trial.Conclude(os.Stdout, cfg.Out, h, err)
-	return err
+	report, err := trial.Run(ctx, cfg, trial.NewPlan(cfg), os.Stdout)
+	return errors.Join(err, report.Err())
 }
 
 // again returns the command that runs the trial of cfg once more.

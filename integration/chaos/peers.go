@@ -7,12 +7,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"example.com/redlock/integration/trial"
-	"example.com/redlock/internal/beside"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
 )
@@ -24,16 +23,6 @@ var lockers = []string{trial.Redlock, "redsync", "redsync-ff", "single"}
 // table in Markdown. That a check fails is no error here. A trial that went wrong does not count: it is one
 // in which the machine could not mend a fault, or a client failed.
 func compare(ctx context.Context, cfg trial.Config, folder, seeds string, workers int) error {
-	var trials []*one
-	for text := range strings.SplitSeq(seeds, ",") {
-		seed, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			return fmt.Errorf("-peers: %w", err)
-		}
-		for _, locker := range lockers {
-			trials = append(trials, &one{locker: locker, seed: seed})
-		}
-	}
 	ours, err := trial.Build(ctx, folder, trial.Redlock)
 	if err != nil {
 		return err
@@ -42,97 +31,85 @@ func compare(ctx context.Context, cfg trial.Config, folder, seeds string, worker
 	if err != nil {
 		return err
 	}
-	beside.Each(trials, workers, func(o *one) {
-		cfg := cfg
-		if cfg.Programs = peers; o.locker == trial.Redlock {
-			cfg.Programs = ours
+	var trials []*row
+	for text := range strings.SplitSeq(seeds, ",") {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return fmt.Errorf("-peers: %w", err)
 		}
-		o.run(ctx, cfg)
-	})
-	sums := make([]*sum, len(lockers))
-	var errs []error
-	for i, locker := range lockers {
-		sums[i] = &sum{broken: map[string]int{}, looked: map[string]int{}}
-		for _, o := range trials {
-			if o.locker == locker && o.err == nil {
-				sums[i].add(o.report)
+		for _, locker := range lockers {
+			cfg := cfg
+			cfg.Locker, cfg.Seed = locker, seed
+			if cfg.Programs = peers; locker == trial.Redlock {
+				cfg.Programs = ours
 			}
+			cfg.Out = filepath.Join(cfg.Out, fmt.Sprintf("%s-%d", locker, seed))
+			cfg.Title = fmt.Sprintf("%s, seed %d", locker, seed)
+			cfg.Replay = again(cfg)
+			trials = append(trials, &row{cfg: cfg, plan: trial.NewPlan(cfg)})
 		}
 	}
-	for _, o := range trials {
-		errs = append(errs, o.err)
+	try(ctx, trials, workers)
+	columns := make([]column, len(lockers))
+	var errs []error
+	for _, r := range trials {
+		if i := slices.Index(lockers, r.cfg.Locker); r.err == nil {
+			columns[i] = append(columns[i], r.report)
+		}
+		errs = append(errs, r.err)
 	}
-	comparison(os.Stdout, sums)
+	comparison(os.Stdout, columns)
 	return errors.Join(errs...)
 }
 
-// one is a trial of one library.
-type one struct {
-	locker string
-	seed   uint64
-	report *judge.Report
-	err    error // what went wrong with the trial itself
+// column is what came of all trials of a library.
+type column []*judge.Report
+
+// has reports whether the library has something, as its runs say.
+func (c column) has(what func(history.Run) bool) bool {
+	var run history.Run
+	if len(c) > 0 {
+		run = c[0].Run
+	}
+	return what(run)
 }
 
-func (o *one) run(ctx context.Context, cfg trial.Config) {
-	cfg.Locker, cfg.Seed = o.locker, o.seed
-	cfg.Out = filepath.Join(cfg.Out, fmt.Sprintf("%s-%d", o.locker, o.seed))
-	cfg.Title = fmt.Sprintf("%s, seed %d", o.locker, o.seed)
-	cfg.Replay = again(cfg)
-	var h *history.History
-	h, o.err = trial.Run(ctx, cfg, trial.NewPlan(cfg))
-	if o.err != nil {
-		o.err = fmt.Errorf("%s: %w", cfg.Title, o.err)
+func (c column) sum(of func(judge.Summary) int) (n int) {
+	for _, r := range c {
+		n += of(r.Summary)
 	}
-	if h == nil {
-		return
-	}
-	var err error
-	if o.report, err = trial.Conclude(io.Discard, cfg.Out, h, nil); o.report == nil {
-		o.err = errors.Join(o.err, err)
-	}
-	fmt.Fprintf(os.Stderr, "%v %s\n", time.Now().Format(time.TimeOnly), cfg.Title)
+	return n
 }
 
-// sum is what came of all trials of a library.
-type sum struct {
-	run            history.Run
-	trials         int
-	holds, calls   int
-	broken, looked map[string]int // by check
-	unnoticed      int
-	writes, lost   int
-}
-
-func (s *sum) add(r *judge.Report) {
-	s.run = r.Run
-	s.trials++
-	s.holds += judge.Sum(r.Summary.Holds)
-	s.calls += judge.Sum(r.Summary.Calls)
-	for i := range r.Checks {
-		c := &r.Checks[i]
-		broken, _ := c.Count()
-		s.broken[c.Name] += broken
-		s.looked[c.Name] += c.Looked
+// check returns how often a promise was broken, and how many things were looked at.
+func (c column) check(name string) (broken, looked int) {
+	for _, r := range c {
+		for _, one := range r.Checks {
+			if one.Name == name {
+				n, _ := one.Count()
+				broken, looked = broken+n, looked+one.Looked
+			}
+		}
 	}
-	s.unnoticed += r.Summary.Unnoticed
-	s.writes += r.Summary.Plain.Writes
-	s.lost += r.Summary.Plain.Lost
+	return broken, looked
 }
 
 // comparison prints a column for each library. What a library does not have cannot fail.
-func comparison(out io.Writer, sums []*sum) {
-	line := func(what string, cell func(*sum) string) {
+func comparison(out io.Writer, columns []column) {
+	line := func(what string, cell func(column) string) {
 		fmt.Fprintf(out, "| %s |", what)
-		for _, s := range sums {
-			fmt.Fprintf(out, " %s |", cell(s))
+		for _, c := range columns {
+			fmt.Fprintf(out, " %s |", cell(c))
 		}
 		fmt.Fprintln(out)
 	}
 	fmt.Fprintf(out, "| | %s |\n|%s\n", strings.Join(lockers, " | "), strings.Repeat("---|", len(lockers)+1))
-	line("trials", func(s *sum) string { return fmt.Sprint(s.trials) })
-	line("holds", func(s *sum) string { return fmt.Sprint(s.holds) })
-	line("calls", func(s *sum) string { return fmt.Sprint(s.calls) })
+	holds := func(s judge.Summary) int { return judge.Sum(s.Holds) }
+	line("trials", func(c column) string { return fmt.Sprint(len(c)) })
+	line("holds", func(c column) string { return fmt.Sprint(c.sum(holds)) })
+	line("calls", func(c column) string {
+		return fmt.Sprint(c.sum(func(s judge.Summary) int { return judge.Sum(s.Calls) }))
+	})
 	of := func(broken, looked int) string {
 		switch {
 		case looked == 0:
@@ -142,26 +119,27 @@ func comparison(out io.Writer, sums []*sum) {
 		}
 		return fmt.Sprintf("**%d** of %d", broken, looked)
 	}
-	check := func(name, what string, has func(*sum) bool) {
-		line(what, func(s *sum) string {
-			if !has(s) {
+	check := func(name, what string, has func(history.Run) bool) {
+		line(what, func(c column) string {
+			if !c.has(has) {
 				return "has none"
 			}
-			return of(s.broken[name], s.looked[name])
+			return of(c.check(name))
 		})
 	}
-	always := func(*sum) bool { return true }
-	tokens := func(s *sum) bool { return s.run.Tokens }
+	always := func(history.Run) bool { return true }
+	signal := func(r history.Run) bool { return r.Signal }
 	check(judge.Exclusion, "two valid holds of one name, of all holds", always)
-	line("updates of unprotected registers that were lost, of all writes", func(s *sum) string { return of(s.lost, s.writes) })
-	check(judge.Tokens, "tokens out of order, of all holds", tokens)
-	check(judge.Register, "writes that a fenced register should not have taken, or should have", tokens)
-	check(judge.Loss, "loss signals later than validity, of all holds", func(s *sum) bool { return s.run.Signal })
-	line("holds that went on after their validity, with no signal", func(s *sum) string {
-		if s.run.Signal {
+	line("updates of unprotected registers that were lost, of all writes", func(c column) string {
+		return of(c.sum(func(s judge.Summary) int { return s.Plain.Lost }), c.sum(func(s judge.Summary) int { return s.Plain.Writes }))
+	})
+	check(judge.Tokens, "tokens out of order, of all holds", func(r history.Run) bool { return r.Tokens })
+	check(judge.Loss, "loss signals later than validity, of all holds", signal)
+	line("holds that went on after their validity, with no signal", func(c column) string {
+		if c.has(signal) {
 			return "cannot be"
 		}
-		return of(s.unnoticed, s.holds)
+		return of(c.sum(func(s judge.Summary) int { return s.Unnoticed }), c.sum(holds))
 	})
 	check(judge.Deadlines, "calls that went on after their deadline, of all calls", always)
 	check(judge.Turns, "later callers who were served first, of pairs in quiet times", always)

@@ -27,19 +27,9 @@ func TestComparison(t *testing.T) {
 			},
 		}
 	}
-	sums := make([]*sum, len(lockers))
-	for i := range sums {
-		sums[i] = &sum{broken: map[string]int{}, looked: map[string]int{}}
-		switch i {
-		case 0:
-			sums[i].add(report(history.Run{Tokens: true, Signal: true}, 0))
-		default:
-			sums[i].add(report(history.Run{}, 1))
-			sums[i].add(report(history.Run{}, 2))
-		}
-	}
+	peer := column{report(history.Run{}, 1), report(history.Run{}, 2)}
 	var out strings.Builder
-	comparison(&out, sums)
+	comparison(&out, []column{{report(history.Run{Tokens: true, Signal: true}, 0)}, peer, peer, peer})
 	for _, want := range []string{
 		"| | redlock | redsync | redsync-ff | single |\n|---|---|---|---|---|\n| trials | 1 | 2 | 2 | 2 |\n| holds | 40 | 80 | 80 | 80 |\n",
 		"| two valid holds of one name, of all holds | 0 of 40 | **3** of 80 | **3** of 80 | **3** of 80 |\n",

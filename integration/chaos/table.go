@@ -1,10 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,16 +12,26 @@ import (
 
 	"example.com/redlock/integration/trial"
 	"example.com/redlock/internal/beside"
-	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
 )
 
-// row is a trial of one kind of fault, on so many masters or clients.
+// row is a trial of a table.
 type row struct {
-	kind   string
-	many   int
-	report *judge.Report // nil: the trial failed
-	err    error
+	what   string // its first cells
+	cfg    trial.Config
+	plan   trial.Plan
+	report *judge.Report // nil: there is none
+	err    error         // what went wrong with the trial itself
+}
+
+// try runs trials, a few beside each other, and says when each is over.
+func try(ctx context.Context, rows []*row, workers int) {
+	beside.Each(rows, workers, func(r *row) {
+		if r.report, r.err = trial.Run(ctx, r.cfg, r.plan, io.Discard); r.err != nil {
+			r.err = fmt.Errorf("%s: %w", r.cfg.Title, r.err)
+		}
+		fmt.Fprintf(os.Stderr, "%v %s\n", time.Now().Format(time.TimeOnly), r.cfg.Title)
+	})
 }
 
 // table tries each kind of fault alone, on a minority and on a majority of the masters, or of the clients, a
@@ -35,16 +45,26 @@ func table(ctx context.Context, cfg trial.Config, workers int) error {
 	var rows []*row
 	for _, kind := range kinds {
 		for _, many := range []int{(cfg.Masters - 1) / 2, cfg.Masters/2 + 1} {
-			rows = append(rows, &row{kind: kind, many: many})
+			cfg := cfg
+			cfg.Out = filepath.Join(cfg.Out, fmt.Sprintf("%s-%d", kind, many))
+			cfg.Replay = again(cfg) + " -table -only " + kind
+			cfg.Title = fmt.Sprintf("%s on %d of %d, seed %d", kind, many, cfg.Masters, cfg.Seed)
+			rows = append(rows, &row{
+				what: fmt.Sprintf("%s | %d of %d", kind, many, cfg.Masters),
+				cfg:  cfg, plan: trial.NewSinglePlan(cfg, kind, many),
+			})
 		}
 	}
-	beside.Each(rows, workers, func(r *row) { r.try(ctx, cfg) })
+	try(ctx, rows, workers)
 	fmt.Printf("| fault | on | faults | holds | lost | two holders | of these against a promise | told apart by tokens | writes refused | tokens out of order | longest unavailability |\n|%s\n", strings.Repeat("---|", 11))
 	var errs []error
 	for _, r := range rows {
 		errs = append(errs, r.err)
 		if r.report == nil {
 			continue
+		}
+		if err := r.report.Err(); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", r.cfg.Title, err))
 		}
 		broken, unpromised, order := 0, 0, 0
 		for i := range r.report.Checks {
@@ -56,25 +76,8 @@ func table(ctx context.Context, cfg trial.Config, workers int) error {
 			}
 		}
 		s := &r.report.Summary
-		fmt.Printf("| %s | %d of %d | %d | %d | %d | %d | %d | %d | %d | %d | %.1f s |\n", r.kind, r.many, cfg.Masters,
-			s.Faults[r.kind], judge.Sum(s.Holds), s.Lost, broken+unpromised, broken, s.Caught, s.Refused, order, s.Unavailable.Lasted().Seconds())
+		fmt.Printf("| %s | %d | %d | %d | %d | %d | %d | %d | %d | %.1f s |\n", r.what,
+			judge.Sum(s.Faults), judge.Sum(s.Holds), s.Lost, broken+unpromised, broken, s.Caught, s.Refused, order, s.Unavailable.Lasted().Seconds())
 	}
 	return errors.Join(errs...)
-}
-
-// try runs the trial of a row.
-func (r *row) try(ctx context.Context, cfg trial.Config) {
-	cfg.Out = filepath.Join(cfg.Out, fmt.Sprintf("%s-%d", r.kind, r.many))
-	cfg.Replay = again(cfg) + " -table -only " + r.kind
-	cfg.Title = fmt.Sprintf("%s on %d of %d, seed %d", r.kind, r.many, cfg.Masters, cfg.Seed)
-	var h *history.History
-	if h, r.err = trial.Run(ctx, cfg, trial.NewSinglePlan(cfg, r.kind, r.many)); h == nil {
-		return
-	}
-	var report bytes.Buffer
-	r.report, r.err = trial.Conclude(&report, cfg.Out, h, r.err)
-	if r.err != nil {
-		r.err = fmt.Errorf("%s on %d: %w", r.kind, r.many, r.err)
-	}
-	fmt.Fprintf(os.Stderr, "%v %s\n", time.Now().Format(time.TimeOnly), cfg.Title)
 }

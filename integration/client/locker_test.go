@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"example.com/redlock/integration/workload"
-	"example.com/redlock/internal/history"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -22,31 +21,6 @@ func newLocker(t *testing.T) (*locker, *redlocktest.Fleet) {
 	}
 	t.Cleanup(func() { _ = client.Close() })
 	return &locker{Client: client, lease: lease}, fleet
-}
-
-// TestPermitsCountFrom1: a slot of 0 would be a lock.
-func TestPermitsCountFrom1(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l, _ := newLocker(t)
-		slots := map[int]bool{}
-		for range 2 {
-			holds, _, err := l.Ask(t.Context(), history.Acquire, []string{"p"}, 0, 2)
-			if err != nil {
-				t.Fatal(err)
-			}
-			slots[holds[0].Slot()] = true
-		}
-		if !slots[1] || !slots[2] {
-			t.Errorf("slots are %v, want 1 and 2", slots)
-		}
-		h, err := l.Lock(t.Context(), "p")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if h.Slot() != 0 {
-			t.Errorf("the slot of a lock is %d, want 0", h.Slot())
-		}
-	})
 }
 
 // TestEnter: the same hold, or another, where the first was lost.

@@ -4,17 +4,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/gomodule/redigo/redis"
 	"github.com/ory/dockertest/v3/docker"
 )
 
+// actWait is how long an act on a container may take.
+const actWait = 30 * time.Second
+
 // Kill ends the server with SIGKILL: nothing is flushed, connections break.
-func (m *Master) Kill(ctx context.Context) error { return m.end(ctx, "kill", docker.SIGKILL) }
+func (m *Master) Kill() error { return m.end("kill", docker.SIGKILL) }
 
 // Stop ends the server with SIGTERM, as a planned restart does.
-func (m *Master) Stop(ctx context.Context) error { return m.end(ctx, "stop", docker.SIGTERM) }
+func (m *Master) Stop() error { return m.end("stop", docker.SIGTERM) }
 
-func (m *Master) end(ctx context.Context, act string, signal docker.Signal) error {
+func (m *Master) end(act string, signal docker.Signal) error {
+	ctx, cancel := context.WithTimeout(context.Background(), actWait)
+	defer cancel()
 	client, id := m.fleet.engine.docker.Client, m.container()
 	err := client.KillContainer(docker.KillContainerOptions{ID: id, Signal: signal, Context: ctx})
 	if err == nil {
@@ -24,7 +31,9 @@ func (m *Master) end(ctx context.Context, act string, signal docker.Signal) erro
 }
 
 // Start brings an ended master back at its address, empty unless it is durable.
-func (m *Master) Start(ctx context.Context) error {
+func (m *Master) Start() error {
+	ctx, cancel := context.WithTimeout(context.Background(), actWait)
+	defer cancel()
 	err := m.fleet.engine.docker.Client.StartContainerWithContext(m.container(), nil, ctx)
 	if err == nil {
 		err = m.ready(ctx)
@@ -34,7 +43,9 @@ func (m *Master) Start(ctx context.Context) error {
 
 // Replace removes the master for good, whatever its state, and starts a new and empty one at its address.
 // What the clock shows stays as it was moved.
-func (m *Master) Replace(ctx context.Context) error {
+func (m *Master) Replace() error {
+	ctx, cancel := context.WithTimeout(context.Background(), actWait)
+	defer cancel()
 	err := remove(m.fleet.engine.docker.Client, m.container())
 	if err == nil {
 		err = m.create(ctx)
@@ -95,8 +106,8 @@ func (m *Master) Promote() error { return m.tell("promote", "REPLICAOF", "NO", "
 
 // tell sends a command that only has to succeed.
 func (m *Master) tell(act, command string, args ...any) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	_, err := m.Do(command, args...)
-	return m.did(act, err)
+	return m.with(act, func(conn redis.Conn) error {
+		_, err := conn.Do(command, args...)
+		return err
+	})
 }

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"context"
 	"testing"
 	"time"
 )
@@ -11,18 +10,16 @@ import (
 // out what it was sent meanwhile.
 func TestActs(t *testing.T) {
 	t.Parallel()
-	ctx, f := start(t, Config{Masters: 2, Durable: func(i int) bool { return i == 1 }})
+	f := start(t, Config{Masters: 2, Durable: func(i int) bool { return i == 1 }})
 	forgets, keeps := f.Masters()[0], f.Masters()[1]
-	pause := func(m *Master, _ context.Context) error { return m.Pause() }
-	unpause := func(m *Master, _ context.Context) error { return m.Unpause() }
-	killPaused := func(m *Master, ctx context.Context) error {
+	killPaused := func(m *Master) error {
 		did(t, m.Pause())
-		return m.Kill(ctx)
+		return m.Kill()
 	}
 	for _, act := range []struct {
 		name       string
 		m          *Master
-		begin, end func(*Master, context.Context) error // nil: there is nothing before the end
+		begin, end func(*Master) error // nil: there is nothing before the end
 		keys       int64
 		goesOn     bool // as the same process
 	}{
@@ -30,11 +27,11 @@ func TestActs(t *testing.T) {
 		{"kill one that keeps all", keeps, (*Master).Kill, (*Master).Start, 1, false},
 		{"stop", forgets, (*Master).Stop, (*Master).Start, 0, false},
 		{"stop one that keeps all", keeps, (*Master).Stop, (*Master).Start, 1, false},
-		{"pause", forgets, pause, unpause, 2, true},
+		{"pause", forgets, (*Master).Pause, (*Master).Unpause, 2, true},
 		{"kill one that is paused", forgets, killPaused, (*Master).Start, 0, false},
 		{"replace", keeps, nil, (*Master).Replace, 0, false},
 		{"replace one that is killed", keeps, (*Master).Kill, (*Master).Replace, 0, false},
-		{"replace one that is paused", keeps, pause, (*Master).Replace, 0, false},
+		{"replace one that is paused", keeps, (*Master).Pause, (*Master).Replace, 0, false},
 	} {
 		t.Run(act.name, func(t *testing.T) {
 			m := act.m
@@ -42,12 +39,12 @@ func TestActs(t *testing.T) {
 			do(t, m, "SET", "key", "value")
 			id, address := runID(t, m), m.Addr()
 			if act.begin != nil {
-				did(t, act.begin(m, ctx))
+				did(t, act.begin(m))
 				if _, err := m.Do("SET", "other", "value"); err == nil {
 					t.Error("it answers")
 				}
 			}
-			did(t, act.end(m, ctx))
+			did(t, act.end(m))
 			eventually(t, 5*time.Second, "it has the keys", func() bool { return do(t, m, "DBSIZE") == act.keys })
 			if goesOn := runID(t, m) == id; goesOn != act.goesOn || m.Addr() != address {
 				t.Errorf("the same process: %v at %s, want %v at %s", goesOn, m.Addr(), act.goesOn, address)

@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -36,7 +35,7 @@ func expires(t *testing.T, m *Master, life time.Duration) time.Duration {
 // TestClocks: only the wall clock moves, and keys expire by it.
 func TestClocks(t *testing.T) {
 	t.Parallel()
-	ctx, m := one(t, Config{Clocks: true})
+	m := one(t, Config{Clocks: true})
 	wantAhead(t, m, 0)
 
 	do(t, m, "SET", "key", "value", "EX", 1000)
@@ -47,8 +46,8 @@ func TestClocks(t *testing.T) {
 	}
 	did(t, m.MoveClock(-3*time.Hour))
 	wantAhead(t, m, -2*time.Hour)
-	did(t, m.Kill(ctx))
-	did(t, m.Start(ctx))
+	did(t, m.Kill())
+	did(t, m.Start())
 	wantAhead(t, m, -2*time.Hour)
 	did(t, m.RightClock())
 	wantAhead(t, m, 0)
@@ -76,16 +75,4 @@ func TestClocks(t *testing.T) {
 	did(t, m.RunClock(10_000)) // shows if it goes on running
 	did(t, m.RightClock())
 	wantAhead(t, m, 0)
-}
-
-// TestNoClocks: what is missing is said in one line.
-func TestNoClocks(t *testing.T) {
-	m := &Master{}
-	if err := m.MoveClock(time.Hour); err == nil || err.Error() != "move clock of m1: it cannot be moved without Config.Clocks" {
-		t.Errorf("MoveClock = %v", err)
-	}
-	t.Setenv("PATH", t.TempDir())
-	if _, err := newClocks(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "gcc is missing") {
-		t.Errorf("newClocks = %v, want that gcc is missing", err)
-	}
 }

@@ -33,9 +33,12 @@ type Engine struct {
 // imageVariable. It says on standard error, in one line, what it had to build or pull; an error says in one
 // line what is missing.
 func Prepare(images ...string) (*Engine, error) {
-	pool, err := connect("")
+	pool, err := dockertest.NewPool("")
+	if err == nil {
+		err = pool.Client.Ping()
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot reach Docker (%w): start the engine, or point DOCKER_HOST at one", err)
 	}
 	sweep(pool.Client)
 	e := &Engine{docker: pool}
@@ -50,19 +53,6 @@ func Prepare(images ...string) (*Engine, error) {
 		e.images = append(e.images, image)
 	}
 	return e, nil
-}
-
-// connect connects to the Docker engine at address, or to the one that the environment names if
-// address is "".
-func connect(address string) (*dockertest.Pool, error) {
-	pool, err := dockertest.NewPool(address)
-	if err == nil {
-		err = pool.Client.Ping()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("cannot reach Docker (%w): start the engine, or point DOCKER_HOST at one", err)
-	}
-	return pool, nil
 }
 
 // sweep removes the containers of runs that died. It ignores errors: the next run tries again.

@@ -76,11 +76,6 @@ func (f *Fleet) Masters() []*Master { return f.masters }
 //
 // Goroutines: one per container, which ends when that is removed; Close waits.
 func (f *Fleet) Close() error {
-	for _, m := range f.masters {
-		m.mu.Lock()
-		m.endEvictionLocked()
-		m.mu.Unlock()
-	}
 	// By label, which also finds containers that never started.
 	all, err := f.engine.docker.Client.ListContainers(docker.ListContainersOptions{
 		All:     true,

@@ -23,9 +23,9 @@ func count(t *testing.T, label string) int {
 // TestCloseLeavesNothing: neither containers, whatever their state, nor files.
 func TestCloseLeavesNothing(t *testing.T) {
 	t.Parallel()
-	ctx, f := start(t, Config{Masters: 3, Clocks: true})
+	f := start(t, Config{Masters: 3, Clocks: true})
 	m := f.Masters()
-	did(t, m[0].Kill(ctx))
+	did(t, m[0].Kill())
 	did(t, m[1].Pause())
 	label := labelFleet + "=" + f.id
 	if n := count(t, label); n != 3 {
@@ -55,7 +55,7 @@ func TestStartFails(t *testing.T) {
 // TestLife: a container ends by itself.
 func TestLife(t *testing.T) {
 	t.Parallel()
-	_, m := one(t, Config{Life: 2 * time.Second})
+	m := one(t, Config{Life: 2 * time.Second})
 	eventually(t, 20*time.Second, "it has ended", func() bool {
 		_, err := m.Do("PING")
 		return err != nil
@@ -65,7 +65,7 @@ func TestLife(t *testing.T) {
 // TestSweep: containers whose time is over go, and others stay.
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	_, m := one(t, Config{})
+	m := one(t, Config{})
 	client := machine.docker.Client
 	name := "sweep-" + m.fleet.id
 	_, err := client.CreateContainer(docker.CreateContainerOptions{Config: &docker.Config{

@@ -3,6 +3,7 @@ package fleet
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"io"
@@ -35,13 +36,6 @@ func (n imageName) server() string {
 	return "redis-server"
 }
 
-func parseImage(s string) imageName {
-	if colon := strings.LastIndex(s, ":"); colon > strings.LastIndex(s, "/") {
-		return imageName{repository: s[:colon], tag: s[colon+1:]}
-	}
-	return imageName{repository: s, tag: "latest"}
-}
-
 var (
 	builtImage = imageName{"redlock-test/redis", "local"} // built by buildImage, and found by the next run
 	stockImage = imageName{"redis", "7"}
@@ -58,7 +52,8 @@ func prepareImage(client *docker.Client, named string) (imageName, error) {
 	}
 	image := stockImage
 	if named != "" {
-		if image = parseImage(named); there(image) {
+		image.repository, image.tag = docker.ParseRepositoryTag(named)
+		if image.tag = cmp.Or(image.tag, "latest"); there(image) {
 			return image, nil
 		}
 		if from, ok := debianServers[image]; ok {

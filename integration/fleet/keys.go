@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/gomodule/redigo/redis"
@@ -28,64 +27,25 @@ func info(conn redis.Conn, section ...any) (map[string]string, error) {
 	return told, err
 }
 
-// longest is how much of a key's content Keys tells, in bytes.
-const longest = 200
-
-// contents are the commands that return what a key of a type has. Of other types nothing is told but the name.
-var contents = map[string][]any{
-	"string": {"GET"},
-	"hash":   {"HGETALL"},
-	"list":   {"LRANGE", 0, 19},
-	"set":    {"SMEMBERS"},
-	"zset":   {"ZRANGE", 0, 19, "WITHSCORES"},
-}
+// tellKeys returns all keys, each followed by what there is to tell of it.
+const tellKeys = `
+local read = {string = {'GET'}, hash = {'HGETALL'}, zset = {'ZRANGE', 0, 19, 'WITHSCORES'}}
+local told = {}
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  local kind = redis.call('TYPE', key).ok
+  local text = kind .. ' ' .. redis.call('PTTL', key)
+  if read[kind] then
+    local command, from, to, with = unpack(read[kind])
+    text = text .. ' ' .. cjson.encode(from and redis.call(command, key, from, to, with) or redis.call(command, key))
+  end
+  table.insert(told, key)
+  table.insert(told, string.sub(text, 1, 200))
+end
+return told`
 
 // Keys returns the keys that are left on the master, each with its type, the milliseconds until it expires
-// (-1: never), and what is in it, cut short: "hash 1500 [b7:r1 1]". A key that goes meanwhile
-// may be missing.
+// (-1: never), and what is in it, if it is of a type that locks use: the beginning of "hash 1500 ["b7:r1","1"]".
 func (m *Master) Keys() (map[string]string, error) {
-	keys, err := m.keys()
+	keys, err := redis.StringMap(m.Do("EVAL", tellKeys, 0))
 	return keys, m.did("list keys of", err)
-}
-
-func (m *Master) keys() (map[string]string, error) {
-	conn, err := m.Dial()
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	names, err := redis.Strings(conn.Do("KEYS", "*"))
-	if err != nil {
-		return nil, err
-	}
-	keys := map[string]string{}
-	for _, name := range names {
-		kind, err := redis.String(conn.Do("TYPE", name))
-		if err != nil {
-			return nil, err
-		}
-		left, err := redis.Int64(conn.Do("PTTL", name))
-		if err != nil {
-			return nil, err
-		}
-		if kind == "none" { // it is gone
-			continue
-		}
-		text := ""
-		if command, ok := contents[kind]; ok {
-			content, err := conn.Do(command[0].(string), append([]any{name}, command[1:]...)...)
-			if err != nil {
-				return nil, err
-			}
-			if content == nil { // it is gone
-				continue
-			}
-			text = fmt.Sprintf("%s", content)
-		}
-		if len(text) > longest {
-			text = text[:longest] + "…"
-		}
-		keys[name] = fmt.Sprintf("%s %d %s", kind, left, text)
-	}
-	return keys, nil
 }

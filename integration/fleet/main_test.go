@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // start starts a fleet that is removed when the test ends.
-func start(t *testing.T, cfg Config) (context.Context, *Fleet) {
+func start(t *testing.T, cfg Config) *Fleet {
 	t.Helper()
 	const limit = time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -36,15 +36,14 @@ func start(t *testing.T, cfg Config) (context.Context, *Fleet) {
 	f, err := machine.Start(ctx, cfg)
 	did(t, err)
 	t.Cleanup(func() { did(t, f.Close()) })
-	return ctx, f
+	return f
 }
 
 // one starts a single master.
-func one(t *testing.T, cfg Config) (context.Context, *Master) {
+func one(t *testing.T, cfg Config) *Master {
 	t.Helper()
 	cfg.Masters = 1
-	ctx, f := start(t, cfg)
-	return ctx, f.Masters()[0]
+	return start(t, cfg).Masters()[0]
 }
 
 // did fails the test if an act failed.

@@ -28,8 +28,7 @@ type Master struct {
 	resource atomic.Pointer[dockertest.Resource]
 	clock    *clock // nil without Config.Clocks
 
-	mu     sync.Mutex // one act by commands at a time: while Occupy's script runs, the server refuses others
-	memory memory     // guarded by mu
+	mu sync.Mutex // one act by commands at a time: while Occupy's script runs, the server refuses others
 }
 
 // Name returns "m1" for the first master of its fleet.

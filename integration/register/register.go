@@ -1,14 +1,12 @@
 // Package register is what locks protect: one register for each name that refuses writes with smaller
 // fencing tokens than it has seen, and one that takes every write.
 //
-// A [Server] keeps the registers of a run, and records what it did with each write. A [Client] is the
-// connection of one caller to it. They speak net/rpc.
+// A [Server] keeps the registers of a run, and records what it did with each write. A [Client] asks it, over HTTP.
 //
 // # Concurrency
 //
 // Writes are carried out and recorded one after another. A Server has a goroutine that accepts and one for
-// each connection; [Server.Close] ends them and waits. A client that does not read its replies holds up
-// nobody else. A Client is for one goroutine.
+// each connection, which end with [Server.Close]. A Client may be used by any number of goroutines.
 //
 // # Errors
 //
@@ -17,10 +15,13 @@
 package register
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
-	"net/rpc"
+	"net/http"
 	"sync"
 	"time"
 
@@ -54,13 +55,12 @@ type Reply struct {
 
 // Server keeps the registers.
 type Server struct {
-	listener net.Listener
-	record   *history.Recorder
-	wg       sync.WaitGroup
+	http   http.Server
+	addr   string
+	record *history.Recorder
 
 	mu     sync.Mutex
 	values map[register]Reply
-	conns  []net.Conn
 	closed bool
 }
 
@@ -73,64 +73,44 @@ type register struct {
 // Serve answers clients that connect to l, which Close closes. It records an Accepted or Refused for each
 // write, in the order in which it carried them out.
 func Serve(l net.Listener, record *history.Recorder) *Server {
-	s := &Server{listener: l, record: record, values: map[register]Reply{}}
-	calls := rpc.NewServer()
-	if err := calls.RegisterName("Register", &methods{s}); err != nil {
-		panic(err) // it has one method, in the form that net/rpc wants
-	}
-	s.wg.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if errors.Is(err, net.ErrClosed) {
-				return
-			}
-			if err != nil {
-				time.Sleep(time.Millisecond) // out of descriptors: the backlog waits
-				continue
-			}
-			s.mu.Lock()
-			if s.closed {
-				conn.Close()
-			} else {
-				s.conns = append(s.conns, conn)
-				s.wg.Go(func() { calls.ServeConn(conn) })
-			}
-			s.mu.Unlock()
-		}
-	})
+	s := &Server{addr: l.Addr().String(), record: record, values: map[register]Reply{}}
+	s.http.Handler = http.HandlerFunc(s.answer)
+	go func() { _ = s.http.Serve(l) }() // until Close
 	return s
 }
 
-// Addr is what clients Dial.
-func (s *Server) Addr() string { return s.listener.Addr().String() }
+// Addr is what clients connect to.
+func (s *Server) Addr() string { return s.addr }
 
 // Close ends all connections. A write that was not carried out by then never is.
 func (s *Server) Close() error {
-	err := s.listener.Close()
 	s.mu.Lock()
 	s.closed = true
-	for _, conn := range s.conns {
-		conn.Close()
-	}
 	s.mu.Unlock()
-	s.wg.Wait()
-	return err
+	return s.http.Close()
 }
 
-// methods are what clients may call.
-type methods struct{ server *Server }
-
-func (m *methods) Do(r Request, reply *Reply) error {
-	s := m.server
+// answer carries out the request of a client.
+func (s *Server) answer(w http.ResponseWriter, asked *http.Request) {
+	var r Request
+	if err := json.NewDecoder(asked.Body).Decode(&r); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return net.ErrClosed
+		panic(http.ErrAbortHandler)
 	}
+	_ = json.NewEncoder(w).Encode(s.do(r)) // it is short, so a client that does not read it holds up nobody
+}
+
+// do carries out a request. s.mu is held.
+func (s *Server) do(r Request) Reply {
 	at := register{r.Name, r.Do == history.PlainWriting || r.Do == history.PlainReading}
-	*reply = s.values[at]
+	reply := s.values[at]
 	if r.Do == history.Reading || r.Do == history.PlainReading {
-		return nil
+		return reply
 	}
 	did := history.Event{
 		What: history.Accepted, Do: r.Do, Who: r.Who, Hold: r.Hold,
@@ -142,38 +122,37 @@ func (m *methods) Do(r Request, reply *Reply) error {
 		s.values[at] = Reply{Value: r.Value, Token: r.Token}
 	}
 	s.record.Add(did)
-	return nil
+	return reply
 }
 
-// Client is a connection to a Server. One that failed is replaced by the next call.
+// Client asks a Server.
 type Client struct {
 	addr string
-	rpc  *rpc.Client // nil: there is none
+	http http.Client
 }
 
-// NewClient returns a client of the server at addr, host:port, which it dials when it is used.
-func NewClient(addr string) *Client { return &Client{addr: addr} }
+// NewClient returns a client of the server at addr, host:port.
+func NewClient(addr string) *Client {
+	return &Client{addr: addr, http: http.Client{Transport: &http.Transport{}, Timeout: timeout}}
+}
 
 // Do carries out a request.
 func (c *Client) Do(r Request) (Reply, error) {
-	if c.rpc == nil {
-		conn, err := net.DialTimeout("tcp", c.addr, timeout)
-		if err != nil {
-			return Reply{}, fmt.Errorf("register: %w", err)
-		}
-		c.rpc = rpc.NewClient(conn)
+	body, err := json.Marshal(r)
+	if err != nil {
+		return Reply{}, err
 	}
+	answer, err := c.http.Post("http://"+c.addr, "application/json", bytes.NewReader(body))
+	if err != nil {
+		return Reply{}, fmt.Errorf("register: %w", err)
+	}
+	defer answer.Body.Close()
 	var reply Reply
-	var err error
-	call := c.rpc.Go("Register.Do", r, &reply, make(chan *rpc.Call, 1))
-	select {
-	case <-call.Done:
-		err = call.Error
-	case <-time.After(timeout):
-		err = errors.New("no reply")
+	text, err := io.ReadAll(answer.Body)
+	if err == nil {
+		err = json.Unmarshal(text, &reply)
 	}
 	if err != nil {
-		c.Close()
 		return Reply{}, fmt.Errorf("register at %s: %w", c.addr, err)
 	}
 	if reply.Stale {
@@ -183,9 +162,4 @@ func (c *Client) Do(r Request) (Reply, error) {
 }
 
 // Close hangs up.
-func (c *Client) Close() {
-	if c.rpc != nil {
-		c.rpc.Close()
-		c.rpc = nil
-	}
-}
+func (c *Client) Close() { c.http.CloseIdleConnections() }

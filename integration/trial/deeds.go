@@ -1,149 +1,76 @@
 package trial
 
 import (
-	"context"
-	"time"
-
 	"example.com/redlock/integration/fleet"
 	"example.com/redlock/integration/wire"
 )
 
-// deed is how an act is done: it is begun, done again every so often as long as it lasts, and mended. What
-// fails for a master is tried again for that master for a while.
-type deed struct {
-	begin, again, mend func(context.Context) error
+// deed is a part of how an act is done: what is to do to each of those that the act falls on.
+type deed func(*stage, Act) []func() error
+
+// on does something to each of those that find returns.
+func on[T any](find func(*stage, Act) []T, do func(T, Act) error) deed {
+	return func(s *stage, a Act) (all []func() error) {
+		for _, one := range find(s, a) {
+			all = append(all, func() error { return do(one, a) })
+		}
+		return all
+	}
 }
 
-// deed returns how to do a.
-func (s *stage) deed(a Act) deed {
-	at, engine := 10*time.Second, 30*time.Second // a busy Docker engine takes long
-	masters := func(most time.Duration, do func(context.Context, *fleet.Master) error) func(context.Context) error {
-		return func(ctx context.Context) error {
-			return fleet.Each(only(s.masters, a.On), func(m *fleet.Master) error {
-				return again(ctx, most, func(ctx context.Context) error { return do(ctx, m) })
-			})
+func onMastersBy(do func(*fleet.Master, Act) error) deed {
+	return on(func(s *stage, a Act) []*fleet.Master { return only(s.masters, a.On) }, do)
+}
+
+func onMasters(do func(*fleet.Master) error) deed {
+	return onMastersBy(func(m *fleet.Master, _ Act) error { return do(m) })
+}
+
+func onClients(do func(*slot) error) deed {
+	return on(func(s *stage, a Act) []*slot { return only(s.clients, a.On) }, func(c *slot, _ Act) error { return do(c) })
+}
+
+// onWires does something to the wires of the clients that an act falls on, or of all if it falls on none.
+func onWires(do func(*wire.Wire, Act)) deed {
+	find := func(s *stage, a Act) (wires []*wire.Wire) {
+		clients := only(s.wires, a.On)
+		if len(clients) == 0 {
+			clients = only(s.wires, nil)
 		}
+		for _, ways := range clients {
+			wires = append(wires, only(ways, a.On)...)
+		}
+		return wires
 	}
-	act := func(do func(*fleet.Master) error) func(context.Context, *fleet.Master) error {
-		return func(_ context.Context, m *fleet.Master) error { return do(m) }
-	}
-	restart := deed{mend: masters(engine, start)}
-	right := masters(engine, act((*fleet.Master).RightClock))
-	repeated := func(do func(*fleet.Master) error) deed {
-		return deed{begin: masters(at, act(do)), again: masters(0, act(do))}
-	}
-	switch a.Kind {
-	case KillEmpty, KillAOF:
-		restart.begin = masters(engine, func(ctx context.Context, m *fleet.Master) error { return m.Kill(ctx) })
-		return restart
-	case StopRestart:
-		restart.begin = masters(engine, func(ctx context.Context, m *fleet.Master) error { return m.Stop(ctx) })
-		return restart
-	case Replace:
-		return deed{begin: masters(engine, func(ctx context.Context, m *fleet.Master) error { return m.Replace(ctx) })}
-	case Pause:
-		return deed{begin: masters(engine, act((*fleet.Master).Pause)), mend: masters(engine, act((*fleet.Master).Unpause))}
-	case Demote:
-		return deed{begin: masters(at, act((*fleet.Master).Demote)), mend: masters(engine, act((*fleet.Master).Promote))}
-	case MemoryFull:
-		return deed{begin: masters(at, act((*fleet.Master).Fill)), mend: masters(engine, act((*fleet.Master).Drain))}
-	case Eviction:
-		return deed{begin: masters(at, act((*fleet.Master).Evict)), mend: masters(engine, act((*fleet.Master).Drain))}
-	case FlushAll:
-		return deed{begin: masters(at, act((*fleet.Master).Flush))}
-	case ClientKill:
-		return repeated((*fleet.Master).KillClients)
-	case ScriptFlush:
-		return repeated((*fleet.Master).FlushScripts)
-	case Busy:
-		return deed{begin: masters(at, act(func(m *fleet.Master) error { return m.Occupy(a.Lasts) }))}
-	case ClockAhead, ClockBack:
-		return deed{begin: masters(at, act(func(m *fleet.Master) error { return m.MoveClock(a.Offset) })), mend: right}
-	case ClockFast, ClockSlow:
-		return deed{begin: masters(at, act(func(m *fleet.Master) error { return m.RunClock(a.Rate) })), mend: right}
-	}
-	if kindOf(a.Kind).part == client {
-		return s.clientDeed(a)
-	}
-	return s.wireDeed(a)
+	return on(find, func(w *wire.Wire, a Act) error { do(w, a); return nil })
 }
 
 // start starts a master that was ended. One that runs already is none the worse.
-func start(ctx context.Context, m *fleet.Master) error {
+func start(m *fleet.Master) error {
 	if _, err := m.Do("PING"); err == nil {
 		return nil
 	}
-	return m.Start(ctx)
+	return m.Start()
 }
 
-// wireDeed returns how to do a to wires: those of the clients that it falls on, or of all if it falls on
-// none.
-func (s *stage) wireDeed(a Act) deed {
-	wires := func(do func(*wire.Wire)) func(context.Context) error {
-		return func(context.Context) error {
-			clients := only(s.wires, a.On)
-			if len(clients) == 0 {
-				clients = only(s.wires, nil)
-			}
-			for _, ways := range clients {
-				for _, w := range only(ways, a.On) {
-					do(w)
-				}
-			}
-			return nil
-		}
-	}
-	cut := func(d wire.Directions) deed {
-		return deed{begin: wires(func(w *wire.Wire) { w.Cut(d) }), mend: wires(func(w *wire.Wire) { w.Cut(0) })}
-	}
-	switch a.Kind {
-	case CutThere:
-		return cut(wire.There)
-	case CutBack:
-		return cut(wire.Back)
-	case Slow, Jitter:
-		return deed{begin: wires(func(w *wire.Wire) { w.Slow(a.Delay, a.Jitter) }), mend: wires(func(w *wire.Wire) { w.Slow(0, 0) })}
-	case Lossy:
-		return deed{begin: wires(func(w *wire.Wire) { w.Lose(a.Loss) }), mend: wires(func(w *wire.Wire) { w.Lose(0) })}
-	case Reset:
-		return deed{begin: wires(func(w *wire.Wire) { w.Reset(); w.Resets(a.Every) }), mend: wires(func(w *wire.Wire) { w.Resets(0) })}
-	}
-	return cut(wire.Both)
-}
+func cut(d wire.Directions) deed { return onWires(func(w *wire.Wire, _ Act) { w.Cut(d) }) }
 
-// clientDeed returns how to do a to client processes.
-func (s *stage) clientDeed(a Act) deed {
-	clients := func(do func(*slot) error) func(context.Context) error {
-		return func(context.Context) error { return fleet.Each(only(s.clients, a.On), do) }
-	}
-	// A process ends as it should, and another takes its place. It must end even while there are faults.
-	succeed := func(ctx context.Context, skew time.Duration) error {
-		return fleet.Each(only(s.clients, a.On), func(c *slot) error {
-			if err := c.now().end(ctx); err != nil {
-				s.fail(err)
-			}
-			if a.Set != nil {
-				c.reach(a.Set)
-			}
-			return c.start(skew)
-		})
-	}
-	switch a.Kind {
-	case ClientKilled:
-		return deed{
-			begin: clients(func(c *slot) error { return c.now().kill() }),
-			mend:  clients(func(c *slot) error { return c.start(0) }),
+var (
+	slow      = onWires(func(w *wire.Wire, a Act) { w.Slow(a.Delay, a.Jitter) })
+	moveClock = onMastersBy(func(m *fleet.Master, a Act) error { return m.MoveClock(a.Offset) })
+	runClock  = onMastersBy(func(m *fleet.Master, a Act) error { return m.RunClock(a.Rate) })
+)
+
+// succeed ends processes as they should end, and has others take their place. They must end even while there are
+// faults.
+func succeed(s *stage, a Act) []func() error {
+	return onClients(func(c *slot) error {
+		if err := c.now().end(); err != nil {
+			s.fail(err)
 		}
-	case ClientSet:
-		return deed{begin: func(ctx context.Context) error { return succeed(ctx, 0) }}
-	case ClientSkew:
-		return deed{
-			begin: func(ctx context.Context) error { return succeed(ctx, a.Offset) },
-			mend:  func(ctx context.Context) error { return succeed(ctx, 0) },
+		if a.Set != nil {
+			c.reach(a.Set)
 		}
-	}
-	return deed{
-		begin: clients(func(c *slot) error { return c.now().stop(s.rec) }),
-		mend:  clients(func(c *slot) error { return c.now().cont(s.rec) }),
-	}
+		return c.start(a.Offset)
+	})(s, a)
 }

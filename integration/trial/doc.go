@@ -2,6 +2,6 @@
 // seed determines, and collects the history.
 //
 // [NewPlan] draws a plan. [Run] starts masters, wires, registers and clients, carries the plan out, mends
-// everything, ends the clients, looks at what is left on the masters and merges what all of them recorded.
-// [Conclude] has the history judged and drawn, and reports.
+// everything, ends the clients, looks at what is left on the masters, merges what all of them recorded, and has
+// the history judged and drawn.
 package trial

@@ -3,6 +3,9 @@ package trial
 import (
 	"slices"
 	"time"
+
+	"example.com/redlock/integration/fleet"
+	"example.com/redlock/integration/wire"
 )
 
 // The kinds of faults, as histories name them.
@@ -14,7 +17,7 @@ const (
 	Replace        = "replace"           // another server at the same address
 	Demote         = "demote"            // a replica of nobody, and a master again
 	MemoryFull     = "memory-full"       // writes are refused
-	Eviction       = "eviction"          // any key may go
+	Eviction       = "eviction"          // any key may go, again and again
 	FlushAll       = "flushall"          //
 	ClientKill     = "client-kill"       // CLIENT KILL, again and again
 	ScriptFlush    = "script-flush"      // SCRIPT FLUSH, again and again
@@ -60,40 +63,110 @@ type kind struct {
 	least, most time.Duration // how long it lasts
 	forgets     bool          // a master loses what it has granted, though it does not restart
 	restarts    bool          // a master grants nothing for a while afterwards
+
+	draw               func(*planner, *Act) // what else there is to an act; nil: nothing
+	begin, again, mend deed                 // again: every Act.Every as long as it lasts; nil: there is nothing to do
 }
 
-const second = time.Second
+const (
+	second = time.Second
+	ms     = time.Millisecond
+)
 
 var kinds = []kind{
-	{name: KillEmpty, part: server, most: 4 * second, restarts: true},
-	{name: KillAOF, part: server, most: 4 * second, restarts: true},
-	{name: StopRestart, part: server, most: 3 * second, restarts: true},
-	{name: Replace, part: server, most: second, restarts: true},
-	{name: Demote, part: server, least: second / 2, most: 3 * second, restarts: true},
-	{name: Pause, part: server, least: second / 10, most: 5 * second},
-	{name: MemoryFull, part: server, least: second, most: 4 * second},
-	{name: ClientKill, part: server, least: second / 2, most: 2 * second},
-	{name: ScriptFlush, part: server, least: second / 2, most: 2 * second},
-	{name: Busy, part: server, least: second / 10, most: 5 * second / 2},
-	{name: Cut, part: way, least: second / 3, most: 5 * second},
-	{name: CutThere, part: way, least: second / 3, most: 4 * second},
-	{name: CutBack, part: way, least: second / 3, most: 4 * second},
-	{name: CutClient, part: way, least: second / 2, most: 6 * second},
-	{name: Slow, part: delay, least: second, most: 5 * second},
-	{name: Jitter, part: delay, least: second, most: 5 * second},
-	{name: Lossy, part: loss, least: second, most: 5 * second},
-	{name: Reset, part: resets, most: 3 * second},
-	{name: ClientStop, part: client, least: 32 * second / 10, most: 6 * second},
-	{name: ClientStopped, part: client, least: second / 20, most: 3 * second / 2},
-	{name: ClientKilled, part: client, least: second / 10, most: successorAfter},
-	{name: ClientSkew, part: client, least: 4 * second, most: 9 * second},
+	{name: KillEmpty, part: server, most: 4 * second, restarts: true, begin: onMasters((*fleet.Master).Kill), mend: onMasters(start)},
+	{name: KillAOF, part: server, most: 4 * second, restarts: true, begin: onMasters((*fleet.Master).Kill), mend: onMasters(start)},
+	{name: StopRestart, part: server, most: 3 * second, restarts: true, begin: onMasters((*fleet.Master).Stop), mend: onMasters(start)},
+	{name: Replace, part: server, most: second, restarts: true, begin: onMasters((*fleet.Master).Replace)},
+	{
+		name: Demote, part: server, least: second / 2, most: 3 * second, restarts: true,
+		begin: onMasters((*fleet.Master).Demote), mend: onMasters((*fleet.Master).Promote),
+	},
+	{
+		name: Pause, part: server, least: second / 10, most: 5 * second,
+		begin: onMasters((*fleet.Master).Pause), mend: onMasters((*fleet.Master).Unpause),
+	},
+	{
+		name: MemoryFull, part: server, least: second, most: 4 * second,
+		begin: onMasters((*fleet.Master).Fill), mend: onMasters((*fleet.Master).Drain),
+	},
+	{
+		name: ClientKill, part: server, least: second / 2, most: 2 * second, draw: every(50*ms, 300*ms),
+		begin: onMasters((*fleet.Master).KillClients), again: onMasters((*fleet.Master).KillClients),
+	},
+	{
+		name: ScriptFlush, part: server, least: second / 2, most: 2 * second, draw: every(5*ms, 100*ms),
+		begin: onMasters((*fleet.Master).FlushScripts), again: onMasters((*fleet.Master).FlushScripts),
+	},
+	{
+		name: Busy, part: server, least: second / 10, most: 5 * second / 2,
+		begin: onMastersBy(func(m *fleet.Master, a Act) error { return m.Occupy(a.Lasts) }),
+	},
+	{name: Cut, part: way, least: second / 3, most: 5 * second, begin: cut(wire.Both), mend: cut(0)},
+	{name: CutThere, part: way, least: second / 3, most: 4 * second, begin: cut(wire.There), mend: cut(0)},
+	{name: CutBack, part: way, least: second / 3, most: 4 * second, begin: cut(wire.Back), mend: cut(0)},
+	{name: CutClient, part: way, least: second / 2, most: 6 * second, begin: cut(wire.Both), mend: cut(0)},
+	{
+		name: Slow, part: delay, least: second, most: 5 * second,
+		draw:  func(p *planner, a *Act) { a.Delay = p.between(20*ms, 600*ms) },
+		begin: slow, mend: onWires(func(w *wire.Wire, _ Act) { w.Slow(0, 0) }),
+	},
+	{
+		name: Jitter, part: delay, least: second, most: 5 * second,
+		draw:  func(p *planner, a *Act) { a.Delay, a.Jitter = p.between(5*ms, 100*ms), p.between(20*ms, 300*ms) },
+		begin: slow, mend: onWires(func(w *wire.Wire, _ Act) { w.Slow(0, 0) }),
+	},
+	{
+		name: Lossy, part: loss, least: second, most: 5 * second,
+		draw:  func(p *planner, a *Act) { a.Loss = float64(2+p.IntN(24)) / 100 },
+		begin: onWires(func(w *wire.Wire, a Act) { w.Lose(a.Loss) }), mend: onWires(func(w *wire.Wire, _ Act) { w.Lose(0) }),
+	},
+	{
+		name: Reset, part: resets, most: 3 * second, draw: every(20*ms, 400*ms),
+		begin: onWires(func(w *wire.Wire, _ Act) { w.Reset() }), again: onWires(func(w *wire.Wire, _ Act) { w.ResetOne() }),
+	},
+	{name: ClientStop, part: client, least: 32 * second / 10, most: 6 * second, begin: onClients((*slot).stop), mend: onClients((*slot).cont)},
+	{name: ClientStopped, part: client, least: second / 20, most: 3 * second / 2, begin: onClients((*slot).stop), mend: onClients((*slot).cont)},
+	{
+		name: ClientKilled, part: client, least: second / 10, most: successorAfter,
+		begin: onClients(func(c *slot) error { return c.now().kill() }), mend: onClients(func(c *slot) error { return c.start(0) }),
+	},
+	{
+		name: ClientSkew, part: client, least: 4 * second, most: 9 * second,
+		draw:  func(p *planner, a *Act) { a.Offset = []time.Duration{-time.Hour, time.Hour}[p.IntN(2)] },
+		begin: succeed, mend: func(s *stage, a Act) []func() error { a.Offset = 0; return succeed(s, a) },
+	},
 
-	{name: FlushAll, part: server, forgets: true},
-	{name: Eviction, part: server, least: second / 2, most: 2 * second, forgets: true},
-	{name: ClockAhead, part: clock, least: second / 2, most: 5 * second, forgets: true},
-	{name: ClockBack, part: clock, least: second / 2, most: 5 * second, forgets: true},
-	{name: ClockFast, part: clock, least: 2 * second, most: 6 * second, forgets: true},
-	{name: ClockSlow, part: clock, least: 2 * second, most: 6 * second, forgets: true},
+	{name: FlushAll, part: server, forgets: true, begin: onMasters((*fleet.Master).Flush)},
+	{
+		name: Eviction, part: server, least: second / 2, most: 2 * second, forgets: true, draw: every(100*ms, 100*ms),
+		begin: onMasters((*fleet.Master).Evict), again: onMasters((*fleet.Master).Evict), mend: onMasters((*fleet.Master).Drain),
+	},
+	{
+		name: ClockAhead, part: clock, least: second / 2, most: 5 * second, forgets: true,
+		draw:  func(p *planner, a *Act) { a.Offset = p.between(second, 8*second) },
+		begin: moveClock, mend: onMasters((*fleet.Master).RightClock),
+	},
+	{
+		name: ClockBack, part: clock, least: second / 2, most: 5 * second, forgets: true,
+		draw:  func(p *planner, a *Act) { a.Offset = -p.between(second/2, 3*second) },
+		begin: moveClock, mend: onMasters((*fleet.Master).RightClock),
+	},
+	{
+		name: ClockFast, part: clock, least: 2 * second, most: 6 * second, forgets: true,
+		draw:  func(p *planner, a *Act) { a.Rate = 1 + float64(2+p.IntN(20))/100 },
+		begin: runClock, mend: onMasters((*fleet.Master).RightClock),
+	},
+	{
+		name: ClockSlow, part: clock, least: 2 * second, most: 6 * second, forgets: true,
+		draw:  func(p *planner, a *Act) { a.Rate = 1 - float64(2+p.IntN(20))/100 },
+		begin: runClock, mend: onMasters((*fleet.Master).RightClock),
+	},
+}
+
+// every draws how often an act is done.
+func every(least, most time.Duration) func(*planner, *Act) {
+	return func(p *planner, a *Act) { a.Every = p.between(least, most) }
 }
 
 // Kinds returns the names of all kinds of faults.
@@ -108,7 +181,7 @@ func Kinds() []string {
 // kindOf returns the row of a kind.
 func kindOf(name string) kind {
 	if name == ClientSet {
-		return kind{name: ClientSet, part: client}
+		return kind{name: ClientSet, part: client, begin: succeed}
 	}
 	return kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })]
 }

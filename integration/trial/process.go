@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -120,13 +119,11 @@ func (p *process) kill() error {
 const endsWithin = 20 * time.Second
 
 // end closes the standard input of the process and waits until it has ended.
-func (p *process) end(ctx context.Context) error {
+func (p *process) end() error {
 	_ = p.stdin.Close()
-	ctx, cancel := context.WithTimeout(ctx, endsWithin)
-	defer cancel()
 	select {
 	case <-p.ended:
-	case <-ctx.Done():
+	case <-time.After(endsWithin):
 		_ = p.cmd.Process.Signal(syscall.SIGQUIT) // it says what its goroutines do
 		select {
 		case <-p.ended:

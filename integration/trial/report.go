@@ -12,17 +12,16 @@ import (
 	"example.com/redlock/internal/picture"
 )
 
-// Conclude judges a history, draws it, and reports to out and to the folder: to report.txt and picture.html.
-// The error says that promises were broken. It comes after ran, which says what else went wrong with the
-// trial, or is nil. There is no Report if the history could not be judged.
-func Conclude(out io.Writer, folder string, h *history.History, ran error) (*judge.Report, error) {
+// Conclude judges a history, draws it, and reports to out and to the folder: to report.txt and picture.html. There is
+// no Report if the history could not be judged.
+func Conclude(out io.Writer, folder string, h *history.History) (*judge.Report, error) {
 	found, err := judge.Judge(h)
 	if err != nil {
-		return nil, errors.Join(ran, err)
+		return nil, err
 	}
 	report, err := os.Create(filepath.Join(folder, "report.txt"))
 	if err != nil {
-		return found, errors.Join(ran, err)
+		return found, err
 	}
 	out = io.MultiWriter(out, report)
 	_, _ = found.WriteTo(out)
@@ -35,11 +34,5 @@ func Conclude(out io.Writer, folder string, h *history.History, ran error) (*jud
 	if err == nil {
 		err = errors.Join(picture.Write(page, h, found.Violations()), page.Close())
 	}
-	err = errors.Join(ran, err, report.Close())
-	for i := range found.Checks {
-		if c := &found.Checks[i]; c.Verdict() == judge.Failed {
-			err = errors.Join(err, fmt.Errorf("%s: %s", c.Name, c.Details()))
-		}
-	}
-	return found, err
+	return found, errors.Join(err, report.Close())
 }

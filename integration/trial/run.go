@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"example.com/redlock/integration/workload"
 	"example.com/redlock/internal/boottime"
 	"example.com/redlock/internal/history"
+	"example.com/redlock/internal/judge"
 )
 
 // Redlock is the name of this library, among those that can be tried.
@@ -46,20 +48,24 @@ func (cfg Config) guard() time.Duration {
 	return cfg.Lease
 }
 
-// Run carries out a trial by a plan and returns its history, which it also writes to history.jsonl. An error
-// says that something is wrong with the trial, or that a client failed or did not end: if there is a history
-// it may be judged nevertheless.
-func Run(ctx context.Context, cfg Config, plan Plan) (*history.History, error) {
+// Run carries out a trial by a plan, writes its history to history.jsonl, and concludes it: see Conclude. An error
+// says that something is wrong with the trial, or that a client failed or did not end. There may be a Report
+// nevertheless, which says whether promises were broken.
+func Run(ctx context.Context, cfg Config, plan Plan, out io.Writer) (*judge.Report, error) {
 	parts := filepath.Join(cfg.Out, "parts")
 	if err := os.MkdirAll(parts, 0o755); err != nil {
 		return nil, err
 	}
 	ran := run(ctx, cfg, plan, parts)
 	h, err := merge(cfg.Out, parts)
-	return h, errors.Join(ran, err)
+	if err != nil {
+		return nil, errors.Join(ran, err)
+	}
+	report, err := Conclude(out, cfg.Out, h)
+	return report, errors.Join(ran, err)
 }
 
-// run is Run without the merging.
+// run has all parts of the history written.
 //
 // Goroutines: those of the register and of the wires, and one per master that watches it. All have ended
 // when it returns.
@@ -102,8 +108,8 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 		clients: map[string]*slot{},
 		wires:   map[string]map[string]*wire.Wire{},
 		rec:     rec,
+		how:     kindOf,
 	}
-	s.how = s.deed
 	run := history.Run{
 		Title: cfg.Title, Seed: cfg.Seed, Began: time.Now(), Locker: cfg.Locker,
 		Lease: cfg.Lease, MaxLease: cfg.Lease, Guard: cfg.guard(), NodeTimeout: cfg.Lease / 10,
@@ -153,7 +159,7 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 		return err
 	}
 	wait(ctx, 2*cfg.Lease+7*time.Second) // lease, guard and 2 s, in which all waits must end, and calm
-	if err := fleet.Each(only(s.clients, nil), func(c *slot) error { return c.now().end(ctx) }); err != nil {
+	if err := fleet.Each(only(s.clients, nil), func(c *slot) error { return c.now().end() }); err != nil {
 		return err
 	}
 	return errors.Join(s.audit(), rec.Err(), carried.Err(), ctx.Err())

@@ -22,8 +22,8 @@ type stage struct {
 	clients map[string]*slot
 	wires   map[string]map[string]*wire.Wire // by client and master
 	rec     *history.Recorder
-	busy    sync.Map       // of channels, each full while a part of a master or client has an act
-	how     func(Act) deed // deed, except in tests
+	busy    sync.Map          // of channels, each full while a part of a master or client has an act
+	how     func(string) kind // kindOf, except in tests
 
 	mu     sync.Mutex
 	faults int   // guarded by mu, as is err
@@ -71,7 +71,7 @@ func (s *stage) tell(what string) {
 // carryOut does one act, and mends it when it has lasted. Where it cannot be done, the event that it is
 // mended says so.
 func (s *stage) carryOut(ctx context.Context, a Act) {
-	k := kindOf(a.Kind)
+	k := s.how(a.Kind)
 	leave := s.occupy(k, a)
 	defer leave()
 	s.mu.Lock()
@@ -80,23 +80,32 @@ func (s *stage) carryOut(ctx context.Context, a Act) {
 	s.mu.Unlock()
 	s.rec.Add(history.Event{What: history.Fault, ID: id, Fault: a.Kind, On: s.processes(a.On), Forgets: k.forgets, Text: a.String()})
 	began := s.rec.Now()
-	d := s.how(a)
+	patience := 30 * time.Second // a busy Docker engine takes long
+	if k.part == client {
+		patience = 0
+	}
 	text := ""
-	if err := d.begin(ctx); err != nil {
+	if err := s.do(ctx, k.begin, a, patience); err != nil {
 		text = "could not be done: " + err.Error()
 	}
-	for d.again != nil && s.rec.Now() < began+a.Lasts-a.Every && ctx.Err() == nil {
+	for k.again != nil && s.rec.Now() < began+a.Lasts-a.Every && ctx.Err() == nil {
 		wait(ctx, a.Every)
-		_ = d.again(ctx) // the master may have other troubles
+		_ = s.do(ctx, k.again, a, 0) // the master may have other troubles
 	}
 	wait(ctx, began+a.Lasts-s.rec.Now())
-	if d.mend != nil {
-		// It must be mended even if the trial is to end.
-		if err := d.mend(context.WithoutCancel(ctx)); err != nil {
-			s.fail(fmt.Errorf("fault %d, %v, could not be mended: %w", id, a, err))
-		}
+	// It must be mended even if the trial is to end.
+	if err := s.do(context.WithoutCancel(ctx), k.mend, a, patience); err != nil {
+		s.fail(fmt.Errorf("fault %d, %v, could not be mended: %w", id, a, err))
 	}
 	s.rec.Add(history.Event{What: history.Mended, ID: id, Fault: a.Kind, Text: text})
+}
+
+// do does a deed to all at the same time. What fails for one is tried again for that one until patience ends.
+func (s *stage) do(ctx context.Context, d deed, a Act, patience time.Duration) error {
+	if d == nil {
+		return nil
+	}
+	return fleet.Each(d(s, a), func(do func() error) error { return again(ctx, patience, do) })
 }
 
 // fail notes what makes the trial worthless.
@@ -137,11 +146,11 @@ func (s *stage) processes(on []string) []string {
 }
 
 // again does something until it succeeds, for no longer than that.
-func again(ctx context.Context, most time.Duration, do func(context.Context) error) error {
+func again(ctx context.Context, most time.Duration, do func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	for {
-		err := do(ctx)
+		err := do()
 		if err == nil {
 			return nil
 		}

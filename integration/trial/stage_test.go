@@ -16,7 +16,7 @@ import (
 
 // rehearse performs acts that how does, on masters that do not exist, and returns what was recorded: "fault
 // pause 5s" and the like.
-func rehearse(ctx context.Context, t *testing.T, how func(Act) deed, acts ...Act) (told []string, err error) {
+func rehearse(ctx context.Context, t *testing.T, how func(string) kind, acts ...Act) (told []string, err error) {
 	t.Helper()
 	began := time.Now()
 	var out bytes.Buffer
@@ -36,9 +36,12 @@ func rehearse(ctx context.Context, t *testing.T, how func(Act) deed, acts ...Act
 	return told, err
 }
 
-func nothing(Act) deed {
-	return deed{begin: func(context.Context) error { return nil }, mend: func(context.Context) error { return nil }}
+// doing returns a deed that is to do one thing.
+func doing(do func() error) deed {
+	return func(*stage, Act) []func() error { return []func() error{do} }
 }
+
+func nothing(name string) kind { return kind{part: kindOf(name).part} }
 
 // Acts go on beside each other, and a calm begins when all are over.
 func TestPerform(t *testing.T) {
@@ -69,16 +72,17 @@ func TestWhatCannotBeDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := errors.New("Docker is slow")
 		mended := 0
-		how := func(a Act) deed {
-			return deed{
-				begin: func(context.Context) error { return slow },
-				mend: func(context.Context) error {
+		how := func(name string) kind {
+			return kind{
+				part:  client, // of which nothing is tried again
+				begin: doing(func() error { return slow }),
+				mend: doing(func() error {
 					mended++
-					if a.Kind == Busy {
+					if name == Busy {
 						return slow
 					}
 					return nil
-				},
+				}),
 			}
 		}
 		told, err := rehearse(t.Context(), t, how, Act{Kind: Pause, On: []string{"m1"}})
@@ -99,9 +103,9 @@ func TestWhatCannotBeDone(t *testing.T) {
 func TestAgainAndAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		how := func(Act) deed {
-			again := func(context.Context) error { n++; return errors.New("not now") }
-			return deed{begin: func(context.Context) error { n++; return nil }, again: again}
+		how := func(string) kind {
+			again := func() error { n++; return errors.New("not now") }
+			return kind{part: client, begin: doing(func() error { n++; return nil }), again: doing(again)}
 		}
 		_, err := rehearse(t.Context(), t, how, Act{Lasts: second, Every: 100 * time.Millisecond, Kind: ScriptFlush, On: []string{"m1"}})
 		if err != nil || n != 10 {
@@ -114,7 +118,7 @@ func TestAgainAndAgain(t *testing.T) {
 func TestAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		err := again(t.Context(), 3*second, func(context.Context) error {
+		err := again(t.Context(), 3*second, func() error {
 			if n++; n < 5 {
 				return errors.New("not yet")
 			}
@@ -125,7 +129,7 @@ func TestAgain(t *testing.T) {
 		}
 		start := time.Now()
 		never := errors.New("never")
-		if err := again(t.Context(), 3*second, func(context.Context) error { return never }); err != never || time.Since(start) != 3*second {
+		if err := again(t.Context(), 3*second, func() error { return never }); err != never || time.Since(start) != 3*second {
 			t.Errorf("again = %v after %v, want %v after 3s", err, time.Since(start), never)
 		}
 	})

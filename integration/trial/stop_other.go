@@ -2,12 +2,8 @@
 
 package trial
 
-import (
-	"errors"
+import "errors"
 
-	"example.com/redlock/internal/history"
-)
+func (*slot) stop() error { return errors.ErrUnsupported }
 
-func (p *process) stop(*history.Recorder) error { return errors.ErrUnsupported }
-
-func (p *process) cont(*history.Recorder) error { return errors.ErrUnsupported }
+func (*slot) cont() error { return errors.ErrUnsupported }

@@ -8,14 +8,16 @@ import (
 	"example.com/redlock/internal/history"
 )
 
-// stop freezes the process, until cont. What they record is a little longer than the process is frozen.
-func (p *process) stop(rec *history.Recorder) error {
-	rec.Add(history.Event{What: history.Stopped, Who: p.who})
+// stop freezes the process of now, until cont. What they record is a little longer than the process is frozen.
+func (s *slot) stop() error {
+	p := s.now()
+	s.rec.Add(history.Event{What: history.Stopped, Who: p.who})
 	return p.cmd.Process.Signal(syscall.SIGSTOP)
 }
 
-func (p *process) cont(rec *history.Recorder) error {
+func (s *slot) cont() error {
+	p := s.now()
 	err := p.cmd.Process.Signal(syscall.SIGCONT)
-	rec.Add(history.Event{What: history.Continued, Who: p.who})
+	s.rec.Add(history.Event{What: history.Continued, Who: p.who})
 	return err
 }

@@ -158,30 +158,8 @@ func (p *planner) goRound(at time.Duration, k kind) (acts []Act) {
 func (p *planner) act(at time.Duration, k kind, on []string) Act {
 	a := Act{At: at, Kind: k.name, On: on}
 	a.Lasts = max(0, min(p.between(k.least, k.most), p.deadline-at))
-	const ms = time.Millisecond
-	switch k.name {
-	case ClientKill:
-		a.Every = p.between(50*ms, 300*ms)
-	case ScriptFlush:
-		a.Every = p.between(5*ms, 100*ms)
-	case Reset:
-		a.Every = p.between(20*ms, 400*ms)
-	case Slow:
-		a.Delay = p.between(20*ms, 600*ms)
-	case Jitter:
-		a.Delay, a.Jitter = p.between(5*ms, 100*ms), p.between(20*ms, 300*ms)
-	case Lossy:
-		a.Loss = float64(2+p.IntN(24)) / 100
-	case ClockAhead:
-		a.Offset = p.between(second, 8*second)
-	case ClockBack:
-		a.Offset = -p.between(second/2, 3*second)
-	case ClockFast:
-		a.Rate = 1 + float64(2+p.IntN(20))/100
-	case ClockSlow:
-		a.Rate = 1 - float64(2+p.IntN(20))/100
-	case ClientSkew:
-		a.Offset = []time.Duration{-time.Hour, time.Hour}[p.IntN(2)]
+	if k.draw != nil {
+		k.draw(p, &a)
 	}
 	return a
 }

@@ -8,8 +8,8 @@
 //
 // # Concurrency
 //
-// A Wire may be used by any number of goroutines. It has one goroutine that accepts, one that resets while
-// [Wire.Resets] is in force, and four for each connection. [Wire.Close] ends them all and waits.
+// A Wire may be used by any number of goroutines. It has one goroutine that accepts, and four for each
+// connection. [Wire.Close] ends them all and waits.
 //
 // # Errors
 //

@@ -24,6 +24,7 @@ func ends(t *testing.T) (w *Wire, client, master *net.TCPConn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
+	left(t, w, 1)
 	return w, client, conn.(*net.TCPConn)
 }
 
@@ -131,31 +132,29 @@ func wantReset(t *testing.T, who string, err error) {
 	}
 }
 
-// empty waits until the wire has no connection.
-func empty(t *testing.T, w *Wire) {
+// left waits until the wire has that many connections.
+func left(t *testing.T, w *Wire, n int) {
 	t.Helper()
-	for began := time.Now(); len(w.all()) > 0; time.Sleep(time.Millisecond) {
+	for began := time.Now(); len(w.all()) != n; time.Sleep(time.Millisecond) {
 		if time.Since(began) > 10*time.Second {
-			t.Fatalf("%d connections, want none", len(w.all()))
+			t.Fatalf("%d connections, want %d", len(w.all()), n)
 		}
 	}
 }
 
-// TestResets: connections are reset one after another, until it is mended.
-func TestResets(t *testing.T) {
+// TestReset: one connection, or all that there are, and no later one.
+func TestReset(t *testing.T) {
 	w := start(t, echo(t))
-	for range 5 {
-		dial(t, w)
+	for range 3 {
+		conn := dial(t, w)
+		send(t, conn, "here")
+		want(t, conn, "here")
 	}
-	w.Resets(time.Hour)
-	w.Resets(2 * time.Millisecond) // instead of the one before
-	for began := time.Now(); len(w.all()) == 0 && time.Since(began) < time.Second; {
-		time.Sleep(time.Millisecond)
-	}
-	empty(t, w)
-	w.Resets(0)
+	w.ResetOne()
+	left(t, w, 2)
+	w.Reset()
+	left(t, w, 0)
 	conn := dial(t, w)
-	time.Sleep(30 * time.Millisecond)
 	send(t, conn, "still here")
 	want(t, conn, "still here")
 }
@@ -171,7 +170,7 @@ func TestDeadMaster(t *testing.T) {
 		_, err = io.Copy(io.Discard, conn)
 	}
 	wantReset(t, "the client", err)
-	empty(t, w)
+	left(t, w, 0)
 }
 
 // TestStreamUnderFaults: what is sent arrives whole and in order, whatever happens on the way.

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,8 +20,8 @@ const (
 	Both  = There | Back
 )
 
-// Wire is a proxy in front of one master. Its faults are independent of each other: each stays until its
-// own method is called again.
+// Wire is a proxy in front of one master. Its faults are independent of each other: each but a reset stays until
+// its own method is called again.
 type Wire struct {
 	listener net.Listener
 	target   string
@@ -30,10 +29,9 @@ type Wire struct {
 	back     path
 	wg       sync.WaitGroup
 
-	mu       sync.Mutex
-	links    map[*link]struct{}
-	closed   bool
-	stopping context.CancelFunc // ends the goroutine of Resets
+	mu     sync.Mutex
+	links  map[*link]struct{}
+	closed bool
 }
 
 // New returns a wire to the master at target, host:port. It listens on a port of its own.
@@ -42,7 +40,7 @@ func New(target string) (*Wire, error) {
 	if err != nil {
 		return nil, fmt.Errorf("wire to %s: %w", target, err)
 	}
-	w := &Wire{listener: listener, target: target, links: map[*link]struct{}{}, stopping: func() {}}
+	w := &Wire{listener: listener, target: target, links: map[*link]struct{}{}}
 	w.there.now, w.back.now = &conditions{over: make(chan struct{})}, &conditions{over: make(chan struct{})}
 	w.wg.Go(w.accept)
 	return w, nil
@@ -75,39 +73,10 @@ func (w *Wire) Reset() {
 	}
 }
 
-// Resets resets a random connection again and again, at random times that are every apart on average, until
-// it is called again; with 0 it only stops.
-func (w *Wire) Resets(every time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.stopping()
-	if every <= 0 || w.closed {
-		return
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	w.stopping = stop
-	w.wg.Go(func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(time.Duration(rand.ExpFloat64() * float64(every))):
-				w.resetOne(ctx)
-			}
-		}
-	})
-}
-
-// resetOne resets a random connection, unless Resets was called again meanwhile.
-func (w *Wire) resetOne(ctx context.Context) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if ctx.Err() != nil {
-		return
-	}
-	for l := range w.links { // in random order
-		l.abort()
-		return
+// ResetOne resets a random connection, if there is any.
+func (w *Wire) ResetOne() {
+	if all := w.all(); len(all) > 0 {
+		all[rand.IntN(len(all))].abort()
 	}
 }
 
@@ -116,7 +85,6 @@ func (w *Wire) Close() error {
 	w.mu.Lock()
 	again := w.closed
 	w.closed = true
-	w.stopping()
 	w.mu.Unlock()
 	if again {
 		return nil
@@ -149,24 +117,28 @@ func (w *Wire) accept() {
 			time.Sleep(time.Millisecond) // out of descriptors: the backlog waits
 			continue
 		}
-		w.add(client.(*net.TCPConn))
+		w.wg.Go(func() { w.carry(client.(*net.TCPConn)) })
 	}
 }
 
-// add begins to carry a connection.
-func (w *Wire) add(client *net.TCPConn) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed {
+// carry connects a client to the master, and moves what the two send each other. A reset is the closest that a
+// proxy can come to refusing what it has accepted.
+func (w *Wire) carry(client *net.TCPConn) {
+	master, err := net.DialTimeout("tcp", w.target, time.Second)
+	if err != nil {
 		reset(client)
 		return
 	}
-	l := newLink(client, &w.there, &w.back)
+	l := newLink(client, master.(*net.TCPConn), &w.there, &w.back)
+	w.mu.Lock()
 	w.links[l] = struct{}{}
-	w.wg.Go(func() {
-		l.carry(w.target)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.links, l)
-	})
+	closed := w.closed
+	w.mu.Unlock()
+	if closed {
+		l.abort()
+	}
+	l.carry()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.links, l)
 }

@@ -1,9 +1,7 @@
 package workload
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"slices"
@@ -91,14 +89,6 @@ func TestHungCall(t *testing.T) {
 		}
 		close(hang)
 	})
-}
-
-func TestOpenFails(t *testing.T) {
-	f := newFixture(t, nil)
-	err := Run(f.cfg, func(Config) (Locker, error) { return nil, errOdd }, classify, f.rec, bytes.NewReader(nil))
-	if !errors.Is(err, errOdd) {
-		t.Errorf("Run = %v, want %v", err, errOdd)
-	}
 }
 
 // A socket that is left open is found.

@@ -47,10 +47,7 @@ func (c *caller) register(hd *held, do history.Do, base, value int64) (read int6
 		reply, err := c.registers.Do(register.Request{
 			Do: do, Who: c.cfg.Who, Hold: hd.number, Name: key, Token: hd.token, Base: base, Value: value,
 		})
-		if read = reply.Value; do == history.Reading {
-			result.Token = reply.Token
-		}
-		result.Value = read
+		read, result.Value = reply.Value, reply.Value
 		switch {
 		case errors.Is(err, register.ErrStale):
 			result.Err, result.Text = history.Stale, err.Error()

@@ -20,7 +20,22 @@ type View struct {
 	Processes []*Process
 	Over      time.Duration // when the last faults were mended; Never if that was not told
 	End       time.Duration // of the last event
+
+	holds     map[number]*Hold
+	processes map[string]*Process
 }
+
+// number is that of a call or hold.
+type number struct {
+	who string
+	n   int
+}
+
+// Hold returns hold number n of a client process, or nil.
+func (v *View) Hold(who string, n int) *Hold { return v.holds[number{who, n}] }
+
+// Process returns a client process, or nil.
+func (v *View) Process(who string) *Process { return v.processes[who] }
 
 // Call is a call of a client.
 type Call struct {
@@ -77,7 +92,6 @@ type Process struct {
 	Began  time.Duration
 	Ended  time.Duration // it exited or was killed; Never
 	Killed bool
-	Audit  *Event // what was left of it; nil if it never closed
 }
 
 // Span is a stretch of time.
@@ -91,38 +105,29 @@ func (s Span) Overlap(other Span) time.Duration {
 // View sorts the history.
 func (h *History) View() (*View, error) {
 	s := sorter{
-		view:      View{Run: h.Run, Over: Never},
-		calls:     map[number]*Call{},
-		holds:     map[number]*Hold{},
-		faults:    map[int]*Trouble{},
-		stops:     map[string]*Trouble{},
-		processes: map[string]*Process{},
+		View:   &View{Run: h.Run, Over: Never, holds: map[number]*Hold{}, processes: map[string]*Process{}},
+		calls:  map[number]*Call{},
+		faults: map[int]*Trouble{},
+		stops:  map[string]*Trouble{},
 	}
 	for i := range h.Events {
 		if err := s.add(&h.Events[i]); err != nil {
 			return nil, fmt.Errorf("event %d, %s of %s at %v: %w", i+1, h.Events[i].What, h.Events[i].Who, h.Events[i].At, err)
 		}
 	}
-	return &s.view, nil
+	return s.View, nil
 }
 
-// number is that of a call or hold.
-type number struct {
-	who string
-	n   int
-}
-
+// sorter is a view in the making.
 type sorter struct {
-	view      View
-	calls     map[number]*Call
-	holds     map[number]*Hold
-	faults    map[int]*Trouble
-	stops     map[string]*Trouble // the last of each process
-	processes map[string]*Process
+	*View
+	calls  map[number]*Call
+	faults map[int]*Trouble
+	stops  map[string]*Trouble // the last of each process
 }
 
 func (s *sorter) add(e *Event) error {
-	s.view.End = e.At
+	s.End = e.At
 	switch e.What {
 	case Called:
 		c := &Call{Event: *e, Returned: Never, Stands: Never}
@@ -133,7 +138,7 @@ func (s *sorter) add(e *Event) error {
 			return fmt.Errorf("there is a call %d already", e.Call)
 		}
 		s.calls[number{e.Who, e.Call}] = c
-		s.view.Calls = append(s.view.Calls, c)
+		s.Calls = append(s.Calls, c)
 		return s.asksOf(c)
 	case Returned:
 		c := s.calls[number{e.Who, e.Call}]
@@ -151,15 +156,15 @@ func (s *sorter) add(e *Event) error {
 		}
 	case Granted:
 		c := s.calls[number{e.Who, e.Call}]
-		if c == nil || s.holds[number{e.Who, e.Hold}] != nil {
+		if c == nil || s.Hold(e.Who, e.Hold) != nil {
 			return fmt.Errorf("call %d is not there, or hold %d is already", e.Call, e.Hold)
 		}
 		hold := &Hold{Event: *e, By: c, Looks: []*Event{e}, Until: e.Until, Downgraded: Never}
 		s.holds[number{e.Who, e.Hold}] = hold
 		c.Holds = append(c.Holds, hold)
-		s.view.Holds = append(s.view.Holds, hold)
+		s.Holds = append(s.Holds, hold)
 	case Alive, Lost:
-		hold := s.holds[number{e.Who, e.Hold}]
+		hold := s.Hold(e.Who, e.Hold)
 		if hold == nil {
 			return fmt.Errorf("there is no hold %d", e.Hold)
 		}
@@ -171,26 +176,30 @@ func (s *sorter) add(e *Event) error {
 	case Fault:
 		f := &Trouble{Event: *e, Began: e.At, Ended: Never}
 		s.faults[e.ID] = f
-		s.view.Faults = append(s.view.Faults, f)
+		s.Faults = append(s.Faults, f)
 	case Mended:
 		if s.faults[e.ID] == nil {
 			return fmt.Errorf("there is no fault %d", e.ID)
 		}
 		s.faults[e.ID].end(e)
 	case Over:
-		s.view.Over = e.At
+		s.Over = e.At
 	case Stopped:
 		s.stops[e.Who] = &Trouble{Event: *e, Began: e.At, Ended: Never}
-		s.view.Pauses = append(s.view.Pauses, s.stops[e.Who])
+		s.Pauses = append(s.Pauses, s.stops[e.Who])
 	case Stall:
-		s.view.Pauses = append(s.view.Pauses, &Trouble{Event: *e, Began: e.From, Ended: e.At})
+		s.Pauses = append(s.Pauses, &Trouble{Event: *e, Began: e.From, Ended: e.At})
 	case Continued:
 		s.stops[e.Who].end(e)
-	case Killed:
+	case Started:
+		p := &Process{Who: e.Who, Skew: e.Skew, Keep: e.Keep, Began: e.At, Ended: Never}
+		s.processes[e.Who] = p
+		s.Processes = append(s.Processes, p)
+	case Killed, Exited:
 		s.stops[e.Who].end(e)
-		s.live(e)
-	case Started, Exited, Audited:
-		s.live(e)
+		if p := s.Process(e.Who); p != nil {
+			p.Ended, p.Killed = e.At, e.What == Killed
+		}
 	}
 	return nil
 }
@@ -200,7 +209,7 @@ func (s *sorter) asksOf(c *Call) error {
 	if c.Hold == 0 {
 		return nil
 	}
-	hold := s.holds[number{c.Who, c.Hold}]
+	hold := s.Hold(c.Who, c.Hold)
 	if hold == nil {
 		return fmt.Errorf("there is no hold %d", c.Hold)
 	}
@@ -213,23 +222,4 @@ func (s *sorter) asksOf(c *Call) error {
 		hold.Downgraded = min(hold.Downgraded, c.At)
 	}
 	return nil
-}
-
-// live notes what becomes of a process. What a master's audit found is no part of a process.
-func (s *sorter) live(e *Event) {
-	p := s.processes[e.Who]
-	if e.What == Started {
-		p = &Process{Who: e.Who, Skew: e.Skew, Keep: e.Keep, Began: e.At, Ended: Never}
-		s.processes[e.Who] = p
-		s.view.Processes = append(s.view.Processes, p)
-	}
-	if p == nil {
-		return
-	}
-	switch e.What {
-	case Killed, Exited:
-		p.Ended, p.Killed = e.At, e.What == Killed
-	case Audited:
-		p.Audit = e
-	}
 }

@@ -73,7 +73,7 @@ func (r *record) late(who string, due, grace, done time.Duration) bool {
 
 // ended returns when a process was there for the last time: the end of the run, if it is not known.
 func (r *record) ended(who string) time.Duration {
-	if p := r.processes[who]; p != nil {
+	if p := r.Process(who); p != nil {
 		return min(p.Ended, r.End)
 	}
 	return r.End
@@ -90,6 +90,6 @@ func (r *record) ran(who string) time.Duration {
 
 // killed reports whether a process was killed.
 func (r *record) killed(who string) bool {
-	p := r.processes[who]
+	p := r.Process(who)
 	return p != nil && p.Killed
 }

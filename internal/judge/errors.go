@@ -41,7 +41,7 @@ func answers(r *record) Check {
 		}
 	}
 	for _, c := range r.Calls {
-		if h := r.holdOf(c); h != nil && c.Result != nil && c.Result.Err == history.NoLock && h.Alive() > c.Returned {
+		if h := r.Hold(c.Who, c.Hold); h != nil && c.Result != nil && c.Result.Err == history.NoLock && h.Alive() > c.Returned {
 			found(c, "says that the hold is lost, but it was valid later", *h.Looks[len(h.Looks)-1])
 		}
 	}

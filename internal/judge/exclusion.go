@@ -99,7 +99,7 @@ func forgotten(t *trouble) string {
 // votedFrom returns from when on a hold's votes may have been given: since its call began, or for longer if its
 // client may have kept them.
 func (r *record) votedFrom(hold *history.Hold) time.Duration {
-	if p := r.processes[hold.Who]; p != nil && p.Keep > 0 {
+	if p := r.Process(hold.Who); p != nil && p.Keep > 0 {
 		return hold.By.At - p.Keep - r.Run.Lease
 	}
 	return hold.By.At
@@ -111,7 +111,11 @@ func (r *record) votedFrom(hold *history.Hold) time.Duration {
 func (r *record) stale(hold *history.Hold) *trouble {
 	from := r.votedFrom(hold)
 	if hold.Shared {
-		from = min(from, r.firsts[grantID{hold.Key(), hold.Token}])
+		for _, other := range r.byKey[hold.Key()] {
+			if other.Token == hold.Token {
+				from = min(from, other.By.At)
+			}
+		}
 	}
 	if from == hold.By.At {
 		return nil

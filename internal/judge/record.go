@@ -12,36 +12,18 @@ import (
 // record is a history with what several checks look up in it.
 type record struct {
 	*history.View
-	processes map[string]*history.Process
-	troubles  []trouble                  // in the order in which they began
-	absent    map[string][]history.Span  // when each process did not run
-	audits    map[string]history.Event   // the last of each client and master
-	keys      []string                   // that were held, sorted
-	spoke     map[string]time.Duration   // when each process told something last
-	byKey     map[string][]*history.Hold // in the order of their grants
-	byID      map[holdID]*history.Hold
-	firsts    map[grantID]time.Duration  // when the first hold with that token was asked for
-	carried   map[string][]history.Event // Accepted and Refused of each fenced register, as it carried them out
-	plain     map[string][]history.Event // Accepted of each register that looks at no tokens
-	strayed   []history.Event            // in the order of time
-	steps     int                        // that clients have seen checked
-	last      history.Event
+	troubles []trouble                  // in the order in which they began
+	absent   map[string][]history.Span  // when each process did not run
+	audits   map[string]history.Event   // the last of each client and master
+	keys     []string                   // that were held, sorted
+	spoke    map[string]time.Duration   // when each process told something last
+	byKey    map[string][]*history.Hold // in the order of their grants
+	refused  int                        // writes, by fenced registers
+	plain    map[string][]history.Event // Accepted of each register that looks at no tokens
+	strayed  []history.Event            // in the order of time
+	steps    int                        // that clients have seen checked
+	last     history.Event
 }
-
-// holdID names a hold.
-type holdID struct {
-	who string
-	n   int
-}
-
-// grantID is what a hold shares with readers beside it, and with those who come next.
-type grantID struct {
-	key   string
-	token int64
-}
-
-// holdOf returns the hold that a call is about, or nil.
-func (r *record) holdOf(c *history.Call) *history.Hold { return r.byID[holdID{c.Who, c.Hold}] }
 
 // trouble is a fault, or a stretch in which a process did not run. The beginning of the run is one, too: all
 // masters have just started. A master may stall by itself, on a machine that has too much to do. From as long
@@ -58,26 +40,14 @@ func newRecord(h *history.History) (*record, error) {
 		return nil, err
 	}
 	r := &record{
-		View:      view,
-		processes: map[string]*history.Process{},
-		audits:    map[string]history.Event{},
-		spoke:     map[string]time.Duration{},
-		byKey:     map[string][]*history.Hold{},
-		byID:      map[holdID]*history.Hold{},
-		firsts:    map[grantID]time.Duration{},
-		carried:   map[string][]history.Event{},
-		plain:     map[string][]history.Event{},
-	}
-	for _, p := range view.Processes {
-		r.processes[p.Who] = p
+		View:   view,
+		audits: map[string]history.Event{},
+		spoke:  map[string]time.Duration{},
+		byKey:  map[string][]*history.Hold{},
+		plain:  map[string][]history.Event{},
 	}
 	for _, hold := range view.Holds {
 		r.byKey[hold.Key()] = append(r.byKey[hold.Key()], hold)
-		r.byID[holdID{hold.Who, hold.Hold}] = hold
-		id := grantID{hold.Key(), hold.Token}
-		if first, ok := r.firsts[id]; !ok || hold.By.At < first {
-			r.firsts[id] = hold.By.At
-		}
 	}
 	r.keys = slices.Sorted(maps.Keys(r.byKey))
 	for _, e := range h.Events {
@@ -95,10 +65,9 @@ func newRecord(h *history.History) (*record, error) {
 			r.strayed = append(r.strayed, e)
 		case e.What == history.Audited:
 			r.audits[e.Who] = e
-		case e.What != history.Accepted && e.What != history.Refused:
-		case e.Do == history.Writing:
-			r.carried[e.Name] = append(r.carried[e.Name], e)
-		case e.Do == history.PlainWriting:
+		case e.What == history.Refused:
+			r.refused++
+		case e.What == history.Accepted && e.Do == history.PlainWriting:
 			r.plain[e.Name] = append(r.plain[e.Name], e)
 		}
 		r.last = e

@@ -2,6 +2,8 @@ package judge
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -67,12 +69,23 @@ func Judge(h *history.History) (*Report, error) {
 	}
 	exclusion, excused := exclusion(r)
 	report := &Report{Run: r.Run, Summary: r.summary(excused), Checks: []Check{
-		exclusion, order(r), register(r), tokens(r), loss(r), deadlines(r), turns(r), service(r), residue(r), steps(r), answers(r),
+		exclusion, tokens(r), loss(r), deadlines(r), turns(r), service(r), residue(r), steps(r), answers(r),
 	}}
 	for _, c := range report.Checks {
 		sortByTime(c.Violations)
 	}
 	return report, nil
+}
+
+// Err says which checks have failed. Of no report it is nil.
+func (r *Report) Err() error {
+	var errs []error
+	for i := 0; r != nil && i < len(r.Checks); i++ {
+		if c := &r.Checks[i]; c.Verdict() == Failed {
+			errs = append(errs, fmt.Errorf("%s: %s", c.Name, c.Details()))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // Violations returns what all checks found, in the order of time.

@@ -38,7 +38,7 @@ func (u Unavailable) Lasted() time.Duration { return u.To - u.From }
 func (r *record) summary(excused [][2]*history.Hold) Summary {
 	s := Summary{
 		Calls: map[history.Do]int{}, Holds: map[history.Do]int{}, Faults: map[string]int{},
-		Undone: map[string]int{}, Excused: len(excused), Unnoticed: r.unnoticed(), Plain: r.unprotected(),
+		Undone: map[string]int{}, Excused: len(excused), Unnoticed: r.unnoticed(), Refused: r.refused, Plain: r.unprotected(),
 	}
 	for _, c := range r.Calls {
 		s.Calls[c.Do]++
@@ -52,13 +52,6 @@ func (r *record) summary(excused [][2]*history.Hold) Summary {
 	for _, f := range r.Faults {
 		if s.Faults[f.Fault]++; f.End != nil && f.End.Text != "" {
 			s.Undone[f.Fault]++
-		}
-	}
-	for _, events := range r.carried {
-		for _, e := range events {
-			if e.What == history.Refused {
-				s.Refused++
-			}
 		}
 	}
 	for _, pair := range excused {
@@ -108,7 +101,7 @@ func (r *record) unprotected() Unprotected {
 		for _, w := range writes {
 			u.Writes++
 			var token int64
-			if h := r.byID[holdID{w.Who, w.Hold}]; h != nil {
+			if h := r.Hold(w.Who, w.Hold); h != nil {
 				token = h.Token
 			}
 			if w.Base != value {

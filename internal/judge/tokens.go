@@ -1,9 +1,7 @@
 package judge
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 
 	"example.com/redlock/internal/history"
 )
@@ -11,58 +9,78 @@ import (
 // Tokens is the check that fencing tokens are unique and grow.
 const Tokens = "tokens"
 
-// tokens looks at pairs of holds of a key: no two writers have one token, and a hold that was asked for
-// after another was granted has a larger one, except that a reader may have the token of a writer before
-// it, and readers need not be in order.
+// tokens looks at pairs of holds of a key: no two writers have one token, and a hold that certainly came after
+// another has a larger one, except that a reader may have the token of a writer before it, and readers need not
+// be in order. It came after the other if it was asked for when that had been granted; or if it was seen to be
+// valid then, though the two exclude each other. So of two who waited at the same time, the one who got in only
+// after the other had left needs the larger token. Of those that contradict a hold, the one with the largest token
+// is told.
 func tokens(r *record) Check {
 	check := Check{Name: Tokens}
 	if !r.Run.Tokens {
 		return check
 	}
-	found := func(text string, first, second *history.Hold) {
-		v := history.Violation{
-			Check: Tokens, At: second.At,
-			Text:   fmt.Sprintf("%s: %s has token %d, %s %s %d", second.Key(), first.Who, first.Token, second.Who, text, second.Token),
-			Events: r.part(first.Event, second.By.Event, second.Event),
-		}
-		if fault := r.stale(second); fault != nil && first.Token != second.Token {
-			v.Unpromised = forgotten(fault)
-		}
-		check.Violations = append(check.Violations, v)
-	}
 	for _, key := range r.keys {
-		granted := r.byKey[key]
-		check.Looked += len(granted)
 		writers := map[int64]*history.Hold{}
-		for _, hold := range granted {
-			if hold.Shared {
+		for _, second := range r.byKey[key] {
+			check.Looked++
+			if same := writers[second.Token]; same != nil && !second.Shared {
+				r.misordered(same, second, "has the same", second.By.Event, &check)
 				continue
 			}
-			if first := writers[hold.Token]; first != nil {
-				found("has the same", first, hold)
-			} else {
-				writers[hold.Token] = hold
+			if !second.Shared {
+				writers[second.Token] = second
 			}
-		}
-		var writer, largest *history.Hold // with the largest token so far
-		asked := slices.SortedStableFunc(slices.Values(granted), func(a, b *history.Hold) int { return cmp.Compare(a.By.At, b.By.At) })
-		for _, hold := range asked {
-			for len(granted) > 0 && granted[0].At < hold.By.At {
-				if largest == nil || granted[0].Token > largest.Token {
-					largest = granted[0]
+			var first *history.Hold
+			for _, other := range r.byKey[key] {
+				if (first == nil || other.Token > first.Token) && contradict(other, second) && (asked(other, second) || r.saw(other, second)) {
+					first = other
 				}
-				if !granted[0].Shared && (writer == nil || granted[0].Token > writer.Token) {
-					writer = granted[0]
-				}
-				granted = granted[1:]
 			}
 			switch {
-			case hold.Shared && writer != nil && writer.Token > hold.Token:
-				found("asked later, to read, and has", writer, hold)
-			case !hold.Shared && largest != nil && (largest.Token > hold.Token || largest.Shared && largest.Token == hold.Token):
-				found("asked later, and has", largest, hold)
+			case first == nil:
+			case !asked(first, second):
+				r.misordered(first, second, "had it later, and has", *second.Looks[len(second.Looks)-1], &check)
+			case second.Shared:
+				r.misordered(first, second, "asked later, to read, and has", second.By.Event, &check)
+			default:
+				r.misordered(first, second, "asked later, and has", second.By.Event, &check)
 			}
 		}
 	}
 	return check
+}
+
+// contradict reports whether the second of two holds cannot have come after the first, by their tokens.
+func contradict(first, second *history.Hold) bool {
+	return !(first.Shared && second.Shared) &&
+		(first.Token > second.Token || first.Token == second.Token && first.Shared)
+}
+
+// asked reports whether the second of two holds was asked for when the first had been granted.
+func asked(first, second *history.Hold) bool { return first.At < second.By.At }
+
+// saw reports whether the second of two holds was seen to be valid, without the first beside it, when the first
+// had been granted. As in exclusion, one at which nobody looked after its grant may have ended long before.
+func (r *record) saw(first, second *history.Hold) bool {
+	alone := second.Alive()
+	if first.Shared {
+		alone = min(alone, second.Downgraded)
+	}
+	if len(second.Looks) == 1 || first.At >= alone {
+		return false
+	}
+	if first.At < second.At {
+		return r.excuse(first, second) == nil
+	}
+	return r.excuse(second, first) == nil
+}
+
+// misordered tells of two holds, of which later shows that the second came after the first.
+func (r *record) misordered(first, second *history.Hold, text string, later history.Event, check *Check) {
+	check.add(r, second.At, fmt.Sprintf("%s: %s has token %d, %s %s %d", second.Key(), first.Who, first.Token, second.Who, text, second.Token),
+		first.Event, later, second.Event)
+	if fault := r.stale(second); fault != nil && first.Token != second.Token {
+		check.Violations[len(check.Violations)-1].Unpromised = forgotten(fault)
+	}
 }

@@ -71,5 +71,43 @@ func TestTokens(t *testing.T) {
 			c1: 1.0 lock a, 1.1 grant token=4 until=3
 			c2: 1.2 lock a, >1.3 grant token=6 until=3
 			c3: >1.4 rlock a, >1.5 grant token=4 shared until=3`, "c2 has token 6, c3 asked later, to read, and has 4"},
+		{"of two who waited", `
+			c1: 1.0 lock a, 1.3 grant token=6 until=3, 1.4 alive
+			c2: 1.0 lock a, 1.1 grant token=5 until=3, 1.2 alive`, ""},
+		{"the later of two who waited has the smaller one", `
+			c1: 1.0 lock a, >1.3 grant token=4 until=3, >1.4 alive
+			c2: 1.0 lock a, >1.1 grant token=5 until=3, 1.2 alive
+			c3: 1.5 lock a, 1.6 grant token=6 until=3, 1.7 alive`, "c2 has token 5, c1 had it later, and has 4"},
+		{"the later of two was told late that it had it", `
+			c1: 1.0 lock a, 1.3 grant token=4 until=1.05
+			c2: 1.0 lock a, 1.1 grant token=5 until=3, 1.2 alive`, ""},
+		{"a writer who came while another had it", `
+			c1: 1.0 lock a, >1.1 grant token=5 until=3, >1.4 alive
+			c2: 1.0 lock a, >1.3 grant token=6 until=3`, "c2 has token 6, c1 had it later, and has 5"},
+		{"a reader who waited, with that of the writer before the last", `
+			c3: 1.0 rlock a, >1.5 grant token=5 shared until=3, >1.6 alive
+			c1: 1.0 lock a, 1.1 grant token=5 until=3, 1.2 alive
+			c2: 1.2 lock a, >1.3 grant token=6 until=3, 1.4 alive`, "c2 has token 6, c3 had it later, and has 5"},
+		{"a reader after a downgrade", `
+			c1: 1.0 lock a, 1.1 grant token=5 until=3, 1.3 downgrade, 1.5 alive
+			c2: 1.2 rlock a, 1.4 grant token=5 shared until=3, 1.6 alive`, ""},
+		{"a reader before the downgrade", `
+			c1: 1.0 lock a, >1.1 grant token=5 until=3, 1.4 downgrade, >1.5 alive
+			c2: 1.2 rlock a, >1.3 grant token=5 shared until=3, 1.5 alive`, "c2 has token 5, c1 had it later, and has 5"},
+		{"a writer beside one that is a reader by now", `
+			c1: 1.0 lock a, >1.1 grant token=5 until=3, 1.3 downgrade, >1.5 alive
+			c2: 1.0 lock a, >1.4 grant token=6 until=3`, "c2 has token 6, c1 had it later, and has 5"},
+		{"two whom nobody promised to exclude", `
+			c1: 1.0 lock a, 1.1 grant token=5 until=3, 1.5 alive
+			r: 1.2 fault flushall on=m1 forgets
+			c2: 1.3 lock a, 1.4 grant token=6 until=3, 1.5 alive`, ""},
+		{"two whom nobody promised to exclude, but their tokens", `
+			c1: 1.0 lock a, >1.1 grant token=5 until=3, 1.5 alive
+			r: >1.2 fault flushall on=m1 forgets
+			c2: >1.3 lock a, >1.4 grant token=4 until=3, 1.5 alive`, "c1 has token 5, c2 asked later, and has 4"},
+		{"a master forgot before the first in the order was told that it had it", `
+			c1: 1.0 lock a, 1.3 grant token=5 until=3, 1.4 alive
+			c2: 1.0 lock a, 1.1 grant token=6 until=3, 1.4 alive
+			r: 1.2 fault flushall on=m1 forgets`, ""},
 	})
 }

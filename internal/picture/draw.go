@@ -15,7 +15,6 @@ type drawing struct {
 	bars  map[holdOf]int   // of holds
 	asked map[callOf][]int // the bars of a call that was granted holds
 	waits map[callOf]int   // of calls that were not
-	ended map[string]at    // when processes ended
 	rows  []rows           // of bars and waits, by lane
 	above []rows           // of faults, by lane
 }
@@ -36,13 +35,10 @@ func draw(h *history.History, view *history.View, violations []history.Violation
 	d := &drawing{
 		page: page{Lanes: lanes(view)}, view: view,
 		lanes: map[string]int{}, names: map[string]int{}, bars: map[holdOf]int{},
-		asked: map[callOf][]int{}, waits: map[callOf]int{}, ended: map[string]at{},
+		asked: map[callOf][]int{}, waits: map[callOf]int{},
 	}
 	for i, l := range d.Lanes {
 		d.lanes[l.Name] = i
-		for _, life := range l.Lives {
-			d.ended[life.Who] = life.Ended
-		}
 	}
 	d.rows, d.above = make([]rows, len(d.Lanes)), make([]rows, len(d.Lanes))
 	d.sortNames()
@@ -108,8 +104,8 @@ func (d *drawing) sortNames() {
 
 // end returns when a process ended, or the run.
 func (d *drawing) end(who string) at {
-	if ended, ok := d.ended[who]; ok {
-		return min(ended, at(d.view.End))
+	if p := d.view.Process(who); p != nil {
+		return at(min(p.Ended, d.view.End))
 	}
 	return at(d.view.End)
 }

@@ -64,7 +64,7 @@ var rooms = map[string][]string{
 	"internal/boottime":      {"golang.org/x/sys"},
 	"internal/history":       {},
 	"internal/failure":       {"ours/redlock", "ours/internal/history"},
-	"internal/judge":         {"ours/internal/history", "github.com/anishathalye/porcupine"},
+	"internal/judge":         {"ours/internal/history"},
 	"internal/deterministic": {},
 	"internal/beside":        {},
 	"internal/overlay":       {},
