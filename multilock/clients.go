@@ -67,8 +67,8 @@ type presenceAt struct {
 func (m *Masters) Introduce(id Identity) {
 	m.presence.Identity = id
 	m.presence.changed = clock.Now()
-	for i, n := range m.nodes {
-		n.Present(i, m.notes)
+	for _, n := range m.nodes {
+		n.Present(m.notes)
 	}
 }
 
@@ -196,7 +196,7 @@ func (m *Masters) retract() {
 	published := m.presence.stands != onlooker && !m.presence.Hidden
 	m.presence.mu.Unlock()
 	for i, n := range m.nodes {
-		n.Present(i, nil)
+		n.Present(nil)
 		if published {
 			n.Send(script.Retract(m.ID()), nobody{}, i)
 		}

@@ -20,6 +20,7 @@ import (
 
 // recorder is a Subscriber and an Observer that writes down what it is told, as number 7.
 type recorder struct {
+	does  Activity
 	mu    sync.Mutex
 	lines []string
 }
@@ -42,6 +43,8 @@ func (d *recorder) Freed(i int, key string) { d.write(i, "freed %s", key) }
 func (d *recorder) Subscribed(i int, on bool) { d.write(i, "subscribed %v", on) }
 
 func (d *recorder) Wanted(i int, key, owner string) { d.write(i, "wanted %s of %s", key, owner) }
+
+func (d *recorder) Activity() Activity { return d.does }
 
 func (d *recorder) Gained(i int, most time.Duration) { d.write(i, "gained %v", most) }
 
