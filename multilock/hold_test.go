@@ -105,7 +105,7 @@ func TestActivity(t *testing.T) {
 		check := func(when string, want node.Activity) {
 			t.Helper()
 			synctest.Wait()
-			if got := m.activity(); got != want {
+			if got := m.Activity(); got != want {
 				t.Errorf("%s: activity = %d, want %d", when, got, want)
 			}
 		}

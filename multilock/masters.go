@@ -82,15 +82,14 @@ func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
 	m.slots.freed(rand.IntN(1 << 16)) // clients that begin together begin at different slots
 	m.dog = newWatchdog(m)
 	for i, n := range nodes {
-		n.Attend(m.activity)
 		n.Observe(m, i)
 	}
 	return m
 }
 
-// activity returns what the client does with its masters. What an owner may have at one of them that
-// has gone counts as waiting, until it was released.
-func (m *Masters) activity() node.Activity {
+// Activity implements [node.Observer]. What an owner may have at a master that has gone counts as waiting,
+// until it was released.
+func (m *Masters) Activity() node.Activity {
 	m.mu.Lock()
 	held := m.held + m.parked
 	m.mu.Unlock()

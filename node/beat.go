@@ -38,14 +38,6 @@ const (
 	longSilence = 18 * time.Second // at most, while it is idle
 )
 
-// Attend has the node ask activity how often to check the master; it is called about as often as
-// the master is checked. Until then the client counts as Holding.
-func (n *Node) Attend(activity func() Activity) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.activity = activity
-}
-
 // drawSilence draws when the next beat of an idle connection is due, so that those of many clients
 // spread.
 //
@@ -63,9 +55,8 @@ func (n *Node) drawSilence() time.Duration {
 // checksDue reports whether the checks go in front of the next command.
 func (l *link) checksDue(now clock.Instant) bool { return now.Sub(l.checked) >= heartbeat }
 
-// putChecksFirstLocked puts the checks in front of batch, and the notes behind it, to be sent now.
+// putChecksFirstLocked puts the checks in front of batch, to be sent now.
 func (n *Node) putChecksFirstLocked(l *link, batch []*call, now clock.Instant) []*call {
-	batch = n.putNotesLastLocked(l, batch, now)
 	var first [len(checks)]*call
 	for i, cmd := range checks {
 		first[i] = n.newCallLocked(cmd, nil, 0)
@@ -75,25 +66,26 @@ func (n *Node) putChecksFirstLocked(l *link, batch []*call, now clock.Instant) [
 	return slices.Insert(batch, 0, first[:]...)
 }
 
-// beat has the checks sent if the client needs them now, and otherwise looks again when it may.
+// beat has the checks sent if the client needs them now or has notes to send, and otherwise looks again when
+// it may.
 func (n *Node) beat(l *link) {
 	n.mu.Lock()
-	activity, compose, i := n.activity, n.compose, n.place
-	due := compose != nil && n.link == l && clock.Now().Sub(l.noted) >= noteEvery
+	to, compose, i := n.observer, n.compose, n.place
+	due := compose != nil && n.link == l && clock.Until(l.notesDue) <= 0
 	n.mu.Unlock()
-	does := activity() // without n.mu: it takes the client's mutexes, and so does compose
+	does := Holding
+	if to != nil {
+		does = to.Activity() // without n.mu: it takes the client's mutexes, and so does compose
+	}
 	var notes []Note
 	if due {
 		notes = compose(i)
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if notes != nil && n.compose != nil {
-		l.notes = notes
-	}
 	pause := heartbeat
 	switch {
-	case n.link != l || l.err != nil:
+	case n.link != l || l.err != nil || n.closing:
 		return
 	case n.state == down:
 		l.beat.Reset(heartbeat) // it has yet to answer what it was sent
@@ -104,10 +96,18 @@ func (n *Node) beat(l *link) {
 	case does == Idle:
 		pause = max(l.silence, heartbeat)
 	}
+	if n.compose == nil { // it has ended meanwhile
+		notes = nil
+	}
 	now := clock.Now()
-	if left := min(now.Left(l.checked.Add(pause)), n.notesLeftLocked(l, now)); left > 0 {
+	if left := now.Left(l.checked.Add(pause)); left > 0 && len(notes) == 0 {
 		l.beat.Reset(left)
 		return
+	}
+	for _, note := range notes {
+		c := n.newCallLocked(note.Cmd, note.To, i)
+		c.sent, l.notesDue = now, now.Add(noteEvery)
+		n.queue = append(n.queue, c)
 	}
 	l.beatDue = true
 	n.wakeWriter()
@@ -136,19 +136,16 @@ type Note struct {
 	To  Receiver
 }
 
-// noteEvery is how old notes are, at least, when new ones are sent. They are at most longSilence old,
-// and a beat.
+// noteEvery is how old notes are, at least, when new ones are sent. They are at most a silence older.
 const noteEvery = longSilence * 2 / 3
 
-// Present has the node send the notes that compose returns: soon after each new connection, and then
-// every 12 to 18 s, behind the checks and in the same write, so that no caller waits for them. Answers
-// name the master i. It ends with a nil compose.
-func (n *Node) Present(i int, compose func(i int) []Note) {
+// Present has the node send the notes that compose returns for its master: soon after each new connection,
+// and then every 12 to 18 s, behind the checks and in the same write. It ends with a nil compose.
+func (n *Node) Present(compose func(i int) []Note) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.place, n.compose = i, compose
+	n.compose = compose
 	if l := n.link; l != nil {
-		l.notes = nil
 		l.beat.Reset(n.firstBeatLocked())
 	}
 }
@@ -158,7 +155,7 @@ func (n *Node) Noted() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if l := n.link; l != nil {
-		l.noted = clock.Now()
+		l.notesDue = clock.Now().Add(noteEvery)
 	}
 }
 
@@ -169,24 +166,4 @@ func (n *Node) firstBeatLocked() time.Duration {
 		return heartbeat
 	}
 	return heartbeat/20 + rand.N(heartbeat/10)
-}
-
-// notesLeft returns how long the notes may wait for checks to go along with.
-func (n *Node) notesLeftLocked(l *link, now clock.Instant) time.Duration {
-	if n.compose == nil {
-		return longSilence
-	}
-	return now.Left(l.noted.Add(longSilence))
-}
-
-// putNotesLastLocked puts the notes that are due behind batch, to be sent now.
-func (n *Node) putNotesLastLocked(l *link, batch []*call, now clock.Instant) []*call {
-	if len(l.notes) == 0 || n.closing {
-		return batch
-	}
-	for _, note := range l.notes {
-		batch = append(batch, n.newCallLocked(note.Cmd, note.To, n.place))
-	}
-	l.notes, l.noted = nil, now
-	return batch
 }

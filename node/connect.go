@@ -65,7 +65,7 @@ func (n *Node) connect(patience time.Duration) (*link, error) {
 	l.resends = n.unacked.takeAll()
 	l.timer = time.AfterFunc(n.cfg.Timeout, func() { n.timeOutCalls(l) })
 	n.setTimerLocked(l, n.cfg.Timeout)
-	l.noted = clock.Now().Add(-longSilence) // they are due
+	l.notesDue = clock.Now()
 	l.beat = time.AfterFunc(n.firstBeatLocked(), func() { n.beat(l) })
 	n.mu.Unlock()
 	return l, nil
@@ -152,7 +152,8 @@ func (n *Node) serve(l *link) error {
 	if n.closing {
 		n.cancel() // there will be no other connection
 	}
-	n.previous = previousLink{id: l.id, clientID: l.clientID, guardEnds: l.guardEnds, ended: clock.Now()}
+	n.previous = l.peer
+	n.previous.ended = clock.Now()
 	l.timer.Stop()
 	l.beat.Stop()
 	lost := l.inFlight.drain()

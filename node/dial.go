@@ -68,11 +68,15 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 	if u.User != nil && d.Credentials != nil {
 		return nil, "", errors.New("both a user or password in the URL, and Credentials")
 	}
-	network, locate, dial := "tcp", locateHost, d.dialPlain
+	network, locate := "tcp", locateHost
+	var secure *tls.Config
 	switch u.Scheme {
 	case "redis":
 	case "rediss":
-		dial = d.dialTLS(u.Hostname())
+		if secure = d.TLS.Clone(); secure == nil {
+			secure = new(tls.Config)
+		}
+		secure.ServerName = cmp.Or(secure.ServerName, u.Hostname())
 	case "unix":
 		network, locate = "unix", locateSocket
 	default:
@@ -83,7 +87,9 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 		return nil, "", err
 	}
 	options := []redis.DialOption{
-		redis.DialContextFunc(dial),
+		redis.DialContextFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
+			return d.dial(ctx, network, address, secure)
+		}),
 		redis.DialReadTimeout(lastPatience), // AUTH and SELECT; commands have their own
 		redis.DialDatabase(database),
 	}
@@ -156,12 +162,32 @@ func locateSocket(u *url.URL) (path string, database int, err error) {
 	return u.Path, database, nil
 }
 
-// dialFunc makes a connection on which replies are checked before redigo reads them.
-type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
-
 // tcpTimeout is how long TCP may take to connect: less than until it would try again by itself, and than
 // any attempt has for all that has to be done.
 const tcpTimeout = firstPatience * 3 / 4
+
+// dial makes a connection on which replies are checked before redigo reads them. It uses TLS if secure is
+// not nil, which redigo does not do itself: it would read replies where nothing checks them.
+func (d Dialer) dial(ctx context.Context, network, address string, secure *tls.Config) (net.Conn, error) {
+	raw, err := d.dialRaw(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	if secure == nil {
+		return &framedConn{Conn: raw, mayWantTLS: network == "tcp"}, nil
+	}
+	conn := tls.Client(raw, secure)
+	ctx, cancel := context.WithTimeout(ctx, lastPatience)
+	defer cancel()
+	if err := conn.HandshakeContext(ctx); err != nil {
+		raw.Close()
+		if isTimeout(err) || context.Cause(ctx) == ErrTimeout {
+			err = errTLSSilent
+		}
+		return nil, err
+	}
+	return &framedConn{Conn: conn}, nil
+}
 
 func (d Dialer) dialRaw(ctx context.Context, network, address string) (net.Conn, error) {
 	if d.Dial != nil {
@@ -176,64 +202,4 @@ func (d Dialer) dialRaw(ctx context.Context, network, address string) (net.Conn,
 		err = errUnreached
 	}
 	return conn, err
-}
-
-// dialPlain makes a connection that does not use TLS.
-func (d Dialer) dialPlain(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := d.dialRaw(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	if network == "tcp" {
-		conn = &plainConn{Conn: conn}
-	}
-	return &framedConn{Conn: conn}, nil
-}
-
-// dialTLS returns a function that makes connections with TLS, which redigo does not make itself: it would
-// read replies where nothing checks them.
-func (d Dialer) dialTLS(host string) dialFunc {
-	config := d.TLS.Clone() // of nil: nil
-	if config == nil {
-		config = new(tls.Config)
-	}
-	config.ServerName = cmp.Or(config.ServerName, host)
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		raw, err := d.dialRaw(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		conn := tls.Client(raw, config)
-		ctx, cancel := context.WithTimeout(ctx, lastPatience)
-		defer cancel()
-		if err := conn.HandshakeContext(ctx); err != nil {
-			raw.Close()
-			if isTimeout(err) || context.Cause(ctx) == ErrTimeout {
-				err = errTLSSilent
-			}
-			return nil, err
-		}
-		return &framedConn{Conn: conn}, nil
-	}
-}
-
-// plainConn recognizes a port that expects TLS: it answers with a TLS alert, or hangs up.
-type plainConn struct {
-	net.Conn
-	answered bool // something was read
-}
-
-func (c *plainConn) Read(p []byte) (int, error) {
-	n, err := c.Conn.Read(p)
-	if c.answered {
-		return n, err
-	}
-	c.answered = n > 0
-	if n > 1 && p[0] == 0x15 && p[1] == 0x03 {
-		return 0, errTLSPort
-	}
-	if n == 0 && errors.Is(normalize(err), errHungUp) {
-		err = errHungUpFirst
-	}
-	return n, err
 }

@@ -24,15 +24,12 @@ import (
 // TestWriteTimeout: a master that reads nothing is down for that, and not for a connection
 // that redigo has closed for the same reason.
 func TestWriteTimeout(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		fleet := redlocktest.Start(t, 1)
-		m := fleet.Master(0)
-		n := started(t, Config{
-			Name:    "m1",
-			Pool:    fleet.Pools(redis.DialWriteTimeout(timeout / 2))[0],
-			Timeout: timeout,
-			Logger:  quiet,
-		})
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+			conn, err := m.Dial(ctx)
+			return redis.NewConn(conn, 0, timeout/2), err
+		}}
+		n := started(t, cfg)
 		m.Freeze() // on a command, so that it reads nothing more
 		send(n, script.Inspect("k"))
 		synctest.Wait()

@@ -2,6 +2,7 @@ package node
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -106,11 +107,21 @@ func (f *framing) end() {
 // framedConn is a connection on which only such replies are read as some command has.
 type framedConn struct {
 	net.Conn
-	replies framing
+	replies    framing
+	mayWantTLS bool // it has said nothing yet: a port that expects TLS answers with an alert, or hangs up
 }
 
 func (c *framedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
+	if c.mayWantTLS {
+		if n > 1 && p[0] == 0x15 && p[1] == 0x03 {
+			return 0, errTLSPort
+		}
+		if n == 0 && errors.Is(normalize(err), errHungUp) {
+			err = errHungUpFirst
+		}
+		c.mayWantTLS = n == 0
+	}
 	if bad := c.replies.take(p[:n]); bad != nil {
 		return 0, bad
 	}

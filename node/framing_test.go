@@ -89,12 +89,14 @@ func TestFraming(t *testing.T) {
 }
 
 // FuzzFraming: whatever a server sends, redigo does not panic behind a framing, which says the same of it
-// in whichever pieces it comes.
+// in whichever pieces it comes. Nor does what reads the replies.
 func FuzzFraming(f *testing.F) {
 	for _, bomb := range bombs {
 		f.Add([]byte(bomb[:min(len(bomb), 100)]))
 	}
 	f.Add([]byte("*2\r\n$3\r\nfoo\r\n*1\r\n:5\r\n-ERR\r\n"))
+	f.Add([]byte("*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n:5\r\n*3\r\n$9\r\nsubscribe\r\n:1\r\n$1\r\nc\r\n"))
+	f.Add([]byte("$41\r\nrun_id:abc\nuptime_in_seconds:-12\nrole:\n:::\n\r\n"))
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		var whole, split framing
 		want := whole.take(sent)
@@ -111,7 +113,10 @@ func FuzzFraming(f *testing.F) {
 			if _, refused := err.(redis.Error); err != nil && !refused {
 				break
 			}
-			identify(reply)
+			message(reply)
+			if id := identify(reply); id.uptime < 0 || id.err == nil && id.run == "" {
+				t.Errorf("identify(%q): got %+v", reply, id)
+			}
 		}
 	})
 }

@@ -83,36 +83,6 @@ func TestGuardEndsForAll(t *testing.T) {
 	}
 }
 
-// TestGuardHandsNothingOff: a release frees what a young master has, and no more.
-func TestGuardHandsNothingOff(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Guard = guard
-		m.Restart()
-		loadScripts(t, cfg.Pool)
-		n, d := start(t, cfg), new(recorder)
-		waitUntil(t, time.Second, n.isUp)
-		n.Subscribe(client("a"), d, 7)
-		d.want(t, "after Subscribe", "subscribed true")
-		for _, left := range []time.Duration{n.Guard(), time.Nanosecond} {
-			time.Sleep(n.Guard() - left)
-			m.HSet("k", id("x:r0"), "1")
-			m.Expire("k", lease)
-			conn := cfg.Pool.Get()
-			run(t, conn, script.NewOwner("k", id("a:r1")).AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 1}))
-			conn.Close()
-			want(t, "release", sendAndWait(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Done)
-			d.want(t, "after the release")
-			wantHolder(t, m, "k", "")
-			if len(m.ZSet("redlock_wait:{k}")) != 1 {
-				t.Error("the waiter is not in the queue any more")
-			}
-		}
-		time.Sleep(time.Nanosecond)
-		want(t, "release", sendAndWait(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Refused)
-		wantHolder(t, m, "k", id("a:r1"))
-	})
-}
-
 // TestGuardAfterSeenRestart: where the node saw the process before, the master's wall
 // clock has no say, also over the connections that follow.
 func TestGuardAfterSeenRestart(t *testing.T) {

@@ -14,12 +14,12 @@ import (
 	"example.com/redlock/clock"
 )
 
-// previousLink is what a node remembers of the connection before.
-type previousLink struct {
+// peer is the process that a connection leads to. It is what a node remembers of the connection before.
+type peer struct {
 	id        identity
-	clientID  int64
-	guardEnds clock.Instant
-	ended     clock.Instant
+	clientID  int64         // of the connection there, 0 if it does not say
+	guardEnds clock.Instant // from then on the master grants holds
+	ended     clock.Instant // when the connection has, if it is the one before
 }
 
 // handshake asks who the master is, refuses one that must not vote, and makes sure that no
@@ -79,7 +79,7 @@ func (n *Node) handshake(l *link) error {
 		n.warnIfRefused(replies[0])
 	}
 	n.restarted = n.restarted || n.previous.id.run != "" && n.previous.id.run != l.id.run
-	n.previous, n.replicaRun = previousLink{}, ""
+	n.previous, n.replicaRun = peer{}, ""
 	return nil
 }
 

@@ -1,10 +1,8 @@
 package node
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -49,27 +47,24 @@ func TestUnreachable(t *testing.T) {
 // The log says once why a master cannot be used, however long it takes to find that out each time,
 // and whatever else its reason says.
 func TestReasonIsLoggedOnce(t *testing.T) {
-	for name, dial := range map[string]func(context.Context) (redis.Conn, error){
-		"slow refusal": func(context.Context) (redis.Conn, error) {
-			time.Sleep(80 * time.Millisecond) // TCP, TLS and AUTH are some round trips
-			return nil, redis.Error("WRONGPASS invalid username-password pair")
-		},
-		"expired certificate": func(context.Context) (redis.Conn, error) { return nil, expired(time.Now().String()) },
+	for _, tt := range []struct {
+		name     string
+		dial     func() error
+		warnings int
+	}{
+		{"slow refusal", func() error {
+			time.Sleep(timeout + 80*time.Millisecond) // TCP, TLS and AUTH are some round trips
+			return redis.Error("WRONGPASS invalid username-password pair")
+		}, 2}, // down, and why
+		{"expired certificate", func() error { return expired(time.Now().String()) }, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var log bytes.Buffer
-				n := New(Config{
-					Name: "m1", Timeout: 50 * time.Millisecond,
-					Pool:   &redis.Pool{DialContext: dial},
-					Logger: slog.New(slog.NewTextHandler(&log, nil)),
-				})
-				time.Sleep(time.Minute)
-				n.Close()
-				if got := strings.Count(log.String(), "WARN"); got < 1 || got > 2 { // down, and why
-					t.Errorf("%d warnings in a minute, want one or two:\n%.1000s", got, log.String())
-				}
-			})
+		subtest(t, tt.name, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+			log := new(logRecorder)
+			cfg.Logger = log.logger()
+			cfg.Pool = &redis.Pool{DialContext: func(context.Context) (redis.Conn, error) { return nil, tt.dial() }}
+			start(t, cfg)
+			time.Sleep(time.Minute)
+			log.want(t, tt.warnings, "WARN")
 		})
 	}
 }

@@ -12,10 +12,8 @@ import (
 // master answers in the order of the commands.
 type link struct {
 	*wire
-	id           identity
+	peer
 	began        clock.Instant // since when the process has been a master, as far as it says
-	clientID     int64         // of this connection at the master, 0 if it does not say
-	guardEnds    clock.Instant // from then on the master grants holds
 	mayBeGuarded bool          // guardEnds may be in the future
 	guardLogged  bool          // it was logged that the master grants nothing yet
 	words        []any         // room for a command that is written: of whoever writes
@@ -32,8 +30,7 @@ type link struct {
 	silence    time.Duration // from then on, while the client is Idle
 	beat       *time.Timer   // runs Node.beat
 	beatDue    bool          // the checks are to be sent even if nothing else is
-	notes      []Note        // to go along with the next checks
-	noted      clock.Instant // when notes were sent last
+	notesDue   clock.Instant // when the next notes are
 	answerTime answerTime
 	alone      time.Duration // how long the answer took to the last call that found none in flight
 	first      bool          // the oldest call in flight is such a one

@@ -73,11 +73,10 @@ type Node struct {
 	calls        uint64  // made so far
 	unacked      unackedReleases
 	link         *link              // nil while there is none
-	previous     previousLink       // the connection before
+	previous     peer               // of the connection before
 	replicaRun   string             // run id of a process that was a replica when last seen
 	clockCheck   clockCheck         // of the process last connected to
 	subscription *subscription      // nil until Subscribe
-	activity     func() Activity    // of the client
 	observer     Observer           // nil until Observe
 	place        int                // of the master among those of the client
 	restarted    bool               // the observer is to be told so once the master is up
@@ -94,12 +93,11 @@ func New(cfg Config) *Node {
 	cfg.Registry = cmp.Or(cfg.Registry, new(Registry))
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &Node{
-		cfg:      cfg,
-		ctx:      ctx,
-		cancel:   cancel,
-		wake:     make(chan struct{}, 1),
-		reason:   errConnecting,
-		activity: func() Activity { return Holding },
+		cfg:    cfg,
+		ctx:    ctx,
+		cancel: cancel,
+		wake:   make(chan struct{}, 1),
+		reason: errConnecting,
 	}
 	n.pace.rested()
 	// Goroutines: one, which Close waits for.
@@ -167,10 +165,11 @@ func (n *Node) Down() bool { return n.down.Load() }
 func (n *Node) Guard() time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.link == nil {
+	l, err := n.workingLocked()
+	if err != nil {
 		return 0
 	}
-	return max(0, n.link.guardLeft())
+	return max(0, l.guardLeft())
 }
 
 // Close writes what is queued, waits up to Config.Timeout for the answers, and closes the

@@ -9,10 +9,13 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-// Observer is told what casts doubt on the votes that a master gave before. Its methods are called
-// before anything that the master answered later is delivered, without a mutex of the node, and must
-// not block.
+// Observer is who uses a master. It is told what casts doubt on the votes that the master gave before: before
+// anything that the master answered later is delivered. Its methods are called without a mutex of the node,
+// and must not block.
 type Observer interface {
+	// Activity says how often to check the master. It is called about as often as that is done.
+	Activity() Activity
+
 	// Gained is called each time that the clock of master i turns out to have gained on ours, with
 	// the most that it can have gained.
 	Gained(i int, most time.Duration)
@@ -29,7 +32,7 @@ type Observer interface {
 	Restarted(i int)
 }
 
-// Observe has the node tell to of master i, from now on.
+// Observe has the node ask to, and tell it of master i, from now on. Until then the client counts as Holding.
 func (n *Node) Observe(to Observer, i int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -74,20 +77,36 @@ func (n *Node) traceAnswer(c *call, answered clock.Instant, err error) {
 func (n *Node) Ready() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	l, err := n.workingLocked()
 	switch {
 	case n.closing:
 		return ErrClosed
-	case n.state != up:
-		return n.reason
-	case n.link.err != nil:
-		return n.link.err
+	case err != nil:
+		return err
 	case n.clockCheck.unsteady():
 		return &UnsteadyError{Ahead: n.clockCheck.ahead}
 	}
-	if left := n.link.guardLeft(); left > 0 {
-		return n.link.guardedError(left)
+	if left := l.guardLeft(); left > 0 {
+		return l.guardedError(left)
 	}
 	return nil
+}
+
+// workingLocked returns the connection to a master that is up, or why there is none.
+func (n *Node) workingLocked() (*link, error) {
+	switch {
+	case n.state != up:
+		return nil, n.reason
+	case n.link.err != nil:
+		return nil, n.link.err
+	}
+	return n.link, nil
+}
+
+func (n *Node) working() (*link, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.workingLocked()
 }
 
 // Notify sends on c whenever the result of Ready may have changed, until StopNotify: the master
@@ -118,12 +137,11 @@ func (n *Node) notifyLocked() {
 // Process returns the run id of the process that the master is, and since when it has been one, as far
 // as it says; an empty id while the master is not up.
 func (n *Node) Process() (run string, since clock.Instant) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.state != up || n.link.err != nil {
+	l, err := n.working()
+	if err != nil {
 		return "", since
 	}
-	return n.link.id.run, n.link.began
+	return l.id.run, l.began
 }
 
 // Met reports whether the master is up, or down: the first attempt to connect is over.

@@ -104,7 +104,7 @@ func (s *subscription) keepSubscribed() {
 	tries, logged := moreAttempts(), ""
 	for s.n.ctx.Err() == nil {
 		l, err := s.n.working()
-		if err != nil || s.n.Down() {
+		if err != nil {
 			s.n.pause(tries.failed(nil))
 			continue
 		}
@@ -285,18 +285,4 @@ func message(reply any) (channel, payload string, ok bool) {
 	third, _ := list[2].([]byte) // not of (un)subscribe, which has a number of channels
 	known := slices.Contains([]string{"message", "subscribe", "unsubscribe"}, string(first))
 	return string(second), string(third), ok1 && ok2 && known
-}
-
-// working returns the connection for commands, or an error if there is none or it is given up.
-func (n *Node) working() (*link, error) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	switch l := n.link; {
-	case l == nil:
-		return nil, n.reason
-	case l.err != nil:
-		return nil, l.err
-	default:
-		return l, nil
-	}
 }

@@ -20,6 +20,7 @@ import (
 
 // recorder is a Subscriber and an Observer that writes down what it is told, as number 7.
 type recorder struct {
+	does  Activity
 	mu    sync.Mutex
 	lines []string
 }
@@ -42,6 +43,8 @@ func (d *recorder) Freed(i int, key string) { d.write(i, "freed %s", key) }
 func (d *recorder) Subscribed(i int, on bool) { d.write(i, "subscribed %v", on) }
 
 func (d *recorder) Wanted(i int, key, owner string) { d.write(i, "wanted %s of %s", key, owner) }
+
+func (d *recorder) Activity() Activity { return d.does }
 
 func (d *recorder) Gained(i int, most time.Duration) { d.write(i, "gained %v", most) }
 
@@ -236,28 +239,6 @@ func TestSubscribeAfterClose(t *testing.T) {
 	})
 }
 
-// FuzzMessage: nothing that a subscribed connection receives breaks it.
-func FuzzMessage(f *testing.F) {
-	f.Add("message", "c", "p", int64(0), 3)
-	f.Add("subscribe", "c", "", int64(1), 3|1<<6)
-	f.Add("pong", "", "", int64(0), 2)
-	f.Fuzz(func(t *testing.T, kind, channel, payload string, number int64, shape int) {
-		// shape says how long the list is, and which of its parts are numbers.
-		list := []any{[]byte(kind), []byte(channel), []byte(payload), nil}
-		for i := range list {
-			if shape>>(4+i)&1 == 1 {
-				list[i] = number
-			}
-		}
-		list = list[:shape&15%5]
-		for _, reply := range []any{list, payload, number, nil} {
-			if channel, _, ok := message(reply); ok && (kind == "" || len(list) != 3) {
-				t.Errorf("message(%v) is of %q", reply, channel)
-			}
-		}
-	})
-}
-
 // TestHandOffAfterTheConnection: nor has a process to which commands go no more, or for no longer,
 // when its message is read.
 func TestHandOffAfterTheConnection(t *testing.T) {
@@ -285,18 +266,56 @@ func TestHandOffAfterTheConnection(t *testing.T) {
 	})
 }
 
-// TestHandOffOfAGuardedMaster: one that was promoted has no vote either before its guard is over.
-func TestHandOffOfAGuardedMaster(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		cfg.Guard = guard
-		promote(m)
-		n, d := started(t, cfg), new(recorder)
-		n.Subscribe("a", d, 7)
-		d.want(t, "after Subscribe", "subscribed true")
-		publish(t, m, "redlock_wake:a", "a:r1 1 9 k")
-		d.want(t, "while it is guarded")
-		time.Sleep(2 * guard)
-		publish(t, m, "redlock_wake:a", "a:r1 1 9 k")
-		d.want(t, "after the guard", "handed off a:r1 1 9 k")
-	})
+// TestNoHandOffWithoutAVote: a master whose votes do not count frees what is released there, and hands nothing
+// off: who waits stays in its queue. What it hands off for another client is not delivered.
+func TestNoHandOffWithoutAVote(t *testing.T) {
+	nothing := func(*redlocktest.Master) {}
+	for _, tt := range []struct {
+		name        string
+		first, then func(*redlocktest.Master)
+	}{
+		{"young", (*redlocktest.Master).Restart, nothing},
+		{"promoted", promote, nothing},
+		{"unsteady", nothing, func(m *redlocktest.Master) { m.Skew(5 * time.Second) }},
+	} {
+		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			cfg.Guard = guard
+			tt.first(m)
+			loadScripts(t, cfg.Pool)
+			n, d := start(t, cfg), new(recorder)
+			waitUntil(t, time.Second, n.isUp)
+			n.Subscribe(client("a"), d, 7)
+			d.want(t, "after Subscribe", "subscribed true")
+			tt.then(m)
+			waitUntil(t, 2*heartbeat, func() bool { return n.Ready() != nil })
+			conn := cfg.Pool.Get()
+			defer conn.Close()
+			holder, waiter := script.NewOwner("k", id("x:r0")), script.NewOwner("k", id("a:r1"))
+			wait := func() {
+				t.Helper()
+				m.HSet("k", holder.ID, "1")
+				m.Expire("k", lease)
+				run(t, conn, waiter.AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 1}))
+			}
+			wait()
+			run(t, conn, holder.Release(1, 0)) // by another client, which does not know
+			d.want(t, "after a hand-off")
+			wantHolder(t, m, "k", waiter.ID)
+			m.Del("k")
+
+			wait()
+			want(t, "release", sendAndWait(n, holder.Release(1, 0)), script.Done)
+			d.want(t, "after a release")
+			wantHolder(t, m, "k", "")
+			wantEqual(t, "waiters", len(m.ZSet("redlock_wait:{k}")), 1)
+
+			waitUntil(t, 2*minRecovery, func() bool { return n.Ready() == nil })
+			wait()
+			want(t, "release", sendAndWait(n, holder.Release(1, 0)), script.Done)
+			wantHolder(t, m, "k", waiter.ID)
+			if got := strings.Join(d.read(), ", "); !strings.HasPrefix(got, "handed off "+waiter.ID) {
+				t.Errorf("when its votes count again: told %q", got)
+			}
+		})
+	}
 }

@@ -2,9 +2,7 @@ package node
 
 import (
 	"errors"
-	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -104,44 +102,6 @@ func TestClockNotTold(t *testing.T) {
 		n.mu.Unlock()
 		if got, ok := n.Time(clock.Now()); !ok || (time.Until(got)+time.Hour).Abs() > time.Millisecond {
 			t.Errorf("time: got %v, %v, want an hour ago", got, ok)
-		}
-	})
-}
-
-// TestUnsteadyMasterHandsNothingOff: a hand-off of an unsteady master is no vote, and it is not
-// asked for one.
-func TestUnsteadyMasterHandsNothingOff(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
-		d := new(recorder)
-		n.Subscribe(client("a"), d, 7)
-		d.want(t, "after Subscribe", "subscribed true")
-		conn := n.cfg.Pool.Get()
-		defer conn.Close()
-		wait := func() {
-			t.Helper()
-			m.HSet("k", id("x:r0"), "1")
-			m.Expire("k", lease)
-			run(t, conn, script.NewOwner("k", id("a:r1")).AcquireOrRegister(lease, script.QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 1}))
-		}
-		m.Skew(5 * time.Second)
-		waitUntil(t, heartbeat, n.isUnsteady)
-		wait()
-		run(t, conn, script.NewOwner("k", id("x:r0")).Release(1, 0)) // by another client
-		synctest.Wait()
-		wantHolder(t, m, "k", id("a:r1"))
-		d.want(t, "after the pass of an unsteady master")
-
-		m.Del("k")
-		wait()
-		want(t, "release", sendAndWait(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Done)
-		wantHolder(t, m, "k", "")
-
-		waitUntil(t, 2*minRecovery, func() bool { return !n.isUnsteady() })
-		wait()
-		want(t, "release", sendAndWait(n, script.NewOwner("k", id("x:r0")).Release(1, 0)), script.Done)
-		wantHolder(t, m, "k", id("a:r1"))
-		if got := strings.Join(d.read(), ", "); !strings.Contains(got, "handed off "+id("a:r1")) {
-			t.Errorf("after the hand-off of a steady master: got %q", got)
 		}
 	})
 }

@@ -88,8 +88,8 @@ type there struct {
 func (d *Directory) Introduce(id Identity) {
 	d.id = id
 	d.changed = clock.Now()
-	for i, n := range d.Nodes {
-		n.Present(i, d.notes)
+	for _, n := range d.Nodes {
+		n.Present(d.notes)
 	}
 }
 
@@ -206,7 +206,7 @@ func (d *Directory) Retract() {
 	published := d.stands != onlooker && !d.id.Hidden
 	d.mu.Unlock()
 	for i, n := range d.Nodes {
-		n.Present(i, nil)
+		n.Present(nil)
 		if published {
 			n.Send(script.Retract(d.ID), poll.Nobody{}, i)
 		}
