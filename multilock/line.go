@@ -37,7 +37,7 @@ type waiter struct {
 }
 
 // bids reports whether it is one of those that bid.
-func (w *waiter) bids() bool { return isClosed(w.turn) }
+func (w *waiter) bids() bool { return poll.IsClosed(w.turn) }
 
 // closedChan is always ready to receive.
 var closedChan = func() chan struct{} {
@@ -45,16 +45,6 @@ var closedChan = func() chan struct{} {
 	close(c)
 	return c
 }()
-
-// isClosed reports whether c, which nothing is sent on, is closed.
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
 
 // append puts w at the end.
 func (l *line) append(w *waiter) {

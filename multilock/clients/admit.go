@@ -29,16 +29,6 @@ type look struct {
 	heard *poll.Ballot // what became of it, once done
 }
 
-// over reports whether the masters have answered.
-func (l *look) over() bool {
-	select {
-	case <-l.done:
-		return true
-	default:
-		return false
-	}
-}
-
 // Admit lets a client that was asked for the lock at key take locks, or returns why it must not: others
 // came first, and their terms conflict with its own. It publishes its own terms and looks at those of
 // others in one step, so that two clients cannot miss each other at a master that both use. A master
@@ -57,7 +47,7 @@ func (d *Directory) Admit(ctx context.Context, key string) error {
 		return d.refusalOf(key)
 	}
 	l := d.look
-	if l == nil || l.over() && (d.stands == onlooker || clock.Since(l.begun) > lookAgain) {
+	if l == nil || poll.IsClosed(l.done) && (d.stands == onlooker || clock.Since(l.begun) > lookAgain) {
 		l = &look{begun: clock.Now(), done: make(chan struct{})}
 		d.look = l
 		// Goroutines: one, which ends when the masters have answered, about a node timeout later.

@@ -39,10 +39,9 @@ type Masters struct {
 
 	timed atomic.Bool // see KnowsTime
 
-	closing chan struct{} // closed by Close
-	mu      sync.Mutex
-	closed  bool
-	ops     sync.WaitGroup // operations under way; Add with mu held and closed unset
+	mu      sync.Mutex     // Shut comes before Begin, or after it
+	closing chan struct{}  // closed by Shut
+	ops     sync.WaitGroup // operations under way; Add with mu held and closing open
 }
 
 // New makes the masters of a new client, at least 1 and at most Max.
@@ -69,7 +68,7 @@ func (m *Masters) Ours(owner string) bool {
 func (m *Masters) Begin() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
+	if m.Closed() {
 		return false
 	}
 	m.ops.Add(1)
@@ -83,10 +82,9 @@ func (m *Masters) End() { m.ops.Done() }
 func (m *Masters) Shut() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
+	if m.Closed() {
 		return false
 	}
-	m.closed = true
 	close(m.closing)
 	return true
 }
@@ -95,10 +93,16 @@ func (m *Masters) Shut() bool {
 func (m *Masters) Closing() <-chan struct{} { return m.closing }
 
 // Closed reports whether Shut was called.
-func (m *Masters) Closed() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.closed
+func (m *Masters) Closed() bool { return IsClosed(m.closing) }
+
+// IsClosed reports whether c, which nothing is sent on, is closed.
+func IsClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // Settle waits for the operations under way.
