@@ -2,6 +2,7 @@ package redlock_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -187,6 +188,33 @@ func TestLockAllBeginsAnewAfterALoss(t *testing.T) {
 			expect(t, "Unlock", holds.Unlock(t.Context()))
 		}
 	})
+}
+
+// If the context has ended when a lock is lost that LockAll has, as both may while the process was stopped, the
+// error is that of the context, and not of the loss: LockAll would have begun anew.
+func TestLockAllEndsWithALoss(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		lock(t, t.Context(), open(t, fleet, redlock.Config{}), "b")
+		time.AfterFunc(time.Second, func() { seize(fleet, 0, 3) })
+		_, err := c.LockAll(lateContext{t.Context(), time.Now().Add(time.Second)}, "a", "b")
+		expect(t, "LockAll", err, context.DeadlineExceeded, redlock.ErrTaken)
+		if errors.Is(err, redlock.ErrLost) || errors.Is(err, context.Canceled) {
+			t.Errorf("LockAll = %v, want nothing of the loss", err)
+		}
+	})
+}
+
+// lateContext is one whose timer is late: it has ended, and nobody was told.
+type lateContext struct {
+	context.Context
+	end time.Time
+}
+
+func (c lateContext) Err() error {
+	if time.Now().Before(c.end) {
+		return nil
+	}
+	return context.DeadlineExceeded
 }
 
 // What is lost while the others are tried is no hold: LockAll begins anew, TryLockAll says so.

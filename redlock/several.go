@@ -93,7 +93,7 @@ func takeAll(ctx context.Context, items []item, holds []*Hold, wait bool) error 
 		gone := lost(holds[:first])
 		giveBack(ctx, holds[:first])
 		switch {
-		case gone == nil || ctx.Err() != nil:
+		case gone == nil:
 			return err
 		case errors.Is(gone, ErrClosed):
 			return gone

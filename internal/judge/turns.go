@@ -35,8 +35,9 @@ const (
 // order waiters, of a library that tells them, or else from when the calls began.
 //
 // Readers, and holders of permits, may get in together: those at the head of the line are let in by one
-// call, with a message for each, and learn of it in any order. So there the first must have waited for as
-// long again.
+// call, with a message for each, and learn of it in any order. And one of them may have to agree with the masters
+// on its token, by up to two round trips, though others need not: a master that forgot its counter answers what the
+// one who asks proposes. So there the first must have waited for behindPermit more.
 //
 // What faults do to the order is not promised: a master that restarts has forgotten its queue, and a client
 // that is cut off has no place in it. So a pair is not judged if there was any fault while the first was known
@@ -74,7 +75,7 @@ func (r *record) pair(l *line, first, second *turn, check *Check) {
 	}
 	late := time.Duration(0)
 	if together {
-		late = margin
+		late = behindPermit
 	}
 	overtook := first.ends > second.granted+late
 	if overtook && !stood && second.call.Do != history.Lock && second.call.Do != history.LockFor && l.hidden(first, second, margin) {
