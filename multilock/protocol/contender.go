@@ -82,9 +82,9 @@ type Master struct {
 	HandedOff bool  // the vote is a hand-off
 	Slot      int16 // that it is for, and that Token counts
 
-	Answered bool // a round of this owner
-	Reached  bool // it may have an entry in its queue, or a grant
-	Open     int8 // commands that are not answered
+	Answered bool  // a round of this owner
+	Reached  bool  // it may have an entry in its queue, or a grant
+	Open     int32 // commands that are not answered
 
 	// What it said last, to this owner or an earlier one.
 	Said     bool
@@ -96,19 +96,6 @@ type Master struct {
 	Ahead    int32         // how many stand before the caller in its queue
 
 	Token int64 // the largest fencing counter that it answered to this owner, for Slot
-}
-
-// maxOpen are counted: an int8 has no more.
-const maxOpen = 1<<7 - 1
-
-// sent notes that a command is on its way to the master. It may have carried out one of so many that
-// they cannot be counted.
-func (m *Master) sent() {
-	if m.Open == maxOpen {
-		m.Reached = true
-		return
-	}
-	m.Open++
 }
 
 // Step is the whole protocol of a contender. It takes what happened at an instant, and says what to

@@ -57,15 +57,15 @@ func TestSuccessorClaimsWhereTheReleaseArrived(t *testing.T) {
 	})
 }
 
-// A frozen master that was asked more often than can be counted is told all the same.
+// A master that never answered is told all the same, however often it was asked.
 func TestGiveUpTellsAMasterThatNeverAnswered(t *testing.T) {
-	for _, rounds := range []int{1, 127, 128, 129, 255, 256, 300} {
+	for _, rounds := range []int{1, 300} {
 		play(t, 3, waits, func(s *scene) {
 			s.start().answer(0, busy(x, time.Minute)).answer(1, busy(x, time.Minute))
 			for range rounds - 1 {
 				s.round(s.now+2*ms).answer(0, busy(x, time.Minute)).answer(1, busy(x, time.Minute))
 			}
-			for range min(rounds, 128) - 1 {
+			for range rounds - 1 {
 				s.answer(2, unsent)
 			}
 			s.giveUp().wantFailed(GivenUp, 0b111)

@@ -29,7 +29,7 @@ func (c *Contender) ask(conf *Config, now clock.Instant, ev *Event, at Set, out 
 	for i := range conf.Masters {
 		c.Masters[i].Latest = false
 		if at.Has(i) {
-			c.Masters[i].sent()
+			c.Masters[i].Open++
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (c *Contender) enter(conf *Config, now clock.Instant, ev *Event, at Set, ou
 	out.Enter = true
 	for i := range conf.Masters {
 		if at.Has(i) {
-			c.Masters[i].sent() // until Entered
+			c.Masters[i].Open++ // until Entered
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (c *coder) flags(flags ...*bool) {
 }
 
 // two codes two numbers below 16 in a byte.
-func two[A, B ~int | ~int8 | ~uint8](c *coder, a *A, b *B) {
+func two[A, B ~int | ~int32 | ~uint8](c *coder, a *A, b *B) {
 	v := c.u8(uint8(*a) | uint8(*b)<<4)
 	*a, *b = A(v&15), B(v>>4)
 }
