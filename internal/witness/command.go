@@ -99,23 +99,22 @@ type entry struct {
 	polls               bool
 }
 
-// entry reads the last arguments of an ask that queues, or of a release that enters somebody.
+// entry reads the last argument of an ask that queues, or of a release that enters somebody, with the proposal
+// before it. Those for a permit have two words in between.
 func (s *sent) entry() (e entry, ok bool) {
 	n := len(s.args)
-	if n < 6 {
+	text, ok := s.args[n-1].([]byte)
+	if !ok {
 		return e, false
 	}
-	e.since, _ = s.args[n-3].(int64)
-	e.short, _ = s.args[n-2].(int64)
-	switch round := s.args[n-1].(type) {
-	case int64:
-		e.round = round
-	case []byte:
-		number, _ := strings.CutSuffix(string(round), "p")
-		e.round, _ = strconv.ParseInt(number, 10, 64)
-		e.polls = true
+	proposal, next := s.args[n-2].(int64)
+	if !next {
+		proposal, _ = s.args[n-4].(int64)
 	}
-	return e, e.since != 0
+	words := append(strings.Fields(string(text)), "", "")
+	round, polls := strings.CutSuffix(words[0], "p")
+	number := func(text string) int64 { i, _ := strconv.ParseInt(text, 10, 64); return i }
+	return entry{proposal - number(words[2]), number(words[1]), number(round), polls}, true
 }
 
 // as checks that a command of t does what is wanted.

@@ -4,8 +4,7 @@
 -- ARGV[1]  owner, "uuid:rN", or "uuid:kN" if its client keeps locks
 -- ARGV[2]  lease, in ms; empty to wait only, and leave the lock even if it is free
 -- ARGV[3]  proposal, the fencing token asked for
--- ARGV[4]  since, ARGV[5] short and ARGV[6] round, see queue.lua; missing if owner does not wait
---          in the queue
+-- ARGV[4]  ask, see queue.lua; missing if owner does not wait in the queue
 -- returns  0: owner has the lock, and its fencing counter is the token proposed;
 --          the fencing counter, above 0: owner has the lock;
 --          {ms left, holder}: another owner has it (-1 ms: it never expires), or readers,
@@ -55,9 +54,9 @@ if lease == '' or redis.call('exists', lock, queue) ~= 0 then
     end
   end
 
-  local since = ARGV[4]
-  if since then
-    enter(owner, proposal, since, ARGV[5], ARGV[6])
+  local ask = ARGV[4]
+  if ask then
+    enter(owner, proposal, ask)
   end
   if left == -2 and not lease then
     left = 0
@@ -73,7 +72,7 @@ if lease == '' or redis.call('exists', lock, queue) ~= 0 then
   end
   if not granted then
     -- #include wanted.lua
-    return {left, holder, since and redis.call('zrank', queue, owner) or nil}
+    return {left, holder, ask and redis.call('zrank', queue, owner) or nil}
   end
 end
 

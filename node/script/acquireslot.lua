@@ -6,8 +6,7 @@
 -- ARGV[3]  proposal, the fencing token asked for
 -- ARGV[4]  permits, how many slots there are
 -- ARGV[5]  start, the slot to be tried first
--- ARGV[6]  since, ARGV[7] short and ARGV[8] round, see queue.lua; missing if owner does not wait in
---          the queue
+-- ARGV[6]  ask, see queue.lua; missing if owner does not wait in the queue
 -- returns  slot: owner has it, and its fencing counter is the token proposed;
 --          {slot, counter}: owner has the slot, whose fencing counter is above 0;
 --          {ms left, holder}: no slot is free. holder stands for all owners: it is the same
@@ -38,7 +37,7 @@ local wrong = look(slots)
 if wrong then
   return wrong
 end
-local since = ARGV[6]
+local ask = ARGV[6]
 local slot = has(slots, owner)
 if slot then
   local last = redis.call('hget', counters, slot)
@@ -62,14 +61,14 @@ end
 local any = firstFree(slots, permits, start)
 slot = lease and any
 if not slot or redis.call('exists', queue) == 1 then
-  if since then
-    enterSlot(queue, owner, proposal, permits, start, since, ARGV[7], ARGV[8])
+  if ask then
+    enterSlot(queue, owner, proposal, permits, start, ask)
   end
   if slot then
     -- Nobody overtakes those who wait.
     slot = pump(slots, queue, counters, 0, owner)
     any = slot or firstFree(slots, permits, start)
-    slot = slot or not since and any
+    slot = slot or not ask and any
   end
 end
 if slot then
@@ -87,4 +86,4 @@ if not any then
   left = math.ceil((redis.call('zrange', slots .. 'ends', 0, 0, 'withscores')[2] - now) / 1000)
   holder = redis.call('zscore', slots, 'sum')
 end
-return {left, holder, since and redis.call('zrank', queue .. permits, owner) or nil}
+return {left, holder, ask and redis.call('zrank', queue .. permits, owner) or nil}

@@ -16,7 +16,7 @@ type Command struct {
 	name  any  // KEYS[1]; nil: there is none
 	args  []any
 	room  [6]any   // for args: saves an allocation, 10 of a lock on five masters
-	text  [20]byte // for the number of a round, in the same way
+	text  [32]byte // for an ask, in the same way
 	key   string
 	owner string
 	next  string // owner that a ReleaseTo or YieldTo enters into the queue

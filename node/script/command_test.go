@@ -94,14 +94,14 @@ func TestWords(t *testing.T) {
 		want    string
 	}{
 		{a.Acquire(lease, 9), false, "1 a me:1 30000 9"},
-		{a.Register(entry), false, "1 a me:1  5 10 400 1"},
+		{a.Register(entry), false, "1 a me:1  5 1 400 -5"},
 		{a.Release(5, 10), true, "1 a me:1  waited"},
-		{a.ReleaseTo(5, 0, NewReader("a", "me:2"), entry), false, "1 a me:1 5  me:2 5 shared 10 400 1"},
+		{a.ReleaseTo(5, 0, NewReader("a", "me:2"), entry), false, "1 a me:1 5  me:2 5 1 400 -5 shared"},
 		{Force("a", 9), true, "1 a "},
 		{renew, false, "0 30000 heal a me:1 7 1 b me:2 8 2"},
 		{renew, true, "0 30000  a me:1 7 1 b me:2 8 2"},
 		{Renew(lease, []Renewal{{Owner: p.InSlot(4), Token: 7}}), false, "0 30000 heal redlock_slots:{a} me:3 7 4"},
-		{p.ReleaseTo(9, 10, NewPermit("a", "me:4", 5, 0), entry), false, "1 redlock_slots:{a} me:3 9 2 gives way me:4 5 5 0 10 400 1"},
+		{p.ReleaseTo(9, 10, NewPermit("a", "me:4", 5, 0), entry), false, "1 redlock_slots:{a} me:3 9 2 gives way me:4 5 5 0 1 400 -5"},
 		{ForcePermits("{a}", 9), false, "1 redlock_slots:{a}: 9 "},
 		{a.Enter(lease, 2), false, "1 a me:1 30000 2"},
 		{NewReader("a", "me:1").Raise(lease, 2), false, "1 a me:1 30000 2 shared"},
@@ -115,6 +115,11 @@ func TestWords(t *testing.T) {
 			words := tt.cmd.Words([]any{"before"}, withSource, tt.guarded)
 			if words[0] != "before" || words[1] != name || words[2] != text {
 				t.Errorf("%s: begins with %v", tt.want, words[:2])
+			}
+			for i, word := range words {
+				if text, ok := word.([]byte); ok {
+					words[i] = string(text)
+				}
 			}
 			if got := strings.TrimSuffix(fmt.Sprintln(words[3:]...), "\n"); got != tt.want {
 				t.Errorf("words: got %q, want %q", got, tt.want)

@@ -102,15 +102,18 @@ func (c *Command) wants(o *Owner) *Command {
 	return c
 }
 
-// queues appends the entry with which an owner enters the queue. The number of its round has a mark if it polls.
+// queues appends the ask with which an owner enters the queue, see queue.lua.
 func (c *Command) queues(o *Owner, entry QueueEntry) *Command {
-	round := int64(o.from + entry.Round)
-	c.args = append(c.args, entry.Since, entry.Lease.Milliseconds())
+	text := strconv.AppendUint(c.text[:0], o.from+entry.Round, 10)
 	if entry.Polls {
-		c.args = append(c.args, append(strconv.AppendInt(c.text[:0], round, 10), 'p'))
-	} else {
-		c.args = append(c.args, round)
+		text = append(text, 'p')
 	}
+	text = strconv.AppendInt(append(text, ' '), entry.Lease.Milliseconds(), 10)
+	text = strconv.AppendInt(append(text, ' '), entry.Proposal-entry.Since, 10)
+	if o.Mode == Shared {
+		text = append(append(text, ' '), SharedHolder...)
+	}
+	c.args = append(c.args, text)
 	return c
 }
 
@@ -214,11 +217,7 @@ func (c *Command) enters(since int64, next *Owner, entry QueueEntry) *Command {
 		c.args[len(c.args)-1] = givesWay
 	}
 	c.next, next.named = next.ID, true
-	var proposal any = entry.Proposal
-	if next.Mode == Shared {
-		proposal = strconv.FormatInt(entry.Proposal, 10) + " " + SharedHolder
-	}
-	c.args = append(c.args, next.id, proposal)
+	c.args = append(c.args, next.id, entry.Proposal)
 	return c.wants(next).queues(next, entry)
 }
 

@@ -12,12 +12,13 @@
 -- returns  each function says what it returns
 -- A part of the scripts that hand a lock on, which carry it inside, behind readers.lua.
 
--- enter puts owner into the queue, or notes its next round. since is the same in every round
--- and on every master, so its place is. A queue is kept for 10 s after the last who entered it:
--- names do not pile up. The proposal of a reader has the word "shared" behind it.
-local function enter(owner, proposal, since, short, round)
-  redis.call('zadd', queue, since, owner)
-  redis.call('set', queue .. owner, round .. ' ' .. short .. ' ' .. proposal, 'px', short)
+-- enter puts owner into the queue, or notes its next round. ask is "round short ago", with the word "shared"
+-- behind it if owner is a reader. It began to wait ago us before its proposal: that is the same in every round and on
+-- every master, so its place is. A queue is kept for 10 s after the last who entered it: names do not pile up.
+local function enter(owner, proposal, ask)
+  local round, short, ago, shared = string.match(ask, '^(%S+) (%S+) (%S+)(.*)$')
+  redis.call('zadd', queue, string.format('%.0f', proposal - ago), owner)
+  redis.call('set', queue .. owner, round .. ' ' .. short .. ' ' .. proposal .. shared, 'px', short)
   redis.call('pexpire', queue, '10000')
 end
 

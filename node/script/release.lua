@@ -6,8 +6,8 @@
 -- ARGV[2]  token: owner's fencing token, or the one it proposed; empty to hand the lock to nobody,
 --          as a guarded master must
 -- ARGV[3]  "waited" if owner may be in the queue; else empty, or missing
--- ARGV[4]  next, if owner's client goes on waiting: who enters the queue, and behind it proposal,
---          since, short and round, see queue.lua
+-- ARGV[4]  next, if owner's client goes on waiting: who enters the queue, and behind it proposal
+--          and ask, see queue.lua
 -- returns  1 freed, -1 not held by owner;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and was left alone
 -- If the hash has become something else than a lock, only the owner's field is deleted.

@@ -9,7 +9,7 @@
 -- ARGV[4]  "waited" if owner may be in the queue; "gives way" if next enters the queue behind what
 --          is handed off; else empty, or missing
 -- ARGV[5]  next, if owner's client goes on waiting: who enters the queue, and behind it proposal,
---          permits, start, since, short and round, see slots.lua
+--          permits, start and ask, see slots.lua
 -- returns  1 freed, -1 not held by owner
 -- Called for a Release, Yield, ReleaseTo or YieldTo command of a Permit. A repeat changes nothing,
 -- but hands off a slot that has become free since.
@@ -37,7 +37,7 @@ end
 -- enterNext enters next, unless it has a slot by now: then this is a repeat.
 local function enterNext()
   if not has(slots, next) then
-    enterSlot(queue, next, unpack(ARGV, 6, 11))
+    enterSlot(queue, next, unpack(ARGV, 6, 9))
   end
 end
 if next and waited ~= 'gives way' then

@@ -1,8 +1,7 @@
 -- share.lua: take a lock together with other readers, or wait for it.
 --
 -- KEYS[1]  lock, the lock key, see readers.lua
--- ARGV[1]  owner; ARGV[2] lease; ARGV[3] proposal; ARGV[4] since, and behind it ARGV[5] short and
---          ARGV[6] round: as acquire.lua has them
+-- ARGV[1]  owner; ARGV[2] lease; ARGV[3] proposal; ARGV[4] ask: as acquire.lua has them
 -- returns  the fencing counter, above 0: owner is a reader;
 --          {ms left, holder}: it is not. holder is another owner that has the lock; "shared" if
 --          readers have it, and somebody waits who comes first; nobody, an empty string, if the
@@ -51,9 +50,9 @@ local open = free or
   lease ~= '' and (not holder or holder == 'shared') and redis.call('exists', queue) == 0
 if not inside and not open then
   -- #include queue.lua
-  local since, left = ARGV[4], nil
-  if since then
-    enter(owner, proposal .. ' shared', since, ARGV[5], ARGV[6])
+  local ask, left = ARGV[4], nil
+  if ask then
+    enter(owner, proposal, ask)
   end
   if holder and (holder ~= 'shared' or lease == '') then
     left = redis.call('pttl', lock)
@@ -70,17 +69,17 @@ if not inside and not open then
       joined = holder == owner
       last = redis.call('get', counter)
       token = tonumber(last or proposal)
-      if holder == 'shared' and (since or redis.call('exists', queue) == 1) then
+      if holder == 'shared' and (ask or redis.call('exists', queue) == 1) then
         left = redis.call('pttl', lock)
       end
     end
   end
   if left then
     -- #include wanted.lua
-    if holder == 'shared' and since then
+    if holder == 'shared' and ask then
       holder = ''
     end
-    return {left, holder or '', since and redis.call('zrank', queue, owner) or nil}
+    return {left, holder or '', ask and redis.call('zrank', queue, owner) or nil}
   end
 end
 

@@ -63,11 +63,11 @@ local function has(slots, owner)
   return tonumber(redis.call('zscore', slots, owner) or '')
 end
 
--- enterSlot puts owner into the queue, or notes its next round.
-local function enterSlot(queue, owner, proposal, permits, start, since, short, round)
-  redis.call('zadd', queue .. permits, since, owner)
-  local ask = round .. ' ' .. short .. ' ' .. proposal .. ' ' .. permits .. ' ' .. start
-  redis.call('set', queue .. owner, ask, 'px', short)
+-- enterSlot puts owner into the queue, or notes its next round: see enter in queue.lua.
+local function enterSlot(queue, owner, proposal, permits, start, ask)
+  local round, short, ago = string.match(ask, '^(%S+) (%S+) (%S+)$')
+  redis.call('zadd', queue .. permits, string.format('%.0f', proposal - ago), owner)
+  redis.call('set', queue .. owner, round .. ' ' .. short .. ' ' .. proposal .. ' ' .. permits .. ' ' .. start, 'px', short)
   redis.call('zadd', queue, permits, permits)
   redis.call('pexpire', queue, '10000')
   for _, number in ipairs(redis.call('zrange', queue, 0, -1)) do
