@@ -20,7 +20,7 @@ end
 -- repeat.
 local function enterNext(holder)
   if holder ~= next and not (holder == 'shared' and reads(next)) then
-    enter(next, ARGV[5], ARGV[6])
+    enter(next, unpack(ARGV, 5, 6))
   end
 end
 
