@@ -19,6 +19,11 @@ const (
 	behindPermit = 250 * time.Millisecond
 )
 
+// agrees is how much later the first of two who are let in together may be if it had to agree with the masters on
+// its token, and the other had not: a master that forgot its counter answers what is proposed to it, and the others
+// are asked to raise theirs to that. It takes a round trip, and one more where a master lacks the script.
+const agrees = 250 * time.Millisecond
+
 // losesPlace is how long a process that waits must not run for its place in the queue to be lost: it asks again
 // after 200 ms, and a master forgets it after twice that.
 const losesPlace = 200 * time.Millisecond
@@ -35,9 +40,8 @@ const (
 // order waiters, of a library that tells them, or else from when the calls began.
 //
 // Readers, and holders of permits, may get in together: those at the head of the line are let in by one
-// call, with a message for each, and learn of it in any order. And one of them may have to agree with the masters
-// on its token, by up to two round trips, though others need not: a master that forgot its counter answers what the
-// one who asks proposes. So there the first must have waited for behindPermit more.
+// call, with a message for each, and learn of it in any order. So there the first must have waited for as
+// long again, or for as long as it takes to agree on its token, if that is larger.
 //
 // What faults do to the order is not promised: a master that restarts has forgotten its queue, and a client
 // that is cut off has no place in it. So a pair is not judged if there was any fault while the first was known
@@ -75,7 +79,10 @@ func (r *record) pair(l *line, first, second *turn, check *Check) {
 	}
 	late := time.Duration(0)
 	if together {
-		late = behindPermit
+		late = margin
+		if first.hold != nil && first.hold.Token > second.hold.Token {
+			late = max(late, agrees)
+		}
 	}
 	overtook := first.ends > second.granted+late
 	if overtook && !stood && second.call.Do != history.Lock && second.call.Do != history.LockFor && l.hidden(first, second, margin) {

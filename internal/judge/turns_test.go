@@ -37,11 +37,17 @@ func TestTurns(t *testing.T) {
 			c1: 10.0 lock a, 11.5 grant until=13
 			c2: 10.5 acquire a, 11.0 grant slot=1 until=13`, ""},
 		{"readers that are let in together", `
-			c1: 10.0 rlock a, 11.24 grant shared until=13
+			c1: 10.0 rlock a, 11.14 grant shared until=13
 			c2: 10.2 rlock a, 11.0 grant shared until=13`, ""},
 		{"a reader after another for long", `
-			c1: >10.0 rlock a, >11.26 grant shared until=13
+			c1: >10.0 rlock a, >11.2 grant shared until=13
 			c2: >10.2 rlock a, >11.0 grant shared until=13`, "c1, which asked 200ms earlier"},
+		{"a reader that had to agree on its token", `
+			c1: 10.0 rlock a, 11.24 grant shared token=6 until=13
+			c2: 10.2 rlock a, 11.0 grant shared token=5 until=13`, ""},
+		{"a reader that had to agree on its token, for long", `
+			c1: >10.0 rlock a, >11.26 grant shared token=6 until=13
+			c2: >10.2 rlock a, >11.0 grant shared token=5 until=13`, "c1, which asked 200ms earlier"},
 		{"permits", `
 			c1: 10.0 acquire s, 11.5 grant slot=2 until=13
 			c2: 10.24 acquire s, 11.0 grant slot=1 until=13`, ""},
@@ -95,10 +101,10 @@ func TestTurns(t *testing.T) {
 			c2: >10.5 lockfor a, >11.0 grant until=13`, "c1, which asked 400ms earlier"},
 		{"a reader of another client gets in as well", `
 			c3: 9.9 rlock a, 11.0 grant shared until=13
-			c1: >10.0 rlock a, >11.3 grant shared until=13
+			c1: >10.0 rlock a, >11.2 grant shared until=13
 			c2: >10.5 rlock a, >11.0 grant shared until=13`, "c1, which asked 500ms earlier"},
 		{"a reader behind a writer of its own client", `
-			c1: 10.0 lock a, >10.1 rlock a, 10.9 grant call=1 until=13, >11.3 grant shared until=13
+			c1: 10.0 lock a, >10.1 rlock a, 10.9 grant call=1 until=13, >11.2 grant shared until=13
 			c2: >10.5 rlock a, >11.0 grant shared until=13`, "c1, which asked 400ms earlier"},
 		{"a millisecond behind one who stood in the queue", `
 			c3: 9.0 lock a, 9.1 grant until=12, 10.5 unlock

@@ -1,6 +1,7 @@
 package witness
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,10 +112,13 @@ func (s *sent) entry() (e entry, ok bool) {
 	if !next {
 		proposal, _ = s.args[n-4].(int64)
 	}
-	words := append(strings.Fields(string(text)), "", "")
-	round, polls := strings.CutSuffix(words[0], "p")
-	number := func(text string) int64 { i, _ := strconv.ParseInt(text, 10, 64); return i }
-	return entry{proposal - number(words[2]), number(words[1]), number(round), polls}, true
+	var round string
+	var ago int64
+	_, _ = fmt.Sscan(string(text), &round, &e.short, &ago)
+	round, e.polls = strings.CutSuffix(round, "p")
+	e.round, _ = strconv.ParseInt(round, 10, 64)
+	e.since = proposal - ago
+	return e, true
 }
 
 // as checks that a command of t does what is wanted.
