@@ -7,10 +7,11 @@ FUZZ  ?= 30s
 # Of the trial in make soak.
 SEED    ?= 1
 MINUTES ?= 10
-# Of make seeds.
-FOR     ?= 1h
+# Of make seeds: how many, and which is the first.
+SEEDS   ?= 20000
+FIRST   ?= $$(date +%s)00000
 # Modules of their own, so that what they import does not become the library's.
-MODULES = bench goredis examples otel otel/example integration/browser integration/peers
+MODULES = bench goredis examples otel otel/example integration/browser
 each    = @for module in $(MODULES); do (set -x; cd $$module && $(1)) || exit 1; done
 
 .DEFAULT_GOAL := help
@@ -37,7 +38,7 @@ release: ## the command for six systems, in out/, with their checksums; the Dock
 test: vet lint unit sim model chaos ## everything that must pass; installs or builds what it needs
 
 soak: ## the long forms, an hour or so: many seeds of the simulations, a trial on real masters (make soak SEED=7 MINUTES=10), all tests with the race detector, the model's larger cases, mutants
-	$(GO) run ./verify/simulation
+	$(MAKE) seeds
 	$(GO) run ./integration/chaos -seed $(SEED) -minutes $(MINUTES)
 	$(GO) test -count=1 -timeout 30m -run TestOverload ./integration -full
 	for server in redis8 valkey8 valkey9; do \
@@ -73,9 +74,8 @@ unit: ## unit tests and style, with the race detector; of each simulation a tent
 sim: ## the simulations and the tests that end in Long, whole, without the race detector, which makes them ten times as slow
 	$(GO) test -count=1 -run '^TestSim$$|Long$$' ./redlock ./node
 
-seeds: ## seeds of the simulation that have not run yet, FOR=1h long, say each night; out/seed says where the last run ended
-	@mkdir -p out
-	$(GO) run ./verify/simulation -state out/seed -seeds 1000000 -for $(FOR)
+seeds: ## many seeds of the simulation, others each time: SEEDS=20000
+	$(GO) test -count=1 -timeout 24h -run '^TestSim$$' ./redlock -sim $(SEEDS) -sim-first $(FIRST)
 
 model: ## search all orders of events that a few callers and masters can meet, with the protocol's own code; FLAGS='-nightly' for the larger cases
 	$(GO) run ./verify/model $(FLAGS)

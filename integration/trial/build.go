@@ -15,26 +15,23 @@ import (
 
 const module = "example.com/redlock"
 
-// Programs are the client programs of a library.
+// Programs are the client programs.
 type Programs struct {
 	Right  string
 	Skewed string // its wall clock is off by what the environment says
 }
 
-// Build builds the client programs of locker, "redlock" or one of the peers, somewhere in folder. args are more
-// arguments for go build, but not for the program with the skewed clock, which has an overlay already.
+// Build builds the client programs somewhere in folder. args are more arguments for go build, but not for the
+// program with the skewed clock, which has an overlay already.
 //
 // Goroutines: two, one per program. Build waits for them.
-func Build(ctx context.Context, folder, locker string, args ...string) (Programs, error) {
+func Build(ctx context.Context, folder string, args ...string) (Programs, error) {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		return Programs{}, fmt.Errorf("where is module %s: %w", module, err)
 	}
 	source := filepath.Join(strings.TrimSpace(string(root)), "integration", "client")
-	if locker != Redlock {
-		source = filepath.Join(filepath.Dir(source), "peers")
-	}
-	if folder, err = os.MkdirTemp(folder, locker); err != nil {
+	if folder, err = os.MkdirTemp(folder, "client"); err != nil {
 		return Programs{}, err
 	}
 	programs := Programs{Right: filepath.Join(folder, "client"), Skewed: filepath.Join(folder, "skewed")}
