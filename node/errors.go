@@ -2,6 +2,7 @@ package node
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -176,6 +177,7 @@ var conditions = []condition{
 	{"no answer in time", true, "reachable", "see whether it hangs, whether packets arrive, and whether a rediss:// URL points to a port without TLS, which may never answer", among(ErrTimeout)},
 	{"is too slow for all that it is asked", true, "reachable", "see what keeps it, or the network to it, busy", among(ErrBehind)},
 	{"connection closed by the master", true, "reachable", "see the master's log", among(errHungUp)},
+	{"sends what is no reply to any of our commands", true, "reachable", "see what answers there, and correct the address", among(errReply)},
 	{"connection refused, no such host", true, "reachable", "start it, or correct the address", func(err error) bool {
 		return has[*net.DNSError](err) || errors.Is(err, syscall.ECONNREFUSED)
 	}},
@@ -193,6 +195,8 @@ var conditions = []condition{
 	{"its uptime is unknown", false, "guard", "permit INFO, or turn the restart guard off", guarded(false)},
 	{"answers without TLS, answers with TLS", false, "tls", "use redis:// without TLS, rediss:// with it", among(errPlainPort, errTLSPort)},
 	{"connections of its pool", false, "pool", "connections from Config.Pools must implement redis.ConnWithContext and redis.ConnWithTimeout, as redigo's own do", among(errConn)},
+	{"certificate is valid for other names", false, "tls", "use a name that the certificate has, or Config.TLS with it as ServerName", has[x509.HostnameError]},
+	{"certificate has expired, is not valid yet, or is not for servers", false, "tls", "a new certificate, or the right time on the client's host", has[x509.CertificateInvalidError]},
 	{"failed to verify certificate", false, "tls", "make the client trust the certificate's issuer: on its host, or with Config.TLS", has[*tls.CertificateVerificationError]},
 	{"remote error: tls", false, "tls", "the master wants a certificate from the client, or does not accept the one it got: Config.TLS", func(err error) bool {
 		op, ok := errors.AsType[*net.OpError](err)

@@ -101,7 +101,8 @@ func receive(conn redis.Conn) (reply any, err error) {
 }
 
 // ask sends commands in one flush and returns the replies. An error of the master is a reply. Neither the
-// flush nor a reply takes longer than the connection's patience.
+// flush nor a reply takes longer than the connection's patience. If the master hangs up behind an error, that
+// is the reason.
 func (w *wire) ask(commands ...[]any) ([]any, error) {
 	for _, words := range commands {
 		if err := w.conn.Send(words[0].(string), words[1:]...); err != nil {
@@ -125,10 +126,21 @@ func (w *wire) ask(commands ...[]any) ([]any, error) {
 		if refusal, refused := err.(redis.Error); refused {
 			replies[i] = script.Said(refusal)
 		} else if err != nil {
-			return nil, err
+			return nil, lastWords(replies[:i], err)
 		}
 	}
 	return replies, nil
+}
+
+// lastWords returns why a connection broke with err: a server that has too many clients, or is not to be reached
+// from here, answers the first command with that, and hangs up.
+func lastWords(replies []any, err error) error {
+	if last := len(replies) - 1; last >= 0 && errors.Is(normalize(err), errHungUp) {
+		if refusal, refused := replies[last].(redis.Error); refused {
+			return refusal
+		}
+	}
+	return err
 }
 
 // askWords is ask for commands whose words have no spaces.
