@@ -11,7 +11,7 @@ MINUTES ?= 10
 SEEDS   ?= 20000
 FIRST   ?= $$(date +%s)00000
 # Modules of their own, so that what they import does not become the library's.
-MODULES = bench goredis examples otel otel/example integration/browser
+MODULES = cmd/redlock bench goredis examples otel otel/example integration/browser
 each    = @for module in $(MODULES); do (set -x; cd $$module && $(1)) || exit 1; done
 
 .DEFAULT_GOAL := help
@@ -23,7 +23,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## see the lock work: five masters in memory, two contenders, masters that die
-	@$(GO) run ./cmd/redlock demo
+	@$(GO) run -C cmd/redlock . demo
 
 bench: ## measure against other locks on five redis-server processes: docs/benchmarks.md; FLAGS='-run handoff' and the like for a part
 	@cd bench && $(GO) run . -page ../docs $(FLAGS)
@@ -31,7 +31,7 @@ bench: ## measure against other locks on five redis-server processes: docs/bench
 release: ## the command for six systems, in out/, with their checksums; the Dockerfile makes an image of it
 	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
 		os=$${target%/*} arch=$${target#*/}; out=out/redlock-$$os-$$arch; [ $$os = windows ] && out=$$out.exe; \
-		(set -x; GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o $$out ./cmd/redlock) || exit 1; \
+		(set -x; GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) build -C cmd/redlock -trimpath -ldflags='-s -w' -o $(CURDIR)/$$out .) || exit 1; \
 	done
 	cd out && sha256sum redlock-* | tee SHA256SUMS
 

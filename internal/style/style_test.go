@@ -48,7 +48,6 @@ var rooms = map[string][]string{
 	"node/script/twin":     {},
 	"doctor":               {"ours/redlock", "ours/multilock/terms", "ours/node", "ours/node/script", "ours/quorum", "ours/clock", "ours/internal/quote", redigo},
 	"redlocktest":          {redigo, "github.com/alicebob/miniredis/v2"},
-	"cmd/redlock":          {"ours/redlock", "ours/doctor", "ours/quorum", "ours/redlocktrace", "ours/redlocktest", "ours/internal/history", "ours/internal/picture", "ours/internal/quote", redigo, "github.com/alecthomas/kong", "github.com/pelletier/go-toml/v2", "golang.org/x/sys", multierror},
 	"internal/answered":    {"ours/node/script", "ours/redlocktest", redigo},
 	"internal/redisserver": {},
 	"internal/quote":       {},
