@@ -134,6 +134,9 @@ func (m *Masters) owned(t target, owner any) *Hold {
 	return nil
 }
 
+// Owns reports whether owner has a hold of key, so that a lock of it for owner enters that.
+func (m *Masters) Owns(key string, owner any) bool { return m.owned(target{key: key}, owner) != nil }
+
 // owners are the owners of this client that may have a lock, or may get one: from the first
 // command of each until its last release was answered.
 type owners struct {
@@ -164,11 +167,21 @@ func (o *owners) make(c *contest) string {
 	return id
 }
 
-// decided notes that the contest of owner is over. It may still have a lock.
-func (o *owners) decided(owner string) {
+// decided notes that c is over, and its owner may still have a lock. It says nothing of an owner that c did not
+// make, as when it enters the hold of that owner again; nor does void.
+func (o *owners) decided(owner string, c *contest) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.known[owner] = nil
+	if o.known[owner] == c {
+		o.known[owner] = nil
+	}
+}
+
+// void notes that c is over, and its owner has nothing at any master.
+func (o *owners) void(owner string, c *contest) {
+	if made, _ := o.find(owner); made == c {
+		o.forget(owner)
+	}
 }
 
 // forget notes that the release of all that owner had was answered.
