@@ -55,7 +55,11 @@ func TestAsksWhenMessagesMayBeLost(t *testing.T) {
 func TestReasonsOfOthers(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		held := fx.take(t, fx.another(t), "k")
-		first, second, third := begin(t, fx.m, patient("k")), begin(t, fx.m, patient("k")), begin(t, fx.m, patient("k"))
+		var calls []*call
+		for range 4 {
+			calls = append(calls, begin(t, fx.m, patient("k")))
+		}
+		first, second, third, fourth := calls[0], calls[1], calls[2], calls[3]
 		time.Sleep(time.Second)
 		fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
 		first.cancel()
@@ -67,15 +71,13 @@ func TestReasonsOfOthers(t *testing.T) {
 		}
 		fx.each((*redlocktest.Master).Freeze)
 		time.Sleep(time.Second)
-		fourth := begin(t, fx.m, patient("k"))
-		fourth.cancel()
-		fourth.wantError(t, "in an outage", poll.ErrNoQuorum)
+		third.cancel()
+		third.wantError(t, "in an outage", poll.ErrNoQuorum)
 		fx.each((*redlocktest.Master).Thaw)
 		time.Sleep(time.Second)
-		unlock(t, held)
-		time.Sleep(time.Second)
-		hold := third.wantHold(t, "after it")
 		fx.each(func(m *redlocktest.Master) { m.Delay(0) })
+		unlock(t, held)
+		hold := fourth.wantHold(t, "after it")
 		last := begin(t, fx.m, patient("k"))
 		last.cancel()
 		if last.wantError(t, "behind a hold of the client", poll.ErrTaken); errors.Is(last.err, poll.ErrNoQuorum) {
