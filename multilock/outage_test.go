@@ -58,5 +58,8 @@ func TestAnOutageIsToldOnce(t *testing.T) {
 		told("renewals succeed again", 1, 1, "")
 		told("hold is lost", maxLosses, maxLosses, "name=\"held ")
 		told("more holds are lost", 1, 1, fmt.Sprintf("holds=%d\n", holds-maxLosses))
+		if n := len(fx.m.unrenewed.lacks); n > 0 {
+			t.Errorf("%d holds are remembered that have ended, want none", n)
+		}
 	})
 }

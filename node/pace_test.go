@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"errors"
-	"net"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -83,8 +82,8 @@ func TestConnectionsThatBreakAtOnce(t *testing.T) {
 		var dials atomic.Int32
 		cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
 			conn, err := m.Dial(ctx)
-			if dials.Add(1) > 1 {
-				time.AfterFunc(10*time.Millisecond, func() { conn.(net.Conn).Close() })
+			if dials.Add(1) > 1 && err == nil {
+				time.AfterFunc(10*time.Millisecond, func() { conn.Close() })
 			}
 			return redis.NewConn(conn, 0, 0), err
 		}}
