@@ -45,7 +45,7 @@ func TestAnOutageIsToldOnce(t *testing.T) {
 		told("renewal failed", 1, 3, fmt.Sprintf("holds=%d ", holds)) // for other reasons as well
 		told("waiting for a quorum", 1, 3, "")
 		two((*redlocktest.Master).RestartWithData)
-		time.Sleep(lease)
+		time.Sleep(lease / 2)
 		told("renewals succeed again", 1, 1, fmt.Sprintf("holds=%d\n", holds))
 		told("quorum is back", 1, 1, fmt.Sprintf("names=%d\n", names+1))
 		for _, c := range calls {
