@@ -70,9 +70,7 @@ func (c *contest) takeLocked() (g Grant, ok bool) {
 		return g, false
 	}
 	c.unwatchLocked()
-	if !c.state.Want.Again {
-		c.m.owners.decided(c.owner.ID)
-	}
+	c.m.owners.decided(c.owner.ID, c)
 	g = Grant{
 		Claim: Claim{Owner: c.winnerLocked(), Token: c.state.Token, Since: c.since, At: c.state.Claimed()},
 		First: c.state.First(),

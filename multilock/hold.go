@@ -151,9 +151,7 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 		close(h.over)
 	}
 	h.mu.Unlock()
-	if h.state.State != protocol.Released {
-		h.m.Log.Warn("redlock: hold is lost", "name", h.key, "owner", h.id, "error", h.cause)
-	}
+	h.m.reportEnd(h)
 	return r
 }
 

@@ -61,6 +61,10 @@ type Masters struct {
 	waits  int     // callers that wait for any
 	free   []*name // to be reused
 
+	ungranted outage[target] // names that callers wait for, and no quorum can grant
+	unrenewed outage[*Hold]  // holds whose last renewal found no quorum
+	losses    losses
+
 	trace    *tracer.Tracer // nil: nothing is traced
 	calls    sync.WaitGroup // traced calls under way; Add with mu held before Shut
 	lastCall uint64         // of those that are traced
@@ -131,6 +135,7 @@ func (m *Masters) Close() error {
 			unconfirmed = multierror.Append(unconfirmed, err)
 		}
 	}
+	m.reportLosses(0)
 	m.Retract()
 	m.Disconnect()
 	m.calls.Wait()

@@ -1,13 +1,11 @@
 package multilock
 
 import (
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/poll"
@@ -22,8 +20,7 @@ type name struct {
 	kept  *kept   // nil: it is not kept
 	line  line
 
-	why    *poll.MajorityError // why the lock was not there when a contender last asked
-	outage outage
+	why *poll.MajorityError // why the lock was not there when a contender last asked
 
 	blocker string        // the owner that a master named last
 	since   clock.Instant // when it was named first
@@ -103,6 +100,7 @@ func (m *Masters) forget(h *Hold) {
 	if i := slices.Index(n.holds, h); i >= 0 {
 		n.holds = slices.Delete(n.holds, i, i+1)
 		m.held--
+		m.unrenewed.ends(h)
 		m.tidyLocked(h.target)
 	}
 }
@@ -134,6 +132,9 @@ func (m *Masters) owned(t target, owner any) *Hold {
 	return nil
 }
 
+// Owns reports whether owner has a hold of key, so that a lock of it for owner enters that.
+func (m *Masters) Owns(key string, owner any) bool { return m.owned(target{key: key}, owner) != nil }
+
 // owners are the owners of this client that may have a lock, or may get one: from the first
 // command of each until its last release was answered.
 type owners struct {
@@ -164,11 +165,21 @@ func (o *owners) make(c *contest) string {
 	return id
 }
 
-// decided notes that the contest of owner is over. It may still have a lock.
-func (o *owners) decided(owner string) {
+// decided notes that c is over, and its owner may still have a lock. It says nothing of an owner that c did not
+// make, as when it enters the hold of that owner again; nor does void.
+func (o *owners) decided(owner string, c *contest) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.known[owner] = nil
+	if o.known[owner] == c {
+		o.known[owner] = nil
+	}
+}
+
+// void notes that c is over, and its owner has nothing at any master.
+func (o *owners) void(owner string, c *contest) {
+	if made, _ := o.find(owner); made == c {
+		o.forget(owner)
+	}
 }
 
 // forget notes that the release of all that owner had was answered.
@@ -270,48 +281,3 @@ func (s *slots) start(permits int) int { return int((s.next.Add(1) - 1) % uint32
 
 // freed notes that the client gave a slot back.
 func (s *slots) freed(slot int) { s.next.Store(uint32(slot)) }
-
-// outage has the reasons for too few masters that the log was told. It is nil as long as enough of
-// them answer.
-type outage map[string]bool
-
-// report tells the log what the callers that wait for t wait for when that is not another owner,
-// again when the reasons change, and, with a nil why, when it is over.
-func (m *Masters) report(t target, why *poll.MajorityError) {
-	if why != nil && !errors.Is(why, poll.ErrNoQuorum) {
-		why = nil
-	}
-	m.mu.Lock()
-	before, news := false, false
-	if n := m.names[t]; n != nil {
-		before, news = n.outage.heard(why)
-	}
-	m.mu.Unlock()
-	switch {
-	case why == nil && before:
-		m.Log.Info("redlock: quorum is back", "name", t.key)
-	case !news:
-	case why.Guard > 0:
-		m.Log.Warn("redlock: waiting for masters that restarted lately", "name", t.key, "left", why.Guard.Round(time.Millisecond), "error", why.Nodes)
-	default:
-		m.Log.Warn("redlock: waiting for a quorum", "name", t.key, "error", why.Nodes)
-	}
-}
-
-// heard notes the reasons of an outage, and its end, when why is nil. It reports whether there was
-// an outage before, and whether a reason is new in it.
-func (o *outage) heard(why *poll.MajorityError) (before, news bool) {
-	before = *o != nil
-	if why == nil {
-		*o = nil
-		return before, false
-	}
-	if !before {
-		*o = make(outage)
-	}
-	for _, reason := range why.Reasons() {
-		news = news || !(*o)[reason]
-		(*o)[reason] = true
-	}
-	return before, news || !before
-}

@@ -213,11 +213,8 @@ func (h *Hold) renewed(ev protocol.HoldEvent, why *poll.MajorityError) {
 		h.finish(out, why) // a nil why is not looked at: validity is over
 		return
 	}
-	live, left := h.state.Live(), h.m.left(h.state.Until)
 	h.mu.Unlock()
-	if live && why != nil {
-		h.m.Log.Warn("redlock: renewal failed", "name", h.key, "left", left.Round(time.Millisecond), "error", why)
-	}
+	h.m.reportRenewal(h)
 }
 
 // Extend extends the hold to lease from now for one of its entries. See redlock.Hold.Extend for its
