@@ -60,7 +60,7 @@ func TestUnlockCountsMastersThatNeverHadIt(t *testing.T) {
 // Two holds that are joined have the larger token, and are lost together. One whose other half has ended
 // is not joined with the next.
 func TestJoin(t *testing.T) {
-	const far = 7_000_000_000_000_000
+	const far int64 = 7_000_000_000_000_000
 	gone := errors.New("gone")
 	lose := func(h *Hold) { h.step(protocol.HoldEvent{Kind: protocol.HoldLost}, gone) }
 	for _, tt := range []struct {

@@ -113,6 +113,8 @@ func TestPoolDials(t *testing.T) {
 		{name: "another user", url: "redis://other:" + password + "@" + address, want: "WRONGPASS"},
 		{name: "wrong password", url: "redis://:wrong@" + address, want: "WRONGPASS"},
 		{name: "no password", url: "redis://" + address, want: "NOAUTH"},
+		{name: "user without a password", url: "redis://other:@" + address, want: "WRONGPASS invalid username-password pair or user is disabled. (the user was given without a password)"},
+		{name: "credentials without a password", url: address, dialer: Dialer{Credentials: func(context.Context, string) (string, string, error) { return "other", "", nil }}, want: "the user was given without a password"},
 		{name: "credentials", url: address, dialer: credentials("s/e?c#r@t", nil), key: "k"},
 		{name: "credentials and database", url: "redis://" + address + "/3", dialer: credentials("s/e?c#r@t", nil)},
 		{name: "wrong credentials", url: address, dialer: credentials("wrong", nil), want: "WRONGPASS"},

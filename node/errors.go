@@ -31,11 +31,12 @@ var (
 	errPromoted   = errors.New("was a replica since")
 	errReply      = errors.New("sends what is no reply to any of our commands")
 
-	errHungUp      = errors.New("connection closed by the master")
-	errHungUpFirst = fmt.Errorf("%w before its first answer (a TLS port needs rediss://)", errHungUp)
-	errPlainPort   = errors.New("answers without TLS (a plain port? use redis://)")
-	errTLSSilent   = fmt.Errorf("%w to the TLS handshake (a plain port needs redis://)", ErrTimeout)
-	errTLSPort     = errors.New("answers with TLS (a TLS port? use rediss://)")
+	errHungUp       = errors.New("connection closed by the master")
+	errHungUpFirst  = fmt.Errorf("%w before its first answer (a TLS port needs rediss://)", errHungUp)
+	errPlainPort    = errors.New("answers without TLS (a plain port? use redis://)")
+	errTLSSilent    = fmt.Errorf("%w to the TLS handshake (a plain port needs redis://)", ErrTimeout)
+	errLookUpSilent = fmt.Errorf("%w to the look-up", ErrTimeout)
+	errTLSPort      = errors.New("answers with TLS (a TLS port? use rediss://)")
 )
 
 // GuardedError says that a master may have forgotten its votes, and grants no holds yet.
@@ -122,7 +123,7 @@ func normalize(err error) error {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return errPlainPort
 	}
-	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE} {
 		if errors.Is(err, closed) {
 			return errHungUp
 		}
@@ -174,6 +175,7 @@ var conditions = []condition{
 	{"its clock ran ahead", true, "clock-rate", "time; slew the clock, do not step it", has[*UnsteadyError]},
 	{"is a replica, not a master", true, "role", "promote it, or use its master's address", among(ErrReplica)},
 	{"is the same server", true, "same-server", "use another server, unless an address is just being moved", among(ErrSameServer)},
+	{"no answer in time to the look-up", true, "reachable", "see why the resolver of the client's host is slow, or use an address", among(errLookUpSilent)},
 	{"no answer in time", true, "reachable", "see whether it hangs, whether packets arrive, and whether a rediss:// URL points to a port without TLS, which may never answer", among(ErrTimeout)},
 	{"is too slow for all that it is asked", true, "reachable", "see what keeps it, or the network to it, busy", among(ErrBehind)},
 	{"connection closed by the master", true, "reachable", "see the master's log", among(errHungUp)},

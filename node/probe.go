@@ -103,7 +103,7 @@ const (
 func Probe(ctx context.Context, e Examination) Facts {
 	p := &probe{
 		Examination: e,
-		client:      fmt.Sprintf("%08x-%04x-4000-8000-%012x", rand.Uint32(), rand.N(1<<16), rand.N(1<<48)),
+		client:      fmt.Sprintf("%08x-%04x-4000-8000-%012x", rand.Uint32(), rand.N(1<<16), rand.Uint64N(1<<48)),
 		node:        &Node{cfg: Config{Name: e.Name, Pool: e.Pool, Timeout: e.Patience, Guard: e.Guard}},
 		facts:       Facts{Name: e.Name},
 	}

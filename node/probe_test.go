@@ -1,7 +1,11 @@
 package node
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"net"
 	"os"
 	"regexp"
 	"slices"
@@ -94,6 +98,40 @@ func TestProbeHearsWhyAMasterHangsUp(t *testing.T) {
 			t.Errorf("Err = %v about %q -> %q, reached %v; want %+v", f.Err, About(f.Err), Remedy(f.Err), f.Reached, tt)
 		}
 		_ = pool.Close()
+	}
+}
+
+// bombConn is a connection of a master whose messages are, or are followed by, what redigo panics at.
+type bombConn struct {
+	net.Conn
+	behind bool
+}
+
+func (c *bombConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if bytes.Contains(p[:n], []byte("$7\r\nmessage")) {
+		if !c.behind {
+			n = 0
+		}
+		n += copy(p[n:], "$999999999999999999\r\n")
+	}
+	return n, err
+}
+
+// TestProbeOfABomb: what a master sends to a connection of a user's pool, which checks nothing, does not end the process,
+// neither when it is read nor when the connection is closed.
+func TestProbeOfABomb(t *testing.T) {
+	for _, behind := range []bool{false, true} {
+		subtest(t, fmt.Sprintf("behind a message %v", behind), func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+				conn, err := m.Dial(ctx)
+				return redis.NewConn(&bombConn{conn, behind}, 0, 0), err
+			}}
+			f := probed(t.Context(), m, cfg)
+			if f.Err != nil || behind != (f.Channel == nil) || !behind && !errors.Is(f.Channel, errReply) {
+				t.Errorf("Err = %v, Channel = %v", f.Err, f.Channel)
+			}
+		})
 	}
 }
 
