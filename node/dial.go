@@ -103,7 +103,7 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 		if d.Credentials != nil {
 			user, password, err := d.Credentials(ctx, name)
 			if err != nil {
-				return nil, fmt.Errorf("no credentials: %w", err)
+				return nil, &ownError{what: noCredentials, err: err}
 			}
 			options = append(options, redis.DialUsername(user), redis.DialPassword(password))
 		}
@@ -174,7 +174,7 @@ func (d Dialer) dial(ctx context.Context, network, address string, secure *tls.C
 		return nil, err
 	}
 	if secure == nil {
-		return &framedConn{Conn: raw, mayWantTLS: network == "tcp"}, nil
+		return newFramedConn(ctx, raw, network == "tcp"), nil
 	}
 	conn := tls.Client(raw, secure)
 	ctx, cancel := context.WithTimeout(ctx, lastPatience)
@@ -186,12 +186,16 @@ func (d Dialer) dial(ctx context.Context, network, address string, secure *tls.C
 		}
 		return nil, err
 	}
-	return &framedConn{Conn: conn}, nil
+	return newFramedConn(ctx, conn, false), nil
 }
 
 func (d Dialer) dialRaw(ctx context.Context, network, address string) (net.Conn, error) {
 	if d.Dial != nil {
-		return d.Dial(ctx, network, address)
+		conn, err := d.Dial(ctx, network, address)
+		if err != nil {
+			return nil, &ownError{what: noConnection, err: err}
+		}
+		return conn, nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -86,6 +86,7 @@ type Node struct {
 	lastTime  atomic.Pointer[masterTime] // what the master's clock last showed, nil until it told
 	roundTrip atomic.Int64               // bound on a round trip, 0 without a connection
 	down      atomic.Bool                // state is down
+	answered  atomic.Bool                // there was a connection
 }
 
 // New starts to connect to a master, in the background.

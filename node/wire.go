@@ -17,6 +17,7 @@ import (
 // wire is a connection that can be broken while it is in use.
 type wire struct {
 	conn     redis.Conn
+	owed     *owed
 	patience time.Duration // with each reply to ask
 
 	mu     sync.Mutex // one at a time severs or closes
@@ -58,18 +59,23 @@ func (n *Node) borrow(ctx context.Context, patience time.Duration) (*wire, error
 	dialing, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := afterAwake(patience, func() { cancel(ErrTimeout) })
-	conn, err := n.cfg.Pool.GetContext(dialing)
+	w := &wire{owed: new(owed), patience: patience / 2}
+	conn, err := n.cfg.Pool.GetContext(holding(dialing, w.owed))
 	limit.stop()
 	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" && dial.Timeout() {
 		err = errUnreached
 	}
 	if err != nil {
-		if context.Cause(dialing) == ErrTimeout && !errors.Is(err, ErrTimeout) {
+		own, ofOurs := errors.AsType[*ownError](err)
+		switch late := context.Cause(dialing) == ErrTimeout; {
+		case late && ofOurs:
+			return nil, &ownError{what: own.what, err: own.err, late: true}
+		case late && !errors.Is(err, ErrTimeout):
 			return nil, ErrTimeout
 		}
-		return nil, n.withoutName(normalize(err))
+		return nil, n.withoutName(n.normalize(err))
 	}
-	w := &wire{conn: conn, patience: patience / 2}
+	w.conn = conn
 	// A wrapper, such as the pool's, has the methods whatever it wraps, so only a call tells.
 	// These send nothing: an answer that never came would hold up Close.
 	_, err1 := redis.DoContext(conn, context.WithoutCancel(ctx), "") // redigo must be done with conn when it returns
@@ -100,11 +106,34 @@ func receive(conn redis.Conn) (reply any, err error) {
 	return redis.ReceiveWithTimeout(conn, 0)
 }
 
+// request sends a command whose reply has most bytes at most.
+func (w *wire) request(most int, words []any) error {
+	w.owed.expect(most)
+	return w.conn.Send(words[0].(string), words[1:]...)
+}
+
+// receive reads a reply, without a time limit. One that is longer than that of its command may be is an error.
+func (w *wire) receive() (any, error) {
+	reply, err := receive(w.conn)
+	if w.owed.framed {
+		return reply, err
+	}
+	most, read := w.owed.next(), reply
+	if refusal, refused := err.(redis.Error); refused {
+		most, read = max(most, longestError), refusal
+	}
+	if lengthOf(read) > most {
+		return nil, tooLong(most)
+	}
+	return reply, err
+}
+
 // ask sends commands in one flush and returns the replies. An error of the master is a reply. Neither the
-// flush nor a reply takes longer than the connection's patience.
+// flush nor a reply takes longer than the connection's patience. If the master hangs up behind an error, that
+// is the reason.
 func (w *wire) ask(commands ...[]any) ([]any, error) {
 	for _, words := range commands {
-		if err := w.conn.Send(words[0].(string), words[1:]...); err != nil {
+		if err := w.request(script.Longest(words[0].(string)), words); err != nil {
 			return nil, err
 		}
 	}
@@ -119,16 +148,27 @@ func (w *wire) ask(commands ...[]any) ([]any, error) {
 	replies := make([]any, len(commands))
 	for i := range replies {
 		err := patiently(func() (err error) {
-			replies[i], err = receive(w.conn)
+			replies[i], err = w.receive()
 			return err
 		})
 		if refusal, refused := err.(redis.Error); refused {
 			replies[i] = script.Said(refusal)
 		} else if err != nil {
-			return nil, err
+			return nil, lastWords(replies[:i], err)
 		}
 	}
 	return replies, nil
+}
+
+// lastWords returns why a connection broke with err: a server that has too many clients, or is not to be reached
+// from here, answers the first command with that, and hangs up.
+func lastWords(replies []any, err error) error {
+	if last := len(replies) - 1; last >= 0 && errors.Is(normalize(err), errHungUp) {
+		if refusal, refused := replies[last].(redis.Error); refused {
+			return refusal
+		}
+	}
+	return err
 }
 
 // askWords is ask for commands whose words have no spaces.
