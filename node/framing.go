@@ -180,7 +180,9 @@ func lengthOf(reply any) (n int) {
 }
 
 // holding returns a context in which [Dialer.Pool] makes a connection on which replies are held to o.
-func holding(ctx context.Context, o *owed) context.Context { return context.WithValue(ctx, owedKey{}, o) }
+func holding(ctx context.Context, o *owed) context.Context {
+	return context.WithValue(ctx, owedKey{}, o)
+}
 
 type owedKey struct{}
 
