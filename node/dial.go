@@ -80,7 +80,7 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 	case "unix":
 		network, locate = "unix", locateSocket
 	default:
-		return nil, "", fmt.Errorf("not a Redis URL: scheme %q, want redis, rediss or unix", u.Scheme)
+		return nil, "", fmt.Errorf("not a Redis URL: scheme %s, want redis, rediss or unix", known(u.Scheme, "http", "https", "tcp", "tls", "valkey", "valkeys", "sentinel"))
 	}
 	name, database, err := locate(u)
 	if err != nil {
@@ -130,7 +130,7 @@ func locateHost(u *url.URL) (address string, database int, err error) {
 	}
 	if u.RawQuery != "" {
 		parameter, _, _ := strings.Cut(u.RawQuery, "=")
-		return "", 0, fmt.Errorf("not a Redis URL: parameter %q is not understood (a database number follows the host: /1)", parameter)
+		return "", 0, fmt.Errorf("not a Redis URL: parameter %s is not understood (a database number follows the host: /1)", known(parameter, "db", "database", "password", "user", "username", "timeout", "protocol"))
 	}
 	if strings.Contains(u.Hostname(), ":") && u.Host[0] != '[' {
 		return "", 0, errors.New("not a Redis URL or host:port: more than one colon; an IPv6 address needs brackets")
@@ -141,6 +141,15 @@ func locateHost(u *url.URL) (address string, database int, err error) {
 	}
 	database, _ = strconv.Atoi(path[1]) // 0 if there is none
 	return net.JoinHostPort(u.Hostname(), port), database, nil
+}
+
+// known returns word in quotes if it is among words, and otherwise dots: where a URL is mistyped, any part of it
+// may be the password.
+func known(word string, words ...string) string {
+	if slices.Contains(words, word) {
+		return strconv.Quote(word)
+	}
+	return "…"
 }
 
 // socketQuery matches the query of a unix:// URL: nothing, or the number of a database. Its path takes

@@ -142,9 +142,6 @@ func Kind(err error) string {
 
 // normalize maps the errors of redigo, package net and contexts to one error for each meaning.
 func normalize(err error) error {
-	if has[*ownError](err) {
-		return err
-	}
 	// redigo does not export its type. It happens at a plain port of Redis, which waits for the
 	// end of a line that the TLS handshake need not have.
 	if err != nil && err.Error() == "TLS handshake timeout" {
@@ -297,6 +294,12 @@ func replied(beginnings ...string) func(error) bool {
 		begins := func(text string) bool { return strings.HasPrefix(string(script.Said(reply)), text) }
 		return ok && slices.ContainsFunc(beginnings, begins)
 	}
+}
+
+// Resends reports whether a release that a master answered with err is sent there again.
+func Resends(err error) bool {
+	reply, ok := errors.AsType[redis.Error](err)
+	return ok && cannotServe(reply)
 }
 
 // cannotServe reports whether a master that replies err can serve no lock at all just now. Its

@@ -187,8 +187,8 @@ func repeated(n int, what string) said {
 	return func(s *lie) error {
 		many := max(1, min(n, 4096/len(what)))
 		block := []byte(strings.Repeat(what, many))
-		for ; n > 0; n -= many {
-			if _, err := s.Write(block[:min(n, many)*len(what)]); err != nil {
+		for left := n; left > 0; left -= many {
+			if _, err := s.Write(block[:min(left, many)*len(what)]); err != nil {
 				return err
 			}
 		}

@@ -21,9 +21,10 @@ func (e *NotLockError) Error() string { return "the key is no lock: it holds " +
 func (e *NotLockError) Unwrap() error { return e.reply }
 
 // Meaning turns an error reply to a script into a [*NotLockError] if it is one, and otherwise returns
-// it as it is.
+// what it said.
 func Meaning(reply redis.Error) error {
-	code, what, _ := strings.Cut(string(Said(reply)), " ")
+	reply = Said(reply)
+	code, what, _ := strings.Cut(string(reply), " ")
 	switch code {
 	case "NOTLOCK":
 		return &NotLockError{What: inWords(what), reply: reply}
