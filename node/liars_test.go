@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -221,15 +222,24 @@ func TestPingWithoutPong(t *testing.T) {
 	}
 }
 
-// brokenConn is a connection that breaks as soon as it is subscribed.
+// brokenConn is a connection that breaks as soon as it is subscribed, while breaks is true.
 type brokenConn struct {
 	wholeConn
-	broken func() bool
-	read   int
+	breaks     *atomic.Bool
+	made       func()
+	subscribed atomic.Bool
+	read       int
+}
+
+func (c *brokenConn) Send(name string, args ...any) error {
+	if name == "SUBSCRIBE" && !c.subscribed.Swap(true) {
+		c.made()
+	}
+	return c.wholeConn.Send(name, args...)
 }
 
 func (c *brokenConn) ReceiveWithTimeout(d time.Duration) (any, error) {
-	if c.read++; c.read > 2 && c.broken() { // after INFO and SUBSCRIBE
+	if c.read++; c.read > 2 && c.subscribed.Load() && c.breaks.Load() { // after INFO and SUBSCRIBE
 		return nil, io.EOF
 	}
 	return c.wholeConn.ReceiveWithTimeout(d)
@@ -239,26 +249,30 @@ func (c *brokenConn) ReceiveWithTimeout(d time.Duration) (any, error) {
 // until it has held.
 func TestSubscriptionThatBreaksAtOnce(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		var broken atomic.Bool
-		n := started(t, cfg) // its connection for commands was made before
-		pool := cfg.Pool
+		var breaks atomic.Bool
+		var mu sync.Mutex
 		var made []time.Time
-		n.cfg.Pool = withWrappedConns(pool, func(c redis.Conn) redis.Conn {
-			made = append(made, time.Now())
-			return &brokenConn{wholeConn: c.(wholeConn), broken: broken.Load}
+		cfg.Pool = withWrappedConns(cfg.Pool, func(c redis.Conn) redis.Conn {
+			return &brokenConn{wholeConn: c.(wholeConn), breaks: &breaks, made: func() {
+				mu.Lock()
+				defer mu.Unlock()
+				made = append(made, time.Now())
+			}}
 		})
 		var log logRecorder
-		n.cfg.Logger = log.logger()
+		cfg.Logger = log.logger()
+		n := started(t, cfg)
+		n.Subscribe("a", new(recorder), 7)
 		for run := 1; run <= 2; run++ {
+			time.Sleep(5 * time.Second)
+			mu.Lock()
 			made = nil
-			broken.Store(true)
-			d := new(recorder)
-			if run == 1 {
-				n.Subscribe("a", d, 7)
-			} else {
-				publish(t, m, "redlock_wake:a", "a:r1 1 2 k")
-			}
+			mu.Unlock()
+			breaks.Store(true)
+			publish(t, m, "redlock_wake:a", "a:r1 1 2 k") // for the reader to notice
 			time.Sleep(30 * time.Second)
+			breaks.Store(false)
+			mu.Lock()
 			if len(made) < 30 || len(made) > 100 {
 				t.Errorf("%d subscriptions in 30 s, want about two a second", len(made))
 			}
@@ -269,9 +283,8 @@ func TestSubscriptionThatBreaksAtOnce(t *testing.T) {
 			if len(gaps) < len(made)/2 {
 				t.Errorf("the pauses are %v, want them random", gaps)
 			}
+			mu.Unlock()
 			log.want(t, run, "no subscription", errHungUp.Error())
-			broken.Store(false)
-			time.Sleep(5 * time.Second)
 		}
 	})
 }

@@ -14,8 +14,12 @@ import (
 func TestUnexpectedReplies(t *testing.T) {
 	million := []byte(strings.Repeat("x", 1e6))
 	replies := []any{
-		million, string(million), make([]any, 1e6), []any{million}, []any{int64(1), million}, []any{int64(1), million, int64(1)},
-		[]any{[]any{million}}, redis.Error("ERR " + strings.Repeat("x", 60_000)), redis.Error("NOTLOCK " + strings.Repeat("x", 60_000)), int64(-5), nil, "OK",
+		million, string(million), make([]any, 1e6),
+		[]any{million},
+		[]any{int64(1), million},
+		[]any{int64(1), million, int64(1)},
+		[]any{[]any{million}},
+		redis.Error("ERR " + strings.Repeat("x", 60_000)), redis.Error("NOTLOCK " + strings.Repeat("x", 60_000)), int64(-5), nil, "OK",
 	}
 	o := NewOwner("k", "me:1")
 	commands := []*Command{
