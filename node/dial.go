@@ -84,7 +84,7 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 	case "unix":
 		network, locate = "unix", locateSocket
 	default:
-		return nil, "", fmt.Errorf("not a Redis URL: scheme %q, want redis, rediss or unix", u.Scheme)
+		return nil, "", fmt.Errorf("not a Redis URL: scheme %s, want redis, rediss or unix", known(u.Scheme, "http", "https", "tcp", "tls", "valkey", "valkeys", "sentinel"))
 	}
 	name, database, err := locate(u)
 	if err != nil {
@@ -99,7 +99,7 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 		if d.Credentials != nil {
 			var err error
 			if user, password, err = d.Credentials(ctx, name); err != nil {
-				return nil, fmt.Errorf("no credentials: %w", err)
+				return nil, &ownError{what: noCredentials, err: err}
 			}
 		}
 		raw, err := d.dial(ctx, network, name, secure)
@@ -153,7 +153,7 @@ func locateHost(u *url.URL) (address string, database int, err error) {
 	}
 	if u.RawQuery != "" {
 		parameter, _, _ := strings.Cut(u.RawQuery, "=")
-		return "", 0, fmt.Errorf("not a Redis URL: parameter %q is not understood (a database number follows the host: /1)", parameter)
+		return "", 0, fmt.Errorf("not a Redis URL: parameter %s is not understood (a database number follows the host: /1)", known(parameter, "db", "database", "password", "user", "username", "timeout", "protocol"))
 	}
 	if strings.Contains(u.Hostname(), ":") && u.Host[0] != '[' {
 		return "", 0, errors.New("not a Redis URL or host:port: more than one colon; an IPv6 address needs brackets")
@@ -164,6 +164,15 @@ func locateHost(u *url.URL) (address string, database int, err error) {
 	}
 	database, _ = strconv.Atoi(path[1]) // 0 if there is none
 	return net.JoinHostPort(u.Hostname(), port), database, nil
+}
+
+// known returns word in quotes if it is among words, and otherwise dots: where a URL is mistyped, any part of it
+// may be the password.
+func known(word string, words ...string) string {
+	if slices.Contains(words, word) {
+		return strconv.Quote(word)
+	}
+	return "…"
 }
 
 // socketQuery matches the query of a unix:// URL: nothing, or the number of a database. Its path takes
@@ -193,7 +202,7 @@ func (d Dialer) dial(ctx context.Context, network, address string, secure *tls.C
 		return nil, err
 	}
 	if secure == nil {
-		return &framedConn{Conn: raw, mayWantTLS: network == "tcp"}, nil
+		return newFramedConn(ctx, raw, network == "tcp"), nil
 	}
 	conn := tls.Client(raw, secure)
 	ctx, cancel := context.WithTimeout(ctx, lastPatience)
@@ -205,5 +214,5 @@ func (d Dialer) dial(ctx context.Context, network, address string, secure *tls.C
 		}
 		return nil, err
 	}
-	return &framedConn{Conn: conn}, nil
+	return newFramedConn(ctx, conn, false), nil
 }

@@ -50,6 +50,8 @@ func TestPool(t *testing.T) {
 		{":6379", "", "no host"},
 		{"redis:localhost:6379://", "", "no host"},
 		{"http://localhost:6379", "", `scheme "http", want redis, rediss or unix`},
+		{"abc123://localhost:6379", "", "scheme …, want redis, rediss or unix"},
+		{"redis://localhost:6379?s678=1", "", "parameter … is not understood"},
 		{"unix://run/redis.sock", "", "three slashes"},
 		{"unix://", "", "no path to a socket"},
 		{"unix:///run/", "", "no path to a socket"},

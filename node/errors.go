@@ -30,6 +30,8 @@ var (
 	ErrClosed     = errors.New("closed")
 	errPromoted   = errors.New("was a replica since")
 	errReply      = errors.New("sends what is no reply to any of our commands")
+	errSentinel   = errors.New("is a Sentinel, not a master")
+	errCluster    = errors.New("is a node of a cluster, not a master by itself")
 
 	errHungUp       = errors.New("connection closed by the master")
 	errHungUpFirst  = fmt.Errorf("%w before its first answer (a TLS port needs rediss://)", errHungUp)
@@ -67,6 +69,39 @@ type UnsteadyError struct {
 
 func (e *UnsteadyError) Error() string {
 	return fmt.Sprintf("is not counted, because its clock ran ahead by %v", e.Ahead.Round(time.Millisecond))
+}
+
+// ownError is an error of a function of the caller's, whose words say nothing of the master: that it is the end
+// of a file does not mean that the master has hung up.
+type ownError struct {
+	what string // the function could not do
+	err  error
+	late bool // it took longer than the attempt to connect may take
+}
+
+func (e *ownError) Error() string {
+	if e.late {
+		return fmt.Sprintf("%s in time: %v", e.what, e.err)
+	}
+	return fmt.Sprintf("%s: %v", e.what, e.err)
+}
+
+// Is says that it is a timeout, for the next attempt to have more time. What the function said is not to be
+// found in it: that could be the error of a context, and pass for the caller's.
+func (e *ownError) Is(target error) bool { return e.late && target == ErrTimeout }
+
+// What functions of the caller's could not do.
+const (
+	noCredentials = "no credentials"
+	noConnection  = "no connection by Config.Dial"
+)
+
+// failedTo matches an ownError.
+func failedTo(what string) func(error) bool {
+	return func(err error) bool {
+		own, ok := errors.AsType[*ownError](err)
+		return ok && own.what == what
+	}
 }
 
 // Error names the master at which something went wrong.
@@ -131,6 +166,14 @@ func normalize(err error) error {
 	return err
 }
 
+// normalize is normalize for a master that may have answered before, on a port like this one.
+func (n *Node) normalize(err error) error {
+	if err = normalize(err); errors.Is(err, errHungUpFirst) && n.answered.Load() {
+		return errHungUp
+	}
+	return err
+}
+
 // withoutName takes the address out of err if it is the name of the master, which an [*Error]
 // tells anyway.
 func (n *Node) withoutName(err error) error {
@@ -161,6 +204,8 @@ type condition struct {
 // A replica may be promoted. Two names may lead to one server while an address moves from one
 // server to another.
 var conditions = []condition{
+	{"no credentials", true, "login", "see what Config.Credentials says, and why", failedTo(noCredentials)},
+	{"no connection by Config.Dial", true, "reachable", "see what Config.Dial says, and why", failedTo(noConnection)},
 	{"`LOADING`", true, "reachable", "time: it is loading its data", replied("LOADING")},
 	{"`BUSY`", true, "reachable", "find the script that blocks it; SCRIPT KILL", replied("BUSY")},
 	{"`OOM`", true, "memory", "memory: a key that expires may free enough", replied("OOM")},
@@ -184,6 +229,8 @@ var conditions = []condition{
 		return has[*net.DNSError](err) || errors.Is(err, syscall.ECONNREFUSED)
 	}},
 
+	{"is a Sentinel", false, "role", "use the address of a master, not of what watches over it", among(errSentinel)},
+	{"is a node of a cluster", false, "cluster", "use plain masters instead of a cluster", among(errCluster)},
 	{"runs an older Redis", false, "version", "Redis 6.2 or later, or Valkey", has[*VersionError]},
 	{"the key is no lock", false, "trial", "the key holds something else: use another name, or delete the key", replied("NOTLOCK", "WRONGTYPE")},
 	{"`NOPERM`", false, "permissions", "see docs/operations.md#permissions", replied("NOPERM",
@@ -253,6 +300,12 @@ func replied(beginnings ...string) func(error) bool {
 		begins := func(text string) bool { return strings.HasPrefix(string(script.Said(reply)), text) }
 		return ok && slices.ContainsFunc(beginnings, begins)
 	}
+}
+
+// Resends reports whether a release that a master answered with err is sent there again.
+func Resends(err error) bool {
+	reply, ok := errors.AsType[redis.Error](err)
+	return ok && cannotServe(reply)
 }
 
 // cannotServe reports whether a master that replies err can serve no lock at all just now. Its

@@ -87,6 +87,7 @@ type Node struct {
 	roundTrip atomic.Int64               // bound on a round trip, 0 without a connection
 	left      atomic.Int32               // calls of the pool that nobody waits for, see lend
 	down      atomic.Bool                // state is down
+	answered  atomic.Bool                // there was a connection
 }
 
 // New starts to connect to a master, in the background.

@@ -213,7 +213,7 @@ func (p *probe) identify(context.Context) error {
 	p.facts.Promoted = id.promoted
 	end, _ := p.node.guardEnd(&id, told)
 	p.facts.Guard = max(0, clock.Until(end))
-	if err := checkVersion(id.version); err != nil {
+	if err := id.check(); err != nil {
 		return err
 	}
 	if id.replica() {

@@ -32,7 +32,7 @@ func (d Dialer) reach(ctx context.Context, network, address string) (net.Conn, e
 		conn, err := d.Dial(ctx, network, address)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, &ownError{what: noConnection, err: err}
 		case conn == nil:
 			return nil, errors.New("no connection from Dial, and no error")
 		case conn.SetDeadline(time.Time{}) != nil:

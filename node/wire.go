@@ -17,6 +17,7 @@ import (
 // wire is a connection that can be broken while it is in use.
 type wire struct {
 	conn     redis.Conn
+	owed     *owed
 	patience time.Duration // with each reply to ask
 
 	mu     sync.Mutex // one at a time severs or closes
@@ -60,12 +61,13 @@ func (n *Node) borrow(ctx context.Context, patience time.Duration) (*wire, error
 	dialing, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := afterAwake(patience, func() { cancel(ErrTimeout) })
-	conn, err := n.lend(dialing)
+	w := &wire{owed: new(owed), patience: patience / 2}
+	conn, err := n.lend(holding(dialing, w.owed))
 	limit.stop()
 	if err != nil {
 		return nil, n.whyNotLent(err, context.Cause(dialing) == ErrTimeout)
 	}
-	w := &wire{conn: conn, patience: patience / 2}
+	w.conn = conn
 	if err := w.check(n.cfg.Timeout); err != nil {
 		w.close()
 		return nil, err
@@ -81,10 +83,14 @@ func (n *Node) whyNotLent(err error, late bool) error {
 	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" && dial.Timeout() {
 		err = errUnreached
 	}
-	if late && !errors.Is(err, ErrTimeout) {
+	own, ofOurs := errors.AsType[*ownError](err)
+	switch {
+	case late && ofOurs:
+		return &ownError{what: own.what, err: own.err, late: true}
+	case late && !errors.Is(err, ErrTimeout):
 		return ErrTimeout
 	}
-	return n.withoutName(normalize(err))
+	return n.withoutName(n.normalize(err))
 }
 
 const (
@@ -171,12 +177,34 @@ func receive(conn redis.Conn) (reply any, err error) {
 	return redis.ReceiveWithTimeout(conn, 0)
 }
 
+// request sends a command whose reply has most bytes at most.
+func (w *wire) request(most int, words []any) error {
+	w.owed.expect(most)
+	return w.conn.Send(words[0].(string), words[1:]...)
+}
+
+// receive reads a reply, without a time limit. One that is longer than that of its command may be is an error.
+func (w *wire) receive() (any, error) {
+	reply, err := receive(w.conn)
+	if w.owed.framed {
+		return reply, err
+	}
+	most, read := w.owed.next(), reply
+	if refusal, refused := err.(redis.Error); refused {
+		most, read = max(most, longestError), refusal
+	}
+	if lengthOf(read) > most {
+		return nil, tooLong(most)
+	}
+	return reply, err
+}
+
 // ask sends commands in one flush and returns the replies. An error of the master is a reply. Neither the
 // flush nor a reply takes longer than the connection's patience. If the master hangs up behind an error, that
 // is the reason.
 func (w *wire) ask(commands ...[]any) ([]any, error) {
 	for _, words := range commands {
-		if err := w.conn.Send(words[0].(string), words[1:]...); err != nil {
+		if err := w.request(script.Longest(words[0].(string)), words); err != nil {
 			return nil, err
 		}
 	}
@@ -186,7 +214,7 @@ func (w *wire) ask(commands ...[]any) ([]any, error) {
 	replies := make([]any, len(commands))
 	for i := range replies {
 		err := w.patiently(func() (err error) {
-			replies[i], err = receive(w.conn)
+			replies[i], err = w.receive()
 			return err
 		})
 		if refusal, refused := err.(redis.Error); refused {
