@@ -141,13 +141,19 @@ type owners struct {
 	client string        // its ID, the first part of each owner
 	seq    atomic.Uint64 // the second part, never used twice
 
-	mu     sync.Mutex
-	known  map[string]*contest // by owner, whose contest gets what is handed off to it; nil once that is over
-	wanted map[string]bool     // those of whom another client wants what they have
+	mu    sync.Mutex
+	known map[string]standing // by owner
+}
+
+// standing is what is known of an owner.
+type standing struct {
+	contest *contest // gets what is handed off to it; nil once that is over
+	wanted  bool     // another client wants what it has
+	doubted Set      // masters that may have forgotten, since its contest was over, what it has
 }
 
 func newOwners(client string) owners {
-	return owners{client: client, known: make(map[string]*contest), wanted: make(map[string]bool)}
+	return owners{client: client, known: make(map[string]standing)}
 }
 
 // make returns the id of an owner, "uuid:rN", that was never used before: a late roll-back of an
@@ -161,7 +167,7 @@ func (o *owners) make(c *contest) string {
 	id := string(strconv.AppendUint(append(append(room[:0], o.client...), mark...), o.seq.Add(1), 10))
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.known[id] = c
+	o.known[id] = standing{contest: c}
 	return id
 }
 
@@ -170,8 +176,9 @@ func (o *owners) make(c *contest) string {
 func (o *owners) decided(owner string, c *contest) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.known[owner] == c {
-		o.known[owner] = nil
+	if s := o.known[owner]; s.contest == c {
+		s.contest = nil
+		o.known[owner] = s
 	}
 }
 
@@ -187,31 +194,50 @@ func (o *owners) forget(owner string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.known, owner)
-	delete(o.wanted, owner)
 }
 
 // want notes that another client wants what owner has, or may have before it knows.
 func (o *owners) want(owner string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, known := o.known[owner]; known {
-		o.wanted[owner] = true
+	if s, known := o.known[owner]; known {
+		s.wanted = true
+		o.known[owner] = s
 	}
+}
+
+// doubt notes that the masters in at may have forgotten what owners of this client have whose contests are over.
+func (o *owners) doubt(at Set) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for id, s := range o.known {
+		if s.contest == nil {
+			s.doubted |= at
+			o.known[id] = s
+		}
+	}
+}
+
+// doubted returns the masters that may have forgotten what owner has.
+func (o *owners) doubted(owner string) Set {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.known[owner].doubted
 }
 
 // wantedFrom reports whether another client wants what owner has.
 func (o *owners) wantedFrom(owner string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.wanted[owner]
+	return o.known[owner].wanted
 }
 
 // find returns the contest of owner, nil if it is over, and whether owner may have a lock.
 func (o *owners) find(owner string) (c *contest, known bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	c, known = o.known[owner]
-	return c, known
+	s, known := o.known[owner]
+	return s.contest, known
 }
 
 // any reports whether any owner may have a lock, or may get one.
@@ -226,9 +252,9 @@ func (o *owners) contests() []*contest {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	list := make([]*contest, 0, len(o.known))
-	for _, c := range o.known {
-		if c != nil {
-			list = append(list, c)
+	for _, s := range o.known {
+		if s.contest != nil {
+			list = append(list, s.contest)
 		}
 	}
 	return list

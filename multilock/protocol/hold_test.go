@@ -185,6 +185,9 @@ func TestHoldWalk(t *testing.T) {
 				if (kind == HoldEnd || kind == HoldLost) && r.IntN(4) > 0 {
 					kind = HoldRenewed
 				}
+				if kind == HoldSent && h.Unsent == 0 {
+					kind = HoldExtend
+				}
 				next := draw(kind)
 				ev = &next
 			}

@@ -35,6 +35,7 @@ type Case struct {
 	Fewer     int    // so many of the callers, the first ones, believe that there is a permit less
 	Spread    bool   // they begin with slots of their own, as far as there are enough
 	Watch     bool   // holds are renewed for as long as they last
+	Extends   bool   // a caller may extend its hold at any time
 	Enters    int    // how often an owner may enter its hold again
 	Wishes    string // of the entries of a hold, in the order in which they were asked for, see wish; else all are as Watch says
 	Limit     int    // of the renewals that a limited entry wants, from its beginning

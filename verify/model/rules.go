@@ -17,6 +17,7 @@ const (
 	tooSlow     = "progress: it takes too many ticks until all are served"
 	spare       = "permits: a hold keeps another slot than its own, and is not about to give it up"
 	noArrow     = "safety: a transition that is not in the table"
+	ignored     = "order: a lock is kept that somebody waits for, and nobody is about to say so"
 	residue     = "safety: something of an owner that has gone is left at a master that answered its release"
 )
 
@@ -54,10 +55,22 @@ func (w *World) check(k *Case) {
 	}
 	if k.ordered() {
 		w.line(k)
+		w.checkKept(k)
 	}
 	for m := range k.Masters {
 		for client := range k.Callers {
 			w.checkResidue(k, m, client)
+		}
+	}
+}
+
+// checkKept looks for a lock that is kept though others stand in the queue: its client has not heard of them,
+// and nothing is under way that says so.
+func (w *World) checkKept(k *Case) {
+	for m := range k.Masters {
+		l := &w.Masters[m].Lock
+		if k.keeping(l.Holder) && w.Callers[callerOf(l.Holder)].Keeping && l.Queue[0].Owner != 0 && w.Messages.len() == 0 {
+			w.violate(ignored)
 		}
 	}
 }
@@ -110,7 +123,7 @@ func (w *World) checkResidue(k *Case, m, client int) {
 		if c := callerOf(o); k.client(c) == client {
 			caller := &w.Callers[c]
 			any = true
-			found = found || !caller.Crashed && (o != w.current(c) || !caller.contends() && !caller.live() && !caller.Keeping)
+			found = found || !caller.Crashed && (o != w.current(c) || !caller.contends() && !caller.live() && !caller.Parting && !caller.Keeping)
 		}
 	}
 	if found && !link.Dirty {
@@ -123,7 +136,7 @@ func (w *World) checkResidue(k *Case, m, client int) {
 
 // keepsMore reports whether a hold is not about to be renewed, which gives up what it has in other slots.
 func (c *Caller) keepsMore(now clock.Instant) bool {
-	return c.live() && c.Hold.Watched && !c.Unsent && !(c.Hold.Due && now.Left(c.Hold.RenewAt) <= ticks(1))
+	return c.live() && c.Hold.Watched && !c.unsettled() && !(c.Hold.Due && now.Left(c.Hold.RenewAt) <= ticks(1))
 }
 
 // hasMore reports whether an owner has another slot than the one it has won.
