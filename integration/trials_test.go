@@ -152,7 +152,7 @@ func TestChaosHasTeeth(t *testing.T) {
 		t.Fatalf("mutants: %v", err)
 	}
 	cfg := trial.Config{Lasts: 10 * time.Second, Masters: 5, Clients: 3}
-	if cfg.Programs, err = trial.Build(t.Context(), t.TempDir(), trial.Redlock, "-overlay="+strings.TrimSpace(string(overlay))); err != nil {
+	if cfg.Programs, err = trial.Build(t.Context(), t.TempDir(), trial.Redlock, []string{trial.Cut, trial.Pause}, "-overlay="+strings.TrimSpace(string(overlay))); err != nil {
 		t.Fatal(err)
 	}
 	report, text, _ := tryOut(t, cfg, trial.Plan{Acts: []trial.Act{
@@ -196,7 +196,7 @@ func carryOut(t *testing.T, masters, clients int, plan trial.Plan) *judge.Report
 
 // rightClients are the programs of clients that break no rule, built once for all trials.
 var rightClients = sync.OnceValues(func() (trial.Programs, error) {
-	return trial.Build(context.Background(), machine.folder, trial.Redlock)
+	return trial.Build(context.Background(), machine.folder, trial.Redlock, nil)
 })
 
 // settled is cfg with what all trials have in common.

@@ -343,15 +343,6 @@ func (p *bentConn) ReceiveWithTimeout(d time.Duration) (any, error) {
 	}
 }
 
-// portion is how many of all seeds of a simulation to run: a tenth with -short, as in make unit,
-// where the race detector makes each ten times as slow. make sim runs all.
-func portion(all uint64) uint64 {
-	if testing.Short() {
-		return (all + 9) / 10
-	}
-	return all
-}
-
 // killAndWait kills m and waits until n knows.
 func killAndWait(t *testing.T, m *redlocktest.Master, n *Node) {
 	t.Helper()

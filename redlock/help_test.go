@@ -261,14 +261,5 @@ const (
 	another = "4a1f2b3c-0000-4000-8000-000000000002:r1" // one of ours
 )
 
-// portion is how many of all seeds of a simulation to run: with -short, as make unit does under the race
-// detector, which makes each ten times as slow, a tenth. make sim runs all without it.
-func portion(all uint64) uint64 {
-	if testing.Short() {
-		return (all + 9) / 10
-	}
-	return all
-}
-
 // Tests outside synctest bubbles leave no goroutine behind; a bubble checks that itself.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -87,7 +87,7 @@ func command(ctx context.Context, args []string) error {
 	if *peers != "" {
 		return compare(ctx, cfg, folder, *peers, *beside)
 	}
-	if cfg.Programs, err = trial.Build(ctx, folder, cfg.Locker); err != nil {
+	if cfg.Programs, err = trial.Build(ctx, folder, cfg.Locker, cfg.Only); err != nil {
 		return err
 	}
 	if *tabled {

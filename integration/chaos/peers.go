@@ -23,11 +23,11 @@ var lockers = []string{trial.Redlock, "redsync", "redsync-ff", "single"}
 // table in Markdown. That a check fails is no error here. A trial that went wrong does not count: it is one
 // in which the machine could not mend a fault, or a client failed.
 func compare(ctx context.Context, cfg trial.Config, folder, seeds string, workers int) error {
-	ours, err := trial.Build(ctx, folder, trial.Redlock)
+	ours, err := trial.Build(ctx, folder, trial.Redlock, cfg.Only)
 	if err != nil {
 		return err
 	}
-	peers, err := trial.Build(ctx, folder, "redsync") // the same program for all of them
+	peers, err := trial.Build(ctx, folder, "redsync", cfg.Only) // the same program for all of them
 	if err != nil {
 		return err
 	}
