@@ -14,7 +14,17 @@ import (
 // realTime lists the functions of tests that make test runs and that look at the clock of the machine, or wait for it,
 // each with its reason. There are at most twenty: whatever takes time runs in a synctest bubble, or is judged by what
 // happened and in which order.
-var realTime = map[string]string{}
+var realTime = map[string]string{
+	"cmd/redlock invocation.code": "a bound, far longer than a process takes, so that one that hangs is named",
+	"cmd/redlock eventually":      "a bound, far longer than what processes do takes",
+	"cmd/redlock countSignals":    "runs in a process of its own; a signal too many is seen if it comes in that time, and one that is late fails no test",
+	"cmd/redlock issue":           "certificates are valid for an hour before and after",
+	"node answering":              "a bound: a client that sends nothing does not hold up the test",
+	"redlock ExampleClient_Lock":  "shows a deadline; the lock is free, so nobody waits for it",
+	"redlock ExampleClient_Ready": "shows a deadline of a minute, and the masters are ready",
+	"redlock collectGarbage":      "runs in the programs of verify/simulation alone, between two seeds",
+	"redlocktest eventually":      "a bound, far longer than a command on a loopback port takes",
+}
 
 // clockwork is what looks at the clock, or waits for it.
 var clockwork = []string{
