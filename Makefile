@@ -75,7 +75,6 @@ fmt: ## format the code and bring it up to date with the language
 	$(TOOL) gofumpt -w .
 
 unit: ## unit tests and style, with the race detector where goroutines meet; of each simulation a tenth
-	$(GO) test -vet=off -count=1 ./internal/redisserver # installs it for the others
 	$(GO) test -vet=off -count=1 -timeout 4m -skip 'Long$$' $(SINGLE)
 	$(GO) test -vet=off -count=1 -timeout 4m -skip 'Long$$' -race $(RACY)
 
@@ -84,6 +83,7 @@ long: ## the tests that end in Long: the simulations, whole; without the race de
 	$(GO) test -count=1 -timeout 20m ./verify/...
 
 modules: ## the tests of the modules of their own: what imports databases, browsers, other locks
+	$(GO) test -count=1 ./internal/redisserver # installs it for the others
 	printf '%s\n' $(MODULES) | xargs -P 5 -I{} sh -c 'cd {} && $(GO) test -count=1 -timeout 10m ./...' # they mostly wait
 
 seeds: ## seeds of the simulation that have not run yet, FOR=1h long, say each night; out/seed says where the last run ended
