@@ -134,7 +134,11 @@ func (p *pending) Answer(i int, a script.Answer) {
 // wait waits for the answer, and for what the node does at the same instant: when one
 // command times out, the connection may as well.
 func (p *pending) wait() reply {
-	<-p.done
+	select {
+	case <-p.done:
+	case <-time.After(time.Hour):
+		panic(p.name + ": no answer after an hour")
+	}
 	synctest.Wait()
 	return p.look()
 }

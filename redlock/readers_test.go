@@ -41,7 +41,11 @@ type waiting struct {
 // returned waits for the call to return with a hold.
 func (w *waiting) returned(t *testing.T) *redlock.Hold {
 	t.Helper()
-	<-w.done
+	select {
+	case <-w.done:
+	case <-time.After(time.Hour):
+		t.Fatal("the call that waits has not returned after an hour")
+	}
 	expect(t, "the call that waited", w.err)
 	return w.hold
 }
