@@ -42,7 +42,9 @@ type catcher struct {
 }
 
 // quick reports whether make test has it as well. Of the search that has those cases with which patches are tried.
-func (c catcher) quick() bool { return !strings.HasSuffix(c.test, "Long") && !strings.HasPrefix(c.pkg, "integration") }
+func (c catcher) quick() bool {
+	return !strings.HasSuffix(c.test, "Long") && !strings.HasPrefix(c.pkg, "integration")
+}
 
 // folder is where the package is. That of the search is called model for short.
 func (c catcher) folder() string {
