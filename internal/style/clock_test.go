@@ -106,9 +106,7 @@ func newSuite(t *testing.T, names []string) *suite {
 						s.types[spec.Name.Name] = spec.Type
 					case *ast.ValueSpec:
 						for _, name := range spec.Names {
-							for _, value := range spec.Values {
-								s.tables[name.Name] = append(s.tables[name.Name], value)
-							}
+							s.tables[name.Name] = append(s.tables[name.Name], spec.Values...)
 						}
 					}
 				}
