@@ -176,24 +176,24 @@ func testPool(t *testing.T, m *redlocktest.Master, called string, tests []poolTe
 // TestPoolTLS: a server that accepts and does not shake hands does not hold a dial for
 // longer than the patience of an attempt.
 func TestPoolTLS(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	pool, _, err := Dialer{}.Pool("rediss://" + listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := &Node{cfg: Config{Pool: pool, Timeout: timeout}}
-	begin := time.Now()
-	_, err = n.borrow(t.Context(), firstPatience)
-	if err != errTLSSilent || !errors.Is(err, ErrTimeout) {
-		t.Errorf("dial: got %v, want %v", err, errTLSSilent)
-	}
-	if got := time.Since(begin); got > 3*firstPatience {
-		t.Errorf("dial: took %v, want about %v", got, firstPatience)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		silent := func(context.Context, string, string) (net.Conn, error) {
+			near, far := net.Pipe()
+			t.Cleanup(func() { far.Close() })
+			return near, nil
+		}
+		pool, _, err := Dialer{Dial: silent}.Pool("rediss://master:6379")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &Node{cfg: Config{Pool: pool, Timeout: timeout}}
+		begin := time.Now()
+		_, err = n.borrow(t.Context(), firstPatience)
+		if err != errTLSSilent || !errors.Is(err, ErrTimeout) {
+			t.Errorf("dial: got %v, want %v", err, errTLSSilent)
+		}
+		wantEqual(t, "the dial took", time.Since(begin), firstPatience)
+	})
 }
 
 // FuzzPool: neither the name nor an error ever has the password in it.

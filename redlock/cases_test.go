@@ -193,7 +193,6 @@ var cases = map[string]func(*testing.T, *setting){
 		var hold *redlock.Hold
 		costs("take", func() time.Time { hold = p.take(t); return time.Now() })
 		w := waitFor(t, p.other.wait)
-		rest(time.Second)
 		betweenAsks(p.fleets[0])
 		costs("Unlock, and what the next has by it,", func() time.Time {
 			unlock(t, hold)

@@ -373,7 +373,7 @@ func TestRefusedSetsEnterAgain(t *testing.T) {
 // Permits of a name that moves are compared in one set alone, so none are taken.
 func TestRolloutUnderLoadLong(t *testing.T) {
 	all := &tally{had: map[string]int{}}
-	for seed := range portion(20) {
+	for seed := range uint64(20) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			s := &sim{seed: seed}

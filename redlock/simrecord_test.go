@@ -229,9 +229,6 @@ func (s *sim) judge(t *testing.T, all *tally) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *simWrite != "" {
-		write(t, *simWrite, h)
-	}
 	report, err := judge.Judge(h)
 	if err != nil {
 		t.Fatalf("the history is wrong: %v", err)

@@ -81,7 +81,7 @@ func command(ctx context.Context, args []string) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	if cfg.Programs, err = trial.Build(ctx, folder); err != nil {
+	if cfg.Programs, err = trial.Build(ctx, folder, cfg.Only); err != nil {
 		return err
 	}
 	if *tabled {

@@ -14,16 +14,22 @@ import (
 // random walk the answer, all that the master keeps and all that was published are compared. Two
 // locks take part, so that what belongs to one is not taken from the other.
 //
-// Replay one seed: go test ./node/script -run 'TestTwin/seed=17$' -v
-func TestTwin(t *testing.T) { walks(t, false) }
+// Replay one seed: go test ./node/script -run 'TestTwin(Long)?$/seed=17$' -v
+func TestTwin(t *testing.T) { walks(t, false, 0, 60) }
+
+// TestTwinLong is TestTwin with more seeds.
+func TestTwinLong(t *testing.T) { walks(t, false, 60, 540) }
 
 // TestTwinSlots is TestTwin for semaphores. Callers do not agree on how many permits there are.
 //
-// Replay one seed: go test ./node/script -run 'TestTwinSlots/seed=17$' -v
-func TestTwinSlots(t *testing.T) { walks(t, true) }
+// Replay one seed: go test ./node/script -run 'TestTwinSlots(Long)?$/seed=17$' -v
+func TestTwinSlots(t *testing.T) { walks(t, true, 0, 60) }
 
-func walks(t *testing.T, semaphores bool) {
-	for seed := range portion(600) {
+// TestTwinSlotsLong is TestTwinSlots with more seeds.
+func TestTwinSlotsLong(t *testing.T) { walks(t, true, 60, 540) }
+
+func walks(t *testing.T, semaphores bool, first, seeds uint64) {
+	for seed := first; seed < first+seeds; seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			withScripts(t, func(h *scriptFixture) {
 				w := newWalk(h, rand.New(rand.NewPCG(seed, 0)))
