@@ -19,10 +19,11 @@ var realTime = map[string]string{
 	"cmd/redlock eventually":      "a bound, far longer than what processes do takes",
 	"cmd/redlock countSignals":    "runs in a process of its own; a signal too many is seen if it comes in that time, and one that is late fails no test",
 	"cmd/redlock issue":           "certificates are valid for an hour before and after",
+	"doctor TestServers":          "certificates are valid for an hour before and after",
 	"node answering":              "a bound: a client that sends nothing does not hold up the test",
 	"redlock ExampleClient_Lock":  "shows a deadline; the lock is free, so nobody waits for it",
 	"redlock ExampleClient_Ready": "shows a deadline of a minute, and the masters are ready",
-	"redlock collectGarbage":      "runs in the programs of verify/simulation alone, between two seeds",
+	"redlock slowly":              "sleeps in the bubble of a liar; only the table of liars is made outside of it",
 	"redlocktest eventually":      "a bound, far longer than a command on a loopback port takes",
 }
 
