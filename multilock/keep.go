@@ -44,7 +44,7 @@ func (m *Masters) park(h *Hold, claim Claim) bool {
 	hears := m.canBeTold()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.names[h.target]
+	n := m.names[h.key]
 	left := min(m.keep, m.left(h.state.Until))
 	if !hears || m.Closed() || n == nil || len(n.line.waiters) > 0 || m.owners.wantedFrom(h.id) || m.parked >= maxKept || left <= 0 {
 		return false
@@ -52,8 +52,8 @@ func (m *Masters) park(h *Hold, claim Claim) bool {
 	k := h.kept
 	if k == nil {
 		k = new(kept)
-		t := h.target // or the timer would refer to h
-		k.timer = time.AfterFunc(left, func() { m.keptOver(t, k) })
+		key := h.key // or the timer would refer to h
+		k.timer = time.AfterFunc(left, func() { m.keptOver(key, k) })
 	}
 	k.hold.Store(nil)
 	k.state = protocol.Kept{Until: h.state.Until, Token: h.token, Last: claim.Token}
@@ -68,12 +68,12 @@ func (m *Masters) park(h *Hold, claim Claim) bool {
 }
 
 // keptOver is what the timer of k does.
-func (m *Masters) keptOver(t target, k *kept) {
+func (m *Masters) keptOver(key string, k *kept) {
 	if h := k.hold.Load(); h != nil {
 		h.expire()
 		return
 	}
-	m.recall(t, k, redlocktrace.WhyOver)
+	m.recall(key, k, redlocktrace.WhyOver)
 }
 
 // takeOver makes a hold of what the client keeps, nil if it keeps nothing, or too little is left of it, or it is
@@ -84,9 +84,8 @@ func (m *Masters) takeOver(req Request) *Hold {
 	if m.keep == 0 || req.Permits > 0 || !m.Admitted() {
 		return nil
 	}
-	t := req.target()
 	m.mu.Lock()
-	n := m.names[t]
+	n := m.names[req.Key]
 	if n == nil || n.kept == nil || !m.Begin() {
 		m.mu.Unlock()
 		return nil
@@ -121,15 +120,15 @@ func (m *Masters) unparkLocked(n *name, why redlocktrace.Why) {
 }
 
 // recall gives k back, if it is still kept.
-func (m *Masters) recall(t target, k *kept, why redlocktrace.Why) {
+func (m *Masters) recall(key string, k *kept, why redlocktrace.Why) {
 	m.mu.Lock()
-	n := m.names[t]
+	n := m.names[key]
 	if n == nil || n.kept != k {
 		m.mu.Unlock()
 		return
 	}
 	m.unparkLocked(n, why)
-	m.tidyLocked(t)
+	m.tidyLocked(key)
 	m.mu.Unlock()
 	m.release(k.claim, 0)
 }
@@ -137,17 +136,16 @@ func (m *Masters) recall(t target, k *kept, why redlocktrace.Why) {
 // Wanted implements [node.Subscriber]: somebody else wants what owner has. A lock that is only kept is given
 // back. One that is held will not be kept, nor one that the masters have granted but not yet said so.
 func (m *Masters) Wanted(_ int, key, owner string) {
-	t := target{key: key}
 	var k *kept
 	m.mu.Lock()
-	if n := m.names[t]; n != nil && n.kept != nil && n.kept.claim.ID == owner {
+	if n := m.names[key]; n != nil && n.kept != nil && n.kept.claim.ID == owner {
 		k = n.kept
 	} else {
 		m.owners.want(owner)
 	}
 	m.mu.Unlock()
 	if k != nil {
-		m.recall(t, k, redlocktrace.WhyWanted)
+		m.recall(key, k, redlocktrace.WhyWanted)
 	}
 }
 
@@ -156,11 +154,11 @@ func (m *Masters) recallAll(at Set, why redlocktrace.Why) (returns []*Return) {
 	var all []*kept
 	m.mu.Lock()
 	if m.parked > 0 {
-		for t, n := range m.names {
+		for key, n := range m.names {
 			if n.kept != nil && n.kept.claim.At&at != 0 {
 				all = append(all, n.kept)
 				m.unparkLocked(n, why)
-				m.tidyLocked(t)
+				m.tidyLocked(key)
 			}
 		}
 	}

@@ -60,7 +60,7 @@ func (t *contestTrace) raisingLocked(c *contest, out *protocol.Effects) *roundTr
 func (t *contestTrace) handedOffLocked(c *contest, i, round int, h script.HandOff) {
 	tracer.Tell(t.call.Tracer, t.call.HandedOff, redlocktrace.HandedOff{
 		Call: t.call.Call, Try: t.before + int(c.state.Try), Round: round, Time: time.Now(),
-		Master: c.m.Nodes[i].Name(), Token: h.Token, Slot: h.Slot,
+		Master: c.m.Nodes[i].Name(), Token: h.Token,
 	})
 }
 

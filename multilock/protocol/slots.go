@@ -1,51 +1,116 @@
 package protocol
 
-import "example.com/redlock/quorum"
+import (
+	"slices"
 
-// How permits are counted. A semaphore of K permits is K slots, and each slot is a lock of its own: a
-// majority for one slot wins, and votes for different slots do not add up. A master gives an owner one
-// slot at most. What a hold has in other slots moves to its own with its first renewal.
+	"example.com/redlock/quorum"
+)
 
-// strongest returns the slot that most masters gave the contender, and how many did. With ended, votes
-// that are valid no more count as well.
-func (c *Contender) strongest(conf *Config, ended bool) (slot, votes int) {
-	var gave [Max]bool
-	for i := range conf.Masters {
-		m := &c.Masters[i]
-		gave[i] = m.Voted || ended && m.Said && m.Outcome == Yes
-	}
-	for i := range conf.Masters {
-		n := 0
-		for j := range conf.Masters {
-			if gave[i] && gave[j] && c.Masters[j].Slot == c.Masters[i].Slot {
-				n++
-			}
-		}
-		if n > votes {
-			slot, votes = int(c.Masters[i].Slot), n
-		}
-	}
-	return slot, votes
+// Slots says at which slot of a semaphore a caller asks for a permit. Each slot is a lock; what is kept
+// here are hints, which are checked where the lock is asked for.
+//
+// Source: docs/algorithm.md, "Permits".
+type Slots struct {
+	Masters int
+
+	answered int
+	load     []int       // of each slot: owners and waiters, summed over the masters that answered
+	busy     []int       // masters that said that somebody has it, or waits for it
+	freed    map[int]Set // masters that said so of a slot since it was last free
 }
 
-// mixed reports whether the contender has votes for several slots.
-func (c *Contender) mixed(conf *Config) bool {
-	_, most := c.strongest(conf, false)
-	return most < c.votes(conf)
+// Looked begins what the masters say of the first k slots: Answered and Taken follow.
+func (s *Slots) Looked(k int) {
+	s.answered, s.load, s.busy = 0, make([]int, k), make([]int, k)
 }
 
-// crossed reports whether the votes are for so many slots that none can win, whatever the masters do that
-// have given none.
-func (c *Contender) crossed(conf *Config) bool {
-	if !c.mixed(conf) {
+// Answered notes that one more master has said which slots are taken.
+func (s *Slots) Answered() { s.answered++ }
+
+// Taken notes that load owners, above 0, have a slot at a master that answered, or wait for it.
+func (s *Slots) Taken(slot, load int) {
+	if slot < len(s.load) {
+		s.load[slot] += load
+		s.busy[slot]++
+	}
+}
+
+// Stand notes that a caller of this client stands at a slot: to others of them, it is no longer free.
+func (s *Slots) Stand(slot int) {
+	if slot < len(s.load) {
+		s.load[slot] += s.answered
+		s.busy[slot] = s.answered
+	}
+}
+
+// free reports whether a majority of the masters said that nobody has a slot, nor waits for it.
+func (s *Slots) free(slot int) bool {
+	return quorum.Vote(s.Masters, s.answered-s.busy[slot], 0) == quorum.Won
+}
+
+// Free returns one of the first k slots that is free and not among stands, where the caller stands already;
+// -1 if there is none. lot is a random number: callers of several clients look at the same time, and should
+// meet seldom.
+func (s *Slots) Free(k int, lot uint32, stands []int) int {
+	return s.pick(k, lot, stands, s.free)
+}
+
+// Least is Free for a slot that the fewest have or wait for.
+func (s *Slots) Least(k int, lot uint32, stands []int) int {
+	least := -1
+	for slot, load := range s.load[:min(k, len(s.load))] {
+		if !slices.Contains(stands, slot) && (least < 0 || load < least) {
+			least = load
+		}
+	}
+	return s.pick(k, lot, stands, func(slot int) bool { return s.load[slot] == least })
+}
+
+// Crowded reports whether a caller that stands at slot should rather go to another: there are fewer, even
+// when it has come.
+func (s *Slots) Crowded(slot, other int) bool {
+	return slot < len(s.load) && s.load[slot] >= s.load[other]+2*s.answered
+}
+
+// Next returns the slot behind one, in the order of their numbers, at which the caller does not stand; -1 if
+// it stands at all k.
+func (s *Slots) Next(k, slot int, stands []int) int {
+	for range k {
+		if slot = (slot + 1) % k; !slices.Contains(stands, slot) {
+			return slot
+		}
+	}
+	return -1
+}
+
+// pick returns one of the slots that are wanted, at random.
+func (s *Slots) pick(k int, lot uint32, stands []int, wanted func(slot int) bool) int {
+	var room [32]int
+	found := room[:0]
+	for slot := range min(k, len(s.load)) {
+		if !slices.Contains(stands, slot) && wanted(slot) {
+			found = append(found, slot)
+		}
+	}
+	if len(found) == 0 {
+		return -1
+	}
+	return found[uint64(len(found))*uint64(lot)>>32]
+}
+
+// Freed notes that master i freed a slot that nobody waits for, and reports whether a majority has by now: it
+// is time to ask for it.
+func (s *Slots) Freed(i, slot int) bool {
+	if s.freed == nil {
+		s.freed = make(map[int]Set)
+	}
+	s.freed[slot] |= 1 << i
+	if quorum.Vote(s.Masters, s.freed[slot].Len(), 0) != quorum.Won {
 		return false
 	}
-	_, most := c.strongest(conf, false)
-	no := c.votes(conf) - most
-	for i := range conf.Masters {
-		if m := &c.Masters[i]; !m.Voted && m.Said && m.Outcome != No {
-			no++
-		}
+	delete(s.freed, slot)
+	if slot < len(s.load) {
+		s.load[slot], s.busy[slot] = 0, 0
 	}
-	return conf.decide(most, no) == quorum.Lost
+	return true
 }
