@@ -98,6 +98,13 @@ func (c *contest) begun() bool {
 	return c.state.State != protocol.Idle
 }
 
+// over reports whether the contest is over.
+func (c *contest) over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.Over()
+}
+
 // step passes ev to the contender, and sends what follows.
 func (c *contest) step(ev *protocol.Event) {
 	c.mu.Lock()

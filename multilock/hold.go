@@ -142,8 +142,8 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	if !h.m.canBeTold() {
 		h.m.freed(h.key)
 	}
-	if _, slot := script.SlotOf(h.key); slot >= 0 {
-		h.m.hot.freed(slot)
+	if name, slot := script.SlotOf(h.key); slot >= 0 {
+		h.m.gaveBack(name, slot)
 	}
 	h.mu.Lock()
 	h.gone = true

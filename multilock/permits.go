@@ -137,6 +137,7 @@ type semaphore struct {
 	looks    int           // how many slots that looks at
 	began    clock.Instant // and when it began
 	standing []*stander    // in the order in which they began to stand
+	given    []int         // slots that the client gave back, and to which none of its callers has come since
 }
 
 // semaphoreOf returns the semaphore for a caller that begins to stand, and listens to what is freed.
@@ -175,6 +176,44 @@ func (s *semaphore) forget() {
 	}
 }
 
+// gaveBack notes that the client gave a slot of a semaphore back.
+func (m *Masters) gaveBack(name string, slot int) {
+	m.hot.freed(slot)
+	m.mu.Lock()
+	s := m.semaphores[script.Slots(name)]
+	m.mu.Unlock()
+	if s != nil {
+		s.gaveBack(slot)
+	}
+}
+
+// gaveBack notes that the client gave a slot back. The next of its callers goes there: if the slot has been
+// handed to a waiter, the queue there is one shorter now.
+func (s *semaphore) gaveBack(slot int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.given) == maxBids {
+		s.given = s.given[:copy(s.given, s.given[1:])]
+	}
+	s.given = append(s.given, slot)
+}
+
+// beginLocked returns the slot at which a caller begins, -1 if it has to look.
+func (s *semaphore) beginLocked(k int) int {
+	for len(s.given) > 0 {
+		last := len(s.given) - 1
+		slot := s.given[last]
+		s.given = s.given[:last]
+		if slot < k {
+			return slot
+		}
+	}
+	if len(s.standing) == 1 || k == 1 {
+		return s.m.hot.start(k)
+	}
+	return -1
+}
+
 // ask looks which of the first k slots are taken, unless that is known well enough. When the channel is
 // closed, saw tells.
 func (s *semaphore) ask(k int) <-chan struct{} {
@@ -205,12 +244,20 @@ func (s *semaphore) sawLocked() {
 	}
 }
 
+// scarce reports whether no slot was free when the client last looked, a moment ago. Those that have been freed
+// since were hinted at.
+func (s *semaphore) scarce() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known > 0 && clock.Since(s.looked) < lookAgain && s.slots.Free(s.known, 0, nil) < 0
+}
+
 // freed notes that master i freed a slot that nobody waits for. The first caller that can goes there, unless
 // one stands there.
 func (s *semaphore) freed(i, slot int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.slots.Freed(i, slot) {
+	if s.slots.Freed(i, slot) && s.slots.Follow(rand.Uint32(), len(s.standing)) {
 		s.hintLocked(slot)
 	}
 }
@@ -263,13 +310,12 @@ func (m *Masters) stand(ctx context.Context, w *waiter, req Request) (*Hold, err
 	p := &stander{s: s, w: w, req: req, woken: make(chan struct{}, 1), hint: -1}
 	defer p.leave()
 	var looked <-chan struct{}
-	alone := p.join()
-	if alone || req.Permits == 1 {
-		p.goTo(m.hot.start(req.Permits))
+	if slot := p.join(); slot >= 0 {
+		p.goTo(slot)
 	} else {
 		looked = s.ask(req.Permits)
 	}
-	again := time.NewTimer(lookAgain + rand.N(lookAgain))
+	again := time.NewTimer(m.lookIn())
 	defer again.Stop()
 	for first := true; ; {
 		turn := false
@@ -279,12 +325,14 @@ func (m *Masters) stand(ctx context.Context, w *waiter, req Request) (*Hold, err
 				return hold, err
 			}
 			if looked == nil && first && req.Permits > 1 && p.refused() {
-				looked = s.ask(req.Permits)
+				if first = !s.scarce() || p.behind(); first {
+					looked = s.ask(req.Permits)
+				}
 			}
 			p.follow()
 			continue
 		case <-again.C:
-			again.Reset(lookAgain + rand.N(lookAgain))
+			again.Reset(m.lookIn())
 			if looked == nil && req.Permits > 1 && m.isFirst(w) {
 				looked, first = s.ask(req.Permits), false
 			}
@@ -302,12 +350,15 @@ func (m *Masters) stand(ctx context.Context, w *waiter, req Request) (*Hold, err
 	}
 }
 
-// join puts p among those who stand, and reports whether it is the only one.
-func (p *stander) join() bool {
+// lookIn draws how long the first caller stands before it looks again.
+func (m *Masters) lookIn() time.Duration { return lookAgain + rand.N(lookAgain) + 4*m.RoundTrip() }
+
+// join puts p among those who stand, and returns the slot at which it begins, -1 if it has to look.
+func (p *stander) join() int {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	p.s.standing = append(p.s.standing, p)
-	return len(p.s.standing) == 1
+	return p.s.beginLocked(p.req.Permits)
 }
 
 // leave gives up all slots. A hint goes to another caller.
@@ -330,7 +381,10 @@ func (p *stander) leave() {
 }
 
 // goTo stands at one more slot. Of too many, it gives up the one at which it has stood the longest.
-func (p *stander) goTo(slot int) {
+func (p *stander) goTo(slot int) { p.ask(slot, true) }
+
+// ask asks for a slot, and stands there if it is taken and stays is set.
+func (p *stander) ask(slot int, stays bool) {
 	m, s := p.s.m, p.s
 	if slot < 0 || !m.Begin() {
 		return
@@ -339,7 +393,11 @@ func (p *stander) goTo(slot int) {
 	p.at = append(p.at, slot)
 	s.slots.Stand(slot)
 	s.mu.Unlock()
-	c := m.newContest(script.SlotKey(p.req.Key, slot), p.w.want, m.Stamp(p.w.since), p.w.trace)
+	want, since := p.w.want, m.Stamp(p.w.since)
+	if !stays {
+		want.Wait, since = false, time.Time{}
+	}
+	c := m.newContest(script.SlotKey(p.req.Key, slot), want, since, p.w.trace)
 	c.decided = p.woken
 	p.stands = append(p.stands, c)
 	c.start()
@@ -397,7 +455,7 @@ func (p *stander) follow() {
 		slot = -1
 	}
 	p.s.mu.Unlock()
-	p.goTo(slot)
+	p.ask(slot, false)
 }
 
 // refused reports whether the caller stands at slots that others have.
@@ -406,6 +464,15 @@ func (p *stander) refused() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		return c.state.State != protocol.Waiting
+	})
+}
+
+// behind reports whether somebody stands before the caller at its slot.
+func (p *stander) behind() bool {
+	return slices.ContainsFunc(p.stands, func(c *contest) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.state.Ahead(&c.m.conf) > 0
 	})
 }
 
@@ -428,6 +495,11 @@ func (p *stander) won(ctx context.Context) (*Hold, error) {
 	for _, c := range p.stands {
 		if why := c.reason(nil); why != nil && why.Hopeless() && ctx.Err() == nil {
 			return nil, why
+		}
+	}
+	for n := len(p.stands) - 1; n >= 0; n-- {
+		if p.stands[n].over() {
+			p.drop(n) // a hint that was none
 		}
 	}
 	return nil, nil

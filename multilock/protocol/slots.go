@@ -98,6 +98,16 @@ func (s *Slots) pick(k int, lot uint32, stands []int, wanted func(slot int) bool
 	return found[uint64(len(found))*uint64(lot)>>32]
 }
 
+// Follow reports whether a caller should follow a hint that a slot is free: three of all that wait do, more or
+// less, if own of them are of the caller's client.
+func (s *Slots) Follow(lot uint32, own int) bool {
+	all := 0
+	for slot := range s.load {
+		all += s.load[slot] - s.busy[slot]
+	}
+	return uint64(all)*uint64(lot)>>32 < uint64(3*own*s.answered) || all == 0
+}
+
 // Freed notes that master i freed a slot that nobody waits for, and reports whether a majority has by now: it
 // is time to ask for it.
 func (s *Slots) Freed(i, slot int) bool {
