@@ -145,7 +145,7 @@ func TestInspectNames(t *testing.T) {
 		}
 		queue := func(list []redlock.Waiter) (text string) {
 			for _, w := range list {
-				text += fmt.Sprintf(", %s waits (shared %v, permits %d)", whose(w.Owner, w.Client), w.Shared, w.Permits)
+				text += fmt.Sprintf(", %s waits (shared %v, slot %d)", whose(w.Owner, w.Client), w.Shared, w.Slot)
 			}
 			return text
 		}

@@ -3,7 +3,7 @@
 -- KEYS[-]  lock, the lock key: a hash, owner -> hold count
 -- returns  holderOf returns the holder, "shared" if readers have the lock, nil if the key is
 --          absent. If the key holds anything else it returns nil and an error reply:
---          "NOTLOCK type", and behind "NOTLOCK hash" its number of fields. wanted returns nothing
+--          "NOTLOCK type", and behind "NOTLOCK hash" its number of fields
 -- A part of the scripts of locks, which carry it inside.
 
 -- A lock has exactly one field, and that reads as an owner: ours, "uuid:rN" or "uuid:kN", or Redisson's,
@@ -31,12 +31,4 @@ local function holderOf(owner)
     what = 'hash ' .. redis.call('hlen', lock)
   end
   return nil, redis.error_reply('NOTLOCK ' .. what)
-end
-
--- wanted tells the client of holder that somebody else wants the lock, if it keeps locks: then its owners are
--- "uuid:kN".
-local function wanted(holder)
-  if string.sub(holder or '', 37, 38) == ':k' then
-    redis.call('publish', 'redlock_wake:' .. string.sub(holder, 1, 36), holder .. ' wanted ' .. lock)
-  end
 end

@@ -11,7 +11,7 @@ type Repeat struct {
 	token         int64
 	yield, waited bool
 	mode          Mode
-	count         int   // of a Leave; else 0
+	count         int // of a Leave; else 0
 }
 
 // Repeat returns what is needed to send c again, which must be a command that Repeats.
