@@ -370,9 +370,7 @@ func (p *stander) leave() {
 		s.hintLocked(p.hint)
 	}
 	s.mu.Unlock()
-	for len(p.stands) > 0 {
-		p.drop(0)
-	}
+	p.dropAll()
 	s.m.mu.Lock()
 	defer s.m.mu.Unlock()
 	if s.callers--; s.callers == 0 {
@@ -408,13 +406,25 @@ func (p *stander) ask(slot int, stays bool) {
 
 // drop gives up the n-th slot.
 func (p *stander) drop(n int) {
-	c := p.stands[n]
-	p.s.mu.Lock()
-	p.at = slices.Delete(p.at, n, n+1)
-	p.s.mu.Unlock()
-	p.stands = slices.Delete(p.stands, n, n+1)
-	c.giveUp(nil)
+	p.removed(n).giveUp(nil)
 	p.s.m.End()
+}
+
+// dropAll gives up all slots.
+func (p *stander) dropAll() {
+	for len(p.stands) > 0 {
+		p.drop(0)
+	}
+}
+
+// removed returns the contest for the n-th slot, at which the caller stands no more.
+func (p *stander) removed(n int) *contest {
+	c := p.stands[n]
+	p.stands = slices.Delete(p.stands, n, n+1)
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.at = slices.Delete(p.at, n, n+1)
+	return c
 }
 
 // choose goes where the last look says. With turn, it goes somewhere in any case.
@@ -481,13 +491,12 @@ func (p *stander) won(ctx context.Context) (*Hold, error) {
 	m := p.s.m
 	for n, c := range p.stands {
 		if grant, ok := c.take(); ok {
+			req := p.req.at(p.at[n])
+			p.removed(n)
+			p.dropAll() // before the call is over, for its trace
 			m.won(p.w)
 			m.report(p.w.key, nil)
-			hold := m.newHold(p.req.at(p.at[n]), grant)
-			p.s.mu.Lock()
-			p.at = slices.Delete(p.at, n, n+1)
-			p.s.mu.Unlock()
-			p.stands = slices.Delete(p.stands, n, n+1)
+			hold := m.newHold(req, grant)
 			m.End() // not before the hold is one that Close finds
 			return hold, nil
 		}

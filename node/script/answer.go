@@ -138,7 +138,7 @@ func (e *TakenError) Error() string {
 	holder := e.Holder
 	switch {
 	case e.Permits > 0:
-		return fmt.Sprintf("all %d permits are taken, one of them for another %v", e.Permits, e.Left)
+		return fmt.Sprintf("all permits are taken, of %d, one of them for another %v", e.Permits, e.Left)
 	case holder == "":
 		return "not held"
 	case holder == SharedHolder:
