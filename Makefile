@@ -2,19 +2,27 @@
 
 GO    ?= go
 TOOL  := $(GO) tool -modfile=$(CURDIR)/verify/tools/go.mod
-UNITS  = $$($(GO) list ./... | grep -vE '/integration(/fleet)?$$')
+# Which tests belong to make test and which to make verify shows in where they are and what they are called. Those of
+# the packages below integration and verify, of modules of their own but the command's, and those that end in Long are
+# verify's.
+UNITS  = $$($(GO) list ./... | grep -vE '/(integration|verify)(/|$$)')
+# Where goroutines meet; others are compiled once, without the race detector.
+RACY   = ./redlock ./multilock ./node
+SINGLE = $$($(GO) list ./... | grep -vE '/(integration|verify)(/|$$)|redlock/(redlock|multilock|node)$$')
+LONG   = grep -rlE '^func Test\w*Long\(' --include=*_test.go . | xargs -n 1 dirname | sort -u
 FUZZ  ?= 30s
 # Of the trial in make soak.
 SEED    ?= 1
 MINUTES ?= 10
-# Of make seeds.
-FOR     ?= 1h
+# Of make seeds: how many, and which is the first.
+SEEDS   ?= 20000
+FIRST   ?= $$(date +%s)00000
 # Modules of their own, so that what they import does not become the library's.
-MODULES = bench goredis examples otel otel/example integration/browser integration/peers
+MODULES = cmd/redlock bench goredis examples otel otel/example integration/browser
 each    = @for module in $(MODULES); do (set -x; cd $$module && $(1)) || exit 1; done
 
 .DEFAULT_GOAL := help
-.PHONY: help demo release bench test soak vet lint fmt unit sim seeds model mutants image chaos cover fuzz
+.PHONY: help demo release bench test verify soak vet unit search trial lint systems fmt long model chaos modules seeds mutants image cover fuzz
 # Checks print in the order they run, also under make -j.
 .NOTPARALLEL:
 
@@ -22,7 +30,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## see the lock work: five masters in memory, two contenders, masters that die
-	@$(GO) run ./cmd/redlock demo
+	@$(GO) run -C cmd/redlock . demo
 
 bench: ## measure against other locks on five redis-server processes: docs/benchmarks.md; FLAGS='-run handoff' and the like for a part
 	@cd bench && $(GO) run . -page ../docs $(FLAGS)
@@ -30,27 +38,32 @@ bench: ## measure against other locks on five redis-server processes: docs/bench
 release: ## the command for six systems, in out/, with their checksums; the Dockerfile makes an image of it
 	@for target in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
 		os=$${target%/*} arch=$${target#*/}; out=out/redlock-$$os-$$arch; [ $$os = windows ] && out=$$out.exe; \
-		(set -x; GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o $$out ./cmd/redlock) || exit 1; \
+		(set -x; GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 $(GO) build -C cmd/redlock -trimpath -ldflags='-s -w' -o $(CURDIR)/$$out .) || exit 1; \
 	done
 	cd out && sha256sum redlock-* | tee SHA256SUMS
 
-test: vet lint unit sim model chaos ## everything that must pass; installs or builds what it needs
+test: vet unit search trial ## tells that it works: all unit tests, and in short what make verify does; installs or builds what it needs
 
-soak: ## the long forms, an hour or so: many seeds of the simulations, a trial on real masters (make soak SEED=7 MINUTES=10), all tests with the race detector, the model's larger cases, mutants
-	$(GO) run ./verify/simulation
+verify: lint systems long model modules chaos ## all else that must pass before a change lands, a quarter of an hour
+
+soak: ## the long forms, hours: many seeds of the simulations, a trial on real masters (make soak SEED=7 MINUTES=10), all tests with the race detector, the model's larger cases, mutants
+	$(MAKE) seeds
 	$(GO) run ./integration/chaos -seed $(SEED) -minutes $(MINUTES)
 	$(GO) test -count=1 -timeout 30m -run TestOverload ./integration -full
 	for server in redis8 valkey8 valkey9; do \
 		REDLOCK_REDIS_IMAGE=redlock-test/$$server:local $(GO) test -count=1 -timeout 30m -parallel 4 -skip TestServers ./integration || exit 1; done
-	$(GO) test -race -count=1 -timeout 60m $(UNITS)
+	$(GO) test -race -count=1 -timeout 60m -p 1 -parallel 4 ./...
 	$(call each,$(GO) test -race -count=1 ./...)
 	$(GO) run ./verify/model -nightly
 	$(GO) run ./verify/mutants
 
-vet: ## go vet, for each system that the library is built for
-	GOOS=linux $(GO) vet ./...
-	GOOS=darwin CGO_ENABLED=0 $(GO) vet ./...
-	GOOS=windows CGO_ENABLED=0 $(GO) vet ./...
+vet: ## go vet, for this system
+	$(GO) vet ./...
+	cd cmd/redlock && $(GO) vet .
+
+systems: ## go vet, for the other systems that the library is built for, and for 32 bits
+	@for system in linux/amd64 darwin/arm64 windows/amd64 linux/386 linux/arm; do for module in . cmd/redlock; do \
+		(set -x; cd $$module && GOOS=$${system%/*} GOARCH=$${system#*/} CGO_ENABLED=0 $(GO) vet ./...) || exit 1; done; done
 
 lint: ## staticcheck, go fix, dead code, gofumpt
 	$(TOOL) staticcheck ./...
@@ -65,30 +78,38 @@ fmt: ## format the code and bring it up to date with the language
 	$(GO) fix ./...
 	$(TOOL) gofumpt -w .
 
-unit: ## unit tests and style, with the race detector; of each simulation a tenth or less
+unit: ## unit tests and style, with the race detector where goroutines meet; of each simulation a tenth
+	printf '%s\0' "-race $(RACY)" "$$(echo $(SINGLE))" "-C cmd/redlock ." | xargs -0 -P 2 -I{} sh -c '$(GO) test {} -vet=off -count=1 -timeout 5m -skip "Long$$"' # some mostly wait
+
+long: ## the tests that end in Long: the simulations, whole; without the race detector, which makes them ten times as slow
+	$(LONG) | xargs -P 2 -I{} sh -c '$(GO) test -C {} -count=1 -timeout 20m -run "Long$$" .'
+	$(GO) test -count=1 -timeout 20m ./verify/...
+
+modules: ## the tests of the modules of their own: what imports databases, browsers, other locks
 	$(GO) test -count=1 ./internal/redisserver # installs it for the others
-	$(GO) test -race -short -count=1 -timeout 30m $(UNITS)
-	printf '%s\n' $(MODULES) | xargs -P 5 -I{} sh -c 'cd {} && $(GO) test -count=1 ./...' # they mostly wait
+	printf '%s\n' $(filter-out cmd/redlock,$(MODULES)) | xargs -P 5 -I{} sh -c 'cd {} && $(GO) test -count=1 -timeout 10m ./...' # they mostly wait
 
-sim: ## the simulations and the tests that end in Long, whole, without the race detector, which makes them ten times as slow
-	$(GO) test -count=1 -run '^TestSim$$|Long$$' ./redlock ./node
-
-seeds: ## seeds of the simulation that have not run yet, FOR=1h long, say each night; out/seed says where the last run ended
-	@mkdir -p out
-	$(GO) run ./verify/simulation -state out/seed -seeds 1000000 -for $(FOR)
+seeds: ## many seeds of the simulation, others each time: SEEDS=20000
+	$(GO) test -count=1 -timeout 24h -run '^TestSim$$' ./redlock -sim $(SEEDS) -sim-first $(FIRST)
 
 model: ## search all orders of events that a few callers and masters can meet, with the protocol's own code; FLAGS='-nightly' for the larger cases
 	$(GO) run ./verify/model $(FLAGS)
 
-mutants: ## break each rule of docs/safety.md in the code and see who catches it, 25 minutes or so: in make soak, not in make test; FLAGS='-run hand-off' for some, -write for the table
+search: ## the few small cases of the search that find most broken rules
+	$(GO) run ./verify/model -teeth
+
+mutants: ## break each rule of docs/safety.md in the code and see who catches it, 25 minutes or so: in make soak; FLAGS='-run hand-off' for some, -write for the table
 	$(GO) run ./verify/mutants $(FLAGS)
 
 image: ## build the Redis image that the chaos tests run (REDLOCK_REDIS_IMAGE=redis:8 names another)
 	$(GO) test -count=1 -run '^$$' ./integration
 
-# Tests that mostly wait run beside each other, but not beside those of the other package: some measure time.
-chaos: ## real Redis masters in containers, killed, frozen and cut off, and a minute of all faults with a judge; with the race detector
-	$(GO) test -race -count=1 -timeout 30m -p 1 -parallel 4 ./integration ./integration/fleet
+trial: ## real Redis masters in containers, which are killed and frozen, as clients are, for a third of a minute, with a judge
+	$(GO) run ./integration/chaos -minutes 0.35 -only kill-empty,kill-aof,pause,client-kill-9 -out out/trial
+
+# Tests that mostly wait run beside each other, but not beside those of another package.
+chaos: ## real Redis masters in containers, killed, frozen and cut off, and a minute of all faults with a judge
+	$(GO) test -count=1 -timeout 30m -p 1 -parallel 4 ./integration/...
 
 cover: ## which lines the unit tests reach: out/cover.html
 	@mkdir -p out

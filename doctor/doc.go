@@ -18,8 +18,8 @@
 //
 // # Concurrency
 //
-// Examine may be called from any goroutine, and at the same time as other calls. It runs one goroutine
-// per master, which have ended when it returns.
+// Examine may be called from any goroutine, and at the same time as other calls. It runs two
+// goroutines per master, which have ended when it returns.
 //
 // # Errors
 //

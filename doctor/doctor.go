@@ -54,6 +54,7 @@ func Examine(ctx context.Context, cfg redlock.Config, name string) (Report, erro
 				Name: names[i], Pool: pools[i],
 				Guard: max(cfg.RestartGuard, 0), Patience: max(patience, cfg.NodeTimeout),
 				Start:   name,
+				Dialed:  cfg.Dial == nil,
 				Scratch: fmt.Sprintf("%sdoctor:%016x", name, rand.Uint64()), // two names may lead to one server
 			})
 		})

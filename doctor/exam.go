@@ -73,7 +73,7 @@ type exam struct {
 	cfg   redlock.Config // with its defaults
 	facts []*node.Facts
 
-	reached []*node.Facts // those that answered
+	reached []*node.Facts // those that answered, without Sentinels: of these nothing else is worth knowing
 	need    int
 	found   []Finding
 }
@@ -86,10 +86,12 @@ func diagnose(cfg redlock.Config, facts []node.Facts) Report {
 		e.facts = append(e.facts, &facts[i])
 		report.Masters = append(report.Masters, facts[i].Name)
 		if facts[i].Reached {
+			report.Examined++
+		}
+		if facts[i].Reached && !sentinel(&facts[i]) {
 			e.reached = append(e.reached, &facts[i])
 		}
 	}
-	report.Examined = len(e.reached)
 	for _, c := range checks {
 		if c.look != nil {
 			c.look(e)

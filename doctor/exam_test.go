@@ -2,9 +2,12 @@ package doctor
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 	"regexp"
 	"slices"
@@ -92,6 +95,7 @@ func TestFindings(t *testing.T) {
 	fails := func(err error) func(*node.Facts) {
 		return func(f *node.Facts) { *f = node.Facts{Name: f.Name, Err: err} }
 	}
+	unverified := func(why error) error { return &tls.CertificateVerificationError{Err: why} }
 	noperm := redis.Error("NOPERM this user has no permissions to run the 'hset' command")
 	trips := func(d time.Duration) func(*node.Facts) {
 		return func(f *node.Facts) { f.Trips = []time.Duration{d, d, 2 * d} }
@@ -113,6 +117,10 @@ func TestFindings(t *testing.T) {
 		{"password", fails(redis.Error("WRONGPASS invalid username-password pair")), "login", Warning, "WRONGPASS", "correct the user or the password"},
 		{"no password", fails(redis.Error("NOAUTH Authentication required.")), "login", Warning, "NOAUTH", "put a password in the URL"},
 		{"protected", fails(redis.Error("DENIED Redis is running in protected mode")), "protected-mode", Warning, "DENIED", "bind"},
+		{"no room for a connection", fails(redis.Error("ERR max number of clients reached")), "max-clients", Warning, "ERR max number of clients", "raise maxclients"},
+		{"certificate of another authority", fails(unverified(x509.UnknownAuthorityError{})), "tls", Warning, "unknown authority", "trust the certificate's issuer"},
+		{"certificate expired", fails(unverified(x509.CertificateInvalidError{Reason: x509.Expired})), "tls", Warning, "expired", "a new certificate"},
+		{"certificate of another host", fails(unverified(x509.HostnameError{Certificate: new(x509.Certificate), Host: "m2"})), "tls", Warning, "m2", "a name that the certificate has"},
 		{"full pool", fails(redis.ErrPoolExhausted), "pool", Warning, "pool exhausted", "two connections"},
 		{"old", func(f *node.Facts) { f.Err = &node.VersionError{Version: "5.0.7"} }, "version", Warning, "runs Redis 5.0.7", "use Redis 6.2"},
 		{"other server", info("dragonfly_version", "df-v1.21.0"), "version", Note, "runs Dragonfly 1.21.0", "try it"},
@@ -120,6 +128,7 @@ func TestFindings(t *testing.T) {
 			f.Err = node.ErrReplica
 			f.Info["master_host"], f.Info["master_port"] = "10.0.0.9", "6379"
 		}, "role", Warning, "is a replica, not a master (of 10.0.0.9:6379)", "its master's address"},
+		{"Sentinel", asSentinel, "role", Warning, "is a Sentinel, not a master", "a master that it watches"},
 		{"loading", fails(redis.Error("LOADING Redis is loading the dataset in memory")), "reachable", Warning, "LOADING", "time"},
 		{"replicas attached", info("connected_slaves", "2"), "replicas", Note, "has 2 replicas", "never promote"},
 		{"same server", info("run_id", fmt.Sprintf("%040d", 0)), "same-server", Warning, "is the same server as m1", "once"},
@@ -135,6 +144,7 @@ func TestFindings(t *testing.T) {
 		{"persistence unseen", func(f *node.Facts) { f.Settings = nil }, "restart-guard", Warning, "could not be seen", "look by hand"},
 		{"no AOF, by INFO", func(f *node.Facts) { f.Settings = nil; f.Info["aof_enabled"] = "0" }, "restart-guard", Error, "appendonly no", ""},
 		{"disk", info("aof_last_write_status", "err"), "persistence", Warning, "could not write to its disk", "free some disk"},
+		{"failed snapshot", info("rdb_last_bgsave_status", "err"), "persistence", Warning, "could not write to its disk", "free some disk"},
 		{"snapshots", set("save", "3600 1"), "persistence", Note, `"3600 1"`, "CONFIG SET save"},
 
 		{"evicts", set("maxmemory-policy", "allkeys-lru", "maxmemory", "100000000"), "eviction-policy", Error, "allkeys-lru, and 1% of maxmemory (100 MB)", "noeviction"},
@@ -151,8 +161,8 @@ func TestFindings(t *testing.T) {
 		{"full", set("maxmemory", "1100000"), "memory", Warning, "90% of maxmemory (1100 kB)", "more memory"},
 		{"machine full", info("used_memory_rss", "7900000000"), "memory", Warning, "98% of the machine's memory (8000 MB)", ""},
 
-		{"an hour ahead", func(f *node.Facts) { f.Clock.Offset = time.Hour }, "clock-offset", Warning, "is 1h0m0s ahead of", "NTP"},
-		{"behind", func(f *node.Facts) { f.Clock.Offset = -2 * time.Second }, "clock-offset", Warning, "is 2s behind", "NTP"},
+		{"an hour ahead", func(f *node.Facts) { f.Clock.Offset = time.Hour }, "clock-offset", Warning, "is 1h0m0s ahead of the median", "NTP"},
+		{"behind", func(f *node.Facts) { f.Clock.Offset = -2 * time.Second }, "clock-offset", Warning, "is 2s behind the median", "NTP"},
 		{"fast", rate(100*time.Millisecond, 0), "clock-rate", Warning, "gained 100ms in 2s, and leases allow for 22ms", "slewed"},
 		{"slow", rate(0, 100*time.Millisecond), "clock-rate", Warning, "lost 100ms in 2s", "slewed"},
 		{"far", trips(600 * time.Millisecond), "round-trip", Warning, "takes 600ms (600ms to 1.2s), and NodeTimeout is 500ms: clients take the master for dead", "a NodeTimeout of 2.4s or more and a Lease of 24s or more"},
@@ -161,13 +171,16 @@ func TestFindings(t *testing.T) {
 		{"open", func(f *node.Facts) {
 			f.Open, f.Settings["protected-mode"], f.Settings["bind"] = true, "no", "0.0.0.0"
 		}, "no-password", Warning, "without a password (it listens on 0.0.0.0, with protected-mode off)", "ACL SETUSER default off"},
-		{"open everywhere", func(f *node.Facts) { f.Open, f.Settings = true, nil }, "no-password", Warning, "listens on every address", ""},
+		{"open everywhere", func(f *node.Facts) {
+			f.Open, f.Settings["protected-mode"], f.Settings["bind"] = true, "no", ""
+		}, "no-password", Warning, "(it listens on every address, with protected-mode off)", ""},
+		{"open, and CONFIG refused", func(f *node.Facts) { f.Open, f.Settings = true, nil }, "no-password", Warning, "(where it listens could not be seen)", "ACL SETUSER default off"},
 		{"all channels", set("acl-pubsub-default", "allchannels"), "channels", Note, "acl-pubsub-default is allchannels", "resetchannels"},
 
 		{"command denied", func(f *node.Facts) {
 			f.Denials = []node.Refusal{{What: "+hset", Err: noperm}, {What: "+zadd", Err: noperm}}
 			f.Trials = []node.Refusal{{What: "acquire", Err: noperm}}
-		}, "permissions", Error, "the user lacks +hset +zadd: no lock", "ACL SETUSER … +hset +zadd"},
+		}, "permissions", Warning, "the user lacks +hset +zadd: no lock", "ACL SETUSER … +hset +zadd"},
 		{"luxury denied", func(f *node.Facts) {
 			f.Denials = []node.Refusal{{What: "+client|id", Err: noperm, Without: "this and that"}}
 		}, "permissions", Warning, "the user lacks +client|id: this and that", "+client|id"},
@@ -176,7 +189,7 @@ func TestFindings(t *testing.T) {
 		}, "permissions", Error, "may not use every name: doctor made one up", "--name"},
 		{"renamed", func(f *node.Facts) {
 			f.Denials = []node.Refusal{{What: "+evalsha", Err: redis.Error("ERR unknown command 'EVALSHA', with args beginning with: ")}}
-		}, "commands", Error, "does not know EVALSHA", "do not rename"},
+		}, "commands", Warning, "does not know EVALSHA", "do not rename"},
 		{"out of memory", func(f *node.Facts) {
 			f.Trials = []node.Refusal{{What: "acquire", Err: redis.Error("OOM command not allowed when used memory > 'maxmemory'.")}}
 		}, "trial", Warning, "to acquire fails on a scratch name: OOM", "memory: a key that expires"},
@@ -206,6 +219,12 @@ func TestFindings(t *testing.T) {
 		{"unseen", func(f *node.Facts) {
 			f.Unseen = []node.Refusal{{What: "SLOWLOG", Err: noperm}, {What: "SCAN", Err: noperm}}
 		}, "unseen", Note, "SLOWLOG, SCAN refused (NOPERM", "as a user that may"},
+		{"unseen in a cluster", func(f *node.Facts) {
+			f.Unseen = []node.Refusal{{What: "HGETALL redlock_sets", Err: redis.Error("CLUSTERDOWN Hash slot not served")}}
+		}, "unseen", Note, "HGETALL redlock_sets refused (CLUSTERDOWN", "use plain masters"},
+		{"unseen without the command", func(f *node.Facts) {
+			f.Unseen = []node.Refusal{{What: "CONFIG GET", Err: redis.Error("ERR unknown command 'CONFIG', with args beginning with: 'GET' 'save' ")}}
+		}, "unseen", Note, "CONFIG GET refused (ERR unknown command 'CONFIG')", "look by hand"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			facts := well(5)
@@ -245,6 +264,7 @@ func TestFindingsAboutTheSet(t *testing.T) {
 		{"two", 2, nil, 0, "set-size", Warning, "neither"},
 		{"four", 4, nil, 0, "set-size", Note, "4 masters survive the loss of 1, which 3 do as well"},
 		{"a majority on one host", 5, func(f *node.Facts) { f.Name = "h:" + f.Name[1:] }, 3, "same-host", Warning, "3 of 5 masters are on one host, h: nobody gets a lock while it is down"},
+		{"half on one host", 4, func(f *node.Facts) { f.Name = "h:" + f.Name[1:] }, 2, "same-host", Warning, "2 of 4 masters are on one host, h: nobody gets a lock while it is down"},
 		{"two on one host", 5, func(f *node.Facts) { f.Name = "h:" + f.Name[1:] }, 2, "same-host", Note, "2 of 5 masters are on one host, h: they fail together"},
 		{"sockets", 3, func(f *node.Facts) { f.Name = "/run/" + f.Name }, 3, "same-host", Warning, "3 of 3 masters are on one host, this one"},
 		{"a minority is dead", 5, dead, 2, "quorum", Warning, "3 of 5 masters can grant a lock, and 3 are needed: none of these may fail"},
@@ -282,16 +302,153 @@ func TestNotOpen(t *testing.T) {
 	}
 }
 
-// TestClocksOfHalf: with two of five clocks off, the median of the four others is between the two camps, and
-// only these two are told of.
-func TestClocksOfHalf(t *testing.T) {
-	facts := well(5)
-	for i, offset := range []time.Duration{0, 0, 0, 1500 * time.Millisecond, 1500 * time.Millisecond} {
-		facts[i].Clock.Offset = offset
+// TestClocks: the clocks that are off are told of, and no others. Where the masters' own have no middle, ours,
+// of which the offsets are, decides.
+func TestClocks(t *testing.T) {
+	for _, tt := range []struct {
+		seconds []float64
+		want    []string
+	}{
+		{[]float64{0, 0, 5}, []string{"m3"}},
+		{[]float64{-3600, 0, 0}, []string{"m1"}},
+		{[]float64{3600, 3600, 3600}, nil}, // ours is off
+		{[]float64{3600, 3600, 3605}, []string{"m3"}},
+		{[]float64{0, 0, 0, 1.5, 1.5}, []string{"m4", "m5"}},
+		{[]float64{0, 0, 0, 5, -5}, []string{"m4", "m5"}},
+		{[]float64{0, 0, 0, 0, 5}, []string{"m5"}},
+		{[]float64{0, 5}, []string{"m2"}},
+		{[]float64{0, -5}, []string{"m2"}},
+		{[]float64{5, 0, 5, 0}, []string{"m1", "m3"}},
+		{[]float64{-5, 0, -5, 0}, []string{"m1", "m3"}},
+		{[]float64{5}, nil},
+	} {
+		facts := well(len(tt.seconds))
+		for i, s := range tt.seconds {
+			facts[i].Clock.Offset = time.Duration(s * float64(time.Second))
+		}
+		var told []string
+		for _, f := range examined(t, off, facts).Find("clock-offset") {
+			told = append(told, f.Masters...)
+		}
+		slices.Sort(told)
+		if !slices.Equal(told, tt.want) {
+			t.Errorf("clocks ahead by %v s: told of %v, want %v", tt.seconds, told, tt.want)
+		}
 	}
-	found := examined(t, off, facts).Find("clock-offset")
-	if len(found) != 1 || !slices.Equal(found[0].Masters, []string{"m4", "m5"}) {
-		t.Errorf("got %+v, want one finding about m4 and m5", found)
+}
+
+// TestOneHostByManyNames: names that lead to one address are one host, and so are all that lead back to this one.
+func TestOneHostByManyNames(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		hosts map[string]string // addresses, by the masters' names
+		want  string
+	}{
+		{"loopback", map[string]string{"127.0.0.1:1": "127.0.0.1", "[::1]:2": "::1", "localhost:3": "127.0.0.1 ::1"}, "3 of 3 masters are on one host, 127.0.0.1 = ::1 = localhost: nobody"},
+		{"a socket", map[string]string{"/run/redis.sock": "", "127.0.0.2:6379": "127.0.0.2", "m3:1": "10.0.0.3"}, "2 of 3 masters are on one host, this one = 127.0.0.2: nobody"},
+		{"an alias", map[string]string{"db:1": "10.0.0.1", "cache:1": "fd00::1 10.0.0.1", "m3:1": "10.0.0.3"}, "2 of 3 masters are on one host, cache = db: nobody"},
+		{"unlike", map[string]string{"m1:1": "10.0.0.1", "m2:1": "10.0.0.2", "m3:1": ""}, ""},
+	} {
+		facts := well(len(tt.hosts))
+		for i, name := range slices.Sorted(maps.Keys(tt.hosts)) {
+			facts[i].Name = name
+			for address := range strings.FieldsSeq(tt.hosts[name]) {
+				facts[i].Hosts = append(facts[i].Hosts, netip.MustParseAddr(address))
+			}
+		}
+		found := examined(t, off, facts).Find("same-host")
+		if tt.want == "" && len(found) > 0 || tt.want != "" && (len(found) != 1 || !strings.HasPrefix(found[0].Verdict, tt.want)) {
+			t.Errorf("%s: got %+v, want %q", tt.name, found, tt.want)
+		}
+	}
+}
+
+// asSentinel turns the facts into what a probe of a Sentinel finds.
+func asSentinel(f *node.Facts) {
+	*f = node.Facts{Name: f.Name, Reached: true, Err: errors.New("is a Sentinel"), Info: map[string]string{"redis_mode": "sentinel", "redis_version": "7.0.15"}}
+}
+
+// TestSentinel: that it is one says all.
+func TestSentinel(t *testing.T) {
+	facts := well(5)
+	asSentinel(&facts[1])
+	for _, f := range examined(t, off, facts).Findings {
+		if f.ID != "role" && slices.Contains(f.Masters, "m2") {
+			t.Errorf("of a Sentinel: %+v", f)
+		}
+	}
+}
+
+// TestOneMasterCannot: two of three masters are enough for locks, whatever the third one cannot do.
+func TestOneMasterCannot(t *testing.T) {
+	for name, change := range map[string]func(*node.Facts){
+		"is dead":       func(f *node.Facts) { *f = node.Facts{Name: f.Name, Err: node.ErrTimeout} },
+		"is a Sentinel": asSentinel,
+		"does not know EVALSHA": func(f *node.Facts) {
+			f.Denials = []node.Refusal{{What: "+evalsha", Err: redis.Error("ERR unknown command 'EVALSHA'")}}
+		},
+		"permits no HSET": func(f *node.Facts) { f.Denials = []node.Refusal{{What: "+hset", Err: redis.Error("NOPERM")}} },
+	} {
+		for bad, want := range []Severity{OK, Warning, Error, Error} {
+			facts := well(3)
+			for i := range bad {
+				change(&facts[i])
+			}
+			if got := examined(t, off, facts).Worst(); got != want {
+				t.Errorf("%d of 3 masters: %s: the worst is %v, want %v", bad, name, got, want)
+			}
+		}
+	}
+}
+
+// TestGuardsOfClients: a client without a guard is unsafe on masters that forget, whatever guard doctor is given.
+func TestGuardsOfClients(t *testing.T) {
+	for _, tt := range []struct {
+		appendonly string
+		guard      int64
+		want       Severity
+		verdict    string
+	}{
+		{"yes", 0, OK, ""},
+		{"no", 30_000, OK, ""},
+		{"no", 0, Error, "orders on h (pid 1) has its restart guard off, but with appendonly no a restart forgets locks"},
+		{"", 0, Warning, "orders on h (pid 1) has its restart guard off, and whether every lock is on disk could not be seen"},
+	} {
+		facts := well(3)
+		u := inUse("orders", "00000000 00000001 00000002")
+		u.Guard = tt.guard
+		facts[1].Uses = []script.Use{u}
+		if facts[1].Settings["appendonly"] = tt.appendonly; tt.appendonly == "" {
+			facts[1].Settings = nil
+		}
+		found := examined(t, redlock.Config{Masters: []string{"m1"}}, facts).Find("restart-guard")
+		if tt.want == OK && len(found) > 0 || tt.want != OK && (len(found) != 1 || found[0].Severity != tt.want ||
+			!slices.Equal(found[0].Masters, []string{"m2"}) || !strings.HasPrefix(found[0].Verdict, tt.verdict)) {
+			t.Errorf("appendonly %q, a client's guard of %d ms: got %+v, want %v %q", tt.appendonly, tt.guard, found, tt.want, tt.verdict)
+		}
+	}
+}
+
+// TestOwnLeases: a client with doctor's own settings is refused where others have a guard that is shorter than
+// its leases, or leases that are longer than its guard.
+func TestOwnLeases(t *testing.T) {
+	for _, tt := range []struct {
+		cfg  redlock.Config
+		want string // of the verdict
+	}{
+		{redlock.Config{}, ""},
+		{redlock.Config{Lease: time.Second, RestartGuard: time.Minute}, ""},
+		{redlock.Config{Lease: time.Second, RestartGuard: -1}, ""},
+		{redlock.Config{Lease: 5 * time.Minute}, "orders on h (pid 1) takes leases of 30s with a restart guard of 30s, and here they are 5m0s and 5m0s"},
+		{redlock.Config{Lease: 2 * time.Second}, "orders on h (pid 1) takes leases of 30s with a restart guard of 30s, and here they are 2s and 2s"},
+	} {
+		tt.cfg.Masters = []string{"m1"}
+		facts := well(5)
+		facts[0].Uses = []script.Use{inUse("orders", fiveRuns)}
+		found := examined(t, tt.cfg, facts).Find("leases")
+		if tt.want == "" && len(found) > 0 || tt.want != "" && (len(found) != 1 || found[0].Severity != Warning || !strings.HasPrefix(found[0].Verdict, tt.want)) {
+			t.Errorf("lease %v, guard %v: got %+v, want %q", tt.cfg.Lease, tt.cfg.RestartGuard, found, tt.want)
+		}
 	}
 }
 
@@ -332,6 +489,31 @@ func TestOtherSets(t *testing.T) {
 	facts[1].Uses = []script.Use{inUse("orders", "00000000 00000001 99999999 00000003 00000004")}
 	if found := examined(t, off, facts).Find("other-sets"); len(found) > 0 {
 		t.Errorf("a client that does not know that m3 restarted: got %+v", found)
+	}
+	for name, change := range map[string]func(*node.Facts){
+		"is down":   func(f *node.Facts) { *f = node.Facts{Name: f.Name, Err: node.ErrTimeout} },
+		"restarted": func(f *node.Facts) { f.Info["run_id"], f.Info["uptime_in_seconds"] = strings.Repeat("9", 40), "30" },
+	} {
+		facts := well(3)
+		change(&facts[0])
+		one, two := part(inUse("orders", "00000000 00000001 00000002"), "1"), part(inUse("orders", "00000002 00000003 00000004"), "2")
+		facts[1].Uses, facts[2].Uses = []script.Use{one}, []script.Use{two, one}
+		if found := examined(t, off, facts).Find("other-sets"); len(found) > 0 {
+			t.Errorf("two sets that share m3, while m1 %s: got %+v", name, found)
+		}
+	}
+}
+
+// TestUsesUnseen: of what no master told, nothing is said.
+func TestUsesUnseen(t *testing.T) {
+	facts := well(3)
+	for i := range facts {
+		facts[i].Unseen = []node.Refusal{{What: "HGETALL redlock_sets", Err: redis.Error("NOPERM")}}
+	}
+	for _, f := range examined(t, off, facts).Findings {
+		if f.ID == "other-sets" {
+			t.Errorf("got %+v", f)
+		}
 	}
 }
 

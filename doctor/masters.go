@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -51,6 +52,11 @@ func (e *exam) versionOK() string {
 	return strings.Join(kinds, ", ")
 }
 
+// sentinel reports whether it is no master, nor anything like one. Valkey has a name of its own for it.
+func sentinel(f *node.Facts) bool {
+	return cmp.Or(f.Info["redis_mode"], f.Info["server_mode"]) == "sentinel"
+}
+
 func (e *exam) role(f *node.Facts) {
 	if node.About(f.Err) == "role" && f.Err != nil {
 		of := ""
@@ -86,22 +92,58 @@ func (e *exam) sameServer() {
 
 // sameHost notes masters that a single host takes with it. Those of Config.Pools have no address.
 func (e *exam) sameHost() {
-	by := map[string][]string{}
+	type host struct {
+		names     []string
+		addresses []netip.Addr
+		masters   int
+	}
+	var hosts []*host
 	for _, f := range e.facts {
-		if host, _, err := net.SplitHostPort(f.Name); err == nil {
-			by[host] = append(by[host], f.Name)
-		} else if strings.HasPrefix(f.Name, "/") {
-			by["this one"] = append(by["this one"], f.Name) // sockets
+		name, addresses := located(f)
+		if name == "" {
+			continue
+		}
+		same := func(h *host) bool {
+			return slices.Contains(h.names, name) || slices.ContainsFunc(addresses, func(a netip.Addr) bool { return slices.Contains(h.addresses, a) })
+		}
+		i := slices.IndexFunc(hosts, same)
+		if i < 0 {
+			i = len(hosts)
+			hosts = append(hosts, new(host))
+		}
+		h := hosts[i]
+		h.masters++
+		h.addresses = append(h.addresses, addresses...)
+		if !slices.Contains(h.names, name) {
+			h.names = append(h.names, name)
 		}
 	}
-	for _, host := range slices.Sorted(maps.Keys(by)) {
-		switch n := len(by[host]); {
+	for _, h := range hosts {
+		where := strings.Join(h.names, " = ")
+		switch n := h.masters; {
 		case n > len(e.facts)-e.need && n > 1:
-			e.noteAll("same-host", Warning, "put each master on a host of its own", "%d of %d masters are on one host, %s: nobody gets a lock while it is down", n, len(e.facts), host)
+			e.noteAll("same-host", Warning, "put each master on a host of its own", "%d of %d masters are on one host, %s: nobody gets a lock while it is down", n, len(e.facts), where)
 		case n > 1:
-			e.noteAll("same-host", Note, "put each master on a host of its own", "%d of %d masters are on one host, %s: they fail together", n, len(e.facts), host)
+			e.noteAll("same-host", Note, "put each master on a host of its own", "%d of %d masters are on one host, %s: they fail together", n, len(e.facts), where)
 		}
 	}
+}
+
+// located returns the name of a master's host, and its addresses, if they are known; no name: it has none. All
+// addresses that lead back to this machine are one.
+func located(f *node.Facts) (name string, addresses []netip.Addr) {
+	here := netip.IPv6Loopback()
+	if strings.HasPrefix(f.Name, "/") {
+		return "this one", []netip.Addr{here} // a socket
+	}
+	name, _, _ = net.SplitHostPort(f.Name)
+	for _, a := range f.Hosts {
+		if a = a.Unmap(); a.IsLoopback() {
+			a = here
+		}
+		addresses = append(addresses, a)
+	}
+	return name, addresses
 }
 
 // noPassword notes masters that let in everybody.
@@ -110,11 +152,12 @@ func (e *exam) noPassword(f *node.Facts) {
 	if !f.Open || f.Settings["protected-mode"] == "yes" || known && local(bind) {
 		return
 	}
-	if bind == "" {
-		bind = "every address"
+	listens := "where it listens could not be seen"
+	if known {
+		listens = fmt.Sprintf("it listens on %s, with protected-mode off", cmp.Or(bind, "every address"))
 	}
 	e.note(f, "no-password", Warning, "ACL SETUSER default off, and a user with a password for locks (see docs/operations.md#permissions)",
-		"lets in everybody who reaches it, without a password (it listens on %s, with protected-mode off): who can write can take and free any lock", bind)
+		"lets in everybody who reaches it, without a password (%s): who can write can take and free any lock", listens)
 }
 
 // local reports whether a server that binds to these addresses can be reached from its own host alone.
@@ -148,13 +191,24 @@ func (e *exam) cluster(f *node.Facts) {
 }
 
 func (e *exam) unseen(f *node.Facts) {
-	var refused, hidden []string
+	because := map[string][]node.Refusal{} // by what helps
 	for _, u := range f.Unseen {
-		refused, hidden = append(refused, u.What), append(hidden, shows[u.What])
+		remedy := node.Remedy(u.Err)
+		switch node.About(u.Err) {
+		case "permissions":
+			remedy = "run doctor as a user that may, see docs/doctor.md"
+		case "commands":
+			remedy = "look by hand"
+		}
+		because[remedy] = append(because[remedy], u)
 	}
-	if len(refused) > 0 {
-		e.note(f, "unseen", Note, "run doctor as a user that may, see docs/doctor.md", "%s refused (%s): doctor did not see %s",
-			strings.Join(refused, ", "), said(f.Unseen[0].Err), strings.Join(hidden, ", nor "))
+	for _, remedy := range slices.Sorted(maps.Keys(because)) {
+		var refused, hidden []string
+		for _, u := range because[remedy] {
+			refused, hidden = append(refused, u.What), append(hidden, shows[u.What])
+		}
+		e.note(f, "unseen", Note, remedy, "%s refused (%s): doctor did not see %s",
+			strings.Join(refused, ", "), said(because[remedy][0].Err), strings.Join(hidden, ", nor "))
 	}
 }
 

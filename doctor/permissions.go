@@ -14,11 +14,10 @@ import (
 func (e *exam) permissions(f *node.Facts) {
 	missing := map[string][]string{} // by what does not work without them
 	for _, d := range f.Denials {
-		severity, consequence := lack(d.Without)
 		switch {
 		case node.About(d.Err) == "commands":
-			e.note(f, "commands", severity, "do not rename commands; use Redis or Valkey",
-				"does not know %s: %s", strings.ToUpper(strings.TrimPrefix(d.What, "+")), consequence)
+			e.note(f, "commands", Warning, "do not rename commands; use Redis or Valkey",
+				"does not know %s: %s", strings.ToUpper(strings.TrimPrefix(d.What, "+")), lack(d.Without))
 		case d.What == node.AllNames:
 			e.note(f, "permissions", Error, "give doctor one of your names, or how they begin: --name orders:",
 				"the user may not use every name: doctor made one up, and so cannot tell whether yours can be locked")
@@ -30,9 +29,8 @@ func (e *exam) permissions(f *node.Facts) {
 	}
 	for _, without := range slices.Sorted(maps.Keys(missing)) {
 		rules := strings.Join(missing[without], " ")
-		severity, consequence := lack(without)
-		e.note(f, "permissions", severity, "ACL SETUSER … "+rules+" (see docs/operations.md#permissions)",
-			"the user lacks %s: %s", rules, consequence)
+		e.note(f, "permissions", Warning, "ACL SETUSER … "+rules+" (see docs/operations.md#permissions)",
+			"the user lacks %s: %s", rules, lack(without))
 	}
 }
 
@@ -42,11 +40,8 @@ func stranger(f *node.Facts) bool {
 }
 
 // lack says what it means that a right is missing, without which something does not work.
-func lack(without string) (Severity, string) {
-	if without == "" {
-		return Error, "no lock can be had there, or scripts fail halfway"
-	}
-	return Warning, without
+func lack(without string) string {
+	return cmp.Or(without, "no lock can be had there, or scripts fail halfway")
 }
 
 // ifTried says verdict, if a name was locked at a master.

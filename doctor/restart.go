@@ -65,20 +65,32 @@ func written(f *node.Facts) string {
 	return "appendonly no"
 }
 
-func (e *exam) restartGuard(f *node.Facts) {
-	if e.cfg.RestartGuard >= 0 {
-		return
+// unguarded names those users of a master that have their guard off: doctor's own settings, or else clients.
+func (e *exam) unguarded(f *node.Facts) (says []string) {
+	if e.cfg.RestartGuard < 0 {
+		return []string{"the restart guard is off"}
 	}
-	switch durabilityOf(f) {
-	case drops:
-		e.note(f, "restart-guard", Error, "ACL SETUSER default off resetpass ~* &* +@all, which lets nobody in, or use a RestartGuard of MaxLease (the default)",
-			"the restart guard is off, but the user default lacks rights, so that a restart may drop what scripts wrote to the append-only file")
-	case forgets:
-		e.note(f, "restart-guard", Error, "use a RestartGuard of MaxLease (the default), or CONFIG SET appendonly yes and appendfsync always",
-			"the restart guard is off, but with %s a restart forgets locks, and grants them again", written(f))
-	case unknown:
-		e.note(f, "restart-guard", Warning, "look by hand whether appendfsync is always; otherwise use a RestartGuard of MaxLease (the default)",
-			"the restart guard is off, and whether every lock is on disk could not be seen")
+	for _, u := range e.uses() {
+		if u.at == f && u.Guard == 0 {
+			says = append(says, u.by()+" has its restart guard off")
+		}
+	}
+	return says
+}
+
+func (e *exam) restartGuard(f *node.Facts) {
+	for _, off := range e.unguarded(f) {
+		switch durabilityOf(f) {
+		case drops:
+			e.note(f, "restart-guard", Error, "ACL SETUSER default off resetpass ~* &* +@all, which lets nobody in, or use a RestartGuard of MaxLease (the default)",
+				"%s, but the user default lacks rights, so that a restart may drop what scripts wrote to the append-only file", off)
+		case forgets:
+			e.note(f, "restart-guard", Error, "use a RestartGuard of MaxLease (the default), or CONFIG SET appendonly yes and appendfsync always",
+				"%s, but with %s a restart forgets locks, and grants them again", off, written(f))
+		case unknown:
+			e.note(f, "restart-guard", Warning, "look by hand whether appendfsync is always; otherwise use a RestartGuard of MaxLease (the default)",
+				"%s, and whether every lock is on disk could not be seen", off)
+		}
 	}
 }
 

@@ -91,6 +91,10 @@ func (e *exam) setSizeOK() string {
 // refusals notes why masters cannot be used at all. The errors of other checks are noted there.
 func (e *exam) refusals() {
 	for _, f := range e.facts {
+		if sentinel(f) {
+			e.note(f, "role", Warning, "use the address of a master that it watches", "is a Sentinel, not a master")
+			continue
+		}
 		if f.Err == nil {
 			continue
 		}
@@ -98,7 +102,7 @@ func (e *exam) refusals() {
 		switch {
 		case errors.Is(f.Err, context.DeadlineExceeded) || errors.Is(f.Err, context.Canceled):
 			id, why, remedy = "reachable", "the examination ended before it was done", "look again"
-		case id == "role" || id == "version":
+		case slices.Contains([]string{"role", "version", "cluster"}, id) && f.Reached:
 			continue
 		case strings.Contains(why, "pool exhausted"):
 			id, remedy = "pool", "give each pool room for two connections (MaxActive)"
@@ -176,7 +180,7 @@ func (e *exam) young(run string) bool {
 // own returns the masters that are examined as the terms of a client. If clients have the same masters as
 // one of several sets, they are that set.
 func (e *exam) own(uses []use) *terms.Terms {
-	own := new(terms.Terms)
+	own := &terms.Terms{Lease: e.cfg.MaxLease.Milliseconds(), Guard: max(e.cfg.RestartGuard, 0).Milliseconds()}
 	host, _ := os.Hostname()
 	for _, f := range e.facts {
 		m := script.NewMaster(f.Info["run_id"], "")
@@ -199,9 +203,14 @@ func (e *exam) otherSets() {
 	uses := e.uses()
 	own := e.own(uses)
 	for i, u := range uses {
-		if terms.Conflict(own, &u.Terms) == terms.ErrOverlap {
+		switch terms.Conflict(own, &u.Terms) {
+		case terms.ErrOverlap:
 			e.note(u.at, "other-sets", Error, "find out who has the wrong masters; to change them see docs/operations.md",
 				"%s uses %s: majorities of these and of the masters examined need not meet, so two clients can hold one name at once", u.by(), u.Terms.String())
+		case terms.ErrShortGuard:
+			e.note(u.at, "leases", Warning, "raise the restart guard of all clients, and their leases only then; see docs/operations.md",
+				"%s takes leases of %v with a restart guard of %v, and here they are %v and %v: a client with these settings is refused",
+				u.by(), ms(u.Lease), ms(u.Guard), ms(own.Lease), ms(own.Guard))
 		}
 		for _, o := range uses[:i] {
 			if u.at != o.at {
@@ -227,11 +236,16 @@ func (e *exam) otherSets() {
 
 func ms(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
+// hidesUses reports whether a master did not tell how clients use it.
+func hidesUses(f *node.Facts) bool {
+	return slices.ContainsFunc(f.Unseen, func(u node.Refusal) bool { return strings.Contains(u.What, "redlock_sets") })
+}
+
 func (e *exam) otherSetsOK() string {
 	switch {
 	case len(e.uses()) > 0:
 		return "no client uses some of these masters with others"
-	case len(e.reached) > 0:
+	case len(e.reached) > 0 && !slices.ContainsFunc(e.reached, hidesUses):
 		return "no client has published which masters it uses"
 	}
 	return ""

@@ -19,30 +19,28 @@ func (e *exam) clocks() []*node.Facts {
 	return slices.DeleteFunc(slices.Clone(e.facts), func(f *node.Facts) bool { return !f.Clock.Known })
 }
 
-// ahead returns how far a master's clock is ahead of the median of the others.
-func (e *exam) ahead(f *node.Facts) time.Duration {
-	var others []time.Duration
-	for _, o := range e.clocks() {
-		if o != f {
-			others = append(others, o.Clock.Offset)
-		}
+// median returns the median of the masters' clocks: of all, since one of two others that is off would move theirs
+// halfway. Of an even number half may be off, and what is in the middle between the halves is near neither: so our own
+// clock is counted as well, and decides.
+func (e *exam) median() time.Duration {
+	var all []time.Duration
+	for _, f := range e.clocks() {
+		all = append(all, f.Clock.Offset)
 	}
-	if len(others) == 0 {
-		return 0
+	if len(all)%2 == 0 {
+		all = append(all, 0) // offsets are from ours
 	}
-	slices.Sort(others)
-	k := len(others)
-	return f.Clock.Offset - (others[(k-1)/2]+others[k/2])/2
+	return middle(all)
 }
 
 func (e *exam) clockOffset(f *node.Facts) {
-	ahead, side := e.ahead(f), "ahead of"
+	ahead, side := f.Clock.Offset-e.median(), "ahead of"
 	if ahead < 0 {
 		side = "behind"
 	}
 	if f.Clock.Known && ahead.Abs() > inStep {
 		e.note(f, "clock-offset", Warning, slew,
-			"is %s %s the others' median: tokens and the order of waiters go by the median, so no more may be off", about(ahead.Abs()), side)
+			"is %s %s the median of all: tokens and the order of waiters go by the median, so no more may be off", about(ahead.Abs()), side)
 	}
 }
 

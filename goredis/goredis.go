@@ -22,8 +22,10 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/auth"
@@ -39,9 +41,14 @@ import (
 // These are asked at each connection. A connection that lives is not authenticated again when a streaming
 // provider has new credentials; where the server closes it instead, the next one has them.
 //
-// Options that limit or change what is sent cannot be honoured, and are an error: Limiter, OnConnect, and
-// TLSConfig beside Dialer, which go-redis ignores. Pools, timeouts, retries, buffers, Protocol and names are the
-// go-redis client's own, and have no meaning here: see [redlock.Config].
+// The options of a client that runs, Client.Options, do as well. There go-redis has filled in Dialer. As in go-redis,
+// a Dialer does everything by itself, and TLSConfig is only for where there is none.
+//
+// Options that limit or change what is sent cannot be honoured, and are an error: Limiter and OnConnect. Pools,
+// timeouts, retries, buffers, Protocol and names are the go-redis client's own, and have no meaning here: see
+// [redlock.Config]. Of them, DialTimeout bounds how long TCP and TLS take where there is a TLSConfig or a Dialer.
+//
+// Masters that are added to the Config have no options here, and are not connected to.
 func Config(options ...*redis.Options) (redlock.Config, error) {
 	cfg := redlock.Config{}
 	masters := make(map[string]*redis.Options)
@@ -54,10 +61,16 @@ func Config(options ...*redis.Options) (redlock.Config, error) {
 		masters[name] = o
 	}
 	cfg.Credentials = func(ctx context.Context, master string) (user, password string, err error) {
-		return credentials(ctx, masters[master])
+		o := masters[master]
+		if o == nil {
+			return "", "", fmt.Errorf("goredis: no options for %s: give Config those of each master", master)
+		}
+		return credentials(ctx, o)
 	}
-	cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		return dial(ctx, masters[address], network, address)
+	if slices.ContainsFunc(options, func(o *redis.Options) bool { return o.Dialer != nil || o.TLSConfig != nil }) {
+		cfg.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+			return dial(ctx, masters[address], network, address) // Credentials were asked before
+		}
 	}
 	return cfg, nil
 }
@@ -71,8 +84,6 @@ func addressOf(o *redis.Options) (address, name string, err error) {
 		return "", "", errors.New("a Limiter is not asked by a lock")
 	case o.OnConnect != nil:
 		return "", "", errors.New("OnConnect needs a connection of go-redis")
-	case o.Dialer != nil && o.TLSConfig != nil:
-		return "", "", errors.New("TLSConfig beside Dialer: go-redis does not use it, so let Dialer do TLS, or leave it out")
 	}
 	if o.Network == "unix" || o.Network == "" && strings.HasPrefix(o.Addr, "/") {
 		u := url.URL{Scheme: "unix", Path: o.Addr, RawQuery: "db=" + strconv.Itoa(o.DB)}
@@ -115,13 +126,15 @@ type deaf struct{}
 func (deaf) OnNext(auth.Credentials) {}
 func (deaf) OnError(error)           {}
 
-// dial connects as go-redis would, but not for longer than ctx.
+// dial connects as go-redis would, but not for longer than ctx. With the timeout, several addresses of a name have a
+// share of it each.
 func dial(ctx context.Context, o *redis.Options, network, address string) (net.Conn, error) {
+	dialer := &net.Dialer{Timeout: cmp.Or(o.DialTimeout, 5*time.Second)}
 	switch {
 	case o.Dialer != nil:
 		return o.Dialer(ctx, network, address)
 	case o.TLSConfig != nil:
-		return (&tls.Dialer{Config: o.TLSConfig}).DialContext(ctx, network, address)
+		return (&tls.Dialer{NetDialer: dialer, Config: o.TLSConfig}).DialContext(ctx, network, address)
 	}
-	return new(net.Dialer).DialContext(ctx, network, address)
+	return dialer.DialContext(ctx, network, address)
 }

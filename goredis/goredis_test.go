@@ -69,6 +69,9 @@ func TestConfig(t *testing.T) {
 	defer secure.Close()
 	go relay(secure, s.address)
 	asked := context.Canceled
+	if err := s.Do(t.Context(), "ACL", "SETUSER", "nobody", "on", "nopass", "~*", "&*", "+@all").Err(); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		name    string
 		options redis.Options
@@ -78,6 +81,9 @@ func TestConfig(t *testing.T) {
 		{"socket", redis.Options{Network: "unix", Addr: s.socket, Password: "secret", DB: 1}},
 		{"path", redis.Options{Addr: s.socket, Password: "secret", DB: 1}},
 		{"TLS", redis.Options{Addr: secure.Addr().String(), Password: "secret", DB: 1, TLSConfig: &tls.Config{RootCAs: trusted}}},
+		{"client with TLS", *optionsOf(t, &redis.Options{Addr: secure.Addr().String(), Password: "secret", DB: 1, TLSConfig: &tls.Config{RootCAs: trusted}})},
+		{"client", *optionsOf(t, &redis.Options{Addr: s.address, Password: "secret", DB: 1})},
+		{"user without a password", redis.Options{Addr: s.address, Username: "nobody", DB: 1}},
 		{"dialer", redis.Options{Addr: "the.tunnel:1", Password: "secret", DB: 1, Dialer: func(ctx context.Context, _, to string) (net.Conn, error) {
 			if to != "the.tunnel:1" {
 				t.Errorf("Dialer was asked for %q", to)
@@ -111,6 +117,42 @@ func TestConfig(t *testing.T) {
 	}
 	if asked != nil {
 		t.Errorf("the context of the provider: %v", asked)
+	}
+}
+
+// optionsOf returns the options of a client that runs, with what go-redis fills in.
+func optionsOf(t *testing.T, o *redis.Options) *redis.Options {
+	t.Helper()
+	c := redis.NewClient(o)
+	t.Cleanup(func() { c.Close() })
+	return c.Options()
+}
+
+// A master that was added to the Config is refused in plain words, and the others are used.
+func TestMasterAddedLater(t *testing.T) {
+	s := start(t)
+	for name, o := range map[string]*redis.Options{
+		"as it is": {Addr: s.address, Password: "secret"},
+		"client":   optionsOf(t, &redis.Options{Addr: s.address, Password: "secret"}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, err := goredis.Config(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.Masters = append(cfg.Masters, "other.test:6379")
+			cfg.RestartGuard = -1
+			c, err := redlock.New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			if err := c.Ready(ctx); err == nil || !strings.Contains(err.Error(), "no options for other.test:6379") {
+				t.Errorf("Ready = %v, want that there are no options for the other one", err)
+			}
+		})
 	}
 }
 
@@ -149,7 +191,6 @@ func TestConfigRefuses(t *testing.T) {
 		"options 1: nil":     nil,
 		"Limiter":            {Limiter: limiter{}},
 		"OnConnect":          {OnConnect: func(context.Context, *redis.Conn) error { return nil }},
-		"TLSConfig beside":   {Dialer: new(net.Dialer).DialContext, TLSConfig: new(tls.Config)},
 		`network "udp"`:      {Network: "udp", Addr: "a:1"},
 		"missing port in ad": {Addr: "a"},
 	} {

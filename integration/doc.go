@@ -27,7 +27,7 @@
 //
 // and internal/history, internal/judge and internal/picture, which are not for trials alone.
 //
-//	go test -race -parallel 4 ./integration                what make chaos runs
+//	go test -p 1 -parallel 4 ./integration/...             what make chaos runs
 //	go test ./integration -run TestRestarts -v             one test; of a trial, with the judge's report
 //	go test ./integration -artifacts -outputdir out        keeps the history and the picture of each trial
 //	go run ./integration/chaos -seed 7 -minutes 10         a long trial
@@ -38,7 +38,7 @@
 // # Concurrency
 //
 // Every test has a fleet of its own. Tests that measure time run one after another; the others after them, in
-// parallel (t.Parallel).
+// parallel (t.Parallel). make soak runs them with the race detector.
 //
 // # Errors
 //

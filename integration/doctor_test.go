@@ -88,11 +88,11 @@ func TestDoctor(t *testing.T) {
 		{"a wrong password", as("wrong", documentedRule(t)), nil, []string{"warning login: WRONGPASS"}},
 		{
 			"a command that the user may not use", as("password", documentedRule(t, "-zpopmin")), nil,
-			[]string{"error permissions: the user lacks +zpopmin: no lock can be had there"},
+			[]string{"warning permissions: the user lacks +zpopmin: no lock can be had there"},
 		},
 		{
 			"keys and a channel that the user may not use", as("password", lacking), nil,
-			[]string{"error permissions: the user lacks &redlock_wake:* ~redlock_wait:{orders:*: no lock"},
+			[]string{"warning permissions: the user lacks &redlock_wake:* ~redlock_wait:{orders:*: no lock"},
 		},
 		{
 			"the user of the docs", as("password", documentedRule(t)), nil,

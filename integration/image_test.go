@@ -19,7 +19,8 @@ func TestImage(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	command := filepath.Join(folder, "out/redlock-linux-"+runtime.GOARCH)
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", command, "../cmd/redlock")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", command, ".")
+	build.Dir = "../cmd/redlock"
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)

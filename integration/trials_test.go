@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"example.com/redlock/integration/trial"
+	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
 )
 
@@ -33,18 +34,32 @@ func TestChaos(t *testing.T) {
 	}
 	cfg := trial.Config{Seed: seed, Lasts: time.Minute, Masters: 5, Clients: 5}
 	cfg.Replay = fmt.Sprintf("REDLOCK_SEED=%d go test ./integration -run '^TestChaos$' -v", seed)
-	report, text, err := tryOut(t, cfg, trial.NewPlan(settled(cfg)))
+	plan := trial.NewPlan(settled(cfg))
+	report, text, err := tryOut(t, cfg, plan)
 	t.Log(text)
 	if err != nil {
 		t.Error(err)
 	}
-	// The least that such a minute has. Less would show nothing.
-	const holds, kinds, dos = 200, 15, 18
+	// Less would show nothing. How much clients get done in a minute is a matter of the machine, which has them do some
+	// hundreds of holds, with nearly all kinds of calls.
 	s := report.Summary
-	if judge.Sum(s.Holds) < holds || len(s.Faults) < kinds || len(s.Calls) < dos {
-		t.Errorf("%d holds, %d kinds of faults, calls %v; want %d, %d, and %d kinds of calls", judge.Sum(s.Holds), len(s.Faults), s.Calls, holds, kinds, dos)
+	for _, a := range plan.Acts {
+		if slices.Contains(trial.Kinds(), a.Kind) && s.Faults[a.Kind] == 0 {
+			t.Errorf("there was no %s, and the plan has it", a.Kind)
+		}
+	}
+	if judge.Sum(s.Holds) < fewHolds {
+		t.Errorf("%d holds, want %d at least", judge.Sum(s.Holds), fewHolds)
+	}
+	for _, do := range []history.Do{history.Lock, history.RLock, history.Unlock, history.Reading, history.Writing} {
+		if s.Calls[do] == 0 {
+			t.Errorf("there was no call of %s", do)
+		}
 	}
 }
+
+// fewHolds are so few that no machine does less in the time of a trial, unless callers wait in vain.
+const fewHolds = 20
 
 // The tests that follow are trials with a plan of their own: the judge must find that all promises were kept.
 // What clients do is the same in each: package workload.
@@ -152,7 +167,7 @@ func TestChaosHasTeeth(t *testing.T) {
 		t.Fatalf("mutants: %v", err)
 	}
 	cfg := trial.Config{Lasts: 10 * time.Second, Masters: 5, Clients: 3}
-	if cfg.Programs, err = trial.Build(t.Context(), t.TempDir(), trial.Redlock, "-overlay="+strings.TrimSpace(string(overlay))); err != nil {
+	if cfg.Programs, err = trial.Build(t.Context(), t.TempDir(), []string{trial.Cut, trial.Pause}, "-overlay="+strings.TrimSpace(string(overlay))); err != nil {
 		t.Fatal(err)
 	}
 	report, text, _ := tryOut(t, cfg, trial.Plan{Acts: []trial.Act{
@@ -188,20 +203,20 @@ func carryOut(t *testing.T, masters, clients int, plan trial.Plan) *judge.Report
 	if err != nil {
 		t.Error(err)
 	}
-	if s := report.Summary; judge.Sum(s.Holds) < 100 || len(s.Undone) > 0 {
-		t.Errorf("%d holds, want 100 at least; these faults could not be done: %v", judge.Sum(s.Holds), s.Undone)
+	if s := report.Summary; judge.Sum(s.Holds) < fewHolds || len(s.Undone) > 0 {
+		t.Errorf("%d holds, want %d at least; these faults could not be done: %v", judge.Sum(s.Holds), fewHolds, s.Undone)
 	}
 	return report
 }
 
 // rightClients are the programs of clients that break no rule, built once for all trials.
 var rightClients = sync.OnceValues(func() (trial.Programs, error) {
-	return trial.Build(context.Background(), machine.folder, trial.Redlock)
+	return trial.Build(context.Background(), machine.folder, nil)
 })
 
 // settled is cfg with what all trials have in common.
 func settled(cfg trial.Config) trial.Config {
-	cfg.Locker, cfg.Lease, cfg.Callers = trial.Redlock, 3*time.Second, 4
+	cfg.Lease, cfg.Callers = 3*time.Second, 4
 	return cfg
 }
 

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"example.com/redlock/multilock/poll"
+	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/redlocktest"
 )
 
@@ -65,9 +67,9 @@ func (e *slowEntry) Ended(cause error) {
 // whether the hold was there until then. Close waits for it.
 func TestBesideAnUnlock(t *testing.T) {
 	for name, cross := range map[string]func(*testing.T, *Hold){
-		"a renewal that was sent": func(_ *testing.T, hold *Hold) { hold.sent(hold.m.All()) },
+		"a renewal that was made": func(_ *testing.T, hold *Hold) { hold.sent(hold.m.All()) },
 		"a downgrade": func(t *testing.T, hold *Hold) {
-			if err := hold.downgrade(t.Context()); !errors.Is(err, poll.ErrNotHeld) {
+			if err := hold.renewNow(t.Context(), protocol.HoldDowngrade, "downgrade", lease); !errors.Is(err, poll.ErrNotHeld) {
 				t.Errorf("downgrade = %v, want ErrNotHeld", err)
 			}
 		},
@@ -83,6 +85,9 @@ func TestBesideAnUnlock(t *testing.T) {
 				req.Entry = new(slowEntry)
 				hold := fx.lock(t, req)
 				synctest.Wait()
+				if strings.Contains(name, "renewal") {
+					keptRenewal(t, hold)
+				}
 				unlocked := make(chan error, 1)
 				go func() { unlocked <- hold.Unlock(context.Background(), req.Entry) }()
 				synctest.Wait()

@@ -118,7 +118,7 @@ func (c *contest) stepLocked(ev *protocol.Event) {
 	if out.NewOwner {
 		c.owner = c.newOwnerLocked()
 		if out.Release == 0 {
-			c.m.owners.forget(old.ID) // it has nothing at any master
+			c.m.owners.void(old.ID, c)
 		}
 	}
 	next, entry := c.roundLocked(&out)
@@ -170,8 +170,8 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 			c.tell()
 		}
 	case protocol.Failed:
-		if before != protocol.Failed && out.Release == 0 && c.owner != nil && !c.state.Want.Again {
-			c.m.owners.forget(c.owner.ID) // it has nothing at any master
+		if before != protocol.Failed && out.Release == 0 && c.owner != nil {
+			c.m.owners.void(c.owner.ID, c)
 		}
 		c.unwatchLocked()
 		c.tell()

@@ -11,6 +11,7 @@ import (
 	"example.com/redlock/multilock/clients"
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node"
 	"example.com/redlock/node/script"
 	"example.com/redlock/quorum"
 )
@@ -19,6 +20,7 @@ import (
 
 var (
 	errUnconfirmed = poll.Case(poll.ErrNoQuorum, "redlock: too few masters confirmed, the release goes on in the background")
+	errLeft        = poll.Case(poll.ErrNoQuorum, "redlock: too few masters confirmed, and those that refused the release are not asked again: it ends with its lease there")
 	errNotAwaited  = poll.Case(poll.ErrNoQuorum, "redlock: not waited for, the release goes on in the background")
 	errLate        = errors.New("granted, but too late: the lease was used up")
 	errTokens      = errors.New("agreed on a fencing token, too few others did")
@@ -70,9 +72,7 @@ func (c *contest) takeLocked() (g Grant, ok bool) {
 		return g, false
 	}
 	c.unwatchLocked()
-	if !c.state.Want.Again {
-		c.m.owners.decided(c.owner.ID)
-	}
+	c.m.owners.decided(c.owner.ID, c)
 	g = Grant{
 		Claim: Claim{Owner: c.owner, Token: c.state.Token, Since: c.since, At: c.state.Claimed()},
 		First: c.state.First(),
@@ -336,6 +336,18 @@ func (r *Return) Wait(ctx context.Context) error {
 	return r.resultLocked(state, cut)
 }
 
+// refusedLocked reports whether every master has answered, and those that did not confirm the release have refused
+// it for good.
+func (r *Return) refusedLocked() bool {
+	for i := range r.ballot.N {
+		a := r.ballot.At(i)
+		if !r.ballot.In.Has(i) || a.Outcome == script.Unsent || a.Outcome == script.Unknown || node.Resends(a.Err) {
+			return false
+		}
+	}
+	return true
+}
+
 // resultLocked returns what Wait does. state is what to say if too few masters have answered.
 func (r *Return) resultLocked(state, cut error) error {
 	switch {
@@ -343,6 +355,8 @@ func (r *Return) resultLocked(state, cut error) error {
 		state = poll.ErrLost
 	case r.state.Free(&r.m.conf):
 		return nil
+	case state == errUnconfirmed && r.refusedLocked():
+		state = errLeft
 	}
 	_, name := called(r.claim.Key)
 	return r.m.Lost("unlock", name, &r.ballot, state, cut, nil)

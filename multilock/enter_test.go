@@ -60,6 +60,11 @@ func TestEnterNeedsAMajority(t *testing.T) {
 			fx.Master(i).Thaw()
 		}
 		time.Sleep(2 * time.Second)
+		// Nor is the hold's owner a stray by that, which this client would release wherever it meets it.
+		if _, err := fx.m.Lock(t.Context(), request("k")); !errors.Is(err, poll.ErrTaken) {
+			t.Errorf("Lock of another caller = %v, want ErrTaken", err)
+		}
+		fx.wantHolders(t, "k", "- "+hold.Owner()+" "+hold.Owner())
 		if got := fx.Master(2).HGet("k", hold.Owner()); got != "2" {
 			t.Errorf("hold count of m3 = %s, want 2: the entry was taken back", got)
 		}

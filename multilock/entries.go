@@ -100,7 +100,6 @@ func (h *Hold) entryUnlock(e Entry, ev protocol.HoldEvent, why error) (r *Return
 // Unlock gives an entry back, and with the last one the lock. See redlock.Hold.Unlock for its
 // errors.
 func (h *Hold) Unlock(ctx context.Context, e Entry) error {
-	live := ctx.Err() == nil
 	h.mu.Lock()
 	if !h.state.Has(e) {
 		h.mu.Unlock()
@@ -112,9 +111,6 @@ func (h *Hold) Unlock(ctx context.Context, e Entry) error {
 		e.Ended(poll.ErrNotHeld)
 	case !ended || h.state.State != protocol.Released:
 		return h.Check()
-	}
-	if live && errors.Is(context.Cause(ctx), poll.ErrNotHeld) {
-		ctx = context.WithoutCancel(ctx) // it was the entry's own: a wait for the answers must not end by that
 	}
 	if r == nil {
 		return nil // it is kept

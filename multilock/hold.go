@@ -28,19 +28,18 @@ type Hold struct {
 	sending *contest // see Grant
 	kept    *kept    // see Grant
 
-	mu       sync.Mutex
-	claim    Claim // changes with a downgrade
-	token    int64 // the fencing token, at most that of the claim
-	state    protocol.Entries[Entry]
-	first    [1]protocol.Entry[Entry] // few holds have more, which saves an allocation
-	why      *poll.MajorityError      // of the last renewal, if it failed
-	bound    *Hold                    // is lost when this one is; nil: see Join
-	cause    error                    // why it has ended, nil while it has not
-	endedAt  time.Time
-	timer    *time.Timer   // fires when validity ends
-	gone     bool          // its release is on the way, or it is kept
-	renewing int           // renewals of it that have yet to be sent
-	over     chan struct{} // closed then, nil if nobody waits for it
+	mu      sync.Mutex
+	claim   Claim // changes with a downgrade
+	token   int64 // the fencing token, at most that of the claim
+	state   protocol.Entries[Entry]
+	first   [1]protocol.Entry[Entry] // few holds have more, which saves an allocation
+	why     *poll.MajorityError      // of the last renewal, if it failed
+	bound   *Hold                    // is lost when this one is; nil: see Join
+	cause   error                    // why it has ended, nil while it has not
+	endedAt time.Time
+	timer   *time.Timer   // fires when validity ends
+	gone    bool          // its release is on the way, or it is kept
+	over    chan struct{} // closed then, nil if nobody waits for it
 }
 
 // newHold makes a hold of what was won, and lets the callers that share its owner enter it.
@@ -73,6 +72,9 @@ func (m *Masters) newHold(req Request, g Grant) *Hold {
 	h.mu.Unlock()
 	if before != nil {
 		_ = before.Check() // its validity may be over, and its timer has yet to say so
+	}
+	if at := m.owners.doubted(h.id); at != 0 { // before it was one of the client's holds
+		h.step(protocol.HoldEvent{Kind: protocol.HoldDoubt, At: at}, nil)
 	}
 	return h
 }
@@ -117,8 +119,9 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	if h.claim.trace != nil {
 		h.claim.trace.endedLocked(h)
 	}
-	claim, bound, keep := h.claim, h.bound, h.mayKeepLocked()
+	claim, bound := h.claim, h.bound
 	claim.At = out.Release
+	state, keep := h.state.Keep(h.token, claim.Token)
 	h.mu.Unlock()
 	h.timer.Stop()
 	for i := range h.state.List {
@@ -128,7 +131,7 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 		h.sending.drain()
 	}
 	var r *Return
-	if !keep || !h.m.park(h, claim) {
+	if !keep || bound != nil || !h.m.park(h, claim, state) {
 		next, others := h.m.next(h.key)
 		for _, c := range others {
 			c.start() // ahead of the release, which lets in whoever stands in the queue
@@ -151,9 +154,7 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 		close(h.over)
 	}
 	h.mu.Unlock()
-	if h.state.State != protocol.Released {
-		h.m.Log.Warn("redlock: hold is lost", "name", h.Name(), "owner", h.id, "error", h.cause)
-	}
+	h.m.reportEnd(h)
 	return r
 }
 

@@ -44,10 +44,23 @@ func TestUnlockOfOneEntryFindsTheHoldLost(t *testing.T) {
 	})
 }
 
+// A master that never had the hold lacked it, like one that forgot it: Unlock counts both.
+func TestUnlockCountsMastersThatNeverHadIt(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		fx.Master(2).Kill()
+		time.Sleep(time.Second)
+		hold := fx.take(t, fx.m, "k")
+		fx.Master(1).Del("k")
+		if err := hold.Unlock(t.Context(), entryOf(hold)); !errors.Is(err, poll.ErrLost) {
+			t.Errorf("Unlock of what one master of three had = %v, want ErrLost", err)
+		}
+	})
+}
+
 // Two holds that are joined have the larger token, and are lost together. One whose other half has ended
 // is not joined with the next.
 func TestJoin(t *testing.T) {
-	const far = 7_000_000_000_000_000
+	const far int64 = 7_000_000_000_000_000
 	gone := errors.New("gone")
 	lose := func(h *Hold) { h.step(protocol.HoldEvent{Kind: protocol.HoldLost}, gone) }
 	for _, tt := range []struct {

@@ -4,9 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
-	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -18,6 +16,7 @@ type kept struct {
 	state protocol.Kept
 	timer *time.Timer          // fires when it is kept no longer, or the validity of hold ends
 	hold  atomic.Pointer[Hold] // that took it over, nil while it is only kept
+	gone  chan struct{}        // closed once its release is sent; nil until it is given back
 	trace *holdTrace           // of the hold before, nil: it is not traced
 }
 
@@ -32,21 +31,22 @@ func (m *Masters) Keep(d time.Duration) {
 	}
 }
 
-// mayKeepLocked reports whether h, which has ended, may be kept as far as it goes. A renewal that is still to be
-// sent would be followed by a release: see [Hold.sent].
-func (h *Hold) mayKeepLocked() bool {
-	return h.m.keep > 0 && h.cause == poll.ErrNotHeld && h.state.State == protocol.Released && h.claim.Mode == script.Exclusive &&
-		h.bound == nil && h.renewing == 0 && h.token < h.claim.Token
-}
-
-// park keeps what h gives back, unless somebody is known to want it or would not be heard.
-func (m *Masters) park(h *Hold, claim Claim) bool {
-	hears := m.canBeTold()
+// park keeps what h gives back, unless somebody is known to want it or would not be heard, or a master that it
+// rests on may have forgotten it.
+//
+// All this is looked at with mu held, and so is what is kept when any of it changes: what comes too early for the
+// one is found by the other.
+func (m *Masters) park(h *Hold, claim Claim, state protocol.Kept) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := m.names[h.key]
-	left := min(m.keep, m.left(h.state.Until))
-	if !hears || m.Closed() || n == nil || len(n.line.waiters) > 0 || m.owners.wantedFrom(h.id) || m.parked >= maxKept || left <= 0 {
+	left := min(m.keep, m.left(state.Until))
+	switch {
+	case n == nil || n.kept != nil || m.parked >= maxKept:
+		return false
+	case m.Closed() || !m.canBeTold():
+		return false
+	case len(n.line.waiters) > 0 || m.owners.wantedFrom(h.id) || m.owners.doubted(h.id)&claim.At != 0:
 		return false
 	}
 	k := h.kept
@@ -56,7 +56,7 @@ func (m *Masters) park(h *Hold, claim Claim) bool {
 		k.timer = time.AfterFunc(left, func() { m.keptOver(key, k) })
 	}
 	k.hold.Store(nil)
-	k.state = protocol.Kept{Until: h.state.Until, Token: h.token, Last: claim.Token}
+	k.state = state
 	k.claim, k.trace = claim, claim.trace
 	if k.claim.trace = nil; k.trace != nil { // its release is that of no hold
 		k.trace.keptLocked()
@@ -77,60 +77,83 @@ func (m *Masters) keptOver(key string, k *kept) {
 }
 
 // takeOver makes a hold of what the client keeps, nil if it keeps nothing, or too little is left of it, or it is
-// to be shared. What it does not take over is given back ahead of the ask.
+// to be shared. What it does not take over is given back ahead of the ask. Nobody is overtaken who stands in the
+// client's line: w is the caller's own place there, nil if it has none.
 //
 // Cost: none.
-func (m *Masters) takeOver(req Request) *Hold {
+func (m *Masters) takeOver(req Request, w *waiter) *Hold {
 	if m.keep == 0 || req.Permits > 0 || !m.Admitted() {
 		return nil
 	}
 	m.mu.Lock()
 	n := m.names[req.Key]
-	if n == nil || n.kept == nil || !m.Begin() {
+	if n == nil || n.kept == nil || len(n.line.waiters) > 0 && n.line.waiters[0] != w {
+		m.mu.Unlock()
+		return nil
+	}
+	k := n.kept
+	if k.gone != nil {
+		m.mu.Unlock()
+		<-k.gone // or what is asked for now may come ahead of its release, and find it there
+		return nil
+	}
+	if !m.Begin() {
 		m.mu.Unlock()
 		return nil
 	}
 	defer m.End()
-	k := n.kept
 	until, ok := k.state.Take(m.now(), req.Lease, req.Watch)
-	var why redlocktrace.Why
 	switch {
 	case req.Shared:
-		why = redlocktrace.WhyWanted
+		m.leaveLocked(k, redlocktrace.WhyWanted)
 	case !ok:
-		why = redlocktrace.WhySpent
+		m.leaveLocked(k, redlocktrace.WhySpent)
+	default:
+		k.timer.Stop()
+		n.kept = nil
+		m.parked--
+		m.mu.Unlock()
+		return m.newHold(req, Grant{Claim: k.claim, Until: until, First: k.state.Token, kept: k})
 	}
-	m.unparkLocked(n, why)
 	m.mu.Unlock()
-	if why != "" {
-		m.release(k.claim, 0)
-		return nil
-	}
-	return m.newHold(req, Grant{Claim: k.claim, Until: until, First: k.state.Token, kept: k})
+	m.giveBack(req.Key, k)
+	return nil
 }
 
-// unparkLocked has n no longer kept. why is empty if it is taken over.
-func (m *Masters) unparkLocked(n *name, why redlocktrace.Why) {
-	if why != "" && n.kept.trace != nil {
-		n.kept.trace.keptEndedLocked(why)
+// leaveLocked has k, which is kept, no longer be taken over. The caller counts as an operation under way, which
+// Close waits for, and calls giveBack.
+func (m *Masters) leaveLocked(k *kept, why redlocktrace.Why) {
+	if k.trace != nil {
+		k.trace.keptEndedLocked(why)
 	}
-	n.kept.timer.Stop()
-	n.kept = nil
+	k.timer.Stop()
+	k.gone = make(chan struct{})
+}
+
+// giveBack sends the release of k, which leaves. Until then it is there for whoever asks for key.
+func (m *Masters) giveBack(key string, k *kept) *Return {
+	r := m.release(k.claim, 0)
+	m.mu.Lock()
+	m.names[key].kept = nil
 	m.parked--
+	m.tidyLocked(key)
+	m.mu.Unlock()
+	close(k.gone)
+	return r
 }
 
-// recall gives k back, if it is still kept.
+// recall gives k back, if it is still kept. Once the client is closed, Close does.
 func (m *Masters) recall(key string, k *kept, why redlocktrace.Why) {
 	m.mu.Lock()
 	n := m.names[key]
-	if n == nil || n.kept != k {
+	if n == nil || n.kept != k || k.gone != nil || !m.Begin() {
 		m.mu.Unlock()
 		return
 	}
-	m.unparkLocked(n, why)
-	m.tidyLocked(key)
+	defer m.End()
+	m.leaveLocked(k, why)
 	m.mu.Unlock()
-	m.release(k.claim, 0)
+	m.giveBack(key, k)
 }
 
 // Wanted implements [node.Subscriber]: somebody else wants what owner has. A lock that is only kept is given
@@ -149,22 +172,29 @@ func (m *Masters) Wanted(_ int, key, owner string) {
 	}
 }
 
-// recallAll gives back all that is kept, at masters in at, and returns the releases.
-func (m *Masters) recallAll(at Set, why redlocktrace.Why) (returns []*Return) {
-	var all []*kept
+// recallDoubted gives back all that is kept at masters in at: they may have forgotten it, or cannot say that it is
+// wanted. Once the client is closed, Close does.
+func (m *Masters) recallDoubted(at Set) {
+	if m.Begin() {
+		defer m.End()
+		m.recallAll(at, redlocktrace.WhyDoubted, func(*Return) {})
+	}
+}
+
+// recallAll gives back all that is kept at masters in at, and calls sent with each release.
+func (m *Masters) recallAll(at Set, why redlocktrace.Why, sent func(*Return)) {
+	leaving := make(map[string]*kept)
 	m.mu.Lock()
 	if m.parked > 0 {
 		for key, n := range m.names {
-			if n.kept != nil && n.kept.claim.At&at != 0 {
-				all = append(all, n.kept)
-				m.unparkLocked(n, why)
-				m.tidyLocked(key)
+			if k := n.kept; k != nil && k.gone == nil && k.claim.At&at != 0 {
+				m.leaveLocked(k, why)
+				leaving[key] = k
 			}
 		}
 	}
 	m.mu.Unlock()
-	for _, k := range all {
-		returns = append(returns, m.release(k.claim, 0))
+	for key, k := range leaving {
+		sent(m.giveBack(key, k))
 	}
-	return returns
 }

@@ -113,6 +113,9 @@ func (m *Masters) leave(w *waiter) {
 	n := m.names[w.key]
 	n.line.remove(w)
 	m.waits--
+	if len(n.line.waiters) == 0 {
+		m.ungranted.ends(w.key) // nobody would be told of the end
+	}
 	c := w.contest
 	var next *contest
 	var others []*contest

@@ -35,7 +35,7 @@ func (m *Masters) Lock(ctx context.Context, req Request) (*Hold, error) {
 
 func (m *Masters) lock(ctx context.Context, req Request) (*Hold, error) {
 	m.Greet(ctx)
-	if hold := m.takeOver(req); hold != nil {
+	if hold := m.takeOver(req, nil); hold != nil {
 		return hold, nil
 	}
 	if req.Wait {
@@ -127,6 +127,9 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 	defer m.leave(w)
 	if err := m.waitForTime(ctx, w); err != nil {
 		return nil, err
+	}
+	if hold := m.takeOver(req, w); hold != nil { // which the client came to keep before the caller stood in line
+		return hold, nil
 	}
 	var unsure *poll.MajorityError // why the caller could not enter its owner's hold, if it tried last
 	for {
@@ -275,7 +278,7 @@ func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, er
 		if errs[i] != nil {
 			continue
 		}
-		if holds[i] = m.takeOver(reqs[i]); holds[i] != nil {
+		if holds[i] = m.takeOver(reqs[i], nil); holds[i] != nil {
 			continue
 		}
 		if contests[i] = m.tryLater(reqs[i]); contests[i] == nil {

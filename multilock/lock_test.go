@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/redlock/multilock/poll"
+	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
 	"example.com/redlock/redlocktest"
 )
@@ -26,6 +27,21 @@ func TestAGrantThatComesTooLateIsNone(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		fx.wantNothing(t, "a second later", fx.m)
+	})
+}
+
+// Of a fencing token that masters are asked to raise to, those that are not asked have said yes: so says the error of a
+// try that does not get it.
+func TestMastersThatHaveTheToken(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		c := fx.m.newContest("k", protocol.Want{Lease: lease}, time.Time{}, nil)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.owner = c.newOwnerLocked()
+		c.raiseLocked(&protocol.Effects{Raise: 0b110, RaiseTo: 9})
+		if yes, _, _ := c.raises.Tally(); yes != 1 || len(c.outbox) != 1 {
+			t.Errorf("%d masters have said yes before %d commands are sent, want 1 and 1", yes, len(c.outbox))
+		}
 	})
 }
 

@@ -62,6 +62,10 @@ type Masters struct {
 	waits      int                   // callers that wait for any
 	free       []*name               // to be reused
 
+	ungranted outage[string] // names that callers wait for, and no quorum can grant
+	unrenewed outage[*Hold]  // holds whose last renewal found no quorum
+	losses    losses
+
 	trace    *tracer.Tracer // nil: nothing is traced
 	calls    sync.WaitGroup // traced calls under way; Add with mu held before Shut
 	lastCall uint64         // of those that are traced
@@ -104,10 +108,16 @@ func (m *Masters) Activity() node.Activity {
 	}
 }
 
+// closeAtOnce is how many releases Close has under way at a time, as a node does at first: so none of them waits for
+// others until the node timeout has passed, however many there are. Masters that do not answer are found to be down
+// by the first of them.
+const closeAtOnce = 128
+
 // Close gives back all holds, which end with ErrClosed, makes waiting callers return ErrClosed,
-// waits for what is under way, and disconnects. It takes about two node timeouts at most.
+// waits for what is under way, and disconnects. It takes about two node timeouts at most, besides what masters
+// that answer need for the releases.
 //
-// The error lists the holds that no majority confirmed to be free: they end with their leases. A
+// The error has all holds that no majority confirmed to be free, and names a few: they end with their leases. A
 // second Close does nothing.
 func (m *Masters) Close() error {
 	m.mu.Lock()
@@ -119,10 +129,16 @@ func (m *Masters) Close() error {
 	m.dog.close()
 	m.Settle() // from now on there are no new holds, and each try is rolled back
 
-	returns := m.recallAll(m.All(), redlocktrace.WhyClosed)
+	var returns []*Return
+	sent := func(r *Return) {
+		if returns = append(returns, r); len(returns) > closeAtOnce {
+			<-returns[len(returns)-1-closeAtOnce].done
+		}
+	}
+	m.recallAll(m.All(), redlocktrace.WhyClosed, sent)
 	for _, h := range m.holds() {
 		if r := h.end(poll.ErrClosed); r != nil {
-			returns = append(returns, r)
+			sent(r)
 		}
 		<-h.ended() // where somebody else ends it at this moment, its release must be sent
 	}
@@ -132,6 +148,7 @@ func (m *Masters) Close() error {
 			unconfirmed = multierror.Append(unconfirmed, err)
 		}
 	}
+	m.reportLosses(0)
 	m.Retract()
 	m.Disconnect()
 	m.calls.Wait()
@@ -156,7 +173,7 @@ func (m *Masters) wakeHolds() {
 	for _, h := range m.holds() {
 		h.expire()
 	}
-	m.recallAll(m.All(), redlocktrace.WhyDoubted)
+	m.recallDoubted(m.All())
 }
 
 // RanAhead implements [node.Observer].
@@ -168,12 +185,14 @@ func (m *Masters) RanAhead(i int) {
 }
 
 // Restarted implements [node.Observer]. Holds that master i may have voted for are renewed at once: they
-// are lost if a majority does not have them.
+// are lost if a majority does not have them. What is no hold yet, or none any more, is doubted by its owner:
+// before the holds are looked at, or it could become one, or be kept, unnoticed.
 func (m *Masters) Restarted(i int) {
+	m.owners.doubt(1 << i)
 	for _, h := range m.holds() {
 		h.step(protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << i}, nil)
 	}
-	m.recallAll(1<<i, redlocktrace.WhyDoubted)
+	m.recallDoubted(1 << i)
 }
 
 // Busy implements [clients.Own].
@@ -191,16 +210,23 @@ func (m *Masters) Since(key, owner string) time.Time {
 	return time.Time{}
 }
 
+// maxNamed is how many of the holds that Close could not give back its error names.
+const maxNamed = 5
+
 // closing is the text of what Close could not give back.
 func closing(errs []error) string {
-	texts := make([]string, len(errs))
-	for i, err := range errs {
-		texts[i] = poll.Bare(err)
+	var texts []string
+	for _, err := range errs[:min(len(errs), maxNamed)] {
+		text := poll.Bare(err)
 		// The release goes on no longer.
 		if why, ok := errors.AsType[*poll.MajorityError](err); ok && !why.Lost() {
-			texts[i] = fmt.Sprintf("%q may stay locked until its lease ends (%d of %d masters confirmed, %d needed): %v",
+			text = fmt.Sprintf("%q may stay locked until its lease ends (%d of %d masters confirmed, %d needed): %v",
 				why.Name, why.Got, why.Of, why.Need, why.Nodes)
 		}
+		texts = append(texts, text)
+	}
+	if more := len(errs) - len(texts); more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
 	return "redlock: close: " + strings.Join(texts, "; ")
 }

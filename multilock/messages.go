@@ -10,7 +10,6 @@ import (
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
 	"example.com/redlock/node/script"
-	"example.com/redlock/redlocktrace"
 )
 
 // What comes back to a contest.
@@ -206,7 +205,7 @@ func (m *Masters) Subscribed(i int, on bool) {
 	}
 	m.subs.mu.Unlock()
 	if !m.canBeTold() {
-		m.recallAll(m.All(), redlocktrace.WhyDoubted)
+		m.recallDoubted(m.All())
 	}
 	for _, c := range m.owners.contests() {
 		c.step(&protocol.Event{Kind: protocol.Hint, Delay: delay})

@@ -1,13 +1,11 @@
 package multilock
 
 import (
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/poll"
@@ -21,8 +19,7 @@ type name struct {
 	kept  *kept   // nil: it is not kept
 	line  line
 
-	why    *poll.MajorityError // why the lock was not there when a contender last asked
-	outage outage
+	why *poll.MajorityError // why the lock was not there when a contender last asked
 
 	blocker string        // the owner that a master named last
 	since   clock.Instant // when it was named first
@@ -86,6 +83,7 @@ func (m *Masters) forget(h *Hold) {
 	if i := slices.Index(n.holds, h); i >= 0 {
 		n.holds = slices.Delete(n.holds, i, i+1)
 		m.held--
+		m.unrenewed.ends(h)
 		m.tidyLocked(h.key)
 	}
 }
@@ -117,19 +115,28 @@ func (m *Masters) owned(key string, owner any) *Hold {
 	return nil
 }
 
+// Owns reports whether owner has a hold of key, so that a lock of it for owner enters that.
+func (m *Masters) Owns(key string, owner any) bool { return m.owned(key, owner) != nil }
+
 // owners are the owners of this client that may have a lock, or may get one: from the first
 // command of each until its last release was answered.
 type owners struct {
 	client string        // its ID, the first part of each owner
 	seq    atomic.Uint64 // the second part, never used twice
 
-	mu     sync.Mutex
-	known  map[string]*contest // by owner, whose contest gets what is handed off to it; nil once that is over
-	wanted map[string]bool     // those of whom another client wants what they have
+	mu    sync.Mutex
+	known map[string]standing // by owner
+}
+
+// standing is what is known of an owner.
+type standing struct {
+	contest *contest // gets what is handed off to it; nil once that is over
+	wanted  bool     // another client wants what it has
+	doubted Set      // masters that may have forgotten, since its contest was over, what it has
 }
 
 func newOwners(client string) owners {
-	return owners{client: client, known: make(map[string]*contest), wanted: make(map[string]bool)}
+	return owners{client: client, known: make(map[string]standing)}
 }
 
 // make returns the id of an owner, "uuid:rN", that was never used before: a late roll-back of an
@@ -143,15 +150,26 @@ func (o *owners) make(c *contest) string {
 	id := string(strconv.AppendUint(append(append(room[:0], o.client...), mark...), o.seq.Add(1), 10))
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.known[id] = c
+	o.known[id] = standing{contest: c}
 	return id
 }
 
-// decided notes that the contest of owner is over. It may still have a lock.
-func (o *owners) decided(owner string) {
+// decided notes that c is over, and its owner may still have a lock. It says nothing of an owner that c did not
+// make, as when it enters the hold of that owner again; nor does void.
+func (o *owners) decided(owner string, c *contest) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.known[owner] = nil
+	if s := o.known[owner]; s.contest == c {
+		s.contest = nil
+		o.known[owner] = s
+	}
+}
+
+// void notes that c is over, and its owner has nothing at any master.
+func (o *owners) void(owner string, c *contest) {
+	if made, _ := o.find(owner); made == c {
+		o.forget(owner)
+	}
 }
 
 // forget notes that the release of all that owner had was answered.
@@ -159,31 +177,50 @@ func (o *owners) forget(owner string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.known, owner)
-	delete(o.wanted, owner)
 }
 
 // want notes that another client wants what owner has, or may have before it knows.
 func (o *owners) want(owner string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, known := o.known[owner]; known {
-		o.wanted[owner] = true
+	if s, known := o.known[owner]; known {
+		s.wanted = true
+		o.known[owner] = s
 	}
+}
+
+// doubt notes that the masters in at may have forgotten what owners of this client have whose contests are over.
+func (o *owners) doubt(at Set) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for id, s := range o.known {
+		if s.contest == nil {
+			s.doubted |= at
+			o.known[id] = s
+		}
+	}
+}
+
+// doubted returns the masters that may have forgotten what owner has.
+func (o *owners) doubted(owner string) Set {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.known[owner].doubted
 }
 
 // wantedFrom reports whether another client wants what owner has.
 func (o *owners) wantedFrom(owner string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.wanted[owner]
+	return o.known[owner].wanted
 }
 
 // find returns the contest of owner, nil if it is over, and whether owner may have a lock.
 func (o *owners) find(owner string) (c *contest, known bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	c, known = o.known[owner]
-	return c, known
+	s, known := o.known[owner]
+	return s.contest, known
 }
 
 // any reports whether any owner may have a lock, or may get one.
@@ -198,9 +235,9 @@ func (o *owners) contests() []*contest {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	list := make([]*contest, 0, len(o.known))
-	for _, c := range o.known {
-		if c != nil {
-			list = append(list, c)
+	for _, s := range o.known {
+		if s.contest != nil {
+			list = append(list, s.contest)
 		}
 	}
 	return list
@@ -230,50 +267,4 @@ func (c *contest) newOwnerLocked() *script.Owner {
 		o = script.NewOwner(c.key, id)
 	}
 	return o.CountFrom(rand.Uint64N(1 << 52))
-}
-
-// outage has the reasons for too few masters that the log was told. It is nil as long as enough of
-// them answer.
-type outage map[string]bool
-
-// report tells the log what the callers in the line of key wait for when that is not another owner,
-// again when the reasons change, and, with a nil why, when it is over.
-func (m *Masters) report(key string, why *poll.MajorityError) {
-	if why != nil && !errors.Is(why, poll.ErrNoQuorum) {
-		why = nil
-	}
-	m.mu.Lock()
-	before, news := false, false
-	if n := m.names[key]; n != nil {
-		before, news = n.outage.heard(why)
-	}
-	m.mu.Unlock()
-	_, name := called(key)
-	switch {
-	case why == nil && before:
-		m.Log.Info("redlock: quorum is back", "name", name)
-	case !news:
-	case why.Guard > 0:
-		m.Log.Warn("redlock: waiting for masters that restarted lately", "name", name, "left", why.Guard.Round(time.Millisecond), "error", why.Nodes)
-	default:
-		m.Log.Warn("redlock: waiting for a quorum", "name", name, "error", why.Nodes)
-	}
-}
-
-// heard notes the reasons of an outage, and its end, when why is nil. It reports whether there was
-// an outage before, and whether a reason is new in it.
-func (o *outage) heard(why *poll.MajorityError) (before, news bool) {
-	before = *o != nil
-	if why == nil {
-		*o = nil
-		return before, false
-	}
-	if !before {
-		*o = make(outage)
-	}
-	for _, reason := range why.Reasons() {
-		news = news || !(*o)[reason]
-		(*o)[reason] = true
-	}
-	return before, news || !before
 }

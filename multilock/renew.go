@@ -21,8 +21,31 @@ var (
 // renewal is one of the holds that a call renews, and who is told what became of it.
 type renewal struct {
 	hold  *Hold
+	of    script.Renewal
 	told  func(ev protocol.HoldEvent, why *poll.MajorityError)
 	state protocol.Renewal
+}
+
+// renewal makes the renewal that an event wants, unless the hold has ended; why says why then. It must be
+// sent: see extend.
+func (h *Hold) renewal(kind protocol.HoldKind, told func(ev protocol.HoldEvent, why *poll.MajorityError)) (r renewal, why error) {
+	h.mu.Lock()
+	out, ended := h.stepLocked(protocol.HoldEvent{Kind: kind})
+	if ended {
+		h.finish(out, nil)
+		return r, h.Check()
+	}
+	defer h.mu.Unlock()
+	if !out.Renew {
+		return r, h.cause
+	}
+	if h.state.Shared && h.claim.Mode == script.Exclusive {
+		h.claim.Owner = script.NewReader(h.key, h.id)
+	}
+	return renewal{
+		hold: h, told: told, of: script.Renewal{Owner: h.claim.Owner, Count: h.state.Count(), Token: h.claim.Token},
+		state: protocol.Renewal{Shared: h.state.Shared},
+	}, nil
 }
 
 // renewals are one script call for several holds.
@@ -36,8 +59,8 @@ type renewals struct {
 	trace  *renewalTrace
 }
 
-// extend extends holds to lease on all masters at once, and heals them: where nobody has the lock,
-// it is set again, and that is a vote like the others. told is called exactly once for each, by a
+// extend sends renewals that were made, which extend holds to lease on all masters at once, and heal them: where
+// nobody has the lock, it is set again, and that is a vote like the others. told is called exactly once for each, by a
 // goroutine that reads answers, so it must not block. what is for the trace.
 //
 // Callers who are to wait for these locks, and have asked nobody yet, do so with the same flush. They
@@ -52,10 +75,9 @@ func (m *Masters) extend(what redlocktrace.Renewal, lease time.Duration, list []
 	}
 	now := m.now()
 	for _, one := range list {
-		h := one.hold.renewal()
-		one.state = protocol.Renewal{Sent: now, Lease: lease, Shared: h.Mode == script.Shared}
-		all := &of[h.Mode]
-		all.list, all.holds = append(all.list, one), append(all.holds, h)
+		one.state.Sent, one.state.Lease = now, lease
+		all := &of[one.of.Mode]
+		all.list, all.holds = append(all.list, one), append(all.holds, one.of)
 	}
 	for i := range list {
 		if next, others := m.next(list[i].hold.key); next != nil {
@@ -163,22 +185,13 @@ func (r *renewals) lostLocked(h int, kind protocol.HoldKind) *poll.MajorityError
 func (m *Masters) renew(lease time.Duration, holds []*Hold) {
 	list := make([]renewal, 0, len(holds))
 	for _, h := range holds {
-		h.step(protocol.HoldEvent{Kind: protocol.HoldRenew}, nil)
-		if h.Check() == nil {
-			list = append(list, renewal{hold: h, told: h.renewed})
+		if r, why := h.renewal(protocol.HoldRenew, h.renewed); why == nil {
+			list = append(list, r)
 		}
 	}
 	if len(list) > 0 {
 		m.extend(redlocktrace.RenewalWatchdog, lease, list)
 	}
-}
-
-// renewal returns what to renew.
-func (h *Hold) renewal() script.Renewal {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.renewing++
-	return script.Renewal{Owner: h.claim.Owner, Count: h.state.Count(), Token: h.claim.Token}
 }
 
 // sent notes that a renewal was sent to the masters in at. They may have the hold from now on,
@@ -187,7 +200,6 @@ func (h *Hold) renewal() script.Renewal {
 // whose answers say whether the hold was there.
 func (h *Hold) sent(at Set) {
 	h.mu.Lock()
-	h.renewing--
 	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldSent, At: at})
 	claim := h.claim
 	claim.At, claim.trace = at, nil // its release is told by the first
@@ -213,11 +225,8 @@ func (h *Hold) renewed(ev protocol.HoldEvent, why *poll.MajorityError) {
 		h.finish(out, why) // a nil why is not looked at: validity is over
 		return
 	}
-	live, left := h.state.Live(), h.m.left(h.state.Until)
 	h.mu.Unlock()
-	if live && why != nil {
-		h.m.Log.Warn("redlock: renewal failed", "name", h.key, "left", left.Round(time.Millisecond), "error", why)
-	}
+	h.m.reportRenewal(h)
 }
 
 // Extend extends the hold to lease from now for one of its entries. See redlock.Hold.Extend for its
@@ -227,9 +236,9 @@ func (h *Hold) Extend(ctx context.Context, e Entry, lease time.Duration) error {
 		return err
 	}
 	defer h.m.End()
-	err := h.renewNow(ctx, "extend", lease)
+	err := h.renewNow(ctx, protocol.HoldExtend, "extend", lease)
 	if err == errDowngraded {
-		err = h.renewNow(ctx, "extend", lease)
+		err = h.renewNow(ctx, protocol.HoldExtend, "extend", lease)
 	}
 	return err
 }
@@ -255,28 +264,10 @@ func (h *Hold) Downgrade(ctx context.Context, e Entry) error {
 	if h.isPermit() {
 		return poll.Fail("downgrade", h.Name(), errPermit)
 	}
-	return h.downgrade(ctx)
-}
-
-// downgrade is Downgrade. The hold may end at any moment until h.mu is held: then nothing is sent, or
-// its release, which is about to be sent for a writer, would find none.
-func (h *Hold) downgrade(ctx context.Context) error {
 	h.mu.Lock()
 	lease := h.state.Lease
-	out, ended := h.stepLocked(protocol.HoldEvent{Kind: protocol.HoldDowngrade})
-	if ended {
-		h.finish(out, nil)
-		return h.Check()
-	}
-	if h.cause != nil {
-		defer h.mu.Unlock()
-		return h.cause
-	}
-	if h.claim.Mode == script.Exclusive {
-		h.claim.Owner = script.NewReader(h.key, h.id)
-	}
 	h.mu.Unlock()
-	return h.renewNow(ctx, "downgrade", lease)
+	return h.renewNow(ctx, protocol.HoldDowngrade, "downgrade", lease)
 }
 
 // beginFor begins an operation for one of the hold's entries, which must be held.
@@ -296,12 +287,16 @@ func (h *Hold) beginFor(e Entry) error {
 	return nil
 }
 
-// renewNow sends a renewal for op, and waits for what becomes of it.
-func (h *Hold) renewNow(ctx context.Context, op string, lease time.Duration) error {
+// renewNow sends the renewal that an event wants for op, and waits for what becomes of it.
+func (h *Hold) renewNow(ctx context.Context, kind protocol.HoldKind, op string, lease time.Duration) error {
 	result := make(chan error, 1)
-	h.m.extend(redlocktrace.Renewal(op), lease, []renewal{{hold: h, told: func(ev protocol.HoldEvent, why *poll.MajorityError) {
+	r, why := h.renewal(kind, func(ev protocol.HoldEvent, why *poll.MajorityError) {
 		result <- h.extended(op, ev, why)
-	}}})
+	})
+	if why != nil {
+		return why
+	}
+	h.m.extend(redlocktrace.Renewal(op), lease, []renewal{r})
 	select {
 	case err := <-result:
 		return err

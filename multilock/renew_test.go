@@ -24,10 +24,15 @@ type fate struct {
 	why *poll.MajorityError
 }
 
-// keptRenewal wants h renewed, and keeps what it is told: the hold hears nothing of it.
-func keptRenewal(h *Hold) (renewal, <-chan fate) {
+// keptRenewal makes a renewal of h, which must last, and keeps what it is told: the hold hears nothing of it.
+func keptRenewal(t *testing.T, h *Hold) (renewal, <-chan fate) {
+	t.Helper()
 	told := make(chan fate, 2)
-	return renewal{hold: h, told: func(ev protocol.HoldEvent, why *poll.MajorityError) { told <- fate{ev, why} }}, told
+	r, why := h.renewal(protocol.HoldExtend, func(ev protocol.HoldEvent, why *poll.MajorityError) { told <- fate{ev, why} })
+	if why != nil {
+		t.Fatalf("no renewal is made: %v", why)
+	}
+	return r, told
 }
 
 // One script call renews many holds, and each of them has a vote of its own.
@@ -37,7 +42,7 @@ func TestRenewVotesOnEachHold(t *testing.T) {
 		var list []renewal
 		var all []<-chan fate
 		for i := range n {
-			r, told := keptRenewal(fx.take(t, fx.m, fmt.Sprint("k", i)))
+			r, told := keptRenewal(t, fx.take(t, fx.m, fmt.Sprint("k", i)))
 			list, all = append(list, r), append(all, told)
 		}
 		for key, masters := range map[string][]int{"k3": {0, 1}, "k4": {0}, "k5": {1, 2}} {
@@ -97,8 +102,8 @@ func TestRenewWithdrawn(t *testing.T) {
 			m.FlushScripts()
 			m.Delay(10 * time.Millisecond)
 		})
-		first, toldFirst := keptRenewal(released)
-		second, toldSecond := keptRenewal(other)
+		first, toldFirst := keptRenewal(t, released)
+		second, toldSecond := keptRenewal(t, other)
 		fx.m.extend(redlocktrace.RenewalWatchdog, lease, []renewal{first, second})
 		synctest.Wait()
 		fx.m.release(released.claim, 0)
@@ -118,8 +123,8 @@ func TestRenewOfAnotherNumber(t *testing.T) {
 	for _, n := range []int{0, 1, 3} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			inBubble(t, 1, func(t *testing.T, fx *fixture) {
-				one, toldOne := keptRenewal(fx.take(t, fx.m, "k"))
-				two, toldTwo := keptRenewal(fx.take(t, fx.m, "l"))
+				one, toldOne := keptRenewal(t, fx.take(t, fx.m, "k"))
+				two, toldTwo := keptRenewal(t, fx.take(t, fx.m, "l"))
 				r := &renewals{m: fx.m, list: []renewal{one, two}, ballot: fx.m.NewBallot()}
 				r.Answer(0, script.Answer{Outcome: script.Done, Renewed: slices.Repeat([]script.Renewed{script.Extended}, n)})
 				for _, told := range []<-chan fate{toldOne, toldTwo} {
@@ -144,18 +149,11 @@ func TestRenewalThatCrossesARelease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, fx *fixture) {
 				ends, stays := fx.take(t, fx.m, "k"), fx.take(t, fx.m, "stays")
-				// What a batch does, with the release between the making of the command and its sending.
-				cmd := script.Renew(lease, []script.Renewal{ends.renewal(), stays.renewal()})
+				one, _ := keptRenewal(t, ends)
+				two, _ := keptRenewal(t, stays)
 				end(t, ends)
 				fx.wantHolders(t, "k", "- - -")
-				r := &renewals{m: fx.m, ballot: fx.m.NewBallot()}
-				for _, h := range []*Hold{ends, stays} {
-					kept, _ := keptRenewal(h)
-					r.list = append(r.list, kept)
-				}
-				fx.m.Send(cmd, fx.m.All(), r)
-				ends.sent(fx.m.All())
-				stays.sent(fx.m.All())
+				fx.m.extend(redlocktrace.RenewalWatchdog, lease, []renewal{one, two})
 				fx.wantHolders(t, "k", "- - -")
 				fx.wantHolders(t, "stays", stays.Owner()+" "+stays.Owner()+" "+stays.Owner())
 				unlock(t, stays)

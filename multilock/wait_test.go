@@ -1,12 +1,14 @@
 package multilock
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
 
+	"example.com/redlock/multilock/poll"
 	"example.com/redlock/redlocktest"
 )
 
@@ -45,6 +47,43 @@ func TestAsksWhenMessagesMayBeLost(t *testing.T) {
 				t.Errorf("%s: %d rounds after %v, want %d", tt.name, got, tt.after, want)
 			}
 		}
+	})
+}
+
+// A caller that gives up before any master has answered it says what others of its client found out: who has the lock,
+// but not an outage that is over.
+func TestReasonsOfOthers(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		held := fx.take(t, fx.another(t), "k")
+		var calls []*call
+		for range 4 {
+			calls = append(calls, begin(t, fx.m, patient("k")))
+		}
+		first, second, third, fourth := calls[0], calls[1], calls[2], calls[3]
+		time.Sleep(time.Second)
+		fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
+		first.cancel()
+		synctest.Wait()
+		second.cancel()
+		synctest.Wait()
+		if why, ok := errors.AsType[*poll.MajorityError](second.err); !ok || why.Holder != held.Owner() {
+			t.Errorf("behind one that left = %v, want it to name %s", second.err, held.Owner())
+		}
+		fx.each((*redlocktest.Master).Freeze)
+		time.Sleep(time.Second)
+		third.cancel()
+		third.wantError(t, "in an outage", poll.ErrNoQuorum)
+		fx.each((*redlocktest.Master).Thaw)
+		time.Sleep(time.Second)
+		fx.each(func(m *redlocktest.Master) { m.Delay(0) })
+		unlock(t, held)
+		hold := fourth.wantHold(t, "after it")
+		last := begin(t, fx.m, patient("k"))
+		last.cancel()
+		if last.wantError(t, "behind a hold of the client", poll.ErrTaken); errors.Is(last.err, poll.ErrNoQuorum) {
+			t.Errorf("after the outage = %v, want nothing of it", last.err)
+		}
+		unlock(t, hold)
 	})
 }
 

@@ -112,6 +112,7 @@ func (w *watchdog) run() {
 			asleep = so
 			w.m.wakeHolds()
 		}
+		w.m.reportLosses(lossesFor)
 		holds, lease, next := w.take()
 		if len(holds) > 0 {
 			w.m.renew(lease, holds)

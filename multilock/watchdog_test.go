@@ -118,7 +118,11 @@ func TestSuspend(t *testing.T) {
 		fixed := fx.take(t, fx.m, "fixed")
 		req := watched()
 		renewed := fx.lock(t, req)
+		other := watched()
+		other.Key = "goes on"
+		goesOn := fx.lock(t, other)
 		time.Sleep(time.Second / 2)
+		until := goesOn.Until()
 		suspend(fixed, renewed)
 		if err := renewed.Check(); !errors.Is(err, poll.ErrLost) {
 			t.Errorf("Check after the suspend = %v, want ErrLost", err)
@@ -128,6 +132,10 @@ func TestSuspend(t *testing.T) {
 		time.Sleep(suspendWatch)
 		synctest.Wait()
 		entryOf(fixed).wantEnded(t, poll.ErrLost)
+		if !goesOn.Until().After(until) {
+			t.Error("a hold that outlasted the suspend was not renewed, though its timer stood still")
+		}
+		unlock(t, goesOn)
 		fx.wantNothing(t, "then", fx.m)
 	})
 }

@@ -52,6 +52,23 @@ func TestChecksOfWhoSendsNothing(t *testing.T) {
 	}
 }
 
+// TestBeatsGoOnAfterASilence: a master that was silent for a while, and whose connection was kept, is checked as before.
+func TestBeatsGoOnAfterASilence(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		n := attended(t, cfg, Holding)
+		m.Freeze()
+		waitUntil(t, 2*heartbeat, n.Down)
+		time.Sleep(heartbeat)
+		m.Thaw()
+		waitUntil(t, heartbeat, n.isUp)
+		before := m.Calls("TIME")
+		time.Sleep(time.Minute)
+		if got := m.Calls("TIME") - before; got < 59 || got > 61 {
+			t.Errorf("samples in the minute after it: got %d, want one each second", got)
+		}
+	})
+}
+
 // TestBeatsOfManyClientsSpread: clients that fall silent together do not beat together.
 func TestBeatsOfManyClientsSpread(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {

@@ -84,38 +84,38 @@ func (n *Node) abandonLocked(due []delivery, calls []*call, a script.Answer) []d
 	return due
 }
 
-// fifo holds the calls in flight, in the order they were written.
-type fifo struct {
-	calls []*call
-	head  int // calls[:head] were popped
+// fifo holds what is in flight, in the order in which it was written.
+type fifo[T any] struct {
+	list []T
+	head int // list[:head] were popped
 }
 
-func (f *fifo) len() int { return len(f.calls) - f.head }
+func (f *fifo[T]) len() int { return len(f.list) - f.head }
 
-func (f *fifo) all() []*call { return f.calls[f.head:] }
+func (f *fifo[T]) all() []T { return f.list[f.head:] }
 
-func (f *fifo) push(c *call) {
-	if f.head > 32 && f.head > len(f.calls)/2 {
-		n := copy(f.calls, f.calls[f.head:])
-		clear(f.calls[n:])
-		f.calls, f.head = f.calls[:n], 0
+func (f *fifo[T]) push(one T) {
+	if f.head > 32 && f.head > len(f.list)/2 {
+		n := copy(f.list, f.list[f.head:])
+		clear(f.list[n:])
+		f.list, f.head = f.list[:n], 0
 	}
-	f.calls = append(f.calls, c)
+	f.list = append(f.list, one)
 }
 
-func (f *fifo) pop() *call {
-	c := f.calls[f.head]
-	f.calls[f.head] = nil
+func (f *fifo[T]) pop() T {
+	one := f.list[f.head]
+	clear(f.list[f.head : f.head+1]) // so that it keeps nothing alive
 	f.head++
-	if f.head == len(f.calls) {
-		f.calls, f.head = f.calls[:0], 0
+	if f.head == len(f.list) {
+		f.list, f.head = f.list[:0], 0
 	}
-	return c
+	return one
 }
 
 // drain empties f and returns what was in it.
-func (f *fifo) drain() []*call {
-	calls := f.all()
-	*f = fifo{}
-	return calls
+func (f *fifo[T]) drain() []T {
+	list := f.all()
+	*f = fifo[T]{}
+	return list
 }

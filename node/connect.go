@@ -57,8 +57,9 @@ func (n *Node) connect(patience time.Duration) (*link, error) {
 		l.unhook()
 		l.close()
 		n.cfg.Registry.left(n, l.id.run)
-		return nil, normalize(err)
+		return nil, n.normalize(err)
 	}
+	n.answered.Store(true)
 	n.mu.Lock()
 	n.link = l
 	n.storeRoundTripLocked(l)

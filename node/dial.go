@@ -28,6 +28,10 @@ type Dialer struct {
 
 	// Dial makes the connection under TLS and Redis. Default: TCP, or a Unix socket.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	// Of tests, which have names and a network of their own.
+	resolver *net.Resolver
+	connect  func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // Pools returns a pool for each master, and its name in errors and logs: those that are given, whose names are
@@ -80,35 +84,54 @@ func (d Dialer) Pool(address string) (pool *redis.Pool, name string, err error) 
 	case "unix":
 		network, locate = "unix", locateSocket
 	default:
-		return nil, "", fmt.Errorf("not a Redis URL: scheme %q, want redis, rediss or unix", u.Scheme)
+		return nil, "", fmt.Errorf("not a Redis URL: scheme %s, want redis, rediss or unix", known(u.Scheme, "http", "https", "tcp", "tls", "valkey", "valkeys", "sentinel"))
 	}
 	name, database, err := locate(u)
 	if err != nil {
 		return nil, "", err
 	}
-	options := []redis.DialOption{
-		redis.DialContextFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
-			return d.dial(ctx, network, address, secure)
-		}),
-		redis.DialReadTimeout(lastPatience), // AUTH and SELECT; commands have their own
-		redis.DialDatabase(database),
-	}
-	if password, both := u.User.Password(); both {
-		options = append(options, redis.DialUsername(u.User.Username()), redis.DialPassword(password))
-	} else { // a user without a password is a password
-		options = append(options, redis.DialPassword(u.User.Username()))
+	user, password := "", u.User.Username() // a user without a password is a password
+	if given, both := u.User.Password(); both {
+		user, password = u.User.Username(), given
 	}
 	return &redis.Pool{MaxIdle: 1, DialContext: func(ctx context.Context) (redis.Conn, error) {
-		options := slices.Clone(options)
+		user, password := user, password
 		if d.Credentials != nil {
-			user, password, err := d.Credentials(ctx, name)
-			if err != nil {
-				return nil, fmt.Errorf("no credentials: %w", err)
+			var err error
+			if user, password, err = d.Credentials(ctx, name); err != nil {
+				return nil, &ownError{what: noCredentials, err: err}
 			}
-			options = append(options, redis.DialUsername(user), redis.DialPassword(password))
 		}
-		return redis.DialContext(ctx, network, name, options...)
+		raw, err := d.dial(ctx, network, name, secure)
+		if err != nil {
+			return nil, err
+		}
+		conn := redis.NewConn(raw, lastPatience, 0) // for AUTH and SELECT; commands have their own
+		if err := logIn(ctx, conn, user, password, database); err != nil {
+			_ = conn.Close()
+			return nil, err
+		}
+		return conn, nil
 	}}, name, nil
+}
+
+// logIn sends what makes a new connection one of a user, and to a database. redigo would leave out a user without a
+// password, who then were the default user.
+func logIn(ctx context.Context, conn redis.Conn, user, password string, database int) error {
+	var err error
+	switch {
+	case user != "":
+		_, err = redis.DoContext(conn, ctx, "AUTH", user, password)
+	case password != "":
+		_, err = redis.DoContext(conn, ctx, "AUTH", password)
+	}
+	if refusal, refused := err.(redis.Error); refused && password == "" {
+		return refusal + " (the user was given without a password)"
+	}
+	if err == nil && database != 0 {
+		_, err = redis.DoContext(conn, ctx, "SELECT", database)
+	}
+	return err
 }
 
 // hostPath matches the path of a URL with a host: nothing, or the number of a database.
@@ -130,7 +153,7 @@ func locateHost(u *url.URL) (address string, database int, err error) {
 	}
 	if u.RawQuery != "" {
 		parameter, _, _ := strings.Cut(u.RawQuery, "=")
-		return "", 0, fmt.Errorf("not a Redis URL: parameter %q is not understood (a database number follows the host: /1)", parameter)
+		return "", 0, fmt.Errorf("not a Redis URL: parameter %s is not understood (a database number follows the host: /1)", known(parameter, "db", "database", "password", "user", "username", "timeout", "protocol"))
 	}
 	if strings.Contains(u.Hostname(), ":") && u.Host[0] != '[' {
 		return "", 0, errors.New("not a Redis URL or host:port: more than one colon; an IPv6 address needs brackets")
@@ -141,6 +164,15 @@ func locateHost(u *url.URL) (address string, database int, err error) {
 	}
 	database, _ = strconv.Atoi(path[1]) // 0 if there is none
 	return net.JoinHostPort(u.Hostname(), port), database, nil
+}
+
+// known returns word in quotes if it is among words, and otherwise dots: where a URL is mistyped, any part of it
+// may be the password.
+func known(word string, words ...string) string {
+	if slices.Contains(words, word) {
+		return strconv.Quote(word)
+	}
+	return "…"
 }
 
 // socketQuery matches the query of a unix:// URL: nothing, or the number of a database. Its path takes
@@ -162,19 +194,15 @@ func locateSocket(u *url.URL) (path string, database int, err error) {
 	return u.Path, database, nil
 }
 
-// tcpTimeout is how long TCP may take to connect: less than until it would try again by itself, and than
-// any attempt has for all that has to be done.
-const tcpTimeout = firstPatience * 3 / 4
-
 // dial makes a connection on which replies are checked before redigo reads them. It uses TLS if secure is
 // not nil, which redigo does not do itself: it would read replies where nothing checks them.
 func (d Dialer) dial(ctx context.Context, network, address string, secure *tls.Config) (net.Conn, error) {
-	raw, err := d.dialRaw(ctx, network, address)
+	raw, err := d.reach(ctx, network, address)
 	if err != nil {
 		return nil, err
 	}
 	if secure == nil {
-		return &framedConn{Conn: raw, mayWantTLS: network == "tcp"}, nil
+		return newFramedConn(ctx, raw, network == "tcp"), nil
 	}
 	conn := tls.Client(raw, secure)
 	ctx, cancel := context.WithTimeout(ctx, lastPatience)
@@ -186,20 +214,5 @@ func (d Dialer) dial(ctx context.Context, network, address string, secure *tls.C
 		}
 		return nil, err
 	}
-	return &framedConn{Conn: conn}, nil
-}
-
-func (d Dialer) dialRaw(ctx context.Context, network, address string) (net.Conn, error) {
-	if d.Dial != nil {
-		return d.Dial(ctx, network, address)
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	limit := afterAwake(tcpTimeout, func() { cancel(errUnreached) })
-	defer limit.stop()
-	conn, err := new(net.Dialer).DialContext(ctx, network, address)
-	if err != nil && context.Cause(ctx) == errUnreached {
-		err = errUnreached
-	}
-	return conn, err
+	return newFramedConn(ctx, conn, false), nil
 }

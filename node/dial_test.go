@@ -50,6 +50,8 @@ func TestPool(t *testing.T) {
 		{":6379", "", "no host"},
 		{"redis:localhost:6379://", "", "no host"},
 		{"http://localhost:6379", "", `scheme "http", want redis, rediss or unix`},
+		{"abc123://localhost:6379", "", "scheme …, want redis, rediss or unix"},
+		{"redis://localhost:6379?s678=1", "", "parameter … is not understood"},
 		{"unix://run/redis.sock", "", "three slashes"},
 		{"unix://", "", "no path to a socket"},
 		{"unix:///run/", "", "no path to a socket"},
@@ -113,6 +115,8 @@ func TestPoolDials(t *testing.T) {
 		{name: "another user", url: "redis://other:" + password + "@" + address, want: "WRONGPASS"},
 		{name: "wrong password", url: "redis://:wrong@" + address, want: "WRONGPASS"},
 		{name: "no password", url: "redis://" + address, want: "NOAUTH"},
+		{name: "user without a password", url: "redis://other:@" + address, want: "WRONGPASS invalid username-password pair or user is disabled. (the user was given without a password)"},
+		{name: "credentials without a password", url: address, dialer: Dialer{Credentials: func(context.Context, string) (string, string, error) { return "other", "", nil }}, want: "the user was given without a password"},
 		{name: "credentials", url: address, dialer: credentials("s/e?c#r@t", nil), key: "k"},
 		{name: "credentials and database", url: "redis://" + address + "/3", dialer: credentials("s/e?c#r@t", nil)},
 		{name: "wrong credentials", url: address, dialer: credentials("wrong", nil), want: "WRONGPASS"},
@@ -172,24 +176,24 @@ func testPool(t *testing.T, m *redlocktest.Master, called string, tests []poolTe
 // TestPoolTLS: a server that accepts and does not shake hands does not hold a dial for
 // longer than the patience of an attempt.
 func TestPoolTLS(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	pool, _, err := Dialer{}.Pool("rediss://" + listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := &Node{cfg: Config{Pool: pool, Timeout: timeout}}
-	begin := time.Now()
-	_, err = n.borrow(t.Context(), firstPatience)
-	if err != errTLSSilent || !errors.Is(err, ErrTimeout) {
-		t.Errorf("dial: got %v, want %v", err, errTLSSilent)
-	}
-	if got := time.Since(begin); got > 3*firstPatience {
-		t.Errorf("dial: took %v, want about %v", got, firstPatience)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		silent := func(context.Context, string, string) (net.Conn, error) {
+			near, far := net.Pipe()
+			t.Cleanup(func() { far.Close() })
+			return near, nil
+		}
+		pool, _, err := Dialer{Dial: silent}.Pool("rediss://master:6379")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := &Node{cfg: Config{Pool: pool, Timeout: timeout}}
+		begin := time.Now()
+		_, err = n.borrow(t.Context(), firstPatience)
+		if err != errTLSSilent || !errors.Is(err, ErrTimeout) {
+			t.Errorf("dial: got %v, want %v", err, errTLSSilent)
+		}
+		wantEqual(t, "the dial took", time.Since(begin), firstPatience)
+	})
 }
 
 // FuzzPool: neither the name nor an error ever has the password in it.

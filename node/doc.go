@@ -14,7 +14,10 @@
 //   - Health. A master that answers nothing for [Config.Timeout] is down: commands to it are
 //     answered at once, with the reason, while the node tries to connect in the background.
 //   - Identity. Each new connection asks which process it reached, what its role is and how old
-//     it is. A replica is refused.
+//     it is. A replica is refused, and so are a Sentinel and a node of a cluster.
+//   - Bounds. A reply that is longer than its command can have ends the connection before it is read, and
+//     of what a master says no more than the beginning is repeated. Connections of [Config.Pool] that
+//     [Dialer.Pool] did not make read a reply before it is measured.
 //   - Guard. A master younger than [Config.Guard], or promoted from a replica lately, has
 //     forgotten its votes and grants no holds yet. See [GuardedError].
 //   - Checks. Role, clock and connection are checked each second while something is held, in front
@@ -28,7 +31,8 @@
 //
 // All methods may be called from any goroutine. A Node runs one goroutine that connects and
 // writes, and one that reads while it is connected; a subscription runs two more in the same way.
-// [Node.Close] waits for all of them. If nothing else is under way, whoever sends a command
+// [Node.Close] waits for all of them, but not for functions of the pool that do not heed their
+// context: two calls of those may be left behind. If nothing else is under way, whoever sends a command
 // writes it as well, which saves waking the writer; otherwise commands gather for the writer and
 // share a flush.
 //

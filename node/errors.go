@@ -2,6 +2,7 @@ package node
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -29,12 +30,15 @@ var (
 	ErrClosed     = errors.New("closed")
 	errPromoted   = errors.New("was a replica since")
 	errReply      = errors.New("sends what is no reply to any of our commands")
+	errSentinel   = errors.New("is a Sentinel, not a master")
+	errCluster    = errors.New("is a node of a cluster, not a master by itself")
 
-	errHungUp      = errors.New("connection closed by the master")
-	errHungUpFirst = fmt.Errorf("%w before its first answer (a TLS port needs rediss://)", errHungUp)
-	errPlainPort   = errors.New("answers without TLS (a plain port? use redis://)")
-	errTLSSilent   = fmt.Errorf("%w to the TLS handshake (a plain port needs redis://)", ErrTimeout)
-	errTLSPort     = errors.New("answers with TLS (a TLS port? use rediss://)")
+	errHungUp       = errors.New("connection closed by the master")
+	errHungUpFirst  = fmt.Errorf("%w before its first answer (a TLS port needs rediss://)", errHungUp)
+	errPlainPort    = errors.New("answers without TLS (a plain port? use redis://)")
+	errTLSSilent    = fmt.Errorf("%w to the TLS handshake (a plain port needs redis://)", ErrTimeout)
+	errLookUpSilent = fmt.Errorf("%w to the look-up", ErrTimeout)
+	errTLSPort      = errors.New("answers with TLS (a TLS port? use rediss://)")
 )
 
 // GuardedError says that a master may have forgotten its votes, and grants no holds yet.
@@ -65,6 +69,39 @@ type UnsteadyError struct {
 
 func (e *UnsteadyError) Error() string {
 	return fmt.Sprintf("is not counted, because its clock ran ahead by %v", e.Ahead.Round(time.Millisecond))
+}
+
+// ownError is an error of a function of the caller's, whose words say nothing of the master: that it is the end
+// of a file does not mean that the master has hung up.
+type ownError struct {
+	what string // the function could not do
+	err  error
+	late bool // it took longer than the attempt to connect may take
+}
+
+func (e *ownError) Error() string {
+	if e.late {
+		return fmt.Sprintf("%s in time: %v", e.what, e.err)
+	}
+	return fmt.Sprintf("%s: %v", e.what, e.err)
+}
+
+// Is says that it is a timeout, for the next attempt to have more time. What the function said is not to be
+// found in it: that could be the error of a context, and pass for the caller's.
+func (e *ownError) Is(target error) bool { return e.late && target == ErrTimeout }
+
+// What functions of the caller's could not do.
+const (
+	noCredentials = "no credentials"
+	noConnection  = "no connection by Config.Dial"
+)
+
+// failedTo matches an ownError.
+func failedTo(what string) func(error) bool {
+	return func(err error) bool {
+		own, ok := errors.AsType[*ownError](err)
+		return ok && own.what == what
+	}
 }
 
 // Error names the master at which something went wrong.
@@ -121,10 +158,18 @@ func normalize(err error) error {
 	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
 		return errPlainPort
 	}
-	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
+	for _, closed := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, syscall.ECONNRESET, syscall.EPIPE} {
 		if errors.Is(err, closed) {
 			return errHungUp
 		}
+	}
+	return err
+}
+
+// normalize is normalize for a master that may have answered before, on a port like this one.
+func (n *Node) normalize(err error) error {
+	if err = normalize(err); errors.Is(err, errHungUpFirst) && n.answered.Load() {
+		return errHungUp
 	}
 	return err
 }
@@ -159,6 +204,8 @@ type condition struct {
 // A replica may be promoted. Two names may lead to one server while an address moves from one
 // server to another.
 var conditions = []condition{
+	{"no credentials", true, "login", "see what Config.Credentials says, and why", failedTo(noCredentials)},
+	{"no connection by Config.Dial", true, "reachable", "see what Config.Dial says, and why", failedTo(noConnection)},
 	{"`LOADING`", true, "reachable", "time: it is loading its data", replied("LOADING")},
 	{"`BUSY`", true, "reachable", "find the script that blocks it; SCRIPT KILL", replied("BUSY")},
 	{"`OOM`", true, "memory", "memory: a key that expires may free enough", replied("OOM")},
@@ -173,13 +220,17 @@ var conditions = []condition{
 	{"its clock ran ahead", true, "clock-rate", "time; slew the clock, do not step it", has[*UnsteadyError]},
 	{"is a replica, not a master", true, "role", "promote it, or use its master's address", among(ErrReplica)},
 	{"is the same server", true, "same-server", "use another server, unless an address is just being moved", among(ErrSameServer)},
+	{"no answer in time to the look-up", true, "reachable", "see why the resolver of the client's host is slow, or use an address", among(errLookUpSilent)},
 	{"no answer in time", true, "reachable", "see whether it hangs, whether packets arrive, and whether a rediss:// URL points to a port without TLS, which may never answer", among(ErrTimeout)},
 	{"is too slow for all that it is asked", true, "reachable", "see what keeps it, or the network to it, busy", among(ErrBehind)},
 	{"connection closed by the master", true, "reachable", "see the master's log", among(errHungUp)},
+	{"sends what is no reply to any of our commands", true, "reachable", "see what answers there, and correct the address", among(errReply)},
 	{"connection refused, no such host", true, "reachable", "start it, or correct the address", func(err error) bool {
 		return has[*net.DNSError](err) || errors.Is(err, syscall.ECONNREFUSED)
 	}},
 
+	{"is a Sentinel", false, "role", "use the address of a master, not of what watches over it", among(errSentinel)},
+	{"is a node of a cluster", false, "cluster", "use plain masters instead of a cluster", among(errCluster)},
 	{"runs an older Redis", false, "version", "Redis 6.2 or later, or Valkey", has[*VersionError]},
 	{"the key is no lock", false, "trial", "the key holds something else: use another name, or delete the key", replied("NOTLOCK", "WRONGTYPE")},
 	{"`NOPERM`", false, "permissions", "see docs/operations.md#permissions", replied("NOPERM",
@@ -193,6 +244,8 @@ var conditions = []condition{
 	{"its uptime is unknown", false, "guard", "permit INFO, or turn the restart guard off", guarded(false)},
 	{"answers without TLS, answers with TLS", false, "tls", "use redis:// without TLS, rediss:// with it", among(errPlainPort, errTLSPort)},
 	{"connections of its pool", false, "pool", "connections from Config.Pools must implement redis.ConnWithContext and redis.ConnWithTimeout, as redigo's own do", among(errConn)},
+	{"certificate is valid for other names", false, "tls", "use a name that the certificate has, or Config.TLS with it as ServerName", has[x509.HostnameError]},
+	{"certificate has expired, is not valid yet, or is not for servers", false, "tls", "a new certificate, or the right time on the client's host", has[x509.CertificateInvalidError]},
 	{"failed to verify certificate", false, "tls", "make the client trust the certificate's issuer: on its host, or with Config.TLS", has[*tls.CertificateVerificationError]},
 	{"remote error: tls", false, "tls", "the master wants a certificate from the client, or does not accept the one it got: Config.TLS", func(err error) bool {
 		op, ok := errors.AsType[*net.OpError](err)
@@ -247,6 +300,12 @@ func replied(beginnings ...string) func(error) bool {
 		begins := func(text string) bool { return strings.HasPrefix(string(script.Said(reply)), text) }
 		return ok && slices.ContainsFunc(beginnings, begins)
 	}
+}
+
+// Resends reports whether a release that a master answered with err is sent there again.
+func Resends(err error) bool {
+	reply, ok := errors.AsType[redis.Error](err)
+	return ok && cannotServe(reply)
 }
 
 // cannotServe reports whether a master that replies err can serve no lock at all just now. Its

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -111,6 +112,7 @@ func TestHeals(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, true},
 		{&net.DNSError{Err: "no such host", Name: "redis-1"}, true},
 		{errors.New("a pool's own error"), true},
+		{fmt.Errorf("%w: a line that begins with \"H\"", errReply), true},
 
 		{&VersionError{Version: "6.0.16"}, false},
 		{script.Meaning("NOTLOCK string"), false},
@@ -137,6 +139,8 @@ func TestHeals(t *testing.T) {
 		{errTLSPort, false},
 		{errConn, false},
 		{&tls.CertificateVerificationError{Err: errors.New("x509: certificate signed by unknown authority")}, false},
+		{&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Cert: new(x509.Certificate), Reason: x509.Expired}}, false},
+		{&tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: new(x509.Certificate), Host: "m1"}}, false},
 	} {
 		t.Run(tt.err.Error(), func(t *testing.T) {
 			if got := Heals(&Error{Node: "m1", Err: tt.err}); got != tt.want {

@@ -2,36 +2,75 @@ package node
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"strconv"
+	"sync"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/quote"
 )
 
-// framing follows the replies on a connection, byte by byte, and refuses what is no reply to any of our
-// commands. redigo believes what a server says: it makes room for a string or a list as long as that is
-// said to be, calls itself for a list in a list, and keeps a line until it ends. So one reply could end
-// the process. What a framing lets through takes redigo some 100 MB at most.
+// framing follows the replies on a connection, byte by byte, and refuses what cannot be the reply to the
+// command that it would answer. redigo believes what a server says: it makes room for a string or a list as
+// long as that is said to be, calls itself for a list in a list, and keeps a line until it ends. So one reply
+// could end the process. What a framing lets through takes redigo a few times as many bytes as the bound of
+// the reply.
 //
-// The zero framing expects a reply.
+// The zero framing expects any reply.
 type framing struct {
+	owed *owed  // nil: it is not known what was asked
 	line []byte // that has begun, without its end
 	skip int    // how much of a string is still to come
 
 	// Of the reply:
-	lists    []int // how many elements of each list are still to come
-	elements int
-	bytes    int
+	begun bool
+	lists []int // how many elements of each list are still to come
+	most  int   // how many bytes it may have
+	left  int   // how many of them are left
 }
 
-// Bounds that no reply comes near. The largest are those of SCAN and of scripts that tell who has a name,
-// and what another program has put where records of clients are looked for.
 const (
-	deepest      = 8       // lists in one another
-	mostElements = 1 << 20 // of all lists
-	mostBytes    = 1 << 26 // of all strings
-	longestLine  = 1 << 16 // an error, usually
+	deepest        = 8       // lists in one another
+	longestError   = 4 << 10 // in bytes, of any command
+	longestMessage = 4 << 10 // which comes without being asked for: a channel, and in it an owner and a name
+	longestOfAny   = 1 << 20
+	element        = 4 // bytes that an element of a list takes at least
 )
+
+// owed are the bounds of the replies that a connection is still to bring, in the order of its commands.
+type owed struct {
+	framed bool // a framing holds the replies to them; otherwise they are measured when redigo has read them
+	mu     sync.Mutex
+	bounds fifo[int]
+}
+
+// expect notes that the next command is about to be sent, and how long its reply may be.
+func (o *owed) expect(most int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.bounds.push(most)
+}
+
+// next returns how long the reply may be that has begun.
+func (o *owed) next() int {
+	if o == nil {
+		return longestOfAny
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.bounds.len() == 0 {
+		return longestMessage
+	}
+	return o.bounds.pop()
+}
+
+func tooLong(most int) error {
+	return fmt.Errorf("%w: one of more than %d bytes is too long", errReply, most)
+}
 
 // take takes in what was read.
 func (f *framing) take(p []byte) error {
@@ -44,12 +83,20 @@ func (f *framing) take(p []byte) error {
 			}
 			continue
 		}
-		part, rest, ends := bytes.Cut(p, lineEnd)
-		if f.line = append(f.line, part...); len(f.line) > longestLine {
-			return fmt.Errorf("%w: a line of more than %d bytes", errReply, longestLine)
+		if !f.begun {
+			f.begun, f.most = true, f.owed.next()
+			if p[0] == '-' {
+				f.most = max(f.most, longestError)
+			}
+			f.left = f.most
 		}
+		part, rest, ends := bytes.Cut(p, lineEnd)
+		f.line = append(f.line, part[:min(len(part), f.left+1)]...)
 		if first := f.line[:min(len(f.line), 1)]; !bytes.ContainsAny(first, ":+-$*") {
 			return fmt.Errorf("%w: a line that begins with %q", errReply, first)
+		}
+		if len(f.line) > f.left {
+			return tooLong(f.most)
 		}
 		if ends {
 			if err := f.takeLine(); err != nil {
@@ -66,6 +113,7 @@ var lineEnd = []byte("\n")
 // takeLine takes in the end of a line.
 func (f *framing) takeLine() error {
 	kind, text := f.line[0], bytes.TrimSuffix(f.line[1:], []byte("\r"))
+	f.left -= len(f.line)
 	f.line = f.line[:0]
 	if kind != '$' && kind != '*' {
 		f.end()
@@ -78,14 +126,16 @@ func (f *framing) takeLine() error {
 	case length == -1 || kind == '*' && length == 0:
 		f.end()
 	case kind == '$':
+		if length > f.left {
+			return tooLong(f.most)
+		}
+		f.left -= length
 		f.skip = length + len("\r\n")
-		if f.bytes += min(length, mostBytes+1); f.bytes > mostBytes {
-			return fmt.Errorf("%w: strings of more than %d bytes", errReply, mostBytes)
-		}
 	default:
-		if f.elements += min(length, mostElements+1); f.elements > mostElements {
-			return fmt.Errorf("%w: lists of more than %d elements", errReply, mostElements)
+		if length > f.left/element {
+			return tooLong(f.most)
 		}
+		f.left -= length * element
 		if f.lists = append(f.lists, length); len(f.lists) > deepest {
 			return fmt.Errorf("%w: more than %d lists in one another", errReply, deepest)
 		}
@@ -101,10 +151,52 @@ func (f *framing) end() {
 		}
 		f.lists = f.lists[:last]
 	}
-	f.elements, f.bytes = 0, 0
+	f.begun = false
 }
 
-// framedConn is a connection on which only such replies are read as some command has.
+// cutShort returns why a reply has no end: the master has hung up. What it said may be the reason.
+func (f *framing) cutShort() error {
+	if len(f.lists) == 0 && len(f.line) > 0 && f.line[0] == '-' {
+		return fmt.Errorf("%w while it said %s", errHungUp, quote.Value(string(f.line[1:])))
+	}
+	return fmt.Errorf("%w within a reply", errHungUp)
+}
+
+// lengthOf is how long a reply is that redigo has read, without what is around its strings.
+func lengthOf(reply any) (n int) {
+	switch r := reply.(type) {
+	case []byte:
+		return len(r)
+	case string:
+		return len(r)
+	case redis.Error:
+		return len(r)
+	case []any:
+		for _, one := range r {
+			n += element + lengthOf(one)
+		}
+	}
+	return n
+}
+
+// holding returns a context in which [Dialer.Pool] makes a connection on which replies are held to o.
+func holding(ctx context.Context, o *owed) context.Context {
+	return context.WithValue(ctx, owedKey{}, o)
+}
+
+type owedKey struct{}
+
+// newFramedConn makes a connection on which only such replies are read as some command has, and none that is
+// longer than those of the command that it answers.
+func newFramedConn(ctx context.Context, conn net.Conn, mayWantTLS bool) *framedConn {
+	c := &framedConn{Conn: conn, mayWantTLS: mayWantTLS}
+	if o, ok := ctx.Value(owedKey{}).(*owed); ok {
+		c.replies.owed, o.framed = o, true
+	}
+	return c
+}
+
+// framedConn is a connection with a framing.
 type framedConn struct {
 	net.Conn
 	replies    framing
@@ -124,6 +216,9 @@ func (c *framedConn) Read(p []byte) (int, error) {
 	}
 	if bad := c.replies.take(p[:n]); bad != nil {
 		return 0, bad
+	}
+	if err != nil && c.replies.begun && errors.Is(normalize(err), errHungUp) {
+		return n, c.replies.cutShort()
 	}
 	return n, err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,7 +29,7 @@ var bombs = map[string]string{
 	"list of 100 million":       "*100000000\r\n",
 	"lists of 4 million in all": "*4\r\n" + strings.Repeat("*1000000\r\n"+strings.Repeat(":1\r\n", 1e6), 2),
 	"lists in lists":            strings.Repeat("*1\r\n", 1e6),
-	"line without an end":       "+" + strings.Repeat("x", 1e6),
+	"line without an end":       "+" + strings.Repeat("x", 2e6),
 	"another protocol":          "HTTP/1.1 400 Bad Request\r\n",
 }
 
@@ -76,13 +77,105 @@ func TestFraming(t *testing.T) {
 	}
 	for name, bomb := range bombs {
 		t.Run(name, func(t *testing.T) {
-			before := heap()
-			_, err := redis.ReceiveWithTimeout(framed(bomb, 4096), time.Second)
-			if grown := heap() - before; grown > mostBytes {
-				t.Errorf("memory: %d MB more", grown>>20)
+			conn := framed(bomb, 4096)
+			before := allocated()
+			_, err := redis.ReceiveWithTimeout(conn, time.Second)
+			if took := allocated() - before; took > mostHeap {
+				t.Errorf("it took %d MB", took>>20)
 			}
 			if !contains(err, errReply.Error()) {
 				t.Errorf("got %v, want %v", err, errReply)
+			}
+		})
+	}
+}
+
+// allocated is how much memory was ever allocated: unlike what is in use, it does not depend on when garbage is
+// collected.
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
+}
+
+// mostHeap is how much memory a reply may take, whatever it is, and what is made of it.
+const mostHeap = 10 << 20
+
+// TestEachReplyIsBounded: by the command that it answers, in whichever pieces it comes, over a connection of
+// ours and over one of a user's pool, which is looked at when redigo has read it.
+func TestEachReplyIsBounded(t *testing.T) {
+	text := func(n int) string { return fmt.Sprintf("$%d\r\n%s\r\n", n, strings.Repeat("x", n)) }
+	acquire, inspect := script.NewOwner("k", "me:1").Acquire(lease, 1), script.Inspect("k")
+	renew := script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("k", "me:1")}, {Owner: script.NewOwner("k", "me:2")}})
+	for _, tt := range []struct {
+		name  string
+		most  int
+		reply string
+		long  bool
+	}{
+		{"PING", script.Longest("PING"), "+PONG\r\n", false},
+		{"a long PING", script.Longest("PING"), "+" + strings.Repeat("x", 200) + "\r\n", true},
+		{"TIME", script.Longest("TIME"), "*2\r\n$10\r\n1795717027\r\n$6\r\n659511\r\n", false},
+		{"a TIME of many", script.Longest("TIME"), "*40\r\n" + strings.Repeat(":1\r\n", 40), true},
+		{"INFO", script.Longest("INFO"), text(40_000), false},
+		{"a long INFO", script.Longest("INFO"), text(70_000), true},
+		{"a script", acquire.Longest(), "*3\r\n:12345\r\n" + text(60) + ":4\r\n", false},
+		{"a long script", acquire.Longest(), "*3\r\n:12345\r\n" + text(600) + ":4\r\n", true},
+		{"inspect", inspect.Longest(), "*64\r\n" + strings.Repeat(text(60), 64), false},
+		{"a long inspect", inspect.Longest(), "*64\r\n" + strings.Repeat(text(300), 64), true},
+		{"renew with errors", renew.Longest(), "*2\r\n" + strings.Repeat("-ERR "+strings.Repeat("x", 500)+"\r\n", 2), false},
+		{"a long error", script.Longest("PING"), "-ERR " + strings.Repeat("x", 4000) + "\r\n", false},
+		{"too long an error", script.Longest("INFO"), "-ERR " + strings.Repeat("x", 66_000) + "\r\n", true},
+		{"a message", 0, "*3\r\n" + text(7) + text(1050) + text(1200), false},
+		{"a long message", 0, "*3\r\n" + text(7) + text(50) + text(5000), true},
+	} {
+		for _, pieces := range []int{1, 4096} {
+			for _, ours := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s, %d bytes at a time, of ours: %v", tt.name, pieces, ours), func(t *testing.T) {
+					b, w := &bytesConn{most: pieces}, &wire{owed: new(owed)}
+					b.Reset([]byte(tt.reply))
+					var conn net.Conn = b
+					if ours {
+						conn = newFramedConn(holding(t.Context(), w.owed), b, false)
+					}
+					w.conn = redis.NewConn(conn, time.Second, time.Second)
+					if tt.most > 0 {
+						w.owed.expect(tt.most)
+					}
+					_, err := w.receive()
+					if _, refused := err.(redis.Error); refused {
+						err = nil
+					}
+					if long := contains(err, "too long"); long != tt.long || err != nil && !errors.Is(err, errReply) {
+						t.Errorf("got %v, want that it is too long: %v", err, tt.long)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestMemoryOfAReply: no reply within the largest bound takes more memory than it may, whatever it is made of.
+func TestMemoryOfAReply(t *testing.T) {
+	for name, reply := range map[string]string{
+		"a string":       fmt.Sprintf("$%d\r\n%s\r\n", longestOfAny-20, strings.Repeat("x", longestOfAny-20)),
+		"numbers":        "*140000\r\n" + strings.Repeat(":1\r\n", 140_000),
+		"large numbers":  "*60000\r\n" + strings.Repeat(":1234567890\r\n", 60_000),
+		"empty strings":  "*110000\r\n" + strings.Repeat("$0\r\n\r\n", 110_000),
+		"empty lists":    "*140000\r\n" + strings.Repeat("*0\r\n", 140_000),
+		"lists of lists": "*5000\r\n" + strings.Repeat("*2\r\n*10\r\n"+strings.Repeat(":1\r\n", 10)+"*1\r\n*1\r\n*1\r\n:1\r\n", 5000),
+		"errors":         "*70000\r\n" + strings.Repeat("-ERR no\r\n", 70_000),
+		"said to be":     "*8\r\n*8\r\n*8\r\n*8\r\n*8\r\n*250000\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := framed(reply, 4096)
+			before := allocated()
+			got, err := redis.ReceiveWithTimeout(conn, time.Second)
+			_ = identify(got)
+			_, _, _ = new(script.Texts).ReadUses(got)
+			text := fmt.Sprint(script.Inspect("k").Decode(got).Err, script.Renew(lease, []script.Renewal{{Owner: ownerNumber(1)}}).Decode(got).Err, err)
+			if took := allocated() - before; took > mostHeap || len(text) > 1000 {
+				t.Errorf("it took %d kB, and %d bytes are said of it; the error is %v", took>>10, len(text), err)
 			}
 		})
 	}

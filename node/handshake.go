@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/quote"
 )
 
 // peer is the process that a connection leads to. It is what a node remembers of the connection before.
@@ -47,7 +49,10 @@ func (n *Node) handshake(l *link) error {
 		sections = append(sections, more...)
 	}
 	l.id = identify(sections...)
-	if err := checkVersion(l.id.version); err != nil {
+	if err := l.id.check(); err != nil {
+		return err
+	}
+	if err := checkPong(pong); err != nil {
 		return err
 	}
 	l.clientID, _ = clientID.(int64)
@@ -95,6 +100,7 @@ func (n *Node) warnIfRefused(reply any) {
 type identity struct {
 	run     string        // run id, drawn anew by each process
 	version string        // of Redis
+	mode    string        // standalone, sentinel or cluster
 	role    string        // master or slave
 	uptime  time.Duration // by the master's wall clock, from the beginning of the second in which it started
 	loading bool          // it is still reading its data from disk
@@ -112,19 +118,20 @@ func identify(replies ...any) identity {
 			return identity{err: fmt.Errorf("INFO: %w (the user needs the permission +info)", refusal)}
 		}
 		if _, ok := reply.([]byte); !ok {
-			return identity{err: fmt.Errorf("INFO: %v", reply)}
+			return identity{err: errors.New("INFO: " + quote.Value(reply))}
 		}
 		maps.Copy(all, fields(reply))
 	}
 	id := identity{
 		run: all["run_id"], version: all["redis_version"], role: all["role"], loading: all["loading"] == "1",
+		mode:     cmp.Or(all["redis_mode"], all["server_mode"]), // the latter of Valkey
 		history:  all["master_replid"],
 		promoted: strings.Trim(all["master_replid2"], "0") != "" && strings.TrimPrefix(all["second_repl_offset"], "-1") != "",
 	}
 	if uptime, told := all["uptime_in_seconds"]; told {
 		s, err := strconv.ParseInt(uptime, 10, 32)
 		if err != nil {
-			id.err = fmt.Errorf("INFO: uptime_in_seconds: %w", err)
+			id.err = errors.New("INFO: uptime_in_seconds: " + quote.Value(uptime))
 		}
 		// It is negative when the master's wall clock was set back.
 		id.uptime = time.Duration(max(0, s)) * time.Second
@@ -139,13 +146,13 @@ func identify(replies ...any) identity {
 	return id
 }
 
-// fields reads a reply to INFO.
+// fields reads a reply to INFO, of the values no more than somebody may want to see.
 func fields(reply any) map[string]string {
 	all := make(map[string]string)
 	text, _ := reply.([]byte)
 	for line := range strings.Lines(string(text)) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && !strings.HasPrefix(name, "#") {
-			all[name] = value
+			all[name] = quote.Brief(value, 2*quote.Most)
 		}
 	}
 	return all
@@ -165,6 +172,27 @@ type VersionError struct {
 
 func (e *VersionError) Error() string {
 	return fmt.Sprintf("runs Redis %s, but %d.%d or later is needed", e.Version, minVersion[0], minVersion[1])
+}
+
+// check returns why a server is none that can be a master, if that is so.
+func (id *identity) check() error {
+	switch id.mode {
+	case "sentinel":
+		return errSentinel
+	case "cluster":
+		return errCluster
+	}
+	return checkVersion(id.version)
+}
+
+// checkPong returns an error unless reply is the reply to PING, or an error of the master: who answers with
+// anything else does not answer what it was asked.
+func checkPong(reply any) error {
+	text, _ := redis.String(reply, nil)
+	if _, refused := reply.(redis.Error); refused || text == "PONG" {
+		return nil
+	}
+	return fmt.Errorf("%w: PING is answered with %s", errReply, quote.Value(reply))
 }
 
 // checkVersion returns a *VersionError for a version below minVersion, and nil for text that is no

@@ -49,19 +49,22 @@ func TestUnreachable(t *testing.T) {
 func TestReasonIsLoggedOnce(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
-		dial     func() error
+		dial     func(context.Context) error
 		warnings int
 	}{
-		{"slow refusal", func() error {
-			time.Sleep(timeout + 80*time.Millisecond) // TCP, TLS and AUTH are some round trips
+		{"slow refusal", func(ctx context.Context) error {
+			select {
+			case <-time.After(timeout + 80*time.Millisecond): // TCP, TLS and AUTH are some round trips
+			case <-ctx.Done():
+			}
 			return redis.Error("WRONGPASS invalid username-password pair")
 		}, 2}, // down, and why
-		{"expired certificate", func() error { return expired(time.Now().String()) }, 1},
+		{"expired certificate", func(context.Context) error { return expired(time.Now().String()) }, 1},
 	} {
 		subtest(t, tt.name, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
 			log := new(logRecorder)
 			cfg.Logger = log.logger()
-			cfg.Pool = &redis.Pool{DialContext: func(context.Context) (redis.Conn, error) { return nil, tt.dial() }}
+			cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) { return nil, tt.dial(ctx) }}
 			start(t, cfg)
 			time.Sleep(time.Minute)
 			log.want(t, tt.warnings, "WARN")

@@ -134,7 +134,11 @@ func (p *pending) Answer(i int, a script.Answer) {
 // wait waits for the answer, and for what the node does at the same instant: when one
 // command times out, the connection may as well.
 func (p *pending) wait() reply {
-	<-p.done
+	select {
+	case <-p.done:
+	case <-time.After(time.Hour):
+		panic(p.name + ": no answer after an hour")
+	}
 	synctest.Wait()
 	return p.look()
 }
@@ -341,15 +345,6 @@ func (p *bentConn) ReceiveWithTimeout(d time.Duration) (any, error) {
 	default:
 		return bent, nil
 	}
-}
-
-// portion is how many of all seeds of a simulation to run: a tenth with -short, as in make unit,
-// where the race detector makes each ten times as slow. make sim runs all.
-func portion(all uint64) uint64 {
-	if testing.Short() {
-		return (all + 9) / 10
-	}
-	return all
 }
 
 // killAndWait kills m and waits until n knows.

@@ -38,6 +38,24 @@ func TestSameServer(t *testing.T) {
 	})
 }
 
+// TestSameServerUnnoticed: masters that do not say who they are vote where the user has turned the guard off. The log says
+// once that nobody would notice if they were the same one; there is no need to if there is only one of them.
+func TestSameServerUnnoticed(t *testing.T) {
+	for masters, warnings := range []int{1: 0, 2: 1, 3: 1} {
+		subtest(t, fmt.Sprint(masters, " masters"), func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			var log logRecorder
+			cfg.Logger = log.logger()
+			cfg.Pool = withReply(cfg.Pool, "INFO", redis.Error("NOPERM this user has no permissions to run the 'info' command"))
+			for range masters {
+				n := started(t, cfg)
+				want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
+				reconnect(t, m, n)
+			}
+			log.want(t, warnings, "WARN", "would have several votes")
+		})
+	}
+}
+
 // TestAddressesMove: when two addresses are exchanged, or one comes to lead to the server of another that
 // is gone, each server is used under its new address: once the votes that it gave under the old one have
 // ended, and not before, or it would have two.

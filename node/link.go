@@ -21,7 +21,7 @@ type link struct {
 	// The rest is guarded by Node.mu.
 	writing    bool                    // somebody writes to conn
 	crowded    bool                    // the writer found more than one call when it wrote last
-	inFlight   fifo                    // written, or about to be, and not answered
+	inFlight   fifo[*call]             // written, or about to be, and not answered
 	retries    []*call                 // to be written again before all others: the master had lost the script
 	loading    map[*script.Script]bool // the source is on its way
 	resends    []unackedRelease        // of earlier connections, not written yet

@@ -85,7 +85,9 @@ type Node struct {
 
 	lastTime  atomic.Pointer[masterTime] // what the master's clock last showed, nil until it told
 	roundTrip atomic.Int64               // bound on a round trip, 0 without a connection
+	left      atomic.Int32               // calls of the pool that nobody waits for, see lend
 	down      atomic.Bool                // state is down
+	answered  atomic.Bool                // there was a connection
 }
 
 // New starts to connect to a master, in the background.
@@ -174,7 +176,8 @@ func (n *Node) Guard() time.Duration {
 
 // Close writes what is queued, waits up to Config.Timeout for the answers, and closes the
 // connection. From now on the answer to each Send is Unsent. If there is no connection, Close
-// gives it up to Config.Timeout to be made, unless the master is down.
+// gives it up to Config.Timeout to be made, unless the master is down. It does not wait for functions of
+// the pool that do not heed their context.
 func (n *Node) Close() {
 	n.mu.Lock()
 	n.closing = true

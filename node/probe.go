@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -28,6 +30,9 @@ type Examination struct {
 	// Scratch is a name that nobody locks, and begins with Start, as all names do that the user may lock.
 	// The probe locks it, and then deletes all keys of it.
 	Scratch, Start string
+
+	// Dialed says that Name is an address that this machine dials, so that the host in it can be looked up.
+	Dialed bool
 }
 
 // Facts are what a probe found out about one master. What it could not find out is left zero.
@@ -38,6 +43,7 @@ type Facts struct {
 
 	Info     map[string]string // what INFO says
 	Settings map[string]string // what CONFIG GET says of the settings that matter
+	Hosts    []netip.Addr      // what the host of its name leads to, if that was looked up
 	Open     bool              // whoever reaches the master needs no password
 	Drops    bool              // the user default, as whom a file is replayed, lacks rights: what it may not is left out
 	Unseen   []Refusal         // commands by which the user may not look
@@ -97,12 +103,27 @@ const (
 func Probe(ctx context.Context, e Examination) Facts {
 	p := &probe{
 		Examination: e,
-		client:      fmt.Sprintf("%08x-%04x-4000-8000-%012x", rand.Uint32(), rand.N(1<<16), rand.N(1<<48)),
+		client:      fmt.Sprintf("%08x-%04x-4000-8000-%012x", rand.Uint32(), rand.N(1<<16), rand.Uint64N(1<<48)),
 		node:        &Node{cfg: Config{Name: e.Name, Pool: e.Pool, Timeout: e.Patience, Guard: e.Guard}},
 		facts:       Facts{Name: e.Name},
 	}
+	hosts := make(chan []netip.Addr, 1)
+	go func() { hosts <- e.hosts(ctx) }() // ends with its Patience
 	p.facts.Err = p.run(ctx)
+	p.facts.Hosts = <-hosts
 	return p.facts
+}
+
+// hosts looks up the host in the master's name.
+func (e *Examination) hosts(ctx context.Context) []netip.Addr {
+	host, _, err := net.SplitHostPort(e.Name)
+	if !e.Dialed || err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.Patience)
+	defer cancel()
+	all, _ := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	return all
 }
 
 // probe is an examination that is under way.
@@ -192,7 +213,7 @@ func (p *probe) identify(context.Context) error {
 	p.facts.Promoted = id.promoted
 	end, _ := p.node.guardEnd(&id, told)
 	p.facts.Guard = max(0, clock.Until(end))
-	if err := checkVersion(id.version); err != nil {
+	if err := id.check(); err != nil {
 		return err
 	}
 	if id.replica() {

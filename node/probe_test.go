@@ -1,7 +1,11 @@
 package node
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"net"
 	"os"
 	"regexp"
 	"slices"
@@ -72,6 +76,60 @@ func TestProbeOfATroubledMaster(t *testing.T) {
 			}
 			if took := time.Since(start); took > firstPatience {
 				t.Errorf("it took %v, want at most %v", took, firstPatience)
+			}
+		})
+	}
+}
+
+// TestProbeHearsWhyAMasterHangsUp: Redis answers one command of a connection that it lets in no further, and others
+// in words of their own.
+func TestProbeHearsWhyAMasterHangsUp(t *testing.T) {
+	for _, tt := range []struct{ answer, said, about, remedy string }{
+		{"-DENIED Redis is running in protected mode\r\n", "DENIED Redis is", "protected-mode", "give the master a password"},
+		{"-ERR max number of clients reached\r\n", "ERR max number of clients reached", "max-clients", "raise maxclients"},
+		{"HTTP/1.1 400 Bad Request\r\n", "no reply to any of our commands", "reachable", "correct the address"},
+	} {
+		pool, name, err := Dialer{}.Pool(answering(t, tt.answer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := Probe(t.Context(), Examination{Name: name, Pool: pool, Patience: timeout, Scratch: "scratch"})
+		if !contains(f.Err, tt.said) || About(f.Err) != tt.about || !strings.Contains(Remedy(f.Err), tt.remedy) || f.Reached {
+			t.Errorf("Err = %v about %q -> %q, reached %v; want %+v", f.Err, About(f.Err), Remedy(f.Err), f.Reached, tt)
+		}
+		_ = pool.Close()
+	}
+}
+
+// bombConn is a connection of a master whose messages are, or are followed by, what redigo panics at.
+type bombConn struct {
+	net.Conn
+	behind bool
+}
+
+func (c *bombConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	if bytes.Contains(p[:n], []byte("$7\r\nmessage")) {
+		if !c.behind {
+			n = 0
+		}
+		n += copy(p[n:], "$999999999999999999\r\n")
+	}
+	return n, err
+}
+
+// TestProbeOfABomb: what a master sends to a connection of a user's pool, which checks nothing, does not end the process,
+// neither when it is read nor when the connection is closed.
+func TestProbeOfABomb(t *testing.T) {
+	for _, behind := range []bool{false, true} {
+		subtest(t, fmt.Sprintf("behind a message %v", behind), func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			cfg.Pool = &redis.Pool{DialContext: func(ctx context.Context) (redis.Conn, error) {
+				conn, err := m.Dial(ctx)
+				return redis.NewConn(&bombConn{conn, behind}, 0, 0), err
+			}}
+			f := probed(t.Context(), m, cfg)
+			if f.Err != nil || behind != (f.Channel == nil) || !behind && !errors.Is(f.Channel, errReply) {
+				t.Errorf("Err = %v, Channel = %v", f.Err, f.Channel)
 			}
 		})
 	}

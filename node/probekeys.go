@@ -10,6 +10,7 @@ import (
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/quote"
 	"example.com/redlock/node/script"
 )
 
@@ -60,7 +61,7 @@ func slowCommand(entry any) SlowCommand {
 	if err != nil || len(words) == 0 {
 		return SlowCommand{}
 	}
-	return SlowCommand{Command: strings.ToUpper(words[0]), Took: time.Duration(took) * time.Microsecond}
+	return SlowCommand{Command: quote.Brief(strings.ToUpper(words[0]), quote.Most), Took: time.Duration(took) * time.Microsecond}
 }
 
 // sampleKeys looks at 2,000 keys or so.
@@ -106,7 +107,7 @@ func (p *probe) lookAt(keys []string) error {
 		switch {
 		case script.Reserved(key) != "":
 			if kind != script.TypeOf(key) && kind != "none" {
-				p.facts.Sample.Wrong = append(p.facts.Sample.Wrong, key)
+				p.facts.Sample.Wrong = append(p.facts.Sample.Wrong, quote.Brief(key, quote.Most))
 			}
 		case look != nil:
 			closer, names = append(closer, look, []any{"PTTL", key}), append(names, key)
@@ -125,11 +126,11 @@ func (p *probe) lookAt(keys []string) error {
 		switch value := replies[2*i].(type) {
 		case []byte:
 			if looksLikeToken(string(value)) && 0 < ttl && ttl <= longestForeign.Milliseconds() {
-				p.facts.Sample.Tokens = append(p.facts.Sample.Tokens, key)
+				p.facts.Sample.Tokens = append(p.facts.Sample.Tokens, quote.Brief(key, quote.Most))
 			}
 		case []any:
 			if field, _ := redis.Strings(value, nil); len(field) == 1 && redissonOwner.MatchString(field[0]) {
-				p.facts.Sample.Redisson = append(p.facts.Sample.Redisson, key)
+				p.facts.Sample.Redisson = append(p.facts.Sample.Redisson, quote.Brief(key, quote.Most))
 			}
 		}
 	}

@@ -280,16 +280,22 @@ func (p *probe) listen(ctx context.Context) (*wire, error) {
 
 // hear waits for the message of a hand-off.
 func (p *probe) hear(listener *wire) error {
-	for {
-		reply, err := redis.ReceiveWithTimeout(listener.conn, p.Patience)
-		if err != nil {
-			return fmt.Errorf("no message of a hand-off: %w", normalize(err))
+	err := listener.patiently(func() error {
+		for {
+			reply, err := receive(listener.conn)
+			if err != nil {
+				return err
+			}
+			channel, payload, _ := message(reply)
+			if _, ok := script.DecodeHandOff(payload); ok && channel == script.HandOffChannel(p.client) {
+				return nil
+			}
 		}
-		channel, payload, _ := message(reply)
-		if _, ok := script.DecodeHandOff(payload); ok && channel == script.HandOffChannel(p.client) {
-			return nil
-		}
+	})
+	if err != nil {
+		return fmt.Errorf("no message of a hand-off: %w", normalize(err))
 	}
+	return nil
 }
 
 // timeScripts measures how long an acquire and a release take.

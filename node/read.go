@@ -2,13 +2,14 @@ package node
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/gomodule/redigo/redis"
 
 	"example.com/redlock/clock"
+	"example.com/redlock/internal/quote"
 	"example.com/redlock/node/script"
 )
 
@@ -17,7 +18,7 @@ import (
 func (n *Node) read(l *link) {
 	var due []delivery
 	for {
-		reply, err := receive(l.conn) // timeOutCalls bounds the wait
+		reply, err := l.receive() // timeOutCalls bounds the wait
 		n.mu.Lock()
 		due = n.receiveLocked(l, due[:0], reply, err)
 		dead, finished := l.dead, l.done && l.inFlight.len() == 0
@@ -42,6 +43,7 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 	refusal, refused := err.(redis.Error)
 	if refused {
 		refusal = script.Said(refusal)
+		reply, err = refusal, refusal
 	}
 	if err != nil && !refused {
 		// The reason is the first error, which may be the writer's. err may only say that
@@ -50,7 +52,7 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 		return due
 	}
 	if l.inFlight.len() == 0 {
-		l.giveUpLocked(fmt.Errorf("unexpected reply: %T %.100v", reply, reply))
+		l.giveUpLocked(errors.New("unexpected reply: " + quote.Value(reply)))
 		return due
 	}
 	l.lastAnswer = clock.Now()
@@ -72,9 +74,6 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 	}
 	if slices.Contains(checks[:], c.cmd) {
 		return n.checkedLocked(l, due, c, reply, refusal)
-	}
-	if refused {
-		reply = refusal
 	}
 	used := c.cmd.Script()
 	if used == nil { // whether the master is well is left to the checks
@@ -108,6 +107,10 @@ func (n *Node) checkedLocked(l *link, due []delivery, c *call, reply any, refusa
 	defer n.freeCallLocked(c)
 	n.refusedLocked(l, refusal)
 	switch {
+	case c.cmd == ping && refusal == "":
+		if why := checkPong(reply); why != nil {
+			l.giveUpLocked(why)
+		}
 	case c.cmd == askTime:
 		return n.addSampleLocked(due, c.sent, l.lastAnswer, reply)
 	case c.cmd == askRole && refusal == "":

@@ -15,8 +15,10 @@ import (
 // that the process gave over the old connection may still count, and with its votes to the other node it
 // would have two. They have ended when the longest lease has.
 type Registry struct {
-	mu    sync.Mutex
-	links map[string]registered // by run id
+	mu       sync.Mutex
+	links    map[string]registered // by run id
+	nameless map[*Node]bool        // those whose process has not said its run id
+	warned   bool                  // that there are several
 }
 
 // registered is the node that leads to a process, or did last.
@@ -29,11 +31,13 @@ type registered struct {
 // add notes that n leads to the process run, or returns an error when another node does, or votes that
 // it got there may still count.
 func (r *Registry) add(n *Node, run string) error {
-	if run == "" {
-		return nil
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if run == "" {
+		r.addNamelessLocked(n)
+		return nil
+	}
+	delete(r.nameless, n)
 	maps.DeleteFunc(r.links, func(_ string, l registered) bool { return l.left && clock.Until(l.ends) <= 0 })
 	if l, ok := r.links[run]; ok && l.node != n {
 		return fmt.Errorf("%w as %s", ErrSameServer, l.node.cfg.Name)
@@ -43,6 +47,21 @@ func (r *Registry) add(n *Node, run string) error {
 	}
 	r.links[run] = registered{node: n}
 	return nil
+}
+
+// addNamelessLocked notes that n leads to a process that does not say which it is. With a guard it grants nothing. Without
+// one it votes, as its user has asked for: names of fixed addresses need no check. But an address that moves, or a name that is
+// given twice, would give one server several votes, and nobody would notice. So the log says once that nobody looks.
+func (r *Registry) addNamelessLocked(n *Node) {
+	if r.nameless == nil {
+		r.nameless = make(map[*Node]bool)
+	}
+	r.nameless[n] = true
+	if len(r.nameless) > 1 && n.cfg.Guard <= 0 && !r.warned {
+		r.warned = true
+		n.cfg.Logger.Warn("redlock: masters do not say who they are, so that one server under several names would have several votes, unnoticed: permit INFO",
+			"masters", len(r.nameless), "master", n.cfg.Name)
+	}
 }
 
 // left notes that the connection of n to the process run has ended.
@@ -59,4 +78,5 @@ func (r *Registry) remove(n *Node) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	maps.DeleteFunc(r.links, func(_ string, l registered) bool { return l.node == n })
+	delete(r.nameless, n)
 }

@@ -12,16 +12,18 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// simSeeds is how many simulations a test run has.
-const simSeeds = 300
-
 // TestSim: whatever happens to a master, each command is answered exactly once and in
 // time, and when all is well again nothing is left there of an owner that was released
 // or that was told that its acquire did not get there.
 //
-// Replay one seed: go test ./node -run 'TestSim/seed=17$' -v
-func TestSim(t *testing.T) {
-	for seed := range portion(simSeeds) {
+// Replay one seed: go test ./node -run 'TestSim.*/seed=17$' -v
+func TestSim(t *testing.T) { simulations(t, 0, 30) }
+
+// TestSimLong is TestSim with more seeds.
+func TestSimLong(t *testing.T) { simulations(t, 30, 270) }
+
+func simulations(t *testing.T, first, seeds uint64) {
+	for seed := first; seed < first+seeds; seed++ {
 		subtest(t, fmt.Sprintf("seed=%d", seed), func(t *testing.T, m *redlocktest.Master, cfg Config) { simulate(t, m, cfg, seed) })
 	}
 }

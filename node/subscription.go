@@ -102,23 +102,26 @@ func (n *Node) addWatch(key string, callers int) {
 
 // keepSubscribed holds a subscription for as long as the node is open.
 func (s *subscription) keepSubscribed() {
-	tries, logged := moreAttempts(), ""
+	tries, logged := moreAttempts(), false
 	for s.n.ctx.Err() == nil {
 		l, err := s.n.working()
 		if err != nil {
 			s.n.pause(tries.failed(nil))
 			continue
 		}
-		worked, err := s.serve(l, tries.patience)
+		since, err := s.serve(l, tries.patience)
 		if s.n.ctx.Err() != nil {
 			return
 		}
-		if worked {
-			tries, logged = moreAttempts(), ""
+		if !since.IsZero() {
 			s.to.Subscribed(s.i, false)
+			// One that breaks at once each time counts as one that cannot be made.
+			if err == nil || time.Since(since) > heartbeat {
+				tries, logged = moreAttempts(), false
+			}
 		}
-		if _, down := s.n.working(); down == nil && err != nil && err.Error() != logged {
-			logged = err.Error()
+		if _, down := s.n.working(); down == nil && err != nil && !logged {
+			logged = true
 			s.n.cfg.Logger.Warn("redlock: no subscription: callers that wait ask the master from time to time",
 				"master", s.n.cfg.Name, "error", err)
 		}
@@ -129,40 +132,41 @@ func (s *subscription) keepSubscribed() {
 var errOther = errors.New("leads to another server than the connection for commands")
 
 // serve subscribes, and delivers what is published until the connection breaks or l does, that for commands,
-// which is a nil error. worked says whether the master accepted the subscription.
-func (s *subscription) serve(l *link, patience time.Duration) (worked bool, err error) {
+// which is a nil error. since is when the master accepted the subscription, zero if it did not.
+func (s *subscription) serve(l *link, patience time.Duration) (since time.Time, err error) {
 	w, err := s.n.borrow(s.n.ctx, patience)
 	if err != nil {
-		return false, err
+		return since, err
 	}
 	defer w.close()
 	defer context.AfterFunc(s.n.ctx, w.sever)() // also while it is written to
 	replies, err := w.askWords("INFO server", "SUBSCRIBE "+script.HandOffChannel(s.client))
 	if err != nil {
-		return false, normalize(err)
+		return since, s.n.normalize(err)
 	}
 	// A vote must come from the process that commands go to. Otherwise a server could vote
 	// twice, if two names lead to it at different moments.
 	if identify(replies[0]).run != l.id.run {
-		return false, errOther
+		return since, errOther
 	}
 	if refusal, refused := replies[1].(redis.Error); refused {
-		return false, refusal
+		return since, refusal
 	}
+	since = time.Now()
 	s.to.Subscribed(s.i, true)
 	broken := make(chan struct{})
 	// Goroutines: the reader. It ends when the connection does, and serve waits for it.
 	go func() {
 		defer close(broken)
-		err = s.read(w.conn, l)
+		err = s.read(w, l)
 	}()
 	s.write(w, l, broken)
 	w.sever()
 	<-broken
 	if now, _ := s.n.working(); now != l {
-		return true, nil
+		return since, nil
 	}
-	return true, normalize(err)
+	return since, s.n.normalize(err)
 }
 
 // write subscribes to the channels of what is watched, and keeps the connection busy, until it
@@ -224,9 +228,9 @@ func (s *subscription) update(subscribed map[string]bool) (added, removed []any)
 }
 
 // read delivers what is published until the connection breaks.
-func (s *subscription) read(conn redis.Conn, l *link) error {
+func (s *subscription) read(w *wire, l *link) error {
 	for {
-		reply, err := receive(conn)
+		reply, err := w.receive()
 		if err != nil {
 			return err
 		}
@@ -259,7 +263,7 @@ func (s *subscription) deliver(l *link, payload string) {
 	if !ok || !strings.HasPrefix(h.Owner, s.client+":") {
 		if !s.unexpected { // whoever sends one may send a million
 			s.unexpected = true
-			s.n.cfg.Logger.Warn("redlock: unexpected message; further ones are ignored in silence", "master", s.n.cfg.Name, "message", quote.Text(payload[:min(len(payload), 100)]))
+			s.n.cfg.Logger.Warn("redlock: unexpected message; further ones are ignored in silence", "master", s.n.cfg.Name, "message", quote.Value(payload))
 		}
 		return
 	}

@@ -125,7 +125,7 @@ func TestSubscriptionComesBack(t *testing.T) {
 
 // Whoever may publish may publish anything, as often as they like: the log has it once, and not all.
 func TestUnexpectedMessages(t *testing.T) {
-	for _, message := range []string{"", "0", "a:r1", "b:r1 1 2 k", "a 1 2 k", "a:r1 -1 2 k", "a:r1 1 -2 k", "a:r1 x 2 k", "a:r1 1 2 ", strings.Repeat("x", 1e6)} {
+	for _, message := range []string{"", "0", "a:r1", "b:r1 1 2 k", "a 1 2 k", "a:r1 -1 2 k", "a:r1 1 -2 k", "a:r1 x 2 k", "a:r1 1 2 ", strings.Repeat("x", 3000)} {
 		subtest(t, message[:min(len(message), 10)], func(t *testing.T, m *redlocktest.Master, cfg Config) {
 			var log strings.Builder
 			cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))

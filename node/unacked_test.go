@@ -53,6 +53,18 @@ func TestUnackedReleasesInOrder(t *testing.T) {
 	}
 }
 
+// A release that is sent again is no later than before: one that came meanwhile stays the last.
+func TestResentReleaseKeepsItsPlace(t *testing.T) {
+	n := &Node{state: up, pace: pace{window: maxBatch}}
+	n.unacked.add(n.newCallLocked(ownerNumber(0).Leave(2), nil, 0))
+	later := n.newCallLocked(ownerNumber(0).Leave(1), nil, 0) // which waits
+	resent := n.fillBatchLocked(&link{}, nil)
+	n.abandonLocked(nil, append(resent, later), script.Answer{Outcome: script.Unknown})
+	if list := n.unacked.takeAll(); len(resent) != 1 || len(list) != 1 || list[0].Repeat != ownerNumber(0).Leave(1).Repeat() {
+		t.Errorf("%d resent, kept: %+v; want the later one", len(resent), list)
+	}
+}
+
 // TestUnackedReleasesEndWithTheLease: what was released longer ago than the longest lease has expired.
 func TestUnackedReleasesEndWithTheLease(t *testing.T) {
 	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {

@@ -90,6 +90,22 @@ func TestClockJumps(t *testing.T) {
 	})
 }
 
+// TestRecoveryIsThatOfAGuard: votes do not count until the leases before the jump have ended by a clock that is slow
+// by what is allowed.
+func TestRecoveryIsThatOfAGuard(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		cfg.Guard = time.Minute
+		n := started(t, cfg)
+		m.Skew(5 * time.Second)
+		waitUntil(t, heartbeat, n.isUnsteady)
+		found := time.Now()
+		waitUntil(t, 2*cfg.Guard, func() bool { return !n.isUnsteady() })
+		if got, least := time.Since(found), cfg.Guard+clock.Drift(cfg.Guard); got < least || got > least+heartbeat {
+			t.Errorf("steady again: %v after it was found, want %v to a heartbeat more", got, least)
+		}
+	})
+}
+
 // TestClockNotTold: a master that once does not tell, since it is busy, still shows what it showed.
 func TestClockNotTold(t *testing.T) {
 	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {

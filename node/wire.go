@@ -17,6 +17,7 @@ import (
 // wire is a connection that can be broken while it is in use.
 type wire struct {
 	conn     redis.Conn
+	owed     *owed
 	patience time.Duration // with each reply to ask
 
 	mu     sync.Mutex // one at a time severs or closes
@@ -39,12 +40,14 @@ func (w *wire) close() {
 	w.mu.Lock()
 	w.closed = true
 	w.mu.Unlock()
+	// What redigo has read before, and a pool reads now, may be such a reply as in receive, and a pool's connection nil.
+	defer func() { _ = recover() }()
 	sever(w.conn)
 	_ = w.conn.Close()
 }
 
 // errConn refuses a pool. Without both interfaces of redigo, a master that hangs cannot be given up.
-var errConn = errors.New("connections of its pool lack redis.ConnWithContext or redis.ConnWithTimeout")
+var errConn = errors.New("connections of its pool are nil, or lack redis.ConnWithContext or redis.ConnWithTimeout")
 
 // What redigo says of a connection that lacks one of them.
 var (
@@ -58,27 +61,101 @@ func (n *Node) borrow(ctx context.Context, patience time.Duration) (*wire, error
 	dialing, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	limit := afterAwake(patience, func() { cancel(ErrTimeout) })
-	conn, err := n.cfg.Pool.GetContext(dialing)
+	w := &wire{owed: new(owed), patience: patience / 2}
+	conn, err := n.lend(holding(dialing, w.owed))
 	limit.stop()
+	if err != nil {
+		return nil, n.whyNotLent(err, context.Cause(dialing) == ErrTimeout)
+	}
+	w.conn = conn
+	if err := w.check(n.cfg.Timeout); err != nil {
+		w.close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// whyNotLent makes one error for each meaning of err. late says that the patience was at its end.
+func (n *Node) whyNotLent(err error, late bool) error {
+	if name, ok := errors.AsType[*net.DNSError](err); ok && (late || name.Timeout()) {
+		return fmt.Errorf("%w of %s", errLookUpSilent, name.Name)
+	}
 	if dial, ok := errors.AsType[*net.OpError](err); ok && dial.Op == "dial" && dial.Timeout() {
 		err = errUnreached
 	}
-	if err != nil {
-		if context.Cause(dialing) == ErrTimeout && !errors.Is(err, ErrTimeout) {
-			return nil, ErrTimeout
+	own, ofOurs := errors.AsType[*ownError](err)
+	switch {
+	case late && ofOurs:
+		return &ownError{what: own.what, err: own.err, late: true}
+	case late && !errors.Is(err, ErrTimeout):
+		return ErrTimeout
+	}
+	return n.withoutName(n.normalize(err))
+}
+
+const (
+	// noticed is how long functions of the user may take to return after the end of their context: what they say then is
+	// better than that they took too long.
+	noticed = 50 * time.Millisecond
+
+	// mostLeft is how many calls that do not may be under way for one master.
+	mostLeft = 2
+)
+
+// errLeft is why a master is not connected to. It is a timeout: the next attempt has more time.
+var errLeft = fmt.Errorf("%w from Credentials, Dial or its pool, which go on although their context has ended", ErrTimeout)
+
+// lend takes a connection out of the pool. The functions that make one are the user's, and may not heed ctx. So they are
+// left behind when it has ended: the connection that they still return is closed, and while [mostLeft] of them go on,
+// no more are called.
+func (n *Node) lend(ctx context.Context) (redis.Conn, error) {
+	if n.left.Load() >= mostLeft {
+		return nil, errLeft
+	}
+	type lent struct {
+		conn redis.Conn
+		err  error
+	}
+	result := make(chan lent, 1)
+	// Goroutines: one, and when it is left behind another, which ends after it. Nobody waits for them then.
+	go func() {
+		conn, err := n.cfg.Pool.GetContext(ctx)
+		result <- lent{conn, err}
+	}()
+	select {
+	case l := <-result:
+		return l.conn, l.err
+	case <-ctx.Done():
+	}
+	select {
+	case l := <-result:
+		return l.conn, l.err
+	case <-time.After(noticed):
+	}
+	n.left.Add(1)
+	go func() {
+		if l := <-result; l.err == nil {
+			(&wire{conn: l.conn}).close()
 		}
-		return nil, n.withoutName(normalize(err))
-	}
-	w := &wire{conn: conn, patience: patience / 2}
-	// A wrapper, such as the pool's, has the methods whatever it wraps, so only a call tells.
-	// These send nothing: an answer that never came would hold up Close.
-	_, err1 := redis.DoContext(conn, context.WithoutCancel(ctx), "") // redigo must be done with conn when it returns
-	_, err2 := redis.DoWithTimeout(conn, n.cfg.Timeout, "")
+		n.left.Add(-1)
+	}()
+	return nil, errLeft
+}
+
+// check returns errConn if sever could not break the connection. A wrapper, such as the pool's, has the methods
+// whatever it wraps, so only a call tells. These send nothing: an answer that never came would hold up Close.
+func (w *wire) check(timeout time.Duration) (err error) {
+	defer func() {
+		if recover() != nil { // it is nil
+			err = errConn
+		}
+	}()
+	_, err1 := redis.DoContext(w.conn, context.Background(), "") // redigo must be done with it when it returns
+	_, err2 := redis.DoWithTimeout(w.conn, timeout, "")
 	if errors.Is(err1, errNoContext) || errors.Is(err2, errNoTimeout) {
-		w.close()
-		return nil, errConn
+		return errConn
 	}
-	return w, nil
+	return nil
 }
 
 // sever breaks conn, so that whoever reads from it returns.
@@ -100,35 +177,71 @@ func receive(conn redis.Conn) (reply any, err error) {
 	return redis.ReceiveWithTimeout(conn, 0)
 }
 
+// request sends a command whose reply has most bytes at most.
+func (w *wire) request(most int, words []any) error {
+	w.owed.expect(most)
+	return w.conn.Send(words[0].(string), words[1:]...)
+}
+
+// receive reads a reply, without a time limit. One that is longer than that of its command may be is an error.
+func (w *wire) receive() (any, error) {
+	reply, err := receive(w.conn)
+	if w.owed.framed {
+		return reply, err
+	}
+	most, read := w.owed.next(), reply
+	if refusal, refused := err.(redis.Error); refused {
+		most, read = max(most, longestError), refusal
+	}
+	if lengthOf(read) > most {
+		return nil, tooLong(most)
+	}
+	return reply, err
+}
+
 // ask sends commands in one flush and returns the replies. An error of the master is a reply. Neither the
-// flush nor a reply takes longer than the connection's patience.
+// flush nor a reply takes longer than the connection's patience. If the master hangs up behind an error, that
+// is the reason.
 func (w *wire) ask(commands ...[]any) ([]any, error) {
 	for _, words := range commands {
-		if err := w.conn.Send(words[0].(string), words[1:]...); err != nil {
+		if err := w.request(script.Longest(words[0].(string)), words); err != nil {
 			return nil, err
 		}
 	}
-	patiently := func(f func() error) error {
-		limit := afterAwake(w.patience, w.sever)
-		defer limit.stop()
-		return limit.why(f())
-	}
-	if err := patiently(w.conn.Flush); err != nil {
+	if err := w.patiently(w.conn.Flush); err != nil {
 		return nil, err
 	}
 	replies := make([]any, len(commands))
 	for i := range replies {
-		err := patiently(func() (err error) {
-			replies[i], err = receive(w.conn)
+		err := w.patiently(func() (err error) {
+			replies[i], err = w.receive()
 			return err
 		})
 		if refusal, refused := err.(redis.Error); refused {
 			replies[i] = script.Said(refusal)
 		} else if err != nil {
-			return nil, err
+			return nil, lastWords(replies[:i], err)
 		}
 	}
 	return replies, nil
+}
+
+// lastWords returns why a connection broke with err: a server that has too many clients, or is not to be reached
+// from here, answers the first command with that, and hangs up.
+func lastWords(replies []any, err error) error {
+	if last := len(replies) - 1; last >= 0 && errors.Is(normalize(err), errHungUp) {
+		if refusal, refused := replies[last].(redis.Error); refused {
+			return refusal
+		}
+	}
+	return err
+}
+
+// patiently calls f, and breaks the connection if that takes longer than its patience.
+func (w *wire) patiently(f func() error) error {
+	limit := afterAwake(w.patience, w.sever)
+	defer limit.stop()
+	return limit.why(f())
 }
 
 // askWords is ask for commands whose words have no spaces.

@@ -85,7 +85,7 @@ func (n *Node) markInFlightLocked(l *link, now clock.Instant, batch []*call) {
 func (l *link) send(batch []*call) {
 	for _, c := range batch {
 		l.words = c.cmd.Words(l.words[:0], c.withSource, c.guarded)
-		_ = l.conn.Send(l.words[0].(string), l.words[1:]...)
+		_ = l.request(c.cmd.Longest(), l.words)
 		clear(l.words) // so that it keeps nothing alive
 	}
 	_ = l.conn.Flush()

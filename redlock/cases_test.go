@@ -193,7 +193,6 @@ var cases = map[string]func(*testing.T, *setting){
 		var hold *redlock.Hold
 		costs("take", func() time.Time { hold = p.take(t); return time.Now() })
 		w := waitFor(t, p.other.wait)
-		rest(time.Second)
 		betweenAsks(p.fleets[0])
 		costs("Unlock, and what the next has by it,", func() time.Time {
 			unlock(t, hold)
@@ -353,6 +352,18 @@ var cases = map[string]func(*testing.T, *setting){
 			t.Errorf("Unlock waited %v", took)
 		}
 		time.Sleep(100 * time.Millisecond)
+		p.expectFree(t)
+		hold = p.take(t)
+		p.each(0, 3, (*redlocktest.Master).Freeze)
+		own, cancel := context.WithTimeout(hold.Context(), 15*time.Millisecond)
+		defer cancel()
+		start = time.Now()
+		expect(t, "Unlock under its own context with a deadline", hold.Unlock(own), context.DeadlineExceeded, redlock.ErrNoQuorum)
+		if took := time.Since(start); took != 15*time.Millisecond {
+			t.Errorf("Unlock with 15 ms to its deadline took %v", took)
+		}
+		p.each(0, 3, (*redlocktest.Master).Thaw)
+		time.Sleep(time.Second)
 		p.expectFree(t)
 	},
 	"is unlocked in an outage": func(t *testing.T, p *setting) {

@@ -40,21 +40,26 @@ type Config struct {
 
 	// Credentials returns the user and the password of all Masters, whose URLs then have none. It is asked anew
 	// for each connection: for passwords that change, and for tokens that expire. master is a master's host and
-	// port, or the path of its socket; user may be empty. It is called from several goroutines, and ctx ends
-	// with the attempt to connect, after 1 to 8 s. After an error there will be another attempt. Default: what
-	// the URLs say.
+	// port, or the path of its socket; user may be empty, and a user with an empty password is logged in as well.
+	// It is called from several goroutines, and ctx ends with the attempt to connect, after 1 to 8 s. After an error
+	// there will be another attempt. A call that goes on after the end of ctx is left behind: Close does not wait for
+	// it, and while there are two at a master, it is not connected to. Default: what the URLs say.
 	Credentials func(ctx context.Context, master string) (user, password string, err error)
 
 	// Dial connects to Masters: through a tunnel or a proxy. TLS and Redis go over the connection that it
-	// returns. network is "tcp" and address host:port, or "unix" and the path of the socket. It is called from
-	// several goroutines, and ctx ends with the attempt to connect. Default: a net.Dialer.
+	// returns, which needs no deadlines: it is closed instead. network is "tcp" and address host:port, whose name is
+	// not looked up, or "unix" and the path of the socket. It is called from several goroutines, and ctx ends with
+	// the attempt to connect. A call that goes on after that is left behind, as one of Credentials, and its connection
+	// is closed. Default: the name is looked up for as long as the attempt lasts, and its addresses are tried in turn,
+	// each with a head start of 250 ms over the next.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 	// Pools replace Masters where all of that does not say enough. Each pool
 	// leads to one master, always the same. The client keeps one connection of each for commands and,
 	// once a caller has had to wait, a second one for subscriptions. The caller closes the pools. The
 	// connections must implement redis.ConnWithContext and redis.ConnWithTimeout, as redigo's own do;
-	// others are refused. Errors and logs name a master by its index, "pool 0".
+	// others are refused. redigo makes room for whatever a server says that it sends, so these lead to masters that
+	// you trust. Errors and logs name a master by its index, "pool 0".
 	Pools []*redis.Pool
 
 	// Lease is how long a hold lives without renewal, and so how long a dead client keeps the

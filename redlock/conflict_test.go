@@ -233,7 +233,7 @@ func TestOnlookers(t *testing.T) {
 // at the same time never both take one. One of them does before long.
 func TestOfTwoAtOnceOneTakesNoLockLong(t *testing.T) {
 	t.Parallel()
-	for seed := range portion(40) {
+	for seed := range uint64(40) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -359,7 +359,7 @@ func TestNoFalseConflictLong(t *testing.T) {
 			fleet.Master(2).Restart()
 		}},
 	} {
-		for seed := range portion(3) {
+		for seed := range uint64(3) {
 			t.Run(fmt.Sprint(tt.name, "/", seed), func(t *testing.T) {
 				masters(t, 5, func(t *testing.T, fleet *redlocktest.Fleet) {
 					a, logA := member(t, fleet, "a", tt.one...)

@@ -118,17 +118,20 @@ func TestContextsEndBeforeTheReleaseIsSent(t *testing.T) {
 }
 
 // At the instant at which validity ends, Err of a hold's context says so whether or not the timer
-// has fired yet: which of the two comes first is up to the scheduler, so it is tried often.
+// has fired yet, and so does Unlock: which of the two comes first is up to the scheduler, so it is tried often.
 func TestErrDoesNotWaitForTheTimer(t *testing.T) {
-	for range 200 {
+	for i := range 400 {
 		synctest.Test(t, func(t *testing.T) {
 			fleet := redlocktest.Start(t, 1)
 			c := open(t, fleet, redlock.Config{})
 			hold := lockFor(t, t.Context(), c, "a", time.Second)
 			time.Sleep(hold.Remaining())
-			if hold.Context().Err() == nil {
-				t.Fatal("Err is nil at the end of validity")
+			if i%2 == 0 {
+				expect(t, "Unlock at the end of validity", hold.Unlock(t.Context()), redlock.ErrLost)
+			} else if hold.Context().Err() == nil {
+				t.Error("Err is nil at the end of validity")
 			}
+			expect(t, "Cause", context.Cause(hold.Context()), redlock.ErrLost)
 		})
 	}
 }

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"runtime"
 	"slices"
@@ -42,7 +43,21 @@ func bubble(t *testing.T, n int, f func(*testing.T, *redlocktest.Fleet, *redlock
 func masters(t *testing.T, n int, f func(*testing.T, *redlocktest.Fleet)) {
 	t.Helper()
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { f(t, redlocktest.Start(t, n)) })
+	synctest.Test(t, func(t *testing.T) {
+		endless(t)
+		f(t, redlocktest.Start(t, n))
+	})
+}
+
+// endless ends a test that waits for what never comes: time goes on in its bubble as long as clients renew and ask.
+func endless(t *testing.T) {
+	t.Helper()
+	const most = 2 * time.Hour
+	limit := time.AfterFunc(most, func() {
+		stacks := make([]byte, 1<<20)
+		panic(fmt.Sprintf("%s has not ended after %v of its time:\n%s", t.Name(), most, stacks[:runtime.Stack(stacks, true)]))
+	})
+	t.Cleanup(func() { limit.Stop() })
 }
 
 // open makes a client that is connected, and closed with the test. Where cfg says
@@ -260,15 +275,6 @@ const (
 	someone = "4a1f2b3c-0000-4000-8000-000000000001:7"  // one of Redisson's
 	another = "4a1f2b3c-0000-4000-8000-000000000002:r1" // one of ours
 )
-
-// portion is how many of all seeds of a simulation to run: with -short, as make unit does under the race
-// detector, which makes each ten times as slow, a tenth. make sim runs all without it.
-func portion(all uint64) uint64 {
-	if testing.Short() {
-		return (all + 9) / 10
-	}
-	return all
-}
 
 // Tests outside synctest bubbles leave no goroutine behind; a bubble checks that itself.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

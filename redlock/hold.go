@@ -115,7 +115,8 @@ func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 // majority of the masters is known not to have it any more.
 //
 // Under a ctx that has ended, it still releases the lock, but does not wait for the answers: the
-// error then matches ctx's error and ErrNoQuorum.
+// error then matches ctx's error and ErrNoQuorum. A ctx that derives from the hold's own ends with the
+// hold; its deadline still bounds the wait.
 //
 // ErrNotHeld: it was unlocked before. ErrLost: the hold had ended before, so what it protected may
 // have run beside another owner. ErrNoQuorum: too few masters confirmed; the release goes on in the
@@ -123,8 +124,9 @@ func (h *Hold) Extend(ctx context.Context, lease time.Duration) error {
 //
 // Cost: one round trip, and none where the lock is kept (Config.Keep). Source: docs/algorithm.md, "Release".
 func (h *Hold) Unlock(ctx context.Context) error {
+	ctx, cancel := h.window().unlocking(ctx)
+	defer cancel()
 	if h.pair != nil {
-		ctx = h.pair.ctx.unlocking(ctx)
 		return h.pair.both(func(h *Hold) error { return h.Unlock(ctx) })
 	}
 	h.leak.Stop()

@@ -158,3 +158,135 @@ func TestKeepEnds(t *testing.T) {
 		})
 	}
 }
+
+// Once a master that it rests on has restarted, or has a clock that runs ahead, a lock is not kept any more.
+func TestKeepDoubted(t *testing.T) {
+	for name, doubt := range map[string]func(*redlocktest.Master){
+		"restarted": (*redlocktest.Master).RestartWithData,
+		"ran ahead": func(m *redlocktest.Master) { m.Skew(time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, _ *redlock.Client) {
+				unlock(t, lock(t, t.Context(), keeper, "a"))
+				synctest.Wait()
+				if fleet.Master(0).Holder("a") == "" {
+					t.Fatal("it is not kept")
+				}
+				doubt(fleet.Master(0))
+				time.Sleep(2 * time.Second)
+				expectFree(t, fleet, "a")
+			})
+		})
+	}
+}
+
+// A lock is given back at once where others may wait for it, or it is not a client's own for long.
+func TestNotKept(t *testing.T) {
+	for name, end := range map[string]func(t *testing.T, keeper, other *redlock.Client){
+		"handed off": func(t *testing.T, keeper, other *redlock.Client) {
+			hold := lock(t, t.Context(), other, "a")
+			next := writer(t, keeper)
+			time.Sleep(100 * time.Millisecond)
+			unlock(t, hold)
+			got := next.returned(t)
+			time.Sleep(time.Second) // its lease is not the short one of a hand-off any more
+			unlock(t, got)
+		},
+		"another caller of the client waits": func(t *testing.T, keeper, _ *redlock.Client) {
+			hold := lock(t, t.Context(), keeper, "a")
+			next := writer(t, keeper)
+			unlock(t, hold)
+			unlock(t, next.returned(t))
+		},
+		"a reader": func(t *testing.T, keeper, _ *redlock.Client) {
+			unlock(t, got(t, "RLock", func(ctx context.Context) (*redlock.Hold, error) { return keeper.RLock(ctx, "a") }, t.Context()))
+		},
+		"a reader by now": func(t *testing.T, keeper, _ *redlock.Client) {
+			hold := lock(t, t.Context(), keeper, "a")
+			expect(t, "Downgrade", hold.Downgrade(t.Context()))
+			unlock(t, hold)
+		},
+		"a permit": func(t *testing.T, keeper, _ *redlock.Client) {
+			unlock(t, acquire(t, keeper.Semaphore("a", 1)))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, other *redlock.Client) {
+				end(t, keeper, other)
+				time.Sleep(10 * time.Millisecond)
+				expectFree(t, fleet, "a")
+				if keys := fleet.Master(0).Hash("redlock_slots:{a}"); len(keys) > 0 {
+					t.Errorf("the slots are %v, want none taken", keys)
+				}
+			})
+		})
+	}
+}
+
+// Where names move, a lock is held in two sets, and not kept in either.
+func TestNotKeptInTwoSets(t *testing.T) {
+	onRollout(t, func(t *testing.T, s *rollout) {
+		keeping := s.open(t, redlock.Config{Keep: 10 * time.Second}, "a b", "b c")
+		time.Sleep(time.Second) // it hears what is wanted
+		unlock(t, lock(t, t.Context(), keeping, s.name))
+		time.Sleep(10 * time.Millisecond)
+		s.expectAt(t, s.name)
+	})
+}
+
+// Several names are taken over as one is: nothing is sent for one that is kept.
+func TestKeepSeveral(t *testing.T) {
+	for name, take := range map[string]func(*redlock.Client, context.Context, ...string) (*redlock.Holds, error){
+		"LockAll": (*redlock.Client).LockAll, "TryLockAll": (*redlock.Client).TryLockAll,
+	} {
+		t.Run(name, func(t *testing.T) {
+			withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, _ *redlock.Client) {
+				unlock(t, lock(t, t.Context(), keeper, "a"))
+				synctest.Wait()
+				before := scripts(fleet)
+				holds, err := take(keeper, t.Context(), "a", "b")
+				if err != nil {
+					t.Fatalf("%s = %v, want both", name, err)
+				}
+				synctest.Wait()
+				if sent := scripts(fleet) - before; sent != 3 {
+					t.Errorf("%d script calls, want one on each of 3 masters for the name that is not kept", sent)
+				}
+				expect(t, "Unlock", holds.Unlock(t.Context()))
+			})
+		})
+	}
+}
+
+// A context that has ended gets no lock, also where one is kept and nothing would be waited for.
+func TestKeepUnderAnEndedContext(t *testing.T) {
+	withKeeper(t, func(t *testing.T, fleet *redlocktest.Fleet, keeper, _ *redlock.Client) {
+		for _, name := range []string{"a", "b"} {
+			unlock(t, lock(t, t.Context(), keeper, name))
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		before := scripts(fleet)
+		for call, f := range map[string]func() error{
+			"Lock":        func() error { return second(keeper.Lock(ctx, "a")) },
+			"TryLock":     func() error { return second(keeper.TryLock(ctx, "a")) },
+			"LockFor":     func() error { return second(keeper.LockFor(ctx, "a", lease)) },
+			"RLock":       func() error { return second(keeper.RLock(ctx, "a")) },
+			"Do":          func() error { return keeper.Do(ctx, "a", func(context.Context) error { return nil }) },
+			"Lead":        func() error { return keeper.Lead(ctx, "a", func(context.Context) error { return nil }) },
+			"LockAll":     func() error { return second(keeper.LockAll(ctx, "a", "b")) },
+			"TryLockAll":  func() error { return second(keeper.TryLockAll(ctx, "a", "b")) },
+			"one of them": func() error { return second(keeper.LockAll(ctx, "b")) },
+		} {
+			expect(t, call, f(), context.Canceled)
+		}
+		synctest.Wait()
+		if sent := scripts(fleet) - before; sent != 0 {
+			t.Errorf("%d script calls, want none", sent)
+		}
+		if fleet.Master(0).Holder("a") == "" {
+			t.Error("it is not kept any more")
+		}
+	})
+}

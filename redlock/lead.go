@@ -25,7 +25,8 @@ const (
 // paused for longer than its lease has to be refused where it is written, by its [Token], which grows from
 // leader to leader.
 //
-// Lead returns nil when fn returns nil while it leads: the work is done. When fn returns an error, or the
+// Lead returns nil when fn returns nil while it leads: the work is done, also if ctx ends or the masters fall silent
+// while the lock is given back. When fn returns an error, or the
 // masters refuse the campaign (ErrNoQuorum, a [*ConflictError]), this process resigns, logs the error, and
 // campaigns again after a pause of about 1s, which doubles up to about 1min, and is 1s again after a minute
 // of leading. It campaigns again at once when the hold was lost, or [Config.MaxHold] is over.
@@ -56,15 +57,17 @@ func lead(ctx context.Context, at where, log *slog.Logger, name string, fn func(
 		})
 		led := !began.IsZero()
 		switch _, conflict := errors.AsType[*ConflictError](err); {
+		case led && failed == nil && !lost && !errors.Is(err, ErrLost):
+			return nil // whatever became of the release
 		case ctx.Err() != nil:
 			if !errors.Is(err, ctx.Err()) {
 				err = errors.Join(poll.Fail("lead", name, poll.Ended(ctx)), err)
 			}
 			return err
-		case led && lost:
+		case led && (lost || failed == nil):
 			log.Warn("redlock: leads no more, and campaigns again", "name", name, "error", err)
 			continue
-		case led && failed == nil, !led && !conflict && !errors.Is(err, ErrNoQuorum):
+		case !led && !conflict && !errors.Is(err, ErrNoQuorum):
 			return err
 		}
 		if led && time.Since(began) >= lastPause {

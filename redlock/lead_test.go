@@ -131,3 +131,45 @@ func TestLeadFails(t *testing.T) {
 		expect(t, "Lead", c.Lead(t.Context(), "a", nil), redlock.ErrClosed)
 	})
 }
+
+// A process whose fn returned nil while it led is done, whatever becomes of the release; unless that finds out that
+// others may have led meanwhile, when it campaigns again.
+func TestLeadIsDone(t *testing.T) {
+	for name, tt := range map[string]struct {
+		during func(*redlocktest.Fleet, context.CancelFunc)
+		terms  int
+	}{
+		"ctx ends behind fn": {func(fleet *redlocktest.Fleet, stop context.CancelFunc) {
+			each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
+			time.AfterFunc(time.Millisecond, stop)
+		}, 1},
+		"the masters fall silent": {func(fleet *redlocktest.Fleet, _ context.CancelFunc) {
+			each(fleet, 0, 3, (*redlocktest.Master).Freeze)
+			time.AfterFunc(time.Minute, func() { each(fleet, 0, 3, (*redlocktest.Master).Thaw) })
+		}, 1},
+		"the masters forgot it": {func(fleet *redlocktest.Fleet, _ context.CancelFunc) {
+			each(fleet, 0, 3, (*redlocktest.Master).FlushAll)
+		}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				ctx, stop := context.WithCancel(t.Context())
+				defer stop()
+				terms := 0
+				expect(t, "Lead", c.Lead(ctx, "a", func(context.Context) error {
+					switch terms++; {
+					case terms > tt.terms:
+						stop() // or it would go on forever
+					case terms == 1:
+						tt.during(fleet, stop)
+					}
+					return nil
+				}))
+				if terms != tt.terms {
+					t.Errorf("it led %d times, want %d", terms, tt.terms)
+				}
+				each(fleet, 0, 3, (*redlocktest.Master).Thaw)
+			})
+		})
+	}
+}

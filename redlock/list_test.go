@@ -116,7 +116,7 @@ func TestListBounds(t *testing.T) {
 func TestListTakesNoLongerThanTen(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		each(fleet, 0, 3, func(m *redlocktest.Master) {
-			for i := range 10_000 {
+			for i := range 4_000 {
 				m.HSet(fmt.Sprintf("k%05d", i), "no", "lock")
 			}
 		})

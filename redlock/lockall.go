@@ -76,12 +76,15 @@ func lockAll(ctx context.Context, names []Name, wait bool) (*Holds, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, n := range names {
-		if n.sets != nil && (i == 0 || n.sets != names[i-1].sets) {
-			if err := n.sets.admit(ctx, n.name); err != nil {
-				return nil, err
-			}
+	var admitted *Sets
+	for _, n := range names {
+		if n.sets == nil || n.sets == admitted || n.sets.enters(ctx, n.name) {
+			continue
 		}
+		if err := n.sets.admit(ctx, n.name); err != nil {
+			return nil, err
+		}
+		admitted = n.sets
 	}
 	holds, err := take(ctx, items, wait, false)
 	if err != nil {
@@ -155,7 +158,8 @@ func (h *Holds) Extend(ctx context.Context, lease time.Duration) error {
 //
 // Cost: one round trip. Source: docs/algorithm.md, "Release".
 func (h *Holds) Unlock(ctx context.Context) error {
-	ctx = h.ctx.unlocking(ctx)
+	ctx, cancel := h.ctx.unlocking(ctx)
+	defer cancel()
 	return h.each("unlock", func(one *Hold) error { return one.Unlock(ctx) })
 }
 

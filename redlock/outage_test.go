@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,4 +56,27 @@ func TestReadyEndsWithClose(t *testing.T) {
 		}
 		expect(t, "Ready of a closed client", c.Ready(t.Context()), redlock.ErrClosed)
 	})
+}
+
+// TestReleaseThatIsRefused: the error of Unlock says whether the release is repeated.
+func TestReleaseThatIsRefused(t *testing.T) {
+	for refusal, repeated := range map[string]bool{
+		"NOPERM this user has no permissions to run the 'evalsha' command": false,
+		"MISCONF Errors writing to the AOF file":                           true,
+	} {
+		t.Run(refusal, func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				warm(t, c)
+				hold := lock(t, t.Context(), c, "a")
+				synctest.Wait()
+				each(fleet, 0, 2, func(m *redlocktest.Master) { m.Refuse(refusal) })
+				err := hold.Unlock(t.Context())
+				goesOn := err != nil && strings.Contains(err.Error(), "goes on in the background")
+				if !errors.Is(err, redlock.ErrNoQuorum) || goesOn != repeated {
+					t.Errorf("Unlock: got %v, want that the release goes on: %v", err, repeated)
+				}
+				each(fleet, 0, 2, func(m *redlocktest.Master) { m.Refuse("") })
+			})
+		})
+	}
 }

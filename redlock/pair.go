@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/redlock/multilock"
+	"example.com/redlock/multilock/poll"
 )
 
 // A lock that is held in two sets of masters, see [SetsConfig], is a Hold that has one in each: its pair.
@@ -27,6 +28,9 @@ func (h *Holds) both(f func(*Hold) error) error {
 // for two items ends with ctx.
 func take(ctx context.Context, items []item, wait, bound bool) ([]*Hold, error) {
 	for {
+		if ctx.Err() != nil { // or what the client keeps would be taken over
+			return nil, poll.Fail(items[0].op(), items[0].name, poll.Ended(ctx))
+		}
 		holds := make([]*Hold, len(items))
 		if err := takeAll(ctx, items, holds, wait); err != nil {
 			return nil, err

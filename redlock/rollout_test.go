@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -104,6 +105,13 @@ func TestNamesThatMoveAreLockedInBothSets(t *testing.T) {
 			unlock(t, inner)
 			expect(t, "Unlock", holds.Unlock(t.Context()))
 			s.expectAt(t, s.name)
+			reader, err := other.RLock(t.Context(), s.name)
+			expect(t, "RLock", err)
+			in, err = s.moving.Inspect(t.Context(), s.name)
+			if expect(t, "Inspect", err); len(in.Readers) != 1 || in.Readers[0].Owner != reader.Owner() {
+				t.Errorf("Inspect = %+v, want the reader %s", in, reader.Owner())
+			}
+			unlock(t, reader)
 			all, err := redlock.TryLockAll(t.Context(), s.moving.Name(s.name), other.Name(stays), s.moving.Name(s.name))
 			expect(t, "TryLockAll", err)
 			if got := all.Names(); len(got) != 2 {
@@ -309,6 +317,54 @@ func TestPermitsInTwoSets(t *testing.T) {
 	})
 }
 
+// A slot of a name that moves is one permit in one set, and may be another's in the other: of these, one is freed.
+func TestForceReleaseOfOneSlotInTwoSets(t *testing.T) {
+	onRollout(t, func(t *testing.T, s *rollout) {
+		for i := range 40 { // of which a quarter move
+			name := fmt.Sprint("pool-", i)
+			if !slices.Equal(s.moving.SetsOf(name), []string{"a", "c"}) {
+				continue
+			}
+			first, both := acquire(t, s.old.Semaphore(name, 1)), acquire(t, s.moving.Semaphore(name, 2))
+			freed, err := s.moving.Semaphore(name, 2).ForceReleaseSlot(t.Context(), first.Slot())
+			expect(t, "ForceReleaseSlot", err)
+			in, err := s.moving.Semaphore(name, 2).Inspect(t.Context())
+			if expect(t, "Inspect", err); !freed || len(in.Slots) != 2 {
+				t.Errorf("%s: of a permit in set a and one in both, these are left: %+v; want the latter", name, in.Slots)
+			}
+			expect(t, "Unlock", first.Unlock(t.Context()), redlock.ErrLost)
+			unlock(t, both)
+		}
+	})
+}
+
+// Sets that are refused since others came first enter again what they hold, in one set or two, as a Client does.
+func TestRefusedSetsEnterAgain(t *testing.T) {
+	onRollout(t, func(t *testing.T, s *rollout) {
+		expect(t, "Close", s.old.Close())
+		time.Sleep(known)
+		stays := nameIn(t, s.moving, "b")
+		one, two := lock(t, t.Context(), s.moving, stays), lock(t, t.Context(), s.moving, s.name)
+		for ready(s.moving) == nil { // until it knows of a process that has other sets, and came first
+			for _, m := range s.fleets["b"].Masters() {
+				m.HSet("redlock_sets", `{"masters":[{"run":"x"}],"part":"b","lease":1000,"now":["b","d"]}`, fmt.Sprintf("1 %d ", time.Now().UnixMilli()))
+			}
+			time.Sleep(time.Second)
+		}
+		expect(t, "TryLock", second(s.moving.TryLock(t.Context(), stays)), redlock.ErrRoute)
+		expect(t, "TryAcquire", second(s.moving.Semaphore(s.name, 1).TryAcquire(two.Context())), redlock.ErrRoute)
+		for _, hold := range []*redlock.Hold{one, two} {
+			unlock(t, lock(t, hold.Context(), s.moving, hold.Name()))
+			again, err := s.moving.TryLockAll(hold.Context(), hold.Name())
+			if expect(t, "TryLockAll", err); err == nil {
+				expect(t, "Unlock", again.Unlock(t.Context()))
+			}
+			expect(t, "LockAll of another", second(s.moving.TryLockAll(hold.Context(), hold.Name(), "other")), redlock.ErrRoute)
+			unlock(t, hold)
+		}
+	})
+}
+
 // A fleet's processes restart one by one with other sets, while all lock: forth in two rollouts, half-way
 // and back, and from the end back again. Package judge checks the history: no name ever has two holders, its
 // tokens grow, and nobody waits for long. Who comes first is settled in each set, so not between processes that
@@ -317,7 +373,7 @@ func TestPermitsInTwoSets(t *testing.T) {
 // Permits of a name that moves are compared in one set alone, so none are taken.
 func TestRolloutUnderLoadLong(t *testing.T) {
 	all := &tally{had: map[string]int{}}
-	for seed := range portion(20) {
+	for seed := range uint64(20) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
 			s := &sim{seed: seed}

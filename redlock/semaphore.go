@@ -156,7 +156,8 @@ func (s *Semaphore) ForceRelease(ctx context.Context) (freed bool, err error) {
 	return s.force(ctx, -1)
 }
 
-// ForceReleaseSlot is ForceRelease for the permit of one slot, as [Semaphore.Inspect] tells it.
+// ForceReleaseSlot is ForceRelease for the permit of one slot, as [Semaphore.Inspect] tells it. Of a name that moves
+// between [Sets], that is the permit in the first set in which somebody has the slot: a holder of both loses both.
 func (s *Semaphore) ForceReleaseSlot(ctx context.Context, slot int) (freed bool, err error) {
 	if slot < 0 || slot >= script.MaxPermits {
 		return false, fmt.Errorf("redlock: semaphore %q has no slot %d: slots are 0 to %d", s.name, slot, script.MaxPermits-1)

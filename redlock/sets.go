@@ -181,6 +181,11 @@ func (s *Sets) admit(ctx context.Context, name string) error {
 	return nil
 }
 
+// enters reports whether a caller that locks name enters again what it holds, which nobody keeps it from.
+func (s *Sets) enters(ctx context.Context, name string) bool {
+	return !slices.ContainsFunc(s.at(name), func(c *Client) bool { return !c.masters.Owns(name, c.owner(ctx, name)) })
+}
+
 // all runs f for all sets at the same time, and joins the errors.
 func (s *Sets) all(f func(*Client) error) error {
 	return errors.Join(atOnce(slices.Sorted(maps.Keys(s.clients)), func(id string) error {

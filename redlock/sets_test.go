@@ -93,6 +93,22 @@ func nameIn(t *testing.T, s *redlock.Sets, ids ...string) string {
 	return ""
 }
 
+// NewSets that fails leaves nothing open, whichever set it begins with.
+func TestNewSetsThatFails(t *testing.T) {
+	masters(t, 3, func(t *testing.T, fleet *redlocktest.Fleet) {
+		for range 20 {
+			_, err := redlock.NewSets(redlock.SetsConfig{Sets: map[string]redlock.Config{"a": {Pools: fleet.Pools()}, "b": {}}})
+			expectSays(t, "NewSets", err, `set "b"`)
+		}
+		time.Sleep(settle)
+		for _, m := range fleet.Masters() {
+			if n := m.Connections(); n > 0 {
+				t.Errorf("%d connections to %s are open", n, m.Name())
+			}
+		}
+	})
+}
+
 // Each name is in one set, the same in every process and version; sets get about the same number; and
 // another set takes names for itself and moves no others.
 func TestSetsSpreadNames(t *testing.T) {

@@ -58,8 +58,10 @@ func (s *Sets) RDo(ctx context.Context, name string, fn func(context.Context) er
 
 func (s *Sets) lock(ctx context.Context, w want) (*Hold, error) {
 	at := s.at(w.name)
-	if err := s.admit(ctx, w.name); err != nil {
-		return nil, err
+	if w.permits > 0 || !s.enters(ctx, w.name) {
+		if err := s.admit(ctx, w.name); err != nil {
+			return nil, err
+		}
 	}
 	if len(at) == 1 {
 		return at[0].lock(ctx, w)
@@ -95,7 +97,8 @@ func (s *Sets) TryLockAll(ctx context.Context, names ...string) (*Holds, error) 
 }
 
 // Inspect says who has name in its set: see [Client.Inspect]. A name that moves is looked up in both
-// sets: it is held if it is in one of them, and the masters are those of both, one set after the other.
+// sets: it is held if it is in one of them, and the readers and the masters are those of both, one set after
+// the other. Who reads it in both sets is there twice, with an owner in each.
 func (s *Sets) Inspect(ctx context.Context, name string) (Inspection, error) {
 	at := s.at(name)
 	in, err := at[0].Inspect(ctx, name)
@@ -105,7 +108,7 @@ func (s *Sets) Inspect(ctx context.Context, name string) (Inspection, error) {
 			in.Held, in.Holder, in.Client, in.For = other.Held, other.Holder, other.Client, other.For
 		}
 		in.Left = max(in.Left, other.Left)
-		in.Masters = append(in.Masters, other.Masters...)
+		in.Readers, in.Masters = append(in.Readers, other.Readers...), append(in.Masters, other.Masters...)
 		err = errors.Join(err, failed)
 	}
 	return in, err
@@ -114,13 +117,8 @@ func (s *Sets) Inspect(ctx context.Context, name string) (Inspection, error) {
 // ForceUnlock frees name in its set, whoever has it: see [Client.ForceUnlock]. A name that moves is
 // freed in both sets.
 func (s *Sets) ForceUnlock(ctx context.Context, name string) (freed bool, err error) {
-	return s.force(name, func(c *Client) (bool, error) { return c.ForceUnlock(ctx, name) })
-}
-
-// force runs f for each client at which name is locked, and joins the errors.
-func (s *Sets) force(name string, f func(*Client) (freed bool, err error)) (freed bool, err error) {
 	for _, c := range s.at(name) {
-		one, failed := f(c)
+		one, failed := c.ForceUnlock(ctx, name)
 		freed, err = freed || one, errors.Join(err, failed)
 	}
 	return freed, err
@@ -145,6 +143,15 @@ func (s *Sets) inspectPermits(ctx context.Context, name string) (in SemaphoreIns
 	return in, err
 }
 
+// forcePermits frees all permits in both sets of a name that moves, but a slot in the first set alone where
+// somebody has it: in the other its number is that of somebody else's permit.
 func (s *Sets) forcePermits(ctx context.Context, name string, slot int) (freed bool, err error) {
-	return s.force(name, func(c *Client) (bool, error) { return c.forcePermits(ctx, name, slot) })
+	for _, c := range s.at(name) {
+		one, failed := c.forcePermits(ctx, name, slot)
+		freed, err = freed || one, errors.Join(err, failed)
+		if slot >= 0 && (freed || err != nil) {
+			break
+		}
+	}
+	return freed, err
 }

@@ -2,7 +2,6 @@ package redlock_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"example.com/redlock/internal/deterministic"
 	"example.com/redlock/internal/failure"
 	"example.com/redlock/internal/history"
 	"example.com/redlock/internal/judge"
@@ -34,8 +32,8 @@ type simRegister struct{ token, value, plain int64 }
 func (s *sim) begin(replay string) {
 	s.replay = replay
 	run := &history.Run{
-		Title: fmt.Sprintf("simulation, seed %d", s.seed), Seed: s.seed, Locker: "redlock",
-		Lease: s.lease, MaxLease: s.lease, Guard: s.guard, NodeTimeout: s.timeout, Tokens: true, Signal: true,
+		Title: fmt.Sprintf("simulation, seed %d", s.seed), Seed: s.seed,
+		Lease: s.lease, MaxLease: s.lease, Guard: s.guard, NodeTimeout: s.timeout,
 		Replay: replay,
 	}
 	if s.fleet != nil {
@@ -231,34 +229,19 @@ func (s *sim) judge(t *testing.T, all *tally) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if *simWrite != "" {
-		write(t, *simWrite, h)
-	}
 	report, err := judge.Judge(h)
 	if err != nil {
 		t.Fatalf("the history is wrong: %v", err)
-	}
-	r := deterministic.Report{Seed: s.seed, Faults: make(map[string]int), Arrows: deterministic.Arrows(), Branches: deterministic.Branches()}
-	for _, e := range s.events {
-		switch e.What {
-		case history.Granted:
-			r.Holds++
-		case history.Fault:
-			r.Faults[e.Fault]++
-		}
 	}
 	all.add(s.events)
 	for _, v := range report.Violations() {
 		inSets := v.Check == judge.Turns && s.fleet == nil // who comes first is settled in each set
 		if v.Unpromised != "" || inSets {
-			r.Unpromised++
 			continue
 		}
-		r.Violations++
 		t.Error(judge.Tell(v))
 	}
-	r.Failed = t.Failed()
-	if r.Failed {
+	if t.Failed() {
 		write(t, filepath.Join(t.ArtifactDir(), "history.jsonl"), h)
 		page, err := os.Create(filepath.Join(t.ArtifactDir(), "history.html"))
 		if err != nil {
@@ -267,17 +250,6 @@ func (s *sim) judge(t *testing.T, all *tally) {
 		defer page.Close()
 		expect(t, "picture.Write", picture.Write(page, h, report.Violations()))
 		t.Logf("replay it: %s", s.replay)
-	}
-	if *simReport != "" {
-		line, err := json.Marshal(r)
-		expect(t, "Marshal", err)
-		file, err := os.OpenFile(*simReport, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		_, err = file.Write(append(line, '\n'))
-		expect(t, "Write", err)
 	}
 }
 

@@ -355,9 +355,6 @@ func (l *lines) sorted() string {
 		return strings.Contains(line, "master is up") || strings.Contains(line, "no subscription")
 	})
 	slices.Sort(all)
-	all = slices.CompactFunc(all, func(a, b string) bool {
-		return strings.Contains(a, "renewal failed") && regexp.MustCompile(`left=\S+`).ReplaceAllString(a, "") == regexp.MustCompile(`left=\S+`).ReplaceAllString(b, "")
-	})
 	return strings.Join(all, "")
 }
 

@@ -84,13 +84,17 @@ func (w *window) end(cause error) {
 }
 
 // unlocking ends the window since its holds are about to be given back, and returns the context for
-// that: one that was the window itself, or made of it, must not end the wait for the answers.
-func (w *window) unlocking(ctx context.Context) context.Context {
+// that: one that was the window itself, or made of it, must not end the wait for the answers before its
+// deadline.
+func (w *window) unlocking(ctx context.Context) (context.Context, context.CancelFunc) {
 	live := ctx.Err() == nil
 	_ = w.Err() // if a hold was lost before, that is why
 	w.end(ErrNotHeld)
-	if live && ctx.Err() != nil {
-		return context.WithoutCancel(ctx)
+	if !live || ctx.Err() == nil {
+		return ctx, func() {}
 	}
-	return ctx
+	if at, ok := ctx.Deadline(); ok {
+		return context.WithDeadline(context.WithoutCancel(ctx), at)
+	}
+	return context.WithoutCancel(ctx), func() {}
 }

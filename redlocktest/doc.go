@@ -62,6 +62,10 @@
 //   - Times to live are exact. Redis keeps whole milliseconds, so a key may expire up to 1 ms early
 //     or late. The command TTL rounds down; Redis rounds to the nearest second.
 //   - A script that fails on its first run is not cached.
+//   - On systems of 32 bits, an integer of more than 31 bits becomes -2^31 in a script's answer, and
+//     is refused by PEXPIREAT. Both occur with readers and permits. Locks need neither, so there
+//     these masters are good for Lock and TryLock, and not for RLock and Semaphore. The library
+//     itself has no such limit, on a real server.
 //   - Blocking commands are refused. INFO, CLIENT ID, CLIENT KILL and CONFIG GET are not
 //     queued by MULTI.
 package redlocktest

@@ -162,5 +162,9 @@ func foreground() bool {
 	}
 	defer tty.Close()
 	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
-	return err == nil && group == unix.Getpgrp()
+	if err != nil {
+		return false
+	}
+	own, err := unix.Getpgid(0) // Getpgrp is not the same on every system
+	return err == nil && group == own
 }

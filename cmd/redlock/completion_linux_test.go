@@ -38,7 +38,7 @@ func shellBin(t *testing.T) (bin, work string) {
 }
 
 // fish says what it would complete.
-func TestCompletionFish(t *testing.T) {
+func TestCompletionFishLong(t *testing.T) {
 	fish, err := redisserver.Need("fish", "fish", func() string {
 		path, _ := exec.LookPath("fish")
 		return path

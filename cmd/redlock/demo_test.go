@@ -4,23 +4,29 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"example.com/redlock/redlocktest"
 )
 
+// The demo tells its story, and draws it. What it claims is measured, here on time of its own.
 func TestDemo(t *testing.T) {
-	t.Parallel()
-	start := time.Now()
-	page := filepath.Join(t.TempDir(), "demo.html")
-	i := command(t, "demo", "--html", page).start().wantCode(0)
-	if took := time.Since(start); took > 20*time.Second {
-		t.Errorf("the demo took %v, want less than 20s", took)
-	}
-	out := i.stdout.String()
+	page, stdout := filepath.Join(t.TempDir(), "demo.html"), filepath.Join(t.TempDir(), "stdout")
+	synctest.Test(t, func(t *testing.T) {
+		file, err := os.Create(stdout)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		if err := (&demoCmd{HTML: page}).Run(streams{out: file}); err != nil {
+			t.Errorf("the demo: %v\n%s", err, readFile(t, stdout))
+		}
+	})
+	out := readFile(t, stdout)
 	if got := strings.Count(out, " ✓ "); got != demoClaims || strings.Contains(out, "✗") {
 		t.Errorf("%d claims are ticked off, want %d", got, demoClaims)
 	}
@@ -82,20 +88,21 @@ func wantPicture(t *testing.T, page string) {
 
 // The claims are measured: they fail when the third master does not come back.
 func TestDemoNoticesFailure(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	d, err := newDemo(&out, palette{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.close()
-	d.revive = func(*redlocktest.Master) {}
-	ctx, cancel := context.WithTimeout(t.Context(), demoLimit)
-	if d.play(ctx) || !strings.Contains(out.String(), "✗") {
-		t.Errorf("the demo claims that all went well:\n%s", &out)
-	}
-	cancel()
-	if d.claims, d.failed = nil, false; d.play(ctx) {
-		t.Error("a story that broke off claims that all went well")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		d, err := newDemo(&out, palette{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.close()
+		d.revive = func(*redlocktest.Master) {}
+		ctx, cancel := context.WithTimeout(t.Context(), demoLimit)
+		if d.play(ctx) || !strings.Contains(out.String(), "✗") {
+			t.Errorf("the demo claims that all went well:\n%s", &out)
+		}
+		cancel()
+		if d.claims, d.failed = nil, false; d.play(ctx) {
+			t.Error("a story that broke off claims that all went well")
+		}
+	})
 }

@@ -14,7 +14,7 @@ import (
 func TestRunLostCommandObeys(t *testing.T) {
 	t.Parallel()
 	fleet, flags := masters(t, 3)
-	i := command(t, line("run", flags, "--name", "n", "--lease=3s", "--grace=1s", "--",
+	i := command(t, line("run", flags, "--name", "n", "--lease=9s", "--grace=5s", "--",
 		"sh", "-c", `trap 'echo cleaning up; exit 0' TERM; echo ready; while :; do sleep 0.02; done`)...).start()
 	i.ready()
 	fleet.Master(0).Kill()
@@ -52,7 +52,7 @@ func TestRunLostKillsTheTree(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		script, started = script+` (setsid sh -c 'trap "" TERM; echo $$; while :; do sleep 0.02; done' &) ;`, 3
 	}
-	i := command(t, line("run", flags, "--name", "n", "--lease=3s", "--grace=1s", "--", "sh", "-c", script+` trap 'echo term' TERM; while :; do sleep 0.02; done`)...).start()
+	i := command(t, line("run", flags, "--name", "n", "--lease=6s", "--grace=3s", "--", "sh", "-c", script+` trap 'echo term' TERM; while :; do sleep 0.02; done`)...).start()
 	eventually(t, "all processes run", func() bool { return len(i.pids()) == started })
 	fleet.Master(0).Kill()
 	fleet.Master(1).Kill()

@@ -42,7 +42,7 @@ func TestRunPauses(t *testing.T) {
 func TestRunPausedForTooLong(t *testing.T) {
 	t.Parallel()
 	fleet, flags := masters(t, 3)
-	i := command(t, line("run", flags, "--name", "n", "--lease=1s", "--grace=300ms", "--",
+	i := command(t, line("run", flags, "--name", "n", "--lease=3s", "--grace=1s", "--",
 		"sh", "-c", "trap '' TERM; echo $$; echo ready; while :; do sleep 0.02; done")...).start()
 	i.ready()
 	i.signal(unix.SIGTSTP)

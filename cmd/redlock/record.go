@@ -26,8 +26,8 @@ type record struct {
 func newRecord(masters []string) *record {
 	r := &record{begun: time.Now()}
 	r.add(history.Event{What: history.RunBegan, Run: &history.Run{
-		Title: "redlock demo: " + demoName, Began: r.begun, Locker: "redlock", Masters: masters,
-		Lease: demoLease, MaxLease: demoLease, Guard: -1, Replay: "redlock demo", Tokens: true, Signal: true,
+		Title: "redlock demo: " + demoName, Began: r.begun, Masters: masters,
+		Lease: demoLease, MaxLease: demoLease, Guard: -1, Replay: "redlock demo",
 	}})
 	for _, who := range []string{"A", "B"} {
 		r.add(history.Event{What: history.Started, Who: who})

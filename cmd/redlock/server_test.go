@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -12,6 +13,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -20,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/redlock/internal/redisserver"
+	"example.com/redlock/redlocktest"
 )
 
 // issue writes name.crt, name.key, and name.pem, which has both. by is the authority, or nil: it is one itself.
@@ -52,6 +54,39 @@ func issue(t *testing.T, dir, name string, template x509.Certificate, by *tls.Ce
 	return &pair
 }
 
+// serve has what comes to listener reach m, until the test ends.
+//
+// Goroutines: one, and two for each connection. They end with the listener and with the connections.
+func serve(t *testing.T, listener net.Listener, m *redlocktest.Master) {
+	t.Helper()
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer near.Close()
+				if secure, ok := near.(*tls.Conn); ok && secure.Handshake() != nil {
+					_, _ = io.Copy(io.Discard, secure.NetConn()) // or what it is told of the reason might be lost
+					return
+				}
+				far, err := m.Dial(context.Background())
+				if err != nil {
+					return
+				}
+				go func() {
+					_, _ = io.Copy(near, far)
+					near.Close()
+				}()
+				_, _ = io.Copy(far, near)
+				far.Close()
+			}()
+		}
+	}()
+}
+
 // Masters that speak TLS, have certificates of an authority that the system does not know, and want one
 // from the client.
 func TestTLS(t *testing.T) {
@@ -60,17 +95,21 @@ func TestTLS(t *testing.T) {
 	ca := issue(t, dir, "ca", x509.Certificate{
 		Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}, nil)
-	issue(t, dir, "server", x509.Certificate{DNSNames: []string{"redis.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, ca)
+	server := issue(t, dir, "server", x509.Certificate{DNSNames: []string{"redis.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, ca)
 	issue(t, dir, "client", x509.Certificate{Subject: pkix.Name{CommonName: "a client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, ca)
+	authorities := x509.NewCertPool()
+	authorities.AddCert(ca.Leaf)
 	var masters []string
-	for range 3 {
-		port, _ := redisserver.Start(t, func(port, _ string) []string {
-			return []string{
-				"--port", "0", "--tls-port", port, "--requirepass", "open-sesame",
-				"--tls-ca-cert-file", path("ca.crt"), "--tls-cert-file", path("server.crt"), "--tls-key-file", path("server.key"),
-			}
+	for _, m := range redlocktest.Start(t, 3).Masters() {
+		m.Password("open-sesame")
+		listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
+			Certificates: []tls.Certificate{*server}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authorities,
 		})
-		masters = append(masters, "rediss://127.0.0.1:"+port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		serve(t, listener, m)
+		masters = append(masters, "rediss://"+listener.Addr().String())
 	}
 	for name, text := range map[string]string{
 		"redlock.toml": fmt.Sprintf("masters = [%q, %q, %q]\ntls_ca = \"ca.crt\"\ntls_cert = \"client.pem\"\npassword_file = \"password\"\n", masters[0], masters[1], masters[2]),
@@ -123,16 +162,19 @@ func TestTLS(t *testing.T) {
 // environment has.
 func TestUnixSockets(t *testing.T) {
 	var dirs []string
-	for range 3 {
-		_, dir := redisserver.Start(t, func(_, dir string) []string {
-			acl := write(t, "acl", "user default off\nuser locks on >open-sesame ~* &* +@all\n", 0o600)
-			return []string{"--port", "0", "--unixsocket", filepath.Join(dir, "s"), "--aclfile", acl}
-		})
+	for _, m := range redlocktest.Start(t, 3).Masters() {
+		m.Password("open-sesame")
+		dir := t.TempDir()
+		listener, err := net.Listen("unix", filepath.Join(dir, "s"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		serve(t, listener, m)
 		dirs = append(dirs, dir)
 	}
-	masters := fmt.Sprintf("%s/s,unix://%s/s?db=3,unix://locks:open-sesame@%s/s", dirs[0], dirs[1], dirs[2])
+	masters := fmt.Sprintf("%s/s,unix://%s/s?db=3,unix://default:open-sesame@%s/s", dirs[0], dirs[1], dirs[2])
 	flags := []string{"--masters", masters, "--no-restart-guard"}
-	secrets := []string{"REDLOCK_USERNAME=locks", "REDLOCK_PASSWORD=open-sesame"}
+	secrets := []string{"REDLOCK_USERNAME=default", "REDLOCK_PASSWORD=open-sesame"}
 	i, in := withStdin(t, command(t, line("hold", flags, "n")...).env(secrets...))
 	// A majority is enough to hold it, so the third master may have it later.
 	eventually(t, "all three masters have the lock", func() bool {

@@ -157,7 +157,7 @@ func (d *demo) handOver(ctx context.Context, hold *guest, next <-chan outcome) e
 	d.holder = b.hold
 	d.event("B has the lock, with token %d, %s after A left it", b.hold.Token(), b.got.Sub(left).Round(time.Millisecond))
 	d.claim(
-		unlocked == nil && b.got.After(left),
+		unlocked == nil && !b.got.Before(left),
 		"A's unlock hands the lock to B, which waited in a single call.",
 		"B waited %s in all, the last %s of that after A had left", seconds(b.got.Sub(b.asked)), b.got.Sub(left).Round(time.Millisecond))
 	d.claim(

@@ -17,7 +17,7 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// To update the file, or to have the output of a line that was added: go test ./cmd/redlock -run TestTexts -update
+// To update the file, or to have the output of a line that was added: go test . -run TestTexts -update
 var update = flag.Bool("update", false, "update the files of testdata")
 
 func each(do func(*redlocktest.Master)) func(*testing.T, *redlocktest.Fleet) {

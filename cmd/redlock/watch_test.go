@@ -83,5 +83,10 @@ func TestRunNamesAKilledHolder(t *testing.T) {
 	known(t, flags, holder)
 	holder.signal(syscall.SIGKILL)
 	<-holder.ended
-	command(t, line("run", flags, "n", "--wait=3s", "--", "true")...).start().wantCode(exitTaken).wantError(`still waiting for "n": held by nightly-report on `, fmt.Sprintf("(pid %d)", holder.cmd.Process.Pid))
+	waiter := command(t, line("run", flags, "n", "--", "true")...).start()
+	eventually(t, "it says who has the lock", func() bool {
+		return strings.Contains(waiter.stderr.String(), `still waiting for "n": held by nightly-report on `)
+	})
+	waiter.signal(syscall.SIGTERM)
+	waiter.wantCode(128 + 15).wantError(fmt.Sprintf("(pid %d)", holder.cmd.Process.Pid))
 }

@@ -55,9 +55,6 @@ func TestRun(t *testing.T) {
 // The commands in README.md take a newcomer to the first lock: on five masters of their own, which
 // grant nothing for their first half minute, and then on the three that are left.
 func TestReadmeCommands(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes 40 s")
-	}
 	server, err := redisserver.Find() // and redis-cli is beside it
 	if err != nil {
 		t.Fatal(err)
@@ -88,9 +85,6 @@ func TestReadmeCommands(t *testing.T) {
 
 // The commands in README.md make a module of one's own use the checkout.
 func TestReadmeModule(t *testing.T) {
-	if testing.Short() {
-		t.Skip("asks the module proxy")
-	}
 	checkout, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)

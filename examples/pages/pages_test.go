@@ -79,8 +79,8 @@ func follow(t *testing.T, steps []step) {
 			t.Fatal(err)
 		}
 	}
-	build := exec.Command("go", "build", "-o", filepath.Join(bin, "redlock"), "./cmd/redlock")
-	build.Dir = root
+	build := exec.Command("go", "build", "-o", filepath.Join(bin, "redlock"), ".")
+	build.Dir = filepath.Join(root, "cmd", "redlock")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

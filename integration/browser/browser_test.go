@@ -161,8 +161,8 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		program = filepath.Join(dir, "redlock")
-		build := exec.Command("go", "build", "-o", program, "./cmd/redlock")
-		build.Dir = "../.."
+		build := exec.Command("go", "build", "-o", program, ".")
+		build.Dir = "../../cmd/redlock"
 		if out, err := build.CombinedOutput(); err != nil {
 			panic(string(out))
 		}

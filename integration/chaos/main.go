@@ -1,7 +1,6 @@
 // Command chaos runs trials, judges them and draws them.
 //
 //	go run ./integration/chaos -seed 7 -minutes 10
-//	go run ./integration/chaos -peers 1,2,3 -minutes 1
 //	go run ./integration/chaos -table
 //	go run ./integration/chaos -judge out/history.jsonl
 //
@@ -43,10 +42,8 @@ func command(ctx context.Context, args []string) error {
 	minutes := set.Float64("minutes", 10, "for how long there are faults")
 	set.IntVar(&cfg.Masters, "masters", 5, "how many masters")
 	set.IntVar(&cfg.Clients, "clients", 5, "how many client processes")
-	set.StringVar(&cfg.Locker, "locker", trial.Redlock, "library: redlock, redsync, redsync-ff or single")
 	only := set.String("only", "", "kinds of faults, separated by commas; none: all")
 	tabled := set.Bool("table", false, "try each kind of fault alone for 20 s, on a minority and on a majority, and print a table in Markdown")
-	peers := set.String("peers", "", "seeds, separated by commas: run the same trials with each library, and print a table in Markdown")
 	beside := set.Int("j", 3, "how many trials of a table beside each other")
 	set.StringVar(&cfg.Out, "out", "", "folder for the history, the report and the picture; by default out/chaos-SEED")
 	old := set.String("judge", "", "history to judge and to draw, instead of a trial")
@@ -69,7 +66,7 @@ func command(ctx context.Context, args []string) error {
 		return errors.Join(err, report.Err())
 	}
 	cfg.Lasts = time.Duration(*minutes * float64(time.Minute))
-	cfg.Title = fmt.Sprintf("%s, %d masters, %d clients, seed %d", cfg.Locker, cfg.Masters, cfg.Clients, cfg.Seed)
+	cfg.Title = fmt.Sprintf("%d masters, %d clients, seed %d", cfg.Masters, cfg.Clients, cfg.Seed)
 	if *only != "" {
 		cfg.Only = strings.Split(*only, ",")
 	}
@@ -84,10 +81,7 @@ func command(ctx context.Context, args []string) error {
 		return err
 	}
 	defer os.RemoveAll(folder)
-	if *peers != "" {
-		return compare(ctx, cfg, folder, *peers, *beside)
-	}
-	if cfg.Programs, err = trial.Build(ctx, folder, cfg.Locker); err != nil {
+	if cfg.Programs, err = trial.Build(ctx, folder, cfg.Only); err != nil {
 		return err
 	}
 	if *tabled {
@@ -101,8 +95,8 @@ func command(ctx context.Context, args []string) error {
 
 // again returns the command that runs the trial of cfg once more.
 func again(cfg trial.Config) string {
-	line := fmt.Sprintf("go run ./integration/chaos -locker %s -seed %d -minutes %v -masters %d -clients %d",
-		cfg.Locker, cfg.Seed, cfg.Lasts.Minutes(), cfg.Masters, cfg.Clients)
+	line := fmt.Sprintf("go run ./integration/chaos -seed %d -minutes %v -masters %d -clients %d",
+		cfg.Seed, cfg.Lasts.Minutes(), cfg.Masters, cfg.Clients)
 	if len(cfg.Only) > 0 {
 		line += " -only " + strings.Join(cfg.Only, ",")
 	}

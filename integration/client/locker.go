@@ -37,22 +37,6 @@ func (l *locker) Close() error {
 	return l.Client.Close()
 }
 
-func (l *locker) Lock(ctx context.Context, name string) (workload.Hold, error) {
-	return l.one(ctx, history.Lock, name)
-}
-
-func (l *locker) TryLock(ctx context.Context, name string) (workload.Hold, error) {
-	return l.one(ctx, history.TryLock, name)
-}
-
-func (l *locker) one(ctx context.Context, do history.Do, name string) (workload.Hold, error) {
-	holds, _, err := l.Ask(ctx, do, []string{name}, 0, 0)
-	if err != nil {
-		return nil, err
-	}
-	return holds[0], nil
-}
-
 // Ask makes a call of package redlock.
 func (l *locker) Ask(ctx context.Context, do history.Do, names []string, lease time.Duration, permits int) (
 	holds []workload.Hold, unlockAll func(context.Context) error, err error,
@@ -130,9 +114,9 @@ func (h *hold) Enter(ctx context.Context, shared bool) (workload.Hold, bool, err
 	if shared {
 		do = history.RLock
 	}
-	again, err := h.locker.one(ctx, do, h.Name())
+	again, _, err := h.locker.Ask(ctx, do, []string{h.Name()}, 0, 0)
 	if err != nil {
 		return nil, false, err
 	}
-	return again, again.(*hold).Owner() == h.Owner(), nil
+	return again[0], again[0].(*hold).Owner() == h.Owner(), nil
 }

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"example.com/redlock/integration/workload"
+	"example.com/redlock/internal/history"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -28,11 +28,12 @@ func TestEnter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, fleet := newLocker(t)
 		ctx := l.WithOwner(t.Context())
-		h, err := l.Lock(ctx, "a")
+		holds, _, err := l.Ask(ctx, history.Lock, []string{"a"}, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, same, err := h.(workload.Enterer).Enter(ctx, true); !same || err != nil {
+		h := holds[0]
+		if _, same, err := h.Enter(ctx, true); !same || err != nil {
 			t.Errorf("Enter = %v, %v, want the same hold", same, err)
 		}
 		for _, m := range fleet.Masters() {
@@ -40,7 +41,7 @@ func TestEnter(t *testing.T) {
 			m.Restart()
 		}
 		<-h.Context().Done()
-		again, same, err := h.(workload.Enterer).Enter(ctx, false)
+		again, same, err := h.Enter(ctx, false)
 		if same || err != nil {
 			t.Fatalf("Enter = %v, %v, want another hold", same, err)
 		}

@@ -29,7 +29,7 @@ func TestQueue(t *testing.T) {
 		fleet := redlocktest.Start(t, masters)
 		began := time.Now()
 		now := func() time.Duration { return time.Since(began) }
-		run := &history.Run{Lease: lease, MaxLease: lease, Guard: -1, NodeTimeout: lease / 10, Tokens: true, Signal: true}
+		run := &history.Run{Lease: lease, MaxLease: lease, Guard: -1, NodeTimeout: lease / 10}
 		for _, m := range fleet.Masters() {
 			m.Delay(500 * time.Microsecond)
 			run.Masters = append(run.Masters, m.Name())

@@ -45,7 +45,7 @@ func TestActs(t *testing.T) {
 				}
 			}
 			did(t, act.end(m))
-			eventually(t, 5*time.Second, "it has the keys", func() bool { return do(t, m, "DBSIZE") == act.keys })
+			eventually(t, 30*time.Second, "it has the keys", func() bool { return do(t, m, "DBSIZE") == act.keys })
 			if goesOn := runID(t, m) == id; goesOn != act.goesOn || m.Addr() != address {
 				t.Errorf("the same process: %v at %s, want %v at %s", goesOn, m.Addr(), act.goesOn, address)
 			}

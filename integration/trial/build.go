@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,26 +16,25 @@ import (
 
 const module = "example.com/redlock"
 
-// Programs are the client programs of a library.
+// Programs are the client programs.
 type Programs struct {
 	Right  string
-	Skewed string // its wall clock is off by what the environment says
+	Skewed string // its wall clock is off by what the environment says; it may be missing where no fault needs it
 }
 
-// Build builds the client programs of locker, "redlock" or one of the peers, somewhere in folder. args are more
-// arguments for go build, but not for the program with the skewed clock, which has an overlay already.
+// Build builds the client programs of somewhere in folder: the one with the
+// skewed clock, for which most of the standard library is compiled again, only if it is among the kinds of faults, or
+// if there are none, which is all. args are more arguments for go build, but not for that program, which has an overlay
+// already.
 //
 // Goroutines: two, one per program. Build waits for them.
-func Build(ctx context.Context, folder, locker string, args ...string) (Programs, error) {
+func Build(ctx context.Context, folder string, faults []string, args ...string) (Programs, error) {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", module).Output()
 	if err != nil {
 		return Programs{}, fmt.Errorf("where is module %s: %w", module, err)
 	}
 	source := filepath.Join(strings.TrimSpace(string(root)), "integration", "client")
-	if locker != Redlock {
-		source = filepath.Join(filepath.Dir(source), "peers")
-	}
-	if folder, err = os.MkdirTemp(folder, locker); err != nil {
+	if folder, err = os.MkdirTemp(folder, "client"); err != nil {
 		return Programs{}, err
 	}
 	programs := Programs{Right: filepath.Join(folder, "client"), Skewed: filepath.Join(folder, "skewed")}
@@ -42,6 +42,9 @@ func Build(ctx context.Context, folder, locker string, args ...string) (Programs
 	var right, skewed error
 	wg.Go(func() { right = build(ctx, source, programs.Right, args...) })
 	wg.Go(func() {
+		if len(faults) > 0 && !slices.Contains(faults, ClientSkew) {
+			return
+		}
 		overlay, err := skew.Overlay(ctx, folder)
 		if err == nil {
 			err = build(ctx, source, programs.Skewed, "-overlay="+overlay)

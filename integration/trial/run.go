@@ -20,9 +20,6 @@ import (
 	"example.com/redlock/internal/judge"
 )
 
-// Redlock is the name of this library, among those that can be tried.
-const Redlock = "redlock"
-
 // Config says what is tried.
 type Config struct {
 	Title   string
@@ -34,18 +31,9 @@ type Config struct {
 	Lease   time.Duration
 	Only    []string // kinds of faults; none: all
 
-	Locker   string // the library: Redlock, or one of the peers
 	Programs Programs
 	Replay   string // the command that runs this trial again
 	Out      string // folder for the history and what belongs to it
-}
-
-// guard is how long masters that restarted grant nothing. Only this library has such a guard.
-func (cfg Config) guard() time.Duration {
-	if cfg.Locker != Redlock {
-		return -1
-	}
-	return cfg.Lease
 }
 
 // Run carries out a trial by a plan, writes its history to history.jsonl, and concludes it: see Conclude. An error
@@ -111,9 +99,8 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 		how:     kindOf,
 	}
 	run := history.Run{
-		Title: cfg.Title, Seed: cfg.Seed, Began: time.Now(), Locker: cfg.Locker,
-		Lease: cfg.Lease, MaxLease: cfg.Lease, Guard: cfg.guard(), NodeTimeout: cfg.Lease / 10,
-		Tokens: cfg.Locker == Redlock, Signal: cfg.Locker == Redlock,
+		Title: cfg.Title, Seed: cfg.Seed, Began: time.Now(),
+		Lease: cfg.Lease, MaxLease: cfg.Lease, Guard: cfg.Lease, NodeTimeout: cfg.Lease / 10,
 		Replay: cfg.Replay,
 	}
 	for _, m := range f.Masters() {
@@ -137,7 +124,7 @@ func run(ctx context.Context, cfg Config, plan Plan, parts string) (err error) {
 		}
 		c.cfg = workload.Config{
 			Register: registers.Addr(), Seed: cfg.Seed<<8 + uint64(n), Began: began,
-			Lease: cfg.Lease, MaxLease: cfg.Lease, Guard: cfg.guard(), NodeTimeout: cfg.Lease / 10, Locker: cfg.Locker,
+			Lease: cfg.Lease, MaxLease: cfg.Lease, Guard: cfg.Lease, NodeTimeout: cfg.Lease / 10,
 			Callers: cfg.Callers, Think: think,
 		}
 		if n%2 == 1 {

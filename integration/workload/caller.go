@@ -40,7 +40,7 @@ func (c *caller) visits(waits context.Context) {
 // lineUp waits for a lock for as long as it takes, does a little work, and gives it back.
 func (c *caller) lineUp(waits context.Context) {
 	do := history.Lock
-	if c.can(history.RLock) && c.chance(25) {
+	if c.chance(25) {
 		do = history.RLock
 	}
 	holds, _ := c.take(waits, do)
@@ -53,11 +53,11 @@ func (c *caller) lineUp(waits context.Context) {
 // visit asks for something, does something under it, and gives it back.
 func (c *caller) visit(waits context.Context) {
 	c.tree = nil
-	if all, ok := c.locker.(Versatile); ok && c.chance(50) {
-		c.tree = all.WithOwner(waits)
+	if c.chance(50) {
+		c.tree = c.locker.WithOwner(waits)
 		waits = c.tree
 	}
-	do := c.kind(c.can)
+	do := c.kind()
 	ctx, cancel := within(waits, c.bound(do))
 	defer cancel()
 	holds, unlockAll := c.take(ctx, do)
@@ -65,8 +65,8 @@ func (c *caller) visit(waits context.Context) {
 		return
 	}
 	c.stayIn(holds)
-	switch _, closes := c.locker.(Documented); {
-	case closes && c.isEnding() && c.chance(30):
+	switch {
+	case c.isEnding() && c.chance(30):
 		c.left = append(c.left, holds...)
 	case unlockAll != nil && c.chance(60):
 		c.leaveAll(holds, unlockAll)
@@ -134,7 +134,7 @@ func (c *caller) namesFor(do history.Do) []string {
 	case history.RLock, history.TryRLock:
 		return []string{readWrite}
 	}
-	if c.can(history.RLock) && c.chance(25) {
+	if c.chance(25) {
 		return []string{readWrite}
 	}
 	return []string{c.name()}
@@ -142,17 +142,9 @@ func (c *caller) namesFor(do history.Do) []string {
 
 // ask is the call itself.
 func (c *caller) ask(ctx context.Context, do history.Do, names []string) ([]Hold, func(context.Context) error, error) {
-	if all, ok := c.locker.(Versatile); ok {
-		lease := time.Duration(0)
-		if do == history.LockFor {
-			lease = c.between(c.cfg.Lease/2, c.cfg.MaxLease)
-		}
-		return all.Ask(ctx, do, names, lease, permits)
+	lease := time.Duration(0)
+	if do == history.LockFor {
+		lease = c.between(c.cfg.Lease/2, c.cfg.MaxLease)
 	}
-	lock := c.locker.Lock
-	if do == history.TryLock {
-		lock = c.locker.TryLock
-	}
-	h, err := lock(ctx, names[0])
-	return []Hold{h}, nil, err
+	return c.locker.Ask(ctx, do, names, lease, permits)
 }

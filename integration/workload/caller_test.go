@@ -12,18 +12,18 @@ import (
 )
 
 // locking is a library whose locks nobody else wants.
-func locking(hold func(name string) Hold) *plain {
-	return &plain{lock: func(_ context.Context, name string) (Hold, error) { return hold(name), nil }}
+func locking(hold func(name string) Hold) *fake {
+	return &fake{lock: func(_ context.Context, name string) (Hold, error) { return hold(name), nil }}
 }
 
-// valid returns a hold that lasts for an hour.
-func valid(name string) Hold { return &fakeHold{name: name, until: time.Now().Add(time.Hour)} }
+// valid returns a hold that outlasts most tests.
+func valid(name string) Hold { return &fakeHold{name: name, until: time.Now().Add(10 * time.Second)} }
 
 // While a caller has a hold, it looks every 50 ms whether that is valid, before it unlocks, and never says
 // that it is when it is not.
 func TestLooksOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const left = 700 * time.Millisecond
+		const left = 690 * time.Millisecond // watchers look each 50 ms
 		f := newFixture(t, locking(func(name string) Hold {
 			return &fakeHold{name: name, until: time.Now().Add(left)}
 		}))
@@ -55,44 +55,11 @@ func TestLooksOften(t *testing.T) {
 	})
 }
 
-// attended is a library whose locks must be extended by hand.
-type attended struct{ plain }
-
-func (*attended) ExtendEvery() time.Duration { return 300 * time.Millisecond }
-
-// A library without a watchdog has its holds extended as a careful user does.
-func TestExtendsWhatNobodyRenews(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &attended{*locking(func(name string) Hold {
-			h := &fakeHold{name: name, until: time.Now().Add(time.Second)}
-			h.extend = func() error { h.until = time.Now().Add(time.Second); return nil }
-			return h
-		})})
-		c := f.caller(3)
-		for range 150 {
-			c.visit(t.Context())
-		}
-		for _, e := range f.of(history.Alive) {
-			if left := e.Until - e.At; left < 600*time.Millisecond {
-				t.Fatalf("at %v, only %v is left of hold %d", e.At, left, e.Hold)
-			}
-		}
-		longest := time.Duration(0)
-		grants := f.of(history.Granted)
-		for _, e := range f.of(history.Alive) {
-			longest = max(longest, e.At-grants[e.Hold-1].At)
-		}
-		if longest < time.Second {
-			t.Errorf("the longest hold lasted %v, less than a lease: nothing was shown", longest)
-		}
-	})
-}
-
 // One that enters again is granted another hold if the first had ended, and gives it back.
 func TestEnterAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{})
-		h := &enterable{fakeHold: fakeHold{name: "a", ctx: t.Context(), until: time.Now().Add(time.Second)}}
+		f := newFixture(t, &fake{})
+		h := &fakeHold{name: "a", ctx: t.Context(), until: time.Now().Add(time.Second)}
 		h.enter = func() (Hold, bool, error) { return valid("a"), false, nil }
 		hd := f.grant(h)
 		f.caller(1).enter(hd)
@@ -116,8 +83,8 @@ func TestEnterAnother(t *testing.T) {
 // A reader's hold that is entered to write is a mistake of the library.
 func TestNoUpgrade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{})
-		h := &enterable{fakeHold: fakeHold{name: readWrite, ctx: t.Context(), until: time.Now().Add(time.Second)}}
+		f := newFixture(t, &fake{})
+		h := &fakeHold{name: readWrite, ctx: t.Context(), until: time.Now().Add(time.Second)}
 		h.enter = func() (Hold, bool, error) { return h, true, nil }
 		hd := f.grant(h)
 		hd.shared = true
@@ -139,30 +106,20 @@ func TestNoUpgrade(t *testing.T) {
 	})
 }
 
-// group is a library that locks several names at once.
-type group struct {
-	plain
-	unlock func() error
-}
-
-func (g *group) Ask(_ context.Context, _ history.Do, names []string, _ time.Duration, _ int) (
-	holds []Hold, unlock func(context.Context) error, err error,
-) {
-	for _, name := range names {
-		holds = append(holds, valid(name))
-	}
-	return holds, func(context.Context) error { return g.unlock() }, nil
-}
-
-func (g *group) WithOwner(ctx context.Context) context.Context { return ctx }
-
 // Several holds that are unlocked in one call have a call each in the history, with what it says of each.
 func TestLeaveAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		unlocks := 0
-		g := &group{plain: *locking(valid)}
-		g.unlock = func() error {
+		var all []Hold
+		g := locking(func(name string) Hold {
+			all = append(all, valid(name))
+			return all[len(all)-1]
+		})
+		g.unlockAll = func() error {
 			unlocks++
+			for _, h := range all {
+				_ = h.Unlock(t.Context())
+			}
 			return errors.Join(errors.New(`unlock "a": odd`), nil)
 		}
 		f := newFixture(t, g)

@@ -35,20 +35,32 @@ func classify(err error) history.Failure {
 
 var errClosed = errors.New("closed")
 
-// plain is a library that can do no more than it must, and has no loss signal.
-type plain struct {
-	lock func(ctx context.Context, name string) (Hold, error)
+// fake is a library whose only call is lock. It says which errors it has: of Try calls, that the lock is taken,
+// and of Extend and Unlock, that it is lost.
+type fake struct {
+	lock      func(ctx context.Context, name string) (Hold, error)
+	unlockAll func() error
 }
 
-func (f *plain) Lock(ctx context.Context, name string) (Hold, error)    { return f.lock(ctx, name) }
-func (f *plain) TryLock(ctx context.Context, name string) (Hold, error) { return f.lock(ctx, name) }
-func (f *plain) Close() error                                           { return nil }
+func (f *fake) Ask(ctx context.Context, _ history.Do, names []string, _ time.Duration, _ int) ([]Hold, func(context.Context) error, error) {
+	var holds []Hold
+	for _, name := range names {
+		h, err := f.lock(ctx, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		holds = append(holds, h)
+	}
+	if f.unlockAll == nil {
+		return holds, nil, nil
+	}
+	return holds, func(context.Context) error { return f.unlockAll() }, nil
+}
 
-// documented is a library that says which errors it has: of Try calls, that the lock is taken, and of
-// Extend and Unlock, that it is lost.
-type documented struct{ plain }
+func (f *fake) WithOwner(ctx context.Context) context.Context { return ctx }
+func (f *fake) Close() error                                  { return nil }
 
-func (documented) MayFail(do history.Do, as history.Failure) bool {
+func (f *fake) MayFail(do history.Do, as history.Failure) bool {
 	switch as {
 	case history.Taken:
 		return do == history.TryLock
@@ -58,31 +70,47 @@ func (documented) MayFail(do history.Do, as history.Failure) bool {
 	return as == history.Ended || as == history.Closed
 }
 
-// fakeHold is a hold of the fake library. What is nil does nothing.
+// fakeHold is a hold of the fake library. What is nil does nothing. Without a context of its own, it ends with
+// its validity, and with Unlock.
 type fakeHold struct {
 	name   string
 	ctx    context.Context
 	until  time.Time
+	enter  func() (Hold, bool, error)
 	extend func() error
 	unlock func() error
+	end    context.CancelCauseFunc
 }
 
-func (h *fakeHold) Name() string             { return h.name }
-func (h *fakeHold) Slot() int                { return 0 }
-func (h *fakeHold) Token() int64             { return 7 }
-func (h *fakeHold) Context() context.Context { return h.ctx }
-func (h *fakeHold) Until() time.Time         { return h.until }
+func (h *fakeHold) Name() string     { return h.name }
+func (h *fakeHold) Slot() int        { return 0 }
+func (h *fakeHold) Token() int64     { return 7 }
+func (h *fakeHold) Until() time.Time { return h.until }
 
-func (h *fakeHold) Extend(context.Context) error { return maybe(h.extend) }
-func (h *fakeHold) Unlock(context.Context) error { return maybe(h.unlock) }
-
-// enterable is a hold that can be entered again.
-type enterable struct {
-	fakeHold
-	enter func() (Hold, bool, error)
+func (h *fakeHold) Context() context.Context {
+	if h.ctx == nil {
+		h.ctx, h.end = context.WithCancelCause(context.Background())
+		time.AfterFunc(time.Until(h.until), func() { h.end(errLost) })
+	}
+	return h.ctx
 }
 
-func (h *enterable) Enter(context.Context, bool) (Hold, bool, error) { return h.enter() }
+func (h *fakeHold) Extend(context.Context) error    { return maybe(h.extend) }
+func (h *fakeHold) Downgrade(context.Context) error { return nil }
+
+func (h *fakeHold) Enter(ctx context.Context, _ bool) (Hold, bool, error) {
+	if h.enter == nil {
+		return h, true, ctx.Err()
+	}
+	return h.enter()
+}
+
+func (h *fakeHold) Unlock(context.Context) error {
+	if h.end != nil {
+		h.end(errNotHeld)
+	}
+	return maybe(h.unlock)
+}
 
 func maybe(f func() error) error {
 	if f == nil {
@@ -123,6 +151,7 @@ func newFixture(t *testing.T, l Locker) *fixture {
 	rec := history.NewRecorder(&f.out, "c1", func() time.Duration { return time.Since(start) + time.Second })
 	cfg := Config{Who: "c1", Lease: time.Second, MaxLease: 2 * time.Second, Callers: 2, Think: 50 * time.Millisecond}
 	f.process = &process{cfg: cfg, locker: l, classify: classify, rec: rec, ending: f.ending}
+	t.Cleanup(f.watchers.Wait) // holds end with their validity
 	return f
 }
 

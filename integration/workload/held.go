@@ -51,9 +51,6 @@ func (hd *held) add(h Hold) {
 	one := &handle{Hold: h, over: make(chan struct{})}
 	hd.handles = append(hd.handles, one)
 	ctx := h.Context()
-	if ctx == nil {
-		return // this library does not tell
-	}
 	hd.watchers.Go(func() {
 		looks := time.NewTicker(look) // for a caller that is busy with a call
 		defer looks.Stop()
@@ -92,7 +89,7 @@ func (hd *held) alive() bool { return hd.see(hd.top()) }
 func (hd *held) see(one *handle) bool {
 	at := hd.rec.Now()
 	until := hd.until(one)
-	if ctx := one.Context(); ctx != nil && ctx.Err() != nil || ctx == nil && at >= until {
+	if one.Context().Err() != nil {
 		return false
 	}
 	hd.mu.Lock()
@@ -144,7 +141,7 @@ var (
 func (hd *held) giveBack(ctx context.Context, i int, unlock func(Hold) error) error {
 	one := hd.handles[i]
 	e := history.Event{Do: history.Leave, Hold: hd.number, Names: []string{hd.name}}
-	if valid := hd.alive(); !valid && one.Context() != nil {
+	if !hd.alive() {
 		hd.expectTold(one)
 	}
 	if len(hd.handles) == 1 {
@@ -155,7 +152,7 @@ func (hd *held) giveBack(ctx context.Context, i int, unlock func(Hold) error) er
 	told := hd.release(one)
 	return hd.call(ctx, e, func(_ int, result *history.Event) error {
 		err := unlock(one)
-		if err != nil || one.Context() == nil {
+		if err != nil {
 			return err
 		}
 		switch {

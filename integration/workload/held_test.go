@@ -13,7 +13,7 @@ import (
 // The watcher looks too, for a caller that is in a call for long, but not at what is about to be unlocked.
 func TestWatcherLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{})
+		f := newFixture(t, &fake{})
 		hd := f.grant(&fakeHold{name: "a", ctx: t.Context(), until: time.Now().Add(9 * time.Second)})
 		time.Sleep(time.Second + look/2)
 		one := hd.top()
@@ -44,7 +44,7 @@ func TestLost(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t, &plain{})
+				f := newFixture(t, &fake{})
 				ctx, cancel := context.WithCancelCause(t.Context())
 				end := time.Now().Add(time.Second)
 				hd := f.grant(&fakeHold{name: "a", ctx: ctx, until: end})
@@ -90,7 +90,7 @@ func TestUnlockIsChecked(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t, &documented{})
+				f := newFixture(t, &fake{})
 				ctx, cancel := context.WithCancelCause(t.Context())
 				h := &fakeHold{name: "a", ctx: ctx, until: time.Now().Add(time.Second)}
 				if test.silent {
@@ -138,7 +138,7 @@ func TestAfterUnlock(t *testing.T) {
 		for _, do := range []history.Do{history.Unlock, history.Extend} {
 			t.Run(name+"/"+string(do), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					f := newFixture(t, &documented{})
+					f := newFixture(t, &fake{})
 					again := func() error { return test.err }
 					hd := f.grant(&fakeHold{name: "a", until: time.Now().Add(time.Second), unlock: again, extend: again})
 					hd.after(do)
@@ -168,7 +168,7 @@ func (c slowContext) Err() error {
 // A hold is recorded to be alive at a time from before the look: at any later one it may have ended.
 func TestAliveIsFromBeforeTheLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{})
+		f := newFixture(t, &fake{})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer f.watchers.Wait()
 		defer cancel()
@@ -200,7 +200,7 @@ func (h *slowHold) Until() time.Time {
 // nor much earlier.
 func TestGrantOfAStoppedProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{})
+		f := newFixture(t, &fake{})
 		start := f.rec.Now()
 		f.grant(&slowHold{fakeHold: fakeHold{name: "a", until: time.Now().Add(time.Second)}})
 		e := f.one(history.Granted)

@@ -56,7 +56,6 @@ type Config struct {
 	// NodeTimeout is how long a master may take to answer. 0: the library's default.
 	NodeTimeout time.Duration
 
-	Locker  string        // which library, if the program has several
 	Callers int           // how many goroutines take locks
 	Think   time.Duration // how long a caller thinks between two visits, on average
 	Out     string        // the file to which the process appends its events

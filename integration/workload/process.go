@@ -54,7 +54,7 @@ func (p *process) failure(ctx context.Context, do history.Do, err error) history
 	if as == history.Ended && ctx.Err() == nil || as == history.Closed && !p.closing.Load() {
 		return history.Unknown
 	}
-	if d, ok := p.locker.(Documented); ok && !d.MayFail(do, as) {
+	if !p.locker.MayFail(do, as) {
 		return history.Unknown
 	}
 	return as
@@ -69,12 +69,6 @@ func (p *process) granted(call int, h Hold, shared bool) *held {
 	p.rec.Add(e)
 	hd.add(h)
 	return hd
-}
-
-// can reports whether the library can be asked for such a hold.
-func (p *process) can(do history.Do) bool {
-	_, all := p.locker.(Versatile)
-	return all || do == history.Lock || do == history.TryLock
 }
 
 // isEnding reports whether no more calls are to begin.

@@ -14,7 +14,7 @@ import (
 // The event says when the call's context ends.
 func TestDeadlineIsTheContexts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{lock: func(ctx context.Context, _ string) (Hold, error) {
+		f := newFixture(t, &fake{lock: func(ctx context.Context, _ string) (Hold, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}})
@@ -57,7 +57,7 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t, &documented{})
+				f := newFixture(t, &fake{})
 				f.closing.Store(test.closing)
 				_ = f.call(test.ctx, history.Event{Do: test.do}, func(int, *history.Event) error { return test.err })
 				e := f.one(history.Returned)
@@ -75,7 +75,7 @@ func TestFailures(t *testing.T) {
 // A panic of the library is in the history, and the caller goes on.
 func TestPanicIsRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{lock: func(context.Context, string) (Hold, error) { panic("nil map") }})
+		f := newFixture(t, &fake{lock: func(context.Context, string) (Hold, error) { panic("nil map") }})
 		f.caller(1).visit(t.Context())
 		e := f.one(history.Returned)
 		if e.Err != history.Unknown || !strings.Contains(e.Text, "nil map") || !strings.Contains(e.Text, "process_test.go") {
@@ -87,7 +87,7 @@ func TestPanicIsRecorded(t *testing.T) {
 // Time that the process did not run is a stall, and other time is not.
 func TestStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{})
+		f := newFixture(t, &fake{})
 		start := time.Now()
 		var stopped atomic.Int64
 		f.rec = history.NewRecorder(&f.out, "c1", func() time.Duration { return time.Since(start) + time.Duration(stopped.Load()) + 1 })
@@ -115,7 +115,7 @@ func nothing() map[string]time.Duration { return nil }
 // call look late.
 func TestDeadlineOfAStoppedProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, &plain{})
+		f := newFixture(t, &fake{})
 		right, looks := f.rec.Now, 0
 		f.process.rec = history.NewRecorder(&f.out, "c1", func() time.Duration {
 			now := right()

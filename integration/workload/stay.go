@@ -15,7 +15,7 @@ const look = 50 * time.Millisecond
 // more calls are to begin.
 func (c *caller) stayIn(holds []*held) {
 	now := c.rec.Now()
-	end, extended := now+c.stay(c.cfg.Lease), now
+	end := now + c.stay(c.cfg.Lease)
 	if !c.workUnder(holds) {
 		return
 	}
@@ -28,12 +28,6 @@ func (c *caller) stayIn(holds []*held) {
 			if !hd.alive() {
 				return
 			}
-		}
-		if u, ok := c.locker.(Unattended); ok && c.rec.Now()-extended > u.ExtendEvery() {
-			for _, hd := range holds {
-				c.extend(hd)
-			}
-			extended = c.rec.Now()
 		}
 		if c.chance(15) && !c.workUnder(holds) {
 			return
@@ -79,8 +73,7 @@ func (c *caller) extend(hd *held) {
 
 // downgrade makes a writer of the name that has readers one of them.
 func (c *caller) downgrade(hd *held) {
-	d, ok := hd.top().Hold.(Downgrader)
-	if !ok || hd.name != readWrite || hd.shared {
+	if hd.name != readWrite || hd.shared {
 		return
 	}
 	ctx, cancel := c.brief()
@@ -89,7 +82,7 @@ func (c *caller) downgrade(hd *held) {
 	hd.shared = true // whatever comes of it
 	hd.mu.Unlock()
 	_ = c.call(ctx, history.Event{Do: history.Downgrade, Hold: hd.number, Names: []string{hd.name}}, func(int, *history.Event) error {
-		return d.Downgrade(ctx)
+		return hd.top().Downgrade(ctx)
 	})
 }
 
@@ -99,8 +92,7 @@ var errUpgraded = errors.New("a reader's hold was entered to write")
 // enter locks the name of the hold again, as its owner. A reader that asks to write is to be refused. If
 // the hold had ended, its owner is granted another, which is used and given back here.
 func (c *caller) enter(hd *held) {
-	e, ok := hd.top().Hold.(Enterer)
-	if !ok || hd.slot > 0 {
+	if hd.slot > 0 {
 		return
 	}
 	ctx := hd.top().Context()
@@ -113,7 +105,7 @@ func (c *caller) enter(hd *held) {
 	var other *held
 	event := history.Event{Do: history.Enter, Hold: hd.number, Names: []string{hd.name}, Shared: shared}
 	_ = c.call(ctx, event, func(call int, result *history.Event) error {
-		again, same, err := e.Enter(ctx, shared)
+		again, same, err := hd.top().Enter(ctx, shared)
 		switch {
 		case err != nil:
 			return err

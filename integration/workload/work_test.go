@@ -40,7 +40,7 @@ func TestWork(t *testing.T) {
 		"lost after the second":      {false, 4, []history.Do{history.PlainWriting, history.Writing}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, &plain{})
+			f := newFixture(t, &fake{})
 			l, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
@@ -51,9 +51,8 @@ func TestWork(t *testing.T) {
 			c := f.caller(1)
 			c.registers = register.NewClient(server.Addr())
 			defer c.registers.Close()
-			hd := f.grant(&fakeHold{name: "a", until: time.Now().Add(time.Second)})
-			hd.handles[0].Hold.(*fakeHold).ctx = &countdown{t.Context(), test.looks}
-			hd.shared = test.shared
+			h := &fakeHold{name: "a", ctx: &countdown{t.Context(), test.looks}, until: time.Now().Add(time.Second)}
+			hd := &held{process: f.process, number: 1, name: "a", token: 7, shared: test.shared, handles: []*handle{{Hold: h}}}
 			if alive := c.work(hd); alive != (test.looks == 10) {
 				t.Errorf("work = %v after %d looks", alive, test.looks)
 			}
@@ -84,7 +83,7 @@ func TestWork(t *testing.T) {
 
 // A refused write is Stale, and a register that does not answer Unreached.
 func TestRegisterFails(t *testing.T) {
-	f := newFixture(t, &documented{})
+	f := newFixture(t, &fake{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +94,7 @@ func TestRegisterFails(t *testing.T) {
 	c.registers = register.NewClient(server.Addr())
 	defer c.registers.Close()
 	hd := f.grant(valid("a"))
+	defer hd.release(hd.top())
 	if _, err := c.registers.Do(register.Request{Do: history.Writing, Who: "c2", Hold: 1, Name: "a", Token: hd.token + 1, Value: 5}); err != nil {
 		t.Fatal(err)
 	}

@@ -176,7 +176,6 @@ type Run struct {
 	Title    string        `json:"title"`
 	Seed     uint64        `json:"seed"`
 	Began    time.Time     `json:"began,omitzero"` // by the wall clock
-	Locker   string        `json:"locker"`         // the library: "redlock"
 	Masters  []string      `json:"masters"`
 	Lease    time.Duration `json:"lease"`
 	MaxLease time.Duration `json:"maxlease"`
@@ -184,11 +183,7 @@ type Run struct {
 
 	// NodeTimeout is how long one master may take to answer.
 	NodeTimeout time.Duration `json:"nodetimeout"`
-	// Tokens says that the library has fencing tokens, Signal that its holds tell of their loss.
-	Tokens bool `json:"tokens"`
-	Signal bool `json:"signal"`
-
-	Replay string `json:"replay,omitempty"`
+	Replay      string        `json:"replay,omitempty"`
 }
 
 // Violation is what a judge found wrong.

@@ -13,8 +13,8 @@ import (
 // sample has an event of each kind, with something in each field that belongs to it.
 func sample() *history.History {
 	run := history.Run{
-		Title: "t", Seed: 7, Began: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Locker: "redlock", Masters: []string{"m1"},
-		Lease: time.Second, MaxLease: 2 * time.Second, Guard: -1, NodeTimeout: time.Millisecond, Tokens: true, Signal: true, Replay: "make",
+		Title: "t", Seed: 7, Began: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Masters: []string{"m1"},
+		Lease: time.Second, MaxLease: 2 * time.Second, Guard: -1, NodeTimeout: time.Millisecond, Replay: "make",
 	}
 	return &history.History{Run: run, Events: []history.Event{
 		{What: history.RunBegan, Run: &run},

@@ -24,9 +24,6 @@ const (
 // not valid again after it was lost. What the process was stopped or stalled meanwhile is allowed for.
 func loss(r *record) Check {
 	check := Check{Name: Loss}
-	if !r.Run.Signal {
-		return check
-	}
 	for _, h := range r.Holds {
 		check.Looked++
 		last := *h.Looks[len(h.Looks)-1]
@@ -67,15 +64,4 @@ func (r *record) end(h *history.Hold) time.Duration {
 		end = min(end, h.Lost.At)
 	}
 	return end
-}
-
-// unnoticed counts the holds that went on after their validity, of a library that does not tell.
-func (r *record) unnoticed() int {
-	n := 0
-	for _, h := range r.Holds {
-		if !r.Run.Signal && r.end(h) > h.Until {
-			n++
-		}
-	}
-	return n
 }

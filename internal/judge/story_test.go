@@ -35,9 +35,8 @@ const (
 func (s story) read(t *testing.T) (*history.History, []history.Event) {
 	t.Helper()
 	run := &history.Run{
-		Locker: "redlock", Masters: []string{"m1", "m2", "m3"},
-		Lease: lease, MaxLease: 2 * lease, Guard: guard, NodeTimeout: 200 * time.Millisecond,
-		Tokens: true, Signal: true,
+		Masters: []string{"m1", "m2", "m3"},
+		Lease:   lease, MaxLease: 2 * lease, Guard: guard, NodeTimeout: 200 * time.Millisecond,
 	}
 	h := &history.History{Run: *run, Events: []history.Event{{What: history.RunBegan, Run: run}}}
 	var marked []history.Event

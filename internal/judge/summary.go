@@ -18,11 +18,10 @@ type Summary struct {
 	// longest of these without any fault.
 	Unavailable, Calm Unavailable
 
-	Refused   int // writes to fenced registers
-	Excused   int // pairs of holds that nobody promised to exclude
-	Caught    int // of these, with tokens that a resource can tell apart
-	Unnoticed int // holds that went on after their validity, of a library that does not tell
-	Plain     Unprotected
+	Refused int // writes to fenced registers
+	Excused int // pairs of holds that nobody promised to exclude
+	Caught  int // of these, with tokens that a resource can tell apart
+	Plain   Unprotected
 }
 
 // Unavailable is a stretch in which a name was waited for and nobody had it.
@@ -38,7 +37,7 @@ func (u Unavailable) Lasted() time.Duration { return u.To - u.From }
 func (r *record) summary(excused [][2]*history.Hold) Summary {
 	s := Summary{
 		Calls: map[history.Do]int{}, Holds: map[history.Do]int{}, Faults: map[string]int{},
-		Undone: map[string]int{}, Excused: len(excused), Unnoticed: r.unnoticed(), Refused: r.refused, Plain: r.unprotected(),
+		Undone: map[string]int{}, Excused: len(excused), Refused: r.refused, Plain: r.unprotected(),
 	}
 	for _, c := range r.Calls {
 		s.Calls[c.Do]++

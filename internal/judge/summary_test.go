@@ -71,33 +71,6 @@ exclusion at 1.3s: c1 and c2 had a at the same time for at least 100ms
 	}
 }
 
-// TestPeers: of a library without tokens and loss signals, the judge checks the rest.
-func TestPeers(t *testing.T) {
-	h, _ := story(`
-			c1: 1.0 lock a, 1.1 grant until=3, 1.2 write a value=1, 1.2 return, 3.5 unlock, 3.6 accepted write a,
-				3.7 lock a, 3.8 grant until=5, 3.9 unlock`).read(t)
-	h.Run.Tokens, h.Run.Signal = false, false
-	report, err := Judge(h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range report.Checks {
-		switch c.Name {
-		case Tokens, Loss:
-			if c.Verdict() != Nothing {
-				t.Errorf("%s: %s", c.Name, c.Verdict())
-			}
-		case Exclusion:
-			if c.Verdict() != Passed {
-				t.Errorf("%s: %s", c.Name, c.Verdict())
-			}
-		}
-	}
-	if n := report.Summary.Unnoticed; n != 1 {
-		t.Errorf("%d holds outlived their validity unnoticed, want 1", n)
-	}
-}
-
 // TestCaught: only tokens that differ tell two holds apart.
 func TestCaught(t *testing.T) {
 	h, _ := story(`

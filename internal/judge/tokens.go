@@ -17,9 +17,6 @@ const Tokens = "tokens"
 // is told.
 func tokens(r *record) Check {
 	check := Check{Name: Tokens}
-	if !r.Run.Tokens {
-		return check
-	}
 	for _, key := range r.keys {
 		writers := map[int64]*history.Hold{}
 		for _, second := range r.byKey[key] {

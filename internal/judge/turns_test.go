@@ -139,13 +139,13 @@ func TestTurns(t *testing.T) {
 	})
 }
 
-// TestTurnsAreTooFew: a run of a minute that tells the stamps of its waiters has fifty pairs at least.
+// TestTurnsAreTooFew: a run of a minute that tells the stamps of its waiters has five pairs at least.
 func TestTurnsAreTooFew(t *testing.T) {
 	r := story(`
 		c1: 10.0 lock a, 10.0 queues since=7, 11.1 grant until=13
 		c2: 10.2 lock a, 11.0 grant until=13
 		r: 10.3 fault cut on=m1, 60.0 over`).record(t)
-	if check := turns(r); check.Verdict() != Failed || check.Details() != "looked at 0, want 50, 1 not judged" {
-		t.Errorf("%s, %s; want it to fail, with none of 50 pairs", check.Verdict(), check.Details())
+	if check := turns(r); check.Verdict() != Failed || check.Details() != "looked at 0, want 5, 1 not judged" {
+		t.Errorf("%s, %s; want it to fail, with none of 5 pairs", check.Verdict(), check.Details())
 	}
 }

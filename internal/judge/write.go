@@ -87,7 +87,7 @@ func (s *Summary) write(out io.Writer) {
 	if len(s.Undone) > 0 {
 		fmt.Fprintf(out, "%d of these could not be done%s\n", Sum(s.Undone), list(s.Undone))
 	}
-	fmt.Fprintf(out, "%d holds were lost, %d of them outlived their validity unnoticed\n", s.Lost+s.Unnoticed, s.Unnoticed)
+	fmt.Fprintf(out, "%d holds were lost\n", s.Lost)
 	for _, u := range []struct {
 		when string
 		Unavailable

@@ -27,7 +27,6 @@ type run struct {
 	Title    string   `json:"title"`
 	Seed     uint64   `json:"seed,string"` // it can have more digits than a number in JavaScript
 	Began    string   `json:"began,omitempty"`
-	Locker   string   `json:"locker"`
 	Masters  []string `json:"masters"`
 	Lease    at       `json:"lease"`
 	MaxLease at       `json:"maxlease"`

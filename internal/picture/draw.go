@@ -76,7 +76,7 @@ func (d *drawing) header(from at) run {
 		kinds[f.Fault] = true
 	}
 	head := run{
-		Title: r.Title, Seed: r.Seed, Locker: r.Locker, Masters: r.Masters,
+		Title: r.Title, Seed: r.Seed, Masters: r.Masters,
 		Lease: at(r.Lease), MaxLease: at(r.MaxLease), Guard: at(r.Guard), Replay: r.Replay,
 		From: from, Over: at(d.view.Over), End: at(d.view.End),
 		Calls: len(d.view.Calls), Granted: len(d.view.Holds), Faults: len(d.view.Faults), Kinds: len(kinds),

@@ -16,7 +16,7 @@ const ms = time.Millisecond
 // of puts events in order, after the one that a run begins with.
 func of(t *testing.T, events ...history.Event) *history.History {
 	t.Helper()
-	run := history.Run{Title: "a run", Seed: 7, Locker: "redlock", Masters: []string{"m1", "m2", "m3"}, Lease: time.Second}
+	run := history.Run{Title: "a run", Seed: 7, Masters: []string{"m1", "m2", "m3"}, Lease: time.Second}
 	h, err := history.Merge([]history.Event{{What: history.RunBegan, Run: &run}}, events)
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestTextsAreData(t *testing.T) {
 		history.Event{At: 4 * ms, What: history.Fault, ID: 1, Fault: nasty, On: []string{"m1", nasty}, Text: nasty},
 		history.Event{At: 5 * ms, What: history.Lost, Who: nasty, Hold: 1, Text: nasty},
 	)
-	h.Run.Title, h.Run.Replay, h.Run.Locker = nasty, nasty, nasty
+	h.Run.Title, h.Run.Replay = nasty, nasty
 	got := written(t, h, []history.Violation{{Check: nasty, Text: nasty, Unpromised: nasty}})
 	plain := written(t, of(t), nil)
 	for _, tag := range []string{"<script", "</script", "</title", "<!--", `alert("`} {

@@ -4,13 +4,16 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strings"
+	"regexp"
 	"testing"
 	"time"
 )
 
+// isUp is what a server logs when it listens, or a Sentinel.
+var isUp = regexp.MustCompile(`(?i)ready to accept connections|sentinel id is`)
+
 // Start starts a redis-server that ends with the test, and returns its port on 127.0.0.1 and its folder.
-// args returns further arguments; it may be nil.
+// args returns further arguments; it may be nil. A Sentinel (--sentinel) does as well.
 func Start(t testing.TB, args func(port, dir string) []string) (port, dir string) {
 	t.Helper()
 	program, err := Find()
@@ -27,7 +30,11 @@ func Start(t testing.TB, args func(port, dir string) []string) (port, dir string
 	listener.Close()
 	dir = t.TempDir()
 	log := filepath.Join(dir, "log")
-	all := []string{"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", "", "--logfile", log}
+	file := filepath.Join(dir, "redis.conf") // without one, no Sentinel starts
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := []string{file, "--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", "", "--logfile", log}
 	if args != nil {
 		all = append(all, args(port, dir)...)
 	}
@@ -45,7 +52,7 @@ func Start(t testing.TB, args func(port, dir string) []string) (port, dir string
 		}
 	})
 	for limit := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		if text, err := os.ReadFile(log); err == nil && strings.Contains(strings.ToLower(string(text)), "ready to accept connections") {
+		if text, err := os.ReadFile(log); err == nil && isUp.Match(text) {
 			return port, dir
 		}
 		if len(ended) > 0 || time.Now().After(limit) {

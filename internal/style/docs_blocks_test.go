@@ -59,7 +59,7 @@ func TestDocsNameLanguages(t *testing.T) {
 	}
 }
 
-// TestDocsCompile: every Go block on a page compiles.
+// TestDocsCompileLong: every Go block on a page compiles.
 //
 // A block that begins with "package" is a file of a program, of which the one with main comes first. Any
 // other is a fragment: declarations, or statements, which this test puts into a function that has a ctx
@@ -68,7 +68,7 @@ func TestDocsNameLanguages(t *testing.T) {
 // that begins with "//module NAME", the page is compiled in the module of that folder, for its dependencies.
 // Where it has a line "//tables", so are tables that compare libraries: each piece of code in a column that
 // is headed by one of them is a fragment, or an expression. What is declared or imported need not be used.
-func TestDocsCompile(t *testing.T) {
+func TestDocsCompileLong(t *testing.T) {
 	overlays := map[string]map[string]string{} // for each module: file -> source
 	for _, page := range pages(t) {
 		var fragments []block

@@ -15,10 +15,10 @@ import (
 	"testing"
 )
 
-// TestEverySymbolHasAnExample: each exported function, method, type and variable of package redlock
+// TestEverySymbolHasAnExampleLong: each exported function, method, type and variable of package redlock
 // is used in one of its examples, or in a program of the module examples. Not asked for: a method of
 // Sets that Client has too, what package errors or fmt calls, and what only the library calls.
-func TestEverySymbolHasAnExample(t *testing.T) {
+func TestEverySymbolHasAnExampleLong(t *testing.T) {
 	const public = module + "/redlock"
 	examples, err := filepath.Glob("redlock/example*_test.go")
 	if err != nil || len(examples) == 0 {

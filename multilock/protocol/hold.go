@@ -54,6 +54,7 @@ type Hold struct {
 	Ended  clock.Instant // when it ended, at the latest when its validity did
 	Shared bool          // with other readers
 	At     Set           // masters that may have it
+	Unsent int           // renewals that were made and have yet to be sent
 
 	Wish
 	Due     bool // a renewal is due at RenewAt
@@ -70,9 +71,10 @@ const (
 	HoldWon       HoldKind = iota // the first event: a contender took it, with the fields of its grant
 	HoldWatch                     // from now on its entries want Wish
 	HoldEnd                       // it is given back
-	HoldDowngrade                 // it is shared from now on, and renewed for a reader
-	HoldRenew                     // a renewal that is due is about to be sent
-	HoldSent                      // a renewal was sent to the masters in At
+	HoldDowngrade                 // it is shared from now on: a renewal for a reader is to be made
+	HoldRenew                     // a renewal that is due is to be made
+	HoldExtend                    // a renewal for a caller is to be made
+	HoldSent                      // a renewal that was made was sent to the masters in At
 	HoldRenewed                   // a majority confirmed a renewal that was due, Until then
 	HoldExtended                  // a majority confirmed it to the caller, Until then
 	HoldFailed                    // no majority confirmed a renewal that was due
@@ -103,15 +105,17 @@ type HoldEvent struct {
 // HoldEffects are what a step of a [Hold] wants done. Whether it has ended, and when it is to be
 // renewed, is read off the hold.
 type HoldEffects struct {
-	Release Set // give it back at these masters
-	Count   int // above 0: have the masters set this hold count, which they must confirm to an entry
+	Release Set  // give it back at these masters
+	Count   int  // above 0: have the masters set this hold count, which they must confirm to an entry
+	Renew   bool // make a renewal, and send it: HoldSent follows
 }
 
 // Live reports whether the hold has not ended.
 func (h *Hold) Live() bool { return h.State == Short || h.State == Valid }
 
 // Step is the whole life of a hold. Whatever the event, a hold whose validity is over has ended,
-// and never comes back.
+// and never comes back. No renewal is made of one that has ended: its owner may have the lock for another
+// hold by then, see [Kept].
 func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEffects) {
 	*out = HoldEffects{}
 	if ev.Kind == HoldWon {
@@ -120,6 +124,9 @@ func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEff
 	}
 	if h.Live() && reached(now, h.Until) {
 		h.end(Expired, now, out)
+	}
+	if ev.Kind == HoldSent {
+		h.Unsent--
 	}
 	if !h.Live() {
 		if ev.Kind == HoldSent {
@@ -138,7 +145,10 @@ func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEff
 		h.schedule(conf, now, ev.Trip)
 	case HoldEnd:
 		h.end(Released, now, out)
+	case HoldExtend:
+		h.make(out)
 	case HoldRenew:
+		h.make(out)
 		h.Due = false
 		if h.State == Short {
 			// It may end before the masters' silence is taken for a no.
@@ -167,8 +177,15 @@ func (h *Hold) Step(conf *Config, now clock.Instant, ev *HoldEvent, out *HoldEff
 	case HoldLost:
 		h.end(Lost, now, out)
 	case HoldDowngrade:
+		h.make(out)
 		h.Shared = true
 	}
+}
+
+// make has a renewal made.
+func (h *Hold) make(out *HoldEffects) {
+	h.Unsent++
+	out.Renew = true
 }
 
 // won makes a hold of what a contender took.

@@ -72,6 +72,16 @@ func TestTopUp(t *testing.T) {
 	}
 }
 
+// A renewal that failed is made again after a tenth of the lease, and the sooner the less validity is left, but not
+// at once.
+func TestFailedRenewalIsRepeated(t *testing.T) {
+	playHold(t, watched, func(s *holdScene) {
+		s.at(lease / 3).does(HoldRenew).does(HoldFailed).wantDue(lease/3 + lease/10)
+		s.at(full - lease/5).does(HoldRenew).does(HoldFailed).wantDue(full - lease/5 + lease/20)
+		s.at(full - lease/100).does(HoldRenew).does(HoldFailed).wantDue(full)
+	})
+}
+
 // A caller that extends a short hold leaves its renewal as it is.
 func TestExtendOfAShortHold(t *testing.T) {
 	playHold(t, HoldEvent{Short: true}, func(s *holdScene) {
@@ -174,6 +184,9 @@ func TestHoldWalk(t *testing.T) {
 				kind := HoldWatch + HoldKind(r.IntN(int(HoldDue)))
 				if (kind == HoldEnd || kind == HoldLost) && r.IntN(4) > 0 {
 					kind = HoldRenewed
+				}
+				if kind == HoldSent && h.Unsent == 0 {
+					kind = HoldExtend
 				}
 				next := draw(kind)
 				ev = &next

@@ -119,6 +119,16 @@ func wrongsOfHold(before, after *Hold, now clock.Instant, ev *HoldEvent, out *Ho
 		}
 	}
 	ends := before.Live() && !after.Live()
+	unsent := before.Unsent
+	switch made := after.Live() && (ev.Kind == HoldRenew || ev.Kind == HoldExtend || ev.Kind == HoldDowngrade); {
+	case made:
+		unsent++
+	case ev.Kind == HoldSent:
+		unsent--
+	}
+	if ev.Kind != HoldWon {
+		check(after.Unsent == unsent && out.Renew == (unsent > before.Unsent), "%d renewals to be sent, one of them made now: %v; want %d", after.Unsent, out.Renew, unsent)
+	}
 	if ev.Kind == HoldWon {
 		check(after.Live() && after.Until == ev.Until && after.At == ev.At && after.Shared == ev.Shared, "%+v was won", *after)
 		check(*out == HoldEffects{}, "%+v", *out)
@@ -146,7 +156,9 @@ func wrongsOfHold(before, after *Hold, now clock.Instant, ev *HoldEvent, out *Ho
 		if ev.Kind == HoldSent {
 			want.Release = ev.At
 		}
-		check(*after == *before && *out == want, "something became of what is %v: %+v", before.State, *out)
+		same := *before
+		same.Unsent = unsent
+		check(*after == same && *out == want, "something became of what is %v: %+v", before.State, *out)
 	default:
 		check(out.Release == 0, "a release at %b of what is %v", out.Release, after.State)
 		check(ev.Kind != HoldSent || after.At&ev.At == ev.At, "claims %b, and was sent to %b", after.At, ev.At)

@@ -49,6 +49,13 @@ type Kept struct {
 	Last  int64         // token of the range
 }
 
+// Keep returns what the client keeps of a hold that was given back, unless it was a reader's, or no token is
+// left: none ever was if it was handed off. Nothing is kept while a renewal is still to be sent, since what
+// follows a renewal of what has ended is a release.
+func (h *Hold) Keep(token, last int64) (k Kept, ok bool) {
+	return Kept{Until: h.Until, Token: token, Last: last}, h.State == Released && !h.Shared && h.Unsent == 0 && token < last
+}
+
 // Take makes a hold of it, for lease, and says until when that is valid. A hold that will be renewed needs half
 // its lease until then, any other all of it: where less is left, the lock has to be asked for.
 func (k *Kept) Take(now clock.Instant, lease time.Duration, watched bool) (until clock.Instant, ok bool) {

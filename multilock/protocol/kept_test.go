@@ -28,6 +28,39 @@ func TestFirstToken(t *testing.T) {
 	}
 }
 
+// What stays with a client was given back by a writer who had a token to spare, and no renewal of it is on its way.
+func TestKeep(t *testing.T) {
+	for name, tt := range map[string]struct {
+		token int64
+		then  []HoldKind
+		want  bool
+	}{
+		"given back":                               {1, []HoldKind{HoldEnd}, true},
+		"a renewal that was sent":                  {1, []HoldKind{HoldExtend, HoldSent, HoldEnd}, true},
+		"a renewal that was made":                  {1, []HoldKind{HoldExtend, HoldEnd}, false},
+		"one of two renewals that were made":       {1, []HoldKind{HoldRenew, HoldExtend, HoldSent, HoldEnd}, false},
+		"a renewal that was sent since":            {1, []HoldKind{HoldRenew, HoldEnd, HoldSent}, true},
+		"a renewal that is meant when it has":      {1, []HoldKind{HoldEnd, HoldExtend, HoldRenew, HoldDowngrade}, true},
+		"the last token but one":                   {Range - 1, []HoldKind{HoldEnd}, true},
+		"the last token, as of what is handed off": {Range, []HoldKind{HoldEnd}, false},
+		"a reader by now":                          {1, []HoldKind{HoldDowngrade, HoldSent, HoldEnd}, false},
+		"lost":                                     {1, []HoldKind{HoldLost}, false},
+		"live":                                     {1, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			playHold(t, HoldEvent{}, func(s *holdScene) {
+				for _, kind := range tt.then {
+					s.does(kind)
+				}
+				k, ok := s.h.Keep(tt.token, Range)
+				if ok != tt.want || k != (Kept{Until: s.h.Until, Token: tt.token, Last: Range}) {
+					t.Errorf("%+v stays: %v, want %v", k, ok, tt.want)
+				}
+			})
+		})
+	}
+}
+
 func TestKeptTake(t *testing.T) {
 	const lease = time.Second
 	full := clock.Validity(lease, 0)

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -45,7 +46,7 @@ func (o *ownership) vote(i int) (v vote, ok bool) {
 	if len(o.votes[i]) == 0 {
 		return v, false
 	}
-	return slices.MaxFunc(o.votes[i], func(a, b vote) int { return int(a.until.Sub(b.until)) }), true
+	return slices.MaxFunc(o.votes[i], func(a, b vote) int { return cmp.Compare(a.until.Sub(b.until), 0) }), true
 }
 
 // read notes a fencing counter.
@@ -73,7 +74,7 @@ func (o *ownership) majority(conf *Config, now clock.Instant) (until clock.Insta
 			best = append(best, v)
 		}
 	}
-	slices.SortFunc(best, func(a, b vote) int { return int(b.until.Sub(a.until)) })
+	slices.SortFunc(best, func(a, b vote) int { return cmp.Compare(b.until.Sub(a.until), 0) })
 	q := quorum.Majority(conf.Masters)
 	if len(best) < q {
 		return until, false, false, false

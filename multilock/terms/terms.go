@@ -101,18 +101,9 @@ func maySame(a, b *Master) bool {
 	return a.Run == "" || b.Run == "" || a.Run == b.Run || a.Young || b.Young
 }
 
-// SameMasters reports whether a and b have the same masters, all of them known.
+// SameMasters reports whether a and b have the same masters, as far as they are known.
 func SameMasters(a, b *Terms) bool {
-	runs := func(t *Terms) []string {
-		all := make([]string, len(t.Masters))
-		for i, m := range t.Masters {
-			all[i] = m.Run
-		}
-		slices.Sort(all)
-		return all
-	}
-	one := runs(a)
-	return !slices.Contains(one, "") && slices.Equal(one, runs(b))
+	return len(a.Masters) == len(b.Masters) && common(a, b) == len(a.Masters)
 }
 
 // ConflictError says that other clients use the masters in a way that does not go together with that of

@@ -45,10 +45,11 @@ func DecodeHandOff(payload string) (HandOff, bool) {
 	return h, true
 }
 
-// DecodeWanted reads what wanted.lua publishes: the owner of a client that keeps locks, and the key that somebody
-// else wants.
+// DecodeWanted reads what wanted.lua publishes: the owner of a client that keeps locks, the word wanted where a
+// HandOff has its round, and the key that somebody else wants.
 func DecodeWanted(payload string) (owner, key string, ok bool) {
-	owner, key, ok = strings.Cut(payload, " wanted ")
+	owner, rest, _ := strings.Cut(payload, " ")
+	key, ok = strings.CutPrefix(rest, "wanted ")
 	return owner, key, ok && Keeps(owner) && key != ""
 }
 

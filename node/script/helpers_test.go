@@ -160,12 +160,3 @@ func (p *mailbox) take() []string {
 	p.messages = nil
 	return mail
 }
-
-// portion is how many of all seeds of a simulation to run: a tenth with -short, as in make unit,
-// where the race detector makes each ten times as slow. make sim runs all.
-func portion(all uint64) uint64 {
-	if testing.Short() {
-		return (all + 9) / 10
-	}
-	return all
-}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/quote"
 )
 
 // NotLockError says that the key of a lock, or one that belongs to it, holds something
@@ -19,9 +21,10 @@ func (e *NotLockError) Error() string { return "the key is no lock: it holds " +
 func (e *NotLockError) Unwrap() error { return e.reply }
 
 // Meaning turns an error reply to a script into a [*NotLockError] if it is one, and otherwise returns
-// it as it is.
+// what it said.
 func Meaning(reply redis.Error) error {
-	code, what, _ := strings.Cut(string(Said(reply)), " ")
+	reply = Said(reply)
+	code, what, _ := strings.Cut(string(reply), " ")
 	switch code {
 	case "NOTLOCK":
 		return &NotLockError{What: inWords(what), reply: reply}
@@ -57,9 +60,14 @@ var place = regexp.MustCompile(` script: [0-9a-f]{40}, on @user_script:\d+\.?$`)
 
 // Said takes out of an error reply what Redis adds when the command was called by a script: what is
 // left begins with the code word. It also takes out the arguments, which a server repeats that does not
-// know the command: those of AUTH are a password.
+// know the command: those of AUTH are a password; and what is more than any server has to say. What a master
+// says goes through here before anybody hears of it.
 func Said(reply redis.Error) redis.Error {
 	text, _, _ := strings.Cut(string(reply), ", with args")
 	text = scripted.ReplaceAllString(text, "")
-	return redis.Error(strings.TrimRight(place.ReplaceAllString(text, ""), " .:"))
+	return redis.Error(quote.Brief(strings.TrimRight(place.ReplaceAllString(text, ""), " .:"), longestSaid))
 }
+
+// longestSaid is how many bytes of an error are kept. Those that are classified by more than their first word
+// have the user's name before it.
+const longestSaid = 300

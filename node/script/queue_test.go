@@ -163,7 +163,34 @@ func TestSlotFreed(t *testing.T) {
 	}
 }
 
-// FuzzHandOff: no message breaks the decoder, and what it lets pass is what queue.lua writes.
+// TestWantedOrHandedOff: what a client that keeps locks is sent is a wish or a hand-off, and never taken for the other,
+// whatever the name is.
+func TestWantedOrHandedOff(t *testing.T) {
+	for _, name := range []string{"k", "help wanted here", " wanted ", "wanted", "1 2 k"} {
+		withScripts(t, func(h *scriptFixture) {
+			post := h.subscribeClient("a")
+			mine, other := NewOwner(name, id("a:k1")), NewOwner(name, id("x:r1"))
+			h.run(mine.Acquire(lease, 50))
+			h.run(other.Acquire(lease, 50))
+			wish := strings.Join(post.take(), ", ")
+			owner, key, ok := DecodeWanted(wish)
+			if _, handedOff := DecodeHandOff(wish); !ok || handedOff || owner != mine.ID || key != name {
+				t.Errorf("%q is read as a wish: %v, for %q of %q; as a hand-off: %v", wish, ok, key, owner, handedOff)
+			}
+			h.run(mine.Release(50, 0))
+			h.run(other.Acquire(lease, 50))
+			h.run(mine.AcquireOrRegister(lease, asked(10)))
+			h.run(other.Release(50, 0))
+			message := strings.Join(post.take(), ", ")
+			got, ok := DecodeHandOff(message)
+			if _, _, wanted := DecodeWanted(message); !ok || wanted || got.Owner != mine.ID || got.Key != name {
+				t.Errorf("%q is read as a hand-off: %v, %+v; as a wish: %v", message, ok, got, wanted)
+			}
+		})
+	}
+}
+
+// FuzzHandOff: no message breaks the decoder, and what it lets pass is what queue.lua writes, and no wish.
 func FuzzHandOff(f *testing.F) {
 	for _, message := range []string{"a:r1 1 2 k", "a:r1 1 2 k with spaces", "a:r1 0 0 k", "", " 1 2 k", "a:r1 1 2 ", "a:r1 01 2 k", "a:r1 +1 2 k", "a:r1 18446744073709551616 2 k", "a:r1 1 2:shared k", "a:r1 1 2:3 k"} {
 		f.Add(message)
@@ -172,6 +199,9 @@ func FuzzHandOff(f *testing.F) {
 		p, ok := DecodeHandOff(message)
 		if !ok {
 			return
+		}
+		if _, _, wanted := DecodeWanted(message); wanted {
+			t.Errorf("%q is a hand-off and a wish", message)
 		}
 		if p.Owner == "" || strings.Contains(p.Owner, " ") || p.Key == "" || p.Token < 0 {
 			t.Errorf("DecodeHandOff(%q) = %+v", message, p)

@@ -38,7 +38,7 @@ type Record struct {
 
 // String names the client: "orders-api on host-7 (pid 4242)".
 func (r *Record) String() string {
-	return quote.Text(fmt.Sprintf("%s on %s (pid %d)", r.Name, r.Host, r.PID))
+	return quote.Text(fmt.Sprintf("%s on %s (pid %d)", quote.Brief(r.Name, quote.Most), quote.Brief(r.Host, quote.Most), r.PID))
 }
 
 // Publish keeps the record of client at a master, in place of the one before, for RecordLife.

@@ -1,12 +1,14 @@
 package script
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/internal/quote"
 )
 
 // Decode returns the meaning of the reply to c: a value or a redis.Error.
@@ -82,6 +84,9 @@ func decodeRaise(reply any) (Answer, error) {
 	return Answer{Outcome: Refused, Token: n, Err: errCounter}, nil
 }
 
+// longestHolder is longer than any owner, of ours or of Redisson's: callers are told who has a lock.
+const longestHolder = 256
+
 func decodeTaken(reply any) (Answer, error) {
 	r, ok := reply.([]any)
 	if !ok || len(r) != 2 && len(r) != 3 {
@@ -93,7 +98,7 @@ func decodeTaken(reply any) (Answer, error) {
 	if len(r) == 3 {
 		rank, ok3 = r[2].(int64)
 	}
-	if !ok1 || !ok2 || !ok3 || rank < 0 {
+	if !ok1 || !ok2 || !ok3 || rank < 0 || len(holder) > longestHolder {
 		return Answer{}, unexpected(reply)
 	}
 	return Answer{Outcome: Refused, Left: millis(left), Holder: string(holder), Rank: int(rank)}, nil
@@ -193,7 +198,7 @@ func millis(left int64) time.Duration {
 }
 
 func unexpected(reply any) error {
-	return fmt.Errorf("unexpected reply to a script: %T %.100v", reply, reply)
+	return errors.New("unexpected reply to a script: " + quote.Value(reply))
 }
 
 // decodeLook returns what inspect.lua says of n slots.

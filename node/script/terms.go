@@ -32,8 +32,11 @@ func (t *Terms) Route() string {
 	if len(t.Next) > 0 {
 		text += " now and " + strings.Join(t.Next, ", ") + " next"
 	}
-	return quote.Text(text)
+	return quote.Text(quote.Brief(text, longestTerms))
 }
+
+// longestTerms is how many bytes are written of what clients do: more than it takes to name a dozen masters.
+const longestTerms = 1000
 
 // Master is one that a client uses.
 type Master struct {
@@ -69,7 +72,7 @@ func (t *Terms) String() string {
 	if last := len(names) - 1; last > 0 {
 		text = strings.Join(names[:last], ", ") + " and " + names[last]
 	}
-	return quote.Text(text)
+	return quote.Text(quote.Brief(text, longestTerms))
 }
 
 // maxTerms is how many terms a master keeps.

@@ -14,9 +14,14 @@ import (
 // random walk the answer, all that the master keeps and all that was published are compared. Two
 // locks take part, so that what belongs to one is not taken from the other.
 //
-// Replay one seed: go test ./node/script -run 'TestTwin/seed=17$' -v
-func TestTwin(t *testing.T) {
-	for seed := range portion(600) {
+// Replay one seed: go test ./node/script -run 'TestTwin(Long)?$/seed=17$' -v
+func TestTwin(t *testing.T) { walks(t, 0, 60) }
+
+// TestTwinLong is TestTwin with more seeds.
+func TestTwinLong(t *testing.T) { walks(t, 60, 540) }
+
+func walks(t *testing.T, first, seeds uint64) {
+	for seed := first; seed < first+seeds; seed++ {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			withScripts(t, func(h *scriptFixture) {
 				w := newWalk(h, rand.New(rand.NewPCG(seed, 0)))

@@ -48,7 +48,7 @@ func (w *World) effect(k *Case, c int, out *protocol.Effects) {
 	free := w.giveBack(k, c, max(w.Clock, out.Read))
 	if out.NewOwner {
 		p.Last++
-		p.Forced = false
+		p.Forced, p.Wanted = false, false
 	}
 	x := Message{
 		Client: uint8(k.client(c)), Kind: ask, Command: out.Command, Owner: w.current(c), Shared: k.reads(c), Since: p.Since,
@@ -116,7 +116,7 @@ func (w *World) fresh(k *Case, c int) {
 	p.Contender = protocol.Contender{Want: k.want(c)}
 	p.Entries, p.entries = protocol.Entries[uint8]{List: p.room[:0]}, entries{}
 	p.Held, p.Forced, p.Barred, p.Token = false, false, false, 0
-	p.Fresh, p.Wanted, p.Joined, p.Raising = false, false, false, false
+	p.Meant, p.Wanted, p.Joined, p.Raising = false, false, false, false
 	p.Renewals = [maxRenewals]Renewal{}
 }
 
@@ -185,7 +185,10 @@ func (w *World) take(k *Case, c int, lot uint32) (drawn bool) {
 		w.letIn(k, c)
 	}
 	p.Held, p.Token = true, p.Contender.Token
-	p.Fresh = p.Contender.First() < p.Contender.Token
+	p.Kept = protocol.Kept{Last: protocol.Range}
+	if p.Contender.First() == p.Contender.Token {
+		p.Kept.Token = protocol.Range
+	}
 	w.hold(k, c, protocol.HoldEvent{
 		Kind: protocol.HoldWon, Until: p.Contender.Until, At: at, Wish: w.wish(k, c, 0),
 		Short: p.Contender.Short, Shared: k.reads(c),

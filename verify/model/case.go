@@ -32,6 +32,7 @@ type Case struct {
 	Roles     string // of the callers, in their order: W or R for a reader; empty: all are writers
 	Downgrade bool   // a writer may become a reader at any time
 	Watch     bool   // holds are renewed for as long as they last
+	Extends   bool   // a caller may extend its hold at any time
 	Enters    int    // how often an owner may enter its hold again
 	Wishes    string // of the entries of a hold, in the order in which they were asked for, see wish; else all are as Watch says
 	Limit     int    // of the renewals that a limited entry wants, from its beginning

@@ -37,9 +37,12 @@ func (c *coder) caller(i int) {
 	} else {
 		c.u8(c.rank(&c.names.owners[i], int64(p.Last)))
 	}
-	held := p.live() || p.Unsent || p.renewing() || p.Keeping || p.Contender.Want.Again && p.contends()
+	held := p.live() || p.unsettled() || p.awaits() || p.Parting || p.Keeping || p.Contender.Want.Again && p.contends()
 	forced, barred := p.Forced && !p.gone(), p.Barred && !p.gone()
-	c.flags(&held, &p.Crashed, &p.Asleep, &p.Unsent, &forced, &barred, &p.Placed)
+	unsent := p.Unsent > 0
+	if c.flags(&held, &p.Crashed, &p.Asleep, &p.Meant, &unsent, &forced, &barred, &p.Placed); unsent {
+		p.Unsent = 1
+	}
 	if c.k.half(i) {
 		c.flags(&p.Joined, &p.Raising)
 	}
@@ -56,7 +59,7 @@ func (c *coder) caller(i int) {
 		p.Held = true
 		c.hold(i, p)
 	}
-	if c.k.keeps(i) && held {
+	if c.k.keeps(i) && (held || p.contends()) {
 		c.keeping(p)
 	}
 	if c.k.returns(i) || !p.gone() {
@@ -227,7 +230,7 @@ func (c *coder) known(m, caller int) {
 	if !p.Held {
 		return
 	}
-	if p.live() || p.Keeping {
+	if p.live() || p.Parting || p.Keeping {
 		c.set(m, &p.Hold.At)
 	}
 	if p.Raising {

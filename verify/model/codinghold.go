@@ -23,18 +23,18 @@ func (c *coder) hold(caller int, p *Caller) {
 		}
 		c.entries(caller, p)
 	}
-	if c.k.Enters > 0 && p.Unsent {
+	if c.k.Enters > 0 && p.Unsent > 0 {
 		p.Made = c.u8(p.Made)
 	} else {
 		p.Made = 1
 	}
-	if h.Live() || p.Unsent {
+	if h.Live() || p.Unsent > 0 {
 		p.Token = c.token(p.Token)
 	}
 	for i := range p.Renewals {
 		if r := &p.Renewals[i]; used>>i&1 == 1 {
 			r.Used = true
-			c.flags(&r.Told, &r.Shared, &r.Later)
+			c.flags(&r.Told, &r.Shared, &r.Later, &r.Old)
 			r.Sent, r.Lease = c.ago(r.Sent, c.k.Lease), ticks(c.k.lease(caller))
 		}
 	}

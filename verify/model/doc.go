@@ -44,7 +44,9 @@
 //
 // The driver: what sends the effects of a step, hands answers back, and takes what was won
 // (caller.go, holder.go). It sends what Step wants sent, the release first. What package multilock decides beside
-// the machines is told here again, in a few lines: when the next in the line of a client asks. So is how package redlock makes one hold of two (pair.go). Mutants of
+// the machines is told here again, in a few lines: when the next in the line of a client asks, and what a client
+// that keeps its locks does between an unlock and the next take-over (keeping.go): there a renewal is meant, made and
+// sent in steps of their own, and so is a lock kept. So is how package redlock makes one hold of two (pair.go). Mutants of
 // these rules change both.
 // The network (network.go): channels that keep their order, until a connection breaks; releases
 // that were not answered are sent again on the next one. What package node adds for a guarded

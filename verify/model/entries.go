@@ -141,11 +141,11 @@ func (w *World) checkEntries(k *Case, c int) {
 		}
 	}
 	switch {
-	case lasts && !p.Due && !p.Unsent && !p.renewing():
+	case lasts && !p.Due && !p.unsettled() && !p.renewing():
 		w.violate(unrenewed)
 	case p.Due && !wanted && !p.Asleep:
 		w.violate(unwanted)
-	case p.Doubt && p.Due && !p.Asleep && !p.Unsent && !p.renewing() && w.clock(c).Left(p.RenewAt) > ticks(2):
+	case p.Doubt && p.Due && !p.Asleep && !p.unsettled() && !p.renewing() && w.clock(c).Left(p.RenewAt) > ticks(2):
 		w.violate(undoubted)
 	}
 }

@@ -21,7 +21,7 @@ const (
 	giveUp                        // a caller wants the lock no more
 	force                         // an operator frees the lock
 	sleep                         // a caller does nothing for any time
-	slow                          // a renewal is made and sent later
+	slow                          // a renewal is made later, or sent later, or a lock is kept later
 	late                          // a message is late
 	noScript                      // a master lacks the script of a command that sets the hold count, or renews
 	still                         // a caller does nothing for any time, in which its clock stands still
@@ -143,7 +143,7 @@ func (x *mover) masterFaults(it *item, m int) {
 
 func (x *mover) callerFaults(it *item, c int) {
 	k, p := x.k, &it.Callers[c]
-	wants := p.contends() || p.live() || p.Keeping
+	wants := p.contends() || p.live() || p.Parting || p.Keeping
 	x.fault(it, crash, wants, func(w *World) { // what it sent before is under way
 		w.process(k, c, func(p *Caller) { *p = Caller{Crashed: true, Last: p.Last, Since: p.Since} })
 		w.noteText("C%d CRASHES", c)
@@ -207,7 +207,7 @@ func (w *World) busy(k *Case, c int) bool {
 			}
 		}
 	}
-	return w.wakes(c) || p.Keeping || p.live() && p.Hold.Due && w.clock(c).Left(p.Hold.RenewAt) <= 0
+	return w.wakes(c) || p.Parting || p.Keeping || p.live() && p.Hold.Due && w.clock(c).Left(p.Hold.RenewAt) <= 0
 }
 
 // forceUnlock frees the lock on all masters, whoever has it.

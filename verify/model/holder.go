@@ -82,24 +82,35 @@ func (w *World) enterBy(k *Case, c int, x Message, at protocol.Set) {
 	w.effect(k, c, &out)
 }
 
-// renewDue makes the renewal that is due.
-func (w *World) renewDue(k *Case, c int) {
-	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldRenew})
+// renews is the event of a renewal that is meant: of the watchdog, or of a caller.
+func (k *Case) renews() protocol.HoldKind {
+	if k.Extends {
+		return protocol.HoldExtend
+	}
+	return protocol.HoldRenew
+}
+
+// makeRenewal makes the renewal that an event wants, unless the hold has ended.
+func (w *World) makeRenewal(k *Case, c int, kind protocol.HoldKind) (made bool) {
 	p := &w.Callers[c]
-	p.Unsent, p.Made = true, uint8(p.Count())
+	p.Meant = false
+	out := w.entry(k, c, 0, protocol.HoldEvent{Kind: kind})
+	if out.Renew {
+		p.Made = uint8(p.Count())
+	}
+	return out.Renew
 }
 
 // downgrade makes a reader of a writer: first to itself, then at the masters, with a renewal.
 func (w *World) downgrade(k *Case, c int) {
-	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDowngrade})
-	w.Callers[c].Made = uint8(w.Callers[c].Count())
-	w.sendRenewal(k, c)
+	if w.makeRenewal(k, c, protocol.HoldDowngrade) {
+		w.sendRenewal(k, c)
+	}
 }
 
 // sendRenewal sends the renewal that was made. The hold may have ended since.
 func (w *World) sendRenewal(k *Case, c int) {
 	p := &w.Callers[c]
-	p.Unsent = false
 	i := slices.IndexFunc(p.Renewals[:], func(r Renewal) bool { return !r.Used })
 	if i < 0 {
 		w.cut = true
@@ -133,7 +144,7 @@ func (w *World) renewed(k *Case, c int, x *Message, denied bool) {
 	if r.Yes|r.Absent|r.Nothing == protocol.All(k.config(c).Masters) {
 		*r = Renewal{}
 	}
-	if told {
+	if told && !renewal.Old {
 		w.hold(k, c, ev)
 		w.settle(k, c, &renewal, ev.Kind)
 	}
@@ -147,7 +158,7 @@ func (w *World) holdTimers(k *Case, c int) {
 	if p.live() && now.Left(p.Hold.Until) <= 0 {
 		w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDue})
 	}
-	if p.live() && p.Hold.Due && now.Left(p.Hold.RenewAt) <= 0 {
-		w.renewDue(k, c)
+	if p.live() && p.Hold.Due && now.Left(p.Hold.RenewAt) <= 0 && !p.unsettled() {
+		p.Meant = true
 	}
 }

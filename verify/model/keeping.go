@@ -17,26 +17,43 @@ func (k *Case) keeping(o twin.Owner) bool {
 	return o != 0 && o < twin.Readers && k.keeps(callerOf(o))
 }
 
-// unlock gives the hold of caller c back, or keeps it.
+// unlock gives the hold of caller c back. What may stay with its client is not released yet.
 func (w *World) unlock(k *Case, c int) {
 	p, left := &w.Callers[c], protocol.HoldEvent{Kind: protocol.HoldLeft}
-	if !p.Fresh || p.Wanted || p.Unsent || p.renewing() || p.Hold.Shared {
+	if !k.keeps(c) {
 		w.hold(k, c, left)
 		return
 	}
 	out := w.stepHold(k, c, 0, left)
-	w.noteText("C%d unlocks, and KEEPS the lock", c)
-	if p.Hold.State != protocol.Released {
-		w.sendAll(k, w.giveBack(k, c, max(w.Clock, p.Token)), out.Release)
+	var stays bool
+	if p.Kept, stays = p.Hold.Keep(p.Kept.Token, p.Kept.Last); stays {
+		p.Parting = true
+		w.noteText("C%d unlocks, and may KEEP the lock", c)
 		return
 	}
-	p.Keeping, p.KeepOver, p.Kept = true, w.Now+int64(k.Keep), protocol.Kept{Until: p.Hold.Until, Last: protocol.Range}
+	w.release(k, c, out.Release, true)
+}
+
+// park has the client of caller c keep what it gave back, unless somebody else wants it.
+func (w *World) park(k *Case, c int) {
+	p := &w.Callers[c]
+	p.Parting = false
+	if p.Wanted || w.clock(c).Left(p.Kept.Until) <= 0 {
+		w.recall(k, c)
+		return
+	}
+	p.Keeping, p.KeepOver = true, w.Now+int64(k.Keep)
+	w.noteText("C%d KEEPS the lock", c)
+	for i := range p.Renewals {
+		p.Renewals[i].Old = p.Renewals[i].Used
+	}
 }
 
 // takeOver makes a hold of what the client of caller c keeps.
 func (w *World) takeOver(k *Case, c int) {
 	p := &w.Callers[c]
-	until, ok := p.Kept.Take(w.clock(c), ticks(k.lease(c)), true)
+	kept := p.Kept // of which no token is used up, so that the states have an end
+	until, ok := kept.Take(w.clock(c), ticks(k.lease(c)), true)
 	if !ok {
 		w.recall(k, c)
 		return
@@ -63,7 +80,7 @@ func (w *World) wanted(k *Case, c int, o twin.Owner) {
 	case p.Keeping:
 		w.noteText("C%d is told that its lock is wanted", c)
 		w.recall(k, c)
-	case p.live():
+	default: // also before it is held, or once that is over and what becomes of it is not decided
 		p.Wanted = true
 	}
 }
@@ -97,9 +114,18 @@ func (w *World) keepOver(k *Case, c int) {
 
 // keeping codes what a client that keeps its locks knows of one.
 func (c *coder) keeping(p *Caller) {
-	c.flags(&p.Keeping, &p.Fresh, &p.Wanted)
+	spent := p.Kept.Token == p.Kept.Last
+	c.flags(&p.Parting, &p.Keeping, &spent, &p.Wanted)
+	if c.reading {
+		p.Kept = protocol.Kept{Last: protocol.Range}
+		if spent {
+			p.Kept.Token = protocol.Range
+		}
+	}
+	if p.Parting || p.Keeping {
+		p.Kept.Until = c.exact(p.Kept.Until)
+	}
 	if p.Keeping {
-		p.Kept = protocol.Kept{Until: c.exact(p.Kept.Until), Last: protocol.Range}
 		p.KeepOver = c.tick(p.KeepOver)
 	}
 }
@@ -121,6 +147,7 @@ func (t *table) kept() {
 	f.add("two, clocks differ", any.with(Case{Drift: true}))
 	f.add("a writer, a reader", any.with(Case{Roles: "WR"}))
 	f.add("a writer, a reader tries", any.with(Case{Roles: "WR", Tries: 1}))
+	f.add("two, extended, slow", any.once(slow).with(Case{Extends: true}))
 	f.add("two, renewed, long, slow", any.once(slow).with(Case{Lease: 42, Keep: 40, Watch: true}))
 	f.faults("two, ", any, always)
 	f.faults("one keeps, one tries, ", any.with(Case{Tries: 1}), ^freezeLink)

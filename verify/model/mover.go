@@ -203,12 +203,18 @@ func (x *mover) caller(c int) {
 		}
 		return true
 	})
+	x.slowly(c, "parting", func(p *Caller) bool { return p.Parting }, func(w *World) { w.park(k, c) })
+	x.slowly(c, "renewal", func(p *Caller) bool { return p.Meant }, func(w *World) { w.makeRenewal(k, c, k.renews()) })
+	x.slowly(c, "renewal", func(p *Caller) bool { return p.Unsent > 0 }, func(w *World) { w.sendRenewal(k, c) })
+}
+
+// slowly has a client do what it is about to do for caller c: now, or a tick later, when other things may have
+// happened.
+func (x *mover) slowly(c int, what string, about func(*Caller) bool, do func(*World)) {
 	x.stage(func(it *item) bool {
-		if p := &it.Callers[c]; p.Unsent {
-			x.fault(it, slow, true, func(w *World) { w.noteText("the renewal of C%d is SLOW", c) })
-			if !p.Asleep {
-				it.sendRenewal(k, c)
-			}
+		if p := &it.Callers[c]; about(p) && !p.Asleep {
+			x.fault(it, slow, true, func(w *World) { w.noteText("the %s of C%d is SLOW", what, c) })
+			do(&it.World)
 		}
 		return true
 	})
@@ -253,10 +259,13 @@ func (x *mover) choices(it *item, c int) (goOn bool) {
 		if k.Downgrade && !p.Hold.Shared {
 			x.maybe(it, func(w *World) { w.downgrade(k, c) })
 		}
+		if k.Extends && !p.unsettled() && !p.renewing() {
+			x.maybe(it, func(w *World) { w.Callers[c].Meant = true })
+		}
 		x.entries(it, c)
-	case p.Keeping:
+	case p.Keeping && !p.unsettled():
 		x.free(it, func(w *World) { w.takeOver(k, c) })
-	case it.Comes > 0 && (p.Held || p.Contender.Over()):
+	case it.Comes > 0 && (p.Held || p.Contender.Over()) && !p.unsettled() && !p.Parting && !p.Keeping:
 		x.maybe(it, func(w *World) {
 			w.Comes--
 			w.Callers[c].Since = w.behindAll(k)

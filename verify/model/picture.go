@@ -25,7 +25,7 @@ func (f *film) shot(w *World) {
 	last := f.before
 	if last == nil {
 		last = new(World)
-		run := &history.Run{Title: "search, case " + f.k.Name, Locker: "redlock", Lease: ticks(f.k.Lease), MaxLease: ticks(f.k.Lease)}
+		run := &history.Run{Title: "search, case " + f.k.Name, Lease: ticks(f.k.Lease), MaxLease: ticks(f.k.Lease)}
 		for m := range f.k.Masters {
 			run.Masters = append(run.Masters, fmt.Sprint("m", m))
 		}

@@ -12,6 +12,7 @@ const (
 	overAlready = "safety: a hold began when its validity was over"
 	tooSlow     = "progress: it takes too many ticks until all are served"
 	noArrow     = "safety: a transition that is not in the table"
+	ignored     = "order: a lock is kept that somebody waits for, and nobody is about to say so"
 	residue     = "safety: something of an owner that has gone is left at a master that answered its release"
 )
 
@@ -44,10 +45,22 @@ func (w *World) check(k *Case) {
 	}
 	if k.ordered() {
 		w.line(k)
+		w.checkKept(k)
 	}
 	for m := range k.Masters {
 		for client := range k.Callers {
 			w.checkResidue(k, m, client)
+		}
+	}
+}
+
+// checkKept looks for a lock that is kept though others stand in the queue: its client has not heard of them,
+// and nothing is under way that says so.
+func (w *World) checkKept(k *Case) {
+	for m := range k.Masters {
+		l := &w.Masters[m].Lock
+		if k.keeping(l.Holder) && w.Callers[callerOf(l.Holder)].Keeping && l.Queue[0].Owner != 0 && w.Messages.len() == 0 {
+			w.violate(ignored)
 		}
 	}
 }
@@ -93,7 +106,7 @@ func (w *World) checkResidue(k *Case, m, client int) {
 		if c := callerOf(o); k.client(c) == client {
 			caller := &w.Callers[c]
 			any = true
-			found = found || !caller.Crashed && (o != w.current(c) || !caller.contends() && !caller.live() && !caller.Keeping)
+			found = found || !caller.Crashed && (o != w.current(c) || !caller.contends() && !caller.live() && !caller.Parting && !caller.Keeping)
 		}
 	}
 	if found && !link.Dirty {

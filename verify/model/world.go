@@ -61,17 +61,17 @@ type Caller struct {
 	Barred                  bool // that was when it held the lock: it is not to come back
 	Token                   int64
 	Renewals                [maxRenewals]Renewal
-	Unsent                  bool // a renewal was made and is about to be sent
+	Meant                   bool // a renewal is about to be made: the hold lasted when its client looked
 
 	Joined           bool // a first half: it is one hold with the second
 	Raising          bool // a half: its counters are being raised to the token of the other
 	Raised, Unraised protocol.Set
 
-	Keeping  bool // what it had stays with its client
-	Kept     protocol.Kept
-	KeepOver int64 // the tick until which it does
-	Fresh    bool  // the hold was granted, and not handed off: so it may stay
-	Wanted   bool  // somebody else is known to want it
+	Parting  bool          // it gave the hold back, which may stay with its client: that has yet to see
+	Keeping  bool          // what it had stays with its client
+	Kept     protocol.Kept // what may stay; no token is left of what was handed off
+	KeepOver int64         // the tick until which it does
+	Wanted   bool          // somebody else is known to want it
 
 	Crashed, Asleep bool
 	clocks
@@ -82,6 +82,7 @@ type Renewal struct {
 	Used bool
 	protocol.Renewal
 	Later  bool         // it was sent when all was known that is
+	Old    bool         // it was sent for a hold of this owner that has ended, and is told what becomes of it
 	Denied protocol.Set // masters that said that they do not have the hold
 }
 
@@ -133,14 +134,22 @@ func (c *Caller) contends() bool {
 // live reports whether there is a hold that has not ended.
 func (c *Caller) live() bool { return c.Held && c.Hold.Live() }
 
-// renewing reports whether the answers to a renewal are still to come.
+// renewing reports whether answers to a renewal of the hold are still to come.
 func (c *Caller) renewing() bool {
+	return slices.ContainsFunc(c.Renewals[:], func(r Renewal) bool { return r.Used && !r.Old })
+}
+
+// awaits reports whether answers to any renewal are still to come.
+func (c *Caller) awaits() bool {
 	return slices.ContainsFunc(c.Renewals[:], func(r Renewal) bool { return r.Used })
 }
 
+// unsettled reports whether a renewal is about to be made, or was made and not sent.
+func (c *Caller) unsettled() bool { return c.Meant || c.Unsent > 0 }
+
 // gone reports whether the caller wants nothing, and has nothing.
 func (c *Caller) gone() bool {
-	return c.Crashed || c.Contender.Over() && !c.live() && !c.Unsent && !c.Keeping
+	return c.Crashed || c.Contender.Over() && !c.live() && !c.unsettled() && !c.Parting && !c.Keeping
 }
 
 // valid reports whether the caller has the lock, as far as it can know: where clocks have gained on its own, it

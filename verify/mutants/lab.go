@@ -125,7 +125,7 @@ func (l *lab) overlay(dir string, p *patch) (file string, err error) {
 func (l *lab) run(ctx context.Context, dir, overlay string, by catcher, limit time.Duration) (who string, took time.Duration, err error) {
 	binary := filepath.Join(dir, "catcher")
 	build := []string{"test", "-c"}
-	args := []string{"-test.short", "-test.failfast", "-test.timeout=" + limit.String(), "-test.skip=^TestSim"}
+	args := []string{"-test.failfast", "-test.timeout=" + limit.String(), "-test.skip=^TestSim|Long$"}
 	if by.test != "" {
 		args[len(args)-1] = "-test.run=^" + by.test + "$"
 	}

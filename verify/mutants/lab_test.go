@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -167,6 +168,24 @@ func TestVerdict(t *testing.T) {
 	} {
 		if got := verdict(tt.by, tt.out); got != tt.want {
 			t.Errorf("%q is taken for %q, want %q", tt.out, got, tt.want)
+		}
+	}
+}
+
+// TestHurry: a patch keeps the catchers that make test has as well, or gets those that are usual.
+func TestHurry(t *testing.T) {
+	for _, tt := range []struct{ by, want, beyond string }{
+		{"by: a", "[a]", "[]"},
+		{"by: a TestSim\nby: a TestSimLong", "[a TestSim]", "[a TestSimLong]"},
+		{"by: a TestSimLong\nby: integration TestChaos", "[a]", "[a TestSimLong integration TestChaos]"},
+	} {
+		p, err := parse("toy", head+tt.by+"\n\n@@ a/a.go\n-\treturn a + b\n+\treturn a - b\n")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.hurry()
+		if got, beyond := fmt.Sprint(p.by), fmt.Sprint(p.beyond); got != tt.want || beyond != tt.beyond {
+			t.Errorf("of %q make test has %s, and not %s, want %s and %s", tt.by, got, beyond, tt.want, tt.beyond)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"example.com/redlock/internal/overlay"
@@ -30,13 +31,19 @@ type patch struct {
 	rule   string
 	breaks string
 	by     []catcher
+	beyond []catcher      // that are not tried
 	edits  []overlay.Edit // of files below the root of the module
 }
 
 // catcher is what may notice that a rule is broken.
 type catcher struct {
 	pkg  string // folder of the package
-	test string // the only one to run; empty: all but the simulations
+	test string // the only one to run; empty: all but the simulations and those that end in Long
+}
+
+// quick reports whether make test has it as well. Of the search that has those cases with which patches are tried.
+func (c catcher) quick() bool {
+	return !strings.HasSuffix(c.test, "Long") && !strings.HasPrefix(c.pkg, "integration")
 }
 
 // folder is where the package is. That of the search is called model for short.
@@ -53,6 +60,19 @@ func usual(folder string) []catcher {
 		return []catcher{{pkg: folder}, {pkg: "model"}}
 	}
 	return []catcher{{pkg: folder}}
+}
+
+// hurry leaves a patch those catchers that make test has as well. If there is none, those that are usual may do, and
+// beyond names the others.
+func (p *patch) hurry() {
+	for _, by := range p.by {
+		if !by.quick() {
+			p.beyond = append(p.beyond, by)
+		}
+	}
+	if p.by = slices.DeleteFunc(p.by, func(by catcher) bool { return !by.quick() }); len(p.by) == 0 {
+		p.by = usual(path.Dir(p.edits[0].File))
+	}
 }
 
 const folder = "verify/mutants/patches"

@@ -11,7 +11,6 @@ function fillHeader() {
   verdict.classList.add(bad ? "bad" : odd ? "odd" : "good");
   const lease = [run.lease > 0 && duration(run.lease), run.maxlease > run.lease && `at most ${duration(run.maxlease)}`, run.guard > 0 && `guard ${duration(run.guard)}`];
   const clients = lanes.filter(lane => !lane.master).length;
-  fact("library", run.locker);
   fact("ran for", duration(end - page.run.from));
   fact("seed", run.seed === "0" ? "" : run.seed);
   fact("masters", run.masters ? String(run.masters.length) : "");

@@ -1,0 +1,543 @@
+package multilock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/poll"
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node"
+	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktest"
+	"example.com/redlock/redlocktrace"
+)
+
+// What the client keeps, and when it goes.
+
+// keeping is inBubble with a client that keeps its locks for half a lease.
+func keeping(t *testing.T, f func(*testing.T, *fixture)) {
+	t.Helper()
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		fx.m.Keep(lease / 2)
+		synctest.Wait()
+		f(t, fx)
+	})
+}
+
+// keep has the client of fx take k and give it back, which it must keep.
+func (fx *fixture) keep(t *testing.T) *Hold {
+	t.Helper()
+	hold := fx.lock(t, watched())
+	synctest.Wait()
+	unlock(t, hold)
+	fx.wantKept(t, hold)
+	return hold
+}
+
+// wantKept fails unless the client keeps what hold has given back, at all masters.
+func (fx *fixture) wantKept(t *testing.T, hold *Hold) {
+	t.Helper()
+	fx.wantHolders(t, "k", strings.Repeat(hold.id+" ", 3))
+	if !fx.m.keeps("k") {
+		t.Error("the masters have what the client does not keep")
+	}
+}
+
+// keeps reports whether the client keeps key.
+func (m *Masters) keeps(key string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.names[key]
+	return n != nil && n.kept != nil
+}
+
+// A renewal that is meant for a hold, and made when that has ended, is not made: the client keeps the lock, and
+// what follows such a renewal would release it under the next hold of the same owner.
+func TestNoRenewalIsMadeOfWhatIsKept(t *testing.T) {
+	now := func(kind protocol.HoldKind, op string) func(*testing.T, *fixture, *Hold) {
+		return func(t *testing.T, fx *fixture, hold *Hold) {
+			if err := hold.renewNow(t.Context(), kind, op, lease); !errors.Is(err, poll.ErrNotHeld) {
+				t.Errorf("%s = %v, want ErrNotHeld", op, err)
+			}
+		}
+	}
+	for name, renew := range map[string]func(*testing.T, *fixture, *Hold){
+		"Extend":       now(protocol.HoldExtend, "extend"),
+		"Downgrade":    now(protocol.HoldDowngrade, "downgrade"),
+		"the watchdog": func(_ *testing.T, fx *fixture, hold *Hold) { fx.m.renew(lease, []*Hold{hold}) },
+	} {
+		for _, again := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, taken over=%v", name, again), func(t *testing.T) {
+				keeping(t, func(t *testing.T, fx *fixture) {
+					hold, next := fx.keep(t), (*Hold)(nil)
+					if again {
+						next = fx.lock(t, watched())
+					}
+					before := fx.calls()
+					renew(t, fx, hold)
+					synctest.Wait()
+					if sent := fx.calls() - before; sent != 0 {
+						t.Errorf("%d scripts were called for a hold that has ended", sent)
+					}
+					fx.wantKeptOrHeld(t, hold, next)
+					if next == nil {
+						next = fx.lock(t, watched())
+					}
+					if next.id != hold.id {
+						t.Errorf("the next hold is %s, want what was kept of %s", next.id, hold.id)
+					}
+					if rival, err := fx.another(t).Lock(t.Context(), watched()); !errors.Is(err, poll.ErrTaken) {
+						t.Errorf("another client: %v, %v, beside a hold with %v left", rival, err, next.Remaining())
+					}
+					unlock(t, next)
+				})
+			})
+		}
+	}
+}
+
+func (fx *fixture) wantKeptOrHeld(t *testing.T, hold, next *Hold) {
+	t.Helper()
+	if next == nil {
+		fx.wantKept(t, hold)
+	} else {
+		fx.wantHolders(t, "k", strings.Repeat(next.id+" ", 3))
+	}
+}
+
+// Nothing is kept while a renewal that was made is still to be sent: it is released behind that. The answers to one
+// that was sent are nothing to the hold that takes the lock over.
+func TestKeptBesideARenewal(t *testing.T) {
+	t.Run("made", func(t *testing.T) {
+		keeping(t, func(t *testing.T, fx *fixture) {
+			hold := fx.lock(t, watched())
+			synctest.Wait()
+			r, _ := keptRenewal(t, hold)
+			unlock(t, hold)
+			fx.wantHolders(t, "k", "- - -")
+			fx.m.extend(redlocktrace.RenewalExtend, lease, []renewal{r})
+			fx.wantNothing(t, "then", fx.m)
+		})
+	})
+	t.Run("sent", func(t *testing.T) {
+		keeping(t, func(t *testing.T, fx *fixture) {
+			hold := fx.lock(t, watched())
+			synctest.Wait()
+			fx.each(func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+			r, told := keptRenewal(t, hold)
+			fx.m.extend(redlocktrace.RenewalExtend, lease, []renewal{r})
+			unlock(t, hold)
+			next := fx.lock(t, watched())
+			if got := <-told; got.why != nil {
+				t.Errorf("the renewal: %v", got.why)
+			}
+			if next.id != hold.id || next.Check() != nil {
+				t.Errorf("the next hold: %s, %v, want what %s has left", next.id, next.Check(), hold.id)
+			}
+			time.Sleep(time.Second)
+			unlock(t, next)
+			fx.wantKept(t, next)
+		})
+	})
+}
+
+// within is an Entry in whose end something else happens.
+type within struct{ then func() }
+
+func (e *within) Ended(error) { e.then() }
+
+// What is doubted between the end of a hold and the moment at which it would be kept is not kept.
+func TestNotKeptAfterADoubt(t *testing.T) {
+	for name, doubt := range map[string]func(*fixture){
+		"a master ran ahead":  func(fx *fixture) { fx.m.RanAhead(1) },
+		"a master restarted":  func(fx *fixture) { fx.m.Restarted(2) },
+		"it hears of nothing": func(fx *fixture) { fx.m.Subscribed(0, false); fx.m.Subscribed(1, false) },
+		"somebody wants it":   func(fx *fixture) { fx.m.Wanted(0, "k", fx.Master(0).Holder("k")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			keeping(t, func(t *testing.T, fx *fixture) {
+				req := watched()
+				req.Entry = &within{func() { doubt(fx) }}
+				hold := fx.lock(t, req)
+				synctest.Wait()
+				if err := hold.Unlock(t.Context(), req.Entry); err != nil {
+					t.Errorf("Unlock = %v", err)
+				}
+				fx.wantNothing(t, "then", fx.m)
+			})
+		})
+	}
+}
+
+// spin lets others run until what is so, which they can come to without waiting for anything but each other.
+func spin(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for range 10_000_000 {
+		if so() {
+			return
+		}
+		runtime.Gosched()
+	}
+	t.Fatalf("%s never comes", what)
+}
+
+// The subscriptions break at the last moment before a lock is kept.
+func TestNotKeptByTheDeaf(t *testing.T) {
+	keeping(t, func(t *testing.T, fx *fixture) {
+		req := watched()
+		hold, e := fx.lock(t, req), req.Entry.(*entry)
+		synctest.Wait()
+		fx.m.mu.Lock()
+		done := make(chan error, 1)
+		go func() { done <- hold.Unlock(context.Background(), e) }()
+		spin(t, "the end of the hold", func() bool { return len(e.told()) > 0 })
+		for range 10_000 { // it comes to where it waits for mu
+			runtime.Gosched()
+		}
+		fx.m.subs.mu.Lock()
+		fx.m.subs.work = 0
+		fx.m.subs.mu.Unlock()
+		fx.m.mu.Unlock()
+		if err := <-done; err != nil {
+			t.Errorf("Unlock = %v", err)
+		}
+		fx.wantNothing(t, "then", fx.m)
+	})
+}
+
+// A master that is doubted while what was won, or was kept, has yet to become a hold is doubted by that hold: it is
+// renewed at once, and not kept.
+func TestDoubtBeforeItIsAHold(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		t.Run(fmt.Sprintf("kept=%v", kept), func(t *testing.T) {
+			keeping(t, func(t *testing.T, fx *fixture) {
+				if kept {
+					fx.keep(t)
+				}
+				before := fx.Master(0).Calls("EVALSHA")
+				fx.m.dog.mu.Lock() // from here on synctest.Wait would not return: whoever makes a hold waits for it
+				got := make(chan *Hold, 1)
+				go func() {
+					hold, err := fx.m.Lock(context.Background(), watched())
+					if err != nil {
+						t.Errorf("Lock = %v", err)
+					}
+					got <- hold
+				}()
+				owner := func() string { return fx.Master(0).Holder("k") }
+				spin(t, "the grant", func() bool {
+					c, known := fx.m.owners.find(owner())
+					return known && c == nil && !fx.m.keeps("k")
+				})
+				fx.m.Restarted(0)
+				fx.m.dog.mu.Unlock()
+				hold := <-got
+				time.Sleep(10 * time.Millisecond)
+				want := int64(2)
+				if kept {
+					want = 1
+				}
+				if calls := fx.Master(0).Calls("EVALSHA") - before; calls != want {
+					t.Errorf("%d script calls for a hold that is doubted when it begins, want %d: it is renewed at once", calls, want)
+				}
+				unlock(t, hold)
+				fx.wantNothing(t, "then", fx.m)
+			})
+		})
+	}
+}
+
+// What is kept goes to who stands in the client's line, and not to who comes later.
+func TestKeptGoesToTheLine(t *testing.T) {
+	keeping(t, func(t *testing.T, fx *fixture) {
+		first := patient("k")
+		if hold := fx.m.takeOver(first, nil); hold != nil {
+			t.Fatal("taken over, and nothing is kept")
+		}
+		fx.keep(t) // before the first stands in the line
+		w := fx.m.join(first)
+		later := begin(t, fx.m, patient("k"))
+		later.wantWaiting(t, "behind the first")
+		hold := fx.m.takeOver(first, w)
+		if hold == nil {
+			t.Fatal("the first in the line does not get what is kept")
+		}
+		unlock(t, hold)
+		if fx.m.keeps("k") { // nobody else has asked the masters yet
+			t.Error("it is kept though callers of the client wait")
+		}
+		fx.m.leave(w)
+		unlock(t, later.wantHold(t, "after the first"))
+	})
+}
+
+// A caller that comes to its line behind an Unlock takes over what is kept by then: nothing is sent.
+func TestKeptIsFoundInTheLine(t *testing.T) {
+	keeping(t, func(t *testing.T, fx *fixture) {
+		kept, before := fx.keep(t), fx.calls()
+		hold, err := fx.m.wait(t.Context(), patient("k")) // as Lock does, where it came too early to take it over
+		if err != nil || hold.id != kept.id {
+			t.Fatalf("Lock = %v, %v, want what is kept", hold, err)
+		}
+		unlock(t, hold)
+		synctest.Wait()
+		if sent := fx.calls() - before; sent != 0 {
+			t.Errorf("%d script calls, want none", sent)
+		}
+	})
+}
+
+// Whoever asks for a lock while it is given back asks behind its release: with one client alone, no try is refused.
+func TestTryBesideARecall(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		m, gate := fx.gated(t, 0)
+		m.Keep(lease / 2)
+		synctest.Wait()
+		for range 2 { // it knows the scripts
+			hold, err := m.Lock(t.Context(), watched())
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			unlock(t, hold)
+		}
+		open := gate.shut()
+		time.Sleep(lease / 2)
+		try := begin(t, m, watched())
+		try.wantWaiting(t, "while the release is on its way")
+		open()
+		hold := try.wantHold(t, "behind the release")
+		synctest.Wait()
+		unlock(t, hold)
+	})
+}
+
+// What is on its way to be given back is an operation under way: Close does not disconnect before it is sent.
+func TestCloseWaitsForARecall(t *testing.T) {
+	for name, recall := range map[string]func(*Masters){
+		"its time is over": func(*Masters) { time.Sleep(lease / 2) },
+		"it is wanted": func(m *Masters) {
+			go m.Wanted(1, "k", func() string {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				return m.names["k"].kept.claim.ID
+			}())
+		},
+		"a master restarted": func(m *Masters) { go m.Restarted(1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, 3, func(t *testing.T, fx *fixture) {
+				m, gate := fx.gated(t, 0)
+				m.Keep(lease / 2)
+				synctest.Wait()
+				hold, err := m.Lock(t.Context(), watched())
+				if err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				unlock(t, hold)
+				open := gate.shut()
+				recall(m)
+				synctest.Wait()
+				over := make(chan struct{})
+				go func() {
+					m.Settle()
+					close(over)
+				}()
+				synctest.Wait()
+				if poll.IsClosed(over) {
+					t.Error("nothing is under way while the release is")
+				}
+				open()
+				<-over
+				fx.wantNothing(t, "then", m)
+			})
+		})
+	}
+}
+
+// Close gives back what nobody else does any more.
+func TestNothingIsRecalledOnceClosed(t *testing.T) {
+	keeping(t, func(t *testing.T, fx *fixture) {
+		hold := fx.keep(t)
+		fx.m.Shut()
+		fx.m.Wanted(0, "k", hold.id)
+		fx.m.Restarted(0)
+		fx.wantKept(t, hold)
+		fx.m.recallAll(fx.m.All(), redlocktrace.WhyClosed, func(*Return) {})
+		fx.wantNothing(t, "then", fx.m)
+		fx.m.Disconnect()
+		fx.m.dog.close()
+	})
+}
+
+// What Close ends is not kept, nor what ends beside it.
+func TestNotKeptOnceClosed(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		m := fx.another(t)
+		m.Keep(lease)
+		synctest.Wait()
+		fx.take(t, m, "k")
+		if err := m.Close(); err != nil {
+			t.Errorf("Close = %v", err)
+		}
+		fx.wantNothing(t, "after Close", m)
+	})
+}
+
+// A client keeps one lock of a name. Another one that it had meanwhile, while the first is on its way to the masters,
+// is given back.
+func TestKeepsOneOfAName(t *testing.T) {
+	keeping(t, func(t *testing.T, fx *fixture) {
+		first := fx.keep(t)
+		owner := script.NewOwner("k", fx.m.owners.make(nil))
+		grant := Grant{Claim: Claim{Owner: owner, Token: 2, At: fx.m.All()}, First: 1, Until: clock.Now().Add(lease)}
+		second := fx.m.newHold(watched(), grant)
+		if err := second.Unlock(t.Context(), entryOf(second)); !errors.Is(err, poll.ErrLost) {
+			t.Errorf("Unlock = %v, want ErrLost: no master has the hold", err)
+		}
+		fx.wantKept(t, first)
+		fx.m.recallDoubted(fx.m.All())
+		fx.wantNothing(t, "then", fx.m)
+	})
+}
+
+// Close waits for the releases of more than a far master has under way at a time, of what is kept and of what is held.
+func TestCloseOfMany(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		t.Run(fmt.Sprintf("kept=%v", kept), func(t *testing.T) {
+			inBubble(t, 1, func(t *testing.T, fx *fixture) {
+				const n = 4 * closeAtOnce
+				m := fx.another(t)
+				if kept {
+					m.Keep(lease)
+					synctest.Wait()
+				}
+				for i := range n {
+					hold := fx.take(t, m, fmt.Sprint("k", i))
+					if kept {
+						unlock(t, hold)
+					}
+				}
+				fx.Master(0).Delay(4 * timeout / 10)
+				before := fx.Master(0).Calls("EVALSHA")
+				if err := m.Close(); err != nil {
+					t.Errorf("Close = %v", err)
+				}
+				if calls := fx.Master(0).Calls("EVALSHA") - before; calls != n {
+					t.Errorf("%d releases, want %d", calls, n)
+				}
+			})
+		})
+	}
+}
+
+// The error of Close has every hold that it could not give back, and names a few.
+func TestCloseNamesAFew(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		const n = 50
+		m := fx.another(t)
+		for i := range n {
+			fx.take(t, m, fmt.Sprint("k", i))
+		}
+		fx.Master(0).Freeze()
+		fx.Master(1).Freeze()
+		err := m.Close()
+		why, ok := err.(interface{ WrappedErrors() []error })
+		if !ok || len(why.WrappedErrors()) != n {
+			t.Fatalf("Close = %v, want it to have %d holds", err, n)
+		}
+		if text := err.Error(); len(text) > 2000 || !strings.HasSuffix(text, fmt.Sprintf("and %d more", n-maxNamed)) {
+			t.Errorf("Close says, in %d bytes: %s", len(text), text)
+		}
+	})
+}
+
+// What was kept and has gone is forgotten, with its name, and counts as held no more.
+func TestKeptIsForgotten(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *fixture){
+		"wanted": func(t *testing.T, fx *fixture) {
+			call := begin(t, fx.another(t), patient("k"))
+			time.Sleep(time.Second)
+			unlock(t, call.wantHold(t, "what was kept"))
+		},
+		"its time is over":     func(*testing.T, *fixture) { time.Sleep(lease / 2) },
+		"a master restarted":   func(_ *testing.T, fx *fixture) { fx.m.Restarted(1) },
+		"a master ran ahead":   func(_ *testing.T, fx *fixture) { fx.m.RanAhead(1) },
+		"nothing can be heard": func(_ *testing.T, fx *fixture) { fx.m.Subscribed(0, false); fx.m.Subscribed(1, false) },
+		"a try that fails": func(t *testing.T, fx *fixture) {
+			fx.seat("b", time.Hour, 0, 1, 2) // by force
+			req := request("k")
+			req.Shared = true
+			if _, err := fx.m.Lock(t.Context(), req); !errors.Is(err, poll.ErrTaken) {
+				t.Errorf("RLock = %v, want ErrTaken", err)
+			}
+			fx.each(func(m *redlocktest.Master) { m.Del("k") })
+		},
+		"too little is left": func(t *testing.T, fx *fixture) {
+			req := request("k")
+			req.Lease = 2 * lease
+			unlock(t, fx.lock(t, req))
+			fx.m.recallDoubted(fx.m.All())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			keeping(t, func(t *testing.T, fx *fixture) {
+				for range 2 { // the second takes over what the first has left
+					fx.keep(t)
+				}
+				if a := fx.m.Activity(); a != node.Holding {
+					t.Errorf("Activity = %v, want %v", a, node.Holding)
+				}
+				end(t, fx)
+				fx.wantNothing(t, "then", fx.m)
+				if a := fx.m.Activity(); a != node.Idle || fx.m.parked != 0 {
+					t.Errorf("Activity = %v, with %d kept, want %v", a, fx.m.parked, node.Idle)
+				}
+			})
+		})
+	}
+}
+
+// A lock that was kept when the machine fell asleep is given back when that is noticed: the masters may have said
+// long ago that it is wanted.
+func TestKeptThroughASuspend(t *testing.T) {
+	asleep(t, func(t *testing.T, fx *fixture, suspend func(...*Hold)) {
+		fx.m.Keep(lease)
+		synctest.Wait()
+		fx.keep(t)
+		suspend()
+		time.Sleep(suspendWatch)
+		fx.wantNothing(t, "then", fx.m)
+	})
+}
+
+// A client keeps so many locks, and no more.
+func TestKeepsSoMany(t *testing.T) {
+	keeping(t, func(t *testing.T, fx *fixture) {
+		for parked, want := range map[int]bool{maxKept - 1: true, maxKept: false} {
+			hold := fx.lock(t, watched())
+			synctest.Wait()
+			fx.m.mu.Lock()
+			fx.m.parked += parked
+			fx.m.mu.Unlock()
+			unlock(t, hold)
+			synctest.Wait()
+			if got := fx.m.keeps("k"); got != want {
+				t.Errorf("kept with %d others: %v, want %v", parked, got, want)
+			}
+			fx.m.mu.Lock()
+			fx.m.parked -= parked
+			fx.m.mu.Unlock()
+			fx.m.recallDoubted(fx.m.All())
+			fx.wantNothing(t, "then", fx.m)
+		}
+	})
+}

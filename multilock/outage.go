@@ -1,0 +1,153 @@
+package multilock
+
+import (
+	"errors"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/poll"
+	"example.com/redlock/multilock/protocol"
+)
+
+// What the log is told of an outage: that it has begun, and why, and that it is over. All names and all holds of a
+// client suffer from it together, and each of them again and again.
+
+// outage is what lacks a quorum: names that callers wait for, or holds to be renewed. Masters.mu guards it.
+type outage[K comparable] struct {
+	lacks   map[K]bool
+	all     int             // how many have lacked it since the first of these
+	reasons map[string]bool // that the log was told
+}
+
+// maxReasons bounds the reasons in one outage that the log is told, since masters may say anything.
+const maxReasons = 64
+
+// begins notes that k lacks a quorum, and reports whether that is news: of the first, and with a new reason.
+func (o *outage[K]) begins(k K, reasons []string) (news bool) {
+	if len(o.lacks) == 0 {
+		*o, news = outage[K]{lacks: make(map[K]bool), reasons: make(map[string]bool)}, true
+	}
+	if !o.lacks[k] {
+		o.lacks[k] = true
+		o.all++
+	}
+	for _, reason := range reasons {
+		if !o.reasons[reason] && len(o.reasons) < maxReasons {
+			o.reasons[reason], news = true, true
+		}
+	}
+	return news
+}
+
+// ends notes that k lacks a quorum no longer. It returns how many lacked it if k was the last, 0 otherwise.
+func (o *outage[K]) ends(k K) (all int) {
+	if !o.lacks[k] {
+		return 0
+	}
+	if delete(o.lacks, k); len(o.lacks) > 0 {
+		return 0
+	}
+	return o.all
+}
+
+// report tells the log what the callers in the line of key wait for when that is not another owner,
+// again when there are other reasons, and, with a nil why, when it is over for all names.
+func (m *Masters) report(key string, why *poll.MajorityError) {
+	var reasons []string
+	if why != nil && errors.Is(why, poll.ErrNoQuorum) {
+		reasons = why.Reasons()
+	} else {
+		why = nil
+	}
+	var news bool
+	var all int
+	m.mu.Lock()
+	if n := m.names[key]; why == nil {
+		all = m.ungranted.ends(key)
+	} else if n != nil && len(n.line.waiters) > 0 {
+		news = m.ungranted.begins(key, reasons)
+	}
+	m.mu.Unlock()
+	_, name := called(key)
+	switch {
+	case all > 0:
+		m.Log.Info("redlock: quorum is back", "names", all)
+	case !news:
+	case why.Guard > 0:
+		m.Log.Warn("redlock: waiting for masters that restarted lately", "name", name, "left", why.Guard.Round(time.Millisecond), "error", why.Nodes)
+	default:
+		m.Log.Warn("redlock: waiting for a quorum", "name", name, "error", why.Nodes)
+	}
+}
+
+// reportRenewal tells the log what became of a renewal of h that was due: of all that fail, the first and those with
+// other reasons, and when it is over for all holds.
+func (m *Masters) reportRenewal(h *Hold) {
+	var reasons []string
+	var news bool
+	var all int
+	h.mu.Lock()
+	why, left := h.why, m.left(h.state.Until)
+	if why != nil {
+		reasons = why.Reasons()
+	}
+	m.mu.Lock()
+	held := m.held
+	switch {
+	case h.cause != nil: // it is forgotten, or will be in a moment
+	case why != nil:
+		news = m.unrenewed.begins(h, reasons)
+	default:
+		all = m.unrenewed.ends(h)
+	}
+	m.mu.Unlock()
+	h.mu.Unlock()
+	switch {
+	case all > 0:
+		m.Log.Info("redlock: renewals succeed again", "holds", all)
+	case news:
+		m.Log.Warn("redlock: renewal failed", "name", h.Name(), "left", left.Round(time.Millisecond), "holds", held, "error", why)
+	}
+}
+
+// losses are the holds that were lost lately. Masters.mu guards it.
+type losses struct {
+	since clock.Instant // when the first of them was
+	n     int
+}
+
+// Of the holds that are lost within lossesFor, the log names maxLosses, and counts the others.
+const (
+	lossesFor = 10 * time.Second
+	maxLosses = 5
+)
+
+// reportEnd tells the log that h is lost, if it is.
+func (m *Masters) reportEnd(h *Hold) {
+	if h.state.State == protocol.Released {
+		return
+	}
+	m.mu.Lock()
+	if m.losses.n++; m.losses.n == 1 {
+		m.losses.since = clock.Now()
+	}
+	named := m.losses.n <= maxLosses
+	m.mu.Unlock()
+	if named {
+		m.Log.Warn("redlock: hold is lost", "name", h.Name(), "owner", h.id, "error", h.cause)
+	}
+}
+
+// reportLosses tells the log how many more holds were lost, once the first of them was that long ago.
+func (m *Masters) reportLosses(after time.Duration) {
+	more := 0
+	m.mu.Lock()
+	if l := &m.losses; l.n > 0 && clock.Since(l.since) >= after {
+		more = l.n - maxLosses
+		*l = losses{}
+	}
+	m.mu.Unlock()
+	if more > 0 {
+		m.Log.Warn("redlock: more holds are lost", "holds", more)
+	}
+}

@@ -1,0 +1,65 @@
+package multilock
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/redlock/redlocktest"
+)
+
+// An outage is told to the log once, and its end, however many holds and waiting callers suffer from it and however
+// often they try; of the holds that are lost, a few are named, and the others counted.
+func TestAnOutageIsToldOnce(t *testing.T) {
+	inBubble(t, 3, func(t *testing.T, fx *fixture) {
+		const holds, names = 100, 20
+		told := func(message string, least, most int, says string) {
+			t.Helper()
+			synctest.Wait()
+			lines := fx.log.lines(message)
+			if len(lines) < least || len(lines) > most {
+				t.Errorf("%d lines say %q, want %d to %d:\n%s", len(lines), message, least, most, strings.Join(lines, ""))
+			}
+			for _, line := range lines {
+				if !strings.Contains(line, says) {
+					t.Errorf("the log has %q, want %q in it", line, says)
+				}
+			}
+		}
+		for i := range holds {
+			req := watched()
+			req.Key = fmt.Sprint("held ", i)
+			fx.lock(t, req)
+		}
+		two := func(f func(*redlocktest.Master)) { f(fx.Master(0)); f(fx.Master(1)) }
+		two((*redlocktest.Master).Kill)
+		var calls []*call
+		for i := range names {
+			calls = append(calls, begin(t, fx.m, patient(fmt.Sprint("wanted ", i))))
+		}
+		gone := begin(t, fx.m, patient("gone"))
+		time.Sleep(lease / 2)
+		gone.cancel()
+		told("renewal failed", 1, 3, fmt.Sprintf("holds=%d ", holds)) // for other reasons as well
+		told("waiting for a quorum", 1, 3, "")
+		two((*redlocktest.Master).RestartWithData)
+		time.Sleep(lease / 2)
+		told("renewals succeed again", 1, 1, fmt.Sprintf("holds=%d\n", holds))
+		told("quorum is back", 1, 1, fmt.Sprintf("names=%d\n", names+1))
+		for _, c := range calls {
+			unlock(t, c.wantHold(t, "after the outage"))
+		}
+
+		fx.each((*redlocktest.Master).Kill)
+		time.Sleep(lease + lossesFor + suspendWatch)
+		told("renewal failed", 2, 7, "")
+		told("renewals succeed again", 1, 1, "")
+		told("hold is lost", maxLosses, maxLosses, "name=\"held ")
+		told("more holds are lost", 1, 1, fmt.Sprintf("holds=%d\n", holds-maxLosses))
+		if n := len(fx.m.unrenewed.lacks); n > 0 {
+			t.Errorf("%d holds are remembered that have ended, want none", n)
+		}
+	})
+}

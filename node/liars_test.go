@@ -1,0 +1,322 @@
+package node
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktest"
+)
+
+// speaking returns a pool of connections with a framing, whose other end say has. It hangs up when that returns.
+func speaking(t *testing.T, say func(net.Conn)) *redis.Pool {
+	t.Helper()
+	return dialing(t, func(context.Context, string, string) (net.Conn, error) {
+		near, far := net.Pipe()
+		go func() {
+			defer far.Close()
+			say(far)
+		}()
+		return pipeEnd{near}, nil
+	})
+}
+
+// pipeEnd is an end of a pipe that takes deadlines when the other end is closed, as a socket does.
+type pipeEnd struct{ net.Conn }
+
+func (p pipeEnd) SetReadDeadline(t time.Time) error {
+	_ = p.Conn.SetReadDeadline(t)
+	return nil
+}
+
+// dialing returns a pool whose connections dial makes.
+func dialing(t *testing.T, dial func(ctx context.Context, network, address string) (net.Conn, error)) *redis.Pool {
+	t.Helper()
+	pool, _, err := Dialer{Dial: dial}.Pool("m1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pool
+}
+
+// examined probes the master of cfg as doctor does.
+func examined(t *testing.T, cfg Config) Facts {
+	t.Helper()
+	return Probe(t.Context(), Examination{Name: cfg.Name, Pool: cfg.Pool, Patience: timeout, Scratch: "scratch"})
+}
+
+// TestLastWords: what a master says before it hangs up is the reason, to callers, in the log and to doctor.
+func TestLastWords(t *testing.T) {
+	for _, tt := range []struct {
+		name, says, want string
+		heals            bool
+		about            string
+	}{
+		{"too many clients", "-ERR max number of clients reached\r\n", "ERR max number of clients reached", true, "max-clients"},
+		{
+			"protected mode", "-DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default user. " + strings.Repeat("In this mode … ", 50) + "\r\n",
+			"DENIED Redis is running in protected mode because", false, "protected-mode",
+		},
+		{"half a line", "-ERR max number of cl", `connection closed by the master while it said a string of 20 bytes, "ERR max number of cl"`, true, "reachable"},
+		{"half a reply", "$100\r\nabc", "connection closed by the master within a reply", true, "reachable"},
+		{"nothing", "", errHungUpFirst.Error(), true, "tls"},
+	} {
+		subtest(t, tt.name, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+			cfg.Pool = speaking(t, func(conn net.Conn) {
+				_, _ = conn.Read(make([]byte, 4096))
+				_, _ = io.WriteString(conn, tt.says)
+			})
+			var log logRecorder
+			cfg.Logger = log.logger()
+			n := start(t, cfg)
+			got := sendAndWait(n, script.Inspect("k"))
+			wantErr(t, "inspect", got, script.Unsent, tt.want)
+			if Heals(got.Err) != tt.heals || len(n.Error(got.Err).Error()) > 500 {
+				t.Errorf("Heals(%v): got %v, want %v, in few words", got.Err, Heals(got.Err), tt.heals)
+			}
+			time.Sleep(10 * time.Second)
+			if want := "master is down"; tt.heals {
+				log.want(t, 1, want)
+			}
+			f := examined(t, cfg)
+			if !contains(f.Err, tt.want) || About(f.Err) != tt.about {
+				t.Errorf("probe: got %v, about %q; want %q, about %q", f.Err, About(f.Err), tt.want, tt.about)
+			}
+		})
+	}
+}
+
+// TestKnownPort: a port on which the master has answered before needs no other scheme.
+func TestKnownPort(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var hangsUp atomic.Bool
+		cfg.Pool = dialing(t, func(ctx context.Context, _, _ string) (net.Conn, error) {
+			if hangsUp.Load() {
+				near, far := net.Pipe()
+				go func() {
+					_, _ = far.Read(make([]byte, 4096))
+					far.Close()
+				}()
+				return pipeEnd{near}, nil
+			}
+			return m.Dial(ctx)
+		})
+		n := started(t, cfg)
+		hangsUp.Store(true)
+		m.KillClients()
+		time.Sleep(2 * time.Second)
+		if got := n.Ready(); got != errHungUp {
+			t.Errorf("Ready: got %v, want %v", got, errHungUp)
+		}
+	})
+}
+
+// TestErrorsOfFunctionsOfTheCaller: they are passed on in their own words, whatever they match, and heal.
+func TestErrorsOfFunctionsOfTheCaller(t *testing.T) {
+	blocked := func(ctx context.Context) error {
+		<-ctx.Done()
+		return fmt.Errorf("vault: %w", ctx.Err())
+	}
+	says := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
+	for name, f := range map[string]func(context.Context) error{
+		"end of file":             says(fmt.Errorf("vault: %w", io.EOF)),
+		"deadline":                says(fmt.Errorf("vault: %w", context.DeadlineExceeded)),
+		"its certificate":         says(fmt.Errorf("vault: %w", &tls.CertificateVerificationError{Err: errors.New("x509: unknown authority")})),
+		"a refusal":               says(fmt.Errorf("vault: %w", redis.Error("NOPERM no"))),
+		"an error of package net": says(fmt.Errorf("vault: %w", &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("x")})),
+		"no answer in time":       blocked,
+	} {
+		for what, dialer := range map[string]Dialer{
+			noCredentials: {Credentials: func(ctx context.Context, _ string) (string, string, error) { return "", "", f(ctx) }},
+			noConnection:  {Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return nil, f(ctx) }},
+		} {
+			subtest(t, name+", "+what, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+				var err error
+				if cfg.Pool, _, err = dialer.Pool("m1"); err != nil {
+					t.Fatal(err)
+				}
+				n := start(t, cfg)
+				time.Sleep(5 * time.Second)
+				got := n.Ready()
+				if !contains(got, what) || !contains(got, "vault: ") || !Heals(got) || Remedy(got) == "" {
+					t.Errorf("Ready: got %v, which heals: %v; want what the function said, and that it does", got, Heals(got))
+				}
+				if errors.Is(got, context.DeadlineExceeded) || errors.Is(got, context.Canceled) {
+					t.Errorf("%v matches the error of a context", got)
+				}
+				if late := errors.Is(got, ErrTimeout); late != (name == "no answer in time") {
+					t.Errorf("%v is a timeout: %v", got, late)
+				}
+				if f := examined(t, cfg); !contains(f.Err, "vault: ") {
+					t.Errorf("probe: got %v", f.Err)
+				}
+			})
+		}
+	}
+}
+
+// TestNoMasterByItsMode: a Sentinel and a node of a cluster answer much as a master does, and are refused by name.
+func TestNoMasterByItsMode(t *testing.T) {
+	for _, tt := range []struct {
+		info  string
+		want  error
+		about string
+	}{
+		{"redis_version:7.0.15\r\nredis_mode:sentinel\r\nrun_id:a\r\nuptime_in_seconds:99999\r\n", errSentinel, "role"},
+		{"redis_version:7.2.5\r\nredis_mode:cluster\r\nrun_id:a\r\nuptime_in_seconds:99999\r\nrole:master\r\n", errCluster, "cluster"},
+		{"redis_version:7.2.4\r\nvalkey_version:8.1.0\r\nserver_mode:cluster\r\nrun_id:a\r\nuptime_in_seconds:99999\r\nrole:master\r\n", errCluster, "cluster"},
+	} {
+		subtest(t, tt.want.Error(), func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+			cfg.Pool = withReply(cfg.Pool, "INFO", []byte(tt.info))
+			var log logRecorder
+			cfg.Logger = log.logger()
+			n := start(t, cfg)
+			got := sendAndWait(n, script.Inspect("k"))
+			if got.Outcome != script.Unsent || got.Err != tt.want || n.Ready() != tt.want || Heals(got.Err) {
+				t.Errorf("inspect: got %v (%v), which heals: %v; want %v, for good", got.Outcome, got.Err, Heals(got.Err), tt.want)
+			}
+			time.Sleep(10 * time.Second)
+			log.want(t, 1, "master is refused", tt.want.Error())
+			if t.Failed() {
+				return // a probe of what is no master would go on
+			}
+			if f := examined(t, cfg); f.Err != tt.want || About(f.Err) != tt.about {
+				t.Errorf("probe: got %v, about %q; want %v, about %q", f.Err, About(f.Err), tt.want, tt.about)
+			}
+		})
+	}
+}
+
+// TestPingWithoutPong: who answers PING with anything else answers something else than what it was asked.
+func TestPingWithoutPong(t *testing.T) {
+	for _, reply := range []any{"OK", []byte("PANG"), int64(1), []any{[]byte("pong"), []byte("")}} {
+		subtest(t, fmt.Sprintf("%q", reply), func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+			var lies atomic.Bool
+			cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
+				if words == "PING" && lies.Load() {
+					return reply
+				}
+				return nil
+			}})
+			n := started(t, cfg)
+			lies.Store(true)
+			time.Sleep(5 * time.Second)
+			if got := n.Ready(); !errors.Is(got, errReply) || !contains(got, "PING") {
+				t.Errorf("Ready: got %v, want that its PING is wrong", got)
+			}
+			lies.Store(false)
+			waitUntil(t, time.Second, n.isUp)
+		})
+	}
+}
+
+// brokenConn is a connection that breaks as soon as it is subscribed, while breaks is true.
+type brokenConn struct {
+	wholeConn
+	breaks     *atomic.Bool
+	made       func()
+	subscribed atomic.Bool
+	read       int
+}
+
+func (c *brokenConn) Send(name string, args ...any) error {
+	if name == "SUBSCRIBE" && !c.subscribed.Swap(true) {
+		c.made()
+	}
+	return c.wholeConn.Send(name, args...)
+}
+
+func (c *brokenConn) ReceiveWithTimeout(d time.Duration) (any, error) {
+	if c.read++; c.read > 2 && c.subscribed.Load() && c.breaks.Load() { // after INFO and SUBSCRIBE
+		return nil, io.EOF
+	}
+	return c.wholeConn.ReceiveWithTimeout(d)
+}
+
+// TestSubscriptionThatBreaksAtOnce: it is made anew at random moments, ever more rarely, and the log says so once
+// until it has held.
+func TestSubscriptionThatBreaksAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var breaks atomic.Bool
+		var mu sync.Mutex
+		var made []time.Time
+		cfg.Pool = withWrappedConns(cfg.Pool, func(c redis.Conn) redis.Conn {
+			return &brokenConn{wholeConn: c.(wholeConn), breaks: &breaks, made: func() {
+				mu.Lock()
+				defer mu.Unlock()
+				made = append(made, time.Now())
+			}}
+		})
+		var log logRecorder
+		cfg.Logger = log.logger()
+		n := started(t, cfg)
+		n.Subscribe("a", new(recorder), 7)
+		for run := 1; run <= 2; run++ {
+			time.Sleep(5 * time.Second)
+			mu.Lock()
+			made = nil
+			mu.Unlock()
+			breaks.Store(true)
+			publish(t, m, "redlock_wake:a", "a:r1 1 2 k") // for the reader to notice
+			time.Sleep(30 * time.Second)
+			breaks.Store(false)
+			mu.Lock()
+			if len(made) < 30 || len(made) > 100 {
+				t.Errorf("%d subscriptions in 30 s, want about two a second", len(made))
+			}
+			gaps := make(map[time.Duration]bool)
+			for i := range len(made) - 1 {
+				gaps[made[i+1].Sub(made[i])] = true
+			}
+			if len(gaps) < len(made)/2 {
+				t.Errorf("the pauses are %v, want them random", gaps)
+			}
+			mu.Unlock()
+			log.want(t, run, "no subscription", errHungUp.Error())
+		}
+	})
+}
+
+// TestLongMessage: whoever may publish may break a subscription with a message that none of ours is as long as.
+// The log does not have it, and the subscription is made anew.
+func TestLongMessage(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var log logRecorder
+		cfg.Logger = log.logger()
+		n, d := started(t, cfg), new(recorder)
+		n.Subscribe("a", d, 7)
+		d.want(t, "after Subscribe", "subscribed true")
+		publish(t, m, "redlock_wake:a", strings.Repeat("x", 1e6))
+		time.Sleep(2 * time.Second)
+		d.want(t, "after a long message", "subscribed false", "subscribed true")
+		log.want(t, 1, "no subscription", "too long")
+	})
+}
+
+// TestUnaskedReply: a reply that nobody asked for is not written out, however long it is.
+func TestUnaskedReply(t *testing.T) {
+	withNode(t, func(t *testing.T, _ *redlocktest.Master, n *Node) {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		l := n.link
+		reply := slices.Repeat([]any{[]byte(strings.Repeat("x", 1e6))}, 100)
+		before := allocated()
+		n.receiveLocked(l, nil, reply, nil)
+		if took := allocated() - before; took > 10_000 || len(l.err.Error()) > 300 {
+			t.Errorf("what is said of it takes %d bytes of memory: %.500v", took, l.err)
+		}
+		l.sever()
+	})
+}

@@ -1,0 +1,427 @@
+package node
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktest"
+)
+
+// names is a resolver that takes delay to answer that a name has these IPv4 addresses, or that there is no such name if
+// it has none.
+func names(t *testing.T, delay time.Duration, addresses ...string) *net.Resolver {
+	t.Helper()
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		near, far := net.Pipe()
+		// Goroutines: one for each question. It ends when it has answered, or the resolver has hung up.
+		go func() {
+			defer far.Close()
+			size := make([]byte, 2)
+			_, _ = io.ReadFull(far, size)
+			question := make([]byte, binary.BigEndian.Uint16(size))
+			if _, err := io.ReadFull(far, question); err == nil {
+				time.Sleep(delay)
+				answer := resolve(question, addresses)
+				_, _ = far.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...))
+			}
+		}()
+		return near, nil
+	}}
+}
+
+// resolve returns the DNS message that answers question.
+func resolve(question []byte, addresses []string) []byte {
+	end := 12 // of the header; then come the labels of the name, type and class
+	for question[end] != 0 {
+		end += int(question[end]) + 1
+	}
+	isA := question[end+2] == 1
+	answer := append([]byte(nil), question[:end+5]...)
+	answer[2], answer[3] = 0x81, 0x80 // an answer
+	answer[10], answer[11] = 0, 0     // nothing additional
+	if len(addresses) == 0 {
+		answer[3] |= 3
+	}
+	for _, a := range addresses {
+		if ip := netip.MustParseAddr(a).As4(); isA {
+			answer[7]++
+			answer = append(answer, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4)
+			answer = append(answer, ip[:]...)
+		}
+	}
+	return answer
+}
+
+// primeResolver has package net read the machine's files outside of all bubbles: the channels that it makes then are used
+// in all of them.
+var primeResolver = sync.OnceFunc(func() {
+	_, _ = (&net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("nobody is asked")
+	}}).LookupNetIP(context.Background(), "ip", "primed.test")
+})
+
+// withNames runs f as a subtest, with a master that is found under master.test.
+func withNames(t *testing.T, name string, d Dialer, f func(*testing.T, *redlocktest.Master, Config)) {
+	t.Helper()
+	primeResolver()
+	subtest(t, name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		d.connect = func(ctx context.Context, _, address string) (net.Conn, error) {
+			switch {
+			case strings.HasPrefix(address, "10.0.0."): // drops what comes
+				<-ctx.Done()
+				return nil, ctx.Err()
+			case !strings.HasSuffix(address, ":7001"):
+				t.Errorf("dialed %s, want port 7001", address)
+			}
+			return m.Dial(ctx)
+		}
+		pool, called, err := d.Pool("master.test:7001")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Name, cfg.Pool = called, pool
+		f(t, m, cfg)
+		pool.Close()
+	})
+}
+
+// TestSlowLookUp: a name that takes long to look up delays the connection, and does not prevent it. Until then the
+// reason names it.
+func TestSlowLookUp(t *testing.T) {
+	for _, takes := range []time.Duration{0, 900 * time.Millisecond, 3 * time.Second} {
+		withNames(t, takes.String(), Dialer{resolver: names(t, takes, "192.0.2.1")}, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+			n := start(t, cfg)
+			if takes > 2*firstPatience {
+				time.Sleep(firstPatience + timeout)
+				wantErr(t, "meanwhile", sendAndWait(n, script.Inspect("k")), script.Unsent, "no answer in time to the look-up of master.test")
+			}
+			waitUntil(t, 4*takes+time.Second, n.isUp)
+			n.Close()
+		})
+	}
+}
+
+// TestNoSuchHost: a look-up that fails says of what.
+func TestNoSuchHost(t *testing.T) {
+	withNames(t, "", Dialer{resolver: names(t, 0)}, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		n := start(t, cfg)
+		time.Sleep(timeout)
+		wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, "lookup master.test")
+		n.Close()
+	})
+}
+
+// TestAddressThatDrops: an address that drops what comes is passed by, before the master would be down.
+func TestAddressThatDrops(t *testing.T) {
+	withNames(t, "", Dialer{resolver: names(t, 0, "10.0.0.1", "192.0.2.1", "192.0.2.2")}, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+		var log logRecorder
+		cfg.Logger = log.logger()
+		n := start(t, cfg)
+		waitUntil(t, timeout, n.isUp)
+		n.Close()
+		log.want(t, 0, "master is down")
+	})
+}
+
+// TestFirst: addresses are tried in their order, each when those before it have failed or have had their head start. No
+// connection is left over.
+func TestFirst(t *testing.T) {
+	refused := errors.New("refused")
+	for _, tt := range []struct {
+		addresses string // each: how long it takes, and whether it connects
+		patience  time.Duration
+		want      int // the address that is connected to, -1 if none is
+		after     time.Duration
+		err       error
+	}{
+		{"0+", time.Hour, 0, 0, nil},
+		{"700ms+", time.Hour, 0, 700 * time.Millisecond, nil},
+		{"1h+", time.Hour, -1, tcpTimeout, errUnreached},
+		{"0- 0+", time.Hour, 1, 0, nil},
+		{"100ms- 100ms+ 0+", time.Hour, 1, 200 * time.Millisecond, nil},
+		{"300ms+ 300ms+ 0+", time.Hour, 0, 300 * time.Millisecond, nil},
+		{"1h+ 0+", time.Hour, 1, headStart, nil},
+		{"1h+ 1h+ 1h+ 0+", time.Hour, 3, 3 * headStart, nil},
+		{"1h+ 10ms- 20ms+", time.Hour, 2, headStart + 30*time.Millisecond, nil},
+		{"400ms+ 149ms+", time.Hour, 1, headStart + 149*time.Millisecond, nil},
+		{"1h+ 0-", time.Hour, -1, tcpTimeout, refused},
+		{"0- 1h+", time.Hour, -1, tcpTimeout, refused},
+		{"1h+ 1h+ 1h+ 1h+", 900 * time.Millisecond, -1, 900 * time.Millisecond, context.Canceled},
+		{"1h+ 1h+ 0+", 400 * time.Millisecond, -1, 400 * time.Millisecond, context.Canceled},
+	} {
+		t.Run(tt.addresses, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(tt.patience, cancel)
+				var open []string
+				var mu sync.Mutex
+				connect := func(ctx context.Context, address string) (net.Conn, error) {
+					takes, err := time.ParseDuration(address[:len(address)-1])
+					if err != nil {
+						t.Error(err)
+					}
+					select {
+					case <-time.After(takes):
+					case <-time.After(tcpTimeout):
+						return nil, errUnreached
+					case <-ctx.Done():
+						return nil, ctx.Err()
+					}
+					if address[len(address)-1] == '-' {
+						return nil, refused
+					}
+					mu.Lock()
+					defer mu.Unlock()
+					open = append(open, address)
+					return &closingConn{closed: func() {
+						mu.Lock()
+						defer mu.Unlock()
+						open = slices.DeleteFunc(open, func(a string) bool { return a == address })
+					}, address: address}, nil
+				}
+				addresses := strings.Fields(tt.addresses)
+				begin := time.Now()
+				conn, err := first(ctx, addresses, connect)
+				if !errors.Is(err, tt.err) || (err == nil) != (tt.err == nil) {
+					t.Errorf("first: got error %v, want %v", err, tt.err)
+				}
+				wantEqual(t, "took", time.Since(begin), tt.after)
+				var want []string
+				if tt.want >= 0 {
+					want = addresses[tt.want : tt.want+1]
+					if conn == nil || conn.(*closingConn).address != want[0] {
+						t.Errorf("first: got %v, want the connection to %s", conn, want[0])
+					}
+				}
+				if !slices.Equal(open, want) {
+					t.Errorf("open connections: got %q, want %q", open, want)
+				}
+			})
+		})
+	}
+}
+
+// closingConn says when it is closed.
+type closingConn struct {
+	net.Conn
+	address string
+	closed  func()
+}
+
+func (c *closingConn) Close() error { c.closed(); return nil }
+
+// TestLookUp: a few addresses of a name are tried, IPv4 at the second place at the latest if the first is IPv6, and those of
+// a name that is one as it is.
+func TestLookUp(t *testing.T) {
+	for _, tt := range []struct {
+		address, want string
+	}{
+		{"127.0.0.1:1", "127.0.0.1:1"},
+		{"[::1]:1", "[::1]:1"},
+		{"[fe80::1%lo]:1", "[fe80::1%lo]:1"},
+		{"[::ffff:10.0.0.1]:1", "10.0.0.1:1"},
+		{"many.test:1", "[2001:db8::1]:1 10.0.0.1:1 [2001:db8::3]:1 [2001:db8::2]:1 10.0.0.2:1 10.0.0.3:1 10.0.0.4:1 10.0.0.5:1"},
+	} {
+		found := strings.Fields("2001:db8::1 2001:db8::2 2001:db8::3 10.0.0.1 10.0.0.2 10.0.0.3 10.0.0.4 10.0.0.5 10.0.0.6")
+		var ips []netip.Addr
+		if strings.HasPrefix(tt.address, "many") {
+			for _, f := range found {
+				ips = append(ips, netip.MustParseAddr(f))
+			}
+		} else {
+			host, _, _ := net.SplitHostPort(tt.address)
+			ips = append(ips, netip.MustParseAddr(host))
+		}
+		_, port, _ := net.SplitHostPort(tt.address)
+		if got := strings.Join(inOrder(ips, port), " "); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.address, got, tt.want)
+		}
+	}
+}
+
+// TestFunctionsThatIgnoreTheirContext: functions of the user that do not return are left behind. Close does not wait for
+// them, there are few of them however long that goes on, the reason says so, and the connection that they return late
+// is closed.
+func TestFunctionsThatIgnoreTheirContext(t *testing.T) {
+	for _, which := range []string{"Credentials", "Dial", "a pool's Dial"} {
+		for _, closes := range []string{"at once", "later"} {
+			subtest(t, which+", Close "+closes, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+				var calls atomic.Int32
+				release := make(chan struct{})
+				hang := func() { calls.Add(1); <-release }
+				d := Dialer{Dial: func(context.Context, string, string) (net.Conn, error) {
+					if which == "Dial" {
+						hang()
+					}
+					return m.Dial(context.Background())
+				}}
+				if which == "Credentials" {
+					d.Credentials = func(context.Context, string) (string, string, error) { hang(); return "", "", nil }
+				}
+				own, _, err := d.Pool("master.test")
+				if err != nil {
+					t.Fatal(err)
+				}
+				cfg.Pool = own
+				if which == "a pool's Dial" {
+					cfg.Pool = &redis.Pool{Dial: func() (redis.Conn, error) {
+						hang()
+						conn, err := m.Dial(context.Background())
+						return redis.NewConn(conn, 0, 0), err
+					}}
+				}
+				n := start(t, cfg)
+				asked := send(n, script.Inspect("k"))
+				if closes == "later" {
+					time.Sleep(time.Minute)
+					wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, "go on although their context has ended")
+				}
+				if got := closed(n); got > 2*timeout+noticed {
+					t.Errorf("Close: took %v, want at most %v", got, 2*timeout+noticed)
+				}
+				wantEqual(t, "answers", asked.wait().times, 1)
+				if got := calls.Load(); got < 1 || got > mostLeft {
+					t.Errorf("calls: got %d, want 1 to %d", got, mostLeft)
+				}
+				close(release)
+				own.Close()
+				cfg.Pool.Close()
+				synctest.Wait()
+				wantEqual(t, "connections", m.Connections(), 0)
+				wantEqual(t, "calls that are under way", n.left.Load(), 0)
+			})
+		}
+	}
+}
+
+// TestFunctionThatReturnsAgain: once what hung has returned, the master is used.
+func TestFunctionThatReturnsAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var hangs atomic.Bool
+		hangs.Store(true)
+		release := make(chan struct{})
+		cfg.Pool = &redis.Pool{Dial: func() (redis.Conn, error) {
+			if hangs.Load() {
+				<-release
+			}
+			conn, err := m.Dial(context.Background())
+			return redis.NewConn(conn, 0, 0), err
+		}}
+		n := start(t, cfg)
+		time.Sleep(time.Minute)
+		hangs.Store(false)
+		close(release)
+		waitUntil(t, 2*lastRetry, n.isUp)
+		synctest.Wait()
+		wantEqual(t, "connections", m.Connections(), 1)
+	})
+}
+
+// tunnelConn is a connection without deadlines. If it is deaf, a Read goes on after Close until the other side closes,
+// as through SSH.
+type tunnelConn struct {
+	net.Conn
+	deaf bool
+	over chan struct{}
+}
+
+var errNoDeadlines = errors.New("deadline not supported")
+
+func (c *tunnelConn) SetDeadline(time.Time) error      { return errNoDeadlines }
+func (c *tunnelConn) SetReadDeadline(time.Time) error  { return errNoDeadlines }
+func (c *tunnelConn) SetWriteDeadline(time.Time) error { return errNoDeadlines }
+
+func (c *tunnelConn) Close() error {
+	if !c.deaf {
+		return c.Conn.Close()
+	}
+	go func() {
+		<-c.over
+		c.Conn.Close()
+	}()
+	return nil
+}
+
+// TestConnectionsWithoutDeadlines: a master behind a tunnel is used as any other, and given up as any other, also if the
+// tunnel does not let go of its connections.
+func TestConnectionsWithoutDeadlines(t *testing.T) {
+	for _, deaf := range []bool{false, true} {
+		subtest(t, fmt.Sprintf("deaf %v", deaf), func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			over := make(chan struct{})
+			hangUp := sync.OnceFunc(func() { close(over) })
+			defer hangUp()
+			pool, _, err := Dialer{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				conn, err := m.Dial(ctx)
+				return &tunnelConn{conn, deaf, over}, err
+			}}.Pool("default:secret@master.test/3")
+			if err != nil {
+				t.Fatal(err)
+			}
+			m.Password("secret")
+			cfg.Pool = pool
+			n := started(t, cfg)
+			events := new(recorder)
+			n.Subscribe(client("me"), events, 7)
+			want(t, "acquire", sendAndWait(n, script.NewOwner("k", "me:1").Acquire(lease, 1)), script.Done)
+			m.Freeze()
+			want(t, "frozen", sendAndWait(n, script.Inspect("k")), script.Unknown)
+			time.Sleep(givenUp)
+			m.Thaw()
+			waitUntil(t, 2*firstPatience, n.isUp)
+			want(t, "release", sendAndWait(n, script.NewOwner("k", "me:1").Release(1, 0)), script.Done)
+			m.Freeze()
+			send(n, script.Inspect("k"))
+			if got := closed(n); got > timeout {
+				t.Errorf("Close: took %v, want at most %v", got, timeout)
+			}
+			hangUp()
+			m.Thaw()
+			pool.Close()
+			synctest.Wait()
+			wantEqual(t, "connections", m.Connections(), 0)
+		})
+	}
+}
+
+// TestNoConnection: a pool, or Dial, that returns neither a connection nor an error is refused.
+func TestNoConnection(t *testing.T) {
+	for name, pool := range map[string]func() *redis.Pool{
+		"nil": func() *redis.Pool { return &redis.Pool{Dial: func() (redis.Conn, error) { return nil, nil }} },
+		"a pointer to nil": func() *redis.Pool {
+			return &redis.Pool{Dial: func() (redis.Conn, error) { return (*bentConn)(nil), nil }}
+		},
+		"Dial": func() *redis.Pool {
+			pool, _, _ := Dialer{Dial: func(context.Context, string, string) (net.Conn, error) { return nil, nil }}.Pool("master.test")
+			return pool
+		},
+	} {
+		subtest(t, name, func(t *testing.T, _ *redlocktest.Master, cfg Config) {
+			cfg.Pool = pool()
+			n := start(t, cfg)
+			n.Subscribe("a", new(recorder), 7)
+			why := "connections of its pool are nil"
+			if name == "Dial" {
+				why = "no connection from Dial, and no error"
+			}
+			wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Unsent, why)
+			if facts := Probe(t.Context(), Examination{Name: cfg.Name, Pool: cfg.Pool, Patience: timeout, Scratch: "scratch"}); !contains(facts.Err, why) {
+				t.Errorf("Probe: got %v, want %q", facts.Err, why)
+			}
+		})
+	}
+}

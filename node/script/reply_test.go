@@ -1,0 +1,50 @@
+package script
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+)
+
+// TestUnexpectedReplies: whatever a master answers, its type, its length and its beginning are told, and no more; and
+// so it is with its errors.
+func TestUnexpectedReplies(t *testing.T) {
+	million := []byte(strings.Repeat("x", 1e6))
+	replies := []any{
+		million, string(million), make([]any, 1e6),
+		[]any{million},
+		[]any{int64(1), million},
+		[]any{int64(1), million, int64(1)},
+		[]any{[]any{million}},
+		redis.Error("ERR " + strings.Repeat("x", 60_000)), redis.Error("NOTLOCK " + strings.Repeat("x", 60_000)), int64(-5), nil, "OK",
+	}
+	o := NewOwner("k", "me:1")
+	commands := []*Command{
+		o.Acquire(time.Second, 1), o.Enter(time.Second, 2), o.Raise(time.Second, 1), Renew(time.Second, []Renewal{{Owner: o}}),
+		Inspect("k"), Look("k", 8),
+	}
+	for _, cmd := range commands {
+		for _, reply := range replies {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			a := cmd.Decode(reply)
+			text := ""
+			for _, err := range []error{a.Why(), a.Errors[0]} {
+				if err != nil {
+					text += err.Error()
+				}
+			}
+			runtime.ReadMemStats(&after)
+			if len(text) > 800 || strings.Contains(text, "0000000") {
+				t.Errorf("verb %d, of %T: %d bytes are said: %.900s", cmd.verb, reply, len(text), text)
+			}
+			// A list is converted element by element.
+			if took := after.TotalAlloc - before.TotalAlloc; took > 10<<20 {
+				t.Errorf("verb %d, of %T: it takes %d kB", cmd.verb, reply, took>>10)
+			}
+		}
+	}
+}
