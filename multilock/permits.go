@@ -16,7 +16,7 @@ import (
 )
 
 // How a permit is taken. Each slot of a semaphore is a lock, and a caller that waits stands in the queue of
-// one of them, or of a few. Where it stands is decided by [protocol.Slots].
+// one of them, or of a few. Where it stands is decided by [slots].
 
 const (
 	// tryLooks is how often TryAcquire looks which slots are free, and triesEach how many of them it then tries.
@@ -63,10 +63,10 @@ func (m *Masters) tryPermit(ctx context.Context, req Request) (*Hold, error) {
 		if !m.Majority(done) {
 			return nil, m.Lost("acquire", req.Key, b, poll.ErrNoQuorum, cut, nil)
 		}
-		slots, tried := protocol.Slots{Masters: m.Len()}, []int(nil)
-		m.see(&slots, b, req.Permits)
+		known, tried := slots{masters: m.Len()}, []int(nil)
+		m.see(&known, b, req.Permits)
 		for len(tried) < triesEach && errors.Is(err, poll.ErrTaken) {
-			slot := slots.Free(req.Permits, rand.Uint32(), tried)
+			slot := known.freeOne(req.Permits, rand.Uint32(), tried)
 			if slot < 0 {
 				break
 			}
@@ -91,17 +91,17 @@ func (m *Masters) askSlots(semaphore string, permits int) *poll.Poll {
 }
 
 // see tells s what the answers to askSlots say.
-func (m *Masters) see(s *protocol.Slots, b *poll.Ballot, permits int) {
-	s.Looked(permits)
+func (m *Masters) see(s *slots, b *poll.Ballot, permits int) {
+	s.looked(permits)
 	for i := range b.N {
 		if a := b.At(i); b.In.Has(i) && a.Outcome == script.Done {
-			s.Answered()
+			s.answers()
 			for _, slot := range a.Slots {
 				load := slot.Queue
 				if slot.Held {
 					load++
 				}
-				s.Taken(slot.Slot, load)
+				s.taken(slot.Slot, load)
 			}
 		}
 	}
@@ -130,7 +130,7 @@ type semaphore struct {
 	idle    *time.Timer // ends it when there have been none for a while
 
 	mu       sync.Mutex
-	slots    *protocol.Slots
+	slots    *slots
 	known    int           // how many slots the last look was at
 	looked   clock.Instant // when that began
 	look     *poll.Poll    // under way, nil if none is
@@ -145,7 +145,7 @@ func (m *Masters) semaphoreOf(key string) *semaphore {
 	m.mu.Lock()
 	s, known := m.semaphores[key]
 	if !known {
-		s = &semaphore{m: m, key: key, slots: &protocol.Slots{Masters: m.Len()}}
+		s = &semaphore{m: m, key: key, slots: &slots{masters: m.Len()}}
 		s.idle = time.AfterFunc(lingers, s.forget)
 		m.semaphores[key] = s
 	}
@@ -249,7 +249,7 @@ func (s *semaphore) sawLocked() {
 func (s *semaphore) scarce() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.known > 0 && clock.Since(s.looked) < lookAgain && s.slots.Free(s.known, 0, nil) < 0
+	return s.known > 0 && clock.Since(s.looked) < lookAgain && s.slots.freeOne(s.known, 0, nil) < 0
 }
 
 // freed notes that master i freed a slot that nobody waits for. The first caller that can goes there, unless
@@ -257,7 +257,7 @@ func (s *semaphore) scarce() bool {
 func (s *semaphore) freed(i, slot int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.slots.Freed(i, slot) && s.slots.Follow(rand.Uint32(), len(s.standing)) {
+	if s.slots.isFreed(i, slot) && s.slots.follow(rand.Uint32(), len(s.standing)) {
 		s.hintLocked(slot)
 	}
 }
@@ -389,7 +389,7 @@ func (p *stander) ask(slot int, stays bool) {
 	}
 	s.mu.Lock()
 	p.at = append(p.at, slot)
-	s.slots.Stand(slot)
+	s.slots.stand(slot)
 	s.mu.Unlock()
 	want, since := p.w.want, m.Stamp(p.w.since)
 	if !stays {
@@ -433,15 +433,15 @@ func (p *stander) choose(turn bool) {
 	s.mu.Lock()
 	s.sawLocked()
 	crowded := false
-	slot := s.slots.Free(k, rand.Uint32(), p.at)
+	slot := s.slots.freeOne(k, rand.Uint32(), p.at)
 	switch last := len(p.at) - 1; {
 	case slot >= 0:
 	case turn && last >= 0:
-		slot = s.slots.Next(k, p.at[last], p.at)
+		slot = s.slots.next(k, p.at[last], p.at)
 	default:
-		slot = s.slots.Least(k, rand.Uint32(), p.at)
+		slot = s.slots.least(k, rand.Uint32(), p.at)
 		if last >= 0 && slot >= 0 {
-			if crowded = s.slots.Crowded(p.at[last], slot); !crowded {
+			if crowded = s.slots.crowded(p.at[last], slot); !crowded {
 				slot = -1
 			}
 		}
