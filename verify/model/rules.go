@@ -1,7 +1,5 @@
 package main
 
-import ()
-
 // What must never be.
 const (
 	twoHolders  = "safety: two callers have the lock"
