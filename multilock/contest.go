@@ -62,7 +62,7 @@ func (m *Masters) newContest(key string, want protocol.Want, since time.Time, tr
 		decided: make(chan struct{}, 1),
 		state:   protocol.Contender{Want: want},
 		ballot:  poll.Ballot{N: len(m.Nodes)},
-		trace:   trace.contest(),
+		trace:   trace.contest(key),
 	}
 	semaphore, _ := script.SlotOf(key)
 	if c.slot = semaphore != ""; c.slot {

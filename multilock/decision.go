@@ -208,10 +208,15 @@ func (c *contest) lostLocked(b *poll.Ballot, state, cut, late error) *poll.Major
 	return c.m.Lost(op, name, b, state, cut, late)
 }
 
-// refusedLocked is [poll.Masters.Refused] for what the masters said last.
+// refusedLocked is [poll.Masters.Refused] for what the masters said last. Whoever has one slot does not have the
+// semaphore.
 func (c *contest) refusedLocked(cut error) *poll.MajorityError {
 	op, name := called(c.key)
-	return c.m.Refused(op, name, &c.ballot, cut)
+	why := c.m.Refused(op, name, &c.ballot, cut)
+	if c.slot {
+		why.Holder = ""
+	}
+	return why
 }
 
 // tooShort reports whether the lease is used up before the masters' answers come.

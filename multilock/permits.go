@@ -266,7 +266,7 @@ func (s *semaphore) hintLocked(slot int) {
 	var first *stander
 	for _, p := range s.standing {
 		switch {
-		case slices.Contains(p.at, slot):
+		case slices.Contains(p.at, slot), p.hint == slot:
 			return
 		case first == nil && p.hint < 0 && slot < p.req.Permits:
 			first = p
@@ -286,10 +286,11 @@ type stander struct {
 	woken chan struct{} // told when a contest is decided, or finds its slot taken, and of a hint
 
 	stands []*contest // in the order in which it came there
+	try    *contest   // for a slot that it was told is free, nil if there is none
 
-	// Semaphore.mu guards these.
+	// semaphore.mu guards these.
 	at   []int // the slots of stands
-	hint int   // a slot that may be free, -1 if there is none
+	hint int   // the slot of try, or of the next one; -1 if there is none
 }
 
 func (p *stander) wake() {
@@ -365,8 +366,8 @@ func (p *stander) join() int {
 func (p *stander) leave() {
 	s := p.s
 	s.mu.Lock()
-	s.standing = slices.Delete(s.standing, slices.Index(s.standing, p), slices.Index(s.standing, p)+1)
-	if p.hint >= 0 {
+	s.standing = slices.DeleteFunc(s.standing, func(other *stander) bool { return other == p })
+	if p.hint >= 0 && p.try == nil {
 		s.hintLocked(p.hint)
 	}
 	s.mu.Unlock()
@@ -378,30 +379,38 @@ func (p *stander) leave() {
 	}
 }
 
-// goTo stands at one more slot. Of too many, it gives up the one at which it has stood the longest.
-func (p *stander) goTo(slot int) { p.ask(slot, true) }
-
-// ask asks for a slot, and stands there if it is taken and stays is set.
-func (p *stander) ask(slot int, stays bool) {
-	m, s := p.s.m, p.s
-	if slot < 0 || !m.Begin() {
+// goTo stands at one more slot, unless that is below 0. Of too many, it gives up the one at which it has stood the
+// longest.
+func (p *stander) goTo(slot int) {
+	if slot < 0 {
 		return
 	}
-	s.mu.Lock()
+	p.s.mu.Lock()
 	p.at = append(p.at, slot)
-	s.slots.stand(slot)
-	s.mu.Unlock()
+	p.s.slots.stand(slot)
+	p.s.mu.Unlock()
+	if c := p.ask(slot, true); c != nil {
+		p.stands = append(p.stands, c)
+	}
+	if len(p.stands) > maxStands {
+		p.drop(0)
+	}
+}
+
+// ask asks for a slot, and waits for it if stays is set. It returns nil if the client is closed.
+func (p *stander) ask(slot int, stays bool) *contest {
+	m := p.s.m
+	if !m.Begin() {
+		return nil
+	}
 	want, since := p.w.want, m.Stamp(p.w.since)
 	if !stays {
 		want.Wait, since = false, time.Time{}
 	}
 	c := m.newContest(script.SlotKey(p.req.Key, slot), want, since, p.w.trace)
 	c.decided = p.woken
-	p.stands = append(p.stands, c)
 	c.start()
-	if len(p.stands) > maxStands {
-		p.drop(0)
-	}
+	return c
 }
 
 // drop gives up the n-th slot.
@@ -412,9 +421,23 @@ func (p *stander) drop(n int) {
 
 // dropAll gives up all slots.
 func (p *stander) dropAll() {
+	p.dropTry()
 	for len(p.stands) > 0 {
 		p.drop(0)
 	}
+}
+
+// dropTry gives up the slot of a hint. It may follow another one then.
+func (p *stander) dropTry() {
+	if p.try == nil {
+		return
+	}
+	p.try.giveUp(nil)
+	p.s.m.End()
+	p.try = nil
+	p.s.mu.Lock()
+	p.hint = -1
+	p.s.mu.Unlock()
 }
 
 // removed returns the contest for the n-th slot, at which the caller stands no more.
@@ -456,16 +479,17 @@ func (p *stander) choose(turn bool) {
 	}
 }
 
-// follow goes where a hint says.
+// follow tries the slot that a hint is about, once.
 func (p *stander) follow() {
+	if p.try != nil {
+		return
+	}
 	p.s.mu.Lock()
 	slot := p.hint
-	p.hint = -1
-	if slices.Contains(p.at, slot) {
-		slot = -1
-	}
 	p.s.mu.Unlock()
-	p.ask(slot, false)
+	if slot >= 0 {
+		p.try = p.ask(slot, false)
+	}
 }
 
 // refused reports whether the caller stands at slots that others have.
@@ -488,17 +512,21 @@ func (p *stander) behind() bool {
 
 // won takes what was won, if anything was. The error says that waiting does not help.
 func (p *stander) won(ctx context.Context) (*Hold, error) {
-	m := p.s.m
+	if p.try != nil {
+		if grant, ok := p.try.take(); ok {
+			req := p.req.at(p.hint)
+			p.try = nil
+			return p.granted(req, grant), nil
+		}
+		if p.try.over() {
+			p.dropTry() // somebody else was faster
+		}
+	}
 	for n, c := range p.stands {
 		if grant, ok := c.take(); ok {
 			req := p.req.at(p.at[n])
 			p.removed(n)
-			p.dropAll() // before the call is over, for its trace
-			m.won(p.w)
-			m.report(p.w.key, nil)
-			hold := m.newHold(req, grant)
-			m.End() // not before the hold is one that Close finds
-			return hold, nil
+			return p.granted(req, grant), nil
 		}
 	}
 	for _, c := range p.stands {
@@ -506,12 +534,19 @@ func (p *stander) won(ctx context.Context) (*Hold, error) {
 			return nil, why
 		}
 	}
-	for n := len(p.stands) - 1; n >= 0; n-- {
-		if p.stands[n].over() {
-			p.drop(n) // a hint that was none
-		}
-	}
 	return nil, nil
+}
+
+// granted makes a hold of what was won. What the caller asked for elsewhere is given up before, so that its trace
+// ends with the call.
+func (p *stander) granted(req Request, grant Grant) *Hold {
+	m := p.s.m
+	p.dropAll()
+	m.won(p.w)
+	m.report(p.w.key, nil)
+	hold := m.newHold(req, grant)
+	m.End() // not before the hold is one that Close finds
+	return hold
 }
 
 // isFirst reports whether no caller of this client has waited longer than w for what it wants.

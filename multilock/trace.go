@@ -158,7 +158,7 @@ func (t *callTrace) asked(r redlocktrace.Round, e redlocktrace.Asked) *roundTrac
 	t.mu.Unlock()
 	e.Call, e.Round, e.Time = t.Call, r, time.Now()
 	tracer.Tell(t.Tracer, t.Asked, e)
-	return &roundTrace{t, r, e.Time}
+	return &roundTrace{call: t, Round: r, sent: e.Time}
 }
 
 // voted tells of the answer of master i.
@@ -166,7 +166,7 @@ func (r *roundTrace) voted(i int, a script.Answer) {
 	t, now := r.call, time.Now()
 	e := redlocktrace.Voted{
 		Call: t.Call, Round: r.Round, Time: now, Master: t.m.Nodes[i].Name(), Vote: vote(outcome(a)),
-		Token: a.Token, Took: now.Sub(r.sent),
+		Token: a.Token, Slot: r.slot, Took: now.Sub(r.sent),
 	}
 	if a.Outcome == script.Refused {
 		e.Holder, e.Left, e.Ahead = a.Holder, a.Left, a.Rank
