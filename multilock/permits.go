@@ -266,7 +266,7 @@ func (s *semaphore) hintLocked(slot int) {
 	var first *stander
 	for _, p := range s.standing {
 		switch {
-		case slices.Contains(p.at, slot), p.hint == slot:
+		case slices.Contains(p.at, slot), p.trying == slot, p.hint == slot:
 			return
 		case first == nil && p.hint < 0 && slot < p.req.Permits:
 			first = p
@@ -289,8 +289,9 @@ type stander struct {
 	try    *contest   // for a slot that it was told is free, nil if there is none
 
 	// semaphore.mu guards these.
-	at   []int // the slots of stands
-	hint int   // the slot of try, or of the next one; -1 if there is none
+	at     []int // the slots of stands
+	trying int   // the slot of try, -1 if there is none
+	hint   int   // the slot to try next, -1 if there is none
 }
 
 func (p *stander) wake() {
@@ -308,7 +309,7 @@ func (p *stander) wake() {
 // are held for long.
 func (m *Masters) stand(ctx context.Context, w *waiter, req Request) (*Hold, error) {
 	s := m.semaphoreOf(w.key)
-	p := &stander{s: s, w: w, req: req, woken: make(chan struct{}, 1), hint: -1}
+	p := &stander{s: s, w: w, req: req, woken: make(chan struct{}, 1), trying: -1, hint: -1}
 	defer p.leave()
 	var looked <-chan struct{}
 	if slot := p.join(); slot >= 0 {
@@ -367,7 +368,7 @@ func (p *stander) leave() {
 	s := p.s
 	s.mu.Lock()
 	s.standing = slices.DeleteFunc(s.standing, func(other *stander) bool { return other == p })
-	if p.hint >= 0 && p.try == nil {
+	if p.hint >= 0 {
 		s.hintLocked(p.hint)
 	}
 	s.mu.Unlock()
@@ -427,7 +428,7 @@ func (p *stander) dropAll() {
 	}
 }
 
-// dropTry gives up the slot of a hint. It may follow another one then.
+// dropTry gives up the slot of a hint.
 func (p *stander) dropTry() {
 	if p.try == nil {
 		return
@@ -436,7 +437,7 @@ func (p *stander) dropTry() {
 	p.s.m.End()
 	p.try = nil
 	p.s.mu.Lock()
-	p.hint = -1
+	p.trying = -1
 	p.s.mu.Unlock()
 }
 
@@ -486,6 +487,7 @@ func (p *stander) follow() {
 	}
 	p.s.mu.Lock()
 	slot := p.hint
+	p.trying, p.hint = slot, -1
 	p.s.mu.Unlock()
 	if slot >= 0 {
 		p.try = p.ask(slot, false)
@@ -514,7 +516,7 @@ func (p *stander) behind() bool {
 func (p *stander) won(ctx context.Context) (*Hold, error) {
 	if p.try != nil {
 		if grant, ok := p.try.take(); ok {
-			req := p.req.at(p.hint)
+			req := p.req.at(p.trying)
 			p.try = nil
 			return p.granted(req, grant), nil
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -219,18 +220,22 @@ func TestNobodyOvertakesForLong(t *testing.T) {
 					acquire(t, c.Semaphore("gpu", k)) // for ever
 				}
 				// In the last slot others come and go.
+				ctx, stop := context.WithCancel(t.Context())
+				var others sync.WaitGroup
+				defer others.Wait()
+				defer stop()
 				for range 6 {
 					d := open(t, fleet, redlock.Config{}).Semaphore("gpu", k)
-					go func() {
+					others.Go(func() {
 						for {
-							hold, err := d.Acquire(t.Context())
+							hold, err := d.Acquire(ctx)
 							if err != nil {
 								return
 							}
 							time.Sleep(20 * time.Millisecond)
-							_ = hold.Unlock(t.Context())
+							_ = hold.Unlock(context.Background())
 						}
-					}()
+					})
 				}
 				rest(3 * time.Second)
 				last := open(t, fleet, redlock.Config{}).Semaphore("gpu", k)
