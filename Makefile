@@ -69,7 +69,7 @@ lint: ## staticcheck, go fix, dead code, gofumpt
 	$(TOOL) staticcheck ./...
 	$(GO) fix -diff ./...
 	$(call each,$(TOOL) staticcheck ./... && $(GO) fix -diff ./...)
-	@dead="$$($(TOOL) deadcode -test ./...)" || exit 1; \
+	@dead="$$($(TOOL) deadcode -test ./... && cd cmd/redlock && $(TOOL) deadcode -test .)" || exit 1; \
 	if [ -n "$$dead" ]; then echo "$$dead"; exit 1; fi
 	@unformatted="$$($(TOOL) gofumpt -l .)" || exit 1; \
 	if [ -n "$$unformatted" ]; then echo "not formatted, run make fmt:"; echo "$$unformatted"; exit 1; fi

@@ -220,8 +220,8 @@ func TestNamesHoldNobodyUp(t *testing.T) {
 	}
 }
 
-// TestNamesCostLittle: a client is looked up once, and what is not found is not asked for at once again.
-func TestNamesCostLittle(t *testing.T) {
+// TestNamesCostLittleLong: a client is looked up once, and what is not found is not asked for at once again.
+func TestNamesCostLittleLong(t *testing.T) {
 	for hidden, lookUps := range map[bool]int64{false: 1, true: 13} { // in a minute: every 5 s where nothing is found
 		t.Run(fmt.Sprint("hidden ", hidden), func(t *testing.T) {
 			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {

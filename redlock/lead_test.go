@@ -63,15 +63,15 @@ func TestLead(t *testing.T) {
 		cut := campaign(ctx, 2)
 		time.Sleep(time.Second)
 		campaign(ctx, 3)
-		time.Sleep(2 * time.Minute)
+		time.Sleep(35 * time.Second)
 		resign()
-		time.Sleep(2 * time.Minute)
+		time.Sleep(35 * time.Second)
 		cut()
 		time.Sleep(lease + time.Second)
 		mu.Lock()
 		expectLines(t, "the elections", terms, []string{
-			"1 leads after 0s", "1 stops after 2m1s", "2 leads after 0s",
-			"2 stops after 2m19s", // its last renewal was 10 s before it was cut off
+			"1 leads after 0s", "1 stops after 36s", "2 leads after 0s",
+			"2 stops after 59s", // its last renewal was 5 s before it was cut off
 			"3 leads after 0s",
 		})
 		mu.Unlock()

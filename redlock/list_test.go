@@ -66,8 +66,8 @@ func TestList(t *testing.T) {
 	})
 }
 
-// TestListBounds: a list has as many names as it may, and says that there are more.
-func TestListBounds(t *testing.T) {
+// TestListBoundsLong: a list has as many names as it may, and says that there are more.
+func TestListBoundsLong(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		for i := range 250 {
 			lock(t, t.Context(), c, fmt.Sprint("k", i))
@@ -112,8 +112,8 @@ func TestListBounds(t *testing.T) {
 	})
 }
 
-// TestListTakesNoLongerThanTen: a list of masters that are slow has what was found in ten seconds.
-func TestListTakesNoLongerThanTen(t *testing.T) {
+// TestListTakesNoLongerThanTenLong: a list of masters that are slow has what was found in ten seconds.
+func TestListTakesNoLongerThanTenLong(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		each(fleet, 0, 3, func(m *redlocktest.Master) {
 			for i := range 4_000 {

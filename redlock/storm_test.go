@@ -60,7 +60,7 @@ func (b *busy) pool() *redis.Pool {
 // Clients whose connections cost the masters far longer than any of them waits for an answer start all at
 // once, and come back all at once when the masters were restarted or hung. No storm keeps them from the
 // masters: soon there are as many turns as before, no hold was lost, and few connections were made in vain.
-func TestStorm(t *testing.T) {
+func TestStormLong(t *testing.T) {
 	const clients = 15
 	for _, fault := range []struct {
 		name     string

@@ -31,15 +31,15 @@ func TestUnexpectedReplies(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
 			a := cmd.Decode(reply)
-			text := ""
+			var text strings.Builder
 			for _, err := range []error{a.Why(), a.Errors[0]} {
 				if err != nil {
-					text += err.Error()
+					text.WriteString(err.Error())
 				}
 			}
 			runtime.ReadMemStats(&after)
-			if len(text) > 800 || strings.Contains(text, "0000000") {
-				t.Errorf("verb %d, of %T: %d bytes are said: %.900s", cmd.verb, reply, len(text), text)
+			if len(text.String()) > 800 || strings.Contains(text.String(), "0000000") {
+				t.Errorf("verb %d, of %T: %d bytes are said: %.900s", cmd.verb, reply, len(text.String()), text.String())
 			}
 			// A list is converted element by element.
 			if took := after.TotalAlloc - before.TotalAlloc; took > 10<<20 {
