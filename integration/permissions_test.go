@@ -174,7 +174,7 @@ func (f *fleet) permits(ctx context.Context, name string, clients []*redlock.Cli
 		next, e = second.Acquire(ctx)
 		got <- e
 	}()
-	err = f.queued(ctx, "redlock_slotwait:{"+name+"}", 1)
+	err = f.waits(ctx, second)
 	if err := errors.Join(err, hold.Unlock(ctx), other.Unlock(ctx), <-got); err != nil {
 		return fmt.Errorf("a permit that is handed off: %w", err)
 	}
@@ -186,6 +186,25 @@ func (f *fleet) permits(ctx context.Context, name string, clients []*redlock.Cli
 	}
 	_ = next.Unlock(ctx) // it was lost
 	return nil
+}
+
+// waits returns once a majority of the masters has somebody who waits for a permit.
+func (f *fleet) waits(ctx context.Context, s *redlock.Semaphore) error {
+	for {
+		seen, err := s.Inspect(ctx)
+		full := 0
+		for _, m := range seen.Masters {
+			if len(m.Queue) > 0 {
+				full++
+			}
+		}
+		switch {
+		case full > len(f.masters)/2:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("nobody waits for a permit of %s: %w", s.Name(), errors.Join(err, ctx.Err()))
+		}
+	}
 }
 
 // queued waits until a majority of the masters have at least many waiters in a queue. On the others a
@@ -268,11 +287,12 @@ func TestPermissions(t *testing.T) {
 		defer tenant.Close()
 		for _, cmd := range [][]any{
 			{"GET", "billing:1"},
-			{"DEL", "redlock_slots:{billing:pool}"},
-			{"EVAL", "return redis.call('del', 'redlock_slots:{billing:pool}')", 0},
+			{"DEL", "redlock_slot:{billing:pool}:0"},
+			{"EVAL", "return redis.call('del', 'redlock_slot:{billing:pool}:0')", 0},
 			{"ZADD", "redlock_wait:{billing:1}", 1, "me"},
 			{"SET", "redlock_fence:{billing:1}", "9007199254740992"},
-			{"HSET", "redlock_slotfence:{billing:pool}", 0, "9007199254740992"},
+			{"SET", "redlock_fence:{billing:pool}:0", "9007199254740992"},
+			{"PUBLISH", "redisson_lock__channel:redlock_slot:{billing:pool}:", "0"},
 			{"PUBLISH", "redisson_lock__channel:{billing:1}", "0"},
 		} {
 			if reply, err := tenant.Do(cmd[0].(string), cmd[1:]...); err == nil || !strings.Contains(strings.ToLower(err.Error()), "perm") && !strings.Contains(err.Error(), "can't access") {

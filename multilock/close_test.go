@@ -134,7 +134,7 @@ func TestCloseWaitsForAWonLockToBeAHold(t *testing.T) {
 		unlock(t, hold)
 		for won := false; !won; runtime.Gosched() {
 			m.mu.Lock()
-			won = m.names[target{key: "k"}].line.waiters[0].contest == nil
+			won = m.names["k"].line.waiters[0].contest == nil
 			m.mu.Unlock()
 		}
 		over := make(chan struct{})

@@ -17,11 +17,12 @@ import (
 // finds nobody flushing sends what is there, without holding mu, since a node may answer before its
 // Send returns.
 type contest struct {
-	m *Masters
-	target
+	m       *Masters
+	key     string
+	line    string        // in which its caller stands, if it waits
 	entries int           // hold count to set, of a lock that is entered again
 	since   time.Time     // when its caller began to wait, by the masters' clocks; zero: it does not wait
-	decided chan struct{} // told when it is won, or has failed
+	decided chan struct{} // told when it is won, or has failed, and of a slot also when it has to wait
 
 	mu       sync.Mutex
 	state    protocol.Contender
@@ -33,6 +34,7 @@ type contest struct {
 	watching bool                // Redisson's channel
 	closing  bool                // it makes no further try
 	gathered bool                // what it sends is left to Node.Flush
+	slot     bool                // the lock is a slot of a semaphore
 	trace    *contestTrace       // nil: it is not traced
 
 	outbox   []message
@@ -55,16 +57,18 @@ func (m *Masters) newContest(key string, want protocol.Want, since time.Time, tr
 	c := &contest{
 		m:       m,
 		since:   since,
-		target:  target{key, want.Permits > 0},
+		key:     key,
+		line:    key,
 		decided: make(chan struct{}, 1),
 		state:   protocol.Contender{Want: want},
 		ballot:  poll.Ballot{N: len(m.Nodes)},
-		trace:   trace.contest(),
+		trace:   trace.contest(key),
 	}
-	c.state.Want.Keep = m.keep > 0 && !want.Shared && !want.Again && want.Permits == 0
-	if want.Permits > 0 {
-		c.state.Start = m.slots.start(want.Permits)
+	semaphore, _ := script.SlotOf(key)
+	if c.slot = semaphore != ""; c.slot {
+		c.line = script.Slots(semaphore)
 	}
+	c.state.Want.Keep = m.keep > 0 && !want.Shared && !want.Again && !c.slot
 	c.idle.L, c.outbox = &c.mu, c.firstMessage[:0]
 	return c
 }
@@ -92,6 +96,13 @@ func (c *contest) begun() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.state.State != protocol.Idle
+}
+
+// over reports whether the contest is over.
+func (c *contest) over() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state.Over()
 }
 
 // step passes ev to the contender, and sends what follows.
@@ -143,7 +154,7 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 	if out.Stock {
 		c.stock = new(stock)
 		if out.Outage {
-			c.stock.why = c.m.Refused(c.op(), c.key, &c.ballot, nil)
+			c.stock.why = c.refusedLocked(nil)
 		}
 	}
 	if at, ok := c.state.Wake(); ok {
@@ -154,6 +165,10 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 	switch c.state.State {
 	case protocol.Won:
 		c.tell()
+	case protocol.Waiting:
+		if c.slot && before == protocol.Asking {
+			c.tell()
+		}
 	case protocol.Failed:
 		if before != protocol.Failed && out.Release == 0 && c.owner != nil {
 			c.m.owners.void(c.owner.ID, c)
@@ -162,7 +177,7 @@ func (c *contest) advanceLocked(ev *protocol.Event) (out protocol.Effects) {
 		c.tell()
 	case protocol.Paused:
 		if out.NewOwner {
-			c.split = c.m.Refused(c.op(), c.key, &c.ballot, nil)
+			c.split = c.refusedLocked(nil)
 		}
 	}
 	return out

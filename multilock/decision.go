@@ -47,7 +47,7 @@ type Grant struct {
 	Claim
 	First int64         // fencing token of the first hold that comes of it, at most Token
 	Until clock.Instant // end of validity
-	Short bool          // a renewal is due soon: it was handed off for a short lease, or has slots besides its own
+	Short bool          // a renewal is due soon: it was handed off for a short lease
 
 	// What the contest is still sending, nil if everything is sent: a round goes to one master after
 	// the other, and the first answers may have decided before it went to the last. The release of
@@ -74,7 +74,7 @@ func (c *contest) takeLocked() (g Grant, ok bool) {
 	c.unwatchLocked()
 	c.m.owners.decided(c.owner.ID, c)
 	g = Grant{
-		Claim: Claim{Owner: c.winnerLocked(), Token: c.state.Token, Since: c.since, At: c.state.Claimed()},
+		Claim: Claim{Owner: c.owner, Token: c.state.Token, Since: c.since, At: c.state.Claimed()},
 		First: c.state.First(),
 		Until: c.state.Until,
 		Short: c.state.Short,
@@ -190,16 +190,33 @@ func (c *contest) reasonLocked(cut error) *poll.MajorityError {
 		}
 		return c.split
 	case s.State == protocol.Settling && !s.Want.Wait, s.Verdict == protocol.NoToken:
-		return m.Lost(c.op(), c.key, &c.raises, poll.ErrNoQuorum, cut, errTokens)
+		return c.lostLocked(&c.raises, poll.ErrNoQuorum, cut, errTokens)
 	case s.Verdict == protocol.Late:
-		return m.Lost(c.op(), c.key, &c.ballot, poll.ErrNoQuorum, cut, c.late())
+		return c.lostLocked(&c.ballot, poll.ErrNoQuorum, cut, c.late())
 	case s.Verdict == protocol.Gone:
-		return m.Lost(c.op(), c.key, &c.ballot, poll.ErrLost, cut, nil)
+		return c.lostLocked(&c.ballot, poll.ErrLost, cut, nil)
 	}
 	if granted, _, _ := c.ballot.Tally(); m.Majority(granted) && c.tooShort() {
-		return m.Lost(c.op(), c.key, &c.ballot, poll.ErrNoQuorum, cut, c.late())
+		return c.lostLocked(&c.ballot, poll.ErrNoQuorum, cut, c.late())
 	}
-	return m.Refused(c.op(), c.key, &c.ballot, cut)
+	return c.refusedLocked(cut)
+}
+
+// lostLocked is [poll.Masters.Lost] for the contest.
+func (c *contest) lostLocked(b *poll.Ballot, state, cut, late error) *poll.MajorityError {
+	op, name := called(c.key)
+	return c.m.Lost(op, name, b, state, cut, late)
+}
+
+// refusedLocked is [poll.Masters.Refused] for what the masters said last. Whoever has one slot does not have the
+// semaphore.
+func (c *contest) refusedLocked(cut error) *poll.MajorityError {
+	op, name := called(c.key)
+	why := c.m.Refused(op, name, &c.ballot, cut)
+	if c.slot {
+		why.Holder = ""
+	}
+	return why
 }
 
 // tooShort reports whether the lease is used up before the masters' answers come.
@@ -346,5 +363,6 @@ func (r *Return) resultLocked(state, cut error) error {
 	case state == errUnconfirmed && r.refusedLocked():
 		state = errLeft
 	}
-	return r.m.Lost("unlock", r.claim.Key, &r.ballot, state, cut, nil)
+	_, name := called(r.claim.Key)
+	return r.m.Lost("unlock", name, &r.ballot, state, cut, nil)
 }

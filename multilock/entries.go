@@ -171,7 +171,7 @@ func Join(ctx context.Context, a, b *Hold) error {
 		b.step(protocol.HoldEvent{Kind: protocol.HoldLost}, why)
 		return why
 	}
-	if a.semaphore {
+	if a.isPermit() {
 		return nil
 	}
 	if a.Token() > b.Token() {

@@ -18,8 +18,8 @@ type Entry interface {
 
 // Hold is a lock that this client has. It drives a [protocol.Hold].
 type Hold struct {
-	m *Masters
-	target
+	m     *Masters
+	key   string
 	owner any           // who may enter it again
 	id    string        // of the owner that the masters know
 	limit time.Duration // of the time that it is renewed; 0: none
@@ -45,7 +45,7 @@ type Hold struct {
 // newHold makes a hold of what was won, and lets the callers that share its owner enter it.
 func (m *Masters) newHold(req Request, g Grant) *Hold {
 	h := &Hold{
-		m: m, target: req.target(), owner: req.Owner, claim: g.Claim, token: g.First, id: g.ID, limit: req.Limit,
+		m: m, key: req.Key, owner: req.Owner, claim: g.Claim, token: g.First, id: g.ID, limit: req.Limit,
 		visit: visit{index: unscheduled}, sending: g.sending, kept: g.kept,
 	}
 	h.claim.trace = req.trace.hold()
@@ -132,7 +132,7 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	}
 	var r *Return
 	if !keep || bound != nil || !h.m.park(h, claim, state) {
-		next, others := h.m.next(h.target)
+		next, others := h.m.next(h.key)
 		for _, c := range others {
 			c.start() // ahead of the release, which lets in whoever stands in the queue
 		}
@@ -143,10 +143,10 @@ func (h *Hold) finish(out protocol.HoldEffects, cause error) *Return {
 	}
 	h.m.forget(h)
 	if !h.m.canBeTold() {
-		h.m.freed(h.target)
+		h.m.freed(h.key)
 	}
-	if h.semaphore {
-		h.m.slots.freed(claim.Slot())
+	if name, slot := script.SlotOf(h.key); slot >= 0 {
+		h.m.gaveBack(name, slot)
 	}
 	h.mu.Lock()
 	h.gone = true
@@ -164,13 +164,13 @@ func (h *Hold) causeLocked(given error) error {
 	case h.state.State != protocol.Expired:
 		return given
 	case !h.state.Watched && h.state.Limited:
-		return fmt.Errorf("%w: %q was renewed for Config.MaxHold %v, and no longer", poll.ErrLost, h.key, h.limit)
+		return fmt.Errorf("%w: %q was renewed for Config.MaxHold %v, and no longer", poll.ErrLost, h.Name(), h.limit)
 	case !h.state.Watched && h.state.Leaked():
-		return fmt.Errorf("%w: %q was renewed no more: its Hold was garbage without Unlock", poll.ErrLost, h.key)
+		return fmt.Errorf("%w: %q was renewed no more: its Hold was garbage without Unlock", poll.ErrLost, h.Name())
 	case h.why != nil:
 		return h.why.With(poll.ErrLost)
 	}
-	return fmt.Errorf("%w: the validity of %q has ended", poll.ErrLost, h.key)
+	return fmt.Errorf("%w: the validity of %q has ended", poll.ErrLost, h.Name())
 }
 
 // expire is what the timer does.
@@ -217,8 +217,11 @@ func (h *Hold) ended() <-chan struct{} {
 	return h.over
 }
 
-// Name returns the name that is locked.
-func (h *Hold) Name() string { return h.key }
+// Name returns the name that is locked, or of the semaphore.
+func (h *Hold) Name() string {
+	_, name := called(h.key)
+	return name
+}
 
 // Owner returns the owner as the masters know it.
 func (h *Hold) Owner() string { return h.id }
@@ -232,9 +235,14 @@ func (h *Hold) Shared() bool {
 
 // Slot returns which slot of a semaphore it is, zero if it is a lock.
 func (h *Hold) Slot() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.claim.Slot()
+	_, slot := script.SlotOf(h.key)
+	return max(slot, 0)
+}
+
+// isPermit reports whether it is a slot of a semaphore.
+func (h *Hold) isPermit() bool {
+	_, slot := script.SlotOf(h.key)
+	return slot >= 0
 }
 
 // Token returns the fencing token.

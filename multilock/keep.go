@@ -39,7 +39,7 @@ func (m *Masters) Keep(d time.Duration) {
 func (m *Masters) park(h *Hold, claim Claim, state protocol.Kept) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.names[h.target]
+	n := m.names[h.key]
 	left := min(m.keep, m.left(state.Until))
 	switch {
 	case n == nil || n.kept != nil || m.parked >= maxKept:
@@ -52,8 +52,8 @@ func (m *Masters) park(h *Hold, claim Claim, state protocol.Kept) bool {
 	k := h.kept
 	if k == nil {
 		k = new(kept)
-		t := h.target // or the timer would refer to h
-		k.timer = time.AfterFunc(left, func() { m.keptOver(t, k) })
+		key := h.key // or the timer would refer to h
+		k.timer = time.AfterFunc(left, func() { m.keptOver(key, k) })
 	}
 	k.hold.Store(nil)
 	k.state = state
@@ -68,12 +68,12 @@ func (m *Masters) park(h *Hold, claim Claim, state protocol.Kept) bool {
 }
 
 // keptOver is what the timer of k does.
-func (m *Masters) keptOver(t target, k *kept) {
+func (m *Masters) keptOver(key string, k *kept) {
 	if h := k.hold.Load(); h != nil {
 		h.expire()
 		return
 	}
-	m.recall(t, k, redlocktrace.WhyOver)
+	m.recall(key, k, redlocktrace.WhyOver)
 }
 
 // takeOver makes a hold of what the client keeps, nil if it keeps nothing, or too little is left of it, or it is
@@ -85,9 +85,8 @@ func (m *Masters) takeOver(req Request, w *waiter) *Hold {
 	if m.keep == 0 || req.Permits > 0 || !m.Admitted() {
 		return nil
 	}
-	t := req.target()
 	m.mu.Lock()
-	n := m.names[t]
+	n := m.names[req.Key]
 	if n == nil || n.kept == nil || len(n.line.waiters) > 0 && n.line.waiters[0] != w {
 		m.mu.Unlock()
 		return nil
@@ -117,7 +116,7 @@ func (m *Masters) takeOver(req Request, w *waiter) *Hold {
 		return m.newHold(req, Grant{Claim: k.claim, Until: until, First: k.state.Token, kept: k})
 	}
 	m.mu.Unlock()
-	m.giveBack(t, k)
+	m.giveBack(req.Key, k)
 	return nil
 }
 
@@ -131,22 +130,22 @@ func (m *Masters) leaveLocked(k *kept, why redlocktrace.Why) {
 	k.gone = make(chan struct{})
 }
 
-// giveBack sends the release of k, which leaves. Until then it is there for whoever asks for t.
-func (m *Masters) giveBack(t target, k *kept) *Return {
+// giveBack sends the release of k, which leaves. Until then it is there for whoever asks for key.
+func (m *Masters) giveBack(key string, k *kept) *Return {
 	r := m.release(k.claim, 0)
 	m.mu.Lock()
-	m.names[t].kept = nil
+	m.names[key].kept = nil
 	m.parked--
-	m.tidyLocked(t)
+	m.tidyLocked(key)
 	m.mu.Unlock()
 	close(k.gone)
 	return r
 }
 
 // recall gives k back, if it is still kept. Once the client is closed, Close does.
-func (m *Masters) recall(t target, k *kept, why redlocktrace.Why) {
+func (m *Masters) recall(key string, k *kept, why redlocktrace.Why) {
 	m.mu.Lock()
-	n := m.names[t]
+	n := m.names[key]
 	if n == nil || n.kept != k || k.gone != nil || !m.Begin() {
 		m.mu.Unlock()
 		return
@@ -154,23 +153,22 @@ func (m *Masters) recall(t target, k *kept, why redlocktrace.Why) {
 	defer m.End()
 	m.leaveLocked(k, why)
 	m.mu.Unlock()
-	m.giveBack(t, k)
+	m.giveBack(key, k)
 }
 
 // Wanted implements [node.Subscriber]: somebody else wants what owner has. A lock that is only kept is given
 // back. One that is held will not be kept, nor one that the masters have granted but not yet said so.
 func (m *Masters) Wanted(_ int, key, owner string) {
-	t := target{key: key}
 	var k *kept
 	m.mu.Lock()
-	if n := m.names[t]; n != nil && n.kept != nil && n.kept.claim.ID == owner {
+	if n := m.names[key]; n != nil && n.kept != nil && n.kept.claim.ID == owner {
 		k = n.kept
 	} else {
 		m.owners.want(owner)
 	}
 	m.mu.Unlock()
 	if k != nil {
-		m.recall(t, k, redlocktrace.WhyWanted)
+		m.recall(key, k, redlocktrace.WhyWanted)
 	}
 }
 
@@ -185,18 +183,18 @@ func (m *Masters) recallDoubted(at Set) {
 
 // recallAll gives back all that is kept at masters in at, and calls sent with each release.
 func (m *Masters) recallAll(at Set, why redlocktrace.Why, sent func(*Return)) {
-	leaving := make(map[target]*kept)
+	leaving := make(map[string]*kept)
 	m.mu.Lock()
 	if m.parked > 0 {
-		for t, n := range m.names {
+		for key, n := range m.names {
 			if k := n.kept; k != nil && k.gone == nil && k.claim.At&at != 0 {
 				m.leaveLocked(k, why)
-				leaving[t] = k
+				leaving[key] = k
 			}
 		}
 	}
 	m.mu.Unlock()
-	for t, k := range leaving {
-		sent(m.giveBack(t, k))
+	for key, k := range leaving {
+		sent(m.giveBack(key, k))
 	}
 }

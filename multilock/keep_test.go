@@ -54,7 +54,7 @@ func (fx *fixture) wantKept(t *testing.T, hold *Hold) {
 func (m *Masters) keeps(key string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.names[target{key: key}]
+	n := m.names[key]
 	return n != nil && n.kept != nil
 }
 
@@ -327,7 +327,7 @@ func TestCloseWaitsForARecall(t *testing.T) {
 			go m.Wanted(1, "k", func() string {
 				m.mu.Lock()
 				defer m.mu.Unlock()
-				return m.names[target{key: "k"}].kept.claim.ID
+				return m.names["k"].kept.claim.ID
 			}())
 		},
 		"a master restarted": func(m *Masters) { go m.Restarted(1) },

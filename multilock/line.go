@@ -11,23 +11,22 @@ import (
 
 // line is the callers of a client that wait for one name, in the order of their calls. Those in
 // front bid, each with a contest of its own: a writer alone; readers together with those next to them,
-// and the first writer behind them, who keeps later readers of other clients out; and a few of those who
-// want a permit.
+// and the first writer behind them, who keeps later readers of other clients out. Of those who want a permit,
+// a few bid, see stander.
 type line struct {
 	waiters []*waiter
 	bids    int // how many of them bid, from the first on
 }
 
 // maxBids is how many of a client's callers bid for the permits of one semaphore at a time, if there are as
-// many permits. The others of the fleet who began later would overtake those who do not, when several are
-// given back at once. A master looks no further, see slots.lua; and those who are far from the head of the
-// queue ask seldom.
+// many permits: those of other clients that began later may overtake the rest.
 const maxBids = 32
 
 // waiter is a caller that waits for a lock.
 type waiter struct {
-	target
+	key     string // of the lock, or see script.Slots
 	want    protocol.Want
+	permits int           // above 0: it wants one of so many
 	owner   any           // nil: shared with nobody
 	since   clock.Instant // when it began to wait
 	turn    chan struct{} // closed when it bids
@@ -72,12 +71,12 @@ func (l *line) remove(w *waiter) {
 
 // mayBid reports whether the first waiter that does not bid may.
 func (l *line) mayBid() bool {
-	want := &l.waiters[l.bids].want
+	permits := l.waiters[l.bids].permits
 	switch {
 	case l.bids == 0:
 		return true
-	case want.Permits > 0:
-		return l.bids < min(want.Permits, maxBids)
+	case permits > 0:
+		return l.bids < min(permits, maxBids)
 	}
 	return l.waiters[l.bids-1].want.Shared
 }
@@ -96,13 +95,13 @@ func (l *line) wake(owner any) {
 
 // join puts a caller at the end of the line for what it wants.
 func (m *Masters) join(req Request) *waiter {
-	w := &waiter{target: req.target(), want: req.want(), owner: req.Owner, since: clock.Now(), trace: req.trace}
+	w := &waiter{key: req.line(), want: req.want(), permits: req.Permits, owner: req.Owner, since: clock.Now(), trace: req.trace}
 	if w.owner != nil {
 		w.enter = make(chan struct{}, 1)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.nameLocked(w.target).line.append(w)
+	m.nameLocked(w.key).line.append(w)
 	m.waits++
 	return w
 }
@@ -111,11 +110,11 @@ func (m *Masters) join(req Request) *waiter {
 // caller's takes its place.
 func (m *Masters) leave(w *waiter) {
 	m.mu.Lock()
-	n := m.names[w.target]
+	n := m.names[w.key]
 	n.line.remove(w)
 	m.waits--
 	if len(n.line.waiters) == 0 {
-		m.ungranted.ends(w.target) // nobody would be told of the end
+		m.ungranted.ends(w.key) // nobody would be told of the end
 	}
 	c := w.contest
 	var next *contest
@@ -123,9 +122,9 @@ func (m *Masters) leave(w *waiter) {
 	if c != nil {
 		w.contest = nil
 		n.note(c)
-		next, others = m.nextLocked(w.target)
+		next, others = m.nextLocked(w.key)
 	}
-	m.tidyLocked(w.target)
+	m.tidyLocked(w.key)
 	m.mu.Unlock()
 	for _, o := range others {
 		o.start()
@@ -136,18 +135,18 @@ func (m *Masters) leave(w *waiter) {
 	}
 }
 
-// next returns the contests of those who bid for t and have asked nobody yet, and makes them if need
+// next returns the contests of those who bid for key and have asked nobody yet, and makes them if need
 // be. Whatever this client sends about its hold of t is to come behind their entries in the queues of the
 // masters, or a release may enter the first of them itself. There are none if the masters could not tell
 // this client that they handed the lock off to it.
-func (m *Masters) next(t target) (first *contest, others []*contest) {
+func (m *Masters) next(key string) (first *contest, others []*contest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.nextLocked(t)
+	return m.nextLocked(key)
 }
 
-func (m *Masters) nextLocked(t target) (first *contest, others []*contest) {
-	n := m.names[t]
+func (m *Masters) nextLocked(key string) (first *contest, others []*contest) {
+	n := m.names[key]
 	if n == nil || !m.canBeTold() {
 		return nil, nil
 	}
@@ -170,11 +169,11 @@ func (m *Masters) nextLocked(t target) (first *contest, others []*contest) {
 	return first, others
 }
 
-// freed tells those who bid for t that this client gave it back, which no message does.
-func (m *Masters) freed(t target) {
+// freed tells those who bid for key that this client gave it back, which no message does.
+func (m *Masters) freed(key string) {
 	var bids []*contest
 	m.mu.Lock()
-	if n := m.names[t]; n != nil {
+	if n := m.names[key]; n != nil {
 		for _, w := range n.line.waiters[:n.line.bids] {
 			if w.contest != nil {
 				bids = append(bids, w.contest)
@@ -187,12 +186,12 @@ func (m *Masters) freed(t target) {
 	}
 }
 
-// soon returns for how long a caller of this client that begins to wait for t may leave it to the client's
+// soon returns for how long a caller of this client that begins to wait for key may leave it to the client's
 // next command about its own hold to enter it into the queues of the masters: until a little after a
 // renewal that is due at once, as of a hold that was handed off, and no time if none is.
-func (m *Masters) soon(t target) time.Duration {
-	h := m.latest(t)
-	if h == nil || t.semaphore || !m.canBeTold() {
+func (m *Masters) soon(key string) time.Duration {
+	h := m.latest(key)
+	if h == nil || !m.canBeTold() {
 		return 0
 	}
 	h.mu.Lock()
@@ -219,7 +218,7 @@ func (m *Masters) contestLocked(w *waiter) *contest {
 // contend returns the contest of w, which bids, and begins one if there is none. It is nil when the
 // client is closed.
 func (m *Masters) contend(w *waiter) *contest {
-	delay := m.soon(w.target)
+	delay := m.soon(w.key)
 	m.mu.Lock()
 	if w.contest != nil || m.Closed() {
 		defer m.mu.Unlock()
@@ -236,7 +235,7 @@ func (m *Masters) won(w *waiter) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	w.contest = nil
-	m.names[w.target].why = nil
+	m.names[w.key].why = nil
 }
 
 // note remembers why c was not won.
@@ -250,7 +249,7 @@ func (n *name) note(c *contest) {
 func (m *Masters) reason(w *waiter, cut error) *poll.MajorityError {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.names[w.target]
+	n := m.names[w.key]
 	c := w.contest
 	if c == nil {
 		c = n.line.waiters[0].contest // w waits behind it

@@ -73,7 +73,7 @@ func TestNobodyIsEnteredWhoCannotBeTold(t *testing.T) {
 			m.subs.mu.Lock()
 			m.subs.work = work
 			m.subs.mu.Unlock()
-			if c, _ := m.next(w.target); (c != nil) != want {
+			if c, _ := m.next(w.key); (c != nil) != want {
 				t.Errorf("next is a contest where %03b can tell: %v, want %v", work, c != nil, want)
 			}
 		}

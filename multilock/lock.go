@@ -41,7 +41,8 @@ func (m *Masters) lock(ctx context.Context, req Request) (*Hold, error) {
 	if req.Wait {
 		return m.wait(ctx, req)
 	}
-	if err := m.Greeted(ctx, req.target().op(), req.Key); err != nil {
+	op, name := called(req.line())
+	if err := m.Greeted(ctx, op, name); err != nil {
 		return nil, err
 	}
 	if hold, err := m.enter(ctx, req); hold != nil || err != nil {
@@ -50,13 +51,16 @@ func (m *Masters) lock(ctx context.Context, req Request) (*Hold, error) {
 	if err := m.Admit(ctx, req.Key); err != nil {
 		return nil, err
 	}
+	if req.Permits > 0 {
+		return m.tryPermit(ctx, req)
+	}
 	return m.try(ctx, req)
 }
 
 // enter enters the hold that the caller's owner has of the name, if it has one.
 func (m *Masters) enter(ctx context.Context, req Request) (*Hold, error) {
 	for req.Owner != nil && req.Permits == 0 {
-		h := m.owned(req.target(), req.Owner)
+		h := m.owned(req.Key, req.Owner)
 		if h == nil {
 			break
 		}
@@ -142,7 +146,7 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 		case unsure != nil && unsure.Hopeless():
 			return nil, unsure
 		case unsure != nil:
-			m.report(w.target, unsure)
+			m.report(w.key, unsure)
 			retry := make(chan struct{})
 			time.AfterFunc(again, func() { close(retry) })
 			ready = retry
@@ -151,11 +155,11 @@ func (m *Masters) wait(ctx context.Context, req Request) (*Hold, error) {
 		case !w.bids():
 			ready = w.turn
 		default:
-			c := m.contend(w)
-			if c == nil {
-				return nil, poll.ErrClosed
+			bid := m.contest
+			if req.Permits > 0 {
+				bid = m.stand
 			}
-			if hold, err := m.contest(ctx, w, c, req); hold != nil || err != nil {
+			if hold, err := bid(ctx, w, req); hold != nil || err != nil {
 				return hold, err
 			}
 			ready = closedChan
@@ -185,14 +189,14 @@ func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
 		return nil
 	}
 	return m.Await(ctx, func() error {
-		why := m.NoTime(w.op(), w.key)
+		why := m.NoTime(called(w.key))
 		switch {
 		case why == nil:
 			return nil
 		case why.Hopeless():
 			return why // it is no wait
 		}
-		m.report(w.target, why)
+		m.report(w.key, why)
 		if w.trace != nil {
 			w.trace.waits(0, why)
 		}
@@ -204,9 +208,13 @@ func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
 // again.
 const again = 60 * time.Millisecond
 
-// contest waits for what becomes of c. It returns neither a hold nor an error if the caller should
-// look again.
-func (m *Masters) contest(ctx context.Context, w *waiter, c *contest, req Request) (*Hold, error) {
+// contest waits for what becomes of the contest of w. It returns neither a hold nor an error if the caller
+// should look again.
+func (m *Masters) contest(ctx context.Context, w *waiter, req Request) (*Hold, error) {
+	c := m.contend(w)
+	if c == nil {
+		return nil, poll.ErrClosed
+	}
 	closed := false
 	select {
 	case <-c.decided:
@@ -217,7 +225,7 @@ func (m *Masters) contest(ctx context.Context, w *waiter, c *contest, req Reques
 	}
 	if grant, ok := c.take(); ok {
 		m.won(w)
-		m.report(w.target, nil)
+		m.report(w.key, nil)
 		hold := m.newHold(req, grant)
 		m.End() // not before the hold is one that Close finds
 		return hold, nil
@@ -244,26 +252,27 @@ func (m *Masters) waited(ctx context.Context, w *waiter, unsure *poll.MajorityEr
 		}
 		return last
 	}
-	return poll.Fail(w.op(), w.key, cut, poll.ErrTaken, errOther)
+	op, name := called(w.key)
+	return poll.Fail(op, name, cut, poll.ErrTaken, errOther)
 }
 
 // TryAll takes several locks at the same time, without waiting for any: holds and errs are those of
 // reqs, in their order. Locks that an owner of reqs holds already are entered again.
 //
-// Cost: as that of a lock for each, but those that are not entered again are written together to each
-// master.
+// Cost: as that of a lock or permit for each, but locks that are not entered again are written together to
+// each master.
 func (m *Masters) TryAll(ctx context.Context, reqs []Request) (holds []*Hold, errs []error) {
 	m.Greet(ctx)
 	holds, errs = make([]*Hold, len(reqs)), make([]error, len(reqs))
 	contests := make([]*contest, len(reqs))
 	var again sync.WaitGroup
 	for i, req := range reqs {
-		if h := m.owned(req.target(), req.Owner); h != nil {
+		if req.Permits > 0 || m.owned(req.Key, req.Owner) != nil {
 			again.Go(func() { holds[i], errs[i] = m.Lock(ctx, req) })
 			continue
 		}
 		reqs[i].trace = m.startCall(ctx, &req)
-		if errs[i] = m.Greeted(ctx, req.target().op(), req.Key); errs[i] == nil {
+		if errs[i] = m.Greeted(ctx, "lock", req.Key); errs[i] == nil {
 			errs[i] = m.Admit(ctx, req.Key)
 		}
 		if errs[i] != nil {

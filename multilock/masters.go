@@ -48,20 +48,21 @@ type Masters struct {
 	conf   protocol.Config
 	owners owners
 	subs   subscriptions
-	slots  slots
+	hot    hot
 	dog    *watchdog
 	lag    lag
 
 	keep time.Duration // see Keep
 
-	mu     sync.Mutex
-	names  map[target]*name
-	held   int     // holds of all names
-	parked int     // locks that are kept
-	waits  int     // callers that wait for any
-	free   []*name // to be reused
+	mu         sync.Mutex
+	names      map[string]*name
+	semaphores map[string]*semaphore // whose permits callers wait for, or did lately; see script.Slots
+	held       int                   // holds of all names
+	parked     int                   // locks that are kept
+	waits      int                   // callers that wait for any
+	free       []*name               // to be reused
 
-	ungranted outage[target] // names that callers wait for, and no quorum can grant
+	ungranted outage[string] // names that callers wait for, and no quorum can grant
 	unrenewed outage[*Hold]  // holds whose last renewal found no quorum
 	losses    losses
 
@@ -76,14 +77,14 @@ type Set = protocol.Set
 // New makes the masters of a new client from their nodes, at least 1 and at most poll.Max. trace, which
 // may be nil, is the one that the nodes have. Close closes them all.
 func New(nodes []*node.Node, log *slog.Logger, trace *tracer.Tracer) *Masters {
-	m := &Masters{conf: protocol.Config{Masters: len(nodes), Times: protocol.Usual}, trace: trace, names: make(map[target]*name)}
+	m := &Masters{conf: protocol.Config{Masters: len(nodes), Times: protocol.Usual}, trace: trace, names: make(map[string]*name), semaphores: make(map[string]*semaphore)}
 	all := poll.New(nodes, log)
 	if trace != nil {
 		all.ID = trace.Client
 	}
 	m.Directory = clients.New(all, m, trace)
 	m.owners = newOwners(all.ID)
-	m.slots.freed(rand.IntN(1 << 16)) // clients that begin together begin at different slots
+	m.hot.freed(rand.IntN(1 << 16)) // clients that begin together begin at different slots
 	m.dog = newWatchdog(m)
 	for i, n := range nodes {
 		n.Observe(m, i)
@@ -203,7 +204,7 @@ func (m *Masters) Busy() (holds, waits int) {
 
 // Since implements [clients.Own].
 func (m *Masters) Since(key, owner string) time.Time {
-	if h := m.latest(target{key: key}); h != nil && h.Owner() == owner {
+	if h := m.latest(key); h != nil && h.Owner() == owner {
 		return time.UnixMicro(h.Token())
 	}
 	return time.Time{}

@@ -25,7 +25,7 @@ func (c *contest) handedOff(i int, h script.HandOff) {
 			c.trace.handedOffLocked(c, i, int(round), h)
 		}
 		c.stepLocked(&protocol.Event{
-			Kind: protocol.HandedOff, Master: i, Try: c.state.Try, Round: uint32(round), Token: h.Token, Slot: h.Slot,
+			Kind: protocol.HandedOff, Master: i, Try: c.state.Try, Round: uint32(round), Token: h.Token,
 		})
 	}
 	c.flush()
@@ -48,25 +48,18 @@ func (r *round) Answer(i int, a script.Answer) {
 		r.trace.voted(i, a)
 	}
 	if r.try == c.state.Try && !c.state.Over() {
-		if a.Outcome == script.Refused && a.Holder != "" {
-			a.Taken = c.state.Want.Permits
-		}
 		c.ballot.Put(i, a)
 		c.watchLocked(a)
 		c.stepLocked(&protocol.Event{
 			Kind: protocol.Answer, Master: i, Try: r.try, Round: r.number,
-			Outcome: outcome(a), Holder: c.m.holder(a), Left: a.Left, Ahead: a.Rank, Token: a.Token, Slot: a.Slot,
+			Outcome: outcome(a), Holder: c.m.holder(a), Left: a.Left, Ahead: a.Rank, Token: a.Token,
 			Hopeless: a.Err != nil && !node.Heals(a.Err),
 		})
 	}
-	crossed := r.try == c.state.Try && c.state.State == protocol.Taken && a.Outcome == script.Done && a.Slot != c.state.Slot
 	waits := c.state.Want.Wait
 	c.flush()
-	if crossed {
-		c.m.crossed(c.target, i, a.Slot, func(h *Hold) bool { return h.id == c.owner.ID })
-	}
-	if waits && a.Outcome == script.Refused && a.Taken == 0 {
-		c.m.met(c.target, a.Holder)
+	if waits && a.Outcome == script.Refused && !c.slot {
+		c.m.met(c.key, a.Holder)
 	}
 }
 
@@ -119,21 +112,21 @@ func (m *Masters) holder(a script.Answer) protocol.Holder {
 // masters will begin soon.
 const gather = 20 * time.Millisecond
 
-// met is told which owner keeps callers that wait from t.
-func (m *Masters) met(t target, owner string) {
+// met is told which owner keeps callers that wait from key.
+func (m *Masters) met(key string, owner string) {
 	if !m.Foreign(owner) {
 		return
 	}
 	var kept time.Duration
 	m.mu.Lock()
-	n, now := m.names[t], clock.Now()
+	n, now := m.names[key], clock.Now()
 	if n != nil && n.blocker == owner {
 		kept = now.Sub(n.since)
 	} else if n != nil {
 		n.blocker, n.since = owner, now
 	}
 	m.mu.Unlock()
-	m.Blocked(t.key, owner, kept)
+	m.Blocked(key, owner, kept)
 }
 
 // subscriptions are what the masters publish to this client.
@@ -165,33 +158,34 @@ func (m *Masters) canBeTold() bool {
 	return m.Majority(m.subs.work.Len())
 }
 
-// maxRounds bounds how many rounds a contest can have: which numbers a hand-off to its owner may name.
-const maxRounds = 1 << 32
-
 // HandedOff implements [node.Subscriber]. A lock that was handed off to an owner that has gone is
 // released: the release that the owner sent should come after the hand-off, but may not at a master
-// that does not let old connections be killed. An owner that has won meanwhile may have won another slot.
+// that does not let old connections be killed.
 func (m *Masters) HandedOff(i int, h script.HandOff) {
 	if m.Witness != nil {
 		defer m.Witness.Message(i, h)()
 	}
 	c, known := m.owners.find(h.Owner)
 	switch {
-	case !known || c != nil && c.target != target{h.Key, h.Mode == script.Permit}:
-		m.Nodes[i].Send(h.Release(), poll.Nobody{}, i)
+	case !known || c != nil && c.key != h.Key:
+		m.Nodes[i].Send(script.ReleaseOfAny(h.Key, h.Owner, h.Token), poll.Nobody{}, i)
 	case c != nil:
 		c.handedOff(i, h)
-	case h.Mode == script.Permit:
-		m.crossed(target{h.Key, true}, i, h.Slot, func(won *Hold) bool {
-			return won.id == h.Owner && won.claim.Owner.Round(h)-1 < maxRounds // or it is forged
-		})
 	}
 }
 
 // Freed implements [node.Subscriber].
-func (m *Masters) Freed(_ int, key string) {
+func (m *Masters) Freed(i int, key string) {
+	if name, slot := script.SlotOf(key); slot >= 0 {
+		m.mu.Lock()
+		s := m.semaphores[script.Slots(name)]
+		m.mu.Unlock()
+		if s != nil {
+			s.freed(i, slot)
+		}
+	}
 	for _, c := range m.owners.contests() {
-		if c.target == (target{key: key}) {
+		if c.key == key {
 			c.step(&protocol.Event{Kind: protocol.Hint, Delay: m.conf.Settle})
 		}
 	}
@@ -290,7 +284,7 @@ func (c *contest) raiseLocked(out *protocol.Effects) {
 			c.raises.Put(i, script.Answer{Outcome: script.Done}) // it has the number
 		}
 	}
-	cmd := c.winnerLocked().Raise(c.state.Want.Lease, out.RaiseTo)
+	cmd := c.owner.Raise(c.state.Want.Lease, out.RaiseTo)
 	c.postLocked(cmd, out.Raise, r)
 }
 
@@ -330,7 +324,7 @@ func (c *contest) flush() {
 			c.m.Deliver(msg.cmd, msg.at, msg.to, gathered)
 		}
 		if news != nil {
-			c.m.report(c.target, news.why)
+			c.m.report(c.line, news.why)
 		}
 		c.mu.Lock()
 		c.flushing = false

@@ -9,12 +9,11 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/poll"
-	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
 )
 
-// name is what this client has to do with one target: the holds that it has, and the line of its
-// callers that wait.
+// name is what this client has to do with one lock: the holds that it has, and the line of its callers that
+// wait; or, of a semaphore, the line alone.
 type name struct {
 	holds []*Hold // in the order in which they were won
 	kept  *kept   // nil: it is not kept
@@ -26,9 +25,9 @@ type name struct {
 	since   clock.Instant // when it was named first
 }
 
-// nameLocked returns what this client has to do with t. tidyLocked forgets it.
-func (m *Masters) nameLocked(t target) *name {
-	n := m.names[t]
+// nameLocked returns what this client has to do with key. tidyLocked forgets it.
+func (m *Masters) nameLocked(key string) *name {
+	n := m.names[key]
 	if n != nil {
 		return n
 	}
@@ -37,7 +36,7 @@ func (m *Masters) nameLocked(t target) *name {
 	} else {
 		n = new(name)
 	}
-	m.names[t] = n
+	m.names[key] = n
 	return n
 }
 
@@ -48,9 +47,9 @@ const (
 )
 
 // tidyLocked forgets a name that nobody holds and nobody waits for.
-func (m *Masters) tidyLocked(t target) {
-	if n := m.names[t]; n != nil && len(n.holds) == 0 && n.kept == nil && len(n.line.waiters) == 0 {
-		delete(m.names, t)
+func (m *Masters) tidyLocked(key string) {
+	if n := m.names[key]; n != nil && len(n.holds) == 0 && n.kept == nil && len(n.line.waiters) == 0 {
+		delete(m.names, key)
 		if len(m.free) < maxFree && cap(n.line.waiters) <= maxRoom {
 			*n = name{holds: n.holds, line: n.line} // these are empty: so that it keeps nothing alive
 			m.free = append(m.free, n)
@@ -63,7 +62,7 @@ func (m *Masters) tidyLocked(t target) {
 func (m *Masters) adopt(h *Hold) (before *Hold) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.nameLocked(h.target)
+	n := m.nameLocked(h.key)
 	if last := len(n.holds) - 1; last >= 0 {
 		before = n.holds[last]
 	}
@@ -73,27 +72,11 @@ func (m *Masters) adopt(h *Hold) (before *Hold) {
 	return before
 }
 
-// crossed has the hold of t that is meant renewed at once if master i, too late to be counted, has given it
-// another slot than it has won: somebody else may be waiting for that.
-func (m *Masters) crossed(t target, i, slot int, means func(*Hold) bool) {
-	m.mu.Lock()
-	var holds []*Hold
-	if n := m.names[t]; n != nil {
-		holds = slices.Clone(n.holds)
-	}
-	m.mu.Unlock()
-	for _, h := range holds {
-		if means(h) && h.Slot() != slot {
-			h.step(protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << i}, nil)
-		}
-	}
-}
-
 // forget undoes adopt.
 func (m *Masters) forget(h *Hold) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.names[h.target]
+	n := m.names[h.key]
 	if n == nil {
 		return
 	}
@@ -101,26 +84,26 @@ func (m *Masters) forget(h *Hold) {
 		n.holds = slices.Delete(n.holds, i, i+1)
 		m.held--
 		m.unrenewed.ends(h)
-		m.tidyLocked(h.target)
+		m.tidyLocked(h.key)
 	}
 }
 
-// latest returns the hold of t that the client won last, nil if it has none.
-func (m *Masters) latest(t target) *Hold {
+// latest returns the hold of key that the client won last, nil if it has none.
+func (m *Masters) latest(key string) *Hold {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.names[t]
+	n := m.names[key]
 	if n == nil || len(n.holds) == 0 {
 		return nil
 	}
 	return n.holds[len(n.holds)-1]
 }
 
-// owned returns the hold that owner has of t, nil if it has none.
-func (m *Masters) owned(t target, owner any) *Hold {
+// owned returns the hold that owner has of key, nil if it has none.
+func (m *Masters) owned(key string, owner any) *Hold {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.names[t]
+	n := m.names[key]
 	if n == nil {
 		return nil
 	}
@@ -133,7 +116,7 @@ func (m *Masters) owned(t target, owner any) *Hold {
 }
 
 // Owns reports whether owner has a hold of key, so that a lock of it for owner enters that.
-func (m *Masters) Owns(key string, owner any) bool { return m.owned(target{key: key}, owner) != nil }
+func (m *Masters) Owns(key string, owner any) bool { return m.owned(key, owner) != nil }
 
 // owners are the owners of this client that may have a lock, or may get one: from the first
 // command of each until its last release was answered.
@@ -278,32 +261,10 @@ func (c *contest) newOwnerLocked() *script.Owner {
 		w.Owner(&c.state, id)
 	}
 	var o *script.Owner
-	switch want := &c.state.Want; {
-	case want.Permits > 0:
-		o = script.NewPermit(c.key, id, want.Permits, c.state.Start)
-	case want.Shared:
+	if c.state.Want.Shared {
 		o = script.NewReader(c.key, id)
-	default:
+	} else {
 		o = script.NewOwner(c.key, id)
 	}
 	return o.CountFrom(rand.Uint64N(1 << 52))
 }
-
-// winnerLocked returns the owner as it has won: a permit has its slot.
-func (c *contest) winnerLocked() *script.Owner {
-	if c.owner.Mode == script.Permit {
-		return c.owner.InSlot(c.state.Slot)
-	}
-	return c.owner
-}
-
-// slots is where the client's next try for a permit begins, of whatever semaphore: at the slot that it
-// gave back last, which should be free, and at first at any. Tries at the same time begin at different
-// slots.
-type slots struct{ next atomic.Uint32 }
-
-// start returns the slot at which to begin, of so many.
-func (s *slots) start(permits int) int { return int((s.next.Add(1) - 1) % uint32(permits)) }
-
-// freed notes that the client gave a slot back.
-func (s *slots) freed(slot int) { s.next.Store(uint32(slot)) }

@@ -50,9 +50,9 @@ func (o *outage[K]) ends(k K) (all int) {
 	return o.all
 }
 
-// report tells the log what the callers that wait for t wait for when that is not another owner,
+// report tells the log what the callers in the line of key wait for when that is not another owner,
 // again when there are other reasons, and, with a nil why, when it is over for all names.
-func (m *Masters) report(t target, why *poll.MajorityError) {
+func (m *Masters) report(key string, why *poll.MajorityError) {
 	var reasons []string
 	if why != nil && errors.Is(why, poll.ErrNoQuorum) {
 		reasons = why.Reasons()
@@ -62,20 +62,21 @@ func (m *Masters) report(t target, why *poll.MajorityError) {
 	var news bool
 	var all int
 	m.mu.Lock()
-	if n := m.names[t]; why == nil {
-		all = m.ungranted.ends(t)
+	if n := m.names[key]; why == nil {
+		all = m.ungranted.ends(key)
 	} else if n != nil && len(n.line.waiters) > 0 {
-		news = m.ungranted.begins(t, reasons)
+		news = m.ungranted.begins(key, reasons)
 	}
 	m.mu.Unlock()
+	_, name := called(key)
 	switch {
 	case all > 0:
 		m.Log.Info("redlock: quorum is back", "names", all)
 	case !news:
 	case why.Guard > 0:
-		m.Log.Warn("redlock: waiting for masters that restarted lately", "name", t.key, "left", why.Guard.Round(time.Millisecond), "error", why.Nodes)
+		m.Log.Warn("redlock: waiting for masters that restarted lately", "name", name, "left", why.Guard.Round(time.Millisecond), "error", why.Nodes)
 	default:
-		m.Log.Warn("redlock: waiting for a quorum", "name", t.key, "error", why.Nodes)
+		m.Log.Warn("redlock: waiting for a quorum", "name", name, "error", why.Nodes)
 	}
 }
 
@@ -105,7 +106,7 @@ func (m *Masters) reportRenewal(h *Hold) {
 	case all > 0:
 		m.Log.Info("redlock: renewals succeed again", "holds", all)
 	case news:
-		m.Log.Warn("redlock: renewal failed", "name", h.key, "left", left.Round(time.Millisecond), "holds", held, "error", why)
+		m.Log.Warn("redlock: renewal failed", "name", h.Name(), "left", left.Round(time.Millisecond), "holds", held, "error", why)
 	}
 }
 
@@ -133,7 +134,7 @@ func (m *Masters) reportEnd(h *Hold) {
 	named := m.losses.n <= maxLosses
 	m.mu.Unlock()
 	if named {
-		m.Log.Warn("redlock: hold is lost", "name", h.key, "owner", h.id, "error", h.cause)
+		m.Log.Warn("redlock: hold is lost", "name", h.Name(), "owner", h.id, "error", h.cause)
 	}
 }
 

@@ -44,35 +44,6 @@ func TestStrayHandOffIsReleased(t *testing.T) {
 	})
 }
 
-// A hold is renewed at once to which a master hands another slot off than the one that was won: a renewal gives
-// that back, and somebody else may be waiting for it. Nothing follows from one that is forged.
-func TestHandOffOfAnotherSlot(t *testing.T) {
-	inBubble(t, 3, func(t *testing.T, fx *fixture) {
-		req := patient("k")
-		req.Permits, req.Watch = 2, true
-		hold := begin(t, fx.m, req).wantHold(t, "one of two")
-		round := 1 - hold.claim.Owner.Round(script.HandOff{}) // the first
-		for _, tt := range []struct {
-			slot  int
-			round uint64
-			want  int64
-		}{
-			{hold.Slot(), round, 0},
-			{1 - hold.Slot(), round, 1},
-			{1 - hold.Slot(), round - 1, 0},
-			{1 - hold.Slot(), 1, 0},
-		} {
-			before := fx.Master(0).Calls("EVALSHA")
-			fx.m.HandedOff(1, script.HandOff{Owner: hold.id, Key: "k", Mode: script.Permit, Slot: tt.slot, Round: tt.round})
-			time.Sleep(lease / 10)
-			if calls := fx.Master(0).Calls("EVALSHA") - before; calls != tt.want {
-				t.Errorf("%d renewals after a hand-off of slot %d in round %d to who has %d, want %d", calls, tt.slot, tt.round-round+1, hold.Slot(), tt.want)
-			}
-		}
-		unlock(t, hold)
-	})
-}
-
 // slow takes its time with the answer of a master that is down, and notes what the others were sent by then.
 type slow struct {
 	fx    *fixture
@@ -113,8 +84,10 @@ func TestForgedHandOffs(t *testing.T) {
 	for name, permits := range map[string]int{"lock": 0, "permit": 1} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, 3, func(t *testing.T, fx *fixture) {
-				req := patient("k")
-				req.Permits = permits
+				req, key := patient("k"), "k"
+				if req.Permits = permits; permits > 0 {
+					key = script.SlotKey("k", 0)
+				}
 				holder := begin(t, fx.m, req).wantHold(t, "the first")
 				waits := fx.another(t)
 				req.Entry = new(entry)
@@ -122,7 +95,7 @@ func TestForgedHandOffs(t *testing.T) {
 				before := time.Now()
 				for round := range uint64(100) {
 					for i := range 3 {
-						forged := script.HandOff{Owner: waits.ID + ":r1", Round: round, Token: 1 << 52, Key: "k", Mode: script.Mode(2 * permits)}
+						forged := script.HandOff{Owner: waits.ID + ":r1", Round: round, Token: 1 << 52, Key: key}
 						waits.HandedOff(i, forged)
 						forged.Round += 1 << 52
 						waits.HandedOff(i, forged)

@@ -69,7 +69,7 @@ type renewals struct {
 // Cost: one script call on each master for all holds of a mode.
 // Source: docs/algorithm.md, "Renew".
 func (m *Masters) extend(what redlocktrace.Renewal, lease time.Duration, list []renewal) {
-	var of [script.Permit + 1]struct { // by mode
+	var of [script.Shared + 1]struct { // by mode
 		list  []renewal
 		holds []script.Renewal
 	}
@@ -80,7 +80,7 @@ func (m *Masters) extend(what redlocktrace.Renewal, lease time.Duration, list []
 		all.list, all.holds = append(all.list, one), append(all.holds, one.of)
 	}
 	for i := range list {
-		if next, others := m.next(list[i].hold.target); next != nil {
+		if next, others := m.next(list[i].hold.key); next != nil {
 			m.queueAll(append([]*contest{next}, others...))
 		}
 	}
@@ -261,8 +261,8 @@ func (h *Hold) Downgrade(ctx context.Context, e Entry) error {
 		return err
 	}
 	defer h.m.End()
-	if h.semaphore {
-		return poll.Fail("downgrade", h.key, errPermit)
+	if h.isPermit() {
+		return poll.Fail("downgrade", h.Name(), errPermit)
 	}
 	h.mu.Lock()
 	lease := h.state.Lease

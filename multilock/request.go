@@ -5,21 +5,16 @@ import (
 	"time"
 
 	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node/script"
 )
 
-// target is what a caller wants: a lock, or a permit of a semaphore. The lock and the semaphore of
-// one name have nothing to do with each other.
-type target struct {
-	key       string
-	semaphore bool
-}
-
-// op is what a caller does who wants it.
-func (t target) op() string {
-	if t.semaphore {
-		return "acquire"
+// called returns what users do who want the lock at key, and what they call it: a slot of a semaphore, or what
+// the slots' keys begin with, is a permit of it.
+func called(key string) (op, name string) {
+	if semaphore, _ := script.SlotOf(key); semaphore != "" {
+		return "acquire", semaphore
 	}
-	return "lock"
+	return "lock", key
 }
 
 // Request says what to lock, and how.
@@ -40,12 +35,17 @@ type Request struct {
 	trace *callTrace // nil: the call is not traced
 }
 
-// target is what is wanted.
-func (req *Request) target() target { return target{req.Key, req.Permits > 0} }
+// line returns in which line of this client's callers one stands who waits for what is wanted.
+func (req *Request) line() string {
+	if req.Permits > 0 {
+		return script.Slots(req.Key)
+	}
+	return req.Key
+}
 
 // want is how a contender wants it.
 func (req *Request) want() protocol.Want {
-	return protocol.Want{Lease: req.Lease, Wait: req.Wait, Shared: req.Shared, Permits: req.Permits}
+	return protocol.Want{Lease: req.Lease, Wait: req.Wait, Shared: req.Shared}
 }
 
 // errOther is why a caller waits that has not asked anybody.

@@ -73,7 +73,7 @@ func kind(req *Request) redlocktrace.Kind {
 // won ends the call, which has h from now on. h.mu is held, so what happens to h is told later.
 func (t *callTrace) won(h *Hold) {
 	e := redlocktrace.CallDone{
-		Outcome: redlocktrace.OutcomeAcquired, Owner: h.id, Token: h.token, Slot: h.claim.Slot(),
+		Outcome: redlocktrace.OutcomeAcquired, Owner: h.id, Token: h.token, Slot: h.Slot(),
 		Validity: max(0, h.m.left(h.state.Until)),
 	}
 	if got := h.claim.trace.call; got != t {
@@ -139,9 +139,10 @@ func (t *callTrace) waitsHere(w *waiter, unsure *poll.MajorityError) {
 		return
 	}
 	t.m.mu.Lock()
-	behind := slices.Index(t.m.names[w.target].line.waiters, w)
+	behind := slices.Index(t.m.names[w.key].line.waiters, w)
 	t.m.mu.Unlock()
-	t.waits(behind, poll.Fail(w.op(), w.key, poll.ErrTaken, errOther))
+	op, name := called(w.key)
+	t.waits(behind, poll.Fail(op, name, poll.ErrTaken, errOther))
 }
 
 // asked tells of a round, which e is about. A contest counts the raises of each try, so they are numbered anew
@@ -157,7 +158,7 @@ func (t *callTrace) asked(r redlocktrace.Round, e redlocktrace.Asked) *roundTrac
 	t.mu.Unlock()
 	e.Call, e.Round, e.Time = t.Call, r, time.Now()
 	tracer.Tell(t.Tracer, t.Asked, e)
-	return &roundTrace{t, r, e.Time}
+	return &roundTrace{call: t, Round: r, sent: e.Time}
 }
 
 // voted tells of the answer of master i.
@@ -165,7 +166,7 @@ func (r *roundTrace) voted(i int, a script.Answer) {
 	t, now := r.call, time.Now()
 	e := redlocktrace.Voted{
 		Call: t.Call, Round: r.Round, Time: now, Master: t.m.Nodes[i].Name(), Vote: vote(outcome(a)),
-		Token: a.Token, Slot: a.Slot, Took: now.Sub(r.sent),
+		Token: a.Token, Slot: r.slot, Took: now.Sub(r.sent),
 	}
 	if a.Outcome == script.Refused {
 		e.Holder, e.Left, e.Ahead = a.Holder, a.Left, a.Rank
@@ -228,7 +229,7 @@ func (t *callTrace) hold() *holdTrace {
 
 // aboutLocked says which hold an event is about.
 func (h *Hold) aboutLocked() redlocktrace.Hold {
-	return redlocktrace.Hold{Call: h.claim.trace.call.Call, Owner: h.id, Token: h.token, Slot: h.claim.Slot()}
+	return redlocktrace.Hold{Call: h.claim.trace.call.Call, Owner: h.id, Token: h.token, Slot: h.Slot()}
 }
 
 // endedLocked tells that h has ended.

@@ -14,6 +14,7 @@ import (
 type contestTrace struct {
 	call   *callTrace
 	before int // tries that the call's contests before had
+	slot   int // of a permit
 	ahead  int // that Queued told, -1 if it has not
 }
 
@@ -22,16 +23,18 @@ type roundTrace struct {
 	call *callTrace
 	redlocktrace.Round
 	sent time.Time
+	slot int // of a permit
 }
 
 // contest makes the trace of a contest for the call, nil if that has none.
-func (t *callTrace) contest() *contestTrace {
+func (t *callTrace) contest(key string) *contestTrace {
 	if t == nil {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return &contestTrace{call: t, before: t.tries, ahead: -1}
+	_, slot := script.SlotOf(key)
+	return &contestTrace{call: t, before: t.tries, ahead: -1, slot: max(slot, 0)}
 }
 
 // askedLocked tells of the round that out wants.
@@ -47,20 +50,24 @@ func (t *contestTrace) askedLocked(c *contest, out *protocol.Effects) *roundTrac
 	if out.Enter {
 		e.Entered = c.m.namesOf(c.m.All() &^ out.Ask)
 	}
-	return t.call.asked(redlocktrace.Round{Try: t.before + int(c.state.Try), Number: int(out.Round), Ask: ask}, e)
+	r := t.call.asked(redlocktrace.Round{Try: t.before + int(c.state.Try), Number: int(out.Round), Ask: ask}, e)
+	r.slot = t.slot
+	return r
 }
 
 // raisingLocked tells of the raise that out wants.
 func (t *contestTrace) raisingLocked(c *contest, out *protocol.Effects) *roundTrace {
-	return t.call.asked(redlocktrace.Round{Try: t.before + int(c.state.Try), Ask: redlocktrace.AskRaise},
+	r := t.call.asked(redlocktrace.Round{Try: t.before + int(c.state.Try), Ask: redlocktrace.AskRaise},
 		redlocktrace.Asked{Owner: c.owner.ID, Masters: c.m.namesOf(out.Raise), Token: out.RaiseTo})
+	r.slot = t.slot
+	return r
 }
 
 // handedOffLocked tells of a hand-off from master i.
 func (t *contestTrace) handedOffLocked(c *contest, i, round int, h script.HandOff) {
 	tracer.Tell(t.call.Tracer, t.call.HandedOff, redlocktrace.HandedOff{
 		Call: t.call.Call, Try: t.before + int(c.state.Try), Round: round, Time: time.Now(),
-		Master: c.m.Nodes[i].Name(), Token: h.Token, Slot: h.Slot,
+		Master: c.m.Nodes[i].Name(), Token: h.Token, Slot: t.slot,
 	})
 }
 

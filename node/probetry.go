@@ -35,8 +35,8 @@ type right struct {
 // for anything to be left.
 const scriptCommands = "SET KEY 1 PX 5000, EXISTS KEY, TYPE KEY, PTTL KEY, " +
 	"HSET KEY f 1, HGET KEY f, HGETALL KEY, HLEN KEY, HRANDFIELD KEY, HDEL KEY f, " +
-	"ZADD KEY 1 m, ZRANGE KEY 0 0, ZRANK KEY m, ZSCORE KEY m, ZMSCORE KEY m, ZCARD KEY, ZCOUNT KEY 0 1, " +
-	"ZINCRBY KEY 1 m, ZREM KEY m, ZPOPMIN KEY, GET KEY, MGET KEY, GETDEL KEY, " +
+	"ZADD KEY 1 m, ZRANGE KEY 0 0, ZRANK KEY m, ZSCORE KEY m, ZCARD KEY, " +
+	"ZREM KEY m, ZPOPMIN KEY, GET KEY, GETDEL KEY, " +
 	"PEXPIRE KEY 5000, PEXPIREAT KEY 1, DEL KEY, TIME"
 
 // rights are the rights to all commands, keys and channels.
@@ -69,11 +69,13 @@ func (p *probe) rights() []right {
 	for pattern, key := range script.RecordFamilies() {
 		all = append(all, right{"~" + pattern, []any{"EVAL", "return 0", 1, key}, noNames})
 	}
+	for pattern, channel := range script.FreedChannels(p.Scratch, p.Start) {
+		all = append(all, right{"&" + pattern, []any{"PUBLISH", channel, "doctor"}, ""})
+	}
 	return append(
 		all,
 		right{"+publish", []any{"PUBLISH", script.HandOffChannel(p.client), "doctor"}, ""},
 		right{"&redlock_wake:*", []any{"PUBLISH", script.HandOffChannel(p.client), "doctor"}, ""},
-		right{"&" + script.FreedChannels(p.Scratch, p.Start), []any{"PUBLISH", script.FreedChannel(p.Scratch), "doctor"}, ""},
 	)
 }
 
@@ -163,7 +165,7 @@ func (p *probe) owners() (all []string) {
 	return all
 }
 
-const manyOwners = 12
+const manyOwners = 8
 
 // trials lock the scratch name as clients do: each step finds what those before it left. Where waits is
 // false nobody is subscribed, and so nothing is handed off.
@@ -179,7 +181,6 @@ func (p *probe) trials(waits bool) []trial {
 	}
 	lock := func(n int) *script.Owner { return script.NewOwner(name, p.owner(n)) }
 	reader := func(n int) *script.Owner { return script.NewReader(name, p.owner(n)) }
-	permit := func(n int) *script.Owner { return script.NewPermit(name, p.owner(n), 1, 0) }
 	return []trial{
 		{"acquire", lock(0).Acquire(scratchLease, token), script.Done},
 		{"wait in the queue", lock(1).AcquireOrRegister(scratchLease, entry), script.Refused},
@@ -204,15 +205,7 @@ func (p *probe) trials(waits bool) []trial {
 		{"heal", renew(lock(6)), script.Done},
 		{"release", lock(6).Release(token, 0), script.Done},
 
-		{"take a permit", permit(7).Acquire(scratchLease, token), script.Done},
-		{"wait for a permit", permit(8).AcquireOrRegister(scratchLease, entry), script.Refused},
-		{"renew a permit", renew(permit(7)), script.Done},
-		{"raise a permit's token", permit(7).Raise(scratchLease, token+1), script.Done},
-		{"inspect permits", script.InspectPermits(name), script.Done},
-		{"hand off a permit", permit(7).Release(token+1, 0), script.Done},
-		{"release a permit", permit(8).Release(token+2, entry.Since), handed},
-		{"take a permit", permit(9).Acquire(scratchLease, token), script.Done},
-		{"free permits by force", script.ForcePermits(name, token), script.Done},
+		{"look for permits", script.Look(name, script.MaxPermits), script.Done},
 	}
 }
 

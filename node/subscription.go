@@ -48,7 +48,7 @@ type subscription struct {
 	watched map[string]watched // by channel
 }
 
-// watched is a lock that one of Redisson's clients may free and callers here wait for.
+// watched is a lock that one of Redisson's clients may free and callers here wait for, or a semaphore.
 type watched struct {
 	key     string
 	callers int
@@ -73,8 +73,9 @@ func (n *Node) Subscribe(client string, to Subscriber, i int) {
 	n.running.Go(s.keepSubscribed)
 }
 
-// Watch has Subscriber.Freed called when one of Redisson's clients frees the lock at key, until
-// Unwatch has been called as often. Without Subscribe it does nothing.
+// Watch has Subscriber.Freed called when one of Redisson's clients frees the lock at key, or somebody a slot
+// of the semaphore that key is of, see [script.Slots], until Unwatch has been called as often. Without
+// Subscribe it does nothing.
 func (n *Node) Watch(key string) { n.addWatch(key, 1) }
 
 // Unwatch undoes one Watch.
@@ -244,7 +245,7 @@ func (s *subscription) read(w *wire, l *link) error {
 			w, watched := s.watched[channel]
 			s.mu.Unlock()
 			if watched {
-				s.to.Freed(s.i, w.key)
+				s.to.Freed(s.i, script.FreedKey(w.key, payload))
 			}
 		}
 	}

@@ -119,7 +119,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 		ctx, long := t.Context(), strings.Repeat("x", 1024)
 		before := scripts(fleet)
 		bad := map[string]string{"": "the name of a lock is empty", long + "x": "the name of a lock has 1025 bytes, more than 1024"}
-		for _, own := range []string{"fence", "wait", "turn", "forced", "read", "slots", "slotfence", "slotwait", "client"} {
+		for _, own := range []string{"fence", "wait", "turn", "forced", "read", "slot", "client"} {
 			bad["redlock_"+own+":{a}"] = fmt.Sprintf("the name of a lock begins with %q", "redlock_"+own+":")
 		}
 		nothing := func(context.Context) error { return nil }

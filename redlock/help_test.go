@@ -196,7 +196,7 @@ func expectFree(t *testing.T, fleet *redlocktest.Fleet, name string) {
 	for _, m := range fleet.Masters() {
 		for _, key := range keys(m) {
 			kind, of, _ := strings.Cut(key, ":{")
-			if !slices.Contains([]string{"redlock_fence", "redlock_slotfence", "redlock_forced"}, kind) && (key == name || strings.HasPrefix(of, name+"}")) {
+			if !slices.Contains([]string{"redlock_fence", "redlock_forced"}, kind) && (key == name || strings.HasPrefix(of, name+"}")) {
 				t.Errorf("%s has %s: %v %v", m.Name(), key, m.Hash(key), m.ZSet(key))
 			}
 		}

@@ -41,12 +41,12 @@ type Reader struct {
 	Left   time.Duration // until its lease ends
 }
 
-// Waiter is one entry in a master's queue for a name or for permits.
+// Waiter is one entry in a master's queue for a name, or for a slot of a semaphore.
 type Waiter struct {
-	Owner   string
-	Client  *ClientInfo // whose owner it is; nil if it has no record
-	Shared  bool        // it waits to read
-	Permits int         // of a semaphore: how many there are by its count; 0 if it has not asked lately
+	Owner  string
+	Client *ClientInfo // whose owner it is; nil if it has no record
+	Shared bool        // it waits to read
+	Slot   int         // of a semaphore: for which slot it waits. A caller may wait for a few, as an owner of each
 }
 
 // Inspect says who has name and who waits for it, without taking it.
@@ -101,9 +101,9 @@ func readers(all []script.Reader, who map[string]*ClientInfo) (list []Reader) {
 	return list
 }
 
-func waiters(queue []script.Waiter, who map[string]*ClientInfo) (list []Waiter) {
+func waiters(queue []inspect.Waiter, who map[string]*ClientInfo) (list []Waiter) {
 	for _, w := range queue {
-		list = append(list, Waiter{Owner: w.Owner, Client: who[w.Owner], Shared: w.Mode == script.Shared, Permits: w.Permits})
+		list = append(list, Waiter{Owner: w.Owner, Client: who[w.Owner], Shared: w.Mode == script.Shared, Slot: w.Slot})
 	}
 	return list
 }

@@ -145,7 +145,7 @@ func TestInspectNames(t *testing.T) {
 		}
 		queue := func(list []redlock.Waiter) (text string) {
 			for _, w := range list {
-				text += fmt.Sprintf(", %s waits (shared %v, permits %d)", whose(w.Owner, w.Client), w.Shared, w.Permits)
+				text += fmt.Sprintf(", %s waits (shared %v, slot %d)", whose(w.Owner, w.Client), w.Shared, w.Slot)
 			}
 			return text
 		}
@@ -165,7 +165,7 @@ func TestInspectNames(t *testing.T) {
 			expectLines(t, "Inspect", told, []string{all, each, each, each})
 		}
 		expectTold("a", "true by api since 5s for 25s", fmt.Sprintf(
-			"%s 1 for 25s with token %d, billing waits (shared false, permits 0), reports waits (shared true, permits 0)", hold.Owner(), hold.Token()))
+			"%s 1 for 25s with token %d, billing waits (shared false, slot 0), reports waits (shared true, slot 0)", hold.Owner(), hold.Token()))
 		const both = ", api reads for 5s, billing reads for 25s"
 		expectTold("r", "true by shared since 0s for 25s"+both, fmt.Sprintf("shared 0 for 25s with token %d%s", long.Token(), both))
 
@@ -180,7 +180,7 @@ func TestInspectNames(t *testing.T) {
 			held[p.Slot()] = fmt.Sprintf(", %s has %d for 25s with token %d", []string{"api", "billing"}[i], p.Slot(), p.Token())
 		}
 		all := held[0] + held[1]
-		each := all + ", billing waits (shared false, permits 1)<nil>"
+		each := all + ", billing waits (shared false, slot 0)<nil>"
 		expectLines(t, "Inspect", told, []string{"s" + all, "pool 0" + each, "pool 1" + each, "pool 2" + each})
 	})
 }

@@ -12,8 +12,7 @@ import (
 // Lock locks name, and waits until it is locked or ctx ends. A watchdog renews the hold every third
 // of Config.Lease, until Unlock, or for Config.MaxHold. A name has 1 to 1024 bytes and must not
 // begin like the library's own keys: with redlock_fence:, redlock_wait:, redlock_turn:,
-// redlock_forced:, redlock_read:, redlock_slots:, redlock_slotfence:, redlock_slotwait:,
-// redlock_client: or redlock_sets.
+// redlock_forced:, redlock_read:, redlock_slot:, redlock_client: or redlock_sets.
 //
 // It also waits through an outage of the masters, and logs why; ctx's deadline bounds the wait. It
 // returns ErrNoQuorum at once when so many masters report an error that does not pass by itself (a

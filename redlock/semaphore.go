@@ -12,9 +12,8 @@ import (
 // Semaphore limits how many callers in the whole fleet hold a permit of one name at a time. Make it
 // with [Client.Semaphore]. It has no state, so it need not be kept.
 //
-// Each permit is one of the semaphore's slots, and each slot is locked on a majority of the
-// masters, as [Client.Lock] locks a name. Leases, the watchdog, contexts, errors and the order of
-// waiters are those of a lock.
+// Each permit is one of the semaphore's slots, and each slot is a lock of its own. Leases, the watchdog,
+// contexts and errors are those of a lock.
 type Semaphore struct {
 	at      where
 	name    string
@@ -42,12 +41,16 @@ func (s *Semaphore) Name() string { return s.name }
 // Permits returns how many permits there are, as this client counts them.
 func (s *Semaphore) Permits() int { return s.permits }
 
-// Acquire takes a permit, and waits until there is one or ctx ends. Waiters are served in the order
-// in which they began to wait, with two exceptions, so that they do not split their votes over slots:
-// among the first of them, as many as there are permits, one may overtake another that began up to
-// 50 ms earlier; and one whose votes were split all the same is in no queue for some ms. Of one client,
-// 32 callers at most wait for a semaphore where others see them. A watchdog renews the permit, and
-// [Hold.Unlock] hands it to one of these waiters, in one message.
+// Acquire takes a permit, and waits until there is one or ctx ends. A watchdog renews the permit, and
+// [Hold.Unlock] hands it to a waiter, in one message.
+//
+// A waiter stands in the queue of one slot, and is served there in the order in which waiters began to wait.
+// It may be overtaken by those that came later and stand at slots that are given back sooner. So the caller of
+// each client that has waited the longest looks again every 200 to 400 ms, and stands at one more slot, at
+// four at most, where it comes before all that began later. With up to four permits, nobody that began later
+// overtakes it when it has waited for 1.2 s; with K, none does so at any slot for longer than K times 0.4 s.
+// Of one client, as many callers as there are permits, and 32 at most, stand in queues; the others come after
+// them in the order of their calls.
 //
 // Permits are not re-entrant: each Acquire takes one more, even under the context of another
 // permit. So a caller that takes several may end up waiting for itself.
@@ -55,8 +58,9 @@ func (s *Semaphore) Permits() int { return s.permits }
 // [Hold.Slot] says which slot the permit is, and [Hold.Token] is a fencing token among the permits
 // of that slot: a resource that refuses stale tokens keeps one number for each slot.
 //
-// The errors are those of [Client.Lock]. Cost: that of Lock; up to 32 callers of a client ask the
-// masters at the same time. Source: docs/algorithm.md, "Permits".
+// The errors are those of [Client.Lock]. Cost: that of Lock if the slot is free that the client gave back
+// last. Otherwise two round trips more, and while the caller waits one script call on each master as often as
+// Lock, for each slot at which it stands. Source: docs/algorithm.md, "Permits".
 func (s *Semaphore) Acquire(ctx context.Context) (*Hold, error) {
 	return s.acquire(ctx, want{watch: true, wait: true})
 }
@@ -64,8 +68,9 @@ func (s *Semaphore) Acquire(ctx context.Context) (*Hold, error) {
 // TryAcquire is Acquire without waiting: ErrTaken when no permit is free, ErrNoQuorum when too few
 // masters answer within Config.NodeTimeout.
 //
-// If several clients try at the same time and none gets a majority for a slot, TryAcquire tries
-// again after some random milliseconds, a few times at most.
+// It tries the slot that the client gave back last. If that is taken, it looks which slots are free, and tries
+// up to four of these, and looks again, three times at most: where more callers than permits try at the same
+// time, it may be refused though a permit is free. Cost: one round trip, two if no permit is free.
 func (s *Semaphore) TryAcquire(ctx context.Context) (*Hold, error) {
 	return s.acquire(ctx, want{watch: true})
 }
@@ -100,7 +105,7 @@ type SemaphoreInspection struct {
 type SemaphoreState struct {
 	Master string        // host and port
 	Slots  []Slot        // that somebody has there, by number
-	Queue  []Waiter      // at most 100, in order
+	Queue  []Waiter      // at most 100: the first of each slot, then the second, and so on
 	Guard  time.Duration // above 0: the master restarted, and grants no permits for this long
 	Err    error         // why there is no answer
 }
@@ -114,8 +119,9 @@ type Slot struct {
 	Token  int64         // fencing counter of the slot
 }
 
-// Inspect says who has permits of the semaphore and who waits for one, without taking one. Its error
-// and its cost are those of [Client.Inspect].
+// Inspect says who has permits of the semaphore and who waits for one, without taking one. Its error is
+// that of [Client.Inspect]. Cost: that of it, and one script call on each master for each slot that somebody
+// has or waits for; up to 128 of these are asked at the same time.
 func (s *Semaphore) Inspect(ctx context.Context) (SemaphoreInspection, error) {
 	if err := checkName(s.name); err != nil {
 		return SemaphoreInspection{Name: s.name}, err
@@ -137,7 +143,7 @@ func (c *Client) inspectPermits(ctx context.Context, name string) (SemaphoreInsp
 	return in, err
 }
 
-func slots(taken []script.Slot, who map[string]*ClientInfo) (list []Slot) {
+func slots(taken []inspect.Slot, who map[string]*ClientInfo) (list []Slot) {
 	for _, s := range taken {
 		list = append(list, Slot{Slot: s.Slot, Owner: s.Owner, Client: who[s.Owner], Left: s.Left, Token: s.Token})
 	}
@@ -168,7 +174,10 @@ func (s *Semaphore) force(ctx context.Context, slot int) (freed bool, err error)
 }
 
 func (c *Client) forcePermits(ctx context.Context, name string, slot int) (freed bool, err error) {
-	return inspect.ForcePermits(ctx, c.masters.Masters, name, slot)
+	if slot < 0 {
+		return inspect.ForceSlots(ctx, c.masters.Directory, name)
+	}
+	return inspect.ForceSlot(ctx, c.masters.Masters, name, slot)
 }
 
 func (s *Semaphore) acquire(ctx context.Context, w want) (*Hold, error) {

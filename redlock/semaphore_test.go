@@ -2,12 +2,13 @@ package redlock_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -53,39 +54,6 @@ func TestClientsMayCountPermitsDifferently(t *testing.T) {
 	})
 }
 
-// A master that answers late with another slot than was won has it back at once: whoever wants that slot could
-// not have it there until the first renewal, whatever the other masters say.
-func TestPermitsLetGoOfOtherSlots(t *testing.T) {
-	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		gpu := c.Semaphore("gpu", 4)
-		hold := acquire(t, gpu)
-		slot := hold.Slot()
-		unlock(t, hold)
-		synctest.Wait()
-		last := fleet.Master(2)
-		conn := fleet.Pools()[2].Get()
-		words := script.NewPermit("gpu", another, 4, slot).Acquire(time.Minute, 1).Words(nil, true, false)
-		_, err := conn.Do(words[0].(string), words[1:]...)
-		expect(t, "what another owner asks", err)
-		_ = conn.Close()
-		last.Delay(5 * time.Millisecond)
-		hold = acquire(t, gpu) // it begins with the slot that was given back
-		if hold.Slot() != slot {
-			t.Fatalf("slot %d, want %d", hold.Slot(), slot)
-		}
-		slots := func() int { return max(0, len(last.ZSet("redlock_slots:{gpu}"))-1) } // one member is their sum
-		rest(6 * time.Millisecond)
-		if n := slots(); n != 2 {
-			t.Errorf("%d slots are taken at the last master, want the other owner's and one that nobody asked for", n)
-		}
-		rest(30 * time.Millisecond)
-		if n := slots(); n != 1 {
-			t.Errorf("%d slots are taken at the last master, want the other owner's", n)
-		}
-		unlock(t, hold)
-	})
-}
-
 // A semaphore can be inspected, and one of its permits released by force, by who does not know how many
 // there are.
 func TestForceReleaseOfOneSlot(t *testing.T) {
@@ -124,8 +92,8 @@ func TestForceReleaseOfOneSlot(t *testing.T) {
 	})
 }
 
-// Permits that are given back at the same time go to those who began to wait first, though they are all of
-// one client, and others wait as well.
+// Permits that are given back at the same time are taken at once, and go to those who began to wait first but for
+// one or two, though they are all of one client, and others wait as well.
 func TestPermitsFreedAtOnceGoToTheFirst(t *testing.T) {
 	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
 		const k = 8
@@ -146,11 +114,181 @@ func TestPermitsFreedAtOnceGoToTheFirst(t *testing.T) {
 			go h.Unlock(context.Background())
 		}
 		rest(2 * time.Second)
-		expectHolds(t, "those who began first", all, 0, 1, 2, 3, 4, 5, 6, 7)
-		for len(all) > 0 {
-			unlock(t, all[0].hold)
+		served, first := 0, 0
+		for i, w := range all {
+			if w.over {
+				served++
+				if i < k {
+					first++
+				}
+			}
+		}
+		if served != k || first < k-2 || !all[0].over {
+			t.Errorf("%d are served, %d of them of the first %d, want all permits taken, and mostly by these", served, first, k)
+		}
+		for left := len(all); left > 0; {
+			i := slices.IndexFunc(all, func(w *waiting) bool { return w.over })
+			unlock(t, all[i].hold)
+			all = slices.Delete(all, i, i+1)
+			left--
 			rest(100 * time.Millisecond)
-			all = all[1:]
+		}
+	})
+}
+
+// A permit costs what a lock costs, where the slot is free that the client gave back last.
+func TestPermitCostsWhatALockDoes(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		gpu := c.Semaphore("gpu", 8)
+		for range 3 {
+			warm(t, c)
+			before := scripts(fleet)
+			unlock(t, acquire(t, gpu))
+			synctest.Wait()
+			if calls := scripts(fleet) - before; calls != 6 {
+				t.Errorf("%d script calls for a permit, want an acquire and a release on each master", calls)
+			}
+		}
+	})
+}
+
+// TryAcquire finds a permit that is free, whichever it is, and is refused after one try and one look if none is.
+func TestTryAcquireLooks(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		const k = 40
+		d := open(t, fleet, redlock.Config{}).Semaphore("gpu", k)
+		var holds []*redlock.Hold
+		for range k {
+			holds = append(holds, got(t, "TryAcquire", c.Semaphore("gpu", k).TryAcquire, t.Context()))
+		}
+		refused := func() {
+			t.Helper()
+			rest(10 * time.Millisecond)
+			before := scripts(fleet)
+			expectSays(t, "TryAcquire of a full one", second(d.TryAcquire(t.Context())), `acquire "gpu": taken by another owner (0 of 3 masters, 2 needed)`)
+			rest(10 * time.Millisecond)
+			if calls := scripts(fleet) - before; calls > 7 {
+				t.Errorf("%d script calls, want a try and a look on each master, and a release where the try was answered last", calls)
+			}
+		}
+		_, _ = d.TryAcquire(t.Context()) // the masters get the scripts
+		refused()
+		for _, hold := range holds[k/2:] {
+			unlock(t, hold)
+			if next := got(t, "TryAcquire of one of forty", d.TryAcquire, t.Context()); next.Slot() != hold.Slot() {
+				t.Errorf("slot %d, want %d, the only one that is free", next.Slot(), hold.Slot())
+			}
+		}
+		refused()
+	})
+}
+
+// No permit lies free while somebody waits for one, at whichever slot: a release tells those who stand elsewhere.
+func TestPermitGivenBackElsewhereIsFound(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		each(fleet, 0, 3, func(m *redlocktest.Master) { m.Delay(time.Millisecond) })
+		const k = 16
+		var held []*redlock.Hold
+		for range k {
+			held = append(held, acquire(t, c.Semaphore("gpu", k)))
+		}
+		d := open(t, fleet, redlock.Config{})
+		for range 3 {
+			w := acquirer(t, d.Semaphore("gpu", k))
+			rest(50 * time.Millisecond) // it stands at one slot, and listens
+			in, err := c.Semaphore("gpu", k).Inspect(t.Context())
+			expect(t, "Inspect", err)
+			other := slices.IndexFunc(held, func(h *redlock.Hold) bool { return h.Slot() != in.Masters[0].Queue[0].Slot })
+			start := time.Now()
+			unlock(t, held[other])
+			<-w.done
+			if took := time.Since(start); took > 8*time.Millisecond {
+				t.Errorf("a permit that was given back elsewhere was found after %v", took)
+			}
+			held[other] = w.hold
+		}
+	})
+}
+
+// Whichever slot is held for long, who has waited for 1.2 s is overtaken by nobody at four slots, and at more
+// slots by nobody for longer than it takes to go through them.
+func TestNobodyOvertakesForLong(t *testing.T) {
+	for k, most := range map[int]time.Duration{2: 1200 * time.Millisecond, 4: 1200 * time.Millisecond, 12: 12 * 400 * time.Millisecond} {
+		t.Run(fmt.Sprint(k), func(t *testing.T) {
+			bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+				for range k - 1 {
+					acquire(t, c.Semaphore("gpu", k)) // for ever
+				}
+				// In the last slot others come and go.
+				ctx, stop := context.WithCancel(t.Context())
+				var others sync.WaitGroup
+				defer others.Wait()
+				defer stop()
+				for range 6 {
+					d := open(t, fleet, redlock.Config{}).Semaphore("gpu", k)
+					others.Go(func() {
+						for {
+							hold, err := d.Acquire(ctx)
+							if err != nil {
+								return
+							}
+							time.Sleep(20 * time.Millisecond)
+							_ = hold.Unlock(context.Background())
+						}
+					})
+				}
+				rest(3 * time.Second)
+				last := open(t, fleet, redlock.Config{}).Semaphore("gpu", k)
+				for range 10 {
+					start := time.Now()
+					hold := acquire(t, last)
+					if took := time.Since(start); took > most+time.Second {
+						t.Errorf("served after %v", took)
+					}
+					unlock(t, hold)
+				}
+			})
+		})
+	}
+}
+
+// A holder that dies tells nobody: those who wait at other slots find its permit by looking.
+func TestPermitOfTheDeadIsFound(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		const k = 8
+		for range k - 1 {
+			acquire(t, c.Semaphore("gpu", k))
+		}
+		dies := got(t, "AcquireFor", func(ctx context.Context) (*redlock.Hold, error) {
+			return c.Semaphore("gpu", k).AcquireFor(ctx, 2*time.Second)
+		}, t.Context())
+		w := acquirer(t, open(t, fleet, redlock.Config{}).Semaphore("gpu", k))
+		rest(2600 * time.Millisecond)
+		expectHolds(t, "after the lease of the dead", []*waiting{w}, 0)
+		if w.hold.Slot() != dies.Slot() {
+			t.Errorf("slot %d, want %d", w.hold.Slot(), dies.Slot())
+		}
+	})
+}
+
+// A caller that gives up leaves nothing behind, at whichever slots it stood.
+func TestWaitForAPermitLeavesNothing(t *testing.T) {
+	bubble(t, 3, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
+		const k = 6
+		var held []*redlock.Hold
+		for range k {
+			held = append(held, acquire(t, c.Semaphore("gpu", k)))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		_, err := open(t, fleet, redlock.Config{}).Semaphore("gpu", k).Acquire(ctx)
+		expect(t, "Acquire until its context ends", err, redlock.ErrTaken, context.DeadlineExceeded)
+		for _, hold := range held {
+			unlock(t, hold)
+		}
+		rest(10 * time.Second)
+		for slot := range k {
+			expectFree(t, fleet, fmt.Sprintf("redlock_slot:{gpu}:%d", slot))
 		}
 	})
 }

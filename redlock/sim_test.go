@@ -4,9 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -135,6 +133,9 @@ func (d dice) fork() dice { return dice{rand.New(rand.NewPCG(d.Uint64(), 0))} }
 
 // semaphore is the name of the semaphore. A client counts two permits, or three.
 const semaphore = "gpu"
+
+// simSlots are the locks that are its slots.
+var simSlots = []string{"redlock_slot:{gpu}:0", "redlock_slot:{gpu}:1", "redlock_slot:{gpu}:2"}
 
 // simClient is a client of a seed, with a wire of its own to each master.
 type simClient struct {
@@ -284,20 +285,18 @@ func (s *sim) expectFree() {
 // left returns what locks and those that wait for them have left on a master. Where masters forget, they
 // may keep the readers of a lock that is gone, for their lease.
 func (s *sim) left(m *redlocktest.Master) (list []string) {
-	for _, name := range []string{"a", "b"} {
+	for _, name := range append([]string{"a", "b"}, simSlots...) {
 		if hash := m.Hash(name); hash != nil {
 			list = append(list, fmt.Sprintf("%s %v", name, hash))
 		}
-		for _, key := range []string{"redlock_wait:{" + name + "}", "redlock_read:{" + name + "}"} {
+		of := "{" + name + "}"
+		if slot, ok := strings.CutPrefix(name, "redlock_slot:"); ok {
+			of = slot
+		}
+		for _, key := range []string{"redlock_wait:" + of, "redlock_read:" + of} {
 			if set := m.ZSet(key); set != nil && s.regime != forgetting {
 				list = append(list, fmt.Sprintf("%s %v", key, set))
 			}
-		}
-	}
-	slots, ends := m.ZSet("redlock_slots:{"+semaphore+"}"), m.ZSet("redlock_slots:{"+semaphore+"}ends")
-	for _, owner := range slices.Sorted(maps.Keys(slots)) {
-		if ends[owner] > float64(time.Now().UnixMicro()) {
-			list = append(list, fmt.Sprintf("slot %.0f of %s", slots[owner], owner))
 		}
 	}
 	return list

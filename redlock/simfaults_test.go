@@ -70,7 +70,7 @@ var simFaults = []simFault{
 	{name: "replace", in: []regime{emptying}, act: once((*redlocktest.Master).Restart)},
 	{name: "flushall", in: []regime{forgetting}, forgets: true, act: once((*redlocktest.Master).FlushAll)},
 	{name: "eviction", in: []regime{forgetting}, forgets: true, act: func(f *faults, m *redlocktest.Master) func() {
-		m.Del([]string{"a", "b", "redlock_slots:{" + semaphore + "}"}[f.IntN(3)])
+		m.Del([]string{"a", "b", simSlots[f.IntN(3)]}[f.IntN(3)])
 		return nil
 	}},
 	{name: "clock-ahead", in: []regime{skewing}, forgets: true, act: jump(1)},

@@ -50,6 +50,7 @@ func (i *inspectCmd) Run(std streams, from origins) error {
 // sight is what the masters say of a name, of its lock or of its permits.
 type sight struct {
 	err     error // too few masters answered
+	permits bool  // it is about those
 	held    bool
 	verdict string             // what they say together, in one line
 	rows    [][]string         // a heading, and what each of them says
@@ -99,8 +100,8 @@ func (s *sight) print(out *page) {
 	for _, w := range inLine(s.queues) {
 		what := "the lock"
 		switch {
-		case w.Permits > 0:
-			what = fmt.Sprintf("one of %d permits", w.Permits)
+		case s.permits:
+			what = fmt.Sprintf("slot %d", w.Slot)
 		case w.Shared:
 			what = "reading"
 		}
@@ -130,7 +131,6 @@ func inLine(queues [][]redlock.Waiter) (line []queued) {
 				i, line = len(line), append(line, queued{Waiter: w})
 			}
 			line[i].masters++
-			line[i].Permits = max(line[i].Permits, w.Permits)
 		}
 		if !longer {
 			return line
@@ -235,7 +235,7 @@ func mayKeep(holder string) bool { return strings.Contains(holder, ":k") }
 
 // permitsSight is what the masters say of permits.
 func permitsSight(seen redlock.SemaphoreInspection, err error) *sight {
-	s := &sight{err: err, held: len(seen.Slots) > 0, report: permitsAsJSON(seen, err)}
+	s := &sight{err: err, permits: true, held: len(seen.Slots) > 0, report: permitsAsJSON(seen, err)}
 	s.rows, s.having = [][]string{{"MASTER", "HELD", "WAITING"}}, [][]string{{"SLOT", "HOLDER", "LEFT", "TOKEN"}}
 	for _, m := range seen.Masters {
 		s.add(m.Master, []string{fmt.Sprint(len(m.Slots)), fmt.Sprint(len(m.Queue))}, m.Guard, m.Queue, m.Err)

@@ -75,10 +75,10 @@ type reader struct {
 
 // waiter is one of those who wait, the first one first.
 type waiter struct {
-	Owner   string      `json:"owner"`
-	Client  *clientJSON `json:"client,omitempty"`
-	Shared  bool        `json:"shared,omitempty"`
-	Permits int         `json:"permits,omitempty"`
+	Owner  string      `json:"owner"`
+	Client *clientJSON `json:"client,omitempty"`
+	Shared bool        `json:"shared,omitempty"`
+	Slot   *int        `json:"slot,omitempty"` // of a permit, for which it waits
 }
 
 // permitsReport is what the masters say of permits.
@@ -120,7 +120,11 @@ func readerAsJSON(r redlock.Reader) reader {
 }
 
 func waiterAsJSON(w redlock.Waiter) waiter {
-	return waiter{w.Owner, clientAsJSON(w.Client), w.Shared, w.Permits}
+	return waiter{w.Owner, clientAsJSON(w.Client), w.Shared, nil}
+}
+
+func permitWaiterAsJSON(w redlock.Waiter) waiter {
+	return waiter{w.Owner, clientAsJSON(w.Client), w.Shared, &w.Slot}
 }
 
 func slotAsJSON(s redlock.Slot) slot {
@@ -150,7 +154,7 @@ func permitsAsJSON(seen redlock.SemaphoreInspection, err error) permitsReport {
 		Name: seen.Name, Slots: eachAs(seen.Slots, slotAsJSON), Error: bare(err, ""),
 		Masters: eachAs(seen.Masters, func(m redlock.SemaphoreState) permitsMaster {
 			return permitsMaster{
-				Master: m.Master, Slots: eachAs(m.Slots, slotAsJSON), Queue: eachAs(m.Queue, waiterAsJSON),
+				Master: m.Master, Slots: eachAs(m.Slots, slotAsJSON), Queue: eachAs(m.Queue, permitWaiterAsJSON),
 				GuardMS: m.Guard.Milliseconds(), Error: bare(m.Err, m.Master),
 			}
 		}),

@@ -107,7 +107,7 @@ func permitInspections() []printed {
 	taken := []redlock.Slot{{Slot: 2, Owner: "a:r1", Left: 1500 * time.Millisecond, Token: 7}}
 	masters := []redlock.SemaphoreState{
 		{Master: "m1", Slots: taken, Queue: []redlock.Waiter{{Owner: "b:r1"}}},
-		{Master: "m2", Slots: taken, Queue: []redlock.Waiter{{Owner: "b:r1", Permits: 4}}},
+		{Master: "m2", Slots: taken, Queue: []redlock.Waiter{{Owner: "b:r1", Slot: 3}}},
 		{Master: "m3", Guard: 3 * time.Second},
 		{Master: "m4", Err: errors.New("m4: no answer")},
 	}

@@ -55,7 +55,7 @@ func permitted(t *testing.T, fleet *redlocktest.Fleet) {
 	if _, err := client(t, fleet).Semaphore("nightly", 1).Acquire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	everywhere(t, fleet, func(m *redlocktest.Master) bool { return len(m.ZSet("redlock_slots:{nightly}")) > 0 })
+	everywhere(t, fleet, func(m *redlocktest.Master) bool { return m.Holder("redlock_slot:{nightly}:0") != "" })
 }
 
 // everywhere waits until each master has what another client took, and knows that client. It makes the third

@@ -12,7 +12,7 @@ import (
 
 // outlive are the keys that stay for a while when nobody has or waits for anything, by how their names
 // begin: the fencing counters, the clients' records and the sets of masters in use.
-var outlive = []string{"redlock_fence:", "redlock_slotfence:", "redlock_client:", "redlock_sets"}
+var outlive = []string{"redlock_fence:", "redlock_client:", "redlock_sets"}
 
 // audit records what is left on each master.
 func (s *stage) audit() error {

@@ -71,7 +71,10 @@ func (r *record) before(l *line, t *turn, from time.Duration) time.Duration {
 		}
 	}
 	for _, other := range l.takes {
-		latest := t.call.At + behindPermit
+		latest := t.call.At + agrees
+		if t.call.Do == history.Acquire {
+			latest = t.call.At + behindPermit
+		}
 		if other.call.Do == history.LockAll {
 			latest = max(latest, from) // it may have had the name while faults kept it from the others
 		}

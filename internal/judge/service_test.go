@@ -53,8 +53,8 @@ func TestService(t *testing.T) {
 		{"others are served instead", `
 			c1: >20.0 acquire s, >28.0 grant slot=2 until=30
 			c3: 20.2 acquire s, 21.0 grant slot=2 until=30, 25.0 unlock, 25.2 return
-			c2: 20.1 acquire s, 20.2 grant slot=1 until=30, 21.1 unlock, 21.2 return, 22.0 acquire s,
-				22.0 grant slot=1 until=30, 26.0 unlock, 26.1 return
+			c2: 20.1 acquire s, 20.2 grant slot=1 until=30, 21.1 unlock, 21.2 return, 22.1 acquire s,
+				22.1 grant slot=1 until=30, 26.0 unlock, 26.1 return
 			c4: 26.1 tryacquire s, 26.1 grant slot=1 until=40`, "c1 was granted it 2.8s after all before it were gone"},
 		{"somebody who does not wait is served instead", `
 			c1: >20.0 lock a, >22.5 return err=ended

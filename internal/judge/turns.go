@@ -13,10 +13,11 @@ const Turns = "turns"
 
 // Without stamps, how much later a caller must have begun to wait to be certainly behind another. Its place is
 // the time when it began, by the median of the masters' clocks as its client estimates it: from answers that
-// were up to a round trip on their way. Permits change places with those that came up to 50 ms later.
+// were up to a round trip on their way. A waiter for a permit stands at one slot first, and may be overtaken at others
+// until it has come to four of them: for 1.2 s, and the time of its round trips.
 const (
 	behind       = 150 * time.Millisecond
-	behindPermit = 250 * time.Millisecond
+	behindPermit = 2 * time.Second
 )
 
 // agrees is how much later the first of two who are let in together may be if it had to agree with the masters on
@@ -102,7 +103,8 @@ func (r *record) pair(l *line, first, second *turn, check *Check) {
 }
 
 // stoodBefore reports whether t has the earlier stamp of two and stood in the queue of each master before any
-// majority could give the other what it was granted. A permit may go past those at the head of the queue.
+// majority could give the other what it was granted. Waiters for a permit stand
+// at one slot or another.
 func (t *turn) stoodBefore(second *turn) bool {
 	return t.call.Do != history.Acquire && t.call.Since < second.call.Since && t.call.Stands <= second.opens
 }

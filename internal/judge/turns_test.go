@@ -49,11 +49,11 @@ func TestTurns(t *testing.T) {
 			c1: >10.0 rlock a, >11.26 grant shared token=6 until=13
 			c2: >10.2 rlock a, >11.0 grant shared token=5 until=13`, "c1, which asked 200ms earlier"},
 		{"permits", `
-			c1: 10.0 acquire s, 11.5 grant slot=2 until=13
-			c2: 10.24 acquire s, 11.0 grant slot=1 until=13`, ""},
+			c1: 10.0 acquire s, 14.5 grant slot=2 until=16
+			c2: 11.9 acquire s, 12.0 grant slot=1 until=16`, ""},
 		{"a permit that came late", `
-			c1: >10.0 acquire s, >11.5 grant slot=2 until=13
-			c2: >10.26 acquire s, >11.0 grant slot=1 until=13`, "c1, which asked 260ms earlier"},
+			c1: >10.0 acquire s, >14.5 grant slot=2 until=16
+			c2: >12.1 acquire s, >12.2 grant slot=1 until=16`, "c1, which asked 2.1s earlier"},
 		{"a writer behind a reader of its own client", `
 			c2: 10.5 rlock a, 11.0 grant shared until=13
 			c1: 10.0 rlock a, 10.1 lock a, 11.0 grant call=1 shared until=13, 11.2 grant until=13`, ""},

@@ -86,7 +86,7 @@ func (h *hearing) Answer(i int, a script.Answer) {
 	e.Master, e.Outcome = i, protocol.Outcome(a.Outcome)
 	switch e.Kind {
 	case protocol.Answer:
-		e.Left, e.Ahead, e.Token, e.Slot = a.Left, a.Rank, a.Token, a.Slot
+		e.Left, e.Ahead, e.Token = a.Left, a.Rank, a.Token
 	case protocol.Raised:
 		e.Token = a.Token
 	}
@@ -110,7 +110,7 @@ func (w *Witness) Message(i int, h script.HandOff) (heard func()) {
 		return func() {} // it is forged
 	}
 	return w.tellLocked(t.machine, protocol.Event{
-		Kind: protocol.HandedOff, Master: i, Try: t.n, Round: uint32(round), Token: h.Token, Slot: h.Slot,
+		Kind: protocol.HandedOff, Master: i, Try: t.n, Round: uint32(round), Token: h.Token,
 	})
 }
 
@@ -140,7 +140,7 @@ func (m *machine) hears(e protocol.Event) bool {
 
 // listen checks that an event of the driver is one that is on its way.
 func (m *machine) listen(ev *protocol.Event) {
-	e := protocol.Event{Kind: ev.Kind, Master: ev.Master, Try: ev.Try, Round: ev.Round, Outcome: ev.Outcome, Left: ev.Left, Ahead: ev.Ahead, Token: ev.Token, Slot: ev.Slot}
+	e := protocol.Event{Kind: ev.Kind, Master: ev.Master, Try: ev.Try, Round: ev.Round, Outcome: ev.Outcome, Left: ev.Left, Ahead: ev.Ahead, Token: ev.Token}
 	switch ev.Kind {
 	case protocol.Answer, protocol.Entered, protocol.Raised, protocol.HandedOff:
 		if !m.Want.Again && !m.hears(e) {

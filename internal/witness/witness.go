@@ -84,7 +84,7 @@ func (w *Witness) Owner(c *protocol.Contender, id string) {
 func (w *Witness) machineLocked(c *protocol.Contender) *machine {
 	m := w.machines[c]
 	if m == nil {
-		m = &machine{Contender: protocol.Contender{Want: c.Want, Start: c.Start}, of: c}
+		m = &machine{Contender: protocol.Contender{Want: c.Want}, of: c}
 		w.machines[c] = m
 	}
 	return m

@@ -50,7 +50,8 @@ const listedAtOnce = 128
 //
 // The error is a [*poll.MajorityError] when fewer than a majority of the masters could be searched.
 //
-// Cost: on each master three SCAN for each hundred keys that it has, and a script call for each 16 names.
+// Cost: on each master three SCAN for each hundred keys that it has, and a script call for each lock and for each
+// permit that is held, and for each semaphore.
 func List(ctx context.Context, d *clients.Directory, pattern string, limit int) (Listing, error) {
 	var l Listing
 	start := time.Now()
@@ -62,7 +63,7 @@ func List(ctx context.Context, d *clients.Directory, pattern string, limit int) 
 		for _, inBraces := range [...]bool{false, true} {
 			if a.Outcome == script.Done {
 				a = d.Scan(looking, i, func(cursor uint64) *script.Command {
-					return script.ScanSemaphores(cursor, pattern, inBraces)
+					return script.ScanSlots(cursor, pattern, inBraces)
 				}, found.semaphores)
 			}
 		}
@@ -135,7 +136,7 @@ func (n *names) locks(keys []string) (more bool) {
 // semaphores takes keys of semaphores.
 func (n *names) semaphores(keys []string) (more bool) {
 	return n.add(keys, func(key string) (target, bool) {
-		name := script.SemaphoreOf(key)
+		name, _ := script.SlotOf(key)
 		return target{name, true}, name != ""
 	})
 }

@@ -5,7 +5,6 @@ package inspect
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -24,8 +23,8 @@ type View struct {
 	Left    time.Duration
 	Token   int64
 	Readers []script.Reader
-	Slots   []script.Slot // of a semaphore
-	Queue   []script.Waiter
+	Slots   []Slot // of a semaphore: those that somebody has
+	Queue   []Waiter
 	Guard   time.Duration // how long it grants no holds yet
 	Err     error         // why it says nothing
 }
@@ -38,7 +37,7 @@ type Inspection struct {
 	For    time.Duration // how long the holder has had it, by its fencing token; zero if that is not known
 
 	Readers []script.Reader // those that a majority names
-	Slots   []script.Slot   // of a semaphore: those that a majority gives to the same owner
+	Slots   []Slot          // of a semaphore: those that a majority gives to the same owner
 }
 
 // Lock asks each master who has the lock at key, and waits for all of them, for
@@ -47,7 +46,12 @@ type Inspection struct {
 //
 // Cost: one script call on each master.
 func Lock(ctx context.Context, d *clients.Directory, key string) (Inspection, error) {
-	in, err := inspect(ctx, d, key, script.Inspect(key))
+	return lock(ctx, d, key, key)
+}
+
+// lock is Lock for a lock that belongs to name.
+func lock(ctx context.Context, d *clients.Directory, name, key string) (Inspection, error) {
+	in, _, err := inspect(ctx, d, name, script.Inspect(key))
 	if err != nil {
 		return in, err
 	}
@@ -61,10 +65,17 @@ func Lock(ctx context.Context, d *clients.Directory, key string) (Inspection, er
 	in.Holder, _ = quorum.Holder(len(d.Nodes), holders)
 	in.Left, _ = quorum.FreeAfter(len(d.Nodes), left)
 	in.For = d.HeldFor(in.granted())
-	readers := func(v View) []script.Reader { return v.Readers }
-	for owner, by := range agreed(d.Masters, in, readers, func(r script.Reader) string { return r.Owner }) {
-		left := longest(d.Masters, by, func(r script.Reader) time.Duration { return r.Left })
-		in.Readers = append(in.Readers, script.Reader{Owner: owner, Left: left})
+	said := make(map[string][]time.Duration) // by reader, for how long it reads
+	for _, v := range in.Views {
+		for _, r := range v.Readers {
+			said[r.Owner] = append(said[r.Owner], r.Left)
+		}
+	}
+	for owner, left := range said {
+		if need := quorum.Majority(len(d.Nodes)); len(left) >= need {
+			slices.SortFunc(left, func(a, b time.Duration) int { return cmp.Compare(b, a) })
+			in.Readers = append(in.Readers, script.Reader{Owner: owner, Left: left[need-1]})
+		}
 	}
 	slices.SortFunc(in.Readers, func(a, b script.Reader) int {
 		return cmp.Or(cmp.Compare(a.Left, b.Left), cmp.Compare(a.Owner, b.Owner))
@@ -87,50 +98,10 @@ func (in *Inspection) granted() time.Time {
 	return clients.Granted(tokens)
 }
 
-// agreed returns what a majority of the masters says each of, by what it is about.
-func agreed[K comparable, S any](m *poll.Masters, in Inspection, of func(View) []S, about func(S) K) map[K][]S {
-	said := make(map[K][]S)
-	for _, v := range in.Views {
-		for _, s := range of(v) {
-			said[about(s)] = append(said[about(s)], s)
-		}
-	}
-	maps.DeleteFunc(said, func(_ K, by []S) bool { return !m.Majority(len(by)) })
-	return said
-}
-
-// longest returns how long a majority of the masters, at least, goes on saying what those in by say.
-func longest[S any](m *poll.Masters, by []S, left func(S) time.Duration) time.Duration {
-	slices.SortFunc(by, func(a, b S) int { return cmp.Compare(left(b), left(a)) })
-	return left(by[quorum.Majority(len(m.Nodes))-1])
-}
-
-// Permits is Lock for the semaphore at key.
-//
-// Cost: one script call on each master.
-func Permits(ctx context.Context, d *clients.Directory, key string) (Inspection, error) {
-	in, err := inspect(ctx, d, key, script.InspectPermits(key))
-	if err != nil {
-		return in, err
-	}
-	type place struct {
-		slot  int
-		owner string
-	}
-	slots := func(v View) []script.Slot { return v.Slots }
-	for _, by := range agreed(d.Masters, in, slots, func(s script.Slot) place { return place{s.Slot, s.Owner} }) {
-		slot := slices.MaxFunc(by, func(a, b script.Slot) int { return cmp.Compare(a.Token, b.Token) })
-		slot.Left = longest(d.Masters, by, func(s script.Slot) time.Duration { return s.Left })
-		in.Slots = append(in.Slots, slot)
-	}
-	slices.SortFunc(in.Slots, func(a, b script.Slot) int { return cmp.Compare(a.Slot, b.Slot) })
-	return in, nil
-}
-
-// inspect sends cmd, and returns what each master says.
-func inspect(ctx context.Context, d *clients.Directory, key string, cmd *script.Command) (Inspection, error) {
+// inspect sends cmd, which is about name, and returns what each master says.
+func inspect(ctx context.Context, d *clients.Directory, name string, cmd *script.Command) (Inspection, *poll.Ballot, error) {
 	if !d.Begin() {
-		return Inspection{}, poll.ErrClosed
+		return Inspection{}, nil, poll.ErrClosed
 	}
 	defer d.End()
 	b, cut := d.Ask(cmd, nil).Wait(ctx)
@@ -144,10 +115,10 @@ func inspect(ctx context.Context, d *clients.Directory, key string, cmd *script.
 			Guard: n.Guard(),
 		}
 		if a.Crowd != nil {
-			v.Readers, v.Queue = a.Crowd.Readers, a.Crowd.Waiters
-		}
-		if a.Permits != nil {
-			v.Slots, v.Queue = a.Permits.Slots, a.Permits.Waiters
+			v.Readers = a.Crowd.Readers
+			for _, w := range a.Crowd.Waiters {
+				v.Queue = append(v.Queue, Waiter{Waiter: w})
+			}
 		}
 		switch {
 		case !b.In.Has(i):
@@ -160,9 +131,9 @@ func inspect(ctx context.Context, d *clients.Directory, key string, cmd *script.
 		in.Views[i] = v
 	}
 	if !d.Majority(answered) {
-		return in, d.Lost("inspect", key, b, poll.ErrNoQuorum, cut, nil)
+		return in, b, d.Lost("inspect", name, b, poll.ErrNoQuorum, cut, nil)
 	}
-	return in, nil
+	return in, b, nil
 }
 
 // Force frees the lock at key on every master that answers, whoever has it, and reports whether
@@ -171,22 +142,11 @@ func inspect(ctx context.Context, d *clients.Directory, key string, cmd *script.
 //
 // Cost: one script call on each master.
 func Force(ctx context.Context, m *poll.Masters, key string) (freed bool, err error) {
-	return force(ctx, m, "force unlock", key, script.Force)
+	return force(ctx, m, "force unlock", key, key)
 }
 
-// ForcePermits is Force for a slot of the semaphore at key, or for all if that is below 0.
-//
-// Cost: one script call on each master.
-func ForcePermits(ctx context.Context, m *poll.Masters, key string, slot int) (freed bool, err error) {
-	return force(ctx, m, "force release", key, func(key string, token int64) *script.Command {
-		if slot < 0 {
-			return script.ForcePermits(key, token)
-		}
-		return script.ForceSlot(key, slot, token)
-	})
-}
-
-func force(ctx context.Context, m *poll.Masters, op, key string, command func(string, int64) *script.Command) (freed bool, err error) {
+// force is Force for a lock that belongs to name.
+func force(ctx context.Context, m *poll.Masters, op, name, key string) (freed bool, err error) {
 	if !m.Begin() {
 		return false, poll.ErrClosed
 	}
@@ -196,7 +156,7 @@ func force(ctx context.Context, m *poll.Masters, op, key string, command func(st
 	if m.KnowsTime() {
 		token = m.Now().UnixMicro()
 	}
-	b, cut := m.Ask(command(key, token), nil).Wait(ctx)
+	b, cut := m.Ask(script.Force(key, token), nil).Wait(ctx)
 	done, refused, _ := b.Tally()
 	if m.Majority(done + refused) {
 		return done > 0, nil
@@ -206,5 +166,5 @@ func force(ctx context.Context, m *poll.Masters, op, key string, command func(st
 			b.Answers[i].Outcome = script.Done // nobody had it there, which is an answer
 		}
 	}
-	return done > 0, m.Lost(op, key, b, poll.ErrNoQuorum, cut, nil)
+	return done > 0, m.Lost(op, name, b, poll.ErrNoQuorum, cut, nil)
 }

@@ -8,28 +8,13 @@ import (
 
 // How a contender backs off: it gives back the votes it has, and begins anew.
 
-// maxSplits is how often a contender that does not wait asks for a lock that nobody got. For one of several
-// permits it asks four times as often: there may be one for everybody, if only they do not cross again. Sixteen
-// who try at once for the last permits were refused once in a thousand tries with half as many.
+// maxSplits is how often a contender that does not wait asks for a lock that nobody got.
 const maxSplits = 6
-
-func (c *Contender) maxSplits() uint8 {
-	if c.Want.Permits > 1 {
-		return 4 * maxSplits
-	}
-	return maxSplits
-}
 
 // keep starts the time for which a minority of votes is kept. A round that is sent meanwhile does
 // not extend it, or callers who ask again before they are answered would never back off.
-//
-// Votes for several slots are kept for a round trip only, and some of another at random: others need them
-// as much as this contender needs theirs, and nothing but somebody's giving way brings them together.
 func (c *Contender) keep(conf *Config, now clock.Instant, ev *Event, out *Effects) {
-	switch {
-	case c.mixed(conf):
-		c.keepFor(now, ev.Trip+ev.draw(ev.Trip+conf.Settle, out))
-	case c.State != Minority:
+	if c.State != Minority {
 		c.State = Minority
 		c.BackOffAt = now.Add(c.patience(conf, ev, out))
 	}
@@ -44,21 +29,16 @@ func (c *Contender) keepFor(now clock.Instant, d time.Duration) {
 }
 
 // patience returns how long a minority of votes is kept: longer than a majority takes, longer
-// each time, and random, so that one of two owners that share the masters gives way. Less will do where there
-// are several slots: votes for them are split more often, and each is of less weight.
+// each time, and random, so that one of two owners that share the masters gives way.
 func (c *Contender) patience(conf *Config, ev *Event, out *Effects) time.Duration {
-	unit := conf.BackOff
-	if c.Want.Permits > 1 {
-		unit = conf.Settle
-	}
-	unit <<= min(c.BackOffs, 4)
+	unit := conf.BackOff << min(c.BackOffs, 4)
 	return ev.Trip + unit + ev.draw(2*unit+ev.Trip, out)
 }
 
 // backOff decides what becomes of a minority of votes.
 func (c *Contender) backOff(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	switch {
-	case c.Refreshing && !c.crossed(conf):
+	case c.Refreshing:
 		// What the masters said before tells nothing of those that have not handed off.
 		c.takeStock(conf, out)
 		c.State = Waiting
@@ -89,28 +69,16 @@ func (c *Contender) yield(conf *Config, now clock.Instant, ev *Event, out *Effec
 	c.sooner(conf, now, ev, now.Left(c.HeldUntil)+conf.Settle+c.stagger(conf))
 }
 
-// giveWay gives back what the owner has, and enters the queue again as a new one. Votes for several slots
-// are not handed off, since the next waiter would only inherit the same deadlock: see stepAside.
+// giveWay gives back what the owner has, and enters the queue again as a new one.
 func (c *Contender) giveWay(conf *Config, now clock.Instant, ev *Event, out *Effects) {
-	if c.mixed(conf) {
-		c.Start, _ = c.strongest(conf, false)
-		c.stepAside(conf, now, ev, out)
-		out.Yield = out.Release
-		return
-	}
 	c.BackOffs++
 	c.anew(Waiting, out)
 	c.enter(conf, now, ev, out.Release, out)
 }
 
 // stepAside gives back what the owner has, and leaves the queue for a random time: longer each time. In
-// the queue at once, it would be handed the same votes again, in vain:
-//
-//   - A master that is out of memory raises no counter, but hands the lock off.
-//   - Votes for several slots match those that others have. Whoever is handed them has the same mixed votes,
-//     until others have given up theirs as well. Then whoever asks first has all masters give each that
-//     waits, in the order of the queue, the slot that it wants first: the one that most masters gave it
-//     before.
+// the queue at once, it would be handed the same votes again, and get nowhere: a master that is out of
+// memory raises no counter, but hands the lock off.
 func (c *Contender) stepAside(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.anew(Waiting, out)
 	if at := now.Add(c.patience(conf, ev, out)); !TooShort(c.Want.Lease, ev.Trip) {
@@ -120,14 +88,10 @@ func (c *Contender) stepAside(conf *Config, now clock.Instant, ev *Event, out *E
 }
 
 // pause gives back what a contender has when the votes were split, and makes it ask again after a
-// random time: longer each time, so that owners who collide again and again soon miss each other. Of
-// several slots, it then asks first for any.
+// random time: longer each time, so that owners who collide again and again soon miss each other.
 func (c *Contender) pause(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.anew(Paused, out)
 	c.AskAt = now.Add(time.Millisecond + ev.draw(conf.Split<<min(c.BackOffs, maxSplits-2)+ev.Trip, out))
-	if c.Want.Permits > 0 {
-		c.Start = int(uint64(c.Want.Permits) * uint64(ev.Lot) >> 32)
-	}
 	c.BackOffs++
 }
 

@@ -14,8 +14,7 @@ type Want struct {
 	Again bool          // enter a lock that the owner holds already
 	Keep  bool          // its client keeps locks: take a range of fencing tokens
 
-	Shared  bool // together with other readers
-	Permits int  // above 0: one of so many slots, which are numbered from 0
+	Shared bool // together with other readers
 }
 
 // Contender is a caller's try for a lock, from the first round until it is won or given up. It asks
@@ -40,7 +39,7 @@ type Contender struct {
 	AskAt     clock.Instant // when the next round is due
 	BackOffAt clock.Instant // in Minority
 	Until     clock.Instant // from Settling on: end of validity
-	Short     bool          // from Settling on: it was handed off, for a short lease, or some masters gave other slots
+	Short     bool          // from Settling on: it was handed off, for a short lease
 
 	// Refreshing: a hand-off was counted since the last round, so that its answers tell nothing of
 	// those masters that have not handed off.
@@ -48,9 +47,6 @@ type Contender struct {
 
 	HeldUntil clock.Instant // until when one owner has a majority, by what the masters said last
 	HeldAsOf  uint32        // answers to rounds up to this one do not tell that any more
-
-	Slot  int // from Settling on: which of Want.Permits was won
-	Start int // the slot that rounds ask for first
 
 	Token   int64 // the largest fencing counter that was read, or asked for; from Won on the hold's token
 	Raises  uint8 // of this try
@@ -79,8 +75,7 @@ type Master struct {
 	// Its vote.
 	Until     clock.Instant // of the vote
 	Voted     bool
-	HandedOff bool  // the vote is a hand-off
-	Slot      int16 // that it is for, and that Token counts
+	HandedOff bool // the vote is a hand-off
 
 	Answered bool  // a round of this owner
 	Reached  bool  // it may have an entry in its queue, or a grant
@@ -95,7 +90,7 @@ type Master struct {
 	Free     clock.Instant // when the lock is free there
 	Ahead    int32         // how many stand before the caller in its queue
 
-	Token int64 // the largest fencing counter that it answered to this owner, for Slot
+	Token int64 // the largest fencing counter that it answered to this owner
 }
 
 // Step is the whole protocol of a contender. It takes what happened at an instant, and says what to
@@ -121,9 +116,6 @@ func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effect
 		if c.contends() && ev.Try == c.Try {
 			c.answer(conf, now, ev, out)
 		}
-		if ev.Outcome == Yes {
-			c.beside(ev)
-		}
 	case Entered:
 		if c.contends() && ev.Try == c.Try {
 			m := &c.Masters[ev.Master]
@@ -134,7 +126,6 @@ func (c *Contender) Step(conf *Config, now clock.Instant, ev *Event, out *Effect
 		if c.contends() && ev.Try == c.Try && c.Want.Wait { // others stand in no queue
 			c.handedOff(conf, now, ev, out)
 		}
-		c.beside(ev)
 	case Raised:
 		if c.State == Settling && ev.Try == c.Try && ev.Round == uint32(c.Raises) {
 			c.raised(conf, now, ev, out)
@@ -169,13 +160,6 @@ func (c *Contender) begin(now clock.Instant) {
 func (c *Contender) first(conf *Config, now clock.Instant, ev *Event, out *Effects) {
 	c.State = Asking
 	c.ask(conf, now, ev, All(conf.Masters), out)
-}
-
-// beside notes that a master gave another slot than was won. The first renewal gives that up.
-func (c *Contender) beside(ev *Event) {
-	if (c.State == Settling || c.State == Won) && ev.Try == c.Try && ev.Slot != c.Slot {
-		c.Short = true
-	}
 }
 
 // contends reports whether votes count.

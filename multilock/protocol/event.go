@@ -84,8 +84,6 @@ type Holder uint64
 const (
 	// Nobody has the lock.
 	Nobody Holder = 0
-	// somebody has it; that is all that matters.
-	somebody Holder = 1
 	// Ours is set in the numbers of owners of the contender's own client.
 	Ours Holder = 1 << 63
 	// Keeps is set in those of owners whose clients keep locks.
@@ -121,7 +119,6 @@ type Event struct {
 	Left     time.Duration // how long the holder still has it
 	Ahead    int           // how many stand before the caller in the queue, of a No; 0 if it does not stand there
 	Token    int64         // fencing counter
-	Slot     int           // that was granted or handed off
 	Hopeless bool          // the error does not pass by itself
 	At       Set           // of Enter
 	Delay    time.Duration // of Start and Hint

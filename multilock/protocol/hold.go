@@ -10,8 +10,7 @@ import (
 type HoldState uint8
 
 const (
-	// Short: it was handed off for a short lease, and is to be renewed to the one wanted. Or some
-	// masters gave it other slots, which a renewal frees.
+	// Short: it was handed off for a short lease, and is to be renewed to the one wanted.
 	Short HoldState = iota
 	// Valid: it has the lease that was wanted.
 	Valid

@@ -33,13 +33,12 @@ type ownership struct {
 	open    [Max]int // commands that are not answered
 	left    Set      // masters where something of it may be
 	votes   [Max][]vote
-	largest [Max]map[int]int64 // counter of each slot
+	largest [Max]int64 // counter
 }
 
 type vote struct {
 	until     clock.Instant
 	handedOff bool
-	slot      int
 }
 
 // vote returns what a master's vote is: the one that is valid for longest.
@@ -52,10 +51,7 @@ func (o *ownership) vote(i int) (v vote, ok bool) {
 
 // read notes a fencing counter.
 func (o *ownership) read(ev *Event) {
-	if o.largest[ev.Master] == nil {
-		o.largest[ev.Master] = map[int]int64{}
-	}
-	o.largest[ev.Master][ev.Slot] = max(o.largest[ev.Master][ev.Slot], ev.Token)
+	o.largest[ev.Master] = max(o.largest[ev.Master], ev.Token)
 }
 
 // claims returns the masters that have to be told when the owner is given up.
@@ -69,32 +65,27 @@ func (o *ownership) claims() (at Set) {
 	return at
 }
 
-// majority returns what a majority of the votes for one slot is worth at an instant: until when q of
-// them are valid, whether the one that ends then may be a hand-off, or may be a grant, and whether
-// there are valid votes for other slots.
-func (o *ownership) majority(conf *Config, now clock.Instant, slot int) (until clock.Instant, handedOff, granted, others, ok bool) {
+// majority returns what a majority of the votes is worth at an instant: until when q of them are valid, and
+// whether the one that ends then may be a hand-off, or may be a grant.
+func (o *ownership) majority(conf *Config, now clock.Instant) (until clock.Instant, handedOff, granted, ok bool) {
 	var best []vote
 	for i := range conf.Masters {
-		switch v, voted := o.vote(i); {
-		case !voted || now.Left(v.until) <= 0:
-		case v.slot == slot:
+		if v, voted := o.vote(i); voted && now.Left(v.until) > 0 {
 			best = append(best, v)
-		default:
-			others = true
 		}
 	}
 	slices.SortFunc(best, func(a, b vote) int { return cmp.Compare(b.until.Sub(a.until), 0) })
 	q := quorum.Majority(conf.Masters)
 	if len(best) < q {
-		return until, false, false, others, false
+		return until, false, false, false
 	}
 	until = best[q-1].until
 	for _, v := range slices.Concat(o.votes[:]...) {
-		if v.until == until && v.slot == slot {
+		if v.until == until {
 			handedOff, granted = handedOff || v.handedOff, granted || !v.handedOff
 		}
 	}
-	return until, handedOff, granted, others, true
+	return until, handedOff, granted, true
 }
 
 // wrongs takes note of one step, and returns what must not be.
@@ -171,30 +162,27 @@ func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instan
 
 	// What is won.
 	if contended && (after.State == Settling || after.State == Won) {
-		until, handedOff, granted, others, majority := l.owner.majority(conf, now, after.Slot)
+		until, handedOff, granted, majority := l.owner.majority(conf, now)
 		check(majority && until == after.Until, "won until %v, but a majority is valid until %v", after.Until, until)
-		check(after.Short && (handedOff || others) || !after.Short && granted && !others, "won by a hand-off: %v", after.Short)
+		check(after.Short && handedOff || !after.Short && granted, "won by a hand-off: %v", after.Short)
 	}
 	if voted && after.contends() {
-		for slot := range max(1, after.Want.Permits) {
-			until, handedOff, _, _, majority := l.owner.majority(conf, now, slot)
-			check(!majority || handedOff && now.Left(until) < after.topUp(conf, ev.Trip), "a majority is valid for %v, and it is %v", now.Left(until), after.State)
-		}
+		until, handedOff, _, majority := l.owner.majority(conf, now)
+		check(!majority || handedOff && now.Left(until) < after.topUp(conf, ev.Trip), "a majority is valid for %v, and it is %v", now.Left(until), after.State)
 	}
-	counters := !l.wild || after.Want.Permits == 0 // a wild master has an owner in several slots
-	if before.State != Won && after.State == Won && !after.Want.Again && counters {
+	if before.State != Won && after.State == Won && !after.Want.Again {
 		agreed := l.raise.yes
 		if before.State != Settling {
-			agreed = l.agree(conf, now, after.Slot, after.Token)
+			agreed = l.agree(conf, now, after.Token)
 			for _, read := range l.owner.largest {
-				check(read[after.Slot] <= after.Token, "token %d, where %d was read", after.Token, read)
+				check(read <= after.Token, "token %d, where %d was read", after.Token, read)
 			}
 		}
 		check(agreed.Len() >= quorum.Majority(conf.Masters), "token %d, on which %b agreed", after.Token, agreed)
 	}
 	if out.Raise != 0 {
 		has := All(conf.Masters) &^ out.Raise
-		check(has&^l.agree(conf, now, after.Slot, out.RaiseTo) == 0 || !counters, "%b are not raised to %d", has, out.RaiseTo)
+		check(has&^l.agree(conf, now, out.RaiseTo) == 0, "%b are not raised to %d", has, out.RaiseTo)
 		check(!after.Want.Shared || before.State != Settling, "a reader raises twice")
 		l.raise.to, l.raise.yes = out.RaiseTo, has
 	}
@@ -203,11 +191,10 @@ func (l *ledger) wrongs(conf *Config, before, after *Contender, now clock.Instan
 	}
 	if (before.State == Won || before.State == Settling) && (after.State == Won || after.State == Settling || after.State == Taken) {
 		left := now.Left(after.Until)
-		until, _, _, _, majority := l.owner.majority(conf, now, after.Slot)
+		until, _, _, majority := l.owner.majority(conf, now)
 		doubted := ev.Kind == Doubt && before.Masters[ev.Master].Voted && (left <= 0 || majority && left <= now.Left(until))
 		check(after.Until == before.Until || doubted, "the end of validity was moved to %v", after.Until)
-		crossed := (ev.Kind == HandedOff || ev.Kind == Answer && ev.Outcome == Yes) && ev.Slot != after.Slot
-		check(after.Short == before.Short || crossed && after.Short, "short is %v", after.Short)
+		check(after.Short == before.Short, "short is %v", after.Short)
 	}
 
 	// What follows is for the next owner.
@@ -242,7 +229,7 @@ func (l *ledger) note(before *Contender, now clock.Instant, ev *Event) (voted bo
 			o.left |= 1 << i
 		}
 		if ev.Kind == Answer && ev.Outcome == Yes && round.try > 0 && !round.Queue {
-			o.votes[i] = append(o.votes[i], vote{round.Sent.Add(clock.Validity(before.Want.Lease, 0)), false, ev.Slot})
+			o.votes[i] = append(o.votes[i], vote{round.Sent.Add(clock.Validity(before.Want.Lease, 0)), false})
 			o.read(ev)
 			voted = before.contends()
 		}
@@ -254,7 +241,7 @@ func (l *ledger) note(before *Contender, now clock.Instant, ev *Event) (voted bo
 		o.read(ev)
 		if round.try > 0 {
 			until := round.Sent.Add(clock.Validity(round.Lease, 0))
-			o.votes[i] = append(o.votes[i], vote{until, true, ev.Slot})
+			o.votes[i] = append(o.votes[i], vote{until, true})
 			voted = before.contends() && now.Left(until) > 0
 		}
 	case Raised:
@@ -281,11 +268,11 @@ func (l *ledger) send(c *Contender, out *Effects, now clock.Instant, entering Se
 	}
 }
 
-// agree returns the masters with a vote for a slot that is valid whose largest counter is token.
-func (l *ledger) agree(conf *Config, now clock.Instant, slot int, token int64) (at Set) {
+// agree returns the masters with a vote that is valid whose largest counter is token.
+func (l *ledger) agree(conf *Config, now clock.Instant, token int64) (at Set) {
 	for i := range conf.Masters {
 		v, voted := l.owner.vote(i)
-		if voted && v.slot == slot && now.Left(v.until) > 0 && l.owner.largest[i][slot] == token {
+		if voted && now.Left(v.until) > 0 && l.owner.largest[i] == token {
 			at |= 1 << i
 		}
 	}

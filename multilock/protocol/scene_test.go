@@ -24,7 +24,6 @@ var (
 	waits   = Want{Lease: lease, Wait: true}
 	tries   = Want{Lease: lease}
 	reenter = Want{Lease: lease, Again: true}
-	permits = Want{Lease: lease, Wait: true, Permits: 3}
 )
 
 // Other owners.
@@ -147,12 +146,6 @@ func (r reply) behind(n int) reply {
 	return r
 }
 
-// in makes it about a slot.
-func (r reply) in(slot int) reply {
-	r.Slot = slot
-	return r
-}
-
 // of makes it an answer to another owner.
 func (r reply) of(try uint32) reply {
 	r.Try = try
@@ -191,12 +184,7 @@ func (s *scene) allAnswer(r reply) *scene {
 // handOff has master i hand the lock off, naming a round.
 func (s *scene) handOff(i int, round uint32, token int64) *scene {
 	s.Helper()
-	return s.handOffSlot(i, round, token, 0)
-}
-
-func (s *scene) handOffSlot(i int, round uint32, token int64, slot int) *scene {
-	s.Helper()
-	return s.step(Event{Kind: HandedOff, Master: i, Try: s.c.Try, Round: round, Token: token, Slot: slot})
+	return s.step(Event{Kind: HandedOff, Master: i, Try: s.c.Try, Round: round, Token: token})
 }
 
 func (s *scene) entered(i int, o Outcome) *scene {

@@ -24,7 +24,7 @@ func TestPicture(t *testing.T) {
 		contender = append(contender, fmt.Sprintf("%v --> %v: %s", a.From, a.To, a.Why))
 	}
 	contender = append(contender, "taken --> [*]", "failed --> [*]")
-	hold := []string{"[*] --> short: handed off, or other slots as well", "[*] --> valid: granted"}
+	hold := []string{"[*] --> short: handed off", "[*] --> valid: granted"}
 	for _, a := range HoldArrows {
 		hold = append(hold, fmt.Sprintf("%v --> %v: %s", a.From, a.To, a.Why))
 	}

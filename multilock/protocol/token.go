@@ -33,9 +33,6 @@ func (c *Contender) settle(conf *Config, out *Effects) {
 	least := int64(0)
 	for i := range conf.Masters {
 		m := &c.Masters[i]
-		if int(m.Slot) != c.Slot {
-			continue // another counter
-		}
 		least = max(least, m.Token)
 		if m.Voted {
 			tokens[i] = m.Token
@@ -56,7 +53,7 @@ func (c *Contender) raise(conf *Config, token int64, out *Effects) {
 	c.RaiseTo, c.Raised, c.Unraise = token, 0, 0
 	c.Token = max(c.Token, token) // a master may accept it, and its answer be lost
 	for i := range conf.Masters {
-		if m := &c.Masters[i]; m.Voted && int(m.Slot) == c.Slot && m.Token == token {
+		if m := &c.Masters[i]; m.Voted && m.Token == token {
 			c.Raised |= 1 << i
 		}
 	}

@@ -62,27 +62,22 @@ func (c *Contender) handedOff(conf *Config, now clock.Instant, ev *Event, out *E
 	}
 }
 
-// vote counts a vote. The contender wins when a majority for one slot is valid at the same time, until
-// the q-th longest of them ends. A lock has one slot.
+// vote counts a vote. The contender wins when a majority is valid at the same time, until the q-th longest
+// of them ends.
 func (c *Contender) vote(conf *Config, now clock.Instant, i int, until clock.Instant, handedOff bool, ev *Event, out *Effects) {
 	m := &c.Masters[i]
+	c.read(m, ev)
 	if !m.Voted || until.Sub(m.Until) > 0 {
-		m.Voted = false
-		c.read(m, ev)
 		m.Voted, m.Until, m.HandedOff = true, until, handedOff
-	} else {
-		c.read(m, ev)
 	}
 	if conf.decide(c.votes(conf), 0) != quorum.Won {
 		return
 	}
-	slot, others := m.Slot, false
 	for i := range conf.Masters {
 		m := &c.Masters[i]
 		m.Voted = m.Voted && !reached(now, m.Until)
-		others = others || m.Voted && m.Slot != slot
 	}
-	last := c.last(conf, now, slot)
+	last := c.last(conf, now)
 	if last < 0 {
 		return
 	}
@@ -90,8 +85,7 @@ func (c *Contender) vote(conf *Config, now clock.Instant, i int, until clock.Ins
 		c.askSoon(conf, now, ev, 0) // it would end before it is renewed: an ask makes grants of the hand-offs
 		return
 	}
-	c.Until, c.Slot = c.Masters[last].Until, int(slot)
-	c.Short = c.Masters[last].HandedOff || others
+	c.Until, c.Short = c.Masters[last].Until, c.Masters[last].HandedOff
 	c.settle(conf, out)
 }
 
@@ -103,18 +97,18 @@ func (c *Contender) doubt(conf *Config, now clock.Instant, i int) {
 	if !voted || c.contends() || reached(now, c.Until) {
 		return
 	}
-	if last := c.last(conf, now, int16(c.Slot)); last >= 0 {
+	if last := c.last(conf, now); last >= 0 {
 		c.Until = c.Masters[last].Until
 	} else {
 		c.Until = now
 	}
 }
 
-// last returns the master whose vote a majority for a slot ends with, -1 if there is none.
-func (c *Contender) last(conf *Config, now clock.Instant, slot int16) int {
+// last returns the master whose vote a majority ends with, -1 if there is none.
+func (c *Contender) last(conf *Config, now clock.Instant) int {
 	var left [Max]time.Duration
 	for i := range conf.Masters {
-		if m := &c.Masters[i]; m.Voted && m.Slot == slot {
+		if m := &c.Masters[i]; m.Voted {
 			left[i] = now.Left(m.Until)
 		}
 	}
@@ -128,16 +122,9 @@ func (c *Contender) topUp(conf *Config, trip time.Duration) time.Duration {
 	return min(2*(trip+conf.TopUp), c.Want.Lease/4)
 }
 
-// read notes a fencing counter. Each slot has its own: what m answered for another one than its vote is
-// for is read, and no more.
+// read notes a fencing counter.
 func (c *Contender) read(m *Master, ev *Event) {
-	c.Token = max(c.Token, ev.Token)
-	switch slot := int16(ev.Slot); {
-	case slot == m.Slot:
-		m.Token = max(m.Token, ev.Token)
-	case !m.Voted:
-		m.Slot, m.Token = slot, ev.Token
-	}
+	c.Token, m.Token = max(c.Token, ev.Token), max(m.Token, ev.Token)
 }
 
 // votes returns how many masters gave a vote.
@@ -154,14 +141,13 @@ func (c *Contender) votes(conf *Config) (n int) {
 // owner counts, or callers whose round trip is longer than the time between two rounds would never
 // know.
 func (c *Contender) roundLost(conf *Config) bool {
-	_, most := c.strongest(conf, false)
-	all := 0
+	votes, all := c.votes(conf), 0
 	for i := range conf.Masters {
 		if m := &c.Masters[i]; m.Voted || m.Answered {
 			all++
 		}
 	}
-	return conf.decide(most, all-most) == quorum.Lost
+	return conf.decide(votes, all-votes) == quorum.Lost
 }
 
 // lost decides what follows when what was asked makes no majority. It is called again for each
@@ -174,13 +160,11 @@ func (c *Contender) lost(conf *Config, now clock.Instant, r *Round, ev *Event, o
 	if c.State != Minority {
 		c.State = Waiting
 	}
-	slot, _ := c.strongest(conf, false)
 	var room [Max]time.Duration
 	left := room[:0]
 	for i := range conf.Masters {
 		switch m := &c.Masters[i]; {
 		case !m.Said:
-		case m.Outcome == Yes && int(m.Slot) != slot: // asking again changes nothing there
 		case m.Outcome == Yes:
 			left = append(left, 0)
 		case m.Outcome == No:
@@ -217,25 +201,29 @@ func (c *Contender) judge(conf *Config, now clock.Instant, ev *Event, out *Effec
 	// Enough masters answered, and no majority of them named one holder. With a master silent that
 	// cannot be told for sure from a lock that is taken.
 	split := conf.decide(yes+no, 0) == quorum.Won && !c.held(conf)
-	if c.Want.Permits > 1 && c.BackOffs == 1 {
-		// What it gave back itself may be among those that are taken: a master that has to be sent the script
-		// of that release carries it out after the round that comes next.
-		split = conf.decide(yes+no, 0) == quorum.Won
-	}
-	_, granted := c.strongest(conf, true)
 	switch {
-	case conf.decide(granted, 0) == quorum.Won:
+	case conf.decide(c.granted(conf), 0) == quorum.Won:
 		c.fail(Late, out)
 	case c.Want.Again && conf.decide(0, no) == quorum.Lost:
 		c.fail(Gone, out)
 	case c.contest(conf) == quorum.Undecided:
 	case c.kept(conf) && !c.Want.Again && !c.Recalled:
 		c.recall(conf, now, ev, out)
-	case split && !c.Want.Again && c.BackOffs < c.maxSplits()-1:
+	case split && !c.Want.Again && c.BackOffs < maxSplits-1:
 		c.pause(conf, now, ev, out)
 	default:
 		c.fail(Refused, out)
 	}
+}
+
+// granted returns how many masters gave a vote, those that are valid no more included.
+func (c *Contender) granted(conf *Config) (n int) {
+	for i := range conf.Masters {
+		if m := &c.Masters[i]; m.Voted || m.Said && m.Outcome == Yes {
+			n++
+		}
+	}
+	return n
 }
 
 // tally counts what the masters said last.
@@ -255,15 +243,11 @@ func (c *Contender) tally(conf *Config) (yes, no, errs int) {
 }
 
 // holders appends who has the lock at the masters that said no; with latest, at those that answered
-// the last round. To who tries for a permit, a no says that all are taken, whoever has them.
+// the last round.
 func (c *Contender) holders(conf *Config, latest bool, to []Holder) []Holder {
 	for i := range conf.Masters {
 		if m := &c.Masters[i]; m.Said && m.Outcome == No && (m.Latest || !latest) {
-			holder := m.Holder
-			if c.Want.Permits > 0 && !c.Want.Wait {
-				holder = somebody
-			}
-			to = append(to, holder)
+			to = append(to, m.Holder)
 		}
 	}
 	return to

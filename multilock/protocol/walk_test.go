@@ -20,10 +20,9 @@ type walk struct {
 	out    Effects
 	now    clock.Instant
 	ledger ledger
-	open   []Event  // answers that are to come
-	old    []Event  // that have come
-	wants  reply    // what masters mostly say
-	slots  [Max]int // that they give the present owner
+	open   []Event // answers that are to come
+	old    []Event // that have come
+	wants  reply   // what masters mostly say
 	took   map[Arrow]bool
 }
 
@@ -41,32 +40,8 @@ func newWalk(seed uint64, took map[Arrow]bool) *walk {
 		w.c.Want.Wait = true
 	}
 	w.ledger.wild = r.IntN(4) == 0
-	switch r.IntN(4) {
-	case 0:
-		w.c.Want.Shared = true
-	case 1:
-		w.c.Want.Permits = 1 + r.IntN(4)
-	}
-	w.deal()
+	w.c.Want.Shared = r.IntN(4) == 0
 	return w
-}
-
-// deal draws which slot each master gives the next owner. Mostly it is the one it begins with.
-func (w *walk) deal() {
-	for i := range w.slots {
-		w.slots[i] = w.c.Start
-		if n := w.c.Want.Permits; n > 0 && w.IntN(3) == 0 {
-			w.slots[i] = w.IntN(n)
-		}
-	}
-}
-
-// slot returns the slot that master i gives.
-func (w *walk) slot(i int) int {
-	if n := w.c.Want.Permits; n > 0 && w.ledger.wild {
-		return w.IntN(n)
-	}
-	return w.slots[i]
 }
 
 // reply draws what a master says. Mostly all say the same, so that something comes of it.
@@ -125,14 +100,13 @@ func (w *walk) next() Event {
 		w.open = slices.Delete(w.open, i, i+1)
 		r := w.reply()
 		ev.Outcome, ev.Holder, ev.Left, ev.Token, ev.Hopeless = r.Outcome, r.Holder, r.Left, r.Token, r.Hopeless
-		ev.Slot = w.slot(ev.Master)
 		w.old = append(w.old, ev)
 		return ev
 	case n < 75 && c.Want.Wait && c.Try > 0:
 		// A master hands the lock off only to who stands in its queue.
 		if i := w.IntN(w.conf.Masters); w.ledger.owner.claims().Has(i) {
 			back := uint32(w.IntN(1 + w.IntN(12)))
-			return Event{Kind: HandedOff, Master: i, Try: c.Try, Round: max(c.Round, back) - back, Token: 1 + int64(w.IntN(3)), Slot: w.slot(i)}
+			return Event{Kind: HandedOff, Master: i, Try: c.Try, Round: max(c.Round, back) - back, Token: 1 + int64(w.IntN(3))}
 		}
 	case n < 78 && len(w.old) > 0: // a repeat, but never of an answer to the present owner
 		if ev := w.old[w.IntN(len(w.old))]; ev.Try != c.Try {
@@ -173,12 +147,6 @@ func (w *walk) step() (ev Event, wrong []string) {
 	wrong = w.ledger.wrongs(&w.conf, &before, &w.c, w.now, &ev, &w.out)
 	if before.State != w.c.State {
 		w.took[Arrow{From: before.State, To: w.c.State}] = true
-	}
-	if w.out.NewOwner {
-		w.deal()
-	}
-	if n := w.c.Want.Permits; w.c.Start < 0 || w.c.Start > max(0, n-1) {
-		wrong = append(wrong, fmt.Sprintf("begins with slot %d of %d", w.c.Start, n))
 	}
 	w.send(&ev)
 	return ev, wrong

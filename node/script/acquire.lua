@@ -71,7 +71,7 @@ if lease == '' or redis.call('exists', lock, queue) ~= 0 then
     end
   end
   if not granted then
-    -- #include wanted.lua
+    wanted(holder)
     return {left, holder, ask and redis.call('zrank', queue, owner) or nil}
   end
 end

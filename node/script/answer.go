@@ -63,34 +63,26 @@ type Answer struct {
 	Count   int           // hold count: Inspect
 	Crowd   *Crowd        // who has the lock together, and who waits: Inspect; nil if nobody does
 	Left    time.Duration // how long the holder still has it
-	Taken   int           // above 0: so many permits there are, and all are taken, the first of them for Left
-	Slot    int           // which slot of a semaphore the owner has: Acquire of a Permit
-	Permits *Permits      // InspectPermits
+	Taken   int           // above 0: so many permits there are, and all are taken, one of them for Left
+	Slots   []Slot        // that somebody has or waits for: Look
 	Rank    int           // how many stand before the owner in the queue: a refused AcquireOrRegister, Register
 	Renewed []Renewed     // one for each hold: Renew
 	Reply   any           // as redigo has it: of a plain command
 	Errors  map[int]error // why, for each hold that is NotLock or Errored: Renew
 }
 
-// Permits is what a master knows of a semaphore.
-type Permits struct {
-	Slots   []Slot   // that somebody has, by their numbers
-	Waiters []Waiter // in their order, a hundred at most
-}
-
-// Slot is who has a slot of a semaphore.
+// Slot is what a master has of a slot of a semaphore.
 type Slot struct {
 	Slot  int
-	Owner string
-	Left  time.Duration
-	Token int64 // fencing counter of the slot
+	Held  bool
+	Left  time.Duration // how long the holder still has it
+	Queue int           // how many stand in its queue
 }
 
-// Waiter is one in the queue of a lock or a semaphore.
+// Waiter is one in the queue of a lock.
 type Waiter struct {
-	Owner   string
-	Mode    Mode
-	Permits int // how many it believes there are; 0 if its last ask is stale
+	Owner string
+	Mode  Mode
 }
 
 // Why returns why the master did not say yes.
@@ -146,7 +138,7 @@ func (e *TakenError) Error() string {
 	holder := e.Holder
 	switch {
 	case e.Permits > 0:
-		return fmt.Sprintf("all permits are taken, of %d, the first for another %v", e.Permits, e.Left)
+		return fmt.Sprintf("all permits are taken, of %d, one of them for another %v", e.Permits, e.Left)
 	case holder == "":
 		return "not held"
 	case holder == SharedHolder:

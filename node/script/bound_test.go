@@ -2,7 +2,7 @@ package script
 
 import (
 	"fmt"
-	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,53 +100,21 @@ func TestStepLooksAtFewOfTheDead(t *testing.T) {
 	})
 }
 
-// A step of a semaphore does so much and no more, however many permits there are, however many wait, and
-// whether they can be told or not.
-func TestStepOfAPermitIsBounded(t *testing.T) {
-	for _, of := range []int{10, MaxPermits} {
-		for _, waiters := range []int{0, 1, 100, -100} { // below 0: they are gone
-			t.Run(fmt.Sprintf("K=%d/waiters=%d", of, waiters), func(t *testing.T) {
-				withScripts(t, func(h *scriptFixture) {
-					if waiters > 0 {
-						h.subscribeClient("b")
-					}
-					permit := func(owner string, slot int) *Owner { return NewPermit("k", id(owner), of, slot) }
-					for slot := range of {
-						h.run(permit(fmt.Sprint("a:r", slot), slot).Acquire(lease, 50))
-					}
-					for i := range max(waiters, -waiters) {
-						h.run(permit(fmt.Sprint("b:r", i), i%of).Register(asked(int64(i) + 1)))
-					}
-					ask := asked(5000)
-					next := permit("b:r9999", 1)
-					for _, tt := range []struct {
-						what     string
-						cmd      *Command
-						commands int
-					}{
-						{"a try, all are taken", permit("c:r1", 0).Acquire(lease, 50), 12},
-						{"an ask", next.AcquireOrRegister(lease, ask), 18},
-						{"another", next.Register(ask), 18},
-						{"a renewal", Renew(lease, []Renewal{{Owner: permit("a:r1", 1), Token: 60}}), 10},
-						{"a raise", permit("a:r1", 1).Raise(lease, 70), 10},
-						{"a release", permit("a:r1", 1).Release(70, 0), 170},
-						{"one to the next", permit("a:r2", 2).ReleaseTo(70, 0, next, ask), 170},
-						{"one that gives way", permit("a:r3", 3).ReleaseTo(70, ask.Since, next, ask), 170},
-						{"to nobody", permit("a:r4", 4).Yield(0), 20},
-						{"an ask that may hand off", permit("b:r9998", 1).AcquireOrRegister(lease, ask), 170},
-						{"a renewal that gives up another slot", Renew(lease, []Renewal{{Owner: permit("a:r5", 6), Token: 60}}), 170},
-						{"a force of one", ForceSlot("k", 7, 60), 170},
-					} {
-						a, commands, words := h.costs(tt.cmd)
-						if a.Outcome == Failed || commands > tt.commands || words > 8*tt.commands {
-							t.Errorf("%s: %v after %d commands with %d words, want %d commands at most, with 8 words each",
-								tt.what, a.Outcome, commands, words, tt.commands)
-						}
-					}
-				})
-			})
+// TestLookIsBounded: a look takes two commands for each slot, and tells of those that somebody has or waits for.
+func TestLookIsBounded(t *testing.T) {
+	withScripts(t, func(h *scriptFixture) {
+		h.run(NewOwner(SlotKey("k", 3), id("a:r1")).Acquire(lease, 50))
+		h.run(NewOwner(SlotKey("k", 999), id("a:r2")).Register(asked(1)))
+		h.run(NewOwner(SlotKey("{k}", 5), id("a:r3")).Acquire(lease, 50)) // another semaphore's
+		h.run(NewOwner("k", id("a:r4")).Acquire(lease, 50))
+		want := []Slot{{Slot: 3, Held: true, Left: lease}, {Slot: 999, Queue: 1}}
+		for n, want := range map[int][]Slot{3: {}, 4: want[:1], MaxPermits: want} {
+			got, commands, _ := h.costs(Look("k", n))
+			if got.Outcome != Done || !slices.Equal(got.Slots, want) || commands > 2*n+1 {
+				t.Errorf("a look at %d slots: %+v after %d commands, want %+v after %d at most", n, got, commands, want, 2*n+1)
+			}
 		}
-	}
+	})
 }
 
 // TestManyReaders: one release lets in 32, and the next ask of one of the others the rest.
@@ -174,11 +142,9 @@ func TestManyReaders(t *testing.T) {
 func TestManyAreTold(t *testing.T) {
 	withScripts(t, func(h *scriptFixture) {
 		h.heldByX()
-		h.run(NewPermit("k", id("x:r0"), 1, 0).Acquire(lease, 50))
 		for i := range int64(101) {
 			owner := id(fmt.Sprint("b:r", i))
 			h.run(NewOwner("k", owner).AcquireOrRegister(lease, asked(i+1)))
-			h.run(NewPermit("k", owner, 1, 0).AcquireOrRegister(lease, asked(i+1)))
 			h.run(NewReader("read", owner).Acquire(lease+time.Duration(i)*time.Second, 5))
 		}
 		if told := h.run(Inspect("k")).Crowd.Waiters; len(told) != 32 || told[31].Owner != id("b:r31") {
@@ -186,29 +152,6 @@ func TestManyAreTold(t *testing.T) {
 		}
 		if told := h.run(Inspect("read")).Crowd.Readers; len(told) != 32 || told[31].Owner != id("b:r100") {
 			t.Errorf("%v read, want the last 32", told)
-		}
-		if told := h.run(InspectPermits("k")).Permits.Waiters; len(told) != 100 || told[99].Owner != id("b:r99") {
-			t.Errorf("%v are told of a semaphore, want the first hundred", told)
-		}
-	})
-}
-
-// TestPermitsLookNoFurther: a step looks at so much of the queue as does not hold up the master, and the
-// next one goes on from there.
-func TestPermitsLookNoFurther(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		for i := range int64(40) {
-			h.run(NewPermit("k", id(fmt.Sprintf("c:r%d", i)), 1, 0).Register(asked(i + 1)))
-		}
-		o := NewPermit("k", id("b:r1"), 1, 0)
-		for ask := range 5 {
-			got := h.run(o.AcquireOrRegister(lease, asked(100)))
-			if want := (Answer{Outcome: Refused, Rank: 32 - 8*ask}); !reflect.DeepEqual(got, want) {
-				t.Errorf("ask %d, behind 40 that are gone: answered %+v, want %+v", ask, got, want)
-			}
-		}
-		if got := h.run(o.AcquireOrRegister(lease, asked(100))); got.Outcome != Done {
-			t.Errorf("the next: answered %+v, want Done", got)
 		}
 	})
 }

@@ -16,7 +16,6 @@ import (
 func TestBehind(t *testing.T) {
 	me, you, reader := NewOwner("k", id("me:1")), NewOwner("k", id("me:2")), NewReader("k", id("me:1"))
 	other := NewOwner("a", id("me:3"))
-	permit, next := NewPermit("k", id("me:1"), 2, 0), NewPermit("k", id("me:2"), 2, 0)
 	renew := func(owners ...*Owner) *Command {
 		var holds []Renewal
 		for _, o := range owners {
@@ -31,7 +30,6 @@ func TestBehind(t *testing.T) {
 	}{
 		{"acquire, of what was released", me.Acquire(lease, 50), releases, nil},
 		{"acquire, of another owner", you.Acquire(lease, 50), releases, you.Acquire(lease, 50)},
-		{"acquire, of a permit", permit.Acquire(lease, 50), permit.Release(1, 0), nil},
 		{"enter, of what was released", me.Enter(lease, 2), releases, nil},
 		{"leave: its count would come back", me.Leave(2), releases, nil},
 		{"enter, which was left again", me.Enter(lease, 3), me.Leave(2), me.Enter(lease, 2)},
@@ -41,11 +39,9 @@ func TestBehind(t *testing.T) {
 		{"renew, of some that were released", renew(you, me, other), releases, renew(you, other)},
 		{"renew, of what was released", renew(me), releases, nil},
 		{"renew, of what was left", renew(me), me.Leave(2), renew(me)},
-		{"renew, of a permit", renew(permit, next), permit.Release(1, 0), renew(next)},
 		{"release: each is to say what it found", releases, releases, releases},
 		{"release to one who has given up", you.ReleaseTo(1, 0, me, QueueEntry{}), releases, you.Release(1, 0)},
 		{"yield to one who has given up", you.YieldTo(0, me, QueueEntry{}), releases, you.Yield(0)},
-		{"a permit that gives way, to one who has given up", next.ReleaseTo(1, 5, permit, QueueEntry{Since: 5}), permit.Release(1, 0), next.Release(1, 5)},
 		{"inspect", Inspect("k"), releases, Inspect("k")},
 		{"acquire, behind a force", me.Acquire(lease, 50), Force("k", 1), me.Acquire(lease, 50)},
 	} {
@@ -59,8 +55,7 @@ func TestBehind(t *testing.T) {
 
 // TestRepeat: what is sent again is what was sent, but for the next owner.
 func TestRepeat(t *testing.T) {
-	o, p, next := NewOwner("{k}", "me:1"), NewPermit("{k}", "me:1", 5, 3), NewPermit("{k}", "me:2", 5, 3)
-	reader := NewReader("{k}", "me:1")
+	o, reader := NewOwner("{k}", "me:1"), NewReader("{k}", "me:1")
 	for _, tt := range []struct {
 		name      string
 		cmd, want *Command
@@ -71,9 +66,6 @@ func TestRepeat(t *testing.T) {
 		{"release to the next", o.ReleaseTo(17, 23, NewOwner("{k}", "me:2"), QueueEntry{Round: 1, Since: 24}), o.Release(17, 23)},
 		{"yield to the next", o.YieldTo(23, NewOwner("{k}", "me:2"), QueueEntry{Round: 1, Since: 24}), o.Yield(23)},
 		{"release of a reader", reader.Release(17, 23), reader.Release(17, 23)},
-		{"release of a permit", p.Release(17, 0), p.Release(17, 0)},
-		{"release of a permit to the next", p.ReleaseTo(17, 23, next, QueueEntry{Since: 24}), p.Release(17, 23)},
-		{"yield of a permit that gives way", p.YieldTo(23, next, QueueEntry{Since: 23}), p.Yield(23)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.cmd.Repeat().Command(); fmt.Sprintf("%#v", *got) != fmt.Sprintf("%#v", *tt.want) {
@@ -85,7 +77,7 @@ func TestRepeat(t *testing.T) {
 
 // TestWords: the words of a command, in its own form or in that for a guarded master.
 func TestWords(t *testing.T) {
-	a, p := NewOwner("a", "me:1"), NewPermit("a", "me:3", 5, 7)
+	a := NewOwner("a", "me:1")
 	renew := Renew(lease, []Renewal{{Owner: a, Count: 1, Token: 7}, {Owner: NewOwner("b", "me:2"), Count: 2, Token: 8}})
 	entry := QueueEntry{Round: 1, Since: 10, Lease: short, Proposal: 5}
 	for _, tt := range []struct {
@@ -100,9 +92,8 @@ func TestWords(t *testing.T) {
 		{Force("a", 9), true, "1 a "},
 		{renew, false, "0 30000 heal a me:1 7 1 b me:2 8 2"},
 		{renew, true, "0 30000  a me:1 7 1 b me:2 8 2"},
-		{Renew(lease, []Renewal{{Owner: p.InSlot(4), Token: 7}}), false, "0 30000 heal redlock_slots:{a} me:3 7 4"},
-		{p.ReleaseTo(9, 10, NewPermit("a", "me:4", 5, 0), entry), false, "1 redlock_slots:{a} me:3 9 2 gives way me:4 5 5 0 1 400 -5"},
-		{ForcePermits("{a}", 9), false, "1 redlock_slots:{a}: 9 "},
+		{Look("a", 8), false, "1 redlock_slot:{a}: 8"},
+		{Look("{a}", 8), false, "1 redlock_slot:{a}:: 8"},
 		{a.Enter(lease, 2), false, "1 a me:1 30000 2"},
 		{NewReader("a", "me:1").Raise(lease, 2), false, "1 a me:1 30000 2 shared"},
 	} {
@@ -136,8 +127,8 @@ var replies = []any{
 	[]any{int64(1), int64(2), int64(0), int64(-1)},               // of renewals
 	[]any{int64(1), redis.Error("ERR no"), nil, int64(257)},      // 257 is no Renewed, though its last byte is
 	[]any{int64(1), redis.Error("NOTLOCK string"), "", int64(0)}, // with errors
-	[]any{int64(0), int64(51)},                                   // a slot
-	[]any{[]byte("7"), []any{int64(0), []byte("me"), int64(9), []byte("7")}, []any{[]byte("me"), []byte("2")}},
+	[]any{int64(0), int64(51), int64(3)},                         // a slot
+	[]any{int64(0), int64(-2), int64(3), int64(1), int64(-1), int64(0)},
 	[]any{int64(9), []byte("7"), []byte("me"), []byte("2"), []any{}, []any{[]byte("my"), []byte("")}},
 	[]any{int64(9), []byte("7"), []byte("sh"), []byte("0"), []any{[]byte("me"), int64(9)}, []any{}},
 }
@@ -166,27 +157,28 @@ func decodes(t *rapid.T) {
 	for range rapid.IntRange(0, 3).Draw(t, "spoilt") {
 		reply = spoil(t, reply)
 	}
-	me, permit := NewOwner("k", id("me:1")), NewPermit("k", id("me:1"), 2, 0)
+	me := NewOwner("k", id("me:1"))
 	renew := Renew(lease, []Renewal{{Owner: me}, {Owner: me}, {Owner: me}, {Owner: me}})
 	for _, cmd := range []*Command{
 		me.Acquire(lease, 50), me.Enter(lease, 2), me.Raise(lease, 50), renew, me.Release(50, 0), Inspect("k"),
-		permit.Acquire(lease, 50), InspectPermits("k"),
+		Look("k", 2),
 	} {
 		a := cmd.Decode(reply)
 		if a.Outcome != Done && a.Outcome != Refused && (a.Outcome != Failed || a.Err == nil) {
 			t.Errorf("decode %v: got outcome %v (%v), want Done, Refused or why it Failed", reply, a.Outcome, a.Err)
 		}
 		lefts := []time.Duration{a.Left}
-		if a.Permits != nil {
-			for _, s := range a.Permits.Slots {
-				lefts = append(lefts, s.Left)
+		for i, s := range a.Slots {
+			lefts = append(lefts, s.Left)
+			if s.Slot < i || s.Slot > 1 || s.Queue < 0 {
+				t.Errorf("decode %v: got %+v of two slots", reply, a.Slots)
 			}
 		}
 		if slices.Min(lefts) < 0 {
 			t.Errorf("decode %v: got %v left, want none below zero", reply, lefts)
 		}
-		if cmd.verb == acquiring && a.Outcome == Done && (a.Token < 0 || a.Slot < 0) {
-			t.Errorf("decode %v: got token %d and slot %d, want none below zero", reply, a.Token, a.Slot)
+		if cmd.verb == acquiring && a.Outcome == Done && a.Token < 0 {
+			t.Errorf("decode %v: got token %d, want none below zero", reply, a.Token)
 		}
 		for i, r := range a.Renewed {
 			said := reply.([]any)[i]
@@ -201,20 +193,18 @@ func decodes(t *rapid.T) {
 
 // TestNoDecoderTakesWhatIsNoToken: whatever a master says.
 func TestNoDecoderTakesWhatIsNoToken(t *testing.T) {
-	me, permit := NewOwner("k", id("me:1")), NewPermit("k", id("me:r1"), 2, 0)
+	me := NewOwner("k", id("me:1"))
 	for _, token := range []int64{MaxToken, MaxToken + 1, math.MaxInt64} {
 		text := fmt.Append(nil, token)
 		for name, tt := range map[string]struct {
 			cmd   *Command
 			reply any
 		}{
-			"acquire":         {me.Acquire(lease, 5), token},
-			"proposal":        {me.Acquire(lease, token), int64(0)},
-			"reader":          {NewReader("k", id("me:r1")).Acquire(lease, 5), token},
-			"raise":           {me.Raise(lease, 5), token},
-			"inspect":         {Inspect("k"), []any{int64(-2), text, []byte{}, []byte("0"), []any{}, []any{}}},
-			"permit":          {permit.Acquire(lease, 5), []any{int64(0), token}},
-			"inspect permits": {InspectPermits("k"), []any{text, []any{}, []any{}}},
+			"acquire":  {me.Acquire(lease, 5), token},
+			"proposal": {me.Acquire(lease, token), int64(0)},
+			"reader":   {NewReader("k", id("me:r1")).Acquire(lease, 5), token},
+			"raise":    {me.Raise(lease, 5), token},
+			"inspect":  {Inspect("k"), []any{int64(-2), text, []byte{}, []byte("0"), []any{}, []any{}}},
 		} {
 			got := tt.cmd.Decode(tt.reply)
 			if failed := got.Outcome == Failed; failed != (token > MaxToken) || !failed && got.Token != token {
@@ -232,8 +222,11 @@ func TestKeysOfTwoNamesDiffer(t *testing.T) {
 	names := []string{"a", "{a}", "{a}:", "{{a}}", "a}", "{a", "{a}}", "a:", "a}:", "{", "}", "{}", "{}:", "x{a}", "{a}x"}
 	whose := make(map[string]string)
 	for _, name := range names {
-		for _, prefix := range []string{fencePrefix, queuePrefix, slotsPrefix, slotQueuePrefix, slotFencePrefix} {
-			key := belonging(prefix, name)
+		keys := []string{Slots(name), SlotKey(name, 7)}
+		for _, lock := range []string{name, SlotKey(name, 7), SlotKey(name, 71)} {
+			keys = append(keys, belonging(fencePrefix, lock), belonging(queuePrefix, lock))
+		}
+		for _, key := range keys {
 			if Reserved(key) == "" {
 				t.Errorf("%q may be the name of another lock", key)
 			}
@@ -242,5 +235,35 @@ func TestKeysOfTwoNamesDiffer(t *testing.T) {
 			}
 			whose[key] = name
 		}
+	}
+}
+
+// TestSlotOf: a slot's name says of which semaphore it is, and which; nothing else does.
+func TestSlotOf(t *testing.T) {
+	for _, name := range []string{"a", "{a}", "{a}:", "a:7", "{a}:7", "}", "{", "a{b}c:1", ":"} {
+		for _, slot := range []int{0, 7, MaxPermits - 1} {
+			if got, n := SlotOf(SlotKey(name, slot)); got != name || n != slot {
+				t.Errorf("SlotOf(%q) = %q, %d, want %q, %d", SlotKey(name, slot), got, n, name, slot)
+			}
+		}
+		if got, n := SlotOf(Slots(name)); got != name || n != -1 {
+			t.Errorf("SlotOf(%q) = %q, %d, want %q, -1", Slots(name), got, n, name)
+		}
+		if got := FreedKey(Slots(name), "7"); got != SlotKey(name, 7) {
+			t.Errorf("FreedKey = %q, want slot 7 of %q", got, name)
+		}
+		for _, message := range []string{"", "x", "-1", "07", "1000", "7:7"} {
+			if got := FreedKey(Slots(name), message); got != Slots(name) {
+				t.Errorf("FreedKey of %q with %q = %q, want none of a slot", name, message, got)
+			}
+		}
+	}
+	for _, key := range []string{"", "a", "redlock_slot:", "redlock_slot:7", "redlock_slot:{}:7", "redlock_slot:a:7", "redlock_slot:{a}", "redlock_slot:{a}:07", "redlock_slot:{a}:1000", "redlock_slots:{a}:7"} {
+		if name, slot := SlotOf(key); name != "" || slot != -1 {
+			t.Errorf("SlotOf(%q) = %q, %d, want none", key, name, slot)
+		}
+	}
+	if got := FreedKey("a", "7"); got != "a" {
+		t.Errorf("FreedKey of a lock = %q", got)
 	}
 }

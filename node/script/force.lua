@@ -36,5 +36,5 @@ for i = 1, holder and #owners or 0, 2 do
   leave(owners[i])
 end
 local answer = handOn()
--- #include wanted.lua
+wanted(holder)
 return answer

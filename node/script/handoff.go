@@ -22,29 +22,24 @@ type HandOff struct {
 	Token int64  // fencing counter
 	Key   string
 	Mode  Mode
-	Slot  int // of a Permit
 }
 
-// DecodeHandOff reads what queue.lua publishes: owner, round, token and key. Behind the token,
-// slots.lua has a colon and the slot; behind that of a reader is ":shared".
+// DecodeHandOff reads what queue.lua publishes: owner, round, token and key. Behind the token of a
+// reader is ":shared".
 func DecodeHandOff(payload string) (HandOff, bool) {
 	words := strings.SplitN(payload, " ", 4)
 	if len(words) != 4 || words[0] == "" || words[3] == "" {
 		return HandOff{}, false
 	}
-	counter, place, inSlot := strings.Cut(words[2], ":")
+	counter, shared := strings.CutSuffix(words[2], ":"+SharedHolder)
 	h := HandOff{Owner: words[0], Key: words[3]}
-	var err1, err2, err3 error
+	var err1, err2 error
 	h.Round, err1 = strconv.ParseUint(words[1], 10, 64)
 	h.Token, err2 = strconv.ParseInt(counter, 10, 64)
-	switch {
-	case place == SharedHolder:
+	if shared {
 		h.Mode = Shared
-	case inSlot:
-		h.Mode = Permit
-		h.Slot, err3 = strconv.Atoi(place)
 	}
-	if err1 != nil || err2 != nil || err3 != nil || h.Token < 0 || h.Token > MaxToken || h.Slot < 0 {
+	if err1 != nil || err2 != nil || h.Token < 0 || h.Token > MaxToken {
 		return HandOff{}, false
 	}
 	return h, true
@@ -60,14 +55,6 @@ func DecodeWanted(payload string) (owner, key string, ok bool) {
 
 // Keeps reports whether owner is "uuid:kN": its client may keep the lock when it is done.
 func Keeps(owner string) bool { return len(owner) > 38 && owner[36:38] == ":k" }
-
-// Release returns the command that gives back what was handed off, to an owner that has gone.
-func (h HandOff) Release() *Command {
-	if h.Mode == Permit {
-		return NewPermit(h.Key, h.Owner, 1, 0).InSlot(h.Slot).Release(h.Token, 0)
-	}
-	return ReleaseOfAny(h.Key, h.Owner, h.Token)
-}
 
 // ReleaseOfAny returns the release of a lock that an owner may have alone or share. It may have been a
 // writer when the lock was handed to it, and a reader when it was released: of the releases that a

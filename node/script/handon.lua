@@ -36,7 +36,7 @@ local function handOn(holder)
     -- Redisson's clients cannot enter the queue. So if any of them wait, one hold in seven
     -- leaves the key free for a moment when it ends, and the first in the queue looks again
     -- afterwards. Tokens follow a clock, so seven: no usual step of clocks is a multiple of it.
-    if not holder and mine and tonumber(token) % 7 == 0 then
+    if not holder and mine and not slot and tonumber(token) % 7 == 0 then
       local first = redis.call('zrange', queue, 0, 0)[1]
       if first and redis.call('publish', freed, '0') > 0 then
         redis.call('set', 'redlock_turn:' .. name, 1, 'px', 20)
@@ -50,7 +50,7 @@ local function handOn(holder)
     end
   end
   if mine and not holder then
-    redis.call('publish', freed, '0')
+    redis.call('publish', freed, note)
   end
   return answer
 end

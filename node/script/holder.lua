@@ -1,6 +1,6 @@
 -- holder.lua: who holds a lock, and whether its key is a lock at all.
 --
--- KEYS[-]  lock key: a hash, owner -> hold count
+-- KEYS[-]  lock, the lock key: a hash, owner -> hold count
 -- returns  holderOf returns the holder, "shared" if readers have the lock, nil if the key is
 --          absent. If the key holds anything else it returns nil and an error reply:
 --          "NOTLOCK type", and behind "NOTLOCK hash" its number of fields

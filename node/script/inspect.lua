@@ -1,15 +1,30 @@
--- inspect.lua: tell who has the lock and who waits for it, and change nothing.
+-- inspect.lua: tell who has the lock and who waits for it, or which slots of a semaphore somebody has,
+-- and change nothing.
 --
--- KEYS[1]  lock, the lock key: a hash, owner -> hold count
--- returns  {ms left, fencing counter, owner, hold count, {reader, ms left, ...}, {waiter, kind,
+-- KEYS[1]  lock, the lock key: a hash, owner -> hold count; or what the keys of slots begin with
+-- ARGV[1]  how many slots to look at, missing for a lock
+-- returns  of slots, for each that somebody has or waits for: its number, ms left (-2: nobody has
+--          it), how many stand in its queue;
+--          of a lock: {ms left, fencing counter, owner, hold count, {reader, ms left, ...}, {waiter, kind,
 --          ...}}. When nobody has the lock, ms left is -2 and the owner empty; when readers have
 --          it, the owner is "shared". Of them, and of those who wait, there are 32 at most: the
 --          readers who have it the longest, the last of them last, and the first in the queue,
 --          of kind "shared" for a reader and else empty. Those whose ask is stale are left out;
 --          NOTLOCK, an error: the key is no lock, see holder.lua
--- Called for an Inspect command.
+-- Called for an Inspect or Look command.
 
 local lock = KEYS[1]
+if ARGV[1] then
+  local found, call = {}, redis.call
+  local queues = 'redlock_wait:' .. string.match(lock, '^redlock_slot:(.*)')
+  for slot = 0, ARGV[1] - 1 do
+    local left, waiters = call('pttl', lock .. slot), call('zcard', queues .. slot)
+    if left ~= -2 or waiters > 0 then
+      found[#found + 1], found[#found + 2], found[#found + 3] = slot, left, waiters
+    end
+  end
+  return found
+end
 -- #include names.lua
 -- #include holder.lua
 -- #include readers.lua

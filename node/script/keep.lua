@@ -61,7 +61,9 @@ for i = 3, #ARGV, 3 do
     end
   else
     ok, answer = pcall(restore, lock, name, owner, token)
-    -- #include failed.lua
+    if not ok and type(answer) == 'string' then
+      answer = redis.error_reply(answer) -- what pcall caught is the answer to its own hold
+    end
   end
   if answer == 1 or answer == 2 then
     -- #include counted.lua

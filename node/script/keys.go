@@ -1,6 +1,9 @@
 package script
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // The name of a lock is its key, as in Redisson. What belongs to a lock carries the name in
 // braces. A name that has braces itself is left as it is, with a colon appended: the keys of
@@ -13,18 +16,14 @@ const (
 	readPrefix    = "redlock_read:"   // as readers.lua has it
 	channelPrefix = "redisson_lock__channel:"
 
-	// Of a semaphore, as permit.lua and slotnames.lua have them. A lock and a semaphore of the same name
-	// are two things.
-	slotsPrefix     = "redlock_slots:"
-	slotFencePrefix = "redlock_slotfence:"
-	slotQueuePrefix = "redlock_slotwait:"
-	slotEnds        = "ends" // what the key of the slots has behind it where their ends are
+	// Of the locks that are the slots of a semaphore. A lock and a semaphore of the same name are two
+	// things.
+	slotPrefix = "redlock_slot:" // as freed.lua has it
 )
 
 // prefixes are those of all keys of our own.
 var prefixes = [...]string{
-	fencePrefix, queuePrefix, turnPrefix, forcedPrefix, readPrefix, slotsPrefix, slotFencePrefix, slotQueuePrefix,
-	clientPrefix, setsKey,
+	fencePrefix, queuePrefix, turnPrefix, forcedPrefix, readPrefix, slotPrefix, clientPrefix, setsKey,
 }
 
 // Reserved returns the prefix of our own keys that name begins with, empty if there is none. Such a
@@ -40,41 +39,79 @@ func Reserved(name string) (prefix string) {
 
 func braced(name string) bool { return strings.Contains(name, "{") }
 
-// FreedChannel is where Redisson's clients are told that the lock is free. freed.lua has it too.
+// FreedChannel is where Redisson's clients are told that the lock is free, and, of what [Slots] returns,
+// those who wait for another slot. freed.lua has it too.
 func FreedChannel(name string) string {
+	if semaphore, _ := SlotOf(name); semaphore != "" {
+		return channelPrefix + Slots(semaphore)
+	}
 	if braced(name) {
 		return channelPrefix + name
 	}
 	return channelPrefix + "{" + name + "}"
 }
 
-// slotsOf is the key that has the slots of a semaphore.
-func slotsOf(name string) string { return belonging(slotsPrefix, name) }
+// MaxPermits is how many permits a semaphore may have: a master looks at all of them in one script call.
+const MaxPermits = 1000
 
-// ScanSemaphores is a Scan for the keys that have the slots of semaphores with names that match pattern:
-// of names in braces, or of all others. SemaphoreOf reads those that it finds.
-func ScanSemaphores(cursor uint64, pattern string, inBraces bool) *Command {
-	if inBraces {
-		return Scan(cursor, slotsPrefix+pattern+":", "zset")
+// Slots is what the names of a semaphore's slots begin with: the number of the slot follows. All keys of
+// a semaphore have the same hash tag.
+func Slots(semaphore string) string { return belonging(slotPrefix, semaphore) + ":" }
+
+// SlotKey returns the name of a slot of a semaphore.
+func SlotKey(semaphore string, slot int) string { return Slots(semaphore) + strconv.Itoa(slot) }
+
+// FreedKey returns which lock a message on the FreedChannel of key is about. If key is what [Slots] returns, that
+// is a slot of the semaphore, or key where the message names none.
+func FreedKey(key, message string) string {
+	if semaphore, slot := SlotOf(key); semaphore != "" && slot < 0 {
+		if _, slot = SlotOf(key + message); slot >= 0 {
+			return key + message
+		}
 	}
-	return Scan(cursor, slotsPrefix+"{"+pattern+"}", "zset")
+	return key
 }
 
-// SemaphoreOf returns the name of the semaphore whose slots are at key, empty if that is no such key.
-func SemaphoreOf(key string) string {
-	name, ok := strings.CutPrefix(key, slotsPrefix)
-	switch {
-	case !ok:
-	case len(name) > 2 && name[0] == '{' && name[len(name)-1] == '}' && !braced(name[1:len(name)-1]):
-		return name[1 : len(name)-1]
-	case len(name) > 1 && name[len(name)-1] == ':' && braced(name):
-		return name[:len(name)-1]
+// SlotOf returns of which semaphore the lock at key is a slot, and which; an empty name and -1 if it is
+// none. The slot is -1 of what [Slots] returns.
+func SlotOf(key string) (semaphore string, slot int) {
+	if !strings.HasPrefix(key, slotPrefix) {
+		return "", -1
 	}
-	return ""
+	end := strings.LastIndexByte(key, ':')
+	name, number := key[len(slotPrefix):max(end, len(slotPrefix))], key[end+1:]
+	switch {
+	case len(name) > 2 && name[0] == '{' && name[len(name)-1] == '}' && !braced(name[1:len(name)-1]):
+		name = name[1 : len(name)-1]
+	case len(name) > 1 && name[len(name)-1] == ':' && braced(name):
+		name = name[:len(name)-1]
+	default:
+		return "", -1
+	}
+	if number == "" {
+		return name, -1
+	}
+	slot, err := strconv.Atoi(number)
+	if err != nil || slot < 0 || slot >= MaxPermits || strconv.Itoa(slot) != number {
+		return "", -1
+	}
+	return name, slot
+}
+
+// ScanSlots is a Scan for the slots that somebody has of semaphores with names that match pattern: of names
+// in braces, or of all others. SlotOf reads those that it finds.
+func ScanSlots(cursor uint64, pattern string, inBraces bool) *Command {
+	if inBraces {
+		return Scan(cursor, slotPrefix+pattern+"::*", "hash")
+	}
+	return Scan(cursor, slotPrefix+"{"+pattern+"}:*", "hash")
 }
 
 // belonging returns the key of name with this prefix, as names.lua has it.
 func belonging(prefix, name string) string {
+	if slot, ok := strings.CutPrefix(name, slotPrefix); ok {
+		return prefix + slot
+	}
 	if braced(name) {
 		return prefix + name + ":"
 	}

@@ -22,7 +22,7 @@ if there == 0 and not next then
     local fields = redis.call('hrandfield', lock, '2', 'withvalues')
     if fields[1] == 'mode' and fields[2] == 'shared' and not fields[3] then
       redis.call('del', lock, readers)
-      redis.call('publish', freed, '0')
+      redis.call('publish', freed, note)
       return 1
     end
   end

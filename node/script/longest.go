@@ -11,8 +11,8 @@ func (c *Command) Longest() int {
 	case renewing:
 		return longestStep * (1 + len(c.holds))
 	case inspecting:
-		if c.mode == Permit {
-			return (MaxPermits + 100) * longestStep / 2 // those who have one, and those who wait
+		if c.slots > 0 {
+			return 128 + 3*32*c.slots // three numbers for each
 		}
 		return (32 + 32) * longestStep / 2
 	}

@@ -103,11 +103,10 @@ func contents(h *scriptFixture) map[string]string {
 	return all
 }
 
-// TestSpoiltKeys: a script says what is wrong with the other keys that it finds, or with those of a
-// semaphore, to a repeat as well, and leaves them alone.
+// TestSpoiltKeys: a script says what is wrong with the other keys that it finds, to a
+// repeat as well, and leaves them alone.
 func TestSpoiltKeys(t *testing.T) {
 	me, reader := NewOwner("k", id("me:r1")), NewReader("k", id("me:r1"))
-	permit, next := NewPermit("k", id("me:r1"), 2, 0), NewPermit("k", id("me:r2"), 2, 0)
 	for _, tt := range []struct {
 		spoil []any // a command
 		fails string
@@ -119,15 +118,7 @@ func TestSpoiltKeys(t *testing.T) {
 		{[]any{"SET", "redlock_fence:{k}", "0"}, "no positive number", []*Command{reader.Acquire(lease, 5)}},
 		{[]any{"RPUSH", "redlock_fence:{k}", "x"}, "another type", []*Command{me.Acquire(lease, 5), reader.Acquire(lease, 5), Inspect("k")}},
 		{[]any{"SET", "redlock_wait:{k}", "x"}, "another type", []*Command{me.AcquireOrRegister(lease, asked(10)), reader.AcquireOrRegister(lease, asked(10))}},
-		{[]any{"SET", "redlock_slots:{k}", "x"}, "another type", []*Command{
-			permit.Acquire(lease, 5), permit.AcquireOrRegister(lease, asked(10)), permit.Release(5, 10), permit.ReleaseTo(5, 0, next, asked(10)),
-			permit.ReleaseTo(5, 10, next, asked(10)), permit.Raise(lease, 5), ForcePermits("k", 5), InspectPermits("k"),
-		}},
-		{[]any{"HSET", "redlock_slots:{k}", "0", "bob"}, "another type", []*Command{permit.Acquire(lease, 5), permit.AcquireOrRegister(lease, asked(10))}},
-		{[]any{"ZADD", "redlock_slots:{k}", "0", "bob", "3", "age"}, "a sorted set", []*Command{permit.Acquire(lease, 5), permit.AcquireOrRegister(lease, asked(10))}},
-		{[]any{"HSET", "redlock_slotfence:{k}", "0", "x"}, "no number", []*Command{permit.Acquire(lease, 5), permit.AcquireOrRegister(lease, asked(10))}},
-		{[]any{"SET", "redlock_slotfence:{k}", "x"}, "another type", []*Command{permit.Acquire(lease, 5), permit.AcquireOrRegister(lease, asked(10))}},
-		{[]any{"SET", "redlock_slotwait:{k}", "x"}, "another type", []*Command{permit.Register(asked(10))}},
+		{[]any{"SET", "redlock_wait:{k}:1", "x"}, "another type", []*Command{Look("k", 2)}},
 	} {
 		for _, cmd := range tt.cmds {
 			withScripts(t, func(h *scriptFixture) {
@@ -175,21 +166,20 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestSpoiltCounterOfAHolder: the token of who has the lock, or a slot, must be one.
+// TestSpoiltCounterOfAHolder: the token of who has the lock must be one.
 func TestSpoiltCounterOfAHolder(t *testing.T) {
-	for _, o := range []*Owner{NewOwner("k", id("me:r1")), reader("me:r1"), NewPermit("k", id("me:r1"), 2, 0)} {
+	for _, o := range []*Owner{NewOwner("k", id("me:r1")), reader("me:r1")} {
 		for _, counter := range []string{"x", "0"} {
 			withScripts(t, func(h *scriptFixture) {
 				h.run(o.Acquire(lease, 5))
 				h.do("SET", "redlock_fence:{k}", counter)
-				h.do("HSET", "redlock_slotfence:{k}", 0, counter)
 				for _, cmd := range []*Command{o.Acquire(lease, 5), o.Register(asked(10))} {
 					if got := h.run(cmd); got.Outcome != Failed || !strings.Contains(got.Err.Error(), "no positive number") {
 						t.Errorf("mode %d, counter %s: answered %+v, want an error", o.Mode, counter, got)
 					}
 				}
-				if a, b := h.m.Get("redlock_fence:{k}"), h.m.HGet("redlock_slotfence:{k}", "0"); a != counter || b != counter {
-					t.Errorf("mode %d: the counters became %s and %s, want %s", o.Mode, a, b, counter)
+				if got := h.m.Get("redlock_fence:{k}"); got != counter {
+					t.Errorf("mode %d: the counter became %s, want %s", o.Mode, got, counter)
 				}
 			})
 		}

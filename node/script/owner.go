@@ -13,8 +13,6 @@ const (
 	Exclusive Mode = iota
 	// Shared owners have a lock together: readers.
 	Shared
-	// Permit owners have one of the slots of a semaphore.
-	Permit
 )
 
 // Owner is one try at a lock, and the hold that comes of it. What its commands have in common is
@@ -23,18 +21,12 @@ type Owner struct {
 	Key  string
 	ID   string // "uuid:rN"
 	Mode Mode
-	name any // the key of its scripts: the lock's, or of a Permit that of the slots
+	name any // Key
 	id   any // ID
 
-	from    uint64 // what its rounds are counted from
-	permits int    // of the semaphore
-	slot    int    // that it has won, or that is tried first
-
-	named bool // an ask names it, or a release that enters it into the queue
+	from  uint64 // what its rounds are counted from
+	named bool   // an ask names it, or a release that enters it into the queue
 }
-
-// MaxPermits is how many permits a semaphore may have: a master looks at all of them in some steps.
-const MaxPermits = 1000
 
 // NewOwner makes an owner. An id must be used once only, for one key.
 func NewOwner(key, id string) *Owner {
@@ -49,14 +41,6 @@ func NewReader(key, id string) *Owner {
 	return o
 }
 
-// NewPermit makes an owner of one of so many permits of the semaphore at key. It takes the first
-// free slot, counted from start. Permits have no Enter and no Leave.
-//
-// Source: docs/algorithm.md, "Permits".
-func NewPermit(key, id string, permits, start int) *Owner {
-	return &Owner{Key: key, ID: id, Mode: Permit, name: slotsOf(key), id: id, permits: permits, slot: start % permits}
-}
-
 // CountFrom has the masters number the owner's rounds from n + 1 on, and returns it. Only who may read the
 // queue knows a number that nobody can guess: so a [HandOff] that names it is a master's.
 func (o *Owner) CountFrom(n uint64) *Owner {
@@ -67,16 +51,6 @@ func (o *Owner) CountFrom(n uint64) *Owner {
 // Round returns which round of the owner a hand-off to it names. It is none of its rounds if the hand-off
 // names a number from before them, or after.
 func (o *Owner) Round(h HandOff) uint64 { return h.Round - o.from }
-
-// InSlot returns the owner of a permit, for the time when it has won that slot.
-func (o *Owner) InSlot(slot int) *Owner {
-	won := *o
-	won.slot = slot
-	return &won
-}
-
-// Slot returns the slot that a permit has won, or tries first; zero if it is a lock.
-func (o *Owner) Slot() int { return o.slot }
 
 // command begins a command. Its first argument is the owner.
 func (o *Owner) command(v verb) *Command {
@@ -91,14 +65,6 @@ func (o *Owner) ask(v verb, lease any, proposal int64) *Command {
 	c := o.command(v)
 	c.first, o.named = !o.named, true
 	c.args = append(c.args, lease, proposal)
-	return c.wants(o)
-}
-
-// wants appends what an owner of a Permit asks for: one of how many slots, and which of them first.
-func (c *Command) wants(o *Owner) *Command {
-	if o.Mode == Permit {
-		c.args = append(c.args, o.permits, o.slot)
-	}
 	return c
 }
 
@@ -122,10 +88,7 @@ func (c *Command) queues(o *Owner, entry QueueEntry) *Command {
 // lease is sent in whole milliseconds, rounded down, and must be at least 1 ms; it never shortens
 // what is left. proposal is the fencing token asked for.
 //
-// The answer is Done with the fencing counter, or Refused with the holder and the time left. That of a
-// Permit is Done with its slot as well, and the slot's counter. Refused, its holder stands for all who
-// have the slots: it is the same where the same owners have them; and the time is left until the first
-// slot ends.
+// The answer is Done with the fencing counter, or Refused with the holder and the time left.
 // After any other outcome the owner may have the lock, and must be released.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Acquire".
@@ -150,7 +113,7 @@ func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Comman
 // it is free. Guarded masters do this as well.
 //
 // The answer is Refused with its rank, without a holder if nobody has the lock, or Done if the
-// owner has it, because it was handed to it. That of a Permit names no holder if any slot is free.
+// owner has it, because it was handed to it.
 //
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func (o *Owner) Register(entry QueueEntry) *Command {
@@ -165,7 +128,7 @@ var nothing any = ""
 
 // Release takes the owner out of the queue and frees the lock, which is then handed to the first
 // in the queue, or to the readers that are first. token is the owner's fencing token, or the one it
-// proposed; since is that of its queue entries, 0 if there were none. A Permit frees whichever slot it has.
+// proposed; since is that of its queue entries, 0 if there were none.
 //
 // The answer is Done, or Refused if the owner does not have the lock. After any other outcome the
 // node sends it again by itself until the master has answered. A guarded master does not hand
@@ -181,44 +144,33 @@ func (o *Owner) release(token any, waited bool) *Command {
 	c := o.command(releasing)
 	c.waits = waited
 	c.args = append(c.args, token)
-	if o.Mode == Permit {
-		c.args = append(c.args, o.slot)
-	}
 	if waited {
 		c.args = append(c.args, hasWaited)
 	}
 	return c
 }
 
-// What a release says of its owner.
-var (
-	hasWaited any = "waited"
-	givesWay  any = "gives way" // to others, and the same caller goes on as another owner
-)
+// hasWaited is what a release says of its owner.
+var hasWaited any = "waited"
 
 // ReleaseTo is Release, and enters next into the queue before the lock is handed to the first in it.
-//
-// If the stamp of the two is the same, one caller gives way to others and goes on as next. Where it
-// wants a Permit, next enters the queue afterwards: it does not get back what was given.
 func (o *Owner) ReleaseTo(token, since int64, next *Owner, entry QueueEntry) *Command {
-	return o.Release(token, since).enters(since, next, entry)
+	return o.Release(token, since).enters(next, entry)
 }
 
 // YieldTo is Yield, and enters next into the queue.
 func (o *Owner) YieldTo(since int64, next *Owner, entry QueueEntry) *Command {
-	return o.Yield(since).enters(since, next, entry)
+	return o.Yield(since).enters(next, entry)
 }
 
-// enters has a release of an owner that has waited since then enter next into the queue.
-func (c *Command) enters(since int64, next *Owner, entry QueueEntry) *Command {
+// enters has a release enter next into the queue.
+func (c *Command) enters(next *Owner, entry QueueEntry) *Command {
 	if !c.waits {
 		c.args = append(c.args, nothing)
-	} else if c.mode == Permit && since == entry.Since {
-		c.args[len(c.args)-1] = givesWay
 	}
 	c.next, next.named = next.ID, true
 	c.args = append(c.args, next.id, entry.Proposal)
-	return c.wants(next).queues(next, entry)
+	return c.queues(next, entry)
 }
 
 // Force releases the lock at key, whoever has it, and keeps that owner from healing it. Whoever
@@ -231,18 +183,7 @@ func Force(key string, token int64) *Command {
 	return &Command{verb: forcing, name: key, args: []any{token}, key: key}
 }
 
-// ForcePermits releases all permits of the semaphore at key, as Force does a lock.
-func ForcePermits(key string, token int64) *Command { return forceSlots(key, token, nothing) }
-
-// ForceSlot releases one slot of the semaphore at key, as Force does a lock.
-func ForceSlot(key string, slot int, token int64) *Command { return forceSlots(key, token, slot) }
-
-func forceSlots(key string, token int64, slot any) *Command {
-	return &Command{verb: forcing, mode: Permit, name: slotsOf(key), args: []any{token, slot}, key: key}
-}
-
-// Raise raises the fencing counter of a lock that the owner has, for lease, to token. Of a Permit it is
-// that of the slot that it has won, see InSlot, which it must have.
+// Raise raises the fencing counter of a lock that the owner has, for lease, to token.
 //
 // The answer is Done, or Refused: with the counter if it is not below token, and without if the
 // owner does not have the lock. It is sent once only.
@@ -252,10 +193,7 @@ func (o *Owner) Raise(lease time.Duration, token int64) *Command {
 	c := o.command(raising)
 	c.proposal = token
 	c.args = append(c.args, lease.Milliseconds(), token)
-	switch o.Mode {
-	case Permit:
-		c.args = append(c.args, o.slot)
-	case Shared:
+	if o.Mode == Shared {
 		c.args = append(c.args, SharedHolder)
 	}
 	return c

@@ -97,3 +97,11 @@ local function handOff(token, holder, me, lease)
   end
   return joined and me or holder
 end
+
+-- wanted tells the client of holder that somebody else wants the lock, if it keeps locks: then its owners are
+-- "uuid:kN".
+local function wanted(holder)
+  if string.sub(holder or '', 37, 38) == ':k' then
+    redis.call('publish', 'redlock_wake:' .. string.sub(holder, 1, 36), holder .. ' wanted ' .. lock)
+  end
+end

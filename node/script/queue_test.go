@@ -35,7 +35,7 @@ func TestWhatIsNoEntry(t *testing.T) {
 func TestCountersOutliveLeases(t *testing.T) {
 	const lease = 30 * time.Hour
 	ask := QueueEntry{Round: 1, Since: 10, Lease: lease, Proposal: 50}
-	w, r, p := NewOwner("k", id("x:r0")), NewReader("k", id("x:r0")), NewPermit("k", id("x:r0"), 2, 0)
+	w, r := NewOwner("k", id("x:r0")), NewReader("k", id("x:r0"))
 	waiter := NewOwner("k", id("a:r1"))
 	renew := func(o *Owner) *Command { return Renew(lease, []Renewal{{Owner: o, Count: 1, Token: 5}}) }
 	for name, cmds := range map[string][]*Command{
@@ -50,15 +50,6 @@ func TestCountersOutliveLeases(t *testing.T) {
 		"read beside another":                {NewReader("k", id("x:r9")).Acquire(time.Minute, 5), r.Acquire(lease, 5)},
 		"heal a reader":                      {renew(r)},
 		"renew a reader":                     {r.Acquire(time.Minute, 5), renew(r)},
-		"permit":                             {p.Acquire(lease, 5)},
-		"permit again, the counter is lost":  {p.Acquire(lease, 5), nil, p.Acquire(lease, 5)},
-		"heal a permit":                      {renew(p)},
-		"renew a permit":                     {p.Acquire(time.Minute, 5), renew(p)},
-		"raise of a permit":                  {p.Acquire(time.Minute, 5), p.Raise(lease, 9)},
-		"hand off of a permit": {
-			p.Acquire(time.Minute, 5), NewPermit("k", id("x:r9"), 2, 0).Acquire(time.Minute, 5),
-			NewPermit("k", id("a:r1"), 2, 0).AcquireOrRegister(lease, ask), p.Release(5, 0),
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			withScripts(t, func(h *scriptFixture) {
@@ -66,12 +57,11 @@ func TestCountersOutliveLeases(t *testing.T) {
 				for _, cmd := range cmds {
 					if cmd == nil {
 						h.m.Del("redlock_fence:{k}")
-						h.m.Del("redlock_slotfence:{k}")
 					} else {
 						h.run(cmd)
 					}
 				}
-				if left := max(h.m.TTL("redlock_fence:{k}"), h.m.TTL("redlock_slotfence:{k}")); left < lease+time.Hour || left > lease+2*time.Hour {
+				if left := h.m.TTL("redlock_fence:{k}"); left < lease+time.Hour || left > lease+2*time.Hour {
 					t.Errorf("the counter is kept for %v, want an hour more than %v", left, lease)
 				}
 			})
@@ -79,32 +69,12 @@ func TestCountersOutliveLeases(t *testing.T) {
 	}
 }
 
-// TestSlotsLastAsLongAsTheLongestLease: who takes another slot for less time takes nothing from those who have one.
-func TestSlotsLastAsLongAsTheLongestLease(t *testing.T) {
-	withScripts(t, func(h *scriptFixture) {
-		h.run(NewPermit("k", id("a:r1"), 2, 0).Acquire(lease, 50))
-		h.run(NewPermit("k", id("b:r1"), 2, 0).Acquire(short, 50))
-		time.Sleep(4 * short)
-		if got := h.run(InspectPermits("k")).Permits.Slots; len(got) != 1 || got[0].Left != lease-4*short {
-			t.Errorf("after the shorter lease the slots are %+v, want one for %v", got, lease-4*short)
-		}
-	})
-}
-
 // Who gives up leaves the queue of a master without memory, too, and whoever comes next for its client takes
 // its place there.
 func TestGivingUpAtAFullMaster(t *testing.T) {
 	writer := func(owner string) *Owner { return NewOwner("k", id(owner)) }
-	permit := func(owner string) *Owner { return NewPermit("k", id(owner), 1, 0) }
-	for name, tt := range map[string]struct {
-		holds, waits func(owner string) *Owner
-		queue        string
-	}{
-		"writer": {writer, writer, "redlock_wait:{k}"},
-		"reader": {writer, reader, "redlock_wait:{k}"},
-		"permit": {permit, permit, "redlock_slotwait:{k}1"},
-	} {
-		o, next, entry := tt.waits("a:r1"), tt.waits("a:r2"), asked(10)
+	for name, waits := range map[string]func(owner string) *Owner{"writer": writer, "reader": reader} {
+		o, next, entry := waits("a:r1"), waits("a:r2"), asked(10)
 		for way, cmd := range map[string]*Command{
 			"release":    o.Release(50, 10),
 			"yield":      o.Yield(10),
@@ -113,7 +83,7 @@ func TestGivingUpAtAFullMaster(t *testing.T) {
 		} {
 			t.Run(name+", "+way, func(t *testing.T) {
 				withScripts(t, func(h *scriptFixture) {
-					h.run(tt.holds("x:r0").Acquire(lease, 5))
+					h.run(writer("x:r0").Acquire(lease, 5))
 					h.run(o.AcquireOrRegister(lease, entry))
 					h.m.Fill(true)
 					if got := h.run(cmd); got.Outcome != Refused {
@@ -124,7 +94,7 @@ func TestGivingUpAtAFullMaster(t *testing.T) {
 					if cmd.next != "" {
 						want = []string{cmd.next}
 					}
-					if got := slices.Collect(maps.Keys(h.m.ZSet(tt.queue))); !slices.Equal(got, want) {
+					if got := slices.Collect(maps.Keys(h.m.ZSet("redlock_wait:{k}"))); !slices.Equal(got, want) {
 						t.Errorf("%q wait, want %q", got, want)
 					}
 				})
@@ -135,32 +105,60 @@ func TestGivingUpAtAFullMaster(t *testing.T) {
 
 // TestStrayHandOff: what a message says is enough to give back what was handed off.
 func TestStrayHandOff(t *testing.T) {
-	permit := func(owner string) *Owner { return NewPermit("k", id(owner), 2, 1) }
-	writer := func(owner string) *Owner { return NewOwner("k", id(owner)) }
-	for want, tt := range map[HandOff]struct {
-		holds, waits func(owner string) *Owner
-		key          string
-	}{
-		{Owner: id("a:r1"), Round: 1, Token: 51, Key: "k"}:                        {writer, writer, "k"},
-		{Owner: id("a:r1"), Round: 1, Token: 50, Key: "k", Mode: Shared}:          {writer, reader, "k"},
-		{Owner: id("a:r1"), Round: 1, Token: 51, Key: "k", Mode: Permit, Slot: 1}: {permit, permit, "redlock_slots:{k}"},
+	slot := SlotKey("k", 1)
+	for want, waits := range map[HandOff]*Owner{
+		{Owner: id("a:r1"), Round: 1, Token: 51, Key: "k"}:               NewOwner("k", id("a:r1")),
+		{Owner: id("a:r1"), Round: 1, Token: 50, Key: "k", Mode: Shared}: NewReader("k", id("a:r1")),
+		{Owner: id("a:r1"), Round: 1, Token: 51, Key: slot}:              NewOwner(slot, id("a:r1")),
 	} {
 		withScripts(t, func(h *scriptFixture) {
 			post := h.subscribeClient("a")
-			h.run(tt.holds("x:r0").Acquire(lease, 50))
-			if want.Mode == Permit {
-				h.run(permit("x:r1").Acquire(lease, 50))
-			}
-			h.run(tt.waits("a:r1").AcquireOrRegister(lease, asked(10)))
-			h.run(tt.holds("x:r0").Release(50, 0))
+			holder := NewOwner(want.Key, id("x:r0"))
+			h.run(holder.Acquire(lease, 50))
+			h.run(waits.AcquireOrRegister(lease, asked(10)))
+			h.run(holder.Release(50, 0))
 			message := strings.Join(post.take(), ", ")
 			got, ok := DecodeHandOff(message)
 			if !ok || got != want {
 				t.Errorf("DecodeHandOff(%q) = %+v, %v, want %+v", message, got, ok, want)
 			}
-			if a := h.run(got.Release()); a.Outcome != Done {
+			if a := h.run(ReleaseOfAny(got.Key, got.Owner, got.Token)); a.Outcome != Done {
 				t.Errorf("release of %+v: answered %+v, want Done", got, a)
 			}
+		})
+	}
+}
+
+// TestSlotFreed: where nobody waits for a slot that is given back, those who wait for another hear which it is.
+// It is left to none of Redisson's clients, whatever the token.
+func TestSlotFreed(t *testing.T) {
+	slot := SlotKey("a{b}", 7)
+	holder := func(n int) *Owner { return NewOwner(slot, id(fmt.Sprintf("x:r%d", n))) }
+	for name, tt := range map[string]struct {
+		free  func(h *scriptFixture)
+		hints []string
+	}{
+		"release":         {func(h *scriptFixture) { h.run(holder(0).Release(49, 0)) }, []string{"7"}},
+		"of who was last": {func(h *scriptFixture) { h.run(holder(0).Release(49, 10)) }, []string{"7"}},
+		"force":           {func(h *scriptFixture) { h.run(Force(slot, 49)) }, []string{"7"}},
+		"to a waiter": {func(h *scriptFixture) {
+			h.run(holder(1).AcquireOrRegister(lease, asked(10)))
+			h.run(holder(0).Release(49, 0))
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withScripts(t, func(h *scriptFixture) {
+				h.subscribeClient("x")
+				post := h.subscribe(FreedChannel(Slots("a{b}")))
+				h.run(holder(0).Acquire(lease, 49))
+				tt.free(h)
+				if got := post.take(); !slices.Equal(got, tt.hints) {
+					t.Errorf("published %q, want %q", got, tt.hints)
+				}
+				if held := h.m.Holder(slot) != ""; held != (tt.hints == nil) {
+					t.Errorf("the slot is held: %v", held)
+				}
+			})
 		})
 	}
 }
@@ -209,11 +207,8 @@ func FuzzHandOff(f *testing.F) {
 			t.Errorf("DecodeHandOff(%q) = %+v", message, p)
 		}
 		token := fmt.Sprint(p.Token)
-		switch p.Mode {
-		case Shared:
+		if p.Mode == Shared {
 			token += ":shared"
-		case Permit:
-			token += fmt.Sprintf(":%d", p.Slot)
 		}
 		again, ok := DecodeHandOff(fmt.Sprintf("%s %d %s %s", p.Owner, p.Round, token, p.Key))
 		if !ok || again != p {

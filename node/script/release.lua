@@ -23,7 +23,7 @@ if there == 0 and not next then
   if not mine then
     return -1
   end
-  redis.call('publish', freed, '0')
+  redis.call('publish', freed, note)
   return 1
 end
 

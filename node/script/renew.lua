@@ -39,7 +39,9 @@ for i = 3, #ARGV, 4 do
   local fields, ok, answer = call('hrandfield', lock, '2'), true, 1
   if fields[1] ~= owner or fields[2] then
     ok, answer = pcall(restore, lock, name, owner, ARGV[i + 3])
-    -- #include failed.lua
+    if not ok and type(answer) == 'string' then
+      answer = redis.error_reply(answer) -- what pcall caught is the answer to its own hold
+    end
   end
   if answer == 1 or answer == 2 then
     local left = call('pttl', lock)

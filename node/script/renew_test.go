@@ -11,7 +11,6 @@ func TestRenewalsAreIsolated(t *testing.T) {
 	for mode, as := range []func(key string) *Owner{
 		Exclusive: func(key string) *Owner { return NewOwner(key, id("me:r1")) },
 		Shared:    func(key string) *Owner { return NewReader(key, id("me:r1")) },
-		Permit:    func(key string) *Owner { return NewPermit(key, id("me:r1"), 2, 0) },
 	} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
 			withScripts(t, func(h *scriptFixture) {

@@ -11,8 +11,7 @@ type Repeat struct {
 	token         int64
 	yield, waited bool
 	mode          Mode
-	slot          int16 // of a Permit
-	count         int   // of a Leave; else 0
+	count         int // of a Leave; else 0
 }
 
 // Repeat returns what is needed to send c again, which must be a command that Repeats.
@@ -22,9 +21,6 @@ func (c *Command) Repeat() Repeat {
 		r.count = c.args[2].(int)
 		return r
 	}
-	if c.mode == Permit {
-		r.slot = int16(c.args[2].(int))
-	}
 	token, ok := c.args[1].(int64)
 	r.token, r.yield = token, !ok
 	return r
@@ -33,11 +29,8 @@ func (c *Command) Repeat() Repeat {
 // Command makes the release, or Leave, again.
 func (r Repeat) Command() *Command {
 	o := NewOwner(r.Key, r.Owner)
-	switch r.mode {
-	case Shared:
+	if r.mode == Shared {
 		o = NewReader(r.Key, r.Owner)
-	case Permit:
-		o = NewPermit(r.Key, r.Owner, 1, 0).InSlot(int(r.slot)) // how many there are is of no use to it
 	}
 	if r.count > 0 {
 		return o.Leave(r.count)

@@ -34,14 +34,10 @@ func (c *Command) Decode(reply any) Answer {
 
 // decode returns the meaning of a value that is the reply to c, which the file of its script states.
 func (c *Command) decode(reply any) (Answer, error) {
-	slots := c.mode == Permit
 	switch c.verb {
 	case plain:
 		return Answer{Outcome: Done, Reply: reply}, nil
 	case acquiring, registering:
-		if slots {
-			return decodeAcquireSlot(reply)
-		}
 		return decodeAcquire(reply)
 	case renewing:
 		return decodeRenew(reply, len(c.holds))
@@ -50,8 +46,8 @@ func (c *Command) decode(reply any) (Answer, error) {
 	case raising:
 		return decodeRaise(reply)
 	case inspecting:
-		if slots {
-			return decodeInspectSlots(reply)
+		if c.slots > 0 {
+			return decodeLook(reply, c.slots)
 		}
 		return decodeInspect(reply)
 	}
@@ -205,46 +201,25 @@ func unexpected(reply any) error {
 	return errors.New("unexpected reply to a script: " + quote.Value(reply))
 }
 
-// decodeAcquireSlot returns the meaning of the answers of acquireslot.lua.
-func decodeAcquireSlot(reply any) (Answer, error) {
-	if slot, ok := reply.(int64); ok && slot >= 0 {
-		return Answer{Outcome: Done, Slot: int(slot)}, nil // Command.Decode knows the token
+// decodeLook returns what inspect.lua says of n slots.
+func decodeLook(reply any, n int) (Answer, error) {
+	list, err := redis.Int64s(reply, nil)
+	if err != nil || len(list) > 3*n || len(list)%3 != 0 {
+		return Answer{}, unexpected(reply)
 	}
-	if r, ok := reply.([]any); ok && len(r) == 2 {
-		slot, ok1 := r[0].(int64)
-		token, ok2 := r[1].(int64)
-		if ok1 && ok2 && slot >= 0 && token > 0 {
-			return Answer{Outcome: Done, Slot: int(slot), Token: token}, nil
-		}
-	}
-	return decodeTaken(reply)
-}
-
-// decodeInspectSlots returns the meaning of the answer of inspectslots.lua.
-func decodeInspectSlots(reply any) (Answer, error) {
-	var token int64
-	var slots, waiters []any
-	if err := scan(reply, &token, &slots, &waiters); err != nil {
-		return Answer{}, err
-	}
-	found := new(Permits)
-	for four := range slices.Chunk(slots, 4) {
-		var s Slot
-		var left int64
-		if err := scan(four, &s.Slot, &s.Owner, &left, &s.Token); err != nil || left < 0 {
+	a := Answer{Outcome: Done, Slots: make([]Slot, 0, len(list)/3)}
+	next := int64(0)
+	for three := range slices.Chunk(list, 3) {
+		slot, left, queue := three[0], three[1], three[2]
+		if slot < next || slot >= int64(n) || left < -2 || queue < 0 {
 			return Answer{}, unexpected(reply)
 		}
-		s.Left = millis(left)
-		found.Slots = append(found.Slots, s)
-	}
-	for pair := range slices.Chunk(waiters, 2) {
-		var w Waiter
-		var permits string
-		if err := scan(pair, &w.Owner, &permits); err != nil {
-			return Answer{}, err
+		next = slot + 1
+		s := Slot{Slot: int(slot), Held: left != -2, Queue: int(queue)}
+		if s.Held {
+			s.Left = millis(left)
 		}
-		w.Permits, _ = strconv.Atoi(permits) // 0 if its ask is stale
-		found.Waiters = append(found.Waiters, w)
+		a.Slots = append(a.Slots, s)
 	}
-	return Answer{Outcome: Done, Token: token, Permits: found}, nil
+	return a, nil
 }

@@ -24,7 +24,7 @@ func TestUnexpectedReplies(t *testing.T) {
 	o := NewOwner("k", "me:1")
 	commands := []*Command{
 		o.Acquire(time.Second, 1), o.Enter(time.Second, 2), o.Raise(time.Second, 1), Renew(time.Second, []Renewal{{Owner: o}}),
-		Inspect("k"), InspectPermits("k"), NewPermit("k", "me:1", 1, 0).Acquire(time.Second, 1),
+		Inspect("k"), Look("k", 8),
 	}
 	for _, cmd := range commands {
 		for _, reply := range replies {

@@ -16,18 +16,17 @@ type Script struct {
 }
 
 // scripts has those of each verb, by mode.
-var scripts = func() (of [inspecting + 1][Permit + 1]*Script) {
-	acquire := [...]*Script{load("acquire.lua"), load("share.lua"), load("acquireslot.lua")}
-	enter := load("enter.lua")
-	raise := load("raise.lua")
+var scripts = func() (of [inspecting + 1][Shared + 1]*Script) {
+	acquire := [...]*Script{load("acquire.lua"), load("share.lua")}
+	enter, raise := load("enter.lua"), load("raise.lua")
 	of[acquiring], of[registering] = acquire, acquire
-	of[releasing] = [...]*Script{load("release.lua"), load("leave.lua"), load("releaseslot.lua")}
-	of[forcing] = [...]*Script{Exclusive: load("force.lua"), Permit: load("forceslots.lua")}
-	of[renewing] = [...]*Script{load("renew.lua"), load("keep.lua"), load("renewslot.lua")}
-	of[entering] = [...]*Script{enter, enter, nil}
+	of[releasing] = [...]*Script{load("release.lua"), load("leave.lua")}
+	of[forcing][Exclusive] = load("force.lua")
+	of[renewing] = [...]*Script{load("renew.lua"), load("keep.lua")}
+	of[entering] = [...]*Script{enter, enter}
 	of[leaving] = of[entering]
-	of[raising] = [...]*Script{raise, raise, load("raiseslot.lua")}
-	of[inspecting] = [...]*Script{Exclusive: load("inspect.lua"), Permit: load("inspectslots.lua")}
+	of[raising] = [...]*Script{raise, raise}
+	of[inspecting][Exclusive] = load("inspect.lua")
 	return of
 }()
 

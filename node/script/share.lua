@@ -75,7 +75,7 @@ if not inside and not open then
     end
   end
   if left then
-    -- #include wanted.lua
+    wanted(holder)
     if holder == 'shared' and ask then
       holder = ''
     end

@@ -2,16 +2,13 @@ package script
 
 import "regexp"
 
-// Traces returns every key that commands of these owners may leave at a master for the lock and the
-// semaphore of one permit called name. Whoever tries the commands on a name of its own deletes them afterwards.
+// Traces returns every key that commands of these owners may leave at a master for the lock called name.
+// Whoever tries the commands on a name of its own deletes them afterwards.
 func Traces(name string, owners ...string) []string {
-	queue, slots, slotQueue := belonging(queuePrefix, name), slotsOf(name), belonging(slotQueuePrefix, name)
-	all := []string{
-		name, belonging(fencePrefix, name), queue, belonging(turnPrefix, name), belonging(readPrefix, name),
-		slots, slots + slotEnds, slotQueue, slotQueue + "1", belonging(slotFencePrefix, name),
-	}
+	queue := belonging(queuePrefix, name)
+	all := []string{name, belonging(fencePrefix, name), queue, belonging(turnPrefix, name), belonging(readPrefix, name)}
 	for _, owner := range owners {
-		all = append(all, queue+owner, slotQueue+owner, belonging(forcedPrefix, name)+owner)
+		all = append(all, queue+owner, belonging(forcedPrefix, name)+owner)
 	}
 	return all
 }
@@ -27,11 +24,18 @@ func Families(name, start string) map[string]string {
 		}
 		of[prefix+opening(name, start)+"*"] = belonging(prefix, name)
 	}
+	of[slotPrefix+opening(name, start)+"*"] = Slots(name) + "0"
 	return of
 }
 
-// FreedChannels is the pattern of the FreedChannel of such names.
-func FreedChannels(name, start string) string { return channelPrefix + opening(name, start) + "*" }
+// FreedChannels does the same for the channels of locks and of semaphores of such names.
+func FreedChannels(name, start string) map[string]string {
+	of := map[string]string{channelPrefix + opening(name, start) + "*": FreedChannel(name)}
+	if start != "" { // else the pattern of locks matches the channels of semaphores
+		of[channelPrefix+slotPrefix+opening(name, start)+"*"] = FreedChannel(Slots(name))
+	}
+	return of
+}
 
 // opening is how what belongs to name begins behind its prefix, up to start. With no start it is empty: the
 // pattern is to match the keys of all names, whether they have braces or not.
@@ -50,11 +54,11 @@ func RecordFamilies() map[string]string {
 // TypeOf returns of which type a key is that begins as one of our own, see [Reserved].
 func TypeOf(key string) string {
 	switch Reserved(key) {
-	case readPrefix, slotsPrefix:
+	case readPrefix:
 		return "zset"
-	case slotFencePrefix, setsKey:
+	case slotPrefix, setsKey:
 		return "hash"
-	case queuePrefix, slotQueuePrefix:
+	case queuePrefix:
 		// The last ask of an owner stands behind the queue's own key.
 		if owner.MatchString(key) {
 			return "string"

@@ -17,12 +17,7 @@ func TestTypeOf(t *testing.T) {
 		"redlock_turn:{n}":           "string",
 		"redlock_forced:{n}" + owner: "string",
 		"redlock_read:{n}":           "zset",
-		"redlock_slots:{n}":          "zset",
-		"redlock_slots:{n}ends":      "zset",
-		"redlock_slotwait:{n}8":      "zset",
-		"redlock_slotfence:{n}":      "hash",
-		"redlock_slotwait:{n}":       "zset",
-		"redlock_slotwait:a{b:":      "zset",
+		"redlock_slot:{n}:7":         "hash",
 		"redlock_client:{a}":         "string",
 		"redlock_sets":               "hash",
 	} {
@@ -35,7 +30,7 @@ func TestTypeOf(t *testing.T) {
 // TestTraces: every kind of key is among the traces of a name, and each is a key of one family.
 func TestTraces(t *testing.T) {
 	for _, name := range []string{"n", "{n}", "a}b"} {
-		traces := Traces(name, "me:r1")
+		traces := append(Traces(name, "me:r1"), Traces(SlotKey(name, 0), "me:r1")...)
 		families := Families(name, "")
 		if len(families)+len(RecordFamilies()) != len(prefixes)+1 {
 			t.Errorf("%d families, want one for the lock and one for each of %q", len(families), prefixes)

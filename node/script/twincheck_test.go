@@ -24,10 +24,6 @@ func (w *walk) compare(k int, cmd *Command, want twin.Reply) {
 
 // inspect compares what the master tells with what its twin has.
 func (w *walk) inspect(k int) {
-	if w.semaphores {
-		w.inspectSlots(k)
-		return
-	}
 	l, now := &w.locks[k], w.now()
 	want := l.Inspect(now)
 	var crowd Crowd
@@ -65,9 +61,7 @@ func (w *walk) told(k int, want twin.Reply) {
 		}
 		name, _, _ := strings.Cut(w.text(to.Owner), ":")
 		token := fmt.Sprint(to.Token)
-		if w.semaphores {
-			token += fmt.Sprintf(":%d", to.Slot)
-		} else if to.Mode == twin.Shared {
+		if to.Mode == twin.Shared {
 			token += ":shared"
 		}
 		w.published(HandOffChannel(name), fmt.Sprintf("%s %d %s %s", w.text(to.Owner), to.Round, token, w.names[k]))
@@ -93,10 +87,6 @@ func (w *walk) differs(got Answer, want twin.Reply) string {
 	}
 	same := Answer{
 		Outcome: Failed + Outcome(want.Outcome), Token: want.Token, Holder: w.text(want.Holder), Count: int(want.Count), Left: left, Rank: want.Rank,
-		Slot: int(want.Slot),
-	}
-	if want.Holders[0] != 0 {
-		same.Holder = w.digest(want.Holders)
 	}
 	if g, s := fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", same); g != s {
 		return fmt.Sprintf("answered %s, want %s", g, s)
@@ -122,9 +112,7 @@ func (w *walk) check(step int) {
 		got[key] = w.real(key)
 	}
 	for k := range w.locks {
-		w.realSlots(k, got)
 		w.picture(k)
-		w.pictureSlots(k)
 		w.pictureLine(k)
 	}
 	all := maps.Clone(got)
@@ -152,9 +140,6 @@ func (w *walk) real(key string) string {
 	switch m.Type(key) {
 	case "hash":
 		hash := m.Hash(key)
-		if strings.HasPrefix(key, slotFencePrefix) {
-			ttl = 0 // the twin knows nothing of its expiry
-		}
 		var fields []string
 		for _, field := range slices.Sorted(maps.Keys(hash)) {
 			fields = append(fields, field+"="+hash[field])
@@ -228,35 +213,24 @@ func (w *walk) put(key, value string, end int64) {
 // pictureLine adds what the twin has of those who wait, and of those who were forced out.
 func (w *walk) pictureLine(k int) {
 	queueKey := belonging(queuePrefix, w.names[k])
-	if w.semaphores {
-		queueKey = belonging(slotQueuePrefix, w.names[k])
-	}
-	line, marks := w.line(k)
-	queues := map[string]string{} // by key
-	for _, e := range line.Queue {
+	queue := ""
+	for _, e := range w.locks[k].Queue {
 		if e.Owner == 0 {
 			break
 		}
-		key, ask := queueKey, fmt.Sprintf("%s %d %d", round(e), e.Lease, e.Proposal)
-		if w.semaphores {
-			key += fmt.Sprint(e.Permits)
-			ask += fmt.Sprintf(" %d %d", e.Permits, e.Start)
-		} else if e.Mode == twin.Shared {
+		ask := fmt.Sprintf("%s %d %d", round(e), e.Lease, e.Proposal)
+		if e.Mode == twin.Shared {
 			ask += " shared"
 		}
-		queues[key] += fmt.Sprintf("%s since %d; ", w.text(e.Owner), e.Since)
+		queue += fmt.Sprintf("%s since %d; ", w.text(e.Owner), e.Since)
 		if e.Stale > w.now() {
 			w.put(queueKey+w.text(e.Owner), ask, e.Stale)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(queues)) {
-		w.put(key, queues[key], line.QueueExpires)
-		if number := strings.TrimPrefix(key, queueKey); number != "" {
-			queues[queueKey] += fmt.Sprintf("%s since %s; ", number, number)
-			w.put(queueKey, queues[queueKey], line.QueueExpires)
-		}
+	if queue != "" {
+		w.put(queueKey, queue, w.locks[k].QueueExpires)
 	}
-	for _, m := range marks.Forced {
+	for _, m := range w.locks[k].Forced {
 		if m.Owner != 0 {
 			w.put(belonging(forcedPrefix, w.names[k])+w.text(m.Owner), "1", m.Until)
 		}

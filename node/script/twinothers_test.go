@@ -13,9 +13,7 @@ func (w *walk) others(k int) {
 	switch n := w.r.IntN(10); {
 	case n == 0:
 		w.do("FLUSHALL")
-		w.locks, w.slots = [2]twin.Lock{}, [2]twin.Slots{}
-	case w.semaphores:
-		w.othersOfSlots(k)
+		w.locks = [2]twin.Lock{}
 	case n >= 8:
 		l.Counter = w.far()
 		w.do("SET", belonging(fencePrefix, key), l.Counter, "PX", 2*time.Hour.Milliseconds())
@@ -60,29 +58,5 @@ func (w *walk) redisson(k int) {
 	w.did = append(w.did, "Redisson tries "+w.names[k])
 	if got, err := w.h.conn.Do("EVAL", tryLock, 1, w.names[k], 500, w.text(o)); got != want || err != nil {
 		w.differ = append(w.differ, fmt.Sprintf("Redisson is told %v (%v), want %v", got, err, want))
-	}
-}
-
-// othersOfSlots is others for a semaphore.
-func (w *walk) othersOfSlots(k int) {
-	name, slots := w.names[k], &w.slots[k].Slots
-	switch w.r.IntN(4) {
-	case 0:
-		w.do("DEL", slotsOf(name))
-		if w.r.IntN(2) == 0 {
-			w.do("DEL", slotsOf(name)+slotEnds)
-		}
-		for i := range slots {
-			slots[i].Owner, slots[i].Expires = 0, 0
-		}
-	case 1:
-		w.do("DEL", belonging(slotFencePrefix, name))
-		for i := range slots {
-			slots[i].Counter = 0
-		}
-	case 2:
-		slot := w.r.IntN(twin.MaxSlots)
-		slots[slot].Counter = w.far()
-		w.do("HSET", belonging(slotFencePrefix, name), slot, slots[slot].Counter)
 	}
 }

@@ -30,11 +30,8 @@ func (w *walk) stranger() twin.Owner {
 	return w.fresh([...]string{"a", "deaf", "keep"}[w.r.IntN(3)])
 }
 
-// mode is what o asks for: mostly the same, unless there is no room for one more reader, or of a semaphore.
+// mode is what o asks for: mostly the same, unless there is no room for one more reader.
 func (w *walk) mode(k int, o twin.Owner) twin.Mode {
-	if w.semaphores {
-		return 0
-	}
 	mode := w.modes[o]
 	if w.r.IntN(8) == 0 {
 		mode = twin.Mode(w.r.IntN(2))
@@ -79,12 +76,11 @@ func (w *walk) text(o twin.Owner) string {
 	}
 }
 
-// actor is who does something, and how it has a lock, or in which slot.
+// actor is who does something, and how it has a lock.
 type actor struct {
 	*Owner
 	owner twin.Owner
 	mode  twin.Mode
-	slot  int
 }
 
 // draw draws who does something, and how.
@@ -94,23 +90,13 @@ func (w *walk) draw(k int) actor {
 }
 
 func (w *walk) actor(k int, owner twin.Owner, mode twin.Mode) actor {
-	a := actor{owner: owner, mode: mode}
-	if w.semaphores {
-		a.slot = w.slotOf(k, owner)
-		a.Owner = NewPermit(w.names[k], w.text(owner), twin.MaxSlots, 0).InSlot(a.slot)
-	} else {
-		a.Owner = w.asker(k, twin.Entry{Owner: owner, Mode: mode})
-	}
-	return a
+	return actor{w.asker(k, twin.Entry{Owner: owner, Mode: mode}), owner, mode}
 }
 
 // asker is the owner of e, as the scripts know it.
 func (w *walk) asker(k int, e twin.Entry) *Owner {
 	name, id := w.names[k], w.text(e.Owner)
-	switch {
-	case w.semaphores:
-		return NewPermit(name, id, int(e.Permits), int(e.Start))
-	case e.Mode == twin.Shared:
+	if e.Mode == twin.Shared {
 		return NewReader(name, id)
 	}
 	return NewOwner(name, id)
@@ -126,30 +112,23 @@ func (w *walk) hear(o twin.Owner) bool {
 
 // holders are those who have the k-th.
 func (w *walk) holders(k int) (list []twin.Owner) {
-	if w.semaphores {
-		for _, at := range w.slots[k].Slots {
-			list = append(list, at.Owner)
-		}
-	} else {
-		list = append(list, w.locks[k].Holder)
-		for _, r := range w.locks[k].Reading {
-			list = append(list, r.Owner)
-		}
+	list = append(list, w.locks[k].Holder)
+	for _, r := range w.locks[k].Reading {
+		list = append(list, r.Owner)
 	}
 	return slices.DeleteFunc(list, func(o twin.Owner) bool { return o == 0 || o == twin.Readers })
 }
 
 // somebody is mostly one who has it, or one who waits or did, or was forced out, or is new.
 func (w *walk) somebody(k int) twin.Owner {
-	holders := w.holders(k)
-	line, marks := w.line(k)
+	holders, l := w.holders(k), &w.locks[k]
 	switch n := w.r.IntN(10); {
 	case n < 5 && len(holders) > 0:
 		return holders[w.r.IntN(len(holders))]
-	case n < 6 && marks.Forced[0].Owner != 0:
-		return marks.Forced[0].Owner
-	case n < 7 && line.Queue[0].Owner != 0:
-		return line.Queue[0].Owner
+	case n < 6 && l.Forced[0].Owner != 0:
+		return l.Forced[0].Owner
+	case n < 7 && l.Queue[0].Owner != 0:
+		return l.Queue[0].Owner
 	case n < 9 && len(w.asks[k]) > 0:
 		return w.asks[k][w.r.IntN(len(w.asks[k]))].Owner
 	}
@@ -158,12 +137,11 @@ func (w *walk) somebody(k int) twin.Owner {
 
 // mayForce reports whether there is room for the marks of those who have it.
 func (w *walk) mayForce(k int) bool {
-	_, marks := w.line(k)
 	all := map[twin.Owner]bool{}
 	for _, o := range w.holders(k) {
 		all[o] = true
 	}
-	for _, m := range marks.Forced {
+	for _, m := range w.locks[k].Forced {
 		all[m.Owner] = true
 	}
 	delete(all, 0)
@@ -172,8 +150,7 @@ func (w *walk) mayForce(k int) bool {
 
 // room reports whether two more fit into the queue.
 func (w *walk) room(k int) bool {
-	line, _ := w.line(k)
-	return line.Queue[twin.MaxQueue-2].Owner == 0
+	return w.locks[k].Queue[twin.MaxQueue-2].Owner == 0
 }
 
 // since is when o began to wait; of one that never did it does not matter.
@@ -188,10 +165,9 @@ func (w *walk) since(k int, o twin.Owner) int64 {
 // was sent before and comes again, perhaps not quite the same.
 func (w *walk) waiter(k int) (e twin.Entry) {
 	asks, i := &w.asks[k], -1
-	line, _ := w.line(k)
 	switch n := w.r.IntN(10); {
 	case !w.room(k):
-		i = slices.IndexFunc(*asks, func(e twin.Entry) bool { return e.Owner == line.Queue[0].Owner })
+		i = slices.IndexFunc(*asks, func(e twin.Entry) bool { return e.Owner == w.locks[k].Queue[0].Owner })
 	case n < 5 && len(*asks) > 0:
 		i = len(*asks) - 1 - w.r.IntN(min(6, len(*asks)))
 	case n < 7 && len(*asks) > 0:
@@ -209,7 +185,6 @@ func (w *walk) waiter(k int) (e twin.Entry) {
 		i = len(*asks)
 		// Few stamps, so that some are equal.
 		e := twin.Entry{Owner: w.stranger(), Since: 30_000 * (1 + w.r.Int64N(4))}
-		w.wants(k, &e)
 		*asks = append(*asks, e)
 	}
 	last := &(*asks)[i]
@@ -220,26 +195,13 @@ func (w *walk) waiter(k int) (e twin.Entry) {
 	return *last
 }
 
-// wants draws how the owner of e wants it. Of a semaphore that is how many permits it believes there are, and
-// which it tries first.
-func (w *walk) wants(k int, e *twin.Entry) {
-	e.Mode = w.mode(k, e.Owner)
-	if w.semaphores {
-		e.Permits = uint8(1 + min(w.r.IntN(twin.MaxSlots+2), twin.MaxSlots-1)) // mostly all
-		e.Start = uint8(w.r.IntN(int(e.Permits)))
-	}
-}
-
 // entry is an ask as the commands take it.
 func entry(e twin.Entry) QueueEntry {
 	return QueueEntry{Round: uint64(e.Round), Since: e.Since, Lease: millis(e.Lease), Proposal: e.Proposal, Polls: e.Polls}
 }
 
-// proposal returns a fencing token near the counter, or that of a slot.
+// proposal returns a fencing token near the counter.
 func (w *walk) proposal(k int) int64 {
-	if w.semaphores {
-		return w.near(w.slots[k].Slots[w.r.IntN(twin.MaxSlots)].Counter, 7)
-	}
 	return w.near(w.locks[k].Counter, 7)
 }
 

@@ -53,20 +53,19 @@ func (w *World) effect(k *Case, c int, out *protocol.Effects) {
 	x := Message{
 		Client: uint8(k.client(c)), Kind: ask, Command: out.Command, Owner: w.current(c), Shared: k.reads(c), Since: p.Since,
 		Round: out.Round, Lease: uint8(out.Lease / tick), Token: max(w.Clock, out.Read+1),
-		Slot: uint8(p.Contender.Start),
 	}
 	if out.Command == protocol.EnterAgain {
-		x.Shared, x.Since, x.Slot, x.Count = p.Hold.Shared, 0, p.Attempt, uint8(p.Count())
+		x.Shared, x.Since, x.Attempt, x.Count = p.Hold.Shared, 0, p.Attempt, uint8(p.Count())
 	}
 	if out.Enter {
-		free.Next, free.Behind, free.Round, free.Lease, free.Slot = x.Owner, x.Since, x.Round, x.Lease, x.Slot
+		free.Next, free.Behind, free.Round, free.Lease = x.Owner, x.Since, x.Round, x.Lease
 	}
 	w.sendAll(k, free, out.Release&^out.Yield)
 	free.Yield = true
 	w.sendAll(k, free, out.Yield)
 	w.sendAll(k, x, out.Ask)
 	w.sendAll(k, Message{
-		Client: x.Client, Kind: raise, Owner: x.Owner, Shared: x.Shared, Slot: uint8(p.Contender.Slot),
+		Client: x.Client, Kind: raise, Owner: x.Owner, Shared: x.Shared,
 		Round: uint32(p.Contender.Raises), Token: out.RaiseTo,
 	}, out.Raise)
 }
@@ -114,9 +113,9 @@ func (w *World) taken(k *Case, c int) {
 func (w *World) fresh(k *Case, c int) {
 	p := &w.Callers[c]
 	p.Last++
-	p.Contender = protocol.Contender{Want: k.want(c), Start: k.slot(c)}
+	p.Contender = protocol.Contender{Want: k.want(c)}
 	p.Entries, p.entries = protocol.Entries[uint8]{List: p.room[:0]}, entries{}
-	p.Held, p.Forced, p.Barred, p.Token, p.Slot = false, false, false, 0, 0
+	p.Held, p.Forced, p.Barred, p.Token = false, false, false, 0
 	p.Meant, p.Wanted, p.Joined, p.Raising = false, false, false, false
 	p.Renewals = [maxRenewals]Renewal{}
 }
@@ -131,7 +130,7 @@ func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
 	p := &w.Callers[c]
 	ev := protocol.Event{
 		Master: k.place(c, int(x.Master)), Try: p.Contender.Try - (p.Last - numberOf(about)), Round: x.Round,
-		Outcome: x.Outcome, Token: x.Token, Slot: int(x.Slot),
+		Outcome: x.Outcome, Token: x.Token,
 	}
 	if x.Missing {
 		w.again(k, x)
@@ -143,22 +142,18 @@ func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
 	}
 	switch x.Kind {
 	case ask:
-		if again := x.Command == protocol.EnterAgain; again != p.Contender.Want.Again || again && x.Slot != p.Attempt {
+		if again := x.Command == protocol.EnterAgain; again != p.Contender.Want.Again || again && x.Attempt != p.Attempt {
 			return false // of another try, which is over
 		}
 		ev.Kind = protocol.Answer
-		if x.Outcome == protocol.Yes {
-			w.crossed(k, c, x)
-		}
 		ev.Holder, ev.Left, ev.Ahead = k.holder(x.Holder), ticks(int(x.Left/millis(1))), int(x.Ahead)
 	case release:
 		ev.Kind = protocol.Entered
 	case raise:
-		ev.Kind, ev.Slot = protocol.Raised, 0
+		ev.Kind = protocol.Raised
 		w.raised(k, c, x)
 	case handOff:
 		ev.Kind = protocol.HandedOff
-		w.crossed(k, c, x)
 	case renew:
 		w.renewed(k, c, x, denied)
 		return false
@@ -189,7 +184,7 @@ func (w *World) take(k *Case, c int, lot uint32) (drawn bool) {
 	if k.ordered() {
 		w.letIn(k, c)
 	}
-	p.Held, p.Token, p.Slot = true, p.Contender.Token, uint8(p.Contender.Slot)
+	p.Held, p.Token = true, p.Contender.Token
 	p.Kept = protocol.Kept{Last: protocol.Range}
 	if p.Contender.First() == p.Contender.Token {
 		p.Kept.Token = protocol.Range

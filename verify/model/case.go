@@ -31,9 +31,6 @@ type Case struct {
 	Line      int    // so many callers, the first ones, have one client, and stand in line there
 	Roles     string // of the callers, in their order: W or R for a reader; empty: all are writers
 	Downgrade bool   // a writer may become a reader at any time
-	Permits   int    // of a semaphore, which the callers want one of; 0: a lock
-	Fewer     int    // so many of the callers, the first ones, believe that there is a permit less
-	Spread    bool   // they begin with slots of their own, as far as there are enough
 	Watch     bool   // holds are renewed for as long as they last
 	Extends   bool   // a caller may extend its hold at any time
 	Enters    int    // how often an owner may enter its hold again
@@ -106,7 +103,7 @@ func (k *Case) guard() int64 { return int64(k.Lease + 1) }
 // want is what a caller wants.
 func (k *Case) want(c int) protocol.Want {
 	return protocol.Want{
-		Lease: ticks(k.lease(c)), Wait: c < k.Callers-k.Tries, Shared: k.reads(c), Permits: k.permits(c),
+		Lease: ticks(k.lease(c)), Wait: c < k.Callers-k.Tries, Shared: k.reads(c),
 		Keep: k.keeps(c),
 	}
 }
@@ -121,22 +118,6 @@ func (k *Case) lease(c int) int {
 
 // reads reports whether a caller is a reader.
 func (k *Case) reads(c int) bool { return c < len(k.Roles) && k.Roles[c] == 'R' }
-
-// permits returns how many permits a caller believes there are.
-func (k *Case) permits(c int) int {
-	if c < k.Fewer {
-		return k.Permits - 1
-	}
-	return k.Permits
-}
-
-// slot returns the slot that a caller begins with.
-func (k *Case) slot(c int) int {
-	if k.Spread {
-		return c % k.permits(c)
-	}
-	return 0
-}
 
 // client returns the client of a caller.
 func (k *Case) client(c int) int {
@@ -177,7 +158,7 @@ func (k *Case) first() *World {
 	for m := range k.Masters {
 		w.Masters[m].Name, w.Masters[m].Dead = uint8(m), m < k.Dead
 		if !k.Tokens {
-			w.Masters[m].alike(k)
+			w.Masters[m].Lock.Counter = 1
 		}
 	}
 	if k.Pairs > 0 && !k.Clocks {

@@ -19,8 +19,6 @@ var teeth = []string{
 	"shared/RW", "shared/RR, crash", "shared/WRR", "shared/RWR, tokens", "shared/WR, one comes again",
 	"shared/RW, tokens, late", "shared/RW, tokens, crash", "shared/WR, downgrade, crash", "shared/WR, downgrade, slow",
 	"shared/RR, older", "shared/WR, tokens, one comes again, restart",
-	"slots/two", "slots/two for one", "slots/three", "slots/two for one, lose",
-	"slots/two, a master is dead/1", "slots/three, renewed", "slots/two for one, tokens, crash", "slots/two for one, restart", "slots/one waits, two try",
 	"order/WWRW, downgrade", "changing/both and both", "changing/both and new, 1 and 3", "changing/both and both, force", "kept/two/1", "kept/two, renewed, long, slow", "kept/one keeps, one tries/1",
 	"entered/ff, give up", "entered/wf", "entered/fw", "entered/wl", "entered/twice", "entered/twice, no script", "entered/downgrade, no script",
 	"token/two/1", "token/two, one comes again/1", "token/two, a fault/1", "token/two, one sleeps/1", "token/two, a restart empty/1",
@@ -38,7 +36,6 @@ func allCases() []*Case {
 	t.deaf()
 	t.tokens()
 	t.shared()
-	t.slots()
 	t.kept()
 	t.order()
 	t.entered()
@@ -177,7 +174,6 @@ func (t *table) deaf() {
 		f.add("two", any.with(Case{Deaf: 2}))
 		f.add("one of three", Case{Callers: 3})
 		f.faults("one of two, ", any.with(Case{Nightly: d > 1}), often)
-		f.add("one of two for one permit", any.with(Case{Permits: 1}))
 	}
 }
 

@@ -33,7 +33,6 @@ func (t *table) changing() {
 	of("3, 2 and 2", [][]int{{0, 1, 2}, {0, 1}, {0, 1}}).add("", Case{}.once(crash))
 	any = any.once(crash | restart)
 	of("3 and 2, shared", threeAndTwo).add("", any.with(Case{Roles: "WR"}))
-	of("3 and 2, slots", threeAndTwo).add("", any.with(Case{Permits: 1}))
 	t.atOnce()
 	t.routes()
 }

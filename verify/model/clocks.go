@@ -52,8 +52,8 @@ func (w *World) tickClock(k *Case, c int) {
 // jump has the clock of a master jump ahead. A client that comes later does not know.
 func (w *World) jump(k *Case, m int) {
 	w.noteText("the clock of m%d JUMPS by %d", w.Masters[m].Name, k.Jump)
-	w.Masters[m].pass(k, millis(int64(k.Jump)))
-	w.Masters[m].expire(k, w.Now)
+	w.Masters[m].pass(millis(int64(k.Jump)))
+	w.Masters[m].expire(w.Now)
 	for c := range k.Callers {
 		if p := &w.Callers[c]; p.Last > 0 && !p.Crashed {
 			p.Gained[m] += uint8(k.Jump)
@@ -62,16 +62,16 @@ func (w *World) jump(k *Case, m int) {
 }
 
 // pass lets so much time pass for what a master has.
-func (p *kept) pass(k *Case, d int64) {
-	for _, until := range p.leases(k) {
+func (p *kept) pass(d int64) {
+	for _, until := range p.leases() {
 		*until -= d
 	}
 	p.last()
-	for i := range filled(p.line(k).Queue[:]) {
-		p.line(k).Queue[i].Stale -= d
+	for i := range filled(p.Lock.Queue[:]) {
+		p.Lock.Queue[i].Stale -= d
 	}
-	for i := range filled(p.marks(k).Forced[:]) {
-		p.marks(k).Forced[i].Until -= d
+	for i := range filled(p.Lock.Forced[:]) {
+		p.Lock.Forced[i].Until -= d
 	}
 }
 
@@ -168,7 +168,6 @@ func (t *table) still() {
 	f.add("/two, renewed", any.with(Case{Watch: true}))
 	f.add("/one waits, one tries", any.with(Case{Tries: 1}))
 	f.add("/WR", any.with(Case{Roles: "WR"}))
-	f.add("/two for one permit", any.with(Case{Permits: 1}))
 	f.add("/three", Case{Callers: 3, Nightly: true})
 	f.add(" twice/two", any.with(Case{Faults: 2, Nightly: true}))
 }

@@ -198,18 +198,9 @@ func (c *coder) owner(o twin.Owner) twin.Owner {
 	return o
 }
 
-// party codes who has the lock, or the slots of a semaphore.
+// party codes who has the lock.
 func (c *coder) party(h protocol.Holder) protocol.Holder {
-	h &^= protocol.Keeps
-	var room [maxHolders]twin.Owner
-	owners := room[:max(1, c.k.Permits)]
-	for i := len(owners) - 1; i >= 0; i-- {
-		owners[i], h = last(h)
-	}
-	for i := range owners {
-		owners[i] = c.owner(owners[i])
-	}
-	return c.k.holder(party(owners...))
+	return c.k.holder(named(c.owner(whose(h &^ protocol.Keeps))))
 }
 
 func (c *coder) since(v int64) int64 {

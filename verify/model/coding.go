@@ -20,9 +20,7 @@ func (c *coder) head() {
 	}
 	if c.k.Tokens {
 		w.Clock = c.token(w.Clock)
-		for i := range max(1, c.k.Permits) {
-			w.Top.holds[i] = c.token(w.Top.holds[i])
-		}
+		w.Top.holds = c.token(w.Top.holds)
 		if c.k.Roles != "" {
 			w.Top.writers = c.token(w.Top.writers)
 		}
@@ -89,9 +87,6 @@ func (c *coder) contender(caller int, p *protocol.Contender) {
 	}
 	if c.k.Enters > 0 {
 		c.again(caller, p)
-	}
-	if c.k.Permits > 0 {
-		two(c, &p.Start, &p.Slot)
 	}
 	if c.k.Keepers > 0 && !c.k.want(caller).Wait {
 		c.flags(&p.Recalled)
@@ -184,36 +179,24 @@ func (c *coder) column(m int) {
 }
 
 func (c *coder) kept(p *kept) {
-	if c.k.Permits > 0 {
-		for i := range c.k.Permits {
-			at := &p.Slots.Slots[i]
-			at.Owner = c.owner(at.Owner)
-			if at.Owner != 0 {
-				at.Expires = c.millis(at.Expires)
-			}
-			at.Counter = c.token(at.Counter)
+	l := &p.Lock
+	l.Holder = c.owner(l.Holder)
+	switch l.Holder {
+	case 0:
+	case twin.Readers:
+		for i := range c.u8(uint8(len(filled(l.Reading[:])))) {
+			r := &l.Reading[i]
+			r.Owner, r.Until = c.owner(r.Owner), c.millis(r.Until)
 		}
-	} else {
-		l := &p.Lock
-		l.Holder = c.owner(l.Holder)
-		switch l.Holder {
-		case 0:
-		case twin.Readers:
-			for i := range c.u8(uint8(len(filled(l.Reading[:])))) {
-				r := &l.Reading[i]
-				r.Owner, r.Until = c.owner(r.Owner), c.millis(r.Until)
-			}
-			p.last()
-		default:
-			l.Expires = c.millis(l.Expires)
-			if l.Count = max(l.Count, 1); c.k.Enters > 0 {
-				l.Count = int32(c.u8(uint8(l.Count)))
-			}
+		p.last()
+	default:
+		l.Expires = c.millis(l.Expires)
+		if l.Count = max(l.Count, 1); c.k.Enters > 0 {
+			l.Count = int32(c.u8(uint8(l.Count)))
 		}
-		l.Counter = c.token(l.Counter)
 	}
-	l, marks := p.line(c.k), p.marks(c.k)
-	queued, marked := len(filled(l.Queue[:])), len(filled(marks.Forced[:]))
+	l.Counter = c.token(l.Counter)
+	queued, marked := len(filled(l.Queue[:])), len(filled(l.Forced[:]))
 	two(c, &queued, &marked)
 	for i := range queued {
 		e := &l.Queue[i]
@@ -224,13 +207,10 @@ func (c *coder) kept(p *kept) {
 		e.Stale = c.millis(e.Stale)
 		e.Lease = millis(int64(c.handOff(uint8(e.Lease / millis(1)))))
 		e.Mode, e.Polls = mode(c.k.reads(callerOf(e.Owner))), c.k.deaf(callerOf(e.Owner))
-		if c.k.Permits > 0 {
-			e.Permits, e.Start = uint8(c.k.permits(callerOf(e.Owner))), c.u8(e.Start)
-		}
 		l.QueueExpires = millis(c.w.Now) + forever
 	}
 	for i := range marked {
-		mark := &marks.Forced[i]
+		mark := &l.Forced[i]
 		mark.Owner, mark.Until = c.owner(mark.Owner), c.millis(mark.Until)
 	}
 }
@@ -306,9 +286,6 @@ func (c *coder) vote(p *protocol.Contender, m int) {
 		x.Holder, x.Free, x.Ahead = 0, clock.Instant{}, 0
 	}
 	x.Token = c.token(x.Token)
-	if c.k.Permits > 0 {
-		x.Slot = int16(c.u8(uint8(x.Slot)))
-	}
 	if p.State == protocol.Settling {
 		c.set(m, &p.Raised, &p.Unraise)
 	}

@@ -11,9 +11,6 @@ func (c *coder) hold(caller int, p *Caller) {
 	state := c.small8(uint8(h.State), &h.Due)
 	h.State = protocol.HoldState(state)
 	c.flags(&h.Watched, &h.Shared, &h.Limited)
-	if c.k.Permits > 0 {
-		p.Slot = c.u8(p.Slot)
-	}
 	var used uint8
 	for i := range p.Renewals {
 		used |= b2(p.Renewals[i].Used) << i

@@ -44,8 +44,8 @@ func (c *coder) message(x *Message) {
 	} else {
 		x.Count = 1
 	}
-	if c.k.Permits > 0 || c.k.Enters > 0 && x.counts() {
-		x.Slot = c.u8(x.Slot)
+	if c.k.Enters > 0 && x.counts() {
+		x.Attempt = c.u8(x.Attempt)
 	}
 	x.Due = c.u8(x.Due)
 	x.Owner = c.owner(x.Owner)

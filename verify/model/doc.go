@@ -31,7 +31,7 @@
 // # Families
 //
 // Most cases are about a lock. In those called shared, some callers are readers, and a writer may
-// become one. In those called slots, each wants a permit of a semaphore (families.go). In those called
+// become one. In those called
 // changing, clients do not have the same masters: the set is being changed, or names move from one set to
 // another, by way of processes that lock them in both (changing.go, pair.go). Some of these are unsafe, and the
 // search fails where it does not find that. Those called order are about first come, first served (order.go),
@@ -44,9 +44,9 @@
 //
 // The driver: what sends the effects of a step, hands answers back, and takes what was won
 // (caller.go, holder.go). It sends what Step wants sent, the release first. What package multilock decides beside
-// the machines is told here again, in a few lines: when the next in the line of a client asks, when a hold
-// gives up another slot than its own, and what a client that keeps its locks does between an unlock and the next
-// take-over (keeping.go): there a renewal is meant, made and sent in steps of their own, and so is a lock kept. So is how package redlock makes one hold of two (pair.go). Mutants of
+// the machines is told here again, in a few lines: when the next in the line of a client asks, and what a client
+// that keeps its locks does between an unlock and the next take-over (keeping.go): there a renewal is meant, made and
+// sent in steps of their own, and so is a lock kept. So is how package redlock makes one hold of two (pair.go). Mutants of
 // these rules change both.
 // The network (network.go): channels that keep their order, until a connection breaks; releases
 // that were not answered are sent again on the next one. What package node adds for a guarded

@@ -128,7 +128,7 @@ func (x *mover) linkFaults(it *item, m, client int) {
 
 func (x *mover) masterFaults(it *item, m int) {
 	k, p := x.k, &it.Masters[m]
-	some := p.lease(k, 0) != nil
+	some := p.lease(0) != nil
 	x.fault(it, restart, true, func(w *World) { w.restart(k, m, kept{}) })
 	x.fault(it, jump, some, func(w *World) { w.jump(k, m) })
 	x.fault(it, older, p.Saved, func(w *World) { w.restart(k, m, w.Masters[m].Copy) })
@@ -168,7 +168,7 @@ func (w *World) restart(k *Case, m int, with kept) {
 	w.noteText("m%d RESTARTS", w.Masters[m].Name)
 	p := &w.Masters[m]
 	p.kept, p.Guard, p.Saved, p.Copy = with, w.Now+k.guard(), false, kept{}
-	p.drop(k, w.Now)
+	p.Lock.Expire(millis(w.Now))
 	for client := range k.Callers {
 		for i, j := w.Messages.each(m, client, ghost); i < j; j-- {
 			w.Messages.remove(i)
@@ -218,7 +218,7 @@ func (w *World) forceUnlock(k *Case) {
 		p.Forced = p.Forced || p.live()
 		p.Barred = p.Barred || p.live()
 		for m := range k.Masters {
-			for o := range w.Masters[m].leases(k) {
+			for o := range w.Masters[m].leases() {
 				p.Forced = p.Forced || o == w.current(c)
 			}
 		}

@@ -54,13 +54,6 @@ func (w *World) release(k *Case, c int, at protocol.Set, first bool) {
 	w.sendAll(k, x, at)
 }
 
-// crossed has a hold renewed at once to which a master gave another slot than it has won.
-func (w *World) crossed(k *Case, c int, x *Message) {
-	if p := &w.Callers[c]; p.live() && x.Owner == w.current(c) && x.Slot != p.Slot {
-		w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldDoubt, At: 1 << k.place(c, int(x.Master))})
-	}
-}
-
 // nextInLine returns the caller of the same client that stands behind c and has not asked yet.
 func (w *World) nextInLine(k *Case, c int) (next int, ok bool) {
 	for n := range k.Line {
@@ -84,7 +77,6 @@ func (w *World) enterBy(k *Case, c int, x Message, at protocol.Set) {
 	p := &w.Callers[c]
 	out := w.stepContender(k, c, protocol.Event{Kind: protocol.Enter, At: at}, 0)
 	x.Next, x.Behind, x.Round, x.Lease = w.current(c), p.Since, out.Round, uint8(out.Lease/tick)
-	x.Slot = uint8(p.Contender.Start)
 	w.sendAll(k, x, at)
 	out.Enter = false
 	w.effect(k, c, &out)
@@ -130,7 +122,7 @@ func (w *World) sendRenewal(k *Case, c int) {
 		Sent: w.clock(c), Lease: p.Lease, Shared: p.Hold.Shared,
 	}, Later: true}
 	w.sendAll(k, Message{
-		Client: uint8(k.client(c)), Kind: renew, Owner: w.current(c), Shared: p.Hold.Shared, Slot: p.Slot,
+		Client: uint8(k.client(c)), Kind: renew, Owner: w.current(c), Shared: p.Hold.Shared,
 		Round: uint32(i), Token: p.Token, Count: p.Made,
 	}, all)
 	w.hold(k, c, protocol.HoldEvent{Kind: protocol.HoldSent, At: all})

@@ -95,10 +95,10 @@ func (w *World) want(k *Case, m uint8, o twin.Owner) {
 
 // holder is who has the lock, as a client is told.
 func (k *Case) holder(h protocol.Holder) protocol.Holder {
-	if h == protocol.Nobody || k.Permits > 0 {
+	if h == protocol.Nobody {
 		return h
 	}
-	if o, _ := last(h); k.keeping(o) {
+	if k.keeping(whose(h)) {
 		return h | protocol.Keeps
 	}
 	return h

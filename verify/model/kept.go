@@ -8,27 +8,8 @@ import (
 	"example.com/redlock/node/script/twin"
 )
 
-// kept is what a master has of the name: a lock, or in some cases a semaphore.
-type kept struct {
-	Lock  twin.Lock
-	Slots twin.Slots
-}
-
-func (p *kept) copyTo(to *kept, k *Case) {
-	if k.Permits > 0 {
-		to.Slots = p.Slots
-	} else {
-		to.Lock = p.Lock
-	}
-}
-
-// line is who waits there.
-func (p *kept) line(k *Case) *twin.Line {
-	if k.Permits > 0 {
-		return &p.Slots.Line
-	}
-	return &p.Lock.Line
-}
+// kept is what a master has of the lock.
+type kept struct{ Lock twin.Lock }
 
 // filled returns the front of a list of which the rest is zero.
 func filled[T comparable](list []T) []T {
@@ -38,25 +19,9 @@ func filled[T comparable](list []T) []T {
 	return list
 }
 
-// marks are those who must not heal there.
-func (p *kept) marks(k *Case) *twin.Marks {
-	if k.Permits > 0 {
-		return &p.Slots.Marks
-	}
-	return &p.Lock.Marks
-}
-
-// maxHolders is how many owners have something at a master.
-const maxHolders = max(twin.MaxReaders, twin.MaxSlots)
-
-// leases are those who have the lock, or a slot, and until when.
-func (p *kept) leases(k *Case) iter.Seq2[twin.Owner, *int64] {
+// leases are those who have the lock, and until when.
+func (p *kept) leases() iter.Seq2[twin.Owner, *int64] {
 	return func(yield func(twin.Owner, *int64) bool) {
-		for slot := range k.Permits {
-			if at := &p.Slots.Slots[slot]; at.Owner != 0 && !yield(at.Owner, &at.Expires) {
-				return
-			}
-		}
 		switch l := &p.Lock; l.Holder {
 		case 0:
 		case twin.Readers:
@@ -72,14 +37,14 @@ func (p *kept) leases(k *Case) iter.Seq2[twin.Owner, *int64] {
 }
 
 // owners are those who have something there, and those who wait.
-func (p *kept) owners(k *Case) iter.Seq[twin.Owner] {
+func (p *kept) owners() iter.Seq[twin.Owner] {
 	return func(yield func(twin.Owner) bool) {
-		for o := range p.leases(k) {
+		for o := range p.leases() {
 			if !yield(o) {
 				return
 			}
 		}
-		for _, e := range filled(p.line(k).Queue[:]) {
+		for _, e := range filled(p.Lock.Queue[:]) {
 			if !yield(e.Owner) {
 				return
 			}
@@ -87,12 +52,9 @@ func (p *kept) owners(k *Case) iter.Seq[twin.Owner] {
 	}
 }
 
-// has reports whether an owner has the lock, or a slot: that one.
-func (p *kept) has(k *Case, o twin.Owner, slot uint8) bool {
-	if k.Permits > 0 {
-		return p.Slots.Slots[slot].Owner == o
-	}
-	for holder := range p.leases(k) {
+// has reports whether an owner has the lock.
+func (p *kept) has(o twin.Owner) bool {
+	for holder := range p.leases() {
 		if holder == o {
 			return true
 		}
@@ -101,13 +63,13 @@ func (p *kept) has(k *Case, o twin.Owner, slot uint8) bool {
 }
 
 // free reports whether nobody has anything, and nobody waits.
-func (p *kept) free(k *Case) bool { return p.lease(k, 0) == nil && p.line(k).Queue[0].Owner == 0 }
+func (p *kept) free() bool { return p.lease(0) == nil && p.Lock.Queue[0].Owner == 0 }
 
 // expire drops what has run out. An entry in the queue that is stale does nothing any more, and
 // the queue itself lasts for as long as anybody is in it.
-func (p *kept) expire(k *Case, now int64) {
-	p.drop(k, now)
-	l, n := p.line(k), 0
+func (p *kept) expire(now int64) {
+	p.Lock.Expire(millis(now))
+	l, n := &p.Lock, 0
 	for _, e := range l.Queue {
 		if e.Owner != 0 && e.Stale > millis(now) {
 			l.Queue[n] = e
@@ -120,21 +82,12 @@ func (p *kept) expire(k *Case, now int64) {
 	}
 }
 
-// drop drops what has run out, and no more.
-func (p *kept) drop(k *Case, now int64) {
-	if k.Permits > 0 {
-		p.Slots.Expire(millis(now))
-	} else {
-		p.Lock.Expire(millis(now))
-	}
-}
-
 // forever is longer than what is looked at takes.
 const forever = 10_000
 
 // lease returns when the i-th lease there ends, nil if there are not so many.
-func (p *kept) lease(k *Case, i int) *int64 {
-	for _, until := range p.leases(k) {
+func (p *kept) lease(i int) *int64 {
+	for _, until := range p.leases() {
 		if i == 0 {
 			return until
 		}
@@ -153,16 +106,7 @@ func (p *kept) last() {
 	}
 }
 
-// alike makes all fencing counters the same, where they do not matter.
-func (p *kept) alike(k *Case) {
-	p.Lock.Counter = 1
-	for slot := range k.Permits {
-		p.Slots.Slots[slot].Counter = 1
-	}
-}
-
-// Who has a lock, as masters name it: one owner, or those who have the slots of a semaphore. Each takes
-// 16 bits of the number.
+// An owner, as masters name it, takes 16 bits of a number.
 const (
 	ownerBits  = 16
 	numberBits = 13
@@ -171,31 +115,27 @@ const (
 // readers is the number of all readers together, which no owner has.
 const readers protocol.Holder = 1<<ownerBits - 1
 
-// party returns the number of owners.
-func party(owners ...twin.Owner) (h protocol.Holder) {
-	for _, o := range owners {
-		if o == 0 {
-			continue
-		}
-		if o == twin.Readers {
-			return readers
-		}
-		if numberOf(o) >= 1<<numberBits {
-			panic("model: too many owners")
-		}
-		h = h<<ownerBits | protocol.Holder(callerOf(o)+1)<<numberBits | protocol.Holder(numberOf(o))
+// named returns the number of an owner.
+func named(o twin.Owner) protocol.Holder {
+	switch {
+	case o == 0:
+		return protocol.Nobody
+	case o == twin.Readers:
+		return readers
+	case numberOf(o) >= 1<<numberBits:
+		panic("model: too many owners")
 	}
-	return h
+	return protocol.Holder(callerOf(o)+1)<<numberBits | protocol.Holder(numberOf(o))
 }
 
-// last returns the last owner of a party, and the others.
-func last(h protocol.Holder) (o twin.Owner, others protocol.Holder) {
-	v := h & (1<<ownerBits - 1)
-	switch v {
+// whose returns the owner that a number names.
+func whose(h protocol.Holder) twin.Owner {
+	switch v := h & (1<<ownerBits - 1); v {
 	case protocol.Nobody:
-		return 0, 0
+		return 0
 	case readers:
-		return twin.Readers, 0
+		return twin.Readers
+	default:
+		return owner(int(v>>numberBits)-1, uint32(v&(1<<numberBits-1)))
 	}
-	return owner(int(v>>numberBits)-1, uint32(v&(1<<numberBits-1))), h >> ownerBits
 }

@@ -30,16 +30,11 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 	if withheld {
 		order.Command = protocol.QueueOnly
 	}
-	switch {
-	case unsent:
-	case k.Permits > 0:
-		order.entry.Permits, order.entry.Start = uint8(k.permits(callerOf(asker))), x.Slot
-		reply = order.slots(&m.Slots)
-	default:
+	if !unsent {
 		reply = order.lock(&m.Lock)
 	}
 	if !k.Tokens {
-		m.alike(k)
+		m.Lock.Counter = 1
 		reply.Token = 1
 	}
 	if answer && k.Kinds&noScript != 0 {
@@ -63,24 +58,13 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 	if withheld && !unsent {
 		x.Outcome = protocol.Errored
 	}
-	x.Holder, x.Left, x.Token, x.Ahead = named(&reply), reply.Left, reply.Token, uint8(reply.Rank)
-	if k.Permits > 0 {
-		x.Slot = reply.Slot
-	}
+	x.Holder, x.Left, x.Token, x.Ahead = named(reply.Holder), reply.Left, reply.Token, uint8(reply.Rank)
 	w.put(x, k.back(int(x.Client), int(x.Master)))
 }
 
 // hears reports whether the client of an owner is there.
 func (w *World) hears(k *Case, o twin.Owner) bool {
 	return o != twin.Redisson && !w.Callers[callerOf(o)].Crashed && !k.deaf(callerOf(o))
-}
-
-// named is who has the lock, as an answer says.
-func named(r *twin.Reply) protocol.Holder {
-	if r.Holder != 0 {
-		return party(r.Holder)
-	}
-	return party(r.Holders[:]...)
 }
 
 // order is a command with what a master needs to carry it out.
@@ -136,45 +120,12 @@ func (x *order) lock(l *twin.Lock) twin.Reply {
 	}
 }
 
-// slots carries out a command for a semaphore. Who gives way enters the queue once others have got what
-// it gives back.
-func (x *order) slots(s *twin.Slots) twin.Reply {
-	switch x.Kind {
-	case ask:
-		switch x.Command {
-		case protocol.QueueOnly:
-			return s.Register(x.now, x.entry)
-		case protocol.AskOnce:
-			return s.Acquire(x.now, x.hears, x.lease, x.entry)
-		default:
-			return s.AcquireOrRegister(x.now, x.hears, x.lease, x.entry)
-		}
-	case release:
-		switch {
-		case x.Next == 0:
-			return s.Release(x.now, x.hears, x.Owner, x.last())
-		case callerOf(x.Next) == callerOf(x.Owner):
-			return s.GiveWay(x.now, x.hears, x.Owner, x.last(), x.entry)
-		default:
-			return s.ReleaseTo(x.now, x.hears, x.Owner, x.last(), x.entry)
-		}
-	case raise:
-		return s.Raise(x.now, x.Owner, int(x.Slot), x.Token)
-	default:
-		return s.Renew(x.now, x.hears, x.Owner, int(x.Slot), x.lease, x.Token, !x.guarded)
-	}
-}
-
 // force frees what a master has, whoever has it.
 func (w *World) force(k *Case, m *Master) (reply twin.Reply) {
 	hears := func(o twin.Owner) bool { return w.hears(k, o) }
-	if k.Permits > 0 {
-		reply = m.Slots.Force(millis(w.Now), hears, -1, w.Clock)
-	} else {
-		reply = m.Lock.Force(millis(w.Now), hears, w.Clock)
-	}
+	reply = m.Lock.Force(millis(w.Now), hears, w.Clock)
 	if !k.Tokens {
-		m.alike(k)
+		m.Lock.Counter = 1
 	}
 	return reply
 }
@@ -191,7 +142,7 @@ func (w *World) publish(k *Case, m uint8, reply *twin.Reply) {
 		client := k.client(callerOf(to.Owner))
 		w.put(Message{
 			Master: m, Client: uint8(client), Channel: post, Kind: handOff,
-			Slot: to.Slot, Owner: to.Owner, Round: to.Round, Token: to.Token,
+			Owner: to.Owner, Round: to.Round, Token: to.Token,
 		}, k.back(client, int(m)))
 	}
 }

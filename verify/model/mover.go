@@ -158,13 +158,13 @@ func (w *World) serve(k *Case, m int, clients []int) {
 // early ends leases early, where clocks differ.
 func (x *mover) early(it *item, m int) (goOn bool) {
 	i := 0
-	for _, until := range it.Masters[m].leases(x.k) {
+	for _, until := range it.Masters[m].leases() {
 		if *until <= millis(it.Now+2) {
 			x.maybe(it, func(w *World) {
 				p := &w.Masters[m]
-				*p.lease(x.k, i) = millis(w.Now)
+				*p.lease(i) = millis(w.Now)
 				p.last()
-				p.drop(x.k, w.Now)
+				p.Lock.Expire(millis(w.Now))
 				w.noteText("m%d ends a lease EARLY", p.Name)
 			})
 		}

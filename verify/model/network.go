@@ -41,7 +41,7 @@ type Message struct {
 	Command protocol.Command // of an ask
 	Yield   bool             // of a release: hand the lock off to nobody
 	Shared  bool             // for a reader
-	Slot    uint8            // of a semaphore: the first that is asked for, also of who is entered; that was won or given
+	Attempt uint8            // of an Enter: which of the owner's
 	Owner   twin.Owner
 	Since   int64
 	Round   uint32     // of an ask, and of who is entered; of a raise or renewal its number

@@ -5,9 +5,8 @@ package main
 // bits. They are part of a state.
 
 // ordered reports whether the callers of a case are served in the order in which they came. Who tries stands
-// in no line. Permits may be given out of order, for a while. And faults make callers lose their places: the
-// search shows that all are served then, not when.
-func (k *Case) ordered() bool { return k.Permits+k.Pairs == 0 && k.Kinds&^giveUp == 0 && k.Deaf == 0 }
+// in no line. And faults make callers lose their places: the search shows that all are served then, not when.
+func (k *Case) ordered() bool { return k.Pairs == 0 && k.Kinds&^giveUp == 0 && k.Deaf == 0 }
 
 // line notes whose places count: of those who wait while somebody has the lock, the ones who have been
 // entered into the queues of a majority; and the ones who stand in the line of a client, behind one whose
@@ -41,7 +40,7 @@ func (c *Caller) begun() bool { return c.Last > 0 }
 func (w *World) stands(k *Case, c int) bool {
 	n := 0
 	for _, m := range k.masters(c) {
-		for _, e := range w.Masters[m].line(k).Queue {
+		for _, e := range w.Masters[m].Lock.Queue {
 			n += int(b2(e.Owner == w.current(c)))
 		}
 	}

@@ -132,7 +132,7 @@ func (w *World) refused(k *Case, c int) bool {
 // hasLeft reports whether a master has anything of a caller.
 func (w *World) hasLeft(k *Case, c int) bool {
 	for m := range k.Masters {
-		for o := range w.Masters[m].owners(k) {
+		for o := range w.Masters[m].owners() {
 			if callerOf(o) == c {
 				return true
 			}

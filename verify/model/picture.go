@@ -58,11 +58,8 @@ func (f *film) add(w *World, e history.Event) {
 
 // caller tells what has become of a caller.
 func (f *film) caller(w *World, last, p *Caller, c int) {
-	e := history.Event{Who: who(c), Do: history.Lock, Names: []string{"lock"}, Permits: f.k.Permits, Shared: p.Contender.Want.Shared}
-	switch {
-	case e.Permits > 0:
-		e.Do = history.Acquire
-	case e.Shared:
+	e := history.Event{Who: who(c), Do: history.Lock, Names: []string{"lock"}, Shared: p.Contender.Want.Shared}
+	if e.Shared {
 		e.Do = history.RLock
 	}
 	tell := func(what history.What, e history.Event) {
@@ -75,9 +72,6 @@ func (f *film) caller(w *World, last, p *Caller, c int) {
 		tell(history.Called, e)
 	}
 	hold := history.Event{Who: e.Who, Hold: f.calls[c], Name: "lock", Shared: p.Hold.Shared, Token: p.Token, Until: f.at(p)}
-	if e.Permits > 0 {
-		hold.Slot = int(p.Slot) + 1
-	}
 	switch {
 	case !last.Held && p.Held:
 		tell(history.Granted, hold)

@@ -7,33 +7,23 @@ import "fmt"
 // all are served and all masters are free, if whatever may follow a state is equally likely: callers begin no
 // more, nothing goes wrong any more, and each tick those who have the lock may give it back or not.
 
-// within are the most ticks that may be, for cases about splits and permits: what was found, rounded up. Who
+// within are the most ticks that may be, for cases about splits: what was found, rounded up. Who
 // makes it less lowers the bound, and who makes it more needs a reason.
 var within = map[string]float64{
-	"far/two/1":                                     10,
-	"far/two/2":                                     16,
-	"far/two/3":                                     23,
-	"far/two, a master is dead/1":                   12,
-	"far/two, a master is dead/2":                   19,
-	"far/two, a master is dead/3":                   27,
-	"far/three/1":                                   16,
-	"far/three/2":                                   27,
-	"far/three/3":                                   40,
-	"far/one waits, two try/1":                      9,
-	"far/one waits, two try/2":                      16,
-	"far/one waits, two try/3":                      21,
-	"slots/two":                                     6,
-	"slots/two for one":                             10,
-	"slots/three":                                   16,
-	"slots/two wait, one tries":                     16,
-	"slots/one waits, two try":                      14,
-	"slots/three, one of whom believes in one":      16,
-	"slots/two, a master is dead/1":                 22,
-	"slots/two, a master is dead/2":                 41,
-	"slots/two, a master is dead, distance known/1": 18,
-	"slots/two, a master is dead, distance known/2": 27,
-	"order/WWWW":                                    16,
-	"shared/RWR":                                    13,
+	"far/two/1":                   10,
+	"far/two/2":                   16,
+	"far/two/3":                   23,
+	"far/two, a master is dead/1": 12,
+	"far/two, a master is dead/2": 19,
+	"far/two, a master is dead/3": 27,
+	"far/three/1":                 16,
+	"far/three/2":                 27,
+	"far/three/3":                 40,
+	"far/one waits, two try/1":    9,
+	"far/one waits, two try/2":    16,
+	"far/one waits, two try/3":    21,
+	"order/WWWW":                  16,
+	"shared/RWR":                  13,
 }
 
 // progress tells how long a case without violations takes, and what is wrong with that.

@@ -1,21 +1,14 @@
 package main
 
-import (
-	"example.com/redlock/clock"
-	"example.com/redlock/node/script/twin"
-)
-
 // What must never be.
 const (
 	twoHolders  = "safety: two callers have the lock"
 	overtaken   = "order: a caller was let in before one that had come before it, and was in the line"
 	besideOne   = "safety: a writer has the lock, and not alone"
-	oneSlot     = "safety: two callers have the same slot"
 	badToken    = "safety: a token is not above those of the holds before"
 	revived     = "safety: a hold that had ended came back"
 	overAlready = "safety: a hold began when its validity was over"
 	tooSlow     = "progress: it takes too many ticks until all are served"
-	spare       = "permits: a hold keeps another slot than its own, and is not about to give it up"
 	noArrow     = "safety: a transition that is not in the table"
 	ignored     = "order: a lock is kept that somebody waits for, and nobody is about to say so"
 	residue     = "safety: something of an owner that has gone is left at a master that answered its release"
@@ -30,16 +23,11 @@ func (w *World) check(k *Case) {
 			w.checkCounts(k, c)
 		}
 	}
-	var taken [maxHolders]bool
 	for c := range k.Callers {
 		p := &w.Callers[c]
 		if w.holds(k, c) {
 			holders++
 			readers += int(b2(p.Hold.Shared))
-			if k.Permits > 0 && taken[p.Slot] {
-				w.violate(oneSlot)
-			}
-			taken[p.Slot] = true
 		}
 		// It may have stood in the queue of a master that had not granted it, but not of more.
 		if p.Barred && 2*w.has(k, c) > k.config(c).Masters {
@@ -47,7 +35,7 @@ func (w *World) check(k *Case) {
 		}
 	}
 	switch {
-	case holders <= 1 || readers == holders || k.Permits > 0:
+	case holders <= 1 || readers == holders:
 	case readers > 0:
 		w.violate(besideOne)
 	default:
@@ -78,30 +66,26 @@ func (w *World) checkKept(k *Case) {
 // has returns on how many masters a caller has what it had won.
 func (w *World) has(k *Case, c int) (n int) {
 	for m := range k.Masters {
-		if w.Masters[m].has(k, w.current(c), w.Callers[c].Slot) {
+		if w.Masters[m].has(w.current(c)) {
 			n++
 		}
 	}
 	return n
 }
 
-// tops are the largest tokens of the holds of each slot so far; a lock has one. Readers share theirs.
-type tops struct {
-	holds   [twin.MaxSlots]int64
-	writers int64
-}
+// tops are the largest tokens of all holds so far, and of writers. Readers share theirs.
+type tops struct{ holds, writers int64 }
 
 // judge notes the token of a hold that begins. That of a writer is above those of all holds before, that
 // of a reader no smaller than those of the writers before.
 func (t *tops) judge(p *Caller) (ok bool) {
-	top := &t.holds[p.Slot]
 	if p.Hold.Shared {
 		ok = p.Token >= t.writers
 	} else {
-		ok = p.Token > *top
+		ok = p.Token > t.holds
 		t.writers = max(t.writers, p.Token)
 	}
-	*top = max(*top, p.Token)
+	t.holds = max(t.holds, p.Token)
 	return ok
 }
 
@@ -116,10 +100,7 @@ func (w *World) checkResidue(k *Case, m, client int) {
 	}
 	any, found := false, false
 	p := &w.Masters[m]
-	if holder := &w.Callers[client]; k.Permits > 0 && k.Kinds == 0 && holder.keepsMore(w.clock(client)) && p.hasMore(w.current(client), holder.Slot) {
-		w.violate(spare)
-	}
-	for o := range p.owners(k) {
+	for o := range p.owners() {
 		if c := callerOf(o); k.client(c) == client {
 			caller := &w.Callers[c]
 			any = true
@@ -134,21 +115,6 @@ func (w *World) checkResidue(k *Case, m, client int) {
 	}
 }
 
-// keepsMore reports whether a hold is not about to be renewed, which gives up what it has in other slots.
-func (c *Caller) keepsMore(now clock.Instant) bool {
-	return c.live() && c.Hold.Watched && !c.unsettled() && !(c.Hold.Due && now.Left(c.Hold.RenewAt) <= ticks(1))
-}
-
-// hasMore reports whether an owner has another slot than the one it has won.
-func (p *kept) hasMore(o twin.Owner, won uint8) bool {
-	for slot, at := range p.Slots.Slots {
-		if at.Owner == o && slot != int(won) {
-			return true
-		}
-	}
-	return false
-}
-
 // goal reports whether all is well: nobody waits, and all masters are free.
 func (w *World) goal(k *Case) bool {
 	for c := range k.Callers {
@@ -157,7 +123,7 @@ func (w *World) goal(k *Case) bool {
 		}
 	}
 	for m := range k.Masters {
-		if !w.Masters[m].free(k) {
+		if !w.Masters[m].free() {
 			return false
 		}
 	}
@@ -180,9 +146,9 @@ func (w *World) advance(k *Case) {
 	}
 	for m := range k.Masters {
 		p := &w.Masters[m]
-		p.expire(k, w.Now)
+		p.expire(w.Now)
 		if p.Saved {
-			p.Copy.expire(k, w.Now)
+			p.Copy.expire(w.Now)
 		}
 		for client := range k.Callers {
 			w.silence(k, m, client)

@@ -40,16 +40,8 @@ func name(o twin.Owner) string {
 	return fmt.Sprintf("C%d.%d", callerOf(o), numberOf(o))
 }
 
-// partyName names who has a lock, or the slots of a semaphore.
-func partyName(h protocol.Holder) (s string) {
-	h &^= protocol.Keeps
-	for h != protocol.Nobody {
-		var o twin.Owner
-		o, h = last(h)
-		s = name(o) + " " + s
-	}
-	return strings.TrimSpace(s)
-}
+// holderName names who has a lock.
+func holderName(h protocol.Holder) string { return name(whose(h &^ protocol.Keeps)) }
 
 func (x *Message) String() string {
 	s := fmt.Sprintf("%s %s", kinds[x.Kind], name(x.Owner))
@@ -84,7 +76,7 @@ func (x *Message) String() string {
 			s += outcomes[x.Outcome]
 		}
 		if x.Holder != 0 {
-			s += fmt.Sprintf(", %s has it for %d", partyName(x.Holder), x.Left/millis(1))
+			s += fmt.Sprintf(", %s has it for %d", holderName(x.Holder), x.Left/millis(1))
 		}
 	}
 	return s
@@ -105,7 +97,7 @@ func (w *World) noteStep(k *Case, c int, ev protocol.Event) {
 	case protocol.Answer:
 		s += fmt.Sprintf(" of m%d to #%d: %s", master, ev.Round, outcomes[ev.Outcome])
 		if ev.Holder != 0 {
-			s += fmt.Sprintf(", %s has it for %d", partyName(ev.Holder), ev.Left/tick)
+			s += fmt.Sprintf(", %s has it for %d", holderName(ev.Holder), ev.Left/tick)
 		}
 	case protocol.HandedOff:
 		s += fmt.Sprintf(" of m%d for #%d", master, ev.Round)
@@ -147,9 +139,6 @@ func (w *World) caller(k *Case, c int) string {
 		if p.Hold.Shared {
 			s += " shared"
 		}
-		if p.Contender.Want.Permits > 0 {
-			s += fmt.Sprintf(" slot %d", p.Slot)
-		}
 		if p.Hold.Due {
 			s += " renew in " + w.left(p.Hold.RenewAt)
 		}
@@ -161,9 +150,6 @@ func (w *World) caller(k *Case, c int) string {
 		for i, m := range k.masters(c) {
 			if x := &p.Contender.Masters[i]; x.Voted {
 				s += fmt.Sprintf(" m%d:%s", w.Masters[m].Name, w.left(x.Until))
-				if p.Contender.Want.Permits > 0 {
-					s += fmt.Sprintf(" (slot %d)", x.Slot)
-				}
 			}
 		}
 	}
@@ -180,16 +166,13 @@ func (w *World) caller(k *Case, c int) string {
 func (w *World) master(k *Case, m int) string {
 	p := &w.Masters[m]
 	var s strings.Builder
-	for o, until := range p.leases(k) {
+	for o, until := range p.leases() {
 		fmt.Fprintf(&s, "%s for %d, ", name(o), *until/millis(1)-w.Now)
 	}
 	if p.Lock.Counter > 1 {
 		fmt.Fprintf(&s, "counter %d, ", p.Lock.Counter)
 	}
-	for slot, at := range p.Slots.Slots[:k.Permits] {
-		fmt.Fprintf(&s, "slot %d: %s counter %d, ", slot, name(at.Owner), at.Counter)
-	}
-	for _, e := range filled(p.line(k).Queue[:]) {
+	for _, e := range filled(p.Lock.Queue[:]) {
 		fmt.Fprintf(&s, "queue %s #%d (stale in %d), ", name(e.Owner), e.Round, e.Stale/millis(1)-w.Now)
 	}
 	if p.Guard > w.Now {

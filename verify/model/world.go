@@ -54,12 +54,11 @@ type Caller struct {
 	Since     int64  // when it began to wait: its place in the queue
 	Placed    bool   // nobody who came later may be let in before it
 
-	protocol.Entries[uint8]       // since a contender has won: the hold, and who shares it
-	entries                       // what is known of them otherwise
-	Held                    bool  // there is one
-	Forced                  bool  // a lock of its owner was freed by force: it may not exclude anybody
-	Barred                  bool  // that was when it held the lock: it is not to come back
-	Slot                    uint8 // that it has, of a semaphore
+	protocol.Entries[uint8]      // since a contender has won: the hold, and who shares it
+	entries                      // what is known of them otherwise
+	Held                    bool // there is one
+	Forced                  bool // a lock of its owner was freed by force: it may not exclude anybody
+	Barred                  bool // that was when it held the lock: it is not to come back
 	Token                   int64
 	Renewals                [maxRenewals]Renewal
 	Meant                   bool // a renewal is about to be made: the hold lasted when its client looked
@@ -171,9 +170,9 @@ func (w *World) copyTo(to *World, k *Case) {
 	for m := range k.Masters {
 		from, to := &w.Masters[m], &to.Masters[m]
 		to.Name, to.Guard, to.Dead, to.Saved = from.Name, from.Guard, from.Dead, from.Saved
-		from.kept.copyTo(&to.kept, k)
+		to.kept = from.kept
 		if from.Saved {
-			from.Copy.copyTo(&to.Copy, k)
+			to.Copy = from.Copy
 		}
 	}
 	to.Links = w.Links

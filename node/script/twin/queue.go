@@ -19,8 +19,6 @@ type Entry struct {
 	Stale    int64  // until then the ask counts; set by the master
 
 	Polls bool // its client hears of nothing, and asks
-
-	Permits, Start uint8 // of a semaphore: how many there are, and which is tried first
 }
 
 // waiting reports whether anybody is in the queue.

@@ -32,9 +32,6 @@ type Reply struct {
 	Token  int64 // fencing counter: an acquire that is done, Raise, Inspect
 	Rank   int   // how many stand before the owner in the queue: AcquireOrRegister and Register, where refused
 
-	Slot    uint8           // that the owner has: an acquire of a permit that is done
-	Holders [MaxSlots]Owner // who has the permits, in order: an acquire of one that is refused
-
 	HandOffs [MaxQueue]HandOff // of which somebody has heard, in their order; the rest is zero
 	Wanted   Owner             // whose client was told that somebody else wants the lock that it keeps; 0: nobody's
 	Told     bool              // Redisson's clients have heard that the lock is free
@@ -60,7 +57,6 @@ type HandOff struct {
 	Mode  Mode
 	Round uint32
 	Token int64
-	Slot  uint8
 }
 
 // Hears says who gets what is published at this moment: whether the client of an owner has

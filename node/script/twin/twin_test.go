@@ -5,43 +5,34 @@ import (
 	"testing"
 )
 
-// TestNoAllocation: whatever happens to a lock and a semaphore, also where the messages go to a closure.
+// TestNoAllocation: whatever happens to a lock, also where the messages go to a closure.
 func TestNoAllocation(t *testing.T) {
 	r, deaf := rand.New(rand.NewPCG(1, 0)), Owner(2)
 	hears := func(o Owner) bool { return o != deaf }
 	if got := testing.AllocsPerRun(10, func() {
 		var l Lock
-		var s Slots
 		for now := int64(1000); now < 100_000; now += r.Int64N(100) {
-			owner, next, slot := Owner(1+r.IntN(MaxReaders)), Owner(1+r.IntN(MaxReaders)), r.IntN(MaxSlots)
+			owner, next := Owner(1+r.IntN(MaxReaders)), Owner(1+r.IntN(MaxReaders))
 			mode, token, lease := Mode(r.IntN(2)), 1+r.Int64N(20), 1+r.Int64N(600)
-			e := Entry{Owner: next, Mode: mode, Round: 1, Since: r.Int64N(9), Lease: lease, Proposal: token, Permits: 2}
+			e := Entry{Owner: next, Mode: mode, Round: 1, Since: r.Int64N(9), Lease: lease, Proposal: token}
 			switch r.IntN(8) {
 			case 0:
 				l.AcquireOrRegister(now, hears, lease, e)
-				s.AcquireOrRegister(now, hears, lease, e)
 			case 1:
 				l.Register(now, e)
-				s.Register(now, e)
 			case 2:
 				l.Acquire(now, hears, mode, owner, lease, token)
-				s.Acquire(now, hears, lease, e)
 			case 3:
 				l.Enter(now, mode, owner, 2, lease)
 				l.Leave(now, mode, owner, 1)
 			case 4:
 				l.Raise(now, mode, owner, token)
-				s.Raise(now, owner, slot, token)
 			case 5:
 				l.Renew(now, hears, mode, owner, 1, lease, token, true)
-				s.Renew(now, hears, owner, slot, lease, token, true)
 			case 6:
 				l.ReleaseTo(now, hears, mode, owner, token, e)
-				s.ReleaseTo(now, hears, owner, token, e)
-				s.GiveWay(now, hears, next, token, e)
 			case 7:
 				l.Force(now, hears, token)
-				s.Force(now, hears, -1, token)
 				l.Inspect(now)
 			}
 		}

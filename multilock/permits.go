@@ -1,0 +1,570 @@
+package multilock
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"example.com/redlock/clock"
+	"example.com/redlock/multilock/poll"
+	"example.com/redlock/multilock/protocol"
+	"example.com/redlock/node/script"
+)
+
+// How a permit is taken. Each slot of a semaphore is a lock, and a caller that waits stands in the queue of
+// one of them, or of a few. Where it stands is decided by [slots].
+
+const (
+	// tryLooks is how often TryAcquire looks which slots are free, and triesEach how many of them it then tries.
+	tryLooks, triesEach = 3, 4
+	// maxStands is at how many slots a caller stands at most.
+	maxStands = 4
+	// lookAgain is how long the first caller of a client stands at its slots before it looks again and goes to
+	// another one, and up to twice that.
+	lookAgain = 200 * time.Millisecond
+	// freshFor is how long a look is good for, for each slot: a master takes about 1 µs for each, and does
+	// nothing else meanwhile.
+	freshFor = 100 * time.Microsecond
+	// lingers is how long a client goes on listening to a semaphore that none of its callers waits for.
+	lingers = 5 * time.Second
+)
+
+// hot is where the client's next try for a permit begins, of whatever semaphore: at the slot that it gave back
+// last, which should be free, and at first at any. Tries at the same time begin at different slots.
+type hot struct{ next atomic.Uint32 }
+
+// start returns the slot at which to begin, of so many.
+func (h *hot) start(permits int) int { return int((h.next.Add(1) - 1) % uint32(permits)) }
+
+// freed notes that the client gave a slot back.
+func (h *hot) freed(slot int) { h.next.Store(uint32(slot)) }
+
+// at returns the request of a permit as that of one slot.
+func (req Request) at(slot int) Request {
+	req.Key, req.Permits = script.SlotKey(req.Key, slot), 0
+	return req
+}
+
+// tryPermit tries to take a permit without waiting for it.
+//
+// Cost: one round trip where the slot is free that the client gave back last; else two more, seldom another.
+func (m *Masters) tryPermit(ctx context.Context, req Request) (*Hold, error) {
+	hold, err := m.try(ctx, req.at(m.hot.start(req.Permits)))
+	for range tryLooks {
+		if !errors.Is(err, poll.ErrTaken) {
+			break
+		}
+		b, cut := m.askSlots(req.Key, req.Permits).Wait(ctx)
+		done, _, _ := b.Tally()
+		if !m.Majority(done) {
+			return nil, m.Lost("acquire", req.Key, b, poll.ErrNoQuorum, cut, nil)
+		}
+		known, tried := slots{masters: m.Len()}, []int(nil)
+		m.see(&known, b, req.Permits)
+		for len(tried) < triesEach && errors.Is(err, poll.ErrTaken) {
+			slot := known.freeOne(req.Permits, rand.Uint32(), tried)
+			if slot < 0 {
+				break
+			}
+			tried = append(tried, slot)
+			hold, err = m.try(ctx, req.at(slot))
+		}
+		if len(tried) == 0 {
+			return nil, m.allTaken(req, b)
+		}
+	}
+	return hold, err
+}
+
+// askSlots asks the masters which slots of a semaphore are taken, until a majority has answered.
+//
+// Cost: one script call on each master.
+func (m *Masters) askSlots(semaphore string, permits int) *poll.Poll {
+	return m.Ask(script.Look(semaphore, permits), func(b *poll.Ballot) bool {
+		done, _, _ := b.Tally()
+		return m.Majority(done)
+	})
+}
+
+// see tells s what the answers to askSlots say.
+func (m *Masters) see(s *slots, b *poll.Ballot, permits int) {
+	s.looked(permits)
+	for i := range b.N {
+		if a := b.At(i); b.In.Has(i) && a.Outcome == script.Done {
+			s.answers()
+			for _, slot := range a.Slots {
+				load := slot.Queue
+				if slot.Held {
+					load++
+				}
+				s.taken(slot.Slot, load)
+			}
+		}
+	}
+}
+
+// allTaken is the error where no slot is free, by the answers to askSlots.
+func (m *Masters) allTaken(req Request, b *poll.Ballot) error {
+	for i := range b.N {
+		if a := &b.Answers[i]; a.Outcome == script.Done {
+			a.Outcome, a.Taken = script.Refused, req.Permits
+			for n, slot := range a.Slots {
+				if n == 0 || slot.Left < a.Left {
+					a.Left = slot.Left
+				}
+			}
+		}
+	}
+	return m.Refused("acquire", req.Key, b, nil)
+}
+
+// semaphore is what a client knows of one, while callers wait for its permits.
+type semaphore struct {
+	m       *Masters
+	key     string      // see script.Slots
+	callers int         // Masters.mu guards it
+	idle    *time.Timer // ends it when there have been none for a while
+
+	mu       sync.Mutex
+	slots    *slots
+	known    int           // how many slots the last look was at
+	looked   clock.Instant // when that began
+	look     *poll.Poll    // under way, nil if none is
+	looks    int           // how many slots that looks at
+	began    clock.Instant // and when it began
+	standing []*stander    // in the order in which they began to stand
+	given    []int         // slots that the client gave back, and to which none of its callers has come since
+}
+
+// semaphoreOf returns the semaphore for a caller that begins to stand, and listens to what is freed.
+func (m *Masters) semaphoreOf(key string) *semaphore {
+	m.mu.Lock()
+	s, known := m.semaphores[key]
+	if !known {
+		s = &semaphore{m: m, key: key, slots: &slots{masters: m.Len()}}
+		s.idle = time.AfterFunc(lingers, s.forget)
+		m.semaphores[key] = s
+	}
+	s.callers++
+	s.idle.Stop()
+	m.mu.Unlock()
+	if !known {
+		m.subscribe()
+		for _, n := range m.Nodes {
+			n.Watch(key)
+		}
+	}
+	return s
+}
+
+// forget ends s, unless a caller stands again.
+func (s *semaphore) forget() {
+	s.m.mu.Lock()
+	over := s.callers == 0 && s.m.semaphores[s.key] == s
+	if over {
+		delete(s.m.semaphores, s.key)
+	}
+	s.m.mu.Unlock()
+	if over {
+		for _, n := range s.m.Nodes {
+			n.Unwatch(s.key)
+		}
+	}
+}
+
+// gaveBack notes that the client gave a slot of a semaphore back.
+func (m *Masters) gaveBack(name string, slot int) {
+	m.hot.freed(slot)
+	m.mu.Lock()
+	s := m.semaphores[script.Slots(name)]
+	m.mu.Unlock()
+	if s != nil {
+		s.gaveBack(slot)
+	}
+}
+
+// gaveBack notes that the client gave a slot back. The next of its callers goes there: if the slot has been
+// handed to a waiter, the queue there is one shorter now.
+func (s *semaphore) gaveBack(slot int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.given) == maxBids {
+		s.given = s.given[:copy(s.given, s.given[1:])]
+	}
+	s.given = append(s.given, slot)
+}
+
+// beginLocked returns the slot at which a caller begins, -1 if it has to look.
+func (s *semaphore) beginLocked(k int) int {
+	for len(s.given) > 0 {
+		last := len(s.given) - 1
+		slot := s.given[last]
+		s.given = s.given[:last]
+		if slot < k {
+			return slot
+		}
+	}
+	if len(s.standing) == 1 || k == 1 {
+		return s.m.hot.start(k)
+	}
+	return -1
+}
+
+// ask looks which of the first k slots are taken, unless that is known well enough. When the channel is
+// closed, saw tells.
+func (s *semaphore) ask(k int) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := clock.Now()
+	switch {
+	case s.look != nil && s.looks >= k:
+	case s.known >= k && now.Sub(s.looked) < time.Duration(k)*freshFor:
+		return closedChan
+	default:
+		name, _ := script.SlotOf(s.key)
+		s.look, s.looks, s.began = s.m.askSlots(name, k), k, now
+	}
+	return s.look.Done
+}
+
+// sawLocked takes over what the look came to, if one has ended.
+func (s *semaphore) sawLocked() {
+	if s.look == nil || !poll.IsClosed(s.look.Done) {
+		return
+	}
+	b, _ := s.look.Wait(context.Background())
+	s.look = nil
+	if done, _, _ := b.Tally(); s.m.Majority(done) {
+		s.m.see(s.slots, b, s.looks)
+		s.known, s.looked = s.looks, s.began
+	}
+}
+
+// scarce reports whether no slot was free when the client last looked, a moment ago. Those that have been freed
+// since were hinted at.
+func (s *semaphore) scarce() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known > 0 && clock.Since(s.looked) < lookAgain && s.slots.freeOne(s.known, 0, nil) < 0
+}
+
+// freed notes that master i freed a slot that nobody waits for. The first caller that can goes there, unless
+// one stands there.
+func (s *semaphore) freed(i, slot int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.slots.isFreed(i, slot) && s.slots.follow(rand.Uint32(), len(s.standing)) {
+		s.hintLocked(slot)
+	}
+}
+
+func (s *semaphore) hintLocked(slot int) {
+	var first *stander
+	for _, p := range s.standing {
+		switch {
+		case slices.Contains(p.at, slot), p.trying == slot, p.hint == slot:
+			return
+		case first == nil && p.hint < 0 && slot < p.req.Permits:
+			first = p
+		}
+	}
+	if first != nil {
+		first.hint = slot
+		first.wake()
+	}
+}
+
+// stander is a caller that stands at slots.
+type stander struct {
+	s     *semaphore
+	w     *waiter
+	req   Request
+	woken chan struct{} // told when a contest is decided, or finds its slot taken, and of a hint
+
+	stands []*contest // in the order in which it came there
+	try    *contest   // for a slot that it was told is free, nil if there is none
+
+	// semaphore.mu guards these.
+	at     []int // the slots of stands
+	trying int   // the slot of try, -1 if there is none
+	hint   int   // the slot to try next, -1 if there is none
+}
+
+func (p *stander) wake() {
+	select {
+	case p.woken <- struct{}{}:
+	default:
+	}
+}
+
+// stand waits for a permit in the queues of slots. It returns neither a hold nor an error if ctx has ended.
+//
+// A caller goes first to the slot that the client gave back last, if none of the client's waits, as it is
+// likely to be free; and looks first otherwise. The one that has waited the longest looks again from time to
+// time, and goes to one more slot each time: so nobody that came later overtakes it for long, whichever slots
+// are held for long.
+func (m *Masters) stand(ctx context.Context, w *waiter, req Request) (*Hold, error) {
+	s := m.semaphoreOf(w.key)
+	p := &stander{s: s, w: w, req: req, woken: make(chan struct{}, 1), trying: -1, hint: -1}
+	defer p.leave()
+	var looked <-chan struct{}
+	if slot := p.join(); slot >= 0 {
+		p.goTo(slot)
+	} else {
+		looked = s.ask(req.Permits)
+	}
+	again := time.NewTimer(m.lookIn())
+	defer again.Stop()
+	for first := true; ; {
+		turn := false
+		select {
+		case <-p.woken:
+			if hold, err := p.won(ctx); hold != nil || err != nil {
+				return hold, err
+			}
+			if looked == nil && first && req.Permits > 1 && p.refused() {
+				if first = !s.scarce() || p.behind(); first {
+					looked = s.ask(req.Permits)
+				}
+			}
+			p.follow()
+			continue
+		case <-again.C:
+			again.Reset(m.lookIn())
+			if looked == nil && req.Permits > 1 && m.isFirst(w) {
+				looked, first = s.ask(req.Permits), false
+			}
+			continue
+		case <-looked:
+			turn = !first
+			looked, first = nil, false
+		case <-ctx.Done():
+			m.noteStand(p, poll.Ended(ctx))
+			return nil, nil
+		case <-m.Closing():
+			return nil, poll.ErrClosed
+		}
+		p.choose(turn)
+	}
+}
+
+// lookIn draws how long the first caller stands before it looks again.
+func (m *Masters) lookIn() time.Duration { return lookAgain + rand.N(lookAgain) + 4*m.RoundTrip() }
+
+// join puts p among those who stand, and returns the slot at which it begins, -1 if it has to look.
+func (p *stander) join() int {
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.s.standing = append(p.s.standing, p)
+	return p.s.beginLocked(p.req.Permits)
+}
+
+// leave gives up all slots. A hint goes to another caller.
+func (p *stander) leave() {
+	s := p.s
+	s.mu.Lock()
+	s.standing = slices.DeleteFunc(s.standing, func(other *stander) bool { return other == p })
+	if p.hint >= 0 {
+		s.hintLocked(p.hint)
+	}
+	s.mu.Unlock()
+	p.dropAll()
+	s.m.mu.Lock()
+	defer s.m.mu.Unlock()
+	if s.callers--; s.callers == 0 {
+		s.idle.Reset(lingers)
+	}
+}
+
+// goTo stands at one more slot, unless that is below 0. Of too many, it gives up the one at which it has stood the
+// longest.
+func (p *stander) goTo(slot int) {
+	if slot < 0 {
+		return
+	}
+	p.s.mu.Lock()
+	p.at = append(p.at, slot)
+	p.s.slots.stand(slot)
+	p.s.mu.Unlock()
+	if c := p.ask(slot, true); c != nil {
+		p.stands = append(p.stands, c)
+	}
+	if len(p.stands) > maxStands {
+		p.drop(0)
+	}
+}
+
+// ask asks for a slot, and waits for it if stays is set. It returns nil if the client is closed.
+func (p *stander) ask(slot int, stays bool) *contest {
+	m := p.s.m
+	if !m.Begin() {
+		return nil
+	}
+	want, since := p.w.want, m.Stamp(p.w.since)
+	if !stays {
+		want.Wait, since = false, time.Time{}
+	}
+	c := m.newContest(script.SlotKey(p.req.Key, slot), want, since, p.w.trace)
+	c.decided = p.woken
+	c.start()
+	return c
+}
+
+// drop gives up the n-th slot.
+func (p *stander) drop(n int) {
+	p.removed(n).giveUp(nil)
+	p.s.m.End()
+}
+
+// dropAll gives up all slots.
+func (p *stander) dropAll() {
+	p.dropTry()
+	for len(p.stands) > 0 {
+		p.drop(0)
+	}
+}
+
+// dropTry gives up the slot of a hint.
+func (p *stander) dropTry() {
+	if p.try == nil {
+		return
+	}
+	p.try.giveUp(nil)
+	p.s.m.End()
+	p.try = nil
+	p.s.mu.Lock()
+	p.trying = -1
+	p.s.mu.Unlock()
+}
+
+// removed returns the contest for the n-th slot, at which the caller stands no more.
+func (p *stander) removed(n int) *contest {
+	c := p.stands[n]
+	p.stands = slices.Delete(p.stands, n, n+1)
+	p.s.mu.Lock()
+	defer p.s.mu.Unlock()
+	p.at = slices.Delete(p.at, n, n+1)
+	return c
+}
+
+// choose goes where the last look says. With turn, it goes somewhere in any case.
+func (p *stander) choose(turn bool) {
+	s, k := p.s, p.req.Permits
+	s.mu.Lock()
+	s.sawLocked()
+	crowded := false
+	slot := s.slots.freeOne(k, rand.Uint32(), p.at)
+	switch last := len(p.at) - 1; {
+	case slot >= 0:
+	case turn && last >= 0:
+		slot = s.slots.next(k, p.at[last], p.at)
+	default:
+		slot = s.slots.least(k, rand.Uint32(), p.at)
+		if last >= 0 && slot >= 0 {
+			if crowded = s.slots.crowded(p.at[last], slot); !crowded {
+				slot = -1
+			}
+		}
+	}
+	if slot < 0 && len(p.at) == 0 {
+		slot = s.m.hot.start(k) // too few masters answered
+	}
+	s.mu.Unlock()
+	p.goTo(slot)
+	if crowded {
+		p.drop(0)
+	}
+}
+
+// follow tries the slot that a hint is about, once.
+func (p *stander) follow() {
+	if p.try != nil {
+		return
+	}
+	p.s.mu.Lock()
+	slot := p.hint
+	p.trying, p.hint = slot, -1
+	p.s.mu.Unlock()
+	if slot >= 0 {
+		p.try = p.ask(slot, false)
+	}
+}
+
+// refused reports whether the caller stands at slots that others have.
+func (p *stander) refused() bool {
+	return !slices.ContainsFunc(p.stands, func(c *contest) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.state.State != protocol.Waiting
+	})
+}
+
+// behind reports whether somebody stands before the caller at its slot.
+func (p *stander) behind() bool {
+	return slices.ContainsFunc(p.stands, func(c *contest) bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.state.Ahead(&c.m.conf) > 0
+	})
+}
+
+// won takes what was won, if anything was. The error says that waiting does not help.
+func (p *stander) won(ctx context.Context) (*Hold, error) {
+	if p.try != nil {
+		if grant, ok := p.try.take(); ok {
+			req := p.req.at(p.trying)
+			p.try = nil
+			return p.granted(req, grant), nil
+		}
+		if p.try.over() {
+			p.dropTry() // somebody else was faster
+		}
+	}
+	for n, c := range p.stands {
+		if grant, ok := c.take(); ok {
+			req := p.req.at(p.at[n])
+			p.removed(n)
+			return p.granted(req, grant), nil
+		}
+	}
+	for _, c := range p.stands {
+		if why := c.reason(nil); why != nil && why.Hopeless() && ctx.Err() == nil {
+			return nil, why
+		}
+	}
+	return nil, nil
+}
+
+// granted makes a hold of what was won. What the caller asked for elsewhere is given up before, so that its trace
+// ends with the call.
+func (p *stander) granted(req Request, grant Grant) *Hold {
+	m := p.s.m
+	p.dropAll()
+	m.won(p.w)
+	m.report(p.w.key, nil)
+	hold := m.newHold(req, grant)
+	m.End() // not before the hold is one that Close finds
+	return hold
+}
+
+// isFirst reports whether no caller of this client has waited longer than w for what it wants.
+func (m *Masters) isFirst(w *waiter) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.names[w.key].line.waiters[0] == w
+}
+
+// noteStand remembers what a caller waited for whose context has ended with cut.
+func (m *Masters) noteStand(p *stander, cut error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range p.stands {
+		if why := c.reason(cut); why != nil {
+			m.names[p.w.key].why = why
+		}
+	}
+}

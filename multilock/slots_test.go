@@ -1,0 +1,98 @@
+package multilock
+
+import (
+	"math"
+	"slices"
+	"testing"
+)
+
+// seen makes what a client knows of k slots, of as many masters as there are answers, of which each has how many own
+// a slot or wait for it.
+func seen(masters, k int, answers ...map[int]int) *slots {
+	s := &slots{masters: masters}
+	s.looked(k)
+	for _, taken := range answers {
+		s.answers()
+		for slot, load := range taken {
+			s.taken(slot, load)
+		}
+	}
+	return s
+}
+
+// TestSlots: where a caller goes, by what the masters say.
+func TestSlots(t *testing.T) {
+	lots := []uint32{0, math.MaxUint32 / 3, math.MaxUint32 / 2, math.MaxUint32}
+	all := func(pick func(lot uint32) int) (got []int) {
+		for _, lot := range lots {
+			got = append(got, pick(lot))
+		}
+		slices.Sort(got)
+		return slices.Compact(got)
+	}
+	held := map[int]int{0: 1, 1: 2, 2: 1, 3: 1}
+	two := seen(3, 4, held, map[int]int{0: 1, 1: 2, 3: 2}) // one says that 2 is free
+	five := seen(3, 5, held, held)
+	for _, tt := range []struct {
+		what string
+		got  []int
+		want []int
+	}{
+		{"free, where a majority says so", all(func(lot uint32) int { return five.freeOne(5, lot, nil) }), []int{4}},
+		{"free, of fewer", all(func(lot uint32) int { return five.freeOne(4, lot, nil) }), []int{-1}},
+		{"free, where the caller stands", all(func(lot uint32) int { return five.freeOne(5, lot, []int{4}) }), []int{-1}},
+		{"free, by a minority", all(func(lot uint32) int { return two.freeOne(4, lot, nil) }), []int{-1}},
+		{"the shortest queue", all(func(lot uint32) int { return two.least(4, lot, nil) }), []int{2}},
+		{"any of the shortest", all(func(lot uint32) int { return five.least(4, lot, nil) }), []int{0, 2, 3}},
+		{"another than those of the caller", all(func(lot uint32) int { return five.least(4, lot, []int{0, 2, 3}) }), []int{1}},
+		{"nobody has said anything", all(func(lot uint32) int { return (&slots{masters: 3}).freeOne(4, lot, nil) }), []int{-1}},
+		{"nobody has said where", all(func(lot uint32) int { return (&slots{masters: 3}).least(4, lot, nil) }), []int{-1}},
+		{"next", []int{five.next(4, 3, []int{3, 0})}, []int{1}},
+		{"next, of all", []int{five.next(2, 1, []int{1, 0})}, []int{-1}},
+	} {
+		if !slices.Equal(tt.got, tt.want) {
+			t.Errorf("%s: %d, want %d", tt.what, tt.got, tt.want)
+		}
+	}
+	if !five.crowded(1, 4) || five.crowded(0, 2) {
+		t.Error("a slot is crowded where another has two fewer, and not where it has as many")
+	}
+	five.stand(4)
+	if got := five.freeOne(5, 0, nil); got != -1 {
+		t.Errorf("slot %d is free for others of the client, to which one of them has gone", got)
+	}
+}
+
+// TestSlotIsFreed: it is time to ask for a slot when a majority has freed it, once, and then it is free.
+func TestSlotIsFreed(t *testing.T) {
+	s := seen(5, 2, map[int]int{0: 1, 1: 1}, map[int]int{0: 1, 1: 1}, map[int]int{0: 1, 1: 1})
+	for i, want := range []bool{false, false, true, false, false} {
+		if got := s.isFreed(i, 1); got != want {
+			t.Errorf("after master %d: %v, want %v", i, got, want)
+		}
+	}
+	if got := s.freeOne(2, 0, nil); got != 1 {
+		t.Errorf("free is %d, want 1", got)
+	}
+	for n, i := range []int{0, 0, 1, 4} { // the first says it twice
+		if got := s.isFreed(i, 7); got != (n == 3) {
+			t.Errorf("a slot at which nobody looked, after %d messages: %v, want a majority to count", n+1, got)
+		}
+	}
+}
+
+// TestSomeFollow: of those who wait, three or so follow a hint, whosever clients they are of; all of few do.
+func TestSomeFollow(t *testing.T) {
+	for waiters, want := range map[int]int{0: 1000, 2: 1000, 3: 1000, 30: 100, 300: 10} {
+		s := seen(3, 1, map[int]int{0: 1 + waiters}, map[int]int{0: 1 + waiters})
+		follow := 0
+		for i := range uint64(1000) {
+			if s.follow(uint32(i*math.MaxUint32/999), 1) {
+				follow++
+			}
+		}
+		if follow < want*9/10 || follow > want*11/10+1 {
+			t.Errorf("of a thousand of %d waiters %d follow, want some %d", waiters, follow, want)
+		}
+	}
+}
