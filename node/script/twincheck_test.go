@@ -213,7 +213,7 @@ func (w *walk) put(key, value string, end int64) {
 // pictureLine adds what the twin has of those who wait, and of those who were forced out.
 func (w *walk) pictureLine(k int) {
 	queueKey := belonging(queuePrefix, w.names[k])
-	queue := ""
+	var queue strings.Builder
 	for _, e := range w.locks[k].Queue {
 		if e.Owner == 0 {
 			break
@@ -222,13 +222,13 @@ func (w *walk) pictureLine(k int) {
 		if e.Mode == twin.Shared {
 			ask += " shared"
 		}
-		queue += fmt.Sprintf("%s since %d; ", w.text(e.Owner), e.Since)
+		fmt.Fprintf(&queue, "%s since %d; ", w.text(e.Owner), e.Since)
 		if e.Stale > w.now() {
 			w.put(queueKey+w.text(e.Owner), ask, e.Stale)
 		}
 	}
-	if queue != "" {
-		w.put(queueKey, queue, w.locks[k].QueueExpires)
+	if queue.String() != "" {
+		w.put(queueKey, queue.String(), w.locks[k].QueueExpires)
 	}
 	for _, m := range w.locks[k].Forced {
 		if m.Owner != 0 {
