@@ -23,7 +23,6 @@ var realTime = map[string]string{
 	"node answering":              "a bound: a client that sends nothing does not hold up the test",
 	"redlock ExampleClient_Lock":  "shows a deadline; the lock is free, so nobody waits for it",
 	"redlock ExampleClient_Ready": "shows a deadline of a minute, and the masters are ready",
-	"redlock slowly":              "sleeps in the bubble of a liar; only the table of liars is made outside of it",
 	"redlocktest eventually":      "a bound, far longer than a command on a loopback port takes",
 }
 

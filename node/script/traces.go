@@ -52,7 +52,7 @@ func TypeOf(key string) string {
 	switch Reserved(key) {
 	case readPrefix, slotsPrefix:
 		return "zset"
-	case slotFencePrefix, setsKey:
+	case slotFencePrefix:
 		return "hash"
 	case queuePrefix, slotQueuePrefix:
 		// The last ask of an owner stands behind the queue's own key.

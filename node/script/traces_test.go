@@ -24,7 +24,7 @@ func TestTypeOf(t *testing.T) {
 		"redlock_slotwait:{n}":       "zset",
 		"redlock_slotwait:a{b:":      "zset",
 		"redlock_client:{a}":         "string",
-		"redlock_sets":               "hash",
+		"redlock_sets":               "string",
 	} {
 		if got := TypeOf(key); got != want {
 			t.Errorf("TypeOf(%q) = %q, want %q", key, got, want)
