@@ -58,7 +58,7 @@ func TestChaos(t *testing.T) {
 	}
 }
 
-// fewHolds are so few that no machine does less in the time of a trial, unless callers wait in vain.
+// fewHolds are so few that any machine does as many in the time of a trial, unless its callers get no lock.
 const fewHolds = 20
 
 // The tests that follow are trials with a plan of their own: the judge must find that all promises were kept.

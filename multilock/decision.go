@@ -208,7 +208,7 @@ func (c *contest) lostLocked(b *poll.Ballot, state, cut, late error) *poll.Major
 	return c.m.Lost(op, name, b, state, cut, late)
 }
 
-// refusedLocked is [poll.Masters.Refused] for what the masters said last. Whoever has one slot does not have the
+// refusedLocked is [poll.Masters.Refused] for what the masters said last. An owner of one slot does not have the
 // semaphore.
 func (c *contest) refusedLocked(cut error) *poll.MajorityError {
 	op, name := called(c.key)

@@ -294,7 +294,7 @@ func TestKeptIsFoundInTheLine(t *testing.T) {
 	})
 }
 
-// Whoever asks for a lock while it is given back asks behind its release: with one client alone, no try is refused.
+// A caller that asks for a lock while it is given back asks behind its release: with one client alone, no try is refused.
 func TestTryBesideARecall(t *testing.T) {
 	inBubble(t, 3, func(t *testing.T, fx *fixture) {
 		m, gate := fx.gated(t, 0)

@@ -98,7 +98,7 @@ func (s *Sets) TryLockAll(ctx context.Context, names ...string) (*Holds, error) 
 
 // Inspect says who has name in its set: see [Client.Inspect]. A name that moves is looked up in both
 // sets: it is held if it is in one of them, and the readers and the masters are those of both, one set after
-// the other. Who reads it in both sets is there twice, with an owner in each.
+// the other. A reader of both sets is there twice, with an owner in each.
 func (s *Sets) Inspect(ctx context.Context, name string) (Inspection, error) {
 	at := s.at(name)
 	in, err := at[0].Inspect(ctx, name)

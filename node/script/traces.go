@@ -3,7 +3,7 @@ package script
 import "regexp"
 
 // Traces returns every key that commands of these owners may leave at a master for the lock called name.
-// Whoever tries the commands on a name of its own deletes them afterwards.
+// A caller that tries the commands on a name of its own deletes them afterwards.
 func Traces(name string, owners ...string) []string {
 	queue := belonging(queuePrefix, name)
 	all := []string{name, belonging(fencePrefix, name), queue, belonging(turnPrefix, name), belonging(readPrefix, name)}
