@@ -49,7 +49,8 @@ func (req Request) at(slot int) Request {
 	return req
 }
 
-// tryPermit tries to take a permit without waiting for it.
+// tryPermit tries to take a permit without waiting for it. It looks until no master that is yet to answer could
+// show a free slot: one that lags behind hides nothing that has been given back.
 //
 // Cost: one round trip where the slot is free that the client gave back last; else two more, seldom another.
 func (m *Masters) tryPermit(ctx context.Context, req Request) (*Hold, error) {
@@ -58,13 +59,15 @@ func (m *Masters) tryPermit(ctx context.Context, req Request) (*Hold, error) {
 		if !errors.Is(err, poll.ErrTaken) {
 			break
 		}
-		b, cut := m.askSlots(req.Key, req.Permits).Wait(ctx)
-		done, _, _ := b.Tally()
-		if !m.Majority(done) {
+		known := slots{masters: m.Len()}
+		b, cut := m.askSlots(req.Key, req.Permits, func(b *poll.Ballot) bool {
+			m.see(&known, b, req.Permits)
+			return m.answered(b) && known.settled(b.N-b.In.Len())
+		}).Wait(ctx)
+		if !m.answered(b) {
 			return nil, m.Lost("acquire", req.Key, b, poll.ErrNoQuorum, cut, nil)
 		}
-		known, tried := slots{masters: m.Len()}, []int(nil)
-		m.see(&known, b, req.Permits)
+		var tried []int
 		for len(tried) < triesEach && errors.Is(err, poll.ErrTaken) {
 			slot := known.freeOne(req.Permits, rand.Uint32(), tried)
 			if slot < 0 {
@@ -80,14 +83,17 @@ func (m *Masters) tryPermit(ctx context.Context, req Request) (*Hold, error) {
 	return hold, err
 }
 
-// askSlots asks the masters which slots of a semaphore are taken, until a majority has answered.
+// askSlots asks the masters which slots of a semaphore are taken, until enough is known.
 //
 // Cost: one script call on each master.
-func (m *Masters) askSlots(semaphore string, permits int) *poll.Poll {
-	return m.Ask(script.Look(semaphore, permits), func(b *poll.Ballot) bool {
-		done, _, _ := b.Tally()
-		return m.Majority(done)
-	})
+func (m *Masters) askSlots(semaphore string, permits int, enough func(*poll.Ballot) bool) *poll.Poll {
+	return m.Ask(script.Look(semaphore, permits), enough)
+}
+
+// answered reports whether a majority has answered.
+func (m *Masters) answered(b *poll.Ballot) bool {
+	done, _, _ := b.Tally()
+	return m.Majority(done)
 }
 
 // see tells s what the answers to askSlots say.
@@ -226,7 +232,7 @@ func (s *semaphore) ask(k int) <-chan struct{} {
 		return closedChan
 	default:
 		name, _ := script.SlotOf(s.key)
-		s.look, s.looks, s.began = s.m.askSlots(name, k), k, now
+		s.look, s.looks, s.began = s.m.askSlots(name, k, s.m.answered), k, now
 	}
 	return s.look.Done
 }
@@ -238,7 +244,7 @@ func (s *semaphore) sawLocked() {
 	}
 	b, _ := s.look.Wait(context.Background())
 	s.look = nil
-	if done, _, _ := b.Tally(); s.m.Majority(done) {
+	if s.m.answered(b) {
 		s.m.see(s.slots, b, s.looks)
 		s.known, s.looked = s.looks, s.began
 	}

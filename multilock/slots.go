@@ -48,6 +48,21 @@ func (s *slots) free(slot int) bool {
 	return quorum.Vote(s.masters, s.answered-s.busy[slot], 0) == quorum.Won
 }
 
+// settled reports whether a slot is free, or none would be whatever the other masters said, which are yet to
+// answer.
+func (s *slots) settled(others int) bool {
+	settled := true
+	for slot := range s.busy {
+		switch quorum.Vote(s.masters, s.answered-s.busy[slot], s.masters-others-s.answered+s.busy[slot]) {
+		case quorum.Won:
+			return true
+		case quorum.Pending:
+			settled = false
+		}
+	}
+	return settled
+}
+
 // freeOne returns one of the first k slots that is free and not among stands, where the caller stands already;
 // -1 if there is none. lot is a random number: callers of several clients look at the same time, and should
 // meet seldom.

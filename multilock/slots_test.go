@@ -54,6 +54,22 @@ func TestSlots(t *testing.T) {
 			t.Errorf("%s: %d, want %d", tt.what, tt.got, tt.want)
 		}
 	}
+	for _, tt := range []struct {
+		what   string
+		s      *slots
+		others int
+		want   bool
+	}{
+		{"one is free", five, 0, true},
+		{"one is free, whatever others say", seen(3, 2, map[int]int{0: 1}, map[int]int{0: 1}), 1, true},
+		{"none can be", seen(3, 2, map[int]int{0: 1, 1: 1}, map[int]int{0: 1, 1: 1}), 1, true},
+		{"one may be, by the third", seen(3, 2, map[int]int{0: 1, 1: 1}, map[int]int{0: 1}), 1, false},
+		{"the third gave no answer", seen(3, 2, map[int]int{0: 1, 1: 1}, map[int]int{0: 1}), 0, true},
+	} {
+		if got := tt.s.settled(tt.others); got != tt.want {
+			t.Errorf("settled, %s: %v", tt.what, got)
+		}
+	}
 	if !five.crowded(1, 4) || five.crowded(0, 2) {
 		t.Error("a slot is crowded where another has two fewer, and not where it has as many")
 	}

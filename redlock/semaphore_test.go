@@ -180,6 +180,17 @@ func TestTryAcquireLooks(t *testing.T) {
 			}
 		}
 		refused()
+		// Whether a slot is free that one master has not freed yet is not known before all have answered.
+		unlock(t, holds[0])
+		rest(10 * time.Millisecond)
+		masters := fleet.Masters()
+		key := fmt.Sprintf("redlock_slot:{gpu}:%d", holds[0].Slot())
+		masters[0].HSet(key, "somebody", "1")
+		masters[0].Expire(key, time.Minute)
+		masters[2].Delay(time.Millisecond)
+		if next := got(t, "TryAcquire beside a master that lags behind", d.TryAcquire, t.Context()); next.Slot() != holds[0].Slot() {
+			t.Errorf("slot %d, want %d, which two masters have freed", next.Slot(), holds[0].Slot())
+		}
 	})
 }
 
