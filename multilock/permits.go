@@ -272,7 +272,7 @@ func (s *semaphore) hintLocked(slot int) {
 	var first *stander
 	for _, p := range s.standing {
 		switch {
-		case slices.Contains(p.at, slot), p.trying == slot, p.hint == slot:
+		case slices.Contains(p.at(), slot), p.hint == slot:
 			return
 		case first == nil && p.hint < 0 && slot < p.req.Permits:
 			first = p
@@ -291,13 +291,25 @@ type stander struct {
 	req   Request
 	woken chan struct{} // told when a contest is decided, or finds its slot taken, and of a hint
 
-	stands []*contest // in the order in which it came there
-	try    *contest   // for a slot that it was told is free, nil if there is none
+	// semaphore.mu guards these. The caller alone changes where it stands.
+	stands []stand // in the order in which it came there
+	hint   int     // the slot to try next, -1 if there is none
+}
 
-	// semaphore.mu guards these.
-	at     []int // the slots of stands
-	trying int   // the slot of try, -1 if there is none
-	hint   int   // the slot to try next, -1 if there is none
+// stand is a place at a slot.
+type stand struct {
+	*contest
+	slot int
+	once bool // it tries the slot, and does not wait for it
+}
+
+// at returns the slots at which p stands.
+func (p *stander) at() []int {
+	at := make([]int, 0, maxStands+1)
+	for _, st := range p.stands {
+		at = append(at, st.slot)
+	}
+	return at
 }
 
 func (p *stander) wake() {
@@ -315,11 +327,11 @@ func (p *stander) wake() {
 // are held for long.
 func (m *Masters) stand(ctx context.Context, w *waiter, req Request) (*Hold, error) {
 	s := m.semaphoreOf(w.key)
-	p := &stander{s: s, w: w, req: req, woken: make(chan struct{}, 1), trying: -1, hint: -1}
+	p := &stander{s: s, w: w, req: req, woken: make(chan struct{}, 1), hint: -1}
 	defer p.leave()
 	var looked <-chan struct{}
 	if slot := p.join(); slot >= 0 {
-		p.goTo(slot)
+		p.goTo(slot, false)
 	} else {
 		looked = s.ask(req.Permits)
 	}
@@ -386,75 +398,51 @@ func (p *stander) leave() {
 	}
 }
 
-// goTo stands at one more slot, unless that is below 0. Of too many, it gives up the one at which it has stood the
-// longest.
-func (p *stander) goTo(slot int) {
-	if slot < 0 {
+// goTo asks for one more slot, unless that is below 0, and waits for it, unless once is set. Of too many, it gives up
+// the one at which it has stood the longest.
+func (p *stander) goTo(slot int, once bool) {
+	m := p.s.m
+	if slot < 0 || !m.Begin() {
 		return
 	}
-	p.s.mu.Lock()
-	p.at = append(p.at, slot)
-	p.s.slots.stand(slot)
-	p.s.mu.Unlock()
-	if c := p.ask(slot, true); c != nil {
-		p.stands = append(p.stands, c)
+	want, since := p.w.want, m.Stamp(p.w.since)
+	if once {
+		want.Wait, since = false, time.Time{}
 	}
+	c := m.newContest(script.SlotKey(p.req.Key, slot), want, since, p.w.trace)
+	c.decided = p.woken
+	p.s.mu.Lock()
+	p.stands = append(p.stands, stand{c, slot, once})
+	if !once {
+		p.s.slots.stand(slot)
+	}
+	p.s.mu.Unlock()
+	c.start()
 	if len(p.stands) > maxStands {
 		p.drop(0)
 	}
 }
 
-// ask asks for a slot, and waits for it if stays is set. It returns nil if the client is closed.
-func (p *stander) ask(slot int, stays bool) *contest {
-	m := p.s.m
-	if !m.Begin() {
-		return nil
-	}
-	want, since := p.w.want, m.Stamp(p.w.since)
-	if !stays {
-		want.Wait, since = false, time.Time{}
-	}
-	c := m.newContest(script.SlotKey(p.req.Key, slot), want, since, p.w.trace)
-	c.decided = p.woken
-	c.start()
-	return c
-}
-
 // drop gives up the n-th slot.
 func (p *stander) drop(n int) {
-	p.removed(n).giveUp(nil)
+	p.remove(n).giveUp(nil)
 	p.s.m.End()
 }
 
 // dropAll gives up all slots.
 func (p *stander) dropAll() {
-	p.dropTry()
 	for len(p.stands) > 0 {
 		p.drop(0)
 	}
 }
 
-// dropTry gives up the slot of a hint.
-func (p *stander) dropTry() {
-	if p.try == nil {
-		return
-	}
-	p.try.giveUp(nil)
-	p.s.m.End()
-	p.try = nil
-	p.s.mu.Lock()
-	p.trying = -1
-	p.s.mu.Unlock()
-}
-
-// removed returns the contest for the n-th slot, at which the caller stands no more.
-func (p *stander) removed(n int) *contest {
-	c := p.stands[n]
-	p.stands = slices.Delete(p.stands, n, n+1)
+// remove returns what the caller asked for at the n-th slot, at which it stands no more.
+func (p *stander) remove(n int) *contest {
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
-	p.at = slices.Delete(p.at, n, n+1)
-	return c
+	st := p.stands[n]
+	p.stands = slices.Delete(p.stands, n, n+1)
+	return st.contest
 }
 
 // choose goes where the last look says. With turn, it goes somewhere in any case.
@@ -462,84 +450,77 @@ func (p *stander) choose(turn bool) {
 	s, k := p.s, p.req.Permits
 	s.mu.Lock()
 	s.sawLocked()
-	crowded := false
-	slot := s.slots.freeOne(k, rand.Uint32(), p.at)
-	switch last := len(p.at) - 1; {
+	crowded, at := false, p.at()
+	slot := s.slots.freeOne(k, rand.Uint32(), at)
+	switch last := len(at) - 1; {
 	case slot >= 0:
 	case turn && last >= 0:
-		slot = s.slots.next(k, p.at[last], p.at)
+		slot = s.slots.next(k, at[last], at)
 	default:
-		slot = s.slots.least(k, rand.Uint32(), p.at)
+		slot = s.slots.least(k, rand.Uint32(), at)
 		if last >= 0 && slot >= 0 {
-			if crowded = s.slots.crowded(p.at[last], slot); !crowded {
+			if crowded = s.slots.crowded(at[last], slot); !crowded {
 				slot = -1
 			}
 		}
 	}
-	if slot < 0 && len(p.at) == 0 {
+	if slot < 0 && len(at) == 0 {
 		slot = s.m.hot.start(k) // too few masters answered
 	}
 	s.mu.Unlock()
-	p.goTo(slot)
+	p.goTo(slot, false)
 	if crowded {
 		p.drop(0)
 	}
 }
 
-// follow tries the slot that a hint is about, once.
+// follow tries the slot that a hint is about, once, unless it tries another one.
 func (p *stander) follow() {
-	if p.try != nil {
+	if slices.ContainsFunc(p.stands, func(st stand) bool { return st.once }) {
 		return
 	}
 	p.s.mu.Lock()
 	slot := p.hint
-	p.trying, p.hint = slot, -1
+	p.hint = -1
 	p.s.mu.Unlock()
-	if slot >= 0 {
-		p.try = p.ask(slot, false)
-	}
+	p.goTo(slot, true)
 }
 
-// refused reports whether the caller stands at slots that others have.
+// refused reports whether others have the slots at which the caller stands.
 func (p *stander) refused() bool {
-	return !slices.ContainsFunc(p.stands, func(c *contest) bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.state.State != protocol.Waiting
-	})
+	return !p.any(func(s *protocol.Contender) bool { return s.State != protocol.Waiting })
 }
 
 // behind reports whether somebody stands before the caller at its slot.
 func (p *stander) behind() bool {
-	return slices.ContainsFunc(p.stands, func(c *contest) bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.state.Ahead(&c.m.conf) > 0
+	return p.any(func(s *protocol.Contender) bool { return s.Ahead(&p.s.m.conf) > 0 })
+}
+
+// any reports whether what the caller asked for at one of its slots is so.
+func (p *stander) any(is func(*protocol.Contender) bool) bool {
+	return slices.ContainsFunc(p.stands, func(st stand) bool {
+		st.mu.Lock()
+		defer st.mu.Unlock()
+		return is(&st.state)
 	})
 }
 
 // won takes what was won, if anything was. The error says that waiting does not help.
 func (p *stander) won(ctx context.Context) (*Hold, error) {
-	if p.try != nil {
-		if grant, ok := p.try.take(); ok {
-			req := p.req.at(p.trying)
-			p.try = nil
-			return p.granted(req, grant), nil
+	for n := 0; n < len(p.stands); {
+		st := p.stands[n]
+		if grant, ok := st.take(); ok {
+			p.remove(n)
+			return p.granted(p.req.at(st.slot), grant), nil
 		}
-		if p.try.over() {
-			p.dropTry() // somebody else was faster
-		}
-	}
-	for n, c := range p.stands {
-		if grant, ok := c.take(); ok {
-			req := p.req.at(p.at[n])
-			p.removed(n)
-			return p.granted(req, grant), nil
-		}
-	}
-	for _, c := range p.stands {
-		if why := c.reason(nil); why != nil && why.Hopeless() && ctx.Err() == nil {
+		why := st.reason(nil)
+		switch {
+		case why != nil && why.Hopeless() && ctx.Err() == nil:
 			return nil, why
+		case st.once && st.over():
+			p.drop(n) // somebody else was faster
+		default:
+			n++
 		}
 	}
 	return nil, nil
@@ -568,8 +549,8 @@ func (m *Masters) isFirst(w *waiter) bool {
 func (m *Masters) noteStand(p *stander, cut error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, c := range p.stands {
-		if why := c.reason(cut); why != nil {
+	for _, st := range p.stands {
+		if why := st.reason(cut); why != nil {
 			m.names[p.w.key].why = why
 		}
 	}
