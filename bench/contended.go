@@ -17,7 +17,7 @@ func measureContended(callers int, section time.Duration) measurement {
 		clients := slices.Repeat(e.clients, callers)
 		var waits []samples
 		used, err := e.fleet.during(func() (err error) {
-			waits, err = contend(ctx, clients, section, 4*e.duration) // long enough for starvation to show
+			waits, err = contend(ctx, clients, 1, section, 4*e.duration, client.Lock) // long enough for starvation to show
 			return err
 		})
 		if err != nil {
@@ -46,11 +46,14 @@ func measureContended(callers int, section time.Duration) measurement {
 	}
 }
 
-// contend runs one caller for each element of clients, which may repeat. Each locks one name as often
-// as it can for d. contend returns the waits of each caller. The last of them is the one that the end
+// taker takes a name for a client.
+type taker func(cl client, ctx context.Context, name string) (hold, error)
+
+// contend runs one caller for each element of clients, which may repeat. Each takes one name as often
+// as it can for d, which most of them may have at a time. contend returns the waits of each caller. The last of them is the one that the end
 // of the trial cut short: the real wait was at least that long, and without it a caller that starves
 // would not show.
-func contend(ctx context.Context, clients []client, section, d time.Duration) ([]samples, error) {
+func contend(ctx context.Context, clients []client, most int, section, d time.Duration, take taker) ([]samples, error) {
 	waits := make([]samples, len(clients))
 	var inside atomic.Int32
 	short, cancel := context.WithTimeout(ctx, d)
@@ -62,7 +65,7 @@ func contend(ctx context.Context, clients []client, section, d time.Duration) ([
 			defer cancel() // an error ends it for all
 			for {
 				asked := time.Now()
-				h, err := cl.Lock(short, "contended")
+				h, err := take(cl, short, "contended")
 				waits[i] = append(waits[i], time.Since(asked))
 				if short.Err() != nil {
 					if err == nil { // not every contender watches its context
@@ -73,8 +76,8 @@ func contend(ctx context.Context, clients []client, section, d time.Duration) ([
 				if err != nil {
 					return err
 				}
-				if inside.Add(1) > 1 {
-					return errors.New("two callers have the lock")
+				if inside.Add(1) > int32(most) {
+					return errors.New("too many callers have the name")
 				}
 				time.Sleep(section)
 				inside.Add(-1)

@@ -55,7 +55,7 @@ const failover = 5 * time.Second
 
 // measureDead has one caller, as in uncontended, when one server is dead: connections to it are refused.
 func measureDead(ctx context.Context, e *env) ([]figure, error) {
-	if err := e.fleet.masters[len(e.fleet.masters)-1].process.Process.Kill(); err != nil {
+	if err := e.fleet.kill(1); err != nil {
 		return nil, err
 	}
 	sleep(ctx, failover)

@@ -167,6 +167,20 @@ func (f *fleet) freeze(n int) error {
 	return nil
 }
 
+// kill ends the last n masters. Connections to them are refused.
+func (f *fleet) kill(n int) error {
+	for _, m := range f.masters[len(f.masters)-n:] {
+		if err := m.process.Process.Kill(); err != nil {
+			return err
+		}
+		if m.control != nil {
+			_ = m.control.Close()
+			m.control = nil
+		}
+	}
+	return nil
+}
+
 // thaw continues all masters, and returns when they have answered everything that was queued.
 func (f *fleet) thaw() error {
 	for _, m := range f.masters {

@@ -120,6 +120,18 @@ func allTrials() (all []trial) {
 			clients: 4, measure: measureLocal(local),
 		})
 	}
+	for _, th := range []throng{
+		{masters: 5, clients: 6, callers: 3, permits: 8, section: 2 * time.Millisecond},
+		{masters: 3, dead: 1, clients: 6, callers: 3, permits: 8, section: 2 * time.Millisecond},
+		{masters: 5, dead: 2, clients: 6, callers: 3, permits: 8, section: 2 * time.Millisecond},
+		{masters: 5, clients: 6, callers: 3, permits: 1, section: 2 * time.Millisecond},
+		{masters: 5, clients: 4, callers: 2, permits: 4, section: 2 * time.Millisecond},
+		{masters: 3, clients: 8, callers: 20, permits: 100, section: 20 * time.Millisecond},
+		{masters: 5, clients: 8, callers: 20, permits: 1000, section: 20 * time.Millisecond},
+		{masters: 5, clients: 8, callers: 4, permits: 4, section: 10 * time.Millisecond},
+	} {
+		add("permits", []string{"redlock"}, trial{setting: th.setting(), title: th.title(), measure: th.measure})
+	}
 	add("kinds", []string{"redlock"}, trial{
 		setting: "1", title: "one caller, fresh names: a reader's lock, one of ten permits, and four names together, each beside a Lock",
 		clients: 1, measure: measureKinds,
