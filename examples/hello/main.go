@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"log/slog"
@@ -21,25 +20,20 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, masters ...string) (err error) {
+func run(ctx context.Context, masters ...string) error {
 	client, err := redlock.New(redlock.Config{Masters: masters, Logger: slog.Default()})
 	if err != nil {
 		return err
 	}
 	defer client.Close()
 
-	wait, cancel := context.WithTimeout(ctx, time.Minute) // bounds the wait, not the hold
-	defer cancel()
-	hold, err := client.Lock(wait, "orders:42")
-	if err != nil {
-		return err // says who has the lock, or which masters are missing
-	}
-	defer func() { err = errors.Join(err, hold.Unlock(ctx)) }() // ErrLost: we did not have it throughout
-
-	return ship(hold.Context(), hold.Token())
+	// Do waits for the lock, renews it while the function runs, and unlocks even after a panic.
+	return client.Do(ctx, "orders:42", func(ctx context.Context) error {
+		return ship(ctx, redlock.Token(ctx))
+	})
 }
 
-// ship is the work. It stops when ctx ends, because somebody else may have the lock after that.
+// ship is the work. Its context is cancelled before anybody else can get the lock.
 func ship(ctx context.Context, token int64) error {
 	fmt.Println("shipping order 42, with fencing token", token)
 	select {
