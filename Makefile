@@ -98,7 +98,7 @@ model: ## search all orders of events that a few callers and masters can meet, w
 search: ## the few small cases of the search that find most broken rules
 	$(GO) run ./verify/model -teeth
 
-mutants: ## break each rule of docs/safety.md in the code and see who catches it, 25 minutes or so: in make soak; FLAGS='-run hand-off' for some, -write for the table
+mutants: ## break each rule of docs/safety.md in the code, and see that its tests notice, a quarter of an hour: in make soak; FLAGS='-run hand-off' for some
 	$(GO) run ./verify/mutants $(FLAGS)
 
 image: ## build the Redis image that the chaos tests run (REDLOCK_REDIS_IMAGE=redis:8 names another)

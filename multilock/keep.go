@@ -59,7 +59,7 @@ func (m *Masters) park(h *Hold, claim Claim, state protocol.Kept) bool {
 	k.state = state
 	k.claim, k.trace = claim, claim.trace
 	if k.claim.trace = nil; k.trace != nil { // its release is that of no hold
-		k.trace.keptLocked()
+		k.trace.keptLocked("")
 	}
 	k.timer.Reset(left)
 	n.kept = k
@@ -124,7 +124,7 @@ func (m *Masters) takeOver(req Request, w *waiter) *Hold {
 // Close waits for, and calls giveBack.
 func (m *Masters) leaveLocked(k *kept, why redlocktrace.Why) {
 	if k.trace != nil {
-		k.trace.keptEndedLocked(why)
+		k.trace.keptLocked(why)
 	}
 	k.timer.Stop()
 	k.gone = make(chan struct{})

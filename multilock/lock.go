@@ -198,7 +198,7 @@ func (m *Masters) waitForTime(ctx context.Context, w *waiter) error {
 		}
 		m.report(w.key, why)
 		if w.trace != nil {
-			w.trace.waits(0, why)
+			w.trace.waits(0, -1, why)
 		}
 		return why
 	})

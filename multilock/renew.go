@@ -120,9 +120,6 @@ func (r *renewals) Answer(i int, a script.Answer) {
 	if a.Outcome == script.Unsent {
 		r.unsent |= 1 << i
 	}
-	if r.trace != nil {
-		r.trace.healedLocked(r, i, a)
-	}
 	var settled []told
 	for h := range r.list {
 		if ev, ok := r.list[h].state.Step(&r.m.conf, i, found(a, h)); ok {

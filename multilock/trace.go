@@ -33,7 +33,8 @@ type callTrace struct {
 	once  sync.Once // done
 
 	mu      sync.Mutex // the last of all
-	waiting time.Time  // when Waiting was told
+	waiting time.Time  // when Waiting was told first
+	ahead   int        // that it told last, -1 if none
 	tries   int        // of all its contests
 	rounds  int
 	raises  int
@@ -52,7 +53,7 @@ func (m *Masters) startCall(ctx context.Context, req *Request) *callTrace {
 	}
 	m.calls.Add(1)
 	m.lastCall++
-	t := &callTrace{m: m, Tracer: m.trace, ctx: ctx, began: time.Now()}
+	t := &callTrace{m: m, Tracer: m.trace, ctx: ctx, began: time.Now(), ahead: -1}
 	t.Call = redlocktrace.Call{
 		Client: m.trace.Client, ID: m.lastCall, Name: req.Key, Kind: kind(req), Permits: req.Permits, Wait: req.Wait, Watch: req.Watch,
 	}
@@ -121,28 +122,33 @@ func (t *callTrace) outcome(err error) redlocktrace.Outcome {
 	return redlocktrace.OutcomeNoQuorum
 }
 
-// waits notes that the caller waits, for what why says.
-func (t *callTrace) waits(behind int, why error) {
+// waits notes that the caller waits, for what why says, and how many are ahead of it in the queue, -1 if that is
+// not known.
+func (t *callTrace) waits(behind, ahead int, why error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	now := time.Now()
 	if t.waiting.IsZero() {
-		t.waiting = time.Now()
-		tracer.Tell(t.Tracer, t.Waiting, redlocktrace.Waiting{Call: t.Call, Time: t.waiting, Behind: behind, Err: why})
+		t.waiting = now
+	} else if ahead < 0 || ahead == t.ahead {
+		return
 	}
+	t.ahead = ahead
+	tracer.Tell(t.Tracer, t.Waiting, redlocktrace.Waiting{Call: t.Call, Time: now, Behind: behind, Ahead: ahead, Err: why})
 }
 
 // waitsHere notes that w waits for other callers of the client, or for masters that confirm the hold
 // of its owner, if unsure is not nil.
 func (t *callTrace) waitsHere(w *waiter, unsure *poll.MajorityError) {
 	if unsure != nil {
-		t.waits(0, unsure)
+		t.waits(0, -1, unsure)
 		return
 	}
 	t.m.mu.Lock()
 	behind := slices.Index(t.m.names[w.key].line.waiters, w)
 	t.m.mu.Unlock()
 	op, name := called(w.key)
-	t.waits(behind, poll.Fail(op, name, poll.ErrTaken, errOther))
+	t.waits(behind, -1, poll.Fail(op, name, poll.ErrTaken, errOther))
 }
 
 // asked tells of a round, which e is about. A contest counts the raises of each try, so they are numbered anew
@@ -250,16 +256,12 @@ func (t *holdTrace) releasedLocked(r *Return) {
 	tracer.Tell(t.call.Tracer, t.call.Released, e)
 }
 
-// keptLocked tells that the client keeps what the hold gave back. Masters.mu is held.
-func (t *holdTrace) keptLocked() {
+// keptLocked tells that the client keeps what the hold gave back or, if there is a why, no longer. Masters.mu is held.
+func (t *holdTrace) keptLocked(why redlocktrace.Why) {
 	now := time.Now()
-	tracer.Tell(t.call.Tracer, t.call.Released, redlocktrace.Released{Hold: t.hold, Time: now, Kept: true, Took: now.Sub(t.ended)})
-}
-
-// keptEndedLocked tells why what was kept is given back. Masters.mu is held.
-func (t *holdTrace) keptEndedLocked(why redlocktrace.Why) {
-	now := time.Now()
-	tracer.Tell(t.call.Tracer, t.call.KeptEnded, redlocktrace.KeptEnded{Hold: t.hold, Time: now, Why: why, Kept: now.Sub(t.ended)})
+	tracer.Tell(t.call.Tracer, t.call.Released, redlocktrace.Released{
+		Hold: t.hold, Time: now, Kept: why == "", Why: why, Took: now.Sub(t.ended),
+	})
 }
 
 // end is how h, whose mutex is held, has ended.
@@ -295,17 +297,6 @@ func (m *Masters) traceRenewal(what redlocktrace.Renewal, list []renewal) *renew
 	return t
 }
 
-// healedLocked tells which holds master i says that it has again. r.mu is held.
-func (t *renewalTrace) healedLocked(r *renewals, i int, a script.Answer) {
-	for n, what := range a.Renewed {
-		if what == script.Healed {
-			t.tellOf(r.list[n].hold, func(about redlocktrace.Hold) {
-				tracer.Tell(t.Tracer, t.Healed, redlocktrace.Healed{Hold: about, Time: time.Now(), Master: r.m.Nodes[i].Name()})
-			})
-		}
-	}
-}
-
 // settledLocked tells what became of the renewal of hold n. r.mu is held.
 func (t *renewalTrace) settledLocked(r *renewals, n int, ev protocol.HoldEvent, why *poll.MajorityError) {
 	now := time.Now()
@@ -316,26 +307,20 @@ func (t *renewalTrace) settledLocked(r *renewals, n int, ev protocol.HoldEvent, 
 		}
 	}
 	h := r.list[n].hold
-	t.tellOf(h, func(about redlocktrace.Hold) {
-		e.Hold, e.Validity = about, max(0, h.m.left(h.state.Until))
-		switch {
-		case why != nil:
-			e.Err = why
-			if ev.Kind == protocol.HoldLost && (!ev.Writer || !h.state.Shared) { // see protocol.Hold
-				e.Result, e.Validity = redlocktrace.ResultMissing, 0
-			}
-		default:
-			e.Result, e.Validity = redlocktrace.ResultConfirmed, max(e.Validity, h.m.left(ev.Until))
-		}
-		tracer.Tell(t.Tracer, t.Renewed, e)
-	})
-}
-
-// tellLocked calls tell with h, unless that has ended: what is told of a hold comes before its end.
-func (t *renewalTrace) tellOf(h *Hold, tell func(redlocktrace.Hold)) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.cause == nil {
-		tell(h.aboutLocked())
+	if h.cause != nil {
+		return // what is told of a hold comes before its end
 	}
+	e.Hold, e.Validity = h.aboutLocked(), max(0, h.m.left(h.state.Until))
+	switch {
+	case why != nil:
+		e.Err = why
+		if ev.Kind == protocol.HoldLost && (!ev.Writer || !h.state.Shared) { // see protocol.Hold
+			e.Result, e.Validity = redlocktrace.ResultMissing, 0
+		}
+	default:
+		e.Result, e.Validity = redlocktrace.ResultConfirmed, max(e.Validity, h.m.left(ev.Until))
+	}
+	tracer.Tell(t.Tracer, t.Renewed, e)
 }

@@ -15,7 +15,7 @@ type contestTrace struct {
 	call   *callTrace
 	before int // tries that the call's contests before had
 	slot   int // of a permit
-	ahead  int // that Queued told, -1 if it has not
+	ahead  int // in the queue of the masters, -1 if that is not known
 }
 
 // roundTrace is what a trace is told of one round.
@@ -65,42 +65,34 @@ func (t *contestTrace) raisingLocked(c *contest, out *protocol.Effects) *roundTr
 
 // handedOffLocked tells of a hand-off from master i.
 func (t *contestTrace) handedOffLocked(c *contest, i, round int, h script.HandOff) {
-	tracer.Tell(t.call.Tracer, t.call.HandedOff, redlocktrace.HandedOff{
-		Call: t.call.Call, Try: t.before + int(c.state.Try), Round: round, Time: time.Now(),
-		Master: c.m.Nodes[i].Name(), Token: h.Token, Slot: t.slot,
+	tracer.Tell(t.call.Tracer, t.call.Voted, redlocktrace.Voted{
+		Call: t.call.Call, Round: redlocktrace.Round{Try: t.before + int(c.state.Try), Number: round}, Time: time.Now(),
+		Master: c.m.Nodes[i].Name(), Vote: redlocktrace.VoteHandedOff, Token: h.Token, Slot: t.slot,
 	})
 }
 
 // steppedLocked tells what came of an event.
 func (t *contestTrace) steppedLocked(c *contest, before protocol.State, ev *protocol.Event, out *protocol.Effects) {
 	after := c.state.State
-	if d, ok := decision(&c.state, before); ok {
-		t.decidedLocked(c, d, out)
-	}
-	if out.Release != 0 {
-		try := int(c.state.Try)
-		if out.NewOwner {
-			try--
+	d, ok := decision(&c.state, before)
+	if !ok && out.Release != 0 {
+		d, ok = redlocktrace.DecisionBackOff, true
+		if c.state.Verdict == protocol.GivenUp {
+			d = redlocktrace.DecisionGaveUp
 		}
-		tracer.Tell(t.call.Tracer, t.call.RolledBack, redlocktrace.RolledBack{
-			Call: t.call.Call, Try: t.before + try, Time: time.Now(), Owner: c.owner.ID,
-			Reason: reason(&c.state, before), Masters: c.m.namesOf(out.Release),
-		})
+	}
+	if ok {
+		t.decidedLocked(c, d, out)
 	}
 	if !c.state.Want.Wait {
 		return
 	}
+	if ev.Kind == protocol.Answer && ev.Outcome == protocol.No && !c.state.Over() {
+		t.ahead = c.state.Ahead(&c.m.conf)
+	}
 	if after == protocol.Waiting || after == protocol.Minority {
 		if why := c.reasonLocked(nil); why != nil {
-			t.call.waits(0, why)
-		}
-	}
-	if ev.Kind == protocol.Answer && ev.Outcome == protocol.No && !c.state.Over() {
-		if ahead := c.state.Ahead(&c.m.conf); ahead != t.ahead {
-			t.ahead = ahead
-			tracer.Tell(t.call.Tracer, t.call.Queued, redlocktrace.Queued{
-				Call: t.call.Call, Time: time.Now(), Ahead: ahead, Master: c.m.Nodes[ev.Master].Name(), There: ev.Ahead,
-			})
+			t.call.waits(0, t.ahead, why)
 		}
 	}
 }
@@ -109,7 +101,8 @@ func (t *contestTrace) steppedLocked(c *contest, before protocol.State, ev *prot
 func (t *contestTrace) decidedLocked(c *contest, d redlocktrace.Decision, out *protocol.Effects) {
 	s := &c.state
 	e := redlocktrace.Decided{
-		Call: t.call.Call, Try: t.before + int(s.Try), Time: time.Now(), Decision: d, Need: quorum.Majority(len(c.m.Nodes)),
+		Call: t.call.Call, Try: t.before + int(s.Try), Time: time.Now(), Owner: c.owner.ID, Decision: d,
+		Need: quorum.Majority(len(c.m.Nodes)), Released: c.m.namesOf(out.Release),
 	}
 	if out.NewOwner {
 		e.Try--
@@ -166,21 +159,4 @@ func decision(s *protocol.Contender, before protocol.State) (d redlocktrace.Deci
 		return redlocktrace.DecisionLost, true
 	}
 	return "", false
-}
-
-// reason is why a step that began in the state before gave back what the owner had.
-func reason(s *protocol.Contender, before protocol.State) redlocktrace.Reason {
-	switch {
-	case s.Verdict == protocol.GivenUp:
-		return redlocktrace.ReasonGaveUp
-	case s.Verdict == protocol.NoToken, before == protocol.Settling:
-		return redlocktrace.ReasonNoToken
-	case s.Verdict == protocol.Late, before == protocol.Won:
-		return redlocktrace.ReasonLate
-	case s.State == protocol.Failed:
-		return redlocktrace.ReasonLost
-	case s.State == protocol.Paused:
-		return redlocktrace.ReasonSplit
-	}
-	return redlocktrace.ReasonBackedOff
 }

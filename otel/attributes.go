@@ -42,6 +42,8 @@ const (
 	keyRefused  = attribute.Key("redlock.refused")
 	keyFailed   = attribute.Key("redlock.failed")
 	keyNeed     = attribute.Key("redlock.need")
+	keyHealed   = attribute.Key("redlock.healed")   // the masters
+	keyReleased = attribute.Key("redlock.released") // the masters
 	keyLeft     = attribute.Key("redlock.left")
 	keyOmitted  = attribute.Key("redlock.events.omitted") // how many, of those that a call had
 	keyLink     = attribute.Key("redlock.link")           // of a link: waited_for, handed_off_by

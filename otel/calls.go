@@ -63,18 +63,14 @@ func (r *recorder) waiting(e redlocktrace.Waiting) {
 	if c == nil {
 		return
 	}
-	c.waiting, c.counted = true, r.sets.of(pair{keyKind, string(e.Kind)}, r.label(e.Name))
-	r.metrics.waiters.Add(context.Background(), 1, c.counted.add...)
+	if !c.waiting {
+		c.waiting, c.counted = true, r.sets.of(pair{keyKind, string(e.Kind)}, r.label(e.Name))
+		r.metrics.waiters.Add(context.Background(), 1, c.counted.add...)
+	}
 	if !c.IsRecording() {
 		return
 	}
-	c.add(e.Time, "redlock.waiting", keyReason.String(awaited(e.Err)), keyBehind.Int(e.Behind))
-}
-
-func (r *recorder) queued(e redlocktrace.Queued) {
-	if c := r.recorded(&e.Call); c != nil {
-		c.add(e.Time, "redlock.queued", keyAhead.Int(e.Ahead))
-	}
+	c.add(e.Time, "redlock.waiting", keyReason.String(awaited(e.Err)), keyBehind.Int(e.Behind), keyAhead.Int(e.Ahead))
 }
 
 func (r *recorder) asked(e redlocktrace.Asked) {
@@ -103,6 +99,9 @@ func (r *recorder) voted(e redlocktrace.Voted) {
 		}
 		c.holders[e.Master] = e.Holder
 	}
+	if e.Vote == redlocktrace.VoteHandedOff {
+		r.linkHandedOff(c, &e)
+	}
 	attributes := []attribute.KeyValue{
 		keyMaster.String(e.Master), keyVote.String(string(e.Vote)), keyTry.Int(e.Try), keyRound.Int(e.Number),
 	}
@@ -115,16 +114,6 @@ func (r *recorder) voted(e redlocktrace.Voted) {
 	c.add(e.Time, "redlock.voted", attributes...)
 }
 
-func (r *recorder) handedOff(e redlocktrace.HandedOff) {
-	r.metrics.votes.Add(context.Background(), 1, r.sets.of(pair{keyMaster, e.Master}, pair{keyVote, "handed_off"}).add...)
-	c := r.recorded(&e.Call)
-	if c == nil {
-		return
-	}
-	c.add(e.Time, "redlock.handed_off", keyMaster.String(e.Master), keyTry.Int(e.Try), keyRound.Int(e.Round), keyToken.Int64(e.Token))
-	r.linkHandedOff(c, &e)
-}
-
 func (r *recorder) decided(e redlocktrace.Decided) {
 	c := r.recorded(&e.Call)
 	if c == nil {
@@ -135,14 +124,8 @@ func (r *recorder) decided(e redlocktrace.Decided) {
 		most++ // whatever came before
 	}
 	c.addUpTo(most, e.Time, "redlock.decided", keyTry.Int(e.Try), keyDecision.String(string(e.Decision)), keyGranted.Int(e.Granted),
-		keyRefused.Int(e.Refused), keyFailed.Int(e.Failed), keyNeed.Int(e.Need), seconds(keyValidity, e.Validity))
-}
-
-func (r *recorder) rolledBack(e redlocktrace.RolledBack) {
-	if c := r.recorded(&e.Call); c != nil {
-		c.add(e.Time, "redlock.rolled_back", keyTry.Int(e.Try), keyReason.String(string(e.Reason)),
-			keyOwner.String(e.Owner), keyMasters.StringSlice(e.Masters))
-	}
+		keyRefused.Int(e.Refused), keyFailed.Int(e.Failed), keyNeed.Int(e.Need), seconds(keyValidity, e.Validity), keyOwner.String(e.Owner),
+		keyReleased.StringSlice(e.Released))
 }
 
 func (r *recorder) callDone(e redlocktrace.CallDone) {

@@ -77,15 +77,9 @@ func (r *recorder) renewed(e redlocktrace.Renewed) {
 	if e.Result == redlocktrace.ResultConfirmed {
 		h.short = false
 	}
-	if h.IsRecording() && (e.Result != redlocktrace.ResultConfirmed || e.For != redlocktrace.RenewalWatchdog) {
+	if h.IsRecording() && (e.Result != redlocktrace.ResultConfirmed || e.For != redlocktrace.RenewalWatchdog || e.Healed != nil) {
 		h.add(e.Time, "redlock.renewed", keyRenewal.String(string(e.For)), keyResult.String(string(e.Result)),
-			seconds(keyLeft, e.Left), seconds(keyValidity, e.Validity))
-	}
-}
-
-func (r *recorder) healed(e redlocktrace.Healed) {
-	if h := r.hold(e.Owner); h != nil && h.IsRecording() {
-		h.add(e.Time, "redlock.healed", keyMaster.String(e.Master))
+			seconds(keyLeft, e.Left), seconds(keyValidity, e.Validity), keyHealed.StringSlice(e.Healed))
 	}
 }
 
@@ -124,15 +118,14 @@ func (r *recorder) holdEnded(e redlocktrace.HoldEnded) {
 }
 
 func (r *recorder) released(e redlocktrace.Released) {
-	if e.Kept {
-		return // nothing was released
+	switch {
+	case e.Kept: // nothing was released
+	case e.Why != "":
+		o := r.sets.of(pair{keyWhy, string(e.Why)}, r.label(e.Name))
+		r.metrics.kept.Record(context.Background(), e.Took.Seconds(), o.record...)
+	default:
+		r.metrics.release.Record(context.Background(), e.Took.Seconds(), r.sets.of(pair{keyError, unreleased(e.Err)}).record...)
 	}
-	r.metrics.release.Record(context.Background(), e.Took.Seconds(), r.sets.of(pair{keyError, unreleased(e.Err)}).record...)
-}
-
-func (r *recorder) keptEnded(e redlocktrace.KeptEnded) {
-	o := r.sets.of(pair{keyWhy, string(e.Why)}, r.label(e.Name))
-	r.metrics.kept.Record(context.Background(), e.Kept.Seconds(), o.record...)
 }
 
 // unreleased is the class of the error of an Unlock.

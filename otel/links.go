@@ -73,7 +73,7 @@ func (r *recorder) linkWaitedFor(c *call, owner string) {
 }
 
 // linkHandedOff links a call to the hold whose release passed the lock on to it.
-func (r *recorder) linkHandedOff(c *call, e *redlocktrace.HandedOff) {
+func (r *recorder) linkHandedOff(c *call, e *redlocktrace.Voted) {
 	r.mu.Lock()
 	last, ok := r.passed.last[place{e.Name, e.Kind == redlocktrace.KindPermit, e.Slot}]
 	if h := r.holds[c.holder]; h != nil { // another client has yet to tell that it ended

@@ -69,16 +69,26 @@ func (m *master) change(e *redlocktrace.MasterChanged) {
 	}
 }
 
-func (r *recorder) clientStarted(e redlocktrace.ClientStarted) {
-	c := &client{masters: map[string]*master{}, overlaps: map[string]bool{}}
-	for _, name := range e.Masters {
-		c.masters[name] = new(master)
+func (r *recorder) clientChanged(e redlocktrace.ClientChanged) {
+	switch e.State {
+	case redlocktrace.ClientStarted:
+		c := &client{masters: map[string]*master{}, overlaps: map[string]bool{}}
+		for _, name := range e.Masters {
+			c.masters[name] = new(master)
+		}
+		r.mu.Lock()
+		r.clients[e.Client] = c
+		r.mu.Unlock()
+	case redlocktrace.ClientMissed:
+		r.forget(e.Client) // it may have ended unseen
+	case redlocktrace.ClientClosed:
+		r.forget(e.Client) // in case that events were missed
+		r.mu.Lock()
+		delete(r.clients, e.Client)
+		r.mu.Unlock()
 	}
-	r.mu.Lock()
-	r.clients[e.Client] = c
-	r.mu.Unlock()
+	r.metrics.missed.Add(context.Background(), int64(e.Missed), r.sets.of().add...)
 	r.observe()
-	r.metrics.missed.Add(context.Background(), 0, r.sets.of().add...)
 }
 
 func (r *recorder) masterChanged(e redlocktrace.MasterChanged) {
@@ -100,12 +110,6 @@ func (r *recorder) setsOverlap(e redlocktrace.SetsOverlap) {
 	default:
 		delete(c.overlaps, e.Other)
 	}
-}
-
-// missed forgets what the client has begun: it may have ended unseen.
-func (r *recorder) missed(e redlocktrace.Missed) {
-	r.metrics.missed.Add(context.Background(), int64(e.Events), r.sets.of().add...)
-	r.forget(e.Client)
 }
 
 // forget takes the calls and holds of a client out of the counts of those that there are now.
@@ -136,15 +140,6 @@ func (r *recorder) forget(client string) {
 		r.metrics.holds.Add(context.Background(), -1, h.counted.add...)
 		h.end(time.Now())
 	}
-}
-
-// clientClosed forgets a client. Its calls and holds have ended before, unless events were missed.
-func (r *recorder) clientClosed(e redlocktrace.ClientClosed) {
-	r.forget(e.Client)
-	r.mu.Lock()
-	delete(r.clients, e.Client)
-	r.mu.Unlock()
-	r.observe()
 }
 
 // observe has the states of masters collected for as long as there are clients: the meter provider

@@ -105,7 +105,7 @@ func TestMissed(t *testing.T) {
 		go func() { got <- l.lock(t.Context(), a, "b") }()
 		time.Sleep(time.Second)
 		l.expect("before", map[string]int64{"hold.count{kind=lock}": 2, "waiter.count{kind=lock}": 1})
-		l.trace.Missed(redlocktrace.Missed{Client: a.ID(), Events: 7})
+		l.trace.ClientChanged(redlocktrace.ClientChanged{Client: a.ID(), State: redlocktrace.ClientMissed, Missed: 7})
 		l.expect("then", map[string]int64{"hold.count{kind=lock}": 1, "waiter.count{kind=lock}": 0, "trace.missed{}": 7})
 		l.unlock(hold)
 		want(t, other.Unlock(t.Context()), nil)

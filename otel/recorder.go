@@ -58,26 +58,19 @@ func newRecorder(cfg Config) *recorder {
 // trace has the functions that a client calls.
 func (r *recorder) trace() *redlock.Trace {
 	return &redlock.Trace{
-		ClientStarted: r.clientStarted,
+		ClientChanged: r.clientChanged,
 		CallStarted:   r.callStarted,
 		Waiting:       r.waiting,
-		Queued:        r.queued,
 		Asked:         r.asked,
 		Voted:         r.voted,
-		HandedOff:     r.handedOff,
 		Decided:       r.decided,
-		RolledBack:    r.rolledBack,
 		CallDone:      r.callDone,
 		Renewed:       r.renewed,
-		Healed:        r.healed,
 		HoldEnded:     r.holdEnded,
 		Released:      r.released,
-		KeptEnded:     r.keptEnded,
 		MasterChanged: r.masterChanged,
 		Answered:      r.answered,
 		SetsOverlap:   r.setsOverlap,
-		Missed:        r.missed,
-		ClientClosed:  r.clientClosed,
 	}
 }
 

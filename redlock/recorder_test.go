@@ -99,9 +99,11 @@ func line(e any) string {
 		}
 		return call(e.Call, "%s %s %q", how, e.Kind, e.Name)
 	case redlocktrace.Waiting:
-		return call(e.Call, "waiting behind %d, %s", e.Behind, why(e.Err))
-	case redlocktrace.Queued:
-		return call(e.Call, "queued, %d ahead", e.Ahead)
+		ahead := ""
+		if e.Ahead >= 0 {
+			ahead = fmt.Sprintf(", %d ahead", e.Ahead)
+		}
+		return call(e.Call, "waiting behind %d%s, %s", e.Behind, ahead, why(e.Err))
 	case redlocktrace.Asked:
 		entered := ""
 		if len(e.Entered) > 0 {
@@ -109,13 +111,16 @@ func line(e any) string {
 		}
 		return call(e.Call, "asks %s at %s%s", round(e.Round), places(e.Masters), entered)
 	case redlocktrace.Voted:
+		if e.Vote == redlocktrace.VoteHandedOff {
+			return call(e.Call, "handed off %d.%d by %s", e.Try, e.Number, place(e.Master))
+		}
 		return call(e.Call, "%s %s %s", round(e.Round), place(e.Master), e.Vote)
-	case redlocktrace.HandedOff:
-		return call(e.Call, "handed off %d.%d by %s", e.Try, e.Round, place(e.Master))
 	case redlocktrace.Decided:
-		return call(e.Call, "decided %s: %d granted, %d refused, %d failed, %d needed", e.Decision, e.Granted, e.Refused, e.Failed, e.Need)
-	case redlocktrace.RolledBack:
-		return call(e.Call, "rolled back %d, %s, at %s", e.Try, e.Reason, places(e.Masters))
+		back := ""
+		if len(e.Released) > 0 {
+			back = ", given back at " + places(e.Released)
+		}
+		return call(e.Call, "decided %s: %d granted, %d refused, %d failed, %d needed%s", e.Decision, e.Granted, e.Refused, e.Failed, e.Need, back)
 	case redlocktrace.CallDone:
 		entered := ""
 		if e.Entered > 0 {
@@ -123,9 +128,11 @@ func line(e any) string {
 		}
 		return call(e.Call, "%s, %d tries, %d rounds%s", e.Outcome, e.Tries, e.Rounds, entered)
 	case redlocktrace.Renewed:
-		return call(e.Call, "%s %s", e.For, e.Result)
-	case redlocktrace.Healed:
-		return call(e.Call, "healed by %s", place(e.Master))
+		healed := ""
+		if len(e.Healed) > 0 {
+			healed = ", healed at " + places(e.Healed)
+		}
+		return call(e.Call, "%s %s%s", e.For, e.Result, healed)
 	case redlocktrace.HoldEnded:
 		return call(e.Call, "%s after %v", e.End, e.Held.Round(20*time.Millisecond)) // which of the answers decides may be chance
 	case redlocktrace.Released:

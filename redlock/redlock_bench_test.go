@@ -131,25 +131,18 @@ func BenchmarkTrace(b *testing.B) {
 // countAll returns a Trace whose functions count their calls.
 func countAll(n *int) *redlock.Trace {
 	return &redlock.Trace{
-		ClientStarted: func(redlocktrace.ClientStarted) { *n++ },
+		ClientChanged: func(redlocktrace.ClientChanged) { *n++ },
 		CallStarted:   func(redlocktrace.CallStarted) { *n++ },
 		Waiting:       func(redlocktrace.Waiting) { *n++ },
-		Queued:        func(redlocktrace.Queued) { *n++ },
 		Asked:         func(redlocktrace.Asked) { *n++ },
 		Voted:         func(redlocktrace.Voted) { *n++ },
-		HandedOff:     func(redlocktrace.HandedOff) { *n++ },
 		Decided:       func(redlocktrace.Decided) { *n++ },
-		RolledBack:    func(redlocktrace.RolledBack) { *n++ },
 		CallDone:      func(redlocktrace.CallDone) { *n++ },
 		Renewed:       func(redlocktrace.Renewed) { *n++ },
-		Healed:        func(redlocktrace.Healed) { *n++ },
 		HoldEnded:     func(redlocktrace.HoldEnded) { *n++ },
 		Released:      func(redlocktrace.Released) { *n++ },
-		KeptEnded:     func(redlocktrace.KeptEnded) { *n++ },
 		MasterChanged: func(redlocktrace.MasterChanged) { *n++ },
 		Answered:      func(redlocktrace.Answered) { *n++ },
 		SetsOverlap:   func(redlocktrace.SetsOverlap) { *n++ },
-		Missed:        func(redlocktrace.Missed) { *n++ },
-		ClientClosed:  func(redlocktrace.ClientClosed) { *n++ },
 	}
 }

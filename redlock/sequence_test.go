@@ -36,7 +36,7 @@ func TestSequences(t *testing.T) {
 		"restart guard": func(t *testing.T, fleet *redlocktest.Fleet, a, b *redlock.Client) {
 			lock(t, t.Context(), a, "orders:42")
 			time.Sleep(time.Second)
-			fleet.Master(2).Restart()
+			fleet.Master(0).Restart()
 			time.Sleep(time.Second)
 			_, err := b.TryLock(t.Context(), "orders:42")
 			expect(t, "TryLock", err, redlock.ErrTaken)
@@ -131,18 +131,21 @@ func (s *side) draw(d *diagram, event any) {
 			note(e.Time, "%s is guarded, and not asked", mN(e.Master))
 			return
 		}
+		if e.Vote == redlocktrace.VoteHandedOff {
+			answer(e.Time, e.Master, "handed off")
+			return
+		}
 		call(e.Time.Add(-e.Took), e.Master, e.Ask)
 		answer(e.Time, e.Master, e.Vote)
-	case redlocktrace.HandedOff:
-		answer(e.Time, e.Master, "handed off")
 	case redlocktrace.Waiting:
 		note(e.Time, "waits in the queue")
 	case redlocktrace.CallDone:
 		note(e.Time, "%s", e.Outcome)
 	case redlocktrace.Renewed:
 		note(e.Time, "renewal %s", e.Result)
-	case redlocktrace.Healed:
-		note(e.Time, "%s has the hold again", mN(e.Master))
+		for _, m := range e.Healed {
+			note(e.Time, "%s has the hold again", mN(m))
+		}
 	case redlocktrace.HoldEnded:
 		note(e.Time, "Unlock")
 		release(e.Time)
@@ -152,15 +155,16 @@ func (s *side) draw(d *diagram, event any) {
 			answer(e.Time, e.Master, "released")
 		}
 	case redlocktrace.Released:
-		if e.Kept {
+		switch {
+		case e.Kept:
 			*d, s.releasing = (*d)[:len(*d)-3], nil
 			note(e.Time, "keeps the lock")
-		} else {
+		case e.Why != "":
+			note(e.Time, "it is %s", e.Why)
+			release(e.Time)
+		default:
 			note(e.Time, "free")
 		}
-	case redlocktrace.KeptEnded:
-		note(e.Time, "it is %s", e.Why)
-		release(e.Time)
 	case redlocktrace.MasterChanged:
 		if s.name == "A" {
 			d.add(e.Time, "Note over %s: %s", mN(e.Master), e.State)

@@ -144,8 +144,8 @@ var tales = []struct {
 		s.mu.Lock() // without waiting
 		last := s.events[len(s.events)-1]
 		s.mu.Unlock()
-		if _, ok := last.(redlocktrace.ClientClosed); !ok {
-			t.Errorf("the last event when Close has returned is %T, want ClientClosed", last)
+		if e, _ := last.(redlocktrace.ClientChanged); e.State != redlocktrace.ClientClosed {
+			t.Errorf("the last event when Close has returned is %T %[1]v, want ClientClosed", last)
 		}
 		s.tell("Close", s.turns())
 		expect(t, "Lock", second(s.c.Lock(t.Context(), "a")), redlock.ErrClosed)
@@ -186,7 +186,7 @@ var tales = []struct {
 		got := writer(t, s.c)
 		time.Sleep(40 * time.Millisecond)
 		steps := s.steps()
-		s.tell("Lock of a name of which one master is free", steps[:min(10, len(steps))])
+		s.tell("Lock of a name of which one master is free", steps[:min(9, len(steps))])
 		unlock(t, got.returned(t))
 	}},
 	{"a name that moves to another set is a call at the client of each, of which the smaller token is raised", func(t *testing.T, s *tale) {

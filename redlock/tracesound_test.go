@@ -36,11 +36,9 @@ func (r *recorder) expectSound(t *testing.T) {
 			t.Helper()
 			t.Errorf("event %d of %d, %T %+v: %s", i, len(events), e, e, fmt.Sprintf(format, args...))
 		}
-		if _, ok := e.(redlocktrace.ClientStarted); ok != (i == 0) {
-			bad("want ClientStarted first and once")
-		}
-		if _, ok := e.(redlocktrace.ClientClosed); ok != (i == len(events)-1) {
-			bad("want ClientClosed last and once")
+		client, _ := e.(redlocktrace.ClientChanged)
+		if (client.State == redlocktrace.ClientStarted) != (i == 0) || (client.State == redlocktrace.ClientClosed) != (i == len(events)-1) {
+			bad("want ClientStarted first and once, and ClientClosed last and once")
 		}
 		about, ok := callOf(e)
 		if !ok {
@@ -55,7 +53,7 @@ func (r *recorder) expectSound(t *testing.T) {
 		case redlocktrace.CallStarted:
 			calls[about.ID] = &tracedCall{waits: e.Wait}
 		case redlocktrace.Waiting:
-			if c.waiting || c.done || !c.waits {
+			if c.done || !c.waits {
 				bad("of %+v", *c)
 			}
 			c.waiting = true
@@ -68,13 +66,19 @@ func (r *recorder) expectSound(t *testing.T) {
 				papers[ballotPaper{about.ID, e.Round, m}]++
 			}
 		case redlocktrace.Voted:
+			if e.Vote == redlocktrace.VoteHandedOff {
+				if c.done {
+					bad("of a call that is done")
+				}
+				continue
+			}
 			paper := ballotPaper{about.ID, e.Round, e.Master}
 			if papers[paper] != 1 {
 				bad("of %d questions that are open", papers[paper])
 			}
 			delete(papers, paper)
-		case redlocktrace.Queued, redlocktrace.HandedOff, redlocktrace.Decided, redlocktrace.RolledBack:
-			if _, rolledBack := e.(redlocktrace.RolledBack); c.done && !(rolledBack && c.entered) {
+		case redlocktrace.Decided:
+			if c.done && !(e.Decision == redlocktrace.DecisionGaveUp && c.entered) {
 				bad("of a call that is done")
 			}
 		case redlocktrace.CallDone:
@@ -86,7 +90,7 @@ func (r *recorder) expectSound(t *testing.T) {
 			if got := calls[e.Entered]; e.Entered > 0 && (got == nil || !got.won || got.ended || got.owner != e.Owner) {
 				bad("it entered no hold")
 			}
-		case redlocktrace.Renewed, redlocktrace.Healed:
+		case redlocktrace.Renewed:
 			if !c.won || c.ended {
 				bad("of no hold")
 			}
@@ -96,7 +100,7 @@ func (r *recorder) expectSound(t *testing.T) {
 			}
 			c.ended = true
 		case redlocktrace.Released:
-			if !c.ended || c.released {
+			if !c.ended || c.released != (e.Why != "") {
 				bad("of %+v", *c)
 			}
 			c.released = true
@@ -131,7 +135,7 @@ func expectToldAll(t *testing.T, said map[string]bool) {
 			t.Errorf("%s has the event %v", f.Name, event)
 		}
 		for name := range fieldsOf(event) {
-			if !said[name] && event != reflect.TypeFor[redlocktrace.Missed]() { // see package tracer
+			if !said[name] && name != "ClientChanged.Missed" { // see package tracer
 				t.Errorf("no event has a %s", name)
 			}
 		}

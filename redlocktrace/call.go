@@ -7,7 +7,7 @@ import (
 
 // Call says which call an event is about.
 type Call struct {
-	Client  string // see ClientStarted
+	Client  string // see ClientChanged
 	ID      uint64 // from 1; no other call of the client has it
 	Name    string
 	Kind    Kind
@@ -33,26 +33,18 @@ type CallStarted struct {
 	Lease   time.Duration
 }
 
-// Waiting says that a call waits.
+// Waiting says that a call waits, and at which place.
+//
+// To show a user the place in line: it is Ahead+1, behind who has the lock, and Err says who that is.
+// Callers of the same client that wait for the name share one place, so Ahead is -1 for a caller that has
+// some before it until its turn comes. The place is as old as the last round, up to 0.4 s and up to 1.6 s
+// far from the head of the queue.
 type Waiting struct {
 	Call
 	Time   time.Time
 	Behind int   // callers of the same client that wait for the name before it
+	Ahead  int   // how many stand before it in the queue of the masters, by what a majority of them say; -1: not known
 	Err    error // what it waits for: ErrTaken or ErrNoQuorum, as in the error of a wait that is cut short
-}
-
-// Queued says which place a call has in the queue of the masters.
-//
-// To show a user the place in line: it is Ahead+1, behind who has the lock, and Waiting.Err says
-// who that is. Callers of the same client that wait for the name share one place, so a caller that
-// has some before it (Waiting.Behind) is not told until its turn comes. The place is as old as the
-// last round, up to 0.4 s and up to 1.6 s far from the head of the queue.
-type Queued struct {
-	Call
-	Time   time.Time
-	Ahead  int    // how many stand before it, by what a majority of the masters say
-	Master string // whose answer changed it
-	There  int    // how many stand before it at that master
 }
 
 // Round is one question to the masters. Each try has an owner of its own. Tries, rounds and raises
@@ -85,7 +77,8 @@ type Asked struct {
 	Token   int64     // of AskRaise: the number to raise the fencing counters to
 }
 
-// Voted is a master's answer to a round, or why there is none.
+// Voted is a master's answer to a round, or why there is none; or a hand-off that has arrived: the release
+// of another owner has passed the lock on, which answers the round that it names.
 type Voted struct {
 	Call
 	Round
@@ -96,9 +89,9 @@ type Voted struct {
 	Left   time.Duration // of VoteRefused: for how long that has it
 	Ahead  int           // of VoteRefused: how many stand before the caller in the queue there
 	Token  int64         // fencing counter, as far as the master told
-	Slot   int           // of a permit that was granted
+	Slot   int           // of a permit that was granted or handed off
 	Err    error         // why, unless it was granted
-	Took   time.Duration // from when the round was sent
+	Took   time.Duration // from when the round was sent; 0 of VoteHandedOff
 }
 
 // Vote is what a master says to a round.
@@ -110,25 +103,17 @@ const (
 	VoteFailed     Vote = "failed"     // it answered with an error, or its clock is not to be trusted
 	VoteUnanswered Vote = "unanswered" // not within NodeTimeout: the master may have carried it out
 	VoteUnsent     Vote = "unsent"     // it is down or guarded, so nothing was asked
+	VoteHandedOff  Vote = "handed_off" // it has handed the lock to the caller: one more than it was asked for
 )
 
-// HandedOff is a hand-off that has arrived: the release of another owner has passed the lock on.
-type HandedOff struct {
-	Call
-	Try    int
-	Round  int // that it answers
-	Time   time.Time
-	Master string
-	Token  int64
-	Slot   int // of a permit
-}
-
-// Decided is what the votes of a try have come to.
+// Decided is what the votes of a try have come to, or that it gives back what the masters may have granted it.
 type Decided struct {
 	Call
 	Try      int
 	Time     time.Time
+	Owner    string
 	Decision Decision
+	Released []string      // masters that may have a grant or an entry in the queue, which is given back; must not be changed
 	Granted  int           // masters whose votes count for it
 	Refused  int           // masters that said no
 	Failed   int           // masters that gave no answer that counts
@@ -145,31 +130,11 @@ const (
 	DecisionMajority Decision = "majority" // the lock, but the masters have yet to agree on a token
 	DecisionMinority Decision = "minority" // some votes, which are kept for a moment
 	DecisionLost     Decision = "lost"     // the lock is taken, or too few masters answer
+	DecisionBackOff  Decision = "back_off" // a minority is given back; the next try keeps its place in the queue
+	DecisionGaveUp   Decision = "gave_up"  // the call is over: its context ended, the client was closed, or it entered another hold
 	DecisionSplit    Decision = "split"    // several callers have a part of the votes: it tries again
 	DecisionLate     Decision = "late"     // a majority, when the lease was used up
 	DecisionNoToken  Decision = "no_token" // a majority that agreed on no token
-)
-
-// RolledBack is a try that gives back everything that the masters may have granted it.
-type RolledBack struct {
-	Call
-	Try     int
-	Time    time.Time
-	Owner   string
-	Reason  Reason
-	Masters []string // that may have a grant or an entry in the queue of it; must not be changed
-}
-
-// Reason is why a try was given up.
-type Reason string
-
-const (
-	ReasonGaveUp    Reason = "gave_up"    // the call is over: its context ended, the client was closed, or it entered another hold
-	ReasonLost      Reason = "lost"       // it lost the votes, and does not wait
-	ReasonBackedOff Reason = "backed_off" // it had a minority; the next try keeps its place in the queue
-	ReasonSplit     Reason = "split"      // see DecisionSplit; the next try follows
-	ReasonLate      Reason = "late"       // see DecisionLate
-	ReasonNoToken   Reason = "no_token"   // see DecisionNoToken
 )
 
 // CallDone is the end of a call.

@@ -18,7 +18,7 @@ type Renewed struct {
 	Result   Result
 	Left     time.Duration // validity that was left when it was sent
 	Validity time.Duration // that is left now
-	Healed   []string      // of the masters that had answered by now, those that the hold was given back to
+	Healed   []string      // of the masters that had answered by now, those that had lost the hold, and have it again
 	Err      error         // nil if it was confirmed
 	Took     time.Duration
 }
@@ -41,13 +41,6 @@ const (
 	ResultMissing     Result = "missing"     // so few masters have the hold that it is lost
 )
 
-// Healed is a hold that a master has again, which it had lost, by a restart for example.
-type Healed struct {
-	Hold
-	Time   time.Time
-	Master string
-}
-
 // HoldEnded is the end of a hold.
 type HoldEnded struct {
 	Hold
@@ -61,22 +54,15 @@ type HoldEnded struct {
 // known to be free, or all have answered, or their time is up.
 //
 // Each master passes the lock to the first in its queue, and does not say to whom. The caller that
-// gets it is told of it by its own HandedOff.
+// gets it is told of it by its own Voted.
 type Released struct {
 	Hold
 	Time time.Time
 	Kept bool          // nothing was sent: the client keeps the lock for its next call, see redlock.Config.Keep
+	Why  Why           // a lock that was kept is given back now, which no event confirms; empty: it was not kept
 	Next uint64        // ID of the call of the same client that the release enters into the queue; 0: none
 	Err  error         // that Unlock returns if it is waited for; nil: the lock is free
 	Took time.Duration // since HoldEnded
-}
-
-// KeptEnded says that a lock which the client had kept is given back.
-type KeptEnded struct {
-	Hold // the last that it was
-	Time time.Time
-	Why  Why
-	Kept time.Duration // since that hold was released
 }
 
 // Why is why a lock is kept no longer.

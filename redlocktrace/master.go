@@ -2,38 +2,35 @@ package redlocktrace
 
 import "time"
 
-// ClientStarted is a client that was made.
-type ClientStarted struct {
+// ClientChanged is a change of the client itself.
+type ClientChanged struct {
 	Client  string // its uuid: the first part of its owners, "uuid:rN"
 	Time    time.Time
-	Masters []string // as errors name them; must not be changed
-	Need    int      // how many are a majority
+	State   ClientState
+	Masters []string // of ClientStarted: as errors name them; must not be changed
+	Missed  int      // of ClientMissed: how many events were dropped
 }
 
-// ClientClosed is the end of a client.
-type ClientClosed struct {
-	Client string
-	Time   time.Time
-}
+// ClientState is what has become of a client.
+type ClientState string
+
+const (
+	ClientStarted ClientState = "started" // its first event
+	ClientMissed  ClientState = "missed"  // the functions are too slow: what has begun may have ended unseen
+	ClientClosed  ClientState = "closed"  // Close is about to return: its last event
+)
 
 // SetsOverlap says that other clients use the masters in a way that conflicts with that of the client.
 type SetsOverlap struct {
-	Client string // see ClientStarted
+	Client string // see ClientChanged
 	Time   time.Time
 	Other  string // their masters: addresses, or short run ids
 	Err    error  // a ConflictError; nil: it is over
 }
 
-// Missed says that events were dropped.
-type Missed struct {
-	Client string // see ClientStarted
-	Time   time.Time
-	Events int // how many
-}
-
 // MasterChanged is a change of what a master is good for. It is told when the log is.
 type MasterChanged struct {
-	Client string // see ClientStarted
+	Client string // see ClientChanged
 	Time   time.Time
 	Master string // as errors name it
 	State  State
@@ -60,7 +57,7 @@ const (
 // Answered is an answer of a master to a script call, or an error in its place. One call renews several
 // holds; any other does one thing with one name.
 type Answered struct {
-	Client string // see ClientStarted
+	Client string // see ClientChanged
 	Time   time.Time
 	Master string
 	Steps  int           // how many holds it renews, else 1

@@ -44,7 +44,7 @@
 // returned: its Time is when it happened.
 //
 // A slow function delays no lock, but events wait for it in memory, so it must not block. There is room
-// for some hundred locks; further events are dropped, and Missed says how many. Close returns once all
+// for some hundred locks; further events are dropped, and ClientChanged says how many. Close returns once all
 // events are told, but waits no longer than half a second, or a NodeTimeout if that is longer. Nothing
 // is told after it. A function may call the client, except for Close. A panic in a function ends the
 // program.
@@ -54,7 +54,7 @@
 //
 // Votes may come after CallDone, since a call does not wait for the slowest masters. So may, while Sets
 // are changed, the raise by which two sets of masters agree on a token; and, where a call entered a
-// hold again while it already tried as a new owner, the RolledBack of that try. No other event of a
+// hold again while it already tried as a new owner, the Decided that gives that try back. No other event of a
 // call comes after it, and none of a hold after its HoldEnded, but Released.
 //
 // # Errors
@@ -66,43 +66,32 @@ package redlocktrace
 // Trace is a set of functions that a client calls. Any may be nil. A client whose Trace is nil does
 // and allocates nothing for it.
 type Trace struct {
-	// ClientStarted: a client was made. It is told before all other events of the client.
-	ClientStarted func(ClientStarted)
+	// ClientChanged: a client was made, is closed, or has missed events.
+	ClientChanged func(ClientChanged)
 
 	// CallStarted: a caller wants a lock.
 	CallStarted func(CallStarted)
-	// Waiting: the caller did not get the lock at once, and waits from now on. It is told once for
-	// a call.
+	// Waiting: the caller did not get the lock at once, and waits from now on; or it waits at another
+	// place in the queue of the masters than before.
 	Waiting func(Waiting)
-	// Queued: the caller has a place in the queue of the masters, or another place than before.
-	Queued func(Queued)
 	// Asked: a round is sent to the masters.
 	Asked func(Asked)
-	// Voted: a master has answered a round, or it is known that it will not. Each master that was
-	// asked votes once.
+	// Voted: a master has answered a round, or it is known that it will not; or it has handed the lock
+	// to the caller. Each master that was asked answers once.
 	Voted func(Voted)
-	// HandedOff: a master has handed the lock to the caller, which is a vote as well.
-	HandedOff func(HandedOff)
-	// Decided: the votes have come to something.
+	// Decided: the votes have come to something, or what they came to is given back.
 	Decided func(Decided)
-	// RolledBack: what a try may have at the masters is given back, and it leaves their queues.
-	RolledBack func(RolledBack)
 	// CallDone: the caller has the lock, or an error.
 	CallDone func(CallDone)
 
 	// Renewed: a renewal has been confirmed by a majority, or not.
 	Renewed func(Renewed)
-	// Healed: a renewal has given a hold back to a master that had lost it.
-	Healed func(Healed)
 	// HoldEnded: the lock was given back or lost. It is told before the release is sent.
 	HoldEnded func(HoldEnded)
 	// Released: the release that follows the end of a hold was confirmed, or not. It is told once for
-	// each hold.
+	// each hold; if the client kept the lock, first of that, and again when it gives the lock back. A lock
+	// that is taken over instead is told by a CallDone without rounds.
 	Released func(Released)
-
-	// KeptEnded: a lock that the client had kept is given back. One that is taken over is told by a CallDone
-	// without rounds.
-	KeptEnded func(KeptEnded)
 
 	// MasterChanged: a master is up, down, refused, …
 	MasterChanged func(MasterChanged)
@@ -112,11 +101,4 @@ type Trace struct {
 	// SetsOverlap: other clients use the masters in a way that conflicts with that of the client, with other
 	// masters or with leases above a guard; or they no longer do.
 	SetsOverlap func(SetsOverlap)
-
-	// Missed: events were dropped, since the functions are too slow. What has begun may have ended
-	// unseen.
-	Missed func(Missed)
-
-	// ClientClosed: Close is about to return. It is the last event of the client.
-	ClientClosed func(ClientClosed)
 }

@@ -253,7 +253,7 @@ type uiMasters struct {
 
 func (u *uiMasters) trace() *redlocktrace.Trace {
 	return &redlocktrace.Trace{
-		ClientStarted: func(e redlocktrace.ClientStarted) {
+		ClientChanged: func(e redlocktrace.ClientChanged) {
 			for _, name := range e.Masters {
 				u.set(uiMaster{Master: name, Since: e.Time})
 			}

@@ -19,7 +19,7 @@ type place struct {
 func traceQueue(tell func(history.Event)) *redlocktrace.Trace {
 	masters, places := 0, map[uint64]*place{} // by ID; one function at a time is called
 	return &redlocktrace.Trace{
-		ClientStarted: func(e redlocktrace.ClientStarted) { masters = len(e.Masters) },
+		ClientChanged: func(e redlocktrace.ClientChanged) { masters = max(masters, len(e.Masters)) },
 		CallStarted: func(e redlocktrace.CallStarted) {
 			if call := workload.CallOf(e.Context); call > 0 && e.Wait {
 				places[e.ID] = &place{call: call}

@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"example.com/redlock/quorum"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -41,8 +40,8 @@ func New(t *redlocktrace.Trace, client string, masters []string, patience time.D
 		Trace: *t, Client: client, patience: patience,
 		wake: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	Tell(tr, tr.ClientStarted, redlocktrace.ClientStarted{
-		Client: client, Time: time.Now(), Masters: masters, Need: quorum.Majority(len(masters)),
+	Tell(tr, tr.ClientChanged, redlocktrace.ClientChanged{
+		Client: client, Time: time.Now(), State: redlocktrace.ClientStarted, Masters: masters,
 	})
 	// Goroutines: one, which Close ends and waits for.
 	go tr.run()
@@ -67,9 +66,9 @@ func Tell[E any](t *Tracer, f func(E), e E) {
 
 // keepLocked has event told, after the word of those that were dropped before it.
 func (t *Tracer) keepLocked(event func()) {
-	if t.missed > 0 && t.Missed != nil {
-		e := redlocktrace.Missed{Client: t.Client, Time: time.Now(), Events: t.missed}
-		t.events = append(t.events, func() { t.Missed(e) })
+	if t.missed > 0 && t.ClientChanged != nil {
+		e := redlocktrace.ClientChanged{Client: t.Client, Time: time.Now(), State: redlocktrace.ClientMissed, Missed: t.missed}
+		t.events = append(t.events, func() { t.ClientChanged(e) })
 	}
 	t.missed = 0
 	t.events = append(t.events, event)
@@ -86,8 +85,8 @@ func (t *Tracer) Close() {
 		return
 	}
 	t.mu.Lock()
-	if f := t.ClientClosed; f != nil { // even if there is no room
-		e := redlocktrace.ClientClosed{Client: t.Client, Time: time.Now()}
+	if f := t.ClientChanged; f != nil { // even if there is no room
+		e := redlocktrace.ClientChanged{Client: t.Client, Time: time.Now(), State: redlocktrace.ClientClosed}
 		t.keepLocked(func() { f(e) })
 	}
 	t.closed = true

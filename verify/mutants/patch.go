@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 
 	"example.com/redlock/internal/overlay"
@@ -17,62 +15,58 @@ import (
 //
 //	rule: a majority is more than half
 //	breaks: half of the masters are enough
-//	by: quorum
-//	by: redlock TestSim
+//	by: quorum TestAgreed
+//	by: model ^far/two/1$
 //
 //	@@ quorum/quorum.go
 //	…
 //
-// rule is one of docs/safety.md. breaks says what the code does instead. Each by is a catcher: a
-// package, or one of its tests or subtests. A patch without any has those that are usual for the package that it
-// changes. What follows is read by [overlay.ReadEdits].
+// rule is one of docs/safety.md. breaks says what the code does instead. Each by is a catcher, which must
+// notice. What follows is read by [overlay.ReadEdits].
 type patch struct {
 	name   string // of the file, without folder and extension
 	rule   string
 	breaks string
 	by     []catcher
-	beyond []catcher      // that are not tried
 	edits  []overlay.Edit // of files below the root of the module
 }
 
-// catcher is what may notice that a rule is broken.
+// catcher is what notices that a rule is broken.
 type catcher struct {
 	pkg  string // folder of the package
-	test string // the only one to run; empty: all but the simulations and those that end in Long
+	test string // a test or a subtest; of the search, cases: those whose names match
 }
 
-// quick reports whether make test has it as well. Of the search that has those cases with which patches are tried.
-func (c catcher) quick() bool {
-	return !strings.HasSuffix(c.test, "Long") && !strings.HasPrefix(c.pkg, "integration")
-}
+// search is the package that is called model for short.
+const search = "verify/model"
 
-// folder is where the package is. That of the search is called model for short.
+func (c catcher) String() string { return c.pkg + " " + c.test }
+
+// folder is where the package is.
 func (c catcher) folder() string {
 	if c.pkg == "model" {
-		return "verify/model"
+		return search
 	}
 	return c.pkg
 }
 
-// usual are the catchers of a patch that names none, by the folder of its first change.
-func usual(folder string) []catcher {
-	if folder == "multilock/protocol" {
-		return []catcher{{pkg: folder}, {pkg: "model"}}
-	}
-	return []catcher{{pkg: folder}}
+// name is that of the test, without its subtests.
+func (c catcher) name() string {
+	name, _, _ := strings.Cut(c.test, "/")
+	return name
 }
 
-// hurry leaves a patch those catchers that make test has as well. If there is none, those that are usual may do, and
-// beyond names the others.
-func (p *patch) hurry() {
-	for _, by := range p.by {
-		if !by.quick() {
-			p.beyond = append(p.beyond, by)
-		}
+// shown is how the page calls it.
+func (c catcher) shown() string {
+	if c.pkg == "model" {
+		return "model"
 	}
-	if p.by = slices.DeleteFunc(p.by, func(by catcher) bool { return !by.quick() }); len(p.by) == 0 {
-		p.by = usual(path.Dir(p.edits[0].File))
-	}
+	return fmt.Sprintf("`%s` (%s)", c.name(), c.pkg)
+}
+
+// quick reports whether make test has it as well.
+func (c catcher) quick() bool {
+	return !strings.HasSuffix(c.name(), "Long") && !strings.HasPrefix(c.pkg, "integration")
 }
 
 const folder = "verify/mutants/patches"
@@ -123,15 +117,10 @@ func parse(name, text string) (*patch, error) {
 			return nil, fmt.Errorf("what is %q?", line)
 		}
 	}
-	if p.rule == "" || p.breaks == "" || changes == "" {
-		return nil, errors.New("it lacks a rule, what it breaks, or a change")
+	if p.rule == "" || p.breaks == "" || len(p.by) == 0 || changes == "" {
+		return nil, errors.New("it lacks a rule, what it breaks, what notices, or a change")
 	}
 	var err error
-	if p.edits, err = overlay.ReadEdits("@@ " + changes); err != nil {
-		return nil, err
-	}
-	if len(p.by) == 0 {
-		p.by = usual(path.Dir(p.edits[0].File))
-	}
-	return p, nil
+	p.edits, err = overlay.ReadEdits("@@ " + changes)
+	return p, err
 }
