@@ -14,8 +14,7 @@ type contender struct {
 	masters int      // how many it uses
 	plain   []string // commands that it sends besides scripts
 
-	start func(context.Context) (*fleet, error) // its own servers; nil: it uses the masters
-	open  func(addresses []string, lease time.Duration) (client, error)
+	open func(addresses []string, lease time.Duration) (client, error)
 }
 
 // client is one contender's client, as one process would have it.
@@ -45,7 +44,7 @@ const (
 var errLost = errors.New("was no longer held")
 
 func allContenders() []contender {
-	return slices.Concat(ours, redsyncs, singles, []contender{limit}, elsewhere)
+	return slices.Concat(ours, redsyncs, singles, []contender{limit})
 }
 
 // open opens n clients and warms them up: their connections are open and their scripts are loaded, so no

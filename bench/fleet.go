@@ -26,58 +26,50 @@ type fleet struct {
 	version string // of Redis
 }
 
-// master is one redis-server, or a server of a contender that has its own.
+// master is one redis-server.
 type master struct {
 	address string
 	process *exec.Cmd
-	end     syscall.Signal // that ends it
-	control redis.Conn     // for INFO and the like; the contenders do not use it. nil if it is no redis-server
+	control redis.Conn // for INFO and the like; the contenders do not use it
 }
 
 // startFleet starts n masters and waits until they answer. close ends them.
-func startFleet(ctx context.Context, program string, n int) (*fleet, error) {
-	return startServers(func(f *fleet) error {
-		f.program = program
-		ports, err := freePorts(n)
+func startFleet(ctx context.Context, program string, n int) (_ *fleet, err error) {
+	f := &fleet{program: program}
+	if f.dir, err = os.MkdirTemp("", "redlock-bench-"); err != nil {
+		return nil, err
+	}
+	defer func() {
 		if err != nil {
-			return err
+			err = errors.Join(err, f.close())
 		}
-		for _, port := range ports {
-			server := redisserver.Command(program, "--bind", "127.0.0.1", "--port", port, "--dir", f.dir,
-				"--save", "", "--appendonly", "no")
-			if err := f.run(net.JoinHostPort("127.0.0.1", port), syscall.SIGKILL, server); err != nil {
-				return err
-			}
-		}
-		for _, m := range f.masters {
-			err := retry(ctx, func(ctx context.Context) (err error) {
-				m.control, err = redis.DialContext(ctx, "tcp", m.address, redis.DialReadTimeout(5*time.Second))
-				return err
-			})
-			if err != nil {
-				return fmt.Errorf("a master does not start: %w", err)
-			}
-		}
-		info, err := redis.String(f.masters[0].control.Do("INFO", "server"))
-		if err != nil {
-			return err
-		}
-		_, version, _ := strings.Cut(info, "redis_version:")
-		f.version, _, _ = strings.Cut(version, "\r\n")
-		return nil
-	})
-}
-
-// startServers makes a fleet with a folder of its own. begin starts its servers, and waits until they answer.
-func startServers(begin func(f *fleet) error) (*fleet, error) {
-	dir, err := os.MkdirTemp("", "redlock-bench-")
+	}()
+	ports, err := freePorts(n)
 	if err != nil {
 		return nil, err
 	}
-	f := &fleet{dir: dir}
-	if err := begin(f); err != nil {
-		return nil, errors.Join(err, f.close())
+	for _, port := range ports {
+		server := redisserver.Command(program, "--bind", "127.0.0.1", "--port", port, "--dir", f.dir,
+			"--save", "", "--appendonly", "no")
+		if err := f.run(net.JoinHostPort("127.0.0.1", port), server); err != nil {
+			return nil, err
+		}
 	}
+	for _, m := range f.masters {
+		err := retry(ctx, func(ctx context.Context) (err error) {
+			m.control, err = redis.DialContext(ctx, "tcp", m.address, redis.DialReadTimeout(5*time.Second))
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("a master does not start: %w", err)
+		}
+	}
+	info, err := redis.String(f.masters[0].control.Do("INFO", "server"))
+	if err != nil {
+		return nil, err
+	}
+	_, version, _ := strings.Cut(info, "redis_version:")
+	f.version, _, _ = strings.Cut(version, "\r\n")
 	return f, nil
 }
 
@@ -95,15 +87,13 @@ func freePorts(n int) ([]string, error) {
 	return ports, nil
 }
 
-// run starts a server of f, which clients find at address, and which end ends.
-func (f *fleet) run(address string, end syscall.Signal, server *exec.Cmd) error {
-	if server.SysProcAttr == nil {
-		server.SysProcAttr = childAttr()
-	}
+// run starts a server of f, which clients find at address.
+func (f *fleet) run(address string, server *exec.Cmd) error {
+	server.SysProcAttr = childAttr()
 	if err := server.Start(); err != nil {
 		return err
 	}
-	f.masters = append(f.masters, &master{address: address, process: server, end: end})
+	f.masters = append(f.masters, &master{address: address, process: server})
 	return nil
 }
 
@@ -131,7 +121,7 @@ func (f *fleet) close() error {
 		if m.control != nil {
 			_ = m.control.Close()
 		}
-		_ = m.process.Process.Signal(m.end)
+		_ = m.process.Process.Kill()
 	}
 	for _, m := range f.masters {
 		_ = m.process.Wait() // its error only says that the process was killed

@@ -73,9 +73,6 @@ const reported = "reported"
 func (f *fleet) counters() (counters, error) {
 	sum := counters{}
 	for _, m := range f.masters {
-		if m.control == nil {
-			continue
-		}
 		info, err := redis.String(m.control.Do("INFO", "all"))
 		if err != nil {
 			return nil, err

@@ -32,7 +32,7 @@ type part struct {
 // contenderModules are the modules whose versions are reported with the figures.
 var contenderModules = []string{
 	"github.com/go-redsync/redsync/v4", "github.com/gomodule/redigo", "github.com/redis/go-redis/v9",
-	"github.com/bsm/redislock", "github.com/redis/rueidis", "go.etcd.io/etcd/client/v3", "github.com/jackc/pgx/v5",
+	"github.com/bsm/redislock", "github.com/redis/rueidis",
 }
 
 // describe returns the text above the sections of the page. It describes the machine, the versions and the
@@ -62,10 +62,6 @@ library.
   /go: over go-redis instead of redigo
 - bsm/1, rueidislock/1: locks on a *single* master, as a yardstick. They lose the lock when that master
   dies
-- etcd/3, postgres/1: locks of a fleet that has those anyway, with servers that run only while they are
-  measured. etcd/3 is the lock of etcd's client on a cluster of three, a majority of which has written
-  a lock to disk before it is held. postgres/1 is an advisory lock on *one* server, whose holder needs
-  a connection of its own and has no lease: it lasts until that connection ends
 - limit: not a lock, but the two script calls to each of five masters that a lock cannot do without,
   bare and pipelined
 - healthy: the same client, in the same round, just before a master was frozen

@@ -44,7 +44,7 @@ func measureAll(ctx context.Context, e *env, trials []trial, contenders []conten
 	return nil
 }
 
-// measure measures a contender once, on empty masters, or on servers of its own if it or the trial needs them.
+// measure measures a contender once, on empty masters, or on masters of its own if the trial needs them.
 func (e *env) measure(ctx context.Context, t trial, c contender) (_ []figure, err error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTrial)
 	defer cancel()
@@ -53,12 +53,8 @@ func (e *env) measure(ctx context.Context, t trial, c contender) (_ []figure, er
 	}
 	runtime.GC() // the garbage of earlier contenders is not theirs
 	own := env{fleet: e.fleet, duration: e.duration, contender: c}
-	start := c.start
-	if start == nil && t.fresh {
-		start = func(ctx context.Context) (*fleet, error) { return startFleet(ctx, e.fleet.program, mastersN) }
-	}
-	if start != nil {
-		if own.fleet, err = start(ctx); err != nil {
+	if t.fresh {
+		if own.fleet, err = startFleet(ctx, e.fleet.program, mastersN); err != nil {
 			return nil, err
 		}
 		defer closing(own.fleet.close, &err)

@@ -50,13 +50,13 @@ func allTrials() (all []trial) {
 			all = append(all, t)
 		}
 	}
-	add("uncontended", []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "bsm/1", "rueidislock/1", "limit", "etcd/3", "postgres/1"},
+	add("uncontended", []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "bsm/1", "rueidislock/1", "limit"},
 		trial{setting: "1", title: "one caller, fresh names", clients: 1, measure: measureUncontended})
 	for _, n := range []int{1, 16, 256, maxCallers} {
 		add("parallel", []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "bsm/1", "rueidislock/1", "limit"},
 			trial{setting: strconv.Itoa(n), title: counted(n, "goroutine") + ", each on names of its own", clients: 1, measure: measureParallel(n)})
 	}
-	add("handoff", []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "rueidislock/1", "etcd/3", "postgres/1"}, trial{
+	add("handoff", []string{"redlock", "redsync-ff", "redsync", "redsync-ff/go", "rueidislock/1"}, trial{
 		setting: "2",
 		title:   "two clients take turns on one name, held for 5 to 15 ms, and the next asks as soon as it is taken: from the call of Unlock until the other's Lock returns",
 		clients: 2, measure: measureHandoff,
@@ -81,7 +81,7 @@ func allTrials() (all []trial) {
 			clients: 1, measure: measureFrozen(n),
 		})
 	}
-	add("dead", []string{"redlock", "redsync-ff", "redsync", "etcd/3"}, trial{
+	add("dead", []string{"redlock", "redsync-ff", "redsync"}, trial{
 		setting: "1", title: "one caller, fresh names, and one server has been dead for some seconds",
 		fresh: true, clients: 1, measure: measureDead,
 	})

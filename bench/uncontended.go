@@ -22,16 +22,11 @@ func (e *env) measureLocks(ctx context.Context, names []string) ([]figure, error
 		return nil, err
 	}
 	locks := float64(len(s.acquires))
-	figures := append(s.percentiles(), []figure{
+	return append(s.percentiles(), []figure{
 		{"throughput", "locks/s", locks / used.wall.Seconds()},
 		{"client CPU per lock", "µs", micros(used.cpu) / locks},
 		{"allocations per lock", "", float64(used.allocs) / locks},
 		{"bytes allocated per lock", "B", float64(used.bytes) / locks},
-	}...)
-	if e.contender.start != nil {
-		return figures, nil // only redis-servers are counted
-	}
-	return append(figures, []figure{
 		{"masters' CPU per lock", "µs", used.masters.cpu() / locks},
 		{"on the wire per lock", "B", used.masters.wire() / locks},
 		{"script calls per lock", "", used.masters.scripts() / locks},

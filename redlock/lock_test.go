@@ -53,39 +53,6 @@ func TestMinorityCostsNoTime(t *testing.T) {
 	}
 }
 
-// A master that was dead all along got nothing, so nothing is owed to it when it comes back:
-// neither for holds that were renewed, nor for locks that were handed over, nor for callers that
-// gave up or never got the lock.
-func TestDeadMasterIsOwedNothing(t *testing.T) {
-	bubble(t, 5, func(t *testing.T, fleet *redlocktest.Fleet, c *redlock.Client) {
-		d := open(t, fleet, redlock.Config{})
-		warm(t, c)
-		warm(t, d)
-		dead := fleet.Master(4)
-		dead.Kill()
-		time.Sleep(settle)
-		hold := lock(t, t.Context(), c, "a")
-		next := writer(t, d) // in the masters' queue
-		time.Sleep(time.Millisecond)
-		local := writer(t, c) // in the client's own
-		for _, w := range []*waiting{next, local} {
-			time.Sleep(2 * renewEvery)
-			unlock(t, hold)
-			hold = w.returned(t)
-		}
-		expect(t, "TryLock", second(d.TryLock(t.Context(), "a")), redlock.ErrTaken)
-		unlock(t, hold)
-		synctest.Wait()
-
-		dead.RestartWithData()
-		before := dead.Calls("EVALSHA")
-		time.Sleep(settle)
-		if n := dead.Calls("EVALSHA") - before; n != 0 {
-			t.Errorf("the dead master was owed %d script calls, want none", n)
-		}
-	})
-}
-
 // Only one of a client's callers asks the masters, however many wait.
 func TestManyCallersCostOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // not beside others, whose goroutines would count

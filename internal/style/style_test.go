@@ -67,7 +67,7 @@ var rooms = map[string][]string{
 	"internal/beside":      {},
 	"internal/overlay":     {},
 	"internal/picture":     {"ours/internal/history"},
-	"verify/model":         {"ours/internal/beside", "ours/internal/history", "ours/internal/picture", "ours/multilock/protocol", "ours/node/script", "ours/node/script/twin", "ours/quorum", "ours/clock"},
+	"verify/model":         {"ours/internal/beside", "ours/multilock/protocol", "ours/node/script", "ours/node/script/twin", "ours/quorum", "ours/clock"},
 	"verify/mutants":       {"ours/internal/beside", "ours/internal/overlay"},
 	"internal/style":       {}, // this file
 }

@@ -12,7 +12,6 @@ func main() {
 	nightly := flag.Bool("nightly", false, "search the large cases as well: minutes each, and some GiB")
 	teeth := flag.Bool("teeth", false, "search the few small cases that find a broken rule, up to the first that does")
 	traces := flag.Bool("v", false, "tell the way to what is found")
-	drawn := flag.String("picture", "", "draw the way to what is found last, in this `file` for a browser")
 	list := flag.Bool("list", false, "list the cases")
 	flag.Parse()
 	wanted, err := regexp.Compile(*run)
@@ -26,7 +25,7 @@ func main() {
 			chosen = append(chosen, k)
 		}
 	}
-	r := report{to: os.Stdout, traces: *traces, picture: *drawn, first: *teeth, whole: *run == "" && !*teeth}
+	r := report{to: os.Stdout, traces: *traces, first: *teeth, whole: *run == "" && !*teeth}
 	switch {
 	case len(chosen) == 0:
 		fmt.Fprintln(os.Stderr, "model: no case has such a name")

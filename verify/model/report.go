@@ -18,7 +18,6 @@ import (
 type report struct {
 	to      io.Writer
 	traces  bool
-	picture string // the file for one of the last way that was found; empty: none
 	first   bool   // stop at the first that fails
 	whole   bool   // these are all cases, so that all transitions should have been made
 
@@ -129,23 +128,12 @@ func (r *report) one(to io.Writer, k *Case, processors int) (ok bool) {
 		}
 	}
 	fmt.Fprintf(to, "%-52s %9d states %3d deep %6.1f s  %s\n", k.Name, f.states, f.depth, time.Since(start).Seconds(), verdict)
-	if f.trace != nil && (r.traces || r.picture != "") {
+	if f.trace != nil && r.traces {
 		var keys [][]byte
 		for _, id := range f.trace {
 			keys = append(keys, f.store.key(id))
 		}
-		film := film{k: k, faults: map[string]int{}}
-		newWorker(k).retrace(keys, func(step int, w *World, happened []string) {
-			if film.shot(w); r.traces {
-				w.tell(to, k, step, happened)
-			}
-		})
-		if r.picture != "" {
-			if err := film.draw(r.picture, f.wrong); err != nil {
-				fmt.Fprintf(to, "no picture: %v\n", err)
-				ok = false
-			}
-		}
+		newWorker(k).retrace(keys, func(step int, w *World, happened []string) { w.tell(to, k, step, happened) })
 	}
 	return ok
 }
