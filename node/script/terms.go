@@ -101,11 +101,10 @@ func (t *Terms) Publish(client string, age int64) *Command { return uses(t.Text(
 // Cost: one script call.
 func LookAtUses() *Command { return uses("", "", 0) }
 
-// usesSource is the script. It is rare, so it is sent whole each time.
-var usesSource = text("uses.lua")
+var usesScript = load("uses.lua")
 
 func uses(terms, client string, age int64) *Command {
-	return Plain("EVAL", usesSource, 1, setsKey, RecordLife.Milliseconds(), maxTerms, terms, age, client)
+	return Plain("EVALSHA", usesScript.sha, 1, setsKey, RecordLife.Milliseconds(), maxTerms, terms, age, client)
 }
 
 // Use is how some client uses a master. Times are ms by its clock.
