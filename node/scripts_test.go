@@ -147,7 +147,7 @@ func TestScriptsAreFlushedInALoop(t *testing.T) {
 				}
 			})
 			failed := 0
-			for i := range int(10 * time.Second / pace) {
+			for i := range int(4 * time.Second / pace) {
 				time.Sleep(pace)
 				o := script.NewOwner("k", id(fmt.Sprint("me:", i)))
 				tries := 1
