@@ -44,6 +44,7 @@ func (p *probe) rights() []right {
 	const far = "9223372036854775807" // no connection has that number
 	noHash := strings.Repeat("0", 40) // of a script; its keys are checked all the same
 	all := []right{
+		{"+eval", []any{"EVAL", "return 0", 1, p.Scratch}, noNames},
 		{"+evalsha", []any{"EVALSHA", noHash, 1, p.Scratch}, ""},
 		{"+script|exists", []any{"SCRIPT", "EXISTS", noHash}, ""},
 		{"+script|load", []any{"SCRIPT", "LOAD", "return 0"}, ""},

@@ -75,10 +75,7 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 	if slices.Contains(checks[:], c.cmd) {
 		return n.checkedLocked(l, due, c, reply, refusal)
 	}
-	if c.cmd.Plain() { // whether the master is well is left to the checks, which run no script
-		if noScript(refusal) {
-			l.giveUpLocked(refusal)
-		}
+	if c.cmd.Plain() { // whether the master is well is left to the checks
 		defer n.freeCallLocked(c)
 		return c.answer(due, c.cmd.Decode(reply))
 	}

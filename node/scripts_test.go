@@ -44,7 +44,7 @@ func TestScriptsAreThereFirst(t *testing.T) {
 				want(t, fmt.Sprint("command ", i), sendAndWait(n, cmd), script.Done)
 			}
 			wantEqual(t, "calls of SCRIPT", m.Calls("SCRIPT")-before, tt.calls(int64(len(loads(t)))))
-			wantEqual(t, "calls with a source", m.Calls("EVAL"), 0)
+			wantEqual(t, "locks by their source", m.Calls("EVAL"), 0)
 		})
 	}
 }

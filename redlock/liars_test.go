@@ -146,6 +146,8 @@ func (s *lie) truth(words []string) string {
 	case "TIME":
 		now := time.Now()
 		return "*2\r\n" + bulk(strconv.FormatInt(now.Unix(), 10)) + bulk(strconv.Itoa(now.Nanosecond()/1000))
+	case "SCRIPT": // EXISTS
+		return fmt.Sprintf("*%d\r\n", len(words)-2) + strings.Repeat(":1\r\n", len(words)-2)
 	case "EVAL", "EVALSHA":
 		if words[2] == "0" { // a renewal
 			return "*1\r\n:1\r\n"

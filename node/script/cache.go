@@ -6,9 +6,8 @@ import (
 	"github.com/gomodule/redigo/redis"
 )
 
-// cached are the scripts that a master must have in its cache, each once: every command is an EVALSHA.
-var cached = func() []*script {
-	list := []*script{usesScript}
+// cached are the scripts that a master must have in its cache, each once: every command of a lock is an EVALSHA.
+var cached = func() (list []*script) {
 	for _, modes := range scripts {
 		for _, s := range modes {
 			if s != nil && !slices.Contains(list, s) {

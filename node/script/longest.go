@@ -34,7 +34,7 @@ func Longest(name string) int {
 		return 64 << 10
 	case "SLOWLOG": // 32 entries of 32 words of 128 bytes
 		return 256 << 10
-	case "EVALSHA": // how maxTerms clients use a master, with their records
+	case "EVAL": // how maxTerms clients use a master, with their records
 		return 512 << 10
 	case "SCAN": // some hundred names of whatever is there
 		return 1 << 20

@@ -101,10 +101,11 @@ func (t *Terms) Publish(client string, age int64) *Command { return uses(t.Text(
 // Cost: one script call.
 func LookAtUses() *Command { return uses("", "", 0) }
 
-var usesScript = load("uses.lua")
+// usesSource is the script. It is rare, so it is sent whole each time.
+var usesSource = text("uses.lua")
 
 func uses(terms, client string, age int64) *Command {
-	return Plain("EVALSHA", usesScript.sha, 1, setsKey, RecordLife.Milliseconds(), maxTerms, terms, age, client)
+	return Plain("EVAL", usesSource, 1, setsKey, RecordLife.Milliseconds(), maxTerms, terms, age, client)
 }
 
 // Use is how some client uses a master. Times are ms by its clock.

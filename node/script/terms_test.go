@@ -35,9 +35,6 @@ func TestUses(t *testing.T) {
 		f := redlocktest.Start(t, 1)
 		m, conn := f.Master(0), f.Pools()[0].Get()
 		defer conn.Close()
-		if _, err := conn.Do("SCRIPT", "LOAD", usesScript.source); err != nil {
-			t.Fatal(err)
-		}
 		terms := func(run string) *Terms { return &Terms{Masters: []Master{NewMaster(run, "")}} }
 		do := func(cmd *Command, want ...string) {
 			t.Helper()
