@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/redlock/multilock/poll"
+	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -158,8 +159,22 @@ func TestOwnersCallersEnterOutOfTurn(t *testing.T) {
 	})
 }
 
-// What was asked for a writer, and comes behind the downgrade because its script was missing, says nothing
-// of the reader that the hold is by then: nothing is lost, and it is asked again for a reader.
+// downgrade has the masters make a reader of a hold, without its client.
+func (fx *fixture) downgrade(t *testing.T, hold *Hold) {
+	t.Helper()
+	reader := script.NewReader(hold.key, hold.id)
+	words := script.Renew(lease, []script.Renewal{{Owner: reader, Token: hold.Token()}}).Words(nil, false)
+	for _, p := range fx.Pools() {
+		conn := p.Get()
+		if _, err := conn.Do(words[0].(string), words[1:]...); err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+	}
+}
+
+// What was asked for a writer, and comes behind the downgrade, says nothing of the reader that the hold is by
+// then: nothing is lost, and it is asked again for a reader.
 func TestWhatComesBehindADowngrade(t *testing.T) {
 	for name, tt := range map[string]struct {
 		call  func(fx *fixture, hold *Hold, owner any, inner Entry) error
@@ -190,16 +205,11 @@ func TestWhatComesBehindADowngrade(t *testing.T) {
 				hold, inner := fx.lock(t, outer), shared(owner)
 				fx.lock(t, inner)
 				synctest.Wait()
-				fx.each(func(m *redlocktest.Master) {
-					m.FlushScripts()
-					m.Delay(10 * time.Millisecond)
-				})
+				fx.downgrade(t, hold) // the masters know it first
+				fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
 				result := make(chan error, 1)
 				go func() { result <- tt.call(fx, hold, owner, inner.Entry) }()
-				time.Sleep(11 * time.Millisecond) // refused, and the refusal is on its way
-				fx.each(func(m *redlocktest.Master) { m.Delay(0) })
-				fx.loadScripts(t)
-				fx.each(func(m *redlocktest.Master) { m.Delay(10 * time.Millisecond) })
+				synctest.Wait() // it was asked for a writer
 				if err := hold.Downgrade(t.Context(), outer.Entry); err != nil {
 					t.Errorf("Downgrade = %v", err)
 				}

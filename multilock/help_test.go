@@ -22,7 +22,6 @@ import (
 	"example.com/redlock/clock"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node"
-	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktest"
 )
 
@@ -194,21 +193,6 @@ func (fx *fixture) take(t *testing.T, m *Masters, key string) *Hold {
 	}
 	synctest.Wait()
 	return hold
-}
-
-// loadScripts gives the masters the scripts of locks again.
-func (fx *fixture) loadScripts(t *testing.T) {
-	t.Helper()
-	o := script.NewReader("k", "me:1")
-	for _, p := range fx.Pools() {
-		conn := p.Get()
-		for _, cmd := range []*script.Command{o.Enter(lease, 2), script.Renew(lease, []script.Renewal{{Owner: o}}), o.Release(1, 0)} {
-			if _, err := conn.Do("SCRIPT", "LOAD", cmd.Words(nil, true, false)[1]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		conn.Close()
-	}
 }
 
 // lock has the client of fx take or enter a lock, which must succeed.

@@ -139,7 +139,7 @@ func (r *renewals) Answer(i int, a script.Answer) {
 // found returns what a says of hold h.
 func found(a script.Answer, h int) protocol.Found {
 	switch {
-	case a.Outcome != script.Done || a.Renewed[h] == script.Withdrawn || a.Renewed[h] == script.Errored:
+	case a.Outcome != script.Done || a.Renewed[h] == script.Errored:
 		return protocol.FoundNothing
 	case a.Renewed[h] == script.Extended || a.Renewed[h] == script.Healed:
 		return protocol.FoundHold
@@ -164,8 +164,6 @@ func (r *renewals) lostLocked(h int, kind protocol.HoldKind) *poll.MajorityError
 		}
 		switch a.Renewed[h] {
 		case script.Extended, script.Healed:
-		case script.Withdrawn:
-			b.Answers[i].Outcome = script.Unsent
 		case script.Errored:
 			b.Answers[i] = script.Answer{Outcome: script.Failed, Err: a.Errors[h]}
 		default:

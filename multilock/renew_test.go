@@ -4,15 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
 	"example.com/redlock/node/script"
-	"example.com/redlock/redlocktest"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -90,30 +87,6 @@ func TestRenewHeals(t *testing.T) {
 		req.Entry.(*entry).wantAlive(t)
 		unlock(t, hold)
 		fx.wantNothing(t, "then", fx.m)
-	})
-}
-
-// A hold that was withdrawn from a batch of renewals, since its release came first where the script was lost,
-// is not lost. The others of the batch are renewed.
-func TestRenewWithdrawn(t *testing.T) {
-	inBubble(t, 5, func(t *testing.T, fx *fixture) {
-		released, other := fx.take(t, fx.m, "k"), fx.take(t, fx.m, "l")
-		fx.each(func(m *redlocktest.Master) {
-			m.FlushScripts()
-			m.Delay(10 * time.Millisecond)
-		})
-		first, toldFirst := keptRenewal(t, released)
-		second, toldSecond := keptRenewal(t, other)
-		fx.m.extend(redlocktrace.RenewalWatchdog, lease, []renewal{first, second})
-		synctest.Wait()
-		fx.m.release(released.claim, 0)
-		if got := <-toldFirst; got.ev.Kind != protocol.HoldFailed || got.why == nil || got.why.Lost() || !strings.Contains(got.why.Error(), "withdrawn") {
-			t.Errorf("the withdrawn one: told %v, %v, want ErrNoQuorum, since it was withdrawn", got.ev.Kind, got.why)
-		}
-		if got := <-toldSecond; got.ev.Kind != protocol.HoldRenewed {
-			t.Errorf("the other: told %v, %v, want that it is renewed", got.ev.Kind, got.why)
-		}
-		released.end(nil)
 	})
 }
 

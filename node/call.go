@@ -11,13 +11,10 @@ type call struct {
 	to  Receiver // nil: nobody waits for the answer, or it was given
 	i   int
 
-	number     uint64          // among all calls of the node, in the order of their Sends
-	sent       clock.Instant   // while it waits: when it came
-	withSource bool            // goes out as EVAL, with the script's source
-	resent     bool            // the master had lost the script
-	original   *script.Command // what cmd was before a release took part of it away; nil: the same
-	guarded    bool            // goes out in the form for a guarded master
-	withheld   error           // why it only enters the queue; nil: it does what was wanted
+	number   uint64        // among all calls of the node, in the order of their Sends
+	sent     clock.Instant // while it waits: when it came
+	guarded  bool          // goes out in the form for a guarded master
+	withheld error         // why it only enters the queue; nil: it does what was wanted
 }
 
 // maxFree bounds the calls that are kept for reuse.

@@ -26,17 +26,17 @@ func (n *Node) keepConnected() {
 			}
 		})
 		l, err := n.connect(tries.patience)
-		since := time.Now()
+		since, wasUp := time.Now(), false
 		if err == nil {
-			err = n.serve(l)
+			wasUp, err = n.serve(l)
 		}
 		deadline.stop()
 		if n.ctx.Err() != nil || err == nil {
 			return
 		}
 		// A connection that worked for a while is tried again at once: the master may only
-		// have restarted.
-		if l != nil && time.Since(since) > heartbeat {
+		// have restarted. So is one that worked until the scripts were gone, which the next one loads.
+		if l != nil && (time.Since(since) > heartbeat || wasUp && noScript(err)) {
 			tries = moreAttempts()
 			continue
 		}
@@ -51,7 +51,7 @@ func (n *Node) connect(patience time.Duration) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{wire: w, loading: make(map[*script.Script]bool), broken: make(chan struct{})}
+	l := &link{wire: w, broken: make(chan struct{})}
 	l.unhook = context.AfterFunc(n.ctx, func() { n.cutOff(l) })
 	if err := n.handshake(l); err != nil {
 		l.unhook()
@@ -123,8 +123,9 @@ func (n *Node) logDownLocked(err error) {
 	}
 }
 
-// serve uses a connection until it breaks or, with a nil error, the node closes.
-func (n *Node) serve(l *link) error {
+// serve uses a connection until it breaks or, with a nil error, the node closes. It returns whether the master
+// was up by then.
+func (n *Node) serve(l *link) (wasUp bool, err error) {
 	readerDone := make(chan struct{})
 	// Goroutines: the reader, which serve waits for. It ends when the connection fails or is
 	// severed, or with the last answer after the writer has finished.
@@ -147,7 +148,7 @@ func (n *Node) serve(l *link) error {
 	n.mu.Lock()
 	n.link = nil
 	n.roundTrip.Store(0)
-	if n.state == up {
+	if wasUp = n.state == up; wasUp {
 		n.state, n.reason = connecting, l.err
 	}
 	if n.closing {
@@ -163,10 +164,9 @@ func (n *Node) serve(l *link) error {
 		n.unacked.keep(r)
 	}
 	due := n.abandonLocked(nil, lost, script.Answer{Outcome: script.Unknown, Err: l.err})
-	due = n.abandonLocked(due, l.retries, script.Answer{Outcome: script.Unsent, Err: l.err})
 	n.mu.Unlock()
 	deliver(due)
-	return l.err
+	return wasUp, l.err
 }
 
 // Attempts to connect begin with these times.

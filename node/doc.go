@@ -15,6 +15,8 @@
 //     answered at once, with the reason, while the node tries to connect in the background.
 //   - Identity. Each new connection asks which process it reached, what its role is and how old
 //     it is. A replica is refused, and so are a Sentinel and a node of a cluster.
+//   - Scripts. Each new connection loads those that the master lacks, so that every command of a lock
+//     runs its script by its hash. A master that loses them later is connected to again, at once.
 //   - Bounds. A reply that is longer than its command can have ends the connection before it is read, and
 //     of what a master says no more than the beginning is repeated. Connections of [Config.Pool] that
 //     [Dialer.Pool] did not make read a reply before it is measured.

@@ -211,6 +211,7 @@ var conditions = []condition{
 	{"`OOM`", true, "memory", "memory: a key that expires may free enough", replied("OOM")},
 	{"`MISCONF`", true, "persistence", "disk: see the master's log", replied("MISCONF")},
 	{"`NOREPLICAS`", true, "min-replicas", "min-replicas-to-write 0: locks need no replicas", replied("NOREPLICAS")},
+	{"`NOSCRIPT`", true, "trial", "time: the next connection loads the scripts. If it stays, find who sends SCRIPT FLUSH", noScript},
 	{"`READONLY`", true, "role", "promote it, or use its master's address", replied("READONLY")},
 	{"`MASTERDOWN`", true, "role", "promote it, or use its master's address", replied("MASTERDOWN")},
 	{"`CLUSTERDOWN`", true, "cluster", "use plain masters instead of a cluster", replied("CLUSTERDOWN")},
@@ -238,7 +239,7 @@ var conditions = []condition{
 	{"`NOAUTH`", false, "login", "put a password in the URL", replied("NOAUTH")},
 	{"`WRONGPASS`", false, "login", "correct the user or the password", replied("WRONGPASS", "ERR AUTH", "ERR invalid password")},
 	{"`DENIED`", false, "protected-mode", "protected mode: give the master a password or an address to bind to", replied("DENIED")},
-	{"`ERR unknown command`", false, "commands", "do not rename EVALSHA, EVAL and INFO; use Redis or Valkey", replied("ERR unknown command", "ERR Unknown Redis command", "Unknown Redis command")},
+	{"`ERR unknown command`", false, "commands", "do not rename EVALSHA, SCRIPT and INFO; use Redis or Valkey", replied("ERR unknown command", "ERR Unknown Redis command", "Unknown Redis command")},
 	{"`ERR DB index is out of range`", false, "login", "correct the database number", replied("ERR DB index", "ERR invalid DB index")},
 	{"`CROSSSLOT`, `MOVED`", false, "cluster", "use plain masters instead of a cluster", replied("CROSSSLOT", "MOVED")},
 	{"its uptime is unknown", false, "guard", "permit INFO, or turn the restart guard off", guarded(false)},
@@ -308,11 +309,14 @@ func Resends(err error) bool {
 	return ok && cannotServe(reply)
 }
 
+// noScript reports whether a master has lost its scripts: by SCRIPT FLUSH, say.
+var noScript = replied("NOSCRIPT")
+
 // cannotServe reports whether a master that replies err can serve no lock at all just now. Its
 // connection is then given up, and the master is tried until it recovers.
 func cannotServe(err redis.Error) bool {
 	code, _, _ := strings.Cut(string(script.Said(err)), " ")
-	return slices.Contains([]string{"BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOREPLICAS", "READONLY"}, code)
+	return slices.Contains([]string{"BUSY", "LOADING", "MASTERDOWN", "MISCONF", "NOAUTH", "NOREPLICAS", "NOSCRIPT", "READONLY"}, code)
 }
 
 // Remedy returns what helps against err, an error of a master, as docs/operations.md has it; empty if

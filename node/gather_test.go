@@ -2,7 +2,6 @@ package node
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -97,6 +96,7 @@ func TestReplyThatMakesNoSense(t *testing.T) {
 		{"refused", redis.Error("ERR unknown command 'EVALSHA', with args beginning with: "), "unknown command", true},
 		{"forbidden", redis.Error("NOPERM this user has no permissions to access one of the keys used as arguments"), "NOPERM", true},
 		{"cannot serve", redis.Error("MISCONF Errors writing to the AOF file"), "MISCONF", false},
+		{"has lost its scripts", redis.Error("NOSCRIPT No matching script. Please use EVAL."), "NOSCRIPT", false},
 		{"cannot serve a hold", []any{redis.Error("READONLY You can't write")}, "READONLY", false},
 	} {
 		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
@@ -124,30 +124,6 @@ func TestReplyThatMakesNoSense(t *testing.T) {
 			want(t, "behind", sendAndWait(n, script.NewOwner("k2", id("me:2")).Acquire(lease, 1)), script.Done)
 		})
 	}
-}
-
-// TestLostScriptsOfMany: all commands that found no script are sent again, and each script once; but what
-// was released behind its command is not.
-func TestLostScriptsOfMany(t *testing.T) {
-	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
-		m.FlushScripts()
-		sources := m.Calls("EVAL")
-		const many = 16
-		first := script.NewOwner("k0", id("me:0"))
-		sent := gathered(n, m, append(acquires(many), first.Release(1, 0), script.NewOwner("k1", id("me:1")).Release(2, 0))...)
-		for i, p := range sent {
-			switch got := p.wait(); i {
-			case 0, 1:
-				wantErr(t, "one that was released", got, script.Unsent, script.ErrWithdrawn.Error())
-			case many, many + 1:
-				want(t, "release", got, script.Refused)
-			default:
-				want(t, fmt.Sprint("acquire ", i), got, script.Done)
-			}
-		}
-		wantEqual(t, "calls with a source", m.Calls("EVAL")-sources, 2)
-		wantHolder(t, m, "k0", "")
-	})
 }
 
 // queued queues cmds.
@@ -208,92 +184,4 @@ func TestQueueOfADeadMaster(t *testing.T) {
 		wantEqual(t, "unacknowledged releases", n.unackedCount(), 1)
 		n.Flush()
 	})
-}
-
-// TestScriptIsAlwaysLost: a master that loads no script whatever it is sent answers each
-// command all the same, with what it says to the source.
-func TestScriptIsAlwaysLost(t *testing.T) {
-	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		var broken atomic.Bool
-		cfg.Pool = withBentConns(cfg.Pool, &bendRules{reply: func(words string) any {
-			switch {
-			case !broken.Load():
-			case strings.HasPrefix(words, "EVALSHA"):
-				return redis.Error("NOSCRIPT No matching script.")
-			case strings.HasPrefix(words, "EVAL"):
-				return redis.Error("NOPERM this user has no permissions to run the 'eval' command")
-			}
-			return nil
-		}})
-		n := started(t, cfg)
-		m.Delay(time.Millisecond)
-		broken.Store(true)
-		calls := scriptCalls(m)
-		const many = 100
-		var all []*pending
-		for range many {
-			all = append(all, send(n, script.Inspect("k")))
-		}
-		for _, p := range all {
-			wantErr(t, "inspect", p.wait(), script.Failed, "NOPERM")
-		}
-		if got := scriptCalls(m) - calls; got > 3*many {
-			t.Errorf("script calls: got %d, want at most three for each command", got)
-		}
-	})
-}
-
-// TestWithdrawnFromBatch: of a batch of renewals only the hold that is released is withdrawn. Each
-// answer is at the place of its hold, and the one withdrawn does not count as a hold that is gone.
-func TestWithdrawnFromBatch(t *testing.T) {
-	for _, tt := range []struct {
-		name     string
-		released []int
-		want     string
-	}{
-		{"first", []int{0}, "[-2 -1 2 1 -3]"},
-		{"in between", []int{2}, "[1 -1 -2 1 -3]"},
-		{"last two", []int{2, 3}, "[1 -1 -2 -2 -3]"},
-		{"first and last", []int{0, 3}, "[-2 -1 2 -2 -3]"},
-	} {
-		subtestWithNode(t, tt.name, func(t *testing.T, m *redlocktest.Master, n *Node) {
-			var holds []script.Renewal
-			m.Set("k4", "no lock")
-			for i := range 5 {
-				holds = append(holds, script.Renewal{Owner: script.NewOwner(fmt.Sprint("k", i), id(fmt.Sprint("me:", i))), Count: 1, Token: 1})
-			}
-			for i, owner := range map[int]string{0: id("me:0"), 1: id("you:1"), 3: id("me:3")} {
-				want(t, "acquire", sendAndWait(n, script.NewOwner(holds[i].Key, owner).Acquire(time.Second, 1)), script.Done)
-			}
-			m.FlushScripts()
-			m.Delay(10 * time.Millisecond)
-			renewed := send(n, script.Renew(lease, holds))
-			synctest.Wait()
-			for _, i := range tt.released {
-				send(n, holds[i].Release(1, 0))
-			}
-			got := renewed.wait()
-			want(t, "renew", got, script.Done)
-			if s := fmt.Sprint(got.Renewed); s != tt.want {
-				t.Errorf("renewed: got %s, want %s", s, tt.want)
-			}
-			if !contains(got.Errors[4], "no lock") || len(got.Errors) != 1 {
-				t.Errorf("what is no lock: got %v, want k4 alone", got.Errors)
-			}
-			if !contains(got.Err, "withdrawn") {
-				t.Errorf("error: got %v, want why it is not known of all", got.Err)
-			}
-			m.Delay(0)
-			for i, h := range holds {
-				mine := h.ID
-				if i == 1 {
-					mine = id("you:1")
-				}
-				if i == 4 || slices.Contains(tt.released, i) {
-					mine = ""
-				}
-				wantHolder(t, m, h.Key, mine)
-			}
-		})
-	}
 }

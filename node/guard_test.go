@@ -49,7 +49,6 @@ func TestGuard(t *testing.T) {
 			cfg.Guard = guard
 			m.Restart()
 			time.Sleep(age)
-			loadScripts(t, cfg.Pool) // so that what is sent is carried out
 			n := start(t, cfg)
 			left := guardWithDrift - age
 			wantGuarded(t, n, left)
@@ -183,7 +182,6 @@ func TestPromoted(t *testing.T) {
 		cfg.Guard, cfg.Logger = guard, log.logger()
 		promote(m)
 		time.Sleep(time.Hour)
-		loadScripts(t, cfg.Pool)
 		n := start(t, cfg)
 		wantPromoted(t, n, guardWithDrift)
 		time.Sleep(guardWithDrift - time.Nanosecond)
@@ -222,7 +220,6 @@ func withoutHistory(pool *redis.Pool) *redis.Pool {
 // before it was a master, whatever it says.
 func TestPromotedBetweenConnections(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
-		plain := cfg.Pool
 		cfg.Guard = guard
 		cfg.Pool = withoutHistory(cfg.Pool)
 		m.SetRole("slave")
@@ -240,7 +237,6 @@ func TestPromotedBetweenConnections(t *testing.T) {
 		reconnect(t, m, n)
 		wantPromoted(t, n, left-time.Since(seen))
 		time.Sleep(left)
-		loadScripts(t, plain)
 		wantGrants(t, n)
 		reconnect(t, m, n)
 		wantGrants(t, n)

@@ -14,6 +14,7 @@ import (
 
 	"example.com/redlock/clock"
 	"example.com/redlock/internal/quote"
+	"example.com/redlock/node/script"
 )
 
 // peer is the process that a connection leads to. It is what a node remembers of the connection before.
@@ -25,14 +26,14 @@ type peer struct {
 }
 
 // handshake asks who the master is, refuses one that must not vote, and makes sure that no
-// command of the connection before runs from now on.
+// command of the connection before runs from now on, and that the master has the scripts.
 func (n *Node) handshake(l *link) error {
 	asked := clock.Now()
-	replies, err := l.askWords("INFO server", "INFO replication", "CLIENT ID", "PING", "TIME")
+	replies, err := l.askWords("INFO server", "INFO replication", "CLIENT ID", "PING", "TIME", script.Exist)
 	if err != nil {
 		return err
 	}
-	sections, clientID, pong, masterTime := replies[:2:2], replies[2], replies[3], replies[4]
+	sections, clientID, pong, masterTime, scripts := replies[:2], replies[2], replies[3], replies[4], replies[5]
 	told := clock.Now()
 	l.checked, l.silence, l.lastAnswer = asked, n.drawSilence(), told
 	l.answerTime.add(told.Sub(asked))
@@ -40,13 +41,6 @@ func (n *Node) handshake(l *link) error {
 		if refusal, refused := reply.(redis.Error); refused && cannotServe(refusal) {
 			return refusal
 		}
-	}
-	if _, refused := pong.(redis.Error); refused { // which does not say whether it still loads its data
-		more, err := l.askWords("INFO persistence")
-		if err != nil {
-			return err
-		}
-		sections = append(sections, more...)
 	}
 	l.id = identify(sections...)
 	if err := l.id.check(); err != nil {
@@ -59,9 +53,6 @@ func (n *Node) handshake(l *link) error {
 	if l.id.replica() {
 		n.replicaRun = l.id.run
 		return ErrReplica
-	}
-	if l.id.loading {
-		return errors.New("loads its data from disk")
 	}
 	if err := n.cfg.Registry.add(n, l.id.run); err != nil {
 		return err
@@ -83,9 +74,41 @@ func (n *Node) handshake(l *link) error {
 		}
 		n.warnIfRefused(replies[0])
 	}
+	if err := l.loadScripts(scripts); err != nil {
+		return err
+	}
 	n.restarted = n.restarted || n.previous.id.run != "" && n.previous.id.run != l.id.run
 	n.previous, n.replicaRun = peer{}, ""
 	return nil
+}
+
+// loadScripts loads the scripts that the master lacks, which replied this to [script.Exist].
+func (w *wire) loadScripts(reply any) error {
+	if refusal, refused := reply.(redis.Error); refused {
+		return lacking("+script|exists", refusal)
+	}
+	loads, err := script.Missing(reply)
+	if len(loads) == 0 {
+		return err
+	}
+	replies, err := w.ask(loads...)
+	if err != nil {
+		return err
+	}
+	for _, reply := range replies {
+		if refusal, refused := reply.(redis.Error); refused {
+			return lacking("+script|load", refusal)
+		}
+	}
+	return nil
+}
+
+// lacking returns a refusal with the permission that the user lacks, as docs/operations.md has it.
+func lacking(permission string, refusal redis.Error) redis.Error {
+	if denied(refusal) {
+		return refusal + redis.Error(" (the user needs the permission "+permission+")")
+	}
+	return refusal
 }
 
 // warnIfRefused logs that old connections cannot be killed, if reply is a refusal.
@@ -103,7 +126,6 @@ type identity struct {
 	mode    string        // standalone, sentinel or cluster
 	role    string        // master or slave
 	uptime  time.Duration // by the master's wall clock, from the beginning of the second in which it started
-	loading bool          // it is still reading its data from disk
 	err     error         // why it does not say
 
 	promoted bool   // it was a replica before it was a master
@@ -115,7 +137,7 @@ func identify(replies ...any) identity {
 	all := make(map[string]string)
 	for _, reply := range replies {
 		if refusal, refused := reply.(redis.Error); refused && strings.HasPrefix(string(refusal), "NOPERM") {
-			return identity{err: fmt.Errorf("INFO: %w (the user needs the permission +info)", refusal)}
+			return identity{err: fmt.Errorf("INFO: %w", lacking("+info", refusal))}
 		}
 		if _, ok := reply.([]byte); !ok {
 			return identity{err: errors.New("INFO: " + quote.Value(reply))}
@@ -123,7 +145,7 @@ func identify(replies ...any) identity {
 		maps.Copy(all, fields(reply))
 	}
 	id := identity{
-		run: all["run_id"], version: all["redis_version"], role: all["role"], loading: all["loading"] == "1",
+		run: all["run_id"], version: all["redis_version"], role: all["role"],
 		mode:     cmp.Or(all["redis_mode"], all["server_mode"]), // the latter of Valkey
 		history:  all["master_replid"],
 		promoted: strings.Trim(all["master_replid2"], "0") != "" && strings.TrimPrefix(all["second_repl_offset"], "-1") != "",

@@ -102,13 +102,13 @@ func TestMasterThatCannotServe(t *testing.T) {
 	}
 }
 
-// TestLoading: INFO tells of it, too, where a user may not PING, which keeps the connection all the same.
+// TestLoading: it is found out also where the user may not PING, which keeps the connection all the same.
 func TestLoading(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		cfg.Pool = withReply(cfg.Pool, "PING", redis.Error("NOPERM this user has no permissions to run the 'ping' command"))
 		m.Refuse("LOADING Redis is loading the dataset in memory")
 		n := start(t, cfg)
-		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Unsent, "loads its data from disk")
+		wantErr(t, "acquire", sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1)), script.Unsent, "LOADING")
 		m.Refuse("")
 		waitUntil(t, lastRetry*3/2, n.isUp)
 		handshakes := m.Calls("CLIENT") // CLIENT ID

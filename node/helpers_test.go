@@ -74,24 +74,13 @@ func start(t *testing.T, cfg Config) *Node {
 }
 
 // started makes a node that has been up for a while, so that it reconnects at once when its
-// connection breaks, and whose master has all scripts. The next heartbeat is half a second away,
-// so that it does not race with what a test does.
+// connection breaks. The next heartbeat is half a second away, so that it does not race with what
+// a test does.
 func started(t *testing.T, cfg Config) *Node {
 	t.Helper()
 	n := start(t, cfg)
-	for _, cmd := range []*script.Command{
-		script.NewOwner("first", "me:0").Acquire(lease, 1),
-		script.Renew(lease, []script.Renewal{{Owner: script.NewOwner("first", "me:0"), Count: 1, Token: 1}}),
-		script.Inspect("first"),
-		script.NewOwner("first", "me:0").Release(1, 0),
-		script.Force("first", 1),
-	} {
-		send(n, cmd).wait()
-	}
+	want(t, "the first command", sendAndWait(n, script.Inspect("first")), script.Done)
 	time.Sleep(2*heartbeat + heartbeat/2)
-	if !n.isUp() {
-		t.Fatal("up after the first commands: got false")
-	}
 	return n
 }
 
@@ -162,11 +151,11 @@ func client(name string) string {
 	return uuid.MustParse(strings.Repeat("0", 32-len(digits)) + digits).String()
 }
 
-// run lets a master carry out cmd, without a node.
+// run lets a master carry out cmd, without a node. It must have the scripts.
 func run(t *testing.T, c redis.Conn, cmd *script.Command) script.Answer {
 	t.Helper()
-	words := cmd.Words(nil, true, false)
-	reply, err := c.Do("EVAL", words[1:]...)
+	words := cmd.Words(nil, false)
+	reply, err := c.Do(words[0].(string), words[1:]...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -359,21 +348,6 @@ func ownerNumber(i int) *script.Owner { return script.NewOwner("k", fmt.Sprint("
 
 // scriptCalls is how many calls of scripts m has had.
 func scriptCalls(m *redlocktest.Master) int64 { return m.Calls("EVAL") + m.Calls("EVALSHA") }
-
-// loadScripts puts the scripts of locks on a master.
-func loadScripts(t *testing.T, pool *redis.Pool) {
-	t.Helper()
-	conn := pool.Get()
-	defer conn.Close()
-	o := script.NewOwner("k", "me:1")
-	for _, cmd := range []*script.Command{
-		o.Acquire(lease, 1), o.Release(1, 0), o.Enter(lease, 1), script.Renew(lease, []script.Renewal{{Owner: o}}), script.Inspect("k"),
-	} {
-		if _, err := conn.Do("SCRIPT", "LOAD", cmd.Words(nil, true, false)[1]); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // givenUp is when a connection on which nothing is answered has been replaced.
 const givenUp = hopeless*timeout + 3*firstRetry

@@ -149,7 +149,6 @@ func TestIdentify(t *testing.T) {
 		},
 		{name: "strange time", reply: []byte("run_id:a\nserver_time_usec:-1\nuptime_in_seconds:12"), want: identity{run: "a", uptime: 12 * time.Second}},
 		{name: "a replica", reply: []byte("run_id:a\nrole:slave"), want: identity{run: "a", role: "slave"}},
-		{name: "loads", reply: []byte("run_id:a\nloading:1"), want: identity{run: "a", loading: true}},
 		{
 			name:  "promoted",
 			reply: []byte("run_id:a\r\nmaster_replid:bb\r\nmaster_replid2:c0\r\nsecond_repl_offset:1\r\n"),

@@ -19,12 +19,10 @@ type link struct {
 	words        []any         // room for a command that is written: of whoever writes
 
 	// The rest is guarded by Node.mu.
-	writing    bool                    // somebody writes to conn
-	crowded    bool                    // the writer found more than one call when it wrote last
-	inFlight   fifo[*call]             // written, or about to be, and not answered
-	retries    []*call                 // to be written again before all others: the master had lost the script
-	loading    map[*script.Script]bool // the source is on its way
-	resends    []unackedRelease        // of earlier connections, not written yet
+	writing    bool             // somebody writes to conn
+	crowded    bool             // the writer found more than one call when it wrote last
+	inFlight   fifo[*call]      // written, or about to be, and not answered
+	resends    []unackedRelease // of earlier connections, not written yet
 	lastAnswer clock.Instant
 	checked    clock.Instant // when the checks were sent last
 	silence    time.Duration // from then on, while the client is Idle

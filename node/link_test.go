@@ -87,19 +87,12 @@ func TestSendDoesNotBlock(t *testing.T) {
 
 // A command does not overtake those that are still to be written.
 func TestSendKeepsTheOrder(t *testing.T) {
-	for name, put := range map[string]func(*Node, *call){
-		"queued":           func(n *Node, c *call) { n.queue = append(n.queue, c) },
-		"to be sent again": func(n *Node, c *call) { n.link.retries = append(n.link.retries, c) },
-	} {
-		subtestWithNode(t, name, func(t *testing.T, m *redlocktest.Master, n *Node) {
-			synctest.Wait()
-			n.mu.Lock()
-			put(n, n.newCallLocked(script.NewOwner("k", id("first:1")).Acquire(lease, 1), nil, 0)) // and the writer not told
-			n.mu.Unlock()
-			want(t, "the second", sendAndWait(n, script.NewOwner("k", id("second:1")).Acquire(lease, 1)), script.Refused)
-			wantHolder(t, m, "k", id("first:1"))
-		})
-	}
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+		synctest.Wait()
+		queued(n, script.NewOwner("k", id("first:1")).Acquire(lease, 1)) // and the writer not told
+		want(t, "the second", sendAndWait(n, script.NewOwner("k", id("second:1")).Acquire(lease, 1)), script.Refused)
+		wantHolder(t, m, "k", id("first:1"))
+	})
 }
 
 // An answer to nothing ends the connection: which command the next one is for is anybody's
@@ -132,18 +125,19 @@ func (s slowReturn) Flush() error {
 	return err
 }
 
-// What the master has no script for is sent again at once, also if it says so while the caller
-// who wrote the command is still at it.
-func TestResentOnceTheCallerHasWritten(t *testing.T) {
+// A connection that is given up for an answer is replaced at once, also if that comes while the caller who
+// wrote the command is still at it.
+func TestGivenUpWhileACallerWrites(t *testing.T) {
 	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 		const by = 10 * time.Millisecond
 		cfg.Pool = withWrappedConns(withBentConns(cfg.Pool, new(bendRules)), func(c redis.Conn) redis.Conn { return slowReturn{c.(*bentConn), by} })
 		n := started(t, cfg)
 		synctest.Wait()
 		m.FlushScripts()
+		wantErr(t, "inspect", sendAndWait(n, script.Inspect("k")), script.Failed, "NOSCRIPT")
 		got := sendAndWait(n, script.Inspect("k"))
-		want(t, "inspect", got, script.Done)
-		wantEqual(t, "inspect: answered after", got.after, by)
+		want(t, "inspect again", got, script.Done)
+		wantEqual(t, "inspect again: answered after", got.after, 3*by) // the handshake
 	})
 }
 

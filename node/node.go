@@ -113,8 +113,8 @@ func (n *Node) Name() string { return n.cfg.Name }
 // Receiver takes the answers to the commands of a fan-out.
 type Receiver interface {
 	// Answer is called exactly once for each Send: within about Config.Timeout, or twice that
-	// where the master is slow, or up to four times that if the connection breaks and the script
-	// is lost meanwhile. It may be called before Send returns, and must not block.
+	// where the master is slow or the connection breaks. It may be called before Send returns, and
+	// must not block.
 	Answer(i int, a script.Answer)
 }
 

@@ -324,6 +324,7 @@ func TestTrialsLeaveWhatTracesKnow(t *testing.T) {
 		p := &probe{Examination: Examination{Scratch: "scratch"}, client: client("me")}
 		conn := fleet.Pools()[0].Get()
 		defer conn.Close()
+		loadScripts(t, conn, len(loads(t)))
 		known := script.Traces("scratch", p.owners()...)
 		seen := map[string]bool{}
 		for _, trial := range p.trials(false) {

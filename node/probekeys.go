@@ -157,7 +157,7 @@ func looksLikeToken(value string) bool {
 
 // lookAtUses asks how clients use the master.
 func (p *probe) lookAtUses(context.Context) error {
-	replies, err := p.wire.ask(script.LookAtUses().Words(nil, false, false))
+	replies, err := p.wire.ask(script.LookAtUses().Words(nil, false))
 	if err != nil {
 		return err
 	}

@@ -41,9 +41,13 @@ const scriptCommands = "SET KEY 1 PX 5000, EXISTS KEY, TYPE KEY, PTTL KEY, " +
 
 // rights are the rights to all commands, keys and channels.
 func (p *probe) rights() []right {
+	const far = "9223372036854775807" // no connection has that number
+	noHash := strings.Repeat("0", 40) // of a script; its keys are checked all the same
 	all := []right{
-		{"+eval", []any{"EVAL", "return 0", 1, p.Scratch}, ""},
-		{"+evalsha", []any{"EVALSHA", strings.Repeat("0", 40), 1, p.Scratch}, ""},
+		{"+eval", []any{"EVAL", "return 0", 1, p.Scratch}, noNames},
+		{"+evalsha", []any{"EVALSHA", noHash, 1, p.Scratch}, ""},
+		{"+script|exists", []any{"SCRIPT", "EXISTS", noHash}, ""},
+		{"+script|load", []any{"SCRIPT", "LOAD", "return 0"}, ""},
 	}
 	for command := range strings.SplitSeq(scriptCommands, ", ") {
 		var words []any
@@ -55,7 +59,6 @@ func (p *probe) rights() []right {
 		}
 		all = append(all, right{"+" + strings.ToLower(words[0].(string)), words, ""})
 	}
-	const far = "9223372036854775807" // no connection has that number
 	all = append(
 		all,
 		right{"+ping", []any{"PING"}, "the connection cannot be checked"},
@@ -64,10 +67,10 @@ func (p *probe) rights() []right {
 		right{"+client|kill", []any{"CLIENT", "KILL", "ID", far}, noKill},
 	)
 	for pattern, key := range script.Families(p.Scratch, p.Start) {
-		all = append(all, right{"~" + pattern, []any{"EVAL", "return 0", 1, key}, ""})
+		all = append(all, right{"~" + pattern, []any{"EVALSHA", noHash, 1, key}, ""})
 	}
 	for pattern, key := range script.RecordFamilies() {
-		all = append(all, right{"~" + pattern, []any{"EVAL", "return 0", 1, key}, noNames})
+		all = append(all, right{"~" + pattern, []any{"EVALSHA", noHash, 1, key}, noNames})
 	}
 	for pattern, channel := range script.FreedChannels(p.Scratch, p.Start) {
 		all = append(all, right{"&" + pattern, []any{"PUBLISH", channel, "doctor"}, ""})
@@ -219,12 +222,18 @@ func (p *probe) tryLocks(ctx context.Context) error {
 		defer context.AfterFunc(ctx, listener.sever)()
 	}
 	all := p.trials(err == nil)
+	replies, err := p.wire.askWords(script.Exist)
+	if err == nil {
+		err = p.wire.loadScripts(replies[0])
+	}
+	if err != nil {
+		return err
+	}
 	var calls [][]any
 	for _, t := range all {
-		calls = append(calls, t.cmd.Words(nil, true, false))
+		calls = append(calls, t.cmd.Words(nil, false))
 	}
-	replies, err := p.wire.ask(calls...)
-	if err != nil {
+	if replies, err = p.wire.ask(calls...); err != nil {
 		return err
 	}
 	for i, t := range all {
@@ -305,7 +314,7 @@ func (p *probe) timeScripts() (err error) {
 	}
 	n := manyOwners - 1
 	o := script.NewOwner(p.Scratch, p.owner(n))
-	acquire, release := o.Acquire(scratchLease, scratchToken).Words(nil, false, false), o.Release(scratchToken, 0).Words(nil, false, false)
+	acquire, release := o.Acquire(scratchLease, scratchToken).Words(nil, false), o.Release(scratchToken, 0).Words(nil, false)
 	p.facts.Scripts, err = timed(func() (time.Duration, error) {
 		sent := clock.Now()
 		_, err := p.wire.ask(acquire, release)

@@ -75,18 +75,12 @@ func (n *Node) receiveLocked(l *link, due []delivery, reply any, err error) []de
 	if slices.Contains(checks[:], c.cmd) {
 		return n.checkedLocked(l, due, c, reply, refusal)
 	}
-	used := c.cmd.Script()
-	if used == nil { // whether the master is well is left to the checks
+	if c.cmd.Plain() { // whether the master is well is left to the checks
 		defer n.freeCallLocked(c)
 		return c.answer(due, c.cmd.Decode(reply))
 	}
 	if n.cfg.Trace != nil {
 		n.traceAnswer(c, l.lastAnswer, err)
-	}
-	if c.withSource {
-		delete(l.loading, used)
-	} else if strings.HasPrefix(string(refusal), "NOSCRIPT") {
-		return n.resendLocked(l, due, c)
 	}
 	return n.answeredLocked(l, due, c, reply)
 }
@@ -142,9 +136,6 @@ func (n *Node) answeredLocked(l *link, due []delivery, c *call, reply any) []del
 		reply = why
 	}
 	a := c.cmd.Decode(reply)
-	if c.original != nil {
-		a = c.original.Whole(c.cmd, a)
-	}
 	if c.withheld != nil {
 		a = script.Answer{Outcome: script.Failed, Err: c.withheld}
 	}
@@ -164,37 +155,4 @@ func unserved(reply any) redis.Error {
 		}
 	}
 	return ""
-}
-
-// resendLocked has a call written again, since the master did not have its script. The first of those
-// that need a script carries its source, and the master has it for the others, which follow. So a script
-// is on its way to a master once at a time.
-//
-// c goes before the calls that are not written yet, but after those that are, and must not undo what
-// those do. If one of them is the release that undoes c, c must not run any more, and is answered
-// instead.
-func (n *Node) resendLocked(l *link, due []delivery, c *call) []delivery {
-	cmd := c.cmd
-	for _, later := range l.inFlight.all() {
-		if cmd != nil && later.number > c.number {
-			cmd = cmd.Behind(later.cmd)
-		}
-	}
-	if cmd == nil {
-		defer n.freeCallLocked(c)
-		return c.answer(due, script.Answer{Outcome: script.Unsent, Err: script.ErrWithdrawn})
-	}
-	if c.original == nil && cmd != c.cmd {
-		c.original = c.cmd
-	}
-	c.cmd = cmd
-	used := cmd.Script()
-	c.withSource = c.resent || !l.loading[used] // one that followed the source once brings it itself
-	c.resent = true
-	if c.withSource {
-		l.loading[used] = true
-	}
-	l.retries = append(l.retries, c)
-	n.wakeWriter()
-	return due
 }

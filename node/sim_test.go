@@ -86,9 +86,8 @@ func simulate(t *testing.T, m *redlocktest.Master, cfg Config, seed uint64) {
 	}
 }
 
-// longestAnswer is how long an answer may take: a command waits for a connection, and then for
-// a master that had lost the script, and then for the script.
-const longestAnswer = 3 * timeout
+// longestAnswer is how long an answer may take: a command waits for a connection, and then for the master.
+const longestAnswer = 2 * timeout
 
 // simFaults are what may happen to the master next, some of it twice as often.
 func simFaults(m *redlocktest.Master, random *rand.Rand) []simFault {

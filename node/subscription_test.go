@@ -281,7 +281,6 @@ func TestNoHandOffWithoutAVote(t *testing.T) {
 		subtest(t, tt.name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
 			cfg.Guard = guard
 			tt.first(m)
-			loadScripts(t, cfg.Pool)
 			n, d := start(t, cfg), new(recorder)
 			waitUntil(t, time.Second, n.isUp)
 			n.Subscribe(client("a"), d, 7)

@@ -43,7 +43,7 @@ func (n *Node) write(l *link) {
 func (n *Node) canWriteDirectlyLocked() bool {
 	l := n.link
 	return n.state == up && !l.writing && !l.crowded && !l.mayBeGuarded && !n.clockCheck.unsteady() && l.err == nil &&
-		l.inFlight.len()+len(l.retries)+len(l.resends)+n.unacked.len() == 0
+		l.inFlight.len()+len(l.resends)+n.unacked.len() == 0
 }
 
 // writeAndUnlock writes calls, after the checks if they are due. Node.mu must be held and
@@ -62,7 +62,7 @@ func (n *Node) writeAndUnlock(calls ...*call) {
 	l.send(batch)
 	n.mu.Lock()
 	l.writing = false
-	writerWaits := len(n.queue)+len(l.retries) > 0 || n.closing || l.err != nil
+	writerWaits := len(n.queue) > 0 || n.closing || l.err != nil
 	n.mu.Unlock()
 	if writerWaits {
 		n.wakeWriter()
@@ -84,7 +84,7 @@ func (n *Node) markInFlightLocked(l *link, now clock.Instant, batch []*call) {
 // to write to, which the reader notices.
 func (l *link) send(batch []*call) {
 	for _, c := range batch {
-		l.words = c.cmd.Words(l.words[:0], c.withSource, c.guarded)
+		l.words = c.cmd.Words(l.words[:0], c.guarded)
 		_ = l.request(c.cmd.Longest(), l.words)
 		clear(l.words) // so that it keeps nothing alive
 	}
@@ -137,8 +137,7 @@ func (n *Node) nextBatch(l *link, last []*call) (batch []*call, due []delivery, 
 // come next, before anything that waits.
 func (n *Node) fillBatchLocked(l *link, batch []*call) []*call {
 	room := min(max(0, n.pace.window-l.inFlight.len()), maxBatch)
-	batch, l.retries = moveCalls(batch, l.retries, room)
-	idle := len(batch) == 0 && l.inFlight.len() == 0
+	idle := l.inFlight.len() == 0
 	if n.state != up && idle && len(l.resends) == 0 {
 		n.state, n.reason = up, nil
 		n.down.Store(false)
@@ -149,7 +148,7 @@ func (n *Node) fillBatchLocked(l *link, batch []*call) []*call {
 		l.resends = n.unacked.takeAll()
 	}
 	if n.state == up || idle {
-		k := min(len(l.resends), room-len(batch))
+		k := min(len(l.resends), room)
 		for _, r := range l.resends[:k] {
 			c := n.newCallLocked(r.Command(), nil, 0)
 			c.number = r.number
@@ -158,18 +157,13 @@ func (n *Node) fillBatchLocked(l *link, batch []*call) []*call {
 		l.resends = l.resends[k:]
 	}
 	if n.state == up && len(n.queue) > 0 { // there is room if all resends are written
-		batch, n.queue = moveCalls(batch, n.queue, room)
+		k := min(len(n.queue), room-len(batch))
+		batch, n.queue = append(batch, n.queue[:k]...), slices.Delete(n.queue, 0, k)
 		if len(n.queue) == 0 {
 			n.pace.tookAll()
 		}
 	}
 	return batch
-}
-
-// moveCalls moves calls to the end of batch, which may have most.
-func moveCalls(batch, from []*call, most int) (_, rest []*call) {
-	k := min(len(from), most-len(batch))
-	return append(batch, from[:k]...), slices.Delete(from, 0, k)
 }
 
 // Queue is Send of a command that others follow at once: it is not written before Flush is called, so

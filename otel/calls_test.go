@@ -168,7 +168,6 @@ func TestLabel(t *testing.T) {
 			"hold.losses{end=lost,kind=lock,name=o,set=one}":              0,
 			"master.votes{master=pool 0,vote=granted,set=one}":            4,
 			"master.state{master=pool 0,state=up,set=one}":                1,
-			"script.duration{error.type=NOSCRIPT,master=pool 0,set=one}":  4,
 		})
 		for _, span := range l.spans.GetSpans() {
 			if at(span, "set") != "one" {

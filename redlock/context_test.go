@@ -93,7 +93,7 @@ func TestContextsEndBeforeTheReleaseIsSent(t *testing.T) {
 						return false
 					}
 				}
-				releases, release := 0, script.NewOwner("a", "").Release(0, 0).Words(nil, false, false)[1].(string)
+				releases, release := 0, script.NewOwner("a", "").Release(0, 0).Words(nil, false)[1].(string)
 				s.watch(func(p []byte) {
 					// What ends first is no release yet: the count of the inner Unlock, and Extend.
 					if !bytes.Contains(p, []byte(outer.Owner())) || !bytes.Contains(p, []byte(release)) {

@@ -15,7 +15,6 @@ import (
 	"github.com/gomodule/redigo/redis"
 	"go.uber.org/goleak"
 
-	"example.com/redlock/node/script"
 	"example.com/redlock/redlock"
 	"example.com/redlock/redlocktest"
 )
@@ -99,31 +98,12 @@ func dialing(dial func(context.Context) (net.Conn, error)) *redis.Pool {
 	}}
 }
 
-// warm has every master load the scripts: the first call of each takes two round trips.
+// warm has c connect to every master.
 func warm(t *testing.T, c *redlock.Client) {
 	t.Helper()
 	hold := lock(t, t.Context(), c, "warm")
-	synctest.Wait()
-	expect(t, "Extend", hold.Extend(t.Context(), lease)) // the masters get the scripts
 	unlock(t, hold)
 	synctest.Wait()
-}
-
-// loadScripts gives the masters the scripts that are rare.
-func loadScripts(t *testing.T, fleet *redlocktest.Fleet) {
-	t.Helper()
-	o, r := script.NewOwner("a", ""), script.NewReader("a", "")
-	for _, p := range fleet.Pools() {
-		conn := p.Get()
-		for _, cmd := range []*script.Command{
-			o.Enter(lease, 2), o.Raise(lease, 1), r.Acquire(lease, 1), r.Release(1, 0), script.Renew(lease, []script.Renewal{{Owner: r}}),
-		} {
-			if _, err := conn.Do("SCRIPT", "LOAD", cmd.Words(nil, true, false)[1]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		_ = conn.Close()
-	}
 }
 
 // lock is Lock of a name that must be free. The Hold does not leak before the test ends.

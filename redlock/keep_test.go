@@ -18,7 +18,6 @@ func withKeeper(t *testing.T, f func(t *testing.T, fleet *redlocktest.Fleet, kee
 		keeper, other := open(t, fleet, redlock.Config{Keep: 10 * time.Second}), open(t, fleet, redlock.Config{})
 		warm(t, keeper)
 		warm(t, other)
-		loadScripts(t, fleet)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		f(t, fleet, keeper, other)

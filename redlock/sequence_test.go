@@ -71,7 +71,6 @@ func TestSequences(t *testing.T) {
 				s.Client = open(t, fleet, cfg)
 				warm(t, s.Client)
 			}
-			loadScripts(t, fleet)
 			time.Sleep(time.Second) // until they have subscribed
 			for i, m := range fleet.Masters() {
 				m.Delay([]time.Duration{1000, 2300, 3700}[i] * time.Microsecond) // no two messages come at one instant

@@ -200,7 +200,6 @@ var tales = []struct {
 		t.Cleanup(func() { sets.Close() })
 		use(t, sets, "warm")
 		for _, fleet := range f {
-			loadScripts(t, fleet)
 			inTurn(fleet)
 		}
 		s.take()
@@ -274,7 +273,6 @@ func TestTraces(t *testing.T) {
 				s := &tale{recorder: &recorder{said: said}, fleet: redlocktest.Start(t, 3)}
 				s.c, s.other = open(t, s.fleet, redlock.Config{Trace: s.trace()}), open(t, s.fleet, redlock.Config{})
 				warm(t, s.c)
-				loadScripts(t, s.fleet)
 				inTurn(s.fleet)
 				s.recorder.take()
 				tt.play(t, s)

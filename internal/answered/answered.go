@@ -46,7 +46,7 @@ func Pools(fleet *redlocktest.Fleet, reply string) []*redis.Pool {
 }
 
 // acquire is the hash of the script that takes a lock.
-var acquire = script.NewOwner("", "").Acquire(0, 0).Words(nil, false, false)[1].(string)
+var acquire = script.NewOwner("", "").Acquire(0, 0).Words(nil, false)[1].(string)
 
 // conn is one connection. What comes before the first call of the script goes to the master. It has
 // no deadlines.

@@ -80,7 +80,7 @@ type sent struct {
 }
 
 func read(cmd *script.Command) sent {
-	s := sent{args: cmd.Words(nil, false, false)[4:]} // behind the key
+	s := sent{args: cmd.Words(nil, false)[4:]} // behind the key
 	switch {
 	case cmd.Releases():
 		s.kind = release

@@ -37,15 +37,12 @@ func (o Outcome) MayHold() bool { return o == Done || o == Unknown || o == Faile
 // Renewed is what became of one hold of a Renew command.
 type Renewed int8
 
-// The values are those that the script returns, but for the first three.
+// The values are those that the script returns, but for the first two.
 const (
 	// Errored says that the master answered with an error, so that nothing is known of the hold.
-	Errored Renewed = -4
+	Errored Renewed = -3
 	// NotLock says that the key is no lock, which is an error as well.
-	NotLock Renewed = -3
-	// Withdrawn holds were left out, since a release was sent meanwhile, and nothing is known of
-	// them.
-	Withdrawn Renewed = -2
+	NotLock Renewed = -2
 
 	Foreign  Renewed = -1 // another owner has it
 	Absent   Renewed = 0  // nobody has it
@@ -56,7 +53,7 @@ const (
 // Answer is a master's answer to a command, or why there is none.
 type Answer struct {
 	Outcome Outcome
-	Err     error // of Unsent, Unknown and Failed, of a Raise that was refused for its token, and of Withdrawn holds
+	Err     error // of Unsent, Unknown and Failed, and of a Raise that was refused for its token
 
 	Token   int64         // fencing counter: Acquire, Raise, Inspect
 	Holder  string        // who has the lock: a refused Acquire, Inspect
@@ -119,10 +116,6 @@ func (a *Answer) spoil(i int, what Renewed, why error) {
 }
 
 var (
-	// ErrWithdrawn says that a release of the owner was sent meanwhile, so that the command, or
-	// the hold's part of a Renew, was left out.
-	ErrWithdrawn = errors.New("withdrawn")
-
 	errCounter = errors.New("its fencing counter has moved on")
 	errBeyond  = errors.New("its fencing counter is beyond 2^53")
 )

@@ -12,7 +12,7 @@ import (
 
 // counting returns a script with an account of what it does: how many commands of Redis it carries out, and
 // how many words it sends and receives.
-func counting(s *Script) string {
+func counting(s *script) string {
 	return `
 local real, commands, words = redis, 0, 0
 local function size(v)
@@ -45,8 +45,8 @@ return {reply == nil and 'nil' or reply, commands, words}`
 // costs has h carry out cmd, and returns how many commands of Redis that took, and how many words.
 func (h *scriptFixture) costs(cmd *Command) (a Answer, commands, words int) {
 	h.t.Helper()
-	args := cmd.Words(nil, true, false)[1:]
-	args[0] = counting(cmd.Script())
+	args := cmd.Words(nil, false)[1:]
+	args[0] = counting(cmd.script())
 	r, err := redis.Values(h.conn.Do("EVAL", args...))
 	if err != nil {
 		h.t.Fatal(err)

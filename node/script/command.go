@@ -42,21 +42,20 @@ const (
 	inspecting
 )
 
-// Script is the script that carries c out; nil if c is a plain command.
-func (c *Command) Script() *Script { return scripts[c.verb][c.mode] }
+// Plain reports whether c is a command of Redis itself, which runs no script: see [Plain].
+func (c *Command) Plain() bool { return c.verb == plain }
 
-// Words appends to words the command as it is sent: EVALSHA, or with source EVAL, with the script's text.
-// A guarded master gets it in a form that neither heals nor hands off; see also [Command.Grants].
-func (c *Command) Words(words []any, withSource, guarded bool) []any {
-	s := c.Script()
+// script is the one that carries c out; nil if c is a plain command.
+func (c *Command) script() *script { return scripts[c.verb][c.mode] }
+
+// Words appends to words the command as it is sent. A guarded master gets it in a form that neither heals
+// nor hands off; see also [Command.Grants].
+func (c *Command) Words(words []any, guarded bool) []any {
+	s := c.script()
 	if s == nil {
 		return append(words, c.args...)
 	}
-	if withSource {
-		words = append(words, "EVAL", s.source)
-	} else {
-		words = append(words, "EVALSHA", s.sha)
-	}
+	words = append(words, "EVALSHA", s.sha)
 	if c.name == nil {
 		words = append(words, "0")
 	} else {
@@ -181,63 +180,4 @@ func (c *Command) Vouches() bool {
 		return true
 	}
 	return false
-}
-
-// Behind returns c as it may be sent again behind later, which was to come after it; nil if nothing is
-// left of it. What later gave back is left out, and a hold count that it set stays.
-//
-// A release stays, since it may run twice and each time tells what it found. It only loses a next
-// owner that was released.
-func (c *Command) Behind(later *Command) *Command {
-	released := ""
-	if later.Releases() {
-		released = later.owner
-	}
-	switch {
-	case c.verb == releasing || c.verb == forcing:
-		if c.next != "" && c.next == released {
-			return c.Repeat().Command()
-		}
-	case len(c.holds) > 0:
-		left := slices.DeleteFunc(slices.Clone(c.holds), func(h Renewal) bool { return h.ID == released })
-		switch len(left) {
-		case 0:
-			return nil
-		case len(c.holds):
-		default:
-			return Renew(time.Duration(c.args[0].(int64))*time.Millisecond, left)
-		}
-	case c.owner != "" && c.owner == released:
-		return nil
-	case c.counts() && later.counts() && c.owner == later.owner:
-		behind := *c
-		behind.args = slices.Clone(c.args)
-		behind.args[2] = later.args[2]
-		return &behind
-	}
-	return c
-}
-
-// counts reports whether it is an Enter or a Leave.
-func (c *Command) counts() bool { return c.verb == entering || c.verb == leaving }
-
-// Whole turns a, the answer to rest, into the answer to c. rest is what Behind left of c.
-func (c *Command) Whole(rest *Command, a Answer) Answer {
-	if len(rest.holds) == len(c.holds) || a.Outcome != Done || len(a.Renewed) != len(rest.holds) {
-		return a
-	}
-	whole := Answer{Outcome: Done, Err: ErrWithdrawn, Renewed: make([]Renewed, len(c.holds))}
-	next := 0 // of those that are left
-	for i, h := range c.holds {
-		if next == len(a.Renewed) || rest.holds[next].ID != h.ID {
-			whole.Renewed[i] = Withdrawn
-			continue
-		}
-		whole.Renewed[i] = a.Renewed[next]
-		if why := a.Errors[next]; why != nil {
-			whole.spoil(i, a.Renewed[next], why)
-		}
-		next++
-	}
-	return whole
 }

@@ -12,47 +12,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A command that is sent again behind a later one does not undo what that did.
-func TestBehind(t *testing.T) {
-	me, you, reader := NewOwner("k", id("me:1")), NewOwner("k", id("me:2")), NewReader("k", id("me:1"))
-	other := NewOwner("a", id("me:3"))
-	renew := func(owners ...*Owner) *Command {
-		var holds []Renewal
-		for _, o := range owners {
-			holds = append(holds, Renewal{Owner: o, Count: 1, Token: 1})
-		}
-		return Renew(lease, holds)
-	}
-	releases := me.Release(1, 0)
-	for _, tt := range []struct {
-		name             string
-		cmd, later, left *Command
-	}{
-		{"acquire, of what was released", me.Acquire(lease, 50), releases, nil},
-		{"acquire, of another owner", you.Acquire(lease, 50), releases, you.Acquire(lease, 50)},
-		{"enter, of what was released", me.Enter(lease, 2), releases, nil},
-		{"leave: its count would come back", me.Leave(2), releases, nil},
-		{"enter, which was left again", me.Enter(lease, 3), me.Leave(2), me.Enter(lease, 2)},
-		{"leave, which was entered again", me.Leave(2), me.Enter(lease, 3), me.Leave(3)},
-		{"enter, of a reader that left", me.Enter(lease, 3), reader.Leave(2), me.Enter(lease, 2)},
-		{"enter, of what was renewed", me.Enter(lease, 3), renew(me), me.Enter(lease, 3)},
-		{"renew, of some that were released", renew(you, me, other), releases, renew(you, other)},
-		{"renew, of what was released", renew(me), releases, nil},
-		{"renew, of what was left", renew(me), me.Leave(2), renew(me)},
-		{"release: each is to say what it found", releases, releases, releases},
-		{"release to one who has given up", you.ReleaseTo(1, 0, me, QueueEntry{}), releases, you.Release(1, 0)},
-		{"yield to one who has given up", you.YieldTo(0, me, QueueEntry{}), releases, you.Yield(0)},
-		{"inspect", Inspect("k"), releases, Inspect("k")},
-		{"acquire, behind a force", me.Acquire(lease, 50), Force("k", 1), me.Acquire(lease, 50)},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.cmd.Behind(tt.later); sent(got) != sent(tt.left) {
-				t.Errorf("left: %s, want %s", sent(got), sent(tt.left))
-			}
-		})
-	}
-}
-
 // TestRepeat: what is sent again is what was sent, but for the next owner.
 func TestRepeat(t *testing.T) {
 	o, reader := NewOwner("{k}", "me:1"), NewReader("{k}", "me:1")
@@ -97,24 +56,17 @@ func TestWords(t *testing.T) {
 		{a.Enter(lease, 2), false, "1 a me:1 30000 2"},
 		{NewReader("a", "me:1").Raise(lease, 2), false, "1 a me:1 30000 2 shared"},
 	} {
-		for _, withSource := range []bool{false, true} {
-			script := tt.cmd.Script()
-			name, text := "EVALSHA", script.sha
-			if withSource {
-				name, text = "EVAL", script.source
+		words := tt.cmd.Words([]any{"before"}, tt.guarded)
+		if words[0] != "before" || words[1] != "EVALSHA" || words[2] != tt.cmd.script().sha {
+			t.Errorf("%s: begins with %v", tt.want, words[:3])
+		}
+		for i, word := range words {
+			if text, ok := word.([]byte); ok {
+				words[i] = string(text)
 			}
-			words := tt.cmd.Words([]any{"before"}, withSource, tt.guarded)
-			if words[0] != "before" || words[1] != name || words[2] != text {
-				t.Errorf("%s: begins with %v", tt.want, words[:2])
-			}
-			for i, word := range words {
-				if text, ok := word.([]byte); ok {
-					words[i] = string(text)
-				}
-			}
-			if got := strings.TrimSuffix(fmt.Sprintln(words[3:]...), "\n"); got != tt.want {
-				t.Errorf("words: got %q, want %q", got, tt.want)
-			}
+		}
+		if got := strings.TrimSuffix(fmt.Sprintln(words[3:]...), "\n"); got != tt.want {
+			t.Errorf("words: got %q, want %q", got, tt.want)
 		}
 	}
 }

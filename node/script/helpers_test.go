@@ -30,7 +30,7 @@ func sent(c *Command) string {
 
 // sentTo returns cmd as it goes to a master that is guarded, or is not.
 func sentTo(guarded bool, cmd *Command) *Command {
-	words := cmd.Words(nil, false, guarded)
+	words := cmd.Words(nil, guarded)
 	other := *cmd
 	other.args = words[len(words)-len(cmd.args):]
 	return &other
@@ -76,6 +76,9 @@ func withScripts(t *testing.T, f func(h *scriptFixture)) {
 		h := &scriptFixture{t: t, m: fleet.Master(0), pool: fleet.Pools()[0]}
 		h.conn = h.pool.Get()
 		defer h.conn.Close()
+		for _, s := range cached {
+			h.do("SCRIPT", "LOAD", s.source)
+		}
 		f(h)
 	})
 }
@@ -83,7 +86,7 @@ func withScripts(t *testing.T, f func(h *scriptFixture)) {
 // run lets the master carry out cmd, without a node.
 func (h *scriptFixture) run(cmd *Command) Answer {
 	h.t.Helper()
-	words := cmd.Words(nil, true, false)
+	words := cmd.Words(nil, false)
 	reply, err := h.conn.Do(words[0].(string), words[1:]...)
 	refusal, refused := errors.AsType[redis.Error](err)
 	switch {

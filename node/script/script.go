@@ -10,31 +10,31 @@ import (
 //go:embed *.lua
 var files embed.FS
 
-// Script is a Lua script, which carries out one operation. A master that has it runs it for its hash.
-type Script struct {
+// script is a Lua script, which carries out one operation. A master that has it runs it for its hash.
+type script struct {
 	source, sha any // strings, as redigo takes them
 }
 
 // scripts has those of each verb, by mode.
-var scripts = func() (of [inspecting + 1][Shared + 1]*Script) {
-	acquire := [...]*Script{load("acquire.lua"), load("share.lua")}
+var scripts = func() (of [inspecting + 1][Shared + 1]*script) {
+	acquire := [...]*script{load("acquire.lua"), load("share.lua")}
 	enter, raise := load("enter.lua"), load("raise.lua")
 	of[acquiring], of[registering] = acquire, acquire
-	of[releasing] = [...]*Script{load("release.lua"), load("leave.lua")}
+	of[releasing] = [...]*script{load("release.lua"), load("leave.lua")}
 	of[forcing][Exclusive] = load("force.lua")
-	of[renewing] = [...]*Script{load("renew.lua"), load("keep.lua")}
-	of[entering] = [...]*Script{enter, enter}
+	of[renewing] = [...]*script{load("renew.lua"), load("keep.lua")}
+	of[entering] = [...]*script{enter, enter}
 	of[leaving] = of[entering]
-	of[raising] = [...]*Script{raise, raise}
+	of[raising] = [...]*script{raise, raise}
 	of[inspecting][Exclusive] = load("inspect.lua")
 	return of
 }()
 
 // load makes the script of a file.
-func load(file string) *Script {
+func load(file string) *script {
 	source := text(file)
 	sum := sha1.Sum([]byte(source))
-	return &Script{source: source, sha: hex.EncodeToString(sum[:])}
+	return &script{source: source, sha: hex.EncodeToString(sum[:])}
 }
 
 // text returns what masters are sent of a file, with the parts that it includes in their places.

@@ -38,7 +38,7 @@ func TestUses(t *testing.T) {
 		terms := func(run string) *Terms { return &Terms{Masters: []Master{NewMaster(run, "")}} }
 		do := func(cmd *Command, want ...string) {
 			t.Helper()
-			words := cmd.Words(nil, false, false)
+			words := cmd.Words(nil, false)
 			reply, err := conn.Do(words[0].(string), words[1:]...)
 			if err != nil {
 				t.Fatal(err)
@@ -48,7 +48,7 @@ func TestUses(t *testing.T) {
 			}
 		}
 		record := &Record{Name: "orders"}
-		words := record.Publish("A").Words(nil, false, false)
+		words := record.Publish("A").Words(nil, false)
 		if _, err := conn.Do(words[0].(string), words[1:]...); err != nil {
 			t.Fatal(err)
 		}

@@ -132,10 +132,6 @@ func (w *World) receive(k *Case, x *Message, lot uint32) (drawn bool) {
 		Master: k.place(c, int(x.Master)), Try: p.Contender.Try - (p.Last - numberOf(about)), Round: x.Round,
 		Outcome: x.Outcome, Token: x.Token,
 	}
-	if x.Missing {
-		w.again(k, x)
-		return false
-	}
 	denied := x.Kind == renew && x.Found == protocol.FoundAbsent
 	if p.Steady[x.Master] > 0 && !x.discount() {
 		return false

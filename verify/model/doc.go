@@ -50,8 +50,8 @@
 // these rules change both.
 // The network (network.go): channels that keep their order, until a connection breaks; releases
 // that were not answered are sent again on the next one. What package node adds for a guarded
-// master (master.go), and for a command whose script was missing (entries.go); what the answer of a master is
-// worth whose clock ran ahead is the code of node/script. Their own tests are in multilock and node.
+// master (master.go); what the answer of a master is worth whose clock ran ahead is the code of node/script.
+// Their own tests are in multilock and node.
 //
 // # What is left out
 //

@@ -170,7 +170,7 @@ func (w *World) checkCounts(k *Case, c int) {
 			fewer++
 		}
 	}
-	if wrong := k.Faults - int(w.Faults); fewer > wrong || fewer > 0 && k.Kinds == noScript {
+	if wrong := k.Faults - int(w.Faults); fewer > wrong {
 		w.violate(miscounted)
 	}
 }
@@ -178,39 +178,6 @@ func (w *World) checkCounts(k *Case, c int) {
 // counts reports whether a command sets the hold count.
 func (x *Message) counts() bool {
 	return x.Kind == leave || x.Kind == ask && x.Command == protocol.EnterAgain
-}
-
-// behind changes a command whose script was missing for one that was sent after it: see Command.Behind in
-// node/script.
-func (x *Message) behind(later *Message) {
-	switch {
-	case !x.Missing || later.Owner != x.Owner:
-	case later.Kind == release:
-		x.Outcome = protocol.Unsent
-	case x.counts() && later.counts():
-		x.Count = later.Count
-	}
-}
-
-// overtaken changes what a client is about to send again for a command that was carried out meanwhile.
-func (w *World) overtaken(later *Message) {
-	for i, j := w.Messages.each(int(later.Master), int(later.Client), down); i < j; i++ {
-		w.Messages.list[i].behind(later)
-	}
-}
-
-// again sends a command again whose script was missing, behind those that are under way.
-func (w *World) again(k *Case, x *Message) {
-	for i, j := w.Messages.each(int(x.Master), int(x.Client), up); i < j; i++ {
-		x.behind(&w.Messages.list[i])
-	}
-	x.Missing = false
-	if x.Outcome == protocol.Unsent {
-		w.unanswered(*x, protocol.Unsent)
-		return
-	}
-	x.Outcome = 0
-	w.send(k, *x)
 }
 
 // entered has owners enter their holds again.
@@ -223,18 +190,15 @@ func (t *table) entered() {
 		}
 		f.add(wishes, any)
 		f.faults(wishes+", ", any, daily)
-		f.add(wishes+", no script", any.once(noScript))
 	}
 	twice := Case{Enters: 2, Wishes: "wff"}
 	f.add("twice", twice)
-	f.add("twice, no script", twice.once(noScript))
 	two := Case{Callers: 2, Wishes: "wf", Starts: true}
 	f.add("two", two)
 	f.add("two, crash", two.once(crash))
 	f.add("two, restart", two.once(restart).with(Case{Nightly: true}))
 	down := Case{Wishes: "wf", Downgrade: true}
 	f.add("downgrade", down)
-	f.add("downgrade, no script", down.once(noScript))
 	f.add("downgrade, late", down.once(late))
 	f.add("downgrade beside a reader", down.with(Case{Roles: "WR"}))
 }

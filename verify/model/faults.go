@@ -23,7 +23,6 @@ const (
 	sleep                         // a caller does nothing for any time
 	slow                          // a renewal is made later, or sent later, or a lock is kept later
 	late                          // a message is late
-	noScript                      // a master lacks the script of a command that sets the hold count, or renews
 	still                         // a caller does nothing for any time, in which its clock stands still
 	jump                          // a master's clock jumps ahead
 )
@@ -105,13 +104,6 @@ func (x *mover) linkFaults(it *item, m, client int) {
 		copied.Channel = ghost // to be carried out at any time
 		w.put(copied, 0)
 		w.noteText("a command of C%d to m%d is DOUBLED", client, name)
-	})
-	counts := command && (it.Messages.list[first].counts() || it.Messages.list[first].Kind == renew)
-	x.fault(it, noScript, counts, func(w *World) {
-		sent := w.Messages.remove(first)
-		w.noteText("m%d has FORGOTTEN the script of %v", name, &sent)
-		sent.Channel, sent.Missing, sent.Outcome = down, true, protocol.Errored
-		w.put(sent, k.back(client, m))
 	})
 	for _, ch := range []channel{up, down, post} {
 		_, ok := it.due(m, client, ch)

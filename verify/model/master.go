@@ -37,9 +37,6 @@ func (w *World) carryOut(k *Case, x Message, answer bool) {
 		m.Lock.Counter = 1
 		reply.Token = 1
 	}
-	if answer && k.Kinds&noScript != 0 {
-		w.overtaken(&x)
-	}
 	w.publish(k, x.Master, &reply)
 	if x.Kind == ask && reply.Outcome == twin.Refused {
 		w.want(k, x.Master, reply.Holder)

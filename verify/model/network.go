@@ -50,7 +50,6 @@ type Message struct {
 	Behind  int64      // place of Next in the queue
 	Token   int64
 	Count   uint8 // hold count to set
-	Missing bool  // of an answer: the master lacks the script, and the command is to be sent again
 
 	Outcome protocol.Outcome // of an answer
 	Found   protocol.Found   // of an answer to a renewal
@@ -188,7 +187,6 @@ func (w *World) breakLink(m, client int, goesOn bool) {
 			if ch == up || !x.silence() {
 				x.Outcome = protocol.Unknown
 			}
-			x.Missing = false
 			lost = append(lost, x)
 		}
 	}

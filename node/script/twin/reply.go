@@ -14,7 +14,7 @@ const (
 type Renewed int8
 
 const (
-	NotLock  Renewed = -3 // the key is no lock
+	NotLock  Renewed = -2 // the key is no lock
 	Foreign  Renewed = -1 // another owner has it
 	Absent   Renewed = 0  // nobody has it
 	Extended Renewed = 1

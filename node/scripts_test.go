@@ -1,0 +1,199 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gomodule/redigo/redis"
+
+	"example.com/redlock/node/script"
+	"example.com/redlock/redlocktest"
+)
+
+// TestScriptsAreThereFirst: the first command of a node, whatever it is, finds its script, which is loaded once for
+// all nodes.
+func TestScriptsAreThereFirst(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before func(t *testing.T, m *redlocktest.Master, cfg Config)
+		calls  func(all int64) int64 // of SCRIPT
+	}{
+		"none": {func(*testing.T, *redlocktest.Master, Config) {}, func(all int64) int64 { return 1 + all }},
+		"all":  {func(t *testing.T, _ *redlocktest.Master, cfg Config) { started(t, cfg).Close() }, func(int64) int64 { return 1 }},
+		"one": {func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			started(t, cfg).Close()
+			m.FlushScripts()
+			conn := cfg.Pool.Get()
+			defer conn.Close()
+			loadScripts(t, conn, 1)
+		}, func(all int64) int64 { return all }},
+	} {
+		subtest(t, name, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			tt.before(t, m, cfg)
+			before := m.Calls("SCRIPT")
+			n, o := start(t, cfg), script.NewOwner("k", id("me:1"))
+			for i, cmd := range []*script.Command{
+				o.Acquire(lease, 1), o.Enter(lease, 2), o.Leave(1), o.Raise(lease, 7), script.Inspect("k"),
+				script.Renew(lease, []script.Renewal{{Owner: o, Count: 1, Token: 7}}), o.Release(7, 0),
+			} {
+				want(t, fmt.Sprint("command ", i), sendAndWait(n, cmd), script.Done)
+			}
+			wantEqual(t, "calls of SCRIPT", m.Calls("SCRIPT")-before, tt.calls(int64(len(loads(t)))))
+			wantEqual(t, "locks by their source", m.Calls("EVAL"), 0)
+		})
+	}
+}
+
+// loadScripts loads so many scripts.
+func loadScripts(t *testing.T, c redis.Conn, many int) {
+	t.Helper()
+	for _, words := range loads(t)[:many] {
+		if _, err := c.Do(words[0].(string), words[1:]...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// loads are the commands that load all scripts.
+func loads(t *testing.T) [][]any {
+	t.Helper()
+	var none []any
+	for range strings.Fields(script.Exist)[2:] {
+		none = append(none, int64(0))
+	}
+	all, err := script.Missing(none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestScriptsAreRefused: a master that does not tell of its scripts, or takes none, is not used, and the error says
+// why. One that has them all need not take any.
+func TestScriptsAreRefused(t *testing.T) {
+	const denied = redis.Error("NOPERM this user has no permissions to run the 'script' command or its subcommand")
+	for _, tt := range []struct {
+		command string
+		reply   any
+		says    string // empty: it is used
+		has     bool   // the scripts
+	}{
+		{"SCRIPT EXISTS", denied, "subcommand (the user needs the permission +script|exists)", true},
+		{"SCRIPT LOAD", denied, "subcommand (the user needs the permission +script|load)", false},
+		{"SCRIPT LOAD", denied, "", true},
+		{"SCRIPT LOAD", redis.Error("OOM command not allowed when used memory > 'maxmemory'."), "OOM", false}, // as the newest Valkey says
+		{"SCRIPT", redis.Error("ERR unknown command 'SCRIPT', with args beginning with: 'EXISTS'"), "ERR unknown command 'SCRIPT'", true},
+		{"SCRIPT EXISTS", []any{int64(1)}, "unexpected reply to a script", true},
+		{"SCRIPT EXISTS", "OK", "unexpected reply to a script", true},
+	} {
+		subtest(t, fmt.Sprint(tt.command, tt.reply, tt.has), func(t *testing.T, m *redlocktest.Master, cfg Config) {
+			if tt.has {
+				started(t, cfg).Close()
+			}
+			cfg.Pool = withReply(cfg.Pool, tt.command, tt.reply)
+			n := start(t, cfg)
+			synctest.Wait()
+			got := sendAndWait(n, script.NewOwner("k", id("me:1")).Acquire(lease, 1))
+			if tt.says == "" {
+				want(t, "acquire", got, script.Done)
+				return
+			}
+			wantErr(t, "acquire", got, script.Unsent, tt.says)
+			if hopeless := tt.reply == denied || strings.Contains(tt.says, "unknown command"); hopeless == Heals(got.Err) {
+				t.Errorf("heals: got %v, want %v", !hopeless, !hopeless)
+			}
+		})
+	}
+}
+
+// TestLostScripts: what finds that the scripts are gone fails, and what comes next goes through at once, over a
+// connection that has loaded them. A release is repeated.
+func TestLostScripts(t *testing.T) {
+	withNode(t, func(t *testing.T, m *redlocktest.Master, n *Node) {
+		o := script.NewOwner("k", id("me:1"))
+		for range 3 { // once each half second is not a loop
+			want(t, "acquire", sendAndWait(n, o.Acquire(lease, 1)), script.Done)
+			m.FlushScripts()
+			wantErr(t, "release", sendAndWait(n, o.Release(1, 0)), script.Failed, "NOSCRIPT")
+			got := sendAndWait(n, script.Inspect("k"))
+			want(t, "inspect", got, script.Done)
+			wantEqual(t, "its holder", got.Holder, "")
+			wantEqual(t, "it took", got.after, 0)
+			time.Sleep(heartbeat / 2)
+		}
+	})
+}
+
+// TestScriptsAreFlushedInALoop: whatever the pace of its commands, a client whose master loses the scripts every
+// 50 ms gets through with the third try at most, and never finds the master down.
+func TestScriptsAreFlushedInALoop(t *testing.T) {
+	const loop = 50 * time.Millisecond
+	for _, pace := range []time.Duration{3 * time.Millisecond, 17 * time.Millisecond, 71 * time.Millisecond, 333 * time.Millisecond} {
+		subtestWithNode(t, pace.String(), func(t *testing.T, m *redlocktest.Master, n *Node) {
+			m.Delay(time.Millisecond)
+			ctx, cancel := context.WithCancel(t.Context())
+			var flushing sync.WaitGroup
+			defer flushing.Wait()
+			defer cancel()
+			flushing.Go(func() {
+				for ctx.Err() == nil {
+					time.Sleep(loop)
+					m.FlushScripts()
+				}
+			})
+			failed := 0
+			for i := range int(4 * time.Second / pace) {
+				time.Sleep(pace)
+				o := script.NewOwner("k", id(fmt.Sprint("me:", i)))
+				tries := 1
+				for ; ; tries++ {
+					got := sendAndWait(n, o.Acquire(lease, int64(i+1)))
+					if got.Outcome == script.Done {
+						break
+					}
+					if tries == 3 || !contains(got.Err, "NOSCRIPT") {
+						t.Fatalf("acquire %d, try %d: got %v (%v), want Done, or first NOSCRIPT", i, tries, got.Outcome, got.Err)
+					}
+				}
+				failed += tries - 1
+				send(n, o.Release(int64(i+1), 0))
+			}
+			if failed == 0 {
+				t.Error("nothing found the scripts gone")
+			}
+		})
+	}
+}
+
+// TestScriptsAreAlwaysLost: a master that keeps no script, whatever it is told, is not asked without end, and each
+// command is answered in time.
+func TestScriptsAreAlwaysLost(t *testing.T) {
+	bubble(t, func(t *testing.T, m *redlocktest.Master, cfg Config) {
+		var dialed atomic.Int64
+		cfg.Pool = withReply(withWrappedConns(cfg.Pool, func(c redis.Conn) redis.Conn {
+			dialed.Add(1)
+			return c
+		}), "EVALSHA", redis.Error("NOSCRIPT No matching script."))
+		n := start(t, cfg)
+		m.Delay(time.Millisecond)
+		var all []*pending
+		for i := range 100 {
+			o := script.NewOwner("k", id(fmt.Sprint("me:", i)))
+			all = append(all, send(n, o.Acquire(lease, 1)), send(n, o.Release(1, 0)))
+			time.Sleep(100 * time.Millisecond)
+		}
+		for _, p := range all {
+			if got := p.wait(); got.Outcome == script.Done || got.after > 2*timeout || !contains(got.Err, "NOSCRIPT") {
+				t.Fatalf("answered %v (%v) after %v, want NOSCRIPT within %v", got.Outcome, got.Err, got.after, 2*timeout)
+			}
+		}
+		if got := dialed.Load(); got > 40 {
+			t.Errorf("connections in 10 s: got %d, want 40 at most", got)
+		}
+	})
+}
