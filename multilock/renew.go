@@ -66,34 +66,19 @@ type renewals struct {
 // Callers who are to wait for these locks, and have asked nobody yet, do so with the same flush. They
 // come first: where the renewal makes a reader of a writer, it lets in whoever is first in the queue.
 //
-// Cost: one script call on each master for all holds of a mode.
+// Cost: one script call on each master for all holds.
 // Source: docs/algorithm.md, "Renew".
 func (m *Masters) extend(what redlocktrace.Renewal, lease time.Duration, list []renewal) {
-	var of [script.Shared + 1]struct { // by mode
-		list  []renewal
-		holds []script.Renewal
-	}
-	now := m.now()
-	for _, one := range list {
-		one.state.Sent, one.state.Lease = now, lease
-		all := &of[one.of.Mode]
-		all.list, all.holds = append(all.list, one), append(all.holds, one.of)
-	}
+	r := &renewals{m: m, list: list, ballot: m.NewBallot(), trace: m.traceRenewal(what, list)}
+	now, holds := m.now(), make([]script.Renewal, len(list))
 	for i := range list {
-		if next, others := m.next(list[i].hold.key); next != nil {
+		one := &list[i]
+		one.state.Sent, one.state.Lease = now, lease
+		holds[i] = one.of
+		if next, others := m.next(one.hold.key); next != nil {
 			m.queueAll(append([]*contest{next}, others...))
 		}
 	}
-	for _, all := range of {
-		if len(all.list) > 0 {
-			m.extendAlike(what, lease, all.list, all.holds)
-		}
-	}
-}
-
-// extendAlike is extend of holds of one mode.
-func (m *Masters) extendAlike(what redlocktrace.Renewal, lease time.Duration, list []renewal, holds []script.Renewal) {
-	r := &renewals{m: m, list: list, ballot: m.NewBallot(), trace: m.traceRenewal(what, list)}
 	m.Send(script.Renew(lease, holds), m.All(), r)
 	r.mu.Lock()
 	at := m.All() &^ r.unsent

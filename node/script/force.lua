@@ -9,7 +9,7 @@
 local lock, token = KEYS[1], ARGV[1]
 -- #include names.lua
 -- #include freed.lua
-local queue, mine, there, next = 'redlock_wait:' .. name, false, nil, nil
+local queue, mine, waits = 'redlock_wait:' .. name, false, true
 -- #include handon.lua
 local holder, wrong = holderOf()
 if wrong then
