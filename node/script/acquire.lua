@@ -6,11 +6,11 @@
 -- ARGV[3]  proposal, the fencing token asked for
 -- ARGV[4]  ask, see queue.lua; empty or missing if owner does not wait in the queue
 -- ARGV[5]  "shared" if owner is a reader
--- returns  0: owner has the lock, and its fencing counter is the token proposed;
---          the fencing counter, above 0: owner has the lock;
---          {ms left, holder}: another owner has it (-1 ms: it never expires), or readers,
---          "shared", or nobody: 0 ms and an empty string; behind these, if owner waits in the
---          queue, how many stand before it there;
+-- returns  1: owner has the lock, and its fencing counter is the token proposed;
+--          {1, token}: owner has the lock, and its fencing counter is that;
+--          {0, 0, ms left, holder, rank}: another owner has it (-1 ms: it never expires), or
+--          readers, "shared", or nobody: 0 ms and an empty string. The rank is how many stand before
+--          owner in the queue, and is there only if it waits;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and nothing was changed
 -- Called for an Acquire, AcquireOrRegister or Register command. A repeat changes nothing but the
 -- expiry, which never shrinks.
@@ -89,7 +89,7 @@ if shared or not free then
       if shared and ask and holder == 'shared' then
         holder = ''
       end
-      return {left, holder or '', ask and redis.call('zrank', queue, owner) or nil}
+      return {0, 0, left, holder or '', ask and redis.call('zrank', queue, owner) or nil}
     end
   end
 
@@ -103,14 +103,14 @@ if shared or not free then
   end
   if shared or inside then
     redis.call('set', counter, last or proposal, 'px', ttl)
-    return token
+    return last and {1, token} or 1
   end
 end
 
 local ttl = lease + fenceTTL .. '' -- Redis takes longer to write a number
 local last = redis.call('set', counter, proposal, 'get', 'px', ttl)
 -- A client that keeps the lock has a range of tokens, of which the counter is the last.
-local token, more = 0, string.sub(owner, 37, 38) == ':k' and 999 or 0
+local answer, more = 1, string.sub(owner, 37, 38) == ':k' and 999 or 0
 if last then
   local number = tonumber(last)
   if not number then
@@ -121,10 +121,11 @@ if last then
     return redis.error_reply(beyond)
   end
   if number + more >= tonumber(proposal) then
-    token = number + more + 1
+    local token = number + more + 1
     redis.call('set', counter, string.format('%.0f', token), 'px', ttl)
+    answer = {1, token}
   end
 end
 redis.call('hset', lock, owner, '1')
 redis.call('pexpire', lock, lease)
-return token
+return answer

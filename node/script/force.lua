@@ -2,7 +2,7 @@
 --
 -- KEYS[1]  lock, the lock key: a hash, owner -> hold count
 -- ARGV[1]  token: whoever has the lock next gets one above it; empty to hand it to nobody
--- returns  1 freed, -1 nobody had it;
+-- returns  1 freed, 0 nobody had it;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and was left alone
 -- Called for a Force command, which is not repeated.
 

@@ -21,7 +21,7 @@ end
 -- handOn hands the lock on if holder, who has it now, is nobody or readers: they let in others, also
 -- when a writer before those gives up. It returns the answer.
 local function handOn(holder)
-  local answer = mine and 1 or -1
+  local answer = mine and 1 or 0
   if holder and holder ~= 'shared' or
     not holder and not mine and redis.call('exists', 'redlock_turn:' .. name) == 1 then
     return answer

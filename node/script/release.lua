@@ -9,7 +9,7 @@
 --          empty, or missing
 -- ARGV[4]  next, if owner's client goes on waiting: who enters the queue; behind it proposal, ask
 --          and "shared", as acquire.lua has them
--- returns  1 freed, -1 not held by owner;
+-- returns  1 freed, 0 not held by owner;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and was left alone
 -- If the hash has become something else than a lock, only the field of a writer is deleted.
 -- Called for a Release, Yield, ReleaseTo or YieldTo command. That of a reader also frees what it has
@@ -24,7 +24,7 @@ local mine = not shared and redis.call('hdel', lock, owner) == 1
 local there = redis.call('exists', queue, lock, lock) -- 1: somebody waits; 2: somebody has it; 3: both
 if there == 0 and not next then
   if not mine then
-    return -1
+    return 0
   end
   redis.call('publish', freed, note)
   return 1
