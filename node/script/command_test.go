@@ -180,6 +180,9 @@ func decodes(t *rapid.T) {
 		if cmd.verb == acquiring && a.Outcome == Done && a.Token < 0 {
 			t.Errorf("decode %v: got token %d, want none below zero", reply, a.Token)
 		}
+		if cmd == renew && a.Outcome == Done && len(a.Renewed) != 4 {
+			t.Errorf("decode %v: got %d renewals of 4", reply, len(a.Renewed))
+		}
 		for i, r := range a.Renewed {
 			said := reply.([]any)[i]
 			refusal, _ := said.(redis.Error)
