@@ -28,7 +28,7 @@ type contest struct {
 	state    protocol.Contender
 	owner    *script.Owner
 	ballot   poll.Ballot         // the last answer of each master
-	raises   poll.Ballot         // the last answer of each to a raise of the fencing counter
+	raises   *poll.Poll          // of the fencing counter, nil before the first
 	split    *poll.MajorityError // why the last try was lost, while it is Paused
 	timer    *time.Timer         // for what is due next, once something is
 	watching bool                // Redisson's channel

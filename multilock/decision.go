@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"example.com/redlock/clock"
@@ -150,7 +149,7 @@ func (c *contest) enterBy(claim Claim) *Return {
 	defer c.flush()
 	r := c.m.newReturn(claim, 0)
 	if c.state.State != protocol.Idle {
-		c.postLocked(claim.release(), claim.At, r)
+		c.postLocked(claim.release(), claim.At, &r.poll)
 		return r
 	}
 	if c.owner == nil { // else it was started with a delay
@@ -159,7 +158,7 @@ func (c *contest) enterBy(claim Claim) *Return {
 	out := c.advanceLocked(&protocol.Event{Kind: protocol.Enter, At: claim.At})
 	next, entry := c.roundLocked(&out)
 	r.next = next
-	c.postLocked(claim.ReleaseTo(claim.Token, claim.since(), c.owner, entry), claim.At, r)
+	c.postLocked(claim.ReleaseTo(claim.Token, claim.since(), c.owner, entry), claim.At, &r.poll)
 	if out.Ask != 0 {
 		c.postLocked(c.commandLocked(out.Command, entry), out.Ask, next)
 	}
@@ -189,8 +188,8 @@ func (c *contest) reasonLocked(cut error) *poll.MajorityError {
 			return c.split.With(cut)
 		}
 		return c.split
-	case s.State == protocol.Settling && !s.Want.Wait, s.Verdict == protocol.NoToken:
-		return c.lostLocked(&c.raises, poll.ErrNoQuorum, cut, errTokens)
+	case c.raises != nil && (s.State == protocol.Settling && !s.Want.Wait || s.Verdict == protocol.NoToken):
+		return c.lostLocked(c.raises.Ballot(), poll.ErrNoQuorum, cut, errTokens)
 	case s.Verdict == protocol.Late:
 		return c.lostLocked(&c.ballot, poll.ErrNoQuorum, cut, c.late())
 	case s.Verdict == protocol.Gone:
@@ -261,11 +260,7 @@ type Return struct {
 	keep  int    // hold count that is kept
 	next  *round // that entered the queue by it, nil if none did
 
-	mu     sync.Mutex
-	state  protocol.Return
-	ballot poll.Ballot
-	over   bool
-	done   chan struct{} // closed when over
+	poll poll.Poll
 }
 
 // release sets the hold count of a claim to keep. When that is 0, it frees the lock on each
@@ -276,9 +271,9 @@ type Return struct {
 func (m *Masters) release(claim Claim, keep int) *Return {
 	r := m.newReturn(claim, keep)
 	if keep > 0 {
-		m.Send(claim.Leave(keep), claim.At, r)
+		m.Send(claim.Leave(keep), claim.At, &r.poll)
 	} else {
-		m.Send(claim.release(), claim.At, r)
+		m.Send(claim.release(), claim.At, &r.poll)
 	}
 	return r
 }
@@ -286,38 +281,46 @@ func (m *Masters) release(claim Claim, keep int) *Return {
 // newReturn makes a release that is to be sent to the masters in claim.At. The others are known not
 // to have the lock.
 func (m *Masters) newReturn(claim Claim, keep int) *Return {
-	r := &Return{m: m, claim: claim, keep: keep, ballot: poll.Ballot{N: len(m.Nodes)}, done: make(chan struct{})}
+	r := &Return{m: m, claim: claim, keep: keep}
+	r.poll = poll.Taking(poll.Ballot{N: len(m.Nodes)}, r)
 	for i := range m.Nodes {
 		if !claim.At.Has(i) {
-			r.count(i, script.Answer{Outcome: script.Refused})
+			r.poll.Answer(i, script.Answer{Outcome: script.Refused})
 		}
 	}
 	return r
 }
 
-// Answer implements [node.Receiver].
-func (r *Return) Answer(i int, a script.Answer) {
-	if r.next != nil {
-		r.next.entered(i, a.Outcome)
-	}
-	r.count(i, a)
-}
-
-func (r *Return) count(i int, a script.Answer) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.state.Step(i, outcome(a))
-	r.ballot.Put(i, a)
-	if r.keep == 0 && r.ballot.In == r.m.All() {
+// Take implements [poll.Taker].
+func (r *Return) Take(b *poll.Ballot, i int, a script.Answer) (settled bool, then func()) {
+	before := *b
+	before.In &^= 1 << i
+	if r.keep == 0 && b.In == r.m.All() {
 		r.m.owners.forget(r.claim.ID)
 	}
-	if !r.over && r.state.Over(&r.m.conf) {
-		r.over = true
-		if t := r.claim.trace; t != nil && r.keep == 0 {
-			t.releasedLocked(r)
-		}
-		close(r.done)
+	settled = r.over(b)
+	if t := r.claim.trace; t != nil && r.keep == 0 && settled && !r.over(&before) {
+		t.released(r, r.result(b, nil))
 	}
+	if o := a.Outcome; r.next != nil { // a would be moved to the heap
+		then = func() { r.next.entered(i, o) }
+	}
+	return settled, then
+}
+
+// returned counts the answers to a release.
+func returned(b *poll.Ballot) (s protocol.Return) {
+	for i := range b.N {
+		if b.In.Has(i) {
+			s.Step(i, outcome(b.At(i)))
+		}
+	}
+	return s
+}
+
+func (r *Return) over(b *poll.Ballot) bool {
+	s := returned(b)
+	return s.Over(&r.m.conf)
 }
 
 // Wait returns nil once a majority of the masters is known not to have the hold, unless
@@ -325,44 +328,33 @@ func (r *Return) count(i int, a script.Answer) {
 //
 // ErrNoQuorum says that too few answered: the release is repeated in the background. If
 // ctx ended first, the error matches ctx's.
-func (r *Return) Wait(ctx context.Context) error {
-	var cut error
-	state := errUnconfirmed
-	select {
-	case <-r.done:
-	case <-ctx.Done():
-		cut, state = poll.Ended(ctx), errNotAwaited
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.over {
-		cut, state = nil, errUnconfirmed
-	}
-	return r.resultLocked(state, cut)
-}
+func (r *Return) Wait(ctx context.Context) error { return r.result(r.poll.Wait(ctx)) }
 
-// refusedLocked reports whether every master has answered, and those that did not confirm the release have refused
+// refused reports whether every master has answered, and those that did not confirm the release have refused
 // it for good.
-func (r *Return) refusedLocked() bool {
-	for i := range r.ballot.N {
-		a := r.ballot.At(i)
-		if !r.ballot.In.Has(i) || a.Outcome == script.Unsent || a.Outcome == script.Unknown || node.Resends(a.Err) {
+func refused(b *poll.Ballot) bool {
+	for i := range b.N {
+		a := b.At(i)
+		if !b.In.Has(i) || a.Outcome == script.Unsent || a.Outcome == script.Unknown || node.Resends(a.Err) {
 			return false
 		}
 	}
 	return true
 }
 
-// resultLocked returns what Wait does. state is what to say if too few masters have answered.
-func (r *Return) resultLocked(state, cut error) error {
+// result returns what Wait does, for the answers that have come. cut is the error of a context that ended first.
+func (r *Return) result(b *poll.Ballot, cut error) error {
+	s, state := returned(b), errUnconfirmed
 	switch {
-	case r.state.Lost(&r.m.conf) == quorum.Won:
+	case s.Lost(&r.m.conf) == quorum.Won:
 		state = poll.ErrLost
-	case r.state.Free(&r.m.conf):
+	case s.Free(&r.m.conf):
 		return nil
-	case state == errUnconfirmed && r.refusedLocked():
+	case cut != nil:
+		state = errNotAwaited
+	case refused(b):
 		state = errLeft
 	}
 	_, name := called(r.claim.Key)
-	return r.m.Lost("unlock", name, &r.ballot, state, cut, nil)
+	return r.m.Lost("unlock", name, b, state, cut, nil)
 }

@@ -39,7 +39,7 @@ func TestMastersThatHaveTheToken(t *testing.T) {
 		defer c.mu.Unlock()
 		c.owner = c.newOwnerLocked()
 		c.raiseLocked(&protocol.Effects{Raise: 0b110, RaiseTo: 9})
-		if yes, _, _ := c.raises.Tally(); yes != 1 || len(c.outbox) != 1 {
+		if yes, _, _ := c.raises.Ballot().Tally(); yes != 1 || len(c.outbox) != 1 {
 			t.Errorf("%d masters have said yes before %d commands are sent, want 1 and 1", yes, len(c.outbox))
 		}
 	})

@@ -14,8 +14,8 @@
 // answers each command by then.
 //
 // Mutexes are taken in this order: Hold.mu, Masters.mu, contest.mu, then those of owners,
-// subscriptions, the watchdog, and those of package poll. That of renewals comes before Hold.mu, that of a
-// trace last.
+// subscriptions, the watchdog, and those of package poll. That of a poll of renewals comes before Hold.mu,
+// that of a trace last.
 //
 // # Errors
 //
@@ -132,7 +132,7 @@ func (m *Masters) Close() error {
 	var returns []*Return
 	sent := func(r *Return) {
 		if returns = append(returns, r); len(returns) > closeAtOnce {
-			<-returns[len(returns)-1-closeAtOnce].done
+			<-returns[len(returns)-1-closeAtOnce].poll.Done
 		}
 	}
 	m.recallAll(m.All(), redlocktrace.WhyClosed, sent)

@@ -71,20 +71,21 @@ func (r *round) entered(i int, o script.Outcome) {
 // raise takes the answers to one raise of the fencing counter.
 type raise round
 
-// Answer implements [node.Receiver].
-func (r *raise) Answer(i int, a script.Answer) {
-	c := r.c
-	c.mu.Lock()
-	if r.trace != nil {
-		r.trace.voted(i, a)
+// Take implements [poll.Taker].
+func (r *raise) Take(_ *poll.Ballot, i int, a script.Answer) (settled bool, then func()) {
+	return false, func() {
+		c := r.c
+		c.mu.Lock()
+		if r.trace != nil {
+			r.trace.voted(i, a)
+		}
+		if r.try == c.state.Try && r.number == uint32(c.state.Raises) {
+			c.stepLocked(&protocol.Event{
+				Kind: protocol.Raised, Master: i, Try: r.try, Round: r.number, Outcome: outcome(a), Token: a.Token,
+			})
+		}
+		c.flush()
 	}
-	if r.try == c.state.Try && r.number == uint32(c.state.Raises) {
-		c.raises.Put(i, a)
-		c.stepLocked(&protocol.Event{
-			Kind: protocol.Raised, Master: i, Try: r.try, Round: r.number, Outcome: outcome(a), Token: a.Token,
-		})
-	}
-	c.flush()
 }
 
 // outcome is the outcome of a as the protocol has it: both packages number outcomes alike.
@@ -259,11 +260,11 @@ func (c *contest) giveBackLocked(out *protocol.Effects, old *script.Owner, next 
 	handOff, yield := claim.At&^out.Yield, out.Yield
 	if out.Enter {
 		r.next = next
-		c.postLocked(old.ReleaseTo(claim.Token, claim.since(), c.owner, entry), handOff, r)
-		c.postLocked(old.YieldTo(claim.since(), c.owner, entry), yield, r)
+		c.postLocked(old.ReleaseTo(claim.Token, claim.since(), c.owner, entry), handOff, &r.poll)
+		c.postLocked(old.YieldTo(claim.since(), c.owner, entry), yield, &r.poll)
 	} else {
-		c.postLocked(claim.release(), handOff, r)
-		c.postLocked(old.Yield(claim.since()), yield, r)
+		c.postLocked(claim.release(), handOff, &r.poll)
+		c.postLocked(old.Yield(claim.since()), yield, &r.poll)
 	}
 }
 
@@ -274,18 +275,19 @@ func (c *contest) claimLocked(out *protocol.Effects, owner *script.Owner) Claim 
 
 // raiseLocked has masters raise their fencing counters.
 func (c *contest) raiseLocked(out *protocol.Effects) {
-	c.raises = poll.Ballot{N: len(c.m.Nodes)}
 	r := &raise{c: c, try: c.state.Try, number: uint32(c.state.Raises)}
 	if c.trace != nil {
 		r.trace = c.trace.raisingLocked(c, out)
 	}
+	b := poll.Ballot{N: len(c.m.Nodes)}
 	for i := range c.m.Nodes {
 		if !out.Raise.Has(i) {
-			c.raises.Put(i, script.Answer{Outcome: script.Done}) // it has the number
+			b.Put(i, script.Answer{Outcome: script.Done}) // it has the number
 		}
 	}
-	cmd := c.owner.Raise(c.state.Want.Lease, out.RaiseTo)
-	c.postLocked(cmd, out.Raise, r)
+	p := poll.Taking(b, r)
+	c.raises = &p
+	c.postLocked(c.owner.Raise(c.state.Want.Lease, out.RaiseTo), out.Raise, c.raises)
 }
 
 // postLocked puts cmd into the outbox, for the next flush.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"example.com/redlock/multilock/poll"
@@ -13,10 +12,7 @@ import (
 	"example.com/redlock/redlocktrace"
 )
 
-var (
-	errForeign = errors.New("held by another owner")
-	errShort   = errors.New("answered for another number of holds")
-)
+var errForeign = errors.New("held by another owner")
 
 // renewal is one of the holds that a call renews, and who is told what became of it.
 type renewal struct {
@@ -50,13 +46,9 @@ func (h *Hold) renewal(kind protocol.HoldKind, told func(ev protocol.HoldEvent, 
 
 // renewals are one script call for several holds.
 type renewals struct {
-	m    *Masters
-	list []renewal
-
-	mu     sync.Mutex
-	ballot poll.Ballot
-	unsent Set // masters that got nothing
-	trace  *renewalTrace
+	m     *Masters
+	list  []renewal
+	trace *renewalTrace
 }
 
 // extend sends renewals that were made, which extend holds to lease on all masters at once, and heal them: where
@@ -66,73 +58,49 @@ type renewals struct {
 // Callers who are to wait for these locks, and have asked nobody yet, do so with the same flush. They
 // come first: where the renewal makes a reader of a writer, it lets in whoever is first in the queue.
 //
-// Cost: one script call on each master for all holds of a mode.
+// Cost: one script call on each master for all holds.
 // Source: docs/algorithm.md, "Renew".
 func (m *Masters) extend(what redlocktrace.Renewal, lease time.Duration, list []renewal) {
-	var of [script.Shared + 1]struct { // by mode
-		list  []renewal
-		holds []script.Renewal
-	}
-	now := m.now()
-	for _, one := range list {
-		one.state.Sent, one.state.Lease = now, lease
-		all := &of[one.of.Mode]
-		all.list, all.holds = append(all.list, one), append(all.holds, one.of)
-	}
+	p := poll.Taking(m.NewBallot(), &renewals{m: m, list: list, trace: m.traceRenewal(what, list)})
+	now, holds := m.now(), make([]script.Renewal, len(list))
 	for i := range list {
-		if next, others := m.next(list[i].hold.key); next != nil {
+		one := &list[i]
+		one.state.Sent, one.state.Lease = now, lease
+		holds[i] = one.of
+		if next, others := m.next(one.hold.key); next != nil {
 			m.queueAll(append([]*contest{next}, others...))
 		}
 	}
-	for _, all := range of {
-		if len(all.list) > 0 {
-			m.extendAlike(what, lease, all.list, all.holds)
+	m.Send(script.Renew(lease, holds), m.All(), &p)
+	at, b := m.All(), p.Ballot()
+	for i, a := range b.Answers {
+		if b.In.Has(i) && a.Outcome == script.Unsent {
+			at &^= 1 << i
 		}
 	}
-}
-
-// extendAlike is extend of holds of one mode.
-func (m *Masters) extendAlike(what redlocktrace.Renewal, lease time.Duration, list []renewal, holds []script.Renewal) {
-	r := &renewals{m: m, list: list, ballot: m.NewBallot(), trace: m.traceRenewal(what, list)}
-	m.Send(script.Renew(lease, holds), m.All(), r)
-	r.mu.Lock()
-	at := m.All() &^ r.unsent
-	r.mu.Unlock()
 	for i := range list {
 		list[i].hold.sent(at)
 	}
 }
 
-// told is a hold that is to be told what became of its renewal.
-type told struct {
-	i   int
-	ev  protocol.HoldEvent
-	why *poll.MajorityError
-}
-
-// Answer implements [node.Receiver].
-func (r *renewals) Answer(i int, a script.Answer) {
-	if a.Outcome == script.Done && len(a.Renewed) != len(r.list) {
-		a = script.Answer{Outcome: script.Failed, Err: errShort}
-	}
-	r.mu.Lock()
-	r.ballot.Put(i, a)
-	if a.Outcome == script.Unsent {
-		r.unsent |= 1 << i
-	}
-	var settled []told
+// Take implements [poll.Taker].
+func (r *renewals) Take(b *poll.Ballot, i int, a script.Answer) (settled bool, then func()) {
+	var fates []func()
 	for h := range r.list {
-		if ev, ok := r.list[h].state.Step(&r.m.conf, i, found(a, h)); ok {
-			why := r.lostLocked(h, ev.Kind)
-			if r.trace != nil {
-				r.trace.settledLocked(r, h, ev, why)
-			}
-			settled = append(settled, told{h, ev, why})
+		ev, ok := r.list[h].state.Step(&r.m.conf, i, found(a, h))
+		if !ok {
+			continue
 		}
+		why := r.lost(b, h, ev.Kind)
+		if r.trace != nil {
+			r.trace.settled(r, b, h, ev, why)
+		}
+		fates = append(fates, func() { r.list[h].told(ev, why) })
 	}
-	r.mu.Unlock()
-	for _, t := range settled {
-		r.list[t.i].told(t.ev, t.why)
+	return false, func() {
+		for _, tell := range fates {
+			tell()
+		}
 	}
 }
 
@@ -147,8 +115,8 @@ func found(a script.Answer, h int) protocol.Found {
 	return protocol.FoundAbsent
 }
 
-// lostLocked makes the error of hold h from its part of the answers, nil if it was renewed.
-func (r *renewals) lostLocked(h int, kind protocol.HoldKind) *poll.MajorityError {
+// lost makes the error of hold h from its part of the answers, nil if it was renewed.
+func (r *renewals) lost(all *poll.Ballot, h int, kind protocol.HoldKind) *poll.MajorityError {
 	state := poll.ErrNoQuorum
 	switch kind {
 	case protocol.HoldRenewed:
@@ -156,7 +124,7 @@ func (r *renewals) lostLocked(h int, kind protocol.HoldKind) *poll.MajorityError
 	case protocol.HoldLost:
 		state = poll.ErrLost
 	}
-	b := r.ballot
+	b := *all
 	b.Answers = slices.Clone(b.Answers)
 	for i, a := range b.Answers {
 		if a.Outcome != script.Done {

@@ -3,13 +3,11 @@ package multilock
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"example.com/redlock/multilock/poll"
 	"example.com/redlock/multilock/protocol"
-	"example.com/redlock/node/script"
 	"example.com/redlock/redlocktrace"
 )
 
@@ -90,25 +88,6 @@ func TestRenewHeals(t *testing.T) {
 	})
 }
 
-// A master that answers for another number of holds, as something between it and the client might, has
-// not confirmed any of them, and says so.
-func TestRenewOfAnotherNumber(t *testing.T) {
-	for _, n := range []int{0, 1, 3} {
-		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			inBubble(t, 1, func(t *testing.T, fx *fixture) {
-				one, toldOne := keptRenewal(t, fx.take(t, fx.m, "k"))
-				two, toldTwo := keptRenewal(t, fx.take(t, fx.m, "l"))
-				r := &renewals{m: fx.m, list: []renewal{one, two}, ballot: fx.m.NewBallot()}
-				r.Answer(0, script.Answer{Outcome: script.Done, Renewed: slices.Repeat([]script.Renewed{script.Extended}, n)})
-				for _, told := range []<-chan fate{toldOne, toldTwo} {
-					if got := <-told; got.why == nil || !errors.Is(got.why, poll.ErrNoQuorum) || !errors.Is(got.why, errShort) {
-						t.Errorf("told %v, want ErrNoQuorum: %v", got.why, errShort)
-					}
-				}
-			})
-		})
-	}
-}
 
 // A renewal that was made before a release and sent after it sets the lock again on masters that have just
 // freed it: it is released again, and nothing is left of it.

@@ -246,10 +246,10 @@ func (t *holdTrace) endedLocked(h *Hold) {
 	})
 }
 
-// releasedLocked tells what came of the release that followed the end of a hold. r.mu is held.
-func (t *holdTrace) releasedLocked(r *Return) {
+// released tells what came of the release that followed the end of a hold.
+func (t *holdTrace) released(r *Return, err error) {
 	now := time.Now()
-	e := redlocktrace.Released{Hold: t.hold, Time: now, Err: r.resultLocked(errUnconfirmed, nil), Took: now.Sub(t.ended)}
+	e := redlocktrace.Released{Hold: t.hold, Time: now, Err: err, Took: now.Sub(t.ended)}
 	if r.next != nil {
 		e.Next = r.next.c.trace.call.ID
 	}
@@ -297,12 +297,12 @@ func (m *Masters) traceRenewal(what redlocktrace.Renewal, list []renewal) *renew
 	return t
 }
 
-// settledLocked tells what became of the renewal of hold n. r.mu is held.
-func (t *renewalTrace) settledLocked(r *renewals, n int, ev protocol.HoldEvent, why *poll.MajorityError) {
+// settled tells what became of the renewal of hold n.
+func (t *renewalTrace) settled(r *renewals, b *poll.Ballot, n int, ev protocol.HoldEvent, why *poll.MajorityError) {
 	now := time.Now()
 	e := redlocktrace.Renewed{For: t.what, Time: now, Left: t.left[n], Result: redlocktrace.ResultUnconfirmed, Took: now.Sub(t.sent)}
 	for i, node := range r.m.Nodes {
-		if a := r.ballot.At(i); r.ballot.In.Has(i) && a.Outcome == script.Done && a.Renewed[n] == script.Healed {
+		if a := b.At(i); b.In.Has(i) && a.Outcome == script.Done && a.Renewed[n] == script.Healed {
 			e.Healed = append(e.Healed, node.Name())
 		}
 	}

@@ -91,7 +91,7 @@ func TestReplyThatMakesNoSense(t *testing.T) {
 		says  string
 		up    bool // afterwards
 	}{
-		{"a list", []any{int64(0)}, "unexpected reply", true},
+		{"a list", []any{int64(2)}, "unexpected reply", true},
 		{"a word", "x", "unexpected reply", true},
 		{"refused", redis.Error("ERR unknown command 'EVALSHA', with args beginning with: "), "unknown command", true},
 		{"forbidden", redis.Error("NOPERM this user has no permissions to access one of the keys used as arguments"), "NOPERM", true},

@@ -275,7 +275,7 @@ func liars() map[string]*liar {
 		"so many, it says":    text("*2147483647\r\n"),
 		"lists in lists":      repeated(1e6, "*1\r\n"),
 		"a line without end":  then(text("+"), repeated(60<<20, "x")),
-		"a holder of 1 MB":    then(text("*3\r\n:5000\r\n"), long(1<<20, "x"), text(":0\r\n")),
+		"a holder of 1 MB":    then(text("*5\r\n:0\r\n:0\r\n:5000\r\n"), long(1<<20, "x"), text(":0\r\n")),
 		"a list of weird":     text("*3\r\n*-1\r\n*1\r\n$-1\r\n-ERR " + strings.Repeat("x", 300) + "\r\n"),
 		"a push":              text(">2\r\n+a\r\n+b\r\n"),
 		"a map":               text("%1\r\n+a\r\n+b\r\n"),

@@ -39,7 +39,10 @@ func TestDocsNameCode(t *testing.T) {
 		text := strings.Join(strings.Fields(read(t, page)), " ") // a list may go on in the next line
 		for _, match := range naming.FindAllStringSubmatch(text, -1) {
 			file := match[1]
-			if !strings.Contains(file, "/") {
+			switch {
+			case path.Ext(file) == ".lua" && !strings.Contains(file, "/"):
+				file = "node/script/" + file
+			case !strings.Contains(file, "/"):
 				continue // only a word for it
 			}
 			if !slices.Contains(there, file) {

@@ -100,18 +100,18 @@ type entry struct {
 	polls               bool
 }
 
-// entry reads the last argument of an ask that queues, or of a release that enters somebody, with the proposal
-// before it. Those for a permit have two words in between.
+// entry reads the last argument of an ask that queues, or of a release that enters somebody, but for the mode, and the
+// proposal before it.
 func (s *sent) entry() (e entry, ok bool) {
 	n := len(s.args)
+	if s.args[n-1] == any(script.SharedHolder) {
+		n--
+	}
 	text, ok := s.args[n-1].([]byte)
 	if !ok {
 		return e, false
 	}
-	proposal, next := s.args[n-2].(int64)
-	if !next {
-		proposal, _ = s.args[n-4].(int64)
-	}
+	proposal, _ := s.args[n-2].(int64)
 	var round string
 	var ago int64
 	_, _ = fmt.Sscan(string(text), &round, &e.short, &ago)

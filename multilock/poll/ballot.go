@@ -2,6 +2,7 @@ package poll
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"example.com/redlock/node/script"
@@ -80,29 +81,51 @@ func (b *Ballot) holders() []string {
 	return holders
 }
 
-// Poll collects the answers to one command of an operation that is no part of the protocol. The
-// first answer that settles it ends the wait; nobody looks at later ones.
+// Poll takes the answers of the masters to one command that asks for no vote. It goes on until all have
+// answered, whether or not anybody waits.
 type Poll struct {
 	Told func(i int, a script.Answer) // is told of each answer, nil: nobody is
 	Done chan struct{}                // closed when it is settled
 
-	settled func(*Ballot) bool // is shown each answer until it has seen enough; nil: all are awaited
+	taker Taker
 
 	mu     sync.Mutex
 	ballot Ballot
-	over   bool
+	over   bool // it is settled
 }
 
-// Ask sends cmd to all masters in a poll, which settled ends; nil: all are awaited.
-func (m *Masters) Ask(cmd *script.Command, settled func(*Ballot) bool) *Poll {
-	p := m.NewPoll(settled)
-	m.Send(cmd, m.All(), p)
-	return p
+// Taker is what a poll is for.
+type Taker interface {
+	// Take is shown the answer of master i, which is in b by now, also when the poll has long been settled. It
+	// reports whether the poll is settled, which it is in any case when all have answered. The mutex of the poll is
+	// held; then is called without it, if it is not nil.
+	Take(b *Ballot, i int, a script.Answer) (settled bool, then func())
+}
+
+// Until is a Taker that only says when the poll is settled; nil: when all have answered.
+type Until func(b *Ballot) bool
+
+// Take implements [Taker].
+func (f Until) Take(b *Ballot, _ int, _ script.Answer) (settled bool, then func()) {
+	return f != nil && f(b), nil
+}
+
+// Taking makes a poll for taker, to which the answers are yet to be sent.
+func Taking(b Ballot, taker Taker) Poll {
+	return Poll{Done: make(chan struct{}), taker: taker, ballot: b}
 }
 
 // NewPoll makes a poll, to which the answers are yet to be sent.
-func (m *Masters) NewPoll(settled func(*Ballot) bool) *Poll {
-	return &Poll{settled: settled, ballot: m.NewBallot(), Done: make(chan struct{})}
+func (m *Masters) NewPoll(settled Until) *Poll {
+	p := Taking(m.NewBallot(), settled)
+	return &p
+}
+
+// Ask sends cmd to all masters in a poll, which settled ends; nil: all are awaited.
+func (m *Masters) Ask(cmd *script.Command, settled Until) *Poll {
+	p := m.NewPoll(settled)
+	m.Send(cmd, m.All(), p)
+	return p
 }
 
 // Answer implements [node.Receiver].
@@ -111,30 +134,38 @@ func (p *Poll) Answer(i int, a script.Answer) {
 		p.Told(i, a)
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.over {
-		return
-	}
 	p.ballot.Put(i, a)
-	if p.settled != nil && p.settled(&p.ballot) || p.ballot.In.Len() == p.ballot.N {
+	settled, then := p.taker.Take(&p.ballot, i, a)
+	if !p.over && (settled || p.ballot.In.Len() == p.ballot.N) {
 		p.over = true
 		close(p.Done)
 	}
+	p.mu.Unlock()
+	if then != nil {
+		then()
+	}
 }
 
-// Wait blocks until the poll is settled or ctx ends, and freezes it: what comes later changes
-// nothing any more.
+// Ballot returns the answers that have come.
+func (p *Poll) Ballot() *Ballot {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.ballot
+	b.Answers = slices.Clone(b.Answers)
+	return &b
+}
+
+// Wait blocks until the poll is settled or ctx ends, and returns the answers that have come by then.
 func (p *Poll) Wait(ctx context.Context) (b *Ballot, cut error) {
 	select {
 	case <-p.Done:
-		return &p.ballot, nil
 	case <-ctx.Done():
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.over {
-			return &p.ballot, nil
-		}
-		p.over = true
-		return &p.ballot, Ended(ctx)
+		cut = Ended(ctx)
 	}
+	p.mu.Lock()
+	if p.over {
+		cut = nil
+	}
+	p.mu.Unlock()
+	return p.Ballot(), cut
 }

@@ -8,11 +8,9 @@ import (
 
 // cached are the scripts that a master must have in its cache, each once: every command of a lock is an EVALSHA.
 var cached = func() (list []*script) {
-	for _, modes := range scripts {
-		for _, s := range modes {
-			if s != nil && !slices.Contains(list, s) {
-				list = append(list, s)
-			}
+	for _, v := range verbs {
+		if v.script != nil && !slices.Contains(list, v.script) {
+			list = append(list, v.script)
 		}
 	}
 	return list

@@ -10,7 +10,7 @@ import (
 // the same Command goes to every master.
 type Command struct {
 	verb  verb
-	mode  Mode
+	mode  Mode // of the owner
 	waits bool // an ask enters the queue; a release is of an owner that may be there
 	first bool // see First
 	name  any  // KEYS[1]; nil: there is none
@@ -46,7 +46,7 @@ const (
 func (c *Command) Plain() bool { return c.verb == plain }
 
 // script is the one that carries c out; nil if c is a plain command.
-func (c *Command) script() *script { return scripts[c.verb][c.mode] }
+func (c *Command) script() *script { return verbs[c.verb].script }
 
 // Words appends to words the command as it is sent. A guarded master gets it in a form that neither heals
 // nor hands off; see also [Command.Grants].
@@ -63,14 +63,8 @@ func (c *Command) Words(words []any, guarded bool) []any {
 	}
 	first := len(words)
 	words = append(words, c.args...)
-	if !guarded {
-		return words
-	}
-	switch c.verb {
-	case forcing:
-		words[first] = nothing // the token
-	case releasing, renewing:
-		words[first+1] = nothing // the token; that it heals
+	if n := verbs[c.verb].guarded; guarded && n > 0 {
+		words[first+n-1] = nothing
 	}
 	return words
 }
@@ -82,19 +76,20 @@ type Renewal struct {
 	Token int64
 }
 
-// Renew extends the lease of each hold to lease from now, if that is longer than what is left. All
-// have the same mode.
+// Renew extends the lease of each hold to lease from now, if that is longer than what is left.
 //
 // It heals: a lock that nobody has is set again for its owner, except on a guarded master and
 // after a Force. The answer is Done with one [Renewed] for each hold.
 //
 // Cost: one script call for all of them. Source: docs/algorithm.md, "Renew".
 func Renew(lease time.Duration, holds []Renewal) *Command {
-	c := &Command{verb: renewing, mode: holds[0].Mode, args: make([]any, 2, 2+4*len(holds)), holds: holds}
+	c := &Command{verb: renewing, args: make([]any, 2, 2+4*len(holds)), holds: holds}
 	c.args[0], c.args[1] = lease.Milliseconds(), healing
 	for _, h := range holds {
 		c.args = append(c.args, h.name, h.id, h.Token)
-		if h.Mode == Exclusive {
+		if h.Mode == Shared {
+			c.args = append(c.args, SharedHolder)
+		} else {
 			c.args = append(c.args, h.Count)
 		}
 	}
@@ -149,7 +144,7 @@ func (c *Command) Owners() iter.Seq[string] {
 
 // Grants reports whether the command only makes a hold where there is none, so that it must not be
 // sent to a guarded master.
-func (c *Command) Grants() bool { return c.verb == acquiring }
+func (c *Command) Grants() bool { return verbs[c.verb].grants }
 
 // Registering returns what is left of an ask that must not grant: it enters its owner into the queue, as
 // [Owner.Register] does. It is nil if c is no ask of one that waits.
@@ -164,7 +159,7 @@ func (c *Command) Registering() *Command {
 }
 
 // Repeats reports whether the command has to be sent again until the master has answered.
-func (c *Command) Repeats() bool { return c.verb == releasing || c.verb == leaving }
+func (c *Command) Repeats() bool { return verbs[c.verb].repeats }
 
 // Releases reports whether the command gives back all that its owner has. A Leave does not.
 func (c *Command) Releases() bool { return c.verb == releasing }
@@ -174,10 +169,4 @@ func (c *Command) Releases() bool { return c.verb == releasing }
 func (c *Command) First() bool { return c.first }
 
 // Vouches reports whether Done is a vote: it says that an owner has a lock.
-func (c *Command) Vouches() bool {
-	switch c.verb {
-	case acquiring, registering, renewing, entering, raising:
-		return true
-	}
-	return false
-}
+func (c *Command) Vouches() bool { return verbs[c.verb].vouches }

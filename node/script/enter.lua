@@ -7,7 +7,7 @@
 -- ARGV[4]  "shared" if owner is a reader: a lock that it has alone then becomes a shared one
 -- returns  1: owner has the lock, with that count;
 --          0: nobody has it;
---          {ms left, holder}: another owner has it (-1 ms: it never expires);
+--          {0, 0, ms left, holder}: another owner has it (-1 ms: it never expires);
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and nothing was changed
 -- Called for an Enter or a Leave command. A repeat changes nothing but the expiry, which never
 -- shrinks.
@@ -31,7 +31,7 @@ if ARGV[4] == 'shared' then
 end
 local left = redis.call('pttl', lock)
 if holder ~= owner then
-  return {left, holder}
+  return {0, 0, left, holder}
 end
 redis.call('hset', lock, owner, count)
 if left < tonumber(lease) and lease ~= '0' then -- or a lock that never expires would be gone

@@ -2,14 +2,14 @@
 --
 -- KEYS[1]  lock, the lock key: a hash, owner -> hold count
 -- ARGV[1]  token: whoever has the lock next gets one above it; empty to hand it to nobody
--- returns  1 freed, -1 nobody had it;
+-- returns  1 freed, 0 nobody had it;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and was left alone
 -- Called for a Force command, which is not repeated.
 
 local lock, token = KEYS[1], ARGV[1]
 -- #include names.lua
 -- #include freed.lua
-local queue, mine, there, next = 'redlock_wait:' .. name, false, nil, nil
+local queue, mine, waits = 'redlock_wait:' .. name, false, true
 -- #include handon.lua
 local holder, wrong = holderOf()
 if wrong then

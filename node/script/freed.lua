@@ -4,7 +4,7 @@
 -- returns  freed: the channel. Redisson's waiters hear it of a lock: Redisson puts a name into braces
 --          unless it has some. Of a slot of a semaphore, those hear it who wait for another slot;
 --          slot: its number, nil of a lock; note: the message
--- A part of release.lua, leave.lua and force.lua, which carry it inside.
+-- A part of release.lua and force.lua, which carry it inside.
 
 local semaphore, slot = string.match(lock, '^(redlock_slot:.*:)(%d+)$')
 local freed, note = semaphore or string.find(lock, '{', 1, true) and lock or name, slot or '0'

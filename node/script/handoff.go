@@ -45,7 +45,7 @@ func DecodeHandOff(payload string) (HandOff, bool) {
 	return h, true
 }
 
-// DecodeWanted reads what wanted.lua publishes: the owner of a client that keeps locks, the word wanted where a
+// DecodeWanted reads what queue.lua publishes: the owner of a client that keeps locks, the word wanted where a
 // HandOff has its round, and the key that somebody else wants.
 func DecodeWanted(payload string) (owner, key string, ok bool) {
 	owner, rest, _ := strings.Cut(payload, " ")

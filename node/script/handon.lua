@@ -2,8 +2,8 @@
 --
 -- KEYS[-]  lock and queue, see queue.lua
 -- returns  each function says what it returns
--- A part of release.lua, leave.lua and force.lua, which carry it inside. They have mine, whether
--- the owner had the lock, and there, 0 if nobody waits.
+-- A part of release.lua and force.lua, which carry it inside. They have mine, whether the owner had
+-- the lock, and waits, whether anybody may.
 
 -- #include holder.lua
 -- #include readers.lua
@@ -11,28 +11,22 @@ local counter = 'redlock_fence:' .. name
 -- #include fence.lua
 -- #include queue.lua
 
--- leave takes owner out of the queue, and returns whether it was there.
+-- leave takes owner out of the queue.
 local function leave(owner)
-  return redis.call('zrem', queue, owner) == 1 and redis.call('del', queue .. owner)
-end
-
--- enterNext enters the next owner of the same client, unless it has the lock by now: then this is a
--- repeat.
-local function enterNext(holder)
-  if holder ~= next and not (holder == 'shared' and reads(next)) then
-    enter(next, unpack(ARGV, 5, 6))
+  if redis.call('zrem', queue, owner) == 1 then
+    redis.call('del', queue .. owner)
   end
 end
 
 -- handOn hands the lock on if holder, who has it now, is nobody or readers: they let in others, also
 -- when a writer before those gives up. It returns the answer.
 local function handOn(holder)
-  local answer = mine and 1 or -1
+  local answer = mine and 1 or 0
   if holder and holder ~= 'shared' or
     not holder and not mine and redis.call('exists', 'redlock_turn:' .. name) == 1 then
     return answer
   end
-  if token ~= '' and (there ~= 0 or next) then
+  if token ~= '' and waits then
     -- Redisson's clients cannot enter the queue. So if any of them wait, one hold in seven
     -- leaves the key free for a moment when it ends, and the first in the queue looks again
     -- afterwards. Tokens follow a clock, so seven: no usual step of clocks is a multiple of it.

@@ -5,11 +5,11 @@
 -- ARGV[1]  how many slots to look at, missing for a lock
 -- returns  of slots, for each that somebody has or waits for: its number, ms left (-2: nobody has
 --          it), how many stand in its queue;
---          of a lock: {ms left, fencing counter, owner, hold count, {reader, ms left, ...}, {waiter, kind,
---          ...}}. When nobody has the lock, ms left is -2 and the owner empty; when readers have
---          it, the owner is "shared". Of them, and of those who wait, there are 32 at most: the
---          readers who have it the longest, the last of them last, and the first in the queue,
---          of kind "shared" for a reader and else empty. Those whose ask is stale are left out;
+--          of a lock: {1, fencing counter, ms left, owner, hold count, {reader, ms left, ...}, {waiter,
+--          mode, ...}}. When nobody has the lock, ms left is -2 and the owner empty; when readers
+--          have it, the owner is "shared". Of them, and of those who wait, there are 32 at most: the
+--          readers who have it the longest, the last of them last, and the first in the queue, of
+--          mode 1 for a reader and else 0. Those whose ask is stale are left out;
 --          NOTLOCK, an error: the key is no lock, see holder.lua
 -- Called for an Inspect or Look command.
 
@@ -33,7 +33,11 @@ local holder, wrong = holderOf()
 if wrong then
   return wrong
 end
-local crowd, waiters = {}, {}
+-- #include fence.lua
+local token, crowd, waiters = tonumber(redis.call('get', 'redlock_fence:' .. name) or 0), {}, {}
+if not token then
+  return redis.error_reply('ERR the fencing counter is no number')
+end
 if holder == 'shared' then
   local all = redis.call('zrange', readers, -32, -1, 'withscores')
   for i = 1, #all, 2 do
@@ -46,11 +50,10 @@ for _, owner in ipairs(redis.call('zrange', queue, 0, 31)) do
   local ask = owner ~= '' and redis.call('get', queue .. owner)
   if ask then
     waiters[#waiters + 1] = owner
-    waiters[#waiters + 1] = string.match(ask, '%a*$')
+    waiters[#waiters + 1] = string.find(ask, 'shared', 1, true) and 1 or 0
   end
 end
-local count = holder and holder ~= 'shared' and redis.call('hget', lock, holder) or '0'
+local count = holder and holder ~= 'shared' and tonumber(redis.call('hget', lock, holder)) or 0
 return {
-  redis.call('pttl', lock), redis.call('get', 'redlock_fence:' .. name) or '0', holder or '', count,
-  crowd, waiters,
+  1, math.min(token, fenceEnd), redis.call('pttl', lock), holder or '', count, crowd, waiters,
 }

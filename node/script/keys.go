@@ -11,7 +11,7 @@ import (
 const (
 	fencePrefix   = "redlock_fence:"
 	queuePrefix   = "redlock_wait:"
-	turnPrefix    = "redlock_turn:"   // as acquire.lua, share.lua and handon.lua have it
+	turnPrefix    = "redlock_turn:"   // as acquire.lua and handon.lua have it
 	forcedPrefix  = "redlock_forced:" // as force.lua has it
 	readPrefix    = "redlock_read:"   // as readers.lua has it
 	channelPrefix = "redisson_lock__channel:"

@@ -61,9 +61,10 @@ func (o *Owner) command(v verb) *Command {
 
 // ask begins a command by which the owner may come to have something, for lease if it is to have it now.
 // One goroutine makes these.
-func (o *Owner) ask(v verb, lease any, proposal int64) *Command {
+func (o *Owner) ask(v verb, waits bool, lease any, proposal int64) *Command {
 	c := o.command(v)
 	c.first, o.named = !o.named, true
+	c.waits, c.proposal = waits, proposal
 	c.args = append(c.args, lease, proposal)
 	return c
 }
@@ -76,10 +77,15 @@ func (c *Command) queues(o *Owner, entry QueueEntry) *Command {
 	}
 	text = strconv.AppendInt(append(text, ' '), entry.Lease.Milliseconds(), 10)
 	text = strconv.AppendInt(append(text, ' '), entry.Proposal-entry.Since, 10)
-	if o.Mode == Shared {
-		text = append(append(text, ' '), SharedHolder...)
-	}
 	c.args = append(c.args, text)
+	return c.as(o.Mode)
+}
+
+// as appends the mode that an owner has.
+func (c *Command) as(mode Mode) *Command {
+	if mode == Shared {
+		c.args = append(c.args, SharedHolder)
+	}
 	return c
 }
 
@@ -93,9 +99,11 @@ func (c *Command) queues(o *Owner, entry QueueEntry) *Command {
 //
 // Cost: one script call. Source: docs/algorithm.md, "Acquire".
 func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
-	c := o.ask(acquiring, lease.Milliseconds(), proposal)
-	c.proposal = proposal
-	return c
+	c := o.ask(acquiring, false, lease.Milliseconds(), proposal)
+	if o.Mode == Shared {
+		c.args = append(c.args, nothing) // it does not wait
+	}
+	return c.as(o.Mode)
 }
 
 // AcquireOrRegister is Acquire for a waiter: if the lock is taken, the owner enters the queue, or
@@ -104,9 +112,7 @@ func (o *Owner) Acquire(lease time.Duration, proposal int64) *Command {
 //
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Command {
-	c := o.Acquire(lease, entry.Proposal)
-	c.waits = true
-	return c.queues(o, entry)
+	return o.ask(acquiring, true, lease.Milliseconds(), entry.Proposal).queues(o, entry)
 }
 
 // Register enters the owner into the queue, or keeps it there, and leaves the lock alone even if
@@ -117,9 +123,7 @@ func (o *Owner) AcquireOrRegister(lease time.Duration, entry QueueEntry) *Comman
 //
 // Cost: one script call. Source: docs/algorithm.md, "Waiting".
 func (o *Owner) Register(entry QueueEntry) *Command {
-	c := o.ask(registering, nothing, entry.Proposal)
-	c.waits = true
-	return c.queues(o, entry)
+	return o.ask(registering, true, nothing, entry.Proposal).queues(o, entry)
 }
 
 // nothing stands for an argument that is left out, such as the token of a release that does not
@@ -144,13 +148,13 @@ func (o *Owner) release(token any, waited bool) *Command {
 	c := o.command(releasing)
 	c.waits = waited
 	c.args = append(c.args, token)
-	if waited {
+	if waited && o.Mode == Exclusive {
 		c.args = append(c.args, hasWaited)
 	}
-	return c
+	return c.as(o.Mode)
 }
 
-// hasWaited is what a release says of its owner.
+// hasWaited is what the release of a writer says that may be in the queue.
 var hasWaited any = "waited"
 
 // ReleaseTo is Release, and enters next into the queue before the lock is handed to the first in it.
@@ -165,8 +169,8 @@ func (o *Owner) YieldTo(since int64, next *Owner, entry QueueEntry) *Command {
 
 // enters has a release enter next into the queue.
 func (c *Command) enters(next *Owner, entry QueueEntry) *Command {
-	if !c.waits {
-		c.args = append(c.args, nothing)
+	if len(c.args) == 2 {
+		c.args = append(c.args, nothing) // it has not waited
 	}
 	c.next, next.named = next.ID, true
 	c.args = append(c.args, next.id, entry.Proposal)
@@ -193,10 +197,7 @@ func (o *Owner) Raise(lease time.Duration, token int64) *Command {
 	c := o.command(raising)
 	c.proposal = token
 	c.args = append(c.args, lease.Milliseconds(), token)
-	if o.Mode == Shared {
-		c.args = append(c.args, SharedHolder)
-	}
-	return c
+	return c.as(o.Mode)
 }
 
 // Enter sets the hold count of a lock that the owner has, and extends its lease to lease from now
@@ -213,10 +214,7 @@ func (o *Owner) Enter(lease time.Duration, count int) *Command {
 func (o *Owner) count(v verb, lease time.Duration, count int) *Command {
 	c := o.command(v)
 	c.args = append(c.args, lease.Milliseconds(), count)
-	if o.Mode == Shared {
-		c.args = append(c.args, SharedHolder)
-	}
-	return c
+	return c.as(o.Mode)
 }
 
 // Leave lowers the hold count of a lock that the owner has. After an outcome other than Done and

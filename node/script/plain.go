@@ -28,8 +28,12 @@ func Scan(cursor uint64, pattern, kind string) *Command {
 // Scanned returns the keys that the reply to a Scan has, and the cursor of the next, 0 if there is none.
 func Scanned(reply any) (keys []string, next uint64, err error) {
 	var list []any
-	if err := scan(reply, &next, &list); err != nil {
-		return nil, 0, err
+	two, err := redis.Values(reply, nil)
+	if err != nil || len(two) != 2 {
+		return nil, 0, unexpected(reply)
+	}
+	if _, err := redis.Scan(two, &next, &list); err != nil {
+		return nil, 0, unexpected(reply)
 	}
 	if keys, err = redis.Strings(list, nil); err != nil {
 		return nil, 0, unexpected(reply)

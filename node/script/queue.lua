@@ -12,12 +12,12 @@
 -- returns  each function says what it returns
 -- A part of the scripts that hand a lock on, which carry it inside, behind readers.lua.
 
--- enter puts owner into the queue, or notes its next round. ask is "round short ago", with the word "shared"
--- behind it if owner is a reader. It began to wait ago us before the time that its proposal is: the score is the same
--- in every round and on every master, so its place is. A queue is kept for 10 s after the last who entered it: names
--- do not pile up.
-local function enter(owner, proposal, ask)
-  local round, short, ago, shared = string.match(ask, '^(%S+) (%S+) (%S+)(.*)$')
+-- enter puts owner into the queue, or notes its next round. ask is "round short ago", mode is "shared" if owner is a
+-- reader. Owner began to wait ago us before the time that its proposal is: the score is the same in every round and
+-- on every master, so its place is. A queue is kept for 10 s after the last owner entered it: names do not pile up.
+local function enter(owner, proposal, ask, mode)
+  local round, short, ago = string.match(ask, '^(%S+) (%S+) (%S+)$')
+  local shared = mode and ' ' .. mode or ''
   redis.call('zadd', queue, string.format('%.0f', proposal - ago), owner)
   redis.call('set', queue .. owner, round .. ' ' .. short .. ' ' .. proposal .. shared, 'px', short)
   redis.call('pexpire', queue, '10000')

@@ -5,9 +5,9 @@
 -- ARGV[2]  lease of the lock, in ms
 -- ARGV[3]  token, a fencing token
 -- ARGV[4]  "shared" if owner is a reader
--- returns  0: the counter was below the token, and is the token now;
---          the counter, above 0: it is not below the token;
---          -1: owner does not have the lock. To a reader it is never the counter, but 0;
+-- returns  1: the counter was below the token, and is the token now; to a reader also if it was not;
+--          {0, counter}: it is not below the token;
+--          0: owner does not have the lock;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and nothing was changed
 -- Called for a Raise command. A counter that already equals the token may be somebody else's, so
 -- the answer is no then, and to a repeat as well. Readers share theirs: it is enough that the
@@ -24,7 +24,7 @@ if wrong then
   return wrong
 end
 if holder ~= owner and not (shared and holder == 'shared' and reads(owner)) then
-  return -1
+  return 0
 end
 local last = tonumber(redis.call('get', counter) or 0)
 if not last then
@@ -35,7 +35,7 @@ if last >= fenceEnd then
   return redis.error_reply(beyond)
 end
 if last >= tonumber(token) then
-  return shared and 0 or last
+  return shared and 1 or {0, last}
 end
 redis.call('set', counter, token, 'px', lease + fenceTTL .. '')
-return 0
+return 1

@@ -1,46 +1,71 @@
 -- release.lua: give a lock back, or give up waiting. If it is free then, it is handed to the first
 -- in the queue; if readers have it, to the readers who are first there.
 --
--- KEYS[1]  lock, the lock key: a hash, owner -> hold count
+-- KEYS[1]  lock, the lock key: a hash, owner -> hold count; of readers, see readers.lua
 -- ARGV[1]  owner, "uuid:rN"
 -- ARGV[2]  token: owner's fencing token, or the one it proposed; empty to hand the lock to nobody,
 --          as a guarded master must
--- ARGV[3]  "waited" if owner may be in the queue; else empty, or missing
--- ARGV[4]  next, if owner's client goes on waiting: who enters the queue, and behind it proposal
---          and ask, see queue.lua
--- returns  1 freed, -1 not held by owner;
+-- ARGV[3]  "shared" if owner is a reader, and "waited" if it is none and may be in the queue; else
+--          empty, or missing
+-- ARGV[4]  next, if owner's client goes on waiting: who enters the queue; behind it proposal, ask
+--          and "shared", as acquire.lua has them
+-- returns  1 freed, 0 not held by owner;
 --          NOTLOCK, an error: the key is no lock, see holder.lua, and was left alone
--- If the hash has become something else than a lock, only the owner's field is deleted.
--- Called for a Release, Yield, ReleaseTo or YieldTo command. A repeat changes nothing, but hands
--- off a lock that has become free since.
+-- If the hash has become something else than a lock, only the field of a writer is deleted.
+-- Called for a Release, Yield, ReleaseTo or YieldTo command. That of a reader also frees what it has
+-- alone. A repeat changes nothing, but hands off a lock that has become free since.
 
 local lock, owner, token, next = KEYS[1], ARGV[1], ARGV[2], ARGV[4]
+local shared = ARGV[3] == 'shared'
 -- #include names.lua
 -- #include freed.lua
 local queue = 'redlock_wait:' .. name
-local mine, there = redis.call('hdel', lock, owner) == 1, redis.call('exists', lock, queue)
+local mine = not shared and redis.call('hdel', lock, owner) == 1
+local there = redis.call('exists', queue, lock, lock) -- 1: somebody waits; 2: somebody has it; 3: both
 if there == 0 and not next then
   if not mine then
-    return -1
+    return 0
   end
   redis.call('publish', freed, note)
   return 1
 end
+if shared and there == 2 and not next then
+  -- The last reader leaves a lock that nobody waits for.
+  local readers = 'redlock_read:' .. name
+  local first = redis.call('zrange', readers, '0', '1')
+  if first[1] == owner and not first[2] then
+    local fields = redis.call('hrandfield', lock, '2', 'withvalues')
+    if fields[1] == 'mode' and fields[2] == 'shared' and not fields[3] then
+      redis.call('del', lock, readers)
+      redis.call('publish', freed, note)
+      return 1
+    end
+  end
+end
 
+local waits = there % 2 == 1
 -- #include handon.lua
 local holder, wrong
-if next then
-  holder, wrong = holderOf(next)
+if there > 1 then
+  holder, wrong = holderOf(owner)
+end
+if shared and holder == owner then
+  mine, holder = redis.call('hdel', lock, owner) == 1, nil
+elseif shared and holder == 'shared' and reads(owner) then
+  mine = redis.call('zrem', readers, owner) == 1
+  holder = settle() and holder or nil
 end
 -- Even if it had the lock: a renewal may have healed it while it waited. It leaves before next enters, or
 -- a full master would refuse both.
-local left = ARGV[3] == 'waited' and leave(owner)
-if next and not wrong then
-  enterNext(holder)
-elseif there == 2 then -- if it is the only one of the two, there is nobody to hand it to
-  holder = left and holderOf() or lock
+if waits and (shared or ARGV[3] == 'waited') then
+  leave(owner)
 end
 if wrong then
   return mine and 1 or wrong
+end
+-- If next has the lock by now, this is a repeat.
+if next and holder ~= next and not (holder == 'shared' and reads(next)) then
+  enter(next, unpack(ARGV, 5, 7))
+  waits = true
 end
 return handOn(holder)

@@ -3,7 +3,6 @@ package script
 import (
 	"errors"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/gomodule/redigo/redis"
@@ -13,18 +12,24 @@ import (
 
 // Decode returns the meaning of the reply to c: a value or a redis.Error.
 func (c *Command) Decode(reply any) Answer {
-	if refusal, refused := reply.(redis.Error); refused {
-		if c.verb == plain {
-			return Answer{Outcome: Failed, Err: refusal}
-		}
+	refusal, refused := reply.(redis.Error)
+	switch {
+	case refused && c.verb == plain:
+		return Answer{Outcome: Failed, Err: refusal}
+	case refused:
 		return Answer{Outcome: Failed, Err: Meaning(refusal)}
+	case c.verb == plain:
+		return Answer{Outcome: Done, Reply: reply}
 	}
-	a, err := c.decode(reply)
-	if err != nil {
-		return Answer{Outcome: Failed, Err: err}
+	a, ok := c.decode(reply)
+	if !ok {
+		return Answer{Outcome: Failed, Err: unexpected(reply)}
 	}
-	if a.Outcome == Done && a.Token == 0 {
+	switch {
+	case a.Outcome == Done && a.Token == 0:
 		a.Token = c.proposal // which is 0 for other commands
+	case a.Outcome == Refused && a.Token > 0:
+		a.Err = errCounter
 	}
 	if a.Token > MaxToken {
 		return Answer{Outcome: Failed, Err: errBeyond}
@@ -32,162 +37,120 @@ func (c *Command) Decode(reply any) Answer {
 	return a
 }
 
-// decode returns the meaning of a value that is the reply to c, which the file of its script states.
-func (c *Command) decode(reply any) (Answer, error) {
-	switch c.verb {
-	case plain:
-		return Answer{Outcome: Done, Reply: reply}, nil
-	case acquiring, registering:
-		return decodeAcquire(reply)
-	case renewing:
-		return decodeRenew(reply, len(c.holds))
-	case entering, leaving:
-		return decodeEnter(reply)
-	case raising:
-		return decodeRaise(reply)
-	case inspecting:
-		if c.slots > 0 {
-			return decodeLook(reply, c.slots)
-		}
-		return decodeInspect(reply)
-	}
-	return decodeRelease(reply)
-}
-
-func decodeAcquire(reply any) (Answer, error) {
-	if n, ok := reply.(int64); ok && n >= 0 {
-		return Answer{Outcome: Done, Token: n}, nil // Command.Decode knows what 0 means
-	}
-	return decodeTaken(reply)
-}
-
-func decodeEnter(reply any) (Answer, error) {
-	switch reply {
-	case int64(0):
-		return Answer{Outcome: Refused}, nil
-	case int64(1):
-		return Answer{Outcome: Done}, nil
-	}
-	return decodeTaken(reply)
-}
-
-func decodeRaise(reply any) (Answer, error) {
-	n, ok := reply.(int64)
+func (c *Command) decode(reply any) (a Answer, ok bool) {
+	list, _ := reply.([]any)
 	switch {
-	case !ok || n < -1:
-		return Answer{}, unexpected(reply)
-	case n == 0:
-		return Answer{Outcome: Done}, nil
-	case n < 0:
-		return Answer{Outcome: Refused}, nil
+	case c.verb == renewing:
+		return renewed(list, len(c.holds))
+	case c.slots > 0:
+		return looked(list, c.slots)
+	case c.verb == inspecting:
+		return inspected(list)
 	}
-	return Answer{Outcome: Refused, Token: n, Err: errCounter}, nil
+	return read(reply)
 }
 
 // longestHolder is longer than any owner, of ours or of Redisson's: callers are told who has a lock.
 const longestHolder = 256
 
-func decodeTaken(reply any) (Answer, error) {
-	r, ok := reply.([]any)
-	if !ok || len(r) != 2 && len(r) != 3 {
-		return Answer{}, unexpected(reply)
+// read reads an answer in the shape that all scripts have: {code, token, ms left, holder, rank}. The code is 1 for yes
+// and 0 for no. What is 0 or empty at the end may be left out, and a code alone is no list.
+func read(reply any) (a Answer, ok bool) {
+	list, _ := reply.([]any)
+	if code, alone := reply.(int64); alone {
+		return Answer{Outcome: Refused + Outcome(code&1)}, code&^1 == 0
 	}
-	left, ok1 := r[0].(int64)
-	holder, ok2 := r[1].([]byte)
-	rank, ok3 := int64(0), true
-	if len(r) == 3 {
-		rank, ok3 = r[2].(int64)
+	ok = len(list) > 0 && len(list) <= 5
+	number := func(i int) (n int64) {
+		if ok && i < len(list) {
+			n, ok = list[i].(int64)
+		}
+		return n
 	}
-	if !ok1 || !ok2 || !ok3 || rank < 0 || len(holder) > longestHolder {
-		return Answer{}, unexpected(reply)
+	code, token, left, rank := number(0), number(1), number(2), number(4)
+	var holder []byte
+	if ok && len(list) > 3 {
+		holder, ok = list[3].([]byte)
 	}
-	return Answer{Outcome: Refused, Left: millis(left), Holder: string(holder), Rank: int(rank)}, nil
+	ok = ok && code&^1 == 0 && token >= 0 && rank >= 0 && len(holder) <= longestHolder
+	if ok {
+		a = Answer{Outcome: Refused + Outcome(code), Token: token, Left: millis(left), Holder: string(holder), Rank: int(rank)}
+	}
+	return a, ok
 }
 
-func decodeRenew(reply any, holds int) (Answer, error) {
-	list, ok := reply.([]any)
-	if !ok || len(list) != holds {
-		return Answer{}, unexpected(reply)
+// renewed reads what renew.lua says of each hold: a code of its own, or an error.
+func renewed(list []any, holds int) (a Answer, ok bool) {
+	if len(list) != holds {
+		return a, false
 	}
-	a := Answer{Outcome: Done, Renewed: make([]Renewed, holds)}
+	a = Answer{Outcome: Done, Renewed: make([]Renewed, holds)}
 	for i, r := range list {
-		if refusal, refused := r.(redis.Error); refused {
+		n, isCode := r.(int64)
+		refusal, refused := r.(redis.Error)
+		switch {
+		case isCode && int64(Foreign) <= n && n <= int64(Healed):
+			a.Renewed[i] = Renewed(n)
+		case refused:
 			what, why := Errored, Meaning(refusal)
 			if _, notLock := why.(*NotLockError); notLock {
 				what = NotLock
 			}
 			a.spoil(i, what, why)
-			continue
-		}
-		n, ok := r.(int64)
-		if !ok || n < int64(Foreign) || n > int64(Healed) {
+		default:
 			a.spoil(i, Errored, unexpected(r))
-			continue
 		}
-		a.Renewed[i] = Renewed(n)
 	}
-	return a, nil
+	return a, true
 }
 
-func decodeRelease(reply any) (Answer, error) {
-	n, ok := reply.(int64)
-	if !ok {
-		return Answer{}, unexpected(reply)
+// inspected reads what inspect.lua says of a lock: as all scripts do, with the hold count for the rank, and two lists.
+func inspected(list []any) (a Answer, ok bool) {
+	if len(list) != 7 {
+		return a, false
 	}
-	if n < 0 {
-		return Answer{Outcome: Refused}, nil
+	a, ok = read(list[:5])
+	a.Count, a.Rank = a.Rank, 0
+	if a.Holder == "" {
+		a.Left = 0
 	}
-	return Answer{Outcome: Done}, nil
+	var crowd Crowd
+	if !ok || a.Outcome != Done || !rows(list[5], &crowd.Readers, "Owner", "Left") || !rows(list[6], &crowd.Waiters, "Owner", "Mode") {
+		return a, false
+	}
+	for i, r := range crowd.Readers {
+		crowd.Readers[i].Left = millis(int64(r.Left))
+	}
+	if len(crowd.Readers)+len(crowd.Waiters) > 0 {
+		a.Crowd = &crowd
+	}
+	return a, !slices.ContainsFunc(crowd.Waiters, func(w Waiter) bool { return w.Mode > Shared })
 }
 
-func decodeInspect(reply any) (Answer, error) {
-	var left, token int64
-	var holder, count string
-	var readers, waiters []any
-	if err := scan(reply, &left, &token, &holder, &count, &readers, &waiters); err != nil {
-		return Answer{}, err
+// looked reads what inspect.lua says of n slots.
+func looked(list []any, n int) (a Answer, ok bool) {
+	if a.Outcome = Done; len(list) > 3*n || !rows(list, &a.Slots, "Slot", "Left", "Queue") {
+		return a, false
 	}
-	a := Answer{Outcome: Done, Token: token}
-	if holder != "" {
-		a.Holder, a.Left = holder, millis(left)
-		a.Count, _ = strconv.Atoi(count) // 0 if it is no number
-	}
-	if len(readers)+len(waiters) == 0 {
-		return a, nil
-	}
-	a.Crowd = new(Crowd)
-	for pair := range slices.Chunk(readers, 2) {
-		var r Reader
-		if err := scan(pair, &r.Owner, &left); err != nil {
-			return Answer{}, err
+	next := 0
+	for i, s := range a.Slots {
+		if s.Slot < next || s.Slot >= n || s.Left < -2 || s.Queue < 0 {
+			return a, false
 		}
-		r.Left = millis(left)
-		a.Crowd.Readers = append(a.Crowd.Readers, r)
-	}
-	for pair := range slices.Chunk(waiters, 2) {
-		var w Waiter
-		var kind string
-		if err := scan(pair, &w.Owner, &kind); err != nil {
-			return Answer{}, err
+		next = s.Slot + 1
+		if a.Slots[i].Held = s.Left != -2; s.Left != -2 {
+			a.Slots[i].Left = millis(int64(s.Left))
+		} else {
+			a.Slots[i].Left = 0
 		}
-		if kind == SharedHolder {
-			w.Mode = Shared
-		}
-		a.Crowd.Waiters = append(a.Crowd.Waiters, w)
 	}
-	return a, nil
+	return a, true
 }
 
-// scan reads a list into as many variables.
-func scan(reply any, into ...any) error {
-	list, err := redis.Values(reply, nil)
-	if err != nil || len(list) != len(into) {
-		return unexpected(reply)
-	}
-	if _, err := redis.Scan(list, into...); err != nil {
-		return unexpected(reply)
-	}
-	return nil
+// rows reads a list of as many words for each row as fields are named.
+func rows(list, into any, fields ...string) bool {
+	words, is := list.([]any)
+	return is && redis.ScanSlice(words, into, fields...) == nil
 }
 
 func millis(left int64) time.Duration {
@@ -199,27 +162,4 @@ func millis(left int64) time.Duration {
 
 func unexpected(reply any) error {
 	return errors.New("unexpected reply to a script: " + quote.Value(reply))
-}
-
-// decodeLook returns what inspect.lua says of n slots.
-func decodeLook(reply any, n int) (Answer, error) {
-	list, err := redis.Int64s(reply, nil)
-	if err != nil || len(list) > 3*n || len(list)%3 != 0 {
-		return Answer{}, unexpected(reply)
-	}
-	a := Answer{Outcome: Done, Slots: make([]Slot, 0, len(list)/3)}
-	next := int64(0)
-	for three := range slices.Chunk(list, 3) {
-		slot, left, queue := three[0], three[1], three[2]
-		if slot < next || slot >= int64(n) || left < -2 || queue < 0 {
-			return Answer{}, unexpected(reply)
-		}
-		next = slot + 1
-		s := Slot{Slot: int(slot), Held: left != -2, Queue: int(queue)}
-		if s.Held {
-			s.Left = millis(left)
-		}
-		a.Slots = append(a.Slots, s)
-	}
-	return a, nil
 }

@@ -15,20 +15,27 @@ type script struct {
 	source, sha any // strings, as redigo takes them
 }
 
-// scripts has those of each verb, by mode.
-var scripts = func() (of [inspecting + 1][Shared + 1]*script) {
-	acquire := [...]*script{load("acquire.lua"), load("share.lua")}
-	enter, raise := load("enter.lua"), load("raise.lua")
-	of[acquiring], of[registering] = acquire, acquire
-	of[releasing] = [...]*script{load("release.lua"), load("leave.lua")}
-	of[forcing][Exclusive] = load("force.lua")
-	of[renewing] = [...]*script{load("renew.lua"), load("keep.lua")}
-	of[entering] = [...]*script{enter, enter}
-	of[leaving] = of[entering]
-	of[raising] = [...]*script{raise, raise}
-	of[inspecting][Exclusive] = load("inspect.lua")
-	return of
-}()
+var acquire, enter = load("acquire.lua"), load("enter.lua")
+
+// verbs says of each verb which script carries it out, and what that means to the node.
+var verbs = [...]struct {
+	script  *script
+	grants  bool // see [Command.Grants]
+	repeats bool // see [Command.Repeats]
+	vouches bool // see [Command.Vouches]
+	guarded int  // which of its ARGV is empty on a guarded master; 0: none
+}{
+	plain:       {},
+	acquiring:   {script: acquire, grants: true, vouches: true},
+	registering: {script: acquire, vouches: true},
+	releasing:   {script: load("release.lua"), repeats: true, guarded: 2}, // the token
+	forcing:     {script: load("force.lua"), guarded: 1},                  // the token
+	renewing:    {script: load("renew.lua"), vouches: true, guarded: 2},   // that it heals
+	entering:    {script: enter, vouches: true},
+	leaving:     {script: enter, repeats: true},
+	raising:     {script: load("raise.lua"), vouches: true},
+	inspecting:  {script: load("inspect.lua")},
+}
 
 // load makes the script of a file.
 func load(file string) *script {

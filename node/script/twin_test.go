@@ -205,9 +205,6 @@ func (w *walk) renew(lease int64) {
 		if w.mayRead(k, a.owner) && w.r.IntN(4) == 0 {
 			a = w.actor(k, a.owner, twin.Shared) // a downgrade
 		}
-		if len(holds) > 0 && holds[0].Mode != a.Mode {
-			continue
-		}
 		holds = append(holds, Renewal{Owner: a.Owner, Count: int(count), Token: token})
 		reply := w.locks[k].Renew(now, w.hear, a.mode, a.owner, count, lease, token, heal)
 		w.told(k, reply)

@@ -12,41 +12,55 @@ func (l *Lock) Register(now int64, e Entry) Reply { return l.AcquireOrRegister(n
 // lock. An e of round 0 does not wait.
 func (l *Lock) AcquireOrRegister(now int64, hears Hears, lease int64, e Entry) Reply {
 	l.Expire(now)
+	shared, r := e.Mode == Shared, Reply{Outcome: Done}
+	inside := l.Holder == e.Owner || shared && l.reads(e.Owner)
+	joined := false
 	switch {
 	case l.Alien:
 		return Reply{Outcome: Failed}
-	case e.Mode == Shared:
-		return l.share(now, hears, lease, e)
-	case l.Holder == e.Owner:
-		if l.Counter > maxToken {
-			return beginAnew(&l.Counter, e.Proposal)
-		}
-		if l.Counter == 0 {
-			l.Counter = e.Proposal
-		}
-		l.Count = 1
-		if lease > 0 {
-			l.extend(now, lease)
-		}
-		return Reply{Outcome: Done, Token: l.Counter}
-	case l.Holder != 0:
-		w := l.wait(now, e)
-		return l.refusal(l.Holder, l.left(now), w)
-	case lease == 0:
-		w := l.wait(now, e)
-		return l.refusal(0, 0, w)
-	case l.waiting():
-		// Nobody overtakes those who wait: a lease that ran out goes to the first of them.
-		w := l.wait(now, e)
-		if l.Turn > 0 {
+	case (inside || shared) && l.Counter > maxToken:
+		return beginAnew(&l.Counter, e.Proposal)
+	case inside:
+	case lease > 0 && !l.waiting() && (l.Holder == 0 || shared && l.Holder == Readers):
+	default:
+		w, mine := l.wait(now, e), int64(0)
+		switch {
+		case l.Holder != 0 && (l.Holder != Readers || !shared):
+			return l.refusal(l.Holder, l.left(now), w)
+		case lease == 0:
+			return l.refusal(0, l.left(now), w)
+		case l.Holder == 0 && l.Turn > 0:
 			return l.refusal(Redisson, l.Turn-now, w)
+		case shared:
+			mine = lease
 		}
-		var r Reply
-		if to := l.pass(now, hears, 0, e.Owner, 0, &r); to != 0 && to != e.Owner {
-			no := l.refusal(to, l.left(now), w)
+		// Nobody overtakes those who wait: a lease that ran out goes to the first of them.
+		holder := l.pass(now, hears, 0, e.Owner, mine, &r)
+		joined = holder == e.Owner
+		if others := holder == Readers && shared; holder != 0 && !joined && (!others || w.Owner != 0 || l.waiting()) {
+			if others && w.Owner != 0 {
+				holder = 0 // it goes on asking, and so lets in whoever is next
+			}
+			no := l.refusal(holder, l.left(now), w)
 			no.HandOffs = r.HandOffs
 			return no
 		}
+	}
+	if inside || shared {
+		if l.Counter == 0 {
+			l.Counter = e.Proposal
+		}
+		switch {
+		case !shared:
+			l.Count = 1
+			if lease > 0 {
+				l.extend(now, lease)
+			}
+		case lease > 0 && !joined:
+			l.join(now, e.Owner, lease)
+		}
+		r.Token = l.Counter
+		return r
 	}
 	more := int64(0)
 	if e.Owner.keeps() {

@@ -51,22 +51,32 @@ func (l *Lock) Raise(now int64, mode Mode, owner Owner, token int64) Reply {
 // a shared one, and with heal passes to the readers who wait.
 func (l *Lock) Renew(now int64, hears Hears, mode Mode, owner Owner, count int32, lease, token int64, heal bool) Reply {
 	l.Expire(now)
+	r, shared, alone := Reply{Outcome: Done, Renewed: Extended}, mode == Shared, l.Holder == owner
 	switch {
 	case l.Alien:
-		return Reply{Outcome: Done, Renewed: NotLock}
-	case mode == Shared:
-		return l.keep(now, hears, owner, lease, token, heal)
-	case l.Holder != 0 && l.Holder != owner:
-		return Reply{Outcome: Done, Renewed: Foreign}
-	case l.Holder == 0 && (!heal || l.forced(owner)):
-		return Reply{Outcome: Done, Renewed: Absent}
-	}
-	r := Reply{Outcome: Done, Renewed: Extended}
-	if l.Holder == 0 {
-		l.give(now, owner, count, lease)
+		r.Renewed = NotLock
+		return r
+	case alone || shared && l.reads(owner):
+	case l.Holder != 0 && !(shared && l.Holder == Readers):
+		r.Renewed = Foreign
+		return r
+	case !heal || l.forced(owner):
+		r.Renewed = Absent
+		return r
+	default:
 		r.Renewed = Healed
 	}
-	l.extend(now, lease)
+	switch {
+	case shared:
+		l.join(now, owner, lease)
+		if alone && heal {
+			l.pass(now, hears, token, 0, 0, &r)
+		}
+	case alone:
+		l.extend(now, lease)
+	default:
+		l.give(now, owner, count, lease)
+	}
 	l.Counter = recounted(l.Counter, token)
 	return r
 }

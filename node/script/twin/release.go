@@ -45,40 +45,22 @@ func (l *Lock) Force(now int64, hears Hears, token int64) Reply {
 // ReleaseTo is release.lua: Release, which enters next into the queue before. A next of owner 0 is none.
 func (l *Lock) ReleaseTo(now int64, hears Hears, mode Mode, owner Owner, token int64, next Entry) Reply {
 	l.Expire(now)
-	mine := owner != 0 && l.Holder == owner
+	mine := owner != 0 && l.Holder == owner && !(l.Alien && mode == Shared)
 	switch {
-	case mode == Shared && l.Alien:
-		l.leave(owner)
-		return Reply{Outcome: Failed}
 	case mine:
 		l.free()
+	case l.Alien:
 	case mode == Shared && l.reads(owner):
 		mine = true
 		_ = slices.DeleteFunc(l.Reading[:], func(r Reader) bool { return r.Owner == owner })
 		l.settle()
 	}
-	switch {
-	case next.Owner == 0:
-	case l.Alien:
-		l.leave(owner)
-		if !mine {
-			return Reply{Outcome: Failed}
-		}
-		return released(mine)
-	case l.Holder != next.Owner && !l.reads(next.Owner):
-		l.enter(now, next)
+	l.leave(owner) // also who has the lock: a renewal may have healed it
+	if l.Alien && !mine {
+		return Reply{Outcome: Failed}
 	}
-	waited := l.waiting()
-	left := l.leave(owner) // also who has the lock: a renewal may have healed it
-	if mode == Exclusive && next.Owner == 0 {
-		switch {
-		case !waited:
-			r := released(mine)
-			r.Told = mine && hears(Redisson)
-			return r
-		case l.Holder == Readers && !left:
-			return released(mine) // it was in nobody's way
-		}
+	if next.Owner != 0 && !l.Alien && l.Holder != next.Owner && !l.reads(next.Owner) {
+		l.enter(now, next)
 	}
 	return l.handOn(now, hears, token, mine)
 }
