@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -220,7 +221,7 @@ func settled(cfg trial.Config) trial.Config {
 func tryOut(t *testing.T, cfg trial.Config, plan trial.Plan) (*judge.Report, string, error) {
 	t.Helper()
 	cfg = settled(cfg)
-	cfg.Out, cfg.Title = t.ArtifactDir(), fmt.Sprintf("%s, seed %d", t.Name(), cfg.Seed)
+	cfg.Out, cfg.Title = filepath.Join(t.ArtifactDir(), fmt.Sprint("seed-", cfg.Seed)), fmt.Sprintf("%s, seed %d", t.Name(), cfg.Seed)
 	if plan.Durable == nil {
 		plan.Durable = make([]bool, cfg.Masters)
 	}
@@ -231,7 +232,7 @@ func tryOut(t *testing.T, cfg trial.Config, plan trial.Plan) (*judge.Report, str
 		}
 	}
 	var text bytes.Buffer
-	report, err := trial.Run(begin(t, cfg.Lasts+10*time.Minute), cfg, plan, &text) // what is late makes the rest late
+	report, err := trial.Run(begin(t), cfg, plan, &text) // what is late makes the rest late
 	if report == nil {
 		t.Fatal(err)
 	}
