@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -61,7 +62,7 @@ func (f *fleet) client(cfg redlock.Config) *redlock.Client {
 }
 
 // config fills in Masters and Logger, and turns RestartGuard off unless the test sets it, since these
-// masters have just started. Where the lease is short, a busy machine may take half of it to answer.
+// masters have just started. A busy machine may take long to answer, up to half a lease.
 func (f *fleet) config(cfg redlock.Config) redlock.Config {
 	if cfg.Masters == nil {
 		cfg.Masters = f.urls()
@@ -70,7 +71,7 @@ func (f *fleet) config(cfg redlock.Config) redlock.Config {
 		cfg.RestartGuard = -1
 	}
 	if cfg.NodeTimeout == 0 {
-		cfg.NodeTimeout = cfg.Lease / 2
+		cfg.NodeTimeout = min(cmp.Or(cfg.Lease, time.Minute)/2, 5*time.Second)
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(f.t.Output(), nil))
 	return cfg

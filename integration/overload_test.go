@@ -53,7 +53,7 @@ func gather(ctx context.Context, t *testing.T, f *fleet, n int, cfg redlock.Conf
 	ctx, stop := context.WithCancel(ctx)
 	c := &crowd{t: t, f: f, clients: make([]*redlock.Client, n), holds: make([]*redlock.Hold, n), stop: stop, turns: make([]atomic.Int64, n)}
 	cfg = f.config(cfg)
-	cfg.Logger = nil
+	cfg.Logger, cfg.NodeTimeout = nil, 0
 	var begun sync.WaitGroup
 	begun.Add(n)
 	for i := range n {

@@ -80,7 +80,7 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 
 	// A waiter that asks more than once, and gives up.
 	waits, giveUp := context.WithCancel(ctx)
-	go func() { // ends with the second round, at the latest with ctx
+	go func() { // ends when the waiter has asked again, at the latest with ctx
 		for before := asked.Load(); asked.Load() < before+2 && ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
 		}
 		giveUp()

@@ -153,7 +153,7 @@ func TestReplaceMaster(t *testing.T) {
 // machine lets them do little, it takes more than one trial.
 func TestChaosHasTeeth(t *testing.T) {
 	t.Parallel()
-	mutants := exec.CommandContext(t.Context(), "go", "run", "./verify/mutants", "-overlay", t.TempDir(), "-run", "^reader-let-in-beside-a-writer$")
+	mutants := exec.CommandContext(begin(t), "go", "run", "./verify/mutants", "-overlay", t.TempDir(), "-run", "^reader-let-in-beside-a-writer$")
 	mutants.Dir = ".."
 	overlay, err := mutants.Output()
 	if err != nil {
