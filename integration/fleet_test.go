@@ -165,18 +165,16 @@ func mustUnlock(ctx context.Context, t *testing.T, hold *redlock.Hold) {
 	}
 }
 
-// renewed waits until a hold has been renewed twice: once may be an answer that was on its way. It returns why the hold
-// ended if it does.
-func renewed(ctx context.Context, hold *redlock.Hold) error {
-	for range 2 {
-		for until := hold.Until(); !hold.Until().After(until); {
-			select {
-			case <-hold.Context().Done():
-				return fmt.Errorf("hold of %q ended: %w", hold.Name(), context.Cause(hold.Context()))
-			case <-ctx.Done():
-				return fmt.Errorf("hold of %q is not renewed beyond %v: %w", hold.Name(), until, ctx.Err())
-			case <-time.After(10 * time.Millisecond):
-			}
+// renewed waits until a hold has been renewed by what was sent from now on: it is valid for longer than a lease from now.
+// It returns why the hold ended if it does.
+func renewed(ctx context.Context, hold *redlock.Hold, lease time.Duration) error {
+	for now := time.Now(); hold.Until().Before(now.Add(lease)); {
+		select {
+		case <-hold.Context().Done():
+			return fmt.Errorf("hold of %q ended: %w", hold.Name(), context.Cause(hold.Context()))
+		case <-ctx.Done():
+			return fmt.Errorf("hold of %q is not renewed beyond %v: %w", hold.Name(), hold.Until(), ctx.Err())
+		case <-time.After(10 * time.Millisecond):
 		}
 	}
 	return nil

@@ -179,8 +179,9 @@ func (c *crowd) suffer(ctx context.Context, kept bool, trigger func()) {
 			lost++
 		}
 	}
-	if lost > 0 {
-		t.Errorf("%d of %d holds were lost", lost, len(c.holds))
+	// Leases of 30 s are renewed each 10 s, so two thirds are left when a fault begins.
+	if lost > 0 && lasted+back < 20*time.Second {
+		t.Errorf("%d of %d holds were lost within %v", lost, len(c.holds), lasted+back)
 	}
 	again := 0.0
 	for i, now := range c.f.accepted(t) {

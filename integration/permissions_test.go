@@ -54,8 +54,9 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 			asked.Add(1)
 		}
 	}}
+	const lease = 3 * time.Second
 	for range 2 {
-		client := f.client(redlock.Config{Masters: urls, Lease: 3 * time.Second, Trace: trace})
+		client := f.client(redlock.Config{Masters: urls, Lease: lease, Trace: trace})
 		defer client.Close()
 		clients = append(clients, client)
 	}
@@ -71,7 +72,7 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 		return fmt.Errorf("TryLock of a taken name = %v, %v", hold, e)
 	}
 	again, e := clients[0].Lock(hold.Context(), name)
-	if failed("Lock again", e) || failed("Unlock again", again.Unlock(ctx)) || failed("Extend", hold.Extend(ctx, 3*time.Second)) {
+	if failed("Lock again", e) || failed("Unlock again", again.Unlock(ctx)) || failed("Extend", hold.Extend(ctx, lease)) {
 		return err
 	}
 	if _, e := clients[0].Inspect(ctx, name); failed("Inspect", e) {
@@ -109,14 +110,14 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 	for _, m := range f.masters {
 		m.do(t, "CLIENT", "KILL", "USER", "locks")
 	}
-	if failed("after the reconnect", renewed(ctx, hold)) {
+	if failed("after the reconnect", renewed(ctx, hold, lease)) {
 		return err
 	}
 	if failed("Downgrade", hold.Downgrade(ctx)) {
 		return err
 	}
 	reader, e := clients[1].RLock(ctx, name)
-	if failed("RLock", e) || failed("Extend", reader.Extend(ctx, 3*time.Second)) || failed("Unlock of a reader", reader.Unlock(ctx)) {
+	if failed("RLock", e) || failed("Extend", reader.Extend(ctx, lease)) || failed("Unlock of a reader", reader.Unlock(ctx)) {
 		return err
 	}
 	if failed("Unlock", hold.Unlock(ctx)) {

@@ -118,7 +118,7 @@ func TestRotatePassword(t *testing.T) {
 	f := startFleet(ctx, t, s.masters(t, 3))
 	var password atomic.Value // stands for a file, or a store of secrets
 	password.Store(s.password)
-	cfg := redlock.Config{Lease: 2 * time.Second, RestartGuard: -1, Credentials: func(context.Context, string) (string, string, error) {
+	cfg := redlock.Config{Lease: 4 * time.Second, NodeTimeout: 2 * time.Second, RestartGuard: -1, Credentials: func(context.Context, string) (string, string, error) {
 		return "locks", password.Load().(string), nil
 	}}
 	for _, m := range f.masters {
@@ -142,7 +142,7 @@ func TestRotatePassword(t *testing.T) {
 	if _, err := redis.Dial("tcp", f.masters[0].Addr(), redis.DialUsername("locks"), redis.DialPassword(s.password)); err == nil {
 		t.Error("the password of before still lets clients in")
 	}
-	did(t, renewed(ctx, hold))
+	did(t, renewed(ctx, hold, cfg.Lease))
 	mustUnlock(ctx, t, hold)
 	mustUnlock(ctx, t, mustLock(ctx, t, client, "orders:42"))
 }

@@ -53,7 +53,7 @@ var realTimeBeyond = map[string]string{
 	"integration fleet.all":                            "looks again and again, until its context ends",
 	"integration fleet.queued":                         "looks again and again, until its context ends",
 	"integration gather":                               "a pause while masters are away",
-	"integration renewed":                              "looks again and again, until its context ends",
+	"integration renewed":                              "looks again and again, until its context ends; validity is an instant",
 	"integration slowed":                               "how slow a master is, at least",
 	"integration/browser tab.until":                    "a bound of a minute",
 	"integration/fleet TestClocks":                     "what a clock shows, between looks at ours before and after",
