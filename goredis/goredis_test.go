@@ -99,7 +99,7 @@ func TestConfig(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := open(t, &tt.options)
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			hold, err := c.Lock(ctx, "orders:42")
 			if err != nil {
@@ -162,7 +162,7 @@ func TestPasswordThatChanges(t *testing.T) {
 	var password atomic.Value
 	password.Store("secret")
 	c := open(t, &redis.Options{Addr: s.address, CredentialsProvider: func() (string, string) { return "", password.Load().(string) }})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	hold, err := c.Lock(ctx, "orders:42")
 	if err != nil {

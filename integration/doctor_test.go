@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/gomodule/redigo/redis"
 
@@ -48,7 +47,7 @@ func (m *master) everything(t *testing.T) (all []any) {
 // packages doctor and node show.
 func TestDoctor(t *testing.T) {
 	t.Parallel()
-	ctx := begin(t, 2*time.Minute)
+	ctx := begin(t)
 	f := startFleet(ctx, t, containers.Config{Masters: 3, Durable: func(int) bool { return true }})
 	m := f.masters[1]
 	for _, key := range []string{"doctor:", "redlock_fence:{odd}"} {

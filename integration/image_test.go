@@ -17,9 +17,10 @@ import (
 // TestImage: the image of the Dockerfile has the command, which runs there, and little else.
 func TestImage(t *testing.T) {
 	t.Parallel()
+	ctx := begin(t)
 	folder := t.TempDir()
 	command := filepath.Join(folder, "out/redlock-linux-"+runtime.GOARCH)
-	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", command, ".")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", command, ".")
 	build.Dir = "../cmd/redlock"
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -34,7 +35,7 @@ func TestImage(t *testing.T) {
 	var said bytes.Buffer
 	name := fmt.Sprintf("redlock-test/command:%d", os.Getpid())
 	err = pool.Client.BuildImage(docker.BuildImageOptions{
-		Name: name, ContextDir: folder, OutputStream: &said, RmTmpContainer: true, ForceRmTmpContainer: true,
+		Name: name, ContextDir: folder, OutputStream: &said, Context: ctx, RmTmpContainer: true, ForceRmTmpContainer: true,
 		BuildArgs: []docker.BuildArg{{Name: "TARGETARCH", Value: runtime.GOARCH}},
 	})
 	if err != nil {
@@ -57,7 +58,7 @@ func TestImage(t *testing.T) {
 		did(t, pool.Client.RemoveContainer(docker.RemoveContainerOptions{ID: container.ID, Force: true}))
 	})
 	did(t, pool.Client.StartContainer(container.ID, nil))
-	code, err := pool.Client.WaitContainer(container.ID)
+	code, err := pool.Client.WaitContainerWithContext(container.ID, ctx)
 	did(t, err)
 	did(t, pool.Client.Logs(docker.LogsOptions{Container: container.ID, Stdout: true, Stderr: true, OutputStream: &said, ErrorStream: &said}))
 	if code == 0 || !strings.Contains(said.String(), "connection refused") {

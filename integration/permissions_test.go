@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	containers "example.com/redlock/integration/fleet"
 	"example.com/redlock/redlock"
+	"example.com/redlock/redlocktrace"
 )
 
 // aclRule matches the rule in docs/operations.md: a block of one line.
@@ -46,8 +48,15 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 		return err != nil
 	}
 	var clients []*redlock.Client
+	var asked atomic.Int64 // rounds of those who wait
+	trace := &redlock.Trace{Asked: func(e redlocktrace.Asked) {
+		if !e.Since.IsZero() {
+			asked.Add(1)
+		}
+	}}
+	const lease = 3 * time.Second
 	for range 2 {
-		client := f.client(redlock.Config{Masters: urls, Lease: 2 * time.Second})
+		client := f.client(redlock.Config{Masters: urls, Lease: lease, Trace: trace})
 		defer client.Close()
 		clients = append(clients, client)
 	}
@@ -63,7 +72,7 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 		return fmt.Errorf("TryLock of a taken name = %v, %v", hold, e)
 	}
 	again, e := clients[0].Lock(hold.Context(), name)
-	if failed("Lock again", e) || failed("Unlock again", again.Unlock(ctx)) || failed("Extend", hold.Extend(ctx, 2*time.Second)) {
+	if failed("Lock again", e) || failed("Unlock again", again.Unlock(ctx)) || failed("Extend", hold.Extend(ctx, lease)) {
 		return err
 	}
 	if _, e := clients[0].Inspect(ctx, name); failed("Inspect", e) {
@@ -71,9 +80,13 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 	}
 
 	// A waiter that asks more than once, and gives up.
-	short, cancel := context.WithTimeout(ctx, 400*time.Millisecond)
-	defer cancel()
-	if hold, e := clients[1].Lock(short, name); !errors.Is(e, redlock.ErrTaken) {
+	waits, giveUp := context.WithCancel(ctx)
+	go func() { // ends when the waiter has asked again, at the latest with ctx
+		for before := asked.Load(); asked.Load() < before+2 && ctx.Err() == nil; time.Sleep(5 * time.Millisecond) {
+		}
+		giveUp()
+	}()
+	if hold, e := clients[1].Lock(waits, name); !errors.Is(e, redlock.ErrTaken) {
 		return fmt.Errorf("Lock given up = %v, %v", hold, e)
 	}
 
@@ -97,14 +110,14 @@ func (f *fleet) all(ctx context.Context, t *testing.T, name string, urls []strin
 	for _, m := range f.masters {
 		m.do(t, "CLIENT", "KILL", "USER", "locks")
 	}
-	if failed("after the reconnect", live(hold, time.Second)) { // while it is renewed
+	if failed("after the reconnect", renewed(ctx, hold, lease)) {
 		return err
 	}
 	if failed("Downgrade", hold.Downgrade(ctx)) {
 		return err
 	}
 	reader, e := clients[1].RLock(ctx, name)
-	if failed("RLock", e) || failed("Extend", reader.Extend(ctx, 2*time.Second)) || failed("Unlock of a reader", reader.Unlock(ctx)) {
+	if failed("RLock", e) || failed("Extend", reader.Extend(ctx, lease)) || failed("Unlock of a reader", reader.Unlock(ctx)) {
 		return err
 	}
 	if failed("Unlock", hold.Unlock(ctx)) {
@@ -164,7 +177,7 @@ func (f *fleet) permits(ctx context.Context, name string, clients []*redlock.Cli
 	if err != nil {
 		return fmt.Errorf("Acquire of the other: %w", err)
 	}
-	if err := errors.Join(other.Extend(ctx, 2*time.Second), hold.Extend(ctx, 2*time.Second)); err != nil {
+	if err := errors.Join(other.Extend(ctx, 3*time.Second), hold.Extend(ctx, 3*time.Second)); err != nil {
 		return fmt.Errorf("Extend: %w", err)
 	}
 	got := make(chan error, 1)
@@ -255,7 +268,7 @@ func (f *fleet) refused(t *testing.T) (what []string) {
 // TestPermissions: the user in the docs may do everything that a client does. A user who may not use
 // INFO is told so.
 func TestPermissions(t *testing.T) {
-	ctx := begin(t, 2*time.Minute)
+	ctx := begin(t)
 	f := startFleet(ctx, t, containers.Config{Masters: 3})
 	var urls []string
 	for _, m := range f.masters {
@@ -319,7 +332,7 @@ func TestPermissions(t *testing.T) {
 // refused.
 func TestPermissionsAreNeeded(t *testing.T) {
 	t.Parallel()
-	ctx := begin(t, 10*time.Minute)
+	ctx := begin(t)
 	f := startFleet(ctx, t, containers.Config{Masters: 1})
 	rule := documentedRule(t)
 	for i, word := range rule {
@@ -330,7 +343,7 @@ func TestPermissionsAreNeeded(t *testing.T) {
 			m := f.masters[0]
 			m.do(t, "ACL", "LOG", "RESET")
 			m.do(t, "ACL", slices.Delete(slices.Clone(rule), i, i+1)...)
-			try, enough := context.WithTimeout(ctx, 30*time.Second)
+			try, enough := context.WithTimeout(ctx, 2*time.Minute)
 			done := make(chan error, 1)
 			go func() { // ends when the clients miss nothing, or with try
 				err := errors.New("not tried")

@@ -25,7 +25,7 @@ func (m *master) subscribe(t *testing.T, channel string) <-chan string {
 	t.Cleanup(func() { conn.Close() })
 	subscription := redis.PubSubConn{Conn: conn}
 	did(t, subscription.Subscribe(channel))
-	if confirmed, ok := subscription.ReceiveWithTimeout(time.Second).(redis.Subscription); !ok {
+	if confirmed, ok := subscription.ReceiveWithTimeout(time.Minute).(redis.Subscription); !ok {
 		t.Fatalf("SUBSCRIBE %s: %v", channel, confirmed)
 	}
 	payloads := make(chan string, 100)
@@ -85,7 +85,7 @@ func (m *master) java(script *redis.Script, args ...any) error {
 // and the two exclude each other.
 func TestRedissonBesideUs(t *testing.T) {
 	const name, long = "orders:42", 30 * time.Second
-	ctx := begin(t, time.Minute)
+	ctx := begin(t)
 	f := startFleet(ctx, t, containers.Config{Masters: 1})
 	m := f.masters[0]
 	told := m.subscribe(t, "redisson_lock__channel:{"+name+"}")
@@ -125,7 +125,7 @@ func TestRedissonBesideUs(t *testing.T) {
 	for range 10 {
 		before, start := turns.Load(), time.Now()
 		did(t, m.javaUnlocks(name))
-		eventually(ctx, t, 2*time.Second, "ours have a turn after Redisson's unlock", func() error {
+		eventually(ctx, t, "ours have a turn after Redisson's unlock", func() error {
 			if turns.Load() == before {
 				return errors.New("none")
 			}

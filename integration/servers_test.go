@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	containers "example.com/redlock/integration/fleet"
 	"example.com/redlock/redlock"
@@ -37,7 +36,7 @@ func TestServers(t *testing.T) {
 // TestTooOld: a server without the commands that locks need is refused, with the version that it has.
 func TestTooOld(t *testing.T) {
 	t.Parallel()
-	ctx := begin(t, time.Minute)
+	ctx := begin(t)
 	engine, err := containers.Prepare("redlock-test/redis6:local")
 	did(t, err)
 	old, err := engine.Start(ctx, containers.Config{Masters: 1})

@@ -75,7 +75,7 @@ func TestSetUp(t *testing.T) {
 	for _, secure := range []bool{false, true} {
 		t.Run(fmt.Sprintf("tls=%v", secure), func(t *testing.T) {
 			t.Parallel()
-			ctx := begin(t, time.Minute)
+			ctx := begin(t)
 			set := s.masters(t, 3)
 			if secure {
 				set = s.masters(t, 3, "--include", "/etc/redis/tls.conf")
@@ -90,7 +90,7 @@ func TestSetUp(t *testing.T) {
 			mustUnlock(ctx, t, mustLock(ctx, t, client, "orders:42"))
 
 			cfg := redlock.Config{Masters: f.urls(), TLS: set.TLS, Lease: lease, RestartGuard: lease}
-			eventually(ctx, t, 20*time.Second, "the doctor has nothing to say of what locks may see", func() error {
+			eventually(ctx, t, "the doctor has nothing to say of what locks may see", func() error {
 				return examine(ctx, cfg, exam.Note)
 			})
 			for _, m := range f.masters {
@@ -113,12 +113,12 @@ func TestSetUp(t *testing.T) {
 // connection goes over from the one to the other. No hold is lost.
 func TestRotatePassword(t *testing.T) {
 	t.Parallel()
-	ctx := begin(t, time.Minute)
+	ctx := begin(t)
 	s := newSecrets(t)
 	f := startFleet(ctx, t, s.masters(t, 3))
 	var password atomic.Value // stands for a file, or a store of secrets
 	password.Store(s.password)
-	cfg := redlock.Config{Lease: 2 * time.Second, RestartGuard: -1, Credentials: func(context.Context, string) (string, string, error) {
+	cfg := redlock.Config{Lease: 4 * time.Second, NodeTimeout: 2 * time.Second, RestartGuard: -1, Credentials: func(context.Context, string) (string, string, error) {
 		return "locks", password.Load().(string), nil
 	}}
 	for _, m := range f.masters {
@@ -142,7 +142,7 @@ func TestRotatePassword(t *testing.T) {
 	if _, err := redis.Dial("tcp", f.masters[0].Addr(), redis.DialUsername("locks"), redis.DialPassword(s.password)); err == nil {
 		t.Error("the password of before still lets clients in")
 	}
-	did(t, live(hold, 3*time.Second)) // longer than its lease
+	did(t, renewed(ctx, hold, cfg.Lease))
 	mustUnlock(ctx, t, hold)
 	mustUnlock(ctx, t, mustLock(ctx, t, client, "orders:42"))
 }

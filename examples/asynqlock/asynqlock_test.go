@@ -24,7 +24,7 @@ func start(t *testing.T) (queue asynq.RedisClientOpt, process func() *redlock.Cl
 		masters = append(masters, "127.0.0.1:"+port)
 	}
 	return asynq.RedisClientOpt{Addr: masters[0]}, func() *redlock.Client {
-		client, err := redlock.New(redlock.Config{Masters: masters, Lease: time.Second, RestartGuard: -1}) // these masters are new
+		client, err := redlock.New(redlock.Config{Masters: masters, Lease: 5 * time.Second, NodeTimeout: 2 * time.Second, RestartGuard: -1}) // these masters are new
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,34 +132,41 @@ func TestOneProcessSchedules(t *testing.T) {
 		return nil
 	})
 	serve(t, queue, mux)
-	stop := map[string]context.CancelFunc{}
-	var running sync.WaitGroup
+	stop, ended := map[string]context.CancelFunc{}, map[string]chan struct{}{}
 	for _, name := range []string{"a", "b", "c"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		stop[name] = cancel
+		t.Cleanup(cancel)
+		stop[name], ended[name] = cancel, make(chan struct{})
 		client := process()
-		running.Go(func() {
+		go func() { // ends with ctx
+			defer close(ended[name])
 			_ = asynqlock.Schedule(ctx, client, "cron", asynq.PeriodicTaskManagerOpts{
 				RedisConnOpt: queue, PeriodicTaskConfigProvider: everySecond(name), SchedulerOpts: &asynq.SchedulerOpts{LogLevel: asynq.FatalLevel},
 			})
-		})
+		}()
 	}
-	defer running.Wait()
-	for len(stop) > 0 {
-		leader := <-ticks
-		for range 2 {
-			if tick := <-ticks; tick != leader {
-				t.Errorf("%s enqueues while %s leads", tick, leader)
-			}
+	tick := func() string {
+		t.Helper()
+		select {
+		case name := <-ticks:
+			return name
+		case <-time.After(time.Minute):
+			t.Fatalf("nobody enqueues anything, of %d that were not stopped", len(stop))
+			return ""
 		}
-		if stop[leader] == nil {
-			t.Fatalf("%s enqueues after it was stopped", leader)
+	}
+	for len(stop) > 0 {
+		leader := tick()
+		for stop[leader] == nil { // what it enqueued before it was stopped
+			leader = tick()
+		}
+		for range 2 {
+			if other := tick(); other != leader {
+				t.Errorf("%s enqueues while %s leads", other, leader)
+			}
 		}
 		stop[leader]()
 		delete(stop, leader)
-		time.Sleep(100 * time.Millisecond)
-		for len(ticks) > 0 { // what it enqueued until then
-			<-ticks
-		}
+		<-ended[leader]
 	}
 }

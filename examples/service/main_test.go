@@ -115,8 +115,10 @@ func TestShutdown(t *testing.T) {
 		defer answer.Body.Close()
 		code <- answer.StatusCode
 	}()
-	for fleet.Master(0).Holder("orders:42") == "" && t.Context().Err() == nil {
-		time.Sleep(time.Millisecond)
+	for began := time.Now(); fleet.Master(0).Holder("orders:42") == ""; time.Sleep(time.Millisecond) {
+		if time.Since(began) > time.Minute {
+			t.Fatal("the request takes no lock")
+		}
 	}
 	terminate()
 	if got := <-code; got != http.StatusOK {

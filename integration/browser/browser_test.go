@@ -24,7 +24,7 @@ import (
 var shots = flag.String("shots", "", "keep pictures of the pages in this `folder`")
 
 // deadline is how long a test waits for what should happen at once: these machines are busy.
-const deadline = 30 * time.Second
+const deadline = time.Minute
 
 // browser returns the path of a Chromium, after installing it if need be.
 var browser = sync.OnceValues(func() (string, error) {

@@ -10,8 +10,8 @@ import (
 	"github.com/ory/dockertest/v3/docker"
 )
 
-// actWait is how long an act on a container may take.
-const actWait = 30 * time.Second
+// actWait is how long an act on a container may take, by a Docker engine that has much else to do.
+const actWait = 2 * time.Minute
 
 // Kill ends the server with SIGKILL: nothing is flushed, connections break.
 func (m *Master) Kill() error { return m.end("kill", docker.SIGKILL) }

@@ -56,7 +56,7 @@ func TestStartFails(t *testing.T) {
 func TestLife(t *testing.T) {
 	t.Parallel()
 	m := one(t, Config{Life: 2 * time.Second})
-	eventually(t, 20*time.Second, "it has ended", func() bool {
+	eventually(t, "it has ended", func() bool {
 		_, err := m.Do("PING")
 		return err != nil
 	})

@@ -52,7 +52,7 @@ func TestHarm(t *testing.T) {
 			if _, err := client.Do("PING"); err == nil {
 				t.Error("the connection of a client still works")
 			}
-			if reply, err := redis.ReceiveWithTimeout(subscriber, time.Second); !errors.Is(err, io.EOF) {
+			if reply, err := redis.ReceiveWithTimeout(subscriber, patience); !errors.Is(err, io.EOF) {
 				t.Errorf("the connection of a subscriber still works: %v, %v", reply, err)
 			}
 		}},

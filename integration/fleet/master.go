@@ -16,8 +16,12 @@ import (
 
 const (
 	port      = docker.Port("6379/tcp")
-	readyWait = 20 * time.Second // for a container to answer PING
+	readyWait = time.Minute      // for a container to answer PING
 	grace     = 15 * time.Second // between the end of a container and its removal by anybody
+
+	// patience is how long connecting to a server and each of its answers may take. What is not there refuses at once;
+	// so only one that is frozen, or a machine that has no time for it, takes that long.
+	patience = 30 * time.Second
 )
 
 // Master is one Redis in a container of its own, always at the same address.
@@ -45,13 +49,13 @@ func (m *Master) Dial(options ...redis.DialOption) (redis.Conn, error) {
 		redis.DialPassword(cfg.Password),
 		redis.DialUseTLS(cfg.TLS != nil),
 		redis.DialTLSConfig(cfg.TLS),
-		redis.DialConnectTimeout(time.Second),
-		redis.DialReadTimeout(2 * time.Second),
-		redis.DialWriteTimeout(time.Second),
+		redis.DialConnectTimeout(patience),
+		redis.DialReadTimeout(patience),
+		redis.DialWriteTimeout(patience),
 	}, options...)...)
 }
 
-// Do sends one command on a new connection. It waits for at most two seconds for the answer.
+// Do sends one command on a new connection.
 func (m *Master) Do(command string, args ...any) (any, error) {
 	conn, err := m.Dial()
 	if err != nil {

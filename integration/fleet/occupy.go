@@ -11,7 +11,7 @@ import (
 )
 
 // scriptWait is how long the server may take to begin a script, and to answer when it has ended.
-const scriptWait = 5 * time.Second
+const scriptWait = patience
 
 // Occupy keeps the server busy for d with a script, and returns when it is free again. Until then nobody
 // gets an answer, and then what was sent meanwhile is answered with BUSY. It costs a core.
@@ -25,13 +25,13 @@ func (m *Master) Occupy(d time.Duration) error {
 // it reads what clients have sent, and finds that the script is to end. The script would end by itself, after
 // a minute or so, should nobody get through.
 func (m *Master) occupy(d time.Duration) error {
-	patience := redis.DialReadTimeout(d + scriptWait)
-	busy, err := m.Dial(patience)
+	waits := redis.DialReadTimeout(d + scriptWait)
+	busy, err := m.Dial(waits)
 	if err != nil {
 		return err
 	}
 	defer busy.Close()
-	other, err := m.Dial(patience)
+	other, err := m.Dial(waits)
 	if err != nil {
 		return err
 	}

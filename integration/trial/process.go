@@ -115,8 +115,8 @@ func (p *process) kill() error {
 	return err
 }
 
-// endsWithin is how long a client has to end: its calls, its holds and its client.
-const endsWithin = 20 * time.Second
+// endsWithin is how long a client has to end: its calls, its holds and its client. It has a bound of its own for each.
+const endsWithin = 2 * time.Minute
 
 // end closes the standard input of the process and waits until it has ended.
 func (p *process) end() error {

@@ -22,7 +22,6 @@ type stage struct {
 	clients map[string]*slot
 	wires   map[string]map[string]*wire.Wire // by client and master
 	rec     *history.Recorder
-	busy    sync.Map          // of channels, each full while a part of a master or client has an act
 	how     func(string) kind // kindOf, except in tests
 
 	mu     sync.Mutex
@@ -30,20 +29,34 @@ type stage struct {
 	err    error // what makes the trial worthless
 }
 
-// perform carries out a plan and returns when all of it is over.
+// perform carries out a plan and returns when all of it is over. An act that is to begin a moment or more after another
+// has ended does so however late that was: the rest of the plan is as much later.
 //
 // Goroutines: one per act, which ends when the act is mended; perform waits for all before calm, and before
 // it returns. When ctx ends, what was begun is mended and nothing else is begun.
 func (s *stage) perform(ctx context.Context, plan Plan) error {
 	var wg sync.WaitGroup
 	began := s.rec.Now()
-	for _, a := range plan.Acts {
+	ended := make([]chan time.Duration, len(plan.Acts))
+	for i, a := range plan.Acts {
+		for j, before := range plan.Acts[:i] {
+			due := before.At + before.Lasts + moment
+			if ended[j] == nil || due > a.At {
+				continue
+			}
+			began = max(began, <-ended[j]-due)
+			ended[j] = nil
+		}
 		wait(ctx, began+a.At-s.rec.Now())
 		if ctx.Err() != nil {
 			break
 		}
 		if a.Kind != calm {
-			wg.Go(func() { s.carryOut(ctx, a) })
+			ended[i] = make(chan time.Duration, 1)
+			wg.Go(func() {
+				s.carryOut(ctx, a)
+				ended[i] <- s.rec.Now()
+			})
 			continue
 		}
 		wg.Wait()
@@ -72,15 +85,13 @@ func (s *stage) tell(what string) {
 // mended says so.
 func (s *stage) carryOut(ctx context.Context, a Act) {
 	k := s.how(a.Kind)
-	leave := s.occupy(k, a)
-	defer leave()
 	s.mu.Lock()
 	s.faults++
 	id := s.faults
 	s.mu.Unlock()
 	s.rec.Add(history.Event{What: history.Fault, ID: id, Fault: a.Kind, On: s.processes(a.On), Forgets: k.forgets, Text: a.String()})
 	began := s.rec.Now()
-	patience := 30 * time.Second // a busy Docker engine takes long
+	patience := 2 * time.Minute // a busy Docker engine takes long
 	if k.part == client {
 		patience = 0
 	}
@@ -113,25 +124,6 @@ func (s *stage) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = errors.Join(s.err, err)
-}
-
-// occupy waits until no other act has any of the parts that a needs, in the order of their names.
-func (s *stage) occupy(k kind, a Act) (leave func()) {
-	var taken []chan struct{}
-	for _, name := range slices.Sorted(slices.Values(a.On)) {
-		if s.clients[name] != nil && k.part != client {
-			continue // it is cut off, beside what else may happen to it
-		}
-		part, _ := s.busy.LoadOrStore(name+string(k.part), make(chan struct{}, 1))
-		busy := part.(chan struct{})
-		busy <- struct{}{}
-		taken = append(taken, busy)
-	}
-	return func() {
-		for _, busy := range taken {
-			<-busy
-		}
-	}
 }
 
 // processes names the client processes of now instead of their slots.

@@ -67,6 +67,30 @@ func TestPerform(t *testing.T) {
 	})
 }
 
+// An act that is late makes those later that come after it, and only those.
+func TestPerformLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(name string) kind {
+			k := nothing(name)
+			if name == KillEmpty {
+				k.mend = doing(func() error { time.Sleep(10 * second); return nil })
+			}
+			return k
+		}
+		told, err := rehearse(t.Context(), t, slow,
+			Act{At: second, Lasts: second, Kind: KillEmpty, On: []string{"m1"}},
+			Act{At: 2 * second, Lasts: second, Kind: Cut, On: []string{"m2"}},
+			Act{At: 4 * second, Lasts: second, Kind: Pause, On: []string{"m1"}},
+		)
+		want := []string{
+			"fault kill-empty 1s", "fault cut 2s", "mended cut 3s", "mended kill-empty 12s", "fault pause 13.5s", "mended pause 14.5s", "over 14.5s",
+		}
+		if err != nil || !slices.Equal(told, want) {
+			t.Errorf("perform = %v, and it recorded %q, want %q", err, told, want)
+		}
+	})
+}
+
 // What cannot be done is recorded, and mended nevertheless. What cannot be mended makes the trial worthless.
 func TestWhatCannotBeDone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -164,9 +164,11 @@ func (p *planner) act(at time.Duration, k kind, on []string) Act {
 	return a
 }
 
-// reserve notes who has what to bear for how long. Between two faults of the same part there is a moment.
+// moment is how much time there is between two faults of the same part, at least.
+const moment = time.Second / 2
+
+// reserve notes who has what to bear for how long.
 func (p *planner) reserve(k kind, a Act) []Act {
-	const moment = time.Second / 2
 	for _, name := range a.On {
 		p.free[name+string(k.part)] = max(p.free[name+string(k.part)], a.At+a.Lasts+moment)
 		if k.forgets {

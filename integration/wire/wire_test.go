@@ -96,7 +96,4 @@ func silent(t *testing.T, conn net.Conn, d time.Duration) {
 	if n, err := conn.Read(make([]byte, 1)); n != 0 || !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Fatalf("read %d bytes, %v, want none", n, err)
 	}
-	if err := conn.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
 }

@@ -13,8 +13,9 @@ import (
 const (
 	// pulse is how often a process looks whether it runs.
 	pulse = 10 * time.Millisecond
-	// stall is how long it must not have run for that to be recorded.
-	stall = 20 * time.Millisecond
+	// stall is how long it must not have run for that to be recorded. It is so little more than a pulse that what is
+	// not recorded makes nobody late.
+	stall = 15 * time.Millisecond
 )
 
 // beat records when the process did not run, or one of its threads could not although it wanted to, until
@@ -23,7 +24,7 @@ const (
 func beat(rec *history.Recorder, delays func() map[string]time.Duration, ending <-chan struct{}) {
 	ticker := time.NewTicker(pulse)
 	defer ticker.Stop()
-	last, kept := rec.Now(), map[string]time.Duration{}
+	last, kept := rec.Now(), delays()
 	for {
 		select {
 		case <-ticker.C:
@@ -32,12 +33,11 @@ func beat(rec *history.Recorder, delays func() map[string]time.Duration, ending 
 		}
 		now := rec.Now()
 		away := now - last
-		for thread, waited := range delays() {
-			if before, known := kept[thread]; known {
-				away = max(away, waited-before)
-			}
-			kept[thread] = waited
+		waited := delays()
+		for thread, all := range waited {
+			away = max(away, all-kept[thread]) // one that is new has waited since the last pulse
 		}
+		kept = waited
 		if away > stall {
 			rec.Add(history.Event{What: history.Stall, At: now, From: max(0, now-away)})
 		}

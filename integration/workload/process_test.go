@@ -108,6 +108,32 @@ func TestStall(t *testing.T) {
 	})
 }
 
+// A thread that waits for a processor is a stall, also one that is new.
+func TestStallOfAThread(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, &fake{})
+		ending := make(chan struct{})
+		steps := []map[string]time.Duration{
+			{"old": time.Second},
+			{"old": time.Second + stall},
+			{"old": time.Second + 3*stall},
+			{"old": time.Second + 3*stall, "new": stall + 1},
+			{"new": stall + 1},
+		}
+		beat(f.rec, func() map[string]time.Duration {
+			now := steps[0]
+			if steps = steps[1:]; len(steps) == 0 {
+				close(ending)
+			}
+			return now
+		}, ending)
+		stalls := f.of(history.Stall)
+		if len(stalls) != 2 || stalls[0].At-stalls[0].From != 2*stall || stalls[1].At-stalls[1].From != stall+1 {
+			t.Errorf("stalls are %+v, want one of %v and one of %v", stalls, 2*stall, stall+1)
+		}
+	})
+}
+
 // nothing says that no thread waits for a processor.
 func nothing() map[string]time.Duration { return nil }
 

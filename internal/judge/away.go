@@ -56,19 +56,27 @@ func without(spans, others []history.Span) (left []history.Span) {
 	return left
 }
 
-// away returns for how long within span a process did not run.
-func (r *record) away(who string, span history.Span) time.Duration {
+// away returns for how long within span one of several did not run, clients or masters.
+func (r *record) away(span history.Span, who ...string) time.Duration {
+	var within []history.Span
+	for _, one := range who {
+		for _, s := range r.absent[one] {
+			if s.Overlap(span) > 0 {
+				within = append(within, s)
+			}
+		}
+	}
 	var sum time.Duration
-	for _, s := range r.absent[who] {
+	for _, s := range union(within) {
 		sum += s.Overlap(span)
 	}
 	return sum
 }
 
-// late reports whether a process did at done what was due, with grace to do it: what it did not run meanwhile
-// does not count.
-func (r *record) late(who string, due, grace, done time.Duration) bool {
-	return done > due+grace+r.away(who, history.Span{From: due, To: done})
+// late reports whether something was done later than grace after it was due: time in which one of those who have a
+// part in it did not run does not count.
+func (r *record) late(due, grace, done time.Duration, who ...string) bool {
+	return done > due+grace+r.away(history.Span{From: due, To: done}, who...)
 }
 
 // ended returns when a process was there for the last time: the end of the run, if it is not known.

@@ -25,8 +25,8 @@ func deadlines(r *record) Check {
 			check.add(r, ended, fmt.Sprintf("%s: %s never returned", c.Who, c.Do), c.Event)
 			continue
 		}
-		due, grace, why := r.due(c)
-		if !r.late(c.Who, due, grace, ended) {
+		due, grace, why := r.due(c, ended)
+		if !r.late(due, grace, ended, c.Who) {
 			continue
 		}
 		last := history.Event{At: r.ended(c.Who), What: history.Killed, Who: c.Who}
@@ -38,30 +38,36 @@ func deadlines(r *record) Check {
 	return check
 }
 
-// due returns when a call should return and how much later it may, and says why then.
-func (r *record) due(c *history.Call) (due, grace time.Duration, why string) {
+// due returns when a call that ended then should have returned and how much later it may, and says why then.
+func (r *record) due(c *history.Call, ended time.Duration) (due, grace time.Duration, why string) {
 	due = history.Never - time.Hour
 	if c.Deadline > 0 {
 		due, grace, why = c.Deadline, lateReturn, "its deadline"
 	}
-	if most := r.most(c); most > 0 && c.At+most < due+grace {
+	if most := r.most(c, ended); most > 0 && c.At+most < due+grace {
 		due, grace, why = c.At, most, "it began"
 	}
 	return due, grace, why
 }
 
-// most returns how long a call that does not wait may take, with or without a deadline: 0 if that is not known.
+// most returns how long a call that does not wait and ended then may take, with or without a deadline: 0 if that is not
+// known.
 //
 // What bounds it is how long a master may take to answer. Unlock, Extend and Downgrade ask once, and again
 // where the master has lost its scripts. A try asks up to six times more where its votes are split, after a
-// random pause, and then for the holder's name. Close lets releases and goroutines end, for two such times.
-func (r *record) most(c *history.Call) time.Duration {
+// random pause, and then for the holder's name. Close lets releases and goroutines end, for two such times. A process
+// that lacks time gives a master up to twice as long, so as not to take its own lateness for the master's.
+func (r *record) most(c *history.Call, ended time.Duration) time.Duration {
+	timeout := r.Run.NodeTimeout
+	if r.away(history.Span{From: c.At, To: ended}, c.Who) > 0 {
+		timeout *= 2
+	}
 	switch {
-	case r.Run.NodeTimeout == 0:
+	case timeout == 0:
 	case c.Do == history.Unlock, c.Do == history.Leave, c.Do == history.Extend, c.Do == history.Downgrade, c.Do == history.CloseClient:
-		return 2*r.Run.NodeTimeout + lateReturn
+		return 2*timeout + lateReturn
 	case c.Do.Takes() && !c.Do.Waits():
-		return 7*r.Run.NodeTimeout + time.Second
+		return 7*timeout + time.Second
 	}
 	return 0
 }

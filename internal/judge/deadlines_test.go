@@ -20,6 +20,11 @@ func TestDeadlines(t *testing.T) {
 		{"an unlock without a deadline", `
 			c1: 1.0 lock a, 1.1 grant until=9, 1.1 return, >2.0 unlock,
 				>2.6 return`, "unlock went on for 600ms after it began"},
+		{"an unlock by a process that lacked time", `
+			c1: 1.0 lock a, 1.1 grant until=9, 1.1 return, 2.0 unlock, 2.32 stall from=2.3, 2.9 return`, ""},
+		{"an unlock by a process that lacked less time", `
+			c1: 1.0 lock a, 1.1 grant until=9, 1.1 return, >2.0 unlock, >2.32 stall from=2.3,
+				>3.0 return`, "unlock went on for 1s after it began"},
 		{"an unlock in time", `c1: 1.0 lock a, 1.1 grant until=9, 1.1 return, 2.0 unlock, 2.5 return`, ""},
 		{"a try without a deadline", `
 			c1: >1.0 trylock a, >3.5 return err=taken`, "trylock went on for 2.5s after it began"},

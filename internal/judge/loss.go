@@ -34,7 +34,7 @@ func loss(r *record) Check {
 		case h.Unlock != nil:
 			what, events = "not told before it unlocked", append(events, h.Unlock.Event)
 		}
-		if r.late(h.Who, h.Until, lateSignal, end) {
+		if r.late(h.Until, lateSignal, end, h.Who) {
 			check.add(r, end, fmt.Sprintf("%s: %s's hold was valid until %v, of which it was %s, %v later",
 				h.Key(), h.Who, round(h.Until), what, round(end-h.Until)), events...)
 		}

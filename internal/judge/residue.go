@@ -18,6 +18,7 @@ const mostHeap = 64 << 20
 // residue looks at what was found at the end: on each master, which must be empty but for what is kept on
 // purpose, and in each client process that was not killed.
 //
+// A client that closes does not wait for answers that do not come, so what it lacked time to release may be left.
 // What a client releases reaches a master that answers. One to which something happened less than a lease ago,
 // such as that the machine gave it no time, may have what ends with that lease: that is not judged. Nor is a
 // queue, which is kept for 10 s, on a master that was harmed for longer than a lease: clients give up to release
@@ -52,7 +53,7 @@ func residue(r *record) Check {
 			found(r.last, "%s: nobody looked what is left on it", name)
 		case len(e.Left) == 0:
 		case r.busy(name, history.Span{From: e.At - r.Run.MaxLease, To: e.At}),
-			!slices.ContainsFunc(e.Left, notQueue) && r.harmed(name, e.At-queueKept):
+			!slices.ContainsFunc(e.Left, notQueue) && r.harmed(name, e.At-queueKept), r.closedLate(name, e.At):
 			check.Unjudged++
 		default:
 			found(e, "%s: these keys are left: %s", name, strings.Join(e.Left, ", "))
@@ -85,6 +86,15 @@ func (r *record) harmed(master string, since time.Duration) bool {
 		}
 	}
 	return false
+}
+
+// closedLate reports whether a client was closed less than a lease before at, and it or a master did not run meanwhile for
+// as long as an answer may take.
+func (r *record) closedLate(master string, at time.Duration) bool {
+	return slices.ContainsFunc(r.Calls, func(c *history.Call) bool {
+		span := history.Span{From: c.At, To: min(c.Returned, at)}
+		return c.Do == history.CloseClient && span.To >= at-r.Run.MaxLease && r.away(span, c.Who, master) >= r.Run.NodeTimeout
+	})
 }
 
 // busy reports whether there was a fault within span, or a master had no time for what it was asked. What

@@ -27,6 +27,16 @@ func TestResidue(t *testing.T) {
 			m1: 9.0 audit
 			m2: 9.0 audit left=a, 6.0 stall from=5.5
 			m3: 9.0 audit`, unjudged},
+		{"a lock of a client that lacked time to close", `
+			c1: 7.9 started, 8.0 closeclient, 8.3 stall from=8.1, 8.4 return, 8.4 audit, 8.5 exited
+			m1: 9.0 audit
+			m2: 9.0 audit left=a
+			m3: 9.0 audit`, unjudged},
+		{"a lock of a client that lacked less time", `
+			c1: 7.9 started, 8.0 closeclient, 8.2 stall from=8.1, 8.4 return, 8.4 audit, 8.5 exited
+			m1: 9.0 audit
+			m2: >9.0 audit left=a
+			m3: 9.0 audit`, "m2: these keys are left: a"},
 		{"a lock on a master to which something has happened", `
 			r: 8.0 fault cut on=m1, 8.5 mended
 			m1: 9.0 audit left=a

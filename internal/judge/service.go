@@ -2,6 +2,7 @@ package judge
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -25,11 +26,11 @@ func (r *record) prompt() time.Duration { return max(soon, 2*r.Run.NodeTimeout) 
 //   - A plain wait is granted no later than prompt after all who were there before it are gone: those that
 //     had the name, or may have, and those that asked no later than it, by what can be told.
 //
-// The runner ends a trial with such a stretch, so no wait can go on forever unnoticed. What a process that
-// waits does not run is allowed for.
+// The runner ends a trial with such a stretch, so no wait can go on forever unnoticed. Time in which a client or a
+// master did not run does not count: whoever it was, others may have waited for it.
 func service(r *record) Check {
 	check := Check{Name: Service}
-	calms, prompt := r.calms(), r.prompt()
+	calms, prompt, everybody := r.calms(), r.prompt(), slices.Collect(maps.Keys(r.absent))
 	for _, l := range r.lines() {
 		lacking := r.lacking(l)
 		for _, calm := range calms {
@@ -41,7 +42,7 @@ func service(r *record) Check {
 			for _, s := range lacking {
 				check.Looked++
 				s = history.Span{From: max(s.From, served.From-prompt), To: min(s.To, served.To)}
-				if s.To-s.From > prompt {
+				if r.late(s.From, prompt, s.To, everybody...) {
 					r.unserved(l, s, &check)
 					told = append(told, s)
 				}
@@ -53,7 +54,7 @@ func service(r *record) Check {
 				}
 				check.Looked++
 				waited := history.Span{From: max(from, r.before(l, t, from)), To: to}
-				if r.late(t.call.Who, waited.From, prompt, to) && !slices.ContainsFunc(told, func(s history.Span) bool { return s.Overlap(waited) > 0 }) {
+				if r.late(waited.From, prompt, to, everybody...) && !slices.ContainsFunc(told, func(s history.Span) bool { return s.Overlap(waited) > 0 }) {
 					r.starved(l, t, waited, &check)
 				}
 			}

@@ -48,8 +48,14 @@ func TestService(t *testing.T) {
 			c1: 13.0 lock a, 19.9 grant until=30
 			m1: 14.0 stall from=13.8`, ""},
 		{"a master that stalled for a moment only", `
-			c1: >20.0 lock a, >22.1 grant until=30
-			m1: 20.2 stall from=20.1`, "for 2.1s from 20s on nobody had it"},
+			c1: 20.0 lock a, 22.1 grant until=30
+			m1: 20.2 stall from=20.1`, ""},
+		{"for longer than a master stalled", `
+			c1: >20.0 lock a, >22.2 grant until=30
+			m1: 20.2 stall from=20.1`, "for 2.2s from 20s on nobody had it"},
+		{"for as long as another client did not run", `
+			c1: 20.0 lock a, 22.4 grant until=30
+			c2: 20.0 lock b, 20.1 grant until=30, 21.4 stall from=21.0`, ""},
 		{"others are served instead", `
 			c1: >20.0 acquire s, >28.0 grant slot=2 until=30
 			c3: 20.2 acquire s, 21.0 grant slot=2 until=30, 25.0 unlock, 25.2 return

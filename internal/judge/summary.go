@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"slices"
 	"time"
 
 	"example.com/redlock/internal/history"
@@ -13,6 +14,7 @@ type Summary struct {
 	Faults map[string]int     // by kind
 	Undone map[string]int     // of these, those that could not be done
 	Lost   int                // holds that were lost while they were held
+	Wasted int                // of these, holds that were renewed, by a client and on masters that had time for it
 
 	// Unavailable is the longest stretch in which a name was waited for and nobody had it, and Calm the
 	// longest of these without any fault.
@@ -46,6 +48,9 @@ func (r *record) summary(excused [][2]*history.Hold) Summary {
 		s.Holds[h.By.Do]++
 		if h.Lost != nil && h.Lost.Err != history.Closed {
 			s.Lost++
+			if h.By.Do != history.LockFor && r.hadTime(h) {
+				s.Wasted++
+			}
 		}
 	}
 	for _, f := range r.Faults {
@@ -73,6 +78,22 @@ func (r *record) summary(excused [][2]*history.Hold) Summary {
 		}
 	}
 	return s
+}
+
+// hadTime reports whether the stalls of a client and of the masters left time to renew a hold that was lost: they took
+// less of its last lease than the third after which the first renewal is due.
+func (r *record) hadTime(h *history.Hold) bool {
+	var stalls []history.Span
+	for _, t := range r.troubles {
+		if t.What == history.Stall && (t.Who == h.Who || slices.Contains(r.Run.Masters, t.Who)) {
+			stalls = append(stalls, t.Span)
+		}
+	}
+	last, sum := history.Span{From: h.Lost.At - r.Run.Lease, To: h.Lost.At}, time.Duration(0)
+	for _, s := range union(stalls) {
+		sum += s.Overlap(last)
+	}
+	return sum < r.Run.Lease/3
 }
 
 // Sum returns how many there are of all kinds.

@@ -34,6 +34,7 @@ func TestSummary(t *testing.T) {
 		Undone:      map[string]int{"cut": 1},
 		Refused:     1,
 		Lost:        1,
+		Wasted:      1,
 		Unavailable: Unavailable{"b", history.Span{From: seconds(t, "2.0"), To: seconds(t, "5.0")}},
 		Calm:        Unavailable{"b", history.Span{From: seconds(t, "2.0"), To: seconds(t, "2.5")}},
 		Excused:     1, Caught: 1,
@@ -67,6 +68,25 @@ exclusion at 1.3s: c1 and c2 had a at the same time for at least 100ms
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, &text)
+		}
+	}
+}
+
+// TestWasted: a lost hold is wasted unless nobody was to renew it, or had the time.
+func TestWasted(t *testing.T) {
+	for _, tt := range []struct {
+		story
+		want int
+	}{
+		{"c1: 1.0 lock a, 1.1 grant until=3, 3.01 lost", 1},
+		{"c1: 1.0 lockfor a, 1.1 grant until=3, 3.01 lost", 0},
+		{"c1: 1.0 lock a, 1.1 grant until=3, 2.0 stall from=1.5, 3.01 lost", 1},
+		{"c1: 1.0 lock a, 1.1 grant until=3, 2.2 stall from=1.5, 3.01 lost", 0},
+		{"c1: 1.0 lock a, 1.1 grant until=3, 3.01 lost\nm1: 2.2 stall from=1.5", 0},
+		{"c1: 1.0 lock a, 1.1 grant until=3, 3.01 lost\nc2: 2.2 stall from=1.5", 1},
+	} {
+		if s := tt.record(t).summary(nil); s.Lost != 1 || s.Wasted != tt.want {
+			t.Errorf("%s\n%d lost, %d wasted; want 1, %d", tt.story, s.Lost, s.Wasted, tt.want)
 		}
 	}
 }

@@ -29,21 +29,14 @@ const agrees = 250 * time.Millisecond
 // after 200 ms, and a master forgets it after twice that.
 const losesPlace = 200 * time.Millisecond
 
-// pairsPerMinute is how many pairs of waiters there are to judge at least, in a run that tells their stamps and
-// is long enough for calm phases. There are some hundreds usually, and 26 on a machine with fifteen times the work that
-// it can do: fewer would be a matter of the check, not of the machine.
-const (
-	pairsPerMinute = 5
-	longEnough     = 45 * time.Second
-)
-
 // turns looks at pairs of plain waits for one name, of which one was certainly behind the other: it must not be
 // granted the name while the other still waits. Who was behind follows from the stamps by which the masters
 // order waiters, of a library that tells them, or else from when the calls began.
 //
 // Readers, and holders of permits, may get in together: those at the head of the line are let in by one
 // call, with a message for each, and learn of it in any order. So there the first must have waited for as
-// long again, or for as long as it takes to agree on its token, if that is larger.
+// long again, or for as long as it takes to agree on its token, if that is larger; and for as long as its process and
+// the masters did not run meanwhile.
 //
 // What faults do to the order is not promised: a master that restarts has forgotten its queue, and a client
 // that is cut off has no place in it. So a pair is not judged if there was any fault while the first was known
@@ -52,10 +45,6 @@ const (
 // one of the two processes or a master did not run: that loses nothing, so it does not matter before.
 func turns(r *record) Check {
 	check := Check{Name: Turns}
-	length := min(r.Over, r.End) - r.troubles[0].To
-	if length >= longEnough && slices.ContainsFunc(r.Calls, func(c *history.Call) bool { return c.Since > 0 }) {
-		check.Least = int(pairsPerMinute * length.Minutes())
-	}
 	for _, l := range r.lines() {
 		var waiting []*turn
 		for _, second := range l.waits {
@@ -87,6 +76,9 @@ func (r *record) pair(l *line, first, second *turn, check *Check) {
 		}
 	}
 	overtook := first.ends > second.granted+late
+	if together {
+		overtook = r.late(second.granted, late, first.ends, append([]string{first.call.Who}, r.Run.Masters...)...)
+	}
 	if overtook && !stood && second.call.Do != history.Lock && second.call.Do != history.LockFor && l.hidden(first, second, margin) {
 		return
 	}

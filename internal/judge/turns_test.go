@@ -42,6 +42,12 @@ func TestTurns(t *testing.T) {
 		{"a reader after another for long", `
 			c1: >10.0 rlock a, >11.2 grant shared until=13
 			c2: >10.2 rlock a, >11.0 grant shared until=13`, "c1, which asked 200ms earlier"},
+		{"a reader whose process did not run when it was let in", `
+			c1: 10.0 rlock a, 10.001 queues since=7, 10.002 stands since=7, 11.19 stall from=11.0, 11.3 grant shared until=13
+			c2: 10.2 rlock a, 10.201 queues since=8, 11.0 grant shared until=13`, ""},
+		{"a reader for longer than its process did not run", `
+			c1: >10.0 rlock a, 10.001 queues since=7, 10.002 stands since=7, >11.19 stall from=11.0, >11.4 grant shared until=13
+			c2: >10.2 rlock a, 10.201 queues since=8, >11.0 grant shared until=13`, "c1, which asked 200ms earlier"},
 		{"a reader that had to agree on its token", `
 			c1: 10.0 rlock a, 11.24 grant shared token=6 until=13
 			c2: 10.2 rlock a, 11.0 grant shared token=5 until=13`, ""},
@@ -137,15 +143,4 @@ func TestTurns(t *testing.T) {
 			c1: 3.0 lock a, 3.9 grant until=13
 			c2: 3.2 lock a, 3.8 grant until=13`, unjudged},
 	})
-}
-
-// TestTurnsAreTooFew: a run of a minute that tells the stamps of its waiters has five pairs at least.
-func TestTurnsAreTooFew(t *testing.T) {
-	r := story(`
-		c1: 10.0 lock a, 10.0 queues since=7, 11.1 grant until=13
-		c2: 10.2 lock a, 11.0 grant until=13
-		r: 10.3 fault cut on=m1, 60.0 over`).record(t)
-	if check := turns(r); check.Verdict() != Failed || check.Details() != "looked at 0, want 5, 1 not judged" {
-		t.Errorf("%s, %s; want it to fail, with none of 5 pairs", check.Verdict(), check.Details())
-	}
 }

@@ -61,9 +61,6 @@ func Tell(v history.Violation) string {
 func (c *Check) Details() string {
 	broken, unpromised := c.Count()
 	details := []string{fmt.Sprintf("looked at %d", c.Looked)}
-	if c.Looked < c.Least {
-		details = append(details, fmt.Sprintf("want %d", c.Least))
-	}
 	for _, d := range []struct {
 		n    int
 		what string

@@ -22,12 +22,16 @@ func TestRun(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, []string{"-listen", address}) }()
 
+	began := time.Now()
 	const want = `redlock_acquire_duration_seconds_count{redlock_kind="lock",redlock_name="orders",redlock_outcome="acquired"}`
 	for text := ""; !strings.Contains(text, want); text = get("http://" + address + "/metrics") {
 		select {
 		case err := <-ended:
 			t.Fatalf("it ended: %v", err)
 		case <-time.After(20 * time.Millisecond): // another process would have to poll as well
+			if time.Since(began) > time.Minute {
+				t.Fatalf("it does not serve %s, but\n%s", want, text)
+			}
 		}
 	}
 	interrupt()
