@@ -76,6 +76,11 @@ func TestHealthyMastersHaveNoFindings(t *testing.T) {
 	}
 }
 
+// lasts returns a certificate that has been good for some days, and is for some more.
+func lasts(has, left int) *x509.Certificate {
+	return &x509.Certificate{NotBefore: time.Now().AddDate(0, 0, -has), NotAfter: time.Now().AddDate(0, 0, left)}
+}
+
 // TestFindings: each row changes the facts about the second of five masters, and the report says so.
 func TestFindings(t *testing.T) {
 	info := func(pairs ...string) func(*node.Facts) {
@@ -102,9 +107,6 @@ func TestFindings(t *testing.T) {
 	}
 	rate := func(gained, lost time.Duration) func(*node.Facts) {
 		return func(f *node.Facts) { f.Clock.Gained, f.Clock.Lost = gained, lost }
-	}
-	lasts := func(has, left int) *x509.Certificate { // days
-		return &x509.Certificate{NotBefore: time.Now().AddDate(0, 0, -has), NotAfter: time.Now().AddDate(0, 0, left)}
 	}
 	for _, tt := range []struct {
 		name     string

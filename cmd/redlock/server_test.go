@@ -28,8 +28,9 @@ import (
 	"example.com/redlock/redlocktest"
 )
 
-// issue writes name.crt, name.key, and name.pem, which has both. by is the authority, or nil: it is one itself.
-func issue(t *testing.T, dir, name string, template x509.Certificate, by *tls.Certificate) *tls.Certificate {
+// issue writes name.crt, name.key, and name.pem, which has both, for the last hour and as long as left. by
+// is the authority, or nil: it is one itself.
+func issue(t *testing.T, dir, name string, left time.Duration, template x509.Certificate, by *tls.Certificate) *tls.Certificate {
 	t.Helper()
 	check := func(err error) {
 		if err != nil {
@@ -39,10 +40,7 @@ func issue(t *testing.T, dir, name string, template x509.Certificate, by *tls.Ce
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	check(err)
-	template.NotBefore = time.Now().Add(-time.Hour)
-	if template.NotAfter.IsZero() {
-		template.NotAfter = time.Now().Add(time.Hour)
-	}
+	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(left)
 	parent, signer := &template, crypto.PrivateKey(key)
 	if by != nil {
 		parent, signer = by.Leaf, by.PrivateKey
@@ -94,14 +92,14 @@ func serve(t *testing.T, listener net.Listener, m *redlocktest.Master) {
 }
 
 // issueAll writes the certificates of an authority, of masters and of a client, and returns what masters have then.
-// Those of masters and client end at some time, or after an hour.
-func issueAll(t *testing.T, dir string, end time.Time) *tls.Config {
+// They are good for as long as left.
+func issueAll(t *testing.T, dir string, left time.Duration) *tls.Config {
 	t.Helper()
-	ca := issue(t, dir, "ca", x509.Certificate{
+	ca := issue(t, dir, "ca", left, x509.Certificate{
 		Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}, nil)
-	server := issue(t, dir, "server", x509.Certificate{NotAfter: end, DNSNames: []string{"redis.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, ca)
-	issue(t, dir, "client", x509.Certificate{NotAfter: end, Subject: pkix.Name{CommonName: "a client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, ca)
+	server := issue(t, dir, "server", left, x509.Certificate{DNSNames: []string{"redis.test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}, ca)
+	issue(t, dir, "client", left, x509.Certificate{Subject: pkix.Name{CommonName: "a client"}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, ca)
 	authorities := x509.NewCertPool()
 	authorities.AddCert(ca.Leaf)
 	return &tls.Config{Certificates: []tls.Certificate{*server}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authorities}
@@ -121,8 +119,8 @@ func TestRotation(t *testing.T) {
 				fleet, dir := redlocktest.Start(t, 3), t.TempDir()
 				path := func(name string) string { return filepath.Join(dir, name) }
 				var servers atomic.Pointer[tls.Config]
-				rotate := func(password string, end time.Time) {
-					servers.Store(issueAll(t, dir, end))
+				rotate := func(password string, left time.Duration) {
+					servers.Store(issueAll(t, dir, left))
 					if err := os.WriteFile(path("password"), []byte(password+"\n"), 0o600); err != nil {
 						t.Fatal(err)
 					}
@@ -131,7 +129,7 @@ func TestRotation(t *testing.T) {
 						m.KillClients()
 					}
 				}
-				rotate("open-sesame", time.Time{})
+				rotate("open-sesame", time.Hour)
 				urls, flags := fleet.URLs(), []string{"--password-file", path("password"), "--no-restart-guard"}
 				for i, m := range fleet.Masters() {
 					if !secure {
@@ -150,7 +148,7 @@ func TestRotation(t *testing.T) {
 				i, in := withStdin(t, command(t, line(subcommand, append(flags, "--masters", strings.Join(urls, ",")), rest...)...))
 				eventually(t, "it has begun", func() bool { return strings.HasSuffix(i.stdout.String(), "\n") })
 
-				rotate("the-next-sesame", time.Now().Add(10*time.Minute))
+				rotate("the-next-sesame", 10*time.Minute)
 				if subcommand == "ui" {
 					eventually(t, "the page shows the masters", func() bool {
 						answer, err := http.Get(strings.TrimSpace(i.stdout.String()) + "look")
@@ -189,7 +187,7 @@ func TestRotation(t *testing.T) {
 func TestTLS(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	config := issueAll(t, dir, time.Time{})
+	config := issueAll(t, dir, time.Hour)
 	var masters []string
 	for _, m := range redlocktest.Start(t, 3).Masters() {
 		m.Password("open-sesame")
