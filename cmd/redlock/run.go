@@ -57,7 +57,7 @@ func (r *runCmd) Run(std streams, from origins) error {
 	defer closeWithin(client, unlockLimit)
 	r.explainGuard(&r.fleetFlags, from)
 
-	own := !foreground()
+	own := !hasTerminal()
 	signals := listen(own)
 	defer signal.Stop(signals)
 
@@ -107,14 +107,10 @@ func (r *runCmd) underLock(h held, cmd *exec.Cmd, own bool, signals <-chan os.Si
 		return startCode(err), err
 	}
 	log.Info("started", "pid", c.pid, "own group", own)
-	code, lost := supervise(c, h, r.grace(), signals, log)
+	code, lost := supervise(c, h, r.grace(), time.Duration(r.Lease), signals, log)
 	log.Info("the command has ended", "code", code)
-	if lost {
-		cause := context.Cause(h.Context())
-		if cause == nil {
-			cause = redlock.ErrLost
-		}
-		return exitLost, fmt.Errorf("the command was ended, since its hold of %s could not be kept: %w", r.quoted(), cause)
+	if lost != nil {
+		return exitLost, fmt.Errorf("the command was ended, since its hold of %s could not be kept: %w", r.quoted(), lost)
 	}
 	return code, nil
 }
