@@ -176,6 +176,13 @@ func (r *runCmd) command(from origins) (*exec.Cmd, error) {
 // find looks the command up before taking the lock, so that a typing error costs nobody anything.
 func find(command string) (string, error) {
 	path, err := exec.LookPath(command)
+	if _, set := os.LookupEnv("PATH"); errors.Is(err, exec.ErrNotFound) && !set { // as execvp does, and so timeout and flock
+		for _, dir := range []string{"/bin", "/usr/bin"} {
+			if there, found := exec.LookPath(filepath.Join(dir, command)); found == nil {
+				path, err = there, nil
+			}
+		}
+	}
 	if err == nil {
 		return path, nil
 	}
