@@ -108,7 +108,8 @@ type Config struct {
 
 	// Logger gets a message when a master goes down, comes up or is refused, when Lock waits because
 	// no majority can grant it, when a hold is lost, when other clients use the masters in a way that
-	// conflicts with this one, and when a Hold became garbage without Unlock. Default: silent.
+	// conflicts with this one, when a Hold became garbage without Unlock, when a certificate ends soon, and
+	// when a process makes many clients and does not close them. Default: silent.
 	Logger *slog.Logger
 
 	// Trace has functions that are called at each step: of a call, a hold and a master. Package
